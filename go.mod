@@ -1,0 +1,3 @@
+module iocause
+
+go 1.26

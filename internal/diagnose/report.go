@@ -1,0 +1,98 @@
+// Package diagnose turns a window of samples into a verdict: one primary
+// cause out of a closed list, healthy, or cannot tell. It is pure: the same
+// window always gives the same report.
+package diagnose
+
+import "time"
+
+// ID is the stable name of a cause (docs/causes.md).
+type ID string
+
+// Answer is one of three, never two.
+type Answer string
+
+// The three answers.
+const (
+	Yes        Answer = "yes"
+	No         Answer = "no"
+	CannotTell Answer = "cannot tell"
+)
+
+// Evidence is one figure that speaks for or against a cause. Unit is a base
+// unit of sample.Unit or a rate of one ("bytes/s", "count/s").
+type Evidence struct {
+	Name   string  `json:"name"`
+	Value  float64 `json:"value"`
+	Unit   string  `json:"unit"`
+	Source string  `json:"source"`
+}
+
+// Advice is what to change and what that is predicted to give.
+type Advice struct {
+	Do     string `json:"do"`
+	Expect string `json:"expect"`
+}
+
+// Culprit is who and what; empty fields do not apply. Names are data from the
+// system and may hold any byte: every output escapes them.
+type Culprit struct {
+	PID    int    `json:"pid,omitempty"`
+	Comm   string `json:"comm,omitempty"`
+	Cgroup string `json:"cgroup,omitempty"`
+	File   string `json:"file,omitempty"`
+	Device string `json:"device,omitempty"`
+}
+
+// Excluded is a cause that was looked at and ruled out.
+type Excluded struct {
+	Cause ID     `json:"cause"`
+	Why   string `json:"why"`
+}
+
+// Missing is a cause that could not be judged.
+type Missing struct {
+	Cause   ID     `json:"cause"`
+	Missing string `json:"missing"`
+}
+
+// Finding is one cause that was found.
+type Finding struct {
+	Cause      ID         `json:"cause"`
+	Title      string     `json:"title"` // one line, for people
+	Answer     Answer     `json:"answer"`
+	Confidence float64    `json:"confidence"` // 0 to 1
+	Weight     float64    `json:"weight"`     // share of the victim's waiting time explained, 0 to 1
+	Culprit    Culprit    `json:"culprit"`
+	Evidence   []Evidence `json:"evidence"`
+	Excluded   []Excluded `json:"excluded"`
+	Disprove   string     `json:"disprove"`
+	Advice     []Advice   `json:"advice"`
+}
+
+// Span is the observed window.
+type Span struct {
+	Start   time.Time `json:"start"`
+	Seconds float64   `json:"seconds"`
+}
+
+// Cost is what observing took from the machine.
+type Cost struct {
+	CPUSeconds float64 `json:"cpu_seconds"` // iocause itself, user and system
+	BPFSeconds float64 `json:"bpf_seconds"` // kernel programs, charged to the traced processes
+	RSSBytes   int64   `json:"rss_bytes"`   // peak resident memory
+	LostEvents uint64  `json:"lost_events"` // events that were seen but could not be kept
+}
+
+// Report is the whole answer. Primary is the cause of Findings[0], "healthy"
+// or "cannot-tell".
+type Report struct {
+	Version    int       `json:"version"`
+	Host       any       `json:"host,omitempty"` // the fingerprint, opaque to this room
+	Window     Span      `json:"window"`
+	Primary    ID        `json:"primary"`
+	Victim     Culprit   `json:"victim"` // who waits; empty when nobody does
+	Findings   []Finding `json:"findings"`
+	CannotTell []Missing `json:"cannot_tell"`
+	Gaps       []string  `json:"gaps"` // what could not be observed and why
+	Cost       Cost      `json:"cost"`
+}

@@ -1,0 +1,192 @@
+package sample
+
+import (
+	"strings"
+	"time"
+)
+
+// Window is everything that was measured between two instants. It is built by
+// a Recorder, and only read after that.
+type Window struct {
+	Start      time.Time
+	Length     time.Duration
+	Processes  map[int]Process
+	Files      map[FileID]File
+	Gaps       []Gap
+	series     map[Metric]map[Entity]*Series
+	histograms map[Metric]map[Entity]*Hist
+}
+
+// Hist is a histogram with its source.
+type Hist struct {
+	Histogram
+	Source string
+}
+
+// Seconds is the length of the window.
+func (w *Window) Seconds() float64 { return w.Length.Seconds() }
+
+// Get is one series, nil when it was not measured.
+func (w *Window) Get(m Metric, e Entity) *Series { return w.series[m][e] }
+
+// Has tells whether the metric was measured on anything at all.
+func (w *Window) Has(m Metric) bool { return len(w.series[m]) > 0 }
+
+// Each calls f for every entity the metric was measured on, in no order.
+func (w *Window) Each(m Metric, f func(Entity, *Series)) {
+	for e, s := range w.series[m] {
+		f(e, s)
+	}
+}
+
+// Sum is the total of a counter over the window for one entity; ok is false
+// when it was not measured there, which is not zero.
+func (w *Window) Sum(m Metric, e Entity) (total float64, ok bool) {
+	s := w.series[m][e]
+	if s == nil {
+		return 0, false
+	}
+	return s.Sum(), true
+}
+
+// Value is the newest value of a gauge for one entity.
+func (w *Window) Value(m Metric, e Entity) (v float64, ok bool) {
+	s := w.series[m][e]
+	if s == nil || len(s.Points) == 0 {
+		return 0, false
+	}
+	return s.Last(), true
+}
+
+// SumWhere adds up a counter over all entities that keep says yes to. ok is
+// false when the metric was not measured on any entity at all.
+func (w *Window) SumWhere(m Metric, keep func(Entity) bool) (total float64, ok bool) {
+	for e, s := range w.series[m] {
+		if keep(e) {
+			total += s.Sum()
+		}
+	}
+	return total, w.Has(m)
+}
+
+// Histogram is one histogram, nil when it was not measured.
+func (w *Window) Histogram(m Metric, e Entity) *Hist { return w.histograms[m][e] }
+
+// EachHistogram calls f for every entity with a histogram of m, in no order.
+func (w *Window) EachHistogram(m Metric, f func(Entity, *Hist)) {
+	for e, h := range w.histograms[m] {
+		f(e, h)
+	}
+}
+
+// Source is where a metric was read, "" when it was not measured.
+func (w *Window) Source(m Metric) string {
+	for _, s := range w.series[m] {
+		return s.Source
+	}
+	for _, h := range w.histograms[m] {
+		return h.Source
+	}
+	return ""
+}
+
+// WhyAbsent explains a missing metric by the gaps that name it.
+func (w *Window) WhyAbsent(m Metric) string {
+	var why []string
+	for _, g := range w.Gaps {
+		for _, x := range g.Metrics {
+			if x == m {
+				why = append(why, g.Why)
+			}
+		}
+	}
+	if len(why) == 0 {
+		return string(m) + " was not measured"
+	}
+	return strings.Join(why, "; ")
+}
+
+// Recorder is the Sink that builds a Window. It is not safe for concurrent use.
+type Recorder struct {
+	w   *Window
+	now time.Time
+}
+
+// NewRecorder starts a window at start.
+func NewRecorder(start time.Time) *Recorder {
+	return &Recorder{now: start, w: &Window{
+		Start:      start,
+		Processes:  map[int]Process{},
+		Files:      map[FileID]File{},
+		series:     map[Metric]map[Entity]*Series{},
+		histograms: map[Metric]map[Entity]*Hist{},
+	}}
+}
+
+// At sets the instant of the values that follow.
+func (r *Recorder) At(now time.Time) { r.now = now }
+
+// Put implements Sink.
+func (r *Recorder) Put(m Metric, e Entity, value float64, source string) {
+	r.PutAt(r.now, m, e, value, source)
+}
+
+// PutAt implements Sink.
+func (r *Recorder) PutAt(at time.Time, m Metric, e Entity, value float64, source string) {
+	of := r.w.series[m]
+	if of == nil {
+		of = map[Entity]*Series{}
+		r.w.series[m] = of
+	}
+	s := of[e]
+	if s == nil {
+		s = &Series{Source: source}
+		of[e] = s
+	}
+	s.Points = append(s.Points, Point{At: at.Sub(r.w.Start), Value: value})
+}
+
+// PutHistogram implements Sink; histograms of one entity are merged.
+func (r *Recorder) PutHistogram(m Metric, e Entity, h Histogram, source string) {
+	of := r.w.histograms[m]
+	if of == nil {
+		of = map[Entity]*Hist{}
+		r.w.histograms[m] = of
+	}
+	if old := of[e]; old != nil {
+		old.Merge(&h)
+		return
+	}
+	of[e] = &Hist{Histogram: h, Source: source}
+}
+
+// PutProcess implements Sink; fields that are known now fill those that were not.
+func (r *Recorder) PutProcess(pid int, p Process) {
+	old := r.w.Processes[pid]
+	if p.Comm == "" {
+		p.Comm = old.Comm
+	}
+	if p.MemoryCgroup == "" {
+		p.MemoryCgroup = old.MemoryCgroup
+	}
+	if p.IOCgroup == "" {
+		p.IOCgroup = old.IOCgroup
+	}
+	if p.Start == 0 {
+		p.Start = old.Start
+	}
+	p.Kernel = p.Kernel || old.Kernel
+	r.w.Processes[pid] = p
+}
+
+// PutFile implements Sink.
+func (r *Recorder) PutFile(id FileID, f File) { r.w.Files[id] = f }
+
+// PutGap implements Sink.
+func (r *Recorder) PutGap(g Gap) { r.w.Gaps = append(r.w.Gaps, g) }
+
+// Window ends the recording at end and hands the window over.
+func (r *Recorder) Window(end time.Time) *Window {
+	r.w.Length = end.Sub(r.w.Start)
+	return r.w
+}

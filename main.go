@@ -1,0 +1,13 @@
+// Command iocause finds out why I/O is slow on Linux and says what would fix it.
+package main
+
+import (
+	"context"
+	"os"
+
+	"iocause/cmd"
+)
+
+func main() {
+	os.Exit(cmd.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
