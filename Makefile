@@ -1,0 +1,51 @@
+# Thin: every target is one command that can be typed by hand.
+PREFIX ?= /usr/local
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 12
+
+.PHONY: build
+build: ## build ./iocause, one static binary
+	CGO_ENABLED=0 go build -trimpath -o iocause .
+
+.PHONY: install
+install: build ## install to $(PREFIX)/bin (DESTDIR is honoured)
+	install -D -m 0755 iocause $(DESTDIR)$(PREFIX)/bin/iocause
+
+.PHONY: test
+test: ## run every test (as root, or with sudo)
+	./test/all
+
+.PHONY: ci
+ci: ## run everything that must hold for a change, tests included
+	bash .ci/run
+
+.PHONY: vm-test
+vm-test: ## in a virtual machine with a capped disk, demand that the cap is named
+	./test/vm/limits
+
+.PHONY: vm-matrix
+vm-matrix: ## run the BPF tests on several kernels in virtual machines
+	./test/vm/matrix
+
+.PHONY: generate
+generate: ## build the BPF objects (clang 14) and generated documents anew
+	go generate ./...
+
+.PHONY: bench
+bench: ## run the benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: fmt
+fmt: ## format the Go code
+	gofmt -w $$(git ls-files -co --exclude-standard '*.go')
+
+.PHONY: lint
+lint: ## go vet and staticcheck
+	go vet ./...
+	. ./.ci/tools && go run "$$STATICCHECK" ./...
+
+.PHONY: clean
+clean: ## remove what the build made
+	rm -rf iocause dist
