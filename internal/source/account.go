@@ -1,0 +1,102 @@
+package source
+
+import (
+	"time"
+
+	"iocause/internal/sample"
+)
+
+// meter is the recorder, overheard: it keeps what the progress line shows.
+type meter struct {
+	*sample.Recorder
+	before, now time.Time
+	disks       map[string]*traffic // bytes since before
+}
+
+type traffic struct{ read, write float64 }
+
+// pass begins a pass over the sources.
+func (m *meter) pass(now time.Time) {
+	m.before, m.now = m.now, now
+	m.disks = map[string]*traffic{}
+}
+
+// Put implements sample.Sink.
+func (m *meter) Put(name sample.Metric, e sample.Entity, value float64, source string) {
+	m.Recorder.Put(name, e, value, source)
+	if name != sample.DiskReadBytes && name != sample.DiskWriteBytes {
+		return
+	}
+	t := m.disks[e.Device]
+	if t == nil {
+		t = &traffic{}
+		m.disks[e.Device] = t
+	}
+	if name == sample.DiskReadBytes {
+		t.read += value
+	} else {
+		t.write += value
+	}
+}
+
+// progress is the busiest device of the last pass. Devices are not added up:
+// one may lie on top of another.
+func (m *meter) progress() Progress {
+	var p Progress
+	seconds := m.now.Sub(m.before).Seconds()
+	if m.before.IsZero() || seconds <= 0 {
+		return p
+	}
+	for device, t := range m.disks {
+		read, write := t.read/seconds, t.write/seconds
+		sum, most := read+write, p.Read+p.Write
+		if sum > most || sum == most && sum > 0 && device < p.Device {
+			p.Device, p.Read, p.Write = device, read, write
+		}
+	}
+	return p
+}
+
+// tap is one source's sink: it keeps the gaps that the source reports, each
+// once however often it is reported.
+type tap struct {
+	*meter
+	of *opened
+}
+
+// PutGap implements sample.Sink.
+func (t *tap) PutGap(g sample.Gap) {
+	if g.Source == "" {
+		g.Source = t.of.Name
+	}
+	for _, old := range t.of.Gaps {
+		if old.Why == g.Why {
+			return
+		}
+	}
+	t.of.Gaps = append(t.of.Gaps, g)
+	t.meter.PutGap(g)
+}
+
+// Offered are the metrics that can be had here: a source that works lists
+// them, and no gap says that they are missing altogether.
+func Offered(all []Status, w *sample.Window) map[sample.Metric]bool {
+	has := map[sample.Metric]bool{}
+	for _, s := range all {
+		if s.OpenErr != nil || s.Calls > 0 && s.Failures == s.Calls {
+			continue
+		}
+		gone := map[sample.Metric]bool{}
+		for _, g := range s.Gaps {
+			for _, m := range g.Metrics {
+				gone[m] = w.Source(m) == ""
+			}
+		}
+		for _, m := range s.Metrics {
+			if !gone[m] {
+				has[m] = true
+			}
+		}
+	}
+	return has
+}

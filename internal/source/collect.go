@@ -1,0 +1,251 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// Status is how far a source got.
+type Status struct {
+	Name     string
+	Metrics  []sample.Metric
+	Needs    string
+	OpenErr  error         // nil when it opened
+	Err      error         // the first failure of Collect, nil when there was none
+	Calls    int           // of Collect
+	Failures int           // of these
+	Spent    time.Duration // in Collect, all calls
+	Gaps     []sample.Gap  // what the source itself said that it lacks
+}
+
+// Works tells whether the source opened and never failed.
+func (s *Status) Works() bool { return s.OpenErr == nil && s.Failures == 0 }
+
+// opened is a source with its account.
+type opened struct {
+	Status
+	source sample.Source
+	carry  time.Duration // spent at First, where counters emit nothing
+}
+
+// Collector runs sources together over one window. Its methods are called
+// from one goroutine: Open, Begin, Observe, Close.
+type Collector struct {
+	host    *host.Host
+	sources []*opened
+	rec     *sample.Recorder
+	start   time.Time
+	meter   meter
+}
+
+// Open opens the entries, all at the same time: loading kernel programs takes
+// most of the start-up, and probes share nothing. An entry that fails, or has
+// not opened when ctx ends, becomes a gap of the window.
+func Open(ctx context.Context, h *host.Host, entries []Entry) *Collector {
+	c := &Collector{host: h}
+	began := time.Now()
+	results := make([]chan result, len(entries))
+	for i, e := range entries {
+		done := make(chan result, 1)
+		results[i] = done
+		go func() {
+			s, err := e.Open(h)
+			done <- result{s, err}
+		}()
+	}
+	for i, e := range entries {
+		o := &opened{Status: Status{Name: e.Name, Metrics: e.Metrics, Needs: e.Needs}}
+		select {
+		case r := <-results[i]:
+			o.source, o.OpenErr = r.source, r.err
+		case <-ctx.Done():
+			o.OpenErr = fmt.Errorf("opening was given up after %.1f s: %w", time.Since(began).Seconds(), ctx.Err())
+			go closeLate(results[i])
+		}
+		c.sources = append(c.sources, o)
+	}
+	return c
+}
+
+// result is what opening an entry gave.
+type result struct {
+	source sample.Source
+	err    error
+}
+
+// closeLate closes a source that opens after it was given up.
+func closeLate(done <-chan result) {
+	if r := <-done; r.source != nil {
+		r.source.Close()
+	}
+}
+
+// Begin starts the window: every source reads its start values. What happens
+// from here on is in the window.
+func (c *Collector) Begin() {
+	c.start = c.host.Now()
+	c.rec = sample.NewRecorder(c.start)
+	c.meter = meter{Recorder: c.rec}
+	for _, o := range c.sources {
+		if o.OpenErr != nil {
+			c.rec.PutGap(sample.Gap{Source: o.Name, Why: whyClosed(&o.Status), Metrics: o.Metrics})
+		}
+	}
+	c.collect(sample.First)
+}
+
+func whyClosed(s *Status) string {
+	why := fmt.Sprintf("%s: %v", s.Name, s.OpenErr)
+	if s.Needs != "" {
+		why += " (needs " + s.Needs + ")"
+	}
+	return why
+}
+
+// Observation says how long to look and whom to tell meanwhile.
+type Observation struct {
+	Length   time.Duration   // 0: until Until or the context ends it
+	Until    <-chan struct{} // ends the window when closed; may be nil
+	Tick     time.Duration   // between collections; 0 is a second
+	Progress func(Progress)  // every 200 ms; may be nil
+}
+
+// Progress is what can be said while observing.
+type Progress struct {
+	Elapsed, Length time.Duration // Length is 0 when it is not known
+	Device          string        // the busiest device of the last tick, "" when all rest
+	Read, Write     float64       // its bytes per second
+}
+
+const progressEvery = 200 * time.Millisecond
+
+// Observe ticks until the time is over, Until is closed or ctx ends, whichever
+// is first, closes the window and hands it over. A tick that takes longer
+// than its share makes the next ones drop out; they never queue up.
+func (c *Collector) Observe(ctx context.Context, o Observation) *sample.Window {
+	tick := o.Tick
+	if tick <= 0 {
+		tick = time.Second
+	}
+	began := time.Now()
+	var end <-chan time.Time
+	if o.Length > 0 {
+		t := time.NewTimer(o.Length)
+		defer t.Stop()
+		end = t.C
+	}
+	next := time.NewTimer(tick)
+	defer next.Stop()
+	var show <-chan time.Time
+	if o.Progress != nil {
+		t := time.NewTicker(progressEvery)
+		defer t.Stop()
+		show = t.C
+	}
+	for running := true; running; {
+		select {
+		case <-ctx.Done():
+			running = false
+		case <-o.Until:
+			running = false
+		case <-end:
+			running = false
+		case <-show:
+			p := c.meter.progress()
+			p.Elapsed, p.Length = time.Since(began), o.Length
+			o.Progress(p)
+		case <-next.C:
+			left := o.Length - time.Since(began)
+			if o.Length == 0 || left > tick/4 { // Last is about to collect anyway
+				c.collect(sample.Tick)
+			}
+			next.Reset(untilNext(time.Since(began), tick))
+		}
+	}
+	c.collect(sample.Last)
+	return c.finish()
+}
+
+// untilNext is the time to the next whole tick after elapsed.
+func untilNext(elapsed, tick time.Duration) time.Duration {
+	return tick - elapsed%tick
+}
+
+// collect runs every open source once. All points of one pass bear the same
+// instant, so that series can be laid beside each other; sources run in the
+// same order every time, so each one's own interval is as long.
+func (c *Collector) collect(phase sample.Phase) {
+	now := c.host.Now()
+	c.rec.At(now)
+	c.meter.pass(now)
+	for _, o := range c.sources {
+		if o.source == nil {
+			continue
+		}
+		began := time.Now()
+		err := o.source.Collect(phase, &tap{meter: &c.meter, of: o})
+		spent := time.Since(began)
+		o.Spent += spent
+		o.Calls++
+		if err != nil {
+			o.Failures++
+			if o.Err == nil {
+				o.Err = err
+			}
+		}
+		if o.carry += spent; phase != sample.First {
+			c.rec.Put(sample.CostCollect, sample.Entity{Class: o.Name}, o.carry.Seconds(), "iocause")
+			o.carry = 0
+		}
+	}
+}
+
+// finish closes the window and adds a gap for every source that failed: its
+// metrics that never arrived are missing because of it.
+func (c *Collector) finish() *sample.Window {
+	// collect set the last instant; passes take equally long, so from the
+	// start of the first to the start of the last is every source's interval.
+	w := c.rec.Window(c.meter.now)
+	for _, o := range c.sources {
+		if o.Failures == 0 {
+			continue
+		}
+		g := sample.Gap{Source: o.Name, Why: fmt.Sprintf("%s: failed %d of %d times, first: %v", o.Name, o.Failures, o.Calls, o.Err)}
+		for _, m := range o.Metrics {
+			if w.Source(m) == "" {
+				g.Metrics = append(g.Metrics, m)
+			}
+		}
+		w.Gaps = append(w.Gaps, g)
+	}
+	return w
+}
+
+// Statuses says how every source fared, in the order of the list.
+func (c *Collector) Statuses() []Status {
+	var all []Status
+	for _, o := range c.sources {
+		all = append(all, o.Status)
+	}
+	return all
+}
+
+// Close closes every source.
+func (c *Collector) Close() error {
+	var errs []error
+	for _, o := range c.sources {
+		if o.source == nil {
+			continue
+		}
+		if err := o.source.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("closing %s: %w", o.Name, err))
+		}
+		o.source = nil
+	}
+	return errors.Join(errs...)
+}

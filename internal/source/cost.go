@@ -1,0 +1,69 @@
+package source
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// Cost is what observing took from the machine so far.
+type Cost struct {
+	CPUSeconds float64 // of this process, user and system, start-up included
+	BPFSeconds float64 // of the kernel programs, charged to the traced processes
+	RSSBytes   int64   // peak resident memory of this process
+	Lost       uint64  // events that were seen but could not be kept
+}
+
+// ReadCost adds up the cost of a window: the kernel programs' part is in the
+// window, this process's own part comes from getrusage(2) and from VmHWM of
+// /proc/self/status.
+func ReadCost(h *host.Host, w *sample.Window) (Cost, error) {
+	var c Cost
+	c.BPFSeconds, _ = w.SumWhere(sample.CostBPFTime, everything)
+	lost, _ := w.SumWhere(sample.CostLost, everything)
+	c.Lost = uint64(lost)
+	if !h.IsLive {
+		return c, nil
+	}
+	var use unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &use); err != nil {
+		return c, fmt.Errorf("reading the own processor time: %w", err)
+	}
+	c.CPUSeconds = seconds(use.Utime) + seconds(use.Stime)
+	peak, err := peakRSS(h.Proc("self", "status"))
+	c.RSSBytes = peak
+	return c, err
+}
+
+func everything(sample.Entity) bool { return true }
+
+func seconds(t unix.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
+
+// peakRSS reads VmHWM, in bytes, of a /proc/<pid>/status file.
+func peakRSS(path string) (int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, fmt.Errorf("reading the own memory: %w", err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		rest, ok := strings.CutPrefix(lines.Text(), "VmHWM:")
+		if !ok {
+			continue
+		}
+		kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("reading the own memory: VmHWM in %s: %w", path, err)
+		}
+		return kib << 10, nil
+	}
+	return 0, fmt.Errorf("reading the own memory: no VmHWM in %s", path)
+}
