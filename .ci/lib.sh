@@ -97,6 +97,6 @@ install_missing() {
 		return 1
 	fi
 	echo "installing ${wanted[*]}"
-	as_root apt-get -q -y update </dev/null >/dev/null
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends "${wanted[@]}" </dev/null
+	as_root apt-get -qq update </dev/null
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends "${wanted[@]}" </dev/null
 }
