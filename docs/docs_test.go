@@ -10,8 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"iocause/internal/diagnose"
 )
 
 const root = ".."
@@ -152,6 +155,23 @@ func TestReadmeOpensWithTheAgreedCommands(t *testing.T) {
 		if i >= len(got) || got[i] != want {
 			t.Errorf("command %d of README.md must be %q; commands are %q", i+1, want, got)
 		}
+	}
+}
+
+func TestReadmeListsTheCausesThatAreJudged(t *testing.T) {
+	var got []string
+	row := regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|")
+	for _, m := range row.FindAllStringSubmatch(documents(t)["README.md"], -1) {
+		got = append(got, m[1])
+	}
+	want := []string{string(diagnose.Healthy)}
+	for _, c := range diagnose.List() {
+		want = append(want, string(c.ID))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("README.md lists %q, the code judges %q", got, want)
 	}
 }
 
