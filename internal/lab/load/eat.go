@@ -1,0 +1,116 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// eat takes memory and keeps it until ctx ends. With Leave it takes what is
+// available but for that, and gives back when others need more: it is there
+// to make memory scarce for the page cache, not for programs.
+func eat(ctx context.Context, spec *Spec, started func()) (*Result, error) {
+	start := time.Now()
+	if spec.Duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, spec.Duration)
+		defer cancel()
+	}
+	r := &Result{Kind: spec.Kind, Args: spec.Args(), PID: os.Getpid(), Threads: 1, ResidentBefore: -1, DistinctResident: -1}
+	var chunks [][]byte
+	defer func() {
+		for _, c := range chunks {
+			_ = unix.Munmap(c) // the process ends next
+		}
+	}()
+	want := func() (bool, error) {
+		if spec.Leave == 0 {
+			return r.Bytes < int64(spec.Size), nil
+		}
+		available, err := memAvailable()
+		return available > int64(spec.Leave)+int64(spec.BlockSize), err
+	}
+	for ctx.Err() == nil {
+		more, err := want()
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			break
+		}
+		chunk, err := populate(int(spec.BlockSize))
+		if err != nil {
+			return nil, err
+		}
+		chunks = append(chunks, chunk)
+		r.Calls++
+		r.Bytes += int64(len(chunk))
+	}
+	r.Distinct = r.Bytes / pageSize
+	started()
+	for tick := time.NewTicker(50 * time.Millisecond); ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+		case <-tick.C:
+		}
+		if spec.Leave == 0 {
+			continue
+		}
+		available, err := memAvailable()
+		if err != nil {
+			return nil, err
+		}
+		for ; available < int64(spec.Leave)/2 && len(chunks) > 0; available += int64(spec.BlockSize) {
+			last := chunks[len(chunks)-1]
+			chunks = chunks[:len(chunks)-1]
+			if err := unix.Munmap(last); err != nil {
+				return nil, fmt.Errorf("give memory back: %w", err)
+			}
+		}
+	}
+	r.Seconds = time.Since(start).Seconds()
+	return r, nil
+}
+
+// populate maps memory and makes it real, in huge pages where there are any:
+// that is several times faster.
+func populate(size int) ([]byte, error) {
+	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return nil, fmt.Errorf("map %d bytes of memory: %w", size, err)
+	}
+	if err := unix.Madvise(mem, unix.MADV_HUGEPAGE); err != nil && !errors.Is(err, unix.EINVAL) {
+		return nil, fmt.Errorf("madvise: %w", err)
+	}
+	for at := 0; at < len(mem); at += pageSize {
+		mem[at] = 1
+	}
+	return mem, nil
+}
+
+// memAvailable is MemAvailable of /proc/meminfo in bytes.
+func memAvailable() (int64, error) {
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, fmt.Errorf("read the available memory: %w", err)
+	}
+	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
+		if rest, ok := strings.CutPrefix(s.Text(), "MemAvailable:"); ok {
+			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("read the available memory: %w", err)
+			}
+			return kb << 10, nil
+		}
+	}
+	return 0, errors.New("/proc/meminfo has no MemAvailable")
+}

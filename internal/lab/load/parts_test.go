@@ -1,0 +1,83 @@
+package load
+
+import (
+	"flag"
+	"io"
+	"reflect"
+	"testing"
+	"time"
+)
+
+func TestSize(t *testing.T) {
+	for text, want := range map[string]Size{"0": 0, "1000": 1000, "8k": 8192, "8KiB": 8192, "1.5G": 3 << 29, "2T": 2 << 40, "256M": 256 << 20, "7B": 7} {
+		var s Size
+		if err := s.Set(text); err != nil || s != want {
+			t.Errorf("%s: %d, %v", text, s, err)
+		}
+		var back Size
+		if err := back.Set(s.String()); err != nil || back != s {
+			t.Errorf("%s spells as %s, which reads as %d (%v)", text, s.String(), back, err)
+		}
+	}
+	for _, text := range []string{"", "k", "-1", "1x", "NaN", "9e99"} {
+		if err := new(Size).Set(text); err == nil {
+			t.Errorf("%q was taken for a size", text)
+		}
+	}
+}
+
+func TestArgsGiveTheSameSpec(t *testing.T) {
+	want := Spec{
+		Kind: "randread", Path: "/x", Size: 1 << 30, BlockSize: 5000, Count: 7, Duration: time.Minute, Threads: 3, ThreadsFrom: 2,
+		Ramp: time.Second, Rate: 1.5, Seed: 9, Order: Unaligned, Advice: "random", Run: 4, SyncEvery: 3, Think: time.Millisecond,
+		Drop: true, Warm: true, Leave: 1 << 20, Comm: "n", OOMScoreAdj: 5, To: "/y", Passes: 2,
+	}
+	args := want.Args()
+	got := Spec{Kind: Kind(args[0])}
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	got.Bind(flags)
+	if err := flags.Parse(args[1:]); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v\n got %+v\nwant %+v", args, got, want)
+	}
+	if args := (&Spec{Kind: "spin"}).Args(); len(args) != 1 {
+		t.Errorf("defaults are spelled out: %v", args)
+	}
+}
+
+func TestPermuteIsOneToOne(t *testing.T) {
+	for _, n := range []uint64{1, 2, 3, 7, 64, 65, 1000} {
+		seen := map[uint64]bool{}
+		for i := range n {
+			p := permute(i, n, 42)
+			if p >= n || seen[p] {
+				t.Fatalf("%d of %d went to %d", i, n, p)
+			}
+			seen[p] = true
+		}
+	}
+}
+
+func TestLatencyPercentiles(t *testing.T) {
+	var l latencies
+	for i := 1; i <= 1000; i++ {
+		l.add(time.Duration(i) * time.Microsecond)
+	}
+	for q, want := range map[float64]time.Duration{0.5: 500 * time.Microsecond, 0.9: 900 * time.Microsecond, 0.99: 990 * time.Microsecond, 1: time.Millisecond} {
+		got := l.quantile(q)
+		if d := float64(got-want) / float64(want); d < -0.001 || d > 0.017 {
+			t.Errorf("quantile %v: %v, want %v", q, got, want)
+		}
+	}
+	last := -1
+	for v := uint64(0); v < 1<<20; v++ {
+		s := slot(v)
+		if s < last || s > last+1 || uint64(value(s)) < v {
+			t.Fatalf("value %d in step %d (last %d), which ends at %d", v, s, last, value(s))
+		}
+		last = s
+	}
+}

@@ -1,0 +1,91 @@
+package load
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// Result is what a load truly did. Pages are of 4096 bytes; times are in
+// seconds.
+type Result struct {
+	Kind    Kind     `json:"kind"`
+	Path    string   `json:"path,omitempty"`
+	Args    []string `json:"args"` // what gives the same load again
+	PID     int      `json:"pid"`
+	Threads int      `json:"threads"`
+
+	Calls   int64   `json:"calls"` // system calls, or touches of one block of mapped memory
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"` // from the first call to the end of the last
+
+	// Visits of page-cache pages by reads and by touches of mapped files:
+	// every call counted in full, and (Dedup) less one for a call that starts
+	// on the page where the thread's call before it ended. Direct input and
+	// output visits none. Writes are counted apart.
+	Visits      int64 `json:"visits"`
+	VisitsDedup int64 `json:"visits_dedup"`
+	WriteVisits int64 `json:"write_visits"`
+	Distinct    int64 `json:"distinct_pages"` // covered at least once, by any call
+
+	// ResidentBefore is how many pages of the region were in the page cache
+	// when the load started, DistinctResident how many of these it covered;
+	// -1 when that could not be found out.
+	ResidentBefore   int64 `json:"resident_before"`
+	DistinctResident int64 `json:"distinct_resident"`
+
+	P50 float64 `json:"p50"` // latency of a call
+	P90 float64 `json:"p90"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+
+	MinorFaults int64 `json:"minflt"` // of the load's threads only
+	MajorFaults int64 `json:"majflt"`
+	InBlock     int64 `json:"inblock"` // 512-byte units read on behalf of the threads
+	OutBlock    int64 `json:"oublock"`
+}
+
+// Rate is calls a second.
+func (r *Result) Rate() float64 {
+	if r.Seconds == 0 {
+		return 0
+	}
+	return float64(r.Calls) / r.Seconds
+}
+
+// WriteText writes the result for people, in 80 columns.
+func (r *Result) WriteText(w io.Writer) error {
+	over := max(r.Seconds, 1e-9)
+	_, err := fmt.Fprintf(w, `%s: %d calls, %.1f MiB in %.2f s: %.0f calls/s, %.1f MiB/s
+latency   p50 %v  p90 %v  p99 %v  max %v
+pages     %d visits, %d without shared edges, %d by writes, %d distinct
+cache     %s in it before, %s of the distinct pages
+threads   %d minor faults, %d major faults, %.1f MiB read, %.1f MiB written
+`,
+		r.Kind, r.Calls, mib(r.Bytes), r.Seconds, float64(r.Calls)/over, mib(r.Bytes)/over,
+		duration(r.P50), duration(r.P90), duration(r.P99), duration(r.Max),
+		r.Visits, r.VisitsDedup, r.WriteVisits, r.Distinct,
+		known(r.ResidentBefore), known(r.DistinctResident),
+		r.MinorFaults, r.MajorFaults, mib(r.InBlock*512), mib(r.OutBlock*512))
+	if err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}
+
+func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+func duration(seconds float64) time.Duration {
+	d := time.Duration(seconds * 1e9)
+	if d > time.Millisecond {
+		return d.Round(time.Microsecond)
+	}
+	return d
+}
+
+func known(n int64) string {
+	if n < 0 {
+		return "unknown"
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,104 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Run carries a load out until it is done or ctx ends, which is not an error.
+// started, if not nil, is called when the preparations are over and the calls
+// begin (for eat: when the memory has been taken).
+func Run(ctx context.Context, spec Spec, started func()) (*Result, error) {
+	k, err := spec.prepare()
+	if err != nil {
+		return nil, err
+	}
+	if started == nil {
+		started = func() {}
+	}
+	if err := nameProcess(&spec); err != nil {
+		return nil, err
+	}
+	if k.name == "eat" {
+		return eat(ctx, &spec, started)
+	}
+	t, err := openTarget(&spec, k)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	workers, err := t.workers()
+	if err != nil {
+		return nil, err
+	}
+	if k.mapped || k.memory || k.name == "spin" {
+		// A thread in a page fault keeps its processor of the Go scheduler:
+		// without one for each, the threads would wait for one another.
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(spec.Threads + 2))
+	}
+	seconds, err := together(ctx, &spec, workers, started)
+	r := t.result(workers)
+	r.Seconds = seconds
+	return r, err
+}
+
+// together runs all workers to their end and says how long that took.
+func together(ctx context.Context, spec *Spec, workers []*worker, started func()) (float64, error) {
+	var stop atomic.Bool
+	end := context.AfterFunc(ctx, func() { stop.Store(true) })
+	defer end()
+	if spec.Duration > 0 {
+		timer := time.AfterFunc(spec.Duration, func() { stop.Store(true) })
+		defer timer.Stop()
+	}
+	var wait sync.WaitGroup
+	errs := make([]error, len(workers))
+	start := time.Now()
+	for i, w := range workers {
+		count := spec.Count / int64(len(workers))
+		if int64(i) < spec.Count%int64(len(workers)) {
+			count++
+		}
+		if spec.Count > 0 && count == 0 {
+			continue
+		}
+		wait.Go(func() {
+			if errs[i] = w.run(newPace(spec, i, start, &stop), count); errs[i] != nil {
+				stop.Store(true)
+			}
+		})
+	}
+	started()
+	wait.Wait()
+	return time.Since(start).Seconds(), errors.Join(errs...)
+}
+
+// nameProcess makes the process known by spec's name and sets how readily the
+// kernel kills it.
+func nameProcess(spec *Spec) error {
+	if spec.Comm != "" {
+		// The leader's name is the process's name; we may be on another thread.
+		if err := os.WriteFile("/proc/self/comm", []byte(spec.Comm), 0); err != nil {
+			return fmt.Errorf("name the process: %w", err)
+		}
+	}
+	if spec.OOMScoreAdj != 0 {
+		if err := os.WriteFile("/proc/self/oom_score_adj", fmt.Append(nil, spec.OOMScoreAdj), 0); err != nil {
+			return fmt.Errorf("set oom_score_adj: %w", err)
+		}
+	}
+	return nil
+}
+
+func setName(name *byte) error {
+	return unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(name)), 0, 0, 0)
+}

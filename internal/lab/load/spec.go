@@ -1,0 +1,180 @@
+// Package load is a load generator that keeps an exact account of what it
+// did, so that what an observer reports can be compared with the truth.
+// All input and output goes through raw system calls or page faults of
+// threads that do nothing else.
+package load
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kind names what a load does.
+type Kind string
+
+// Order says which part of the file or memory the next call takes.
+type Order string
+
+// The orders.
+const (
+	Sequential Order = "sequential" // from the first byte to the last, once per pass
+	Random     Order = "random"     // any block, with repetitions
+	Once       Order = "once"       // every block once per pass, in random order
+	Unaligned  Order = "unaligned"  // any byte offset, with repetitions
+	Clustered  Order = "clustered"  // a random page, then a run of calls behind it
+)
+
+// ErrSpec is wrapped by every complaint about a Spec.
+var ErrSpec = errors.New("load specification")
+
+// Spec says what to do. The zero value of every field but Kind is its default.
+type Spec struct {
+	Kind        Kind
+	Path        string        // file or block device
+	To          string        // copy_file_range: target, Path + ".copy" by default
+	Size        Size          // region used; also the size of a file that does not exist yet
+	BlockSize   Size          // bytes a call
+	Count       int64         // calls, all threads together; 0: no limit
+	Duration    time.Duration // 0: no limit
+	Passes      int           // over the region, by every thread; 0: one, or no limit with Count or Duration
+	Threads     int
+	ThreadsFrom int           // with Ramp: threads at the lowest point
+	Ramp        time.Duration // time from ThreadsFrom to Threads, and back again
+	Rate        float64       // calls a second, all threads together; 0: no limit
+	Seed        uint64
+	Order       Order
+	Advice      string // "", "random" or "sequential": posix_fadvise, or madvise for mapped files
+	Run         int    // clustered: calls in a row
+	SyncEvery   int64  // fsync after so many writes of a thread; 0: never
+	Think       time.Duration
+	Drop        bool // drop the file from the page cache first
+	Warm        bool // read all of the region into the page cache first
+	Leave       Size // eat: memory to leave available on the host
+	Comm        string
+	OOMScoreAdj int
+}
+
+// Bind makes every field but Kind a flag of flags. The same names are used
+// on the command line and in scenario files.
+func (s *Spec) Bind(flags *flag.FlagSet) {
+	flags.StringVar(&s.Path, "path", "", "`file` or block device to use; a file that does not exist is made, with --size")
+	flags.StringVar(&s.To, "to", "", "copy_file_range: the `file` to copy to (default: path with .copy)")
+	flags.Var(&s.Size, "size", "`size` of the region used from the start of the file (default: all of it)")
+	flags.Var(&s.BlockSize, "bs", "bytes a call, as a `size` (default depends on the kind)")
+	flags.Int64Var(&s.Count, "count", 0, "stop after `N` calls, all threads together")
+	flags.DurationVar(&s.Duration, "duration", 0, "stop after this time")
+	flags.IntVar(&s.Passes, "passes", 0, "stop after `N` passes over the region by each thread (default: 1 without --count and --duration)")
+	flags.IntVar(&s.Threads, "threads", 1, "`N` threads, each with its own open file")
+	flags.IntVar(&s.ThreadsFrom, "threads-from", 1, "with --ramp: `N` threads at the lowest point")
+	flags.DurationVar(&s.Ramp, "ramp", 0, "go from --threads-from to --threads in this time, and back, and so on")
+	flags.Float64Var(&s.Rate, "rate", 0, "at most `N` calls a second, all threads together")
+	flags.Uint64Var(&s.Seed, "seed", 1, "`N` to start the random numbers from")
+	flags.Func("order", "`order` of the calls: sequential, random, once (every block once), unaligned or clustered", func(v string) error {
+		s.Order = Order(v)
+		if !slices.Contains([]Order{"", Sequential, Random, Once, Unaligned, Clustered}, s.Order) {
+			return fmt.Errorf("no order is called %q", v)
+		}
+		return nil
+	})
+	flags.StringVar(&s.Advice, "advice", "", "tell the kernel to expect `what`: random or sequential (fadvise, madvise)")
+	flags.IntVar(&s.Run, "run", 8, "clustered: `N` calls in a row behind each random position")
+	flags.Int64Var(&s.SyncEvery, "sync-every", 0, "fsync after every `N` writes of a thread")
+	flags.DurationVar(&s.Think, "think", 0, "pause after every call")
+	flags.BoolVar(&s.Drop, "drop", false, "drop the file from the page cache first, and make sure that it is gone")
+	flags.BoolVar(&s.Warm, "warm", false, "read the region into the page cache first")
+	flags.Var(&s.Leave, "leave", "eat: leave this `size` of memory available on the host")
+	flags.StringVar(&s.Comm, "comm", "", "`name` that the process and its threads go by (15 bytes)")
+	flags.IntVar(&s.OOMScoreAdj, "oom-score-adj", 0, "`N` for /proc/self/oom_score_adj; 1000 dies first")
+}
+
+// Args is the command line of `iocause lab load` that gives s.
+func (s *Spec) Args() []string {
+	var now, fresh Spec
+	now = *s
+	args := []string{string(s.Kind)}
+	if s.Order != "" { // flag.Func has no value to read back
+		args = append(args, "--order="+string(s.Order))
+	}
+	have := flag.NewFlagSet("", flag.ContinueOnError)
+	fresh.Bind(have)
+	values := now.values()
+	have.VisitAll(func(f *flag.Flag) {
+		if v, ok := values[f.Name]; ok && v != f.DefValue && v != zeroOf(f) {
+			args = append(args, "--"+f.Name+"="+v)
+		}
+	})
+	return args
+}
+
+// zeroOf spells the zero value of a flag, which means its default.
+func zeroOf(f *flag.Flag) string {
+	switch f.DefValue {
+	case "false", "0s", "":
+		return f.DefValue
+	}
+	return "0"
+}
+
+// values spells every field as its flag would.
+func (s *Spec) values() map[string]string {
+	keep := *s
+	spelled := map[string]string{}
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	// Bind overwrites the fields with the defaults; the flags point into s.
+	s.Bind(flags)
+	*s = keep
+	flags.VisitAll(func(f *flag.Flag) {
+		if f.Name != "order" {
+			spelled[f.Name] = f.Value.String()
+		}
+	})
+	return spelled
+}
+
+// prepare fills in the defaults and refuses what makes no sense.
+func (s *Spec) prepare() (*kind, error) {
+	k := lookup(s.Kind)
+	if k == nil {
+		return nil, fmt.Errorf("%w: no kind is called %q; there are: %s", ErrSpec, s.Kind, strings.Join(KindNames(), ", "))
+	}
+	s.Threads = max(s.Threads, 1)
+	s.ThreadsFrom = min(max(s.ThreadsFrom, 1), s.Threads)
+	if s.BlockSize == 0 {
+		s.BlockSize = k.blockSize
+	}
+	if s.Order == "" {
+		s.Order = k.order
+	}
+	if s.Run <= 0 {
+		s.Run = 8
+	}
+	if s.Passes == 0 && s.Count == 0 && s.Duration == 0 && !k.endless {
+		s.Passes = 1
+		if s.Order == Random || s.Order == Unaligned || s.Order == Clustered {
+			return nil, fmt.Errorf("%w: %s in %s order needs --count or --duration", ErrSpec, s.Kind, s.Order)
+		}
+	}
+	switch {
+	case k.file && s.Path == "":
+		return nil, fmt.Errorf("%w: %s needs --path", ErrSpec, s.Kind)
+	case k.memory && s.Size == 0 && s.Leave == 0:
+		return nil, fmt.Errorf("%w: %s needs --size", ErrSpec, s.Kind)
+	case s.BlockSize < 1 || s.BlockSize > 1<<30:
+		return nil, fmt.Errorf("%w: %d bytes a call are not from 1 to 1G", ErrSpec, s.BlockSize)
+	case k.direct && s.BlockSize%512 != 0:
+		return nil, fmt.Errorf("%w: direct input and output needs --bs in multiples of 512", ErrSpec)
+	case k.direct && s.Order == Unaligned:
+		return nil, fmt.Errorf("%w: direct input and output cannot start at any byte", ErrSpec)
+	case s.Advice != "" && s.Advice != "random" && s.Advice != "sequential":
+		return nil, fmt.Errorf("%w: no advice is called %q", ErrSpec, s.Advice)
+	case s.Count < 0 || s.Duration < 0 || s.Passes < 0 || s.Rate < 0 || s.Think < 0 || s.Ramp < 0:
+		return nil, fmt.Errorf("%w: limits cannot be below zero", ErrSpec)
+	case len(s.Comm) > 15:
+		return nil, fmt.Errorf("%w: --comm %q has more than 15 bytes", ErrSpec, s.Comm)
+	}
+	return k, nil
+}

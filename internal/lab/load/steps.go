@@ -1,0 +1,118 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// retry repeats a call that a signal interrupted; the Go runtime preempts by signal.
+func retry(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
+}
+
+// moved judges the outcome of a read-like call: nothing at all is an error,
+// because offsets never start behind the end.
+func moved(what string, n int, err error) (int64, error) {
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, err)
+	}
+	if n == 0 {
+		return 0, fmt.Errorf("%s: %w", what, io.ErrUnexpectedEOF)
+	}
+	return int64(n), nil
+}
+
+func pread(w *worker, off, length int64) (int64, error) {
+	n, err := retry(func() (int, error) { return unix.Pread(w.fd, w.buf[:length], off) })
+	return moved("pread", n, err)
+}
+
+func preadv2(w *worker, off, length int64) (int64, error) {
+	n, err := retry(func() (int, error) { return unix.Preadv2(w.fd, [][]byte{w.buf[:length]}, off, 0) })
+	return moved("preadv2", n, err)
+}
+
+func sendfile(w *worker, off, length int64) (int64, error) {
+	n, err := retry(func() (int, error) { return unix.Sendfile(w.out, w.fd, &off, int(length)) })
+	return moved("sendfile", n, err)
+}
+
+func splice(w *worker, off, length int64) (int64, error) {
+	n, err := retry(func() (int, error) {
+		n, err := unix.Splice(w.fd, &off, w.pipe[1], nil, int(length), 0)
+		return int(n), err
+	})
+	for left := n; left > 0; {
+		m, err := retry(func() (int, error) {
+			m, err := unix.Splice(w.pipe[0], nil, w.out, nil, left, 0)
+			return int(m), err
+		})
+		if err != nil {
+			return 0, fmt.Errorf("splice to /dev/null: %w", err)
+		}
+		left -= m
+	}
+	return moved("splice", n, err)
+}
+
+func copyFileRange(w *worker, off, length int64) (int64, error) {
+	to := off
+	n, err := retry(func() (int, error) { return unix.CopyFileRange(w.fd, &off, w.out, &to, int(length), 0) })
+	return moved("copy_file_range", n, err)
+}
+
+func pwrite(w *worker, off, length int64) (int64, error) {
+	n, err := retry(func() (int, error) { return unix.Pwrite(w.fd, w.buf[:length], off) })
+	if err == nil && w.spec.SyncEvery > 0 && (w.lat.n+1)%w.spec.SyncEvery == 0 {
+		if err := unix.Fsync(w.fd); err != nil {
+			return 0, fmt.Errorf("fsync: %w", err)
+		}
+	}
+	return moved("pwrite", n, err)
+}
+
+func readModifyWrite(w *worker, off, length int64) (int64, error) {
+	if _, err := pread(w, off, length); err != nil {
+		return 0, err
+	}
+	w.buf[0]++
+	return pwrite(w, off, length)
+}
+
+// touchRead reads one byte of every page of the region.
+func touchRead(w *worker, off, length int64) (int64, error) {
+	for at := off; at < off+length; at = (at/pageSize + 1) * pageSize {
+		w.sink += w.mem[at]
+	}
+	return length, nil
+}
+
+// touchWrite changes one byte of every page of the region.
+func touchWrite(w *worker, off, length int64) (int64, error) {
+	for at := off; at < off+length; at = (at/pageSize + 1) * pageSize {
+		w.mem[at]++
+	}
+	return length, nil
+}
+
+// spin computes for a millisecond, then reads once if there is a file.
+func spin(w *worker, off, length int64) (int64, error) {
+	for until := time.Now().Add(time.Millisecond); time.Now().Before(until); {
+		for i := range 1000 {
+			w.sink = w.sink*31 + byte(i)
+		}
+	}
+	if w.fd < 0 {
+		return 0, nil
+	}
+	return pread(w, off, length)
+}

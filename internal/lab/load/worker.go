@@ -1,0 +1,151 @@
+package load
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// worker is one thread of a load. Its fields belong to its goroutine until
+// the load has ended.
+type worker struct {
+	id       int
+	spec     *Spec
+	kind     *kind
+	size     int64
+	fd, out  int // -1 when not open
+	pipe     [2]int
+	buf, mem []byte
+	sink     byte // keeps reads of memory from being optimised away
+
+	offsets *offsets
+	reads   account
+	writes  account
+	lat     latencies
+	bytes   int64
+	usage   [2]unix.Rusage
+}
+
+// pace says when a thread may make its next call.
+type pace struct {
+	spec     *Spec
+	id       int
+	start    time.Time
+	stop     *atomic.Bool
+	interval time.Duration // between calls of one thread; 0: none
+	next     time.Time
+}
+
+func newPace(spec *Spec, id int, start time.Time, stop *atomic.Bool) *pace {
+	p := &pace{spec: spec, id: id, start: start, stop: stop}
+	if spec.Rate > 0 {
+		p.interval = time.Duration(float64(spec.Threads) / spec.Rate * 1e9)
+		p.next = start.Add(p.interval * time.Duration(id) / time.Duration(spec.Threads))
+	}
+	return p
+}
+
+// wait returns false when the load is to stop.
+func (p *pace) wait() bool {
+	if p.spec.Ramp > 0 {
+		for !p.stop.Load() && p.id >= p.threads(time.Now()) {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	if p.interval > 0 {
+		now := time.Now()
+		// A thread that was held up catches up on a tenth of a second, no
+		// more: a burst after a stall is another load.
+		if late := now.Add(-100 * time.Millisecond); p.next.Before(late) {
+			p.next = late
+		}
+		p.sleepUntil(p.next)
+		p.next = p.next.Add(p.interval)
+	}
+	return !p.stop.Load()
+}
+
+// threads is how many threads a ramp lets run: up, down, up, ...
+func (p *pace) threads(now time.Time) int {
+	low, high := p.spec.ThreadsFrom, p.spec.Threads
+	phase := float64(now.Sub(p.start)%(2*p.spec.Ramp)) / float64(p.spec.Ramp)
+	if phase > 1 {
+		phase = 2 - phase
+	}
+	return low + int(phase*float64(high-low)+0.5)
+}
+
+// sleepUntil sleeps in slices, so that a stop is seen soon.
+func (p *pace) sleepUntil(t time.Time) {
+	for !p.stop.Load() {
+		d := time.Until(t)
+		if d <= 0 {
+			return
+		}
+		time.Sleep(min(d, 50*time.Millisecond))
+	}
+}
+
+// run makes this thread's calls, count of them at most when count is not 0.
+func (w *worker) run(p *pace, count int64) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := nameThread(w.spec.Comm); err != nil {
+		return err
+	}
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &w.usage[0]); err != nil {
+		return fmt.Errorf("getrusage: %w", err)
+	}
+	for made := int64(0); (count == 0 || made < count) && p.wait(); made++ {
+		off, length, ok := w.offsets.next()
+		if !ok {
+			break
+		}
+		before := time.Now()
+		n, err := w.kind.step(w, off, length)
+		if err != nil {
+			return fmt.Errorf("%s at byte %d: %w", w.spec.Kind, off, err)
+		}
+		w.lat.add(time.Since(before))
+		w.count(off, n)
+		if w.spec.Think > 0 {
+			p.sleepUntil(time.Now().Add(w.spec.Think))
+		}
+	}
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &w.usage[1]); err != nil {
+		return fmt.Errorf("getrusage: %w", err)
+	}
+	return nil
+}
+
+// count enters one call of n bytes into the account.
+func (w *worker) count(off, n int64) {
+	w.bytes += n
+	if n == 0 {
+		return
+	}
+	if w.kind.write && w.kind.name != "mmap-write" {
+		w.writes.add(off, n)
+	}
+	if !w.kind.write || w.kind.mapped || w.kind.name == "rmw" {
+		w.reads.add(off, n)
+	}
+}
+
+// nameThread sets the name of the calling thread, if there is one to set.
+func nameThread(name string) error {
+	if name == "" {
+		return nil
+	}
+	b, err := unix.BytePtrFromString(name)
+	if err != nil {
+		return fmt.Errorf("thread name %q: %w", name, err)
+	}
+	if err := setName(b); err != nil {
+		return fmt.Errorf("name a thread %q: %w", name, err)
+	}
+	return nil
+}
