@@ -101,6 +101,7 @@ const (
 	CacheVisits     Metric = "cache.visits"
 	CacheCalls      Metric = "cache.calls"
 	CacheCold       Metric = "cache.cold"
+	CacheColdMapped Metric = "cache.cold_mapped"
 	CacheDemand     Metric = "cache.demand_missed"
 	CacheInserted   Metric = "cache.inserted"
 	CacheWriteAlloc Metric = "cache.write_allocated"

@@ -1,0 +1,199 @@
+// Package bpf loads and attaches the kernel programs of the probes, says
+// what a kernel offers, and measures what the programs cost. It holds no
+// program of its own.
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/rlimit"
+)
+
+// Sentinel errors that Open wraps; each names what to do next.
+var (
+	ErrNotPermitted = errors.New("not permitted to load kernel programs: run as root, or with CAP_BPF and CAP_PERFMON")
+	ErrNoBTF        = errors.New("the kernel has no type information in /sys/kernel/btf/vmlinux: use a kernel built with CONFIG_DEBUG_INFO_BTF=y")
+	ErrNotSupported = errors.New("not supported by this kernel")
+)
+
+// Program is one kernel program of a probe.
+type Program struct {
+	Name       string // in the object file
+	Tracepoint string // "" for an iterator
+	Arguments  int    // attach only where the tracepoint passes this many; 0 any
+	Optional   bool   // the probe is of use without it
+}
+
+// Probe is a loaded and attached object.
+type Probe struct {
+	collection *ebpf.Collection
+	links      []link.Link
+	iterators  map[string]*link.Iter
+	programs   []string
+	missing    []string
+	cost       costMeter
+}
+
+// Open loads the object, sets its constants, and attaches every program.
+// Programs whose tracepoint the kernel lacks are left out when they are
+// optional (see Missing) and fail the probe when they are not.
+func Open(spec *ebpf.CollectionSpec, programs []Program, constants map[string]any) (*Probe, error) {
+	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
+		return nil, ErrNoBTF
+	}
+	types, err := LoadTypes()
+	if err != nil {
+		return nil, err
+	}
+	p := &Probe{iterators: map[string]*link.Iter{}}
+	for _, prog := range programs {
+		if prog.Tracepoint == "" {
+			continue
+		}
+		has, err := types.HasTracepoint(prog.Tracepoint)
+		if has == Supported && prog.Arguments != 0 {
+			n, err := types.TracepointArguments(prog.Tracepoint)
+			if err != nil {
+				return nil, err
+			}
+			if n != prog.Arguments { // another program is for that shape
+				delete(spec.Programs, prog.Name)
+				continue
+			}
+		}
+		if has != NotSupported {
+			continue
+		}
+		if !prog.Optional {
+			return nil, fmt.Errorf("tracepoint %s: %w: %w", prog.Tracepoint, ErrNotSupported, err)
+		}
+		delete(spec.Programs, prog.Name)
+		p.missing = append(p.missing, prog.Tracepoint)
+	}
+	for name, value := range constants {
+		v := spec.Variables[name]
+		if v == nil {
+			return nil, fmt.Errorf("setting constant %s: no such variable in the object", name)
+		}
+		if err := v.Set(value); err != nil {
+			return nil, fmt.Errorf("setting constant %s: %w", name, err)
+		}
+	}
+	if err := rlimit.RemoveMemlock(); err != nil && !errors.Is(err, os.ErrPermission) {
+		return nil, fmt.Errorf("raising the locked-memory limit: %w", err)
+	}
+	c, err := ebpf.NewCollection(spec)
+	if err != nil {
+		return nil, explain("loading", err)
+	}
+	p.collection = c
+	for _, prog := range programs {
+		if c.Programs[prog.Name] == nil {
+			continue
+		}
+		if err := p.attach(prog); err != nil {
+			p.Close()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *Probe) attach(prog Program) error {
+	program := p.collection.Programs[prog.Name]
+	if prog.Tracepoint == "" {
+		it, err := link.AttachIter(link.IterOptions{Program: program})
+		if err != nil {
+			return explain("attaching iterator "+prog.Name, err)
+		}
+		p.iterators[prog.Name] = it
+		p.links = append(p.links, it)
+		return nil
+	}
+	l, err := link.AttachTracing(link.TracingOptions{Program: program, AttachType: ebpf.AttachTraceRawTp})
+	if err != nil {
+		return explain("attaching to "+prog.Tracepoint, err)
+	}
+	p.links = append(p.links, l)
+	p.programs = append(p.programs, prog.Name)
+	return nil
+}
+
+func explain(attempted string, err error) error {
+	if errors.Is(err, os.ErrPermission) {
+		return fmt.Errorf("%s: %w (%w)", attempted, ErrNotPermitted, err)
+	}
+	return fmt.Errorf("%s: %w", attempted, err)
+}
+
+// Missing names the tracepoints of optional programs that the kernel lacks.
+func (p *Probe) Missing() []string { return p.missing }
+
+// Map is one of the object's maps; it must exist.
+func (p *Probe) Map(name string) *ebpf.Map { return p.collection.Maps[name] }
+
+// SetVariable sets a global variable of the running programs.
+func (p *Probe) SetVariable(name string, value any) error {
+	v := p.collection.Variables[name]
+	if v == nil {
+		return fmt.Errorf("setting %s: no such variable in the object", name)
+	}
+	return v.Set(value)
+}
+
+// Counter reads a global u64 of the running programs.
+func (p *Probe) Counter(name string) (uint64, error) {
+	v := p.collection.Variables[name]
+	if v == nil {
+		return 0, fmt.Errorf("reading %s: no such variable in the object", name)
+	}
+	var n uint64
+	if err := v.Get(&n); err != nil {
+		return 0, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return n, nil
+}
+
+// RunIterator runs an attached iterator to its end.
+func (p *Probe) RunIterator(name string) error {
+	it := p.iterators[name]
+	if it == nil {
+		return fmt.Errorf("running iterator %s: not attached", name)
+	}
+	r, err := it.Open()
+	if err != nil {
+		return fmt.Errorf("running iterator %s: %w", name, err)
+	}
+	_, err = io.Copy(io.Discard, r)
+	return errors.Join(err, r.Close())
+}
+
+// Close detaches and unloads everything.
+func (p *Probe) Close() error {
+	var errs []error
+	for _, l := range p.links {
+		errs = append(errs, l.Close())
+	}
+	p.cost.close()
+	if p.collection != nil {
+		p.collection.Close()
+	}
+	return errors.Join(errs...)
+}
+
+// Each calls f for every entry of a hash map. Entries that are added or
+// removed meanwhile may be missed.
+func Each[K, V any](m *ebpf.Map, f func(K, V)) error {
+	var k K
+	var v V
+	it := m.Iterate()
+	for it.Next(&k, &v) {
+		f(k, v)
+	}
+	return it.Err()
+}

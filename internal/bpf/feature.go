@@ -1,0 +1,62 @@
+package bpf
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf/btf"
+)
+
+// Answer is what a feature check found out.
+type Answer int
+
+// A check that failed to run has not shown that the feature is absent.
+const (
+	CouldNotTell Answer = iota
+	Supported
+	NotSupported
+)
+
+func (a Answer) String() string {
+	return [...]string{"could not tell", "supported", "not supported"}[a]
+}
+
+// Types is the kernel's own type information (BTF).
+type Types struct{ spec *btf.Spec }
+
+// LoadTypes reads the kernel's type information.
+func LoadTypes() (*Types, error) {
+	spec, err := btf.LoadKernelSpec()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kernel's type information: %w", err)
+	}
+	return &Types{spec}, nil
+}
+
+// HasTracepoint tells whether the kernel has a tracepoint. The error says why
+// when the answer is not Supported.
+func (t *Types) HasTracepoint(name string) (Answer, error) {
+	_, err := t.TracepointArguments(name)
+	if errors.Is(err, btf.ErrNotFound) {
+		return NotSupported, fmt.Errorf("the kernel has no tracepoint %s", name)
+	}
+	if err != nil {
+		return CouldNotTell, err
+	}
+	return Supported, nil
+}
+
+// TracepointArguments is how many arguments a tracepoint passes, without the
+// context pointer. It tells shapes apart, which kernel versions do not.
+func (t *Types) TracepointArguments(name string) (int, error) {
+	var def *btf.Typedef
+	if err := t.spec.TypeByName("btf_trace_"+name, &def); err != nil {
+		return 0, fmt.Errorf("looking for tracepoint %s: %w", name, err)
+	}
+	if ptr, ok := def.Type.(*btf.Pointer); ok {
+		if proto, ok := ptr.Target.(*btf.FuncProto); ok {
+			return len(proto.Params) - 1, nil
+		}
+	}
+	return 0, fmt.Errorf("looking for tracepoint %s: its type is not a function", name)
+}

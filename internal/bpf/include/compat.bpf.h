@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Every difference between kernels that the probes meet, each with its reason. */
+#pragma once
+
+#include "kernel.h"
+
+/*
+ * folio->flags was a plain unsigned long until 53fbef56e07d ("mm: introduce
+ * memdesc_flags_t", 6.18) wrapped it; it has always been the first word.
+ * folio->_nr_pages was _folio_nr_pages before 4996fc547f5b (6.15).
+ */
+struct folio___old {
+	unsigned int _folio_nr_pages;
+} __attribute__((preserve_access_index));
+
+static __always_inline u32 folio_pages(struct folio *f)
+{
+	u64 flags = *(u64 *)f;
+
+	if (!(flags & (1ULL << bpf_core_enum_value(enum pageflags, PG_head))))
+		return 1;
+	if (bpf_core_field_exists(f->_nr_pages))
+		return f->_nr_pages;
+	return BPF_CORE_READ((struct folio___old *)f, _folio_nr_pages);
+}
+
+/* task_struct.state became __state in 2f064a59a11f (5.14). */
+struct task_struct___old {
+	long state;
+} __attribute__((preserve_access_index));
+
+static __always_inline u32 task_state(struct task_struct *t)
+{
+	if (bpf_core_field_exists(t->__state))
+		return t->__state;
+	return BPF_CORE_READ((struct task_struct___old *)t, state);
+}
+
+/* The number of the system call a task is in; -1 for an exception (page fault). */
+static __always_inline s32 task_syscall(struct task_struct *t)
+{
+	void *regs = (void *)bpf_task_pt_regs(t);
+
+	if (bpf_core_type_exists(struct pt_regs___x86) &&
+	    bpf_core_field_exists(((struct pt_regs___x86 *)0)->orig_ax))
+		return (s32)BPF_CORE_READ((struct pt_regs___x86 *)regs, orig_ax);
+	return BPF_CORE_READ((struct pt_regs___arm64 *)regs, syscallno);
+}
+
+/* A page's folio: compound_head's low bit marks a tail page. */
+static __always_inline struct folio *page_folio(struct page *p)
+{
+	u64 head = BPF_CORE_READ(p, compound_head);
+
+	return head & 1 ? (struct folio *)(head - 1) : (struct folio *)p;
+}
+
+static __always_inline u64 css_id(struct cgroup_subsys_state *css)
+{
+	return css ? BPF_CORE_READ(css, cgroup, kn, id) : 0;
+}
+
+static __always_inline u64 task_cgroup(struct task_struct *t, u32 subsys)
+{
+	struct css_set *set = BPF_CORE_READ(t, cgroups);
+	struct cgroup_subsys_state *css = 0;
+
+	if (!set || subsys >= 16)
+		return 0;
+	bpf_core_read(&css, sizeof(css), &set->subsys[subsys]);
+	return css_id(css);
+}

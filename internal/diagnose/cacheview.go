@@ -1,0 +1,205 @@
+package diagnose
+
+import (
+	"strings"
+
+	"iocause/internal/sample"
+)
+
+// Thresholds of the page-cache causes.
+const (
+	refaultLimit = 0.25 // share of inserted pages that had been evicted: from here on "busting"
+	coldVisits   = 64   // pages; fewer cold pages than this are not worth a cause
+)
+
+// cacheView is what the page cache did for the victim.
+type cacheView struct {
+	known    bool
+	why      string  // when not known
+	visits   float64 // pages asked for by reads
+	cold     float64 // of these from disk
+	mapped   float64 // pages first used through a mapping, from disk
+	inserted float64 // pages put in for reading
+	reread   float64 // of these, evicted during the window
+	major    float64
+	readWait float64 // seconds waited for cached reads and faults
+	refault  float64 // share of what was inserted that had been evicted before, 0 to 1
+	from     sample.Metric
+}
+
+// hitRatio is the share of visits served from the cache, 0 to 1.
+func (v *cacheView) hitRatio() float64 {
+	if v.visits == 0 {
+		return 1
+	}
+	return 1 - v.cold/v.visits
+}
+
+// fromDisk is the pages that came from disk and were used.
+func (v *cacheView) fromDisk() float64 { return v.cold + v.mapped }
+
+func (c *Case) cache() cacheView {
+	w := c.w
+	if !w.Has(sample.CacheVisits) {
+		return c.cacheFromProc()
+	}
+	v := cacheView{
+		known: true, visits: c.of(sample.CacheVisits), cold: c.of(sample.CacheCold),
+		mapped: c.of(sample.CacheColdMapped), major: c.of(sample.CacheMajor),
+		inserted: c.of(sample.CacheInserted) - c.of(sample.CacheWriteAlloc), reread: c.of(sample.CacheReread),
+	}
+	// direct reads wait in the same system calls: split by bytes read
+	direct := c.of(sample.BlockDirect)
+	v.readWait = c.victim.wait["read"] + c.victim.wait["fault"]
+	if disk := v.fromDisk() * pageSize; direct > 0 {
+		v.readWait *= disk / (disk + direct)
+	}
+	v.refault, v.from = c.refaultShare(&v)
+	return v
+}
+
+// refaultShare is the part of the victim's inserted pages that had been in
+// the cache before and were evicted. Evictions inside the window are known
+// page by page; older ones from the kernel's own count, for the victim's
+// cgroup where that is small enough, else for the host.
+func (c *Case) refaultShare(v *cacheView) (float64, sample.Metric) {
+	if v.inserted <= 0 {
+		return 0, sample.CacheReread
+	}
+	own := v.reread / v.inserted
+	total, _ := c.all(sample.CacheInserted)
+	allocated, _ := c.all(sample.CacheWriteAlloc)
+	read := max(total-allocated, v.inserted)
+	if cg := c.victim.process.MemoryCgroup; cg != "" && cg != "/" {
+		if n, ok := c.w.Sum(sample.CgroupRefault, sample.Entity{Cgroup: cg}); ok {
+			if s := min(1, n/read); s > own {
+				return s, sample.CgroupRefault
+			}
+			return own, sample.CacheReread
+		}
+	}
+	// the host's count says something about the victim only if most of what
+	// was inserted was its own
+	if v.inserted >= 0.5*read {
+		if n, ok := c.all(sample.VMRefaultFile); ok {
+			if s := min(1, n/read); s > own {
+				return s, sample.VMRefaultFile
+			}
+		}
+	}
+	return own, sample.CacheReread
+}
+
+// cacheFromProc is the best that the kernel's counters alone can tell.
+func (c *Case) cacheFromProc() cacheView {
+	in, ok := c.of(sample.ProcReadBytes), c.w.Has(sample.ProcReadBytes)
+	if !ok {
+		in, ok = c.all(sample.VMPageIn)
+	}
+	refaults, hasRefaults := c.all(sample.VMRefaultFile)
+	if !ok || !hasRefaults {
+		return cacheView{why: c.w.WhyAbsent(sample.CacheVisits)}
+	}
+	v := cacheView{
+		known: true, inserted: in / pageSize, cold: in / pageSize, visits: c.of(sample.ProcReadChars) / pageSize,
+		readWait: c.victim.waitTotal - c.victim.wait["sync"] - c.victim.wait["write"], from: sample.VMRefaultFile,
+	}
+	v.visits = max(v.visits, v.cold)
+	if all, ok := c.all(sample.VMPageIn); ok && all > 0 {
+		v.refault = min(1, refaults*pageSize/all)
+	}
+	return v
+}
+
+// exact tells whether the page cache was accounted page by page.
+func (c *Case) exact() bool { return c.w.Has(sample.CacheVisits) }
+
+// readsMatter says why a cache cause is out of the question, "" when it is not.
+func (c *Case) readsMatter(v *cacheView) string {
+	switch {
+	case !c.suffers():
+		return "nobody waits for I/O long enough to matter"
+	case v.fromDisk() < coldVisits:
+		return "the victim's reads are served from the cache (" + percent(v.hitRatio()) + " hits)"
+	case v.readWait < 0.3*(c.victim.waitTotal+c.victim.pause) && c.victim.outstanding < outstandingLimit:
+		return "the victim waits mostly in something else than cached reads"
+	}
+	return ""
+}
+
+// readWeight is the share of the victim's waiting that cached reads explain.
+func (c *Case) readWeight(v *cacheView) float64 {
+	total := c.victim.waitTotal + c.victim.pause
+	if total == 0 {
+		return 1 // it only keeps the device busy with its read-ahead
+	}
+	return v.readWait / total
+}
+
+// memoryLimit finds the cgroup, the victim's own or one above, whose memory
+// limit is (nearly) reached.
+func (c *Case) memoryLimit() (cgroup string, usage, limit float64, found bool) {
+	for cg := c.victim.process.MemoryCgroup; cg != ""; cg = parentCgroup(cg) {
+		for _, class := range []string{"max", "high", ""} {
+			l, ok := c.w.Value(sample.CgroupMemLimit, sample.Entity{Cgroup: cg, Class: class})
+			u, has := c.w.Value(sample.CgroupMemUsage, sample.Entity{Cgroup: cg})
+			if ok && has && u >= 0.9*l {
+				return cg, u, l, true
+			}
+		}
+		if cg == "/" {
+			break
+		}
+	}
+	return "", 0, 0, false
+}
+
+func parentCgroup(cg string) string {
+	if cg == "/" {
+		return ""
+	}
+	i := strings.LastIndexByte(cg, '/')
+	if i <= 0 {
+		return "/"
+	}
+	return cg[:i]
+}
+
+// rereadSet is the bytes of the files that the victim reads from disk, which
+// is what would have to fit; files whose size is not known are left out.
+func (c *Case) rereadSet() float64 {
+	var total float64
+	c.w.Each(sample.CacheInserted, func(e sample.Entity, s *sample.Series) {
+		if e.PID != c.victim.pid || e.File == (sample.FileID{}) {
+			return
+		}
+		reread, _ := c.w.Sum(sample.CacheCold, e)
+		mapped, _ := c.w.Sum(sample.CacheColdMapped, e)
+		if f, ok := c.w.Files[e.File]; ok && f.Size > 0 && reread+mapped >= coldVisits {
+			total += float64(f.Size)
+		}
+	})
+	return total
+}
+
+// cacheEvidence is what every page-cache cause shows.
+func (c *Case) cacheEvidence(v *cacheView) []Evidence {
+	s := c.w.Seconds()
+	source := sample.CacheVisits
+	if !c.exact() {
+		source = sample.ProcReadBytes
+	}
+	e := []Evidence{
+		c.figure("page cache hit ratio", v.hitRatio(), "ratio", source),
+		c.figure("read from disk", v.fromDisk()*pageSize/s, "bytes/s", source),
+		c.figure("re-read after eviction", v.refault, "ratio", v.from),
+	}
+	if c.victim.known {
+		m := sample.WaitIO
+		if !c.w.Has(m) {
+			m = sample.ProcBlkioDelay
+		}
+		e = append(e, c.figure("time blocked on reads", v.readWait/(s*max(1, c.victim.threads)), "ratio", m))
+	}
+	return e
+}

@@ -1,0 +1,264 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"iocause/internal/sample"
+)
+
+// Shares of the wall time from which on waiting counts as suffering.
+const (
+	waitShareLimit   = 0.10 // of a waiting thread's time
+	outstandingLimit = 0.50 // mean requests in flight of a process that reads ahead or asynchronously
+	cpuShareLimit    = 0.85 // of one processor
+)
+
+// Case is a window seen from the victim: the process that waits most.
+type Case struct {
+	w      *sample.Window
+	target Target
+	victim victim
+	device string // the one the victim's I/O goes to, "" when none
+}
+
+// victim is what is known of the process that waits most.
+type victim struct {
+	pid         int
+	process     sample.Process
+	wait        map[string]float64 // seconds blocked, by what it waits in
+	waitTotal   float64            // of these, all
+	pause       float64            // seconds paused by dirty throttling
+	threads     float64            // that waited
+	outstanding float64            // mean requests in flight
+	cpu         float64            // seconds on a processor
+	known       bool               // waits were measured
+}
+
+// share is the part of a waiting thread's time that it waits, 0 to 1.
+func (v *victim) share(seconds float64) float64 {
+	return (v.waitTotal + v.pause) / (seconds * max(1, v.threads))
+}
+
+func newCase(w *sample.Window, target Target) *Case {
+	c := &Case{w: w, target: target}
+	pids := map[int]bool{}
+	for _, m := range []sample.Metric{
+		sample.WaitIO, sample.WaitDirtyPause, sample.BlockOps, sample.ProcUser, sample.ProcReadBytes,
+		sample.ProcBlkioDelay, sample.BlockDirect, sample.CacheVisits,
+	} {
+		w.Each(m, func(e sample.Entity, _ *sample.Series) {
+			if e.PID != 0 {
+				pids[e.PID] = true
+			}
+		})
+	}
+	var all []victim
+	for pid := range pids {
+		if !c.selects(pid) {
+			continue
+		}
+		all = append(all, c.measure(pid))
+	}
+	slices.SortFunc(all, func(a, b victim) int {
+		return cmp.Or(cmp.Compare(c.suffering(&b), c.suffering(&a)), cmp.Compare(b.cpu, a.cpu), cmp.Compare(a.pid, b.pid))
+	})
+	if len(all) > 0 {
+		c.victim = all[0]
+	}
+	c.device = c.mainDevice()
+	return c
+}
+
+// selects tells whether a process is among those the question is about.
+func (c *Case) selects(pid int) bool {
+	p := c.w.Processes[pid]
+	t := &c.target
+	switch {
+	case len(t.PIDs) > 0:
+		return slices.Contains(t.PIDs, pid)
+	case t.Comm != "":
+		return p.Comm == t.Comm
+	case t.Cgroup != "":
+		return inCgroup(p.MemoryCgroup, t.Cgroup) || inCgroup(p.IOCgroup, t.Cgroup)
+	case t.Device != "":
+		return c.blockTime(func(e sample.Entity) bool { return e.PID == pid && e.Device == t.Device }) > 0
+	}
+	return !p.Kernel
+}
+
+func inCgroup(path, top string) bool {
+	top = strings.TrimSuffix(top, "/")
+	return path == top || strings.HasPrefix(path, top+"/")
+}
+
+// measure adds up one process. Without the probe's account of waits it falls
+// back to the delay account of the kernel.
+func (c *Case) measure(pid int) victim {
+	w := c.w
+	v := victim{pid: pid, process: w.Processes[pid], wait: map[string]float64{}, known: w.Has(sample.WaitIO)}
+	for _, class := range []string{"read", "write", "sync", "fault", "other"} {
+		if s, ok := w.Sum(sample.WaitIO, sample.Entity{PID: pid, Class: class}); ok {
+			v.wait[class] = s
+			v.waitTotal += s
+		}
+	}
+	v.pause, _ = w.Sum(sample.WaitDirtyPause, sample.Entity{PID: pid})
+	v.threads, _ = w.Value(sample.WaitThreads, sample.Entity{PID: pid})
+	if !v.known {
+		if d, ok := w.Sum(sample.ProcBlkioDelay, sample.Entity{PID: pid}); ok {
+			v.wait["other"], v.waitTotal, v.known = d, d, true
+		}
+	}
+	v.outstanding = c.blockTime(func(e sample.Entity) bool {
+		return e.PID == pid && (e.Class == "read" || v.waitTotal == 0 && c.direct(pid) > 0)
+	}) / w.Seconds()
+	user, _ := w.Sum(sample.ProcUser, sample.Entity{PID: pid})
+	system, _ := w.Sum(sample.ProcSystem, sample.Entity{PID: pid})
+	v.cpu = user + system
+	return v
+}
+
+// suffering orders processes by how much I/O holds them up, 0 to 1: the share
+// of time that they wait, or have I/O in flight if that is more.
+func (c *Case) suffering(v *victim) float64 {
+	s := v.share(c.w.Seconds())
+	if o := min(1, v.outstanding); o >= outstandingLimit {
+		s = max(s, o)
+	}
+	return s
+}
+
+// suffers tells whether I/O holds the victim up enough to look for a cause.
+func (c *Case) suffers() bool {
+	return c.victim.pid != 0 && c.suffering(&c.victim) >= waitShareLimit
+}
+
+// blind tells whether nothing at all says how long anybody waits: then even
+// "healthy" would be a guess. The kernel's pressure account (PSI) is enough to
+// tell a calm host.
+func (c *Case) blind() bool {
+	if c.w.Has(sample.WaitIO) || c.w.Has(sample.ProcBlkioDelay) {
+		return false
+	}
+	stalled, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"})
+	return !ok || stalled/c.w.Seconds() >= waitShareLimit
+}
+
+// blockTime is the time, in seconds summed over requests, that the selected
+// I/O spent in the block layer and on the device.
+func (c *Case) blockTime(keep func(sample.Entity) bool) float64 {
+	q, _ := c.w.SumWhere(sample.BlockQueueTime, keep)
+	d, _ := c.w.SumWhere(sample.BlockDeviceTime, keep)
+	return q + d
+}
+
+// direct is the bytes that a process read or wrote with O_DIRECT.
+func (c *Case) direct(pid int) float64 {
+	e := sample.Entity{PID: pid}
+	r, _ := c.w.Sum(sample.BlockDirect, e)
+	wr, _ := c.w.Sum(sample.DirectWriteByte, e)
+	return r + wr
+}
+
+// mainDevice is the device that the victim's I/O spends most time on; when
+// its I/O is made by others in its name, the host's busiest.
+func (c *Case) mainDevice() string {
+	if c.target.Device != "" {
+		return c.target.Device
+	}
+	pick := func(keep func(sample.Entity) bool) string {
+		by := map[string]float64{}
+		for _, m := range []sample.Metric{sample.BlockQueueTime, sample.BlockDeviceTime} {
+			c.w.Each(m, func(e sample.Entity, s *sample.Series) {
+				if e.Device != "" && keep(e) {
+					by[e.Device] += s.Sum()
+				}
+			})
+		}
+		return largest(by)
+	}
+	if d := pick(func(e sample.Entity) bool { return e.PID == c.victim.pid && e.PID != 0 }); d != "" {
+		return d
+	}
+	if cg := c.victim.process.IOCgroup; cg != "" && cg != "/" {
+		if d := pick(func(e sample.Entity) bool { return e.Cgroup == cg }); d != "" {
+			return d
+		}
+	}
+	if d := pick(func(e sample.Entity) bool { return e.PID == 0 && e.Cgroup == "" }); d != "" {
+		return d
+	}
+	by := map[string]float64{}
+	c.w.Each(sample.DiskBusy, func(e sample.Entity, s *sample.Series) { by[e.Device] += s.Sum() })
+	return largest(by)
+}
+
+func largest(by map[string]float64) string {
+	best, most := "", 0.0
+	for k, v := range by {
+		if v > most || v == most && v > 0 && k < best {
+			best, most = k, v
+		}
+	}
+	return best
+}
+
+// victimCulprit names the victim, for people.
+func (c *Case) victimCulprit() Culprit {
+	if c.victim.pid == 0 {
+		return Culprit{}
+	}
+	return Culprit{
+		PID: c.victim.pid, Comm: c.victim.process.Comm,
+		Cgroup: c.victim.process.MemoryCgroup, Device: c.device,
+	}
+}
+
+// culprit is the victim's own doing, on its busiest file.
+func (c *Case) culprit() Culprit {
+	k := c.victimCulprit()
+	k.File = c.topFile(sample.CacheWait, sample.CacheCold, sample.CacheColdMapped, sample.DirectReadBytes, sample.CacheInserted, sample.CacheDirtied)
+	return k
+}
+
+// topFile is the path of the victim's file with the most of the first metric
+// that it has any of.
+func (c *Case) topFile(metrics ...sample.Metric) string {
+	for _, m := range metrics {
+		var best sample.FileID
+		most := 0.0
+		c.w.Each(m, func(e sample.Entity, s *sample.Series) {
+			if e.PID != c.victim.pid || e.File == (sample.FileID{}) {
+				return
+			}
+			if v := s.Sum(); v > most {
+				best, most = e.File, v
+			}
+		})
+		if most > 0 {
+			if p := c.w.Files[best].Path; p != "" {
+				return p
+			}
+		}
+	}
+	return ""
+}
+
+// of is a counter of the victim's over the window, 0 when it has none.
+func (c *Case) of(m sample.Metric) float64 {
+	v, _ := c.w.Sum(m, sample.Entity{PID: c.victim.pid})
+	return v
+}
+
+// all is a counter of the host's over the window.
+func (c *Case) all(m sample.Metric) (float64, bool) { return c.w.Sum(m, sample.Entity{}) }
+
+// gauge is a value of the host's at the end of the window.
+func (c *Case) gauge(m sample.Metric) (float64, bool) { return c.w.Value(m, sample.Entity{}) }
+
+// figure makes evidence of a value read through a metric.
+func (c *Case) figure(name string, value float64, unit string, from sample.Metric) Evidence {
+	return Evidence{Name: name, Value: value, Unit: unit, Source: c.w.Source(from)}
+}

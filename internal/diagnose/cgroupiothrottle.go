@@ -1,0 +1,134 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"iocause/internal/sample"
+)
+
+// throttleNear is how near to its limit a throttled cgroup runs.
+const throttleNear = 0.85
+
+// ioLimit is the I/O limit, of the victim's cgroup or one above, that is used
+// most.
+type ioLimit struct {
+	cgroup, device, class string
+	limit, rate           float64 // per second
+}
+
+// cgroupIOThrottle: an I/O limit of a cgroup holds the victim back.
+func cgroupIOThrottle() Cause {
+	return Cause{
+		ID: "cgroup-io-throttle", Title: "an I/O limit of its cgroup holds the program back",
+		Needs: [][]sample.Metric{{sample.CgroupIOLimit, sample.BlockThrottled}, {sample.CgroupReadBytes, sample.BlockBytes}},
+		Over: append(deviceCauses(), "cold-cache", "cache-busting", "cgroup-cache-limit", "direct-io", "sync-writes",
+			"readahead-waste", "dirty-throttling"),
+		Judge: func(c *Case) Verdict {
+			if !c.suffers() {
+				return no("nobody waits for I/O long enough to matter")
+			}
+			if c.victim.process.IOCgroup == "" {
+				return cannotTell("the I/O cgroup of the victim is not known")
+			}
+			best, any := c.nearestIOLimit()
+			if !any {
+				if n := c.heldBack(c.victim.process.IOCgroup, ""); n > 0 {
+					return cannotTell(fmt.Sprintf("%.0f requests of its cgroup were held back, but no limit could be read: %s",
+						n, c.w.WhyAbsent(sample.CgroupIOLimit)))
+				}
+				return no("no cgroup of the victim has an I/O limit")
+			}
+			if best.rate < throttleNear*best.limit {
+				return no(fmt.Sprintf("its cgroup uses %s of its limit", percent(best.rate/best.limit)))
+			}
+			held := 0.0
+			if c.w.Has(sample.BlockThrottled) {
+				if held = c.heldBack(best.cgroup, best.device); held == 0 {
+					return no("no request of its cgroup was held back")
+				}
+			}
+			s := c.w.Seconds()
+			unit := map[string]string{"read_bytes": "bytes/s", "write_bytes": "bytes/s", "reads": "count/s", "writes": "count/s"}[best.class]
+			e := []Evidence{
+				c.figure("limit of the cgroup ("+best.class+" a second)", best.limit, unit, sample.CgroupIOLimit),
+				c.figure("used", best.rate, unit, c.rateMetric(best.class)),
+				{Name: "time blocked", Value: c.victim.share(s), Unit: "ratio", Source: c.w.Source(sample.WaitIO)},
+			}
+			weight := 1.0
+			if c.w.Has(sample.BlockThrottled) {
+				e = append(e, c.figure("requests held back", held/s, "count/s", sample.BlockThrottled))
+				device, _ := c.w.SumWhere(sample.BlockDeviceTime, func(e sample.Entity) bool {
+					return e.Cgroup == best.cgroup && e.Device == best.device
+				})
+				e = append(e, c.figure("time the device had its requests", device/s, "ratio", sample.BlockDeviceTime))
+				if t := c.victim.waitTotal + c.victim.pause; t > 0 {
+					weight = max(0, 1-device/t)
+				}
+			}
+			k := c.culprit()
+			k.Cgroup, k.Device = best.cgroup, best.device
+			return Verdict{
+				Answer: Yes, Confidence: confidence(0.5+(best.rate/best.limit-throttleNear)*3, c.w.Has(sample.BlockThrottled)),
+				Weight: max(weight, 0.5), Culprit: k, Evidence: e,
+				Disprove: "the same speed after the limit is lifted",
+				Advice: []Advice{{
+					Do: fmt.Sprintf("raise or remove the limit %s of the cgroup on %s", best.class, best.device),
+					Expect: fmt.Sprintf("the device held its requests for only %s of the waiting time: the rest goes away",
+						percent(1-weight)),
+				}},
+			}
+		},
+	}
+}
+
+// nearestIOLimit finds the limit that is used most, of the victim's cgroups.
+func (c *Case) nearestIOLimit() (best ioLimit, any bool) {
+	own := c.victim.process.IOCgroup
+	c.w.Each(sample.CgroupIOLimit, func(e sample.Entity, s *sample.Series) {
+		if !inCgroup(own, e.Cgroup) || s.Last() <= 0 {
+			return
+		}
+		l := ioLimit{cgroup: e.Cgroup, device: e.Device, class: e.Class, limit: s.Last()}
+		l.rate = c.cgroupRate(e.Cgroup, e.Device, e.Class)
+		if !any || l.rate/l.limit > best.rate/best.limit {
+			best, any = l, true
+		}
+	})
+	return best, any
+}
+
+// rateMetric is where the rate that a limit is compared with comes from.
+func (c *Case) rateMetric(class string) sample.Metric {
+	return map[string]sample.Metric{
+		"read_bytes": sample.CgroupReadBytes, "write_bytes": sample.CgroupWriteBytes,
+		"reads": sample.CgroupReads, "writes": sample.CgroupWrites,
+	}[class]
+}
+
+// cgroupRate is what a cgroup and those below it did on a device, a second.
+// The kernel charges a cgroup when a request passes the limit.
+func (c *Case) cgroupRate(cgroup, device, class string) float64 {
+	total, _ := c.w.SumWhere(c.rateMetric(class), func(e sample.Entity) bool {
+		return inCgroup(e.Cgroup, cgroup) && e.Device == device
+	})
+	if total == 0 { // not charged where we look: what the device completed for it
+		op := map[string]string{"read_bytes": "read", "reads": "read", "write_bytes": "write", "writes": "write"}[class]
+		m := sample.BlockOps
+		if class == "read_bytes" || class == "write_bytes" {
+			m = sample.BlockBytes
+		}
+		total, _ = c.w.SumWhere(m, func(e sample.Entity) bool {
+			return e.Cgroup != "" && inCgroup(e.Cgroup, cgroup) && e.Device == device && e.Class == op
+		})
+	}
+	return total / c.w.Seconds()
+}
+
+// heldBack counts the requests of a cgroup (and those below it) that a limit
+// held back; on any device when device is "".
+func (c *Case) heldBack(cgroup, device string) float64 {
+	n, _ := c.w.SumWhere(sample.BlockThrottled, func(e sample.Entity) bool {
+		return e.Cgroup != "" && inCgroup(e.Cgroup, cgroup) && (device == "" || e.Device == device)
+	})
+	return n
+}

@@ -1,0 +1,56 @@
+package diagnose
+
+import "iocause/internal/sample"
+
+// coldCache: the data is read for the first time since it could have been
+// cached. Told from cache-busting by refaults, not by the hit ratio.
+func coldCache() Cause {
+	return Cause{
+		ID: "cold-cache", Title: "data is read for the first time: the cache is cold",
+		Needs: [][]sample.Metric{{sample.CacheCold, sample.ProcReadBytes}, {sample.CacheReread, sample.VMRefaultFile}},
+		Over:  deviceCauses(),
+		Judge: func(c *Case) Verdict {
+			v := c.cache()
+			if !v.known {
+				return cannotTell(v.why)
+			}
+			if why := c.readsMatter(&v); why != "" {
+				return no(why)
+			}
+			if v.refault >= refaultLimit {
+				return no(percent(v.refault) + " of the pages read had been in the cache before and were evicted")
+			}
+			share := c.suffering(&c.victim)
+			out := Verdict{
+				Answer: Yes, Confidence: confidence(1-v.refault/refaultLimit, c.exact()),
+				Weight: c.readWeight(&v), Culprit: c.culprit(), Evidence: c.cacheEvidence(&v),
+				Disprove: "pages that are read again after an eviction (refaults), or a slow device when the same reads are repeated",
+				Advice: []Advice{{
+					Do:     "let it warm up, or read the files ahead of use (vmtouch -t, cat FILE >/dev/null) after a start or reboot",
+					Expect: "reads of data that is in the cache do not wait for the device: " + speedup(share),
+				}},
+			}
+			if size := c.rereadSet(); size > 0 {
+				if avail, ok := c.gauge(sample.MemAvailable); ok && size <= avail {
+					out.Advice[0].Expect += "; the files read (" + bytes(size) + ") fit into the " + bytes(avail) + " available"
+				} else if ok {
+					out.Advice = append(out.Advice, Advice{
+						Do:     "expect the next pass to miss again: the files read (" + bytes(size) + ") exceed the " + bytes(avail) + " available",
+						Expect: "a second pass is then cache-busting, not cold",
+					})
+				}
+			}
+			return out
+		},
+	}
+}
+
+// confidence grows with the margin (0 to 1) to the threshold that decided;
+// figures from counters alone, not page by page, are trusted less.
+func confidence(margin float64, exact bool) float64 {
+	s := 0.6 + 0.39*clamp01(margin)
+	if !exact {
+		s *= 0.75
+	}
+	return s
+}

@@ -1,0 +1,53 @@
+package diagnose
+
+import "iocause/internal/sample"
+
+// cpuBound: the program computes; I/O is not what takes its time.
+func cpuBound() Cause {
+	return Cause{
+		ID: "cpu-bound", Title: "the program computes: I/O is not what takes the time",
+		Needs: [][]sample.Metric{{sample.ProcUser}},
+		Judge: func(c *Case) Verdict {
+			if !c.w.Has(sample.ProcUser) {
+				return cannotTell(c.w.WhyAbsent(sample.ProcUser))
+			}
+			if c.suffers() {
+				return no("the victim waits for I/O " + percent(c.victim.share(c.w.Seconds())) + " of its time")
+			}
+			if c.victim.pid == 0 {
+				return no("no process used the processor")
+			}
+			s := c.w.Seconds()
+			cpu := c.victim.cpu / s
+			if cpu < cpuShareLimit {
+				return no("no process keeps even one processor busy: the busiest uses " + percent(cpu) + " of one")
+			}
+			if !c.victim.known && c.blind() {
+				return cannotTell(c.w.WhyAbsent(sample.WaitIO))
+			}
+			e := []Evidence{
+				c.figure("time on a processor", cpu, "ratio", sample.ProcUser),
+				c.figure("of that in the kernel", c.of(sample.ProcSystem)/max(c.victim.cpu, 1e-9), "ratio", sample.ProcSystem),
+			}
+			if c.victim.known {
+				m := sample.WaitIO
+				if !c.w.Has(m) {
+					m = sample.ProcBlkioDelay
+				}
+				e = append(e, c.figure("time blocked on I/O", c.victim.share(s), "ratio", m))
+			}
+			if d, ok := c.w.Sum(sample.ProcRunDelay, sample.Entity{PID: c.victim.pid}); ok {
+				e = append(e, c.figure("time waiting for a processor", d/s, "ratio", sample.ProcRunDelay))
+			}
+			return Verdict{
+				Answer: Yes, Confidence: confidence((cpu-cpuShareLimit)/0.15+0.2, c.victim.known), Weight: 1,
+				Culprit: c.victimCulprit(), Evidence: e,
+				Disprove: "threads of the program blocked on I/O for a tenth of their time or more",
+				Advice: []Advice{{
+					Do:     "look at where the program spends its processor time (perf top -p PID); a faster device would not help",
+					Expect: "removing all of its I/O waits gives at most " + speedup(min(0.5, c.victim.share(s))),
+				}},
+			}
+		},
+	}
+}

@@ -1,0 +1,54 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"iocause/internal/sample"
+)
+
+// deviceLatencyBound: one (or N) requests at a time; each waits for the one
+// before, and the device is far below what it could do.
+func deviceLatencyBound() Cause {
+	return Cause{
+		ID: "device-latency-bound", Title: "one request at a time: the latency of the device sets the pace",
+		Needs: [][]sample.Metric{{sample.BlockDepthOps}, {sample.BlockDeviceTime}},
+		Judge: func(c *Case) Verdict {
+			d := c.deviceFacts()
+			if !d.known {
+				return cannotTell(d.why)
+			}
+			if why := c.deviceOut(&d); why != "" {
+				return no(why)
+			}
+			if d.flat.found {
+				return no("the device is at a cap: its rate is flat while the number in flight varies")
+			}
+			if d.queued >= 0.33 {
+				return no("requests wait " + percent(d.queued) + " of their time before the device gets them")
+			}
+			if d.base == 0 {
+				return cannotTell("no request was seen alone on the device, so its base latency is not known")
+			}
+			r := d.ratio()
+			if d.depth >= 1.5 && (d.baseBound || r >= queueingRatio) {
+				return no(fmt.Sprintf("%.1f requests are in flight on average and take %.1fx the base latency", d.depth, r))
+			}
+			return Verdict{
+				Answer: Yes, Confidence: confidence((queueingRatio-r)/queueingRatio+0.3, true),
+				Weight: c.deviceWeight(), Culprit: c.deviceCulprit(),
+				Evidence: append(c.deviceEvidence(&d), Evidence{
+					Name: "operations a second x latency", Value: d.ops * d.latency, Unit: "count", Source: c.w.Source(sample.BlockOps),
+				}),
+				Disprove: "the same rate when twice as many requests are kept in flight",
+				Advice: []Advice{{
+					Do: "keep several requests in flight: more threads, asynchronous I/O (io_uring), or read-ahead",
+					Expect: fmt.Sprintf("with two in flight about %.0f operations a second instead of %.0f, until the device is full",
+						2*d.ops, d.ops),
+				}, {
+					Do:     "or cut the latency: local NVMe instead of network storage, or serve the reads from memory",
+					Expect: "the rate grows as the latency falls: half the latency, twice the operations",
+				}},
+			}
+		},
+	}
+}

@@ -1,0 +1,87 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"iocause/internal/sample"
+)
+
+// A device at a cap: throughput stays flat while the number in flight varies.
+// Which cap it is, is told by what stays flatter where sizes vary, else by the
+// size of one operation.
+
+func deviceIOPSLimit() Cause {
+	return Cause{
+		ID: "device-iops-limit", Title: "the device is at its limit of operations a second",
+		Needs: [][]sample.Metric{{sample.BlockBinOps}, {sample.BlockOps}},
+		Over:  []ID{"device-queueing", "device-latency-bound"},
+		Judge: func(c *Case) Verdict {
+			return c.limit(func(d *deviceView) bool { return d.flat.opsCV < 0.7*d.flat.bytesCV || d.size <= smallIO },
+				func(d *deviceView) Verdict {
+					return Verdict{
+						Disprove: "more operations a second when more are in flight",
+						Advice: []Advice{{
+							Do:     "make fewer, larger operations (larger blocks, merge neighbours), keep more in memory, or raise the device's operations limit",
+							Expect: fmt.Sprintf("the limit is about %.0f operations a second; throughput grows with the size of each", d.ops),
+						}},
+					}
+				})
+		},
+	}
+}
+
+func deviceBandwidthLimit() Cause {
+	return Cause{
+		ID: "device-bandwidth-limit", Title: "the device is at its limit of bytes a second",
+		Needs: [][]sample.Metric{{sample.BlockBinBytes}, {sample.BlockBytes}},
+		Over:  []ID{"device-queueing", "device-latency-bound"},
+		Judge: func(c *Case) Verdict {
+			return c.limit(func(d *deviceView) bool { return d.flat.bytesCV < 0.7*d.flat.opsCV || d.size >= largeIO },
+				func(d *deviceView) Verdict {
+					return Verdict{
+						Disprove: "more bytes a second when more are in flight",
+						Advice: []Advice{{
+							Do:     "read or write less (compress, cache, read only what is needed), or raise the device's bandwidth limit",
+							Expect: "the limit is about " + bytes(d.bytes) + "/s; more in flight or larger blocks give nothing",
+						}},
+					}
+				})
+		},
+	}
+}
+
+// limit judges one of the two caps; is tells whether a plateau is this cap.
+func (c *Case) limit(is func(*deviceView) bool, verdict func(*deviceView) Verdict) Verdict {
+	d := c.deviceFacts()
+	if !d.known {
+		return cannotTell(d.why)
+	}
+	if why := c.deviceOut(&d); why != "" {
+		return no(why)
+	}
+	if !d.flat.found {
+		switch {
+		case d.flat.depthRatio == 0:
+			return no("too little I/O to see a plateau")
+		case d.flat.depthRatio < depthVaries:
+			return no(fmt.Sprintf("no cap shown: the number in flight varied only %.1fx", d.flat.depthRatio))
+		}
+		return no(fmt.Sprintf("the rate is not flat (varies %s) while the number in flight varies %.1fx",
+			percent(min(d.flat.opsCV, d.flat.bytesCV)), d.flat.depthRatio))
+	}
+	if !is(&d) {
+		if d.size > smallIO && d.size < largeIO {
+			return cannotTell(fmt.Sprintf("the rate is flat, but all operations have one size (%s): operations and bytes cannot be told apart", bytes(d.size)))
+		}
+		return no("the rate is flat, but operations of " + bytes(d.size) + " speak for the other limit")
+	}
+	v := verdict(&d)
+	v.Answer = Yes
+	v.Confidence = confidence(min(1-min(d.flat.opsCV, d.flat.bytesCV)/flatCV, (d.flat.depthRatio-depthVaries)/2+0.3), true)
+	v.Weight = c.deviceWeight()
+	v.Culprit = c.deviceCulprit()
+	v.Evidence = append(c.deviceEvidence(&d),
+		c.figure("variation of the rate", min(d.flat.opsCV, d.flat.bytesCV), "ratio", sample.BlockBinOps),
+		c.figure("largest to smallest number in flight", d.flat.depthRatio, "ratio", sample.BlockBinTime))
+	return v
+}

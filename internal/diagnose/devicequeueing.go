@@ -1,0 +1,65 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"iocause/internal/sample"
+)
+
+// deviceQueueing: more is in flight than the device serves at its base
+// latency, below any cap that was shown.
+func deviceQueueing() Cause {
+	return Cause{
+		ID: "device-queueing", Title: "more I/O is in flight than the device serves at its base latency",
+		Needs: [][]sample.Metric{{sample.BlockDepthOps}, {sample.BlockDeviceTime}},
+		Over:  []ID{"device-latency-bound"},
+		Judge: func(c *Case) Verdict {
+			d := c.deviceFacts()
+			if !d.known {
+				return cannotTell(d.why)
+			}
+			if why := c.deviceOut(&d); why != "" {
+				return no(why)
+			}
+			if d.flat.found {
+				return no("the device is at a cap: its rate is flat while the number in flight varies")
+			}
+			if d.depth < 1.5 {
+				return no(fmt.Sprintf("on average only %.1f requests are in flight", d.depth))
+			}
+			r := d.ratio()
+			need := queueingRatio
+			if d.baseBound {
+				need = 2 * queueingRatio // the true base is lower than the bound, but requests differ
+			}
+			switch {
+			case d.queued >= 0.33:
+			case d.base == 0:
+				return cannotTell("no request was seen alone on the device, so its base latency is not known")
+			case r < need && d.baseBound:
+				return cannotTell(fmt.Sprintf("latency is %.1fx that of the fastest requests, but none was seen alone on the device", r))
+			case r < need:
+				return no(fmt.Sprintf("latency is %.1fx the base latency", r))
+			}
+			conf := confidence((r-need)/3+0.2, true)
+			if d.baseBound {
+				conf *= 0.85
+			}
+			return Verdict{
+				Answer: Yes, Confidence: conf, Weight: c.deviceWeight(), Culprit: c.deviceCulprit(),
+				Evidence: append(c.deviceEvidence(&d), Evidence{
+					Name: "latency to base latency", Value: r, Unit: "ratio", Source: c.w.Source(sample.BlockDepthTime),
+				}),
+				Disprove: "the same latency with one request in flight",
+				Advice: []Advice{{
+					Do: fmt.Sprintf("keep fewer requests in flight (now %.0f): lower the queue depth or the number of workers", d.depth),
+					Expect: fmt.Sprintf("latency falls towards %s; throughput changes little once the device is full",
+						duration(d.base)),
+				}, {
+					Do:     "or use a device with more parallelism, if throughput is what is missing",
+					Expect: "more requests are served at the base latency",
+				}},
+			}
+		},
+	}
+}

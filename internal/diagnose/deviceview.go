@@ -1,0 +1,276 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+// Thresholds of the device causes. The plateau rule is the one of closed
+// queueing systems: with more in flight a device does more, until it is at a
+// cap; throughput that stays flat while the depth doubles is a cap.
+const (
+	flatCV        = 0.05 // coefficient of variation of the rate at a cap
+	depthVaries   = 2.0  // by how much the depth must vary at that rate
+	queueingRatio = 1.5  // latency against the base latency
+	baseOps       = 20   // operations at depth 1 that make a base latency
+	binsNeeded    = 4
+	smallIO       = 32 << 10 // bytes; up to here a flat rate means operations
+	largeIO       = 64 << 10 // from here on it means bandwidth
+)
+
+// deviceView is what one device did during the window.
+type deviceView struct {
+	known     bool
+	why       string
+	ops       float64 // a second
+	bytes     float64 // a second
+	depth     float64 // mean requests in flight, by Little's law
+	latency   float64 // mean seconds from start to completion
+	queued    float64 // share of that spent before the device got it
+	size      float64 // mean bytes of one operation
+	base      float64 // seconds at depth 1, for the same mix of sizes; 0 not known
+	baseBound bool    // base is only an upper bound (the fastest percent)
+	flat      plateau
+	maxDepth  float64
+}
+
+// plateau is the verdict on flat throughput.
+type plateau struct {
+	found      bool
+	opsCV      float64
+	bytesCV    float64
+	depthRatio float64 // largest to smallest depth at the flat rate
+}
+
+// ratio is the latency against the base latency, 0 when that is not known.
+func (d *deviceView) ratio() float64 {
+	if d.base == 0 {
+		return 0
+	}
+	return d.latency / d.base
+}
+
+func (c *Case) deviceFacts() deviceView {
+	w, dev := c.w, c.device
+	if dev == "" {
+		return deviceView{why: "no device did any I/O"}
+	}
+	if !w.Has(sample.BlockOps) {
+		return deviceView{why: w.WhyAbsent(sample.BlockOps)}
+	}
+	var ops, size, queue, device float64
+	for _, op := range []string{"read", "write"} {
+		e := sample.Entity{Device: dev, Class: op}
+		n, _ := w.Sum(sample.BlockOps, e)
+		b, _ := w.Sum(sample.BlockBytes, e)
+		q, _ := w.Sum(sample.BlockQueueTime, e)
+		t, _ := w.Sum(sample.BlockDeviceTime, e)
+		ops, size, queue, device = ops+n, size+b, queue+q, device+t
+	}
+	if ops == 0 {
+		return deviceView{known: true, why: dev + " did no I/O"}
+	}
+	s := w.Seconds()
+	d := deviceView{
+		known: true, ops: ops / s, bytes: size / s, latency: (queue + device) / ops,
+		depth: (queue + device) / s, queued: queue / (queue + device), size: size / ops,
+	}
+	d.maxDepth, _ = w.Value(sample.BlockMaxFlight, sample.Entity{Device: dev})
+	d.base, d.baseBound = c.baseLatency(&d)
+	d.flat = c.findPlateau()
+	return d
+}
+
+// baseLatency is the latency at depth 1 of the sizes that make up the load,
+// weighed as they occur. Where no size was seen alone often enough, the
+// fastest percent of all is an upper bound of it.
+func (c *Case) baseLatency(d *deviceView) (seconds float64, bound bool) {
+	type class struct {
+		op   string
+		size uint64
+	}
+	all, alone, aloneTime := map[class]float64{}, map[class]float64{}, map[class]float64{}
+	c.w.Each(sample.BlockDepthOps, func(e sample.Entity, s *sample.Series) {
+		if e.Device != c.device {
+			return
+		}
+		var k class
+		var depth uint64
+		if _, err := fmt.Sscanf(e.Class, "%s %d %d", &k.op, &k.size, &depth); err != nil {
+			return
+		}
+		all[k] += s.Sum()
+		if depth == 1 {
+			alone[k] += s.Sum()
+			t, _ := c.w.Sum(sample.BlockDepthTime, e)
+			aloneTime[k] += t
+		}
+	})
+	var covered, total, sum float64
+	for k, n := range all {
+		total += n
+		if alone[k] >= baseOps {
+			covered += n
+			sum += n * aloneTime[k] / alone[k]
+		}
+	}
+	if total > 0 && covered >= 0.5*total {
+		return sum / covered, false
+	}
+	var h sample.Histogram
+	for _, op := range []string{"read", "write"} {
+		if one := c.w.Histogram(sample.HistDevice, sample.Entity{Device: c.device, Class: op}); one != nil {
+			h.Merge(&one.Histogram)
+		}
+	}
+	if h.N() < 100 {
+		return 0, false
+	}
+	return h.Quantile(0.01) / 1e9, true
+}
+
+// bin is a stretch of the window on one device.
+type bin struct{ ops, bytes, depth float64 }
+
+// bins are the window's full stretches with I/O, long enough to hold some
+// 200 operations each (a tenth of a second to one second), as rates a second.
+func (c *Case) bins() []bin {
+	e := sample.Entity{Device: c.device}
+	ops, size, busy := c.w.Get(sample.BlockBinOps, e), c.w.Get(sample.BlockBinBytes, e), c.w.Get(sample.BlockBinTime, e)
+	if ops == nil || size == nil || busy == nil {
+		return nil
+	}
+	total := ops.Sum()
+	const unit = 100 * time.Millisecond
+	per := 1
+	if mean := total / (c.w.Seconds() * 10); mean < 200 {
+		per = min(10, int(math.Ceil(200/max(mean, 1))))
+	}
+	slots := map[int]*bin{}
+	for i := range ops.Points {
+		at := int(ops.Points[i].At/unit) / per
+		b := slots[at]
+		if b == nil {
+			b = &bin{}
+			slots[at] = b
+		}
+		b.ops += ops.Points[i].Value
+		b.bytes += size.Points[i].Value
+		b.depth += busy.Points[i].Value
+	}
+	first, last := -1, -1
+	for at := range slots {
+		if first < 0 || at < first {
+			first = at
+		}
+		last = max(last, at)
+	}
+	seconds := float64(per) * unit.Seconds()
+	var out []bin
+	for at, b := range slots {
+		if at == first || at == last {
+			continue // may be partly outside the load
+		}
+		out = append(out, bin{b.ops / seconds, b.bytes / seconds, b.depth / seconds})
+	}
+	return out
+}
+
+// findPlateau looks for throughput that stays flat while the depth varies,
+// in the upper three quarters of the bins by depth.
+func (c *Case) findPlateau() plateau {
+	bins := c.bins()
+	if len(bins) < binsNeeded {
+		return plateau{}
+	}
+	slices.SortFunc(bins, func(a, b bin) int {
+		if a.depth < b.depth {
+			return -1
+		}
+		return 1
+	})
+	bins = bins[len(bins)/4:]
+	var ops, size []float64
+	for _, b := range bins {
+		ops = append(ops, b.ops)
+		size = append(size, b.bytes)
+	}
+	p := plateau{
+		opsCV: variation(ops), bytesCV: variation(size),
+		depthRatio: bins[len(bins)-1].depth / max(bins[0].depth, 1e-9),
+	}
+	p.found = min(p.opsCV, p.bytesCV) < flatCV && p.depthRatio >= depthVaries && bins[len(bins)-1].depth >= depthVaries
+	return p
+}
+
+// variation is the coefficient of variation.
+func variation(x []float64) float64 {
+	var sum, squares float64
+	for _, v := range x {
+		sum += v
+	}
+	mean := sum / float64(len(x))
+	if mean == 0 {
+		return 0
+	}
+	for _, v := range x {
+		squares += (v - mean) * (v - mean)
+	}
+	return math.Sqrt(squares/float64(len(x))) / mean
+}
+
+// deviceOut says why the device causes are out of the question, "" when not.
+func (c *Case) deviceOut(d *deviceView) string {
+	switch {
+	case !c.suffers():
+		return "nobody waits for I/O long enough to matter"
+	case d.why != "":
+		return d.why
+	case d.depth < 0.05:
+		return c.device + " is idle most of the time"
+	}
+	return ""
+}
+
+// deviceEvidence is what every device cause shows.
+func (c *Case) deviceEvidence(d *deviceView) []Evidence {
+	e := []Evidence{
+		c.figure("operations on "+c.device, d.ops, "count/s", sample.BlockOps),
+		c.figure("bandwidth of "+c.device, d.bytes, "bytes/s", sample.BlockBytes),
+		c.figure("latency", d.latency, "seconds", sample.BlockDeviceTime),
+		c.figure("of that queued before the device", d.queued, "ratio", sample.BlockQueueTime),
+		c.figure("mean in flight", d.depth, "count", sample.BlockDeviceTime),
+	}
+	if d.base > 0 {
+		name := "base latency (one in flight)"
+		if d.baseBound {
+			name = "fastest percent of requests"
+		}
+		e = append(e, c.figure(name, d.base, "seconds", sample.BlockDepthTime))
+	}
+	return e
+}
+
+// deviceWeight is the share of the victim's waiting that the device's own
+// time explains.
+func (c *Case) deviceWeight() float64 {
+	total := c.victim.waitTotal + c.victim.pause
+	if total == 0 {
+		return min(1, c.victim.outstanding)
+	}
+	if c.victim.outstanding == 0 {
+		return 0.5 // others do the I/O for it: part of its wait, not known how much
+	}
+	return min(1, c.victim.outstanding*c.w.Seconds()/total)
+}
+
+// deviceCulprit is the victim on its device.
+func (c *Case) deviceCulprit() Culprit {
+	k := c.culprit()
+	k.Device = c.device
+	return k
+}

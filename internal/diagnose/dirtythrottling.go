@@ -1,0 +1,100 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"iocause/internal/sample"
+)
+
+// dirtyThrottling: writers are paused because dirty pages reached the limit.
+func dirtyThrottling() Cause {
+	return Cause{
+		ID: "dirty-throttling", Title: "writers are paused: dirty pages reached the limit",
+		Needs: [][]sample.Metric{{sample.WaitDirtyPause, sample.MemDirty}, {sample.VMDirtyLimit}},
+		Over:  deviceCauses(),
+		Judge: func(c *Case) Verdict {
+			limit, ok1 := c.gauge(sample.VMDirtyLimit)
+			background, ok2 := c.gauge(sample.VMDirtyBg)
+			dirty, ok3 := c.gauge(sample.MemDirty)
+			writeback, ok4 := c.gauge(sample.MemWriteback)
+			if !ok1 || !ok2 || !ok3 || !ok4 {
+				return cannotTell(c.w.WhyAbsent(sample.VMDirtyLimit))
+			}
+			freerun := (limit + background) / 2
+			e := []Evidence{
+				c.figure("dirty and under writeback", dirty+writeback, "bytes", sample.MemDirty),
+				c.figure("pauses begin at", freerun, "bytes", sample.VMDirtyLimit),
+				c.figure("dirty limit", limit, "bytes", sample.VMDirtyLimit),
+			}
+			if !c.w.Has(sample.WaitDirtyPause) {
+				return c.dirtyFromProc(dirty+writeback, freerun)
+			}
+			if c.victim.pause == 0 {
+				return no("no writer of the victim was paused in balance_dirty_pages")
+			}
+			s := c.w.Seconds()
+			share := c.victim.pause / (s * max(1, c.victim.threads))
+			weight := c.victim.pause / (c.victim.pause + c.victim.waitTotal)
+			if share < waitShareLimit || weight < 0.2 {
+				return no(fmt.Sprintf("the victim was paused in balance_dirty_pages for only %s of its time", percent(share)))
+			}
+			drain := c.drainRate()
+			pauses := c.of(sample.DirtyPauses)
+			k := c.culprit()
+			if f := c.topFile(sample.CacheDirtied); f != "" {
+				k.File = f
+			}
+			e = append([]Evidence{
+				c.figure("time paused", share, "ratio", sample.WaitDirtyPause),
+				c.figure("pauses", pauses/s, "count/s", sample.DirtyPauses),
+				c.figure("mean pause", c.victim.pause/max(1, pauses), "seconds", sample.WaitDirtyPause),
+			}, e...)
+			advice := []Advice{{
+				Do:     fmt.Sprintf("write less, or give the device more write bandwidth: it takes %s/s", bytes(drain)),
+				Expect: "writers then run at the speed of the device; no limit makes the device faster",
+			}}
+			if drain > 0 {
+				e = append(e, c.figure("written back to devices", drain, "bytes/s", c.drainMetric()))
+			}
+			if avail, ok := c.gauge(sample.MemAvailable); ok && limit < 0.1*avail {
+				advice = append([]Advice{{
+					Do: fmt.Sprintf("raise vm.dirty_bytes (or vm.dirty_ratio): the limit of %s is small beside the %s available",
+						bytes(limit), bytes(avail)),
+					Expect: fmt.Sprintf("bursts up to about half the new limit are taken at the speed of memory; %s", speedup(share)),
+				}}, advice...)
+			}
+			return Verdict{
+				Answer: Yes, Confidence: confidence((share-waitShareLimit)/0.5+0.3, true), Weight: weight,
+				Culprit: k, Evidence: e, Advice: advice,
+				Disprove: "pauses that go on while dirty pages stay below the point where they begin",
+			}
+		},
+	}
+}
+
+// dirtyFromProc judges by the level of dirty pages alone.
+func (c *Case) dirtyFromProc(dirty, freerun float64) Verdict {
+	if dirty < 0.9*freerun {
+		return no("dirty pages stay below the point where pauses begin (" + bytes(freerun) + ")")
+	}
+	return cannotTell(fmt.Sprintf("dirty pages (%s) are where pauses begin (%s), but who is paused is not known: %s",
+		bytes(dirty), bytes(freerun), c.w.WhyAbsent(sample.WaitDirtyPause)))
+}
+
+// drainRate is how fast devices take writes, in bytes a second.
+func (c *Case) drainRate() float64 {
+	total := 0.0
+	c.w.Each(c.drainMetric(), func(e sample.Entity, s *sample.Series) {
+		if e.PID == 0 && e.Cgroup == "" && e.Device != "" && (e.Class == "write" || e.Class == "") {
+			total += s.Sum()
+		}
+	})
+	return total / c.w.Seconds()
+}
+
+func (c *Case) drainMetric() sample.Metric {
+	if c.w.Has(sample.BlockBytes) {
+		return sample.BlockBytes
+	}
+	return sample.DiskWriteBytes
+}

@@ -1,0 +1,34 @@
+package diagnose
+
+import "iocause/internal/sample"
+
+// healthy is the finding when nobody waits.
+func (c *Case) healthy(excluded []Excluded) Finding {
+	f := Finding{
+		Cause: Healthy, Title: "nothing holds I/O up", Answer: Yes, Excluded: excluded, Confidence: 0.95,
+		Disprove: "a program that waits for I/O for a tenth of its time or more while it is observed",
+	}
+	if !c.w.Has(sample.WaitIO) {
+		f.Confidence = 0.7
+	}
+	if c.victim.pid != 0 && c.victim.known {
+		m := sample.WaitIO
+		if !c.w.Has(m) {
+			m = sample.ProcBlkioDelay
+		}
+		f.Evidence = append(f.Evidence, c.figure("longest blocked process", c.victim.share(c.w.Seconds()), "ratio", m))
+	}
+	if p, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok {
+		f.Evidence = append(f.Evidence, c.figure("I/O pressure, some", p/c.w.Seconds(), "ratio", sample.PSISome))
+	}
+	if v, ok := c.all(sample.CacheVisits); ok && v > 0 {
+		cold, _ := c.all(sample.CacheCold)
+		f.Evidence = append(f.Evidence, c.figure("page cache hit ratio", 1-cold/v, "ratio", sample.CacheVisits))
+	}
+	c.w.Each(sample.DiskBusy, func(e sample.Entity, s *sample.Series) {
+		if e.Device == c.device {
+			f.Evidence = append(f.Evidence, Evidence{Name: "busiest device " + e.Device, Value: s.Sum() / c.w.Seconds(), Unit: "ratio", Source: s.Source})
+		}
+	})
+	return f
+}

@@ -1,0 +1,98 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+
+	"iocause/internal/sample"
+)
+
+// Target narrows the question: who is it that finds I/O slow? The zero value
+// asks for the whole host. At most one field is set.
+type Target struct {
+	PIDs   []int // processes, those that have ended included
+	Comm   string
+	Cgroup string // memory or I/O cgroup, and what is below it
+	Device string
+}
+
+// Judge asks every cause and names the primary one. Host and Cost of the
+// report are left to the caller.
+func Judge(w *sample.Window, target Target) *Report {
+	c := newCase(w, target)
+	r := &Report{
+		Version: 1,
+		Window:  Span{Start: w.Start, Seconds: w.Seconds()},
+		Primary: Healthy,
+		Victim:  c.victimCulprit(),
+	}
+	for _, g := range w.Gaps {
+		r.Gaps = append(r.Gaps, g.Why)
+	}
+	var found []Finding
+	var excluded []Excluded
+	causes := List()
+	over := map[ID][]ID{}
+	for _, cause := range causes {
+		v := cause.Judge(c)
+		switch v.Answer {
+		case Yes:
+			over[cause.ID] = cause.Over
+			found = append(found, finding(&cause, &v))
+		case CannotTell:
+			r.CannotTell = append(r.CannotTell, Missing{Cause: cause.ID, Missing: v.Why})
+		default:
+			excluded = append(excluded, Excluded{Cause: cause.ID, Why: v.Why})
+		}
+	}
+	rank(found, over)
+	for i := range found {
+		found[i].Excluded = excluded
+	}
+	switch {
+	case len(found) > 0:
+		r.Primary = found[0].Cause
+	case c.suffers() || c.blind():
+		r.Primary = Unknown
+	default:
+		found = []Finding{c.healthy(excluded)}
+	}
+	r.Findings = found
+	return r
+}
+
+func finding(cause *Cause, v *Verdict) Finding {
+	return Finding{
+		Cause: cause.ID, Title: cause.Title, Answer: Yes,
+		Confidence: clamp01(v.Confidence), Weight: clamp01(v.Weight), Culprit: v.Culprit,
+		Evidence: v.Evidence, Disprove: v.Disprove, Advice: v.Advice,
+	}
+}
+
+// rank puts the primary cause first: one that no other cause explains, and of
+// these the one with the largest weight. The rest follow by weight.
+func rank(found []Finding, over map[ID][]ID) {
+	explained := func(id ID) bool {
+		for _, f := range found {
+			if slices.Contains(over[f.Cause], id) {
+				return true
+			}
+		}
+		return false
+	}
+	byWeight := func(a, b Finding) int { return cmp.Compare(b.Weight, a.Weight) }
+	slices.SortStableFunc(found, func(a, b Finding) int {
+		ea, eb := explained(a.Cause), explained(b.Cause)
+		if ea != eb {
+			if ea {
+				return 1
+			}
+			return -1
+		}
+		return byWeight(a, b)
+	})
+}
+
+// clamp01 keeps a share that rounding has pushed out of range in range; shares
+// are built so that anything but rounding cannot.
+func clamp01(x float64) float64 { return max(0, min(1, x)) }

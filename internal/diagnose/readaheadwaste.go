@@ -1,0 +1,71 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"iocause/internal/sample"
+)
+
+// Read-ahead counts as waste when it brings in this many times what is used,
+// and more than what a few open streams may rightly have ahead of them.
+const (
+	amplificationLimit = 3.0
+	streamsAhead       = 4.0
+)
+
+// readaheadWaste: random reads drag in pages that nobody uses.
+func readaheadWaste() Cause {
+	return Cause{
+		ID: "readahead-waste", Title: "read-ahead brings in data that is never used",
+		Needs: [][]sample.Metric{{sample.CacheInserted}, {sample.DeviceReadAhead}},
+		Over:  append(deviceCauses(), "cache-busting", "cgroup-cache-limit", "cold-cache"),
+		Judge: func(c *Case) Verdict {
+			if !c.exact() {
+				return cannotTell(c.w.WhyAbsent(sample.CacheInserted))
+			}
+			v := c.cache()
+			if !c.suffers() {
+				return no("nobody waits for I/O long enough to matter")
+			}
+			if v.inserted < coldVisits {
+				return no("the victim brings nothing into the cache")
+			}
+			used := v.fromDisk()
+			wasted := max(0, v.inserted-used) * pageSize
+			amplification := v.inserted / max(1, used)
+			ahead, ok := c.w.Value(sample.DeviceReadAhead, sample.Entity{Device: c.device})
+			if !ok {
+				ahead = 128 << 10 // the kernel's default
+			}
+			if amplification < amplificationLimit {
+				return no(fmt.Sprintf("%.1f pages are read for each page used: read-ahead fits the pattern", amplification))
+			}
+			if wasted < streamsAhead*ahead {
+				return no(fmt.Sprintf("only %s were read and not used yet, which is what streams have ahead of them", bytes(wasted)))
+			}
+			s := c.w.Seconds()
+			return Verdict{
+				Answer: Yes, Confidence: confidence((amplification-amplificationLimit)/10+0.3, true),
+				Weight: c.readWeight(&v) * (1 - 1/amplification), Culprit: c.culprit(),
+				Evidence: []Evidence{
+					c.figure("read amplification", amplification, "ratio", sample.CacheInserted),
+					c.figure("read into the cache", v.inserted*pageSize/s, "bytes/s", sample.CacheInserted),
+					c.figure("of that used", used*pageSize/s, "bytes/s", sample.CacheCold),
+					c.figure("read-ahead of "+c.device, ahead, "bytes", sample.DeviceReadAhead),
+					c.figure("time blocked on reads", v.readWait/(s*max(1, c.victim.threads)), "ratio", sample.WaitIO),
+				},
+				Disprove: "the pages read ahead being used soon after: the amplification then falls to 1",
+				Advice: []Advice{
+					{
+						Do:     "tell the kernel that the access is random: posix_fadvise(POSIX_FADV_RANDOM) for read(2), madvise(MADV_RANDOM) for mappings",
+						Expect: fmt.Sprintf("the device reads %s instead of %s a second", bytes(used*pageSize/s), bytes(v.inserted*pageSize/s)),
+					},
+					{
+						Do:     fmt.Sprintf("or lower the read-ahead of the device: echo 16 > /sys/block/%s/queue/read_ahead_kb (now %.0f)", c.device, ahead/1024),
+						Expect: "the same for every program, at the cost of sequential readers",
+					},
+				},
+			}
+		},
+	}
+}

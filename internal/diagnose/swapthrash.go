@@ -1,0 +1,77 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"iocause/internal/sample"
+)
+
+// swapRateLimit is the pages a second, in and out, from which on swapping is
+// thrashing: 1 MiB/s each way.
+const swapRateLimit = 256
+
+// swapThrash: anonymous pages go to swap and come back.
+func swapThrash() Cause {
+	return Cause{
+		ID: "swap-thrash", Title: "memory is swapped out and read back again and again",
+		Needs: [][]sample.Metric{{sample.VMSwapIn}, {sample.VMSwapOut}},
+		Over:  append(deviceCauses(), "cache-busting", "cgroup-cache-limit", "cold-cache", "readahead-waste"),
+		Judge: func(c *Case) Verdict {
+			in, ok1 := c.all(sample.VMSwapIn)
+			out, ok2 := c.all(sample.VMSwapOut)
+			if !ok1 || !ok2 {
+				return cannotTell(c.w.WhyAbsent(sample.VMSwapIn))
+			}
+			s := c.w.Seconds()
+			in, out = in/s, out/s
+			if in < swapRateLimit || out < swapRateLimit {
+				return no(fmt.Sprintf("swap in %.0f and out %.0f pages/s: not both above %d", in, out, swapRateLimit))
+			}
+			total := c.victim.waitTotal + c.victim.pause
+			weight := 1.0
+			if c.w.Has(sample.BlockSwapIn) {
+				own := c.of(sample.BlockSwapIn)
+				files := c.of(sample.CacheCold) + c.of(sample.CacheColdMapped)
+				if own == 0 && c.suffers() {
+					return no("the victim itself reads nothing from swap")
+				}
+				weight = own / max(1, own+files*pageSize)
+				if weight < 0.3 && c.suffers() {
+					return no("the victim reads more from files than from swap")
+				}
+			}
+			e := []Evidence{
+				c.figure("swapped in", in*pageSize, "bytes/s", sample.VMSwapIn),
+				c.figure("swapped out", out*pageSize, "bytes/s", sample.VMSwapOut),
+			}
+			if total > 0 {
+				e = append(e, c.figure("time blocked in page faults", c.victim.wait["fault"]/(s*max(1, c.victim.threads)), "ratio", sample.WaitIO))
+			}
+			if p, ok := c.w.Sum(sample.PSIFull, sample.Entity{Class: "memory"}); ok {
+				e = append(e, c.figure("memory pressure, full", p/s, "ratio", sample.PSIFull))
+			}
+			k := c.victimCulprit()
+			advice := Advice{
+				Do:     "give the program the memory that it touches, or make it touch less",
+				Expect: "without swapping: " + speedup(c.suffering(&c.victim)),
+			}
+			if cg, usage, limit, ok := c.memoryLimit(); ok {
+				k.Cgroup = cg
+				e = append(e, c.figure("memory used by the cgroup", usage, "bytes", sample.CgroupMemUsage),
+					c.figure("memory limit of the cgroup", limit, "bytes", sample.CgroupMemLimit))
+				need := usage
+				if swap, ok := c.w.Value(sample.ProcSwap, sample.Entity{PID: c.victim.pid}); ok {
+					need += swap
+				}
+				advice.Do = fmt.Sprintf("raise the memory limit of the cgroup from %s to at least %s, or make the program touch less", bytes(limit), bytes(need))
+			} else if avail, ok := c.gauge(sample.MemAvailable); ok {
+				e = append(e, c.figure("memory available", avail, "bytes", sample.MemAvailable))
+			}
+			return Verdict{
+				Answer: Yes, Confidence: confidence(min(in, out)/(10*swapRateLimit)+0.3, true), Weight: weight,
+				Culprit: k, Evidence: e, Advice: []Advice{advice},
+				Disprove: "pages that go out and never come back (swap-out without swap-in)",
+			}
+		},
+	}
+}

@@ -1,0 +1,470 @@
+//go:build ignore
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Block I/O: what was asked of each device, by whom, for which file, how long
+ * it queued and how long the device took. docs/blockio.md says how it counts.
+ */
+#include "compat.bpf.h"
+#include "hist.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+#define SECTOR_SHIFT 9
+#define BIN_NS 100000000ULL /* 100 ms */
+#define ROOT_CGROUP 1
+#define REQ_OP_MASK 0xff
+#define REQ_OP_READ 0
+#define REQ_OP_WRITE 1
+
+enum op { OP_READ, OP_WRITE, OP_FLUSH, OP_OTHER };
+
+struct request_info {
+	u64 start, issue; /* ns; issue only where the kernel keeps no time of its own */
+	u64 cgroup;
+	u64 bytes; /* completed so far */
+	u32 tgid, dev, op, depth;
+	u32 sequential, size;
+};
+
+struct io {
+	u64 ops, bytes;
+	u64 queue_ns, device_ns;
+	u64 sequential, errors;
+};
+struct process_key {
+	u32 tgid, dev, op;
+};
+struct cgroup_key {
+	u64 cgroup;
+	u32 dev, op;
+};
+struct file_key {
+	u64 ino;
+	u32 sdev, dev, op, pad;
+};
+struct bios {
+	u64 ops, bytes;
+};
+struct device {
+	s64 in_flight;
+	u64 max_in_flight;
+	u64 untimed; /* completions without the kernel's own issue time */
+};
+struct hist_key {
+	u32 dev, op;
+};
+struct hists {
+	u64 queue[HIST_SLOTS], device[HIST_SLOTS], size[HIST_SLOTS];
+	u64 queue_sum, device_sum, size_sum;
+};
+struct depth_key {
+	u32 dev, op, size_slot, depth_slot;
+};
+struct depth_io {
+	u64 ops, ns; /* ns: issue to completion */
+};
+struct bin_key {
+	u32 dev, bin;
+};
+struct bin {
+	u64 ops, bytes, ns; /* ns: start to completion */
+};
+struct process_bios {
+	u64 direct_bytes, direct_again; /* read with O_DIRECT; of these, read before */
+	u64 swap_in, swap_out;
+};
+struct throttle_key {
+	u64 cgroup;
+	u32 dev, op;
+};
+struct sector_key {
+	u64 chunk; /* of 64 pages */
+	u32 dev, pad;
+};
+struct stream_key {
+	u32 tgid, dev;
+};
+
+#define TABLE(name, kind, flags, entries, K, V)          \
+	struct {                                         \
+		__uint(type, kind);                      \
+		__uint(max_entries, entries);            \
+		__uint(map_flags, flags);                \
+		__type(key, K);                          \
+		__type(value, V);                        \
+	} name SEC(".maps")
+
+TABLE(requests, BPF_MAP_TYPE_HASH, 0, 16384, u64, struct request_info);
+TABLE(by_process, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct process_key, struct io);
+TABLE(by_cgroup, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 8192, struct cgroup_key, struct io);
+TABLE(by_file, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 32768, struct file_key, struct bios);
+TABLE(process_io, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, u32, struct process_bios);
+TABLE(devices, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1024, u32, struct device);
+TABLE(histograms, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 2048, struct hist_key, struct hists);
+TABLE(depths, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct depth_key, struct depth_io);
+TABLE(bins, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct bin_key, struct bin);
+TABLE(throttled, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct throttle_key, struct bios);
+TABLE(direct_seen, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1 << 18, struct sector_key, u64);
+TABLE(streams, BPF_MAP_TYPE_LRU_HASH, 0, 4096, struct stream_key, u64);
+TABLE(scratch_hists, BPF_MAP_TYPE_PERCPU_ARRAY, 0, 1, u32, struct hists);
+
+/* What could not be kept because a map was full. */
+u64 lost_requests, lost_rows, lost_bins, lost_direct;
+/* Set when a device was seen for which the kernel keeps no issue time. */
+u32 want_issue;
+
+static const struct io no_io;
+static const struct bios no_bios;
+static const struct device no_device;
+static const struct depth_io no_depth;
+static const struct bin no_bin;
+static const struct process_bios no_process;
+
+/* The row of a key, made on first sight. */
+#define ROW(map, key, zero, lost)                                            \
+	({                                                                   \
+		void *row_ = bpf_map_lookup_elem(&map, key);                 \
+		if (!row_) {                                                 \
+			bpf_map_update_elem(&map, key, zero, BPF_NOEXIST);   \
+			row_ = bpf_map_lookup_elem(&map, key);               \
+			if (!row_)                                           \
+				ADD(lost, 1);                                \
+		}                                                            \
+		row_;                                                        \
+	})
+
+static __always_inline u32 disk_dev(struct gendisk *disk)
+{
+	return disk ? (u32)disk->major << 20 | disk->first_minor : 0;
+}
+
+static __always_inline u32 request_op(struct request *rq)
+{
+	u32 flags = rq->cmd_flags;
+
+	switch (flags & REQ_OP_MASK) {
+	case REQ_OP_READ:
+		return OP_READ;
+	case REQ_OP_WRITE:
+		if (!rq->__data_len && flags & 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_PREFLUSH))
+			return OP_FLUSH;
+		return OP_WRITE;
+	}
+	return OP_OTHER;
+}
+
+SEC("tp_btf/block_io_start")
+int BPF_PROG(on_start, struct request *rq)
+{
+	struct request_info info = {};
+	struct stream_key stream = {};
+	u64 id = ctx[0], end, *last, sector = rq->__sector;
+	struct device *device;
+	struct bio *bio;
+	s64 depth;
+
+	info.dev = disk_dev(rq->q->disk);
+	if (!info.dev)
+		return 0;
+	device = ROW(devices, &info.dev, &no_device, lost_rows);
+	if (device) {
+		depth = ADD(device->in_flight, 1) + 1;
+		info.depth = depth > 0 ? depth : 1;
+		if (depth > 0 && device->max_in_flight < (u64)depth)
+			device->max_in_flight = depth;
+	}
+	info.start = bpf_ktime_get_ns();
+	info.tgid = bpf_get_current_pid_tgid() >> 32;
+	info.op = request_op(rq);
+	info.size = rq->__data_len;
+	bio = rq->bio;
+	if (bio)
+		info.cgroup = BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup, kn, id);
+	stream.tgid = info.tgid;
+	stream.dev = info.dev;
+	end = sector + (info.size >> SECTOR_SHIFT);
+	last = bpf_map_lookup_elem(&streams, &stream);
+	if (last) {
+		info.sequential = *last == sector;
+		*last = end;
+	} else {
+		bpf_map_update_elem(&streams, &stream, &end, BPF_ANY);
+	}
+	if (bpf_map_update_elem(&requests, &id, &info, BPF_ANY)) {
+		ADD(lost_requests, 1);
+		if (device)
+			ADD(device->in_flight, -1);
+	}
+	return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(on_issue, struct request *rq)
+{
+	struct request_info *info;
+	u64 id = ctx[0];
+
+	if (!want_issue)
+		return 0;
+	info = bpf_map_lookup_elem(&requests, &id);
+	if (info)
+		info->issue = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Two requests became one: this one will not complete. */
+SEC("tp_btf/block_rq_merge")
+int BPF_PROG(on_merge, struct request *rq)
+{
+	struct request_info *info;
+	struct device *device;
+	u64 id = ctx[0];
+	u32 dev;
+
+	info = bpf_map_lookup_elem(&requests, &id);
+	if (!info)
+		return 0;
+	dev = info->dev;
+	device = bpf_map_lookup_elem(&devices, &dev);
+	if (device)
+		ADD(device->in_flight, -1);
+	bpf_map_delete_elem(&requests, &id);
+	return 0;
+}
+
+static __always_inline void add_io(struct io *io, struct request_info *info, u64 queue, u64 device, bool failed)
+{
+	ADD(io->ops, 1);
+	ADD(io->bytes, info->bytes);
+	ADD(io->queue_ns, queue);
+	ADD(io->device_ns, device);
+	if (info->sequential)
+		ADD(io->sequential, 1);
+	if (failed)
+		ADD(io->errors, 1);
+}
+
+static __always_inline void add_hists(struct request_info *info, u64 queue, u64 device)
+{
+	struct hist_key key = { .dev = info->dev, .op = info->op };
+	struct hists *h = bpf_map_lookup_elem(&histograms, &key), *zero;
+	u32 first = 0;
+
+	if (!h) {
+		zero = bpf_map_lookup_elem(&scratch_hists, &first);
+		if (!zero)
+			return;
+		bpf_map_update_elem(&histograms, &key, zero, BPF_NOEXIST);
+		h = bpf_map_lookup_elem(&histograms, &key);
+		if (!h) {
+			ADD(lost_rows, 1);
+			return;
+		}
+	}
+	ADD(h->queue[hist_slot(queue)], 1);
+	ADD(h->device[hist_slot(device)], 1);
+	ADD(h->size[hist_slot(info->bytes)], 1);
+	ADD(h->queue_sum, queue);
+	ADD(h->device_sum, device);
+	ADD(h->size_sum, info->bytes);
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_complete, struct request *rq, int error, unsigned int bytes)
+{
+	u64 id = ctx[0], now, issue, queue, device_ns;
+	struct process_key process = {};
+	struct cgroup_key cgroup = {};
+	struct depth_key depth = {};
+	struct bin_key slot = {};
+	struct request_info *found, info;
+	struct device *device;
+	struct depth_io *d;
+	struct bin *b;
+	struct io *io;
+
+	found = bpf_map_lookup_elem(&requests, &id);
+	if (!found)
+		return 0;
+	found->bytes += bytes;
+	if (bytes < rq->__data_len)
+		return 0; /* a part; the rest is still to come */
+	info = *found;
+	bpf_map_delete_elem(&requests, &id);
+	now = bpf_ktime_get_ns();
+	issue = rq->io_start_time_ns;
+	device = bpf_map_lookup_elem(&devices, &info.dev);
+	if (device)
+		ADD(device->in_flight, -1);
+	if (!issue) {
+		issue = info.issue;
+		want_issue = 1;
+	}
+	if (issue < info.start) {
+		issue = info.start;
+		if (device)
+			ADD(device->untimed, 1);
+	}
+	queue = issue - info.start;
+	device_ns = now > issue ? now - issue : 0;
+
+	process.tgid = info.tgid;
+	process.dev = info.dev;
+	process.op = info.op;
+	io = ROW(by_process, &process, &no_io, lost_rows);
+	if (io)
+		add_io(io, &info, queue, device_ns, error != 0);
+	cgroup.cgroup = info.cgroup;
+	cgroup.dev = info.dev;
+	cgroup.op = info.op;
+	io = ROW(by_cgroup, &cgroup, &no_io, lost_rows);
+	if (io)
+		add_io(io, &info, queue, device_ns, error != 0);
+	add_hists(&info, queue, device_ns);
+	if (info.op > OP_WRITE)
+		return 0;
+	depth.dev = info.dev;
+	depth.op = info.op;
+	depth.size_slot = hist_slot(info.bytes);
+	depth.depth_slot = hist_slot(info.depth);
+	d = ROW(depths, &depth, &no_depth, lost_rows);
+	if (d) {
+		ADD(d->ops, 1);
+		ADD(d->ns, queue + device_ns);
+	}
+	slot.dev = info.dev;
+	slot.bin = now / BIN_NS;
+	b = ROW(bins, &slot, &no_bin, lost_bins);
+	if (b) {
+		ADD(b->ops, 1);
+		ADD(b->bytes, info.bytes);
+		ADD(b->ns, queue + device_ns);
+	}
+	return 0;
+}
+
+/* What the first page of a bio belongs to. */
+enum owner { OWNER_FILE, OWNER_USER, OWNER_KERNEL, OWNER_LOWER };
+
+static __always_inline enum owner bio_owner(struct bio *bio, struct inode **inode)
+{
+	u32 idx = bio->bi_iter.bi_idx;
+	struct address_space *mapping;
+	struct super_block *sb;
+	struct bio_vec *vec;
+	struct page *page;
+	u64 bits;
+
+	vec = (void *)bio->bi_io_vec + (u64)idx * bpf_core_type_size(struct bio_vec);
+	page = BPF_CORE_READ(vec, bv_page);
+	if (!page)
+		return OWNER_KERNEL;
+	bits = (u64)BPF_CORE_READ(page_folio(page), mapping);
+	if (!bits)
+		return OWNER_KERNEL;
+	if (bits & MAPPING_FLAGS)
+		return OWNER_USER;
+	mapping = (void *)bits;
+	*inode = BPF_CORE_READ(mapping, host);
+	sb = BPF_CORE_READ(*inode, i_sb);
+	if ((BPF_CORE_READ(*inode, i_mode) & S_IFMT) == S_IFBLK)
+		return OWNER_FILE; /* a device read or written through its own cache */
+	if (BPF_CORE_READ(sb, s_bdev) == bio->bi_bdev)
+		return OWNER_FILE;
+	bits = BPF_CORE_READ(sb, s_magic);
+	if (bits == TMPFS_MAGIC || bits == HUGETLBFS_MAGIC)
+		return OWNER_USER; /* shared memory as the buffer of direct I/O */
+	return OWNER_LOWER; /* a stacked device's copy of a bio counted above */
+}
+
+/* Marks pages of a device as read with O_DIRECT; counts those read before. */
+static __always_inline u64 direct_again(u32 dev, u64 sector, u32 size)
+{
+	u64 page = sector >> 3, pages = (size + 4095) >> PAGE_SHIFT, again = 0, mask, old, *seen;
+	struct sector_key key = { .dev = dev };
+	u32 i, from, n;
+
+	/* at most 1 MiB is looked at, in pieces of 64 pages */
+	for (i = 0; i < 5 && pages; i++) {
+		from = page & 63;
+		n = pages < 64 - from ? pages : 64 - from;
+		mask = (~0ULL >> ((64 - n) & 63)) << from;
+		key.chunk = page >> 6;
+		seen = bpf_map_lookup_elem(&direct_seen, &key);
+		if (seen) {
+			old = __sync_fetch_and_or(seen, mask) & mask;
+			old -= (old >> 1) & 0x5555555555555555ULL;
+			old = (old & 0x3333333333333333ULL) + ((old >> 2) & 0x3333333333333333ULL);
+			old = (old + (old >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+			again += (old * 0x0101010101010101ULL) >> 56;
+		} else if (bpf_map_update_elem(&direct_seen, &key, &mask, BPF_NOEXIST)) {
+			ADD(lost_direct, 1);
+		}
+		page += n;
+		pages -= n;
+	}
+	return again << PAGE_SHIFT;
+}
+
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(on_bio, struct bio *bio)
+{
+	u32 size = bio->bi_iter.bi_size, flags = bio->bi_opf, op = flags & REQ_OP_MASK, tgid;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct throttle_key throttle = {};
+	struct process_bios *p;
+	struct file_key file = {};
+	struct inode *inode = 0;
+	enum owner owner;
+	struct bios *row;
+	u64 cgroup;
+
+	if (!size || op > REQ_OP_WRITE)
+		return 0;
+	tgid = bpf_get_current_pid_tgid() >> 32;
+	file.dev = disk_dev(bio->bi_bdev->bd_disk);
+	file.op = op;
+	if (flags & 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_SWAP)) {
+		p = ROW(process_io, &tgid, &no_process, lost_rows);
+		if (p && op == REQ_OP_READ)
+			ADD(p->swap_in, size);
+		else if (p)
+			ADD(p->swap_out, size);
+		return 0;
+	}
+	owner = bio_owner(bio, &inode);
+	if (owner == OWNER_FILE && inode) {
+		file.ino = BPF_CORE_READ(inode, i_ino);
+		file.sdev = BPF_CORE_READ(inode, i_sb, s_dev);
+		row = ROW(by_file, &file, &no_bios, lost_rows);
+		if (row) {
+			ADD(row->ops, 1);
+			ADD(row->bytes, size);
+		}
+	} else if (owner == OWNER_USER && op == REQ_OP_READ) {
+		p = ROW(process_io, &tgid, &no_process, lost_rows);
+		if (p) {
+			ADD(p->direct_bytes, size);
+			ADD(p->direct_again, direct_again(file.dev, bio->bi_iter.bi_sector, size));
+		}
+	}
+	/*
+	 * A bio that a cgroup limit held back is submitted again later, by a
+	 * kernel thread and in the name of its cgroup.
+	 */
+	if (!(task->flags & PF_KTHREAD) || (op != REQ_OP_READ && owner != OWNER_USER))
+		return 0;
+	cgroup = BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup, kn, id);
+	if (cgroup <= ROOT_CGROUP)
+		return 0;
+	throttle.cgroup = cgroup;
+	throttle.dev = file.dev;
+	throttle.op = op;
+	row = ROW(throttled, &throttle, &no_bios, lost_rows);
+	if (row) {
+		ADD(row->ops, 1);
+		ADD(row->bytes, size);
+	}
+	return 0;
+}

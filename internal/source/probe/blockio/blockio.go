@@ -1,0 +1,117 @@
+// Package blockio measures block I/O at the device: sizes, queue and device
+// time, depth, by process, cgroup, device and file. docs/blockio.md says how.
+package blockio
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/bpf"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+const (
+	fromComplete = "tp:block_rq_complete"
+	fromBio      = "tp:block_bio_queue"
+	fromStart    = "tp:block_io_start"
+)
+
+// binLength is BIN_NS of the program.
+const binLength = 100 * time.Millisecond
+
+// Metrics is everything that the probe emits.
+func Metrics() []sample.Metric {
+	return []sample.Metric{
+		sample.BlockOps, sample.BlockBytes, sample.BlockQueueTime, sample.BlockDeviceTime,
+		sample.BlockSequential, sample.BlockErrors, sample.BlockFlush, sample.BlockFileBytes,
+		sample.BlockDirect, sample.BlockDirectAgn, sample.BlockSwapIn, sample.BlockSwapOut,
+		sample.BlockThrottled, sample.BlockThrottledB, sample.BlockMaxFlight, sample.BlockBinOps,
+		sample.BlockBinBytes, sample.BlockBinTime, sample.BlockDepthOps, sample.BlockDepthTime,
+		sample.HistQueue, sample.HistDevice, sample.HistSize,
+	}
+}
+
+// Probe is the attached probe.
+type Probe struct {
+	host   *host.Host
+	probe  *bpf.Probe
+	lookup *host.Lookup
+}
+
+// Open loads and attaches the probe. It needs root or CAP_BPF and
+// CAP_PERFMON, and a kernel with the tracepoint block_io_start (6.5).
+func Open(h *host.Host) (sample.Source, error) {
+	spec, err := loadBlockio()
+	if err != nil {
+		return nil, fmt.Errorf("reading the block I/O object: %w", err)
+	}
+	p, err := bpf.Open(spec, []bpf.Program{
+		{Name: "on_start", Tracepoint: "block_io_start"},
+		{Name: "on_issue", Tracepoint: "block_rq_issue"},
+		{Name: "on_merge", Tracepoint: "block_rq_merge"},
+		{Name: "on_complete", Tracepoint: "block_rq_complete"},
+		{Name: "on_bio", Tracepoint: "block_bio_queue"},
+	}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("opening the block I/O probe: %w", err)
+	}
+	return &Probe{host: h, probe: p, lookup: host.NewLookup(h)}, nil
+}
+
+// Close detaches the probe.
+func (p *Probe) Close() error { return p.probe.Close() }
+
+// Collect implements sample.Source: the bins at every phase, the tables at
+// the last.
+func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
+	err := errors.Join(p.probe.Cost(phase, p.host.Now(), into), p.emitBins(phase, into))
+	if phase != sample.Last {
+		return err
+	}
+	return errors.Join(err, p.emitProcesses(into), p.emitCgroups(into), p.emitFiles(into),
+		p.emitDevices(into), p.probe.Losses("blockio", []string{"lost_requests", "lost_rows", "lost_bins", "lost_direct"}, into))
+}
+
+func opName(op uint32) string {
+	return [...]string{"read", "write", "flush", "other"}[op&3]
+}
+
+// emitBins emits and removes the bins that are complete: the operations,
+// bytes and time in the block layer of each tenth of a second and device.
+func (p *Probe) emitBins(phase sample.Phase, into sample.Sink) error {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		return fmt.Errorf("reading the monotonic clock: %w", err)
+	}
+	now, mono := p.host.Now(), time.Duration(ts.Nano())
+	current := uint32(mono / binLength)
+	bins := p.probe.Map("bins")
+	var done []blockioBinKey
+	err := bpf.Each(bins, func(k blockioBinKey, b blockioBin) {
+		if k.Bin >= current && phase != sample.Last {
+			return
+		}
+		done = append(done, k)
+		if phase == sample.First {
+			return // began before the window
+		}
+		at := now.Add(time.Duration(k.Bin+1)*binLength - mono)
+		e := sample.Entity{Device: p.lookup.Disk(k.Dev)}
+		into.PutAt(at, sample.BlockBinOps, e, float64(b.Ops), fromComplete)
+		into.PutAt(at, sample.BlockBinBytes, e, float64(b.Bytes), fromComplete)
+		into.PutAt(at, sample.BlockBinTime, e, float64(b.Ns)/1e9, fromComplete)
+	})
+	if err != nil {
+		return fmt.Errorf("reading the bins of block I/O: %w", err)
+	}
+	for _, k := range done {
+		if err := bins.Delete(k); err != nil {
+			return fmt.Errorf("emptying the bins of block I/O: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package blockio
+
+import (
+	"errors"
+	"fmt"
+
+	"iocause/internal/bpf"
+	"iocause/internal/sample"
+)
+
+func putIO(e sample.Entity, io *blockioIo, into sample.Sink) {
+	into.Put(sample.BlockOps, e, float64(io.Ops), fromComplete)
+	into.Put(sample.BlockBytes, e, float64(io.Bytes), fromComplete)
+	into.Put(sample.BlockQueueTime, e, float64(io.QueueNs)/1e9, fromComplete)
+	into.Put(sample.BlockDeviceTime, e, float64(io.DeviceNs)/1e9, fromComplete)
+	into.Put(sample.BlockSequential, e, float64(io.Sequential), fromStart)
+	if io.Errors > 0 {
+		into.Put(sample.BlockErrors, e, float64(io.Errors), fromComplete)
+	}
+}
+
+func addIO(to, io *blockioIo) {
+	to.Ops += io.Ops
+	to.Bytes += io.Bytes
+	to.QueueNs += io.QueueNs
+	to.DeviceNs += io.DeviceNs
+	to.Sequential += io.Sequential
+	to.Errors += io.Errors
+}
+
+// emitProcesses emits I/O by process, device and operation, and by device and
+// operation.
+func (p *Probe) emitProcesses(into sample.Sink) error {
+	type deviceOp struct{ dev, op uint32 }
+	devices := map[deviceOp]*blockioIo{}
+	self := uint32(p.host.Self)
+	err := bpf.Each(p.probe.Map("by_process"), func(k blockioProcessKey, io blockioIo) {
+		sum := devices[deviceOp{k.Dev, k.Op}]
+		if sum == nil {
+			sum = &blockioIo{}
+			devices[deviceOp{k.Dev, k.Op}] = sum
+		}
+		addIO(sum, &io)
+		if k.Tgid != self {
+			putIO(sample.Entity{PID: int(k.Tgid), Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}, &io, into)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("reading block I/O by process: %w", err)
+	}
+	for k, io := range devices {
+		putIO(sample.Entity{Device: p.lookup.Disk(k.dev), Class: opName(k.op)}, io, into)
+	}
+	err = bpf.Each(p.probe.Map("process_io"), func(tgid uint32, b blockioProcessBios) {
+		e := sample.Entity{PID: int(tgid)}
+		for _, c := range [...]struct {
+			metric sample.Metric
+			value  uint64
+		}{
+			{sample.BlockDirect, b.DirectBytes}, {sample.BlockDirectAgn, b.DirectAgain},
+			{sample.BlockSwapIn, b.SwapIn}, {sample.BlockSwapOut, b.SwapOut},
+		} {
+			if c.value > 0 {
+				into.Put(c.metric, e, float64(c.value), fromBio)
+			}
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("reading direct and swap I/O by process: %w", err)
+	}
+	// none at all is a measurement too
+	for _, m := range []sample.Metric{sample.BlockOps, sample.BlockDirect, sample.BlockDirectAgn, sample.BlockSwapIn, sample.BlockSwapOut, sample.BlockThrottled} {
+		into.Put(m, sample.Entity{}, 0, fromBio)
+	}
+	return nil
+}
+
+// emitCgroups emits I/O and held-back bios by cgroup and device.
+func (p *Probe) emitCgroups(into sample.Sink) error {
+	err := bpf.Each(p.probe.Map("by_cgroup"), func(k blockioCgroupKey, io blockioIo) {
+		if path := p.lookup.IOCgroup(k.Cgroup); path != "" {
+			putIO(sample.Entity{Cgroup: path, Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}, &io, into)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("reading block I/O by cgroup: %w", err)
+	}
+	err = bpf.Each(p.probe.Map("throttled"), func(k blockioThrottleKey, b blockioBios) {
+		path := p.lookup.IOCgroup(k.Cgroup)
+		if path == "" {
+			path = fmt.Sprintf("(removed cgroup %d)", k.Cgroup)
+		}
+		e := sample.Entity{Cgroup: path, Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}
+		into.Put(sample.BlockThrottled, e, float64(b.Ops), fromBio)
+		into.Put(sample.BlockThrottledB, e, float64(b.Bytes), fromBio)
+	})
+	if err != nil {
+		return fmt.Errorf("reading held-back I/O by cgroup: %w", err)
+	}
+	return nil
+}
+
+func (p *Probe) emitFiles(into sample.Sink) error {
+	err := bpf.Each(p.probe.Map("by_file"), func(k blockioFileKey, b blockioBios) {
+		e := sample.Entity{
+			File:   sample.FileID{Dev: k.Sdev, Ino: k.Ino},
+			Device: p.lookup.Disk(k.Dev),
+			Class:  opName(k.Op),
+		}
+		into.Put(sample.BlockFileBytes, e, float64(b.Bytes), fromBio)
+	})
+	if err != nil {
+		return fmt.Errorf("reading block I/O by file: %w", err)
+	}
+	return nil
+}
+
+// emitDevices emits each device's depth, latency by depth, and histograms.
+func (p *Probe) emitDevices(into sample.Sink) error {
+	err := bpf.Each(p.probe.Map("devices"), func(dev uint32, d blockioDevice) {
+		e := sample.Entity{Device: p.lookup.Disk(dev)}
+		into.Put(sample.BlockMaxFlight, e, float64(d.MaxInFlight), fromStart)
+		if d.Untimed > 0 {
+			into.PutGap(sample.Gap{
+				Source: "blockio",
+				Why: fmt.Sprintf("%s: %d requests completed without an issue time; their queue time is counted as device time",
+					e.Device, d.Untimed),
+			})
+		}
+	})
+	err = errors.Join(err, bpf.Each(p.probe.Map("depths"), func(k blockioDepthKey, d blockioDepthIo) {
+		e := sample.Entity{Device: p.lookup.Disk(k.Dev), Class: depthClass(k)}
+		into.Put(sample.BlockDepthOps, e, float64(d.Ops), fromComplete)
+		into.Put(sample.BlockDepthTime, e, float64(d.Ns)/1e9, fromComplete)
+	}))
+	err = errors.Join(err, bpf.Each(p.probe.Map("histograms"), func(k blockioHistKey, h blockioHists) {
+		e := sample.Entity{Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}
+		into.PutHistogram(sample.HistQueue, e, histogram("nanoseconds", &h.Queue, h.QueueSum), fromComplete)
+		into.PutHistogram(sample.HistDevice, e, histogram("nanoseconds", &h.Device, h.DeviceSum), fromComplete)
+		into.PutHistogram(sample.HistSize, e, histogram("bytes", &h.Size, h.SizeSum), fromComplete)
+	}))
+	if err != nil {
+		return fmt.Errorf("reading block I/O by device: %w", err)
+	}
+	return nil
+}
+
+// depthClass labels latency by operation, size and depth at arrival, both
+// rounded down to a power of two: "read 4096 8".
+func depthClass(k blockioDepthKey) string {
+	return fmt.Sprintf("%s %d %d", opName(k.Op), uint64(1)<<(k.SizeSlot&63), uint64(1)<<(k.DepthSlot&63))
+}
+
+func histogram(unit string, counts *[48]uint64, sum uint64) sample.Histogram {
+	return sample.Histogram{Unit: unit, Counts: *counts, Sum: float64(sum)}
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* What is counted, where it is kept, and the small arithmetic on it. */
+#pragma once
+
+#include "compat.bpf.h"
+
+#define CHUNK_SHIFT 6 /* 64 pages share one bitmap */
+#define SCAN_PAGES 512 /* pages ahead of a batch that are looked at with it; the rest later */
+#define MAX_CHUNKS 512 /* bitmaps in one walk: 128 MiB */
+#define FLUSH_CALLS 256 /* calls kept in the task before they are published */
+#define FLUSH_TICKS 64 /* ... or that many jiffies */
+#define NO_SCAN (~0ULL)
+
+/* What a task waits in, told by its system call (filled in by the loader). */
+enum wait_class { WAIT_OTHER, WAIT_READ, WAIT_WRITE, WAIT_SYNC, WAIT_FAULT, WAIT_CLASSES };
+#define SYSCALLS 512
+const volatile u8 syscall_class[SYSCALLS];
+
+struct file_key {
+	u64 ino;
+	u32 dev;
+	u32 tgid;
+};
+
+/* One process and file. All but wait and bytes are pages or events. */
+struct account {
+	u64 visits, calls; /* pages asked of the cache by read calls, and the calls */
+	u64 cold; /* of the visits: the page had come from disk since it was last used */
+	u64 cold_mapped; /* the same, first used through a mapping */
+	u64 demand; /* inserted because a read had to have them */
+	u64 inserted, write_alloc; /* pages put in; of these, for a write */
+	u64 wasted; /* dropped before anybody used them */
+	u64 evicted; /* dropped by this process's reclaim */
+	u64 reread; /* inserted again after an eviction that we saw */
+	u64 faults, major;
+	u64 dirtied;
+	u64 wait; /* ns blocked in the kernel's I/O wait for this file */
+	u64 direct_reads, direct_read_bytes, direct_writes, direct_write_bytes;
+	u64 size; /* bytes, the newest seen */
+};
+
+struct sums {
+	u64 visits, cold, cold_mapped, inserted, write_alloc, wasted, evicted, reread;
+};
+
+/* What is not published yet of the file that a task reads, and where it stands. */
+struct task {
+	u64 file; /* file_hash, 0 before the first read */
+	u64 index, last; /* the range of the newest event, unclamped */
+	u64 scan; /* first page of that call not looked at for cold pages */
+	u64 eof; /* last page of the file */
+	u64 request; /* length of that call in pages */
+	u64 ra_file, ra_index, ra_last; /* newest synchronous read-ahead */
+	u64 need_file, need_index, need_end; /* what that read-ahead had to fetch */
+	u64 fault_file, fault_index; /* newest fault that may turn out major */
+	u64 visits, calls, jiffies;
+	u64 size;
+	u64 off; /* when it began to wait, 0 when it does not */
+	u64 pending; /* waited, not yet charged to a file */
+	u32 off_class;
+	u32 pausing; /* inside balance_dirty_pages */
+	u32 waited; /* counted in waits.threads */
+	struct file_key key;
+};
+
+struct chunk_key {
+	u64 file, chunk;
+};
+struct chunk {
+	u64 fresh; /* inserted and not used since */
+	u64 evicted; /* reclaimed and not inserted since */
+};
+
+struct process {
+	u64 start; /* ns since boot */
+	u64 memory_cgroup, io_cgroup; /* kernfs ids, 0 unknown */
+	u32 kernel;
+	u8 comm[16];
+};
+
+struct wait_times {
+	u64 ns[WAIT_CLASSES];
+	u64 pause_ns, pauses; /* dirty throttling */
+	u64 threads; /* that waited at least once */
+};
+
+#define PATH_BYTES 768
+#define PATH_LEVELS 20
+struct path {
+	u32 length; /* of names: leaf first, each ended by a NUL */
+	u32 links;
+	u32 partial; /* deeper or longer than what fits */
+	u32 kind; /* i_mode's type bits */
+	u64 rdev;
+	u8 names[PATH_BYTES + 256];
+};
+struct inode_key {
+	u64 ino;
+	u64 dev;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct file_key);
+	__type(value, struct account);
+} accounts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task);
+} tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 18);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct chunk_key);
+	__type(value, struct chunk);
+} chunks SEC(".maps");
+
+/* Fresh pages per hash of the file: lets reads of a cached file skip the bitmaps. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 65536);
+	__type(key, u32);
+	__type(value, u64);
+} fresh_of SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct wait_times);
+} waits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct process);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct inode_key);
+	__type(value, struct path);
+} paths SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct path);
+} path_scratch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct sums);
+} totals SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} found_scratch SEC(".maps");
+
+/* What could not be kept because a map was full; shown, never hidden. */
+u64 lost_accounts, lost_chunks, lost_tasks, lost_waits, lost_paths;
+/* 1: the iterator starts the account of waits, 2: it closes it. */
+u32 settle_mode;
+
+static const struct account no_account;
+static const struct wait_times no_waits;
+
+static __always_inline u64 file_hash(u64 ino, u32 dev)
+{
+	return ino + (u64)dev * 0x9E3779B97F4A7C15ULL;
+}
+
+static __always_inline u64 *fresh_count(u64 file)
+{
+	u32 slot = (file * 0x9E3779B97F4A7C15ULL) >> 48;
+
+	return bpf_map_lookup_elem(&fresh_of, &slot);
+}
+
+static __always_inline u64 bits(u32 from, u32 to)
+{
+	return (~0ULL >> (63 - ((to - from) & 63))) << (from & 63);
+}
+
+static __always_inline u32 popcount(u64 x)
+{
+	x -= (x >> 1) & 0x5555555555555555ULL;
+	x = (x & 0x3333333333333333ULL) + ((x >> 2) & 0x3333333333333333ULL);
+	x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+	return (x * 0x0101010101010101ULL) >> 56;
+}
+
+static __always_inline u32 this_tgid(void)
+{
+	return bpf_get_current_pid_tgid() >> 32;
+}
+
+static __always_inline struct sums *total(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&totals, &zero);
+}
+
+#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+/* totals are per CPU, but a program may be preempted: keep the adds atomic. */
+#define TOTAL(field, n)                                      \
+	do {                                                 \
+		struct sums *all_ = total();               \
+		if (all_)                                    \
+			ADD(all_->field, (n));               \
+	} while (0)
+
+static __always_inline struct task *task_state_of(struct task_struct *t)
+{
+	return bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}

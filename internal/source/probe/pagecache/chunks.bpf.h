@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* The bitmaps of pages that nobody has used yet, and of pages that were evicted. */
+#pragma once
+
+#include "names.bpf.h"
+
+static __always_inline struct account *find_account(struct file_key *key)
+{
+	return bpf_map_lookup_elem(&accounts, key);
+}
+
+/* The account of one process and file, made on first sight. */
+static __noinline struct account *account_of(struct inode *inode, u32 tgid)
+{
+	struct file_key key = { .tgid = tgid };
+	struct account *a;
+
+	key.ino = inode->i_ino;
+	key.dev = inode->i_sb->s_dev;
+	a = find_account(&key);
+	if (a)
+		return a;
+	bpf_map_update_elem(&accounts, &key, &no_account, BPF_NOEXIST);
+	a = find_account(&key);
+	if (!a) {
+		ADD(lost_accounts, 1);
+		return 0;
+	}
+	note_path(inode, key.ino, key.dev);
+	note_process((struct task_struct *)bpf_get_current_task_btf(), tgid);
+	return a;
+}
+
+/*
+ * A range of one file's pages on its way through the bitmaps. The count lives
+ * in a map: the verifier follows every value of a counter on the stack.
+ */
+struct range {
+	u64 file, from, to;
+	u64 *found;
+};
+
+/* Programs run with preemption off, so one counter a CPU is enough. */
+static __always_inline u64 *new_count(void)
+{
+	u32 zero = 0;
+	u64 *found = bpf_map_lookup_elem(&found_scratch, &zero);
+
+	if (found)
+		*found = 0;
+	return found;
+}
+
+/* Takes the fresh marks off a range and counts them. */
+static long use_chunk(u32 i, struct range *r)
+{
+	u64 chunk = (r->from >> CHUNK_SHIFT) + i;
+	struct chunk_key key = { r->file, chunk };
+	u64 from = chunk << CHUNK_SHIFT, to = from + 63, mask, old, *count;
+	struct chunk *c;
+	u32 n;
+
+	if (chunk > r->to >> CHUNK_SHIFT)
+		return 1;
+	if (from < r->from)
+		from = r->from;
+	if (to > r->to)
+		to = r->to;
+	c = bpf_map_lookup_elem(&chunks, &key);
+	if (!c || !c->fresh)
+		return 0;
+	mask = bits(from & 63, to & 63);
+	old = __sync_fetch_and_and(&c->fresh, ~mask);
+	n = popcount(old & mask);
+	if (!n)
+		return 0;
+	count = fresh_count(r->file);
+	if (count)
+		ADD(*count, -(u64)n);
+	if (!(old & ~mask) && !c->evicted)
+		bpf_map_delete_elem(&chunks, &key);
+	*r->found += n;
+	return 0;
+}
+
+/* Marks a range fresh; r->found counts the pages that had been evicted. */
+static long insert_chunk(u32 i, struct range *r)
+{
+	u64 chunk = (r->from >> CHUNK_SHIFT) + i;
+	struct chunk_key key = { r->file, chunk };
+	u64 from = chunk << CHUNK_SHIFT, to = from + 63, mask, old, *count;
+	struct chunk *c;
+
+	if (chunk > r->to >> CHUNK_SHIFT)
+		return 1;
+	if (from < r->from)
+		from = r->from;
+	if (to > r->to)
+		to = r->to;
+	mask = bits(from & 63, to & 63);
+	count = fresh_count(r->file);
+	c = bpf_map_lookup_elem(&chunks, &key);
+	if (!c) {
+		struct chunk fresh = { .fresh = mask };
+
+		if (!bpf_map_update_elem(&chunks, &key, &fresh, BPF_NOEXIST)) {
+			if (count)
+				ADD(*count, to - from + 1);
+			return 0;
+		}
+		c = bpf_map_lookup_elem(&chunks, &key);
+		if (!c) {
+			ADD(lost_chunks, 1);
+			return 0;
+		}
+	}
+	old = __sync_fetch_and_or(&c->fresh, mask);
+	if (count)
+		ADD(*count, popcount(mask & ~old));
+	if (c->evicted & mask)
+		*r->found += popcount(__sync_fetch_and_and(&c->evicted, ~mask) & mask);
+	return 0;
+}
+
+/* Marks a range evicted. */
+static long evict_chunk(u32 i, struct range *r)
+{
+	u64 chunk = (r->from >> CHUNK_SHIFT) + i;
+	struct chunk_key key = { r->file, chunk };
+	u64 from = chunk << CHUNK_SHIFT, to = from + 63, mask;
+	struct chunk *c;
+
+	if (chunk > r->to >> CHUNK_SHIFT)
+		return 1;
+	if (from < r->from)
+		from = r->from;
+	if (to > r->to)
+		to = r->to;
+	mask = bits(from & 63, to & 63);
+	c = bpf_map_lookup_elem(&chunks, &key);
+	if (!c) {
+		struct chunk gone = { .evicted = mask };
+
+		if (!bpf_map_update_elem(&chunks, &key, &gone, BPF_NOEXIST))
+			return 0;
+		c = bpf_map_lookup_elem(&chunks, &key);
+		if (!c) {
+			ADD(lost_chunks, 1);
+			return 0;
+		}
+	}
+	__sync_fetch_and_or(&c->evicted, mask);
+	return 0;
+}
+
+/* Takes the fresh marks off a folio and counts them. */
+static __noinline u64 use_folio(u64 file, u64 index, u32 pages)
+{
+	struct range r = { .file = file, .from = index, .to = index + pages - 1 };
+	u64 *count = fresh_count(file);
+
+	if (!count || !*count)
+		return 0;
+	r.found = new_count();
+	if (!r.found)
+		return 0;
+	if (pages == 1)
+		use_chunk(0, &r);
+	else
+		bpf_loop((pages >> CHUNK_SHIFT) + 2, use_chunk, &r, 0);
+	return *r.found;
+}
+
+static __always_inline void count_cold(struct file_key *key, u64 file, u64 from, u64 to)
+{
+	struct range r = { .file = file, .from = from, .to = to };
+	u64 *count = fresh_count(file), cold;
+	struct account *a;
+
+	if (!count || !*count || from > to)
+		return;
+	r.found = new_count();
+	if (!r.found)
+		return;
+	bpf_loop(MAX_CHUNKS, use_chunk, &r, 0);
+	cold = *r.found;
+	if (!cold)
+		return;
+	TOTAL(cold, cold);
+	a = find_account(key);
+	if (a)
+		ADD(a->cold, cold);
+	else
+		ADD(lost_accounts, 1);
+}

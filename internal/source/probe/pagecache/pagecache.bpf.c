@@ -1,0 +1,447 @@
+//go:build ignore
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The exact account of the page cache, per process and file, and the time
+ * that tasks wait for I/O. How it counts, and why so, is in docs/pagecache.md.
+ */
+#include "chunks.bpf.h"
+#include "waits.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Looks at the pages of the previous call that its last event left over. */
+static __noinline int finish_scan(struct task *t)
+{
+	struct file_key key;
+	u64 to;
+
+	if (!t || t->scan == NO_SCAN)
+		return 0;
+	key = t->key;
+	to = t->last < t->eof ? t->last : t->eof;
+	count_cold(&key, t->file, t->scan, to);
+	t->scan = NO_SCAN;
+	return 0;
+}
+
+/* Publishes what the task has counted. */
+static __noinline int flush(struct task *t)
+{
+	struct file_key key;
+	struct account *a;
+	u64 visits, calls;
+
+	if (!t || !t->file)
+		return 0;
+	key = t->key;
+	visits = t->visits;
+	calls = t->calls;
+	t->visits = 0;
+	t->calls = 0;
+	if (!visits && !calls)
+		return 0;
+	TOTAL(visits, visits);
+	a = find_account(&key);
+	if (!a) {
+		ADD(lost_accounts, 1);
+		return 0;
+	}
+	ADD(a->visits, visits);
+	ADD(a->calls, calls);
+	a->size = t->size;
+	return 0;
+}
+
+/* Charges what the task waited since its last event to this file. */
+static __always_inline void charge_wait(struct task *t, struct inode *inode)
+{
+	struct account *a;
+
+	if (!t->pending)
+		return;
+	a = account_of(inode, this_tgid());
+	if (a)
+		ADD(a->wait, t->pending);
+	t->pending = 0;
+}
+
+/*
+ * A read looks up a batch of folios: (index, last) is what is left of the
+ * call. One call makes several events, all with the call's own end.
+ */
+SEC("tp_btf/mm_filemap_get_pages")
+int BPF_PROG(on_get_pages, struct address_space *mapping, unsigned long index, unsigned long end)
+{
+	struct inode *inode = mapping->host;
+	u64 ino = inode->i_ino, size = inode->i_size, eof = size ? (size - 1) >> PAGE_SHIFT : 0;
+	u64 last = end, from = index, n = 0, to, file, now, *count;
+	u32 dev = inode->i_sb->s_dev;
+	struct task *t;
+
+	t = task_state_of(bpf_get_current_task_btf());
+	if (!t) {
+		ADD(lost_tasks, 1);
+		return 0;
+	}
+	if (last > eof)
+		last = eof;
+	if (last < index)
+		return 0;
+	file = file_hash(ino, dev);
+	now = bpf_jiffies64();
+	if (t->file != file) {
+		finish_scan(t);
+		flush(t);
+		t->key.ino = ino;
+		t->key.dev = dev;
+		t->key.tgid = this_tgid();
+		t->file = file;
+		t->jiffies = now;
+		account_of(inode, t->key.tgid);
+		if (t->ra_file == file && t->ra_last == end && t->ra_index < index)
+			from = t->ra_index;
+		n = last - from + 1;
+		t->calls++;
+		t->request = end - from + 1;
+	} else if (t->last == end && index > t->index && index != t->last) {
+		/* the next batch of the same call */
+		if (t->scan < from)
+			from = t->scan;
+	} else {
+		finish_scan(t);
+		/* a batch whose last folio was not read yet returns without an
+		 * event: find where the call began */
+		if (t->ra_file == file && t->ra_last == end && t->ra_index < index)
+			from = t->ra_index;
+		else if (index > t->last + 1 && end - t->last - t->request <= 1)
+			from = t->last + 1;
+		n = last - from + 1;
+		/* starts on the page where the last call ended: the same visit,
+		 * as the kernel sees it too */
+		if (t->last == from)
+			n--;
+		if (n || t->index == index)
+			t->calls++;
+		t->request = end - from + 1;
+	}
+	t->ra_file = 0;
+	t->visits += n;
+	t->size = size;
+	to = last;
+	if (to > index + SCAN_PAGES - 1)
+		to = index + SCAN_PAGES - 1;
+	t->index = index;
+	t->last = end;
+	t->eof = eof;
+	t->scan = to < last ? to + 1 : NO_SCAN;
+	count = fresh_count(file);
+	if (count && *count) {
+		struct file_key key = t->key;
+
+		count_cold(&key, file, from, to);
+	}
+	if (t->pending)
+		charge_wait(t, inode);
+	if (t->calls >= FLUSH_CALLS || now - t->jiffies > FLUSH_TICKS) {
+		flush(t);
+		t->jiffies = now;
+	}
+	return 0;
+}
+
+SEC("tp_btf/mm_filemap_add_to_page_cache")
+int BPF_PROG(on_add, struct folio *folio)
+{
+	struct inode *inode = folio->mapping->host;
+	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), index = folio->index;
+	u32 pages = folio_pages(folio);
+	struct range r = { .file = file, .from = index, .to = index + pages - 1 };
+	struct account *a = account_of(inode, this_tgid());
+	struct task *t;
+	u64 from, to, again;
+
+	r.found = new_count();
+	if (!a || !r.found)
+		return 0;
+	ADD(a->inserted, pages);
+	TOTAL(inserted, pages);
+	if (pages == 1)
+		insert_chunk(0, &r);
+	else
+		bpf_loop((pages >> CHUNK_SHIFT) + 2, insert_chunk, &r, 0);
+	again = *r.found;
+	if (again) {
+		ADD(a->reread, again);
+		TOTAL(reread, again);
+	}
+	t = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+	if (!t)
+		return 0;
+	if (t->fault_file == file && t->fault_index - index < pages) {
+		ADD(a->major, 1);
+		t->fault_file = 0;
+	}
+	if (t->need_file == file) {
+		from = index > t->need_index ? index : t->need_index;
+		to = index + pages < t->need_end ? index + pages : t->need_end;
+		if (from < to)
+			ADD(a->demand, to - from);
+	}
+	return 0;
+}
+
+SEC("tp_btf/mm_filemap_delete_from_page_cache")
+int BPF_PROG(on_delete, struct folio *folio)
+{
+	struct inode *inode = folio->mapping->host;
+	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), index = folio->index, wasted;
+	u32 pages = folio_pages(folio);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct range r = { .file = file, .from = index, .to = index + pages - 1 };
+	struct account *a;
+
+	wasted = use_folio(file, index, pages);
+	/* reclaim runs with PF_MEMALLOC set, kswapd always does; truncation and
+	 * drop_caches do not */
+	if (!(task->flags & PF_MEMALLOC)) {
+		if (!wasted)
+			return 0;
+		a = account_of(inode, this_tgid());
+		if (a)
+			ADD(a->wasted, wasted);
+		TOTAL(wasted, wasted);
+		return 0;
+	}
+	a = account_of(inode, this_tgid());
+	if (a) {
+		ADD(a->evicted, pages);
+		if (wasted)
+			ADD(a->wasted, wasted);
+	}
+	TOTAL(evicted, pages);
+	if (wasted)
+		TOTAL(wasted, wasted);
+	if (pages == 1)
+		evict_chunk(0, &r);
+	else
+		bpf_loop((pages >> CHUNK_SHIFT) + 2, evict_chunk, &r, 0);
+	return 0;
+}
+
+SEC("tp_btf/writeback_dirty_folio")
+int BPF_PROG(on_dirty, struct folio *folio, struct address_space *mapping)
+{
+	struct account *a;
+	struct inode *inode;
+	u64 allocated;
+	u32 pages;
+
+	if (!mapping)
+		return 0;
+	inode = mapping->host;
+	a = account_of(inode, this_tgid());
+	if (!a)
+		return 0;
+	pages = folio_pages(folio);
+	ADD(a->dirtied, pages);
+	a->size = inode->i_size;
+	allocated = use_folio(file_hash(inode->i_ino, inode->i_sb->s_dev), folio->index, pages);
+	if (allocated) {
+		ADD(a->write_alloc, allocated);
+		TOTAL(write_alloc, allocated);
+	}
+	return 0;
+}
+
+SEC("tp_btf/page_cache_sync_ra")
+int BPF_PROG(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
+{
+	struct task *t = task_state_of(bpf_get_current_task_btf());
+	u64 file, last = index + request - 1;
+
+	if (!t) {
+		ADD(lost_tasks, 1);
+		return 0;
+	}
+	file = file_hash(inode->i_ino, inode->i_sb->s_dev);
+	t->need_file = file;
+	t->need_index = index;
+	t->need_end = index + request;
+	if (t->ra_file == file && t->ra_last == last)
+		return 0;
+	t->ra_file = file;
+	t->ra_index = index;
+	t->ra_last = last;
+	return 0;
+}
+
+static __always_inline void used_by_mapping(struct inode *inode, u64 from, u64 to)
+{
+	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), *count = fresh_count(file), cold;
+	struct range r = { .file = file, .from = from, .to = to };
+	struct account *a;
+
+	if (!count || !*count || to < from)
+		return;
+	r.found = new_count();
+	if (!r.found)
+		return;
+	bpf_loop(MAX_CHUNKS, use_chunk, &r, 0);
+	cold = *r.found;
+	if (!cold)
+		return;
+	TOTAL(cold_mapped, cold);
+	a = account_of(inode, this_tgid());
+	if (a)
+		ADD(a->cold_mapped, cold);
+}
+
+SEC("tp_btf/mm_filemap_fault")
+int BPF_PROG(on_fault, struct address_space *mapping, unsigned long index)
+{
+	struct inode *inode = mapping->host;
+	struct task *t = task_state_of(bpf_get_current_task_btf());
+	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev);
+	struct account *a = account_of(inode, this_tgid());
+
+	if (a)
+		ADD(a->faults, 1);
+	used_by_mapping(inode, index, index);
+	if (!t) {
+		ADD(lost_tasks, 1);
+		return 0;
+	}
+	t->fault_file = file;
+	t->fault_index = index;
+	charge_wait(t, inode);
+	return 0;
+}
+
+SEC("tp_btf/mm_filemap_map_pages")
+int BPF_PROG(on_map_pages, struct address_space *mapping, unsigned long from, unsigned long to)
+{
+	struct inode *inode = mapping->host;
+	struct task *t = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+
+	used_by_mapping(inode, from, to);
+	if (t)
+		charge_wait(t, inode);
+	return 0;
+}
+
+SEC("tp_btf/iomap_dio_rw_begin")
+int BPF_PROG(on_direct, struct kiocb *iocb, struct iov_iter *iter)
+{
+	struct inode *inode = iocb->ki_filp->f_inode;
+	struct account *a = account_of(inode, this_tgid());
+	struct task *t;
+	u64 bytes = iter->count;
+
+	if (!a)
+		return 0;
+	a->size = inode->i_size;
+	if (iter->data_source) {
+		ADD(a->direct_writes, 1);
+		ADD(a->direct_write_bytes, bytes);
+	} else {
+		ADD(a->direct_reads, 1);
+		ADD(a->direct_read_bytes, bytes);
+	}
+	t = task_state_of(bpf_get_current_task_btf());
+	if (t) /* what it waited before belongs to no file that we know */
+		t->pending = 0;
+	return 0;
+}
+
+SEC("tp_btf/iomap_dio_complete")
+int BPF_PROG(on_direct_done, struct kiocb *iocb)
+{
+	struct task *t = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+
+	if (t)
+		charge_wait(t, iocb->ki_filp->f_inode);
+	return 0;
+}
+
+static __always_inline int begin_pause(s64 pause)
+{
+	struct task *t;
+
+	if (pause <= 0)
+		return 0;
+	t = task_state_of(bpf_get_current_task_btf());
+	if (t)
+		t->pausing = 1;
+	else
+		ADD(lost_tasks, 1);
+	return 0;
+}
+
+/* (wb, dtc, base rate, task rate, dirtied, period, pause, start), since 6.17 */
+SEC("tp_btf/balance_dirty_pages")
+int on_balance(u64 *ctx)
+{
+	return begin_pause(ctx[6]);
+}
+
+/* (wb, thresh, bg_thresh, dirty, bdi_thresh, bdi_dirty, base rate, ...) before */
+SEC("tp_btf/balance_dirty_pages")
+int on_balance_old(u64 *ctx)
+{
+	return begin_pause(ctx[10]);
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	struct task *t = bpf_task_storage_get(&tasks, task, 0, 0);
+
+	if (!t)
+		return 0;
+	finish_scan(t);
+	flush(t);
+	return 0;
+}
+
+struct bpf_iter_meta;
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+} __attribute__((preserve_access_index));
+
+/*
+ * Starts and closes the account for tasks that make no event of their own:
+ * those that already wait at the start, and what tasks hold at the end.
+ */
+SEC("iter/task")
+int settle(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	u64 now = bpf_ktime_get_ns();
+	struct task *t;
+	u32 class;
+
+	if (!task)
+		return 0;
+	if (settle_mode == 1) {
+		if (!task_state(task))
+			return 0;
+		class = wait_class(task);
+		if (class == WAIT_CLASSES)
+			return 0;
+		t = task_state_of(task);
+		if (t && !t->off) {
+			t->off = now;
+			t->off_class = class;
+		}
+		return 0;
+	}
+	t = bpf_task_storage_get(&tasks, task, 0, 0);
+	if (!t)
+		return 0;
+	if (t->off && t->off < now)
+		end_wait(task, t, now);
+	finish_scan(t);
+	flush(t);
+	return 0;
+}

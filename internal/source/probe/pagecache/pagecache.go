@@ -1,0 +1,146 @@
+// Package pagecache is the exact account of the page cache, per process and
+// file, and of the time that processes wait for I/O. docs/pagecache.md says
+// how it counts.
+package pagecache
+
+import (
+	"errors"
+	"fmt"
+
+	"iocause/internal/bpf"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// Source strings of what this probe emits.
+const (
+	fromGetPages = "tp:mm_filemap_get_pages"
+	fromInsert   = "tp:mm_filemap_add_to_page_cache"
+	fromDelete   = "tp:mm_filemap_delete_from_page_cache"
+	fromFault    = "tp:mm_filemap_fault"
+	fromDirty    = "tp:writeback_dirty_folio"
+	fromDirect   = "tp:iomap_dio_rw_begin"
+	fromSwitch   = "tp:sched_switch"
+	fromBalance  = "tp:balance_dirty_pages"
+)
+
+// maxRows bounds the table of processes and files in a window; what is left
+// out is still in the totals of each process and of the host.
+const maxRows = 256
+
+// Metrics is everything that the probe emits.
+func Metrics() []sample.Metric {
+	return []sample.Metric{
+		sample.CacheVisits, sample.CacheCalls, sample.CacheCold, sample.CacheColdMapped,
+		sample.CacheDemand, sample.CacheInserted, sample.CacheWriteAlloc, sample.CacheWasted,
+		sample.CacheUnread, sample.CacheEvicted, sample.CacheReread, sample.CacheFaults,
+		sample.CacheMajor, sample.CacheDirtied, sample.CacheWait, sample.DirectReads,
+		sample.DirectReadBytes, sample.DirectWrites, sample.DirectWriteByte,
+		sample.WaitIO, sample.WaitThreads, sample.WaitDirtyPause, sample.DirtyPauses,
+	}
+}
+
+// Probe is the attached probe.
+type Probe struct {
+	host   *host.Host
+	probe  *bpf.Probe
+	names  *names
+	before pagecacheSums
+}
+
+// Open loads and attaches the probe. It needs root or CAP_BPF and
+// CAP_PERFMON, and a kernel with the tracepoint mm_filemap_get_pages (6.12).
+func Open(h *host.Host) (sample.Source, error) {
+	spec, err := loadPagecache()
+	if err != nil {
+		return nil, fmt.Errorf("reading the page-cache object: %w", err)
+	}
+	p, err := bpf.Open(spec, []bpf.Program{
+		{Name: "on_get_pages", Tracepoint: "mm_filemap_get_pages"},
+		{Name: "on_add", Tracepoint: "mm_filemap_add_to_page_cache"},
+		{Name: "on_delete", Tracepoint: "mm_filemap_delete_from_page_cache"},
+		{Name: "on_dirty", Tracepoint: "writeback_dirty_folio"},
+		{Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra", Optional: true},
+		{Name: "on_fault", Tracepoint: "mm_filemap_fault"},
+		{Name: "on_map_pages", Tracepoint: "mm_filemap_map_pages"},
+		{Name: "on_direct", Tracepoint: "iomap_dio_rw_begin", Optional: true},
+		{Name: "on_direct_done", Tracepoint: "iomap_dio_complete", Optional: true},
+		{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
+		{Name: "on_balance_old", Tracepoint: "balance_dirty_pages", Arguments: 12},
+		{Name: "on_switch", Tracepoint: "sched_switch"},
+		{Name: "on_exit", Tracepoint: "sched_process_exit"},
+		{Name: "settle"},
+	}, map[string]any{"syscall_class": syscallClasses()})
+	if err != nil {
+		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
+	}
+	return &Probe{host: h, probe: p, names: newNames(h)}, nil
+}
+
+// Close detaches the probe.
+func (p *Probe) Close() error { return p.probe.Close() }
+
+// Collect implements sample.Source: the host's totals at every phase, the
+// tables of processes and files at the last.
+func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
+	err := p.probe.Cost(phase, p.host.Now(), into)
+	switch phase {
+	case sample.First:
+		err = errors.Join(err, p.settle(1))
+		var sumErr error
+		p.before, sumErr = p.sums()
+		return errors.Join(err, sumErr)
+	case sample.Last:
+		err = errors.Join(err, p.settle(2))
+	}
+	now, sumErr := p.sums()
+	if sumErr != nil {
+		return errors.Join(err, sumErr)
+	}
+	emitSums(&p.before, &now, into)
+	p.before = now
+	if phase == sample.Last {
+		err = errors.Join(err, p.emitTables(into), p.probe.Losses("pagecache", []string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths"}, into))
+	}
+	return err
+}
+
+func (p *Probe) settle(mode uint32) error {
+	if err := p.probe.SetVariable("settle_mode", mode); err != nil {
+		return err
+	}
+	return p.probe.RunIterator("settle")
+}
+
+func (p *Probe) sums() (pagecacheSums, error) {
+	var perCPU []pagecacheSums
+	if err := p.probe.Map("totals").Lookup(uint32(0), &perCPU); err != nil {
+		return pagecacheSums{}, fmt.Errorf("reading the page-cache totals: %w", err)
+	}
+	var t pagecacheSums
+	for _, c := range perCPU {
+		t.Visits += c.Visits
+		t.Cold += c.Cold
+		t.ColdMapped += c.ColdMapped
+		t.Inserted += c.Inserted
+		t.WriteAlloc += c.WriteAlloc
+		t.Wasted += c.Wasted
+		t.Evicted += c.Evicted
+		t.Reread += c.Reread
+	}
+	return t, nil
+}
+
+func emitSums(a, b *pagecacheSums, into sample.Sink) {
+	all := sample.Entity{}
+	into.Put(sample.CacheVisits, all, float64(b.Visits-a.Visits), fromGetPages)
+	into.Put(sample.CacheCold, all, float64(b.Cold-a.Cold), fromGetPages)
+	into.Put(sample.CacheColdMapped, all, float64(b.ColdMapped-a.ColdMapped), fromFault)
+	into.Put(sample.CacheInserted, all, float64(b.Inserted-a.Inserted), fromInsert)
+	into.Put(sample.CacheWriteAlloc, all, float64(b.WriteAlloc-a.WriteAlloc), fromDirty)
+	into.Put(sample.CacheWasted, all, float64(b.Wasted-a.Wasted), fromDelete)
+	into.Put(sample.CacheEvicted, all, float64(b.Evicted-a.Evicted), fromDelete)
+	into.Put(sample.CacheReread, all, float64(b.Reread-a.Reread), fromInsert)
+	fresh := (b.Inserted - b.WriteAlloc) - (b.Cold + b.ColdMapped + b.Wasted)
+	into.Put(sample.CacheUnread, all, float64(int64(fresh)), fromInsert)
+}

@@ -1,0 +1,307 @@
+package pagecache
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// TestMain lets the test binary be the process that is observed, so that its
+// figures are its own.
+func TestMain(m *testing.M) {
+	if job := os.Getenv("PAGECACHE_JOB"); job != "" {
+		if err := runJob(job); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// need skips, or fails where CI promises the capability.
+func need(t *testing.T, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	if strings.Contains(os.Getenv("IOCAUSE_REQUIRE"), "bpf") {
+		t.Fatalf("bpf is required: %v", err)
+	}
+	t.Skipf("needs bpf: %v", err)
+}
+
+const pageBytes = 4096
+
+// dataFile is a file of n pages, written out and dropped from the cache.
+func dataFile(t *testing.T, n int) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "iocause-pagecache-") // not a tmpfs
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "data")
+	if err := os.WriteFile(path, make([]byte, n*pageBytes), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	drop(t, path)
+	return path
+}
+
+func drop(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// figures are what the probe says of one process and of one file of its.
+type figures struct {
+	window *sample.Window
+	pid    int
+	file   sample.FileID
+}
+
+func (f *figures) get(m sample.Metric) float64 {
+	v, _ := f.window.Sum(m, sample.Entity{PID: f.pid, File: f.file})
+	return v
+}
+
+// observe runs jobs ("read PATH BLOCK", ...) in one process under the probe.
+func observe(t *testing.T, path string, jobs ...string) *figures {
+	t.Helper()
+	h := host.Live()
+	p, err := Open(h)
+	need(t, err)
+	defer p.Close()
+	r := sample.NewRecorder(time.Now())
+	if err := p.Collect(sample.First, r); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "PAGECACHE_JOB="+strings.Join(jobs, "\n"))
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Collect(sample.Last, r); err != nil {
+		t.Fatal(err)
+	}
+	f := &figures{window: r.Window(time.Now()), pid: cmd.Process.Pid}
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	f.file = sample.FileID{Dev: unix.Major(st.Dev)<<20 | unix.Minor(st.Dev), Ino: st.Ino}
+	f.window.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
+		t.Errorf("lost %s: %g", e.Class, s.Sum())
+	})
+	return f
+}
+
+// runJob is the observed process.
+func runJob(jobs string) error {
+	// one thread, so that calls that meet on a page are seen to
+	runtime.LockOSThread()
+	for _, job := range strings.Split(jobs, "\n") {
+		var kind, path string
+		var block, count int
+		if _, err := fmt.Sscanf(job, "%s %s %d %d", &kind, &path, &block, &count); err != nil {
+			return fmt.Errorf("job %q: %w", job, err)
+		}
+		if err := do(kind, path, block, count); err != nil {
+			return fmt.Errorf("job %q: %w", job, err)
+		}
+	}
+	return nil
+}
+
+func do(kind, path string, block, count int) error {
+	flags := unix.O_RDWR
+	if kind == "direct" {
+		flags |= unix.O_DIRECT
+	}
+	fd, err := unix.Open(path, flags, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	switch kind {
+	case "scan": // all of it, in blocks
+		buf := make([]byte, block)
+		for {
+			n, err := unix.Read(fd, buf)
+			if n == 0 || err != nil {
+				return err
+			}
+		}
+	case "direct": // count blocks from the start
+		buf, err := unix.Mmap(-1, 0, block, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		if err != nil {
+			return err
+		}
+		for i := range count {
+			if _, err := unix.Pread(fd, buf, int64(i*block)); err != nil {
+				return err
+			}
+		}
+	case "random": // count distinct blocks, far from each other
+		if err := unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM); err != nil {
+			return err
+		}
+		blocks := int(st.Size) / block
+		buf := make([]byte, block)
+		for i := range count {
+			if _, err := unix.Pread(fd, buf, int64(i*7919%blocks*block)); err != nil {
+				return err
+			}
+		}
+	case "map": // touch count pages, far from each other, without read-around
+		m, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			return err
+		}
+		if err := unix.Madvise(m, unix.MADV_RANDOM); err != nil {
+			return err
+		}
+		pages := int(st.Size) / pageBytes
+		var sum byte
+		for i := range count {
+			sum += m[i*7919%pages*pageBytes]
+		}
+		if sum != 0 { // the file holds zeros; a use, so that the loads stay
+			return fmt.Errorf("the pages add up to %d", sum)
+		}
+		return unix.Munmap(m)
+	case "write": // count blocks over what is there
+		buf := make([]byte, block)
+		for i := range count {
+			if _, err := unix.Pwrite(fd, buf, int64(i*block)); err != nil {
+				return err
+			}
+		}
+	case "ahead": // asks for count pages and uses none
+		if _, _, errno := unix.Syscall(unix.SYS_READAHEAD, uintptr(fd), 0, uintptr(count*block)); errno != 0 {
+			return errno
+		}
+		time.Sleep(100 * time.Millisecond) // until they are there
+	case "drop":
+		if err := unix.Fsync(fd); err != nil {
+			return err
+		}
+		return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED)
+	default:
+		return fmt.Errorf("no kind %q", kind)
+	}
+	return nil
+}
+
+// A scan of a file that is not cached: every page is visited once and every
+// one comes from disk, whatever the size of the reads.
+func TestColdScan(t *testing.T) {
+	const pages = 20011 // prime
+	path := dataFile(t, pages)
+	for _, block := range []int{1000, 4096, 5000, 65536, 1 << 20, 16 << 20, 64 << 20} {
+		t.Run(fmt.Sprint(block), func(t *testing.T) {
+			drop(t, path)
+			f := observe(t, path, fmt.Sprintf("scan %s %d 0", path, block))
+			if v, c := f.get(sample.CacheVisits), f.get(sample.CacheCold); v != pages || c != pages {
+				t.Errorf("visits %.0f, cold %.0f, want %d each", v, c, pages)
+			}
+			if got := f.window.Files[f.file].Path; got != path {
+				t.Errorf("the file is %q, want %q", got, path)
+			}
+		})
+	}
+}
+
+func TestSecondPassIsServedFromTheCache(t *testing.T) {
+	const pages = 10007
+	path := dataFile(t, pages)
+	job := fmt.Sprintf("scan %s 65536 0", path)
+	f := observe(t, path, job, job)
+	if v, c := f.get(sample.CacheVisits), f.get(sample.CacheCold); v != 2*pages || c != pages {
+		t.Errorf("visits %.0f, cold %.0f, want %d and %d", v, c, 2*pages, pages)
+	}
+}
+
+func TestRandomReads(t *testing.T) {
+	const pages, count = 40009, 4001
+	path := dataFile(t, 2*pages)
+	f := observe(t, path, fmt.Sprintf("random %s 8192 %d", path, count))
+	if v, c, n := f.get(sample.CacheVisits), f.get(sample.CacheCold), f.get(sample.CacheCalls); v != 2*count || c != 2*count || n != count {
+		t.Errorf("visits %.0f, cold %.0f, calls %.0f, want %d, %d, %d", v, c, n, 2*count, 2*count, count)
+	}
+	if w := f.get(sample.CacheWait); w <= 0 {
+		t.Errorf("waited %g s for reads from disk, want more than nothing", w)
+	}
+}
+
+func TestMajorFaults(t *testing.T) {
+	const pages, count = 40009, 1009
+	path := dataFile(t, pages)
+	f := observe(t, path, fmt.Sprintf("map %s 1 %d", path, count))
+	if m, c := f.get(sample.CacheMajor), f.get(sample.CacheColdMapped); m != count || c != count {
+		t.Errorf("major faults %.0f, cold pages %.0f, want %d each", m, c, count)
+	}
+	if v := f.get(sample.CacheVisits); v != 0 {
+		t.Errorf("%.0f visits by read calls, want none", v)
+	}
+}
+
+func TestDirectReadsPassTheCache(t *testing.T) {
+	const count = 503
+	path := dataFile(t, 4001)
+	f := observe(t, path, fmt.Sprintf("direct %s 4096 %d", path, count))
+	if n, b, v := f.get(sample.DirectReads), f.get(sample.DirectReadBytes), f.get(sample.CacheVisits); n != count || b != count*4096 || v != 0 {
+		t.Errorf("direct reads %.0f, bytes %.0f, visits %.0f, want %d, %d, 0", n, b, v, count, count*4096)
+	}
+}
+
+// Whole pages written over pages that are not cached are no misses.
+func TestWritesAreNotMisses(t *testing.T) {
+	const count = 2003
+	path := dataFile(t, 4001)
+	f := observe(t, path, fmt.Sprintf("write %s 4096 %d", path, count))
+	if in, wa, c := f.get(sample.CacheInserted), f.get(sample.CacheWriteAlloc), f.get(sample.CacheCold); in != count || wa != count || c != 0 {
+		t.Errorf("inserted %.0f, for writes %.0f, cold %.0f, want %d, %d, 0", in, wa, c, count, count)
+	}
+}
+
+// Pages that are read ahead and dropped before use are wasted; pages that are
+// dropped after use are not.
+func TestWastedReadAhead(t *testing.T) {
+	const pages, count = 4001, 101
+	path := dataFile(t, pages)
+	f := observe(t, path, fmt.Sprintf("random %s 4096 %d", path, count), fmt.Sprintf("drop %s 0 0", path))
+	if w := f.get(sample.CacheWasted); w != 0 {
+		t.Errorf("wasted %.0f of pages that were all used, want 0", w)
+	}
+	f = observe(t, path, fmt.Sprintf("ahead %s 4096 %d", path, count), fmt.Sprintf("drop %s 0 0", path))
+	if in, w := f.get(sample.CacheInserted), f.get(sample.CacheWasted); in != count || w != count {
+		t.Errorf("inserted %.0f, wasted %.0f of pages that nobody used, want %d each", in, w, count)
+	}
+}

@@ -1,0 +1,34 @@
+package pagecache
+
+import "golang.org/x/sys/unix"
+
+// Wait classes, in the order of enum wait_class in account.bpf.h.
+const (
+	waitOther = iota
+	waitRead
+	waitWrite
+	waitSync
+)
+
+// waitClasses names them; they are the Class of wait.io.
+func waitClasses() [5]string { return [5]string{"other", "read", "write", "sync", "fault"} }
+
+// syscallClasses says what a thread blocked in each system call waits for.
+func syscallClasses() [512]uint8 {
+	var c [512]uint8
+	for _, nr := range []int{
+		unix.SYS_READ, unix.SYS_PREAD64, unix.SYS_READV, unix.SYS_PREADV, unix.SYS_PREADV2,
+		unix.SYS_SENDFILE, unix.SYS_SPLICE, unix.SYS_COPY_FILE_RANGE, unix.SYS_TEE,
+	} {
+		c[nr] = waitRead
+	}
+	for _, nr := range []int{unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_WRITEV, unix.SYS_PWRITEV, unix.SYS_PWRITEV2} {
+		c[nr] = waitWrite
+	}
+	for _, nr := range []int{
+		unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC, unix.SYS_SYNCFS, unix.SYS_SYNC_FILE_RANGE, unix.SYS_MSYNC,
+	} {
+		c[nr] = waitSync
+	}
+	return c
+}

@@ -1,0 +1,169 @@
+package pagecache
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"iocause/internal/bpf"
+	"iocause/internal/sample"
+)
+
+type row struct {
+	key     pagecacheFileKey
+	account pagecacheAccount
+}
+
+// emitTables emits the accounts per process, and per process and file.
+func (p *Probe) emitTables(into sample.Sink) error {
+	self := uint32(p.host.Self)
+	processes := map[uint32]*pagecacheAccount{}
+	var rows []row
+	err := bpf.Each(p.probe.Map("accounts"), func(k pagecacheFileKey, a pagecacheAccount) {
+		if k.Tgid == self {
+			return
+		}
+		sum := processes[k.Tgid]
+		if sum == nil {
+			sum = &pagecacheAccount{}
+			processes[k.Tgid] = sum
+		}
+		add(sum, &a)
+		rows = append(rows, row{k, a})
+	})
+	if err != nil {
+		return fmt.Errorf("reading the page-cache accounts: %w", err)
+	}
+	for tgid, a := range processes {
+		emitAccount(sample.Entity{PID: int(tgid)}, a, into)
+	}
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(weight(&b.account), weight(&a.account)) })
+	if len(rows) > maxRows {
+		rows = rows[:maxRows]
+	}
+	for _, r := range rows {
+		id := sample.FileID{Dev: r.key.Dev, Ino: r.key.Ino}
+		emitAccount(sample.Entity{PID: int(r.key.Tgid), File: id}, &r.account, into)
+		path, err := p.path(r.key)
+		if err != nil {
+			continue // lost_paths says how many
+		}
+		path.Size = int64(r.account.Size)
+		into.PutFile(id, path)
+	}
+	return errors.Join(p.emitWaits(into), p.emitProcesses(processes, into))
+}
+
+func (p *Probe) path(k pagecacheFileKey) (sample.File, error) {
+	var raw pagecachePath
+	if err := p.probe.Map("paths").Lookup(pagecacheInodeKey{Ino: k.Ino, Dev: uint64(k.Dev)}, &raw); err != nil {
+		return sample.File{}, err
+	}
+	return p.names.file(k.Dev, &raw), nil
+}
+
+func (p *Probe) emitWaits(into sample.Sink) error {
+	self := uint32(p.host.Self)
+	err := bpf.Each(p.probe.Map("waits"), func(tgid uint32, w pagecacheWaitTimes) {
+		if tgid == self {
+			return
+		}
+		e := sample.Entity{PID: int(tgid)}
+		for class, ns := range w.Ns {
+			if ns > 0 {
+				e.Class = waitClasses()[class]
+				into.Put(sample.WaitIO, e, float64(ns)/1e9, fromSwitch)
+			}
+		}
+		e.Class = ""
+		into.Put(sample.WaitThreads, e, float64(w.Threads), fromSwitch)
+		if w.Pauses > 0 {
+			into.Put(sample.WaitDirtyPause, e, float64(w.PauseNs)/1e9, fromBalance)
+			into.Put(sample.DirtyPauses, e, float64(w.Pauses), fromBalance)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("reading the account of waits: %w", err)
+	}
+	// nobody waited is a measurement too
+	into.Put(sample.WaitIO, sample.Entity{}, 0, fromSwitch)
+	into.Put(sample.WaitDirtyPause, sample.Entity{}, 0, fromBalance)
+	return nil
+}
+
+func (p *Probe) emitProcesses(seen map[uint32]*pagecacheAccount, into sample.Sink) error {
+	err := bpf.Each(p.probe.Map("processes"), func(tgid uint32, v pagecacheProcess) {
+		into.PutProcess(int(tgid), sample.Process{
+			Comm:         text(v.Comm[:]),
+			Start:        time.Duration(v.Start),
+			Kernel:       v.Kernel != 0,
+			MemoryCgroup: p.names.lookup.MemoryCgroup(v.MemoryCgroup),
+			IOCgroup:     p.names.lookup.IOCgroup(v.IoCgroup),
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("reading the processes seen by the page-cache probe: %w", err)
+	}
+	return nil
+}
+
+// weight orders rows by how much they matter: waiting first, then disk pages,
+// then cache traffic.
+func weight(a *pagecacheAccount) uint64 {
+	return a.Wait/1000 + 100*(a.Cold+a.ColdMapped+a.Reread) + a.Inserted + a.Visits/8 + a.Dirtied +
+		(a.DirectReadBytes+a.DirectWriteBytes)/4096 + a.Evicted/8
+}
+
+func add(to, a *pagecacheAccount) {
+	to.Visits += a.Visits
+	to.Calls += a.Calls
+	to.Cold += a.Cold
+	to.ColdMapped += a.ColdMapped
+	to.Demand += a.Demand
+	to.Inserted += a.Inserted
+	to.WriteAlloc += a.WriteAlloc
+	to.Wasted += a.Wasted
+	to.Evicted += a.Evicted
+	to.Reread += a.Reread
+	to.Faults += a.Faults
+	to.Major += a.Major
+	to.Dirtied += a.Dirtied
+	to.Wait += a.Wait
+	to.DirectReads += a.DirectReads
+	to.DirectReadBytes += a.DirectReadBytes
+	to.DirectWrites += a.DirectWrites
+	to.DirectWriteBytes += a.DirectWriteBytes
+}
+
+func emitAccount(e sample.Entity, a *pagecacheAccount, into sample.Sink) {
+	for _, c := range [...]struct {
+		metric sample.Metric
+		value  float64
+		source string
+	}{
+		{sample.CacheVisits, float64(a.Visits), fromGetPages},
+		{sample.CacheCalls, float64(a.Calls), fromGetPages},
+		{sample.CacheCold, float64(a.Cold), fromGetPages},
+		{sample.CacheColdMapped, float64(a.ColdMapped), fromFault},
+		{sample.CacheDemand, float64(a.Demand), fromInsert},
+		{sample.CacheInserted, float64(a.Inserted), fromInsert},
+		{sample.CacheWriteAlloc, float64(a.WriteAlloc), fromDirty},
+		{sample.CacheWasted, float64(a.Wasted), fromDelete},
+		{sample.CacheEvicted, float64(a.Evicted), fromDelete},
+		{sample.CacheReread, float64(a.Reread), fromInsert},
+		{sample.CacheFaults, float64(a.Faults), fromFault},
+		{sample.CacheMajor, float64(a.Major), fromFault},
+		{sample.CacheDirtied, float64(a.Dirtied), fromDirty},
+		{sample.CacheWait, float64(a.Wait) / 1e9, fromSwitch},
+		{sample.DirectReads, float64(a.DirectReads), fromDirect},
+		{sample.DirectReadBytes, float64(a.DirectReadBytes), fromDirect},
+		{sample.DirectWrites, float64(a.DirectWrites), fromDirect},
+		{sample.DirectWriteByte, float64(a.DirectWriteBytes), fromDirect},
+	} {
+		if c.value != 0 {
+			into.Put(c.metric, e, c.value, c.source)
+		}
+	}
+}

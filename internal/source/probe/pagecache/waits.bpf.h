@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Time that tasks are blocked in I/O, by what they wait in. */
+#pragma once
+
+#include "names.bpf.h"
+
+static __always_inline struct wait_times *waits_of(struct task_struct *task, u32 tgid)
+{
+	struct wait_times *w = bpf_map_lookup_elem(&waits, &tgid);
+
+	if (w)
+		return w;
+	bpf_map_update_elem(&waits, &tgid, &no_waits, BPF_NOEXIST);
+	w = bpf_map_lookup_elem(&waits, &tgid);
+	if (!w) {
+		ADD(lost_waits, 1);
+		return 0;
+	}
+	note_process(task, tgid);
+	return w;
+}
+
+/* The class of the wait that a task is about to enter, WAIT_CLASSES for none. */
+static __always_inline u32 wait_class(struct task_struct *t)
+{
+	u32 class = WAIT_OTHER;
+	s32 nr;
+
+	if (!(t->flags & PF_KTHREAD)) {
+		nr = task_syscall(t);
+		if (nr < 0) {
+			class = WAIT_FAULT;
+		} else if (nr < SYSCALLS) {
+			u64 slot = nr;
+
+			/* else the compiler drops the bound that the verifier wants */
+			asm volatile("" : "+r"(slot));
+			class = syscall_class[slot & (SYSCALLS - 1)];
+		}
+	}
+	if (BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait))
+		return class;
+	/* a journal commit is waited for without the I/O wait flag */
+	if (class == WAIT_SYNC && task_state(t) & TASK_UNINTERRUPTIBLE)
+		return class;
+	return WAIT_CLASSES;
+}
+
+static __always_inline void end_wait(struct task_struct *task, struct task *t, u64 now)
+{
+	u64 ns = now - t->off;
+	u32 class = t->off_class;
+	struct wait_times *w;
+
+	t->off = 0;
+	w = waits_of(task, task->tgid);
+	if (w) {
+		if (!t->waited) {
+			t->waited = 1;
+			ADD(w->threads, 1);
+		}
+		if (t->pausing) {
+			ADD(w->pause_ns, ns);
+			ADD(w->pauses, 1);
+		} else if (class < WAIT_CLASSES) {
+			ADD(w->ns[class], ns);
+		}
+	}
+	if (!t->pausing && (class == WAIT_READ || class == WAIT_FAULT || class == WAIT_WRITE || class == WAIT_OTHER))
+		t->pending += ns;
+	t->pausing = 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct task *t;
+	u32 class;
+
+	if (!preempt && prev->pid && task_state(prev)) {
+		class = wait_class(prev);
+		if (class != WAIT_CLASSES) {
+			t = task_state_of(prev);
+			if (t) {
+				t->off = bpf_ktime_get_ns();
+				t->off_class = class;
+			} else {
+				ADD(lost_tasks, 1);
+			}
+		}
+	}
+	if (!next->pid)
+		return 0;
+	t = bpf_task_storage_get(&tasks, next, 0, 0);
+	if (t && t->off)
+		end_wait(next, t, bpf_ktime_get_ns());
+	return 0;
+}

@@ -1,0 +1,112 @@
+//go:build ignore
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Time that processes stall in direct reclaim and in compaction. */
+#include "compat.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+
+enum kind { RECLAIM_HOST, RECLAIM_CGROUP, COMPACT, KINDS };
+
+struct stall {
+	u64 since[KINDS]; /* ns, 0 when not inside */
+};
+struct stalls {
+	u64 ns[KINDS], count[KINDS];
+	u64 pages[KINDS]; /* reclaimed */
+	u32 kernel; /* a kernel thread: it works, it does not stall */
+	u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct stall);
+} tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct stalls);
+} stalls SEC(".maps");
+
+u64 lost_tasks, lost_rows;
+
+static const struct stalls none;
+
+static __always_inline int begin(enum kind kind)
+{
+	struct stall *s = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (s)
+		s->since[kind] = bpf_ktime_get_ns();
+	else
+		ADD(lost_tasks, 1);
+	return 0;
+}
+
+static __always_inline int end(enum kind kind, u64 pages)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct stall *s = bpf_task_storage_get(&tasks, task, 0, 0);
+	u32 tgid = task->tgid;
+	struct stalls *row;
+
+	if (!s || !s->since[kind])
+		return 0; /* began before we looked */
+	row = bpf_map_lookup_elem(&stalls, &tgid);
+	if (!row) {
+		bpf_map_update_elem(&stalls, &tgid, &none, BPF_NOEXIST);
+		row = bpf_map_lookup_elem(&stalls, &tgid);
+		if (!row) {
+			ADD(lost_rows, 1);
+			return 0;
+		}
+		row->kernel = !!(task->flags & PF_KTHREAD);
+	}
+	ADD(row->ns[kind], bpf_ktime_get_ns() - s->since[kind]);
+	ADD(row->count[kind], 1);
+	ADD(row->pages[kind], pages);
+	s->since[kind] = 0;
+	return 0;
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
+int on_reclaim(void *ctx)
+{
+	return begin(RECLAIM_HOST);
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_end")
+int BPF_PROG(on_reclaim_end, unsigned long pages)
+{
+	return end(RECLAIM_HOST, pages);
+}
+
+SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
+int on_cgroup_reclaim(void *ctx)
+{
+	return begin(RECLAIM_CGROUP);
+}
+
+SEC("tp_btf/mm_vmscan_memcg_reclaim_end")
+int BPF_PROG(on_cgroup_reclaim_end, unsigned long pages)
+{
+	return end(RECLAIM_CGROUP, pages);
+}
+
+SEC("tp_btf/mm_compaction_begin")
+int on_compaction(void *ctx)
+{
+	return begin(COMPACT);
+}
+
+SEC("tp_btf/mm_compaction_end")
+int on_compaction_end(void *ctx)
+{
+	return end(COMPACT, 0);
+}

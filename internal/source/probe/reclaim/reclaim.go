@@ -1,0 +1,94 @@
+// Package reclaim measures how long processes stall in direct reclaim and in
+// compaction: time in which they look for memory instead of doing their work.
+package reclaim
+
+import (
+	"errors"
+	"fmt"
+
+	"iocause/internal/bpf"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+const (
+	fromReclaim = "tp:mm_vmscan_direct_reclaim_end"
+	fromCgroup  = "tp:mm_vmscan_memcg_reclaim_end"
+	fromCompact = "tp:mm_compaction_end"
+)
+
+// Kinds of stall, in the order of enum kind in reclaim.bpf.c.
+const (
+	reclaimHost = iota
+	reclaimCgroup
+	compact
+)
+
+// Metrics is everything that the probe emits. reclaim.direct_time and
+// reclaim.direct_stalls carry the Class "host" (memory of the host ran low) or
+// "cgroup" (a cgroup reached its limit).
+func Metrics() []sample.Metric {
+	return []sample.Metric{sample.ReclaimTime, sample.ReclaimStalls, sample.CompactTime, sample.CompactStalls}
+}
+
+// Probe is the attached probe.
+type Probe struct {
+	host  *host.Host
+	probe *bpf.Probe
+}
+
+// Open loads and attaches the probe. It needs root or CAP_BPF and CAP_PERFMON.
+func Open(h *host.Host) (sample.Source, error) {
+	spec, err := loadReclaim()
+	if err != nil {
+		return nil, fmt.Errorf("reading the reclaim object: %w", err)
+	}
+	p, err := bpf.Open(spec, []bpf.Program{
+		{Name: "on_reclaim", Tracepoint: "mm_vmscan_direct_reclaim_begin"},
+		{Name: "on_reclaim_end", Tracepoint: "mm_vmscan_direct_reclaim_end"},
+		{Name: "on_cgroup_reclaim", Tracepoint: "mm_vmscan_memcg_reclaim_begin", Optional: true},
+		{Name: "on_cgroup_reclaim_end", Tracepoint: "mm_vmscan_memcg_reclaim_end", Optional: true},
+		{Name: "on_compaction", Tracepoint: "mm_compaction_begin", Optional: true},
+		{Name: "on_compaction_end", Tracepoint: "mm_compaction_end", Optional: true},
+	}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("opening the reclaim probe: %w", err)
+	}
+	return &Probe{host: h, probe: p}, nil
+}
+
+// Close detaches the probe.
+func (p *Probe) Close() error { return p.probe.Close() }
+
+// Collect implements sample.Source: everything at the last phase.
+func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
+	err := p.probe.Cost(phase, p.host.Now(), into)
+	if phase != sample.Last {
+		return err
+	}
+	// nobody stalled is a measurement too
+	into.Put(sample.ReclaimTime, sample.Entity{}, 0, fromReclaim)
+	into.Put(sample.CompactTime, sample.Entity{}, 0, fromCompact)
+	var tgid uint32
+	var s reclaimStalls
+	it := p.probe.Map("stalls").Iterate()
+	for it.Next(&tgid, &s) {
+		if s.Kernel != 0 || int(tgid) == p.host.Self {
+			continue
+		}
+		put := func(time, count sample.Metric, class string, kind int, source string) {
+			if s.Count[kind] > 0 {
+				e := sample.Entity{PID: int(tgid), Class: class}
+				into.Put(time, e, float64(s.Ns[kind])/1e9, source)
+				into.Put(count, e, float64(s.Count[kind]), source)
+			}
+		}
+		put(sample.ReclaimTime, sample.ReclaimStalls, "host", reclaimHost, fromReclaim)
+		put(sample.ReclaimTime, sample.ReclaimStalls, "cgroup", reclaimCgroup, fromCgroup)
+		put(sample.CompactTime, sample.CompactStalls, "", compact, fromCompact)
+	}
+	if e := it.Err(); e != nil {
+		err = errors.Join(err, fmt.Errorf("reading the stalls in reclaim: %w", e))
+	}
+	return errors.Join(err, p.probe.Losses("reclaim", []string{"lost_tasks", "lost_rows"}, into))
+}
