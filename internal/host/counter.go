@@ -1,0 +1,65 @@
+package host
+
+// Step says how a cumulative counter moved.
+type Step int
+
+const (
+	// Begun is the first look: there is nothing to compare with.
+	Begun Step = iota
+	// Rose is an increase, or none.
+	Rose
+	// Fell is a value below the one before: the counter was reset, and what
+	// it counted in between is not known.
+	Fell
+)
+
+// Counters turns cumulative kernel counters into increases. The zero value is
+// ready for use.
+type Counters[K comparable] struct{ last map[K]uint64 }
+
+// Reset forgets every value: the next look is the first.
+func (c *Counters[K]) Reset() { clear(c.last) }
+
+// Step compares now with the value before and remembers it.
+func (c *Counters[K]) Step(k K, now uint64) (rise uint64, how Step) {
+	old, seen := c.last[k]
+	if c.last == nil {
+		c.last = map[K]uint64{}
+	}
+	c.last[k] = now
+	switch {
+	case !seen:
+		return 0, Begun
+	case now < old:
+		return 0, Fell
+	}
+	return now - old, Rose
+}
+
+// wrapRise is the largest increase that a wrapped 32-bit counter is believed
+// to have made. The kernel's are milliseconds: 2^28 of them are 74 hours.
+const wrapRise = 1 << 28
+
+// Step32 is Step for a counter that the kernel keeps in 32 bits, which starts
+// again at 0 after 2^32-1. A fall that no wrap explains is a reset.
+func (c *Counters[K]) Step32(k K, now uint64) (rise uint64, how Step) {
+	old := c.last[k]
+	rise, how = c.Step(k, now)
+	if how == Fell && old < 1<<32 {
+		if r := uint64(uint32(now) - uint32(old)); r < wrapRise {
+			return r, Rose
+		}
+	}
+	return rise, how
+}
+
+// New counts k from zero if it has not been seen: what came to be since the
+// first look began at zero.
+func (c *Counters[K]) New(k K) {
+	if c.last == nil {
+		c.last = map[K]uint64{}
+	}
+	if _, seen := c.last[k]; !seen {
+		c.last[k] = 0
+	}
+}
