@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/sample"
 )
@@ -29,50 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// need skips, or fails where CI promises the capability.
-func need(t *testing.T, err error) {
-	t.Helper()
-	if err == nil {
-		return
-	}
-	if strings.Contains(os.Getenv("IOCAUSE_REQUIRE"), "bpf") {
-		t.Fatalf("bpf is required: %v", err)
-	}
-	t.Skipf("needs bpf: %v", err)
-}
-
 const pageBytes = 4096
-
-// dataFile is a file of n pages, written out and dropped from the cache.
-func dataFile(t *testing.T, n int) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "iocause-pagecache-") // not a tmpfs
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	path := filepath.Join(dir, "data")
-	if err := os.WriteFile(path, make([]byte, n*pageBytes), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	drop(t, path)
-	return path
-}
-
-func drop(t *testing.T, path string) {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // figures are what the probe says of one process and of one file of its.
 type figures struct {
@@ -91,7 +48,7 @@ func observe(t *testing.T, path string, jobs ...string) *figures {
 	t.Helper()
 	h := host.Live()
 	p, err := Open(h)
-	need(t, err)
+	bpftest.Need(t, "bpf", err)
 	defer p.Close()
 	r := sample.NewRecorder(time.Now())
 	if err := p.Collect(sample.First, r); err != nil {
@@ -107,11 +64,7 @@ func observe(t *testing.T, path string, jobs ...string) *figures {
 		t.Fatal(err)
 	}
 	f := &figures{window: r.Window(time.Now()), pid: cmd.Process.Pid}
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		t.Fatal(err)
-	}
-	f.file = sample.FileID{Dev: unix.Major(st.Dev)<<20 | unix.Minor(st.Dev), Ino: st.Ino}
+	f.file = bpftest.ID(t, path)
 	f.window.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
 		t.Errorf("lost %s: %g", e.Class, s.Sum())
 	})
@@ -223,10 +176,10 @@ func do(kind, path string, block, count int) error {
 // one comes from disk, whatever the size of the reads.
 func TestColdScan(t *testing.T) {
 	const pages = 20011 // prime
-	path := dataFile(t, pages)
+	path := bpftest.File(t, pages)
 	for _, block := range []int{1000, 4096, 5000, 65536, 1 << 20, 16 << 20, 64 << 20} {
 		t.Run(fmt.Sprint(block), func(t *testing.T) {
-			drop(t, path)
+			bpftest.Drop(t, path)
 			f := observe(t, path, fmt.Sprintf("scan %s %d 0", path, block))
 			if v, c := f.get(sample.CacheVisits), f.get(sample.CacheCold); v != pages || c != pages {
 				t.Errorf("visits %.0f, cold %.0f, want %d each", v, c, pages)
@@ -240,7 +193,7 @@ func TestColdScan(t *testing.T) {
 
 func TestSecondPassIsServedFromTheCache(t *testing.T) {
 	const pages = 10007
-	path := dataFile(t, pages)
+	path := bpftest.File(t, pages)
 	job := fmt.Sprintf("scan %s 65536 0", path)
 	f := observe(t, path, job, job)
 	if v, c := f.get(sample.CacheVisits), f.get(sample.CacheCold); v != 2*pages || c != pages {
@@ -250,7 +203,7 @@ func TestSecondPassIsServedFromTheCache(t *testing.T) {
 
 func TestRandomReads(t *testing.T) {
 	const pages, count = 40009, 4001
-	path := dataFile(t, 2*pages)
+	path := bpftest.File(t, 2*pages)
 	f := observe(t, path, fmt.Sprintf("random %s 8192 %d", path, count))
 	if v, c, n := f.get(sample.CacheVisits), f.get(sample.CacheCold), f.get(sample.CacheCalls); v != 2*count || c != 2*count || n != count {
 		t.Errorf("visits %.0f, cold %.0f, calls %.0f, want %d, %d, %d", v, c, n, 2*count, 2*count, count)
@@ -262,7 +215,7 @@ func TestRandomReads(t *testing.T) {
 
 func TestMajorFaults(t *testing.T) {
 	const pages, count = 40009, 1009
-	path := dataFile(t, pages)
+	path := bpftest.File(t, pages)
 	f := observe(t, path, fmt.Sprintf("map %s 1 %d", path, count))
 	if m, c := f.get(sample.CacheMajor), f.get(sample.CacheColdMapped); m != count || c != count {
 		t.Errorf("major faults %.0f, cold pages %.0f, want %d each", m, c, count)
@@ -274,7 +227,7 @@ func TestMajorFaults(t *testing.T) {
 
 func TestDirectReadsPassTheCache(t *testing.T) {
 	const count = 503
-	path := dataFile(t, 4001)
+	path := bpftest.File(t, 4001)
 	f := observe(t, path, fmt.Sprintf("direct %s 4096 %d", path, count))
 	if n, b, v := f.get(sample.DirectReads), f.get(sample.DirectReadBytes), f.get(sample.CacheVisits); n != count || b != count*4096 || v != 0 {
 		t.Errorf("direct reads %.0f, bytes %.0f, visits %.0f, want %d, %d, 0", n, b, v, count, count*4096)
@@ -284,7 +237,7 @@ func TestDirectReadsPassTheCache(t *testing.T) {
 // Whole pages written over pages that are not cached are no misses.
 func TestWritesAreNotMisses(t *testing.T) {
 	const count = 2003
-	path := dataFile(t, 4001)
+	path := bpftest.File(t, 4001)
 	f := observe(t, path, fmt.Sprintf("write %s 4096 %d", path, count))
 	if in, wa, c := f.get(sample.CacheInserted), f.get(sample.CacheWriteAlloc), f.get(sample.CacheCold); in != count || wa != count || c != 0 {
 		t.Errorf("inserted %.0f, for writes %.0f, cold %.0f, want %d, %d, 0", in, wa, c, count, count)
@@ -295,7 +248,7 @@ func TestWritesAreNotMisses(t *testing.T) {
 // dropped after use are not.
 func TestWastedReadAhead(t *testing.T) {
 	const pages, count = 4001, 101
-	path := dataFile(t, pages)
+	path := bpftest.File(t, pages)
 	f := observe(t, path, fmt.Sprintf("random %s 4096 %d", path, count), fmt.Sprintf("drop %s 0 0", path))
 	if w := f.get(sample.CacheWasted); w != 0 {
 		t.Errorf("wasted %.0f of pages that were all used, want 0", w)

@@ -1,0 +1,111 @@
+// Package bpftest holds what the tests of all probes need.
+package bpftest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// Need skips a test for want of a capability, and fails it where
+// IOCAUSE_REQUIRE promises that capability.
+func Need(t *testing.T, capability string, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	for _, r := range strings.Split(os.Getenv("IOCAUSE_REQUIRE"), ",") {
+		if r == capability {
+			t.Fatalf("%s is required: %v", capability, err)
+		}
+	}
+	t.Skipf("needs %s: %v", capability, err)
+}
+
+// Observe runs f in this process under a probe and returns the window. The
+// probe must lose nothing.
+func Observe(t *testing.T, open func(*host.Host) (sample.Source, error), f func()) *sample.Window {
+	t.Helper()
+	h := host.Live()
+	h.Self = 0 // here it is this process that is looked at
+	p, err := open(h)
+	Need(t, "bpf", err)
+	defer func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	r := sample.NewRecorder(time.Now())
+	if err := p.Collect(sample.First, r); err != nil {
+		t.Fatal(err)
+	}
+	f()
+	r.At(time.Now())
+	if err := p.Collect(sample.Last, r); err != nil {
+		t.Fatal(err)
+	}
+	w := r.Window(time.Now())
+	w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) { t.Errorf("lost %s: %g", e.Class, s.Sum()) })
+	return w
+}
+
+// File makes a file of n pages of 4096 bytes on a real disk, written out and
+// dropped from the cache.
+func File(t *testing.T, pages int) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "iocause-test-") // /tmp may be in memory
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "data")
+	if err := os.WriteFile(path, make([]byte, pages*4096), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Drop(t, path)
+	return path
+}
+
+// Drop writes a file out and drops it from the cache.
+func Drop(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ID is the identity of a file as the probes report it.
+func ID(t *testing.T, path string) sample.FileID {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	return sample.FileID{Dev: unix.Major(st.Dev)<<20 | unix.Minor(st.Dev), Ino: st.Ino}
+}
+
+// Aligned is a buffer that O_DIRECT accepts.
+func Aligned(t *testing.T, n int) []byte {
+	t.Helper()
+	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Munmap(b) })
+	return b
+}
