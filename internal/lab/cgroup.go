@@ -1,0 +1,259 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+)
+
+// ErrNoCgroup says that a controller cannot be used here.
+var ErrNoCgroup = errors.New("no cgroup controller")
+
+// Limits is what a cgroup holds its processes to; zero fields do not limit.
+type Limits struct {
+	Memory     int64 // bytes
+	Swappiness string
+	Device     string // "major:minor" of the whole device that the next four are about
+	ReadBPS    int64
+	WriteBPS   int64
+	ReadIOPS   int64
+	WriteIOPS  int64
+}
+
+func (l *Limits) memory() bool { return l.Memory > 0 || l.Swappiness != "" }
+func (l *Limits) io() bool {
+	return l.ReadBPS > 0 || l.WriteBPS > 0 || l.ReadIOPS > 0 || l.WriteIOPS > 0
+}
+
+// Cgroup is one cgroup, which on v1 is a folder in each hierarchy it needs.
+type Cgroup struct {
+	Path   string // inside the hierarchy of the first folder
+	Memory string // folder with the memory controller, "" when not limited
+	IO     string // folder with blkio or io, "" when not limited
+	v2     bool
+}
+
+// folders are those to join, each once.
+func (c *Cgroup) folders() []string {
+	var all []string
+	for _, f := range []string{c.Memory, c.IO} {
+		if f != "" && !slices.Contains(all, f) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// place is where new cgroups of a controller can be made.
+type place struct {
+	dir  string // folder of our own cgroup, or of the nearest one above that may have limited children
+	path string // the same inside the hierarchy
+	v2   bool
+}
+
+// Cgroup makes a cgroup below our own one.
+func (e *Env) Cgroup(name string, l *Limits) (*Cgroup, error) {
+	c := &Cgroup{}
+	for _, part := range []struct {
+		need   bool
+		v1, v2 string
+		folder *string
+		set    func(dir string, v2 bool, l *Limits) error
+	}{
+		{l.memory(), "memory", "memory", &c.Memory, limitMemory},
+		{l.io(), "blkio", "io", &c.IO, limitIO},
+	} {
+		if !part.need {
+			continue
+		}
+		at, err := findPlace(e.host, part.v1, part.v2)
+		if err != nil {
+			return nil, err
+		}
+		c.v2 = at.v2
+		dir := filepath.Join(at.dir, e.name+"-"+name)
+		if c.Path == "" {
+			c.Path = filepath.Join(at.path, e.name+"-"+name)
+		}
+		*part.folder = dir
+		if err := e.journal.add(record{Kind: "cgroup", Path: dir}); err != nil {
+			return nil, err
+		}
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, fmt.Errorf("make a cgroup: %w", err)
+		}
+		if err := part.set(dir, at.v2, l); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func limitMemory(dir string, v2 bool, l *Limits) error {
+	files := map[bool][2]string{false: {"memory.limit_in_bytes", "memory.swappiness"}, true: {"memory.max", ""}}[v2]
+	if l.Memory > 0 {
+		if err := writeLimit(dir, files[0], strconv.FormatInt(l.Memory, 10)); err != nil {
+			return err
+		}
+	}
+	if l.Swappiness != "" && files[1] != "" { // v2 has one swappiness for all
+		return writeLimit(dir, files[1], l.Swappiness)
+	}
+	return nil
+}
+
+func limitIO(dir string, v2 bool, l *Limits) error {
+	var all []string
+	for _, x := range []struct {
+		v1, v2 string
+		value  int64
+	}{
+		{"blkio.throttle.read_bps_device", "rbps", l.ReadBPS},
+		{"blkio.throttle.write_bps_device", "wbps", l.WriteBPS},
+		{"blkio.throttle.read_iops_device", "riops", l.ReadIOPS},
+		{"blkio.throttle.write_iops_device", "wiops", l.WriteIOPS},
+	} {
+		if x.value == 0 {
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s=%d", x.v2, x.value))
+		if !v2 {
+			if err := writeLimit(dir, x.v1, fmt.Sprintf("%s %d", l.Device, x.value)); err != nil {
+				return err
+			}
+		}
+	}
+	if v2 {
+		return writeLimit(dir, "io.max", l.Device+" "+strings.Join(all, " "))
+	}
+	return nil
+}
+
+func writeLimit(dir, file, value string) error {
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0); err != nil {
+		return fmt.Errorf("set a cgroup's limit to %q: %w", value, err)
+	}
+	return nil
+}
+
+// findPlace looks for a controller in the v1 hierarchies first: a controller
+// is in one place only.
+func findPlace(h *host.Host, v1, v2 string) (*place, error) {
+	mounts, err := cgroupMounts(h)
+	if err != nil {
+		return nil, err
+	}
+	own, err := ownCgroups(h)
+	if err != nil {
+		return nil, err
+	}
+	if dir, ok := mounts[v1]; ok {
+		return &place{dir: filepath.Join(dir, own[v1]), path: own[v1]}, nil
+	}
+	root, ok := mounts[""]
+	if !ok {
+		return nil, fmt.Errorf("%w: cgroups are not mounted", ErrNoCgroup)
+	}
+	// A cgroup with processes in it cannot have limited children, except for
+	// the root: go up until one can.
+	for path := own[""]; ; path = filepath.Dir(path) {
+		dir := filepath.Join(root, path)
+		if hasWord(filepath.Join(dir, "cgroup.subtree_control"), v2) {
+			return &place{dir: dir, path: path, v2: true}, nil
+		}
+		if hasWord(filepath.Join(dir, "cgroup.controllers"), v2) &&
+			os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+v2), 0) == nil {
+			return &place{dir: dir, path: path, v2: true}, nil
+		}
+		if path == "/" || path == "." {
+			return nil, fmt.Errorf("%w %s for new cgroups", ErrNoCgroup, v2)
+		}
+	}
+}
+
+// cgroupMounts maps controllers to mount points; "" is the v2 hierarchy.
+func cgroupMounts(h *host.Host) (map[string]string, error) {
+	b, err := os.ReadFile(h.Proc("self/mountinfo"))
+	if err != nil {
+		return nil, fmt.Errorf("find the cgroup file systems: %w", err)
+	}
+	found := map[string]string{}
+	for line := range bytes.Lines(b) {
+		before, after, ok := bytes.Cut(line, []byte(" - "))
+		left, right := strings.Fields(string(before)), strings.Fields(string(after))
+		if !ok || len(left) < 5 || len(right) < 3 {
+			continue
+		}
+		dir := filepath.Join("/", h.Root, left[4])
+		switch right[0] {
+		case "cgroup2":
+			found[""] = dir
+		case "cgroup":
+			for option := range strings.SplitSeq(right[2], ",") {
+				if option != "rw" && option != "ro" {
+					found[option] = dir
+				}
+			}
+		}
+	}
+	return found, nil
+}
+
+// ownCgroups maps controllers to our own cgroup's path; "" is the v2 hierarchy.
+func ownCgroups(h *host.Host) (map[string]string, error) {
+	b, err := os.ReadFile(h.Proc("self/cgroup"))
+	if err != nil {
+		return nil, fmt.Errorf("find our own cgroup: %w", err)
+	}
+	own := map[string]string{}
+	for line := range strings.Lines(string(b)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		for controller := range strings.SplitSeq(parts[1], ",") {
+			own[controller] = parts[2]
+		}
+	}
+	return own, nil
+}
+
+func hasWord(file, word string) bool {
+	b, err := os.ReadFile(file)
+	return err == nil && slices.Contains(strings.Fields(string(b)), word)
+}
+
+// DeviceOf is the whole block device under a path: its kernel name and its
+// "major:minor".
+func DeviceOf(h *host.Host, path string) (name, number string, err error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return "", "", fmt.Errorf("find the device of %s: %w", path, err)
+	}
+	dev := st.Dev
+	if st.Mode&unix.S_IFMT == unix.S_IFBLK {
+		dev = st.Rdev
+	}
+	link := h.Sys("dev/block", fmt.Sprintf("%d:%d", unix.Major(dev), unix.Minor(dev)))
+	dir, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return "", "", fmt.Errorf("find the device of %s: %w", path, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "partition")); err == nil {
+		dir = filepath.Dir(dir)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "dev"))
+	if err != nil {
+		return "", "", fmt.Errorf("find the device of %s: %w", path, err)
+	}
+	return filepath.Base(dir), string(bytes.TrimSpace(b)), nil
+}

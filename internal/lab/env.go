@@ -1,0 +1,218 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+	"iocause/internal/lab/load"
+)
+
+// Env is one situation under construction. It is used by one goroutine, and
+// Close must be called whatever else has failed.
+type Env struct {
+	host    *host.Host
+	name    string
+	scratch string
+	journal *journal
+}
+
+// New starts an environment with a scratch folder below dir, which must be on
+// a file system with a disk under it; "" is /var/tmp.
+func New(h *host.Host, dir string) (*Env, error) { return newEnv(h, dir, stateDir(h)) }
+
+func newEnv(h *host.Host, dir, state string) (*Env, error) {
+	if dir == "" {
+		dir = "/var/tmp"
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return nil, fmt.Errorf("look at the scratch folder's file system: %w", err)
+	}
+	if st.Type == unix.TMPFS_MAGIC || st.Type == unix.OVERLAYFS_SUPER_MAGIC {
+		return nil, fmt.Errorf("scratch folder %s has no disk of its own under it (tmpfs or overlay)", dir)
+	}
+	e := &Env{host: h}
+	for n := 1; e.journal == nil; n++ {
+		e.name = fmt.Sprintf("%s%d-%d", Prefix, os.Getpid(), n)
+		j, err := newJournal(h, state, e.name)
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, err
+		}
+		e.journal = j
+	}
+	e.scratch = filepath.Join(dir, e.name)
+	if err := e.journal.add(record{Kind: "dir", Path: e.scratch}); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	if err := os.Mkdir(e.scratch, 0o700); err != nil {
+		return nil, errors.Join(fmt.Errorf("make the scratch folder: %w", err), e.Close())
+	}
+	return e, nil
+}
+
+// Close takes everything down, newest first. What could not be taken down
+// stays in the journal for Sweep.
+func (e *Env) Close() error { return e.journal.close(e.host) }
+
+// Scratch is the folder for files; it goes with the environment.
+func (e *Env) Scratch() string { return e.scratch }
+
+// SetFile writes a value to a file of /proc or /sys; what it held comes back at the end.
+func (e *Env) SetFile(path, value string) error {
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("keep the old value: %w", err)
+	}
+	if err := e.journal.add(record{Kind: "file", Path: path, Value: string(bytes.TrimSpace(old))}); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, []byte(value), 0); err != nil {
+		return fmt.Errorf("set %s to %q: %w", path, value, err)
+	}
+	return nil
+}
+
+// Sysctl sets one setting, named as in sysctl(8).
+func (e *Env) Sysctl(name, value string) error {
+	switch name {
+	case "vm.dirty_bytes", "vm.dirty_background_bytes":
+		// Writing one of a pair of bytes and ratio zeroes the other, and the
+		// bytes refuse a zero that is written back: what restores a zero is
+		// the old ratio.
+		ratio := e.host.Proc("sys/vm", strings.Replace(strings.TrimPrefix(name, "vm."), "bytes", "ratio", 1))
+		old, err := os.ReadFile(ratio)
+		if err != nil {
+			return fmt.Errorf("keep the old ratio: %w", err)
+		}
+		if v := string(bytes.TrimSpace(old)); v != "0" {
+			if err := e.journal.add(record{Kind: "file", Path: ratio, Value: v}); err != nil {
+				return err
+			}
+			path := e.host.Proc("sys/vm", strings.TrimPrefix(name, "vm."))
+			if err := os.WriteFile(path, []byte(value), 0); err != nil {
+				return fmt.Errorf("set %s to %q: %w", name, value, err)
+			}
+			return nil
+		}
+	}
+	return e.SetFile(e.host.Proc("sys", strings.ReplaceAll(name, ".", "/")), value)
+}
+
+// ReadAhead sets a whole device's read-ahead, in KiB.
+func (e *Env) ReadAhead(device string, kb int) error {
+	return e.SetFile(e.host.Sys("block", device, "queue/read_ahead_kb"), strconv.Itoa(kb))
+}
+
+// LoopDisk is a file system on a loop device.
+type LoopDisk struct {
+	Device string // kernel name: "loop0"
+	Dir    string // where it is mounted
+}
+
+// Loop makes a file, a loop device over it and a file system on that. The
+// device reads and writes the file directly, so that nothing is cached twice.
+func (e *Env) Loop(name string, size int64, fs string) (*LoopDisk, error) {
+	image := filepath.Join(e.scratch, name+".img")
+	if err := load.Create(image, size); err != nil {
+		return nil, err
+	}
+	device, err := e.attach(image)
+	if err != nil {
+		return nil, err
+	}
+	mkfs := exec.Command("mkfs."+fs, "-q", "-F", device)
+	if fs == "xfs" {
+		mkfs = exec.Command("mkfs.xfs", "-q", "-f", device)
+	}
+	if out, err := mkfs.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%v: %w: %s", mkfs.Args, err, out)
+	}
+	dir := filepath.Join(e.scratch, name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make a mount point: %w", err)
+	}
+	if err := e.journal.add(record{Kind: "mount", Path: dir}); err != nil {
+		return nil, err
+	}
+	if err := unix.Mount(device, dir, fs, 0, ""); err != nil {
+		return nil, fmt.Errorf("mount %s: %w", device, err)
+	}
+	return &LoopDisk{Device: filepath.Base(device), Dir: dir}, nil
+}
+
+// attach finds a free loop device and puts it over a file.
+func (e *Env) attach(image string) (string, error) {
+	control, err := os.Open("/dev/loop-control")
+	if err != nil {
+		return "", fmt.Errorf("open the control of the loop devices: %w", err)
+	}
+	defer control.Close()
+	backing, err := os.OpenFile(image, os.O_RDWR, 0)
+	if err != nil {
+		return "", fmt.Errorf("open the loop device's file: %w", err)
+	}
+	defer backing.Close()
+	for range 10 {
+		n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
+		if err != nil {
+			return "", fmt.Errorf("find a free loop device: %w", err)
+		}
+		device := fmt.Sprintf("/dev/loop%d", n)
+		if err := e.journal.add(record{Kind: "loop", Path: device, Value: image}); err != nil {
+			return "", err
+		}
+		loop, err := os.OpenFile(device, os.O_RDWR, 0)
+		if err != nil {
+			return "", fmt.Errorf("open a loop device: %w", err)
+		}
+		config := unix.LoopConfig{Fd: uint32(backing.Fd())}
+		config.Info.Flags = unix.LO_FLAGS_DIRECT_IO
+		err = unix.IoctlLoopConfigure(int(loop.Fd()), &config)
+		if closeErr := loop.Close(); err == nil && closeErr != nil {
+			return "", fmt.Errorf("close a loop device: %w", closeErr)
+		}
+		if err == nil {
+			return device, nil
+		}
+		if !errors.Is(err, unix.EBUSY) { // else somebody was faster
+			return "", fmt.Errorf("set %s up: %w", device, err)
+		}
+	}
+	return "", errors.New("other programs take every free loop device")
+}
+
+// Swap makes a swap file and turns it on, ahead of any other swap.
+func (e *Env) Swap(size int64) (string, error) {
+	path := filepath.Join(e.scratch, "swap")
+	if err := load.Create(path, size); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return "", fmt.Errorf("protect the swap file: %w", err)
+	}
+	if out, err := exec.Command("mkswap", path).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("mkswap: %w: %s", err, out)
+	}
+	if err := e.journal.add(record{Kind: "swap", Path: path}); err != nil {
+		return "", err
+	}
+	b, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return "", fmt.Errorf("swapon: %w", err)
+	}
+	const prefer, priority = 0x8000, 100 // SWAP_FLAG_PREFER, include/linux/swap.h
+	if _, _, errno := unix.Syscall(unix.SYS_SWAPON, uintptr(unsafe.Pointer(b)), prefer|priority, 0); errno != 0 {
+		return "", fmt.Errorf("swapon %s: %w", path, errno)
+	}
+	return path, nil
+}

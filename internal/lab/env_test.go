@@ -1,0 +1,259 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/lab/load"
+)
+
+// need skips, or fails when IOCAUSE_REQUIRE insists.
+func need(t *testing.T, requirements ...string) {
+	t.Helper()
+	for _, r := range requirements {
+		if lack := Lacks(host.Live(), r); lack != "" {
+			if Demanded(r) {
+				t.Fatalf("%s is demanded: %s", r, lack)
+			}
+			t.Skipf("%s: %s", r, lack)
+		}
+	}
+}
+
+func testEnv(t *testing.T, state string) *Env {
+	t.Helper()
+	e, err := newEnv(host.Live(), "", state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil && !strings.Contains(err.Error(), "file already closed") {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return e
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func gone(t *testing.T, paths ...string) {
+	t.Helper()
+	for _, p := range paths {
+		for range 100 { // the dead stay in /proc until their parent looks
+			if _, err := os.Lstat(p); err != nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if _, err := os.Lstat(p); !os.IsNotExist(err) {
+			t.Errorf("%s is still there (%v)", p, err)
+		}
+	}
+}
+
+func TestCgroupsHoldTheirProcesses(t *testing.T) {
+	need(t, "root", "memcg", "blkio")
+	e := testEnv(t, t.TempDir())
+	_, number, err := DeviceOf(e.host, e.Scratch())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := e.Cgroup("both", &Limits{Memory: 64 << 20, Device: number, ReadBPS: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := e.Start([]string{"cat", "/proc/self/cgroup"}, c, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.ended
+	if n := strings.Count(p.Stdout.String(), e.name+"-both"); n != len(c.folders()) {
+		t.Errorf("in %d of %d cgroups:\n%s%s", n, len(c.folders()), p.Stdout.Bytes(), p.Stderr.Bytes())
+	}
+	// One that will not end by itself goes with the environment.
+	if _, err := e.Start([]string{"sleep", "1000"}, c, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, append(c.folders(), e.Scratch())...)
+}
+
+func TestSettingsComeBack(t *testing.T) {
+	need(t, "root")
+	e := testEnv(t, t.TempDir())
+	device, _, err := DeviceOf(e.host, e.Scratch())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []string{
+		e.host.Proc("sys/vm/dirty_bytes"), e.host.Proc("sys/vm/dirty_background_bytes"), e.host.Proc("sys/vm/dirty_ratio"),
+		e.host.Proc("sys/vm/dirty_background_ratio"), e.host.Proc("sys/vm/swappiness"), e.host.Sys("block", device, "queue/read_ahead_kb"),
+	}
+	var before []string
+	for _, f := range files {
+		before = append(before, read(t, f))
+	}
+	for name, value := range map[string]string{"vm.dirty_bytes": "1073741824", "vm.dirty_background_bytes": "536870912", "vm.swappiness": "59"} {
+		if err := e.Sysctl(name, value); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, e.host.Proc("sys", strings.ReplaceAll(name, ".", "/"))); got != value {
+			t.Errorf("%s is %s, want %s", name, got, value)
+		}
+	}
+	if err := e.ReadAhead(device, 1024); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range files {
+		if got := read(t, f); got != before[i] {
+			t.Errorf("%s is %s after, was %s", f, got, before[i])
+		}
+	}
+}
+
+func TestLoopAndSwapGo(t *testing.T) {
+	need(t, "root", "loop", "swap")
+	for _, fs := range []string{"ext4", "xfs"} {
+		t.Run(fs, func(t *testing.T) {
+			if fs == "xfs" {
+				need(t, "xfs")
+			}
+			e := testEnv(t, t.TempDir())
+			disk, err := e.Loop("disk", 320<<20, fs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := load.Create(filepath.Join(disk.Dir, "x"), 1<<20); err != nil {
+				t.Fatal(err)
+			}
+			if name, _, err := DeviceOf(e.host, disk.Dir); err != nil || name != disk.Device {
+				t.Errorf("device under %s: %s (%v), want %s", disk.Dir, name, err, disk.Device)
+			}
+			swap, err := e.Swap(32 << 20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(read(t, "/proc/swaps"), swap) {
+				t.Error("the swap file is not in use")
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(read(t, "/proc/swaps"), swap) || strings.Contains(read(t, "/proc/mounts"), disk.Dir) {
+				t.Error("swap or mount outlived the environment")
+			}
+			gone(t, e.host.Sys("block", disk.Device, "loop/backing_file"), e.Scratch())
+		})
+	}
+}
+
+// TestSweep lets a run of this test binary die and takes over what it left.
+func TestSweep(t *testing.T) {
+	if state := os.Getenv("IOCAUSE_TEST_DIE"); state != "" {
+		dieInTheMiddle(t, state)
+		return
+	}
+	need(t, "root", "memcg", "loop")
+	state := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestSweep$", "-test.v")
+	cmd.Env = append(os.Environ(), "IOCAUSE_TEST_DIE="+state)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	cmd.WaitDelay = time.Second
+	_ = cmd.Run() // it kills itself
+	if !strings.Contains(out.String(), "left behind: ") {
+		t.Fatalf("the run did not get far enough:\n%s", out.Bytes())
+	}
+	_, rest, _ := strings.Cut(out.String(), "left behind: ")
+	left := strings.Fields(rest)
+	for _, path := range left {
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("not left behind after all: %v", err)
+		}
+	}
+	mine := testEnv(t, state)
+	swept, err := sweep(host.Live(), state)
+	if err != nil || len(swept) != 1 {
+		t.Errorf("swept %v, %v", swept, err)
+	}
+	gone(t, left...)
+	if _, err := os.Stat(mine.Scratch()); err != nil {
+		t.Errorf("a living run was swept: %v", err)
+	}
+	if again, err := sweep(host.Live(), state); err != nil || len(again) != 0 {
+		t.Errorf("swept again: %v, %v", again, err)
+	}
+}
+
+func dieInTheMiddle(t *testing.T, state string) {
+	e, err := newEnv(host.Live(), "", state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := e.Cgroup("left", &Limits{Memory: 32 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk, err := e.Loop("disk", 64<<20, "ext4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := e.Start([]string{"sleep", "1000"}, c, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc := e.host.Proc(strconv.Itoa(p.PID))
+	_, _ = os.Stdout.WriteString("left behind: " + strings.Join([]string{c.Memory, e.Scratch(), proc, e.host.Sys("block", disk.Device, "loop/backing_file")}, " ") + "\n")
+	self, _ := os.FindProcess(os.Getpid())
+	_ = self.Kill()
+	time.Sleep(time.Minute)
+}
+
+func TestReadyAndStop(t *testing.T) {
+	e := testEnv(t, t.TempDir())
+	ctx := context.Background()
+	p, err := e.Start([]string{"/bin/sh", "-c", `trap 'echo account; exit 0' TERM; echo running >&3; while :; do sleep 0.05; done`, "sh"}, nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.WaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Stop(5 * time.Second); err != nil || strings.TrimSpace(p.Stdout.String()) != "account" {
+		t.Errorf("%v, it said %q", err, p.Stdout.String())
+	}
+	p, err = e.Start([]string{"/bin/sh", "-c", `echo a reason >&2; exit 3`, "sh"}, nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.WaitReady(ctx); err == nil || !strings.Contains(err.Error(), "a reason") {
+		t.Errorf("a load that fails at once: %v", err)
+	}
+	p, err = e.Start([]string{"/bin/sh", "-c", `trap '' TERM; sleep 1000`, "sh"}, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Stop(50 * time.Millisecond); err != nil || !p.Ended() {
+		t.Errorf("one that does not listen: %v", err)
+	}
+}

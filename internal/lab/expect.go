@@ -1,0 +1,43 @@
+package lab
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// check says what is not right about a verdict. Patterns are expanded first.
+func (x *Expect) check(v *Verdict, expand func(string) string) []string {
+	var wrong []string
+	if !slices.Contains(x.Primary, v.Primary) {
+		wrong = append(wrong, fmt.Sprintf("primary is %s, not %s", v.Primary, strings.Join(x.Primary, " or ")))
+	}
+	found := map[string]bool{}
+	for _, f := range v.Findings {
+		if f.Answer == "yes" {
+			found[f.Cause] = true
+		}
+	}
+	for _, id := range x.Not {
+		if found[id] || v.Primary == id {
+			wrong = append(wrong, id+" was found")
+		}
+	}
+	for _, id := range x.Contributing {
+		if !found[id] {
+			wrong = append(wrong, id+" was not found")
+		}
+	}
+	for _, field := range []string{"comm", "cgroup", "file", "device"} {
+		pattern, ok := x.Culprit[field]
+		if !ok || len(v.Findings) == 0 {
+			continue
+		}
+		got, _ := v.Findings[0].Culprit[field].(string) // a missing one is ""
+		if match, err := regexp.MatchString(expand(pattern), got); err != nil || !match {
+			wrong = append(wrong, fmt.Sprintf("culprit's %s is %q, not like %q", field, got, expand(pattern)))
+		}
+	}
+	return wrong
+}

@@ -1,0 +1,98 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+)
+
+// CappedDevice is the environment variable that names a block device whose
+// limits are known.
+const CappedDevice = "IOCAUSE_CAPPED_DEVICE"
+
+// Requirements are the things that a scenario can require.
+func Requirements() []string {
+	return []string{"root", "bpf", "memcg", "blkio", "loop", "fio", "swap", "hostmem", "xfs", "capped-device"}
+}
+
+// Lacks says why a requirement is not met here, "" when it is.
+func Lacks(h *host.Host, requirement string) string {
+	switch requirement {
+	case "root":
+		if os.Geteuid() != 0 {
+			return "not root"
+		}
+	case "bpf":
+		if _, err := os.Stat(h.Sys("kernel/btf/vmlinux")); err != nil || os.Geteuid() != 0 {
+			return "BPF programs need root and a kernel with BTF (/sys/kernel/btf/vmlinux)"
+		}
+	case "memcg":
+		return lacksController(h, "memory", "memory")
+	case "blkio":
+		return lacksController(h, "blkio", "io")
+	case "loop":
+		if _, err := os.Stat("/dev/loop-control"); err != nil {
+			return "no loop devices (/dev/loop-control)"
+		}
+		return lacksCommand("mkfs.ext4")
+	case "xfs":
+		return lacksCommand("mkfs.xfs")
+	case "fio":
+		return lacksCommand("fio")
+	case "swap":
+		if _, err := os.Stat(h.Proc("swaps")); err != nil {
+			return "the kernel cannot swap"
+		}
+		return lacksCommand("mkswap")
+	case "hostmem":
+		// Taking all memory but a little is quick on a small host only, and
+		// rude on one that others work on.
+		const limit = 32 << 30
+		var info unix.Sysinfo_t
+		if err := unix.Sysinfo(&info); err != nil {
+			return fmt.Sprintf("cannot see the memory: %v", err)
+		}
+		if info.Totalram*uint64(info.Unit) > limit {
+			return "the host has more than 32 GiB of memory to take"
+		}
+	case "capped-device":
+		if os.Getenv(CappedDevice) == "" {
+			return CappedDevice + " names no block device with known limits"
+		}
+	default:
+		return "nobody knows how to check for " + requirement
+	}
+	return ""
+}
+
+func lacksController(h *host.Host, v1, v2 string) string {
+	if os.Geteuid() != 0 {
+		return "cgroups with limits need root"
+	}
+	if _, err := findPlace(h, v1, v2); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func lacksCommand(name string) string {
+	if _, err := exec.LookPath(name); err != nil {
+		return name + " is not installed"
+	}
+	return ""
+}
+
+// Demanded tells whether the environment variable IOCAUSE_REQUIRE insists on
+// a requirement: "cgroup" there stands for both controllers.
+func Demanded(requirement string) bool {
+	if requirement == "memcg" || requirement == "blkio" {
+		requirement = "cgroup"
+	}
+	return slices.Contains(strings.Split(os.Getenv("IOCAUSE_REQUIRE"), ","), requirement)
+}

@@ -1,0 +1,267 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/lab/load"
+)
+
+// Runner runs scenarios with one iocause binary. Close it to remove the files
+// that its scenarios share.
+type Runner struct {
+	Binary string
+	host   *host.Host
+	shared *Env
+	device string // under the shared files: kernel name and number
+	number string
+}
+
+// NewRunner sweeps up after dead runs and makes a place for shared files.
+func NewRunner(h *host.Host, binary, dir string) (*Runner, error) {
+	if _, err := Sweep(h); err != nil {
+		return nil, err
+	}
+	shared, err := New(h, dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{Binary: binary, host: h, shared: shared}
+	if r.device, r.number, err = DeviceOf(h, shared.Scratch()); err != nil {
+		return nil, errors.Join(err, shared.Close())
+	}
+	return r, nil
+}
+
+// Close removes the shared files.
+func (r *Runner) Close() error { return r.shared.Close() }
+
+// Outcome is what one run gave.
+type Outcome struct {
+	Report  []byte                     // what iocause diagnose printed
+	Verdict Verdict                    // of it
+	Loads   map[string]json.RawMessage // what each load printed
+	Facts   Facts
+	Setup   time.Duration // up to the observation
+	Took    time.Duration // all in all
+	Unreal  []string      // how the situation did not come about
+	Wrong   []string      // what is not right about the verdict
+}
+
+// Verdict is the part of a report that scenarios speak about.
+type Verdict struct {
+	Primary  string `json:"primary"`
+	Findings []struct {
+		Cause   string         `json:"cause"`
+		Answer  string         `json:"answer"`
+		Culprit map[string]any `json:"culprit"`
+	} `json:"findings"`
+	CannotTell []struct {
+		Cause   string `json:"cause"`
+		Missing string `json:"missing"`
+	} `json:"cannot_tell"`
+}
+
+// situation is one scenario while it stands.
+type situation struct {
+	*Runner
+	scenario *Scenario
+	env      *Env
+	names    map[string]string // what {name} stands for
+	cgroups  map[string]*Cgroup
+	loads    map[string]*Process
+}
+
+// Run sets a scenario up, lets iocause look at it and takes it down again.
+// An error means that it could not be run; a wrong verdict is an Outcome.
+func (r *Runner) Run(ctx context.Context, s *Scenario) (out *Outcome, err error) {
+	start := time.Now()
+	files, err := r.files(s)
+	if err != nil {
+		return nil, err
+	}
+	env, err := New(r.host, filepath.Dir(r.shared.Scratch()))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closeErr := env.Close(); closeErr != nil {
+			err = errors.Join(err, fmt.Errorf("take the scenario down: %w", closeErr))
+		}
+	}()
+	st := &situation{Runner: r, scenario: s, env: env, names: files, cgroups: map[string]*Cgroup{}, loads: map[string]*Process{}}
+	st.names["scratch"], st.names["device"], st.names["capped"] = env.Scratch(), r.device, os.Getenv(CappedDevice)
+	for i, step := range s.Setup {
+		if err := st.take(ctx, &step); err != nil {
+			return nil, fmt.Errorf("setup step %d: %w", i+1, err)
+		}
+	}
+	if err := st.startLoads(ctx); err != nil {
+		return nil, err
+	}
+	out = &Outcome{Loads: map[string]json.RawMessage{}}
+	if err := sleep(ctx, s.Observe.After); err != nil {
+		return nil, err
+	}
+	out.Setup = time.Since(start)
+	if err := st.observe(ctx, out); err != nil {
+		return nil, err
+	}
+	for _, l := range s.Loads {
+		p := st.loads[l.Name]
+		ended := p.Ended()
+		if err := p.Stop(8 * time.Second); err != nil {
+			return nil, err
+		}
+		if ended {
+			out.Unreal = append(out.Unreal, fmt.Sprintf("load %s ended by itself (%v): %s", l.Name, p.outcome(), bytes.TrimSpace(p.Stderr.Bytes())))
+		}
+		if b := bytes.TrimSpace(p.Stdout.Bytes()); json.Valid(b) {
+			out.Loads[l.Name] = b
+		}
+	}
+	out.Unreal = append(out.Unreal, st.prove(out)...)
+	out.Wrong = s.Expect.check(&out.Verdict, st.expand)
+	out.Took = time.Since(start)
+	return out, nil
+}
+
+// files makes the scenario's files; those of one name and size are shared.
+func (r *Runner) files(s *Scenario) (map[string]string, error) {
+	paths := map[string]string{}
+	for name, size := range s.Files {
+		path := filepath.Join(r.shared.Scratch(), name+"-"+size.String())
+		if err := load.Create(path, int64(size)); err != nil {
+			return nil, err
+		}
+		paths[name] = path
+	}
+	return paths, nil
+}
+
+func (st *situation) expand(text string) string {
+	for name, value := range st.names {
+		text = strings.ReplaceAll(text, "{"+name+"}", value)
+	}
+	return text
+}
+
+func (st *situation) take(ctx context.Context, step *Step) error {
+	e := st.env
+	switch {
+	case step.Cgroup != nil:
+		c := step.Cgroup
+		made, err := e.Cgroup(c.Name, &Limits{
+			Memory: int64(c.Memory), Swappiness: c.Swappiness, Device: st.number,
+			ReadBPS: int64(c.ReadBPS), WriteBPS: int64(c.WriteBPS), ReadIOPS: c.ReadIOPS, WriteIOPS: c.WriteIOPS,
+		})
+		st.cgroups[c.Name] = made
+		return err
+	case step.Loop != nil:
+		disk, err := e.Loop(step.Loop.Name, int64(step.Loop.Size), step.Loop.FileSystem)
+		if err == nil {
+			st.names[step.Loop.Name] = disk.Dir
+		}
+		return err
+	case step.Swap != nil:
+		_, err := e.Swap(int64(*step.Swap))
+		return err
+	case step.Sysctl != nil:
+		return e.Sysctl(step.Sysctl.Name, step.Sysctl.Value)
+	case step.ReadAhead != nil:
+		return e.ReadAhead(st.device, int(*step.ReadAhead>>10))
+	default:
+		return sleep(ctx, *step.Wait)
+	}
+}
+
+func (st *situation) startLoads(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for _, l := range st.scenario.Loads {
+		argv := slices.Clone(l.Command)
+		if l.Do != nil {
+			argv = append([]string{st.Binary, "lab", "load", "--format=json"}, l.Do.Args()...)
+		}
+		for i := range argv {
+			argv[i] = st.expand(argv[i])
+		}
+		p, err := st.env.Start(argv, st.cgroups[l.Cgroup], l.Do != nil)
+		if err != nil {
+			return fmt.Errorf("load %s: %w", l.Name, err)
+		}
+		st.loads[l.Name] = p
+		st.names["pid:"+l.Name] = strconv.Itoa(p.PID)
+		if err := p.WaitReady(ctx); err != nil {
+			return fmt.Errorf("load %s: %w", l.Name, err)
+		}
+	}
+	return nil
+}
+
+// observe runs iocause diagnose and reads the facts before and after it.
+func (st *situation) observe(ctx context.Context, out *Outcome) error {
+	o := &st.scenario.Observe
+	args := []string{"diagnose", "--format", "json", "--duration", o.Duration.String()}
+	for _, a := range o.Args {
+		args = append(args, st.expand(a))
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.Duration+30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, st.Binary, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	start := time.Now()
+	before := raw(st.host, st.device, st.cgroups, st.loads)
+	err := cmd.Run()
+	out.Facts = between(before, raw(st.host, st.device, st.cgroups, st.loads), time.Since(start))
+	out.Report = stdout.Bytes()
+	if jsonErr := json.Unmarshal(out.Report, &out.Verdict); jsonErr != nil {
+		// The situation is judged all the same, so that it can be tried
+		// before there is a diagnosis to try on it.
+		out.Wrong = nil
+		out.Verdict.Primary = fmt.Sprintf("no report (%v: %s)", err, firstLine(stderr.Bytes()))
+	}
+	return nil
+}
+
+// prove holds the facts against what the scenario promises.
+func (st *situation) prove(out *Outcome) []string {
+	var unreal []string
+	for name, want := range st.scenario.Proof {
+		v, ok := out.Facts[name]
+		switch {
+		case !ok:
+			unreal = append(unreal, name+" could not be read")
+		case !want.holds(v):
+			unreal = append(unreal, fmt.Sprintf("%s is %.4g, not %v", name, v, want))
+		}
+	}
+	slices.Sort(unreal)
+	return unreal
+}
+
+func firstLine(b []byte) string {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(b), []byte("\n"))
+	return string(line)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("wait: %w", ctx.Err())
+	case <-time.After(d):
+		return nil
+	}
+}

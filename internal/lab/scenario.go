@@ -1,0 +1,242 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"iocause/internal/lab/load"
+)
+
+// Scenario is one situation and the verdict that is right for it, read from
+// scenarios/NAME/scenario.yaml. A field that does not exist is an error.
+type Scenario struct {
+	Name string `yaml:"-"` // of the folder
+	Path string `yaml:"-"` // of the file
+
+	Title    string               `yaml:"title"` // one line
+	About    string               `yaml:"about"` // why the situation has this cause
+	Requires []string             `yaml:"requires"`
+	Files    map[string]load.Size `yaml:"files"` // filled files, made once and shared; {name} is the path
+	Setup    []Step               `yaml:"setup"`
+	Loads    []Load               `yaml:"loads"` // started in this order, each when the one before is running
+	Observe  Observe              `yaml:"observe"`
+	// Proof holds the situation itself against figures that iocause has no
+	// part in ("vmstat.workingset_refault_file: > 1000", see facts.go):
+	// a situation that did not come about says nothing about a verdict.
+	Proof  map[string]Condition `yaml:"proof"`
+	Expect Expect               `yaml:"expect"`
+}
+
+// Step is one change to the machine; exactly one field is set.
+type Step struct {
+	Cgroup    *CgroupStep    `yaml:"cgroup"`
+	Loop      *LoopStep      `yaml:"loop"`
+	Swap      *load.Size     `yaml:"swap"`       // a swap file of this size
+	Sysctl    *SysctlStep    `yaml:"sysctl"`     //
+	ReadAhead *load.Size     `yaml:"read_ahead"` // of the scratch folder's device
+	Wait      *time.Duration `yaml:"wait"`
+}
+
+// CgroupStep makes a cgroup that loads can name. Its device is the one under
+// the scratch folder.
+type CgroupStep struct {
+	Name       string    `yaml:"name"`
+	Memory     load.Size `yaml:"memory"`
+	Swappiness string    `yaml:"swappiness"` // v1 only
+	ReadBPS    load.Size `yaml:"read_bps"`
+	WriteBPS   load.Size `yaml:"write_bps"`
+	ReadIOPS   int64     `yaml:"read_iops"`
+	WriteIOPS  int64     `yaml:"write_iops"`
+}
+
+// LoopStep makes a file system on a loop device; {name} is where it is mounted.
+type LoopStep struct {
+	Name       string    `yaml:"name"`
+	Size       load.Size `yaml:"size"`
+	FileSystem string    `yaml:"filesystem"` // ext4 or xfs
+}
+
+// SysctlStep sets one setting for the time of the scenario.
+type SysctlStep struct {
+	Name  string `yaml:"name"`
+	Value string `yaml:"value"`
+}
+
+// Load is one process: the generator of `iocause lab load`, or a command.
+type Load struct {
+	Name    string   `yaml:"name"`
+	Cgroup  string   `yaml:"cgroup"`
+	Do      *Spec    `yaml:"do"`
+	Command []string `yaml:"command"`
+}
+
+// Spec is a load.Spec whose keys are the flags of `iocause lab load`, and kind.
+type Spec struct{ load.Spec }
+
+// UnmarshalYAML reads the keys as flags.
+func (s *Spec) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind != yaml.MappingNode {
+		return fmt.Errorf("line %d: a load is a list of keys and values", node.Line)
+	}
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	s.Bind(flags)
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if key.Value == "kind" {
+			s.Kind = load.Kind(value.Value)
+			if load.KindHelp(s.Kind) == "" {
+				return fmt.Errorf("line %d: no kind of load is called %q", value.Line, value.Value)
+			}
+			continue
+		}
+		if flags.Lookup(key.Value) == nil {
+			return fmt.Errorf("line %d: a load has no field %q", key.Line, key.Value)
+		}
+		if err := flags.Set(key.Value, value.Value); err != nil {
+			return fmt.Errorf("line %d: %s: %w", value.Line, key.Value, err)
+		}
+	}
+	if s.Kind == "" {
+		return fmt.Errorf("line %d: a load needs a kind", node.Line)
+	}
+	return nil
+}
+
+// Observe says when and how iocause looks.
+type Observe struct {
+	After    time.Duration `yaml:"after"`    // that all loads have been running; 1s by default
+	Duration time.Duration `yaml:"duration"` // 5s by default
+	Args     []string      `yaml:"args"`     // more for iocause diagnose; {pid:LOAD} is a load's process
+}
+
+// Expect is the right verdict.
+type Expect struct {
+	Primary      []string          `yaml:"primary"`      // any of these
+	Culprit      map[string]string `yaml:"culprit"`      // of the first finding: comm, cgroup, file, device to a pattern
+	Not          []string          `yaml:"not"`          // causes that must not be found at all
+	Contributing []string          `yaml:"contributing"` // causes that must be found too
+}
+
+// Read reads one scenario file. Errors name the file and, where there is one,
+// the line.
+func Read(path string) (*Scenario, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read a scenario: %w", err)
+	}
+	s := &Scenario{Name: filepath.Base(filepath.Dir(path)), Path: path}
+	d := yaml.NewDecoder(bytes.NewReader(b))
+	d.KnownFields(true)
+	if err := d.Decode(s); err != nil {
+		return nil, located(path, err)
+	}
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// ReadAll reads every scenario below a folder, by name.
+func ReadAll(dir string) ([]*Scenario, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "scenario.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("find scenarios: %w", err)
+	}
+	slices.Sort(paths)
+	var all []*Scenario
+	var errs []error
+	for _, path := range paths {
+		s, err := Read(path)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		all = append(all, s)
+	}
+	return all, errors.Join(errs...)
+}
+
+// located turns the decoder's "line 3: field x not found in type lab.Step"
+// into "file:3: there is no field x".
+func located(path string, err error) error {
+	var mistakes *yaml.TypeError
+	lines := []string{strings.TrimPrefix(err.Error(), "yaml: ")}
+	if errors.As(err, &mistakes) {
+		lines = mistakes.Errors
+	}
+	pattern := regexp.MustCompile(`^line (\d+): (?:field (\S+) not found in type \S+)?(.*)$`)
+	var errs []error
+	for _, line := range lines {
+		switch m := pattern.FindStringSubmatch(line); {
+		case m == nil:
+			errs = append(errs, fmt.Errorf("%s: %s", path, line))
+		case m[2] != "":
+			errs = append(errs, fmt.Errorf("%s:%s: there is no field %s", path, m[1], m[2]))
+		default:
+			errs = append(errs, fmt.Errorf("%s:%s: %s", path, m[1], m[3]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// check refuses what the types cannot.
+func (s *Scenario) check() error {
+	if s.Observe.After == 0 {
+		s.Observe.After = time.Second
+	}
+	if s.Observe.Duration == 0 {
+		s.Observe.Duration = 5 * time.Second
+	}
+	if s.Title == "" || s.About == "" || len(s.Expect.Primary) == 0 {
+		return errors.New("a scenario needs a title, about and expect.primary")
+	}
+	for _, r := range s.Requires {
+		if !slices.Contains(Requirements(), r) {
+			return fmt.Errorf("nothing to require is called %q; there are: %s", r, strings.Join(Requirements(), ", "))
+		}
+	}
+	cgroups := map[string]bool{"": true}
+	for i, step := range s.Setup {
+		set := 0
+		for _, is := range []bool{step.Cgroup != nil, step.Loop != nil, step.Swap != nil, step.Sysctl != nil, step.ReadAhead != nil, step.Wait != nil} {
+			if is {
+				set++
+			}
+		}
+		if set != 1 {
+			return fmt.Errorf("setup step %d does %d things, not one", i+1, set)
+		}
+		if step.Cgroup != nil {
+			cgroups[step.Cgroup.Name] = true
+		}
+	}
+	for i, l := range s.Loads {
+		switch {
+		case l.Name == "":
+			return fmt.Errorf("load %d has no name", i+1)
+		case (l.Do == nil) == (len(l.Command) == 0):
+			return fmt.Errorf("load %s needs either do or command", l.Name)
+		case !cgroups[l.Cgroup]:
+			return fmt.Errorf("load %s: no cgroup is called %q", l.Name, l.Cgroup)
+		}
+	}
+	for field, pattern := range s.Expect.Culprit {
+		if !slices.Contains([]string{"comm", "cgroup", "file", "device"}, field) {
+			return fmt.Errorf("a culprit has no field %q", field)
+		}
+		if _, err := regexp.Compile(pattern); err != nil {
+			return fmt.Errorf("pattern for the culprit's %s: %w", field, err)
+		}
+	}
+	return nil
+}
