@@ -24,6 +24,7 @@ type Env struct {
 	name    string
 	scratch string
 	journal *journal
+	stop    []func() // guards, ended before anything is undone
 }
 
 // New starts an environment with a scratch folder below dir, which must be on
@@ -62,7 +63,13 @@ func newEnv(h *host.Host, dir, state string) (*Env, error) {
 
 // Close takes everything down, newest first. What could not be taken down
 // stays in the journal for Sweep.
-func (e *Env) Close() error { return e.journal.close(e.host) }
+func (e *Env) Close() error {
+	for _, stop := range e.stop {
+		stop()
+	}
+	e.stop = nil
+	return e.journal.close(e.host)
+}
 
 // Scratch is the folder for files; it goes with the environment.
 func (e *Env) Scratch() string { return e.scratch }

@@ -55,6 +55,7 @@ func (c Condition) holds(v float64) bool {
 //	cgroup.NAME.limit_hits, cgroup.NAME.usage (bytes), cgroup.NAME.refault_file
 //	load.NAME.cpu, .system (CPUs busy), .majflt, .read_bytes, .write_bytes, .read_chars
 //	                       /proc/PID/stat and io
+//	load.NAME.amplification (bytes read from devices for each byte asked for)
 //	mem.available, mem.dirty (bytes, at the end of the window)
 type Facts map[string]float64
 
@@ -143,6 +144,11 @@ func between(before, after map[string]float64, elapsed time.Duration) Facts {
 		facts["disk.read_ms"] = facts["disk.read_time"] / facts["disk.reads"]
 	}
 	delete(facts, "disk.read_time")
+	for name, asked := range facts {
+		if at, ok := strings.CutSuffix(name, ".read_chars"); ok && asked > 0 {
+			facts[at+".amplification"] = facts[at+".read_bytes"] / asked
+		}
+	}
 	return facts
 }
 

@@ -53,13 +53,16 @@ func Lacks(h *host.Host, requirement string) string {
 	case "hostmem":
 		// Taking all memory but a little is quick on a small host only, and
 		// rude on one that others work on.
-		const limit = 32 << 30
+		const limit = 64 << 30
 		var info unix.Sysinfo_t
 		if err := unix.Sysinfo(&info); err != nil {
 			return fmt.Sprintf("cannot see the memory: %v", err)
 		}
+		if _, err := os.Stat(h.Proc("sys/vm/nr_hugepages")); err != nil {
+			return "the kernel has no huge pages to hold memory with"
+		}
 		if info.Totalram*uint64(info.Unit) > limit {
-			return "the host has more than 32 GiB of memory to take"
+			return "the host has more than 64 GiB of memory to take"
 		}
 	case "capped-device":
 		if os.Getenv(CappedDevice) == "" {

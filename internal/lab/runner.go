@@ -177,6 +177,8 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 	case step.Swap != nil:
 		_, err := e.Swap(int64(*step.Swap))
 		return err
+	case step.Hold != nil:
+		return e.HoldMemory(int64(*step.Hold))
 	case step.Sysctl != nil:
 		return e.Sysctl(step.Sysctl.Name, step.Sysctl.Value)
 	case step.ReadAhead != nil:

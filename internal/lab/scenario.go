@@ -41,8 +41,9 @@ type Scenario struct {
 type Step struct {
 	Cgroup    *CgroupStep    `yaml:"cgroup"`
 	Loop      *LoopStep      `yaml:"loop"`
-	Swap      *load.Size     `yaml:"swap"`       // a swap file of this size
-	Sysctl    *SysctlStep    `yaml:"sysctl"`     //
+	Swap      *load.Size     `yaml:"swap"` // a swap file of this size
+	Hold      *load.Size     `yaml:"hold_all_memory_but"`
+	Sysctl    *SysctlStep    `yaml:"sysctl"`
 	ReadAhead *load.Size     `yaml:"read_ahead"` // of the scratch folder's device
 	Wait      *time.Duration `yaml:"wait"`
 }
@@ -208,7 +209,7 @@ func (s *Scenario) check() error {
 	cgroups := map[string]bool{"": true}
 	for i, step := range s.Setup {
 		set := 0
-		for _, is := range []bool{step.Cgroup != nil, step.Loop != nil, step.Swap != nil, step.Sysctl != nil, step.ReadAhead != nil, step.Wait != nil} {
+		for _, is := range []bool{step.Cgroup != nil, step.Loop != nil, step.Swap != nil, step.Hold != nil, step.Sysctl != nil, step.ReadAhead != nil, step.Wait != nil} {
 			if is {
 				set++
 			}

@@ -23,7 +23,7 @@ func Create(path string, size int64) (err error) {
 	if unix.Stat(path, &st) == nil && st.Size == size && st.Blocks*512 >= size {
 		return nil
 	}
-	f, err := os.Create(path)
+	f, err := createDirect(path, size)
 	if err != nil {
 		return fmt.Errorf("make a test file: %w", err)
 	}
@@ -32,7 +32,12 @@ func Create(path string, size int64) (err error) {
 			err = fmt.Errorf("close the test file: %w", closeErr)
 		}
 	}()
-	buf := make([]byte, 4<<20)
+	// From mmap, the buffer is aligned for O_DIRECT.
+	buf, err := unix.Mmap(-1, 0, 4<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return fmt.Errorf("map a buffer: %w", err)
+	}
+	defer func() { _ = unix.Munmap(buf) }()
 	rand.NewChaCha8([32]byte{1}).Read(buf)
 	for at := int64(0); at < size; {
 		chunk := buf[:min(int64(len(buf)), size-at)]
@@ -49,6 +54,18 @@ func Create(path string, size int64) (err error) {
 		return fmt.Errorf("bring %s to the device: %w", path, err)
 	}
 	return nil
+}
+
+// createDirect opens a new file past the page cache where that is possible: a
+// test file of gigabytes should not push out what is cached.
+func createDirect(path string, size int64) (*os.File, error) {
+	const mode = os.O_RDWR | os.O_CREATE | os.O_TRUNC
+	if size%pageSize == 0 {
+		if f, err := os.OpenFile(path, mode|unix.O_DIRECT, 0o644); err == nil {
+			return f, nil
+		}
+	}
+	return os.OpenFile(path, mode, 0o644)
 }
 
 // Drop writes a file back, drops it from the page cache and makes sure that

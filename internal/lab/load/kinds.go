@@ -12,7 +12,6 @@ type kind struct {
 	grow      bool // makes its file by writing it
 	mapped    bool // through mmap
 	memory    bool // works on anonymous memory of --size
-	endless   bool // goes on until it is stopped
 	step      step
 }
 
@@ -40,8 +39,8 @@ func kinds() []kind {
 		{name: "rmw", help: "random pread, then pwrite of the same block", blockSize: 8 << 10, order: Random, file: true, write: true, step: readModifyWrite},
 		{name: "direct-write", help: "random O_DIRECT pwrite", blockSize: 4 << 10, order: Random, file: true, direct: true, write: true, step: pwrite},
 		{name: "anon", help: "write to anonymous memory, page by page", blockSize: 4 << 10, order: Sequential, memory: true, step: touchWrite},
-		{name: "eat", help: "take and keep anonymous memory (--size, or all but --leave)", blockSize: 64 << 20, order: Sequential, memory: true, endless: true, step: nil},
-		{name: "spin", help: "compute, with one pread a step when --path is given", blockSize: 4 << 10, order: Random, endless: true, step: spin},
+		{name: "eat", help: "take and keep anonymous memory (--size, or all but --leave)", blockSize: 64 << 20, order: Sequential, memory: true, step: nil},
+		{name: "spin", help: "compute, with one pread a step when --path is given", blockSize: 4 << 10, order: Random, step: spin},
 	}
 }
 

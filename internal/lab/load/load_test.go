@@ -179,7 +179,6 @@ func TestRefusals(t *testing.T) {
 		{Kind: "nonsense"},
 		{Kind: "read"},
 		{Kind: "anon"},
-		{Kind: "randread", Path: "x"},
 		{Kind: "direct", Path: "x", BlockSize: 1000, Count: 1},
 		{Kind: "read", Path: "x", Advice: "nonsense"},
 		{Kind: "read", Path: "x", Rate: -1},

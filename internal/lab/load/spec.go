@@ -55,6 +55,7 @@ type Spec struct {
 	Warm        bool // read all of the region into the page cache first
 	Leave       Size // eat: memory to leave available on the host
 	Comm        string
+	Nice        int
 	OOMScoreAdj int
 }
 
@@ -88,6 +89,7 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 	flags.BoolVar(&s.Warm, "warm", false, "read the region into the page cache first")
 	flags.Var(&s.Leave, "leave", "eat: leave this `size` of memory available on the host")
 	flags.StringVar(&s.Comm, "comm", "", "`name` that the process and its threads go by (15 bytes)")
+	flags.IntVar(&s.Nice, "nice", 0, "nice value `N` of the threads, -20 to 19")
 	flags.IntVar(&s.OOMScoreAdj, "oom-score-adj", 0, "`N` for /proc/self/oom_score_adj; 1000 dies first")
 }
 
@@ -152,11 +154,8 @@ func (s *Spec) prepare() (*kind, error) {
 	if s.Run <= 0 {
 		s.Run = 8
 	}
-	if s.Passes == 0 && s.Count == 0 && s.Duration == 0 && !k.endless {
-		s.Passes = 1
-		if s.Order == Random || s.Order == Unaligned || s.Order == Clustered {
-			return nil, fmt.Errorf("%w: %s in %s order needs --count or --duration", ErrSpec, s.Kind, s.Order)
-		}
+	if s.Passes == 0 && s.Count == 0 && s.Duration == 0 && (s.Order == Sequential || s.Order == Once) {
+		s.Passes = 1 // the other orders have no end of their own
 	}
 	switch {
 	case k.file && s.Path == "":

@@ -96,6 +96,11 @@ func (w *worker) run(p *pace, count int64) error {
 	if err := nameThread(w.spec.Comm); err != nil {
 		return err
 	}
+	if w.spec.Nice != 0 { // in Linux, of the thread
+		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, w.spec.Nice); err != nil {
+			return fmt.Errorf("set the nice value of a thread: %w", err)
+		}
+	}
 	if err := unix.Getrusage(unix.RUSAGE_THREAD, &w.usage[0]); err != nil {
 		return fmt.Errorf("getrusage: %w", err)
 	}

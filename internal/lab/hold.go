@@ -1,0 +1,94 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"iocause/internal/host"
+)
+
+// HoldMemory takes all available memory but leave bytes away from the host,
+// so that a page cache of leave bytes is all there is. The memory goes to the
+// pool of huge pages: in contrast to anonymous memory nobody needs to touch
+// it, which on a virtual machine takes 3 ms a megabyte the first time. When
+// programs need more than half of what was left, they get it back at once.
+func (e *Env) HoldMemory(leave int64) error {
+	pool := e.host.Proc("sys/vm/nr_hugepages")
+	held, err := readInt(pool)
+	if err != nil {
+		return fmt.Errorf("see the pool of huge pages: %w", err)
+	}
+	size, err := memInfo(e.host, "Hugepagesize")
+	if err != nil {
+		return err
+	}
+	available, err := memInfo(e.host, "MemAvailable")
+	if err != nil {
+		return err
+	}
+	if available <= leave {
+		return nil
+	}
+	if err := e.SetFile(pool, strconv.FormatInt(held+(available-leave)/size, 10)); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() { guard(e.host, pool, size, leave, ended) })
+	e.stop = append(e.stop, func() { close(ended); wait.Wait() })
+	if available, err = memInfo(e.host, "MemAvailable"); err != nil {
+		return err
+	}
+	if available > leave+leave/2 {
+		return fmt.Errorf("hold memory: %d MiB are still available, not %d", available>>20, leave>>20)
+	}
+	return nil
+}
+
+// guard shrinks the pool when memory runs short. What it cannot read or write
+// it tries again soon; at the end the pool is put right in any case.
+func guard(h *host.Host, pool string, size, leave int64, ended <-chan struct{}) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+		}
+		available, err := memInfo(h, "MemAvailable")
+		if err != nil || available > leave/2 {
+			continue
+		}
+		if held, err := readInt(pool); err == nil {
+			give := max((leave-available)/size, 1)
+			_ = os.WriteFile(pool, strconv.AppendInt(nil, max(held-give, 0), 10), 0)
+		}
+	}
+}
+
+// memInfo is one line of /proc/meminfo, in bytes.
+func memInfo(h *host.Host, name string) (int64, error) {
+	found := int64(-1)
+	pairs(h.Proc("meminfo"), func(n string, v float64) {
+		if n == name+":" {
+			found = int64(v) << 10
+		}
+	})
+	if found < 0 {
+		return 0, fmt.Errorf("%s is not in /proc/meminfo", name)
+	}
+	return found, nil
+}
+
+func readInt(path string) (int64, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+}
