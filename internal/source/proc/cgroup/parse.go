@@ -1,0 +1,242 @@
+package cgroup
+
+import (
+	"bytes"
+	"fmt"
+
+	"iocause/internal/host"
+)
+
+// noLimit is what version 1 writes for memory without a limit, about: it
+// rounds LONG_MAX down to whole pages.
+const noLimit = 1 << 62
+
+// parseLimit reads memory.limit_in_bytes, memory.max, memory.high and the
+// like, in bytes. It is nil without a limit.
+func parseLimit(b []byte) (*uint64, error) {
+	s := bytes.TrimSpace(b)
+	if string(s) == "max" {
+		return nil, nil
+	}
+	v, ok := host.Uint(s)
+	if !ok {
+		return nil, &host.LineError{Line: 1, What: fmt.Sprintf("%.40q is not an amount", s)}
+	}
+	if v >= noLimit {
+		return nil, nil
+	}
+	return &v, nil
+}
+
+// parseNumber reads a file of one number.
+func parseNumber(b []byte) (uint64, error) {
+	s := bytes.TrimSpace(b)
+	v, ok := host.Uint(s)
+	if !ok {
+		return 0, &host.LineError{Line: 1, What: fmt.Sprintf("%.40q is not a number", s)}
+	}
+	return v, nil
+}
+
+// parsePairs calls take for the "key number" lines that want says yes to.
+func parsePairs(b []byte, want func(key []byte) *(*uint64)) error {
+	for n := 1; len(b) > 0; n++ {
+		var line []byte
+		line, b = host.Line(b)
+		key, rest := host.Field(line)
+		to := want(key)
+		if to == nil {
+			continue
+		}
+		f, _ := host.Field(rest)
+		v, ok := host.Uint(f)
+		if !ok {
+			return &host.LineError{Line: n, What: fmt.Sprintf("%s %.40q is not a number", key, f)}
+		}
+		*to = &v
+	}
+	return nil
+}
+
+// Memory is what is read of memory.stat. File and Anon are bytes, refaults
+// pages. Version 2 counts a cgroup and those below it, version 1 the cgroup
+// alone. Nil is not in this kernel's file.
+type Memory struct {
+	File, Shmem, Anon        *uint64 // File includes Shmem
+	RefaultFile, RefaultAnon *uint64
+}
+
+func parseMemory(b []byte) (Memory, error) {
+	var m, total Memory
+	err := parsePairs(b, func(key []byte) **uint64 {
+		to := &m
+		if rest, ok := bytes.CutPrefix(key, []byte("total_")); ok {
+			key, to = rest, &total
+		}
+		switch string(key) {
+		case "file", "cache":
+			return &to.File
+		case "shmem":
+			return &to.Shmem
+		case "anon", "rss":
+			return &to.Anon
+		case "workingset_refault_file", "workingset_refault": // one figure before 5.9
+			return &to.RefaultFile
+		case "workingset_refault_anon":
+			return &to.RefaultAnon
+		}
+		return nil
+	})
+	for _, f := range [...]struct{ to, or **uint64 }{
+		{&m.File, &total.File}, {&m.Shmem, &total.Shmem}, {&m.Anon, &total.Anon},
+		{&m.RefaultFile, &total.RefaultFile}, {&m.RefaultAnon, &total.RefaultAnon},
+	} {
+		if *f.to == nil {
+			*f.to = *f.or
+		}
+	}
+	return m, err
+}
+
+// Events is what is read of memory.events: how often the limits were met.
+type Events struct{ High, Max *uint64 }
+
+func parseEvents(b []byte) (Events, error) {
+	var e Events
+	err := parsePairs(b, func(key []byte) **uint64 {
+		switch string(key) {
+		case "high":
+			return &e.High
+		case "max":
+			return &e.Max
+		}
+		return nil
+	})
+	return e, err
+}
+
+// Direction and measure: the figures that each device has, and their limits.
+const (
+	readBytes = iota
+	writeBytes
+	reads
+	writes
+	figures
+)
+
+// IO are figures by device: bytes and operations since the cgroup came to be,
+// or as limits a second. A figure that is not Known is absent, or unlimited.
+type IO struct {
+	Value [figures]uint64
+	Known [figures]bool
+}
+
+func (x *IO) set(i int, v uint64) { x.Value[i], x.Known[i] = v, true }
+
+// devices are the figures of one cgroup.
+type devices map[host.DevNumber]*IO
+
+func (d devices) of(dev host.DevNumber) *IO {
+	x := d[dev]
+	if x == nil {
+		x = &IO{}
+		d[dev] = x
+	}
+	return x
+}
+
+// parseV1IO reads blkio.throttle.io_service_bytes (first is readBytes) or
+// io_serviced (first is reads) into d: "254:0 Read 4284416".
+func parseV1IO(b []byte, first int, d devices) error {
+	for n := 1; len(b) > 0; n++ {
+		var line []byte
+		line, b = host.Line(b)
+		name, rest := host.Field(line)
+		dev, ok := host.ParseDev(name)
+		if !ok {
+			continue // "Total"
+		}
+		op, rest := host.Field(rest)
+		i := first
+		switch string(op) {
+		case "Read":
+		case "Write":
+			i++
+		default:
+			continue
+		}
+		f, _ := host.Field(rest)
+		v, ok := host.Uint(f)
+		if !ok {
+			return &host.LineError{Line: n, What: fmt.Sprintf("%s of %s, %.40q, is not a number", op, name, f)}
+		}
+		d.of(dev).set(i, v)
+	}
+	return nil
+}
+
+// parseV1Limit reads blkio.throttle.*_device into figure i: "254:0 1048576".
+func parseV1Limit(b []byte, i int, d devices) error {
+	for n := 1; len(b) > 0; n++ {
+		var line []byte
+		line, b = host.Line(b)
+		name, rest := host.Field(line)
+		if len(name) == 0 {
+			continue
+		}
+		f, _ := host.Field(rest)
+		dev, ok := host.ParseDev(name)
+		v, ok2 := host.Uint(f)
+		if !ok || !ok2 {
+			return &host.LineError{Line: n, What: fmt.Sprintf("%.60q is not a limit", line)}
+		}
+		d.of(dev).set(i, v)
+	}
+	return nil
+}
+
+// parseV2IO reads io.stat (rbytes wbytes rios wios) or io.max (rbps wbps riops
+// wiops, "max" without a limit): "8:16 rbytes=1459200 wbytes=314773504 ...".
+// Kernels have been seen to write a device without figures and without the
+// line's end before the next device.
+func parseV2IO(b []byte, d devices) error {
+	for n := 1; len(b) > 0; n++ {
+		var line, f []byte
+		line, b = host.Line(b)
+		var x *IO
+		for {
+			if f, line = host.Field(line); len(f) == 0 {
+				break
+			}
+			key, value, ok := bytes.Cut(f, []byte("="))
+			if !ok {
+				dev, ok := host.ParseDev(f)
+				if !ok {
+					return &host.LineError{Line: n, What: fmt.Sprintf("%.40q is not a device", f)}
+				}
+				x = d.of(dev)
+				continue
+			}
+			i := -1
+			switch string(key) {
+			case "rbytes", "rbps":
+				i = readBytes
+			case "wbytes", "wbps":
+				i = writeBytes
+			case "rios", "riops":
+				i = reads
+			case "wios", "wiops":
+				i = writes
+			}
+			if i < 0 || string(value) == "max" {
+				continue
+			}
+			v, ok := host.Uint(value)
+			if !ok || x == nil {
+				return &host.LineError{Line: n, What: fmt.Sprintf("%.40q is not a device's figure", f)}
+			}
+			x.set(i, v)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"iocause/internal/host"
+)
+
+// most is how many cgroups of a hierarchy are read: at ten files each that is
+// some milliseconds.
+const most = 512
+
+// group is one cgroup.
+type group struct {
+	path   string // inside the hierarchy
+	dir    string
+	parent int // its place in the list, -1 for the top
+}
+
+// walk lists the cgroups of a hierarchy, those near the top first, in the
+// order of their names. It tells whether there are more than it lists. One
+// that is removed meanwhile is left out.
+func walk(t host.Hierarchy) (all []group, more bool, err error) {
+	all = []group{{t.Path(t.Dir), t.Dir, -1}}
+	for i := 0; i < len(all); i++ {
+		entries, e := os.ReadDir(all[i].dir)
+		if e != nil && i == 0 {
+			return nil, false, fmt.Errorf("listing the cgroups: %w", e)
+		}
+		for _, x := range entries {
+			if !x.IsDir() {
+				continue
+			}
+			if len(all) == most {
+				return all, true, nil
+			}
+			dir := filepath.Join(all[i].dir, x.Name())
+			all = append(all, group{t.Path(dir), dir, i})
+		}
+	}
+	return all, false, nil
+}

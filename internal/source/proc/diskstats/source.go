@@ -1,0 +1,171 @@
+// Package diskstats reads /proc/diskstats: what every disk did.
+package diskstats
+
+import (
+	"fmt"
+	"strings"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+const file = "/proc/diskstats"
+
+// sector is the unit of the kernel's figures in bytes, whatever the device's is.
+const sector = 512
+
+type key struct {
+	metric sample.Metric
+	device string
+}
+
+type source struct {
+	host     *host.Host
+	path     string
+	buf      []byte
+	disks    []Disk
+	devices  *host.Devices
+	unknown  map[string]bool // neither disk nor partition when last looked up
+	counters host.Counters[key]
+}
+
+// Open opens the source. It fails when the file cannot be read.
+func Open(h *host.Host) (sample.Source, error) {
+	s := &source{host: h, path: h.Proc("diskstats"), unknown: map[string]bool{}}
+	if err := s.read(); err != nil {
+		return nil, err
+	}
+	s.devices, _ = h.Devices() // without /sys the names decide
+	return s, nil
+}
+
+func (s *source) read() error {
+	var err error
+	if s.buf, err = host.Read(s.path, s.buf); err != nil {
+		return fmt.Errorf("reading the disks' figures: %w", err)
+	}
+	s.disks, err = parse(s.buf, s.disks)
+	return host.In(file, err)
+}
+
+// Collect implements sample.Source. A disk that is plugged in during the
+// window counts from zero, as its figures do.
+func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
+	if err := s.read(); err != nil {
+		return err
+	}
+	if phase == sample.First {
+		s.counters.Reset()
+		clear(s.unknown)
+	}
+	for i := range s.disks {
+		if d := &s.disks[i]; s.whole(d) {
+			s.emit(d, phase, into)
+		}
+	}
+	return nil
+}
+
+func (s *source) emit(d *Disk, phase sample.Phase, into sample.Sink) {
+	silent := d.idle() && spare(d.Name)
+	e := sample.Entity{Device: d.Name}
+	count := func(m sample.Metric, now uint64, unit float64, step func(key, uint64) (uint64, host.Step)) {
+		k := key{m, d.Name}
+		if phase != sample.First {
+			s.counters.New(k)
+		}
+		rise, how := step(k, now)
+		switch {
+		case silent:
+		case how == host.Rose:
+			into.Put(m, e, float64(rise)*unit, file)
+		case how == host.Fell:
+			into.PutGap(sample.Gap{
+				Why:     fmt.Sprintf("%s: %s of %q fell, so it was reset and part of its increase is lost", file, m, d.Name),
+				Metrics: []sample.Metric{m},
+			})
+		}
+	}
+	whole, milli := s.counters.Step, s.counters.Step32
+	count(sample.DiskReads, d.Reads, 1, whole)
+	count(sample.DiskWrites, d.Writes, 1, whole)
+	count(sample.DiskReadBytes, d.ReadSectors, sector, whole)
+	count(sample.DiskWriteBytes, d.WriteSectors, sector, whole)
+	count(sample.DiskReadTime, d.ReadTime, 1e-3, milli)
+	count(sample.DiskWriteTime, d.WriteTime, 1e-3, milli)
+	count(sample.DiskBusy, d.Busy, 1e-3, milli)
+	count(sample.DiskWeighted, d.Weighted, 1e-3, milli)
+	if d.Fields >= withFlush {
+		count(sample.DiskFlushes, d.Flushes, 1, whole)
+	} else if phase == sample.First {
+		into.PutGap(sample.Gap{
+			Why:     file + " counts no flush requests: kernels since 5.5 do",
+			Metrics: []sample.Metric{sample.DiskFlushes},
+		})
+	}
+	if !silent {
+		into.Put(sample.DiskInFlight, e, float64(d.InFlight), file)
+	}
+}
+
+// spare are devices that stand by, often in numbers, without being used.
+func spare(name string) bool {
+	for _, p := range [...]string{"loop", "zram", "nbd", "sr", "fd"} {
+		if rest, ok := strings.CutPrefix(name, p); ok && digits(rest) {
+			return true
+		}
+	}
+	return false
+}
+
+// whole tells disks, which are measured, from partitions and memory disks.
+func (s *source) whole(d *Disk) bool {
+	if rest, ok := strings.CutPrefix(d.Name, "ram"); ok && digits(rest) {
+		return false
+	}
+	if x, ok := s.devices.Lookup(d.Dev); ok && x.Name == d.Name {
+		return x.Whole()
+	}
+	if !s.unknown[d.Name] {
+		s.unknown[d.Name] = true
+		if fresh, err := s.host.Devices(); err == nil {
+			s.devices = fresh
+			if x, ok := fresh.Lookup(d.Dev); ok && x.Name == d.Name {
+				delete(s.unknown, d.Name)
+				return x.Whole()
+			}
+		}
+	}
+	if len(s.devices.All()) > 0 {
+		return false // a hidden path of a multipath disk
+	}
+	for i := range s.disks {
+		if partitionOf(d.Name, s.disks[i].Name) {
+			return false
+		}
+	}
+	return true
+}
+
+// partitionOf goes by the kernel's naming: "sda" and "sda1", "nvme0n1" and
+// "nvme0n1p1".
+func partitionOf(name, disk string) bool {
+	rest, ok := strings.CutPrefix(name, disk)
+	if !ok || disk == "" {
+		return false
+	}
+	if last := disk[len(disk)-1]; last >= '0' && last <= '9' {
+		if rest, ok = strings.CutPrefix(rest, "p"); !ok {
+			return false
+		}
+	}
+	return digits(rest)
+}
+
+func digits(s string) bool {
+	_, ok := host.Uint([]byte(s))
+	return ok
+}
+
+// Close implements sample.Source.
+func (s *source) Close() error { return nil }

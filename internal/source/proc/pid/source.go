@@ -1,0 +1,284 @@
+// Package pid reads /proc/PID: what every process did between the start and
+// the end of the window. Threads are summed up in their process.
+package pid
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+type source struct {
+	host    *host.Host
+	readers []*reader
+	r       *reader // the first of them
+	delays  bool    // the kernel accounts waits for I/O
+	page    float64 // bytes
+	start   uint64  // of the window, clock ticks since boot; 0 when not known
+	before  map[int]look
+	after   tally
+}
+
+// tally counts what one phase met.
+type tally struct {
+	seen, ended, denied, late, broken, truncated int
+	slices                                       bool  // some thread has counted its runs
+	err                                          error // the first of broken
+}
+
+// Open opens the source. It fails when the processes cannot be listed.
+func Open(h *host.Host) (sample.Source, error) {
+	s := &source{host: h, page: float64(h.PageSize()), before: map[int]look{}}
+	s.r = newReader(h)
+	s.readers = []*reader{s.r}
+	if _, err := numbers(h.Proc()); err != nil {
+		return nil, fmt.Errorf("listing the processes: %w", err)
+	}
+	return s, nil
+}
+
+// Collect implements sample.Source. Ticks read nothing: a pass over thousands
+// of processes takes tens of milliseconds.
+func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
+	if phase == sample.Tick {
+		return nil
+	}
+	pids, err := numbers(s.host.Proc())
+	if err != nil {
+		return fmt.Errorf("listing the processes: %w", err)
+	}
+	pids = slices.DeleteFunc(pids, func(pid int) bool { return pid == s.host.Self })
+	if phase == sample.First {
+		s.begin(pids)
+		return nil
+	}
+	s.after = tally{}
+	for _, o := range s.pass(pids, s.before) {
+		s.end(&o, into)
+	}
+	s.after.ended = max(0, len(s.before)-s.after.seen)
+	s.gaps(into)
+	return s.after.err
+}
+
+// begin takes the start values.
+func (s *source) begin(pids []int) {
+	clear(s.before)
+	s.start = 0
+	if up, err := s.host.Uptime(); err == nil {
+		s.start = uint64(up / (time.Second / host.TickHz))
+	}
+	accounting, waited := s.accounting(), false
+	s.delays = accounting != delaysOff
+	for _, o := range s.pass(pids, nil) {
+		if o.error == nil {
+			s.before[o.pid] = o.look
+			waited = waited || o.look.stat.BlkioDelay > 0
+		}
+	}
+	s.delays = accounting == delaysOn || accounting == delaysUnknown && waited
+}
+
+// end compares one process with its start and emits it if it did something.
+func (s *source) end(o *outcome, into sample.Sink) {
+	old, known := s.before[o.pid]
+	if o.same {
+		s.after.seen++
+		s.after.slices = true
+		if old.denied {
+			s.after.denied++
+		}
+		return
+	}
+	l, err := &o.look, o.error
+	switch {
+	case err == nil:
+	case gone(err):
+		return
+	default:
+		s.after.broken++
+		if s.after.err == nil {
+			s.after.err = err
+		}
+		if known {
+			s.after.seen++
+		}
+		return
+	}
+	if known && old.stat.Start != l.stat.Start {
+		known = false // the number was given to another process
+		old = look{}
+	} else if known {
+		s.after.seen++
+	}
+	if l.denied || old.denied {
+		s.after.denied++
+	}
+	if l.truncated || old.truncated {
+		s.after.truncated++
+	}
+	s.after.slices = s.after.slices || l.sched.Slices > 0
+	if !known {
+		if s.start == 0 || l.stat.Start < s.start {
+			s.after.late++
+			return
+		}
+		old = look{hasIO: true, hasSched: true} // counts from zero
+	}
+	s.emit(o.pid, &old, l, into)
+}
+
+// change is one counter's increase; a negative one never leaves here.
+type change struct {
+	metric sample.Metric
+	rise   float64
+	from   string
+	fell   bool
+}
+
+func (s *source) emit(pid int, old, l *look, into sample.Sink) {
+	var changes [16]change
+	all := changes[:0]
+	active := false
+	add := func(m sample.Metric, before, now uint64, unit float64, from string) {
+		c := change{metric: m, from: from, fell: now < before}
+		if !c.fell {
+			c.rise = float64(now-before) * unit
+			active = active || now > before
+		}
+		all = append(all, c)
+	}
+	const tick, nano = 1.0 / host.TickHz, 1e-9
+	add(sample.ProcUser, old.stat.User, l.stat.User, tick, "/proc/PID/stat")
+	add(sample.ProcSystem, old.stat.System, l.stat.System, tick, "/proc/PID/stat")
+	add(sample.ProcMajorFault, old.stat.MajorFaults, l.stat.MajorFaults, 1, "/proc/PID/stat")
+	if old.hasIO && l.hasIO {
+		const from = "/proc/PID/io"
+		add(sample.ProcReadChars, old.io.ReadChars, l.io.ReadChars, 1, from)
+		add(sample.ProcWriteChars, old.io.WriteChars, l.io.WriteChars, 1, from)
+		add(sample.ProcReadCalls, old.io.ReadCalls, l.io.ReadCalls, 1, from)
+		add(sample.ProcWriteCalls, old.io.WriteCalls, l.io.WriteCalls, 1, from)
+		add(sample.ProcReadBytes, old.io.ReadBytes, l.io.ReadBytes, 1, from)
+		add(sample.ProcWriteBytes, old.io.WriteBytes, l.io.WriteBytes, 1, from)
+	}
+	delay, blkio := threadRise(old, l)
+	if old.hasSched && l.hasSched && l.sched.Slices > 0 {
+		add(sample.ProcRunDelay, 0, delay, nano, "/proc/PID/schedstat")
+	}
+	if s.delays && l.stat.HasBlkioDelay {
+		add(sample.ProcBlkioDelay, 0, blkio, tick, "/proc/PID/stat")
+	}
+	if !active {
+		return
+	}
+	e := sample.Entity{PID: pid}
+	for _, c := range all {
+		if c.fell {
+			into.PutGap(sample.Gap{
+				Why:     fmt.Sprintf("%s of process %d: %s fell, so part of its increase is lost", c.from, pid, c.metric),
+				Metrics: []sample.Metric{c.metric},
+			})
+			continue
+		}
+		into.Put(c.metric, e, c.rise, c.from)
+	}
+	into.Put(sample.ProcRSS, e, float64(l.stat.RSS)*s.page, "/proc/PID/stat")
+	into.Put(sample.ProcThreads, e, float64(l.stat.Threads), "/proc/PID/stat")
+	s.describe(pid, l, into)
+}
+
+// threadRise sums up what the kernel counts for each thread alone: waits for
+// a processor (nanoseconds) and for I/O (ticks). A thread that ended in the
+// window takes its figures with it; one that began counts from zero.
+func threadRise(old, l *look) (delay, blkio uint64) {
+	up := func(before, now uint64) uint64 {
+		if now < before {
+			return 0 // another thread with the number of an ended one
+		}
+		return now - before
+	}
+	if l.threads == nil || old.truncated || l.truncated {
+		return up(old.sched.Delay, l.sched.Delay), up(old.stat.BlkioDelay, l.stat.BlkioDelay)
+	}
+	first := threadSum{old.sched.Delay, old.stat.BlkioDelay}
+	for tid, t := range l.threads {
+		before, ok := old.threads[tid]
+		if !ok && tid == l.stat.PID {
+			before = first // it had one thread only
+		}
+		delay += up(before.delay, t.delay)
+		blkio += up(before.blkio, t.blkio)
+	}
+	return delay, blkio
+}
+
+// describe names a process that is emitted, and reads what only these need.
+func (s *source) describe(pid int, l *look, into sample.Sink) {
+	p := sample.Process{
+		Start:  time.Duration(min(l.stat.Start, 1<<53)) * (time.Second / host.TickHz),
+		Kernel: l.stat.Kernel,
+	}
+	if b, err := s.r.read(pid, "/stat"); err == nil {
+		if st, err := ParseStat(b); err == nil && st.Start == l.stat.Start {
+			p.Comm = st.Comm
+		}
+	}
+	if b, err := s.r.read(pid, "/cgroup"); err == nil {
+		if c, err := ParseCgroups(b); err == nil {
+			p.MemoryCgroup, p.IOCgroup = s.alive(c.Memory()), s.alive(c.IO())
+		}
+	}
+	if b, err := s.r.read(pid, "/status"); err == nil {
+		if st, err := ParseStatus(b); err == nil && st.Swap != nil {
+			into.Put(sample.ProcSwap, sample.Entity{PID: pid}, float64(*st.Swap), "/proc/PID/status")
+		}
+	}
+	into.PutProcess(pid, p)
+}
+
+const deleted = " (deleted)"
+
+// alive takes the kernel's mark from the path of a version 2 cgroup that was
+// removed under its process. A cgroup may also bear the mark as its name: then
+// it is there.
+func (s *source) alive(path string) string {
+	short, marked := strings.CutSuffix(path, deleted)
+	if !marked {
+		return path
+	}
+	if c, err := s.host.Cgroups(); err == nil && c.Unified != nil {
+		if dir, err := c.Unified.Join(path); err == nil {
+			if _, err := os.Lstat(dir); err == nil {
+				return path
+			}
+		}
+	}
+	return short
+}
+
+// Close implements sample.Source.
+func (s *source) Close() error { return nil }
+
+// Delay accounting: whether field 42 of a stat file counts. Before Linux 5.14
+// no file tells; then it counts if any process has ever waited.
+const (
+	delaysOff = iota
+	delaysOn
+	delaysUnknown
+)
+
+func (s *source) accounting() int {
+	b, err := host.Read(s.host.Proc("sys", "kernel", "task_delayacct"), nil)
+	switch {
+	case err != nil:
+		return delaysUnknown
+	case len(b) > 0 && b[0] == '1':
+		return delaysOn
+	}
+	return delaysOff
+}

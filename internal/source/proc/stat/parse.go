@@ -1,0 +1,73 @@
+package stat
+
+import (
+	"bytes"
+	"fmt"
+
+	"iocause/internal/host"
+)
+
+// Stat is /proc/stat (proc_stat(5)). Times are in clock ticks, summed over
+// all processors since boot.
+type Stat struct {
+	// Times are user, nice, system, idle, iowait, irq, softirq, steal, guest
+	// and guest_nice. Guest time is part of user time.
+	Times  [10]uint64
+	Fields int // how many of Times the kernel has
+	CPUs   int // online
+	// Running and Blocked are runnable threads and threads that wait for
+	// I/O; nil when the kernel lacks the line.
+	Running, Blocked *uint64
+}
+
+// Places in Stat.Times.
+const (
+	user = iota
+	nice
+	system
+	idle
+	iowait
+	irq
+	softirq
+	steal
+)
+
+func parse(b []byte) (Stat, error) {
+	var s Stat
+	for n := 1; len(b) > 0; n++ {
+		var line []byte
+		line, b = host.Line(b)
+		key, rest := host.Field(line)
+		switch {
+		case string(key) == "cpu":
+			for s.Fields = 0; s.Fields < len(s.Times); s.Fields++ {
+				var f []byte
+				if f, rest = host.Field(rest); len(f) == 0 {
+					break
+				}
+				v, ok := host.Uint(f)
+				if !ok {
+					return s, &host.LineError{Line: n, What: fmt.Sprintf("time %.40q is not a number", f)}
+				}
+				s.Times[s.Fields] = v
+			}
+		case bytes.HasPrefix(key, []byte("cpu")):
+			s.CPUs++
+		case string(key) == "procs_running" || string(key) == "procs_blocked":
+			f, _ := host.Field(rest)
+			v, ok := host.Uint(f)
+			if !ok {
+				return s, &host.LineError{Line: n, What: fmt.Sprintf("%s %.40q is not a number", key, f)}
+			}
+			if string(key) == "procs_running" {
+				s.Running = &v
+			} else {
+				s.Blocked = &v
+			}
+		}
+	}
+	if s.Fields <= idle {
+		return s, &host.LineError{Line: 1, What: "the line of all processors is missing or short"}
+	}
+	return s, nil
+}

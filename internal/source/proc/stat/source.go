@@ -1,0 +1,108 @@
+// Package stat reads /proc/stat: the time of the processors, and how many
+// threads run or wait for I/O.
+package stat
+
+import (
+	"fmt"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+const file = "/proc/stat"
+
+type source struct {
+	path     string
+	buf      []byte
+	counters host.Counters[sample.Metric]
+	highest  map[sample.Metric]uint64
+}
+
+// Open opens the source. It fails when the file cannot be read.
+func Open(h *host.Host) (sample.Source, error) {
+	s := &source{path: h.Proc("stat"), highest: map[sample.Metric]uint64{}}
+	_, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *source) read() (Stat, error) {
+	var err error
+	if s.buf, err = host.Read(s.path, s.buf); err != nil {
+		return Stat{}, fmt.Errorf("reading the processors' time: %w", err)
+	}
+	st, err := parse(s.buf)
+	return st, host.In(file, err)
+}
+
+// Collect implements sample.Source.
+func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
+	st, err := s.read()
+	if err != nil {
+		return err
+	}
+	if phase == sample.First {
+		s.counters.Reset()
+		clear(s.highest)
+	}
+	t := &st.Times
+	s.count(into, sample.CPUUser, t[user]+t[nice])
+	s.count(into, sample.CPUSystem, t[system]+t[irq]+t[softirq])
+	s.count(into, sample.CPUIdle, s.steady(sample.CPUIdle, t[idle]))
+	if st.Fields > iowait {
+		s.count(into, sample.CPUIOWait, s.steady(sample.CPUIOWait, t[iowait]))
+	} else if phase == sample.First {
+		into.PutGap(sample.Gap{Why: file + " has no time waiting for I/O", Metrics: []sample.Metric{sample.CPUIOWait}})
+	}
+	if st.Fields > steal {
+		s.count(into, sample.CPUSteal, t[steal])
+	} else if phase == sample.First {
+		into.PutGap(sample.Gap{Why: file + " has no stolen time", Metrics: []sample.Metric{sample.CPUSteal}})
+	}
+	gauge(into, phase, sample.CPUCount, st.CPUs > 0, float64(st.CPUs))
+	for m, v := range map[sample.Metric]*uint64{sample.ProcsRunning: st.Running, sample.ProcsBlocked: st.Blocked} {
+		if v == nil {
+			gauge(into, phase, m, false, 0)
+		} else {
+			gauge(into, phase, m, true, float64(*v))
+		}
+	}
+	return nil
+}
+
+func gauge(into sample.Sink, phase sample.Phase, m sample.Metric, ok bool, v float64) {
+	if ok {
+		into.Put(m, sample.Entity{}, v, file)
+	} else if phase == sample.First {
+		into.PutGap(sample.Gap{Why: fmt.Sprintf("%s has no line for %s", file, m), Metrics: []sample.Metric{m}})
+	}
+}
+
+// jitter is how far idle and iowait may fall, in ticks, without having been
+// reset: the kernel reckons them from the idle state of each processor, and
+// proc_stat(5) warns that they may decrease.
+const jitter = 3 * host.TickHz
+
+// steady holds a figure that falls a little at its highest value.
+func (s *source) steady(m sample.Metric, now uint64) uint64 {
+	if high := s.highest[m]; now < high && high-now < jitter {
+		return high
+	}
+	s.highest[m] = now
+	return now
+}
+
+func (s *source) count(into sample.Sink, m sample.Metric, ticks uint64) {
+	rise, how := s.counters.Step(m, ticks)
+	switch how {
+	case host.Rose:
+		into.Put(m, sample.Entity{}, float64(rise)/host.TickHz, file)
+	case host.Fell:
+		into.PutGap(sample.Gap{Why: fmt.Sprintf("%s: %s fell, so it was reset and part of its increase is lost", file, m), Metrics: []sample.Metric{m}})
+	}
+}
+
+// Close implements sample.Source.
+func (s *source) Close() error { return nil }
