@@ -146,6 +146,16 @@ func (p *Probe) SetVariable(name string, value any) error {
 	return v.Set(value)
 }
 
+// enable lets the object's programs count from now on, or stops them. They
+// are attached stopped, so that a window begins and ends at one instant.
+func (p *Probe) enable(on bool) error {
+	var n uint32
+	if on {
+		n = 1
+	}
+	return p.SetVariable("enabled", n)
+}
+
 // Counter reads a global u64 of the running programs.
 func (p *Probe) Counter(name string) (uint64, error) {
 	v := p.collection.Variables[name]

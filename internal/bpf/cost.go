@@ -1,6 +1,7 @@
 package bpf
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -33,11 +34,10 @@ func (c *costMeter) close() {
 	}
 }
 
-// Cost emits, at the last phase, what the probe's programs took: cost.bpf_time
+// emitCost emits, at the last phase, what the probe's programs took: cost.bpf_time
 // seconds and cost.bpf_runs, one entity a program (Class is its name), scaled
-// from the ticks that were measured to the whole window. Call it once in every
-// phase.
-func (p *Probe) Cost(phase sample.Phase, now time.Time, into sample.Sink) error {
+// from the ticks that were measured to the whole window.
+func (p *Probe) emitCost(phase sample.Phase, now time.Time, into sample.Sink) error {
 	c := &p.cost
 	switch phase {
 	case sample.First:
@@ -73,6 +73,19 @@ func (p *Probe) Cost(phase sample.Phase, now time.Time, into sample.Sink) error 
 		}
 	}
 	return nil
+}
+
+// Phase begins and ends the account of the object's programs and emits what
+// they cost. Every probe calls it first in each of its phases.
+func (p *Probe) Phase(phase sample.Phase, now time.Time, into sample.Sink) error {
+	err := p.emitCost(phase, now, into)
+	switch phase {
+	case sample.First:
+		return errors.Join(err, p.enable(true))
+	case sample.Last:
+		return errors.Join(err, p.enable(false))
+	}
+	return err
 }
 
 func (p *Probe) measureOn(now time.Time) error {

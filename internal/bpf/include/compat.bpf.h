@@ -70,3 +70,21 @@ static __always_inline u64 task_cgroup(struct task_struct *t, u32 subsys)
 	bpf_core_read(&css, sizeof(css), &set->subsys[subsys]);
 	return css_id(css);
 }
+
+/* Nothing is counted before the window begins and after it ends. */
+u32 enabled;
+
+/* BPF_PROG for a program that counts. */
+#define COUNTING(name, args...)                                                         \
+	name(unsigned long long *ctx);                                                  \
+	static __always_inline int counting_##name(unsigned long long *ctx, ##args);    \
+	int name(unsigned long long *ctx)                                               \
+	{                                                                               \
+		if (!enabled)                                                           \
+			return 0;                                                       \
+		_Pragma("GCC diagnostic push")                                          \
+		_Pragma("GCC diagnostic ignored \"-Wint-conversion\"")                  \
+		return counting_##name(___bpf_ctx_cast(args));                          \
+		_Pragma("GCC diagnostic pop")                                           \
+	}                                                                               \
+	static __always_inline int counting_##name(unsigned long long *ctx, ##args)

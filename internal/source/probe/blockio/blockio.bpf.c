@@ -155,7 +155,7 @@ static __always_inline u32 request_op(struct request *rq)
 }
 
 SEC("tp_btf/block_io_start")
-int BPF_PROG(on_start, struct request *rq)
+int COUNTING(on_start, struct request *rq)
 {
 	struct request_info info = {};
 	struct stream_key stream = {};
@@ -200,7 +200,7 @@ int BPF_PROG(on_start, struct request *rq)
 }
 
 SEC("tp_btf/block_rq_issue")
-int BPF_PROG(on_issue, struct request *rq)
+int COUNTING(on_issue, struct request *rq)
 {
 	struct request_info *info;
 	u64 id = ctx[0];
@@ -215,7 +215,7 @@ int BPF_PROG(on_issue, struct request *rq)
 
 /* Two requests became one: this one will not complete. */
 SEC("tp_btf/block_rq_merge")
-int BPF_PROG(on_merge, struct request *rq)
+int COUNTING(on_merge, struct request *rq)
 {
 	struct request_info *info;
 	struct device *device;
@@ -271,7 +271,7 @@ static __always_inline void add_hists(struct request_info *info, u64 queue, u64 
 }
 
 SEC("tp_btf/block_rq_complete")
-int BPF_PROG(on_complete, struct request *rq, int error, unsigned int bytes)
+int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 {
 	u64 id = ctx[0], now, issue, queue, device_ns;
 	struct process_key process = {};
@@ -293,19 +293,22 @@ int BPF_PROG(on_complete, struct request *rq, int error, unsigned int bytes)
 	info = *found;
 	bpf_map_delete_elem(&requests, &id);
 	now = bpf_ktime_get_ns();
+	/* the kernel's own times, which it may take once for a whole batch, so
+	 * that they can lie before ours */
+	if (rq->start_time_ns && rq->start_time_ns < info.start)
+		info.start = rq->start_time_ns;
 	issue = rq->io_start_time_ns;
 	device = bpf_map_lookup_elem(&devices, &info.dev);
 	if (device)
 		ADD(device->in_flight, -1);
-	if (!issue) {
+	if (!issue && info.op <= OP_WRITE) {
 		issue = info.issue;
 		want_issue = 1;
-	}
-	if (issue < info.start) {
-		issue = info.start;
-		if (device)
+		if (!issue && device)
 			ADD(device->untimed, 1);
 	}
+	if (issue < info.start)
+		issue = info.start;
 	queue = issue - info.start;
 	device_ns = now > issue ? now - issue : 0;
 
@@ -408,7 +411,7 @@ static __always_inline u64 direct_again(u32 dev, u64 sector, u32 size)
 }
 
 SEC("tp_btf/block_bio_queue")
-int BPF_PROG(on_bio, struct bio *bio)
+int COUNTING(on_bio, struct bio *bio)
 {
 	u32 size = bio->bi_iter.bi_size, flags = bio->bi_opf, op = flags & REQ_OP_MASK, tgid;
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -68,7 +68,7 @@ func (p *Probe) Close() error { return p.probe.Close() }
 // Collect implements sample.Source: the bins at every phase, the tables at
 // the last.
 func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
-	err := errors.Join(p.probe.Cost(phase, p.host.Now(), into), p.emitBins(phase, into))
+	err := errors.Join(p.probe.Phase(phase, p.host.Now(), into), p.emitBins(phase, into))
 	if phase != sample.Last {
 		return err
 	}

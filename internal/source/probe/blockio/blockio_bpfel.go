@@ -166,6 +166,7 @@ const (
 	blockioProgOnIssue     = "on_issue"
 	blockioProgOnMerge     = "on_merge"
 	blockioProgOnStart     = "on_start"
+	blockioVarEnabled      = "enabled"
 	blockioVarLostBins     = "lost_bins"
 	blockioVarLostDirect   = "lost_direct"
 	blockioVarLostRequests = "lost_requests"
@@ -245,6 +246,7 @@ type blockioMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type blockioVariableSpecs struct {
+	Enabled      *ebpf.VariableSpec `ebpf:"enabled"`
 	LostBins     *ebpf.VariableSpec `ebpf:"lost_bins"`
 	LostDirect   *ebpf.VariableSpec `ebpf:"lost_direct"`
 	LostRequests *ebpf.VariableSpec `ebpf:"lost_requests"`
@@ -309,6 +311,7 @@ func (m *blockioMaps) Close() error {
 //
 // It can be passed to loadBlockioObjects or ebpf.CollectionSpec.LoadAndAssign.
 type blockioVariables struct {
+	Enabled      *ebpf.Variable `ebpf:"enabled"`
 	LostBins     *ebpf.Variable `ebpf:"lost_bins"`
 	LostDirect   *ebpf.Variable `ebpf:"lost_direct"`
 	LostRequests *ebpf.Variable `ebpf:"lost_requests"`

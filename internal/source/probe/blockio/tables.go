@@ -69,7 +69,8 @@ func (p *Probe) emitProcesses(into sample.Sink) error {
 		return fmt.Errorf("reading direct and swap I/O by process: %w", err)
 	}
 	// none at all is a measurement too
-	for _, m := range []sample.Metric{sample.BlockOps, sample.BlockDirect, sample.BlockDirectAgn, sample.BlockSwapIn, sample.BlockSwapOut, sample.BlockThrottled} {
+	into.Put(sample.BlockOps, sample.Entity{}, 0, fromComplete)
+	for _, m := range []sample.Metric{sample.BlockDirect, sample.BlockDirectAgn, sample.BlockSwapIn, sample.BlockSwapOut, sample.BlockThrottled} {
 		into.Put(m, sample.Entity{}, 0, fromBio)
 	}
 	return nil

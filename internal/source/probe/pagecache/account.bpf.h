@@ -53,7 +53,7 @@ struct task {
 	u64 ra_file, ra_index, ra_last; /* newest synchronous read-ahead */
 	u64 need_file, need_index, need_end; /* what that read-ahead had to fetch */
 	u64 fault_file, fault_index; /* newest fault that may turn out major */
-	u64 visits, calls, jiffies;
+	u64 visits, cold, calls, jiffies;
 	u64 size;
 	u64 off; /* when it began to wait, 0 when it does not */
 	u64 pending; /* waited, not yet charged to a file */

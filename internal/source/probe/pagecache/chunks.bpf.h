@@ -171,11 +171,11 @@ static __noinline u64 use_folio(u64 file, u64 index, u32 pages)
 	return *r.found;
 }
 
-static __always_inline void count_cold(struct file_key *key, u64 file, u64 from, u64 to)
+/* Counts the pages of a range that had come from disk since their last use. */
+static __always_inline void count_cold(struct task *t, u64 from, u64 to)
 {
-	struct range r = { .file = file, .from = from, .to = to };
-	u64 *count = fresh_count(file), cold;
-	struct account *a;
+	struct range r = { .file = t->file, .from = from, .to = to };
+	u64 *count = fresh_count(t->file);
 
 	if (!count || !*count || from > to)
 		return;
@@ -183,13 +183,5 @@ static __always_inline void count_cold(struct file_key *key, u64 file, u64 from,
 	if (!r.found)
 		return;
 	bpf_loop(MAX_CHUNKS, use_chunk, &r, 0);
-	cold = *r.found;
-	if (!cold)
-		return;
-	TOTAL(cold, cold);
-	a = find_account(key);
-	if (a)
-		ADD(a->cold, cold);
-	else
-		ADD(lost_accounts, 1);
+	t->cold += *r.found;
 }

@@ -12,14 +12,12 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Looks at the pages of the previous call that its last event left over. */
 static __noinline int finish_scan(struct task *t)
 {
-	struct file_key key;
 	u64 to;
 
-	if (!t || t->scan == NO_SCAN)
+	if (!t || !t->file || t->scan == NO_SCAN)
 		return 0;
-	key = t->key;
 	to = t->last < t->eof ? t->last : t->eof;
-	count_cold(&key, t->file, t->scan, to);
+	count_cold(t, t->scan, to);
 	t->scan = NO_SCAN;
 	return 0;
 }
@@ -29,24 +27,28 @@ static __noinline int flush(struct task *t)
 {
 	struct file_key key;
 	struct account *a;
-	u64 visits, calls;
+	u64 visits, cold, calls;
 
 	if (!t || !t->file)
 		return 0;
 	key = t->key;
 	visits = t->visits;
+	cold = t->cold;
 	calls = t->calls;
 	t->visits = 0;
+	t->cold = 0;
 	t->calls = 0;
-	if (!visits && !calls)
+	if (!visits && !calls && !cold)
 		return 0;
 	TOTAL(visits, visits);
+	TOTAL(cold, cold);
 	a = find_account(&key);
 	if (!a) {
 		ADD(lost_accounts, 1);
 		return 0;
 	}
 	ADD(a->visits, visits);
+	ADD(a->cold, cold);
 	ADD(a->calls, calls);
 	a->size = t->size;
 	return 0;
@@ -70,7 +72,7 @@ static __always_inline void charge_wait(struct task *t, struct inode *inode)
  * call. One call makes several events, all with the call's own end.
  */
 SEC("tp_btf/mm_filemap_get_pages")
-int BPF_PROG(on_get_pages, struct address_space *mapping, unsigned long index, unsigned long end)
+int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, unsigned long end)
 {
 	struct inode *inode = mapping->host;
 	u64 ino = inode->i_ino, size = inode->i_size, eof = size ? (size - 1) >> PAGE_SHIFT : 0;
@@ -108,7 +110,8 @@ int BPF_PROG(on_get_pages, struct address_space *mapping, unsigned long index, u
 		if (t->scan < from)
 			from = t->scan;
 	} else {
-		finish_scan(t);
+		if (t->scan != NO_SCAN)
+			finish_scan(t);
 		/* a batch whose last folio was not read yet returns without an
 		 * event: find where the call began */
 		if (t->ra_file == file && t->ra_last == end && t->ra_index < index)
@@ -135,11 +138,8 @@ int BPF_PROG(on_get_pages, struct address_space *mapping, unsigned long index, u
 	t->eof = eof;
 	t->scan = to < last ? to + 1 : NO_SCAN;
 	count = fresh_count(file);
-	if (count && *count) {
-		struct file_key key = t->key;
-
-		count_cold(&key, file, from, to);
-	}
+	if (count && *count)
+		count_cold(t, from, to);
 	if (t->pending)
 		charge_wait(t, inode);
 	if (t->calls >= FLUSH_CALLS || now - t->jiffies > FLUSH_TICKS) {
@@ -150,7 +150,7 @@ int BPF_PROG(on_get_pages, struct address_space *mapping, unsigned long index, u
 }
 
 SEC("tp_btf/mm_filemap_add_to_page_cache")
-int BPF_PROG(on_add, struct folio *folio)
+int COUNTING(on_add, struct folio *folio)
 {
 	struct inode *inode = folio->mapping->host;
 	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), index = folio->index;
@@ -191,7 +191,7 @@ int BPF_PROG(on_add, struct folio *folio)
 }
 
 SEC("tp_btf/mm_filemap_delete_from_page_cache")
-int BPF_PROG(on_delete, struct folio *folio)
+int COUNTING(on_delete, struct folio *folio)
 {
 	struct inode *inode = folio->mapping->host;
 	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), index = folio->index, wasted;
@@ -229,7 +229,7 @@ int BPF_PROG(on_delete, struct folio *folio)
 }
 
 SEC("tp_btf/writeback_dirty_folio")
-int BPF_PROG(on_dirty, struct folio *folio, struct address_space *mapping)
+int COUNTING(on_dirty, struct folio *folio, struct address_space *mapping)
 {
 	struct account *a;
 	struct inode *inode;
@@ -254,7 +254,7 @@ int BPF_PROG(on_dirty, struct folio *folio, struct address_space *mapping)
 }
 
 SEC("tp_btf/page_cache_sync_ra")
-int BPF_PROG(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
+int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
 {
 	struct task *t = task_state_of(bpf_get_current_task_btf());
 	u64 file, last = index + request - 1;
@@ -297,7 +297,7 @@ static __always_inline void used_by_mapping(struct inode *inode, u64 from, u64 t
 }
 
 SEC("tp_btf/mm_filemap_fault")
-int BPF_PROG(on_fault, struct address_space *mapping, unsigned long index)
+int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
 {
 	struct inode *inode = mapping->host;
 	struct task *t = task_state_of(bpf_get_current_task_btf());
@@ -318,7 +318,7 @@ int BPF_PROG(on_fault, struct address_space *mapping, unsigned long index)
 }
 
 SEC("tp_btf/mm_filemap_map_pages")
-int BPF_PROG(on_map_pages, struct address_space *mapping, unsigned long from, unsigned long to)
+int COUNTING(on_map_pages, struct address_space *mapping, unsigned long from, unsigned long to)
 {
 	struct inode *inode = mapping->host;
 	struct task *t = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
@@ -330,7 +330,7 @@ int BPF_PROG(on_map_pages, struct address_space *mapping, unsigned long from, un
 }
 
 SEC("tp_btf/iomap_dio_rw_begin")
-int BPF_PROG(on_direct, struct kiocb *iocb, struct iov_iter *iter)
+int COUNTING(on_direct, struct kiocb *iocb, struct iov_iter *iter)
 {
 	struct inode *inode = iocb->ki_filp->f_inode;
 	struct account *a = account_of(inode, this_tgid());
@@ -354,7 +354,7 @@ int BPF_PROG(on_direct, struct kiocb *iocb, struct iov_iter *iter)
 }
 
 SEC("tp_btf/iomap_dio_complete")
-int BPF_PROG(on_direct_done, struct kiocb *iocb)
+int COUNTING(on_direct_done, struct kiocb *iocb)
 {
 	struct task *t = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
 
@@ -379,20 +379,20 @@ static __always_inline int begin_pause(s64 pause)
 
 /* (wb, dtc, base rate, task rate, dirtied, period, pause, start), since 6.17 */
 SEC("tp_btf/balance_dirty_pages")
-int on_balance(u64 *ctx)
+int COUNTING(on_balance)
 {
 	return begin_pause(ctx[6]);
 }
 
 /* (wb, thresh, bg_thresh, dirty, bdi_thresh, bdi_dirty, base rate, ...) before */
 SEC("tp_btf/balance_dirty_pages")
-int on_balance_old(u64 *ctx)
+int COUNTING(on_balance_old)
 {
 	return begin_pause(ctx[10]);
 }
 
 SEC("tp_btf/sched_process_exit")
-int BPF_PROG(on_exit, struct task_struct *task)
+int COUNTING(on_exit, struct task_struct *task)
 {
 	struct task *t = bpf_task_storage_get(&tasks, task, 0, 0);
 

@@ -83,7 +83,7 @@ func (p *Probe) Close() error { return p.probe.Close() }
 // Collect implements sample.Source: the host's totals at every phase, the
 // tables of processes and files at the last.
 func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
-	err := p.probe.Cost(phase, p.host.Now(), into)
+	err := p.probe.Phase(phase, p.host.Now(), into)
 	switch phase {
 	case sample.First:
 		err = errors.Join(err, p.settle(1))

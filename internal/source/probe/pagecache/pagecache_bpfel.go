@@ -110,6 +110,7 @@ type pagecacheTask struct {
 	FaultFile  uint64
 	FaultIndex uint64
 	Visits     uint64
+	Cold       uint64
 	Calls      uint64
 	Jiffies    uint64
 	Size       uint64
@@ -158,6 +159,7 @@ const (
 	pagecacheProgOnSwitch        = "on_switch"
 	pagecacheProgOnSyncReadahead = "on_sync_readahead"
 	pagecacheProgSettle          = "settle"
+	pagecacheVarEnabled          = "enabled"
 	pagecacheVarLostAccounts     = "lost_accounts"
 	pagecacheVarLostChunks       = "lost_chunks"
 	pagecacheVarLostPaths        = "lost_paths"
@@ -245,6 +247,7 @@ type pagecacheMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type pagecacheVariableSpecs struct {
+	Enabled      *ebpf.VariableSpec `ebpf:"enabled"`
 	LostAccounts *ebpf.VariableSpec `ebpf:"lost_accounts"`
 	LostChunks   *ebpf.VariableSpec `ebpf:"lost_chunks"`
 	LostPaths    *ebpf.VariableSpec `ebpf:"lost_paths"`
@@ -305,6 +308,7 @@ func (m *pagecacheMaps) Close() error {
 //
 // It can be passed to loadPagecacheObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pagecacheVariables struct {
+	Enabled      *ebpf.Variable `ebpf:"enabled"`
 	LostAccounts *ebpf.Variable `ebpf:"lost_accounts"`
 	LostChunks   *ebpf.Variable `ebpf:"lost_chunks"`
 	LostPaths    *ebpf.Variable `ebpf:"lost_paths"`

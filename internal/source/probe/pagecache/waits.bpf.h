@@ -72,7 +72,7 @@ static __always_inline void end_wait(struct task_struct *task, struct task *t, u
 }
 
 SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	struct task *t;
 	u32 class;

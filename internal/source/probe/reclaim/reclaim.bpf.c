@@ -76,37 +76,37 @@ static __always_inline int end(enum kind kind, u64 pages)
 }
 
 SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
-int on_reclaim(void *ctx)
+int COUNTING(on_reclaim)
 {
 	return begin(RECLAIM_HOST);
 }
 
 SEC("tp_btf/mm_vmscan_direct_reclaim_end")
-int BPF_PROG(on_reclaim_end, unsigned long pages)
+int COUNTING(on_reclaim_end, unsigned long pages)
 {
 	return end(RECLAIM_HOST, pages);
 }
 
 SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
-int on_cgroup_reclaim(void *ctx)
+int COUNTING(on_cgroup_reclaim)
 {
 	return begin(RECLAIM_CGROUP);
 }
 
 SEC("tp_btf/mm_vmscan_memcg_reclaim_end")
-int BPF_PROG(on_cgroup_reclaim_end, unsigned long pages)
+int COUNTING(on_cgroup_reclaim_end, unsigned long pages)
 {
 	return end(RECLAIM_CGROUP, pages);
 }
 
 SEC("tp_btf/mm_compaction_begin")
-int on_compaction(void *ctx)
+int COUNTING(on_compaction)
 {
 	return begin(COMPACT);
 }
 
 SEC("tp_btf/mm_compaction_end")
-int on_compaction_end(void *ctx)
+int COUNTING(on_compaction_end)
 {
 	return end(COMPACT, 0);
 }

@@ -39,6 +39,7 @@ const (
 	reclaimProgOnCompactionEnd    = "on_compaction_end"
 	reclaimProgOnReclaim          = "on_reclaim"
 	reclaimProgOnReclaimEnd       = "on_reclaim_end"
+	reclaimVarEnabled             = "enabled"
 	reclaimVarLostRows            = "lost_rows"
 	reclaimVarLostTasks           = "lost_tasks"
 )
@@ -105,6 +106,7 @@ type reclaimMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type reclaimVariableSpecs struct {
+	Enabled   *ebpf.VariableSpec `ebpf:"enabled"`
 	LostRows  *ebpf.VariableSpec `ebpf:"lost_rows"`
 	LostTasks *ebpf.VariableSpec `ebpf:"lost_tasks"`
 }
@@ -144,6 +146,7 @@ func (m *reclaimMaps) Close() error {
 //
 // It can be passed to loadReclaimObjects or ebpf.CollectionSpec.LoadAndAssign.
 type reclaimVariables struct {
+	Enabled   *ebpf.Variable `ebpf:"enabled"`
 	LostRows  *ebpf.Variable `ebpf:"lost_rows"`
 	LostTasks *ebpf.Variable `ebpf:"lost_tasks"`
 }

@@ -70,20 +70,20 @@ static __always_inline int note_pause(u64 rate, s64 pause)
 
 /* (wb, dtc, base rate, task rate, dirtied, period, pause, start), since 6.17 */
 SEC("tp_btf/balance_dirty_pages")
-int on_balance(u64 *ctx)
+int COUNTING(on_balance)
 {
 	return note_pause(ctx[3], ctx[6]);
 }
 
 /* (wb, thresh, bg_thresh, dirty, bdi_thresh, bdi_dirty, base rate, ...) before */
 SEC("tp_btf/balance_dirty_pages")
-int on_balance_old(u64 *ctx)
+int COUNTING(on_balance_old)
 {
 	return note_pause(ctx[7], ctx[10]);
 }
 
 SEC("tp_btf/block_bio_queue")
-int BPF_PROG(on_bio, struct bio *bio)
+int COUNTING(on_bio, struct bio *bio)
 {
 	u32 size = bio->bi_iter.bi_size;
 	struct written_key key = {};

@@ -53,7 +53,7 @@ func (p *Probe) Close() error { return p.probe.Close() }
 
 // Collect implements sample.Source: everything at the last phase.
 func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
-	err := p.probe.Cost(phase, p.host.Now(), into)
+	err := p.probe.Phase(phase, p.host.Now(), into)
 	if phase != sample.Last {
 		return err
 	}

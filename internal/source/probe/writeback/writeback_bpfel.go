@@ -42,6 +42,7 @@ const (
 	writebackProgOnBalance    = "on_balance"
 	writebackProgOnBalanceOld = "on_balance_old"
 	writebackProgOnBio        = "on_bio"
+	writebackVarEnabled       = "enabled"
 	writebackVarLostRows      = "lost_rows"
 )
 
@@ -104,6 +105,7 @@ type writebackMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type writebackVariableSpecs struct {
+	Enabled  *ebpf.VariableSpec `ebpf:"enabled"`
 	LostRows *ebpf.VariableSpec `ebpf:"lost_rows"`
 }
 
@@ -142,6 +144,7 @@ func (m *writebackMaps) Close() error {
 //
 // It can be passed to loadWritebackObjects or ebpf.CollectionSpec.LoadAndAssign.
 type writebackVariables struct {
+	Enabled  *ebpf.Variable `ebpf:"enabled"`
 	LostRows *ebpf.Variable `ebpf:"lost_rows"`
 }
 
