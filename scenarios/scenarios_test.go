@@ -20,7 +20,7 @@ var (
 	only    = flag.String("scenario", "", "run the scenarios that match this `regexp`")
 	repeat  = flag.Int("repeat", 1, "run each scenario `N` times")
 	binary  = flag.String("iocause", "", "use this `binary` instead of a fresh one")
-	scratch = flag.String("scratch", "", "`folder` for test files, on a disk (default: /var/tmp)")
+	scratch = flag.String("scratch", "", "`folder` for test files, on a disk (default: $IOCAUSE_LAB_DIR or /var/tmp)")
 	reports = flag.String("reports", "", "keep reports, facts and accounts in this `folder`")
 	setUp   = flag.Bool("situations", false, "ask whether the situations come about, not for the verdicts")
 )

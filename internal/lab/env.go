@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -28,13 +29,11 @@ type Env struct {
 }
 
 // New starts an environment with a scratch folder below dir, which must be on
-// a file system with a disk under it; "" is /var/tmp.
+// a file system with a disk under it; "" is $IOCAUSE_LAB_DIR or else /var/tmp.
 func New(h *host.Host, dir string) (*Env, error) { return newEnv(h, dir, stateDir(h)) }
 
 func newEnv(h *host.Host, dir, state string) (*Env, error) {
-	if dir == "" {
-		dir = "/var/tmp"
-	}
+	dir = cmp.Or(dir, os.Getenv("IOCAUSE_LAB_DIR"), "/var/tmp")
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return nil, fmt.Errorf("look at the scratch folder's file system: %w", err)
