@@ -29,12 +29,16 @@ func (x *Expect) check(v *Verdict, expand func(string) string) []string {
 			wrong = append(wrong, id+" was not found")
 		}
 	}
+	var culprit map[string]any // without a finding, nobody
+	if len(v.Findings) > 0 {
+		culprit = v.Findings[0].Culprit
+	}
 	for _, field := range []string{"comm", "cgroup", "file", "device"} {
 		pattern, ok := x.Culprit[field]
-		if !ok || len(v.Findings) == 0 {
+		if !ok {
 			continue
 		}
-		got, _ := v.Findings[0].Culprit[field].(string) // a missing one is ""
+		got, _ := culprit[field].(string) // a missing one is ""
 		if match, err := regexp.MatchString(expand(pattern), got); err != nil || !match {
 			wrong = append(wrong, fmt.Sprintf("culprit's %s is %q, not like %q", field, got, expand(pattern)))
 		}
