@@ -1,0 +1,82 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"iocause/internal/diagnose"
+)
+
+// unknown is the report of a window that allows no answer: what is missing
+// comes first.
+func (p *page) unknown(r *diagnose.Report, d detail) {
+	title := "too little could be measured to name a cause or to rule out all"
+	if r.Victim.PID != 0 || r.Victim.Comm != "" {
+		title = "something waits, but no cause on the list could be shown"
+	}
+	p.headline("CANNOT TELL", bold, title)
+	p.raw(span{fmt.Sprintf("%s · watched %s", diagnose.Unknown, Duration(r.Window.Seconds)), plain})
+	p.blank()
+	d.missing += 2 // it is what this report is about
+	p.notSeen(r, d)
+	if len(r.Findings) > 0 {
+		p.finding(r, &r.Findings[0], d)
+		return
+	}
+	p.culprit("Who waits", &r.Victim)
+}
+
+// notSeen says what could not be judged, and what could not be observed.
+func (p *page) notSeen(r *diagnose.Report, d detail) {
+	p.section("Cannot tell")
+	groups := byReason(r.CannotTell)
+	for i, g := range groups {
+		if i == d.missing {
+			p.more(len(groups)-i, "reasons")
+			break
+		}
+		p.wrap(strings.Join(g.causes, ", ")+": "+g.missing, 2, d.lines, plain)
+	}
+	p.section("Not observed")
+	for i, gap := range r.Gaps {
+		if i == d.missing {
+			p.more(len(r.Gaps)-i, "gaps")
+			break
+		}
+		p.wrap(Escape(gap), 2, d.lines, plain)
+	}
+}
+
+// reason is what is missing, and the causes that miss it.
+type reason struct {
+	missing string
+	causes  []string
+}
+
+// byReason puts causes that miss the same thing together, in their order.
+func byReason(all []diagnose.Missing) []reason {
+	var groups []reason
+	index := map[string]int{}
+	for _, m := range all {
+		i, ok := index[m.Missing]
+		if !ok {
+			i = len(groups)
+			index[m.Missing] = i
+			groups = append(groups, reason{missing: Escape(m.Missing)})
+		}
+		groups[i].causes = append(groups[i].causes, Escape(string(m.Cause)))
+	}
+	return groups
+}
+
+// cost is the last line: what observing took.
+func (p *page) cost(c *diagnose.Cost) {
+	p.section("Cost")
+	said := fmt.Sprintf("CPU %s, kernel programs %s, memory %s, ",
+		Duration(c.CPUSeconds), Duration(c.BPFSeconds), Value(float64(c.RSSBytes), "bytes"))
+	if c.LostEvents == 0 {
+		p.put(span{said + "no events lost", dim})
+		return
+	}
+	p.put(span{said, dim}, span{Value(float64(c.LostEvents), "count") + " events lost", red})
+}

@@ -1,0 +1,86 @@
+package text
+
+import "strings"
+
+// look is how a piece of text stands out; without colour it does not.
+type look string
+
+const (
+	plain look = ""
+	bold  look = "\x1b[1m"
+	dim   look = "\x1b[2m"
+	red   look = "\x1b[1;31m"
+	green look = "\x1b[1;32m"
+	off        = "\x1b[0m"
+)
+
+// span is escaped text in one look.
+type span struct {
+	text string
+	look look
+}
+
+// page collects lines that are never wider than width columns.
+type page struct {
+	width int
+	color bool
+	lines []string
+	label string // of the section, until its first line is out
+
+	indent int // columns that wrap leaves free at the start of every line
+}
+
+// labelWidth is the column that the content of every section starts at.
+const labelWidth = 14
+
+// section makes the next line bear a label in its first column.
+func (p *page) section(label string) { p.label = label }
+
+// room is how many columns the content has.
+func (p *page) room() int { return p.width - labelWidth }
+
+// put writes one line of content; what does not fit is cut off.
+func (p *page) put(spans ...span) {
+	p.raw(append([]span{{Pad(p.label, labelWidth), bold}}, spans...)...)
+	p.label = ""
+}
+
+// raw writes one line from the first column on.
+func (p *page) raw(spans ...span) {
+	var b strings.Builder
+	left := p.width
+	for i, s := range spans {
+		s.text = End(s.text, left)
+		left -= Width(s.text)
+		if i == len(spans)-1 {
+			s.text = strings.TrimRight(s.text, " ")
+		}
+		if p.color && s.look != plain && strings.TrimSpace(s.text) != "" {
+			s.text = string(s.look) + s.text + off
+		}
+		b.WriteString(s.text)
+	}
+	p.lines = append(p.lines, strings.TrimRight(b.String(), " "))
+}
+
+// wrap writes a text over several lines, at most limit (0: no limit), those
+// after the first indented by hang columns.
+func (p *page) wrap(s string, hang, limit int, l look) {
+	width := p.room() - p.indent - hang
+	lines := Wrap(s, width)
+	if limit > 0 && len(lines) > limit {
+		rest := strings.Join(lines[limit-1:], " ")
+		lines = append(lines[:limit-1], End(rest, width))
+	}
+	for i, line := range lines {
+		indent := p.indent
+		if i > 0 {
+			indent += hang
+		}
+		p.put(span{strings.Repeat(" ", indent) + line, l})
+	}
+}
+
+func (p *page) blank() { p.lines = append(p.lines, "") }
+
+func (p *page) String() string { return strings.Join(p.lines, "\n") + "\n" }

@@ -1,0 +1,230 @@
+// Package text writes reports for people: one screen of text that fits the
+// width of the terminal, with every name from the system escaped.
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"iocause/internal/diagnose"
+)
+
+// Style is how the output may look.
+type Style struct {
+	Width int  // columns; 0 is 80, less than 40 is 40
+	Color bool // escape sequences for bold, dim, red, green
+}
+
+// screen is how many lines a report may take before it says less.
+const screen = 40
+
+// detail is how much of a report is said: entries of each section, and lines
+// of each entry.
+type detail struct {
+	evidence, advice, adviceLines, excluded, contributing, missing, lines int
+}
+
+// Write writes a report. Lists that are too long for one screen are cut and
+// say so; the JSON output has them whole.
+func Write(w io.Writer, r *diagnose.Report, s Style) error {
+	var p *page
+	for _, d := range []detail{
+		{evidence: 10, advice: 4, adviceLines: 4, excluded: 6, contributing: 4, missing: 5, lines: 3},
+		{evidence: 8, advice: 3, adviceLines: 3, excluded: 4, contributing: 3, missing: 3, lines: 2},
+		{evidence: 6, advice: 2, adviceLines: 3, excluded: 2, contributing: 2, missing: 2, lines: 2},
+		{evidence: 5, advice: 2, adviceLines: 2, excluded: 1, contributing: 1, missing: 1, lines: 1},
+	} {
+		p = render(r, s, d)
+		if len(p.lines) <= screen {
+			break
+		}
+	}
+	if _, err := io.WriteString(w, p.String()); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+func render(r *diagnose.Report, s Style, d detail) *page {
+	if s.Width == 0 {
+		s.Width = 80
+	}
+	p := &page{width: max(s.Width, 40), color: s.Color}
+	switch {
+	case r.Primary == diagnose.Unknown || len(r.Findings) == 0:
+		p.unknown(r, d)
+	case r.Primary == diagnose.Healthy:
+		p.headline("HEALTHY", green, orElse(r.Findings[0].Title, "no one waits for I/O"))
+		p.summary(r, &r.Findings[0])
+		p.finding(r, &r.Findings[0], d)
+		p.notSeen(r, d)
+	default:
+		p.headline("PRIMARY CAUSE", red, r.Findings[0].Title)
+		p.summary(r, &r.Findings[0])
+		p.finding(r, &r.Findings[0], d)
+		p.notSeen(r, d)
+	}
+	p.cost(&r.Cost)
+	return p
+}
+
+// headline is the answer, flush left.
+func (p *page) headline(label string, l look, title string) {
+	for i, line := range Wrap(label+": "+Escape(title), p.width) {
+		if rest, ok := strings.CutPrefix(line, label); ok && i == 0 {
+			p.raw(span{label, l}, span{rest, bold})
+			continue
+		}
+		p.raw(span{line, bold})
+	}
+}
+
+// summary is the line below the headline.
+func (p *page) summary(r *diagnose.Report, f *diagnose.Finding) {
+	parts := []string{Escape(string(f.Cause)), "confidence " + Value(f.Confidence, "ratio")}
+	if f.Weight > 0 {
+		parts = append(parts, "explains "+Value(f.Weight, "ratio")+" of the waiting")
+	}
+	parts = append(parts, "watched "+Duration(r.Window.Seconds))
+	p.raw(span{strings.Join(parts, " · "), plain})
+	p.blank()
+}
+
+// finding writes the sections of the primary finding.
+func (p *page) finding(r *diagnose.Report, f *diagnose.Finding, d detail) {
+	healthy := f.Cause == diagnose.Healthy
+	if !healthy {
+		p.culprit("Who waits", &r.Victim)
+	}
+	culprit := f.Culprit
+	file := culprit.File
+	if culprit.File = ""; !healthy && culprit == r.Victim && culprit.PID != 0 {
+		p.section("Culprit")
+		p.put(span{"the same process", plain})
+		p.culprit("", &diagnose.Culprit{File: file})
+	} else {
+		p.culprit("Culprit", &f.Culprit)
+	}
+	p.evidence(f.Evidence, d)
+	p.advice(f.Advice, d)
+	p.section("Disproved by")
+	if f.Disprove != "" {
+		p.wrap(Escape(f.Disprove), 0, d.lines, plain)
+	}
+	p.excluded(f.Excluded, d, healthy)
+	for i, c := range r.Findings[1:] {
+		if i == 0 {
+			p.section("Contributing")
+		}
+		if i == d.contributing {
+			p.more(len(r.Findings)-1-i, "causes")
+			break
+		}
+		p.wrap(fmt.Sprintf("%s, %s of the waiting: %s", Escape(string(c.Cause)), Value(c.Weight, "ratio"), Escape(c.Title)), 2, d.lines, plain)
+	}
+}
+
+// culprit names a process, cgroup, device and file, those that apply.
+func (p *page) culprit(label string, c *diagnose.Culprit) {
+	if *c == (diagnose.Culprit{}) {
+		return
+	}
+	p.section(label)
+	var who []string
+	switch {
+	case c.PID != 0 && c.Comm != "":
+		who = append(who, fmt.Sprintf("%s (pid %d)", Middle(Escape(c.Comm), 32), c.PID))
+	case c.PID != 0:
+		who = append(who, fmt.Sprintf("pid %d", c.PID))
+	case c.Comm != "":
+		who = append(who, Middle(Escape(c.Comm), 32))
+	}
+	if c.Device != "" {
+		who = append(who, "device "+Middle(Escape(c.Device), 20))
+	}
+	if len(who) > 0 {
+		p.wrap(strings.Join(who, " · "), 2, 2, plain)
+	}
+	for _, path := range []struct{ what, name string }{{"cgroup ", c.Cgroup}, {"file ", c.File}} {
+		if path.name != "" {
+			p.put(span{path.what + Middle(Escape(path.name), p.room()-len(path.what)), plain})
+		}
+	}
+}
+
+// evidence is a table of name, value and source.
+func (p *page) evidence(all []diagnose.Evidence, d detail) {
+	shown := all[:min(len(all), d.evidence)]
+	values := make([]string, len(shown))
+	nameWidth, valueWidth := 0, 0
+	for i, e := range shown {
+		values[i] = Value(e.Value, e.Unit)
+		nameWidth = max(nameWidth, Width(Escape(e.Name)))
+		valueWidth = max(valueWidth, Width(values[i]))
+	}
+	nameWidth = max(min(nameWidth, p.room()-valueWidth-4-12), 8)
+	p.section("Evidence")
+	for i, e := range shown {
+		right := strings.Repeat(" ", valueWidth-Width(values[i])) + values[i]
+		used := nameWidth + valueWidth + 4
+		p.put(span{Pad(End(Escape(e.Name), nameWidth), nameWidth) + "  ", plain},
+			span{right + "  ", bold}, span{End(Escape(e.Source), max(1, p.room()-used)), dim})
+	}
+	if n := len(all) - len(shown); n > 0 {
+		p.more(n, "figures")
+	}
+}
+
+func (p *page) advice(all []diagnose.Advice, d detail) {
+	p.section("What to do")
+	for i, a := range all {
+		if i == d.advice {
+			p.more(len(all)-i, "ways")
+			return
+		}
+		p.wrap(fmt.Sprintf("%d. %s", i+1, Escape(a.Do)), 3, d.adviceLines, plain)
+		if a.Expect != "" {
+			p.indent = 3
+			p.wrap("expect: "+Escape(a.Expect), 0, d.adviceLines, dim)
+			p.indent = 0
+		}
+	}
+}
+
+// excluded says why the nearest look-alikes are out, and names the rest.
+func (p *page) excluded(all []diagnose.Excluded, d detail, short bool) {
+	if len(all) == 0 {
+		return
+	}
+	p.section("Ruled out")
+	shown := min(len(all), d.excluded)
+	if short {
+		shown = 0
+	}
+	for _, e := range all[:shown] {
+		p.wrap(Escape(string(e.Cause))+": "+Escape(e.Why), 2, d.lines, plain)
+	}
+	var ids []string
+	for _, e := range all[shown:] {
+		ids = append(ids, Escape(string(e.Cause)))
+	}
+	if len(ids) > 0 {
+		and := ""
+		if shown > 0 {
+			and = "and "
+		}
+		p.wrap(and+strings.Join(ids, ", "), 0, 3, plain)
+	}
+}
+
+func (p *page) more(n int, what string) {
+	p.put(span{fmt.Sprintf("and %d more %s: --format json", n, what), dim})
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

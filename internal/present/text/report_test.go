@@ -1,0 +1,153 @@
+package text
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"iocause/internal/diagnose"
+)
+
+// testdata/<name>.json is a report; <name>.<width>.txt is how it must look.
+// "go test ./internal/present/text -update" writes the latter anew.
+func TestGolden(t *testing.T) {
+	reports, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(reports) < 5 {
+		t.Fatalf("%d reports in testdata: %v", len(reports), err)
+	}
+	for _, path := range reports {
+		r := load(t, path)
+		for _, width := range []int{80, 120} {
+			golden := strings.TrimSuffix(path, ".json") + fmt.Sprintf(".%d.txt", width)
+			t.Run(filepath.Base(golden), func(t *testing.T) {
+				var got bytes.Buffer
+				if err := Write(&got, r, Style{Width: width}); err != nil {
+					t.Fatal(err)
+				}
+				if update := flag.Lookup("update"); update.Value.String() == "true" {
+					if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(golden)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got.String() != string(want) {
+					t.Errorf("got\n%s\nwant\n%s", got.String(), want)
+				}
+			})
+		}
+	}
+}
+
+func TestMain(m *testing.M) {
+	flag.Bool("update", false, "write the golden files anew")
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+func load(t *testing.T, path string) *diagnose.Report {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r diagnose.Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return &r
+}
+
+func TestEveryWidthIsKept(t *testing.T) {
+	reports, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range reports {
+		r := load(t, path)
+		for _, width := range []int{40, 57, 80, 100, 200} {
+			var out bytes.Buffer
+			if err := Write(&out, r, Style{Width: width}); err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+			if width >= 80 && len(lines) > screen {
+				t.Errorf("%s at %d columns: %d lines", path, width, len(lines))
+			}
+			for _, line := range lines {
+				if Width(line) > width {
+					t.Errorf("%s at %d columns: %q is %d wide", path, width, line, Width(line))
+				}
+			}
+		}
+	}
+}
+
+func TestColorChangesNothingElse(t *testing.T) {
+	sgr := regexp.MustCompile("\x1b\\[[0-9;]*m")
+	r := load(t, "testdata/hostile.json")
+	var with, without bytes.Buffer
+	if err := errors.Join(Write(&with, r, Style{Color: true}), Write(&without, r, Style{})); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(with.String(), "\x1b[") {
+		t.Error("no colour at all")
+	}
+	if strings.ContainsRune(without.String(), '\x1b') {
+		t.Error("escape sequences without colour")
+	}
+	if got := sgr.ReplaceAllString(with.String(), ""); got != without.String() {
+		t.Errorf("with colour taken off:\n%s\nwithout:\n%s", got, without.String())
+	}
+	for _, line := range strings.Split(with.String(), "\n") {
+		if on := sgr.FindAllString(line, -1); len(on)%2 != 0 || len(on) > 0 && on[len(on)-1] != off {
+			t.Errorf("colour is left on at the end of %q", line)
+		}
+	}
+}
+
+type full struct{}
+
+var errFull = errors.New("disk full")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestWriteErrorIsReported(t *testing.T) {
+	if err := Write(full{}, &diagnose.Report{}, Style{}); !errors.Is(err, errFull) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// FuzzReport puts hostile names everywhere.
+func FuzzReport(f *testing.F) {
+	f.Add("java", "/data/x", 80)
+	f.Add("\x1b[2J", "\n\u202e\xff", 41)
+	f.Fuzz(func(t *testing.T, name, path string, width int) {
+		c := diagnose.Culprit{PID: 1, Comm: name, Cgroup: path, File: path, Device: name}
+		fd := diagnose.Finding{Cause: diagnose.ID(name), Title: path, Culprit: c, Disprove: name,
+			Evidence: []diagnose.Evidence{{Name: name, Value: 1, Unit: name, Source: path}},
+			Excluded: []diagnose.Excluded{{Cause: diagnose.ID(path), Why: name}},
+			Advice:   []diagnose.Advice{{Do: path, Expect: name}}}
+		r := &diagnose.Report{Primary: fd.Cause, Victim: c, Findings: []diagnose.Finding{fd, fd},
+			CannotTell: []diagnose.Missing{{Cause: diagnose.ID(name), Missing: path}}, Gaps: []string{name, path}}
+		width = 40 + int(uint(width)%160)
+		var out bytes.Buffer
+		if err := Write(&out, r, Style{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(out.String(), "\n") {
+			if Width(line) > width || line != Escape(line) {
+				t.Fatalf("%q: wider than %d columns, or not escaped", line, width)
+			}
+		}
+	})
+}
