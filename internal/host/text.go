@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"strings"
@@ -78,15 +77,6 @@ func open(path string) (int, error) {
 			return fd, err
 		}
 	}
-}
-
-// All reads r to its end, but no more than a kernel file can hold.
-func All(r io.Reader) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	if err == nil && len(b) > maxFile {
-		err = ErrTooLong
-	}
-	return b, err
 }
 
 // readString reads a one-value file without its trailing blanks.
