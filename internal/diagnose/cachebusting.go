@@ -47,15 +47,16 @@ func cacheBusting() Cause {
 // memoryAdvice says how much memory the re-read files need.
 func (c *Case) memoryAdvice(v *cacheView) []Advice {
 	gain := speedup(c.suffering(&c.victim))
-	set := c.rereadSet()
+	cached, _ := c.gauge(sample.MemCache)
+	set := c.rereadSet(v, cached)
 	if set == 0 {
 		return []Advice{{
 			Do:     "give the cache more memory, or read the data in fewer passes or smaller parts",
 			Expect: "once what is re-read fits, its reads stop waiting: " + gain,
 		}}
 	}
-	more := "add memory (or move other uses away) until the files that are re-read, " + bytes(set) + ", fit into the cache"
-	if cached, ok := c.gauge(sample.MemCache); ok && set > cached {
+	more := "add memory (or move other uses away) until what is re-read, " + bytes(set) + ", fits into the cache"
+	if cached > 0 && set > cached {
 		more += fmt.Sprintf(": about %s more than the %s cached now", bytes(set-cached), bytes(cached))
 	}
 	return []Advice{

@@ -165,9 +165,24 @@ func parentCgroup(cg string) string {
 	return cg[:i]
 }
 
-// rereadSet is the bytes of the files that the victim reads from disk, which
-// is what would have to fit; files whose size is not known are left out.
-func (c *Case) rereadSet() float64 {
+// rereadSet is the bytes that would have to fit. Once the window has seen the
+// victim read a good part of its set twice, the set is known page by page: what
+// it put in for the first time, and what was cached at the start. Else it is
+// the size of the files that it reads from disk.
+func (c *Case) rereadSet(v *cacheView, cachedAtStart float64) float64 {
+	files := c.filesFromDisk()
+	if v.inserted > 0 && v.reread >= 0.3*v.inserted {
+		seen := (v.inserted-v.reread)*pageSize + cachedAtStart
+		if files == 0 || seen < files {
+			return seen
+		}
+	}
+	return files
+}
+
+// filesFromDisk is the bytes of the files that the victim reads from disk;
+// files whose size is not known are left out.
+func (c *Case) filesFromDisk() float64 {
 	var total float64
 	c.w.Each(sample.CacheInserted, func(e sample.Entity, s *sample.Series) {
 		if e.PID != c.victim.pid || e.File == (sample.FileID{}) {

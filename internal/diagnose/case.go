@@ -146,6 +146,17 @@ func (c *Case) blind() bool {
 	return !ok || stalled/c.w.Seconds() >= waitShareLimit
 }
 
+// matters tells whether a gap takes anything away. The kernel's delay account
+// only stands in for the probe's account of waits.
+func (c *Case) matters(g *sample.Gap) bool {
+	for _, m := range g.Metrics {
+		if m != sample.ProcBlkioDelay && m != sample.ProcBlocked || !c.w.Has(sample.WaitIO) {
+			return true
+		}
+	}
+	return len(g.Metrics) == 0
+}
+
 // blockTime is the time, in seconds summed over requests, that the selected
 // I/O spent in the block layer and on the device.
 func (c *Case) blockTime(keep func(sample.Entity) bool) float64 {

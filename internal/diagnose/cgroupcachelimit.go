@@ -51,9 +51,10 @@ func cgroupCacheLimit() Cause {
 				Do:     fmt.Sprintf("raise the memory limit of the cgroup above %s", bytes(limit)),
 				Expect: "reads are then served from memory: " + speedup(c.suffering(&c.victim)),
 			}
-			if set := c.rereadSet(); set > 0 {
+			cached, _ := c.w.Value(sample.CgroupMemFile, sample.Entity{Cgroup: cg})
+			if set := c.rereadSet(&v, cached); set > 0 {
 				anon, _ := c.w.Value(sample.CgroupMemAnon, sample.Entity{Cgroup: cg})
-				advice.Do = fmt.Sprintf("raise the memory limit of the cgroup from %s to about %s: the files that are re-read are %s",
+				advice.Do = fmt.Sprintf("raise the memory limit of the cgroup from %s to about %s: what is re-read is %s",
 					bytes(limit), bytes((set+anon)*1.1), bytes(set))
 				if (set+anon)*1.1 > avail+limit {
 					advice.Do += fmt.Sprintf(" (the host has only %s available)", bytes(avail))

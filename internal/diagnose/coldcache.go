@@ -30,7 +30,7 @@ func coldCache() Cause {
 					Expect: "reads of data that is in the cache do not wait for the device: " + speedup(share),
 				}},
 			}
-			if size := c.rereadSet(); size > 0 {
+			if size := c.filesFromDisk(); size > 0 {
 				if avail, ok := c.gauge(sample.MemAvailable); ok && size <= avail {
 					out.Advice[0].Expect += "; the files read (" + bytes(size) + ") fit into the " + bytes(avail) + " available"
 				} else if ok {

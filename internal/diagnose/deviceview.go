@@ -56,11 +56,11 @@ func (d *deviceView) ratio() float64 {
 
 func (c *Case) deviceFacts() deviceView {
 	w, dev := c.w, c.device
-	if dev == "" {
-		return deviceView{why: "no device did any I/O"}
-	}
 	if !w.Has(sample.BlockOps) {
 		return deviceView{why: w.WhyAbsent(sample.BlockOps)}
+	}
+	if dev == "" {
+		return deviceView{known: true, why: "no device did any I/O"}
 	}
 	var ops, size, queue, device float64
 	for _, op := range []string{"read", "write"} {

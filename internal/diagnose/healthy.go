@@ -18,8 +18,8 @@ func (c *Case) healthy(excluded []Excluded) Finding {
 		}
 		f.Evidence = append(f.Evidence, c.figure("longest blocked process", c.victim.share(c.w.Seconds()), "ratio", m))
 	}
-	if p, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok {
-		f.Evidence = append(f.Evidence, c.figure("I/O pressure, some", p/c.w.Seconds(), "ratio", sample.PSISome))
+	if p := c.w.Get(sample.PSISome, sample.Entity{Class: "io"}); p != nil {
+		f.Evidence = append(f.Evidence, Evidence{Name: "I/O pressure, some", Value: p.Sum() / c.w.Seconds(), Unit: "ratio", Source: p.Source})
 	}
 	if v, ok := c.all(sample.CacheVisits); ok && v > 0 {
 		cold, _ := c.all(sample.CacheCold)

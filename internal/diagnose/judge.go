@@ -16,6 +16,10 @@ type Target struct {
 	Device string
 }
 
+// weightLimit is the share of the waiting below which a cause is not worth
+// naming.
+const weightLimit = 0.10
+
 // Judge asks every cause and names the primary one. Host and Cost of the
 // report are left to the caller.
 func Judge(w *sample.Window, target Target) *Report {
@@ -24,10 +28,14 @@ func Judge(w *sample.Window, target Target) *Report {
 		Version: 1,
 		Window:  Span{Start: w.Start, Seconds: w.Seconds()},
 		Primary: Healthy,
-		Victim:  c.victimCulprit(),
+	}
+	if c.suffers() {
+		r.Victim = c.victimCulprit()
 	}
 	for _, g := range w.Gaps {
-		r.Gaps = append(r.Gaps, g.Why)
+		if c.matters(&g) {
+			r.Gaps = append(r.Gaps, g.Why)
+		}
 	}
 	var found []Finding
 	var excluded []Excluded
@@ -35,11 +43,14 @@ func Judge(w *sample.Window, target Target) *Report {
 	over := map[ID][]ID{}
 	for _, cause := range causes {
 		v := cause.Judge(c)
-		switch v.Answer {
-		case Yes:
+		switch {
+		case v.Answer == Yes && v.Weight < weightLimit:
+			excluded = append(excluded, Excluded{Cause: cause.ID,
+				Why: "it holds, but explains only " + percent(v.Weight) + " of the waiting"})
+		case v.Answer == Yes:
 			over[cause.ID] = cause.Over
 			found = append(found, finding(&cause, &v))
-		case CannotTell:
+		case v.Answer == CannotTell:
 			r.CannotTell = append(r.CannotTell, Missing{Cause: cause.ID, Missing: v.Why})
 		default:
 			excluded = append(excluded, Excluded{Cause: cause.ID, Why: v.Why})

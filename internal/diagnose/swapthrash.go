@@ -47,8 +47,8 @@ func swapThrash() Cause {
 			if total > 0 {
 				e = append(e, c.figure("time blocked in page faults", c.victim.wait["fault"]/(s*max(1, c.victim.threads)), "ratio", sample.WaitIO))
 			}
-			if p, ok := c.w.Sum(sample.PSIFull, sample.Entity{Class: "memory"}); ok {
-				e = append(e, c.figure("memory pressure, full", p/s, "ratio", sample.PSIFull))
+			if p := c.w.Get(sample.PSIFull, sample.Entity{Class: "memory"}); p != nil {
+				e = append(e, Evidence{Name: "memory pressure, full", Value: p.Sum() / s, Unit: "ratio", Source: p.Source})
 			}
 			k := c.victimCulprit()
 			advice := Advice{

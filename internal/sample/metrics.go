@@ -131,7 +131,6 @@ const (
 	BlockDeviceTime Metric = "block.device_time"
 	BlockSequential Metric = "block.sequential"
 	BlockErrors     Metric = "block.errors"
-	BlockFlush      Metric = "block.flushes"
 	BlockFileBytes  Metric = "block.file_bytes"
 	BlockDirect     Metric = "block.direct_read_bytes"
 	BlockDirectAgn  Metric = "block.direct_reread_bytes"
@@ -152,14 +151,12 @@ const (
 
 // Writeback and reclaim, from the probes of these names.
 const (
-	WritebackRate    Metric = "writeback.task_rate"
-	WritebackBytes   Metric = "writeback.bytes"
-	WritebackDirtied Metric = "writeback.dirtied"
-	ReclaimTime      Metric = "reclaim.direct_time"
-	ReclaimStalls    Metric = "reclaim.direct_stalls"
-	CompactTime      Metric = "reclaim.compact_time"
-	CompactStalls    Metric = "reclaim.compact_stalls"
-	ReclaimEvicted   Metric = "reclaim.evicted"
+	WritebackRate  Metric = "writeback.task_rate"
+	WritebackBytes Metric = "writeback.bytes"
+	ReclaimTime    Metric = "reclaim.direct_time"
+	ReclaimStalls  Metric = "reclaim.direct_stalls"
+	CompactTime    Metric = "reclaim.compact_time"
+	CompactStalls  Metric = "reclaim.compact_stalls"
 )
 
 // What observing costs.

@@ -47,12 +47,57 @@ static __always_inline s32 task_syscall(struct task_struct *t)
 	return BPF_CORE_READ((struct pt_regs___arm64 *)regs, syscallno);
 }
 
-/* A page's folio: compound_head's low bit marks a tail page. */
+/*
+ * A page's folio: compound_head's low bit marks a tail page. 8c846c879e22
+ * (7.2) renamed it and, where struct page has a size that is a power of two,
+ * keeps a mask for the page's address there instead of the head's address.
+ */
+struct page___mask {
+	unsigned long compound_info;
+} __attribute__((preserve_access_index));
+
 static __always_inline struct folio *page_folio(struct page *p)
 {
-	u64 head = BPF_CORE_READ(p, compound_head);
+	struct page___mask *m = (void *)p;
+	u64 head;
 
+	if (bpf_core_field_exists(m->compound_info)) {
+		head = BPF_CORE_READ(m, compound_info);
+		if (head & 1 && (head | 0xffffffffULL) == ~0ULL)
+			return (struct folio *)((u64)p & head & ~1ULL);
+	} else {
+		head = BPF_CORE_READ(p, compound_head);
+	}
 	return head & 1 ? (struct folio *)(head - 1) : (struct folio *)p;
+}
+
+/*
+ * The first segment of a bio's rest. Older verifiers refuse arithmetic on the
+ * pointer itself: read it as a number.
+ */
+static __always_inline struct page *bio_page(struct bio *bio)
+{
+	u64 vec = (u64)BPF_CORE_READ(bio, bi_io_vec);
+
+	vec += (u64)BPF_CORE_READ(bio, bi_iter.bi_idx) * bpf_core_type_size(struct bio_vec);
+	return BPF_CORE_READ((struct bio_vec *)vec, bv_page);
+}
+
+/* An inode's first name; d_u became an anonymous union in 7.2. */
+struct dentry___anonymous {
+	struct hlist_node d_alias;
+} __attribute__((preserve_access_index));
+
+static __always_inline struct dentry *inode_dentry(struct inode *inode)
+{
+	u64 alias = (u64)BPF_CORE_READ(inode, i_dentry.first);
+	struct dentry *d = 0;
+
+	if (!alias)
+		return 0;
+	if (bpf_core_field_exists(d->d_u))
+		return (void *)(alias - bpf_core_field_offset(struct dentry, d_u.d_alias));
+	return (void *)(alias - bpf_core_field_offset(struct dentry___anonymous, d_alias));
 }
 
 static __always_inline u64 css_id(struct cgroup_subsys_state *css)

@@ -352,15 +352,12 @@ enum owner { OWNER_FILE, OWNER_USER, OWNER_KERNEL, OWNER_LOWER };
 
 static __always_inline enum owner bio_owner(struct bio *bio, struct inode **inode)
 {
-	u32 idx = bio->bi_iter.bi_idx;
 	struct address_space *mapping;
 	struct super_block *sb;
-	struct bio_vec *vec;
 	struct page *page;
 	u64 bits;
 
-	vec = (void *)bio->bi_io_vec + (u64)idx * bpf_core_type_size(struct bio_vec);
-	page = BPF_CORE_READ(vec, bv_page);
+	page = bio_page(bio);
 	if (!page)
 		return OWNER_KERNEL;
 	bits = (u64)BPF_CORE_READ(page_folio(page), mapping);

@@ -27,7 +27,7 @@ const binLength = 100 * time.Millisecond
 func Metrics() []sample.Metric {
 	return []sample.Metric{
 		sample.BlockOps, sample.BlockBytes, sample.BlockQueueTime, sample.BlockDeviceTime,
-		sample.BlockSequential, sample.BlockErrors, sample.BlockFlush, sample.BlockFileBytes,
+		sample.BlockSequential, sample.BlockErrors, sample.BlockFileBytes,
 		sample.BlockDirect, sample.BlockDirectAgn, sample.BlockSwapIn, sample.BlockSwapOut,
 		sample.BlockThrottled, sample.BlockThrottledB, sample.BlockMaxFlight, sample.BlockBinOps,
 		sample.BlockBinBytes, sample.BlockBinTime, sample.BlockDepthOps, sample.BlockDepthTime,

@@ -60,7 +60,6 @@ static long path_step(u32 i, struct walk *w)
 static __noinline int note_path(struct inode *inode, u64 ino, u64 dev)
 {
 	struct inode_key key = { .ino = ino, .dev = dev };
-	struct hlist_node *alias;
 	struct walk w = {};
 	struct path *p;
 	u32 zero = 0;
@@ -76,12 +75,10 @@ static __noinline int note_path(struct inode *inode, u64 ino, u64 dev)
 	p->links = BPF_CORE_READ(inode, i_nlink);
 	p->kind = BPF_CORE_READ(inode, i_mode) & S_IFMT;
 	p->rdev = BPF_CORE_READ(inode, i_rdev);
-	alias = BPF_CORE_READ(inode, i_dentry.first);
-	if (alias) {
-		w.path = p;
-		w.at = (void *)alias - bpf_core_field_offset(struct dentry, d_u.d_alias);
+	w.path = p;
+	w.at = inode_dentry(inode);
+	if (w.at)
 		bpf_loop(PATH_LEVELS, path_step, &w, 0);
-	}
 	p->partial = !!w.at;
 	if (bpf_map_update_elem(&paths, &key, p, BPF_NOEXIST))
 		ADD(lost_paths, 1);

@@ -92,15 +92,13 @@ int COUNTING(on_bio, struct bio *bio)
 	struct gendisk *disk;
 	struct inode *inode;
 	struct folio *folio;
-	struct bio_vec *vec;
 	struct written *w;
 	struct page *page;
 	u64 bits;
 
 	if ((bio->bi_opf & REQ_OP_MASK) != REQ_OP_WRITE || !size)
 		return 0;
-	vec = (void *)bio->bi_io_vec + (u64)bio->bi_iter.bi_idx * bpf_core_type_size(struct bio_vec);
-	page = BPF_CORE_READ(vec, bv_page);
+	page = bio_page(bio);
 	if (!page)
 		return 0;
 	folio = page_folio(page);

@@ -1,0 +1,304 @@
+package diagnose
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+// A testdata file holds cases of one cause: windows that were recorded from
+// real situations, and edits of them. A case is
+//
+//	case NAME
+//	seconds S
+//	process PID comm=C memory=CGROUP io=CGROUP [kernel]
+//	file DEV INO SIZE PATH
+//	gap METRIC WHY
+//	METRIC [pid=N] [cgroup=C] [device=D] [file=DEV:INO] [class=C] = V [V@SECONDS ...]
+//	without METRIC        (takes a metric out again)
+//	like NAME             (starts from an earlier case of any file)
+//	want CAUSE yes|no|cannot tell
+//	primary CAUSE
+type testCase struct {
+	name    string
+	rec     *sample.Recorder
+	lines   []string // to build it again for "like"
+	want    map[ID]Answer
+	primary ID
+	where   string
+}
+
+var epoch = time.Unix(0, 0)
+
+func TestCauses(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.test")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	slices.Sort(files)
+	known := map[string][]string{}
+	covered := map[ID]map[Answer]int{}
+	for _, f := range files {
+		for _, c := range readCases(t, f, known) {
+			t.Run(filepath.Base(f)+"/"+c.name, func(t *testing.T) {
+				w := build(t, c.lines)
+				r := Judge(w, Target{})
+				for _, cause := range List() {
+					want, ok := c.want[cause.ID]
+					if !ok {
+						continue
+					}
+					v := cause.Judge(newCase(w, Target{}))
+					if v.Answer != want {
+						t.Errorf("%s: %s is %q, want %q (%s)", c.where, cause.ID, v.Answer, want, v.Why)
+					}
+					if covered[cause.ID] == nil {
+						covered[cause.ID] = map[Answer]int{}
+					}
+					covered[cause.ID][want]++
+				}
+				if c.primary != "" && r.Primary != c.primary {
+					t.Errorf("%s: the primary cause is %s, want %s", c.where, r.Primary, c.primary)
+				}
+				checkReport(t, r)
+			})
+		}
+	}
+	for _, cause := range List() {
+		for _, a := range []Answer{Yes, No, CannotTell} {
+			if covered[cause.ID][a] == 0 {
+				t.Errorf("%s: no case wants %q", cause.ID, a)
+			}
+		}
+	}
+}
+
+// checkReport holds every report to what a reader may rely on.
+func checkReport(t *testing.T, r *Report) {
+	t.Helper()
+	for _, f := range r.Findings {
+		if f.Confidence < 0 || f.Confidence > 1 || f.Weight < 0 || f.Weight > 1 {
+			t.Errorf("%s: confidence %g, weight %g, want 0 to 1", f.Cause, f.Confidence, f.Weight)
+		}
+		if f.Cause != Healthy && (len(f.Evidence) == 0 || len(f.Advice) == 0 || f.Disprove == "") {
+			t.Errorf("%s: evidence, advice or what would disprove it is missing", f.Cause)
+		}
+		for _, e := range f.Evidence {
+			if e.Unit == "" || e.Source == "" {
+				t.Errorf("%s: %q has unit %q and source %q", f.Cause, e.Name, e.Unit, e.Source)
+			}
+			if e.Value != e.Value {
+				t.Errorf("%s: %q is not a number", f.Cause, e.Name)
+			}
+		}
+	}
+	if r.Primary != Unknown && (len(r.Findings) == 0 || r.Findings[0].Cause != r.Primary) {
+		t.Errorf("the primary cause %s is not the first finding", r.Primary)
+	}
+	for _, m := range r.CannotTell {
+		if m.Missing == "" {
+			t.Errorf("%s cannot be told, and nothing is said to be missing", m.Cause)
+		}
+	}
+}
+
+func readCases(t *testing.T, path string, known map[string][]string) []*testCase {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out []*testCase
+	var c *testCase
+	scan := bufio.NewScanner(f)
+	scan.Buffer(nil, 1<<20)
+	for n := 1; scan.Scan(); n++ {
+		line := strings.TrimSpace(scan.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		switch word {
+		case "case":
+			c = &testCase{name: rest, want: map[ID]Answer{}, where: fmt.Sprintf("%s:%d", path, n)}
+			out = append(out, c)
+		case "like":
+			if known[rest] == nil {
+				t.Fatalf("%s:%d: no case is called %q", path, n, rest)
+			}
+			c.lines = slices.Clone(known[rest])
+		case "want":
+			cause, answer, _ := strings.Cut(rest, " ")
+			c.want[ID(cause)] = Answer(answer)
+		case "primary":
+			c.primary = ID(rest)
+		default:
+			c.lines = append(c.lines, fmt.Sprintf("%s:%d\x00%s", path, n, line))
+		}
+		known[c.name] = c.lines
+	}
+	if err := scan.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// build makes the window of a case. A later line for the same series replaces
+// an earlier one.
+func build(t *testing.T, lines []string) *sample.Window {
+	t.Helper()
+	seconds := 10.0
+	type key struct {
+		m sample.Metric
+		e sample.Entity
+	}
+	values := map[key]string{}
+	var order []key
+	processes := map[int]sample.Process{}
+	files := map[sample.FileID]sample.File{}
+	var gaps []sample.Gap
+	for _, l := range lines {
+		where, line, _ := strings.Cut(l, "\x00")
+		fail := func(err error) {
+			if err != nil {
+				t.Fatalf("%s: %v: %s", where, err, line)
+			}
+		}
+		f := strings.Fields(line)
+		switch f[0] {
+		case "seconds":
+			v, err := strconv.ParseFloat(f[1], 64)
+			fail(err)
+			seconds = v
+		case "process":
+			pid, err := strconv.Atoi(f[1])
+			fail(err)
+			var p sample.Process
+			for _, a := range f[2:] {
+				k, v, _ := strings.Cut(a, "=")
+				switch k {
+				case "comm":
+					p.Comm = v
+				case "memory":
+					p.MemoryCgroup = v
+				case "io":
+					p.IOCgroup = v
+				case "kernel":
+					p.Kernel = true
+				}
+			}
+			processes[pid] = p
+		case "file":
+			id, err := fileID(f[1] + ":" + f[2])
+			fail(err)
+			size, err := strconv.ParseInt(f[3], 10, 64)
+			fail(err)
+			files[id] = sample.File{Size: size, Path: strings.Join(f[4:], " ")}
+		case "gap":
+			gaps = append(gaps, sample.Gap{Metrics: []sample.Metric{sample.Metric(f[1])}, Why: strings.Join(f[2:], " ")})
+		case "without":
+			order = slices.DeleteFunc(order, func(k key) bool { return string(k.m) == f[1] })
+		default:
+			left, right, ok := strings.Cut(line, " = ")
+			if !ok {
+				fail(fmt.Errorf("neither a value nor a word"))
+			}
+			f := strings.Fields(left)
+			k := key{m: sample.Metric(f[0])}
+			class := ""
+			for i, a := range f[1:] {
+				name, v, _ := strings.Cut(a, "=")
+				var err error
+				switch name {
+				case "pid":
+					k.e.PID, err = strconv.Atoi(v)
+				case "cgroup":
+					k.e.Cgroup = v
+				case "device":
+					k.e.Device = v
+				case "file":
+					k.e.File, err = fileID(v)
+				case "class":
+					class = strings.Join(append([]string{v}, f[i+2:]...), " ") // the last, may hold blanks
+				}
+				fail(err)
+				if class != "" {
+					break
+				}
+			}
+			k.e.Class = class
+			if !slices.Contains(order, k) {
+				order = append(order, k)
+			}
+			values[k] = where + "\x00" + right
+		}
+	}
+	r := sample.NewRecorder(epoch)
+	end := epoch.Add(time.Duration(seconds * 1e9))
+	for pid, p := range processes {
+		r.PutProcess(pid, p)
+	}
+	for id, f := range files {
+		r.PutFile(id, f)
+	}
+	for _, g := range gaps {
+		r.PutGap(g)
+	}
+	for _, k := range order {
+		where, text, _ := strings.Cut(values[k], "\x00")
+		if strings.HasPrefix(text, "histogram ") {
+			r.PutHistogram(k.m, k.e, parseHistogram(t, where, text), "test")
+			continue
+		}
+		for _, v := range strings.Fields(text) {
+			number, at, timed := strings.Cut(v, "@")
+			x, err := strconv.ParseFloat(number, 64)
+			when := end
+			if timed && err == nil {
+				var s float64
+				s, err = strconv.ParseFloat(at, 64)
+				when = epoch.Add(time.Duration(s * 1e9))
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", where, err)
+			}
+			r.PutAt(when, k.m, k.e, x, "test")
+		}
+	}
+	return r.Window(end)
+}
+
+// parseHistogram reads "histogram UNIT SUM BUCKET:COUNT ...".
+func parseHistogram(t *testing.T, where, text string) sample.Histogram {
+	t.Helper()
+	f := strings.Fields(text)
+	h := sample.Histogram{Unit: f[1]}
+	var err error
+	if h.Sum, err = strconv.ParseFloat(f[2], 64); err != nil {
+		t.Fatalf("%s: %v", where, err)
+	}
+	for _, p := range f[3:] {
+		var bucket int
+		var n uint64
+		if _, err := fmt.Sscanf(p, "%d:%d", &bucket, &n); err != nil {
+			t.Fatalf("%s: %v", where, err)
+		}
+		h.Counts[bucket] = n
+	}
+	return h
+}
+
+func fileID(s string) (sample.FileID, error) {
+	var id sample.FileID
+	_, err := fmt.Sscanf(s, "%d:%d", &id.Dev, &id.Ino)
+	return id, err
+}
