@@ -260,21 +260,3 @@ func TestPeakRSS(t *testing.T) {
 		t.Errorf("%d %v", n, err)
 	}
 }
-
-func TestListIsWellFormed(t *testing.T) {
-	names := map[string]bool{}
-	for _, e := range List() {
-		if e.Name == "" || names[e.Name] {
-			t.Errorf("name %q is empty or taken", e.Name)
-		}
-		names[e.Name] = true
-		if e.Open == nil || len(e.Metrics) == 0 {
-			t.Errorf("%s: nothing to open, or no metrics", e.Name)
-		}
-		for i, m := range e.Metrics {
-			if slices.Contains(e.Metrics[:i], m) {
-				t.Errorf("%s lists %s twice", e.Name, m)
-			}
-		}
-	}
-}

@@ -5,18 +5,79 @@ package source
 import (
 	"iocause/internal/host"
 	"iocause/internal/sample"
+	"iocause/internal/source/probe/blockio"
+	"iocause/internal/source/probe/pagecache"
+	"iocause/internal/source/probe/reclaim"
+	"iocause/internal/source/probe/writeback"
+	"iocause/internal/source/proc/cgroup"
+	"iocause/internal/source/proc/diskstats"
+	"iocause/internal/source/proc/meminfo"
+	"iocause/internal/source/proc/pid"
+	"iocause/internal/source/proc/pressure"
+	"iocause/internal/source/proc/queue"
+	"iocause/internal/source/proc/schedstat"
+	"iocause/internal/source/proc/stat"
+	"iocause/internal/source/proc/sysctl"
+	"iocause/internal/source/proc/vmstat"
 )
 
 // Entry is one source of the list.
 type Entry struct {
 	Name    string
 	Open    func(*host.Host) (sample.Source, error)
-	Metrics []sample.Metric // everything it can emit
+	Metrics []sample.Metric // everything it can emit, but what it costs
 	Needs   string          // what it needs to work, for people
 }
 
 // List is every source, the cheap ones first: what is collected last would
 // otherwise wait for the tables of the probes.
 func List() []Entry {
-	return []Entry{}
+	const needsBPF = "root, or CAP_BPF and CAP_PERFMON, and "
+	return []Entry{
+		{Name: "stat", Open: stat.Open, Needs: "/proc/stat", Metrics: []sample.Metric{
+			sample.CPUUser, sample.CPUSystem, sample.CPUIdle, sample.CPUIOWait, sample.CPUSteal,
+			sample.CPUCount, sample.ProcsRunning, sample.ProcsBlocked,
+		}},
+		{Name: "schedstat", Open: schedstat.Open, Needs: "a kernel with CONFIG_SCHEDSTATS", Metrics: []sample.Metric{
+			sample.CPURunDelay,
+		}},
+		{Name: "meminfo", Open: meminfo.Open, Needs: "/proc/meminfo", Metrics: []sample.Metric{
+			sample.MemTotal, sample.MemFree, sample.MemAvailable, sample.MemCache, sample.MemAnon,
+			sample.MemShmem, sample.MemSlab, sample.MemDirty, sample.MemWriteback,
+			sample.SwapTotal, sample.SwapFree,
+		}},
+		{Name: "vmstat", Open: vmstat.Open, Needs: "/proc/vmstat", Metrics: []sample.Metric{
+			sample.VMPageIn, sample.VMPageOut, sample.VMSwapIn, sample.VMSwapOut, sample.VMMajorFault,
+			sample.VMRefaultFile, sample.VMRefaultAnon, sample.VMScanDirect, sample.VMStealDirect,
+			sample.VMScanKswapd, sample.VMStealKswapd, sample.VMAllocStall, sample.VMCompact,
+			sample.VMDirtied, sample.VMWritten, sample.VMDirtyLimit, sample.VMDirtyBg,
+		}},
+		{Name: "sysctl", Open: sysctl.Open, Needs: "/proc/sys/vm", Metrics: []sample.Metric{sample.Sysctl}},
+		{Name: "diskstats", Open: diskstats.Open, Needs: "/proc/diskstats", Metrics: []sample.Metric{
+			sample.DiskReads, sample.DiskWrites, sample.DiskReadBytes, sample.DiskWriteBytes,
+			sample.DiskReadTime, sample.DiskWriteTime, sample.DiskBusy, sample.DiskWeighted,
+			sample.DiskFlushes, sample.DiskInFlight,
+		}},
+		{Name: "queue", Open: queue.Open, Needs: "/sys/class/block", Metrics: []sample.Metric{
+			sample.DeviceReadAhead, sample.DeviceRotate, sample.DeviceRequests,
+		}},
+		{Name: "pressure", Open: pressure.Open, Needs: "a kernel with CONFIG_PSI, started with psi=1", Metrics: []sample.Metric{
+			sample.PSISome, sample.PSIFull,
+		}},
+		{Name: "cgroup", Open: cgroup.Open, Needs: "a mounted cgroup file system", Metrics: []sample.Metric{
+			sample.CgroupMemUsage, sample.CgroupMemLimit, sample.CgroupMemFile, sample.CgroupMemAnon,
+			sample.CgroupRefault, sample.CgroupRefaultAn, sample.CgroupLimitHits, sample.CgroupReadBytes,
+			sample.CgroupWriteBytes, sample.CgroupReads, sample.CgroupWrites, sample.CgroupIOLimit,
+		}},
+		{Name: "pid", Open: pid.Open, Needs: "root to see other users' processes", Metrics: []sample.Metric{
+			sample.ProcUser, sample.ProcSystem, sample.ProcMajorFault, sample.ProcReadChars,
+			sample.ProcWriteChars, sample.ProcReadCalls, sample.ProcWriteCalls, sample.ProcReadBytes,
+			sample.ProcWriteBytes, sample.ProcBlkioDelay, sample.ProcRunDelay,
+			sample.ProcRSS, sample.ProcSwap, sample.ProcThreads,
+		}},
+		{Name: "reclaim", Open: reclaim.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: reclaim.Metrics()},
+		{Name: "writeback", Open: writeback.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: writeback.Metrics()},
+		{Name: "blockio", Open: blockio.Open, Needs: needsBPF + "Linux 6.5", Metrics: blockio.Metrics()},
+		{Name: "pagecache", Open: pagecache.Open, Needs: needsBPF + "Linux 6.12", Metrics: pagecache.Metrics()},
+	}
 }
