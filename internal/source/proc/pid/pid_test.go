@@ -1,0 +1,346 @@
+package pid
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+func TestParseStat(t *testing.T) {
+	s, err := ParseStat(fixture(t, "stat-odd"))
+	if err != nil || s != (Stat{PID: 4242, Comm: "my db) S 1\n(\x1b[31m", State: 'S', MajorFaults: 30, User: 1000, System: 500,
+		Threads: 2, Start: 500, RSS: 5000, BlkioDelay: 300, HasBlkioDelay: true}) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err = ParseStat(fixture(t, "stat-6.18")); err != nil || s.Comm != "bash" || s.System != 0 || s.Start != 433074 || s.RSS != 764 || s.Kernel {
+		t.Errorf("%+v, %v", s, err)
+	}
+	const old = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0 18446744073709551615"
+	if s, err = ParseStat([]byte(old)); err != nil || !s.Kernel || s.HasBlkioDelay {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, b := range []string{"", "1", "1 (x", ") 1 (", "x (y) S 1", "0 (y) S", "99999999999 (y) S 1", old[:60], strings.Replace(old, " 0 0 20 0 1 ", " 0 0 20 0 -1 ", 1)} {
+		_, err := ParseStat([]byte(b))
+		wantLine(t, err, 1)
+	}
+}
+
+func TestParseSmallFiles(t *testing.T) {
+	x, err := ParseIO(fixture(t, "io"))
+	if err != nil || x != (IO{19707853, 19661205, 371, 304, 90112, 12288, 0}) {
+		t.Errorf("%+v, %v", x, err)
+	}
+	_, err = ParseIO([]byte("rchar: 1\n"))
+	wantLine(t, err, 1)
+	_, err = ParseIO([]byte("rchar: 1\nwchar: -1\n"))
+	wantLine(t, err, 2)
+	d, err := ParseSchedstat(fixture(t, "schedstat"))
+	if err != nil || d != (Schedstat{4152958, 1270765, 11}) {
+		t.Errorf("%+v, %v", d, err)
+	}
+	_, err = ParseSchedstat([]byte("1 2\n"))
+	wantLine(t, err, 1)
+	s, err := ParseStatus(fixture(t, "status"))
+	if err != nil || s.Swap == nil || *s.Swap != 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err = ParseStatus([]byte("Name:\tVmSwap: 3 kB\nVmSwap:\t   12 kB\n")); err != nil || *s.Swap != 12288 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	l, err := ParseLimits(fixture(t, "limits"))
+	if err != nil || len(l) != 16 || l["Max open files"].Soft == nil || l["Max cpu time"].Hard != nil {
+		t.Errorf("%+v, %v", l, err)
+	}
+	_, err = ParseLimits([]byte("Limit\nshort\n"))
+	wantLine(t, err, 2)
+	pos, flags, err := parseFDInfo([]byte("pos:\t4096\nflags:\t0140002\nmnt_id:\t1\n"))
+	if err != nil || pos != 4096 || flags != 0o140002 {
+		t.Errorf("%d, %o, %v", pos, flags, err)
+	}
+}
+
+func TestParseCgroups(t *testing.T) {
+	c, err := ParseCgroups(fixture(t, "cgroup"))
+	if err != nil || c.Memory() != "/batch/job" || c.IO() != "/job" {
+		t.Errorf("%v, %v", c, err)
+	}
+	c, err = ParseCgroups([]byte("3:cpu,cpuacct:/x\n0::/a b:c \"d\" (deleted)\n"))
+	if err != nil || c.Memory() != "/a b:c \"d\" (deleted)" || c["cpuacct"] != "/x" {
+		t.Errorf("%v, %v", c, err)
+	}
+	_, err = ParseCgroups([]byte("0::/\n1:memory\n"))
+	wantLine(t, err, 2)
+	if c, _ := ParseCgroups(nil); c.IO() != "" {
+		t.Error("an empty file has no cgroup")
+	}
+}
+
+// proc is one process of a test's tree.
+type proc struct {
+	comm                        string
+	flags, user, threads, start uint64
+	blkio, read, delay, slices  uint64
+	noIO                        bool
+}
+
+func (x tree) process(pid int, p proc) {
+	if p.threads == 0 {
+		p.threads = 1
+	}
+	x.processIn(fmt.Sprintf("proc/%d/", pid), pid, p)
+}
+
+func (x tree) processIn(dir string, pid int, p proc) {
+	x.write(dir+"stat", fmt.Sprintf("%d (%s) S 1 1 1 0 -1 %d 1 0 2 0 %d 3 0 0 20 0 %d 0 %d 1000 7 1 %s 17 0 0 0 %d 0\n",
+		pid, p.comm, p.flags, p.user, p.threads, p.start, strings.Repeat(" 0", 12), p.blkio))
+	if !p.noIO {
+		x.write(dir+"io", fmt.Sprintf("rchar: %d\nwchar: 0\nsyscr: 1\nsyscw: 0\nread_bytes: %d\nwrite_bytes: 0\ncancelled_write_bytes: 0\n", p.read, p.read))
+	}
+	x.write(dir+"schedstat", fmt.Sprintf("%d %d %d\n", p.slices, p.delay, p.slices))
+}
+
+func TestCollect(t *testing.T) {
+	x := newTree(t)
+	x.write("proc/uptime", "100.00 1.00\n")
+	x.write("proc/sys/kernel/task_delayacct", "1\n")
+	x.write("proc/self/mountinfo", "1 0 0:9 / /cg rw - cgroup2 cgroup2 rw\n")
+	x.write("cg/kept (deleted)/x", "")
+	x.process(1, proc{comm: "idle", slices: 5, start: 1})
+	x.process(2, proc{comm: "busy", user: 10, read: 1000, delay: 1e9, slices: 5, start: 2, blkio: 100})
+	x.process(3, proc{comm: "exits", slices: 5, start: 3})
+	x.process(4, proc{comm: "replaced", user: 5, slices: 5, start: 4})
+	x.process(5, proc{comm: "fell", user: 50, slices: 5, start: 5})
+	x.process(99, proc{comm: "ourselves", slices: 1})
+	h := x.host()
+	h.Self = 99
+	s, err := Open(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := collect(t, s, sample.First); w.Has(sample.ProcUser) || w.Has(sample.ProcRSS) {
+		t.Error("emitted at the start")
+	}
+	x.process(2, proc{comm: "a)\n\x1b[2J", user: 60, read: 5096, delay: 35e8, slices: 9, start: 2, blkio: 150, flags: kthread})
+	x.write("proc/2/cgroup", "0::/kept (deleted)\n")
+	x.write("proc/2/status", "VmSwap:\t8 kB\n")
+	if err := os.RemoveAll(filepath.Join(x.dir, "proc/3")); err != nil {
+		t.Fatal(err)
+	}
+	x.process(4, proc{comm: "new", user: 7, slices: 6, start: 10001})
+	x.write("proc/4/cgroup", "0::/gone (deleted)\n")
+	x.process(5, proc{comm: "fell", user: 40, read: 1, slices: 7, start: 5})
+	x.process(6, proc{comm: "late", user: 40, slices: 7, start: 50})
+	x.process(99, proc{comm: "ourselves", user: 1000, slices: 9})
+	if w := collect(t, s, sample.Tick); w.Has(sample.ProcUser) {
+		t.Error("emitted at a tick")
+	}
+	w := collect(t, s, sample.Last)
+	e := sample.Entity{PID: 2}
+	want(t, w, sample.ProcUser, e, 0.5)
+	want(t, w, sample.ProcSystem, e, 0)
+	want(t, w, sample.ProcReadBytes, e, 4096)
+	want(t, w, sample.ProcReadChars, e, 4096)
+	want(t, w, sample.ProcRunDelay, e, 2.5)
+	want(t, w, sample.ProcBlkioDelay, e, 0.5)
+	want(t, w, sample.ProcRSS, e, 7*4096)
+	want(t, w, sample.ProcThreads, e, 1)
+	want(t, w, sample.ProcSwap, e, 8192)
+	if p := w.Processes[2]; p != (sample.Process{Comm: "a)\n\x1b[2J", Start: 20 * time.Millisecond, Kernel: true, MemoryCgroup: "/kept (deleted)", IOCgroup: "/kept (deleted)"}) {
+		t.Errorf("%+v", p)
+	}
+	want(t, w, sample.ProcUser, sample.Entity{PID: 4}, 0.07) // from zero: the number was given anew
+	if p := w.Processes[4]; p.MemoryCgroup != "/gone" || p.Comm != "new" {
+		t.Errorf("%+v", p)
+	}
+	wantAbsent(t, w, sample.ProcUser, sample.Entity{PID: 5})
+	want(t, w, sample.ProcReadBytes, sample.Entity{PID: 5}, 1)
+	for _, pid := range []int{1, 3, 6, 99} {
+		wantAbsent(t, w, sample.ProcUser, sample.Entity{PID: pid})
+	}
+	var why []string
+	for _, g := range w.Gaps {
+		why = append(why, g.Why)
+	}
+	all := strings.Join(why, "\n")
+	for _, part := range []string{"2 processes exited before the end", "1 processes could not be read at the start", "process 5: proc.cpu_user fell"} {
+		if !strings.Contains(all, part) {
+			t.Errorf("no gap says %q:\n%s", part, all)
+		}
+	}
+	if len(why) != 3 {
+		t.Errorf("gaps:\n%s", all)
+	}
+}
+
+// TestThreads sums up what the kernel counts for each thread alone.
+func TestThreads(t *testing.T) {
+	x := newTree(t)
+	x.write("proc/uptime", "100.00 1.00\n")
+	x.write("proc/sys/kernel/task_delayacct", "1\n")
+	thread := func(tid int, delay, blkio uint64) {
+		x.processIn(fmt.Sprintf("proc/7/task/%d/", tid), tid, proc{comm: "t", delay: delay, blkio: blkio, slices: 1, threads: 3})
+	}
+	thread(7, 1e9, 100)
+	thread(8, 2e9, 200)
+	thread(9, 9e9, 900)
+	x.process(7, proc{comm: "p", delay: 1e9, blkio: 100, slices: 1, threads: 3})
+	s := x.open(Open)
+	collect(t, s, sample.First)
+	thread(7, 2e9, 150)
+	thread(8, 5e9, 260)
+	thread(9, 1e9, 1) // the number of an ended thread
+	thread(10, 4e9, 400)
+	x.process(7, proc{comm: "p", delay: 2e9, blkio: 150, slices: 1, threads: 4})
+	w := collect(t, s, sample.Last)
+	want(t, w, sample.ProcRunDelay, sample.Entity{PID: 7}, 8)
+	want(t, w, sample.ProcBlkioDelay, sample.Entity{PID: 7}, 5.1)
+}
+
+// TestWithoutAccounting tells apart what does not count from what is zero.
+func TestWithoutAccounting(t *testing.T) {
+	x := newTree(t)
+	x.write("proc/uptime", "1.00 1.00\n")
+	x.write("proc/sys/kernel/task_delayacct", "0\n")
+	x.process(1, proc{comm: "a", user: 1})
+	s := x.open(Open)
+	collect(t, s, sample.First)
+	x.process(1, proc{comm: "a", user: 2})
+	w := collect(t, s, sample.Last)
+	want(t, w, sample.ProcUser, sample.Entity{PID: 1}, 0.01)
+	for _, m := range []sample.Metric{sample.ProcRunDelay, sample.ProcBlkioDelay} {
+		if w.Has(m) || strings.HasSuffix(w.WhyAbsent(m), "not measured") {
+			t.Errorf("%s: %v, %q", m, w.Has(m), w.WhyAbsent(m))
+		}
+	}
+}
+
+// TestDenied is what an ordinary user meets at other users' processes.
+func TestDenied(t *testing.T) {
+	if os.Getuid() == 0 {
+		// Root may read everything: a look that was denied stands in.
+		s := &source{host: host.Live(), before: map[int]look{1: {denied: true}}}
+		r := sample.NewRecorder(time.Now())
+		s.end(&outcome{pid: 1, same: true}, r)
+		s.gaps(r)
+		if why := r.Window(time.Now()).WhyAbsent(sample.ProcReadBytes); !strings.Contains(why, "of 1 processes was not permitted") {
+			t.Errorf("%q", why)
+		}
+		return
+	}
+	s, err := Open(host.Live())
+	if err != nil {
+		t.Fatal(err)
+	}
+	collect(t, s, sample.First)
+	w := collect(t, s, sample.Last)
+	if why := w.WhyAbsent(sample.ProcReadBytes); !strings.Contains(why, "not permitted") {
+		t.Errorf("%q", why)
+	}
+}
+
+func TestBrokenProcess(t *testing.T) {
+	x := newTree(t)
+	x.write("proc/uptime", "1.00 1.00\n")
+	x.process(1, proc{comm: "a", user: 1, slices: 1})
+	x.write("proc/2/stat", "2 (trunc")
+	x.write("proc/3/other", "")
+	x.write("proc/notanumber/stat", "")
+	s := x.open(Open)
+	collect(t, s, sample.First)
+	x.process(1, proc{comm: "a", user: 3, slices: 2})
+	r := sample.NewRecorder(time.Now())
+	err := s.Collect(sample.Last, r)
+	if err == nil || !strings.Contains(err.Error(), "/2/stat:1: ") {
+		t.Errorf("%v does not name the file and the line", err)
+	}
+	want(t, r.Window(time.Now()), sample.ProcUser, sample.Entity{PID: 1}, 0.02)
+}
+
+// TestRealProcess reads a known number of bytes in this process and demands
+// them exactly; the source is told to be somebody else.
+func TestRealProcess(t *testing.T) {
+	if _, err := os.Stat("/proc/self/io"); err != nil {
+		t.Skip(err)
+	}
+	h := host.Live()
+	h.Self = -1
+	s, err := Open(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	collect(t, s, sample.First)
+	zero, err := os.Open("/dev/zero")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zero.Close()
+	const calls, each = 1009, 4099 // prime
+	buf := make([]byte, each)
+	for range calls {
+		if _, err := zero.Read(buf); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for start := time.Now(); time.Since(start) < 50*time.Millisecond; {
+	}
+	w := collect(t, s, sample.Last)
+	e := sample.Entity{PID: os.Getpid()}
+	got, _ := w.Value(sample.ProcReadChars, e)
+	if got < calls*each || got > calls*each+16<<20 {
+		t.Errorf("%v bytes read, want %d and what the passes read", got, calls*each)
+	}
+	if n, _ := w.Value(sample.ProcReadCalls, e); n < calls {
+		t.Errorf("%v calls, want at least %d", n, calls)
+	}
+	if c, _ := w.Value(sample.ProcUser, e); c > 60 {
+		t.Errorf("%v s of processor time", c)
+	}
+	if w.Processes[e.PID].Comm == "" {
+		t.Error("no name")
+	}
+}
+
+func TestOpenFiles(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "held open"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Seek(4321, 0); err != nil {
+		t.Fatal(err)
+	}
+	files, err := OpenFiles(host.Live(), os.Getpid(), 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range files {
+		if x.FD == int(f.Fd()) {
+			if x.Target != f.Name() || x.Pos != 4321 {
+				t.Errorf("%+v", x)
+			}
+			return
+		}
+	}
+	t.Errorf("%s is not among %d open files", f.Name(), len(files))
+}
+
+func FuzzParse(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if s, err := ParseStat(b); err == nil && (s.PID <= 0 || s.State == 0) {
+			t.Errorf("%+v", s)
+		}
+		ParseIO(b)
+		ParseSchedstat(b)
+		ParseStatus(b)
+		ParseCgroups(b)
+		ParseLimits(b)
+		parseFDInfo(b)
+	})
+}
