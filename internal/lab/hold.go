@@ -33,17 +33,55 @@ func (e *Env) HoldMemory(leave int64) error {
 	if available <= leave {
 		return nil
 	}
-	if err := e.SetFile(pool, strconv.FormatInt(held+(available-leave)/size, 10)); err != nil {
+	if err := e.SetFile(pool, strconv.FormatInt(held, 10)); err != nil { // for the journal
+		return err
+	}
+	if err := fillPool(e.host, pool, size, leave); err != nil {
 		return err
 	}
 	ended := make(chan struct{})
 	var wait sync.WaitGroup
 	wait.Go(func() { guard(e.host, pool, size, leave, ended) })
 	e.stop = append(e.stop, func() { close(ended); wait.Wait() })
-	if available, err = memInfo(e.host, "MemAvailable"); err != nil {
+	return nil
+}
+
+// fillPool asks for huge pages until enough memory is gone. The kernel gives
+// up on the first page that it cannot put together: then it is told to
+// compact memory and, should that not do, to drop what is cached, which would
+// be pushed out anyway.
+func fillPool(h *host.Host, pool string, size, leave int64) error {
+	for try := range 8 {
+		held, err := readInt(pool)
+		if err != nil {
+			return fmt.Errorf("see the pool of huge pages: %w", err)
+		}
+		available, err := memInfo(h, "MemAvailable")
+		if err != nil {
+			return err
+		}
+		if available < leave+128<<20 {
+			return nil
+		}
+		switch {
+		case try == 0:
+		case try < 3:
+			err = os.WriteFile(h.Proc("sys/vm/compact_memory"), []byte("1"), 0)
+		default:
+			err = os.WriteFile(h.Proc("sys/vm/drop_caches"), []byte("1"), 0)
+		}
+		if err == nil {
+			err = os.WriteFile(pool, strconv.AppendInt(nil, held+(available-leave)/size, 10), 0)
+		}
+		if err != nil {
+			return fmt.Errorf("hold memory: %w", err)
+		}
+	}
+	available, err := memInfo(h, "MemAvailable")
+	if err != nil {
 		return err
 	}
-	if available > leave+leave/2 {
+	if available > leave+512<<20 {
 		return fmt.Errorf("hold memory: %d MiB are still available, not %d", available>>20, leave>>20)
 	}
 	return nil
