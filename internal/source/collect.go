@@ -93,18 +93,10 @@ func (c *Collector) Begin() {
 	c.meter = meter{Recorder: c.rec}
 	for _, o := range c.sources {
 		if o.OpenErr != nil {
-			c.rec.PutGap(sample.Gap{Source: o.Name, Why: whyClosed(&o.Status), Metrics: o.Metrics})
+			c.rec.PutGap(sample.Gap{Source: o.Name, Why: fmt.Sprintf("%s: %v", o.Name, o.OpenErr), Metrics: o.Metrics})
 		}
 	}
 	c.collect(sample.First)
-}
-
-func whyClosed(s *Status) string {
-	why := fmt.Sprintf("%s: %v", s.Name, s.OpenErr)
-	if s.Needs != "" {
-		why += " (needs " + s.Needs + ")"
-	}
-	return why
 }
 
 // Observation says how long to look and whom to tell meanwhile.

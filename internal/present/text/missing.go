@@ -72,7 +72,7 @@ func byReason(all []diagnose.Missing) []reason {
 // cost is the last line: what observing took.
 func (p *page) cost(c *diagnose.Cost) {
 	p.section("Cost")
-	said := fmt.Sprintf("CPU %s, kernel programs %s, memory %s, ",
+	said := fmt.Sprintf("CPU %s, BPF %s, memory %s, ",
 		Duration(c.CPUSeconds), Duration(c.BPFSeconds), Value(float64(c.RSSBytes), "bytes"))
 	if c.LostEvents == 0 {
 		p.put(span{said + "no events lost", dim})

@@ -82,9 +82,9 @@ func (p *page) headline(label string, l look, title string) {
 
 // summary is the line below the headline.
 func (p *page) summary(r *diagnose.Report, f *diagnose.Finding) {
-	parts := []string{Escape(string(f.Cause)), "confidence " + Value(f.Confidence, "ratio")}
+	parts := []string{Escape(string(f.Cause)), "confidence " + percent(f.Confidence)}
 	if f.Weight > 0 {
-		parts = append(parts, "explains "+Value(f.Weight, "ratio")+" of the waiting")
+		parts = append(parts, "explains "+percent(f.Weight)+" of the waiting")
 	}
 	parts = append(parts, "watched "+Duration(r.Window.Seconds))
 	p.raw(span{strings.Join(parts, " · "), plain})
@@ -121,7 +121,7 @@ func (p *page) finding(r *diagnose.Report, f *diagnose.Finding, d detail) {
 			p.more(len(r.Findings)-1-i, "causes")
 			break
 		}
-		p.wrap(fmt.Sprintf("%s, %s of the waiting: %s", Escape(string(c.Cause)), Value(c.Weight, "ratio"), Escape(c.Title)), 2, d.lines, plain)
+		p.wrap(fmt.Sprintf("%s, %s of the waiting: %s", Escape(string(c.Cause)), percent(c.Weight), Escape(c.Title)), 2, d.lines, plain)
 	}
 }
 

@@ -37,6 +37,9 @@ func Value(v float64, unit string) string {
 	return scaled(v, 1000, thousands()) + " " + Escape(unit)
 }
 
+// percent writes a share that is an estimate: without decimals.
+func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', 0, 64) + " %" }
+
 func thousands() []string { return []string{"", " k", " M", " G", " T", " P"} }
 
 // Duration writes seconds.

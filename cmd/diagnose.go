@@ -1,0 +1,198 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/bpf"
+	"iocause/internal/diagnose"
+	"iocause/internal/sample"
+	"iocause/internal/source"
+)
+
+// openLimit is how long a source may take to open before it is done without.
+const openLimit = 15 * time.Second
+
+// diagnoseOptions are the flags of diagnose.
+type diagnoseOptions struct {
+	duration time.Duration
+	filter   filter
+	format   string
+	exitCode bool
+}
+
+func newDiagnoseCommand(a *app) *cobra.Command {
+	o := &diagnoseOptions{}
+	c := &cobra.Command{
+		Use:   "diagnose [flags] [-- COMMAND ...]",
+		Short: "Watch for some seconds and name the cause of slow I/O",
+		Long: "Diagnose watches the machine for --duration and names one cause, or says that all\n" +
+			"is well, or what it would need to tell. Ctrl-C ends the watching early and still\n" +
+			"prints the finding; a second Ctrl-C quits.\n\n" +
+			"With a COMMAND it starts that and watches it and what it starts until it ends, or\n" +
+			"for --duration when that is given; the command then runs on to its end before\n" +
+			"iocause exits. What the command prints goes to standard error, so that standard\n" +
+			"output holds the finding alone. Its standard input is that of iocause, unless\n" +
+			"that is a terminal. Ctrl-C is passed on to it.",
+		Example: `  iocause diagnose
+  iocause diagnose --duration 30s --pid 1234
+  iocause diagnose --cgroup /system.slice/postgresql.service
+  iocause diagnose --device nvme0n1 --format json
+  iocause diagnose -- tar cf /tmp/home.tar /home
+  iocause diagnose --exit-code -- make test`,
+		Args: func(c *cobra.Command, args []string) error {
+			if before := argsBeforeDash(c, args); len(before) > 0 {
+				return &usageError{fmt.Errorf("reading the arguments: %q is no flag", before[0]),
+					"put -- before a command to watch; see 'iocause diagnose --help'"}
+			}
+			return checkCommandGiven(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.diagnose(c, o, args) },
+	}
+	o.bind(c)
+	return c
+}
+
+func (o *diagnoseOptions) bind(c *cobra.Command) {
+	f := c.Flags()
+	f.DurationVar(&o.duration, "duration", 10*time.Second, "how long to watch")
+	f.IntVar(&o.filter.pid, "pid", 0, "why does this process wait?")
+	f.StringVar(&o.filter.comm, "comm", "", "why do processes of this name wait?")
+	f.StringVar(&o.filter.cgroup, "cgroup", "", "why do the processes below this cgroup wait?")
+	f.StringVar(&o.filter.device, "device", "", "why does I/O on this block device wait?")
+	f.StringVar(&o.format, "format", "text", "text or json")
+	f.BoolVar(&o.exitCode, "exit-code", false, "exit with the code of the COMMAND")
+	f.SortFlags = false
+}
+
+// check finds out whether the options make sense together, and what they ask.
+func (o *diagnoseOptions) check(a *app, c *cobra.Command, command []string) (diagnose.Target, error) {
+	var none diagnose.Target
+	if err := checkFormat(o.format); err != nil {
+		return none, err
+	}
+	if o.duration < 100*time.Millisecond {
+		return none, &usageError{fmt.Errorf("reading --duration: %v is too short to see anything", o.duration),
+			"use 100ms or more; 10s is a good start"}
+	}
+	given := o.filter.given(c)
+	if len(given) > 1 {
+		return none, &usageError{fmt.Errorf("reading the flags: --%s and --%s exclude each other", given[0], given[1]), "give one of them"}
+	}
+	if len(command) > 0 && len(given) > 0 {
+		return none, &usageError{fmt.Errorf("reading the flags: --%s and a command exclude each other: the command is what is watched", given[0]),
+			"give one of them"}
+	}
+	if len(command) == 0 && o.exitCode {
+		return none, &usageError{errors.New("reading the flags: --exit-code needs a command to take the code from"),
+			"add -- COMMAND, or leave it out"}
+	}
+	return o.filter.target(a.host, given)
+}
+
+// diagnose is the command: open, watch, judge, print.
+func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) error {
+	target, err := o.check(a, c, args)
+	if err != nil {
+		return err
+	}
+	var ch *child
+	if len(args) > 0 {
+		if ch, err = a.newChild(args); err != nil {
+			return err
+		}
+	}
+	watch, stop := untilInterrupt(c.Context(), func(s os.Signal) { ch.signal(s) })
+	defer stop()
+	open, cancel := context.WithTimeout(watch, openLimit)
+	defer cancel()
+	collector := source.Open(open, a.host, a.sources)
+	defer collector.Close()
+	a.noteRefusals(collector.Statuses())
+
+	collector.Begin()
+	ob := source.Observation{Length: o.duration}
+	if ch != nil {
+		if err := ch.start(a.host); err != nil {
+			return err
+		}
+		defer ch.stopTracking()
+		ob.Until = ch.done
+		if !c.Flags().Changed("duration") {
+			ob.Length = 0
+		}
+	}
+	line := a.newProgress(ob.Length, args)
+	ob.Progress = line.update
+	window := collector.Observe(watch, ob)
+	line.erase()
+	if ch != nil {
+		procs := ch.stopTracking()
+		target.PIDs = slices.Sorted(maps.Keys(procs))
+		rename(window, procs)
+		if watch.Err() != nil {
+			ch.signal(syscall.SIGINT)
+		}
+	}
+	if err := a.print(a.report(window, target), o.format); err != nil {
+		return err
+	}
+	if ch == nil {
+		return nil
+	}
+	if err := collector.Close(); err != nil { // the command may run on for long
+		fmt.Fprintf(a.stderr, "iocause: %v; the finding above is complete\n", err)
+	}
+	code := ch.wait()
+	if o.exitCode && code != 0 {
+		return &exitError{code}
+	}
+	return nil
+}
+
+// rename gives processes the names that they were last seen with: what ended
+// before the window did may be known by the name that it was forked with.
+func rename(w *sample.Window, procs map[int]string) {
+	for pid, comm := range procs {
+		if p, ok := w.Processes[pid]; ok && comm != "" {
+			p.Comm = comm
+			w.Processes[pid] = p
+		}
+	}
+}
+
+// report judges the window and adds what only the outside knows.
+func (a *app) report(w *sample.Window, target diagnose.Target) *diagnose.Report {
+	cost, costErr := source.ReadCost(a.host, w)
+	if costErr != nil {
+		w.Gaps = append(w.Gaps, sample.Gap{Why: costErr.Error()})
+	}
+	fingerprint, err := a.host.Fingerprint()
+	if err != nil {
+		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf("fingerprint: %v", err)})
+	}
+	r := diagnose.Judge(w, target)
+	r.Host = fingerprint
+	r.Cost = diagnose.Cost{CPUSeconds: cost.CPUSeconds, BPFSeconds: cost.BPFSeconds, RSSBytes: cost.RSSBytes, LostEvents: cost.Lost}
+	tidy(r)
+	return r
+}
+
+// noteRefusals says once what is missing without privileges; the report names
+// each gap.
+func (a *app) noteRefusals(all []source.Status) {
+	for _, s := range all {
+		if errors.Is(s.OpenErr, bpf.ErrNotPermitted) {
+			fmt.Fprintln(a.stderr, "iocause: loading kernel programs: not permitted, so only /proc is read and many causes cannot be told; run as root")
+			return
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func newRootCommand(a *app) *cobra.Command {
+	o := &diagnoseOptions{}
+	root := &cobra.Command{
+		Use:   "iocause [flags] [-- COMMAND ...]",
+		Short: "Find out why I/O is slow",
+		Long: "iocause watches this machine for some seconds and says why I/O is slow: one\n" +
+			"cause, who suffers and who is behind it, the figures that prove it, and what\n" +
+			"would fix it. On its own it does what 'iocause diagnose' does.",
+		Example: `  iocause
+  iocause --duration 30s --pid 1234
+  iocause -- tar cf /tmp/home.tar /home
+  iocause check`,
+		Version:           buildVersion().String(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+		Args: func(c *cobra.Command, args []string) error {
+			if before := argsBeforeDash(c, args); len(before) > 0 {
+				next := fmt.Sprintf("to watch a program, write 'iocause -- %s'; see 'iocause --help'", strings.Join(before, " "))
+				if like := c.SuggestionsFor(before[0]); len(like) > 0 {
+					next = fmt.Sprintf("did you mean '%s'? See 'iocause --help'", like[0])
+				}
+				return &usageError{fmt.Errorf("reading the arguments: no command is called %q", before[0]), next}
+			}
+			return checkCommandGiven(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.diagnose(c, o, args) },
+	}
+	o.bind(root)
+	root.AddCommand(newDiagnoseCommand(a), newCheckCommand(a), newVersionCommand(a),
+		newLabCommand(a.stdin, a.stdout, a.stderr))
+	root.SuggestionsMinimumDistance = 2
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetVersionTemplate("iocause {{.Version}}\n")
+	root.SetUsageTemplate(usageTemplate)
+	tellUsageApart(root)
+	return root
+}
+
+// argsBeforeDash are the arguments before "--".
+func argsBeforeDash(c *cobra.Command, args []string) []string {
+	if n := c.ArgsLenAtDash(); n >= 0 {
+		return args[:n]
+	}
+	return args
+}
+
+// checkCommandGiven refuses a "--" with nothing behind it.
+func checkCommandGiven(c *cobra.Command, args []string) error {
+	if n := c.ArgsLenAtDash(); n >= 0 && n == len(args) {
+		return &usageError{fmt.Errorf("reading the arguments: no command follows --"),
+			fmt.Sprintf("write it there, or leave out the --; see '%s --help'", c.CommandPath())}
+	}
+	return nil
+}
+
+// usageTemplate is cobra's with the examples at the end.
+const usageTemplate = `Usage:{{if .Runnable}}
+  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} COMMAND
+
+Commands:{{range .Commands}}{{if (or .IsAvailableCommand (eq .Name "help"))}}
+  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+
+Global flags:
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasExample}}
+
+EXAMPLES
+{{.Example}}{{end}}
+`
