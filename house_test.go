@@ -1,0 +1,290 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// room is a folder with the folders below it, and which of our rooms it may
+// import. Of a pattern that ends in "/*", every folder below it is a room of
+// its own, that may not import its siblings.
+type room struct {
+	path string
+	may  []string
+}
+
+// rooms is the table of docs/architecture.md. The most specific line counts.
+// Every room may import itself and what lies below it.
+func rooms() []room {
+	const (
+		sample, host, bpf = "internal/sample", "internal/host", "internal/bpf"
+		source, diagnose  = "internal/source", "internal/diagnose"
+	)
+	return []room{
+		{".", []string{"cmd"}},
+		{"cmd", []string{"internal"}},
+		{sample, nil},
+		{host, nil},
+		{bpf, []string{host, sample}},
+		{source, []string{sample, host, source}},
+		{source + "/*", []string{sample, host, bpf}},
+		{source + "/proc/*", []string{sample, host}},
+		{source + "/probe/*", []string{sample, host, bpf}},
+		{source + "/text/*", []string{sample}},
+		{"internal/store", []string{sample}},
+		{"internal/detect", []string{sample}},
+		{"internal/predict", []string{sample}},
+		{diagnose, []string{sample, "internal/detect", "internal/predict"}},
+		{"internal/lab", []string{sample, host}},
+		{"internal/present/*", []string{sample, diagnose}},
+		{"docs", []string{diagnose}},    // a test only
+		{"bench", []string{"internal"}}, // benchmarks only
+		{"scenarios", nil},
+	}
+}
+
+// fence is a third party, or a package of the standard library that does what
+// a room should not, and the rooms that may import it.
+type fence struct {
+	path string
+	may  []string
+}
+
+// fences are all third parties: one that is missing here is refused.
+func fences() []fence {
+	return []fence{
+		{"os/exec", []string{"cmd", "internal/lab"}},
+		{"github.com/cilium/ebpf", []string{"internal/bpf", "internal/source/probe"}},
+		{"golang.org/x/sys", []string{"cmd", "internal/bpf", "internal/host", "internal/lab", "internal/source"}},
+		{"github.com/spf13/cobra", []string{"cmd"}},
+		{"go.yaml.in/yaml", []string{"internal/lab"}},
+	}
+}
+
+// inTests is what test files may import on top of their room, from whatever
+// room: loads to measure, and helpers that only tests use.
+func inTests() []string {
+	return []string{"internal/lab", "internal/bpf/bpftest", "internal/sample", "internal/host"}
+}
+
+// inTestsFenced is what test files may import although it is fenced off: tests
+// run mkfs, mount and the commands that the documents show.
+func inTestsFenced() []string { return []string{"os/exec"} }
+
+// below tells whether a folder is top or lies below it.
+func below(dir, top string) bool { return dir == top || strings.HasPrefix(dir, top+"/") }
+
+// roomOf is the table's line for a folder, and the folder that is its room.
+func roomOf(dir string) (r room, own string, ok bool) {
+	for _, x := range rooms() {
+		top, siblings := strings.CutSuffix(x.path, "/*")
+		var at string
+		switch {
+		case x.path == ".":
+			if dir != "." {
+				continue
+			}
+			at = "."
+		case siblings:
+			if !strings.HasPrefix(dir, top+"/") {
+				continue
+			}
+			name, _, _ := strings.Cut(dir[len(top)+1:], "/")
+			at = top + "/" + name
+		case !below(dir, x.path):
+			continue
+		default:
+			at = x.path
+		}
+		if !ok || len(x.path) > len(r.path) {
+			r, own, ok = x, at, true
+		}
+	}
+	return r, own, ok
+}
+
+// violations are the imports of one file that the table forbids. name is its
+// path from the root, with slashes.
+func violations(name string, src any) ([]string, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	dir, isTest := path.Dir(name), strings.HasSuffix(name, "_test.go")
+	r, own, ok := roomOf(dir)
+	if !ok {
+		return []string{dir + " is missing from the table of rooms"}, nil
+	}
+	var out []string
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		why := ""
+		if ours, isOurs := strings.CutPrefix(imported, "iocause/"); isOurs {
+			why = forbiddenRoom(ours, r, own, isTest)
+		} else {
+			why = forbiddenParty(imported, dir, isTest)
+		}
+		if why != "" {
+			out = append(out, fmt.Sprintf("%s imports %s: %s", name, imported, why))
+		}
+	}
+	return out, nil
+}
+
+func forbiddenRoom(ours string, r room, own string, isTest bool) string {
+	may := r.may
+	if isTest {
+		may = slices.Concat(may, inTests())
+	}
+	if own != "." && below(ours, own) || slices.ContainsFunc(may, func(top string) bool { return below(ours, top) }) {
+		return ""
+	}
+	return fmt.Sprintf("%s may only import %v", cmp.Or(own, r.path), may)
+}
+
+func forbiddenParty(imported, dir string, isTest bool) string {
+	if isTest && slices.Contains(inTestsFenced(), imported) {
+		return ""
+	}
+	for _, f := range fences() {
+		if !below(imported, f.path) {
+			continue
+		}
+		if slices.ContainsFunc(f.may, func(top string) bool { return below(dir, top) }) {
+			return ""
+		}
+		return "fenced off from " + dir
+	}
+	host, _, _ := strings.Cut(imported, "/")
+	switch {
+	case imported == "C":
+		return "the binary is static: no cgo"
+	case strings.Contains(host, "."):
+		return "a third party that is missing from the table of fences"
+	}
+	return ""
+}
+
+func TestRoomsImportWhatTheyMay(t *testing.T) {
+	files := 0
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && name != "." && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_")) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		files++
+		found, err := violations(filepath.ToSlash(name), nil)
+		for _, v := range found {
+			t.Error(v)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files < 20 {
+		t.Errorf("only %d files were looked at", files)
+	}
+}
+
+func TestPlantedImportsAreCaught(t *testing.T) {
+	for _, c := range []struct {
+		file, imported string
+		caught         bool
+	}{
+		{"main.go", "iocause/cmd", false},
+		{"main.go", "iocause/internal/host", true},
+		{"internal/sample/x.go", "iocause/internal/host", true},
+		{"internal/host/x.go", "iocause/internal/sample", true},
+		{"internal/host/x.go", "golang.org/x/sys/unix", false},
+		{"internal/bpf/x.go", "iocause/internal/source", true},
+		{"internal/source/list.go", "iocause/internal/source/proc/stat", false},
+		{"internal/source/list.go", "iocause/internal/bpf", true},
+		{"internal/source/proc/stat/x.go", "iocause/internal/source/proc/pid", true},
+		{"internal/source/proc/stat/x.go", "iocause/internal/bpf", true},
+		{"internal/source/proc/stat/deep/x.go", "iocause/internal/source/proc/stat/deeper", false},
+		{"internal/source/probe/x/x.go", "iocause/internal/bpf", false},
+		{"internal/source/probe/x/x.go", "iocause/internal/source/probe/y", true},
+		{"internal/source/probe/x/x.go", "iocause/internal/source/proc/pid", true},
+		{"internal/source/probe/x/x.go", "iocause/internal/lab/load", true},
+		{"internal/source/probe/x/x_test.go", "iocause/internal/lab/load", false},
+		{"internal/source/probe/x/x.go", "github.com/cilium/ebpf/link", false},
+		{"internal/source/proc/x/x.go", "github.com/cilium/ebpf", true},
+		{"internal/source/probe/x/x_test.go", "os/exec", false},
+		{"internal/source/probe/x/x.go", "os/exec", true},
+		{"internal/diagnose/x.go", "iocause/internal/source", true},
+		{"internal/diagnose/x.go", "iocause/internal/sample", false},
+		{"internal/diagnose/x_test.go", "iocause/internal/source", true},
+		{"internal/present/text/x.go", "iocause/internal/present/html", true},
+		{"internal/present/text/x.go", "iocause/internal/host", true},
+		{"internal/lab/x.go", "iocause/internal/diagnose", true},
+		{"internal/lab/load/x.go", "iocause/internal/lab", false},
+		{"internal/lab/x.go", "os/exec", false},
+		{"internal/host/x.go", "os/exec", true},
+		{"cmd/x.go", "os/exec", false},
+		{"cmd/x.go", "iocause/internal/lab", false},
+		{"cmd/x.go", "github.com/cilium/ebpf", true},
+		{"internal/diagnose/x.go", "github.com/spf13/cobra", true},
+		{"internal/diagnose/x.go", "github.com/spf13/cobrastrange", true},
+		{"internal/sample/x.go", "C", true},
+		{"internal/sample/x.go", "encoding/json", false},
+		{"internal/attic/x.go", "fmt", true},
+		{"internal/sampler/x.go", "fmt", true},
+		{"extra/x.go", "fmt", true},
+	} {
+		found, err := violations(c.file, fmt.Sprintf("package x\n\nimport _ %q\n", c.imported))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (len(found) > 0) != c.caught {
+			t.Errorf("%s importing %s: found %q, want caught %v", c.file, c.imported, found, c.caught)
+		}
+	}
+}
+
+// A fence around nothing is a line that nobody would miss.
+func TestEveryFenceIsNeeded(t *testing.T) {
+	used := map[string]bool{}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range file.Imports {
+			for _, f := range fences() {
+				if below(strings.Trim(spec.Path.Value, `"`), f.path) {
+					used[f.path] = true
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fences() {
+		if !used[f.path] {
+			t.Errorf("nothing imports %s: take it off the table", f.path)
+		}
+	}
+}
