@@ -99,10 +99,18 @@ func require(t *testing.T, s *lab.Scenario) {
 	}
 }
 
+// attempts is how often a situation may fail to come about, as it does when
+// others use the machine. A wrong verdict on a real one is never tried again.
+const attempts = 3
+
 // one runs a scenario once and gives its line of the table.
 func one(t *testing.T, runner *lab.Runner, s *lab.Scenario, n int) string {
 	t.Helper()
 	out, err := runner.Run(t.Context(), s)
+	for try := 1; err == nil && len(out.Unreal) > 0 && try < attempts; try++ {
+		t.Logf("%s did not come about, trying again: %s", s.Name, strings.Join(out.Unreal, "; "))
+		out, err = runner.Run(t.Context(), s)
+	}
 	if err != nil {
 		t.Errorf("%s: %v", s.Path, err)
 		return fmt.Sprintf("%-28s %-4s %v", s.Name, "FAIL", err)

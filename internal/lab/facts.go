@@ -57,6 +57,7 @@ func (c Condition) holds(v float64) bool {
 //	                       /proc/PID/stat and io
 //	load.NAME.amplification (bytes read from devices for each byte asked for)
 //	mem.available, mem.dirty (bytes, at the end of the window)
+//	host.foreign_bytes     what went to and from block devices, but for the loads' share
 type Facts map[string]float64
 
 // raw reads the counters as they are; gauges are under names with "=".
@@ -144,6 +145,12 @@ func between(before, after map[string]float64, elapsed time.Duration) Facts {
 		facts["disk.read_ms"] = facts["disk.read_time"] / facts["disk.reads"]
 	}
 	delete(facts, "disk.read_time")
+	facts["host.foreign_bytes"] = (facts["vmstat.pgpgin"] + facts["vmstat.pgpgout"]) * 1024
+	for name, v := range facts {
+		if strings.HasPrefix(name, "load.") && (strings.HasSuffix(name, ".read_bytes") || strings.HasSuffix(name, ".write_bytes")) {
+			facts["host.foreign_bytes"] -= v
+		}
+	}
 	for name, asked := range facts {
 		if at, ok := strings.CutSuffix(name, ".read_chars"); ok && asked > 0 {
 			facts[at+".amplification"] = facts[at+".read_bytes"] / asked
