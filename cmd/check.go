@@ -61,10 +61,10 @@ func newCheckCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Say what can be observed here, and which verdicts that allows",
-		Long: "Check opens every source that diagnose uses, reads it for a moment and says which\n" +
-			"work, which this kernel does not support and which failed, why, and what would\n" +
-			"help. It exits with 1 when a verdict is impossible because of that. It takes\n" +
-			"three seconds at most.",
+		Long: "Check opens every source that diagnose uses, reads it for a moment and says\n" +
+			"which work, which this kernel does not support and which failed, why, and what\n" +
+			"would help. It exits with 1 when a verdict is impossible because of that. It\n" +
+			"takes three seconds at most.",
 		Example: `  iocause check
   iocause check --format json`,
 		Args: noArgs,

@@ -34,14 +34,14 @@ func newDiagnoseCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diagnose [flags] [-- COMMAND ...]",
 		Short: "Watch for some seconds and name the cause of slow I/O",
-		Long: "Diagnose watches the machine for --duration and names one cause, or says that all\n" +
-			"is well, or what it would need to tell. Ctrl-C ends the watching early and still\n" +
-			"prints the finding; a second Ctrl-C quits.\n\n" +
-			"With a COMMAND it starts that and watches it and what it starts until it ends, or\n" +
-			"for --duration when that is given; the command then runs on to its end before\n" +
-			"iocause exits. What the command prints goes to standard error, so that standard\n" +
-			"output holds the finding alone. Its standard input is that of iocause, unless\n" +
-			"that is a terminal. Ctrl-C is passed on to it.",
+		Long: "Diagnose watches the machine for --duration and names one cause, or says that\n" +
+			"all is well, or what it would need to tell. Ctrl-C ends the watching early and\n" +
+			"still prints the finding; a second Ctrl-C quits.\n\n" +
+			"With a COMMAND it starts that and watches it and what it starts until it ends,\n" +
+			"or for --duration when that is given; the command then runs on to its end\n" +
+			"before iocause exits. What the command prints goes to standard error, so that\n" +
+			"standard output holds the finding alone. Its standard input is that of iocause,\n" +
+			"unless that is a terminal. Ctrl-C is passed on to it.",
 		Example: `  iocause diagnose
   iocause diagnose --duration 30s --pid 1234
   iocause diagnose --cgroup /system.slice/postgresql.service
