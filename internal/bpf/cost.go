@@ -130,8 +130,8 @@ func (p *Probe) eachStats(f func(string, *ebpf.ProgramStats)) error {
 	return nil
 }
 
-// Losses emits the object's counters of what could not be kept because a map
-// was full, as cost.lost with the Class "PROBE COUNTER".
+// Losses emits the object's counters of what could not be kept or was not
+// seen, as cost.lost with the Class "PROBE COUNTER".
 func (p *Probe) Losses(probe string, counters []string, into sample.Sink) error {
 	for _, name := range counters {
 		n, err := p.Counter(name)
@@ -139,7 +139,7 @@ func (p *Probe) Losses(probe string, counters []string, into sample.Sink) error 
 			return err
 		}
 		if n > 0 {
-			into.Put(sample.CostLost, sample.Entity{Class: probe + " " + name}, float64(n), "map full")
+			into.Put(sample.CostLost, sample.Entity{Class: probe + " " + name}, float64(n), "kernel program")
 		}
 	}
 	return nil

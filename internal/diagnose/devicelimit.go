@@ -16,7 +16,7 @@ func deviceIOPSLimit() Cause {
 		Needs: [][]sample.Metric{{sample.BlockBinOps}, {sample.BlockOps}},
 		Over:  []ID{"device-queueing", "device-latency-bound"},
 		Judge: func(c *Case) Verdict {
-			return c.limit(func(d *deviceView) bool { return d.flat.opsCV < 0.7*d.flat.bytesCV || d.size <= smallIO },
+			return c.limit(func(d *deviceView) bool { return d.flat.flatterOps() || !d.flat.flatterBytes() && d.size <= smallIO },
 				func(d *deviceView) Verdict {
 					return Verdict{
 						Disprove: "more operations a second when more are in flight",
@@ -36,7 +36,7 @@ func deviceBandwidthLimit() Cause {
 		Needs: [][]sample.Metric{{sample.BlockBinBytes}, {sample.BlockBytes}},
 		Over:  []ID{"device-queueing", "device-latency-bound"},
 		Judge: func(c *Case) Verdict {
-			return c.limit(func(d *deviceView) bool { return d.flat.bytesCV < 0.7*d.flat.opsCV || d.size >= largeIO },
+			return c.limit(func(d *deviceView) bool { return d.flat.flatterBytes() || !d.flat.flatterOps() && d.size >= largeIO },
 				func(d *deviceView) Verdict {
 					return Verdict{
 						Disprove: "more bytes a second when more are in flight",

@@ -46,6 +46,11 @@ type plateau struct {
 	depthRatio float64 // largest to smallest depth at the flat rate
 }
 
+// flatterOps and flatterBytes tell which of the two rates a cap holds, where
+// sizes vary enough to tell.
+func (p *plateau) flatterOps() bool   { return p.opsCV < 0.7*p.bytesCV }
+func (p *plateau) flatterBytes() bool { return p.bytesCV < 0.7*p.opsCV }
+
 // ratio is the latency against the base latency, 0 when that is not known.
 func (d *deviceView) ratio() float64 {
 	if d.base == 0 {
@@ -53,6 +58,9 @@ func (d *deviceView) ratio() float64 {
 	}
 	return d.latency / d.base
 }
+
+// asynchronous tells whether more is in flight than one request a thread.
+func (d *deviceView) asynchronous(v *victim) bool { return d.depth > 1.5*max(1, v.threads) }
 
 func (c *Case) deviceFacts() deviceView {
 	w, dev := c.w, c.device
@@ -85,15 +93,17 @@ func (c *Case) deviceFacts() deviceView {
 	return d
 }
 
-// baseLatency is the latency at depth 1 of the sizes that make up the load,
-// weighed as they occur. Where no size was seen alone often enough, the
-// fastest percent of all is an upper bound of it.
+// baseLatency is the latency of a request that is alone on the device, for the
+// sizes that make up the load, weighed as they occur; a lower mean at another
+// depth is taken instead, since a request that opens a batch also waits for
+// the rest of it. Where no size was seen alone often enough, the fastest
+// percent of all is an upper bound of it.
 func (c *Case) baseLatency(d *deviceView) (seconds float64, bound bool) {
 	type class struct {
 		op   string
 		size uint64
 	}
-	all, alone, aloneTime := map[class]float64{}, map[class]float64{}, map[class]float64{}
+	all, alone, fastest := map[class]float64{}, map[class]float64{}, map[class]float64{}
 	c.w.Each(sample.BlockDepthOps, func(e sample.Entity, s *sample.Series) {
 		if e.Device != c.device {
 			return
@@ -103,11 +113,15 @@ func (c *Case) baseLatency(d *deviceView) (seconds float64, bound bool) {
 		if _, err := fmt.Sscanf(e.Class, "%s %d %d", &k.op, &k.size, &depth); err != nil {
 			return
 		}
-		all[k] += s.Sum()
+		n := s.Sum()
+		all[k] += n
 		if depth == 1 {
-			alone[k] += s.Sum()
-			t, _ := c.w.Sum(sample.BlockDepthTime, e)
-			aloneTime[k] += t
+			alone[k] += n
+		}
+		if t, ok := c.w.Sum(sample.BlockDepthTime, e); ok && n >= baseOps {
+			if old, ok := fastest[k]; !ok || t/n < old {
+				fastest[k] = t / n
+			}
 		}
 	})
 	var covered, total, sum float64
@@ -115,17 +129,23 @@ func (c *Case) baseLatency(d *deviceView) (seconds float64, bound bool) {
 		total += n
 		if alone[k] >= baseOps {
 			covered += n
-			sum += n * aloneTime[k] / alone[k]
+			sum += n * fastest[k]
 		}
-	}
-	if total > 0 && covered >= 0.5*total {
-		return sum / covered, false
 	}
 	var h sample.Histogram
 	for _, op := range []string{"read", "write"} {
 		if one := c.w.Histogram(sample.HistDevice, sample.Entity{Device: c.device, Class: op}); one != nil {
 			h.Merge(&one.Histogram)
 		}
+	}
+	if total > 0 && covered >= 0.5*total {
+		base := sum / covered
+		if d.asynchronous(&c.victim) && h.N() >= 100 {
+			// one that comes to an empty device opens a batch: it is slowed
+			// down by those that are submitted behind it
+			base = min(base, h.Quantile(0.10)/1e9)
+		}
+		return base, false
 	}
 	if h.N() < 100 {
 		return 0, false

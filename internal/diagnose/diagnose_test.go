@@ -24,13 +24,13 @@ import (
 //	gap METRIC WHY
 //	METRIC [pid=N] [cgroup=C] [device=D] [file=DEV:INO] [class=C] = V [V@SECONDS ...]
 //	without METRIC        (takes a metric out again)
-//	like NAME             (starts from an earlier case of any file)
+//	like NAME             (starts from another case, of any file)
 //	want CAUSE yes|no|cannot tell
 //	primary CAUSE
 type testCase struct {
 	name    string
-	rec     *sample.Recorder
-	lines   []string // to build it again for "like"
+	lines   []string
+	like    string // the case it starts from
 	want    map[ID]Answer
 	primary ID
 	where   string
@@ -44,12 +44,16 @@ func TestCauses(t *testing.T) {
 		t.Fatalf("no cases: %v", err)
 	}
 	slices.Sort(files)
-	known := map[string][]string{}
+	known := map[string]*testCase{}
 	covered := map[ID]map[Answer]int{}
+	cases := map[string][]*testCase{}
 	for _, f := range files {
-		for _, c := range readCases(t, f, known) {
+		cases[f] = readCases(t, f, known)
+	}
+	for _, f := range files {
+		for _, c := range cases[f] {
 			t.Run(filepath.Base(f)+"/"+c.name, func(t *testing.T) {
-				w := build(t, c.lines)
+				w := build(t, c.all(t, known))
 				r := Judge(w, Target{})
 				for _, cause := range List() {
 					want, ok := c.want[cause.ID]
@@ -81,6 +85,19 @@ func TestCauses(t *testing.T) {
 	}
 }
 
+// all is the lines of the case it starts from, if any, and its own.
+func (c *testCase) all(t *testing.T, known map[string]*testCase) []string {
+	t.Helper()
+	if c.like == "" {
+		return c.lines
+	}
+	from := known[c.like]
+	if from == nil || from == c {
+		t.Fatalf("%s: no other case is called %q", c.where, c.like)
+	}
+	return append(slices.Clone(from.all(t, known)), c.lines...)
+}
+
 // checkReport holds every report to what a reader may rely on.
 func checkReport(t *testing.T, r *Report) {
 	t.Helper()
@@ -110,7 +127,7 @@ func checkReport(t *testing.T, r *Report) {
 	}
 }
 
-func readCases(t *testing.T, path string, known map[string][]string) []*testCase {
+func readCases(t *testing.T, path string, known map[string]*testCase) []*testCase {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
@@ -132,10 +149,7 @@ func readCases(t *testing.T, path string, known map[string][]string) []*testCase
 			c = &testCase{name: rest, want: map[ID]Answer{}, where: fmt.Sprintf("%s:%d", path, n)}
 			out = append(out, c)
 		case "like":
-			if known[rest] == nil {
-				t.Fatalf("%s:%d: no case is called %q", path, n, rest)
-			}
-			c.lines = slices.Clone(known[rest])
+			c.like = rest
 		case "want":
 			cause, answer, _ := strings.Cut(rest, " ")
 			c.want[ID(cause)] = Answer(answer)
@@ -144,7 +158,7 @@ func readCases(t *testing.T, path string, known map[string][]string) []*testCase
 		default:
 			c.lines = append(c.lines, fmt.Sprintf("%s:%d\x00%s", path, n, line))
 		}
-		known[c.name] = c.lines
+		known[c.name] = c
 	}
 	if err := scan.Err(); err != nil {
 		t.Fatal(err)

@@ -83,9 +83,10 @@ func finding(cause *Cause, v *Verdict) Finding {
 // rank puts the primary cause first: one that no other cause explains, and of
 // these the one with the largest weight. The rest follow by weight.
 func rank(found []Finding, over map[ID][]ID) {
-	explained := func(id ID) bool {
+	explained := func(of *Finding) bool {
 		for _, f := range found {
-			if slices.Contains(over[f.Cause], id) {
+			// a small cause does not explain a large one
+			if slices.Contains(over[f.Cause], of.Cause) && 2*f.Weight >= of.Weight {
 				return true
 			}
 		}
@@ -93,7 +94,7 @@ func rank(found []Finding, over map[ID][]ID) {
 	}
 	byWeight := func(a, b Finding) int { return cmp.Compare(b.Weight, a.Weight) }
 	slices.SortStableFunc(found, func(a, b Finding) int {
-		ea, eb := explained(a.Cause), explained(b.Cause)
+		ea, eb := explained(&a), explained(&b)
 		if ea != eb {
 			if ea {
 				return 1

@@ -30,8 +30,28 @@ func Need(t *testing.T, capability string, err error) {
 }
 
 // Observe runs f in this process under a probe and returns the window. The
-// probe must lose nothing.
+// probe must lose nothing. A host that hides completions from programs, which
+// the probe notices, gets another try.
 func Observe(t *testing.T, open func(*host.Host) (sample.Source, error), f func()) *sample.Window {
+	t.Helper()
+	for try := 1; ; try++ {
+		w := observe(t, open, f)
+		hidden := false
+		w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
+			if strings.HasSuffix(e.Class, " missed_completions") && try < 5 {
+				hidden = true
+				return
+			}
+			t.Errorf("lost %s: %g", e.Class, s.Sum())
+		})
+		if !hidden {
+			return w
+		}
+		t.Logf("try %d: this host hid completions", try)
+	}
+}
+
+func observe(t *testing.T, open func(*host.Host) (sample.Source, error), f func()) *sample.Window {
 	t.Helper()
 	h := host.Live()
 	h.Self = 0 // here it is this process that is looked at
@@ -51,9 +71,7 @@ func Observe(t *testing.T, open func(*host.Host) (sample.Source, error), f func(
 	if err := p.Collect(sample.Last, r); err != nil {
 		t.Fatal(err)
 	}
-	w := r.Window(time.Now())
-	w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) { t.Errorf("lost %s: %g", e.Class, s.Sum()) })
-	return w
+	return r.Window(time.Now())
 }
 
 // File makes a file of n pages of 4096 bytes on a real disk, written out and

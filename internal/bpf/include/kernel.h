@@ -199,6 +199,8 @@ struct dirty_throttle_control {
 /* Values that move between kernels are looked up by name (CO-RE). */
 enum pageflags {
 	PG_head = 6,
+	PG_swapcache = 10,
+	PG_swapbacked = 17,
 };
 enum req_flag_bits {
 	__REQ_FUA = 17,

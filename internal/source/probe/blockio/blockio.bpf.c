@@ -111,6 +111,9 @@ TABLE(scratch_hists, BPF_MAP_TYPE_PERCPU_ARRAY, 0, 1, u32, struct hists);
 
 /* What could not be kept because a map was full. */
 u64 lost_requests, lost_rows, lost_bins, lost_direct;
+/* Completions that no program was run for: some hosts hide what happens while
+ * certain tasks are on the processor. */
+u64 missed_completions;
 /* Set when a device was seen for which the kernel keeps no issue time. */
 u32 want_issue;
 
@@ -190,6 +193,11 @@ int COUNTING(on_start, struct request *rq)
 		*last = end;
 	} else {
 		bpf_map_update_elem(&streams, &stream, &end, BPF_ANY);
+	}
+	if (bpf_map_lookup_elem(&requests, &id)) {
+		ADD(missed_completions, 1);
+		if (device)
+			ADD(device->in_flight, -1);
 	}
 	if (bpf_map_update_elem(&requests, &id, &info, BPF_ANY)) {
 		ADD(lost_requests, 1);
@@ -348,19 +356,26 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 }
 
 /* What the first page of a bio belongs to. */
-enum owner { OWNER_FILE, OWNER_USER, OWNER_KERNEL, OWNER_LOWER };
+enum owner { OWNER_FILE, OWNER_USER, OWNER_KERNEL, OWNER_LOWER, OWNER_SWAP };
 
 static __always_inline enum owner bio_owner(struct bio *bio, struct inode **inode)
 {
 	struct address_space *mapping;
 	struct super_block *sb;
+	struct folio *folio;
 	struct page *page;
-	u64 bits;
+	u64 bits, flags;
 
 	page = bio_page(bio);
 	if (!page)
 		return OWNER_KERNEL;
-	bits = (u64)BPF_CORE_READ(page_folio(page), mapping);
+	folio = page_folio(page);
+	bpf_core_read(&flags, sizeof(flags), folio);
+	bits = (u64)BPF_CORE_READ(folio, mapping);
+	/* a page on its way in from swap: the request itself does not tell */
+	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapbacked) &&
+	    (!bits || flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapcache)))
+		return OWNER_SWAP;
 	if (!bits)
 		return OWNER_KERNEL;
 	if (bits & MAPPING_FLAGS)
@@ -425,7 +440,8 @@ int COUNTING(on_bio, struct bio *bio)
 	tgid = bpf_get_current_pid_tgid() >> 32;
 	file.dev = disk_dev(bio->bi_bdev->bd_disk);
 	file.op = op;
-	if (flags & 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_SWAP)) {
+	owner = bio_owner(bio, &inode);
+	if (owner == OWNER_SWAP || flags & 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_SWAP)) {
 		p = ROW(process_io, &tgid, &no_process, lost_rows);
 		if (p && op == REQ_OP_READ)
 			ADD(p->swap_in, size);
@@ -433,7 +449,6 @@ int COUNTING(on_bio, struct bio *bio)
 			ADD(p->swap_out, size);
 		return 0;
 	}
-	owner = bio_owner(bio, &inode);
 	if (owner == OWNER_FILE && inode) {
 		file.ino = BPF_CORE_READ(inode, i_ino);
 		file.sdev = BPF_CORE_READ(inode, i_sb, s_dev);

@@ -148,30 +148,31 @@ type blockioThrottleKey struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	blockioMapBins         = "bins"
-	blockioMapByCgroup     = "by_cgroup"
-	blockioMapByFile       = "by_file"
-	blockioMapByProcess    = "by_process"
-	blockioMapDepths       = "depths"
-	blockioMapDevices      = "devices"
-	blockioMapDirectSeen   = "direct_seen"
-	blockioMapHistograms   = "histograms"
-	blockioMapProcessIo    = "process_io"
-	blockioMapRequests     = "requests"
-	blockioMapScratchHists = "scratch_hists"
-	blockioMapStreams      = "streams"
-	blockioMapThrottled    = "throttled"
-	blockioProgOnBio       = "on_bio"
-	blockioProgOnComplete  = "on_complete"
-	blockioProgOnIssue     = "on_issue"
-	blockioProgOnMerge     = "on_merge"
-	blockioProgOnStart     = "on_start"
-	blockioVarEnabled      = "enabled"
-	blockioVarLostBins     = "lost_bins"
-	blockioVarLostDirect   = "lost_direct"
-	blockioVarLostRequests = "lost_requests"
-	blockioVarLostRows     = "lost_rows"
-	blockioVarWantIssue    = "want_issue"
+	blockioMapBins              = "bins"
+	blockioMapByCgroup          = "by_cgroup"
+	blockioMapByFile            = "by_file"
+	blockioMapByProcess         = "by_process"
+	blockioMapDepths            = "depths"
+	blockioMapDevices           = "devices"
+	blockioMapDirectSeen        = "direct_seen"
+	blockioMapHistograms        = "histograms"
+	blockioMapProcessIo         = "process_io"
+	blockioMapRequests          = "requests"
+	blockioMapScratchHists      = "scratch_hists"
+	blockioMapStreams           = "streams"
+	blockioMapThrottled         = "throttled"
+	blockioProgOnBio            = "on_bio"
+	blockioProgOnComplete       = "on_complete"
+	blockioProgOnIssue          = "on_issue"
+	blockioProgOnMerge          = "on_merge"
+	blockioProgOnStart          = "on_start"
+	blockioVarEnabled           = "enabled"
+	blockioVarLostBins          = "lost_bins"
+	blockioVarLostDirect        = "lost_direct"
+	blockioVarLostRequests      = "lost_requests"
+	blockioVarLostRows          = "lost_rows"
+	blockioVarMissedCompletions = "missed_completions"
+	blockioVarWantIssue         = "want_issue"
 )
 
 // loadBlockio returns the embedded CollectionSpec for blockio.
@@ -246,12 +247,13 @@ type blockioMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type blockioVariableSpecs struct {
-	Enabled      *ebpf.VariableSpec `ebpf:"enabled"`
-	LostBins     *ebpf.VariableSpec `ebpf:"lost_bins"`
-	LostDirect   *ebpf.VariableSpec `ebpf:"lost_direct"`
-	LostRequests *ebpf.VariableSpec `ebpf:"lost_requests"`
-	LostRows     *ebpf.VariableSpec `ebpf:"lost_rows"`
-	WantIssue    *ebpf.VariableSpec `ebpf:"want_issue"`
+	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
+	LostBins          *ebpf.VariableSpec `ebpf:"lost_bins"`
+	LostDirect        *ebpf.VariableSpec `ebpf:"lost_direct"`
+	LostRequests      *ebpf.VariableSpec `ebpf:"lost_requests"`
+	LostRows          *ebpf.VariableSpec `ebpf:"lost_rows"`
+	MissedCompletions *ebpf.VariableSpec `ebpf:"missed_completions"`
+	WantIssue         *ebpf.VariableSpec `ebpf:"want_issue"`
 }
 
 // blockioObjects contains all objects after they have been loaded into the kernel.
@@ -311,12 +313,13 @@ func (m *blockioMaps) Close() error {
 //
 // It can be passed to loadBlockioObjects or ebpf.CollectionSpec.LoadAndAssign.
 type blockioVariables struct {
-	Enabled      *ebpf.Variable `ebpf:"enabled"`
-	LostBins     *ebpf.Variable `ebpf:"lost_bins"`
-	LostDirect   *ebpf.Variable `ebpf:"lost_direct"`
-	LostRequests *ebpf.Variable `ebpf:"lost_requests"`
-	LostRows     *ebpf.Variable `ebpf:"lost_rows"`
-	WantIssue    *ebpf.Variable `ebpf:"want_issue"`
+	Enabled           *ebpf.Variable `ebpf:"enabled"`
+	LostBins          *ebpf.Variable `ebpf:"lost_bins"`
+	LostDirect        *ebpf.Variable `ebpf:"lost_direct"`
+	LostRequests      *ebpf.Variable `ebpf:"lost_requests"`
+	LostRows          *ebpf.Variable `ebpf:"lost_rows"`
+	MissedCompletions *ebpf.Variable `ebpf:"missed_completions"`
+	WantIssue         *ebpf.Variable `ebpf:"want_issue"`
 }
 
 // blockioPrograms contains all programs after they have been loaded into the kernel.
