@@ -43,8 +43,11 @@ type Probe struct {
 // Programs whose tracepoint the kernel lacks are left out when they are
 // optional (see Missing) and fail the probe when they are not.
 func Open(spec *ebpf.CollectionSpec, programs []Program, constants map[string]any) (*Probe, error) {
+	if err := permitted(); err != nil {
+		return nil, err
+	}
 	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
-		return nil, ErrNoBTF
+		return nil, fmt.Errorf("%w (%w)", ErrNoBTF, err)
 	}
 	types, err := LoadTypes()
 	if err != nil {
@@ -86,6 +89,9 @@ func Open(spec *ebpf.CollectionSpec, programs []Program, constants map[string]an
 	}
 	if err := rlimit.RemoveMemlock(); err != nil && !errors.Is(err, os.ErrPermission) {
 		return nil, fmt.Errorf("raising the locked-memory limit: %w", err)
+	}
+	if err := tryMap(); err != nil {
+		return nil, err
 	}
 	c, err := ebpf.NewCollection(spec)
 	if err != nil {

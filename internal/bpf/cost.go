@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -16,15 +17,16 @@ import (
 // about 40 ns to every run, so it is on for one tick in five and the result
 // is scaled to the window.
 type costMeter struct {
-	stats io.Closer
-	since time.Time
-	on    time.Duration
-	ticks int
-	start time.Time
-	base  map[string]ebpf.ProgramStats
-	time  map[string]time.Duration
-	runs  map[string]uint64
-	miss  map[string]uint64
+	stats   io.Closer
+	since   time.Time
+	on      time.Duration
+	ticks   int
+	start   time.Time
+	refused bool // may not be measured
+	base    map[string]ebpf.ProgramStats
+	time    map[string]time.Duration
+	runs    map[string]uint64
+	miss    map[string]uint64
 }
 
 func (c *costMeter) close() {
@@ -46,13 +48,22 @@ func (p *Probe) emitCost(phase sample.Phase, now time.Time, into sample.Sink) er
 		c.time = map[string]time.Duration{}
 		c.runs = map[string]uint64{}
 		c.miss = map[string]uint64{}
-		return p.measureOn(now)
+		err := p.measureOn(now)
+		if errors.Is(err, os.ErrPermission) { // it takes CAP_SYS_ADMIN, counting does not
+			into.PutGap(sample.Gap{
+				Why:     "what the kernel programs cost was not measured: run as root, or with CAP_SYS_ADMIN",
+				Metrics: []sample.Metric{sample.CostBPFTime, sample.CostBPFRuns},
+			})
+			c.refused = true
+			return nil
+		}
+		return err
 	case sample.Tick:
 		c.ticks++
 		if err := p.measureOff(now); err != nil {
 			return err
 		}
-		if c.ticks%5 == 0 {
+		if c.ticks%5 == 0 && !c.refused {
 			return p.measureOn(now)
 		}
 		return nil
