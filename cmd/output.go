@@ -74,6 +74,7 @@ func tidy(r *diagnose.Report) {
 		f.Evidence, f.Excluded, f.Advice = notNil(f.Evidence), notNil(f.Excluded), notNil(f.Advice)
 	}
 	r.Findings, r.CannotTell, r.Gaps = notNil(r.Findings), notNil(r.CannotTell), notNil(gaps)
+	r.Excluded = notNil(r.Excluded)
 }
 
 func notNil[T any](s []T) []T {

@@ -68,7 +68,7 @@ func Judge(w *sample.Window, target Target) *Report {
 	default:
 		found = []Finding{c.healthy(excluded)}
 	}
-	r.Findings = found
+	r.Findings, r.Excluded = found, excluded
 	return r
 }
 

@@ -86,13 +86,14 @@ type Cost struct {
 // Report is the whole answer. Primary is the cause of Findings[0], "healthy"
 // or "cannot-tell".
 type Report struct {
-	Version    int       `json:"version"`
-	Host       any       `json:"host,omitempty"` // the fingerprint, opaque to this room
-	Window     Span      `json:"window"`
-	Primary    ID        `json:"primary"`
-	Victim     Culprit   `json:"victim"` // who waits; empty when nobody does
-	Findings   []Finding `json:"findings"`
-	CannotTell []Missing `json:"cannot_tell"`
-	Gaps       []string  `json:"gaps"` // what could not be observed and why
-	Cost       Cost      `json:"cost"`
+	Version    int        `json:"version"`
+	Host       any        `json:"host,omitempty"` // the fingerprint, opaque to this room
+	Window     Span       `json:"window"`
+	Primary    ID         `json:"primary"`
+	Victim     Culprit    `json:"victim"` // who waits; empty when nobody does
+	Findings   []Finding  `json:"findings"`
+	Excluded   []Excluded `json:"excluded"` // every cause that was ruled out, whatever the answer
+	CannotTell []Missing  `json:"cannot_tell"`
+	Gaps       []string   `json:"gaps"` // what could not be observed and why
+	Cost       Cost       `json:"cost"`
 }

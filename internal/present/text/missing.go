@@ -24,6 +24,7 @@ func (p *page) unknown(r *diagnose.Report, d detail) {
 		return
 	}
 	p.culprit("Who waits", &r.Victim)
+	p.excluded(r.Excluded, d, false)
 }
 
 // notSeen says what could not be judged, and what could not be observed.
