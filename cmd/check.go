@@ -111,6 +111,9 @@ func (a *app) tryAll(ctx context.Context) checked {
 	defer cancel()
 	collector := source.Open(open, a.host, a.sources)
 	defer collector.Close()
+	if end, ok := ctx.Deadline(); ok { // to name what hangs before the check itself is over
+		collector.Patience = max(time.Until(end)/2, 100*time.Millisecond)
+	}
 	collector.Begin()
 	w := collector.Observe(ctx, source.Observation{Length: checkWindow})
 	all := collector.Statuses()

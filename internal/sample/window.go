@@ -185,6 +185,12 @@ func (r *Recorder) PutFile(id FileID, f File) { r.w.Files[id] = f }
 // PutGap implements Sink.
 func (r *Recorder) PutGap(g Gap) { r.w.Gaps = append(r.w.Gaps, g) }
 
+// Forget drops all values of a metric, as if it had never been measured.
+func (r *Recorder) Forget(m Metric) {
+	delete(r.w.series, m)
+	delete(r.w.histograms, m)
+}
+
 // Window ends the recording at end and hands the window over.
 func (r *Recorder) Window(end time.Time) *Window {
 	r.w.Length = end.Sub(r.w.Start)

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"sync"
 	"time"
 
 	"iocause/internal/sample"
@@ -57,15 +58,61 @@ func (m *meter) progress() Progress {
 	return p
 }
 
-// tap is one source's sink: it keeps the gaps that the source reports, each
-// once however often it is reported.
+// tap is the sink of one call of a source. It keeps the gaps that the source
+// reports, each once however often it is reported, and lets nothing through
+// any more when it has been shut. Safe for concurrent use.
 type tap struct {
-	*meter
-	of *opened
+	mu     sync.Mutex
+	closed bool
+	meter  *meter
+	of     *opened
+}
+
+// shut returns when nothing more can come through.
+func (t *tap) shut() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+}
+
+// with runs f unless the tap is shut.
+func (t *tap) with(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		f()
+	}
+}
+
+// Put implements sample.Sink.
+func (t *tap) Put(m sample.Metric, e sample.Entity, value float64, source string) {
+	t.with(func() { t.meter.Put(m, e, value, source) })
+}
+
+// PutAt implements sample.Sink.
+func (t *tap) PutAt(at time.Time, m sample.Metric, e sample.Entity, value float64, source string) {
+	t.with(func() { t.meter.PutAt(at, m, e, value, source) })
+}
+
+// PutHistogram implements sample.Sink.
+func (t *tap) PutHistogram(m sample.Metric, e sample.Entity, h sample.Histogram, source string) {
+	t.with(func() { t.meter.PutHistogram(m, e, h, source) })
+}
+
+// PutProcess implements sample.Sink.
+func (t *tap) PutProcess(pid int, p sample.Process) {
+	t.with(func() { t.meter.PutProcess(pid, p) })
+}
+
+// PutFile implements sample.Sink.
+func (t *tap) PutFile(id sample.FileID, f sample.File) {
+	t.with(func() { t.meter.PutFile(id, f) })
 }
 
 // PutGap implements sample.Sink.
-func (t *tap) PutGap(g sample.Gap) {
+func (t *tap) PutGap(g sample.Gap) { t.with(func() { t.putGap(g) }) }
+
+func (t *tap) putGap(g sample.Gap) {
 	if g.Source == "" {
 		g.Source = t.of.Name
 	}
@@ -83,7 +130,7 @@ func (t *tap) PutGap(g sample.Gap) {
 func Offered(all []Status, w *sample.Window) map[sample.Metric]bool {
 	has := map[sample.Metric]bool{}
 	for _, s := range all {
-		if s.OpenErr != nil || s.Calls > 0 && s.Failures == s.Calls {
+		if s.OpenErr != nil || s.Stuck || s.Calls > 0 && s.Failures == s.Calls {
 			continue
 		}
 		gone := map[sample.Metric]bool{}

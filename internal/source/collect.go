@@ -20,6 +20,7 @@ type Status struct {
 	Calls    int           // of Collect
 	Failures int           // of these
 	Spent    time.Duration // in Collect, all calls
+	Stuck    bool          // a call of Collect was given up, and the source with it
 	Gaps     []sample.Gap  // what the source itself said that it lacks
 }
 
@@ -29,25 +30,36 @@ func (s *Status) Works() bool { return s.OpenErr == nil && s.Failures == 0 }
 // opened is a source with its account.
 type opened struct {
 	Status
-	source sample.Source
+	source sample.Source // nil when there is nothing to collect or to close any more
 	carry  time.Duration // spent at First, where counters emit nothing
 }
+
+// patience is how long a call of a source may take by default. Reading
+// thousands of processes on a machine that swaps may take seconds; a kernel
+// file that never answers must not hold up the verdict.
+const patience = 20 * time.Second
 
 // Collector runs sources together over one window. Its methods are called
 // from one goroutine: Open, Begin, Observe, Close.
 type Collector struct {
+	// Patience is how long one call of a source may take before the source is
+	// given up. Once that has happened, the others have a quarter of it.
+	Patience time.Duration
+
 	host    *host.Host
 	sources []*opened
 	rec     *sample.Recorder
 	start   time.Time
 	meter   meter
+
+	impatient bool // a source was given up
 }
 
 // Open opens the entries, all at the same time: loading kernel programs takes
 // most of the start-up, and probes share nothing. An entry that fails, or has
 // not opened when ctx ends, becomes a gap of the window.
 func Open(ctx context.Context, h *host.Host, entries []Entry) *Collector {
-	c := &Collector{host: h}
+	c := &Collector{host: h, Patience: patience}
 	began := time.Now()
 	results := make([]chan result, len(entries))
 	for i, e := range entries {
@@ -180,7 +192,7 @@ func (c *Collector) collect(phase sample.Phase) {
 			continue
 		}
 		began := time.Now()
-		err := o.source.Collect(phase, &tap{meter: &c.meter, of: o})
+		err := c.call(o, phase)
 		spent := time.Since(began)
 		o.Spent += spent
 		o.Calls++
@@ -197,6 +209,34 @@ func (c *Collector) collect(phase sample.Phase) {
 	}
 }
 
+// call runs one Collect, as long as patience lasts. A source that hangs is
+// left behind: what it still emits is dropped, and it is closed if it ever
+// returns.
+func (c *Collector) call(o *opened, phase sample.Phase) error {
+	source, into := o.source, &tap{meter: &c.meter, of: o}
+	done := make(chan error, 1)
+	go func() { done <- source.Collect(phase, into) }()
+	limit := time.NewTimer(c.Patience)
+	defer limit.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-limit.C:
+	}
+	into.shut()
+	o.source, o.Stuck = nil, true
+	err := fmt.Errorf("reading did not end within %.1f s", c.Patience.Seconds())
+	if !c.impatient {
+		c.impatient = true
+		c.Patience /= 4
+	}
+	go func() {
+		<-done
+		source.Close() // nobody is left to hear its error
+	}()
+	return err
+}
+
 // finish closes the window and adds a gap for every source that failed: its
 // metrics that never arrived are missing because of it.
 func (c *Collector) finish() *sample.Window {
@@ -205,6 +245,15 @@ func (c *Collector) finish() *sample.Window {
 	w := c.rec.Window(c.meter.now)
 	for _, o := range c.sources {
 		if o.Failures == 0 {
+			continue
+		}
+		if o.Stuck {
+			// The first half of a counter would pass for a small one.
+			for _, m := range o.Metrics {
+				c.rec.Forget(m)
+			}
+			w.Gaps = append(w.Gaps, sample.Gap{Source: o.Name, Metrics: o.Metrics,
+				Why: fmt.Sprintf("%s: %v, so nothing of it is used", o.Name, o.Err)})
 			continue
 		}
 		g := sample.Gap{Source: o.Name, Why: fmt.Sprintf("%s: failed %d of %d times, first: %v", o.Name, o.Failures, o.Calls, o.Err)}

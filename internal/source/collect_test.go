@@ -222,6 +222,70 @@ func TestOpensAtTheSameTime(t *testing.T) {
 	})
 }
 
+// A source that hangs is left behind after a while, with all that it measured
+// so far: half of a counter is not a small counter.
+func TestStuckSourceIsLeftBehind(t *testing.T) {
+	for stuckAt, phase := range []string{"First", "Tick", "Last"} {
+		synctest.Test(t, func(t *testing.T) {
+			released := make(chan struct{})
+			f := &fake{put: func(phase sample.Phase, into sample.Sink) { dirty(phase, into) }}
+			f.fails = func(call int) error {
+				if call == stuckAt+1 {
+					<-released
+				}
+				return nil
+			}
+			well := &fake{put: func(_ sample.Phase, into sample.Sink) {
+				into.Put(sample.SwapTotal, sample.Entity{}, 7, "fake")
+			}}
+			start := time.Now()
+			ctx := t.Context()
+			c := Open(ctx, host.Live(), []Entry{entry("stuck", f, sample.MemDirty, sample.DiskReadBytes), entry("well", well, sample.SwapTotal)})
+			c.Begin()
+			w := c.Observe(ctx, Observation{Length: 1500 * time.Millisecond})
+			if took := time.Since(start); took > patience+2*time.Second {
+				t.Errorf("%s: took %v", phase, took)
+			}
+			for _, m := range []sample.Metric{sample.MemDirty, sample.DiskReadBytes} {
+				if why := w.WhyAbsent(m); w.Has(m) || why != "stuck: reading did not end within 20.0 s, so nothing of it is used" {
+					t.Errorf("%s: %s is there: %v, %q", phase, m, w.Has(m), why)
+				}
+			}
+			if !w.Has(sample.SwapTotal) || len(w.Gaps) != 1 {
+				t.Errorf("%s: the other source suffered: %+v", phase, w.Gaps)
+			}
+			if has := Offered(c.Statuses(), w); has[sample.MemDirty] || !has[sample.SwapTotal] {
+				t.Errorf("%s: offered %v", phase, has)
+			}
+			if err := c.Close(); err != nil || f.closed || !well.closed {
+				t.Errorf("%s: closed %v and %v, %v; what hangs cannot be closed yet", phase, f.closed, well.closed, err)
+			}
+			close(released)
+			synctest.Wait()
+			if w.Has(sample.MemDirty) || !f.closed {
+				t.Errorf("%s: what came late was taken: %v; closed %v", phase, w.Has(sample.MemDirty), f.closed)
+			}
+		})
+	}
+}
+
+// However many hang, the verdict comes.
+func TestAllStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		released := make(chan struct{})
+		defer close(released)
+		var entries []Entry
+		for range 14 {
+			entries = append(entries, entry("stuck", &fake{fails: func(int) error { <-released; return nil }}, sample.MemDirty))
+		}
+		start := time.Now()
+		_, w := observe(t, t.Context(), Observation{Length: time.Second}, entries...)
+		if took := time.Since(start); took > 90*time.Second || len(w.Gaps) != 14 {
+			t.Errorf("took %v, %d gaps", took, len(w.Gaps))
+		}
+	})
+}
+
 func TestReadCost(t *testing.T) {
 	rec := sample.NewRecorder(time.Now())
 	for _, name := range []string{"a", "b"} {

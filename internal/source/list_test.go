@@ -13,6 +13,7 @@ import (
 
 func TestListIsWellFormed(t *testing.T) {
 	names := map[string]bool{}
+	owners := map[sample.Metric]string{}
 	for _, e := range List() {
 		if e.Name == "" || names[e.Name] {
 			t.Errorf("name %q is empty or taken", e.Name)
@@ -25,6 +26,10 @@ func TestListIsWellFormed(t *testing.T) {
 			if slices.Contains(e.Metrics[:i], m) {
 				t.Errorf("%s lists %s twice", e.Name, m)
 			}
+			if owner := owners[m]; owner != "" {
+				t.Errorf("%s is listed by %s and %s: one's failure would take the other's figures", m, owner, e.Name)
+			}
+			owners[m] = e.Name
 		}
 	}
 }
