@@ -33,6 +33,7 @@ type victim struct {
 	threads     float64            // that waited
 	outstanding float64            // mean requests in flight
 	cpu         float64            // seconds on a processor
+	delay       float64            // seconds waiting for one
 	known       bool               // waits were measured
 }
 
@@ -62,7 +63,7 @@ func newCase(w *sample.Window, target Target) *Case {
 		all = append(all, c.measure(pid))
 	}
 	slices.SortFunc(all, func(a, b victim) int {
-		return cmp.Or(cmp.Compare(c.suffering(&b), c.suffering(&a)), cmp.Compare(b.cpu, a.cpu), cmp.Compare(a.pid, b.pid))
+		return cmp.Or(cmp.Compare(c.suffering(&b), c.suffering(&a)), cmp.Compare(b.cpu+b.delay, a.cpu+a.delay), cmp.Compare(a.pid, b.pid))
 	})
 	if len(all) > 0 {
 		c.victim = all[0]
@@ -117,6 +118,7 @@ func (c *Case) measure(pid int) victim {
 	user, _ := w.Sum(sample.ProcUser, sample.Entity{PID: pid})
 	system, _ := w.Sum(sample.ProcSystem, sample.Entity{PID: pid})
 	v.cpu = user + system
+	v.delay, _ = w.Sum(sample.ProcRunDelay, sample.Entity{PID: pid})
 	return v
 }
 

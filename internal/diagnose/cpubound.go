@@ -19,7 +19,9 @@ func cpuBound() Cause {
 			}
 			s := c.w.Seconds()
 			cpu := c.victim.cpu / s
-			if cpu < cpuShareLimit {
+			delay, delayed := c.w.Sum(sample.ProcRunDelay, sample.Entity{PID: c.victim.pid})
+			// what waits for a processor would compute if it had one
+			if cpu+delay/s < cpuShareLimit {
 				return no("no process keeps even one processor busy: the busiest uses " + percent(cpu) + " of one")
 			}
 			if !c.victim.known && c.blind() {
@@ -36,15 +38,19 @@ func cpuBound() Cause {
 				}
 				e = append(e, c.figure("time blocked on I/O", c.victim.share(s), "ratio", m))
 			}
-			if d, ok := c.w.Sum(sample.ProcRunDelay, sample.Entity{PID: c.victim.pid}); ok {
-				e = append(e, c.figure("time waiting for a processor", d/s, "ratio", sample.ProcRunDelay))
+			advice := "look at where the program spends its processor time (perf top -p PID); a faster device would not help"
+			if delayed {
+				e = append(e, c.figure("time waiting for a processor", delay/s, "ratio", sample.ProcRunDelay))
+				if delay > 0.3*c.victim.cpu {
+					advice = "give it more processor time (fewer others, a higher share, more processors): it waits for one " + percent(delay/(delay+c.victim.cpu)) + " of the time that it could compute"
+				}
 			}
 			return Verdict{
-				Answer: Yes, Confidence: confidence((cpu-cpuShareLimit)/0.15+0.2, c.victim.known), Weight: 1,
+				Answer: Yes, Confidence: confidence((cpu+delay/s-cpuShareLimit)/0.15+0.2, c.victim.known), Weight: 1,
 				Culprit: c.victimCulprit(), Evidence: e,
 				Disprove: "threads of the program blocked on I/O for a tenth of their time or more",
 				Advice: []Advice{{
-					Do:     "look at where the program spends its processor time (perf top -p PID); a faster device would not help",
+					Do:     advice,
 					Expect: "removing all of its I/O waits gives at most " + speedup(min(0.5, c.victim.share(s))),
 				}},
 			}
