@@ -63,7 +63,7 @@ func newCase(w *sample.Window, target Target) *Case {
 		all = append(all, c.measure(pid))
 	}
 	slices.SortFunc(all, func(a, b victim) int {
-		return cmp.Or(cmp.Compare(c.suffering(&b), c.suffering(&a)), cmp.Compare(b.cpu+b.delay, a.cpu+a.delay), cmp.Compare(a.pid, b.pid))
+		return cmp.Or(cmp.Compare(c.notable(&b), c.notable(&a)), cmp.Compare(b.cpu+b.delay, a.cpu+a.delay), cmp.Compare(a.pid, b.pid))
 	})
 	if len(all) > 0 {
 		c.victim = all[0]
@@ -130,6 +130,14 @@ func (c *Case) suffering(v *victim) float64 {
 		s = max(s, o)
 	}
 	return s
+}
+
+// notable is the suffering where it is enough to matter, else 0.
+func (c *Case) notable(v *victim) float64 {
+	if s := c.suffering(v); s >= waitShareLimit {
+		return s
+	}
+	return 0
 }
 
 // suffers tells whether I/O holds the victim up enough to look for a cause.
