@@ -3,6 +3,7 @@ package pid
 import (
 	"fmt"
 
+	"iocause/internal/host"
 	"iocause/internal/sample"
 )
 
@@ -17,26 +18,18 @@ func ioMetrics() []sample.Metric {
 func (s *source) gaps(into sample.Sink) {
 	t := &s.after
 	if t.ended > 0 {
-		into.PutGap(sample.Gap{Why: fmt.Sprintf(
-			"%d processes exited before the end of the window; their last figures are missing", t.ended)})
+		into.PutGap(sample.Gap{Why: processes(t.ended) + " exited before the end of the window: the last figures are missing"})
 	}
 	if t.late > 0 {
-		into.PutGap(sample.Gap{Why: fmt.Sprintf(
-			"%d processes could not be read at the start of the window; their figures are missing", t.late)})
+		into.PutGap(sample.Gap{Why: processes(t.late) + " could not be read at the start of the window: the figures are missing"})
 	}
 	if t.broken > 0 {
-		into.PutGap(sample.Gap{Why: fmt.Sprintf(
-			"%d processes could not be read at the end of the window, first: %v", t.broken, t.err)})
+		into.PutGap(sample.Gap{Why: fmt.Sprintf("%s could not be read at the end of the window, first: %v", processes(t.broken), t.err)})
 	}
-	if t.denied > 0 {
-		into.PutGap(sample.Gap{
-			Why:     fmt.Sprintf("reading /proc/PID/io of %d processes was not permitted: run as root to see the I/O of all", t.denied),
-			Metrics: ioMetrics(),
-		})
-	}
+	s.denied(into)
 	if t.truncated > 0 {
 		into.PutGap(sample.Gap{Why: fmt.Sprintf(
-			"of %d processes with many threads only the first thread's waits are known: more than %d threads are not read", t.truncated, maxThreads)})
+			"of %s with many threads only the first thread's waits are known: more than %d threads are not read", processes(t.truncated), maxThreads)})
 	}
 	if !t.slices {
 		into.PutGap(sample.Gap{
@@ -50,4 +43,28 @@ func (s *source) gaps(into sample.Sink) {
 			Metrics: []sample.Metric{sample.ProcBlkioDelay},
 		})
 	}
+}
+
+// denied tells whose io could not be read. Even a process that may look into
+// all others is kept from some: by a security module, or by a name space above
+// its own. Nothing can be done about these, so they are worth a word only when
+// they did something.
+func (s *source) denied(into sample.Sink) {
+	n, why := s.after.denied, "run as root to see the I/O of all"
+	if s.host.HasCapability(host.CapSysPtrace) {
+		n, why = s.after.active, "the kernel keeps that even from root, so what they read and wrote is missing"
+	}
+	if n > 0 {
+		into.PutGap(sample.Gap{
+			Why:     fmt.Sprintf("reading /proc/PID/io of %s was not permitted: %s", processes(n), why),
+			Metrics: ioMetrics(),
+		})
+	}
+}
+
+func processes(n int) string {
+	if n == 1 {
+		return "1 process"
+	}
+	return fmt.Sprintf("%d processes", n)
 }

@@ -26,9 +26,12 @@ type source struct {
 
 // tally counts what one phase met.
 type tally struct {
-	seen, ended, denied, late, broken, truncated int
-	slices                                       bool  // some thread has counted its runs
-	err                                          error // the first of broken
+	seen, ended, late, broken, truncated int
+
+	denied int   // their io may not be read
+	active int   // of these, may have used it
+	slices bool  // some thread has counted its runs
+	err    error // the first of broken
 }
 
 // Open opens the source. It fails when the processes cannot be listed.
@@ -118,6 +121,9 @@ func (s *source) end(o *outcome, into sample.Sink) {
 	}
 	if l.denied || old.denied {
 		s.after.denied++
+		if !known || l.sched != old.sched || l.stat.Threads > 1 {
+			s.after.active++
+		}
 	}
 	if l.truncated || old.truncated {
 		s.after.truncated++
