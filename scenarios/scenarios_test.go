@@ -137,6 +137,9 @@ func keep(t *testing.T, name string, out *lab.Outcome) {
 	if err != nil {
 		t.Fatalf("keep the facts: %v", err)
 	}
+	if err := os.MkdirAll(*reports, 0o755); err != nil {
+		t.Fatalf("make the folder for what was found: %v", err)
+	}
 	for suffix, content := range map[string][]byte{".report.json": out.Report, ".facts.json": about} {
 		if err := os.WriteFile(filepath.Join(*reports, name+suffix), content, 0o644); err != nil {
 			t.Fatalf("keep what was found: %v", err)
