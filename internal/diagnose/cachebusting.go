@@ -46,7 +46,7 @@ func cacheBusting() Cause {
 
 // memoryAdvice says how much memory the re-read files need.
 func (c *Case) memoryAdvice(v *cacheView) []Advice {
-	gain := speedup(c.suffering(&c.victim))
+	gain := speedup(c.gain())
 	cached, _ := c.gauge(sample.MemCache)
 	set := c.rereadSet(v, cached)
 	if set == 0 {

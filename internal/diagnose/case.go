@@ -132,6 +132,16 @@ func (c *Case) suffering(v *victim) float64 {
 	return s
 }
 
+// gain is the share of the victim's time that is saved when it waits no more.
+// Where it never blocks (it reads ahead, or asynchronously) that is the time
+// with I/O in flight.
+func (c *Case) gain() float64 {
+	if c.victim.waitTotal+c.victim.pause > 0 {
+		return min(1, c.victim.share(c.w.Seconds()))
+	}
+	return c.suffering(&c.victim)
+}
+
 // notable is the suffering where it is enough to matter, else 0.
 func (c *Case) notable(v *victim) float64 {
 	if s := c.suffering(v); s >= waitShareLimit {

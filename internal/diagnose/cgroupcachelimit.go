@@ -49,7 +49,7 @@ func cgroupCacheLimit() Cause {
 			}
 			advice := Advice{
 				Do:     fmt.Sprintf("raise the memory limit of the cgroup above %s", bytes(limit)),
-				Expect: "reads are then served from memory: " + speedup(c.suffering(&c.victim)),
+				Expect: "reads are then served from memory: " + speedup(c.gain()),
 			}
 			cached, _ := c.w.Value(sample.CgroupMemFile, sample.Entity{Cgroup: cg})
 			if set := c.rereadSet(&v, cached); set > 0 {

@@ -20,7 +20,7 @@ func coldCache() Cause {
 			if v.refault >= refaultLimit {
 				return no(percent(v.refault) + " of the pages read had been in the cache before and were evicted")
 			}
-			share := c.suffering(&c.victim)
+			share := c.gain()
 			out := Verdict{
 				Answer: Yes, Confidence: confidence(1-v.refault/refaultLimit, c.exact()),
 				Weight: c.readWeight(&v), Culprit: c.culprit(), Evidence: c.cacheEvidence(&v),

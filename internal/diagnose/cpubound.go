@@ -51,7 +51,7 @@ func cpuBound() Cause {
 				Disprove: "threads of the program blocked on I/O for a tenth of their time or more",
 				Advice: []Advice{{
 					Do:     advice,
-					Expect: "removing all of its I/O waits gives at most " + speedup(min(0.5, c.victim.share(s))),
+					Expect: "without any wait for I/O it would be " + speedup(c.victim.share(s)),
 				}},
 			}
 		},

@@ -62,7 +62,7 @@ func directIO() Cause {
 				Advice: []Advice{{
 					Do: "read through the page cache (without O_DIRECT), or give the program a cache of its own of at least " + bytes(distinct),
 					Expect: fmt.Sprintf("%s of the reads are served from memory: %s", percent(share),
-						speedup(share*c.suffering(&c.victim))),
+						speedup(share*c.gain())),
 				}},
 			}
 		},

@@ -53,7 +53,7 @@ func swapThrash() Cause {
 			k := c.victimCulprit()
 			advice := Advice{
 				Do:     "give the program the memory that it touches, or make it touch less",
-				Expect: "without swapping: " + speedup(c.suffering(&c.victim)),
+				Expect: "without swapping: " + speedup(c.gain()),
 			}
 			if cg, usage, limit, ok := c.memoryLimit(); ok {
 				k.Cgroup = cg

@@ -46,7 +46,7 @@ func syncWrites() Cause {
 				Disprove: "the same speed with the syncs left out on a copy",
 				Advice: []Advice{{
 					Do:     "sync less often: commit in groups, or write several records before one fdatasync",
-					Expect: "half the syncs, half this waiting; without them " + speedup(c.suffering(&c.victim)),
+					Expect: "half the syncs, half this waiting; without them " + speedup(c.gain()),
 				}, {
 					Do:     "or put the log on a device with a lower flush time (power-loss protected cache)",
 					Expect: "waiting falls with the time of one flush",
