@@ -1,0 +1,119 @@
+package pagecache
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"testing"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/lab/load"
+	"iocause/internal/sample"
+)
+
+// The account against loads that know what they did. Within a thousandth of
+// the truth, and mostly equal to it.
+func TestAccountAgainstTheTruth(t *testing.T) {
+	const pages = 50021 // prime
+	path := bpftest.File(t, pages)
+	for _, c := range []struct {
+		name string
+		spec load.Spec
+	}{
+		{"scan in 4 KiB", load.Spec{Kind: "read", BlockSize: 4096}},
+		{"scan in 64 KiB", load.Spec{Kind: "read", BlockSize: 64 << 10}},
+		{"scan in 1 MiB", load.Spec{Kind: "read", BlockSize: 1 << 20}},
+		{"scan in 16 MiB", load.Spec{Kind: "read", BlockSize: 16 << 20}},
+		{"scan in 64 MiB", load.Spec{Kind: "read", BlockSize: 64 << 20}},
+		{"scan in 1000 bytes", load.Spec{Kind: "small", BlockSize: 1000}},
+		{"scan in 5000 bytes", load.Spec{Kind: "small", BlockSize: 5000}},
+		{"two passes", load.Spec{Kind: "read", BlockSize: 64 << 10, Passes: 2}},
+		{"every block once", load.Spec{Kind: "randread", Order: load.Once}},
+		{"random blocks", load.Spec{Kind: "randread", Count: 20011}},
+		{"random blocks, advised", load.Spec{Kind: "randread", Count: 20011, Advice: "random"}},
+		{"any offset", load.Spec{Kind: "randread", Order: load.Unaligned, Count: 10007}},
+		{"clusters", load.Spec{Kind: "clustered", Count: 20011}},
+		{"four threads", load.Spec{Kind: "randread", Count: 40009, Threads: 4}},
+		{"preadv2", load.Spec{Kind: "preadv2", Count: 10007}},
+		{"sendfile", load.Spec{Kind: "sendfile"}},
+		{"splice", load.Spec{Kind: "splice"}},
+		{"copy_file_range", load.Spec{Kind: "copy_file_range"}},
+		{"all of it cached", load.Spec{Kind: "randread", Count: 100003, Warm: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bpftest.Drop(t, path)
+			spec := c.spec
+			spec.Path = path
+			spec.To = path + ".copy"
+			var truth *load.Result
+			w := bpftest.Observe(t, Open, func() {
+				bpftest.Drop(t, path)
+				var err error
+				if truth, err = load.Run(context.Background(), spec, nil); err != nil {
+					t.Fatal(err)
+				}
+			})
+			e := sample.Entity{PID: os.Getpid(), File: bpftest.ID(t, path)}
+			visits, _ := w.Sum(sample.CacheVisits, e)
+			cold, _ := w.Sum(sample.CacheCold, e)
+			want := float64(truth.VisitsDedup)
+			first := float64(truth.Distinct - truth.DistinctResident)
+			if spec.Warm { // the warming reads are ours too, and all of them cold
+				want += pages
+				first = pages
+			}
+			near(t, "visits", visits, want)
+			near(t, "cold pages", cold, first)
+			t.Logf("visits %.0f of %.0f, cold %.0f of %.0f", visits, want, cold, first)
+		})
+	}
+}
+
+// near allows a thousandth of the truth.
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if math.Abs(got-want) > want/1000 {
+		t.Errorf("%s %.0f, the truth is %.0f (%+.3f %%)", what, got, want, 100*(got-want)/want)
+	}
+}
+
+// fio's asynchronous engines, which read by other ways than system calls.
+func TestAsynchronousReads(t *testing.T) {
+	fio, err := exec.LookPath("fio")
+	if err != nil {
+		bpftest.Need(t, "fio", err)
+	}
+	const pages = 32771
+	path := bpftest.File(t, pages)
+	for _, engine := range []string{"libaio", "io_uring"} {
+		t.Run(engine, func(t *testing.T) {
+			var out []byte
+			w := bpftest.Observe(t, Open, func() {
+				bpftest.Drop(t, path)
+				var err error
+				out, err = exec.Command(fio, "--name=a", "--filename="+path, "--rw=randread", "--bs=4k", "--ioengine="+engine,
+					"--iodepth=16", "--invalidate=0", "--thread", fmt.Sprintf("--size=%d", pages*4096)).CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+			})
+			var visits, cold float64
+			id := bpftest.ID(t, path)
+			w.Each(sample.CacheVisits, func(e sample.Entity, s *sample.Series) {
+				if e.File == id {
+					visits += s.Sum()
+				}
+			})
+			w.Each(sample.CacheCold, func(e sample.Entity, s *sample.Series) {
+				if e.File == id {
+					cold += s.Sum()
+				}
+			})
+			near(t, "visits", visits, pages)
+			near(t, "cold pages", cold, pages)
+			t.Logf("visits %.0f, cold %.0f of %d", visits, cold, pages)
+		})
+	}
+}
