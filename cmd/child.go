@@ -1,20 +1,26 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
 )
 
 // child is the command that is watched, in a process group of its own. A nil
 // child takes signals and does nothing.
 type child struct {
 	cmd   *exec.Cmd
+	began time.Time
+	ended time.Time     // set before done is closed
 	done  chan struct{} // closed when it has ended
 	state *os.ProcessState
 	tree  *tree
@@ -43,6 +49,7 @@ func (a *app) newChild(args []string) (*child, error) {
 
 // start starts the command and follows what it starts.
 func (c *child) start(h *host.Host) error {
+	c.began = time.Now()
 	if err := c.cmd.Start(); err != nil {
 		return fmt.Errorf("starting %q: %w; see that the file exists and may be executed", c.cmd.Path, plainly(err))
 	}
@@ -50,7 +57,7 @@ func (c *child) start(h *host.Host) error {
 	go func() {
 		// Its error says how the command ended, which ProcessState says too.
 		_ = c.cmd.Wait()
-		c.state = c.cmd.ProcessState
+		c.state, c.ended = c.cmd.ProcessState, time.Now()
 		close(c.done)
 	}()
 	return nil
@@ -89,10 +96,50 @@ func (c *child) stopTracking() map[int]string {
 	return c.procs
 }
 
-// wait waits for the command's end and returns its exit code as a shell would:
-// 128 and the signal's number when a signal ended it.
-func (c *child) wait() int {
-	<-c.done
+// describe says in the window what is odd about how the command ran: a verdict
+// on a program that did not do its work is one on something else.
+func (c *child) describe(w *sample.Window) {
+	select {
+	case <-c.done:
+	default:
+		return
+	}
+	if ran := c.ended.Sub(c.began); ran < shortest {
+		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf(
+			"the command ran for %s, which is too short to show why it waits", text.Duration(ran.Seconds()))})
+	}
+	if code := c.code(); code != 0 {
+		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf(
+			"the command failed (%s), so this may not be how it runs when it works", c.state)})
+	}
+}
+
+// wait waits for the command's end and returns its exit code. An interrupt that
+// comes only now is passed on. A command that runs on is mentioned.
+func (c *child) wait(watch context.Context, notes io.Writer) int {
+	interrupt, advice := watch.Done(), "Ctrl-C ends it"
+	if watch.Err() != nil { // it has been passed on
+		interrupt, advice = nil, "Ctrl-C again leaves it to itself"
+	}
+	mention := time.NewTimer(3 * time.Second)
+	defer mention.Stop()
+	for {
+		select {
+		case <-c.done:
+			return c.code()
+		case <-interrupt:
+			c.signal(signalOf(watch))
+			interrupt, advice = nil, "Ctrl-C again leaves it to itself"
+			mention.Reset(3 * time.Second)
+		case <-mention.C:
+			fmt.Fprintf(notes, "iocause: %s (process %d) runs on; %s\n", text.Escape(c.cmd.Args[0]), c.cmd.Process.Pid, advice)
+		}
+	}
+}
+
+// code is the exit code of a command that has ended as a shell gives it: 128
+// and the signal's number when a signal ended it.
+func (c *child) code() int {
 	if c.state == nil {
 		return exitFailed
 	}

@@ -51,7 +51,7 @@ func TestInterruptPrintsTheFindingAndEndsTheCommand(t *testing.T) {
 	a := &app{host: host.Live(), sources: []source.Entry{working("calm", sample.WaitIO)}, stdin: strings.NewReader(""), stdout: &out, stderr: &err}
 	done := make(chan int, 1)
 	go func() {
-		done <- a.run(t.Context(), []string{"--exit-code", "--", "sh", "-c", "trap 'exit 9' INT; echo ready; sleep 60 & wait"})
+		done <- a.run(t.Context(), []string{"--exit-code", "--", "sh", "-c", "trap 'exit 9' INT; sleep 0.3; echo ready; sleep 60 & wait"})
 	}()
 	for began := time.Now(); !strings.Contains(err.String(), "ready"); time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > 20*time.Second {
@@ -90,7 +90,7 @@ func TestTreeFollowsGenerations(t *testing.T) {
 	time.Sleep(4 * lookEvery)
 	c.signal(syscall.SIGTERM)
 	procs := c.stopTracking()
-	c.wait()
+	c.wait(t.Context(), &out)
 	for line := range strings.Lines(out.String()) {
 		what, pid, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, err := strconv.Atoi(pid)

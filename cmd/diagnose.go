@@ -14,12 +14,16 @@ import (
 
 	"iocause/internal/bpf"
 	"iocause/internal/diagnose"
+	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 )
 
 // openLimit is how long a source may take to open before it is done without.
 const openLimit = 15 * time.Second
+
+// shortest is the shortest window that shows anything.
+const shortest = 100 * time.Millisecond
 
 // diagnoseOptions are the flags of diagnose.
 type diagnoseOptions struct {
@@ -79,7 +83,7 @@ func (o *diagnoseOptions) check(a *app, c *cobra.Command, command []string) (dia
 	if err := checkFormat(o.format); err != nil {
 		return none, err
 	}
-	if o.duration < 100*time.Millisecond {
+	if o.duration < shortest {
 		return none, &usageError{fmt.Errorf("reading --duration: %v is too short to see anything", o.duration),
 			"use 100ms or more; 10s is a good start"}
 	}
@@ -114,8 +118,15 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 	defer stop()
 	open, cancel := context.WithTimeout(watch, openLimit)
 	defer cancel()
+	missing := nobody(a.host, target)
+	if missing != "" {
+		fmt.Fprintf(a.stderr, "iocause: %s now; watching whether that changes\n", missing)
+	}
 	collector := source.Open(open, a.host, a.sources)
 	defer collector.Close()
+	if watch.Err() != nil {
+		return tooEarly(watch)
+	}
 	a.noteRefusals(collector.Statuses())
 
 	collector.Begin()
@@ -138,24 +149,52 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 		procs := ch.stopTracking()
 		target.PIDs = slices.Sorted(maps.Keys(procs))
 		rename(window, procs)
+		ch.describe(window)
 		if watch.Err() != nil {
-			ch.signal(syscall.SIGINT)
+			ch.signal(signalOf(watch))
 		}
 	}
-	if err := a.print(a.report(window, target), o.format); err != nil {
-		return err
-	}
+	err = a.conclude(watch, o, window, target, missing)
 	if ch == nil {
-		return nil
+		return err
 	}
 	if err := collector.Close(); err != nil { // the command may run on for long
 		fmt.Fprintf(a.stderr, "iocause: %v; the finding above is complete\n", err)
 	}
-	code := ch.wait()
-	if o.exitCode && code != 0 {
+	code := ch.wait(watch, a.stderr)
+	if err == nil && o.exitCode && code != 0 {
 		return &exitError{code}
 	}
-	return nil
+	return err
+}
+
+// conclude judges the window and prints the finding, if there was anything to
+// see. missing is who had not been there before.
+func (a *app) conclude(watch context.Context, o *diagnoseOptions, w *sample.Window, target diagnose.Target, missing string) error {
+	if watch.Err() != nil && w.Length < shortest {
+		return tooEarly(watch)
+	}
+	if missing != "" && !met(w, target) {
+		if missing = nobody(a.host, target); missing != "" {
+			return fmt.Errorf("looking for whom to diagnose: %s, before, during or after the %s watched; see 'ps -e -o pid,comm,cgroup'",
+				missing, text.Duration(w.Seconds()))
+		}
+	}
+	return a.print(a.report(w, target), o.format)
+}
+
+// tooEarly is the error of a run that was ended before it had seen anything.
+func tooEarly(watch context.Context) error {
+	return fmt.Errorf("watching: ended by %w before anything was seen; let it run for a second or more", context.Cause(watch))
+}
+
+// signalOf is the signal to pass on: the one that ended the watching.
+func signalOf(watch context.Context) os.Signal {
+	var i interrupted
+	if errors.As(context.Cause(watch), &i) {
+		return i.signal
+	}
+	return syscall.SIGINT
 }
 
 // rename gives processes the names that they were last seen with: what ended

@@ -91,19 +91,10 @@ func cgroupOf(h *host.Host, name string) (string, error) {
 	if name == "" {
 		return "", &usageError{fmt.Errorf("reading --cgroup: the path is empty"), "give a path as /proc/PID/cgroup shows it"}
 	}
-	cgroups, err := h.Cgroups()
-	if err != nil {
+	if _, err := h.Cgroups(); err != nil {
 		return "", fmt.Errorf("looking for cgroup %q: %w; mount the cgroup file system", name, err)
 	}
-	var trees []host.Hierarchy
-	for _, controller := range []string{"memory", "io", "blkio"} {
-		if tree, ok := cgroups.Controller(controller); ok {
-			trees = append(trees, tree)
-		}
-	}
-	if cgroups.Unified != nil {
-		trees = append(trees, *cgroups.Unified)
-	}
+	trees := hierarchies(h)
 	isDir := func(dir string) bool {
 		info, err := os.Stat(dir)
 		return err == nil && info.IsDir()
@@ -117,7 +108,28 @@ func cgroupOf(h *host.Host, name string) (string, error) {
 			return inside, nil
 		}
 	}
+	if len(trees) == 0 {
+		return "", fmt.Errorf("looking for cgroup %q: no cgroup file system is mounted; mount it, or ask by --pid or --comm", name)
+	}
 	return "", fmt.Errorf("looking for cgroup %q: no such cgroup; see 'systemd-cgls', or the paths in /proc/PID/cgroup", name)
+}
+
+// hierarchies are the mounted cgroup trees that processes are named by.
+func hierarchies(h *host.Host) []host.Hierarchy {
+	cgroups, err := h.Cgroups()
+	if err != nil {
+		return nil
+	}
+	var trees []host.Hierarchy
+	for _, controller := range []string{"memory", "io", "blkio"} {
+		if tree, ok := cgroups.Controller(controller); ok {
+			trees = append(trees, tree)
+		}
+	}
+	if cgroups.Unified != nil {
+		trees = append(trees, *cgroups.Unified)
+	}
+	return trees
 }
 
 // diskOf is the whole disk of a block device, given by its name, the name of a

@@ -64,6 +64,12 @@ func tidy(r *diagnose.Report) {
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
+		for _, share := range []*float64{&f.Confidence, &f.Weight} {
+			if math.IsNaN(*share) || math.IsInf(*share, 0) {
+				*share = 0
+				gaps = append(gaps, fmt.Sprintf("confidence or weight of %s came out as no number", f.Cause))
+			}
+		}
 		f.Evidence = slices.DeleteFunc(f.Evidence, func(e diagnose.Evidence) bool {
 			bad := math.IsNaN(e.Value) || math.IsInf(e.Value, 0)
 			if bad {

@@ -34,6 +34,7 @@ type app struct {
 // code: 0 well, 1 failed, 2 bad usage; of a command that was watched with
 // --exit-code, the command's own. Data goes to stdout, all else to stderr.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	defer keepBrokenPipes()()
 	a := &app{host: host.Live(), sources: source.List(), stdin: stdin, stdout: stdout, stderr: stderr}
 	return a.run(ctx, args)
 }

@@ -7,11 +7,16 @@ import (
 	"syscall"
 )
 
-// untilInterrupt is a context that ends with the first SIGINT or SIGTERM. The
-// second one is passed to onSecond and then quits the program, as if it had
-// never been caught. stop gives the signals back.
+// interrupted is why the watching ended: the signal that ended it.
+type interrupted struct{ signal os.Signal }
+
+func (i interrupted) Error() string { return i.signal.String() }
+
+// untilInterrupt is a context that ends with the first SIGINT or SIGTERM,
+// which is then its cause. The second one is passed to onSecond and then quits
+// the program, as if it had never been caught. stop gives the signals back.
 func untilInterrupt(parent context.Context, onSecond func(os.Signal)) (ctx context.Context, stop func()) {
-	ctx, cancel := context.WithCancel(parent)
+	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	stopped := make(chan struct{})
@@ -19,8 +24,8 @@ func untilInterrupt(parent context.Context, onSecond func(os.Signal)) (ctx conte
 		select {
 		case <-stopped:
 			return
-		case <-signals:
-			cancel()
+		case s := <-signals:
+			cancel(interrupted{s})
 		}
 		select {
 		case <-stopped:
@@ -35,6 +40,15 @@ func untilInterrupt(parent context.Context, onSecond func(os.Signal)) (ctx conte
 	return ctx, func() {
 		signal.Stop(signals)
 		close(stopped)
-		cancel()
+		cancel(nil)
 	}
+}
+
+// keepBrokenPipes makes writing to a closed pipe an error like any other, that
+// is said on standard error, for as long as stop is not called. The signal is
+// caught rather than ignored: a command that is watched would inherit that.
+func keepBrokenPipes() (stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGPIPE)
+	return func() { signal.Stop(signals) }
 }

@@ -33,16 +33,6 @@ type Advice struct {
 	Expect string `json:"expect"`
 }
 
-// Culprit is who and what; empty fields do not apply. Names are data from the
-// system and may hold any byte: every output escapes them.
-type Culprit struct {
-	PID    int    `json:"pid,omitempty"`
-	Comm   string `json:"comm,omitempty"`
-	Cgroup string `json:"cgroup,omitempty"`
-	File   string `json:"file,omitempty"`
-	Device string `json:"device,omitempty"`
-}
-
 // Excluded is a cause that was looked at and ruled out.
 type Excluded struct {
 	Cause ID     `json:"cause"`
