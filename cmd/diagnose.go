@@ -230,7 +230,7 @@ func (a *app) report(w *sample.Window, target diagnose.Target) *diagnose.Report 
 func (a *app) noteRefusals(all []source.Status) {
 	for _, s := range all {
 		if errors.Is(s.OpenErr, bpf.ErrNotPermitted) {
-			fmt.Fprintln(a.stderr, "iocause: loading kernel programs: not permitted, so only /proc is read and many causes cannot be told; run as root")
+			fmt.Fprintln(a.stderr, "iocause: loading kernel programs: not permitted, so only /proc is read and many causes cannot be told; run as root, or with CAP_BPF and CAP_PERFMON")
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package pid
 
 import (
 	"fmt"
+	"strings"
 
 	"iocause/internal/host"
 	"iocause/internal/sample"
@@ -27,6 +28,12 @@ func (s *source) gaps(into sample.Sink) {
 		into.PutGap(sample.Gap{Why: fmt.Sprintf("%s could not be read at the end of the window, first: %v", processes(t.broken), t.err)})
 	}
 	s.denied(into)
+	if s.hidden() {
+		into.PutGap(sample.Gap{
+			Why:     "processes of other users are hidden, because /proc is mounted with hidepid: run as root to see all",
+			Metrics: append(ioMetrics(), sample.ProcUser, sample.ProcSystem, sample.ProcMajorFault),
+		})
+	}
 	if t.truncated > 0 {
 		into.PutGap(sample.Gap{Why: fmt.Sprintf(
 			"of %s with many threads only the first thread's waits are known: more than %d threads are not read", processes(t.truncated), maxThreads)})
@@ -60,6 +67,28 @@ func (s *source) denied(into sample.Sink) {
 			Metrics: ioMetrics(),
 		})
 	}
+}
+
+// hidden tells whether the mount options of /proc keep others' processes from
+// us: hidepid=1 keeps their files, hidepid=2 and 4 all trace of them. Whoever is
+// exempt, through a group or a capability, can read the first process.
+func (s *source) hidden() bool {
+	mounts, err := s.host.Mounts()
+	if err != nil && len(mounts) == 0 {
+		return false
+	}
+	for _, m := range mounts {
+		if m.Point != "/proc" || m.Type != "proc" {
+			continue
+		}
+		for _, o := range m.Super {
+			if mode, ok := strings.CutPrefix(o, "hidepid="); ok && mode != "0" && mode != "off" {
+				_, err := s.r.read(1, "/stat")
+				return err != nil
+			}
+		}
+	}
+	return false
 }
 
 func processes(n int) string {

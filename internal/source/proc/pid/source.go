@@ -3,7 +3,9 @@
 package pid
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -102,6 +104,8 @@ func (s *source) end(o *outcome, into sample.Sink) {
 	switch {
 	case err == nil:
 	case gone(err):
+		return
+	case errors.Is(err, fs.ErrPermission): // hidepid=1
 		return
 	default:
 		s.after.broken++
