@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/bpf"
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/sample"
@@ -205,12 +206,26 @@ func TestRandomReads(t *testing.T) {
 	const pages, count = 40009, 4001
 	path := bpftest.File(t, 2*pages)
 	f := observe(t, path, fmt.Sprintf("random %s 8192 %d", path, count))
-	if v, c, n := f.get(sample.CacheVisits), f.get(sample.CacheCold), f.get(sample.CacheCalls); v != 2*count || c != 2*count || n != count {
+	v, c, n := f.get(sample.CacheVisits), f.get(sample.CacheCold), f.get(sample.CacheCalls)
+	if !hasSyncReadahead(t) {
+		// a call whose first page comes without an event is found only from
+		// this tracepoint when the calls do not follow each other
+		near(t, "visits", v, 2*count)
+		near(t, "cold pages", c, 2*count)
+	} else if v != 2*count || c != 2*count || n != count {
 		t.Errorf("visits %.0f, cold %.0f, calls %.0f, want %d, %d, %d", v, c, n, 2*count, 2*count, count)
 	}
 	if w := f.get(sample.CacheWait); w <= 0 {
 		t.Errorf("waited %g s for reads from disk, want more than nothing", w)
 	}
+}
+
+func hasSyncReadahead(t *testing.T) bool {
+	t.Helper()
+	types, err := bpf.LoadTypes()
+	bpftest.Need(t, "bpf", err)
+	has, _ := types.HasTracepoint("page_cache_sync_ra")
+	return has == bpf.Supported
 }
 
 func TestMajorFaults(t *testing.T) {
