@@ -209,6 +209,12 @@ func (c *Case) cacheEvidence(v *cacheView) []Evidence {
 		c.figure("read from disk", v.fromDisk()*pageSize/s, "bytes/s", source),
 		c.figure("re-read after eviction", v.refault, "ratio", v.from),
 	}
+	if id, ok := c.topFileID(sample.CacheWait, sample.CacheCold, sample.CacheColdMapped); ok {
+		if s := c.w.Get(sample.CacheResident, sample.Entity{File: id}); s != nil && c.w.Files[id].Size > 0 {
+			e = append(e, Evidence{Name: "of its file in the cache", Value: s.Last() * pageSize / float64(c.w.Files[id].Size),
+				Unit: "ratio", Source: s.Source})
+		}
+	}
 	if c.victim.known {
 		m := sample.WaitIO
 		if !c.w.Has(m) {

@@ -255,8 +255,13 @@ func (c *Case) culprit() Culprit {
 }
 
 // topFile is the path of the victim's file with the most of the first metric
-// that it has any of.
+// that it has any of, "" when it has none whose path is known.
 func (c *Case) topFile(metrics ...sample.Metric) string {
+	id, _ := c.topFileID(metrics...)
+	return c.w.Files[id].Path
+}
+
+func (c *Case) topFileID(metrics ...sample.Metric) (sample.FileID, bool) {
 	for _, m := range metrics {
 		var best sample.FileID
 		most := 0.0
@@ -269,12 +274,12 @@ func (c *Case) topFile(metrics ...sample.Metric) string {
 			}
 		})
 		if most > 0 {
-			if p := c.w.Files[best].Path; p != "" {
-				return p
+			if c.w.Files[best].Path != "" {
+				return best, true
 			}
 		}
 	}
-	return ""
+	return sample.FileID{}, false
 }
 
 // of is a counter of the victim's over the window, 0 when it has none.

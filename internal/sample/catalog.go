@@ -106,6 +106,7 @@ func Catalog() []Info {
 		{CacheFaults, Count, Counter, "process, process and file", "page faults on mapped files that the kernel could not map around"},
 		{CacheMajor, Count, Counter, "process, process and file", "of these: had to wait for I/O"},
 		{CacheDirtied, Pages, Counter, "process, process and file", "pages made dirty; whole folios, so more than written"},
+		{CacheResident, Pages, Gauge, "file", "pages of the file in the cache at the end of the window, for the busiest files"},
 		{CacheWait, Seconds, Counter, "process, process and file", "time blocked in I/O wait for the file"},
 		{DirectReads, Count, Counter, "process, process and file", "reads with O_DIRECT"},
 		{DirectReadBytes, Bytes, Counter, "process, process and file", "read with O_DIRECT"},

@@ -113,6 +113,7 @@ const (
 	CacheMajor      Metric = "cache.major_faults"
 	CacheDirtied    Metric = "cache.dirtied"
 	CacheWait       Metric = "cache.wait"
+	CacheResident   Metric = "cache.resident"
 	DirectReads     Metric = "direct.reads"
 	DirectReadBytes Metric = "direct.read_bytes"
 	DirectWrites    Metric = "direct.writes"

@@ -8,6 +8,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/sample"
+	"iocause/internal/source/residency"
 )
 
 // Status is how far a source got.
@@ -263,6 +264,9 @@ func (c *Collector) finish() *sample.Window {
 			}
 		}
 		w.Gaps = append(w.Gaps, g)
+	}
+	if c.host.IsLive {
+		residency.Busiest(w, c.rec)
 	}
 	return w
 }

@@ -3,12 +3,16 @@
 package residency
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"iocause/internal/sample"
 )
 
 // Pages is what the cache holds of one file, in pages of the machine's size.
@@ -29,7 +33,8 @@ var ErrHidden = errors.New("the kernel hides which pages are cached from users w
 
 // Of measures a regular file. It does not read the file's data.
 func Of(path string) (Pages, error) {
-	f, err := os.Open(path)
+	// a path from elsewhere may be anything by now: do not wait for a pipe
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return Pages{}, fmt.Errorf("opening a file to see its cached pages: %w", err)
 	}
@@ -110,4 +115,30 @@ func mayWrite(f *os.File) error {
 		return nil
 	}
 	return ErrHidden
+}
+
+// busiest is how many files of a window are measured.
+const busiest = 8
+
+// Busiest emits cache.resident for the files of a window that had most put
+// into the cache. Files that cannot be opened any more are left out.
+func Busiest(w *sample.Window, into sample.Sink) {
+	inserted := map[sample.FileID]float64{}
+	w.Each(sample.CacheInserted, func(e sample.Entity, s *sample.Series) {
+		if f, ok := w.Files[e.File]; ok && f.Path != "" && !f.Deleted && !f.Partial {
+			inserted[e.File] += s.Sum()
+		}
+	})
+	var ids []sample.FileID
+	for id := range inserted {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b sample.FileID) int {
+		return cmp.Or(cmp.Compare(inserted[b], inserted[a]), cmp.Compare(a.Ino, b.Ino))
+	})
+	for _, id := range ids[:min(busiest, len(ids))] {
+		if p, err := Of(w.Files[id].Path); err == nil {
+			into.Put(sample.CacheResident, sample.Entity{File: id}, float64(p.Cached), p.Source)
+		}
+	}
 }

@@ -57,6 +57,7 @@ struct task {
 	u64 size;
 	u64 off; /* when it began to wait, 0 when it does not */
 	u64 pending; /* waited, not yet charged to a file */
+	u64 found; /* where a walk over bitmaps counts */
 	u32 off_class;
 	u32 pausing; /* inside balance_dirty_pages */
 	u32 waited; /* counted in waits.threads */
@@ -91,6 +92,8 @@ struct path {
 	u32 links;
 	u32 partial; /* deeper or longer than what fits */
 	u32 kind; /* i_mode's type bits */
+	u32 busy; /* of the scratch copy: somebody was interrupted in it */
+	u32 pad;
 	u64 rdev;
 	u8 names[PATH_BYTES + 256];
 };
@@ -167,13 +170,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct sums);
 } totals SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
-} found_scratch SEC(".maps");
 
 /* What could not be kept because a map was full; shown, never hidden. */
 u64 lost_accounts, lost_chunks, lost_tasks, lost_waits, lost_paths;

@@ -33,22 +33,24 @@ static __noinline struct account *account_of(struct inode *inode, u32 tgid)
 
 /*
  * A range of one file's pages on its way through the bitmaps. The count lives
- * in a map: the verifier follows every value of a counter on the stack.
+ * in a map, since the verifier follows every value of a counter on the stack,
+ * and with the task, since programs may be preempted (7.2).
  */
 struct range {
 	u64 file, from, to;
 	u64 *found;
 };
 
-/* Programs run with preemption off, so one counter a CPU is enough. */
 static __always_inline u64 *new_count(void)
 {
-	u32 zero = 0;
-	u64 *found = bpf_map_lookup_elem(&found_scratch, &zero);
+	struct task *t = task_state_of(bpf_get_current_task_btf());
 
-	if (found)
-		*found = 0;
-	return found;
+	if (!t) {
+		ADD(lost_tasks, 1);
+		return 0;
+	}
+	t->found = 0;
+	return &t->found;
 }
 
 /* Takes the fresh marks off a range and counts them. */
@@ -179,9 +181,8 @@ static __always_inline void count_cold(struct task *t, u64 from, u64 to)
 
 	if (!count || !*count || from > to)
 		return;
-	r.found = new_count();
-	if (!r.found)
-		return;
+	t->found = 0;
+	r.found = &t->found;
 	bpf_loop(MAX_CHUNKS, use_chunk, &r, 0);
-	t->cold += *r.found;
+	t->cold += t->found;
 }

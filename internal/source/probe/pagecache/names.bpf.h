@@ -71,6 +71,10 @@ static __noinline int note_path(struct inode *inode, u64 ino, u64 dev)
 	p = bpf_map_lookup_elem(&path_scratch, &zero);
 	if (!p)
 		return 0;
+	if (__sync_lock_test_and_set(&p->busy, 1)) {
+		ADD(lost_paths, 1);
+		return 0;
+	}
 	p->length = 0;
 	p->links = BPF_CORE_READ(inode, i_nlink);
 	p->kind = BPF_CORE_READ(inode, i_mode) & S_IFMT;
@@ -82,5 +86,6 @@ static __noinline int note_path(struct inode *inode, u64 ino, u64 dev)
 	p->partial = !!w.at;
 	if (bpf_map_update_elem(&paths, &key, p, BPF_NOEXIST))
 		ADD(lost_paths, 1);
+	p->busy = 0;
 	return 0;
 }

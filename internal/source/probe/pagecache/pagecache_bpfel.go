@@ -67,6 +67,8 @@ type pagecachePath struct {
 	Links   uint32
 	Partial uint32
 	Kind    uint32
+	Busy    uint32
+	Pad     uint32
 	Rdev    uint64
 	Names   [1024]uint8
 }
@@ -116,6 +118,7 @@ type pagecacheTask struct {
 	Size       uint64
 	Off        uint64
 	Pending    uint64
+	Found      uint64
 	OffClass   uint32
 	Pausing    uint32
 	Waited     uint32
@@ -137,7 +140,6 @@ type pagecacheWaitTimes struct {
 const (
 	pagecacheMapAccounts         = "accounts"
 	pagecacheMapChunks           = "chunks"
-	pagecacheMapFoundScratch     = "found_scratch"
 	pagecacheMapFreshOf          = "fresh_of"
 	pagecacheMapPathScratch      = "path_scratch"
 	pagecacheMapPaths            = "paths"
@@ -231,16 +233,15 @@ type pagecacheProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type pagecacheMapSpecs struct {
-	Accounts     *ebpf.MapSpec `ebpf:"accounts"`
-	Chunks       *ebpf.MapSpec `ebpf:"chunks"`
-	FoundScratch *ebpf.MapSpec `ebpf:"found_scratch"`
-	FreshOf      *ebpf.MapSpec `ebpf:"fresh_of"`
-	PathScratch  *ebpf.MapSpec `ebpf:"path_scratch"`
-	Paths        *ebpf.MapSpec `ebpf:"paths"`
-	Processes    *ebpf.MapSpec `ebpf:"processes"`
-	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
-	Totals       *ebpf.MapSpec `ebpf:"totals"`
-	Waits        *ebpf.MapSpec `ebpf:"waits"`
+	Accounts    *ebpf.MapSpec `ebpf:"accounts"`
+	Chunks      *ebpf.MapSpec `ebpf:"chunks"`
+	FreshOf     *ebpf.MapSpec `ebpf:"fresh_of"`
+	PathScratch *ebpf.MapSpec `ebpf:"path_scratch"`
+	Paths       *ebpf.MapSpec `ebpf:"paths"`
+	Processes   *ebpf.MapSpec `ebpf:"processes"`
+	Tasks       *ebpf.MapSpec `ebpf:"tasks"`
+	Totals      *ebpf.MapSpec `ebpf:"totals"`
+	Waits       *ebpf.MapSpec `ebpf:"waits"`
 }
 
 // pagecacheVariableSpecs contains global variables before they are loaded into the kernel.
@@ -277,23 +278,21 @@ func (o *pagecacheObjects) Close() error {
 //
 // It can be passed to loadPagecacheObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pagecacheMaps struct {
-	Accounts     *ebpf.Map `ebpf:"accounts"`
-	Chunks       *ebpf.Map `ebpf:"chunks"`
-	FoundScratch *ebpf.Map `ebpf:"found_scratch"`
-	FreshOf      *ebpf.Map `ebpf:"fresh_of"`
-	PathScratch  *ebpf.Map `ebpf:"path_scratch"`
-	Paths        *ebpf.Map `ebpf:"paths"`
-	Processes    *ebpf.Map `ebpf:"processes"`
-	Tasks        *ebpf.Map `ebpf:"tasks"`
-	Totals       *ebpf.Map `ebpf:"totals"`
-	Waits        *ebpf.Map `ebpf:"waits"`
+	Accounts    *ebpf.Map `ebpf:"accounts"`
+	Chunks      *ebpf.Map `ebpf:"chunks"`
+	FreshOf     *ebpf.Map `ebpf:"fresh_of"`
+	PathScratch *ebpf.Map `ebpf:"path_scratch"`
+	Paths       *ebpf.Map `ebpf:"paths"`
+	Processes   *ebpf.Map `ebpf:"processes"`
+	Tasks       *ebpf.Map `ebpf:"tasks"`
+	Totals      *ebpf.Map `ebpf:"totals"`
+	Waits       *ebpf.Map `ebpf:"waits"`
 }
 
 func (m *pagecacheMaps) Close() error {
 	return _PagecacheClose(
 		m.Accounts,
 		m.Chunks,
-		m.FoundScratch,
 		m.FreshOf,
 		m.PathScratch,
 		m.Paths,
