@@ -73,7 +73,7 @@ func fences() []fence {
 // inTests is what test files may import on top of their room, from whatever
 // room: loads to measure, and helpers that only tests use.
 func inTests() []string {
-	return []string{"internal/lab", "internal/bpf/bpftest", "internal/sample", "internal/host"}
+	return []string{"internal/lab", "internal/bpf/bpftest", "internal/source/proc/proctest", "internal/sample", "internal/host"}
 }
 
 // inTestsFenced is what test files may import although it is fenced off: tests

@@ -9,6 +9,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/sample"
+	"iocause/internal/source/proc/proctest"
 )
 
 var vda = host.MakeDev(254, 0)
@@ -22,28 +23,28 @@ func TestParseLimit(t *testing.T) {
 	}
 	for _, s := range []string{"", "-1", "x", "1 2"} {
 		_, err := parseLimit([]byte(s))
-		wantLine(t, err, 1)
+		proctest.WantLine(t, err, 1)
 	}
 }
 
 func TestParseMemory(t *testing.T) {
-	m, err := parseMemory(fixture(t, "v2-memory.stat"))
+	m, err := parseMemory(proctest.Fixture(t, "v2-memory.stat"))
 	if err != nil || *m.File != 450000000 || *m.Shmem != 1000000 || *m.Anon != 250000000 || *m.RefaultFile != 6900 || *m.RefaultAnon != 5 {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if m, err = parseMemory(fixture(t, "v1-memory.stat")); err != nil || *m.File != 0 || *m.Anon != 0 || *m.RefaultFile != 25152 {
+	if m, err = parseMemory(proctest.Fixture(t, "v1-memory.stat")); err != nil || *m.File != 0 || *m.Anon != 0 || *m.RefaultFile != 25152 {
 		t.Errorf("%+v, %v", m, err)
 	}
 	// The cgroup's own figures, and the totals only where these are missing.
-	if m, err = parseMemory(fixture(t, "v1-4.9-memory.stat")); err != nil || *m.File != 10 || *m.Shmem != 3 || *m.Anon != 20 || *m.RefaultFile != 5 || m.RefaultAnon != nil {
+	if m, err = parseMemory(proctest.Fixture(t, "v1-4.9-memory.stat")); err != nil || *m.File != 10 || *m.Shmem != 3 || *m.Anon != 20 || *m.RefaultFile != 5 || m.RefaultAnon != nil {
 		t.Errorf("%+v, %v", m, err)
 	}
 	_, err = parseMemory([]byte("file 1\nanon -1\n"))
-	wantLine(t, err, 2)
+	proctest.WantLine(t, err, 2)
 }
 
 func TestParseEvents(t *testing.T) {
-	e, err := parseEvents(fixture(t, "v2-memory.events"))
+	e, err := parseEvents(proctest.Fixture(t, "v2-memory.events"))
 	if err != nil || *e.High != 12 || *e.Max != 40 {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -51,37 +52,37 @@ func TestParseEvents(t *testing.T) {
 
 func TestParseIO(t *testing.T) {
 	d := devices{}
-	if err := parseV1IO(fixture(t, "v1-io_serviced"), reads, d); err != nil || len(d) != 1 ||
+	if err := parseV1IO(proctest.Fixture(t, "v1-io_serviced"), reads, d); err != nil || len(d) != 1 ||
 		*d[vda] != (IO{Value: [figures]uint64{0, 0, 66, 64}, Known: [figures]bool{false, false, true, true}}) {
 		t.Errorf("%+v, %v", d[vda], err)
 	}
-	wantLine(t, parseV1IO([]byte("Total 0\n8:0 Read x"), reads, d), 2)
+	proctest.WantLine(t, parseV1IO([]byte("Total 0\n8:0 Read x"), reads, d), 2)
 	d = devices{}
-	if err := parseV1Limit(fixture(t, "v1-limit"), readBytes, d); err != nil || len(d) != 2 || d[vda].Value[readBytes] != 52428800 {
+	if err := parseV1Limit(proctest.Fixture(t, "v1-limit"), readBytes, d); err != nil || len(d) != 2 || d[vda].Value[readBytes] != 52428800 {
 		t.Errorf("%+v, %v", d, err)
 	}
-	wantLine(t, parseV1Limit([]byte("8:0 max"), readBytes, d), 1)
+	proctest.WantLine(t, parseV1Limit([]byte("8:0 max"), readBytes, d), 1)
 	d = devices{}
 	nvme := host.MakeDev(259, 0)
-	if err := parseV2IO(fixture(t, "v2-io.stat"), d); err != nil || len(d) != 2 || d[nvme].Value != [figures]uint64{20000000, 50000000, 700, 1400} {
+	if err := parseV2IO(proctest.Fixture(t, "v2-io.stat"), d); err != nil || len(d) != 2 || d[nvme].Value != [figures]uint64{20000000, 50000000, 700, 1400} {
 		t.Errorf("%+v, %v", d, err)
 	}
 	d = devices{}
-	if err := parseV2IO(fixture(t, "v2-io.max"), d); err != nil ||
+	if err := parseV2IO(proctest.Fixture(t, "v2-io.max"), d); err != nil ||
 		*d[nvme] != (IO{Value: [figures]uint64{10485760, 0, 0, 500}, Known: [figures]bool{true, false, false, true}}) {
 		t.Errorf("%+v, %v", d[nvme], err)
 	}
-	wantLine(t, parseV2IO([]byte("\nrbytes=1"), d), 2)
-	wantLine(t, parseV2IO([]byte("8:0 rbytes=-1"), d), 1)
-	wantLine(t, parseV2IO([]byte("nonsense"), d), 1)
+	proctest.WantLine(t, parseV2IO([]byte("\nrbytes=1"), d), 2)
+	proctest.WantLine(t, parseV2IO([]byte("8:0 rbytes=-1"), d), 1)
+	proctest.WantLine(t, parseV2IO([]byte("nonsense"), d), 1)
 }
 
 // v2 is a tree with the unified hierarchy and two devices.
-func v2(t *testing.T) tree {
-	x := newTree(t)
-	x.write("proc/self/mountinfo", "1 0 0:9 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
-	x.write("sys/fs/cgroup/cgroup.controllers", "io memory\n")
-	x.write("sys/block/vda/dev", "254:0\n")
+func v2(t *testing.T) proctest.Tree {
+	x := proctest.NewTree(t)
+	x.Write("proc/self/mountinfo", "1 0 0:9 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+	x.Write("sys/fs/cgroup/cgroup.controllers", "io memory\n")
+	x.Write("sys/block/vda/dev", "254:0\n")
 	return x
 }
 
@@ -91,81 +92,81 @@ func TestV2(t *testing.T) {
 	x := v2(t)
 	odd := `sp ace "q" (deleted)`
 	top, child := "sys/fs/cgroup/"+odd+"/", "sys/fs/cgroup/"+odd+"/child/"
-	x.write("sys/fs/cgroup/io.stat", "254:0 rbytes=1000 wbytes=0 rios=10 wios=0\n")
-	x.write(top+"io.stat", "254:0 rbytes=600 wbytes=0 rios=6 wios=0\n")
-	x.write(top+"memory.current", "100\n")
-	x.write(top+"memory.max", "200\n")
-	x.write(top+"memory.high", "150\n")
-	x.write(top+"memory.events", "high 1\nmax 1\n")
-	x.write(top+"memory.stat", "anon 5\nfile 50\nshmem 60\nworkingset_refault_file 7\n")
-	s := x.open(Open)
-	w := collect(t, s, sample.First)
+	x.Write("sys/fs/cgroup/io.stat", "254:0 rbytes=1000 wbytes=0 rios=10 wios=0\n")
+	x.Write(top+"io.stat", "254:0 rbytes=600 wbytes=0 rios=6 wios=0\n")
+	x.Write(top+"memory.current", "100\n")
+	x.Write(top+"memory.max", "200\n")
+	x.Write(top+"memory.high", "150\n")
+	x.Write(top+"memory.events", "high 1\nmax 1\n")
+	x.Write(top+"memory.stat", "anon 5\nfile 50\nshmem 60\nworkingset_refault_file 7\n")
+	s := x.Open(Open)
+	w := proctest.Collect(t, s, sample.First)
 	e := sample.Entity{Cgroup: "/" + odd}
-	want(t, w, sample.CgroupMemUsage, e, 100)
-	want(t, w, sample.CgroupMemFile, e, 0)
-	wantAbsent(t, w, sample.CgroupRefault, e)
-	wantAbsent(t, w, sample.CgroupReads, sample.Entity{Cgroup: "/", Device: "vda"})
+	proctest.Want(t, w, sample.CgroupMemUsage, e, 100)
+	proctest.Want(t, w, sample.CgroupMemFile, e, 0)
+	proctest.WantAbsent(t, w, sample.CgroupRefault, e)
+	proctest.WantAbsent(t, w, sample.CgroupReads, sample.Entity{Cgroup: "/", Device: "vda"})
 
-	x.write("sys/fs/cgroup/io.stat", "254:0 rbytes=1900 wbytes=0 rios=19 wios=0\n")
-	x.write(top+"io.stat", "254:0 rbytes=1200 wbytes=0 rios=12 wios=0\n9:9 rbytes=5 wbytes=0 rios=1 wios=0\n")
-	x.write(child+"io.stat", "254:0 rbytes=400 wbytes=0 rios=4 wios=0\n")
-	x.write(child+"memory.events", "high 0\nmax 3\n")
-	x.write(child+"io.max", "254:0 rbps=max wbps=77 riops=max wiops=max\n8:0 rbps=9 wbps=max riops=max wiops=max\n")
-	x.write(top+"memory.events", "high 4\nmax 2\n")
-	x.write(top+"memory.high", "max\n")
-	x.write(top+"memory.stat", "anon 5\nfile 50\nshmem 10\nworkingset_refault_file 5\n")
-	if w = collect(t, s, sample.Tick); w.Has(sample.CgroupMemUsage) {
+	x.Write("sys/fs/cgroup/io.stat", "254:0 rbytes=1900 wbytes=0 rios=19 wios=0\n")
+	x.Write(top+"io.stat", "254:0 rbytes=1200 wbytes=0 rios=12 wios=0\n9:9 rbytes=5 wbytes=0 rios=1 wios=0\n")
+	x.Write(child+"io.stat", "254:0 rbytes=400 wbytes=0 rios=4 wios=0\n")
+	x.Write(child+"memory.events", "high 0\nmax 3\n")
+	x.Write(child+"io.max", "254:0 rbps=max wbps=77 riops=max wiops=max\n8:0 rbps=9 wbps=max riops=max wiops=max\n")
+	x.Write(top+"memory.events", "high 4\nmax 2\n")
+	x.Write(top+"memory.high", "max\n")
+	x.Write(top+"memory.stat", "anon 5\nfile 50\nshmem 10\nworkingset_refault_file 5\n")
+	if w = proctest.Collect(t, s, sample.Tick); w.Has(sample.CgroupMemUsage) {
 		t.Error("a tick reads cgroups")
 	}
-	w = collect(t, s, sample.Last)
+	w = proctest.Collect(t, s, sample.Last)
 	on := func(cgroup string) sample.Entity { return sample.Entity{Cgroup: cgroup, Device: "vda"} }
-	want(t, w, sample.CgroupReadBytes, on("/"), 300)
-	want(t, w, sample.CgroupReadBytes, on(e.Cgroup), 200)
-	want(t, w, sample.CgroupReadBytes, on(e.Cgroup+"/child"), 400)
-	want(t, w, sample.CgroupReads, on(e.Cgroup+"/child"), 4)
-	want(t, w, sample.CgroupReads, sample.Entity{Cgroup: e.Cgroup, Device: "9:9"}, 1)
-	want(t, w, sample.CgroupReads, sample.Entity{Cgroup: e.Cgroup + "/child", Device: "8:0"}, 0) // it has a limit
-	want(t, w, sample.CgroupIOLimit, sample.Entity{Cgroup: e.Cgroup + "/child", Device: "vda", Class: "write_bytes"}, 77)
-	want(t, w, sample.CgroupMemLimit, sample.Entity{Cgroup: e.Cgroup, Class: "max"}, 200)
-	want(t, w, sample.CgroupMemFile, e, 40)
-	want(t, w, sample.CgroupLimitHits, e, 4)
-	want(t, w, sample.CgroupLimitHits, sample.Entity{Cgroup: e.Cgroup + "/child"}, 3)
-	wantAbsent(t, w, sample.CgroupRefault, e)
+	proctest.Want(t, w, sample.CgroupReadBytes, on("/"), 300)
+	proctest.Want(t, w, sample.CgroupReadBytes, on(e.Cgroup), 200)
+	proctest.Want(t, w, sample.CgroupReadBytes, on(e.Cgroup+"/child"), 400)
+	proctest.Want(t, w, sample.CgroupReads, on(e.Cgroup+"/child"), 4)
+	proctest.Want(t, w, sample.CgroupReads, sample.Entity{Cgroup: e.Cgroup, Device: "9:9"}, 1)
+	proctest.Want(t, w, sample.CgroupReads, sample.Entity{Cgroup: e.Cgroup + "/child", Device: "8:0"}, 0) // it has a limit
+	proctest.Want(t, w, sample.CgroupIOLimit, sample.Entity{Cgroup: e.Cgroup + "/child", Device: "vda", Class: "write_bytes"}, 77)
+	proctest.Want(t, w, sample.CgroupMemLimit, sample.Entity{Cgroup: e.Cgroup, Class: "max"}, 200)
+	proctest.Want(t, w, sample.CgroupMemFile, e, 40)
+	proctest.Want(t, w, sample.CgroupLimitHits, e, 4)
+	proctest.Want(t, w, sample.CgroupLimitHits, sample.Entity{Cgroup: e.Cgroup + "/child"}, 3)
+	proctest.WantAbsent(t, w, sample.CgroupRefault, e)
 	if len(w.Gaps) != 1 || w.Gaps[0].Metrics[0] != sample.CgroupRefault {
 		t.Errorf("gaps %+v, want one for the counter that fell", w.Gaps)
 	}
 }
 
 func TestV1(t *testing.T) {
-	x := newTree(t)
-	x.write("proc/self/mountinfo", "1 0 0:9 / /cg/m rw - cgroup cgroup rw,memory\n2 0 0:8 / /cg/b rw - cgroup cgroup rw,blkio\n")
-	x.write("sys/block/vda/dev", "254:0\n")
-	x.write("cg/m/a/memory.limit_in_bytes", "9223372036854771712\n")
-	x.write("cg/m/a/memory.failcnt", "5\n")
-	x.write("cg/m/a/memory.usage_in_bytes", "12345\n")
-	x.write("cg/b/z/blkio.throttle.io_service_bytes", "254:0 Read 1000\n254:0 Write 50\n254:0 Total 1050\nTotal 1050\n")
-	x.write("cg/b/z/blkio.throttle.read_iops_device", "254:0 40\n")
-	s := x.open(Open)
-	w := collect(t, s, sample.First)
-	want(t, w, sample.CgroupMemUsage, sample.Entity{Cgroup: "/a"}, 12345)
+	x := proctest.NewTree(t)
+	x.Write("proc/self/mountinfo", "1 0 0:9 / /cg/m rw - cgroup cgroup rw,memory\n2 0 0:8 / /cg/b rw - cgroup cgroup rw,blkio\n")
+	x.Write("sys/block/vda/dev", "254:0\n")
+	x.Write("cg/m/a/memory.limit_in_bytes", "9223372036854771712\n")
+	x.Write("cg/m/a/memory.failcnt", "5\n")
+	x.Write("cg/m/a/memory.usage_in_bytes", "12345\n")
+	x.Write("cg/b/z/blkio.throttle.io_service_bytes", "254:0 Read 1000\n254:0 Write 50\n254:0 Total 1050\nTotal 1050\n")
+	x.Write("cg/b/z/blkio.throttle.read_iops_device", "254:0 40\n")
+	s := x.Open(Open)
+	w := proctest.Collect(t, s, sample.First)
+	proctest.Want(t, w, sample.CgroupMemUsage, sample.Entity{Cgroup: "/a"}, 12345)
 	if w.Has(sample.CgroupMemLimit) {
 		t.Error("no limit is set")
 	}
-	x.write("cg/m/a/memory.failcnt", "9\n")
-	x.write("cg/b/z/blkio.throttle.io_service_bytes", "254:0 Read 4000\n254:0 Write 50\nTotal 4050\n")
-	w = collect(t, s, sample.Last)
-	want(t, w, sample.CgroupLimitHits, sample.Entity{Cgroup: "/a"}, 4)
+	x.Write("cg/m/a/memory.failcnt", "9\n")
+	x.Write("cg/b/z/blkio.throttle.io_service_bytes", "254:0 Read 4000\n254:0 Write 50\nTotal 4050\n")
+	w = proctest.Collect(t, s, sample.Last)
+	proctest.Want(t, w, sample.CgroupLimitHits, sample.Entity{Cgroup: "/a"}, 4)
 	z := sample.Entity{Cgroup: "/z", Device: "vda"}
-	want(t, w, sample.CgroupReadBytes, z, 3000)
-	want(t, w, sample.CgroupWriteBytes, z, 0)
+	proctest.Want(t, w, sample.CgroupReadBytes, z, 3000)
+	proctest.Want(t, w, sample.CgroupWriteBytes, z, 0)
 	z.Class = "reads"
-	want(t, w, sample.CgroupIOLimit, z, 40)
+	proctest.Want(t, w, sample.CgroupIOLimit, z, 40)
 }
 
 func TestOneController(t *testing.T) {
 	x := v2(t)
-	x.write("sys/fs/cgroup/cgroup.controllers", "io\n")
-	w := collect(t, x.open(Open), sample.First)
+	x.Write("sys/fs/cgroup/cgroup.controllers", "io\n")
+	w := proctest.Collect(t, x.Open(Open), sample.First)
 	if why := w.WhyAbsent(sample.CgroupMemUsage); !strings.Contains(why, "controller memory") {
 		t.Errorf("%q", why)
 	}
@@ -174,13 +175,13 @@ func TestOneController(t *testing.T) {
 func TestTooManyCgroups(t *testing.T) {
 	x := v2(t)
 	for i := range most + 5 {
-		if err := os.MkdirAll(filepath.Join(x.dir, "sys/fs/cgroup", fmt.Sprintf("c%04d", i)), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(x.Dir, "sys/fs/cgroup", fmt.Sprintf("c%04d", i)), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	x.write("sys/fs/cgroup/c0000/memory.current", "1\n")
-	w := collect(t, x.open(Open), sample.First)
-	want(t, w, sample.CgroupMemUsage, sample.Entity{Cgroup: "/c0000"}, 1)
+	x.Write("sys/fs/cgroup/c0000/memory.current", "1\n")
+	w := proctest.Collect(t, x.Open(Open), sample.First)
+	proctest.Want(t, w, sample.CgroupMemUsage, sample.Entity{Cgroup: "/c0000"}, 1)
 	if len(w.Gaps) != 2 || !strings.Contains(w.Gaps[0].Why, "more than 512") {
 		t.Errorf("gaps %+v", w.Gaps)
 	}
@@ -189,19 +190,19 @@ func TestTooManyCgroups(t *testing.T) {
 // TestBadFile reads everything else and names the file and the line.
 func TestBadFile(t *testing.T) {
 	x := v2(t)
-	x.write("sys/fs/cgroup/a/memory.current", "lots\n")
-	x.write("sys/fs/cgroup/b/memory.current", "1\n")
-	s := x.open(Open)
-	r := sample.NewRecorder(x.host().Now())
+	x.Write("sys/fs/cgroup/a/memory.current", "lots\n")
+	x.Write("sys/fs/cgroup/b/memory.current", "1\n")
+	s := x.Open(Open)
+	r := sample.NewRecorder(x.Host().Now())
 	err := s.Collect(sample.First, r)
 	if err == nil || !strings.Contains(err.Error(), `/a/memory.current":1: `) {
 		t.Errorf("%v", err)
 	}
-	want(t, r.Window(x.host().Now()), sample.CgroupMemUsage, sample.Entity{Cgroup: "/b"}, 1)
+	proctest.Want(t, r.Window(x.Host().Now()), sample.CgroupMemUsage, sample.Entity{Cgroup: "/b"}, 1)
 }
 
 func FuzzParse(f *testing.F) {
-	seeds(f)
+	proctest.Seeds(f)
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		parseLimit(b)
 		parseNumber(b)

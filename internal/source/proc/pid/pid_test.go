@@ -10,15 +10,16 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/sample"
+	"iocause/internal/source/proc/proctest"
 )
 
 func TestParseStat(t *testing.T) {
-	s, err := ParseStat(fixture(t, "stat-odd"))
+	s, err := ParseStat(proctest.Fixture(t, "stat-odd"))
 	if err != nil || s != (Stat{PID: 4242, Comm: "my db) S 1\n(\x1b[31m", State: 'S', MajorFaults: 30, User: 1000, System: 500,
 		Threads: 2, Start: 500, RSS: 5000, BlkioDelay: 300, HasBlkioDelay: true}) {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if s, err = ParseStat(fixture(t, "stat-6.18")); err != nil || s.Comm != "bash" || s.System != 0 || s.Start != 433074 || s.RSS != 764 || s.Kernel {
+	if s, err = ParseStat(proctest.Fixture(t, "stat-6.18")); err != nil || s.Comm != "bash" || s.System != 0 || s.Start != 433074 || s.RSS != 764 || s.Kernel {
 		t.Errorf("%+v, %v", s, err)
 	}
 	const old = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0 18446744073709551615"
@@ -27,38 +28,38 @@ func TestParseStat(t *testing.T) {
 	}
 	for _, b := range []string{"", "1", "1 (x", ") 1 (", "x (y) S 1", "0 (y) S", "99999999999 (y) S 1", old[:60], strings.Replace(old, " 0 0 20 0 1 ", " 0 0 20 0 -1 ", 1)} {
 		_, err := ParseStat([]byte(b))
-		wantLine(t, err, 1)
+		proctest.WantLine(t, err, 1)
 	}
 }
 
 func TestParseSmallFiles(t *testing.T) {
-	x, err := ParseIO(fixture(t, "io"))
+	x, err := ParseIO(proctest.Fixture(t, "io"))
 	if err != nil || x != (IO{19707853, 19661205, 371, 304, 90112, 12288, 0}) {
 		t.Errorf("%+v, %v", x, err)
 	}
 	_, err = ParseIO([]byte("rchar: 1\n"))
-	wantLine(t, err, 1)
+	proctest.WantLine(t, err, 1)
 	_, err = ParseIO([]byte("rchar: 1\nwchar: -1\n"))
-	wantLine(t, err, 2)
-	d, err := ParseSchedstat(fixture(t, "schedstat"))
+	proctest.WantLine(t, err, 2)
+	d, err := ParseSchedstat(proctest.Fixture(t, "schedstat"))
 	if err != nil || d != (Schedstat{4152958, 1270765, 11}) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	_, err = ParseSchedstat([]byte("1 2\n"))
-	wantLine(t, err, 1)
-	s, err := ParseStatus(fixture(t, "status"))
+	proctest.WantLine(t, err, 1)
+	s, err := ParseStatus(proctest.Fixture(t, "status"))
 	if err != nil || s.Swap == nil || *s.Swap != 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if s, err = ParseStatus([]byte("Name:\tVmSwap: 3 kB\nVmSwap:\t   12 kB\n")); err != nil || *s.Swap != 12288 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	l, err := ParseLimits(fixture(t, "limits"))
+	l, err := ParseLimits(proctest.Fixture(t, "limits"))
 	if err != nil || len(l) != 16 || l["Max open files"].Soft == nil || l["Max cpu time"].Hard != nil {
 		t.Errorf("%+v, %v", l, err)
 	}
 	_, err = ParseLimits([]byte("Limit\nshort\n"))
-	wantLine(t, err, 2)
+	proctest.WantLine(t, err, 2)
 	pos, flags, err := parseFDInfo([]byte("pos:\t4096\nflags:\t0140002\nmnt_id:\t1\n"))
 	if err != nil || pos != 4096 || flags != 0o140002 {
 		t.Errorf("%d, %o, %v", pos, flags, err)
@@ -66,7 +67,7 @@ func TestParseSmallFiles(t *testing.T) {
 }
 
 func TestParseCgroups(t *testing.T) {
-	c, err := ParseCgroups(fixture(t, "cgroup"))
+	c, err := ParseCgroups(proctest.Fixture(t, "cgroup"))
 	if err != nil || c.Memory() != "/batch/job" || c.IO() != "/job" {
 		t.Errorf("%v, %v", c, err)
 	}
@@ -75,11 +76,16 @@ func TestParseCgroups(t *testing.T) {
 		t.Errorf("%v, %v", c, err)
 	}
 	_, err = ParseCgroups([]byte("0::/\n1:memory\n"))
-	wantLine(t, err, 2)
+	proctest.WantLine(t, err, 2)
 	if c, _ := ParseCgroups(nil); c.IO() != "" {
 		t.Error("an empty file has no cgroup")
 	}
 }
+
+// tree is a host that processes can be put into.
+type tree struct{ proctest.Tree }
+
+func newTree(t *testing.T) tree { return tree{proctest.NewTree(t)} }
 
 // proc is one process of a test's tree.
 type proc struct {
@@ -97,71 +103,71 @@ func (x tree) process(pid int, p proc) {
 }
 
 func (x tree) processIn(dir string, pid int, p proc) {
-	x.write(dir+"stat", fmt.Sprintf("%d (%s) S 1 1 1 0 -1 %d 1 0 2 0 %d 3 0 0 20 0 %d 0 %d 1000 7 1 %s 17 0 0 0 %d 0\n",
+	x.Write(dir+"stat", fmt.Sprintf("%d (%s) S 1 1 1 0 -1 %d 1 0 2 0 %d 3 0 0 20 0 %d 0 %d 1000 7 1 %s 17 0 0 0 %d 0\n",
 		pid, p.comm, p.flags, p.user, p.threads, p.start, strings.Repeat(" 0", 12), p.blkio))
 	if !p.noIO {
-		x.write(dir+"io", fmt.Sprintf("rchar: %d\nwchar: 0\nsyscr: 1\nsyscw: 0\nread_bytes: %d\nwrite_bytes: 0\ncancelled_write_bytes: 0\n", p.read, p.read))
+		x.Write(dir+"io", fmt.Sprintf("rchar: %d\nwchar: 0\nsyscr: 1\nsyscw: 0\nread_bytes: %d\nwrite_bytes: 0\ncancelled_write_bytes: 0\n", p.read, p.read))
 	}
-	x.write(dir+"schedstat", fmt.Sprintf("%d %d %d\n", p.slices, p.delay, p.slices))
+	x.Write(dir+"schedstat", fmt.Sprintf("%d %d %d\n", p.slices, p.delay, p.slices))
 }
 
 func TestCollect(t *testing.T) {
 	x := newTree(t)
-	x.write("proc/uptime", "100.00 1.00\n")
-	x.write("proc/sys/kernel/task_delayacct", "1\n")
-	x.write("proc/self/mountinfo", "1 0 0:9 / /cg rw - cgroup2 cgroup2 rw\n")
-	x.write("cg/kept (deleted)/x", "")
+	x.Write("proc/uptime", "100.00 1.00\n")
+	x.Write("proc/sys/kernel/task_delayacct", "1\n")
+	x.Write("proc/self/mountinfo", "1 0 0:9 / /cg rw - cgroup2 cgroup2 rw\n")
+	x.Write("cg/kept (deleted)/x", "")
 	x.process(1, proc{comm: "idle", slices: 5, start: 1})
 	x.process(2, proc{comm: "busy", user: 10, read: 1000, delay: 1e9, slices: 5, start: 2, blkio: 100})
 	x.process(3, proc{comm: "exits", slices: 5, start: 3})
 	x.process(4, proc{comm: "replaced", user: 5, slices: 5, start: 4})
 	x.process(5, proc{comm: "fell", user: 50, slices: 5, start: 5})
 	x.process(99, proc{comm: "ourselves", slices: 1})
-	h := x.host()
+	h := x.Host()
 	h.Self = 99
 	s, err := Open(h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := collect(t, s, sample.First); w.Has(sample.ProcUser) || w.Has(sample.ProcRSS) {
+	if w := proctest.Collect(t, s, sample.First); w.Has(sample.ProcUser) || w.Has(sample.ProcRSS) {
 		t.Error("emitted at the start")
 	}
 	x.process(2, proc{comm: "a)\n\x1b[2J", user: 60, read: 5096, delay: 35e8, slices: 9, start: 2, blkio: 150, flags: kthread})
-	x.write("proc/2/cgroup", "0::/kept (deleted)\n")
-	x.write("proc/2/status", "VmSwap:\t8 kB\n")
-	if err := os.RemoveAll(filepath.Join(x.dir, "proc/3")); err != nil {
+	x.Write("proc/2/cgroup", "0::/kept (deleted)\n")
+	x.Write("proc/2/status", "VmSwap:\t8 kB\n")
+	if err := os.RemoveAll(filepath.Join(x.Dir, "proc/3")); err != nil {
 		t.Fatal(err)
 	}
 	x.process(4, proc{comm: "new", user: 7, slices: 6, start: 10001})
-	x.write("proc/4/cgroup", "0::/gone (deleted)\n")
+	x.Write("proc/4/cgroup", "0::/gone (deleted)\n")
 	x.process(5, proc{comm: "fell", user: 40, read: 1, slices: 7, start: 5})
 	x.process(6, proc{comm: "late", user: 40, slices: 7, start: 50})
 	x.process(99, proc{comm: "ourselves", user: 1000, slices: 9})
-	if w := collect(t, s, sample.Tick); w.Has(sample.ProcUser) {
+	if w := proctest.Collect(t, s, sample.Tick); w.Has(sample.ProcUser) {
 		t.Error("emitted at a tick")
 	}
-	w := collect(t, s, sample.Last)
+	w := proctest.Collect(t, s, sample.Last)
 	e := sample.Entity{PID: 2}
-	want(t, w, sample.ProcUser, e, 0.5)
-	want(t, w, sample.ProcSystem, e, 0)
-	want(t, w, sample.ProcReadBytes, e, 4096)
-	want(t, w, sample.ProcReadChars, e, 4096)
-	want(t, w, sample.ProcRunDelay, e, 2.5)
-	want(t, w, sample.ProcBlkioDelay, e, 0.5)
-	want(t, w, sample.ProcRSS, e, 7*4096)
-	want(t, w, sample.ProcThreads, e, 1)
-	want(t, w, sample.ProcSwap, e, 8192)
+	proctest.Want(t, w, sample.ProcUser, e, 0.5)
+	proctest.Want(t, w, sample.ProcSystem, e, 0)
+	proctest.Want(t, w, sample.ProcReadBytes, e, 4096)
+	proctest.Want(t, w, sample.ProcReadChars, e, 4096)
+	proctest.Want(t, w, sample.ProcRunDelay, e, 2.5)
+	proctest.Want(t, w, sample.ProcBlkioDelay, e, 0.5)
+	proctest.Want(t, w, sample.ProcRSS, e, 7*4096)
+	proctest.Want(t, w, sample.ProcThreads, e, 1)
+	proctest.Want(t, w, sample.ProcSwap, e, 8192)
 	if p := w.Processes[2]; p != (sample.Process{Comm: "a)\n\x1b[2J", Start: 20 * time.Millisecond, Kernel: true, MemoryCgroup: "/kept (deleted)", IOCgroup: "/kept (deleted)"}) {
 		t.Errorf("%+v", p)
 	}
-	want(t, w, sample.ProcUser, sample.Entity{PID: 4}, 0.07) // from zero: the number was given anew
+	proctest.Want(t, w, sample.ProcUser, sample.Entity{PID: 4}, 0.07) // from zero: the number was given anew
 	if p := w.Processes[4]; p.MemoryCgroup != "/gone" || p.Comm != "new" {
 		t.Errorf("%+v", p)
 	}
-	wantAbsent(t, w, sample.ProcUser, sample.Entity{PID: 5})
-	want(t, w, sample.ProcReadBytes, sample.Entity{PID: 5}, 1)
+	proctest.WantAbsent(t, w, sample.ProcUser, sample.Entity{PID: 5})
+	proctest.Want(t, w, sample.ProcReadBytes, sample.Entity{PID: 5}, 1)
 	for _, pid := range []int{1, 3, 6, 99} {
-		wantAbsent(t, w, sample.ProcUser, sample.Entity{PID: pid})
+		proctest.WantAbsent(t, w, sample.ProcUser, sample.Entity{PID: pid})
 	}
 	var why []string
 	for _, g := range w.Gaps {
@@ -181,8 +187,8 @@ func TestCollect(t *testing.T) {
 // TestThreads sums up what the kernel counts for each thread alone.
 func TestThreads(t *testing.T) {
 	x := newTree(t)
-	x.write("proc/uptime", "100.00 1.00\n")
-	x.write("proc/sys/kernel/task_delayacct", "1\n")
+	x.Write("proc/uptime", "100.00 1.00\n")
+	x.Write("proc/sys/kernel/task_delayacct", "1\n")
 	thread := func(tid int, delay, blkio uint64) {
 		x.processIn(fmt.Sprintf("proc/7/task/%d/", tid), tid, proc{comm: "t", delay: delay, blkio: blkio, slices: 1, threads: 3})
 	}
@@ -190,29 +196,29 @@ func TestThreads(t *testing.T) {
 	thread(8, 2e9, 200)
 	thread(9, 9e9, 900)
 	x.process(7, proc{comm: "p", delay: 1e9, blkio: 100, slices: 1, threads: 3})
-	s := x.open(Open)
-	collect(t, s, sample.First)
+	s := x.Open(Open)
+	proctest.Collect(t, s, sample.First)
 	thread(7, 2e9, 150)
 	thread(8, 5e9, 260)
 	thread(9, 1e9, 1) // the number of an ended thread
 	thread(10, 4e9, 400)
 	x.process(7, proc{comm: "p", delay: 2e9, blkio: 150, slices: 1, threads: 4})
-	w := collect(t, s, sample.Last)
-	want(t, w, sample.ProcRunDelay, sample.Entity{PID: 7}, 8)
-	want(t, w, sample.ProcBlkioDelay, sample.Entity{PID: 7}, 5.1)
+	w := proctest.Collect(t, s, sample.Last)
+	proctest.Want(t, w, sample.ProcRunDelay, sample.Entity{PID: 7}, 8)
+	proctest.Want(t, w, sample.ProcBlkioDelay, sample.Entity{PID: 7}, 5.1)
 }
 
 // TestWithoutAccounting tells apart what does not count from what is zero.
 func TestWithoutAccounting(t *testing.T) {
 	x := newTree(t)
-	x.write("proc/uptime", "1.00 1.00\n")
-	x.write("proc/sys/kernel/task_delayacct", "0\n")
+	x.Write("proc/uptime", "1.00 1.00\n")
+	x.Write("proc/sys/kernel/task_delayacct", "0\n")
 	x.process(1, proc{comm: "a", user: 1})
-	s := x.open(Open)
-	collect(t, s, sample.First)
+	s := x.Open(Open)
+	proctest.Collect(t, s, sample.First)
 	x.process(1, proc{comm: "a", user: 2})
-	w := collect(t, s, sample.Last)
-	want(t, w, sample.ProcUser, sample.Entity{PID: 1}, 0.01)
+	w := proctest.Collect(t, s, sample.Last)
+	proctest.Want(t, w, sample.ProcUser, sample.Entity{PID: 1}, 0.01)
 	for _, m := range []sample.Metric{sample.ProcRunDelay, sample.ProcBlkioDelay} {
 		if w.Has(m) || strings.HasSuffix(w.WhyAbsent(m), "not measured") {
 			t.Errorf("%s: %v, %q", m, w.Has(m), w.WhyAbsent(m))
@@ -236,8 +242,8 @@ func TestDenied(t *testing.T) {
 		{root, "of 1 process was not permitted: the kernel keeps that even from root", outcome{pid: 1, look: ran}},
 	} {
 		x := newTree(t)
-		x.write("proc/self/status", "Name:\tx\n"+c.status)
-		s := &source{host: x.host(), r: newReader(x.host()), before: map[int]look{1: {denied: true, stat: Stat{PID: 1}, sched: Schedstat{Slices: 1}}}}
+		x.Write("proc/self/status", "Name:\tx\n"+c.status)
+		s := &source{host: x.Host(), r: newReader(x.Host()), before: map[int]look{1: {denied: true, stat: Stat{PID: 1}, sched: Schedstat{Slices: 1}}}}
 		r := sample.NewRecorder(time.Now())
 		s.end(&c.o, r)
 		s.gaps(r)
@@ -256,8 +262,8 @@ func TestDeniedForReal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	collect(t, s, sample.First)
-	w := collect(t, s, sample.Last)
+	proctest.Collect(t, s, sample.First)
+	w := proctest.Collect(t, s, sample.Last)
 	if why := w.WhyAbsent(sample.ProcReadBytes); !strings.Contains(why, "not permitted") {
 		t.Errorf("%q", why)
 	}
@@ -265,20 +271,20 @@ func TestDeniedForReal(t *testing.T) {
 
 func TestBrokenProcess(t *testing.T) {
 	x := newTree(t)
-	x.write("proc/uptime", "1.00 1.00\n")
+	x.Write("proc/uptime", "1.00 1.00\n")
 	x.process(1, proc{comm: "a", user: 1, slices: 1})
-	x.write("proc/2/stat", "2 (trunc")
-	x.write("proc/3/other", "")
-	x.write("proc/notanumber/stat", "")
-	s := x.open(Open)
-	collect(t, s, sample.First)
+	x.Write("proc/2/stat", "2 (trunc")
+	x.Write("proc/3/other", "")
+	x.Write("proc/notanumber/stat", "")
+	s := x.Open(Open)
+	proctest.Collect(t, s, sample.First)
 	x.process(1, proc{comm: "a", user: 3, slices: 2})
 	r := sample.NewRecorder(time.Now())
 	err := s.Collect(sample.Last, r)
 	if err == nil || !strings.Contains(err.Error(), "/2/stat:1: ") {
 		t.Errorf("%v does not name the file and the line", err)
 	}
-	want(t, r.Window(time.Now()), sample.ProcUser, sample.Entity{PID: 1}, 0.02)
+	proctest.Want(t, r.Window(time.Now()), sample.ProcUser, sample.Entity{PID: 1}, 0.02)
 }
 
 // TestRealProcess reads a known number of bytes in this process and demands
@@ -293,7 +299,7 @@ func TestRealProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	collect(t, s, sample.First)
+	proctest.Collect(t, s, sample.First)
 	zero, err := os.Open("/dev/zero")
 	if err != nil {
 		t.Fatal(err)
@@ -308,7 +314,7 @@ func TestRealProcess(t *testing.T) {
 	}
 	for start := time.Now(); time.Since(start) < 50*time.Millisecond; {
 	}
-	w := collect(t, s, sample.Last)
+	w := proctest.Collect(t, s, sample.Last)
 	e := sample.Entity{PID: os.Getpid()}
 	got, _ := w.Value(sample.ProcReadChars, e)
 	if got < calls*each || got > calls*each+16<<20 {
@@ -350,7 +356,7 @@ func TestOpenFiles(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	seeds(f)
+	proctest.Seeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if s, err := ParseStat(b); err == nil && (s.PID <= 0 || s.State == 0) {
 			t.Errorf("%+v", s)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"iocause/internal/sample"
+	"iocause/internal/source/proc/proctest"
 )
 
 func TestParse(t *testing.T) {
@@ -21,7 +22,7 @@ func TestParse(t *testing.T) {
 		{"5.10", [17]int64{123456, 654321, 10, 20, 77, 8000, 7, 60, 50, 500, 400, 6, 4, 1000, 900, 390000, 195000}},
 		{"4.4", [17]int64{15, 16, 17, 18, 19, 321, -1, 18, 30, 30, 7, 44, 45, 11, 12, 13, 14}},
 	} {
-		v, err := parse(fixture(t, c.file))
+		v, err := parse(proctest.Fixture(t, c.file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,34 +42,34 @@ func TestParse(t *testing.T) {
 		}
 	}
 	_, err := parse([]byte("x y\npgpgin -1\n"))
-	wantLine(t, err, 2)
+	proctest.WantLine(t, err, 2)
 	if v, err := parse([]byte("pgscan_direct_throttle 5\npgscan_direct_future 6\npgpgin_x 7")); err != nil || v != (Vmstat{}) {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
 
 func TestCollect(t *testing.T) {
-	x := newTree(t)
-	x.write("proc/vmstat", "pgpgin 1000\npswpin 5\nallocstall_dma 1\nallocstall_normal 2\nnr_dirty_threshold 10\n")
-	s := x.open(Open)
-	w := collect(t, s, sample.First)
-	want(t, w, sample.VMDirtyLimit, sample.Entity{}, 40960)
-	wantAbsent(t, w, sample.VMPageIn, sample.Entity{})
+	x := proctest.NewTree(t)
+	x.Write("proc/vmstat", "pgpgin 1000\npswpin 5\nallocstall_dma 1\nallocstall_normal 2\nnr_dirty_threshold 10\n")
+	s := x.Open(Open)
+	w := proctest.Collect(t, s, sample.First)
+	proctest.Want(t, w, sample.VMDirtyLimit, sample.Entity{}, 40960)
+	proctest.WantAbsent(t, w, sample.VMPageIn, sample.Entity{})
 	if len(w.Gaps) != 1 || len(w.Gaps[0].Metrics) != 13 {
 		t.Errorf("gaps %+v", w.Gaps)
 	}
-	x.write("proc/vmstat", "pgpgin 1003\npswpin 4\nallocstall_dma 2\nallocstall_normal 8\nnr_dirty_threshold 11\n")
-	w = collect(t, s, sample.Tick)
-	want(t, w, sample.VMPageIn, sample.Entity{}, 3072)
-	want(t, w, sample.VMAllocStall, sample.Entity{}, 7)
-	want(t, w, sample.VMDirtyLimit, sample.Entity{}, 45056)
-	wantAbsent(t, w, sample.VMSwapIn, sample.Entity{})
+	x.Write("proc/vmstat", "pgpgin 1003\npswpin 4\nallocstall_dma 2\nallocstall_normal 8\nnr_dirty_threshold 11\n")
+	w = proctest.Collect(t, s, sample.Tick)
+	proctest.Want(t, w, sample.VMPageIn, sample.Entity{}, 3072)
+	proctest.Want(t, w, sample.VMAllocStall, sample.Entity{}, 7)
+	proctest.Want(t, w, sample.VMDirtyLimit, sample.Entity{}, 45056)
+	proctest.WantAbsent(t, w, sample.VMSwapIn, sample.Entity{})
 	if len(w.Gaps) != 1 || w.Gaps[0].Metrics[0] != sample.VMSwapIn {
 		t.Errorf("gaps %+v, want one for the counter that fell", w.Gaps)
 	}
 }
 
 func FuzzParse(f *testing.F) {
-	seeds(f)
+	proctest.Seeds(f)
 	f.Fuzz(func(_ *testing.T, b []byte) { parse(b) })
 }
