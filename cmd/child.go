@@ -114,6 +114,9 @@ func (c *child) describe(w *sample.Window) {
 	}
 }
 
+// mentionAfter is how long a command may run on before that is mentioned.
+const mentionAfter = 2 * time.Second
+
 // wait waits for the command's end and returns its exit code. An interrupt that
 // comes only now is passed on. A command that runs on is mentioned.
 func (c *child) wait(watch context.Context, notes io.Writer) int {
@@ -121,7 +124,7 @@ func (c *child) wait(watch context.Context, notes io.Writer) int {
 	if watch.Err() != nil { // it has been passed on
 		interrupt, advice = nil, "Ctrl-C again leaves it to itself"
 	}
-	mention := time.NewTimer(3 * time.Second)
+	mention := time.NewTimer(mentionAfter)
 	defer mention.Stop()
 	for {
 		select {
@@ -130,7 +133,7 @@ func (c *child) wait(watch context.Context, notes io.Writer) int {
 		case <-interrupt:
 			c.signal(signalOf(watch))
 			interrupt, advice = nil, "Ctrl-C again leaves it to itself"
-			mention.Reset(3 * time.Second)
+			mention.Reset(mentionAfter)
 		case <-mention.C:
 			fmt.Fprintf(notes, "iocause: %s (process %d) runs on; %s\n", text.Escape(c.cmd.Args[0]), c.cmd.Process.Pid, advice)
 		}

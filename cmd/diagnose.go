@@ -118,6 +118,10 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 	defer stop()
 	open, cancel := context.WithTimeout(watch, openLimit)
 	defer cancel()
+	var one *started
+	if len(target.PIDs) == 1 {
+		one = startOf(a.host, target.PIDs[0])
+	}
 	missing := nobody(a.host, target)
 	if missing != "" {
 		fmt.Fprintf(a.stderr, "iocause: %s now; watching whether that changes\n", missing)
@@ -145,6 +149,11 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 	ob.Progress = line.update
 	window := collector.Observe(watch, ob)
 	line.erase()
+	if one != nil {
+		if why := one.ended(a.host); why != "" {
+			window.Gaps = append(window.Gaps, sample.Gap{Why: why})
+		}
+	}
 	if ch != nil {
 		procs := ch.stopTracking()
 		target.PIDs = slices.Sorted(maps.Keys(procs))

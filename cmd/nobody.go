@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -62,6 +63,33 @@ func anyIn(h *host.Host, cgroup string) bool {
 		})
 	}
 	return found
+}
+
+// started is a process, told from a later one of the same number.
+type started struct {
+	pid   int
+	ticks string // when it started: field 22 of /proc/PID/stat
+}
+
+// startOf is nil when there is no such process.
+func startOf(h *host.Host, pid int) *started {
+	stat, err := os.ReadFile(h.Proc(strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return nil
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 20 {
+		return nil
+	}
+	return &started{pid: pid, ticks: string(fields[19])}
+}
+
+// ended says that the process has ended, "" when it is still there.
+func (s *started) ended(h *host.Host) string {
+	if now := startOf(h, s.pid); now != nil && now.ticks == s.ticks {
+		return ""
+	}
+	return fmt.Sprintf("process %d ended while it was watched: what is said holds for the time before", s.pid)
 }
 
 // met tells whether such a process was observed, be it gone by now.
