@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"iocause/internal/sample"
@@ -32,6 +33,7 @@ func Judge(w *sample.Window, target Target) *Report {
 	if c.suffers() {
 		r.Victim = c.victimCulprit()
 	}
+	r.Gaps = losses(w)
 	for _, g := range w.Gaps {
 		if c.matters(&g) {
 			r.Gaps = append(r.Gaps, g.Why)
@@ -70,6 +72,16 @@ func Judge(w *sample.Window, target Target) *Report {
 	}
 	r.Findings, r.Excluded = found, excluded
 	return r
+}
+
+// losses says what kinds of events were lost, and how many.
+func losses(w *sample.Window) []string {
+	var out []string
+	w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
+		out = append(out, fmt.Sprintf("%.0f events lost: %s", s.Sum(), e.Class))
+	})
+	slices.Sort(out)
+	return out
 }
 
 func finding(cause *Cause, v *Verdict) Finding {
