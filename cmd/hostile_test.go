@@ -258,7 +258,7 @@ func TestInterrupts(t *testing.T) {
 	})
 	t.Run("twice quits", func(t *testing.T) {
 		// The command does not take the first for its end.
-		c, out, notes := launch(t, "--", "sh", "-c", "trap 'echo no >&2' INT; echo ready >&2; while :; do sleep 0.05; done")
+		c, out, notes := launch(t, "--", "sh", "-c", "trap 'echo no >&2' INT; echo ready >&2; for i in $(seq 400); do sleep 0.05; done")
 		waitFor(t, notes, "ready")
 		child := childOf(t, c.Process.Pid)
 		defer func() { _ = syscall.Kill(-child, syscall.SIGKILL) }()
@@ -280,7 +280,7 @@ func TestInterrupts(t *testing.T) {
 		}
 	})
 	t.Run("after the window is passed on", func(t *testing.T) {
-		c, _, notes := launch(t, "--duration", "100ms", "--exit-code", "--", "sh", "-c", "trap 'exit 9' INT; while :; do sleep 0.05; done")
+		c, _, notes := launch(t, "--duration", "100ms", "--exit-code", "--", "sh", "-c", "trap 'exit 9' INT; for i in $(seq 400); do sleep 0.05; done")
 		waitFor(t, notes, "runs on; Ctrl-C ends it")
 		_ = c.Process.Signal(syscall.SIGINT)
 		_ = c.Wait()

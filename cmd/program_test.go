@@ -129,7 +129,9 @@ func (r run) command(t *testing.T) (c *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = exec.CommandContext(t.Context(), path, r.args...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	c = exec.CommandContext(ctx, path, r.args...)
 	c.Dir = "/"
 	c.Env = append([]string{asProgram + "=1", "PATH=" + os.Getenv("PATH")}, r.env...)
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
