@@ -159,6 +159,9 @@ func (c *Case) suffers() bool {
 // "healthy" would be a guess. The kernel's pressure account (PSI) is enough to
 // tell a calm host.
 func (c *Case) blind() bool {
+	if c.target.Device != "" && !c.w.Has(sample.BlockOps) {
+		return true // who uses the device is not known
+	}
 	if c.w.Has(sample.WaitIO) || c.w.Has(sample.ProcBlkioDelay) {
 		return false
 	}

@@ -316,3 +316,15 @@ func fileID(s string) (sample.FileID, error) {
 	_, err := fmt.Sscanf(s, "%d:%d", &id.Dev, &id.Ino)
 	return id, err
 }
+
+// Without the block probe nobody can be said to use a device, so that a calm
+// answer would be a guess.
+func TestDeviceWithoutTheBlockProbe(t *testing.T) {
+	r := sample.NewRecorder(epoch)
+	r.Put(sample.WaitIO, sample.Entity{}, 0, "test")
+	r.Put(sample.PSISome, sample.Entity{Class: "io"}, 0, "test")
+	w := r.Window(epoch.Add(10 * time.Second))
+	if got := Judge(w, Target{Device: "vda"}).Primary; got != Unknown {
+		t.Errorf("the primary cause is %s, want %s", got, Unknown)
+	}
+}
