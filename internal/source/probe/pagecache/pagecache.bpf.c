@@ -304,8 +304,10 @@ int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
 	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev);
 	struct account *a = account_of(inode, this_tgid());
 
-	if (a)
+	if (a) {
 		ADD(a->faults, 1);
+		a->size = inode->i_size;
+	}
 	used_by_mapping(inode, index, index);
 	if (!t) {
 		ADD(lost_tasks, 1);

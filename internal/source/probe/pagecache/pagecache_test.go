@@ -238,6 +238,9 @@ func TestMajorFaults(t *testing.T) {
 	if v := f.get(sample.CacheVisits); v != 0 {
 		t.Errorf("%.0f visits by read calls, want none", v)
 	}
+	if s := f.window.Files[f.file].Size; s != pages*pageBytes {
+		t.Errorf("the file has %d bytes, want %d", s, pages*pageBytes)
+	}
 }
 
 func TestDirectReadsPassTheCache(t *testing.T) {

@@ -36,6 +36,11 @@ func (p *Probe) emitTables(into sample.Sink) error {
 	if err != nil {
 		return fmt.Errorf("reading the page-cache accounts: %w", err)
 	}
+	sizes := map[sample.FileID]uint64{} // not every process's account has it
+	for _, r := range rows {
+		id := sample.FileID{Dev: r.key.Dev, Ino: r.key.Ino}
+		sizes[id] = max(sizes[id], r.account.Size)
+	}
 	for tgid, a := range processes {
 		emitAccount(sample.Entity{PID: int(tgid)}, a, into)
 	}
@@ -50,7 +55,9 @@ func (p *Probe) emitTables(into sample.Sink) error {
 		if err != nil {
 			continue // lost_paths says how many
 		}
-		path.Size = int64(r.account.Size)
+		if size := sizes[id]; size > 0 {
+			path.Size = int64(size)
+		}
 		into.PutFile(id, path)
 	}
 	return errors.Join(p.emitWaits(into), p.emitProcesses(processes, into))
