@@ -37,6 +37,11 @@ generate: ## build the BPF objects (clang 14) and generated documents anew
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
+.PHONY: bench-machine
+bench-machine: ## run the benchmarks that need root and a quiet machine (25 minutes)
+	for b in slowdown switches programs verdict; do bench/$$b || exit 1; done
+	for n in 100 5000; do go run ./bench/tick -processes $$n || exit 1; done
+
 .PHONY: fmt
 fmt: ## format the Go code
 	gofmt -w $$(git ls-files -co --exclude-standard '*.go')
