@@ -111,8 +111,7 @@ TABLE(scratch_hists, BPF_MAP_TYPE_PERCPU_ARRAY, 0, 1, u32, struct hists);
 
 /* What could not be kept because a map was full. */
 u64 lost_requests, lost_rows, lost_bins, lost_direct;
-/* Completions that no program was run for: some hosts hide what happens while
- * certain tasks are on the processor. */
+/* Completions that no program was run for (docs/blockio.md). */
 u64 missed_completions;
 /* Set when a device was seen for which the kernel keeps no issue time. */
 u32 want_issue;
