@@ -64,7 +64,7 @@ busy() {
 }
 
 # links prints how many kernel programs a process has attached.
-links() { find "/proc/$1/fd" -lname '*bpf[-_]link*' 2>/dev/null | wc -l; }
+links() { { find "/proc/$1/fd" -lname '*bpf[-_]link*' 2>/dev/null || true; } | wc -l; } # files come and go
 
 # others tells whether somebody else observes with iocause.
 others() {
