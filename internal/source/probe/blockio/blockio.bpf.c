@@ -406,14 +406,18 @@ static __always_inline u64 direct_again(u32 dev, u64 sector, u32 size)
 		mask = (~0ULL >> ((64 - n) & 63)) << from;
 		key.chunk = page >> 6;
 		seen = bpf_map_lookup_elem(&direct_seen, &key);
+		if (!seen && bpf_map_update_elem(&direct_seen, &key, &mask, BPF_NOEXIST)) {
+			/* full, or another processor was faster */
+			seen = bpf_map_lookup_elem(&direct_seen, &key);
+			if (!seen)
+				ADD(lost_direct, 1);
+		}
 		if (seen) {
 			old = __sync_fetch_and_or(seen, mask) & mask;
 			old -= (old >> 1) & 0x5555555555555555ULL;
 			old = (old & 0x3333333333333333ULL) + ((old >> 2) & 0x3333333333333333ULL);
 			old = (old + (old >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
 			again += (old * 0x0101010101010101ULL) >> 56;
-		} else if (bpf_map_update_elem(&direct_seen, &key, &mask, BPF_NOEXIST)) {
-			ADD(lost_direct, 1);
 		}
 		page += n;
 		pages -= n;
