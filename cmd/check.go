@@ -94,7 +94,7 @@ func (a *app) check(ctx context.Context, format string) error {
 	if format == "json" {
 		err = writeJSON(a.stdout, result)
 	} else {
-		err = writeChecked(a.stdout, result, styleOf(a.stdout, func(string) string { return "" }).Width)
+		err = writeChecked(a.stdout, result, styleOf(a.stdout, func(string) string { return "" }, widestText).Width)
 	}
 	if err != nil {
 		return err

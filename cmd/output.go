@@ -20,17 +20,23 @@ func (a *app) print(r *diagnose.Report, format string) error {
 	if format == "json" {
 		return writeJSON(a.stdout, r)
 	}
-	return text.Write(a.stdout, r, styleOf(a.stdout, os.Getenv))
+	return text.Write(a.stdout, r, styleOf(a.stdout, os.Getenv, widestText))
 }
 
-// writeJSON writes one indented document. Characters that a terminal could
-// obey or that would hide or reorder text are written as \u escapes, which
-// any reader of JSON turns back.
-func writeJSON(w io.Writer, v any) error {
+// writeJSON writes one indented document.
+func writeJSON(w io.Writer, v any) error { return encodeJSON(w, v, "  ") }
+
+// writeJSONLine writes one document on one line.
+func writeJSONLine(w io.Writer, v any) error { return encodeJSON(w, v, "") }
+
+// encodeJSON writes one document and a newline. Characters that a terminal
+// could obey or that would hide or reorder text are written as \u escapes,
+// which any reader of JSON turns back.
+func encodeJSON(w io.Writer, v any, indent string) error {
 	var raw bytes.Buffer
 	enc := json.NewEncoder(&raw)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
+	enc.SetIndent("", indent)
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("encoding the output as JSON: %w", err)
 	}

@@ -25,16 +25,22 @@ func windowSize(fd uintptr) (columns int, isTerminal bool) {
 	return int(size.Col), true
 }
 
-// styleOf is how text for people may look on a stream: as wide as the
-// terminal, 120 columns at most; coloured on a terminal that is not dumb,
+// Text is hard to read in long lines; tables are not.
+const (
+	widestText  = 120
+	widestTable = 400
+)
+
+// styleOf is how output for people may look on a stream: as wide as the
+// terminal, widest columns at most; coloured on a terminal that is not dumb,
 // unless NO_COLOR is set (no-color.org: to anything but nothing).
-func styleOf(stream any, getenv func(string) string) text.Style {
+func styleOf(stream any, getenv func(string) string, widest int) text.Style {
 	columns, isTerminal := terminalWidth(stream)
 	if !isTerminal {
 		return text.Style{Width: 80}
 	}
 	return text.Style{
-		Width: min(columns, 120),
+		Width: min(columns, widest),
 		Color: getenv("NO_COLOR") == "" && getenv("TERM") != "dumb",
 	}
 }

@@ -1,0 +1,83 @@
+package text
+
+import (
+	"strings"
+	"testing"
+)
+
+func processes() *Table {
+	return &Table{
+		Key: "processes", Title: "By process",
+		Columns: []Column{
+			{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true},
+			{Key: "read_bytes", Head: "READ", Unit: "bytes"}, {Key: "hit_ratio", Head: "HIT", Unit: "ratio"},
+			{Key: "file", Head: "FILE", Flex: true}, {Key: "extra", Head: "EXTRA", Unit: "count", Drop: 1},
+		},
+		Rows: [][]Cell{
+			{Str("1"), Str("init"), Num(0), None(), Str("/sbin/init"), Num(7)},
+			{Str("4711"), Str("evil\x1b[2Jname\nnext"), Num(3 << 20), Num(.5), Str("/var/lib/" + strings.Repeat("long/", 30) + "name"), Num(123456)},
+			{Str("9"), Str("名前"), Unread(), Num(1), Str("b"), None()},
+		},
+		Left: 3, Notes: []string{"3 events lost"},
+	}
+}
+
+func TestTableFits(t *testing.T) {
+	for _, width := range []int{40, 60, 80, 160} {
+		var b strings.Builder
+		if err := WriteTable(&b, processes(), Style{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		if len(lines) != 7 {
+			t.Errorf("%d lines at width %d, want 7:\n%s", len(lines), width, b.String())
+		}
+		for _, line := range lines {
+			if Width(line) > width {
+				t.Errorf("%d columns at width %d: %q", Width(line), width, line)
+			}
+		}
+		if strings.ContainsAny(b.String(), "\x1b") {
+			t.Errorf("an escape sequence got through:\n%q", b.String())
+		}
+	}
+}
+
+func TestTableColumnsAlign(t *testing.T) {
+	var b strings.Builder
+	if err := WriteTable(&b, processes(), Style{Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	end := Width(lines[1][:strings.Index(lines[1], "READ")]) + len("READ")
+	for i, want := range []string{"0 B", "3 MiB", "?"} {
+		if got := head(lines[i+2], end); !strings.HasSuffix(got, want) {
+			t.Errorf("column READ of row %d ends %q, want %q:\n%s", i, got, want, b.String())
+		}
+	}
+}
+
+func TestTableSortsAndCuts(t *testing.T) {
+	table := processes()
+	if err := table.Sort("read_bytes"); err != nil {
+		t.Fatal(err)
+	}
+	table.Top(1)
+	if table.Rows[0][0].Text != "4711" || table.Left != 5 {
+		t.Errorf("first %q and %d left, want 4711 and 5", table.Rows[0][0].Text, table.Left)
+	}
+	if err := table.Sort("nonsense"); err == nil || !strings.Contains(err.Error(), "hit_ratio") {
+		t.Errorf("sorting by an unknown column: %v", err)
+	}
+}
+
+func TestTableTellsAbsentZeroAndFailedApart(t *testing.T) {
+	table := processes()
+	rows := table.Object()["rows"].([]map[string]any)
+	if rows[0]["read_bytes"] != 0.0 || rows[0]["hit_ratio"] != nil || rows[2]["read_bytes"] != "?" {
+		t.Errorf("zero %v, absent %v, failed %v", rows[0]["read_bytes"], rows[0]["hit_ratio"], rows[2]["read_bytes"])
+	}
+	if zero, failed := table.Record(0), table.Record(2); zero[2] != "0" || zero[3] != "" || failed[2] != "?" {
+		t.Errorf("zero %q, absent %q, failed %q", zero[2], zero[3], failed[2])
+	}
+}
