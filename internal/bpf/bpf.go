@@ -32,8 +32,9 @@ type Program struct {
 // Probe is a loaded and attached object.
 type Probe struct {
 	collection *ebpf.Collection
-	links      []link.Link
+	links      map[string]link.Link // by program
 	iterators  map[string]*link.Iter
+	points     map[string]string // tracepoints by program
 	programs   []string
 	missing    []string
 	cost       costMeter
@@ -53,7 +54,7 @@ func Open(spec *ebpf.CollectionSpec, programs []Program, constants map[string]an
 	if err != nil {
 		return nil, err
 	}
-	p := &Probe{iterators: map[string]*link.Iter{}}
+	p := &Probe{links: map[string]link.Link{}, iterators: map[string]*link.Iter{}, points: map[string]string{}}
 	for _, prog := range programs {
 		if prog.Tracepoint == "" {
 			continue
@@ -111,22 +112,44 @@ func Open(spec *ebpf.CollectionSpec, programs []Program, constants map[string]an
 }
 
 func (p *Probe) attach(prog Program) error {
-	program := p.collection.Programs[prog.Name]
 	if prog.Tracepoint == "" {
-		it, err := link.AttachIter(link.IterOptions{Program: program})
+		it, err := link.AttachIter(link.IterOptions{Program: p.collection.Programs[prog.Name]})
 		if err != nil {
 			return explain("attaching iterator "+prog.Name, err)
 		}
 		p.iterators[prog.Name] = it
-		p.links = append(p.links, it)
+		p.links[prog.Name] = it
 		return nil
 	}
-	l, err := link.AttachTracing(link.TracingOptions{Program: program, AttachType: ebpf.AttachTraceRawTp})
-	if err != nil {
-		return explain("attaching to "+prog.Tracepoint, err)
+	p.points[prog.Name] = prog.Tracepoint
+	if err := p.Attach(prog.Name); err != nil {
+		return err
 	}
-	p.links = append(p.links, l)
 	p.programs = append(p.programs, prog.Name)
+	return nil
+}
+
+// Attach attaches a program of Open's list again that Detach has detached.
+func (p *Probe) Attach(program string) error {
+	l, err := link.AttachTracing(link.TracingOptions{Program: p.collection.Programs[program], AttachType: ebpf.AttachTraceRawTp})
+	if err != nil {
+		return explain("attaching to "+p.points[program], err)
+	}
+	p.links[program] = l
+	return nil
+}
+
+// Detach detaches a program for a while: the kernel no longer calls it, which
+// costs more than most programs do.
+func (p *Probe) Detach(program string) error {
+	l := p.links[program]
+	if l == nil {
+		return nil
+	}
+	delete(p.links, program)
+	if err := l.Close(); err != nil {
+		return fmt.Errorf("detaching from %s: %w", p.points[program], err)
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -14,13 +15,16 @@ import (
 )
 
 // costMeter measures the programs' run time. The kernel's own measuring adds
-// about 40 ns to every run, so it is on for one tick in five and the result
-// is scaled to the window.
+// about 100 ns to every run, so it is on for a slice of every tick only and
+// the result is scaled to the window. Safe for concurrent use: a timer ends
+// the slice.
 type costMeter struct {
-	stats   io.Closer
+	mu      sync.Mutex
+	stats   io.Closer // not nil within a slice
+	timer   *time.Timer
+	failed  error // of the timer's work, until the next phase
 	since   time.Time
 	on      time.Duration
-	ticks   int
 	start   time.Time
 	refused bool // may not be measured
 	base    map[string]ebpf.ProgramStats
@@ -29,8 +33,19 @@ type costMeter struct {
 	miss    map[string]uint64
 }
 
+// costSlice is how long the programs are measured at a time.
+const costSlice = 50 * time.Millisecond
+
 func (c *costMeter) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shut()
+}
+
+// shut ends the slice; c.mu is held.
+func (c *costMeter) shut() {
 	if c.stats != nil {
+		c.timer.Stop()
 		c.stats.Close()
 		c.stats = nil
 	}
@@ -38,16 +53,23 @@ func (c *costMeter) close() {
 
 // emitCost emits, at the last phase, what the probe's programs took: cost.bpf_time
 // seconds and cost.bpf_runs, one entity a program (Class is its name), scaled
-// from the ticks that were measured to the whole window.
+// from the slices that were measured to the whole window.
 func (p *Probe) emitCost(phase sample.Phase, now time.Time, into sample.Sink) error {
 	c := &p.cost
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	failed := c.failed
+	c.failed = nil
 	switch phase {
 	case sample.First:
-		c.start = now
 		c.base = map[string]ebpf.ProgramStats{}
 		c.time = map[string]time.Duration{}
 		c.runs = map[string]uint64{}
 		c.miss = map[string]uint64{}
+		c.start, c.on = now, 0
+		if err := p.misses(nil); err != nil {
+			return err
+		}
 		err := p.measureOn(now)
 		if errors.Is(err, os.ErrPermission) { // it takes CAP_SYS_ADMIN, counting does not
 			into.PutGap(sample.Gap{
@@ -59,31 +81,43 @@ func (p *Probe) emitCost(phase sample.Phase, now time.Time, into sample.Sink) er
 		}
 		return err
 	case sample.Tick:
-		c.ticks++
-		if err := p.measureOff(now); err != nil {
-			return err
+		if c.refused {
+			return nil
 		}
-		if c.ticks%5 == 0 && !c.refused {
-			return p.measureOn(now)
-		}
-		return nil
+		return errors.Join(failed, p.measureOff(now), p.measureOn(now))
 	}
-	if err := p.measureOff(now); err != nil {
+	if err := errors.Join(failed, p.measureOff(now), p.misses(into)); err != nil || c.on == 0 {
 		return err
-	}
-	if c.on == 0 {
-		return nil
 	}
 	scale := now.Sub(c.start).Seconds() / c.on.Seconds()
 	for _, name := range p.programs {
 		e := sample.Entity{Class: name}
-		into.Put(sample.CostBPFTime, e, c.time[name].Seconds()*scale, "BPF_ENABLE_STATS")
-		into.Put(sample.CostBPFRuns, e, float64(c.runs[name])*scale, "BPF_ENABLE_STATS")
-		if n := c.miss[name]; n > 0 {
-			into.Put(sample.CostLost, sample.Entity{Class: name + " recursion"}, float64(n), "BPF_ENABLE_STATS")
-		}
+		into.Put(sample.CostBPFTime, e, c.time[name].Seconds()*scale, fromStats)
+		into.Put(sample.CostBPFRuns, e, float64(c.runs[name])*scale, fromStats)
 	}
-	return nil
+	if phase == sample.Last {
+		return nil
+	}
+	clear(c.time)
+	clear(c.runs)
+	c.start, c.on = now, 0
+	return p.measureOn(now)
+}
+
+// fromStats is where the figures come from: bpf(2), BPF_ENABLE_STATS and
+// BPF_OBJ_GET_INFO_BY_FD.
+const fromStats = "BPF_ENABLE_STATS"
+
+// misses emits how often a program was not run because it was running
+// already, since the call before; into may be nil. The meter's lock is held.
+func (p *Probe) misses(into sample.Sink) error {
+	return p.eachStats(func(name string, s *ebpf.ProgramStats) {
+		n := s.RecursionMisses - p.cost.miss[name]
+		p.cost.miss[name] = s.RecursionMisses
+		if n > 0 && into != nil {
+			into.Put(sample.CostLost, sample.Entity{Class: name + " recursion"}, float64(n), fromStats)
+		}
+	})
 }
 
 // Phase begins and ends the account of the object's programs and emits what
@@ -99,21 +133,28 @@ func (p *Probe) Phase(phase sample.Phase, now time.Time, into sample.Sink) error
 	return err
 }
 
+// measureOn begins a slice; the meter's lock is held.
 func (p *Probe) measureOn(now time.Time) error {
 	c := &p.cost
 	stats, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
 	if err != nil {
 		return fmt.Errorf("measuring the run time of kernel programs: %w", err)
 	}
+	began := time.Now()
 	c.stats, c.since = stats, now
+	c.timer = time.AfterFunc(costSlice, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.stats == stats {
+			c.failed = p.measureOff(now.Add(time.Since(began)))
+		}
+	})
 	return p.eachStats(func(name string, s *ebpf.ProgramStats) {
 		c.base[name] = *s
-		if c.ticks == 0 {
-			c.miss[name] = s.RecursionMisses
-		}
 	})
 }
 
+// measureOff ends the slice, if there is one; the meter's lock is held.
 func (p *Probe) measureOff(now time.Time) error {
 	c := &p.cost
 	if c.stats == nil {
@@ -123,10 +164,9 @@ func (p *Probe) measureOff(now time.Time) error {
 		b := c.base[name]
 		c.time[name] += s.Runtime - b.Runtime
 		c.runs[name] += s.RunCount - b.RunCount
-		c.miss[name] = s.RecursionMisses
 	})
 	c.on += now.Sub(c.since)
-	c.close()
+	c.shut()
 	return err
 }
 
@@ -150,7 +190,7 @@ func (p *Probe) Losses(probe string, counters []string, into sample.Sink) error 
 			return err
 		}
 		if n > 0 {
-			into.Put(sample.CostLost, sample.Entity{Class: probe + " " + name}, float64(n), "kernel program")
+			into.PutTotal(sample.CostLost, sample.Entity{Class: probe + " " + name}, float64(n), "kernel program")
 		}
 	}
 	return nil

@@ -33,6 +33,19 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.Sum += o.Sum
 }
 
+// since is what was counted after before; all of it when that cannot be.
+func (h *Histogram) since(before *Histogram) Histogram {
+	rise := *h
+	for i, c := range before.Counts {
+		if c > h.Counts[i] {
+			return *h
+		}
+		rise.Counts[i] -= c
+	}
+	rise.Sum -= before.Sum
+	return rise
+}
+
 // N is how many values were counted.
 func (h *Histogram) N() uint64 {
 	var n uint64

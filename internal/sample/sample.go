@@ -128,16 +128,26 @@ const (
 	First Phase = iota
 	// Tick is one of the regular collections between first and last.
 	Tick
-	// Last closes the window; tables that are kept in the kernel are read now.
+	// Lap closes a window and begins the next at the same instant: nothing
+	// falls between. Tables that are kept in the kernel are read.
+	Lap
+	// Last closes the window; tables that are kept in the kernel are read.
 	Last
 )
+
+// Closes tells whether a window ends with this phase.
+func (p Phase) Closes() bool { return p >= Lap }
 
 // Sink takes what sources measure.
 type Sink interface {
 	// Put adds one value at the current instant of the window.
 	Put(m Metric, e Entity, value float64, source string)
+	// PutTotal adds what a counter has counted since First; the window gets
+	// the increase since it began. Totals of one entity in one phase add up.
+	PutTotal(m Metric, e Entity, total float64, source string)
 	// PutAt adds one value at another instant of the window (kernel-side bins).
 	PutAt(at time.Time, m Metric, e Entity, value float64, source string)
+	// PutHistogram adds a histogram of everything since First, in the same way.
 	PutHistogram(m Metric, e Entity, h Histogram, source string)
 	PutProcess(pid int, p Process)
 	PutFile(id FileID, f File)

@@ -23,6 +23,16 @@ type Hist struct {
 	Source string
 }
 
+func newWindow(start time.Time) *Window {
+	return &Window{
+		Start:      start,
+		Processes:  map[int]Process{},
+		Files:      map[FileID]File{},
+		series:     map[Metric]map[Entity]*Series{},
+		histograms: map[Metric]map[Entity]*Hist{},
+	}
+}
+
 // Seconds is the length of the window.
 func (w *Window) Seconds() float64 { return w.Length.Seconds() }
 
@@ -104,95 +114,4 @@ func (w *Window) WhyAbsent(m Metric) string {
 		return string(m) + " was not measured"
 	}
 	return strings.Join(why, "; ")
-}
-
-// Recorder is the Sink that builds a Window. It is not safe for concurrent use.
-type Recorder struct {
-	w   *Window
-	now time.Time
-}
-
-// NewRecorder starts a window at start.
-func NewRecorder(start time.Time) *Recorder {
-	return &Recorder{now: start, w: &Window{
-		Start:      start,
-		Processes:  map[int]Process{},
-		Files:      map[FileID]File{},
-		series:     map[Metric]map[Entity]*Series{},
-		histograms: map[Metric]map[Entity]*Hist{},
-	}}
-}
-
-// At sets the instant of the values that follow.
-func (r *Recorder) At(now time.Time) { r.now = now }
-
-// Put implements Sink.
-func (r *Recorder) Put(m Metric, e Entity, value float64, source string) {
-	r.PutAt(r.now, m, e, value, source)
-}
-
-// PutAt implements Sink.
-func (r *Recorder) PutAt(at time.Time, m Metric, e Entity, value float64, source string) {
-	of := r.w.series[m]
-	if of == nil {
-		of = map[Entity]*Series{}
-		r.w.series[m] = of
-	}
-	s := of[e]
-	if s == nil {
-		s = &Series{Source: source}
-		of[e] = s
-	}
-	s.Points = append(s.Points, Point{At: at.Sub(r.w.Start), Value: value})
-}
-
-// PutHistogram implements Sink; histograms of one entity are merged.
-func (r *Recorder) PutHistogram(m Metric, e Entity, h Histogram, source string) {
-	of := r.w.histograms[m]
-	if of == nil {
-		of = map[Entity]*Hist{}
-		r.w.histograms[m] = of
-	}
-	if old := of[e]; old != nil {
-		old.Merge(&h)
-		return
-	}
-	of[e] = &Hist{Histogram: h, Source: source}
-}
-
-// PutProcess implements Sink; fields that are known now fill those that were not.
-func (r *Recorder) PutProcess(pid int, p Process) {
-	old := r.w.Processes[pid]
-	if p.Comm == "" {
-		p.Comm = old.Comm
-	}
-	if p.MemoryCgroup == "" {
-		p.MemoryCgroup = old.MemoryCgroup
-	}
-	if p.IOCgroup == "" {
-		p.IOCgroup = old.IOCgroup
-	}
-	if p.Start == 0 {
-		p.Start = old.Start
-	}
-	p.Kernel = p.Kernel || old.Kernel
-	r.w.Processes[pid] = p
-}
-
-// PutFile implements Sink.
-func (r *Recorder) PutFile(id FileID, f File) { r.w.Files[id] = f }
-
-// PutGap implements Sink.
-func (r *Recorder) PutGap(g Gap) { r.w.Gaps = append(r.w.Gaps, g) }
-
-// Forget drops all values of a metric, as if it had never been measured.
-func (r *Recorder) Forget(m Metric) {
-	delete(r.w.series, m)
-	delete(r.w.histograms, m)
-}
-
-// Window ends the recording at end and hands the window over.
-func (r *Recorder) Window(end time.Time) *Window {
-	r.w.Length = end.Sub(r.w.Start)
-	return r.w
 }

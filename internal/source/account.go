@@ -89,6 +89,11 @@ func (t *tap) Put(m sample.Metric, e sample.Entity, value float64, source string
 	t.with(func() { t.meter.Put(m, e, value, source) })
 }
 
+// PutTotal implements sample.Sink.
+func (t *tap) PutTotal(m sample.Metric, e sample.Entity, total float64, source string) {
+	t.with(func() { t.meter.PutTotal(m, e, total, source) })
+}
+
 // PutAt implements sample.Sink.
 func (t *tap) PutAt(at time.Time, m sample.Metric, e sample.Entity, value float64, source string) {
 	t.with(func() { t.meter.PutAt(at, m, e, value, source) })

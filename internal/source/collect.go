@@ -173,7 +173,43 @@ func (c *Collector) Observe(ctx context.Context, o Observation) *sample.Window {
 		}
 	}
 	c.collect(sample.Last)
-	return c.finish()
+	return c.describe(c.rec.Window(c.meter.now))
+}
+
+// Laps observes one window after the other, each as long as every, and hands
+// each to f as it ends: count of them, or until ctx ends if count is 0, which
+// closes the window that it falls into. Nothing falls between two windows.
+// Within long windows it ticks every second. f's error ends it, too.
+func (c *Collector) Laps(ctx context.Context, every time.Duration, count int, f func(*sample.Window) error) error {
+	began := time.Now()
+	tick := min(every, time.Second)
+	for done := 0; ; {
+		end := began.Add(time.Duration(done+1) * every)
+		next := time.NewTimer(min(untilNext(time.Since(began), tick), time.Until(end)))
+		last := false
+		select {
+		case <-ctx.Done():
+			last = true
+		case <-next.C:
+		}
+		next.Stop()
+		late := time.Until(end) < time.Millisecond
+		if !last && !late {
+			c.collect(sample.Tick)
+			continue
+		}
+		for done++; time.Until(began.Add(time.Duration(done+1)*every)) < 0; {
+			done++ // windows that would already be over: they never queue up
+		}
+		if last || done == count {
+			c.collect(sample.Last)
+			return f(c.describe(c.rec.Window(c.meter.now)))
+		}
+		c.collect(sample.Lap)
+		if err := f(c.describe(c.rec.Lap(c.meter.now))); err != nil {
+			return err
+		}
+	}
 }
 
 // untilNext is the time to the next whole tick after elapsed.
@@ -238,12 +274,10 @@ func (c *Collector) call(o *opened, phase sample.Phase) error {
 	return err
 }
 
-// finish closes the window and adds a gap for every source that failed: its
-// metrics that never arrived are missing because of it.
-func (c *Collector) finish() *sample.Window {
-	// collect set the last instant; passes take equally long, so from the
-	// start of the first to the start of the last is every source's interval.
-	w := c.rec.Window(c.meter.now)
+// describe adds to a window that is over, as long as its first pass to its
+// last, a gap for every source that failed: its metrics that never arrived
+// are missing because of it.
+func (c *Collector) describe(w *sample.Window) *sample.Window {
 	for _, o := range c.sources {
 		if o.Failures == 0 {
 			continue

@@ -65,11 +65,11 @@ func Open(h *host.Host) (sample.Source, error) {
 // Close detaches the probe.
 func (p *Probe) Close() error { return p.probe.Close() }
 
-// Collect implements sample.Source: the bins at every phase, the tables at
-// the last.
+// Collect implements sample.Source: the bins at every phase, the tables
+// where a window ends.
 func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	err := errors.Join(p.probe.Phase(phase, p.host.Now(), into), p.emitBins(phase, into))
-	if phase != sample.Last {
+	if !phase.Closes() {
 		return err
 	}
 	return errors.Join(err, p.emitProcesses(into), p.emitCgroups(into), p.emitFiles(into),

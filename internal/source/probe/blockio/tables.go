@@ -9,13 +9,13 @@ import (
 )
 
 func putIO(e sample.Entity, io *blockioIo, into sample.Sink) {
-	into.Put(sample.BlockOps, e, float64(io.Ops), fromComplete)
-	into.Put(sample.BlockBytes, e, float64(io.Bytes), fromComplete)
-	into.Put(sample.BlockQueueTime, e, float64(io.QueueNs)/1e9, fromComplete)
-	into.Put(sample.BlockDeviceTime, e, float64(io.DeviceNs)/1e9, fromComplete)
-	into.Put(sample.BlockSequential, e, float64(io.Sequential), fromStart)
+	into.PutTotal(sample.BlockOps, e, float64(io.Ops), fromComplete)
+	into.PutTotal(sample.BlockBytes, e, float64(io.Bytes), fromComplete)
+	into.PutTotal(sample.BlockQueueTime, e, float64(io.QueueNs)/1e9, fromComplete)
+	into.PutTotal(sample.BlockDeviceTime, e, float64(io.DeviceNs)/1e9, fromComplete)
+	into.PutTotal(sample.BlockSequential, e, float64(io.Sequential), fromStart)
 	if io.Errors > 0 {
-		into.Put(sample.BlockErrors, e, float64(io.Errors), fromComplete)
+		into.PutTotal(sample.BlockErrors, e, float64(io.Errors), fromComplete)
 	}
 }
 
@@ -61,7 +61,7 @@ func (p *Probe) emitProcesses(into sample.Sink) error {
 			{sample.BlockSwapIn, b.SwapIn}, {sample.BlockSwapOut, b.SwapOut},
 		} {
 			if c.value > 0 {
-				into.Put(c.metric, e, float64(c.value), fromBio)
+				into.PutTotal(c.metric, e, float64(c.value), fromBio)
 			}
 		}
 	})
@@ -92,8 +92,8 @@ func (p *Probe) emitCgroups(into sample.Sink) error {
 			path = fmt.Sprintf("(removed cgroup %d)", k.Cgroup)
 		}
 		e := sample.Entity{Cgroup: path, Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}
-		into.Put(sample.BlockThrottled, e, float64(b.Ops), fromBio)
-		into.Put(sample.BlockThrottledB, e, float64(b.Bytes), fromBio)
+		into.PutTotal(sample.BlockThrottled, e, float64(b.Ops), fromBio)
+		into.PutTotal(sample.BlockThrottledB, e, float64(b.Bytes), fromBio)
 	})
 	if err != nil {
 		return fmt.Errorf("reading held-back I/O by cgroup: %w", err)
@@ -108,7 +108,7 @@ func (p *Probe) emitFiles(into sample.Sink) error {
 			Device: p.lookup.Disk(k.Dev),
 			Class:  opName(k.Op),
 		}
-		into.Put(sample.BlockFileBytes, e, float64(b.Bytes), fromBio)
+		into.PutTotal(sample.BlockFileBytes, e, float64(b.Bytes), fromBio)
 	})
 	if err != nil {
 		return fmt.Errorf("reading block I/O by file: %w", err)
@@ -131,8 +131,8 @@ func (p *Probe) emitDevices(into sample.Sink) error {
 	})
 	err = errors.Join(err, bpf.Each(p.probe.Map("depths"), func(k blockioDepthKey, d blockioDepthIo) {
 		e := sample.Entity{Device: p.lookup.Disk(k.Dev), Class: depthClass(k)}
-		into.Put(sample.BlockDepthOps, e, float64(d.Ops), fromComplete)
-		into.Put(sample.BlockDepthTime, e, float64(d.Ns)/1e9, fromComplete)
+		into.PutTotal(sample.BlockDepthOps, e, float64(d.Ops), fromComplete)
+		into.PutTotal(sample.BlockDepthTime, e, float64(d.Ns)/1e9, fromComplete)
 	}))
 	err = errors.Join(err, bpf.Each(p.probe.Map("histograms"), func(k blockioHistKey, h blockioHists) {
 		e := sample.Entity{Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}

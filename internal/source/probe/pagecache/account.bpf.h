@@ -40,7 +40,7 @@ struct account {
 };
 
 struct sums {
-	u64 visits, cold, cold_mapped, inserted, write_alloc, wasted, evicted, reread;
+	u64 visits, calls, cold, cold_mapped, inserted, write_alloc, wasted, evicted, reread;
 };
 
 /* What is not published yet of the file that a task reads, and where it stands. */
@@ -173,8 +173,13 @@ struct {
 
 /* What could not be kept because a map was full; shown, never hidden. */
 u64 lost_accounts, lost_chunks, lost_tasks, lost_waits, lost_paths;
-/* 1: the iterator starts the account of waits, 2: it closes it. */
+/* What the iterator does with the accounts of all tasks. */
+enum settle { SETTLE_BEGIN = 1, SETTLE_LAP, SETTLE_END };
 u32 settle_mode;
+/* Reads of cached data count this often each; 1 except while they are sampled. */
+u64 weight = 1;
+u64 slice_until; /* ns; 0 begins a slice with the next read */
+u64 slice_ns;
 
 static const struct account no_account;
 static const struct wait_times no_waits;

@@ -41,6 +41,7 @@ static __noinline int flush(struct task *t)
 	if (!visits && !calls && !cold)
 		return 0;
 	TOTAL(visits, visits);
+	TOTAL(calls, calls);
 	TOTAL(cold, cold);
 	a = find_account(&key);
 	if (!a) {
@@ -68,6 +69,22 @@ static __always_inline void charge_wait(struct task *t, struct inode *inode)
 }
 
 /*
+ * While reads of cached data are counted in slices only, the loader attaches
+ * the program for a little longer than a slice: the time of that varies, this
+ * does not.
+ */
+static __always_inline bool in_slice(void)
+{
+	u64 now = bpf_ktime_get_ns(), until = slice_until;
+
+	if (!until) {
+		__sync_val_compare_and_swap(&slice_until, 0, now + slice_ns);
+		return true;
+	}
+	return now < until;
+}
+
+/*
  * A read looks up a batch of folios: (index, last) is what is left of the
  * call. One call makes several events, all with the call's own end.
  */
@@ -80,6 +97,8 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 	u32 dev = inode->i_sb->s_dev;
 	struct task *t;
 
+	if (weight > 1 && !in_slice())
+		return 0;
 	t = task_state_of(bpf_get_current_task_btf());
 	if (!t) {
 		ADD(lost_tasks, 1);
@@ -103,7 +122,7 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 		if (t->ra_file == file && t->ra_last == end && t->ra_index < index)
 			from = t->ra_index;
 		n = last - from + 1;
-		t->calls++;
+		t->calls += weight;
 		t->request = end - from + 1;
 	} else if (t->last == end && index > t->index && index != t->last) {
 		/* the next batch of the same call */
@@ -124,11 +143,11 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 		if (t->last == from)
 			n--;
 		if (n || t->index == index)
-			t->calls++;
+			t->calls += weight;
 		t->request = end - from + 1;
 	}
 	t->ra_file = 0;
-	t->visits += n;
+	t->visits += n * weight;
 	t->size = size;
 	to = last;
 	if (to > index + SCAN_PAGES - 1)
@@ -413,19 +432,20 @@ struct bpf_iter__task {
 
 /*
  * Starts and closes the account for tasks that make no event of their own:
- * those that already wait at the start, and what tasks hold at the end.
+ * those that already wait at the start, and what tasks hold when a window
+ * ends.
  */
 SEC("iter/task")
 int settle(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	u64 now = bpf_ktime_get_ns();
+	u64 now = bpf_ktime_get_ns(), off;
 	struct task *t;
 	u32 class;
 
 	if (!task)
 		return 0;
-	if (settle_mode == 1) {
+	if (settle_mode == SETTLE_BEGIN) {
 		if (!task_state(task))
 			return 0;
 		class = wait_class(task);
@@ -441,8 +461,14 @@ int settle(struct bpf_iter__task *ctx)
 	t = bpf_task_storage_get(&tasks, task, 0, 0);
 	if (!t)
 		return 0;
-	if (t->off && t->off < now)
+	off = t->off;
+	if (settle_mode == SETTLE_LAP) {
+		/* the wait goes on, unless the task was just woken */
+		if (off && off < now && __sync_val_compare_and_swap(&t->off, off, now) == off)
+			count_wait(task, t, now - off, false);
+	} else if (off && off < now) {
 		end_wait(task, t, now);
+	}
 	finish_scan(t);
 	flush(t);
 	return 0;

@@ -25,8 +25,12 @@ const (
 )
 
 // maxRows bounds the table of processes and files in a window; what is left
-// out is still in the totals of each process and of the host.
-const maxRows = 256
+// out is still in the totals of each process and of the host. Where one window
+// follows the other, rows are chosen by what they have counted in all of them.
+const (
+	maxRows    = 256
+	maxLapRows = 4096
+)
 
 // Metrics is everything that the probe emits.
 func Metrics() []sample.Metric {
@@ -46,6 +50,8 @@ type Probe struct {
 	probe  *bpf.Probe
 	names  *names
 	before pagecacheSums
+	sample sampler
+	lapped bool // this is not the only window
 }
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and
@@ -74,33 +80,46 @@ func Open(h *host.Host) (sample.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
 	}
-	return &Probe{host: h, probe: p, names: newNames(h)}, nil
+	return &Probe{host: h, probe: p, names: newNames(h), sample: sampler{probe: p}}, nil
 }
 
 // Close detaches the probe.
-func (p *Probe) Close() error { return p.probe.Close() }
+func (p *Probe) Close() error { return errors.Join(p.sample.stop(), p.probe.Close()) }
+
+// Values of settle_mode, in the order of enum settle in account.bpf.h.
+const (
+	settleBegin = 1 + iota
+	settleLap
+	settleEnd
+)
 
 // Collect implements sample.Source: the host's totals at every phase, the
-// tables of processes and files at the last.
+// tables of processes and files where a window ends.
 func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
-	err := p.probe.Phase(phase, p.host.Now(), into)
+	now := p.host.Now()
+	err := p.probe.Phase(phase, now, into)
 	switch phase {
 	case sample.First:
-		err = errors.Join(err, p.settle(1))
+		err = errors.Join(err, p.settle(settleBegin))
 		var sumErr error
 		p.before, sumErr = p.sums()
-		return errors.Join(err, sumErr)
+		return errors.Join(err, sumErr, p.sample.begin(now))
+	case sample.Lap:
+		err = errors.Join(err, p.settle(settleLap))
 	case sample.Last:
-		err = errors.Join(err, p.settle(2))
+		err = errors.Join(err, p.sample.stop(), p.settle(settleEnd))
 	}
-	now, sumErr := p.sums()
+	sums, sumErr := p.sums()
 	if sumErr != nil {
 		return errors.Join(err, sumErr)
 	}
-	emitSums(&p.before, &now, into)
-	p.before = now
-	if phase == sample.Last {
-		err = errors.Join(err, p.emitTables(into), p.probe.Losses("pagecache", []string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths"}, into))
+	emitSums(&p.before, &sums, into)
+	if phase != sample.Last {
+		err = errors.Join(err, p.sample.next(now, &p.before, &sums, into))
+	}
+	p.before = sums
+	if phase.Closes() {
+		err = errors.Join(err, p.emitTables(phase, into), p.probe.Losses("pagecache", []string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths"}, into))
 	}
 	return err
 }
@@ -120,6 +139,7 @@ func (p *Probe) sums() (pagecacheSums, error) {
 	var t pagecacheSums
 	for _, c := range perCPU {
 		t.Visits += c.Visits
+		t.Calls += c.Calls
 		t.Cold += c.Cold
 		t.ColdMapped += c.ColdMapped
 		t.Inserted += c.Inserted

@@ -86,6 +86,7 @@ type pagecacheProcess struct {
 type pagecacheSums struct {
 	_          structs.HostLayout
 	Visits     uint64
+	Calls      uint64
 	Cold       uint64
 	ColdMapped uint64
 	Inserted   uint64
@@ -168,7 +169,10 @@ const (
 	pagecacheVarLostTasks        = "lost_tasks"
 	pagecacheVarLostWaits        = "lost_waits"
 	pagecacheVarSettleMode       = "settle_mode"
+	pagecacheVarSliceNs          = "slice_ns"
+	pagecacheVarSliceUntil       = "slice_until"
 	pagecacheVarSyscallClass     = "syscall_class"
+	pagecacheVarWeight           = "weight"
 )
 
 // loadPagecache returns the embedded CollectionSpec for pagecache.
@@ -255,7 +259,10 @@ type pagecacheVariableSpecs struct {
 	LostTasks    *ebpf.VariableSpec `ebpf:"lost_tasks"`
 	LostWaits    *ebpf.VariableSpec `ebpf:"lost_waits"`
 	SettleMode   *ebpf.VariableSpec `ebpf:"settle_mode"`
+	SliceNs      *ebpf.VariableSpec `ebpf:"slice_ns"`
+	SliceUntil   *ebpf.VariableSpec `ebpf:"slice_until"`
 	SyscallClass *ebpf.VariableSpec `ebpf:"syscall_class"`
+	Weight       *ebpf.VariableSpec `ebpf:"weight"`
 }
 
 // pagecacheObjects contains all objects after they have been loaded into the kernel.
@@ -314,7 +321,10 @@ type pagecacheVariables struct {
 	LostTasks    *ebpf.Variable `ebpf:"lost_tasks"`
 	LostWaits    *ebpf.Variable `ebpf:"lost_waits"`
 	SettleMode   *ebpf.Variable `ebpf:"settle_mode"`
+	SliceNs      *ebpf.Variable `ebpf:"slice_ns"`
+	SliceUntil   *ebpf.Variable `ebpf:"slice_until"`
 	SyscallClass *ebpf.Variable `ebpf:"syscall_class"`
+	Weight       *ebpf.Variable `ebpf:"weight"`
 }
 
 // pagecachePrograms contains all programs after they have been loaded into the kernel.

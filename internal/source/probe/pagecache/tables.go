@@ -17,7 +17,7 @@ type row struct {
 }
 
 // emitTables emits the accounts per process, and per process and file.
-func (p *Probe) emitTables(into sample.Sink) error {
+func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 	self := uint32(p.host.Self)
 	processes := map[uint32]*pagecacheAccount{}
 	var rows []row
@@ -45,8 +45,12 @@ func (p *Probe) emitTables(into sample.Sink) error {
 		emitAccount(sample.Entity{PID: int(tgid)}, a, into)
 	}
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(weight(&b.account), weight(&a.account)) })
-	if len(rows) > maxRows {
-		rows = rows[:maxRows]
+	most := maxRows
+	if phase == sample.Lap || p.lapped {
+		p.lapped, most = true, maxLapRows
+	}
+	if len(rows) > most {
+		rows = rows[:most]
 	}
 	for _, r := range rows {
 		id := sample.FileID{Dev: r.key.Dev, Ino: r.key.Ino}
@@ -81,14 +85,14 @@ func (p *Probe) emitWaits(into sample.Sink) error {
 		for class, ns := range w.Ns {
 			if ns > 0 {
 				e.Class = waitClasses()[class]
-				into.Put(sample.WaitIO, e, float64(ns)/1e9, fromSwitch)
+				into.PutTotal(sample.WaitIO, e, float64(ns)/1e9, fromSwitch)
 			}
 		}
 		e.Class = ""
 		into.Put(sample.WaitThreads, e, float64(w.Threads), fromSwitch)
 		if w.Pauses > 0 {
-			into.Put(sample.WaitDirtyPause, e, float64(w.PauseNs)/1e9, fromBalance)
-			into.Put(sample.DirtyPauses, e, float64(w.Pauses), fromBalance)
+			into.PutTotal(sample.WaitDirtyPause, e, float64(w.PauseNs)/1e9, fromBalance)
+			into.PutTotal(sample.DirtyPauses, e, float64(w.Pauses), fromBalance)
 		}
 	})
 	if err != nil {
@@ -170,7 +174,7 @@ func emitAccount(e sample.Entity, a *pagecacheAccount, into sample.Sink) {
 		{sample.DirectWriteByte, float64(a.DirectWriteBytes), fromDirect},
 	} {
 		if c.value != 0 {
-			into.Put(c.metric, e, c.value, c.source)
+			into.PutTotal(c.metric, e, c.value, c.source)
 		}
 	}
 }

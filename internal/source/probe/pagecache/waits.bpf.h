@@ -46,13 +46,12 @@ static __always_inline u32 wait_class(struct task_struct *t)
 	return WAIT_CLASSES;
 }
 
-static __always_inline void end_wait(struct task_struct *task, struct task *t, u64 now)
+/* Counts time that a task has waited, and whether the wait is over. */
+static __always_inline void count_wait(struct task_struct *task, struct task *t, u64 ns, bool over)
 {
-	u64 ns = now - t->off;
 	u32 class = t->off_class;
 	struct wait_times *w;
 
-	t->off = 0;
 	w = waits_of(task, task->tgid);
 	if (w) {
 		if (!t->waited) {
@@ -61,13 +60,22 @@ static __always_inline void end_wait(struct task_struct *task, struct task *t, u
 		}
 		if (t->pausing) {
 			ADD(w->pause_ns, ns);
-			ADD(w->pauses, 1);
+			if (over)
+				ADD(w->pauses, 1);
 		} else if (class < WAIT_CLASSES) {
 			ADD(w->ns[class], ns);
 		}
 	}
 	if (!t->pausing && (class == WAIT_READ || class == WAIT_FAULT || class == WAIT_WRITE || class == WAIT_OTHER))
 		t->pending += ns;
+}
+
+static __always_inline void end_wait(struct task_struct *task, struct task *t, u64 now)
+{
+	u64 ns = now - t->off;
+
+	t->off = 0;
+	count_wait(task, t, ns, true);
 	t->pausing = 0;
 }
 

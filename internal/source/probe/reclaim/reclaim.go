@@ -60,10 +60,11 @@ func Open(h *host.Host) (sample.Source, error) {
 // Close detaches the probe.
 func (p *Probe) Close() error { return p.probe.Close() }
 
-// Collect implements sample.Source: everything at the last phase.
+// Collect implements sample.Source: everything where a
+// window ends.
 func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	err := p.probe.Phase(phase, p.host.Now(), into)
-	if phase != sample.Last {
+	if !phase.Closes() {
 		return err
 	}
 	// nobody stalled is a measurement too
@@ -79,8 +80,8 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 		put := func(time, count sample.Metric, class string, kind int, source string) {
 			if s.Count[kind] > 0 {
 				e := sample.Entity{PID: int(tgid), Class: class}
-				into.Put(time, e, float64(s.Ns[kind])/1e9, source)
-				into.Put(count, e, float64(s.Count[kind]), source)
+				into.PutTotal(time, e, float64(s.Ns[kind])/1e9, source)
+				into.PutTotal(count, e, float64(s.Count[kind]), source)
 			}
 		}
 		put(sample.ReclaimTime, sample.ReclaimStalls, "host", reclaimHost, fromReclaim)

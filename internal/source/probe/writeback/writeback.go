@@ -51,10 +51,11 @@ func Open(h *host.Host) (sample.Source, error) {
 // Close detaches the probe.
 func (p *Probe) Close() error { return p.probe.Close() }
 
-// Collect implements sample.Source: everything at the last phase.
+// Collect implements sample.Source: everything where a
+// window ends.
 func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	err := p.probe.Phase(phase, p.host.Now(), into)
-	if phase != sample.Last {
+	if !phase.Closes() {
 		return err
 	}
 	return errors.Join(err, p.emitWritten(into), p.emitWriters(into),
@@ -77,7 +78,7 @@ func (p *Probe) emitWritten(into sample.Sink) error {
 		}
 	}
 	for e, bytes := range sums {
-		into.Put(sample.WritebackBytes, e, bytes, fromBio)
+		into.PutTotal(sample.WritebackBytes, e, bytes, fromBio)
 	}
 	if err := it.Err(); err != nil {
 		return fmt.Errorf("reading what was written back: %w", err)

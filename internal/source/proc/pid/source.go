@@ -63,21 +63,45 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		return nil
 	}
 	s.after = tally{}
-	for _, o := range s.pass(pids, s.before) {
-		s.end(&o, into)
+	found := s.pass(pids, s.before)
+	for i := range found {
+		s.end(&found[i], into)
 	}
 	s.after.ended = max(0, len(s.before)-s.after.seen)
 	s.gaps(into)
+	if phase == sample.Lap {
+		s.goOn(found)
+	}
 	return s.after.err
+}
+
+// goOn makes what ends one window the start values of the next.
+func (s *source) goOn(found []outcome) {
+	next := make(map[int]look, len(found))
+	for _, o := range found {
+		switch {
+		case o.same:
+			next[o.pid] = s.before[o.pid]
+		case o.error == nil:
+			next[o.pid] = o.look
+		}
+	}
+	s.before = next
+	s.begun()
+}
+
+// begun notes when the window began, in the kernel's ticks.
+func (s *source) begun() {
+	s.start = 0
+	if up, err := s.host.Uptime(); err == nil {
+		s.start = uint64(up / (time.Second / host.TickHz))
+	}
 }
 
 // begin takes the start values.
 func (s *source) begin(pids []int) {
 	clear(s.before)
-	s.start = 0
-	if up, err := s.host.Uptime(); err == nil {
-		s.start = uint64(up / (time.Second / host.TickHz))
-	}
+	s.begun()
 	accounting, waited := s.accounting(), false
 	s.delays = accounting != delaysOff
 	for _, o := range s.pass(pids, nil) {

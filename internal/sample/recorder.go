@@ -1,0 +1,180 @@
+package sample
+
+import "time"
+
+// of names one series of the recorder.
+type of struct {
+	metric Metric
+	entity Entity
+}
+
+// tally is a total of one series: what it was at the end of the window
+// before, and what this phase has added up.
+type tally struct {
+	before, now float64
+	source      string
+	touched     bool // in this phase
+	known       bool // since an earlier window
+}
+
+// shape is the same of a histogram.
+type shape struct {
+	before, now Histogram
+	source      string
+	touched     bool
+}
+
+// Recorder is the Sink that builds a Window, or one after the other. It is not
+// safe for concurrent use.
+type Recorder struct {
+	w      *Window
+	now    time.Time
+	totals map[of]*tally
+	shapes map[of]*shape
+}
+
+// NewRecorder starts a window at start.
+func NewRecorder(start time.Time) *Recorder {
+	return &Recorder{now: start, w: newWindow(start), totals: map[of]*tally{}, shapes: map[of]*shape{}}
+}
+
+// At sets the instant of the values that follow.
+func (r *Recorder) At(now time.Time) { r.now = now }
+
+// Put implements Sink.
+func (r *Recorder) Put(m Metric, e Entity, value float64, source string) {
+	r.PutAt(r.now, m, e, value, source)
+}
+
+// PutAt implements Sink.
+func (r *Recorder) PutAt(at time.Time, m Metric, e Entity, value float64, source string) {
+	of := r.w.series[m]
+	if of == nil {
+		of = map[Entity]*Series{}
+		r.w.series[m] = of
+	}
+	s := of[e]
+	if s == nil {
+		s = &Series{Source: source}
+		of[e] = s
+	}
+	s.Points = append(s.Points, Point{At: at.Sub(r.w.Start), Value: value})
+}
+
+// PutTotal implements Sink.
+func (r *Recorder) PutTotal(m Metric, e Entity, total float64, source string) {
+	k := of{m, e}
+	t := r.totals[k]
+	if t == nil {
+		t = &tally{}
+		r.totals[k] = t
+	}
+	t.now += total
+	t.source, t.touched = source, true
+}
+
+// PutHistogram implements Sink.
+func (r *Recorder) PutHistogram(m Metric, e Entity, h Histogram, source string) {
+	k := of{m, e}
+	s := r.shapes[k]
+	if s == nil {
+		s = &shape{}
+		r.shapes[k] = s
+	}
+	s.now.Unit = h.Unit
+	s.now.Merge(&h)
+	s.source, s.touched = source, true
+}
+
+// settle turns totals into what the window has of them. A total that fell was
+// begun anew. One that stood still says nothing of its entity, unless that is
+// the host or new.
+func (r *Recorder) settle() {
+	for k, t := range r.totals {
+		if !t.touched {
+			continue
+		}
+		rise := t.now - t.before
+		if rise < 0 {
+			rise = t.now
+		}
+		if rise != 0 || !t.known || k.entity == (Entity{}) {
+			r.PutAt(r.now, k.metric, k.entity, rise, t.source)
+		}
+		t.before, t.now, t.touched, t.known = t.now, 0, false, true
+	}
+	for k, s := range r.shapes {
+		if !s.touched {
+			continue
+		}
+		if rise := s.now.since(&s.before); rise.N() > 0 {
+			if r.w.histograms[k.metric] == nil {
+				r.w.histograms[k.metric] = map[Entity]*Hist{}
+			}
+			r.w.histograms[k.metric][k.entity] = &Hist{Histogram: rise, Source: s.source}
+		}
+		s.before, s.now, s.touched = s.now, Histogram{}, false
+	}
+}
+
+// PutProcess implements Sink; fields that are known now fill those that were not.
+func (r *Recorder) PutProcess(pid int, p Process) {
+	old := r.w.Processes[pid]
+	if p.Comm == "" {
+		p.Comm = old.Comm
+	}
+	if p.MemoryCgroup == "" {
+		p.MemoryCgroup = old.MemoryCgroup
+	}
+	if p.IOCgroup == "" {
+		p.IOCgroup = old.IOCgroup
+	}
+	if p.Start == 0 {
+		p.Start = old.Start
+	}
+	p.Kernel = p.Kernel || old.Kernel
+	r.w.Processes[pid] = p
+}
+
+// PutFile implements Sink.
+func (r *Recorder) PutFile(id FileID, f File) { r.w.Files[id] = f }
+
+// PutGap implements Sink.
+func (r *Recorder) PutGap(g Gap) { r.w.Gaps = append(r.w.Gaps, g) }
+
+// Forget drops all values of a metric, as if it had never been measured.
+func (r *Recorder) Forget(m Metric) {
+	delete(r.w.series, m)
+	delete(r.w.histograms, m)
+	for k := range r.totals {
+		if k.metric == m {
+			delete(r.totals, k)
+		}
+	}
+	for k := range r.shapes {
+		if k.metric == m {
+			delete(r.shapes, k)
+		}
+	}
+}
+
+// Window ends the window at end and hands it over.
+func (r *Recorder) Window(end time.Time) *Window {
+	r.settle()
+	r.w.Length = end.Sub(r.w.Start)
+	return r.w
+}
+
+// Lap ends the window at end, hands it over and begins the next one there.
+// What is known of processes and files is known in the next window too.
+func (r *Recorder) Lap(end time.Time) *Window {
+	w := r.Window(end)
+	r.w = newWindow(end)
+	for pid, p := range w.Processes {
+		r.w.Processes[pid] = p
+	}
+	for id, f := range w.Files {
+		r.w.Files[id] = f
+	}
+	return w
+}

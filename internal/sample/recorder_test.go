@@ -1,0 +1,73 @@
+package sample
+
+import (
+	"testing"
+	"time"
+)
+
+// Totals that the kernel keeps become the increase of each window; what the
+// same entity has in two rows adds up.
+func TestLapsHaveTheIncreaseOfTotals(t *testing.T) {
+	start := time.Unix(100, 0)
+	r := NewRecorder(start)
+	disk := Entity{Device: "vda"}
+	total := func(a, b float64, values ...uint64) {
+		r.PutTotal(BlockBytes, disk, a, "here")
+		r.PutTotal(BlockBytes, disk, b, "here")
+		var h Histogram
+		for _, v := range values {
+			h.Add(v)
+		}
+		r.PutHistogram(HistSize, disk, h, "here")
+	}
+	for i, c := range []struct {
+		a, b   float64
+		values []uint64
+		want   float64
+		n      uint64
+	}{
+		{3, 4, []uint64{5}, 7, 1},
+		{13, 4, []uint64{5, 6, 7}, 10, 2},
+		{13, 4, []uint64{5, 6, 7}, -1, 0}, // stood still
+		{1, 0, []uint64{9}, 1, 1},         // begun anew
+	} {
+		end := start.Add(time.Duration(i+1) * time.Second)
+		r.At(end)
+		total(c.a, c.b, c.values...)
+		w := r.Lap(end)
+		got, ok := w.Sum(BlockBytes, disk)
+		if ok != (c.want >= 0) || ok && got != c.want {
+			t.Errorf("lap %d: %g, %v, want %g", i, got, ok, c.want)
+		}
+		h := w.Histogram(HistSize, disk)
+		if n := uint64(0); c.n > 0 {
+			if h != nil {
+				n = h.N()
+			}
+			if n != c.n {
+				t.Errorf("lap %d: %d values in the histogram, want %d", i, n, c.n)
+			}
+		} else if h != nil {
+			t.Errorf("lap %d has a histogram of %d values, want none", i, h.N())
+		}
+		if w.Seconds() != 1 {
+			t.Errorf("lap %d has %g s, want 1", i, w.Seconds())
+		}
+	}
+}
+
+// A row that is not told for a while, for want of room, keeps its place.
+func TestTotalsOutliveAnAbsence(t *testing.T) {
+	r := NewRecorder(time.Unix(100, 0))
+	for i, total := range []float64{5, -1, 9} {
+		end := time.Unix(int64(101+i), 0)
+		r.At(end)
+		if total >= 0 {
+			r.PutTotal(CacheCold, Entity{PID: 1}, total, "here")
+		}
+		w := r.Lap(end)
+		if got, _ := w.Sum(CacheCold, Entity{PID: 1}); i == 2 && got != 4 {
+			t.Errorf("got %g after an absence, want 4", got)
+		}
+	}
+}
