@@ -50,8 +50,9 @@ type Probe struct {
 	probe  *bpf.Probe
 	names  *names
 	before pagecacheSums
-	sample sampler
 	lapped bool // this is not the only window
+
+	sampler sampler
 }
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and
@@ -80,11 +81,16 @@ func Open(h *host.Host) (sample.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
 	}
-	return &Probe{host: h, probe: p, names: newNames(h), sample: sampler{probe: p}}, nil
+	opened := &Probe{host: h, probe: p, names: newNames(h)}
+	opened.sampler = sampler{probe: p, sums: opened.sums, above: sampleAbove}
+	return opened, nil
 }
 
 // Close detaches the probe.
-func (p *Probe) Close() error { return errors.Join(p.sample.stop(), p.probe.Close()) }
+func (p *Probe) Close() error {
+	p.sampler.end()
+	return p.probe.Close()
+}
 
 // Values of settle_mode, in the order of enum settle in account.bpf.h.
 const (
@@ -96,28 +102,26 @@ const (
 // Collect implements sample.Source: the host's totals at every phase, the
 // tables of processes and files where a window ends.
 func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
-	now := p.host.Now()
-	err := p.probe.Phase(phase, now, into)
+	err := p.probe.Phase(phase, p.host.Now(), into)
 	switch phase {
 	case sample.First:
 		err = errors.Join(err, p.settle(settleBegin))
 		var sumErr error
 		p.before, sumErr = p.sums()
-		return errors.Join(err, sumErr, p.sample.begin(now))
+		return errors.Join(err, sumErr, p.sampler.begin())
 	case sample.Lap:
 		err = errors.Join(err, p.settle(settleLap))
 	case sample.Last:
-		err = errors.Join(err, p.sample.stop(), p.settle(settleEnd))
+		p.sampler.end()
+		err = errors.Join(err, p.settle(settleEnd))
 	}
 	sums, sumErr := p.sums()
 	if sumErr != nil {
 		return errors.Join(err, sumErr)
 	}
 	emitSums(&p.before, &sums, into)
-	if phase != sample.Last {
-		err = errors.Join(err, p.sample.next(now, &p.before, &sums, into))
-	}
 	p.before = sums
+	err = errors.Join(err, p.sampler.tell(into))
 	if phase.Closes() {
 		err = errors.Join(err, p.emitTables(phase, into), p.probe.Losses("pagecache", []string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths"}, into))
 	}

@@ -14,115 +14,138 @@ import (
 // Reading cached data makes the most events by far, and says the least: on
 // some machines the way to any kernel program takes 100 ns of a read that
 // takes 1,000. So where there are very many such reads and hardly any that
-// miss, they are counted in a slice of each second and scaled. What enters and
-// leaves the cache is always counted one by one.
+// miss, they are counted in one slice of each period and scaled. What enters
+// and leaves the cache is always counted one by one.
 const (
-	sampleAbove = 200_000                // read calls a second
-	exactBelow  = 100_000                // ... as estimated, to count all again
-	sampleMiss  = 0.01                   // pages inserted for one visited, at most
-	slice       = 100 * time.Millisecond // counted, of every interval between phases
+	sampleAbove = 200_000 // read calls a second; below half of it all are counted again
+	sampleMiss  = 0.01    // pages inserted for one visited, at most
+	period      = 200 * time.Millisecond
+	slice       = period / 10
 )
 
-// sampler switches the program of cached reads on and off. Its methods are
-// called from one goroutine; a timer ends the slices.
-type sampler struct {
-	probe   *bpf.Probe
-	before  time.Time
-	sampled bool // now
-	told    bool
+// cachedReads is the program that is switched on and off.
+const cachedReads = "on_get_pages"
 
-	mu     sync.Mutex
-	timer  *time.Timer
-	failed error // of the timer's work
+// sampler looks every period how many reads there are, from begin to end, in
+// a goroutine of its own.
+type sampler struct {
+	probe *bpf.Probe
+	sums  func() (pagecacheSums, error)
+	above float64 // sampleAbove, but for tests
+	quit  chan struct{}
+	done  sync.WaitGroup
+
+	sampled bool // the goroutine's, and between end and begin
+	mu      sync.Mutex
+	rate    float64 // calls a second when sampling began, until it is told
+	failed  error   // since the last call of tell
 }
 
-// begin starts a window: everything is counted.
-func (s *sampler) begin(now time.Time) error {
-	s.before, s.told = now, false
+// begin starts to look; everything is counted at first.
+func (s *sampler) begin() error {
+	s.end()
 	if s.sampled {
-		return s.all()
+		if err := s.all(); err != nil {
+			return err
+		}
 	}
+	sums, err := s.sums()
+	if err != nil {
+		return err
+	}
+	s.quit = make(chan struct{})
+	s.done.Go(func() { s.run(sums, time.Now()) })
 	return nil
 }
 
-// next decides how reads are counted until the next phase, from the increase
-// since the one before, and begins a slice.
-func (s *sampler) next(now time.Time, a, b *pagecacheSums, into sample.Sink) error {
-	length := now.Sub(s.before)
-	s.before = now
+// end leaves the program attached or not, as it is.
+func (s *sampler) end() {
+	if s.quit != nil {
+		close(s.quit)
+		s.done.Wait()
+		s.quit = nil
+	}
+}
+
+// tell emits, once, that reads are sampled, and returns what went wrong.
+func (s *sampler) tell(into sample.Sink) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rate > 0 {
+		into.PutGap(sample.Gap{Why: fmt.Sprintf(
+			"reads of cached data, %.0f a second, were counted for %v of every %v and scaled: counting all of them would have slowed them", s.rate, slice, period)})
+		s.rate = 0
+	}
+	err := s.failed
+	s.failed = nil
+	return err
+}
+
+func (s *sampler) run(before pagecacheSums, since time.Time) {
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.quit:
+			return
+		case <-tick.C:
+		}
+		now, err := s.sums()
+		length := time.Since(since)
+		since = since.Add(length)
+		if err == nil {
+			err = s.step(&before, &now, length)
+			before = now
+		}
+		if err != nil {
+			s.mu.Lock()
+			s.failed = errors.Join(s.failed, err)
+			s.mu.Unlock()
+		}
+	}
+}
+
+// step decides from the last period, which took length, how the next one is
+// counted.
+func (s *sampler) step(a, b *pagecacheSums, length time.Duration) error {
 	calls, visits := float64(b.Calls-a.Calls)/length.Seconds(), float64(b.Visits-a.Visits)
 	inserted := float64(b.Inserted-a.Inserted) - float64(b.WriteAlloc-a.WriteAlloc)
-	bound := float64(sampleAbove)
+	bound := s.above
 	if s.sampled {
-		bound = exactBelow
+		bound /= 2
 	}
-	if length < 5*slice || calls < bound || inserted > sampleMiss*visits {
-		if !s.sampled {
-			return nil
+	if calls < bound || inserted > sampleMiss*visits {
+		if s.sampled {
+			return s.all()
 		}
-		return s.all()
+		return nil
 	}
-	if !s.told {
-		s.told = true
-		into.PutGap(sample.Gap{Why: fmt.Sprintf(
-			"reads of cached data, %.0f a second, were counted for %v of every second and scaled: counting all would have slowed them", calls, slice)})
+	if !s.sampled {
+		s.mu.Lock()
+		s.rate = calls
+		s.mu.Unlock()
 	}
 	return s.slice(uint64(math.Round(float64(length) / float64(slice))))
 }
 
-// slice counts for a slice from now on, each read as often as weight says.
+// slice counts for a slice, each read as often as weight says, and detaches
+// the program. The kernel program itself ends the slice: this may come late.
 func (s *sampler) slice(weight uint64) error {
-	if err := s.end(); err != nil {
-		return err
+	err := errors.Join(s.probe.SetVariable("slice_ns", uint64(slice)),
+		s.probe.SetVariable("slice_until", uint64(0)), s.probe.SetVariable("weight", weight))
+	if s.sampled && err == nil {
+		err = s.probe.Attach(cachedReads)
 	}
-	err := errors.Join(s.probe.SetVariable("weight", weight),
-		s.probe.SetVariable("slice_ns", uint64(slice)), s.probe.SetVariable("slice_until", uint64(0)))
-	if !s.sampled {
-		s.sampled = true // still attached
-	} else if err == nil {
-		err = s.probe.Attach(program)
+	s.sampled = true
+	select {
+	case <-s.quit:
+	case <-time.After(slice + slice/10):
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.timer = time.AfterFunc(slice+slice/10, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.failed = errors.Join(s.failed, s.probe.Detach(program))
-	})
-	return err
-}
-
-const program = "on_get_pages"
-
-// end waits for the end of a slice and says what went wrong in it.
-func (s *sampler) end() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.timer != nil {
-		s.timer.Stop()
-		s.timer = nil
-	}
-	err := s.failed
-	s.failed = nil
-	if s.sampled {
-		err = errors.Join(err, s.probe.Detach(program))
-	}
-	return err
+	return errors.Join(err, s.probe.Detach(cachedReads))
 }
 
 // all counts every read again.
 func (s *sampler) all() error {
-	if err := s.end(); err != nil {
-		return err
-	}
 	s.sampled = false
-	return errors.Join(s.probe.SetVariable("weight", uint64(1)), s.probe.Attach(program))
-}
-
-// stop ends a slice that is under way.
-func (s *sampler) stop() error {
-	if !s.sampled {
-		return nil
-	}
-	return s.end()
+	return errors.Join(s.probe.SetVariable("weight", uint64(1)), s.probe.Attach(cachedReads))
 }
