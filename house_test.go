@@ -46,6 +46,7 @@ func rooms() []room {
 		{diagnose, []string{sample, "internal/detect", "internal/predict"}},
 		{"internal/lab", []string{sample, host}},
 		{"internal/present/*", []string{sample, diagnose}},
+		{"internal/view", []string{sample, "internal/present/text"}},
 		{"docs", []string{diagnose}},    // a test only
 		{"bench", []string{"internal"}}, // benchmarks only
 		{"scenarios", nil},

@@ -22,6 +22,15 @@ type filter struct {
 	device string
 }
 
+// bind adds the flags of a command that shows what they choose.
+func (f *filter) bind(c *cobra.Command) {
+	flags := c.Flags()
+	flags.IntVar(&f.pid, "pid", 0, "show this process")
+	flags.StringVar(&f.comm, "comm", "", "show processes of this name")
+	flags.StringVar(&f.cgroup, "cgroup", "", "show processes below this cgroup")
+	flags.StringVar(&f.device, "device", "", "show this block device")
+}
+
 // given are the names of the filter flags that were set.
 func (f *filter) given(c *cobra.Command) []string {
 	var names []string

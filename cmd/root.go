@@ -38,6 +38,9 @@ func newRootCommand(a *app) *cobra.Command {
 	o.bind(root)
 	root.AddCommand(newDiagnoseCommand(a), newCheckCommand(a), newVersionCommand(a),
 		newLabCommand(a.stdin, a.stdout, a.stderr))
+	for _, t := range tools() {
+		root.AddCommand(a.newTool(&t))
+	}
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetVersionTemplate("iocause {{.Version}}\n")

@@ -108,6 +108,7 @@ type Process struct {
 type File struct {
 	Path    string // "" when it could not be found
 	Size    int64  // bytes, -1 when not known
+	Device  string // the disk of its file system, "MAJOR:MINOR" where there is none
 	Deleted bool   // no name is left in the file system
 	Partial bool   // the path's beginning is missing
 }

@@ -62,6 +62,7 @@ type Table struct {
 	Title   string // for people, above the head; may be ""
 	Columns []Column
 	Rows    [][]Cell
+	Whole   bool     // the rows are in an order that means something: neither sorted nor cut
 	Left    int      // rows that were left out of Rows for want of room (--top)
 	Notes   []string // what a reader must know of the figures: losses, gaps, caveats
 }
@@ -72,6 +73,9 @@ func (t *Table) Sort(key string) error {
 	at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Key == key })
 	if at < 0 {
 		return fmt.Errorf("sorting by %q: no such column; there are %s", key, strings.Join(t.Keys(), ", "))
+	}
+	if t.Whole {
+		return nil
 	}
 	text := t.Columns[at].Unit == ""
 	slices.SortStableFunc(t.Rows, func(a, b []Cell) int {
@@ -89,7 +93,7 @@ func (t *Table) Sort(key string) error {
 
 // Top keeps the first n rows; 0 keeps all.
 func (t *Table) Top(n int) {
-	if n > 0 && len(t.Rows) > n {
+	if !t.Whole && n > 0 && len(t.Rows) > n {
 		t.Left += len(t.Rows) - n
 		t.Rows = t.Rows[:n]
 	}
@@ -106,8 +110,8 @@ func (t *Table) Keys() []string {
 
 const gap = 1 // columns of the terminal between two columns of a table
 
-// narrowest is what a flexible column has at least.
-const narrowest = 12
+// narrowest is what a flexible column has at least: the name of a process.
+const narrowest = 15
 
 // WriteTable writes a table no wider than the style says. Columns are as wide
 // as their content; flexible ones share what is left.

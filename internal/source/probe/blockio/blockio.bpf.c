@@ -6,6 +6,7 @@
  */
 #include "compat.bpf.h"
 #include "hist.bpf.h"
+#include "process.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -192,6 +193,7 @@ int COUNTING(on_start, struct request *rq)
 		*last = end;
 	} else {
 		bpf_map_update_elem(&streams, &stream, &end, BPF_ANY);
+		note_process((struct task_struct *)bpf_get_current_task_btf(), stream.tgid);
 	}
 	if (bpf_map_lookup_elem(&requests, &id)) {
 		ADD(missed_completions, 1);

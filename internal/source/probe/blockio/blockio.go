@@ -73,7 +73,8 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 		return err
 	}
 	return errors.Join(err, p.emitProcesses(into), p.emitCgroups(into), p.emitFiles(into),
-		p.emitDevices(into), p.probe.Losses("blockio", []string{"lost_requests", "lost_rows", "lost_bins", "lost_direct", "missed_completions"}, into))
+		p.emitDevices(into), p.probe.Processes(p.lookup, into),
+		p.probe.Losses("blockio", []string{"lost_requests", "lost_rows", "lost_bins", "lost_direct", "lost_processes", "missed_completions"}, into))
 }
 
 func opName(op uint32) string {

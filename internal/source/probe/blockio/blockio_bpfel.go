@@ -95,6 +95,16 @@ type blockioIo struct {
 	Errors     uint64
 }
 
+type blockioProcess struct {
+	_            structs.HostLayout
+	Start        uint64
+	MemoryCgroup uint64
+	IoCgroup     uint64
+	Kernel       uint32
+	Comm         [16]uint8
+	_            [4]byte
+}
+
 type blockioProcessBios struct {
 	_           structs.HostLayout
 	DirectBytes uint64
@@ -157,6 +167,7 @@ const (
 	blockioMapDirectSeen        = "direct_seen"
 	blockioMapHistograms        = "histograms"
 	blockioMapProcessIo         = "process_io"
+	blockioMapProcesses         = "processes"
 	blockioMapRequests          = "requests"
 	blockioMapScratchHists      = "scratch_hists"
 	blockioMapStreams           = "streams"
@@ -169,6 +180,7 @@ const (
 	blockioVarEnabled           = "enabled"
 	blockioVarLostBins          = "lost_bins"
 	blockioVarLostDirect        = "lost_direct"
+	blockioVarLostProcesses     = "lost_processes"
 	blockioVarLostRequests      = "lost_requests"
 	blockioVarLostRows          = "lost_rows"
 	blockioVarMissedCompletions = "missed_completions"
@@ -237,6 +249,7 @@ type blockioMapSpecs struct {
 	DirectSeen   *ebpf.MapSpec `ebpf:"direct_seen"`
 	Histograms   *ebpf.MapSpec `ebpf:"histograms"`
 	ProcessIo    *ebpf.MapSpec `ebpf:"process_io"`
+	Processes    *ebpf.MapSpec `ebpf:"processes"`
 	Requests     *ebpf.MapSpec `ebpf:"requests"`
 	ScratchHists *ebpf.MapSpec `ebpf:"scratch_hists"`
 	Streams      *ebpf.MapSpec `ebpf:"streams"`
@@ -250,6 +263,7 @@ type blockioVariableSpecs struct {
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
 	LostBins          *ebpf.VariableSpec `ebpf:"lost_bins"`
 	LostDirect        *ebpf.VariableSpec `ebpf:"lost_direct"`
+	LostProcesses     *ebpf.VariableSpec `ebpf:"lost_processes"`
 	LostRequests      *ebpf.VariableSpec `ebpf:"lost_requests"`
 	LostRows          *ebpf.VariableSpec `ebpf:"lost_rows"`
 	MissedCompletions *ebpf.VariableSpec `ebpf:"missed_completions"`
@@ -285,6 +299,7 @@ type blockioMaps struct {
 	DirectSeen   *ebpf.Map `ebpf:"direct_seen"`
 	Histograms   *ebpf.Map `ebpf:"histograms"`
 	ProcessIo    *ebpf.Map `ebpf:"process_io"`
+	Processes    *ebpf.Map `ebpf:"processes"`
 	Requests     *ebpf.Map `ebpf:"requests"`
 	ScratchHists *ebpf.Map `ebpf:"scratch_hists"`
 	Streams      *ebpf.Map `ebpf:"streams"`
@@ -302,6 +317,7 @@ func (m *blockioMaps) Close() error {
 		m.DirectSeen,
 		m.Histograms,
 		m.ProcessIo,
+		m.Processes,
 		m.Requests,
 		m.ScratchHists,
 		m.Streams,
@@ -316,6 +332,7 @@ type blockioVariables struct {
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
 	LostBins          *ebpf.Variable `ebpf:"lost_bins"`
 	LostDirect        *ebpf.Variable `ebpf:"lost_direct"`
+	LostProcesses     *ebpf.Variable `ebpf:"lost_processes"`
 	LostRequests      *ebpf.Variable `ebpf:"lost_requests"`
 	LostRows          *ebpf.Variable `ebpf:"lost_rows"`
 	MissedCompletions *ebpf.Variable `ebpf:"missed_completions"`

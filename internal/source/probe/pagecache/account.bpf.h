@@ -72,13 +72,6 @@ struct chunk {
 	u64 evicted; /* reclaimed and not inserted since */
 };
 
-struct process {
-	u64 start; /* ns since boot */
-	u64 memory_cgroup, io_cgroup; /* kernfs ids, 0 unknown */
-	u32 kernel;
-	u8 comm[16];
-};
-
 struct wait_times {
 	u64 ns[WAIT_CLASSES];
 	u64 pause_ns, pauses; /* dirty throttling */
@@ -140,14 +133,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct wait_times);
 } waits SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, u32);
-	__type(value, struct process);
-} processes SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -1,30 +1,9 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Who and what: noted once, on first sight of a process or a file. */
+/* The path of a file: noted once, on first sight. */
 #pragma once
 
 #include "account.bpf.h"
-
-static __noinline int note_process(struct task_struct *t, u32 tgid)
-{
-	struct process p = {};
-	struct task_struct *leader;
-
-	if (!t)
-		return 0;
-	if (bpf_map_lookup_elem(&processes, &tgid))
-		return 0;
-	leader = BPF_CORE_READ(t, group_leader);
-	if (!leader)
-		return 0;
-	p.start = BPF_CORE_READ(leader, start_boottime);
-	p.kernel = !!(BPF_CORE_READ(leader, flags) & PF_KTHREAD);
-	p.memory_cgroup = task_cgroup(leader, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
-	p.io_cgroup = task_cgroup(leader, bpf_core_enum_value(enum cgroup_subsys_id, io_cgrp_id));
-	bpf_core_read(&p.comm, sizeof(p.comm), &leader->comm);
-	if (bpf_map_update_elem(&processes, &tgid, &p, BPF_ANY))
-		ADD(lost_accounts, 1);
-	return 0;
-}
+#include "process.bpf.h"
 
 struct walk {
 	struct path *path;

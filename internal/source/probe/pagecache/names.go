@@ -41,9 +41,10 @@ func (n *names) mount(dev uint32) (host.Mount, bool) {
 
 // file builds the path of a file from its names, leaf first.
 func (n *names) file(dev uint32, raw *pagecachePath) sample.File {
-	f := sample.File{Size: -1, Deleted: raw.Links == 0}
+	f := sample.File{Size: -1, Deleted: raw.Links == 0, Device: n.lookup.Disk(dev)}
 	if raw.Kind&typeMask == blockFile {
-		f.Path = "/dev/" + n.lookup.Disk(uint32(raw.Rdev))
+		f.Device = n.lookup.Disk(uint32(raw.Rdev))
+		f.Path = "/dev/" + f.Device
 		f.Deleted = false
 		return f
 	}
@@ -76,12 +77,4 @@ func (n *names) file(dev uint32, raw *pagecachePath) sample.File {
 	}
 	f.Path = path
 	return f
-}
-
-// text is a NUL-terminated string of the kernel.
-func text(b []byte) string {
-	if i := bytes.IndexByte(b, 0); i >= 0 {
-		b = b[:i]
-	}
-	return string(b)
 }

@@ -123,7 +123,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	p.before = sums
 	err = errors.Join(err, p.sampler.tell(into))
 	if phase.Closes() {
-		err = errors.Join(err, p.emitTables(phase, into), p.probe.Losses("pagecache", []string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths"}, into))
+		err = errors.Join(err, p.emitTables(phase, into), p.probe.Losses("pagecache", []string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_processes"}, into))
 	}
 	return err
 }

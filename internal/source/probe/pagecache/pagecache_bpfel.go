@@ -166,6 +166,7 @@ const (
 	pagecacheVarLostAccounts     = "lost_accounts"
 	pagecacheVarLostChunks       = "lost_chunks"
 	pagecacheVarLostPaths        = "lost_paths"
+	pagecacheVarLostProcesses    = "lost_processes"
 	pagecacheVarLostTasks        = "lost_tasks"
 	pagecacheVarLostWaits        = "lost_waits"
 	pagecacheVarSettleMode       = "settle_mode"
@@ -252,17 +253,18 @@ type pagecacheMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type pagecacheVariableSpecs struct {
-	Enabled      *ebpf.VariableSpec `ebpf:"enabled"`
-	LostAccounts *ebpf.VariableSpec `ebpf:"lost_accounts"`
-	LostChunks   *ebpf.VariableSpec `ebpf:"lost_chunks"`
-	LostPaths    *ebpf.VariableSpec `ebpf:"lost_paths"`
-	LostTasks    *ebpf.VariableSpec `ebpf:"lost_tasks"`
-	LostWaits    *ebpf.VariableSpec `ebpf:"lost_waits"`
-	SettleMode   *ebpf.VariableSpec `ebpf:"settle_mode"`
-	SliceNs      *ebpf.VariableSpec `ebpf:"slice_ns"`
-	SliceUntil   *ebpf.VariableSpec `ebpf:"slice_until"`
-	SyscallClass *ebpf.VariableSpec `ebpf:"syscall_class"`
-	Weight       *ebpf.VariableSpec `ebpf:"weight"`
+	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
+	LostAccounts  *ebpf.VariableSpec `ebpf:"lost_accounts"`
+	LostChunks    *ebpf.VariableSpec `ebpf:"lost_chunks"`
+	LostPaths     *ebpf.VariableSpec `ebpf:"lost_paths"`
+	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
+	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
+	LostWaits     *ebpf.VariableSpec `ebpf:"lost_waits"`
+	SettleMode    *ebpf.VariableSpec `ebpf:"settle_mode"`
+	SliceNs       *ebpf.VariableSpec `ebpf:"slice_ns"`
+	SliceUntil    *ebpf.VariableSpec `ebpf:"slice_until"`
+	SyscallClass  *ebpf.VariableSpec `ebpf:"syscall_class"`
+	Weight        *ebpf.VariableSpec `ebpf:"weight"`
 }
 
 // pagecacheObjects contains all objects after they have been loaded into the kernel.
@@ -314,17 +316,18 @@ func (m *pagecacheMaps) Close() error {
 //
 // It can be passed to loadPagecacheObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pagecacheVariables struct {
-	Enabled      *ebpf.Variable `ebpf:"enabled"`
-	LostAccounts *ebpf.Variable `ebpf:"lost_accounts"`
-	LostChunks   *ebpf.Variable `ebpf:"lost_chunks"`
-	LostPaths    *ebpf.Variable `ebpf:"lost_paths"`
-	LostTasks    *ebpf.Variable `ebpf:"lost_tasks"`
-	LostWaits    *ebpf.Variable `ebpf:"lost_waits"`
-	SettleMode   *ebpf.Variable `ebpf:"settle_mode"`
-	SliceNs      *ebpf.Variable `ebpf:"slice_ns"`
-	SliceUntil   *ebpf.Variable `ebpf:"slice_until"`
-	SyscallClass *ebpf.Variable `ebpf:"syscall_class"`
-	Weight       *ebpf.Variable `ebpf:"weight"`
+	Enabled       *ebpf.Variable `ebpf:"enabled"`
+	LostAccounts  *ebpf.Variable `ebpf:"lost_accounts"`
+	LostChunks    *ebpf.Variable `ebpf:"lost_chunks"`
+	LostPaths     *ebpf.Variable `ebpf:"lost_paths"`
+	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
+	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
+	LostWaits     *ebpf.Variable `ebpf:"lost_waits"`
+	SettleMode    *ebpf.Variable `ebpf:"settle_mode"`
+	SliceNs       *ebpf.Variable `ebpf:"slice_ns"`
+	SliceUntil    *ebpf.Variable `ebpf:"slice_until"`
+	SyscallClass  *ebpf.Variable `ebpf:"syscall_class"`
+	Weight        *ebpf.Variable `ebpf:"weight"`
 }
 
 // pagecachePrograms contains all programs after they have been loaded into the kernel.

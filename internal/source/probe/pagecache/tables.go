@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"iocause/internal/bpf"
 	"iocause/internal/sample"
@@ -64,7 +63,7 @@ func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 		}
 		into.PutFile(id, path)
 	}
-	return errors.Join(p.emitWaits(into), p.emitProcesses(processes, into))
+	return errors.Join(p.emitWaits(into), p.probe.Processes(p.names.lookup, into))
 }
 
 func (p *Probe) path(k pagecacheFileKey) (sample.File, error) {
@@ -101,22 +100,6 @@ func (p *Probe) emitWaits(into sample.Sink) error {
 	// nobody waited is a measurement too
 	into.Put(sample.WaitIO, sample.Entity{}, 0, fromSwitch)
 	into.Put(sample.WaitDirtyPause, sample.Entity{}, 0, fromBalance)
-	return nil
-}
-
-func (p *Probe) emitProcesses(seen map[uint32]*pagecacheAccount, into sample.Sink) error {
-	err := bpf.Each(p.probe.Map("processes"), func(tgid uint32, v pagecacheProcess) {
-		into.PutProcess(int(tgid), sample.Process{
-			Comm:         text(v.Comm[:]),
-			Start:        time.Duration(v.Start),
-			Kernel:       v.Kernel != 0,
-			MemoryCgroup: p.names.lookup.MemoryCgroup(v.MemoryCgroup),
-			IOCgroup:     p.names.lookup.IOCgroup(v.IoCgroup),
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("reading the processes seen by the page-cache probe: %w", err)
-	}
 	return nil
 }
 

@@ -1,7 +1,7 @@
 //go:build ignore
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Time that processes stall in direct reclaim and in compaction. */
-#include "compat.bpf.h"
+#include "process.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -67,6 +67,7 @@ static __always_inline int end(enum kind kind, u64 pages)
 			return 0;
 		}
 		row->kernel = !!(task->flags & PF_KTHREAD);
+		note_process(task, tgid);
 	}
 	ADD(row->ns[kind], bpf_ktime_get_ns() - s->since[kind]);
 	ADD(row->count[kind], 1);

@@ -33,8 +33,9 @@ func Metrics() []sample.Metric {
 
 // Probe is the attached probe.
 type Probe struct {
-	host  *host.Host
-	probe *bpf.Probe
+	host   *host.Host
+	probe  *bpf.Probe
+	lookup *host.Lookup
 }
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and CAP_PERFMON.
@@ -54,7 +55,7 @@ func Open(h *host.Host) (sample.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the reclaim probe: %w", err)
 	}
-	return &Probe{host: h, probe: p}, nil
+	return &Probe{host: h, probe: p, lookup: host.NewLookup(h)}, nil
 }
 
 // Close detaches the probe.
@@ -91,5 +92,6 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	if e := it.Err(); e != nil {
 		err = errors.Join(err, fmt.Errorf("reading the stalls in reclaim: %w", e))
 	}
-	return errors.Join(err, p.probe.Losses("reclaim", []string{"lost_tasks", "lost_rows"}, into))
+	return errors.Join(err, p.probe.Processes(p.lookup, into),
+		p.probe.Losses("reclaim", []string{"lost_tasks", "lost_rows", "lost_processes"}, into))
 }

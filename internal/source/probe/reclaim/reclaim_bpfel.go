@@ -13,6 +13,16 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type reclaimProcess struct {
+	_            structs.HostLayout
+	Start        uint64
+	MemoryCgroup uint64
+	IoCgroup     uint64
+	Kernel       uint32
+	Comm         [16]uint8
+	_            [4]byte
+}
+
 type reclaimStall struct {
 	_     structs.HostLayout
 	Since [3]uint64
@@ -31,6 +41,7 @@ type reclaimStalls struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	reclaimMapProcesses           = "processes"
 	reclaimMapStalls              = "stalls"
 	reclaimMapTasks               = "tasks"
 	reclaimProgOnCgroupReclaim    = "on_cgroup_reclaim"
@@ -40,6 +51,7 @@ const (
 	reclaimProgOnReclaim          = "on_reclaim"
 	reclaimProgOnReclaimEnd       = "on_reclaim_end"
 	reclaimVarEnabled             = "enabled"
+	reclaimVarLostProcesses       = "lost_processes"
 	reclaimVarLostRows            = "lost_rows"
 	reclaimVarLostTasks           = "lost_tasks"
 )
@@ -98,17 +110,19 @@ type reclaimProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type reclaimMapSpecs struct {
-	Stalls *ebpf.MapSpec `ebpf:"stalls"`
-	Tasks  *ebpf.MapSpec `ebpf:"tasks"`
+	Processes *ebpf.MapSpec `ebpf:"processes"`
+	Stalls    *ebpf.MapSpec `ebpf:"stalls"`
+	Tasks     *ebpf.MapSpec `ebpf:"tasks"`
 }
 
 // reclaimVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type reclaimVariableSpecs struct {
-	Enabled   *ebpf.VariableSpec `ebpf:"enabled"`
-	LostRows  *ebpf.VariableSpec `ebpf:"lost_rows"`
-	LostTasks *ebpf.VariableSpec `ebpf:"lost_tasks"`
+	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
+	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
+	LostRows      *ebpf.VariableSpec `ebpf:"lost_rows"`
+	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
 }
 
 // reclaimObjects contains all objects after they have been loaded into the kernel.
@@ -131,12 +145,14 @@ func (o *reclaimObjects) Close() error {
 //
 // It can be passed to loadReclaimObjects or ebpf.CollectionSpec.LoadAndAssign.
 type reclaimMaps struct {
-	Stalls *ebpf.Map `ebpf:"stalls"`
-	Tasks  *ebpf.Map `ebpf:"tasks"`
+	Processes *ebpf.Map `ebpf:"processes"`
+	Stalls    *ebpf.Map `ebpf:"stalls"`
+	Tasks     *ebpf.Map `ebpf:"tasks"`
 }
 
 func (m *reclaimMaps) Close() error {
 	return _ReclaimClose(
+		m.Processes,
 		m.Stalls,
 		m.Tasks,
 	)
@@ -146,9 +162,10 @@ func (m *reclaimMaps) Close() error {
 //
 // It can be passed to loadReclaimObjects or ebpf.CollectionSpec.LoadAndAssign.
 type reclaimVariables struct {
-	Enabled   *ebpf.Variable `ebpf:"enabled"`
-	LostRows  *ebpf.Variable `ebpf:"lost_rows"`
-	LostTasks *ebpf.Variable `ebpf:"lost_tasks"`
+	Enabled       *ebpf.Variable `ebpf:"enabled"`
+	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
+	LostRows      *ebpf.Variable `ebpf:"lost_rows"`
+	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
 }
 
 // reclaimPrograms contains all programs after they have been loaded into the kernel.

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Who a process is: noted once, on first sight, since it may end any time. */
+#pragma once
+
+#include "compat.bpf.h"
+
+struct process {
+	u64 start; /* ns since boot */
+	u64 memory_cgroup, io_cgroup; /* kernfs ids, 0 unknown */
+	u32 kernel;
+	u8 comm[16];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct process);
+} processes SEC(".maps");
+
+u64 lost_processes;
+
+static __noinline int note_process(struct task_struct *t, u32 tgid)
+{
+	struct process p = {};
+	struct task_struct *leader;
+
+	if (!t)
+		return 0;
+	if (bpf_map_lookup_elem(&processes, &tgid))
+		return 0;
+	leader = BPF_CORE_READ(t, group_leader);
+	if (!leader)
+		return 0;
+	p.start = BPF_CORE_READ(leader, start_boottime);
+	p.kernel = !!(BPF_CORE_READ(leader, flags) & PF_KTHREAD);
+	p.memory_cgroup = task_cgroup(leader, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
+	p.io_cgroup = task_cgroup(leader, bpf_core_enum_value(enum cgroup_subsys_id, io_cgrp_id));
+	bpf_core_read(&p.comm, sizeof(p.comm), &leader->comm);
+	if (bpf_map_update_elem(&processes, &tgid, &p, BPF_ANY))
+		__sync_fetch_and_add(&lost_processes, 1);
+	return 0;
+}

@@ -1,0 +1,37 @@
+package bpf
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// process is struct process of include/process.bpf.h.
+type process struct {
+	Start                  uint64
+	MemoryCgroup, IOCgroup uint64
+	Kernel                 uint32
+	Comm                   [16]byte
+	_                      [4]byte
+}
+
+// Processes emits who the processes are that the object's programs have met.
+func (p *Probe) Processes(lookup *host.Lookup, into sample.Sink) error {
+	err := Each(p.Map("processes"), func(tgid uint32, v process) {
+		comm, _, _ := bytes.Cut(v.Comm[:], []byte{0})
+		into.PutProcess(int(tgid), sample.Process{
+			Comm:         string(comm),
+			Start:        time.Duration(v.Start),
+			Kernel:       v.Kernel != 0,
+			MemoryCgroup: lookup.MemoryCgroup(v.MemoryCgroup),
+			IOCgroup:     lookup.IOCgroup(v.IOCgroup),
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("reading the processes that were met: %w", err)
+	}
+	return nil
+}
