@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
+	"iocause/internal/source/probe/pagecache"
 	"iocause/internal/view"
 )
 
@@ -20,14 +22,8 @@ type tool struct {
 	sources                    []string // of source.List
 	by                         []string // rows to choose from, the first by default; nil for no choice
 	sort                       string   // column, "" as the view has it
+	slow                       bool     // takes --slow
 	view                       func(*sample.Window, *view.Query) []text.Table
-}
-
-// tools are the observation commands that read the same sources as diagnose.
-func tools() []tool {
-	return []tool{
-		cacheTool(), diskTool(),
-	}
 }
 
 // watchOptions are the flags of an observation command.
@@ -36,6 +32,7 @@ type watchOptions struct {
 	filter filter
 	file   string
 	by     string
+	slow   time.Duration
 }
 
 func (a *app) newTool(t *tool) *cobra.Command {
@@ -46,10 +43,13 @@ func (a *app) newTool(t *tool) *cobra.Command {
 	}
 	f := c.Flags()
 	if len(t.by) > 0 {
-		f.StringVar(&o.by, "by", t.by[0], "what the rows are: "+strings.Join(t.by, ", "))
+		f.StringVar(&o.by, "by", t.by[0], strings.Join(t.by, ", "))
+	}
+	if t.slow {
+		f.DurationVar(&o.slow, "slow", pagecache.Slow, "count accesses that waited so long")
 	}
 	o.filter.bind(c)
-	f.StringVar(&o.file, "file", "", "show this file, all below this directory, or what this pattern matches")
+	f.StringVar(&o.file, "file", "", "show a file, what is below a directory, or a pattern")
 	o.intervals.bind(c, t.sort)
 	return c
 }
@@ -71,7 +71,13 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	defer stop()
 	open, cancel := context.WithTimeout(watch, openLimit)
 	defer cancel()
-	collector := source.Open(open, a.host, chosen(a.sources, t.sources))
+	sources := chosen(append(slices.Clone(a.sources), source.Others()...), t.sources)
+	for i := range sources {
+		if sources[i].Name == "pagecache" && t.slow {
+			sources[i].Open = pagecache.OpenSlow(o.slow)
+		}
+	}
+	collector := source.Open(open, a.host, sources)
 	defer collector.Close()
 	a.noteRefusals(collector.Statuses())
 	if watch.Err() != nil {
@@ -108,37 +114,4 @@ func chosen(all []source.Entry, names []string) []source.Entry {
 		}
 	}
 	return some
-}
-
-func cacheTool() tool {
-	return tool{
-		name: "cache", short: "Page cache: hits, what came from disk, what was wasted, pushed out and read again",
-		long: "Cache shows the exact account of the page cache. A page counts as a hit unless\n" +
-			"it had come from disk since it was last used: data read once shows 0 %, however\n" +
-			"well read-ahead works. READ is what read calls asked for, COLD what of it came\n" +
-			"from disk, FILLED what was read into the cache, AMPL how much of that for one\n" +
-			"page used, WASTED what was dropped before anybody used it, EVICT what memory\n" +
-			"pressure pushed out, REREAD what came back after that, WAIT how many threads\n" +
-			"waited for it on average. Hits through mappings leave no trace and are not\n" +
-			"counted; MAPPED is what mappings used from disk.",
-		example: "  iocause cache\n  iocause cache 1\n  iocause cache 5 12 --by file --sort cold_bytes_per_s\n" +
-			"  iocause cache 1 --pid 1234 --format json\n  iocause cache --by cgroup --top 5",
-		sources: view.CacheSources(), by: view.CacheBy(), view: view.Cache,
-	}
-}
-
-func diskTool() tool {
-	return tool{
-		name: "disk", short: "Block devices: rates, latency in queue and device, depth, sizes, and who uses them",
-		long: "Disk shows the block devices that did something, and who used them. r_await and\n" +
-			"w_await are the kernel's own figures from the queue's entry to the end; queue\n" +
-			"and device split them where the kernel issued the request. depth is the mean\n" +
-			"number of I/Os under way. %util is the share of time with at least one: of a\n" +
-			"device that serves many at once it says nothing about how much is left. seq is\n" +
-			"the share of I/Os that began where the process's last one ended. --by latency\n" +
-			"and --by size show histograms.",
-		example: "  iocause disk\n  iocause disk 1 --device nvme0n1\n  iocause disk 5 1 --by latency\n" +
-			"  iocause disk 1 10 --by cgroup --format csv\n  iocause disk 10 1 --by file --top 0",
-		sources: view.DiskSources(), by: view.DiskBy(), view: view.Disk,
-	}
 }

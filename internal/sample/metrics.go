@@ -40,11 +40,23 @@ const (
 	VMStealKswapd Metric = "vm.steal_kswapd"
 	VMAllocStall  Metric = "vm.alloc_stall"
 	VMCompact     Metric = "vm.compact_stall"
+	VMKilled      Metric = "vm.oom_kills"
 	VMDirtied     Metric = "vm.dirtied"
 	VMWritten     Metric = "vm.written"
 	VMDirtyLimit  Metric = "vm.dirty_threshold"
 	VMDirtyBg     Metric = "vm.dirty_background_threshold"
 	Sysctl        Metric = "sysctl.vm"
+)
+
+// Network interfaces, as the kernel counts them.
+const (
+	NetReceived Metric = "net.received_bytes"
+	NetSent     Metric = "net.sent_bytes"
+	NetErrors   Metric = "net.errors"
+	NetDrops    Metric = "net.drops"
+	NetSpeed    Metric = "net.speed"
+	TCPSegments Metric = "net.tcp_segments"
+	TCPAgain    Metric = "net.tcp_retransmitted"
 )
 
 // Block devices, as the kernel counts them.
@@ -113,6 +125,8 @@ const (
 	CacheMajor      Metric = "cache.major_faults"
 	CacheDirtied    Metric = "cache.dirtied"
 	CacheWait       Metric = "cache.wait"
+	CacheSlow       Metric = "cache.slow_waits"
+	CacheLongest    Metric = "cache.longest_wait"
 	CacheResident   Metric = "cache.resident"
 	DirectReads     Metric = "direct.reads"
 	DirectReadBytes Metric = "direct.read_bytes"

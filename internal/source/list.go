@@ -12,6 +12,7 @@ import (
 	"iocause/internal/source/proc/cgroup"
 	"iocause/internal/source/proc/diskstats"
 	"iocause/internal/source/proc/meminfo"
+	"iocause/internal/source/proc/netdev"
 	"iocause/internal/source/proc/pid"
 	"iocause/internal/source/proc/pressure"
 	"iocause/internal/source/proc/queue"
@@ -50,7 +51,7 @@ func List() []Entry {
 			sample.VMPageIn, sample.VMPageOut, sample.VMSwapIn, sample.VMSwapOut, sample.VMMajorFault,
 			sample.VMRefaultFile, sample.VMRefaultAnon, sample.VMScanDirect, sample.VMStealDirect,
 			sample.VMScanKswapd, sample.VMStealKswapd, sample.VMAllocStall, sample.VMCompact,
-			sample.VMDirtied, sample.VMWritten, sample.VMDirtyLimit, sample.VMDirtyBg,
+			sample.VMKilled, sample.VMDirtied, sample.VMWritten, sample.VMDirtyLimit, sample.VMDirtyBg,
 		}},
 		{Name: "sysctl", Open: sysctl.Open, Needs: "/proc/sys/vm", Metrics: []sample.Metric{sample.Sysctl}},
 		{Name: "diskstats", Open: diskstats.Open, Needs: "/proc/diskstats", Metrics: []sample.Metric{
@@ -79,5 +80,12 @@ func List() []Entry {
 		{Name: "writeback", Open: writeback.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: writeback.Metrics()},
 		{Name: "blockio", Open: blockio.Open, Needs: needsBPF + "Linux 6.5", Metrics: blockio.Metrics()},
 		{Name: "pagecache", Open: pagecache.Open, Needs: needsBPF + "Linux 6.12", Metrics: pagecache.Metrics()},
+	}
+}
+
+// Others are sources that no cause reads, but people do.
+func Others() []Entry {
+	return []Entry{
+		{Name: "netdev", Open: netdev.Open, Needs: "/proc/net/dev", Metrics: netdev.Metrics()},
 	}
 }

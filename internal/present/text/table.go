@@ -11,11 +11,12 @@ import (
 
 // Column is one column of a table.
 type Column struct {
-	Key  string // for programs: lower case, with the unit ("read_bytes_per_s")
-	Head string // for people, above the column
-	Unit string // of the numbers, as Value takes it; "" in a column of text
-	Flex bool   // a name of any length: cut in its middle to what is left of the width
-	Drop int    // left out where the width does not suffice, highest first; 0 never
+	Key   string // for programs: lower case, with the unit ("read_bytes_per_s")
+	Head  string // for people, above the column
+	Unit  string // of the numbers, as Value takes it; "" in a column of text
+	Flex  bool   // a name of any length: cut in its middle to what is left of the width
+	Least int    // columns of the terminal that a flexible one has at least; 0 is 15
+	Drop  int    // left out where the width does not suffice, highest first; 0 never
 }
 
 // State tells a figure from the reasons that there is none.
@@ -110,7 +111,7 @@ func (t *Table) Keys() []string {
 
 const gap = 1 // columns of the terminal between two columns of a table
 
-// narrowest is what a flexible column has at least: the name of a process.
+// narrowest is the default of Column.Least: the name of a process.
 const narrowest = 15
 
 // WriteTable writes a table no wider than the style says. Columns are as wide
@@ -197,7 +198,7 @@ func fit(columns []Column, grid [][]string, width int) (shown []int, widths []in
 			rigid += gap
 			if columns[i].Flex {
 				flex = append(flex, i)
-				flexible += min(widths[i], narrowest)
+				flexible += min(widths[i], cmp.Or(columns[i].Least, narrowest))
 			} else {
 				rigid += widths[i]
 			}

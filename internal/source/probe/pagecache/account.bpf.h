@@ -35,6 +35,8 @@ struct account {
 	u64 faults, major;
 	u64 dirtied;
 	u64 wait; /* ns blocked in the kernel's I/O wait for this file */
+	u64 slow; /* accesses that waited slow_ns or longer */
+	u64 longest, longest_lap; /* ns; and the window that it was in */
 	u64 direct_reads, direct_read_bytes, direct_writes, direct_write_bytes;
 	u64 size; /* bytes, the newest seen */
 };
@@ -158,6 +160,8 @@ struct {
 
 /* What could not be kept because a map was full; shown, never hidden. */
 u64 lost_accounts, lost_chunks, lost_tasks, lost_waits, lost_paths;
+u64 slow_ns;
+u64 lap; /* number of the window */
 /* What the iterator does with the accounts of all tasks. */
 enum settle { SETTLE_BEGIN = 1, SETTLE_LAP, SETTLE_END };
 u32 settle_mode;

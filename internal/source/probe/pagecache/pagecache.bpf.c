@@ -63,8 +63,15 @@ static __always_inline void charge_wait(struct task *t, struct inode *inode)
 	if (!t->pending)
 		return;
 	a = account_of(inode, this_tgid());
-	if (a)
+	if (a) {
 		ADD(a->wait, t->pending);
+		if (t->pending >= slow_ns)
+			ADD(a->slow, 1);
+		if (a->longest_lap != lap || a->longest < t->pending) {
+			a->longest = t->pending;
+			a->longest_lap = lap;
+		}
+	}
 	t->pending = 0;
 }
 

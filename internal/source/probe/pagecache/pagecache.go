@@ -6,6 +6,7 @@ package pagecache
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"iocause/internal/bpf"
 	"iocause/internal/host"
@@ -38,7 +39,7 @@ func Metrics() []sample.Metric {
 		sample.CacheVisits, sample.CacheCalls, sample.CacheCold, sample.CacheColdMapped,
 		sample.CacheDemand, sample.CacheInserted, sample.CacheWriteAlloc, sample.CacheWasted,
 		sample.CacheUnread, sample.CacheEvicted, sample.CacheReread, sample.CacheFaults,
-		sample.CacheMajor, sample.CacheDirtied, sample.CacheWait, sample.DirectReads,
+		sample.CacheMajor, sample.CacheDirtied, sample.CacheWait, sample.CacheSlow, sample.CacheLongest, sample.DirectReads,
 		sample.DirectReadBytes, sample.DirectWrites, sample.DirectWriteByte,
 		sample.WaitIO, sample.WaitThreads, sample.WaitDirtyPause, sample.DirtyPauses,
 	}
@@ -50,14 +51,24 @@ type Probe struct {
 	probe  *bpf.Probe
 	names  *names
 	before pagecacheSums
-	lapped bool // this is not the only window
+	laps   uint64 // windows that ended
 
 	sampler sampler
 }
 
+// Slow is from when on an access counts as slow that waited.
+const Slow = 10 * time.Millisecond
+
 // Open loads and attaches the probe. It needs root or CAP_BPF and
 // CAP_PERFMON, and a kernel with the tracepoint mm_filemap_get_pages (6.12).
-func Open(h *host.Host) (sample.Source, error) {
+func Open(h *host.Host) (sample.Source, error) { return open(h, Slow) }
+
+// OpenSlow is Open with another measure of what is slow.
+func OpenSlow(slow time.Duration) func(*host.Host) (sample.Source, error) {
+	return func(h *host.Host) (sample.Source, error) { return open(h, slow) }
+}
+
+func open(h *host.Host, slow time.Duration) (*Probe, error) {
 	spec, err := loadPagecache()
 	if err != nil {
 		return nil, fmt.Errorf("reading the page-cache object: %w", err)
@@ -77,7 +88,7 @@ func Open(h *host.Host) (sample.Source, error) {
 		{Name: "on_switch", Tracepoint: "sched_switch"},
 		{Name: "on_exit", Tracepoint: "sched_process_exit"},
 		{Name: "settle"},
-	}, map[string]any{"syscall_class": syscallClasses()})
+	}, map[string]any{"syscall_class": syscallClasses(), "slow_ns": uint64(slow)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
 	}
@@ -123,7 +134,8 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	p.before = sums
 	err = errors.Join(err, p.sampler.tell(into))
 	if phase.Closes() {
-		err = errors.Join(err, p.emitTables(phase, into), p.probe.Losses("pagecache", []string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_processes"}, into))
+		p.laps++
+		err = errors.Join(err, p.probe.SetVariable("lap", p.laps), p.emitTables(phase, into), p.probe.Losses("pagecache", []string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_processes"}, into))
 	}
 	return err
 }

@@ -29,6 +29,9 @@ type pagecacheAccount struct {
 	Major            uint64
 	Dirtied          uint64
 	Wait             uint64
+	Slow             uint64
+	Longest          uint64
+	LongestLap       uint64
 	DirectReads      uint64
 	DirectReadBytes  uint64
 	DirectWrites     uint64
@@ -163,6 +166,7 @@ const (
 	pagecacheProgOnSyncReadahead = "on_sync_readahead"
 	pagecacheProgSettle          = "settle"
 	pagecacheVarEnabled          = "enabled"
+	pagecacheVarLap              = "lap"
 	pagecacheVarLostAccounts     = "lost_accounts"
 	pagecacheVarLostChunks       = "lost_chunks"
 	pagecacheVarLostPaths        = "lost_paths"
@@ -172,6 +176,7 @@ const (
 	pagecacheVarSettleMode       = "settle_mode"
 	pagecacheVarSliceNs          = "slice_ns"
 	pagecacheVarSliceUntil       = "slice_until"
+	pagecacheVarSlowNs           = "slow_ns"
 	pagecacheVarSyscallClass     = "syscall_class"
 	pagecacheVarWeight           = "weight"
 )
@@ -254,6 +259,7 @@ type pagecacheMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type pagecacheVariableSpecs struct {
 	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
+	Lap           *ebpf.VariableSpec `ebpf:"lap"`
 	LostAccounts  *ebpf.VariableSpec `ebpf:"lost_accounts"`
 	LostChunks    *ebpf.VariableSpec `ebpf:"lost_chunks"`
 	LostPaths     *ebpf.VariableSpec `ebpf:"lost_paths"`
@@ -263,6 +269,7 @@ type pagecacheVariableSpecs struct {
 	SettleMode    *ebpf.VariableSpec `ebpf:"settle_mode"`
 	SliceNs       *ebpf.VariableSpec `ebpf:"slice_ns"`
 	SliceUntil    *ebpf.VariableSpec `ebpf:"slice_until"`
+	SlowNs        *ebpf.VariableSpec `ebpf:"slow_ns"`
 	SyscallClass  *ebpf.VariableSpec `ebpf:"syscall_class"`
 	Weight        *ebpf.VariableSpec `ebpf:"weight"`
 }
@@ -317,6 +324,7 @@ func (m *pagecacheMaps) Close() error {
 // It can be passed to loadPagecacheObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pagecacheVariables struct {
 	Enabled       *ebpf.Variable `ebpf:"enabled"`
+	Lap           *ebpf.Variable `ebpf:"lap"`
 	LostAccounts  *ebpf.Variable `ebpf:"lost_accounts"`
 	LostChunks    *ebpf.Variable `ebpf:"lost_chunks"`
 	LostPaths     *ebpf.Variable `ebpf:"lost_paths"`
@@ -326,6 +334,7 @@ type pagecacheVariables struct {
 	SettleMode    *ebpf.Variable `ebpf:"settle_mode"`
 	SliceNs       *ebpf.Variable `ebpf:"slice_ns"`
 	SliceUntil    *ebpf.Variable `ebpf:"slice_until"`
+	SlowNs        *ebpf.Variable `ebpf:"slow_ns"`
 	SyscallClass  *ebpf.Variable `ebpf:"syscall_class"`
 	Weight        *ebpf.Variable `ebpf:"weight"`
 }

@@ -45,15 +45,19 @@ func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 	}
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(weight(&b.account), weight(&a.account)) })
 	most := maxRows
-	if phase == sample.Lap || p.lapped {
-		p.lapped, most = true, maxLapRows
+	if phase == sample.Lap || p.laps > 1 {
+		most = maxLapRows
 	}
 	if len(rows) > most {
 		rows = rows[:most]
 	}
 	for _, r := range rows {
 		id := sample.FileID{Dev: r.key.Dev, Ino: r.key.Ino}
-		emitAccount(sample.Entity{PID: int(r.key.Tgid), File: id}, &r.account, into)
+		e := sample.Entity{PID: int(r.key.Tgid), File: id}
+		emitAccount(e, &r.account, into)
+		if r.account.Longest > 0 && r.account.LongestLap == p.laps-1 {
+			into.Put(sample.CacheLongest, e, float64(r.account.Longest)/1e9, fromSwitch)
+		}
 		path, err := p.path(r.key)
 		if err != nil {
 			continue // lost_paths says how many
@@ -125,6 +129,7 @@ func add(to, a *pagecacheAccount) {
 	to.Major += a.Major
 	to.Dirtied += a.Dirtied
 	to.Wait += a.Wait
+	to.Slow += a.Slow
 	to.DirectReads += a.DirectReads
 	to.DirectReadBytes += a.DirectReadBytes
 	to.DirectWrites += a.DirectWrites
@@ -151,6 +156,7 @@ func emitAccount(e sample.Entity, a *pagecacheAccount, into sample.Sink) {
 		{sample.CacheMajor, float64(a.Major), fromFault},
 		{sample.CacheDirtied, float64(a.Dirtied), fromDirty},
 		{sample.CacheWait, float64(a.Wait) / 1e9, fromSwitch},
+		{sample.CacheSlow, float64(a.Slow), fromSwitch},
 		{sample.DirectReads, float64(a.DirectReads), fromDirect},
 		{sample.DirectReadBytes, float64(a.DirectReadBytes), fromDirect},
 		{sample.DirectWrites, float64(a.DirectWrites), fromDirect},

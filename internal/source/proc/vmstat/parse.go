@@ -18,6 +18,7 @@ type Vmstat struct {
 	ScanDirect, StealDirect  *uint64
 	ScanKswapd, StealKswapd  *uint64
 	AllocStall, CompactStall *uint64 // count
+	Killed                   *uint64 // count
 	Dirtied, Written         *uint64
 	DirtyLimit, DirtyBg      *uint64 // thresholds, not counts
 }
@@ -50,6 +51,8 @@ func (v *Vmstat) field(key []byte) (to **uint64, part bool) {
 		return &v.RefaultAnon, false
 	case "compact_stall":
 		return &v.CompactStall, false
+	case "oom_kill":
+		return &v.Killed, false
 	case "nr_dirtied":
 		return &v.Dirtied, false
 	case "nr_written":

@@ -58,7 +58,7 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		{sample.VMScanDirect, v.ScanDirect, 1}, {sample.VMStealDirect, v.StealDirect, 1},
 		{sample.VMScanKswapd, v.ScanKswapd, 1}, {sample.VMStealKswapd, v.StealKswapd, 1},
 		{sample.VMAllocStall, v.AllocStall, 1}, {sample.VMCompact, v.CompactStall, 1},
-		{sample.VMDirtied, v.Dirtied, 1}, {sample.VMWritten, v.Written, 1},
+		{sample.VMKilled, v.Killed, 1}, {sample.VMDirtied, v.Dirtied, 1}, {sample.VMWritten, v.Written, 1},
 	} {
 		if c.value == nil {
 			absent = append(absent, c.metric)

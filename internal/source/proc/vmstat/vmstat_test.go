@@ -55,7 +55,7 @@ func TestCollect(t *testing.T) {
 	w := proctest.Collect(t, s, sample.First)
 	proctest.Want(t, w, sample.VMDirtyLimit, sample.Entity{}, 40960)
 	proctest.WantAbsent(t, w, sample.VMPageIn, sample.Entity{})
-	if len(w.Gaps) != 1 || len(w.Gaps[0].Metrics) != 13 {
+	if len(w.Gaps) != 1 || len(w.Gaps[0].Metrics) != 14 {
 		t.Errorf("gaps %+v", w.Gaps)
 	}
 	x.Write("proc/vmstat", "pgpgin 1003\npswpin 4\nallocstall_dma 2\nallocstall_normal 8\nnr_dirty_threshold 11\n")

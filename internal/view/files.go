@@ -1,0 +1,120 @@
+package view
+
+import (
+	"cmp"
+
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+)
+
+// FilesSources are the sources that Files reads.
+func FilesSources() []string { return []string{"pagecache", "blockio", "writeback"} }
+
+// FilesBy are the rows that Files can show.
+func FilesBy() []string { return []string{"file", "process"} }
+
+// fileRow is a file, or a process and a file.
+type fileRow struct {
+	file sample.FileID
+	pid  int
+}
+
+// Files is what was done with each file, whatever the way: through the cache,
+// mapped or past it; and what of it the devices saw.
+func Files(w *sample.Window, q *Query) []text.Table {
+	byProcess := q.By == "process"
+	t := text.Table{Key: "files", Title: "Files", Notes: append(missing(w, sample.CacheVisits), losses(w)...)}
+	if byProcess {
+		t.Columns = []text.Column{{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true}}
+	}
+	t.Columns = append(t.Columns, []text.Column{
+		{Key: "file", Head: "FILE", Flex: true, Least: 28},
+		{Key: "read_bytes_per_s", Head: "READ/s", Unit: "bytes"},
+		{Key: "from_disk_bytes_per_s", Head: "COLD/s", Unit: "bytes"},
+		{Key: "mapped_from_disk_bytes_per_s", Head: "MAPPED/s", Unit: "bytes", Drop: 3},
+		{Key: "dirtied_bytes_per_s", Head: "DIRTIED/s", Unit: "bytes"},
+		{Key: "direct_read_bytes_per_s", Head: "DIR.R/s", Unit: "bytes", Drop: 2},
+		{Key: "direct_written_bytes_per_s", Head: "DIR.W/s", Unit: "bytes", Drop: 2},
+		{Key: "waits_seconds_per_s", Head: "WAIT", Unit: "ratio", Drop: 1},
+		{Key: "slow_waits", Head: "SLOW", Unit: "count", Drop: 4},
+		{Key: "longest_wait_seconds", Head: "LONGEST", Unit: "seconds", Drop: 5},
+	}...)
+	if !byProcess {
+		t.Columns = append(t.Columns,
+			text.Column{Key: "device_read_bytes_per_s", Head: "DISK.R/s", Unit: "bytes", Drop: 6},
+			text.Column{Key: "device_written_bytes_per_s", Head: "DISK.W/s", Unit: "bytes", Drop: 6},
+			text.Column{Key: "size_bytes", Head: "SIZE", Unit: "bytes", Drop: 7})
+	}
+	g := newGroup(w, func(e sample.Entity) (fileRow, bool) {
+		if e.PID == 0 || e.File.Ino == 0 || !q.keep(w, e) || !q.on(w, e.File) {
+			return fileRow{}, false
+		}
+		k := fileRow{file: e.File}
+		if byProcess {
+			k.pid = e.PID
+		}
+		return k, true
+	})
+	g.add(sample.CacheVisits, sample.CacheCold, sample.CacheColdMapped, sample.CacheDirtied, sample.DirectReadBytes,
+		sample.DirectWriteByte, sample.CacheWait, sample.CacheInserted, sample.CacheSlow)
+	longest := map[fileRow]float64{}
+	w.Each(sample.CacheLongest, func(e sample.Entity, s *sample.Series) {
+		if k, ok := g.key(e); ok {
+			longest[k] = max(longest[k], s.Max())
+		}
+	})
+	disk := diskBytes(w, q)
+	keys := g.keys(func(r map[sample.Metric]float64) float64 {
+		return PageBytes*(r[sample.CacheVisits]+r[sample.CacheDirtied]+r[sample.CacheColdMapped]+r[sample.CacheInserted]) +
+			r[sample.DirectReadBytes] + r[sample.DirectWriteByte]
+	}, func(a, b fileRow) int {
+		return cmp.Or(cmp.Compare(a.file.Dev, b.file.Dev), cmp.Compare(a.file.Ino, b.file.Ino), cmp.Compare(a.pid, b.pid))
+	})
+	rate := func(v float64) text.Cell { return text.Num(v / w.Seconds()) }
+	for _, k := range keys {
+		r := g.rows[k]
+		if idle(r) {
+			continue
+		}
+		var cells []text.Cell
+		if byProcess {
+			cells = []text.Cell{pid(k.pid), comm(w, k.pid)}
+		}
+		slowest := text.None()
+		if longest[k] > 0 {
+			slowest = text.Num(longest[k])
+		}
+		cells = append(cells, text.Str(name(w, k.file)),
+			rate(r[sample.CacheVisits]*PageBytes), rate(r[sample.CacheCold]*PageBytes), rate(r[sample.CacheColdMapped]*PageBytes),
+			rate(r[sample.CacheDirtied]*PageBytes), rate(r[sample.DirectReadBytes]), rate(r[sample.DirectWriteByte]),
+			rate(r[sample.CacheWait]), text.Num(r[sample.CacheSlow]), slowest)
+		if !byProcess {
+			size := text.None()
+			if f, ok := w.Files[k.file]; ok && f.Size >= 0 {
+				size = text.Num(float64(f.Size))
+			}
+			cells = append(cells, rate(disk[k.file][0]), rate(disk[k.file][1]), size)
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return []text.Table{t}
+}
+
+// diskBytes are the bytes that the devices were asked to read and to write
+// for each file.
+func diskBytes(w *sample.Window, q *Query) map[sample.FileID][2]float64 {
+	bytes := map[sample.FileID][2]float64{}
+	w.Each(sample.BlockFileBytes, func(e sample.Entity, s *sample.Series) {
+		if q.Device != "" && e.Device != q.Device {
+			return
+		}
+		b := bytes[e.File]
+		if e.Class == "read" {
+			b[0] += s.Sum()
+		} else {
+			b[1] += s.Sum()
+		}
+		bytes[e.File] = b
+	})
+	return bytes
+}

@@ -1,0 +1,210 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+)
+
+// UseSources are the sources that Use reads: none that loads a kernel program.
+func UseSources() []string {
+	return []string{"stat", "schedstat", "meminfo", "vmstat", "diskstats", "pressure", "netdev"}
+}
+
+// Use is utilisation, saturation and errors of every resource (Gregg, The USE
+// Method, 2012), with the kernel's own pressure figures.
+func Use(w *sample.Window, q *Query) []text.Table {
+	t := text.Table{Key: "resources", Title: "Utilisation, saturation, errors", Whole: true, Columns: []text.Column{
+		{Key: "resource", Head: "RESOURCE", Flex: true},
+		{Key: "utilisation", Head: "UTIL", Unit: "ratio"},
+		{Key: "saturation", Head: "SATURATION", Flex: true, Least: 28},
+		{Key: "errors", Head: "ERRORS", Unit: "count"},
+		{Key: "pressure_some", Head: "SOME", Unit: "ratio"},
+		{Key: "pressure_full", Head: "FULL", Unit: "ratio"},
+		{Key: "load", Head: "LOAD", Flex: true, Least: 22, Drop: 1},
+	}, Notes: missing(w, sample.CPUUser, sample.MemTotal, sample.DiskReads, sample.PSISome)}
+	u := &use{w: w}
+	if q.Device == "" {
+		t.Rows = append(t.Rows, u.cpu(), u.memory(), u.swap())
+	}
+	for _, d := range u.busiest(sample.DiskBusy, q.Device) {
+		t.Rows = append(t.Rows, u.disk(d))
+	}
+	if q.Device == "" {
+		for _, i := range u.busiest(sample.NetReceived, "") {
+			t.Rows = append(t.Rows, u.network(i))
+		}
+		t.Rows = append(t.Rows, u.tcp())
+	}
+	return []text.Table{t}
+}
+
+// use builds the rows.
+type use struct{ w *sample.Window }
+
+func (u *use) sum(m sample.Metric, e sample.Entity) float64 {
+	v, _ := u.w.Sum(m, e)
+	return v
+}
+
+// rate is a counter's increase a second.
+func (u *use) rate(m sample.Metric, e sample.Entity) (float64, bool) {
+	v, ok := u.w.Sum(m, e)
+	return v / u.w.Seconds(), ok
+}
+
+// pressure are the shares of time in which some, or all, threads stalled.
+func (u *use) pressure(class string) (some, full text.Cell) {
+	e := sample.Entity{Class: class}
+	s, ok1 := u.rate(sample.PSISome, e)
+	f, ok2 := u.rate(sample.PSIFull, e)
+	return text.Maybe(s, ok1), text.Maybe(f, ok2)
+}
+
+// parts joins what was measured: "3 runnable, 2 ms waits".
+type parts []string
+
+func (p *parts) add(ok bool, format string, args ...any) {
+	if ok {
+		*p = append(*p, fmt.Sprintf(format, args...))
+	}
+}
+
+func (p parts) cell() text.Cell {
+	if len(p) == 0 {
+		return text.None()
+	}
+	return text.Str(strings.Join(p, ", "))
+}
+
+func (u *use) cpu() []text.Cell {
+	var host sample.Entity
+	busy := u.sum(sample.CPUUser, host) + u.sum(sample.CPUSystem, host)
+	idle := u.sum(sample.CPUIdle, host) + u.sum(sample.CPUIOWait, host)
+	steal := u.sum(sample.CPUSteal, host)
+	var saturation, load parts
+	count, ok := u.w.Value(sample.CPUCount, host)
+	name := "processors"
+	if ok {
+		name = fmt.Sprintf("%.0f processors", count)
+	}
+	if s := u.w.Get(sample.ProcsRunning, host); s != nil {
+		saturation.add(true, "%s runnable", text.Value(s.Mean(), "count"))
+	}
+	delay, ok := u.rate(sample.CPURunDelay, host)
+	saturation.add(ok, "%s waiting", text.Value(delay, "count"))
+	whole := busy + idle + steal
+	share := func(m sample.Metric) string { return text.Value(u.sum(m, host)/whole, "ratio") }
+	load.add(whole > 0, "user %s, system %s, iowait %s, steal %s", share(sample.CPUUser), share(sample.CPUSystem), share(sample.CPUIOWait), share(sample.CPUSteal))
+	some, full := u.pressure("cpu")
+	return []text.Cell{text.Str(name), ratio(busy+steal, whole), saturation.cell(), text.None(), some, full, load.cell()}
+}
+
+func (u *use) memory() []text.Cell {
+	var host sample.Entity
+	total, ok := u.w.Value(sample.MemTotal, host)
+	available, ok2 := u.w.Value(sample.MemAvailable, host)
+	cache, ok3 := u.w.Value(sample.MemCache, host)
+	var saturation, load parts
+	scanned, ok4 := u.rate(sample.VMScanDirect, host)
+	kswapd, _ := u.rate(sample.VMScanKswapd, host)
+	stalls, ok5 := u.rate(sample.VMAllocStall, host)
+	refaults, ok6 := u.rate(sample.VMRefaultFile, host)
+	saturation.add(ok4, "scans %s", text.Value((scanned+kswapd)*PageBytes, "bytes/s"))
+	saturation.add(ok5, "%s stalls", text.Value(stalls, "count/s"))
+	load.add(ok2, "%s available", text.Value(available, "bytes"))
+	load.add(ok3, "%s cache", text.Value(cache, "bytes"))
+	load.add(ok6, "refaults %s", text.Value(refaults*PageBytes, "bytes/s"))
+	killed, ok7 := u.w.Sum(sample.VMKilled, host)
+	some, full := u.pressure("memory")
+	name := "memory"
+	if ok {
+		name = text.Value(total, "bytes") + " memory"
+	}
+	used := text.None()
+	if ok && ok2 {
+		used = ratio(total-available, total)
+	}
+	return []text.Cell{text.Str(name), used, saturation.cell(), text.Maybe(killed, ok7), some, full, load.cell()}
+}
+
+func (u *use) swap() []text.Cell {
+	var host sample.Entity
+	total, ok := u.w.Value(sample.SwapTotal, host)
+	free, _ := u.w.Value(sample.SwapFree, host)
+	in, ok2 := u.rate(sample.VMSwapIn, host)
+	out, _ := u.rate(sample.VMSwapOut, host)
+	var saturation parts
+	saturation.add(ok2, "in %s, out %s", text.Value(in*PageBytes, "bytes/s"), text.Value(out*PageBytes, "bytes/s"))
+	name := "swap"
+	switch {
+	case ok && total == 0:
+		name = "swap (none)"
+	case ok:
+		name = text.Value(total, "bytes") + " swap"
+	}
+	return []text.Cell{text.Str(name), ratio(total-free, total), saturation.cell(), text.None(), text.None(), text.None(), text.None()}
+}
+
+func (u *use) disk(name string) []text.Cell {
+	e := sample.Entity{Device: name}
+	busy, _ := u.rate(sample.DiskBusy, e)
+	depth, ok := u.rate(sample.DiskWeighted, e)
+	var saturation, load parts
+	saturation.add(ok, "%s in flight", text.Value(depth, "count"))
+	ops := u.sum(sample.DiskReads, e) + u.sum(sample.DiskWrites, e)
+	await := (u.sum(sample.DiskReadTime, e) + u.sum(sample.DiskWriteTime, e)) / ops
+	saturation.add(ops > 0, "await %s", text.Duration(await))
+	read, ok := u.rate(sample.DiskReadBytes, e)
+	written, _ := u.rate(sample.DiskWriteBytes, e)
+	load.add(ok, "reads %s, writes %s", text.Value(read, "bytes/s"), text.Value(written, "bytes/s"))
+	some, full := u.pressure("io")
+	return []text.Cell{text.Str(name), text.Num(busy), saturation.cell(), text.None(), some, full, load.cell()}
+}
+
+func (u *use) network(name string) []text.Cell {
+	e := sample.Entity{Device: name}
+	in, ok := u.rate(sample.NetReceived, e)
+	out, ok2 := u.rate(sample.NetSent, e)
+	speed, ok3 := u.w.Value(sample.NetSpeed, e)
+	drops, ok4 := u.rate(sample.NetDrops, e)
+	errors, ok5 := u.w.Sum(sample.NetErrors, e)
+	var saturation, load parts
+	saturation.add(ok4, "%s dropped", text.Value(drops, "count/s"))
+	load.add(ok && ok2, "receives %s, sends %s", text.Value(in, "bytes/s"), text.Value(out, "bytes/s"))
+	return []text.Cell{text.Str(name), text.Maybe(max(in, out)/speed, ok3), saturation.cell(), text.Maybe(errors, ok5), text.None(), text.None(), load.cell()}
+}
+
+func (u *use) tcp() []text.Cell {
+	var saturation parts
+	again, ok := u.w.Sum(sample.TCPAgain, sample.Entity{})
+	sent, _ := u.rate(sample.TCPSegments, sample.Entity{})
+	saturation.add(ok, "%s sent again", text.Value(again/u.w.Seconds(), "count/s"))
+	var load parts
+	load.add(ok, "sends %s segments", text.Value(sent, "count/s"))
+	return []text.Cell{text.Str("TCP"), text.None(), saturation.cell(), text.None(), text.None(), text.None(), load.cell()}
+}
+
+// busiest are the entities of a counter that it counted on, most first; or
+// the one that was asked for.
+func (u *use) busiest(m sample.Metric, only string) []string {
+	var names []string
+	u.w.Each(m, func(e sample.Entity, s *sample.Series) {
+		if e.Device == only || only == "" && s.Sum() > 0 {
+			names = append(names, e.Device)
+		}
+	})
+	slices.SortFunc(names, func(a, b string) int {
+		if d := u.sum(m, sample.Entity{Device: b}) - u.sum(m, sample.Entity{Device: a}); d != 0 {
+			if d > 0 {
+				return 1
+			}
+			return -1
+		}
+		return strings.Compare(a, b)
+	})
+	return names
+}
