@@ -114,6 +114,9 @@ func (p *printer) print(start time.Time, length time.Duration, label string, tab
 	case "csv":
 		return p.table(start, &tables[0])
 	}
+	if p.before && tables[0].Stream && label == "" {
+		return text.WriteRows(p.app.stdout, &tables[0], p.style)
+	}
 	if p.before {
 		fmt.Fprintln(p.app.stdout)
 	}

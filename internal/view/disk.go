@@ -13,7 +13,7 @@ import (
 func DiskSources() []string { return []string{"diskstats", "queue", "blockio"} }
 
 // DiskBy are the tables that Disk can show beside the devices.
-func DiskBy() []string { return []string{"process", "cgroup", "file", "latency", "size"} }
+func DiskBy() []string { return []string{"process", "cgroup", "file", "latency", "size", "heat"} }
 
 // Disk is the block devices, and who uses them; by latency and by size it
 // shows histograms instead.
@@ -27,6 +27,8 @@ func Disk(w *sample.Window, q *Query) []text.Table {
 	case "size":
 		return append([]text.Table{devices}, histograms(w, q, "size", "Size of an I/O", "bytes", []part{
 			{"size", "Size of an I/O", sample.HistSize}})...)
+	case "heat":
+		return []text.Table{heatMap(w, q)}
 	case "file":
 		return []text.Table{devices, diskFiles(w, q)}
 	}

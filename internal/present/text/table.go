@@ -64,6 +64,7 @@ type Table struct {
 	Columns []Column
 	Rows    [][]Cell
 	Whole   bool     // the rows are in an order that means something: neither sorted nor cut
+	Stream  bool     // goes on from interval to interval: the heading is written once
 	Left    int      // rows that were left out of Rows for want of room (--top)
 	Notes   []string // what a reader must know of the figures: losses, gaps, caveats
 }
@@ -114,9 +115,18 @@ const gap = 1 // columns of the terminal between two columns of a table
 // narrowest is the default of Column.Least: the name of a process.
 const narrowest = 15
 
+// WriteRows writes a table without its title and head.
+func WriteRows(w io.Writer, t *Table, s Style) error {
+	rest := *t
+	rest.Title = ""
+	return write(w, &rest, s, 1)
+}
+
 // WriteTable writes a table no wider than the style says. Columns are as wide
 // as their content; flexible ones share what is left.
-func WriteTable(w io.Writer, t *Table, s Style) error {
+func WriteTable(w io.Writer, t *Table, s Style) error { return write(w, t, s, 0) }
+
+func write(w io.Writer, t *Table, s Style, from int) error {
 	p := &page{width: max(cmp.Or(s.Width, 80), 40), color: s.Color}
 	if t.Title != "" {
 		p.raw(span{Escape(t.Title), bold})
@@ -125,7 +135,10 @@ func WriteTable(w io.Writer, t *Table, s Style) error {
 	shown, widths := fit(t.Columns, grid, p.width)
 	for r, line := range grid {
 		l := plain
-		if r == 0 {
+		switch {
+		case r < from:
+			continue
+		case r == 0:
 			l = dim
 		}
 		p.raw(span{row(t.Columns, shown, widths, line), l})

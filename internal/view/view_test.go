@@ -1,0 +1,184 @@
+package view
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+)
+
+var (
+	begin = time.Unix(1700000000, 0)
+	big   = sample.FileID{Dev: 8 << 20, Ino: 11}
+	hot   = sample.FileID{Dev: 8 << 20, Ino: 12}
+)
+
+// window is two seconds in which a backup (1) pushed out what a database (2)
+// then had to read again.
+func window() *sample.Window {
+	r := sample.NewRecorder(begin)
+	r.At(begin.Add(2 * time.Second))
+	put := func(m sample.Metric, pid int, file sample.FileID, v float64) {
+		r.Put(m, sample.Entity{PID: pid, File: file}, v, "test")
+		r.Put(m, sample.Entity{PID: pid}, v, "test")
+	}
+	put(sample.CacheVisits, 1, big, 1000)
+	put(sample.CacheCold, 1, big, 1000)
+	put(sample.CacheInserted, 1, big, 1100)
+	put(sample.CacheWasted, 1, big, 100)
+	put(sample.CacheEvicted, 1, hot, 500)
+	put(sample.CacheVisits, 2, hot, 2000)
+	put(sample.CacheCold, 2, hot, 500)
+	put(sample.CacheInserted, 2, hot, 500)
+	put(sample.CacheReread, 2, hot, 400)
+	put(sample.CacheWait, 2, hot, 1)
+	put(sample.CacheSlow, 2, hot, 3)
+	r.Put(sample.CacheLongest, sample.Entity{PID: 2, File: hot}, .25, "test")
+	var all sample.Entity
+	r.Put(sample.CacheVisits, all, 3000, "test")
+	r.Put(sample.CacheCold, all, 1500, "test")
+	r.Put(sample.CacheInserted, all, 2000, "test")
+	r.PutProcess(1, sample.Process{Comm: "backup", MemoryCgroup: "/batch/night", IOCgroup: "/batch/night"})
+	r.PutProcess(2, sample.Process{Comm: "database", MemoryCgroup: "/db", IOCgroup: "/db"})
+	r.PutFile(big, sample.File{Path: "/data/big.tar", Size: 1 << 30, Device: "sda"})
+	r.PutFile(hot, sample.File{Path: "/var/lib/db/hot.ibd", Size: 1 << 20, Device: "sdb"})
+
+	for _, c := range []struct {
+		pid                   int
+		cgroup                string
+		ops, bytes, in, queue float64
+	}{{1, "", 10, 40960, 3, 1}, {2, "", 30, 122880, 1, 0}, {0, "/db", 30, 122880, 1, 0}, {0, "", 40, 163840, 4, 1}} {
+		e := sample.Entity{PID: c.pid, Cgroup: c.cgroup, Device: "sda", Class: "read"}
+		r.Put(sample.BlockOps, e, c.ops, "test")
+		r.Put(sample.BlockBytes, e, c.bytes, "test")
+		r.Put(sample.BlockDeviceTime, e, c.in, "test")
+		r.Put(sample.BlockQueueTime, e, c.queue, "test")
+		r.Put(sample.BlockSequential, e, c.ops/2, "test")
+	}
+	sda := sample.Entity{Device: "sda"}
+	r.Put(sample.DiskReads, sda, 40, "test")
+	r.Put(sample.DiskReadTime, sda, 6, "test")
+	r.Put(sample.DiskWeighted, sda, 8, "test")
+	r.Put(sample.DiskBusy, sda, 1, "test")
+	r.Put(sample.MemDirty, all, 30<<20, "test")
+	r.Put(sample.MemWriteback, all, 10<<20, "test")
+	r.Put(sample.VMDirtyBg, all, 100<<20, "test")
+	r.Put(sample.VMDirtyLimit, all, 200<<20, "test")
+	return r.Window(begin.Add(2 * time.Second))
+}
+
+// at is the cell of a column in the row whose column key has this text.
+func at(t *testing.T, tables []text.Table, table, row, column string) text.Cell {
+	t.Helper()
+	for i := range tables {
+		if tables[i].Key != table {
+			continue
+		}
+		for _, cells := range tables[i].Rows {
+			found := row == ""
+			for _, c := range cells {
+				found = found || c.Text == row
+			}
+			if !found {
+				continue
+			}
+			for j, key := range tables[i].Keys() {
+				if key == column {
+					return cells[j]
+				}
+			}
+		}
+	}
+	t.Errorf("no %s of %q in %s", column, row, table)
+	return text.Cell{}
+}
+
+func TestViews(t *testing.T) {
+	w := window()
+	for _, c := range []struct {
+		tables             []text.Table
+		table, row, column string
+		want               text.Cell
+	}{
+		{Cache(w, &Query{By: "process"}), "by_process", "database", "hit_ratio", text.Num(.75)},
+		{Cache(w, &Query{By: "process"}), "by_process", "backup", "hit_ratio", text.Num(0)},
+		{Cache(w, &Query{By: "process"}), "by_process", "backup", "read_amplification", text.Num(1.1)},
+		{Cache(w, &Query{By: "process"}), "total", "", "hit_ratio", text.Num(.5)},
+		{Cache(w, &Query{By: "process", Comm: "database"}), "total", "", "hit_ratio", text.Num(.75)},
+		{Cache(w, &Query{By: "cgroup"}), "by_cgroup", "/batch/night", "cold_bytes_per_s", text.Num(500 * 4096)},
+		{Cache(w, &Query{By: "device"}), "by_device", "sdb", "reread_bytes_per_s", text.Num(200 * 4096)},
+		{Cache(w, &Query{By: "file"}), "by_file", "/var/lib/db/hot.ibd", "wait_seconds_per_s", text.Num(.5)},
+		{Files(w, &Query{By: "file"}), "files", "/var/lib/db/hot.ibd", "slow_waits", text.Num(3)},
+		{Files(w, &Query{By: "file"}), "files", "/var/lib/db/hot.ibd", "longest_wait_seconds", text.Num(.25)},
+		{Files(w, &Query{By: "file"}), "files", "/data/big.tar", "longest_wait_seconds", text.None()},
+		{Files(w, &Query{By: "process"}), "files", "backup", "from_disk_bytes_per_s", text.Num(500 * 4096)},
+		{Disk(w, &Query{By: "process"}), "devices", "sda", "read_await_seconds", text.Num(.15)},
+		{Disk(w, &Query{By: "process"}), "devices", "sda", "queue_depth", text.Num(4)},
+		{Disk(w, &Query{By: "process"}), "devices", "sda", "queue_seconds", text.Num(.025)},
+		{Disk(w, &Query{By: "process"}), "devices", "sda", "write_await_seconds", text.None()},
+		{Disk(w, &Query{By: "process"}), "by_process", "backup", "device_share", text.Num(.75)},
+		{Disk(w, &Query{By: "cgroup"}), "by_cgroup", "/db", "mean_size_bytes", text.Num(4096)},
+		{Evictions(w, &Query{}), "evictions", "backup", "reread_by", text.Str("database")},
+		{Evictions(w, &Query{}), "evictions", "backup", "evicted_bytes_per_s", text.Num(250 * 4096)},
+		{Evictions(w, &Query{}), "insertions", "backup", "share", text.Num(.55)},
+		{Writeback(w, &Query{}), "state", "writers paused from", "bytes", text.Num(150 << 20)},
+		{Writeback(w, &Query{}), "state", "head-room to the first pause", "bytes", text.Num(110 << 20)},
+		{Use(w, &Query{}), "resources", "sda", "utilisation", text.Num(.5)},
+	} {
+		if got := at(t, c.tables, c.table, c.row, c.column); got != c.want {
+			t.Errorf("%s of %q in %s: %+v, want %+v", c.column, c.row, c.table, got, c.want)
+		}
+	}
+}
+
+func TestFilters(t *testing.T) {
+	w := window()
+	for _, c := range []struct {
+		q    Query
+		want string // the rows' files
+	}{
+		{Query{}, "/data/big.tar /var/lib/db/hot.ibd"},
+		{Query{PIDs: []int{1}}, "/data/big.tar /var/lib/db/hot.ibd"}, // it evicted the other
+		{Query{PIDs: []int{2}}, "/var/lib/db/hot.ibd"},
+		{Query{Cgroup: "/batch"}, "/data/big.tar /var/lib/db/hot.ibd"},
+		{Query{Cgroup: "/bat"}, ""},
+		{Query{File: "/var/lib"}, "/var/lib/db/hot.ibd"},
+		{Query{File: "*.tar"}, "/data/big.tar"},
+		{Query{File: "["}, ""},
+		{Query{Device: "sdb"}, "/var/lib/db/hot.ibd"},
+	} {
+		c.q.By = "file"
+		tables := Cache(w, &c.q)
+		if err := tables[0].Sort("file"); err != nil {
+			t.Error(err)
+		}
+		var names []string
+		for _, row := range tables[0].Rows {
+			names = append(names, row[0].Text)
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%+v shows %q, want %q", c.q, got, c.want)
+		}
+	}
+}
+
+// What a probe could not give is said, not shown as zero.
+func TestAbsentIsNotZero(t *testing.T) {
+	r := sample.NewRecorder(begin)
+	r.PutGap(sample.Gap{Why: "no type information", Metrics: []sample.Metric{sample.CacheVisits, sample.BlockOps}})
+	w := r.Window(begin.Add(time.Second))
+	tables := Cache(w, &Query{By: "process"})
+	if got := at(t, tables, "total", "", "hit_ratio"); got != text.None() {
+		t.Errorf("hit ratio %+v without a probe", got)
+	}
+	for _, c := range []struct {
+		tables []text.Table
+		table  int
+	}{{tables, 1}, {Disk(w, &Query{By: "process"}), 0}} {
+		if notes := strings.Join(c.tables[c.table].Notes, " "); !strings.Contains(notes, "no type information") {
+			t.Errorf("notes %q do not say why", notes)
+		}
+	}
+}
