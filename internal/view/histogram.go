@@ -17,7 +17,8 @@ type part struct {
 }
 
 // histograms are percentiles of all parts, and a histogram of each, for every
-// device and operation. unit is "seconds" (the histograms have nanoseconds) or
+// device and operation; sizes by process too, with a histogram of those that
+// were asked for. unit is "seconds" (the histograms have nanoseconds) or
 // "bytes".
 func histograms(w *sample.Window, q *Query, key, title, unit string, parts []part) []text.Table {
 	scale := 1.0
@@ -25,7 +26,8 @@ func histograms(w *sample.Window, q *Query, key, title, unit string, parts []par
 		scale = 1e-9
 	}
 	sums := text.Table{Key: key, Title: title + ", percentiles to a power of two", Columns: []text.Column{
-		{Key: "device", Head: "DEVICE", Flex: true}, {Key: "op", Head: "OP"}, {Key: "part", Head: "PART"},
+		{Key: "pid", Head: "PID", Drop: 2}, {Key: "comm", Head: "COMM", Flex: true, Drop: 2},
+		{Key: "device", Head: "DEVICE"}, {Key: "op", Head: "OP"}, {Key: "part", Head: "PART", Drop: 3},
 		{Key: "count", Head: "COUNT", Unit: "count"}, {Key: "mean_" + unit, Head: "MEAN", Unit: unit},
 		{Key: "p50_" + unit, Head: "P50", Unit: unit}, {Key: "p90_" + unit, Head: "P90", Unit: unit},
 		{Key: "p99_" + unit, Head: "P99", Unit: unit}, {Key: "p999_" + unit, Head: "P99.9", Unit: unit, Drop: 1},
@@ -41,9 +43,11 @@ func histograms(w *sample.Window, q *Query, key, title, unit string, parts []par
 			h := w.Histogram(p.metric, e)
 			quantile := func(x float64) text.Cell { return text.Num(h.Quantile(x) * scale) }
 			tables[0].Rows = append(tables[0].Rows, []text.Cell{
-				text.Str(e.Device), text.Str(e.Class), text.Str(p.key), text.Num(float64(h.N())),
+				pid(e.PID), comm(w, e.PID), text.Str(e.Device), text.Str(e.Class), text.Str(p.key), text.Num(float64(h.N())),
 				ratio(h.Sum*scale, float64(h.N())), quantile(.5), quantile(.9), quantile(.99), quantile(.999)})
-			t.Rows = append(t.Rows, buckets(e, h, scale)...)
+			if (e.PID != 0) == q.narrow() {
+				t.Rows = append(t.Rows, buckets(e, h, scale)...)
+			}
 		}
 		tables = append(tables, t)
 	}
@@ -54,12 +58,12 @@ func histograms(w *sample.Window, q *Query, key, title, unit string, parts []par
 func withHistogram(w *sample.Window, q *Query, m sample.Metric) []sample.Entity {
 	var all []sample.Entity
 	w.EachHistogram(m, func(e sample.Entity, _ *sample.Hist) {
-		if q.Device == "" || e.Device == q.Device {
+		if (q.Device == "" || e.Device == q.Device) && (e.PID == 0 || q.process(w, e.PID)) {
 			all = append(all, e)
 		}
 	})
 	slices.SortFunc(all, func(a, b sample.Entity) int {
-		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Class, b.Class))
+		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Class, b.Class))
 	})
 	return all
 }

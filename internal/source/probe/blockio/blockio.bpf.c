@@ -14,6 +14,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define SECTOR_SHIFT 9
 #define BIN_NS 100000000ULL /* 100 ms */
 #define ROOT_CGROUP 1
+#define SIZE_SLOTS 16
 #define REQ_OP_MASK 0xff
 #define REQ_OP_READ 0
 #define REQ_OP_WRITE 1
@@ -32,13 +33,11 @@ struct io {
 	u64 ops, bytes;
 	u64 queue_ns, device_ns;
 	u64 sequential, errors;
+	u64 size[SIZE_SLOTS]; /* powers of two from 512 bytes on */
 };
-struct process_key {
-	u32 tgid, dev, op;
-};
-struct cgroup_key {
+struct owner_key {
 	u64 cgroup;
-	u32 dev, op;
+	u32 tgid, dev, op, pad;
 };
 struct file_key {
 	u64 ino;
@@ -97,8 +96,7 @@ struct stream_key {
 	} name SEC(".maps")
 
 TABLE(requests, BPF_MAP_TYPE_HASH, 0, 16384, u64, struct request_info);
-TABLE(by_process, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct process_key, struct io);
-TABLE(by_cgroup, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 8192, struct cgroup_key, struct io);
+TABLE(by_owner, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct owner_key, struct io);
 TABLE(by_file, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 32768, struct file_key, struct bios);
 TABLE(process_io, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, u32, struct process_bios);
 TABLE(devices, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1024, u32, struct device);
@@ -157,6 +155,17 @@ static __always_inline u32 request_op(struct request *rq)
 	return OP_OTHER;
 }
 
+/* The cgroup that a bio is charged to, by its kernfs id; 0 for none. */
+static __always_inline u64 bio_cgroup(struct bio *bio)
+{
+	struct blkcg_gq *group = bio ? bio->bi_blkg : 0;
+	struct blkcg *blkcg = group ? group->blkcg : 0;
+	struct cgroup *cgroup = blkcg ? blkcg->css.cgroup : 0;
+	struct kernfs_node *node = cgroup ? cgroup->kn : 0;
+
+	return node ? node->id : 0;
+}
+
 SEC("tp_btf/block_io_start")
 int COUNTING(on_start, struct request *rq)
 {
@@ -164,7 +173,6 @@ int COUNTING(on_start, struct request *rq)
 	struct stream_key stream = {};
 	u64 id = ctx[0], end, *last, sector = rq->__sector;
 	struct device *device;
-	struct bio *bio;
 	s64 depth;
 
 	info.dev = disk_dev(rq->q->disk);
@@ -181,9 +189,7 @@ int COUNTING(on_start, struct request *rq)
 	info.tgid = bpf_get_current_pid_tgid() >> 32;
 	info.op = request_op(rq);
 	info.size = rq->__data_len;
-	bio = rq->bio;
-	if (bio)
-		info.cgroup = BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup, kn, id);
+	info.cgroup = bio_cgroup(rq->bio);
 	stream.tgid = info.tgid;
 	stream.dev = info.dev;
 	end = sector + (info.size >> SECTOR_SHIFT);
@@ -244,6 +250,8 @@ int COUNTING(on_merge, struct request *rq)
 
 static __always_inline void add_io(struct io *io, struct request_info *info, u64 queue, u64 device, bool failed)
 {
+	u32 slot;
+
 	ADD(io->ops, 1);
 	ADD(io->bytes, info->bytes);
 	ADD(io->queue_ns, queue);
@@ -252,6 +260,10 @@ static __always_inline void add_io(struct io *io, struct request_info *info, u64
 		ADD(io->sequential, 1);
 	if (failed)
 		ADD(io->errors, 1);
+	slot = hist_slot(info->bytes >> SECTOR_SHIFT);
+	if (slot > SIZE_SLOTS - 1)
+		slot = SIZE_SLOTS - 1;
+	ADD(io->size[slot], 1);
 }
 
 static __always_inline void add_hists(struct request_info *info, u64 queue, u64 device)
@@ -283,8 +295,7 @@ SEC("tp_btf/block_rq_complete")
 int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 {
 	u64 id = ctx[0], now, issue, queue, device_ns;
-	struct process_key process = {};
-	struct cgroup_key cgroup = {};
+	struct owner_key owner = {};
 	struct depth_key depth = {};
 	struct bin_key slot = {};
 	struct request_info *found, info;
@@ -321,16 +332,11 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	queue = issue - info.start;
 	device_ns = now > issue ? now - issue : 0;
 
-	process.tgid = info.tgid;
-	process.dev = info.dev;
-	process.op = info.op;
-	io = ROW(by_process, &process, &no_io, lost_rows);
-	if (io)
-		add_io(io, &info, queue, device_ns, error != 0);
-	cgroup.cgroup = info.cgroup;
-	cgroup.dev = info.dev;
-	cgroup.op = info.op;
-	io = ROW(by_cgroup, &cgroup, &no_io, lost_rows);
+	owner.cgroup = info.cgroup;
+	owner.tgid = info.tgid;
+	owner.dev = info.dev;
+	owner.op = info.op;
+	io = ROW(by_owner, &owner, &no_io, lost_rows);
 	if (io)
 		add_io(io, &info, queue, device_ns, error != 0);
 	add_hists(&info, queue, device_ns);
@@ -367,7 +373,7 @@ static __always_inline enum owner bio_owner(struct bio *bio, struct inode **inod
 	struct page *page;
 	u64 bits, flags;
 
-	page = bio_page(bio);
+	page = bio->bi_iter.bi_idx || !bio->bi_io_vec ? bio_page(bio) : bio->bi_io_vec->bv_page;
 	if (!page)
 		return OWNER_KERNEL;
 	folio = page_folio(page);
@@ -381,15 +387,16 @@ static __always_inline enum owner bio_owner(struct bio *bio, struct inode **inod
 		return OWNER_KERNEL;
 	if (bits & MAPPING_FLAGS)
 		return OWNER_USER;
-	mapping = (void *)bits;
-	*inode = BPF_CORE_READ(mapping, host);
-	sb = BPF_CORE_READ(*inode, i_sb);
-	if ((BPF_CORE_READ(*inode, i_mode) & S_IFMT) == S_IFBLK)
+	mapping = KERNEL(struct address_space, bits);
+	*inode = mapping->host;
+	if (!*inode)
+		return OWNER_KERNEL;
+	sb = (*inode)->i_sb;
+	if (((*inode)->i_mode & S_IFMT) == S_IFBLK)
 		return OWNER_FILE; /* a device read or written through its own cache */
-	if (BPF_CORE_READ(sb, s_bdev) == bio->bi_bdev)
+	if (sb->s_bdev == bio->bi_bdev)
 		return OWNER_FILE;
-	bits = BPF_CORE_READ(sb, s_magic);
-	if (bits == TMPFS_MAGIC || bits == HUGETLBFS_MAGIC)
+	if (sb->s_magic == TMPFS_MAGIC || sb->s_magic == HUGETLBFS_MAGIC)
 		return OWNER_USER; /* shared memory as the buffer of direct I/O */
 	return OWNER_LOWER; /* a stacked device's copy of a bio counted above */
 }
@@ -455,8 +462,8 @@ int COUNTING(on_bio, struct bio *bio)
 		return 0;
 	}
 	if (owner == OWNER_FILE && inode) {
-		file.ino = BPF_CORE_READ(inode, i_ino);
-		file.sdev = BPF_CORE_READ(inode, i_sb, s_dev);
+		file.ino = inode->i_ino;
+		file.sdev = inode->i_sb->s_dev;
 		row = ROW(by_file, &file, &no_bios, lost_rows);
 		if (row) {
 			ADD(row->ops, 1);
@@ -475,7 +482,7 @@ int COUNTING(on_bio, struct bio *bio)
 	 */
 	if (!(task->flags & PF_KTHREAD) || (op != REQ_OP_READ && owner != OWNER_USER))
 		return 0;
-	cgroup = BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup, kn, id);
+	cgroup = bio_cgroup(bio);
 	if (cgroup <= ROOT_CGROUP)
 		return 0;
 	throttle.cgroup = cgroup;

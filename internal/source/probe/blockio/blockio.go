@@ -72,7 +72,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	if !phase.Closes() {
 		return err
 	}
-	return errors.Join(err, p.emitProcesses(into), p.emitCgroups(into), p.emitFiles(into),
+	return errors.Join(err, p.emitOwners(into), p.emitThrottled(into), p.emitFiles(into),
 		p.emitDevices(into), p.probe.Processes(p.lookup, into),
 		p.probe.Losses("blockio", []string{"lost_requests", "lost_rows", "lost_bins", "lost_direct", "lost_processes", "missed_completions"}, into))
 }

@@ -32,13 +32,6 @@ type blockioBios struct {
 	Bytes uint64
 }
 
-type blockioCgroupKey struct {
-	_      structs.HostLayout
-	Cgroup uint64
-	Dev    uint32
-	Op     uint32
-}
-
 type blockioDepthIo struct {
 	_   structs.HostLayout
 	Ops uint64
@@ -93,6 +86,16 @@ type blockioIo struct {
 	DeviceNs   uint64
 	Sequential uint64
 	Errors     uint64
+	Size       [16]uint64
+}
+
+type blockioOwnerKey struct {
+	_      structs.HostLayout
+	Cgroup uint64
+	Tgid   uint32
+	Dev    uint32
+	Op     uint32
+	Pad    uint32
 }
 
 type blockioProcess struct {
@@ -111,13 +114,6 @@ type blockioProcessBios struct {
 	DirectAgain uint64
 	SwapIn      uint64
 	SwapOut     uint64
-}
-
-type blockioProcessKey struct {
-	_    structs.HostLayout
-	Tgid uint32
-	Dev  uint32
-	Op   uint32
 }
 
 type blockioRequestInfo struct {
@@ -159,9 +155,8 @@ type blockioThrottleKey struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	blockioMapBins              = "bins"
-	blockioMapByCgroup          = "by_cgroup"
 	blockioMapByFile            = "by_file"
-	blockioMapByProcess         = "by_process"
+	blockioMapByOwner           = "by_owner"
 	blockioMapDepths            = "depths"
 	blockioMapDevices           = "devices"
 	blockioMapDirectSeen        = "direct_seen"
@@ -241,9 +236,8 @@ type blockioProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type blockioMapSpecs struct {
 	Bins         *ebpf.MapSpec `ebpf:"bins"`
-	ByCgroup     *ebpf.MapSpec `ebpf:"by_cgroup"`
 	ByFile       *ebpf.MapSpec `ebpf:"by_file"`
-	ByProcess    *ebpf.MapSpec `ebpf:"by_process"`
+	ByOwner      *ebpf.MapSpec `ebpf:"by_owner"`
 	Depths       *ebpf.MapSpec `ebpf:"depths"`
 	Devices      *ebpf.MapSpec `ebpf:"devices"`
 	DirectSeen   *ebpf.MapSpec `ebpf:"direct_seen"`
@@ -291,9 +285,8 @@ func (o *blockioObjects) Close() error {
 // It can be passed to loadBlockioObjects or ebpf.CollectionSpec.LoadAndAssign.
 type blockioMaps struct {
 	Bins         *ebpf.Map `ebpf:"bins"`
-	ByCgroup     *ebpf.Map `ebpf:"by_cgroup"`
 	ByFile       *ebpf.Map `ebpf:"by_file"`
-	ByProcess    *ebpf.Map `ebpf:"by_process"`
+	ByOwner      *ebpf.Map `ebpf:"by_owner"`
 	Depths       *ebpf.Map `ebpf:"depths"`
 	Devices      *ebpf.Map `ebpf:"devices"`
 	DirectSeen   *ebpf.Map `ebpf:"direct_seen"`
@@ -309,9 +302,8 @@ type blockioMaps struct {
 func (m *blockioMaps) Close() error {
 	return _BlockioClose(
 		m.Bins,
-		m.ByCgroup,
 		m.ByFile,
-		m.ByProcess,
+		m.ByOwner,
 		m.Depths,
 		m.Devices,
 		m.DirectSeen,

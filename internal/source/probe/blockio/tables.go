@@ -26,30 +26,49 @@ func addIO(to, io *blockioIo) {
 	to.DeviceNs += io.DeviceNs
 	to.Sequential += io.Sequential
 	to.Errors += io.Errors
+	for i, n := range io.Size {
+		to.Size[i] += n
+	}
 }
 
-// emitProcesses emits I/O by process, device and operation, and by device and
+// firstSize is the power of two that a row's histogram of sizes begins with.
+const firstSize = 9
+
+func sizes(io *blockioIo) sample.Histogram {
+	h := sample.Histogram{Unit: "bytes", Sum: float64(io.Bytes)}
+	copy(h.Counts[firstSize:], io.Size[:])
+	return h
+}
+
+// emitOwners emits I/O by process, by cgroup, and by device, each with the
 // operation.
-func (p *Probe) emitProcesses(into sample.Sink) error {
-	type deviceOp struct{ dev, op uint32 }
-	devices := map[deviceOp]*blockioIo{}
-	self := uint32(p.host.Self)
-	err := bpf.Each(p.probe.Map("by_process"), func(k blockioProcessKey, io blockioIo) {
-		sum := devices[deviceOp{k.Dev, k.Op}]
-		if sum == nil {
-			sum = &blockioIo{}
-			devices[deviceOp{k.Dev, k.Op}] = sum
+func (p *Probe) emitOwners(into sample.Sink) error {
+	sums := map[sample.Entity]*blockioIo{}
+	add := func(e sample.Entity, io *blockioIo) {
+		if sums[e] == nil {
+			sums[e] = &blockioIo{}
 		}
-		addIO(sum, &io)
+		addIO(sums[e], io)
+	}
+	self := uint32(p.host.Self)
+	err := bpf.Each(p.probe.Map("by_owner"), func(k blockioOwnerKey, io blockioIo) {
+		device, op := p.lookup.Disk(k.Dev), opName(k.Op)
+		add(sample.Entity{Device: device, Class: op}, &io)
 		if k.Tgid != self {
-			putIO(sample.Entity{PID: int(k.Tgid), Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}, &io, into)
+			add(sample.Entity{PID: int(k.Tgid), Device: device, Class: op}, &io)
+		}
+		if path := p.lookup.IOCgroup(k.Cgroup); path != "" {
+			add(sample.Entity{Cgroup: path, Device: device, Class: op}, &io)
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("reading block I/O by process: %w", err)
+		return fmt.Errorf("reading block I/O by process and cgroup: %w", err)
 	}
-	for k, io := range devices {
-		putIO(sample.Entity{Device: p.lookup.Disk(k.dev), Class: opName(k.op)}, io, into)
+	for e, io := range sums {
+		putIO(e, io, into)
+		if e.PID != 0 {
+			into.PutHistogram(sample.HistSize, e, sizes(io), fromComplete)
+		}
 	}
 	err = bpf.Each(p.probe.Map("process_io"), func(tgid uint32, b blockioProcessBios) {
 		e := sample.Entity{PID: int(tgid)}
@@ -76,17 +95,9 @@ func (p *Probe) emitProcesses(into sample.Sink) error {
 	return nil
 }
 
-// emitCgroups emits I/O and held-back bios by cgroup and device.
-func (p *Probe) emitCgroups(into sample.Sink) error {
-	err := bpf.Each(p.probe.Map("by_cgroup"), func(k blockioCgroupKey, io blockioIo) {
-		if path := p.lookup.IOCgroup(k.Cgroup); path != "" {
-			putIO(sample.Entity{Cgroup: path, Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}, &io, into)
-		}
-	})
-	if err != nil {
-		return fmt.Errorf("reading block I/O by cgroup: %w", err)
-	}
-	err = bpf.Each(p.probe.Map("throttled"), func(k blockioThrottleKey, b blockioBios) {
+// emitThrottled emits held-back bios by cgroup and device.
+func (p *Probe) emitThrottled(into sample.Sink) error {
+	err := bpf.Each(p.probe.Map("throttled"), func(k blockioThrottleKey, b blockioBios) {
 		path := p.lookup.IOCgroup(k.Cgroup)
 		if path == "" {
 			path = fmt.Sprintf("(removed cgroup %d)", k.Cgroup)
