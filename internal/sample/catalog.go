@@ -103,6 +103,8 @@ func Catalog() []Info {
 		{CacheVisits, Pages, Counter, "host, process, process and file", "pages that read calls asked for, found or not"},
 		{CacheCalls, Count, Counter, "process, process and file", "read calls that went to the cache"},
 		{CacheCold, Pages, Counter, "host, process, process and file", "of the visits: the page had come from disk since its last use"},
+		{CacheWayVisits, Pages, Counter, "process, process and file; class read, splice, copy, aio, io_uring, kernel", "the visits, by the way that the data took: read(2) and its kin, sendfile(2) and splice(2), copy_file_range(2), libaio, io_uring, kernel threads"},
+		{CacheWayCold, Pages, Counter, "the same", "of these, pages that came from disk since their last use"},
 		{CacheColdMapped, Pages, Counter, "host, process, process and file", "pages from disk that were first used through a mapping"},
 		{CacheDemand, Pages, Counter, "process, process and file", "pages put in because a read had to have them, not read ahead"},
 		{CacheInserted, Pages, Counter, "host, process, process and file", "pages put into the cache"},

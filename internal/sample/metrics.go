@@ -113,6 +113,8 @@ const (
 	CacheVisits     Metric = "cache.visits"
 	CacheCalls      Metric = "cache.calls"
 	CacheCold       Metric = "cache.cold"
+	CacheWayVisits  Metric = "cache.visits_by_way"
+	CacheWayCold    Metric = "cache.cold_by_way"
 	CacheColdMapped Metric = "cache.cold_mapped"
 	CacheDemand     Metric = "cache.demand_missed"
 	CacheInserted   Metric = "cache.inserted"

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"strings"
 
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
@@ -18,6 +19,15 @@ type fileRow struct {
 	file sample.FileID
 	pid  int
 }
+
+// wayRow is what was read of a file by one way.
+type wayRow struct {
+	row fileRow
+	way string
+}
+
+// readWays are the classes of cache.visits_by_way.
+func readWays() []string { return []string{"read", "splice", "copy", "aio", "io_uring", "kernel"} }
 
 // Files is what was done with each file, whatever the way: through the cache,
 // mapped or past it; and what of it the devices saw.
@@ -39,6 +49,11 @@ func Files(w *sample.Window, q *Query) []text.Table {
 		{Key: "slow_waits", Head: "SLOW", Unit: "count", Drop: 4},
 		{Key: "longest_wait_seconds", Head: "LONGEST", Unit: "seconds", Drop: 5},
 	}...)
+	for _, way := range readWays() {
+		t.Columns = append(t.Columns,
+			text.Column{Key: "read_by_" + way + "_bytes_per_s", Head: strings.ToUpper(way) + "/s", Unit: "bytes", Drop: 8},
+			text.Column{Key: "from_disk_by_" + way + "_bytes_per_s", Head: "COLD/s", Unit: "bytes", Drop: 9})
+	}
 	if !byProcess {
 		t.Columns = append(t.Columns,
 			text.Column{Key: "device_read_bytes_per_s", Head: "DISK.R/s", Unit: "bytes", Drop: 6},
@@ -57,6 +72,11 @@ func Files(w *sample.Window, q *Query) []text.Table {
 	})
 	g.add(sample.CacheVisits, sample.CacheCold, sample.CacheColdMapped, sample.CacheDirtied, sample.DirectReadBytes,
 		sample.DirectWriteByte, sample.CacheWait, sample.CacheInserted, sample.CacheSlow)
+	visits := newGroup(w, func(e sample.Entity) (wayRow, bool) {
+		k, ok := g.key(e)
+		return wayRow{k, e.Class}, ok
+	})
+	visits.add(sample.CacheWayVisits, sample.CacheWayCold)
 	longest := map[fileRow]float64{}
 	w.Each(sample.CacheLongest, func(e sample.Entity, s *sample.Series) {
 		if k, ok := g.key(e); ok {
@@ -88,6 +108,10 @@ func Files(w *sample.Window, q *Query) []text.Table {
 			rate(r[sample.CacheVisits]*PageBytes), rate(r[sample.CacheCold]*PageBytes), rate(r[sample.CacheColdMapped]*PageBytes),
 			rate(r[sample.CacheDirtied]*PageBytes), rate(r[sample.DirectReadBytes]), rate(r[sample.DirectWriteByte]),
 			rate(r[sample.CacheWait]), text.Num(r[sample.CacheSlow]), slowest)
+		for _, way := range readWays() {
+			key := wayRow{k, way}
+			cells = append(cells, rate(visits.rows[key][sample.CacheWayVisits]*PageBytes), rate(visits.rows[key][sample.CacheWayCold]*PageBytes))
+		}
 		if !byProcess {
 			size := text.None()
 			if f, ok := w.Files[k.file]; ok && f.Size >= 0 {

@@ -43,8 +43,8 @@ static __always_inline s32 task_syscall(struct task_struct *t)
 
 	if (bpf_core_type_exists(struct pt_regs___x86) &&
 	    bpf_core_field_exists(((struct pt_regs___x86 *)0)->orig_ax))
-		return (s32)BPF_CORE_READ((struct pt_regs___x86 *)regs, orig_ax);
-	return BPF_CORE_READ((struct pt_regs___arm64 *)regs, syscallno);
+		return ((struct pt_regs___x86 *)regs)->orig_ax;
+	return ((struct pt_regs___arm64 *)regs)->syscallno;
 }
 
 /*

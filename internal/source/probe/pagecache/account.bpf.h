@@ -16,6 +16,10 @@ enum wait_class { WAIT_OTHER, WAIT_READ, WAIT_WRITE, WAIT_SYNC, WAIT_FAULT, WAIT
 #define SYSCALLS 512
 const volatile u8 syscall_class[SYSCALLS];
 
+/* The way that data is read through the cache, by system call too. */
+enum way { WAY_READ, WAY_SPLICE, WAY_COPY, WAY_AIO, WAY_URING, WAY_KERNEL, WAYS };
+const volatile u8 syscall_way[SYSCALLS];
+
 struct file_key {
 	u64 ino;
 	u32 dev;
@@ -39,6 +43,7 @@ struct account {
 	u64 longest, longest_lap; /* ns; and the window that it was in */
 	u64 direct_reads, direct_read_bytes, direct_writes, direct_write_bytes;
 	u64 size; /* bytes, the newest seen */
+	u64 way_visits[WAYS], way_cold[WAYS];
 };
 
 struct sums {
@@ -63,6 +68,7 @@ struct task {
 	u32 off_class;
 	u32 pausing; /* inside balance_dirty_pages */
 	u32 waited; /* counted in waits.threads */
+	u32 way; /* of what is not published */
 	struct file_key key;
 };
 

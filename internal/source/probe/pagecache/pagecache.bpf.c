@@ -27,7 +27,7 @@ static __noinline int flush(struct task *t)
 {
 	struct file_key key;
 	struct account *a;
-	u64 visits, cold, calls;
+	u64 visits, cold, calls, way;
 
 	if (!t || !t->file)
 		return 0;
@@ -51,8 +51,30 @@ static __noinline int flush(struct task *t)
 	ADD(a->visits, visits);
 	ADD(a->cold, cold);
 	ADD(a->calls, calls);
+	way = t->way;
+	asm volatile("" : "+r"(way)); /* else the compiler drops the bound that the verifier wants */
+	if (way < WAYS) {
+		ADD(a->way_visits[way], visits);
+		ADD(a->way_cold[way], cold);
+	}
 	a->size = t->size;
 	return 0;
+}
+
+/* How a task reads: its system call, or who it works for. */
+static __always_inline u32 way_of(struct task_struct *t)
+{
+	s64 nr;
+
+	if (t->flags & PF_KTHREAD)
+		return WAY_KERNEL;
+	if (t->flags & PF_IO_WORKER)
+		return WAY_URING;
+	nr = task_syscall(t);
+	if (nr < 0 || nr >= SYSCALLS)
+		return WAY_READ;
+	asm volatile("" : "+r"(nr));
+	return syscall_way[nr & (SYSCALLS - 1)];
 }
 
 /* Charges what the task waited since its last event to this file. */
@@ -101,12 +123,13 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 	struct inode *inode = mapping->host;
 	u64 ino = inode->i_ino, size = inode->i_size, eof = size ? (size - 1) >> PAGE_SHIFT : 0;
 	u64 last = end, from = index, n = 0, to, file, now, *count;
-	u32 dev = inode->i_sb->s_dev;
+	u32 dev = inode->i_sb->s_dev, way;
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct task *t;
 
 	if (weight > 1 && !in_slice())
 		return 0;
-	t = task_state_of(bpf_get_current_task_btf());
+	t = task_state_of(task);
 	if (!t) {
 		ADD(lost_tasks, 1);
 		return 0;
@@ -117,6 +140,12 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 		return 0;
 	file = file_hash(ino, dev);
 	now = bpf_jiffies64();
+	way = way_of(task);
+	if (t->way != way) {
+		finish_scan(t);
+		flush(t);
+		t->way = way;
+	}
 	if (t->file != file) {
 		finish_scan(t);
 		flush(t);

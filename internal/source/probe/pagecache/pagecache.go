@@ -37,6 +37,7 @@ const (
 func Metrics() []sample.Metric {
 	return []sample.Metric{
 		sample.CacheVisits, sample.CacheCalls, sample.CacheCold, sample.CacheColdMapped,
+		sample.CacheWayVisits, sample.CacheWayCold,
 		sample.CacheDemand, sample.CacheInserted, sample.CacheWriteAlloc, sample.CacheWasted,
 		sample.CacheUnread, sample.CacheEvicted, sample.CacheReread, sample.CacheFaults,
 		sample.CacheMajor, sample.CacheDirtied, sample.CacheWait, sample.CacheSlow, sample.CacheLongest, sample.DirectReads,
@@ -88,7 +89,7 @@ func open(h *host.Host, slow time.Duration) (*Probe, error) {
 		{Name: "on_switch", Tracepoint: "sched_switch"},
 		{Name: "on_exit", Tracepoint: "sched_process_exit"},
 		{Name: "settle"},
-	}, map[string]any{"syscall_class": syscallClasses(), "slow_ns": uint64(slow)})
+	}, map[string]any{"syscall_class": syscallClasses(), "syscall_way": syscallWays(), "slow_ns": uint64(slow)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
 	}

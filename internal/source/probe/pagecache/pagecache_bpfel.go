@@ -37,6 +37,8 @@ type pagecacheAccount struct {
 	DirectWrites     uint64
 	DirectWriteBytes uint64
 	Size             uint64
+	WayVisits        [6]uint64
+	WayCold          [6]uint64
 }
 
 type pagecacheChunk struct {
@@ -126,7 +128,7 @@ type pagecacheTask struct {
 	OffClass   uint32
 	Pausing    uint32
 	Waited     uint32
-	_          [4]byte
+	Way        uint32
 	Key        pagecacheFileKey
 }
 
@@ -178,6 +180,7 @@ const (
 	pagecacheVarSliceUntil       = "slice_until"
 	pagecacheVarSlowNs           = "slow_ns"
 	pagecacheVarSyscallClass     = "syscall_class"
+	pagecacheVarSyscallWay       = "syscall_way"
 	pagecacheVarWeight           = "weight"
 )
 
@@ -271,6 +274,7 @@ type pagecacheVariableSpecs struct {
 	SliceUntil    *ebpf.VariableSpec `ebpf:"slice_until"`
 	SlowNs        *ebpf.VariableSpec `ebpf:"slow_ns"`
 	SyscallClass  *ebpf.VariableSpec `ebpf:"syscall_class"`
+	SyscallWay    *ebpf.VariableSpec `ebpf:"syscall_way"`
 	Weight        *ebpf.VariableSpec `ebpf:"weight"`
 }
 
@@ -336,6 +340,7 @@ type pagecacheVariables struct {
 	SliceUntil    *ebpf.Variable `ebpf:"slice_until"`
 	SlowNs        *ebpf.Variable `ebpf:"slow_ns"`
 	SyscallClass  *ebpf.Variable `ebpf:"syscall_class"`
+	SyscallWay    *ebpf.Variable `ebpf:"syscall_way"`
 	Weight        *ebpf.Variable `ebpf:"weight"`
 }
 

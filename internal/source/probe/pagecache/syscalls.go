@@ -32,3 +32,28 @@ func syscallClasses() [512]uint8 {
 	}
 	return c
 }
+
+// Ways of reading through the cache, in the order of enum way in account.bpf.h.
+const (
+	_ = iota // read
+	waySplice
+	wayCopy
+	wayAIO
+	wayUring
+)
+
+// ways names them; they are the Class of cache.visits_by_way.
+func ways() [6]string { return [6]string{"read", "splice", "copy", "aio", "io_uring", "kernel"} }
+
+// syscallWays says which way each system call reads; all that are not named
+// count as read.
+func syscallWays() [512]uint8 {
+	var c [512]uint8
+	for _, nr := range []int{unix.SYS_SENDFILE, unix.SYS_SPLICE, unix.SYS_TEE} {
+		c[nr] = waySplice
+	}
+	c[unix.SYS_COPY_FILE_RANGE] = wayCopy
+	c[unix.SYS_IO_SUBMIT] = wayAIO
+	c[unix.SYS_IO_URING_ENTER] = wayUring
+	return c
+}

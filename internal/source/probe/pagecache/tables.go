@@ -130,6 +130,10 @@ func add(to, a *pagecacheAccount) {
 	to.Dirtied += a.Dirtied
 	to.Wait += a.Wait
 	to.Slow += a.Slow
+	for i := range a.WayVisits {
+		to.WayVisits[i] += a.WayVisits[i]
+		to.WayCold[i] += a.WayCold[i]
+	}
 	to.DirectReads += a.DirectReads
 	to.DirectReadBytes += a.DirectReadBytes
 	to.DirectWrites += a.DirectWrites
@@ -164,6 +168,13 @@ func emitAccount(e sample.Entity, a *pagecacheAccount, into sample.Sink) {
 	} {
 		if c.value != 0 {
 			into.PutTotal(c.metric, e, c.value, c.source)
+		}
+	}
+	for i, way := range ways() {
+		if n := a.WayVisits[i]; n > 0 {
+			e.Class = way
+			into.PutTotal(sample.CacheWayVisits, e, float64(n), fromGetPages)
+			into.PutTotal(sample.CacheWayCold, e, float64(a.WayCold[i]), fromGetPages)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package pagecache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
 	"iocause/internal/lab/load"
 	"iocause/internal/sample"
 )
@@ -48,7 +50,7 @@ func TestAccountAgainstTheTruth(t *testing.T) {
 			spec.Path = path
 			spec.To = path + ".copy"
 			var truth *load.Result
-			w := bpftest.Observe(t, Open, func() {
+			w := bpftest.Observe(t, openExact, func() {
 				bpftest.Drop(t, path)
 				var err error
 				if truth, err = load.Run(context.Background(), spec, nil); err != nil {
@@ -66,9 +68,25 @@ func TestAccountAgainstTheTruth(t *testing.T) {
 			}
 			near(t, "visits", visits, want)
 			near(t, "cold pages", cold, first)
+			e.Class = cmp.Or(map[load.Kind]string{"sendfile": "splice", "splice": "splice", "copy_file_range": "copy"}[spec.Kind], "read")
+			if by, _ := w.Sum(sample.CacheWayVisits, e); by != visits {
+				t.Errorf("%.0f visits by %s, want all %.0f", by, e.Class, visits)
+			}
+			if by, _ := w.Sum(sample.CacheWayCold, e); by != cold {
+				t.Errorf("%.0f cold pages by %s, want all %.0f", by, e.Class, cold)
+			}
 			t.Logf("visits %.0f of %.0f, cold %.0f of %.0f", visits, want, cold, first)
 		})
 	}
+}
+
+// openExact is Open without sampling: a fast load is to be counted to the page.
+func openExact(h *host.Host) (sample.Source, error) {
+	p, err := open(h, Slow)
+	if err == nil {
+		p.sampler.above = math.Inf(1)
+	}
+	return p, err
 }
 
 // near allows a thousandth of the truth.
@@ -90,7 +108,7 @@ func TestAsynchronousReads(t *testing.T) {
 	for _, engine := range []string{"libaio", "io_uring"} {
 		t.Run(engine, func(t *testing.T) {
 			var out []byte
-			w := bpftest.Observe(t, Open, func() {
+			w := bpftest.Observe(t, openExact, func() {
 				bpftest.Drop(t, path)
 				var err error
 				out, err = exec.Command(fio, "--name=a", "--filename="+path, "--rw=randread", "--bs=4k", "--ioengine="+engine,
@@ -113,6 +131,12 @@ func TestAsynchronousReads(t *testing.T) {
 			})
 			near(t, "visits", visits, pages)
 			near(t, "cold pages", cold, pages)
+			way := map[string]string{"libaio": "aio", "io_uring": "io_uring"}[engine]
+			w.Each(sample.CacheWayVisits, func(e sample.Entity, s *sample.Series) {
+				if e.File == id && e.Class != way {
+					t.Errorf("%.0f visits by %s, want none but by %s", s.Sum(), e.Class, way)
+				}
+			})
 			t.Logf("visits %.0f, cold %.0f of %d", visits, cold, pages)
 		})
 	}
