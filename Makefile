@@ -38,8 +38,8 @@ bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: bench-machine
-bench-machine: ## run the benchmarks that need root and a quiet machine (25 minutes)
-	for b in slowdown switches programs verdict; do bench/$$b || exit 1; done
+bench-machine: ## run the benchmarks that need root and a quiet machine (30 minutes)
+	for b in slowdown direct switches programs verdict; do bench/$$b || exit 1; done
 	for n in 100 5000; do go run ./bench/tick -processes $$n || exit 1; done
 
 .PHONY: fmt
