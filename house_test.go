@@ -39,7 +39,7 @@ func rooms() []room {
 		{source + "/*", []string{sample, host, bpf}},
 		{source + "/proc/*", []string{sample, host}},
 		{source + "/probe/*", []string{sample, host, bpf}},
-		{source + "/text/*", []string{sample}},
+		{source + "/text/*", []string{sample, source + "/text/lines"}},
 		{"internal/store", []string{sample}},
 		{"internal/detect", []string{sample}},
 		{"internal/predict", []string{sample}},

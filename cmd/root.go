@@ -36,7 +36,7 @@ func newRootCommand(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return a.diagnose(c, o, args) },
 	}
 	o.bind(root)
-	root.AddCommand(newDiagnoseCommand(a), newCheckCommand(a), newVersionCommand(a),
+	root.AddCommand(newDiagnoseCommand(a), newCheckCommand(a), newReadCommand(a), newVersionCommand(a),
 		newLabCommand(a.stdin, a.stdout, a.stderr))
 	for _, t := range tools() {
 		root.AddCommand(a.newTool(&t))

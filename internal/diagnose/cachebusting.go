@@ -21,6 +21,9 @@ func cacheBusting() Cause {
 			if why := c.readsMatter(&v); why != "" {
 				return no(why)
 			}
+			if c.untold() {
+				return c.toldCache(&v, "cache-busting")
+			}
 			if v.refault < refaultLimit {
 				return no(fmt.Sprintf("only %s of the pages read had been evicted before: most are first reads", percent(v.refault)))
 			}

@@ -112,7 +112,7 @@ func (c *Case) cacheFromProc() cacheView {
 }
 
 // exact tells whether the page cache was accounted page by page.
-func (c *Case) exact() bool { return c.w.Has(sample.CacheVisits) }
+func (c *Case) exact() bool { return c.w.Has(sample.CacheVisits) && !c.w.Told }
 
 // readsMatter says why a cache cause is out of the question, "" when it is not.
 func (c *Case) readsMatter(v *cacheView) string {

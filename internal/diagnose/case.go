@@ -68,6 +68,7 @@ func newCase(w *sample.Window, target Target) *Case {
 	if len(all) > 0 {
 		c.victim = all[0]
 	}
+	c.tellVictim()
 	c.device = c.mainDevice()
 	return c
 }
@@ -119,6 +120,7 @@ func (c *Case) measure(pid int) victim {
 	system, _ := w.Sum(sample.ProcSystem, sample.Entity{PID: pid})
 	v.cpu = user + system
 	v.delay, _ = w.Sum(sample.ProcRunDelay, sample.Entity{PID: pid})
+	c.tell(&v)
 	return v
 }
 
@@ -152,13 +154,16 @@ func (c *Case) notable(v *victim) float64 {
 
 // suffers tells whether I/O holds the victim up enough to look for a cause.
 func (c *Case) suffers() bool {
-	return c.victim.pid != 0 && c.suffering(&c.victim) >= waitShareLimit
+	return (c.victim.pid != 0 || c.w.Told) && c.suffering(&c.victim) >= waitShareLimit
 }
 
 // blind tells whether nothing at all says how long anybody waits: then even
 // "healthy" would be a guess. The kernel's pressure account (PSI) is enough to
 // tell a calm host.
 func (c *Case) blind() bool {
+	if c.w.Told {
+		return c.toldBlind()
+	}
 	if c.target.Device != "" && !c.w.Has(sample.BlockOps) {
 		return true // who uses the device is not known
 	}
@@ -226,6 +231,9 @@ func (c *Case) mainDevice() string {
 	}
 	by := map[string]float64{}
 	c.w.Each(sample.DiskBusy, func(e sample.Entity, s *sample.Series) { by[e.Device] += s.Sum() })
+	if c.w.Told && len(by) == 0 {
+		c.w.Each(sample.DiskReadBytes, func(e sample.Entity, s *sample.Series) { by[e.Device] += s.Sum() })
+	}
 	return largest(by)
 }
 
@@ -241,7 +249,7 @@ func largest(by map[string]float64) string {
 
 // victimCulprit names the victim, for people.
 func (c *Case) victimCulprit() Culprit {
-	if c.victim.pid == 0 {
+	if c.victim.pid == 0 && !c.w.Told {
 		return Culprit{}
 	}
 	return Culprit{
@@ -299,5 +307,16 @@ func (c *Case) gauge(m sample.Metric) (float64, bool) { return c.w.Value(m, samp
 
 // figure makes evidence of a value read through a metric.
 func (c *Case) figure(name string, value float64, unit string, from sample.Metric) Evidence {
-	return Evidence{Name: name, Value: value, Unit: unit, Source: c.w.Source(from)}
+	return Evidence{Name: name, Value: value, Unit: unit, Source: c.sourceOf(from)}
+}
+
+// sourceOf is where a metric was read, or, in a text, what stands in for it.
+func (c *Case) sourceOf(m sample.Metric) string {
+	if c.w.Told {
+		if at := c.toldOn(m); at != "" {
+			return at
+		}
+		return c.toldSource(m)
+	}
+	return c.w.Source(m)
 }

@@ -21,6 +21,9 @@ func cgroupCacheLimit() Cause {
 			if why := c.readsMatter(&v); why != "" {
 				return no(why)
 			}
+			if c.untold() {
+				return cannotTell(c.w.WhyAbsent(sample.CgroupMemLimit))
+			}
 			if v.refault < refaultLimit {
 				return no(fmt.Sprintf("only %s of the pages read had been evicted before", percent(v.refault)))
 			}

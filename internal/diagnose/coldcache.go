@@ -17,6 +17,9 @@ func coldCache() Cause {
 			if why := c.readsMatter(&v); why != "" {
 				return no(why)
 			}
+			if c.untold() {
+				return c.toldCache(&v, "cold-cache")
+			}
 			if v.refault >= refaultLimit {
 				return no(percent(v.refault) + " of the pages read had been in the cache before and were evicted")
 			}

@@ -41,7 +41,7 @@ func deviceLatencyBound() Cause {
 				Answer: Yes, Confidence: confidence((queueingRatio-r)/queueingRatio+0.3, true),
 				Weight: c.deviceWeight(), Culprit: c.deviceCulprit(),
 				Evidence: append(c.deviceEvidence(&d), Evidence{
-					Name: "operations a second x latency", Value: d.ops * d.latency, Unit: "count", Source: c.w.Source(sample.BlockOps),
+					Name: "operations a second x latency", Value: d.ops * d.latency, Unit: "count", Source: c.sourceOf(sample.BlockOps),
 				}),
 				Disprove: "the same rate when twice as many requests are kept in flight",
 				Advice: []Advice{{

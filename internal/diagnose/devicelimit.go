@@ -59,6 +59,9 @@ func (c *Case) limit(is func(*deviceView) bool, verdict func(*deviceView) Verdic
 	if why := c.deviceOut(&d); why != "" {
 		return no(why)
 	}
+	if !d.flat.found && c.w.Told {
+		return c.noCapTold(&d)
+	}
 	if !d.flat.found {
 		switch {
 		case d.flat.depthRatio == 0:

@@ -48,7 +48,7 @@ func deviceQueueing() Cause {
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: c.deviceWeight(), Culprit: c.deviceCulprit(),
 				Evidence: append(c.deviceEvidence(&d), Evidence{
-					Name: "latency to base latency", Value: r, Unit: "ratio", Source: c.w.Source(sample.BlockDepthTime),
+					Name: "latency to base latency", Value: r, Unit: "ratio", Source: c.sourceOf(sample.BlockDepthTime),
 				}),
 				Disprove: "the same latency with one request in flight",
 				Advice: []Advice{{

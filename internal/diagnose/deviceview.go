@@ -64,6 +64,9 @@ func (d *deviceView) asynchronous(v *victim) bool { return d.depth > 1.5*max(1, 
 
 func (c *Case) deviceFacts() deviceView {
 	w, dev := c.w, c.device
+	if !w.Has(sample.BlockOps) && w.Told {
+		return c.deviceTold()
+	}
 	if !w.Has(sample.BlockOps) {
 		return deviceView{why: w.WhyAbsent(sample.BlockOps)}
 	}
@@ -154,7 +157,7 @@ func (c *Case) baseLatency(d *deviceView) (seconds float64, bound bool) {
 }
 
 // bin is a stretch of the window on one device.
-type bin struct{ ops, bytes, depth float64 }
+type bin struct{ ops, bytes, depth, seconds float64 }
 
 // bins are the window's full stretches with I/O, long enough to hold some
 // 200 operations each (a tenth of a second to one second), as rates a second.
@@ -195,7 +198,7 @@ func (c *Case) bins() []bin {
 		if at == first || at == last {
 			continue // may be partly outside the load
 		}
-		out = append(out, bin{b.ops / seconds, b.bytes / seconds, b.depth / seconds})
+		out = append(out, bin{b.ops / seconds, b.bytes / seconds, b.depth / seconds, seconds})
 	}
 	return out
 }
@@ -204,6 +207,9 @@ func (c *Case) bins() []bin {
 // in the upper three quarters of the bins by depth.
 func (c *Case) findPlateau() plateau {
 	bins := c.bins()
+	if c.w.Told && !c.w.Has(sample.BlockBinOps) {
+		bins = c.toldBins()
+	}
 	if len(bins) < binsNeeded {
 		return plateau{}
 	}
@@ -258,6 +264,9 @@ func (c *Case) deviceOut(d *deviceView) string {
 
 // deviceEvidence is what every device cause shows.
 func (c *Case) deviceEvidence(d *deviceView) []Evidence {
+	if c.w.Told {
+		return c.deviceEvidenceTold(d)
+	}
 	e := []Evidence{
 		c.figure("operations on "+c.device, d.ops, "count/s", sample.BlockOps),
 		c.figure("bandwidth of "+c.device, d.bytes, "bytes/s", sample.BlockBytes),

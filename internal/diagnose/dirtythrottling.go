@@ -13,6 +13,9 @@ func dirtyThrottling() Cause {
 		Needs: [][]sample.Metric{{sample.WaitDirtyPause, sample.MemDirty}, {sample.VMDirtyLimit}},
 		Over:  deviceCauses(),
 		Judge: func(c *Case) Verdict {
+			if c.w.Told && !c.w.Has(sample.WaitDirtyPause) {
+				return c.dirtyTold()
+			}
 			limit, ok1 := c.gauge(sample.VMDirtyLimit)
 			background, ok2 := c.gauge(sample.VMDirtyBg)
 			dirty, ok3 := c.gauge(sample.MemDirty)

@@ -11,12 +11,20 @@ func (c *Case) healthy(excluded []Excluded) Finding {
 	if !c.w.Has(sample.WaitIO) {
 		f.Confidence = 0.7
 	}
-	if c.victim.pid != 0 && c.victim.known {
+	if (c.victim.pid != 0 || c.w.Told) && c.victim.known {
 		m := sample.WaitIO
-		if !c.w.Has(m) {
+		if !c.w.Has(m) && !c.w.Told {
 			m = sample.ProcBlkioDelay
 		}
 		f.Evidence = append(f.Evidence, c.figure("longest blocked process", c.victim.share(c.w.Seconds()), "ratio", m))
+	}
+	if c.w.Told && c.victim.pid != 0 && c.of(sample.CacheVisits) > 0 {
+		v := c.cache()
+		f.Evidence = append(f.Evidence, c.figure("page cache hit ratio", v.hitRatio(), "ratio", sample.CacheVisits))
+	}
+	if t, ok := c.all(sample.CPUIOWait); ok && c.w.Told {
+		idle, _ := c.all(sample.CPUIdle)
+		f.Evidence = append(f.Evidence, c.figure("idle time with I/O under way", t/max(t+idle, 1e-9), "ratio", sample.CPUIOWait))
 	}
 	if p := c.w.Get(sample.PSISome, sample.Entity{Class: "io"}); p != nil {
 		f.Evidence = append(f.Evidence, Evidence{Name: "I/O pressure, some", Value: p.Sum() / c.w.Seconds(), Unit: "ratio", Source: p.Source})

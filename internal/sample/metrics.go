@@ -93,6 +93,8 @@ const (
 	ProcRSS        Metric = "proc.rss"
 	ProcSwap       Metric = "proc.swap"
 	ProcThreads    Metric = "proc.threads"
+	CallTime       Metric = "proc.call_time"
+	ThreadsInState Metric = "threads.in_state"
 
 	CgroupMemUsage   Metric = "cgroup.memory_usage"
 	CgroupMemLimit   Metric = "cgroup.memory_limit"

@@ -13,6 +13,7 @@ type Window struct {
 	Processes  map[int]Process
 	Files      map[FileID]File
 	Gaps       []Gap
+	Told       bool // taken from what tools printed: the host's figures stand for whoever waits
 	series     map[Metric]map[Entity]*Series
 	histograms map[Metric]map[Entity]*Hist
 }

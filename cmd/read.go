@@ -1,0 +1,231 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/diagnose"
+	"iocause/internal/source"
+	"iocause/internal/source/text"
+)
+
+// readOptions are the flags of read.
+type readOptions struct {
+	list   bool
+	series bool
+	one    bool
+	as     string
+	which  int
+	format string
+}
+
+func newReadCommand(a *app) *cobra.Command {
+	o := &readOptions{}
+	c := &cobra.Command{
+		Use:   "read [FILE ...] [flags]",
+		Short: "Name the cause from what other tools printed",
+		Long: "Read finds the output of other tools in texts, whatever stands around it, and\n" +
+			"judges it as if it had been watched here: the cause, its evidence with file and\n" +
+			"line, what is ruled out, and what to run next where the text cannot tell.\n" +
+			"Without FILE, or for -, it reads standard input. gzip and bzip2 are unpacked.\n\n" +
+			"Outputs of different tools are taken as one case. Where a tool shows something\n" +
+			"anew, the next case begins; several files with one case each are one case.\n\n" +
+			"It reads:\n" + toolList(),
+		Example: `  iocause read ticket.txt
+  iostat -xz 1 5 | iocause read
+  iocause read iostat.log free.log cachestat.log.gz
+  iocause read --list ticket.txt
+  iocause read --case 2 ticket.txt
+  iocause read --series --format json iostat.log`,
+		RunE: func(c *cobra.Command, args []string) error { return a.read(c, o, args) },
+	}
+	f := c.Flags()
+	f.BoolVar(&o.list, "list", false, "show what was recognised, and do not judge it")
+	f.BoolVar(&o.series, "series", false, "export the values that were read, as CSV or JSON lines")
+	f.BoolVar(&o.one, "one", false, "take everything as one case")
+	f.StringVar(&o.as, "as", "", "look for the output of this tool only")
+	f.IntVar(&o.which, "case", 0, "show this case only, counted from 1")
+	f.StringVar(&o.format, "format", "text", "text or json")
+	f.SortFlags = false
+	return c
+}
+
+// toolList is the part of the help that says what can be read.
+func toolList() string {
+	var b strings.Builder
+	for i, t := range text.List() {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "  %-12s %s", t.Name, t.What)
+	}
+	return b.String()
+}
+
+func (o *readOptions) check() error {
+	if err := checkFormat(o.format); err != nil {
+		return err
+	}
+	if o.list && o.series {
+		return &usageError{errors.New("reading the flags: --list and --series exclude each other"), "give one of them"}
+	}
+	if o.which < 0 {
+		return &usageError{fmt.Errorf("reading --case: %d is no case", o.which), "cases are counted from 1"}
+	}
+	return nil
+}
+
+// tools are those to look for.
+func (o *readOptions) tools() ([]text.Tool, error) {
+	all := text.List()
+	if o.as == "" {
+		return all, nil
+	}
+	var names []string
+	for _, t := range all {
+		if t.Name == o.as {
+			return []text.Tool{t}, nil
+		}
+		names = append(names, t.Name)
+	}
+	return nil, &usageError{fmt.Errorf("reading --as: no tool is called %q", o.as), "use one of " + strings.Join(names, ", ")}
+}
+
+// read is the command: recognise, sort into cases, judge, print.
+func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	tools, err := o.tools()
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		if _, terminal := terminalWidth(a.stdin); terminal {
+			return &usageError{errors.New("reading the arguments: no FILE is given"), "name files, or pipe a tool's output into it; see 'iocause read --help'"}
+		}
+		args = []string{"-"}
+	}
+	ctx, stop := untilInterrupt(c.Context(), func(os.Signal) {})
+	defer stop()
+	var texts []*text.Text
+	for _, name := range args {
+		t, err := a.readOne(ctx, name, &text.Reader{Tools: tools})
+		if err != nil && (t == nil || len(t.Blocks) == 0 || ctx.Err() == nil) {
+			return err
+		}
+		if err != nil {
+			fmt.Fprintf(a.stderr, "iocause: %v; what was read before is judged\n", err)
+		}
+		texts = append(texts, t)
+	}
+	a.noteFaults(texts)
+	if o.list {
+		return a.printList(texts, o)
+	}
+	cases, left := text.Cases(texts, o.one)
+	if left > 0 {
+		fmt.Fprintf(a.stderr, "iocause: %d more cases were left out; give smaller pieces\n", left)
+	}
+	if len(cases) == 0 {
+		return nothingRead(texts)
+	}
+	if o.series {
+		return a.printSeries(texts, o)
+	}
+	return a.printCases(texts, a.judge(cases), o)
+}
+
+// readOne reads one file; "-" is standard input.
+func (a *app) readOne(ctx context.Context, name string, r *text.Reader) (*text.Text, error) {
+	from, shown := a.stdin, "stdin"
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("opening what to read: %w", err)
+		}
+		defer f.Close()
+		from, shown = f, name
+	}
+	done := make(chan struct{})
+	defer close(done)
+	if closer, ok := from.(io.Closer); ok && name == "-" {
+		go func() { // a read from a pipe does not end by itself
+			select {
+			case <-ctx.Done():
+				closer.Close()
+			case <-done:
+			}
+		}()
+	}
+	return r.Read(ctx, shown, from)
+}
+
+// noteFaults says which lines could not be read.
+func (a *app) noteFaults(texts []*text.Text) {
+	const most = 10
+	said, all := 0, 0
+	for _, t := range texts {
+		all += t.Faulty
+		for _, f := range t.Faults {
+			if said++; said <= most {
+				fmt.Fprintf(a.stderr, "%s:%d: %s: %s\n", f.File, f.Line, f.Tool, f.Why)
+			}
+		}
+		if t.Long > 0 {
+			fmt.Fprintf(a.stderr, "iocause: %d lines of %s are too long and were cut\n", t.Long, t.File)
+		}
+		if t.Left > 0 {
+			fmt.Fprintf(a.stderr, "iocause: %d more outputs in %s were left out; give smaller pieces\n", t.Left, t.File)
+		}
+	}
+	if all > most {
+		fmt.Fprintf(a.stderr, "iocause: %d more lines could not be read; see --list\n", all-most)
+	}
+}
+
+// nothingRead is the error of texts without any output of a known tool.
+func nothingRead(texts []*text.Text) error {
+	lines, images := 0, 0
+	for _, t := range texts {
+		lines, images = lines+t.Lines, images+t.Images
+	}
+	why := fmt.Sprintf("recognising tools' output: none in %d lines", lines)
+	if images > 0 {
+		why += fmt.Sprintf(", but %d images, which cannot be read: paste what they show as text", images)
+	}
+	var names []string
+	for _, t := range text.List() {
+		names = append(names, t.Name)
+	}
+	return fmt.Errorf("%s; it reads %s (see 'iocause read --help')", why, strings.Join(names, ", "))
+}
+
+// judged is a case with its verdict.
+type judged struct {
+	*text.Case
+	Report *diagnose.Report
+}
+
+func (a *app) judge(cases []*text.Case) []judged {
+	var out []judged
+	for _, c := range cases {
+		r := diagnose.Judge(c.Window, diagnose.Target{})
+		if cost, err := source.ReadCost(a.host, c.Window); err == nil {
+			r.Cost = diagnose.Cost{CPUSeconds: cost.CPUSeconds, RSSBytes: cost.RSSBytes}
+		}
+		r.Gaps = slices.DeleteFunc(r.Gaps, func(g string) bool { // said already
+			return slices.ContainsFunc(r.CannotTell, func(m diagnose.Missing) bool { return m.Missing == g })
+		})
+		tidy(r)
+		out = append(out, judged{c, r})
+	}
+	return out
+}

@@ -1,0 +1,386 @@
+package cmd
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"iocause/internal/diagnose"
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+	source "iocause/internal/source/text"
+)
+
+// fullCases is how many cases are shown in full; of more there is a table.
+const fullCases = 3
+
+func (a *app) printCases(texts []*source.Text, all []judged, o *readOptions) error {
+	if o.which > len(all) {
+		return &usageError{fmt.Errorf("reading --case: there is no case %d", o.which), fmt.Sprintf("the text has %d", len(all))}
+	}
+	shown := all
+	if o.which > 0 {
+		shown = all[o.which-1 : o.which]
+	}
+	if o.format == "json" {
+		return writeJSON(a.stdout, readDocument(texts, shown))
+	}
+	style := styleOf(a.stdout, os.Getenv, widestText)
+	if len(shown) <= fullCases {
+		for i := range shown {
+			n := i + 1
+			if o.which > 0 {
+				n = o.which
+			}
+			if err := a.printCase(&shown[i], n, len(all), style); err != nil {
+				return err
+			}
+		}
+	}
+	if len(shown) > 1 {
+		return a.printSummary(shown, style)
+	}
+	return nil
+}
+
+// printCase writes the finding of one case, and what the text itself says.
+func (a *app) printCase(c *judged, n, of int, style text.Style) error {
+	var b strings.Builder
+	if of > 1 {
+		fmt.Fprintf(&b, "CASE %d of %d: ", n, of)
+	} else {
+		b.WriteString("READ: ")
+	}
+	for i, x := range c.Blocks {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(x.Tool + " " + shortSource(place(x)))
+	}
+	for i, line := range text.Wrap(text.Escape(b.String()), columnsOf(style)) {
+		if i == 3 {
+			fmt.Fprintln(a.stdout, "and more: --list")
+			break
+		}
+		fmt.Fprintln(a.stdout, line)
+	}
+	fmt.Fprintln(a.stdout)
+	r := *c.Report
+	r.Findings = slices.Clone(r.Findings)
+	for i := range r.Findings {
+		r.Findings[i].Evidence = slices.Clone(r.Findings[i].Evidence)
+		for k := range r.Findings[i].Evidence {
+			e := &r.Findings[i].Evidence[k]
+			e.Source = shortSource(e.Source)
+		}
+	}
+	if err := text.Write(a.stdout, &r, style); err != nil {
+		return err
+	}
+	if r.Primary == diagnose.Unknown {
+		t := factsTable(c)
+		if len(t.Rows) > 0 {
+			fmt.Fprintln(a.stdout)
+			if err := text.WriteTable(a.stdout, t, style); err != nil {
+				return err
+			}
+		}
+	}
+	if len(c.Notes) > 0 {
+		fmt.Fprintln(a.stdout, "\nOf the figures")
+		for _, note := range c.Notes {
+			for i, line := range text.Wrap(text.Escape(note), columnsOf(style)-2) {
+				fmt.Fprintln(a.stdout, map[bool]string{true: "- ", false: "  "}[i == 0]+line)
+			}
+		}
+	}
+	_, err := fmt.Fprintln(a.stdout)
+	return err
+}
+
+func place(b *source.Block) string {
+	if b.First == b.Last {
+		return fmt.Sprintf("%s:%d", b.File, b.First)
+	}
+	return fmt.Sprintf("%s:%d-%d", b.File, b.First, b.Last)
+}
+
+// shortSource keeps the lines of a place, and as much of the file's name as
+// there is room for.
+func shortSource(s string) string {
+	at := strings.LastIndexByte(s, ':')
+	if at < 0 {
+		return s
+	}
+	file := s[strings.LastIndexByte(s[:at], '/')+1 : at]
+	return text.Middle(file, 12) + s[at:]
+}
+
+// fact is one figure that a text is about.
+type fact struct {
+	key, name string
+	value     float64
+	unit      string
+	source    string
+}
+
+// factsOf are the figures of a case that people look at first.
+func factsOf(c *judged) []fact {
+	w, s := c.Window, c.Window.Seconds()
+	var out []fact
+	add := func(key, name string, v float64, unit string, from *sample.Series) {
+		at := ""
+		if from != nil {
+			at = from.Source
+		}
+		out = append(out, fact{key, name, v, unit, at})
+	}
+	each := func(m sample.Metric, f func(sample.Entity, *sample.Series)) {
+		var keys []sample.Entity
+		w.Each(m, func(e sample.Entity, _ *sample.Series) { keys = append(keys, e) })
+		slices.SortFunc(keys, func(a, b sample.Entity) int {
+			return strings.Compare(a.Device+a.Class+strconv.Itoa(a.PID), b.Device+b.Class+strconv.Itoa(b.PID))
+		})
+		for _, e := range keys {
+			f(e, w.Get(m, e))
+		}
+	}
+	states, n := map[string]*sample.Series{}, 0.0
+	each(sample.ThreadsInState, func(e sample.Entity, x *sample.Series) { states[e.Class] = x; n += x.Sum() })
+	for _, class := range []string{"D", "R", "S"} {
+		if x := states[class]; x != nil && n > 0 {
+			add("state_"+class, "threads in state "+class, x.Sum()/n, "ratio", x)
+		}
+	}
+	each(sample.CacheVisits, func(e sample.Entity, x *sample.Series) {
+		if e.File == (sample.FileID{}) && x.Sum() > 0 {
+			cold, _ := w.Sum(sample.CacheCold, e)
+			add("hit_ratio", "page cache hit ratio", 1-cold/x.Sum(), "ratio", x)
+		}
+	})
+	each(sample.CallTime, func(e sample.Entity, x *sample.Series) {
+		m := map[string]sample.Metric{"read": sample.ProcReadCalls, "write": sample.ProcWriteCalls}[e.Class]
+		if calls, ok := w.Sum(m, sample.Entity{PID: e.PID}); ok && calls > 0 {
+			add("call_"+e.Class, "time of one "+e.Class, x.Sum()/calls, "seconds", x)
+			add("calls_"+e.Class, e.Class+" calls", calls/s, "count/s", x)
+		}
+	})
+	most, device := 0.0, ""
+	for _, m := range []sample.Metric{sample.DiskBusy, sample.DiskWeighted, sample.DiskReadBytes} {
+		each(m, func(e sample.Entity, x *sample.Series) {
+			if v := x.Sum(); v > most || device == "" {
+				most, device = v, e.Device
+			}
+		})
+		if device != "" {
+			break
+		}
+	}
+	for _, m := range []struct {
+		key, name, unit string
+		metric          sample.Metric
+	}{
+		{"read_rate", "read from " + device, "bytes/s", sample.DiskReadBytes},
+		{"write_rate", "written to " + device, "bytes/s", sample.DiskWriteBytes},
+		{"in_flight", "in flight on " + device, "count", sample.DiskWeighted},
+		{"busy", "time " + device + " is busy", "ratio", sample.DiskBusy},
+	} {
+		if x := w.Get(m.metric, sample.Entity{Device: device}); x != nil {
+			add(m.key, m.name, x.Sum()/s, m.unit, x)
+		}
+	}
+	if reads := w.Get(sample.DiskReads, sample.Entity{Device: device}); reads != nil && reads.Sum() > 0 {
+		if t, ok := w.Sum(sample.DiskReadTime, sample.Entity{Device: device}); ok {
+			add("read_latency", "latency of a read", t/reads.Sum(), "seconds", reads)
+		}
+	}
+	for _, g := range []struct {
+		key, name string
+		metric    sample.Metric
+	}{{"free", "memory free", sample.MemFree}, {"cache", "page cache", sample.MemCache}, {"available", "memory available", sample.MemAvailable}, {"dirty_limit", "dirty limit", sample.VMDirtyLimit}} {
+		if x := w.Get(g.metric, sample.Entity{}); x != nil {
+			add(g.key, g.name, x.Last(), "bytes", x)
+		}
+	}
+	cpu := 0.0
+	for _, m := range []sample.Metric{sample.CPUUser, sample.CPUSystem, sample.CPUIdle, sample.CPUIOWait, sample.CPUSteal} {
+		t, _ := w.Sum(m, sample.Entity{})
+		cpu += t
+	}
+	for _, m := range []struct {
+		key, name string
+		metric    sample.Metric
+	}{{"user", "processors in user mode", sample.CPUUser}, {"iowait", "processors idle with I/O under way", sample.CPUIOWait}} {
+		if x := w.Get(m.metric, sample.Entity{}); x != nil && cpu > 0 {
+			add(m.key, m.name, x.Sum()/cpu, "ratio", x)
+		}
+	}
+	return out
+}
+
+// factsTable shows the figures of a case that has no finding.
+func factsTable(c *judged) *text.Table {
+	t := &text.Table{Key: "figures", Title: "What the text shows", Columns: []text.Column{
+		{Key: "figure", Head: "FIGURE"}, {Key: "value", Head: "VALUE"}, {Key: "source", Head: "WHERE"},
+	}}
+	for _, f := range factsOf(c) {
+		t.Rows = append(t.Rows, []text.Cell{text.Str(f.name), text.Str(text.Value(f.value, f.unit)), text.Str(shortSource(f.source))})
+	}
+	return t
+}
+
+// printSummary shows the cases side by side, and what differs between the
+// first and the last.
+func (a *app) printSummary(all []judged, style text.Style) error {
+	t := &text.Table{Key: "cases", Title: fmt.Sprintf("CASES: %d", len(all)), Columns: []text.Column{
+		{Key: "case", Head: "#"}, {Key: "lines", Head: "LINES"}, {Key: "tools", Head: "TOOLS", Drop: 3}, {Key: "finding", Head: "FINDING"},
+		{Key: "confidence", Head: "CONF", Unit: "ratio", Drop: 2},
+		{Key: "hit_ratio", Head: "HITS", Unit: "ratio"}, {Key: "call", Head: "CALL", Unit: "seconds"},
+		{Key: "read_rate", Head: "READ/s", Unit: "bytes", Drop: 1}, {Key: "in_flight", Head: "DEPTH", Unit: "count"},
+	}}
+	for i := range all {
+		c := &all[i]
+		by := map[string]fact{}
+		for _, f := range factsOf(c) {
+			if _, ok := by[f.key]; !ok {
+				by[f.key] = f
+			}
+		}
+		get := func(keys ...string) text.Cell {
+			for _, k := range keys {
+				if f, ok := by[k]; ok {
+					return text.Num(f.value)
+				}
+			}
+			return text.None()
+		}
+		var tools []string
+		for _, b := range c.Blocks {
+			if !slices.Contains(tools, b.Tool) {
+				tools = append(tools, b.Tool)
+			}
+		}
+		conf := text.None()
+		if len(c.Report.Findings) > 0 {
+			conf = text.Num(c.Report.Findings[0].Confidence)
+		}
+		t.Rows = append(t.Rows, []text.Cell{
+			text.Str(strconv.Itoa(i + 1)), text.Str(fmt.Sprintf("%d-%d", c.Blocks[0].First, c.Blocks[len(c.Blocks)-1].Last)),
+			text.Str(strings.Join(tools, " ")), text.Str(string(c.Report.Primary)), conf,
+			get("hit_ratio"), get("call_read", "call_write"), get("read_rate"), get("in_flight"),
+		})
+	}
+	if err := text.WriteTable(a.stdout, t, style); err != nil {
+		return err
+	}
+	if len(all) > fullCases {
+		_, err := fmt.Fprintln(a.stdout, "\nOne of them in full, with its evidence: --case N")
+		return err
+	}
+	return a.printDifference(&all[0], &all[len(all)-1], style)
+}
+
+// printDifference names the figures in which two cases differ most.
+func (a *app) printDifference(first, last *judged, style text.Style) error {
+	t := &text.Table{Key: "difference", Title: fmt.Sprintf("WHAT DIFFERS: %s, then %s", first.Report.Primary, last.Report.Primary), Columns: []text.Column{
+		{Key: "figure", Head: "FIGURE"}, {Key: "first", Head: "FIRST"}, {Key: "last", Head: "LAST"},
+	}}
+	after := map[string]fact{}
+	for _, f := range factsOf(last) {
+		after[f.key] = f
+	}
+	for _, f := range factsOf(first) {
+		l, ok := after[f.key]
+		if !ok || within(f.value, l.value) {
+			continue
+		}
+		name := f.name
+		if l.name != f.name {
+			name = l.name
+		}
+		t.Rows = append(t.Rows, []text.Cell{text.Str(name), text.Str(text.Value(f.value, f.unit)), text.Str(text.Value(l.value, l.unit))})
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(a.stdout)
+	return text.WriteTable(a.stdout, t, style)
+}
+
+// within tells whether two figures are about the same.
+func within(a, b float64) bool { return max(a, b) <= 1.25*min(a, b) }
+
+// printSeries exports every value that was read.
+func (a *app) printSeries(texts []*source.Text, o *readOptions) error {
+	if o.format == "json" {
+		for v := range source.Values(texts) {
+			if err := writeJSONLine(a.stdout, v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w := csv.NewWriter(a.stdout)
+	if err := w.Write([]string{"file", "lines", "tool", "seconds", "metric", "unit", "device", "pid", "class", "value"}); err != nil {
+		return fmt.Errorf("writing the output: %w", err)
+	}
+	for v := range source.Values(texts) {
+		pid := ""
+		if v.PID != 0 {
+			pid = strconv.Itoa(v.PID)
+		}
+		if err := w.Write([]string{v.File, v.Lines, v.Tool, number(v.Seconds), string(v.Metric), string(v.Unit), v.Device, pid, v.Class, number(v.Value)}); err != nil {
+			return fmt.Errorf("writing the output: %w", err)
+		}
+	}
+	w.Flush()
+	if err := w.Error(); err != nil {
+		return fmt.Errorf("writing the output: %w", err)
+	}
+	return nil
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// printList shows what was recognised.
+func (a *app) printList(texts []*source.Text, o *readOptions) error {
+	if o.format == "json" {
+		return writeJSON(a.stdout, readDocument(texts, nil))
+	}
+	style := styleOf(a.stdout, os.Getenv, widestText)
+	t := &text.Table{Key: "outputs", Columns: []text.Column{
+		{Key: "tool", Head: "TOOL"}, {Key: "file", Head: "FILE", Flex: true}, {Key: "lines", Head: "LINES"},
+		{Key: "intervals", Head: "INTERVALS", Unit: "count"}, {Key: "used", Head: "USED", Unit: "count"},
+		{Key: "skipped", Head: "SKIPPED", Unit: "count"}, {Key: "broken", Head: "NOT UNDERSTOOD", Unit: "count"},
+		{Key: "remark", Head: "REMARK"},
+	}}
+	lines, outside := 0, 0
+	for _, x := range texts {
+		lines, outside = lines+x.Lines, outside+x.Outside
+		for _, b := range x.Blocks {
+			remark := ""
+			if b.Repeats > 0 {
+				remark = fmt.Sprintf("as line %d", b.Repeats)
+			}
+			t.Rows = append(t.Rows, []text.Cell{
+				text.Str(b.Tool), text.Str(b.File), text.Str(strings.TrimPrefix(place(b), b.File+":")), text.Num(float64(b.Intervals)),
+				text.Num(float64(b.Used)), text.Num(float64(b.Skipped)), text.Num(float64(b.Broken)), text.Str(remark),
+			})
+		}
+		for _, f := range x.Faults {
+			t.Notes = append(t.Notes, fmt.Sprintf("%s:%d: %s: %s", f.File, f.Line, f.Tool, f.Why))
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nothingRead(texts)
+	}
+	t.Notes = append(t.Notes, fmt.Sprintf("%d lines, of which %d belong to no output", lines, outside))
+	return text.WriteTable(a.stdout, t, style)
+}
+
+// columnsOf is the width that text has to fit into.
+func columnsOf(s text.Style) int { return max(cmp.Or(s.Width, 80), 40) }

@@ -1,0 +1,293 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"iocause/internal/sample"
+)
+
+// Windows that were read out of a text (sample.Window.Told) hold what tools
+// printed: figures of the host and its devices, seldom of processes. The
+// victim is then whoever waits on the host, and causes are judged by figures
+// that stand in for the probes'. This file has what is special about that.
+
+// slowCopy is how fast a slow machine copies to or from its page cache, bytes
+// a second: calls that take longer than that have waited.
+const slowCopy = 1 << 30
+
+// tellVictim picks the host as the victim where no process is seen waiting.
+func (c *Case) tellVictim() {
+	if !c.w.Told || c.notable(&c.victim) > 0 {
+		return
+	}
+	if v := c.measure(0); c.victim.pid == 0 || c.notable(&v) > 0 {
+		c.victim = v
+	}
+}
+
+// tell adds to a victim what the text says in place of the probes.
+func (c *Case) tell(v *victim) {
+	if !c.w.Told {
+		return
+	}
+	c.tellCalls(v)
+	s := c.w.Seconds()
+	if v.pid == 0 || v.known {
+		v.outstanding = max(v.outstanding, c.mostRead()/s)
+		if flight, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: v.pid, Class: "flight"}); ok {
+			v.outstanding, v.known = max(v.outstanding, flight/s), true
+		}
+	}
+	if v.pid != 0 || v.known || v.outstanding >= outstandingLimit {
+		return
+	}
+	for _, m := range []struct {
+		metric sample.Metric
+		entity sample.Entity
+	}{{sample.PSISome, sample.Entity{Class: "io"}}, {sample.CPUIOWait, sample.Entity{}}} {
+		if t, ok := c.w.Sum(m.metric, m.entity); ok && t/s >= waitShareLimit {
+			v.wait["other"] = min(s, t)
+			v.waitTotal = v.wait["other"]
+			return
+		}
+	}
+	if d, all := c.sleeping(); all > 0 && d/all >= waitShareLimit {
+		v.wait["other"] = s * d / all
+		v.waitTotal = v.wait["other"]
+	}
+}
+
+// tellCalls takes the times that a program measured itself: what is more than
+// its processor time, or than copying takes, it has waited.
+func (c *Case) tellCalls(v *victim) {
+	system, timed := c.w.Sum(sample.ProcSystem, sample.Entity{PID: v.pid})
+	total := 0.0
+	calls := map[string]float64{}
+	for _, class := range []string{"read", "write"} {
+		if t, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: v.pid, Class: class}); ok {
+			calls[class] = t
+			total += t
+			v.known = true
+		}
+	}
+	for class, t := range calls {
+		moved, _ := c.w.Sum(map[string]sample.Metric{"read": sample.ProcReadChars, "write": sample.ProcWriteChars}[class], sample.Entity{PID: v.pid})
+		busy := moved / slowCopy
+		if timed && total > 0 {
+			busy = system * t / total
+		}
+		v.wait[class] = max(0, t-busy)
+		v.waitTotal += v.wait[class]
+	}
+}
+
+// mostRead is the time, summed over requests, that the device with most of it
+// spent on reads: somebody waits for those.
+func (c *Case) mostRead() float64 {
+	most := 0.0
+	c.w.Each(sample.DiskReadTime, func(_ sample.Entity, s *sample.Series) { most = max(most, s.Sum()) })
+	return most
+}
+
+// sleeping is how many threads of a list are in uninterruptible sleep, and how
+// many it has.
+func (c *Case) sleeping() (d, all float64) {
+	c.w.Each(sample.ThreadsInState, func(e sample.Entity, s *sample.Series) {
+		n := s.Sum()
+		all += n
+		if e.Class == "D" {
+			d += n
+		}
+	})
+	return d, all
+}
+
+// toldBlind tells whether the text leaves open whether anybody waits.
+func (c *Case) toldBlind() bool {
+	if c.victim.known {
+		return false
+	}
+	s := c.w.Seconds()
+	if t, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok {
+		return t/s >= waitShareLimit
+	}
+	blind := true
+	for _, m := range []sample.Metric{sample.DiskWeighted, sample.DiskBusy} {
+		c.w.Each(m, func(_ sample.Entity, x *sample.Series) {
+			blind = false
+		})
+		if !blind {
+			break
+		}
+	}
+	for _, m := range []sample.Metric{sample.DiskWeighted, sample.DiskBusy, sample.CPUIOWait} {
+		c.w.Each(m, func(_ sample.Entity, x *sample.Series) {
+			if m == sample.CPUIOWait && blind {
+				blind = false
+			}
+			blind = blind || x.Sum()/s >= waitShareLimit
+		})
+		if blind {
+			return true
+		}
+	}
+	return blind
+}
+
+// toldSource is where a figure stands that stands in for another.
+func (c *Case) toldSource(m sample.Metric) string {
+	for _, other := range map[sample.Metric][]sample.Metric{
+		sample.BlockOps:        {sample.DiskReads, sample.DiskWrites},
+		sample.BlockBytes:      {sample.DiskReadBytes, sample.DiskWriteBytes},
+		sample.BlockDeviceTime: {sample.DiskReadTime, sample.DiskWeighted},
+		sample.BlockDepthTime:  {sample.HistDevice, sample.DiskReadTime},
+		sample.BlockBinOps:     {sample.DiskReads},
+		sample.BlockBinTime:    {sample.DiskWeighted, sample.DiskReadTime},
+		sample.WaitIO:          {sample.CallTime, sample.DiskReadTime},
+	}[m] {
+		if at := c.toldOn(other); at != "" {
+			return at
+		}
+	}
+	return ""
+}
+
+// toldOn is where a metric of the victim's device, or of the host, stands.
+func (c *Case) toldOn(m sample.Metric) string {
+	for _, e := range []sample.Entity{{Device: c.device}, {PID: c.victim.pid}} {
+		if s := c.w.Get(m, e); s != nil {
+			return s.Source
+		}
+	}
+	return c.w.Source(m)
+}
+
+// deviceTold is what one device did, by the counters that every kernel has.
+func (c *Case) deviceTold() deviceView {
+	w, s := c.w, c.w.Seconds()
+	e := sample.Entity{Device: c.device}
+	if c.device == "" {
+		if w.Has(sample.DiskReads) || w.Has(sample.DiskReadBytes) {
+			return deviceView{known: true, why: "no device did any I/O"}
+		}
+		return deviceView{why: w.WhyAbsent(sample.BlockOps)}
+	}
+	sum := func(m sample.Metric) float64 { v, _ := w.Sum(m, e); return v }
+	ops, took := sum(sample.DiskReads)+sum(sample.DiskWrites), sum(sample.DiskReadTime)+sum(sample.DiskWriteTime)
+	if !w.Has(sample.DiskReads) || !w.Has(sample.DiskReadTime) {
+		return deviceView{why: "how long requests take is not in the text: paste iostat -xz 1 5"}
+	}
+	if ops == 0 {
+		return deviceView{known: true, why: c.device + " did no I/O"}
+	}
+	d := deviceView{
+		known: true, ops: ops / s, bytes: (sum(sample.DiskReadBytes) + sum(sample.DiskWriteBytes)) / s,
+		latency: took / ops, depth: took / s, size: (sum(sample.DiskReadBytes) + sum(sample.DiskWriteBytes)) / ops,
+	}
+	if q, ok := w.Sum(sample.DiskWeighted, e); ok {
+		d.depth = q / s
+	}
+	d.base, d.baseBound = c.toldBase(&d)
+	d.flat = c.findPlateau()
+	return d
+}
+
+// toldBase is the latency in the intervals in which one request at a time was
+// in flight, else a bound from a histogram of latencies.
+func (c *Case) toldBase(d *deviceView) (seconds float64, bound bool) {
+	if d.depth <= 1.2 && d.ops*c.w.Seconds() >= baseOps {
+		return d.latency, false
+	}
+	var took, ops float64
+	for _, b := range c.toldBins() {
+		if b.depth <= 1.2 && b.ops*b.seconds >= baseOps {
+			ops += b.ops * b.seconds
+			took += b.depth * b.seconds
+		}
+	}
+	if ops > 0 {
+		return took / ops, false
+	}
+	var h sample.Histogram
+	c.w.EachHistogram(sample.HistDevice, func(e sample.Entity, x *sample.Hist) {
+		if e.Device == "" || e.Device == c.device {
+			h.Merge(&x.Histogram)
+		}
+	})
+	if h.N() < 100 {
+		return 0, false
+	}
+	return h.Quantile(0.01) / 1e9, true
+}
+
+// toldBins are the intervals of the device's counters.
+func (c *Case) toldBins() []bin {
+	e := sample.Entity{Device: c.device}
+	reads := c.w.Get(sample.DiskReads, e)
+	if reads == nil || len(reads.Points) < 2 {
+		return nil
+	}
+	slots := map[int64]*bin{}
+	var before float64
+	for _, p := range reads.Points {
+		slots[int64(p.At)] = &bin{seconds: p.At.Seconds() - before}
+		before = p.At.Seconds()
+	}
+	add := func(m sample.Metric, to func(*bin, float64)) {
+		s := c.w.Get(m, e)
+		if s == nil {
+			return
+		}
+		for _, p := range s.Points {
+			if b := slots[int64(p.At)]; b != nil && b.seconds > 0 {
+				to(b, p.Value/b.seconds)
+			}
+		}
+	}
+	add(sample.DiskReads, func(b *bin, v float64) { b.ops += v })
+	add(sample.DiskWrites, func(b *bin, v float64) { b.ops += v })
+	add(sample.DiskReadBytes, func(b *bin, v float64) { b.bytes += v })
+	add(sample.DiskWriteBytes, func(b *bin, v float64) { b.bytes += v })
+	add(sample.DiskReadTime, func(b *bin, v float64) { b.depth += v })
+	add(sample.DiskWriteTime, func(b *bin, v float64) { b.depth += v })
+	var out []bin
+	for _, b := range slots {
+		if b.seconds > 0 {
+			out = append(out, *b)
+		}
+	}
+	return out
+}
+
+// noCapTold says what a text tells of a cap of the device when no plateau was
+// found.
+func (c *Case) noCapTold(d *deviceView) Verdict {
+	if d.depth < 1.5 {
+		return no(fmt.Sprintf("only %.1f requests are in flight on average: that does not fill a device", d.depth))
+	}
+	return cannotTell(fmt.Sprintf("a cap shows in a rate that stays while the number in flight varies, and that stays at %.1f here: compare %.0f operations/s and %s/s with the limits of %s",
+		d.depth, d.ops, bytes(d.bytes), c.device))
+}
+
+// deviceEvidenceTold is what every device cause shows of a text.
+func (c *Case) deviceEvidenceTold(d *deviceView) []Evidence {
+	e := []Evidence{
+		c.figure("operations on "+c.device, d.ops, "count/s", sample.BlockOps),
+		c.figure("latency", d.latency, "seconds", sample.BlockDeviceTime),
+		c.figure("mean in flight", d.depth, "count", sample.BlockBinTime),
+	}
+	if d.bytes > 0 {
+		e = append(e, c.figure("bandwidth of "+c.device, d.bytes, "bytes/s", sample.BlockBytes))
+	}
+	if busy, ok := c.w.Sum(sample.DiskBusy, sample.Entity{Device: c.device}); ok {
+		e = append(e, Evidence{Name: "of the time with I/O in flight", Value: busy / c.w.Seconds(), Unit: "ratio", Source: c.toldOn(sample.DiskBusy)})
+	}
+	if d.base > 0 && d.depth > 1.2 {
+		name := "latency with one in flight"
+		if d.baseBound {
+			name = "fastest percent of requests"
+		}
+		e = append(e, c.figure(name, d.base, "seconds", sample.BlockDepthTime))
+	}
+	return e
+}

@@ -1,0 +1,219 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+// Case is what belongs together: outputs of different tools that show one
+// situation. A tool that shows something again begins the next.
+type Case struct {
+	Blocks  []*Block
+	Window  *sample.Window
+	Notes   []string
+	Seconds float64
+}
+
+// maxCases bounds how many situations of one call are judged.
+const maxCases = 500
+
+// Cases sorts the outputs of texts into situations. Texts that show one
+// situation each are one situation together; all makes everything one. left is
+// how many there was no room for.
+func Cases(texts []*Text, all bool) (cases []*Case, left int) {
+	single := true
+	var per [][]*Case
+	for _, t := range texts {
+		c := split(t.Blocks)
+		single = single && len(c) <= 1
+		per = append(per, c)
+	}
+	if all || single {
+		one := &Case{}
+		for _, t := range texts {
+			for _, b := range t.Blocks {
+				if b.Repeats == 0 {
+					one.Blocks = append(one.Blocks, b)
+				}
+			}
+		}
+		if len(one.Blocks) > 0 {
+			cases = append(cases, one)
+		}
+	} else {
+		for _, c := range per {
+			cases = append(cases, c...)
+		}
+	}
+	if len(cases) > maxCases {
+		left = len(cases) - maxCases
+		cases = cases[:maxCases]
+	}
+	constants := constantsOf(texts)
+	for _, c := range cases {
+		c.build(constants)
+	}
+	return cases, left
+}
+
+// split sorts the outputs of one text.
+func split(blocks []*Block) []*Case {
+	var out []*Case
+	now := &Case{}
+	flush := func() {
+		if slices.ContainsFunc(now.Blocks, func(b *Block) bool { return !b.state }) {
+			out = append(out, now)
+		}
+		now = &Case{}
+	}
+	for _, b := range blocks {
+		if len(b.series) == 0 && len(b.hists) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(now.Blocks, func(old *Block) bool { return again(old, b) }) {
+			flush()
+		}
+		now.Blocks = append(now.Blocks, b)
+	}
+	if len(out) == 0 && len(now.Blocks) > 0 {
+		return []*Case{now} // the state of a machine is all there is
+	}
+	flush()
+	return out
+}
+
+// again tells whether a block shows anew what an earlier one has shown: the
+// same tool, the same kind of figures, and, of a state, another one.
+func again(old, b *Block) bool {
+	if b.state != old.state {
+		return false
+	}
+	common := false
+	for k, s := range b.series {
+		if before := old.series[k]; before != nil {
+			if !b.state {
+				return old.Tool == b.Tool
+			}
+			common = common || before.points[0].Value != s.points[0].Value
+		}
+	}
+	for k := range b.hists {
+		if old.hists[k] != nil {
+			return true
+		}
+	}
+	return common
+}
+
+// constantsOf are settings, which hold for all of a text unless a situation
+// has its own, and the size of the memory.
+func constantsOf(texts []*Text) map[key]*series {
+	out := map[key]*series{}
+	for _, t := range texts {
+		for _, b := range t.Blocks {
+			for k, s := range b.series {
+				if k.metric != sample.Sysctl && k.metric != sample.MemTotal {
+					continue
+				}
+				if old := out[k]; old != nil && old.points[0].Value != s.points[0].Value {
+					s = nil // not the same everywhere
+				}
+				out[k] = s
+			}
+		}
+	}
+	return out
+}
+
+// build makes the window: each tool watched for a time of its own, and what it
+// counted is carried over to the longest of them at the same rate.
+func (c *Case) build(constants map[key]*series) {
+	for _, b := range c.Blocks {
+		c.Seconds = max(c.Seconds, b.Seconds)
+	}
+	if c.Seconds == 0 {
+		c.Seconds = 1
+	}
+	type chosen struct {
+		*series
+		block *Block
+	}
+	best := map[key]chosen{}
+	for _, b := range c.Blocks {
+		for k, s := range b.series {
+			if old, ok := best[k]; !ok || len(s.points) > len(old.points) {
+				best[k] = chosen{s, b}
+			}
+		}
+	}
+	r := sample.NewRecorder(time.Unix(0, 0).UTC())
+	of := kinds()
+	order := make([]key, 0, len(best))
+	for k := range best {
+		order = append(order, k)
+	}
+	slices.SortFunc(order, compareKeys)
+	for _, k := range order {
+		s := best[k]
+		scale := 1.0
+		if s.block.Seconds > 0 {
+			scale = c.Seconds / s.block.Seconds
+		}
+		for _, p := range s.points {
+			v := p.Value
+			if of[k.metric] == sample.Counter {
+				v *= scale
+			}
+			r.PutAt(time.Unix(0, 0).Add(time.Duration(float64(p.At)*scale)), k.metric, k.entity, v, source(s.block.File, s.first, s.last))
+		}
+	}
+	for _, b := range c.Blocks {
+		for k, h := range b.hists {
+			r.PutHistogram(k.metric, k.entity, *h, source(b.File, b.First, b.Last))
+		}
+		for pid, p := range b.procs {
+			r.PutProcess(pid, p)
+		}
+		for id, f := range b.files {
+			r.PutFile(id, f)
+		}
+		for _, n := range b.Notes {
+			if !slices.Contains(c.Notes, n) {
+				c.Notes = append(c.Notes, n)
+			}
+		}
+	}
+	for k, s := range constants {
+		if _, ok := best[k]; !ok && s != nil {
+			r.Put(k.metric, k.entity, s.points[0].Value, source(fileOf(c.Blocks), s.first, s.last))
+		}
+	}
+	c.Window = r.Window(time.Unix(0, 0).Add(time.Duration(c.Seconds * 1e9)))
+	c.Window.Told = true
+	c.derive(r)
+	c.explain(r)
+}
+
+func fileOf(blocks []*Block) string { return blocks[0].File }
+
+// source is where figures stand.
+func source(file string, first, last int) string {
+	return file + ":" + span(first, last)
+}
+
+func span(first, last int) string {
+	if first == last {
+		return fmt.Sprint(first)
+	}
+	return fmt.Sprintf("%d-%d", first, last)
+}
+
+func compareKeys(a, b key) int {
+	return cmp.Or(cmp.Compare(a.metric, b.metric), cmp.Compare(a.entity.Device, b.entity.Device),
+		cmp.Compare(a.entity.PID, b.entity.PID), cmp.Compare(a.entity.Cgroup, b.entity.Cgroup),
+		cmp.Compare(a.entity.Class, b.entity.Class), cmp.Compare(a.entity.File.Ino, b.entity.File.Ino))
+}

@@ -1,0 +1,127 @@
+// Package dd reads the closing lines of dd(1), of GNU and busybox.
+package dd
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"iocause/internal/sample"
+	"iocause/internal/source/text/lines"
+)
+
+var (
+	records = regexp.MustCompile(`(\d+)\+(\d+) records (in|out)`)
+	summary = regexp.MustCompile(`(\d+) bytes (?:\([^)]*\) )?(?:\([^)]*\) )?copied, ([\d.,]+(?:e-?\d+)?) ?s(?:econds)?, ([\d.,]+) ?([kKMGT]?i?B)/s`)
+	block   = regexp.MustCompile(`\b[oi]?bs=(\d+[a-zA-Z]*)`)
+)
+
+// Find says where in a line the output begins.
+func Find(line string) int {
+	if !strings.Contains(line, " records in") {
+		return -1
+	}
+	if at := records.FindStringIndex(line); at != nil {
+		return at[0]
+	}
+	return -1
+}
+
+type reader struct {
+	command string
+	in, out float64 // records, the last of them maybe in part
+	seenIn  bool
+	done    bool
+	line    int
+}
+
+// New makes a reader; before is the text that precedes the output.
+func New(before string) lines.Reader { return &reader{command: lines.Command(before, "dd")} }
+
+// Line implements lines.Reader. All of it may stand in one line.
+func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
+	text, use := l.Text, lines.Foreign
+	if strings.TrimSpace(text) == "" && !r.done {
+		return lines.Skipped, nil
+	}
+	found := records.FindAllStringSubmatch(text, 4)
+	sum := summary.FindStringSubmatch(text)
+	if (len(found) > 0 && found[0][3] == "in" && r.seenIn) || (r.done && (len(found) > 0 || sum != nil)) {
+		return lines.Another, nil
+	}
+	for _, m := range found {
+		whole, _ := lines.Number(m[1])
+		part, _ := lines.Number(m[2])
+		if m[3] == "in" {
+			r.in, r.seenIn = whole+part, true
+		} else {
+			r.out = whole + part
+		}
+		use = lines.Used
+	}
+	if sum == nil {
+		return use, nil
+	}
+	if !r.seenIn {
+		return lines.Foreign, nil
+	}
+	size, ok1 := lines.Number(sum[1])
+	seconds, ok2 := lines.Number(sum[2])
+	if !ok1 || !ok2 || seconds <= 0 || r.out == 0 {
+		return lines.Broken, fmt.Errorf("%.20q bytes in %.20q s: no figures", sum[1], sum[2])
+	}
+	r.done = true
+	r.put(size, seconds, into)
+	return lines.Used, nil
+}
+
+func (r *reader) put(size, seconds float64, into lines.Values) {
+	host := sample.Entity{}
+	into.Process(0, sample.Process{Comm: "dd"})
+	into.Put(sample.ProcWriteChars, host, size)
+	into.Put(sample.ProcWriteCalls, host, r.out)
+	into.Put(sample.ProcReadCalls, host, r.in)
+	into.Put(sample.CallTime, sample.Entity{Class: "write"}, seconds)
+	into.Tick(seconds)
+	each := seconds / r.out
+	record := size / r.out
+	into.Note(fmt.Sprintf("dd: %.0f records of %.0f bytes in %.2f s: %s a record, %.3g records/s, %s/s",
+		r.out, record, seconds, duration(each), r.out/seconds, amount(size/seconds)))
+	if copying := record / slowCopy; each > 20*copying && each > 1e-3 {
+		into.Note(fmt.Sprintf("a buffered write of %.0f bytes takes microseconds: every record waited, as synchronous writes do (oflag=sync, dsync; a mount with sync) or writers that are paused because too many pages are dirty", record))
+		into.Note(fmt.Sprintf("ruled out by the figure itself: a bandwidth limit (%s/s is far below any device's), and a slow source or copy", amount(size/seconds)))
+		into.Note("compare: the same dd with oflag=direct (the device alone) and with conv=fdatasync; grep -E 'Dirty|Writeback|MemAvailable' /proc/meminfo and sysctl -a | grep dirty while it runs; then iocause diagnose -- dd ...")
+	}
+	if m := block.FindStringSubmatch(r.command); m != nil {
+		if bs, ok := lines.Binary(m[1], 1); ok && bs > 0 && record > 1.01*bs {
+			into.Doubt(fmt.Sprintf("dd: the records hold %.0f bytes, but bs=%s", record, m[1]))
+		}
+	}
+}
+
+// slowCopy is how fast even a slow machine copies into its page cache, in
+// bytes a second.
+const slowCopy = 256 << 20
+
+func duration(s float64) string {
+	switch {
+	case s < 1e-3:
+		return fmt.Sprintf("%.3g us", s*1e6)
+	case s < 1:
+		return fmt.Sprintf("%.3g ms", s*1e3)
+	}
+	return fmt.Sprintf("%.3g s", s)
+}
+
+func amount(b float64) string {
+	for _, u := range []string{"B", "KiB", "MiB", "GiB"} {
+		if b < 1024 {
+			return fmt.Sprintf("%.3g %s", b, u)
+		}
+		b /= 1024
+	}
+	return fmt.Sprintf("%.3g TiB", b)
+}
+
+// Close implements lines.Reader.
+func (r *reader) Close(lines.Values) {}

@@ -1,0 +1,153 @@
+// Package free reads what free(1) of procps prints: all units (-b -k -m -g -h,
+// and their --si kin), wide or not (-w), the old layout with "-/+ buffers/cache",
+// and repeated with -s.
+package free
+
+import (
+	"fmt"
+	"strings"
+
+	"iocause/internal/sample"
+	"iocause/internal/source/text/lines"
+)
+
+// Find says where in a line the output begins: at the names of its columns.
+func Find(line string) int {
+	at := strings.Index(line, "total ")
+	if at < 0 {
+		return -1
+	}
+	f := strings.Fields(line[at:])
+	if len(f) >= 5 && f[1] == "used" && f[2] == "free" && f[3] == "shared" && (strings.HasPrefix(f[4], "buff") || f[4] == "cache") {
+		return at
+	}
+	return -1
+}
+
+type reader struct {
+	unit    float64 // bytes, of figures without a suffix
+	said    bool    // the unit is known
+	every   float64
+	columns []string
+	rows    int
+	ticks   int
+}
+
+// New makes a reader; before is the text that precedes the output.
+func New(before string) lines.Reader {
+	r := &reader{unit: 1024, every: 1}
+	command := lines.Command(before, "free")
+	if s, ok := lines.Option(command, 's'); ok {
+		if v, ok := lines.Number(s); ok && v > 0 {
+			r.every = v
+		}
+	}
+	for letter, unit := range map[byte]float64{'b': 1, 'k': 1 << 10, 'm': 1 << 20, 'g': 1 << 30, 'h': 1} {
+		if _, ok := lines.Option(command, letter); ok {
+			r.unit, r.said = unit, true
+		}
+	}
+	for name, unit := range map[string]float64{"--bytes": 1, "--mega": 1e6, "--mebi": 1 << 20, "--giga": 1e9, "--gibi": 1 << 30, "--kilo": 1e3} {
+		if strings.Contains(command, name) {
+			r.unit, r.said = unit, true
+		}
+	}
+	r.said = r.said || command != ""
+	return r
+}
+
+// Line implements lines.Reader.
+func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
+	text := strings.TrimSpace(l.Text)
+	if text == "" {
+		return lines.Skipped, nil
+	}
+	if at := Find(text); at == 0 {
+		if r.rows > 0 {
+			into.Tick(r.every)
+			r.ticks++
+		}
+		r.columns, r.rows = strings.Fields(text), 0
+		return lines.Used, nil
+	}
+	name, rest, ok := strings.Cut(text, ":")
+	if !ok || r.columns == nil {
+		return lines.Foreign, nil
+	}
+	f := strings.Fields(rest)
+	switch name {
+	case "Mem":
+		r.rows++
+		return r.memory(f, into)
+	case "Swap":
+		r.rows++
+		return r.swap(f, into)
+	case "-/+ buffers/cache", "Low", "High", "Total", "Comm":
+		return lines.Skipped, nil
+	}
+	return lines.Foreign, nil
+}
+
+func (r *reader) memory(f []string, into lines.Values) (lines.Use, error) {
+	if len(f) < len(r.columns) {
+		return lines.Broken, fmt.Errorf("%d figures below %d columns", len(f), len(r.columns))
+	}
+	into.State()
+	var total, cache float64
+	for i, name := range r.columns {
+		v, ok := lines.Binary(f[i], r.unit)
+		if !ok {
+			return lines.Broken, fmt.Errorf("%s is %.20q, no figure", name, f[i])
+		}
+		switch name {
+		case "total":
+			total = v
+		case "buff/cache", "buffers", "cached", "cache", "buffer":
+			cache += v
+		}
+		if m := metricOf(name); m != "" {
+			into.Put(m, sample.Entity{}, v)
+		}
+	}
+	into.Put(sample.MemCache, sample.Entity{}, cache)
+	if !r.said && total > 0 {
+		r.said = true
+		into.Note(fmt.Sprintf("the unit of free is not in the text: kB is assumed, which makes %.1f GiB of memory", total/(1<<30)))
+	}
+	return lines.Used, nil
+}
+
+func metricOf(column string) sample.Metric {
+	switch column {
+	case "total":
+		return sample.MemTotal
+	case "free":
+		return sample.MemFree
+	case "available":
+		return sample.MemAvailable
+	case "shared":
+		return sample.MemShmem
+	}
+	return ""
+}
+
+func (r *reader) swap(f []string, into lines.Values) (lines.Use, error) {
+	if len(f) < 3 {
+		return lines.Broken, fmt.Errorf("%d figures for the swap space, not 3", len(f))
+	}
+	total, ok1 := lines.Binary(f[0], r.unit)
+	free, ok2 := lines.Binary(f[2], r.unit)
+	if !ok1 || !ok2 {
+		return lines.Broken, fmt.Errorf("the swap space is %.20q, of that free %.20q: no figures", f[0], f[2])
+	}
+	into.Put(sample.SwapTotal, sample.Entity{}, total)
+	into.Put(sample.SwapFree, sample.Entity{}, free)
+	return lines.Used, nil
+}
+
+// Close implements lines.Reader.
+func (r *reader) Close(into lines.Values) {
+	if r.ticks > 0 && r.rows > 0 {
+		into.Tick(r.every)
+	}
+}

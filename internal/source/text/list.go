@@ -1,0 +1,44 @@
+// Package text reads what other tools printed, out of whatever text it stands
+// in, and makes windows of it as if it had been observed here. It is the one
+// place that knows all the readers.
+package text
+
+import (
+	"iocause/internal/source/text/cachestat"
+	"iocause/internal/source/text/dd"
+	"iocause/internal/source/text/fio"
+	"iocause/internal/source/text/free"
+	"iocause/internal/source/text/histogram"
+	"iocause/internal/source/text/iostat"
+	"iocause/internal/source/text/lines"
+	"iocause/internal/source/text/settings"
+	"iocause/internal/source/text/threads"
+)
+
+// Tool is one kind of output that can be read.
+type Tool struct {
+	Name string
+	What string // which versions, options and layouts, for people
+	// Find is the column where the tool's output begins in a line, -1 when it
+	// does not begin there.
+	Find func(line string) int
+	// New makes a reader for an output; before is the text that precedes it.
+	New func(before string) lines.Reader
+	// Pieces says that people quote the output in pieces: text between them
+	// does not end it.
+	Pieces bool
+}
+
+// List is every tool. Where two could begin in a line, the first one does.
+func List() []Tool {
+	return []Tool{
+		{Name: "iostat", What: "-x -z -k -m -t -h, old and new columns, -o JSON", Find: iostat.Find, New: iostat.New},
+		{Name: "fio", What: "reports of 2.x and 3.x, text and JSON, whole or quoted in part", Find: fio.Find, New: fio.New, Pieces: true},
+		{Name: "cachestat", What: "of perf-tools and bcc", Find: cachestat.Find, New: cachestat.New},
+		{Name: "free", What: "all units, -w, -s, the layout before procps 3.3.10", Find: free.Find, New: free.New},
+		{Name: "dd", What: "the closing lines", Find: dd.Find, New: dd.New},
+		{Name: "histogram", What: "biolatency and bitesize, of bcc and bpftrace", Find: histogram.Find, New: histogram.New},
+		{Name: "threads", What: "htop, top -b, ps with a state column", Find: threads.Find, New: threads.New},
+		{Name: "settings", What: "vm.NAME = VALUE of sysctl; amounts of total and available memory", Find: settings.Find, New: settings.New},
+	}
+}

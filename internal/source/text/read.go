@@ -1,0 +1,261 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"iocause/internal/sample"
+	"iocause/internal/source/text/lines"
+)
+
+// Bounds of one text.
+const (
+	maxBlocks    = 5000
+	maxFaults    = 100
+	contextLines = 40   // lines before an output that its reader may look at
+	contextOf    = 2000 // bytes of each, the last ones
+	patience     = 12   // foreign lines within an output that is quoted in pieces
+)
+
+// Fault is a line that looked like a tool's but could not be read.
+type Fault struct {
+	File string
+	Line int
+	Tool string
+	Why  string
+}
+
+// Text is what was read of one file.
+type Text struct {
+	File    string
+	Lines   int
+	Outside int // lines that belong to no output
+	Long    int // lines that were too long to be kept whole
+	Images  int // pictures that the text refers to: their figures cannot be read
+	Blocks  []*Block
+	Left    int // outputs that there was no room for
+	Faults  []Fault
+	Faulty  int // how many faults there were in all
+}
+
+// Reader reads texts.
+type Reader struct {
+	Tools []Tool // those to look for
+}
+
+// open is an output that is being read.
+type open struct {
+	block  *Block
+	record *recorder
+	reader lines.Reader
+	tool   *Tool
+	parked int // foreign lines since its last one
+	blanks int // lines without figures since then
+}
+
+// state is a text while it is being read.
+type state struct {
+	*Text
+	tools  []Tool
+	kinds  map[sample.Metric]sample.Kind
+	open   *open
+	recent []string // a ring of the lines before
+	seen   map[string]*Block
+}
+
+// Read reads one text to its end. What it has found until an error is kept.
+func (r *Reader) Read(ctx context.Context, name string, from io.Reader) (*Text, error) {
+	s := &state{Text: &Text{File: name}, tools: r.Tools, kinds: kinds(), seen: map[string]*Block{}}
+	plain, err := unpack(from)
+	if err != nil {
+		return s.Text, fmt.Errorf("reading %s: %w", name, err)
+	}
+	in := newScanner(plain)
+	for {
+		text, e := in.next()
+		if e != nil {
+			if !errors.Is(e, io.EOF) {
+				err = fmt.Errorf("reading %s after line %d: %w", name, in.n, e)
+			}
+			break
+		}
+		s.line(lines.Line{Text: text, N: in.n})
+		if in.n%4096 == 0 && ctx.Err() != nil {
+			err = fmt.Errorf("reading %s after line %d: %w", name, in.n, context.Cause(ctx))
+			break
+		}
+	}
+	s.close()
+	s.Lines, s.Long = in.n, in.long
+	return s.Text, err
+}
+
+// line gives one line to the output under way, or looks whose it is.
+func (s *state) line(l lines.Line) {
+	defer s.remember(l.Text)
+	if s.open != nil && s.take(l) {
+		s.rest(l)
+		return
+	}
+	for i := range s.tools {
+		t := &s.tools[i]
+		at := t.Find(l.Text)
+		if at < 0 {
+			continue
+		}
+		if s.begin(t, lines.Line{Text: l.Text[at:], N: l.N}, l.Text[:at]) {
+			return
+		}
+	}
+	if s.open != nil {
+		if strings.TrimSpace(l.Text) == "" {
+			s.open.blanks++
+			return
+		}
+		if s.open.parked++; s.open.parked > patience || !s.open.tool.Pieces {
+			s.close()
+		}
+	}
+	s.Outside++
+	if strings.Contains(l.Text, "![") || strings.Contains(l.Text, "<img ") {
+		s.Images++
+	}
+}
+
+// rest looks for the head of another output behind a prompt, in a line that an
+// output ended in.
+func (s *state) rest(l lines.Line) {
+	at := max(strings.LastIndex(l.Text, "# "), strings.LastIndex(l.Text, "$ "))
+	if at <= 0 {
+		return
+	}
+	for i := range s.tools {
+		t := &s.tools[i]
+		if found := t.Find(l.Text[at:]); found >= 0 && t.Name != s.open.tool.Name {
+			s.begin(t, lines.Line{Text: l.Text[at+found:], N: l.N}, l.Text[:at+found])
+			return
+		}
+	}
+}
+
+// take gives a line to the output under way. It is false when the line is not
+// of that.
+func (s *state) take(l lines.Line) bool {
+	o := s.open
+	if o.parked > 0 { // quoted in pieces: only what begins a piece goes on with it
+		if at := o.tool.Find(l.Text); at < 0 {
+			return false
+		} else {
+			l.Text = l.Text[at:]
+		}
+	}
+	o.record.At(l.N)
+	use, err := o.reader.Line(l, o.record)
+	switch use {
+	case lines.Used:
+		o.block.Used++
+	case lines.Skipped:
+		if strings.TrimSpace(l.Text) == "" {
+			o.blanks++
+			return true
+		}
+		o.block.Skipped++
+	case lines.Broken:
+		o.block.Broken++
+		s.fault(l.N, o.tool.Name, err)
+	case lines.Another:
+		s.close()
+		return false
+	default:
+		return false
+	}
+	o.block.Skipped += o.blanks
+	o.parked, o.blanks = 0, 0
+	o.block.Last = l.N
+	return true
+}
+
+func (s *state) fault(n int, tool string, err error) {
+	if s.Faulty++; len(s.Faults) < maxFaults {
+		why := "not understood"
+		if err != nil {
+			why = err.Error()
+		}
+		s.Faults = append(s.Faults, Fault{File: s.File, Line: n, Tool: tool, Why: why})
+	}
+}
+
+// begin opens an output. It is false when its reader does not want the line
+// after all.
+func (s *state) begin(t *Tool, l lines.Line, prefix string) bool {
+	s.close()
+	if len(s.Blocks) >= maxBlocks {
+		s.Left++
+		return false
+	}
+	b := &Block{Tool: t.Name, File: s.File, First: l.N, Last: l.N}
+	o := &open{block: b, record: newRecorder(b, s.kinds), tool: t}
+	o.reader = t.New(strings.Join(s.recent, "\n") + "\n" + prefix)
+	s.open = o
+	if !s.take(l) {
+		s.open = nil
+		return false
+	}
+	return true
+}
+
+// close ends the output under way.
+func (s *state) close() {
+	o := s.open
+	if o == nil {
+		return
+	}
+	s.open = nil
+	s.Outside += o.blanks
+	o.record.At(o.block.Last)
+	o.reader.Close(o.record)
+	o.record.settle()
+	b := o.block
+	if b.left > 0 {
+		b.Notes = append(b.Notes, fmt.Sprintf("%d values of more than %d devices and processes were left out", b.left, maxSeries))
+	}
+	if b.Merged > 1 {
+		b.Notes = append(b.Notes, fmt.Sprintf("%d intervals: %d neighbours at a time are taken together", b.Intervals, b.Merged))
+	}
+	s.Blocks = append(s.Blocks, b)
+	if b.identity == "" {
+		return
+	}
+	if old := s.seen[b.Tool+b.identity]; old != nil {
+		s.repeat(old, b)
+	} else {
+		s.seen[b.Tool+b.identity] = b
+	}
+}
+
+// repeat deals with a run that was shown before: the less damaged of the two
+// counts, in the place of the first.
+func (s *state) repeat(old, again *Block) {
+	if again.Doubts < old.Doubts && len(again.series) >= len(old.series) {
+		old.series, again.series = again.series, old.series
+		old.hists, old.procs, old.files = again.hists, again.procs, again.files
+		old.Notes = append([]string{fmt.Sprintf("taken from line %d on, where the same run is shown without contradictions", again.First)}, again.Notes...)
+		old.Doubts, old.Seconds, old.Intervals = again.Doubts, again.Seconds, again.Intervals
+	}
+	again.Repeats, again.Notes, again.series, again.hists = old.First, nil, nil, nil
+}
+
+// remember keeps the text before an output: commands and heads stand there.
+func (s *state) remember(text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	if len(s.recent) == contextLines {
+		copy(s.recent, s.recent[1:])
+		s.recent = s.recent[:contextLines-1]
+	}
+	s.recent = append(s.recent, text[max(0, len(text)-contextOf):])
+}

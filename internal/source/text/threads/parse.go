@@ -1,0 +1,145 @@
+// Package threads reads lists of processes or threads with their states: what
+// htop and top -b show, and ps with a state column.
+package threads
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"iocause/internal/sample"
+	"iocause/internal/source/text/lines"
+)
+
+// Find says where in a line the list begins: at the names of its columns.
+func Find(line string) int {
+	if !strings.Contains(line, "PID") || strings.Contains(line, "->") {
+		return -1
+	}
+	if c := columns(line); c.pid >= 0 && c.state >= 0 {
+		return 0
+	}
+	return -1
+}
+
+// layout is where the columns are; -1 for those that are not there.
+type layout struct{ pid, state, cpu, command, n int }
+
+func columns(line string) layout {
+	c := layout{-1, -1, -1, -1, 0}
+	f := strings.Fields(line)
+	c.n = len(f)
+	for i, name := range f {
+		switch name {
+		case "TID", "LWP", "SPID":
+			c.pid = i
+		case "PID":
+			if c.pid < 0 {
+				c.pid = i
+			}
+		case "S", "STAT", "STATE":
+			c.state = i
+		case "CPU%", "%CPU":
+			c.cpu = i
+		case "Command", "COMMAND", "CMD":
+			c.command = i
+		}
+	}
+	return c
+}
+
+type reader struct {
+	layout layout
+	count  map[string]float64
+	cpu    float64
+	hasCPU bool
+	comm   map[string]float64
+	rows   int
+	first  int
+	total  float64 // rows of all lists
+	waits  float64 // of these in D
+	lists  int
+}
+
+// New makes a reader.
+func New(string) lines.Reader { return &reader{} }
+
+// Line implements lines.Reader.
+func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
+	text := strings.TrimSpace(l.Text)
+	if text == "" {
+		return lines.Skipped, nil
+	}
+	if Find(text) >= 0 {
+		r.flush(into)
+		r.layout, r.first = columns(text), l.N
+		r.count, r.comm = map[string]float64{}, map[string]float64{}
+		return lines.Used, nil
+	}
+	f := strings.Fields(text)
+	if r.layout.n == 0 || len(f) <= r.layout.pid {
+		return lines.Foreign, nil
+	}
+	if _, err := strconv.Atoi(f[r.layout.pid]); err != nil {
+		return lines.Foreign, nil
+	}
+	if len(f) <= r.layout.state || len(f[r.layout.state]) > 8 || !strings.ContainsRune("RSDITtZXWPNK", rune(f[r.layout.state][0])) {
+		return lines.Broken, fmt.Errorf("no state in column %d", r.layout.state+1)
+	}
+	into.At(l.N)
+	r.rows++
+	r.count[f[r.layout.state][:1]]++
+	if at := r.layout.cpu; at >= 0 && at < len(f) {
+		if v, ok := lines.Percent(f[at]); ok {
+			r.cpu, r.hasCPU = max(r.cpu, v), true
+		} else if v, ok := lines.Number(strings.TrimSuffix(f[at], ".")); ok {
+			r.cpu, r.hasCPU = max(r.cpu, v/100), true
+		}
+	}
+	if at := r.layout.command; at >= 0 && at < len(f) {
+		name := f[at][strings.LastIndexByte(f[at], '/')+1:]
+		if len(r.comm) < 1024 || r.comm[name] > 0 {
+			r.comm[name]++
+		}
+	}
+	return lines.Used, nil
+}
+
+// flush ends a list: one look at the machine.
+func (r *reader) flush(into lines.Values) {
+	if r.rows == 0 {
+		return
+	}
+	for state, n := range r.count {
+		into.Put(sample.ThreadsInState, sample.Entity{Class: state}, n)
+	}
+	for _, state := range []string{"D", "R"} {
+		if r.count[state] == 0 {
+			into.Put(sample.ThreadsInState, sample.Entity{Class: state}, 0)
+		}
+	}
+	for name, n := range r.comm {
+		if 2*n > float64(r.rows) {
+			into.Process(0, sample.Process{Comm: name})
+		}
+	}
+	r.total, r.waits = r.total+float64(r.rows), r.waits+r.count["D"]
+	r.rows = 0
+	r.lists++
+	into.Tick(1)
+}
+
+// Close implements lines.Reader.
+func (r *reader) Close(into lines.Values) {
+	r.flush(into)
+	if r.total == 0 {
+		return
+	}
+	into.Note(fmt.Sprintf("%.0f of %.0f threads listed are in uninterruptible sleep (D): that is I/O or a lock inside the kernel, such as a process's mmap lock; the state alone does not tell which", r.waits, r.total))
+	if r.waits > 0 {
+		into.Note("to tell: take off-CPU stacks of the process (bcc's offcputime -p PID 10, or perf record -g -e sched:sched_switch -p PID -- sleep 10): they name the function that sleeps; /proc/PID/task/*/wchan is a quick look")
+	}
+	if r.lists == 1 {
+		into.Note("one look at thread states is a sample of as many threads, not a share of time; look several times")
+	}
+}
