@@ -78,28 +78,49 @@ func (a *app) printCase(c *judged, n, of int, style text.Style) error {
 			e.Source = shortSource(e.Source)
 		}
 	}
+	if r.Primary == diagnose.Unknown { // then the figures are what there is to know
+		if err := a.printFacts(c, style); err != nil {
+			return err
+		}
+		a.printNotes(c, style)
+	}
 	if err := text.Write(a.stdout, &r, style); err != nil {
 		return err
 	}
-	if r.Primary == diagnose.Unknown {
-		t := factsTable(c)
-		if len(t.Rows) > 0 {
-			fmt.Fprintln(a.stdout)
-			if err := text.WriteTable(a.stdout, t, style); err != nil {
-				return err
-			}
-		}
-	}
-	if len(c.Notes) > 0 {
-		fmt.Fprintln(a.stdout, "\nOf the figures")
-		for _, note := range c.Notes {
-			for i, line := range text.Wrap(text.Escape(note), columnsOf(style)-2) {
-				fmt.Fprintln(a.stdout, map[bool]string{true: "- ", false: "  "}[i == 0]+line)
-			}
-		}
+	if r.Primary != diagnose.Unknown && len(c.Notes) > 0 {
+		fmt.Fprintln(a.stdout)
+		a.printNotes(c, style)
+		return nil
 	}
 	_, err := fmt.Fprintln(a.stdout)
 	return err
+}
+
+// printFacts shows the figures of a case.
+func (a *app) printFacts(c *judged, style text.Style) error {
+	t := factsTable(c)
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	if err := text.WriteTable(a.stdout, t, style); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(a.stdout)
+	return err
+}
+
+// printNotes says what a reader must know of the figures of a case.
+func (a *app) printNotes(c *judged, style text.Style) {
+	if len(c.Notes) == 0 {
+		return
+	}
+	fmt.Fprintln(a.stdout, "Of the figures")
+	for _, note := range c.Notes {
+		for i, line := range text.Wrap(text.Escape(note), columnsOf(style)-2) {
+			fmt.Fprintln(a.stdout, map[bool]string{true: "- ", false: "  "}[i == 0]+line)
+		}
+	}
+	fmt.Fprintln(a.stdout)
 }
 
 func place(b *source.Block) string {

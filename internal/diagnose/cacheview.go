@@ -119,6 +119,8 @@ func (c *Case) readsMatter(v *cacheView) string {
 	switch {
 	case !c.suffers():
 		return "nobody waits for I/O long enough to matter"
+	case c.w.Told && v.visits == 0:
+		return "the victim reads nothing"
 	case v.fromDisk() < coldVisits:
 		return "the victim's reads are served from the cache (" + percent(v.hitRatio()) + " hits)"
 	case v.readWait < 0.3*(c.victim.waitTotal+c.victim.pause) && c.victim.outstanding < outstandingLimit:

@@ -34,6 +34,7 @@ type deviceView struct {
 	size      float64 // mean bytes of one operation
 	base      float64 // seconds at depth 1, for the same mix of sizes; 0 not known
 	baseBound bool    // base is only an upper bound (the fastest percent)
+	assumed   bool    // base is that of a hard disk, for want of any figure
 	flat      plateau
 	maxDepth  float64
 }

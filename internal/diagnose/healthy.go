@@ -22,6 +22,16 @@ func (c *Case) healthy(excluded []Excluded) Finding {
 		v := c.cache()
 		f.Evidence = append(f.Evidence, c.figure("page cache hit ratio", v.hitRatio(), "ratio", sample.CacheVisits))
 	}
+	if c.w.Told {
+		f.Evidence = append(f.Evidence, c.callEvidence()...)
+		limit, ok1 := c.gauge(sample.VMDirtyLimit)
+		background, ok2 := c.gauge(sample.VMDirtyBg)
+		if written := c.of(sample.ProcWriteChars); written > 0 && ok1 && ok2 {
+			f.Evidence = append(f.Evidence, c.figure("written", written, "bytes", sample.ProcWriteChars),
+				c.figure("pauses of writers begin at", (limit+background)/2, "bytes", sample.VMDirtyLimit),
+				c.figure("dirty limit", limit, "bytes", sample.VMDirtyLimit))
+		}
+	}
 	if t, ok := c.all(sample.CPUIOWait); ok && c.w.Told {
 		idle, _ := c.all(sample.CPUIdle)
 		f.Evidence = append(f.Evidence, c.figure("idle time with I/O under way", t/max(t+idle, 1e-9), "ratio", sample.CPUIOWait))

@@ -15,6 +15,14 @@ import (
 // a second: calls that take longer than that have waited.
 const slowCopy = 1 << 30
 
+// diskSeek is what one random request takes on a hard disk, in seconds; other
+// devices are faster.
+const diskSeek = 0.010
+
+// calmRate is what may go to and come from devices, bytes a second, without
+// anybody having to wait for it.
+const calmRate = 1 << 20
+
 // tellVictim picks the host as the victim where no process is seen waiting.
 func (c *Case) tellVictim() {
 	if !c.w.Told || c.notable(&c.victim) > 0 {
@@ -111,27 +119,21 @@ func (c *Case) toldBlind() bool {
 	if t, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok {
 		return t/s >= waitShareLimit
 	}
-	blind := true
-	for _, m := range []sample.Metric{sample.DiskWeighted, sample.DiskBusy} {
-		c.w.Each(m, func(_ sample.Entity, x *sample.Series) {
-			blind = false
-		})
-		if !blind {
-			break
-		}
+	if t, ok := c.all(sample.CPUIOWait); ok && t/s >= waitShareLimit {
+		return true
 	}
-	for _, m := range []sample.Metric{sample.DiskWeighted, sample.DiskBusy, sample.CPUIOWait} {
-		c.w.Each(m, func(_ sample.Entity, x *sample.Series) {
-			if m == sample.CPUIOWait && blind {
-				blind = false
-			}
-			blind = blind || x.Sum()/s >= waitShareLimit
-		})
-		if blind {
-			return true
+	if c.w.Has(sample.DiskWeighted) || c.w.Has(sample.DiskBusy) {
+		busy := false
+		for _, m := range []sample.Metric{sample.DiskWeighted, sample.DiskBusy} {
+			c.w.Each(m, func(_ sample.Entity, x *sample.Series) { busy = busy || x.Sum()/s >= waitShareLimit })
 		}
+		return busy
 	}
-	return blind
+	// vmstat: nobody is blocked, and little goes to or comes from devices
+	in, _ := c.all(sample.VMPageIn)
+	out, _ := c.all(sample.VMPageOut)
+	b := c.w.Get(sample.ProcsBlocked, sample.Entity{})
+	return b == nil || b.Mean() >= waitShareLimit || (in+out)/s > calmRate
 }
 
 // toldSource is where a figure stands that stands in for another.
@@ -187,6 +189,11 @@ func (c *Case) deviceTold() deviceView {
 	if q, ok := w.Sum(sample.DiskWeighted, e); ok {
 		d.depth = q / s
 	}
+	if reads := sum(sample.DiskReads); reads > 0 && c.victim.known && c.victim.wait["read"] > 0.8*c.victim.waitTotal {
+		// it waits for reads: what others write in the meantime is not its time
+		t, size := sum(sample.DiskReadTime), sum(sample.DiskReadBytes)
+		d.ops, d.latency, d.depth, d.bytes, d.size = reads/s, t/reads, t/s, size/s, size/reads
+	}
 	d.base, d.baseBound = c.toldBase(&d)
 	d.flat = c.findPlateau()
 	return d
@@ -214,10 +221,14 @@ func (c *Case) toldBase(d *deviceView) (seconds float64, bound bool) {
 			h.Merge(&x.Histogram)
 		}
 	})
-	if h.N() < 100 {
-		return 0, false
+	switch {
+	case h.N() >= 100:
+		return h.Quantile(0.01) / 1e9, true
+	case d.depth >= 1.5 && d.latency >= 2*diskSeek:
+		d.assumed = true
+		return diskSeek, true
 	}
-	return h.Quantile(0.01) / 1e9, true
+	return 0, false
 }
 
 // toldBins are the intervals of the device's counters.
@@ -271,11 +282,11 @@ func (c *Case) noCapTold(d *deviceView) Verdict {
 
 // deviceEvidenceTold is what every device cause shows of a text.
 func (c *Case) deviceEvidenceTold(d *deviceView) []Evidence {
-	e := []Evidence{
+	e := append(c.callEvidence(), []Evidence{
 		c.figure("operations on "+c.device, d.ops, "count/s", sample.BlockOps),
 		c.figure("latency", d.latency, "seconds", sample.BlockDeviceTime),
 		c.figure("mean in flight", d.depth, "count", sample.BlockBinTime),
-	}
+	}...)
 	if d.bytes > 0 {
 		e = append(e, c.figure("bandwidth of "+c.device, d.bytes, "bytes/s", sample.BlockBytes))
 	}
@@ -287,7 +298,28 @@ func (c *Case) deviceEvidenceTold(d *deviceView) []Evidence {
 		if d.baseBound {
 			name = "fastest percent of requests"
 		}
-		e = append(e, c.figure(name, d.base, "seconds", sample.BlockDepthTime))
+		one := c.figure(name, d.base, "seconds", sample.BlockDepthTime)
+		if d.assumed {
+			one.Name, one.Source = "one request on a hard disk", "assumed"
+		}
+		e = append(e, one)
 	}
 	return e
+}
+
+// callEvidence is what the victim itself measured of its calls.
+func (c *Case) callEvidence() []Evidence {
+	var out []Evidence
+	for _, k := range []struct {
+		class string
+		calls sample.Metric
+	}{{"read", sample.ProcReadCalls}, {"write", sample.ProcWriteCalls}} {
+		t, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: c.victim.pid, Class: k.class})
+		if n := c.of(k.calls); ok && n > 0 {
+			out = append(out, c.figure(k.class+"s of "+c.victim.process.Comm, n/c.w.Seconds(), "count/s", k.calls),
+				Evidence{Name: "time of one " + k.class, Value: t / n, Unit: "seconds",
+					Source: c.w.Get(sample.CallTime, sample.Entity{PID: c.victim.pid, Class: k.class}).Source})
+		}
+	}
+	return out
 }

@@ -58,7 +58,7 @@ func (c *Case) toldBySize(v *cacheView, cause ID, set float64) Verdict {
 	case !ok:
 		return cannotTell("how much memory is available is not in the text: paste free -m")
 	case set > avail && v.hitRatio() > 0.02 && cause == "cache-busting":
-		return c.toldVerdict(v, (set-avail)/set, c.figure("data read", set, "bytes", sample.CacheVisits))
+		return c.toldVerdict(v, (set-avail)/set+0.5, c.figure("data read", set, "bytes", sample.CacheVisits))
 	case set > avail && v.hitRatio() > 0.02:
 		return no("a part is in the cache, but the whole, " + bytes(set) + ", does not fit into the " + bytes(avail) + " available")
 	case cause == "cache-busting" && set <= avail:
@@ -115,7 +115,7 @@ func (c *Case) toldVerdict(v *cacheView, margin float64, decided Evidence) Verdi
 			c.figure("mean in flight", d.depth, "count", sample.BlockBinTime))
 	}
 	out := Verdict{
-		Answer: Yes, Confidence: confidence(margin, false), Weight: c.readWeight(v), Culprit: c.victimCulprit(), Evidence: e,
+		Answer: Yes, Confidence: confidence(margin, false), Weight: c.readWeight(v), Culprit: c.culprit(), Evidence: e,
 		Disprove: "refaults (workingset_refault_file in /proc/vmstat) that do not rise meanwhile: then it is one pass over data that was not cached",
 	}
 	out.Culprit.Device = c.device
@@ -161,6 +161,8 @@ func (c *Case) dirtyTold() Verdict {
 	wait := c.victim.wait["write"]
 	s := c.w.Seconds()
 	switch {
+	case c.victim.known && written == 0:
+		return no("the victim writes nothing")
 	case c.victim.known && wait < waitShareLimit*s*max(1, c.victim.threads):
 		return no("writes do not wait")
 	case !ok1 || !ok2:

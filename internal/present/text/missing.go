@@ -11,7 +11,7 @@ import (
 // comes first.
 func (p *page) unknown(r *diagnose.Report, d detail) {
 	title := "too little could be measured to name a cause or to rule out all"
-	if r.Victim.PID != 0 || r.Victim.Comm != "" {
+	if r.Victim != (diagnose.Culprit{}) {
 		title = "something waits, but no cause on the list could be shown"
 	}
 	p.headline("CANNOT TELL", bold, title)

@@ -12,10 +12,11 @@ import (
 // Case is what belongs together: outputs of different tools that show one
 // situation. A tool that shows something again begins the next.
 type Case struct {
-	Blocks  []*Block
-	Window  *sample.Window
-	Notes   []string
-	Seconds float64
+	Blocks    []*Block
+	inherited *Block // a state that was said before
+	Window    *sample.Window
+	Notes     []string
+	Seconds   float64
 }
 
 // maxCases bounds how many situations of one call are judged.
@@ -64,6 +65,7 @@ func Cases(texts []*Text, all bool) (cases []*Case, left int) {
 func split(blocks []*Block) []*Case {
 	var out []*Case
 	now := &Case{}
+	ended := 0 // the line that the last run ended in
 	flush := func() {
 		if slices.ContainsFunc(now.Blocks, func(b *Block) bool { return !b.state }) {
 			out = append(out, now)
@@ -71,19 +73,64 @@ func split(blocks []*Block) []*Case {
 		now = &Case{}
 	}
 	for _, b := range blocks {
-		if len(b.series) == 0 && len(b.hists) == 0 {
+		switch {
+		case b.Repeats > 0:
+			ended = b.Last
+			continue
+		case len(b.series) == 0 && len(b.hists) == 0:
 			continue
 		}
 		if slices.ContainsFunc(now.Blocks, func(old *Block) bool { return again(old, b) }) {
+			next := now.giveUp(b, ended)
 			flush()
+			now.Blocks = next
 		}
 		now.Blocks = append(now.Blocks, b)
+		if !b.state {
+			ended = b.Last
+		}
 	}
 	if len(out) == 0 && len(now.Blocks) > 0 {
 		return []*Case{now} // the state of a machine is all there is
 	}
 	flush()
+	for _, c := range out {
+		c.inherit(blocks)
+	}
 	return out
+}
+
+// giveUp takes the states at the end of a case off it that stand nearer to the
+// run that follows than to its own, which ended in a line.
+func (c *Case) giveUp(run *Block, ended int) []*Block {
+	at := len(c.Blocks)
+	for at > 0 && !run.state && c.Blocks[at-1].state && run.First-c.Blocks[at-1].Last < c.Blocks[at-1].First-ended {
+		at--
+	}
+	next := slices.Clone(c.Blocks[at:])
+	c.Blocks = c.Blocks[:at]
+	return next
+}
+
+// near is how many lines before a run a state may stand that holds for it too.
+const near = 80
+
+// inherit adds the last state of the memory before a case that has none.
+func (c *Case) inherit(blocks []*Block) {
+	memory := key{metric: sample.MemAvailable}
+	for _, b := range c.Blocks {
+		if b.series[memory] != nil {
+			return
+		}
+	}
+	first := c.Blocks[0].First
+	for _, b := range slices.Backward(blocks) {
+		if b.state && b.Last < first && b.Last >= first-near && b.series[memory] != nil {
+			c.inherited = b
+			c.Notes = append(c.Notes, fmt.Sprintf("the memory available is that of line %d, before an earlier run: nothing nearer is in the text", b.First))
+			return
+		}
+	}
 }
 
 // again tells whether a block shows anew what an earlier one has shown: the
@@ -92,21 +139,25 @@ func again(old, b *Block) bool {
 	if b.state != old.state {
 		return false
 	}
-	common := false
-	for k, s := range b.series {
-		if before := old.series[k]; before != nil {
-			if !b.state {
-				return old.Tool == b.Tool
-			}
-			common = common || before.points[0].Value != s.points[0].Value
-		}
+	if old.Tool == b.Tool && b.identity != "" {
+		return true
 	}
 	for k := range b.hists {
 		if old.hists[k] != nil {
 			return true
 		}
 	}
-	return common
+	for k, s := range b.series {
+		before := old.series[k]
+		switch {
+		case before == nil:
+		case !b.state && old.Tool == b.Tool:
+			return true
+		case b.state && before.points[0].Value != s.points[0].Value:
+			return true
+		}
+	}
+	return false
 }
 
 // constantsOf are settings, which hold for all of a text unless a situation
@@ -143,7 +194,11 @@ func (c *Case) build(constants map[key]*series) {
 		block *Block
 	}
 	best := map[key]chosen{}
-	for _, b := range c.Blocks {
+	blocks := c.Blocks
+	if c.inherited != nil {
+		blocks = append(slices.Clone(blocks), c.inherited)
+	}
+	for _, b := range blocks {
 		for k, s := range b.series {
 			if old, ok := best[k]; !ok || len(s.points) > len(old.points) {
 				best[k] = chosen{s, b}

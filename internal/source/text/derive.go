@@ -17,6 +17,11 @@ func (c *Case) derive(into *sample.Recorder) {
 	if w.Has(sample.VMDirtyLimit) {
 		return
 	}
+	note := func(s string) {
+		if w.Has(sample.ProcWriteChars) || w.Has(sample.MemDirty) {
+			c.Notes = append(c.Notes, s)
+		}
+	}
 	get := func(name string) (float64, bool) { return w.Value(sample.Sysctl, sample.Entity{Class: name}) }
 	ratio, ok := get("dirty_ratio")
 	limit, isBytes := get("dirty_bytes")
@@ -31,12 +36,12 @@ func (c *Case) derive(into *sample.Recorder) {
 		}
 		from = w.Source(sample.MemTotal)
 		if !isBytes {
-			c.Notes = append(c.Notes, "how much memory was available is not in the text: the dirty limit is worked out from all memory and is an upper bound")
+			note("how much memory was available is not in the text: the dirty limit is worked out from all memory and is an upper bound")
 		}
 	}
 	if !isBytes {
 		limit = memory * ratio / 100
-		c.Notes = append(c.Notes, fmt.Sprintf("dirty limit: %.0f %% (vm.dirty_ratio) of %.0f MiB is %.0f MiB", ratio, memory/(1<<20), limit/(1<<20)))
+		note(fmt.Sprintf("dirty limit: %.0f %% (vm.dirty_ratio) of %.0f MiB is %.0f MiB", ratio, memory/(1<<20), limit/(1<<20)))
 	} else {
 		from = w.Source(sample.Sysctl)
 	}
@@ -45,7 +50,7 @@ func (c *Case) derive(into *sample.Recorder) {
 		share, ok := get("dirty_background_ratio")
 		if !ok {
 			share = defaultBackground
-			c.Notes = append(c.Notes, fmt.Sprintf("vm.dirty_background_ratio is not in the text: %d, the kernel's default, is assumed", defaultBackground))
+			note(fmt.Sprintf("vm.dirty_background_ratio is not in the text: %d, the kernel's default, is assumed", defaultBackground))
 		}
 		background = min(memory*share/100, limit/2)
 		if !hasMemory {

@@ -12,7 +12,9 @@ import (
 	"iocause/internal/source/text/iostat"
 	"iocause/internal/source/text/lines"
 	"iocause/internal/source/text/settings"
+	"iocause/internal/source/text/sysstat"
 	"iocause/internal/source/text/threads"
+	"iocause/internal/source/text/vmstat"
 )
 
 // Tool is one kind of output that can be read.
@@ -37,6 +39,8 @@ func List() []Tool {
 		{Name: "cachestat", What: "of perf-tools and bcc", Find: cachestat.Find, New: cachestat.New},
 		{Name: "free", What: "all units, -w, -s, the layout before procps 3.3.10", Find: free.Find, New: free.New},
 		{Name: "dd", What: "the closing lines", Find: dd.Find, New: dd.New},
+		{Name: "vmstat", What: "-w -a -t -S", Find: vmstat.Find, New: vmstat.New},
+		{Name: "sysstat", What: "sar -u -B -W -r -S -q -d, mpstat, pidstat -u -d", Find: sysstat.Find, New: sysstat.New},
 		{Name: "histogram", What: "biolatency and bitesize, of bcc and bpftrace", Find: histogram.Find, New: histogram.New},
 		{Name: "threads", What: "htop, top -b, ps with a state column", Find: threads.Find, New: threads.New},
 		{Name: "settings", What: "vm.NAME = VALUE of sysctl; amounts of total and available memory", Find: settings.Find, New: settings.New},

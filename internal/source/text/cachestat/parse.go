@@ -118,7 +118,7 @@ func (r *reader) row(v map[string]float64, into lines.Values) {
 	if !ok1 {
 		cache, ok1 = v["CACHED_MB"]
 	}
-	if buffers, ok := v["BUFFERS_MB"]; ok && ok1 {
+	if buffers, ok := v["BUFFERS_MB"]; ok && ok1 && cache >= 0 && buffers >= 0 {
 		into.Put(sample.MemCache, host, (cache+buffers)*(1<<20))
 	}
 	into.Tick(r.every)

@@ -11,12 +11,12 @@ import (
 )
 
 var (
-	opLine    = regexp.MustCompile(`^(?:(read|write|trim)\s*:\s*)?IOPS=([\d.]+[kM]?),\s*BW=([\d.]+\s*[kKMGT]?i?B)/s(?:\s*\([^)]*\))?\s*\(?([\d.]+[kKMGT]?i?B)/(\d+)([mnu]?sec)`)
-	oldOpLine = regexp.MustCompile(`^(read|write|trim)\s*:\s*io=([\d.]+[kKMGT]?B),\s*bw=([\d.]+[kKMGT]?B)/s,\s*iops=([\d.]+[kM]?),\s*runt=\s*(\d+)([mnu]?sec)`)
-	clatLine  = regexp.MustCompile(`^(c?lat) \(([mnu]?sec)\)\s*:\s*min=\s*([\d.]+[kM]?),\s*max=\s*([\d.]+[kM]?),\s*avg=\s*([\d.]+[kM]?)`)
-	latLine   = regexp.MustCompile(`^lat \(([mnu]?sec)\)\s*:\s*(\S*[=±]\s*[\d.]+%.*)$`)
+	opLine    = regexp.MustCompile(`^(?:(read|write|trim)\s*:\s*)?IOPS=([\d.]+[kM]?),\s*BW=([\d.]+\s*[kKMGT]?i?B)/s(?:\s*\([^)]*\))?\s*\(?([\d.]+[kKMGT]?i?B)/(\d+)([mnu]?s(?:ec)?)`)
+	oldOpLine = regexp.MustCompile(`^(read|write|trim)\s*:\s*io=([\d.]+[kKMGT]?B),\s*bw=([\d.]+[kKMGT]?B)/s,\s*iops=([\d.]+[kM]?),\s*runt=\s*(\d+)([mnu]?s(?:ec)?)`)
+	clatLine  = regexp.MustCompile(`^(c?lat) \(([mnu]?s(?:ec)?)\)\s*:\s*min=\s*([\d.]+[kM]?),\s*max=\s*([\d.]+[kM]?),\s*avg=\s*([\d.]+[kM]?)`)
+	latLine   = regexp.MustCompile(`^lat \(([mnu]?s(?:ec)?)\)\s*:\s*(\S*[=±]\s*[\d.]+%.*)$`)
 	latShare  = regexp.MustCompile(`(>=)?(\d+)\s*[=±]\s*([\d.]+)%`)
-	pctHead   = regexp.MustCompile(`^clat percentiles \(([mnu]?sec)\)`)
+	pctHead   = regexp.MustCompile(`^clat percentiles \(([mnu]?s(?:ec)?)\)`)
 	pctShare  = regexp.MustCompile(`([\d.]+)th=\[\s*([\d.]+)\]`)
 	jobLine   = regexp.MustCompile(`^([^:]+): \(groupid=\d+, jobs=(\d+)\): err=\s*\d+: pid=(\d+)`)
 	cpuLine   = regexp.MustCompile(`^cpu\s*:\s*usr=([\d.]+)%,\s*sys=([\d.]+)%`)
@@ -24,13 +24,13 @@ var (
 	diskLine  = regexp.MustCompile(`^(?:(\S+): )?ios=(\d+)/(\d+), merge=(\d+)/(\d+), ticks=(\d+)/(\d+), in_queue=(\d+), util=([\d.]+)%`)
 	iosLine   = regexp.MustCompile(`^ios=(\d+)/(\d+)$`)
 	engine    = regexp.MustCompile(`^([^:]+): \(g=(\d+)\): rw=(\w+), bs=(?:\(R\) )?([\d.]+\w*).*ioengine=(\w+)(?:, iodepth=(\d+))?`)
-	totals    = regexp.MustCompile(`^(READ|WRITE|TRIM): (?:bw=.*io=([\d.]+[kKMGT]?i?B).*run=(\d+)-(\d+)([mnu]?sec)|io=)`)
+	totals    = regexp.MustCompile(`^(READ|WRITE|TRIM): (?:bw=.*io=([\d.]+[kKMGT]?i?B).*run=(\d+)-(\d+)([mnu]?s(?:ec)?)|io=)`)
 )
 
 // noise is what lines begin with that hold nothing to judge.
 var noise = []string{
 	"Jobs: ", "bw (", "bw=", "iops", "IO depths", "submit", "complete", "slat (", "latency", "sync (", "sync percentiles",
-	"fsync/fdatasync", "0=0.0%", ": 0=0.0%", "Run status group", "Disk stats", "lat percentiles", "slat percentiles", "```",
+	"fsync/fdatasync", "0=0.0%", ": 0=0.0%", "Run status group", "Disk stats", "zone resets", "lat percentiles", "slat percentiles", "```",
 }
 
 // Find says where in a line a report begins, in whatever piece of it.
@@ -114,6 +114,9 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		}
 		return use, err
 	}
+	if strings.Contains(text, ": Laying out IO file") {
+		return lines.Skipped, nil
+	}
 	for _, n := range noise {
 		if strings.HasPrefix(text, n) {
 			if m := iosLine.MatchString(text); !m {
@@ -183,11 +186,11 @@ func (r *reader) piece(text string, n int) (lines.Use, error) {
 // seconds is the length of a unit of time.
 func seconds(unit string) float64 {
 	switch unit {
-	case "nsec":
+	case "nsec", "ns":
 		return 1e-9
-	case "usec":
+	case "usec", "us":
 		return 1e-6
-	case "msec":
+	case "msec", "ms":
 		return 1e-3
 	}
 	return 1

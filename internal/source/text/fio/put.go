@@ -32,11 +32,11 @@ func (x *run) put(into lines.Values) {
 		return // pieces that belong to no run
 	}
 	x.identify(into)
-	var cold, reads, waits float64
+	var cold, reads float64
 	for _, j := range x.jobs {
 		j.line = max(j.line, 1)
 		c, r := x.putJob(j, into)
-		cold, reads, waits = cold+c, reads+r, waits+1
+		cold, reads = cold+c, reads+r
 	}
 	x.putDisks(cold, reads, length, into)
 	into.Tick(length)
@@ -213,16 +213,16 @@ func (j *job) hitShare(o *operation) (share float64, how string, known bool) {
 			fast += b.share
 		}
 	}
-	slices.SortFunc(j.points, func(a, b bucket) int { return int(math.Copysign(1, a.share-b.share)) })
+	slices.SortFunc(o.points, func(a, b bucket) int { return int(math.Copysign(1, a.share-b.share)) })
 	switch {
 	case o.clat.known && o.clat.min >= fromCache:
 		return 0, "of which there is none", true
 	case o.clat.known && o.clat.max < fromCache:
 		return 1, "which all are", true
-	case sum >= 0.97 && sum <= 1.03:
+	case len(j.ops) == 1 && sum >= 0.97 && sum <= 1.03: // they hold reads and writes
 		return min(1, fast/sum), "from the distribution of latencies", true
-	case len(j.points) > 0:
-		for _, p := range j.points {
+	case len(o.points) > 0:
+		for _, p := range o.points {
 			if p.upTo < fromCache {
 				share = p.share
 			}

@@ -34,7 +34,6 @@ type job struct {
 	reads    float64 // issued; -1 not known
 	writes   float64
 	buckets  []bucket
-	points   []bucket // percentiles: up to this latency, this share
 	line     int
 }
 
@@ -44,6 +43,7 @@ type bucket struct{ upTo, share float64 }
 type operation struct {
 	iops, bw, io, runtime float64 // a second, bytes a second, bytes, seconds
 	clat, lat             latency
+	points                []bucket // percentiles: up to this latency, this share
 	line                  int
 }
 
@@ -200,11 +200,10 @@ func (x *run) latency(kind, unit, low, high, mean string, n int) (lines.Use, err
 	return lines.Used, nil
 }
 
-// percentile takes one point of the distribution; of several directions the
-// first counts.
+// percentile takes one point of the distribution.
 func (j *job) percentile(share, latency float64) {
-	if len(j.points) < 64 && share <= 1 {
-		j.points = append(j.points, bucket{latency, share})
+	if o := j.ops[j.last]; o != nil && len(o.points) < 64 && share <= 1 {
+		o.points = append(o.points, bucket{latency, share})
 	}
 }
 

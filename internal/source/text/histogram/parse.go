@@ -78,7 +78,7 @@ func (r *reader) section(line string) bool {
 	if !ok {
 		return false
 	}
-	value = strings.Trim(strings.TrimSpace(value), "'\"b")
+	value = strings.Trim(strings.TrimPrefix(strings.TrimSpace(value), "b'"), "'\"")
 	switch strings.TrimSpace(name) {
 	case "disk":
 		r.entity = sample.Entity{Device: value}

@@ -5,6 +5,8 @@ package iostat
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +39,10 @@ func header(line string) []string {
 		c = strings.TrimSuffix(c, ":")
 		f[i] = c
 		named = named || c == "Device"
-		rates = rates || c == "r/s" || c == "tps"
+		switch c {
+		case "r/s", "w/s", "d/s", "f/s", "tps":
+			rates = true
+		}
 	}
 	if !named || !rates {
 		return nil
@@ -85,6 +90,11 @@ func New(before string) lines.Reader {
 	banner := lines.Banner(before)
 	r.cpus = banner.CPUs
 	r.boot = banner.Found
+	if at := strings.LastIndex(before, `"number-of-cpus":`); at >= 0 { // -o JSON
+		n, _, _ := strings.Cut(strings.TrimSpace(before[at+len(`"number-of-cpus":`):]), ",")
+		r.cpus, _ = lines.Number(n)
+		r.boot = true
+	}
 	if _, y := lines.Option(command, 'y'); y {
 		r.boot = false
 	}
@@ -107,7 +117,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		return r.processors(text, l.N)
 	}
 	if c := header(text); c != nil {
-		if len(r.devices) > 0 {
+		if len(r.devices) > 0 && (slices.Equal(c, r.columns) || slices.Contains(c, "tps") || slices.Contains(c, "r/s")) {
 			r.flush(into)
 		}
 		r.columns = c
@@ -134,7 +144,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 }
 
 func (r *reader) processors(text string, n int) (lines.Use, error) {
-	v := lines.Numbers(strings.Fields(text))
+	v := lines.Numbers(strings.Fields(strings.ReplaceAll(text, "%", "")))
 	names := r.cpuNames
 	if len(v) == 0 {
 		return lines.Foreign, nil
@@ -180,6 +190,12 @@ func (r *reader) device(text string, n int) (lines.Use, error) {
 	}
 	if d.device == "" || figures < len(r.columns)-1 {
 		return lines.Broken, fmt.Errorf("%d figures below %d columns: the line is cut off", figures, len(r.columns)-1)
+	}
+	for i := range r.devices { // -h has a table each for reads, writes and the rest
+		if r.devices[i].device == d.device {
+			maps.Copy(r.devices[i].values, d.values)
+			return lines.Used, nil
+		}
 	}
 	r.devices = append(r.devices, d)
 	return lines.Used, nil
@@ -258,7 +274,7 @@ func (r *reader) emit(p *report, into lines.Values) {
 		}
 	}
 	for _, d := range p.devices {
-		if !contains(r.seen, d.device) && len(r.seen) < 4096 {
+		if !slices.Contains(r.seen, d.device) && len(r.seen) < 4096 {
 			r.seen = append(r.seen, d.device)
 		}
 	}
@@ -270,15 +286,6 @@ func (r *reader) last(p *report) int {
 		return p.devices[n-1].line
 	}
 	return p.cpu.line
-}
-
-func contains(all []string, s string) bool {
-	for _, x := range all {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // idle is the figures of a device that did nothing.

@@ -1,0 +1,31 @@
+package dd
+
+import (
+	"testing"
+
+	"iocause/internal/sample"
+	"iocause/internal/source/text/lines/linestest"
+)
+
+func tool() linestest.Tool { return linestest.Tool{Find: Find, New: New} }
+
+func TestOneLine(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "one-line.txt")
+	g.Want(sample.ProcWriteCalls, sample.Entity{}, 264)
+	g.Want(sample.ProcWriteChars, sample.Entity{}, 135168)
+	g.Want(sample.CallTime, sample.Entity{Class: "write"}, 3.35126)
+	g.WantNote("264 records of 512 bytes in 3.35 s: 12.7 ms a record")
+	g.WantNote("every record waited")
+	g.WantNote("ruled out")
+}
+
+func TestThreeLines(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "dsync.txt")
+	g.Want(sample.ProcWriteCalls, sample.Entity{}, 100)
+	g.Want(sample.ProcWriteChars, sample.Entity{}, 409600)
+	if len(g.Ticks) != 1 {
+		t.Errorf("the intervals are %v", g.Ticks)
+	}
+}
+
+func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }

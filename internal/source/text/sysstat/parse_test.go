@@ -1,0 +1,55 @@
+package sysstat
+
+import (
+	"testing"
+
+	"iocause/internal/sample"
+	"iocause/internal/source/text/lines/linestest"
+)
+
+func tool() linestest.Tool { return linestest.Tool{Find: Find, New: New} }
+
+func TestSar(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "sar.txt")
+	vda := sample.Entity{Device: "vda"}
+	g.Want(sample.DiskReads, vda, 86464, 85475*341896/(341896+48.))
+	g.Want(sample.DiskReadBytes, vda, 345856<<10, 341896<<10)
+	g.Want(sample.DiskWeighted, vda, 4.55, 4.54)
+	g.Want(sample.MemAvailable, sample.Entity{}, 24026164<<10, 24026168<<10)
+	g.Want(sample.MemDirty, sample.Entity{}, 412<<10, 364<<10)
+	g.Want(sample.VMPageIn, sample.Entity{}, 345984<<10, 341896<<10)
+	g.Want(sample.ProcsBlocked, sample.Entity{}, 0, 0)
+	g.Want(sample.CPUCount, sample.Entity{}, 2, 2)
+	if len(g.Ticks) != 2 || g.Ticks[0] != 1 || g.Ticks[1] != 1 {
+		t.Errorf("the intervals are %v, want 2 of 1 s", g.Ticks)
+	}
+	g.WantNote("does not tell reads from writes")
+}
+
+func TestMpstat(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "mpstat.txt")
+	g.Want(sample.CPUUser, sample.Entity{}, 2*.0168, 2*.0166)
+	g.Want(sample.CPUSystem, sample.Entity{}, 2*(.2626+.0112), 2*(.2707+.0055))
+}
+
+func TestPidstat(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "pidstat.txt")
+	fio := sample.Entity{PID: 18981}
+	g.Want(sample.ProcReadBytes, fio, 344459.41*1024, 341956*1024)
+	g.Want(sample.ProcSystem, fio, .6238, .63)
+	g.Want(sample.ProcBlkioDelay, fio) // 0 says nothing
+	if g.Procs[18981].Comm != "fio" {
+		t.Errorf("the process is %q", g.Procs[18981].Comm)
+	}
+}
+
+// Over midnight, and with a clock of twelve hours.
+func TestTimes(t *testing.T) {
+	g := linestest.Read(t, tool(), "11:59:50 PM CPU %user %nice %system %iowait %steal %idle\n12:00:00 AM all 10 0 0 0 0 90\n12:00:30 AM all 20 0 0 0 0 80\n")
+	if len(g.Ticks) != 2 || g.Ticks[0] != 10 || g.Ticks[1] != 30 {
+		t.Errorf("the intervals are %v, want 10 and 30 s", g.Ticks)
+	}
+	g.Want(sample.CPUUser, sample.Entity{}, 1, 6)
+}
+
+func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }

@@ -1,0 +1,34 @@
+package threads
+
+import (
+	"testing"
+
+	"iocause/internal/sample"
+	"iocause/internal/source/text/lines/linestest"
+)
+
+func tool() linestest.Tool { return linestest.Tool{Find: Find, New: New} }
+
+func TestHtop(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "htop.txt")
+	g.Want(sample.ThreadsInState, sample.Entity{Class: "D"}, 10)
+	g.Want(sample.ThreadsInState, sample.Entity{Class: "R"}, 5)
+	g.Want(sample.ThreadsInState, sample.Entity{Class: "S"}, 1)
+	g.WantNote("10 of 16 threads")
+	g.WantNote("off-CPU stacks")
+	if g.Procs[0].Comm != "memsqld" {
+		t.Errorf("the threads are of %q", g.Procs[0].Comm)
+	}
+}
+
+func TestOthers(t *testing.T) {
+	for _, name := range []string{"top.txt", "ps.txt"} {
+		g := linestest.Fixture(t, tool(), name)
+		g.Want(sample.ThreadsInState, sample.Entity{Class: "D"}, 0)
+		if n := g.Values[linestest.Key{Metric: sample.ThreadsInState, Entity: sample.Entity{Class: "S"}}]; len(n) != 1 || n[0] < 5 {
+			t.Errorf("%s: %v threads sleep", name, n)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
