@@ -87,7 +87,7 @@ func (a *app) printCase(c *judged, n, of int, style text.Style) error {
 	if err := text.Write(a.stdout, &r, style); err != nil {
 		return err
 	}
-	if r.Primary != diagnose.Unknown && len(c.Notes) > 0 {
+	if r.Primary != diagnose.Unknown {
 		fmt.Fprintln(a.stdout)
 		a.printNotes(c, style)
 		return nil
@@ -111,16 +111,41 @@ func (a *app) printFacts(c *judged, style text.Style) error {
 
 // printNotes says what a reader must know of the figures of a case.
 func (a *app) printNotes(c *judged, style text.Style) {
-	if len(c.Notes) == 0 {
+	notes := slices.Clone(c.Notes)
+	if add := pasteNext(c); add != "" {
+		notes = append(notes, "to be surer: "+add)
+	}
+	if len(notes) == 0 {
 		return
 	}
 	fmt.Fprintln(a.stdout, "Of the figures")
-	for _, note := range c.Notes {
+	for _, note := range notes {
 		for i, line := range text.Wrap(text.Escape(note), columnsOf(style)-2) {
 			fmt.Fprintln(a.stdout, map[bool]string{true: "- ", false: "  "}[i == 0]+line)
 		}
 	}
 	fmt.Fprintln(a.stdout)
+}
+
+// pasteNext says what more would make the finding surer: what the gaps of the
+// window ask for.
+func pasteNext(c *judged) string {
+	var paste []string
+	watch := false
+	for _, g := range c.Window.Gaps {
+		if _, what, ok := strings.Cut(g.Why, ": paste "); ok && !slices.Contains(paste, what) {
+			paste = append(paste, what)
+		}
+		watch = watch || strings.Contains(g.Why, ": run iocause diagnose")
+	}
+	var out []string
+	if len(paste) > 0 {
+		out = append(out, "paste as well "+strings.Join(paste, "; "))
+	}
+	if watch {
+		out = append(out, "or run iocause diagnose while it happens")
+	}
+	return strings.Join(out, ", ")
 }
 
 func place(b *source.Block) string {

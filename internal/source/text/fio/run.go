@@ -146,10 +146,10 @@ func (x *run) operation(direction, iops, bw, io, runtime, unit string, n int) (l
 	if ok != [4]bool{true, true, true, true} || o.io == 0 || o.runtime == 0 || o.bw == 0 {
 		return broken("an operation's line", iops+" "+bw+" "+io+" "+runtime)
 	}
-	direction = cmp.Or(direction, x.direction())
-	if x.ended() {
-		return lines.Another, nil
+	if x.ended() || direction == "" && len(x.job().ops) > 0 {
+		return x.same(&o), nil
 	}
+	direction = cmp.Or(direction, x.direction())
 	if j := x.job(); j.ops[direction] != nil {
 		old := j.ops[direction]
 		if old.io == o.io && old.iops == o.iops {
@@ -161,6 +161,18 @@ func (x *run) operation(direction, iops, bw, io, runtime, unit string, n int) (l
 		j.line = cmp.Or(j.line, n)
 	}
 	return lines.Used, nil
+}
+
+// same tells whether a quoted line repeats one of the run, or begins another.
+func (x *run) same(o *operation) lines.Use {
+	for _, j := range x.jobs {
+		for _, old := range j.ops {
+			if old.io == o.io && old.iops == o.iops {
+				return lines.Used
+			}
+		}
+	}
+	return lines.Another
 }
 
 // direction is what the run is known to do, where a line does not say.
