@@ -55,6 +55,9 @@ func (c *Case) cache() cacheView {
 		v.readWait *= disk / (disk + direct)
 	}
 	v.refault, v.from = c.refaultShare(&v)
+	if c.w.Told {
+		c.toldRefaults(&v)
+	}
 	return v
 }
 
@@ -203,14 +206,16 @@ func (c *Case) filesFromDisk() float64 {
 func (c *Case) cacheEvidence(v *cacheView) []Evidence {
 	s := c.w.Seconds()
 	source := sample.CacheVisits
-	if !c.exact() {
+	if !c.w.Has(source) {
 		source = sample.ProcReadBytes
 	}
-	e := []Evidence{
-		c.figure("page cache hit ratio", v.hitRatio(), "ratio", source),
-		c.figure("read from disk", v.fromDisk()*pageSize/s, "bytes/s", source),
-		c.figure("re-read after eviction", v.refault, "ratio", v.from),
+	e := []Evidence{c.figure("page cache hit ratio", v.hitRatio(), "ratio", source)}
+	if c.w.Told && source == sample.ProcReadBytes { // what the cache served is not known
+		e = nil
 	}
+	e = append(e,
+		c.figure("read from disk", v.fromDisk()*pageSize/s, "bytes/s", source),
+		c.figure("re-read after eviction", v.refault, "ratio", v.from))
 	if id, ok := c.topFileID(sample.CacheWait, sample.CacheCold, sample.CacheColdMapped); ok {
 		if s := c.w.Get(sample.CacheResident, sample.Entity{File: id}); s != nil && c.w.Files[id].Size > 0 {
 			e = append(e, Evidence{Name: "of its file in the cache", Value: s.Last() * pageSize / float64(c.w.Files[id].Size),

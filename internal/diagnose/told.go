@@ -146,6 +146,8 @@ func (c *Case) toldSource(m sample.Metric) string {
 		sample.BlockBinOps:     {sample.DiskReads},
 		sample.BlockBinTime:    {sample.DiskWeighted, sample.DiskReadTime},
 		sample.WaitIO:          {sample.CallTime, sample.DiskReadTime},
+		sample.ProcReadBytes:   {sample.VMPageIn},
+		sample.CacheReread:     {sample.VMRefaultFile},
 	}[m] {
 		if at := c.toldOn(other); at != "" {
 			return at

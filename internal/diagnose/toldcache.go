@@ -205,3 +205,17 @@ func (c *Case) dirtyTold() Verdict {
 		}},
 	}
 }
+
+// toldRefaults takes the kernel's count of pages that are read again after an
+// eviction, as a share of all that the host read, or else of the misses.
+func (c *Case) toldRefaults(v *cacheView) {
+	again, ok := c.all(sample.VMRefaultFile)
+	if !ok {
+		return
+	}
+	from := v.cold
+	if in, ok := c.all(sample.VMPageIn); ok {
+		from = in / pageSize
+	}
+	v.refault, v.from = min(1, again/max(1, from)), sample.VMRefaultFile
+}

@@ -6,11 +6,17 @@ package text
 import (
 	"iocause/internal/source/text/cachestat"
 	"iocause/internal/source/text/dd"
+	"iocause/internal/source/text/diskstats"
+	"iocause/internal/source/text/dmesg"
 	"iocause/internal/source/text/fio"
 	"iocause/internal/source/text/free"
 	"iocause/internal/source/text/histogram"
 	"iocause/internal/source/text/iostat"
 	"iocause/internal/source/text/lines"
+	"iocause/internal/source/text/meminfo"
+	"iocause/internal/source/text/pressure"
+	"iocause/internal/source/text/procvmstat"
+	"iocause/internal/source/text/residency"
 	"iocause/internal/source/text/settings"
 	"iocause/internal/source/text/sysstat"
 	"iocause/internal/source/text/threads"
@@ -43,6 +49,12 @@ func List() []Tool {
 		{Name: "sysstat", What: "sar -u -B -W -r -S -q -d, mpstat, pidstat -u -d", Find: sysstat.Find, New: sysstat.New},
 		{Name: "histogram", What: "biolatency and bitesize, of bcc and bpftrace", Find: histogram.Find, New: histogram.New},
 		{Name: "threads", What: "htop, top -b, ps with a state column", Find: threads.Find, New: threads.New},
+		{Name: "meminfo", What: "/proc/meminfo, whole or in part, once or repeated", Find: meminfo.Find, New: meminfo.New},
+		{Name: "procvmstat", What: "/proc/vmstat, at two instants", Find: procvmstat.Find, New: procvmstat.New, Pieces: true},
+		{Name: "diskstats", What: "/proc/diskstats, at two instants", Find: diskstats.Find, New: diskstats.New, Pieces: true},
+		{Name: "pressure", What: "/proc/pressure", Find: pressure.Find, New: pressure.New, Pieces: true},
+		{Name: "residency", What: "fincore, vmtouch", Find: residency.Find, New: residency.New},
+		{Name: "dmesg", What: "I/O errors, time-outs, hung tasks and want of memory in the kernel's log", Find: dmesg.Find, New: dmesg.New, Pieces: true},
 		{Name: "settings", What: "vm.NAME = VALUE of sysctl; amounts of total and available memory", Find: settings.Find, New: settings.New},
 	}
 }

@@ -19,7 +19,7 @@ func next() []sample.Gap {
 		{Why: "the dirty limit is not in the text: paste /proc/meminfo and the output of sysctl -a (vm.dirty_...)",
 			Metrics: []sample.Metric{sample.VMDirtyLimit}},
 		{Why: "memory limits of cgroups are not in the text: run iocause diagnose while it happens",
-			Metrics: []sample.Metric{sample.CgroupMemLimit}},
+			Metrics: []sample.Metric{sample.CgroupMemLimit, sample.CgroupMemUsage}},
 		{Why: "I/O limits of cgroups are not in the text: run iocause diagnose while it happens",
 			Metrics: []sample.Metric{sample.CgroupIOLimit, sample.BlockThrottled}},
 		{Why: "the processor time of processes is not in the text: paste pidstat -u 1 5",
