@@ -22,6 +22,7 @@ import (
 //	process PID comm=C memory=CGROUP io=CGROUP [kernel]
 //	file DEV INO SIZE PATH
 //	gap METRIC WHY
+//	told                  (the window was read out of a text)
 //	METRIC [pid=N] [cgroup=C] [device=D] [file=DEV:INO] [class=C] = V [V@SECONDS ...]
 //	without METRIC        (takes a metric out again)
 //	like NAME             (starts from another case, of any file)
@@ -180,6 +181,7 @@ func build(t *testing.T, lines []string) *sample.Window {
 	processes := map[int]sample.Process{}
 	files := map[sample.FileID]sample.File{}
 	var gaps []sample.Gap
+	told := false
 	for _, l := range lines {
 		where, line, _ := strings.Cut(l, "\x00")
 		fail := func(err error) {
@@ -217,6 +219,8 @@ func build(t *testing.T, lines []string) *sample.Window {
 			size, err := strconv.ParseInt(f[3], 10, 64)
 			fail(err)
 			files[id] = sample.File{Size: size, Path: strings.Join(f[4:], " ")}
+		case "told":
+			told = true
 		case "gap":
 			gaps = append(gaps, sample.Gap{Metrics: []sample.Metric{sample.Metric(f[1])}, Why: strings.Join(f[2:], " ")})
 		case "without":
@@ -288,7 +292,9 @@ func build(t *testing.T, lines []string) *sample.Window {
 			r.PutAt(when, k.m, k.e, x, "test")
 		}
 	}
-	return r.Window(end)
+	w := r.Window(end)
+	w.Told = told
+	return w
 }
 
 // parseHistogram reads "histogram UNIT SUM BUCKET:COUNT ...".

@@ -146,6 +146,7 @@ func (c *Case) toldSource(m sample.Metric) string {
 		sample.BlockBinOps:     {sample.DiskReads},
 		sample.BlockBinTime:    {sample.DiskWeighted, sample.DiskReadTime},
 		sample.WaitIO:          {sample.CallTime, sample.DiskReadTime},
+		sample.ProcBlkioDelay:  {sample.CallTime},
 		sample.ProcReadBytes:   {sample.VMPageIn},
 		sample.CacheReread:     {sample.VMRefaultFile},
 	}[m] {
