@@ -54,7 +54,7 @@ func List() []Tool {
 		{Name: "diskstats", What: "/proc/diskstats, at two instants", Find: diskstats.Find, New: diskstats.New, Pieces: true},
 		{Name: "pressure", What: "/proc/pressure", Find: pressure.Find, New: pressure.New, Pieces: true},
 		{Name: "residency", What: "fincore, vmtouch", Find: residency.Find, New: residency.New},
-		{Name: "dmesg", What: "I/O errors, time-outs, hung tasks and want of memory in the kernel's log", Find: dmesg.Find, New: dmesg.New, Pieces: true},
+		{Name: "dmesg", What: "the kernel's log: I/O errors, time-outs, hung tasks, no memory", Find: dmesg.Find, New: dmesg.New, Pieces: true},
 		{Name: "settings", What: "vm.NAME = VALUE of sysctl; amounts of total and available memory", Find: settings.Find, New: settings.New},
 	}
 }

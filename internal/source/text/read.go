@@ -62,7 +62,8 @@ type state struct {
 	tools  []Tool
 	kinds  map[sample.Metric]sample.Kind
 	open   *open
-	recent []string // a ring of the lines before
+	recent [contextLines]string // a ring of the lines before
+	next   int                  // how many there were
 	seen   map[string]*Block
 }
 
@@ -128,6 +129,9 @@ func (s *state) line(l lines.Line) {
 // rest looks for the head of another output behind a prompt, in a line that an
 // output ended in.
 func (s *state) rest(l lines.Line) {
+	if strings.IndexByte(l.Text, '#') < 0 && strings.IndexByte(l.Text, '$') < 0 {
+		return
+	}
 	at := max(strings.LastIndex(l.Text, "# "), strings.LastIndex(l.Text, "$ "))
 	if at <= 0 {
 		return
@@ -198,7 +202,7 @@ func (s *state) begin(t *Tool, l lines.Line, prefix string) bool {
 	}
 	b := &Block{Tool: t.Name, File: s.File, First: l.N, Last: l.N}
 	o := &open{block: b, record: newRecorder(b, s.kinds), tool: t}
-	o.reader = t.New(strings.Join(s.recent, "\n") + "\n" + prefix)
+	o.reader = t.New(s.before(prefix))
 	s.open = o
 	if !s.take(l) {
 		s.open = nil
@@ -253,9 +257,17 @@ func (s *state) remember(text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	if len(s.recent) == contextLines {
-		copy(s.recent, s.recent[1:])
-		s.recent = s.recent[:contextLines-1]
+	s.recent[s.next%contextLines] = text[max(0, len(text)-contextOf):]
+	s.next++
+}
+
+// before is the text before an output, with what precedes it in its own line.
+func (s *state) before(prefix string) string {
+	var b strings.Builder
+	for i := max(0, s.next-contextLines); i < s.next; i++ {
+		b.WriteString(s.recent[i%contextLines])
+		b.WriteByte('\n')
 	}
-	s.recent = append(s.recent, text[max(0, len(text)-contextOf):])
+	b.WriteString(prefix)
+	return b.String()
 }

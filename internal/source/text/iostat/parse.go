@@ -33,6 +33,9 @@ func Find(line string) int {
 
 // header is the columns of a table of devices, nil when it is none.
 func header(line string) []string {
+	if !strings.Contains(line, "Device") {
+		return nil
+	}
 	f := strings.Fields(line)
 	named, rates := false, false
 	for i, c := range f {
