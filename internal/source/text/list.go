@@ -4,10 +4,12 @@
 package text
 
 import (
+	"iocause/internal/source/text/blkparse"
 	"iocause/internal/source/text/cachestat"
 	"iocause/internal/source/text/dd"
 	"iocause/internal/source/text/diskstats"
 	"iocause/internal/source/text/dmesg"
+	"iocause/internal/source/text/filetop"
 	"iocause/internal/source/text/fio"
 	"iocause/internal/source/text/free"
 	"iocause/internal/source/text/histogram"
@@ -54,6 +56,8 @@ func List() []Tool {
 		{Name: "diskstats", What: "/proc/diskstats, at two instants", Find: diskstats.Find, New: diskstats.New, Pieces: true},
 		{Name: "pressure", What: "/proc/pressure", Find: pressure.Find, New: pressure.New, Pieces: true},
 		{Name: "residency", What: "fincore, vmtouch", Find: residency.Find, New: residency.New},
+		{Name: "filetop", What: "of bcc", Find: filetop.Find, New: filetop.New},
+		{Name: "blkparse", What: "the default format", Find: blkparse.Find, New: blkparse.New},
 		{Name: "dmesg", What: "the kernel's log: I/O errors, time-outs, hung tasks, no memory", Find: dmesg.Find, New: dmesg.New, Pieces: true},
 		{Name: "settings", What: "vm.NAME = VALUE of sysctl; amounts of total and available memory", Find: settings.Find, New: settings.New},
 	}
