@@ -49,6 +49,7 @@ type series struct {
 	first, last int // lines
 	points      []sample.Point
 	kept        []int // the interval of each point
+	asked       int   // the interval of the newest value
 }
 
 // recorder is the lines.Values that fills a block.
@@ -105,9 +106,13 @@ func (r *recorder) Put(m sample.Metric, e sample.Entity, v float64) {
 		} else {
 			s.points[n-1].Value = v
 		}
+		if s.asked == r.n { // its point waits for the end of the interval already
+			return
+		}
 	} else {
 		s.points, s.kept = append(s.points, sample.Point{Value: v}), append(s.kept, at)
 	}
+	s.asked = r.n
 	r.pending = append(r.pending, s)
 }
 

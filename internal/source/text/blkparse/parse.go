@@ -20,10 +20,11 @@ const (
 
 // event is one line.
 type event struct {
-	device, action, rwbs, comm string
-	pid                        int
-	at                         float64
-	sector, bytes              float64
+	major, minor, action, rwbs, comm string
+	device                           string // set by the reader
+	pid                              int
+	at                               float64
+	sector, bytes                    float64
 }
 
 // Find says where in a line an event begins.
@@ -39,30 +40,47 @@ func Find(line string) int {
 
 // parse reads "8,0 3 1 0.000107041 35 Q WM 223490 + 8 [kworker/3:1]".
 func parse(line string) (e event, ok bool) {
-	f := strings.Fields(line)
-	if len(f) < 7 {
+	var f [10]string
+	n := lines.Split(line, f[:])
+	if n < 7 || len(f[5]) > 2 || f[5][0] < 'A' || f[5][0] > 'Z' {
 		return e, false
 	}
 	major, minor, ok := strings.Cut(f[0], ",")
-	if len(lines.Numbers([]string{major, minor, f[1], f[2], f[3], f[4]})) != 6 || !ok || !strings.Contains(f[3], ".") {
+	dot := strings.IndexByte(f[3], '.')
+	if !ok || !digits(major) || !digits(minor) || !digits(f[1]) || !digits(f[2]) || dot < 1 || !digits(f[3][:dot]) || !digits(f[3][dot+1:]) {
 		return e, false
 	}
-	if len(f[5]) > 2 || f[5][0] < 'A' || f[5][0] > 'Z' {
+	var err error
+	if e.at, err = strconv.ParseFloat(f[3], 64); err != nil || e.at >= 1e9 {
 		return e, false
 	}
-	e.device, e.action, e.rwbs = name(major, minor), f[5], f[6]
-	e.at, _ = lines.Number(f[3])
-	e.pid, _ = strconv.Atoi(f[4])
-	if i := strings.IndexByte(line, '['); i >= 0 && strings.HasSuffix(strings.TrimSpace(line), "]") {
-		e.comm = strings.TrimSuffix(strings.TrimSpace(line[i+1:]), "]")
+	if e.pid, err = strconv.Atoi(f[4]); err != nil || e.pid < 0 {
+		return e, false
 	}
-	if len(f) >= 10 && f[8] == "+" {
-		v := lines.Numbers([]string{f[7], f[9]})
-		if len(v) == 2 {
-			e.sector, e.bytes = v[0], v[1]*sector
+	e.major, e.minor, e.action, e.rwbs = major, minor, f[5], f[6]
+	if n == 10 && f[8] == "+" && digits(f[7]) && digits(f[9]) {
+		e.sector, _ = strconv.ParseFloat(f[7], 64)
+		e.bytes, _ = strconv.ParseFloat(f[9], 64)
+		e.bytes *= sector
+	}
+	if i := strings.IndexByte(line, '['); i >= 0 {
+		if rest := strings.TrimRight(line[i+1:], " "); strings.HasSuffix(rest, "]") {
+			e.comm = rest[:len(rest)-1]
 		}
 	}
-	return e, e.at < 1e9
+	return e, e.bytes < 1<<40
+}
+
+func digits(s string) bool {
+	if s == "" || len(s) > 18 {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
 }
 
 // name is the kernel's name of a disk where its number tells it.
@@ -109,11 +127,29 @@ type reader struct {
 	done    int
 	unknown int // completions whose beginning was not seen
 	full    int // requests that there was no room for
+	names   map[[2]string]string
+	sums    map[sample.Entity]*sums
+	depths  map[depthClass]*sums
+	hists   map[sample.Entity]*sample.Histogram
+}
+
+// sums is what was counted in the interval under way.
+type sums struct {
+	ops, bytes, queue, device float64
+	first, last               int // lines
+}
+
+type depthClass struct {
+	device, kind string
+	size, depth  uint64
 }
 
 // New makes a reader.
 func New(string) lines.Reader {
-	return &reader{flight: map[place]request{}, depth: map[string]int{}, procs: map[int]bool{}}
+	return &reader{
+		flight: map[place]request{}, depth: map[string]int{}, procs: map[int]bool{}, names: map[[2]string]string{},
+		sums: map[sample.Entity]*sums{}, depths: map[depthClass]*sums{}, hists: map[sample.Entity]*sample.Histogram{},
+	}
 }
 
 // Line implements lines.Reader.
@@ -136,12 +172,21 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		if e.at-r.begun > float64(r.second+3600) {
 			return lines.Broken, fmt.Errorf("the time jumps from %g to %g s", r.last, e.at)
 		}
+		r.flush(into)
 		into.Tick(1)
 		r.second++
 	}
-	into.At(l.N)
 	r.last = max(r.last, e.at)
-	r.event(&e, into)
+	number := [2]string{e.major, e.minor}
+	if e.device = r.names[number]; e.device == "" {
+		if len(r.names) >= 256 {
+			r.full++
+			return lines.Skipped, nil
+		}
+		e.device = name(strings.Clone(e.major), strings.Clone(e.minor))
+		r.names[[2]string{strings.Clone(e.major), strings.Clone(e.minor)}] = e.device
+	}
+	r.event(&e, l.N, into)
 	return lines.Used, nil
 }
 
@@ -155,7 +200,7 @@ func summary(text string) bool {
 	return false
 }
 
-func (r *reader) event(e *event, into lines.Values) {
+func (r *reader) event(e *event, n int, into lines.Values) {
 	kind := class(e.rwbs)
 	if kind == "" || e.bytes == 0 {
 		return
@@ -173,9 +218,9 @@ func (r *reader) event(e *event, into lines.Values) {
 		}
 		r.depth[e.device]++
 		r.flight[at] = request{queued: e.at, issued: -1, pid: e.pid, depth: r.depth[e.device]}
-		if len(r.procs) < maxEntries || r.procs[e.pid] {
+		if !r.procs[e.pid] && len(r.procs) < maxEntries {
 			r.procs[e.pid] = true
-			into.Process(e.pid, sample.Process{Comm: e.comm})
+			into.Process(e.pid, sample.Process{Comm: strings.Clone(e.comm)})
 		}
 	case "M", "F": // merged into another request
 		if known {
@@ -194,42 +239,80 @@ func (r *reader) event(e *event, into lines.Values) {
 		}
 		delete(r.flight, at)
 		r.depth[e.device]--
-		r.complete(e, kind, q, into)
+		r.complete(e, kind, q, n)
 	}
 }
 
 // complete counts one request, for its device and its process.
-func (r *reader) complete(e *event, kind string, q request, into lines.Values) {
+func (r *reader) complete(e *event, kind string, q request, n int) {
 	r.done++
 	if q.issued < q.queued {
 		q.issued = q.queued
 	}
 	queue, device := max(0, q.issued-q.queued), max(0, e.at-q.issued)
-	keys := []sample.Entity{{Device: e.device, Class: kind}}
+	r.add(sample.Entity{Device: e.device, Class: kind}, e.bytes, queue, device, n)
 	if r.procs[q.pid] && q.pid > 0 {
-		keys = append(keys, sample.Entity{PID: q.pid, Device: e.device, Class: kind})
+		r.add(sample.Entity{PID: q.pid, Device: e.device, Class: kind}, e.bytes, queue, device, n)
 	}
-	for _, k := range keys {
-		into.Put(sample.BlockOps, k, 1)
-		into.Put(sample.BlockBytes, k, e.bytes)
-		into.Put(sample.BlockQueueTime, k, queue)
-		into.Put(sample.BlockDeviceTime, k, device)
+	k := depthClass{e.device, kind, power(e.bytes), power(float64(q.depth))}
+	d := r.depths[k]
+	if d == nil {
+		if len(r.depths) >= maxEntries {
+			return
+		}
+		d = &sums{first: n}
+		r.depths[k] = d
 	}
-	d := sample.Entity{Device: e.device}
-	ops, size, took := sample.DiskReads, sample.DiskReadBytes, sample.DiskReadTime
-	if kind == "write" {
-		ops, size, took = sample.DiskWrites, sample.DiskWriteBytes, sample.DiskWriteTime
+	d.ops, d.device, d.last = d.ops+1, d.device+queue+device, n
+	h := r.hists[sample.Entity{Device: e.device, Class: kind}]
+	if h == nil {
+		h = &sample.Histogram{Unit: "nanoseconds"}
+		r.hists[sample.Entity{Device: e.device, Class: kind}] = h
 	}
-	into.Put(ops, d, 1)
-	into.Put(size, d, e.bytes)
-	into.Put(took, d, queue+device)
-	into.Put(sample.DiskWeighted, d, queue+device)
-	depth := sample.Entity{Device: e.device, Class: fmt.Sprintf("%s %d %d", kind, power(e.bytes), power(float64(q.depth)))}
-	into.Put(sample.BlockDepthOps, depth, 1)
-	into.Put(sample.BlockDepthTime, depth, queue+device)
-	h := sample.Histogram{Unit: "nanoseconds"}
 	h.Add(uint64(device * 1e9))
-	into.Histogram(sample.HistDevice, sample.Entity{Device: e.device, Class: kind}, h)
+}
+
+func (r *reader) add(e sample.Entity, bytes, queue, device float64, n int) {
+	s := r.sums[e]
+	if s == nil {
+		s = &sums{}
+		r.sums[e] = s
+	}
+	if s.ops == 0 {
+		s.first = n
+	}
+	s.ops, s.bytes, s.queue, s.device, s.last = s.ops+1, s.bytes+bytes, s.queue+queue, s.device+device, n
+}
+
+// flush hands over what was counted in the interval.
+func (r *reader) flush(into lines.Values) {
+	for e, s := range r.sums {
+		if s.ops == 0 {
+			continue
+		}
+		put := func(m sample.Metric, e sample.Entity, v float64) {
+			into.At(s.first)
+			into.Put(m, e, v)
+			into.At(s.last)
+			into.Put(m, e, 0)
+		}
+		put(sample.BlockOps, e, s.ops)
+		put(sample.BlockBytes, e, s.bytes)
+		put(sample.BlockQueueTime, e, s.queue)
+		put(sample.BlockDeviceTime, e, s.device)
+		if e.PID == 0 {
+			d := sample.Entity{Device: e.Device}
+			ops, size, took := sample.DiskReads, sample.DiskReadBytes, sample.DiskReadTime
+			if e.Class == "write" {
+				ops, size, took = sample.DiskWrites, sample.DiskWriteBytes, sample.DiskWriteTime
+			}
+			put(ops, d, s.ops)
+			put(size, d, s.bytes)
+			put(took, d, s.queue+s.device)
+			put(sample.DiskWeighted, d, s.queue+s.device)
+		}
+		*s = sums{}
+	}
 }
 
 // power rounds down to a power of two.
@@ -239,6 +322,19 @@ func power(v float64) uint64 { return 1 << sample.Bucket(uint64(max(1, v))) }
 func (r *reader) Close(into lines.Values) {
 	if !r.started {
 		return
+	}
+	r.flush(into)
+	for k, d := range r.depths {
+		e := sample.Entity{Device: k.device, Class: fmt.Sprintf("%s %d %d", k.kind, k.size, k.depth)}
+		into.At(d.first)
+		into.Put(sample.BlockDepthOps, e, d.ops)
+		into.Put(sample.BlockDepthTime, e, d.device)
+		into.At(d.last)
+		into.Put(sample.BlockDepthOps, e, 0)
+		into.Put(sample.BlockDepthTime, e, 0)
+	}
+	for e, h := range r.hists {
+		into.Histogram(sample.HistDevice, e, *h)
 	}
 	into.Tick(max(r.last-r.begun-float64(r.second), 1e-3))
 	if r.done == 0 {

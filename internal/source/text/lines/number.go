@@ -158,3 +158,24 @@ func Interval(command string) float64 {
 	}
 	return 0
 }
+
+// Split puts the fields of a line into an array, as many as it has room for,
+// without allocating, and returns how many there are.
+func Split(line string, into []string) int {
+	n, i := 0, 0
+	for n < len(into) {
+		for i < len(line) && line[i] == ' ' {
+			i++
+		}
+		if i == len(line) {
+			break
+		}
+		start := i
+		for i < len(line) && line[i] != ' ' {
+			i++
+		}
+		into[n] = line[start:i]
+		n++
+	}
+	return n
+}
