@@ -8,12 +8,14 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/present/text"
 	"iocause/internal/source"
-	"iocause/internal/source/text"
+	told "iocause/internal/source/text"
 )
 
 // readOptions are the flags of read.
@@ -60,7 +62,7 @@ func newReadCommand(a *app) *cobra.Command {
 // toolList is the part of the help that says what can be read.
 func toolList() string {
 	var b strings.Builder
-	for i, t := range text.List() {
+	for i, t := range told.List() {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
@@ -83,15 +85,15 @@ func (o *readOptions) check() error {
 }
 
 // tools are those to look for.
-func (o *readOptions) tools() ([]text.Tool, error) {
-	all := text.List()
+func (o *readOptions) tools() ([]told.Tool, error) {
+	all := told.List()
 	if o.as == "" {
 		return all, nil
 	}
 	var names []string
 	for _, t := range all {
 		if t.Name == o.as {
-			return []text.Tool{t}, nil
+			return []told.Tool{t}, nil
 		}
 		names = append(names, t.Name)
 	}
@@ -115,9 +117,9 @@ func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
 	}
 	ctx, stop := untilInterrupt(c.Context(), func(os.Signal) {})
 	defer stop()
-	var texts []*text.Text
+	var texts []*told.Text
 	for _, name := range args {
-		t, err := a.readOne(ctx, name, &text.Reader{Tools: tools})
+		t, err := a.readOne(ctx, name, &told.Reader{Tools: tools})
 		if err != nil && (t == nil || len(t.Blocks) == 0 || ctx.Err() == nil) {
 			return err
 		}
@@ -126,11 +128,11 @@ func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
 		}
 		texts = append(texts, t)
 	}
-	a.noteFaults(texts)
 	if o.list {
 		return a.printList(texts, o)
 	}
-	cases, left := text.Cases(texts, o.one)
+	a.noteFaults(texts)
+	cases, left := told.Cases(texts, o.one)
 	if left > 0 {
 		fmt.Fprintf(a.stderr, "iocause: %d more cases were left out; give smaller pieces\n", left)
 	}
@@ -144,7 +146,7 @@ func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
 }
 
 // readOne reads one file; "-" is standard input.
-func (a *app) readOne(ctx context.Context, name string, r *text.Reader) (*text.Text, error) {
+func (a *app) readOne(ctx context.Context, name string, r *told.Reader) (*told.Text, error) {
 	from, shown := a.stdin, "stdin"
 	if name != "-" {
 		f, err := os.Open(name)
@@ -165,25 +167,64 @@ func (a *app) readOne(ctx context.Context, name string, r *text.Reader) (*text.T
 			}
 		}()
 	}
-	return r.Read(ctx, shown, from)
+	p := &readProgress{from: from, name: shown, app: a, said: time.Now()}
+	defer p.erase()
+	return r.Read(ctx, shown, p)
+}
+
+// readProgress says on standard error how far the reading of a long text is.
+type readProgress struct {
+	from  io.Reader
+	name  string
+	app   *app
+	bytes float64
+	said  time.Time // when it was said last
+	shown bool
+}
+
+// patience is how long a text is read before that is said.
+const patience = 2 * time.Second
+
+// Read implements io.Reader.
+func (p *readProgress) Read(b []byte) (int, error) {
+	n, err := p.from.Read(b)
+	p.bytes += float64(n)
+	if time.Since(p.said) < patience {
+		return n, err
+	}
+	p.said = time.Now()
+	if _, terminal := terminalWidth(p.app.stderr); terminal {
+		fmt.Fprintf(p.app.stderr, "\r\x1b[Kiocause: reading %s: %s", text.Middle(text.Escape(p.name), 40), text.Value(p.bytes, "bytes"))
+	} else if !p.shown {
+		fmt.Fprintf(p.app.stderr, "iocause: reading %s\n", text.Escape(p.name))
+	}
+	p.shown = true
+	return n, err
+}
+
+// erase takes the line away.
+func (p *readProgress) erase() {
+	if _, terminal := terminalWidth(p.app.stderr); p.shown && terminal {
+		fmt.Fprint(p.app.stderr, "\r\x1b[K")
+	}
 }
 
 // noteFaults says which lines could not be read.
-func (a *app) noteFaults(texts []*text.Text) {
+func (a *app) noteFaults(texts []*told.Text) {
 	const most = 10
 	said, all := 0, 0
 	for _, t := range texts {
 		all += t.Faulty
 		for _, f := range t.Faults {
 			if said++; said <= most {
-				fmt.Fprintf(a.stderr, "%s:%d: %s: %s\n", f.File, f.Line, f.Tool, f.Why)
+				fmt.Fprintf(a.stderr, "%s:%d: %s: %s\n", text.Escape(f.File), f.Line, f.Tool, text.Escape(f.Why))
 			}
 		}
 		if t.Long > 0 {
-			fmt.Fprintf(a.stderr, "iocause: %d lines of %s are too long and were cut\n", t.Long, t.File)
+			fmt.Fprintf(a.stderr, "iocause: %d lines of %s are too long and were cut\n", t.Long, text.Escape(t.File))
 		}
 		if t.Left > 0 {
-			fmt.Fprintf(a.stderr, "iocause: %d more outputs in %s were left out; give smaller pieces\n", t.Left, t.File)
+			fmt.Fprintf(a.stderr, "iocause: %d more outputs in %s were left out; give smaller pieces\n", t.Left, text.Escape(t.File))
 		}
 	}
 	if all > most {
@@ -192,7 +233,7 @@ func (a *app) noteFaults(texts []*text.Text) {
 }
 
 // nothingRead is the error of texts without any output of a known tool.
-func nothingRead(texts []*text.Text) error {
+func nothingRead(texts []*told.Text) error {
 	lines, images := 0, 0
 	for _, t := range texts {
 		lines, images = lines+t.Lines, images+t.Images
@@ -202,7 +243,7 @@ func nothingRead(texts []*text.Text) error {
 		why += fmt.Sprintf(", but %d images, which cannot be read: paste what they show as text", images)
 	}
 	var names []string
-	for _, t := range text.List() {
+	for _, t := range told.List() {
 		names = append(names, t.Name)
 	}
 	return fmt.Errorf("%s; it reads %s (see 'iocause read --help')", why, strings.Join(names, ", "))
@@ -210,11 +251,11 @@ func nothingRead(texts []*text.Text) error {
 
 // judged is a case with its verdict.
 type judged struct {
-	*text.Case
+	*told.Case
 	Report *diagnose.Report
 }
 
-func (a *app) judge(cases []*text.Case) []judged {
+func (a *app) judge(cases []*told.Case) []judged {
 	var out []judged
 	for _, c := range cases {
 		r := diagnose.Judge(c.Window, diagnose.Target{})

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"os"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/present/text"
-	"iocause/internal/sample"
 	source "iocause/internal/source/text"
 )
 
@@ -166,108 +164,6 @@ func shortSource(s string) string {
 	return text.Middle(file, 12) + s[at:]
 }
 
-// fact is one figure that a text is about.
-type fact struct {
-	key, name string
-	value     float64
-	unit      string
-	source    string
-}
-
-// factsOf are the figures of a case that people look at first.
-func factsOf(c *judged) []fact {
-	w, s := c.Window, c.Window.Seconds()
-	var out []fact
-	add := func(key, name string, v float64, unit string, from *sample.Series) {
-		at := ""
-		if from != nil {
-			at = from.Source
-		}
-		out = append(out, fact{key, name, v, unit, at})
-	}
-	each := func(m sample.Metric, f func(sample.Entity, *sample.Series)) {
-		var keys []sample.Entity
-		w.Each(m, func(e sample.Entity, _ *sample.Series) { keys = append(keys, e) })
-		slices.SortFunc(keys, func(a, b sample.Entity) int {
-			return strings.Compare(a.Device+a.Class+strconv.Itoa(a.PID), b.Device+b.Class+strconv.Itoa(b.PID))
-		})
-		for _, e := range keys {
-			f(e, w.Get(m, e))
-		}
-	}
-	states, n := map[string]*sample.Series{}, 0.0
-	each(sample.ThreadsInState, func(e sample.Entity, x *sample.Series) { states[e.Class] = x; n += x.Sum() })
-	for _, class := range []string{"D", "R", "S"} {
-		if x := states[class]; x != nil && n > 0 {
-			add("state_"+class, "threads in state "+class, x.Sum()/n, "ratio", x)
-		}
-	}
-	each(sample.CacheVisits, func(e sample.Entity, x *sample.Series) {
-		if e.File == (sample.FileID{}) && x.Sum() > 0 {
-			cold, _ := w.Sum(sample.CacheCold, e)
-			add("hit_ratio", "page cache hit ratio", 1-cold/x.Sum(), "ratio", x)
-		}
-	})
-	each(sample.CallTime, func(e sample.Entity, x *sample.Series) {
-		m := map[string]sample.Metric{"read": sample.ProcReadCalls, "write": sample.ProcWriteCalls}[e.Class]
-		if calls, ok := w.Sum(m, sample.Entity{PID: e.PID}); ok && calls > 0 {
-			add("call_"+e.Class, "time of one "+e.Class, x.Sum()/calls, "seconds", x)
-			add("calls_"+e.Class, e.Class+" calls", calls/s, "count/s", x)
-		}
-	})
-	most, device := 0.0, ""
-	for _, m := range []sample.Metric{sample.DiskBusy, sample.DiskWeighted, sample.DiskReadBytes} {
-		each(m, func(e sample.Entity, x *sample.Series) {
-			if v := x.Sum(); v > most || device == "" {
-				most, device = v, e.Device
-			}
-		})
-		if device != "" {
-			break
-		}
-	}
-	for _, m := range []struct {
-		key, name, unit string
-		metric          sample.Metric
-	}{
-		{"read_rate", "read from " + device, "bytes/s", sample.DiskReadBytes},
-		{"write_rate", "written to " + device, "bytes/s", sample.DiskWriteBytes},
-		{"in_flight", "in flight on " + device, "count", sample.DiskWeighted},
-		{"busy", "time " + device + " is busy", "ratio", sample.DiskBusy},
-	} {
-		if x := w.Get(m.metric, sample.Entity{Device: device}); x != nil {
-			add(m.key, m.name, x.Sum()/s, m.unit, x)
-		}
-	}
-	if reads := w.Get(sample.DiskReads, sample.Entity{Device: device}); reads != nil && reads.Sum() > 0 {
-		if t, ok := w.Sum(sample.DiskReadTime, sample.Entity{Device: device}); ok {
-			add("read_latency", "latency of a read", t/reads.Sum(), "seconds", reads)
-		}
-	}
-	for _, g := range []struct {
-		key, name string
-		metric    sample.Metric
-	}{{"free", "memory free", sample.MemFree}, {"cache", "page cache", sample.MemCache}, {"available", "memory available", sample.MemAvailable}, {"dirty_limit", "dirty limit", sample.VMDirtyLimit}} {
-		if x := w.Get(g.metric, sample.Entity{}); x != nil {
-			add(g.key, g.name, x.Last(), "bytes", x)
-		}
-	}
-	cpu := 0.0
-	for _, m := range []sample.Metric{sample.CPUUser, sample.CPUSystem, sample.CPUIdle, sample.CPUIOWait, sample.CPUSteal} {
-		t, _ := w.Sum(m, sample.Entity{})
-		cpu += t
-	}
-	for _, m := range []struct {
-		key, name string
-		metric    sample.Metric
-	}{{"user", "processors in user mode", sample.CPUUser}, {"iowait", "processors idle with I/O under way", sample.CPUIOWait}} {
-		if x := w.Get(m.metric, sample.Entity{}); x != nil && cpu > 0 {
-			add(m.key, m.name, x.Sum()/cpu, "ratio", x)
-		}
-	}
-	return out
-}
-
 // factsTable shows the figures of a case that has no finding.
 func factsTable(c *judged) *text.Table {
 	t := &text.Table{Key: "figures", Title: "What the text shows", Columns: []text.Column{
@@ -359,74 +255,6 @@ func (a *app) printDifference(first, last *judged, style text.Style) error {
 
 // within tells whether two figures are about the same.
 func within(a, b float64) bool { return max(a, b) <= 1.25*min(a, b) }
-
-// printSeries exports every value that was read.
-func (a *app) printSeries(texts []*source.Text, o *readOptions) error {
-	if o.format == "json" {
-		for v := range source.Values(texts) {
-			if err := writeJSONLine(a.stdout, v); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	w := csv.NewWriter(a.stdout)
-	if err := w.Write([]string{"file", "lines", "tool", "seconds", "metric", "unit", "device", "pid", "class", "value"}); err != nil {
-		return fmt.Errorf("writing the output: %w", err)
-	}
-	for v := range source.Values(texts) {
-		pid := ""
-		if v.PID != 0 {
-			pid = strconv.Itoa(v.PID)
-		}
-		if err := w.Write([]string{v.File, v.Lines, v.Tool, number(v.Seconds), string(v.Metric), string(v.Unit), v.Device, pid, v.Class, number(v.Value)}); err != nil {
-			return fmt.Errorf("writing the output: %w", err)
-		}
-	}
-	w.Flush()
-	if err := w.Error(); err != nil {
-		return fmt.Errorf("writing the output: %w", err)
-	}
-	return nil
-}
-
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-// printList shows what was recognised.
-func (a *app) printList(texts []*source.Text, o *readOptions) error {
-	if o.format == "json" {
-		return writeJSON(a.stdout, readDocument(texts, nil))
-	}
-	style := styleOf(a.stdout, os.Getenv, widestText)
-	t := &text.Table{Key: "outputs", Columns: []text.Column{
-		{Key: "tool", Head: "TOOL"}, {Key: "file", Head: "FILE", Flex: true}, {Key: "lines", Head: "LINES"},
-		{Key: "intervals", Head: "INTERVALS", Unit: "count"}, {Key: "used", Head: "USED", Unit: "count"},
-		{Key: "skipped", Head: "SKIPPED", Unit: "count"}, {Key: "broken", Head: "NOT UNDERSTOOD", Unit: "count"},
-		{Key: "remark", Head: "REMARK"},
-	}}
-	lines, outside := 0, 0
-	for _, x := range texts {
-		lines, outside = lines+x.Lines, outside+x.Outside
-		for _, b := range x.Blocks {
-			remark := ""
-			if b.Repeats > 0 {
-				remark = fmt.Sprintf("as line %d", b.Repeats)
-			}
-			t.Rows = append(t.Rows, []text.Cell{
-				text.Str(b.Tool), text.Str(b.File), text.Str(strings.TrimPrefix(place(b), b.File+":")), text.Num(float64(b.Intervals)),
-				text.Num(float64(b.Used)), text.Num(float64(b.Skipped)), text.Num(float64(b.Broken)), text.Str(remark),
-			})
-		}
-		for _, f := range x.Faults {
-			t.Notes = append(t.Notes, fmt.Sprintf("%s:%d: %s: %s", f.File, f.Line, f.Tool, f.Why))
-		}
-	}
-	if len(t.Rows) == 0 {
-		return nothingRead(texts)
-	}
-	t.Notes = append(t.Notes, fmt.Sprintf("%d lines, of which %d belong to no output", lines, outside))
-	return text.WriteTable(a.stdout, t, style)
-}
 
 // columnsOf is the width that text has to fit into.
 func columnsOf(s text.Style) int { return max(cmp.Or(s.Width, 80), 40) }
