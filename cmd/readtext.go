@@ -180,7 +180,7 @@ func factsTable(c *judged) *text.Table {
 func (a *app) printSummary(all []judged, style text.Style) error {
 	t := &text.Table{Key: "cases", Title: fmt.Sprintf("CASES: %d", len(all)), Columns: []text.Column{
 		{Key: "case", Head: "#"}, {Key: "lines", Head: "LINES"}, {Key: "tools", Head: "TOOLS", Drop: 3}, {Key: "finding", Head: "FINDING"},
-		{Key: "confidence", Head: "CONF", Unit: "ratio", Drop: 2},
+		{Key: "confidence", Head: "CONF", Drop: 2},
 		{Key: "hit_ratio", Head: "HITS", Unit: "ratio"}, {Key: "call", Head: "CALL", Unit: "seconds"},
 		{Key: "read_rate", Head: "READ/s", Unit: "bytes", Drop: 1}, {Key: "in_flight", Head: "DEPTH", Unit: "count"},
 	}}
@@ -208,7 +208,7 @@ func (a *app) printSummary(all []judged, style text.Style) error {
 		}
 		conf := text.None()
 		if len(c.Report.Findings) > 0 {
-			conf = text.Num(c.Report.Findings[0].Confidence)
+			conf = text.Str(fmt.Sprintf("%.0f %%", 100*c.Report.Findings[0].Confidence))
 		}
 		t.Rows = append(t.Rows, []text.Cell{
 			text.Str(strconv.Itoa(i + 1)), text.Str(fmt.Sprintf("%d-%d", c.Blocks[0].First, c.Blocks[len(c.Blocks)-1].Last)),

@@ -102,7 +102,7 @@ func (c *Case) toldVerdict(v *cacheView, margin float64, decided Evidence) Verdi
 	for _, g := range []struct {
 		name   string
 		metric sample.Metric
-	}{{"page cache", sample.MemCache}, {"memory free", sample.MemFree}, {"memory available", sample.MemAvailable}} {
+	}{{"page cache", sample.MemCache}, {"memory free", sample.MemFree}} {
 		if x, ok := c.gauge(g.metric); ok {
 			e = append(e, c.figure(g.name, x, "bytes", g.metric))
 		}
@@ -113,6 +113,9 @@ func (c *Case) toldVerdict(v *cacheView, margin float64, decided Evidence) Verdi
 		}
 		e = append(e, c.figure("latency of "+c.device, d.latency, "seconds", sample.BlockDeviceTime),
 			c.figure("mean in flight", d.depth, "count", sample.BlockBinTime))
+	}
+	if avail, ok := c.gauge(sample.MemAvailable); ok {
+		e = append(e, c.figure("memory available", avail, "bytes", sample.MemAvailable))
 	}
 	out := Verdict{
 		Answer: Yes, Confidence: confidence(margin, false), Weight: c.readWeight(v), Culprit: c.culprit(), Evidence: e,

@@ -4,8 +4,10 @@
 package text
 
 import (
+	"iocause/internal/source/text/biosnoop"
 	"iocause/internal/source/text/blkparse"
 	"iocause/internal/source/text/cachestat"
+	"iocause/internal/source/text/cachetop"
 	"iocause/internal/source/text/dd"
 	"iocause/internal/source/text/diskstats"
 	"iocause/internal/source/text/dmesg"
@@ -49,7 +51,7 @@ func List() []Tool {
 		{Name: "dd", What: "the closing lines", Find: dd.Find, New: dd.New},
 		{Name: "vmstat", What: "-w -a -t -S", Find: vmstat.Find, New: vmstat.New},
 		{Name: "sysstat", What: "sar -u -B -W -r -S -q -d, mpstat, pidstat -u -d", Find: sysstat.Find, New: sysstat.New},
-		{Name: "histogram", What: "biolatency and bitesize, of bcc and bpftrace", Find: histogram.Find, New: histogram.New},
+		{Name: "histogram", What: "biolatency and bitesize of bcc and bpftrace, iolatency", Find: histogram.Find, New: histogram.New},
 		{Name: "threads", What: "htop, top -b, ps with a state column", Find: threads.Find, New: threads.New},
 		{Name: "meminfo", What: "/proc/meminfo, whole or in part, once or repeated", Find: meminfo.Find, New: meminfo.New},
 		{Name: "procvmstat", What: "/proc/vmstat, at two instants", Find: procvmstat.Find, New: procvmstat.New, Pieces: true},
@@ -57,6 +59,8 @@ func List() []Tool {
 		{Name: "pressure", What: "/proc/pressure", Find: pressure.Find, New: pressure.New, Pieces: true},
 		{Name: "residency", What: "fincore, vmtouch", Find: residency.Find, New: residency.New},
 		{Name: "filetop", What: "of bcc", Find: filetop.Find, New: filetop.New},
+		{Name: "biosnoop", What: "biosnoop and biotop of bcc, iosnoop of perf-tools", Find: biosnoop.Find, New: biosnoop.New},
+		{Name: "cachetop", What: "of bcc", Find: cachetop.Find, New: cachetop.New},
 		{Name: "blkparse", What: "the default format", Find: blkparse.Find, New: blkparse.New},
 		{Name: "dmesg", What: "the kernel's log: I/O errors, time-outs, hung tasks, no memory", Find: dmesg.Find, New: dmesg.New, Pieces: true},
 		{Name: "settings", What: "vm.NAME = VALUE of sysctl; amounts of total and available memory", Find: settings.Find, New: settings.New},

@@ -21,7 +21,7 @@ func Find(line string) int {
 			at = i
 		}
 	}
-	if f := strings.Fields(line[at:]); len(f) < 4 || !strings.Contains(line[at:], "DIRTIES") || strings.Contains(line[at:], "PID") {
+	if f := strings.Fields(line[at:]); len(f) < 4 || !strings.Contains(line[at:], "DIRTIES") || strings.Contains(line, "PID") {
 		return -1
 	}
 	return at

@@ -40,6 +40,13 @@ func Find(line string) int {
 			}
 		}
 	}
+	if at := strings.Index(line, ">=("); at >= 0 && strings.Contains(line[at:], ": I/O") { // iolatency of perf-tools
+		if unit, _, ok := strings.Cut(line[at+3:], ")"); ok {
+			if _, _, ok := units(unit); ok {
+				return at
+			}
+		}
+	}
 	if strings.HasPrefix(line, "@") && strings.HasSuffix(strings.TrimSpace(line), ":") {
 		name, _, _ := strings.Cut(line, "[")
 		if _, _, ok := units(strings.TrimSpace(name)); ok {
@@ -53,6 +60,7 @@ type reader struct {
 	scale  float64
 	size   bool
 	entity sample.Entity
+	below  bool // rows hold what is below their upper bound
 	queue  bool // -Q: time in the queue is included
 	rows   int
 	first  int
@@ -106,6 +114,10 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		r.flush(into)
 		word := strings.Fields(text[at:])[0]
 		word, _, _ = strings.Cut(word, "[")
+		r.below = strings.HasPrefix(word, ">=(")
+		if r.below {
+			word, _, _ = strings.Cut(word[3:], ")")
+		}
 		r.scale, r.size, _ = units(word)
 		r.first = l.N
 		return lines.Used, nil
@@ -124,6 +136,9 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	lo, hi, rest, ok := bounds(text)
 	if !ok {
 		return lines.Foreign, nil
+	}
+	if r.below && strings.Contains(text, "->") && hi > lo+1 {
+		hi--
 	}
 	f := strings.Fields(strings.TrimLeft(rest, " :"))
 	if len(f) == 0 {

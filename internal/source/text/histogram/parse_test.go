@@ -25,6 +25,8 @@ func TestBiolatency(t *testing.T) {
 	want(t, g, sample.HistDevice, sample.Entity{}, 10328, [2]float64{32e6, 64e6})
 	g = linestest.Fixture(t, tool(), "biolatency-bpftrace.txt")
 	want(t, g, sample.HistDevice, sample.Entity{}, 668, [2]float64{1024e3, 2048e3})
+	g = linestest.Fixture(t, tool(), "iolatency.txt")
+	want(t, g, sample.HistDevice, sample.Entity{}, 4395, [2]float64{4e5, 6e5})
 	g = linestest.Fixture(t, tool(), "biolatency-disks.txt")
 	want(t, g, sample.HistDevice, sample.Entity{Device: "xvdb"}, 7, [2]float64{128e3, 256e3})
 	want(t, g, sample.HistDevice, sample.Entity{Device: "xvdc"}, 9, [2]float64{256e3, 512e3})
