@@ -14,6 +14,7 @@ import (
 // Bounds of one text.
 const (
 	maxBlocks    = 5000
+	maxTotal     = 4 << 20 // points of all outputs
 	maxFaults    = 100
 	contextLines = 40   // lines before an output that its reader may look at
 	contextOf    = 2000 // bytes of each, the last ones
@@ -63,6 +64,7 @@ type state struct {
 	kinds  map[sample.Metric]sample.Kind
 	open   *open
 	recent [contextLines]string // a ring of the lines before
+	points int                  // that are kept, of all outputs
 	next   int                  // how many there were
 	seen   map[string]*Block
 }
@@ -196,7 +198,7 @@ func (s *state) fault(n int, tool string, err error) {
 // after all.
 func (s *state) begin(t *Tool, l lines.Line, prefix string) bool {
 	s.close()
-	if len(s.Blocks) >= maxBlocks {
+	if len(s.Blocks) >= maxBlocks || s.points > maxTotal {
 		s.Left++
 		return false
 	}
@@ -230,6 +232,7 @@ func (s *state) close() {
 		b.Notes = append(b.Notes, fmt.Sprintf("%d intervals: %d neighbours at a time are taken together", b.Intervals, b.Merged))
 	}
 	s.Blocks = append(s.Blocks, b)
+	s.points += o.record.points
 	if b.identity == "" {
 		return
 	}

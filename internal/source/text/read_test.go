@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -110,6 +111,34 @@ func TestLongText(t *testing.T) {
 	}
 	if b.Intervals != reports || total != 100*reports || len(s.points) > maxIntervals || b.Merged < 2 {
 		t.Errorf("%d intervals with %g reads in %d points, %d merged", b.Intervals, total, len(s.points), b.Merged)
+	}
+}
+
+// Many devices over a long time are kept in bounded memory as well.
+func TestManySeries(t *testing.T) {
+	in, out := io.Pipe()
+	go func() {
+		row := strings.Repeat("x", 8)
+		for range 60 {
+			io.WriteString(out, "Device: r/s w/s rkB/s wkB/s avgqu-sz await svctm %util\n")
+			for d := range 2000 {
+				io.WriteString(out, row+strconv.Itoa(d)+" 100.00 0.00 400.00 0.00 1.00 10.00 1.00 100.00\n")
+			}
+			io.WriteString(out, "\n")
+		}
+		out.Close()
+	}()
+	r := Reader{Tools: List()}
+	got, err := r.Read(context.Background(), "wide", in)
+	if err != nil || len(got.Blocks) != 1 {
+		t.Fatalf("%d outputs, %v", len(got.Blocks), err)
+	}
+	points := 0
+	for _, s := range got.Blocks[0].series {
+		points += len(s.points)
+	}
+	if b := got.Blocks[0]; points > maxPoints || b.Merged < 2 || b.Intervals != 60 || len(b.series) < 16000 {
+		t.Errorf("%d points of %d series in %d intervals, %d merged", points, len(b.series), b.Intervals, b.Merged)
 	}
 }
 

@@ -10,8 +10,9 @@ import (
 // Bounds on what is kept of one output, so that a text of any length fits into
 // memory.
 const (
-	maxIntervals = 2048  // more are merged in pairs
-	maxSeries    = 20000 // of one output
+	maxIntervals = 2048    // more are merged in pairs
+	maxSeries    = 20000   // of one output
+	maxPoints    = 1 << 19 // of all series of one output
 	maxNotes     = 32
 )
 
@@ -60,6 +61,7 @@ type recorder struct {
 	pending []*series // that have a value in the interval under way
 	at      time.Duration
 	n       int // intervals so far
+	points  int // that are kept
 }
 
 func newRecorder(b *Block, kinds map[sample.Metric]sample.Kind) *recorder {
@@ -111,6 +113,7 @@ func (r *recorder) Put(m sample.Metric, e sample.Entity, v float64) {
 		}
 	} else {
 		s.points, s.kept = append(s.points, sample.Point{Value: v}), append(s.kept, at)
+		r.points++
 	}
 	s.asked = r.n
 	r.pending = append(r.pending, s)
@@ -123,7 +126,7 @@ func (r *recorder) Tick(seconds float64) {
 	r.n++
 	r.b.Intervals++
 	r.b.Seconds += max(0, min(seconds, 1e9))
-	if r.n/r.b.Merged >= maxIntervals {
+	if r.n/r.b.Merged >= maxIntervals || r.points > maxPoints {
 		r.coarsen()
 	}
 }
@@ -139,6 +142,7 @@ func (r *recorder) settle() {
 // coarsen merges the intervals in pairs.
 func (r *recorder) coarsen() {
 	r.b.Merged *= 2
+	r.points = 0
 	for k, s := range r.b.series {
 		var points []sample.Point
 		var kept []int
@@ -154,6 +158,7 @@ func (r *recorder) coarsen() {
 			points, kept = append(points, p), append(kept, at)
 		}
 		s.points, s.kept = points, kept
+		r.points += len(points)
 	}
 }
 

@@ -226,8 +226,7 @@ func (r *reader) Close(into lines.Values) {
 	case r.started:
 		r.flush(max(r.last-r.begun-float64(r.second), 1e-3), into)
 	default:
-		into.Note("iosnoop shows no times (-s, -t): how long it watched is not known, and 1 s is assumed")
-		r.flush(1, into)
+		into.Note("iosnoop shows no times (-t does): how long it watched is not known, so that rates and the number in flight are not")
 	}
 	into.Note("the process of a request is the one that was on the processor when it was issued, which may be a kernel thread")
 }

@@ -26,8 +26,12 @@ func TestOthers(t *testing.T) {
 	g.Want(sample.BlockOps, sample.Entity{Device: "xvda1", Class: "read"}, 361+1628)
 	g.Want(sample.BlockDeviceTime, sample.Entity{PID: 14501, Device: "xvda1", Class: "read"}, 361*.00339)
 	g = linestest.Fixture(t, tool(), "iosnoop.txt")
-	g.Want(sample.DiskReadTime, sample.Entity{Device: "202:1"}, .00753)
-	g.WantNote("1 s is assumed")
+	g.Want(sample.DiskReadTime, sample.Entity{Device: "202:1"})
+	g.WantNote("how long it watched is not known")
+	h := g.Hists[linestest.Key{Metric: sample.HistDevice, Entity: sample.Entity{Device: "202:1", Class: "read"}}]
+	if h.N() != 1 || h.Sum != 7.53e6 {
+		t.Errorf("the latencies are %+v", h)
+	}
 	g = linestest.Read(t, tool(), "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n0.1 a 7 sda R 12 4096 0.74\n0.2 a 7 sda R 4096\n")
 	if len(g.Faults) != 1 {
 		t.Errorf("faults %q", g.Faults)
