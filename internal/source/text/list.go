@@ -16,6 +16,7 @@ import (
 	"iocause/internal/source/text/free"
 	"iocause/internal/source/text/histogram"
 	"iocause/internal/source/text/iostat"
+	"iocause/internal/source/text/iotop"
 	"iocause/internal/source/text/lines"
 	"iocause/internal/source/text/meminfo"
 	"iocause/internal/source/text/pressure"
@@ -52,7 +53,8 @@ func List() []Tool {
 		{Name: "vmstat", What: "-w -a -t -S", Find: vmstat.Find, New: vmstat.New},
 		{Name: "sysstat", What: "sar -u -B -W -r -S -q -d, mpstat, pidstat -u -d", Find: sysstat.Find, New: sysstat.New},
 		{Name: "histogram", What: "biolatency and bitesize of bcc and bpftrace, iolatency", Find: histogram.Find, New: histogram.New},
-		{Name: "threads", What: "htop, top -b, ps with a state column", Find: threads.Find, New: threads.New},
+		{Name: "iotop", What: "-b, -o, -d", Find: iotop.Find, New: iotop.New},
+		{Name: "threads", What: "htop, top -b with its summary, ps with a state column", Find: threads.Find, New: threads.New},
 		{Name: "meminfo", What: "/proc/meminfo, whole or in part, once or repeated", Find: meminfo.Find, New: meminfo.New},
 		{Name: "procvmstat", What: "/proc/vmstat, at two instants", Find: procvmstat.Find, New: procvmstat.New, Pieces: true},
 		{Name: "diskstats", What: "/proc/diskstats, at two instants", Find: diskstats.Find, New: diskstats.New, Pieces: true},

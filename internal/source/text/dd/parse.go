@@ -32,7 +32,6 @@ type reader struct {
 	in, out float64 // records, the last of them maybe in part
 	seenIn  bool
 	done    bool
-	line    int
 }
 
 // New makes a reader; before is the text that precedes the output.

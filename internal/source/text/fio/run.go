@@ -19,7 +19,6 @@ type run struct {
 	jobs       []*job
 	disks      []disk
 	closed     bool // the totals were seen
-	totalLine  int
 }
 
 // job is one section of a report: a job, or a group of like jobs.

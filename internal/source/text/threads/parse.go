@@ -11,8 +11,12 @@ import (
 	"iocause/internal/source/text/lines"
 )
 
-// Find says where in a line the list begins: at the names of its columns.
+// Find says where in a line the list begins: at the names of its columns, or at
+// top's summary above it.
 func Find(line string) int {
+	if text := strings.TrimLeft(line, " "); summary(text) {
+		return len(line) - len(text)
+	}
 	if !strings.Contains(line, "PID") || strings.Contains(line, "->") {
 		return -1
 	}
@@ -59,6 +63,9 @@ type reader struct {
 	total  float64 // rows of all lists
 	waits  float64 // of these in D
 	lists  int
+
+	open    bool // top's summary of this screen was seen
+	screens int  // that top's summary begins
 }
 
 // New makes a reader.
@@ -70,8 +77,16 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	if text == "" {
 		return lines.Skipped, nil
 	}
+	if summary(text) {
+		return r.summarise(text, into)
+	}
+	if strings.HasPrefix(text, "Tasks:") || strings.HasPrefix(text, "Threads:") {
+		return lines.Skipped, nil
+	}
 	if Find(text) >= 0 {
-		r.flush(into)
+		if r.rows > 0 {
+			r.flush(into)
+		}
 		r.layout, r.first = columns(text), l.N
 		r.count, r.comm = map[string]float64{}, map[string]float64{}
 		return lines.Used, nil
@@ -107,7 +122,11 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 
 // flush ends a list: one look at the machine.
 func (r *reader) flush(into lines.Values) {
-	if r.rows == 0 {
+	if r.rows == 0 && !r.open {
+		return
+	}
+	if r.open = false; r.rows == 0 {
+		into.Tick(1)
 		return
 	}
 	for state, n := range r.count {
@@ -132,13 +151,18 @@ func (r *reader) flush(into lines.Values) {
 // Close implements lines.Reader.
 func (r *reader) Close(into lines.Values) {
 	r.flush(into)
+	if r.screens == 1 {
+		into.Note("the first screen of top -b shows the processors since boot, not now: top -b -n 2 shows both")
+	}
 	if r.total == 0 {
 		return
 	}
-	into.Note(fmt.Sprintf("%.0f of %.0f threads listed are in uninterruptible sleep (D): that is I/O or a lock inside the kernel, such as a process's mmap lock; the state alone does not tell which", r.waits, r.total))
-	if r.waits > 0 {
-		into.Note("to tell: take off-CPU stacks of the process (bcc's offcputime -p PID 10, or perf record -g -e sched:sched_switch -p PID -- sleep 10): they name the function that sleeps; /proc/PID/task/*/wchan is a quick look")
+	if r.waits == 0 {
+		into.Note(fmt.Sprintf("none of the %.0f threads listed is in uninterruptible sleep (D)", r.total))
+		return
 	}
+	into.Note(fmt.Sprintf("%.0f of %.0f threads listed are in uninterruptible sleep (D): that is I/O or a lock inside the kernel, such as a process's mmap lock; the state alone does not tell which", r.waits, r.total))
+	into.Note("to tell: take off-CPU stacks of the process (bcc's offcputime -p PID 10, or perf record -g -e sched:sched_switch -p PID -- sleep 10): they name the function that sleeps; /proc/PID/task/*/wchan is a quick look")
 	if r.lists == 1 {
 		into.Note("one look at thread states is a sample of as many threads, not a share of time; look several times")
 	}

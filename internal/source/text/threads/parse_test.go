@@ -31,4 +31,22 @@ func TestOthers(t *testing.T) {
 	}
 }
 
+func TestSummary(t *testing.T) {
+	const mib = 1 << 20
+	g := linestest.Fixture(t, tool(), "top-summary.txt")
+	g.Want(sample.MemTotal, sample.Entity{}, 24105.6*mib, 24105.6*mib)
+	g.Want(sample.MemAvailable, sample.Entity{}, 23434.8*mib, 23434.9*mib)
+	g.Want(sample.CPUIOWait, sample.Entity{}, 0, .45)
+	g.Want(sample.ThreadsInState, sample.Entity{Class: "D"}, 0, 1)
+	if len(g.Ticks) != 2 {
+		t.Errorf("the intervals are %v, want 2", g.Ticks)
+	}
+	g = linestest.Fixture(t, tool(), "top-old.txt")
+	g.Want(sample.CPUIOWait, sample.Entity{}, .45)
+	g.Want(sample.CPUSystem, sample.Entity{}, .02)
+	g.Want(sample.MemTotal, sample.Entity{}, 3664000<<10)
+	g.Want(sample.SwapFree, sample.Entity{}, 1038572<<10)
+	g.WantNote("since boot")
+}
+
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }

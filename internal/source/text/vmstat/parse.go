@@ -37,7 +37,6 @@ type reader struct {
 	held    []float64
 	heldAt  int
 	rows    int
-	skipped bool
 	stamp   time.Time
 }
 

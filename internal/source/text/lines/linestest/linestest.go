@@ -87,13 +87,10 @@ func (g *Got) Note(s string) { g.Notes = append(g.Notes, s) }
 // Doubt implements lines.Values.
 func (g *Got) Doubt(s string) { g.Doubts++; g.Note(s) }
 
-// Identity implements lines.Values.
-func (g *Got) SetIdentity(id string) { g.Identity = id }
-
 // values makes Got a lines.Values: its field Identity bars the method's name.
 type values struct{ *Got }
 
-func (v values) Identity(id string) { v.SetIdentity(id) }
+func (v values) Identity(id string) { v.Got.Identity = id }
 func (v values) State()             { v.IsState = true }
 
 func empty(t testing.TB) *Got {
