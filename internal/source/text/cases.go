@@ -3,6 +3,7 @@ package text
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -183,47 +184,37 @@ func constantsOf(texts []*Text) map[key]*series {
 // build makes the window: each tool watched for a time of its own, and what it
 // counted is carried over to the longest of them at the same rate.
 func (c *Case) build(constants map[key]*series) {
-	for _, b := range c.Blocks {
-		c.Seconds = max(c.Seconds, b.Seconds)
-	}
-	if c.Seconds == 0 {
-		c.Seconds = 1
-	}
-	type chosen struct {
-		*series
-		block *Block
-	}
-	best := map[key]chosen{}
 	blocks := c.Blocks
 	if c.inherited != nil {
 		blocks = append(slices.Clone(blocks), c.inherited)
 	}
-	for _, b := range blocks {
-		for k, s := range b.series {
-			if old, ok := best[k]; !ok || len(s.points) > len(old.points) {
-				best[k] = chosen{s, b}
+	best := map[key]*joined{}
+	for _, t := range join(blocks) {
+		c.Seconds = max(c.Seconds, t.seconds)
+		for k, s := range t.series {
+			if old := best[k]; old == nil || len(s.points) > len(old.points) {
+				s.seconds = t.seconds
+				best[k] = s
 			}
 		}
 	}
+	if c.Seconds == 0 {
+		c.Seconds = 1
+	}
 	r := sample.NewRecorder(time.Unix(0, 0).UTC())
 	of := kinds()
-	order := make([]key, 0, len(best))
-	for k := range best {
-		order = append(order, k)
-	}
-	slices.SortFunc(order, compareKeys)
-	for _, k := range order {
+	for _, k := range slices.SortedFunc(maps.Keys(best), compareKeys) {
 		s := best[k]
 		scale := 1.0
-		if s.block.Seconds > 0 {
-			scale = c.Seconds / s.block.Seconds
+		if s.seconds > 0 {
+			scale = c.Seconds / s.seconds
 		}
 		for _, p := range s.points {
 			v := p.Value
 			if of[k.metric] == sample.Counter {
 				v *= scale
 			}
-			r.PutAt(time.Unix(0, 0).Add(time.Duration(float64(p.At)*scale)), k.metric, k.entity, v, source(s.block.File, s.first, s.last))
+			r.PutAt(time.Unix(0, 0).Add(time.Duration(float64(p.At)*scale)), k.metric, k.entity, v, source(s.file, s.first, s.last))
 		}
 	}
 	for _, b := range c.Blocks {
@@ -251,6 +242,50 @@ func (c *Case) build(constants map[key]*series) {
 	c.Window.Told = true
 	c.derive(r)
 	c.explain(r)
+}
+
+// tool is all outputs of one tool in a case, one after the other.
+type tool struct {
+	name    string
+	seconds float64 // that it watched
+	series  map[key]*joined
+}
+
+// joined is one metric of one entity over all outputs of a tool.
+type joined struct {
+	file        string // of the first
+	first, last int    // lines, of that file
+	points      []sample.Point
+	seconds     float64 // that the tool watched
+}
+
+// join puts the outputs of each tool one after the other.
+func join(blocks []*Block) []*tool {
+	var out []*tool
+	for _, b := range blocks {
+		at := slices.IndexFunc(out, func(t *tool) bool { return t.name == b.Tool })
+		if at < 0 {
+			at = len(out)
+			out = append(out, &tool{name: b.Tool, series: map[key]*joined{}})
+		}
+		t := out[at]
+		begun := time.Duration(t.seconds * 1e9)
+		for k, s := range b.series {
+			x := t.series[k]
+			if x == nil {
+				x = &joined{file: b.File, first: s.first}
+				t.series[k] = x
+			}
+			if b.File == x.file {
+				x.first, x.last = min(x.first, s.first), max(x.last, s.last)
+			}
+			for _, p := range s.points {
+				x.points = append(x.points, sample.Point{At: p.At + begun, Value: p.Value})
+			}
+		}
+		t.seconds += b.Seconds
+	}
+	return out
 }
 
 func fileOf(blocks []*Block) string { return blocks[0].File }

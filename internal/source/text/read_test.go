@@ -237,6 +237,20 @@ func TestRatesOfDifferentTimes(t *testing.T) {
 	}
 }
 
+// In one case, a tool's outputs follow each other.
+func TestOneCase(t *testing.T) {
+	const look = "Device: r/s w/s rkB/s wkB/s avgqu-sz await svctm %util\nsda 100.00 0.00 400.00 0.00 1.00 10.00 1.00 100.00\n\nat noon\navailable memory : 5 MB\nthen\n"
+	cases, _ := Cases([]*Text{read(t, look+strings.ReplaceAll(look, "100.00 0.00 400", "300.00 0.00 400"))}, true)
+	w := cases[0].Window
+	reads, _ := w.Sum(sample.DiskReads, sample.Entity{Device: "sda"})
+	if len(cases) != 1 || w.Seconds() != 2 || reads != 400 {
+		t.Errorf("%d cases, %g reads in %g s, want 1, 400 and 2", len(cases), reads, w.Seconds())
+	}
+	if s := w.Get(sample.DiskReads, sample.Entity{Device: "sda"}); s.Source != "a.txt:2-8" || s.Points[1].At.Seconds() != 2 {
+		t.Errorf("reads are %+v", s)
+	}
+}
+
 // What a text lacks is a gap that says what to run next.
 func TestGapsSayWhatToRun(t *testing.T) {
 	cases, _ := Cases([]*Text{read(t, "Mem: 1\navailable memory : 100 MB\n")}, false)
