@@ -38,7 +38,7 @@ func Cases(texts []*Text, all bool) (cases []*Case, left int) {
 		one := &Case{}
 		for _, t := range texts {
 			for _, b := range t.Blocks {
-				if b.Repeats == 0 {
+				if b.Repeats == 0 && b.says() {
 					one.Blocks = append(one.Blocks, b)
 				}
 			}
@@ -62,6 +62,9 @@ func Cases(texts []*Text, all bool) (cases []*Case, left int) {
 	return cases, left
 }
 
+// says tells whether anything was read out of an output.
+func (b *Block) says() bool { return len(b.series) > 0 || len(b.hists) > 0 || len(b.Notes) > 0 }
+
 // split sorts the outputs of one text.
 func split(blocks []*Block) []*Case {
 	var out []*Case
@@ -78,7 +81,7 @@ func split(blocks []*Block) []*Case {
 		case b.Repeats > 0:
 			ended = b.Last
 			continue
-		case len(b.series) == 0 && len(b.hists) == 0:
+		case !b.says():
 			continue
 		}
 		if slices.ContainsFunc(now.Blocks, func(old *Block) bool { return again(old, b) }) {

@@ -28,9 +28,11 @@ var (
 )
 
 // noise is what lines begin with that hold nothing to judge.
-var noise = []string{
-	"Jobs: ", "bw (", "bw=", "iops", "IO depths", "submit", "complete", "slat (", "latency", "sync (", "sync percentiles",
-	"fsync/fdatasync", "0=0.0%", ": 0=0.0%", "Run status group", "Disk stats", "zone resets", "lat percentiles", "slat percentiles", "```",
+func noise() []string {
+	return []string{
+		"Jobs: ", "bw (", "bw=", "iops", "IO depths", "submit", "complete", "slat (", "latency", "sync (", "sync percentiles",
+		"fsync/fdatasync", "0=0.0%", ": 0=0.0%", "Run status group", "Disk stats", "zone resets", "lat percentiles", "slat percentiles", "```",
+	}
 }
 
 // Find says where in a line a report begins, in whatever piece of it.
@@ -117,7 +119,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	if strings.Contains(text, ": Laying out IO file") {
 		return lines.Skipped, nil
 	}
-	for _, n := range noise {
+	for _, n := range noise() {
 		if strings.HasPrefix(text, n) {
 			if m := iosLine.MatchString(text); !m {
 				return lines.Skipped, nil
