@@ -13,6 +13,9 @@ import (
 
 // Find says where in a line the table begins: at the names of its columns.
 func Find(line string) int {
+	if !strings.Contains(line, "MISSES") {
+		return -1
+	}
 	f := strings.Fields(line)
 	if len(f) >= 6 && f[0] == "PID" && f[2] == "CMD" && f[3] == "HITS" && f[4] == "MISSES" {
 		return strings.Index(line, "PID")

@@ -15,6 +15,9 @@ import (
 
 // Find says where in a line the table begins: at the names of its columns.
 func Find(line string) int {
+	if !strings.Contains(line, "READS") {
+		return -1
+	}
 	f := strings.Fields(line)
 	if len(f) >= 8 && (f[0] == "TID" || f[0] == "PID") && f[1] == "COMM" && f[2] == "READS" && f[3] == "WRITES" && strings.HasSuffix(line, "FILE") {
 		return strings.Index(line, f[0])

@@ -16,6 +16,9 @@ func Find(line string) int {
 	if at := strings.Index(line, "Total DISK READ"); at >= 0 && strings.Contains(line, "Total DISK WRITE") {
 		return at
 	}
+	if !strings.Contains(line, "PRIO ") {
+		return -1
+	}
 	if f := strings.Fields(line); len(f) > 8 && (f[0] == "TID" || f[0] == "PID") && f[1] == "PRIO" && f[3] == "DISK" {
 		return strings.Index(line, f[0])
 	}

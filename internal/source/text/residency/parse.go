@@ -16,6 +16,9 @@ const page = 4096
 
 // Find says where in a line the output begins.
 func Find(line string) int {
+	if !strings.Contains(line, "PAGES") && !strings.Contains(line, "Resident Pages:") {
+		return -1
+	}
 	f := strings.Fields(line)
 	if len(f) >= 4 && f[0] == "RES" && f[1] == "PAGES" && f[2] == "SIZE" {
 		return 0

@@ -22,6 +22,9 @@ func Find(line string) int {
 	if at := strings.Index(line, "--procs-- -"); at >= 0 && strings.Contains(line, "-memory-") {
 		return at
 	}
+	if !strings.Contains(line, " swpd ") {
+		return -1
+	}
 	if f := strings.Fields(line); len(f) >= 16 && f[0] == "r" && f[1] == "b" && f[2] == "swpd" {
 		return 0
 	}
