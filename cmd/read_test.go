@@ -237,7 +237,8 @@ func TestReadComplaints(t *testing.T) {
 		{"", 2, []string{"--list", "--series"}, "exclude each other"},
 		{"\x28\xb5\x2f\xfd1234", 1, nil, "zstd -dc"},
 		{"\x1f\x8b12", 1, nil, "unpacking gzip"},
-		{"   total  used  free  shared  buff/cache  available\nMem: 12 1\n", 0, nil, "stdin:2: free: 2 figures below 6 columns"},
+		{"   total  used  free  shared  buff/cache  available\nMem: 12 1\n", 1, nil, "none in 2 lines"},
+		{"   total  used  free  shared  buff/cache  available\nMem: 12 1\nSwap: 9 1 8\n", 0, nil, "stdin:2: free: 2 figures below 6 columns"},
 	} {
 		_, notes := runRead(t, c.stdin, c.code, c.args...)
 		if !strings.Contains(notes, c.words) {
