@@ -43,7 +43,8 @@ func (a *app) newTool(t *tool) *cobra.Command {
 	}
 	f := c.Flags()
 	if len(t.by) > 0 {
-		f.StringVar(&o.by, "by", t.by[0], strings.Join(t.by, ", "))
+		f.StringVar(&o.by, "by", t.by[0], strings.Join(append([]string{t.by[0] + " (default)"}, t.by[1:]...), ", "))
+		f.Lookup("by").DefValue = "" // said already, in fewer columns
 	}
 	if t.slow {
 		f.DurationVar(&o.slow, "slow", pagecache.Slow, "count accesses that waited so long")
