@@ -40,6 +40,7 @@ func rooms() []room {
 		{source + "/proc/*", []string{sample, host}},
 		{source + "/probe/*", []string{sample, host, bpf}},
 		{source + "/text/*", []string{sample, source + "/text/lines"}},
+		{"internal/symbol", []string{host}},
 		{"internal/store", []string{sample}},
 		{"internal/detect", []string{sample}},
 		{"internal/predict", []string{sample}},
@@ -65,9 +66,12 @@ func fences() []fence {
 	return []fence{
 		{"os/exec", []string{"cmd", "internal/lab"}},
 		{"github.com/cilium/ebpf", []string{"internal/bpf", "internal/source/probe"}},
-		{"golang.org/x/sys", []string{"cmd", "internal/bpf", "internal/host", "internal/lab", "internal/source"}},
+		{"golang.org/x/sys", []string{"cmd", "internal/bpf", "internal/host", "internal/lab", "internal/source", "internal/symbol"}},
 		{"github.com/spf13/cobra", []string{"cmd"}},
 		{"go.yaml.in/yaml", []string{"internal/lab"}},
+		{"github.com/ianlancetaylor/demangle", []string{"internal/symbol"}},
+		{"github.com/ulikunitz/xz", []string{"internal/symbol"}},
+		{"github.com/google/pprof", []string{"internal/present/pprof"}},
 	}
 }
 

@@ -33,6 +33,7 @@ type Program struct {
 type Probe struct {
 	collection *ebpf.Collection
 	links      map[string]link.Link // by program
+	closers    []io.Closer // what else was attached to
 	iterators  map[string]*link.Iter
 	points     map[string]string // tracepoints by program
 	programs   []string
@@ -217,6 +218,9 @@ func (p *Probe) Close() error {
 	var errs []error
 	for _, l := range p.links {
 		errs = append(errs, l.Close())
+	}
+	for _, c := range p.closers {
+		errs = append(errs, c.Close())
 	}
 	p.cost.close()
 	if p.collection != nil {

@@ -1,0 +1,146 @@
+package html
+
+import (
+	"bufio"
+	"fmt"
+	"html"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"iocause/internal/sample"
+)
+
+// Measures of the picture, in its own units.
+const (
+	svgWidth  = 1200
+	svgRow    = 17
+	svgHead   = 64
+	svgLetter = 6.7 // of the monospaced font at 11 units
+	svgLeast  = 0.5 // what is narrower is not drawn
+)
+
+// WriteSVG writes the flame graph as a still picture, that any browser or
+// document shows. Names too narrow to read are in the tooltips.
+func WriteSVG(w io.Writer, p *sample.Profile) error {
+	root := treeOf(p, nil)
+	states := statesOf(p)
+	scale := float64(svgWidth)
+	if root.sum > 0 {
+		scale /= float64(root.sum)
+	}
+	deepest, hidden := 0, 0
+	root.measure(0, scale, &deepest, &hidden)
+	out := bufio.NewWriter(w)
+	height := svgHead + (deepest+1)*svgRow + 24
+	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="t">
+<title id="t">%s</title>
+<style>
+svg { background: #fff; font: 11px ui-monospace, monospace; }
+.label { fill: #1b1f24; }
+g text { fill: #14171a; pointer-events: none; }
+rect { stroke: #fff; stroke-width: .6; }
+@media (prefers-color-scheme: dark) { svg { background: #15181c; } .label { fill: #e6e9ed; } rect { stroke: #15181c; } }
+</style>
+<text class="label" x="4" y="18" font-size="15">%s</text>
+`, svgWidth, height, svgWidth, height, xml(p.Title), xml(p.Title))
+	root.legend(out, states)
+	root.draw(out, states, 0, 0, scale, root.sum)
+	if hidden > 0 {
+		fmt.Fprintf(out, `<text class="label" x="4" y="%d">%d functions are too narrow to be drawn</text>`+"\n", height-8, hidden)
+	}
+	fmt.Fprintln(out, "</svg>")
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("writing the picture: %w", err)
+	}
+	return nil
+}
+
+func xml(s string) string { return html.EscapeString(plain(s)) }
+
+// measure finds how deep the picture is, and what is too narrow for it.
+func (n *node) measure(depth int, scale float64, deepest, hidden *int) {
+	*deepest = max(*deepest, depth)
+	for _, k := range n.kids {
+		if float64(k.sum)*scale < svgLeast {
+			k.each(func(*node) { *hidden++ })
+			continue
+		}
+		k.measure(depth+1, scale, deepest, hidden)
+	}
+}
+
+// legend names the states that there are.
+func (n *node) legend(w io.Writer, states []string) {
+	sums := n.byState(len(states))
+	x := 4.0
+	y := 30
+	for i, s := range states {
+		if sums[i] == 0 || s == "" {
+			continue
+		}
+		label := fmt.Sprintf("%s %s", s, percent(sums[i], n.sum))
+		wide := 18 + float64(len(label))*svgLetter + 10
+		if x+wide > svgWidth {
+			x, y = 4, y+16
+		}
+		fmt.Fprintf(w, `<rect x="%.1f" y="%d" width="11" height="11" fill="%s"/><text class="label" x="%.1f" y="%d">%s</text>`+"\n",
+			x, y, color(s), x+15, y+10, xml(label))
+		x += wide
+	}
+}
+
+// byState are the node's nanoseconds by state, with all below it.
+func (n *node) byState(states int) []int64 {
+	sums := make([]int64, states)
+	n.each(func(x *node) {
+		for s, v := range x.self {
+			sums[s] += v.ns
+		}
+	})
+	return sums
+}
+
+func percent(part, whole int64) string {
+	if whole <= 0 {
+		return "0 %"
+	}
+	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + " %"
+}
+
+// draw draws a function in the colour of the state that it has most of.
+func (n *node) draw(w io.Writer, states []string, x float64, depth int, scale float64, whole int64) {
+	wide := float64(n.sum) * scale
+	y := svgHead + depth*svgRow
+	fill := "#dfe3e8"
+	if n.kind != remark {
+		fill = color("")
+		var most int64
+		for s, sum := range n.byState(len(states)) {
+			if sum > most {
+				most, fill = sum, color(states[s])
+			}
+		}
+	}
+	fmt.Fprintf(w, `<g><title>%s: %s, %s</title><rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"/>`,
+		xml(n.name), seconds(n.sum), percent(n.sum, whole), x, y, wide, svgRow, fill)
+	if letters := int(wide/svgLetter) - 1; letters >= 3 {
+		fmt.Fprintf(w, `<text x="%.2f" y="%d">%s</text>`, x+3, y+12, xml(short(n.name, letters)))
+	}
+	fmt.Fprintln(w, "</g>")
+	for _, k := range n.kids {
+		if float64(k.sum)*scale >= svgLeast {
+			k.draw(w, states, x, depth+1, scale, whole)
+		}
+		x += float64(k.sum) * scale
+	}
+}
+
+func seconds(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'g', 4, 64) + " s" }
+
+func short(s string, letters int) string {
+	if utf8.RuneCountInString(s) <= letters {
+		return s
+	}
+	return string([]rune(s)[:letters-1]) + "…"
+}

@@ -1,0 +1,44 @@
+package sample
+
+import "time"
+
+// Frame is one function of a call stack.
+type Frame struct {
+	Name   string // function, or module+offset where there is no symbol; any bytes
+	Module string // file name of the program or library, "kernel", or ""
+	File   string // path of the module; any bytes
+	Kernel bool
+	Note   bool // no function but a remark of ours, in brackets
+}
+
+// Stack is the time of one thread in one place.
+type Stack struct {
+	PID     int
+	Process string // any bytes
+	TID     int
+	Thread  string  // any bytes
+	State   string  // what it waited for, or where it ran
+	Frames  []Frame // outermost first
+	Time    time.Duration
+	Count   uint64 // waits, or samples
+}
+
+// Profile is where threads spent their time, by stack.
+type Profile struct {
+	Title  string
+	Counts string // what Count counts: "waits", "samples"
+	Begin  time.Time
+	Length time.Duration
+	States []string // all that occur, in the order of legends
+	Stacks []Stack
+	Notes  []string // what a reader must know: losses, gaps, caveats
+}
+
+// Total is the time of all stacks.
+func (p *Profile) Total() time.Duration {
+	var sum time.Duration
+	for i := range p.Stacks {
+		sum += p.Stacks[i].Time
+	}
+	return sum
+}

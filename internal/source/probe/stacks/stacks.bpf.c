@@ -1,0 +1,403 @@
+//go:build ignore
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Where threads wait, and where they run, by stack. */
+#include "rows.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct rw_semaphore;
+struct mm_struct {
+	struct rw_semaphore {} mmap_lock;
+};
+struct task_struct___stacks {
+	int on_cpu;
+	int exit_state;
+	struct mm_struct *mm;
+};
+struct pt_regs___x86all {
+	unsigned long bp, di, si, dx, orig_ax, ip, sp;
+};
+struct pt_regs___arm64all {
+	u64 regs[31];
+	u64 sp, pc;
+	s32 syscallno;
+};
+struct bpf_iter__task {
+	struct task_struct *task;
+};
+#pragma clang attribute pop
+
+/* include/linux/sched.h */
+#define STATE_UNINTERRUPTIBLE 0x0002
+#define STATE_STOPPED 0x000c /* or traced */
+#define STATE_PARKED 0x0040
+#define STATE_DEAD 0x0080
+#define STATE_NOLOAD 0x0400
+#define STATE_FROZEN 0x8000
+
+const volatile u64 min_ns;     /* shorter waits are added up until they make one */
+const volatile u32 can_return; /* sched_exit_tp tells when a thread comes back */
+const volatile u32 want_wakers;
+const volatile u64 sample_ns;  /* that one sample of a running thread stands for */
+
+u64 started, started_boot, ended; /* ns: the window */
+
+struct thread {
+	u64 since; /* ns: when it left the processor, 0 while it runs */
+	u64 woken;
+	u64 short_ns, short_queued; /* of waits too short to keep their stacks */
+	u32 short_count;
+	u32 how;
+	u64 lock_at; /* the kernel lock that it is about to wait for */
+	u64 user;    /* its stack, when that cannot be taken later */
+	u64 waker_kernel, waker_user;
+	u32 waker_tgid;
+	u32 lock; /* enum how */
+	char waker[16];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+u64 lost_threads, short_left;
+
+static __always_inline u32 how_of(u32 state)
+{
+	u32 how = 0;
+
+	if (state & STATE_UNINTERRUPTIBLE)
+		how |= HOW_UNINTERRUPTIBLE;
+	if (state & (STATE_STOPPED | STATE_FROZEN))
+		how |= HOW_STOPPED;
+	if (state & (STATE_NOLOAD | STATE_PARKED))
+		how |= HOW_NOLOAD;
+	return how;
+}
+
+#define FUTEX_WAITERS 0x80000000
+#define FUTEX_COMMAND 0x7f
+#define FUTEX_LOCK_PI 6
+#define FUTEX_LOCK_PI2 13
+
+/*
+ * What a thread's entry into the kernel says: an exception, or arguments as a
+ * contended mutex has them, that waits for the value 2 (glibc, Rust, Go) or one
+ * with FUTEX_WAITERS (musl, robust mutexes) to change. Threads that Rust parks
+ * wait for -1.
+ */
+static __always_inline u32 how_it_entered(struct task_struct *t)
+{
+	void *regs = (void *)bpf_task_pt_regs(t);
+	u32 op, value;
+	s32 call;
+
+	if (bpf_core_type_exists(struct pt_regs___x86all) && bpf_core_field_exists(((struct pt_regs___x86all *)0)->orig_ax)) {
+		call = (s32)BPF_CORE_READ((struct pt_regs___x86all *)regs, orig_ax);
+		op = BPF_CORE_READ((struct pt_regs___x86all *)regs, si);
+		value = BPF_CORE_READ((struct pt_regs___x86all *)regs, dx);
+	} else {
+		call = BPF_CORE_READ((struct pt_regs___arm64all *)regs, syscallno);
+		op = BPF_CORE_READ((struct pt_regs___arm64all *)regs, regs[1]);
+		value = BPF_CORE_READ((struct pt_regs___arm64all *)regs, regs[2]);
+	}
+	if (call < 0)
+		return HOW_FAULT;
+	op &= FUTEX_COMMAND;
+	return value == 2 || (value & FUTEX_WAITERS && value != -1U) || op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2 ? HOW_MUTEX : 0;
+}
+
+/* Everything that is still as it was when the thread went to sleep. */
+static __always_inline u32 how_it_waits(struct task_struct *t, struct thread *s, u32 how)
+{
+	if (how & HOW_PREEMPTED)
+		return how;
+	if (BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait))
+		how |= HOW_IOWAIT;
+	if (s)
+		how |= s->lock;
+	return how | (t->flags & PF_KTHREAD ? HOW_KERNEL_THREAD : how_it_entered(t));
+}
+
+static __always_inline struct thread *thread_of(struct task_struct *t)
+{
+	struct thread *s = bpf_task_storage_get(&threads, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!s)
+		ADD(lost_threads, 1);
+	return s;
+}
+
+static __always_inline void left(void *ctx, struct task_struct *t, bool preempt, u32 state)
+{
+	struct thread *s;
+
+	if (!wanted(t))
+		return;
+	s = thread_of(t);
+	if (!s)
+		return;
+	if (!preempt && state & STATE_DEAD) {
+		ADD(short_left, s->short_ns);
+		s->since = s->short_ns = 0;
+		s->how = HOW_NOLOAD;
+		return;
+	}
+	s->woken = 0;
+	s->how = preempt || !state ? HOW_PREEMPTED : how_of(state);
+	if (!can_return && !(t->flags & PF_KTHREAD))
+		s->user = stack_id(ctx, 0, USER_STACK);
+	s->since = bpf_ktime_get_ns();
+}
+
+/* other is the thread when it is not the one that runs. */
+static __always_inline void returned(void *ctx, struct task_struct *t, struct task_struct *other)
+{
+	struct thread *s = bpf_task_storage_get(&threads, t, 0, 0);
+	struct key k = {};
+	struct row r = {};
+	u64 now;
+
+	if (!s) { /* it left before we looked; or it is new */
+		if (!wanted(t))
+			return;
+		s = thread_of(t);
+		if (!s || t->start_boottime >= started_boot)
+			return;
+		s->since = started;
+		s->how = HOW_EARLIER;
+	}
+	if (!s->since)
+		return;
+	now = bpf_ktime_get_ns();
+	if (now <= s->since) {
+		s->since = 0;
+		return;
+	}
+	r.longest = r.ns = now - s->since;
+	if (s->woken > s->since && s->woken < now)
+		r.queued = now - s->woken;
+	r.count = 1;
+	s->since = 0;
+	if (r.ns < min_ns) {
+		s->short_ns += r.ns;
+		s->short_queued += r.queued;
+		s->short_count++;
+		if (s->short_ns < min_ns)
+			return;
+		r.ns = s->short_ns;
+		r.queued = s->short_queued;
+		r.count = s->short_count;
+		s->short_ns = s->short_queued = s->short_count = 0;
+	}
+	if (!name(&k, &r, t))
+		return;
+	k.how = how_it_waits(t, s, s->how);
+	k.kernel = stack_id(ctx, other, 0);
+	if (!(t->flags & PF_KTHREAD))
+		k.user = can_return ? stack_id(ctx, 0, USER_STACK) : s->user;
+	if (want_wakers && s->woken) {
+		k.waker_kernel = s->waker_kernel;
+		k.waker_user = s->waker_user;
+		k.waker_tgid = s->waker_tgid;
+		__builtin_memcpy(k.waker, s->waker, sizeof(k.waker));
+		meet(k.waker_tgid);
+	}
+	meet(k.tgid);
+	add(&k, &r);
+}
+
+static __always_inline int switched(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next, u32 state)
+{
+	left(ctx, prev, preempt, state);
+	if (!can_return && next->pid)
+		returned(ctx, next, next);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
+{
+	return switched(ctx, preempt, prev, next, state);
+}
+
+/* Before fa2c3254d7cf (5.18) the state was not passed. */
+SEC("tp_btf/sched_switch")
+int COUNTING(on_switch_old, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	return switched(ctx, preempt, prev, next, task_state(prev));
+}
+
+/* The thread that came back runs already, so both its stacks can be taken. */
+SEC("tp_btf/sched_exit_tp")
+int COUNTING(on_return)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+
+	if (t->pid)
+		returned(ctx, t, 0);
+	return 0;
+}
+
+/* In the context of the one that wakes. */
+SEC("tp_btf/sched_waking")
+int COUNTING(on_waking, struct task_struct *t)
+{
+	struct thread *s = bpf_task_storage_get(&threads, t, 0, 0);
+	struct task_struct *me;
+	u64 now;
+
+	if (!s || !s->since || s->woken || s->how & HOW_PREEMPTED)
+		return 0;
+	now = bpf_ktime_get_ns();
+	s->woken = now;
+	if (!want_wakers || now - s->since < min_ns)
+		return 0;
+	me = bpf_get_current_task_btf();
+	bpf_probe_read_kernel(s->waker, sizeof(s->waker), me->comm);
+	s->waker_tgid = me->tgid;
+	s->waker_kernel = stack_id(ctx, 0, 0);
+	s->waker_user = me->flags & PF_KTHREAD ? NO_STACK : stack_id(ctx, 0, USER_STACK);
+	return 0;
+}
+
+/* include/trace/events/lock.h: LCB_F_SPIN */
+#define CONTENTION_SPIN 1
+
+SEC("tp_btf/contention_begin")
+int COUNTING(on_lock, void *lock, unsigned int flags)
+{
+	struct task_struct *t;
+	struct thread *s;
+	u64 mm;
+
+	if (flags & CONTENTION_SPIN)
+		return 0; /* who spins does not sleep */
+	t = bpf_get_current_task_btf();
+	if (!wanted(t))
+		return 0;
+	s = thread_of(t);
+	if (!s)
+		return 0;
+	mm = (u64)((struct task_struct___stacks *)t)->mm;
+	s->lock_at = (u64)lock;
+	s->lock = HOW_LOCK;
+	if (mm && s->lock_at == mm + bpf_core_field_offset(struct mm_struct, mmap_lock))
+		s->lock |= HOW_MMAP_LOCK;
+	return 0;
+}
+
+SEC("tp_btf/contention_end")
+int COUNTING(on_unlock, void *lock)
+{
+	struct thread *s = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+
+	if (s && s->lock_at == (u64)lock) { /* not a spinlock inside */
+		s->lock = 0;
+		s->lock_at = 0;
+	}
+	return 0;
+}
+
+/* Where threads that wait still will go on: user space walks their stacks. */
+struct regs {
+	u64 ip, bp;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct regs);
+} waiting SEC(".maps");
+
+static __always_inline void note_regs(struct task_struct *t)
+{
+	void *regs = (void *)bpf_task_pt_regs(t);
+	struct regs r;
+	u32 tid = t->pid;
+
+	if (bpf_core_type_exists(struct pt_regs___x86all) && bpf_core_field_exists(((struct pt_regs___x86all *)0)->orig_ax)) {
+		r.ip = BPF_CORE_READ((struct pt_regs___x86all *)regs, ip);
+		r.bp = BPF_CORE_READ((struct pt_regs___x86all *)regs, bp);
+	} else {
+		r.ip = BPF_CORE_READ((struct pt_regs___arm64all *)regs, pc);
+		r.bp = BPF_CORE_READ((struct pt_regs___arm64all *)regs, regs[29]);
+	}
+	bpf_map_update_elem(&waiting, &tid, &r, BPF_ANY);
+}
+
+/* The waits that go on when the window ends. */
+SEC("iter/task")
+int look(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct task_struct___stacks *x = (void *)t;
+	struct thread *s;
+	struct key k = {};
+	struct row r = {};
+	u64 since;
+
+	if (!t || !wanted(t) || x->exit_state)
+		return 0;
+	s = bpf_task_storage_get(&threads, t, 0, 0);
+	if (s)
+		ADD(short_left, s->short_ns);
+	if (x->on_cpu)
+		return 0;
+	if (s) {
+		since = s->since;
+		k.how = s->how;
+	} else {
+		if (t->start_boottime >= started_boot)
+			return 0;
+		since = started;
+		k.how = how_of(task_state(t)) | HOW_EARLIER;
+	}
+	if (!since || since >= ended)
+		return 0;
+	r.longest = r.ns = ended - since;
+	if (s && s->woken > since && s->woken < ended)
+		r.queued = ended - s->woken;
+	r.count = 1;
+	if (!name(&k, &r, t))
+		return 0;
+	k.how = how_it_waits(t, s, k.how) | HOW_GOES_ON;
+	k.kernel = stack_id(ctx, t, 0);
+	if (!(t->flags & PF_KTHREAD)) {
+		if (s && !can_return)
+			k.user = s->user;
+		else
+			note_regs(t);
+	}
+	meet(k.tgid);
+	add(&k, &r);
+	return 0;
+}
+
+u64 idle_samples;
+
+SEC("perf_event")
+int on_sample(void *ctx)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct key k = { .how = HOW_RUNS };
+	struct row r = { .ns = sample_ns, .count = 1 };
+
+	if (!enabled)
+		return 0;
+	if (!t->pid)
+		ADD(idle_samples, 1);
+	if (!wanted(t) || !name(&k, &r, t))
+		return 0;
+	k.kernel = stack_id(ctx, 0, 0);
+	if (!(t->flags & PF_KTHREAD))
+		k.user = stack_id(ctx, 0, USER_STACK);
+	meet(k.tgid);
+	add(&k, &r);
+	return 0;
+}

@@ -1,0 +1,185 @@
+package symbol
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+	"golang.org/x/sys/unix"
+)
+
+// fileID tells files apart, whatever they are called in which container.
+type fileID struct {
+	dev   string
+	inode uint64
+}
+
+// file is one program or library.
+type file struct {
+	open   *os.File // until its symbols are read
+	path   string   // as its first process sees it
+	read   bool     // symbols were looked for
+	noted  bool
+	err    error // why there are none
+	loads  []elf.ProgHeader
+	table  table
+	plain  map[string]string // mangled names, demangled
+	memory []byte            // of the vDSO, in place of open
+}
+
+// mostOpen files are kept open for the case that their process ends.
+const mostOpen = 2000
+
+// open opens a mapped file: through /proc/PID/map_files, which works for
+// deleted files too, else by its name in the process's root directory. The lock of r is held.
+func (r *Resolver) open(pid int, m *mapping) *file {
+	id := fileID{m.dev, m.inode}
+	if f := r.files[id]; f != nil {
+		return f
+	}
+	f := &file{path: m.path, plain: map[string]string{}}
+	r.files[id] = f
+	if len(r.files) > mostOpen {
+		f.err, f.read = errors.New("too many files"), true
+		return f
+	}
+	if f.open, f.err = os.Open(r.mapFile(pid, m)); f.err == nil {
+		return f
+	}
+	if strings.HasSuffix(m.path, deleted) {
+		f.err = fmt.Errorf("it was deleted, and may not be opened through map_files: %w", f.err)
+		f.read = true
+		return f
+	}
+	f.open, f.err = openRegular(r.at(pid, m.path))
+	if f.err == nil && !isInode(f.open, m.inode) {
+		f.close()
+		f.err = errors.New("another file has its name by now")
+	}
+	f.read = f.err != nil
+	return f
+}
+
+// openRegular opens a file, and nothing that is no file, such as a pipe.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	return f, nil
+}
+
+func isInode(f *os.File, inode uint64) bool {
+	var st unix.Stat_t
+	return unix.Fstat(int(f.Fd()), &st) == nil && st.Ino == inode
+}
+
+func (f *file) close() {
+	if f.open != nil {
+		f.open.Close()
+		f.open = nil
+	}
+}
+
+// symbol is the function at an address in a mapping of the file.
+func (f *file) symbol(r *Resolver, pid int, m *mapping, at uint64) (string, bool) {
+	if !f.read {
+		f.read = true
+		f.err = f.readSymbols(r, pid)
+		f.close()
+	}
+	addr, ok := f.address(at - m.start + m.offset)
+	if !ok {
+		return "", false
+	}
+	name, ok := f.table.at(addr)
+	if !ok {
+		return "", false
+	}
+	plain, known := f.plain[name]
+	if !known {
+		plain = demangle.Filter(name, demangle.NoParams, demangle.NoClones)
+		f.plain[name] = plain
+	}
+	return plain, true
+}
+
+// address is where the linker put what is at an offset of the file.
+func (f *file) address(offset uint64) (uint64, bool) {
+	for _, l := range f.loads {
+		if offset >= l.Off && offset-l.Off < l.Filesz {
+			return l.Vaddr + offset - l.Off, true
+		}
+	}
+	return 0, false
+}
+
+// readSymbols reads the segments and the functions. Files are made by whoever
+// runs them: what the parser trips over is an error of that file.
+func (f *file) readSymbols(r *Resolver, pid int) (err error) {
+	defer func() {
+		if trouble := recover(); trouble != nil {
+			err = fmt.Errorf("reading its symbols: %v", trouble)
+		}
+	}()
+	var e *elf.File
+	switch {
+	case f.memory != nil:
+		e, err = elf.NewFile(bytes.NewReader(f.memory))
+	case f.open != nil:
+		e, err = elf.NewFile(f.open)
+	default:
+		return f.err
+	}
+	if err != nil {
+		return fmt.Errorf("reading its symbols: %w", err)
+	}
+	for _, p := range e.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
+			f.loads = append(f.loads, p.ProgHeader)
+		}
+	}
+	f.table, err = functions(e, func() table { return r.debugFile(pid, f.path, e) })
+	return err
+}
+
+// readVDSO reads the code that the kernel maps into every process. Ours is the
+// same as theirs. The lock of r is held.
+func (r *Resolver) readVDSO() *file {
+	if r.vdso != nil {
+		return r.vdso
+	}
+	f := &file{path: "[vdso]", plain: map[string]string{}}
+	r.vdso = f
+	text, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		f.err, f.read = err, true
+		return f
+	}
+	for _, m := range parseMaps(text) {
+		if m.path != "[vdso]" || m.end-m.start > 1<<20 {
+			continue
+		}
+		mem, err := os.Open("/proc/self/mem")
+		if err != nil {
+			f.err, f.read = err, true
+			return f
+		}
+		defer mem.Close()
+		f.memory = make([]byte, m.end-m.start)
+		if _, err := mem.ReadAt(f.memory, int64(m.start)); err != nil {
+			f.err, f.read, f.memory = err, true, nil
+		}
+		return f
+	}
+	f.read = true
+	return f
+}

@@ -1,0 +1,135 @@
+package symbol
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+const deleted = " (deleted)"
+
+// process is what is known of a process's address space. Mappings of several
+// readings are kept, the newest first: code may be gone by the time that its
+// address is asked for.
+type process struct {
+	pid     int
+	comm    string
+	maps    [][]mapping
+	missing map[uint64]bool  // addresses that were in no mapping when it was read last
+	names   map[uint64]Frame // answers so far
+	seen    bool             // that it has no mappings was noted
+	jitted  *jitMap
+}
+
+// mapping is one executable mapping.
+type mapping struct {
+	start, end, offset uint64
+	dev                string
+	inode              uint64
+	path               string // any bytes
+	file               *file  // nil when it is no file
+}
+
+// most readings of a process that are kept.
+const readings = 4
+
+// read reads /proc/PID/maps. The lock of r is held.
+func (p *process) read(r *Resolver) {
+	text, err := os.ReadFile(r.host.Proc(strconv.Itoa(p.pid), "maps"))
+	if err != nil || len(text) == 0 {
+		return // it ended, or is a kernel thread
+	}
+	maps := parseMaps(text)
+	if len(p.maps) > 0 && slices.EqualFunc(maps, p.maps[0], mapping.same) {
+		return
+	}
+	for i := range maps {
+		m := &maps[i]
+		switch {
+		case m.path == "[vdso]":
+			m.file = r.readVDSO()
+		case m.inode != 0 && !strings.HasPrefix(m.path, "/dev/zero"):
+			m.file = r.open(p.pid, m)
+		}
+	}
+	p.maps = append([][]mapping{maps}, p.maps[:min(len(p.maps), readings-1)]...)
+	p.missing, p.seen = map[uint64]bool{}, true
+	clear(p.names)
+}
+
+func (m mapping) same(o mapping) bool {
+	return m.start == o.start && m.end == o.end && m.offset == o.offset && m.inode == o.inode && m.dev == o.dev
+}
+
+// find is the mapping of an address, nil for none.
+func (p *process) find(at uint64) *mapping {
+	for _, maps := range p.maps {
+		i := sort.Search(len(maps), func(i int) bool { return maps[i].end > at })
+		if i < len(maps) && at >= maps[i].start {
+			return &maps[i]
+		}
+	}
+	return nil
+}
+
+// parseMaps keeps the executable mappings: proc_pid_maps(5). The kernel writes
+// a newline in a path as \012, so a line is a line.
+func parseMaps(text []byte) []mapping {
+	var out []mapping
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		fields := bytes.SplitN(line, []byte(" "), 6)
+		if len(fields) < 5 || len(fields[1]) < 3 || fields[1][2] != 'x' {
+			continue
+		}
+		from, to, _ := bytes.Cut(fields[0], []byte("-"))
+		var m mapping
+		var errs [4]error
+		m.start, errs[0] = strconv.ParseUint(string(from), 16, 64)
+		m.end, errs[1] = strconv.ParseUint(string(to), 16, 64)
+		m.offset, errs[2] = strconv.ParseUint(string(fields[2]), 16, 64)
+		m.inode, errs[3] = strconv.ParseUint(string(fields[4]), 10, 64)
+		if errs != [4]error{} || m.end <= m.start {
+			continue
+		}
+		m.dev = string(fields[3])
+		if len(fields) == 6 {
+			m.path = strings.ReplaceAll(string(bytes.TrimLeft(fields[5], " ")), `\012`, "\n")
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// at is a path as the process sees it, for us.
+func (r *Resolver) at(pid int, path string) string {
+	return r.host.Proc(strconv.Itoa(pid), "root") + "/" + strings.TrimPrefix(path, "/")
+}
+
+// innermostPID is the number that a process has in its own name space: the
+// last field of NSpid in /proc/PID/status.
+func (r *Resolver) innermostPID(pid int) int {
+	text, err := os.ReadFile(r.host.Proc(strconv.Itoa(pid), "status"))
+	if err != nil {
+		return pid
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			if f := strings.Fields(rest); len(f) > 0 {
+				if n, err := strconv.Atoi(f[len(f)-1]); err == nil {
+					return n
+				}
+			}
+		}
+	}
+	return pid
+}
+
+// mapFile is the path of a mapped file that works whatever became of its name.
+func (r *Resolver) mapFile(pid int, m *mapping) string {
+	return r.host.Proc(strconv.Itoa(pid), "map_files", fmt.Sprintf("%x-%x", m.start, m.end))
+}

@@ -1,0 +1,168 @@
+// Package symbol turns addresses of call stacks into the names of functions:
+// of the kernel, of programs and libraries, of code that was compiled while it
+// ran. Where no symbol covers an address it names the file and the offset in
+// it, and never the nearest symbol.
+package symbol
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+
+	"iocause/internal/host"
+)
+
+// Frame is what is known of an address.
+type Frame struct {
+	Name     string // function, demangled; or "libc.so.6+0x888bb", "[anonymous]+0x1f0", "0x7f..." without a mapping
+	Module   string // file name, "kernel" or a kernel module's name, ""
+	File     string // path of the file
+	IsSymbol bool   // Name is a function's
+}
+
+// Resolver resolves addresses. Meet is safe for concurrent use; the others are
+// for one goroutine, that may run beside Meet.
+type Resolver struct {
+	host   *host.Host
+	kernel *kernel
+	mu     sync.Mutex // of processes and files
+	procs  map[int]*process
+	files  map[fileID]*file
+	vdso   *file
+	notes  map[string]int
+}
+
+// New prepares a resolver. It reads the kernel's symbols when the first is asked for.
+func New(h *host.Host) *Resolver {
+	return &Resolver{host: h, procs: map[int]*process{}, files: map[fileID]*file{}, notes: map[string]int{}}
+}
+
+// Close closes the files that were kept open.
+func (r *Resolver) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range r.files {
+		f.close()
+	}
+}
+
+// Meet reads the mappings of a process and opens the files that they map: it
+// may end before its addresses are asked for.
+func (r *Resolver) Meet(pid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.process(pid).read(r)
+}
+
+// process is the one of a number, made if need be. The lock is held.
+func (r *Resolver) process(pid int) *process {
+	p := r.procs[pid]
+	if p == nil {
+		p = &process{pid: pid, names: map[uint64]Frame{}, missing: map[uint64]bool{}}
+		r.procs[pid] = p
+	}
+	return p
+}
+
+// Check looks whether the addresses lie in mappings that are known of a
+// process, and reads those anew if one does not: libraries are loaded, and
+// programs replaced. comm is its name, which a new program changes.
+func (r *Resolver) Check(pid int, comm string, ips []uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.process(pid)
+	stale := p.comm != comm
+	p.comm = comm
+	for i := 0; i < len(ips) && !stale; i++ {
+		stale = p.find(ips[i]) == nil && !p.missing[ips[i]]
+	}
+	if !stale {
+		return
+	}
+	p.read(r)
+	for _, ip := range ips {
+		if p.find(ip) == nil {
+			p.missing[ip] = true
+		}
+	}
+}
+
+// User is the function at an address of a process. isReturn tells that it is
+// where a call returns to, so that the call lies before it.
+func (r *Resolver) User(pid int, ip uint64, isReturn bool) Frame {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := ip
+	if isReturn && at > 0 {
+		at--
+	}
+	p := r.process(pid)
+	if f, ok := p.names[at]; ok {
+		return f
+	}
+	f := r.user(p, at)
+	if !f.IsSymbol && at != ip { // the offset that is printed is the address's own
+		f.Name = nameless(p.find(at), ip)
+	}
+	p.names[at] = f
+	return f
+}
+
+func (r *Resolver) user(p *process, at uint64) Frame {
+	m := p.find(at)
+	if m == nil {
+		if !p.seen {
+			r.notes["processes ended before their mappings could be read: their functions have no names"]++
+			p.seen = true
+		}
+		if name := p.jit(r, at); name != "" {
+			return Frame{Name: name, Module: "jit", IsSymbol: true}
+		}
+		return Frame{Name: fmt.Sprintf("%#x", at)}
+	}
+	f := Frame{Name: nameless(m, at), Module: m.module(), File: m.path}
+	if m.file == nil {
+		if name := p.jit(r, at); name != "" {
+			f.Name, f.IsSymbol, f.Module = name, true, "jit"
+		}
+		return f
+	}
+	if name, ok := m.file.symbol(r, p.pid, m, at); ok {
+		f.Name, f.IsSymbol = name, true
+	} else if m.file.err != nil && !m.file.noted {
+		m.file.noted = true
+		r.notes[fmt.Sprintf("no symbols of %s: %v", m.path, m.file.err)]++
+	}
+	return f
+}
+
+// nameless names an address by its file and the offset in it.
+func nameless(m *mapping, at uint64) string {
+	if m == nil {
+		return fmt.Sprintf("%#x", at)
+	}
+	return fmt.Sprintf("%s+%#x", m.module(), at-m.start+m.offset)
+}
+
+// module is the short name of what is mapped.
+func (m *mapping) module() string {
+	if m.path == "" || strings.HasPrefix(m.path, "//anon") || strings.HasPrefix(m.path, "/memfd:") {
+		return "[anonymous]"
+	}
+	return path.Base(strings.TrimSuffix(m.path, deleted))
+}
+
+// Notes say what could not be read, and how often.
+func (r *Resolver) Notes() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for text, n := range r.notes {
+		if strings.HasPrefix(text, "processes ") {
+			text = fmt.Sprintf("%d %s", n, text)
+		}
+		out = append(out, text)
+	}
+	return out
+}
