@@ -103,8 +103,8 @@ func (r *resolver) user(pid int, s stacks.Stack) []sample.Frame {
 	var last symbol.Frame
 	for i, ip := range s.IPs {
 		f := r.names.User(pid, ip, i > 0)
-		if i > 0 && i == len(s.IPs)-1 && !f.IsSymbol && f.Module == "" {
-			continue // what a function without frame pointers left there is no code
+		if i > 0 && f.NoCode { // what a function without frame pointers left there
+			return append(out, remark(frameIncomplete))
 		}
 		last = f
 		out = append(out, sample.Frame{Name: f.Name, Module: f.Module, File: f.File})

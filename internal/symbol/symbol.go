@@ -19,6 +19,7 @@ type Frame struct {
 	Module   string // file name, "kernel" or a kernel module's name, ""
 	File     string // path of the file
 	IsSymbol bool   // Name is a function's
+	NoCode   bool   // the process has nothing there that could run
 }
 
 // Resolver resolves addresses. Meet is safe for concurrent use; the others are
@@ -119,7 +120,7 @@ func (r *Resolver) user(p *process, at uint64) Frame {
 		if name := p.jit(r, at); name != "" {
 			return Frame{Name: name, Module: "jit", IsSymbol: true}
 		}
-		return Frame{Name: fmt.Sprintf("%#x", at)}
+		return Frame{Name: fmt.Sprintf("%#x", at), NoCode: len(p.maps) > 0}
 	}
 	f := Frame{Name: nameless(m, at), Module: m.module(), File: m.path}
 	if m.file == nil {

@@ -44,7 +44,11 @@ function time(ns) {
 	for (const [size, name] of units) if (ns >= size) return (ns / size).toPrecision(3) + name;
 	return Math.round(ns) + ' ns';
 }
-const share = (part, whole) => whole > 0 ? (100 * part / whole).toPrecision(3) + ' %' : '0 %';
+function share(part, whole) {
+	const percent = whole > 0 ? 100 * part / whole : 0;
+	if (percent > 0 && percent < .01) return '< 0.01 %';
+	return percent >= 100 ? Math.round(percent) + ' %' : percent.toFixed(percent < 1 ? 2 : 1) + ' %';
+}
 
 function describe(n) {
 	let text = n.name;

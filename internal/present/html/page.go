@@ -68,7 +68,7 @@ func write(w io.Writer, p, before *sample.Profile) error {
 	}
 	when := ""
 	if !p.Begin.IsZero() {
-		when = p.Begin.Format("2006-01-02 15:04:05 -0700") + ", " + p.Length.String()
+		when = p.Begin.Format("2006-01-02 15:04:05 -0700") + fmt.Sprintf(", watched for %.3g s", p.Length.Seconds())
 	}
 	_, err = strings.NewReplacer(
 		"{{title}}", html.EscapeString(plain(title)),

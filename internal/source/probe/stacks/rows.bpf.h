@@ -94,11 +94,11 @@ struct stack {
 /*
  * Stacks by the hash of their addresses. Not the kernel's own stack map: that
  * drops a stack whose bucket is taken by another, be it the hottest of all.
+ * Allocated at once (17 MB): in an interrupt there may be no memory to be had.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, u64);
 	__type(value, struct stack);
 } stacks SEC(".maps");
@@ -192,7 +192,6 @@ struct row {
 	struct {                                  \
 		__uint(type, BPF_MAP_TYPE_HASH);  \
 		__uint(max_entries, 32768);       \
-		__uint(map_flags, BPF_F_NO_PREALLOC); \
 		__type(key, struct key);          \
 		__type(value, struct row);        \
 	} name SEC(".maps")
@@ -205,9 +204,8 @@ u64 lost_ns, lost_count;
 
 /* Processes that were not met before, told at once: they may end soon. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
 	__type(key, u32);
 	__type(value, u32);
 } met SEC(".maps");

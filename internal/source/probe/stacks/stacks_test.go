@@ -1,0 +1,294 @@
+package stacks
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// observe runs f on a thread of its own under the probe.
+func observe(t *testing.T, o Options, f func()) (rows []Row, tid int, losses Losses, length time.Duration) {
+	t.Helper()
+	h := host.Live()
+	h.Self = 0 // here it is this process that is looked at
+	o.PID = os.Getpid()
+	p, err := Open(h, o)
+	bpftest.Need(t, "bpf", err)
+	defer func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	into := sample.NewRecorder(time.Now())
+	if err := p.Begin(into); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // and end the thread with the goroutine
+		tid = unix.Gettid()
+		f()
+		close(done)
+	}()
+	for over := false; !over; {
+		select {
+		case <-done:
+			over = true
+		case <-time.After(100 * time.Millisecond):
+			if err := p.Tick(into); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if length, err = p.End(into); err != nil {
+		t.Fatal(err)
+	}
+	if losses, err = p.Losses(); err != nil {
+		t.Fatal(err)
+	}
+	if losses.Rows != 0 || losses.Stacks != 0 || losses.Threads != 0 || losses.Folded != 0 {
+		t.Errorf("lost: %+v", losses)
+	}
+	return p.Rows(), tid, losses, length
+}
+
+func of(rows []Row, tid int) []Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.TID != tid })
+}
+
+// functions are the names that Go itself has for addresses, those of functions
+// that were inlined included.
+func functions(ips []uint64) (names []string) {
+	var pcs []uintptr
+	for _, ip := range ips {
+		pcs = append(pcs, uintptr(ip))
+	}
+	frames := runtime.CallersFrames(pcs)
+	for more := len(pcs) > 0; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		names = append(names, f.Function)
+	}
+	return names
+}
+
+// nap sleeps in the kernel: Go's own sleep would not.
+func nap(d time.Duration) {
+	ts := unix.NsecToTimespec(d.Nanoseconds())
+	for unix.Nanosleep(&ts, &ts) == syscall.EINTR {
+	}
+}
+
+// Every wait of a known number and length is counted, with its user stack.
+func TestEveryWaitIsCounted(t *testing.T) {
+	const naps, each = 47, 5 * time.Millisecond
+	rows, tid, _, _ := observe(t, Options{Min: time.Millisecond}, func() {
+		for range naps {
+			nap(each)
+		}
+	})
+	var count uint64
+	var sum time.Duration
+	for _, r := range of(rows, tid) {
+		if r.How&(Preempted|GoesOn) != 0 || r.Longest < each {
+			continue
+		}
+		count += r.Count
+		sum += r.Time
+		if r.Kernel.IPs == nil || len(r.User.IPs) < 4 {
+			t.Errorf("a nap with %d functions of the kernel and %d of the program", len(r.Kernel.IPs), len(r.User.IPs))
+		}
+		if names := functions(r.User.IPs); !slices.Contains(names, "iocause/internal/source/probe/stacks.nap") || names[len(names)-1] != "runtime.goexit" {
+			t.Errorf("its functions are %q", names)
+		}
+	}
+	if count != naps || sum < naps*each {
+		t.Errorf("%d naps of %v in all, want %d of %v or more", count, sum, naps, naps*each)
+	}
+}
+
+// The time off the processor is the wall time less the time on it, whatever
+// the threshold, and whether waits are long or short.
+func TestTimeAddsUp(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		min  time.Duration
+		nap  time.Duration
+	}{
+		{"all waits", 0, 300 * time.Microsecond},
+		{"waits below the threshold", 10 * time.Millisecond, 300 * time.Microsecond},
+		{"waits above it", time.Millisecond, 20 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var wall, cpu time.Duration
+			rows, tid, _, _ := observe(t, Options{Min: c.min}, func() {
+				start, busy := time.Now(), threadTime(t)
+				for time.Since(start) < time.Second {
+					nap(c.nap)
+					for from := time.Now(); time.Since(from) < 200*time.Microsecond; {
+					}
+				}
+				wall, cpu = time.Since(start), threadTime(t)-busy
+			})
+			var off time.Duration
+			for _, r := range of(rows, tid) {
+				off += r.Time
+			}
+			want := wall - cpu
+			most, least := want+want/50, want-want/50-c.min // what has not added up to the threshold is not there
+			if off < least || off > most {
+				t.Errorf("off the processor for %v, want %v (%v less %v) within 2 %%", off, want, wall, cpu)
+			}
+		})
+	}
+}
+
+func threadTime(t *testing.T) time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		t.Error(err)
+	}
+	return time.Duration(ts.Nano())
+}
+
+// A wait that began before the window and goes on after it is as long as the
+// window, and its user stack is found although the thread never runs.
+func TestAWaitLongerThanTheWindow(t *testing.T) {
+	var pipe [2]int
+	if err := unix.Pipe(pipe[:]); err != nil {
+		t.Fatal(err)
+	}
+	tids, done := make(chan int), make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		tids <- unix.Gettid()
+		readOne(t, pipe[0])
+		close(done)
+	}()
+	tid := <-tids
+	nap(50 * time.Millisecond) // let it get there
+	rows, _, _, length := observe(t, Options{Min: time.Millisecond}, func() { nap(300 * time.Millisecond) })
+	if _, err := unix.Write(pipe[1], []byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	unix.Close(pipe[0])
+	unix.Close(pipe[1])
+	its := of(rows, tid)
+	if len(its) != 1 {
+		t.Fatalf("%d rows, want 1: %+v", len(its), its)
+	}
+	r := its[0]
+	if r.How&(GoesOn|Earlier) != GoesOn|Earlier || r.Count != 1 {
+		t.Errorf("%+v", r)
+	}
+	if diff := (r.Time - length).Abs(); diff > 5*time.Millisecond {
+		t.Errorf("waited for %v of %v", r.Time, length)
+	}
+	names := functions(r.User.IPs)
+	if !slices.Contains(names, "iocause/internal/source/probe/stacks.readOne") {
+		t.Errorf("its functions are %q", names)
+	}
+}
+
+// Who writes into the pipe is who wakes its reader.
+func TestWakers(t *testing.T) {
+	var pipe [2]int
+	if err := unix.Pipe(pipe[:]); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pipe[0])
+	const wakes = 13
+	rows, tid, _, _ := observe(t, Options{Min: time.Millisecond, Wakers: true}, func() {
+		go func() {
+			runtime.LockOSThread()
+			for range wakes {
+				nap(10 * time.Millisecond)
+				wakeReader(t, pipe[1])
+			}
+			unix.Close(pipe[1])
+		}()
+		var b [1]byte
+		for {
+			if n, err := unix.Read(pipe[0], b[:]); n == 0 || err != nil {
+				return
+			}
+		}
+	})
+	var woken uint64
+	for _, r := range of(rows, tid) {
+		if r.Waker == nil {
+			continue
+		}
+		if slices.Contains(functions(r.Waker.User.IPs), "iocause/internal/source/probe/stacks.wakeReader") {
+			if r.Waker.TGID != os.Getpid() {
+				t.Errorf("the waker is process %d", r.Waker.TGID)
+			}
+			woken += r.Count
+		}
+	}
+	if woken != wakes {
+		t.Errorf("woken %d times by the writer, want %d", woken, wakes)
+	}
+}
+
+//go:noinline
+func readOne(t *testing.T, fd int) {
+	b := make([]byte, 1)
+	if n, err := unix.Read(fd, b); n != 1 || err != nil {
+		t.Error(n, err)
+	}
+	runtime.KeepAlive(b)
+}
+
+//go:noinline
+func wakeReader(t *testing.T, fd int) {
+	if _, err := unix.Write(fd, []byte{1}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A thread that runs all the time has about a sample for every hundredth of a
+// second of its own time, in the function that it runs in.
+func TestSamples(t *testing.T) {
+	const hz = 499
+	var busy time.Duration
+	rows, tid, _, _ := observe(t, Options{OnCPU: true, Hz: hz}, func() {
+		from := threadTime(t)
+		for busy < time.Second {
+			burn()
+			busy = threadTime(t) - from
+		}
+	})
+	var all, inside uint64
+	for _, r := range of(rows, tid) {
+		all += r.Count
+		if slices.Contains(functions(r.User.IPs), "iocause/internal/source/probe/stacks.burn") {
+			inside += r.Count
+		}
+	}
+	want := busy.Seconds() * hz
+	if float64(all) < 0.9*want || float64(all) > 1.1*want {
+		t.Errorf("%d samples of %v, want %.0f", all, busy, want)
+	}
+	if float64(inside) < 0.9*float64(all) {
+		t.Errorf("%d of %d samples are in the function that ran", inside, all)
+	}
+}
+
+//go:noinline
+func burn() (x uint64) {
+	for i := range uint64(1 << 16) {
+		x = x*31 + i
+	}
+	return x
+}
