@@ -1,9 +1,11 @@
 package stacks
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -15,7 +17,8 @@ import (
 	"iocause/internal/sample"
 )
 
-// observe runs f on a thread of its own under the probe.
+// observe runs f under the probe, on a thread of its own that waits when the
+// window begins.
 func observe(t *testing.T, o Options, f func()) (rows []Row, tid int, losses Losses, length time.Duration) {
 	t.Helper()
 	h := host.Live()
@@ -28,17 +31,21 @@ func observe(t *testing.T, o Options, f func()) (rows []Row, tid int, losses Los
 			t.Error(err)
 		}
 	}()
+	ready, start, done := make(chan int), make(chan struct{}), make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // and end the thread with the goroutine
+		ready <- unix.Gettid()
+		<-start
+		f()
+		close(done)
+	}()
+	tid = <-ready
+	nap(20 * time.Millisecond) // let it wait
 	into := sample.NewRecorder(time.Now())
 	if err := p.Begin(into); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() {
-		runtime.LockOSThread() // and end the thread with the goroutine
-		tid = unix.Gettid()
-		f()
-		close(done)
-	}()
+	close(start)
 	for over := false; !over; {
 		select {
 		case <-done:
@@ -124,8 +131,8 @@ func TestTimeAddsUp(t *testing.T) {
 		min  time.Duration
 		nap  time.Duration
 	}{
-		{"all waits", 0, 300 * time.Microsecond},
-		{"waits below the threshold", 10 * time.Millisecond, 300 * time.Microsecond},
+		{"all waits", 0, 700 * time.Microsecond},
+		{"waits below the threshold", 10 * time.Millisecond, 700 * time.Microsecond},
 		{"waits above it", time.Millisecond, 20 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -141,7 +148,9 @@ func TestTimeAddsUp(t *testing.T) {
 			})
 			var off time.Duration
 			for _, r := range of(rows, tid) {
-				off += r.Time
+				if r.How&Earlier == 0 { // that is the wait for the start
+					off += r.Time
+				}
 			}
 			want := wall - cpu
 			most, least := want+want/50, want-want/50-c.min // what has not added up to the threshold is not there
@@ -209,10 +218,14 @@ func TestWakers(t *testing.T) {
 	defer unix.Close(pipe[0])
 	const wakes = 13
 	rows, tid, _, _ := observe(t, Options{Min: time.Millisecond, Wakers: true}, func() {
+		reader := unix.Gettid()
 		go func() {
 			runtime.LockOSThread()
 			for range wakes {
-				nap(10 * time.Millisecond)
+				for !sleeps(t, reader) {
+					nap(time.Millisecond)
+				}
+				nap(5 * time.Millisecond)
 				wakeReader(t, pipe[1])
 			}
 			unix.Close(pipe[1])
@@ -239,6 +252,17 @@ func TestWakers(t *testing.T) {
 	if woken != wakes {
 		t.Errorf("woken %d times by the writer, want %d", woken, wakes)
 	}
+}
+
+// sleeps tells whether a thread waits: field 3 of /proc/self/task/TID/stat.
+func sleeps(t *testing.T, tid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/stat", tid))
+	if err != nil {
+		t.Error(err)
+		return true
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(rest, "S")
 }
 
 //go:noinline
