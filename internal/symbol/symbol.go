@@ -53,15 +53,20 @@ func (r *Resolver) Close() {
 func (r *Resolver) Meet(pid int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.process(pid).read(r)
+	if p := r.procs[pid]; p != nil {
+		p.read(r) // another one of the same number, or another program
+		return
+	}
+	r.process(pid)
 }
 
-// process is the one of a number, made if need be. The lock is held.
+// process is the one of a number, read if it was not met before. The lock is held.
 func (r *Resolver) process(pid int) *process {
 	p := r.procs[pid]
 	if p == nil {
 		p = &process{pid: pid, names: map[uint64]Frame{}, missing: map[uint64]bool{}}
 		r.procs[pid] = p
+		p.read(r)
 	}
 	return p
 }

@@ -49,9 +49,10 @@ func write(w io.Writer, p, before *sample.Profile) error {
 	if n := root.thin(mostNodes); n > 0 {
 		notes = append(slices.Clone(notes), fmt.Sprintf("%d small functions are drawn together as [N smaller]; the other forms have them all", n))
 	}
-	d := document{Counts: p.Counts, Diff: before != nil, States: statesOf(p)}
-	for _, s := range d.States {
+	d := document{Counts: p.Counts, Diff: before != nil, States: statesOf(p), Colors: []string{}}
+	for i, s := range d.States {
 		d.Colors = append(d.Colors, color(s))
+		d.States[i] = plain(s)
 	}
 	d.add(root)
 	data, err := json.Marshal(d) // which writes <, > and & as \u escapes

@@ -43,7 +43,7 @@ rect { stroke: #fff; stroke-width: .6; }
 @media (prefers-color-scheme: dark) { svg { background: #15181c; } .label { fill: #e6e9ed; } rect { stroke: #15181c; } }
 </style>
 <text class="label" x="4" y="18" font-size="15">%s</text>
-`, svgWidth, height, svgWidth, height, xml(p.Title), xml(p.Title))
+`, svgWidth, height, svgWidth, height, escape(p.Title), escape(p.Title))
 	root.legend(out, states)
 	root.draw(out, states, 0, 0, scale, root.sum)
 	if hidden > 0 {
@@ -56,7 +56,7 @@ rect { stroke: #fff; stroke-width: .6; }
 	return nil
 }
 
-func xml(s string) string { return html.EscapeString(plain(s)) }
+func escape(s string) string { return html.EscapeString(plain(s)) }
 
 // measure finds how deep the picture is, and what is too narrow for it.
 func (n *node) measure(depth int, scale float64, deepest, hidden *int) {
@@ -85,7 +85,7 @@ func (n *node) legend(w io.Writer, states []string) {
 			x, y = 4, y+16
 		}
 		fmt.Fprintf(w, `<rect x="%.1f" y="%d" width="11" height="11" fill="%s"/><text class="label" x="%.1f" y="%d">%s</text>`+"\n",
-			x, y, color(s), x+15, y+10, xml(label))
+			x, y, color(s), x+15, y+10, escape(label))
 		x += wide
 	}
 }
@@ -123,9 +123,9 @@ func (n *node) draw(w io.Writer, states []string, x float64, depth int, scale fl
 		}
 	}
 	fmt.Fprintf(w, `<g><title>%s: %s, %s</title><rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"/>`,
-		xml(n.name), seconds(n.sum), percent(n.sum, whole), x, y, wide, svgRow, fill)
+		escape(n.name), seconds(n.sum), percent(n.sum, whole), x, y, wide, svgRow, fill)
 	if letters := int(wide/svgLetter) - 1; letters >= 3 {
-		fmt.Fprintf(w, `<text x="%.2f" y="%d">%s</text>`, x+3, y+12, xml(short(n.name, letters)))
+		fmt.Fprintf(w, `<text x="%.2f" y="%d">%s</text>`, x+3, y+12, escape(short(n.name, letters)))
 	}
 	fmt.Fprintln(w, "</g>")
 	for _, k := range n.kids {

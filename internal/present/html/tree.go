@@ -88,7 +88,7 @@ func (n *node) place(s *sample.Stack) *node {
 		case f.Kernel:
 			kind = kernelCode
 		}
-		n = n.child(plain(f.Name), kind)
+		n = n.child(plain(cmp.Or(f.Name, "?")), kind)
 	}
 	return n
 }
@@ -171,7 +171,7 @@ func (n *node) thinBelow(least int64) int {
 // and may hold anything.
 func plain(name string) string {
 	if !strings.ContainsFunc(name, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) {
-		return cmp.Or(name, "?")
+		return name
 	}
 	var b strings.Builder
 	for i := 0; i < len(name); {

@@ -1,0 +1,92 @@
+package folded
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+func profile() *sample.Profile {
+	frames := []sample.Frame{{Name: "main"}, {Name: "operator;\n<b>", Module: "x"}, {Name: "vfs_read", Kernel: true}}
+	return &sample.Profile{Counts: "waits", Stacks: []sample.Stack{
+		{Process: "cat", Thread: "one", State: "disk", Frames: frames, Time: 1500 * time.Microsecond, Count: 3},
+		{Process: "cat", Thread: "two", State: "disk", Frames: frames, Time: 400 * time.Nanosecond, Count: 1},
+		{Process: "cat", State: "mutex", Frames: frames[:1], Time: 100 * time.Nanosecond, Count: 1},
+		{Process: "", State: "idle", Time: 7 * time.Microsecond, Count: 1},
+	}}
+}
+
+func TestWrite(t *testing.T) {
+	var b strings.Builder
+	if err := Write(&b, profile()); err != nil {
+		t.Fatal(err)
+	}
+	const want = "?;[idle] 7\n" +
+		"cat;main;[mutex] 1\n" +
+		"cat;main;operator:\\u000a<b>;vfs_read_[k];[disk] 1500\n"
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+	p := profile()
+	p.Counts = "samples"
+	b.Reset()
+	if err := Write(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "vfs_read_[k];[disk] 4\n") {
+		t.Errorf("samples: %s", b.String())
+	}
+}
+
+func TestReadWhatWasWritten(t *testing.T) {
+	var b strings.Builder
+	if err := Write(&b, profile()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Read(strings.NewReader(b.String()), []string{"disk", "mutex", "idle"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(p.States, []string{"disk", "mutex", "idle"}) {
+		t.Errorf("states %q", p.States)
+	}
+	s := p.Stacks[2]
+	if s.Process != "cat" || s.State != "disk" || s.Time != 1500*time.Microsecond || len(s.Frames) != 3 || s.Frames[2] != (sample.Frame{Name: "vfs_read", Kernel: true}) {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestRead(t *testing.T) {
+	p, err := Read(strings.NewReader("# a remark\n\na;b c;[unknown] 12\na 3.5\n"), []string{"disk"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Stacks) != 2 || p.Stacks[0].Frames[0].Name != "b c" || p.Stacks[0].Frames[1].Name != "[unknown]" || p.Stacks[1].Time != 3500*time.Nanosecond {
+		t.Errorf("%+v", p.Stacks)
+	}
+	for _, bad := range []string{"", "a;b\n", "a;b x\n", "a -1\n", "a NaN\n", "a 1e300\n"} {
+		if _, err := Read(strings.NewReader(bad), nil); err == nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("a;b;[disk] 12\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := Read(strings.NewReader(text), []string{"disk"})
+		if err != nil {
+			return
+		}
+		var b strings.Builder
+		if err := Write(&b, p); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(strings.NewReader(b.String()), []string{"disk", ""}); err != nil {
+			t.Errorf("%q, written from %q: %v", b.String(), text, err)
+		}
+	})
+}

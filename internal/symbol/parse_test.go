@@ -1,0 +1,193 @@
+package symbol
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/host"
+)
+
+func TestParseKernel(t *testing.T) {
+	k, err := parseKernel(strings.NewReader(`ffffffff81000000 T srso_alias
+ffffffff81000000 T _stext
+ffffffff81000100 T _stext_end
+ffffffff81001000 T __sched_text_start
+ffffffff81001000 T __schedule
+ffffffff81002000 D data
+ffffffff81003000 t helper.cold
+ffffffffc0400000 t jbd2_log_wait_commit	[jbd2]
+0000000000000000 A per_cpu
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ip, want := range map[uint64]Frame{
+		0xffffffff81000010: {Name: "srso_alias", Module: "kernel", IsSymbol: true},
+		0xffffffff81001fff: {Name: "__schedule", Module: "kernel", IsSymbol: true},
+		0xffffffff81002010: {Name: "0xffffffff81002010", Module: "kernel"},
+		0xffffffff81003001: {Name: "helper.cold", Module: "kernel", IsSymbol: true},
+		0xffffffffc0400010: {Name: "jbd2_log_wait_commit", Module: "jbd2", IsSymbol: true},
+		0xffffffffd0400010: {Name: "0xffffffffd0400010", Module: "kernel"},
+		0x1000:             {Name: "0x1000", Module: "kernel"},
+	} {
+		if got := k.at(ip); got != want {
+			t.Errorf("%#x: %+v, want %+v", ip, got, want)
+		}
+	}
+	if _, err := parseKernel(strings.NewReader("0000000000000000 T _stext\n")); !errors.Is(err, errHidden) {
+		t.Errorf("hidden addresses: %v", err)
+	}
+	if _, err := parseKernel(strings.NewReader("nothing\n")); err == nil {
+		t.Error("no error for nonsense")
+	}
+}
+
+func TestParseMaps(t *testing.T) {
+	got := parseMaps([]byte(`55d0c0000000-55d0c0001000 r--p 00000000 fe:00 1234 /bin/x
+55d0c0001000-55d0c0002000 r-xp 00001000 fe:00 1234 /bin/x
+7f0000000000-7f0000001000 rwxp 00000000 00:00 0 
+7f0000002000-7f0000003000 r-xp 00002000 fe:00 99                         /tmp/a b\012c (deleted)
+7fff00000000-7fff00001000 r-xp 00000000 00:00 0                          [vdso]
+garbage
+`))
+	want := []mapping{
+		{start: 0x55d0c0001000, end: 0x55d0c0002000, offset: 0x1000, dev: "fe:00", inode: 1234, path: "/bin/x"},
+		{start: 0x7f0000000000, end: 0x7f0000001000, dev: "00:00"},
+		{start: 0x7f0000002000, end: 0x7f0000003000, offset: 0x2000, dev: "fe:00", inode: 99, path: "/tmp/a b\nc (deleted)"},
+		{start: 0x7fff00000000, end: 0x7fff00001000, dev: "00:00", path: "[vdso]"},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%+v", got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%+v, want %+v", got[i], want[i])
+		}
+	}
+	if m := got[2].module(); m != "a b\nc" {
+		t.Errorf("module %q", m)
+	}
+	if m := got[1].module(); m != "[anonymous]" {
+		t.Errorf("module %q", m)
+	}
+}
+
+func TestParseJIT(t *testing.T) {
+	table := parseJIT(strings.NewReader("7f10 20 Interpreter\n0x7f40 0x10 LJava/lang/Object;::wait (long)\n7f10 8 thrown away\nnonsense\n7f60 0 empty\n"))
+	for at, want := range map[uint64]string{
+		0x7f12: "thrown away", 0x7f1f: "", 0x7f45: "LJava/lang/Object;::wait (long)", 0x7f50: "", 0x7f60: "",
+	} {
+		if got, _ := table.at(at); got != want {
+			t.Errorf("%#x: %q, want %q", at, got, want)
+		}
+	}
+}
+
+// A function inside another one does not hide what follows it there.
+func TestNestedFunctions(t *testing.T) {
+	table := table{{100, 100, "outer"}, {120, 10, "inner"}, {300, 5, "last"}}
+	for at, want := range map[uint64]string{99: "", 100: "outer", 125: "inner", 140: "outer", 199: "outer", 200: "", 304: "last", 305: ""} {
+		if got, _ := table.at(at); got != want {
+			t.Errorf("%d: %q, want %q", at, got, want)
+		}
+	}
+}
+
+// In a container a process has another number, and its own /tmp.
+func TestJITInAContainer(t *testing.T) {
+	dir := t.TempDir()
+	h := host.Tree(dir, time.Now)
+	tmp := filepath.Join(dir, "proc/4321/root/tmp")
+	if err := os.MkdirAll(tmp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"proc/4321/status":               "Name:\tjava\nNSpid:\t4321\t17\n",
+		"proc/4321/maps":                 "7f0000000000-7f0000100000 rwxp 00000000 00:00 0 \n",
+		"proc/4321/root/tmp/perf-17.map": "7f0000000100 40 Lapp/Main;::waitForIt\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := New(h)
+	defer r.Close()
+	r.Meet(4321)
+	if f := r.User(4321, 0x7f0000000120, false); f.Name != "Lapp/Main;::waitForIt" || !f.IsSymbol {
+		t.Errorf("%+v", f)
+	}
+	if f := r.User(4321, 0x7f0000000400, false); f.Name != "[anonymous]+0x400" || f.IsSymbol {
+		t.Errorf("%+v", f)
+	}
+}
+
+// New code shows up in mappings that are read again when an address asks.
+func TestMappingsThatChange(t *testing.T) {
+	dir := t.TempDir()
+	h := host.Tree(dir, time.Now)
+	write := func(text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(dir, "proc/7"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "proc/7/maps"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const first, second = "400000-500000 r-xp 00000000 fe:00 11 /bin/first\n", "400000-500000 r-xp 00000000 fe:00 12 /bin/second\n"
+	write(first)
+	r := New(h)
+	defer r.Close()
+	r.Check(7, "first", []uint64{0x400010})
+	if f := r.User(7, 0x400010, false); f.Module != "first" {
+		t.Errorf("%+v", f)
+	}
+	write(second + "7f0000000000-7f0000001000 r-xp 00000000 fe:00 13 /lib/loaded.so\n")
+	r.Check(7, "first", []uint64{0x400010})
+	if f := r.User(7, 0x400010, false); f.Module != "first" {
+		t.Errorf("nothing asked for a new reading: %+v", f)
+	}
+	r.Check(7, "second", []uint64{0x400010}) // another program has another name
+	if f := r.User(7, 0x400010, false); f.Module != "second" {
+		t.Errorf("%+v", f)
+	}
+	write("")
+	r.Check(7, "third", []uint64{0x7f0000000010}) // it has ended: what is known stays
+	if f := r.User(7, 0x7f0000000010, false); f.Name != "loaded.so+0x10" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Whatever a file holds, it is read or refused.
+func FuzzFunctions(f *testing.F) {
+	if self, err := os.ReadFile("/proc/self/exe"); err == nil {
+		f.Add(self[:4096])
+	}
+	f.Add([]byte("\x7fELF\x02\x01\x01"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		x := &file{memory: data, plain: map[string]string{}}
+		if err := x.readSymbols(New(host.Tree(t.TempDir(), time.Now)), 1); err == nil {
+			if _, err := elf.NewFile(bytes.NewReader(data)); err != nil {
+				t.Error("read what is no ELF file")
+			}
+		}
+	})
+}
+
+func FuzzParseJIT(f *testing.F) {
+	f.Add([]byte("7f10 20 x\n0x7f40 0x10 y\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		table := parseJIT(bytes.NewReader(data))
+		for i := range table {
+			if i > 0 && table[i].start <= table[i-1].start {
+				t.Fatal("not in order")
+			}
+		}
+	})
+}
