@@ -39,7 +39,7 @@ func newFlameCommand(a *app) *cobra.Command {
 			return a.writeProfile(p, output)
 		},
 	}
-	bindFlameOutput(c, &output, ".html, .svg, .pb.gz or .folded")
+	bindFlameOutput(c, &output, ".html, .svg, ...")
 	c.AddCommand(newFlameDiffCommand(a))
 	return c
 }
@@ -87,7 +87,7 @@ func newFlameDiffCommand(a *app) *cobra.Command {
 }
 
 func bindFlameOutput(c *cobra.Command, output *string, ends string) {
-	c.Flags().StringVarP(output, "output", "o", "flame.html", "write to this file, whose name ends in "+ends)
+	c.Flags().StringVarP(output, "output", "o", "flame.html", "file to write, "+ends)
 }
 
 func filesGiven(c *cobra.Command, args []string, n int) error {

@@ -32,8 +32,8 @@ func newOffCPUCommand(a *app) *cobra.Command {
 			"Waits that were going on at the start count from there, those that go on at the\n" +
 			"end up to there. After a thread is woken, its waiting for a processor counts as\n" +
 			"'runnable'.\n\n" +
-			"States: " + strings.Join(stateNames(), ", ") + ". Groups: " + groupNames() + ".\n" +
-			"Time in 'idle' is left out unless --state names it.\n\n" +
+			strings.Join(text.Wrap("States: "+strings.Join(stateNames(), ", ")+". Groups: "+groupNames()+
+				". Time in 'idle' is left out unless --state names it.", 79), "\n") + "\n\n" +
 			"Ctrl-C ends the watching early and still shows what was seen.",
 		Example: `  iocause offcpu
   iocause offcpu --pid 1234 --duration 30s -o waits.html
@@ -69,7 +69,7 @@ func newOffCPUCommand(a *app) *cobra.Command {
 	}
 	o.bind(c, "wait")
 	f := c.Flags()
-	f.DurationVar(&min, "min", time.Millisecond, "take stacks of waits this long, and of as much of shorter ones")
+	f.DurationVar(&min, "min", time.Millisecond, "shorter waits are added up to this")
 	f.StringVar(&states, "state", "", "waits for these alone (disk,lock,...; all)")
 	f.BoolVar(&wakers, "wakers", false, "add the stack of who ended the wait")
 	o.bindOutput(c)

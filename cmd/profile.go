@@ -36,9 +36,9 @@ func (o *profileOptions) bind(c *cobra.Command, verb string) {
 
 func (o *profileOptions) bindOutput(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVarP(&o.output, "output", "o", "", "write all stacks to this file: .html or .svg (flame graph),\n.pb.gz (pprof) or .folded (text); - is .folded to standard output")
+	f.StringVarP(&o.output, "output", "o", "", "write all to a .html or .svg (flame graph),\n.pb.gz (pprof) or .folded file; - for stdout")
 	f.IntVar(&o.show.top, "top", 20, "rows of the table, 0 for all")
-	f.StringVar(&o.show.sort, "sort", "time_s", "column to sort by, as --format json names it")
+	f.StringVar(&o.show.sort, "sort", "time_s", "column to sort by")
 	f.StringVar(&o.show.format, "format", "text", "of the table: text, json or csv")
 	f.SortFlags = false
 }
@@ -203,7 +203,7 @@ func (a *app) runProfile(c *cobra.Command, o *profileOptions, ask stacks.Options
 	}
 	printer := a.newPrinter(&o.show)
 	label := fmt.Sprintf("%s: %s of all threads together, watched for %s", p.Title, text.Duration(p.Total().Seconds()), text.Duration(p.Length.Seconds()))
-	return printer.print(p.Begin, p.Length, label, []text.Table{stackTable(p, printer.style.Width < wideTable && o.show.format == "text")})
+	return printer.print(p.Begin, p.Length, label, []text.Table{stackTable(p, o.show.format == "text", printer.style.Width < wideTable)})
 }
 
 func sorted(s []string) []string {
@@ -237,9 +237,10 @@ func lossNotes(seen *profiled) []string {
 	return notes
 }
 
-// stackTable are the stacks with the most time, told by their innermost functions.
-// Counts are left out of a narrower one: functions need the room.
-func stackTable(p *sample.Profile, isNarrow bool) text.Table {
+// stackTable are the stacks by state and process. For people they are told by
+// their innermost functions, and narrow ones leave the counts out: functions
+// need the room.
+func stackTable(p *sample.Profile, forPeople, isNarrow bool) text.Table {
 	t := text.Table{
 		Key: "stacks",
 		Columns: []text.Column{
@@ -257,7 +258,10 @@ func stackTable(p *sample.Profile, isNarrow bool) text.Table {
 	rows := map[place]int{}
 	for i := range p.Stacks {
 		s := &p.Stacks[i]
-		at := place{s.State, s.Process, innermost(s)}
+		at := place{s.State, s.Process, everyFunction(s)}
+		if forPeople {
+			at.stack = innermost(s)
+		}
 		n, ok := rows[at]
 		if !ok {
 			n = len(t.Rows)
@@ -271,7 +275,7 @@ func stackTable(p *sample.Profile, isNarrow bool) text.Table {
 			row[2].Number = row[1].Number / total
 		}
 	}
-	if isNarrow {
+	if forPeople && isNarrow {
 		const counts = 3
 		t.Columns = slices.Delete(t.Columns, counts, counts+1)
 		for i := range t.Rows {
@@ -305,7 +309,7 @@ func innermost(s *sample.Stack) string {
 		case f.Kernel && kernel < kernelLeaves && !isPassage(f.Name):
 			kernel++
 			parts = append(parts, f.Name)
-		case !f.Kernel && !(f.Note && i == 0 && user > 0):
+		case !f.Kernel && !(f.Note && i == 0 && user > 0) && !isWrapper(f.Name):
 			user++
 			parts = append(parts, f.Name)
 		}
@@ -314,6 +318,26 @@ func innermost(s *sample.Stack) string {
 		return "-"
 	}
 	return strings.Join(parts, " < ")
+}
+
+// everyFunction is a whole stack on one line, innermost function first.
+func everyFunction(s *sample.Stack) string {
+	names := make([]string, len(s.Frames))
+	for i := range s.Frames {
+		names[len(names)-1-i] = s.Frames[i].Name
+	}
+	return strings.Join(names, " < ")
+}
+
+// isWrapper tells functions of Go's own between a program and the kernel.
+func isWrapper(name string) bool {
+	for _, prefix := range []string{"internal/runtime/syscall/", "syscall.Syscall", "syscall.RawSyscall", "syscall.read", "syscall.write",
+		"internal/poll.", "golang.org/x/sys/unix.", "runtime.futex", "runtime.notesleep"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // systemCall is the call that a function of the kernel serves.

@@ -96,6 +96,19 @@ func TestBadUsageIsTwoAndSaysWhatToDo(t *testing.T) {
 		{[]string{"version", "--format", "xml"}, "use text or json"},
 		{[]string{"check", "x"}, `check takes none, but has "x"`},
 		{[]string{"version", "x"}, "version takes none"},
+		{[]string{"offcpu", "x"}, "offcpu takes none"},
+		{[]string{"offcpu", "--state", "disk,sleeping"}, `no state is called "sleeping"; there are disk,`},
+		{[]string{"offcpu", "--state", "user"}, `no state is called "user"`},
+		{[]string{"offcpu", "--min", "-1s"}, "give 0 for all waits"},
+		{[]string{"offcpu", "--pid", "1", "--comm", "x"}, "--pid and --comm exclude each other"},
+		{[]string{"offcpu", "--duration", "1ms"}, "too short"},
+		{[]string{"offcpu", "-o", "x.pdf"}, "end it in .html, .svg, .pb.gz or .folded"},
+		{[]string{"offcpu", "-o", "/no/such/place/x.html"}, `"/no/such/place" is no directory`},
+		{[]string{"oncpu", "--hz", "0"}, "give 1 to 10000"},
+		{[]string{"oncpu", "--top", "-1"}, "-1 is no number of rows"},
+		{[]string{"flame"}, "0 files are given, flame takes 1"},
+		{[]string{"flame", "diff", "x"}, "1 files are given, diff takes 2"},
+		{[]string{"flame", "diff", "x", "y", "-o", "x.svg"}, "a comparison is a page"},
 		{[]string{"check", "--duration", "1s"}, "unknown flag: --duration; see 'iocause check --help'"},
 	} {
 		code, out, err := runApp(t.Context(), nil, c.args...)
@@ -111,6 +124,7 @@ func TestWhatIsNotThereIsOne(t *testing.T) {
 		want string
 	}{
 		{[]string{"--pid", "99999999"}, "looking for process 99999999: "},
+		{[]string{"flame", "/no/such/file"}, "reading folded stacks: open /no/such/file: no such file or directory; record some"},
 		{[]string{"--device", "no-such-device"}, `looking for block device "no-such-device": no such device; see 'lsblk'`},
 		{[]string{"--cgroup", "/no/such/group"}, `looking for cgroup "/no/such/group": `},
 		{[]string{"--", "no-such-command"}, `starting "no-such-command": `},
