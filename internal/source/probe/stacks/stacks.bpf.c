@@ -149,18 +149,41 @@ static __always_inline void left(void *ctx, struct task_struct *t, bool preempt,
 	}
 	s->woken = 0;
 	s->how = preempt || !state ? HOW_PREEMPTED : how_of(state);
+	s->since = bpf_ktime_get_ns();
 	if (!can_return && !(t->flags & PF_KTHREAD))
 		s->user = stack_id(ctx, 0, USER_STACK);
-	s->since = bpf_ktime_get_ns();
+}
+
+/* Takes the stacks of a wait. */
+static __always_inline void keep(void *ctx, struct task_struct *t, struct task_struct *other, struct thread *s,
+				 u64 longest, u64 ns, u64 queued, u32 count)
+{
+	struct row r = { .ns = ns, .queued = queued, .count = count, .longest = longest };
+	struct key k = {};
+
+	if (!name(&k, &r, t))
+		return;
+	k.how = how_it_waits(t, s, s->how);
+	k.kernel = stack_id(ctx, other, 0);
+	if (!(t->flags & PF_KTHREAD))
+		k.user = can_return ? stack_id(ctx, 0, USER_STACK) : s->user;
+	if (want_wakers && s->woken && s->waker_kernel) {
+		k.waker_kernel = s->waker_kernel;
+		k.waker_user = s->waker_user;
+		k.waker_tgid = s->waker_tgid;
+		__builtin_memcpy(k.waker, s->waker, sizeof(k.waker));
+		meet(k.waker_tgid);
+	}
+	meet(k.tgid);
+	add(&k, &r);
 }
 
 /* other is the thread when it is not the one that runs. */
 static __always_inline void returned(void *ctx, struct task_struct *t, struct task_struct *other)
 {
 	struct thread *s = bpf_task_storage_get(&threads, t, 0, 0);
-	struct key k = {};
-	struct row r = {};
-	u64 now;
+	u64 now, ns, longest, queued = 0;
+	u32 count = 1;
 
 	if (!s) { /* it left before we looked; or it is new */
 		if (!wanted(t))
@@ -174,41 +197,21 @@ static __always_inline void returned(void *ctx, struct task_struct *t, struct ta
 	if (!s->since)
 		return;
 	now = bpf_ktime_get_ns();
-	if (now <= s->since) {
-		s->since = 0;
-		return;
-	}
-	r.longest = r.ns = now - s->since;
-	if (s->woken > s->since && s->woken < now)
-		r.queued = now - s->woken;
-	r.count = 1;
+	longest = ns = now - s->since;
+	if (s->woken)
+		queued = now - s->woken;
 	s->since = 0;
-	if (r.ns < min_ns) {
-		s->short_ns += r.ns;
-		s->short_queued += r.queued;
-		s->short_count++;
-		if (s->short_ns < min_ns)
+	if ((s64)ns <= 0)
+		return;
+	if (ns < min_ns) {
+		ns = s->short_ns += ns;
+		queued = s->short_queued += queued;
+		count = ++s->short_count;
+		if (ns < min_ns)
 			return;
-		r.ns = s->short_ns;
-		r.queued = s->short_queued;
-		r.count = s->short_count;
 		s->short_ns = s->short_queued = s->short_count = 0;
 	}
-	if (!name(&k, &r, t))
-		return;
-	k.how = how_it_waits(t, s, s->how);
-	k.kernel = stack_id(ctx, other, 0);
-	if (!(t->flags & PF_KTHREAD))
-		k.user = can_return ? stack_id(ctx, 0, USER_STACK) : s->user;
-	if (want_wakers && s->woken) {
-		k.waker_kernel = s->waker_kernel;
-		k.waker_user = s->waker_user;
-		k.waker_tgid = s->waker_tgid;
-		__builtin_memcpy(k.waker, s->waker, sizeof(k.waker));
-		meet(k.waker_tgid);
-	}
-	meet(k.tgid);
-	add(&k, &r);
+	keep(ctx, t, other, s, longest, ns, queued, count);
 }
 
 static __always_inline int switched(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next, u32 state)
@@ -255,8 +258,12 @@ int COUNTING(on_waking, struct task_struct *t)
 		return 0;
 	now = bpf_ktime_get_ns();
 	s->woken = now;
-	if (!want_wakers || now - s->since < min_ns)
+	if (!want_wakers)
 		return 0;
+	if (now - s->since + s->short_ns < min_ns) { /* no stack will be taken of it */
+		s->waker_kernel = s->waker_user = NO_STACK;
+		return 0;
+	}
 	me = bpf_get_current_task_btf();
 	bpf_probe_read_kernel(s->waker, sizeof(s->waker), me->comm);
 	s->waker_tgid = me->tgid;

@@ -31,6 +31,8 @@ type Options struct {
 	Comm   string        // name of the process or of the thread, "" all
 	Cgroup uint64        // with those below it: the inode of its directory, 0 all
 	Tree   string        // of which hierarchy: "memory", "io" or "" (version 2)
+
+	eager bool // as on a kernel without sched_exit_tp, for tests
 }
 
 // Row is the time of one thread in one place.
@@ -89,7 +91,7 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 		return nil, err
 	}
 	returns, _ := types.HasTracepoint("sched_exit_tp")
-	p := &Probe{o: o, host: h, eager: returns != bpf.Supported, rows: map[stacksKey]*stacksRow{}, stacks: map[uint64][]uint64{}, walked: map[int][]uint64{}}
+	p := &Probe{o: o, host: h, eager: returns != bpf.Supported || o.eager, rows: map[stacksKey]*stacksRow{}, stacks: map[uint64][]uint64{}, walked: map[int][]uint64{}}
 	programs := []bpf.Program{
 		{Name: "on_switch", Tracepoint: "sched_switch", Arguments: 4},
 		{Name: "on_switch_old", Tracepoint: "sched_switch", Arguments: 3},
@@ -106,6 +108,9 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 		programs = nil
 	} else {
 		delete(spec.Programs, "on_sample")
+	}
+	if p.eager {
+		delete(spec.Programs, "on_return")
 	}
 	if p.probe, err = bpf.Open(spec, programs, o.constants(h, !p.eager)); err != nil {
 		return nil, fmt.Errorf("opening the stacks probe: %w", err)
