@@ -134,11 +134,12 @@ func (a *app) observeStacks(watch context.Context, o *profileOptions, ask stacks
 	}
 	line := a.newProgress(o.duration, nil)
 	defer line.erase()
-	tick := time.NewTicker(time.Second)
+	const perSecond = 4 // stacks that are new in between must find room
+	tick := time.NewTicker(time.Second / perSecond)
 	defer tick.Stop()
 	end := time.NewTimer(o.duration)
 	defer end.Stop()
-	for over := false; !over; {
+	for n, over := 1, false; !over; n++ {
 		select {
 		case <-watch.Done():
 			over = true
@@ -146,7 +147,7 @@ func (a *app) observeStacks(watch context.Context, o *profileOptions, ask stacks
 			over = true
 		case <-tick.C:
 			into.At(a.host.Now())
-			if err := probe.Tick(into); err != nil {
+			if err := probe.Tick(into, n%perSecond == 0); err != nil {
 				return nil, err
 			}
 			a.meetRows(probe, names)

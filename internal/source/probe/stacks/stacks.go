@@ -207,11 +207,14 @@ func (p *Probe) setClock(name string, clock int32) error {
 	return p.probe.SetVariable(name, uint64(now.Nano()))
 }
 
-// Tick takes over what was added in the kernel so far. It is to be called
-// about once a second, so that the kernel's tables do not fill up.
-func (p *Probe) Tick(into sample.Sink) error {
-	if err := p.probe.Phase(sample.Tick, p.host.Now(), into); err != nil {
-		return err
+// Tick takes over what was added in the kernel so far. It is to be called some
+// times a second, so that the kernel's tables do not fill up; isSecond once a
+// second, when the programs' cost is looked at.
+func (p *Probe) Tick(into sample.Sink, isSecond bool) error {
+	if isSecond {
+		if err := p.probe.Phase(sample.Tick, p.host.Now(), into); err != nil {
+			return err
+		}
 	}
 	return p.drain()
 }
