@@ -56,7 +56,7 @@ func newOffCPUCommand(a *app) *cobra.Command {
 			}
 			ask.Min, ask.Wakers = min, wakers
 			return a.runProfile(c, o, ask, func(seen *profiled, names *symbol.Resolver) (*sample.Profile, error) {
-				r := &resolver{names, stacks.NewClassifier()}
+				r := newResolver(names)
 				p := r.resolveWaits(seen)
 				p.Title = "Where threads wait"
 				left := keepStates(p, keep)

@@ -43,7 +43,7 @@ func newOnCPUCommand(a *app) *cobra.Command {
 			}
 			ask.OnCPU, ask.Hz = true, hz
 			return a.runProfile(c, o, ask, func(seen *profiled, names *symbol.Resolver) (*sample.Profile, error) {
-				r := &resolver{names, stacks.NewClassifier()}
+				r := newResolver(names)
 				p := r.resolveRuns(seen)
 				p.Title = "Where threads run"
 				keepStates(p, map[string]bool{string(stacks.OnUser): true, string(stacks.OnKernel): true})

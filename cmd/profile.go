@@ -302,7 +302,7 @@ func innermost(s *sample.Stack) string {
 	var parts []string
 	kernel, user := 0, 0
 	for i := len(s.Frames) - 1; i >= 0 && user < userLeaves; i-- {
-		f := &s.Frames[i]
+		f := s.Frames[i]
 		call, isCall := systemCall(f)
 		switch {
 		case isCall:

@@ -195,13 +195,13 @@ func TestProfileInterrupted(t *testing.T) {
 }
 
 func TestInnermost(t *testing.T) {
-	kernel := func(names ...string) (out []sample.Frame) {
+	kernel := func(names ...string) (out []*sample.Frame) {
 		for _, n := range names {
-			out = append(out, sample.Frame{Name: n, Kernel: true})
+			out = append(out, &sample.Frame{Name: n, Kernel: true})
 		}
 		return out
 	}
-	s := &sample.Stack{Frames: append([]sample.Frame{{Name: "_start"}, {Name: "main"}, {Name: "read_all"}, {Name: "read"}},
+	s := &sample.Stack{Frames: append([]*sample.Frame{{Name: "_start"}, {Name: "main"}, {Name: "read_all"}, {Name: "read"}},
 		kernel("entry_SYSCALL_64_after_hwframe", "do_syscall_64", "__x64_sys_pread64", "vfs_read", "folio_wait_bit", "io_schedule")...)}
 	if got, want := innermost(s), "folio_wait_bit < pread64() < read < read_all < main < _start"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -14,6 +14,11 @@ import (
 type resolver struct {
 	names *symbol.Resolver
 	rules *stacks.Classifier
+	known map[sample.Frame]*sample.Frame
+}
+
+func newResolver(names *symbol.Resolver) *resolver {
+	return &resolver{names: names, rules: stacks.NewClassifier(), known: map[sample.Frame]*sample.Frame{}}
 }
 
 // Remarks among the functions of a stack.
@@ -26,7 +31,17 @@ const (
 	frameInterrupt  = "[interrupt]"
 )
 
-func remark(name string) sample.Frame { return sample.Frame{Name: name, Note: true} }
+// frame is one for all that are alike: stacks share most of their functions.
+func (r *resolver) frame(f sample.Frame) *sample.Frame {
+	if r.known[f] == nil {
+		r.known[f] = &f
+	}
+	return r.known[f]
+}
+
+func (r *resolver) remark(name string) *sample.Frame {
+	return r.frame(sample.Frame{Name: name, Note: true})
+}
 
 // kernel are the names of a kernel stack, innermost first, without the functions of
 // the scheduler and of the observation itself that every such stack begins with.
@@ -62,7 +77,7 @@ func functionNames(frames []symbol.Frame) []string {
 }
 
 // userNames are the names of a stack's functions that are not the kernel's.
-func userNames(frames []sample.Frame) []string {
+func userNames(frames []*sample.Frame) []string {
 	var names []string
 	for i := len(frames) - 1; i >= 0; i-- {
 		if !frames[i].Kernel && !frames[i].Note {
@@ -73,16 +88,16 @@ func userNames(frames []sample.Frame) []string {
 }
 
 // frames puts both halves of a stack together, outermost first.
-func (r *resolver) frames(pid int, isKernelThread bool, user stacks.Stack, kernel []symbol.Frame, k stacks.Stack) []sample.Frame {
-	var out []sample.Frame // innermost first, turned at the end
+func (r *resolver) frames(pid int, isKernelThread bool, user stacks.Stack, kernel []symbol.Frame, k stacks.Stack) []*sample.Frame {
+	var out []*sample.Frame // innermost first, turned at the end
 	for _, f := range kernel {
-		out = append(out, sample.Frame{Name: f.Name, Module: f.Module, Kernel: true})
+		out = append(out, r.frame(sample.Frame{Name: f.Name, Module: f.Module, Kernel: true}))
 	}
 	if k.Lost {
-		out = append(out, remark(frameLost))
+		out = append(out, r.remark(frameLost))
 	}
 	if k.Cut {
-		out = append(out, remark(frameCut))
+		out = append(out, r.remark(frameCut))
 	}
 	if !isKernelThread {
 		out = append(out, r.user(pid, user)...)
@@ -92,28 +107,28 @@ func (r *resolver) frames(pid int, isKernelThread bool, user stacks.Stack, kerne
 }
 
 // user are the frames of a user stack, innermost first.
-func (r *resolver) user(pid int, s stacks.Stack) []sample.Frame {
+func (r *resolver) user(pid int, s stacks.Stack) []*sample.Frame {
 	if s.Lost {
-		return []sample.Frame{remark(frameLost)}
+		return []*sample.Frame{r.remark(frameLost)}
 	}
 	if len(s.IPs) == 0 {
-		return []sample.Frame{remark(frameNoUser)}
+		return []*sample.Frame{r.remark(frameNoUser)}
 	}
-	var out []sample.Frame
+	var out []*sample.Frame
 	var last symbol.Frame
 	for i, ip := range s.IPs {
 		f := r.names.User(pid, ip, i > 0)
 		if i > 0 && f.NoCode { // what a function without frame pointers left there
-			return append(out, remark(frameIncomplete))
+			return append(out, r.remark(frameIncomplete))
 		}
 		last = f
-		out = append(out, sample.Frame{Name: f.Name, Module: f.Module, File: f.File})
+		out = append(out, r.frame(sample.Frame{Name: f.Name, Module: f.Module, File: f.File}))
 	}
 	switch {
 	case s.Cut:
-		out = append(out, remark(frameCut))
+		out = append(out, r.remark(frameCut))
 	case !isOutermost(last.Name):
-		out = append(out, remark(frameIncomplete))
+		out = append(out, r.remark(frameIncomplete))
 	}
 	return out
 }
@@ -132,7 +147,7 @@ func isOutermost(name string) bool {
 }
 
 // withWaker adds the stack of who ended the wait, innermost function next to the waiter's.
-func (r *resolver) withWaker(out []sample.Frame, w *stacks.Waker) []sample.Frame {
+func (r *resolver) withWaker(out []*sample.Frame, w *stacks.Waker) []*sample.Frame {
 	if w == nil {
 		return out
 	}
@@ -141,9 +156,9 @@ func (r *resolver) withWaker(out []sample.Frame, w *stacks.Waker) []sample.Frame
 	if isInterrupt(kernel) { // it only happened to run when the interrupt came
 		name = frameInterrupt
 	}
-	out = append(out, remark(frameWoken))
+	out = append(out, r.remark(frameWoken))
 	for _, f := range kernel {
-		out = append(out, sample.Frame{Name: f.Name, Module: f.Module, Kernel: true})
+		out = append(out, r.frame(sample.Frame{Name: f.Name, Module: f.Module, Kernel: true}))
 		if name == frameInterrupt && isEntry(f.Name) {
 			break
 		}
@@ -151,10 +166,10 @@ func (r *resolver) withWaker(out []sample.Frame, w *stacks.Waker) []sample.Frame
 	if name != frameInterrupt && len(w.User.IPs) > 0 {
 		for i, ip := range w.User.IPs {
 			f := r.names.User(w.TGID, ip, i > 0)
-			out = append(out, sample.Frame{Name: f.Name, Module: f.Module, File: f.File})
+			out = append(out, r.frame(sample.Frame{Name: f.Name, Module: f.Module, File: f.File}))
 		}
 	}
-	return append(out, sample.Frame{Name: name, Note: name == frameInterrupt})
+	return append(out, r.frame(sample.Frame{Name: name, Note: name == frameInterrupt}))
 }
 
 // kernelOfWaker leaves out the observation and the waking itself.

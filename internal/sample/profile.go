@@ -16,9 +16,9 @@ type Stack struct {
 	PID     int
 	Process string // any bytes
 	TID     int
-	Thread  string  // any bytes
-	State   string  // what it waited for, or where it ran
-	Frames  []Frame // outermost first
+	Thread  string   // any bytes
+	State   string   // what it waited for, or where it ran
+	Frames  []*Frame // outermost first; shared, not to be changed
 	Time    time.Duration
 	Count   uint64 // waits, or samples
 }

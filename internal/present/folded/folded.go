@@ -125,7 +125,7 @@ func Read(r io.Reader, states []string) (*sample.Profile, error) {
 		seen[s.State] = true
 		for _, part := range parts {
 			name, kernel := strings.CutSuffix(part, kernelMark)
-			s.Frames = append(s.Frames, sample.Frame{Name: name, Kernel: kernel})
+			s.Frames = append(s.Frames, &sample.Frame{Name: name, Kernel: kernel})
 		}
 		p.Stacks = append(p.Stacks, s)
 	}

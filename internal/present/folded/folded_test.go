@@ -10,7 +10,7 @@ import (
 )
 
 func profile() *sample.Profile {
-	frames := []sample.Frame{{Name: "main"}, {Name: "operator;\n<b>", Module: "x"}, {Name: "vfs_read", Kernel: true}}
+	frames := []*sample.Frame{{Name: "main"}, {Name: "operator;\n<b>", Module: "x"}, {Name: "vfs_read", Kernel: true}}
 	return &sample.Profile{Counts: "waits", Stacks: []sample.Stack{
 		{Process: "cat", Thread: "one", State: "disk", Frames: frames, Time: 1500 * time.Microsecond, Count: 3},
 		{Process: "cat", Thread: "two", State: "disk", Frames: frames, Time: 400 * time.Nanosecond, Count: 1},
@@ -54,7 +54,7 @@ func TestReadWhatWasWritten(t *testing.T) {
 		t.Errorf("states %q", p.States)
 	}
 	s := p.Stacks[2]
-	if s.Process != "cat" || s.State != "disk" || s.Time != 1500*time.Microsecond || len(s.Frames) != 3 || s.Frames[2] != (sample.Frame{Name: "vfs_read", Kernel: true}) {
+	if s.Process != "cat" || s.State != "disk" || s.Time != 1500*time.Microsecond || len(s.Frames) != 3 || *s.Frames[2] != (sample.Frame{Name: "vfs_read", Kernel: true}) {
 		t.Errorf("%+v", s)
 	}
 }

@@ -100,10 +100,8 @@ func (d *document) add(root *node) {
 		}
 		n.index = len(d.Nodes)
 		self := []int64{}
-		for s := range d.States {
-			if v, ok := n.self[s]; ok {
-				self = append(self, int64(s), v.ns, v.count)
-			}
+		for _, v := range n.self {
+			self = append(self, int64(v.state), v.ns, v.count)
 		}
 		d.Nodes = append(d.Nodes, []any{parent, at, n.kind, self, n.before})
 	})

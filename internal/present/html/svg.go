@@ -94,8 +94,8 @@ func (n *node) legend(w io.Writer, states []string) {
 func (n *node) byState(states int) []int64 {
 	sums := make([]int64, states)
 	n.each(func(x *node) {
-		for s, v := range x.self {
-			sums[s] += v.ns
+		for _, v := range x.self {
+			sums[v.state] += v.ns
 		}
 	})
 	return sums

@@ -28,9 +28,9 @@ type node struct {
 	parent *node
 	kids   []*node
 	find   map[childKey]*node
-	self   map[int]value // by index of the state: time that ends here
-	before int64         // ns, of the other profile in a comparison; ends here
-	sum    int64         // ns, with all below it, both profiles
+	self   []value // time that ends here, of each state that has some
+	before int64   // ns, of the other profile in a comparison; ends here
+	sum    int64   // ns, with all below it, both profiles
 	index  int
 }
 
@@ -39,34 +39,61 @@ type childKey struct {
 	kind int
 }
 
-type value struct{ ns, count int64 }
+// value is the time and count of a state, by its index.
+type value struct {
+	state     int
+	ns, count int64
+}
+
+// add adds to the time that ends in the node.
+func (n *node) add(v value) {
+	for i := range n.self {
+		if n.self[i].state == v.state {
+			n.self[i].ns += v.ns
+			n.self[i].count += v.count
+			return
+		}
+	}
+	n.self = append(n.self, v)
+}
 
 // child is the kid of a name, made if need be.
 func (n *node) child(name string, kind int) *node {
 	k := childKey{name, kind}
-	c := n.find[k]
+	c := n.only(k)
 	if c == nil {
-		c = &node{name: name, kind: kind, parent: n, find: map[childKey]*node{}, self: map[int]value{}}
-		if n.find == nil {
-			n.find = map[childKey]*node{}
-		}
-		n.find[k] = c
+		c = n.find[k]
+	}
+	if c == nil {
+		c = &node{name: name, kind: kind, parent: n}
 		n.kids = append(n.kids, c)
+		if len(n.kids) > 1 { // most have one: they need no map
+			if n.find == nil {
+				n.find = map[childKey]*node{{n.kids[0].name, n.kids[0].kind}: n.kids[0]}
+			}
+			n.find[k] = c
+		}
 	}
 	return c
+}
+
+// only is the kid of a name if it is the only kid.
+func (n *node) only(k childKey) *node {
+	if len(n.kids) == 1 && n.kids[0].name == k.name && n.kids[0].kind == k.kind {
+		return n.kids[0]
+	}
+	return nil
 }
 
 // treeOf is the tree of a profile. before is what it is compared with, nil for
 // nothing.
 func treeOf(p, before *sample.Profile) *node {
-	root := &node{name: "all", kind: remark, find: map[childKey]*node{}, self: map[int]value{}}
+	root := &node{name: "all", kind: remark}
 	states := statesOf(p)
 	for i := range p.Stacks {
 		s := &p.Stacks[i]
 		end := root.place(s)
-		state := slices.Index(states, s.State)
-		v := end.self[state]
-		end.self[state] = value{v.ns + s.Time.Nanoseconds(), v.count + int64(s.Count)}
+		end.add(value{slices.Index(states, s.State), s.Time.Nanoseconds(), int64(s.Count)})
 	}
 	if before != nil {
 		for i := range before.Stacks {
@@ -80,7 +107,7 @@ func treeOf(p, before *sample.Profile) *node {
 func (n *node) place(s *sample.Stack) *node {
 	n = n.child(plain(cmp.Or(s.Process, "?")), process)
 	for i := range s.Frames {
-		f := &s.Frames[i]
+		f := s.Frames[i]
 		kind := userCode
 		switch {
 		case f.Note:
@@ -141,7 +168,7 @@ func (n *node) thin(most int) int {
 
 func (n *node) thinBelow(least int64) int {
 	var kept []*node
-	rest := &node{kind: remark, parent: n, self: map[int]value{}}
+	rest := &node{kind: remark, parent: n}
 	gone := 0
 	for _, k := range n.kids {
 		if k.sum >= least {
@@ -152,9 +179,8 @@ func (n *node) thinBelow(least int64) int {
 		k.each(func(x *node) {
 			gone++
 			rest.before += x.before
-			for s, v := range x.self {
-				o := rest.self[s]
-				rest.self[s] = value{o.ns + v.ns, o.count + v.count}
+			for _, v := range x.self {
+				rest.add(v)
 			}
 		})
 		rest.sum += k.sum

@@ -43,7 +43,7 @@ func Write(w io.Writer, p *sample.Profile) error {
 			one.NumLabel = map[string][]int64{"pid": {int64(s.PID)}, "tid": {int64(s.TID)}}
 		}
 		for j := len(s.Frames) - 1; j >= 0; j-- { // the innermost comes first
-			one.Location = append(one.Location, b.location(s.Frames[j]))
+			one.Location = append(one.Location, b.location(*s.Frames[j]))
 		}
 		one.Location = append(one.Location, b.location(sample.Frame{Name: s.Process}))
 		out.Sample = append(out.Sample, one)

@@ -20,8 +20,8 @@ func some() *sample.Profile {
 		Title: "Where threads wait", Counts: "waits", Begin: time.Unix(1700000000, 0), Length: 10 * time.Second,
 		Notes: []string{"a note"},
 		Stacks: []sample.Stack{
-			{PID: 7, TID: 8, Process: "app\n<b>", Thread: "worker", State: "disk", Frames: []sample.Frame{outer, inner}, Time: 1500 * time.Millisecond, Count: 3},
-			{PID: 7, TID: 9, Process: "app\n<b>", State: "idle", Frames: []sample.Frame{outer, {}}, Time: time.Second, Count: 2},
+			{PID: 7, TID: 8, Process: "app\n<b>", Thread: "worker", State: "disk", Frames: []*sample.Frame{&outer, &inner}, Time: 1500 * time.Millisecond, Count: 3},
+			{PID: 7, TID: 9, Process: "app\n<b>", State: "idle", Frames: []*sample.Frame{&outer, {}}, Time: time.Second, Count: 2},
 			{},
 		},
 	}

@@ -8,6 +8,7 @@
 package stacks
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -255,21 +256,8 @@ func (p *Probe) drain() error {
 		return err
 	}
 	time.Sleep(settle)
-	var k stacksKey
-	var r stacksRow
-	var keys []stacksKey
-	it := full.Iterate()
-	for it.Next(&k, &r) {
-		keys = append(keys, k)
-		p.add(k, r)
-	}
-	if err := it.Err(); err != nil {
+	if err := empty(full, p.add); err != nil {
 		return fmt.Errorf("reading the rows: %w", err)
-	}
-	for i := range keys {
-		if err := full.Delete(&keys[i]); err != nil {
-			return fmt.Errorf("emptying the table of rows: %w", err)
-		}
 	}
 	p.fold()
 	return p.dropStacks()
@@ -310,30 +298,45 @@ func (p *Probe) learn(id uint64) {
 
 func (s *stacksStack) addresses() []uint64 { return slices.Clone(s.Ip[:min(int(s.N), len(s.Ip))]) }
 
-// dropStacks empties the kernel's table of stacks when half of it is taken.
+// dropStacks empties the kernel's table of stacks when a quarter of it is taken.
 // Those that are in use are ours by now, and made anew when they come again.
 func (p *Probe) dropStacks() error {
 	m := p.probe.Map("stacks")
 	made, err := p.probe.Counter("made_stacks")
-	if err != nil || made-p.made < uint64(m.MaxEntries())/2 {
+	if err != nil || made-p.made < uint64(m.MaxEntries())/4 {
 		return err
 	}
 	p.made = made
-	var id uint64
-	var s stacksStack
-	var ids []uint64
-	it := m.Iterate()
-	for it.Next(&id, &s) {
-		p.stacks[id] = s.addresses()
-		ids = append(ids, id)
-	}
-	if err := it.Err(); err != nil {
+	err = empty(m, func(id uint64, s stacksStack) {
+		if _, known := p.stacks[id]; !known {
+			p.stacks[id] = s.addresses()
+		}
+	})
+	if err != nil {
 		return fmt.Errorf("reading the stacks: %w", err)
 	}
-	for _, id := range ids {
-		if err := m.Delete(&id); err != nil && err != ebpf.ErrKeyNotExist {
-			return fmt.Errorf("emptying the table of stacks: %w", err)
+	return nil
+}
+
+// atOnce is how many entries a call takes out of a table: more than share a
+// bucket of it.
+const atOnce = 1024
+
+// empty takes all entries out of a hash map. Those that are added meanwhile may
+// stay.
+func empty[K, V any](m *ebpf.Map, each func(K, V)) error {
+	keys, values := make([]K, atOnce), make([]V, atOnce)
+	var at ebpf.MapBatchCursor
+	for {
+		n, err := m.BatchLookupAndDelete(&at, keys, values, nil)
+		for i := range n {
+			each(keys[i], values[i])
+		}
+		if errors.Is(err, ebpf.ErrKeyNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return nil
 }

@@ -115,16 +115,17 @@ func everyWaitIsCounted(t *testing.T, o Options) {
 	var count uint64
 	var sum time.Duration
 	for _, r := range of(rows, tid) {
-		if r.How&(Preempted|GoesOn) != 0 || r.Longest < each-each/50 {
+		names := functions(r.User.IPs)
+		if !slices.Contains(names, "iocause/internal/source/probe/stacks.nap") {
+			continue
+		}
+		sum += r.Time
+		if r.How&Preempted != 0 { // on its way to sleep
 			continue
 		}
 		count += r.Count
-		sum += r.Time
-		if r.Kernel.IPs == nil || len(r.User.IPs) < 4 {
-			t.Errorf("a nap with %d functions of the kernel and %d of the program", len(r.Kernel.IPs), len(r.User.IPs))
-		}
-		if names := functions(r.User.IPs); !slices.Contains(names, "iocause/internal/source/probe/stacks.nap") || names[len(names)-1] != "runtime.goexit" {
-			t.Errorf("its functions are %q", names)
+		if r.Kernel.IPs == nil || names[len(names)-1] != "runtime.goexit" {
+			t.Errorf("a nap in %d functions of the kernel and %q", len(r.Kernel.IPs), names)
 		}
 	}
 	if count != naps || sum < naps*(each-each/50) {
@@ -140,8 +141,8 @@ func TestTimeAddsUp(t *testing.T) {
 		min  time.Duration
 		nap  time.Duration
 	}{
-		{"all waits", 0, 700 * time.Microsecond},
-		{"waits below the threshold", 10 * time.Millisecond, 700 * time.Microsecond},
+		{"all waits", 0, 4 * time.Millisecond},
+		{"waits below the threshold", 10 * time.Millisecond, 4 * time.Millisecond},
 		{"waits above it", time.Millisecond, 20 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -150,7 +151,7 @@ func TestTimeAddsUp(t *testing.T) {
 				start, busy := time.Now(), threadTime(t)
 				for time.Since(start) < time.Second {
 					nap(c.nap)
-					for from := time.Now(); time.Since(from) < 200*time.Microsecond; {
+					for from := time.Now(); time.Since(from) < time.Millisecond; {
 					}
 				}
 				wall, cpu = time.Since(start), threadTime(t)-busy
