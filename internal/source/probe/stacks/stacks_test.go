@@ -112,7 +112,7 @@ func everyWaitIsCounted(t *testing.T, o Options) {
 			nap(each)
 		}
 	})
-	var count uint64
+	var count, preempted uint64
 	var sum time.Duration
 	for _, r := range of(rows, tid) {
 		names := functions(r.User.IPs)
@@ -120,7 +120,8 @@ func everyWaitIsCounted(t *testing.T, o Options) {
 			continue
 		}
 		sum += r.Time
-		if r.How&Preempted != 0 { // on its way to sleep
+		if r.How&Preempted != 0 { // on its way to sleep; on a busy machine until it was over
+			preempted += r.Count
 			continue
 		}
 		count += r.Count
@@ -128,8 +129,8 @@ func everyWaitIsCounted(t *testing.T, o Options) {
 			t.Errorf("a nap in %d functions of the kernel and %q", len(r.Kernel.IPs), names)
 		}
 	}
-	if count != naps || sum < naps*(each-each/50) {
-		t.Errorf("%d naps of %v in all, want %d of %v or more", count, sum, naps, naps*each)
+	if count > naps || count+preempted < naps || sum < naps*(each-each/50) {
+		t.Errorf("%d naps and %d preemptions of %v in all, want %d naps of %v or more", count, preempted, sum, naps, naps*each)
 	}
 }
 
@@ -299,8 +300,8 @@ func TestSamples(t *testing.T) {
 	rows, tid, _, _ := observe(t, Options{OnCPU: true, Hz: hz}, func() {
 		from, began := threadTime(t), time.Now()
 		defer func() { wall = time.Since(began) }()
-		for busy < time.Second {
-			burn()
+		for x := uint64(1); busy < time.Second; {
+			x = burn(x)
 			busy = threadTime(t) - from
 		}
 	})
@@ -323,7 +324,7 @@ func TestSamples(t *testing.T) {
 }
 
 //go:noinline
-func burn() (x uint64) {
+func burn(x uint64) uint64 {
 	for i := range uint64(1 << 16) {
 		x = x*31 + i
 	}
