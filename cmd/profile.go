@@ -312,13 +312,23 @@ func innermost(s *sample.Stack) string {
 			parts = append(parts, f.Name)
 		case !f.Kernel && !(f.Note && i == 0 && user > 0) && !isWrapper(f.Name):
 			user++
-			parts = append(parts, f.Name)
+			parts = append(parts, withoutPath(f.Name))
 		}
 	}
 	if len(parts) == 0 {
 		return "-"
 	}
 	return strings.Join(parts, " < ")
+}
+
+// withoutPath is a Go function's name with its package's last element alone.
+func withoutPath(name string) string {
+	before, _, _ := strings.Cut(name, "[") // of a generic function: paths of types follow
+	before, _, _ = strings.Cut(before, "(")
+	if at := strings.LastIndexByte(before, '/'); at >= 0 && at < len(before)-1 && !strings.ContainsAny(before, " <>:") {
+		return name[at+1:]
+	}
+	return name
 }
 
 // everyFunction is a whole stack on one line, innermost function first.

@@ -194,6 +194,21 @@ func TestProfileInterrupted(t *testing.T) {
 	}
 }
 
+func TestWithoutPath(t *testing.T) {
+	for name, want := range map[string]string{
+		"main.main":                                 "main.main",
+		"example.com/a/load.(*worker).run":          "load.(*worker).run",
+		"slices.SortFunc[go.shape.[]example.com/x]": "slices.SortFunc[go.shape.[]example.com/x]",
+		"libc.so.6+0x1234":                          "libc.so.6+0x1234",
+		"JS:~ /tmp/a.js:1:1":                        "JS:~ /tmp/a.js:1:1",
+		"operator/":                                 "operator/",
+	} {
+		if got := withoutPath(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestInnermost(t *testing.T) {
 	kernel := func(names ...string) (out []*sample.Frame) {
 		for _, n := range names {

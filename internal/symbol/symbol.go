@@ -119,7 +119,7 @@ func (r *Resolver) user(p *process, at uint64) Frame {
 	m := p.find(at)
 	if m == nil {
 		if !p.seen {
-			r.notes["processes ended before their mappings could be read: their functions have no names"]++
+			r.notes[gone]++
 			p.seen = true
 		}
 		if name := p.jit(r, at); name != "" {
@@ -159,13 +159,20 @@ func (m *mapping) module() string {
 	return path.Base(strings.TrimSuffix(m.path, deleted))
 }
 
+// gone is the note on processes without mappings.
+const gone = "processes ended before their mappings could be read: their functions have no names"
+
 // Notes say what could not be read, and how often.
 func (r *Resolver) Notes() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []string
 	for text, n := range r.notes {
-		if strings.HasPrefix(text, "processes ") {
+		switch {
+		case !strings.HasPrefix(text, gone):
+		case n == 1:
+			text = "1 process ended before its mappings could be read: its functions have no names"
+		default:
 			text = fmt.Sprintf("%d %s", n, text)
 		}
 		out = append(out, text)
