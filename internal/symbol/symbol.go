@@ -73,13 +73,16 @@ func (r *Resolver) process(pid int) *process {
 
 // Check looks whether the addresses lie in mappings that are known of a
 // process, and reads those anew if one does not: libraries are loaded, and
-// programs replaced. comm is its name, which a new program changes.
+// programs replaced. comm is its name, which a new program changes, "" if that
+// is not known.
 func (r *Resolver) Check(pid int, comm string, ips []uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.process(pid)
-	stale := p.comm != comm
-	p.comm = comm
+	stale := comm != "" && p.comm != comm
+	if stale {
+		p.comm = comm
+	}
 	for i := 0; i < len(ips) && !stale; i++ {
 		stale = p.find(ips[i]) == nil && !p.missing[ips[i]]
 	}
@@ -127,16 +130,20 @@ func (r *Resolver) user(p *process, at uint64) Frame {
 		}
 		return Frame{Name: fmt.Sprintf("%#x", at), NoCode: len(p.maps) > 0}
 	}
-	f := Frame{Name: nameless(m, at), Module: m.module(), File: m.path}
+	f := Frame{Module: m.module(), File: m.path}
 	if m.file == nil {
 		if name := p.jit(r, at); name != "" {
-			f.Name, f.IsSymbol, f.Module = name, true, "jit"
+			return Frame{Name: name, Module: "jit", File: m.path, IsSymbol: true}
 		}
+		f.Name = nameless(m, at)
 		return f
 	}
 	if name, ok := m.file.symbol(r, p.pid, m, at); ok {
 		f.Name, f.IsSymbol = name, true
-	} else if m.file.err != nil && !m.file.noted {
+		return f
+	}
+	f.Name = nameless(m, at)
+	if m.file.err != nil && !m.file.noted {
 		m.file.noted = true
 		r.notes[fmt.Sprintf("no symbols of %s: %v", m.path, m.file.err)]++
 	}
