@@ -24,6 +24,7 @@ type profileOptions struct {
 	filter   filter
 	show     intervals // --top, --sort and --format
 	output   string
+	missing  string // nobody of those that are asked for was there at the start
 }
 
 func (o *profileOptions) bind(c *cobra.Command, verb string) {
@@ -71,8 +72,8 @@ func (o *profileOptions) check(a *app, c *cobra.Command) (stacks.Options, error)
 	if target.Cgroup != "" {
 		ask.Tree, ask.Cgroup, err = a.cgroupInode(target.Cgroup)
 	}
-	if missing := nobody(a.host, target); err == nil && missing != "" {
-		fmt.Fprintf(a.stderr, "iocause: %s now; watching whether that changes\n", missing)
+	if o.missing = nobody(a.host, target); err == nil && o.missing != "" {
+		fmt.Fprintf(a.stderr, "iocause: %s now; watching whether that changes\n", o.missing)
 	}
 	return ask, err
 }
@@ -192,6 +193,13 @@ func (a *app) runProfile(c *cobra.Command, o *profileOptions, ask stacks.Options
 	seen, err := a.observeStacks(watch, o, ask, names)
 	if err != nil {
 		return err
+	}
+	if o.missing != "" && len(seen.rows) == 0 {
+		return fmt.Errorf("looking for whom to watch: %s, nor was there in the %s watched; see 'ps -e -o pid,comm,cgroup'",
+			o.missing, text.Duration(seen.length.Seconds()))
+	}
+	if ask.Comm != "" || ask.Cgroup != 0 {
+		seen.losses.ShortTime = 0 // that is of all threads
 	}
 	p, err := build(seen, names)
 	if err != nil {

@@ -181,6 +181,15 @@ func TestProfileNeedsPermission(t *testing.T) {
 	}
 }
 
+// To find nobody is not to find that nobody waits.
+func TestProfileOfNobody(t *testing.T) {
+	needRoot(t)
+	code, out, notes := run{args: []string{"offcpu", "--comm", "no-such-name", "--duration", "200ms"}}.do(t)
+	if code != 1 || out != "" || !strings.Contains(notes, `no process is called "no-such-name", nor was there`) {
+		t.Errorf("code %d, stdout %q, stderr %q", code, out, notes)
+	}
+}
+
 // Ctrl-C ends the watching and still shows what was seen.
 func TestProfileInterrupted(t *testing.T) {
 	needRoot(t)

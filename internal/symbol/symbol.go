@@ -142,6 +142,9 @@ func (r *Resolver) user(p *process, at uint64) Frame {
 		f.Name, f.IsSymbol = name, true
 		return f
 	}
+	if name := p.jit(r, at); name != "" { // compiled into a file in memory
+		return Frame{Name: name, Module: "jit", File: m.path, IsSymbol: true}
+	}
 	f.Name = nameless(m, at)
 	if m.file.err != nil && !m.file.noted {
 		m.file.noted = true
@@ -160,7 +163,7 @@ func nameless(m *mapping, at uint64) string {
 
 // module is the short name of what is mapped.
 func (m *mapping) module() string {
-	if m.path == "" || strings.HasPrefix(m.path, "//anon") || strings.HasPrefix(m.path, "/memfd:") {
+	if m.path == "" || strings.HasPrefix(m.path, "//anon") {
 		return "[anonymous]"
 	}
 	return path.Base(strings.TrimSuffix(m.path, deleted))
