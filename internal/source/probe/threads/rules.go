@@ -1,0 +1,137 @@
+package threads
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+
+	"iocause/internal/host"
+)
+
+// waitIn names kernel functions in which a thread sleeps uninterruptibly
+// without the I/O wait flag, and what it then waits for. The innermost function
+// of the stack that is named here counts. Names of functions that a kernel
+// lacks do no harm.
+func waitIn() map[State][]string {
+	return map[State][]string{
+		FileSystem: {
+			// ext4: journal commits, room in the journal, buffers that a commit holds
+			"jbd2_log_wait_commit", "__jbd2_log_wait_for_space", "jbd2_log_do_checkpoint", "add_transaction_credits",
+			"start_this_handle", "wait_transaction_locked", "wait_transaction_switching", "do_get_write_access",
+			"jbd2_journal_lock_updates", "jbd2_journal_wait_updates", "jbd2_fc_begin_commit", "jbd2_fc_wait_bufs",
+			"jbd2_journal_commit_transaction", "ext4_fc_commit", "ext4_fc_track_inode",
+			// XFS: log forces and room in the log
+			"xlog_wait_on_iclog", "xlog_wait_on_iclog_lsn", "xlog_grant_head_wait", "xlog_cil_order_write", "xlog_cil_force_seq",
+			"xlog_state_get_iclog_space", "xfs_log_force", "xfs_log_force_seq", "xfs_ail_push_all_sync", "xfs_buf_lock",
+			// btrfs: transactions, the log tree, ordered extents, reservations
+			"btrfs_commit_transaction", "btrfs_wait_for_commit", "wait_current_trans", "wait_for_commit", "btrfs_sync_log",
+			"wait_log_commit", "wait_for_writer", "btrfs_wait_ordered_range", "btrfs_start_ordered_extent",
+			"btrfs_start_ordered_extent_nowriteback", "handle_reserve_ticket", "wait_reserve_ticket", "btrfs_wait_ordered_extents",
+			// f2fs
+			"f2fs_issue_checkpoint", "f2fs_wait_on_all_pages", "f2fs_issue_flush", "f2fs_balance_fs",
+			// NFS, SMB, 9P, Ceph, FUSE: an answer of the server
+			"nfs_wait_bit_killable", "nfs_wait_on_request", "nfs_wait_client_init_complete", "rpc_wait_bit_killable",
+			"nfs4_wait_clnt_recover", "wait_for_response", "p9_client_rpc", "ceph_mdsc_wait_request", "ceph_osdc_wait_request",
+			"request_wait_answer", "fuse_get_req", "fuse_wait_on_page_writeback",
+			// all: inodes and super blocks under writeback, direct I/O in flight, frozen file systems
+			"inode_wait_for_writeback", "__inode_wait_for_writeback", "wb_wait_for_completion", "sync_inodes_sb",
+			"inode_dio_wait", "__inode_dio_wait", "__wait_on_freeing_inode", "freeze_super", "sb_wait_write",
+		},
+		Disk: {
+			"submit_bio_wait", "blk_execute_rq", "md_flush_request", "md_write_start", "raid5_get_active_stripe", "wait_barrier",
+			"raid1_read_request", "raid10_read_request", "blk_mq_freeze_queue_wait", "bch_btree_node_read", "dm_wait_for_completion",
+			"__blkdev_issue_flush", "read_events",
+		},
+		Reclaim: {
+			"throttle_direct_reclaim", "reclaim_throttle", "shrink_inactive_list", "try_to_free_pages", "try_to_free_mem_cgroup_pages",
+			"mem_cgroup_handle_over_high", "__mem_cgroup_handle_over_high",
+		},
+		DirtyPause: {"balance_dirty_pages", "balance_dirty_pages_ratelimited_flags"},
+		MmapLock: {
+			"vma_start_write", "__vma_start_write", "vma_start_write_killable", "vma_mark_detached", "__vma_exclude_readers",
+		},
+		// The tracepoints tell these; the names count for threads that waited
+		// before we looked, and on kernels before 5.19.
+		KernelLock: {
+			"rwsem_down_read_slowpath", "rwsem_down_write_slowpath", "__mutex_lock", "__mutex_lock_slowpath", "mutex_lock",
+			"percpu_rwsem_wait", "__percpu_down_read", "rt_mutex_slowlock", "__rt_mutex_slowlock", "__down", "down_write", "down_read",
+		},
+		Idle:    {"wait_for_vfork_done", "kernel_clone"},
+		Stopped: {"do_freezer_trap", "__refrigerator", "ptrace_stop", "do_signal_stop"},
+		Network: {"sk_stream_wait_memory", "wait_for_connect", "sk_wait_data", "__lock_sock"},
+	}
+}
+
+// maxRules is RULES in states.bpf.h.
+const maxRules = 128
+
+// errHidden is kallsyms without its addresses.
+var errHidden = errors.New("the kernel's addresses are hidden (kernel.kptr_restrict)")
+
+// readRules looks the functions of waitIn up: /proc/kallsyms.
+func readRules(h *host.Host) ([]threadsRule, error) {
+	f, err := os.Open(h.Proc("kallsyms"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for kernel functions: %w", err)
+	}
+	defer f.Close()
+	rules, err := parseRules(f, waitIn())
+	if err != nil {
+		return nil, fmt.Errorf("looking for kernel functions in %s: %w", f.Name(), err)
+	}
+	return rules, nil
+}
+
+// parseRules finds where functions begin and end, in order of their addresses.
+// A function ends where the next symbol begins; the parts that the compiler
+// split off (".cold", ".part.0") count as the function.
+func parseRules(r io.Reader, functions map[State][]string) ([]threadsRule, error) {
+	states := map[string]State{}
+	for s, names := range functions {
+		for _, name := range names {
+			states[name] = s
+		}
+	}
+	var starts []uint64
+	var rules []threadsRule
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		hex, rest, _ := bytes.Cut(lines.Bytes(), []byte(" "))
+		kind, name, ok := bytes.Cut(rest, []byte(" "))
+		at, err := strconv.ParseUint(string(hex), 16, 64)
+		if err != nil || !ok || len(kind) != 1 {
+			return nil, &host.LineError{Line: n, What: fmt.Sprintf("%.40q is no symbol", lines.Bytes())}
+		}
+		if at == 0 {
+			continue
+		}
+		starts = append(starts, at)
+		name, _, _ = bytes.Cut(name, []byte("\t"))
+		name, _, _ = bytes.Cut(name, []byte("."))
+		if s, ok := states[string(name)]; ok && (kind[0]|0x20 == 't' || kind[0]|0x20 == 'w') {
+			rules = append(rules, threadsRule{Start: at, State: uint32(s)})
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(starts) == 0 {
+		return nil, errHidden
+	}
+	slices.Sort(starts)
+	slices.SortFunc(rules, func(a, b threadsRule) int { return cmp.Compare(a.Start, b.Start) })
+	for i := range rules {
+		at, _ := slices.BinarySearch(starts, rules[i].Start+1)
+		rules[i].End = rules[i].Start + 1<<12 // of the last symbol of all
+		if at < len(starts) {
+			rules[i].End = starts[at]
+		}
+	}
+	return rules, nil
+}

@@ -1,0 +1,284 @@
+//go:build ignore
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* How long each thread is in each state. */
+#include "states.bpf.h"
+#include "hist.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile u32 only_tgid;  /* 0: all processes */
+const volatile u32 want_waits; /* count waits by length, too */
+
+struct record {
+	u64 now, born, serial, start;
+	u64 ns[STATES];
+	u64 utime, stime;     /* ns, of the timer's ticks */
+	u64 exec, run_delay;  /* ns, the scheduler's own account */
+	u64 cgroup;           /* of the memory controller */
+	u32 tid, tgid;
+	u32 state;
+	u32 flags;
+	char comm[16], process[16];
+};
+
+/* Threads that have ended. */
+struct {
+	__uint(type, MAP_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} ended SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct record);
+} scratch SEC(".maps");
+
+struct wait_key {
+	u32 tgid, state;
+	char comm[16];
+};
+struct wait_lengths {
+	u64 ns;
+	u64 slots[HIST_SLOTS];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct wait_key);
+	__type(value, struct wait_lengths);
+} waits SEC(".maps");
+
+static const struct wait_lengths no_waits;
+
+u64 lost_ended, lost_waits, torn_records;
+
+static __always_inline void charge(struct task_struct *t, struct thread *s, u32 state, u64 ns)
+{
+	struct wait_key k = {};
+	struct wait_lengths *w;
+	u32 slot;
+
+	if (!want_waits || state < RUNNABLE || (only_tgid && t->tgid != only_tgid))
+		return;
+	k.tgid = t->tgid;
+	k.state = state;
+	bpf_probe_read_kernel(k.comm, sizeof(k.comm), t->comm);
+	w = bpf_map_lookup_elem(&waits, &k);
+	if (!w) {
+		bpf_map_update_elem(&waits, &k, &no_waits, BPF_NOEXIST);
+		w = bpf_map_lookup_elem(&waits, &k);
+		if (!w) {
+			ADD(lost_waits, 1);
+			return;
+		}
+	}
+	slot = hist_slot(ns);
+	asm volatile("" : "+r"(slot));
+	if (slot < HIST_SLOTS)
+		ADD(w->slots[slot], 1);
+	ADD(w->ns, ns);
+}
+
+/* Copies the account; the state that goes on is charged up to now. */
+static __always_inline void fill(struct record *r, struct task_struct *t, struct thread *s)
+{
+	struct task_struct___threads *x = (void *)t;
+	u32 before, after = 0;
+	u64 since;
+
+	for (int i = 0; i < 8; i++) {
+		before = *(volatile u32 *)&s->version;
+		asm volatile("" ::: "memory");
+		r->state = s->state;
+		since = s->since;
+		__builtin_memcpy(r->ns, s->ns, sizeof(r->ns));
+		asm volatile("" ::: "memory");
+		after = *(volatile u32 *)&s->version;
+		if (before == after && !(before & 1))
+			break;
+	}
+	if (before != after || before & 1)
+		ADD(torn_records, 1);
+	r->now = bpf_ktime_get_ns();
+	if (r->state && r->state < STATES && r->now > since) {
+		u32 state = r->state;
+
+		asm volatile("" : "+r"(state));
+		if (state < STATES)
+			r->ns[state] += r->now - since;
+	}
+	r->born = s->born;
+	r->serial = s->serial;
+	r->start = t->start_boottime;
+	r->utime = x->utime;
+	r->stime = x->stime;
+	r->exec = x->se.sum_exec_runtime;
+	r->run_delay = x->sched_info.run_delay;
+	r->cgroup = task_cgroup(t, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
+	r->tid = t->pid;
+	r->tgid = t->tgid;
+	r->flags = t->flags;
+	bpf_probe_read_kernel(r->comm, sizeof(r->comm), t->comm);
+	BPF_CORE_READ_INTO(&r->process, t, group_leader, comm);
+}
+
+/* The last time that a thread leaves the processor. */
+static __always_inline void end(struct task_struct *t, u64 now)
+{
+	struct thread *s = bpf_task_storage_get(&threads, t, 0, 0);
+	struct record *r;
+
+	if (!s || s->gone)
+		return;
+	move(t, s, UNSEEN, now);
+	s->gone = 1;
+	if (only_tgid && t->tgid != only_tgid)
+		return;
+	r = bpf_ringbuf_reserve(&ended, sizeof(*r), 0);
+	if (!r) {
+		ADD(lost_ended, 1);
+		return;
+	}
+	fill(r, t, s);
+	r->now = now;
+	bpf_ringbuf_submit(r, RB_NO_WAKEUP);
+}
+
+static __always_inline int switched(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next, u32 how)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	if (prev->pid) {
+		if (how & STATE_DEAD && !preempt)
+			end(prev, now);
+		else
+			switched_out(ctx, prev, preempt, how, now);
+	}
+	if (next->pid)
+		switched_in(next, now);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int how)
+{
+	return switched(ctx, preempt, prev, next, how);
+}
+
+/* Before fa2c3254d7cf (5.18) the state was not passed. */
+SEC("tp_btf/sched_switch")
+int COUNTING(on_switch_old, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	return switched(ctx, preempt, prev, next, task_state(prev));
+}
+
+SEC("tp_btf/sched_wakeup")
+int COUNTING(on_wakeup, struct task_struct *t)
+{
+	woken(t);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int COUNTING(on_wakeup_new, struct task_struct *t)
+{
+	woken(t);
+	return 0;
+}
+
+SEC("tp_btf/contention_begin")
+int COUNTING(on_lock, void *lock, unsigned int flags)
+{
+	return lock_begins((u64)lock, flags);
+}
+
+SEC("tp_btf/contention_end")
+int COUNTING(on_unlock, void *lock)
+{
+	return lock_ends((u64)lock);
+}
+
+/* (wb, dtc, base rate, task rate, dirtied, period, pause, start), since 6.17 */
+SEC("tp_btf/balance_dirty_pages")
+int COUNTING(on_balance)
+{
+	return pause_begins(ctx[6]);
+}
+
+/* (wb, thresh, bg_thresh, dirty, bdi_thresh, bdi_dirty, base rate, ...) before */
+SEC("tp_btf/balance_dirty_pages")
+int COUNTING(on_balance_old)
+{
+	return pause_begins(ctx[10]);
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
+int COUNTING(on_reclaim)
+{
+	return reclaim_changes(1);
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_end")
+int COUNTING(on_reclaim_end)
+{
+	return reclaim_changes(-1);
+}
+
+SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
+int COUNTING(on_cgroup_reclaim)
+{
+	return reclaim_changes(1);
+}
+
+SEC("tp_btf/mm_vmscan_memcg_reclaim_end")
+int COUNTING(on_cgroup_reclaim_end)
+{
+	return reclaim_changes(-1);
+}
+
+/*
+ * The state of a thread that made no event yet. An event that comes meanwhile
+ * knows better: the state is only set where there is none.
+ */
+static __always_inline void seed(struct task_struct *t, struct thread *s)
+{
+	u32 how = task_state(t), state;
+
+	if (((struct task_struct___threads *)t)->on_cpu)
+		state = RUN;
+	else if (!how)
+		state = PREEMPTED;
+	else
+		state = state_of_wait(0, t, s, how);
+	s->since = bpf_ktime_get_ns();
+	__sync_val_compare_and_swap(&s->state, UNSEEN, state);
+}
+
+/* One record for each thread. */
+SEC("iter/task")
+int look(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct thread *s;
+	struct record *r;
+	u32 zero = 0;
+
+	if (!t || !t->pid || (only_tgid && t->tgid != only_tgid))
+		return 0;
+	if (((struct task_struct___threads *)t)->exit_state)
+		s = bpf_task_storage_get(&threads, t, 0, 0);
+	else
+		s = thread_of(t, bpf_ktime_get_ns());
+	if (!s || s->gone)
+		return 0;
+	if (!s->state)
+		seed(t, s);
+	r = bpf_map_lookup_elem(&scratch, &zero);
+	if (!r)
+		return 0;
+	fill(r, t, s);
+	bpf_seq_write(ctx->meta->seq, r, sizeof(*r));
+	return 0;
+}

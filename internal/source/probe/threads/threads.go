@@ -1,0 +1,229 @@
+// Package threads is the exact account of what every thread does with its
+// time, and of what every system call's time is made of. docs/threads.md says
+// how it is told.
+package threads
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+	"unsafe"
+
+	"github.com/cilium/ebpf/ringbuf"
+
+	"iocause/internal/bpf"
+	"iocause/internal/host"
+)
+
+// Options say what is looked at.
+type Options struct {
+	PID   int  // only this process; 0 for all
+	Waits bool // count waits by their length, too
+}
+
+// Probe is the attached probe. It is used by one goroutine.
+type Probe struct {
+	probe   *bpf.Probe
+	ended   *ringbuf.Reader
+	last    map[uint64]*account
+	round   int
+	missed  uint64
+	over    []threadsRecord // ended since the last look
+	buf     []byte
+	waits   map[threadsWaitKey]threadsWaitLengths
+	missing []string
+}
+
+// account is what was last seen of a thread.
+type account struct {
+	record threadsRecord
+	round  int
+}
+
+// Open loads and attaches the probe. It needs root, or CAP_BPF and CAP_PERFMON.
+func Open(h *host.Host, o Options) (*Probe, error) {
+	spec, err := loadThreads()
+	if err != nil {
+		return nil, fmt.Errorf("reading the threads object: %w", err)
+	}
+	constants, missing := stateConstants(h)
+	constants["only_tgid"] = uint32(o.PID)
+	constants["want_waits"] = uint32(0)
+	if o.Waits {
+		constants["want_waits"] = uint32(1)
+	}
+	p, err := bpf.Open(spec, append(statePrograms(), bpf.Program{Name: "look"}), constants)
+	if err != nil {
+		return nil, fmt.Errorf("opening the threads probe: %w", err)
+	}
+	ended, err := ringbuf.NewReader(p.Map("ended"))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the list of ended threads: %w", err), p.Close())
+	}
+	for _, tracepoint := range p.Missing() {
+		missing = append(missing, "the kernel has no tracepoint "+tracepoint)
+	}
+	return &Probe{probe: p, ended: ended, last: map[uint64]*account{}, waits: map[threadsWaitKey]threadsWaitLengths{}, missing: missing}, nil
+}
+
+// statePrograms are the programs of states.bpf.h.
+func statePrograms() []bpf.Program {
+	return []bpf.Program{
+		{Name: "on_switch", Tracepoint: "sched_switch", Arguments: 4},
+		{Name: "on_switch_old", Tracepoint: "sched_switch", Arguments: 3},
+		{Name: "on_wakeup", Tracepoint: "sched_wakeup"},
+		{Name: "on_wakeup_new", Tracepoint: "sched_wakeup_new"},
+		{Name: "on_lock", Tracepoint: "contention_begin", Optional: true},
+		{Name: "on_unlock", Tracepoint: "contention_end", Optional: true},
+		{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
+		{Name: "on_balance_old", Tracepoint: "balance_dirty_pages", Arguments: 12},
+		{Name: "on_reclaim", Tracepoint: "mm_vmscan_direct_reclaim_begin"},
+		{Name: "on_reclaim_end", Tracepoint: "mm_vmscan_direct_reclaim_end"},
+		{Name: "on_cgroup_reclaim", Tracepoint: "mm_vmscan_memcg_reclaim_begin", Optional: true},
+		{Name: "on_cgroup_reclaim_end", Tracepoint: "mm_vmscan_memcg_reclaim_end", Optional: true},
+	}
+}
+
+// stateConstants are the constants of states.bpf.h, and what they lack.
+func stateConstants(h *host.Host) (constants map[string]any, missing []string) {
+	rules, err := readRules(h)
+	if err != nil {
+		missing = append(missing, fmt.Sprintf("waits for journals and file systems are shown as other: %v", err))
+	}
+	if len(rules) > maxRules {
+		missing = append(missing, fmt.Sprintf("%d of %d kernel functions are not looked for", len(rules)-maxRules, len(rules)))
+		rules = rules[:maxRules]
+	}
+	var all [maxRules]threadsRule
+	copy(all[:], rules)
+	return map[string]any{"rules": all, "rule_count": uint32(len(rules)), "call_class": callClasses()}, missing
+}
+
+// Missing says what this kernel does not show.
+func (p *Probe) Missing() []string { return p.missing }
+
+// Close detaches the probe.
+func (p *Probe) Close() error { return errors.Join(p.ended.Close(), p.probe.Close()) }
+
+// Begin begins the account of all threads that there are.
+func (p *Probe) Begin() error {
+	if err := p.probe.SetVariable("enabled", uint32(1)); err != nil {
+		return err
+	}
+	if _, err := p.Look(); err != nil {
+		return err
+	}
+	if _, err := p.Waits(); err != nil {
+		return err
+	}
+	var err error
+	p.missed, err = p.probe.Missed()
+	return err
+}
+
+// Drain takes in the threads that have ended. It must be called every second
+// or so: the kernel keeps about 10,000 of them.
+func (p *Probe) Drain() error {
+	p.ended.SetDeadline(time.Unix(1, 0)) // what is there, and no waiting
+	var r ringbuf.Record
+	for {
+		err := p.ended.ReadInto(&r)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading the list of ended threads: %w", err)
+		}
+		if len(r.RawSample) >= recordSize {
+			p.over = append(p.over, decode(r.RawSample))
+		}
+	}
+}
+
+const recordSize = int(unsafe.Sizeof(threadsRecord{}))
+
+// decode copies a record. It may lie at any address.
+func decode(b []byte) (r threadsRecord) {
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&r)), recordSize), b)
+	return r
+}
+
+// Look returns what each thread did since the last look, those that ended
+// meanwhile included. What a thread is doing counts up to now.
+func (p *Probe) Look() ([]Usage, error) {
+	p.round++
+	var err error
+	if p.buf, err = p.probe.ReadIterator("look", p.buf); err != nil {
+		return nil, err
+	}
+	if len(p.buf)%recordSize != 0 {
+		return nil, fmt.Errorf("running iterator look: %d bytes are no whole records of %d", len(p.buf), recordSize)
+	}
+	if err := p.Drain(); err != nil { // after the iterator: so that the last word on a thread counts
+		return nil, err
+	}
+	usages := make([]Usage, 0, len(p.buf)/recordSize+len(p.over))
+	over := map[uint64]bool{}
+	for i := range p.over {
+		over[p.over[i].Serial] = true
+		usages = append(usages, p.usage(&p.over[i], true))
+		delete(p.last, p.over[i].Serial)
+	}
+	p.over = p.over[:0]
+	for b := p.buf; len(b) > 0; b = b[recordSize:] {
+		if r := decode(b); !over[r.Serial] {
+			usages = append(usages, p.usage(&r, false))
+		}
+	}
+	for serial, a := range p.last {
+		if p.round-a.round > 2 { // its end was lost, and counted as such
+			delete(p.last, serial)
+		}
+	}
+	return usages, nil
+}
+
+// usage is what a thread did since it was last seen, and remembers it.
+func (p *Probe) usage(r *threadsRecord, ended bool) Usage {
+	a := p.last[r.Serial]
+	if a == nil {
+		a = &account{record: threadsRecord{Now: r.Born}}
+		p.last[r.Serial] = a
+	}
+	u := difference(&a.record, r)
+	u.Ended = ended
+	a.record, a.round = *r, p.round
+	return u
+}
+
+// Losses are the counters of what could not be kept or was not seen, since the
+// probe was opened. Their names say what was lost.
+func (p *Probe) Losses() (map[string]uint64, error) {
+	names := map[string]string{
+		"lost_threads":    "events of threads whose account could not be made at that moment",
+		"lost_ended":      "threads whose last figures were lost, because too many ended at once",
+		"lost_waits":      "waits that are missing in the histogram, because its table was full",
+		"missed_wakeups":  "wake-ups that were not seen: the wait for a processor after them counts as the wait before",
+		"missed_switches": "context switches that were not seen: their time counts as what came before",
+		"torn_records":    "threads that changed too fast to be read",
+	}
+	losses := map[string]uint64{}
+	for name, text := range names {
+		n, err := p.probe.Counter(name)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			losses[text] = n
+		}
+	}
+	missed, err := p.probe.Missed()
+	if err != nil {
+		return nil, err
+	}
+	if missed > p.missed {
+		losses["events that interrupted their own program"] = missed - p.missed
+	}
+	return losses, nil
+}
