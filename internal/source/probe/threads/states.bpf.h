@@ -62,11 +62,16 @@ struct thread {
 	u32 state;
 	u32 version; /* odd while it changes */
 	u64 lock_at; /* the kernel lock that is waited for */
+	u64 in_at;   /* ns: when it last got a processor, 0 when that was not seen */
+	u64 waited;  /* ns: how long it was in the state before */
+	u64 exec, run_delay; /* the scheduler's own account when it last lost the processor */
 	u8 lock;     /* its enum state, or 0 */
 	u8 pausing;
 	u8 reclaim;  /* depth */
 	u8 gone;     /* has left the processor for good */
-	u32 pad;
+	u8 before;   /* the state that it got the processor from */
+	u8 unwoken;  /* ... without a wake-up that was seen */
+	u8 pad[2];
 };
 
 struct {
@@ -345,6 +350,60 @@ static __always_inline int reclaim_changes(int by)
 	return 0;
 }
 
+static __always_inline u64 least(u64 a, u64 b) { return a < b ? a : b; }
+
+/* Moves time of the past from one state to another. */
+static __always_inline void shift(struct thread *s, u32 from, u32 to, u64 ns)
+{
+	asm volatile("" : "+r"(from), "+r"(to));
+	if (from >= STATES || to >= STATES)
+		return;
+	ns = least(ns, s->ns[from]);
+	s->version++;
+	asm volatile("" ::: "memory");
+	s->ns[from] -= ns;
+	s->ns[to] += ns;
+	asm volatile("" ::: "memory");
+	s->version++;
+}
+
+/*
+ * A thread leaves the processor at now. The scheduler took its own times a
+ * little earlier: what happens between those and this event, other programs
+ * attached to it included, would be charged to the wrong states. So the run is
+ * made as long as the scheduler says (sum_exec_runtime, the thread's processor
+ * clock): what is too little was taken by the wait before, what is too much
+ * belongs to the wait that begins. Returns when that begins.
+ */
+static __always_inline u64 settle(struct task_struct *t, struct thread *s, u64 now)
+{
+	u64 exec = ((struct task_struct___threads *)t)->se.sum_exec_runtime - s->exec;
+	u64 delay = ((struct task_struct___threads *)t)->sched_info.run_delay - s->run_delay;
+	u64 ran;
+
+	if (s->state > RECLAIM_RUN) { /* it got the processor unseen */
+		ADD(missed_switches, 1);
+		if (!s->exec)
+			return now;
+		exec = least(exec, now - s->since);
+		move(t, s, s->state, now);
+		shift(s, s->state, running(s), exec);
+		if (is_blocked(s->state))
+			shift(s, s->state, RUNNABLE, delay);
+		return now;
+	}
+	if (!s->in_at || !s->exec)
+		return now;
+	if (s->unwoken)
+		shift(s, s->before, RUNNABLE, least(delay, s->waited));
+	ran = now - s->in_at;
+	if (exec > ran)
+		shift(s, s->unwoken ? RUNNABLE : s->before, running(s), least(exec - ran, s->waited));
+	else
+		now -= least(ran - exec, now - s->since);
+	return now;
+}
+
 static __always_inline void switched_out(void *ctx, struct task_struct *prev, bool preempt, u32 how, u64 now)
 {
 	struct thread *s = thread_of(prev, now);
@@ -352,10 +411,12 @@ static __always_inline void switched_out(void *ctx, struct task_struct *prev, bo
 
 	if (!s)
 		return;
-	if (s->state > RECLAIM_RUN)
-		ADD(missed_switches, 1);
 	to = preempt || !how ? PREEMPTED : state_of_wait(ctx, prev, s, how);
+	now = settle(prev, s, now);
 	move(prev, s, to, now);
+	s->exec = ((struct task_struct___threads *)prev)->se.sum_exec_runtime;
+	s->run_delay = ((struct task_struct___threads *)prev)->sched_info.run_delay;
+	s->in_at = 0;
 }
 
 static __always_inline void switched_in(struct task_struct *next, u64 now)
@@ -364,13 +425,17 @@ static __always_inline void switched_in(struct task_struct *next, u64 now)
 
 	if (!s)
 		return;
-	if (is_blocked(s->state))
+	s->before = s->state;
+	s->waited = now - s->since;
+	s->unwoken = is_blocked(s->state);
+	if (s->unwoken)
 		ADD(missed_wakeups, 1);
 	else if (s->state == RUN || s->state == RECLAIM_RUN)
 		ADD(missed_switches, 1);
 	if (s->state == DIRTY_PAUSE)
 		s->pausing = 0;
 	move(next, s, running(s), now);
+	s->in_at = now;
 }
 
 static __always_inline void woken(struct task_struct *t)

@@ -10,7 +10,7 @@ const volatile u32 only_tgid;  /* 0: all processes */
 const volatile u32 want_waits; /* count waits by length, too */
 
 struct record {
-	u64 now, born, serial, start;
+	u64 now, since, born, serial;
 	u64 ns[STATES];
 	u64 utime, stime;     /* ns, of the timer's ticks */
 	u64 exec, run_delay;  /* ns, the scheduler's own account */
@@ -45,7 +45,6 @@ struct wait_lengths {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct wait_key);
 	__type(value, struct wait_lengths);
 } waits SEC(".maps");
@@ -101,6 +100,7 @@ static __always_inline void fill(struct record *r, struct task_struct *t, struct
 	}
 	if (before != after || before & 1)
 		ADD(torn_records, 1);
+	r->since = since;
 	r->now = bpf_ktime_get_ns();
 	if (r->state && r->state < STATES && r->now > since) {
 		u32 state = r->state;
@@ -111,7 +111,6 @@ static __always_inline void fill(struct record *r, struct task_struct *t, struct
 	}
 	r->born = s->born;
 	r->serial = s->serial;
-	r->start = t->start_boottime;
 	r->utime = x->utime;
 	r->stime = x->stime;
 	r->exec = x->se.sum_exec_runtime;
@@ -132,6 +131,7 @@ static __always_inline void end(struct task_struct *t, u64 now)
 
 	if (!s || s->gone)
 		return;
+	now = settle(t, s, now);
 	move(t, s, UNSEEN, now);
 	s->gone = 1;
 	if (only_tgid && t->tgid != only_tgid)

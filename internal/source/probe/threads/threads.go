@@ -52,6 +52,8 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 	constants["want_waits"] = uint32(0)
 	if o.Waits {
 		constants["want_waits"] = uint32(1)
+	} else {
+		spec.Maps["waits"].MaxEntries = 1 // its memory is taken at once
 	}
 	p, err := bpf.Open(spec, append(statePrograms(), bpf.Program{Name: "look"}), constants)
 	if err != nil {
@@ -201,11 +203,11 @@ func (p *Probe) usage(r *threadsRecord, ended bool) Usage {
 // probe was opened. Their names say what was lost.
 func (p *Probe) Losses() (map[string]uint64, error) {
 	names := map[string]string{
-		"lost_threads":    "events of threads whose account could not be made at that moment",
+		"lost_threads":    "threads whose account began an event late",
 		"lost_ended":      "threads whose last figures were lost, because too many ended at once",
-		"lost_waits":      "waits that are missing in the histogram, because its table was full",
-		"missed_wakeups":  "wake-ups that were not seen: the wait for a processor after them counts as the wait before",
-		"missed_switches": "context switches that were not seen: their time counts as what came before",
+		"lost_waits":      "waits that are missing in the histogram: its table was full or in use",
+		"missed_wakeups":  "wake-ups that were not seen, made up for by the scheduler's own account",
+		"missed_switches": "context switches that were not seen, made up for by the scheduler's own account",
 		"torn_records":    "threads that changed too fast to be read",
 	}
 	losses := map[string]uint64{}

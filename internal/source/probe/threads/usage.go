@@ -21,6 +21,8 @@ type Usage struct {
 	Ended    bool
 	Wall     time.Duration         // since it was last seen, or since it began
 	In       [States]time.Duration // by state
+	Present  State                 // what it is doing, and since when: Unseen when it ended
+	Since    time.Duration
 	// The timer's ticks, in user and in system mode: since it was last seen, and in its life.
 	User, System         time.Duration
 	LifeUser, LifeSystem time.Duration
@@ -90,6 +92,7 @@ func difference(a, b *threadsRecord) Usage {
 		Cgroup: b.Cgroup, Kernel: b.Flags&flagKernelThread != 0,
 		Wall: since(a.Now, b.Now), User: since(a.Utime, b.Utime), System: since(a.Stime, b.Stime),
 		LifeUser: time.Duration(b.Utime), LifeSystem: time.Duration(b.Stime),
+		Present: State(b.State), Since: since(b.Since, b.Now),
 		Exec: since(a.Exec, b.Exec), RunDelay: since(a.RunDelay, b.RunDelay),
 	}
 	for s := range u.In {

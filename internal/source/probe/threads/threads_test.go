@@ -1,0 +1,310 @@
+package threads
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+)
+
+// watched is what the probe and the kernel say of the threads of a process.
+type watched struct {
+	of         map[int]Usage
+	queued     map[int]time.Duration // waits for a processor in progress at either look: schedstat counts them when they end
+	waits      []Waits
+	cpu, delay map[int]span
+	length     time.Duration
+}
+
+// span is a figure that was read before and after both looks: the truth at the
+// looks lies in between.
+type span struct{ least, most time.Duration }
+
+func spanOf(a, b, c, d map[int]time.Duration) map[int]span {
+	s := map[int]span{}
+	for tid := range a {
+		s[tid] = span{c[tid] - b[tid], d[tid] - a[tid]}
+	}
+	return s
+}
+
+// watch looks at a process for a while.
+func watch(t *testing.T, p *troupe) watched {
+	t.Helper()
+	probe, err := Open(host.Live(), Options{PID: p.cmd.Process.Pid, Waits: true})
+	bpftest.Need(t, "bpf", err)
+	defer probe.Close()
+	w := watched{of: map[int]Usage{}, queued: map[int]time.Duration{}}
+	queued := func(u *Usage) {
+		if u.Present == Runnable || u.Present == Preempted {
+			w.queued[u.TID] += u.Since
+		}
+	}
+	c0, d0 := p.clocks(), p.delays()
+	if err := probe.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	for _, a := range probe.last {
+		u := difference(&a.record, &a.record)
+		queued(&u)
+	}
+	c1, d1 := p.clocks(), p.delays()
+	time.Sleep(1500 * time.Millisecond)
+	c2, d2 := p.clocks(), p.delays()
+	usages, err := probe.Look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.length = time.Since(began)
+	c3, d3 := p.clocks(), p.delays()
+	if w.waits, err = probe.Waits(); err != nil {
+		t.Fatal(err)
+	}
+	w.cpu, w.delay = spanOf(c0, c1, c2, c3), spanOf(d0, d1, d2, d3)
+	for _, u := range usages {
+		if u.PID != p.cmd.Process.Pid {
+			t.Errorf("a thread of process %d was reported", u.PID)
+		}
+		w.of[u.TID] = u
+		queued(&u)
+	}
+	losses, err := probe.Losses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, n := range losses {
+		// This host hides events of some threads. What follows must hold nevertheless.
+		if strings.Contains(what, "made up for") || strings.Contains(what, "late") || strings.Contains(what, "interrupted") {
+			t.Logf("%d %s", n, what)
+		} else {
+			t.Errorf("%d %s", n, what)
+		}
+	}
+	return w
+}
+
+// share is the share of time of the first thread with a role in some states.
+func (w *watched) share(t *testing.T, p *troupe, role string, states ...State) float64 {
+	t.Helper()
+	u, ok := w.of[p.tids[role][0]]
+	if !ok {
+		t.Fatalf("no thread %s", role)
+	}
+	var d time.Duration
+	for _, s := range states {
+		d += u.In[s]
+	}
+	return d.Seconds() / u.Wall.Seconds()
+}
+
+func testFile(t *testing.T) string {
+	t.Helper()
+	path := bpftest.File(t, fileBytes/4096)
+	if err := os.WriteFile(path+".mapped", make([]byte, fileBytes), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bpftest.Drop(t, path+".mapped")
+	return path
+}
+
+// The shares of every thread add up, and agree with its own clock and with the
+// scheduler's account of its waiting.
+func (w *watched) check(t *testing.T, p *troupe) {
+	t.Helper()
+	for role, tids := range p.tids {
+		for _, tid := range tids {
+			u, ok := w.of[tid]
+			if !ok {
+				t.Errorf("%s: thread %d is missing", role, tid)
+				continue
+			}
+			tolerance := u.Wall / 50
+			if d := (u.Wall - w.length).Abs(); d > w.length/50 {
+				t.Errorf("%s: watched for %v, but its time is %v", role, w.length, u.Wall)
+			}
+			if rest := u.Unaccounted().Abs(); rest > u.Wall/1000 {
+				t.Errorf("%s: %v of %v are not accounted for", role, rest, u.Wall)
+			}
+			ran, queued := u.In[Run]+u.In[ReclaimRun], u.In[Runnable]+u.In[Preempted]
+			if c := w.cpu[tid]; ran < c.least-tolerance || ran > c.most+tolerance {
+				t.Errorf("%s: ran for %v, its clock says %v to %v", role, ran, c.least, c.most)
+			}
+			if d := w.delay[tid]; queued < d.least-tolerance-w.queued[tid] || queued > d.most+tolerance+w.queued[tid] {
+				t.Errorf("%s: waited for a processor for %v, schedstat says %v to %v", role, queued, d.least, d.most)
+			}
+			if user, system, ok := u.Split(); !ok && u.In[Run] > w.length/10 || ok && (user+system-u.In[Run]).Abs() > 2 {
+				t.Errorf("%s: %v are %v user and %v system (known %v)", role, u.In[Run], user, system, ok)
+			}
+		}
+	}
+}
+
+// Threads that wait for one thing are in one state; those that never move were
+// there before us and are seen.
+func TestQuietThreads(t *testing.T) {
+	p := start(t, "", "quiet", "sleep", "mutex", "cond", "poll", "tcp", "unix")
+	w := watch(t, p)
+	w.check(t, p)
+	for role, want := range map[string]State{
+		"quiet": Idle, "sleep": Idle, "mutex": Mutex, "cond": Futex, "poll": Idle, "tcp": Network, "unix": IPC,
+	} {
+		if got := w.share(t, p, role, want); got < 0.98 {
+			t.Errorf("%s: %.1f %% %s, want at least 98; %v", role, got*100, want.Key(), w.of[p.tids[role][0]].In)
+		}
+	}
+}
+
+// More spinners than processors wait for one, and are never blocked.
+func TestSpinnersQueue(t *testing.T) {
+	p := start(t, "", "spin", "spin", "spin", "spin", "spin")
+	w := watch(t, p)
+	w.check(t, p)
+	queued := 0.0
+	for _, tid := range p.tids["spin"] {
+		u := w.of[tid]
+		if blocked := u.Wall - u.In[Run] - u.In[Runnable] - u.In[Preempted]; blocked > u.Wall/50 {
+			t.Errorf("a spinner was blocked for %v: %v", blocked, u.In)
+		}
+		if user, _, _ := u.Split(); user < u.In[Run]*9/10 {
+			t.Errorf("a spinner ran %v of %v in user mode", user, u.In[Run])
+		}
+		queued += u.In[Preempted].Seconds()
+	}
+	if n := 5 - len(cpus(t)); n > 0 && queued < 0.5*float64(n)*w.length.Seconds() {
+		t.Errorf("5 spinners on %d processors were preempted for %.2f s in all", len(cpus(t)), queued)
+	}
+}
+
+func cpus(t *testing.T) []int {
+	t.Helper()
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		t.Fatal(err)
+	}
+	return make([]int, set.Count())
+}
+
+func TestPipes(t *testing.T) {
+	p := start(t, "", "pipe")
+	w := watch(t, p)
+	w.check(t, p)
+	if ipc, all := w.share(t, p, "pipe", IPC), w.share(t, p, "pipe", IPC, Run, Runnable, Preempted); ipc < 0.1 || all < 0.98 {
+		t.Errorf("%.1f %% in the pipe, %.1f %% there or on its way; want 10 and 98", ipc*100, all*100)
+	}
+	if !slices.ContainsFunc(w.waits, func(x Waits) bool { return x.State == IPC && x.Lengths.N() > 1000 }) {
+		t.Errorf("no thousand waits for a pipe: %v", w.waits)
+	}
+}
+
+func TestDisk(t *testing.T) {
+	p := start(t, testFile(t), "direct", "fault")
+	w := watch(t, p)
+	w.check(t, p)
+	if got := w.share(t, p, "direct", Disk); got < 0.2 {
+		t.Errorf("direct reads: %.1f %% disk, want at least 20: %v", got*100, w.of[p.tids["direct"][0]].In)
+	}
+	if got := w.share(t, p, "fault", FaultDisk); got < 0.2 {
+		t.Errorf("cold mapping: %.1f %% disk in faults, want at least 20: %v", got*100, w.of[p.tids["fault"][0]].In)
+	}
+	if got := w.share(t, p, "fault", Disk, FileSystem); got > 0.02 {
+		t.Errorf("cold mapping: %.1f %% disk outside of faults", got*100)
+	}
+}
+
+// journaled is a folder on a file system with a journal, on a loop device.
+func journaled(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "iocause-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	image, at := filepath.Join(dir, "image"), filepath.Join(dir, "mounted")
+	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, 128<<20), os.Mkdir(at, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{{"mkfs.ext4", "-q", "-F", image}, {"mount", "-o", "loop", image, at}} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			bpftest.Need(t, "loop", fmt.Errorf("%v: %w: %s", command, err, out))
+		}
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", at).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+	return at
+}
+
+// A thread that syncs what it writes waits for the journal's commit, which is
+// no I/O wait to the kernel.
+func TestJournal(t *testing.T) {
+	p := start(t, filepath.Join(journaled(t), "data"), "sync")
+	t.Cleanup(func() { // before the file system goes
+		p.cmd.Process.Kill()
+		p.cmd.Wait()
+	})
+	w := watch(t, p)
+	w.check(t, p)
+	journal, disk := w.share(t, p, "sync", FileSystem), w.share(t, p, "sync", Disk)
+	if journal < 0.2 || journal+disk < 0.5 {
+		t.Errorf("synced writes: %.1f %% journal, %.1f %% disk, want at least 20 and 50 in all: %v", journal*100, disk*100, w.of[p.tids["sync"][0]].In)
+	}
+}
+
+func TestMmapLock(t *testing.T) {
+	p := start(t, "", "mapping", "mapping", "mapping", "mapping", "mapping", "mapping")
+	w := watch(t, p)
+	w.check(t, p)
+	var locked, other float64
+	for _, tid := range p.tids["mapping"] {
+		u := w.of[tid]
+		locked += u.In[MmapLock].Seconds() / u.Wall.Seconds() / 6
+		other += (u.In[KernelLock] + u.In[Other]).Seconds() / u.Wall.Seconds() / 6
+	}
+	if locked < 0.1 || other > 0.05 {
+		t.Errorf("%.1f %% waiting for mmap_lock, want at least 10; %.1f %% for others, want at most 5", locked*100, other*100)
+	}
+}
+
+// A process that was stopped before we looked is seen as such.
+func TestStopped(t *testing.T) {
+	p := start(t, "", "sleep")
+	if err := p.cmd.Process.Signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var info unix.Siginfo
+	if err := unix.Waitid(unix.P_PID, p.cmd.Process.Pid, &info, unix.WSTOPPED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+	probe, err := Open(host.Live(), Options{PID: p.cmd.Process.Pid})
+	bpftest.Need(t, "bpf", err)
+	defer probe.Close()
+	if err := probe.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(300 * time.Millisecond)
+	usages, err := probe.Look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range usages {
+		if u.In[Stopped] != u.Wall {
+			t.Errorf("thread %d: stopped for %v of %v", u.TID, u.In[Stopped], u.Wall)
+		}
+	}
+	if len(usages) < 2 {
+		t.Errorf("%d threads", len(usages))
+	}
+}
