@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -263,6 +264,32 @@ func TestJournal(t *testing.T) {
 	}
 }
 
+// A process that reads more than its cgroup may cache looks for memory itself.
+func TestReclaim(t *testing.T) {
+	p := start(t, bpftest.File(t, 4*fileBytes/4096), "reread")
+	dir, limit := "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+	if _, err := os.Stat(filepath.Join(dir, limit)); err != nil {
+		dir, limit = "/sys/fs/cgroup", "memory.max"
+	}
+	dir = filepath.Join(dir, fmt.Sprintf("iocause-threads-%d", os.Getpid()))
+	bpftest.Need(t, "cgroup", os.Mkdir(dir, 0o755))
+	t.Cleanup(func() {
+		p.cmd.Process.Kill()
+		p.cmd.Wait()
+		if err := os.Remove(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	bpftest.Need(t, "cgroup", errors.Join(
+		os.WriteFile(filepath.Join(dir, limit), []byte("25165824"), 0o600),
+		os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(p.cmd.Process.Pid)), 0o600)))
+	w := watch(t, p)
+	w.check(t, p)
+	if got := w.share(t, p, "reread", ReclaimRun, Reclaim); got < 0.01 {
+		t.Errorf("%.2f %% in direct reclaim, want at least 1: %v", got*100, w.of[p.tids["reread"][0]].In)
+	}
+}
+
 func TestMmapLock(t *testing.T) {
 	p := start(t, "", "mapping", "mapping", "mapping", "mapping", "mapping", "mapping")
 	w := watch(t, p)
@@ -306,5 +333,82 @@ func TestStopped(t *testing.T) {
 	}
 	if len(usages) < 2 {
 		t.Errorf("%d threads", len(usages))
+	}
+}
+
+// Threads that end between two looks are accounted for to their end.
+func TestEndedThreads(t *testing.T) {
+	probe, err := Open(host.Live(), Options{})
+	bpftest.Need(t, "bpf", err)
+	defer probe.Close()
+	if err := probe.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	used := map[int]time.Duration{}
+	for range 7 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "THREADS_ROLES=brief")
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		used[cmd.Process.Pid] = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	usages, err := probe.Look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran, threads := map[int]time.Duration{}, map[int]int{}
+	for _, u := range usages {
+		if _, ours := used[u.PID]; !ours {
+			continue
+		}
+		if !u.Ended || u.Present != Unseen {
+			t.Errorf("thread %d of process %d has not ended: %v", u.TID, u.PID, u.Present)
+		}
+		if rest := u.Unaccounted().Abs(); rest > u.Wall/1000+time.Microsecond {
+			t.Errorf("thread %d: %v of %v are not accounted for", u.TID, rest, u.Wall)
+		}
+		ran[u.PID] += u.In[Run] + u.In[ReclaimRun]
+		threads[u.PID]++
+	}
+	for pid, want := range used {
+		if got := ran[pid]; (got-want).Abs() > want/20 || threads[pid] < 2 {
+			t.Errorf("process %d: %d threads ran for %v, its rusage says %v", pid, threads[pid], got, want)
+		}
+	}
+	again, err := probe.Look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range again {
+		if _, ours := used[u.PID]; ours {
+			t.Errorf("thread %d of process %d was reported twice", u.TID, u.PID)
+		}
+	}
+}
+
+// Five thousand threads are looked at in a moment, and each is there.
+func TestManyThreads(t *testing.T) {
+	p := start(t, "", slices.Repeat([]string{"quiet"}, 4999)...)
+	probe, err := Open(host.Live(), Options{})
+	bpftest.Need(t, "bpf", err)
+	defer probe.Close()
+	if err := probe.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	usages, err := probe.Look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d threads in %v", len(usages), time.Since(began))
+	met := 0
+	for _, u := range usages {
+		if u.PID == p.cmd.Process.Pid && u.In[Idle] == u.Wall {
+			met++
+		}
+	}
+	if met < 4999 {
+		t.Errorf("%d of 4999 quiet threads are idle", met)
 	}
 }
