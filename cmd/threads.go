@@ -148,9 +148,9 @@ func (a *app) watchThreads(watch context.Context, s *threadShares) error {
 // meanwhile takes in the threads that end.
 func (a *app) waitForThreads(watch context.Context, s *threadShares, start, end time.Time, first bool) error {
 	var line *progress
-	if s.o.every > 2*time.Second && (first || s.o.count != 1) {
-		if line = a.newProgress(s.o.every, nil); !line.inPlace && !first {
-			line = nil
+	if s.o.every > 2*time.Second {
+		if line = a.newProgressOnce(s.o.every, first); line != nil {
+			defer line.erase()
 		}
 	}
 	for time.Now().Before(end) && watch.Err() == nil {
@@ -164,9 +164,6 @@ func (a *app) waitForThreads(watch context.Context, s *threadShares, start, end 
 		if line != nil {
 			line.update(source.Progress{Elapsed: time.Since(start), Length: s.o.every})
 		}
-	}
-	if line != nil {
-		line.erase()
 	}
 	return nil
 }
@@ -196,10 +193,7 @@ func (s *threadShares) look(length time.Duration) ([]text.Table, error) {
 	pids := map[int]bool{}
 	for i := range usages {
 		u := &usages[i]
-		cgroup := ""
-		if s.cgroup != "" || s.o.by == "cgroup" || s.o.format != "text" {
-			cgroup = s.lookup.MemoryCgroup(u.Cgroup)
-		}
+		cgroup := s.lookup.MemoryCgroup(u.Cgroup)
 		if u.PID == s.self || !s.wants(u, cgroup) {
 			continue
 		}

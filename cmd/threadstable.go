@@ -193,11 +193,16 @@ func (s *threadShares) narrow(full *ranked) *ranked {
 	bar := 0
 	switch {
 	case width >= wideThreads:
-		bar = min(60, max(0, width-wideThreads+6))
+		bar = min(60, width-wideThreads+14)
 	case width >= barThreads:
 		bar = width - barThreads + 16
 	}
+	names := 0
 	for _, c := range s.names() {
+		if s.o.by == "thread" && c.Key == "cgroup" && width < wideThreads+40 {
+			break // and ENDED after it
+		}
+		names++
 		switch c.Key {
 		case "comm", "process", "cgroup":
 			c.Flex = true
@@ -207,7 +212,7 @@ func (s *threadShares) narrow(full *ranked) *ranked {
 		}
 		out.Columns = append(out.Columns, c)
 	}
-	names := len(out.Columns)
+	figures := len(s.names())
 	if s.o.by != "thread" {
 		out.Columns = append(out.Columns, text.Column{Key: "threads", Head: "THR", Unit: "count"}, text.Column{Key: "busy_threads", Head: "BUSY", Unit: "count"})
 	}
@@ -225,7 +230,7 @@ func (s *threadShares) narrow(full *ranked) *ranked {
 		row := full.of[&cells[0]]
 		line := slices.Clone(cells[:names])
 		if s.o.by != "thread" {
-			line = append(line, cells[names], tenths(cells[names+2].Number))
+			line = append(line, cells[figures], tenths(cells[figures+2].Number))
 		}
 		var parts []float64
 		for _, g := range groups {
@@ -239,7 +244,7 @@ func (s *threadShares) narrow(full *ranked) *ranked {
 			line = append(line, text.Str(barOf(groups, parts, bar)))
 		}
 		if width >= wideThreads {
-			line = append(line, percentOf(cells[names+3]), percentOf(cells[names+4]))
+			line = append(line, percentOf(cells[figures+3]), percentOf(cells[figures+4]))
 		}
 		parts = append(parts, row.usage.Unaccounted().Seconds()/row.usage.Wall.Seconds())
 		for _, part := range parts {
@@ -251,7 +256,7 @@ func (s *threadShares) narrow(full *ranked) *ranked {
 }
 
 func (s *threadShares) title(width int, groups []stateGroup) string {
-	title := "Share of time in %, by " + s.o.by
+	title := "Time in %, by " + s.o.by
 	if width < barThreads {
 		return title
 	}
@@ -259,7 +264,7 @@ func (s *threadShares) title(width int, groups []stateGroup) string {
 	for _, g := range groups {
 		letters = append(letters, string(g.letter)+" "+g.head)
 	}
-	return title + " (" + strings.Join(letters, ", ") + ")"
+	return title + ": " + strings.Join(letters, " ")
 }
 
 func tenths(v float64) text.Cell { return text.Num(math.Round(v*10) / 10) }

@@ -11,6 +11,7 @@ const (
 	callDisk
 	callIPC
 	callFile // told by the file behind the descriptor
+	callFutexNew
 )
 
 // callClasses says what a thread that sleeps interruptibly in each system call
@@ -25,10 +26,11 @@ func callClasses() [512]uint8 {
 			unix.SYS_RESTART_SYSCALL, unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_IO_URING_ENTER,
 			unix.SYS_CLONE, unix.SYS_CLONE3, // vfork: until the child has another program
 		},
-		callFutex: {unix.SYS_FUTEX},
-		callLock:  {unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_FLOCK, unix.SYS_FCNTL},
-		callDisk:  {unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS},
-		callIPC:   {unix.SYS_MSGRCV, unix.SYS_MSGSND, unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_MQ_TIMEDSEND},
+		callFutex:    {unix.SYS_FUTEX},
+		callFutexNew: {unix.SYS_FUTEX_WAIT, unix.SYS_FUTEX_WAITV},
+		callLock:     {unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_FLOCK, unix.SYS_FCNTL},
+		callDisk:     {unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS},
+		callIPC:      {unix.SYS_MSGRCV, unix.SYS_MSGSND, unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_MQ_TIMEDSEND},
 		callFile: {
 			unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_PWRITE64,
 			unix.SYS_PREADV, unix.SYS_PWRITEV, unix.SYS_PREADV2, unix.SYS_PWRITEV2, unix.SYS_IOCTL,

@@ -29,7 +29,7 @@ enum state {
 };
 
 /* What a thread blocked in a system call waits for; in the order of calls.go. */
-enum call_class { CALL_OTHER, CALL_IDLE, CALL_FUTEX, CALL_LOCK, CALL_DISK, CALL_IPC, CALL_FILE, CALL_CLASSES };
+enum call_class { CALL_OTHER, CALL_IDLE, CALL_FUTEX, CALL_LOCK, CALL_DISK, CALL_IPC, CALL_FILE, CALL_FUTEX_NEW };
 
 #define CALLS 512
 const volatile u8 call_class[CALLS];
@@ -72,7 +72,17 @@ struct thread {
 	u8 before;   /* the state that it got the processor from */
 	u8 unwoken;  /* ... without a wake-up that was seen */
 	u8 pad[2];
+#ifdef PARTS
+	u64 call_began; /* ns, 0 outside of the calls that are looked at */
+	u64 part[PARTS];
+	u32 call, call_pad;
+#endif
 };
+
+/* Each object has its own: what happens to time that a state took, or that goes to another afterwards. */
+struct thread;
+static __always_inline void charge(struct task_struct *t, struct thread *s, u32 state, u64 ns);
+static __always_inline void uncharge(struct thread *s, u32 from, u32 to, u64 ns);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -82,6 +92,8 @@ struct {
 } threads SEC(".maps");
 
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+
+static __always_inline u64 least(u64 a, u64 b) { return a < b ? a : b; }
 
 u64 serials;
 u64 lost_threads, missed_wakeups, missed_switches;
@@ -255,6 +267,8 @@ static __always_inline u32 state_of_wait(void *ctx, struct task_struct *t, struc
 		return IDLE;
 	case CALL_FUTEX:
 		return state_of_futex(&c);
+	case CALL_FUTEX_NEW: /* its arguments are other ones */
+		return FUTEX;
 	case CALL_LOCK:
 		return MUTEX;
 	case CALL_DISK:
@@ -268,9 +282,6 @@ static __always_inline u32 state_of_wait(void *ctx, struct task_struct *t, struc
 }
 
 static __always_inline bool is_blocked(u32 state) { return state >= DISK; }
-
-/* What happens to the time that a state took; each object has its own. */
-static __always_inline void charge(struct task_struct *t, struct thread *s, u32 state, u64 ns);
 
 /* Ends the present state and begins another. */
 static __always_inline void move(struct task_struct *t, struct thread *s, u32 to, u64 now)
@@ -350,8 +361,6 @@ static __always_inline int reclaim_changes(int by)
 	return 0;
 }
 
-static __always_inline u64 least(u64 a, u64 b) { return a < b ? a : b; }
-
 /* Moves time of the past from one state to another. */
 static __always_inline void shift(struct thread *s, u32 from, u32 to, u64 ns)
 {
@@ -365,43 +374,74 @@ static __always_inline void shift(struct thread *s, u32 from, u32 to, u64 ns)
 	s->ns[to] += ns;
 	asm volatile("" ::: "memory");
 	s->version++;
+	uncharge(s, from, to, ns);
+}
+
+/* Lets the state before the present one end later. */
+static __always_inline void lengthen(struct thread *s, u32 before, u64 ns)
+{
+	asm volatile("" : "+r"(before));
+	if (before >= STATES)
+		return;
+	s->version++;
+	asm volatile("" ::: "memory");
+	s->ns[before] += ns;
+	s->since += ns;
+	asm volatile("" ::: "memory");
+	s->version++;
+	uncharge(s, RUN, before, ns);
+}
+
+static __always_inline u64 exec_of(struct task_struct *t) { return ((struct task_struct___threads *)t)->se.sum_exec_runtime; }
+
+/* 0 in a kernel without CONFIG_SCHED_INFO. */
+static __always_inline u64 run_delay_of(struct task_struct *t)
+{
+	if (!bpf_core_field_exists(((struct task_struct___threads *)t)->sched_info.run_delay))
+		return 0;
+	return ((struct task_struct___threads *)t)->sched_info.run_delay;
 }
 
 /*
  * A thread leaves the processor at now. The scheduler took its own times a
- * little earlier: what happens between those and this event, other programs
- * attached to it included, would be charged to the wrong states. So the run is
- * made as long as the scheduler says (sum_exec_runtime, the thread's processor
- * clock): what is too little was taken by the wait before, what is too much
- * belongs to the wait that begins. Returns when that begins.
+ * little before the events that we saw: what it and other programs did in
+ * between would be charged to the wrong states. So the wait for the processor
+ * that came before is made as long as the scheduler says (run_delay), and the
+ * run, too (sum_exec_runtime, the thread's processor clock). Returns when the
+ * state that comes next began.
  */
 static __always_inline u64 settle(struct task_struct *t, struct thread *s, u64 now)
 {
-	u64 exec = ((struct task_struct___threads *)t)->se.sum_exec_runtime - s->exec;
-	u64 delay = ((struct task_struct___threads *)t)->sched_info.run_delay - s->run_delay;
-	u64 ran;
+	u64 ran = exec_of(t) - s->exec, queued = run_delay_of(t) - s->run_delay, all;
 
 	if (s->state > RECLAIM_RUN) { /* it got the processor unseen */
 		ADD(missed_switches, 1);
 		if (!s->exec)
 			return now;
-		exec = least(exec, now - s->since);
+		ran = least(ran, now - s->since);
 		move(t, s, s->state, now);
-		shift(s, s->state, running(s), exec);
+		shift(s, s->state, running(s), ran);
 		if (is_blocked(s->state))
-			shift(s, s->state, RUNNABLE, delay);
+			shift(s, s->state, RUNNABLE, queued);
 		return now;
 	}
-	if (!s->in_at || !s->exec)
+	if (!s->in_at || !s->exec || !run_delay_of(t))
 		return now;
-	if (s->unwoken)
-		shift(s, s->before, RUNNABLE, least(delay, s->waited));
-	ran = now - s->in_at;
-	if (exec > ran)
-		shift(s, s->unwoken ? RUNNABLE : s->before, running(s), least(exec - ran, s->waited));
-	else
-		now -= least(ran - exec, now - s->since);
-	return now;
+	all = s->waited + (now - s->in_at);
+	ran = least(ran, all);
+	if (s->unwoken) { /* the wait that was seen holds both, and stays as long as it is */
+		shift(s, s->before, RUNNABLE, queued);
+		queued = least(s->waited, all - ran);
+		shift(s, RUNNABLE, running(s), s->waited - queued);
+	} else {
+		queued = least(queued, all - ran);
+		if (queued < s->waited)
+			shift(s, s->before, running(s), s->waited - queued);
+		else
+			lengthen(s, s->before, least(queued - s->waited, now - s->since));
+	}
+	/* what is left over of both belongs to what comes next */
+	return now - least(all - ran - queued, now - s->since);
 }
 
 static __always_inline void switched_out(void *ctx, struct task_struct *prev, bool preempt, u32 how, u64 now)
@@ -414,8 +454,8 @@ static __always_inline void switched_out(void *ctx, struct task_struct *prev, bo
 	to = preempt || !how ? PREEMPTED : state_of_wait(ctx, prev, s, how);
 	now = settle(prev, s, now);
 	move(prev, s, to, now);
-	s->exec = ((struct task_struct___threads *)prev)->se.sum_exec_runtime;
-	s->run_delay = ((struct task_struct___threads *)prev)->sched_info.run_delay;
+	s->exec = exec_of(prev);
+	s->run_delay = run_delay_of(prev);
 	s->in_at = 0;
 }
 

@@ -80,6 +80,9 @@ static __always_inline void charge(struct task_struct *t, struct thread *s, u32 
 	ADD(w->ns, ns);
 }
 
+/* The lengths of waits stay as they were seen. */
+static __always_inline void uncharge(struct thread *s, u32 from, u32 to, u64 ns) {}
+
 /* Copies the account; the state that goes on is charged up to now. */
 static __always_inline void fill(struct record *r, struct task_struct *t, struct thread *s)
 {
@@ -124,7 +127,7 @@ static __always_inline void fill(struct record *r, struct task_struct *t, struct
 }
 
 /* The last time that a thread leaves the processor. */
-static __always_inline void end(struct task_struct *t, u64 now)
+static __always_inline void ends(struct task_struct *t, u64 now)
 {
 	struct thread *s = bpf_task_storage_get(&threads, t, 0, 0);
 	struct record *r;
@@ -146,115 +149,7 @@ static __always_inline void end(struct task_struct *t, u64 now)
 	bpf_ringbuf_submit(r, RB_NO_WAKEUP);
 }
 
-static __always_inline int switched(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next, u32 how)
-{
-	u64 now = bpf_ktime_get_ns();
-
-	if (prev->pid) {
-		if (how & STATE_DEAD && !preempt)
-			end(prev, now);
-		else
-			switched_out(ctx, prev, preempt, how, now);
-	}
-	if (next->pid)
-		switched_in(next, now);
-	return 0;
-}
-
-SEC("tp_btf/sched_switch")
-int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int how)
-{
-	return switched(ctx, preempt, prev, next, how);
-}
-
-/* Before fa2c3254d7cf (5.18) the state was not passed. */
-SEC("tp_btf/sched_switch")
-int COUNTING(on_switch_old, bool preempt, struct task_struct *prev, struct task_struct *next)
-{
-	return switched(ctx, preempt, prev, next, task_state(prev));
-}
-
-SEC("tp_btf/sched_wakeup")
-int COUNTING(on_wakeup, struct task_struct *t)
-{
-	woken(t);
-	return 0;
-}
-
-SEC("tp_btf/sched_wakeup_new")
-int COUNTING(on_wakeup_new, struct task_struct *t)
-{
-	woken(t);
-	return 0;
-}
-
-SEC("tp_btf/contention_begin")
-int COUNTING(on_lock, void *lock, unsigned int flags)
-{
-	return lock_begins((u64)lock, flags);
-}
-
-SEC("tp_btf/contention_end")
-int COUNTING(on_unlock, void *lock)
-{
-	return lock_ends((u64)lock);
-}
-
-/* (wb, dtc, base rate, task rate, dirtied, period, pause, start), since 6.17 */
-SEC("tp_btf/balance_dirty_pages")
-int COUNTING(on_balance)
-{
-	return pause_begins(ctx[6]);
-}
-
-/* (wb, thresh, bg_thresh, dirty, bdi_thresh, bdi_dirty, base rate, ...) before */
-SEC("tp_btf/balance_dirty_pages")
-int COUNTING(on_balance_old)
-{
-	return pause_begins(ctx[10]);
-}
-
-SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
-int COUNTING(on_reclaim)
-{
-	return reclaim_changes(1);
-}
-
-SEC("tp_btf/mm_vmscan_direct_reclaim_end")
-int COUNTING(on_reclaim_end)
-{
-	return reclaim_changes(-1);
-}
-
-SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
-int COUNTING(on_cgroup_reclaim)
-{
-	return reclaim_changes(1);
-}
-
-SEC("tp_btf/mm_vmscan_memcg_reclaim_end")
-int COUNTING(on_cgroup_reclaim_end)
-{
-	return reclaim_changes(-1);
-}
-
-/*
- * The state of a thread that made no event yet. An event that comes meanwhile
- * knows better: the state is only set where there is none.
- */
-static __always_inline void seed(struct task_struct *t, struct thread *s)
-{
-	u32 how = task_state(t), state;
-
-	if (((struct task_struct___threads *)t)->on_cpu)
-		state = RUN;
-	else if (!how)
-		state = PREEMPTED;
-	else
-		state = state_of_wait(0, t, s, how);
-	s->since = bpf_ktime_get_ns();
-	__sync_val_compare_and_swap(&s->state, UNSEEN, state);
-}
+#include "programs.bpf.h"
 
 /* One record for each thread. */
 SEC("iter/task")

@@ -202,30 +202,41 @@ func (p *Probe) usage(r *threadsRecord, ended bool) Usage {
 // Losses are the counters of what could not be kept or was not seen, since the
 // probe was opened. Their names say what was lost.
 func (p *Probe) Losses() (map[string]uint64, error) {
-	names := map[string]string{
+	losses, err := stateLosses(p.probe, p.missed)
+	for name, what := range map[string]string{
+		"lost_ended":   "threads whose last figures were lost, because too many ended at once",
+		"lost_waits":   "waits that are missing in the histogram: its table was full or in use",
+		"torn_records": "threads that changed too fast to be read",
+	} {
+		n, e := p.probe.Counter(name)
+		err = errors.Join(err, e)
+		if n > 0 {
+			losses[what] = n
+		}
+	}
+	return losses, err
+}
+
+// stateLosses are the counters of states.bpf.h. missed is how many events had
+// been missed before.
+func stateLosses(p *bpf.Probe, missed uint64) (map[string]uint64, error) {
+	losses := map[string]uint64{}
+	for name, what := range map[string]string{
 		"lost_threads":    "threads whose account began an event late",
-		"lost_ended":      "threads whose last figures were lost, because too many ended at once",
-		"lost_waits":      "waits that are missing in the histogram: its table was full or in use",
 		"missed_wakeups":  "wake-ups that were not seen, made up for by the scheduler's own account",
 		"missed_switches": "context switches that were not seen, made up for by the scheduler's own account",
-		"torn_records":    "threads that changed too fast to be read",
-	}
-	losses := map[string]uint64{}
-	for name, text := range names {
-		n, err := p.probe.Counter(name)
+	} {
+		n, err := p.Counter(name)
 		if err != nil {
-			return nil, err
+			return losses, err
 		}
 		if n > 0 {
-			losses[text] = n
+			losses[what] = n
 		}
 	}
-	missed, err := p.probe.Missed()
-	if err != nil {
-		return nil, err
+	now, err := p.Missed()
+	if now > missed {
+		losses["events that interrupted their own program"] = now - missed
 	}
-	if missed > p.missed {
-		losses["events that interrupted their own program"] = missed - p.missed
-	}
-	return losses, nil
+	return losses, err
 }

@@ -158,11 +158,14 @@ func TestQuietThreads(t *testing.T) {
 	w := watch(t, p)
 	w.check(t, p)
 	for role, want := range map[string]State{
-		"quiet": Idle, "sleep": Idle, "mutex": Mutex, "cond": Futex, "poll": Idle, "tcp": Network, "unix": IPC,
+		"quiet": Idle, "mutex": Mutex, "cond": Futex, "poll": Idle, "tcp": Network, "unix": IPC,
 	} {
 		if got := w.share(t, p, role, want); got < 0.98 {
 			t.Errorf("%s: %.1f %% %s, want at least 98; %v", role, got*100, want.Key(), w.of[p.tids[role][0]].In)
 		}
+	}
+	if idle, all := w.share(t, p, "sleep", Idle), w.share(t, p, "sleep", Idle, Run, Runnable, Preempted); idle < 0.2 || all < 0.98 {
+		t.Errorf("sleep: %.1f %% idle, %.1f %% with its way there and back; want 20 and 98", idle*100, all*100)
 	}
 }
 
@@ -266,7 +269,8 @@ func TestJournal(t *testing.T) {
 
 // A process that reads more than its cgroup may cache looks for memory itself.
 func TestReclaim(t *testing.T) {
-	p := start(t, bpftest.File(t, 4*fileBytes/4096), "reread")
+	path := bpftest.File(t, 4*fileBytes/4096)
+	p := start(t, path, "reread")
 	dir, limit := "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
 	if _, err := os.Stat(filepath.Join(dir, limit)); err != nil {
 		dir, limit = "/sys/fs/cgroup", "memory.max"
@@ -283,6 +287,7 @@ func TestReclaim(t *testing.T) {
 	bpftest.Need(t, "cgroup", errors.Join(
 		os.WriteFile(filepath.Join(dir, limit), []byte("25165824"), 0o600),
 		os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(p.cmd.Process.Pid)), 0o600)))
+	bpftest.Drop(t, path) // what is cached is another cgroup's
 	w := watch(t, p)
 	w.check(t, p)
 	if got := w.share(t, p, "reread", ReclaimRun, Reclaim); got < 0.01 {

@@ -1,0 +1,190 @@
+package threads
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"time"
+)
+
+// Part is a part of a system call's time.
+type Part int
+
+// The parts, in the order of enum part in latency.bpf.c. Together they are the
+// call's wall time.
+const (
+	PartCPU       Part = iota // on a processor
+	PartQueue                 // woken, waits for a processor
+	PartPreempted             // lost the processor to another, waits for it
+	PartDisk                  // block I/O, file system, page faults that read
+	PartLock                  // locks of the kernel and of the program
+	PartThrottle              // paused for dirty pages, asleep in direct reclaim
+	PartOther                 // network, pipes, timers, page faults of other kinds, unknown
+	Parts                     // how many
+)
+
+// Key names a part for programs.
+func (p Part) Key() string {
+	return [Parts]string{"cpu", "queue", "preempted", "disk", "lock", "throttle", "other"}[p]
+}
+
+// partOfState says which part of a call each state is.
+func partOfState() [32]uint8 {
+	var of [32]uint8
+	for s := Unseen; s < States; s++ {
+		part := PartOther
+		switch s {
+		case Run, ReclaimRun:
+			part = PartCPU
+		case Runnable:
+			part = PartQueue
+		case Preempted:
+			part = PartPreempted
+		case Disk, FileSystem, FaultDisk:
+			part = PartDisk
+		case MmapLock, KernelLock, Mutex, Futex:
+			part = PartLock
+		case DirtyPause, Reclaim:
+			part = PartThrottle
+		}
+		of[s] = uint8(part)
+	}
+	return of
+}
+
+// Lengths counts times in slots of which eight make a power of two: a slot is
+// at most an eighth as wide as the times in it. nil has none.
+type Lengths struct {
+	Slots   [280]uint64
+	Longest time.Duration // exact, since the probe was opened
+}
+
+// bounds are the ends of a slot in nanoseconds: low is in it, high is not.
+func bounds(slot int) (low, high float64) {
+	if slot < 8 {
+		return float64(slot), float64(slot + 1)
+	}
+	e := slot/8 + 2
+	width := math.Ldexp(1, e-3)
+	low = width * float64(8+slot%8)
+	return low, low + width
+}
+
+// slotOf is the slot of a time in nanoseconds.
+func slotOf(ns uint64) int {
+	if ns < 8 {
+		return int(ns)
+	}
+	e := bits.Len64(ns) - 1
+	return min((e-2)*8+int(ns>>(e-3)&7), len(Lengths{}.Slots)-1)
+}
+
+// N is how many times were counted.
+func (l *Lengths) N() uint64 {
+	var n uint64
+	if l != nil {
+		for _, c := range l.Slots {
+			n += c
+		}
+	}
+	return n
+}
+
+// Quantile is the q-quantile (0 to 1) of n times, of which those that were not
+// counted are 0. It is the middle of a slot: at most a sixteenth (6.25 %) off.
+func (l *Lengths) Quantile(q float64, n uint64) time.Duration {
+	rank := uint64(math.Ceil(q * float64(n)))
+	seen := n - min(l.N(), n)
+	if l == nil || rank <= seen {
+		return 0
+	}
+	for i, c := range l.Slots {
+		if seen += c; seen >= rank {
+			low, high := bounds(i)
+			return min(time.Duration((low+high)/2), max(l.Longest, 1))
+		}
+	}
+	return l.Longest
+}
+
+// Most is the longest time: exact if it is the longest since the probe was
+// opened, else the end of its slot.
+func (l *Lengths) Most() time.Duration {
+	if l == nil {
+		return 0
+	}
+	for i := len(l.Slots) - 1; i >= 0; i-- {
+		if l.Slots[i] > 0 {
+			_, high := bounds(i)
+			return min(time.Duration(high), l.Longest)
+		}
+	}
+	return 0
+}
+
+// plus is the sum of both, which may be nil.
+func (l *Lengths) plus(o *Lengths) *Lengths {
+	if l == nil || o == nil {
+		return cmp.Or(l, o)
+	}
+	sum := *l
+	for i, c := range o.Slots {
+		sum.Slots[i] += c
+	}
+	sum.Longest = max(l.Longest, o.Longest)
+	return &sum
+}
+
+// minus is what came after o, which may be nil.
+func (l *Lengths) minus(o *Lengths) *Lengths {
+	if l == nil || o == nil {
+		return l
+	}
+	rest := *l
+	for i, c := range o.Slots {
+		rest.Slots[i] -= min(c, rest.Slots[i])
+	}
+	return &rest
+}
+
+// Call is what a process waited in one system call, of the calls that returned.
+type Call struct {
+	PID     int
+	Process string // any bytes
+	Number  int    // of the call
+	Count   uint64
+	Failed  uint64 // returned an error
+	Wall    time.Duration
+	In      [Parts]time.Duration // adds up to Wall
+	Walls   *Lengths
+	Times   [Parts]*Lengths // of the calls in which the part is not 0; nil for none
+}
+
+// Add adds up.
+func (c *Call) Add(o *Call) {
+	c.Count += o.Count
+	c.Failed += o.Failed
+	c.Wall += o.Wall
+	c.Walls = c.Walls.plus(o.Walls)
+	for p := range c.In {
+		c.In[p] += o.In[p]
+		c.Times[p] = c.Times[p].plus(o.Times[p])
+	}
+}
+
+// since is what came after before, which may be nil.
+func (c *Call) since(before *Call) Call {
+	d := *c
+	if before == nil {
+		return d
+	}
+	d.Count -= before.Count
+	d.Failed -= before.Failed
+	d.Wall -= before.Wall
+	d.Walls = d.Walls.minus(before.Walls)
+	for p := range d.In {
+		d.In[p] -= before.In[p]
+		d.Times[p] = d.Times[p].minus(before.Times[p])
+	}
+	return d
+}

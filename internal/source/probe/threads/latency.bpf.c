@@ -1,0 +1,227 @@
+//go:build ignore
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* What the time of system calls is made of. */
+#define PARTS 7
+#include "states.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* In the order of Part in latency.go. */
+enum part { PART_CPU, PART_QUEUE, PART_PREEMPTED, PART_DISK, PART_LOCK, PART_THROTTLE, PART_OTHER };
+
+const volatile u32 only_tgid; /* 0: all processes */
+const volatile u8 wanted[CALLS];
+const volatile u8 part_of_state[32];
+
+/* Eight slots for each power of two: a slot is at most an eighth as wide as its values. */
+#define FINE_SLOTS 280
+struct lengths {
+	u64 most;
+	u32 slots[FINE_SLOTS];
+};
+
+struct call_key {
+	u32 tgid, nr;
+};
+struct call_row {
+	u64 count, failed, wall_ns;
+	u64 part_ns[PARTS];
+	struct lengths wall, cpu;
+	char process[16];
+};
+struct { /* its memory is taken at once: rows of this size cannot be made fast enough where processes come in bursts */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct call_key);
+	__type(value, struct call_row);
+} calls SEC(".maps");
+
+/* Parts other than the processor, of the calls in which they are not 0. */
+struct part_key {
+	u32 tgid, nr, part;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct part_key);
+	__type(value, struct lengths);
+} parts SEC(".maps");
+
+static const struct call_row no_calls;
+static const struct lengths no_lengths;
+
+u64 lost_calls, lost_parts;
+
+static __always_inline u32 fine_slot(u64 v)
+{
+	u64 rest = v;
+	u32 e = 0, slot;
+
+	if (v < 8)
+		return v;
+	if (rest >> 32) { e = 32; rest >>= 32; }
+	if (rest >> 16) { e += 16; rest >>= 16; }
+	if (rest >> 8) { e += 8; rest >>= 8; }
+	if (rest >> 4) { e += 4; rest >>= 4; }
+	if (rest >> 2) { e += 2; rest >>= 2; }
+	if (rest >> 1) e += 1;
+	slot = (e - 2) * 8 + (v >> (e - 3) & 7);
+	return slot < FINE_SLOTS ? slot : FINE_SLOTS - 1;
+}
+
+static __always_inline void count(struct lengths *l, u64 ns)
+{
+	u32 slot = fine_slot(ns);
+
+	asm volatile("" : "+r"(slot));
+	if (slot < FINE_SLOTS)
+		ADD(l->slots[slot], 1);
+	if (ns > l->most)
+		l->most = ns;
+}
+
+static __always_inline u32 part_of(u32 state)
+{
+	u32 part = part_of_state[state & 31];
+
+	asm volatile("" : "+r"(part));
+	return part;
+}
+
+static __always_inline void charge(struct task_struct *t, struct thread *s, u32 state, u64 ns)
+{
+	u32 part;
+
+	if (!s->call_began || state <= RECLAIM_RUN)
+		return;
+	part = part_of(state);
+	if (part < PARTS)
+		s->part[part] += ns;
+}
+
+static __always_inline void uncharge(struct thread *s, u32 from, u32 to, u64 ns)
+{
+	u32 part;
+
+	if (!s->call_began)
+		return;
+	part = part_of(from);
+	if (from > RECLAIM_RUN && part < PARTS)
+		s->part[part] -= least(ns, s->part[part]);
+	part = part_of(to);
+	if (to > RECLAIM_RUN && part < PARTS)
+		s->part[part] += ns;
+}
+
+static __always_inline void ends(struct task_struct *t, u64 now) {}
+
+#include "programs.bpf.h"
+
+SEC("tp_btf/sys_enter")
+int COUNTING(on_call, struct pt_regs *regs, long nr)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct thread *s;
+	u64 now, slot = nr;
+
+	if (slot >= CALLS || (only_tgid && t->tgid != only_tgid))
+		return 0;
+	asm volatile("" : "+r"(slot));
+	if (!wanted[slot & (CALLS - 1)])
+		return 0;
+	now = bpf_ktime_get_ns();
+	s = thread_of(t, now);
+	if (!s)
+		return 0;
+	if (!s->state) { /* it is running, what else */
+		s->since = now;
+		s->state = running(s);
+	}
+	__builtin_memset(s->part, 0, sizeof(s->part));
+	s->call = nr;
+	s->call_began = now;
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int COUNTING(on_return, struct pt_regs *regs, long ret)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct thread *s = bpf_task_storage_get(&threads, t, 0, 0);
+	struct call_key k = {};
+	struct part_key pk = {};
+	struct call_row *row;
+	struct lengths *l;
+	u64 wall, off = 0, over;
+
+	if (!s || !s->call_began)
+		return 0;
+	wall = bpf_ktime_get_ns() - s->call_began;
+	s->call_began = 0;
+	for (int i = PART_QUEUE; i < PARTS; i++)
+		off += s->part[i];
+	/* a wait that began with the call was settled to begin before it */
+	over = off > wall ? off - wall : 0;
+	for (int i = PART_QUEUE; i < PARTS && over; i++) {
+		u64 ns = least(over, s->part[i]);
+
+		s->part[i] -= ns;
+		over -= ns;
+	}
+	s->part[PART_CPU] = off < wall ? wall - off : 0;
+	k.tgid = t->tgid;
+	k.nr = s->call;
+	row = bpf_map_lookup_elem(&calls, &k);
+	if (!row) {
+		bpf_map_update_elem(&calls, &k, &no_calls, BPF_NOEXIST);
+		row = bpf_map_lookup_elem(&calls, &k);
+		if (!row) {
+			ADD(lost_calls, 1);
+			return 0;
+		}
+	}
+	if (!row->count)
+		BPF_CORE_READ_INTO(&row->process, t, group_leader, comm);
+	ADD(row->count, 1);
+	ADD(row->wall_ns, wall);
+	if (ret < 0 && ret > -4096)
+		ADD(row->failed, 1);
+	count(&row->wall, wall);
+	count(&row->cpu, s->part[PART_CPU]);
+	ADD(row->part_ns[PART_CPU], s->part[PART_CPU]);
+	if (!off)
+		return 0;
+	pk.tgid = k.tgid;
+	pk.nr = k.nr;
+	for (int i = PART_QUEUE; i < PARTS; i++) {
+		if (!s->part[i])
+			continue;
+		ADD(row->part_ns[i], s->part[i]);
+		pk.part = i;
+		l = bpf_map_lookup_elem(&parts, &pk);
+		if (!l) {
+			bpf_map_update_elem(&parts, &pk, &no_lengths, BPF_NOEXIST);
+			l = bpf_map_lookup_elem(&parts, &pk);
+		}
+		if (l)
+			count(l, s->part[i]);
+		else
+			ADD(lost_parts, 1);
+	}
+	return 0;
+}
+
+/* Begins the account of all threads. */
+SEC("iter/task")
+int begin(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct thread *s;
+
+	if (!t || !t->pid || ((struct task_struct___threads *)t)->exit_state)
+		return 0;
+	s = thread_of(t, bpf_ktime_get_ns());
+	if (s && !s->state)
+		seed(t, s);
+	return 0;
+}

@@ -1,0 +1,218 @@
+package threads
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/bpf"
+	"iocause/internal/host"
+)
+
+// maxCalls is CALLS in states.bpf.h.
+const maxCalls = 512
+
+// CallOptions say what is looked at.
+type CallOptions struct {
+	PID   int   // only this process; 0 for all
+	Calls []int // by number
+}
+
+// DefaultCalls are all system calls but those that wait for something to happen
+// (sleep, poll, wait for children) and futexes.
+func DefaultCalls() []int {
+	var all []int
+	for nr, class := range callClasses() {
+		if class != callIdle && class != callFutex && class != callFutexNew {
+			all = append(all, nr)
+		}
+	}
+	return all
+}
+
+// Latency is the attached probe of system calls. It is used by one goroutine.
+type Latency struct {
+	probe   *bpf.Probe
+	missing []string
+	missed  uint64
+	last    map[latencyCallKey]*Call
+	ended   map[latencyCallKey]*Call // of processes that ended since the last look
+}
+
+// OpenLatency loads and attaches the probe. It needs root, or CAP_BPF and CAP_PERFMON.
+func OpenLatency(h *host.Host, o CallOptions) (*Latency, error) {
+	spec, err := loadLatency()
+	if err != nil {
+		return nil, fmt.Errorf("reading the latency object: %w", err)
+	}
+	var wanted [maxCalls]uint8
+	for _, nr := range o.Calls {
+		wanted[nr] = 1
+	}
+	constants, missing := stateConstants(h)
+	constants["only_tgid"] = uint32(o.PID)
+	constants["wanted"] = wanted
+	constants["part_of_state"] = partOfState()
+	p, err := bpf.Open(spec, append(statePrograms(),
+		bpf.Program{Name: "on_call", Tracepoint: "sys_enter"},
+		bpf.Program{Name: "on_return", Tracepoint: "sys_exit"},
+		bpf.Program{Name: "begin"},
+	), constants)
+	if err != nil {
+		return nil, fmt.Errorf("opening the latency probe: %w", err)
+	}
+	for _, tracepoint := range p.Missing() {
+		missing = append(missing, "the kernel has no tracepoint "+tracepoint)
+	}
+	return &Latency{probe: p, missing: missing, last: map[latencyCallKey]*Call{}, ended: map[latencyCallKey]*Call{}}, nil
+}
+
+// Missing says what this kernel does not show.
+func (l *Latency) Missing() []string { return l.missing }
+
+// Close detaches the probe.
+func (l *Latency) Close() error { return l.probe.Close() }
+
+// Begin begins the account. Calls that are under way are not counted.
+func (l *Latency) Begin() error {
+	if err := l.probe.SetVariable("enabled", uint32(1)); err != nil {
+		return err
+	}
+	var err error
+	if l.missed, err = l.probe.Missed(); err != nil {
+		return err
+	}
+	return l.probe.RunIterator("begin")
+}
+
+// Sweep makes room for new processes: it takes in what those did that have
+// ended. It must be called every second or so: there is room for 4,096 calls of
+// different processes.
+func (l *Latency) Sweep() error {
+	calls := l.probe.Map("calls")
+	ended := map[uint32]bool{}
+	var keys []latencyCallKey
+	var k latencyCallKey
+	for err := calls.NextKey(nil, &k); ; err = calls.NextKey(k, &k) {
+		if errors.Is(err, ebpf.ErrKeyNotExist) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("reading the system calls: %w", err)
+		}
+		if _, asked := ended[k.Tgid]; !asked {
+			ended[k.Tgid] = errors.Is(unix.Kill(int(k.Tgid), 0), unix.ESRCH)
+		}
+		if ended[k.Tgid] {
+			keys = append(keys, k)
+		}
+	}
+	for _, k := range keys {
+		if err := l.retire(k); err != nil {
+			return fmt.Errorf("reading the system calls of an ended process: %w", err)
+		}
+	}
+	return nil
+}
+
+// retire takes a row out of the kernel that nobody adds to any more.
+func (l *Latency) retire(k latencyCallKey) error {
+	var row latencyCallRow
+	calls, parts := l.probe.Map("calls"), l.probe.Map("parts")
+	if err := calls.Lookup(k, &row); err != nil {
+		return err
+	}
+	c := callOf(k, &row)
+	for p := PartQueue; p < Parts; p++ {
+		var lengths latencyLengths
+		part := latencyPartKey{Tgid: k.Tgid, Nr: k.Nr, Part: uint32(p)}
+		switch err := parts.Lookup(part, &lengths); {
+		case errors.Is(err, ebpf.ErrKeyNotExist):
+			continue
+		case err != nil:
+			return err
+		}
+		c.Times[p] = lengthsOf(&lengths)
+		if err := parts.Delete(part); err != nil {
+			return err
+		}
+	}
+	if before := l.ended[k]; before != nil { // of an earlier process with this id
+		c.Add(before)
+	}
+	l.ended[k] = c
+	return calls.Delete(k)
+}
+
+// Look returns the calls that returned since the last look.
+func (l *Latency) Look() ([]Call, error) {
+	now := map[latencyCallKey]*Call{}
+	err := bpf.Each(l.probe.Map("calls"), func(k latencyCallKey, row latencyCallRow) { now[k] = callOf(k, &row) })
+	if err != nil {
+		return nil, fmt.Errorf("reading the system calls: %w", err)
+	}
+	err = bpf.Each(l.probe.Map("parts"), func(k latencyPartKey, lengths latencyLengths) {
+		// else of a call that came meanwhile
+		if c := now[latencyCallKey{Tgid: k.Tgid, Nr: k.Nr}]; c != nil && k.Part < uint32(Parts) {
+			c.Times[k.Part] = lengthsOf(&lengths)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the parts of system calls: %w", err)
+	}
+	var calls []Call
+	for k, c := range l.ended {
+		if d := c.since(l.last[k]); d.Count > 0 {
+			calls = append(calls, d)
+		}
+		delete(l.last, k) // what has this id now is another process
+	}
+	clear(l.ended)
+	for k, c := range now {
+		if d := c.since(l.last[k]); d.Count > 0 {
+			calls = append(calls, d)
+		}
+	}
+	l.last = now
+	return calls, nil
+}
+
+func lengthsOf(o *latencyLengths) *Lengths {
+	l := &Lengths{Longest: time.Duration(o.Most)}
+	for i, n := range o.Slots {
+		l.Slots[i] = uint64(n)
+	}
+	return l
+}
+
+func callOf(k latencyCallKey, r *latencyCallRow) *Call {
+	c := &Call{
+		PID: int(k.Tgid), Number: int(k.Nr), Process: text(&r.Process),
+		Count: r.Count, Failed: r.Failed, Wall: time.Duration(r.WallNs), Walls: lengthsOf(&r.Wall),
+	}
+	for p := range c.In {
+		c.In[p] = time.Duration(r.PartNs[p])
+	}
+	c.Times[PartCPU] = lengthsOf(&r.Cpu)
+	return c
+}
+
+// Losses are the counters of what could not be kept or was not seen, since the
+// probe was opened. Their names say what was lost.
+func (l *Latency) Losses() (map[string]uint64, error) {
+	losses, err := stateLosses(l.probe, l.missed)
+	for name, what := range map[string]string{
+		"lost_calls": "calls of more kinds and processes than there is room for, or while their table was in use",
+		"lost_parts": "parts of calls that are missing in the percentiles, for the same reason",
+	} {
+		n, e := l.probe.Counter(name)
+		err = errors.Join(err, e)
+		if n > 0 {
+			losses[what] = n
+		}
+	}
+	return losses, err
+}

@@ -1,0 +1,222 @@
+package threads
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+)
+
+// latency looks at calls while f runs.
+func latency(t *testing.T, o CallOptions, f func()) []Call {
+	t.Helper()
+	probe, err := OpenLatency(host.Live(), o)
+	bpftest.Need(t, "bpf", err)
+	defer probe.Close()
+	if err := probe.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	f()
+	if err := probe.Sweep(); err != nil {
+		t.Fatal(err)
+	}
+	calls, err := probe.Look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	losses, err := probe.Losses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, n := range losses {
+		if strings.HasPrefix(what, "calls") || strings.HasPrefix(what, "parts") {
+			t.Errorf("%d %s", n, what)
+		} else {
+			t.Logf("%d %s", n, what)
+		}
+	}
+	for i := range calls {
+		c := &calls[i]
+		var sum time.Duration
+		for p, d := range c.In {
+			sum += d
+			if n := c.Times[p].N(); n > c.Count || (d > 0) != (n > 0) && p != int(PartCPU) {
+				t.Errorf("call %d: %d calls with %v of part %d, %d in all", c.Number, n, d, p, c.Count)
+			}
+		}
+		if sum != c.Wall {
+			t.Errorf("call %d: its parts add up to %v, it took %v", c.Number, sum, c.Wall)
+		}
+		if n := c.Walls.N(); n != c.Count {
+			t.Errorf("call %d: %d of %d times are in the histogram", c.Number, n, c.Count)
+		}
+	}
+	return calls
+}
+
+func TestCountedCalls(t *testing.T) {
+	path := bpftest.File(t, 1)
+	var pid int
+	var took time.Duration
+	calls := latency(t, CallOptions{Calls: []int{unix.SYS_PREADV}}, func() {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "THREADS_ROLES=calls", "THREADS_FILE="+path)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, took = cmd.Process.Pid, time.Duration(n)
+	})
+	for i := range calls {
+		if calls[i].Number != unix.SYS_PREADV {
+			t.Errorf("call %d was looked at", calls[i].Number)
+		}
+	}
+	i := slices.IndexFunc(calls, func(c Call) bool { return c.PID == pid })
+	if i < 0 {
+		t.Fatalf("no call of process %d", pid)
+	}
+	c := &calls[i]
+	if c.Count != goodCalls+badCalls || c.Failed != badCalls {
+		t.Errorf("%d calls, %d failed, want %d and %d", c.Count, c.Failed, goodCalls+badCalls, badCalls)
+	}
+	if c.Wall > took || c.Wall < took/10 {
+		t.Errorf("%v in calls, by the caller's clock %v", c.Wall, took)
+	}
+	if c.Process != commOf(os.Args[0]) {
+		t.Errorf("process %q, want %q", c.Process, commOf(os.Args[0]))
+	}
+	if p50, most := c.Walls.Quantile(0.5, c.Count), c.Walls.Most(); p50 <= 0 || p50 > most || most > took {
+		t.Errorf("median %v, longest %v of %v", p50, most, took)
+	}
+}
+
+// commOf is the name that the kernel gives a program: 15 bytes of its file's.
+func commOf(path string) string {
+	name := path[strings.LastIndex(path, "/")+1:]
+	return name[:min(len(name), 15)]
+}
+
+func TestPartsOfCalls(t *testing.T) {
+	p := start(t, testFile(t), "direct", "pipe", "mapping", "mapping", "mapping", "mapping")
+	began := time.Now()
+	calls := latency(t, CallOptions{PID: p.cmd.Process.Pid, Calls: DefaultCalls()}, func() { time.Sleep(1500 * time.Millisecond) })
+	length := time.Since(began)
+	share := func(nr int, part Part) float64 {
+		i := slices.IndexFunc(calls, func(c Call) bool { return c.Number == nr })
+		if i < 0 {
+			t.Fatalf("no call %d", nr)
+		}
+		c := &calls[i]
+		if c.PID != p.cmd.Process.Pid || c.Count < 10 {
+			t.Errorf("%d calls %d of process %d", c.Count, nr, c.PID)
+		}
+		if c.Wall > 6*length {
+			t.Errorf("call %d took %v in all in %v", nr, c.Wall, length)
+		}
+		return c.In[part].Seconds() / c.Wall.Seconds()
+	}
+	if got := share(unix.SYS_PREAD64, PartDisk); got < 0.2 {
+		t.Errorf("direct reads are %.1f %% disk, want at least 20", got*100)
+	}
+	if got := share(unix.SYS_MUNMAP, PartLock) + share(unix.SYS_MMAP, PartLock); got < 0.1 {
+		t.Errorf("mmap and munmap are %.1f %% lock, want at least 10", got*100)
+	}
+	if got := share(unix.SYS_READ, PartOther); got < 0.1 {
+		t.Errorf("reads of a pipe are %.1f %% other, want at least 10", got*100)
+	}
+	if got := share(unix.SYS_READ, PartDisk); got > 0.01 {
+		t.Errorf("reads of a pipe are %.1f %% disk", got*100)
+	}
+	if slices.ContainsFunc(calls, func(c Call) bool { return c.Number == unix.SYS_FUTEX }) {
+		t.Error("futexes were looked at")
+	}
+}
+
+// A slot is where its bounds say, and no wider than an eighth of its times.
+func TestSlots(t *testing.T) {
+	last := len(Lengths{}.Slots) - 1
+	for slot := range last {
+		low, high := bounds(slot)
+		if slotOf(uint64(low)) != slot || slotOf(uint64(high)-1) != slot || slotOf(uint64(high)) != slot+1 {
+			t.Errorf("slot %d is %g to %g, which are in %d and %d", slot, low, high, slotOf(uint64(low)), slotOf(uint64(high)-1))
+		}
+		if slot >= 8 && high-low > low/8 {
+			t.Errorf("slot %d is %g to %g", slot, low, high)
+		}
+	}
+	if low, _ := bounds(last); low < 100e9 {
+		t.Errorf("the last slot begins at %g ns", low)
+	}
+	if slotOf(1<<63) != last {
+		t.Errorf("the longest time is in slot %d", slotOf(1<<63))
+	}
+}
+
+func TestQuantilesAreNearTheTruth(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	const n, zeros = 5003, 997
+	var l Lengths
+	times := make([]time.Duration, zeros, n)
+	for range n - zeros {
+		d := time.Duration(100 * (1 << random.IntN(24)) * (1 + random.IntN(7)))
+		times = append(times, d)
+		l.Slots[slotOf(uint64(d))]++
+		l.Longest = max(l.Longest, d)
+	}
+	slices.Sort(times)
+	for _, q := range []float64{0.01, 0.199, 0.2, 0.5, 0.9, 0.99, 1} {
+		rank := int(q*n+0.999999) - 1
+		got, want := l.Quantile(q, n), times[rank]
+		if (got - want).Abs().Seconds() > want.Seconds()/16+1e-9 {
+			t.Errorf("%g-quantile %v, want %v", q, got, want)
+		}
+	}
+	if got := l.Most(); got != times[n-1] {
+		t.Errorf("longest %v, want %v", got, times[n-1])
+	}
+	var none *Lengths
+	if none.N() != 0 || none.Quantile(0.5, 3) != 0 || none.Most() != 0 {
+		t.Error("none has some")
+	}
+}
+
+func TestCallsSinceTheLastLook(t *testing.T) {
+	a := Call{Number: 1, Count: 2, Wall: 300, Walls: &Lengths{Longest: 200}}
+	a.Walls.Slots[slotOf(100)], a.Walls.Slots[slotOf(200)] = 1, 1
+	b := Call{Number: 1, Count: 3, Wall: 350, Walls: a.Walls.plus(&Lengths{})}
+	b.Walls.Slots[slotOf(50)]++
+	d := b.since(&a)
+	if d.Count != 1 || d.Wall != 50 || d.Walls.N() != 1 || d.Walls.Most() != 52 || b.Walls.N() != 3 {
+		t.Errorf("%+v, %d, %v", d, d.Walls.N(), d.Walls.Most())
+	}
+	if d = b.since(nil); d.Count != 3 || d.Walls.Most() != 200 {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestCallNames(t *testing.T) {
+	for name, nr := range map[string]int{"read": unix.SYS_READ, "fsync": unix.SYS_FSYNC, "preadv2": unix.SYS_PREADV2, "futex_wait": unix.SYS_FUTEX_WAIT, "io_uring_enter": unix.SYS_IO_URING_ENTER, "17": 17} {
+		if got, ok := CallNumber(name); !ok || got != nr {
+			t.Errorf("%s is call %d, %v; want %d", name, got, ok, nr)
+		}
+	}
+	for _, name := range []string{"", "-", "-1", "512", "reed"} {
+		if got, ok := CallNumber(name); ok {
+			t.Errorf("%q is call %d", name, got)
+		}
+	}
+}
