@@ -52,31 +52,35 @@ func partOfState() [32]uint8 {
 	return of
 }
 
-// Lengths counts times in slots of which eight make a power of two: a slot is
-// at most an eighth as wide as the times in it. nil has none.
+// Lengths counts times. Slot 0 is below 128 ns; then eight slots make a power of
+// two, so that a slot is at most an eighth as wide as the times in it. nil has
+// none.
 type Lengths struct {
-	Slots   [280]uint64
-	Longest time.Duration // exact, since the probe was opened
+	Slots   [1 + 28*8]uint64
+	Longest time.Duration // not longer than this, whatever the slots say
 }
+
+// firstPower is the power of two that slot 1 begins with.
+const firstPower = 7
 
 // bounds are the ends of a slot in nanoseconds: low is in it, high is not.
 func bounds(slot int) (low, high float64) {
-	if slot < 8 {
-		return float64(slot), float64(slot + 1)
+	if slot == 0 {
+		return 0, 1 << firstPower
 	}
-	e := slot/8 + 2
+	e := (slot-1)/8 + firstPower
 	width := math.Ldexp(1, e-3)
-	low = width * float64(8+slot%8)
+	low = width * float64(8+(slot-1)%8)
 	return low, low + width
 }
 
 // slotOf is the slot of a time in nanoseconds.
 func slotOf(ns uint64) int {
-	if ns < 8 {
-		return int(ns)
+	if ns < 1<<firstPower {
+		return 0
 	}
 	e := bits.Len64(ns) - 1
-	return min((e-2)*8+int(ns>>(e-3)&7), len(Lengths{}.Slots)-1)
+	return min(1+(e-firstPower)*8+int(ns>>(e-3)&7), len(Lengths{}.Slots)-1)
 }
 
 // N is how many times were counted.
@@ -91,7 +95,8 @@ func (l *Lengths) N() uint64 {
 }
 
 // Quantile is the q-quantile (0 to 1) of n times, of which those that were not
-// counted are 0. It is the middle of a slot: at most a sixteenth (6.25 %) off.
+// counted are 0. It is the middle of a slot: at most a sixteenth (6.25 %) off,
+// or 64 ns for times below 128. What is longer than 34 s is as long as the longest.
 func (l *Lengths) Quantile(q float64, n uint64) time.Duration {
 	rank := uint64(math.Ceil(q * float64(n)))
 	seen := n - min(l.N(), n)
@@ -101,7 +106,10 @@ func (l *Lengths) Quantile(q float64, n uint64) time.Duration {
 	for i, c := range l.Slots {
 		if seen += c; seen >= rank {
 			low, high := bounds(i)
-			return min(time.Duration((low+high)/2), max(l.Longest, 1))
+			if i == len(l.Slots)-1 {
+				return l.Longest
+			}
+			return min(time.Duration((low+high)/2), l.Longest)
 		}
 	}
 	return l.Longest
@@ -116,6 +124,9 @@ func (l *Lengths) Most() time.Duration {
 	for i := len(l.Slots) - 1; i >= 0; i-- {
 		if l.Slots[i] > 0 {
 			_, high := bounds(i)
+			if i == len(l.Slots)-1 {
+				return l.Longest
+			}
 			return min(time.Duration(high), l.Longest)
 		}
 	}

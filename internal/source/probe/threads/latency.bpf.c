@@ -13,20 +13,24 @@ const volatile u32 only_tgid; /* 0: all processes */
 const volatile u8 wanted[CALLS];
 const volatile u8 part_of_state[32];
 
-/* Eight slots for each power of two: a slot is at most an eighth as wide as its values. */
-#define FINE_SLOTS 280
-struct lengths {
-	u64 most;
-	u32 slots[FINE_SLOTS];
-};
+/*
+ * Slot 0 is below 128 ns; then eight slots for each power of two up to 34 s: a
+ * slot is at most an eighth as wide as its times.
+ */
+#define FIRST_POWER 7
+#define FINE_SLOTS (1 + 28 * 8)
 
 struct call_key {
 	u32 tgid, nr;
 };
 struct call_row {
-	u64 count, failed, wall_ns;
-	u64 part_ns[PARTS];
-	struct lengths wall, cpu;
+	u64 failed;
+	u64 part_ns[PARTS]; /* together the wall time */
+	u64 most[PARTS], most_wall;
+	u32 plain[FINE_SLOTS]; /* calls that never left the processor: wall and processor time are the same */
+	u32 wall[FINE_SLOTS];  /* the other calls, and their parts */
+	u32 part[PARTS][FINE_SLOTS];
+	u32 pad;
 	char process[16];
 };
 struct { /* its memory is taken at once: rows of this size cannot be made fast enough where processes come in bursts */
@@ -36,48 +40,36 @@ struct { /* its memory is taken at once: rows of this size cannot be made fast e
 	__type(value, struct call_row);
 } calls SEC(".maps");
 
-/* Parts other than the processor, of the calls in which they are not 0. */
-struct part_key {
-	u32 tgid, nr, part;
-};
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192);
-	__type(key, struct part_key);
-	__type(value, struct lengths);
-} parts SEC(".maps");
-
 static const struct call_row no_calls;
-static const struct lengths no_lengths;
 
-u64 lost_calls, lost_parts;
+u64 lost_calls;
 
 static __always_inline u32 fine_slot(u64 v)
 {
 	u64 rest = v;
 	u32 e = 0, slot;
 
-	if (v < 8)
-		return v;
+	if (v >> FIRST_POWER == 0)
+		return 0;
 	if (rest >> 32) { e = 32; rest >>= 32; }
 	if (rest >> 16) { e += 16; rest >>= 16; }
 	if (rest >> 8) { e += 8; rest >>= 8; }
 	if (rest >> 4) { e += 4; rest >>= 4; }
 	if (rest >> 2) { e += 2; rest >>= 2; }
 	if (rest >> 1) e += 1;
-	slot = (e - 2) * 8 + (v >> (e - 3) & 7);
+	slot = 1 + (e - FIRST_POWER) * 8 + (v >> (e - 3) & 7);
 	return slot < FINE_SLOTS ? slot : FINE_SLOTS - 1;
 }
 
-static __always_inline void count(struct lengths *l, u64 ns)
+static __always_inline void count(u32 *slots, u64 *most, u64 ns)
 {
 	u32 slot = fine_slot(ns);
 
 	asm volatile("" : "+r"(slot));
 	if (slot < FINE_SLOTS)
-		ADD(l->slots[slot], 1);
-	if (ns > l->most)
-		l->most = ns;
+		ADD(slots[slot], 1);
+	if (ns > *most)
+		*most = ns;
 }
 
 static __always_inline u32 part_of(u32 state)
@@ -149,9 +141,7 @@ int COUNTING(on_return, struct pt_regs *regs, long ret)
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct thread *s = bpf_task_storage_get(&threads, t, 0, 0);
 	struct call_key k = {};
-	struct part_key pk = {};
 	struct call_row *row;
-	struct lengths *l;
 	u64 wall, off = 0, over;
 
 	if (!s || !s->call_began)
@@ -179,34 +169,22 @@ int COUNTING(on_return, struct pt_regs *regs, long ret)
 			ADD(lost_calls, 1);
 			return 0;
 		}
-	}
-	if (!row->count)
 		BPF_CORE_READ_INTO(&row->process, t, group_leader, comm);
-	ADD(row->count, 1);
-	ADD(row->wall_ns, wall);
+	}
 	if (ret < 0 && ret > -4096)
 		ADD(row->failed, 1);
-	count(&row->wall, wall);
-	count(&row->cpu, s->part[PART_CPU]);
 	ADD(row->part_ns[PART_CPU], s->part[PART_CPU]);
-	if (!off)
+	if (!off) {
+		count(row->plain, &row->most_wall, wall);
 		return 0;
-	pk.tgid = k.tgid;
-	pk.nr = k.nr;
+	}
+	count(row->wall, &row->most_wall, wall);
+	count(row->part[PART_CPU], &row->most[PART_CPU], s->part[PART_CPU]);
 	for (int i = PART_QUEUE; i < PARTS; i++) {
 		if (!s->part[i])
 			continue;
 		ADD(row->part_ns[i], s->part[i]);
-		pk.part = i;
-		l = bpf_map_lookup_elem(&parts, &pk);
-		if (!l) {
-			bpf_map_update_elem(&parts, &pk, &no_lengths, BPF_NOEXIST);
-			l = bpf_map_lookup_elem(&parts, &pk);
-		}
-		if (l)
-			count(l, s->part[i]);
-		else
-			ADD(lost_parts, 1);
+		count(row->part[i], &row->most[i], s->part[i]);
 	}
 	return 0;
 }

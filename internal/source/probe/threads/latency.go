@@ -52,6 +52,9 @@ func OpenLatency(h *host.Host, o CallOptions) (*Latency, error) {
 	for _, nr := range o.Calls {
 		wanted[nr] = 1
 	}
+	if o.PID != 0 {
+		spec.Maps["calls"].MaxEntries = maxCalls
+	}
 	constants, missing := stateConstants(h)
 	constants["only_tgid"] = uint32(o.PID)
 	constants["wanted"] = wanted
@@ -121,25 +124,11 @@ func (l *Latency) Sweep() error {
 // retire takes a row out of the kernel that nobody adds to any more.
 func (l *Latency) retire(k latencyCallKey) error {
 	var row latencyCallRow
-	calls, parts := l.probe.Map("calls"), l.probe.Map("parts")
+	calls := l.probe.Map("calls")
 	if err := calls.Lookup(k, &row); err != nil {
 		return err
 	}
 	c := callOf(k, &row)
-	for p := PartQueue; p < Parts; p++ {
-		var lengths latencyLengths
-		part := latencyPartKey{Tgid: k.Tgid, Nr: k.Nr, Part: uint32(p)}
-		switch err := parts.Lookup(part, &lengths); {
-		case errors.Is(err, ebpf.ErrKeyNotExist):
-			continue
-		case err != nil:
-			return err
-		}
-		c.Times[p] = lengthsOf(&lengths)
-		if err := parts.Delete(part); err != nil {
-			return err
-		}
-	}
 	if before := l.ended[k]; before != nil { // of an earlier process with this id
 		c.Add(before)
 	}
@@ -153,15 +142,6 @@ func (l *Latency) Look() ([]Call, error) {
 	err := bpf.Each(l.probe.Map("calls"), func(k latencyCallKey, row latencyCallRow) { now[k] = callOf(k, &row) })
 	if err != nil {
 		return nil, fmt.Errorf("reading the system calls: %w", err)
-	}
-	err = bpf.Each(l.probe.Map("parts"), func(k latencyPartKey, lengths latencyLengths) {
-		// else of a call that came meanwhile
-		if c := now[latencyCallKey{Tgid: k.Tgid, Nr: k.Nr}]; c != nil && k.Part < uint32(Parts) {
-			c.Times[k.Part] = lengthsOf(&lengths)
-		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the parts of system calls: %w", err)
 	}
 	var calls []Call
 	for k, c := range l.ended {
@@ -180,39 +160,40 @@ func (l *Latency) Look() ([]Call, error) {
 	return calls, nil
 }
 
-func lengthsOf(o *latencyLengths) *Lengths {
-	l := &Lengths{Longest: time.Duration(o.Most)}
-	for i, n := range o.Slots {
-		l.Slots[i] = uint64(n)
-	}
-	return l
-}
-
 func callOf(k latencyCallKey, r *latencyCallRow) *Call {
-	c := &Call{
-		PID: int(k.Tgid), Number: int(k.Nr), Process: text(&r.Process),
-		Count: r.Count, Failed: r.Failed, Wall: time.Duration(r.WallNs), Walls: lengthsOf(&r.Wall),
-	}
+	c := &Call{PID: int(k.Tgid), Number: int(k.Nr), Process: text(&r.Process), Failed: r.Failed}
+	c.Walls = lengthsOf(&r.Wall, r.MostWall).plus(lengthsOf(&r.Plain, r.MostWall))
 	for p := range c.In {
 		c.In[p] = time.Duration(r.PartNs[p])
+		c.Wall += c.In[p]
+		c.Times[p] = lengthsOf(&r.Part[p], r.Most[p])
 	}
-	c.Times[PartCPU] = lengthsOf(&r.Cpu)
+	c.Times[PartCPU] = c.Times[PartCPU].plus(lengthsOf(&r.Plain, min(r.MostWall, r.PartNs[PartCPU])))
+	c.Count = c.Walls.N()
 	return c
+}
+
+// lengthsOf is nil where nothing was counted.
+func lengthsOf(slots *[len(Lengths{}.Slots)]uint32, longest uint64) *Lengths {
+	l := &Lengths{Longest: time.Duration(longest)}
+	counted := false
+	for i, n := range slots {
+		l.Slots[i] = uint64(n)
+		counted = counted || n > 0
+	}
+	if !counted {
+		return nil
+	}
+	return l
 }
 
 // Losses are the counters of what could not be kept or was not seen, since the
 // probe was opened. Their names say what was lost.
 func (l *Latency) Losses() (map[string]uint64, error) {
 	losses, err := stateLosses(l.probe, l.missed)
-	for name, what := range map[string]string{
-		"lost_calls": "calls of more kinds and processes than there is room for, or while their table was in use",
-		"lost_parts": "parts of calls that are missing in the percentiles, for the same reason",
-	} {
-		n, e := l.probe.Counter(name)
-		err = errors.Join(err, e)
-		if n > 0 {
-			losses[what] = n
-		}
+	n, e := l.probe.Counter("lost_calls")
+	if n > 0 {
+		losses["calls of more kinds and processes than there is room for"] = n
 	}
-	return losses, err
+	return losses, errors.Join(err, e)
 }

@@ -20,27 +20,16 @@ type latencyCallKey struct {
 }
 
 type latencyCallRow struct {
-	_       structs.HostLayout
-	Count   uint64
-	Failed  uint64
-	WallNs  uint64
-	PartNs  [7]uint64
-	Wall    latencyLengths
-	Cpu     latencyLengths
-	Process [16]int8
-}
-
-type latencyLengths struct {
-	_     structs.HostLayout
-	Most  uint64
-	Slots [280]uint32
-}
-
-type latencyPartKey struct {
-	_    structs.HostLayout
-	Tgid uint32
-	Nr   uint32
-	Part uint32
+	_        structs.HostLayout
+	Failed   uint64
+	PartNs   [7]uint64
+	Most     [7]uint64
+	MostWall uint64
+	Plain    [225]uint32
+	Wall     [225]uint32
+	Part     [7][225]uint32
+	Pad      uint32
+	Process  [16]int8
 }
 
 type latencyRule struct {
@@ -57,29 +46,31 @@ type latencyStack struct {
 }
 
 type latencyThread struct {
-	_         structs.HostLayout
-	Since     uint64
-	Born      uint64
-	Serial    uint64
-	Ns        [20]uint64
-	State     uint32
-	Version   uint32
-	LockAt    uint64
-	InAt      uint64
-	Waited    uint64
-	Exec      uint64
-	RunDelay  uint64
-	Lock      uint8
-	Pausing   uint8
-	Reclaim   uint8
-	Gone      uint8
-	Before    uint8
-	Unwoken   uint8
-	Pad       [2]uint8
-	CallBegan uint64
-	Part      [7]uint64
-	Call      uint32
-	CallPad   uint32
+	_          structs.HostLayout
+	Since      uint64
+	Born       uint64
+	Serial     uint64
+	Ns         [20]uint64
+	State      uint32
+	Version    uint32
+	LockAt     uint64
+	InAt       uint64
+	Waited     uint64
+	Exec       uint64
+	RunDelay   uint64
+	Lock       uint8
+	Pausing    uint8
+	Reclaim    uint8
+	Gone       uint8
+	Before     uint8
+	Unwoken    uint8
+	InodeState uint8
+	Pad        uint8
+	Inode      uint64
+	CallBegan  uint64
+	Part       [7]uint64
+	Call       uint32
+	CallPad    uint32
 }
 
 // Names of all BPF objects in the ELF.
@@ -87,7 +78,6 @@ type latencyThread struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	latencyMapCalls               = "calls"
-	latencyMapParts               = "parts"
 	latencyMapStacks              = "stacks"
 	latencyMapThreads             = "threads"
 	latencyProgBegin              = "begin"
@@ -108,7 +98,6 @@ const (
 	latencyVarCallClass           = "call_class"
 	latencyVarEnabled             = "enabled"
 	latencyVarLostCalls           = "lost_calls"
-	latencyVarLostParts           = "lost_parts"
 	latencyVarLostThreads         = "lost_threads"
 	latencyVarMissedSwitches      = "missed_switches"
 	latencyVarMissedWakeups       = "missed_wakeups"
@@ -184,7 +173,6 @@ type latencyProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type latencyMapSpecs struct {
 	Calls   *ebpf.MapSpec `ebpf:"calls"`
-	Parts   *ebpf.MapSpec `ebpf:"parts"`
 	Stacks  *ebpf.MapSpec `ebpf:"stacks"`
 	Threads *ebpf.MapSpec `ebpf:"threads"`
 }
@@ -196,7 +184,6 @@ type latencyVariableSpecs struct {
 	CallClass      *ebpf.VariableSpec `ebpf:"call_class"`
 	Enabled        *ebpf.VariableSpec `ebpf:"enabled"`
 	LostCalls      *ebpf.VariableSpec `ebpf:"lost_calls"`
-	LostParts      *ebpf.VariableSpec `ebpf:"lost_parts"`
 	LostThreads    *ebpf.VariableSpec `ebpf:"lost_threads"`
 	MissedSwitches *ebpf.VariableSpec `ebpf:"missed_switches"`
 	MissedWakeups  *ebpf.VariableSpec `ebpf:"missed_wakeups"`
@@ -229,7 +216,6 @@ func (o *latencyObjects) Close() error {
 // It can be passed to loadLatencyObjects or ebpf.CollectionSpec.LoadAndAssign.
 type latencyMaps struct {
 	Calls   *ebpf.Map `ebpf:"calls"`
-	Parts   *ebpf.Map `ebpf:"parts"`
 	Stacks  *ebpf.Map `ebpf:"stacks"`
 	Threads *ebpf.Map `ebpf:"threads"`
 }
@@ -237,7 +223,6 @@ type latencyMaps struct {
 func (m *latencyMaps) Close() error {
 	return _LatencyClose(
 		m.Calls,
-		m.Parts,
 		m.Stacks,
 		m.Threads,
 	)
@@ -250,7 +235,6 @@ type latencyVariables struct {
 	CallClass      *ebpf.Variable `ebpf:"call_class"`
 	Enabled        *ebpf.Variable `ebpf:"enabled"`
 	LostCalls      *ebpf.Variable `ebpf:"lost_calls"`
-	LostParts      *ebpf.Variable `ebpf:"lost_parts"`
 	LostThreads    *ebpf.Variable `ebpf:"lost_threads"`
 	MissedSwitches *ebpf.Variable `ebpf:"missed_switches"`
 	MissedWakeups  *ebpf.Variable `ebpf:"missed_wakeups"`

@@ -49,7 +49,7 @@ func latency(t *testing.T, o CallOptions, f func()) []Call {
 		var sum time.Duration
 		for p, d := range c.In {
 			sum += d
-			if n := c.Times[p].N(); n > c.Count || (d > 0) != (n > 0) && p != int(PartCPU) {
+			if n := c.Times[p].N(); n > c.Count || (d > 0) != (n > 0) {
 				t.Errorf("call %d: %d calls with %v of part %d, %d in all", c.Number, n, d, p, c.Count)
 			}
 		}
@@ -154,11 +154,11 @@ func TestSlots(t *testing.T) {
 		if slotOf(uint64(low)) != slot || slotOf(uint64(high)-1) != slot || slotOf(uint64(high)) != slot+1 {
 			t.Errorf("slot %d is %g to %g, which are in %d and %d", slot, low, high, slotOf(uint64(low)), slotOf(uint64(high)-1))
 		}
-		if slot >= 8 && high-low > low/8 {
+		if slot > 0 && high-low > low/8 {
 			t.Errorf("slot %d is %g to %g", slot, low, high)
 		}
 	}
-	if low, _ := bounds(last); low < 100e9 {
+	if low, _ := bounds(last); low < 30e9 {
 		t.Errorf("the last slot begins at %g ns", low)
 	}
 	if slotOf(1<<63) != last {
@@ -172,7 +172,7 @@ func TestQuantilesAreNearTheTruth(t *testing.T) {
 	var l Lengths
 	times := make([]time.Duration, zeros, n)
 	for range n - zeros {
-		d := time.Duration(100 * (1 << random.IntN(24)) * (1 + random.IntN(7)))
+		d := time.Duration(100 * (1 << random.IntN(23)) * (1 + random.IntN(7)))
 		times = append(times, d)
 		l.Slots[slotOf(uint64(d))]++
 		l.Longest = max(l.Longest, d)
@@ -181,7 +181,7 @@ func TestQuantilesAreNearTheTruth(t *testing.T) {
 	for _, q := range []float64{0.01, 0.199, 0.2, 0.5, 0.9, 0.99, 1} {
 		rank := int(q*n+0.999999) - 1
 		got, want := l.Quantile(q, n), times[rank]
-		if (got - want).Abs().Seconds() > want.Seconds()/16+1e-9 {
+		if (got - want).Abs().Seconds() > want.Seconds()/16+64e-9 {
 			t.Errorf("%g-quantile %v, want %v", q, got, want)
 		}
 	}
@@ -200,7 +200,7 @@ func TestCallsSinceTheLastLook(t *testing.T) {
 	b := Call{Number: 1, Count: 3, Wall: 350, Walls: a.Walls.plus(&Lengths{})}
 	b.Walls.Slots[slotOf(50)]++
 	d := b.since(&a)
-	if d.Count != 1 || d.Wall != 50 || d.Walls.N() != 1 || d.Walls.Most() != 52 || b.Walls.N() != 3 {
+	if d.Count != 1 || d.Wall != 50 || d.Walls.N() != 1 || d.Walls.Most() != 128 || b.Walls.N() != 3 {
 		t.Errorf("%+v, %d, %v", d, d.Walls.N(), d.Walls.Most())
 	}
 	if d = b.since(nil); d.Count != 3 || d.Walls.Most() != 200 {

@@ -71,7 +71,9 @@ struct thread {
 	u8 gone;     /* has left the processor for good */
 	u8 before;   /* the state that it got the processor from */
 	u8 unwoken;  /* ... without a wake-up that was seen */
-	u8 pad[2];
+	u8 inode_state;
+	u8 pad;
+	u64 inode; /* what it last waited for in a call with a descriptor */
 #ifdef PARTS
 	u64 call_began; /* ns, 0 outside of the calls that are looked at */
 	u64 part[PARTS];
@@ -139,28 +141,12 @@ static __always_inline u32 state_of_stack(const struct stack *k, u32 n)
 	return UNSEEN;
 }
 
-/* The open file behind a descriptor: what a thread that reads or writes it waits for. */
-static __always_inline u32 state_of_file(struct task_struct *t, u64 fd)
+/* What a thread waits for that reads or writes such a file. */
+static __always_inline u32 state_of_inode(struct file___threads *file, struct inode *inode)
 {
-	struct files_struct *files = ((struct task_struct___threads *)t)->files;
-	struct file___threads *file = 0;
-	struct inode *inode;
+	u16 type = BPF_CORE_READ(inode, i_mode) & S_IFMT, family;
 	struct socket *socket;
-	struct fdtable *table;
-	struct file **all;
-	u16 family = 0, type;
 
-	if (!files)
-		return OTHER;
-	table = BPF_CORE_READ(files, fdt);
-	if (!table || fd >= BPF_CORE_READ(table, max_fds))
-		return OTHER;
-	all = BPF_CORE_READ(table, fd);
-	bpf_probe_read_kernel(&file, sizeof(file), &all[fd]);
-	if (!file)
-		return OTHER;
-	inode = BPF_CORE_READ(file, f_inode);
-	type = BPF_CORE_READ(inode, i_mode) & S_IFMT;
 	if (type == S_IFIFO)
 		return IPC;
 	if (type == S_IFSOCK) {
@@ -174,6 +160,38 @@ static __always_inline u32 state_of_file(struct task_struct *t, u64 fd)
 	if (type == S_IFREG || type == S_IFDIR || type == S_IFBLK)
 		return FILESYSTEM; /* of FUSE: others sleep uninterruptibly */
 	return IDLE; /* a terminal or another device */
+}
+
+/*
+ * The open file behind a descriptor. The last inode is remembered, because a
+ * thread often waits for the same one: pipes, sockets and files are made of
+ * different slabs, so an address does not change its kind.
+ */
+static __always_inline u32 state_of_file(struct task_struct *t, struct thread *s, u64 fd)
+{
+	struct files_struct *files = ((struct task_struct___threads *)t)->files;
+	struct file___threads *file = 0;
+	struct inode *inode;
+	struct fdtable *table;
+	struct file **all;
+
+	if (!files)
+		return OTHER;
+	table = files->fdt;
+	if (!table || fd >= table->max_fds)
+		return OTHER;
+	all = table->fd;
+	bpf_probe_read_kernel(&file, sizeof(file), &all[fd]);
+	if (!file)
+		return OTHER;
+	inode = BPF_CORE_READ(file, f_inode);
+	if (!inode)
+		return OTHER;
+	if (s->inode != (u64)inode) {
+		s->inode = (u64)inode;
+		s->inode_state = state_of_inode(file, inode);
+	}
+	return s->inode_state;
 }
 
 #define FUTEX_CMD_MASK 0x7f
@@ -238,7 +256,7 @@ static __always_inline u32 state_of_wait(void *ctx, struct task_struct *t, struc
 		return s->lock;
 	if (how & (STATE_NOLOAD | STATE_PARKED))
 		return IDLE;
-	io = BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait);
+	io = BPF_CORE_READ_BITFIELD(t, in_iowait);
 	if (!kernel) {
 		read_call(t, &c);
 		if (c.nr < 0 && io)
@@ -276,7 +294,7 @@ static __always_inline u32 state_of_wait(void *ctx, struct task_struct *t, struc
 	case CALL_IPC:
 		return IPC;
 	case CALL_FILE:
-		return state_of_file(t, c.arg[0]);
+		return state_of_file(t, s, c.arg[0]);
 	}
 	return OTHER;
 }
