@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -82,16 +81,26 @@ func TestLatencyTables(t *testing.T) {
 // What a program reads while it is watched, as the command shows it.
 func TestLatencyForReal(t *testing.T) {
 	path := bpftest.File(t, 1)
-	go func() { // a little later, for a little longer
-		for range 30 {
-			time.Sleep(50 * time.Millisecond)
-			cmd := exec.Command("cat", path)
-			if err := cmd.Run(); err != nil && !errors.Is(err, os.ErrNotExist) {
-				t.Error(err)
+	stop, stopped := make(chan struct{}), make(chan error)
+	go func() {
+		var err error
+		for err == nil {
+			select {
+			case <-stop:
+				stopped <- nil
+				return
+			case <-time.After(20 * time.Millisecond):
+				err = exec.Command("cat", path).Run()
 			}
 		}
+		<-stop
+		stopped <- err
 	}()
 	code, out, notes := runApp(t.Context(), nil, "latency", "1.2", "1", "--format", "json", "--top", "0", "--comm", "cat")
+	close(stop)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
 	if code != exitWell {
 		bpftest.Need(t, "bpf", errors.New(notes))
 	}

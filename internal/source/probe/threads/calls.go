@@ -2,7 +2,7 @@ package threads
 
 import "golang.org/x/sys/unix"
 
-// Classes of system calls, in the order of enum call_class in states.bpf.h.
+// Classes of system calls, in the order of enum call_class in thread.bpf.h.
 const (
 	callOther = iota
 	callIdle

@@ -12,7 +12,7 @@ import (
 	"iocause/internal/host"
 )
 
-// maxCalls is CALLS in states.bpf.h.
+// maxCalls is CALLS in thread.bpf.h.
 const maxCalls = 512
 
 // CallOptions say what is looked at.

@@ -46,31 +46,32 @@ type latencyStack struct {
 }
 
 type latencyThread struct {
-	_          structs.HostLayout
-	Since      uint64
-	Born       uint64
-	Serial     uint64
-	Ns         [20]uint64
-	State      uint32
-	Version    uint32
-	LockAt     uint64
-	InAt       uint64
-	Waited     uint64
-	Exec       uint64
-	RunDelay   uint64
-	Lock       uint8
-	Pausing    uint8
-	Reclaim    uint8
-	Gone       uint8
-	Before     uint8
-	Unwoken    uint8
-	InodeState uint8
-	Pad        uint8
-	Inode      uint64
-	CallBegan  uint64
-	Part       [7]uint64
-	Call       uint32
-	CallPad    uint32
+	_         structs.HostLayout
+	Since     uint64
+	Born      uint64
+	Serial    uint64
+	Ns        [20]uint64
+	State     uint32
+	Version   uint32
+	LockAt    uint64
+	InAt      uint64
+	Waited    uint64
+	Exec      uint64
+	RunDelay  uint64
+	Lock      uint8
+	Pausing   uint8
+	Reclaim   uint8
+	Gone      uint8
+	Before    uint8
+	Unwoken   uint8
+	FileState uint8
+	Pad       uint8
+	FileCall  uint64
+	FileAt    uint64
+	CallBegan uint64
+	Part      [7]uint64
+	Call      uint32
+	CallPad   uint32
 }
 
 // Names of all BPF objects in the ELF.

@@ -111,7 +111,7 @@ static __always_inline void seed(struct task_struct *t, struct thread *s)
 	else if (!how)
 		state = PREEMPTED;
 	else
-		state = state_of_wait(0, t, s, how);
+		state = state_of_wait(0, t, s, how, bpf_ktime_get_ns());
 	s->since = bpf_ktime_get_ns();
 	__sync_val_compare_and_swap(&s->state, UNSEEN, state);
 }

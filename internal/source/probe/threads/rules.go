@@ -68,7 +68,7 @@ func waitIn() map[State][]string {
 	}
 }
 
-// maxRules is RULES in states.bpf.h.
+// maxRules is RULES in thread.bpf.h.
 const maxRules = 128
 
 // errHidden is kallsyms without its addresses.

@@ -3,7 +3,7 @@ package threads
 // State is what a thread is doing; docs/threads.md says how each is told.
 type State int
 
-// The states, in the order of enum state in states.bpf.h.
+// The states, in the order of enum state in thread.bpf.h.
 const (
 	Unseen     State = iota
 	Run              // on a processor

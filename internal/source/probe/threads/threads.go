@@ -69,7 +69,7 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 	return &Probe{probe: p, ended: ended, last: map[uint64]*account{}, waits: map[threadsWaitKey]threadsWaitLengths{}, missing: missing}, nil
 }
 
-// statePrograms are the programs of states.bpf.h.
+// statePrograms are the programs of programs.bpf.h.
 func statePrograms() []bpf.Program {
 	return []bpf.Program{
 		{Name: "on_switch", Tracepoint: "sched_switch", Arguments: 4},
@@ -87,7 +87,7 @@ func statePrograms() []bpf.Program {
 	}
 }
 
-// stateConstants are the constants of states.bpf.h, and what they lack.
+// stateConstants are the constants of thread.bpf.h, and what they lack.
 func stateConstants(h *host.Host) (constants map[string]any, missing []string) {
 	rules, err := readRules(h)
 	if err != nil {
@@ -217,7 +217,7 @@ func (p *Probe) Losses() (map[string]uint64, error) {
 	return losses, err
 }
 
-// stateLosses are the counters of states.bpf.h. missed is how many events had
+// stateLosses are the counters of thread.bpf.h. missed is how many events had
 // been missed before.
 func stateLosses(p *bpf.Probe, missed uint64) (map[string]uint64, error) {
 	losses := map[string]uint64{}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* What a blocked thread waits for. docs/threads.md has the rules in words. */
+#pragma once
+#include "thread.bpf.h"
+
+/* Looks for the rule of one function of the stack; 1 when there is one. */
+struct search {
+	struct stack *stack;
+	u32 n, state;
+};
+static long look_at(u32 i, struct search *x)
+{
+	u64 ip;
+	u32 low = 0; /* the last rule that starts at or below ip */
+
+	if (i >= x->n || i >= DEPTH)
+		return 1;
+	ip = x->stack->ip[i];
+	/* without branches, or the verifier goes every way; unused rules start at 0, below which no address is */
+#pragma unroll
+	for (u32 step = RULES / 2; step; step /= 2)
+		low += step & ((u32)((ip - rules[(low + step) & (RULES - 1)].start) >> 63) - 1);
+	low &= RULES - 1;
+	if (ip < rules[low].start || ip >= rules[low].end)
+		return 0;
+	x->state = rules[low].state;
+	return 1;
+}
+
+/* The rule of the innermost function of a stack that has one, UNSEEN for none. */
+static __always_inline u32 state_of_stack(struct stack *k, u32 n)
+{
+	struct search x = { .stack = k, .n = n };
+
+	if (rule_count)
+		bpf_loop(DEPTH, look_at, &x, 0);
+	return x.state;
+}
+
+/* What a thread waits for that reads or writes such a file. */
+static __always_inline u32 state_of_inode(struct file___threads *file, struct inode *inode)
+{
+	u16 type = BPF_CORE_READ(inode, i_mode) & S_IFMT, family;
+	struct socket *socket;
+
+	if (type == S_IFIFO)
+		return IPC;
+	if (type == S_IFSOCK) {
+		socket = BPF_CORE_READ(file, private_data);
+		family = BPF_CORE_READ(socket, sk, __sk_common.skc_family);
+		return family == AF_INET || family == AF_INET6 || family == AF_VSOCK ? NETWORK : IPC;
+	}
+	/* eventfd, timerfd, signalfd and inotify look like regular files since 6.16 */
+	if (BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_FS_MAGIC)
+		return IDLE;
+	if (type == S_IFREG || type == S_IFDIR || type == S_IFBLK)
+		return FILESYSTEM; /* of FUSE: others sleep uninterruptibly */
+	return IDLE; /* a terminal or another device */
+}
+
+/*
+ * The open file behind a descriptor. It is remembered for a while, because a
+ * thread often waits for the same one, and each look costs five reads.
+ */
+#define REMEMBER_NS 100000000ULL
+static __always_inline u32 state_of_file(struct task_struct *t, struct thread *s, const struct call *c, u64 now)
+{
+	struct files_struct *files = ((struct task_struct___threads *)t)->files;
+	u64 call = (u64)c->nr << 32 | (u32)c->arg[0];
+	struct file___threads *file = 0;
+	struct inode *inode;
+	struct fdtable *table;
+	struct file **all;
+
+	if (s->file_call == call && now - s->file_at < REMEMBER_NS)
+		return s->file_state;
+	if (!files)
+		return OTHER;
+	table = files->fdt;
+	if (!table || c->arg[0] >= table->max_fds)
+		return OTHER;
+	all = table->fd;
+	bpf_probe_read_kernel(&file, sizeof(file), &all[c->arg[0]]);
+	if (!file)
+		return OTHER;
+	inode = BPF_CORE_READ(file, f_inode);
+	if (!inode)
+		return OTHER;
+	s->file_call = call;
+	s->file_at = now;
+	s->file_state = state_of_inode(file, inode);
+	return s->file_state;
+}
+
+#define FUTEX_CMD_MASK 0x7f
+#define FUTEX_WAIT 0
+#define FUTEX_LOCK_PI 6
+#define FUTEX_WAIT_BITSET 9
+#define FUTEX_LOCK_PI2 13
+
+#define FUTEX_WAITERS 0x80000000
+#define FUTEX_TID_MASK 0x3fffffff
+#define PID_LIMIT (1 << 22)
+
+/*
+ * A contended mutex: glibc, Rust and Go wait for it to change from 2, musl and
+ * robust mutexes from the owner's thread id with the bit FUTEX_WAITERS. Other
+ * waits are condition variables, semaphores, joins, and threads that their
+ * runtime parked (Rust's at -1, which is no thread id).
+ */
+static __always_inline u32 state_of_futex(const struct call *c)
+{
+	u32 op = c->arg[1] & FUTEX_CMD_MASK, value = c->arg[2];
+
+	if (op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2)
+		return MUTEX;
+	if ((op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET) &&
+	    (value == 2 || (value & FUTEX_WAITERS && (value & FUTEX_TID_MASK) < PID_LIMIT)))
+		return MUTEX;
+	return FUTEX;
+}
+
+static __always_inline u32 class_of(s32 nr)
+{
+	u64 slot = nr;
+
+	if (nr < 0 || nr >= CALLS)
+		return CALL_OTHER;
+	/* else the compiler drops the bound that the verifier wants */
+	asm volatile("" : "+r"(slot));
+	return call_class[slot & (CALLS - 1)];
+}
+
+/*
+ * What a thread that is blocked waits for. how is its __state. The stack is
+ * taken of those that sleep uninterruptibly for no other known reason; ctx is 0
+ * when it is another thread's.
+ */
+static __always_inline u32 state_of_wait(void *ctx, struct task_struct *t, struct thread *s, u32 how, u64 now)
+{
+	struct call c = { .nr = 0 };
+	bool kernel = t->flags & PF_KTHREAD, io;
+	u32 state, zero = 0;
+	struct stack *k;
+	long n;
+
+	if (how & (STATE_STOPPED | STATE_TRACED | STATE_FROZEN))
+		return STOPPED;
+	if (s->pausing)
+		return DIRTY_PAUSE;
+	if (s->reclaim)
+		return RECLAIM;
+	if (s->lock)
+		return s->lock;
+	if (how & (STATE_NOLOAD | STATE_PARKED))
+		return IDLE;
+	io = BPF_CORE_READ_BITFIELD(t, in_iowait);
+	if (!kernel) {
+		read_call(t, &c);
+		if (c.nr < 0 && io)
+			return FAULT_DISK;
+	}
+	if (io)
+		return DISK;
+	if (how & STATE_UNINTERRUPTIBLE) {
+		k = bpf_map_lookup_elem(&stacks, &zero);
+		if (k) {
+			n = ctx ? bpf_get_stack(ctx, k, sizeof(*k), 0) : bpf_get_task_stack(t, k, sizeof(*k), 0);
+			state = n > 0 ? state_of_stack(k, n / 8) : UNSEEN;
+			if (state)
+				return state;
+		}
+		return c.nr < 0 ? FAULT : OTHER;
+	}
+	if (kernel)
+		return IDLE;
+	if (((struct task_struct___threads *)t)->jobctl & JOBCTL_TRAP_FREEZE)
+		return STOPPED;
+	if (c.nr < 0)
+		return FAULT;
+	switch (class_of(c.nr)) {
+	case CALL_IDLE:
+		return IDLE;
+	case CALL_FUTEX:
+		return state_of_futex(&c);
+	case CALL_FUTEX_NEW: /* its arguments are other ones */
+		return FUTEX;
+	case CALL_LOCK:
+		return MUTEX;
+	case CALL_DISK:
+		return DISK;
+	case CALL_IPC:
+		return IPC;
+	case CALL_FILE:
+		return state_of_file(t, s, &c, now);
+	}
+	return OTHER;
+}
