@@ -155,13 +155,15 @@ func (a *app) watchCalls(watch context.Context, s *callLatencies) error {
 		}
 	}
 	switch {
-	case watch.Err() == nil || shown == 1:
+	case watch.Err() == nil:
 		return nil
 	case shown == 0:
 		return tooEarly(watch)
+	case shown == 1 || s.o.format != "text":
+		return nil
 	}
 	length := time.Since(began)
-	label := fmt.Sprintf("all %d intervals, %s", shown, text.Duration(length.Seconds()))
+	label := fmt.Sprintf("in all, %s:", text.Duration(length.Seconds()))
 	return p.print(began, length, label, s.sum())
 }
 

@@ -136,11 +136,11 @@ func (a *app) watchThreads(watch context.Context, s *threadShares) error {
 	if shown == 0 {
 		return tooEarly(watch)
 	}
-	if shown == 1 {
+	if shown == 1 || s.o.format != "text" {
 		return nil
 	}
 	length := time.Since(began)
-	label := fmt.Sprintf("all %d intervals, %s", shown, text.Duration(length.Seconds()))
+	label := fmt.Sprintf("in all, %s:", text.Duration(length.Seconds()))
 	return p.print(began, length, label, s.sum(length))
 }
 
