@@ -176,6 +176,34 @@ func (p *Probe) SetVariable(name string, value any) error {
 	return v.Set(value)
 }
 
+// Variable reads a global variable of the programs into what to points to.
+func (p *Probe) Variable(name string, to any) error {
+	v := p.collection.Variables[name]
+	if v == nil {
+		return fmt.Errorf("reading %s: no such variable in the object", name)
+	}
+	if err := v.Get(to); err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	return nil
+}
+
+// Run runs a program of type "syscall" once.
+func (p *Probe) Run(name string) error {
+	prog := p.collection.Programs[name]
+	if prog == nil {
+		return fmt.Errorf("running %s: no such program in the object", name)
+	}
+	code, err := prog.Run(&ebpf.RunOptions{})
+	if err != nil {
+		return explain("running "+name, err)
+	}
+	if code != 0 {
+		return fmt.Errorf("running %s: it returned %d", name, int32(code))
+	}
+	return nil
+}
+
 // enable lets the object's programs count from now on, or stops them. They
 // are attached stopped, so that a window begins and ends at one instant.
 func (p *Probe) enable(on bool) error {
