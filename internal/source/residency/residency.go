@@ -58,17 +58,11 @@ func Of(path string) (Pages, error) {
 	return p, nil
 }
 
-// byCachestat counts with one system call (Linux 6.5).
+// byCachestat counts with system calls of Linux 6.5.
 func byCachestat(f *os.File, total int64) (Pages, error) {
-	var all unix.CachestatRange // length 0: to the end
-	var c unix.Cachestat_t
-	if err := unix.Cachestat(uint(f.Fd()), &all, &c, 0); err != nil {
-		return Pages{}, err
-	}
-	return Pages{
-		Total: total, Cached: int64(c.Cache), Dirty: int64(c.Dirty), Writeback: int64(c.Writeback),
-		Evicted: int64(c.Evicted), RecentlyEvicted: int64(c.Recently_evicted), Source: "cachestat(2)",
-	}, nil
+	p, err := count(int(f.Fd()), total*int64(os.Getpagesize()))
+	p.Total = total
+	return p, err
 }
 
 // window is how much is mapped at a time: the vector has one byte a page.
@@ -77,28 +71,43 @@ const window = 1 << 30
 // byMincore maps the file and asks for each page.
 func byMincore(f *os.File, size, total int64) (Pages, error) {
 	p := Pages{Total: total, Dirty: -1, Writeback: -1, Evicted: -1, RecentlyEvicted: -1, Source: "mincore(2)"}
-	if err := mayWrite(f); err != nil {
+	err := eachPage(f, size, func(_ int64, cached bool) {
+		if cached {
+			p.Cached++
+		}
+	})
+	if err != nil {
 		return Pages{}, err
 	}
+	return p, nil
+}
+
+// eachPage calls see for every page of a file, in order: mincore(2). Only who
+// may write the file is told the truth.
+func eachPage(f *os.File, size int64, see func(page int64, cached bool)) error {
+	if err := mayWrite(f); err != nil {
+		return err
+	}
+	page := int64(os.Getpagesize())
 	for at := int64(0); at < size; at += window {
 		n := min(window, size-at)
 		m, err := unix.Mmap(int(f.Fd()), at, int(n), unix.PROT_READ, unix.MAP_SHARED)
 		if err != nil {
-			return Pages{}, fmt.Errorf("mapping: %w", err)
+			return fmt.Errorf("mapping: %w", err)
 		}
-		vec := make([]byte, (n+int64(os.Getpagesize())-1)/int64(os.Getpagesize()))
+		vec := make([]byte, (n+page-1)/page)
 		_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&m[0])), uintptr(n), uintptr(unsafe.Pointer(&vec[0])))
 		if err := unix.Munmap(m); err != nil {
-			return Pages{}, fmt.Errorf("unmapping: %w", err)
+			return fmt.Errorf("unmapping: %w", err)
 		}
 		if errno != 0 {
-			return Pages{}, fmt.Errorf("mincore: %w", errno)
+			return fmt.Errorf("mincore: %w", errno)
 		}
-		for _, b := range vec {
-			p.Cached += int64(b & 1)
+		for i, b := range vec {
+			see(at/page+int64(i), b&1 != 0)
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // mayWrite repeats the kernel's own test (mm/mincore.c, can_do_mincore): the

@@ -1,0 +1,160 @@
+package residency
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+)
+
+// OfProcesses measures the files that processes have open or mapped, each file
+// once. Files of a process that may not be looked into are counted as failed;
+// a process that has ended is left out. progress may be nil.
+func OfProcesses(h *host.Host, pids []int, progress func(files int)) *Found {
+	c := &holders{host: h, found: &Found{}, at: map[ID]int{}, mapped: map[string]int{}, progress: progress}
+	for _, pid := range pids {
+		c.opened(pid)
+		c.mappings(pid)
+	}
+	return c.found
+}
+
+type holders struct {
+	host     *host.Host
+	found    *Found
+	at       map[ID]int
+	mapped   map[string]int // "device inode" of /proc/PID/maps to its file, -1 for none
+	progress func(files int)
+	told     int
+}
+
+func (c *holders) fail(err error) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return // ended, closed or unmapped meanwhile
+	}
+	if c.found.Failed++; len(c.found.Errors) < mostErrors {
+		c.found.Errors = append(c.found.Errors, err)
+	}
+}
+
+// opened looks at /proc/PID/fd.
+func (c *holders) opened(pid int) {
+	dir := c.host.Proc(strconv.Itoa(pid), "fd")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		c.fail(fmt.Errorf("listing the open files of process %d: %w", pid, err))
+		return
+	}
+	for _, e := range entries {
+		link := filepath.Join(dir, e.Name())
+		var st unix.Stat_t
+		if unix.Stat(link, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			continue // opening a pipe or a device might do something
+		}
+		if i := c.take(link, "", pid); i >= 0 {
+			c.found.Files[i].Open = true
+		}
+	}
+}
+
+// mappings looks at /proc/PID/maps.
+func (c *holders) mappings(pid int) {
+	text, err := host.Read(c.host.Proc(strconv.Itoa(pid), "maps"), nil)
+	if err != nil {
+		c.fail(fmt.Errorf("listing the mappings of process %d: %w", pid, err))
+		return
+	}
+	for len(text) > 0 {
+		var line []byte
+		line, text = host.Line(text)
+		m, ok := parseMapping(line)
+		if !ok {
+			continue
+		}
+		i, known := c.mapped[m.identity]
+		if !known {
+			// map_files leads to deleted files too; where it is not permitted, the path does
+			i = c.take(c.host.Proc(strconv.Itoa(pid), "map_files", m.span), m.path, pid)
+			c.mapped[m.identity] = i
+		}
+		if i >= 0 {
+			c.found.Files[i].Mapped = true
+		}
+	}
+}
+
+// take measures the file behind a link of /proc, unless it has been, and
+// returns its place, -1 for none.
+func (c *holders) take(link, path string, pid int) int {
+	fd, err := unix.Open(link, flags, 0)
+	if errors.Is(err, unix.EPERM) && path != "" {
+		fd, err = unix.Open(c.host.Proc(strconv.Itoa(pid), "root", path), flags|unix.O_NOFOLLOW, 0)
+	}
+	if err != nil {
+		c.fail(fmt.Errorf("opening %q: %w", link, err))
+		return -1
+	}
+	defer unix.Close(fd)
+	name, err := os.Readlink(link)
+	if err != nil {
+		name = path
+	}
+	f, err := describe(fd, strings.TrimSuffix(name, " (deleted)"))
+	if err != nil {
+		return -1 // a device, such as /dev/zero
+	}
+	if i, ok := c.at[f.ID]; ok {
+		return i
+	}
+	f.PID = pid
+	if f.measure(fd); f.Err != nil {
+		c.fail(fmt.Errorf("counting the cached pages of %q: %w", f.Path, f.Err))
+	}
+	i := len(c.found.Files)
+	c.at[f.ID] = i
+	c.found.Files = append(c.found.Files, f)
+	if c.progress != nil && i-c.told >= tellEvery {
+		c.told = i
+		c.progress(i)
+	}
+	return i
+}
+
+// mapping is a line of /proc/PID/maps that stands for a file.
+type mapping struct {
+	span     string // "7f00-7f01", the name in map_files
+	identity string // device and inode, as the line has them
+	path     string
+}
+
+// parseMapping reads "7f00-7f01 r-xp 00000000 fe:01 1234   /usr/lib/x.so".
+func parseMapping(line []byte) (m mapping, ok bool) {
+	var f [5][]byte
+	rest := line
+	for i := range f {
+		f[i], rest = host.Field(rest)
+	}
+	if len(f[4]) == 0 || string(f[4]) == "0" { // memory of nobody's file
+		return m, false
+	}
+	span := f[0]
+	// leading zeros are in maps, and not in map_files
+	if a, b, cut := bytes.Cut(span, []byte("-")); cut {
+		span = append(append(trimZeros(a), '-'), trimZeros(b)...)
+	}
+	return mapping{span: string(span), identity: string(f[3]) + " " + string(f[4]), path: string(bytes.TrimLeft(rest, " "))}, true
+}
+
+func trimZeros(b []byte) []byte {
+	if t := bytes.TrimLeft(b, "0"); len(t) > 0 {
+		return bytes.Clone(t)
+	}
+	return []byte("0")
+}

@@ -1,0 +1,226 @@
+package residency
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+)
+
+// onDisk is a folder on a real file system; /tmp may be in memory.
+func onDisk(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "iocause-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// write makes a file of whole pages, all of it cached and clean.
+func write(t *testing.T, path string, pages int) *os.File {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	page := make([]byte, os.Getpagesize())
+	for range pages { // one at a time: of pages that are cached as one, none is dropped alone
+		if _, err := f.Write(page); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// tree is 31 files of 1 to 31 pages in nested folders, every third of them not
+// cached and one cached in part; with links of both sorts and a pipe.
+func tree(t *testing.T) (dir string, files int, cached int64) {
+	t.Helper()
+	dir = onDisk(t)
+	for i := 1; i <= 31; i++ {
+		sub := filepath.Join(dir, strconv.Itoa(i%5), strconv.Itoa(i%3))
+		if err := os.MkdirAll(sub, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		f := write(t, filepath.Join(sub, fmt.Sprintf("f\x1b\n%d", i)), i)
+		files++
+		switch {
+		case i == 31:
+			drop(t, f, 0, 7*int64(os.Getpagesize()))
+			cached += 31 - 7
+		case i%3 == 0:
+			drop(t, f, 0, 0)
+		default:
+			cached += int64(i)
+		}
+		if i == 4 {
+			if err := errors.Join(os.Link(f.Name(), filepath.Join(dir, "again")), os.Symlink(f.Name(), filepath.Join(dir, "link")),
+				unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dir, files, cached
+}
+
+func TestBelow(t *testing.T) {
+	dir, files, cached := tree(t)
+	for _, paths := range [][]string{{dir}, {dir, dir}, {dir, filepath.Join(dir, "1"), filepath.Join(dir, "link")}} {
+		f, err := Below(t.Context(), paths, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum Pages
+		for _, x := range f.Files {
+			sum.add(x.Pages)
+		}
+		if len(f.Files) != files || sum.Cached != cached || f.Links != 1 || f.Others != 1 || f.Failed != 0 || f.Again == 0 {
+			t.Errorf("%q: %d files with %d pages, want %d with %d; %+v", paths, len(f.Files), sum.Cached, files, cached, f.Errors)
+		}
+	}
+	if _, err := Below(t.Context(), []string{filepath.Join(dir, "none")}, Options{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v, want not exist", err)
+	}
+	if _, err := Below(t.Context(), []string{filepath.Join(dir, "pipe")}, Options{}); !errors.Is(err, errNotRegular) {
+		t.Errorf("%v, want not a regular file", err)
+	}
+}
+
+// The counts of fincore and vmtouch, where they are there.
+func TestPeersCountTheSame(t *testing.T) {
+	dir, _, _ := tree(t)
+	big := write(t, filepath.Join(dir, "big"), 3*large/os.Getpagesize()/2+13)
+	page := int64(os.Getpagesize())
+	drop(t, big, 1000*page, 50001*page)
+	f, err := Below(t.Context(), []string{big.Name()}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := f.Files[0].Pages.Cached
+	if want := f.Files[0].Pages.Total - 50001; ours != want {
+		t.Errorf("%d pages of a large file, want %d", ours, want)
+	}
+	peers := 0
+	if out, err := exec.CommandContext(t.Context(), "fincore", "--bytes", "--noheadings", "--output", "PAGES", big.Name()).Output(); err == nil {
+		peers++
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64); err != nil || n != ours {
+			t.Errorf("fincore counts %q, we %d", out, ours)
+		}
+	}
+	all, err := Below(t.Context(), []string{dir}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum Pages
+	for _, x := range all.Files {
+		sum.add(x.Pages)
+	}
+	if out, err := exec.CommandContext(t.Context(), "vmtouch", "-f", dir).Output(); err == nil {
+		peers++
+		m := regexp.MustCompile(`Resident Pages: (\d+)/(\d+)`).FindSubmatch(out)
+		// vmtouch follows the symbolic link under -f, to a file that it then knows
+		if m == nil || string(m[1]) != strconv.FormatInt(sum.Cached, 10) || string(m[2]) != strconv.FormatInt(sum.Total, 10) {
+			t.Errorf("vmtouch counts %s, we %d/%d", out, sum.Cached, sum.Total)
+		}
+	}
+	if peers == 0 {
+		t.Skip("needs fincore (util-linux) or vmtouch")
+	}
+}
+
+func TestPartsOfAFile(t *testing.T) {
+	page := int64(os.Getpagesize())
+	f := write(t, filepath.Join(onDisk(t), "f"), 1000)
+	drop(t, f, 100*page, 50*page)
+	drop(t, f, 500*page, page)
+	drop(t, f, 999*page, page)
+	want := []Range{{0, 100 * page}, {150 * page, 350 * page}, {501 * page, 498 * page}}
+	got, err := Ranges(f.Name())
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	shares, err := Shares(f.Name(), 20)
+	if err != nil || len(shares) != 20 || shares[0] != 1 || shares[2] != 0 || shares[10] != 0.98 || shares[19] != 0.98 {
+		t.Errorf("%v, %v", shares, err)
+	}
+	again, err := sharesByMincore(f, 1000*page, make([]float64, 20))
+	for i := range again {
+		if d := again[i] - shares[i]; d > 1e-9 || d < -1e-9 {
+			t.Errorf("part %d: mincore %g, cachestat %g, %v", i, again[i], shares[i], err)
+		}
+	}
+	// every other page: halving gives up, and mincore goes on
+	for i := int64(0); i < 1000; i += 2 {
+		drop(t, f, i*page, page)
+	}
+	got, err = Ranges(f.Name())
+	if err != nil || len(got) < 400 {
+		t.Errorf("%d parts, %v", len(got), err)
+	}
+	if shares, err = Shares(f.Name(), 5000); err != nil || len(shares) != 1000 {
+		t.Errorf("%d parts of 1000 pages, %v", len(shares), err)
+	}
+}
+
+// Files that are open, mapped, deleted, or all of it, are each there once.
+func TestOfProcesses(t *testing.T) {
+	dir := onDisk(t)
+	open := write(t, filepath.Join(dir, "open"), 11)
+	gone := write(t, filepath.Join(dir, "gone"), 13)
+	mapped := write(t, filepath.Join(dir, "mapped\n"), 17)
+	if _, err := unix.Mmap(int(mapped.Fd()), 0, os.Getpagesize(), unix.PROT_READ, unix.MAP_SHARED); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.Mmap(int(gone.Fd()), 0, os.Getpagesize(), unix.PROT_READ, unix.MAP_SHARED); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(gone.Name()), mapped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	found := OfProcesses(host.Live(), []int{os.Getpid(), os.Getpid()}, nil)
+	for _, want := range []struct {
+		path                  string
+		pages                 int64
+		open, mapped, deleted bool
+	}{{open.Name(), 11, true, false, false}, {gone.Name(), 13, true, true, true}, {mapped.Name(), 17, false, true, false}} {
+		n := 0
+		for _, f := range found.Files {
+			if f.Path == want.path {
+				n++
+				if f.Pages.Cached != want.pages || f.Open != want.open || f.Mapped != want.mapped || f.Deleted != want.deleted || f.PID != os.Getpid() {
+					t.Errorf("%+v, want %+v", f, want)
+				}
+			}
+		}
+		if n != 1 {
+			t.Errorf("%q is there %d times", want.path, n)
+		}
+	}
+}
+
+func TestParseMapping(t *testing.T) {
+	m, ok := parseMapping([]byte("00400000-0041a000 r-xp 00001000 fe:01 1234                     /opt/a b (deleted)"))
+	if want := (mapping{"400000-41a000", "fe:01 1234", "/opt/a b (deleted)"}); !ok || m != want {
+		t.Errorf("%+v %v, want %+v", m, ok, want)
+	}
+	for _, s := range []string{"", "x", "1-2 r-xp 0 0:0 0 [heap]", "1-2 r-xp 0 0:0"} {
+		if m, ok := parseMapping([]byte(s)); ok {
+			t.Errorf("%q is %+v", s, m)
+		}
+	}
+}
