@@ -147,6 +147,9 @@ func (p *printer) arrange(tables []text.Table) error {
 	var missing error
 	sorted := p.o.sort == ""
 	for i := range tables {
+		if tables[i].Whole {
+			continue
+		}
 		if err := tables[i].Sort(p.o.sort); err == nil {
 			sorted = true
 		} else if missing == nil {

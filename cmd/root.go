@@ -37,7 +37,9 @@ func newRootCommand(a *app) *cobra.Command {
 	}
 	o.bind(root)
 	root.AddCommand(newDiagnoseCommand(a), newCheckCommand(a), newReadCommand(a), newVersionCommand(a),
-		newOffCPUCommand(a), newOnCPUCommand(a), newFlameCommand(a), newThreadsCommand(a), newLatencyCommand(a),
+		newOffCPUCommand(a), newOnCPUCommand(a), newFlameCommand(a),
+		newThreadsCommand(a), newLatencyCommand(a),
+		newResidentCommand(a),
 		newLabCommand(a.stdin, a.stdout, a.stderr))
 	for _, t := range tools() {
 		root.AddCommand(a.newTool(&t))

@@ -22,6 +22,26 @@ type File struct {
 	Open    bool  // by that process
 	Mapped  bool
 	Deleted bool
+	Memory  bool // on tmpfs; known of the files of processes only
+}
+
+// OfSame measures the regular file at a path, unless that is another one by
+// now than the one with this inode number.
+func OfSame(path string, ino uint64) (Pages, error) {
+	fd, err := unix.Open(path, flags|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return Pages{}, fmt.Errorf("opening %q to see its cached pages: %w", path, err)
+	}
+	defer unix.Close(fd)
+	f, err := describe(fd, path)
+	if err != nil {
+		return Pages{}, fmt.Errorf("looking at %q: %w", path, err)
+	}
+	if f.ID.Ino != ino {
+		return Pages{}, fmt.Errorf("looking at %q: it is another file by now", path)
+	}
+	f.measure(fd)
+	return f.Pages, f.Err
 }
 
 // ID tells files apart, as stat(2) does.
@@ -106,7 +126,7 @@ func count(fd int, size int64) (Pages, error) {
 				}
 				p, err := stat(fd, at, length)
 				mu.Lock()
-				sum.add(p)
+				sum.Add(p)
 				if first == nil {
 					first = err
 				}
@@ -129,8 +149,8 @@ func stat(fd int, offset, length int64) (Pages, error) {
 	}, err
 }
 
-// add sums up; what one of them does not know, the sum does not know.
-func (p *Pages) add(o Pages) {
+// Add sums up; what one of them does not know, the sum does not know.
+func (p *Pages) Add(o Pages) {
 	sum := func(a *int64, b int64) {
 		if *a < 0 || b < 0 {
 			*a = -1

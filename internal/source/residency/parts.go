@@ -14,8 +14,8 @@ type Range struct{ Offset, Length int64 }
 
 // Shares divides a file into n parts of the same length, fewer when it has
 // fewer pages, and tells how much of each is in the cache, 0 to 1.
-func Shares(path string, n int) ([]float64, error) {
-	f, size, err := openRegular(path)
+func Shares(path string, same ID, n int) ([]float64, error) {
+	f, size, err := openRegular(path, same)
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +56,12 @@ func sharesByMincore(f *os.File, size int64, shares []float64) ([]float64, error
 	return shares, nil
 }
 
-// Ranges are the parts of a file that are in the cache, in order. They are
+// Ranges are the parts of a file that are in the cache, in order; same is as
+// for Shares. They are
 // found by halving what is cached in part; once that has taken as many system
 // calls as mincore(2) takes time, mincore finishes it where it is permitted.
-func Ranges(path string) ([]Range, error) {
-	f, size, err := openRegular(path)
+func Ranges(path string, same ID) ([]Range, error) {
+	f, size, err := openRegular(path, same)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (h *halving) add(first, pages int64) {
 }
 
 // openRegular opens a file whose data is not read.
-func openRegular(path string) (*os.File, int64, error) {
+func openRegular(path string, same ID) (*os.File, int64, error) {
 	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, unix.ELOOP) { // a link of /proc, or one that the user gave
 		f, err = os.OpenFile(path, flags, 0)
@@ -141,6 +142,10 @@ func openRegular(path string) (*os.File, int64, error) {
 	if err != nil {
 		f.Close()
 		return nil, 0, fmt.Errorf("looking at %q: %w", path, err)
+	}
+	if same != (ID{}) && d.ID != same {
+		f.Close()
+		return nil, 0, fmt.Errorf("looking at %q: it is another file than the one that was measured, or not seen from here", path)
 	}
 	return f, d.Size, nil
 }

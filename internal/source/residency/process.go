@@ -114,6 +114,8 @@ func (c *holders) take(link, path string, pid int) int {
 		return i
 	}
 	f.PID = pid
+	var fs unix.Statfs_t
+	f.Memory = unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.TMPFS_MAGIC
 	if f.measure(fd); f.Err != nil {
 		c.fail(fmt.Errorf("counting the cached pages of %q: %w", f.Path, f.Err))
 	}

@@ -87,7 +87,7 @@ func TestBelow(t *testing.T) {
 		}
 		var sum Pages
 		for _, x := range f.Files {
-			sum.add(x.Pages)
+			sum.Add(x.Pages)
 		}
 		if len(f.Files) != files || sum.Cached != cached || f.Links != 1 || f.Others != 1 || f.Failed != 0 || f.Again == 0 {
 			t.Errorf("%q: %d files with %d pages, want %d with %d; %+v", paths, len(f.Files), sum.Cached, files, cached, f.Errors)
@@ -128,7 +128,7 @@ func TestPeersCountTheSame(t *testing.T) {
 	}
 	var sum Pages
 	for _, x := range all.Files {
-		sum.add(x.Pages)
+		sum.Add(x.Pages)
 	}
 	if out, err := exec.CommandContext(t.Context(), "vmtouch", "-f", dir).Output(); err == nil {
 		peers++
@@ -150,11 +150,11 @@ func TestPartsOfAFile(t *testing.T) {
 	drop(t, f, 500*page, page)
 	drop(t, f, 999*page, page)
 	want := []Range{{0, 100 * page}, {150 * page, 350 * page}, {501 * page, 498 * page}}
-	got, err := Ranges(f.Name())
+	got, err := Ranges(f.Name(), ID{})
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
-	shares, err := Shares(f.Name(), 20)
+	shares, err := Shares(f.Name(), ID{}, 20)
 	if err != nil || len(shares) != 20 || shares[0] != 1 || shares[2] != 0 || shares[10] != 0.98 || shares[19] != 0.98 {
 		t.Errorf("%v, %v", shares, err)
 	}
@@ -164,15 +164,18 @@ func TestPartsOfAFile(t *testing.T) {
 			t.Errorf("part %d: mincore %g, cachestat %g, %v", i, again[i], shares[i], err)
 		}
 	}
+	if _, err := Ranges(f.Name(), ID{Ino: 1}); err == nil {
+		t.Error("another file was measured")
+	}
 	// every other page: halving gives up, and mincore goes on
 	for i := int64(0); i < 1000; i += 2 {
 		drop(t, f, i*page, page)
 	}
-	got, err = Ranges(f.Name())
+	got, err = Ranges(f.Name(), ID{})
 	if err != nil || len(got) < 400 {
 		t.Errorf("%d parts, %v", len(got), err)
 	}
-	if shares, err = Shares(f.Name(), 5000); err != nil || len(shares) != 1000 {
+	if shares, err = Shares(f.Name(), ID{}, 5000); err != nil || len(shares) != 1000 {
 		t.Errorf("%d parts of 1000 pages, %v", len(shares), err)
 	}
 }

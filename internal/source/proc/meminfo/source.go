@@ -15,6 +15,12 @@ type source struct {
 	buf  []byte
 }
 
+// Read reads /proc/meminfo once.
+func Read(h *host.Host) (Meminfo, error) {
+	s := source{path: h.Proc("meminfo")}
+	return s.read()
+}
+
 // Open opens the source. It fails when the file cannot be read.
 func Open(h *host.Host) (sample.Source, error) {
 	s := &source{path: h.Proc("meminfo")}

@@ -1,0 +1,152 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/host"
+	"iocause/internal/present/text"
+	"iocause/internal/source/residency"
+)
+
+// residentOptions are the flags of resident.
+type residentOptions struct {
+	intervals
+	all    bool
+	pids   []int
+	cgroup string
+	parts  bool
+	oneFS  bool
+}
+
+func newResidentCommand(a *app) *cobra.Command {
+	o := &residentOptions{}
+	c := &cobra.Command{
+		Use:   "resident [flags] [PATH...] [INTERVAL [COUNT]]",
+		Short: "Show which files are in the page cache, and which parts of them",
+		Long: "Resident shows how much of files is in the page cache, how much of that is\n" +
+			"dirty or being written back, and how much was evicted lately: of the PATHs, with\n" +
+			"all below them, of what a process or the processes of a cgroup have open or\n" +
+			"mapped, or with --all of the whole cache by file, closed and deleted files\n" +
+			"included. It reads no file's data and moves nothing in or out of the cache.\n\n" +
+			"A file with several names is counted once. A PATH that is a symbolic link is\n" +
+			"followed, links below it are not. " + looksHelp,
+		Example: `  iocause resident /var/lib/postgresql
+  iocause resident --map /var/lib/mysql/ibdata1
+  iocause resident --all --top 50
+  iocause resident --pid 1234 --sort dirty_bytes
+  iocause resident --cgroup /system.slice/nginx.service 5
+  iocause resident --map --format json ./data | jq .ranges.rows`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error { return a.resident(c, o, args) },
+	}
+	f := c.Flags()
+	f.BoolVar(&o.all, "all", false, "the whole page cache, by file")
+	f.IntSliceVar(&o.pids, "pid", nil, "files that these processes have open or mapped")
+	f.StringVar(&o.cgroup, "cgroup", "", "files that the processes below this cgroup have open or mapped")
+	f.BoolVar(&o.parts, "map", false, "which parts of each file are in; ranges in JSON and CSV")
+	f.BoolVarP(&o.oneFS, "one-file-system", "x", false, "do not look into other file systems mounted below a PATH")
+	o.bind(c, "cached_bytes")
+	return c
+}
+
+func (a *app) resident(c *cobra.Command, o *residentOptions, args []string) error {
+	paths, rest := splitInterval(args)
+	var asked []string
+	for _, x := range []struct {
+		name string
+		is   bool
+	}{{"PATH", len(paths) > 0}, {"--all", o.all}, {"--pid", len(o.pids) > 0}, {"--cgroup", c.Flags().Changed("cgroup")}} {
+		if x.is {
+			asked = append(asked, x.name)
+		}
+	}
+	switch {
+	case len(asked) == 0:
+		return &usageError{errors.New("reading the arguments: nothing to look at is named"), "give a PATH, --pid, --cgroup, or --all for the whole cache"}
+	case len(asked) > 1:
+		return &usageError{fmt.Errorf("reading the arguments: %s exclude each other", strings.Join(asked, " and ")), "give one of them"}
+	case o.oneFS && len(paths) == 0:
+		return &usageError{errors.New("reading the flags: --one-file-system is about what lies below a PATH"), "give a PATH, or leave it out"}
+	case o.all && o.parts:
+		return &usageError{errors.New("reading the flags: --map and --all exclude each other"), "give the files whose parts are wanted as PATHs"}
+	case o.all:
+		return a.residentAll(c.Context(), o, rest)
+	}
+	var missing error
+	if len(o.pids) > 0 {
+		for i, id := range o.pids {
+			if o.pids[i], missing = processOf(a.host, id); missing != nil {
+				return missing
+			}
+		}
+	}
+	cgroup := ""
+	if c.Flags().Changed("cgroup") {
+		if cgroup, missing = cgroupOf(a.host, o.cgroup); missing != nil {
+			return missing
+		}
+	}
+	take := func(ctx context.Context) (*residency.Found, error) {
+		line := a.newCounting("files measured")
+		defer line.erase()
+		switch {
+		case len(paths) > 0:
+			return residency.Below(ctx, paths, residency.Options{OneFileSystem: o.oneFS, Progress: line.update})
+		case cgroup != "":
+			pids := processesBelow(a.host, cgroup)
+			if len(pids) == 0 {
+				return nil, fmt.Errorf("looking for files of cgroup %q: no process is in it or below it; what it has read may still be cached: try --all", cgroup)
+			}
+			return residency.OfProcesses(a.host, pids, line.update), nil
+		}
+		return residency.OfProcesses(a.host, o.pids, line.update), nil
+	}
+	show := func(p *printer, now *residency.Found, before **residency.Found) ([]text.Table, error) {
+		var old *residency.Found
+		if before != nil {
+			old = *before
+		}
+		return a.residentTables(p, o, now, old, len(paths) == 0)
+	}
+	return looks(c.Context(), a, &o.intervals, rest, take, show)
+}
+
+// processesBelow are the processes of a cgroup and those below it, of the
+// first hierarchy that has it.
+func processesBelow(h *host.Host, cgroup string) []int {
+	var pids []int
+	for _, tree := range hierarchies(h) {
+		top, err := tree.Join(cgroup)
+		if err != nil {
+			continue
+		}
+		// Groups come and go; one that has gone holds no process.
+		_ = filepath.WalkDir(top, func(path string, e os.DirEntry, err error) error {
+			if err != nil || !e.IsDir() {
+				return nil
+			}
+			list, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+			if err != nil {
+				return nil
+			}
+			for _, word := range strings.Fields(string(list)) {
+				if pid, err := strconv.Atoi(word); err == nil && pid != h.Self {
+					pids = append(pids, pid)
+				}
+			}
+			return nil
+		})
+		if len(pids) > 0 {
+			break
+		}
+	}
+	return pids
+}
