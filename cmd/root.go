@@ -39,7 +39,7 @@ func newRootCommand(a *app) *cobra.Command {
 	root.AddCommand(newDiagnoseCommand(a), newCheckCommand(a), newReadCommand(a), newVersionCommand(a),
 		newOffCPUCommand(a), newOnCPUCommand(a), newFlameCommand(a),
 		newThreadsCommand(a), newLatencyCommand(a),
-		newResidentCommand(a),
+		newResidentCommand(a), newMemCommand(a),
 		newLabCommand(a.stdin, a.stdout, a.stderr))
 	for _, t := range tools() {
 		root.AddCommand(a.newTool(&t))

@@ -2,6 +2,7 @@ package meminfo
 
 import (
 	"fmt"
+	"slices"
 
 	"iocause/internal/host"
 )
@@ -11,47 +12,45 @@ import (
 type Meminfo struct {
 	Total, Free, Available, Buffers, Cached *uint64
 	Anon, Shmem, Slab, Dirty, Writeback     *uint64
-	SwapTotal, SwapFree                     *uint64
+	SwapTotal, SwapFree, SwapCached         *uint64
+
+	ActiveFile, InactiveFile, Mapped, Mlocked, Unevictable       *uint64
+	KReclaimable, SReclaimable, SUnreclaim                       *uint64
+	KernelStack, PageTables, SecPageTables, Percpu, VmallocUsed  *uint64
+	Bounce, WritebackTmp, Hugetlb, Zswap, Balloon, AnonHugePages *uint64
 }
 
-func (m *Meminfo) field(key string) **uint64 {
-	switch key {
-	case "MemTotal:":
-		return &m.Total
-	case "MemFree:":
-		return &m.Free
-	case "MemAvailable:":
-		return &m.Available
-	case "Buffers:":
-		return &m.Buffers
-	case "Cached:":
-		return &m.Cached
-	case "AnonPages:":
-		return &m.Anon
-	case "Shmem:":
-		return &m.Shmem
-	case "Slab:":
-		return &m.Slab
-	case "Dirty:":
-		return &m.Dirty
-	case "Writeback:":
-		return &m.Writeback
-	case "SwapTotal:":
-		return &m.SwapTotal
-	case "SwapFree:":
-		return &m.SwapFree
+type field struct {
+	key string
+	to  **uint64
+}
+
+func (m *Meminfo) fields() []field {
+	return []field{
+		{"MemTotal:", &m.Total}, {"MemFree:", &m.Free}, {"MemAvailable:", &m.Available},
+		{"Buffers:", &m.Buffers}, {"Cached:", &m.Cached}, {"SwapCached:", &m.SwapCached},
+		{"Active(file):", &m.ActiveFile}, {"Inactive(file):", &m.InactiveFile},
+		{"Unevictable:", &m.Unevictable}, {"Mlocked:", &m.Mlocked},
+		{"SwapTotal:", &m.SwapTotal}, {"SwapFree:", &m.SwapFree}, {"Zswap:", &m.Zswap},
+		{"Dirty:", &m.Dirty}, {"Writeback:", &m.Writeback}, {"AnonPages:", &m.Anon},
+		{"Mapped:", &m.Mapped}, {"Shmem:", &m.Shmem}, {"KReclaimable:", &m.KReclaimable},
+		{"Slab:", &m.Slab}, {"SReclaimable:", &m.SReclaimable}, {"SUnreclaim:", &m.SUnreclaim},
+		{"KernelStack:", &m.KernelStack}, {"PageTables:", &m.PageTables}, {"SecPageTables:", &m.SecPageTables},
+		{"Bounce:", &m.Bounce}, {"WritebackTmp:", &m.WritebackTmp}, {"VmallocUsed:", &m.VmallocUsed},
+		{"Percpu:", &m.Percpu}, {"AnonHugePages:", &m.AnonHugePages}, {"Balloon:", &m.Balloon},
+		{"Hugetlb:", &m.Hugetlb},
 	}
-	return nil
 }
 
 func parse(b []byte) (Meminfo, error) {
 	var m Meminfo
+	fields := m.fields()
 	for n := 1; len(b) > 0; n++ {
 		var line []byte
 		line, b = host.Line(b)
 		key, rest := host.Field(line)
-		to := m.field(string(key))
-		if to == nil {
+		at := slices.IndexFunc(fields, func(f field) bool { return f.key == string(key) })
+		if at < 0 {
 			continue
 		}
 		f, rest := host.Field(rest)
@@ -61,7 +60,7 @@ func parse(b []byte) (Meminfo, error) {
 			return m, &host.LineError{Line: n, What: fmt.Sprintf("%s %.40q %.10q is not an amount in kB", key, f, unit)}
 		}
 		v *= 1024
-		*to = &v
+		*fields[at].to = &v
 	}
 	return m, nil
 }

@@ -1,0 +1,163 @@
+// Package smaps reads how much memory processes take, by kind, and their share
+// of what they have in common with others: /proc/PID/status and smaps_rollup.
+package smaps
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+)
+
+// Process is the memory of one process, in bytes.
+type Process struct {
+	PID    int
+	Comm   string
+	Anon   uint64 // resident: its own data
+	File   uint64 // resident: mapped pages of files
+	Shmem  uint64 // resident: shared memory and tmpfs
+	Swap   uint64
+	Shares *Shares // nil where they could not be read
+	Err    error   // why
+}
+
+// RSS is all that is resident.
+func (p *Process) RSS() uint64 { return p.Anon + p.File + p.Shmem }
+
+// Shares are proportional: a page that n processes map counts 1/n for each.
+type Shares struct {
+	All, Anon, File, Shmem uint64 // bytes; the kinds are 0 before 5.9
+	Locked                 uint64 // by mlock(2), not proportional before 4.20
+}
+
+// All reads every process but kernel threads, which have no memory of their
+// own, and ourselves. progress, which may be nil, is told how many are read,
+// by several goroutines, one at a time.
+func All(h *host.Host, progress func(done int)) ([]Process, error) {
+	entries, err := os.ReadDir(h.Proc())
+	if err != nil {
+		return nil, fmt.Errorf("listing the processes: %w", err)
+	}
+	var mu sync.Mutex
+	var out []Process
+	next := 0
+	var done sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 8) {
+		done.Go(func() {
+			var buf []byte
+			for {
+				mu.Lock()
+				i := next
+				next++
+				if progress != nil && i%100 == 0 {
+					progress(i)
+				}
+				mu.Unlock()
+				if i >= len(entries) {
+					return
+				}
+				pid, err := strconv.Atoi(entries[i].Name())
+				if err != nil || pid == h.Self {
+					continue
+				}
+				var p Process
+				var ok bool
+				if p, buf, ok = read(h, pid, buf); ok {
+					mu.Lock()
+					out = append(out, p)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	done.Wait()
+	return out, nil
+}
+
+// read is false for processes that have ended and for kernel threads.
+func read(h *host.Host, pid int, buf []byte) (Process, []byte, bool) {
+	p := Process{PID: pid}
+	var err error
+	if buf, err = host.Read(h.Proc(strconv.Itoa(pid), "status"), buf); err != nil {
+		return p, buf, false
+	}
+	hasMemory := parse(buf, func(key string) *uint64 {
+		switch key {
+		case "RssAnon:":
+			return &p.Anon
+		case "RssFile:":
+			return &p.File
+		case "RssShmem:":
+			return &p.Shmem
+		case "VmSwap:":
+			return &p.Swap
+		}
+		return nil
+	})
+	if !hasMemory {
+		return p, buf, false
+	}
+	comm, err := os.ReadFile(h.Proc(strconv.Itoa(pid), "comm"))
+	if err != nil || len(comm) == 0 {
+		return p, buf, false
+	}
+	p.Comm = string(comm[:len(comm)-1])
+	if buf, err = host.Read(h.Proc(strconv.Itoa(pid), "smaps_rollup"), buf); err != nil {
+		p.Err = fmt.Errorf("reading the shares of process %d: %w", pid, err)
+		return p, buf, !errors.Is(err, unix.ESRCH) && !gone(h, pid)
+	}
+	s := &Shares{}
+	if parse(buf, s.field) {
+		p.Shares = s
+	}
+	return p, buf, true
+}
+
+func gone(h *host.Host, pid int) bool {
+	_, err := os.Stat(h.Proc(strconv.Itoa(pid)))
+	return errors.Is(err, os.ErrNotExist)
+}
+
+func (s *Shares) field(key string) *uint64 {
+	switch key {
+	case "Pss:":
+		return &s.All
+	case "Pss_Anon:":
+		return &s.Anon
+	case "Pss_File:":
+		return &s.File
+	case "Pss_Shmem:":
+		return &s.Shmem
+	case "Locked:":
+		return &s.Locked
+	}
+	return nil
+}
+
+// parse reads lines "Key: 12 kB" into where field says, in bytes. It is false
+// when there was none; lines of another form are not ours.
+func parse(b []byte, field func(key string) *uint64) (some bool) {
+	for len(b) > 0 {
+		var line []byte
+		line, b = host.Line(b)
+		key, rest := host.Field(line)
+		to := field(string(key))
+		if to == nil {
+			continue
+		}
+		value, rest := host.Field(rest)
+		unit, _ := host.Field(rest)
+		v, ok := host.Uint(value)
+		if !ok || string(unit) != "kB" || v >= 1<<54 {
+			continue
+		}
+		*to, some = v*1024, true
+	}
+	return some
+}

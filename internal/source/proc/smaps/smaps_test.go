@@ -1,0 +1,83 @@
+package smaps
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+	"iocause/internal/source/proc/proctest"
+)
+
+func TestParse(t *testing.T) {
+	s := &Shares{}
+	b := []byte("562b-7ffd ---p 00000000 00:00 0 [rollup]\nRss: 1764 kB\nPss:      247 kB\nPss_Anon:  116 kB\nPss_File: 131 kB\nLocked: 0 kB\nPss_Shmem: x kB\n")
+	if !parse(b, s.field) || *s != (Shares{All: 247 << 10, Anon: 116 << 10, File: 131 << 10}) {
+		t.Errorf("%+v", s)
+	}
+	s = &Shares{}
+	if !parse(proctest.Fixture(t, "rollup-6.18"), s.field) || s.All == 0 || s.All < s.File {
+		t.Errorf("%+v", s)
+	}
+	if parse([]byte("Pss: 1 MB\nPss: -1 kB\nPss:\n"), s.field) {
+		t.Error("something was read of nothing")
+	}
+}
+
+// Our own memory: a file that is mapped, touched and shared with nobody.
+func TestOwnMemory(t *testing.T) {
+	const pages = 509
+	f, err := os.CreateTemp("/var/tmp", "iocause-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	size := pages * os.Getpagesize()
+	if _, err := f.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	h := host.Live()
+	h.Self = 0
+	one := func() Process {
+		all, err := All(h, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range all {
+			if p.PID == os.Getpid() {
+				return p
+			}
+		}
+		t.Fatal("this process is missing")
+		return Process{}
+	}
+	one() // what it takes to look
+	before := one()
+	m, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(m)
+	after := one()
+	// the program's own text may come and go by some pages
+	near := func(got int64) bool { return got >= int64(size)*9/10 && got <= int64(size)*11/10+2<<20 }
+	if d := int64(after.File) - int64(before.File); !near(d) {
+		t.Errorf("%d bytes of files more, want %d", d, size)
+	}
+	if after.Shares == nil || before.Shares == nil {
+		t.Fatalf("no shares: %v", after.Err)
+	}
+	if d := int64(after.Shares.File) - int64(before.Shares.File); !near(d) {
+		t.Errorf("%d bytes of shares of files more, want %d", d, size)
+	}
+	if after.RSS() < uint64(size) || after.Comm == "" {
+		t.Errorf("%+v", after)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	proctest.Seeds(f)
+	f.Fuzz(func(_ *testing.T, b []byte) { parse(b, (&Shares{}).field) })
+}
