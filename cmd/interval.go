@@ -157,7 +157,7 @@ func (p *printer) arrange(tables []text.Table) error {
 		}
 		tables[i].Top(p.o.top)
 	}
-	if !sorted {
+	if !sorted && missing != nil {
 		return &usageError{fmt.Errorf("reading --sort: %w", missing), "give one of these"}
 	}
 	return nil

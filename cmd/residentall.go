@@ -230,7 +230,10 @@ func (a *app) cacheTables(p *printer, o *residentOptions, w *cachewalk.Walker, n
 	if err := a.nameAll(w, shown); err != nil {
 		return nil, err
 	}
-	for _, f := range shown {
+	line := a.newCounting("files looked up")
+	defer line.erase()
+	for i, f := range shown {
+		line.update(i)
 		row := []text.Cell{
 			text.Num(f.cached), text.Maybe(f.cached/now.cache, now.cache > 0),
 			text.Maybe(f.cached/float64(f.size), f.size > 0 && f.kind != "block device"),
