@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -76,13 +77,18 @@ func (a *app) residentTables(p *printer, o *residentOptions, now, old *residency
 	var sum residency.Pages
 	var size int64
 	for i := range now.Files {
-		f := &now.Files[i]
+		if f := &now.Files[i]; f.Err == nil {
+			sum.Add(f.Pages)
+			size += f.Size
+		}
+	}
+	shown := topFiles(now.Files, before, o)
+	files.Left = len(now.Files) - len(shown)
+	for _, f := range shown {
 		cells := unread(f.Size, old != nil)
 		if f.Err == nil {
 			was := before[f.ID] // a file that was not there had nothing cached
 			cells = pagesCells(f.Pages, f.Size, old != nil, &was)
-			sum.Add(f.Pages)
-			size += f.Size
 		}
 		if held {
 			cells = append(cells, text.Str(heldAs(f)), text.Str(named(a.host, f.PID)))
@@ -95,7 +101,7 @@ func (a *app) residentTables(p *printer, o *residentOptions, now, old *residency
 	total.Notes = foundNotes(now)
 	tables := []text.Table{files, total}
 	if o.parts {
-		parts, err := a.partsTable(p, o, &tables[0], now)
+		parts, err := a.partsTable(p, o, &tables[0], shown)
 		if err != nil {
 			return nil, err
 		}
@@ -111,6 +117,39 @@ func (a *app) residentTables(p *printer, o *residentOptions, now, old *residency
 		}
 	}
 	return tables, nil
+}
+
+// topFiles leaves out what --top would leave out anyway, before there are rows
+// and texts for it: a tree may have millions of files.
+func topFiles(all []residency.File, before map[residency.ID]int64, o *residentOptions) []*residency.File {
+	shown := make([]*residency.File, len(all))
+	for i := range all {
+		shown[i] = &all[i]
+	}
+	by := map[string]func(f *residency.File) int64{
+		"cached_bytes":           func(f *residency.File) int64 { return f.Pages.Cached },
+		"cached_pages":           func(f *residency.File) int64 { return f.Pages.Cached },
+		"pages":                  func(f *residency.File) int64 { return f.Pages.Total },
+		"size_bytes":             func(f *residency.File) int64 { return f.Size },
+		"dirty_bytes":            func(f *residency.File) int64 { return f.Pages.Dirty },
+		"writeback_bytes":        func(f *residency.File) int64 { return f.Pages.Writeback },
+		"evicted_bytes":          func(f *residency.File) int64 { return f.Pages.Evicted },
+		"recently_evicted_bytes": func(f *residency.File) int64 { return f.Pages.RecentlyEvicted },
+		"change_bytes":           func(f *residency.File) int64 { return f.Pages.Cached - before[f.ID] },
+	}[o.sort]
+	if by == nil || o.top == 0 || len(all) <= o.top {
+		return shown
+	}
+	slices.SortStableFunc(shown, func(a, b *residency.File) int {
+		switch { // what is not known comes last
+		case a.Err == nil && b.Err != nil:
+			return -1
+		case a.Err != nil && b.Err == nil:
+			return 1
+		}
+		return cmp.Compare(by(b), by(a))
+	})
+	return shown[:o.top]
 }
 
 // heldAs says how a process holds a file.
@@ -194,13 +233,13 @@ const narrowestMap = 40
 
 // partsTable is the map of the files that are shown: bars for people, ranges
 // for programs.
-func (a *app) partsTable(p *printer, o *residentOptions, files *text.Table, now *residency.Found) (text.Table, error) {
+func (a *app) partsTable(p *printer, o *residentOptions, files *text.Table, shown []*residency.File) (text.Table, error) {
 	if err := files.Sort(o.sort); err != nil {
 		return text.Table{}, &usageError{fmt.Errorf("reading --sort: %w", err), "give one of these"}
 	}
 	by := map[string]*residency.File{}
-	for i := range now.Files {
-		by[now.Files[i].Path] = &now.Files[i]
+	for _, f := range shown {
+		by[f.Path] = f
 	}
 	path := len(files.Columns) - 1
 	rows := files.Rows

@@ -150,15 +150,14 @@ func (w *Walker) Walk(ctx context.Context, progress func(inodes uint64)) (*Resul
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("walking the page cache: %w", context.Cause(ctx))
 		}
-		call := time.Now()
 		if err := w.probe.Run("walk"); err != nil {
 			return nil, err
 		}
-		r.Longest = max(r.Longest, time.Since(call))
 		var at cachewalkPlace
 		if err := w.probe.Variable("at", &at); err != nil {
 			return nil, err
 		}
+		r.Longest = max(r.Longest, time.Duration(at.Ns))
 		if err := readRecords(w.records, buf[:at.Found]); err != nil {
 			return nil, err
 		}

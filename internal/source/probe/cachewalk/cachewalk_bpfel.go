@@ -34,6 +34,7 @@ type cachewalkPlace struct {
 	Found   uint32
 	Dev     uint32
 	Outcome uint32
+	Ns      uint64
 }
 
 type cachewalkRecord struct {
