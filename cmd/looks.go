@@ -59,7 +59,7 @@ func looks[T any](parent context.Context, a *app, o *intervals, args []string,
 	}
 	var first T
 	var before *T
-	last := began
+	var last time.Time
 	for n := 1; ; n++ {
 		at := time.Now()
 		now, err := take(ctx)
@@ -72,7 +72,11 @@ func looks[T any](parent context.Context, a *app, o *intervals, args []string,
 		if err != nil {
 			return err
 		}
-		if err := print(now, at, before, at.Sub(last), ""); err != nil {
+		since := at.Sub(last)
+		if before == nil {
+			since = 0
+		}
+		if err := print(now, at, before, since, ""); err != nil {
 			return err
 		}
 		if before == nil {

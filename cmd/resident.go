@@ -37,7 +37,7 @@ func newResidentCommand(a *app) *cobra.Command {
 			"mapped, or with --all of the whole cache by file, closed and deleted files\n" +
 			"included. It reads no file's data and moves nothing in or out of the cache.\n\n" +
 			"A file with several names is counted once. A PATH that is a symbolic link is\n" +
-			"followed, links below it are not. " + looksHelp,
+			"followed, links below it are not.\n\n" + looksHelp,
 		Example: `  iocause resident /var/lib/postgresql
   iocause resident --map /var/lib/mysql/ibdata1
   iocause resident --all --top 50
@@ -114,9 +114,48 @@ func (a *app) resident(c *cobra.Command, o *residentOptions, args []string) erro
 		if before != nil {
 			old = *before
 		}
-		return a.residentTables(p, o, now, old, len(paths) == 0)
+		tables, err := a.residentTables(p, o, now, old, len(paths) == 0)
+		if charged, source := chargedCache(a.host, cgroup); err == nil && source != "" {
+			total := &tables[len(tables)-1]
+			total.Notes = append(total.Notes, fmt.Sprintf("the cgroup is charged for %s of cache (%s): files that its processes have closed are in that, files that others read first are not",
+				text.Value(charged, "bytes"), source))
+		}
+		return tables, err
 	}
 	return looks(c.Context(), a, &o.intervals, rest, take, show)
+}
+
+// chargedCache is the page cache that a cgroup and those below it are charged
+// for, in bytes; source is "" where that is not known.
+func chargedCache(h *host.Host, cgroup string) (bytes float64, source string) {
+	cgroups, err := h.Cgroups()
+	if err != nil || cgroup == "" {
+		return 0, ""
+	}
+	tree, ok := cgroups.Controller("memory")
+	if !ok {
+		return 0, ""
+	}
+	dir, err := tree.Join(cgroup)
+	if err != nil {
+		return 0, ""
+	}
+	stat, err := os.ReadFile(filepath.Join(dir, "memory.stat"))
+	if err != nil {
+		return 0, ""
+	}
+	key := "total_cache"
+	if tree.V2 {
+		key = "file"
+	}
+	for line := range strings.Lines(string(stat)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == key {
+			if v, err := strconv.ParseFloat(f[1], 64); err == nil {
+				return v, "memory.stat " + key
+			}
+		}
+	}
+	return 0, ""
 }
 
 // processesBelow are the processes of a cgroup and those below it, of the

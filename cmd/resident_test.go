@@ -3,15 +3,19 @@ package cmd
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
 	"iocause/internal/present/text"
 )
 
@@ -247,5 +251,53 @@ func TestResidentUsage(t *testing.T) {
 func TestBar(t *testing.T) {
 	if got, want := bar([]float64{0, 0.1, 0.5, 0.99, 1}), "·░▒▓█"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A process in a cgroup of its own, and what that is charged for.
+func TestResidentOfACgroup(t *testing.T) {
+	needRoot(t)
+	h := host.Live()
+	cgroups, err := h.Cgroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, ok := cgroups.Controller("memory")
+	if !ok {
+		bpftest.Need(t, "cgroup", errors.New("no memory controller"))
+	}
+	name := fmt.Sprintf("/iocause-test-%d", os.Getpid())
+	dir, err := tree.Join(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		bpftest.Need(t, "cgroup", err)
+	}
+	defer os.Remove(dir)
+	_, files := cachedFiles(t, 103, "held")
+	holder := exec.CommandContext(t.Context(), "sleep", "60")
+	holder.ExtraFiles = files
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = holder.Process.Kill()
+		_ = holder.Wait()
+	}()
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(fmt.Sprint(holder.Process.Pid)), 0); err != nil {
+		bpftest.Need(t, "cgroup", err)
+	}
+	code, out, stderr := run{args: []string{"resident", "--cgroup", name, "--format", "json"}}.do(t)
+	if code != 0 {
+		t.Fatalf("code %d: %s", code, stderr)
+	}
+	if !slices.ContainsFunc(rows(t, out, "files"), func(r map[string]any) bool {
+		return r["file"] == files[0].Name() && r["held"] == "open" && r["cached_pages"] == 103.0
+	}) {
+		t.Errorf("the open file is missing: %.500s", out)
+	}
+	if !strings.Contains(out, "the cgroup is charged for") {
+		t.Errorf("the charge is missing: %.500s", out)
 	}
 }
