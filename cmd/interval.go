@@ -39,8 +39,8 @@ const intervalHelp = "INTERVAL is in seconds, or has a unit (500ms, 1m); with CO
 func (o *intervals) bind(c *cobra.Command, sort string) {
 	f := c.Flags()
 	f.IntVar(&o.top, "top", 20, "rows of each table, 0 for all")
-	f.StringVar(&o.sort, "sort", sort, "column to sort by, as JSON names it")
-	f.StringVar(&o.format, "format", "text", "text, json (lines) or csv (one table)")
+	f.StringVar(&o.sort, "sort", sort, "column, by its name in JSON")
+	f.StringVar(&o.format, "format", "text", "text, json or csv (the first table)")
 	f.BoolVarP(&o.stamp, "timestamps", "t", false, "print the time of every interval")
 	f.SortFlags = false
 }

@@ -50,9 +50,9 @@ func newResidentCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&o.all, "all", false, "the whole page cache, by file")
 	f.IntSliceVar(&o.pids, "pid", nil, "files that these processes have open or mapped")
-	f.StringVar(&o.cgroup, "cgroup", "", "files that the processes below this cgroup have open or mapped")
-	f.BoolVar(&o.parts, "map", false, "which parts of each file are in; ranges in JSON and CSV")
-	f.BoolVarP(&o.oneFS, "one-file-system", "x", false, "do not look into other file systems mounted below a PATH")
+	f.StringVar(&o.cgroup, "cgroup", "", "files that processes below this cgroup hold")
+	f.BoolVar(&o.parts, "map", false, "which parts of each file are in; JSON has ranges")
+	f.BoolVarP(&o.oneFS, "one-file-system", "x", false, "stay on the file system of each PATH")
 	o.bind(c, "cached_bytes")
 	return c
 }

@@ -4,6 +4,7 @@ package cachewalk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 	"unsafe"
@@ -118,6 +119,9 @@ func Open(h *host.Host) (*Walker, error) {
 		return nil, fmt.Errorf("reading the cachewalk object: %w", err)
 	}
 	p, err := bpf.Open(spec, []bpf.Program{{Name: "on_file"}}, nil)
+	if errors.Is(err, ebpf.ErrNotSupported) { // bpf_rcu_read_lock
+		return nil, fmt.Errorf("opening the walk of the page cache: %w: it takes Linux 6.2 (%w)", bpf.ErrNotSupported, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the walk of the page cache: %w", err)
 	}
