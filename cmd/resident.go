@@ -35,7 +35,7 @@ func newResidentCommand(a *app) *cobra.Command {
 			"dirty or being written back, and how much was evicted lately: of the PATHs, with\n" +
 			"all below them, of what a process or the processes of a cgroup have open or\n" +
 			"mapped, or with --all of the whole cache by file, closed and deleted files\n" +
-			"included. It reads no file's data and moves nothing in or out of the cache.\n\n" +
+			"included. It reads directories, but no file's data.\n\n" +
 			"A file with several names is counted once. A PATH that is a symbolic link is\n" +
 			"followed, links below it are not.\n\n" + looksHelp,
 		Example: `  iocause resident /var/lib/postgresql
