@@ -52,8 +52,6 @@ func newLatencyCommand(a *app) *cobra.Command {
 	}
 	o.bind(c, "wall_s")
 	f := c.Flags()
-	f.Lookup("sort").Usage = "sort by this column of the JSON"
-	f.Lookup("format").Usage = "text, json or csv (the first table)"
 	f.StringSliceVar(&o.calls, "syscall", nil, "only these calls, by name or number, or all")
 	f.BoolVar(&o.parts, "parts", false, "show the percentiles of every part, too")
 	f.IntVar(&o.filter.pid, "pid", 0, "only calls of this process")

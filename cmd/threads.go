@@ -51,8 +51,6 @@ func newThreadsCommand(a *app) *cobra.Command {
 	}
 	o.bind(c, "busy_threads")
 	f := c.Flags()
-	f.Lookup("sort").Usage = "sort by this column of the JSON"
-	f.Lookup("format").Usage = "text, json or csv (the first table)"
 	f.StringVar(&o.by, "by", "thread", "thread, process, comm or cgroup")
 	f.BoolVar(&o.histogram, "histogram", false, "show how long the waits of each state were, too")
 	f.IntVar(&o.filter.pid, "pid", 0, "only threads of this process")

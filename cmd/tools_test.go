@@ -144,7 +144,7 @@ func TestBadIntervals(t *testing.T) {
 		{[]string{"use", "1", "1", "1"}, "is one too many"},
 		{[]string{"use", "--format", "xml"}, `no format is called "xml"`},
 		{[]string{"cache", "--by", "moon"}, `rows cannot be by "moon"`},
-		{[]string{"use", "0.1", "1", "--sort", "moon"}, "there are resource, utilisation"},
+		{[]string{"disk", "0.1", "1", "--sort", "moon"}, "there are device, reads_per_s"},
 	} {
 		code, _, errs := runApp(t.Context(), source.List(), c.args...)
 		if code != exitUsage || !strings.Contains(errs, c.want) {
