@@ -33,7 +33,7 @@ type Program struct {
 type Probe struct {
 	collection *ebpf.Collection
 	links      map[string]link.Link // by program
-	closers    []io.Closer // what else was attached to
+	closers    []io.Closer          // what else was attached to
 	iterators  map[string]*link.Iter
 	points     map[string]string // tracepoints by program
 	programs   []string

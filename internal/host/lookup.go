@@ -31,6 +31,18 @@ func (l *Lookup) Disk(dev uint32) string {
 	return DevNumber(dev).String()
 }
 
+// Device is the kernel name of the disk or partition of a device number, and
+// "MAJOR:MINOR" for one that is gone.
+func (l *Lookup) Device(dev uint32) string {
+	l.Disk(dev) // reads the devices when it is new
+	if l.devices != nil {
+		if d, ok := l.devices.Lookup(DevNumber(dev)); ok {
+			return d.Name
+		}
+	}
+	return DevNumber(dev).String()
+}
+
 // MemoryCgroup is the path of a cgroup of the memory controller by the
 // kernel's id, "" when it is not known.
 func (l *Lookup) MemoryCgroup(id uint64) string { return l.cgroup(id, "memory") }

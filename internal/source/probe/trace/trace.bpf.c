@@ -1,0 +1,349 @@
+//go:build ignore
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * One record for every I/O that a device completed: who asked, for which
+ * file, how long it queued and how long the device took. docs/trace.md says
+ * how it works and what it costs.
+ */
+#include "path.bpf.h"
+#include "types.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+#define CHAINED 4 /* splits of one bio that are followed */
+
+enum kind { KIND_IO = 1, KIND_PATH };
+
+/* What the I/O is for. */
+enum owner { OWNER_UNKNOWN, OWNER_FILE, OWNER_SWAP, OWNER_DEVICE };
+
+/* One I/O, while it is in flight and as it is handed over. */
+struct event {
+	u32 kind;
+	u32 dev;
+	u64 start, issue, end; /* ns, CLOCK_MONOTONIC; issue 0 where nobody knows */
+	u64 sector;
+	u64 cgroup;
+	u64 ino;
+	u32 sdev; /* of ino's file system; for OWNER_DEVICE the device */
+	u32 tgid, tid;
+	u32 bytes; /* completed */
+	u32 flags; /* operation and enum flag */
+	u8 status; /* blk_status_t */
+	u8 owner;
+	u16 requeues;
+	u8 comm[16];
+};
+
+struct path_event {
+	u32 kind;
+	u32 sdev;
+	u64 ino;
+	struct path path;
+};
+
+struct inode_key {
+	u64 ino;
+	u64 sdev;
+};
+
+/* What is asked for; 0 asks for all. */
+const volatile u32 self; /* the observer */
+const volatile u32 only_tgid, only_dev;
+const volatile u64 only_ino;
+const volatile u32 only_sdev;
+const volatile u64 only_cgroup;
+const volatile u32 only_level; /* of that cgroup below its root */
+const volatile u32 only_by_task; /* it is of the memory controller's tree, not of the I/O's */
+const volatile u32 only_comm;
+const volatile u8 comm_wanted[16];
+const volatile u64 min_ns; /* start to completion */
+/* Where direct I/O ends; 0 where the symbol is hidden. */
+const volatile u64 iomap_end, chain_end, device_end, device_async_end, wait_end;
+
+/* Files that the observer writes its output to: not recorded. */
+struct inode_key own_files[2];
+
+u64 dropped; /* records that the ring buffer had no room for */
+u64 lost_requests; /* not followed: too many in flight */
+u64 lost_paths;
+u64 missed_completions;
+u64 own; /* left out: the observer's */
+u64 below_min; /* left out: faster than asked */
+u32 want_issue;
+u32 naming; /* raised when the reader has forgotten the paths */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, u64);
+	__type(value, struct event);
+} requests SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 24);
+} events SEC(".maps");
+
+/* Files whose path was handed over, with the generation of the inode, of which a new one may have its number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct inode_key);
+	__type(value, u32);
+} named SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct path_event);
+} scratch SEC(".maps");
+
+/* The file behind direct I/O, found by the function that the bio ends in. */
+static __always_inline struct inode *direct_inode(struct event *e, struct bio *bio)
+{
+	u64 end = (u64)BPF_CORE_READ((struct bio___end *)bio, bi_end_io);
+	struct iomap_dio *dio;
+	int i;
+
+	e->flags |= FLAG_DIRECT;
+	if (!end)
+		return 0;
+	for (i = 0; i < CHAINED && end == chain_end; i++) {
+		bio = BPF_CORE_READ((struct bio___end *)bio, bi_private);
+		end = (u64)BPF_CORE_READ((struct bio___end *)bio, bi_end_io);
+	}
+	if (end == iomap_end && bpf_core_type_exists(struct iomap_dio)) {
+		dio = BPF_CORE_READ((struct bio___end *)bio, bi_private);
+		return BPF_CORE_READ(dio, iocb, ki_filp, f_inode);
+	}
+	if (end == device_end || end == device_async_end || end == wait_end) {
+		e->owner = OWNER_DEVICE;
+		e->sdev = BPF_CORE_READ(bio, bi_bdev, bd_dev);
+	}
+	return 0;
+}
+
+/* What the first page of a request belongs to. */
+static __always_inline struct inode *find_owner(struct event *e, struct bio *bio)
+{
+	struct address_space *mapping;
+	struct inode *inode;
+	struct folio *folio;
+	struct page *page;
+	u64 bits, flags;
+
+	if (e->flags & FLAG_SWAP)
+		goto swap;
+	page = bio_page(bio);
+	if (!page)
+		return 0;
+	folio = page_folio(page);
+	bpf_core_read(&flags, sizeof(flags), folio);
+	bits = (u64)BPF_CORE_READ(folio, mapping);
+	/* a page on its way in from swap: the request itself does not tell */
+	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapbacked) &&
+	    (!bits || flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapcache)))
+		goto swap;
+	if (!bits || bits & MAPPING_FLAGS)
+		return direct_inode(e, bio);
+	mapping = (void *)bits;
+	inode = BPF_CORE_READ(mapping, host);
+	bits = BPF_CORE_READ(inode, i_sb, s_magic);
+	if (bits == TMPFS_MAGIC || bits == HUGETLBFS_MAGIC)
+		return direct_inode(e, bio); /* shared memory as the buffer */
+	return inode;
+swap:
+	e->owner = OWNER_SWAP;
+	return 0;
+}
+
+/* Hands over the path of a file that was not seen before. */
+static __noinline int note_path(struct inode *inode, u64 ino, u32 sdev)
+{
+	struct inode_key key = { .ino = ino, .sdev = sdev };
+	struct path_event *p;
+	u32 zero = 0, generation, *before, length;
+
+	if (!inode)
+		return 0;
+	generation = BPF_CORE_READ((struct inode___generation *)inode, i_generation) ^ naming;
+	before = bpf_map_lookup_elem(&named, &key);
+	if (before && *before == generation)
+		return 0;
+	p = bpf_map_lookup_elem(&scratch, &zero);
+	if (!p)
+		return 0;
+	if (__sync_lock_test_and_set(&p->path.busy, 1)) {
+		ADD(lost_paths, 1);
+		return 0;
+	}
+	p->kind = KIND_PATH;
+	p->sdev = sdev;
+	p->ino = ino;
+	path_of(&p->path, inode);
+	length = p->path.length;
+	if (length > sizeof(p->path.names))
+		length = sizeof(p->path.names);
+	if (bpf_ringbuf_output(&events, p, sizeof(*p) - sizeof(p->path.names) + length, BPF_RB_NO_WAKEUP))
+		ADD(lost_paths, 1);
+	else
+		bpf_map_update_elem(&named, &key, &generation, BPF_ANY);
+	p->path.busy = 0;
+	return 0;
+}
+
+static __always_inline bool comm_is_wanted(struct event *e)
+{
+	int i;
+
+	for (i = 0; i < 16; i++) {
+		if (e->comm[i] != comm_wanted[i])
+			return false;
+		if (!e->comm[i])
+			return true;
+	}
+	return true;
+}
+
+SEC("tp_btf/block_io_start")
+int COUNTING(on_start, struct request *rq)
+{
+	u64 id = ctx[0], thread = bpf_get_current_pid_tgid();
+	struct gendisk *disk = rq->q->disk;
+	struct cgroup *cgroup = 0;
+	struct event e = {};
+	struct inode *inode;
+	struct bio *bio;
+	int i;
+
+	if (!disk)
+		return 0;
+	e.kind = KIND_IO;
+	e.dev = (u32)disk->major << 20 | disk->first_minor;
+	e.tgid = thread >> 32;
+	if ((only_dev && e.dev != only_dev) || (only_tgid && e.tgid != only_tgid))
+		return 0;
+	if (self && e.tgid == self) {
+		ADD(own, 1);
+		return 0;
+	}
+	bpf_get_current_comm(&e.comm, sizeof(e.comm));
+	if (only_comm && !comm_is_wanted(&e))
+		return 0;
+	bio = rq->bio;
+	if (bio)
+		cgroup = BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup);
+	if (only_cgroup && !cgroup_below(only_by_task ? memory_cgroup(bpf_get_current_task_btf()) : cgroup, only_level, only_cgroup))
+		return 0;
+	e.tid = thread;
+	e.flags = flags_of(rq->cmd_flags);
+	if (bio) {
+		e.cgroup = cgroup ? BPF_CORE_READ(cgroup, kn, id) : 0;
+		inode = rq->__data_len ? find_owner(&e, bio) : 0;
+		if (inode) {
+			e.owner = OWNER_FILE;
+			e.ino = BPF_CORE_READ(inode, i_ino);
+			e.sdev = BPF_CORE_READ(inode, i_sb, s_dev);
+			for (i = 0; i < 2; i++) {
+				if (own_files[i].ino && own_files[i].ino == e.ino && own_files[i].sdev == e.sdev) {
+					ADD(own, 1);
+					return 0;
+				}
+			}
+		}
+		if (only_ino && (e.ino != only_ino || e.sdev != only_sdev))
+			return 0;
+		if (inode)
+			note_path(inode, e.ino, e.sdev);
+	} else if (only_ino) {
+		return 0;
+	}
+	e.start = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&requests, &id, &e, BPF_NOEXIST)) {
+		if (!bpf_map_lookup_elem(&requests, &id))
+			ADD(lost_requests, 1);
+		else {
+			ADD(missed_completions, 1);
+			bpf_map_update_elem(&requests, &id, &e, BPF_ANY);
+		}
+	}
+	return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int COUNTING(on_issue, struct request *rq)
+{
+	struct event *e;
+	u64 id = ctx[0];
+
+	if (!want_issue)
+		return 0;
+	e = bpf_map_lookup_elem(&requests, &id);
+	if (e)
+		e->issue = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/block_rq_requeue")
+int COUNTING(on_requeue, struct request *rq)
+{
+	struct event *e;
+	u64 id = ctx[0];
+
+	e = bpf_map_lookup_elem(&requests, &id);
+	if (e && e->requeues < 0xffff)
+		e->requeues++;
+	return 0;
+}
+
+/* Two requests became one: this one will not complete. */
+SEC("tp_btf/block_rq_merge")
+int COUNTING(on_merge, struct request *rq)
+{
+	u64 id = ctx[0];
+
+	bpf_map_delete_elem(&requests, &id);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
+{
+	struct event *e;
+	u64 id = ctx[0], issue;
+
+	e = bpf_map_lookup_elem(&requests, &id);
+	if (!e)
+		return 0;
+	if (!e->end) { /* its first part: merges in front moved where it begins */
+		e->sector = rq->__sector;
+		e->end = 1;
+	}
+	e->bytes += bytes;
+	if (!e->status)
+		e->status = (u8)error;
+	if (bytes < rq->__data_len)
+		return 0; /* a part; the rest is still to come */
+	e->end = bpf_ktime_get_ns();
+	/* the kernel's own times, which it may take once for a whole batch, so
+	 * that they can lie before ours */
+	if (rq->start_time_ns && rq->start_time_ns < e->start)
+		e->start = rq->start_time_ns;
+	issue = rq->io_start_time_ns;
+	if (!issue) {
+		want_issue = 1;
+		issue = e->issue;
+	}
+	if (issue && issue < e->start)
+		issue = e->start;
+	e->issue = issue;
+	if (e->end - e->start < min_ns)
+		ADD(below_min, 1);
+	else if (bpf_ringbuf_output(&events, e, sizeof(*e), BPF_RB_NO_WAKEUP))
+		ADD(dropped, 1);
+	bpf_map_delete_elem(&requests, &id);
+	return 0;
+}

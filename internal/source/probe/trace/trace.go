@@ -1,0 +1,207 @@
+// Package trace hands over every I/O that block devices complete, one by one.
+// docs/trace.md says how it works.
+package trace
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/cilium/ebpf/ringbuf"
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/bpf"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// Options say what is traced. Zero values ask for everything.
+type Options struct {
+	PID         int
+	Comm        string // at most 15 bytes
+	Device      host.DevNumber
+	Cgroup      uint64 // kernfs id: this one and those below it
+	CgroupLevel int    // how far below the top of its tree it lies
+	ByTask      bool   // Cgroup is of the memory controller's tree: the one of the thread counts
+	File        sample.FileID
+	Min         time.Duration   // from request to completion
+	Own         []sample.FileID // two at most: the observer's output, left out
+	Buffer      int             // bytes, a power of two; 0 for 16 MiB
+}
+
+// Losses are the records that are missing, and those left out on purpose. All
+// are counted in the kernel.
+type Losses struct {
+	Dropped  uint64 // the ring buffer was full
+	InFlight uint64 // not followed: too many were in flight
+	Missed   uint64 // the completion was not seen
+	Paths    uint64 // names of files, not records
+	Own      uint64 // of the observer itself: left out
+	BelowMin uint64 // faster than Options.Min: left out
+}
+
+// Lost is how many records should be there and are not.
+func (l Losses) Lost() uint64 { return l.Dropped + l.InFlight + l.Missed }
+
+// Probe is the attached probe. It is used by one goroutine.
+type Probe struct {
+	probe  *bpf.Probe
+	reader *ringbuf.Reader
+	record ringbuf.Record
+	epoch  time.Duration // of sample.IO, on the monotonic clock
+	names  *names
+	io     sample.IO
+
+	forgotten uint32 // times that the paths were
+}
+
+// Open loads the probe and lets it record. It needs root or CAP_BPF and
+// CAP_PERFMON, and a kernel with the tracepoint block_io_start (6.5). epoch is
+// what the times of I/Os are counted from.
+func Open(h *host.Host, o Options) (p *Probe, epoch time.Time, err error) {
+	spec, err := loadTrace()
+	if err != nil {
+		return nil, epoch, fmt.Errorf("reading the trace object: %w", err)
+	}
+	if o.Buffer > 0 {
+		spec.Maps["events"].MaxEntries = uint32(o.Buffer)
+	}
+	constants := map[string]any{
+		"self": uint32(h.Self), "only_tgid": uint32(o.PID), "only_dev": uint32(o.Device),
+		"only_ino": o.File.Ino, "only_sdev": o.File.Dev, "only_cgroup": o.Cgroup,
+		"only_level": uint32(o.CgroupLevel), "only_by_task": flag(o.ByTask),
+		"only_comm": flag(o.Comm != ""), "min_ns": uint64(o.Min),
+	}
+	var comm [16]uint8
+	copy(comm[:15], o.Comm)
+	constants["comm_wanted"] = comm
+	for name, at := range endings(h) {
+		constants[name] = at
+	}
+	loaded, err := bpf.Open(spec, []bpf.Program{
+		{Name: "on_start", Tracepoint: "block_io_start"},
+		{Name: "on_issue", Tracepoint: "block_rq_issue"},
+		{Name: "on_requeue", Tracepoint: "block_rq_requeue"},
+		{Name: "on_merge", Tracepoint: "block_rq_merge"},
+		{Name: "on_complete", Tracepoint: "block_rq_complete"},
+	}, constants)
+	if err != nil {
+		return nil, epoch, fmt.Errorf("opening the trace probe: %w", err)
+	}
+	p = &Probe{probe: loaded, names: newNames(h)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Close())
+		}
+	}()
+	if err := p.leaveOut(o.Own); err != nil {
+		return nil, epoch, err
+	}
+	if p.reader, err = ringbuf.NewReader(loaded.Map("events")); err != nil {
+		return nil, epoch, fmt.Errorf("reading the trace's ring buffer: %w", err)
+	}
+	p.reader.SetDeadline(time.Unix(1, 0)) // what there is, without waiting
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		return nil, epoch, fmt.Errorf("reading the monotonic clock: %w", err)
+	}
+	p.epoch, epoch = time.Duration(ts.Nano()), h.Now()
+	return p, epoch, p.set(true)
+}
+
+func flag(on bool) uint32 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+func (p *Probe) set(on bool) error { return p.probe.SetVariable("enabled", flag(on)) }
+
+func (p *Probe) leaveOut(files []sample.FileID) error {
+	var own [2]traceInodeKey
+	for i, f := range files[:min(len(files), len(own))] {
+		own[i] = traceInodeKey{Ino: f.Ino, Sdev: uint64(f.Dev)}
+	}
+	return p.probe.SetVariable("own_files", own)
+}
+
+// Stop lets the programs record nothing more. What they have recorded can
+// still be read.
+func (p *Probe) Stop() error { return p.set(false) }
+
+// Each calls f for every I/O that is in the buffer and returns without
+// waiting. The I/O is valid during the call.
+func (p *Probe) Each(f func(*sample.IO) error) error {
+	for {
+		err := p.reader.ReadInto(&p.record)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading the trace's ring buffer: %w", err)
+		}
+		raw := p.record.RawSample
+		if len(raw) < 4 {
+			continue
+		}
+		switch binary.LittleEndian.Uint32(raw) {
+		case kindIO:
+			if len(raw) < binary.Size(traceEvent{}) {
+				continue
+			}
+			p.decode(raw)
+			if err := f(&p.io); err != nil {
+				return err
+			}
+		case kindPath:
+			p.names.learn(raw)
+			if len(p.names.files) >= mostNames {
+				clear(p.names.files)
+				p.forgotten++
+				if err := p.probe.SetVariable("naming", p.forgotten); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// Buffered is how much of the ring buffer is in use, in bytes.
+func (p *Probe) Buffered() (used, size int) { return p.reader.AvailableBytes(), p.reader.BufferSize() }
+
+// Losses reads the counters.
+func (p *Probe) Losses() (l Losses, err error) {
+	for _, c := range []struct {
+		name string
+		into *uint64
+	}{
+		{"dropped", &l.Dropped}, {"lost_requests", &l.InFlight}, {"missed_completions", &l.Missed},
+		{"lost_paths", &l.Paths}, {"own", &l.Own}, {"below_min", &l.BelowMin},
+	} {
+		if *c.into, err = p.probe.Counter(c.name); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
+}
+
+// Close detaches the probe.
+func (p *Probe) Close() error {
+	var err error
+	if p.reader != nil {
+		err = p.reader.Close()
+	}
+	return errors.Join(err, p.probe.Close())
+}
+
+// text is a NUL-terminated string of the kernel.
+func text(b []byte) []byte {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		return b[:i]
+	}
+	return b
+}
