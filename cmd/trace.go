@@ -1,0 +1,369 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+	"iocause/internal/source/probe/trace"
+	"iocause/internal/store/tracefile"
+)
+
+// traceOptions are the flags of trace.
+type traceOptions struct {
+	filter      ioFilter
+	view        intervals // top, sort and format
+	duration    time.Duration
+	count       uint64 // 0: no limit
+	from, to    string
+	summaryOnly bool
+	buffer      int // MiB
+}
+
+func newTraceCommand(a *app) *cobra.Command {
+	o := &traceOptions{}
+	c := &cobra.Command{
+		Use:   "trace [COUNT] [flags]",
+		Short: "Show every I/O with its times, process, cgroup and file",
+		Long: "Trace prints every I/O that the disks complete: when it was asked for, by whom,\n" +
+			"how long it queued and how long the device took, its size and file, and sums up\n" +
+			"by process, by file, and in bins of 10 ms, which show what averages of a second\n" +
+			"hide. It ends after COUNT I/Os, after --duration, or with Ctrl-C.\n\n" +
+			"OP is what blktrace prints: R, W, D (discard), F (flush) with F before it (flush\n" +
+			"first) or behind it (forced to stable storage), A (read ahead), S (synchronous),\n" +
+			"M (metadata). What is written back later is the I/O of a kernel thread.\n\n" +
+			"With -o it prints the summary only and keeps the I/Os in FILE, which -i reads.\n" +
+			"I/Os that the kernel had no room for are counted and said; those of iocause\n" +
+			"itself, and for the files that it writes to, are left out.",
+		Example: `  iocause trace
+  iocause trace 100 --device nvme0n1
+  iocause trace --min 10ms --duration 1m
+  iocause trace -o /var/tmp/slow.trace --cgroup /system.slice/postgresql.service
+  iocause trace -i /var/tmp/slow.trace --summary
+  iocause trace -i /var/tmp/slow.trace --format csv --comm postgres`,
+		Args: func(c *cobra.Command, args []string) error { return o.args(args) },
+		RunE: func(c *cobra.Command, args []string) error { return a.trace(c, o) },
+	}
+	f := c.Flags()
+	f.StringVarP(&o.to, "output", "o", "", "keep the I/Os in this file; - for standard output")
+	f.StringVarP(&o.from, "input", "i", "", "read the I/Os from a file that -o made; - for standard input")
+	f.DurationVar(&o.duration, "duration", 0, "how long to trace; 0 until Ctrl-C")
+	o.filter.bind(c)
+	f.BoolVar(&o.summaryOnly, "summary", false, "print the summary only")
+	f.IntVar(&o.view.top, "top", 10, "rows of each table, 0 for all")
+	f.StringVar(&o.view.sort, "sort", "ios", "column to sort by, as --format json names it")
+	f.StringVar(&o.view.format, "format", "text", "text, json (one object a line) or csv (no summary)")
+	f.IntVar(&o.buffer, "buffer", 16, "room for I/Os in the kernel, MiB, a power of two")
+	f.SortFlags = false
+	return c
+}
+
+func (o *traceOptions) args(args []string) error {
+	if len(args) > 1 {
+		return &usageError{fmt.Errorf("reading the arguments: %q is one too many", args[1]), "give COUNT at most"}
+	}
+	if len(args) == 1 {
+		n, err := strconv.ParseUint(args[0], 10, 64)
+		if err != nil || n == 0 {
+			return &usageError{fmt.Errorf("reading COUNT: %q is no number of I/Os", args[0]), "give 1 or more"}
+		}
+		o.count = n
+	}
+	if err := o.view.args(nil); err != nil {
+		return err
+	}
+	switch {
+	case o.duration < 0:
+		return &usageError{fmt.Errorf("reading --duration: %v is no time to trace for", o.duration), "give a time such as 30s"}
+	case o.filter.min < 0:
+		return &usageError{fmt.Errorf("reading --min: %v is no latency", o.filter.min), "give a time such as 10ms"}
+	case o.from != "" && o.to != "":
+		return &usageError{errors.New("reading the flags: --input and --output exclude each other"), "give one of them"}
+	case o.from != "" && o.duration != 0:
+		return &usageError{errors.New("reading the flags: --input and --duration exclude each other"), "leave out --duration"}
+	case o.buffer < 1 || o.buffer > 1024 || o.buffer&(o.buffer-1) != 0:
+		return &usageError{fmt.Errorf("reading --buffer: %d MiB is no power of two from 1 to 1024", o.buffer), "give 16, 64 or 256"}
+	}
+	return nil
+}
+
+// traceRun is one trace on its way from the kernel, or a file, to the output.
+type traceRun struct {
+	app    *app
+	o      *traceOptions
+	began  time.Time
+	tally  *ioTally
+	show   func(*sample.IO) error // nil for the summary only
+	file   *tracefile.Writer      // nil without -o
+	losses tracefile.Losses
+	notes  []string
+}
+
+func (a *app) trace(c *cobra.Command, o *traceOptions) error {
+	// a wrong column is said before an hour of tracing, not after
+	if err := a.newPrinter(&o.view).arrange(newTally().tables(0)); err != nil {
+		return err
+	}
+	r := &traceRun{app: a, o: o, tally: newTally()}
+	if o.from != "" {
+		return r.replay(c.Context())
+	}
+	return r.live(c)
+}
+
+// begin prepares the output when it is known what times are counted from.
+func (r *traceRun) begin(began time.Time) error {
+	r.began = began
+	if r.o.summaryOnly || r.o.to != "" {
+		return nil
+	}
+	var err error
+	r.show, err = r.app.ioPrinter(r.o.view.format, began)
+	return err
+}
+
+var errEnough = errors.New("as many as were asked for")
+
+// take handles one I/O.
+func (r *traceRun) take(x *sample.IO) error {
+	r.tally.add(x)
+	if r.file != nil {
+		if err := r.file.Add(x); err != nil {
+			return err
+		}
+	}
+	if r.show != nil {
+		if err := r.show(x); err != nil {
+			return err
+		}
+	}
+	if r.tally.n == r.o.count {
+		return errEnough
+	}
+	return nil
+}
+
+// live traces until it is enough.
+func (r *traceRun) live(c *cobra.Command) (err error) {
+	o, h := r.o, r.app.host
+	options, err := o.filter.options(h, c)
+	if err != nil {
+		return err
+	}
+	options.Buffer = o.buffer << 20
+	var out *os.File
+	if o.to != "" {
+		if out, err = r.create(); err != nil {
+			return err
+		}
+		if o.to != "-" {
+			defer func() { err = errors.Join(err, closeOutput(out)) }()
+		}
+	}
+	options.Own = outputFiles(out, r.app.stdout)
+	watch, stop := untilInterrupt(c.Context(), func(os.Signal) {})
+	defer stop()
+	p, began, err := trace.Open(h, options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if err := r.begin(began); err != nil {
+		return err
+	}
+	if out != nil {
+		if r.file, err = tracefile.NewWriter(out, r.header()); err != nil {
+			return err
+		}
+	}
+	if o.duration > 0 {
+		var cancel context.CancelFunc
+		watch, cancel = context.WithTimeout(watch, o.duration)
+		defer cancel()
+	}
+	runErr := r.watch(watch, p)
+	length := time.Since(began)
+	if r.file != nil {
+		r.file.Losses(r.losses)
+		runErr = errors.Join(runErr, r.file.End(length))
+	}
+	if o.to == "-" {
+		return runErr
+	}
+	return errors.Join(runErr, r.summary(length))
+}
+
+const (
+	tracePoll  = 10 * time.Millisecond  // from one look into the kernel's buffer to the next
+	traceFlush = 200 * time.Millisecond // what a killed trace lacks at most
+)
+
+// watch reads the kernel's buffer until the context ends or it is enough.
+func (r *traceRun) watch(ctx context.Context, p *trace.Probe) error {
+	line := newTraceProgress(r)
+	defer line.erase()
+	ticks := time.NewTicker(tracePoll)
+	defer ticks.Stop()
+	flushed := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			if err := p.Stop(); err != nil {
+				return err
+			}
+			err := p.Each(r.take)
+			if errors.Is(err, errEnough) {
+				err = nil
+			}
+			return errors.Join(err, r.count(p))
+		case <-ticks.C:
+		}
+		err := p.Each(r.take)
+		if errors.Is(err, errEnough) {
+			return errors.Join(p.Stop(), r.count(p))
+		}
+		if err != nil {
+			return err
+		}
+		if now := time.Now(); now.Sub(flushed) >= traceFlush {
+			flushed = now
+			if err := r.count(p); err != nil {
+				return err
+			}
+			if r.file != nil {
+				if err := r.file.Flush(); err != nil {
+					return err
+				}
+			}
+			line.update(now.Sub(r.began))
+		}
+	}
+}
+
+// count reads what was lost. A loss is said at once, and kept in the file.
+func (r *traceRun) count(p *trace.Probe) error {
+	l, err := p.Losses()
+	if err != nil {
+		return err
+	}
+	now := tracefile.Losses(l)
+	if before := trace.Losses(r.losses).Lost(); l.Lost() > before {
+		fmt.Fprintf(r.app.stderr, "iocause: %d I/Os were lost, %s\n", l.Lost()-before, whyLost(now))
+	}
+	if now != r.losses && r.file != nil {
+		r.file.Losses(now)
+	}
+	r.losses = now
+	return nil
+}
+
+// whyLost says what the newest losses come from.
+func whyLost(l tracefile.Losses) string {
+	return fmt.Sprintf("so far %d for want of room (a larger --buffer, a filter or -o helps), %d in flight beyond what is followed, %d completed unseen",
+		l.Dropped, l.InFlight, l.Missed)
+}
+
+// summary prints the tables.
+func (r *traceRun) summary(length time.Duration) error {
+	var notes []string
+	l := r.losses
+	if lost := l.Dropped + l.InFlight + l.Missed; lost > 0 {
+		notes = append(notes, fmt.Sprintf("%d I/Os are missing: %s", lost, whyLost(l)))
+	}
+	if l.Paths > 0 {
+		notes = append(notes, fmt.Sprintf("the names of files could not be read %d times: these are shown as -", l.Paths))
+	}
+	if l.BelowMin > 0 {
+		notes = append(notes, fmt.Sprintf("%d I/Os were faster than --min and are in no figure", l.BelowMin))
+	}
+	if l.Own > 0 {
+		notes = append(notes, fmt.Sprintf("%d I/Os of iocause and for its output are left out", l.Own))
+	}
+	notes = append(notes, r.notes...)
+	label := fmt.Sprintf("%d I/Os in %s", r.tally.n, text.Duration(length.Seconds()))
+	if r.file != nil {
+		label += fmt.Sprintf(", %s in %s", text.Value(float64(r.file.Written()), "bytes"), text.Escape(r.o.to))
+	}
+	if r.o.view.format == "csv" && !r.o.summaryOnly && r.o.to == "" {
+		for _, note := range notes {
+			fmt.Fprintln(r.app.stderr, "iocause: "+text.Escape(note))
+		}
+		return nil
+	}
+	tables := r.tally.tables(length)
+	tables[0].Notes = notes
+	p := r.app.newPrinter(&r.o.view)
+	p.before = r.show != nil && r.tally.n > 0 && r.o.view.format == "text"
+	return p.print(r.began, length, label, tables)
+}
+
+// replay reads a file.
+func (r *traceRun) replay(ctx context.Context) (err error) {
+	var from io.Reader = r.app.stdin
+	if r.o.from != "-" {
+		f, err := os.Open(r.o.from)
+		if err != nil {
+			return fmt.Errorf("opening the trace: %w", err)
+		}
+		defer f.Close()
+		from = f
+	}
+	watch, stop := untilInterrupt(ctx, func(os.Signal) {})
+	defer stop()
+	file, err := tracefile.NewReader(from)
+	if errors.Is(err, tracefile.ErrFormat) {
+		return fmt.Errorf("%w; -i takes what 'iocause trace -o FILE' made", err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.begin(file.Header().Began); err != nil {
+		return err
+	}
+	if was := file.Header().Filter; was != "" {
+		r.notes = append(r.notes, "recorded with a filter: "+was)
+	}
+	var cut *tracefile.CutError
+	for n := 0; ; n++ {
+		if n%1000 == 0 && watch.Err() != nil {
+			r.notes = append(r.notes, "interrupted: not all was read")
+			break
+		}
+		x, err := file.Next()
+		if err == io.EOF {
+			break
+		}
+		if errors.As(err, &cut) {
+			r.notes = append(r.notes, err.Error()+"; what came before is here")
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if !r.o.filter.keeps(x) {
+			continue
+		}
+		if err := r.take(x); errors.Is(err, errEnough) {
+			break
+		} else if err != nil {
+			return err
+		}
+	}
+	r.losses = file.Losses()
+	length, ended := file.End()
+	if !ended {
+		length = r.tally.last
+		if cut == nil && watch.Err() == nil && (r.o.count == 0 || r.tally.n < r.o.count) {
+			r.notes = append(r.notes, "the trace was not ended in order: its last I/Os may be missing")
+		}
+	}
+	return r.summary(length)
+}
