@@ -53,15 +53,15 @@ func newTraceCommand(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return a.trace(c, o) },
 	}
 	f := c.Flags()
-	f.StringVarP(&o.to, "output", "o", "", "keep the I/Os in this file; - for standard output")
-	f.StringVarP(&o.from, "input", "i", "", "read the I/Os from a file that -o made; - for standard input")
+	f.StringVarP(&o.to, "output", "o", "", "keep the I/Os in this file; - is stdout")
+	f.StringVarP(&o.from, "input", "i", "", "read the I/Os from such a file; - is stdin")
 	f.DurationVar(&o.duration, "duration", 0, "how long to trace; 0 until Ctrl-C")
 	o.filter.bind(c)
 	f.BoolVar(&o.summaryOnly, "summary", false, "print the summary only")
 	f.IntVar(&o.view.top, "top", 10, "rows of each table, 0 for all")
-	f.StringVar(&o.view.sort, "sort", "ios", "column to sort by, as --format json names it")
-	f.StringVar(&o.view.format, "format", "text", "text, json (one object a line) or csv (no summary)")
-	f.IntVar(&o.buffer, "buffer", 16, "room for I/Os in the kernel, MiB, a power of two")
+	f.StringVar(&o.view.sort, "sort", "ios", "column to sort by, as JSON names it")
+	f.StringVar(&o.view.format, "format", "text", "text, json (lines) or csv (I/Os only)")
+	f.IntVar(&o.buffer, "buffer", 16, "MiB of room in the kernel, a power of two")
 	f.SortFlags = false
 	return c
 }

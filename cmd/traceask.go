@@ -27,9 +27,9 @@ func (f *ioFilter) bind(c *cobra.Command) {
 	flags.IntVar(&f.pid, "pid", 0, "only I/Os that this process asked for")
 	flags.StringVar(&f.comm, "comm", "", "only I/Os that a thread of this name asked for")
 	flags.StringVar(&f.cgroup, "cgroup", "", "only I/Os of this cgroup and those below it")
-	flags.StringVar(&f.device, "device", "", "only I/Os on the disk that this block device is or lies on")
+	flags.StringVar(&f.device, "device", "", "only I/Os on the disk of this block device")
 	flags.StringVar(&f.file, "file", "", "only I/Os for this file")
-	flags.DurationVar(&f.min, "min", 0, "only I/Os that took this long or longer, 10ms for example")
+	flags.DurationVar(&f.min, "min", 0, "only I/Os that took so long (10ms) or longer")
 }
 
 // String is the filter for the header of a file; "" for none.

@@ -125,7 +125,9 @@ func (t *ioTally) add(x *sample.IO) {
 	}
 	if b := d.bin(int64(max(x.End(), 0) / tallyBin)); b != nil {
 		b.ops++
-		b.bytes += x.Bytes
+		if op := x.Flags.Op(); op == "read" || op == "write" { // discards move nothing
+			b.bytes += x.Bytes
+		}
 		b.share(t.owner(ioOwner{process, x.Cgroup}))
 	}
 }

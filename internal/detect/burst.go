@@ -94,6 +94,7 @@ type BurstFinder struct {
 	known bool
 	on    bool
 	now   Burst
+	gap   Load // of the bins since now.To
 }
 
 // NewBurstFinder makes a finder whose first bin has a number.
@@ -133,12 +134,17 @@ func (b *BurstFinder) judge(bin int64, l Load, f func(Burst)) {
 			b.on, b.now = true, Burst{From: bin}
 		}
 		b.now.To = bin + 1
-		b.now.Load = b.now.add(l)
+		b.now.Load = b.now.add(b.gap).add(l)
+		b.gap = Load{}
 		b.now.Peak = Load{max(b.now.Peak.Ops, l.Ops), max(b.now.Peak.Bytes, l.Bytes)}
 		return
 	}
-	if b.on && bin-b.now.To >= burstGap {
-		b.on = false
+	if !b.on {
+		return
+	}
+	b.gap = b.gap.add(l)
+	if bin-b.now.To >= burstGap {
+		b.on, b.gap = false, Load{}
 		f(b.now)
 	}
 }

@@ -42,7 +42,7 @@ func TestBurstsAreFoundToTheMillisecond(t *testing.T) {
 		want := []Burst{
 			{17, 20, Load{1200, 1200 * 4096}, Load{400, 400 * 4096}},
 			{1500, 1501, Load{350, 350 * 4096}, Load{350, 350 * 4096}},
-			{2200, 2211, Load{2700, 2700 * 4096}, Load{300, 300 * 4096}},
+			{2200, 2211, Load{2700 + 2*base, (2700 + 2*base) * 4096}, Load{300, 300 * 4096}},
 			{3499, 3500, Load{500, 500 * 4096}, Load{500, 500 * 4096}},
 		}
 		got := find(bins)

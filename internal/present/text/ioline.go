@@ -1,7 +1,6 @@
 package text
 
 import (
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -10,21 +9,11 @@ import (
 	"iocause/internal/sample"
 )
 
-// IOLines writes I/Os, one aligned line each, as they come. Widths do not
-// depend on what comes later: what is too long is cut in its middle.
+// IOLines writes I/Os, one aligned line each, as they come.
 type IOLines struct {
-	to      io.Writer
-	began   time.Time
-	columns []ioColumn
-	line    []byte
-	headed  bool
-}
-
-type ioColumn struct {
-	head  string
-	width int
-	right bool // numbers
-	show  func(*sample.IO) string
+	lines Lines
+	show  []func(*sample.IO) string
+	cells []string
 }
 
 // Widths of a terminal from which on there are more columns.
@@ -39,7 +28,7 @@ const (
 // how long names of disks get.
 func NewIOLines(to io.Writer, s Style, began time.Time, disk int) *IOLines {
 	width := max(s.Width, 80)
-	l := &IOLines{to: to, began: began}
+	l := &IOLines{lines: Lines{to: to}}
 	clock := "15:04:05.000"
 	if width >= withMicroseconds {
 		clock = "15:04:05.000000"
@@ -63,16 +52,14 @@ func NewIOLines(to io.Writer, s Style, began time.Time, disk int) *IOLines {
 	if width >= withCgroup {
 		l.add("CGROUP", (width-withCgroup)/3+16, false, func(x *sample.IO) string { return orDash(x.Cgroup) })
 	}
-	used := len(l.columns)
-	for _, c := range l.columns {
-		used += c.width
-	}
-	l.add("FILE", width-used, false, fileOf)
+	l.add("FILE", l.lines.room(width), false, fileOf)
+	l.cells = make([]string, len(l.show))
 	return l
 }
 
 func (l *IOLines) add(head string, width int, right bool, show func(*sample.IO) string) {
-	l.columns = append(l.columns, ioColumn{head, width, right, show})
+	l.lines.Columns = append(l.lines.Columns, LineColumn{head, width, right})
+	l.show = append(l.show, show)
 }
 
 // fileOf is the last column; an error stands before all else.
@@ -99,47 +86,10 @@ func orDash(s string) string {
 
 // Write writes one line, and the head above the first.
 func (l *IOLines) Write(x *sample.IO) error {
-	l.line = l.line[:0]
-	if !l.headed {
-		l.headed = true
-		for i := range l.columns {
-			l.cell(i, l.columns[i].head)
-		}
-		l.end()
+	for i, show := range l.show {
+		l.cells[i] = show(x)
 	}
-	for i := range l.columns {
-		l.cell(i, Escape(l.columns[i].show(x)))
-	}
-	l.end()
-	if _, err := l.to.Write(l.line); err != nil {
-		return fmt.Errorf("writing the output: %w", err)
-	}
-	return nil
-}
-
-func (l *IOLines) cell(i int, s string) {
-	c := &l.columns[i]
-	if i > 0 {
-		l.line = append(l.line, ' ')
-	}
-	width := Width(s)
-	if width > c.width && !c.right {
-		s = Middle(s, c.width)
-		width = Width(s)
-	}
-	room := strings.Repeat(" ", max(0, c.width-width))
-	if c.right {
-		l.line = append(l.line, room...)
-		room = ""
-	}
-	l.line = append(append(l.line, s...), room...)
-}
-
-func (l *IOLines) end() {
-	for len(l.line) > 0 && l.line[len(l.line)-1] == ' ' {
-		l.line = l.line[:len(l.line)-1]
-	}
-	l.line = append(l.line, '\n')
+	return l.lines.Write(l.cells)
 }
 
 // shortTime is a time in at most six columns: "87.3us".

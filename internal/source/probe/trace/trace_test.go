@@ -1,7 +1,11 @@
 package trace
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,4 +112,148 @@ func TestCachedReadsNameTheirFile(t *testing.T) {
 	if bytes != pages*4096 || l.Lost() != 0 {
 		t.Errorf("%d bytes and %+v, want %d and nothing lost", bytes, l, pages*4096)
 	}
+}
+
+// Every I/O is either handed over or counted as dropped.
+func TestADropIsCounted(t *testing.T) {
+	const count = 1009
+	path := bpftest.File(t, 4*count)
+	ios, l := record(t, Options{PID: os.Getpid(), Buffer: 4096}, func() { directReads(t, path, count, 4096, 16384) })
+	if len(ios) == 0 || l.Dropped == 0 || uint64(len(ios))+l.Lost() != count {
+		t.Errorf("%d I/Os and %+v: together they are not %d", len(ios), l, count)
+	}
+}
+
+func TestFilters(t *testing.T) {
+	const count = 211
+	path := bpftest.File(t, 4*count)
+	load := func() { directReads(t, path, count, 4096, 16384) }
+	all, _ := record(t, Options{PID: os.Getpid()}, load)
+	if len(all) != count {
+		t.Fatalf("%d I/Os without a filter, want %d", len(all), count)
+	}
+	devices, err := host.Live().Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk, ok := devices.Number(all[0].Disk)
+	if !ok {
+		t.Fatalf("no disk is called %q", all[0].Disk)
+	}
+	for name, c := range map[string]struct {
+		o    Options
+		want int
+	}{
+		"comm":             {Options{PID: os.Getpid(), Comm: all[0].Comm}, count},
+		"another comm":     {Options{PID: os.Getpid(), Comm: all[0].Comm + "x"}, 0},
+		"disk":             {Options{PID: os.Getpid(), Device: disk}, count},
+		"another disk":     {Options{PID: os.Getpid(), Device: disk + 1}, 0},
+		"file":             {Options{File: bpftest.ID(t, path)}, count},
+		"another file":     {Options{File: sample.FileID{Dev: 1, Ino: 1}, PID: os.Getpid()}, 0},
+		"own output":       {Options{PID: os.Getpid(), Own: []sample.FileID{bpftest.ID(t, path)}}, 0},
+		"another pid":      {Options{PID: os.Getpid() + 1}, 0},
+		"slower than that": {Options{PID: os.Getpid(), Min: time.Hour}, 0},
+	} {
+		ios, l := record(t, c.o, load)
+		if len(ios) != c.want || l.Lost() != 0 {
+			t.Errorf("%s: %d I/Os, want %d; %+v", name, len(ios), c.want, l)
+		}
+		if name == "own output" && l.Own != count || name == "slower than that" && l.BelowMin != count {
+			t.Errorf("%s: %+v left out, want %d", name, l, count)
+		}
+	}
+}
+
+// The kernel's own account of the same interval: reads, writes and their
+// bytes on a disk that nobody else uses.
+func TestAgainstDiskstats(t *testing.T) {
+	dev, disk := loop(t)
+	devices, err := host.Live().Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, _ := devices.Number(disk)
+	const reads, writes = 1013, 503
+	before := diskstats(t, disk)
+	ios, l := record(t, Options{Device: number}, func() {
+		before = diskstats(t, disk) // of the try that counts
+		directReads(t, dev, reads, 4096, 8192)
+		fd, err := unix.Open(dev, unix.O_WRONLY|unix.O_DIRECT, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		buf := bpftest.Aligned(t, 16384)
+		for i := range int64(writes) {
+			if _, err := unix.Pwrite(fd, buf, i*32768); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	after := diskstats(t, disk)
+	var got [4]uint64 // reads, sectors, writes, sectors
+	for _, io := range ios {
+		if io.File != dev {
+			t.Errorf("an I/O is for %q, want %q", io.File, dev)
+		}
+		at := 0
+		if io.Flags.Op() == "write" {
+			at = 2
+		}
+		got[at]++
+		got[at+1] += io.Bytes / 512
+	}
+	want := [4]uint64{after[0] - before[0], after[2] - before[2], after[4] - before[4], after[6] - before[6]}
+	if l.Missed == 0 && got != want || want[0] != reads || want[2] != writes || l.Dropped != 0 {
+		t.Errorf("reads, sectors, writes, sectors: %d, /proc/diskstats says %d; %+v", got, want, l)
+	}
+}
+
+// diskstats are the counters of a disk in /proc/diskstats.
+func diskstats(t *testing.T, disk string) []uint64 {
+	t.Helper()
+	b, err := os.ReadFile("/proc/diskstats")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 10 && f[2] == disk {
+			var counters []uint64
+			for _, s := range f[3:] {
+				n, err := strconv.ParseUint(s, 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				counters = append(counters, n)
+			}
+			return counters
+		}
+	}
+	t.Fatalf("%s is not in /proc/diskstats", disk)
+	return nil
+}
+
+// loop makes a loop device on a file in memory.
+func loop(t *testing.T) (dev, disk string) {
+	t.Helper()
+	f, err := os.CreateTemp("/dev/shm", "iocause-test-")
+	bpftest.Need(t, "loop", err)
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if err := f.Truncate(32 << 20); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("losetup", "--find", "--show", f.Name()).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("losetup: %w: %s", err, out)
+	}
+	bpftest.Need(t, "loop", err)
+	dev = strings.TrimSpace(string(out))
+	t.Cleanup(func() {
+		if out, err := exec.Command("losetup", "--detach", dev).CombinedOutput(); err != nil {
+			t.Errorf("losetup: %v: %s", err, out)
+		}
+	})
+	time.Sleep(100 * time.Millisecond) // others look at a new device
+	return dev, strings.TrimPrefix(dev, "/dev/")
 }

@@ -1,0 +1,179 @@
+//go:build ignore
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * What arrives at each disk in every millisecond, and whose it is. The bins
+ * are a ring in memory that is shared with the reader, who empties them.
+ */
+#include "compat.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+#define REQ_OP_MASK 0xff
+#define REQ_OP_WRITE 1
+#define BIN_NS 1000000ULL
+#define BINS 1024 /* a second; the reader comes ten times as often */
+#define OWNERS 8
+
+struct owner {
+	u64 cgroup;
+	u64 bytes;
+	u32 who; /* process + 1; 0 for a free place */
+	u32 ops;
+	u8 comm[16];
+};
+
+/* One millisecond of one disk. */
+struct bin {
+	u64 ms; /* since the machine started, + 1; 0 for an empty bin */
+	u64 bytes;
+	u32 ops;
+	u32 done; /* completed in it, whenever they came */
+	u64 done_ns; /* how long those took together */
+	struct owner owners[OWNERS]; /* whoever comes later is in the sums only */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BINS); /* for each disk: the loader says how many */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct bin);
+} bins SEC(".maps");
+
+/* Disk to its place among the bins. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u32);
+	__type(value, u32);
+} disks SEC(".maps");
+
+const volatile u32 self;
+
+u64 unknown_disk; /* I/Os on a disk that came later */
+u64 late_reader; /* I/Os that came when their bin was not emptied yet */
+
+static __always_inline struct bin *bin_of(struct gendisk *disk, u64 now)
+{
+	u64 ms = now / BIN_NS, old;
+	u32 dev, *place, at;
+	struct bin *b;
+
+	if (!disk)
+		return 0;
+	dev = (u32)disk->major << 20 | disk->first_minor;
+	place = bpf_map_lookup_elem(&disks, &dev);
+	if (!place) {
+		ADD(unknown_disk, 1);
+		return 0;
+	}
+	at = *place * BINS + (ms & (BINS - 1));
+	b = bpf_map_lookup_elem(&bins, &at);
+	if (!b)
+		return 0;
+	old = __sync_val_compare_and_swap(&b->ms, 0, ms + 1);
+	if (old && old != ms + 1) {
+		ADD(late_reader, 1);
+		return 0;
+	}
+	return b;
+}
+
+static __always_inline void add(struct bin *b, struct bio *bio, u32 ops, u32 bytes)
+{
+	u32 who = (bpf_get_current_pid_tgid() >> 32) + 1, old;
+	struct owner *o;
+	u64 cgroup = 0;
+	int i;
+
+	if (bio)
+		cgroup = BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup, kn, id);
+	ADD(b->ops, ops);
+	ADD(b->bytes, bytes);
+	for (i = 0; i < OWNERS; i++) {
+		o = &b->owners[i];
+		old = o->who;
+		if (!old) {
+			old = __sync_val_compare_and_swap(&o->who, 0, who);
+			if (!old) {
+				o->cgroup = cgroup;
+				bpf_get_current_comm(&o->comm, sizeof(o->comm));
+				old = who;
+			}
+		}
+		/* of two that claim places at once, one may take a second: the
+		 * reader adds them up */
+		if (old == who && o->cgroup == cgroup) {
+			ADD(o->ops, ops);
+			ADD(o->bytes, bytes);
+			return;
+		}
+	}
+}
+
+/* Nothing is moved when a range is discarded, however long it is. */
+static __always_inline u32 moved(u32 flags, u32 bytes)
+{
+	return (flags & REQ_OP_MASK) <= REQ_OP_WRITE ? bytes : 0;
+}
+
+static __always_inline bool is_own(void)
+{
+	return self && bpf_get_current_pid_tgid() >> 32 == self;
+}
+
+SEC("tp_btf/block_io_start")
+int COUNTING(on_start, struct request *rq)
+{
+	struct bin *b;
+
+	if (is_own())
+		return 0;
+	b = bin_of(rq->q->disk, bpf_ktime_get_ns());
+	if (b)
+		add(b, rq->bio, 1, moved(rq->cmd_flags, rq->__data_len));
+	return 0;
+}
+
+/* A bio that joins a request adds to its bytes. */
+static __always_inline int merged(struct bio *bio)
+{
+	struct bin *b;
+
+	if (is_own())
+		return 0;
+	b = bin_of(bio->bi_bdev->bd_disk, bpf_ktime_get_ns());
+	if (b)
+		add(b, bio, 0, moved(bio->bi_opf, bio->bi_iter.bi_size));
+	return 0;
+}
+
+SEC("tp_btf/block_bio_backmerge")
+int COUNTING(on_backmerge, struct bio *bio)
+{
+	return merged(bio);
+}
+
+SEC("tp_btf/block_bio_frontmerge")
+int COUNTING(on_frontmerge, struct bio *bio)
+{
+	return merged(bio);
+}
+
+SEC("tp_btf/block_rq_complete")
+int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
+{
+	u64 now, start = rq->start_time_ns;
+	struct bin *b;
+
+	if (bytes < rq->__data_len || !start)
+		return 0;
+	now = bpf_ktime_get_ns();
+	b = bin_of(rq->q->disk, now);
+	if (b) {
+		ADD(b->done, 1);
+		ADD(b->done_ns, now > start ? now - start : 0);
+	}
+	return 0;
+}
