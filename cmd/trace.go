@@ -60,8 +60,8 @@ func newTraceCommand(a *app) *cobra.Command {
 	f.BoolVar(&o.summaryOnly, "summary", false, "print the summary only")
 	f.IntVar(&o.view.top, "top", 10, "rows of each table, 0 for all")
 	f.StringVar(&o.view.sort, "sort", "ios", "column to sort by, as JSON names it")
-	f.StringVar(&o.view.format, "format", "text", "text, json (lines) or csv (I/Os only)")
-	f.IntVar(&o.buffer, "buffer", 16, "MiB of room in the kernel, a power of two")
+	f.StringVar(&o.view.format, "format", "text", "text, json (lines) or csv (I/Os)")
+	f.IntVar(&o.buffer, "buffer", 16, "MiB of room in the kernel")
 	f.SortFlags = false
 	return c
 }

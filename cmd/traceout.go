@@ -24,16 +24,15 @@ func (a *app) ioPrinter(format string, began time.Time) (func(*sample.IO) error,
 		return func(x *sample.IO) error { return writeJSONLine(a.stdout, ioObject(x, began)) }, nil
 	case "csv":
 		w := csv.NewWriter(a.stdout)
-		if err := w.Write(ioFields()); err != nil {
-			return nil, fmt.Errorf("writing the output: %w", err)
-		}
-		return func(x *sample.IO) error {
-			if err := errors.Join(w.Write(ioRecord(x, began))); err != nil {
+		write := func(fields []string) error {
+			err := w.Write(fields)
+			w.Flush()
+			if err = errors.Join(err, w.Error()); err != nil {
 				return fmt.Errorf("writing the output: %w", err)
 			}
-			w.Flush()
-			return w.Error()
-		}, nil
+			return nil
+		}
+		return func(x *sample.IO) error { return write(ioRecord(x, began)) }, write(ioFields())
 	}
 	disk := 4
 	if devices, err := a.host.Devices(); err == nil {
