@@ -115,9 +115,7 @@ func TestRandomArrivalsRarelyReachTheThreshold(t *testing.T) {
 	for mean := 0.05; mean < 300; mean *= 1.07 {
 		var bins []Load
 		p, sum := math.Exp(-mean), 0.0
-		var probability []float64
 		for k := 0; sum < 1-1e-13 && k < 2000; k++ {
-			probability = append(probability, p)
 			sum += p
 			for range int(p * 20000) {
 				bins = append(bins, Load{Ops: uint64(k)})
