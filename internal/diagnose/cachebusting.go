@@ -12,7 +12,7 @@ func cacheBusting() Cause {
 	return Cause{
 		ID: "cache-busting", Title: "the data set is larger than the memory that can cache it",
 		Needs: [][]sample.Metric{{sample.CacheCold, sample.ProcReadBytes}, {sample.CacheReread, sample.VMRefaultFile}},
-		Over:  append(deviceCauses(), "cold-cache"),
+		Over:  append(deviceCauses(), "cold-cache", "reclaim-stall"),
 		Judge: func(c *Case) Verdict {
 			v := c.cache()
 			if !v.known {

@@ -34,6 +34,8 @@ type victim struct {
 	outstanding float64            // mean requests in flight
 	cpu         float64            // seconds on a processor
 	delay       float64            // seconds waiting for one
+	stall       float64            // seconds in direct reclaim and compaction
+	stallers    float64            // threads that stalled there
 	known       bool               // waits were measured
 }
 
@@ -42,12 +44,17 @@ func (v *victim) share(seconds float64) float64 {
 	return (v.waitTotal + v.pause) / (seconds * max(1, v.threads))
 }
 
+// stalled is the part of a stalling thread's time that it frees memory, 0 to 1.
+func (v *victim) stalled(seconds float64) float64 {
+	return v.stall / (seconds * max(1, v.stallers))
+}
+
 func newCase(w *sample.Window, target Target) *Case {
 	c := &Case{w: w, target: target}
 	pids := map[int]bool{}
 	for _, m := range []sample.Metric{
 		sample.WaitIO, sample.WaitDirtyPause, sample.BlockOps, sample.ProcUser, sample.ProcReadBytes,
-		sample.ProcBlkioDelay, sample.BlockDirect, sample.CacheVisits,
+		sample.ProcBlkioDelay, sample.BlockDirect, sample.CacheVisits, sample.ReclaimTime, sample.CompactTime,
 	} {
 		w.Each(m, func(e sample.Entity, _ *sample.Series) {
 			if e.PID != 0 {
@@ -108,6 +115,13 @@ func (c *Case) measure(pid int) victim {
 	}
 	v.pause, _ = w.Sum(sample.WaitDirtyPause, sample.Entity{PID: pid})
 	v.threads, _ = w.Value(sample.WaitThreads, sample.Entity{PID: pid})
+	for _, e := range []sample.Entity{{PID: pid, Class: "host"}, {PID: pid, Class: "cgroup"}} {
+		t, _ := w.Sum(sample.ReclaimTime, e)
+		v.stall += t
+	}
+	compacted, _ := w.Sum(sample.CompactTime, sample.Entity{PID: pid})
+	v.stall += compacted
+	v.stallers, _ = w.Value(sample.ReclaimThreads, sample.Entity{PID: pid})
 	if !v.known {
 		if d, ok := w.Sum(sample.ProcBlkioDelay, sample.Entity{PID: pid}); ok {
 			v.wait["other"], v.waitTotal, v.known = d, d, true
@@ -144,9 +158,10 @@ func (c *Case) gain() float64 {
 	return c.suffering(&c.victim)
 }
 
-// notable is the suffering where it is enough to matter, else 0.
+// notable is the suffering, or the stalling for want of memory, where it is
+// enough to matter, else 0.
 func (c *Case) notable(v *victim) float64 {
-	if s := c.suffering(v); s >= waitShareLimit {
+	if s := max(c.suffering(v), v.stalled(c.w.Seconds())); s >= waitShareLimit {
 		return s
 	}
 	return 0
@@ -155,6 +170,18 @@ func (c *Case) notable(v *victim) float64 {
 // suffers tells whether I/O holds the victim up enough to look for a cause.
 func (c *Case) suffers() bool {
 	return (c.victim.pid != 0 || c.w.Told) && c.suffering(&c.victim) >= waitShareLimit
+}
+
+// held tells whether the victim is held up enough to look for a cause, by I/O
+// or for want of memory.
+func (c *Case) held() bool {
+	return c.victim.pid != 0 && c.notable(&c.victim) > 0
+}
+
+// narrowed tells whether the question is about less than the whole host.
+func (c *Case) narrowed() bool {
+	t := &c.target
+	return len(t.PIDs) > 0 || t.Comm != "" || t.Cgroup != "" || t.Device != ""
 }
 
 // blind tells whether nothing at all says how long anybody waits: then even

@@ -12,7 +12,7 @@ func cgroupCacheLimit() Cause {
 	return Cause{
 		ID: "cgroup-cache-limit", Title: "a cgroup's memory limit caps its page cache",
 		Needs: [][]sample.Metric{{sample.CacheCold, sample.ProcReadBytes}, {sample.CgroupMemUsage}, {sample.CgroupRefault, sample.CacheReread}},
-		Over:  append(deviceCauses(), "cache-busting", "cold-cache"),
+		Over:  append(deviceCauses(), "cache-busting", "cold-cache", "reclaim-stall"),
 		Judge: func(c *Case) Verdict {
 			v := c.cache()
 			if !v.known {

@@ -26,12 +26,14 @@ import (
 //	METRIC [pid=N] [cgroup=C] [device=D] [file=DEV:INO] [class=C] = V [V@SECONDS ...]
 //	without METRIC        (takes a metric out again)
 //	like NAME             (starts from another case, of any file)
+//	target PID            (asks about this process)
 //	want CAUSE yes|no|cannot tell
 //	primary CAUSE
 type testCase struct {
 	name    string
 	lines   []string
 	like    string // the case it starts from
+	target  Target
 	want    map[ID]Answer
 	primary ID
 	where   string
@@ -55,13 +57,17 @@ func TestCauses(t *testing.T) {
 		for _, c := range cases[f] {
 			t.Run(filepath.Base(f)+"/"+c.name, func(t *testing.T) {
 				w := build(t, c.all(t, known))
-				r := Judge(w, Target{})
+				target := c.target
+				if from := known[c.like]; from != nil && len(target.PIDs) == 0 {
+					target = from.target
+				}
+				r := Judge(w, target)
 				for _, cause := range List() {
 					want, ok := c.want[cause.ID]
 					if !ok {
 						continue
 					}
-					v := cause.Judge(newCase(w, Target{}))
+					v := cause.Judge(newCase(w, target))
 					if v.Answer != want {
 						t.Errorf("%s: %s is %q, want %q (%s)", c.where, cause.ID, v.Answer, want, v.Why)
 					}
@@ -151,6 +157,12 @@ func readCases(t *testing.T, path string, known map[string]*testCase) []*testCas
 			out = append(out, c)
 		case "like":
 			c.like = rest
+		case "target":
+			pid, err := strconv.Atoi(rest)
+			if err != nil {
+				t.Fatalf("%s:%d: %v", path, n, err)
+			}
+			c.target.PIDs = []int{pid}
 		case "want":
 			cause, answer, _ := strings.Cut(rest, " ")
 			c.want[ID(cause)] = Answer(answer)

@@ -30,7 +30,7 @@ func Judge(w *sample.Window, target Target) *Report {
 		Window:  Span{Start: w.Start, Seconds: w.Seconds()},
 		Primary: Healthy,
 	}
-	if c.suffers() {
+	if c.held() {
 		r.Victim = c.victimCulprit()
 	}
 	r.Gaps = losses(w)
@@ -65,7 +65,7 @@ func Judge(w *sample.Window, target Target) *Report {
 	switch {
 	case len(found) > 0:
 		r.Primary = found[0].Cause
-	case c.suffers() || c.blind():
+	case c.held() || c.blind():
 		r.Primary = Unknown
 	default:
 		found = []Finding{c.healthy(excluded)}

@@ -3,15 +3,21 @@ package diagnose
 // List is every cause that is judged, in the order in which ties are broken.
 func List() []Cause {
 	return []Cause{
+		deviceErrors(),
 		swapThrash(),
 		cgroupIOThrottle(),
 		dirtyThrottling(),
 		syncWrites(),
 		readaheadWaste(),
+		cachePollution(),
 		cgroupCacheLimit(),
 		cacheBusting(),
 		directIO(),
 		coldCache(),
+		reclaimStall(),
+		writebackInterference(),
+		noisyNeighbour(),
+		microbursts(),
 		deviceIOPSLimit(),
 		deviceBandwidthLimit(),
 		deviceQueueing(),
@@ -29,5 +35,5 @@ const (
 // deviceCauses are what a device can be slow for; whatever sends it needless
 // I/O explains them.
 func deviceCauses() []ID {
-	return []ID{"device-iops-limit", "device-bandwidth-limit", "device-queueing", "device-latency-bound"}
+	return []ID{"device-iops-limit", "device-bandwidth-limit", "device-queueing", "device-latency-bound", "microbursts"}
 }

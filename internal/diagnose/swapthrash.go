@@ -15,7 +15,7 @@ func swapThrash() Cause {
 	return Cause{
 		ID: "swap-thrash", Title: "memory is swapped out and read back again and again",
 		Needs: [][]sample.Metric{{sample.VMSwapIn}, {sample.VMSwapOut}},
-		Over:  append(deviceCauses(), "cache-busting", "cgroup-cache-limit", "cold-cache", "readahead-waste"),
+		Over:  append(deviceCauses(), "cache-busting", "cgroup-cache-limit", "cold-cache", "readahead-waste", "reclaim-stall"),
 		Judge: func(c *Case) Verdict {
 			in, ok1 := c.all(sample.VMSwapIn)
 			out, ok2 := c.all(sample.VMSwapOut)

@@ -122,11 +122,12 @@ func (e *Env) ReadAhead(device string, kb int) error {
 // LoopDisk is a file system on a loop device.
 type LoopDisk struct {
 	Device string // kernel name: "loop0"
-	Dir    string // where it is mounted
+	Dir    string // where it is mounted; the device's path without a file system
 }
 
 // Loop makes a file, a loop device over it and a file system on that. The
 // device reads and writes the file directly, so that nothing is cached twice.
+// Without fs it is left empty.
 func (e *Env) Loop(name string, size int64, fs string) (*LoopDisk, error) {
 	image := filepath.Join(e.scratch, name+".img")
 	if err := load.Create(image, size); err != nil {
@@ -135,6 +136,9 @@ func (e *Env) Loop(name string, size int64, fs string) (*LoopDisk, error) {
 	device, err := e.attach(image)
 	if err != nil {
 		return nil, err
+	}
+	if fs == "" {
+		return &LoopDisk{Device: filepath.Base(device), Dir: device}, nil
 	}
 	mkfs := exec.Command("mkfs."+fs, "-q", "-F", device)
 	if fs == "xfs" {
@@ -154,6 +158,15 @@ func (e *Env) Loop(name string, size int64, fs string) (*LoopDisk, error) {
 		return nil, fmt.Errorf("mount %s: %w", device, err)
 	}
 	return &LoopDisk{Device: filepath.Base(device), Dir: dir}, nil
+}
+
+// Break makes all reads of a loop disk from a byte on fail, as those of a bad
+// medium do: its file ends there.
+func (e *Env) Break(name string, from int64) error {
+	if err := os.Truncate(filepath.Join(e.scratch, name+".img"), from); err != nil {
+		return fmt.Errorf("break a loop disk: %w", err)
+	}
+	return nil
 }
 
 // attach finds a free loop device and puts it over a file.

@@ -172,6 +172,10 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 		disk, err := e.Loop(step.Loop.Name, int64(step.Loop.Size), step.Loop.FileSystem)
 		if err == nil {
 			st.names[step.Loop.Name] = disk.Dir
+			st.names["device:"+step.Loop.Name] = disk.Device
+			if step.Loop.BrokenFrom > 0 {
+				err = e.Break(step.Loop.Name, int64(step.Loop.BrokenFrom))
+			}
 		}
 		return err
 	case step.Swap != nil:

@@ -60,11 +60,13 @@ type CgroupStep struct {
 	WriteIOPS  int64     `yaml:"write_iops"`
 }
 
-// LoopStep makes a file system on a loop device; {name} is where it is mounted.
+// LoopStep makes a file system on a loop device; {name} is where it is
+// mounted. Without a file system {name} is the device.
 type LoopStep struct {
 	Name       string    `yaml:"name"`
 	Size       load.Size `yaml:"size"`
-	FileSystem string    `yaml:"filesystem"` // ext4 or xfs
+	FileSystem string    `yaml:"filesystem"`  // ext4, xfs or none
+	BrokenFrom load.Size `yaml:"broken_from"` // reads behind this byte fail; 0: none
 }
 
 // SysctlStep sets one setting for the time of the scenario.

@@ -17,6 +17,7 @@ type Result struct {
 
 	Calls   int64   `json:"calls"` // system calls, or touches of one block of mapped memory
 	Bytes   int64   `json:"bytes"`
+	Errors  int64   `json:"errors"`  // of the calls, EIO, where the load was to go on
 	Seconds float64 `json:"seconds"` // from the first call to the end of the last
 
 	// Visits of page-cache pages by reads and by touches of mapped files:

@@ -232,6 +232,7 @@ func (t *target) result(workers []*worker) *Result {
 	for _, w := range workers {
 		r.Calls += w.lat.n
 		r.Bytes += w.bytes
+		r.Errors += w.errors
 		if !t.kind.direct && t.spec.Path != "" {
 			r.Visits += w.reads.visits
 			r.VisitsDedup += w.reads.dedup

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -26,6 +27,7 @@ type worker struct {
 	writes  account
 	lat     latencies
 	bytes   int64
+	errors  int64 // EIO, with Keep
 	usage   [2]unix.Rusage
 }
 
@@ -37,6 +39,7 @@ type pace struct {
 	stop     *atomic.Bool
 	interval time.Duration // between calls of one thread; 0: none
 	next     time.Time
+	made     int // calls, with Every
 }
 
 func newPace(spec *Spec, id int, start time.Time, stop *atomic.Bool) *pace {
@@ -65,7 +68,20 @@ func (p *pace) wait() bool {
 		p.sleepUntil(p.next)
 		p.next = p.next.Add(p.interval)
 	}
+	if p.spec.Every > 0 {
+		p.sleepUntil(p.burst(time.Now()))
+		p.made++
+	}
 	return !p.stop.Load()
+}
+
+// burst is when the burst of the next call begins. One that is late does not
+// make the others come faster: those that are missed are left out.
+func (p *pace) burst(now time.Time) time.Time {
+	if p.made%(p.spec.Burst/p.spec.Threads) != 0 {
+		return now
+	}
+	return p.start.Add(now.Sub(p.start).Truncate(p.spec.Every) + p.spec.Every)
 }
 
 // threads is how many threads a ramp lets run: up, down, up, ...
@@ -111,6 +127,10 @@ func (w *worker) run(p *pace, count int64) error {
 		}
 		before := time.Now()
 		n, err := w.kind.step(w, off, length)
+		if w.spec.Keep && errors.Is(err, unix.EIO) {
+			w.errors++
+			n, err = 0, nil
+		}
 		if err != nil {
 			return fmt.Errorf("%s at byte %d: %w", w.spec.Kind, off, err)
 		}

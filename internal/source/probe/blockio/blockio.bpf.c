@@ -12,12 +12,14 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
 #define SECTOR_SHIFT 9
-#define BIN_NS 100000000ULL /* 100 ms */
+#define BIN_NS 10000000ULL /* 10 ms */
 #define ROOT_CGROUP 1
 #define SIZE_SLOTS 16
 #define REQ_OP_MASK 0xff
 #define REQ_OP_READ 0
 #define REQ_OP_WRITE 1
+
+#define STATUS_REQUEUED 256 /* above every blk_status_t */
 
 enum op { OP_READ, OP_WRITE, OP_FLUSH, OP_OTHER };
 
@@ -69,6 +71,16 @@ struct bin_key {
 };
 struct bin {
 	u64 ops, bytes, ns; /* ns: start to completion */
+	/* who has most of ns, if anybody has more than half of it: the majority
+	 * vote of Boyer and Moore, each request weighing its time */
+	s64 lead;
+	u32 leader, pad;
+};
+struct failure_key {
+	u32 tgid, dev, op, status;
+};
+struct failure {
+	u64 ops, ns; /* ns: start to failure */
 };
 struct process_bios {
 	u64 direct_bytes, direct_again; /* read with O_DIRECT; of these, read before */
@@ -103,6 +115,7 @@ TABLE(devices, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1024, u32, struct device);
 TABLE(histograms, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 2048, struct hist_key, struct hists);
 TABLE(depths, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct depth_key, struct depth_io);
 TABLE(bins, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct bin_key, struct bin);
+TABLE(failures, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct failure_key, struct failure);
 TABLE(throttled, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct throttle_key, struct bios);
 TABLE(direct_seen, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1 << 18, struct sector_key, u64);
 TABLE(streams, BPF_MAP_TYPE_LRU_HASH, 0, 4096, struct stream_key, u64);
@@ -120,6 +133,7 @@ static const struct bios no_bios;
 static const struct device no_device;
 static const struct depth_io no_depth;
 static const struct bin no_bin;
+static const struct failure no_failure;
 static const struct process_bios no_process;
 
 /* The row of a key, made on first sight. */
@@ -291,6 +305,45 @@ static __always_inline void add_hists(struct request_info *info, u64 queue, u64 
 	ADD(h->size_sum, info->bytes);
 }
 
+/* Requests that complete at the same instant may spoil a vote, not a sum. */
+static __always_inline void vote(struct bin *b, u32 tgid, u64 ns)
+{
+	if (b->leader == tgid) {
+		b->lead += ns;
+	} else if (b->lead >= (s64)ns) {
+		b->lead -= ns;
+	} else {
+		b->lead = ns - b->lead;
+		b->leader = tgid;
+	}
+}
+
+static __always_inline void add_failure(struct request_info *info, u32 status, u64 ns)
+{
+	struct failure_key key = { .tgid = info->tgid, .dev = info->dev, .op = info->op, .status = status };
+	struct failure *f = ROW(failures, &key, &no_failure, lost_rows);
+
+	if (f) {
+		ADD(f->ops, 1);
+		ADD(f->ns, ns);
+	}
+}
+
+/* Back into the queue: the device was busy, or is to try again. */
+SEC("tp_btf/block_rq_requeue")
+int COUNTING(on_requeue, struct request *rq)
+{
+	struct request_info *found, info;
+	u64 id = ctx[0];
+
+	found = bpf_map_lookup_elem(&requests, &id);
+	if (!found)
+		return 0;
+	info = *found;
+	add_failure(&info, STATUS_REQUEUED, bpf_ktime_get_ns() - info.start);
+	return 0;
+}
+
 SEC("tp_btf/block_rq_complete")
 int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 {
@@ -339,6 +392,8 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	io = ROW(by_owner, &owner, &no_io, lost_rows);
 	if (io)
 		add_io(io, &info, queue, device_ns, error != 0);
+	if (error)
+		add_failure(&info, (u8)error, queue + device_ns);
 	add_hists(&info, queue, device_ns);
 	if (info.op > OP_WRITE)
 		return 0;
@@ -358,6 +413,7 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 		ADD(b->ops, 1);
 		ADD(b->bytes, info.bytes);
 		ADD(b->ns, queue + device_ns);
+		vote(b, info.tgid, queue + device_ns);
 	}
 	return 0;
 }

@@ -18,10 +18,15 @@ const (
 	fromComplete = "tp:block_rq_complete"
 	fromBio      = "tp:block_bio_queue"
 	fromStart    = "tp:block_io_start"
+	fromRequeue  = "tp:block_rq_requeue"
 )
 
-// binLength is BIN_NS of the program.
-const binLength = 100 * time.Millisecond
+// binLength is BIN_NS of the program; so many bins make one of the wide ones,
+// of a tenth of a second.
+const (
+	binLength = 10 * time.Millisecond
+	wideBins  = 10
+)
 
 // Metrics is everything that the probe emits.
 func Metrics() []sample.Metric {
@@ -30,7 +35,8 @@ func Metrics() []sample.Metric {
 		sample.BlockSequential, sample.BlockErrors, sample.BlockFileBytes,
 		sample.BlockDirect, sample.BlockDirectAgn, sample.BlockSwapIn, sample.BlockSwapOut,
 		sample.BlockThrottled, sample.BlockThrottledB, sample.BlockMaxFlight, sample.BlockBinOps,
-		sample.BlockBinBytes, sample.BlockBinTime, sample.BlockDepthOps, sample.BlockDepthTime,
+		sample.BlockBinBytes, sample.BlockBinTime, sample.BlockFineOps, sample.BlockFineBytes, sample.BlockFineTime,
+		sample.BlockFailures, sample.BlockFailTime, sample.BlockRequeues, sample.BlockDepthOps, sample.BlockDepthTime,
 		sample.HistQueue, sample.HistDevice, sample.HistSize,
 	}
 }
@@ -54,6 +60,7 @@ func Open(h *host.Host) (sample.Source, error) {
 		{Name: "on_issue", Tracepoint: "block_rq_issue"},
 		{Name: "on_merge", Tracepoint: "block_rq_merge"},
 		{Name: "on_complete", Tracepoint: "block_rq_complete"},
+		{Name: "on_requeue", Tracepoint: "block_rq_requeue"},
 		{Name: "on_bio", Tracepoint: "block_bio_queue"},
 	}, nil)
 	if err != nil {
@@ -73,7 +80,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 		return err
 	}
 	return errors.Join(err, p.emitOwners(into), p.emitThrottled(into), p.emitFiles(into),
-		p.emitDevices(into), p.probe.Processes(p.lookup, into),
+		p.emitDevices(into), p.emitFailures(into), p.probe.Processes(p.lookup, into),
 		p.probe.Losses("blockio", []string{"lost_requests", "lost_rows", "lost_bins", "lost_direct", "lost_processes", "missed_completions"}, into))
 }
 
@@ -81,33 +88,47 @@ func opName(op uint32) string {
 	return [...]string{"read", "write", "flush", "other"}[op&3]
 }
 
-// emitBins emits and removes the bins that are complete: the operations,
-// bytes and time in the block layer of each tenth of a second and device.
+// emitBins emits and removes the bins that are complete: the operations, bytes
+// and time in the block layer of each hundredth of a second, device and leading
+// process, and of each tenth of a second and device.
 func (p *Probe) emitBins(phase sample.Phase, into sample.Sink) error {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
 		return fmt.Errorf("reading the monotonic clock: %w", err)
 	}
 	now, mono := p.host.Now(), time.Duration(ts.Nano())
-	current := uint32(mono / binLength)
+	current := uint32(mono / binLength / wideBins) // wide bin that is not over yet
+	after := func(bins uint32) time.Time { return now.Add(time.Duration(bins)*binLength - mono) }
 	bins := p.probe.Map("bins")
 	var done []blockioBinKey
+	wide := map[blockioBinKey]*blockioBin{}
 	err := bpf.Each(bins, func(k blockioBinKey, b blockioBin) {
-		if k.Bin >= current && phase != sample.Last {
+		at := blockioBinKey{Dev: k.Dev, Bin: k.Bin / wideBins}
+		if at.Bin >= current && phase != sample.Last {
 			return
 		}
 		done = append(done, k)
 		if phase == sample.First {
 			return // began before the window
 		}
-		at := now.Add(time.Duration(k.Bin+1)*binLength - mono)
-		e := sample.Entity{Device: p.lookup.Disk(k.Dev)}
-		into.PutAt(at, sample.BlockBinOps, e, float64(b.Ops), fromComplete)
-		into.PutAt(at, sample.BlockBinBytes, e, float64(b.Bytes), fromComplete)
-		into.PutAt(at, sample.BlockBinTime, e, float64(b.Ns)/1e9, fromComplete)
+		if wide[at] == nil {
+			wide[at] = &blockioBin{}
+		}
+		sum := wide[at]
+		sum.Ops, sum.Bytes, sum.Ns = sum.Ops+b.Ops, sum.Bytes+b.Bytes, sum.Ns+b.Ns
+		e := sample.Entity{Device: p.lookup.Disk(k.Dev), PID: int(b.Leader)}
+		into.PutAt(after(k.Bin+1), sample.BlockFineOps, e, float64(b.Ops), fromComplete)
+		into.PutAt(after(k.Bin+1), sample.BlockFineBytes, e, float64(b.Bytes), fromComplete)
+		into.PutAt(after(k.Bin+1), sample.BlockFineTime, e, float64(b.Ns)/1e9, fromComplete)
 	})
 	if err != nil {
 		return fmt.Errorf("reading the bins of block I/O: %w", err)
+	}
+	for k, b := range wide {
+		e, at := sample.Entity{Device: p.lookup.Disk(k.Dev)}, after((k.Bin+1)*wideBins)
+		into.PutAt(at, sample.BlockBinOps, e, float64(b.Ops), fromComplete)
+		into.PutAt(at, sample.BlockBinBytes, e, float64(b.Bytes), fromComplete)
+		into.PutAt(at, sample.BlockBinTime, e, float64(b.Ns)/1e9, fromComplete)
 	}
 	for _, k := range done {
 		if err := bins.Delete(k); err != nil {

@@ -14,10 +14,13 @@ import (
 )
 
 type blockioBin struct {
-	_     structs.HostLayout
-	Ops   uint64
-	Bytes uint64
-	Ns    uint64
+	_      structs.HostLayout
+	Ops    uint64
+	Bytes  uint64
+	Ns     uint64
+	Lead   int64
+	Leader uint32
+	Pad    uint32
 }
 
 type blockioBinKey struct {
@@ -51,6 +54,20 @@ type blockioDevice struct {
 	InFlight    int64
 	MaxInFlight uint64
 	Untimed     uint64
+}
+
+type blockioFailure struct {
+	_   structs.HostLayout
+	Ops uint64
+	Ns  uint64
+}
+
+type blockioFailureKey struct {
+	_      structs.HostLayout
+	Tgid   uint32
+	Dev    uint32
+	Op     uint32
+	Status uint32
 }
 
 type blockioFileKey struct {
@@ -160,6 +177,7 @@ const (
 	blockioMapDepths            = "depths"
 	blockioMapDevices           = "devices"
 	blockioMapDirectSeen        = "direct_seen"
+	blockioMapFailures          = "failures"
 	blockioMapHistograms        = "histograms"
 	blockioMapProcessIo         = "process_io"
 	blockioMapProcesses         = "processes"
@@ -171,6 +189,7 @@ const (
 	blockioProgOnComplete       = "on_complete"
 	blockioProgOnIssue          = "on_issue"
 	blockioProgOnMerge          = "on_merge"
+	blockioProgOnRequeue        = "on_requeue"
 	blockioProgOnStart          = "on_start"
 	blockioVarEnabled           = "enabled"
 	blockioVarLostBins          = "lost_bins"
@@ -228,6 +247,7 @@ type blockioProgramSpecs struct {
 	OnComplete *ebpf.ProgramSpec `ebpf:"on_complete"`
 	OnIssue    *ebpf.ProgramSpec `ebpf:"on_issue"`
 	OnMerge    *ebpf.ProgramSpec `ebpf:"on_merge"`
+	OnRequeue  *ebpf.ProgramSpec `ebpf:"on_requeue"`
 	OnStart    *ebpf.ProgramSpec `ebpf:"on_start"`
 }
 
@@ -241,6 +261,7 @@ type blockioMapSpecs struct {
 	Depths       *ebpf.MapSpec `ebpf:"depths"`
 	Devices      *ebpf.MapSpec `ebpf:"devices"`
 	DirectSeen   *ebpf.MapSpec `ebpf:"direct_seen"`
+	Failures     *ebpf.MapSpec `ebpf:"failures"`
 	Histograms   *ebpf.MapSpec `ebpf:"histograms"`
 	ProcessIo    *ebpf.MapSpec `ebpf:"process_io"`
 	Processes    *ebpf.MapSpec `ebpf:"processes"`
@@ -290,6 +311,7 @@ type blockioMaps struct {
 	Depths       *ebpf.Map `ebpf:"depths"`
 	Devices      *ebpf.Map `ebpf:"devices"`
 	DirectSeen   *ebpf.Map `ebpf:"direct_seen"`
+	Failures     *ebpf.Map `ebpf:"failures"`
 	Histograms   *ebpf.Map `ebpf:"histograms"`
 	ProcessIo    *ebpf.Map `ebpf:"process_io"`
 	Processes    *ebpf.Map `ebpf:"processes"`
@@ -307,6 +329,7 @@ func (m *blockioMaps) Close() error {
 		m.Depths,
 		m.Devices,
 		m.DirectSeen,
+		m.Failures,
 		m.Histograms,
 		m.ProcessIo,
 		m.Processes,
@@ -339,6 +362,7 @@ type blockioPrograms struct {
 	OnComplete *ebpf.Program `ebpf:"on_complete"`
 	OnIssue    *ebpf.Program `ebpf:"on_issue"`
 	OnMerge    *ebpf.Program `ebpf:"on_merge"`
+	OnRequeue  *ebpf.Program `ebpf:"on_requeue"`
 	OnStart    *ebpf.Program `ebpf:"on_start"`
 }
 
@@ -348,6 +372,7 @@ func (p *blockioPrograms) Close() error {
 		p.OnComplete,
 		p.OnIssue,
 		p.OnMerge,
+		p.OnRequeue,
 		p.OnStart,
 	)
 }

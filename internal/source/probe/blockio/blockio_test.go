@@ -1,6 +1,7 @@
 package blockio
 
 import (
+	"math"
 	"os"
 	"sync"
 	"testing"
@@ -146,6 +147,29 @@ func TestBinsAddUp(t *testing.T) {
 	}
 	if bins != ops || bins < count {
 		t.Errorf("the bins hold %g operations, the device did %g", bins, ops)
+	}
+}
+
+// The hundredths of a second hold the same as the tenths, and say who did it.
+func TestFineBinsAddUp(t *testing.T) {
+	const count = 601
+	path := bpftest.File(t, 4*count)
+	buf := bpftest.Aligned(t, 4096)
+	w := bpftest.Observe(t, Open, func() { directReads(t, path, buf, stride(count, 16384)) })
+	dev := device(t, w)
+	for _, m := range [][2]sample.Metric{
+		{sample.BlockBinOps, sample.BlockFineOps}, {sample.BlockBinBytes, sample.BlockFineBytes}, {sample.BlockBinTime, sample.BlockFineTime},
+	} {
+		wide, _ := w.Sum(m[0], sample.Entity{Device: dev})
+		fine, _ := w.SumWhere(m[1], func(e sample.Entity) bool { return e.Device == dev })
+		if math.Abs(wide-fine) > 1e-9*wide || wide == 0 {
+			t.Errorf("%s is %g, %s is %g", m[0], wide, m[1], fine)
+		}
+	}
+	// alone but for what the machine does besides, this process leads where it reads
+	own, _ := w.Sum(sample.BlockFineOps, sample.Entity{PID: os.Getpid(), Device: dev})
+	if own < 0.5*count {
+		t.Errorf("this process leads the bins of %g operations, it did %d", own, count)
 	}
 }
 

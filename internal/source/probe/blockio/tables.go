@@ -89,6 +89,7 @@ func (p *Probe) emitOwners(into sample.Sink) error {
 	}
 	// none at all is a measurement too
 	into.Put(sample.BlockOps, sample.Entity{}, 0, fromComplete)
+	into.Put(sample.BlockFailures, sample.Entity{}, 0, fromComplete)
 	for _, m := range []sample.Metric{sample.BlockDirect, sample.BlockDirectAgn, sample.BlockSwapIn, sample.BlockSwapOut, sample.BlockThrottled} {
 		into.Put(m, sample.Entity{}, 0, fromBio)
 	}
@@ -123,6 +124,43 @@ func (p *Probe) emitFiles(into sample.Sink) error {
 	})
 	if err != nil {
 		return fmt.Errorf("reading block I/O by file: %w", err)
+	}
+	return nil
+}
+
+// statuses are what a request can end with, by blk_status_t of
+// include/linux/blk_types.h.
+func statuses() []string {
+	return []string{
+		"ok", "not supported", "timeout", "no space", "transport", "target", "reservation", "medium", "protection",
+		"resource", "error", "requeue", "again", "device resource", "zone resource", "zone open", "zone active",
+		"offline", "duration limit", "invalid",
+	}
+}
+
+// requeued is STATUS_REQUEUED of the program.
+const requeued = 256
+
+// emitFailures emits the requests that failed or were put back, by process,
+// device, operation and what they failed with.
+func (p *Probe) emitFailures(into sample.Sink) error {
+	names := statuses()
+	err := bpf.Each(p.probe.Map("failures"), func(k blockioFailureKey, f blockioFailure) {
+		e := sample.Entity{PID: int(k.Tgid), Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}
+		if k.Status == requeued {
+			into.PutTotal(sample.BlockRequeues, e, float64(f.Ops), fromRequeue)
+			return
+		}
+		status := fmt.Sprintf("status %d", k.Status)
+		if int(k.Status) < len(names) {
+			status = names[k.Status]
+		}
+		e.Class += " " + status
+		into.PutTotal(sample.BlockFailures, e, float64(f.Ops), fromComplete)
+		into.PutTotal(sample.BlockFailTime, e, float64(f.Ns)/1e9, fromComplete)
+	})
+	if err != nil {
+		return fmt.Errorf("reading the failures of block I/O: %w", err)
 	}
 	return nil
 }

@@ -11,12 +11,13 @@ enum kind { RECLAIM_HOST, RECLAIM_CGROUP, COMPACT, KINDS };
 
 struct stall {
 	u64 since[KINDS]; /* ns, 0 when not inside */
+	u64 counted; /* as one of its process's threads */
 };
 struct stalls {
 	u64 ns[KINDS], count[KINDS];
 	u64 pages[KINDS]; /* reclaimed */
 	u32 kernel; /* a kernel thread: it works, it does not stall */
-	u32 pad;
+	u32 threads; /* that stalled */
 };
 
 struct {
@@ -73,6 +74,10 @@ static __always_inline int end(enum kind kind, u64 pages)
 	ADD(row->count[kind], 1);
 	ADD(row->pages[kind], pages);
 	s->since[kind] = 0;
+	if (!s->counted) {
+		s->counted = 1;
+		ADD(row->threads, 1);
+	}
 	return 0;
 }
 

@@ -28,7 +28,7 @@ const (
 // reclaim.direct_stalls carry the Class "host" (memory of the host ran low) or
 // "cgroup" (a cgroup reached its limit).
 func Metrics() []sample.Metric {
-	return []sample.Metric{sample.ReclaimTime, sample.ReclaimStalls, sample.CompactTime, sample.CompactStalls}
+	return []sample.Metric{sample.ReclaimTime, sample.ReclaimStalls, sample.ReclaimThreads, sample.CompactTime, sample.CompactStalls}
 }
 
 // Probe is the attached probe.
@@ -85,6 +85,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 				into.PutTotal(count, e, float64(s.Count[kind]), source)
 			}
 		}
+		into.Put(sample.ReclaimThreads, sample.Entity{PID: int(tgid)}, float64(s.Threads), fromReclaim)
 		put(sample.ReclaimTime, sample.ReclaimStalls, "host", reclaimHost, fromReclaim)
 		put(sample.ReclaimTime, sample.ReclaimStalls, "cgroup", reclaimCgroup, fromCgroup)
 		put(sample.CompactTime, sample.CompactStalls, "", compact, fromCompact)

@@ -24,17 +24,18 @@ type reclaimProcess struct {
 }
 
 type reclaimStall struct {
-	_     structs.HostLayout
-	Since [3]uint64
+	_       structs.HostLayout
+	Since   [3]uint64
+	Counted uint64
 }
 
 type reclaimStalls struct {
-	_      structs.HostLayout
-	Ns     [3]uint64
-	Count  [3]uint64
-	Pages  [3]uint64
-	Kernel uint32
-	Pad    uint32
+	_       structs.HostLayout
+	Ns      [3]uint64
+	Count   [3]uint64
+	Pages   [3]uint64
+	Kernel  uint32
+	Threads uint32
 }
 
 // Names of all BPF objects in the ELF.

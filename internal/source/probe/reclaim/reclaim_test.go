@@ -64,6 +64,9 @@ func TestReclaimInACgroup(t *testing.T) {
 	e := sample.Entity{PID: os.Getpid(), Class: "cgroup"}
 	n, _ := w.Sum(sample.ReclaimStalls, e)
 	s, _ := w.Sum(sample.ReclaimTime, e)
+	if threads, _ := w.Value(sample.ReclaimThreads, sample.Entity{PID: os.Getpid()}); threads < 1 || threads > 4 {
+		t.Errorf("%g threads stalled, want the one that reads and at most a few of the runtime's", threads)
+	}
 	if n < 10 || s <= 0 || s > w.Seconds() {
 		t.Errorf("%g stalls of %g s in all in a window of %g s, want at least 10", n, s, w.Seconds())
 	}

@@ -1,0 +1,114 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"iocause/internal/sample"
+)
+
+// failures is what failed on one device.
+type failures struct {
+	device    string
+	ops, time float64
+	kinds     map[string]float64 // by OPERATION STATUS
+	by        map[int]float64    // by process
+}
+
+// deviceErrors: requests fail. That matters whoever waits.
+func deviceErrors() Cause {
+	return Cause{
+		ID: "device-errors", Title: "the device fails requests",
+		Needs: [][]sample.Metric{{sample.BlockFailures}},
+		Over:  append(deviceCauses(), "cold-cache", "cache-busting", "direct-io", "sync-writes", "noisy-neighbour", "writeback-interference"),
+		Judge: func(c *Case) Verdict {
+			if !c.w.Has(sample.BlockFailures) {
+				return cannotTell(c.w.WhyAbsent(sample.BlockFailures))
+			}
+			f := c.failures()
+			if f.ops == 0 {
+				if !c.narrowed() || c.device == "" {
+					return no("no device failed a request")
+				}
+				return no("no request of " + c.device + " failed")
+			}
+			s := c.w.Seconds()
+			var all float64
+			c.w.Each(sample.BlockOps, func(e sample.Entity, n *sample.Series) {
+				if e.Device == f.device && e.PID == 0 && e.Cgroup == "" {
+					all += n.Sum()
+				}
+			})
+			k := Culprit{Device: f.device, PID: most(f.by)}
+			k.Comm, k.Cgroup = c.w.Processes[k.PID].Comm, c.w.Processes[k.PID].MemoryCgroup
+			k.File = c.fileOf(k.PID)
+			e := []Evidence{
+				c.figure("failed requests of "+f.device, f.ops, "count", sample.BlockFailures),
+				c.figure("of all its requests", f.ops/max(all, f.ops), "ratio", sample.BlockOps),
+				c.figure("time until one fails", f.time/f.ops, "seconds", sample.BlockFailTime),
+			}
+			for _, kind := range slices.SortedFunc(maps.Keys(f.kinds), func(a, b string) int {
+				return cmp.Or(cmp.Compare(f.kinds[b], f.kinds[a]), strings.Compare(a, b))
+			}) {
+				op, status, _ := strings.Cut(kind, " ")
+				e = append(e, c.figure(op+"s that ended with "+status, f.kinds[kind]/s, "count/s", sample.BlockFailures))
+			}
+			again, _ := c.w.SumWhere(sample.BlockRequeues, func(e sample.Entity) bool { return e.Device == f.device })
+			if again > 0 {
+				e = append(e, c.figure("requests put back into the queue", again/s, "count/s", sample.BlockRequeues))
+			}
+			// an error is worth a word however small a share it has
+			weight := max(weightLimit, f.ops/max(all, f.ops))
+			if c.suffers() && f.device == c.device {
+				weight = max(weight, f.time/max(c.blockTime(func(e sample.Entity) bool { return e.Device == f.device && e.PID != 0 }), f.time))
+			}
+			return Verdict{
+				Answer: Yes, Confidence: confidence(min(1, f.ops/10)+0.3, true), Weight: weight, Culprit: k, Evidence: e,
+				Disprove: "requests that fail because of what they ask for (a size or an operation that the device does not have)",
+				Advice: []Advice{{
+					Do: fmt.Sprintf("look into the kernel's log (dmesg) for %s and at the device's own (smartctl -a, nvme smart-log); save the data and replace it", f.device),
+					Expect: fmt.Sprintf("%.0f requests failed in %s: programs get errors or wait for retries until the device, its path or what backs it is repaired",
+						f.ops, duration(s)),
+				}},
+			}
+		},
+	}
+}
+
+// failures are those of the device with most of them: the one that is asked
+// about, if there is one. What a device never can do is no failure.
+func (c *Case) failures() failures {
+	all := map[string]*failures{}
+	c.w.Each(sample.BlockFailures, func(e sample.Entity, s *sample.Series) {
+		if e.Device == "" || c.target.Device != "" && e.Device != c.target.Device {
+			return
+		}
+		if c.narrowed() && c.target.Device == "" && e.Device != c.device && !c.selects(e.PID) {
+			return
+		}
+		op, status, _ := strings.Cut(e.Class, " ")
+		if op == "other" || status == "not supported" || status == "again" || status == "invalid" {
+			return
+		}
+		f := all[e.Device]
+		if f == nil {
+			f = &failures{device: e.Device, kinds: map[string]float64{}, by: map[int]float64{}}
+			all[e.Device] = f
+		}
+		f.ops += s.Sum()
+		f.kinds[e.Class] += s.Sum()
+		f.by[e.PID] += s.Sum()
+		t, _ := c.w.Sum(sample.BlockFailTime, e)
+		f.time += t
+	})
+	var worst failures
+	for _, f := range all {
+		if f.ops > worst.ops || f.ops == worst.ops && f.device < worst.device {
+			worst = *f
+		}
+	}
+	return worst
+}

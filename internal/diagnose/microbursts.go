@@ -1,0 +1,170 @@
+package diagnose
+
+import (
+	"fmt"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+// Thresholds of microbursts.
+const (
+	burstPeak    = 0.50 // of the peak rate: from here on a hundredth of a second is part of a burst
+	burstAverage = 0.50 // of the peak rate: a second below it looks calm
+	burstShare   = 0.70 // of the requests and of their time that bursts must have
+	burstsNeeded = 5
+	burstLength  = 0.25 // seconds; what lasts longer shows in ordinary averages
+)
+
+const fineBin = 10 * time.Millisecond
+
+// burstView is what a device did in hundredths of a second.
+type burstView struct {
+	peak    float64 // operations a second at which the median operation is served
+	mean    float64 // operations a second over the window
+	calm    float64 // share of the operations done in seconds below half the peak
+	share   float64 // of the time of requests that bursts have
+	latency float64 // mean seconds of a request in a burst
+	count   int     // bursts
+	length  float64 // mean seconds of one
+	each    float64 // mean operations of one
+	leader  int     // the process that has most of the time in bursts; 0: nobody
+	led     float64 // share of the time in bursts that it leads
+}
+
+// microbursts: for milliseconds more comes than the device can take, though on
+// average it has little to do.
+func microbursts() Cause {
+	return Cause{
+		ID: "microbursts", Title: "requests come in bursts of milliseconds that the device cannot take at once",
+		Needs: [][]sample.Metric{{sample.BlockFineOps}, {sample.BlockDepthOps}},
+		Over:  []ID{"device-iops-limit", "device-bandwidth-limit", "device-queueing", "device-latency-bound", "noisy-neighbour"},
+		Judge: func(c *Case) Verdict {
+			if !c.w.Has(sample.BlockOps) || !c.w.Has(sample.BlockFineOps) && c.w.Has(sample.BlockBinOps) {
+				return cannotTell(c.w.WhyAbsent(sample.BlockFineOps))
+			}
+			d := c.deviceFacts()
+			if !d.known {
+				return cannotTell(d.why)
+			}
+			if why := c.deviceOut(&d); why != "" {
+				return no(why)
+			}
+			b := c.bursts()
+			switch {
+			case b.count < burstsNeeded:
+				return no(fmt.Sprintf("%d bursts are too few to tell", b.count))
+			case b.mean >= burstAverage*b.peak || b.calm < 0.9:
+				return no(fmt.Sprintf("the load is steady: on average %s of what the device does at its busiest", percent(b.mean/b.peak)))
+			case b.length > burstLength:
+				return no("the bursts last " + duration(b.length) + ", which shows in ordinary averages")
+			case b.share < burstShare:
+				return no(fmt.Sprintf("only %s of the time of requests is in bursts", percent(b.share)))
+			case d.base == 0:
+				return cannotTell("no request was seen alone on the device, so its base latency is not known")
+			case b.latency < queueingRatio*d.base:
+				return no(fmt.Sprintf("in bursts requests take %s, no more than alone (%s): the device takes them at once",
+					duration(b.latency), duration(d.base)))
+			case c.w.Processes[b.leader].Kernel && c.flushes():
+				return no("the bursts are the kernel's writeback")
+			}
+			k := c.deviceCulprit()
+			if b.leader != 0 && b.leader != c.victim.pid {
+				p := c.w.Processes[b.leader]
+				k = Culprit{PID: b.leader, Comm: p.Comm, Cgroup: p.MemoryCgroup, File: c.fileOf(b.leader), Device: c.device}
+			}
+			gain := (1 - d.base/b.latency) * b.share
+			conf := confidence((b.latency/d.base-queueingRatio)/3+(1-b.mean/b.peak/burstAverage)/2, true)
+			if d.baseBound {
+				conf *= 0.85
+			}
+			return Verdict{
+				Answer: Yes, Confidence: conf, Weight: c.deviceWeight() * gain, Culprit: k,
+				Evidence: []Evidence{
+					c.figure("operations on "+c.device+" on average", b.mean, "count/s", sample.BlockOps),
+					c.figure("in a burst", b.peak, "count/s", sample.BlockFineOps),
+					c.figure("bursts", float64(b.count)/c.w.Seconds(), "count/s", sample.BlockFineOps),
+					c.figure("mean length of a burst", b.length, "seconds", sample.BlockFineOps),
+					c.figure("operations of a burst", b.each, "count", sample.BlockFineOps),
+					c.figure("latency in bursts", b.latency, "seconds", sample.BlockFineTime),
+					c.figure("base latency (one in flight)", d.base, "seconds", sample.BlockDepthTime),
+					c.figure("time of requests that is in bursts", b.share, "ratio", sample.BlockFineTime),
+					c.figure("of that led by the culprit", b.led, "ratio", sample.BlockFineTime),
+				},
+				Disprove: "the same latency when the same requests come evenly spread",
+				Advice: []Advice{{
+					Do: fmt.Sprintf("spread the requests: %.0f a second on average, with at most %.0f at a time instead of about %.0f in one burst",
+						b.mean, max(1, b.peak*d.base), b.each),
+					Expect: fmt.Sprintf("latency falls from %s towards %s; the device serves %.0f a second in a burst",
+						duration(b.latency), duration(d.base), b.peak),
+				}, {
+					Do:     "or give the device a higher limit, or one that allows bursts, if a cap is what cuts them off",
+					Expect: "bursts are then over sooner",
+				}},
+			}
+		},
+	}
+}
+
+// bursts looks for bursts on the victim's device.
+func (c *Case) bursts() burstView {
+	n := int(c.w.Length/fineBin) + 1
+	ops, times, leaders := make([]float64, n), make([]float64, n), make([]int, n)
+	c.w.Each(sample.BlockFineOps, func(e sample.Entity, s *sample.Series) {
+		took := c.w.Get(sample.BlockFineTime, e)
+		if e.Device != c.device || took == nil {
+			return
+		}
+		for i, p := range s.Points {
+			// a point stands at the end of its bin, give or take the clocks
+			if at := int((p.At - fineBin/2) / fineBin); at >= 0 && at < n && i < len(took.Points) {
+				ops[at] += p.Value
+				times[at] += took.Points[i].Value
+				leaders[at] = e.PID
+			}
+		}
+	})
+	var b burstView
+	var total, time float64
+	for i := range ops {
+		total += ops[i]
+		time += times[i]
+	}
+	if total == 0 {
+		return b
+	}
+	b.peak = weightedMedian(ops) / fineBin.Seconds()
+	b.mean = total / c.w.Seconds()
+	perSecond := int(1e9 / fineBin)
+	for at := 0; at < n; at += perSecond {
+		sum := 0.0
+		second := ops[at:min(at+perSecond, n)]
+		for _, v := range second {
+			sum += v
+		}
+		if sum < burstAverage*b.peak*float64(len(second))*fineBin.Seconds() {
+			b.calm += sum / total
+		}
+	}
+	var inBurst, operations, bins float64
+	by := map[int]float64{}
+	for i := range ops {
+		if ops[i] < burstPeak*b.peak*fineBin.Seconds() {
+			continue
+		}
+		if i == 0 || ops[i-1] < burstPeak*b.peak*fineBin.Seconds() {
+			b.count++
+		}
+		bins++
+		inBurst += times[i]
+		operations += ops[i]
+		by[leaders[i]] += times[i]
+	}
+	b.share = inBurst / time
+	b.latency = inBurst / operations
+	b.length = bins * fineBin.Seconds() / float64(b.count)
+	b.each = operations / float64(b.count)
+	b.leader = most(by)
+	b.led = by[b.leader] / inBurst
+	return b
+}

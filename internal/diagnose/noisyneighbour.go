@@ -1,0 +1,74 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"iocause/internal/sample"
+)
+
+// noisyNeighbour: another process keeps the device busy that the victim waits
+// for.
+func noisyNeighbour() Cause {
+	return Cause{
+		ID: "noisy-neighbour", Title: "another program keeps the device busy",
+		Needs: [][]sample.Metric{{sample.BlockDeviceTime}, {sample.BlockDepthOps}},
+		Over:  append(deviceCauses(), "cold-cache", "cache-busting", "direct-io", "sync-writes"),
+		Judge: func(c *Case) Verdict {
+			s := c.shared()
+			switch {
+			case s.missing:
+				return cannotTell(s.why)
+			case s.why != "":
+				return no(s.why)
+			case s.flusher > s.rivals:
+				return no("most of what others have in flight is the kernel's writeback, not another program's I/O")
+			}
+			seconds := c.w.Seconds()
+			p := c.w.Processes[s.rival]
+			k := Culprit{PID: s.rival, Comm: p.Comm, Cgroup: p.IOCgroup, Device: c.device}
+			if k.Cgroup == "" || k.Cgroup == "/" {
+				k.Cgroup = p.MemoryCgroup
+			}
+			k.File = c.fileOf(s.rival)
+			e := append(c.sharingEvidence(&s), c.figure("of the others', the culprit's", s.most/max(s.others, 1e-9), "ratio", sample.BlockDeviceTime))
+			for _, op := range []string{"read", "write"} {
+				if b, _ := c.w.Sum(sample.BlockBytes, sample.Entity{PID: s.rival, Device: c.device, Class: op}); b > 0 {
+					e = append(e, c.figure("the culprit's "+op+"s", b/seconds, "bytes/s", sample.BlockBytes))
+				}
+			}
+			conf := confidence((s.latency/s.base-queueingRatio)/3+0.2, true) * (0.7 + 0.3*s.most/max(s.rivals, 1e-9))
+			if s.bound {
+				conf *= 0.9
+			}
+			weight := c.deviceWeight() * s.excess() * s.share()
+			return Verdict{
+				Answer: Yes, Confidence: conf, Weight: weight, Culprit: k, Evidence: e,
+				Disprove: "requests of the victim that take as long while the other program is stopped",
+				Advice: []Advice{{
+					Do: "hold the other program back (io.max or io.weight of its cgroup, ionice, fewer requests at a time), or run it at another time",
+					Expect: fmt.Sprintf("requests of the victim fall from %s towards %s: %s", duration(s.latency), duration(s.base),
+						speedup(weight*c.gain())),
+				}, {
+					Do:     "or put the data of one of them on another device",
+					Expect: "they are then not in each other's way at all",
+				}},
+			}
+		},
+	}
+}
+
+// fileOf is the path of the file that a process moves most to or from disk,
+// "" when it is not known.
+func (c *Case) fileOf(pid int) string {
+	by := map[string]float64{}
+	for m, unit := range map[sample.Metric]float64{
+		sample.DirectReadBytes: 1, sample.DirectWriteByte: 1, sample.CacheInserted: pageSize, sample.CacheDirtied: pageSize,
+	} {
+		c.w.Each(m, func(e sample.Entity, s *sample.Series) {
+			if e.PID == pid && c.w.Files[e.File].Path != "" {
+				by[c.w.Files[e.File].Path] += s.Sum() * unit
+			}
+		})
+	}
+	return largest(by)
+}
