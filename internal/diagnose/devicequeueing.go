@@ -45,8 +45,15 @@ func deviceQueueing() Cause {
 			if d.baseBound {
 				conf *= 0.85
 			}
+			// alone, each of the victim's requests would still take its base latency
+			weight := c.deviceWeight()
+			if own := c.ownLatency(); own.latency > 0 && own.base > 0 {
+				weight *= own.excess()
+			} else if d.base > 0 {
+				weight *= max(d.queued, 1-d.base/d.latency)
+			}
 			return Verdict{
-				Answer: Yes, Confidence: conf, Weight: c.deviceWeight(), Culprit: c.deviceCulprit(),
+				Answer: Yes, Confidence: conf, Weight: weight, Culprit: c.deviceCulprit(),
 				Evidence: append(c.deviceEvidence(&d), Evidence{
 					Name: "latency to base latency", Value: r, Unit: "ratio", Source: c.sourceOf(sample.BlockDepthTime),
 				}),

@@ -35,6 +35,7 @@ type deviceView struct {
 	base      float64 // seconds at depth 1, for the same mix of sizes; 0 not known
 	baseBound bool    // base is only an upper bound (the fastest percent)
 	assumed   bool    // base is that of a hard disk, for want of any figure
+	baseSure  bool    // base is of requests that had the device to themselves to the end
 	flat      plateau
 	maxDepth  float64
 }
@@ -92,17 +93,30 @@ func (c *Case) deviceFacts() deviceView {
 		depth: (queue + device) / s, queued: queue / (queue + device), size: size / ops,
 	}
 	d.maxDepth, _ = w.Value(sample.BlockMaxFlight, sample.Entity{Device: dev})
-	d.base, d.baseBound = c.baseLatency(&d)
+	d.base, d.baseBound, d.baseSure = c.baseLatency(&d)
 	d.flat = c.findPlateau()
 	return d
+}
+
+// alone is the mean latency of requests of a size that had the device to
+// themselves from start to completion, 0 when there were too few.
+func (c *Case) alone(op string, size uint64) float64 {
+	e := sample.Entity{Device: c.device, Class: fmt.Sprintf("%s %d", op, size)}
+	n, _ := c.w.Sum(sample.BlockAloneOps, e)
+	t, _ := c.w.Sum(sample.BlockAloneTime, e)
+	if n < baseOps {
+		return 0
+	}
+	return t / n
 }
 
 // baseLatency is the latency of a request that is alone on the device, for the
 // sizes that make up the load, weighed as they occur; a lower mean at another
 // depth is taken instead, since a request that opens a batch also waits for
-// the rest of it. Where no size was seen alone often enough, the fastest
+// the rest of it; sure is false then, and true where most had the device to
+// themselves to the end. Where no size was seen alone often enough, the fastest
 // percent of all is an upper bound of it.
-func (c *Case) baseLatency(d *deviceView) (seconds float64, bound bool) {
+func (c *Case) baseLatency(d *deviceView) (seconds float64, bound, sure bool) {
 	type class struct {
 		op   string
 		size uint64
@@ -128,10 +142,14 @@ func (c *Case) baseLatency(d *deviceView) (seconds float64, bound bool) {
 			}
 		}
 	})
-	var covered, total, sum float64
+	var covered, total, sum, toEnd float64
 	for k, n := range all {
 		total += n
-		if alone[k] >= baseOps {
+		if t := c.alone(k.op, k.size); t > 0 {
+			covered += n
+			toEnd += n
+			sum += n * min(t, fastest[k])
+		} else if alone[k] >= baseOps {
 			covered += n
 			sum += n * fastest[k]
 		}
@@ -144,17 +162,17 @@ func (c *Case) baseLatency(d *deviceView) (seconds float64, bound bool) {
 	}
 	if total > 0 && covered >= 0.5*total {
 		base := sum / covered
-		if d.asynchronous(&c.victim) && h.N() >= 100 {
+		if d.asynchronous(&c.victim) && h.N() >= 100 && toEnd < 0.5*total {
 			// one that comes to an empty device opens a batch: it is slowed
 			// down by those that are submitted behind it
 			base = min(base, h.Quantile(0.10)/1e9)
 		}
-		return base, false
+		return base, false, toEnd >= 0.5*total
 	}
 	if h.N() < 100 {
-		return 0, false
+		return 0, false, false
 	}
-	return h.Quantile(0.01) / 1e9, true
+	return h.Quantile(0.01) / 1e9, true, false
 }
 
 // bin is a stretch of the window on one device.

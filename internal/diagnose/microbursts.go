@@ -51,6 +51,7 @@ func microbursts() Cause {
 				return no(why)
 			}
 			b := c.bursts()
+			base, bound, need := c.burstBase(&d)
 			switch {
 			case b.count < burstsNeeded:
 				return no(fmt.Sprintf("%d bursts are too few to tell", b.count))
@@ -60,22 +61,26 @@ func microbursts() Cause {
 				return no("the bursts last " + duration(b.length) + ", which shows in ordinary averages")
 			case b.share < burstShare:
 				return no(fmt.Sprintf("only %s of the time of requests is in bursts", percent(b.share)))
-			case d.base == 0:
+			case base == 0:
 				return cannotTell("no request was seen alone on the device, so its base latency is not known")
-			case b.latency < queueingRatio*d.base:
+			case b.latency < need*base:
 				return no(fmt.Sprintf("in bursts requests take %s, no more than alone (%s): the device takes them at once",
-					duration(b.latency), duration(d.base)))
+					duration(b.latency), duration(base)))
 			case c.w.Processes[b.leader].Kernel && c.flushes():
 				return no("the bursts are the kernel's writeback")
+			}
+			name := "alone on the device"
+			if bound {
+				name = "fastest percent of requests"
 			}
 			k := c.deviceCulprit()
 			if b.leader != 0 && b.leader != c.victim.pid {
 				p := c.w.Processes[b.leader]
 				k = Culprit{PID: b.leader, Comm: p.Comm, Cgroup: p.MemoryCgroup, File: c.fileOf(b.leader), Device: c.device}
 			}
-			gain := (1 - d.base/b.latency) * b.share
-			conf := confidence((b.latency/d.base-queueingRatio)/3+(1-b.mean/b.peak/burstAverage)/2, true)
-			if d.baseBound {
+			gain := (1 - base/b.latency) * b.share
+			conf := confidence((b.latency/base-need)/3+(1-b.mean/b.peak/burstAverage)/2, true)
+			if bound {
 				conf *= 0.85
 			}
 			return Verdict{
@@ -87,16 +92,16 @@ func microbursts() Cause {
 					c.figure("mean length of a burst", b.length, "seconds", sample.BlockFineOps),
 					c.figure("operations of a burst", b.each, "count", sample.BlockFineOps),
 					c.figure("latency in bursts", b.latency, "seconds", sample.BlockFineTime),
-					c.figure("base latency (one in flight)", d.base, "seconds", sample.BlockDepthTime),
+					c.figure(name, base, "seconds", sample.BlockDepthTime),
 					c.figure("time of requests that is in bursts", b.share, "ratio", sample.BlockFineTime),
 					c.figure("of that led by the culprit", b.led, "ratio", sample.BlockFineTime),
 				},
 				Disprove: "the same latency when the same requests come evenly spread",
 				Advice: []Advice{{
 					Do: fmt.Sprintf("spread the requests: %.0f a second on average, with at most %.0f at a time instead of about %.0f in one burst",
-						b.mean, max(1, b.peak*d.base), b.each),
+						b.mean, max(1, b.peak*base), b.each),
 					Expect: fmt.Sprintf("latency falls from %s towards %s; the device serves %.0f a second in a burst",
-						duration(b.latency), duration(d.base), b.peak),
+						duration(b.latency), duration(base), b.peak),
 				}, {
 					Do:     "or give the device a higher limit, or one that allows bursts, if a cap is what cuts them off",
 					Expect: "bursts are then over sooner",
@@ -104,6 +109,28 @@ func microbursts() Cause {
 			}
 		},
 	}
+}
+
+// burstBase is the base latency and by how much latency in bursts must exceed
+// it. A request that comes to an idle device only opens a burst: where none had
+// the device to itself to the end, the fastest percent is a better bound.
+func (c *Case) burstBase(d *deviceView) (base float64, bound bool, need float64) {
+	if d.baseSure || d.base == 0 {
+		return d.base, false, queueingRatio
+	}
+	if d.baseBound {
+		return d.base, true, 2 * queueingRatio
+	}
+	var h sample.Histogram
+	for _, op := range []string{"read", "write"} {
+		if one := c.w.Histogram(sample.HistDevice, sample.Entity{Device: c.device, Class: op}); one != nil {
+			h.Merge(&one.Histogram)
+		}
+	}
+	if h.N() < 100 {
+		return d.base, true, 2 * queueingRatio
+	}
+	return min(d.base, h.Quantile(0.01)/1e9), true, 2 * queueingRatio
 }
 
 // bursts looks for bursts on the victim's device.

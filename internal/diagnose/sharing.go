@@ -25,17 +25,56 @@ type sharing struct {
 	rival   int     // the process with most time among the others but the flusher
 	rivals  float64 // time of all of these
 	most    float64 // the rival's
-	latency float64 // mean seconds of one request of the victim's
-	base    float64 // of such a request that is alone on the device
+	ownLatency
+}
+
+// ownLatency is how long one request of the victim's takes, on average.
+type ownLatency struct {
+	ops     float64 // of the victim
+	latency float64 // seconds
+	queued  float64 // share of that before the device got it
+	base    float64 // seconds of such a request that is alone on the device; 0 not known
 	bound   bool    // base is only an upper bound of it
+}
+
+// excess is the part of the victim's time on the device that it would not need
+// alone, 0 to 1.
+func (o *ownLatency) excess() float64 {
+	if o.latency == 0 {
+		return 0
+	}
+	if o.base == 0 {
+		return o.queued
+	}
+	return clamp01(max(o.queued, 1-o.base/o.latency))
+}
+
+// ownLatency is the latency of the victim's own requests on its device.
+func (c *Case) ownLatency() ownLatency {
+	var o ownLatency
+	var queue, device float64
+	for _, op := range []string{"read", "write"} {
+		e := sample.Entity{PID: c.victim.pid, Device: c.device, Class: op}
+		n, _ := c.w.Sum(sample.BlockOps, e)
+		if n == 0 {
+			continue
+		}
+		size, _ := c.w.Sum(sample.BlockBytes, e)
+		q, _ := c.w.Sum(sample.BlockQueueTime, e)
+		d, _ := c.w.Sum(sample.BlockDeviceTime, e)
+		o.ops, queue, device = o.ops+n, queue+q, device+d
+		base, bound := c.aloneLatency(op, uint64(size/n))
+		o.base += n * base
+		o.bound = o.bound || bound
+	}
+	if o.ops > 0 && queue+device > 0 {
+		o.latency, o.base, o.queued = (queue+device)/o.ops, o.base/o.ops, queue/(queue+device)
+	}
+	return o
 }
 
 // share is the part of the time that others have, 0 to 1.
 func (s *sharing) share() float64 { return s.others / (s.own + s.others) }
-
-// excess is the part of the victim's time on the device that it would not need
-// alone, 0 to 1.
-func (s *sharing) excess() float64 { return clamp01(1 - s.base/s.latency) }
 
 // shared finds out who else uses the victim's device, and what that costs the
 // victim.
@@ -54,18 +93,7 @@ func (c *Case) shared() sharing {
 		return s
 	}
 	by := c.deviceTimes()
-	var ops float64
-	for _, op := range []string{"read", "write"} {
-		e := sample.Entity{PID: c.victim.pid, Device: c.device, Class: op}
-		n, _ := w.Sum(sample.BlockOps, e)
-		size, _ := w.Sum(sample.BlockBytes, e)
-		ops += n
-		if n > 0 {
-			base, bound := c.aloneLatency(op, uint64(size/n))
-			s.base += n * base
-			s.bound = s.bound || bound
-		}
-	}
+	s.ownLatency = c.ownLatency()
 	s.own = by[c.victim.pid].total
 	flushes := c.flushes()
 	for pid, t := range by {
@@ -82,11 +110,10 @@ func (c *Case) shared() sharing {
 			s.rival, s.most = pid, t.total
 		}
 	}
-	if ops == 0 || s.own == 0 {
+	if s.latency == 0 || s.own == 0 {
 		s.why = "the victim has no requests of its own on " + c.device
 		return s
 	}
-	s.latency, s.base = s.own/ops, s.base/ops
 	switch {
 	case s.share() < othersLimit:
 		s.why = fmt.Sprintf("others have %s of the requests' time on %s", percent(s.share()), c.device)
@@ -135,12 +162,14 @@ func (c *Case) flushes() bool {
 	return flushed >= 0.5*written
 }
 
-// aloneLatency is how long a request of a size takes that comes to an idle
-// device: the mean of those that did, or if that is less, the lowest mean at
-// any depth. Where none was seen alone the fastest percent of the device's
-// requests is an upper bound.
+// aloneLatency is how long a request of a size takes that has the device to
+// itself, or if none was seen that had, that comes to an idle device: the mean
+// of those that did, or if that is less, the lowest mean at any depth. Where
+// there were none of these either, the fastest percent of the device's requests
+// is an upper bound.
 func (c *Case) aloneLatency(op string, size uint64) (seconds float64, bound bool) {
-	fastest, alone := 0.0, false
+	fastest := c.alone(op, 1<<max(0, bits.Len64(size)-1))
+	alone := fastest > 0
 	c.w.Each(sample.BlockDepthOps, func(e sample.Entity, s *sample.Series) {
 		if e.Device != c.device {
 			return

@@ -128,12 +128,14 @@ type LoopDisk struct {
 // Loop makes a file, a loop device over it and a file system on that. The
 // device reads and writes the file directly, so that nothing is cached twice.
 // Without fs it is left empty.
-func (e *Env) Loop(name string, size int64, fs string) (*LoopDisk, error) {
+// Unless serial, that is: then the device's one worker does each request to its
+// end, in the page cache of the file, before it takes the next.
+func (e *Env) Loop(name string, size int64, fs string, serial bool) (*LoopDisk, error) {
 	image := filepath.Join(e.scratch, name+".img")
 	if err := load.Create(image, size); err != nil {
 		return nil, err
 	}
-	device, err := e.attach(image)
+	device, err := e.attach(image, !serial)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +172,7 @@ func (e *Env) Break(name string, from int64) error {
 }
 
 // attach finds a free loop device and puts it over a file.
-func (e *Env) attach(image string) (string, error) {
+func (e *Env) attach(image string, direct bool) (string, error) {
 	control, err := os.Open("/dev/loop-control")
 	if err != nil {
 		return "", fmt.Errorf("open the control of the loop devices: %w", err)
@@ -195,7 +197,9 @@ func (e *Env) attach(image string) (string, error) {
 			return "", fmt.Errorf("open a loop device: %w", err)
 		}
 		config := unix.LoopConfig{Fd: uint32(backing.Fd())}
-		config.Info.Flags = unix.LO_FLAGS_DIRECT_IO
+		if direct {
+			config.Info.Flags = unix.LO_FLAGS_DIRECT_IO
+		}
 		err = unix.IoctlLoopConfigure(int(loop.Fd()), &config)
 		if closeErr := loop.Close(); err == nil && closeErr != nil {
 			return "", fmt.Errorf("close a loop device: %w", closeErr)

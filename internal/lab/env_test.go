@@ -133,7 +133,7 @@ func TestLoopAndSwapGo(t *testing.T) {
 				need(t, "xfs")
 			}
 			e := testEnv(t, t.TempDir())
-			disk, err := e.Loop("disk", 320<<20, fs)
+			disk, err := e.Loop("disk", 320<<20, fs, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -212,7 +212,7 @@ func dieInTheMiddle(t *testing.T, state string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	disk, err := e.Loop("disk", 64<<20, "ext4")
+	disk, err := e.Loop("disk", 64<<20, "ext4", false)
 	if err != nil {
 		t.Fatal(err)
 	}

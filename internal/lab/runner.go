@@ -169,7 +169,7 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 		st.cgroups[c.Name] = made
 		return err
 	case step.Loop != nil:
-		disk, err := e.Loop(step.Loop.Name, int64(step.Loop.Size), step.Loop.FileSystem)
+		disk, err := e.Loop(step.Loop.Name, int64(step.Loop.Size), step.Loop.FileSystem, step.Loop.Serial)
 		if err == nil {
 			st.names[step.Loop.Name] = disk.Dir
 			st.names["device:"+step.Loop.Name] = disk.Device

@@ -67,6 +67,7 @@ type LoopStep struct {
 	Size       load.Size `yaml:"size"`
 	FileSystem string    `yaml:"filesystem"`  // ext4, xfs or none
 	BrokenFrom load.Size `yaml:"broken_from"` // reads behind this byte fail; 0: none
+	Serial     bool      `yaml:"serial"`      // one request at a time, through the page cache of the file
 }
 
 // SysctlStep sets one setting for the time of the scenario.

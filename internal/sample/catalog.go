@@ -155,6 +155,8 @@ func Catalog() []Info {
 		{BlockRequeues, Count, Counter, "process, device; class read, write, flush, other", "requests put back into the queue: the device was busy, or is to try again"},
 		{BlockDepthOps, Count, Counter, "device; class OPERATION SIZE DEPTH", "requests by size and by how many were in flight when they came, both rounded down to a power of two"},
 		{BlockDepthTime, Seconds, Counter, "as block.depth_ops", "time of these requests, queue included, summed"},
+		{BlockAloneOps, Count, Counter, "device; class OPERATION SIZE", "requests that had the device to themselves from start to completion, by size rounded down to a power of two"},
+		{BlockAloneTime, Seconds, Counter, "as block.alone_ops", "time of these requests, queue included, summed"},
 		{HistQueue, Seconds, Counter, "device; class read, write, flush, other", "histogram of queue times, in nanoseconds"},
 		{HistDevice, Seconds, Counter, "device; class read, write, flush, other", "histogram of device times, in nanoseconds"},
 		{HistSize, Bytes, Counter, "device; class read, write, flush, other", "histogram of request sizes"},

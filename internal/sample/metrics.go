@@ -169,6 +169,8 @@ const (
 	BlockRequeues   Metric = "block.requeues"
 	BlockDepthOps   Metric = "block.depth_ops"
 	BlockDepthTime  Metric = "block.depth_time"
+	BlockAloneOps   Metric = "block.alone_ops"
+	BlockAloneTime  Metric = "block.alone_time"
 	HistQueue       Metric = "block.queue_latency"
 	HistDevice      Metric = "block.device_latency"
 	HistSize        Metric = "block.size"

@@ -27,6 +27,7 @@ struct request_info {
 	u64 start, issue; /* ns; issue only where the kernel keeps no time of its own */
 	u64 cgroup;
 	u64 bytes; /* completed so far */
+	u64 nth; /* of the device's requests; 0: not known */
 	u32 tgid, dev, op, depth;
 	u32 sequential, size;
 };
@@ -51,6 +52,7 @@ struct bios {
 struct device {
 	s64 in_flight;
 	u64 max_in_flight;
+	u64 started; /* requests ever */
 	u64 untimed; /* completions without the kernel's own issue time */
 };
 struct hist_key {
@@ -64,7 +66,8 @@ struct depth_key {
 	u32 dev, op, size_slot, depth_slot;
 };
 struct depth_io {
-	u64 ops, ns; /* ns: issue to completion */
+	u64 ops, ns; /* ns: start to completion */
+	u64 alone_ops, alone_ns; /* of these: no other was in flight from start to completion */
 };
 struct bin_key {
 	u32 dev, bin;
@@ -196,6 +199,7 @@ int COUNTING(on_start, struct request *rq)
 	if (device) {
 		depth = ADD(device->in_flight, 1) + 1;
 		info.depth = depth > 0 ? depth : 1;
+		info.nth = ADD(device->started, 1) + 1;
 		if (depth > 0 && device->max_in_flight < (u64)depth)
 			device->max_in_flight = depth;
 	}
@@ -355,6 +359,7 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	struct device *device;
 	struct depth_io *d;
 	struct bin *b;
+	bool alone = false;
 	struct io *io;
 
 	found = bpf_map_lookup_elem(&requests, &id);
@@ -372,8 +377,10 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 		info.start = rq->start_time_ns;
 	issue = rq->io_start_time_ns;
 	device = bpf_map_lookup_elem(&devices, &info.dev);
-	if (device)
+	if (device) {
 		ADD(device->in_flight, -1);
+		alone = info.depth == 1 && info.nth == device->started;
+	}
 	if (!issue && info.op <= OP_WRITE) {
 		issue = info.issue;
 		want_issue = 1;
@@ -405,6 +412,10 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	if (d) {
 		ADD(d->ops, 1);
 		ADD(d->ns, queue + device_ns);
+		if (alone) {
+			ADD(d->alone_ops, 1);
+			ADD(d->alone_ns, queue + device_ns);
+		}
 	}
 	slot.dev = info.dev;
 	slot.bin = now / BIN_NS;

@@ -37,6 +37,7 @@ func Metrics() []sample.Metric {
 		sample.BlockThrottled, sample.BlockThrottledB, sample.BlockMaxFlight, sample.BlockBinOps,
 		sample.BlockBinBytes, sample.BlockBinTime, sample.BlockFineOps, sample.BlockFineBytes, sample.BlockFineTime,
 		sample.BlockFailures, sample.BlockFailTime, sample.BlockRequeues, sample.BlockDepthOps, sample.BlockDepthTime,
+		sample.BlockAloneOps, sample.BlockAloneTime,
 		sample.HistQueue, sample.HistDevice, sample.HistSize,
 	}
 }

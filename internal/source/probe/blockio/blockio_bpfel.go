@@ -36,9 +36,11 @@ type blockioBios struct {
 }
 
 type blockioDepthIo struct {
-	_   structs.HostLayout
-	Ops uint64
-	Ns  uint64
+	_        structs.HostLayout
+	Ops      uint64
+	Ns       uint64
+	AloneOps uint64
+	AloneNs  uint64
 }
 
 type blockioDepthKey struct {
@@ -53,6 +55,7 @@ type blockioDevice struct {
 	_           structs.HostLayout
 	InFlight    int64
 	MaxInFlight uint64
+	Started     uint64
 	Untimed     uint64
 }
 
@@ -139,6 +142,7 @@ type blockioRequestInfo struct {
 	Issue      uint64
 	Cgroup     uint64
 	Bytes      uint64
+	Nth        uint64
 	Tgid       uint32
 	Dev        uint32
 	Op         uint32

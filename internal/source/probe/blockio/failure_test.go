@@ -24,7 +24,7 @@ func TestFailedReadsAreCountedOneByOne(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	disk, err := env.Loop("disk", 16<<20, "")
+	disk, err := env.Loop("disk", 16<<20, "", false)
 	bpftest.Need(t, "loop", err)
 	if err := env.Break("disk", 8<<20); err != nil {
 		t.Fatal(err)

@@ -182,6 +182,11 @@ func (p *Probe) emitDevices(into sample.Sink) error {
 		e := sample.Entity{Device: p.lookup.Disk(k.Dev), Class: depthClass(k)}
 		into.PutTotal(sample.BlockDepthOps, e, float64(d.Ops), fromComplete)
 		into.PutTotal(sample.BlockDepthTime, e, float64(d.Ns)/1e9, fromComplete)
+		if d.AloneOps > 0 {
+			e.Class = fmt.Sprintf("%s %d", opName(k.Op), uint64(1)<<(k.SizeSlot&63))
+			into.PutTotal(sample.BlockAloneOps, e, float64(d.AloneOps), fromComplete)
+			into.PutTotal(sample.BlockAloneTime, e, float64(d.AloneNs)/1e9, fromComplete)
+		}
 	}))
 	err = errors.Join(err, bpf.Each(p.probe.Map("histograms"), func(k blockioHistKey, h blockioHists) {
 		e := sample.Entity{Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}
