@@ -3,6 +3,7 @@ package lab
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
 	"iocause/internal/lab/load"
@@ -162,6 +165,31 @@ func TestLoopAndSwapGo(t *testing.T) {
 }
 
 // TestSweep lets a run of this test binary die and takes over what it left.
+// Half of a broken disk cannot be read, and a load that is told to goes on.
+func TestBrokenLoopDisk(t *testing.T) {
+	need(t, "root", "loop")
+	e := testEnv(t, t.TempDir())
+	disk, err := e.Loop("disk", 8<<20, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Break("disk", 4<<20); err != nil {
+		t.Fatal(err)
+	}
+	spec := load.Spec{Kind: "direct", Path: disk.Dir, Order: load.Once, Passes: 1, Keep: true}
+	r, err := load.Run(t.Context(), spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Calls != 2048 || r.Errors != 1024 || r.Bytes != 4<<20 {
+		t.Errorf("%d calls, %d errors, %d bytes; want 2048, 1024 and %d", r.Calls, r.Errors, r.Bytes, 4<<20)
+	}
+	spec.Keep = false
+	if _, err := load.Run(t.Context(), spec, nil); !errors.Is(err, unix.EIO) {
+		t.Errorf("a load that is not told to go on gave %v, want %v", err, unix.EIO)
+	}
+}
+
 func TestSweep(t *testing.T) {
 	if state := os.Getenv("IOCAUSE_TEST_DIE"); state != "" {
 		dieInTheMiddle(t, state)

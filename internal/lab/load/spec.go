@@ -45,8 +45,6 @@ type Spec struct {
 	ThreadsFrom int           // with Ramp: threads at the lowest point
 	Ramp        time.Duration // time from ThreadsFrom to Threads, and back again
 	Rate        float64       // calls a second, all threads together; 0: no limit
-	Burst       int           // with Every: calls of a burst, all threads together
-	Every       time.Duration // from the start of one burst to that of the next; 0: no bursts
 	Keep        bool          // go on after EIO, and count it
 	Seed        uint64
 	Order       Order
@@ -76,8 +74,6 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 	flags.IntVar(&s.ThreadsFrom, "threads-from", 1, "with --ramp: `N` threads at the lowest point")
 	flags.DurationVar(&s.Ramp, "ramp", 0, "go from --threads-from to --threads in this time, and back, and so on")
 	flags.Float64Var(&s.Rate, "rate", 0, "at most `N` calls a second, all threads together")
-	flags.IntVar(&s.Burst, "burst", 0, "with --every: `N` calls of a burst, all threads together (default: one of each thread)")
-	flags.DurationVar(&s.Every, "every", 0, "make the calls in bursts, one in each such `time`")
 	flags.BoolVar(&s.Keep, "keep-on", false, "go on after an input/output error (EIO), and count it")
 	flags.Uint64Var(&s.Seed, "seed", 1, "`N` to start the random numbers from")
 	flags.Func("order", "`order` of the calls: sequential, random, once (every block once), unaligned or clustered", func(v string) error {
@@ -157,9 +153,6 @@ func (s *Spec) prepare() (*kind, error) {
 	if s.Order == "" {
 		s.Order = k.order
 	}
-	if s.Burst <= 0 {
-		s.Burst = s.Threads
-	}
 	if s.Run <= 0 {
 		s.Run = 8
 	}
@@ -179,10 +172,8 @@ func (s *Spec) prepare() (*kind, error) {
 		return nil, fmt.Errorf("%w: direct input and output cannot start at any byte", ErrSpec)
 	case s.Advice != "" && s.Advice != "random" && s.Advice != "sequential":
 		return nil, fmt.Errorf("%w: no advice is called %q", ErrSpec, s.Advice)
-	case s.Count < 0 || s.Duration < 0 || s.Passes < 0 || s.Rate < 0 || s.Think < 0 || s.Ramp < 0 || s.Every < 0:
+	case s.Count < 0 || s.Duration < 0 || s.Passes < 0 || s.Rate < 0 || s.Think < 0 || s.Ramp < 0:
 		return nil, fmt.Errorf("%w: limits cannot be below zero", ErrSpec)
-	case s.Every > 0 && s.Burst%s.Threads != 0:
-		return nil, fmt.Errorf("%w: %d calls of a burst cannot be shared evenly by %d threads", ErrSpec, s.Burst, s.Threads)
 	case len(s.Comm) > 15:
 		return nil, fmt.Errorf("%w: --comm %q has more than 15 bytes", ErrSpec, s.Comm)
 	}

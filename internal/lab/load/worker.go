@@ -39,7 +39,6 @@ type pace struct {
 	stop     *atomic.Bool
 	interval time.Duration // between calls of one thread; 0: none
 	next     time.Time
-	made     int // calls, with Every
 }
 
 func newPace(spec *Spec, id int, start time.Time, stop *atomic.Bool) *pace {
@@ -68,20 +67,7 @@ func (p *pace) wait() bool {
 		p.sleepUntil(p.next)
 		p.next = p.next.Add(p.interval)
 	}
-	if p.spec.Every > 0 {
-		p.sleepUntil(p.burst(time.Now()))
-		p.made++
-	}
 	return !p.stop.Load()
-}
-
-// burst is when the burst of the next call begins. One that is late does not
-// make the others come faster: those that are missed are left out.
-func (p *pace) burst(now time.Time) time.Time {
-	if p.made%(p.spec.Burst/p.spec.Threads) != 0 {
-		return now
-	}
-	return p.start.Add(now.Sub(p.start).Truncate(p.spec.Every) + p.spec.Every)
 }
 
 // threads is how many threads a ramp lets run: up, down, up, ...
