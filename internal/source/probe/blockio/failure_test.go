@@ -15,7 +15,7 @@ import (
 )
 
 // A loop device whose file ends half way fails every read behind that.
-func TestFailedReadsAreCountedOneByOne(t *testing.T) {
+func TestFailedAndLoneReadsAreCountedOneByOne(t *testing.T) {
 	const good, bad = 101, 211 // primes
 	env, err := lab.New(host.Live(), "")
 	bpftest.Need(t, "loop", err)
@@ -56,5 +56,11 @@ func TestFailedReadsAreCountedOneByOne(t *testing.T) {
 	}
 	if n, _ := w.Sum(sample.BlockOps, sample.Entity{PID: e.PID, Device: e.Device, Class: "read"}); n != good+bad {
 		t.Errorf("%g reads, want %d", n, good+bad)
+	}
+	// nobody else uses the device, so that each read is alone on it
+	all, _ := w.Sum(sample.BlockOps, sample.Entity{Device: e.Device, Class: "read"})
+	alone, _ := w.Sum(sample.BlockAloneOps, sample.Entity{Device: e.Device, Class: "read 4096"})
+	if all == good+bad && alone != good+bad || alone < good {
+		t.Errorf("%g of %g reads were alone, want all", alone, all)
 	}
 }
