@@ -29,6 +29,7 @@ import (
 //	target PID            (asks about this process)
 //	want CAUSE yes|no|cannot tell
 //	primary CAUSE
+//	culprit COMM          (of the first finding)
 type testCase struct {
 	name    string
 	lines   []string
@@ -36,6 +37,7 @@ type testCase struct {
 	target  Target
 	want    map[ID]Answer
 	primary ID
+	culprit string
 	where   string
 }
 
@@ -78,6 +80,9 @@ func TestCauses(t *testing.T) {
 				}
 				if c.primary != "" && r.Primary != c.primary {
 					t.Errorf("%s: the primary cause is %s, want %s", c.where, r.Primary, c.primary)
+				}
+				if c.culprit != "" && (len(r.Findings) == 0 || r.Findings[0].Culprit.Comm != c.culprit) {
+					t.Errorf("%s: the culprit is not %s in %+v", c.where, c.culprit, r.Findings)
 				}
 				checkReport(t, r)
 			})
@@ -168,6 +173,8 @@ func readCases(t *testing.T, path string, known map[string]*testCase) []*testCas
 			c.want[ID(cause)] = Answer(answer)
 		case "primary":
 			c.primary = ID(rest)
+		case "culprit":
+			c.culprit = rest
 		default:
 			c.lines = append(c.lines, fmt.Sprintf("%s:%d\x00%s", path, n, line))
 		}
