@@ -27,6 +27,9 @@ func cpuBound() Cause {
 			if cpu+delay/s < cpuShareLimit {
 				return no("no process keeps even one processor busy: the busiest uses " + percent(cpu) + " of one")
 			}
+			if c.victim.queued() >= queueShareLimit && delay >= waitShareLimit*s {
+				return no("it computes only " + percent(1-c.victim.queued()) + " of the time that it could: it waits for a processor")
+			}
 			if !c.victim.known && c.blind() {
 				return cannotTell(c.w.WhyAbsent(sample.WaitIO))
 			}
@@ -41,19 +44,15 @@ func cpuBound() Cause {
 				}
 				e = append(e, c.figure("time blocked on I/O", c.victim.share(s), "ratio", m))
 			}
-			advice := "look at where the program spends its processor time (perf top -p PID); a faster device would not help"
 			if delayed {
 				e = append(e, c.figure("time waiting for a processor", delay/s, "ratio", sample.ProcRunDelay))
-				if delay > 0.3*c.victim.cpu {
-					advice = "give it more processor time (fewer others, a higher share, more processors): it waits for one " + percent(delay/(delay+c.victim.cpu)) + " of the time that it could compute"
-				}
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence((cpu+delay/s-cpuShareLimit)/0.15+0.2, c.victim.known), Weight: 1,
 				Culprit: c.victimCulprit(), Evidence: e,
 				Disprove: "threads of the program blocked on I/O for a tenth of their time or more",
 				Advice: []Advice{{
-					Do:     advice,
+					Do:     "look at where the program spends its processor time (perf top -p PID); a faster device would not help",
 					Expect: "without any wait for I/O it would be " + speedup(c.victim.share(s)),
 				}},
 			}

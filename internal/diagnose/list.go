@@ -22,6 +22,8 @@ func List() []Cause {
 		deviceBandwidthLimit(),
 		deviceQueueing(),
 		deviceLatencyBound(),
+		cpuSaturated(),
+		tinyCalls(),
 		cpuBound(),
 	}
 }

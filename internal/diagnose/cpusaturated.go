@@ -1,0 +1,103 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"iocause/internal/sample"
+)
+
+// queueShareLimit is the part of the time that a program wants to run and has
+// to wait for a processor from which on that is what slows it down. Two busy
+// threads on one processor each wait half of the time.
+const queueShareLimit = 0.30
+
+// queued is the part of the time that the victim could have run and waited
+// for a processor, 0 to 1.
+func (v *victim) queued() float64 {
+	if v.cpu+v.delay == 0 {
+		return 0
+	}
+	return v.delay / (v.cpu + v.delay)
+}
+
+// cpuSaturated: the program is ready to run and waits for a processor.
+func cpuSaturated() Cause {
+	return Cause{
+		ID: "cpu-saturated", Title: "runnable threads wait for a processor",
+		Needs: [][]sample.Metric{{sample.ProcRunDelay}},
+		Judge: func(c *Case) Verdict {
+			if !c.w.Has(sample.ProcRunDelay) {
+				return cannotTell(c.w.WhyAbsent(sample.ProcRunDelay))
+			}
+			s, v := c.w.Seconds(), &c.victim
+			switch held := v.waitTotal + v.pause + v.stall; {
+			case v.pid == 0:
+				return no("no process used the processor")
+			case v.delay < waitShareLimit*s:
+				return no("the victim waits for a processor " + percent(v.delay/s) + " of the time")
+			case c.held() && v.delay < 2*held: // threads that help out queue, too, and hold nobody up
+				return no(fmt.Sprintf("the victim waits %s for I/O and memory, and only %s for a processor", duration(held), duration(v.delay)))
+			case v.queued() < queueShareLimit:
+				return no("of the time that it could run, the victim waits for a processor only " + percent(v.queued()))
+			}
+			e := []Evidence{
+				c.figure("threads waiting for a processor", v.delay/s, "count", sample.ProcRunDelay),
+				c.figure("of its time that it could run", v.queued(), "ratio", sample.ProcRunDelay),
+				c.figure("time on a processor", v.cpu/s, "ratio", sample.ProcUser),
+			}
+			e = append(e, c.processors()...)
+			k := c.victimCulprit()
+			rival, used := c.busiestOther()
+			advice := Advice{
+				Do:     "run fewer threads at once, or give it more processors",
+				Expect: fmt.Sprintf("without the queue it would be %s", speedup(v.delay/(v.delay+v.cpu))),
+			}
+			if used > v.cpu {
+				p := c.w.Processes[rival]
+				k = Culprit{PID: rival, Comm: p.Comm, Cgroup: p.MemoryCgroup}
+				e = append(e, c.figure("time on a processor of the culprit", used/s, "ratio", sample.ProcUser))
+				advice.Do = "give the victim a larger share of the processors (cpu.weight, nice), or run the other elsewhere"
+			}
+			return Verdict{
+				Answer: Yes, Confidence: confidence((v.queued()-queueShareLimit)/0.3+0.3, v.known),
+				Weight: v.delay / (v.delay + v.waitTotal + v.pause + v.stall), Culprit: k, Evidence: e, Advice: []Advice{advice},
+				Disprove: "the same speed with a processor for every runnable thread",
+			}
+		},
+	}
+}
+
+// processors is how busy the host's are.
+func (c *Case) processors() []Evidence {
+	var e []Evidence
+	user, ok := c.all(sample.CPUUser)
+	system, _ := c.all(sample.CPUSystem)
+	idle, _ := c.all(sample.CPUIdle)
+	wait, _ := c.all(sample.CPUIOWait)
+	steal, _ := c.all(sample.CPUSteal)
+	if whole := user + system + idle + wait + steal; ok && whole > 0 {
+		e = append(e, c.figure("processors busy", (user+system)/whole, "ratio", sample.CPUUser))
+		if steal > 0.05*whole {
+			e = append(e, c.figure("taken by the hypervisor", steal/whole, "ratio", sample.CPUSteal))
+		}
+	}
+	if p := c.w.Get(sample.PSISome, sample.Entity{Class: "cpu"}); p != nil {
+		e = append(e, Evidence{Name: "processor pressure, some", Value: p.Sum() / c.w.Seconds(), Unit: "ratio", Source: p.Source})
+	}
+	return e
+}
+
+// busiestOther is the process besides the victim that used the processors
+// most, and for how many seconds.
+func (c *Case) busiestOther() (pid int, seconds float64) {
+	used := map[int]float64{}
+	for _, m := range []sample.Metric{sample.ProcUser, sample.ProcSystem} {
+		c.w.Each(m, func(e sample.Entity, s *sample.Series) {
+			if e.PID != c.victim.pid {
+				used[e.PID] += s.Sum()
+			}
+		})
+	}
+	pid = most(used)
+	return pid, used[pid]
+}

@@ -1,0 +1,71 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"iocause/internal/sample"
+)
+
+// What makes calls small, and their number what takes the time.
+const (
+	smallBytes  = 4096   // a call, at most
+	smallCalls  = 50_000 // a second, at least: at 1 us each a twentieth of a processor
+	smallSystem = 0.40   // of the processor time that is the kernel's, at least
+	largeBytes  = 65536  // what the advice compares with
+)
+
+// tinyCalls: the program makes so many tiny reads or writes that the calls
+// themselves take its time.
+func tinyCalls() Cause {
+	return Cause{
+		ID: "small-io", Title: "tiny reads or writes: the calls themselves take the time",
+		Needs: [][]sample.Metric{{sample.ProcReadCalls}, {sample.ProcUser}},
+		Over:  []ID{"cpu-bound"},
+		Judge: func(c *Case) Verdict {
+			if !c.w.Has(sample.ProcReadCalls) {
+				return cannotTell(c.w.WhyAbsent(sample.ProcReadCalls))
+			}
+			s := c.w.Seconds()
+			op, calls, chars := "read", c.of(sample.ProcReadCalls), c.of(sample.ProcReadChars)
+			m := sample.ProcReadCalls
+			if n := c.of(sample.ProcWriteCalls); n > calls {
+				op, calls, chars, m = "write", n, c.of(sample.ProcWriteChars), sample.ProcWriteCalls
+			}
+			size := chars / max(1, calls)
+			system := c.of(sample.ProcSystem)
+			switch {
+			case c.held():
+				return no("the victim waits: its calls are not what takes the time")
+			case calls < smallCalls*s:
+				return no(fmt.Sprintf("the victim makes %.0f calls a second at most", calls/s))
+			case size > smallBytes:
+				return no(fmt.Sprintf("a %s of the victim takes %s on average", op, bytes(size)))
+			case system < smallSystem*c.victim.cpu:
+				return no("only " + percent(system/max(c.victim.cpu, 1e-9)) + " of its processor time is the kernel's")
+			case op == "read" && c.exact() && c.of(sample.CacheCalls) < 0.5*calls:
+				return no("most of its small reads are not of files")
+			}
+			k := c.culprit()
+			if f := c.topFile(sample.CacheVisits); f != "" && op == "read" {
+				k.File = f
+			}
+			fewer := largeBytes / max(1, size)
+			return Verdict{
+				Answer: Yes, Confidence: confidence((calls/s-smallCalls)/100_000+0.3, c.victim.known),
+				Weight: system / c.victim.cpu, Culprit: k,
+				Evidence: []Evidence{
+					c.figure(op+" calls", calls/s, "count/s", m),
+					c.figure("bytes of one "+op, size, "bytes", m),
+					c.figure("processor time of one, in the kernel", system/calls, "seconds", sample.ProcSystem),
+					c.figure("processor time that is the kernel's", system/c.victim.cpu, "ratio", sample.ProcSystem),
+					c.figure("time on a processor", c.victim.cpu/s, "ratio", sample.ProcUser),
+				},
+				Disprove: "the same speed with a buffer of 64 KiB in front of the file",
+				Advice: []Advice{{
+					Do:     fmt.Sprintf("%s through a buffer of 64 KiB (stdio, bufio, BufferedReader) or map the file", op),
+					Expect: fmt.Sprintf("%.0f times fewer calls: %s", fewer, speedup(system/c.victim.cpu*(1-1/fewer))),
+				}},
+			}
+		},
+	}
+}
