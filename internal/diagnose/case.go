@@ -175,7 +175,7 @@ func (c *Case) suffers() bool {
 // held tells whether the victim is held up enough to look for a cause, by I/O
 // or for want of memory.
 func (c *Case) held() bool {
-	return c.victim.pid != 0 && c.notable(&c.victim) > 0
+	return (c.victim.pid != 0 || c.w.Told) && c.notable(&c.victim) > 0
 }
 
 // narrowed tells whether the question is about less than the whole host.

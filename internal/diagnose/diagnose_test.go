@@ -132,7 +132,7 @@ func checkReport(t *testing.T, r *Report) {
 	if r.Primary != Unknown && (len(r.Findings) == 0 || r.Findings[0].Cause != r.Primary) {
 		t.Errorf("the primary cause %s is not the first finding", r.Primary)
 	}
-	if r.Victim.PID == 0 && r.Primary != Unknown && !slices.Contains([]ID{Healthy, "cpu-bound", "device-errors"}, r.Primary) {
+	if r.Victim == (Culprit{}) && r.Primary != Unknown && !slices.Contains([]ID{Healthy, "cpu-bound", "small-io", "device-errors"}, r.Primary) {
 		t.Errorf("the primary cause is %s, and nobody is said to wait", r.Primary)
 	}
 	for _, m := range r.CannotTell {

@@ -70,6 +70,9 @@ func Judge(w *sample.Window, target Target) *Report {
 	default:
 		found = []Finding{c.healthy(excluded)}
 	}
+	if r.Primary == "cpu-saturated" { // waits, though for no I/O
+		r.Victim = c.victimCulprit()
+	}
 	r.Findings, r.Excluded = found, excluded
 	return r
 }
