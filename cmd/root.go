@@ -41,7 +41,7 @@ func newRootCommand(a *app) *cobra.Command {
 		newThreadsCommand(a), newLatencyCommand(a),
 		newResidentCommand(a), newMemCommand(a),
 		newTraceCommand(a), newBurstCommand(a),
-		newLabCommand(a.stdin, a.stdout, a.stderr))
+		a.withLabTools(newLabCommand(a.stdin, a.stdout, a.stderr)))
 	for _, t := range tools() {
 		root.AddCommand(a.newTool(&t))
 	}
