@@ -1,0 +1,170 @@
+package cmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/lab/fiojson"
+	"iocause/internal/present/text"
+)
+
+type fioOptions struct {
+	noDiagnose bool
+	format     string
+}
+
+func (a *app) newLabFioCommand() *cobra.Command {
+	o := &fioOptions{}
+	c := &cobra.Command{
+		Use:   "fio JOB.fio [-- FIO-FLAGS ...]",
+		Short: "Run fio's jobs, show what they reached and diagnose them",
+		Long: "Fio runs the jobs of a file with the fio that is installed, watches them as\n" +
+			"'iocause diagnose' would, and prints the finding and a table of the jobs. SUBMIT\n" +
+			"is from a request's call to its handing over, COMPLETE from there to its end;\n" +
+			"of synchronous engines there is only the latter. The files that the jobs make\n" +
+			"are fio's affair: see 'unlink' and 'directory' in fio(1).",
+		Example: `  iocause lab fio randread.fio
+  iocause lab fio randread.fio -- --runtime=30
+  iocause lab fio randread.fio --no-diagnose --format json`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(argsBeforeDash(c, args)) != 1 {
+				return &usageError{errors.New("reading the arguments: which jobs?"), "give one JOB.fio, and fio's flags behind --"}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.labFio(c, o, args) },
+	}
+	c.Flags().BoolVar(&o.noDiagnose, "no-diagnose", false, "run the jobs only")
+	c.Flags().StringVar(&o.format, "format", "text", "text or json")
+	c.Flags().SortFlags = false
+	return c
+}
+
+func (a *app) labFio(c *cobra.Command, o *fioOptions, args []string) (err error) {
+	if err := checkFormat(o.format); err != nil {
+		return err
+	}
+	program, err := exec.LookPath("fio")
+	if err != nil {
+		return fmt.Errorf("finding fio: %w; install the package fio (apt install fio, dnf install fio)", err)
+	}
+	if _, err := os.Stat(args[0]); err != nil {
+		return fmt.Errorf("finding the jobs: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "iocause-lab-fio-")
+	if err != nil {
+		return fmt.Errorf("making a place for fio's output: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, "output.json")
+	command := slices.Concat([]string{program, "--output-format=json", "--output=" + path}, args[1:], []string{args[0]})
+
+	report, ran := a.runFio(c, o, command)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return errors.Join(ran, fmt.Errorf("reading what fio wrote: %w", err))
+	}
+	out, err := fiojson.Parse(bytes.NewReader(b))
+	if err != nil {
+		return errors.Join(ran, fmt.Errorf("%w; fio's own words are above", err))
+	}
+	if err := a.printFio(o, out, report); err != nil {
+		return err
+	}
+	return ran
+}
+
+// runFio runs the command, with the diagnosis beside it. report is that as
+// JSON; as text it is printed at once.
+func (a *app) runFio(c *cobra.Command, o *fioOptions, command []string) (report json.RawMessage, err error) {
+	if !o.noDiagnose {
+		inner, buf := *a, &bytes.Buffer{}
+		if o.format == "json" {
+			inner.stdout = buf
+		}
+		err := inner.diagnose(c, &diagnoseOptions{duration: openLimit, format: o.format, exitCode: true}, command)
+		if o.format == "text" {
+			fmt.Fprintln(a.stdout)
+		}
+		if buf.Len() > 0 {
+			report = buf.Bytes()
+		}
+		return report, fioFailed(err)
+	}
+	ch, err := a.newChild(command)
+	if err != nil {
+		return nil, err
+	}
+	watch, stop := untilInterrupt(c.Context(), func(s os.Signal) { ch.signal(s) })
+	defer stop()
+	if err := ch.start(a.host); err != nil {
+		return nil, err
+	}
+	defer ch.stopTracking()
+	if code := ch.wait(watch, a.stderr); code != 0 {
+		return nil, fioFailed(&exitError{code})
+	}
+	return nil, nil
+}
+
+// fioFailed names who ended with an exit code.
+func fioFailed(err error) error {
+	var code *exitError
+	if errors.As(err, &code) {
+		return fmt.Errorf("running fio: it ended with exit code %d; its own words are above", code.code)
+	}
+	return err
+}
+
+func (a *app) printFio(o *fioOptions, out *fiojson.Output, report json.RawMessage) error {
+	t := fioTable(out)
+	if o.format == "text" {
+		return text.WriteTable(a.stdout, t, styleOf(a.stdout, os.Getenv, widestTable))
+	}
+	object := map[string]any{"fio_version": out.Version, "jobs": t.Object()}
+	if report != nil {
+		object["diagnosis"] = report
+	}
+	return writeJSON(a.stdout, object)
+}
+
+func fioTable(out *fiojson.Output) *text.Table {
+	t := &text.Table{
+		Key: "jobs", Title: "jobs of " + out.Version, Whole: true,
+		Columns: []text.Column{
+			{Key: "job", Head: "JOB", Flex: true, Least: 8}, {Key: "direction", Head: "OP"},
+			{Key: "requests_per_s", Head: "REQ/S", Unit: "count/s"}, {Key: "bytes_per_s", Head: "BYTES/S", Unit: "bytes/s"},
+			{Key: "submit_mean_seconds", Head: "SUBMIT", Unit: "seconds"}, {Key: "submit_max_seconds", Head: "MAX", Unit: "seconds", Drop: 4},
+			{Key: "complete_p50_seconds", Head: "COMPLETE P50", Unit: "seconds"}, {Key: "complete_p99_seconds", Head: "P99", Unit: "seconds"},
+			{Key: "complete_p999_seconds", Head: "P99.9", Unit: "seconds", Drop: 2}, {Key: "complete_max_seconds", Head: "MAX", Unit: "seconds", Drop: 1},
+			{Key: "cpu", Head: "CPU", Unit: "ratio", Drop: 3},
+		},
+	}
+	for i := range out.Jobs {
+		j := &out.Jobs[i]
+		for k := range j.Sides {
+			s := &j.Sides[k]
+			quantile := func(q float64) text.Cell { return text.Maybe(s.Complete.At(q)) }
+			t.Rows = append(t.Rows, []text.Cell{
+				text.Str(j.Name), text.Str(s.Direction), text.Num(s.PerSecond), text.Num(s.BytesPerSec),
+				text.Maybe(s.Submit.Mean, s.Submit.N > 0), text.Maybe(s.Submit.Max, s.Submit.N > 0),
+				quantile(0.5), quantile(0.99), quantile(0.999), text.Maybe(s.Complete.Max, s.Complete.N > 0), text.Num(j.CPU[0] + j.CPU[1]),
+			})
+		}
+		if j.Error != 0 {
+			t.Notes = append(t.Notes, fmt.Sprintf("job %s ended with error %d", j.Name, j.Error))
+		}
+		if len(j.Sides) == 0 {
+			t.Notes = append(t.Notes, fmt.Sprintf("job %s made no requests", j.Name))
+		}
+	}
+	return t
+}
