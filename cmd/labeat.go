@@ -112,7 +112,7 @@ func (a *app) labEat(c *cobra.Command, o *eatOptions, args []string) error {
 	if err != nil {
 		return fmt.Errorf("taking memory: %w; all is given back", err)
 	}
-	defer func() { _ = hoard.Release() }() // a second time does nothing
+	defer func() { _ = hoard.Release() }() // a second time finds nothing to give
 	took := time.Since(start)
 	now, err := lab.MemoryRoom(a.host, false)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -162,6 +163,8 @@ func (p *Probe) Run(ctx context.Context, s ProbeStep, length time.Duration) (*Pr
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	timer := time.AfterFunc(length, func() { stop.Store(true) })
 	defer timer.Stop()
+	// As in Run: no thread shall wait for a processor of the Go scheduler.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(s.Depth + 2))
 	all := make([]latencies, s.Depth)
 	errs := make([]error, s.Depth)
 	var wait sync.WaitGroup

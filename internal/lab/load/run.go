@@ -40,11 +40,10 @@ func Run(ctx context.Context, spec Spec, started func()) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.mapped || k.memory || k.name == "spin" {
-		// A thread in a page fault keeps its processor of the Go scheduler:
-		// without one for each, the threads would wait for one another.
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(spec.Threads + 2))
-	}
+	// A thread in a page fault keeps its processor of the Go scheduler, and one
+	// that comes back from a system call waits for one: without one for each,
+	// the threads would wait for one another, and that would count as latency.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(spec.Threads + 2))
 	seconds, err := together(ctx, &spec, workers, started)
 	r := t.result(workers)
 	r.Seconds = seconds
