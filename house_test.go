@@ -31,7 +31,8 @@ func rooms() []room {
 	)
 	return []room{
 		{".", []string{"cmd"}},
-		{"cmd", []string{"internal"}},
+		{"cmd", []string{"internal", "experiments"}},
+		{"experiments", nil}, // files only
 		{sample, nil},
 		{host, nil},
 		{bpf, []string{host, sample}},

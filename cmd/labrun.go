@@ -1,0 +1,217 @@
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/experiments"
+	"iocause/internal/host"
+	"iocause/internal/lab"
+	"iocause/internal/present/text"
+)
+
+type runOptions struct {
+	list   bool
+	scale  float64
+	repeat int
+	out    string
+	dir    string
+}
+
+// experimentResult is results.json.
+type experimentResult struct {
+	Experiment string            `json:"experiment"`
+	Title      string            `json:"title"`
+	Scale      float64           `json:"scale"`
+	Started    time.Time         `json:"started"`
+	Host       host.Fingerprint  `json:"host"`
+	Phases     []lab.PhaseResult `json:"phases"`
+	Ended      string            `json:"ended,omitempty"` // why there is no more
+}
+
+func (a *app) newLabRunCommand() *cobra.Command {
+	o := &runOptions{}
+	c := &cobra.Command{
+		Use:   "run NAME|FILE.yaml",
+		Short: "Do an experiment: set up, measure, diagnose, clean up",
+		Long: "Run does the phases of an experiment, one of iocause's own or a file, with\n" +
+			"'iocause diagnose' beside each, prints a summary and writes all figures to\n" +
+			"results.json in a directory. What it sets up (cgroups, loop devices, files) it\n" +
+			"takes down again, after kill -9 at its next start. For a test machine, as root.",
+		Example: `  iocause lab run --list
+  iocause lab run squeeze
+  iocause lab run read-twice --scale 0.0625 --repeat 3 --out before
+  iocause lab run mine.yaml`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 || (len(args) == 1) == o.list {
+				return &usageError{errors.New("reading the arguments: which experiment?"), "give one NAME or FILE.yaml, or --list"}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.list {
+				return a.listExperiments()
+			}
+			return a.labRun(c, o, args[0])
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.list, "list", false, "list iocause's own experiments")
+	f.Float64Var(&o.scale, "scale", 0.125, "multiply every size by this")
+	f.IntVar(&o.repeat, "repeat", 0, "do all of it so often (default: as the experiment says)")
+	f.StringVar(&o.out, "out", "", "`directory` to make for the results (default: NAME-TIME here)")
+	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
+	f.SortFlags = false
+	return c
+}
+
+// experiment finds one: a file, or one of ours.
+func experiment(name string) (*lab.Experiment, error) {
+	content, err := experiments.Files.ReadFile(name + ".yaml")
+	if strings.HasSuffix(name, ".yaml") {
+		content, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finding the experiment: %w; see 'iocause lab run --list'", err)
+	}
+	x, err := lab.ParseExperiment(name, content)
+	if err != nil {
+		return nil, &usageError{err, "correct that; docs/lab.md has the fields"}
+	}
+	return x, nil
+}
+
+func (a *app) listExperiments() error {
+	files, err := experiments.Files.ReadDir(".")
+	if err != nil {
+		return fmt.Errorf("listing the experiments: %w", err)
+	}
+	t := &text.Table{Key: "experiments", Whole: true, Columns: []text.Column{{Key: "name", Head: "NAME"}, {Key: "title", Head: "TITLE", Flex: true}}}
+	for _, f := range files {
+		name := strings.TrimSuffix(f.Name(), ".yaml")
+		x, err := experiment(name)
+		if err != nil {
+			return err
+		}
+		t.Rows = append(t.Rows, []text.Cell{text.Str(name), text.Str(x.Title)})
+	}
+	return text.WriteTable(a.stdout, t, styleOf(a.stdout, os.Getenv, widestTable))
+}
+
+func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
+	if !(o.scale > 0 && o.scale <= 1024) || o.repeat < 0 || o.repeat > 100 {
+		return &usageError{fmt.Errorf("reading the flags: --scale %g, --repeat %d", o.scale, o.repeat), "give a scale above 0, and 1 to 100 repeats"}
+	}
+	x, err := experiment(name)
+	if err != nil {
+		return err
+	}
+	for _, r := range x.Requires {
+		if lacks := lab.Lacks(a.host, r); lacks != "" {
+			return fmt.Errorf("looking at what the experiment requires: %s: %s", r, lacks)
+		}
+	}
+	x.Scale(o.scale)
+	if o.repeat > 0 {
+		x.Repeat = o.repeat
+	}
+	result := experimentResult{Experiment: strings.TrimSuffix(filepath.Base(name), ".yaml"), Title: x.Title, Scale: o.scale, Started: time.Now()}
+	if o.out == "" {
+		o.out = result.Experiment + "-" + result.Started.Format("20060102-150405")
+	}
+	if err := os.Mkdir(o.out, 0o700); err != nil {
+		return fmt.Errorf("making the directory for the results: %w; name another one with --out", err)
+	}
+	// What cannot be read is absent from the fingerprint.
+	result.Host, _ = a.host.Fingerprint()
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding iocause itself: %w", err)
+	}
+	ctx, stop := untilInterrupt(c.Context(), func(os.Signal) {})
+	defer stop()
+	runner, err := lab.NewRunner(a.host, self, o.dir)
+	if err != nil {
+		return err
+	}
+	line := a.newStep()
+	phases, ran := runner.RunExperiment(ctx, x, func(repeat int, phase string) {
+		line.show(fmt.Sprintf("repeat %d of %d: %s", repeat, x.Repeat, phase), "")
+	})
+	line.erase()
+	ran = errors.Join(ran, runner.Close())
+	result.Phases = phases
+	if ran != nil {
+		result.Ended = ran.Error()
+	}
+	b, err := json.MarshalIndent(&result, "", " ")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(o.out, "results.json"), append(b, '\n'), 0o600)
+	}
+	if err != nil {
+		return errors.Join(ran, fmt.Errorf("writing the results: %w", err))
+	}
+	if err := text.WriteTable(a.stdout, summary(x, &result), styleOf(a.stdout, os.Getenv, widestTable)); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "iocause: all figures are in %s\n", text.Escape(filepath.Join(o.out, "results.json")))
+	return ran
+}
+
+// summary is a row for each measured load of each phase: medians over the
+// repeats, and the range of the rate.
+func summary(x *lab.Experiment, r *experimentResult) *text.Table {
+	t := &text.Table{
+		Key: "phases", Title: fmt.Sprintf("%s (scale %g)", x.Title, r.Scale), Whole: true,
+		Columns: []text.Column{
+			{Key: "phase", Head: "PHASE", Flex: true, Least: 12}, {Key: "load", Head: "LOAD", Drop: 3},
+			{Key: "calls_per_s", Head: "CALLS/S", Unit: "count/s"}, {Key: "least", Head: "LEAST", Unit: "count/s", Drop: 1}, {Key: "most", Head: "MOST", Unit: "count/s", Drop: 2},
+			{Key: "p50_seconds", Head: "P50", Unit: "seconds"}, {Key: "p99_seconds", Head: "P99", Unit: "seconds"},
+			{Key: "reference", Head: "REFERENCE", Unit: "count/s"}, {Key: "finding", Head: "FINDING"},
+		},
+	}
+	by := ""
+	for i := range x.Phases {
+		p := &x.Phases[i]
+		for _, l := range p.Loads {
+			var rates, p50, p99 []float64
+			var found []string
+			for k := range r.Phases {
+				if one := &r.Phases[k]; one.Phase == p.Name {
+					rates, p50, p99 = append(rates, one.Loads[l.Name].Rate()), append(p50, one.Loads[l.Name].P50), append(p99, one.Loads[l.Name].P99)
+					if verdict := one.Primary; verdict == "" {
+						found = append(found, "(too short)")
+					} else if !slices.Contains(found, verdict) {
+						found = append(found, verdict)
+					}
+				}
+			}
+			if len(rates) == 0 {
+				continue
+			}
+			row := []text.Cell{text.Str(p.Name), text.Str(l.Name), text.Num(median(rates)), text.Num(slices.Min(rates)), text.Num(slices.Max(rates)),
+				text.Num(median(p50)), text.Num(median(p99)), text.None(), text.Str(strings.Join(slices.Compact(found), ", "))}
+			if p.Before != nil {
+				row[7], by = text.Num(p.Before.Rate), p.Before.By
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	if by != "" {
+		t.Notes = append(t.Notes, "REFERENCE: "+by+", at scale 1; another device, so compare the shape, not the figures")
+	}
+	return t
+}
+
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	return (v[len(v)/2] + v[(len(v)-1)/2]) / 2
+}
