@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"iocause/internal/lab/load"
@@ -95,7 +96,8 @@ func (st *situation) phase(ctx context.Context, p *Phase) (*PhaseResult, error) 
 		return nil, err
 	}
 	start := time.Now()
-	watch := exec.CommandContext(ctx, st.Binary, "diagnose", "--format", "json", "--duration", p.Duration.String())
+	watch := exec.CommandContext(ctx, st.Binary, "diagnose", "--format", "json", "--duration", p.Duration.String(),
+		"--pid", strconv.Itoa(st.loads[p.Loads[0].Name].PID)) // the machine may have other worries
 	var report, notes bytes.Buffer
 	watch.Stdout, watch.Stderr = &report, &notes
 	watch.Cancel = func() error { return watch.Process.Signal(os.Interrupt) }
