@@ -62,11 +62,17 @@ const Slow = 10 * time.Millisecond
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and
 // CAP_PERFMON, and a kernel with the tracepoint mm_filemap_get_pages (6.12).
-func Open(h *host.Host) (sample.Source, error) { return open(h, Slow) }
+func Open(h *host.Host) (sample.Source, error) { return OpenSlow(Slow)(h) }
 
 // OpenSlow is Open with another measure of what is slow.
 func OpenSlow(slow time.Duration) func(*host.Host) (sample.Source, error) {
-	return func(h *host.Host) (sample.Source, error) { return open(h, slow) }
+	return func(h *host.Host) (sample.Source, error) {
+		p, err := open(h, slow)
+		if err != nil {
+			return nil, err // and no Source that holds a nil
+		}
+		return p, nil
+	}
 }
 
 func open(h *host.Host, slow time.Duration) (*Probe, error) {

@@ -83,10 +83,11 @@ func TestAccountAgainstTheTruth(t *testing.T) {
 // openExact is Open without sampling: a fast load is to be counted to the page.
 func openExact(h *host.Host) (sample.Source, error) {
 	p, err := open(h, Slow)
-	if err == nil {
-		p.sampler.above = math.Inf(1)
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	p.sampler.above = math.Inf(1)
+	return p, nil
 }
 
 // near allows a thousandth of the truth.
