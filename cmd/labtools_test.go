@@ -17,7 +17,7 @@ import (
 // runLabTool runs a command of the lab that needs the host.
 func runLabTool(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	var out, notes bytes.Buffer
+	var out, notes stream // a command that it starts writes, too
 	a := &app{host: host.Live(), stdin: strings.NewReader(stdin), stdout: &out, stderr: &notes}
 	code = a.run(t.Context(), append([]string{"lab"}, args...))
 	return out.String(), notes.String(), code
