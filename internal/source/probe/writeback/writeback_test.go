@@ -1,10 +1,14 @@
 package writeback
 
 import (
+	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+	"iocause/internal/lab"
 	"iocause/internal/sample"
 )
 
@@ -40,5 +44,58 @@ func TestBytesByFile(t *testing.T) {
 	}
 	if device < file {
 		t.Errorf("%g bytes on all devices, less than the %g of one file", device, file)
+	}
+}
+
+// Two writers in memory cgroups of their own: each cgroup has exactly what its
+// writer wrote.
+func TestBytesByCgroup(t *testing.T) {
+	h := host.Live()
+	env, err := lab.New(h, t.TempDir())
+	if err != nil {
+		bpftest.Need(t, "cgroup", err)
+	}
+	defer func() {
+		if err := env.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	type writer struct {
+		cgroup *lab.Cgroup
+		path   string
+		pages  int
+	}
+	writers := []*writer{{pages: 1013}, {pages: 2003}} // primes
+	for i, w := range writers {
+		w.path = bpftest.File(t, w.pages)
+		if w.cgroup, err = env.Cgroup(fmt.Sprintf("writer%d", i), &lab.Limits{Memory: 128 << 20}); err != nil {
+			bpftest.Need(t, "cgroup", err)
+		}
+	}
+	window := bpftest.Observe(t, Open, func() {
+		for _, w := range writers {
+			p, err := env.Start([]string{"dd", "if=/dev/zero", "of=" + w.path, "bs=4096", fmt.Sprintf("count=%d", w.pages),
+				"conv=notrunc,fsync", "status=none"}, w.cgroup, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for !p.Ended() {
+				time.Sleep(10 * time.Millisecond)
+			}
+			if err := p.Stop(0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	for _, w := range writers {
+		got := 0.0
+		window.Each(sample.WritebackBytes, func(e sample.Entity, s *sample.Series) {
+			if e.Cgroup == w.cgroup.Path {
+				got += s.Sum()
+			}
+		})
+		if got != float64(w.pages)*4096 {
+			t.Errorf("%g bytes of cgroup %s written back, want %d", got, w.cgroup.Path, w.pages*4096)
+		}
 	}
 }
