@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* What is counted of block I/O, and where it is kept. */
+#pragma once
+
+#include "compat.bpf.h"
+#include "hist.bpf.h"
+#include "process.bpf.h"
+
+#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+#define SECTOR_SHIFT 9
+#define BIN_NS 10000000ULL /* 10 ms */
+#define ROOT_CGROUP 1
+#define SIZE_SLOTS 16
+#define REQ_OP_MASK 0xff
+#define REQ_OP_READ 0
+#define REQ_OP_WRITE 1
+
+#define STATUS_REQUEUED 256 /* above every blk_status_t */
+
+enum op { OP_READ, OP_WRITE, OP_FLUSH, OP_OTHER };
+
+struct request_info {
+	u64 start, issue; /* ns; issue only where the kernel keeps no time of its own */
+	u64 cgroup;
+	u64 bytes; /* completed so far */
+	u64 nth; /* of the device's requests; 0: not known */
+	u32 tgid, dev, op, depth;
+	u32 sequential, size;
+};
+
+struct io {
+	u64 ops, bytes;
+	u64 queue_ns, device_ns;
+	u64 sequential, errors;
+	u64 size[SIZE_SLOTS]; /* powers of two from 512 bytes on */
+};
+struct owner_key {
+	u64 cgroup;
+	u32 tgid, dev, op, pad;
+};
+struct file_key {
+	u64 ino;
+	u32 sdev, dev, op, pad;
+};
+struct bios {
+	u64 ops, bytes;
+};
+struct device {
+	s64 in_flight;
+	u64 max_in_flight;
+	u64 started; /* requests ever */
+	u64 untimed; /* completions without the kernel's own issue time */
+};
+struct hist_key {
+	u32 dev, op;
+};
+struct hists {
+	u64 queue[HIST_SLOTS], device[HIST_SLOTS], size[HIST_SLOTS];
+	u64 queue_sum, device_sum, size_sum;
+};
+struct depth_key {
+	u32 dev, op, size_slot, depth_slot;
+};
+struct depth_io {
+	u64 ops, ns; /* ns: start to completion */
+	u64 alone_ops, alone_ns; /* of these: no other was in flight from start to completion */
+};
+struct bin_key {
+	u32 dev, bin;
+};
+struct bin {
+	u64 ops, bytes, ns; /* ns: start to completion */
+	/* who has most of ns, if anybody has more than half of it: the majority
+	 * vote of Boyer and Moore, each request weighing its time */
+	s64 lead;
+	u32 leader, pad;
+};
+struct failure_key {
+	u32 tgid, dev, op, status;
+};
+struct failure {
+	u64 ops, ns; /* ns: start to failure */
+};
+struct process_bios {
+	u64 direct_bytes, direct_again; /* read with O_DIRECT; of these, read before */
+	u64 swap_in, swap_out;
+};
+struct throttle_key {
+	u64 cgroup;
+	u32 dev, op;
+};
+struct sector_key {
+	u64 chunk; /* of 64 pages */
+	u32 dev, pad;
+};
+struct stream_key {
+	u32 tgid, dev;
+};
+
+#define TABLE(name, kind, flags, entries, K, V)          \
+	struct {                                         \
+		__uint(type, kind);                      \
+		__uint(max_entries, entries);            \
+		__uint(map_flags, flags);                \
+		__type(key, K);                          \
+		__type(value, V);                        \
+	} name SEC(".maps")
+
+TABLE(requests, BPF_MAP_TYPE_HASH, 0, 16384, u64, struct request_info);
+TABLE(by_owner, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct owner_key, struct io);
+TABLE(by_file, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 32768, struct file_key, struct bios);
+TABLE(process_io, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, u32, struct process_bios);
+TABLE(devices, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1024, u32, struct device);
+TABLE(histograms, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 2048, struct hist_key, struct hists);
+TABLE(depths, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct depth_key, struct depth_io);
+TABLE(bins, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct bin_key, struct bin);
+TABLE(failures, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct failure_key, struct failure);
+TABLE(throttled, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct throttle_key, struct bios);
+TABLE(direct_seen, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1 << 18, struct sector_key, u64);
+TABLE(streams, BPF_MAP_TYPE_LRU_HASH, 0, 4096, struct stream_key, u64);
+TABLE(scratch_hists, BPF_MAP_TYPE_PERCPU_ARRAY, 0, 1, u32, struct hists);
+
+/* What could not be kept because a map was full. */
+u64 lost_requests, lost_rows, lost_bins, lost_direct;
+/* Completions that no program was run for (docs/blockio.md). */
+u64 missed_completions;
+/* Set when a device was seen for which the kernel keeps no issue time. */
+u32 want_issue;
+
+static const struct io no_io;
+static const struct bios no_bios;
+static const struct device no_device;
+static const struct depth_io no_depth;
+static const struct bin no_bin;
+static const struct failure no_failure;
+static const struct process_bios no_process;
+
+/* The row of a key, made on first sight. */
+#define ROW(map, key, zero, lost)                                            \
+	({                                                                   \
+		void *row_ = bpf_map_lookup_elem(&map, key);                 \
+		if (!row_) {                                                 \
+			bpf_map_update_elem(&map, key, zero, BPF_NOEXIST);   \
+			row_ = bpf_map_lookup_elem(&map, key);               \
+			if (!row_)                                           \
+				ADD(lost, 1);                                \
+		}                                                            \
+		row_;                                                        \
+	})

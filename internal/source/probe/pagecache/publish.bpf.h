@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* From what a task has counted to the account of its process and file. */
+#pragma once
+
+#include "chunks.bpf.h"
+
+/* Looks at the pages of the previous call that its last event left over. */
+static __noinline int finish_scan(struct task *t)
+{
+	u64 to;
+
+	if (!t || !t->file || t->scan == NO_SCAN)
+		return 0;
+	to = t->last < t->eof ? t->last : t->eof;
+	count_cold(t, t->scan, to);
+	t->scan = NO_SCAN;
+	return 0;
+}
+
+/* Publishes what the task has counted. */
+static __noinline int flush(struct task *t)
+{
+	struct file_key key;
+	struct account *a;
+	u64 visits, cold, calls, way;
+
+	if (!t || !t->file)
+		return 0;
+	key = t->key;
+	visits = t->visits;
+	cold = t->cold;
+	calls = t->calls;
+	t->visits = 0;
+	t->cold = 0;
+	t->calls = 0;
+	if (!visits && !calls && !cold)
+		return 0;
+	TOTAL(visits, visits);
+	TOTAL(calls, calls);
+	TOTAL(cold, cold);
+	a = find_account(&key);
+	if (!a) {
+		ADD(lost_accounts, 1);
+		return 0;
+	}
+	ADD(a->visits, visits);
+	ADD(a->cold, cold);
+	ADD(a->calls, calls);
+	way = t->way;
+	asm volatile("" : "+r"(way)); /* else the compiler drops the bound that the verifier wants */
+	if (way < WAYS) {
+		ADD(a->way_visits[way], visits);
+		ADD(a->way_cold[way], cold);
+	}
+	a->size = t->size;
+	return 0;
+}
+
+/* How a task reads: its system call, or who it works for. */
+static __always_inline u32 way_of(struct task_struct *t)
+{
+	s64 nr;
+
+	if (t->flags & PF_KTHREAD)
+		return WAY_KERNEL;
+	if (t->flags & PF_IO_WORKER)
+		return WAY_URING;
+	nr = task_syscall(t);
+	if (nr < 0 || nr >= SYSCALLS)
+		return WAY_READ;
+	asm volatile("" : "+r"(nr));
+	return syscall_way[nr & (SYSCALLS - 1)];
+}
