@@ -25,6 +25,7 @@ type watched struct {
 	waits      []Waits
 	cpu, delay map[int]span
 	length     time.Duration
+	hidden     uint64 // events that the host hid
 }
 
 // span is a figure that was read before and after both looks: the truth at the
@@ -39,8 +40,8 @@ func spanOf(a, b, c, d map[int]time.Duration) map[int]span {
 	return s
 }
 
-// watch looks at a process for a while.
-func watch(t *testing.T, p *troupe) watched {
+// watchOnce looks at a process for a while.
+func watchOnce(t *testing.T, p *troupe) watched {
 	t.Helper()
 	probe, err := Open(host.Live(), Options{PID: p.cmd.Process.Pid, Waits: true})
 	bpftest.Need(t, "bpf", err)
@@ -88,6 +89,7 @@ func watch(t *testing.T, p *troupe) watched {
 		// This host hides events of some threads. What follows must hold nevertheless.
 		if strings.Contains(what, "made up for") || strings.Contains(what, "late") || strings.Contains(what, "interrupted") {
 			t.Logf("%d %s", n, what)
+			w.hidden += n
 		} else {
 			t.Errorf("%d %s", n, what)
 		}
@@ -123,31 +125,53 @@ func testFile(t *testing.T) string {
 // scheduler's account of its waiting.
 func (w *watched) check(t *testing.T, p *troupe) {
 	t.Helper()
+	for _, what := range w.wrong(p) {
+		t.Error(what)
+	}
+}
+
+// wrong is what does not agree with the threads' own clocks.
+func (w *watched) wrong(p *troupe) (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for role, tids := range p.tids {
 		for _, tid := range tids {
 			u, ok := w.of[tid]
 			if !ok {
-				t.Errorf("%s: thread %d is missing", role, tid)
+				say("%s: thread %d is missing", role, tid)
 				continue
 			}
 			tolerance := u.Wall / 50
 			if d := (u.Wall - w.length).Abs(); d > w.length/50 {
-				t.Errorf("%s: watched for %v, but its time is %v", role, w.length, u.Wall)
+				say("%s: watched for %v, but its time is %v", role, w.length, u.Wall)
 			}
 			if rest := u.Unaccounted().Abs(); rest > u.Wall/1000 {
-				t.Errorf("%s: %v of %v are not accounted for", role, rest, u.Wall)
+				say("%s: %v of %v are not accounted for", role, rest, u.Wall)
 			}
 			ran, queued := u.In[Run]+u.In[ReclaimRun], u.In[Runnable]+u.In[Preempted]
 			if c := w.cpu[tid]; ran < c.least-tolerance || ran > c.most+tolerance {
-				t.Errorf("%s: ran for %v, its clock says %v to %v", role, ran, c.least, c.most)
+				say("%s: ran for %v, its clock says %v to %v", role, ran, c.least, c.most)
 			}
 			if d := w.delay[tid]; queued < d.least-tolerance-w.queued[tid] || queued > d.most+tolerance+w.queued[tid] {
-				t.Errorf("%s: waited for a processor for %v, schedstat says %v to %v", role, queued, d.least, d.most)
+				say("%s: waited for a processor for %v, schedstat says %v to %v", role, queued, d.least, d.most)
 			}
 			if user, system, ok := u.Split(); !ok && u.In[Run] > w.length/10 || ok && (user+system-u.In[Run]).Abs() > 2 {
-				t.Errorf("%s: %v are %v user and %v system (known %v)", role, u.In[Run], user, system, ok)
+				say("%s: %v are %v user and %v system (known %v)", role, u.In[Run], user, system, ok)
 			}
 		}
+	}
+	return all
+}
+
+// watch looks at a troupe. Events that this host hides are made up for, but not
+// always to 2 %: then, and only then, it gets another try.
+func watch(t *testing.T, p *troupe) watched {
+	t.Helper()
+	for try := 1; ; try++ {
+		w := watchOnce(t, p)
+		if w.hidden == 0 || try == 5 || len(w.wrong(p)) == 0 {
+			return w
+		}
+		t.Logf("try %d: this host hid %d events", try, w.hidden)
 	}
 }
 
