@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -171,8 +172,14 @@ func TestWaitsTable(t *testing.T) {
 	}
 }
 
-// This process as the command shows it: every row adds up to 1.
+// This host as the command shows it: every row adds up to 1. A child that
+// naps sees to it that there are waits, on the quietest of hosts.
 func TestThreadsForReal(t *testing.T) {
+	napper := exec.Command("sh", "-c", "while :; do sleep 0.02; done")
+	if err := napper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = napper.Process.Kill(), napper.Wait() }()
 	code, out, notes := runApp(t.Context(), nil, "threads", "0.3", "2", "--format", "json", "--top", "0", "--histogram")
 	if code != exitWell {
 		bpftest.Need(t, "bpf", errors.New(notes))

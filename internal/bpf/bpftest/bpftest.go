@@ -91,7 +91,8 @@ func File(t *testing.T, pages int) string {
 	return path
 }
 
-// Drop writes a file out and drops it from the cache.
+// Drop writes a file out and drops it from the cache, and makes sure that it
+// is gone: pages that are still being read cannot be dropped.
 func Drop(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -99,11 +100,25 @@ func Drop(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
-		t.Fatal(err)
+	var left unix.CachestatRange
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if err := f.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+			t.Fatal(err)
+		}
+		var have unix.Cachestat_t
+		err := unix.Cachestat(uint(f.Fd()), &left, &have, 0)
+		if err == unix.ENOSYS || err == nil && have.Cache == 0 {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d pages of %s cannot be dropped", have.Cache, path)
+		}
 	}
 }
 
