@@ -33,7 +33,7 @@ func deviceLatencyBound() Cause {
 			if d.depth >= 1.5 && (d.baseBound || r >= queueingRatio) {
 				return no(fmt.Sprintf("%.1f requests are in flight on average and take %.1fx the base latency", d.depth, r))
 			}
-			if d.asynchronous(&c.victim) && d.depth >= 4 {
+			if d.asynchronous(&c.victim) && d.depth >= crowd {
 				return cannotTell(fmt.Sprintf("%.1f requests are in flight by %.0f waiting threads and take %.1fx the base latency: neither one at a time nor queueing is shown",
 					d.depth, max(1, c.victim.threads), r))
 			}

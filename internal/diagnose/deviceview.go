@@ -17,9 +17,14 @@ const (
 	depthVaries   = 2.0  // by how much the depth must vary at that rate
 	queueingRatio = 1.5  // latency against the base latency
 	baseOps       = 20   // operations at depth 1 that make a base latency
+	crowd         = 4    // mean in flight from which a request rarely ends alone
 	binsNeeded    = 4
 	smallIO       = 32 << 10 // bytes; up to here a flat rate means operations
 	largeIO       = 64 << 10 // from here on it means bandwidth
+
+	// "far fewer in flight than usual": depths are counted in powers of two,
+	// and a quarter is two of them away from the mean.
+	crowdOverShallow = 4
 )
 
 // deviceView is what one device did during the window.
@@ -114,14 +119,16 @@ func (c *Case) alone(op string, size uint64) float64 {
 // sizes that make up the load, weighed as they occur; a lower mean at another
 // depth is taken instead, since a request that opens a batch also waits for
 // the rest of it; sure is false then, and true where most had the device to
-// themselves to the end. Where no size was seen alone often enough, the fastest
-// percent of all is an upper bound of it.
+// themselves to the end. A crowd that never leaves the device alone is judged
+// by the requests that came when far fewer than usual were in flight. Where no
+// size was seen either way often enough, the fastest percent of all is an upper
+// bound of it.
 func (c *Case) baseLatency(d *deviceView) (seconds float64, bound, sure bool) {
 	type class struct {
 		op   string
 		size uint64
 	}
-	all, alone, fastest := map[class]float64{}, map[class]float64{}, map[class]float64{}
+	all, shallow, fastest := map[class]float64{}, map[class]float64{}, map[class]float64{}
 	c.w.Each(sample.BlockDepthOps, func(e sample.Entity, s *sample.Series) {
 		if e.Device != c.device {
 			return
@@ -133,8 +140,8 @@ func (c *Case) baseLatency(d *deviceView) (seconds float64, bound, sure bool) {
 		}
 		n := s.Sum()
 		all[k] += n
-		if depth == 1 {
-			alone[k] += n
+		if depth == 1 || float64(depth) <= d.depth/crowdOverShallow {
+			shallow[k] += n
 		}
 		if t, ok := c.w.Sum(sample.BlockDepthTime, e); ok && n >= baseOps {
 			if old, ok := fastest[k]; !ok || t/n < old {
@@ -149,7 +156,7 @@ func (c *Case) baseLatency(d *deviceView) (seconds float64, bound, sure bool) {
 			covered += n
 			toEnd += n
 			sum += n * min(t, fastest[k])
-		} else if alone[k] >= baseOps {
+		} else if shallow[k] >= baseOps {
 			covered += n
 			sum += n * fastest[k]
 		}
@@ -162,9 +169,11 @@ func (c *Case) baseLatency(d *deviceView) (seconds float64, bound, sure bool) {
 	}
 	if total > 0 && covered >= 0.5*total {
 		base := sum / covered
-		if d.asynchronous(&c.victim) && h.N() >= 100 && toEnd < 0.5*total {
+		crowded := d.depth >= crowd || d.asynchronous(&c.victim)
+		if crowded && h.N() >= 100 && toEnd < 0.5*total {
 			// one that comes to an empty device opens a batch: it is slowed
-			// down by those that are submitted behind it
+			// down by those that are submitted behind it, and by threads that
+			// take the processor from a device made of software
 			base = min(base, h.Quantile(0.10)/1e9)
 		}
 		return base, false, toEnd >= 0.5*total

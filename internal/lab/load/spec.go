@@ -69,7 +69,7 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 	flags.Var(&s.BlockSize, "bs", "bytes a call, as a `size` (default depends on the kind)")
 	flags.Int64Var(&s.Count, "count", 0, "stop after `N` calls, all threads together")
 	flags.DurationVar(&s.Duration, "duration", 0, "stop after this time")
-	flags.IntVar(&s.Passes, "passes", 0, "stop after `N` passes over the region by each thread (default: 1 without --count and --duration)")
+	flags.IntVar(&s.Passes, "passes", 0, "stop after `N` passes over the region by each thread (default: 1 for orders that end, without --count and --duration)")
 	flags.IntVar(&s.Threads, "threads", 1, "`N` threads, each with its own open file")
 	flags.IntVar(&s.ThreadsFrom, "threads-from", 1, "with --ramp: `N` threads at the lowest point")
 	flags.DurationVar(&s.Ramp, "ramp", 0, "go from --threads-from to --threads in this time, and back, and so on")
