@@ -10,6 +10,7 @@ import (
 // Thresholds of microbursts.
 const (
 	burstPeak    = 0.50 // of the peak rate: from here on a hundredth of a second is part of a burst
+	burstEdge    = 0.10 // of the peak rate: down to here its rise and its end belong to it
 	burstAverage = 0.50 // of the peak rate: a second below it looks calm
 	burstShare   = 0.70 // of the requests and of their time that bursts must have
 	burstsNeeded = 5
@@ -175,17 +176,23 @@ func (c *Case) bursts() burstView {
 	}
 	var inBurst, operations, bins float64
 	by := map[int]float64{}
-	for i := range ops {
-		if ops[i] < burstPeak*b.peak*fineBin.Seconds() {
-			continue
+	peak := b.peak * fineBin.Seconds()
+	for i := 0; i < n; {
+		end, top := i, 0.0
+		for end < n && ops[end] >= burstEdge*peak && ops[end] > 0 {
+			top = max(top, ops[end])
+			end++
 		}
-		if i == 0 || ops[i-1] < burstPeak*b.peak*fineBin.Seconds() {
+		if top >= burstPeak*peak {
 			b.count++
+			for at := i; at < end; at++ {
+				operations += ops[at]
+				inBurst += times[at]
+				by[leaders[at]] += times[at]
+			}
+			bins += float64(end - i)
 		}
-		bins++
-		inBurst += times[i]
-		operations += ops[i]
-		by[leaders[i]] += times[i]
+		i = max(end, i+1)
 	}
 	b.share = inBurst / time
 	b.latency = inBurst / operations
