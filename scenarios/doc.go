@@ -3,7 +3,7 @@
 //
 //	go test ./scenarios -v                          all that this machine can run
 //	go test ./scenarios -v -scenario 'cold|swap'    some
-//	go test ./scenarios -repeat 5                   each five times
+//	go test ./scenarios -repeat 5                   each five times, every one to be right
 //	go test ./scenarios -reports DIR                keep reports and accounts
 //
 // The fields of a scenario.yaml are those of lab.Scenario in
