@@ -50,7 +50,12 @@ func newLabLoadCommand(stdout, stderr io.Writer) *cobra.Command {
 			spec.Kind = load.Kind(args[0])
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			r, err := load.Run(ctx, spec, func() { announce(readyFD, stderr) })
+			r, err := load.Run(ctx, spec, func() {
+				if readyFD == 0 && spec.Endless() {
+					_, _ = fmt.Fprintf(stderr, "%s has no end without --duration, --count or --passes: Ctrl-C ends it\n", spec.Kind)
+				}
+				announce(readyFD, stderr)
+			})
 			if err != nil {
 				return fmt.Errorf("load: %w", err)
 			}

@@ -81,3 +81,19 @@ func TestLatencyPercentiles(t *testing.T) {
 		last = s
 	}
 }
+
+func TestEndless(t *testing.T) {
+	for _, c := range []struct {
+		spec Spec
+		want bool
+	}{
+		{Spec{Kind: "randread", Path: "x"}, true},
+		{Spec{Kind: "randread", Path: "x", Count: 7}, false},
+		{Spec{Kind: "read", Path: "x"}, false},
+		{Spec{Kind: "read", Path: "x", Order: Random}, true},
+	} {
+		if got := c.spec.Endless(); got != c.want {
+			t.Errorf("%+v: %v", c.spec.Args(), got)
+		}
+	}
+}

@@ -139,6 +139,12 @@ func (s *Spec) values() map[string]string {
 	return spelled
 }
 
+// Endless tells whether the load goes on until it is stopped.
+func (s Spec) Endless() bool {
+	_, err := s.prepare() // of the copy
+	return err == nil && s.Passes == 0 && s.Count == 0 && s.Duration == 0
+}
+
 // prepare fills in the defaults and refuses what makes no sense.
 func (s *Spec) prepare() (*kind, error) {
 	k := lookup(s.Kind)
