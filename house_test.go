@@ -31,7 +31,7 @@ func rooms() []room {
 	)
 	return []room{
 		{".", []string{"cmd"}},
-		{"cmd", []string{"internal", "experiments"}},
+		{"cmd", []string{"internal", "experiments", "scenarios"}},
 		{"experiments", nil}, // files only
 		{sample, nil},
 		{host, nil},

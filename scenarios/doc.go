@@ -10,3 +10,10 @@
 // internal/lab/scenario.go; a scenario of one's own needs a folder with that
 // file, and nothing else.
 package scenarios
+
+import "embed"
+
+// Files are the scenarios, NAME/scenario.yaml each.
+//
+//go:embed */scenario.yaml
+var Files embed.FS

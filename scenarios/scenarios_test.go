@@ -27,7 +27,7 @@ var (
 
 // TestScenariosAreSound runs without any privilege.
 func TestScenariosAreSound(t *testing.T) {
-	all, err := lab.ReadAll(".")
+	all, err := lab.ReadAll(Files, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatalf("-scenario: %v", err)
 	}
-	all, err := lab.ReadAll(".")
+	all, err := lab.ReadAll(Files, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func one(t *testing.T, runner *lab.Runner, s *lab.Scenario, n int) (line, why st
 	keep(t, fmt.Sprintf("%s-%d", s.Name, n+1), out)
 	wrong := slices.Clone(out.Unreal)
 	if !*setUp {
-		wrong = append(wrong, out.Wrong...)
+		wrong = append(append(wrong, out.Wrong...), out.Culprit...)
 	}
 	word := "ok"
 	if len(wrong) > 0 {
@@ -150,7 +150,7 @@ func keep(t *testing.T, name string, out *lab.Outcome) {
 	if *reports == "" {
 		return
 	}
-	about, err := json.MarshalIndent(map[string]any{"facts": out.Facts, "loads": out.Loads, "unreal": out.Unreal, "wrong": out.Wrong}, "", " ")
+	about, err := json.MarshalIndent(map[string]any{"facts": out.Facts, "loads": out.Loads, "unreal": out.Unreal, "wrong": out.Wrong, "culprit": out.Culprit}, "", " ")
 	if err != nil {
 		t.Fatalf("keep the facts: %v", err)
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// check says what is not right about a verdict. Patterns are expanded first.
-func (x *Expect) check(v *Verdict, expand func(string) string) []string {
-	var wrong []string
+// check says what is not right about a verdict, and apart from it what is not
+// right about the culprit. Patterns are expanded first.
+func (x *Expect) check(v *Verdict, expand func(string) string) (wrong, culpritWrong []string) {
 	if !slices.Contains(x.Primary, v.Primary) {
 		wrong = append(wrong, fmt.Sprintf("primary is %s, not %s", v.Primary, strings.Join(x.Primary, " or ")))
 	}
@@ -40,8 +40,8 @@ func (x *Expect) check(v *Verdict, expand func(string) string) []string {
 		}
 		got, _ := culprit[field].(string) // a missing one is ""
 		if match, err := regexp.MatchString(expand(pattern), got); err != nil || !match {
-			wrong = append(wrong, fmt.Sprintf("culprit's %s is %q, not like %q", field, got, expand(pattern)))
+			culpritWrong = append(culpritWrong, fmt.Sprintf("culprit's %s is %q, not like %q", field, got, expand(pattern)))
 		}
 	}
-	return wrong
+	return wrong, culpritWrong
 }

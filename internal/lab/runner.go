@@ -54,9 +54,11 @@ type Outcome struct {
 	Loads   map[string]json.RawMessage // what each load printed
 	Facts   Facts
 	Setup   time.Duration // up to the observation
+	Looked  time.Duration // from the start of iocause diagnose to its end
 	Took    time.Duration // all in all
 	Unreal  []string      // how the situation did not come about
-	Wrong   []string      // what is not right about the verdict
+	Wrong   []string      // what is not right about the causes
+	Culprit []string      // what is not right about the culprit
 }
 
 // Verdict is the part of a report that scenarios speak about.
@@ -132,7 +134,7 @@ func (r *Runner) Run(ctx context.Context, s *Scenario) (out *Outcome, err error)
 		}
 	}
 	out.Unreal = append(out.Unreal, st.prove(out)...)
-	out.Wrong = s.Expect.check(&out.Verdict, st.expand)
+	out.Wrong, out.Culprit = s.Expect.check(&out.Verdict, st.expand)
 	out.Took = time.Since(start)
 	return out, nil
 }
@@ -231,7 +233,8 @@ func (st *situation) observe(ctx context.Context, out *Outcome) error {
 	start := time.Now()
 	before := raw(st.host, st.device, st.cgroups, st.loads)
 	err := cmd.Run()
-	out.Facts = between(before, raw(st.host, st.device, st.cgroups, st.loads), time.Since(start))
+	out.Looked = time.Since(start)
+	out.Facts = between(before, raw(st.host, st.device, st.cgroups, st.loads), out.Looked)
 	out.Report = stdout.Bytes()
 	if jsonErr := json.Unmarshal(out.Report, &out.Verdict); jsonErr != nil {
 		// The situation is judged all the same, so that it can be tried

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -138,6 +139,10 @@ func Read(path string) (*Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read a scenario: %w", err)
 	}
+	return parseScenario(path, b)
+}
+
+func parseScenario(path string, b []byte) (*Scenario, error) {
 	s := &Scenario{Name: filepath.Base(filepath.Dir(path)), Path: path}
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	d.KnownFields(true)
@@ -150,9 +155,10 @@ func Read(path string) (*Scenario, error) {
 	return s, nil
 }
 
-// ReadAll reads every scenario below a folder, by name.
-func ReadAll(dir string) ([]*Scenario, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*", "scenario.yaml"))
+// ReadAll reads every scenario below a folder, by name. The folder is where
+// errors say that a file is.
+func ReadAll(files fs.FS, folder string) ([]*Scenario, error) {
+	paths, err := fs.Glob(files, "*/scenario.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("find scenarios: %w", err)
 	}
@@ -160,7 +166,12 @@ func ReadAll(dir string) ([]*Scenario, error) {
 	var all []*Scenario
 	var errs []error
 	for _, path := range paths {
-		s, err := Read(path)
+		b, err := fs.ReadFile(files, path)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("read a scenario: %w", err))
+			continue
+		}
+		s, err := parseScenario(filepath.Join(folder, path), b)
 		if err != nil {
 			errs = append(errs, err)
 			continue

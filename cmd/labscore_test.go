@@ -1,0 +1,78 @@
+package cmd
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"iocause/scenarios"
+)
+
+func TestLabScoreList(t *testing.T) {
+	files, err := scenarios.Files.ReadDir(".")
+	out, notes, code := runLabTool(t, "", "score", "--list")
+	if err != nil || code != 0 || strings.Count(out, "\n") != len(files)+1 {
+		t.Errorf("code %d, %v: %s %s", code, err, out, notes)
+	}
+}
+
+func TestLabScoreRefusals(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "bad"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "bad", "scenario.yaml"), []byte("title: x\nwrong: y\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--repeat", "0"}, "1 to 100 repeats"},
+		{[]string{"--floor", "1.5"}, "floor from 0 to 1"},
+		{[]string{"--filter", "("}, "--filter"},
+		{[]string{"--filter", "^nothing-like-it$"}, "--list"},
+		{[]string{"--format", "xml"}, "text or json"},
+		{[]string{"--scenarios", folder}, "bad/scenario.yaml:2: there is no field wrong"},
+	} {
+		if out, notes, code := runLabTool(t, "", append([]string{"score"}, c.args...)...); code != exitUsage || out != "" || !strings.Contains(notes, c.says) {
+			t.Errorf("%v: code %d, %q, %q", c.args, code, out, notes)
+		}
+	}
+}
+
+// The right truth of a situation reaches the floor, and a lie about it does not.
+func TestLabScoreForReal(t *testing.T) {
+	needRoot(t)
+	const name = "cpu-bound"
+	content, err := scenarios.Files.ReadFile(name + "/scenario.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	lie := strings.Replace(string(content), "primary: [cpu-bound]", "primary: [swap-thrash]", 1)
+	for as, content := range map[string]string{"truth": string(content), "lie": lie} {
+		if err := os.Mkdir(filepath.Join(folder, as), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, as, "scenario.yaml"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, notes := run{args: []string{"lab", "score", "--scenarios", folder, "--format", "json", "--floor", "0.75"}}.do(t)
+	var x score
+	if err := json.Unmarshal([]byte(out), &x); err != nil || len(x.Runs) != 2 {
+		t.Fatalf("%v: %s %s", err, out, notes)
+	}
+	if x.Tally.Primary.Of < 2 { // others use the machine
+		t.Skipf("the situation did not come about: %q, %q", x.Runs[0].Unreal, x.Runs[1].Unreal)
+	}
+	if lie, truth := &x.Runs[0], &x.Runs[1]; lie.Right() || !truth.Right() || len(truth.Culprit) > 0 || x.Tally.Culprits.Part != 2 {
+		t.Errorf("%s", out)
+	}
+	if code != exitFailed || !strings.Contains(notes, "50.0 % of the primary causes are right, less than 75.0 %") {
+		t.Errorf("code %d: %s", code, notes)
+	}
+}
