@@ -18,7 +18,7 @@ const CappedDevice = "IOCAUSE_CAPPED_DEVICE"
 
 // Requirements are the things that a scenario can require.
 func Requirements() []string {
-	return []string{"root", "bpf", "memcg", "blkio", "loop", "fio", "swap", "hostmem", "xfs", "capped-device"}
+	return []string{"root", "bpf", "memcg", "blkio", "loop", "fio", "swap", "hostmem", "xfs", "sqlite3", "capped-device"}
 }
 
 // Lacks says why a requirement is not met here, "" when it is.
@@ -43,8 +43,8 @@ func Lacks(h *host.Host, requirement string) string {
 		return lacksCommand("mkfs.ext4")
 	case "xfs":
 		return lacksCommand("mkfs.xfs")
-	case "fio":
-		return lacksCommand("fio")
+	case "fio", "sqlite3":
+		return lacksCommand(requirement)
 	case "swap":
 		if _, err := os.Stat(h.Proc("swaps")); err != nil {
 			return "the kernel cannot swap"
