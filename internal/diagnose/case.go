@@ -36,6 +36,9 @@ type victim struct {
 	delay       float64            // seconds waiting for one
 	stall       float64            // seconds in direct reclaim and compaction
 	stallers    float64            // threads that stalled there
+	lock        float64            // seconds waiting for locks
+	futex       float64            // of these, for locks of the program
+	lockers     float64            // threads that waited for locks
 	known       bool               // waits were measured
 }
 
@@ -55,6 +58,7 @@ func newCase(w *sample.Window, target Target) *Case {
 	for _, m := range []sample.Metric{
 		sample.WaitIO, sample.WaitDirtyPause, sample.BlockOps, sample.ProcUser, sample.ProcReadBytes,
 		sample.ProcBlkioDelay, sample.BlockDirect, sample.CacheVisits, sample.ReclaimTime, sample.CompactTime,
+		sample.LockWait,
 	} {
 		w.Each(m, func(e sample.Entity, _ *sample.Series) {
 			if e.PID != 0 {
@@ -122,6 +126,7 @@ func (c *Case) measure(pid int) victim {
 	compacted, _ := w.Sum(sample.CompactTime, sample.Entity{PID: pid})
 	v.stall += compacted
 	v.stallers, _ = w.Value(sample.ReclaimThreads, sample.Entity{PID: pid})
+	c.measureLocks(&v)
 	if !v.known {
 		if d, ok := w.Sum(sample.ProcBlkioDelay, sample.Entity{PID: pid}); ok {
 			v.wait["other"], v.waitTotal, v.known = d, d, true
@@ -158,13 +163,14 @@ func (c *Case) gain() float64 {
 	return c.suffering(&c.victim)
 }
 
-// notable is the suffering, or the stalling for want of memory, where it is
-// enough to matter, else 0.
+// notable is the suffering, the stalling for want of memory or the waiting for
+// locks, where it is enough to matter, else 0.
 func (c *Case) notable(v *victim) float64 {
-	if s := max(c.suffering(v), v.stalled(c.w.Seconds())); s >= waitShareLimit {
-		return s
+	s := max(c.suffering(v), v.stalled(c.w.Seconds()))
+	if s < waitShareLimit {
+		s = 0
 	}
-	return 0
+	return max(s, c.contended(v))
 }
 
 // suffers tells whether I/O holds the victim up enough to look for a cause.
@@ -172,8 +178,8 @@ func (c *Case) suffers() bool {
 	return (c.victim.pid != 0 || c.w.Told) && c.suffering(&c.victim) >= waitShareLimit
 }
 
-// held tells whether the victim is held up enough to look for a cause, by I/O
-// or for want of memory.
+// held tells whether the victim is held up enough to look for a cause, by I/O,
+// for want of memory or by locks.
 func (c *Case) held() bool {
 	return (c.victim.pid != 0 || c.w.Told) && c.notable(&c.victim) > 0
 }

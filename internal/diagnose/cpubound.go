@@ -14,6 +14,9 @@ func cpuBound() Cause {
 			if c.suffers() {
 				return no("the victim waits for I/O " + percent(c.victim.share(c.w.Seconds())) + " of its time")
 			}
+			if c.contended(&c.victim) > 0 {
+				return no("the victim waits for locks " + percent(c.victim.locked(c.w.Seconds())) + " of its time")
+			}
 			if c.held() {
 				return no("the victim stalls for want of memory " + percent(c.victim.stalled(c.w.Seconds())) + " of its time")
 			}

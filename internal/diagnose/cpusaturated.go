@@ -30,13 +30,13 @@ func cpuSaturated() Cause {
 				return cannotTell(c.w.WhyAbsent(sample.ProcRunDelay))
 			}
 			s, v := c.w.Seconds(), &c.victim
-			switch held := v.waitTotal + v.pause + v.stall; {
+			switch held := v.waitIO() + v.lock; {
 			case v.pid == 0:
 				return no("no process used the processor")
 			case v.delay < waitShareLimit*s:
 				return no("the victim waits for a processor " + percent(v.delay/s) + " of the time")
 			case c.held() && v.delay < 2*held: // threads that help out queue, too, and hold nobody up
-				return no(fmt.Sprintf("the victim waits %s for I/O and memory, and only %s for a processor", duration(held), duration(v.delay)))
+				return no(fmt.Sprintf("the victim waits %s for I/O, memory and locks, and only %s for a processor", duration(held), duration(v.delay)))
 			case v.queued() < queueShareLimit:
 				return no("of the time that it could run, the victim waits for a processor only " + percent(v.queued()))
 			}
@@ -60,7 +60,7 @@ func cpuSaturated() Cause {
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence((v.queued()-queueShareLimit)/0.3+0.3, v.known),
-				Weight: v.delay / (v.delay + v.waitTotal + v.pause + v.stall), Culprit: k, Evidence: e, Advice: []Advice{advice},
+				Weight: v.delay / (v.delay + v.waitIO() + v.lock), Culprit: k, Evidence: e, Advice: []Advice{advice},
 				Disprove: "the same speed with a processor for every runnable thread",
 			}
 		},

@@ -45,6 +45,7 @@ func Judge(w *sample.Window, target Target) *Report {
 	over := map[ID][]ID{}
 	for _, cause := range causes {
 		v := cause.Judge(c)
+		v.Weight *= c.besideLocks(cause.ID)
 		switch {
 		case v.Answer == Yes && v.Weight < weightLimit:
 			excluded = append(excluded, Excluded{Cause: cause.ID,

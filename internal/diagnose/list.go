@@ -22,6 +22,7 @@ func List() []Cause {
 		deviceBandwidthLimit(),
 		deviceQueueing(),
 		deviceLatencyBound(),
+		lockContention(),
 		cpuSaturated(),
 		tinyCalls(),
 		cpuBound(),

@@ -187,6 +187,17 @@ const (
 	CompactStalls  Metric = "reclaim.compact_stalls"
 )
 
+// Locks, from the probe of that name.
+const (
+	LockWait    Metric = "lock.wait"
+	LockWaits   Metric = "lock.waits"
+	LockWaitIn  Metric = "lock.wait_in_call"
+	LockOwn     Metric = "lock.wait_for_own"
+	LockHeld    Metric = "lock.held_from_others"
+	LockThreads Metric = "lock.threads"
+	LockFutexes Metric = "lock.futexes_followed"
+)
+
 // What observing costs.
 const (
 	CostCollect Metric = "cost.collect_time"

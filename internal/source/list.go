@@ -6,6 +6,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/blockio"
+	"iocause/internal/source/probe/locks"
 	"iocause/internal/source/probe/pagecache"
 	"iocause/internal/source/probe/reclaim"
 	"iocause/internal/source/probe/writeback"
@@ -78,6 +79,7 @@ func List() []Entry {
 		}},
 		{Name: "reclaim", Open: reclaim.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: reclaim.Metrics()},
 		{Name: "writeback", Open: writeback.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: writeback.Metrics()},
+		{Name: "locks", Open: locks.Open, Needs: needsBPF + "Linux 5.19", Metrics: locks.Metrics()},
 		{Name: "blockio", Open: blockio.Open, Needs: needsBPF + "Linux 6.5", Metrics: blockio.Metrics()},
 		{Name: "pagecache", Open: pagecache.Open, Needs: needsBPF + "Linux 6.12", Metrics: pagecache.Metrics()},
 	}

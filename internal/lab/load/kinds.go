@@ -34,6 +34,7 @@ func kinds() []kind {
 		{name: "mmap-seq", help: "read a mapped file in sequence", blockSize: 4 << 10, order: Sequential, file: true, mapped: true, step: touchRead},
 		{name: "mmap-rand", help: "read random pages of a mapped file", blockSize: 4 << 10, order: Random, file: true, mapped: true, step: touchRead},
 		{name: "mmap-write", help: "change random pages of a mapped file", blockSize: 4 << 10, order: Random, file: true, write: true, mapped: true, step: touchWrite},
+		{name: "remap", help: "map a block, read it, unmap it, and so on in sequence", blockSize: 64 << 10, order: Sequential, file: true, step: remap},
 		{name: "write", help: "sequential pwrite", blockSize: 128 << 10, order: Sequential, file: true, write: true, grow: true, step: pwrite},
 		{name: "randwrite", help: "random pwrite", blockSize: 8 << 10, order: Random, file: true, write: true, step: pwrite},
 		{name: "rmw", help: "random pread, then pwrite of the same block", blockSize: 8 << 10, order: Random, file: true, write: true, step: readModifyWrite},

@@ -63,6 +63,8 @@ func TestExactAccounts(t *testing.T) {
 		{"mmap-seq, 16k a touch", Spec{Kind: "mmap-seq", BlockSize: 16 << 10}, 256, size, 1024, 1024, 0, 1024},
 		{"mmap-rand", Spec{Kind: "mmap-rand", Count: 499, Advice: "random"}, 499, 499 * 4096, 499, -1, 0, -1},
 		{"mmap-write", Spec{Kind: "mmap-write", Count: 499}, 499, 499 * 4096, 499, -1, 0, -1},
+		{"remap", Spec{Kind: "remap"}, 64, size, 1024, 1024, 0, 1024},
+		{"remap, 5000 bytes a call", Spec{Kind: "remap", BlockSize: 5000}, 839, size, 1024 + 838 - 1, 1024, 0, 1024},
 		{"write", Spec{Kind: "write", SyncEvery: 8}, 32, size, 0, 0, 1024, 1024},
 		{"randwrite", Spec{Kind: "randwrite", Count: 31}, 31, 31 * 8192, 0, 0, 62, -1},
 		{"rmw", Spec{Kind: "rmw", Count: 31}, 31, 31 * 8192, 62, -1, 62, -1},

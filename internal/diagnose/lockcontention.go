@@ -1,0 +1,247 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+
+	"iocause/internal/sample"
+)
+
+const (
+	// lockShareLimit is the part of a waiting thread's time from which on locks
+	// are what slows a program down: without them it would be 1.25 times as
+	// fast. Busy programs with many threads wait for a few percent and are well.
+	lockShareLimit = 0.20
+	// lockIOLimit is the mean number of threads of the same process that wait
+	// for I/O or memory, from which on locks are not the root: the one that all
+	// wait for is then likely the one that waits for the disk.
+	lockIOLimit = 0.50
+	// lockMapShare is the part of the waiting that has to be in calls that
+	// change the address space for the advice to be about mappings.
+	lockMapShare = 0.50
+)
+
+// waitIO is the time that threads are held up by I/O and for want of memory.
+func (v *victim) waitIO() float64 { return v.waitTotal + v.pause + v.stall }
+
+// locked is the part of a waiting thread's time that it waits for locks, 0 to 1.
+func (v *victim) locked(seconds float64) float64 {
+	return v.lock / (seconds * max(1, v.lockers))
+}
+
+// contended is that part where it is enough to matter and nothing else is
+// what the holders of the locks wait for, else 0.
+func (c *Case) contended(v *victim) float64 {
+	s := c.w.Seconds()
+	if v.waitIO() >= lockIOLimit*s || v.locked(s) < lockShareLimit {
+		return 0
+	}
+	return v.locked(s)
+}
+
+// besideLocks is the part of a contended victim's waiting that is left for the
+// causes that explain waits for I/O or memory, 1 of any other victim.
+func (c *Case) besideLocks(cause ID) float64 {
+	v := &c.victim
+	if cause == "lock-contention" || cause == "cpu-saturated" || c.contended(v) == 0 {
+		return 1
+	}
+	return v.waitIO() / (v.waitIO() + v.lock)
+}
+
+// measureLocks adds up how long a process waits for locks. Waits for locks of
+// the program are followed from the first look on that saw one: what was seen
+// stands for the whole window.
+func (c *Case) measureLocks(v *victim) {
+	for _, class := range []string{"mmap_lock", "rwsem", "mutex", "other"} {
+		t, _ := c.w.Sum(sample.LockWait, sample.Entity{PID: v.pid, Class: class})
+		v.lock += t
+	}
+	v.futex, _ = c.w.Sum(sample.LockWait, sample.Entity{PID: v.pid, Class: "futex"})
+	if followed, _ := c.gauge(sample.LockFutexes); followed > 0 {
+		v.futex *= max(1, c.w.Seconds()/followed)
+	}
+	v.lock += v.futex
+	v.lockers, _ = c.w.Value(sample.LockThreads, sample.Entity{PID: v.pid})
+}
+
+// lockContention: threads wait for one another.
+func lockContention() Cause {
+	return Cause{
+		ID: "lock-contention", Title: "threads wait for a lock that another thread holds",
+		Needs: [][]sample.Metric{{sample.LockWait}},
+		Over:  []ID{"cpu-saturated"},
+		Judge: func(c *Case) Verdict {
+			if !c.w.Has(sample.LockWait) {
+				return cannotTell(c.w.WhyAbsent(sample.LockWait))
+			}
+			s, v := c.w.Seconds(), &c.victim
+			switch {
+			case v.pid == 0:
+				return no("no process waited for a lock")
+			case v.locked(s) < lockShareLimit:
+				return no("the victim waits for locks " + percent(v.locked(s)) + " of its time")
+			case c.contended(v) == 0:
+				return no(fmt.Sprintf("the victim waits for locks, but %.1f of its threads wait for I/O or memory at any time: so may who holds the locks", v.waitIO()/s))
+			case v.delay >= 2*v.lock:
+				return no("the victim waits longer for a processor than for locks")
+			}
+			kind, of := c.largestClass(sample.LockWait)
+			waits, _ := c.w.Sum(sample.LockWaits, sample.Entity{PID: v.pid, Class: kind})
+			e := []Evidence{
+				c.figure("time waiting for locks", v.locked(s), "ratio", sample.LockWait),
+				c.figure("threads waiting for locks", v.lock/s, "count", sample.LockWait),
+				c.figure("of that, for "+lockName(kind), of, "ratio", sample.LockWait),
+				c.figure("waits for it", waits/s, "count/s", sample.LockWaits),
+			}
+			calls := c.lockCalls()
+			for _, call := range calls[:min(3, len(calls))] {
+				e = append(e, c.figure("of the waiting in "+call.name, call.share, "ratio", sample.LockWaitIn))
+			}
+			own := c.of(sample.LockOwn) / max(c.seenLocks(), 1e-9)
+			if c.w.Has(sample.LockOwn) {
+				e = append(e, c.figure("held by a thread of the same process", own, "ratio", sample.LockOwn))
+			}
+			k := c.culprit()
+			if rival, t := c.lockHolder(); own < 0.5 && t >= 0.5*(1-own)*v.lock {
+				p := c.w.Processes[rival]
+				k = Culprit{PID: rival, Comm: p.Comm, Cgroup: p.MemoryCgroup}
+				e = append(e, c.figure("held by the culprit", t, "seconds", sample.LockHeld))
+			}
+			if v.delay > 0 {
+				e = append(e, c.figure("threads waiting for a processor", v.delay/s, "count", sample.ProcRunDelay))
+			}
+			return Verdict{
+				Answer: Yes, Confidence: confidence((v.locked(s)-lockShareLimit)/0.3+0.3, v.known),
+				Weight: v.lock / (v.lock + v.waitIO()), Culprit: k, Evidence: e,
+				Disprove: "the same speed with one thread as with all, each doing its share",
+				Advice:   c.lockAdvice(kind, calls),
+			}
+		},
+	}
+}
+
+// lockName is a class of lock.wait, for people.
+func lockName(class string) string {
+	switch class {
+	case "mmap_lock":
+		return "mmap_lock"
+	case "rwsem", "mutex":
+		return "a kernel " + class
+	case "futex":
+		return "a lock of the program"
+	}
+	return "another kernel lock"
+}
+
+// largestClass is the class of lock that the victim waits for most, and its
+// share of all.
+func (c *Case) largestClass(m sample.Metric) (class string, share float64) {
+	by, total := c.byClass(m), 0.0
+	for _, t := range by {
+		total += t
+	}
+	class = largest(by)
+	return class, by[class] / max(total, 1e-9)
+}
+
+// byClass is the victim's part of a metric by its class.
+func (c *Case) byClass(m sample.Metric) map[string]float64 {
+	by := map[string]float64{}
+	c.w.Each(m, func(e sample.Entity, s *sample.Series) {
+		if e.PID == c.victim.pid && e.Class != "" {
+			by[e.Class] += s.Sum()
+		}
+	})
+	return by
+}
+
+// seenLocks is the victim's waiting for locks, as it was seen.
+func (c *Case) seenLocks() float64 {
+	total := 0.0
+	for _, t := range c.byClass(sample.LockWait) {
+		total += t
+	}
+	return total
+}
+
+type lockCall struct {
+	name  string
+	share float64
+}
+
+// lockCalls are the calls that the victim waits for locks in, the longest first.
+func (c *Case) lockCalls() []lockCall {
+	by, total := c.byClass(sample.LockWaitIn), max(c.seenLocks(), 1e-9)
+	var calls []lockCall
+	for len(by) > 0 {
+		name := largest(by)
+		if name == "" || by[name] < 0.01*total {
+			break
+		}
+		calls = append(calls, lockCall{name, by[name] / total})
+		delete(by, name)
+	}
+	return calls
+}
+
+// lockHolder is the process that kept others waiting longest.
+func (c *Case) lockHolder() (pid int, seconds float64) {
+	by := map[int]float64{}
+	c.w.Each(sample.LockHeld, func(e sample.Entity, s *sample.Series) {
+		if e.PID != c.victim.pid {
+			by[e.PID] += s.Sum()
+		}
+	})
+	pid = most(by)
+	return pid, by[pid]
+}
+
+// lockAdvice is what to change, by where the waiting is.
+func (c *Case) lockAdvice(kind string, calls []lockCall) []Advice {
+	share := func(names string) (sum float64) {
+		for _, call := range calls {
+			if strings.Contains(" "+names+" ", " "+call.name+" ") {
+				sum += call.share
+			}
+		}
+		return sum
+	}
+	faults := 0.0
+	for _, call := range calls {
+		if call.name == "page fault" {
+			faults = call.share
+		}
+	}
+	gain := speedup(min(c.victim.locked(c.w.Seconds()), 0.95))
+	path := Advice{
+		Do:     fmt.Sprintf("see the code path: iocause offcpu --pid %d --state lock", c.victim.pid),
+		Expect: "the stacks that wait for the lock, by time",
+	}
+	switch maps := share("mmap munmap mremap"); {
+	case maps >= lockMapShare/2 && maps+faults >= lockMapShare:
+		return []Advice{{
+			Do:     "read the file with read(2) or pread(2) instead of mapping and unmapping it, or map it once, in larger parts, and keep the map",
+			Expect: "mmap and munmap take the lock of the address space for themselves alone, so the threads run one at a time; read takes none: " + gain,
+		}, path}
+	case kind == "mmap_lock":
+		return []Advice{{
+			Do:     "change the address space less often: an allocator that keeps freed memory (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD), fewer madvise and mprotect calls, or processes instead of threads",
+			Expect: "threads of one process share that lock: " + gain,
+		}, path}
+	case kind == "futex":
+		return []Advice{{
+			Do:     "do less while the lock is held (no I/O, no system calls), or part what it guards into several",
+			Expect: "threads that need not wait for one another: " + gain,
+		}, path}
+	case share("write pwrite64 writev pwritev pwritev2 ftruncate fallocate") >= lockMapShare:
+		return []Advice{{
+			Do:     "let each thread write a file of its own, or write with O_DIRECT into space that was filled before",
+			Expect: "writes to one file take turns: " + gain,
+		}, path}
+	}
+	return []Advice{{
+		Do:     "let fewer threads work on the same file, directory or address space at once",
+		Expect: "they take turns at it now: " + gain,
+	}, path}
+}

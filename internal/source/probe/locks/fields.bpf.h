@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* The fields of kernel structures that only the account of locks reads. */
+#pragma once
+#include "process.bpf.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+	s64 counter;
+} atomic_long_t;
+struct rw_semaphore {
+	atomic_long_t owner;
+};
+struct mutex {
+	atomic_long_t owner;
+};
+struct mm_struct {
+	struct rw_semaphore mmap_lock;
+};
+struct sched_info {
+	u64 run_delay;
+};
+struct task_struct___locks {
+	int exit_state;
+	struct sched_info sched_info;
+	struct mm_struct *mm;
+};
+struct pt_regs___x86lock {
+	unsigned long si, dx;
+};
+struct pt_regs___arm64lock {
+	u64 regs[8];
+};
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+/* include/linux/sched.h */
+#define TASK_STATE_INTERRUPTIBLE 0x0001
+
+/* include/trace/events/lock.h */
+#define CONTENTION_SPIN 1
+#define CONTENTION_READ 2
+#define CONTENTION_WRITE 4
+#define CONTENTION_RT 8
+#define CONTENTION_PERCPU 16
+#define CONTENTION_MUTEX 32
+
+/* The low bits of an owner (RWSEM_OWNER_FLAGS_MASK, MUTEX_FLAGS) are no part of the address. */
+#define OWNER_FLAGS 7ULL
+#define RWSEM_READER_OWNED 1ULL
+
+#define FUTEX_CMD_MASK 0x7f
+#define FUTEX_PRIVATE 128
+#define FUTEX_WAIT 0
+#define FUTEX_LOCK_PI 6
+#define FUTEX_WAIT_BITSET 9
+#define FUTEX_LOCK_PI2 13
+#define FUTEX_WAITERS 0x80000000
+#define FUTEX_TID_MASK 0x3fffffff
+#define PID_LIMIT (1 << 22)
+
+/* The second and third argument of the system call that a thread is in: of futex(2), operation and value. */
+static __always_inline void futex_arguments(struct task_struct *t, u32 *op, u32 *value)
+{
+	void *regs = (void *)bpf_task_pt_regs(t);
+
+	if (bpf_core_type_exists(struct pt_regs___x86) &&
+	    bpf_core_field_exists(((struct pt_regs___x86 *)0)->orig_ax)) {
+		*op = ((struct pt_regs___x86lock *)regs)->si;
+		*value = ((struct pt_regs___x86lock *)regs)->dx;
+		return;
+	}
+	*op = BPF_CORE_READ((struct pt_regs___arm64lock *)regs, regs[1]);
+	*value = BPF_CORE_READ((struct pt_regs___arm64lock *)regs, regs[2]);
+}

@@ -1,0 +1,284 @@
+//go:build ignore
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Time that threads wait for locks: in which call, and for whom. */
+#include "fields.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+
+const volatile s32 futex_call; /* the number of futex(2) */
+
+/* In the order of kinds in locks.go. */
+enum kind { NONE, MMAP_LOCK, RWSEM, MUTEX, OTHER, FUTEX };
+
+/* A thread counts as one that waits when it has waited so long (ns). */
+#define NOTABLE 10000000ULL
+
+struct key {
+	u32 tgid, holder; /* processes; holder 0: not known */
+	s32 call;         /* -1: a page fault */
+	u32 kind;
+};
+struct row {
+	u64 ns, count;
+};
+struct wait {
+	struct key key;
+	u64 lock;      /* its address, 0 of futexes */
+	u64 since;     /* ns, 0 when not waiting */
+	u64 run_delay; /* of the scheduler, when the wait began: that time is no wait for the lock */
+	u64 waited;    /* ns, of all waits that are over */
+	u64 counted;   /* as one of its process's threads */
+};
+struct open {
+	struct key key;
+	u64 ns;
+	u64 suspect; /* sleeps on a contended futex */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct wait);
+} tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct key);
+	__type(value, struct row);
+} waits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, u32);
+} waiters SEC(".maps"); /* threads by process */
+
+u64 lost_tasks, lost_rows, lost_threads;
+
+const volatile struct open no_open; /* for its type, which the reader needs */
+static const struct row no_row;
+static const u32 no_threads;
+
+/* 0 in a kernel without CONFIG_SCHED_INFO. */
+static __always_inline u64 run_delay_of(struct task_struct *t)
+{
+	if (!bpf_core_field_exists(((struct task_struct___locks *)t)->sched_info.run_delay))
+		return 0;
+	return ((struct task_struct___locks *)t)->sched_info.run_delay;
+}
+
+/*
+ * The process of the thread that holds a lock, 0 when that is not known. Of a
+ * lock that readers hold, the kernel keeps the last of them, who may have let
+ * go: that one is named only if it is of the waiter's own process.
+ */
+static __always_inline u32 holder_of(struct task_struct *t, u64 lock, u32 flags)
+{
+	u64 owner = 0;
+	u32 at, tgid;
+
+	if (flags & (CONTENTION_RT | CONTENTION_PERCPU))
+		return 0;
+	if (flags & CONTENTION_MUTEX)
+		at = bpf_core_field_offset(struct mutex, owner);
+	else
+		at = bpf_core_field_offset(struct rw_semaphore, owner);
+	if (bpf_probe_read_kernel(&owner, sizeof(owner), (void *)(lock + at)) || !(owner & ~OWNER_FLAGS))
+		return 0;
+	tgid = BPF_CORE_READ((struct task_struct *)(owner & ~OWNER_FLAGS), tgid);
+	if (!(flags & CONTENTION_MUTEX) && owner & RWSEM_READER_OWNED && tgid != t->tgid)
+		return 0;
+	return tgid < PID_LIMIT ? tgid : 0;
+}
+
+static __always_inline struct wait *begin(struct task_struct *t, u32 kind)
+{
+	struct wait *w = bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!w) {
+		ADD(lost_tasks, 1);
+		return 0;
+	}
+	w->key.tgid = t->tgid;
+	w->key.kind = kind;
+	w->key.call = task_syscall(t);
+	w->run_delay = run_delay_of(t);
+	w->since = bpf_ktime_get_ns();
+	return w;
+}
+
+/* What of a wait that began is the lock's up to now. */
+static __always_inline u64 length_of(struct task_struct *t, struct wait *w, u64 since)
+{
+	u64 ns = bpf_ktime_get_ns() - since, queued = run_delay_of(t) - w->run_delay;
+
+	if ((s64)ns < 0)
+		return 0;
+	return ns > queued ? ns - queued : 0;
+}
+
+static __always_inline void count_thread(struct task_struct *t, u32 tgid)
+{
+	u32 *n = bpf_map_lookup_elem(&waiters, &tgid);
+
+	if (!n) {
+		bpf_map_update_elem(&waiters, &tgid, &no_threads, BPF_NOEXIST);
+		n = bpf_map_lookup_elem(&waiters, &tgid);
+		if (!n) {
+			ADD(lost_threads, 1);
+			return;
+		}
+	}
+	ADD(*n, 1);
+}
+
+static __always_inline void end(struct task_struct *t, struct wait *w)
+{
+	u64 since = w->since, ns;
+	struct row *r;
+
+	w->since = 0;
+	w->lock = 0;
+	ns = length_of(t, w, since);
+	r = bpf_map_lookup_elem(&waits, &w->key);
+	if (!r) {
+		bpf_map_update_elem(&waits, &w->key, &no_row, BPF_NOEXIST);
+		r = bpf_map_lookup_elem(&waits, &w->key);
+		if (!r) {
+			ADD(lost_rows, 1);
+			return;
+		}
+		note_process(t, w->key.tgid);
+	}
+	ADD(r->ns, ns);
+	ADD(r->count, 1);
+	w->waited += ns;
+	if (!w->counted && w->waited >= NOTABLE) {
+		w->counted = 1;
+		count_thread(t, w->key.tgid);
+	}
+}
+
+SEC("tp_btf/contention_begin")
+int COUNTING(on_lock, void *lock, unsigned int flags)
+{
+	struct task_struct *t;
+	struct wait *w;
+	u64 mm;
+	u32 kind;
+
+	if (flags & CONTENTION_SPIN) /* work, not waiting */
+		return 0;
+	t = bpf_get_current_task_btf();
+	if (t->flags & PF_KTHREAD)
+		return 0;
+	mm = (u64)((struct task_struct___locks *)t)->mm;
+	if (mm && (u64)lock == mm + bpf_core_field_offset(struct mm_struct, mmap_lock))
+		kind = MMAP_LOCK;
+	else if (flags & (CONTENTION_RT | CONTENTION_PERCPU))
+		kind = OTHER;
+	else
+		kind = flags & CONTENTION_MUTEX ? MUTEX : RWSEM;
+	w = begin(t, kind);
+	if (!w)
+		return 0;
+	w->lock = (u64)lock;
+	w->key.holder = holder_of(t, (u64)lock, flags);
+	return 0;
+}
+
+SEC("tp_btf/contention_end")
+int COUNTING(on_unlock, void *lock)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct wait *w = bpf_task_storage_get(&tasks, t, 0, 0);
+
+	if (w && w->since && w->lock == (u64)lock) /* not a spinlock inside */
+		end(t, w);
+	return 0;
+}
+
+/*
+ * Whether a thread that sleeps waits for a contended mutex: glibc, Rust and Go
+ * wait for it to change from 2, musl and robust mutexes from the owner's thread
+ * id with the bit FUTEX_WAITERS. All else is a thread without work: condition
+ * variables, semaphores, joins, parked threads.
+ */
+static __always_inline bool wants_mutex(struct task_struct *t, u32 *op)
+{
+	u32 value, what;
+
+	if (t->flags & PF_KTHREAD || task_syscall(t) != futex_call)
+		return false;
+	futex_arguments(t, op, &value);
+	what = *op & FUTEX_CMD_MASK;
+	if (what == FUTEX_LOCK_PI || what == FUTEX_LOCK_PI2)
+		return true;
+	if (what != FUTEX_WAIT && what != FUTEX_WAIT_BITSET)
+		return false;
+	return value == 2 || (value & FUTEX_WAITERS && (value & FUTEX_TID_MASK) < PID_LIMIT);
+}
+
+/* Attached only after a look has found a thread in such a wait. */
+SEC("tp_btf/sched_switch")
+int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct wait *w;
+	u32 op;
+
+	if (!preempt && task_state(prev) & TASK_STATE_INTERRUPTIBLE && wants_mutex(prev, &op)) {
+		w = begin(prev, FUTEX);
+		if (w) {
+			w->lock = 0;
+			w->key.holder = op & FUTEX_PRIVATE ? prev->tgid : 0;
+		}
+	}
+	w = next->pid ? bpf_task_storage_get(&tasks, next, 0, 0) : 0;
+	if (w && w->since && w->key.kind == FUTEX) /* its wake-up was not seen */
+		end(next, w);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int COUNTING(on_wakeup, struct task_struct *t)
+{
+	struct wait *w = bpf_task_storage_get(&tasks, t, 0, 0);
+
+	if (w && w->since && w->key.kind == FUTEX)
+		end(t, w);
+	return 0;
+}
+
+/* Waits that go on, and threads that wait for a mutex of their program. */
+SEC("iter/task")
+int look(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct open o = {};
+	struct wait *w;
+	u64 since;
+	u32 op;
+
+	if (!t || t->flags & PF_KTHREAD || ((struct task_struct___locks *)t)->exit_state)
+		return 0;
+	w = bpf_task_storage_get(&tasks, t, 0, 0);
+	since = w ? w->since : 0;
+	if (since) {
+		o.key = w->key;
+		o.ns = length_of(t, w, since);
+	}
+	if (task_state(t) & TASK_STATE_INTERRUPTIBLE && wants_mutex(t, &op)) {
+		o.suspect = 1;
+		o.key.tgid = t->tgid;
+	}
+	if (o.ns || o.suspect)
+		bpf_seq_write(ctx->meta->seq, &o, sizeof(o));
+	return 0;
+}

@@ -1,0 +1,215 @@
+// Package locks measures how long threads wait for locks: of the kernel, from
+// the tracepoints that only a contended lock reaches, and of their program
+// (futexes), from context switches, which are followed only once a look at all
+// threads has found one that waits for such a lock.
+package locks
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/bpf"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+const (
+	fromLock = "tp:contention_end"
+	fromLook = "bpf_iter:task"
+)
+
+// Kinds of locks, in the order of enum kind in locks.bpf.c.
+const (
+	kindNone = iota
+	kindMmap
+	kindRWSem
+	kindMutex
+	kindOther
+	kindFutex
+	kinds
+)
+
+// kindNames are the classes of lock.wait.
+func kindNames() [kinds]string {
+	return [kinds]string{kindMmap: "mmap_lock", kindRWSem: "rwsem", kindMutex: "mutex", kindOther: "other", kindFutex: "futex"}
+}
+
+// followers are the programs that are attached on suspicion.
+func followers() []string { return []string{"on_switch", "on_wakeup"} }
+
+// Metrics is everything that the probe emits.
+func Metrics() []sample.Metric {
+	return []sample.Metric{sample.LockWait, sample.LockWaits, sample.LockWaitIn, sample.LockOwn, sample.LockHeld,
+		sample.LockThreads, sample.LockFutexes}
+}
+
+// Probe is the attached probe.
+type Probe struct {
+	host   *host.Host
+	probe  *bpf.Probe
+	lookup *host.Lookup
+	buf    []byte
+
+	begin     time.Time // of the window
+	following time.Time // since when futexes are followed, zero: not yet
+}
+
+// Open loads and attaches the probe. It needs root or CAP_BPF and CAP_PERFMON.
+func Open(h *host.Host) (sample.Source, error) {
+	spec, err := loadLocks()
+	if err != nil {
+		return nil, fmt.Errorf("reading the locks object: %w", err)
+	}
+	p, err := bpf.Open(spec, []bpf.Program{
+		{Name: "on_lock", Tracepoint: "contention_begin"},
+		{Name: "on_unlock", Tracepoint: "contention_end"},
+		{Name: "on_switch", Tracepoint: "sched_switch"},
+		{Name: "on_wakeup", Tracepoint: "sched_wakeup"},
+		{Name: "look"},
+	}, map[string]any{"futex_call": int32(unix.SYS_FUTEX)})
+	if err != nil {
+		return nil, fmt.Errorf("opening the locks probe: %w", err)
+	}
+	for _, program := range followers() {
+		if err := p.Detach(program); err != nil {
+			return nil, errors.Join(fmt.Errorf("opening the locks probe: %w", err), p.Close())
+		}
+	}
+	return &Probe{host: h, probe: p, lookup: host.NewLookup(h)}, nil
+}
+
+// Close detaches the probe.
+func (p *Probe) Close() error { return p.probe.Close() }
+
+// Collect implements sample.Source: a look at every tick, figures where a
+// window ends.
+func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
+	err := p.probe.Phase(phase, p.host.Now(), into)
+	if phase == sample.First {
+		p.begin = time.Now()
+	}
+	open, e := p.look()
+	if e != nil {
+		return errors.Join(err, e)
+	}
+	if phase != sample.Last && p.following.IsZero() {
+		err = errors.Join(err, p.suspect(open))
+	}
+	if !phase.Closes() {
+		return err
+	}
+	p.watched(into)
+	return errors.Join(err, p.figures(open, into), p.probe.Processes(p.lookup, into),
+		p.probe.Losses("locks", []string{"lost_tasks", "lost_rows", "lost_threads", "lost_processes"}, into))
+}
+
+// look runs the iterator: waits that go on, and threads that wait for a lock
+// of their program.
+func (p *Probe) look() ([]locksOpen, error) {
+	var err error
+	if p.buf, err = p.probe.ReadIterator("look", p.buf); err != nil {
+		return nil, err
+	}
+	const size = int(unsafe.Sizeof(locksOpen{}))
+	if len(p.buf)%size != 0 {
+		return nil, fmt.Errorf("running iterator look: %d bytes are no whole records of %d", len(p.buf), size)
+	}
+	open := make([]locksOpen, len(p.buf)/size)
+	for i := range open { // a record may lie at any address
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&open[i])), size), p.buf[i*size:])
+	}
+	return open, nil
+}
+
+// suspect has context switches followed if a thread was seen that waits for a
+// lock of its program.
+func (p *Probe) suspect(open []locksOpen) error {
+	for i := range open {
+		if open[i].Suspect == 0 || int(open[i].Key.Tgid) == p.host.Self {
+			continue
+		}
+		for _, program := range followers() {
+			if err := p.probe.Attach(program); err != nil {
+				return fmt.Errorf("following waits for futexes: %w", err)
+			}
+		}
+		p.following = time.Now()
+		return nil
+	}
+	return nil
+}
+
+// watched says for how much of the window futexes were followed, and begins
+// the next.
+func (p *Probe) watched(into sample.Sink) {
+	now := time.Now()
+	var seconds float64
+	if !p.following.IsZero() {
+		since := p.begin
+		if p.following.After(since) {
+			since = p.following
+		}
+		seconds = now.Sub(since).Seconds()
+	}
+	p.begin = now
+	into.Put(sample.LockFutexes, sample.Entity{}, seconds, fromLook)
+}
+
+// figures emits the sums, waits that go on included.
+func (p *Probe) figures(open []locksOpen, into sample.Sink) error {
+	into.Put(sample.LockWait, sample.Entity{}, 0, fromLock) // nobody waited is a measurement too
+	names, calls := kindNames(), callNames()
+	put := func(k *locksKey, ns, count uint64) {
+		if int(k.Tgid) == p.host.Self || k.Kind == kindNone || k.Kind >= kinds {
+			return
+		}
+		source := fromLock
+		if k.Kind == kindFutex {
+			source = "tp:sched_switch"
+		}
+		e, s := sample.Entity{PID: int(k.Tgid), Class: names[k.Kind]}, float64(ns)/1e9
+		into.PutTotal(sample.LockWait, e, s, source)
+		into.PutTotal(sample.LockWaits, e, float64(count), source)
+		in := "other call"
+		if k.Call < 0 {
+			in = "page fault"
+		} else if name := calls[int(k.Call)]; name != "" {
+			in = name
+		}
+		into.PutTotal(sample.LockWaitIn, sample.Entity{PID: int(k.Tgid), Class: in}, s, source)
+		switch k.Holder {
+		case 0:
+		case k.Tgid:
+			into.PutTotal(sample.LockOwn, sample.Entity{PID: int(k.Tgid)}, s, source)
+		default:
+			into.PutTotal(sample.LockHeld, sample.Entity{PID: int(k.Holder)}, s, source)
+		}
+	}
+	for i := range open {
+		if open[i].Ns > 0 {
+			put((*locksKey)(&open[i].Key), open[i].Ns, 0)
+		}
+	}
+	var k locksKey
+	var r locksRow
+	it := p.probe.Map("waits").Iterate()
+	for it.Next(&k, &r) {
+		put(&k, r.Ns, r.Count)
+	}
+	err := it.Err()
+	var tgid, n uint32
+	it = p.probe.Map("waiters").Iterate()
+	for it.Next(&tgid, &n) {
+		if int(tgid) != p.host.Self {
+			into.Put(sample.LockThreads, sample.Entity{PID: int(tgid)}, float64(n), fromLock)
+		}
+	}
+	if err = errors.Join(err, it.Err()); err != nil {
+		return fmt.Errorf("reading the waits for locks: %w", err)
+	}
+	return nil
+}
