@@ -60,7 +60,7 @@ struct {
 	__type(value, u32);
 } waiters SEC(".maps"); /* threads by process */
 
-u64 lost_tasks, lost_rows, lost_threads;
+u64 lost_tasks, lost_rows, lost_threads, missed_ends;
 
 const volatile struct open no_open; /* for its type, which the reader needs */
 static const struct row no_row;
@@ -106,6 +106,8 @@ static __always_inline struct wait *begin(struct task_struct *t, u32 kind)
 		ADD(lost_tasks, 1);
 		return 0;
 	}
+	if (w->since) /* how long that wait was is not known */
+		ADD(missed_ends, 1);
 	w->key.tgid = t->tgid;
 	w->key.kind = kind;
 	w->key.call = task_syscall(t);

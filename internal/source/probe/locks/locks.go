@@ -104,7 +104,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	}
 	p.watched(into)
 	return errors.Join(err, p.figures(open, into), p.probe.Processes(p.lookup, into),
-		p.probe.Losses("locks", []string{"lost_tasks", "lost_rows", "lost_threads", "lost_processes"}, into))
+		p.probe.Losses("locks", []string{"lost_tasks", "lost_rows", "lost_threads", "lost_processes", "missed_ends"}, into))
 }
 
 // look runs the iterator: waits that go on, and threads that wait for a lock

@@ -79,6 +79,7 @@ const (
 	locksVarLostRows      = "lost_rows"
 	locksVarLostTasks     = "lost_tasks"
 	locksVarLostThreads   = "lost_threads"
+	locksVarMissedEnds    = "missed_ends"
 	locksVarNoOpen        = "no_open"
 )
 
@@ -151,6 +152,7 @@ type locksVariableSpecs struct {
 	LostRows      *ebpf.VariableSpec `ebpf:"lost_rows"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
 	LostThreads   *ebpf.VariableSpec `ebpf:"lost_threads"`
+	MissedEnds    *ebpf.VariableSpec `ebpf:"missed_ends"`
 	NoOpen        *ebpf.VariableSpec `ebpf:"no_open"`
 }
 
@@ -199,6 +201,7 @@ type locksVariables struct {
 	LostRows      *ebpf.Variable `ebpf:"lost_rows"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
 	LostThreads   *ebpf.Variable `ebpf:"lost_threads"`
+	MissedEnds    *ebpf.Variable `ebpf:"missed_ends"`
 	NoOpen        *ebpf.Variable `ebpf:"no_open"`
 }
 

@@ -1,0 +1,172 @@
+package locks
+
+import (
+	"os"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// onThread runs f on a thread of its own and closes the channel at its end.
+func onThread(f func()) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		f()
+	}()
+	return done
+}
+
+// Two threads that read through one open file take turns: the second waits for
+// the mutex of its position while the first waits for the disk.
+func TestMutexOfTheKernel(t *testing.T) {
+	const rounds, pages = 7, 16384
+	path := bpftest.File(t, pages)
+	for try := 1; ; try++ {
+		var late int
+		var waited time.Duration
+		w := bpftest.Observe(t, Open, func() {
+			late, waited = 0, 0
+			for range rounds {
+				fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECT, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				big, small := bpftest.Aligned(t, pages*4096), bpftest.Aligned(t, 4096)
+				var inside atomic.Bool
+				var end time.Time
+				first := onThread(func() {
+					inside.Store(true)
+					if n, err := unix.Read(fd, big); n != len(big) {
+						t.Errorf("read %d bytes: %v", n, err)
+					}
+					end = time.Now()
+				})
+				for !inside.Load() {
+					time.Sleep(100 * time.Microsecond)
+				}
+				time.Sleep(3 * time.Millisecond)
+				began := time.Now()
+				<-onThread(func() { _, _ = unix.Read(fd, small) })
+				<-first
+				if d := end.Sub(began); d > time.Millisecond {
+					waited += d
+				} else {
+					late++ // the first was through already
+				}
+				unix.Close(fd)
+			}
+		})
+		if late > 0 && try < 5 {
+			t.Logf("try %d: %d of %d reads were over before the second began", try, late, rounds)
+			continue
+		}
+		e := sample.Entity{PID: os.Getpid(), Class: "mutex"}
+		n, _ := w.Sum(sample.LockWaits, e)
+		s, _ := w.Sum(sample.LockWait, e)
+		in, _ := w.Sum(sample.LockWaitIn, sample.Entity{PID: os.Getpid(), Class: "read"})
+		own, _ := w.Sum(sample.LockOwn, sample.Entity{PID: os.Getpid()})
+		if n != rounds {
+			t.Errorf("%g waits for a mutex, want %d", n, rounds)
+		}
+		if want := waited.Seconds(); s < 0.7*want-0.005 || s > want+0.02 {
+			t.Errorf("they waited %g s, want about %g", s, want)
+		}
+		if in != s || own != s {
+			t.Errorf("of %g s, %g s in read and %g s for the own process, want all", s, in, own)
+		}
+		return
+	}
+}
+
+func futex(word *uint32, op int, value uint32, timeout *unix.Timespec) {
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), uintptr(op), uintptr(value), uintptr(unsafe.Pointer(timeout)), 0, 0)
+}
+
+// sleepOnFutexes makes a thread wait on a futex with a value, n times 20 ms,
+// after a first wait that a look of the probe falls into. It returns the window.
+func sleepOnFutexes(t *testing.T, value uint32, n int) *sample.Window {
+	t.Helper()
+	const wait, private = 0, 128 // FUTEX_WAIT, FUTEX_PRIVATE_FLAG
+	h := host.Live()
+	h.Self = 0 // here it is this process that is looked at
+	p, err := Open(h)
+	bpftest.Need(t, "bpf", err)
+	defer p.Close()
+	r := sample.NewRecorder(time.Now())
+	collect := func(phase sample.Phase) {
+		r.At(time.Now())
+		if err := p.Collect(phase, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	collect(sample.First)
+	word := value
+	followed := make(chan struct{})
+	done := onThread(func() {
+		futex(&word, wait|private, value, &unix.Timespec{Nsec: 200e6})
+		<-followed
+		for range n {
+			futex(&word, wait|private, value, &unix.Timespec{Nsec: 20e6})
+		}
+	})
+	time.Sleep(50 * time.Millisecond)
+	collect(sample.Tick)
+	time.Sleep(200 * time.Millisecond)
+	close(followed)
+	<-done
+	collect(sample.Last)
+	return r.Window(time.Now())
+}
+
+// Threads that wait for a lock of their program are noticed by a look, and
+// followed from then on.
+func TestFutexes(t *testing.T) {
+	const n = 13
+	e := sample.Entity{PID: os.Getpid(), Class: "futex"}
+	var w *sample.Window
+	var waits float64
+	for try := 1; try <= 5 && waits != n; try++ {
+		w = sleepOnFutexes(t, 2, n)
+		if waits, _ = w.Sum(sample.LockWaits, e); waits < n {
+			t.Logf("try %d: this host hid %g of %d switches", try, n-waits, n)
+		} else if waits > n {
+			t.Fatalf("%g waits, want %d", waits, n)
+		}
+	}
+	s, _ := w.Sum(sample.LockWait, e)
+	followed, _ := w.Value(sample.LockFutexes, sample.Entity{})
+	if waits != n {
+		t.Errorf("%g waits, want %d", waits, n)
+	}
+	if s < n*0.02 || s > n*0.03 {
+		t.Errorf("they took %g s, want %g", s, n*0.02)
+	}
+	if threads, _ := w.Value(sample.LockThreads, sample.Entity{PID: os.Getpid()}); threads != 1 {
+		t.Errorf("%g threads waited, want 1", threads)
+	}
+	if followed < n*0.02 || followed > w.Seconds() {
+		t.Errorf("followed for %g s of %g", followed, w.Seconds())
+	}
+}
+
+// A thread that sleeps for want of work waits on another value.
+func TestIdleThreadsWaitForNoLock(t *testing.T) {
+	w := sleepOnFutexes(t, 0, 3)
+	if followed, _ := w.Value(sample.LockFutexes, sample.Entity{}); followed != 0 {
+		t.Skipf("another program of this machine waited for a lock meanwhile: followed for %g s", followed)
+	}
+	if s, ok := w.Sum(sample.LockWait, sample.Entity{PID: os.Getpid(), Class: "futex"}); ok {
+		t.Errorf("idle threads waited %g s for locks", s)
+	}
+}
