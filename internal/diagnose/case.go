@@ -164,13 +164,14 @@ func (c *Case) gain() float64 {
 }
 
 // notable is the suffering, the stalling for want of memory or the waiting for
-// locks, where it is enough to matter, else 0.
+// locks, where it is enough to matter, else 0. Who waits for I/O or memory comes
+// before all who only wait for locks: that is what the question is about.
 func (c *Case) notable(v *victim) float64 {
 	s := max(c.suffering(v), v.stalled(c.w.Seconds()))
 	if s < waitShareLimit {
 		s = 0
 	}
-	return max(s, c.contended(v))
+	return max(s, waitShareLimit*c.contended(v))
 }
 
 // suffers tells whether I/O holds the victim up enough to look for a cause.

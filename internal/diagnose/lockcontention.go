@@ -88,11 +88,12 @@ func lockContention() Cause {
 			}
 			kind, of := c.largestClass(sample.LockWait)
 			waits, _ := c.w.Sum(sample.LockWaits, sample.Entity{PID: v.pid, Class: kind})
+			from := c.w.Get(sample.LockWait, sample.Entity{PID: v.pid, Class: kind}).Source
 			e := []Evidence{
-				c.figure("time waiting for locks", v.locked(s), "ratio", sample.LockWait),
-				c.figure("threads waiting for locks", v.lock/s, "count", sample.LockWait),
-				c.figure("of that, for "+lockName(kind), of, "ratio", sample.LockWait),
-				c.figure("waits for it", waits/s, "count/s", sample.LockWaits),
+				{"time waiting for locks", v.locked(s), "ratio", from},
+				{"threads waiting for locks", v.lock / s, "count", from},
+				{"of that, for " + lockName(kind), of, "ratio", from},
+				{"waits for it", waits / s, "count/s", from},
 			}
 			calls := c.lockCalls()
 			for _, call := range calls[:min(3, len(calls))] {
