@@ -201,3 +201,17 @@ func TestResultIsJSON(t *testing.T) {
 		t.Errorf("%s, %v", b, err)
 	}
 }
+
+// Threads that take turns never hold the lock at once.
+func TestTurns(t *testing.T) {
+	r := run(t, Spec{Kind: "turns", Threads: 4, Count: 100})
+	if r.Calls != 100 || r.Bytes != 0 {
+		t.Errorf("%d calls of %d bytes, want 100 of none", r.Calls, r.Bytes)
+	}
+	if r.Seconds < 0.1 {
+		t.Errorf("100 turns of a millisecond took %g s", r.Seconds)
+	}
+	if r.Max < 0.002 {
+		t.Errorf("the longest turn took %g s, want the wait for another in it", r.Max)
+	}
+}

@@ -99,8 +99,9 @@ func (t *target) workers() ([]*worker, error) {
 			return nil, err
 		}
 	}
+	turn := new(mutex)
 	for id := range t.spec.Threads {
-		w := &worker{id: id, spec: t.spec, kind: t.kind, size: t.size, fd: -1, out: -1, mem: anon}
+		w := &worker{id: id, spec: t.spec, kind: t.kind, size: t.size, fd: -1, out: -1, mem: anon, turn: turn}
 		pages := (t.size + pageSize - 1) / pageSize
 		w.reads, w.writes = newAccount(pages), newAccount(pages)
 		w.offsets = newOffsets(t.spec, t.size, id)

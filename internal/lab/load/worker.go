@@ -20,7 +20,8 @@ type worker struct {
 	fd, out  int // -1 when not open
 	pipe     [2]int
 	buf, mem []byte
-	sink     byte // keeps reads of memory from being optimised away
+	turn     *mutex // of all threads of the load
+	sink     byte   // keeps reads of memory from being optimised away
 
 	offsets *offsets
 	reads   account
