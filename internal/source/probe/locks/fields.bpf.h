@@ -43,6 +43,7 @@ struct bpf_iter__task {
 
 /* include/linux/sched.h */
 #define TASK_STATE_INTERRUPTIBLE 0x0001
+#define TASK_STATE_UNINTERRUPTIBLE 0x0002
 
 /* include/trace/events/lock.h */
 #define CONTENTION_SPIN 1

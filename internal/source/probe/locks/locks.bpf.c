@@ -270,15 +270,16 @@ int look(struct bpf_iter__task *ctx)
 
 	if (!t || t->flags & PF_KTHREAD || ((struct task_struct___locks *)t)->exit_state)
 		return 0;
-	w = bpf_task_storage_get(&tasks, t, 0, 0);
-	since = w ? w->since : 0;
-	if (since) {
-		o.key = w->key;
-		o.ns = length_of(t, w, since);
-	}
 	if (task_state(t) & TASK_STATE_INTERRUPTIBLE && wants_mutex(t, &op)) {
 		o.suspect = 1;
 		o.key.tgid = t->tgid;
+	}
+	w = bpf_task_storage_get(&tasks, t, 0, 0);
+	since = w ? w->since : 0;
+	/* else it is over, and its end was not seen */
+	if (since && (w->key.kind == FUTEX ? o.suspect : task_state(t) & TASK_STATE_UNINTERRUPTIBLE)) {
+		o.key = w->key;
+		o.ns = length_of(t, w, since);
 	}
 	if (o.ns || o.suspect)
 		bpf_seq_write(ctx->meta->seq, &o, sizeof(o));
