@@ -14,7 +14,7 @@ import (
 	"iocause/internal/host"
 )
 
-// filter narrows the question; one field at most is given.
+// filter narrows the question: all that is given must hold.
 type filter struct {
 	pid    int
 	comm   string
@@ -45,25 +45,51 @@ func (f *filter) given(c *cobra.Command) []string {
 // target checks that what the filter names exists, and writes it the way
 // samples name it.
 func (f *filter) target(h *host.Host, given []string) (t diagnose.Target, err error) {
-	if len(given) == 0 {
-		return t, nil
-	}
-	switch given[0] {
-	case "pid":
-		var pid int
-		pid, err = processOf(h, f.pid)
-		t.PIDs = []int{pid}
-	case "comm":
-		if f.comm == "" {
-			err = &usageError{fmt.Errorf("reading --comm: the name is empty"), "give a name as 'ps -o comm' shows it"}
+	for _, name := range given {
+		switch name {
+		case "pid":
+			var pid int
+			pid, err = processOf(h, f.pid)
+			t.PIDs = []int{pid}
+		case "comm":
+			if f.comm == "" {
+				err = &usageError{fmt.Errorf("reading --comm: the name is empty"), "give a name as 'ps -o comm' shows it"}
+			}
+			t.Comm = commOf(f.comm)
+		case "cgroup":
+			t.Cgroup, err = cgroupOf(h, f.cgroup)
+		case "device":
+			t.Device, err = diskOf(h, f.device)
 		}
-		t.Comm = commOf(f.comm)
-	case "cgroup":
-		t.Cgroup, err = cgroupOf(h, f.cgroup)
-	case "device":
-		t.Device, err = diskOf(h, f.device)
+		if err != nil {
+			return t, err
+		}
 	}
-	return t, err
+	return t, nil
+}
+
+// noAnswer is a filter that a command has no answer for.
+type noAnswer struct {
+	by      string   // with rows by this, "" with any
+	flags   []string // of pid, comm, cgroup, device, file
+	why     string
+	instead string
+}
+
+// refused fails for a filter that was given and is without meaning: to show
+// everything as though it had been narrowed would be wrong.
+func refused(c *cobra.Command, refusals []noAnswer, by string) error {
+	for _, r := range refusals {
+		if r.by != "" && r.by != by {
+			continue
+		}
+		for _, name := range r.flags {
+			if c.Flags().Changed(name) {
+				return &usageError{fmt.Errorf("reading --%s: %s", name, r.why), r.instead}
+			}
+		}
+	}
+	return nil
 }
 
 // processOf is the process that a process or thread id belongs to.

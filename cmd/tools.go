@@ -15,9 +15,12 @@ func useTool() tool {
 		long: "Use shows for every resource how busy it was, how much had to wait for it, and\n" +
 			"its errors. SOME and FULL are the shares of time in which some, or all, threads\n" +
 			"stalled for it (/proc/pressure); I/O pressure is the host's, not the device's.\n" +
-			"Errors of devices are in 'iocause disk'. It loads no kernel program.",
+			"Errors of devices are in 'iocause disk'. It loads no kernel program. Resources\n" +
+			"belong to the host: --pid, --comm, --cgroup and --file are refused.",
 		example: "  iocause use\n  iocause use 1\n  iocause use 10 6 -t\n  iocause use 1 --device sda --format csv",
 		sources: view.UseSources(), view: view.Use,
+		refuses: []noAnswer{{flags: []string{"pid", "comm", "cgroup", "file"}, why: "use shows resources of the whole host",
+			instead: "see 'iocause threads' for processes, 'iocause disk' and 'iocause files' for their I/O"}},
 	}
 }
 
@@ -47,10 +50,19 @@ func diskTool() tool {
 			"number of I/Os under way. %util is the share of time with at least one: of a\n" +
 			"device that serves many at once it says nothing about how much is left. seq is\n" +
 			"the share of I/Os that began where the process's last one ended. --by latency\n" +
-			"and --by size show histograms.",
+			"and --by size show histograms. The devices' rows hold all I/O whatever filter is\n" +
+			"given. --file shows rows by file, which name no processes.",
 		example: "  iocause disk\n  iocause disk 1 --device nvme0n1\n  iocause disk 5 1 --by latency\n" +
 			"  iocause disk 1 10 --by cgroup --format csv\n  iocause disk 10 1 --by file --top 0",
-		sources: view.DiskSources(), by: view.DiskBy(), view: view.Disk,
+		sources: view.DiskSources(), by: view.DiskBy(), view: view.Disk, byFile: true,
+		refuses: []noAnswer{
+			{by: "process", flags: []string{"file"}, why: "rows by process know no files", instead: "use --by file, or 'iocause files --by process'"},
+			{by: "cgroup", flags: []string{"pid", "comm", "file"}, why: "rows by cgroup know neither processes nor files", instead: "use --by process or --by file"},
+			{by: "file", flags: []string{"pid", "comm", "cgroup"}, why: "rows by file know neither processes nor cgroups", instead: "use --by process, or 'iocause files --by process'"},
+			{by: "latency", flags: []string{"pid", "comm", "cgroup", "file"}, why: "latencies are kept by device and operation", instead: "use --device, or 'iocause trace'"},
+			{by: "size", flags: []string{"file"}, why: "sizes are kept by process", instead: "use --pid, --comm or --cgroup"},
+			{by: "heat", flags: []string{"pid", "comm", "cgroup", "file"}, why: "a heat map is of whole devices", instead: "use --device, or --by latency"},
+		},
 	}
 }
 
@@ -89,7 +101,8 @@ func writebackTool() tool {
 		long: "Writeback shows how much is dirty and how far that is from the point where the\n" +
 			"kernel begins to pause writers, which lies half-way between the background\n" +
 			"threshold and the limit; who made it dirty and who was paused for how long; and\n" +
-			"what went to which device, by memory cgroup and by file.",
+			"what went to which device, by memory cgroup and by file. The first table is the\n" +
+			"host's whatever filter is given; what is written out belongs to no process.",
 		example: "  iocause writeback\n  iocause writeback 1\n  iocause writeback 5 12 --device sda\n" +
 			"  iocause writeback 1 --cgroup /system.slice --format json",
 		sources: view.WritebackSources(), view: view.Writeback,

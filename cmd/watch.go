@@ -23,6 +23,8 @@ type tool struct {
 	by                         []string // rows to choose from, the first by default; nil for no choice
 	sort                       string   // column, "" as the view has it
 	slow                       bool     // takes --slow
+	refuses                    []noAnswer
+	byFile                     bool // rows are by file when --file is given and --by is not
 	view                       func(*sample.Window, *view.Query) []text.Table
 }
 
@@ -62,6 +64,12 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	}
 	if len(t.by) > 0 && !slices.Contains(t.by, o.by) {
 		return &usageError{fmt.Errorf("reading --by: rows cannot be by %q", o.by), "use " + strings.Join(t.by, ", ")}
+	}
+	if t.byFile && c.Flags().Changed("file") && !c.Flags().Changed("by") {
+		o.by = "file"
+	}
+	if err := refused(c, t.refuses, o.by); err != nil {
+		return err
 	}
 	target, err := o.filter.target(a.host, o.filter.given(c))
 	if err != nil {

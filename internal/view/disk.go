@@ -29,10 +29,17 @@ func Disk(w *sample.Window, q *Query) []text.Table {
 			{"size", "Size of an I/O", sample.HistSize}})...)
 	case "heat":
 		return []text.Table{heatMap(w, q)}
-	case "file":
-		return []text.Table{devices, diskFiles(w, q)}
 	}
-	return []text.Table{devices, diskUsers(w, q)}
+	rows := diskUsers
+	if q.By == "file" {
+		rows = diskFiles
+	}
+	if q.narrow() || q.File != "" || q.By == "cgroup" || q.By == "file" {
+		// what was asked for comes first: it is what CSV has
+		devices.Title += ", all of their I/O"
+		return []text.Table{rows(w, q), devices}
+	}
+	return []text.Table{devices, rows(w, q)}
 }
 
 // diskDevices is iostat's table: counts, bytes, await and depth as the kernel

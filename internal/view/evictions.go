@@ -99,10 +99,15 @@ func insertions(w *sample.Window, q *Query) text.Table {
 		{Key: "for_writing_bytes_per_s", Head: "FOR WRITES/s", Unit: "bytes"},
 		{Key: "stalled_seconds_per_s", Head: "STALLED", Unit: "ratio"},
 	}}
-	g := newGroup(w, func(e sample.Entity) (int, bool) {
-		return e.PID, e.PID != 0 && e.File.Ino == 0 && (!q.narrow() || q.process(w, e.PID))
-	})
+	g := newGroup(w, func(e sample.Entity) (int, bool) { return e.PID, q.ofProcess(w, e) })
 	g.add(sample.CacheInserted, sample.CacheWriteAlloc, sample.ReclaimTime)
+	if q.byFile() { // reclaim is the process's, whatever file it was for
+		w.Each(sample.ReclaimTime, func(e sample.Entity, s *sample.Series) {
+			if r := g.rows[e.PID]; r != nil && e.File.Ino == 0 {
+				r[sample.ReclaimTime] += s.Sum()
+			}
+		})
+	}
 	all, _ := w.Sum(sample.CacheInserted, sample.Entity{})
 	for _, k := range g.keys(func(r map[sample.Metric]float64) float64 { return r[sample.CacheInserted] }, cmp.Compare[int]) {
 		r := g.rows[k]

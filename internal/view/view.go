@@ -54,6 +54,21 @@ func (q *Query) file(w *sample.Window, id sample.FileID) bool {
 // narrow tells whether processes are chosen at all.
 func (q *Query) narrow() bool { return len(q.PIDs) > 0 || q.Comm != "" || q.Cgroup != "" }
 
+// byFile tells whether files are chosen at all.
+func (q *Query) byFile() bool { return q.File != "" || q.Device != "" }
+
+// ofProcess tells whether a value is one of those that make a row for each
+// process: the process's own, or, where files are chosen, its values of them.
+func (q *Query) ofProcess(w *sample.Window, e sample.Entity) bool {
+	if e.PID == 0 || q.narrow() && !q.process(w, e.PID) {
+		return false
+	}
+	if !q.byFile() {
+		return e.File.Ino == 0
+	}
+	return e.File.Ino != 0 && q.file(w, e.File) && q.on(w, e.File)
+}
+
 // keep tells whether a value's entity is asked for.
 func (q *Query) keep(w *sample.Window, e sample.Entity) bool {
 	return (q.Device == "" || e.Device == "" || e.Device == q.Device) &&

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -160,6 +162,93 @@ func TestFilters(t *testing.T) {
 		}
 		if got := strings.Join(names, " "); got != c.want {
 			t.Errorf("%+v shows %q, want %q", c.q, got, c.want)
+		}
+	}
+}
+
+// Rows by process know of the files that are asked for; what goes to a device
+// belongs to a file and a cgroup.
+func TestFiltersOfProcessesAndFilesMeet(t *testing.T) {
+	r := sample.NewRecorder(begin)
+	r.At(begin.Add(2 * time.Second))
+	for _, x := range []struct {
+		pid  int
+		file sample.FileID
+		v    float64
+	}{{1, big, 30}, {1, hot, 10}, {1, sample.FileID{}, 40}, {2, hot, 50}, {2, sample.FileID{}, 50}} {
+		r.Put(sample.CacheDirtied, sample.Entity{PID: x.pid, File: x.file}, x.v, "test")
+		r.Put(sample.CacheInserted, sample.Entity{PID: x.pid, File: x.file}, x.v, "test")
+	}
+	for id := 1; id <= 2; id++ {
+		r.Put(sample.WaitDirtyPause, sample.Entity{PID: id}, float64(id), "test")
+		r.Put(sample.DirtyPauses, sample.Entity{PID: id}, 4, "test")
+		r.Put(sample.ReclaimTime, sample.Entity{PID: id, Class: "host"}, float64(id), "test")
+	}
+	r.PutProcess(1, sample.Process{Comm: "backup"})
+	r.PutProcess(2, sample.Process{Comm: "database"})
+	r.PutFile(big, sample.File{Path: "/data/big.tar", Device: "sda"})
+	r.PutFile(hot, sample.File{Path: "/var/lib/db/hot.ibd", Device: "sdb"})
+	for _, x := range []struct {
+		e sample.Entity
+		v float64
+	}{{sample.Entity{Device: "sda"}, 30}, {sample.Entity{Device: "sda", File: big}, 30}, {sample.Entity{Device: "sda", Cgroup: "/batch"}, 30},
+		{sample.Entity{Device: "sdb"}, 60}, {sample.Entity{Device: "sdb", File: hot}, 60}} {
+		r.Put(sample.WritebackBytes, x.e, x.v, "test")
+	}
+	w := r.Window(begin.Add(2 * time.Second))
+	rows := func(tables []text.Table, key string, columns ...string) string {
+		var all []string
+		for i := range tables {
+			for _, cells := range tables[i].Rows {
+				if tables[i].Key != key {
+					continue
+				}
+				var row []string
+				for j, k := range tables[i].Keys() {
+					if slices.Contains(columns, k) {
+						row = append(row, cells[j].Text+strconv.FormatFloat(cells[j].Number, 'g', -1, 64))
+					}
+				}
+				all = append(all, strings.Join(row, " "))
+			}
+		}
+		return strings.Join(all, "; ")
+	}
+	for _, c := range []struct {
+		q                            Query
+		writers, insertions, written string
+	}{
+		{Query{}, "database0 102400 1; backup0 81920 0.5", "database0 102400 1; backup0 81920 0.5", "all0 0 60; file0 /var/lib/db/hot.ibd0 60; all0 0 30; cgroup0 /batch0 30; file0 /data/big.tar0 30"},
+		{Query{File: "*.tar"}, "backup0 61440 0.5", "backup0 61440 0.5", "file0 /data/big.tar0 30"},
+		{Query{Device: "sdb"}, "database0 102400 1; backup0 20480 0.5", "database0 102400 1; backup0 20480 0.5", "all0 0 60; file0 /var/lib/db/hot.ibd0 60"},
+		{Query{Device: "sdb", Comm: "backup"}, "backup0 20480 0.5", "backup0 20480 0.5", "all0 0 60; file0 /var/lib/db/hot.ibd0 60"},
+		{Query{Cgroup: "/batch"}, "", "", "cgroup0 /batch0 30"},
+	} {
+		tables := Writeback(w, &c.q)
+		if got := rows(tables, "writers", "comm", "dirtied_bytes_per_s", "paused_seconds_per_s"); got != c.writers {
+			t.Errorf("%+v: writers %q, want %q", c.q, got, c.writers)
+		}
+		if got := rows(tables, "written", "kind", "name", "bytes"); got != c.written {
+			t.Errorf("%+v: written out %q, want %q", c.q, got, c.written)
+		}
+		if got := rows(Evictions(w, &c.q), "insertions", "comm", "inserted_bytes_per_s", "stalled_seconds_per_s"); got != c.insertions {
+			t.Errorf("%+v: insertions %q, want %q", c.q, got, c.insertions)
+		}
+	}
+}
+
+// What was asked for is the first table, which is what CSV has.
+func TestTheChosenRowsComeFirst(t *testing.T) {
+	w := window()
+	for _, c := range []struct {
+		q    Query
+		want string
+	}{
+		{Query{By: "process"}, "devices"}, {Query{By: "process", Comm: "backup"}, "by_process"},
+		{Query{By: "cgroup"}, "by_cgroup"}, {Query{By: "file", File: "/data"}, "by_file"}, {Query{By: "process", Device: "sda"}, "devices"},
+	} {
+		if got := Disk(w, &c.q)[0].Key; got != c.want {
+			t.Errorf("%+v: %s comes first, want %s", c.q, got, c.want)
 		}
 	}
 }

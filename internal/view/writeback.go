@@ -101,10 +101,11 @@ func writers(w *sample.Window, q *Query) text.Table {
 		{Key: "mean_pause_seconds", Head: "MEAN", Unit: "seconds"},
 		{Key: "granted_bytes_per_s", Head: "GRANTED/s", Unit: "bytes", Drop: 1},
 	}, Notes: append(missing(w, sample.CacheDirtied, sample.WaitDirtyPause), losses(w)...)}
-	g := newGroup(w, func(e sample.Entity) (int, bool) {
-		return e.PID, e.PID != 0 && e.File.Ino == 0 && (!q.narrow() || q.process(w, e.PID))
-	})
+	g := newGroup(w, func(e sample.Entity) (int, bool) { return e.PID, q.ofProcess(w, e) })
 	g.add(sample.CacheDirtied, sample.WaitDirtyPause, sample.DirtyPauses)
+	if q.byFile() {
+		withPauses(w, g)
+	}
 	for _, k := range g.keys(func(r map[sample.Metric]float64) float64 { return r[sample.CacheDirtied] + r[sample.WaitDirtyPause] }, cmp.Compare[int]) {
 		r := g.rows[k]
 		if r[sample.CacheDirtied] == 0 && r[sample.DirtyPauses] == 0 && r[sample.WaitDirtyPause] == 0 {
@@ -118,12 +119,27 @@ func writers(w *sample.Window, q *Query) text.Table {
 	return t
 }
 
+// withPauses adds the pauses of processes that made pages of chosen files
+// dirty: a writer is paused for all that it wrote.
+func withPauses(w *sample.Window, g *group[int]) {
+	for _, m := range []sample.Metric{sample.WaitDirtyPause, sample.DirtyPauses} {
+		w.Each(m, func(e sample.Entity, s *sample.Series) {
+			if r := g.rows[e.PID]; r[sample.CacheDirtied] > 0 && e.File.Ino == 0 {
+				r[m] += s.Sum()
+			}
+		})
+	}
+}
+
 // written is what went to the devices, by cgroup and by file.
 func written(w *sample.Window, q *Query) text.Table {
 	t := text.Table{Key: "written", Title: "Written out", Columns: []text.Column{
 		{Key: "device", Head: "DEVICE"}, {Key: "kind", Head: "OF"}, {Key: "name", Head: "NAME", Flex: true},
 		{Key: "bytes_per_s", Head: "BYTES/s", Unit: "bytes"}, {Key: "bytes", Head: "BYTES", Unit: "bytes"},
 	}, Notes: missing(w, sample.WritebackBytes)}
+	if len(q.PIDs) > 0 || q.Comm != "" {
+		t.Notes = append(t.Notes, "pages are written out for their file and cgroup, not for a process: this table holds all of them")
+	}
 	type key struct {
 		device, kind, name string
 	}
@@ -132,11 +148,11 @@ func written(w *sample.Window, q *Query) text.Table {
 		case e.Device == "" || q.Device != "" && e.Device != q.Device:
 			return key{}, false
 		case e.File.Ino != 0:
-			return key{e.Device, "file", name(w, e.File)}, q.file(w, e.File)
+			return key{e.Device, "file", name(w, e.File)}, q.file(w, e.File) && q.Cgroup == ""
 		case e.Cgroup != "":
-			return key{e.Device, "cgroup", e.Cgroup}, q.Cgroup == "" || inside(e.Cgroup, q.Cgroup)
+			return key{e.Device, "cgroup", e.Cgroup}, q.File == "" && (q.Cgroup == "" || inside(e.Cgroup, q.Cgroup))
 		}
-		return key{e.Device, "all", ""}, true
+		return key{e.Device, "all", ""}, q.File == "" && q.Cgroup == ""
 	})
 	g.add(sample.WritebackBytes)
 	for _, k := range g.keys(func(r map[sample.Metric]float64) float64 { return r[sample.WritebackBytes] }, func(a, b key) int {
