@@ -15,7 +15,9 @@ import (
 // memOptions are the flags of mem.
 type memOptions struct {
 	intervals
-	exact bool
+	exact  bool
+	filter filter
+	file   string
 }
 
 // sampled is how many pages' flags are looked at unless all are asked for:
@@ -31,16 +33,21 @@ func newMemCommand(a *app) *cobra.Command {
 			"with what nothing explains as a part of its own. It shows what free(1) shows,\n" +
 			"how the kernel reckons what is available and where that misleads, what dropping\n" +
 			"the cache would free and leave, and for each process what it has in memory and\n" +
-			"its share of the cache.\n\n" + looksHelp,
+			"its share of the cache.\n\n" +
+			"Filters choose processes: --file and --device those that map such a file. The\n" +
+			"other tables are the host's and do not change.\n\n" + looksHelp,
 		Example: `  iocause mem
   iocause mem --exact --top 5
   iocause mem --sort pss_file_bytes
-  iocause mem 10 -t
+  iocause mem 10 -t --comm postgres
+  iocause mem --file libc.so.6 --top 5
   iocause mem --format json | jq .memory.rows`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(c *cobra.Command, args []string) error { return a.mem(c, o, args) },
 	}
 	c.Flags().BoolVar(&o.exact, "exact", false, "look at every page to divide the cache, not at a sample")
+	o.filter.bind(c)
+	bindFile(c, &o.file)
 	o.bind(c, "pss_bytes")
 	return c
 }
@@ -51,9 +58,14 @@ type memory struct {
 	beside    meminfo.Beside
 	parts     []meminfo.Part
 	processes []smaps.Process
+	filtered  []string // notes on the filter
 }
 
 func (a *app) mem(c *cobra.Command, o *memOptions, args []string) error {
+	chosen, err := a.memFilter(c, o)
+	if err != nil {
+		return err
+	}
 	take := func(context.Context) (*memory, error) {
 		line := a.newCounting("processes read")
 		defer line.erase()
@@ -74,7 +86,10 @@ func (a *app) mem(c *cobra.Command, o *memOptions, args []string) error {
 		if now.processes, err = smaps.All(a.host, line.update); err != nil {
 			return nil, err
 		}
-		return now, nil
+		if chosen != nil {
+			now.processes, now.filtered, err = chosen(now.processes)
+		}
+		return now, err
 	}
 	show := func(p *printer, now *memory, before **memory) ([]text.Table, error) {
 		var old *memory
@@ -82,6 +97,10 @@ func (a *app) mem(c *cobra.Command, o *memOptions, args []string) error {
 			old = *before
 		}
 		tables := []text.Table{memoryTable(p, o, now, old), freeTable(&now.info), dropTable(now), availableTable(now), processTable(now, old)}
+		if chosen != nil { // what was asked for comes first: it is what CSV has
+			last := len(tables) - 1
+			tables = append(tables[last:], tables[:last]...)
+		}
 		return tables, nil
 	}
 	return looks(c.Context(), a, &o.intervals, args, take, show)
@@ -200,6 +219,7 @@ func processTable(now, old *memory) text.Table {
 			text.Str(fmt.Sprint(x.PID)), text.Str(x.Comm)))
 	}
 	t.Notes = []string{"PSS shares a page among those that map it; CACHE is that of mapped files, MAPPED their resident pages whole. What a process only reads or writes is in the cache without being its own: see iocause resident --pid"}
+	t.Notes = append(t.Notes, now.filtered...)
 	if failed > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("the shares of %d processes could not be read: %v", failed, first))
 	}

@@ -19,11 +19,13 @@ import (
 // residentOptions are the flags of resident.
 type residentOptions struct {
 	intervals
-	all    bool
-	pids   []int
-	cgroup string
-	parts  bool
-	oneFS  bool
+	all          bool
+	pids         []int
+	comm, cgroup string
+	device, file string
+	parts        bool
+	oneFS        bool
+	files        *fileFilter
 }
 
 func newResidentCommand(a *app) *cobra.Command {
@@ -35,14 +37,16 @@ func newResidentCommand(a *app) *cobra.Command {
 			"dirty or being written back, and how much was evicted lately: of the PATHs, with\n" +
 			"all below them, of what a process or the processes of a cgroup have open or\n" +
 			"mapped, or with --all of the whole cache by file, closed and deleted files\n" +
-			"included. It reads directories, but no file's data.\n\n" +
+			"included. --device and --file narrow any of these. It reads directories, but no\n" +
+			"file's data.\n\n" +
 			"A file with several names is counted once. A PATH that is a symbolic link is\n" +
 			"followed, links below it are not.\n\n" + looksHelp,
 		Example: `  iocause resident /var/lib/postgresql
   iocause resident --map /var/lib/mysql/ibdata1
-  iocause resident --all --top 50
+  iocause resident --all --top 50 --device nvme0n1
   iocause resident --pid 1234 --sort dirty_bytes
   iocause resident --cgroup /system.slice/nginx.service 5
+  iocause resident --comm postgres --file '/var/lib/postgresql'
   iocause resident --map --format json ./data | jq .ranges.rows`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error { return a.resident(c, o, args) },
@@ -50,7 +54,10 @@ func newResidentCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&o.all, "all", false, "the whole page cache, by file")
 	f.IntSliceVar(&o.pids, "pid", nil, "files that these processes have open or mapped")
+	f.StringVar(&o.comm, "comm", "", "files that processes of this name hold")
 	f.StringVar(&o.cgroup, "cgroup", "", "files that processes below this cgroup hold")
+	f.StringVar(&o.device, "device", "", "of these, files on this block device")
+	bindFile(c, &o.file)
 	f.BoolVar(&o.parts, "map", false, "which parts of each file are in; JSON has ranges")
 	f.BoolVarP(&o.oneFS, "one-file-system", "x", false, "stay on the file system of each PATH")
 	o.bind(c, "cached_bytes")
@@ -60,54 +67,55 @@ func newResidentCommand(a *app) *cobra.Command {
 func (a *app) resident(c *cobra.Command, o *residentOptions, args []string) error {
 	paths, rest := splitInterval(args)
 	var asked []string
+	given := c.Flags().Changed
 	for _, x := range []struct {
 		name string
 		is   bool
-	}{{"PATH", len(paths) > 0}, {"--all", o.all}, {"--pid", len(o.pids) > 0}, {"--cgroup", c.Flags().Changed("cgroup")}} {
+	}{{"PATH", len(paths) > 0}, {"--all", o.all}, {"--pid, --comm or --cgroup", given("pid") || given("comm") || given("cgroup")}} {
 		if x.is {
 			asked = append(asked, x.name)
 		}
 	}
 	switch {
 	case len(asked) == 0:
-		return &usageError{errors.New("reading the arguments: nothing to look at is named"), "give a PATH, --pid, --cgroup, or --all for the whole cache"}
+		return &usageError{errors.New("reading the arguments: nothing to look at is named"), "give a PATH, --pid, --comm, --cgroup, or --all for the whole cache"}
 	case len(asked) > 1:
 		return &usageError{fmt.Errorf("reading the arguments: %s exclude each other", strings.Join(asked, " and ")), "give one of them"}
 	case o.oneFS && len(paths) == 0:
 		return &usageError{errors.New("reading the flags: --one-file-system is about what lies below a PATH"), "give a PATH, or leave it out"}
 	case o.all && o.parts:
 		return &usageError{errors.New("reading the flags: --map and --all exclude each other"), "give the files whose parts are wanted as PATHs"}
-	case o.all:
+	}
+	var err error
+	if o.files, err = newFileFilter(a.host, c, o.file, o.device); err != nil {
+		return err
+	}
+	if o.all {
 		return a.residentAll(c.Context(), o, rest)
 	}
-	var missing error
-	if len(o.pids) > 0 {
-		for i, id := range o.pids {
-			if o.pids[i], missing = processOf(a.host, id); missing != nil {
-				return missing
-			}
+	for i, id := range o.pids {
+		if o.pids[i], err = processOf(a.host, id); err != nil {
+			return err
 		}
 	}
 	cgroup := ""
-	if c.Flags().Changed("cgroup") {
-		if cgroup, missing = cgroupOf(a.host, o.cgroup); missing != nil {
-			return missing
+	if given("cgroup") {
+		if cgroup, err = cgroupOf(a.host, o.cgroup); err != nil {
+			return err
 		}
 	}
 	take := func(ctx context.Context) (*residency.Found, error) {
 		line := a.newCounting("files measured")
 		defer line.erase()
-		switch {
-		case len(paths) > 0:
-			return residency.Below(ctx, paths, residency.Options{OneFileSystem: o.oneFS, Progress: line.update})
-		case cgroup != "":
-			pids := processesBelow(a.host, cgroup)
-			if len(pids) == 0 {
-				return nil, fmt.Errorf("looking for files of cgroup %q: no process is in it or below it; what it has read may still be cached: try --all", cgroup)
-			}
-			return residency.OfProcesses(a.host, pids, line.update), nil
+		if len(paths) > 0 {
+			found, err := residency.Below(ctx, paths, residency.Options{OneFileSystem: o.oneFS, Progress: line.update})
+			return o.files.found(found), err
 		}
-		return residency.OfProcesses(a.host, o.pids, line.update), nil
+		pids, err := processesOf(a.host, c, o.pids, o.comm, o.cgroup)
+		if err != nil {
+			return nil, err
+		}
+		return o.files.found(residency.OfProcesses(a.host, pids, line.update)), nil
 	}
 	show := func(p *printer, now *residency.Found, before **residency.Found) ([]text.Table, error) {
 		var old *residency.Found

@@ -186,7 +186,7 @@ func (a *app) heldCache(refused error) (*wholeCache, error) {
 		if f.Err != nil {
 			continue
 		}
-		x := cachedFile{id: fileKey{ino: f.ID.Ino, dev: host.DevNumber(f.ID.Dev)}, path: f.Path, size: f.Size, kind: "file",
+		x := cachedFile{id: fileKey{ino: f.ID.Ino, dev: statDev(f.ID.Dev)}, path: f.Path, size: f.Size, kind: "file",
 			cached: float64(f.Pages.Cached) * float64(os.Getpagesize()), state: heldAs(f), pid: f.PID, measured: &f.Pages}
 		if f.Memory {
 			x.kind = "tmpfs"
@@ -225,8 +225,13 @@ func (a *app) cacheTables(p *printer, o *residentOptions, w *cachewalk.Walker, n
 		text.Column{Key: "state", Head: "STATE"},
 		text.Column{Key: "by", Head: "OPENED BY", Drop: 7},
 		text.Column{Key: "file", Head: "FILE", Flex: true})
-	shown := preselect(now.files, was, o)
-	files.Left = len(now.files) - len(shown)
+	chosen, note, err := a.chooseCached(w, o.files, now.files)
+	if err != nil {
+		return nil, err
+	}
+	files.Notes = append(files.Notes, note...)
+	shown := preselect(chosen, was, o)
+	files.Left = len(chosen) - len(shown)
 	if err := a.nameAll(w, shown); err != nil {
 		return nil, err
 	}
@@ -256,6 +261,36 @@ func (a *app) cacheTables(p *printer, o *residentOptions, w *cachewalk.Walker, n
 		}
 	}
 	return tables, nil
+}
+
+// chooseCached leaves out files that are not asked for, and says how much the
+// others are. Asking by name needs the names of all.
+func (a *app) chooseCached(w *cachewalk.Walker, f *fileFilter, all []cachedFile) (some []cachedFile, note []string, err error) {
+	if !f.narrow() {
+		return all, nil, nil
+	}
+	var on []*cachedFile
+	for i := range all {
+		if x := &all[i]; f.on(x.id.dev) || x.walked != nil && x.walked.Kind == cachewalk.Block {
+			on = append(on, x)
+		}
+	}
+	if err := a.nameAll(w, on); err != nil {
+		return nil, nil, err
+	}
+	bytes := 0.0
+	for _, x := range on {
+		if x.walked != nil && x.walked.Kind == cachewalk.Block && f.device != "" {
+			if disk, err := diskOf(a.host, x.path); err != nil || disk != f.device {
+				continue
+			}
+		}
+		if f.named(x.path) {
+			some = append(some, *x)
+			bytes += x.cached
+		}
+	}
+	return some, []string{fmt.Sprintf("%d of %d files are asked for, with %s of the cache", len(some), len(all), text.Value(bytes, "bytes"))}, nil
 }
 
 // preselect leaves out what --top would leave out anyway, where that can be

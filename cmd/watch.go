@@ -52,7 +52,7 @@ func (a *app) newTool(t *tool) *cobra.Command {
 		f.DurationVar(&o.slow, "slow", pagecache.Slow, "count accesses that waited so long")
 	}
 	o.filter.bind(c)
-	f.StringVar(&o.file, "file", "", "show a file, what is below a directory, or a pattern")
+	bindFile(c, &o.file)
 	o.intervals.bind(c, t.sort)
 	return c
 }
@@ -75,7 +75,11 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	if err != nil {
 		return err
 	}
-	q := &view.Query{PIDs: target.PIDs, Comm: target.Comm, Cgroup: target.Cgroup, Device: target.Device, File: o.file, By: o.by}
+	file, err := wantedFile(c, o.file)
+	if err != nil {
+		return err
+	}
+	q := &view.Query{PIDs: target.PIDs, Comm: target.Comm, Cgroup: target.Cgroup, Device: target.Device, File: file, By: o.by}
 	watch, stop := untilInterrupt(c.Context(), nil)
 	defer stop()
 	open, cancel := context.WithTimeout(watch, openLimit)

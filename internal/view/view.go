@@ -43,11 +43,16 @@ func (q *Query) file(w *sample.Window, id sample.FileID) bool {
 	if q.File == "" {
 		return true
 	}
-	f := w.Files[id]
-	if inside(f.Path, q.File) {
+	return Named(w.Files[id].Path, q.File)
+}
+
+// Named tells whether a path is the wanted one, lies below it, or ends in a
+// name that the wanted pattern fits.
+func Named(name, wanted string) bool {
+	if inside(name, wanted) {
 		return true
 	}
-	ok, err := path.Match(q.File, path.Base(f.Path))
+	ok, err := path.Match(wanted, path.Base(name))
 	return ok && err == nil
 }
 

@@ -129,6 +129,34 @@ func (c *holders) take(link, path string, pid int) int {
 	return i
 }
 
+// Maps tells whether a process maps a file for which yes is true. dev is the
+// file system's number as /proc/PID/maps has it. It is false for a process
+// that has ended.
+func Maps(h *host.Host, pid int, yes func(dev host.DevNumber, path string) bool) (bool, error) {
+	text, err := host.Read(h.Proc(strconv.Itoa(pid), "maps"), nil)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("listing the mappings of process %d: %w", pid, err)
+	}
+	for len(text) > 0 {
+		var line []byte
+		line, text = host.Line(text)
+		m, ok := parseMapping(line)
+		if !ok {
+			continue
+		}
+		if dev, ok := m.dev(); ok && yes(dev, unescapeLines(strings.TrimSuffix(m.path, " (deleted)"))) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// unescapeLines undoes what maps does to names, which must not break its lines.
+func unescapeLines(path string) string { return strings.ReplaceAll(path, `\012`, "\n") }
+
 // mapping is a line of /proc/PID/maps that stands for a file.
 type mapping struct {
 	span     string // "7f00-7f01", the name in map_files
@@ -152,6 +180,15 @@ func parseMapping(line []byte) (m mapping, ok bool) {
 		span = append(append(trimZeros(a), '-'), trimZeros(b)...)
 	}
 	return mapping{span: string(span), identity: string(f[3]) + " " + string(f[4]), path: string(bytes.TrimLeft(rest, " "))}, true
+}
+
+// dev is the number of the file system, "fe:01" in hexadecimal digits.
+func (m *mapping) dev() (host.DevNumber, bool) {
+	dev, _, _ := strings.Cut(m.identity, " ")
+	a, b, _ := strings.Cut(dev, ":")
+	major, err1 := strconv.ParseUint(a, 16, 12)
+	minor, err2 := strconv.ParseUint(b, 16, 20)
+	return host.MakeDev(uint32(major), uint32(minor)), err1 == nil && err2 == nil
 }
 
 func trimZeros(b []byte) []byte {
