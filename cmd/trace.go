@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,14 +14,15 @@ import (
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/trace"
 	"iocause/internal/store/tracefile"
+	"iocause/internal/view"
 )
 
 // traceOptions are the flags of trace.
 type traceOptions struct {
 	filter      ioFilter
-	view        intervals // top, sort and format
+	view        intervals // every is 0 for one sum at the end
 	duration    time.Duration
-	count       uint64 // 0: no limit
+	ios         uint64 // 0: no limit
 	from, to    string
 	summaryOnly bool
 	buffer      int // MiB
@@ -31,12 +31,14 @@ type traceOptions struct {
 func newTraceCommand(a *app) *cobra.Command {
 	o := &traceOptions{}
 	c := &cobra.Command{
-		Use:   "trace [COUNT] [flags]",
+		Use:   "trace " + intervalUsage,
 		Short: "Show every I/O with its times, process, cgroup and file",
 		Long: "Trace prints every I/O that the disks complete: when it was asked for, by whom,\n" +
 			"how long it queued and how long the device took, its size and file, and sums up\n" +
 			"by process, by file, and in bins of 10 ms, which show what averages of a second\n" +
-			"hide. It ends after COUNT I/Os, after --duration, or with Ctrl-C.\n\n" +
+			"hide. It ends after --ios, after --duration, or with Ctrl-C.\n\n" +
+			"With INTERVAL (seconds, 500ms, 1m) it sums up every so often, COUNT times or\n" +
+			"until it ends, and then in all; intervals of a file are those of its I/Os' ends.\n\n" +
 			"OP is what blktrace prints: R, W, D (discard), F (flush) with F before it (flush\n" +
 			"first) or behind it (forced to stable storage), A (read ahead), S (synchronous),\n" +
 			"M (metadata). What is written back later is the I/O of a kernel thread.\n\n" +
@@ -44,7 +46,8 @@ func newTraceCommand(a *app) *cobra.Command {
 			"I/Os that the kernel had no room for are counted and said; those of iocause\n" +
 			"itself, and for the files that it writes to, are left out.",
 		Example: `  iocause trace
-  iocause trace 100 --device nvme0n1
+  iocause trace --ios 100 --device nvme0n1
+  iocause trace 1 10 --summary --comm postgres -t
   iocause trace --min 10ms --duration 1m
   iocause trace -o /var/tmp/slow.trace --cgroup /system.slice/postgresql.service
   iocause trace -i /var/tmp/slow.trace --summary
@@ -56,29 +59,24 @@ func newTraceCommand(a *app) *cobra.Command {
 	f.StringVarP(&o.to, "output", "o", "", "keep the I/Os in this file; - is stdout")
 	f.StringVarP(&o.from, "input", "i", "", "read the I/Os from such a file; - is stdin")
 	f.DurationVar(&o.duration, "duration", 0, "how long to trace; 0 until Ctrl-C")
+	f.Uint64Var(&o.ios, "ios", 0, "end after so many I/Os; 0 for no limit")
 	o.filter.bind(c)
 	f.BoolVar(&o.summaryOnly, "summary", false, "print the summary only")
 	f.IntVar(&o.view.top, "top", 10, "rows of each table, 0 for all")
 	f.StringVar(&o.view.sort, "sort", "ios", "column to sort by, as JSON names it")
 	f.StringVar(&o.view.format, "format", "text", "text, json (lines) or csv (I/Os)")
+	f.BoolVarP(&o.view.stamp, "timestamps", "t", false, "print the time of every summary")
 	f.IntVar(&o.buffer, "buffer", 16, "MiB of room in the kernel")
 	f.SortFlags = false
 	return c
 }
 
 func (o *traceOptions) args(args []string) error {
-	if len(args) > 1 {
-		return &usageError{fmt.Errorf("reading the arguments: %q is one too many", args[1]), "give COUNT at most"}
-	}
-	if len(args) == 1 {
-		n, err := strconv.ParseUint(args[0], 10, 64)
-		if err != nil || n == 0 {
-			return &usageError{fmt.Errorf("reading COUNT: %q is no number of I/Os", args[0]), "give 1 or more"}
-		}
-		o.count = n
-	}
-	if err := o.view.args(nil); err != nil {
+	if err := o.view.args(args); err != nil {
 		return err
+	}
+	if len(args) == 0 {
+		o.view.every = 0
 	}
 	switch {
 	case o.duration < 0:
@@ -87,6 +85,8 @@ func (o *traceOptions) args(args []string) error {
 		return &usageError{fmt.Errorf("reading --min: %v is no latency", o.filter.min), "give a time such as 10ms"}
 	case o.from != "" && o.to != "":
 		return &usageError{errors.New("reading the flags: --input and --output exclude each other"), "give one of them"}
+	case o.to == "-" && o.view.every > 0:
+		return &usageError{errors.New("reading the arguments: with --output - no summary is printed"), "leave out INTERVAL, or give a file"}
 	case o.from != "" && o.duration != 0:
 		return &usageError{errors.New("reading the flags: --input and --duration exclude each other"), "leave out --duration"}
 	case o.buffer < 1 || o.buffer > 1024 || o.buffer&(o.buffer-1) != 0:
@@ -105,6 +105,13 @@ type traceRun struct {
 	file   *tracefile.Writer      // nil without -o
 	losses tracefile.Losses
 	notes  []string
+
+	taken     uint64          // I/Os
+	last      time.Duration   // when the last ended
+	intervals *traceIntervals // nil for one sum at the end
+	ended     bool            // after as many intervals as were asked for
+	printer   *printer
+	printed   bool // a summary, below the I/Os so far
 }
 
 func (a *app) trace(c *cobra.Command, o *traceOptions) error {
@@ -112,7 +119,14 @@ func (a *app) trace(c *cobra.Command, o *traceOptions) error {
 	if err := a.newPrinter(&o.view).arrange(newTally().tables(0)); err != nil {
 		return err
 	}
-	r := &traceRun{app: a, o: o, tally: newTally()}
+	r := &traceRun{app: a, o: o, tally: newTally(), printer: a.newPrinter(&o.view)}
+	if o.view.every > 0 {
+		r.intervals = &traceIntervals{every: o.view.every, whole: newTally()}
+	}
+	var err error
+	if o.filter.file, err = wantedFile(c, o.filter.file); err != nil {
+		return err
+	}
 	if o.from != "" {
 		return r.replay(c.Context())
 	}
@@ -134,21 +148,37 @@ var errEnough = errors.New("as many as were asked for")
 
 // take handles one I/O.
 func (r *traceRun) take(x *sample.IO) error {
-	r.tally.add(x)
+	if err := r.until(x.End()); err != nil {
+		return err
+	}
+	r.sum(x)
 	if r.file != nil {
 		if err := r.file.Add(x); err != nil {
 			return err
 		}
 	}
 	if r.show != nil {
+		if r.printed && r.o.view.format == "text" {
+			fmt.Fprintln(r.app.stdout)
+		}
+		r.printed = false
 		if err := r.show(x); err != nil {
 			return err
 		}
 	}
-	if r.tally.n == r.o.count {
+	if r.taken == r.o.ios {
 		return errEnough
 	}
 	return nil
+}
+
+// wanted handles one I/O if it is for the files that the kernel could not
+// choose.
+func (r *traceRun) wanted(x *sample.IO) error {
+	if f := r.o.filter.byName; f != "" && !view.Named(x.File, f) {
+		return nil
+	}
+	return r.take(x)
 }
 
 // live traces until it is enough.
@@ -198,7 +228,7 @@ func (r *traceRun) live(c *cobra.Command) (err error) {
 	if o.to == "-" {
 		return runErr
 	}
-	return errors.Join(runErr, r.summary(length))
+	return errors.Join(runErr, r.conclude(length))
 }
 
 const (
@@ -219,19 +249,30 @@ func (r *traceRun) watch(ctx context.Context, p *trace.Probe) error {
 			if err := p.Stop(); err != nil {
 				return err
 			}
-			err := p.Each(r.take)
+			err := p.Each(r.wanted)
 			if errors.Is(err, errEnough) {
 				err = nil
 			}
 			return errors.Join(err, r.count(p))
 		case <-ticks.C:
 		}
-		err := p.Each(r.take)
+		err := p.Each(r.wanted)
 		if errors.Is(err, errEnough) {
 			return errors.Join(p.Stop(), r.count(p))
 		}
 		if err != nil {
 			return err
+		}
+		// what ended before is in the buffer by now
+		if elapsed := time.Since(r.began) - 2*tracePoll; r.intervals != nil && elapsed >= r.intervals.since+r.intervals.every {
+			line.erase()
+			err := errors.Join(r.count(p), r.until(elapsed))
+			if errors.Is(err, errEnough) {
+				return p.Stop()
+			}
+			if err != nil {
+				return err
+			}
 		}
 		if now := time.Now(); now.Sub(flushed) >= traceFlush {
 			flushed = now
@@ -271,10 +312,9 @@ func whyLost(l tracefile.Losses) string {
 		l.Dropped, l.InFlight, l.Missed)
 }
 
-// summary prints the tables.
-func (r *traceRun) summary(length time.Duration) error {
+// summary prints the tables of a part of the trace; label goes before all else.
+func (r *traceRun) summary(since, length time.Duration, l tracefile.Losses, tally *ioTally, label string) error {
 	var notes []string
-	l := r.losses
 	if lost := l.Dropped + l.InFlight + l.Missed; lost > 0 {
 		notes = append(notes, fmt.Sprintf("%d I/Os are missing: %s", lost, whyLost(l)))
 	}
@@ -288,7 +328,7 @@ func (r *traceRun) summary(length time.Duration) error {
 		notes = append(notes, fmt.Sprintf("%d I/Os of iocause and for its output are left out", l.Own))
 	}
 	notes = append(notes, r.notes...)
-	label := fmt.Sprintf("%d I/Os in %s", r.tally.n, text.Duration(length.Seconds()))
+	label += fmt.Sprintf("%d I/Os in %s", tally.n, text.Duration(length.Seconds()))
 	if r.file != nil {
 		label += fmt.Sprintf(", %s in %s", text.Value(float64(r.file.Written()), "bytes"), text.Escape(r.o.to))
 	}
@@ -298,11 +338,11 @@ func (r *traceRun) summary(length time.Duration) error {
 		}
 		return nil
 	}
-	tables := r.tally.tables(length)
+	tables := tally.tables(length)
 	tables[0].Notes = notes
-	p := r.app.newPrinter(&r.o.view)
-	p.before = r.show != nil && r.tally.n > 0 && r.o.view.format == "text"
-	return p.print(r.began, length, label, tables)
+	r.printer.before = r.printer.before || r.show != nil && r.taken > 0 && r.o.view.format == "text"
+	r.printed = true
+	return r.printer.print(r.began.Add(since), length, label, tables)
 }
 
 // replay reads a file.
@@ -351,6 +391,7 @@ func (r *traceRun) replay(ctx context.Context) (err error) {
 		if !r.o.filter.keeps(x) {
 			continue
 		}
+		r.losses = file.Losses()
 		if err := r.take(x); errors.Is(err, errEnough) {
 			break
 		} else if err != nil {
@@ -360,10 +401,10 @@ func (r *traceRun) replay(ctx context.Context) (err error) {
 	r.losses = file.Losses()
 	length, ended := file.End()
 	if !ended {
-		length = r.tally.last
-		if cut == nil && watch.Err() == nil && (r.o.count == 0 || r.tally.n < r.o.count) {
+		length = r.last
+		if cut == nil && watch.Err() == nil && !r.ended && (r.o.ios == 0 || r.taken < r.o.ios) {
 			r.notes = append(r.notes, "the trace was not ended in order: its last I/Os may be missing")
 		}
 	}
-	return r.summary(length)
+	return r.conclude(length)
 }

@@ -22,8 +22,12 @@ func TestTraceFlagsThatMakeNoSense(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"trace", "0"}, `"0" is no number of I/Os`},
-		{[]string{"trace", "1", "2"}, `"2" is one too many`},
+		{[]string{"trace", "0"}, `"0" is no time`},
+		{[]string{"trace", "1", "0"}, `"0" is no number of intervals`},
+		{[]string{"trace", "1", "2", "3"}, `"3" is one too many`},
+		{[]string{"trace", "1", "-o", "-"}, "no summary is printed"},
+		{[]string{"trace", "--file", ""}, "the name is empty"},
+		{[]string{"burst", "--file", "x"}, "kept by process and cgroup"},
 		{[]string{"trace", "--duration", "-1s"}, "-1s is no time"},
 		{[]string{"trace", "--min", "-1ms"}, "-1ms is no latency"},
 		{[]string{"trace", "--buffer", "3"}, "3 MiB is no power of two"},
@@ -121,7 +125,8 @@ func TestAFileIsShownAndFiltered(t *testing.T) {
 		want int
 	}{
 		{nil, 450}, {[]string{"--pid", "8"}, 150}, {[]string{"--comm", "steady"}, 300}, {[]string{"--cgroup", "/g"}, 450},
-		{[]string{"--cgroup", "/g/steady"}, 300}, {[]string{"--device", "sdy"}, 0}, {[]string{"--min", "102us"}, 0}, {[]string{"17"}, 17},
+		{[]string{"--cgroup", "/g/steady"}, 300}, {[]string{"--device", "sdy"}, 0}, {[]string{"--min", "102us"}, 0}, {[]string{"--ios", "17"}, 17},
+		{[]string{"--file", "/f"}, 450}, {[]string{"--file", "/g"}, 0}, {[]string{"--file", "*<script>"}, 450},
 	} {
 		args := append([]string{"trace", "-i", path, "--format", "csv"}, c.args...)
 		code, out, err := runApp(t.Context(), nil, args...)
@@ -244,5 +249,75 @@ func needTrace(t *testing.T) {
 	bpftest.Need(t, "bpf", err)
 	if err := p.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Intervals of a file hold each I/O once, and losses when they were known.
+func TestATraceIsSummedUpByIntervals(t *testing.T) {
+	path := recorded(t, 2500)
+	for _, c := range []struct {
+		args []string
+		want string // label or length, and I/Os of the process that is steady
+	}{
+		{[]string{"1"}, "1500 I/Os in 1 s:1000 1500 I/Os in 1 s:1000 750 I/Os in 500 ms:500 in all, 2.5 s: 3750 I/Os in 2.5 s:2500"},
+		{[]string{"1", "2"}, "1500 I/Os in 1 s:1000 1500 I/Os in 1 s:1000"},
+		{[]string{"1", "9"}, "1500 I/Os in 1 s:1000 1500 I/Os in 1 s:1000 750 I/Os in 500 ms:500"},
+		{[]string{"10"}, "3750 I/Os in 2.5 s:2500"},
+		{nil, "3750 I/Os in 2.5 s:2500"},
+	} {
+		args := append([]string{"trace", "-i", path, "--summary", "--format", "json"}, c.args...)
+		code, out, stderr := runApp(t.Context(), nil, args...)
+		if code != 0 {
+			t.Fatalf("%q: code %d: %s", args, code, stderr)
+		}
+		var got []string
+		for line := range strings.Lines(out) {
+			var v struct {
+				Label     string
+				Time      time.Time
+				Processes struct {
+					Rows  []map[string]any
+					Notes []string
+				}
+				Disks struct{ Rows []map[string]any }
+			}
+			if err := json.Unmarshal([]byte(line), &v); err != nil {
+				t.Fatal(err)
+			}
+			n := 0.0
+			for _, r := range v.Processes.Rows {
+				if r["comm"] == "steady" {
+					n = r["ios"].(float64)
+				}
+			}
+			got = append(got, fmt.Sprintf("%s:%.0f", v.Label, n))
+			// bins count from the interval's start: none is idle
+			if idle := v.Disks.Rows[0]["idle_ratio"]; idle != 0.0 {
+				t.Errorf("%q: %s: idle %v of the time", args, v.Label, idle)
+			}
+			if want := time.Unix(1700000000, 0).Add(time.Duration(len(got)-1) * time.Second); len(got) < 4 && !v.Time.Equal(want) {
+				t.Errorf("%q: %s begins at %v, want %v", args, v.Label, v.Time, want)
+			}
+		}
+		if all := strings.Join(got, " "); all != c.want {
+			t.Errorf("%q:\n%s, want\n%s", args, all, c.want)
+		}
+	}
+	_, out, _ := runApp(t.Context(), nil, "trace", "-i", path, "1", "1", "--summary", "-t")
+	if !strings.HasPrefix(out, time.Unix(1700000000, 0).Format("2006-01-02 15:04:05.000 -0700")+" 1 s 1500 I/Os in 1 s\n") {
+		t.Errorf("no time above the tables: %.120q", out)
+	}
+	_, out, _ = runApp(t.Context(), nil, "trace", "-i", path, "1", "--summary", "--format", "csv")
+	if n := strings.Count(out, "time,"); n != 1 {
+		t.Errorf("%d heads in CSV:\n%s", n, out)
+	}
+}
+
+// A live trace ends after so many intervals, each of its length.
+func TestATraceEndsAfterIntervals(t *testing.T) {
+	needTrace(t)
+	code, out, stderr := runApp(t.Context(), nil, "trace", "0.2", "3", "--summary", "--format", "json")
+	if n := strings.Count(out, "\n"); code != 0 || n != 3 || strings.Count(out, `"seconds":0.2`) != 3 {
+		t.Errorf("code %d, %d lines: %s%s", code, n, out, stderr)
 	}
 }

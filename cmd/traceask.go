@@ -13,6 +13,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/trace"
+	"iocause/internal/view"
 )
 
 // ioFilter says which I/Os are wanted. All that are given must hold.
@@ -20,6 +21,7 @@ type ioFilter struct {
 	pid                        int
 	comm, cgroup, device, file string
 	min                        time.Duration
+	byName                     string // file, where the kernel cannot choose it: a directory, a pattern, one that is not there yet
 }
 
 func (f *ioFilter) bind(c *cobra.Command) {
@@ -28,7 +30,7 @@ func (f *ioFilter) bind(c *cobra.Command) {
 	flags.StringVar(&f.comm, "comm", "", "only I/Os that a thread of this name asked for")
 	flags.StringVar(&f.cgroup, "cgroup", "", "only I/Os of this cgroup and those below it")
 	flags.StringVar(&f.device, "device", "", "only I/Os on the disk of this block device")
-	flags.StringVar(&f.file, "file", "", "only I/Os for this file")
+	flags.StringVar(&f.file, "file", "", "only I/Os for a file, what is below a directory,\nor a pattern")
 	flags.DurationVar(&f.min, "min", 0, "only I/Os that took so long (10ms) or longer")
 }
 
@@ -77,10 +79,11 @@ func (f *ioFilter) options(h *host.Host, c *cobra.Command) (o trace.Options, err
 	}
 	if given("file") {
 		var st unix.Stat_t
-		if err := unix.Stat(f.file, &st); err != nil {
-			return o, fmt.Errorf("looking for file %q: %w; give a file that exists", f.file, err)
+		if err := unix.Stat(f.file, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR && strings.Contains(f.file, "/") {
+			o.File = fileID(&st)
+		} else {
+			f.byName = f.file
 		}
-		o.File = fileID(&st)
 	}
 	if given("cgroup") {
 		return o, f.cgroupOption(h, &o)
@@ -132,7 +135,7 @@ func (f *ioFilter) keeps(x *sample.IO) bool {
 	case f.pid != 0 && x.PID != f.pid,
 		f.comm != "" && x.Comm != commOf(f.comm),
 		f.device != "" && x.Disk != strings.TrimPrefix(f.device, "/dev/"),
-		f.file != "" && x.File != f.file,
+		f.file != "" && !view.Named(x.File, f.file),
 		x.Latency() < f.min:
 		return false
 	}

@@ -188,7 +188,7 @@ func (p *traceProgress) update(elapsed time.Duration) {
 	if !p.on {
 		return
 	}
-	line := fmt.Sprintf("tracing for %s · %d I/Os", text.Duration(elapsed.Seconds()), p.run.tally.n)
+	line := fmt.Sprintf("tracing for %s · %d I/Os", text.Duration(elapsed.Seconds()), p.run.taken)
 	if p.run.file != nil {
 		line += " · " + text.Value(float64(p.run.file.Written()), "bytes") + " written"
 	}

@@ -22,7 +22,6 @@ const (
 // ioTally sums up a trace.
 type ioTally struct {
 	n         uint64
-	last      time.Duration
 	processes map[ioProcess]*ioSums
 	files     map[string]*ioSums
 	disks     map[string]*ioDisk
@@ -112,7 +111,6 @@ func sumsOf[K comparable](rows map[K]*ioSums, key, others K) *ioSums {
 // add counts one I/O.
 func (t *ioTally) add(x *sample.IO) {
 	t.n++
-	t.last = max(t.last, x.End())
 	process := ioProcess{x.PID, x.Comm}
 	sumsOf(t.processes, process, ioProcess{0, otherTally}).add(x)
 	if x.File != "" {

@@ -80,6 +80,12 @@ type Losses struct {
 	BelowMin uint64 // faster than asked for, left out
 }
 
+// Since is what was lost after an earlier count of the same trace.
+func (l Losses) Since(before Losses) Losses {
+	return Losses{Dropped: l.Dropped - before.Dropped, InFlight: l.InFlight - before.InFlight, Missed: l.Missed - before.Missed,
+		Paths: l.Paths - before.Paths, Own: l.Own - before.Own, BelowMin: l.BelowMin - before.BelowMin}
+}
+
 // The kinds of records that this version writes.
 const (
 	kindText = iota + 1
