@@ -71,6 +71,7 @@ type burstRun struct {
 	second  int64 // that shown and hidden count in
 	shown   int
 	hidden  int
+	printed bool // tables, below the bursts so far
 }
 
 func (a *app) burst(c *cobra.Command, o *burstOptions) (err error) {
@@ -94,7 +95,7 @@ func (a *app) burst(c *cobra.Command, o *burstOptions) (err error) {
 	began := time.Now()
 	r.boot = began.Add(-time.Duration(r.probe.Next()) * time.Millisecond)
 	r.lines = text.NewLines(a.stdout, styleOf(a.stdout, os.Getenv, widestTable), []text.LineColumn{
-		{Head: "TIME", Width: 12}, {Head: "DISK", Width: 8}, {Head: "LENGTH", Width: 6, Right: true},
+		{Head: "TIME", Width: 12}, {Head: "DISK", Width: min(max(a.longestDisk(), 4), 12)}, {Head: "LENGTH", Width: 6, Right: true},
 		{Head: "I/Os", Width: 6, Right: true}, {Head: "BYTES", Width: 7, Right: true}, {Head: "TOP/ms", Width: 6, Right: true},
 		{Head: "LATENCY", Width: 7, Right: true}, {Head: "WHO"}})
 	if o.format != "text" || o.every > 2*time.Second {
@@ -209,6 +210,10 @@ func (r *burstRun) found(disk string, d *burstDisk, b detect.Burst) error {
 		r.hidden++
 		return nil
 	}
+	if r.printed {
+		r.printed = false
+		fmt.Fprintln(r.app.stdout)
+	}
 	latency := "-"
 	if e.done > 0 {
 		latency = text.Short(e.took.Seconds()/float64(e.done), "seconds")
@@ -236,6 +241,7 @@ func (r *burstRun) print(start time.Time, length time.Duration, label string) er
 	tables := r.tables(sums, length)
 	r.notes(&tables[0], losses)
 	r.printer.before = r.printer.before || r.o.format == "text" && r.shown > 0
+	r.printed = true
 	return r.printer.print(start, length, label, tables)
 }
 

@@ -220,5 +220,9 @@ func (r *burstRun) tables(sums map[string]*burstSums, length time.Duration) []te
 			text.Num(float64(s.top1.Ops) * 1000), text.Num(float64(s.top10.Ops) * 100), text.Num(float64(s.all.Ops) / seconds),
 			text.Num(float64(s.top1.Bytes) * 1000), text.Num(float64(s.top10.Bytes) * 100), text.Num(float64(s.all.Bytes) / seconds), who})
 	}
+	for _, key := range []string{"pid", "ios"} { // of those that are alike, in an order that does not change
+		_ = owners.Sort(key) // the column is there
+	}
+	_ = disks.Sort("disk")
 	return []text.Table{disks, owners}
 }

@@ -1,12 +1,14 @@
 package cmd
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -117,5 +119,37 @@ func TestMemFilters(t *testing.T) {
 		if !strings.HasPrefix(out, "time,pss_bytes") || !strings.Contains(out, ","+self+",") {
 			t.Errorf("this process maps a file on %s:\n%s", disk, out)
 		}
+	}
+}
+
+// Rows of disk by file have names, or a filter by name would find none.
+func TestDiskOfAFile(t *testing.T) {
+	needProbes(t)
+	dir, files := cachedFiles(t, 7, "written")
+	if diskUnder(t, dir) == "" {
+		t.Skip("needs a directory on a disk")
+	}
+	done := make(chan struct{})
+	defer func() { <-done }()
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if _, err := files[0].WriteAt(make([]byte, 7*os.Getpagesize()), 0); err != nil {
+				return
+			}
+			_ = files[0].Sync() // what it wrote is looked for below
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	code, out, stderr := run{args: []string{"disk", "1", "1", "--file", dir, "--format", "json"}}.do(t)
+	stop()
+	if code != 0 {
+		t.Fatalf("code %d: %s", code, stderr)
+	}
+	all := rows(t, out, "by_file")
+	if len(all) != 1 || all[0]["file"] != files[0].Name() || all[0]["op"] != "write" || all[0]["bytes_per_s"].(float64) < float64(7*os.Getpagesize()) {
+		t.Errorf("%v, want one row of %s", all, files[0].Name())
 	}
 }

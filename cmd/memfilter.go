@@ -54,7 +54,7 @@ func (a *app) memFilter(c *cobra.Command, o *memOptions) (func([]smaps.Process) 
 			some = append(some, x)
 		}
 		if failed > 0 {
-			notes = append(notes, fmt.Sprintf("what %d processes map could not be read: %v", failed, first))
+			notes = append(notes, fmt.Sprintf("what is mapped could not be read of %d processes: %v", failed, first))
 		}
 		return some, notes, nil
 	}, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -112,6 +113,7 @@ type traceRun struct {
 	ended     bool            // after as many intervals as were asked for
 	printer   *printer
 	printed   bool // a summary, below the I/Os so far
+	progress  *traceProgress
 }
 
 func (a *app) trace(c *cobra.Command, o *traceOptions) error {
@@ -239,6 +241,7 @@ const (
 // watch reads the kernel's buffer until the context ends or it is enough.
 func (r *traceRun) watch(ctx context.Context, p *trace.Probe) error {
 	line := newTraceProgress(r)
+	r.progress = line
 	defer line.erase()
 	ticks := time.NewTicker(tracePoll)
 	defer ticks.Stop()
@@ -297,7 +300,8 @@ func (r *traceRun) count(p *trace.Probe) error {
 	}
 	now := tracefile.Losses(l)
 	if before := trace.Losses(r.losses).Lost(); l.Lost() > before {
-		fmt.Fprintf(r.app.stderr, "iocause: %d I/Os were lost, %s\n", l.Lost()-before, whyLost(now))
+		r.progress.erase()
+		fmt.Fprintf(r.app.stderr, "iocause: %d I/Os were lost, so far %s\n", l.Lost()-before, whyLost(now))
 	}
 	if now != r.losses && r.file != nil {
 		r.file.Losses(now)
@@ -306,10 +310,18 @@ func (r *traceRun) count(p *trace.Probe) error {
 	return nil
 }
 
-// whyLost says what the newest losses come from.
+// whyLost says what losses come from.
 func whyLost(l tracefile.Losses) string {
-	return fmt.Sprintf("so far %d for want of room (a larger --buffer, a filter or -o helps), %d in flight beyond what is followed, %d completed unseen",
-		l.Dropped, l.InFlight, l.Missed)
+	var why []string
+	add := func(n uint64, what string) {
+		if n > 0 {
+			why = append(why, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	add(l.Dropped, "for want of room (a larger --buffer, a filter or -o helps)")
+	add(l.InFlight, "in flight beyond what is followed")
+	add(l.Missed, "completed unseen")
+	return strings.Join(why, ", ")
 }
 
 // summary prints the tables of a part of the trace; label goes before all else.

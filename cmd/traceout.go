@@ -34,15 +34,20 @@ func (a *app) ioPrinter(format string, began time.Time) (func(*sample.IO) error,
 		}
 		return func(x *sample.IO) error { return write(ioRecord(x, began)) }, write(ioFields())
 	}
-	disk := 4
+	return text.NewIOLines(a.stdout, styleOf(a.stdout, os.Getenv, widestTable), began, a.longestDisk()).Write, nil
+}
+
+// longestDisk is how long the names of the disks get that have a size.
+func (a *app) longestDisk() int {
+	longest := 0
 	if devices, err := a.host.Devices(); err == nil {
 		for _, d := range devices.Disks() {
 			if d.Bytes > 0 {
-				disk = max(disk, len(d.Name))
+				longest = max(longest, len(d.Name))
 			}
 		}
 	}
-	return text.NewIOLines(a.stdout, styleOf(a.stdout, os.Getenv, widestTable), began, disk).Write, nil
+	return longest
 }
 
 // ioJSON is an I/O for programs: times in seconds, null where not known.

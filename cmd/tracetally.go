@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"iocause/internal/detect"
@@ -178,7 +179,10 @@ func (d *ioDisk) bin(n int64) *ioBin {
 
 // tables sums up a trace of that length.
 func (t *ioTally) tables(length time.Duration) []text.Table {
-	return []text.Table{t.processTable(), t.fileTable(), t.diskTable(length), t.ownerTable()}
+	processes, files := t.processTable(), t.fileTable()
+	// of those that are alike, in an order that does not change; the columns are there
+	_, _ = processes.Sort("pid"), files.Sort("file")
+	return []text.Table{processes, files, t.diskTable(length), t.ownerTable()}
 }
 
 func sumsColumns() []text.Column {
@@ -322,7 +326,9 @@ func (t *ioTally) ownerTable() text.Table {
 			rows = append(rows, []text.Cell{text.Str(name), text.Str(o.comm), text.Str(fmt.Sprint(o.pid)), text.Num(float64(n)),
 				text.Num(float64(n) / float64(allAt)), text.Maybe(float64(under[owner])/float64(max(allUnder, 1)), allUnder > 0), cgroup})
 		}
-		slices.SortFunc(rows, func(a, b []text.Cell) int { return cmp.Compare(b[3].Number, a[3].Number) })
+		slices.SortFunc(rows, func(a, b []text.Cell) int {
+			return cmp.Or(cmp.Compare(b[3].Number, a[3].Number), strings.Compare(a[2].Text, b[2].Text), strings.Compare(a[6].Text, b[6].Text))
+		})
 		table.Rows = append(table.Rows, rows...)
 	}
 	return table

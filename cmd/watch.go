@@ -24,7 +24,7 @@ type tool struct {
 	sort                       string   // column, "" as the view has it
 	slow                       bool     // takes --slow
 	refuses                    []noAnswer
-	byFile                     bool // rows are by file when --file is given and --by is not
+	byFile                     bool // rows are by file when --file is given and --by is not; names are the page cache's
 	view                       func(*sample.Window, *view.Query) []text.Table
 }
 
@@ -84,7 +84,11 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	defer stop()
 	open, cancel := context.WithTimeout(watch, openLimit)
 	defer cancel()
-	sources := chosen(append(slices.Clone(a.sources), source.Others()...), t.sources)
+	names := t.sources
+	if t.byFile && o.by == "file" {
+		names = append(slices.Clone(names), "pagecache")
+	}
+	sources := chosen(append(slices.Clone(a.sources), source.Others()...), names)
 	for i := range sources {
 		if sources[i].Name == "pagecache" && t.slow {
 			sources[i].Open = pagecache.OpenSlow(o.slow)

@@ -117,9 +117,9 @@ func cacheNames(by string) []text.Column {
 	case "process":
 		return []text.Column{{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true}}
 	case "file":
-		return []text.Column{{Key: "file", Head: "FILE", Flex: true}}
+		return []text.Column{{Key: "file", Head: "FILE", Flex: true, Least: 28}}
 	case "cgroup":
-		return []text.Column{{Key: "cgroup", Head: "MEMORY CGROUP", Flex: true}}
+		return []text.Column{{Key: "cgroup", Head: "MEMORY CGROUP", Flex: true, Least: 28}}
 	}
 	return []text.Column{{Key: "device", Head: "DEVICE", Flex: true}}
 }

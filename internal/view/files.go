@@ -51,8 +51,8 @@ func Files(w *sample.Window, q *Query) []text.Table {
 	}...)
 	for _, way := range readWays() {
 		t.Columns = append(t.Columns,
-			text.Column{Key: "read_by_" + way + "_bytes_per_s", Head: strings.ToUpper(way) + "/s", Unit: "bytes", Drop: 8},
-			text.Column{Key: "from_disk_by_" + way + "_bytes_per_s", Head: "COLD/s", Unit: "bytes", Drop: 9})
+			text.Column{Key: "read_by_" + way + "_bytes_per_s", Head: strings.ToUpper(way) + "/s", Unit: "bytes", Drop: 8, Rare: true},
+			text.Column{Key: "from_disk_by_" + way + "_bytes_per_s", Head: "COLD/s", Unit: "bytes", Drop: 9, Rare: true})
 	}
 	if !byProcess {
 		t.Columns = append(t.Columns,

@@ -17,6 +17,7 @@ type Column struct {
 	Flex  bool   // a name of any length: cut in its middle to what is left of the width
 	Least int    // columns of the terminal that a flexible one has at least; 0 is 15
 	Drop  int    // left out where the width does not suffice, highest first; 0 never
+	Rare  bool   // left out for people where all is zero or absent
 }
 
 // State tells a figure from the reasons that there is none.
@@ -132,7 +133,7 @@ func write(w io.Writer, t *Table, s Style, from int) error {
 		p.raw(span{Escape(t.Title), bold})
 	}
 	grid := gridOf(t)
-	shown, widths := fit(t.Columns, grid, p.width)
+	shown, widths := fit(t.Columns, t.Rows, grid, p.width)
 	for r, line := range grid {
 		l := plain
 		switch {
@@ -194,15 +195,17 @@ func (c Cell) show(unit string) string {
 }
 
 // fit chooses the columns that there is room for, and their widths.
-func fit(columns []Column, grid [][]string, width int) (shown []int, widths []int) {
+func fit(columns []Column, rows [][]Cell, grid [][]string, width int) (shown []int, widths []int) {
 	widths = make([]int, len(columns))
 	for _, line := range grid {
 		for i, cell := range line {
 			widths[i] = max(widths[i], Width(cell))
 		}
 	}
-	for i := range columns {
-		shown = append(shown, i)
+	for i, c := range columns {
+		if !c.Rare || slices.ContainsFunc(rows, func(r []Cell) bool { return r[i].State == Failed || r[i].State == Known && r[i].Number != 0 }) {
+			shown = append(shown, i)
+		}
 	}
 	for {
 		rigid, flexible := -gap, 0

@@ -81,3 +81,32 @@ func TestTableTellsAbsentZeroAndFailedApart(t *testing.T) {
 		t.Errorf("zero %q, absent %q, failed %q", zero[2], zero[3], failed[2])
 	}
 }
+
+// Columns that say nothing give their room to names, and stay for programs.
+func TestRareColumns(t *testing.T) {
+	table := func(v ...Cell) *Table {
+		table := &Table{Columns: []Column{{Key: "name", Head: "NAME", Flex: true}, {Key: "rare", Head: "RARE", Unit: "count", Rare: true}}}
+		for _, c := range v {
+			table.Rows = append(table.Rows, []Cell{Str(strings.Repeat("x", 50)), c})
+		}
+		return table
+	}
+	for _, c := range []struct {
+		cells []Cell
+		shown bool
+	}{{nil, false}, {[]Cell{Num(0), None()}, false}, {[]Cell{Num(0), Num(1)}, true}, {[]Cell{Num(0), Unread()}, true}} {
+		var b strings.Builder
+		if err := WriteTable(&b, table(c.cells...), Style{Width: 50}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(b.String(), "RARE"); got != c.shown {
+			t.Errorf("%+v: shown %v, want %v:\n%s", c.cells, got, c.shown, b.String())
+		}
+		if len(c.cells) > 0 && strings.Contains(b.String(), "…") == !c.shown {
+			t.Errorf("%+v: the name has not the room that is there:\n%s", c.cells, b.String())
+		}
+		if _, ok := table(Num(0)).Object()["rows"].([]map[string]any)[0]["rare"]; !ok {
+			t.Error("the column is missing in JSON")
+		}
+	}
+}
