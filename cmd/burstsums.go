@@ -198,6 +198,7 @@ func (r *burstRun) tables(sums map[string]*burstSums, length time.Duration) []te
 			{Key: "ios", Head: "I/Os", Unit: "count"}, {Key: "bytes", Head: "BYTES", Unit: "bytes"}, {Key: "cgroup", Head: "CGROUP", Flex: true},
 		}}
 	seconds := max(length.Seconds(), 1e-3)
+	early := false // bursts began before the interval
 	for name, s := range sums {
 		if s.all.Ops+s.all.Bytes == 0 {
 			continue
@@ -209,16 +210,20 @@ func (r *burstRun) tables(sums map[string]*burstSums, length time.Duration) []te
 				cgroup = text.None()
 			}
 			owners.Rows = append(owners.Rows, []text.Cell{text.Str(name), text.Str(o.comm), text.Str(fmt.Sprint(o.pid)), text.Num(float64(n.inBursts)),
-				text.Maybe(float64(n.inBursts)/float64(max(n.ops, 1)), n.ops > 0), text.Num(float64(n.ops)), text.Num(float64(n.bytes)), cgroup})
+				text.Maybe(float64(n.inBursts)/float64(max(n.ops, 1)), n.ops > 0 && n.inBursts <= n.ops), text.Num(float64(n.ops)), text.Num(float64(n.bytes)), cgroup})
+			early = early || n.inBursts > n.ops
 			if n.inBursts > most {
 				most = n.inBursts
 				who = text.Str(fmt.Sprintf("%s %d %.0f%%", o.comm, o.pid, float64(most)*100/float64(max(s.in.Ops, 1))))
 			}
 		}
 		disks.Rows = append(disks.Rows, []text.Cell{text.Str(name), text.Num(float64(s.bursts)), text.Maybe(float64(s.longest)/1000, s.bursts > 0),
-			text.Num(float64(s.in.Ops) / float64(max(s.all.Ops, 1))),
+			text.Maybe(float64(s.in.Ops)/float64(max(s.all.Ops, 1)), s.in.Ops <= s.all.Ops),
 			text.Num(float64(s.top1.Ops) * 1000), text.Num(float64(s.top10.Ops) * 100), text.Num(float64(s.all.Ops) / seconds),
 			text.Num(float64(s.top1.Bytes) * 1000), text.Num(float64(s.top10.Bytes) * 100), text.Num(float64(s.all.Bytes) / seconds), who})
+	}
+	if early {
+		owners.Notes = append(owners.Notes, "a burst counts in the interval that it is found in, the first second's when that is over: some began earlier, and have no share here")
 	}
 	for _, key := range []string{"pid", "ios"} { // of those that are alike, in an order that does not change
 		_ = owners.Sort(key) // the column is there

@@ -23,6 +23,9 @@ type traceIntervals struct {
 // with errEnough after the last that was asked for.
 func (r *traceRun) rotate() error {
 	i := r.intervals
+	if r.progress != nil { // it shares the terminal
+		r.progress.erase()
+	}
 	if err := r.summary(i.since, i.every, r.losses.Since(i.lost), r.tally, ""); err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package view
 
 import (
 	"cmp"
-	"strings"
 
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
@@ -51,8 +50,8 @@ func Files(w *sample.Window, q *Query) []text.Table {
 	}...)
 	for _, way := range readWays() {
 		t.Columns = append(t.Columns,
-			text.Column{Key: "read_by_" + way + "_bytes_per_s", Head: strings.ToUpper(way) + "/s", Unit: "bytes", Drop: 8, Rare: true},
-			text.Column{Key: "from_disk_by_" + way + "_bytes_per_s", Head: "COLD/s", Unit: "bytes", Drop: 9, Rare: true})
+			text.Column{Key: "read_by_" + way + "_bytes_per_s", Head: way + "/s", Unit: "bytes", Drop: 8, Rare: true},
+			text.Column{Key: "from_disk_by_" + way + "_bytes_per_s", Head: "cold/s", Unit: "bytes", Drop: 9, Rare: true})
 	}
 	if !byProcess {
 		t.Columns = append(t.Columns,
