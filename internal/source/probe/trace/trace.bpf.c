@@ -20,7 +20,7 @@ enum owner { OWNER_UNKNOWN, OWNER_FILE, OWNER_SWAP, OWNER_DEVICE };
 
 /* One I/O, while it is in flight and as it is handed over. */
 struct event {
-	u32 kind;
+	u32 kind; /* 0: none is in flight */
 	u32 dev;
 	u64 start, issue, end; /* ns, CLOCK_MONOTONIC; issue 0 where nobody knows */
 	u64 sector;
@@ -34,6 +34,18 @@ struct event {
 	u8 owner;
 	u16 requeues;
 	u8 comm[16];
+};
+
+/*
+ * Drivers use the same few requests again and again: their rows stay, so that
+ * neither start nor completion takes a lock of the table. No more than KEPT
+ * stay, for requests of devices that are gone do, too.
+ */
+#define KEPT 16384
+#define IN_FLIGHT 32768
+struct row {
+	struct event e;
+	u32 stays, pad;
 };
 
 struct path_event {
@@ -72,13 +84,14 @@ u64 missed_completions;
 u64 own; /* left out: the observer's */
 u64 below_min; /* left out: faster than asked */
 u32 want_issue;
+u32 kept; /* rows that stay */
 u32 naming; /* raised when the reader has forgotten the paths */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 32768);
+	__uint(max_entries, IN_FLIGHT + KEPT);
 	__type(key, u64);
-	__type(value, struct event);
+	__type(value, struct row);
 } requests SEC(".maps");
 
 struct {
@@ -101,10 +114,50 @@ struct {
 	__type(value, struct path_event);
 } scratch SEC(".maps");
 
-/* The file behind direct I/O, found by the function that the bio ends in. */
-static __always_inline struct inode *direct_inode(struct event *e, struct bio *bio)
+static const struct row no_row;
+
+static __always_inline struct event *row_of(u64 id)
 {
-	u64 end = (u64)BPF_CORE_READ((struct bio___end *)bio, bi_end_io);
+	struct row *r = bpf_map_lookup_elem(&requests, &id);
+
+	if (!r) {
+		bpf_map_update_elem(&requests, &id, &no_row, BPF_NOEXIST);
+		r = bpf_map_lookup_elem(&requests, &id);
+		if (!r) {
+			ADD(lost_requests, 1);
+			return 0;
+		}
+		if (kept < KEPT) {
+			ADD(kept, 1);
+			r->stays = 1;
+		}
+	}
+	if (r->e.kind)
+		ADD(missed_completions, 1);
+	__builtin_memset(&r->e, 0, sizeof(r->e));
+	return &r->e;
+}
+
+static __always_inline struct event *in_flight(u64 id)
+{
+	struct row *r = bpf_map_lookup_elem(&requests, &id);
+
+	return r && r->e.kind ? &r->e : 0;
+}
+
+static __always_inline void release(struct event *e, u64 id)
+{
+	e->kind = 0;
+	if (!((struct row *)e)->stays)
+		bpf_map_delete_elem(&requests, &id);
+}
+
+/* The file behind direct I/O, found by the function that the bio ends in. */
+static __always_inline u64 direct_inode(struct event *e, struct bio *bio)
+{
+	u64 at = (u64)bio, end = (u64)((struct bio___end *)bio)->bi_end_io;
+	u64 private = (u64)((struct bio___end *)bio)->bi_private;
+	struct bio___end *parent;
 	struct iomap_dio *dio;
 	int i;
 
@@ -112,24 +165,25 @@ static __always_inline struct inode *direct_inode(struct event *e, struct bio *b
 	if (!end)
 		return 0;
 	for (i = 0; i < CHAINED && end == chain_end; i++) {
-		bio = BPF_CORE_READ((struct bio___end *)bio, bi_private);
-		end = (u64)BPF_CORE_READ((struct bio___end *)bio, bi_end_io);
+		at = private;
+		parent = (struct bio___end *)KERNEL(struct bio, at);
+		end = (u64)parent->bi_end_io;
+		private = (u64)parent->bi_private;
 	}
 	if (end == iomap_end && bpf_core_type_exists(struct iomap_dio)) {
-		dio = BPF_CORE_READ((struct bio___end *)bio, bi_private);
-		return BPF_CORE_READ(dio, iocb, ki_filp, f_inode);
+		dio = (void *)private;
+		return (u64)KERNEL(struct kiocb, BPF_CORE_READ(dio, iocb))->ki_filp->f_inode;
 	}
 	if (end == device_end || end == device_async_end || end == wait_end) {
 		e->owner = OWNER_DEVICE;
-		e->sdev = BPF_CORE_READ(bio, bi_bdev, bd_dev);
+		e->sdev = KERNEL(struct bio, at)->bi_bdev->bd_dev;
 	}
 	return 0;
 }
 
-/* What the first page of a request belongs to. */
-static __always_inline struct inode *find_owner(struct event *e, struct bio *bio)
+/* What the first page of a request belongs to: an inode, or 0. */
+static __always_inline u64 find_owner(struct event *e, struct bio *bio)
 {
-	struct address_space *mapping;
 	struct inode *inode;
 	struct folio *folio;
 	struct page *page;
@@ -137,24 +191,23 @@ static __always_inline struct inode *find_owner(struct event *e, struct bio *bio
 
 	if (e->flags & FLAG_SWAP)
 		goto swap;
-	page = bio_page(bio);
+	page = bio->bi_iter.bi_idx || !bio->bi_io_vec ? bio_page(bio) : bio->bi_io_vec->bv_page;
 	if (!page)
 		return 0;
-	folio = page_folio(page);
-	bpf_core_read(&flags, sizeof(flags), folio);
-	bits = (u64)BPF_CORE_READ(folio, mapping);
+	folio = KERNEL(struct folio, page_folio(page));
+	flags = *(u64 *)folio;
+	bits = (u64)BPF_CORE_READ(folio, mapping); /* as a number, for its low bits */
 	/* a page on its way in from swap: the request itself does not tell */
 	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapbacked) &&
 	    (!bits || flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapcache)))
 		goto swap;
 	if (!bits || bits & MAPPING_FLAGS)
 		return direct_inode(e, bio);
-	mapping = (void *)bits;
-	inode = BPF_CORE_READ(mapping, host);
-	bits = BPF_CORE_READ(inode, i_sb, s_magic);
+	inode = KERNEL(struct address_space, bits)->host;
+	bits = inode->i_sb->s_magic;
 	if (bits == TMPFS_MAGIC || bits == HUGETLBFS_MAGIC)
 		return direct_inode(e, bio); /* shared memory as the buffer */
-	return inode;
+	return (u64)inode;
 swap:
 	e->owner = OWNER_SWAP;
 	return 0;
@@ -167,9 +220,7 @@ static __noinline int note_path(struct inode *inode, u64 ino, u32 sdev)
 	struct path_event *p;
 	u32 zero = 0, generation, *before, length;
 
-	if (!inode)
-		return 0;
-	generation = BPF_CORE_READ((struct inode___generation *)inode, i_generation) ^ naming;
+	generation = ((struct inode___generation *)inode)->i_generation ^ naming;
 	before = bpf_map_lookup_elem(&named, &key);
 	if (before && *before == generation)
 		return 0;
@@ -211,65 +262,64 @@ static __always_inline bool comm_is_wanted(struct event *e)
 SEC("tp_btf/block_io_start")
 int COUNTING(on_start, struct request *rq)
 {
-	u64 id = ctx[0], thread = bpf_get_current_pid_tgid();
+	u64 id = ctx[0], thread = bpf_get_current_pid_tgid(), owner;
+	u32 tgid = thread >> 32, dev;
 	struct gendisk *disk = rq->q->disk;
 	struct cgroup *cgroup = 0;
-	struct event e = {};
-	struct inode *inode;
+	struct inode *inode = 0;
+	struct event *e;
 	struct bio *bio;
 	int i;
 
 	if (!disk)
 		return 0;
-	e.kind = KIND_IO;
-	e.dev = (u32)disk->major << 20 | disk->first_minor;
-	e.tgid = thread >> 32;
-	if ((only_dev && e.dev != only_dev) || (only_tgid && e.tgid != only_tgid))
+	dev = (u32)disk->major << 20 | disk->first_minor;
+	if ((only_dev && dev != only_dev) || (only_tgid && tgid != only_tgid))
 		return 0;
-	if (self && e.tgid == self) {
+	if (self && tgid == self) {
 		ADD(own, 1);
 		return 0;
 	}
-	bpf_get_current_comm(&e.comm, sizeof(e.comm));
-	if (only_comm && !comm_is_wanted(&e))
+	e = row_of(id);
+	if (!e)
 		return 0;
+	bpf_get_current_comm(&e->comm, sizeof(e->comm));
+	if (only_comm && !comm_is_wanted(e))
+		goto unwanted;
 	bio = rq->bio;
 	if (bio)
-		cgroup = BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup);
+		cgroup = bio->bi_blkg->blkcg->css.cgroup;
 	if (only_cgroup && !cgroup_below(only_by_task ? memory_cgroup(bpf_get_current_task_btf()) : cgroup, only_level, only_cgroup))
-		return 0;
-	e.tid = thread;
-	e.flags = flags_of(rq->cmd_flags);
+		goto unwanted;
+	e->dev = dev;
+	e->tgid = tgid;
+	e->tid = thread;
+	e->flags = flags_of(rq->cmd_flags);
 	if (bio) {
-		e.cgroup = cgroup ? BPF_CORE_READ(cgroup, kn, id) : 0;
-		inode = rq->__data_len ? find_owner(&e, bio) : 0;
-		if (inode) {
-			e.owner = OWNER_FILE;
-			e.ino = BPF_CORE_READ(inode, i_ino);
-			e.sdev = BPF_CORE_READ(inode, i_sb, s_dev);
+		e->cgroup = KERNEL(struct cgroup, cgroup)->kn->id;
+		owner = rq->__data_len ? find_owner(e, bio) : 0;
+		if (owner) {
+			inode = KERNEL(struct inode, owner);
+			e->owner = OWNER_FILE;
+			e->ino = inode->i_ino;
+			e->sdev = inode->i_sb->s_dev;
 			for (i = 0; i < 2; i++) {
-				if (own_files[i].ino && own_files[i].ino == e.ino && own_files[i].sdev == e.sdev) {
+				if (own_files[i].ino && own_files[i].ino == e->ino && own_files[i].sdev == e->sdev) {
 					ADD(own, 1);
-					return 0;
+					goto unwanted;
 				}
 			}
 		}
-		if (only_ino && (e.ino != only_ino || e.sdev != only_sdev))
-			return 0;
-		if (inode)
-			note_path(inode, e.ino, e.sdev);
-	} else if (only_ino) {
-		return 0;
 	}
-	e.start = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&requests, &id, &e, BPF_NOEXIST)) {
-		if (!bpf_map_lookup_elem(&requests, &id))
-			ADD(lost_requests, 1);
-		else {
-			ADD(missed_completions, 1);
-			bpf_map_update_elem(&requests, &id, &e, BPF_ANY);
-		}
-	}
+	if (only_ino && (e->ino != only_ino || e->sdev != only_sdev))
+		goto unwanted;
+	if (inode)
+		note_path(inode, e->ino, e->sdev);
+	e->start = bpf_ktime_get_ns();
+	e->kind = KIND_IO;
+	return 0;
+unwanted:
+	release(e, id);
 	return 0;
 }
 
@@ -281,7 +331,7 @@ int COUNTING(on_issue, struct request *rq)
 
 	if (!want_issue)
 		return 0;
-	e = bpf_map_lookup_elem(&requests, &id);
+	e = in_flight(id);
 	if (e)
 		e->issue = bpf_ktime_get_ns();
 	return 0;
@@ -293,7 +343,7 @@ int COUNTING(on_requeue, struct request *rq)
 	struct event *e;
 	u64 id = ctx[0];
 
-	e = bpf_map_lookup_elem(&requests, &id);
+	e = in_flight(id);
 	if (e && e->requeues < 0xffff)
 		e->requeues++;
 	return 0;
@@ -303,9 +353,12 @@ int COUNTING(on_requeue, struct request *rq)
 SEC("tp_btf/block_rq_merge")
 int COUNTING(on_merge, struct request *rq)
 {
+	struct event *e;
 	u64 id = ctx[0];
 
-	bpf_map_delete_elem(&requests, &id);
+	e = in_flight(id);
+	if (e)
+		release(e, id);
 	return 0;
 }
 
@@ -315,7 +368,7 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	struct event *e;
 	u64 id = ctx[0], issue;
 
-	e = bpf_map_lookup_elem(&requests, &id);
+	e = in_flight(id);
 	if (!e)
 		return 0;
 	if (!e->end) { /* its first part: merges in front moved where it begins */
@@ -344,6 +397,6 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 		ADD(below_min, 1);
 	else if (bpf_ringbuf_output(&events, e, sizeof(*e), BPF_RB_NO_WAKEUP))
 		ADD(dropped, 1);
-	bpf_map_delete_elem(&requests, &id);
+	release(e, id);
 	return 0;
 }

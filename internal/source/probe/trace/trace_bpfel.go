@@ -58,6 +58,13 @@ type tracePathEvent struct {
 	}
 }
 
+type traceRow struct {
+	_     structs.HostLayout
+	E     traceEvent
+	Stays uint32
+	Pad   uint32
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -79,6 +86,7 @@ const (
 	traceVarDropped           = "dropped"
 	traceVarEnabled           = "enabled"
 	traceVarIomapEnd          = "iomap_end"
+	traceVarKept              = "kept"
 	traceVarLostPaths         = "lost_paths"
 	traceVarLostRequests      = "lost_requests"
 	traceVarMinNs             = "min_ns"
@@ -170,6 +178,7 @@ type traceVariableSpecs struct {
 	Dropped           *ebpf.VariableSpec `ebpf:"dropped"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
 	IomapEnd          *ebpf.VariableSpec `ebpf:"iomap_end"`
+	Kept              *ebpf.VariableSpec `ebpf:"kept"`
 	LostPaths         *ebpf.VariableSpec `ebpf:"lost_paths"`
 	LostRequests      *ebpf.VariableSpec `ebpf:"lost_requests"`
 	MinNs             *ebpf.VariableSpec `ebpf:"min_ns"`
@@ -237,6 +246,7 @@ type traceVariables struct {
 	Dropped           *ebpf.Variable `ebpf:"dropped"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
 	IomapEnd          *ebpf.Variable `ebpf:"iomap_end"`
+	Kept              *ebpf.Variable `ebpf:"kept"`
 	LostPaths         *ebpf.Variable `ebpf:"lost_paths"`
 	LostRequests      *ebpf.Variable `ebpf:"lost_requests"`
 	MinNs             *ebpf.Variable `ebpf:"min_ns"`
