@@ -266,6 +266,7 @@ int COUNTING(on_start, struct request *rq)
 	u32 tgid = thread >> 32, dev;
 	struct gendisk *disk = rq->q->disk;
 	struct cgroup *cgroup = 0;
+	struct task_struct *task;
 	struct inode *inode = 0;
 	struct event *e;
 	struct bio *bio;
@@ -283,13 +284,15 @@ int COUNTING(on_start, struct request *rq)
 	e = row_of(id);
 	if (!e)
 		return 0;
-	bpf_get_current_comm(&e->comm, sizeof(e->comm));
+	task = bpf_get_current_task_btf();
+	*(u64 *)e->comm = *(u64 *)task->comm;
+	*(u64 *)(e->comm + 8) = *(u64 *)(task->comm + 8);
 	if (only_comm && !comm_is_wanted(e))
 		goto unwanted;
 	bio = rq->bio;
 	if (bio)
 		cgroup = bio->bi_blkg->blkcg->css.cgroup;
-	if (only_cgroup && !cgroup_below(only_by_task ? memory_cgroup(bpf_get_current_task_btf()) : cgroup, only_level, only_cgroup))
+	if (only_cgroup && !cgroup_below(only_by_task ? memory_cgroup(task) : cgroup, only_level, only_cgroup))
 		goto unwanted;
 	e->dev = dev;
 	e->tgid = tgid;
