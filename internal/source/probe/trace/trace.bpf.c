@@ -187,10 +187,14 @@ static __always_inline u64 find_owner(struct event *e, struct bio *bio)
 	struct inode *inode;
 	struct folio *folio;
 	struct page *page;
-	u64 bits, flags;
+	u64 bits, flags, end;
 
 	if (e->flags & FLAG_SWAP)
 		goto swap;
+	/* nothing else ends so, whatever the buffer's pages belong to */
+	end = (u64)((struct bio___end *)bio)->bi_end_io;
+	if (end && (end == iomap_end || end == device_end || end == device_async_end))
+		return direct_inode(e, bio);
 	page = bio->bi_iter.bi_idx || !bio->bi_io_vec ? bio_page(bio) : bio->bi_io_vec->bv_page;
 	if (!page)
 		return 0;
