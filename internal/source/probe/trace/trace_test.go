@@ -94,6 +94,48 @@ func TestEveryDirectReadIsRecorded(t *testing.T) {
 	}
 }
 
+// The buffer of direct I/O may be pages of another file, which is not the one
+// that is read.
+func TestDirectReadsIntoAMappedFile(t *testing.T) {
+	const count = 101
+	path, other := bpftest.File(t, count), bpftest.File(t, 1)
+	mapped, err := os.OpenFile(other, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mapped.Close()
+	buf, err := unix.Mmap(int(mapped.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Munmap(buf); err != nil {
+			t.Error(err)
+		}
+	}()
+	buf[0] = 1 // its page is in the cache before anything is recorded
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECT, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	ios, l := record(t, Options{PID: os.Getpid()}, func() {
+		for i := range int64(count) {
+			if n, err := unix.Pread(fd, buf, i*4096); n != len(buf) || err != nil {
+				t.Fatalf("reading at %d: %d bytes, %v", i*4096, n, err)
+			}
+		}
+	})
+	if len(ios) != count || l.Lost() != 0 {
+		t.Fatalf("%d I/Os and %+v, want %d and nothing lost", len(ios), l, count)
+	}
+	for i := range ios {
+		if io := &ios[i]; io.File != path || io.Flags&sample.IODirect == 0 {
+			t.Fatalf("I/O %d is %+v, want a direct read of %s", i, io, path)
+		}
+	}
+}
+
 func TestCachedReadsNameTheirFile(t *testing.T) {
 	const pages = 997
 	path := bpftest.File(t, pages)
