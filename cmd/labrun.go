@@ -130,8 +130,6 @@ func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
 	if err := os.Mkdir(o.out, 0o700); err != nil {
 		return fmt.Errorf("making the directory for the results: %w; name another one with --out", err)
 	}
-	// What cannot be read is absent from the fingerprint.
-	result.Host, _ = a.host.Fingerprint()
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding iocause itself: %w", err)
@@ -144,6 +142,11 @@ func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
 	}
 	line := a.newStep()
 	phases, ran := runner.RunExperiment(ctx, x, func(repeat int, phase string) {
+		if phase == x.Phases[0].Name && repeat == 1 {
+			// Of the machine as it is set up. What cannot be read is absent.
+			result.Host, _ = a.host.Fingerprint()
+			lab.OwnNames(&result.Host)
+		}
 		line.show(fmt.Sprintf("repeat %d of %d: %s", repeat, x.Repeat, phase), "")
 	})
 	line.erase()

@@ -178,6 +178,9 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 			if step.Loop.BrokenFrom > 0 {
 				err = e.Break(step.Loop.Name, int64(step.Loop.BrokenFrom))
 			}
+			if err == nil && step.Loop.ReadAhead > 0 {
+				err = e.ReadAhead(disk.Device, int(step.Loop.ReadAhead>>10))
+			}
 		}
 		return err
 	case step.Swap != nil:

@@ -69,6 +69,7 @@ type LoopStep struct {
 	FileSystem string    `yaml:"filesystem"`  // ext4, xfs or none
 	BrokenFrom load.Size `yaml:"broken_from"` // reads behind this byte fail; 0: none
 	Serial     bool      `yaml:"serial"`      // one request at a time, through the page cache of the file
+	ReadAhead  load.Size `yaml:"read_ahead"`  // of the device; 0: the kernel's
 }
 
 // SysctlStep sets one setting for the time of the scenario.

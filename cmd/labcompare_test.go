@@ -1,0 +1,112 @@
+package cmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/lab"
+)
+
+// tinyExperiment reads a file on a loop device of its own, with a read-ahead.
+func tinyExperiment(t *testing.T, readAhead, load string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "tiny.yaml")
+	content := fmt.Sprintf(`title: tiny
+requires: [root, loop]
+setup:
+  - loop: {name: disk, size: 64M, filesystem: ext4, read_ahead: %s}
+phases:
+  - name: one
+    duration: 30s
+    loads: [{name: l, do: {kind: read, path: "{disk}/f", size: 32M, bs: 4k, %s}}]
+`, readAhead, load)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func needLoop(t *testing.T) {
+	t.Helper()
+	if lack := lab.Lacks(host.Live(), "loop"); os.Geteuid() != 0 || lack != "" {
+		if lab.Demanded("loop") {
+			t.Fatalf("a loop device is demanded: %s", lack)
+		}
+		t.Skipf("needs root and a loop device: %s", lack)
+	}
+}
+
+// Two real runs differ in the read-ahead of their loop device and nothing
+// else: that is named.
+func TestLabCompareNamesTheSetting(t *testing.T) {
+	needLoop(t)
+	dirs := map[string]string{}
+	for _, readAhead := range []string{"4k", "1M"} {
+		dirs[readAhead] = filepath.Join(t.TempDir(), "out")
+		code, _, notes := run{args: []string{"lab", "run", tinyExperiment(t, readAhead, "drop: true, passes: 1"), "--scale=1", "--repeat=3", "--out", dirs[readAhead]}}.do(t)
+		if code != 0 {
+			t.Fatalf("code %d: %s", code, notes)
+		}
+	}
+	code, out, notes := run{args: []string{"lab", "compare", dirs["1M"], dirs["4k"], "--format=json"}}.do(t)
+	var r comparison
+	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
+		t.Fatalf("code %d, %v: %s", code, err, notes)
+	}
+	want := lab.Difference{Setting: "devices[lab:disk].read_ahead_bytes", A: "1048576", B: "4096"}
+	found := false
+	for _, d := range r.Differences {
+		found = found || d == want
+	}
+	if !found || len(r.Findings) != 1 || r.Findings[0].Cause != "host-difference" || !strings.Contains(fmt.Sprint(r.Findings[0].Advice), want.Setting) {
+		t.Errorf("%s", out)
+	}
+	code, out, _ = run{args: []string{"lab", "compare", dirs["4k"], dirs["4k"]}}.do(t)
+	if code != 0 || !strings.Contains(out, "host-difference: cannot tell") {
+		t.Errorf("a run beside itself: code %d: %s", code, out)
+	}
+	for line := range strings.Lines(out) {
+		if len([]rune(line)) > 81 {
+			t.Errorf("more than 80 columns: %s", line)
+		}
+	}
+}
+
+// What a killed run leaves mounted, the next one's start takes down.
+func TestLabRunSweepsAfterKill(t *testing.T) {
+	needLoop(t)
+	c, _, notes := run{args: []string{"lab", "run", tinyExperiment(t, "4k", "duration: 20s"), "--scale=1", "--out", filepath.Join(t.TempDir(), "out")}}.command(t)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	mark := fmt.Sprintf("/%s%d-", lab.Prefix, c.Process.Pid)
+	mounted := func() bool {
+		b, err := os.ReadFile("/proc/mounts")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Contains(b, []byte(mark))
+	}
+	for end := time.Now().Add(20 * time.Second); !mounted() && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	_ = c.Process.Signal(syscall.SIGKILL)
+	_ = c.Wait()
+	if !mounted() {
+		t.Fatalf("the killed run left nothing: %s", notes)
+	}
+	if code, _, notes := (run{args: []string{"lab", "run", tinyExperiment(t, "4k", "passes: 1"), "--scale=1", "--out", filepath.Join(t.TempDir(), "next")}}).do(t); code != 0 {
+		t.Errorf("the next run: code %d: %s", code, notes)
+	}
+	if mounted() {
+		t.Error("the next run did not sweep")
+	}
+}
