@@ -82,8 +82,15 @@ func TestMutexOfTheKernel(t *testing.T) {
 		if want := waited.Seconds(); s < 0.7*want-0.005 || s > want+0.02 {
 			t.Errorf("they waited %g s, want about %g", s, want)
 		}
-		if in != s || own != s {
-			t.Errorf("of %g s, %g s in read and %g s for the own process, want all", s, in, own)
+		others := 0.0 // locks that this process, with all the threads of its tests, waited for beside it
+		w.Each(sample.LockWait, func(o sample.Entity, x *sample.Series) {
+			if o.PID == e.PID && o.Class != e.Class {
+				others += x.Sum()
+			}
+		})
+		const exact = 1e-9 // of sums of seconds
+		if in < s-exact || in > s+others+exact || own < s-exact || own > s+others+exact {
+			t.Errorf("of %g s, %g s in read and %g s for the own process, want all; %g s for other locks", s, in, own, others)
 		}
 		return
 	}
