@@ -45,6 +45,9 @@ func TestLabScoreRefusals(t *testing.T) {
 
 // The right truth of a situation reaches the floor, and a lie about it does not.
 func TestLabScoreForReal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the figures are looked at without -short")
+	}
 	needRoot(t)
 	const name = "cpu-bound"
 	content, err := scenarios.Files.ReadFile(name + "/scenario.yaml")

@@ -96,6 +96,9 @@ func agree(t *testing.T, try func() error) {
 }
 
 func TestDiskAgreesWithIostat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the figures are looked at without -short")
+	}
 	needProbes(t)
 	iostat := peer(t, "iostat", "sysstat")
 	device := steady(t)
@@ -142,6 +145,9 @@ func TestDiskAgreesWithIostat(t *testing.T) {
 var counts = regexp.MustCompile(`(?m)^\s*\d+ -> \d+\s*: (\d+)`)
 
 func TestHistogramsAgreeWithBcc(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the figures are looked at without -short")
+	}
 	needProbes(t)
 	device := steady(t)
 	for _, c := range []struct{ tool, by, table, part string }{
