@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,40 +16,90 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/stacks"
+	"iocause/internal/source/text/perfscript"
 )
 
+// flameAsk is what is wanted of the stacks in a file.
+type flameAsk struct {
+	output, format, event, by string
+}
+
 func newFlameCommand(a *app) *cobra.Command {
-	var output string
+	ask := &flameAsk{}
 	c := &cobra.Command{
-		Use:   "flame FILE.folded [flags]",
+		Use:   "flame FILE [AFTER] [flags]",
 		Short: "Draw recorded stacks as a flame graph, or compare two recordings",
-		Long: "Flame reads folded stacks, as 'iocause offcpu -o FILE.folded' and many other\n" +
-			"tools write them, and draws them. Numbers are taken for microseconds. FILE may\n" +
-			"be - for standard input. 'iocause flame diff' compares two recordings.",
+		Long: "Flame draws the stacks of FILE, or compares those of two files. A file holds\n" +
+			"what 'perf script' prints, or folded stacks as 'iocause offcpu -o FILE.folded'\n" +
+			"and many other tools write them; it is told by its content, and - is standard\n" +
+			"input. Of perf's text the first event is added up, by its periods; switches of\n" +
+			"the scheduler (sched:sched_switch) by the time until the thread runs again.\n" +
+			"Numbers of folded stacks are taken for microseconds.",
 		Example: `  iocause flame waits.folded -o waits.html
-  iocause flame diff before.folded after.folded -o diff.html
-  perf script | stackcollapse-perf.pl | iocause flame - -o cpu.svg`,
-		Args: func(c *cobra.Command, args []string) error { return filesGiven(c, args, 1) },
+  perf script | iocause flame - -o cpu.svg
+  perf script | iocause flame - --format folded
+  iocause flame before.txt after.txt -o diff.html`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return nil
+			}
+			return filesGiven(c, args, 1)
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := ask.check(len(args)); err != nil {
 				return err
 			}
-			p, err := a.readFolded(args[0])
+			if len(args) == 2 {
+				return a.flameDiff(args, ask)
+			}
+			p, err := a.readStacks(args[0], ask)
 			if err != nil {
 				return err
 			}
-			return a.writeProfile(p, output)
+			if ask.format == "folded" {
+				for _, note := range p.Notes {
+					fmt.Fprintln(a.stderr, "iocause: "+text.Escape(note))
+				}
+				return folded.Collapse(a.stdout, p)
+			}
+			return a.writeProfile(p, ask.output)
 		},
 	}
-	bindFlameOutput(c, &output, ".html, .svg, ...")
+	ask.bind(c, ".html, .svg, ...")
+	c.Flags().StringVar(&ask.format, "format", "", "folded: stacks to standard output, as\nstackcollapse-perf.pl")
 	c.AddCommand(newFlameDiffCommand(a))
 	return c
 }
 
+func (k *flameAsk) bind(c *cobra.Command, ends string) {
+	c.Flags().StringVarP(&k.output, "output", "o", "flame.html", "file to write, "+ends)
+	c.Flags().StringVar(&k.event, "event", "", "event of perf's text to draw (default the first)")
+	c.Flags().StringVar(&k.by, "by", "time", "what switches weigh: time, count")
+}
+
+// check refuses what cannot be done, before anything is read.
+func (k *flameAsk) check(files int) error {
+	switch {
+	case k.by != "time" && k.by != "count":
+		return &usageError{fmt.Errorf("reading --by: %q is not known", k.by), "give time or count"}
+	case k.format != "" && k.format != "folded":
+		return &usageError{fmt.Errorf("reading --format: %q is not known", k.format), "give folded, or a file with --output"}
+	case k.format == "folded" && files > 1:
+		return &usageError{errors.New("reading --format: a comparison is a page, not folded stacks"), "leave --format out"}
+	}
+	if err := checkOutput(k.output); err != nil {
+		return err
+	}
+	if files > 1 && !strings.HasSuffix(k.output, ".html") {
+		return &usageError{fmt.Errorf("reading --output: a comparison is a page, %q is not", k.output), "give a name that ends in .html"}
+	}
+	return nil
+}
+
 func newFlameDiffCommand(a *app) *cobra.Command {
-	var output string
+	ask := &flameAsk{}
 	c := &cobra.Command{
-		Use:   "diff BEFORE.folded AFTER.folded [flags]",
+		Use:   "diff BEFORE AFTER [flags]",
 		Short: "Compare two recordings in one flame graph",
 		Long: "Diff draws both recordings in one page: a function is as wide as its time in\n" +
 			"both together, red where it takes more time in the second, blue where it takes\n" +
@@ -58,36 +110,53 @@ func newFlameDiffCommand(a *app) *cobra.Command {
   iocause flame diff before.folded after.folded -o diff.html`,
 		Args: func(c *cobra.Command, args []string) error { return filesGiven(c, args, 2) },
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := ask.check(len(args)); err != nil {
 				return err
 			}
-			if !strings.HasSuffix(output, ".html") {
-				return &usageError{fmt.Errorf("reading --output: a comparison is a page, %q is not", output), "give a name that ends in .html"}
-			}
-			before, err := a.readFolded(args[0])
-			if err != nil {
-				return err
-			}
-			after, err := a.readFolded(args[1])
-			if err != nil {
-				return err
-			}
-			after.Title = "What changed"
-			after.Notes = append(after.Notes, fmt.Sprintf("before: %s, after: %s", args[0], args[1]))
-			if err := writeWhole(output, func(w io.Writer) error { return html.WriteDiff(w, after, before) }); err != nil {
-				return fmt.Errorf("writing %s: %w", output, err)
-			}
-			fmt.Fprintf(a.stderr, "iocause: wrote %s: %s before, %s after\n", text.Escape(output),
-				text.Duration(before.Total().Seconds()), text.Duration(after.Total().Seconds()))
-			return nil
+			return a.flameDiff(args, ask)
 		},
 	}
-	bindFlameOutput(c, &output, ".html")
+	ask.bind(c, ".html")
 	return c
 }
 
-func bindFlameOutput(c *cobra.Command, output *string, ends string) {
-	c.Flags().StringVarP(output, "output", "o", "flame.html", "file to write, "+ends)
+// flameDiff draws what changed between two files.
+func (a *app) flameDiff(args []string, ask *flameAsk) error {
+	before, err := a.readStacks(args[0], ask)
+	if err != nil {
+		return err
+	}
+	after, err := a.readStacks(args[1], ask)
+	if err != nil {
+		return err
+	}
+	if before.Unit != after.Unit {
+		return fmt.Errorf("comparing %s with %s: one is %s, the other %s", args[0], args[1], unitOf(before), unitOf(after))
+	}
+	for _, note := range before.Notes {
+		after.Notes = append(after.Notes, "before: "+note)
+	}
+	after.Title = "What changed"
+	after.Notes = append(after.Notes, fmt.Sprintf("before: %s, after: %s", args[0], args[1]))
+	if err := writeWhole(ask.output, func(w io.Writer) error { return html.WriteDiff(w, after, before) }); err != nil {
+		return fmt.Errorf("writing %s: %w", ask.output, err)
+	}
+	fmt.Fprintf(a.stderr, "iocause: wrote %s: %s before, %s after\n", text.Escape(ask.output), weight(before), weight(after))
+	return nil
+}
+
+func unitOf(p *sample.Profile) string { return cmp.Or(p.Unit, "time") }
+
+// weight is what all stacks weigh together, for people.
+func weight(p *sample.Profile) string {
+	if p.Unit == "" {
+		return text.Duration(p.Total().Seconds())
+	}
+	var sum int64
+	for i := range p.Stacks {
+		sum += p.Weight(&p.Stacks[i])
+	}
+	return fmt.Sprintf("%d %s", sum, text.Escape(p.Unit))
 }
 
 func filesGiven(c *cobra.Command, args []string, n int) error {
@@ -98,8 +167,8 @@ func filesGiven(c *cobra.Command, args []string, n int) error {
 	return nil
 }
 
-// readFolded reads a file of folded stacks; "-" is standard input.
-func (a *app) readFolded(name string) (*sample.Profile, error) {
+// readStacks reads a file of stacks; "-" is standard input.
+func (a *app) readStacks(name string, ask *flameAsk) (*sample.Profile, error) {
 	in := a.stdin
 	if name != "-" {
 		f, err := os.Open(name)
@@ -112,14 +181,38 @@ func (a *app) readFolded(name string) (*sample.Profile, error) {
 		defer f.Close()
 		in = f
 	}
+	const enough = 64 << 10 // bytes, to tell whose text it is
+	buffered := bufio.NewReaderSize(in, enough)
+	head, err := buffered.Peek(enough)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading stacks of %s: %w", name, err)
+	}
+	if perfscript.Looks(head) {
+		return a.readPerfScript(buffered, name, ask)
+	}
 	var states []string
 	for _, s := range stacks.States() {
 		states = append(states, string(s))
 	}
-	p, err := folded.Read(in, states)
+	p, err := folded.Read(buffered, states)
 	if err != nil {
 		return nil, fmt.Errorf("reading folded stacks of %s: %w; each line is FUNCTION;FUNCTION NUMBER", name, err)
 	}
 	p.Title = name
 	return p, nil
+}
+
+func (a *app) readPerfScript(in io.Reader, name string, ask *flameAsk) (*sample.Profile, error) {
+	res, err := perfscript.Read(in, perfscript.Options{Name: name, Event: ask.event, Count: ask.by == "count"})
+	if res != nil {
+		for _, line := range res.Bad {
+			fmt.Fprintln(a.stderr, "iocause: "+text.Escape(line))
+		}
+		fmt.Fprintf(a.stderr, "iocause: %s: %d lines used, %d skipped, %d not understood\n",
+			text.Escape(name), res.Used, res.Skipped, res.Unknown)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading perf script's text of %s: %w", name, err)
+	}
+	return res.Profile, nil
 }

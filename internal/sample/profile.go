@@ -27,6 +27,7 @@ type Stack struct {
 type Profile struct {
 	Title  string
 	Counts string // what Count counts: "waits", "samples"
+	Unit   string // the event that Count counts where there is no Time; else ""
 	Begin  time.Time
 	Length time.Duration
 	States []string // all that occur, in the order of legends
@@ -41,4 +42,14 @@ func (p *Profile) Total() time.Duration {
 		sum += p.Stacks[i].Time
 	}
 	return sum
+}
+
+// Weight is what a stack of the profile weighs: nanoseconds, or events where
+// these were counted and no time.
+func (p *Profile) Weight(s *Stack) int64 {
+	if p.Unit != "" {
+		const most = 1 << 62
+		return int64(min(s.Count, most))
+	}
+	return s.Time.Nanoseconds()
 }

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,9 +39,11 @@ func Write(w io.Writer, p *sample.Profile) error {
 			}
 			parts = append(parts, name)
 		}
-		parts = append(parts, "["+clean(s.State)+"]")
+		if s.State != "" {
+			parts = append(parts, "["+clean(s.State)+"]")
+		}
 		n := s.Time.Nanoseconds()
-		if p.Counts == samples {
+		if p.Counts == samples || p.Unit != "" {
 			n = int64(s.Count)
 		}
 		sums[strings.Join(parts, ";")] += n
@@ -53,7 +56,7 @@ func Write(w io.Writer, p *sample.Profile) error {
 	out := bufio.NewWriter(w)
 	for _, line := range lines {
 		n := sums[line]
-		if p.Counts != samples {
+		if p.Counts != samples && p.Unit == "" {
 			n = max(1, (n+500)/1000)
 		}
 		fmt.Fprintf(out, "%s %d\n", line, n)
@@ -65,6 +68,37 @@ func Write(w io.Writer, p *sample.Profile) error {
 }
 
 const samples = "samples"
+
+// Collapse writes a profile as stackcollapse-perf.pl of FlameGraph does: the
+// command with its spaces as underscores and the functions, without states and
+// marks. Numbers are the sums of the samples' periods; waits are microseconds.
+func Collapse(w io.Writer, p *sample.Profile) error {
+	sums := map[string]int64{}
+	for i := range p.Stacks {
+		s := &p.Stacks[i]
+		parts := []string{strings.ReplaceAll(clean(s.Process), " ", "_")}
+		for _, f := range s.Frames {
+			name := " " // where perf prints none
+			if f.Name != "" {
+				name = clean(f.Name)
+			}
+			parts = append(parts, name)
+		}
+		sums[strings.Join(parts, ";")] += p.Weight(s)
+	}
+	out := bufio.NewWriter(w)
+	for _, line := range slices.Sorted(maps.Keys(sums)) {
+		n := sums[line]
+		if p.Counts == "waits" {
+			n = max(1, (n+500)/1000)
+		}
+		fmt.Fprintf(out, "%s %d\n", line, n)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("writing folded stacks: %w", err)
+	}
+	return nil
+}
 
 // clean takes what separates out of a name; all else that is no text is
 // written as an escape.

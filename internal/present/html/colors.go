@@ -9,6 +9,7 @@ func color(state string) string {
 		"fault": "#c9a4ea", "reclaim": "#b294e6",
 		"network": "#86cf98", "ipc": "#aadba6",
 		"idle": "#c3c7cc", "stopped": "#aeb4bb", "other": "#d3cabd",
+		"uninterruptible": "#6ea8e8", "sleeping": "#c3c7cc",
 		"runnable": "#f0d264", "preempted": "#e5c07b",
 		"user": "#f5ab6b", "system": "#f3c58f",
 	}[state]

@@ -40,6 +40,7 @@ function addUp() {
 }
 
 function time(ns) {
+	if (data.unit) return `${ns.toLocaleString('en')} ${data.unit}`;
 	const units = [[60e9 * 60, ' h'], [60e9, ' min'], [1e9, ' s'], [1e6, ' ms'], [1e3, ' µs']];
 	for (const [size, name] of units) if (ns >= size) return (ns / size).toPrecision(3) + name;
 	return Math.round(ns) + ' ns';
@@ -58,7 +59,7 @@ function describe(n) {
 	} else {
 		text += `: ${time(n.after)}, ${share(n.after, root.after)} of all`;
 		if (zoomed !== root && zoomed.after > 0) text += `, ${share(n.after, zoomed.after)} of ${zoomed.name}`;
-		if (n.count) text += `, ${n.count.toLocaleString('en')} ${data.counts}`;
+		if (n.count && !data.unit) text += `, ${n.count.toLocaleString('en')} ${data.counts}`;
 	}
 	const parts = [...n.states].map((v, s) => [v, data.states[s]]).filter(x => x[0] > 0 && x[1]).sort((a, b) => b[0] - a[0]);
 	if (parts.length) text += ' · ' + parts.slice(0, 5).map(([v, s]) => parts.length > 1 ? `${s} ${share(v, n.after)}` : s).join(', ');

@@ -28,6 +28,7 @@ const mostNodes = 30000
 // document is what the page's script reads.
 type document struct {
 	Counts string   `json:"counts"`
+	Unit   string   `json:"unit"` // the event that "ns" counts; "" for time
 	Diff   bool     `json:"diff"`
 	States []string `json:"states"`
 	Colors []string `json:"colors"`
@@ -49,7 +50,7 @@ func write(w io.Writer, p, before *sample.Profile) error {
 	if n := root.thin(mostNodes); n > 0 {
 		notes = append(slices.Clone(notes), fmt.Sprintf("%d small functions are drawn together as [N smaller]; the other forms have them all", n))
 	}
-	d := document{Counts: p.Counts, Diff: before != nil, States: statesOf(p), Colors: []string{}}
+	d := document{Counts: p.Counts, Unit: plain(p.Unit), Diff: before != nil, States: statesOf(p), Colors: []string{}}
 	for i, s := range d.States {
 		d.Colors = append(d.Colors, color(s))
 		d.States[i] = plain(s)

@@ -45,7 +45,7 @@ rect { stroke: #fff; stroke-width: .6; }
 <text class="label" x="4" y="18" font-size="15">%s</text>
 `, svgWidth, height, svgWidth, height, escape(p.Title), escape(p.Title))
 	root.legend(out, states)
-	root.draw(out, states, 0, 0, scale, root.sum)
+	root.draw(out, states, 0, 0, scale, root.sum, p.Unit)
 	if hidden > 0 {
 		fmt.Fprintf(out, `<text class="label" x="4" y="%d">%d functions are too narrow to be drawn</text>`+"\n", height-8, hidden)
 	}
@@ -109,7 +109,7 @@ func percent(part, whole int64) string {
 }
 
 // draw draws a function in the colour of the state that it has most of.
-func (n *node) draw(w io.Writer, states []string, x float64, depth int, scale float64, whole int64) {
+func (n *node) draw(w io.Writer, states []string, x float64, depth int, scale float64, whole int64, unit string) {
 	wide := float64(n.sum) * scale
 	y := svgHead + depth*svgRow
 	fill := "#dfe3e8"
@@ -123,20 +123,26 @@ func (n *node) draw(w io.Writer, states []string, x float64, depth int, scale fl
 		}
 	}
 	fmt.Fprintf(w, `<g><title>%s: %s, %s</title><rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"/>`,
-		escape(n.name), seconds(n.sum), percent(n.sum, whole), x, y, wide, svgRow, fill)
+		escape(n.name), escape(amount(n.sum, unit)), percent(n.sum, whole), x, y, wide, svgRow, fill)
 	if letters := int(wide/svgLetter) - 1; letters >= 3 {
 		fmt.Fprintf(w, `<text x="%.2f" y="%d">%s</text>`, x+3, y+12, escape(short(n.name, letters)))
 	}
 	fmt.Fprintln(w, "</g>")
 	for _, k := range n.kids {
 		if float64(k.sum)*scale >= svgLeast {
-			k.draw(w, states, x, depth+1, scale, whole)
+			k.draw(w, states, x, depth+1, scale, whole, unit)
 		}
 		x += float64(k.sum) * scale
 	}
 }
 
-func seconds(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'g', 4, 64) + " s" }
+// amount is a time in nanoseconds, or a number of events.
+func amount(n int64, unit string) string {
+	if unit != "" {
+		return strconv.FormatInt(n, 10) + " " + unit
+	}
+	return strconv.FormatFloat(float64(n)/1e9, 'g', 4, 64) + " s"
+}
 
 func short(s string, letters int) string {
 	if utf8.RuneCountInString(s) <= letters {

@@ -93,11 +93,11 @@ func treeOf(p, before *sample.Profile) *node {
 	for i := range p.Stacks {
 		s := &p.Stacks[i]
 		end := root.place(s)
-		end.add(value{slices.Index(states, s.State), s.Time.Nanoseconds(), int64(s.Count)})
+		end.add(value{slices.Index(states, s.State), p.Weight(s), int64(s.Count)})
 	}
 	if before != nil {
 		for i := range before.Stacks {
-			root.place(&before.Stacks[i]).before += before.Stacks[i].Time.Nanoseconds()
+			root.place(&before.Stacks[i]).before += before.Weight(&before.Stacks[i])
 		}
 	}
 	root.total()

@@ -27,6 +27,11 @@ func Write(w io.Writer, p *sample.Profile) error {
 		DurationNanos:     p.Length.Nanoseconds(),
 		Comments:          append([]string{p.Title}, p.Notes...),
 	}
+	if p.Unit != "" { // there is no time to show
+		out.SampleType[0].Type = p.Unit
+		out.DefaultSampleType = p.Unit
+		out.PeriodType = out.SampleType[0]
+	}
 	b := &builder{out: out, functions: map[sample.Frame]*profile.Location{}, mappings: map[string]*profile.Mapping{}}
 	for i := range p.Stacks {
 		s := &p.Stacks[i]

@@ -1,0 +1,321 @@
+package perfscript
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+// mostLines bounds how many different lines of stacks are remembered with what
+// they stand for; they differ by offset, so there may be many more of them than
+// functions.
+const mostLines = 1 << 18
+
+// list is what one line of a stack stands for, outermost first.
+type list struct {
+	frames []*sample.Frame
+	id     uint32
+}
+
+// parser adds up the samples of one text.
+type parser struct {
+	o          Options
+	res        Result
+	lineNo     int
+	event      string // that is added up
+	merged     map[string]bool
+	others     map[string]int // samples left out, by event
+	byLine     [2]map[string]*list
+	byFunction [2]map[string]*list
+	lists      []*list
+	comms      map[string]uint32
+	sums       map[string]*sum
+	order      []*sum
+
+	open   bool // inside a sample
+	keep   bool // and it counts
+	java   int  // 1 if it is of Java
+	lines  int  // of the sample so far
+	comm   []byte
+	frames int
+	period uint64
+	key    []byte // command, state and lists of the sample, innermost first
+	timed  bool   // all periods are nanoseconds
+
+	off     bool // switches are added up by time
+	leaving *wait
+	waits   map[int]*wait
+	cut     bool
+	noTime  int
+	unseen  int // waits whose end was not recorded
+}
+
+// sum is what is known of one stack.
+type sum struct {
+	comm   string
+	state  string
+	lists  []byte
+	weight int64
+	count  uint64
+}
+
+const idSize = 4 // bytes of a list in a key
+
+func newParser(o Options) *parser {
+	return &parser{
+		o: o, event: o.Event, timed: true,
+		merged: map[string]bool{}, others: map[string]int{},
+		byLine:     [2]map[string]*list{{}, {}},
+		byFunction: [2]map[string]*list{{}, {}},
+		comms:      map[string]uint32{}, sums: map[string]*sum{}, waits: map[int]*wait{},
+	}
+}
+
+func (p *parser) bad(line []byte, why string) {
+	p.res.Unknown++
+	if len(p.res.Bad) < mostBad {
+		p.res.Bad = append(p.res.Bad, fmt.Sprintf("%s:%d: %s: %.60q", p.o.Name, p.lineNo, why, line))
+	}
+}
+
+func (p *parser) line(line []byte) {
+	switch {
+	case len(line) == 0:
+		if p.open {
+			p.lines++
+			p.end()
+		} else {
+			p.res.Skipped++
+		}
+	case line[0] == '#':
+		p.res.Skipped++
+	case space(line[0]) && p.open:
+		p.stackLine(line)
+	default:
+		h, ok := parseHeader(bytes.TrimLeft(line, " \t"))
+		if !ok && p.open && framed(line) {
+			p.stackLine(line)
+			return
+		}
+		if !ok {
+			p.bad(line, "no sample and no function")
+			return
+		}
+		if p.open {
+			p.end()
+		}
+		p.begin(h)
+	}
+}
+
+// framed tells a function whose indent is lost.
+func framed(line []byte) bool {
+	_, _, _, ok := parseFrame(line)
+	return ok
+}
+
+// stackLine takes a function into the sample. What a line stands for is looked
+// up by all that follows the address.
+func (p *parser) stackLine(line []byte) {
+	i := 0
+	for i < len(line) && space(line[i]) {
+		i++
+	}
+	for i < len(line) && !space(line[i]) {
+		i++
+	}
+	l := p.byLine[p.java][string(line[i:])]
+	if l == nil {
+		_, function, module, ok := parseFrame(line)
+		if !ok {
+			p.bad(line, "no function of a stack")
+			return
+		}
+		l = p.listOf(function, module)
+		if len(p.byLine[p.java]) >= mostLines {
+			clear(p.byLine[p.java])
+		}
+		p.byLine[p.java][string(line[i:])] = l
+	}
+	p.lines++
+	p.push(l)
+}
+
+func (p *parser) push(l *list) {
+	p.frames++
+	if p.keep && len(l.frames) > 0 {
+		p.key = binary.LittleEndian.AppendUint32(p.key, l.id)
+	}
+}
+
+func (p *parser) listOf(function, module []byte) *list {
+	key := string(stripOffset(function)) + "\x00" + string(module)
+	l := p.byFunction[p.java][key]
+	if l == nil {
+		l = &list{frames(function, module, p.java == 1), uint32(len(p.lists))}
+		p.byFunction[p.java][key] = l
+		p.lists = append(p.lists, l)
+	}
+	return l
+}
+
+// begin takes the first line of a sample.
+func (p *parser) begin(h header) {
+	p.open, p.lines, p.frames, p.leaving = true, 1, 0, nil
+	p.period = h.period
+	p.java = 0
+	if bytes.HasPrefix(h.comm, []byte("java")) {
+		p.java = 1
+	}
+	if p.event == "" && len(h.event) > 0 && !p.off && len(p.merged) == 0 {
+		p.off = !p.o.Count && scheduler(string(h.event))
+	} else if p.event != "" && len(p.order) == 0 && len(p.waits) == 0 {
+		p.off = !p.o.Count && p.event == switchEvent
+	}
+	_, function, module, oneLine := parseFrame(h.payload)
+	if p.off {
+		p.schedule(h)
+	} else {
+		p.choose(h, oneLine)
+	}
+	if !p.keep {
+		return
+	}
+	p.comm = append(p.comm[:0], h.comm...)
+	p.key = append(p.key[:0], make([]byte, idSize)...)
+	binary.LittleEndian.PutUint32(p.key, p.commID(h.comm))
+	if oneLine && !p.off {
+		p.push(p.listOf(function, module))
+		p.end()
+	}
+}
+
+// choose tells whether a sample is of the event that is added up: the first
+// one, and tracepoints that print their fields, which count as one each.
+func (p *parser) choose(h header, oneLine bool) {
+	p.keep = true
+	fields := h.payload != nil && !oneLine
+	switch {
+	case len(h.event) == 0:
+		p.period, p.timed = 1, false
+	case p.o.Event != "":
+		p.keep = string(h.event) == p.o.Event
+	case fields:
+		p.period = 1
+	case p.event == "":
+		p.event = string(h.event)
+	default:
+		p.keep = string(h.event) == p.event
+	}
+	if !p.keep {
+		p.others[string(h.event)]++
+		return
+	}
+	p.merged[string(h.event)] = true
+	if p.timed && (fields || !h.counted || !nanoseconds(string(h.event))) {
+		p.timed = false
+	}
+}
+
+// nanoseconds tells whether an event's period is time.
+func nanoseconds(event string) bool {
+	return strings.HasPrefix(event, "cpu-clock") || strings.HasPrefix(event, "task-clock")
+}
+
+func (p *parser) commID(comm []byte) uint32 {
+	id, ok := p.comms[string(comm)]
+	if !ok {
+		id = uint32(len(p.comms))
+		p.comms[string(comm)] = id
+	}
+	return id
+}
+
+// end takes a whole sample.
+func (p *parser) end() {
+	p.open = false
+	if !p.keep {
+		p.res.Skipped += p.lines
+		return
+	}
+	p.res.Used += p.lines
+	if p.off {
+		p.leave()
+		return
+	}
+	const most = 1 << 62
+	s := p.sumOf(string(p.comm), p.key, "")
+	s.weight = int64(min(uint64(s.weight)+min(p.period, most), most))
+	s.count++
+}
+
+// sumOf is the sum of a stack in a state, made if need be. key begins with the
+// command.
+func (p *parser) sumOf(comm string, key []byte, state string) *sum {
+	p.key = append(append(p.key[:0], key...), state...)
+	s := p.sums[string(p.key)]
+	if s == nil {
+		k := string(p.key)
+		s = &sum{comm: comm, state: state, lists: []byte(k[idSize : len(k)-len(state)])}
+		p.sums[k] = s
+		p.order = append(p.order, s)
+	}
+	return s
+}
+
+// result makes the profile.
+func (p *parser) result() (*Result, error) {
+	if p.open && (p.frames == 0 && p.off) {
+		p.end()
+	} else if p.open {
+		p.cut = true
+		p.res.Skipped += p.lines
+	}
+	profile := &sample.Profile{Title: p.o.Name, Counts: "samples"}
+	if p.off {
+		profile.Counts = "waits"
+	} else if !p.timed {
+		profile.Unit = p.unit()
+	}
+	seen := map[string]bool{}
+	for _, s := range p.order {
+		one := sample.Stack{Process: s.comm, State: s.state, Count: s.count}
+		if profile.Unit == "" {
+			one.Time = time.Duration(s.weight)
+		} else {
+			one.Count = uint64(s.weight)
+		}
+		for i := len(s.lists); i > 0; i -= idSize {
+			one.Frames = append(one.Frames, p.lists[binary.LittleEndian.Uint32([]byte(s.lists[i-idSize:i]))].frames...)
+		}
+		if !seen[s.state] {
+			seen[s.state] = true
+			profile.States = append(profile.States, s.state)
+		}
+		profile.Stacks = append(profile.Stacks, one)
+	}
+	p.notes(profile)
+	p.res.Profile = profile
+	if len(profile.Stacks) == 0 {
+		if n := len(p.waits) + p.unseen; p.off && n > 0 {
+			return &p.res, fmt.Errorf("in %d waits the thread is not seen to come back: record all processors with 'perf record -a', or draw counts with --by count", n)
+		}
+		return &p.res, ErrNone
+	}
+	return &p.res, nil
+}
+
+func (p *parser) unit() string {
+	if len(p.merged) == 1 {
+		for e := range p.merged {
+			if e != "" {
+				return e
+			}
+		}
+	}
+	return "samples"
+}

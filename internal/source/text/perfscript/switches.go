@@ -1,0 +1,179 @@
+package perfscript
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"iocause/internal/sample"
+)
+
+const switchEvent = "sched:sched_switch"
+
+// scheduler tells the events that waits are made of.
+func scheduler(event string) bool {
+	return event == switchEvent || wakeUp(event)
+}
+
+func wakeUp(event string) bool {
+	return event == "sched:sched_wakeup" || event == "sched:sched_waking" || event == "sched:sched_wakeup_new"
+}
+
+// wait is a thread off the processor.
+type wait struct {
+	tid   int
+	comm  string
+	key   []byte // command and stack
+	state string
+	from  int64 // ns
+	woken int64 // ns, 0 if it was not seen
+}
+
+// stateOf tells what a thread that leaves is in for, by the letter that the
+// scheduler prints (kernel: include/trace/events/sched.h). Threads that are
+// dead do not come back: they have none.
+func stateOf(letters string) string {
+	switch letters[:1] {
+	case "R":
+		return "preempted"
+	case "S":
+		return "sleeping"
+	case "D":
+		return "uninterruptible"
+	case "T", "t":
+		return "stopped"
+	case "I":
+		return "idle"
+	case "X", "x", "Z":
+		return ""
+	}
+	return "other"
+}
+
+// switchOf reads the fields of a switch, in the layout of the kernel and in
+// that of libtraceevent's plugin:
+//
+//	prev_comm=sh prev_pid=7 prev_prio=120 prev_state=D ==> next_comm=x next_pid=8 next_prio=120
+//	sh:7 [120] D ==> x:8 [120]
+func switchOf(fields []byte) (prev, next int, state string, ok bool) {
+	at := bytes.LastIndex(fields, []byte(" ==> "))
+	if at < 0 {
+		return 0, 0, "", false
+	}
+	left, right := fields[:at], fields[at:]
+	prev, ok1 := threadOf(left, "prev_pid=")
+	next, ok2 := threadOf(right, "next_pid=")
+	i := bytes.LastIndexAny(left, " =")
+	if !ok1 || !ok2 || i < 0 || i+1 == len(left) {
+		return 0, 0, "", false
+	}
+	return prev, next, string(left[i+1:]), true
+}
+
+// threadOf is the number that follows name, or stands between ":" and " [".
+func threadOf(fields []byte, name string) (int, bool) {
+	if i := bytes.LastIndex(fields, []byte(name)); i >= 0 {
+		word, _ := cutWord(fields[i+len(name):])
+		return toID(word)
+	}
+	end := bytes.LastIndex(fields, []byte(" ["))
+	if end < 0 {
+		return 0, false
+	}
+	return toID(fields[bytes.LastIndexByte(fields[:end], ':')+1 : end])
+}
+
+// schedule takes the first line of an event of the scheduler.
+func (p *parser) schedule(h header) {
+	p.keep = false
+	event := string(h.event)
+	if !scheduler(event) {
+		p.others[event]++
+		return
+	}
+	if h.time < 0 {
+		p.noTime++
+		return
+	}
+	if wakeUp(event) {
+		if tid, ok := threadOf(h.payload, " pid="); ok && p.waits[tid] != nil && p.waits[tid].woken == 0 {
+			p.waits[tid].woken = h.time
+		}
+		return
+	}
+	prev, next, letters, ok := switchOf(h.payload)
+	if !ok {
+		p.bad(h.payload, "a switch without its threads")
+		p.lines--
+		return
+	}
+	p.back(next, h.time)
+	if p.waits[prev] != nil {
+		p.unseen++
+		delete(p.waits, prev)
+	}
+	state := stateOf(letters)
+	p.keep = true
+	if prev != 0 && state != "" {
+		p.leaving = &wait{tid: prev, comm: string(h.comm), state: state, from: h.time}
+	}
+}
+
+// leave keeps a thread that left a processor, now that its stack is known.
+func (p *parser) leave() {
+	if p.leaving == nil {
+		return
+	}
+	p.leaving.key = slices.Clone(p.key)
+	p.waits[p.leaving.tid] = p.leaving
+}
+
+// back ends the wait of a thread.
+func (p *parser) back(tid int, now int64) {
+	w := p.waits[tid]
+	if w == nil || now < w.from {
+		return
+	}
+	delete(p.waits, tid)
+	blocked := now
+	if w.woken >= w.from && w.woken > 0 && w.woken <= now {
+		blocked = w.woken
+		p.waited(w, "runnable", now-w.woken)
+	}
+	p.waited(w, w.state, blocked-w.from)
+}
+
+func (p *parser) waited(w *wait, state string, ns int64) {
+	s := p.sumOf(w.comm, w.key, state)
+	s.weight += ns
+	s.count++
+}
+
+// notes say what a reader must know of the profile.
+func (p *parser) notes(to *sample.Profile) {
+	add := func(format string, args ...any) { to.Notes = append(to.Notes, fmt.Sprintf(format, args...)) }
+	if p.off {
+		add("time off the processor, from switch to switch; by the state in which the thread left")
+		if len(p.waits) > 0 {
+			add("%d threads were off the processor at the end of the recording: the time since is not in", len(p.waits))
+		}
+	}
+	if p.unseen > 0 {
+		add("%d waits are left out: the switch back to the thread is not in the text; record all processors with 'perf record -a'", p.unseen)
+	}
+	if len(p.merged) > 1 {
+		add("samples of several events are added together: %s; --event chooses one",
+			strings.Join(slices.Sorted(maps.Keys(p.merged)), ", "))
+	}
+	for _, event := range slices.Sorted(maps.Keys(p.others)) {
+		add("%d samples of %s are left out; --event chooses another", p.others[event], event)
+	}
+	if p.noTime > 0 {
+		add("%d switches carry no time and are left out", p.noTime)
+	}
+	if p.cut {
+		add("the text ends inside a sample, with no empty line after it: it is left out")
+	}
+}
