@@ -5,8 +5,8 @@
 //	postgres;[fsync];main;...;fsync;do_syscall_64_[k];[filesystem] 48231
 //
 // The first function is the process. Functions of the kernel end in "_[k]". The
-// last one is the state, in brackets. The number is microseconds, or samples
-// where samples were counted.
+// last one is the state, in brackets, where there are states. The number is
+// microseconds, or samples or events where these were counted.
 package folded
 
 import (

@@ -309,12 +309,14 @@ func (p *parser) result() (*Result, error) {
 	return &p.res, nil
 }
 
+// unit names what is counted: one event, or several that are added together.
 func (p *parser) unit() string {
-	if len(p.merged) == 1 {
-		for e := range p.merged {
-			if e != "" {
-				return e
-			}
+	if len(p.merged) > 1 {
+		return "events"
+	}
+	for e := range p.merged {
+		if e != "" {
+			return e
 		}
 	}
 	return "samples"

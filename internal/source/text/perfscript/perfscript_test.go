@@ -88,6 +88,23 @@ func TestAnEventIsChosen(t *testing.T) {
 	}
 }
 
+func TestEventsThatAreAddedTogetherAreNamed(t *testing.T) {
+	res := read(t, "sh 1 2.0: 3 cycles: \n\t1f f (/m)\n\nsh 1 2.1: syscalls:sys_enter_read: fd: 0x1\n\t1f f (/m)\n\n", Options{})
+	wantLines(t, res.Profile, "|sh;f|4|4")
+	if res.Profile.Unit != "events" {
+		t.Errorf("unit %q, want events", res.Profile.Unit)
+	}
+	wantNote(t, res.Profile, "samples of several events are added together: cycles, syscalls:sys_enter_read")
+}
+
+func TestSamplesWithoutAnEvent(t *testing.T) {
+	res := read(t, "sh 1 cycles\n1f f (/m)\n1f  (/m)\n\n", Options{})
+	wantLines(t, res.Profile, "|sh;;f|1|1")
+	if res.Profile.Unit != "samples" {
+		t.Errorf("unit %q, want samples", res.Profile.Unit)
+	}
+}
+
 func TestNames(t *testing.T) {
 	for _, c := range []struct{ in, comm, want string }{
 		{"net/http.(*Client).Do+0x1", "x", "net/http.(*Client).Do"},

@@ -161,7 +161,7 @@ func (p *parser) notes(to *sample.Profile) {
 		}
 	}
 	if p.unseen > 0 {
-		add("%d waits are left out: the switch back to the thread is not in the text; record all processors with 'perf record -a'", p.unseen)
+		add("%d waits are left out: the switch back to the thread is not in the text (lost, or recorded without 'perf record -a')", p.unseen)
 	}
 	if len(p.merged) > 1 {
 		add("samples of several events are added together: %s; --event chooses one",
