@@ -192,7 +192,7 @@ func TestALineWithoutEnd(t *testing.T) {
 // printed with 'perf script'; the other one was made of it by
 // stackcollapse-perf.pl.
 func TestARecording(t *testing.T) {
-	text, err := os.ReadFile("testdata/cpu-clock.txt")
+	text, err := os.ReadFile("testdata/cpu-clock.script")
 	if err != nil {
 		t.Fatal(err)
 	}
