@@ -71,7 +71,8 @@ func fences() []fence {
 		{"github.com/spf13/cobra", []string{"cmd"}},
 		{"go.yaml.in/yaml", []string{"internal/lab"}},
 		{"github.com/ianlancetaylor/demangle", []string{"internal/symbol"}},
-		{"github.com/ulikunitz/xz", []string{"internal/symbol"}},
+		{"github.com/ulikunitz/xz", []string{"internal/source/text", "internal/symbol"}},
+		{"github.com/klauspost/compress", []string{"internal/source/text"}},
 		{"github.com/google/pprof", []string{"internal/present/pprof"}},
 	}
 }

@@ -36,7 +36,8 @@ func newReadCommand(a *app) *cobra.Command {
 		Long: "Read finds the output of other tools in texts, whatever stands around it, and\n" +
 			"judges it as if it had been watched here: the cause, its evidence with file and\n" +
 			"line, what is ruled out, and what to run next where the text cannot tell.\n" +
-			"Without FILE, or for -, it reads standard input. gzip and bzip2 are unpacked.\n\n" +
+			"Without FILE, or for -, it reads standard input. gzip, zstd, xz, bzip2 and\n" +
+			"zlib are unpacked.\n\n" +
 			"Outputs of different tools are taken as one case. Where a tool shows something\n" +
 			"anew, the next case begins; several files with one case each are one case.\n\n" +
 			"It reads:\n" + toolList(),
@@ -118,16 +119,26 @@ func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
 	ctx, stop := untilInterrupt(c.Context(), func(os.Signal) {})
 	defer stop()
 	var texts []*told.Text
+	broken := false // one could not be read to its end
 	for _, name := range args {
 		t, err := a.readOne(ctx, name, &told.Reader{Tools: tools})
-		if err != nil && (t == nil || len(t.Blocks) == 0 || ctx.Err() == nil) {
+		if err != nil && (t == nil || len(t.Blocks) == 0) {
 			return err
 		}
 		if err != nil {
-			fmt.Fprintf(a.stderr, "iocause: %v; what was read before is judged\n", err)
+			fmt.Fprintf(a.stderr, "iocause: %s; what was read before is judged\n", text.Escape(err.Error()))
+			broken = broken || ctx.Err() == nil
 		}
 		texts = append(texts, t)
 	}
+	if err := a.showRead(texts, o); err != nil || !broken {
+		return err
+	}
+	return &exitError{1}
+}
+
+// showRead judges and prints what was read.
+func (a *app) showRead(texts []*told.Text, o *readOptions) error {
 	if o.list {
 		return a.printList(texts, o)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -235,8 +236,8 @@ func TestReadComplaints(t *testing.T) {
 		{"", 2, []string{"--as", "xyz"}, "use one of iostat"},
 		{"", 2, []string{"--format", "csv"}, "use text or json"},
 		{"", 2, []string{"--list", "--series"}, "exclude each other"},
-		{"\x28\xb5\x2f\xfd1234", 1, nil, "zstd -dc"},
-		{"\x1f\x8b12", 1, nil, "unpacking gzip"},
+		{"\x28\xb5\x2f\xfd1234", 1, nil, "unpacking zstd at byte 7 of the archive"},
+		{"\x1f\x8b12", 1, nil, "unpacking gzip at byte 4 of the archive: it is cut off"},
 		{"   total  used  free  shared  buff/cache  available\nMem: 12 1\n", 1, nil, "none in 2 lines"},
 		{"   total  used  free  shared  buff/cache  available\nMem: 12 1\nSwap: 9 1 8\n", 0, nil, "stdin:2: free: 2 figures below 6 columns"},
 	} {
@@ -244,5 +245,26 @@ func TestReadComplaints(t *testing.T) {
 		if !strings.Contains(notes, c.words) {
 			t.Errorf("%q says %q, want %q", c.args, notes, c.words)
 		}
+	}
+}
+
+// Of an archive that is cut off, what came before is judged, and the exit code
+// tells.
+func TestReadCutArchive(t *testing.T) {
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	if _, err := w.Write([]byte("available memory : 100 MB\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "cut.gz")
+	if err := os.WriteFile(name, z.Bytes()[:z.Len()-4], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, notes := runRead(t, "", 1, "--list", name)
+	if want := fmt.Sprintf("cut.gz after line 1: unpacking gzip at byte %d of the archive: it is cut off; what was read before is judged", z.Len()-4); !strings.Contains(notes, want) || !strings.Contains(out, "settings") {
+		t.Errorf("%s%s, want %q", out, notes, want)
 	}
 }

@@ -2,11 +2,7 @@ package text
 
 import (
 	"bufio"
-	"compress/bzip2"
-	"compress/gzip"
-	"compress/zlib"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -14,40 +10,6 @@ import (
 
 // maxLine is the longest line that is kept whole, in bytes.
 const maxLine = 256 << 10
-
-// ErrCompressed is a compression that is not read.
-var ErrCompressed = errors.New("unknown compression")
-
-// unpack opens gzip, bzip2 and zlib by their first bytes; others are text.
-func unpack(r io.Reader) (io.Reader, error) {
-	b := bufio.NewReaderSize(r, 64<<10)
-	head, err := b.Peek(6)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("reading the first bytes: %w", err)
-	}
-	at := string(head)
-	switch {
-	case strings.HasPrefix(at, "\x1f\x8b"):
-		z, err := gzip.NewReader(b)
-		if err != nil {
-			return nil, fmt.Errorf("unpacking gzip: %w", err)
-		}
-		return bufio.NewReaderSize(z, 64<<10), nil
-	case strings.HasPrefix(at, "BZh"):
-		return bufio.NewReaderSize(bzip2.NewReader(b), 64<<10), nil
-	case strings.HasPrefix(at, "\x78\x9c"):
-		z, err := zlib.NewReader(b)
-		if err != nil {
-			return nil, fmt.Errorf("unpacking zlib: %w", err)
-		}
-		return bufio.NewReaderSize(z, 64<<10), nil
-	case strings.HasPrefix(at, "\x28\xb5\x2f\xfd"):
-		return nil, fmt.Errorf("%w: zstd; unpack it with zstd -dc FILE | iocause read -", ErrCompressed)
-	case strings.HasPrefix(at, "\xfd7zXZ"):
-		return nil, fmt.Errorf("%w: xz; unpack it with xz -dc FILE | iocause read -", ErrCompressed)
-	}
-	return b, nil
-}
 
 // scanner reads lines of any length in bounded memory.
 type scanner struct {
