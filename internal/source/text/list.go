@@ -23,6 +23,7 @@ import (
 	"iocause/internal/source/text/procvmstat"
 	"iocause/internal/source/text/residency"
 	"iocause/internal/source/text/settings"
+	"iocause/internal/source/text/slower"
 	"iocause/internal/source/text/sysstat"
 	"iocause/internal/source/text/threads"
 	"iocause/internal/source/text/vmstat"
@@ -61,6 +62,7 @@ func List() []Tool {
 		{Name: "pressure", What: "/proc/pressure", Find: pressure.Find, New: pressure.New, Pieces: true},
 		{Name: "residency", What: "fincore, vmtouch", Find: residency.Find, New: residency.New},
 		{Name: "filetop", What: "of bcc", Find: filetop.Find, New: filetop.New},
+		{Name: "slower", What: "fileslower, ext4slower and their kin of bcc, -j", Find: slower.Find, New: slower.New},
 		{Name: "biosnoop", What: "biosnoop and biotop of bcc, iosnoop of perf-tools", Find: biosnoop.Find, New: biosnoop.New},
 		{Name: "cachetop", What: "of bcc", Find: cachetop.Find, New: cachetop.New},
 		{Name: "blkparse", What: "the default format", Find: blkparse.Find, New: blkparse.New},
