@@ -24,6 +24,7 @@ import (
 	"iocause/internal/source/text/residency"
 	"iocause/internal/source/text/settings"
 	"iocause/internal/source/text/slower"
+	"iocause/internal/source/text/strace"
 	"iocause/internal/source/text/sysstat"
 	"iocause/internal/source/text/threads"
 	"iocause/internal/source/text/vmstat"
@@ -63,6 +64,7 @@ func List() []Tool {
 		{Name: "residency", What: "fincore, vmtouch", Find: residency.Find, New: residency.New},
 		{Name: "filetop", What: "of bcc", Find: filetop.Find, New: filetop.New},
 		{Name: "slower", What: "fileslower, ext4slower and their kin of bcc, -j", Find: slower.Find, New: slower.New},
+		{Name: "strace", What: "-T with -t, -tt, -ttt or -r, -f, -y; -c", Find: strace.Find, New: strace.New, Pieces: true},
 		{Name: "biosnoop", What: "biosnoop and biotop of bcc, iosnoop of perf-tools", Find: biosnoop.Find, New: biosnoop.New},
 		{Name: "cachetop", What: "of bcc", Find: cachetop.Find, New: cachetop.New},
 		{Name: "blkparse", What: "the default format", Find: blkparse.Find, New: blkparse.New},

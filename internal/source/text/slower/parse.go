@@ -218,7 +218,7 @@ func (r *reader) figures(text string) (a access, ok bool) {
 	a.kind, ok = kinds()[columns[0]]
 	size, sized := lines.Number(strings.TrimPrefix(columns[1], "-"))
 	took, timed := lines.Number(columns[len(columns)-1])
-	if a.file = text[at:]; !ok || !timed || a.file == "" || !sized && columns[1] != "LL_MAX" {
+	if a.file = text[at:]; !ok || !timed || took > 1e15 || size > 1e15 || a.file == "" || !sized && columns[1] != "LL_MAX" {
 		return a, false
 	}
 	if columns[1][0] == '-' || a.kind != "read" && a.kind != "write" { // an error, or the range of a sync
