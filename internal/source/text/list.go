@@ -17,6 +17,7 @@ import (
 	"iocause/internal/source/text/histogram"
 	"iocause/internal/source/text/iostat"
 	"iocause/internal/source/text/iotop"
+	"iocause/internal/source/text/jstack"
 	"iocause/internal/source/text/lines"
 	"iocause/internal/source/text/meminfo"
 	"iocause/internal/source/text/pressure"
@@ -65,6 +66,7 @@ func List() []Tool {
 		{Name: "filetop", What: "of bcc", Find: filetop.Find, New: filetop.New},
 		{Name: "slower", What: "fileslower, ext4slower and their kin of bcc, -j", Find: slower.Find, New: slower.New},
 		{Name: "strace", What: "-T with -t, -tt, -ttt or -r, -f, -y; -c", Find: strace.Find, New: strace.New, Pieces: true},
+		{Name: "jstack", What: "jstack, -l, jcmd Thread.print, kill -3", Find: jstack.Find, New: jstack.New},
 		{Name: "biosnoop", What: "biosnoop and biotop of bcc, iosnoop of perf-tools", Find: biosnoop.Find, New: biosnoop.New},
 		{Name: "cachetop", What: "of bcc", Find: cachetop.Find, New: cachetop.New},
 		{Name: "blkparse", What: "the default format", Find: blkparse.Find, New: blkparse.New},
