@@ -24,6 +24,7 @@ import (
 	"iocause/internal/source/text/procvmstat"
 	"iocause/internal/source/text/residency"
 	"iocause/internal/source/text/settings"
+	"iocause/internal/source/text/slabtop"
 	"iocause/internal/source/text/slower"
 	"iocause/internal/source/text/strace"
 	"iocause/internal/source/text/sysstat"
@@ -62,11 +63,12 @@ func List() []Tool {
 		{Name: "procvmstat", What: "/proc/vmstat, at two instants", Find: procvmstat.Find, New: procvmstat.New, Pieces: true},
 		{Name: "diskstats", What: "/proc/diskstats, at two instants", Find: diskstats.Find, New: diskstats.New, Pieces: true},
 		{Name: "pressure", What: "/proc/pressure", Find: pressure.Find, New: pressure.New, Pieces: true},
-		{Name: "residency", What: "fincore, vmtouch", Find: residency.Find, New: residency.New},
+		{Name: "residency", What: "fincore, vmtouch, pcstat (-terse)", Find: residency.Find, New: residency.New},
 		{Name: "filetop", What: "of bcc", Find: filetop.Find, New: filetop.New},
 		{Name: "slower", What: "fileslower, ext4slower and their kin of bcc, -j", Find: slower.Find, New: slower.New},
 		{Name: "strace", What: "-T with -t, -tt, -ttt or -r, -f, -y; -c", Find: strace.Find, New: strace.New, Pieces: true},
 		{Name: "jstack", What: "jstack, -l, jcmd Thread.print, kill -3", Find: jstack.Find, New: jstack.New},
+		{Name: "slabtop", What: "-o, sorted by anything, whole or in part", Find: slabtop.Find, New: slabtop.New},
 		{Name: "biosnoop", What: "biosnoop and biotop of bcc, iosnoop of perf-tools", Find: biosnoop.Find, New: biosnoop.New},
 		{Name: "cachetop", What: "of bcc", Find: cachetop.Find, New: cachetop.New},
 		{Name: "blkparse", What: "the default format", Find: blkparse.Find, New: blkparse.New},

@@ -1,4 +1,4 @@
-// Package residency reads what fincore(1) and vmtouch(8) print: how much of a
+// Package residency reads what fincore(1), vmtouch(8) and pcstat print: how much of a
 // file is in the page cache.
 package residency
 
@@ -16,6 +16,9 @@ const page = 4096
 
 // Find says where in a line the output begins.
 func Find(line string) int {
+	if _, at := pcstat(line); at >= 0 {
+		return at
+	}
 	if !strings.Contains(line, "PAGES") && !strings.Contains(line, "Resident Pages:") {
 		return -1
 	}
@@ -33,6 +36,7 @@ func Find(line string) int {
 
 type reader struct {
 	table   bool
+	sep     string // between the columns of pcstat, "" of the others
 	command string
 	files   int
 }
@@ -47,6 +51,17 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	switch {
 	case text == "":
 		return lines.Skipped, nil
+	case Find(text) == 0 && !strings.HasPrefix(text, "Resident") && f[0] != "RES":
+		if r.table || r.files > 0 {
+			return lines.Another, nil
+		}
+		r.sep, _ = pcstat(text)
+		r.table = true
+		return lines.Used, nil
+	case r.sep != "" && Find(text) != 0:
+		return r.pcstat(text, l.N, into)
+	case r.sep != "":
+		return lines.Another, nil
 	case Find(text) == 0 && f[0] == "RES":
 		r.table = true
 		return lines.Used, nil

@@ -31,4 +31,21 @@ func TestTools(t *testing.T) {
 	want(t, linestest.Fixture(t, tool(), "vmtouch.txt"), "/data/big", 262144, 2<<30)
 }
 
+func TestPcstat(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "pcstat.txt")
+	want(t, g, "README.md", 2, 6768)
+	want(t, g, "testfile3", 60, 102401024)
+	g.WantNote("README.md: 100 %")
+	if g.Uses[0] != 0 || len(g.Faults) != 0 {
+		t.Errorf("uses %v, faults %q", g.Uses, g.Faults)
+	}
+	g = linestest.Fixture(t, tool(), "pcstat-terse.txt")
+	want(t, g, "testfile3", 60, 102401024)
+	g = linestest.Read(t, tool(), "│ Name │ Size (bytes) │ Pages │ Cached │ Percent │\n│ a│b │ 8192 │ 2 │ 1 │ 050.000 │\n│ c │ 8192 │ 2 │ 3 │\n│ d │ 8192\n")
+	want(t, g, "a│b", 1, 8192)
+	if len(g.Faults) != 2 {
+		t.Errorf("faults %q", g.Faults)
+	}
+}
+
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
