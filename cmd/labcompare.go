@@ -230,11 +230,16 @@ func writeComparison(w io.Writer, r *comparison) error {
 	for _, f := range r.Findings {
 		fmt.Fprintf(w, "\n%s: %s\n", f.Cause, f.Title)
 		for _, a := range f.Advice {
-			fmt.Fprintln(w, text.End("- "+text.Escape(a.Do), 80)) // the table and JSON have all of it
+			for i, line := range text.Wrap(text.Escape(a.Do), style.Width-2) {
+				fmt.Fprintln(w, []string{"- ", "  "}[min(i, 1)]+line)
+			}
 		}
 	}
 	for _, m := range r.CannotTell {
-		fmt.Fprintf(w, "\n%s: cannot tell\nmissing: %s\n", m.Cause, m.Missing)
+		fmt.Fprintf(w, "\n%s: cannot tell\n", m.Cause)
+		for _, line := range text.Wrap("missing: "+text.Escape(m.Missing), style.Width) {
+			fmt.Fprintln(w, line)
+		}
 	}
 	return nil
 }
