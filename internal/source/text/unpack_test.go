@@ -96,6 +96,9 @@ func TestPackedBroken(t *testing.T) {
 
 // An archive of hundreds of MiB is unpacked as it is read.
 func TestPackedMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("packs 192 MiB three times")
+	}
 	const size = 192 << 20
 	for _, name := range []string{"gzip", "zstd", "xz"} {
 		in, out := io.Pipe()
