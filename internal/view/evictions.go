@@ -38,14 +38,20 @@ func evicted(w *sample.Window, q *Query) text.Table {
 		}
 	})
 	keys := g.keys(func(r map[sample.Metric]float64) float64 { return r[sample.CacheEvicted] }, compareFileRows)
+	evictors, shared := map[sample.FileID]int{}, false
 	for _, k := range keys {
 		r := g.rows[k]
 		if r[sample.CacheEvicted] == 0 {
 			continue
 		}
+		evictors[k.file]++
+		shared = shared || evictors[k.file] > 1 && len(back[k.file]) > 0
 		pages, who := readers(w, back[k.file])
 		t.Rows = append(t.Rows, []text.Cell{pid(k.pid), comm(w, k.pid), text.Str(name(w, k.file)),
 			bytesRate(w, r[sample.CacheEvicted]), bytesRate(w, r[sample.CacheWasted]), bytesRate(w, pages), who})
+	}
+	if shared {
+		t.Notes = append(t.Notes, "REREAD/s is the file's, whoever pushed its pages out")
 	}
 	return t
 }

@@ -271,3 +271,24 @@ func TestAbsentIsNotZero(t *testing.T) {
 		}
 	}
 }
+
+// A file that two push out of the cache has one amount of re-reads, in two rows.
+func TestSharedRereadsAreSaid(t *testing.T) {
+	for evictors, want := range map[int]int{1: 0, 2: 1} {
+		r := sample.NewRecorder(begin)
+		r.At(begin.Add(time.Second))
+		for pid := 1; pid <= evictors; pid++ {
+			r.Put(sample.CacheEvicted, sample.Entity{PID: pid, File: hot}, 10, "test")
+		}
+		r.Put(sample.CacheReread, sample.Entity{PID: 3, File: hot}, 5, "test")
+		said := 0
+		for _, note := range Evictions(r.Window(begin.Add(time.Second)), &Query{})[0].Notes {
+			if strings.Contains(note, "REREAD/s is the file's") {
+				said++
+			}
+		}
+		if said != want {
+			t.Errorf("%d who evict: said %d times", evictors, said)
+		}
+	}
+}
