@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* The fields of kernel structures that only the account of locks reads. */
 #pragma once
+#include "futex.bpf.h"
+#include "iter.bpf.h"
 #include "process.bpf.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -31,13 +33,6 @@ struct pt_regs___x86lock {
 struct pt_regs___arm64lock {
 	u64 regs[8];
 };
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-struct bpf_iter__task {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-};
 
 #pragma clang attribute pop
 
@@ -56,16 +51,6 @@ struct bpf_iter__task {
 /* The low bits of an owner (RWSEM_OWNER_FLAGS_MASK, MUTEX_FLAGS) are no part of the address. */
 #define OWNER_FLAGS 7ULL
 #define RWSEM_READER_OWNED 1ULL
-
-#define FUTEX_CMD_MASK 0x7f
-#define FUTEX_PRIVATE 128
-#define FUTEX_WAIT 0
-#define FUTEX_LOCK_PI 6
-#define FUTEX_WAIT_BITSET 9
-#define FUTEX_LOCK_PI2 13
-#define FUTEX_WAITERS 0x80000000
-#define FUTEX_TID_MASK 0x3fffffff
-#define PID_LIMIT (1 << 22)
 
 /* The second and third argument of the system call that a thread is in: of futex(2), operation and value. */
 static __always_inline void futex_arguments(struct task_struct *t, u32 *op, u32 *value)

@@ -207,25 +207,15 @@ int COUNTING(on_unlock, void *lock)
 	return 0;
 }
 
-/*
- * Whether a thread that sleeps waits for a contended mutex: glibc, Rust and Go
- * wait for it to change from 2, musl and robust mutexes from the owner's thread
- * id with the bit FUTEX_WAITERS. All else is a thread without work: condition
- * variables, semaphores, joins, parked threads.
- */
+/* Whether a thread that sleeps waits for a contended mutex; all else is a thread without work. */
 static __always_inline bool wants_mutex(struct task_struct *t, u32 *op)
 {
-	u32 value, what;
+	u32 value;
 
 	if (t->flags & PF_KTHREAD || task_syscall(t) != futex_call)
 		return false;
 	futex_arguments(t, op, &value);
-	what = *op & FUTEX_CMD_MASK;
-	if (what == FUTEX_LOCK_PI || what == FUTEX_LOCK_PI2)
-		return true;
-	if (what != FUTEX_WAIT && what != FUTEX_WAIT_BITSET)
-		return false;
-	return value == 2 || (value & FUTEX_WAITERS && (value & FUTEX_TID_MASK) < PID_LIMIT);
+	return contended_mutex(*op, value);
 }
 
 /* Attached only after a look has found a thread in such a wait. */

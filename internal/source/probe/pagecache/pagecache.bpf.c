@@ -4,6 +4,7 @@
  * The exact account of the page cache, per process and file, and the time
  * that tasks wait for I/O. How it counts, and why so, is in docs/pagecache.md.
  */
+#include "iter.bpf.h"
 #include "publish.bpf.h"
 #include "waits.bpf.h"
 
@@ -391,12 +392,6 @@ int COUNTING(on_exit, struct task_struct *task)
 	flush(t);
 	return 0;
 }
-
-struct bpf_iter_meta;
-struct bpf_iter__task {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-} __attribute__((preserve_access_index));
 
 /*
  * Starts and closes the account for tasks that make no event of their own:

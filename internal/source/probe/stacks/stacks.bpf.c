@@ -1,6 +1,7 @@
 //go:build ignore
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Where threads wait, and where they run, by stack. */
+#include "iter.bpf.h"
 #include "rows.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -22,9 +23,6 @@ struct pt_regs___arm64all {
 	u64 regs[31];
 	u64 sp, pc;
 	s32 syscallno;
-};
-struct bpf_iter__task {
-	struct task_struct *task;
 };
 #pragma clang attribute pop
 

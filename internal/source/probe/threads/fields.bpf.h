@@ -2,6 +2,7 @@
 /* The fields of kernel structures that only the account of threads reads. */
 #pragma once
 #include "compat.bpf.h"
+#include "iter.bpf.h"
 
 #define MAP_RINGBUF 27 /* BPF_MAP_TYPE_RINGBUF */
 #define RB_NO_WAKEUP 1 /* BPF_RB_NO_WAKEUP: nobody sleeps on the buffer */
@@ -55,14 +56,6 @@ struct pt_regs___x86args {
 struct pt_regs___arm64args {
 	u64 regs[8];
 	s32 syscallno;
-};
-
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-struct bpf_iter__task {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
 };
 
 #pragma clang attribute pop

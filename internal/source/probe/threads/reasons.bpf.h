@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* What a blocked thread waits for. docs/threads.md has the rules in words. */
 #pragma once
+#include "futex.bpf.h"
 #include "thread.bpf.h"
 
 /* Looks for the rule of one function of the stack; 1 when there is one. */
@@ -92,32 +93,9 @@ static __always_inline u32 state_of_file(struct task_struct *t, struct thread *s
 	return s->file_state;
 }
 
-#define FUTEX_CMD_MASK 0x7f
-#define FUTEX_WAIT 0
-#define FUTEX_LOCK_PI 6
-#define FUTEX_WAIT_BITSET 9
-#define FUTEX_LOCK_PI2 13
-
-#define FUTEX_WAITERS 0x80000000
-#define FUTEX_TID_MASK 0x3fffffff
-#define PID_LIMIT (1 << 22)
-
-/*
- * A contended mutex: glibc, Rust and Go wait for it to change from 2, musl and
- * robust mutexes from the owner's thread id with the bit FUTEX_WAITERS. Other
- * waits are condition variables, semaphores, joins, and threads that their
- * runtime parked (Rust's at -1, which is no thread id).
- */
 static __always_inline u32 state_of_futex(const struct call *c)
 {
-	u32 op = c->arg[1] & FUTEX_CMD_MASK, value = c->arg[2];
-
-	if (op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2)
-		return MUTEX;
-	if ((op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET) &&
-	    (value == 2 || (value & FUTEX_WAITERS && (value & FUTEX_TID_MASK) < PID_LIMIT)))
-		return MUTEX;
-	return FUTEX;
+	return contended_mutex(c->arg[1], c->arg[2]) ? MUTEX : FUTEX;
 }
 
 static __always_inline u32 class_of(s32 nr)
