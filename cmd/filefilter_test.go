@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 )
 
@@ -127,7 +129,7 @@ func TestDiskOfAFile(t *testing.T) {
 	needProbes(t)
 	dir, files := cachedFiles(t, 7, "written")
 	if diskUnder(t, dir) == "" {
-		t.Skip("needs a directory on a disk")
+		bpftest.Need(t, "disk", errors.New("/var/tmp is not on a block device"))
 	}
 	done := make(chan struct{})
 	defer func() { <-done }()

@@ -3,16 +3,13 @@ package cmd
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
 func TestLabFio(t *testing.T) {
-	if _, err := exec.LookPath("fio"); err != nil {
-		t.Skip("fio is not installed")
-	}
+	peer(t, "fio", "fio")
 	dir := t.TempDir()
 	job := filepath.Join(dir, "x.fio")
 	if err := os.WriteFile(job, []byte("[one]\ndirectory="+dir+"\nsize=1M\nbs=4k\nrw=randread\n"), 0o600); err != nil {

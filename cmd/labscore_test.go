@@ -64,13 +64,21 @@ func TestLabScoreForReal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	code, out, notes := run{args: []string{"lab", "score", "--scenarios", folder, "--format", "json", "--floor", "0.75"}}.do(t)
+	var code int
+	var out, notes string
 	var x score
-	if err := json.Unmarshal([]byte(out), &x); err != nil || len(x.Runs) != 2 {
-		t.Fatalf("%v: %s %s", err, out, notes)
-	}
-	if x.Tally.Primary.Of < 2 { // others use the machine
-		t.Skipf("the situation did not come about: %q, %q", x.Runs[0].Unreal, x.Runs[1].Unreal)
+	for try := 1; ; try++ { // others may use the machine
+		code, out, notes = run{args: []string{"lab", "score", "--scenarios", folder, "--format", "json", "--floor", "0.75"}}.do(t)
+		x = score{}
+		if err := json.Unmarshal([]byte(out), &x); err != nil || len(x.Runs) != 2 {
+			t.Fatalf("%v: %s %s", err, out, notes)
+		}
+		if x.Tally.Primary.Of == 2 {
+			break
+		}
+		if try == 4 {
+			t.Fatalf("the situation did not come about: %q, %q", x.Runs[0].Unreal, x.Runs[1].Unreal)
+		}
 	}
 	if lie, truth := &x.Runs[0], &x.Runs[1]; lie.Right() || !truth.Right() || len(truth.Culprit) > 0 || x.Tally.Culprits.Part != 2 {
 		t.Errorf("%s", out)

@@ -53,9 +53,7 @@ func TestMemAddsUp(t *testing.T) {
 // free(1) and we read the same file: one of these tests, that does not change.
 func TestMemEqualsFree(t *testing.T) {
 	needRoot(t)
-	if _, err := exec.LookPath("free"); err != nil {
-		t.Skip("needs free (procps)")
-	}
+	peer(t, "free", "procps")
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -25,7 +26,7 @@ func peer(t *testing.T, name, from string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		t.Skipf("needs %s: apt-get install %s", name, from)
+		bpftest.Need(t, name, fmt.Errorf("%w: apt-get install %s", err, from))
 	}
 	return path
 }
@@ -53,7 +54,7 @@ func steady(t *testing.T) string {
 	id := bpftest.ID(t, path)
 	name, ok := devices.Disk(host.DevNumber(id.Dev))
 	if !ok {
-		t.Skipf("needs a file system on a block device below /var/tmp")
+		bpftest.Need(t, "disk", errors.New("/var/tmp is not on a block device"))
 	}
 	return name
 }

@@ -89,7 +89,7 @@ func TestResidentAllAddsUpAndNamesAll(t *testing.T) {
 			t.Fatalf("code %d: %s", code, stderr)
 		}
 		if strings.Contains(stderr, "so only files that processes hold") {
-			t.Skip("needs kernel programs: " + stderr)
+			bpftest.Need(t, "bpf", errors.New(stderr))
 		}
 		sums := rows(t, out, "cache")
 		if n := len(sums); sums[n-2]["kind"] != "remainder" || sums[n-1]["share"] != 1.0 {

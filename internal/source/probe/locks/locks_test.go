@@ -170,8 +170,15 @@ func TestFutexes(t *testing.T) {
 // A thread that sleeps for want of work waits on another value.
 func TestIdleThreadsWaitForNoLock(t *testing.T) {
 	w := sleepOnFutexes(t, 0, 3)
-	if followed, _ := w.Value(sample.LockFutexes, sample.Entity{}); followed != 0 {
-		t.Skipf("another program of this machine waited for a lock meanwhile: followed for %g s", followed)
+	for try := 1; ; try++ { // another program may wait for a lock meanwhile
+		followed, _ := w.Value(sample.LockFutexes, sample.Entity{})
+		if followed == 0 {
+			break
+		}
+		if try == 5 {
+			t.Fatalf("futexes were followed for %g s", followed)
+		}
+		w = sleepOnFutexes(t, 0, 3)
 	}
 	if s, ok := w.Sum(sample.LockWait, sample.Entity{PID: os.Getpid(), Class: "futex"}); ok {
 		t.Errorf("idle threads waited %g s for locks", s)

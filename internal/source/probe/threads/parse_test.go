@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 )
 
@@ -68,7 +69,7 @@ func FuzzParseRules(f *testing.F) {
 func TestRulesOfThisKernel(t *testing.T) {
 	rules, err := readRules(host.Live())
 	if errors.Is(err, errHidden) {
-		t.Skip(err)
+		bpftest.Need(t, "bpf", err)
 	}
 	if err != nil {
 		t.Fatal(err)
