@@ -127,7 +127,7 @@ func (r *resolver) user(pid int, s stacks.Stack) []*sample.Frame {
 	switch {
 	case s.Cut:
 		out = append(out, r.remark(frameCut))
-	case !isOutermost(last.Name):
+	case !s.IsWhole && !isOutermost(last.Name):
 		out = append(out, r.remark(frameIncomplete))
 	}
 	return out

@@ -29,6 +29,7 @@ type file struct {
 	table  table
 	plain  map[string]string // mangled names, demangled
 	memory []byte            // of the vDSO, in place of open
+	unwind *unwindTable      // nil until it is looked for
 }
 
 // mostOpen files are kept open for the case that their process ends.
@@ -142,13 +143,19 @@ func (f *file) readSymbols(r *Resolver, pid int) (err error) {
 	if err != nil {
 		return fmt.Errorf("reading its symbols: %w", err)
 	}
+	f.segments(e)
+	f.table, err = functions(e, func() table { return r.debugFile(pid, f.path, e) })
+	return err
+}
+
+// segments notes which parts of the file are code.
+func (f *file) segments(e *elf.File) {
+	f.loads = nil
 	for _, p := range e.Progs {
 		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
 			f.loads = append(f.loads, p.ProgHeader)
 		}
 	}
-	f.table, err = functions(e, func() table { return r.debugFile(pid, f.path, e) })
-	return err
 }
 
 // readVDSO reads the code that the kernel maps into every process. Ours is the

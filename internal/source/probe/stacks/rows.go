@@ -2,13 +2,8 @@ package stacks
 
 import (
 	"cmp"
-	"encoding/binary"
-	"os"
 	"slices"
-	"strconv"
 	"time"
-
-	"iocause/internal/bpf"
 )
 
 // deepest is DEPTH in rows.bpf.h.
@@ -79,7 +74,7 @@ func (p *Probe) row(k *stacksKey, r *stacksRow) Row {
 		Time: time.Duration(r.Ns), Queued: time.Duration(min(r.Queued, r.Ns)), Longest: time.Duration(r.Longest), Count: r.Count,
 	}
 	if row.How&GoesOn != 0 && k.User == noStack {
-		row.User = Stack{IPs: p.walked[row.TID]}
+		row.User = p.walked[row.TID]
 	}
 	if k.WakerKernel != noStack || k.WakerUser != noStack {
 		row.Waker = &Waker{TGID: int(k.WakerTgid), Comm: text(k.Waker), Kernel: p.stack(k.WakerKernel), User: p.stack(k.WakerUser)}
@@ -92,7 +87,7 @@ func (p *Probe) stack(id uint64) Stack {
 		return Stack{}
 	}
 	ips, ok := p.stacks[id]
-	return Stack{IPs: ips, Cut: len(ips) >= deepest, Lost: !ok}
+	return Stack{IPs: ips, Cut: len(ips) >= deepest, Lost: !ok, IsWhole: p.whole[id]}
 }
 
 func text(comm [16]int8) string {
@@ -119,6 +114,8 @@ type Losses struct {
 	ShortTime  time.Duration // waits that were too short and too few to be kept
 	Idle       uint64        // samples of idle processors, no loss
 	Missed     uint64        // runs that the kernel left out
+	Stalls     uint64        // waits whose user stack was copied and unwound, no loss
+	Unstalled  uint64        // waits whose user stack found no room to be copied: it was followed by frame pointers
 }
 
 // Losses reads the counters.
@@ -128,6 +125,7 @@ func (p *Probe) Losses() (Losses, error) {
 	for name, to := range map[string]*uint64{
 		"lost_threads": &l.Threads, "lost_stacks": &l.Stacks, "lost_rows": &l.Rows, "lost_ns": &ns, "lost_count": &l.LostCount,
 		"lost_fresh": &l.Unmet, "short_left": &short, "idle_samples": &l.Idle,
+		"kept_stalls": &l.Stalls, "unkept_stalls": &l.Unstalled,
 	} {
 		n, err := p.probe.Counter(name)
 		if err != nil {
@@ -137,41 +135,4 @@ func (p *Probe) Losses() (Losses, error) {
 	}
 	l.LostTime, l.ShortTime = time.Duration(ns), time.Duration(short)
 	return l, nil
-}
-
-// walk finds the user stacks of threads that still wait, by their frame
-// pointers: a thread's stack can only be taken in the kernel while it runs.
-func (p *Probe) walk() {
-	_ = bpf.Each(p.probe.Map("waiting"), func(tid uint32, r stacksRegs) {
-		mem, err := os.Open(p.host.Proc(strconv.Itoa(int(tid)), "mem"))
-		if err != nil {
-			return // it has ended, or it may not be looked into
-		}
-		defer mem.Close()
-		p.walked[int(tid)] = walkFrames(r.Ip, r.Bp, func(at uint64) (next, back uint64, ok bool) {
-			var b [16]byte
-			if _, err := mem.ReadAt(b[:], int64(at)); err != nil {
-				return 0, 0, false
-			}
-			return binary.NativeEndian.Uint64(b[:]), binary.NativeEndian.Uint64(b[8:]), true
-		})
-	})
-}
-
-// walkFrames follows frame pointers as the kernel does: each points to the
-// next one, with the return address above it.
-func walkFrames(ip, frame uint64, read func(uint64) (next, back uint64, ok bool)) []uint64 {
-	ips := []uint64{ip}
-	for len(ips) < deepest && frame != 0 && frame%8 == 0 && frame < 1<<63 {
-		next, back, ok := read(frame)
-		if !ok || back == 0 {
-			break
-		}
-		ips = append(ips, back)
-		if next <= frame {
-			break
-		}
-		frame = next
-	}
-	return ips
 }

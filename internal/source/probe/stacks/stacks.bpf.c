@@ -3,6 +3,7 @@
 /* Where threads wait, and where they run, by stack. */
 #include "iter.bpf.h"
 #include "rows.bpf.h"
+#include "stalls.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -15,14 +16,6 @@ struct task_struct___stacks {
 	int on_cpu;
 	int exit_state;
 	struct mm_struct *mm;
-};
-struct pt_regs___x86all {
-	unsigned long bp, di, si, dx, orig_ax, ip, sp;
-};
-struct pt_regs___arm64all {
-	u64 regs[31];
-	u64 sp, pc;
-	s32 syscallno;
 };
 #pragma clang attribute pop
 
@@ -173,7 +166,8 @@ static __always_inline void keep(void *ctx, struct task_struct *t, struct task_s
 		meet(k.waker_tgid);
 	}
 	meet(k.tgid);
-	add(&k, &r);
+	if (!stall(t, &k, &r))
+		add(&k, &r);
 }
 
 /* other is the thread when it is not the one that runs. */
@@ -309,31 +303,25 @@ int COUNTING(on_unlock, void *lock)
 }
 
 /* Where threads that wait still will go on: user space walks their stacks. */
-struct regs {
-	u64 ip, bp;
+struct waiter {
+	struct regs regs;
+	u32 tgid, pad;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 32768);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, u32);
-	__type(value, struct regs);
+	__type(value, struct waiter);
 } waiting SEC(".maps");
 
 static __always_inline void note_regs(struct task_struct *t)
 {
-	void *regs = (void *)bpf_task_pt_regs(t);
-	struct regs r;
+	struct waiter w = { .tgid = t->tgid };
 	u32 tid = t->pid;
 
-	if (bpf_core_type_exists(struct pt_regs___x86all) && bpf_core_field_exists(((struct pt_regs___x86all *)0)->orig_ax)) {
-		r.ip = BPF_CORE_READ((struct pt_regs___x86all *)regs, ip);
-		r.bp = BPF_CORE_READ((struct pt_regs___x86all *)regs, bp);
-	} else {
-		r.ip = BPF_CORE_READ((struct pt_regs___arm64all *)regs, pc);
-		r.bp = BPF_CORE_READ((struct pt_regs___arm64all *)regs, regs[29]);
-	}
-	bpf_map_update_elem(&waiting, &tid, &r, BPF_ANY);
+	read_regs(t, &w.regs);
+	bpf_map_update_elem(&waiting, &tid, &w, BPF_ANY);
 }
 
 /* The waits that go on when the window ends. */

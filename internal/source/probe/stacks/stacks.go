@@ -10,6 +10,8 @@ package stacks
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"os"
 	"slices"
 	"time"
 
@@ -32,6 +34,7 @@ type Options struct {
 	Comm   string        // name of the process or of the thread, "" all
 	Cgroup uint64        // with those below it: the inode of its directory, 0 all
 	Tree   string        // of which hierarchy: "memory", "io" or "" (version 2)
+	Unwind Unwinder      // follows user stacks without frame pointers, not for OnCPU; nil: frame pointers only
 
 	eager bool // as on a kernel without sched_exit_tp, for tests
 }
@@ -61,6 +64,8 @@ type Stack struct {
 	IPs  []uint64
 	Cut  bool // deeper than what is taken
 	Lost bool // there was one, and no room to keep it
+	// IsWhole tells that it is known to reach where the thread began.
+	IsWhole bool
 }
 
 // Probe is the attached probe. Its methods but Fresh are for one goroutine.
@@ -77,8 +82,12 @@ type Probe struct {
 	begun  time.Time
 	made   uint64 // stacks made when they were last dropped from the kernel
 	folded folded
-	added  []stacksKey      // rows that Added has not told
-	walked map[int][]uint64 // user stacks of threads that still wait, by thread id
+	added  []stacksKey     // rows that Added has not told
+	walked map[int]Stack   // user stacks of threads that still wait, by thread id
+	stalls *ringbuf.Reader // waits with a copy of their user stack, nil without Unwind
+	stall  stacksStall
+	whole  map[uint64]bool // of stacks
+	seed   maphash.Seed    // of identities of stacks that are unwound
 }
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and CAP_PERFMON.
@@ -92,7 +101,7 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 		return nil, err
 	}
 	returns, _ := types.HasTracepoint("sched_exit_tp")
-	p := &Probe{o: o, host: h, eager: returns != bpf.Supported || o.eager, rows: map[stacksKey]*stacksRow{}, stacks: map[uint64][]uint64{}, walked: map[int][]uint64{}}
+	p := &Probe{o: o, host: h, eager: returns != bpf.Supported || o.eager, rows: map[stacksKey]*stacksRow{}, stacks: map[uint64][]uint64{}, walked: map[int]Stack{}, whole: map[uint64]bool{}, seed: maphash.MakeSeed()}
 	programs := []bpf.Program{
 		{Name: "on_switch", Tracepoint: "sched_switch", Arguments: 4},
 		{Name: "on_switch_old", Tracepoint: "sched_switch", Arguments: 3},
@@ -113,12 +122,22 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 	if p.eager {
 		delete(spec.Programs, "on_return")
 	}
-	if p.probe, err = bpf.Open(spec, programs, o.constants(h, !p.eager)); err != nil {
+	unwinds := o.Unwind != nil && !o.OnCPU && !p.eager
+	if !unwinds {
+		spec.Maps["stalls"].MaxEntries = uint32(os.Getpagesize()) // its memory is taken at once
+	}
+	if p.probe, err = bpf.Open(spec, programs, o.constants(h, !p.eager, unwinds)); err != nil {
 		return nil, fmt.Errorf("opening the stacks probe: %w", err)
 	}
 	if p.fresh, err = ringbuf.NewReader(p.probe.Map("fresh")); err != nil {
 		p.probe.Close()
 		return nil, fmt.Errorf("opening the buffer of new processes: %w", err)
+	}
+	if unwinds {
+		if p.stalls, err = ringbuf.NewReader(p.probe.Map("stalls")); err != nil {
+			p.Close()
+			return nil, fmt.Errorf("opening the buffer of waits: %w", err)
+		}
 	}
 	if o.OnCPU {
 		if p.event, err = p.probe.Sample("on_sample", o.Hz); err != nil {
@@ -129,7 +148,7 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 	return p, nil
 }
 
-func (o *Options) constants(h *host.Host, canReturn bool) map[string]any {
+func (o *Options) constants(h *host.Host, canReturn, unwinds bool) map[string]any {
 	flag := func(on bool) uint32 {
 		if on {
 			return 1
@@ -153,6 +172,7 @@ func (o *Options) constants(h *host.Host, canReturn bool) map[string]any {
 	c["min_ns"] = uint64(max(0, o.Min))
 	c["can_return"] = flag(canReturn)
 	c["want_wakers"] = flag(o.Wakers)
+	c["want_stalls"] = flag(unwinds)
 	return c
 }
 
@@ -166,6 +186,9 @@ func commOf(name string) (comm [16]int8) {
 // Close detaches the probe.
 func (p *Probe) Close() error {
 	p.fresh.Close()
+	if p.stalls != nil {
+		p.stalls.Close()
+	}
 	return p.probe.Close()
 }
 
@@ -258,6 +281,9 @@ func (p *Probe) drain() error {
 	time.Sleep(settle)
 	if err := empty(full, p.add); err != nil {
 		return fmt.Errorf("reading the rows: %w", err)
+	}
+	if err := p.drainStalls(); err != nil {
+		return err
 	}
 	p.fold()
 	return p.dropStacks()

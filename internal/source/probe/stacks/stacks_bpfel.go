@@ -28,9 +28,15 @@ type stacksKey struct {
 }
 
 type stacksRegs struct {
-	_  structs.HostLayout
-	Ip uint64
-	Bp uint64
+	_   structs.HostLayout
+	Ip  uint64
+	Sp  uint64
+	Bp  uint64
+	Bx  uint64
+	R12 uint64
+	R13 uint64
+	R14 uint64
+	R15 uint64
 }
 
 type stacksRow struct {
@@ -47,6 +53,16 @@ type stacksStack struct {
 	N   uint32
 	Pad uint32
 	Ip  [128]uint64
+}
+
+type stacksStall struct {
+	_     structs.HostLayout
+	K     stacksKey
+	R     stacksRow
+	Regs  stacksRegs
+	Base  uint64
+	Pages uint64
+	Copy  [4][4096]uint8
 }
 
 type stacksThread struct {
@@ -66,6 +82,13 @@ type stacksThread struct {
 	Waker       [16]int8
 }
 
+type stacksWaiter struct {
+	_    structs.HostLayout
+	Regs stacksRegs
+	Tgid uint32
+	Pad  uint32
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -76,6 +99,7 @@ const (
 	stacksMapRowsB        = "rows_b"
 	stacksMapScratch      = "scratch"
 	stacksMapStacks       = "stacks"
+	stacksMapStalls       = "stalls"
 	stacksMapThreads      = "threads"
 	stacksMapWaiting      = "waiting"
 	stacksProgLook        = "look"
@@ -91,6 +115,7 @@ const (
 	stacksVarEnabled      = "enabled"
 	stacksVarEnded        = "ended"
 	stacksVarIdleSamples  = "idle_samples"
+	stacksVarKeptStalls   = "kept_stalls"
 	stacksVarLostCount    = "lost_count"
 	stacksVarLostFresh    = "lost_fresh"
 	stacksVarLostNs       = "lost_ns"
@@ -107,8 +132,11 @@ const (
 	stacksVarSampleNs     = "sample_ns"
 	stacksVarShortLeft    = "short_left"
 	stacksVarSide         = "side"
+	stacksVarStallType    = "stall_type"
 	stacksVarStarted      = "started"
 	stacksVarStartedBoot  = "started_boot"
+	stacksVarUnkeptStalls = "unkept_stalls"
+	stacksVarWantStalls   = "want_stalls"
 	stacksVarWantWakers   = "want_wakers"
 )
 
@@ -174,6 +202,7 @@ type stacksMapSpecs struct {
 	RowsB   *ebpf.MapSpec `ebpf:"rows_b"`
 	Scratch *ebpf.MapSpec `ebpf:"scratch"`
 	Stacks  *ebpf.MapSpec `ebpf:"stacks"`
+	Stalls  *ebpf.MapSpec `ebpf:"stalls"`
 	Threads *ebpf.MapSpec `ebpf:"threads"`
 	Waiting *ebpf.MapSpec `ebpf:"waiting"`
 }
@@ -182,30 +211,34 @@ type stacksMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type stacksVariableSpecs struct {
-	CanReturn   *ebpf.VariableSpec `ebpf:"can_return"`
-	CgroupTree  *ebpf.VariableSpec `ebpf:"cgroup_tree"`
-	Enabled     *ebpf.VariableSpec `ebpf:"enabled"`
-	Ended       *ebpf.VariableSpec `ebpf:"ended"`
-	IdleSamples *ebpf.VariableSpec `ebpf:"idle_samples"`
-	LostCount   *ebpf.VariableSpec `ebpf:"lost_count"`
-	LostFresh   *ebpf.VariableSpec `ebpf:"lost_fresh"`
-	LostNs      *ebpf.VariableSpec `ebpf:"lost_ns"`
-	LostRows    *ebpf.VariableSpec `ebpf:"lost_rows"`
-	LostStacks  *ebpf.VariableSpec `ebpf:"lost_stacks"`
-	LostThreads *ebpf.VariableSpec `ebpf:"lost_threads"`
-	MadeStacks  *ebpf.VariableSpec `ebpf:"made_stacks"`
-	MatchComm   *ebpf.VariableSpec `ebpf:"match_comm"`
-	MinNs       *ebpf.VariableSpec `ebpf:"min_ns"`
-	NotTgid     *ebpf.VariableSpec `ebpf:"not_tgid"`
-	OnlyCgroup  *ebpf.VariableSpec `ebpf:"only_cgroup"`
-	OnlyComm    *ebpf.VariableSpec `ebpf:"only_comm"`
-	OnlyTgid    *ebpf.VariableSpec `ebpf:"only_tgid"`
-	SampleNs    *ebpf.VariableSpec `ebpf:"sample_ns"`
-	ShortLeft   *ebpf.VariableSpec `ebpf:"short_left"`
-	Side        *ebpf.VariableSpec `ebpf:"side"`
-	Started     *ebpf.VariableSpec `ebpf:"started"`
-	StartedBoot *ebpf.VariableSpec `ebpf:"started_boot"`
-	WantWakers  *ebpf.VariableSpec `ebpf:"want_wakers"`
+	CanReturn    *ebpf.VariableSpec `ebpf:"can_return"`
+	CgroupTree   *ebpf.VariableSpec `ebpf:"cgroup_tree"`
+	Enabled      *ebpf.VariableSpec `ebpf:"enabled"`
+	Ended        *ebpf.VariableSpec `ebpf:"ended"`
+	IdleSamples  *ebpf.VariableSpec `ebpf:"idle_samples"`
+	KeptStalls   *ebpf.VariableSpec `ebpf:"kept_stalls"`
+	LostCount    *ebpf.VariableSpec `ebpf:"lost_count"`
+	LostFresh    *ebpf.VariableSpec `ebpf:"lost_fresh"`
+	LostNs       *ebpf.VariableSpec `ebpf:"lost_ns"`
+	LostRows     *ebpf.VariableSpec `ebpf:"lost_rows"`
+	LostStacks   *ebpf.VariableSpec `ebpf:"lost_stacks"`
+	LostThreads  *ebpf.VariableSpec `ebpf:"lost_threads"`
+	MadeStacks   *ebpf.VariableSpec `ebpf:"made_stacks"`
+	MatchComm    *ebpf.VariableSpec `ebpf:"match_comm"`
+	MinNs        *ebpf.VariableSpec `ebpf:"min_ns"`
+	NotTgid      *ebpf.VariableSpec `ebpf:"not_tgid"`
+	OnlyCgroup   *ebpf.VariableSpec `ebpf:"only_cgroup"`
+	OnlyComm     *ebpf.VariableSpec `ebpf:"only_comm"`
+	OnlyTgid     *ebpf.VariableSpec `ebpf:"only_tgid"`
+	SampleNs     *ebpf.VariableSpec `ebpf:"sample_ns"`
+	ShortLeft    *ebpf.VariableSpec `ebpf:"short_left"`
+	Side         *ebpf.VariableSpec `ebpf:"side"`
+	StallType    *ebpf.VariableSpec `ebpf:"stall_type"`
+	Started      *ebpf.VariableSpec `ebpf:"started"`
+	StartedBoot  *ebpf.VariableSpec `ebpf:"started_boot"`
+	UnkeptStalls *ebpf.VariableSpec `ebpf:"unkept_stalls"`
+	WantStalls   *ebpf.VariableSpec `ebpf:"want_stalls"`
+	WantWakers   *ebpf.VariableSpec `ebpf:"want_wakers"`
 }
 
 // stacksObjects contains all objects after they have been loaded into the kernel.
@@ -234,6 +267,7 @@ type stacksMaps struct {
 	RowsB   *ebpf.Map `ebpf:"rows_b"`
 	Scratch *ebpf.Map `ebpf:"scratch"`
 	Stacks  *ebpf.Map `ebpf:"stacks"`
+	Stalls  *ebpf.Map `ebpf:"stalls"`
 	Threads *ebpf.Map `ebpf:"threads"`
 	Waiting *ebpf.Map `ebpf:"waiting"`
 }
@@ -246,6 +280,7 @@ func (m *stacksMaps) Close() error {
 		m.RowsB,
 		m.Scratch,
 		m.Stacks,
+		m.Stalls,
 		m.Threads,
 		m.Waiting,
 	)
@@ -255,30 +290,34 @@ func (m *stacksMaps) Close() error {
 //
 // It can be passed to loadStacksObjects or ebpf.CollectionSpec.LoadAndAssign.
 type stacksVariables struct {
-	CanReturn   *ebpf.Variable `ebpf:"can_return"`
-	CgroupTree  *ebpf.Variable `ebpf:"cgroup_tree"`
-	Enabled     *ebpf.Variable `ebpf:"enabled"`
-	Ended       *ebpf.Variable `ebpf:"ended"`
-	IdleSamples *ebpf.Variable `ebpf:"idle_samples"`
-	LostCount   *ebpf.Variable `ebpf:"lost_count"`
-	LostFresh   *ebpf.Variable `ebpf:"lost_fresh"`
-	LostNs      *ebpf.Variable `ebpf:"lost_ns"`
-	LostRows    *ebpf.Variable `ebpf:"lost_rows"`
-	LostStacks  *ebpf.Variable `ebpf:"lost_stacks"`
-	LostThreads *ebpf.Variable `ebpf:"lost_threads"`
-	MadeStacks  *ebpf.Variable `ebpf:"made_stacks"`
-	MatchComm   *ebpf.Variable `ebpf:"match_comm"`
-	MinNs       *ebpf.Variable `ebpf:"min_ns"`
-	NotTgid     *ebpf.Variable `ebpf:"not_tgid"`
-	OnlyCgroup  *ebpf.Variable `ebpf:"only_cgroup"`
-	OnlyComm    *ebpf.Variable `ebpf:"only_comm"`
-	OnlyTgid    *ebpf.Variable `ebpf:"only_tgid"`
-	SampleNs    *ebpf.Variable `ebpf:"sample_ns"`
-	ShortLeft   *ebpf.Variable `ebpf:"short_left"`
-	Side        *ebpf.Variable `ebpf:"side"`
-	Started     *ebpf.Variable `ebpf:"started"`
-	StartedBoot *ebpf.Variable `ebpf:"started_boot"`
-	WantWakers  *ebpf.Variable `ebpf:"want_wakers"`
+	CanReturn    *ebpf.Variable `ebpf:"can_return"`
+	CgroupTree   *ebpf.Variable `ebpf:"cgroup_tree"`
+	Enabled      *ebpf.Variable `ebpf:"enabled"`
+	Ended        *ebpf.Variable `ebpf:"ended"`
+	IdleSamples  *ebpf.Variable `ebpf:"idle_samples"`
+	KeptStalls   *ebpf.Variable `ebpf:"kept_stalls"`
+	LostCount    *ebpf.Variable `ebpf:"lost_count"`
+	LostFresh    *ebpf.Variable `ebpf:"lost_fresh"`
+	LostNs       *ebpf.Variable `ebpf:"lost_ns"`
+	LostRows     *ebpf.Variable `ebpf:"lost_rows"`
+	LostStacks   *ebpf.Variable `ebpf:"lost_stacks"`
+	LostThreads  *ebpf.Variable `ebpf:"lost_threads"`
+	MadeStacks   *ebpf.Variable `ebpf:"made_stacks"`
+	MatchComm    *ebpf.Variable `ebpf:"match_comm"`
+	MinNs        *ebpf.Variable `ebpf:"min_ns"`
+	NotTgid      *ebpf.Variable `ebpf:"not_tgid"`
+	OnlyCgroup   *ebpf.Variable `ebpf:"only_cgroup"`
+	OnlyComm     *ebpf.Variable `ebpf:"only_comm"`
+	OnlyTgid     *ebpf.Variable `ebpf:"only_tgid"`
+	SampleNs     *ebpf.Variable `ebpf:"sample_ns"`
+	ShortLeft    *ebpf.Variable `ebpf:"short_left"`
+	Side         *ebpf.Variable `ebpf:"side"`
+	StallType    *ebpf.Variable `ebpf:"stall_type"`
+	Started      *ebpf.Variable `ebpf:"started"`
+	StartedBoot  *ebpf.Variable `ebpf:"started_boot"`
+	UnkeptStalls *ebpf.Variable `ebpf:"unkept_stalls"`
+	WantStalls   *ebpf.Variable `ebpf:"want_stalls"`
+	WantWakers   *ebpf.Variable `ebpf:"want_wakers"`
 }
 
 // stacksPrograms contains all programs after they have been loaded into the kernel.

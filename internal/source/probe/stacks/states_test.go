@@ -66,16 +66,16 @@ func TestStateNames(t *testing.T) {
 }
 
 func TestWalkFrames(t *testing.T) {
-	memory := map[uint64][2]uint64{
-		0x1000: {0x1040, 0xa1},
-		0x1040: {0x1080, 0xa2},
-		0x1080: {0, 0xa3},
-		0x2000: {0x2000, 0xb1}, // points to itself
-		0x3000: {0x2f00, 0xc1}, // and downwards
+	memory := map[uint64]uint64{
+		0x1000: 0x1040, 0x1008: 0xa1,
+		0x1040: 0x1080, 0x1048: 0xa2,
+		0x1080: 0, 0x1088: 0xa3,
+		0x2000: 0x2000, 0x2008: 0xb1, // points to itself
+		0x3000: 0x2f00, 0x3008: 0xc1, // and downwards
 	}
-	read := func(at uint64) (uint64, uint64, bool) {
-		m, ok := memory[at]
-		return m[0], m[1], ok
+	read := func(at uint64) (uint64, bool) {
+		v, ok := memory[at]
+		return v, ok
 	}
 	for _, c := range []struct {
 		frame uint64

@@ -1,0 +1,144 @@
+package symbol
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/host"
+)
+
+// asleep is where a process waits in a system call: /proc/PID/syscall.
+func asleep(t *testing.T, pid int) (sp, ip uint64) {
+	t.Helper()
+	for range 200 {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/syscall")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := strings.Fields(string(text)); len(f) > 2 && f[0] != "-1" {
+			sp, err1 := strconv.ParseUint(f[len(f)-2], 0, 64)
+			ip, err2 := strconv.ParseUint(f[len(f)-1], 0, 64)
+			if err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+			return sp, ip
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("the program does not wait")
+	return 0, 0
+}
+
+// A program without frame pointers, and the C library, are unwound to the
+// function that the process begins in.
+func TestUnwindWithoutFramePointers(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "wait")
+	run(t, "g++", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o", name, "testdata/wait.cc")
+	pid, _ := running(t, name)
+	sp, ip := asleep(t, pid)
+	mem, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	r := New(host.Live())
+	defer r.Close()
+	ips, isWhole := r.Unwind(pid, Registers{IP: ip, SP: sp}, func(at uint64) (uint64, bool) {
+		var b [8]byte
+		_, err := mem.ReadAt(b[:], int64(at))
+		return binary.LittleEndian.Uint64(b[:]), err == nil
+	})
+	var got []string
+	for i, ip := range ips {
+		got = append(got, r.User(pid, ip, i > 0).Name)
+	}
+	all := strings.Join(got, " ")
+	if !isWhole || got[len(got)-1] != "_start" || !strings.Contains(all, "iocause::wait_here<long> hidden_helper main ") {
+		t.Errorf("whole %v: %q", isWhole, got)
+	}
+	if notes := r.Notes(); len(notes) > 0 {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+// Each entry of the library that the test itself may need is understood.
+func TestUnwindTablesOfLibraries(t *testing.T) {
+	found, _ := filepath.Glob("/usr/lib/x86_64-linux-gnu/lib*.so.*")
+	if len(found) > 40 {
+		found = found[:40]
+	}
+	tables := 0
+	for _, name := range found {
+		e, err := elf.Open(name)
+		if err != nil {
+			continue
+		}
+		u, err := readUnwindTable(e)
+		e.Close()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for i := range u.entries {
+			f := &u.entries[i]
+			for _, at := range []uint64{f.start, (f.start + f.end) / 2, f.end - 1} {
+				rules, err := u.rulesAt(f, at)
+				if err != nil || rules.cfa.kind != ruleIsRegister && rules.cfa.kind != ruleIsExpr {
+					t.Fatalf("%s: code at %#x: %+v, %v", name, at, rules.cfa, err)
+				}
+			}
+		}
+		if len(u.entries) > 0 {
+			tables++
+		}
+	}
+	if tables == 0 {
+		t.Skip("needs x86-64 libraries with .eh_frame")
+	}
+}
+
+// Frame pointers are followed where no table tells.
+func TestByFramePointer(t *testing.T) {
+	memory := map[uint64]uint64{0x1010: 0x1040, 0x1018: 0xa1, 0x1040: 0x900, 0x1048: 0xa2}
+	read := func(at uint64) (uint64, bool) { v, ok := memory[at]; return v, ok }
+	r := New(host.Live())
+	ips, isWhole := r.Unwind(1<<30, Registers{IP: 7, SP: 0x1000, BP: 0x1010}, read)
+	if want := []uint64{7, 0xa1, 0xa2}; !slices.Equal(ips, want) || isWhole {
+		t.Errorf("%#x, %v", ips, isWhole)
+	}
+}
+
+func FuzzUnwindTable(f *testing.F) {
+	for _, name := range []string{"/proc/self/exe", "/usr/lib/x86_64-linux-gnu/libc.so.6"} {
+		if e, err := elf.Open(name); err == nil {
+			if s := e.Section(".eh_frame"); s != nil {
+				if data, err := s.Data(); err == nil {
+					f.Add(data[:min(len(data), 4096)])
+				}
+			}
+			e.Close()
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		u := &unwindTable{data: data, addr: 0x1000}
+		_ = u.parse()
+		var r registers
+		for n := range r.v {
+			r.set(n, uint64(n)<<12)
+		}
+		read := func(at uint64) (uint64, bool) { return at * 3, at%5 != 0 }
+		for i := range u.entries {
+			e := &u.entries[i]
+			if rules, err := u.rulesAt(e, e.end-1); err == nil {
+				_, _, _ = u.caller(&rules, e.common.returns, &r, read)
+			}
+		}
+	})
+}
