@@ -94,16 +94,16 @@ func (a *app) listExperiments() error {
 	if err != nil {
 		return fmt.Errorf("listing the experiments: %w", err)
 	}
-	t := &text.Table{Key: "experiments", Whole: true, Columns: []text.Column{{Key: "name", Head: "NAME"}, {Key: "title", Head: "TITLE", Flex: true}}}
+	var all []titled
 	for _, f := range files {
 		name := strings.TrimSuffix(f.Name(), ".yaml")
 		x, err := experiment(name)
 		if err != nil {
 			return err
 		}
-		t.Rows = append(t.Rows, []text.Cell{text.Str(name), text.Str(x.Title)})
+		all = append(all, titled{name, x.Title})
 	}
-	return text.WriteTable(a.stdout, t, styleOf(a.stdout, os.Getenv, widestTable))
+	return a.listTitled("experiments", all)
 }
 
 func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
@@ -114,10 +114,8 @@ func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, r := range x.Requires {
-		if lacks := lab.Lacks(a.host, r); lacks != "" {
-			return fmt.Errorf("looking at what the experiment requires: %s: %s", r, lacks)
-		}
+	if lacks := lab.LacksAny(a.host, x.Requires); lacks != "" {
+		return fmt.Errorf("looking at what the experiment requires: %s", lacks)
 	}
 	x.Scale(o.scale)
 	if o.repeat > 0 {
@@ -130,16 +128,11 @@ func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
 	if err := os.Mkdir(o.out, 0o700); err != nil {
 		return fmt.Errorf("making the directory for the results: %w; name another one with --out", err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding iocause itself: %w", err)
-	}
-	ctx, stop := untilInterrupt(c.Context(), func(os.Signal) {})
-	defer stop()
-	runner, err := lab.NewRunner(a.host, self, o.dir)
+	ctx, runner, stop, err := a.newLabRunner(c.Context(), o.dir)
 	if err != nil {
 		return err
 	}
+	defer stop()
 	line := a.newStep()
 	phases, ran := runner.RunExperiment(ctx, x, func(repeat int, phase string) {
 		if phase == x.Phases[0].Name && repeat == 1 {

@@ -101,25 +101,20 @@ func (a *app) labScore(c *cobra.Command, o *scoreOptions) (err error) {
 		return err
 	}
 	if o.list {
-		t := &text.Table{Key: "scenarios", Whole: true, Columns: []text.Column{{Key: "name", Head: "NAME"}, {Key: "title", Head: "TITLE", Flex: true}}}
+		var all []titled
 		for _, s := range chosen {
-			t.Rows = append(t.Rows, []text.Cell{text.Str(s.Name), text.Str(s.Title)})
+			all = append(all, titled{s.Name, s.Title})
 		}
-		return text.WriteTable(a.stdout, t, styleOf(a.stdout, os.Getenv, widestTable))
+		return a.listTitled("scenarios", all)
 	}
 	if lacks := lab.Lacks(a.host, "root"); lacks != "" {
 		return fmt.Errorf("setting situations up: %s; run it with sudo", lacks)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding iocause itself: %w", err)
-	}
-	ctx, stop := untilInterrupt(c.Context(), func(os.Signal) {})
-	defer stop()
-	runner, err := lab.NewRunner(a.host, self, o.dir)
+	ctx, runner, stop, err := a.newLabRunner(c.Context(), o.dir)
 	if err != nil {
 		return err
 	}
+	defer stop()
 	x := score{Runs: a.scoreAll(ctx, runner, chosen, o.repeat)}
 	x.Tally = lab.NewTally(x.Runs)
 	err = errors.Join(runner.Close(), a.writeScore(&x, o.format))
@@ -149,7 +144,7 @@ func (a *app) scoreAll(ctx context.Context, runner *lab.Runner, chosen []*lab.Sc
 			if ctx.Err() != nil {
 				return runs
 			}
-			if lacks := lackOf(a, s); lacks != "" {
+			if lacks := lab.LacksAny(a.host, s.Requires); lacks != "" {
 				if round == 0 {
 					runs = append(runs, lab.Scored{Scenario: s.Name, Want: s.Expect.Primary, Skipped: lacks})
 				}
@@ -163,15 +158,6 @@ func (a *app) scoreAll(ctx context.Context, runner *lab.Runner, chosen []*lab.Sc
 		}
 	}
 	return runs
-}
-
-func lackOf(a *app, s *lab.Scenario) string {
-	for _, r := range s.Requires {
-		if lacks := lab.Lacks(a.host, r); lacks != "" {
-			return r + ": " + lacks
-		}
-	}
-	return ""
 }
 
 func (a *app) writeScore(x *score, format string) error {

@@ -74,6 +74,16 @@ func Lacks(h *host.Host, requirement string) string {
 	return ""
 }
 
+// LacksAny names the first requirement that is not met here, and why; "" when all are.
+func LacksAny(h *host.Host, requirements []string) string {
+	for _, r := range requirements {
+		if lacks := Lacks(h, r); lacks != "" {
+			return r + ": " + lacks
+		}
+	}
+	return ""
+}
+
 func lacksController(h *host.Host, v1, v2 string) string {
 	if os.Geteuid() != 0 {
 		return "cgroups with limits need root"
