@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -44,6 +45,8 @@ type Result struct {
 	MajorFaults int64 `json:"majflt"`
 	InBlock     int64 `json:"inblock"` // 512-byte units read on behalf of the threads
 	OutBlock    int64 `json:"oublock"`
+
+	Series *Series `json:"series,omitempty"` // with Window
 }
 
 // Rate is calls a second.
@@ -68,6 +71,30 @@ threads   %d minor faults, %d major faults, %.1f MiB read, %.1f MiB written
 		r.Visits, r.VisitsDedup, r.WriteVisits, r.Distinct,
 		known(r.ResidentBefore), known(r.DistinctResident),
 		r.MinorFaults, r.MajorFaults, mib(r.InBlock*512), mib(r.OutBlock*512))
+	if err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return r.writeWindows(w)
+}
+
+// writeWindows writes the range of the windows' rates; all of them are in the
+// JSON form.
+func (r *Result) writeWindows(w io.Writer) error {
+	if r.Series == nil {
+		return nil
+	}
+	var rates []float64
+	for _, x := range r.Series.Windows {
+		if x.Seconds >= r.Series.Length/2 { // a stump's rate is mostly chance
+			rates = append(rates, float64(x.Calls)/x.Seconds)
+		}
+	}
+	if len(rates) == 0 {
+		return nil
+	}
+	slices.Sort(rates)
+	_, err := fmt.Fprintf(w, "windows   %d of %v: least %.0f, median %.0f, most %.0f calls/s\n",
+		len(rates), duration(r.Series.Length), rates[0], rates[len(rates)/2], rates[len(rates)-1])
 	if err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}

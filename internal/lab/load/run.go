@@ -44,14 +44,18 @@ func Run(ctx context.Context, spec Spec, started func()) (*Result, error) {
 	// that comes back from a system call waits for one: without one for each,
 	// the threads would wait for one another, and that would count as latency.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(spec.Threads + 2))
-	seconds, err := together(ctx, &spec, workers, started)
+	seconds, windows, err := together(ctx, &spec, workers, started)
 	r := t.result(workers)
 	r.Seconds = seconds
+	if windows != nil {
+		r.Series = windows.series(seconds)
+	}
 	return r, err
 }
 
-// together runs all workers to their end and says how long that took.
-func together(ctx context.Context, spec *Spec, workers []*worker, started func()) (float64, error) {
+// together runs all workers to their end and says how long that took, and
+// what they did when if that was asked for.
+func together(ctx context.Context, spec *Spec, workers []*worker, started func()) (float64, *windows, error) {
 	var stop atomic.Bool
 	end := context.AfterFunc(ctx, func() { stop.Store(true) })
 	defer end()
@@ -62,15 +66,24 @@ func together(ctx context.Context, spec *Spec, workers []*worker, started func()
 	var wait sync.WaitGroup
 	errs := make([]error, len(workers))
 	start := time.Now()
+	var all *windows
+	if spec.Window > 0 {
+		all = newWindows(start, spec.Window, len(workers))
+		for i, w := range workers {
+			w.window = all.thread(i)
+		}
+	}
 	for i, w := range workers {
 		count := spec.Count / int64(len(workers))
 		if int64(i) < spec.Count%int64(len(workers)) {
 			count++
 		}
 		if spec.Count > 0 && count == 0 {
+			w.window.finish()
 			continue
 		}
 		wait.Go(func() {
+			defer w.window.finish()
 			if errs[i] = w.run(newPace(spec, i, start, &stop), count); errs[i] != nil {
 				stop.Store(true)
 			}
@@ -78,7 +91,7 @@ func together(ctx context.Context, spec *Spec, workers []*worker, started func()
 	}
 	started()
 	wait.Wait()
-	return time.Since(start).Seconds(), errors.Join(errs...)
+	return time.Since(start).Seconds(), all, errors.Join(errs...)
 }
 
 // nameProcess makes the process known by spec's name and sets how readily the

@@ -52,9 +52,10 @@ type Spec struct {
 	Run         int    // clustered: calls in a row
 	SyncEvery   int64  // fsync after so many writes of a thread; 0: never
 	Think       time.Duration
-	Drop        bool // drop the file from the page cache first
-	Warm        bool // read all of the region into the page cache first
-	Leave       Size // eat: memory to leave available on the host
+	Drop        bool          // drop the file from the page cache first
+	Warm        bool          // read all of the region into the page cache first
+	Leave       Size          // eat: memory to leave available on the host
+	Window      time.Duration // account for every stretch of this length too; 0: not
 	Comm        string
 	Nice        int
 	OOMScoreAdj int
@@ -90,6 +91,7 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 	flags.BoolVar(&s.Drop, "drop", false, "drop the file from the page cache first, and make sure that it is gone")
 	flags.BoolVar(&s.Warm, "warm", false, "read the region into the page cache first")
 	flags.Var(&s.Leave, "leave", "eat: leave this `size` of memory available on the host")
+	flags.DurationVar(&s.Window, "window", 0, "account for every stretch of this length too: calls, bytes, latencies")
 	flags.StringVar(&s.Comm, "comm", "", "`name` that the process and its threads go by (15 bytes)")
 	flags.IntVar(&s.Nice, "nice", 0, "nice value `N` of the threads, -20 to 19")
 	flags.IntVar(&s.OOMScoreAdj, "oom-score-adj", 0, "`N` for /proc/self/oom_score_adj; 1000 dies first")
@@ -180,6 +182,8 @@ func (s *Spec) prepare() (*kind, error) {
 		return nil, fmt.Errorf("%w: no advice is called %q", ErrSpec, s.Advice)
 	case s.Count < 0 || s.Duration < 0 || s.Passes < 0 || s.Rate < 0 || s.Think < 0 || s.Ramp < 0:
 		return nil, fmt.Errorf("%w: limits cannot be below zero", ErrSpec)
+	case s.Window < 0 || s.Window > 0 && s.Window < time.Millisecond:
+		return nil, fmt.Errorf("%w: --window %v is shorter than a millisecond", ErrSpec, s.Window)
 	case len(s.Comm) > 15:
 		return nil, fmt.Errorf("%w: --comm %q has more than 15 bytes", ErrSpec, s.Comm)
 	}

@@ -30,6 +30,7 @@ type worker struct {
 	bytes   int64
 	errors  int64 // EIO, with Keep
 	usage   [2]unix.Rusage
+	window  *threadWindow // nil without Window
 }
 
 // pace says when a thread may make its next call.
@@ -121,7 +122,9 @@ func (w *worker) run(p *pace, count int64) error {
 		if err != nil {
 			return fmt.Errorf("%s at byte %d: %w", w.spec.Kind, off, err)
 		}
-		w.lat.add(time.Since(before))
+		after := time.Now()
+		w.lat.add(after.Sub(before))
+		w.window.add(after, after.Sub(before), n)
 		w.count(off, n)
 		if w.spec.Think > 0 {
 			p.sleepUntil(time.Now().Add(w.spec.Think))
