@@ -1,9 +1,9 @@
 package cmd
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +15,7 @@ import (
 	"iocause/experiments"
 	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/present/html"
 	"iocause/internal/present/text"
 )
 
@@ -24,6 +25,8 @@ type runOptions struct {
 	repeat int
 	out    string
 	dir    string
+	// duration is of the last phase; window of the series. 0: as the experiment says
+	duration, window time.Duration
 }
 
 // experimentResult is results.json.
@@ -34,6 +37,7 @@ type experimentResult struct {
 	Started    time.Time         `json:"started"`
 	Host       host.Fingerprint  `json:"host"`
 	Phases     []lab.PhaseResult `json:"phases"`
+	Changes    []phaseChange     `json:"changes"`
 	Ended      string            `json:"ended,omitempty"` // why there is no more
 }
 
@@ -43,12 +47,16 @@ func (a *app) newLabRunCommand() *cobra.Command {
 		Use:   "run NAME|FILE.yaml",
 		Short: "Do an experiment: set up, measure, diagnose, clean up",
 		Long: "Run does the phases of an experiment, one of iocause's own or a file, with\n" +
-			"'iocause diagnose' beside each, prints a summary and writes all figures to\n" +
-			"results.json in a directory. What it sets up (cgroups, loop devices, files) it\n" +
-			"takes down again, after kill -9 at its next start. For a test machine, as root.",
+			"'iocause diagnose' beside each, prints a summary and makes a directory with all\n" +
+			"figures: results.json, series.csv (window by window) and report.html (plots). It\n" +
+			"says when a load became faster or slower and what else changed then; with\n" +
+			"--duration the last phase goes on for hours. What it sets up (cgroups, loop\n" +
+			"devices, files) it takes down again, after kill -9 at its next start. For a test\n" +
+			"machine, as root.",
 		Example: `  iocause lab run --list
   iocause lab run squeeze
   iocause lab run read-twice --scale 0.0625 --repeat 3 --out before
+  iocause lab run tmpfs-write --duration 8h
   iocause lab run mine.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || (len(args) == 1) == o.list {
@@ -68,6 +76,8 @@ func (a *app) newLabRunCommand() *cobra.Command {
 	f.Float64Var(&o.scale, "scale", 0.125, "multiply every size by this")
 	f.IntVar(&o.repeat, "repeat", 0, "do all of it so often (default: as the experiment says)")
 	f.StringVar(&o.out, "out", "", "`directory` to make for the results (default: NAME-TIME here)")
+	f.DurationVar(&o.duration, "duration", 0, "let the loads of the last phase go on for so long")
+	f.DurationVar(&o.window, "window", 0, "length of the windows of series.csv (default: by the phase)")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
 	f.SortFlags = false
 	return c
@@ -110,6 +120,9 @@ func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
 	if !(o.scale > 0 && o.scale <= 1024) || o.repeat < 0 || o.repeat > 100 {
 		return &usageError{fmt.Errorf("reading the flags: --scale %g, --repeat %d", o.scale, o.repeat), "give a scale above 0, and 1 to 100 repeats"}
 	}
+	if o.duration < 0 || o.window != 0 && o.window < lab.LeastWindow {
+		return &usageError{fmt.Errorf("reading the flags: --duration %v, --window %v", o.duration, o.window), "give times above zero, and windows of 100ms at least"}
+	}
 	x, err := experiment(name)
 	if err != nil {
 		return err
@@ -121,7 +134,13 @@ func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
 	if o.repeat > 0 {
 		x.Repeat = o.repeat
 	}
-	result := experimentResult{Experiment: strings.TrimSuffix(filepath.Base(name), ".yaml"), Title: x.Title, Scale: o.scale, Started: time.Now()}
+	if o.duration > 0 {
+		x.Prolong(o.duration)
+	}
+	if o.window > 0 {
+		x.Window = o.window
+	}
+	result := experimentResult{Experiment: strings.TrimSuffix(filepath.Base(name), ".yaml"), Title: x.Title, Scale: o.scale, Started: time.Now(), Changes: []phaseChange{}}
 	if o.out == "" {
 		o.out = result.Experiment + "-" + result.Started.Format("20060102-150405")
 	}
@@ -148,18 +167,46 @@ func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
 	if ran != nil {
 		result.Ended = ran.Error()
 	}
-	b, err := json.MarshalIndent(&result, "", " ")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(o.out, "results.json"), append(b, '\n'), 0o600)
+	for i := range phases {
+		result.Changes = append(result.Changes, changesIn(&phases[i])...)
 	}
-	if err != nil {
+	if err := writeResult(o.out, x, &result); err != nil {
 		return errors.Join(ran, fmt.Errorf("writing the results: %w", err))
 	}
-	if err := text.WriteTable(a.stdout, summary(x, &result), styleOf(a.stdout, os.Getenv, widestTable)); err != nil {
+	style := styleOf(a.stdout, os.Getenv, widestTable)
+	if err := text.WriteTable(a.stdout, summary(x, &result), style); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stderr, "iocause: all figures are in %s\n", text.Escape(filepath.Join(o.out, "results.json")))
+	if t := changesTable(result.Changes); len(t.Rows) > 0 {
+		fmt.Fprintln(a.stdout)
+		if err := text.WriteTable(a.stdout, t, style); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(a.stderr, "iocause: results.json, series.csv and report.html are in %s\n", text.Escape(o.out))
 	return ran
+}
+
+// writeResult writes the files of a result directory.
+func writeResult(dir string, x *lab.Experiment, r *experimentResult) error {
+	for _, f := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{"results.json", func(w io.Writer) error { return writeJSON(w, r) }},
+		{"series.csv", func(w io.Writer) error { return writeSeries(w, r.Phases) }},
+		{"report.html", func(w io.Writer) error { return html.WriteReport(w, runPage(x, r)) }},
+	} {
+		const private = 0o600 // names of processes and files of this machine are in it
+		file, err := os.OpenFile(filepath.Join(dir, f.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, private)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.write(file), file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // summary is a row for each measured load of each phase: medians over the
@@ -171,8 +218,11 @@ func summary(x *lab.Experiment, r *experimentResult) *text.Table {
 			{Key: "phase", Head: "PHASE", Flex: true, Least: 12}, {Key: "load", Head: "LOAD", Drop: 3},
 			{Key: "calls_per_s", Head: "CALLS/S", Unit: "count/s"}, {Key: "least", Head: "LEAST", Unit: "count/s", Drop: 1}, {Key: "most", Head: "MOST", Unit: "count/s", Drop: 2},
 			{Key: "p50_seconds", Head: "P50", Unit: "seconds"}, {Key: "p99_seconds", Head: "P99", Unit: "seconds"},
-			{Key: "reference", Head: "REFERENCE", Unit: "count/s"}, {Key: "finding", Head: "FINDING"},
+			{Key: "reference", Head: "REFERENCE", Unit: "count/s", Rare: true}, {Key: "finding", Head: "FINDING"}, {Key: "over_time", Head: "OVER TIME", Drop: 4},
 		},
+	}
+	if x.Repeat <= 1 { // there is no range: the time it took says more
+		t.Columns[3].Drop, t.Columns[4].Drop = 5, 6
 	}
 	by := ""
 	for i := range x.Phases {
@@ -194,7 +244,7 @@ func summary(x *lab.Experiment, r *experimentResult) *text.Table {
 				continue
 			}
 			row := []text.Cell{text.Str(p.Name), text.Str(l.Name), text.Num(median(rates)), text.Num(slices.Min(rates)), text.Num(slices.Max(rates)),
-				text.Num(median(p50)), text.Num(median(p99)), text.None(), text.Str(strings.Join(slices.Compact(found), ", "))}
+				text.Num(median(p50)), text.Num(median(p99)), text.None(), text.Str(strings.Join(slices.Compact(found), ", ")), text.Str(overTime(r, p.Name, l.Name))}
 			if p.Before != nil {
 				row[7], by = text.Num(p.Before.Rate), p.Before.By
 			}

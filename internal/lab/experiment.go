@@ -24,13 +24,15 @@ type Experiment struct {
 	Setup    []Step               `yaml:"setup"`
 	Phases   []Phase              `yaml:"phases"`
 	Repeat   int                  `yaml:"repeat"` // how often all of it is done; 1 by default
+	Window   time.Duration        `yaml:"window"` // of the series; by default as long as suits each phase
 }
 
 // Phase is one thing to measure. It ends with the loads that are measured, or
 // after Duration.
 type Phase struct {
 	Name     string        `yaml:"name"`
-	Drop     []string      `yaml:"drop"` // files that leave the page cache first
+	Setup    []Step        `yaml:"setup"` // on top of the experiment's, for good
+	Drop     []string      `yaml:"drop"`  // files that leave the page cache first
 	Pressure []Load        `yaml:"pressure"`
 	Loads    []Load        `yaml:"loads"`    // of kinds that do; measured
 	Duration time.Duration `yaml:"duration"` // 1m by default
@@ -109,6 +111,8 @@ func (x *Experiment) check() (field string, index int, err error) {
 		return "phases", 0, errors.New("an experiment needs one at least")
 	case x.Repeat < 0 || x.Repeat > 100:
 		return "repeat", 0, fmt.Errorf("%d is not from 1 to 100", x.Repeat)
+	case x.Window < 0 || x.Window > 0 && x.Window < LeastWindow:
+		return "window", 0, fmt.Errorf("%v is less than %v", x.Window, LeastWindow)
 	}
 	x.Repeat = max(x.Repeat, 1)
 	for i, r := range x.Requires {
@@ -123,6 +127,13 @@ func (x *Experiment) check() (field string, index int, err error) {
 		}
 		if s == (Step{}) {
 			return "setup", i, errors.New("the step does nothing")
+		}
+	}
+	for i := range x.Phases {
+		for _, s := range x.Phases[i].Setup {
+			if s == (Step{}) || s.Cgroup != nil {
+				return "phases", i, errors.New("a step of its setup does nothing, or makes a cgroup")
+			}
 		}
 	}
 	names := map[string]bool{}
@@ -146,6 +157,8 @@ func (x *Experiment) check() (field string, index int, err error) {
 				return "phases", i, fmt.Errorf("load %d has no name", k+1)
 			case l.Do == nil:
 				return "phases", i, fmt.Errorf("load %s has no do", l.Name)
+			case l.After < 0 || l.After > 0 && k >= len(p.Pressure):
+				return "phases", i, fmt.Errorf("load %s: after is for pressure, and not below zero", l.Name)
 			case !cgroups[l.Cgroup]:
 				return "phases", i, fmt.Errorf("load %s: no cgroup is called %q", l.Name, l.Cgroup)
 			}
@@ -167,16 +180,38 @@ func (x *Experiment) Scale(by float64) {
 		x.Files[name] = size
 	}
 	for i := range x.Setup {
-		if c := x.Setup[i].Cgroup; c != nil {
-			scale(&c.Memory)
-		}
+		x.Setup[i].scale(scale)
 	}
 	for i := range x.Phases {
+		for k := range x.Phases[i].Setup {
+			x.Phases[i].Setup[k].scale(scale)
+		}
 		for _, loads := range [][]Load{x.Phases[i].Pressure, x.Phases[i].Loads} {
 			for k := range loads {
 				scale(&loads[k].Do.Size)
 				loads[k].Do.Count = int64(float64(loads[k].Do.Count) * by)
 			}
 		}
+	}
+}
+
+func (s *Step) scale(scale func(*load.Size)) {
+	switch {
+	case s.Cgroup != nil:
+		scale(&s.Cgroup.Memory)
+	case s.Loop != nil:
+		scale(&s.Loop.Size)
+	case s.Sysctl != nil:
+		scale(&s.Sysctl.Bytes)
+	}
+}
+
+// Prolong lets the last phase, and what is measured in it, go on for so long.
+func (x *Experiment) Prolong(length time.Duration) {
+	last := &x.Phases[len(x.Phases)-1]
+	last.Duration = length
+	for i := range last.Loads {
+		do := last.Loads[i].Do
+		do.Duration, do.Count, do.Passes = length, 0, 0
 	}
 }

@@ -1,16 +1,11 @@
 package lab
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"time"
 
 	"iocause/internal/lab/load"
@@ -22,9 +17,12 @@ type PhaseResult struct {
 	Repeat  int                     `json:"repeat"` // from 1
 	Loads   map[string]*load.Result `json:"loads"`  // the measured ones
 	Primary string                  `json:"primary,omitempty"`
-	Report  json.RawMessage         `json:"report,omitempty"`      // of iocause diagnose
+	Report  json.RawMessage         `json:"report,omitempty"`      // of iocause diagnose, the last one
 	NotSeen string                  `json:"not_watched,omitempty"` // why there is no report
+	Watched []Watched               `json:"watched,omitempty"`     // of a phase that was watched several times
+	Started time.Time               `json:"started"`
 	Seconds float64                 `json:"seconds"`
+	Series  []Series                `json:"-"` // window by window
 }
 
 // RunExperiment does all repeats. What was measured before an error is
@@ -35,7 +33,7 @@ func (r *Runner) RunExperiment(ctx context.Context, x *Experiment, progress func
 		progress(repeat, "set-up")
 		if err := r.repeat(ctx, x, func(st *situation, p *Phase) error {
 			progress(repeat, p.Name)
-			result, err := st.phase(ctx, p)
+			result, err := st.phase(ctx, p, x.Window)
 			if err != nil {
 				return fmt.Errorf("phase %s, repeat %d: %w", p.Name, repeat, err)
 			}
@@ -72,73 +70,14 @@ func (r *Runner) repeat(ctx context.Context, x *Experiment, do func(*situation, 
 		}
 	}
 	for i := range x.Phases {
+		for k := range x.Phases[i].Setup {
+			if err := st.take(ctx, &x.Phases[i].Setup[k]); err != nil {
+				return fmt.Errorf("phase %s, setup step %d: %w", x.Phases[i].Name, k+1, err)
+			}
+		}
 		if err := do(st, &x.Phases[i]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// phase starts pressure and loads, lets iocause watch, and ends all of it.
-func (st *situation) phase(ctx context.Context, p *Phase) (*PhaseResult, error) {
-	for _, name := range p.Drop {
-		if err := load.Drop(st.names[name]); err != nil {
-			return nil, err
-		}
-	}
-	st.scenario, st.loads = &Scenario{Loads: slices.Concat(p.Pressure, p.Loads)}, map[string]*Process{}
-	defer func() {
-		for _, l := range st.loads { // those that an error left running
-			_ = l.Stop(time.Second) // the environment ends what remains
-		}
-	}()
-	if err := st.startLoads(ctx); err != nil {
-		return nil, err
-	}
-	start := time.Now()
-	watch := exec.CommandContext(ctx, st.Binary, "diagnose", "--format", "json", "--duration", p.Duration.String(),
-		"--pid", strconv.Itoa(st.loads[p.Loads[0].Name].PID)) // the machine may have other worries
-	var report, notes bytes.Buffer
-	watch.Stdout, watch.Stderr = &report, &notes
-	watch.Cancel = func() error { return watch.Process.Signal(os.Interrupt) }
-	watch.WaitDelay = 10 * time.Second
-	if err := watch.Start(); err != nil {
-		return nil, fmt.Errorf("start the diagnosis: %w", err)
-	}
-	limit := time.After(p.Duration)
-	var ended error
-	for _, l := range p.Loads {
-		select {
-		case <-st.loads[l.Name].ended:
-			continue
-		case <-limit:
-		case <-ctx.Done():
-			ended = context.Cause(ctx)
-		}
-		break
-	}
-	_ = watch.Process.Signal(os.Interrupt) // fails when it has just ended
-	out := &PhaseResult{Phase: p.Name, Loads: map[string]*load.Result{}, Seconds: time.Since(start).Seconds()}
-	var errs []error
-	for _, l := range slices.Backward(st.scenario.Loads) {
-		errs = append(errs, st.loads[l.Name].Stop(8*time.Second))
-	}
-	watched := watch.Wait()
-	if err := errors.Join(append(errs, ended)...); err != nil {
-		return nil, err
-	}
-	for _, l := range p.Loads {
-		process, result := st.loads[l.Name], &load.Result{}
-		if err := json.Unmarshal(process.Stdout.Bytes(), result); err != nil {
-			return nil, fmt.Errorf("load %s gave no account (%w): %s", l.Name, process.outcome(), firstLine(process.Stderr.Bytes()))
-		}
-		out.Loads[l.Name] = result
-	}
-	var verdict Verdict
-	if err := json.Unmarshal(report.Bytes(), &verdict); err != nil {
-		out.NotSeen = fmt.Sprintf("%v: %s", watched, firstLine(notes.Bytes()))
-		return out, nil
-	}
-	out.Primary, out.Report = verdict.Primary, bytes.Clone(report.Bytes())
-	return out, nil
 }

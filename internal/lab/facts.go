@@ -50,13 +50,13 @@ func (c Condition) holds(v float64) bool {
 //
 //	vmstat.NAME            /proc/vmstat
 //	disk.reads, disk.read_bytes, disk.writes, disk.write_bytes, disk.busy (0 to 1),
-//	disk.in_flight (mean), disk.read_ms (mean of a read)
+//	disk.in_flight (mean), disk.read_ms, disk.write_ms (means of a read, a write)
 //	                       /proc/diskstats, device under the scratch folder
-//	cgroup.NAME.limit_hits, cgroup.NAME.usage (bytes), cgroup.NAME.refault_file
+//	cgroup.NAME.limit_hits, cgroup.NAME.usage, .cache (bytes), cgroup.NAME.refault_file
 //	load.NAME.cpu, .system (CPUs busy), .majflt, .read_bytes, .write_bytes, .read_chars
 //	                       /proc/PID/stat and io
 //	load.NAME.amplification (bytes read from devices for each byte asked for)
-//	mem.available, mem.dirty (bytes, at the end of the window)
+//	mem.available, .cached, .dirty, .writeback (bytes, at the end of the window)
 //	host.foreign_bytes     what went to and from block devices, but for the loads' share
 type Facts map[string]float64
 
@@ -68,8 +68,12 @@ func raw(h *host.Host, device string, cgroups map[string]*Cgroup, loads map[stri
 		switch name {
 		case "MemAvailable:":
 			f["=mem.available"] = v * 1024
+		case "Cached:":
+			f["=mem.cached"] = v * 1024
 		case "Dirty:":
 			f["=mem.dirty"] = v * 1024
+		case "Writeback:":
+			f["=mem.writeback"] = v * 1024
 		}
 	})
 	diskFacts(h, device, f)
@@ -87,8 +91,13 @@ func raw(h *host.Host, device string, cgroups map[string]*Cgroup, loads map[stri
 			}
 		})
 		pairs(filepath.Join(c.Memory, "memory.stat"), func(name string, v float64) {
-			if name == "workingset_refault_file" {
+			switch name {
+			case "workingset_refault_file":
 				f[at+"refault_file"] = v
+			case "cache", "file": // of version 1 and 2
+				f["="+at+"cache"] += v
+			case "shmem": // tmpfs is part of both, and no cache
+				f["="+at+"cache"] -= v
 			}
 		})
 	}
@@ -128,6 +137,7 @@ func diskFacts(h *host.Host, device string, f map[string]float64) {
 	}
 	f["disk.reads"], f["disk.read_bytes"], f["disk.read_time"] = v[0], v[2]*512, v[3]
 	f["disk.writes"], f["disk.write_bytes"] = v[4], v[6]*512
+	f["disk.write_time"] = v[7]
 	f["disk.busy"], f["disk.in_flight"] = v[9]/1000, v[10]/1000
 }
 
@@ -144,7 +154,11 @@ func between(before, after map[string]float64, elapsed time.Duration) Facts {
 	if facts["disk.reads"] > 0 {
 		facts["disk.read_ms"] = facts["disk.read_time"] / facts["disk.reads"]
 	}
+	if facts["disk.writes"] > 0 {
+		facts["disk.write_ms"] = facts["disk.write_time"] / facts["disk.writes"]
+	}
 	delete(facts, "disk.read_time")
+	delete(facts, "disk.write_time")
 	facts["host.foreign_bytes"] = (facts["vmstat.pgpgin"] + facts["vmstat.pgpgout"]) * 1024
 	for name, v := range facts {
 		if strings.HasPrefix(name, "load.") && (strings.HasSuffix(name, ".read_bytes") || strings.HasSuffix(name, ".write_bytes")) {

@@ -189,7 +189,11 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 	case step.Hold != nil:
 		return e.HoldMemory(int64(*step.Hold))
 	case step.Sysctl != nil:
-		return e.Sysctl(step.Sysctl.Name, step.Sysctl.Value)
+		value := step.Sysctl.Value
+		if step.Sysctl.Bytes > 0 {
+			value = strconv.FormatInt(int64(step.Sysctl.Bytes), 10)
+		}
+		return e.Sysctl(step.Sysctl.Name, value)
 	case step.ReadAhead != nil:
 		return e.ReadAhead(st.device, int(*step.ReadAhead>>10))
 	default:
@@ -201,24 +205,36 @@ func (st *situation) startLoads(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for _, l := range st.scenario.Loads {
-		argv := slices.Clone(l.Command)
-		if l.Do != nil {
-			argv = append([]string{st.Binary, "lab", "load", "--format=json"}, l.Do.Args()...)
+		if l.After > 0 {
+			continue
 		}
-		for i := range argv {
-			argv[i] = st.expand(argv[i])
-		}
-		p, err := st.env.Start(argv, st.cgroups[l.Cgroup], l.Do != nil)
+		p, err := st.startLoad(&l, l.Do != nil)
 		if err != nil {
-			return fmt.Errorf("load %s: %w", l.Name, err)
+			return err
 		}
-		st.loads[l.Name] = p
-		st.names["pid:"+l.Name] = strconv.Itoa(p.PID)
 		if err := p.WaitReady(ctx); err != nil {
 			return fmt.Errorf("load %s: %w", l.Name, err)
 		}
 	}
 	return nil
+}
+
+// startLoad starts one; with ready, it says when its calls begin.
+func (st *situation) startLoad(l *Load, ready bool) (*Process, error) {
+	argv := slices.Clone(l.Command)
+	if l.Do != nil {
+		argv = append([]string{st.Binary, "lab", "load", "--format=json"}, l.Do.Args()...)
+	}
+	for i := range argv {
+		argv[i] = st.expand(argv[i])
+	}
+	p, err := st.env.Start(argv, st.cgroups[l.Cgroup], ready)
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", l.Name, err)
+	}
+	st.loads[l.Name] = p
+	st.names["pid:"+l.Name] = strconv.Itoa(p.PID)
+	return p, nil
 }
 
 // observe runs iocause diagnose and reads the facts before and after it.

@@ -74,8 +74,9 @@ type LoopStep struct {
 
 // SysctlStep sets one setting for the time of the scenario.
 type SysctlStep struct {
-	Name  string `yaml:"name"`
-	Value string `yaml:"value"`
+	Name  string    `yaml:"name"`
+	Value string    `yaml:"value"`
+	Bytes load.Size `yaml:"bytes"` // in place of a value; an experiment's scale applies
 }
 
 // Load is one process: the generator of `iocause lab load`, or a command.
@@ -84,6 +85,8 @@ type Load struct {
 	Cgroup  string   `yaml:"cgroup"`
 	Do      *Spec    `yaml:"do"`
 	Command []string `yaml:"command"`
+	// After is how long after the others it starts; in experiments only.
+	After time.Duration `yaml:"after"`
 }
 
 // Spec is a load.Spec whose keys are the flags of `iocause lab load`, and kind.
@@ -242,6 +245,8 @@ func (s *Scenario) check() error {
 			return fmt.Errorf("load %d has no name", i+1)
 		case (l.Do == nil) == (len(l.Command) == 0):
 			return fmt.Errorf("load %s needs either do or command", l.Name)
+		case l.After != 0:
+			return fmt.Errorf("load %s: only loads of an experiment have an after", l.Name)
 		case !cgroups[l.Cgroup]:
 			return fmt.Errorf("load %s: no cgroup is called %q", l.Name, l.Cgroup)
 		}

@@ -26,6 +26,14 @@ func eat(ctx context.Context, spec *Spec, started func()) (*Result, error) {
 	}
 	r := &Result{Kind: spec.Kind, Args: spec.Args(), PID: os.Getpid(), Threads: 1, ResidentBefore: -1, DistinctResident: -1}
 	var chunks [][]byte
+	file := -1 // of tmpfs
+	if spec.Tmpfs {
+		var err error
+		if file, err = newTmpfsFile(); err != nil {
+			return nil, err
+		}
+		defer unix.Close(file) // the process ends next
+	}
 	defer func() {
 		for _, c := range chunks {
 			_ = unix.Munmap(c) // the process ends next
@@ -46,7 +54,7 @@ func eat(ctx context.Context, spec *Spec, started func()) (*Result, error) {
 		if !more {
 			break
 		}
-		chunk, err := populate(int(spec.BlockSize))
+		chunk, err := populate(file, r.Bytes, int(spec.BlockSize))
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +80,11 @@ func eat(ctx context.Context, spec *Spec, started func()) (*Result, error) {
 		for ; available < int64(spec.Leave)/2 && len(chunks) > 0; available += int64(spec.BlockSize) {
 			last := chunks[len(chunks)-1]
 			chunks = chunks[:len(chunks)-1]
-			if err := unix.Munmap(last); err != nil {
+			err := unix.Munmap(last)
+			if err == nil && file >= 0 {
+				err = unix.Ftruncate(file, int64(len(chunks))*int64(spec.BlockSize))
+			}
+			if err != nil {
 				return nil, fmt.Errorf("give memory back: %w", err)
 			}
 		}
@@ -81,10 +93,19 @@ func eat(ctx context.Context, spec *Spec, started func()) (*Result, error) {
 	return r, nil
 }
 
-// populate maps memory and makes it real, in huge pages where there are any:
-// that is several times faster.
-func populate(size int) ([]byte, error) {
-	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+// populate maps memory, of a file if there is one, and makes it real, in huge
+// pages where there are any: that is several times faster.
+func populate(file int, offset int64, size int) ([]byte, error) {
+	flags := unix.MAP_PRIVATE | unix.MAP_ANON
+	if file >= 0 {
+		flags = unix.MAP_SHARED
+		if err := unix.Ftruncate(file, offset+int64(size)); err != nil {
+			return nil, fmt.Errorf("grow the file in tmpfs to %d bytes: %w", offset+int64(size), err)
+		}
+	} else {
+		offset = 0
+	}
+	mem, err := unix.Mmap(file, offset, size, unix.PROT_READ|unix.PROT_WRITE, flags)
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes of memory: %w", size, err)
 	}

@@ -51,11 +51,9 @@ func Take(ctx context.Context, spec HoardSpec, progress func(held, want int64)) 
 
 func (h *Hoard) fill(ctx context.Context, progress func(held, want int64)) error {
 	if h.spec.Tmpfs {
-		// A memfd is a file in tmpfs like any other, that has no name: nobody
-		// has to mount anything, and it goes with the process.
-		fd, err := unix.MemfdCreate("iocause-lab-eat", unix.MFD_CLOEXEC)
+		fd, err := newTmpfsFile()
 		if err != nil {
-			return fmt.Errorf("make a file in tmpfs: %w", err)
+			return err
 		}
 		h.file = fd
 	}
@@ -88,6 +86,16 @@ func (h *Hoard) fill(ctx context.Context, progress func(held, want int64)) error
 			return err
 		}
 	}
+}
+
+// newTmpfsFile is a memfd: a file in tmpfs like any other, that has no name.
+// Nobody has to mount anything, and it goes with the process.
+func newTmpfsFile() (int, error) {
+	fd, err := unix.MemfdCreate("iocause-lab-eat", unix.MFD_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("make a file in tmpfs: %w", err)
+	}
+	return fd, nil
 }
 
 // grow takes size bytes more, a multiple of the page size.

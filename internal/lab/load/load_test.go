@@ -169,10 +169,16 @@ func TestMemoryAndSpin(t *testing.T) {
 	if r := run(t, Spec{Kind: "spin", Duration: 50 * time.Millisecond, Threads: 2}); r.Calls < 4 {
 		t.Errorf("spin: %d steps", r.Calls)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	r, err := Run(ctx, Spec{Kind: "eat", Size: 64 << 20}, cancel)
-	if err != nil || r.Bytes != 64<<20 {
-		t.Errorf("eat: %+v, %v", r, err)
+	for _, tmpfs := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(context.Background())
+		before, held := rss(t), int64(0)
+		r, err := Run(ctx, Spec{Kind: "eat", Size: 64 << 20, BlockSize: 1 << 20, Tmpfs: tmpfs}, func() { held = rss(t) - before; cancel() })
+		if err != nil || r.Bytes != 64<<20 {
+			t.Errorf("eat: %+v, %v", r, err)
+		}
+		if left := rss(t) - before; held < 63<<20 || held > 66<<20 || left > 1<<20 {
+			t.Errorf("eat, tmpfs %v: held %d bytes, %d are left", tmpfs, held, left)
+		}
 	}
 }
 

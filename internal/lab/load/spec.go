@@ -55,6 +55,7 @@ type Spec struct {
 	Drop        bool          // drop the file from the page cache first
 	Warm        bool          // read all of the region into the page cache first
 	Leave       Size          // eat: memory to leave available on the host
+	Tmpfs       bool          // eat: pages of a file in tmpfs
 	Window      time.Duration // account for every stretch of this length too; 0: not
 	Comm        string
 	Nice        int
@@ -91,6 +92,7 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 	flags.BoolVar(&s.Drop, "drop", false, "drop the file from the page cache first, and make sure that it is gone")
 	flags.BoolVar(&s.Warm, "warm", false, "read the region into the page cache first")
 	flags.Var(&s.Leave, "leave", "eat: leave this `size` of memory available on the host")
+	flags.BoolVar(&s.Tmpfs, "tmpfs", false, "eat: take pages of a file in tmpfs, which only swap can push out")
 	flags.DurationVar(&s.Window, "window", 0, "account for every stretch of this length too: calls, bytes, latencies")
 	flags.StringVar(&s.Comm, "comm", "", "`name` that the process and its threads go by (15 bytes)")
 	flags.IntVar(&s.Nice, "nice", 0, "nice value `N` of the threads, -20 to 19")
