@@ -20,7 +20,6 @@ func noise(r *rand.Rand, n int, level, share, keep float64) []float64 {
 }
 
 func TestChangesAreFoundWhereTheyAre(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
 	for name, c := range map[string]struct {
 		levels []float64
 		each   int
@@ -34,6 +33,7 @@ func TestChangesAreFoundWhereTheyAre(t *testing.T) {
 		"from nothing":       {[]float64{0, 5}, 12, 0.05},
 		"by a factor of 1e6": {[]float64{1, 1e6}, 10, 0.2},
 	} {
+		r := rand.New(rand.NewPCG(1, 2)) // the same whatever the order of the cases
 		var v []float64
 		for _, level := range c.levels {
 			v = append(v, noise(r, c.each, level, c.share, 0)...)
@@ -47,7 +47,7 @@ func TestChangesAreFoundWhereTheyAre(t *testing.T) {
 		}
 		for i, g := range got {
 			at := (i + 1) * c.each
-			if g.At < at-2 || g.At > at+2 || math.Abs(g.Before-c.levels[i]) > 0.1*c.levels[i] || math.Abs(g.After-c.levels[i+1]) > 0.1*c.levels[i+1] {
+			if g.At < at-2 || g.At > at+2 || math.Abs(g.Before-c.levels[i]) > (0.1+c.share)*c.levels[i] || math.Abs(g.After-c.levels[i+1]) > (0.1+c.share)*c.levels[i+1] {
 				t.Errorf("%s: %+v, want one at %d from %g to %g", name, g, at, c.levels[i], c.levels[i+1])
 			}
 		}
