@@ -13,6 +13,7 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/lab"
+	"iocause/internal/present/html"
 	"iocause/internal/present/text"
 )
 
@@ -40,7 +41,7 @@ type comparison struct {
 }
 
 func (a *app) newLabCompareCommand() *cobra.Command {
-	var format string
+	var format, output string
 	c := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Set two results of 'lab run' side by side",
@@ -48,11 +49,15 @@ func (a *app) newLabCompareCommand() *cobra.Command {
 			"what the hosts and the figures differ, and names the differences that go with a\n" +
 			"slowdown. Each side needs 3 repeats for a confidence interval.",
 		Example: `  iocause lab compare before after
-  iocause lab compare host-a host-b --format json`,
+  iocause lab compare host-a host-b --format json
+  iocause lab compare host-a host-b -o comparison.html`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if format != "text" && format != "json" {
 				return &usageError{fmt.Errorf("no format is called %q", format), "there are text and json"}
+			}
+			if err := checkPage(output); err != nil {
+				return err
 			}
 			one, err := readResult(args[0])
 			if err != nil {
@@ -66,6 +71,14 @@ func (a *app) newLabCompareCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if output != "" {
+				page := comparisonPage(one, other, args[0], args[1], r)
+				if err := writeWhole(output, func(w io.Writer) error { return html.WriteReport(w, page) }); err != nil {
+					return fmt.Errorf("writing %s: %w", output, err)
+				}
+				fmt.Fprintf(a.stderr, "iocause: wrote %s\n", text.Escape(output))
+				return nil
+			}
 			if format == "json" {
 				return writeJSON(a.stdout, r)
 			}
@@ -73,6 +86,7 @@ func (a *app) newLabCompareCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&format, "format", "text", "text or json")
+	c.Flags().StringVarP(&output, "output", "o", "", "write a page to this `file`, which ends in .html, instead")
 	return c
 }
 
@@ -207,21 +221,7 @@ func orAbsent(s string) string {
 
 func writeComparison(w io.Writer, r *comparison) error {
 	style := text.Style{Width: 80}
-	hosts := &text.Table{Key: "differences", Title: "Host differences", Whole: true,
-		Columns: []text.Column{{Key: "setting", Head: "SETTING", Flex: true, Least: 30}, {Key: "a", Head: "A", Flex: true, Least: 10}, {Key: "b", Head: "B", Flex: true, Least: 10}}}
-	for _, d := range r.Differences {
-		hosts.Rows = append(hosts.Rows, []text.Cell{text.Str(d.Setting), text.Str(orAbsent(d.A)), text.Str(orAbsent(d.B))})
-	}
-	figures := &text.Table{Key: "figures", Title: "Figures, and from where to where B/A lies: " + r.Method, Whole: true,
-		Columns: []text.Column{{Key: "phase", Head: "PHASE", Flex: true, Least: 8}, {Key: "load", Head: "LOAD"}, {Key: "name", Head: "FIGURE"}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "low", Head: "FROM"}, {Key: "high", Head: "TO"}}}
-	for _, f := range r.Figures {
-		low, high := "cannot tell", ""
-		if f.Low != nil {
-			low, high = fmt.Sprintf("%.4g", *f.Low), fmt.Sprintf("%.4g", *f.High)
-		}
-		figures.Rows = append(figures.Rows, []text.Cell{text.Str(f.Phase), text.Str(f.Load), text.Str(f.Name + " " + f.Unit),
-			text.Str(fmt.Sprintf("%.4g", f.A)), text.Str(fmt.Sprintf("%.4g", f.B)), text.Str(low), text.Str(high)})
-	}
+	hosts, figures := comparisonTables(r)
 	for _, t := range []*text.Table{hosts, figures} {
 		if err := text.WriteTable(w, t, style); err != nil {
 			return err
@@ -242,4 +242,24 @@ func writeComparison(w io.Writer, r *comparison) error {
 		}
 	}
 	return nil
+}
+
+// comparisonTables are the hosts' differences and the loads' figures.
+func comparisonTables(r *comparison) (hosts, figures *text.Table) {
+	hosts = &text.Table{Key: "differences", Title: "Host differences", Whole: true,
+		Columns: []text.Column{{Key: "setting", Head: "SETTING", Flex: true, Least: 30}, {Key: "a", Head: "A", Flex: true, Least: 10}, {Key: "b", Head: "B", Flex: true, Least: 10}}}
+	for _, d := range r.Differences {
+		hosts.Rows = append(hosts.Rows, []text.Cell{text.Str(d.Setting), text.Str(orAbsent(d.A)), text.Str(orAbsent(d.B))})
+	}
+	figures = &text.Table{Key: "figures", Title: "Figures, and from where to where B/A lies: " + r.Method, Whole: true,
+		Columns: []text.Column{{Key: "phase", Head: "PHASE", Flex: true, Least: 8}, {Key: "load", Head: "LOAD"}, {Key: "name", Head: "FIGURE"}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "low", Head: "FROM"}, {Key: "high", Head: "TO"}}}
+	for _, f := range r.Figures {
+		low, high := "cannot tell", ""
+		if f.Low != nil {
+			low, high = fmt.Sprintf("%.4g", *f.Low), fmt.Sprintf("%.4g", *f.High)
+		}
+		figures.Rows = append(figures.Rows, []text.Cell{text.Str(f.Phase), text.Str(f.Load), text.Str(f.Name + " " + f.Unit),
+			text.Str(fmt.Sprintf("%.4g", f.A)), text.Str(fmt.Sprintf("%.4g", f.B)), text.Str(low), text.Str(high)})
+	}
+	return hosts, figures
 }

@@ -69,6 +69,12 @@ func TestLabCompareNamesTheSetting(t *testing.T) {
 	if !found || len(r.Findings) != 1 || r.Findings[0].Cause != "host-difference" || !strings.Contains(fmt.Sprint(r.Findings[0].Advice), want.Setting) {
 		t.Errorf("%s", out)
 	}
+	page := filepath.Join(t.TempDir(), "c.html")
+	code, out, notes = run{args: []string{"lab", "compare", dirs["1M"], dirs["4k"], "-o", page}}.do(t)
+	b, err := os.ReadFile(page)
+	if code != 0 || out != "" || err != nil || !strings.Contains(string(b), want.Setting) || !strings.Contains(string(b), "one, l: rate</text>") {
+		t.Errorf("the page: code %d, %v: %s %s", code, err, out, notes)
+	}
 	code, out, _ = run{args: []string{"lab", "compare", dirs["4k"], dirs["4k"]}}.do(t)
 	if code != 0 || !strings.Contains(out, "host-difference: cannot tell") {
 		t.Errorf("a run beside itself: code %d: %s", code, out)

@@ -73,9 +73,9 @@ func phaseSection(name string, r *experimentResult) html.Section {
 		}
 	}
 	for _, c := range r.Changes {
-		if n, ok := at[[2]string{"load " + c.Load, "calls"}]; ok && c.Phase == name {
+		if n, ok := at[[2]string{"load " + c.Load, c.Figure}]; ok && c.Phase == name {
 			s.Charts[n].Marks = append(s.Charts[n].Marks, html.Mark{At: c.After,
-				Name: fmt.Sprintf("repeat %d, %s: from %s to %s", c.Repeat, c.At.Format("15:04:05"), text.Value(c.From, "count/s"), text.Value(c.To, "count/s"))})
+				Name: fmt.Sprintf("repeat %d, %s: from %s to %s", c.Repeat, c.At.Format("15:04:05"), text.Value(c.From, c.Unit), text.Value(c.To, c.Unit))})
 		}
 	}
 	return s

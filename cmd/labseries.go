@@ -22,14 +22,16 @@ type phaseChange struct {
 	Phase  string        `json:"phase"`
 	Repeat int           `json:"repeat"`
 	Load   string        `json:"load"`
+	Figure string        `json:"figure"` // of the load: "calls" or "latency p99"
+	Unit   string        `json:"unit"`
 	At     time.Time     `json:"at"`
-	After  float64       `json:"seconds"`                  // from the phase's start
-	From   float64       `json:"calls_per_second_before"`  // medians, up to the change before and the next
-	To     float64       `json:"calls_per_second_after"`   //
+	After  float64       `json:"seconds"` // from the phase's start
+	From   float64       `json:"before"`  // medians, up to the change before and the next
+	To     float64       `json:"after"`
 	Also   []alsoChanged `json:"also_changed"`             // the earliest first
 	Before string        `json:"finding_before,omitempty"` // of the look that ended before it
 	Later  string        `json:"finding_after,omitempty"`  // of the look that began after it
-	Method string        `json:"method"`                   //
+	Method string        `json:"method"`
 }
 
 // alsoChanged is a figure that went to another level at about that time.
@@ -50,6 +52,11 @@ const (
 	// what one causes takes some time, and each is found to a window or two.
 	sameWindows = 3
 	sameTime    = time.Second
+	// slowest is the figure of a load that shows what its rate does not: of a
+	// load that is paced, the rate stays. It spreads more, so only a change by
+	// slowestFactor counts.
+	slowest       = "latency p99"
+	slowestFactor = 2
 )
 
 // changesIn finds the changes of every measured load of a phase.
@@ -64,8 +71,8 @@ func changesIn(p *lab.PhaseResult) []phaseChange {
 	for i := range p.Series {
 		s := &p.Series[i]
 		own := s.Source == loadSource
-		if own && s.Name != "calls" {
-			continue // what it moved and how long that took says the same once more
+		if own && s.Name != "calls" && s.Name != slowest {
+			continue // they say the same once more
 		}
 		for _, c := range detect.Changes(s.Values) {
 			f := found{s, s.Start.Add(time.Duration(c.At) * s.Step), c}
@@ -73,8 +80,11 @@ func changesIn(p *lab.PhaseResult) []phaseChange {
 				others = append(others, f)
 				continue
 			}
+			if s.Name == slowest && (max(c.Before, c.After) < slowestFactor*min(c.Before, c.After) || rateChanged(out, s.Of, f.at)) {
+				continue
+			}
 			out = append(out, phaseChange{
-				Phase: p.Phase, Repeat: p.Repeat, Load: strings.TrimPrefix(s.Of, "load "), At: f.at, After: f.at.Sub(p.Started).Seconds(),
+				Phase: p.Phase, Repeat: p.Repeat, Load: strings.TrimPrefix(s.Of, "load "), Figure: s.Name, Unit: s.Unit, At: f.at, After: f.at.Sub(p.Started).Seconds(),
 				From: c.Before, To: c.After, Also: []alsoChanged{}, Method: changeMethod,
 			})
 		}
@@ -105,6 +115,14 @@ func changesIn(p *lab.PhaseResult) []phaseChange {
 // loadSource is where a load's own figures come from.
 const loadSource = "iocause lab load"
 
+// rateChanged tells whether a load's rate changed at about a time; its series
+// comes before those of its latencies.
+func rateChanged(changes []phaseChange, of string, at time.Time) bool {
+	return slices.ContainsFunc(changes, func(c phaseChange) bool {
+		return "load "+c.Load == of && c.Figure == "calls" && c.At.Sub(at).Abs() <= sameTime
+	})
+}
+
 // stepOf is the window of a load's series.
 func stepOf(p *lab.PhaseResult, load string) time.Duration {
 	for i := range p.Series {
@@ -128,8 +146,8 @@ func changesTable(changes []phaseChange) *text.Table {
 		t.Rows = append(t.Rows, r)
 	}
 	for _, c := range changes {
-		row(c.At.Format("2006-01-02 15:04:05.0"), c.Phase+", "+c.Load+": calls",
-			text.Value(c.From, "count/s"), text.Value(c.To, "count/s"))
+		row(c.At.Format("2006-01-02 15:04:05.0"), c.Phase+", "+c.Load+": "+c.Figure,
+			text.Value(c.From, c.Unit), text.Value(c.To, c.Unit))
 		for _, a := range c.Also {
 			row("  "+secondsApart(a.After), a.Of+": "+a.Name, text.Value(a.From, a.Unit), text.Value(a.To, a.Unit))
 		}

@@ -57,7 +57,7 @@ func TestLabRunFindsWhenItBecameSlow(t *testing.T) {
 	}
 	at := slices.IndexFunc(r.Changes, func(c phaseChange) bool {
 		// A busy machine needs its time to start the eater.
-		return c.Phase == "squeezed" && c.To < c.From/2 && c.After > 1.3 && c.After < 3.5
+		return c.Phase == "squeezed" && c.Figure == "calls" && c.To < c.From/2 && c.After > 1.3 && c.After < 3.5
 	})
 	if at < 0 {
 		t.Fatalf("no change after 1.5 s: %+v", r.Changes)
@@ -123,12 +123,15 @@ func TestChangesInAPhase(t *testing.T) {
 		step("host", "memory available", "/proc/meminfo", 59, 8e9, 1e9),
 		step("disk a", "reads", "stat", 90, 10, 100),
 		step("neighbour rsync", "read and written", "io", 62, 0, 1e6),
+		step("load paced", "calls", loadSource, 0, 7, 7),
+		step("load paced", "latency p99", loadSource, 90, 1, 3),
+		step("load slower", "latency p99", loadSource, 80, 2, 3), // by less than what counts
 	}}
 	for i, cause := range []string{"healthy", "healthy", "cache-busting"} {
 		p.Watched = append(p.Watched, lab.Watched{Started: start.Add(time.Duration(i) * 30 * time.Second), Primary: cause})
 	}
 	got := changesIn(p)
-	if len(got) != 1 {
+	if len(got) != 2 || got[1].Load != "paced" || got[1].Figure != "latency p99" || got[1].To != 3 || len(got[1].Also) != 1 {
 		t.Fatalf("%+v", got)
 	}
 	c := got[0]

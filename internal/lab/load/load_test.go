@@ -161,6 +161,15 @@ func TestRamp(t *testing.T) {
 	}
 }
 
+// A writer that empties its file leaves what its last pass wrote.
+func TestWriteTruncates(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	run(t, Spec{Kind: "write", Path: path, Size: 1 << 20, BlockSize: 4096, Count: 256 + 3, Truncate: true})
+	if info, err := os.Stat(path); err != nil || info.Size() != 3*4096 {
+		t.Errorf("%v: %d bytes, not those of 3 calls", err, info.Size())
+	}
+}
+
 func TestMemoryAndSpin(t *testing.T) {
 	r := run(t, Spec{Kind: "anon", Size: 4 << 20, Passes: 2})
 	if r.Calls != 2048 || r.MinorFaults < 1024 {
@@ -190,6 +199,8 @@ func TestRefusals(t *testing.T) {
 		{Kind: "direct", Path: "x", BlockSize: 1000, Count: 1},
 		{Kind: "read", Path: "x", Advice: "nonsense"},
 		{Kind: "read", Path: "x", Rate: -1},
+		{Kind: "write", Path: "x", Size: 1 << 20, Truncate: true, Threads: 2},
+		{Kind: "randwrite", Path: "x", Truncate: true, Count: 1},
 		{Kind: "spin", Comm: "more than fifteen bytes", Count: 1},
 	} {
 		if _, err := Run(context.Background(), spec, nil); !errors.Is(err, ErrSpec) {

@@ -51,6 +51,7 @@ type Spec struct {
 	Advice      string // "", "random" or "sequential": posix_fadvise, or madvise for mapped files
 	Run         int    // clustered: calls in a row
 	SyncEvery   int64  // fsync after so many writes of a thread; 0: never
+	Truncate    bool   // write: empty the file before each pass, as dd does
 	Think       time.Duration
 	Drop        bool          // drop the file from the page cache first
 	Warm        bool          // read all of the region into the page cache first
@@ -88,6 +89,7 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&s.Advice, "advice", "", "tell the kernel to expect `what`: random or sequential (fadvise, madvise)")
 	flags.IntVar(&s.Run, "run", 8, "clustered: `N` calls in a row behind each random position")
 	flags.Int64Var(&s.SyncEvery, "sync-every", 0, "fsync after every `N` writes of a thread")
+	flags.BoolVar(&s.Truncate, "truncate", false, "write: empty the file before each pass, as dd does")
 	flags.DurationVar(&s.Think, "think", 0, "pause after every call")
 	flags.BoolVar(&s.Drop, "drop", false, "drop the file from the page cache first, and make sure that it is gone")
 	flags.BoolVar(&s.Warm, "warm", false, "read the region into the page cache first")
@@ -186,6 +188,8 @@ func (s *Spec) prepare() (*kind, error) {
 		return nil, fmt.Errorf("%w: limits cannot be below zero", ErrSpec)
 	case s.Window < 0 || s.Window > 0 && s.Window < time.Millisecond:
 		return nil, fmt.Errorf("%w: --window %v is shorter than a millisecond", ErrSpec, s.Window)
+	case s.Truncate && (!k.grow || s.Threads > 1):
+		return nil, fmt.Errorf("%w: --truncate is for one thread that writes in sequence", ErrSpec)
 	case len(s.Comm) > 15:
 		return nil, fmt.Errorf("%w: --comm %q has more than 15 bytes", ErrSpec, s.Comm)
 	}

@@ -72,6 +72,11 @@ func copyFileRange(w *worker, off, length int64) (int64, error) {
 }
 
 func pwrite(w *worker, off, length int64) (int64, error) {
+	if w.spec.Truncate && off == 0 {
+		if err := unix.Ftruncate(w.fd, 0); err != nil {
+			return 0, fmt.Errorf("empty the file: %w", err)
+		}
+	}
 	n, err := retry(func() (int, error) { return unix.Pwrite(w.fd, w.buf[:length], off) })
 	if err == nil && w.spec.SyncEvery > 0 && (w.lat.n+1)%w.spec.SyncEvery == 0 {
 		if err := unix.Fsync(w.fd); err != nil {
