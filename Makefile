@@ -39,7 +39,7 @@ bench: ## run the benchmarks
 
 .PHONY: bench-machine
 bench-machine: ## run the benchmarks that need root and a quiet machine (30 minutes)
-	for b in slowdown direct switches programs verdict residency; do bench/$$b || exit 1; done
+	for b in slowdown direct switches programs verdict residency load; do bench/$$b || exit 1; done
 	for n in 100 5000; do go run ./bench/tick -processes $$n || exit 1; done
 
 .PHONY: fmt

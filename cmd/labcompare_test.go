@@ -116,3 +116,35 @@ func TestLabRunSweepsAfterKill(t *testing.T) {
 		t.Error("the next run did not sweep")
 	}
 }
+
+// What was measured before Ctrl-C is kept: it may have taken hours.
+func TestLabRunKeepsWhatItHasOnInterrupt(t *testing.T) {
+	needLoop(t)
+	out := filepath.Join(t.TempDir(), "out")
+	c, _, notes := run{args: []string{"lab", "run", tinyExperiment(t, "4k", "duration: 20s"), "--scale=1", "--out", out}}.command(t)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	begun := func() bool { // the load's file is there, whole
+		files, _ := filepath.Glob(fmt.Sprintf("/var/tmp/%s%d-*/disk/f", lab.Prefix, c.Process.Pid))
+		if len(files) == 0 {
+			return false
+		}
+		info, err := os.Stat(files[0])
+		return err == nil && info.Size() == 32<<20
+	}
+	for end := time.Now().Add(20 * time.Second); !begun() && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	time.Sleep(700 * time.Millisecond) // some windows
+	_ = c.Process.Signal(os.Interrupt)
+	err := c.Wait()
+	r, readErr := readResult(out)
+	if err == nil || readErr != nil || len(r.Phases) != 1 || r.Phases[0].Loads["l"].Calls == 0 || r.Ended == "" {
+		t.Fatalf("%v, %v: %+v: %s", err, readErr, r, notes)
+	}
+	b, err := os.ReadFile(filepath.Join(out, "series.csv"))
+	if err != nil || strings.Count(string(b), "one,1,load l,calls,") < 2 {
+		t.Errorf("%v: the series is %d bytes", err, len(b))
+	}
+}

@@ -234,7 +234,7 @@ func summary(x *lab.Experiment, r *experimentResult) *text.Table {
 				if one := &r.Phases[k]; one.Phase == p.Name {
 					rates, p50, p99 = append(rates, one.Loads[l.Name].Rate()), append(p50, one.Loads[l.Name].P50), append(p99, one.Loads[l.Name].P99)
 					if verdict := one.Primary; verdict == "" {
-						found = append(found, "(too short)")
+						found = append(found, map[bool]string{true: "(not watched)", false: "(too short)"}[p.Unwatched])
 					} else if !slices.Contains(found, verdict) {
 						found = append(found, verdict)
 					}

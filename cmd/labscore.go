@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,12 +24,6 @@ type scoreOptions struct {
 	folder string
 	dir    string
 	format string
-}
-
-// score is what `lab score` has counted.
-type score struct {
-	Runs  []lab.Scored `json:"runs"`
-	Tally *lab.Tally   `json:"tally"`
 }
 
 func (a *app) newLabScoreCommand() *cobra.Command {
@@ -115,7 +110,11 @@ func (a *app) labScore(c *cobra.Command, o *scoreOptions) (err error) {
 		return err
 	}
 	defer stop()
-	x := score{Runs: a.scoreAll(ctx, runner, chosen, o.repeat)}
+	// What cannot be read of the host is absent.
+	is, _ := a.host.Fingerprint()
+	x := lab.Score{Started: time.Now(), Repeat: o.repeat, Kernel: is.Kernel, CPUs: is.CPUs, CPU: is.CPUModel, Memory: is.MemoryBytes}
+	x.Runs = a.scoreAll(ctx, runner, chosen, o.repeat)
+	x.Seconds = time.Since(x.Started).Seconds()
 	x.Tally = lab.NewTally(x.Runs)
 	err = errors.Join(runner.Close(), a.writeScore(&x, o.format))
 	if err != nil {
@@ -160,7 +159,7 @@ func (a *app) scoreAll(ctx context.Context, runner *lab.Runner, chosen []*lab.Sc
 	return runs
 }
 
-func (a *app) writeScore(x *score, format string) error {
+func (a *app) writeScore(x *lab.Score, format string) error {
 	if format == "json" {
 		e := json.NewEncoder(a.stdout)
 		e.SetIndent("", " ")

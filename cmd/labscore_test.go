@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"iocause/internal/lab"
 	"iocause/scenarios"
 )
 
@@ -66,10 +67,10 @@ func TestLabScoreForReal(t *testing.T) {
 	}
 	var code int
 	var out, notes string
-	var x score
+	var x lab.Score
 	for try := 1; ; try++ { // others may use the machine
 		code, out, notes = run{args: []string{"lab", "score", "--scenarios", folder, "--format", "json", "--floor", "0.75"}}.do(t)
-		x = score{}
+		x = lab.Score{}
 		if err := json.Unmarshal([]byte(out), &x); err != nil || len(x.Runs) != 2 {
 			t.Fatalf("%v: %s %s", err, out, notes)
 		}

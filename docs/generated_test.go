@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write the generated documents anew")
 
 // The documents that are made from the code are what the code makes.
 func TestGeneratedDocuments(t *testing.T) {
-	for name, want := range map[string]string{"causes.md": causes(), "metrics.md": metrics()} {
+	for name, want := range map[string]string{"causes.md": causes(), "metrics.md": metrics(), "score.md": score(t)} {
 		if *update {
 			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
 				t.Fatal(err)

@@ -37,6 +37,9 @@ type Phase struct {
 	Loads    []Load        `yaml:"loads"`    // of kinds that do; measured
 	Duration time.Duration `yaml:"duration"` // 1m by default
 	Before   *Reference    `yaml:"reference"`
+	// Unwatched leaves the diagnosis out: what it takes to start would slow a
+	// phase of a second down, and it could say nothing of it.
+	Unwatched bool `yaml:"unwatched"`
 }
 
 // Reference is what somebody else measured, to stand beside our figure.

@@ -34,11 +34,13 @@ func (r *Runner) RunExperiment(ctx context.Context, x *Experiment, progress func
 		if err := r.repeat(ctx, x, func(st *situation, p *Phase) error {
 			progress(repeat, p.Name)
 			result, err := st.phase(ctx, p, x.Window)
+			if result != nil {
+				result.Repeat = repeat
+				all = append(all, *result)
+			}
 			if err != nil {
 				return fmt.Errorf("phase %s, repeat %d: %w", p.Name, repeat, err)
 			}
-			result.Repeat = repeat
-			all = append(all, *result)
 			return nil
 		}); err != nil {
 			return all, err

@@ -49,7 +49,8 @@ type Watched struct {
 	report  json.RawMessage // kept of the last one only
 }
 
-// phase starts pressure and loads, lets iocause watch, and ends all of it.
+// phase starts pressure and loads, lets iocause watch, and ends all of it. What
+// an interrupt ends early is returned with the error: it may be hours.
 func (st *situation) phase(ctx context.Context, p *Phase, asked time.Duration) (*PhaseResult, error) {
 	for _, name := range p.Drop {
 		if err := load.Drop(st.names[name]); err != nil {
@@ -74,7 +75,13 @@ func (st *situation) phase(ctx context.Context, p *Phase, asked time.Duration) (
 	defer enough()
 	looks := make(chan []Watched, 1)
 	pid := st.loads[p.Loads[0].Name].PID // the machine may have other worries
-	go func() { looks <- watch(looking, st.Binary, pid, p.Duration) }()
+	go func() {
+		if p.Unwatched {
+			looks <- []Watched{{NotSeen: "the experiment asks for no diagnosis"}}
+			return
+		}
+		looks <- watch(looking, st.Binary, pid, p.Duration)
+	}()
 	samples := st.newSampler(window, p.Loads)
 	ended := st.wait(ctx, p, samples)
 	out := &PhaseResult{Phase: p.Name, Loads: map[string]*load.Result{}, Started: start, Seconds: time.Since(start).Seconds()}
@@ -86,8 +93,8 @@ func (st *situation) phase(ctx context.Context, p *Phase, asked time.Duration) (
 			errs = append(errs, process.Stop(8*time.Second))
 		}
 	}
-	if err := errors.Join(append(errs, ended)...); err != nil {
-		return nil, err
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, ended)
 	}
 	for _, l := range p.Loads {
 		process, result := st.loads[l.Name], &load.Result{}
@@ -102,7 +109,7 @@ func (st *situation) phase(ctx context.Context, p *Phase, asked time.Duration) (
 	}
 	out.Series = append(out.Series, samples.series()...)
 	out.take(watched)
-	return out, nil
+	return out, ended
 }
 
 // wait returns when all measured loads have ended or the phase is over. It

@@ -4,7 +4,21 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 )
+
+// Score is what `iocause lab score` has counted, and where.
+type Score struct {
+	Started time.Time `json:"started"`
+	Seconds float64   `json:"seconds"` // all in all
+	Repeat  int       `json:"repeat"`
+	Kernel  string    `json:"kernel,omitempty"`
+	CPUs    int       `json:"cpus,omitempty"`
+	CPU     string    `json:"cpu_model,omitempty"`
+	Memory  uint64    `json:"memory_bytes,omitempty"`
+	Runs    []Scored  `json:"runs"`
+	Tally   *Tally    `json:"tally"`
+}
 
 // Scored is how one run of a scenario ended.
 type Scored struct {

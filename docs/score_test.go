@@ -1,0 +1,141 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"iocause/internal/lab"
+)
+
+// score is the document of the runs in score.json. What they add up to is
+// counted anew, so that the file and the document cannot disagree.
+func score(t *testing.T) string {
+	content, err := os.ReadFile("score.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s lab.Score
+	if err := json.Unmarshal(content, &s); err != nil {
+		t.Fatalf("score.json is not what iocause lab score --format json prints: %v", err)
+	}
+	return scoreOf(&s)
+}
+
+func scoreOf(s *lab.Score) string {
+	tally := lab.NewTally(s.Runs)
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Score
+
+Made by `+"`go test ./docs -update`"+` from score.json, which is what
+`+"`iocause lab score --repeat %d --format json`"+` printed on %s:
+Linux %s, %d x %s, %.1f GiB of memory, %.0f minutes in all. What the words mean is in
+[lab.md](lab.md#count-how-often-the-diagnosis-is-right-lab-score).
+
+| what | runs | of | share |
+|---|---:|---:|---:|
+`, s.Repeat, s.Started.UTC().Format("2006-01-02"), cell(s.Kernel), s.CPUs, cell(s.CPU), float64(s.Memory)/(1<<30), s.Seconds/60)
+	for _, l := range []struct {
+		what string
+		s    lab.Share
+	}{{"primary cause right", tally.Primary}, {"culprit right, where one is asked for", tally.Culprits}, {"a cause named on a healthy machine", tally.Alarms}} {
+		fmt.Fprintf(&b, "| %s | %d | %d | %s |\n", l.what, l.s.Part, l.s.Of, percent(l.s))
+	}
+	fmt.Fprintf(&b, "\nNot counted: %d runs whose situation did not come about, %d that failed, %d scenarios that this host lacks something for.\n", tally.Unreal, tally.Failed, tally.Skipped)
+	if tally.Primary.Of > 0 {
+		fmt.Fprintf(&b, "Median time from the start of the diagnosis to its verdict: %.1f s.\n", tally.Seconds)
+	}
+	b.WriteString("\n## Scenarios\n\n| scenario | true cause | counted | right | culprit right | what was wrong, or why it does not count |\n|---|---|---:|---:|---:|---|\n")
+	for _, r := range byScenario(s.Runs) {
+		b.WriteString(r)
+	}
+	b.WriteString("\n## Causes\n\n| cause | named | of these right | true | of these named |\n|---|---:|---:|---:|---:|\n")
+	for _, c := range tally.Causes {
+		fmt.Fprintf(&b, "| `%s` | %d | %s | %d | %s |\n", cell(c.Cause), c.Precision.Of, percent(c.Precision), c.Recall.Of, percent(c.Recall))
+	}
+	b.WriteString("\n## What was taken for what\n\n| true cause | was taken for | runs |\n|---|---|---:|\n")
+	for _, c := range tally.Confusion {
+		if c.Want != c.Got {
+			fmt.Fprintf(&b, "| `%s` | `%s` | %d |\n", cell(c.Want), cell(c.Got), c.Runs)
+		}
+	}
+	return b.String()
+}
+
+// byScenario has a row for each scenario, in the order of the first runs.
+func byScenario(runs []lab.Scored) []string {
+	var names, rows []string
+	for i := range runs {
+		if !slices.Contains(names, runs[i].Scenario) {
+			names = append(names, runs[i].Scenario)
+		}
+	}
+	for _, name := range names {
+		var own []lab.Scored
+		var why []string
+		var want []string
+		for _, r := range runs {
+			if r.Scenario != name {
+				continue
+			}
+			own, want = append(own, r), r.Want
+			if r.Got != "" && !r.Right() && r.Failed == "" && len(r.Unreal) == 0 {
+				why = append(why, "named "+r.Got)
+			}
+			for _, w := range slices.Concat(r.Wrong, r.Culprit, r.Unreal, []string{r.Failed, r.Skipped}) {
+				if w != "" {
+					why = append(why, w)
+				}
+			}
+		}
+		t := lab.NewTally(own)
+		slices.Sort(why)
+		rows = append(rows, fmt.Sprintf("| %s | %s | %d | %s | %s | %s |\n", cell(name), cell(strings.Join(want, " or ")),
+			t.Primary.Of, percent(t.Primary), percent(t.Culprits), cell(strings.Join(slices.Compact(why), "; "))))
+	}
+	return rows
+}
+
+func percent(s lab.Share) string {
+	ratio, known := s.Ratio()
+	if !known {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*ratio)
+}
+
+// cell keeps a text in its cell of the table.
+func cell(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "`", "'").Replace(s)
+}
+
+// A run that is wrong stays in the table, and one that does not count says why.
+func TestScoreShowsWhatIsWrong(t *testing.T) {
+	doc := scoreOf(&lab.Score{Repeat: 2, Runs: []lab.Scored{
+		{Scenario: "good", Want: []string{"a"}, Got: "a", Asked: true, Seconds: 5},
+		{Scenario: "bad", Want: []string{"a", "b"}, Got: "c|d", Asked: true, Culprit: []string{"comm is x"}, Seconds: 7},
+		{Scenario: "good", Want: []string{"a"}, Got: "a", Asked: true, Seconds: 5},
+		{Scenario: "bad", Want: []string{"a", "b"}, Got: "b", Asked: true, Seconds: 6},
+		{Scenario: "odd", Want: []string{"a"}, Got: "a", Unreal: []string{"disk.reads is 3, not > 9"}},
+		{Scenario: "left", Want: []string{"a"}, Skipped: "fio is not installed"},
+	}})
+	for _, want := range []string{
+		"| primary cause right | 3 | 4 | 75.0 % |\n",
+		"| culprit right, where one is asked for | 3 | 4 | 75.0 % |\n",
+		"| a cause named on a healthy machine | 0 | 0 | - |\n",
+		"| good | a | 2 | 100.0 % | 100.0 % |  |\n",
+		"| bad | a or b | 2 | 50.0 % | 50.0 % | comm is x; named c\\|d |\n",
+		"| odd | a | 0 | - | - | disk.reads is 3, not > 9 |\n",
+		"| left | a | 0 | - | - | fio is not installed |\n",
+		"| `a` | `c\\|d` | 1 |\n",
+		"Median time from the start of the diagnosis to its verdict: 6.0 s.",
+	} {
+		if !strings.Contains(doc, want) {
+			t.Errorf("lacks %q:\n%s", want, doc)
+		}
+	}
+}
