@@ -35,6 +35,7 @@ type windows struct {
 	open   map[int64]*threadWindow
 	at     []int64 // the window that each thread is in; math.MaxInt64 at its end
 	closed []Window
+	free   *threadWindow // to be used again: garbage would have to be collected
 }
 
 // threadWindow is what one thread did in the window that it is in. A nil one
@@ -85,7 +86,10 @@ func (t *threadWindow) moveTo(next int64) {
 	if t.lat.n > 0 {
 		sum := w.open[t.index]
 		if sum == nil {
-			sum = &threadWindow{}
+			if sum, w.free = w.free, nil; sum == nil {
+				sum = &threadWindow{}
+			}
+			sum.lat, sum.bytes = latencies{}, 0
 			w.open[t.index] = sum
 		}
 		sum.lat.merge(&t.lat)
@@ -106,6 +110,7 @@ func (w *windows) close(before int64) {
 			x.Calls, x.Bytes = sum.lat.n, sum.bytes
 			x.P50, x.P99, x.Max = sum.lat.quantile(0.5).Seconds(), sum.lat.quantile(0.99).Seconds(), sum.lat.max.Seconds()
 			delete(w.open, i)
+			w.free = sum
 		}
 		w.closed = append(w.closed, x)
 	}
