@@ -258,8 +258,8 @@ func comparisonTables(r *comparison) (hosts, figures *text.Table) {
 		if f.Low != nil {
 			low, high = fmt.Sprintf("%.4g", *f.Low), fmt.Sprintf("%.4g", *f.High)
 		}
-		figures.Rows = append(figures.Rows, []text.Cell{text.Str(f.Phase), text.Str(f.Load), text.Str(f.Name + " " + f.Unit),
-			text.Str(fmt.Sprintf("%.4g", f.A)), text.Str(fmt.Sprintf("%.4g", f.B)), text.Str(low), text.Str(high)})
+		figures.Rows = append(figures.Rows, []text.Cell{text.Str(f.Phase), text.Str(f.Load), text.Str(f.Name),
+			text.Str(text.Value(f.A, f.Unit)), text.Str(text.Value(f.B, f.Unit)), text.Str(low), text.Str(high)})
 	}
 	return hosts, figures
 }

@@ -82,7 +82,7 @@ func (st *situation) phase(ctx context.Context, p *Phase, asked time.Duration) (
 		}
 		looks <- watch(looking, st.Binary, pid, p.Duration)
 	}()
-	samples := st.newSampler(window, p.Loads)
+	samples := st.newSampler(window, st.scenario.Loads)
 	ended := st.wait(ctx, p, samples)
 	out := &PhaseResult{Phase: p.Name, Loads: map[string]*load.Result{}, Started: start, Seconds: time.Since(start).Seconds()}
 	enough()

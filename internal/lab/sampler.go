@@ -30,6 +30,7 @@ type Series struct {
 type figure struct {
 	fact, of, name, unit, source string
 	scale                        float64
+	load                         string // of which load it is; "" of none
 }
 
 // figures are what may say why a load became slow: of the machine, of its
@@ -38,36 +39,36 @@ func figures(device string, cgroups map[string]*Cgroup, loads []Load) []figure {
 	const mem, vm = "/proc/meminfo", "/proc/vmstat"
 	disk, stat := "disk "+device, "/sys/block/"+device+"/stat"
 	all := []figure{
-		{"mem.available", "host", "memory available", "bytes", mem, 1},
-		{"mem.cached", "host", "page cache", "bytes", mem, 1},
-		{"mem.dirty", "host", "dirty", "bytes", mem, 1},
-		{"mem.writeback", "host", "under writeback", "bytes", mem, 1},
-		{"vmstat.workingset_refault_file", "host", "file pages read back after eviction", "count/s", vm, 1},
-		{"vmstat.pgscan_direct", "host", "pages scanned by threads that wanted memory", "count/s", vm, 1},
-		{"vmstat.pswpin", "host", "pages swapped in", "count/s", vm, 1},
-		{"host.foreign_bytes", "host", "block I/O of others", "bytes/s", vm + " less /proc/PID/io of the loads", 1},
-		{"disk.reads", disk, "reads", "count/s", stat, 1},
-		{"disk.writes", disk, "writes", "count/s", stat, 1},
-		{"disk.read_bytes", disk, "read", "bytes/s", stat, 1},
-		{"disk.write_bytes", disk, "written", "bytes/s", stat, 1},
-		{"disk.read_ms", disk, "mean time of a read", "seconds", stat, 1e-3},
-		{"disk.write_ms", disk, "mean time of a write", "seconds", stat, 1e-3},
-		{"disk.busy", disk, "busy", "ratio", stat, 1},
-		{"disk.in_flight", disk, "in flight", "count", stat, 1},
+		{"mem.available", "host", "memory available", "bytes", mem, 1, ""},
+		{"mem.cached", "host", "page cache", "bytes", mem, 1, ""},
+		{"mem.dirty", "host", "dirty", "bytes", mem, 1, ""},
+		{"mem.writeback", "host", "under writeback", "bytes", mem, 1, ""},
+		{"vmstat.workingset_refault_file", "host", "file pages read back after eviction", "count/s", vm, 1, ""},
+		{"vmstat.pgscan_direct", "host", "pages scanned by threads that wanted memory", "count/s", vm, 1, ""},
+		{"vmstat.pswpin", "host", "pages swapped in", "count/s", vm, 1, ""},
+		{"host.foreign_bytes", "host", "block I/O of others", "bytes/s", vm + " less /proc/PID/io of the loads", 1, ""},
+		{"disk.reads", disk, "reads", "count/s", stat, 1, ""},
+		{"disk.writes", disk, "writes", "count/s", stat, 1, ""},
+		{"disk.read_bytes", disk, "read", "bytes/s", stat, 1, ""},
+		{"disk.write_bytes", disk, "written", "bytes/s", stat, 1, ""},
+		{"disk.read_ms", disk, "mean time of a read", "seconds", stat, 1e-3, ""},
+		{"disk.write_ms", disk, "mean time of a write", "seconds", stat, 1e-3, ""},
+		{"disk.busy", disk, "busy", "ratio", stat, 1, ""},
+		{"disk.in_flight", disk, "in flight", "count", stat, 1, ""},
 	}
 	for _, name := range slices.Sorted(maps.Keys(cgroups)) {
 		at, of := "cgroup."+name+".", "cgroup "+name
 		all = append(all,
-			figure{at + "usage", of, "memory in use", "bytes", "memory.usage_in_bytes, memory.current", 1},
-			figure{at + "cache", of, "page cache", "bytes", "memory.stat", 1},
-			figure{at + "refault_file", of, "file pages read back after eviction", "count/s", "memory.stat", 1},
-			figure{at + "limit_hits", of, "times at the memory limit", "count/s", "memory.failcnt, memory.events", 1})
+			figure{at + "usage", of, "memory in use", "bytes", "memory.usage_in_bytes, memory.current", 1, ""},
+			figure{at + "cache", of, "page cache", "bytes", "memory.stat", 1, ""},
+			figure{at + "refault_file", of, "file pages read back after eviction", "count/s", "memory.stat", 1, ""},
+			figure{at + "limit_hits", of, "times at the memory limit", "count/s", "memory.failcnt, memory.events", 1, ""})
 	}
 	for _, l := range loads {
 		at, of := "load."+l.Name+".", "load "+l.Name
-		all = append(all, figure{at + "cpu", of, "processors used", "count", "/proc/PID/stat", 1},
-			figure{at + "read_bytes", of, "read from devices", "bytes/s", "/proc/PID/io", 1},
-			figure{at + "write_bytes", of, "written, to be brought to devices", "bytes/s", "/proc/PID/io", 1})
+		all = append(all, figure{at + "cpu", of, "processors used", "count", "/proc/PID/stat", 1, l.Name},
+			figure{at + "read_bytes", of, "read from devices", "bytes/s", "/proc/PID/io", 1, l.Name},
+			figure{at + "write_bytes", of, "written, to be brought to devices", "bytes/s", "/proc/PID/io", 1, l.Name})
 	}
 	return all
 }
@@ -106,7 +107,7 @@ func (s *sampler) tick(now time.Time) {
 			s.values[i] = append(s.values[i], math.NaN())
 		}
 		v, ok := facts[f.fact]
-		if !ok {
+		if !ok && (f.load == "" || s.st.loads[f.load] != nil) { // what has not begun does nothing
 			v = math.NaN()
 		}
 		s.values[i] = append(s.values[i], v*f.scale)
