@@ -55,11 +55,15 @@ func TestLabRunFindsWhenItBecameSlow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	says := func(c phaseChange, of, name string, more bool) bool {
+		return slices.ContainsFunc(c.Also, func(a alsoChanged) bool { return a.Of == of && a.Name == name && (a.To > a.From) == more })
+	}
 	at := slices.IndexFunc(r.Changes, func(c phaseChange) bool {
-		// A busy machine needs its time to start the eater; and where others
-		// take the processors the rate says less than the latency does.
+		// Where others take the processors the rate says less than the latency
+		// does, and both may move a little before or after the memory.
 		slower := c.Figure == "calls" && c.To < c.From/2 || c.Figure == slowest && c.To > 2*c.From
-		return c.Phase == "squeezed" && slower && c.After > 1.3 && c.After < 3.5
+		return c.Phase == "squeezed" && slower && c.After > 0.5 && c.After < 3.5 &&
+			says(c, "cgroup host", "memory in use", true) && says(c, "cgroup host", "page cache", false)
 	})
 	if at < 0 {
 		series, _ := os.ReadFile(filepath.Join(out, "series.csv"))
@@ -68,14 +72,10 @@ func TestLabRunFindsWhenItBecameSlow(t *testing.T) {
 				t.Log(line)
 			}
 		}
-		t.Fatalf("no change after 1.5 s: %+v", r.Changes)
+		t.Fatalf("no change when memory was taken, after 1.5 s: %+v", r.Changes)
 	}
-	c := r.Changes[at]
-	says := func(of, name string, more bool) bool {
-		return slices.ContainsFunc(c.Also, func(a alsoChanged) bool { return a.Of == of && a.Name == name && (a.To > a.From) == more })
-	}
-	if !says("cgroup host", "memory in use", true) || !says("cgroup host", "page cache", false) || !strings.Contains(stdout, "Changes that stayed") {
-		t.Errorf("it does not say that memory was taken and the cache became small: %+v", c)
+	if !strings.Contains(stdout, "Changes that stayed") {
+		t.Errorf("the change is not shown: %s", stdout)
 	}
 	// The series are the whole account.
 	b, err := os.Open(filepath.Join(out, "series.csv"))

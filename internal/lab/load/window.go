@@ -44,7 +44,7 @@ type threadWindow struct {
 	all   *windows
 	id    int
 	index int64
-	end   time.Time
+	end   time.Duration // since the start
 	lat   latencies
 	bytes int64
 }
@@ -54,17 +54,17 @@ func newWindows(start time.Time, length time.Duration, threads int) *windows {
 }
 
 func (w *windows) thread(id int) *threadWindow {
-	return &threadWindow{all: w, id: id, end: w.start.Add(w.length)}
+	return &threadWindow{all: w, id: id, end: w.length}
 }
 
-// add counts a call that ended now.
-func (t *threadWindow) add(now time.Time, took time.Duration, bytes int64) {
+// add counts a call that ended so long after the start.
+func (t *threadWindow) add(now, took time.Duration, bytes int64) {
 	if t == nil {
 		return
 	}
-	if !now.Before(t.end) {
-		t.moveTo(int64(now.Sub(t.all.start) / t.all.length))
-		t.end = t.all.start.Add(time.Duration(t.index+1) * t.all.length)
+	if now >= t.end {
+		t.moveTo(int64(now / t.all.length))
+		t.end = time.Duration(t.index+1) * t.all.length
 	}
 	t.lat.add(took)
 	t.bytes += bytes

@@ -13,7 +13,7 @@ func TestWindowsAddUp(t *testing.T) {
 	start := time.Unix(1000, 0)
 	w := newWindows(start, time.Second, 2)
 	one, other := w.thread(0), w.thread(1)
-	at := func(s float64) time.Time { return start.Add(time.Duration(s * 1e9)) }
+	at := func(s float64) time.Duration { return time.Duration(s * 1e9) }
 	one.add(at(0.5), time.Millisecond, 10)
 	one.add(at(1.0), 2*time.Millisecond, 10) // on the edge: of the next window
 	other.add(at(0.9), 3*time.Millisecond, 5)
