@@ -173,7 +173,7 @@ func Catalog() []Info {
 		{LockOwn, Seconds, Counter, "process", "of lock.wait, where a thread of the same process held the lock when the wait began"},
 		{LockHeld, Seconds, Counter, "process", "time that other processes waited for a lock which this one held when the wait began"},
 		{LockThreads, Count, Gauge, "process", "threads that waited for locks for 10 ms or more"},
-		{LockFutexes, Seconds, Gauge, "host", "for how long waits for futexes were followed: from the first look on that found one"},
+		{LockFutexes, Seconds, Gauge, "host", "for how long waits for futexes were followed: from a look that found one until none has for ten seconds"},
 		{CostCollect, Seconds, Counter, "host; class the source", "time that collecting took"},
 		{CostBPFTime, Seconds, Counter, "host; class the program", "run time of a kernel program, charged to the processes that it observes"},
 		{CostBPFRuns, Count, Counter, "host; class the program", "runs"},

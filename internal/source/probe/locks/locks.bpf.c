@@ -60,6 +60,7 @@ struct {
 	__type(value, u32);
 } waiters SEC(".maps"); /* threads by process */
 
+u64 followed_from; /* when waits for futexes were last begun to be followed (ns) */
 u64 lost_tasks, lost_rows, lost_threads, missed_ends;
 
 const volatile struct open no_open; /* for its type, which the reader needs */
@@ -98,6 +99,12 @@ static __always_inline u32 holder_of(struct task_struct *t, u64 lock, u32 flags)
 	return tgid < PID_LIMIT ? tgid : 0;
 }
 
+/* A wait that began before the programs that follow it were attached anew: its end may be long past. */
+static __always_inline bool stale(struct wait *w)
+{
+	return w->key.kind == FUTEX && w->since < followed_from;
+}
+
 static __always_inline struct wait *begin(struct task_struct *t, u32 kind)
 {
 	struct wait *w = bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -106,7 +113,7 @@ static __always_inline struct wait *begin(struct task_struct *t, u32 kind)
 		ADD(lost_tasks, 1);
 		return 0;
 	}
-	if (w->since) /* how long that wait was is not known */
+	if (w->since && !stale(w)) /* how long that wait was is not known */
 		ADD(missed_ends, 1);
 	w->key.tgid = t->tgid;
 	w->key.kind = kind;
@@ -146,8 +153,12 @@ static __always_inline void end(struct task_struct *t, struct wait *w)
 	u64 since = w->since, ns;
 	struct row *r;
 
+	if (stale(w))
+		since = 0;
 	w->since = 0;
 	w->lock = 0;
+	if (!since)
+		return;
 	ns = length_of(t, w, since);
 	r = bpf_map_lookup_elem(&waits, &w->key);
 	if (!r) {
@@ -265,7 +276,7 @@ int look(struct bpf_iter__task *ctx)
 		o.key.tgid = t->tgid;
 	}
 	w = bpf_task_storage_get(&tasks, t, 0, 0);
-	since = w ? w->since : 0;
+	since = w && !stale(w) ? w->since : 0;
 	/* else it is over, and its end was not seen */
 	if (since && (w->key.kind == FUTEX ? o.suspect : task_state(t) & TASK_STATE_UNINTERRUPTIBLE)) {
 		o.key = w->key;

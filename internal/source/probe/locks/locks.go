@@ -7,6 +7,7 @@ package locks
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -38,6 +39,10 @@ func kindNames() [kinds]string {
 	return [kinds]string{kindMmap: "mmap_lock", kindRWSem: "rwsem", kindMutex: "mutex", kindOther: "other", kindFutex: "futex"}
 }
 
+// patience is how long context switches are followed after the last look that
+// found a thread which waits for a lock of its program.
+const patience = 10 * time.Second
+
 // followers are the programs that are attached on suspicion.
 func followers() []string { return []string{"on_switch", "on_wakeup"} }
 
@@ -54,8 +59,11 @@ type Probe struct {
 	lookup *host.Lookup
 	buf    []byte
 
-	begin     time.Time // of the window
-	following time.Time // since when futexes are followed, zero: not yet
+	begin     time.Time     // of the window
+	following time.Time     // since when futexes are followed, zero: they are not
+	suspected time.Time     // when a look last found a thread that waits for one
+	followed  time.Duration // of the window, before following was last given up
+	patience  time.Duration
 }
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and CAP_PERFMON.
@@ -79,7 +87,7 @@ func Open(h *host.Host) (sample.Source, error) {
 			return nil, errors.Join(fmt.Errorf("opening the locks probe: %w", err), p.Close())
 		}
 	}
-	return &Probe{host: h, probe: p, lookup: host.NewLookup(h)}, nil
+	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), patience: patience}, nil
 }
 
 // Close detaches the probe.
@@ -96,7 +104,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	if e != nil {
 		return errors.Join(err, e)
 	}
-	if phase != sample.Last && p.following.IsZero() {
+	if phase != sample.Last {
 		err = errors.Join(err, p.suspect(open))
 	}
 	if !phase.Closes() {
@@ -125,37 +133,57 @@ func (p *Probe) look() ([]locksOpen, error) {
 	return open, nil
 }
 
-// suspect has context switches followed if a thread was seen that waits for a
-// lock of its program.
+// suspect has context switches followed when a thread is seen that waits for a
+// lock of its program, until none has been seen for a while.
 func (p *Probe) suspect(open []locksOpen) error {
-	for i := range open {
-		if open[i].Suspect == 0 || int(open[i].Key.Tgid) == p.host.Self {
-			continue
+	now := time.Now()
+	found := slices.ContainsFunc(open, func(o locksOpen) bool { return o.Suspect != 0 && int(o.Key.Tgid) != p.host.Self })
+	switch {
+	case found && p.following.IsZero():
+		var clock unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &clock); err != nil {
+			return fmt.Errorf("reading the clock: %w", err)
+		}
+		if err := p.probe.SetVariable("followed_from", uint64(clock.Nano())); err != nil {
+			return fmt.Errorf("following waits for futexes: %w", err)
 		}
 		for _, program := range followers() {
 			if err := p.probe.Attach(program); err != nil {
 				return fmt.Errorf("following waits for futexes: %w", err)
 			}
 		}
-		p.following = time.Now()
-		return nil
+		p.following, p.suspected = now, now
+	case found:
+		p.suspected = now
+	case !p.following.IsZero() && now.Sub(p.suspected) > p.patience:
+		for _, program := range followers() {
+			if err := p.probe.Detach(program); err != nil {
+				return fmt.Errorf("following waits for futexes no more: %w", err)
+			}
+		}
+		p.followed += p.since(now)
+		p.following = time.Time{}
 	}
 	return nil
+}
+
+// since is for how long futexes have been followed in this window, without a pause.
+func (p *Probe) since(now time.Time) time.Duration {
+	switch {
+	case p.following.IsZero():
+		return 0
+	case p.following.After(p.begin):
+		return now.Sub(p.following)
+	}
+	return now.Sub(p.begin)
 }
 
 // watched says for how much of the window futexes were followed, and begins
 // the next.
 func (p *Probe) watched(into sample.Sink) {
 	now := time.Now()
-	var seconds float64
-	if !p.following.IsZero() {
-		since := p.begin
-		if p.following.After(since) {
-			since = p.following
-		}
-		seconds = now.Sub(since).Seconds()
-	}
-	p.begin = now
+	seconds := (p.followed + p.since(now)).Seconds()
+	p.begin, p.followed = now, 0
 	into.Put(sample.LockFutexes, sample.Entity{}, seconds, fromLook)
 }
 

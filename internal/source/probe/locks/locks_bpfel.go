@@ -74,6 +74,7 @@ const (
 	locksProgOnUnlock     = "on_unlock"
 	locksProgOnWakeup     = "on_wakeup"
 	locksVarEnabled       = "enabled"
+	locksVarFollowedFrom  = "followed_from"
 	locksVarFutexCall     = "futex_call"
 	locksVarLostProcesses = "lost_processes"
 	locksVarLostRows      = "lost_rows"
@@ -147,6 +148,7 @@ type locksMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type locksVariableSpecs struct {
 	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
+	FollowedFrom  *ebpf.VariableSpec `ebpf:"followed_from"`
 	FutexCall     *ebpf.VariableSpec `ebpf:"futex_call"`
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
 	LostRows      *ebpf.VariableSpec `ebpf:"lost_rows"`
@@ -196,6 +198,7 @@ func (m *locksMaps) Close() error {
 // It can be passed to loadLocksObjects or ebpf.CollectionSpec.LoadAndAssign.
 type locksVariables struct {
 	Enabled       *ebpf.Variable `ebpf:"enabled"`
+	FollowedFrom  *ebpf.Variable `ebpf:"followed_from"`
 	FutexCall     *ebpf.Variable `ebpf:"futex_call"`
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
 	LostRows      *ebpf.Variable `ebpf:"lost_rows"`

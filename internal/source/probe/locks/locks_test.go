@@ -167,6 +167,68 @@ func TestFutexes(t *testing.T) {
 	}
 }
 
+// Following ends when nobody is suspected any more, and begins anew. A wait whose
+// end fell in between is not counted as one that lasted all that time.
+func TestFollowingEnds(t *testing.T) {
+	const wait, private = 0, 128 // FUTEX_WAIT, FUTEX_PRIVATE_FLAG
+	h := host.Live()
+	h.Self = 0 // here it is this process that is looked at
+	source, err := Open(h)
+	bpftest.Need(t, "bpf", err)
+	defer source.Close()
+	p := source.(*Probe)
+	p.patience = 0
+	r := sample.NewRecorder(time.Now())
+	collect := func(phase sample.Phase) {
+		r.At(time.Now())
+		if err := p.Collect(phase, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	follow := func() {
+		for p.following.IsZero() {
+			collect(sample.Tick)
+		}
+	}
+	collect(sample.First)
+	word := uint32(2)
+	sleep := func(d time.Duration) { futex(&word, wait|private, 2, &unix.Timespec{Nsec: int64(d)}) }
+	next, asleep := make(chan struct{}), make(chan struct{})
+	done := onThread(func() {
+		sleep(200 * time.Millisecond) // is found by a look
+		<-next
+		close(asleep)
+		sleep(300 * time.Millisecond) // begins while followed, and ends later
+		<-next
+		sleep(200 * time.Millisecond) // is found by a look again
+	})
+	follow()
+	began := time.Now()
+	next <- struct{}{}
+	<-asleep
+	time.Sleep(50 * time.Millisecond)
+	if err := p.suspect(nil); err != nil {
+		t.Fatal(err)
+	}
+	stopped := time.Now()
+	if !p.following.IsZero() {
+		t.Fatal("a look that found nobody did not end the following")
+	}
+	next <- struct{}{} // taken when the second wait is over
+	pause := time.Since(stopped)
+	follow()
+	<-done
+	collect(sample.Last)
+	w := r.Window(time.Now())
+	followed, _ := w.Value(sample.LockFutexes, sample.Entity{})
+	if followed < stopped.Sub(began).Seconds() || followed > w.Seconds()-pause.Seconds() {
+		t.Errorf("followed for %g s of %g, of which %v without", followed, w.Seconds(), pause)
+	}
+	if s, _ := w.Sum(sample.LockWait, sample.Entity{PID: os.Getpid(), Class: "futex"}); s > 0.1 {
+		t.Errorf("%g s of waiting were counted, want none: no wait was followed to its end", s)
+	}
+}
+
 // A thread that sleeps for want of work waits on another value.
 func TestIdleThreadsWaitForNoLock(t *testing.T) {
 	w := sleepOnFutexes(t, 0, 3)
