@@ -36,6 +36,21 @@ Made from the code by ` + "`go test ./docs -update`" + `. A diagnosis names one 
 A cause that explains others is named before them, unless it weighs less than half of what they weigh;
 those that hold as well are contributing causes.
 
+The weight of a cause (` + "`weight`" + ` in JSON, "explains N %" in the text) is the share of what holds the victim up that goes away with the cause.
+What holds it up is added up over its threads from the accounts of what each waits for:
+
+| time of its threads | account | whose weight it is |
+|---|---|---|
+| blocked on I/O, by the call | ` + "`wait.io`" + ` | ` + "`sync-writes`" + `: class sync; cache causes: read and fault, without the part of direct reads and of swap; ` + "`direct-io`" + `: that part, times what was read before; ` + "`swap-thrash`" + `: swap's part, and memory freed; device causes: for as long as its requests are in flight |
+| paused as a writer | ` + "`wait.dirty_pause`" + ` | ` + "`dirty-throttling`" + ` |
+| frees memory itself | ` + "`reclaim.direct_time`" + `, ` + "`reclaim.compact_time`" + ` | ` + "`reclaim-stall`" + ` |
+| waits for locks | ` + "`lock.wait`" + ` | ` + "`lock-contention`" + `; not counted where so many threads wait for I/O that the holder of the lock likely does |
+| waits for a processor | ` + "`proc.run_delay`" + ` | ` + "`cpu-saturated`" + `; not counted where that is not a cause |
+
+Causes of different rows do not explain more than 100 % together. Causes on the way of the same request (a cache too small, a slow device) explain the same wait, and each weighs as if only it went away.
+` + "`weight_of`" + ` says what the share is of: ` + "`waiting`" + ` as above; ` + "`time`" + ` on processors and waiting, for a program that nothing holds up (` + "`cpu-bound`" + `, ` + "`small-io`" + `); ` + "`in flight`" + `, the time with I/O in flight, for a program that never blocks; ` + "`requests`" + ` of the device, for errors that nobody waits for.
+Findings come by weight, but against an I/O cause the wait for processors is not held: it can come first and weigh less than ` + "`cpu-saturated`" + `.
+
 | ID | what is wrong | explains | needs (one of each group) |
 |---|---|---|---|
 `)

@@ -54,6 +54,7 @@ func (c *Case) cache() cacheView {
 	if disk := v.fromDisk() * pageSize; direct > 0 {
 		v.readWait *= disk / (disk + direct)
 	}
+	v.readWait *= 1 - c.swapShare()
 	v.refault, v.from = c.refaultShare(&v)
 	if c.w.Told {
 		c.toldRefaults(&v)
@@ -130,15 +131,6 @@ func (c *Case) readsMatter(v *cacheView) string {
 		return "the victim waits mostly in something else than cached reads"
 	}
 	return ""
-}
-
-// readWeight is the share of the victim's waiting that cached reads explain.
-func (c *Case) readWeight(v *cacheView) float64 {
-	total := c.victim.waitTotal + c.victim.pause
-	if total == 0 {
-		return 1 // it only keeps the device busy with its read-ahead
-	}
-	return v.readWait / total
 }
 
 // memoryLimit finds the cgroup, the victim's own or one above, whose memory

@@ -19,7 +19,8 @@ type Cause struct {
 type Verdict struct {
 	Answer     Answer
 	Confidence float64
-	Weight     float64 // share of the victim's waiting time that it explains
+	Weight     float64 // share of what holds the victim up that it explains, 0 to 1
+	WeightOf   string  // what that is a share of; "" stands for the usual: waiting, or I/O in flight
 	Culprit    Culprit
 	Evidence   []Evidence
 	Why        string // for no: what rules it out; for cannot tell: what is missing

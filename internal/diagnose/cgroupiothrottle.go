@@ -61,6 +61,8 @@ func cgroupIOThrottle() Cause {
 					return e.Cgroup == best.cgroup && e.Device == best.device
 				})
 				e = append(e, c.figure("time the device had its requests", device/s, "ratio", sample.BlockDeviceTime))
+				// requests of one thread share the device's time
+				device = min(device, c.busy()*s*max(1, c.victim.threads))
 				if t := c.victim.waitTotal + c.victim.pause; t > 0 {
 					weight = max(0, 1-device/t)
 				}
@@ -69,7 +71,7 @@ func cgroupIOThrottle() Cause {
 			k.Cgroup, k.Device = best.cgroup, best.device
 			return Verdict{
 				Answer: Yes, Confidence: confidence(0.5+(best.rate/best.limit-throttleNear)*3, c.w.Has(sample.BlockThrottled)),
-				Weight: max(weight, 0.5), Culprit: k, Evidence: e,
+				Weight: weight * c.blockedWeight(), Culprit: k, Evidence: e,
 				Disprove: "the same speed after the limit is lifted",
 				Advice: []Advice{{
 					Do: fmt.Sprintf("raise or remove the limit %s of the cgroup on %s", best.class, best.device),

@@ -51,7 +51,8 @@ func cpuBound() Cause {
 				e = append(e, c.figure("time waiting for a processor", delay/s, "ratio", sample.ProcRunDelay))
 			}
 			return Verdict{
-				Answer: Yes, Confidence: confidence((cpu+delay/s-cpuShareLimit)/0.15+0.2, c.victim.known), Weight: 1,
+				Answer: Yes, Confidence: confidence((cpu+delay/s-cpuShareLimit)/0.15+0.2, c.victim.known),
+				Weight: c.victim.cpu / c.victim.awake(), WeightOf: OfTime,
 				Culprit: c.victimCulprit(), Evidence: e,
 				Disprove: "threads of the program blocked on I/O for a tenth of their time or more",
 				Advice: []Advice{{

@@ -60,13 +60,13 @@ func deviceErrors() Cause {
 			if again > 0 {
 				e = append(e, c.figure("requests put back into the queue", again/s, "count/s", sample.BlockRequeues))
 			}
-			// an error is worth a word however small a share it has
-			weight := max(weightLimit, f.ops/max(all, f.ops))
+			weight, of := f.ops/max(all, f.ops), OfRequest
 			if c.suffers() && f.device == c.device {
 				weight = max(weight, f.time/max(c.blockTime(func(e sample.Entity) bool { return e.Device == f.device && e.PID != 0 }), f.time))
+				weight, of = weight*c.deviceWeight(), ""
 			}
 			return Verdict{
-				Answer: Yes, Confidence: confidence(min(1, f.ops/10)+0.3, true), Weight: weight, Culprit: k, Evidence: e,
+				Answer: Yes, Confidence: confidence(min(1, f.ops/10)+0.3, true), Weight: weight, WeightOf: of, Culprit: k, Evidence: e,
 				Disprove: "requests that fail because of what they ask for (a size or an operation that the device does not have)",
 				Advice: []Advice{{
 					Do: fmt.Sprintf("look into the kernel's log (dmesg) for %s and at the device's own (smartctl -a, nvme smart-log); save the data and replace it", f.device),

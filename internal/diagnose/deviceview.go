@@ -312,19 +312,6 @@ func (c *Case) deviceEvidence(d *deviceView) []Evidence {
 	return e
 }
 
-// deviceWeight is the share of the victim's waiting that the device's own
-// time explains.
-func (c *Case) deviceWeight() float64 {
-	total := c.victim.waitTotal + c.victim.pause
-	if total == 0 {
-		return min(1, c.victim.outstanding)
-	}
-	if c.victim.outstanding == 0 {
-		return 0.5 // others do the I/O for it: part of its wait, not known how much
-	}
-	return min(1, c.victim.outstanding*c.w.Seconds()/total)
-}
-
 // deviceCulprit is the victim on its device.
 func (c *Case) deviceCulprit() Culprit {
 	k := c.culprit()

@@ -30,6 +30,7 @@ import (
 //	want CAUSE yes|no|cannot tell
 //	primary CAUSE
 //	culprit COMM          (of the first finding)
+//	weight CAUSE W        (to 0.005; absent: the cause is not among the findings)
 type testCase struct {
 	name    string
 	lines   []string
@@ -38,6 +39,7 @@ type testCase struct {
 	want    map[ID]Answer
 	primary ID
 	culprit string
+	weights map[ID]string
 	where   string
 }
 
@@ -83,6 +85,11 @@ func TestCauses(t *testing.T) {
 				}
 				if c.culprit != "" && (len(r.Findings) == 0 || r.Findings[0].Culprit.Comm != c.culprit) {
 					t.Errorf("%s: the culprit is not %s in %+v", c.where, c.culprit, r.Findings)
+				}
+				for cause, want := range c.weights {
+					if got := weightOf(r, cause); got != want {
+						t.Errorf("%s: %s weighs %s, want %s", c.where, cause, got, want)
+					}
 				}
 				checkReport(t, r)
 			})
@@ -135,10 +142,48 @@ func checkReport(t *testing.T, r *Report) {
 	if r.Victim == (Culprit{}) && r.Primary != Unknown && !slices.Contains([]ID{Healthy, "cpu-bound", "small-io", "device-errors"}, r.Primary) {
 		t.Errorf("the primary cause is %s, and nobody is said to wait", r.Primary)
 	}
+	checkWeights(t, r)
 	for _, m := range r.CannotTell {
 		if m.Missing == "" {
 			t.Errorf("%s cannot be told, and nothing is said to be missing", m.Cause)
 		}
+	}
+}
+
+// weightOf is the weight of a finding in hundredths, "absent" without it.
+func weightOf(r *Report, cause ID) string {
+	for _, f := range r.Findings {
+		if f.Cause == cause {
+			return fmt.Sprintf("%.2f", f.Weight)
+		}
+	}
+	return "absent"
+}
+
+// checkWeights holds the weights to their definition: causes that explain
+// different waits do not explain more than all of them together.
+func checkWeights(t *testing.T, r *Report) {
+	t.Helper()
+	waits := map[ID]string{
+		"sync-writes": "syncs", "dirty-throttling": "pauses", "reclaim-stall": "memory", "swap-thrash": "swap",
+		"lock-contention": "locks", "cpu-saturated": "processors", "direct-io": "direct reads",
+		"cache-busting": "cached reads", "cold-cache": "cached reads", "cgroup-cache-limit": "cached reads",
+		"cache-pollution": "cached reads", "readahead-waste": "cached reads",
+	}
+	of, sum := map[string]float64{}, 0.0
+	for _, f := range r.Findings {
+		if f.WeightOf == OfWaiting && waits[f.Cause] != "" {
+			of[waits[f.Cause]] = max(of[waits[f.Cause]], f.Weight)
+		}
+		if f.Cause != Healthy && !slices.Contains([]string{OfWaiting, OfTime, InFlight, OfRequest}, f.WeightOf) {
+			t.Errorf("the weight of %s is a share of %q", f.Cause, f.WeightOf)
+		}
+	}
+	for _, w := range of {
+		sum += w
+	}
+	if sum > 1+1e-9 {
+		t.Errorf("causes of different waits explain %.3f of the waiting: %v", sum, of)
 	}
 }
 
@@ -161,7 +206,7 @@ func readCases(t *testing.T, path string, known map[string]*testCase) []*testCas
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
 		case "case":
-			c = &testCase{name: rest, want: map[ID]Answer{}, where: fmt.Sprintf("%s:%d", path, n)}
+			c = &testCase{name: rest, want: map[ID]Answer{}, weights: map[ID]string{}, where: fmt.Sprintf("%s:%d", path, n)}
 			out = append(out, c)
 		case "like":
 			c.like = rest
@@ -178,6 +223,9 @@ func readCases(t *testing.T, path string, known map[string]*testCase) []*testCas
 			c.primary = ID(rest)
 		case "culprit":
 			c.culprit = rest
+		case "weight":
+			cause, weight, _ := strings.Cut(rest, " ")
+			c.weights[ID(cause)] = weight
 		default:
 			c.lines = append(c.lines, fmt.Sprintf("%s:%d\x00%s", path, n, line))
 		}

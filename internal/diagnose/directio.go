@@ -47,10 +47,10 @@ func directIO() Cause {
 			if distinct > avail {
 				return no(fmt.Sprintf("the %s read do not fit into the %s available", bytes(distinct), bytes(avail)))
 			}
-			s := c.w.Seconds()
+			s, v := c.w.Seconds(), c.cache()
 			return Verdict{
 				Answer: Yes, Confidence: confidence((share-directAgainLimit)/(1-directAgainLimit)+0.2, true),
-				Weight: share, Culprit: c.culprit(),
+				Weight: share * c.directWeight(&v), Culprit: c.culprit(),
 				Evidence: []Evidence{
 					c.figure("read with O_DIRECT", direct/s, "bytes/s", sample.BlockDirect),
 					c.figure("of that read before in this window", share, "ratio", sample.BlockDirectAgn),

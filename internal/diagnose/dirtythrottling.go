@@ -37,8 +37,8 @@ func dirtyThrottling() Cause {
 			}
 			s := c.w.Seconds()
 			share := c.victim.pause / (s * max(1, c.victim.threads))
-			weight := c.victim.pause / (c.victim.pause + c.victim.waitTotal)
-			if share < waitShareLimit || weight < 0.2 {
+			of := c.victim.pause / (c.victim.pause + c.victim.waitTotal)
+			if share < waitShareLimit || of < 0.2 {
 				return no(fmt.Sprintf("the victim was paused in balance_dirty_pages for only %s of its time", percent(share)))
 			}
 			drain := c.drainRate()
@@ -67,7 +67,7 @@ func dirtyThrottling() Cause {
 				}}, advice...)
 			}
 			return Verdict{
-				Answer: Yes, Confidence: confidence((share-waitShareLimit)/0.5+0.3, true), Weight: weight,
+				Answer: Yes, Confidence: confidence((share-waitShareLimit)/0.5+0.3, true), Weight: c.part(c.victim.pause),
 				Culprit: k, Evidence: e, Advice: advice,
 				Disprove: "pauses that go on while dirty pages stay below the point where they begin",
 			}

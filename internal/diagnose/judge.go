@@ -45,14 +45,13 @@ func Judge(w *sample.Window, target Target) *Report {
 	over := map[ID][]ID{}
 	for _, cause := range causes {
 		v := cause.Judge(c)
-		v.Weight *= c.besideLocks(cause.ID)
 		switch {
-		case v.Answer == Yes && v.Weight < weightLimit:
+		case v.Answer == Yes && v.Weight < weightLimit && cause.ID != "device-errors": // an error is always worth a word
 			excluded = append(excluded, Excluded{Cause: cause.ID,
 				Why: "it holds, but explains only " + percent(v.Weight) + " of the waiting"})
 		case v.Answer == Yes:
 			over[cause.ID] = cause.Over
-			found = append(found, finding(&cause, &v))
+			found = append(found, c.finding(&cause, &v))
 		case v.Answer == CannotTell:
 			r.CannotTell = append(r.CannotTell, Missing{Cause: cause.ID, Missing: v.Why})
 		default:
@@ -60,6 +59,7 @@ func Judge(w *sample.Window, target Target) *Report {
 		}
 	}
 	rank(found, over)
+	c.besideQueue(found)
 	for i := range found {
 		found[i].Excluded = excluded
 	}
@@ -88,10 +88,10 @@ func losses(w *sample.Window) []string {
 	return out
 }
 
-func finding(cause *Cause, v *Verdict) Finding {
+func (c *Case) finding(cause *Cause, v *Verdict) Finding {
 	return Finding{
 		Cause: cause.ID, Title: cause.Title, Answer: Yes,
-		Confidence: clamp01(v.Confidence), Weight: clamp01(v.Weight), Culprit: v.Culprit,
+		Confidence: clamp01(v.Confidence), Weight: clamp01(v.Weight), WeightOf: cmp.Or(v.WeightOf, c.basis()), Culprit: v.Culprit,
 		Evidence: v.Evidence, Disprove: v.Disprove, Advice: v.Advice,
 	}
 }

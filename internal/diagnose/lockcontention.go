@@ -39,16 +39,6 @@ func (c *Case) contended(v *victim) float64 {
 	return v.locked(s)
 }
 
-// besideLocks is the part of a contended victim's waiting that is left for the
-// causes that explain waits for I/O or memory, 1 of any other victim.
-func (c *Case) besideLocks(cause ID) float64 {
-	v := &c.victim
-	if cause == "lock-contention" || cause == "cpu-saturated" || c.contended(v) == 0 {
-		return 1
-	}
-	return v.waitIO() / (v.waitIO() + v.lock)
-}
-
 // measureLocks adds up how long a process waits for locks. Waits for locks of
 // the program are followed from the first look on that saw one: what was seen
 // stands for the whole window.
@@ -114,7 +104,7 @@ func lockContention() Cause {
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence((v.locked(s)-lockShareLimit)/0.3+0.3, v.known),
-				Weight: v.lock / (v.lock + v.waitIO()), Culprit: k, Evidence: e,
+				Weight: c.part(v.lock), Culprit: k, Evidence: e,
 				Disprove: "the same speed with one thread as with all, each doing its share",
 				Advice:   c.lockAdvice(kind, calls),
 			}

@@ -69,7 +69,7 @@ func reclaimStall() Cause {
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence((v.stalled(s)-waitShareLimit)/0.4+0.3, true),
-				Weight: v.stall / (v.stall + v.waitTotal + v.pause), Culprit: k, Evidence: e, Advice: advice,
+				Weight: c.part(v.stall), Culprit: k, Evidence: e, Advice: advice,
 				Disprove: "the same speed with enough free memory that nobody has to reclaim",
 			}
 		},

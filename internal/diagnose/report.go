@@ -50,8 +50,9 @@ type Finding struct {
 	Cause      ID         `json:"cause"`
 	Title      string     `json:"title"` // one line, for people
 	Answer     Answer     `json:"answer"`
-	Confidence float64    `json:"confidence"` // 0 to 1
-	Weight     float64    `json:"weight"`     // share of the victim's waiting time explained, 0 to 1
+	Confidence float64    `json:"confidence"`          // 0 to 1
+	Weight     float64    `json:"weight"`              // share of what holds the victim up that it explains, 0 to 1
+	WeightOf   string     `json:"weight_of,omitempty"` // what that is a share of
 	Culprit    Culprit    `json:"culprit"`
 	Evidence   []Evidence `json:"evidence"`
 	Excluded   []Excluded `json:"excluded"`

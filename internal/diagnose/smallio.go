@@ -52,7 +52,7 @@ func tinyCalls() Cause {
 			fewer := largeBytes / max(1, size)
 			return Verdict{
 				Answer: Yes, Confidence: confidence((calls/s-smallCalls)/100_000+0.3, c.victim.known),
-				Weight: system / c.victim.cpu, Culprit: k,
+				Weight: system / c.victim.awake(), WeightOf: OfTime, Culprit: k,
 				Evidence: []Evidence{
 					c.figure(op+" calls", calls/s, "count/s", m),
 					c.figure("bytes of one "+op, size, "bytes", m),

@@ -28,17 +28,18 @@ func swapThrash() Cause {
 				return no(fmt.Sprintf("swap in %.0f and out %.0f pages/s: not both above %d", in, out, swapRateLimit))
 			}
 			total := c.victim.waitTotal + c.victim.pause
-			weight := 1.0
+			weight := 1.0 // of what it reads, where that is not known
 			if c.w.Has(sample.BlockSwapIn) {
-				own := c.of(sample.BlockSwapIn)
-				files := c.of(sample.CacheCold) + c.of(sample.CacheColdMapped)
-				if own == 0 && c.suffers() {
+				weight = c.swapShare()
+				if weight == 0 && c.suffers() {
 					return no("the victim itself reads nothing from swap")
 				}
-				weight = own / max(1, own+files*pageSize)
 				if weight < 0.3 && c.suffers() {
 					return no("the victim reads more from files than from swap")
 				}
+			}
+			if v := &c.victim; !c.neverBlocks() { // what it frees is what it swaps out
+				weight = c.part(weight*(v.wait["read"]+v.wait["fault"]+v.wait["other"]) + v.stall)
 			}
 			e := []Evidence{
 				c.figure("swapped in", in*pageSize, "bytes/s", sample.VMSwapIn),

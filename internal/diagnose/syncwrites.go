@@ -42,7 +42,7 @@ func syncWrites() Cause {
 				k.File = f
 			}
 			return Verdict{
-				Answer: Yes, Confidence: confidence(wait/total, true), Weight: wait / total, Culprit: k, Evidence: e,
+				Answer: Yes, Confidence: confidence(wait/total, true), Weight: c.part(wait), Culprit: k, Evidence: e,
 				Disprove: "the same speed with the syncs left out on a copy",
 				Advice: []Advice{{
 					Do:     "sync less often: commit in groups, or write several records before one fdatasync",

@@ -197,7 +197,7 @@ func (c *Case) dirtyTold() Verdict {
 	k.Device = c.device
 	return Verdict{
 		Answer: Yes, Confidence: confidence(min(1, (written-freerun)/freerun/4+wait/(s*max(1, c.victim.threads))/2), false),
-		Weight: wait / max(c.victim.waitTotal, 1e-9), Culprit: k, Evidence: e,
+		Weight: c.part(wait), Culprit: k, Evidence: e,
 		Disprove: "Dirty and Writeback of /proc/meminfo that stay below the point where pauses begin while it writes, or a file opened with O_SYNC",
 		Advice: []Advice{{
 			Do:     "write less at a time, or give the device more write bandwidth: beyond the limit writers run at its speed",

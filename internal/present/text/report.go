@@ -84,11 +84,22 @@ func (p *page) headline(label string, l look, title string) {
 func (p *page) summary(r *diagnose.Report, f *diagnose.Finding) {
 	parts := []string{Escape(string(f.Cause)), "confidence " + percent(f.Confidence)}
 	if f.Weight > 0 {
-		parts = append(parts, "explains "+percent(f.Weight)+" of the waiting")
+		parts = append(parts, "explains "+weight(f))
 	}
 	parts = append(parts, "watched "+Duration(r.Window.Seconds))
 	p.raw(span{strings.Join(parts, " · "), plain})
 	p.blank()
+}
+
+// weight is how much a cause explains, and of what.
+func weight(f *diagnose.Finding) string {
+	of := map[string]string{
+		diagnose.OfTime: "its time", diagnose.InFlight: "the time with I/O in flight", diagnose.OfRequest: "the requests",
+	}[f.WeightOf]
+	if of == "" {
+		of = "the waiting"
+	}
+	return percent(f.Weight) + " of " + of
 }
 
 // finding writes the sections of the primary finding.
@@ -121,7 +132,7 @@ func (p *page) finding(r *diagnose.Report, f *diagnose.Finding, d detail) {
 			p.more(len(r.Findings)-1-i, "causes")
 			break
 		}
-		p.wrap(fmt.Sprintf("%s, %s of the waiting: %s", Escape(string(c.Cause)), percent(c.Weight), Escape(c.Title)), 2, d.lines, plain)
+		p.wrap(fmt.Sprintf("%s, %s: %s", Escape(string(c.Cause)), weight(&c), Escape(c.Title)), 2, d.lines, plain)
 	}
 }
 
