@@ -17,10 +17,11 @@ const (
 
 // Case is a window seen from the victim: the process that waits most.
 type Case struct {
-	w      *sample.Window
-	target Target
-	victim victim
-	device string // the one the victim's I/O goes to, "" when none
+	w       *sample.Window
+	target  Target
+	victim  victim
+	device  string  // the one the victim's I/O goes to, "" when none
+	longest float64 // the largest share of time that a process asked about waits for I/O, 0 to 1
 }
 
 // victim is what is known of the process that waits most.
@@ -80,6 +81,10 @@ func newCase(w *sample.Window, target Target) *Case {
 		c.victim = all[0]
 	}
 	c.tellVictim()
+	c.longest = c.victim.share(w.Seconds())
+	for i := range all {
+		c.longest = max(c.longest, all[i].share(w.Seconds()))
+	}
 	c.device = c.mainDevice()
 	return c
 }

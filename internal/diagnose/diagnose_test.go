@@ -404,3 +404,17 @@ func TestDeviceWithoutTheBlockProbe(t *testing.T) {
 		t.Errorf("the primary cause is %s, want %s", got, Unknown)
 	}
 }
+
+// The longest blocked process is the one that waits longest, not the one that
+// works most.
+func TestLongestBlocked(t *testing.T) {
+	r := sample.NewRecorder(epoch)
+	r.Put(sample.ProcUser, sample.Entity{PID: 1}, 5, "test")
+	r.Put(sample.ProcUser, sample.Entity{PID: 2}, 1, "test")
+	r.Put(sample.WaitIO, sample.Entity{PID: 2, Class: "sync"}, 0.5, "test")
+	r.Put(sample.WaitThreads, sample.Entity{PID: 2}, 1, "test")
+	f := Judge(r.Window(epoch.Add(10*time.Second)), Target{}).Findings
+	if len(f) != 1 || f[0].Cause != Healthy || len(f[0].Evidence) == 0 || f[0].Evidence[0].Value != 0.05 {
+		t.Errorf("found %+v, want healthy, and 0.05 of its time for the longest blocked", f)
+	}
+}

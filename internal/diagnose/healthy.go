@@ -16,7 +16,7 @@ func (c *Case) healthy(excluded []Excluded) Finding {
 		if !c.w.Has(m) && !c.w.Told {
 			m = sample.ProcBlkioDelay
 		}
-		f.Evidence = append(f.Evidence, c.figure("longest blocked process", c.victim.share(c.w.Seconds()), "ratio", m))
+		f.Evidence = append(f.Evidence, c.figure("longest blocked process", c.longest, "ratio", m))
 	}
 	if c.w.Told && c.victim.pid != 0 && c.of(sample.CacheVisits) > 0 {
 		v := c.cache()
