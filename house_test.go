@@ -74,6 +74,8 @@ func fences() []fence {
 		{"github.com/ulikunitz/xz", []string{"internal/source/text", "internal/symbol"}},
 		{"github.com/klauspost/compress", []string{"internal/source/text"}},
 		{"github.com/google/pprof", []string{"internal/present/pprof"}},
+		{"github.com/prometheus/prometheus", []string{"internal/store"}},
+		{"github.com/oklog/ulid", []string{"internal/store"}},
 	}
 }
 
@@ -249,6 +251,8 @@ func TestPlantedImportsAreCaught(t *testing.T) {
 		{"cmd/x.go", "iocause/internal/lab", false},
 		{"cmd/x.go", "github.com/cilium/ebpf", true},
 		{"internal/diagnose/x.go", "github.com/spf13/cobra", true},
+		{"internal/store/series/x.go", "github.com/prometheus/prometheus/tsdb", false},
+		{"cmd/x.go", "github.com/prometheus/prometheus/promql", true},
 		{"internal/diagnose/x.go", "github.com/spf13/cobrastrange", true},
 		{"internal/sample/x.go", "C", true},
 		{"internal/sample/x.go", "encoding/json", false},

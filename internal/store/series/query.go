@@ -1,0 +1,266 @@
+package series
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// Point is a value at an instant.
+type Point struct {
+	At    time.Time
+	Value float64
+}
+
+// Line is one series of a result, oldest point first.
+type Line struct {
+	Name   string // "" when the expression has none
+	Labels []Label
+	Points []Point
+}
+
+// Result is what an expression gives.
+type Result struct {
+	Type     string // as Prometheus names it: vector, matrix, scalar, string
+	Lines    []Line // of a scalar or string one without labels
+	Text     string // of a string
+	Warnings []string
+}
+
+// Query is an expression of PromQL over a time. An instant query has no Step
+// and is asked at To.
+type Query struct {
+	Expr     string
+	From, To time.Time
+	Step     time.Duration
+}
+
+// QueryError is an expression that cannot be parsed.
+type QueryError struct {
+	Expr string
+	At   int // byte of Expr where it goes wrong, from 0
+	What string
+}
+
+func (e *QueryError) Error() string {
+	return fmt.Sprintf("reading the expression: at character %d: %s", e.At+1, e.What)
+}
+
+// Database answers queries. It is implemented by Recording and Reader.
+type Database interface {
+	Query(ctx context.Context, q Query) (*Result, error)
+	Find(ctx context.Context, selectors []string, from, to time.Time) ([]Line, error)
+	LabelNames(ctx context.Context, selectors []string, from, to time.Time) ([]string, error)
+	LabelValues(ctx context.Context, name string, selectors []string, from, to time.Time) ([]string, error)
+	Oldest(tier int) time.Time
+	Newest(tier int) time.Time
+}
+
+const (
+	mostSamples = 20_000_000 // in memory at once: 320 MB, and then an error
+	mostPoints  = 11_000     // of a line, as Prometheus has it
+	longest     = time.Minute
+)
+
+// ErrTooMany is a range query that asks for more points than anybody can look at.
+var ErrTooMany = fmt.Errorf("more than %d points of each series: take a longer step", mostPoints)
+
+func newEngine() *promql.Engine {
+	return promql.NewEngine(promql.EngineOpts{
+		Logger: slog.New(slog.DiscardHandler), MaxSamples: mostSamples, Timeout: longest,
+		LookbackDelta: time.Minute, EnableAtModifier: true, EnableNegativeOffset: true,
+		NoStepSubqueryIntervalFn: func(int64) int64 { return time.Minute.Milliseconds() },
+		Parser:                   newParser(),
+	})
+}
+
+func newParser() parser.Parser { return parser.NewParser(parser.Options{}) }
+
+// CheckExpr tells whether an expression can be parsed.
+func CheckExpr(expr string) error {
+	_, err := newParser().ParseExpr(expr)
+	return asQueryError(expr, err)
+}
+
+func asQueryError(expr string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var all parser.ParseErrors
+	if errors.As(err, &all) && len(all) > 0 {
+		at := min(max(int(all[0].PositionRange.Start), 0), len(expr))
+		return &QueryError{Expr: expr, At: at, What: all[0].Err.Error()}
+	}
+	return fmt.Errorf("answering the query: %w", err)
+}
+
+// lookback is how old a value may be to count as the one at an instant: three
+// of the slowest intervals, in the coarsest tier that is read.
+func (s shelves) lookback(q Query) time.Duration {
+	specs := specs()
+	raw := s[0].oldest()
+	coarse := 0
+	switch from := q.From.UnixMilli(); {
+	case from < s[1].oldest() || q.Step >= specs[2].resolution:
+		coarse = 2
+	case raw == none || from < raw || q.Step >= specs[1].resolution:
+		coarse = 1
+	}
+	return max(time.Minute, 2*specs[coarse].resolution)
+}
+
+// query runs one query over the tiers.
+func (s shelves) query(ctx context.Context, e *promql.Engine, q Query) (*Result, error) {
+	if q.From.IsZero() || q.Step == 0 {
+		q.From = q.To
+	}
+	opts := promql.NewPrometheusQueryOpts(false, s.lookback(q))
+	var run promql.Query
+	var err error
+	if q.Step == 0 {
+		run, err = e.NewInstantQuery(ctx, s, opts, q.Expr, q.To)
+	} else {
+		if q.To.Sub(q.From)/q.Step > mostPoints {
+			return nil, fmt.Errorf("answering the query: %w", ErrTooMany)
+		}
+		run, err = e.NewRangeQuery(ctx, s, opts, q.Expr, q.From, q.To, q.Step)
+	}
+	if err != nil {
+		return nil, asQueryError(q.Expr, err)
+	}
+	defer run.Close()
+	r := run.Exec(ctx)
+	if r.Err != nil {
+		return nil, fmt.Errorf("answering the query: %w", r.Err)
+	}
+	out := convert(r.Value)
+	warnings, infos := r.Warnings.AsStrings(q.Expr, 10, 10)
+	out.Warnings = slices.Concat(s.notes(), warnings, infos)
+	return out, nil
+}
+
+func convert(v parser.Value) *Result {
+	out := &Result{Type: string(v.Type())}
+	switch v := v.(type) {
+	case promql.Matrix:
+		for _, x := range v {
+			l := lineOf(x.Metric)
+			for _, p := range x.Floats {
+				l.Points = append(l.Points, Point{time.UnixMilli(p.T), p.F})
+			}
+			out.Lines = append(out.Lines, l)
+		}
+	case promql.Vector:
+		for _, x := range v {
+			l := lineOf(x.Metric)
+			l.Points = []Point{{time.UnixMilli(x.T), x.F}}
+			out.Lines = append(out.Lines, l)
+		}
+	case promql.Scalar:
+		out.Lines = []Line{{Points: []Point{{time.UnixMilli(v.T), v.V}}}}
+	case promql.String:
+		out.Text = v.V
+		out.Lines = []Line{{Points: []Point{{time.UnixMilli(v.T), math.NaN()}}}}
+	}
+	return out
+}
+
+func lineOf(l labels.Labels) Line {
+	name, of := split(l)
+	return Line{Name: name, Labels: of}
+}
+
+// matchers reads selectors such as up{job="x"}.
+func matchers(selectors []string) ([][]*labels.Matcher, error) {
+	var out [][]*labels.Matcher
+	for _, s := range selectors {
+		m, err := newParser().ParseMetricSelector(s)
+		if err != nil {
+			return nil, asQueryError(s, err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// find lists the series that any selector matches.
+func (s shelves) find(ctx context.Context, selectors []string, from, to time.Time) ([]Line, error) {
+	sets, err := matchers(selectors)
+	if err != nil {
+		return nil, err
+	}
+	q, err := s.Querier(from.UnixMilli(), to.UnixMilli())
+	if err != nil {
+		return nil, fmt.Errorf("listing the series: %w", err)
+	}
+	defer q.Close()
+	var out []Line
+	seen := map[uint64]bool{}
+	for _, m := range sets {
+		set := q.Select(ctx, true, nil, m...)
+		for set.Next() {
+			l := set.At().Labels()
+			if h := l.Hash(); !seen[h] {
+				seen[h] = true
+				out = append(out, lineOf(l))
+			}
+		}
+		if err := set.Err(); err != nil {
+			return nil, fmt.Errorf("listing the series: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// labelNames lists the names of labels of the series that any selector matches,
+// of all without one.
+func (s shelves) labelNames(ctx context.Context, selectors []string, from, to time.Time) ([]string, error) {
+	return s.list(selectors, from, to, func(q *tieredQuerier, m []*labels.Matcher) ([]string, error) {
+		out, _, err := q.LabelNames(ctx, nil, m...)
+		return out, err
+	})
+}
+
+// labelValues lists the values of one label in the same way.
+func (s shelves) labelValues(ctx context.Context, name string, selectors []string, from, to time.Time) ([]string, error) {
+	return s.list(selectors, from, to, func(q *tieredQuerier, m []*labels.Matcher) ([]string, error) {
+		out, _, err := q.LabelValues(ctx, name, nil, m...)
+		return out, err
+	})
+}
+
+func (s shelves) list(selectors []string, from, to time.Time, one func(*tieredQuerier, []*labels.Matcher) ([]string, error)) ([]string, error) {
+	sets, err := matchers(selectors)
+	if err != nil {
+		return nil, err
+	}
+	if len(sets) == 0 {
+		sets = [][]*labels.Matcher{nil}
+	}
+	q, err := s.open(from.UnixMilli(), to.UnixMilli())
+	if err != nil {
+		return nil, fmt.Errorf("listing the labels: %w", err)
+	}
+	defer q.Close()
+	var out []string
+	for _, m := range sets {
+		some, err := one(q, m)
+		if err != nil {
+			return nil, fmt.Errorf("listing the labels: %w", err)
+		}
+		out = append(out, some...)
+	}
+	for i, v := range out { // they do not outlive the querier
+		out[i] = string([]byte(v))
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}

@@ -1,0 +1,264 @@
+// Package series keeps series of numbers on disk: a recording. A recording is
+// a directory with three databases of the same series, each the Prometheus
+// storage engine's own format: raw as measured, and rolled up to five minutes
+// and to an hour, which are kept longer. Nothing outside this package knows
+// the engine.
+package series
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+)
+
+// ErrLocked is a recording that another process writes.
+var ErrLocked = errors.New("another agent records there")
+
+// ErrGone is a recording whose directory was removed or replaced while it was
+// open: what is written to it is lost.
+var ErrGone = errors.New("the directory of the recording was removed")
+
+// Label is one name and value of a series.
+type Label struct{ Name, Value string }
+
+// Series is the identity of one series. It is made once and used for all its
+// values. Safe for concurrent use.
+type Series struct{ labels labels.Labels }
+
+// New names a series. Empty labels are left out; values may hold any byte:
+// what is no UTF-8 is replaced, as the formats that it goes out in require.
+func New(name string, of ...Label) *Series {
+	b := labels.NewScratchBuilder(len(of) + 1)
+	b.Add(labels.MetricName, name)
+	for _, l := range of {
+		if l.Value != "" {
+			b.Add(l.Name, strings.ToValidUTF8(l.Value, "\uFFFD"))
+		}
+	}
+	b.Sort()
+	return &Series{b.Labels()}
+}
+
+// Name is the name without labels.
+func (s *Series) Name() string { return s.labels.Get(labels.MetricName) }
+
+// Labels are the labels without the name, sorted.
+func (s *Series) Labels() []Label {
+	_, out := split(s.labels)
+	return out
+}
+
+func split(l labels.Labels) (name string, out []Label) {
+	l.Range(func(x labels.Label) {
+		if x.Name == labels.MetricName {
+			name = x.Value
+		} else {
+			out = append(out, Label{x.Name, x.Value})
+		}
+	})
+	return name, out
+}
+
+// Value is one value of a series.
+type Value struct {
+	Of *Series
+	V  float64
+}
+
+// Frame is what was measured at one instant.
+type Frame struct {
+	At     time.Time // to the millisecond
+	Values []Value
+}
+
+// Options say where a recording is and how long its parts are kept.
+type Options struct {
+	Dir      string
+	Keep     [Tiers]time.Duration // raw, 5 minutes, 1 hour
+	MaxBytes int64                // of all blocks together; 0 is no limit
+	Log      *slog.Logger
+	Now      func() time.Time
+}
+
+// Tiers is how many resolutions a recording has.
+const Tiers = 3
+
+// shares are the tiers' parts of MaxBytes, in percent.
+func shares() [Tiers]int64 { return [Tiers]int64{70, 22, 8} }
+
+// Recording is a recording that is being written. Append, Roll and Close are
+// called from one goroutine; Select and what else reads may be called from
+// others meanwhile.
+type Recording struct {
+	o      Options
+	lock   *os.File
+	engine *promql.Engine
+
+	mu    sync.RWMutex // guards tiers against being closed while they are read
+	tiers [Tiers]*tier
+}
+
+// Open opens a recording for writing, and makes it when it is missing. It
+// fails with ErrLocked while another process has it. What a crash or a damaged
+// file has cost is logged; damaged blocks are moved to "damaged".
+func Open(o Options) (*Recording, error) {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("opening the recording: %w", err)
+	}
+	lock, err := lockDir(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the recording in %s: %w", o.Dir, err)
+	}
+	r := &Recording{o: o, lock: lock, engine: newEngine()}
+	for i, spec := range specs() {
+		t, err := openTier(o, i, spec)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("opening the recording in %s: %w", o.Dir, err), r.Close())
+		}
+		r.tiers[i] = t
+	}
+	return r, nil
+}
+
+// lockDir takes the lock of a directory. The kernel lets go of it when the
+// process ends, however it ends.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking it: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, ErrLocked
+		}
+		return nil, fmt.Errorf("locking it: %w", err)
+	}
+	return f, nil
+}
+
+// Check tells whether the directory is still the one that was opened.
+func (r *Recording) Check() error {
+	ours, err := r.lock.Stat()
+	if err != nil {
+		return fmt.Errorf("looking at the recording: %w", err)
+	}
+	there, err := os.Stat(filepath.Join(r.o.Dir, "lock"))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return ErrGone
+	case err != nil:
+		return fmt.Errorf("looking at the recording: %w", err)
+	case !os.SameFile(ours, there):
+		return ErrGone
+	}
+	for _, spec := range specs() {
+		if _, err := os.Stat(filepath.Join(r.o.Dir, spec.name, "wal")); errors.Is(err, os.ErrNotExist) {
+			return ErrGone
+		}
+	}
+	return nil
+}
+
+// Appended is what became of the values of a call of Append.
+type Appended struct {
+	Kept    int
+	Refused int // an instant already had another value, or is older than can be added
+}
+
+// Append adds frames, all or none: after an error the recording must be closed
+// and opened anew, and the frames appended again.
+func (r *Recording) Append(frames []Frame) (Appended, error) { return r.tiers[0].append(frames) }
+
+// Maintain makes blocks of what is in memory, merges them, and removes what is
+// older than it is kept or more than the recording may take. It may take long
+// on a slow disk; Append and queries go on meanwhile. To be called every minute.
+func (r *Recording) Maintain(ctx context.Context) error {
+	return r.reading(func(shelves) error {
+		var errs []error
+		for _, t := range r.tiers {
+			errs = append(errs, t.maintain(ctx))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// Forget lets go of what is kept of series that were appended. To be called
+// when some have ended.
+func (r *Recording) Forget() { r.tiers[0].forget() }
+
+// Newest is the instant of the newest value of a tier, zero when it is empty.
+func (r *Recording) Newest(tier int) time.Time {
+	return fromMilli(r.tiers[tier].newest())
+}
+
+// Oldest is the instant of the oldest value of a tier, zero when it is empty.
+func (r *Recording) Oldest(tier int) time.Time {
+	return fromMilli(r.tiers[tier].oldest())
+}
+
+// Bytes is how much room the recording takes on disk.
+func (r *Recording) Bytes() int64 { return diskUse(r.o.Dir) }
+
+// Damage is what was found damaged so far, for people.
+func (r *Recording) Damage() []string {
+	var out []string
+	for _, t := range r.tiers {
+		if t != nil {
+			out = append(out, t.damage.all()...)
+		}
+	}
+	return out
+}
+
+// Close writes what is in memory and lets go of the directory.
+func (r *Recording) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var errs []error
+	for i, t := range r.tiers {
+		if t != nil {
+			errs = append(errs, guard(t.db.Close))
+			r.tiers[i] = nil
+		}
+	}
+	errs = append(errs, r.lock.Close())
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("closing the recording: %w", err)
+	}
+	return nil
+}
+
+const none = math.MinInt64 // an instant that there is not, in milliseconds
+
+func fromMilli(ms int64) time.Time {
+	if ms == none {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+// diskUse adds up the files below dir; what vanishes meanwhile counts nothing.
+func diskUse(dir string) int64 {
+	var sum int64
+	filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				sum += info.Size()
+			}
+		}
+		return nil
+	})
+	return sum
+}

@@ -1,0 +1,300 @@
+package series
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// epoch is a whole hour.
+func epoch() time.Time { return time.Unix(1_790_000_000/3600*3600, 0) }
+
+func options(dir string) Options {
+	const day = 24 * time.Hour
+	return Options{Dir: dir, Keep: [Tiers]time.Duration{2 * day, 90 * day, 400 * day}, Log: slog.New(slog.DiscardHandler), Now: time.Now}
+}
+
+func open(t *testing.T, o Options) *Recording {
+	t.Helper()
+	r, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func shut(t *testing.T, c interface{ Close() error }) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// fill appends a counter that rises by 2 a second and a gauge that is the
+// second of the minute, every step.
+func fill(t *testing.T, r *Recording, from time.Time, n int, step time.Duration) {
+	t.Helper()
+	counter := New("test_reads_total", Label{"device", "vda"})
+	gauge := New("test_depth", Label{"device", "vda"})
+	var frames []Frame
+	for i := range n {
+		at := from.Add(time.Duration(i) * step)
+		s := at.Sub(epoch()).Seconds()
+		frames = append(frames, Frame{at, []Value{{counter, 2 * s}, {gauge, math.Mod(s, 60)}}})
+		if len(frames) == 600 || i == n-1 {
+			if a, err := r.Append(frames); err != nil || a.Refused > 0 {
+				t.Fatal(a, err)
+			}
+			frames = nil
+		}
+	}
+}
+
+func ask(t *testing.T, d Database, q Query) *Result {
+	t.Helper()
+	r, err := d.Query(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// count is how many values of a series lie in a time, both ends included.
+func count(t *testing.T, d Database, name string, from, to time.Time) int {
+	t.Helper()
+	r := ask(t, d, Query{Expr: fmt.Sprintf("count_over_time(%s[%dms])", name, to.Sub(from).Milliseconds()+1), To: to})
+	if len(r.Lines) == 0 {
+		return 0
+	}
+	return int(r.Lines[0].Points[0].Value)
+}
+
+func TestWhatIsAppendedIsFound(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, options(dir))
+	fill(t, r, epoch(), 600, time.Second)
+	end := epoch().Add(599 * time.Second)
+	check := func(what string, d Database) {
+		t.Helper()
+		if n := count(t, d, "test_reads_total", epoch(), end); n != 600 {
+			t.Errorf("%s: %d values, want 600", what, n)
+		}
+		got := ask(t, d, Query{Expr: `rate(test_reads_total{device="vda"}[1m])`, From: epoch().Add(2 * time.Minute), To: end, Step: time.Minute})
+		if got.Type != "matrix" || len(got.Lines) != 1 || len(got.Lines[0].Points) != 8 {
+			t.Fatalf("%s: %+v", what, got)
+		}
+		if l := got.Lines[0]; l.Name != "" || len(l.Labels) != 1 || l.Labels[0] != (Label{"device", "vda"}) {
+			t.Errorf("%s: %+v", what, l)
+		}
+		for _, p := range got.Lines[0].Points {
+			if math.Abs(p.Value-2) > 1e-9 {
+				t.Errorf("%s: rate %v, want 2", what, p.Value)
+			}
+		}
+		if !d.Newest(0).Equal(end) || !d.Oldest(0).Equal(epoch()) {
+			t.Errorf("%s: from %v to %v", what, d.Oldest(0), d.Newest(0))
+		}
+		lines, err := d.Find(t.Context(), []string{`{device="vda"}`}, epoch(), end)
+		if err != nil || len(lines) != 2 || lines[0].Name != "test_depth" {
+			t.Errorf("%s: found %+v, %v", what, lines, err)
+		}
+		names, err := d.LabelNames(t.Context(), nil, epoch(), end)
+		if err != nil || strings.Join(names, " ") != "__name__ device" {
+			t.Errorf("%s: labels %q, %v", what, names, err)
+		}
+		values, err := d.LabelValues(t.Context(), "device", []string{"test_depth"}, epoch(), end)
+		if err != nil || strings.Join(values, " ") != "vda" {
+			t.Errorf("%s: values %q, %v", what, values, err)
+		}
+	}
+	check("while it is written", r)
+	reader, err := OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("by a reader beside it", reader)
+	shut(t, reader)
+	shut(t, r)
+	r = open(t, options(dir))
+	check("opened again", r)
+	shut(t, r)
+	if _, err := r.Query(t.Context(), Query{Expr: "1", To: end}); !errors.Is(err, ErrClosed) {
+		t.Errorf("a closed recording answers %v", err)
+	}
+}
+
+func TestOneWriter(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, options(dir))
+	if _, err := Open(options(dir)); !errors.Is(err, ErrLocked) {
+		t.Errorf("a second agent got %v", err)
+	}
+	shut(t, r)
+	shut(t, open(t, options(dir)))
+}
+
+func TestNoRecording(t *testing.T) {
+	if _, err := OpenReader(t.TempDir()); !errors.Is(err, ErrNoRecording) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Nine hours: blocks are cut, the tiers are rolled up, and a query over all
+// gets every value from one of them.
+func TestTiers(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, options(dir))
+	const hours = 9
+	fill(t, r, epoch(), hours*360+2, 10*time.Second)
+	if err := r.Roll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	end := epoch().Add(hours * time.Hour)
+	if err := r.Maintain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if blocks, err := blockDirs(filepath.Join(dir, "raw")); err != nil || len(blocks) == 0 {
+		t.Errorf("blocks %q, %v", blocks, err)
+	}
+	for i, want := range []int{hours*360 + 2, hours * 12, hours} {
+		n := 0
+		q, err := r.tiers[i].querier(0, end.Add(time.Hour).UnixMilli())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := matchers([]string{"test_depth"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for set := q.Select(t.Context(), false, nil, m[0]...); set.Next(); {
+			for it := set.At().Iterator(nil); it.Next() != 0; n++ {
+			}
+		}
+		shut(t, q)
+		// The first instant is the end of an interval that was before.
+		if n != want && n != want+1 {
+			t.Errorf("tier %d has %d values, want %d", i, n, want)
+		}
+	}
+	for expr, want := range map[string]float64{
+		"test_depth":                 25, // the mean of 0, 10 ... 50
+		"test_depth:max":             50,
+		"test_depth:min":             0,
+		"test_reads_total:max":       2,
+		"rate(test_reads_total[4h])": 2,
+	} {
+		got := ask(t, r, Query{Expr: expr, From: end.Add(-4 * time.Hour), To: end, Step: time.Hour})
+		if len(got.Lines) != 1 || len(got.Lines[0].Points) != 5 {
+			t.Errorf("%s: %+v", expr, got)
+			continue
+		}
+		for _, p := range got.Lines[0].Points {
+			if math.Abs(p.Value-want) > 1e-6 {
+				t.Errorf("%s: %v at %v, want %v", expr, p.Value, p.At, want)
+			}
+		}
+	}
+	// Rolling up again changes nothing.
+	before := count(t, r, "test_depth:max", epoch(), end)
+	if err := r.Roll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after := count(t, r, "test_depth:max", epoch(), end); after != before || before < hours*12 {
+		t.Errorf("%d values before, %d after", before, after)
+	}
+	// Without the raw tier the others answer, each for its time.
+	shut(t, r)
+	if err := os.RemoveAll(filepath.Join(dir, "raw")); err != nil {
+		t.Fatal(err)
+	}
+	r = open(t, options(dir))
+	defer shut(t, r)
+	if n := count(t, r, "test_reads_total", epoch().Add(time.Second), end); n != hours*12 {
+		t.Errorf("%d values are left, want %d", n, hours*12)
+	}
+}
+
+func TestQueryErrorsHaveAPosition(t *testing.T) {
+	r := open(t, options(t.TempDir()))
+	defer shut(t, r)
+	for expr, at := range map[string]int{
+		"rate(x[5m]":  10,
+		"x{a=~\"(\"}": 2,
+		"sum(x) by y": 10,
+		"rate(x)":     5,
+		"":            0,
+	} {
+		_, err := r.Query(t.Context(), Query{Expr: expr, To: epoch()})
+		var bad *QueryError
+		if !errors.As(err, &bad) {
+			t.Errorf("%q: %v", expr, err)
+			continue
+		}
+		if bad.At != at || bad.What == "" {
+			t.Errorf("%q: at %d: %s, want %d", expr, bad.At, bad.What, at)
+		}
+		if err := CheckExpr(expr); !errors.As(err, &bad) {
+			t.Errorf("%q passes the check: %v", expr, err)
+		}
+	}
+	if _, err := r.Query(t.Context(), Query{Expr: "1", From: epoch(), To: epoch().Add(24 * time.Hour), Step: time.Second}); !errors.Is(err, ErrTooMany) {
+		t.Errorf("a day of seconds: %v", err)
+	}
+}
+
+// The clock is set back by an hour: nothing is refused, and both are found.
+func TestClockSetBack(t *testing.T) {
+	r := open(t, options(t.TempDir()))
+	defer shut(t, r)
+	s := New("test_level")
+	at := func(seconds int, v float64) Appended {
+		a, err := r.Append([]Frame{{epoch().Add(time.Duration(seconds) * time.Second), []Value{{s, v}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	for i := range 60 {
+		at(7200+i, 1)
+	}
+	for i := range 60 {
+		if a := at(3600+i, 2); a.Kept != 1 || a.Refused != 0 {
+			t.Fatalf("an hour back: %+v", a)
+		}
+	}
+	if n := count(t, r, "test_level", epoch().Add(time.Hour), epoch().Add(time.Hour+time.Minute)); n != 60 {
+		t.Errorf("%d values of the hour before, want 60", n)
+	}
+	if a := at(7259-int(late.Seconds())-1, 3); a.Refused != 1 {
+		t.Errorf("later than can be: %+v", a)
+	}
+}
+
+func TestNamesHoldAnyByte(t *testing.T) {
+	r := open(t, options(t.TempDir()))
+	defer shut(t, r)
+	hostile := "a\"b\\c\n\x1b[31m\xff{}"
+	if _, err := r.Append([]Frame{{epoch(), []Value{{New("test_fs", Label{"mountpoint", hostile}, Label{"empty", ""}), 1}}}}); err != nil {
+		t.Fatal(err)
+	}
+	got := ask(t, r, Query{Expr: "test_fs", To: epoch()})
+	if want := strings.ReplaceAll(hostile, "\xff", "\uFFFD"); len(got.Lines) != 1 || len(got.Lines[0].Labels) != 1 || got.Lines[0].Labels[0].Value != want {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestShortAndFine(t *testing.T) {
+	if Short(1.0/3) == 1.0/3 || math.Abs(Short(1.0/3)-1.0/3) > 1e-7 {
+		t.Errorf("%v", Short(1.0/3))
+	}
+	if Fine(123.4567) != 126420.0/1024 {
+		t.Errorf("%v", Fine(123.4567)*1024)
+	}
+}
