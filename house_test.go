@@ -47,6 +47,7 @@ func rooms() []room {
 		{"internal/predict", []string{sample}},
 		{diagnose, []string{sample, "internal/detect", "internal/predict"}},
 		{"internal/lab", []string{sample, host}},
+		{"internal/agent", []string{sample, host, source, "internal/store"}},
 		{"internal/present/*", []string{sample, diagnose}},
 		{"internal/view", []string{sample, "internal/present/text"}},
 		{"docs", []string{diagnose}},    // a test only
@@ -69,7 +70,7 @@ func fences() []fence {
 		{"github.com/cilium/ebpf", []string{"internal/bpf", "internal/source/probe"}},
 		{"golang.org/x/sys", []string{"cmd", "internal/bpf", "internal/host", "internal/lab", "internal/source", "internal/symbol"}},
 		{"github.com/spf13/cobra", []string{"cmd"}},
-		{"go.yaml.in/yaml", []string{"internal/lab"}},
+		{"go.yaml.in/yaml", []string{"internal/agent", "internal/lab"}},
 		{"github.com/ianlancetaylor/demangle", []string{"internal/symbol"}},
 		{"github.com/ulikunitz/xz", []string{"internal/source/text", "internal/symbol"}},
 		{"github.com/klauspost/compress", []string{"internal/source/text"}},

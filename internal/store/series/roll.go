@@ -19,6 +19,10 @@ import (
 // NAME:min are the extremes, of a counter the fastest and slowest increase a
 // second between two values.
 func (r *Recording) Roll(ctx context.Context) error {
+	return r.reading(func(shelves) error { return r.roll(ctx) })
+}
+
+func (r *Recording) roll(ctx context.Context) error {
 	raw := r.tiers[0]
 	oldest, newest := raw.oldest(), raw.newest()
 	if oldest == none {

@@ -97,9 +97,8 @@ const Tiers = 3
 // shares are the tiers' parts of MaxBytes, in percent.
 func shares() [Tiers]int64 { return [Tiers]int64{70, 22, 8} }
 
-// Recording is a recording that is being written. Append, Roll and Close are
-// called from one goroutine; Select and what else reads may be called from
-// others meanwhile.
+// Recording is a recording that is being written. Append, Forget and Close are
+// called from one goroutine, Roll and Maintain from one, queries from any.
 type Recording struct {
 	o      Options
 	lock   *os.File
@@ -179,7 +178,13 @@ type Appended struct {
 
 // Append adds frames, all or none: after an error the recording must be closed
 // and opened anew, and the frames appended again.
-func (r *Recording) Append(frames []Frame) (Appended, error) { return r.tiers[0].append(frames) }
+func (r *Recording) Append(frames []Frame) (a Appended, err error) {
+	err = r.reading(func(shelves) error {
+		a, err = r.tiers[0].append(frames)
+		return err
+	})
+	return a, err
+}
 
 // Maintain makes blocks of what is in memory, merges them, and removes what is
 // older than it is kept or more than the recording may take. It may take long
@@ -199,27 +204,33 @@ func (r *Recording) Maintain(ctx context.Context) error {
 func (r *Recording) Forget() { r.tiers[0].forget() }
 
 // Newest is the instant of the newest value of a tier, zero when it is empty.
-func (r *Recording) Newest(tier int) time.Time {
-	return fromMilli(r.tiers[tier].newest())
+func (r *Recording) Newest(tier int) (at time.Time) {
+	_ = r.reading(func(s shelves) error { // closed: nothing is there
+		at = fromMilli(s[tier].newest())
+		return nil
+	})
+	return at
 }
 
 // Oldest is the instant of the oldest value of a tier, zero when it is empty.
-func (r *Recording) Oldest(tier int) time.Time {
-	return fromMilli(r.tiers[tier].oldest())
+func (r *Recording) Oldest(tier int) (at time.Time) {
+	_ = r.reading(func(s shelves) error {
+		at = fromMilli(s[tier].oldest())
+		return nil
+	})
+	return at
 }
 
 // Bytes is how much room the recording takes on disk.
 func (r *Recording) Bytes() int64 { return diskUse(r.o.Dir) }
 
 // Damage is what was found damaged so far, for people.
-func (r *Recording) Damage() []string {
-	var out []string
-	for _, t := range r.tiers {
-		if t != nil {
-			out = append(out, t.damage.all()...)
-		}
-	}
-	return out
+func (r *Recording) Damage() (all []string) {
+	_ = r.reading(func(s shelves) error {
+		all = s.notes()
+		return nil
+	})
+	return all
 }
 
 // Close writes what is in memory and lets go of the directory.

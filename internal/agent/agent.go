@@ -1,0 +1,201 @@
+// Package agent watches a machine all the time and keeps what it sees. Sources
+// are read at their own pace into memory; one writer brings that to disk, so
+// that a disk that hangs or is full never stops the watching.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+	"iocause/internal/source"
+	"iocause/internal/store/series"
+)
+
+// Agent is one run of the agent.
+type Agent struct {
+	config Config
+	host   *host.Host
+	log    *slog.Logger
+	ring   *ring
+	latest *latest
+	writer *writer
+	feeds  []*feed
+	steps  atomic.Int64
+	own    map[own]*series.Series
+	use    use
+}
+
+// own names one of the agent's own series.
+type own struct {
+	metric sample.Metric
+	class  string
+}
+
+// fast are the sources that are read every interval; slow those whose figures
+// hardly ever change.
+func fast() []string {
+	return []string{"stat", "schedstat", "meminfo", "vmstat", "diskstats", "pressure", "netdev"}
+}
+
+func slow() []string { return []string{"sysctl", "queue"} }
+
+// Sources are the names of all sources that the agent reads.
+func Sources() []string { return slices.Concat(fast(), slow()) }
+
+// New prepares an agent. Nothing runs and nothing is opened yet.
+func New(h *host.Host, c Config, log *slog.Logger) *Agent {
+	r := newRing(c.RingValues())
+	a := &Agent{
+		config: c, host: h, log: log, ring: r,
+		latest: &latest{all: map[*series.Series]at{}}, own: map[own]*series.Series{},
+		writer: &writer{ring: r, log: log, opts: series.Options{
+			Dir: c.Dir, Keep: [series.Tiers]time.Duration{c.Keep.Raw, c.Keep.FiveMinutes, c.Keep.Hours},
+			MaxBytes: c.Limits.Disk, Log: log, Now: h.Now,
+		}},
+	}
+	for _, e := range slices.Concat(source.List(), source.Others()) {
+		base := c.Interval
+		if slices.Contains(slow(), e.Name) {
+			base = c.SlowInterval
+		} else if !slices.Contains(fast(), e.Name) {
+			continue
+		}
+		if slices.Contains(c.Off, e.Name) {
+			continue
+		}
+		f := &feed{
+			host: h, entry: e, base: base, log: log, out: a.push, infos: infos(), known: map[of]*stream{},
+			stepped: func() { a.steps.Add(1) },
+			ended: func(s *series.Series) {
+				a.latest.drop(s)
+				a.writer.ended.Store(true)
+			},
+		}
+		f.factor.Store(1)
+		a.feeds = append(a.feeds, f)
+	}
+	return a
+}
+
+func (a *Agent) push(f series.Frame) {
+	if len(f.Values) > 0 {
+		a.latest.set(f)
+		a.ring.push(f)
+	}
+}
+
+// stopPatience is how long the disk may take when the agent stops.
+const stopPatience = 5 * time.Second
+
+// Run watches until ctx ends. It fails at once when another agent has the
+// directory; whatever else keeps it from writing is logged and tried again.
+func (a *Agent) Run(ctx context.Context) error {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(a.config.Limits.Memory / 4 * 3))
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	if err := a.writer.open(); errors.Is(err, series.ErrLocked) {
+		return fmt.Errorf("starting the agent: %w", err)
+	} else if err != nil {
+		a.log.Error("the recording cannot be opened; what is measured stays in memory", "why", err)
+	}
+	serving, err := a.serve(ctx)
+	if err != nil {
+		a.writer.finish(nil)
+		return err
+	}
+	measuring, stop := context.WithCancel(ctx)
+	defer stop()
+	var feeds sync.WaitGroup
+	for _, f := range a.feeds {
+		feeds.Go(func() { f.run(measuring) })
+	}
+	feeds.Go(func() { a.govern(measuring) })
+	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWriting()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		a.writer.run(writing)
+	}()
+	go a.writer.upkeep(measuring)
+	a.log.Info("the agent runs", "interval", a.config.Interval, "sources", len(a.feeds), "listen", serving.address())
+	<-ctx.Done()
+	feeds.Wait()
+	stopWriting()
+	select {
+	case <-written:
+	case <-time.After(stopPatience):
+		left, _ := a.ring.waiting()
+		a.log.Error("the disk does not answer: what it has not taken is lost", "values", left)
+	}
+	serving.stop()
+	a.log.Info("the agent has stopped")
+	return nil
+}
+
+// govern looks at what the agent itself takes.
+func (a *Agent) govern(ctx context.Context) {
+	g := &governor{cpu: a.config.Limits.CPU, memory: a.config.Limits.Memory, feeds: a.feeds, log: a.log, spent: map[*feed]int64{}}
+	for {
+		now := a.host.Now()
+		u, err := readUse(a.host)
+		if err != nil {
+			a.log.Error("the agent cannot tell what it takes", "why", err)
+		} else {
+			g.look(time.Now(), u)
+			a.use = u
+		}
+		a.push(a.ownFrame(now.Add(a.config.SlowInterval / 100).Truncate(a.config.SlowInterval)))
+		next := now.Truncate(a.config.SlowInterval).Add(a.config.SlowInterval)
+		if !sleep(ctx, next.Sub(a.host.Now())) {
+			return
+		}
+	}
+}
+
+// ownFrame is what the agent says of itself.
+func (a *Agent) ownFrame(now time.Time) series.Frame {
+	f := series.Frame{At: now}
+	waiting, lost := a.ring.waiting()
+	put := func(m sample.Metric, class string, v float64) {
+		k := own{m, class}
+		if a.own[k] == nil {
+			for _, i := range Own() {
+				if i.Metric == m {
+					a.own[k] = series.New(SeriesName(i), series.Label{Name: "class", Value: class})
+				}
+			}
+		}
+		f.Values = append(f.Values, series.Value{Of: a.own[k], V: v})
+	}
+	yes := func(b bool) float64 {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	put("agent.cpu", "", series.Fine(a.use.cpu.Seconds()))
+	put("agent.resident", "", float64(a.use.resident))
+	put("agent.written", "", float64(a.use.written))
+	put("agent.disk", "", float64(a.writer.disk.Load()))
+	put("agent.values", "kept", float64(a.writer.kept.Load()))
+	put("agent.values", "refused", float64(a.writer.refused.Load()))
+	put("agent.values", "lost", float64(lost))
+	put("agent.waiting", "", float64(waiting))
+	put("agent.writable", "", yes(a.writer.writable.Load()))
+	put("agent.reopened", "", float64(a.writer.reopened.Load()))
+	put("agent.clock_steps", "", float64(a.steps.Load()))
+	for _, x := range a.feeds {
+		put("agent.interval", x.entry.Name, x.interval().Seconds())
+		put("agent.source_up", x.entry.Name, yes(x.up.Load()))
+	}
+	return f
+}

@@ -1,0 +1,284 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"iocause/internal/store/series"
+)
+
+// api is the part of the Prometheus query API that a data source needs
+// (https://prometheus.io/docs/prometheus/latest/querying/api/).
+type api struct {
+	now func() time.Time
+	db  func() series.Database // nil while there is none
+}
+
+// problem is an answer that is an error.
+type problem struct {
+	status     int
+	kind, what string
+}
+
+func (p *problem) Error() string { return p.what }
+
+func badData(format string, args ...any) *problem {
+	return &problem{http.StatusBadRequest, "bad_data", fmt.Sprintf(format, args...)}
+}
+
+// answer is what a handler gives.
+type answer struct {
+	data     any
+	warnings []string
+}
+
+func newAPI(now func() time.Time, db func() series.Database) http.Handler {
+	a := &api{now: now, db: db}
+	mux := http.NewServeMux()
+	for path, f := range map[string]func(series.Database, *http.Request) (answer, error){
+		"query": a.query, "query_range": a.queryRange, "series": a.series, "labels": a.labels,
+		"label/{name}/values": a.values,
+	} {
+		mux.HandleFunc("/api/v1/"+path, a.handle(f))
+	}
+	mux.HandleFunc("/api/v1/metadata", func(w http.ResponseWriter, r *http.Request) {
+		write(w, answer{data: metadata(r.FormValue("metric"))}, nil)
+	})
+	mux.HandleFunc("/api/v1/status/buildinfo", func(w http.ResponseWriter, _ *http.Request) {
+		// The version of Prometheus whose language and API this is.
+		write(w, answer{data: map[string]string{"version": "3.15.0", "application": "iocause", "goVersion": runtime.Version()}}, nil)
+	})
+	mux.HandleFunc("/api/v1/", func(w http.ResponseWriter, r *http.Request) {
+		write(w, answer{}, &problem{http.StatusNotFound, "not_found", r.URL.Path + " is not answered here"})
+	})
+	return mux
+}
+
+func (a *api) handle(f func(series.Database, *http.Request) (answer, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodPost {
+			write(w, answer{}, &problem{http.StatusMethodNotAllowed, "bad_data", "use GET or POST"})
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
+		if err := r.ParseForm(); err != nil {
+			write(w, answer{}, badData("reading the parameters: %v", err))
+			return
+		}
+		db := a.db()
+		if db == nil {
+			write(w, answer{}, &problem{http.StatusServiceUnavailable, "unavailable", "the recording cannot be read at the moment"})
+			return
+		}
+		out, err := f(db, r)
+		write(w, out, err)
+	}
+}
+
+// write writes the envelope that all answers have.
+func write(w http.ResponseWriter, a answer, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	body := map[string]any{"status": "success", "data": a.data}
+	if len(a.warnings) > 0 {
+		body["warnings"] = a.warnings
+	}
+	if err != nil {
+		p := asProblem(err)
+		body = map[string]any{"status": "error", "errorType": p.kind, "error": p.what}
+		w.WriteHeader(p.status)
+	}
+	_ = json.NewEncoder(w).Encode(body) // nobody is left to hear of it
+}
+
+func asProblem(err error) *problem {
+	var p *problem
+	var q *series.QueryError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &q), errors.Is(err, series.ErrTooMany):
+		return badData("%v", err)
+	case errors.Is(err, series.ErrClosed):
+		return &problem{http.StatusServiceUnavailable, "unavailable", err.Error()}
+	}
+	return &problem{http.StatusUnprocessableEntity, "execution", err.Error()}
+}
+
+func (a *api) query(db series.Database, r *http.Request) (answer, error) {
+	at, err := instant(r.Form.Get("time"), a.now())
+	if err != nil {
+		return answer{}, err
+	}
+	return a.ask(db, r, series.Query{Expr: r.Form.Get("query"), To: at})
+}
+
+func (a *api) queryRange(db series.Database, r *http.Request) (answer, error) {
+	from, err := instant(r.Form.Get("start"), time.Time{})
+	if err != nil {
+		return answer{}, err
+	}
+	to, err := instant(r.Form.Get("end"), time.Time{})
+	if err != nil {
+		return answer{}, err
+	}
+	if from.IsZero() || to.IsZero() {
+		return answer{}, badData("start or end is missing")
+	}
+	step, err := duration(r.Form.Get("step"))
+	switch {
+	case err != nil:
+		return answer{}, err
+	case to.Before(from):
+		return answer{}, badData("the end is before the start")
+	case step <= 0:
+		return answer{}, badData("the step must be more than nothing")
+	}
+	return a.ask(db, r, series.Query{Expr: r.Form.Get("query"), From: from, To: to, Step: step})
+}
+
+func (a *api) ask(db series.Database, r *http.Request, q series.Query) (answer, error) {
+	out, err := db.Query(r.Context(), q)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{map[string]any{"resultType": out.Type, "result": encode(out)}, out.Warnings}, nil
+}
+
+// encode is a result as the API has it: numbers are strings, for JSON knows no
+// infinity.
+func encode(r *series.Result) any {
+	pair := func(p series.Point) [2]any {
+		return [2]any{float64(p.At.UnixMilli()) / 1000, number(p.Value)}
+	}
+	switch r.Type {
+	case "scalar":
+		return pair(r.Lines[0].Points[0])
+	case "string":
+		return [2]any{float64(r.Lines[0].Points[0].At.UnixMilli()) / 1000, r.Text}
+	}
+	out := make([]map[string]any, 0, len(r.Lines))
+	for _, l := range r.Lines {
+		if r.Type == "vector" {
+			out = append(out, map[string]any{"metric": metric(l), "value": pair(l.Points[0])})
+			continue
+		}
+		values := make([][2]any, 0, len(l.Points))
+		for _, p := range l.Points {
+			values = append(values, pair(p))
+		}
+		out = append(out, map[string]any{"metric": metric(l), "values": values})
+	}
+	return out
+}
+
+func number(v float64) string {
+	switch {
+	case math.IsInf(v, 1):
+		return "+Inf"
+	case math.IsInf(v, -1):
+		return "-Inf"
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+func metric(l series.Line) map[string]string {
+	out := map[string]string{}
+	if l.Name != "" {
+		out["__name__"] = l.Name
+	}
+	for _, x := range l.Labels {
+		out[x.Name] = x.Value
+	}
+	return out
+}
+
+func (a *api) series(db series.Database, r *http.Request) (answer, error) {
+	if len(r.Form["match[]"]) == 0 {
+		return answer{}, badData("match[] is missing")
+	}
+	from, to, err := a.span(r)
+	if err != nil {
+		return answer{}, err
+	}
+	lines, err := db.Find(r.Context(), r.Form["match[]"], from, to)
+	out := make([]map[string]string, 0, len(lines))
+	for _, l := range lines {
+		out = append(out, metric(l))
+	}
+	return answer{data: out}, err
+}
+
+func (a *api) labels(db series.Database, r *http.Request) (answer, error) {
+	from, to, err := a.span(r)
+	if err != nil {
+		return answer{}, err
+	}
+	out, err := db.LabelNames(r.Context(), r.Form["match[]"], from, to)
+	return answer{data: append([]string{}, out...)}, err
+}
+
+func (a *api) values(db series.Database, r *http.Request) (answer, error) {
+	from, to, err := a.span(r)
+	if err != nil {
+		return answer{}, err
+	}
+	out, err := db.LabelValues(r.Context(), r.PathValue("name"), r.Form["match[]"], from, to)
+	return answer{data: append([]string{}, out...)}, err
+}
+
+// span is the time that a list is asked for, all there is without one.
+func (a *api) span(r *http.Request) (from, to time.Time, err error) {
+	first, last := series.Ever()
+	if from, err = instant(r.Form.Get("start"), first); err != nil {
+		return from, to, err
+	}
+	to, err = instant(r.Form.Get("end"), last)
+	return from, to, err
+}
+
+// metadata says what metrics are, one of them or all.
+func metadata(only string) map[string][]map[string]string {
+	out := map[string][]map[string]string{}
+	all := describe()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if only == "" || name == only {
+			out[name] = []map[string]string{{"type": all[name].kind, "help": all[name].help, "unit": ""}}
+		}
+	}
+	return out
+}
+
+// instant reads seconds since 1970 or RFC 3339.
+func instant(s string, otherwise time.Time) (time.Time, error) {
+	if s == "" {
+		return otherwise, nil
+	}
+	if f, err := strconv.ParseFloat(s, 64); err == nil && math.Abs(f) < 1e12 {
+		return time.UnixMilli(int64(math.Round(f * 1000))), nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return t, badData("%q is no time: give seconds since 1970 or RFC 3339", s)
+	}
+	return t, nil
+}
+
+// duration reads seconds or a time with a unit.
+func duration(s string) (time.Duration, error) {
+	if f, err := strconv.ParseFloat(s, 64); err == nil && f < 1e9 && f > -1e9 {
+		return time.Duration(f * float64(time.Second)), nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return d, badData("%q is no step: give seconds, or a time such as 30s", s)
+	}
+	return d, nil
+}

@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestConfig(t *testing.T) {
+	got, err := parseConfig("x.yaml", []byte(`# everything
+dir: /srv/rec
+interval: 500ms
+slow_interval: 30s
+listen: "[::]:9999"
+sources_off: [netdev, sysctl]
+keep: {raw: 24h, five_minutes: 30d, hours: 400d}
+limits:
+  cpu: 1.5%
+  memory: 96MiB
+  disk: 1.5 GiB
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{Dir: "/srv/rec", Interval: 500 * time.Millisecond, SlowInterval: 30 * time.Second, Listen: "[::]:9999",
+		Off: []string{"netdev", "sysctl"}, Limits: Limits{CPU: 0.015, Memory: 96 << 20, Disk: 3 << 29}}
+	want.Keep.Raw, want.Keep.FiveMinutes, want.Keep.Hours = 24*time.Hour, 720*time.Hour, 9600*time.Hour
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for _, nothing := range []string{"", "# only a comment\n", "keep:\n", "---\n"} {
+		if got, err := parseConfig("x.yaml", []byte(nothing)); err != nil || !reflect.DeepEqual(got, DefaultConfig()) {
+			t.Errorf("%q: %+v, %v", nothing, got, err)
+		}
+	}
+}
+
+func TestConfigErrorsHaveALine(t *testing.T) {
+	for text, want := range map[string]string{
+		"dir: /a\nintervall: 1s":         `x.yaml:2: "intervall" is not known here; there are dir, interval`,
+		"interval: fast":                 `x.yaml:1: "fast" is no time`,
+		"interval: 1ms":                  `x.yaml:1: 1ms is not between 100ms and 1m0s`,
+		"interval: [1s]":                 `x.yaml:1: "" is no time`,
+		"dir: here":                      `x.yaml:1: "here" is no path from the root`,
+		"listen: 9464":                   `x.yaml:1: "9464" is no address`,
+		"listen: example.com:1":          `x.yaml:1: "example.com:1" has no IP address`,
+		"listen: 127.0.0.1:http":         `x.yaml:1: "127.0.0.1:http" has no port`,
+		"\n\nsources_off: [stat, wrong]": `x.yaml:3: no source is called "wrong"`,
+		"sources_off: stat":              `x.yaml:1: this should be a list of sources`,
+		"limits:\n  cpu: 2":              `x.yaml:2: "2" is no share`,
+		"limits:\n  cpu: 0%":             `x.yaml:2: "0%" is no share`,
+		"limits:\n  cpu: NaN%":           `x.yaml:2: "NaN%" is no share`,
+		"limits:\n  memory: 1MiB":        `x.yaml:2: 1MiB is less than 48 MiB`,
+		"limits:\n  disk: 5GB":           `x.yaml:2: "5GB" is no amount`,
+		"keep: 5d":                       `x.yaml:1: this should be a mapping of five_minutes, hours, raw`,
+		"keep: {raw: 1m}":                `x.yaml:1: 1m is not between 1h0m0s`,
+		"dir: /a\ndir: /b":               `x.yaml:2: "dir" stands here twice`,
+		"dir: /a\n---\ndir: /b":          `x.yaml:1: the file has more than one document`,
+		"dir: [":                         `line 1`,
+	} {
+		_, err := parseConfig("x.yaml", []byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	_, err := parseConfig("x.yaml", []byte("intervall: 1s\nlimits:\n  cpu: much\n"))
+	if err == nil || !strings.Contains(err.Error(), "x.yaml:1:") || !strings.Contains(err.Error(), "x.yaml:3:") {
+		t.Errorf("not all that is wrong is said: %v", err)
+	}
+	if _, err := LoadConfig(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+}
+
+func FuzzConfig(f *testing.F) {
+	f.Add([]byte("interval: 1s\nkeep: {raw: 24h}\nlimits: {disk: 1GiB}\n"))
+	f.Add([]byte("a: &a [*a]"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := parseConfig("x", b)
+		if err == nil && (c.Interval < ShortestInterval || c.Limits.Memory < 48<<20 || c.Keep.Raw < time.Hour) {
+			t.Errorf("%q gives %+v", b, c)
+		}
+	})
+}

@@ -1,0 +1,193 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+	"iocause/internal/source"
+	"iocause/internal/store/series"
+)
+
+// feed reads one source at its own pace, in a goroutine of its own: one that
+// hangs holds up no other.
+type feed struct {
+	host    *host.Host
+	entry   source.Entry
+	base    time.Duration // between readings, as set
+	log     *slog.Logger
+	out     func(series.Frame)
+	ended   func(*series.Series)
+	stepped func() // the clock was set
+
+	infos map[sample.Metric]sample.Info
+	known map[of]*stream
+
+	factor atomic.Int64 // the interval is base times this
+	spent  atomic.Int64 // nanoseconds in the source, ever
+	up     atomic.Bool
+}
+
+type of struct {
+	metric sample.Metric
+	entity sample.Entity
+}
+
+// stream is one series as it grows.
+type stream struct {
+	series *series.Series
+	total  float64 // of a counter
+	seen   time.Time
+}
+
+const (
+	patience   = 10 * time.Second // for one reading
+	tryAgain   = time.Minute      // after a source failed to open or hung
+	tryLongest = time.Hour
+	forgetting = 10 * time.Minute // after the last value of a series
+	drift      = 4                // an instant may be off by this part of the interval
+)
+
+var (
+	errInterval = errors.New("the interval was changed")
+	errAlign    = errors.New("the clock has moved")
+	errStuck    = errors.New("the source hangs")
+)
+
+func (f *feed) interval() time.Duration { return f.base * time.Duration(f.factor.Load()) }
+
+// run reads until ctx ends.
+func (f *feed) run(ctx context.Context) {
+	for wait := tryAgain; ; wait = min(2*wait, tryLongest) {
+		began := time.Now()
+		err := f.read(ctx)
+		f.up.Store(false)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > 2*wait {
+			wait = tryAgain
+		}
+		f.log.Warn("a source cannot be read", "source", f.entry.Name, "why", err, "next_try_in", wait)
+		if !sleep(ctx, wait) {
+			return
+		}
+	}
+}
+
+// read opens the source and reads it until it fails.
+func (f *feed) read(ctx context.Context) error {
+	opening, cancel := context.WithTimeout(ctx, patience)
+	c := source.Open(opening, f.host, []source.Entry{f.entry})
+	cancel()
+	defer c.Close() // reading has ended: nobody is left to hear its error
+	if err := c.Statuses()[0].OpenErr; err != nil {
+		return err
+	}
+	c.Patience = patience
+	f.align(ctx)
+	c.Begin()
+	f.up.Store(true)
+	before := time.Duration(0)
+	for {
+		every := f.interval()
+		err := c.Laps(ctx, every, 0, func(w *sample.Window) error {
+			s := c.Statuses()[0]
+			f.spent.Add(int64(s.Spent - before))
+			before = s.Spent
+			if s.Stuck {
+				return fmt.Errorf("%w: %w", errStuck, s.Err)
+			}
+			if ctx.Err() != nil {
+				return nil
+			}
+			return f.take(w, every)
+		})
+		switch {
+		case errors.Is(err, errInterval):
+		case errors.Is(err, errAlign):
+			f.stepped()
+		default:
+			return err
+		}
+		f.align(ctx)
+	}
+}
+
+// align waits for the next whole interval of the clock.
+func (f *feed) align(ctx context.Context) {
+	now := f.host.Now()
+	sleep(ctx, now.Truncate(f.interval()).Add(f.interval()).Sub(now))
+}
+
+// take makes a frame of a window. Its instant is a whole interval, so that the
+// series of all sources can be laid beside each other and take little room.
+func (f *feed) take(w *sample.Window, every time.Duration) error {
+	end := w.Start.Add(w.Length)
+	frame := series.Frame{At: end.Round(every).Round(0)}
+	metrics := append([]sample.Metric{sample.CostCollect}, f.entry.Metrics...)
+	for _, m := range metrics {
+		info := f.infos[m]
+		w.Each(m, func(e sample.Entity, s *sample.Series) {
+			if e.PID != 0 || e.File != (sample.FileID{}) {
+				return
+			}
+			frame.Values = append(frame.Values, f.value(info, e, s, end))
+		})
+	}
+	f.forget(end)
+	f.out(frame)
+	// The clock of the wall: reading it again tells whether it was set.
+	if off := f.host.Now().Round(0).Sub(end.Round(0)); off > patience || off < -time.Second {
+		return errAlign
+	}
+	if off := end.Round(0).Sub(frame.At); off.Abs() > every/drift {
+		return errAlign
+	}
+	if f.interval() != every {
+		return errInterval
+	}
+	return nil
+}
+
+func (f *feed) value(info sample.Info, e sample.Entity, s *sample.Series, now time.Time) series.Value {
+	k := of{info.Metric, e}
+	x := f.known[k]
+	if x == nil {
+		x = &stream{series: series.New(SeriesName(info), labelsOf(e)...)}
+		f.known[k] = x
+	}
+	x.seen = now
+	if info.Kind == sample.Gauge {
+		return series.Value{Of: x.series, V: series.Short(s.Last())}
+	}
+	x.total += s.Sum()
+	return series.Value{Of: x.series, V: series.Fine(x.total)}
+}
+
+// forget drops what is known of series that have ended: devices come and go.
+func (f *feed) forget(now time.Time) {
+	for k, x := range f.known {
+		if now.Sub(x.seen) > forgetting {
+			f.ended(x.series)
+			delete(f.known, k)
+		}
+	}
+}
+
+// sleep waits and tells whether ctx still lasts.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(max(d, 0))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

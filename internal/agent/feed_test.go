@@ -1,0 +1,194 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+	"iocause/internal/source"
+	"iocause/internal/store/series"
+)
+
+// fake is a source that counts its readings.
+type fake struct {
+	calls int
+	hang  func() // called at every reading
+	gone  bool   // the device was pulled
+}
+
+func (f *fake) Collect(phase sample.Phase, into sample.Sink) error {
+	f.calls++
+	if f.hang != nil {
+		f.hang()
+	}
+	if phase != sample.First && !f.gone {
+		into.Put(sample.DiskReadBytes, sample.Entity{Device: "vda"}, 100, "fake")
+		into.Put(sample.DiskInFlight, sample.Entity{Device: "vda"}, float64(f.calls), "fake")
+		into.Put(sample.DiskReadBytes, sample.Entity{Device: "vda", PID: 7}, 100, "fake")
+	}
+	return nil
+}
+
+func (f *fake) Close() error { return nil }
+
+// collected is what a feed gave.
+type collected struct {
+	mu     sync.Mutex
+	frames []series.Frame
+	ended  []string
+}
+
+func (c *collected) take() []series.Frame {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.frames
+	c.frames = nil
+	return out
+}
+
+func startFeed(t *testing.T, open func() (sample.Source, error)) (*feed, *collected, context.CancelFunc) {
+	c := &collected{}
+	h := host.Live()
+	f := &feed{
+		host: h, base: time.Second, log: slog.New(slog.DiscardHandler), infos: infos(), known: map[of]*stream{},
+		entry: source.Entry{Name: "fake", Metrics: []sample.Metric{sample.DiskReadBytes, sample.DiskInFlight},
+			Open: func(*host.Host) (sample.Source, error) { return open() }},
+		out: func(x series.Frame) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.frames = append(c.frames, x)
+		},
+		ended:   func(s *series.Series) { c.ended = append(c.ended, s.Name()) },
+		stepped: func() {},
+	}
+	f.factor.Store(1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go f.run(ctx)
+	return f, c, cancel
+}
+
+// valueOf is the value of a series in a frame.
+func valueOf(t *testing.T, f series.Frame, name string) float64 {
+	t.Helper()
+	for _, v := range f.Values {
+		if v.Of.Name() == name {
+			return v.V
+		}
+	}
+	t.Fatalf("%s is not in %+v", name, f)
+	return 0
+}
+
+func TestFeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(300 * time.Millisecond) // not on a whole second
+		src := &fake{}
+		f, c, cancel := startFeed(t, func() (sample.Source, error) { return src, nil })
+		defer cancel()
+		time.Sleep(10*time.Second + 100*time.Millisecond)
+		got := c.take()
+		if len(got) < 8 {
+			t.Fatalf("%d frames in 10 s", len(got))
+		}
+		for i, x := range got {
+			if x.At.Nanosecond() != 0 || i > 0 && x.At.Sub(got[i-1].At) != time.Second {
+				t.Errorf("frame %d is at %v", i, x.At)
+			}
+			if v := valueOf(t, x, "iocause_disk_read_bytes_total"); v != float64(100*(i+1)) {
+				t.Errorf("frame %d: %v read, want %d", i, v, 100*(i+1))
+			}
+			if len(x.Values) != 3 { // and what the reading took, but nothing of a process
+				t.Errorf("frame %d has %d values", i, len(x.Values))
+			}
+		}
+		f.factor.Store(4)
+		time.Sleep(time.Second)
+		c.take()
+		time.Sleep(40 * time.Second)
+		if slow := c.take(); len(slow) < 8 || len(slow) > 11 || slow[3].At.Sub(slow[2].At) != 4*time.Second || slow[0].At.Unix()%4 != 0 {
+			t.Errorf("%d frames in 40 s at %v", len(slow), slow[0].At)
+		}
+		src.gone = true
+		time.Sleep(forgetting + 10*time.Second)
+		if len(c.ended) != 2 {
+			t.Errorf("ended %v, want both of the device", c.ended)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// A source that hangs is opened anew after a while; one that cannot be opened
+// is tried again.
+func TestFeedComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opened := 0
+		release := make(chan struct{})
+		f, c, cancel := startFeed(t, func() (sample.Source, error) {
+			switch opened++; opened {
+			case 1:
+				return nil, errors.New("not there yet")
+			case 2:
+				s := &fake{}
+				s.hang = func() {
+					if s.calls == 4 {
+						<-release
+					}
+				}
+				return s, nil
+			}
+			return &fake{}, nil
+		})
+		time.Sleep(10 * time.Second)
+		if len(c.take()) != 0 || f.up.Load() {
+			t.Error("there are values of a source that did not open")
+		}
+		time.Sleep(tryAgain)
+		if len(c.take()) == 0 || !f.up.Load() {
+			t.Error("the source was not tried again")
+		}
+		time.Sleep(patience + time.Second)
+		if f.up.Load() || opened != 2 {
+			t.Errorf("a source that hangs counts as up; opened %d times", opened)
+		}
+		c.take()
+		time.Sleep(5 * time.Minute)
+		got := c.take()
+		if len(got) < 60 || opened != 3 {
+			t.Fatalf("%d frames after it hung, opened %d times", len(got), opened)
+		}
+		// The counter goes on where it was.
+		if v := valueOf(t, got[0], "iocause_disk_read_bytes_total"); v < 200 {
+			t.Errorf("the counter begins anew: %v", v)
+		}
+		close(release)
+		cancel()
+		synctest.Wait()
+	})
+}
+
+func TestSeriesNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, i := range append(sample.Catalog(), Own()...) {
+		n := SeriesName(i)
+		if seen[n] {
+			t.Errorf("%s names two metrics", n)
+		}
+		seen[n] = true
+	}
+	for m, want := range map[sample.Metric]string{
+		sample.CPUCount: "iocause_cpus", sample.CPUUser: "iocause_cpu_user_seconds_total",
+		sample.DiskReadBytes: "iocause_disk_read_bytes_total", sample.MemTotal: "iocause_mem_total_bytes",
+		sample.VMSwapIn: "iocause_vm_swap_in_pages_total", sample.DiskInFlight: "iocause_disk_in_flight",
+	} {
+		if got := SeriesName(infos()[m]); got != want {
+			t.Errorf("%s is %s, want %s", m, got, want)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"cmp"
+	"strings"
+
+	"iocause/internal/sample"
+	"iocause/internal/store/series"
+)
+
+// SeriesName is what a metric is called in a recording, by the rules that
+// Prometheus has for names: the unit at the end, and "total" behind the unit
+// of a counter.
+func SeriesName(i sample.Info) string {
+	if i.Metric == sample.CPUCount {
+		return "iocause_cpus" // a name in "count" stands for a part of a histogram
+	}
+	name := "iocause_" + strings.ReplaceAll(string(i.Metric), ".", "_")
+	if i.Unit != sample.Count && !strings.HasSuffix(name, "_"+string(i.Unit)) {
+		name += "_" + string(i.Unit)
+	}
+	if i.Kind == sample.Counter {
+		name += "_total"
+	}
+	return name
+}
+
+// labelsOf are the labels of an entity, "" for one that does not apply.
+// Processes and files are no series: there would be new ones all the time.
+func labelsOf(e sample.Entity) []series.Label {
+	return []series.Label{{Name: "device", Value: e.Device}, {Name: "class", Value: e.Class}, {Name: "cgroup", Value: e.Cgroup}}
+}
+
+// infos is the catalog by metric.
+func infos() map[sample.Metric]sample.Info {
+	all := map[sample.Metric]sample.Info{}
+	for _, i := range sample.Catalog() {
+		all[i.Metric] = i
+	}
+	return all
+}
+
+// Own are the agent's own series: what it costs and what it lost.
+func Own() []sample.Info {
+	const c, g = sample.Counter, sample.Gauge
+	return []sample.Info{
+		{Metric: "agent.cpu", Unit: sample.Seconds, Kind: c, Help: "processor time of the agent"},
+		{Metric: "agent.resident", Unit: sample.Bytes, Kind: g, Help: "resident memory of the agent"},
+		{Metric: "agent.disk", Unit: sample.Bytes, Kind: g, Help: "room that the recording takes"},
+		{Metric: "agent.written", Unit: sample.Bytes, Kind: c, Help: "what the agent made the kernel write to block devices"},
+		{Metric: "agent.values", Unit: sample.Count, Kind: c, On: "class kept, refused, lost", Help: "values by what became of them: refused ones had an instant that was taken or too old, lost ones found no room in memory while the disk could not be written"},
+		{Metric: "agent.waiting", Unit: sample.Count, Kind: g, Help: "values in memory that are not on disk yet"},
+		{Metric: "agent.writable", Unit: sample.Count, Kind: g, Help: "1 when the last write to the recording went well, else 0"},
+		{Metric: "agent.reopened", Unit: sample.Count, Kind: c, Help: "times that the recording had to be opened anew"},
+		{Metric: "agent.clock_steps", Unit: sample.Count, Kind: c, Help: "times that the clock was set, or the machine slept"},
+		{Metric: "agent.interval", Unit: sample.Seconds, Kind: g, On: "class the source", Help: "time between two readings of a source; longer than set while the agent spares the machine"},
+		{Metric: "agent.source_up", Unit: sample.Count, Kind: g, On: "class the source", Help: "1 when the source can be read, else 0"},
+	}
+}
+
+func compareLabels(a, b []series.Label) int {
+	for i := range min(len(a), len(b)) {
+		if c := cmp.Or(cmp.Compare(a[i].Name, b[i].Name), cmp.Compare(a[i].Value, b[i].Value)); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}

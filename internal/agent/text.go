@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"iocause/internal/sample"
+	"iocause/internal/store/series"
+)
+
+// described is a metric as a scraper is told of it.
+type described struct{ kind, help string }
+
+// describe is every metric that can be recorded, by its series' name.
+func describe() map[string]described {
+	all := map[string]described{}
+	for _, i := range slices.Concat(sample.Catalog(), Own()) {
+		d := described{"gauge", i.Help}
+		if i.Kind == sample.Counter {
+			d.kind = "counter"
+		}
+		if _, class, ok := strings.Cut(i.On, "class "); ok {
+			d.help += "; class: " + class
+		}
+		all[SeriesName(i)] = d
+	}
+	return all
+}
+
+// writeText writes values in the text format that Prometheus scrapes
+// (https://prometheus.io/docs/instrumenting/exposition_formats/), without
+// times: they are of this moment.
+func writeText(w io.Writer, values map[*series.Series]at) error {
+	known := describe()
+	byName := map[string][]*series.Series{}
+	for s := range values {
+		byName[s.Name()] = append(byName[s.Name()], s)
+	}
+	out := bufio.NewWriter(w)
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		d := known[name]
+		fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, strings.ReplaceAll(d.help, "\\", `\\`), name, d.kind)
+		all := byName[name]
+		slices.SortFunc(all, func(a, b *series.Series) int { return compareLabels(a.Labels(), b.Labels()) })
+		for _, s := range all {
+			out.WriteString(name)
+			if l := s.Labels(); len(l) > 0 {
+				for i, x := range l {
+					out.WriteByte("{,"[min(i, 1)])
+					out.WriteString(x.Name + `="` + escapeLabel(x.Value) + `"`)
+				}
+				out.WriteByte('}')
+			}
+			out.WriteString(" " + strconv.FormatFloat(values[s].value, 'g', -1, 64) + "\n")
+		}
+	}
+	return out.Flush()
+}
+
+func escapeLabel(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(s)
+}
+
+// Help says what a series is, "" when its name is not known.
+func Help(name string) string { return describe()[name].help }

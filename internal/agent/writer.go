@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"iocause/internal/store/series"
+)
+
+// writer brings frames from memory to disk. It is the only part that waits for
+// the disk; whoever measures never does.
+type writer struct {
+	opts series.Options
+	ring *ring
+	log  *slog.Logger
+
+	mu  sync.Mutex
+	rec *series.Recording // nil while it cannot be written
+
+	kept, refused, reopened atomic.Int64
+	writable                atomic.Bool
+	disk                    atomic.Int64
+	ended                   atomic.Bool // a series has ended
+}
+
+const (
+	batch       = 20_000 // values in one go
+	slowestTry  = 30 * time.Second
+	upkeepEvery = time.Minute
+)
+
+// recording is what can be read now, nil when nothing can.
+func (w *writer) recording() *series.Recording {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rec
+}
+
+func (w *writer) set(r *series.Recording) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rec = r
+	w.writable.Store(r != nil)
+}
+
+// open opens the recording; a recording that another agent writes is for the
+// caller to say, all else is tried again.
+func (w *writer) open() error {
+	r, err := series.Open(w.opts)
+	if err != nil {
+		return err
+	}
+	w.disk.Store(r.Bytes())
+	if last := r.Newest(0); !last.IsZero() {
+		w.log.Info("the recording goes on", "dir", w.opts.Dir, "last_value", last.UTC().Format(time.RFC3339),
+			"missing_for", w.opts.Now().Sub(last).Round(time.Second).String())
+	} else {
+		w.log.Info("the recording is new", "dir", w.opts.Dir)
+	}
+	w.set(r)
+	return nil
+}
+
+// run writes until ctx ends, and then what is left.
+func (w *writer) run(ctx context.Context) {
+	var held []series.Frame // taken from the ring, not written yet
+	var wait time.Duration
+	for {
+		last := false
+		if wait > 0 {
+			last = !sleep(ctx, wait)
+		} else {
+			select {
+			case <-ctx.Done():
+				last = true
+			case <-w.ring.wake:
+			}
+		}
+		held, wait = w.write(held, wait)
+		if last {
+			w.finish(held)
+			return
+		}
+		if first := w.ring.losses(); !first.IsZero() {
+			_, lost := w.ring.waiting()
+			w.log.Error("memory for values that cannot be written is full: the oldest are lost",
+				"from", first.UTC().Format(time.RFC3339), "lost_so_far", lost)
+		}
+	}
+}
+
+// write writes all that there is. It returns what could not be written and how
+// long to wait before the next try.
+func (w *writer) write(held []series.Frame, waited time.Duration) ([]series.Frame, time.Duration) {
+	fail := func(what string, err error) ([]series.Frame, time.Duration) {
+		wait := min(max(2*waited, time.Second), slowestTry)
+		w.log.Error(what, "why", err, "next_try_in", wait)
+		return held, wait
+	}
+	if w.rec == nil {
+		if err := w.open(); err != nil {
+			return fail("the recording cannot be opened; what is measured stays in memory", err)
+		}
+		w.reopened.Add(1)
+	}
+	if err := w.rec.Check(); err != nil {
+		w.abandon()
+		return fail("the recording is lost and begun anew", err)
+	}
+	if w.ended.Swap(false) {
+		w.rec.Forget()
+	}
+	for {
+		if len(held) == 0 {
+			if held = w.ring.take(batch); len(held) == 0 {
+				return nil, 0
+			}
+		}
+		a, err := w.rec.Append(held)
+		if err != nil {
+			w.abandon()
+			return fail("the recording cannot be written; what is measured stays in memory", err)
+		}
+		w.kept.Add(int64(a.Kept))
+		w.refused.Add(int64(a.Refused))
+		held = nil
+	}
+}
+
+// abandon closes a recording that failed. Its error says no more than the one
+// before it.
+func (w *writer) abandon() {
+	r := w.rec
+	w.set(nil)
+	if err := r.Close(); err != nil {
+		w.log.Debug("closing a recording that failed", "why", err)
+	}
+}
+
+func (w *writer) finish(held []series.Frame) {
+	left, lost := w.ring.waiting()
+	for _, f := range held {
+		left += len(f.Values)
+	}
+	if left > 0 || lost > 0 {
+		w.log.Error("values were lost", "never_written", left, "pushed_out", lost)
+	}
+	if w.rec == nil {
+		return
+	}
+	if err := w.rec.Close(); err != nil {
+		w.log.Error("the recording did not close well", "why", err)
+	}
+	w.set(nil)
+}
+
+// upkeep makes blocks and rolls up, every minute, until ctx ends.
+func (w *writer) upkeep(ctx context.Context) {
+	for sleep(ctx, upkeepEvery) {
+		r := w.recording()
+		if r == nil {
+			continue
+		}
+		w.attempt(ctx, "rolling up failed; it is tried again", r.Roll)
+		w.attempt(ctx, "making blocks failed; it is tried again", r.Maintain)
+		w.disk.Store(r.Bytes())
+	}
+}
+
+func (w *writer) attempt(ctx context.Context, failed string, f func(context.Context) error) {
+	if err := f(ctx); err != nil && !errors.Is(err, series.ErrClosed) && ctx.Err() == nil {
+		w.log.Error(failed, "why", err)
+	}
+}
