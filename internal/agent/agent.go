@@ -8,8 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +21,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source"
+	"iocause/internal/store/remote"
 	"iocause/internal/store/series"
 )
 
@@ -28,6 +33,7 @@ type Agent struct {
 	ring   *ring
 	latest *latest
 	writer *writer
+	sender *remote.Sender // nil when nothing is sent
 	feeds  []*feed
 	steps  atomic.Int64
 	own    map[own]*series.Series
@@ -62,6 +68,12 @@ func New(h *host.Host, c Config, log *slog.Logger) *Agent {
 			MaxBytes: c.Limits.Disk, Log: log, Now: h.Now,
 		}},
 	}
+	if c.Remote.URL != "" {
+		a.sender = remote.New(remote.Options{
+			URL: c.Remote.URL, Every: c.Remote.Every, Labels: instanceLabels(h, c.Remote.Labels), TokenFile: c.Remote.TokenFile,
+			Cursor: filepath.Join(c.Dir, "sent"), Log: log, Now: h.Now,
+		})
+	}
 	for _, e := range slices.Concat(source.List(), source.Others()) {
 		base := c.Interval
 		if slices.Contains(slow(), e.Name) {
@@ -84,6 +96,19 @@ func New(h *host.Host, c Config, log *slog.Logger) *Agent {
 		a.feeds = append(a.feeds, f)
 	}
 	return a
+}
+
+// instanceLabels are the labels of all that is sent: without an instance among
+// them, the host's name is it.
+func instanceLabels(h *host.Host, set map[string]string) []series.Label {
+	var out []series.Label
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		out = append(out, series.Label{Name: name, Value: set[name]})
+	}
+	if b, err := os.ReadFile(h.Proc("sys", "kernel", "hostname")); err == nil && set["instance"] == "" {
+		out = append(out, series.Label{Name: "instance", Value: strings.TrimSpace(string(b))})
+	}
+	return out
 }
 
 func (a *Agent) push(f series.Frame) {
@@ -126,6 +151,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.writer.run(writing)
 	}()
 	go a.writer.upkeep(measuring)
+	if a.sender != nil {
+		go a.sender.Run(measuring, a.writer.recording)
+	}
 	a.log.Info("the agent runs", "interval", a.config.Interval, "sources", len(a.feeds), "listen", serving.address())
 	<-ctx.Done()
 	feeds.Wait()
@@ -193,6 +221,11 @@ func (a *Agent) ownFrame(now time.Time) series.Frame {
 	put("agent.writable", "", yes(a.writer.writable.Load()))
 	put("agent.reopened", "", float64(a.writer.reopened.Load()))
 	put("agent.clock_steps", "", float64(a.steps.Load()))
+	if a.sender != nil {
+		put("agent.remote", "sent", float64(a.sender.Sent.Load()))
+		put("agent.remote", "refused", float64(a.sender.Refused.Load()))
+		put("agent.remote_behind", "", series.Short(time.Duration(a.sender.Behind.Load()).Seconds()))
+	}
 	for _, x := range a.feeds {
 		put("agent.interval", x.entry.Name, x.interval().Seconds())
 		put("agent.source_up", x.entry.Name, yes(x.up.Load()))

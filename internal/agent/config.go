@@ -26,6 +26,15 @@ type Config struct {
 	Off          []string      // sources that are not read
 	Keep         struct{ Raw, FiveMinutes, Hours time.Duration }
 	Limits       Limits
+	Remote       Remote
+}
+
+// Remote says where values are sent, besides being recorded.
+type Remote struct {
+	URL       string // "" for nowhere
+	Every     time.Duration
+	Labels    map[string]string // of all series
+	TokenFile string            // holds a bearer token, "" for none
 }
 
 // Limits are what the agent may take.
@@ -42,6 +51,7 @@ func DefaultConfig() Config {
 		Dir: "/var/lib/iocause", Interval: time.Second, SlowInterval: 10 * time.Second, Listen: "127.0.0.1:9464",
 		Limits: Limits{CPU: 0.02, Memory: 128 << 20, Disk: 2 << 30},
 	}
+	c.Remote.Every = 15 * time.Second
 	c.Keep.Raw, c.Keep.FiveMinutes, c.Keep.Hours = 2*day, 396*day, 396*day
 	return c
 }
@@ -101,6 +111,7 @@ func parseConfig(path string, b []byte) (Config, error) {
 				"hours":        func(n *yaml.Node) { c.Keep.Hours = p.duration(n, 24*time.Hour, longestKept) },
 			})
 		},
+		"remote_write": func(n *yaml.Node) { p.remote(n, &c.Remote) },
 		"limits": func(n *yaml.Node) {
 			p.fields(n, map[string]func(*yaml.Node){
 				"cpu":    func(n *yaml.Node) { c.Limits.CPU = p.share(n) },

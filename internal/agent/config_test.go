@@ -22,12 +22,18 @@ limits:
   cpu: 1.5%
   memory: 96MiB
   disk: 1.5 GiB
+remote_write:
+  url: https://example.com/api/v1/write
+  every: 30s
+  labels: {instance: db1}
+  token_file: /etc/iocause/token
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Config{Dir: "/srv/rec", Interval: 500 * time.Millisecond, SlowInterval: 30 * time.Second, Listen: "[::]:9999",
-		Off: []string{"netdev", "sysctl"}, Limits: Limits{CPU: 0.015, Memory: 96 << 20, Disk: 3 << 29}}
+		Off: []string{"netdev", "sysctl"}, Limits: Limits{CPU: 0.015, Memory: 96 << 20, Disk: 3 << 29},
+		Remote: Remote{"https://example.com/api/v1/write", 30 * time.Second, map[string]string{"instance": "db1"}, "/etc/iocause/token"}}
 	want.Keep.Raw, want.Keep.FiveMinutes, want.Keep.Hours = 24*time.Hour, 720*time.Hour, 9600*time.Hour
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -41,26 +47,32 @@ limits:
 
 func TestConfigErrorsHaveALine(t *testing.T) {
 	for text, want := range map[string]string{
-		"dir: /a\nintervall: 1s":         `x.yaml:2: "intervall" is not known here; there are dir, interval`,
-		"interval: fast":                 `x.yaml:1: "fast" is no time`,
-		"interval: 1ms":                  `x.yaml:1: 1ms is not between 100ms and 1m0s`,
-		"interval: [1s]":                 `x.yaml:1: "" is no time`,
-		"dir: here":                      `x.yaml:1: "here" is no path from the root`,
-		"listen: 9464":                   `x.yaml:1: "9464" is no address`,
-		"listen: example.com:1":          `x.yaml:1: "example.com:1" has no IP address`,
-		"listen: 127.0.0.1:http":         `x.yaml:1: "127.0.0.1:http" has no port`,
-		"\n\nsources_off: [stat, wrong]": `x.yaml:3: no source is called "wrong"`,
-		"sources_off: stat":              `x.yaml:1: this should be a list of sources`,
-		"limits:\n  cpu: 2":              `x.yaml:2: "2" is no share`,
-		"limits:\n  cpu: 0%":             `x.yaml:2: "0%" is no share`,
-		"limits:\n  cpu: NaN%":           `x.yaml:2: "NaN%" is no share`,
-		"limits:\n  memory: 1MiB":        `x.yaml:2: 1MiB is less than 48 MiB`,
-		"limits:\n  disk: 5GB":           `x.yaml:2: "5GB" is no amount`,
-		"keep: 5d":                       `x.yaml:1: this should be a mapping of five_minutes, hours, raw`,
-		"keep: {raw: 1m}":                `x.yaml:1: 1m is not between 1h0m0s`,
-		"dir: /a\ndir: /b":               `x.yaml:2: "dir" stands here twice`,
-		"dir: /a\n---\ndir: /b":          `x.yaml:1: the file has more than one document`,
-		"dir: [":                         `line 1`,
+		"dir: /a\nintervall: 1s":              `x.yaml:2: "intervall" is not known here; there are dir, interval`,
+		"interval: fast":                      `x.yaml:1: "fast" is no time`,
+		"interval: 1ms":                       `x.yaml:1: 1ms is not between 100ms and 1m0s`,
+		"interval: [1s]":                      `x.yaml:1: "" is no time`,
+		"dir: here":                           `x.yaml:1: "here" is no path from the root`,
+		"listen: 9464":                        `x.yaml:1: "9464" is no address`,
+		"listen: example.com:1":               `x.yaml:1: "example.com:1" has no IP address`,
+		"listen: 127.0.0.1:http":              `x.yaml:1: "127.0.0.1:http" has no port`,
+		"\n\nsources_off: [stat, wrong]":      `x.yaml:3: no source is called "wrong"`,
+		"sources_off: stat":                   `x.yaml:1: this should be a list of sources`,
+		"limits:\n  cpu: 2":                   `x.yaml:2: "2" is no share`,
+		"limits:\n  cpu: 0%":                  `x.yaml:2: "0%" is no share`,
+		"limits:\n  cpu: NaN%":                `x.yaml:2: "NaN%" is no share`,
+		"limits:\n  memory: 1MiB":             `x.yaml:2: 1MiB is less than 48 MiB`,
+		"limits:\n  disk: 5GB":                `x.yaml:2: "5GB" is no amount`,
+		"keep: 5d":                            `x.yaml:1: this should be a mapping of five_minutes, hours, raw`,
+		"keep: {raw: 1m}":                     `x.yaml:1: 1m is not between 1h0m0s`,
+		"dir: /a\ndir: /b":                    `x.yaml:2: "dir" stands here twice`,
+		"dir: /a\n---\ndir: /b":               `x.yaml:1: the file has more than one document`,
+		"dir: [":                              `line 1`,
+		"remote_write:\n  url: example.com":   `x.yaml:2: "example.com" is no URL`,
+		"remote_write:\n  url: http://a:b@c/": `x.yaml:2: the URL holds a password`,
+		"remote_write:\n  every: 30s":         `x.yaml:2: url is missing`,
+		"remote_write: {url: 'http://a/', labels: {a-b: c}}":  `x.yaml:1: "a-b" cannot be the name`,
+		"remote_write: {url: 'http://a/', labels: {abc: ''}}": `x.yaml:1: the label abc has no value`,
+		"remote_write: {url: 'http://a/', token_file: token}": `x.yaml:1: "token" is no path`,
 	} {
 		_, err := parseConfig("x.yaml", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -1,0 +1,50 @@
+package agent
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// labelName is what Prometheus takes as the name of a label.
+const labelName = `^[a-zA-Z_][a-zA-Z0-9_]*$`
+
+// remote reads where values are sent.
+func (p *parser) remote(n *yaml.Node, to *Remote) {
+	p.fields(n, map[string]func(*yaml.Node){
+		"url": func(n *yaml.Node) {
+			to.URL = n.Value
+			u, err := url.Parse(n.Value)
+			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+				p.bad(n, "%q is no URL: write it like https://example.com/api/v1/write", n.Value)
+			} else if u.User != nil {
+				p.bad(n, "the URL holds a password: put a token into a file (token_file)")
+			}
+		},
+		"every":      func(n *yaml.Node) { to.Every = p.duration(n, time.Second, time.Hour) },
+		"token_file": func(n *yaml.Node) { to.TokenFile = p.path(n) },
+		"labels": func(n *yaml.Node) {
+			if n.Kind != yaml.MappingNode {
+				p.bad(n, "this should be a mapping of names to values")
+				return
+			}
+			to.Labels = map[string]string{}
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				name, value := n.Content[i], n.Content[i+1]
+				if !regexp.MustCompile(labelName).MatchString(name.Value) || strings.HasPrefix(name.Value, "__") {
+					p.bad(name, "%q cannot be the name of a label", name.Value)
+				}
+				if value.Kind != yaml.ScalarNode || value.Value == "" {
+					p.bad(value, "the label %s has no value", name.Value)
+				}
+				to.Labels[name.Value] = value.Value
+			}
+		},
+	})
+	if to.URL == "" {
+		p.bad(n, "url is missing")
+	}
+}

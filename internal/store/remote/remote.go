@@ -1,0 +1,309 @@
+// Package remote sends a recording to whatever takes the remote-write protocol
+// of Prometheus, version 1.0 (https://prometheus.io/docs/specs/prw/remote_write_spec/).
+// It sends from the recording, not from memory: after an outage all that is
+// still there as measured is sent, in order and once.
+package remote
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/prometheus/prompb"
+	"github.com/prometheus/prometheus/util/compression"
+
+	"iocause/internal/store/series"
+)
+
+// Options say where to send, and what.
+type Options struct {
+	URL       string
+	Every     time.Duration // between two values of a series
+	Labels    []series.Label
+	TokenFile string // holds a bearer token; "" for none
+	Cursor    string // file that keeps how far sending has come
+	Log       *slog.Logger
+	Now       func() time.Time
+}
+
+// Sender sends one recording to one place.
+type Sender struct {
+	o      Options
+	client *http.Client
+
+	// Sent and Refused are values so far; Behind is the age in nanoseconds of
+	// what was sent last.
+	Sent, Refused, Behind atomic.Int64
+}
+
+// New prepares a sender.
+func New(o Options) *Sender {
+	return &Sender{o: o, client: &http.Client{
+		Timeout: 30 * time.Second,
+		// The token is for the address that was given.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+const (
+	settled   = 3 * time.Second // how old values are that are sent: the writer has to have them
+	chunk     = 5 * time.Minute // of the recording, in one go
+	mostBatch = 2_000           // values in one request
+	slowest   = time.Minute     // between two tries
+)
+
+// errRefused is an answer that trying again will not change.
+var errRefused = errors.New("the values were refused")
+
+// Run sends until ctx ends. recording gives what to send from, nil while there
+// is none.
+func (s *Sender) Run(ctx context.Context, recording func() *series.Recording) {
+	p, err := s.load()
+	if err != nil {
+		s.o.Log.Error("it is not known how far sending had come: it begins with the oldest value", "why", err)
+	}
+	wait := time.Duration(0)
+	said := false
+	for {
+		pause := s.o.Every
+		if wait > 0 {
+			pause = wait
+		} else if s.o.Now().Sub(p.from) > chunk+2*s.o.Every {
+			pause = 0 // there is more
+		}
+		if !sleep(ctx, pause) {
+			return
+		}
+		r := recording()
+		if r == nil {
+			wait = s.o.Every
+			continue
+		}
+		before := p.from
+		err := s.step(ctx, r, &p)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			wait = min(max(2*wait, time.Second), slowest)
+			if !said {
+				s.o.Log.Error("values cannot be sent; it is tried again", "to", s.o.URL, "why", err)
+				said = true
+			}
+		default:
+			if said {
+				s.o.Log.Info("values can be sent again", "to", s.o.URL, "from", before.UTC().Format(time.RFC3339))
+			}
+			wait, said = 0, false
+			if p.from.Equal(before) {
+				wait = s.o.Every
+			}
+		}
+		s.Behind.Store(int64(s.o.Now().Sub(p.from)))
+	}
+}
+
+// place is how far sending has come: all up to from, and of what lies between
+// that and end, where it is set, so many requests. A request that was sent is
+// never sent again as a part of another one: its values would be too old for
+// the receiver by then, which refuses the request as a whole.
+type place struct {
+	from, end time.Time
+	requests  int
+}
+
+// step sends the next part of the recording.
+func (s *Sender) step(ctx context.Context, r *series.Recording, p *place) error {
+	oldest := r.Oldest(0)
+	if oldest.IsZero() {
+		return nil
+	}
+	if p.from.Before(oldest.Add(-time.Millisecond)) {
+		if !p.from.IsZero() {
+			s.o.Log.Error("what was not sent is no longer recorded as measured",
+				"from", p.from.UTC().Format(time.RFC3339), "to", oldest.UTC().Format(time.RFC3339))
+		}
+		*p = place{from: oldest.Add(-time.Millisecond)}
+	}
+	if p.end.IsZero() {
+		end := s.o.Now().Add(-settled).Truncate(s.o.Every)
+		if later := p.from.Add(chunk).Truncate(s.o.Every); later.Before(end) {
+			end = later
+		}
+		if !end.After(p.from) {
+			return nil
+		}
+		p.end, p.requests = end, 0
+	}
+	lines, err := r.Between(ctx, p.from, p.end, s.o.Every)
+	if err != nil {
+		return err
+	}
+	for i, batch := range batches(lines, s.o.Labels) {
+		if i < p.requests {
+			continue
+		}
+		if err := s.deliver(ctx, batch); err != nil {
+			return err
+		}
+		p.requests++
+		s.save(p)
+	}
+	*p = place{from: p.end}
+	s.save(p)
+	return nil
+}
+
+// deliver sends one request. One that is refused for good is counted and done
+// with.
+func (s *Sender) deliver(ctx context.Context, w *prompb.WriteRequest) error {
+	n := 0
+	for _, t := range w.Timeseries {
+		n += len(t.Samples)
+	}
+	err := s.send(ctx, w)
+	switch {
+	case errors.Is(err, errRefused):
+		s.Refused.Add(int64(n))
+		s.o.Log.Error("values are not taken and are left out", "to", s.o.URL, "values", n, "why", err)
+		return nil
+	case err != nil:
+		return err
+	}
+	s.Sent.Add(int64(n))
+	return nil
+}
+
+// batches makes requests of lines. A series is in as many as it takes, its
+// values in order.
+func batches(lines []series.Line, more []series.Label) []*prompb.WriteRequest {
+	var out []*prompb.WriteRequest
+	room := 0
+	for _, l := range lines {
+		all := append([]series.Label{{Name: "__name__", Value: l.Name}}, l.Labels...)
+		for _, x := range more {
+			if !slices.ContainsFunc(l.Labels, func(y series.Label) bool { return x.Name == y.Name }) {
+				all = append(all, x)
+			}
+		}
+		slices.SortFunc(all, func(a, b series.Label) int { return cmp.Compare(a.Name, b.Name) })
+		of := make([]prompb.Label, len(all))
+		for i, x := range all {
+			of[i] = prompb.Label{Name: x.Name, Value: x.Value}
+		}
+		for points := l.Points; len(points) > 0; {
+			if room == 0 {
+				out = append(out, &prompb.WriteRequest{})
+				room = mostBatch
+			}
+			n := min(room, len(points))
+			t := prompb.TimeSeries{Labels: of}
+			for _, p := range points[:n] {
+				t.Samples = append(t.Samples, prompb.Sample{Timestamp: p.At.UnixMilli(), Value: p.Value})
+			}
+			last := out[len(out)-1]
+			last.Timeseries = append(last.Timeseries, t)
+			points, room = points[n:], room-n
+		}
+	}
+	return out
+}
+
+func (s *Sender) send(ctx context.Context, w *prompb.WriteRequest) error {
+	raw, err := w.Marshal()
+	if err != nil {
+		return fmt.Errorf("packing values: %w", err)
+	}
+	packed, err := compression.Encode(compression.Snappy, raw, compression.NewSyncEncodeBuffer())
+	if err != nil {
+		return fmt.Errorf("packing values: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.o.URL, bytes.NewReader(packed))
+	if err != nil {
+		return fmt.Errorf("sending values: %w", err)
+	}
+	req.Header.Set("Content-Encoding", "snappy")
+	req.Header.Set("Content-Type", "application/x-protobuf")
+	req.Header.Set("X-Prometheus-Remote-Write-Version", "0.1.0")
+	req.Header.Set("User-Agent", "iocause")
+	if s.o.TokenFile != "" {
+		token, err := os.ReadFile(s.o.TokenFile) // each time: it may be changed
+		if err != nil {
+			return fmt.Errorf("reading the token: %w", err)
+		}
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("sending values: %w", err)
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // only to tell why
+	switch code := resp.StatusCode; {
+	case code/100 == 2:
+		return nil
+	case code/100 == 4 && code != http.StatusTooManyRequests && code != http.StatusUnauthorized &&
+		code != http.StatusForbidden && code != http.StatusNotFound && code != http.StatusRequestTimeout:
+		return fmt.Errorf("%w: %s: %q", errRefused, resp.Status, text)
+	default:
+		return fmt.Errorf("sending values: %s: %q", resp.Status, text)
+	}
+}
+
+// load reads how far sending had come; the zero place when nothing was sent.
+func (s *Sender) load() (place, error) {
+	b, err := os.ReadFile(s.o.Cursor)
+	if errors.Is(err, fs.ErrNotExist) {
+		return place{}, nil
+	} else if err != nil {
+		return place{}, err
+	}
+	var from, end int64
+	var p place
+	if _, err := fmt.Sscanf(string(b), "%d %d %d\n", &from, &end, &p.requests); err != nil || from <= 0 || p.requests < 0 {
+		return place{}, fmt.Errorf("reading %s: %q is no place", s.o.Cursor, b)
+	}
+	p.from = time.UnixMilli(from)
+	if end > from {
+		p.end = time.UnixMilli(end)
+	}
+	return p, nil
+}
+
+// save keeps how far sending has come.
+func (s *Sender) save(p *place) {
+	end := int64(0)
+	if !p.end.IsZero() {
+		end = p.end.UnixMilli()
+	}
+	tmp := s.o.Cursor + ".new"
+	err := os.WriteFile(tmp, fmt.Appendf(nil, "%d %d %d\n", p.from.UnixMilli(), end, p.requests), 0o600)
+	if err == nil {
+		err = os.Rename(tmp, s.o.Cursor)
+	}
+	if err != nil { // it was sent, and stays so
+		s.o.Log.Warn("how far sending has come cannot be kept", "why", err)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return ctx.Err() == nil
+	}
+}

@@ -1,0 +1,306 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/prompb"
+	"github.com/prometheus/prometheus/util/compression"
+
+	"iocause/internal/store/series"
+)
+
+// receiver takes remote writes as Prometheus does: a request with a value that
+// is not newer than the series' last one is refused as a whole.
+type receiver struct {
+	t      *testing.T
+	mu     sync.Mutex
+	got    map[string][]int64 // instants by series
+	broken func(n int) int    // the status of the nth request, 0 for well
+	n      int
+	header http.Header
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n++
+	r.header = req.Header
+	if code := r.broken(r.n); code != 0 {
+		http.Error(w, "not now", code)
+		return
+	}
+	b, err := io.ReadAll(req.Body)
+	if err != nil {
+		r.t.Error(err)
+	}
+	raw, err := compression.Decode(compression.Snappy, b, compression.NewSyncDecodeBuffer())
+	if err != nil {
+		r.t.Error(err)
+	}
+	var got prompb.WriteRequest
+	if err := got.Unmarshal(raw); err != nil {
+		r.t.Error(err)
+	}
+	add := map[string][]int64{}
+	values := 0
+	for _, ts := range got.Timeseries {
+		name := ""
+		for i, l := range ts.Labels {
+			name += l.Name + "=" + l.Value + " "
+			if i > 0 && ts.Labels[i-1].Name >= l.Name {
+				r.t.Errorf("labels %v are not sorted", ts.Labels)
+			}
+		}
+		for _, s := range ts.Samples {
+			values++
+			all := append(r.got[name], add[name]...)
+			if len(all) > 0 && s.Timestamp <= all[len(all)-1] {
+				http.Error(w, "out of order sample", http.StatusBadRequest)
+				return
+			}
+			add[name] = append(add[name], s.Timestamp)
+		}
+	}
+	if values > mostBatch {
+		r.t.Errorf("%d values in one request", values)
+	}
+	for name, at := range add {
+		r.got[name] = append(r.got[name], at...)
+	}
+}
+
+const many = 50 // series
+
+// epoch is when the recordings begin.
+func epoch() time.Time { return time.Unix(1_790_000_400, 0) }
+
+// recorded is twenty minutes of values every ten seconds, as measured.
+func recorded(t *testing.T, epoch time.Time) *series.Recording {
+	t.Helper()
+	r, err := series.Open(series.Options{Dir: filepath.Join(t.TempDir(), "rec"), Keep: [series.Tiers]time.Duration{48 * time.Hour, 0, 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	var all []*series.Series
+	for i := range many {
+		all = append(all, series.New("test_total", series.Label{Name: "device", Value: fmt.Sprint("d", i)}))
+	}
+	for s := 0; s <= 1200; s += 10 {
+		f := series.Frame{At: epoch.Add(time.Duration(s) * time.Second)}
+		for _, x := range all {
+			f.Values = append(f.Values, series.Value{Of: x, V: float64(s)})
+		}
+		if _, err := r.Append([]series.Frame{f}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// drain runs senders, a new one after each failure as if the agent had been
+// started anew, until all is sent.
+func drain(t *testing.T, r *series.Recording, o Options) (sent, refused int64) {
+	t.Helper()
+	for range 100 {
+		s := New(o)
+		p, err := s.load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			before := p.from
+			if err = s.step(t.Context(), r, &p); err != nil || p.from.Equal(before) {
+				break
+			}
+		}
+		sent, refused = sent+s.Sent.Load(), refused+s.Refused.Load()
+		if err == nil {
+			return sent, refused
+		}
+	}
+	t.Fatal("it never ends")
+	return
+}
+
+// Whatever fails, and however often the agent is started anew meanwhile, every
+// value arrives, once.
+func TestEveryValueArrivesOnce(t *testing.T) {
+	rec := recorded(t, epoch())
+	for name, broken := range map[string]func(n int) int{
+		"well":           func(int) int { return 0 },
+		"fails at times": func(n int) int { return []int{0, 500, 0, 503, 429, 0, 401}[n%7] },
+		"fails at first": func(n int) int { return map[bool]int{true: 502}[n < 20] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := &receiver{t: t, got: map[string][]int64{}, broken: broken}
+			server := httptest.NewServer(to)
+			defer server.Close()
+			token := filepath.Join(t.TempDir(), "token")
+			if err := os.WriteFile(token, []byte("secret\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			sent, refused := drain(t, rec, Options{
+				URL: server.URL, Every: 30 * time.Second, TokenFile: token, Cursor: filepath.Join(t.TempDir(), "cursor"),
+				Labels: []series.Label{{Name: "instance", Value: "here"}, {Name: "device", Value: "not this one"}},
+				Log:    slog.New(slog.DiscardHandler), Now: func() time.Time { return epoch().Add(1210 * time.Second) },
+			})
+			const each = 41 // one for the first instant and one for each 30 s
+			if sent != many*each || refused != 0 || len(to.got) != many {
+				t.Errorf("%d values of %d series sent and %d refused, want %d of %d and 0", sent, len(to.got), refused, many*each, many)
+			}
+			for series, at := range to.got {
+				if !strings.HasPrefix(series, "__name__=test_total device=d") || !strings.HasSuffix(series, "instance=here ") {
+					t.Errorf("series %q", series)
+				}
+				for i, ms := range at {
+					if want := epoch().Add(time.Duration(i) * 30 * time.Second).UnixMilli(); ms != want || len(at) != each {
+						t.Fatalf("%q: value %d of %d is at %d, want %d", series, i, len(at), ms, want)
+					}
+				}
+			}
+			for header, want := range map[string]string{
+				"Content-Encoding": "snappy", "X-Prometheus-Remote-Write-Version": "0.1.0", "Authorization": "Bearer secret",
+			} {
+				if got := to.header.Get(header); got != want {
+					t.Errorf("%s: %q, want %q", header, got, want)
+				}
+			}
+		})
+	}
+}
+
+// What the receiver will never take holds up nothing, and is counted and said.
+func TestRefused(t *testing.T) {
+	rec := recorded(t, epoch())
+	to := &receiver{t: t, got: map[string][]int64{}, broken: func(n int) int { return map[bool]int{true: 400}[n == 1] }}
+	server := httptest.NewServer(to)
+	defer server.Close()
+	var log bytes.Buffer
+	sent, refused := drain(t, rec, Options{
+		URL: server.URL, Every: 30 * time.Second, Cursor: filepath.Join(t.TempDir(), "cursor"),
+		Log: slog.New(slog.NewTextHandler(&log, nil)), Now: func() time.Time { return epoch().Add(1210 * time.Second) },
+	})
+	if refused == 0 || sent+refused != many*41 || !strings.Contains(log.String(), "not taken") {
+		t.Errorf("%d sent, %d refused: %s", sent, refused, log.String())
+	}
+}
+
+func TestRunComesBackAfterAnOutage(t *testing.T) {
+	rec := recorded(t, epoch())
+	to := &receiver{t: t, got: map[string][]int64{}, broken: func(n int) int { return map[bool]int{true: 503}[n == 1] }}
+	server := httptest.NewServer(to)
+	defer server.Close()
+	s := New(Options{
+		URL: server.URL, Every: 30 * time.Millisecond * 10, Cursor: filepath.Join(t.TempDir(), "cursor"),
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return epoch().Add(1210 * time.Second) },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx, func() *series.Recording { return rec })
+	}()
+	for began := time.Now(); s.Sent.Load() < many*121; time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > 20*time.Second {
+			t.Fatalf("%d values sent, want %d", s.Sent.Load(), many*121)
+		}
+	}
+	cancel()
+	<-done
+}
+
+// The real one takes it, when it is here, also after it was away.
+func TestPrometheusTakesIt(t *testing.T) {
+	path, err := exec.LookPath("prometheus")
+	if err != nil {
+		t.Skip("prometheus is not here")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	l.Close()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(config, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func() *exec.Cmd {
+		c := exec.CommandContext(t.Context(), path, "--config.file="+config, "--storage.tsdb.path="+dir+"/data",
+			"--web.enable-remote-write-receiver", "--web.listen-address="+at)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	begin := time.Now().Add(-20 * time.Minute).Truncate(30 * time.Second)
+	rec := recorded(t, begin)
+	now := begin.Add(10 * time.Minute)
+	s := New(Options{
+		URL: "http://" + at + "/api/v1/write", Every: 30 * time.Second, Cursor: filepath.Join(dir, "cursor"),
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+	})
+	p := place{}
+	finish := func() {
+		t.Helper()
+		for began := time.Now(); p.from.Before(now.Add(-35 * time.Second)); time.Sleep(50 * time.Millisecond) {
+			if err := s.step(t.Context(), rec, &p); err != nil && time.Since(began) > 20*time.Second {
+				t.Fatal(err)
+			}
+		}
+	}
+	c := run()
+	finish()
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	now = begin.Add(1210 * time.Second)
+	if err := s.step(t.Context(), rec, &p); err == nil {
+		t.Error("it was sent to nobody")
+	}
+	c = run()
+	finish()
+	resp, err := http.Get("http://" + at + "/api/v1/query?query=" + url.QueryEscape("sum(count_over_time(test_total[1h]))"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if want := fmt.Sprintf(`"%d"]`, many*41); err != nil || !strings.Contains(string(b), want) || s.Refused.Load() != 0 {
+		t.Errorf("%s, %v, want %s; %d refused", b, err, want, s.Refused.Load())
+	}
+	if err := c.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = c.Wait()
+}
+
+func TestSpoiltCursor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cursor")
+	for _, text := range []string{"", "yesterday", "-5 0 0", "5 0 -1", "5"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := New(Options{Cursor: path}).load(); err == nil || p != (place{}) {
+			t.Errorf("%q is read as %+v", text, p)
+		}
+	}
+}
