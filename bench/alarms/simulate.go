@@ -1,0 +1,177 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"iocause/internal/detect"
+	"iocause/internal/sample"
+)
+
+// outcome is how a rule did on one host or more.
+type outcome struct {
+	hosts, weeks int
+	alarms       int
+	falseFirst   int // false alarms in the first week, while little is known
+	falseLater   int
+	delays       []time.Duration // of what was found
+	found, all   map[string]int  // by kind
+	day, dayAll  int             // found and planted from 8:00 to 20:00
+}
+
+func (o *outcome) add(p outcome) {
+	o.hosts, o.weeks = o.hosts+p.hosts, p.weeks
+	o.alarms, o.falseFirst, o.falseLater = o.alarms+p.alarms, o.falseFirst+p.falseFirst, o.falseLater+p.falseLater
+	o.day, o.dayAll = o.day+p.day, o.dayAll+p.dayAll
+	o.delays = append(o.delays, p.delays...)
+	for k, n := range p.all {
+		o.all[k] += n
+		o.found[k] += p.found[k]
+	}
+}
+
+func sum(m map[string]int) int {
+	n := 0
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+// falsePerWeek is the number of false alarms a host and week.
+func (o *outcome) falsePerWeek() float64 {
+	return float64(o.falseFirst+o.falseLater) / float64(o.hosts*o.weeks)
+}
+
+// delay is a quantile of the time from the beginning of an incident to the
+// alarm.
+func (o *outcome) delay(q float64) time.Duration {
+	if len(o.delays) == 0 {
+		return 0
+	}
+	slices.Sort(o.delays)
+	return o.delays[int(q*float64(len(o.delays)-1)+0.5)]
+}
+
+// slack is how long after its end an incident may still be told.
+const slack = 10 * time.Minute
+
+// chosenOn is the number of hosts that the rule's numbers were chosen on: they
+// are not those that it is measured on.
+const chosenOn = 8
+
+// simulate runs hosts for some weeks under a rule.
+func simulate(hosts, weeks, workers int, start time.Time, loc *time.Location, rule detect.Rule) outcome {
+	results := make([]outcome, hosts)
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range workers {
+		wg.Go(func() {
+			for n := range next {
+				results[n] = simulateHost(chosenOn+n, weeks, start, loc, rule)
+			}
+		})
+	}
+	for n := range hosts {
+		next <- n
+	}
+	close(next)
+	wg.Wait()
+	all := outcome{found: map[string]int{}, all: map[string]int{}}
+	for _, o := range results {
+		all.add(o)
+	}
+	return all
+}
+
+// simulateHost runs one host: what its clock shows is what it is told.
+func simulateHost(number, weeks int, start time.Time, loc *time.Location, rule detect.Rule) outcome {
+	m := newMachine(number, weeks, start, loc)
+	w := detect.NewWatch(detect.Signals(), rule, loc, detect.NewHistory(loc))
+	var alarms []sample.Incident
+	keep := func(d detect.Decision) {
+		switch d.Action {
+		case detect.Open:
+			alarms = append(alarms, d.Incident)
+		case detect.Extend, detect.Close:
+			alarms[len(alarms)-1] = d.Incident
+		}
+	}
+	values := map[string]float64{}
+	end := start.Add(time.Duration(weeks) * 7 * 24 * time.Hour)
+	for at := start; at.Before(end); at = at.Add(step) {
+		cpu, memory, disk, ok := m.sample(at)
+		if !ok {
+			continue
+		}
+		values["cpu.user"], values["memory.pressure"], values["disk.pressure"] = cpu, memory, disk
+		keep(w.Add(detect.Sample{At: at, Values: values}))
+	}
+	return score(m, weeks, alarms)
+}
+
+// score compares alarms with what was planted.
+func score(m *machine, weeks int, alarms []sample.Incident) outcome {
+	o := outcome{hosts: 1, weeks: weeks, alarms: len(alarms), found: map[string]int{}, all: map[string]int{}}
+	for _, a := range alarms {
+		if slices.ContainsFunc(m.planted, func(p planted) bool { return a.End.After(p.from) && a.Opened.Before(p.to.Add(slack)) }) {
+			continue
+		}
+		if a.Opened.Sub(m.start) < 7*24*time.Hour {
+			o.falseFirst++
+		} else {
+			o.falseLater++
+		}
+	}
+	for _, p := range m.planted {
+		o.all[p.kind]++
+		hour := p.from.In(m.loc).Hour()
+		daily := hour >= 8 && hour < 20
+		if daily {
+			o.dayAll++
+		}
+		for _, a := range alarms {
+			if a.End.After(p.from) && a.Opened.Before(p.to.Add(slack)) {
+				o.found[p.kind]++
+				o.delays = append(o.delays, max(0, a.Opened.Sub(p.from)))
+				if daily {
+					o.day++
+				}
+				break
+			}
+		}
+	}
+	return o
+}
+
+// variant is a rule with a name.
+type variant struct {
+	name string
+	rule detect.Rule
+}
+
+// variants are the rule in use and what it was chosen over.
+func variants() []variant {
+	rule := detect.DefaultRule()
+	strict, no, one, three, short := rule, rule, rule, rule, rule
+	strict.Z, strict.Sum = 4, 6
+	no.Sum = 0
+	one.Families, one.Z, one.Sum = 1, 4, 0
+	three.Families = 3
+	short.Within, short.Bad = 6, 5
+	return []variant{{"in use: 2 of 3 families, z 1, sum 5", rule}, {"2 of 3 families, z 4, sum 6", strict},
+		{"2 of 3 families, z 1, no sum", no}, {"any family, z 4", one}, {"all 3 families, z 1, sum 5", three},
+		{"in use, but 5 of 6 samples", short}}
+}
+
+// kindNames are the kinds of incidents, sorted.
+func kindNames() []string {
+	var names []string
+	for _, k := range kinds() {
+		names = append(names, k.name)
+	}
+	slices.SortFunc(names, cmp.Compare[string])
+	return names
+}

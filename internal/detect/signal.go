@@ -1,0 +1,74 @@
+package detect
+
+import "iocause/internal/sample"
+
+// Family is a resource whose signals can open an incident.
+type Family uint8
+
+// The families. A signal of None has a baseline and opens nothing.
+const (
+	None Family = iota
+	CPU
+	Memory
+	Disk
+	families // how many, None included
+)
+
+// String is the family's name.
+func (f Family) String() string {
+	switch f {
+	case CPU:
+		return "cpu"
+	case Memory:
+		return "memory"
+	case Disk:
+		return "disk"
+	}
+	return ""
+}
+
+// Signal is a figure of the host that is summed up by the hour.
+type Signal struct {
+	Name   string
+	Unit   string // a base unit of sample.Unit or a rate of one
+	Help   string
+	Family Family
+	Down   bool // low is bad
+	// Floor is the least spread that is believed: on a quiet host every
+	// change would stand out.
+	Floor float64
+	// Saturated is the level that counts as far off while nothing is known
+	// of what is normal; 0 for none.
+	Saturated float64
+}
+
+// worse is how far v lies on the bad side of normal.
+func (s *Signal) worse(v, normal float64) float64 {
+	if s.Down {
+		return normal - v
+	}
+	return v - normal
+}
+
+// Signals are the signals that iocause learns. Of a family the first counts
+// that a sample has.
+func Signals() []Signal {
+	const ratio, seconds, perSecond = string(sample.Ratio), string(sample.Seconds), "/s"
+	return []Signal{
+		{Name: "cpu.user", Unit: ratio, Family: CPU, Down: true, Floor: 0.02,
+			Help: "processors' time in programs"},
+		{Name: "memory.pressure", Unit: ratio, Family: Memory, Floor: 0.01, Saturated: 0.4,
+			Help: "time in which threads waited for memory"},
+		{Name: "memory.refaults", Unit: string(sample.Pages) + perSecond, Family: Memory, Floor: 200,
+			Help: "pages read back after they were pushed out"},
+		{Name: "disk.pressure", Unit: ratio, Family: Disk, Floor: 0.03, Saturated: 0.8,
+			Help: "time in which threads waited for I/O"},
+		{Name: "disk.latency", Unit: seconds, Family: Disk, Floor: 0.002,
+			Help: "mean time of a request, of the slowest disk"},
+		{Name: "disk.busy", Unit: ratio, Floor: 0.03, Help: "time with I/O in flight, of the busiest disk"},
+		{Name: "disk.read", Unit: string(sample.Bytes) + perSecond, Floor: 1 << 20, Help: "read from all disks"},
+		{Name: "disk.write", Unit: string(sample.Bytes) + perSecond, Floor: 1 << 20, Help: "written to all disks"},
+		{Name: "memory.available", Unit: ratio, Down: true, Floor: 0.02, Help: "memory that programs can still get"},
+		{Name: "cpu.pressure", Unit: ratio, Floor: 0.03, Help: "time in which threads waited for a processor"},
+	}
+}

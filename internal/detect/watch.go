@@ -1,0 +1,301 @@
+package detect
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+// Sample is what was measured at an instant. A signal that is missing was not
+// measured, which is not zero.
+type Sample struct {
+	At     time.Time
+	Values map[string]float64 // by the name of the signal
+	Limits []sample.Limit     // that were reached since the sample before
+}
+
+// Decision is what follows from a sample.
+type Decision struct {
+	Action   Action
+	Incident sample.Incident // unless Action is Nothing
+	Hours    []sample.Hour   // that are over: to be kept
+}
+
+// Watch judges samples as they come and learns from those that belong to no
+// incident. Samples may come at any rate up to one in ten seconds; they are
+// judged as means of ten seconds, when those are over. Nothing but the samples
+// tells it the time. It is used by one goroutine.
+type Watch struct {
+	signals []Signal
+	rule    Rule
+	loc     *time.Location
+	history *History
+
+	slot  int64 // of ten seconds since 1970, that is being filled
+	sums  []float64
+	count []int
+
+	recent  []verdict // the last Rule.Within slots, by their number
+	pending []learned // oldest first: not learned yet, for an incident may claim them
+
+	on       bool // an incident is open
+	incident sample.Incident
+	last     int64 // its last bad slot
+	worst    float64
+	late     []sample.Limit // came with the sample that closed an incident
+	claims   []claim
+
+	shifted bool // an incident went on for so long that it is normal now
+	calm    int  // slots in a row that are not off by the older reference
+
+	hour  time.Time // that is being summed up
+	sum   []hourSum
+	known time.Time // the hour that refs are of
+	refs  []Reference
+	days  []Reference // of the last day, for an incident that lasts
+}
+
+// calmAgain is how many slots in a row must be as they were before a lasting
+// change for the change to be over: an hour.
+const calmAgain = 360
+
+// verdict is what was found of a slot.
+type verdict struct {
+	slot int64
+	bad  bool
+}
+
+// learned is a slot that waits to be learned.
+type learned struct {
+	slot   int64
+	values []float64 // NaN where not measured
+}
+
+// claim is a time that belongs to an incident.
+type claim struct{ from, to int64 }
+
+// NewWatch makes a watch that goes on from a history, which it adds to.
+func NewWatch(signals []Signal, rule Rule, loc *time.Location, history *History) *Watch {
+	w := &Watch{signals: signals, rule: rule, loc: loc, history: history,
+		sums: make([]float64, len(signals)), count: make([]int, len(signals)),
+		recent: make([]verdict, rule.Within), sum: make([]hourSum, len(signals))}
+	return w
+}
+
+// Resume goes on with an incident that was open when the watch before ended.
+func (w *Watch) Resume(i sample.Incident) {
+	w.on, w.shifted, w.incident = true, i.Lasting, i
+	w.last = slotOf(i.End)
+	for _, r := range i.Reasons {
+		w.worst += min(r.Z, w.rule.MaxZ)
+	}
+}
+
+func slotOf(at time.Time) int64 { return at.Unix() / int64(slotLength/time.Second) }
+
+func timeOf(slot int64) time.Time { return time.Unix(slot*int64(slotLength/time.Second), 0).UTC() }
+
+// Add takes the next sample. What it answers is of the ten seconds before it,
+// except for hard limits, which are told at once.
+func (w *Watch) Add(s Sample) Decision {
+	var d Decision
+	slot := slotOf(s.At)
+	switch {
+	case w.slot == 0:
+		w.slot = slot
+	case slot < w.slot: // the clock was set back
+		w.slot = slot
+		w.forget()
+	case slot > w.slot:
+		w.judge(&d)
+		w.slot = slot
+		w.expire(&d)
+	}
+	for i := range w.signals {
+		if v, ok := s.Values[w.signals[i].Name]; ok && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			w.sums[i] += v
+			w.count[i]++
+		}
+	}
+	switch limits := append(w.late, s.Limits...); {
+	case len(limits) == 0:
+	case d.Action == Close: // one thing at a time
+		w.late = limits
+	default:
+		w.late = nil
+		w.limits(&d, limits)
+	}
+	return d
+}
+
+// forget drops what must not be mixed with a clock that was set.
+func (w *Watch) forget() {
+	clear(w.recent)
+	clear(w.sums)
+	clear(w.count)
+	w.pending = w.pending[:0]
+	w.known = time.Time{}
+	if w.on {
+		w.last = min(w.last, w.slot)
+	}
+}
+
+// judge ends the slot that was filled.
+func (w *Watch) judge(d *Decision) {
+	values := make([]float64, len(w.signals))
+	for i := range values {
+		values[i] = math.NaN()
+		if w.count[i] > 0 {
+			values[i] = w.sums[i] / float64(w.count[i])
+		}
+		w.sums[i], w.count[i] = 0, 0
+	}
+	w.refresh(timeOf(w.slot))
+	z, reasons := w.z(values, w.refs)
+	bad := w.rule.holds(z)
+	if w.shifted {
+		if bad {
+			w.calm = 0
+			z, reasons = w.z(values, w.days)
+			bad = w.rule.holds(z)
+		} else if w.calm++; w.calm >= calmAgain {
+			w.shifted, w.calm = false, 0
+		}
+	}
+	w.recent[w.slot%int64(len(w.recent))] = verdict{w.slot, bad}
+	w.pending = append(w.pending, learned{w.slot, values})
+	n, first := w.badOnes()
+	if n >= w.rule.Bad && !w.on {
+		w.open(d, first)
+		w.incident.Samples = n - 1 // this one is counted below
+	}
+	if bad && w.on {
+		// of an incident that is open one bad sample is enough
+		w.extend(d, z, reasons)
+	}
+	w.learn(d)
+}
+
+// badOnes are how many slots of late are bad, and the first of them.
+func (w *Watch) badOnes() (n int, first int64) {
+	for _, v := range w.recent {
+		if v.bad && v.slot > w.slot-int64(w.rule.Within) {
+			if n++; n == 1 || v.slot < first {
+				first = v.slot
+			}
+		}
+	}
+	return n, first
+}
+
+func (w *Watch) open(d *Decision, first int64) {
+	w.on, w.worst, w.last = true, 0, w.slot
+	w.incident = sample.Incident{Start: timeOf(first), Opened: timeOf(w.slot + 1), End: timeOf(w.slot + 1)}
+	d.Action = Open
+}
+
+// extend keeps the incident open after a bad sample.
+func (w *Watch) extend(d *Decision, z [families]float64, reasons []sample.Reason) {
+	w.last = w.slot
+	w.incident.Samples++
+	w.incident.End = timeOf(w.slot + 1)
+	sum := 0.0
+	for _, v := range z {
+		sum += min(max(v, 0), w.rule.MaxZ)
+	}
+	if sum > w.worst || len(w.incident.Reasons) == 0 {
+		w.worst, w.incident.Reasons = sum, reasons
+	}
+	w.lasting()
+	w.say(d)
+}
+
+func (w *Watch) lasting() {
+	if w.incident.End.Sub(w.incident.Start) >= w.rule.Lasting {
+		w.incident.Lasting, w.shifted = true, true
+	}
+}
+
+func (w *Watch) say(d *Decision) {
+	if d.Action == Nothing {
+		d.Action = Extend
+	}
+	d.Incident = w.incident
+	d.Incident.Reasons, d.Incident.Limits = slices.Clone(w.incident.Reasons), slices.Clone(w.incident.Limits)
+}
+
+// limits opens or extends an incident at once.
+func (w *Watch) limits(d *Decision, all []sample.Limit) {
+	if !w.on {
+		w.open(d, w.slot)
+	}
+	w.last = w.slot
+	w.incident.End = timeOf(w.slot + 1)
+	for _, l := range all {
+		if !slices.ContainsFunc(w.incident.Limits, func(have sample.Limit) bool { return have.Kind == l.Kind }) {
+			w.incident.Limits = append(w.incident.Limits, l)
+		}
+	}
+	w.lasting()
+	w.say(d)
+}
+
+// expire closes an incident that has been quiet for long enough.
+func (w *Watch) expire(d *Decision) {
+	if !w.on || time.Duration(w.slot-w.last)*slotLength <= w.rule.Join {
+		return
+	}
+	d.Action = Nothing
+	w.say(d)
+	d.Action = Close
+	w.on = false
+	w.claims = append(w.claims, claim{slotOf(w.incident.Start), w.last})
+}
+
+// refresh looks up what is normal once an hour.
+func (w *Watch) refresh(at time.Time) {
+	hour := hourStart(at, w.loc)
+	if hour.Equal(w.known) {
+		return
+	}
+	w.known = hour
+	w.refs, w.days = w.refs[:0], w.days[:0]
+	for i := range w.signals {
+		s := &w.signals[i]
+		if s.Family == None {
+			w.refs, w.days = append(w.refs, Reference{Basis: Learning}), append(w.days, Reference{Basis: Learning})
+			continue
+		}
+		w.refs = append(w.refs, w.history.Reference(s, at))
+		d, ok := w.history.lastDay(s, hour)
+		if !ok {
+			d = Reference{Basis: Learning}
+		}
+		w.days = append(w.days, d)
+	}
+}
+
+// z is how far each family is off, and by which signals.
+func (w *Watch) z(values []float64, refs []Reference) (z [families]float64, reasons []sample.Reason) {
+	var judged [families]bool
+	for i, v := range values {
+		s := &w.signals[i]
+		if s.Family == None || judged[s.Family] || math.IsNaN(v) {
+			continue
+		}
+		judged[s.Family] = true
+		r := &refs[i]
+		far := r.Z(s, v)
+		if r.Basis == Learning && s.Saturated > 0 && v >= s.Saturated {
+			far = w.rule.MaxZ
+		}
+		z[s.Family] = far
+		if far >= w.rule.Z {
+			reasons = append(reasons, sample.Reason{Signal: s.Name, Unit: s.Unit, Value: v, Normal: r.Q[2], Low: r.Q[0], High: r.Q[4],
+				Z: far, Basis: string(r.Basis), Days: r.Days})
+		}
+	}
+	return z, reasons
+}

@@ -1,0 +1,264 @@
+package detect
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+	_ "time/tzdata" // zones, whatever this machine has
+
+	"iocause/internal/sample"
+)
+
+func zone(t *testing.T, name string) *time.Location {
+	t.Helper()
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loc
+}
+
+// flat is an hour in which a signal was the same all the time.
+func flat(signal string, start time.Time, v float64) sample.Hour {
+	return sample.Hour{Signal: signal, Start: start, N: 360, Q: [5]float64{v, v, v, v, v}, Extreme: v}
+}
+
+// known is a history of the three deciding signals with levels at every hour
+// before an instant.
+func known(loc *time.Location, to time.Time, back time.Duration) *History {
+	h := NewHistory(loc)
+	for at := hourStart(to.Add(-back), loc); at.Before(to); at = at.Add(time.Hour) {
+		h.Put(flat("cpu.user", at, 0.5))
+		h.Put(flat("memory.pressure", at, 0))
+		h.Put(flat("disk.pressure", at, 0.1))
+	}
+	return h
+}
+
+var (
+	calm = map[string]float64{"cpu.user": 0.5, "memory.pressure": 0, "disk.pressure": 0.1}
+	off  = map[string]float64{"cpu.user": 0.4, "memory.pressure": 0, "disk.pressure": 0.4}
+	busy = map[string]float64{"cpu.user": 0.6, "memory.pressure": 0, "disk.pressure": 0.9}
+)
+
+// event is an action with the instant of the sample that it came with.
+type event struct {
+	action Action
+	at     time.Duration // since the start
+}
+
+// feed gives a watch the same values for some time, a sample in ten seconds.
+func feed(w *Watch, start time.Time, from, to time.Duration, values map[string]float64) (events []event, last sample.Incident, hours []sample.Hour) {
+	for at := from; at < to; at += slotLength {
+		d := w.Add(Sample{At: start.Add(at), Values: values})
+		hours = append(hours, d.Hours...)
+		if d.Action != Nothing {
+			last = d.Incident
+			if d.Action != Extend {
+				events = append(events, event{d.Action, at})
+			}
+		}
+	}
+	return events, last, hours
+}
+
+var monday = time.Date(2026, 3, 2, 14, 0, 0, 0, time.UTC)
+
+func TestIncidentOpensAndCloses(t *testing.T) {
+	w := NewWatch(Signals(), DefaultRule(), time.UTC, known(time.UTC, monday, 5*week))
+	const m = time.Minute
+	if e, _, _ := feed(w, monday, 0, 10*m, calm); len(e) != 0 {
+		t.Errorf("calm: %v", e)
+	}
+	// busy: more work and more waiting, which is no incident
+	if e, _, _ := feed(w, monday, 10*m, 20*m, busy); len(e) != 0 {
+		t.Errorf("busy: %v", e)
+	}
+	// 24 samples are judged when the 25th comes
+	e, i, _ := feed(w, monday, 20*m, 30*m, off)
+	if want := []event{{Open, 24 * m}}; !slices.Equal(e, want) {
+		t.Fatalf("off: %v, want %v", e, want)
+	}
+	if !i.Start.Equal(monday.Add(20*m)) || !i.Opened.Equal(monday.Add(24*m)) || !i.End.Equal(monday.Add(30*m-slotLength)) || i.Samples != 59 {
+		t.Errorf("%+v", i)
+	}
+	var names []string
+	for _, r := range i.Reasons {
+		names = append(names, r.Signal)
+		if r.Basis != string(HourOfWeek) || r.Days != 5 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if want := []string{"cpu.user", "disk.pressure"}; !slices.Equal(names, want) {
+		t.Errorf("reasons %v", names)
+	}
+	if r := i.Reasons[0]; math.Abs(r.Z-0.1/0.02) > 1e-6 || r.Value != 0.4 || r.Normal != 0.5 {
+		t.Errorf("%+v", r)
+	}
+	// quiet for ten minutes, then again: the same incident; then over
+	if e, _, _ := feed(w, monday, 30*m, 40*m, calm); len(e) != 0 {
+		t.Errorf("quiet: %v", e)
+	}
+	if e, i, _ = feed(w, monday, 40*m, 45*m, off); len(e) != 0 || !i.Start.Equal(monday.Add(20*m)) {
+		t.Errorf("again: %v, %+v", e, i)
+	}
+	e, i, _ = feed(w, monday, 45*m, 80*m, calm)
+	if want := []event{{Close, 60 * m}}; !slices.Equal(e, want) || !i.End.Equal(monday.Add(45*m)) {
+		t.Errorf("%v, want %v; ended %v", e, want, i.End)
+	}
+}
+
+// 23 of 30 are not enough; 24 are, wherever they are among the 30.
+func TestPersistence(t *testing.T) {
+	for _, c := range []struct {
+		good int // at the beginning of each 30
+		open bool
+	}{{7, false}, {6, true}} {
+		w := NewWatch(Signals(), DefaultRule(), time.UTC, known(time.UTC, monday, 5*week))
+		opened := false
+		for n := range 90 {
+			values := off
+			if n%30 < c.good {
+				values = calm
+			}
+			opened = opened || w.Add(Sample{At: monday.Add(time.Duration(n) * slotLength), Values: values}).Action == Open
+		}
+		if opened != c.open {
+			t.Errorf("%d of 30 are good: opened %v", c.good, opened)
+		}
+	}
+}
+
+func TestHardLimitsOpenAtOnce(t *testing.T) {
+	w := NewWatch(Signals(), DefaultRule(), time.UTC, NewHistory(time.UTC))
+	feed(w, monday, 0, time.Minute, calm)
+	at := monday.Add(time.Minute + 3*time.Second)
+	d := w.Add(Sample{At: at, Values: calm, Limits: []sample.Limit{{Kind: sample.LimitErrors, What: "vda: 3"}}})
+	if d.Action != Open || len(d.Incident.Limits) != 1 || len(d.Incident.Reasons) != 0 {
+		t.Fatalf("%+v", d)
+	}
+	d = w.Add(Sample{At: at.Add(time.Second), Limits: []sample.Limit{{Kind: sample.LimitErrors, What: "vda: 4"}, {Kind: sample.LimitOOM, What: "3 MiB left"}}})
+	if want := []sample.Limit{{Kind: sample.LimitErrors, What: "vda: 3"}, {Kind: sample.LimitOOM, What: "3 MiB left"}}; d.Action != Extend || !slices.Equal(d.Incident.Limits, want) {
+		t.Errorf("%+v", d)
+	}
+	// a limit with the very sample that closes the incident is the next one
+	d = w.Add(Sample{At: at.Add(time.Hour), Limits: []sample.Limit{{Kind: sample.LimitCap, What: "vda"}}})
+	if d.Action != Close || len(d.Incident.Limits) != 2 {
+		t.Errorf("%+v", d)
+	}
+	d = w.Add(Sample{At: at.Add(time.Hour + time.Second)})
+	if d.Action != Open || !slices.Equal(d.Incident.Limits, []sample.Limit{{Kind: sample.LimitCap, What: "vda"}}) {
+		t.Errorf("%+v", d)
+	}
+}
+
+// With nothing known only saturation counts, and says so.
+func TestLearning(t *testing.T) {
+	w := NewWatch(Signals(), DefaultRule(), time.UTC, NewHistory(time.UTC))
+	if e, _, _ := feed(w, monday, 0, time.Hour, map[string]float64{"cpu.user": 0, "memory.pressure": 0.39, "disk.pressure": 1}); len(e) != 0 {
+		t.Errorf("%v", e)
+	}
+	e, i, _ := feed(w, monday, time.Hour, 2*time.Hour, map[string]float64{"cpu.user": 0, "memory.pressure": 0.4, "disk.pressure": 0.8})
+	if len(e) != 1 || e[0].action != Open || i.Reasons[0].Basis != string(Learning) {
+		t.Errorf("%v %+v", e, i)
+	}
+}
+
+// The time of an incident, from its first bad sample to its last, is not
+// learned; the quiet time after it is.
+func TestIncidentsAreNotLearned(t *testing.T) {
+	h := known(time.UTC, monday, 5*week)
+	w := NewWatch(Signals(), DefaultRule(), time.UTC, h)
+	const m = time.Minute
+	feed(w, monday, 0, 10*m, calm)
+	feed(w, monday, 10*m, 30*m, off)
+	_, _, hours := feed(w, monday, 30*m, 2*time.Hour, calm)
+	if len(hours) != 3 {
+		t.Fatalf("%d hours: %+v", len(hours), hours)
+	}
+	for _, x := range hours {
+		if !x.Start.Equal(monday) || x.N != 240 || x.Alarmed != 120 || x.Q[0] != x.Q[4] {
+			t.Errorf("%+v", x)
+		}
+	}
+	if got := h.Hours("disk.pressure", monday, monday.Add(time.Hour)); len(got) != 1 || got[0].N != 240 || got[0].Extreme != float64(float32(0.1)) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What goes on for six hours is normal from then on: the incident ends, and
+// none begins, until it has been as before for an hour.
+func TestLastingChangeIsLearned(t *testing.T) {
+	w := NewWatch(Signals(), DefaultRule(), time.UTC, known(time.UTC, monday, 5*week))
+	const h = time.Hour
+	feed(w, monday, 0, h, calm)
+	e, i, _ := feed(w, monday, h, 60*h, off)
+	if len(e) != 2 || e[0].action != Open || e[1].action != Close || !i.Lasting || e[1].at < 7*h || e[1].at > 36*h {
+		t.Fatalf("%v %+v", e, i)
+	}
+	if e, _, _ := feed(w, monday, 60*h, 63*h, calm); len(e) != 0 {
+		t.Errorf("back: %v", e)
+	}
+	if e, _, _ := feed(w, monday, 63*h, 64*h, off); len(e) != 1 || e[0].action != Open {
+		t.Errorf("again after it was as before: %v", e)
+	}
+}
+
+// An incident goes on over a restart.
+func TestResume(t *testing.T) {
+	hist := known(time.UTC, monday, 5*week)
+	w := NewWatch(Signals(), DefaultRule(), time.UTC, hist)
+	_, i, _ := feed(w, monday, 0, 10*time.Minute, off)
+	for _, x := range w.Flush() {
+		hist.Put(x)
+	}
+	w = NewWatch(Signals(), DefaultRule(), time.UTC, hist)
+	w.Resume(i)
+	e, j, _ := feed(w, monday, 11*time.Minute, 15*time.Minute, off)
+	if len(e) != 0 || !j.Start.Equal(i.Start) || j.Samples != i.Samples+23 {
+		t.Errorf("%v %+v", e, j)
+	}
+	if e, _, _ = feed(w, monday, 15*time.Minute, time.Hour, calm); len(e) != 1 || e[0].action != Close {
+		t.Errorf("%v", e)
+	}
+}
+
+// What is missing or no number is neither zero nor bad, and the second signal
+// of a family stands in for the first.
+func TestMissingSignals(t *testing.T) {
+	w := NewWatch(Signals(), DefaultRule(), time.UTC, known(time.UTC, monday, 5*week))
+	for _, values := range []map[string]float64{nil, {"cpu.user": math.NaN(), "disk.pressure": math.Inf(1)}, {"disk.pressure": 0.9}} {
+		if e, _, _ := feed(w, monday, 0, 10*time.Minute, values); len(e) != 0 {
+			t.Errorf("%v: %v", values, e)
+		}
+	}
+	h := known(time.UTC, monday, 5*week)
+	for at := monday.Add(-5 * week); at.Before(monday); at = at.Add(time.Hour) {
+		h.Put(flat("disk.latency", at, 0.001))
+	}
+	w = NewWatch(Signals(), DefaultRule(), time.UTC, h)
+	if e, i, _ := feed(w, monday, 0, 10*time.Minute, map[string]float64{"cpu.user": 0.4, "disk.latency": 0.05}); len(e) != 1 || i.Reasons[1].Signal != "disk.latency" {
+		t.Errorf("%v %+v", e, i)
+	}
+}
+
+// A clock that is set back, and hours that are missing, open nothing and harm
+// nothing.
+func TestClockSteps(t *testing.T) {
+	w := NewWatch(Signals(), DefaultRule(), time.UTC, known(time.UTC, monday, 5*week))
+	feed(w, monday, 0, 230*time.Second, off) // 22 bad ones
+	if e, _, _ := feed(w, monday, -time.Hour, -time.Hour+5*time.Minute, calm); len(e) != 0 {
+		t.Errorf("set back: %v", e)
+	}
+	if e, _, _ := feed(w, monday, 10*time.Hour, 10*time.Hour+3*time.Minute, off); len(e) != 0 {
+		t.Errorf("after a gap: %v", e)
+	}
+	_, i, _ := feed(w, monday, 10*time.Hour+3*time.Minute, 10*time.Hour+10*time.Minute, off)
+	if i.Start.Before(monday.Add(10 * time.Hour)) {
+		t.Errorf("the incident reaches over the gap: %+v", i)
+	}
+	if e, _, _ := feed(w, monday, 9*time.Hour, 10*time.Hour, calm); len(e) != 1 || e[0].action != Close {
+		t.Errorf("an incident that is open when the clock is set back: %v", e)
+	}
+}

@@ -1,0 +1,42 @@
+package sample
+
+import "time"
+
+// Limit is a hard limit that was reached: it opens an incident at once,
+// whatever is normal. Both are data from the system.
+type Limit struct {
+	Kind string `json:"kind"` // LimitErrors and its like
+	What string `json:"what"` // which device, cgroup or figure, and how much
+}
+
+// The kinds of hard limits.
+const (
+	LimitErrors    = "errors"    // a device or file system failed requests
+	LimitCap       = "cap"       // a device is at its cap
+	LimitThrottled = "throttled" // a cgroup's I/O limit held requests back
+	LimitOOM       = "oom-near"  // memory is about to run out, or did
+)
+
+// Reason is a signal that was off.
+type Reason struct {
+	Signal string  `json:"signal"`
+	Unit   string  `json:"unit"`
+	Value  float64 `json:"value"`
+	Normal float64 `json:"normal"` // the median of the reference
+	Low    float64 `json:"low"`    // 5 % of the reference were below
+	High   float64 `json:"high"`   // 5 % were above
+	Z      float64 `json:"z"`      // spreads between value and normal, to the bad side
+	Basis  string  `json:"basis"`  // what the reference is
+	Days   int     `json:"days"`   // that the reference was made of
+}
+
+// Incident is a time at which the host was off.
+type Incident struct {
+	Start   time.Time `json:"start"`   // of the first bad sample
+	Opened  time.Time `json:"opened"`  // when it was told
+	End     time.Time `json:"end"`     // of the last bad sample so far
+	Reasons []Reason  `json:"reasons"` // of the worst sample
+	Limits  []Limit   `json:"limits"`  // every kind once, as it was first
+	Samples int       `json:"samples"` // that were bad
+	Lasting bool      `json:"lasting"` // it goes on, and is learned as normal
+}
