@@ -1,0 +1,211 @@
+package incidents
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Suffix ends the names of the files.
+const Suffix = ".iocause"
+
+// ErrNone is an incident that is not in a folder.
+var ErrNone = errors.New("there is no such incident")
+
+// unfinished begins the names of files that are being written.
+const unfinished = ".incident-"
+
+// Entry is a file of a folder.
+type Entry struct {
+	Number int // by its name
+	Path   string
+	Bytes  int64
+	Meta   Meta
+	Err    error // why it cannot be read; Meta is empty then
+}
+
+// Save keeps an incident in a folder, which it makes, in place of the one with
+// the same number; without a number it gets the next. The file is there whole
+// or not at all, and only its owner can read it. One goroutine of one process
+// may save in a folder.
+func Save(dir string, x *Incident) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making the folder of incidents: %w", err)
+	}
+	if x.Meta.Number == 0 {
+		if err := removeLeftovers(dir); err != nil {
+			return err
+		}
+		numbers, err := numbers(dir)
+		if err != nil {
+			return err
+		}
+		x.Meta.Number = 1
+		if len(numbers) > 0 {
+			x.Meta.Number = numbers[len(numbers)-1] + 1
+		}
+	}
+	if err := SaveFile(pathOf(dir, x.Meta.Number), x); err != nil {
+		return fmt.Errorf("keeping incident %d: %w", x.Meta.Number, err)
+	}
+	return nil
+}
+
+// removeLeftovers deletes what a writer that was killed had begun.
+func removeLeftovers(dir string) error {
+	left, err := filepath.Glob(filepath.Join(dir, unfinished+"*"))
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(name))
+	}
+	if err != nil {
+		return fmt.Errorf("clearing the folder of incidents: %w", err)
+	}
+	return nil
+}
+
+// SaveFile writes an incident to a file of its own in the same way.
+func SaveFile(name string, x *Incident) error {
+	f, err := os.CreateTemp(filepath.Dir(name), unfinished+"*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone when it was renamed
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	if err := errors.Join(Write(w, x), w.Flush(), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), name); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync() // the name, too, is on the disk
+}
+
+func pathOf(dir string, number int) string {
+	return filepath.Join(dir, fmt.Sprintf("%06d%s", number, Suffix))
+}
+
+// numbers are those of the files of a folder, smallest first.
+func numbers(dir string) ([]int, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading the folder of incidents: %w", err)
+	}
+	var all []int
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), Suffix)
+		n, err := strconv.Atoi(name)
+		if ok && err == nil && n > 0 && filepath.Base(pathOf(dir, n)) == e.Name() {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// List are the incidents of a folder, newest first.
+func List(dir string) ([]Entry, error) {
+	all, err := numbers(dir)
+	if err != nil {
+		return nil, err
+	}
+	var list []Entry
+	for _, n := range slices.Backward(all) {
+		list = append(list, entryOf(dir, n))
+	}
+	return list, nil
+}
+
+func entryOf(dir string, number int) Entry {
+	e := Entry{Number: number, Path: pathOf(dir, number)}
+	f, err := os.Open(e.Path)
+	if err != nil {
+		e.Err = fmt.Errorf("reading incident %d: %w", number, err)
+		return e
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		e.Bytes = info.Size()
+		e.Meta, err = readMeta(f)
+	}
+	if err != nil {
+		e.Err = fmt.Errorf("reading incident %d: %w", number, err)
+	}
+	return e
+}
+
+// readMeta reads the first record only: evidence may be long.
+func readMeta(r io.Reader) (Meta, error) {
+	const fixed = len(magic) + 13 // and the head of a frame
+	head := make([]byte, fixed)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return Meta{}, fmt.Errorf("its first record cannot be read: %w", ErrFormat)
+	}
+	length := min(int64(binary.LittleEndian.Uint32(head[fixed-8:])), mostRecord)
+	rest, err := io.ReadAll(io.LimitReader(r, length))
+	if err != nil {
+		return Meta{}, err
+	}
+	x, err := Read(strings.NewReader(string(head) + string(rest)))
+	if err != nil {
+		return Meta{}, errors.Unwrap(err)
+	}
+	return x.Meta, nil
+}
+
+// Load reads one incident of a folder.
+func Load(dir string, number int) (*Incident, error) {
+	f, err := os.Open(pathOf(dir, number))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading incident %d: %w in %s", number, ErrNone, dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading incident %d: %w", number, err)
+	}
+	defer f.Close()
+	return Read(f)
+}
+
+// Prune deletes the oldest incidents until the folder has at most so many
+// bytes. One that is open stays. It returns the numbers of those that went.
+func Prune(dir string, most int64) (gone []int, err error) {
+	list, err := List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var sum int64
+	for _, e := range list {
+		sum += e.Bytes
+	}
+	for _, e := range slices.Backward(list) {
+		if sum <= most {
+			break
+		}
+		if e.Meta.Open {
+			continue
+		}
+		if err := os.Remove(e.Path); err != nil {
+			return gone, fmt.Errorf("deleting incident %d: %w", e.Number, err)
+		}
+		sum -= e.Bytes
+		gone = append(gone, e.Number)
+	}
+	return gone, nil
+}

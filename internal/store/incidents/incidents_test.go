@@ -1,0 +1,227 @@
+package incidents
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+// an is an incident with everything in it.
+func an() *Incident {
+	at := time.Date(2026, 11, 3, 14, 10, 0, 0, time.UTC)
+	values := make([]*float64, 400)
+	for i := range values {
+		if i%7 != 0 {
+			v := float64(i) / 8
+			values[i] = &v
+		}
+	}
+	return &Incident{
+		Meta: Meta{Host: "db\x1b1", Kernel: "6.12", Program: "test", Cause: "swap-thrash", Title: "memory goes to swap", Notes: []string{"no stacks"},
+			What: sample.Incident{Start: at, Opened: at.Add(4 * time.Minute), End: at.Add(9 * time.Minute), Samples: 50,
+				Reasons: []sample.Reason{{Signal: "disk.pressure", Unit: "ratio", Value: 0.7, Normal: 0.1, Z: 12, Basis: "hour of week", Days: 8}},
+				Limits:  []sample.Limit{{Kind: sample.LimitOOM, What: "/search"}}}},
+		Finding:  json.RawMessage(`{"version":1,"primary":"swap-thrash"}`),
+		Series:   []Series{{Name: "disk.pressure", Unit: "ratio", Source: "/proc/pressure/io", Start: at, Step: 10, Values: values}, {Name: "disk.busy", On: "vda", Step: 1}},
+		Sections: []Section{{"processes", "application/json", []byte(`[]`)}, {"odd", "", bytes.Repeat([]byte{0xf7, 0xf8}, 5000)}, {"empty", "text/plain", []byte{}}},
+	}
+}
+
+func TestWhatIsSavedIsLoaded(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "incidents")
+	if _, err := List(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing there: %v", err)
+	}
+	if _, err := Load(dir, 1); !errors.Is(err, ErrNone) {
+		t.Errorf("nothing there: %v", err)
+	}
+	x := an()
+	if err := Save(dir, x); err != nil {
+		t.Fatal(err)
+	}
+	if x.Meta.Number != 1 || x.Meta.Records != 6 {
+		t.Errorf("%+v", x.Meta)
+	}
+	got, err := Load(dir, 1)
+	if err != nil || !reflect.DeepEqual(got, x) {
+		t.Errorf("%v: %+v, want %+v", err, got, x)
+	}
+	info, err := os.Stat(filepath.Join(dir, "000001.iocause"))
+	if err != nil || info.Mode().Perm() != 0o600 || info.Size() > 3000 {
+		t.Errorf("%v %v", info, err)
+	}
+	second := an()
+	if err := Save(dir, second); err != nil || second.Meta.Number != 2 {
+		t.Errorf("%v %+v", err, second.Meta)
+	}
+	second.Meta.Open, second.Finding = true, nil
+	if err := Save(dir, second); err != nil {
+		t.Fatal(err)
+	}
+	// what does not belong there is left alone
+	for _, name := range []string{"7.iocause", "x.iocause", "notes"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := List(dir)
+	if err != nil || len(list) != 2 || !reflect.DeepEqual(list[0].Meta, second.Meta) || !reflect.DeepEqual(list[1].Meta, x.Meta) || list[1].Bytes != info.Size() {
+		t.Errorf("%v %+v", err, list)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 5 {
+		t.Errorf("left behind: %v %v", entries, err)
+	}
+}
+
+// A save that fails leaves the file as it was, and nothing else.
+func TestSaveThatFails(t *testing.T) {
+	dir := t.TempDir()
+	x := an()
+	if err := Save(dir, x); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(pathOf(dir, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Finding = json.RawMessage(`{`)
+	x.Sections = append(x.Sections, Section{Name: "long", Data: make([]byte, mostRecord+1)})
+	if err := Save(dir, x); err == nil || !strings.Contains(err.Error(), "keeping incident 1: writing the incident: record \"long\" has ") {
+		t.Errorf("%v", err)
+	}
+	after, err := os.ReadFile(pathOf(dir, 1))
+	entries, _ := os.ReadDir(dir)
+	if err != nil || !bytes.Equal(before, after) || len(entries) != 1 {
+		t.Errorf("%v, %d files", err, len(entries))
+	}
+}
+
+// A file that was cut anywhere behind its first record is read as far as it
+// goes, and says what is missing; so is one with a damaged byte.
+func TestCutAndDamagedFiles(t *testing.T) {
+	var b bytes.Buffer
+	x := an()
+	if err := Write(&b, x); err != nil {
+		t.Fatal(err)
+	}
+	whole := b.Bytes()
+	first := len(magic) + 13 // and the length of the first record
+	first += int(binary.LittleEndian.Uint32(whole[first-8:]))
+	for n := range len(whole) {
+		got, err := Read(bytes.NewReader(whole[:n]))
+		if n < first {
+			if !errors.Is(err, ErrFormat) {
+				t.Fatalf("%d bytes: %v", n, err)
+			}
+			continue
+		}
+		if err != nil || !reflect.DeepEqual(got.Meta, x.Meta) {
+			t.Fatalf("%d bytes: %v %+v", n, err, got)
+		}
+		records := len(got.Series) + len(got.Sections)
+		if got.Finding != nil {
+			records++
+		}
+		if last := got.Lost[len(got.Lost)-1]; last != fmt.Sprintf("%d of its 6 records are missing", 6-records) {
+			t.Fatalf("%d bytes: %q with %d records", n, got.Lost, records)
+		}
+	}
+	for n := first; n < len(whole); n++ {
+		damaged := bytes.Clone(whole)
+		damaged[n] ^= 0x10
+		got, err := Read(bytes.NewReader(damaged))
+		if err != nil || len(got.Lost) != 2 || !strings.HasSuffix(got.Lost[0], "are lost") || got.Lost[1] != "1 of its 6 records are missing" {
+			t.Fatalf("byte %d: %v %+v", n, err, got)
+		}
+	}
+	if got, err := Read(bytes.NewReader(whole)); err != nil || len(got.Lost) != 0 {
+		t.Errorf("%v %q", err, got.Lost)
+	}
+}
+
+// What a writer that was killed left behind goes with the next incident.
+func TestLeftoversGo(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, ".incident-123"), []byte(magic), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Save(dir, an()); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v %v", entries, err)
+	}
+}
+
+// Of a long list only the first records are read; a file that is none says so.
+func TestListSaysWhatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	if err := Save(dir, an()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(pathOf(dir, 2), []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(pathOf(dir, 3), append([]byte(magic), make([]byte, 200)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, err := List(dir)
+	if err != nil || len(list) != 3 || !errors.Is(list[0].Err, ErrFormat) || !errors.Is(list[1].Err, ErrFormat) || list[2].Err != nil {
+		t.Errorf("%v %+v", err, list)
+	}
+}
+
+func TestPruneKeepsTheNewestAndTheOpen(t *testing.T) {
+	dir := t.TempDir()
+	if gone, err := Prune(filepath.Join(dir, "none"), 0); err != nil || gone != nil {
+		t.Errorf("%v %v", gone, err)
+	}
+	for n := range 5 {
+		x := an()
+		x.Meta.Open = n == 1
+		if err := Save(dir, x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, err := Prune(dir, list[0].Bytes+list[1].Bytes+list[3].Bytes)
+	if err != nil || !slices.Equal(gone, []int{1, 3}) {
+		t.Errorf("%v %v", gone, err)
+	}
+	// the next number is new, though the oldest are gone
+	x := an()
+	if err := Save(dir, x); err != nil || x.Meta.Number != 6 {
+		t.Errorf("%v %d", err, x.Meta.Number)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	var b bytes.Buffer
+	if err := Write(&b, an()); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add([]byte(magic))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		x, err := Read(bytes.NewReader(data))
+		if err == nil && !strings.HasPrefix(string(data), magic) {
+			t.Errorf("%+v", x)
+		}
+	})
+}
