@@ -40,7 +40,8 @@ func newRootCommand(a *app) *cobra.Command {
 		newOffCPUCommand(a), newOnCPUCommand(a), newFlameCommand(a),
 		newThreadsCommand(a), newLatencyCommand(a),
 		newResidentCommand(a), newMemCommand(a),
-		newTraceCommand(a), newBurstCommand(a), newAgentCommand(a), newQueryCommand(a),
+		newTraceCommand(a), newBurstCommand(a),
+		newAgentCommand(a), newQueryCommand(a), newBaselineCommand(a),
 		a.withLabTools(newLabCommand(a.stdin, a.stdout, a.stderr)))
 	for _, t := range tools() {
 		root.AddCommand(a.newTool(&t))
