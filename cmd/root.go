@@ -41,7 +41,8 @@ func newRootCommand(a *app) *cobra.Command {
 		newThreadsCommand(a), newLatencyCommand(a),
 		newResidentCommand(a), newMemCommand(a),
 		newTraceCommand(a), newBurstCommand(a),
-		newAgentCommand(a), newQueryCommand(a), newBaselineCommand(a),
+		newAgentCommand(a), newQueryCommand(a),
+		newBaselineCommand(a), newIncidentsCommand(a), newIncidentCommand(a), newExportCommand(a),
 		a.withLabTools(newLabCommand(a.stdin, a.stdout, a.stderr)))
 	for _, t := range tools() {
 		root.AddCommand(a.newTool(&t))
