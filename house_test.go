@@ -47,6 +47,7 @@ func rooms() []room {
 		{"internal/detect", []string{sample}},
 		{"internal/predict", []string{sample}},
 		{diagnose, []string{sample, "internal/detect", "internal/predict"}},
+		{"internal/notify", nil},
 		{"internal/lab", []string{sample, host}},
 		{"internal/agent", []string{sample, host, source, "internal/store"}},
 		{"internal/present/*", []string{sample, diagnose}},
@@ -67,7 +68,7 @@ type fence struct {
 // fences are all third parties: one that is missing here is refused.
 func fences() []fence {
 	return []fence{
-		{"os/exec", []string{"cmd", "internal/lab"}},
+		{"os/exec", []string{"cmd", "internal/lab", "internal/notify"}},
 		{"github.com/cilium/ebpf", []string{"internal/bpf", "internal/source/probe"}},
 		{"golang.org/x/sys", []string{"cmd", "internal/bpf", "internal/host", "internal/lab", "internal/source", "internal/symbol"}},
 		{"github.com/spf13/cobra", []string{"cmd"}},
