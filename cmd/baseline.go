@@ -159,7 +159,7 @@ type hourJSON struct {
 	Unit    string       `json:"unit"`
 	Start   time.Time    `json:"start"`
 	Samples int          `json:"samples"`
-	Alarmed int          `json:"samples_of_incidents"`
+	Alarmed int          `json:"samples_off"`
 	Was     bandJSON     `json:"was"`
 	Basis   detect.Basis `json:"basis"`
 	Days    int          `json:"days"`
@@ -286,7 +286,7 @@ func (a *app) belowChart(hours []hourJSON, known, normal bool, style text.Style)
 		}
 	}
 	if alarmed > 0 {
-		notes = append(notes, fmt.Sprintf("%s of that day belong to incidents", text.Duration(float64(alarmed)*10)))
+		notes = append(notes, fmt.Sprintf("%s of that day were off: incidents, or what recurs", text.Duration(float64(alarmed)*10)))
 	}
 	t := text.Table{Whole: true, Notes: notes, Columns: []text.Column{{Key: "at", Head: at.Start.Format("At 15:04")}, {Key: "p05", Head: "5 %"},
 		{Key: "p50", Head: "MEDIAN"}, {Key: "p95", Head: "95 %"}, {Key: "extreme", Head: "WORST MINUTE"}, {Key: "from", Head: "FROM"}}}

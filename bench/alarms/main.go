@@ -3,6 +3,7 @@
 // whose incidents are known. It needs no privilege.
 //
 //	go run ./bench/alarms [-hosts 40] [-weeks 8] [-one]
+//	go run ./bench/alarms -nab FOLDER
 package main
 
 import (
@@ -19,8 +20,15 @@ func main() {
 	hosts := flag.Int("hosts", 40, "simulated hosts")
 	weeks := flag.Int("weeks", 8, "weeks of each")
 	one := flag.Bool("one", false, "only the rule in use")
+	nab := flag.String("nab", "", "folder of the Numenta Anomaly Benchmark: rate its data instead")
 	flag.Parse()
-	if err := run(os.Stdout, *hosts, *weeks, *one); err != nil {
+	err := error(nil)
+	if *nab != "" {
+		err = rate(*nab)
+	} else {
+		err = run(os.Stdout, *hosts, *weeks, *one)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "alarms:", err)
 		os.Exit(1)
 	}

@@ -85,17 +85,20 @@ func (h *History) between(signal string, from, to time.Time) []hourRow {
 // good part of the same hour a day or a week before was an incident too. If
 // such hours were left out of learning, a backup would be an incident each
 // time.
-func (h *History) recurs(signal string, hour time.Time) bool {
+func (h *History) recurs(signal string, hour time.Time) bool { return len(h.before(signal, hour)) > 0 }
+
+// before are the same hours a day and a week before, if they were off.
+func (h *History) before(signal string, hour time.Time) (rows mixture) {
 	local := hour.In(h.loc)
 	for _, days := range [...]int{-1, -7} {
-		before := hourStart(local.AddDate(0, 0, days), h.loc)
-		for _, r := range h.between(signal, before, before.Add(time.Second)) {
+		at := hourStart(local.AddDate(0, 0, days), h.loc)
+		for _, r := range h.between(signal, at, at.Add(time.Second)) {
 			if r.alarmed >= leastSamples {
-				return true
+				rows = append(rows, r)
 			}
 		}
 	}
-	return false
+	return rows
 }
 
 // Hours are the hours of a signal that begin from one instant on and before

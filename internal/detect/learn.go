@@ -43,7 +43,7 @@ func (w *Watch) take(d *Decision, l *learned) {
 		switch {
 		case math.IsNaN(v):
 			continue
-		case alarmed:
+		case alarmed, l.off:
 			w.sum[i].alarmed++
 		}
 		if !alarmed || w.sum[i].recurs {

@@ -14,6 +14,7 @@ const (
 	DayKind    Basis = "weekday or weekend"
 	LastDay    Basis = "last day"
 	Learning   Basis = "learning" // nothing is known yet
+	Recurs     Basis = "recurs"   // the same hour a day or a week before, which was off too
 )
 
 const (
@@ -86,6 +87,12 @@ func (h *History) Reference(s *Signal, at time.Time) Reference {
 func (h *History) lastDay(s *Signal, hour time.Time) (Reference, bool) {
 	return h.reference(s, LastDay, h.between(s.Name, hour.Add(-day), hour), leastHours,
 		func(r *hourRow) (int64, bool) { return r.start, true })
+}
+
+// again is what the hour was a day and a week before, where it was off then
+// and was learned.
+func (h *History) again(s *Signal, hour time.Time) (Reference, bool) {
+	return h.reference(s, Recurs, h.before(s.Name, hour), 1, func(r *hourRow) (int64, bool) { return r.start, true })
 }
 
 func isWeekend(hourOfWeek int) bool { return hourOfWeek < 24 || hourOfWeek >= 6*24 }

@@ -55,6 +55,8 @@ type Watch struct {
 	known time.Time // the hour that refs are of
 	refs  []Reference
 	days  []Reference // of the last day, for an incident that lasts
+	again []Reference // of what recurs, or refs
+	comes bool        // something recurs in this hour
 }
 
 // calmAgain is how many slots in a row must be as they were before a lasting
@@ -71,6 +73,7 @@ type verdict struct {
 type learned struct {
 	slot   int64
 	values []float64 // NaN where not measured
+	off    bool      // it is off by what is normal, though it recurs
 }
 
 // claim is a time that belongs to an incident.
@@ -155,6 +158,11 @@ func (w *Watch) judge(d *Decision) {
 	w.refresh(timeOf(w.slot))
 	z, reasons := w.z(values, w.refs)
 	bad := w.rule.holds(z)
+	off := bad
+	if bad && w.comes {
+		z, reasons = w.z(values, w.again)
+		bad = w.rule.holds(z)
+	}
 	if w.shifted {
 		if bad {
 			w.calm = 0
@@ -165,7 +173,7 @@ func (w *Watch) judge(d *Decision) {
 		}
 	}
 	w.recent[w.slot%int64(len(w.recent))] = verdict{w.slot, bad}
-	w.pending = append(w.pending, learned{w.slot, values})
+	w.pending = append(w.pending, learned{w.slot, values, off && !bad && !w.shifted})
 	n, first := w.badOnes()
 	if n >= w.rule.Bad && !w.on {
 		w.open(d, first)
@@ -261,14 +269,20 @@ func (w *Watch) refresh(at time.Time) {
 		return
 	}
 	w.known = hour
-	w.refs, w.days = w.refs[:0], w.days[:0]
+	w.refs, w.days, w.again, w.comes = w.refs[:0], w.days[:0], w.again[:0], false
 	for i := range w.signals {
 		s := &w.signals[i]
 		if s.Family == None {
-			w.refs, w.days = append(w.refs, Reference{Basis: Learning}), append(w.days, Reference{Basis: Learning})
+			none := Reference{Basis: Learning}
+			w.refs, w.days, w.again = append(w.refs, none), append(w.days, none), append(w.again, none)
 			continue
 		}
 		w.refs = append(w.refs, w.history.Reference(s, at))
+		again, ok := w.history.again(s, hour)
+		if !ok {
+			again = w.refs[i]
+		}
+		w.again, w.comes = append(w.again, again), w.comes || ok
 		d, ok := w.history.lastDay(s, hour)
 		if !ok {
 			d = Reference{Basis: Learning}

@@ -205,6 +205,36 @@ func TestLastingChangeIsLearned(t *testing.T) {
 	}
 }
 
+// A job that is new and comes every day is an incident twice, though the hours
+// of the week know nothing of it for weeks; so is one that comes every week.
+// What is worse than the job is one all the same.
+func TestWhatRecursIsLearned(t *testing.T) {
+	for _, c := range []struct{ every, weeks int }{{1, 2}, {7, 5}} {
+		w := NewWatch(Signals(), DefaultRule(), time.UTC, known(time.UTC, monday, 9*week))
+		worse := map[string]float64{"cpu.user": 0.3, "memory.pressure": 0.5, "disk.pressure": 1}
+		opened, last := 0, 7*c.weeks/c.every
+		for n := range last + 1 {
+			at := monday.AddDate(0, 0, n*c.every)
+			job := off
+			if n == last {
+				job = worse
+			}
+			feed(w, at, -2*time.Hour, 0, calm)
+			e, _, _ := feed(w, at, 0, 40*time.Minute, job)
+			feed(w, at, 40*time.Minute, 2*time.Hour, calm)
+			if len(e) > 0 {
+				opened++
+			}
+			if want := min(n+1, 2); n < last && opened != want {
+				t.Errorf("every %d days: %d incidents after %d times, want %d", c.every, opened, n+1, want)
+			}
+		}
+		if opened != 3 {
+			t.Errorf("every %d days: %d incidents, though the last was worse", c.every, opened)
+		}
+	}
+}
+
 // An incident goes on over a restart.
 func TestResume(t *testing.T) {
 	hist := known(time.UTC, monday, 5*week)

@@ -8,7 +8,7 @@ type Hour struct {
 	Signal  string
 	Start   time.Time  // of the hour on the clock, in local time
 	N       int        // samples of ten seconds that are in it
-	Alarmed int        // samples of an incident; they are in it only if it recurs
+	Alarmed int        // samples that were off; those of an incident are in it only if it recurs
 	Q       [5]float64 // the quantiles at HourQuantiles
 	Extreme float64    // the median of the worst minute
 }

@@ -85,7 +85,7 @@ func appendTo(name string, hours []sample.Hour) error {
 }
 
 // encode writes for each hour: the length of the signal's name and the name;
-// the start in Unix seconds; the samples; those of an incident (LEB128 all,
+// the start in Unix seconds; the samples; those that were off (LEB128 all,
 // the start zigzag coded); the five quantiles and the worst minute as 32-bit
 // floats, little-endian.
 func encode(hours []sample.Hour) []byte {
