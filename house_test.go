@@ -44,6 +44,7 @@ func rooms() []room {
 		{"internal/symbol", []string{host}},
 		{"internal/store", []string{sample}},
 		{"internal/store/*", []string{sample, "internal/store/frames"}},
+		{"internal/store/remote", []string{sample, "internal/store/series"}},
 		{"internal/detect", []string{sample}},
 		{"internal/predict", []string{sample}},
 		{diagnose, []string{sample, "internal/detect", "internal/predict"}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -227,13 +228,19 @@ func (a *app) seriesText(x *incidents.Incident, style text.Style) error {
 		s := &x.Series[i]
 		most := text.None()
 		var top float64
-		for _, v := range s.Values {
-			if v != nil && (most.State == text.Absent || *v > top) {
+		values := make([]float64, len(s.Values))
+		for i, v := range s.Values {
+			values[i] = math.NaN()
+			if v == nil {
+				continue
+			}
+			values[i] = *v
+			if most.State == text.Absent || *v > top {
 				top = *v
 				most = text.Str(text.Value(top, s.Unit))
 			}
 		}
-		t.Rows = append(t.Rows, []text.Cell{text.Str(strings.TrimSpace(s.Name + " " + s.On)), text.Str(text.Spark(s.Values, spark)), most,
+		t.Rows = append(t.Rows, []text.Cell{text.Str(strings.TrimSpace(s.Name + " " + s.On)), text.Str(text.Spark(values, spark)), most,
 			text.Str(s.Start.In(a.host.Now().Location()).Format(time.TimeOnly)), text.Str(text.Duration(s.Step * float64(len(s.Values)))), text.Str(s.Source)})
 	}
 	fmt.Fprintln(a.stdout)

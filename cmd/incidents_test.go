@@ -99,7 +99,7 @@ func TestIncidentIsShown(t *testing.T) {
 		`not gathered: stacks: no\nroom` + "\n",
 		"cpu.user      10 % 50 %   40 % 60 % 6.6 hour of week, 8 weeks\n", "disk.pressure 90 % -      -    -    -   learning\n",
 		"PRIMARY CAUSE: ", "cache-busting · confidence",
-		`disk.busy vd\x07a ▁ ▄█ `, "/proc/diskstats", "none ", "processes application/json         11 B\n", `odd\x1b `, "--section NAME",
+		`disk.busy vd\x07a ▁.▅█ `, "/proc/diskstats", "none ", "processes application/json         11 B\n", `odd\x1b `, "--section NAME",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing:\n%s", want, out)

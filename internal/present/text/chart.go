@@ -147,34 +147,3 @@ func (c *Chart) labels(per int) string {
 	}
 	return line
 }
-
-// Spark draws values in one line of width columns, from zero to their
-// greatest; where nothing was measured it is blank. Of several values in one
-// column the greatest counts.
-func Spark(values []*float64, width int) string {
-	most := 0.0
-	columns := make([]float64, min(width, len(values)))
-	for i := range columns {
-		columns[i] = math.NaN()
-		for _, v := range values[i*len(values)/len(columns) : (i+1)*len(values)/len(columns)] {
-			if v != nil && !math.IsNaN(*v) && !(columns[i] >= *v) {
-				columns[i] = *v
-			}
-		}
-		if columns[i] > most {
-			most = columns[i]
-		}
-	}
-	var b strings.Builder
-	for _, v := range columns {
-		switch {
-		case math.IsNaN(v):
-			b.WriteByte(' ')
-		case most == 0 || v <= 0:
-			b.WriteRune('▁')
-		default:
-			b.WriteRune([]rune("▁▂▃▄▅▆▇█")[int(min(v/most, 1)*7)])
-		}
-	}
-	return b.String()
-}

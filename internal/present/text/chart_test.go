@@ -60,27 +60,3 @@ func TestChartKeepsItsWidth(t *testing.T) {
 		}
 	}
 }
-
-func TestSpark(t *testing.T) {
-	v := func(all ...float64) (out []*float64) {
-		for _, x := range all {
-			if x < 0 {
-				out = append(out, nil)
-				continue
-			}
-			out = append(out, &x)
-		}
-		return out
-	}
-	for _, c := range []struct {
-		values []*float64
-		width  int
-		want   string
-	}{
-		{nil, 10, ""}, {v(0, 0), 10, "▁▁"}, {v(0, -1, 7, 3.5), 10, "▁ █▄"}, {v(1, 8, 2, -1, -1, -1), 3, "█▂ "}, {v(-1), 5, " "},
-	} {
-		if got := Spark(c.values, c.width); got != c.want {
-			t.Errorf("%v: %q, want %q", c.values, got, c.want)
-		}
-	}
-}
