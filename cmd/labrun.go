@@ -74,11 +74,11 @@ func (a *app) newLabRunCommand() *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&o.list, "list", false, "list iocause's own experiments")
 	f.Float64Var(&o.scale, "scale", 0.125, "multiply every size by this")
-	f.IntVar(&o.repeat, "repeat", 0, "do all of it so often (default: as the experiment says)")
-	f.StringVar(&o.out, "out", "", "`directory` to make for the results (default: NAME-TIME here)")
+	f.IntVar(&o.repeat, "repeat", 0, "do all of it so often (default: as the file says)")
+	f.StringVar(&o.out, "out", "", "`directory` to make for results (default: NAME-TIME)")
 	f.DurationVar(&o.duration, "duration", 0, "let the loads of the last phase go on for so long")
-	f.DurationVar(&o.window, "window", 0, "length of the windows of series.csv (default: by the phase)")
-	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
+	f.DurationVar(&o.window, "window", 0, "of series.csv (default: 250ms, or more for hours)")
+	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it\n(default: $IOCAUSE_LAB_DIR or /var/tmp)")
 	f.SortFlags = false
 	return c
 }

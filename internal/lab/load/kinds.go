@@ -40,7 +40,7 @@ func kinds() []kind {
 		{name: "rmw", help: "random pread, then pwrite of the same block", blockSize: 8 << 10, order: Random, file: true, write: true, step: readModifyWrite},
 		{name: "direct-write", help: "random O_DIRECT pwrite", blockSize: 4 << 10, order: Random, file: true, direct: true, write: true, step: pwrite},
 		{name: "anon", help: "write to anonymous memory, page by page", blockSize: 4 << 10, order: Sequential, memory: true, step: touchWrite},
-		{name: "eat", help: "take and keep anonymous memory, or tmpfs (--size, or all but --leave)", blockSize: 64 << 20, order: Sequential, memory: true, step: nil},
+		{name: "eat", help: "take and keep memory, --size of it or all but --leave", blockSize: 64 << 20, order: Sequential, memory: true, step: nil},
 		{name: "turns", help: "hold a lock of the program for a millisecond, asleep, one thread at a time", blockSize: 4 << 10, order: Random, step: takeTurn},
 		{name: "spin", help: "compute, with one pread a step when --path is given", blockSize: 4 << 10, order: Random, step: spin},
 	}
