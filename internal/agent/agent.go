@@ -46,13 +46,13 @@ type own struct {
 	class  string
 }
 
-// fast are the sources that are read every interval; slow those whose figures
-// hardly ever change.
+// fast are the sources that are read every interval; slow those of settings and
+// fill levels, which hardly ever move.
 func fast() []string {
 	return []string{"stat", "schedstat", "meminfo", "vmstat", "diskstats", "pressure", "netdev"}
 }
 
-func slow() []string { return []string{"sysctl", "queue"} }
+func slow() []string { return []string{"sysctl", "queue", "filesystem"} }
 
 // Sources are the names of all sources that the agent reads.
 func Sources() []string { return slices.Concat(fast(), slow()) }
@@ -76,7 +76,8 @@ func New(h *host.Host, c Config, log *slog.Logger) *Agent {
 	}
 	for _, e := range slices.Concat(source.List(), source.Others()) {
 		base := c.Interval
-		if slices.Contains(slow(), e.Name) {
+		setting := slices.Contains(slow(), e.Name)
+		if setting {
 			base = c.SlowInterval
 		} else if !slices.Contains(fast(), e.Name) {
 			continue
@@ -85,7 +86,7 @@ func New(h *host.Host, c Config, log *slog.Logger) *Agent {
 			continue
 		}
 		f := &feed{
-			host: h, entry: e, base: base, log: log, out: a.push, infos: infos(), known: map[of]*stream{},
+			host: h, entry: e, base: base, setting: setting, log: log, out: a.push, infos: infos(), known: map[of]*stream{},
 			stepped: func() { a.steps.Add(1) },
 			ended: func(s *series.Series) {
 				a.latest.drop(s)

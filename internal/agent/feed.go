@@ -20,6 +20,7 @@ type feed struct {
 	host    *host.Host
 	entry   source.Entry
 	base    time.Duration // between readings, as set
+	setting bool          // the source gives its values at the start only: it is begun anew each time
 	log     *slog.Logger
 	out     func(series.Frame)
 	ended   func(*series.Series)
@@ -96,7 +97,7 @@ func (f *feed) read(ctx context.Context) error {
 	before := time.Duration(0)
 	for {
 		every := f.interval()
-		err := c.Laps(ctx, every, 0, func(w *sample.Window) error {
+		err := f.laps(ctx, c, every, func(w *sample.Window) error {
 			s := c.Statuses()[0]
 			f.spent.Add(int64(s.Spent - before))
 			before = s.Spent
@@ -116,6 +117,22 @@ func (f *feed) read(ctx context.Context) error {
 			return err
 		}
 		f.align(ctx)
+	}
+}
+
+// laps gives window after window to take.
+func (f *feed) laps(ctx context.Context, c *source.Collector, every time.Duration, take func(*sample.Window) error) error {
+	if !f.setting {
+		return c.Laps(ctx, every, 0, take)
+	}
+	over := make(chan struct{})
+	close(over)
+	for {
+		if err := take(c.Observe(ctx, source.Observation{Until: over})); err != nil || ctx.Err() != nil {
+			return err
+		}
+		f.align(ctx)
+		c.Begin()
 	}
 }
 

@@ -52,7 +52,7 @@ func (c *collected) take() []series.Frame {
 	return out
 }
 
-func startFeed(t *testing.T, open func() (sample.Source, error)) (*feed, *collected, context.CancelFunc) {
+func startFeed(t *testing.T, open func() (sample.Source, error), more ...func(*feed)) (*feed, *collected, context.CancelFunc) {
 	c := &collected{}
 	h := host.Live()
 	f := &feed{
@@ -68,6 +68,9 @@ func startFeed(t *testing.T, open func() (sample.Source, error)) (*feed, *collec
 		stepped: func() {},
 	}
 	f.factor.Store(1)
+	for _, set := range more {
+		set(f)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go f.run(ctx)
 	return f, c, cancel
@@ -118,6 +121,38 @@ func TestFeed(t *testing.T) {
 		time.Sleep(forgetting + 10*time.Second)
 		if len(c.ended) != 2 {
 			t.Errorf("ended %v, want both of the device", c.ended)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// once is a source that gives its values at the start only.
+type once struct{ n float64 }
+
+func (o *once) Collect(phase sample.Phase, into sample.Sink) error {
+	if phase == sample.First {
+		o.n++
+		into.Put(sample.DiskInFlight, sample.Entity{Device: "vda"}, o.n, "once")
+	}
+	return nil
+}
+
+func (o *once) Close() error { return nil }
+
+func TestSettingsAreReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c, cancel := startFeed(t, func() (sample.Source, error) { return &once{}, nil }, func(f *feed) { f.setting = true })
+		defer cancel()
+		time.Sleep(10*time.Second + 100*time.Millisecond)
+		got := c.take()
+		if len(got) < 9 || !f.up.Load() {
+			t.Fatalf("%d frames in 10 s", len(got))
+		}
+		for i, x := range got {
+			if v := valueOf(t, x, "iocause_disk_in_flight"); v != float64(i+1) || i > 0 && x.At.Sub(got[i-1].At) != time.Second {
+				t.Errorf("frame %d at %v: %v", i, x.At, v)
+			}
 		}
 		cancel()
 		synctest.Wait()

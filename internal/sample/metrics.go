@@ -48,6 +48,14 @@ const (
 	Sysctl        Metric = "sysctl.vm"
 )
 
+// How full file systems are, from statfs(2).
+const (
+	FSSize       Metric = "fs.size"
+	FSAvailable  Metric = "fs.available"
+	FSInodes     Metric = "fs.inodes"
+	FSInodesFree Metric = "fs.inodes_free"
+)
+
 // Network interfaces, as the kernel counts them.
 const (
 	NetReceived Metric = "net.received_bytes"

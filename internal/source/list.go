@@ -12,6 +12,7 @@ import (
 	"iocause/internal/source/probe/writeback"
 	"iocause/internal/source/proc/cgroup"
 	"iocause/internal/source/proc/diskstats"
+	"iocause/internal/source/proc/filesystem"
 	"iocause/internal/source/proc/meminfo"
 	"iocause/internal/source/proc/netdev"
 	"iocause/internal/source/proc/pid"
@@ -89,5 +90,6 @@ func List() []Entry {
 func Others() []Entry {
 	return []Entry{
 		{Name: "netdev", Open: netdev.Open, Needs: "/proc/net/dev", Metrics: netdev.Metrics()},
+		{Name: "filesystem", Open: filesystem.Open, Needs: "/proc/self/mountinfo", Metrics: filesystem.Metrics()},
 	}
 }

@@ -1,0 +1,74 @@
+package filesystem
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+	"iocause/internal/source/proc/proctest"
+)
+
+// What it says of the file system of / is what the kernel says.
+func TestCollect(t *testing.T) {
+	mounts, err := host.Live().Mounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := onDevices(mounts)
+	if len(all) == 0 {
+		t.Skip("no file system here is on a block device")
+	}
+	s, err := Open(host.Live())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	w := proctest.Collect(t, s, sample.First)
+	n := 0
+	w.Each(sample.FSSize, func(e sample.Entity, size *sample.Series) {
+		n++
+		var st unix.Statfs_t
+		if err := unix.Statfs(e.Class, &st); err != nil {
+			t.Fatal(err)
+		}
+		if want := float64(st.Blocks) * float64(st.Frsize); size.Last() != want {
+			t.Errorf("%s: size %v, want %v", e.Class, size.Last(), want)
+		}
+		free, ok := w.Value(sample.FSAvailable, e)
+		if want := float64(st.Bavail) * float64(st.Frsize); !ok || math.Abs(free-want) > size.Last()/20 {
+			t.Errorf("%s: %v available, want about %v", e.Class, free, want)
+		}
+	})
+	if n != len(all) {
+		t.Errorf("%d file systems, want %d", n, len(all))
+	}
+	if again := proctest.Collect(t, s, sample.Last); again.Has(sample.FSSize) {
+		t.Error("it is read at the end too")
+	}
+}
+
+func TestOnDevices(t *testing.T) {
+	dev := host.MakeDev
+	got := onDevices(host.Mounts{
+		{Dev: dev(0, 5), Point: "/dev", Source: "devtmpfs", Type: "devtmpfs", Root: "/"},
+		{Dev: dev(8, 1), Point: "/chroot/etc", Source: "/dev/sda1", Type: "ext4", Root: "/etc"},
+		{Dev: dev(8, 1), Point: "/", Source: "/dev/sda1", Type: "ext4", Root: "/"},
+		{Dev: dev(0, 40), Point: "/pool", Source: "/dev/sdb", Type: "btrfs", Root: "/"},
+		{Dev: dev(0, 50), Point: "/net", Source: "server:/export", Type: "nfs4", Root: "/"},
+		{Dev: dev(0, 51), Point: "/run", Source: "tmpfs", Type: "tmpfs", Root: "/"},
+	})
+	if len(got) != 2 || got[0].Point != "/" || got[1].Point != "/pool" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestCapturedHost(t *testing.T) {
+	if _, err := Open(host.Tree(t.TempDir(), time.Now)); !errors.Is(err, ErrNotLive) {
+		t.Errorf("%v", err)
+	}
+}
