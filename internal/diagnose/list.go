@@ -9,6 +9,7 @@ func List() []Cause {
 		dirtyThrottling(),
 		syncWrites(),
 		readaheadWaste(),
+		cacheSqueezed(),
 		cachePollution(),
 		cgroupCacheLimit(),
 		cacheBusting(),

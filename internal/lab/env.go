@@ -143,8 +143,8 @@ func (e *Env) Loop(name string, size int64, fs string, serial bool) (*LoopDisk, 
 		return &LoopDisk{Device: filepath.Base(device), Dir: device}, nil
 	}
 	mkfs := exec.Command("mkfs."+fs, "-q", "-F", device)
-	if fs == "xfs" {
-		mkfs = exec.Command("mkfs.xfs", "-q", "-f", device)
+	if fs == "xfs" || fs == "btrfs" {
+		mkfs = exec.Command("mkfs."+fs, "-q", "-f", device)
 	}
 	if out, err := mkfs.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%v: %w: %s", mkfs.Args, err, out)

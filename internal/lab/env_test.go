@@ -130,10 +130,10 @@ func TestSettingsComeBack(t *testing.T) {
 
 func TestLoopAndSwapGo(t *testing.T) {
 	need(t, "root", "loop", "swap")
-	for _, fs := range []string{"ext4", "xfs"} {
+	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(fs, func(t *testing.T) {
-			if fs == "xfs" {
-				need(t, "xfs")
+			if fs != "ext4" {
+				need(t, fs)
 			}
 			e := testEnv(t, t.TempDir())
 			disk, err := e.Loop("disk", 320<<20, fs, false)
@@ -143,7 +143,8 @@ func TestLoopAndSwapGo(t *testing.T) {
 			if err := load.Create(filepath.Join(disk.Dir, "x"), 1<<20); err != nil {
 				t.Fatal(err)
 			}
-			if name, _, err := DeviceOf(e.host, disk.Dir); err != nil || name != disk.Device {
+			// the number of a file system of btrfs is no device's
+			if name, _, err := DeviceOf(e.host, disk.Dir); fs != "btrfs" && (err != nil || name != disk.Device) {
 				t.Errorf("device under %s: %s (%v), want %s", disk.Dir, name, err, disk.Device)
 			}
 			swap, err := e.Swap(32 << 20)
@@ -161,6 +162,41 @@ func TestLoopAndSwapGo(t *testing.T) {
 			}
 			gone(t, e.host.Sys("block", disk.Device, "loop/backing_file"), e.Scratch())
 		})
+	}
+}
+
+func TestMountsGo(t *testing.T) {
+	need(t, "root")
+	lower := t.TempDir()
+	if err := os.WriteFile(filepath.Join(lower, "below"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, fs := range []string{"tmpfs", "overlay"} {
+		e := testEnv(t, t.TempDir())
+		dir, err := e.Mount("m", fs, lower)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "new"), []byte("y"), 0o600); err != nil {
+			t.Error(err)
+		}
+		_, err = os.Stat(filepath.Join(dir, "below"))
+		if below := err == nil; below != (fs == "overlay") {
+			t.Errorf("%s: a file of the folder below: %v", fs, err)
+		}
+		if !strings.Contains(read(t, "/proc/mounts"), fs+" "+dir+" "+fs+" ") {
+			t.Errorf("%s is not mounted", fs)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(read(t, "/proc/mounts"), dir) {
+			t.Errorf("%s outlived the environment", fs)
+		}
+		gone(t, e.Scratch(), filepath.Join(lower, "new"))
+	}
+	if _, err := testEnv(t, t.TempDir()).Mount("m", "nfs", lower); err == nil {
+		t.Error("a file system that cannot be mounted was")
 	}
 }
 

@@ -65,7 +65,7 @@ func (r *Runner) repeat(ctx context.Context, x *Experiment, do func(*situation, 
 		}
 	}()
 	st := &situation{Runner: r, env: env, names: files, cgroups: map[string]*Cgroup{}}
-	st.names["scratch"], st.names["device"] = env.Scratch(), r.device
+	st.names["scratch"], st.names["device"], st.names["iocause"] = env.Scratch(), r.device, r.Binary
 	for i := range x.Setup {
 		if err := st.take(ctx, &x.Setup[i]); err != nil {
 			return fmt.Errorf("setup step %d: %w", i+1, err)

@@ -1,9 +1,12 @@
 package lab
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,7 +21,8 @@ const CappedDevice = "IOCAUSE_CAPPED_DEVICE"
 
 // Requirements are the things that a scenario can require.
 func Requirements() []string {
-	return []string{"root", "bpf", "memcg", "blkio", "loop", "fio", "swap", "hostmem", "xfs", "sqlite3", "capped-device"}
+	return []string{"root", "bpf", "memcg", "blkio", "loop", "fio", "swap", "hostmem", "xfs", "btrfs", "sqlite3",
+		"postgresql", "redis", "rocksdb", "rsync", "stress-ng", "vmtouch", "capped-device"}
 }
 
 // Lacks says why a requirement is not met here, "" when it is.
@@ -41,10 +45,21 @@ func Lacks(h *host.Host, requirement string) string {
 			return "no loop devices (/dev/loop-control)"
 		}
 		return lacksCommand("mkfs.ext4")
-	case "xfs":
-		return lacksCommand("mkfs.xfs")
-	case "fio", "sqlite3":
+	case "xfs", "btrfs":
+		if why := lacksFileSystem(h, requirement); why != "" {
+			return why
+		}
+		return lacksCommand("mkfs." + requirement)
+	case "fio", "sqlite3", "rsync", "stress-ng", "vmtouch":
 		return lacksCommand(requirement)
+	case "redis":
+		return cmp.Or(lacksCommand("redis-server"), lacksCommand("redis-benchmark"))
+	case "rocksdb":
+		return lacksCommand("db_bench")
+	case "postgresql": // Debian keeps the server out of the path
+		if found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres"); err != nil || len(found) == 0 {
+			return "the server of PostgreSQL is not installed (/usr/lib/postgresql)"
+		}
 	case "swap":
 		if _, err := os.Stat(h.Proc("swaps")); err != nil {
 			return "the kernel cannot swap"
@@ -90,6 +105,19 @@ func lacksController(h *host.Host, v1, v2 string) string {
 	}
 	if _, err := findPlace(h, v1, v2); err != nil {
 		return err.Error()
+	}
+	return ""
+}
+
+// lacksFileSystem asks the kernel, which loads a module for a file system when
+// it is mounted: only one that has no modules is known to lack it.
+func lacksFileSystem(h *host.Host, name string) string {
+	known, err := os.ReadFile(h.Proc("filesystems"))
+	if err != nil || slices.Contains(strings.Fields(string(known)), name) {
+		return ""
+	}
+	if _, err := os.Stat("/lib/modules"); errors.Is(err, os.ErrNotExist) {
+		return "the kernel has no file system " + name
 	}
 	return ""
 }

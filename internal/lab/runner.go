@@ -103,6 +103,7 @@ func (r *Runner) Run(ctx context.Context, s *Scenario) (out *Outcome, err error)
 		}
 	}()
 	st := &situation{Runner: r, scenario: s, env: env, names: files, cgroups: map[string]*Cgroup{}, loads: map[string]*Process{}}
+	st.names["iocause"] = r.Binary
 	st.names["scratch"], st.names["device"], st.names["capped"] = env.Scratch(), r.device, os.Getenv(CappedDevice)
 	for i, step := range s.Setup {
 		if err := st.take(ctx, &step); err != nil {
@@ -182,6 +183,10 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 				err = e.ReadAhead(disk.Device, int(step.Loop.ReadAhead>>10))
 			}
 		}
+		return err
+	case step.Mount != nil:
+		dir, err := e.Mount(step.Mount.Name, step.Mount.FileSystem, st.shared.Scratch())
+		st.names[step.Mount.Name] = dir
 		return err
 	case step.Swap != nil:
 		_, err := e.Swap(int64(*step.Swap))

@@ -42,6 +42,7 @@ type Scenario struct {
 type Step struct {
 	Cgroup    *CgroupStep    `yaml:"cgroup"`
 	Loop      *LoopStep      `yaml:"loop"`
+	Mount     *MountStep     `yaml:"mount"`
 	Swap      *load.Size     `yaml:"swap"` // a swap file of this size
 	Hold      *load.Size     `yaml:"hold_all_memory_but"`
 	Sysctl    *SysctlStep    `yaml:"sysctl"`
@@ -66,10 +67,18 @@ type CgroupStep struct {
 type LoopStep struct {
 	Name       string    `yaml:"name"`
 	Size       load.Size `yaml:"size"`
-	FileSystem string    `yaml:"filesystem"`  // ext4, xfs or none
+	FileSystem string    `yaml:"filesystem"`  // ext4, xfs, btrfs or none
 	BrokenFrom load.Size `yaml:"broken_from"` // reads behind this byte fail; 0: none
 	Serial     bool      `yaml:"serial"`      // one request at a time, through the page cache of the file
 	ReadAhead  load.Size `yaml:"read_ahead"`  // of the device; 0: the kernel's
+}
+
+// MountStep mounts a file system that has no device of its own; {name} is where.
+// An overlay has the folder of the scenario's files below, so that {name}/x-1G is
+// the file x of 1 GiB; what is written goes to the scratch folder.
+type MountStep struct {
+	Name       string `yaml:"name"`
+	FileSystem string `yaml:"filesystem"` // tmpfs or overlay
 }
 
 // SysctlStep sets one setting for the time of the scenario.
@@ -84,7 +93,7 @@ type Load struct {
 	Name    string   `yaml:"name"`
 	Cgroup  string   `yaml:"cgroup"`
 	Do      *Spec    `yaml:"do"`
-	Command []string `yaml:"command"`
+	Command []string `yaml:"command"` // {iocause} is the binary itself
 	// After is how long after the others it starts; in experiments only.
 	After time.Duration `yaml:"after"`
 }
@@ -227,7 +236,7 @@ func (s *Scenario) check() error {
 	cgroups := map[string]bool{"": true}
 	for i, step := range s.Setup {
 		set := 0
-		for _, is := range []bool{step.Cgroup != nil, step.Loop != nil, step.Swap != nil, step.Hold != nil, step.Sysctl != nil, step.ReadAhead != nil, step.Wait != nil} {
+		for _, is := range []bool{step.Cgroup != nil, step.Loop != nil, step.Mount != nil, step.Swap != nil, step.Hold != nil, step.Sysctl != nil, step.ReadAhead != nil, step.Wait != nil} {
 			if is {
 				set++
 			}

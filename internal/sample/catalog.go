@@ -98,6 +98,7 @@ func Catalog() []Info {
 		{CgroupMemLimit, Bytes, Gauge, "cgroup; class max or high", "memory limit; absent when there is none"},
 		{CgroupMemFile, Bytes, Gauge, "cgroup", "page cache charged, without shared memory"},
 		{CgroupMemAnon, Bytes, Gauge, "cgroup", "anonymous memory charged"},
+		{CgroupMemShmem, Bytes, Gauge, "cgroup", "tmpfs and shared memory charged"},
 		{CgroupRefault, Pages, Counter, "cgroup", "file pages read again after an eviction"},
 		{CgroupRefaultAn, Pages, Counter, "cgroup", "anonymous pages read again after they were swapped out"},
 		{CgroupLimitHits, Count, Counter, "cgroup", "times that the memory limit was hit"},

@@ -108,6 +108,7 @@ const (
 	CgroupMemLimit   Metric = "cgroup.memory_limit"
 	CgroupMemFile    Metric = "cgroup.memory_file"
 	CgroupMemAnon    Metric = "cgroup.memory_anon"
+	CgroupMemShmem   Metric = "cgroup.memory_shmem"
 	CgroupRefault    Metric = "cgroup.refault_file"
 	CgroupRefaultAn  Metric = "cgroup.refault_anon"
 	CgroupLimitHits  Metric = "cgroup.limit_hits"

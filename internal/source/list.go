@@ -68,7 +68,7 @@ func List() []Entry {
 			sample.PSISome, sample.PSIFull,
 		}},
 		{Name: "cgroup", Open: cgroup.Open, Needs: "a mounted cgroup file system", Metrics: []sample.Metric{
-			sample.CgroupMemUsage, sample.CgroupMemLimit, sample.CgroupMemFile, sample.CgroupMemAnon,
+			sample.CgroupMemUsage, sample.CgroupMemLimit, sample.CgroupMemFile, sample.CgroupMemAnon, sample.CgroupMemShmem,
 			sample.CgroupRefault, sample.CgroupRefaultAn, sample.CgroupLimitHits, sample.CgroupReadBytes,
 			sample.CgroupWriteBytes, sample.CgroupReads, sample.CgroupWrites, sample.CgroupIOLimit,
 		}},

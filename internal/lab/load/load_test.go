@@ -150,6 +150,21 @@ func TestRatePassesAndStop(t *testing.T) {
 	}
 }
 
+func TestDelay(t *testing.T) {
+	path := testFile(t, 1<<20)
+	began := time.Now()
+	var ready time.Duration
+	r, err := Run(t.Context(), Spec{Kind: "randread", Path: path, Count: 7, Delay: 300 * time.Millisecond}, func() { ready = time.Since(began) })
+	if err != nil || r.Calls != 7 || ready >= 300*time.Millisecond || time.Since(began) < 300*time.Millisecond {
+		t.Errorf("%+v, %v, ready after %v, all over after %v", r, err, ready, time.Since(began))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err = Run(ctx, Spec{Kind: "eat", Size: 1 << 20, Delay: time.Hour}, cancel)
+	if err != nil || r.Bytes != 0 {
+		t.Errorf("ended while it waits: %+v, %v", r, err)
+	}
+}
+
 func TestRamp(t *testing.T) {
 	spec := Spec{Threads: 16, ThreadsFrom: 2, Ramp: 8 * time.Second}
 	start := time.Unix(100, 0)

@@ -29,6 +29,9 @@ func Run(ctx context.Context, spec Spec, started func()) (*Result, error) {
 		return nil, err
 	}
 	if k.name == "eat" {
+		if spec.Delay > 0 {
+			started = delay(ctx, spec.Delay, started)
+		}
 		return eat(ctx, &spec, started)
 	}
 	t, err := openTarget(&spec, k)
@@ -44,6 +47,9 @@ func Run(ctx context.Context, spec Spec, started func()) (*Result, error) {
 	// that comes back from a system call waits for one: without one for each,
 	// the threads would wait for one another, and that would count as latency.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(spec.Threads + 2))
+	if spec.Delay > 0 {
+		started = delay(ctx, spec.Delay, started)
+	}
 	seconds, windows, err := together(ctx, &spec, workers, started)
 	r := t.result(workers)
 	r.Seconds = seconds
@@ -51,6 +57,17 @@ func Run(ctx context.Context, spec Spec, started func()) (*Result, error) {
 		r.Series = windows.series(seconds)
 	}
 	return r, err
+}
+
+// delay says that the load has started and waits. What it gives is to be called
+// when the load starts indeed.
+func delay(ctx context.Context, d time.Duration, started func()) func() {
+	started()
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+	return func() {}
 }
 
 // together runs all workers to their end and says how long that took, and

@@ -40,6 +40,7 @@ type Spec struct {
 	BlockSize   Size          // bytes a call
 	Count       int64         // calls, all threads together; 0: no limit
 	Duration    time.Duration // 0: no limit
+	Delay       time.Duration // before the first call, when all is prepared
 	Passes      int           // over the region, by every thread; 0: one, or no limit with Count or Duration
 	Threads     int
 	ThreadsFrom int           // with Ramp: threads at the lowest point
@@ -72,6 +73,7 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 	flags.Var(&s.BlockSize, "bs", "bytes a call, as a `size` (default depends on the kind)")
 	flags.Int64Var(&s.Count, "count", 0, "stop after `N` calls, all threads together")
 	flags.DurationVar(&s.Duration, "duration", 0, "stop after this time")
+	flags.DurationVar(&s.Delay, "delay", 0, "wait so long before the first call, when all is prepared")
 	flags.IntVar(&s.Passes, "passes", 0, "stop after `N` passes over the region by each thread (default: 1 for orders that end, without --count and --duration)")
 	flags.IntVar(&s.Threads, "threads", 1, "`N` threads, each with its own open file")
 	flags.IntVar(&s.ThreadsFrom, "threads-from", 1, "with --ramp: `N` threads at the lowest point")
@@ -184,7 +186,7 @@ func (s *Spec) prepare() (*kind, error) {
 		return nil, fmt.Errorf("%w: direct input and output cannot start at any byte", ErrSpec)
 	case s.Advice != "" && s.Advice != "random" && s.Advice != "sequential":
 		return nil, fmt.Errorf("%w: no advice is called %q", ErrSpec, s.Advice)
-	case s.Count < 0 || s.Duration < 0 || s.Passes < 0 || s.Rate < 0 || s.Think < 0 || s.Ramp < 0:
+	case s.Count < 0 || s.Duration < 0 || s.Passes < 0 || s.Rate < 0 || s.Think < 0 || s.Ramp < 0 || s.Delay < 0:
 		return nil, fmt.Errorf("%w: limits cannot be below zero", ErrSpec)
 	case s.Window < 0 || s.Window > 0 && s.Window < time.Millisecond:
 		return nil, fmt.Errorf("%w: --window %v is shorter than a millisecond", ErrSpec, s.Window)

@@ -137,6 +137,7 @@ func TestCgroup2Host(t *testing.T) {
 		{sample.CgroupMemLimit, sample.Entity{Cgroup: "/my app (deleted)", Class: "max"}, 2 << 20},
 		{sample.CgroupMemFile, db, 449000000},
 		{sample.CgroupMemAnon, db, 250000000},
+		{sample.CgroupMemShmem, db, 1000000},
 		{sample.CgroupLimitHits, db, 0},
 		{sample.CgroupIOLimit, sample.Entity{Cgroup: db.Cgroup, Device: "nvme0n1", Class: "read_bytes"}, 10 << 20},
 		{sample.CgroupIOLimit, sample.Entity{Cgroup: db.Cgroup, Device: "nvme0n1", Class: "writes"}, 500},

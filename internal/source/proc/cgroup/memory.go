@@ -41,6 +41,9 @@ func (s *source) collectMemoryStat(g group, phase sample.Phase, into sample.Sink
 		// The kernel sums these one after the other: shmem may be ahead.
 		into.Put(sample.CgroupMemFile, e, float64(*m.File-min(*m.File, *m.Shmem)), name)
 	}
+	if m.Shmem != nil {
+		into.Put(sample.CgroupMemShmem, e, float64(*m.Shmem), name)
+	}
 	if m.Anon != nil {
 		into.Put(sample.CgroupMemAnon, e, float64(*m.Anon), name)
 	}

@@ -35,7 +35,7 @@ type source struct {
 
 func memoryMetrics() []sample.Metric {
 	return []sample.Metric{
-		sample.CgroupMemUsage, sample.CgroupMemLimit, sample.CgroupMemFile, sample.CgroupMemAnon,
+		sample.CgroupMemUsage, sample.CgroupMemLimit, sample.CgroupMemFile, sample.CgroupMemAnon, sample.CgroupMemShmem,
 		sample.CgroupRefault, sample.CgroupRefaultAn, sample.CgroupLimitHits,
 	}
 }
