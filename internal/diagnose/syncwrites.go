@@ -17,7 +17,7 @@ func syncWrites() Cause {
 			if !c.w.Has(sample.WaitIO) {
 				return cannotTell(c.w.WhyAbsent(sample.WaitIO))
 			}
-			wait, total := c.victim.wait["sync"], c.victim.waitTotal+c.victim.pause
+			wait, total := c.syncWait(), c.victim.waitTotal+c.victim.pause
 			if !c.suffers() {
 				return no("nobody waits for I/O long enough to matter")
 			}
@@ -26,7 +26,7 @@ func syncWrites() Cause {
 			}
 			s := c.w.Seconds()
 			e := []Evidence{
-				c.figure("time blocked in fsync, fdatasync, msync", wait/(s*max(1, c.victim.threads)), "ratio", sample.WaitIO),
+				c.figure("time blocked in fsync, fdatasync, msync, O_SYNC", wait/(s*max(1, c.victim.threads)), "ratio", sample.WaitIO),
 			}
 			for _, op := range []string{"flush", "write"} {
 				key := sample.Entity{Device: c.device, Class: op}
@@ -54,4 +54,20 @@ func syncWrites() Cause {
 			}
 		},
 	}
+}
+
+// ownWrites is the share of the pages it dirtied that a program sends to the
+// device itself, from which on its files are open with O_SYNC or O_DSYNC: else
+// the kernel's flushers, or its own fsync, send what it writes into the cache.
+const ownWrites = 0.5
+
+// syncWait is the seconds that the victim waits until what it wrote is on the
+// device: in fsync and its kin, and in write(2) where that does the same.
+func (c *Case) syncWait() float64 {
+	wait := c.victim.wait["sync"]
+	sent, _ := c.w.Sum(sample.BlockBytes, sample.Entity{PID: c.victim.pid, Device: c.device, Class: "write"})
+	if dirtied := c.of(sample.CacheDirtied) * pageSize; dirtied > 0 && sent >= ownWrites*dirtied {
+		wait += c.victim.wait["write"]
+	}
+	return wait
 }

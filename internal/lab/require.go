@@ -22,7 +22,7 @@ const CappedDevice = "IOCAUSE_CAPPED_DEVICE"
 // Requirements are the things that a scenario can require.
 func Requirements() []string {
 	return []string{"root", "bpf", "memcg", "blkio", "loop", "fio", "swap", "hostmem", "xfs", "btrfs", "sqlite3",
-		"postgresql", "redis", "rocksdb", "rsync", "stress-ng", "vmtouch", "capped-device"}
+		"postgresql", "redis", "rocksdb", "stress-ng", "vmtouch", "capped-device"}
 }
 
 // Lacks says why a requirement is not met here, "" when it is.
@@ -50,10 +50,10 @@ func Lacks(h *host.Host, requirement string) string {
 			return why
 		}
 		return lacksCommand("mkfs." + requirement)
-	case "fio", "sqlite3", "rsync", "stress-ng", "vmtouch":
+	case "fio", "sqlite3", "stress-ng", "vmtouch":
 		return lacksCommand(requirement)
-	case "redis":
-		return cmp.Or(lacksCommand("redis-server"), lacksCommand("redis-benchmark"))
+	case "redis": // its tools are the server too, by another name
+		return cmp.Or(lacksCommand("redis-check-rdb"), lacksCommand("redis-benchmark"))
 	case "rocksdb":
 		return lacksCommand("db_bench")
 	case "postgresql": // Debian keeps the server out of the path
