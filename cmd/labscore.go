@@ -37,7 +37,7 @@ func (a *app) newLabScoreCommand() *cobra.Command {
 			"recall of each cause, and which is taken for which. A situation that did not\n" +
 			"come about, because others use the machine, is shown and not counted. It ends\n" +
 			"with status 1 below the floor. For a test machine, as root; about eight\n" +
-			"seconds a situation, five minutes in all.",
+			"seconds a situation, ten minutes in all.",
 		Example: `  iocause lab score --list
   iocause lab score --filter 'cold|swap' --repeat 3
   iocause lab score --repeat 3 --format json > score.json
