@@ -9,21 +9,9 @@ import (
 
 func tool() linestest.Tool { return linestest.Tool{Find: Find, New: New} }
 
-// on is a process and a file by its name.
-func on(t *testing.T, g *linestest.Got, pid int, name string) sample.Entity {
-	t.Helper()
-	for id, f := range g.Files {
-		if f.Path == name {
-			return sample.Entity{PID: pid, File: id}
-		}
-	}
-	t.Errorf("%s is not among %v", name, g.Files)
-	return sample.Entity{}
-}
-
 func TestFileslower(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "fileslower.txt")
-	data := on(t, g, 6925, "data1")
+	data := g.On(6925, "data1")
 	g.Want(sample.CacheWait, data, 0.0153)
 	g.Want(sample.CacheSlow, data, 1)
 	g.Want(sample.CacheLongest, data, 0.0105)
@@ -39,7 +27,7 @@ func TestFileslower(t *testing.T) {
 func TestOfFileSystems(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "ext4slower.txt")
 	g.Want(sample.CacheSlow, sample.Entity{PID: 16464}, 1)
-	g.Want(sample.CacheWait, on(t, g, 16546, "Universal"), 0.03294)
+	g.Want(sample.CacheWait, g.On(16546, "Universal"), 0.03294)
 	g.WantNote("slower than 10 ms, in 1 s: 4 reads of 19.4 ms")
 
 	g = linestest.Fixture(t, tool(), "xfsslower0.txt") // all of them
@@ -50,7 +38,7 @@ func TestOfFileSystems(t *testing.T) {
 	g.WantNote("all accesses to files, in 3 s")
 
 	g = linestest.Fixture(t, tool(), "btrfsslower.txt")
-	g.Want(sample.CacheLongest, on(t, g, 2717, "data1"), 0.024762)
+	g.Want(sample.CacheLongest, g.On(2717, "data1"), 0.024762)
 	g.WantNote("a limit that is not in the text, in 0.0756 s: 3 reads of 10.1 ms")
 }
 
@@ -58,13 +46,13 @@ func TestOfFileSystems(t *testing.T) {
 func TestHostile(t *testing.T) {
 	const head = "TIME     COMM           PID    T BYTES   OFF_KB   LAT(ms) FILENAME\n"
 	g := linestest.Read(t, tool(), head+"23:59:59 a 7 R b 12 S LL_MAX 0  20.00 my  file 1\n00:00:01 x 12 W -5 0 30.00 y\n00:00:02 x 12 W 5\n")
-	file := on(t, g, 12, "my  file 1")
+	file := g.On(12, "my  file 1")
 	g.Want(sample.CacheWait, file, 0.02)
 	if len(g.Ticks) != 1 || g.Ticks[0] != 2 || len(g.Faults) != 1 || len(g.Procs) != 1 {
 		t.Errorf("intervals %v, faults %q, processes %v", g.Ticks, g.Faults, g.Procs)
 	}
 	g = linestest.Read(t, tool(), "ENDTIME_ns,TASK,PID,TYPE,BYTES,OFFSET_b,LATENCY_us,FILE\n1000000000,a,b,12,F,LL_MAX,0,1500,x,y z\n3000000000,a,b,12,O,0,0,1500,\n")
-	g.Want(sample.CacheWait, on(t, g, 12, "x,y z"), 0.0015)
+	g.Want(sample.CacheWait, g.On(12, "x,y z"), 0.0015)
 	if g.Procs[12].Comm != "a,b" || len(g.Faults) != 1 {
 		t.Errorf("%q, faults %q", g.Procs[12].Comm, g.Faults)
 	}

@@ -11,18 +11,6 @@ import (
 
 func tool() linestest.Tool { return linestest.Tool{Find: Find, New: New} }
 
-// on is a process and a file by its name.
-func on(t *testing.T, g *linestest.Got, pid int, name string) sample.Entity {
-	t.Helper()
-	for id, f := range g.Files {
-		if f.Path == name {
-			return sample.Entity{PID: pid, File: id}
-		}
-	}
-	t.Errorf("%s is not among %v", name, g.Files)
-	return sample.Entity{}
-}
-
 // Calls in pieces, of several threads; what may be a pipe is no I/O.
 func TestFollow(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "follow.txt")
@@ -32,7 +20,7 @@ func TestFollow(t *testing.T) {
 	g.Want(sample.CallTime, sample.Entity{PID: 11459, Class: "read"}, 240e-6)
 	g.Want(sample.WaitIO, sample.Entity{PID: 11500, Class: "sync"}, 1085e-6)
 	g.Want(sample.CallTime, sample.Entity{PID: 11501, Class: "read"})
-	g.Want(sample.CacheLongest, on(t, g, 11459, "/data/f"), 43e-6)
+	g.Want(sample.CacheLongest, g.On(11459, "/data/f"), 43e-6)
 	g.WantNote("system calls by their time: read 0.0506 s in 8 (longest 50.4 ms), clock_nanosleep 0.0501 s in 1")
 	g.WantNote("5 reads and writes of 0.0505 s together are of descriptors")
 	if len(g.Ticks) != 1 || math.Abs(g.Ticks[0]-0.871621) > 1e-6 || len(g.Faults) > 0 {
@@ -46,8 +34,8 @@ func TestNamed(t *testing.T) {
 	g.Want(sample.ProcWriteChars, sample.Entity{PID: 11654}, 4096)
 	g.Want(sample.CallTime, sample.Entity{PID: 11654, Class: "write"}, 15e-6)
 	g.Want(sample.WaitIO, sample.Entity{PID: 11654, Class: "sync"}, 0.010181)
-	g.Want(sample.CacheSlow, on(t, g, 11654, "/data/out.dat"), 1)
-	g.Want(sample.CacheWait, on(t, g, 11654, "/data/out.dat"), 0.010181)
+	g.Want(sample.CacheSlow, g.On(11654, "/data/out.dat"), 1)
+	g.Want(sample.CacheWait, g.On(11654, "/data/out.dat"), 0.010181)
 	g.Want(sample.CallTime, sample.Entity{PID: 11660, Class: "read"}, 68e-6)
 	for _, n := range g.Notes {
 		if strings.Contains(n, "of descriptors") {
@@ -82,7 +70,7 @@ func TestDescriptors(t *testing.T) {
 	g.Want(sample.ProcReadChars, sample.Entity{PID: 2}, 10)
 	g.Want(sample.ProcReadCalls, sample.Entity{PID: 2}, 1)
 	g.Want(sample.ProcReadChars, sample.Entity{PID: 4}, 7)
-	g.Want(sample.CacheSlow, on(t, g, 2, `a \"b\") = 1`), 1)
+	g.Want(sample.CacheSlow, g.On(2, `a \"b\") = 1`), 1)
 	g.WantNote("1 reads and writes of 1e-05 s")
 	if len(g.Faults) != 1 || len(g.Ticks) != 1 || math.Abs(g.Ticks[0]-0.022) > 1e-9 {
 		t.Errorf("faults %q, intervals %v", g.Faults, g.Ticks)

@@ -164,6 +164,18 @@ func (g *Got) Want(m sample.Metric, e sample.Entity, want ...float64) {
 	}
 }
 
+// On is a process and a file by its name.
+func (g *Got) On(pid int, name string) sample.Entity {
+	g.t.Helper()
+	for id, f := range g.Files {
+		if f.Path == name {
+			return sample.Entity{PID: pid, File: id}
+		}
+	}
+	g.t.Errorf("%s is not among %v", name, g.Files)
+	return sample.Entity{}
+}
+
 // WantNote demands a note that holds some words.
 func (g *Got) WantNote(words string) {
 	g.t.Helper()
