@@ -55,7 +55,7 @@ func List() []Tool {
 		{Name: "free", What: "all units, -w, -s, the layout before procps 3.3.10", Find: free.Find, New: free.New},
 		{Name: "dd", What: "the closing lines", Find: dd.Find, New: dd.New},
 		{Name: "vmstat", What: "-w -a -t -S", Find: vmstat.Find, New: vmstat.New},
-		{Name: "sysstat", What: "sar -u -B -W -r -S -q -d, mpstat, pidstat -u -d", Find: sysstat.Find, New: sysstat.New},
+		{Name: "sysstat", What: "sar -u -B -W -r -S -q -d, sadf -d -j, mpstat, pidstat -u -d", Find: sysstat.Find, New: sysstat.New},
 		{Name: "histogram", What: "biolatency and bitesize of bcc and bpftrace, iolatency", Find: histogram.Find, New: histogram.New},
 		{Name: "iotop", What: "-b, -o, -d", Find: iotop.Find, New: iotop.New},
 		{Name: "threads", What: "htop, top -b with its summary, ps with a state column", Find: threads.Find, New: threads.New},

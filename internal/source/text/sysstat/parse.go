@@ -1,5 +1,6 @@
-// Package sysstat reads what sar, mpstat and pidstat of sysstat print: tables
-// whose rows begin with the time.
+// Package sysstat reads what sar, mpstat and pidstat of sysstat print, tables
+// whose rows begin with the time, and what sadf makes of them: rows that are
+// separated by semicolons (-d) and JSON (-j).
 package sysstat
 
 import (
@@ -13,6 +14,9 @@ import (
 // Find says where in a line a table begins: at its head, with the time before
 // the names of the columns.
 func Find(line string) int {
+	if text := strings.TrimLeft(line, " \t"); isObject(text) || isSeparated(text) && strings.HasPrefix(text, "#") {
+		return len(line) - len(text)
+	}
 	if len(line) < 12 || line[2] != ':' || line[5] != ':' {
 		return -1
 	}
@@ -104,25 +108,36 @@ type reader struct {
 	cpus    float64
 	columns []string
 	table   table
-	begun   float64 // seconds of the day
-	end     float64 // of the rows under way, -1 none
+	begun   float64 // when the interval of the next row began, -1 not known
+	end     float64 // of the newest row, -1 none; both go on over midnight
+	days    float64 // seconds to add to the time of day
 	every   float64
 	split   bool // reads and writes of a device were told apart by their bytes
+	object  object
+	sheet   sheet
 }
 
 // New makes a reader; before is the text that precedes the output.
 func New(before string) lines.Reader {
 	r := &reader{cpus: lines.Banner(before).CPUs, end: -1, begun: -1, every: 1}
+	if r.cpus == 0 {
+		r.cpus = processorsIn(before)
+	}
 	return r
 }
 
 // Line implements lines.Reader.
 func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
+	r.sheet.Values = into
 	text := strings.TrimSpace(l.Text)
-	if text == "" {
+	switch {
+	case text == "":
 		return lines.Skipped, nil
-	}
-	if strings.HasPrefix(text, "Average:") || strings.HasPrefix(text, "Summary:") {
+	case r.object.begun || isObject(text):
+		return r.jsonLine(text, l.N)
+	case isSeparated(text):
+		return r.separated(text, l.N)
+	case strings.HasPrefix(text, "Average:") || strings.HasPrefix(text, "Summary:"):
 		return lines.Skipped, nil
 	}
 	at, f := split(text)
@@ -134,60 +149,83 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	}
 	if t := headOf(f); t != nil {
 		r.columns, r.table = f, t
-		if r.end < 0 {
-			r.begun = at
-		}
+		r.head(at)
 		return lines.Used, nil
 	}
 	if r.columns == nil {
 		return lines.Foreign, nil
 	}
-	return r.values(at, f, l.N, into)
+	return r.values(at, f, l.N)
 }
 
-// values reads one row.
-func (r *reader) values(at float64, f []string, n int, into lines.Values) (lines.Use, error) {
+const day = 24 * 3600
+
+// head takes the time of day at a table's head, where its first row begins. Of
+// a recording, the next table begins where the first one did.
+func (r *reader) head(at float64) {
+	if r.end < 0 {
+		r.begun = at
+		return
+	}
+	from := at + r.days
+	if from > r.end+day/2 {
+		from -= day
+	}
+	if from < r.end-r.every {
+		r.days, r.begun, r.end = 0, at, at
+	}
+}
+
+// values reads one row of a table of sar.
+func (r *reader) values(at float64, f []string, n int) (lines.Use, error) {
 	if len(f) < len(r.columns) {
 		return lines.Broken, fmt.Errorf("%d figures below %d columns: the line is cut off", len(f), len(r.columns))
 	}
-	v, s := map[string]float64{}, map[string]string{}
-	for i, name := range r.columns {
-		s[name] = f[i]
-		if x, ok := lines.Number(strings.TrimSuffix(f[i], "%")); ok {
-			v[name] = x
-		}
-	}
+	v, s := rowOf(r.columns, f)
 	if len(v) == 0 {
 		return lines.Broken, fmt.Errorf("no figure in the row")
 	}
+	if at += r.days; at < r.end-day/2 || r.end < 0 && at < r.begun {
+		r.days += day
+		at += day
+	}
 	if at != r.end {
-		r.tick(into)
 		from := r.begun
 		if r.end >= 0 {
 			from = r.end
 		}
-		if d := at - from; from >= 0 && d != 0 {
-			if d < 0 {
-				d += 86400
-			}
+		if d := at - from; from >= 0 && d > 0 {
 			r.every = max(1, d)
 		}
 		r.end = at
 	}
-	into.At(n)
-	r.table(r, v, s, into)
+	r.put(r.table, at, v, s, n)
 	return lines.Used, nil
 }
 
-func (r *reader) tick(into lines.Values) {
-	if r.end >= 0 {
-		into.Tick(r.every)
+// rowOf sorts the figures and texts of a row under the names of its columns.
+func rowOf(columns, fields []string) (v map[string]float64, s map[string]string) {
+	v, s = map[string]float64{}, map[string]string{}
+	for i, name := range columns {
+		s[name] = fields[i]
+		if x, ok := lines.Number(strings.TrimSuffix(fields[i], "%")); ok {
+			v[name] = x
+		}
 	}
+	return v, s
+}
+
+// put hands a row to its table.
+func (r *reader) put(t table, at float64, v map[string]float64, s map[string]string, n int) {
+	r.sheet.at, r.sheet.every = at, r.every
+	r.sheet.At(n)
+	t(r, v, s, &r.sheet)
 }
 
 // Close implements lines.Reader.
 func (r *reader) Close(into lines.Values) {
-	r.tick(into)
+	r.sheet.Values = into
+	r.sheet.close()
 	if r.split {
 		into.Note("sar -d does not tell reads from writes: requests and their time are shared out by bytes")
 	}

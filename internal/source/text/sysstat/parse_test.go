@@ -52,4 +52,37 @@ func TestTimes(t *testing.T) {
 	g.Want(sample.CPUUser, sample.Entity{}, 1, 6)
 }
 
+// Tables of a recording come one after the other, each from its beginning:
+// as sar prints them, and as sadf does with -d and -j. All say the same.
+func TestRecordings(t *testing.T) {
+	for _, name := range []string{"sar-f.txt", "sadf-db.txt", "sadf-json.txt"} {
+		g := linestest.Fixture(t, tool(), name)
+		vda := sample.Entity{Device: "vda"}
+		g.Want(sample.DiskWriteBytes, vda, 400<<10, 0, 730175.70*1024)
+		g.Want(sample.DiskWeighted, vda, .05, .92, 1.58)
+		g.Want(sample.MemAvailable, sample.Entity{}, 23580872<<10, 23552092<<10, 23514644<<10)
+		if len(g.Ticks) != 3 || g.Ticks[0] != 1 || g.Ticks[2] != 1 || len(g.Faults) > 0 {
+			t.Errorf("%s: the intervals are %v, want 3 of 1 s; faults %q", name, g.Ticks, g.Faults)
+		}
+		if name == "sar-f.txt" {
+			continue
+		}
+		g.Want(sample.VMPageIn, sample.Entity{}, 2564<<10, 117351.72*1024, 63170.09*1024)
+		g.Want(sample.ProcsBlocked, sample.Entity{}, 0, 0, 2)
+		if name == "sadf-json.txt" {
+			g.Want(sample.CPUSystem, sample.Entity{}, 2*.1759, 2*.1391, 2*.1697)
+		}
+	}
+}
+
+// A record that is cut off is told, and the next one counts.
+func TestCutRecord(t *testing.T) {
+	const whole = `"timestamp": {"date": "2026-11-21", "time": "12:34:20", "utc": 1, "interval": 10}, "queue": {"runq-sz": 7}}`
+	g := linestest.Read(t, tool(), "{"+whole[:len(whole)-10]+"\n{\n"+whole+"\n]\n")
+	g.Want(sample.ProcsRunning, sample.Entity{}, 7)
+	if len(g.Faults) != 1 || len(g.Ticks) != 1 || g.Ticks[0] != 10 {
+		t.Errorf("faults %q, intervals %v", g.Faults, g.Ticks)
+	}
+}
+
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
