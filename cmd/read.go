@@ -16,6 +16,7 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/source"
 	told "iocause/internal/source/text"
+	"iocause/internal/source/text/blktrace"
 )
 
 // readOptions are the flags of read.
@@ -120,8 +121,8 @@ func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
 	defer stop()
 	var texts []*told.Text
 	broken := false // one could not be read to its end
-	for _, name := range args {
-		t, err := a.readOne(ctx, name, &told.Reader{Tools: tools})
+	for _, names := range together(args) {
+		t, err := a.readOne(ctx, names, &told.Reader{Tools: tools})
 		if err != nil && (t == nil || len(t.Blocks) == 0) {
 			return err
 		}
@@ -156,20 +157,28 @@ func (a *app) showRead(texts []*told.Text, o *readOptions) error {
 	return a.printCases(texts, a.judge(cases), o)
 }
 
-// readOne reads one file; "-" is standard input.
-func (a *app) readOne(ctx context.Context, name string, r *told.Reader) (*told.Text, error) {
+// readOne reads one file, or those of one trace; "-" is standard input.
+func (a *app) readOne(ctx context.Context, names []string, r *told.Reader) (*told.Text, error) {
 	from, shown := a.stdin, "stdin"
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, fmt.Errorf("opening what to read: %w", err)
+	if names[0] != "-" {
+		var all []io.Reader
+		for _, name := range names {
+			f, err := os.Open(name)
+			if err != nil {
+				return nil, fmt.Errorf("opening what to read: %w", err)
+			}
+			defer f.Close()
+			all = append(all, f)
 		}
-		defer f.Close()
-		from, shown = f, name
+		from, shown = all[0], names[0]
+		if len(all) > 1 {
+			base, _ := perProcessor(names[0])
+			from, shown = blktrace.Text(all...), base+".*"
+		}
 	}
 	done := make(chan struct{})
 	defer close(done)
-	if closer, ok := from.(io.Closer); ok && name == "-" {
+	if closer, ok := from.(io.Closer); ok && names[0] == "-" {
 		go func() { // a read from a pipe does not end by itself
 			select {
 			case <-ctx.Done():

@@ -71,7 +71,7 @@ func List() []Tool {
 		{Name: "slabtop", What: "-o, sorted by anything, whole or in part", Find: slabtop.Find, New: slabtop.New},
 		{Name: "biosnoop", What: "biosnoop and biotop of bcc, iosnoop of perf-tools", Find: biosnoop.Find, New: biosnoop.New},
 		{Name: "cachetop", What: "of bcc", Find: cachetop.Find, New: cachetop.New},
-		{Name: "blkparse", What: "the default format", Find: blkparse.Find, New: blkparse.New},
+		{Name: "blkparse", What: "the default format; the files of blktrace itself", Find: blkparse.Find, New: blkparse.New},
 		{Name: "dmesg", What: "the kernel's log: I/O errors, time-outs, hung tasks, no memory", Find: dmesg.Find, New: dmesg.New, Pieces: true},
 		{Name: "settings", What: "vm.NAME = VALUE of sysctl; amounts of total and available memory", Find: settings.Find, New: settings.New},
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+
+	"iocause/internal/source/text/blktrace"
 )
 
 // Bounds on what an archive may have kept of the bytes before: those that
@@ -70,8 +72,21 @@ func (c *counted) ReadByte() (byte, error) {
 	return b, err
 }
 
-// unpack opens archives by their first bytes; others are text.
+// unpack opens archives by their first bytes, and turns records of blktrace
+// into text; all else is text.
 func unpack(r io.Reader) (io.Reader, error) {
+	b, err := openArchive(r)
+	if err != nil {
+		return nil, err
+	}
+	if head, _ := b.Peek(4); blktrace.Is(head) { // an error comes again when it is read
+		return bufio.NewReaderSize(blktrace.Text(b), 64<<10), nil
+	}
+	return b, nil
+}
+
+// openArchive opens archives by their first bytes.
+func openArchive(r io.Reader) (*bufio.Reader, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, err := b.Peek(32)
 	if err != nil && !errors.Is(err, io.EOF) {
