@@ -6,6 +6,7 @@ package text
 import (
 	"iocause/internal/source/text/biosnoop"
 	"iocause/internal/source/text/blkparse"
+	"iocause/internal/source/text/btt"
 	"iocause/internal/source/text/cachestat"
 	"iocause/internal/source/text/cachetop"
 	"iocause/internal/source/text/dd"
@@ -20,6 +21,8 @@ import (
 	"iocause/internal/source/text/jstack"
 	"iocause/internal/source/text/lines"
 	"iocause/internal/source/text/meminfo"
+	"iocause/internal/source/text/perfreport"
+	"iocause/internal/source/text/perftrace"
 	"iocause/internal/source/text/pressure"
 	"iocause/internal/source/text/procvmstat"
 	"iocause/internal/source/text/residency"
@@ -29,6 +32,7 @@ import (
 	"iocause/internal/source/text/strace"
 	"iocause/internal/source/text/sysstat"
 	"iocause/internal/source/text/threads"
+	"iocause/internal/source/text/timehist"
 	"iocause/internal/source/text/vmstat"
 )
 
@@ -72,6 +76,10 @@ func List() []Tool {
 		{Name: "biosnoop", What: "biosnoop and biotop of bcc, iosnoop of perf-tools", Find: biosnoop.Find, New: biosnoop.New},
 		{Name: "cachetop", What: "of bcc", Find: cachetop.Find, New: cachetop.New},
 		{Name: "blkparse", What: "the default format; the files of blktrace itself", Find: blkparse.Find, New: blkparse.New},
+		{Name: "btt", What: "of the files of blktrace", Find: btt.Find, New: btt.New},
+		{Name: "timehist", What: "perf sched timehist, -s, -V, -w, --state", Find: timehist.Find, New: timehist.New},
+		{Name: "perftrace", What: "perf trace -s", Find: perftrace.Find, New: perftrace.New},
+		{Name: "perfreport", What: "perf report --stdio", Find: perfreport.Find, New: perfreport.New},
 		{Name: "dmesg", What: "the kernel's log: I/O errors, time-outs, hung tasks, no memory", Find: dmesg.Find, New: dmesg.New, Pieces: true},
 		{Name: "settings", What: "vm.NAME = VALUE of sysctl; amounts of total and available memory", Find: settings.Find, New: settings.New},
 	}
