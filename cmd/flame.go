@@ -13,9 +13,11 @@ import (
 
 	"iocause/internal/present/folded"
 	"iocause/internal/present/html"
+	"iocause/internal/present/pprof"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/stacks"
+	"iocause/internal/source/text/bpfstacks"
 	"iocause/internal/source/text/perfscript"
 )
 
@@ -30,14 +32,16 @@ func newFlameCommand(a *app) *cobra.Command {
 		Use:   "flame FILE [AFTER] [flags]",
 		Short: "Draw recorded stacks as a flame graph, or compare two recordings",
 		Long: "Flame draws the stacks of FILE, or compares those of two files. A file holds\n" +
-			"what 'perf script' prints, or folded stacks as 'iocause offcpu -o FILE.folded'\n" +
-			"and many other tools write them; it is told by its content, and - is standard\n" +
-			"input. Of perf's text the first event is added up, by its periods; switches of\n" +
-			"the scheduler (sched:sched_switch) by the time until the thread runs again.\n" +
-			"Numbers of folded stacks are taken for microseconds.",
+			"what 'perf script' prints, the stacks of tools of bcc and bpftrace, a profile\n" +
+			"of pprof, or folded stacks as 'iocause offcpu -o FILE.folded' and many other\n" +
+			"tools write them; it is told by its content, and - is standard input.\n\n" +
+			"Of perf's text the first event is added up, by its periods; switches of the\n" +
+			"scheduler (sched:sched_switch) by the time until the thread runs again. Numbers\n" +
+			"of folded stacks are taken for microseconds.",
 		Example: `  iocause flame waits.folded -o waits.html
   perf script | iocause flame - -o cpu.svg
   perf script | iocause flame - --format folded
+  curl -s localhost:6060/debug/pprof/profile | iocause flame - -o go.svg
   iocause flame before.txt after.txt -o diff.html`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 2 {
@@ -73,7 +77,7 @@ func newFlameCommand(a *app) *cobra.Command {
 
 func (k *flameAsk) bind(c *cobra.Command, ends string) {
 	c.Flags().StringVarP(&k.output, "output", "o", "flame.html", "file to write, "+ends)
-	c.Flags().StringVar(&k.event, "event", "", "event of perf's text to draw (default the first)")
+	c.Flags().StringVar(&k.event, "event", "", "event of perf's text, map of bpftrace (@NAME) or value\nof pprof to draw (default the first; of pprof its own)")
 	c.Flags().StringVar(&k.by, "by", "time", "what switches weigh: time, count")
 }
 
@@ -187,8 +191,18 @@ func (a *app) readStacks(name string, ask *flameAsk) (*sample.Profile, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading stacks of %s: %w", name, err)
 	}
-	if perfscript.Looks(head) {
+	switch {
+	case pprof.Looks(head):
+		p, err := pprof.Read(buffered, ask.event)
+		if err != nil {
+			return nil, fmt.Errorf("reading the pprof profile %s: %w", name, err)
+		}
+		p.Title = name
+		return p, nil
+	case perfscript.Looks(head):
 		return a.readPerfScript(buffered, name, ask)
+	case bpfstacks.Looks(head):
+		return a.readBPFStacks(buffered, name, ask)
 	}
 	var states []string
 	for _, s := range stacks.States() {
@@ -205,14 +219,29 @@ func (a *app) readStacks(name string, ask *flameAsk) (*sample.Profile, error) {
 func (a *app) readPerfScript(in io.Reader, name string, ask *flameAsk) (*sample.Profile, error) {
 	res, err := perfscript.Read(in, perfscript.Options{Name: name, Event: ask.event, Count: ask.by == "count"})
 	if res != nil {
-		for _, line := range res.Bad {
-			fmt.Fprintln(a.stderr, "iocause: "+text.Escape(line))
-		}
-		fmt.Fprintf(a.stderr, "iocause: %s: %d lines used, %d skipped, %d not understood\n",
-			text.Escape(name), res.Used, res.Skipped, res.Unknown)
+		a.account(name, res.Used, res.Skipped, res.Unknown, res.Bad)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading perf script's text of %s: %w", name, err)
 	}
 	return res.Profile, nil
+}
+
+func (a *app) readBPFStacks(in io.Reader, name string, ask *flameAsk) (*sample.Profile, error) {
+	res, err := bpfstacks.Read(in, bpfstacks.Options{Name: name, Map: ask.event})
+	if res != nil {
+		a.account(name, res.Used, res.Skipped, res.Unknown, res.Bad)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the stacks of %s: %w", name, err)
+	}
+	return res.Profile, nil
+}
+
+// account says what became of the lines of a text.
+func (a *app) account(name string, used, skipped, unknown int, bad []string) {
+	for _, line := range bad {
+		fmt.Fprintln(a.stderr, "iocause: "+text.Escape(line))
+	}
+	fmt.Fprintf(a.stderr, "iocause: %s: %d lines used, %d skipped, %d not understood\n", text.Escape(name), used, skipped, unknown)
 }

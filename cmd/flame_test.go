@@ -66,6 +66,24 @@ func TestFlameComparesTwoTexts(t *testing.T) {
 	}
 }
 
+// Stacks of BPF tools are told from other texts, and a profile that was written
+// from them draws the same.
+func TestFlameReadsOthers(t *testing.T) {
+	const stacks = "    schedule\n    read_it\n    -                dd (12)\n        1500\n\n    f\n    g\n"
+	out, notes := runFlame(t, stacks, 0, "-", "--format", "folded")
+	if out != "dd;read_it;schedule 1500\n" || !strings.Contains(notes, "-: 4 lines used, 3 skipped, 0 not understood") {
+		t.Errorf("%q, %q", out, notes)
+	}
+	file := filepath.Join(t.TempDir(), "a.pb.gz")
+	runFlame(t, stacks, 0, "-", "-o", file)
+	if out, _ = runFlame(t, "", 0, file, "-o", "-"); out != "dd;read_it;schedule 1500\n" {
+		t.Errorf("%q", out)
+	}
+	if _, notes = runFlame(t, "", 1, file, "--event", "cpu"); !strings.Contains(notes, `it has no value "cpu"; it has waits, time`) {
+		t.Errorf("%q", notes)
+	}
+}
+
 func TestFlameRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
 		`reading --by: "x" is not known`:                 {"-", "--by", "x"},

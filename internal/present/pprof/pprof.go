@@ -1,6 +1,6 @@
 // Package pprof writes profiles for 'go tool pprof' and what else reads its
 // format: two figures for each stack, time in nanoseconds and a count, with the
-// labels state, thread and process.
+// labels state, thread and process. It reads those that others wrote, too.
 package pprof
 
 import (

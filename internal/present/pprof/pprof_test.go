@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	rpprof "runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -77,4 +78,78 @@ func TestToolReadsIt(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "disk") || !strings.Contains(string(out), "worker") {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// What was written is read back: times, counts, labels and functions.
+func TestRead(t *testing.T) {
+	var b bytes.Buffer
+	if err := Write(&b, some()); err != nil {
+		t.Fatal(err)
+	}
+	if !Looks(b.Bytes()) {
+		t.Error("it is not recognised")
+	}
+	whole := b.Bytes()
+	p, err := Read(bytes.NewReader(whole), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := p.Stacks[0]
+	if p.Unit != "" || p.Length != 10*time.Second || s.Process != "app\n<b>" || s.Thread != "worker" || s.State != "disk" || s.Time != 1500*time.Millisecond || s.Count != 3 {
+		t.Errorf("%+v", s)
+	}
+	if len(s.Frames) != 2 || s.Frames[0].Name != "main" || s.Frames[0].Module != "app" || s.Frames[1].Name != "vfs_read" || !s.Frames[1].Kernel || s.Frames[0].Kernel {
+		t.Errorf("%+v %+v", s.Frames[0], s.Frames[len(s.Frames)-1])
+	}
+	if p, err = Read(bytes.NewReader(whole), "waits"); err != nil || p.Unit != "waits" || p.Stacks[0].Count != 3 || p.Stacks[0].Time != 0 {
+		t.Errorf("%v, %+v", err, p)
+	}
+	if _, err = Read(bytes.NewReader(whole), "no"); err == nil || err.Error() != `it has no value "no"; it has waits, time` {
+		t.Errorf("%v", err)
+	}
+	if _, err = Read(bytes.NewReader(whole[:len(whole)/2]), ""); err == nil {
+		t.Error("half a profile is read")
+	}
+}
+
+// A profile that Go's runtime wrote, unpacked.
+func TestReadGo(t *testing.T) {
+	var b bytes.Buffer
+	if err := rpprof.Lookup("goroutine").WriteTo(&b, 0); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Read(&b, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all uint64
+	named := false
+	for _, s := range p.Stacks {
+		all += s.Count
+		for _, f := range s.Frames {
+			named = named || f.Name == "iocause/internal/present/pprof.TestReadGo"
+		}
+	}
+	if p.Unit != "goroutine" || all < 2 || !named {
+		t.Errorf("%d of %s, this test among them: %v", all, p.Unit, named)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	var b bytes.Buffer
+	if err := Write(&b, some()); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := Read(bytes.NewReader(data), "")
+		if err != nil {
+			return
+		}
+		for _, s := range p.Stacks {
+			if s.Time < 0 {
+				t.Errorf("%+v", s)
+			}
+		}
+	})
 }
