@@ -26,16 +26,20 @@ func parseHeader(line []byte) (h header, ok bool) {
 	}
 	at, end := 0, 0
 	for i := 1; i < len(line); i++ {
-		if !space(line[i-1]) || !digit(line[i]) {
+		if !space(line[i-1]) {
 			continue
 		}
-		pid, n := number(line[i:])
+		pid, n := thread(line[i:])
+		if n == 0 {
+			continue
+		}
 		j := i + n
 		tid, both := pid, false
-		if j+1 < len(line) && line[j] == '/' && digit(line[j+1]) {
-			tid, n = number(line[j+1:])
-			j += 1 + n
-			both = true
+		if j+1 < len(line) && line[j] == '/' {
+			if id, n := thread(line[j+1:]); n > 0 {
+				tid, both = id, true
+				j += 1 + n
+			}
 		}
 		if j < len(line) && space(line[j]) {
 			at, end, h.tid = i, j, tid
@@ -100,6 +104,15 @@ func cutWord(b []byte) (word, rest []byte) {
 		j++
 	}
 	return b[i:j], b[j:]
+}
+
+// thread reads the number of a thread; of one that is gone perf prints -1,
+// which is 0 here.
+func thread(b []byte) (id uint64, n int) {
+	if len(b) > 1 && b[0] == '-' && b[1] == '1' {
+		return 0, 2
+	}
+	return number(b)
 }
 
 // number reads the digits at the front. Numbers that do not fit stay at the

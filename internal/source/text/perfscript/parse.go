@@ -3,6 +3,7 @@ package perfscript
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -52,6 +53,8 @@ type parser struct {
 	cut     bool
 	noTime  int
 	unseen  int // waits whose end was not recorded
+	stats   int // events of the scheduler's statistics
+	told    int // waits whose length only such an event tells
 }
 
 // sum is what is known of one stack.
@@ -275,6 +278,11 @@ func (p *parser) result() (*Result, error) {
 		p.cut = true
 		p.res.Skipped += p.lines
 	}
+	for tid, w := range p.waits { // whose length is known all the same
+		if p.tell(w) {
+			delete(p.waits, tid)
+		}
+	}
 	profile := &sample.Profile{Title: p.o.Name, Counts: "samples"}
 	if p.off {
 		profile.Counts = "waits"
@@ -303,6 +311,9 @@ func (p *parser) result() (*Result, error) {
 	if len(profile.Stacks) == 0 {
 		if n := len(p.waits) + p.unseen; p.off && n > 0 {
 			return &p.res, fmt.Errorf("in %d waits the thread is not seen to come back: record all processors with 'perf record -a', or draw counts with --by count", n)
+		}
+		if p.stats > 0 {
+			return &p.res, errors.New("it holds sched_stat events and no switches, which have the stacks of the waits: record sched:sched_switch as well, or name an event with --event")
 		}
 		return &p.res, ErrNone
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"iocause/internal/sample"
 )
@@ -159,6 +160,29 @@ func TestSwitchesOfOneThreadHaveNoEnd(t *testing.T) {
 	}
 }
 
+// Recorded with -p, a thread is seen to leave only; how long it was gone the
+// scheduler's statistics tell.
+func TestStatisticsTellTheLength(t *testing.T) {
+	stat := func(at, event string, tid, ns int) string {
+		return fmt.Sprintf("p%d %d [000] %s: sched:sched_stat_%s: comm=p%d pid=%d delay=%d [ns]\n\n", tid, tid, at, event, tid, tid, ns)
+	}
+	res := read(t, stat("0.5", "sleep", 9, 1)+switchAt("1.0", 7, "D", 8)+stat("1.4", "blocked", 7, 400)+stat("1.4", "iowait", 7, 400)+stat("1.5", "wait", 7, 100)+
+		switchAt("2.0", 7, "S", 8)+stat("2.2", "sleep", 7, 250), Options{})
+	wantLines(t, res.Profile, "runnable|p7;f7;schedule|100|1", "sleeping|p7;f7;schedule|250|1", "uninterruptible|p7;f7;schedule|400|1")
+	wantNote(t, res.Profile, "2 waits last as long as sched_stat events say")
+	res = read(t, switchAt("1.0", 7, "D", 8)+stat("1.4", "blocked", 7, 400000000)+switchAt("1.5", 8, "S", 7), Options{})
+	wantLines(t, res.Profile, "runnable|p7;f7;schedule|100000000|1", "uninterruptible|p7;f7;schedule|400000000|1")
+	if _, err := Read(strings.NewReader(stat("1.4", "blocked", 7, 4)), Options{}); err == nil || !strings.Contains(err.Error(), "sched_stat events and no switches") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Of a thread that is gone perf prints the number -1.
+func TestThreadsThatAreGone(t *testing.T) {
+	res := read(t, ":-1    -1 [001] 1.0: 5 cycles: \n\t1f f (/m)\n\n:-1 -1/-1 [001] 1.5: 5 cycles: \n\t1f f (/m)\n\n", Options{})
+	wantLines(t, res.Profile, "|:-1;f|10|10")
+}
+
 func TestThePluginsLayoutOfASwitch(t *testing.T) {
 	res := read(t, "a 7 [0] 1.0: sched:sched_switch: a:b:7 [120] S ==> c:8 [120]\n"+
 		"c 8 [0] 1.25: sched:sched_switch: c:8 [120] R ==> a:b:7 [120]\n", Options{})
@@ -185,6 +209,33 @@ func TestALineWithoutEnd(t *testing.T) {
 	wantLines(t, res.Profile, "|sh;f|3|3")
 	if res.Unknown != 1 || !strings.HasPrefix(res.Bad[0], "n:1: longer than 1 MiB") {
 		t.Errorf("%q", res.Bad)
+	}
+}
+
+// Sixteen threads that map, read and unmap parts of a file: they wait for the
+// lock of their memory. Recorded with 'perf record -a -g -e sched:sched_switch
+// --filter ...' under 'iocause lab load remap --threads 16'; 110 switches of the
+// first second. Waits that outlast them are not counted.
+func TestTheLockOfAMemoryIsOnTop(t *testing.T) {
+	text, err := os.ReadFile("testdata/mmap-lock.script")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := read(t, string(text), Options{}).Profile
+	var all, lock time.Duration
+	for _, s := range p.Stacks {
+		if s.Process != "scan" {
+			continue
+		}
+		all += s.Time
+		for _, f := range s.Frames {
+			if f.Name == "rwsem_down_write_slowpath" && s.State == "uninterruptible" {
+				lock += s.Time
+			}
+		}
+	}
+	if all == 0 || lock < all/2 {
+		t.Errorf("%v of %v are spent in the lock", lock, all)
 	}
 }
 

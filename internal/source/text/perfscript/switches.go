@@ -14,7 +14,18 @@ const switchEvent = "sched:sched_switch"
 
 // scheduler tells the events that waits are made of.
 func scheduler(event string) bool {
-	return event == switchEvent || wakeUp(event)
+	return event == switchEvent || wakeUp(event) || statistic(event)
+}
+
+// statistic tells the events with which the scheduler says, when a thread is
+// woken or runs again, how long it had slept, been blocked or waited for a
+// processor. They need kernel.sched_schedstats.
+func statistic(event string) bool {
+	switch event {
+	case "sched:sched_stat_sleep", "sched:sched_stat_blocked", "sched:sched_stat_iowait", "sched:sched_stat_wait":
+		return true
+	}
+	return false
 }
 
 func wakeUp(event string) bool {
@@ -29,6 +40,9 @@ type wait struct {
 	state string
 	from  int64 // ns
 	woken int64 // ns, 0 if it was not seen
+
+	told    int64 // ns that it slept or was blocked, as a statistic says
+	delayed int64 // ns that it then waited for a processor, as another one says
 }
 
 // stateOf tells what a thread that leaves is in for, by the letter that the
@@ -97,6 +111,10 @@ func (p *parser) schedule(h header) {
 		p.noTime++
 		return
 	}
+	if statistic(event) {
+		p.statistic(event, h)
+		return
+	}
 	if wakeUp(event) {
 		if tid, ok := threadOf(h.payload, " pid="); ok && p.waits[tid] != nil && p.waits[tid].woken == 0 {
 			p.waits[tid].woken = h.time
@@ -110,8 +128,10 @@ func (p *parser) schedule(h header) {
 		return
 	}
 	p.back(next, h.time)
-	if p.waits[prev] != nil {
-		p.unseen++
+	if w := p.waits[prev]; w != nil {
+		if !p.tell(w) {
+			p.unseen++
+		}
 		delete(p.waits, prev)
 	}
 	state := stateOf(letters)
@@ -119,6 +139,51 @@ func (p *parser) schedule(h header) {
 	if prev != 0 && state != "" {
 		p.leaving = &wait{tid: prev, comm: string(h.comm), state: state, from: h.time}
 	}
+}
+
+// statistic takes how long a wait was from the scheduler itself: where only
+// one process is recorded, the switches back to it are not in the text.
+func (p *parser) statistic(event string, h header) {
+	p.stats++
+	tid, ok := threadOf(h.payload, " pid=")
+	w := p.waits[tid]
+	if !ok || w == nil {
+		return
+	}
+	const name = " delay="
+	at := bytes.LastIndex(h.payload, []byte(name))
+	if at < 0 {
+		return
+	}
+	const most = 1 << 60
+	v, n := number(h.payload[at+len(name):])
+	if n == 0 {
+		return
+	}
+	ns := int64(min(v, most))
+	if event == "sched:sched_stat_wait" {
+		w.delayed = ns
+		return
+	}
+	w.told = max(w.told, ns) // of I/O two events say the same
+	if w.woken == 0 {
+		w.woken = h.time
+	}
+}
+
+// tell adds a wait up by what statistics say of it, if they do.
+func (p *parser) tell(w *wait) bool {
+	if w.told > 0 {
+		p.waited(w, w.state, w.told)
+	}
+	if w.delayed > 0 {
+		p.waited(w, "runnable", w.delayed)
+	}
+	if w.told > 0 || w.delayed > 0 {
+		p.told++
+		return true
+	}
+	return false
 }
 
 // leave keeps a thread that left a processor, now that its stack is known.
@@ -146,8 +211,10 @@ func (p *parser) back(tid int, now int64) {
 }
 
 func (p *parser) waited(w *wait, state string, ns int64) {
+	const most = 1 << 62
+	ns = min(ns, most)
 	s := p.sumOf(w.comm, w.key, state)
-	s.weight += ns
+	s.weight = min(s.weight, most-ns) + ns
 	s.count++
 }
 
@@ -156,6 +223,9 @@ func (p *parser) notes(to *sample.Profile) {
 	add := func(format string, args ...any) { to.Notes = append(to.Notes, fmt.Sprintf(format, args...)) }
 	if p.off {
 		add("time off the processor, from switch to switch; by the state in which the thread left")
+		if p.told > 0 {
+			add("%d waits last as long as sched_stat events say: the switch back is not in the text", p.told)
+		}
 		if len(p.waits) > 0 {
 			add("%d threads were off the processor at the end of the recording: the time since is not in", len(p.waits))
 		}
