@@ -10,7 +10,7 @@ import (
 
 // BenchmarkRead is how fast outputs, and prose without any, are read.
 func BenchmarkRead(b *testing.B) {
-	for _, name := range []string{"iostat/testdata/new-x.txt", "vmstat/testdata/plain.txt", "fio/testdata/mixed-3.33.txt", "prose"} {
+	for _, name := range []string{"iostat/testdata/new-x.txt", "vmstat/testdata/plain.txt", "blkparse/testdata/default.txt", "fio/testdata/mixed-3.33.txt", "prose"} {
 		text := strings.Repeat("The quick brown fox jumps over the lazy dog, 12 times a second. It took 3.5 hours and 20 MB.\n", 20)
 		if name != "prose" {
 			x, err := os.ReadFile(name)

@@ -60,8 +60,9 @@ type reader struct {
 	scale  float64
 	size   bool
 	entity sample.Entity
-	below  bool // rows hold what is below their upper bound
-	queue  bool // -Q: time in the queue is included
+	below  bool   // rows hold what is below their upper bound
+	queue  bool   // -Q: time in the queue is included
+	other  string // what it counts where that is no I/O of a device
 	rows   int
 	first  int
 	name   string             // of the process that the next histogram is of
@@ -75,9 +76,37 @@ func New(before string) lines.Reader {
 	_, r.queue = lines.Option(lines.Command(before, "biolatency"), 'Q')
 	tail := before[max(0, len(before)-400):]
 	for _, line := range strings.Split(tail, "\n") {
-		r.section(line)
+		switch what := title(line); {
+		case what == device:
+			r.other = ""
+		case what != "":
+			r.other = what
+		default:
+			r.section(line)
+		}
 	}
 	return r
+}
+
+const device = "device"
+
+// title reads the line that tools of bcc begin with, and what their histograms
+// then count; "" for other lines.
+func title(line string) string {
+	_, what, ok := strings.Cut(line, "Tracing ")
+	if !ok {
+		return ""
+	}
+	if strings.HasPrefix(what, "block ") {
+		return device
+	}
+	for _, known := range []string{"run queue latency", "on-CPU time", "off-CPU time", "operation latency", "functions for", "TCP RTT", "tcp rtt",
+		"workqueue", "work queue", "soft irq", "hard irq", "virtual file system", "VFS"} {
+		if strings.Contains(what, known) {
+			return known
+		}
+	}
+	return ""
 }
 
 // section reads the line that says what the next histogram is of.
@@ -101,6 +130,10 @@ func (r *reader) section(line string) bool {
 		}
 	case "Process Name":
 		r.entity, r.name = sample.Entity{}, value
+	case "operation": // of ext4dist and its kin: a call, which the cache may serve
+		r.other = "the operation " + value
+	case "softirq", "hardirq", "func", "Function", "wq", "tid", "pidns":
+		r.other = strings.TrimSpace(name) + " " + value
 	default:
 		return false
 	}
@@ -203,6 +236,15 @@ func (r *reader) add(lo, hi float64, n uint64) {
 // flush hands the histogram over and begins the next.
 func (r *reader) flush(into lines.Values) {
 	if r.rows == 0 {
+		return
+	}
+	if r.other != "" {
+		n := uint64(0)
+		for _, c := range r.hist.Counts {
+			n += c
+		}
+		into.Note(fmt.Sprintf("histogram of %s: %d values, on average about %.3g ms; not of a device, and left out of the judgement", r.other, n, r.hist.Sum/float64(max(n, 1))/1e6))
+		r.hist, r.rows = sample.Histogram{}, 0
 		return
 	}
 	metric := sample.HistDevice

@@ -40,4 +40,21 @@ func TestBitesize(t *testing.T) {
 	}
 }
 
+// What other tools of bcc count the same way is no latency of a device.
+func TestOthers(t *testing.T) {
+	const rows = "     usecs : count distribution\n 0 -> 1 : 10 |**|\n 2 -> 3 : 30 |****|\n"
+	g := linestest.Read(t, tool(), "Tracing ext4 operation latency... Hit Ctrl-C to end.\n\noperation = 'read'\n"+rows+"\noperation = b'write'\n"+rows)
+	g.WantNote("histogram of the operation read: 40 values, on average about 0.0025 ms")
+	g.WantNote("histogram of the operation write: 40 values")
+	if len(g.Hists) > 0 {
+		t.Errorf("%v", g.Hists)
+	}
+	g = linestest.Read(t, tool(), "Tracing run queue latency... Hit Ctrl-C to end.\n\n"+rows)
+	g.WantNote("histogram of run queue latency: 40 values")
+	g = linestest.Read(t, tool(), "Tracing run queue latency...\n\nTracing block device I/O... Hit Ctrl-C to end.\n\n"+rows)
+	if h, ok := g.Hists[linestest.Key{Metric: sample.HistDevice}]; !ok || h.Counts[sample.Bucket(2000)] == 0 {
+		t.Errorf("%v", g.Hists)
+	}
+}
+
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }

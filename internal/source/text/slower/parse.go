@@ -234,7 +234,7 @@ func (r *reader) figures(text string) (a access, ok bool) {
 
 // kinds are the letters of the column T or D.
 func kinds() map[string]string {
-	return map[string]string{"R": "read", "W": "write", "O": "open", "S": "sync", "F": "sync"}
+	return map[string]string{"R": "read", "W": "write", "O": "open", "S": "sync", "F": "sync", "G": "getattr"}
 }
 
 func (r *reader) add(a access) {

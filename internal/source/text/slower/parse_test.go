@@ -58,4 +58,13 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// nfsslower asks for attributes as well.
+func TestAttributes(t *testing.T) {
+	g := linestest.Read(t, tool(), "ENDTIME_us,TASK,PID,TYPE,BYTES,OFFSET_b,LATENCY_us,FILE\n1000,dd,7,W,4096,0,425,a\n2000,cp,8,G,0,0,371,a\n")
+	g.WantNote("1 getattrs of 0.371 ms on average")
+	if len(g.Faults) > 0 {
+		t.Errorf("%q", g.Faults)
+	}
+}
+
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }

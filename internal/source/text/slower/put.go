@@ -65,7 +65,7 @@ func (r *reader) process(e sample.Entity, by map[string]*sums, into lines.Values
 func (r *reader) notes(seconds float64, most sample.Entity, into lines.Values) {
 	var parts []string
 	all := sums{}
-	for _, kind := range []string{"read", "write", "sync", "open"} {
+	for _, kind := range []string{"read", "write", "sync", "open", "getattr"} {
 		if s := r.ops[kind]; s != nil {
 			parts = append(parts, fmt.Sprintf("%.0f %ss of %.3g ms on average, %.3g ms at most", s.n, kind, 1e3*s.seconds/s.n, 1e3*s.longest))
 			all.add(*s)

@@ -5,6 +5,7 @@ package sysstat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"iocause/internal/sample"
@@ -94,6 +95,9 @@ func headOf(columns []string) table {
 		case "kB_rd/s":
 			return (*reader).processIO
 		case "%CPU":
+			if !slices.Contains(columns, "Command") { // pidstat's has that
+				return nil
+			}
 			return (*reader).processTime
 		case "kbswpfree":
 			return (*reader).swap

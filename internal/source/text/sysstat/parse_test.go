@@ -43,6 +43,13 @@ func TestPidstat(t *testing.T) {
 	}
 }
 
+// Rows of other tools begin with a time as well.
+func TestOthers(t *testing.T) {
+	if Find("22:25:55 %CPU  98.88%, unclaimed idle 0.12%") >= 0 {
+		t.Error("a row of cpuunclaimed is taken for pidstat's head")
+	}
+}
+
 // Over midnight, and with a clock of twelve hours.
 func TestTimes(t *testing.T) {
 	g := linestest.Read(t, tool(), "11:59:50 PM CPU %user %nice %system %iowait %steal %idle\n12:00:00 AM all 10 0 0 0 0 90\n12:00:30 AM all 20 0 0 0 0 80\n")

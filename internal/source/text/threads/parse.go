@@ -17,7 +17,7 @@ func Find(line string) int {
 	if text := strings.TrimLeft(line, " "); summary(text) {
 		return len(line) - len(text)
 	}
-	if !strings.Contains(line, "PID") || strings.Contains(line, "->") {
+	if !strings.Contains(line, "PID") || strings.Contains(line, "->") || strings.Contains(line, "ADDR") { // the latter is of connections
 		return -1
 	}
 	if c := columns(line); c.pid >= 0 && c.state >= 0 {

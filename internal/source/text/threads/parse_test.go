@@ -49,4 +49,11 @@ func TestSummary(t *testing.T) {
 	g.WantNote("since boot")
 }
 
+// A connection has a state and a process, too.
+func TestConnections(t *testing.T) {
+	if Find("TIME     PID    IP LADDR:LPORT          T> RADDR:RPORT          STATE") >= 0 {
+		t.Error("the head of tcpretrans is taken for a list of threads")
+	}
+}
+
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
