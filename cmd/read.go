@@ -262,6 +262,11 @@ func nothingRead(texts []*told.Text) error {
 	if images > 0 {
 		why += fmt.Sprintf(", but %d images, which cannot be read: paste what they show as text", images)
 	}
+	for _, t := range texts {
+		if t.Stacks {
+			return fmt.Errorf("%s, but stacks of functions: draw them with 'iocause flame'", why)
+		}
+	}
 	var names []string
 	for _, t := range told.List() {
 		names = append(names, t.Name)

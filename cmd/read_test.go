@@ -231,6 +231,7 @@ func TestReadComplaints(t *testing.T) {
 		args  []string
 		words string
 	}{
+		{perfText, 1, nil, "but stacks of functions: draw them with 'iocause flame'"},
 		{"nothing of interest\n![a picture](x.png)\n", 1, nil, "none in 2 lines, but 1 images"},
 		{"", 1, []string{none}, "no such file"},
 		{"", 2, []string{"--as", "xyz"}, "use one of iostat"},

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,9 @@ import (
 	"strings"
 
 	"iocause/internal/sample"
+	"iocause/internal/source/text/bpfstacks"
 	"iocause/internal/source/text/lines"
+	"iocause/internal/source/text/perfscript"
 )
 
 // Bounds of one text.
@@ -19,6 +22,8 @@ const (
 	contextLines = 40   // lines before an output that its reader may look at
 	contextOf    = 2000 // bytes of each, the last ones
 	patience     = 12   // foreign lines within an output that is quoted in pieces
+
+	enough = 16 << 10 // bytes at the front, to tell stacks
 )
 
 // Fault is a line that looked like a tool's but could not be read.
@@ -33,9 +38,10 @@ type Fault struct {
 type Text struct {
 	File    string
 	Lines   int
-	Outside int // lines that belong to no output
-	Long    int // lines that were too long to be kept whole
-	Images  int // pictures that the text refers to: their figures cannot be read
+	Outside int  // lines that belong to no output
+	Long    int  // lines that were too long to be kept whole
+	Images  int  // pictures that the text refers to: their figures cannot be read
+	Stacks  bool // it begins as a text of stacks does, which is drawn and not judged
 	Blocks  []*Block
 	Left    int // outputs that there was no room for
 	Faults  []Fault
@@ -75,6 +81,10 @@ func (r *Reader) Read(ctx context.Context, name string, from io.Reader) (*Text, 
 	plain, err := unpack(from)
 	if err != nil {
 		return s.Text, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if b, ok := plain.(*bufio.Reader); ok {
+		head, _ := b.Peek(enough) // an error comes again when it is read
+		s.Stacks = perfscript.Looks(head) || bpfstacks.Looks(head)
 	}
 	in := newScanner(plain)
 	for {
