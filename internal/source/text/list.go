@@ -75,7 +75,7 @@ func List() []Tool {
 		{Name: "slabtop", What: "-o, sorted by anything, whole or in part", Find: slabtop.Find, New: slabtop.New},
 		{Name: "biosnoop", What: "biosnoop and biotop of bcc, iosnoop of perf-tools", Find: biosnoop.Find, New: biosnoop.New},
 		{Name: "cachetop", What: "of bcc", Find: cachetop.Find, New: cachetop.New},
-		{Name: "blkparse", What: "the default format; the files of blktrace itself", Find: blkparse.Find, New: blkparse.New},
+		{Name: "blkparse", What: "the default format, -f below its command; files of blktrace", Find: blkparse.Find, New: blkparse.New},
 		{Name: "btt", What: "of the files of blktrace", Find: btt.Find, New: btt.New},
 		{Name: "timehist", What: "perf sched timehist, -s, -V, -w, --state", Find: timehist.Find, New: timehist.New},
 		{Name: "perftrace", What: "perf trace -s", Find: perftrace.Find, New: perftrace.New},

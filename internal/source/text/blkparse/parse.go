@@ -1,5 +1,5 @@
 // Package blkparse reads the events that blkparse(1) prints in its default
-// format: what was queued (Q), issued (D) and completed (C), and by whom.
+// format, or in one that its command tells: what was queued (Q), issued (D) and completed (C), and by whom.
 package blkparse
 
 import (
@@ -27,8 +27,12 @@ type event struct {
 	sector, bytes                    float64
 }
 
-// Find says where in a line an event begins.
+// Find says where in a line an event begins, or a command that says how events
+// look.
 func Find(line string) int {
+	if at := commandAt(line); at >= 0 {
+		return at
+	}
 	if len(line) < 30 || strings.IndexByte(line[:8], ',') < 0 {
 		return -1
 	}
@@ -117,6 +121,7 @@ type request struct {
 }
 
 type reader struct {
+	format  *format // nil is the default one
 	flight  map[place]request
 	depth   map[string]int // under way, by device
 	procs   map[int]bool
@@ -158,7 +163,14 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	if text == "" {
 		return lines.Skipped, nil
 	}
-	e, ok := parse(text)
+	if at := commandAt(text); at >= 0 {
+		if r.started || r.format != nil {
+			return lines.Another, nil
+		}
+		r.format = formatOf(text[at:])
+		return lines.Skipped, nil
+	}
+	e, ok := r.parse(text)
 	if !ok {
 		if r.done > 0 && summary(text) {
 			return lines.Skipped, nil
@@ -188,6 +200,14 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	}
 	r.event(&e, l.N, into)
 	return lines.Used, nil
+}
+
+// parse reads an event in the format of the output.
+func (r *reader) parse(text string) (event, bool) {
+	if r.format != nil {
+		return r.format.parse(text)
+	}
+	return parse(text)
 }
 
 // summary tells the lines that blkparse ends with.

@@ -1,9 +1,11 @@
 package blkparse
 
 import (
+	"os"
 	"testing"
 
 	"iocause/internal/sample"
+	"iocause/internal/source/text/lines"
 	"iocause/internal/source/text/lines/linestest"
 )
 
@@ -31,6 +33,29 @@ func TestEvents(t *testing.T) {
 		t.Errorf("%q, intervals %v", g.Procs[900].Comm, g.Ticks)
 	}
 	g.WantNote("the beginning of 1 completed requests is not in the text")
+}
+
+// In a format that the command tells, the same trace says the same.
+func TestFormat(t *testing.T) {
+	plain, err := os.ReadFile("../blktrace/testdata/blkparse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := linestest.Read(t, tool(), string(plain))
+	got := linestest.Fixture(t, tool(), "format.txt")
+	for _, m := range []sample.Metric{sample.DiskReads, sample.DiskWrites, sample.DiskReadBytes, sample.DiskWriteBytes, sample.DiskReadTime} {
+		k := sample.Entity{Device: "7:0"}
+		got.Want(m, k, want.Values[linestest.Key{Metric: m, Entity: k}]...)
+	}
+	got.Want(sample.DiskReads, sample.Entity{Device: "7:0"}, 60, 0)
+	if len(got.Faults) > 0 || got.Uses[lines.Foreign] > 0 {
+		t.Errorf("%v, %q", got.Uses, got.Faults)
+	}
+	for _, command := range []string{`blkparse -f "%a %S\n" x`, "blkparse -i sda", `blkparse -f "%Q"`, `blkparse -f "%D`} {
+		if Find(command) >= 0 {
+			t.Errorf("%s is taken for a format that tells enough", command)
+		}
+	}
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
