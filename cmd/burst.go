@@ -16,8 +16,9 @@ import (
 // burstOptions are the flags of burst.
 type burstOptions struct {
 	intervals
-	filter filter
-	file   string
+	filter   filter
+	file     string
+	playback playback
 }
 
 func newBurstCommand(a *app) *cobra.Command {
@@ -46,6 +47,7 @@ func newBurstCommand(a *app) *cobra.Command {
 	o.bind(c, "bursts")
 	o.filter.bind(c)
 	bindFile(c, &o.file)
+	o.playback.bind(c)
 	return c
 }
 
@@ -75,6 +77,9 @@ type burstRun struct {
 }
 
 func (a *app) burst(c *cobra.Command, o *burstOptions) (err error) {
+	if err := o.playback.refusedHere(c); err != nil {
+		return err
+	}
 	r := &burstRun{app: a, o: o, printer: a.newPrinter(&o.intervals), disks: map[string]*burstDisk{}, whole: map[string]*burstSums{}}
 	if err := r.printer.arrange(r.tables(nil, time.Second)); err != nil {
 		return err

@@ -96,22 +96,15 @@ func (c *child) stopTracking() map[int]string {
 	return c.procs
 }
 
-// describe says in the window what is odd about how the command ran: a verdict
-// on a program that did not do its work is one on something else.
+// describe says in the window what is odd about how the command ran, if it has
+// ended.
 func (c *child) describe(w *sample.Window) {
 	select {
 	case <-c.done:
 	default:
 		return
 	}
-	if ran := c.ended.Sub(c.began); ran < shortest {
-		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf(
-			"the command ran for %s, which is too short to show why it waits", text.Duration(ran.Seconds()))})
-	}
-	if code := c.code(); code != 0 {
-		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf(
-			"the command failed (%s), so this may not be how it runs when it works", c.state)})
-	}
+	describeRun(w, c.ended.Sub(c.began), c.code(), c.state.String())
 }
 
 // mentionAfter is how long a command may run on before that is mentioned.

@@ -31,6 +31,7 @@ type diagnoseOptions struct {
 	filter   filter
 	format   string
 	exitCode bool
+	playback playback
 }
 
 func newDiagnoseCommand(a *app) *cobra.Command {
@@ -45,11 +46,14 @@ func newDiagnoseCommand(a *app) *cobra.Command {
 			"or for --duration when that is given; the command then runs on to its end\n" +
 			"before iocause exits. What the command prints goes to standard error, so that\n" +
 			"standard output holds the finding alone. Its standard input is that of iocause,\n" +
-			"unless that is a terminal. Ctrl-C is passed on to it.",
+			"unless that is a terminal. Ctrl-C is passed on to it.\n\n" +
+			"With --recording it judges what 'iocause record' has kept, as if it had been\n" +
+			"watched now; of a command that was run for that, it judges the command.",
 		Example: `  iocause diagnose
   iocause diagnose --duration 30s --pid 1234
   iocause diagnose --cgroup /system.slice/postgresql.service
   iocause diagnose --device nvme0n1 --format json
+  iocause diagnose --recording run.iocause --from 14:00 --to 14:05
   iocause diagnose -- tar cf /tmp/home.tar /home
   iocause diagnose --exit-code -- make test`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -74,36 +78,50 @@ func (o *diagnoseOptions) bind(c *cobra.Command) {
 	f.StringVar(&o.filter.device, "device", "", "why does I/O on this block device wait?")
 	f.StringVar(&o.format, "format", "text", "text or json")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit with the code of the COMMAND")
+	o.playback.bind(c)
 	f.SortFlags = false
 }
 
 // check finds out whether the options make sense together, and what they ask.
 func (o *diagnoseOptions) check(a *app, c *cobra.Command, command []string) (diagnose.Target, error) {
-	var none diagnose.Target
-	if err := checkFormat(o.format); err != nil {
-		return none, err
-	}
-	if o.duration < shortest {
-		return none, &usageError{fmt.Errorf("reading --duration: %v is too short to see anything", o.duration),
-			"use 100ms or more; 10s is a good start"}
-	}
-	given := o.filter.given(c)
-	if len(given) > 1 {
-		return none, &usageError{fmt.Errorf("reading the flags: --%s and --%s exclude each other", given[0], given[1]), "give one of them"}
-	}
-	if len(command) > 0 && len(given) > 0 {
-		return none, &usageError{fmt.Errorf("reading the flags: --%s and a command exclude each other: the command is what is watched", given[0]),
-			"give one of them"}
-	}
-	if len(command) == 0 && o.exitCode {
-		return none, &usageError{errors.New("reading the flags: --exit-code needs a command to take the code from"),
-			"add -- COMMAND, or leave it out"}
+	given, err := o.checkFlags(c, command)
+	if err != nil {
+		return diagnose.Target{}, err
 	}
 	return o.filter.target(a.host, given)
 }
 
+// checkFlags returns the filters that are given.
+func (o *diagnoseOptions) checkFlags(c *cobra.Command, command []string) ([]string, error) {
+	if err := checkFormat(o.format); err != nil {
+		return nil, err
+	}
+	if o.duration < shortest {
+		return nil, &usageError{fmt.Errorf("reading --duration: %v is too short to see anything", o.duration),
+			"use 100ms or more; 10s is a good start"}
+	}
+	given := o.filter.given(c)
+	if len(given) > 1 {
+		return nil, &usageError{fmt.Errorf("reading the flags: --%s and --%s exclude each other", given[0], given[1]), "give one of them"}
+	}
+	if len(command) > 0 && len(given) > 0 {
+		return nil, &usageError{fmt.Errorf("reading the flags: --%s and a command exclude each other: the command is what is watched", given[0]),
+			"give one of them"}
+	}
+	if len(command) == 0 && o.exitCode {
+		return nil, &usageError{errors.New("reading the flags: --exit-code needs a command to take the code from"),
+			"add -- COMMAND, or leave it out"}
+	}
+	return given, nil
+}
+
 // diagnose is the command: open, watch, judge, print.
 func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) error {
+	if play, err := o.playback.asked(c); err != nil {
+		return err
+	} else if play {
+		return a.diagnoseRecording(c, o, args)
+	}
 	target, err := o.check(a, c, args)
 	if err != nil {
 		return err
@@ -227,11 +245,7 @@ func (a *app) report(w *sample.Window, target diagnose.Target) *diagnose.Report 
 	if err != nil {
 		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf("fingerprint: %v", err)})
 	}
-	r := diagnose.Judge(w, target)
-	r.Host = fingerprint
-	r.Cost = diagnose.Cost{CPUSeconds: cost.CPUSeconds, BPFSeconds: cost.BPFSeconds, RSSBytes: cost.RSSBytes, LostEvents: cost.Lost}
-	tidy(r)
-	return r
+	return reported(w, target, fingerprint, cost)
 }
 
 // noteRefusals says once what is missing without privileges; the report names

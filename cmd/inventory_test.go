@@ -34,7 +34,7 @@ func TestObservationCommandsAreAlike(t *testing.T) {
 		if c.Example == "" {
 			t.Errorf("%s has no examples", name)
 		}
-		for _, flag := range []string{"pid", "comm", "cgroup", "device", "file", "top", "sort", "format", "timestamps"} {
+		for _, flag := range []string{"pid", "comm", "cgroup", "device", "file", "top", "sort", "format", "timestamps", "recording", "from", "to"} {
 			if c.Flags().Lookup(flag) == nil {
 				t.Errorf("%s lacks --%s", name, flag)
 			}
@@ -74,4 +74,28 @@ func TestFiltersWithoutAnAnswerAreRefused(t *testing.T) {
 		refuse(tool.name, tool.refuses)
 	}
 	refuse("burst", burstRefuses())
+}
+
+// Every observation command answers from a recording, or says why it cannot.
+func TestRecordingsAreAnsweredOrRefused(t *testing.T) {
+	answers := map[string]bool{}
+	for _, tool := range tools() {
+		answers[tool.name] = true
+	}
+	for _, name := range append(observation(), "threads", "latency") {
+		args := []string{name, "--recording", "/nowhere/x.iocause"}
+		code, out, stderr := runApp(t.Context(), source.List(), args...)
+		u, refused := notInRecordings()[name]
+		want, wantCode := "reading --recording: "+u.why+"; "+u.instead, exitUsage
+		if answers[name] {
+			want, wantCode = "opening the recording: open /nowhere/x.iocause", exitFailed
+		}
+		if refused == answers[name] || code != wantCode || out != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%q: code %d, %q%q, want %d and %q", args, code, out, stderr, wantCode, want)
+		}
+		args = []string{name, "--from", "10:00"}
+		if code, _, stderr := runApp(t.Context(), source.List(), args...); code != exitUsage || !strings.Contains(stderr, "give --recording FILE, too") {
+			t.Errorf("%q: code %d, %q", args, code, stderr)
+		}
+	}
 }

@@ -21,9 +21,10 @@ import (
 // latencyOptions are the flags of latency.
 type latencyOptions struct {
 	intervals
-	filter filter
-	calls  []string
-	parts  bool
+	filter   filter
+	calls    []string
+	parts    bool
+	playback playback
 }
 
 func newLatencyCommand(a *app) *cobra.Command {
@@ -56,6 +57,7 @@ func newLatencyCommand(a *app) *cobra.Command {
 	f.BoolVar(&o.parts, "parts", false, "show the percentiles of every part, too")
 	f.IntVar(&o.filter.pid, "pid", 0, "only calls of this process")
 	f.StringVar(&o.filter.comm, "comm", "", "only calls of processes of this name")
+	o.playback.bind(c)
 	return c
 }
 
@@ -86,6 +88,9 @@ func (o *latencyOptions) callNumbers(given bool) ([]int, error) {
 
 // latency is the command.
 func (a *app) latency(c *cobra.Command, o *latencyOptions, args []string) error {
+	if err := o.playback.refusedHere(c); err != nil {
+		return err
+	}
 	if err := o.args(args); err != nil {
 		return err
 	}

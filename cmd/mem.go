@@ -15,9 +15,10 @@ import (
 // memOptions are the flags of mem.
 type memOptions struct {
 	intervals
-	exact  bool
-	filter filter
-	file   string
+	exact    bool
+	filter   filter
+	file     string
+	playback playback
 }
 
 // sampled is how many pages' flags are looked at unless all are asked for:
@@ -45,10 +46,11 @@ func newMemCommand(a *app) *cobra.Command {
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(c *cobra.Command, args []string) error { return a.mem(c, o, args) },
 	}
-	c.Flags().BoolVar(&o.exact, "exact", false, "look at every page to divide the cache, not at a sample")
+	c.Flags().BoolVar(&o.exact, "exact", false, "look at every page to divide the cache, not at\na sample")
 	o.filter.bind(c)
 	bindFile(c, &o.file)
 	o.bind(c, "pss_bytes")
+	o.playback.bind(c)
 	return c
 }
 
@@ -62,6 +64,9 @@ type memory struct {
 }
 
 func (a *app) mem(c *cobra.Command, o *memOptions, args []string) error {
+	if err := o.playback.refusedHere(c); err != nil {
+		return err
+	}
 	chosen, err := a.memFilter(c, o)
 	if err != nil {
 		return err

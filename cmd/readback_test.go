@@ -16,9 +16,9 @@ import (
 	"iocause/internal/host"
 )
 
-// series reads a text back and adds up the values of a metric, of a device or
+// readBack reads a text back and adds up the values of a metric, of a device or
 // process if one is named.
-func series(t *testing.T, text, metric, device, pid string) (sum float64, n int) {
+func readBack(t *testing.T, text, metric, device, pid string) (sum float64, n int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := &app{host: host.Live(), stdin: strings.NewReader(text), stdout: &stdout, stderr: &stderr}
@@ -113,7 +113,7 @@ func TestReadBack(t *testing.T) {
 		}
 		begun, before := time.Now(), stats()
 		texts := map[string]string{"iostat": "$ iostat -x -d -y 1 3\n" + output(t, "iostat", "-x", "-d", "-y", "1", "3", device)}
-		counted, _ := series(t, before+"\n"+stats(), "disk.reads", device, "")
+		counted, _ := readBack(t, before+"\n"+stats(), "disk.reads", device, "")
 		rate := counted / time.Since(begun).Seconds()
 		if err := sadc.Wait(); err != nil {
 			t.Fatal(err)
@@ -123,7 +123,7 @@ func TestReadBack(t *testing.T) {
 		texts["sadf -j"] = output(t, "sadf", "-j", recording, "--", "-d", "-B")
 		sums := map[string]float64{}
 		for name, text := range texts {
-			sum, n := series(t, text, "disk.reads", device, "")
+			sum, n := readBack(t, text, "disk.reads", device, "")
 			if n != 3 {
 				t.Errorf("%s: %d intervals, want 3, of\n%s", name, n, text)
 			}
@@ -144,17 +144,17 @@ func TestReadBack(t *testing.T) {
 // States of the machine and counts of calls are exact.
 func TestReadBackExactly(t *testing.T) {
 	text := "$ free -b\n" + output(t, peer(t, "free", "procps"), "-b")
-	shown, n := series(t, text, "mem.total", "", "")
+	shown, n := readBack(t, text, "mem.total", "", "")
 	info, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, _ := series(t, string(info), "mem.total", "", "")
+	whole, _ := readBack(t, string(info), "mem.total", "", "")
 	if n != 1 || shown != whole {
 		t.Errorf("free has %.0f bytes in %d values, /proc/meminfo %.0f", shown, n, whole)
 	}
 	text = output(t, "dd", "if=/dev/zero", "of="+filepath.Join(t.TempDir(), "f"), "bs=4k", "count=37", "oflag=dsync")
-	if v, n := series(t, text, "proc.write_calls", "", ""); n != 1 || v != 37 {
+	if v, n := readBack(t, text, "proc.write_calls", "", ""); n != 1 || v != 37 {
 		t.Errorf("%.0f calls in %d values of\n%s", v, n, text)
 	}
 	trace := filepath.Join(t.TempDir(), "trace")
@@ -164,7 +164,7 @@ func TestReadBackExactly(t *testing.T) {
 		t.Fatal(err)
 	}
 	text = string(b)
-	if v, _ := series(t, text, "proc.write_chars", "", ""); v != 37*4096 {
+	if v, _ := readBack(t, text, "proc.write_chars", "", ""); v != 37*4096 {
 		t.Errorf("%.0f bytes written, want %d, of\n%s", v, 37*4096, text)
 	}
 }

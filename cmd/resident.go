@@ -26,6 +26,7 @@ type residentOptions struct {
 	parts        bool
 	oneFS        bool
 	files        *fileFilter
+	playback     playback
 }
 
 func newResidentCommand(a *app) *cobra.Command {
@@ -61,10 +62,14 @@ func newResidentCommand(a *app) *cobra.Command {
 	f.BoolVar(&o.parts, "map", false, "which parts of each file are in; JSON has ranges")
 	f.BoolVarP(&o.oneFS, "one-file-system", "x", false, "stay on the file system of each PATH")
 	o.bind(c, "cached_bytes")
+	o.playback.bind(c)
 	return c
 }
 
 func (a *app) resident(c *cobra.Command, o *residentOptions, args []string) error {
+	if err := o.playback.refusedHere(c); err != nil {
+		return err
+	}
 	paths, rest := splitInterval(args)
 	var asked []string
 	given := c.Flags().Changed

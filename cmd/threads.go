@@ -24,6 +24,7 @@ type threadsOptions struct {
 	filter    filter
 	by        string
 	histogram bool
+	playback  playback
 }
 
 func newThreadsCommand(a *app) *cobra.Command {
@@ -54,8 +55,9 @@ func newThreadsCommand(a *app) *cobra.Command {
 	f.StringVar(&o.by, "by", "thread", "thread, process, comm or cgroup")
 	f.BoolVar(&o.histogram, "histogram", false, "show how long the waits of each state were, too")
 	f.IntVar(&o.filter.pid, "pid", 0, "only threads of this process")
-	f.StringVar(&o.filter.comm, "comm", "", "only threads of this name, or of processes of this name")
+	f.StringVar(&o.filter.comm, "comm", "", "only threads of this name, or of processes of this\nname")
 	f.StringVar(&o.filter.cgroup, "cgroup", "", "only threads in and below this cgroup")
+	o.playback.bind(c)
 	return c
 }
 
@@ -64,6 +66,9 @@ func groupings() []string { return []string{"thread", "process", "comm", "cgroup
 
 // threads is the command.
 func (a *app) threads(c *cobra.Command, o *threadsOptions, args []string) error {
+	if err := o.playback.refusedHere(c); err != nil {
+		return err
+	}
 	if err := o.args(args); err != nil {
 		return err
 	}

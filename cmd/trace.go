@@ -27,6 +27,7 @@ type traceOptions struct {
 	from, to    string
 	summaryOnly bool
 	buffer      int // MiB
+	playback    playback
 }
 
 func newTraceCommand(a *app) *cobra.Command {
@@ -68,6 +69,7 @@ func newTraceCommand(a *app) *cobra.Command {
 	f.StringVar(&o.view.format, "format", "text", "text, json (lines) or csv (I/Os)")
 	f.BoolVarP(&o.view.stamp, "timestamps", "t", false, "print the time of every summary")
 	f.IntVar(&o.buffer, "buffer", 16, "MiB of room in the kernel")
+	o.playback.bind(c)
 	f.SortFlags = false
 	return c
 }
@@ -117,6 +119,9 @@ type traceRun struct {
 }
 
 func (a *app) trace(c *cobra.Command, o *traceOptions) error {
+	if err := o.playback.refusedHere(c); err != nil {
+		return err
+	}
 	// a wrong column is said before an hour of tracing, not after
 	if err := a.newPrinter(&o.view).arrange(newTally().tables(0)); err != nil {
 		return err

@@ -4,13 +4,9 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"strconv"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
@@ -118,43 +114,10 @@ func (r *traceRun) create() (*os.File, error) {
 		}
 		return out, nil
 	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return overwrite(name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("making the trace: %w", err)
-	}
-	return f, nil
-}
-
-// overwrite empties an earlier trace of ours.
-func overwrite(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, fmt.Errorf("making the trace: %w; give another name", err)
-	}
-	var st unix.Stat_t
-	err = unix.Fstat(int(f.Fd()), &st)
-	if err == nil && (st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != os.Geteuid()) {
-		err = errors.New("it is there already, and no file of this user")
-	}
-	if err == nil && st.Size > 0 {
-		if _, wrong := tracefile.NewReader(f); wrong != nil {
-			err = errors.New("it is there already, and no trace")
-		}
-	}
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err == nil {
-		err = errors.Join(f.Chmod(0o600), f.Truncate(0))
-	}
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("making the trace %q: %w; give another name", name, err)
-	}
-	return f, nil
+	return createKept(name, "trace", func(f *os.File) error {
+		_, err := tracefile.NewReader(f)
+		return err
+	})
 }
 
 func closeOutput(f *os.File) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/diagnose"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
@@ -35,6 +36,7 @@ type watchOptions struct {
 	file   string
 	by     string
 	slow   time.Duration
+	playback
 }
 
 func (a *app) newTool(t *tool) *cobra.Command {
@@ -54,6 +56,7 @@ func (a *app) newTool(t *tool) *cobra.Command {
 	o.filter.bind(c)
 	bindFile(c, &o.file)
 	o.intervals.bind(c, t.sort)
+	o.playback.bind(c)
 	return c
 }
 
@@ -71,7 +74,15 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	if err := refused(c, t.refuses, o.by); err != nil {
 		return err
 	}
-	target, err := o.filter.target(a.host, o.filter.given(c))
+	play, err := o.playback.asked(c)
+	if err != nil {
+		return err
+	}
+	find := func(given []string) (diagnose.Target, error) { return o.filter.target(a.host, given) }
+	if play {
+		find = o.filter.recordedTarget
+	}
+	target, err := find(o.filter.given(c))
 	if err != nil {
 		return err
 	}
@@ -80,6 +91,9 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 		return err
 	}
 	q := &view.Query{PIDs: target.PIDs, Comm: target.Comm, Cgroup: target.Cgroup, Device: target.Device, File: file, By: o.by}
+	if play {
+		return a.playTool(c, t, o, q, target, args)
+	}
 	watch, stop := untilInterrupt(c.Context(), nil)
 	defer stop()
 	open, cancel := context.WithTimeout(watch, openLimit)

@@ -1,6 +1,9 @@
 package sample
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Total is several windows that follow each other, seen as one. Of a counter
 // it keeps one point, the sum; of a gauge the newest. The zero value is ready
@@ -19,10 +22,14 @@ func (t *Total) Add(next *Window) {
 			t.gauges[i.Metric] = i.Kind == Gauge
 		}
 	}
-	t.w.Length = next.Start.Add(next.Length).Sub(t.w.Start)
+	t.w.Length += next.Length // not by the clock, which may be set, or pass over what nobody observed
 	maps.Copy(t.w.Processes, next.Processes)
 	maps.Copy(t.w.Files, next.Files)
-	t.w.Gaps = append(t.w.Gaps, next.Gaps...)
+	for _, g := range next.Gaps {
+		if !slices.ContainsFunc(t.w.Gaps, g.same) {
+			t.w.Gaps = append(t.w.Gaps, g)
+		}
+	}
 	for m, all := range next.series {
 		if t.w.series[m] == nil {
 			t.w.series[m] = map[Entity]*Series{}

@@ -97,6 +97,7 @@ type Run struct {
 	Processes   []Process `json:"processes"` // all that it started
 	Ended       bool      `json:"ended"`     // before the recording did; nothing below is known otherwise
 	Exit        int       `json:"exit"`      // as a shell gives it
+	How         string    `json:"how"`       // "exit status 1", "signal: killed"
 	Seconds     float64   `json:"seconds"`
 	User        float64   `json:"user_seconds"`
 	System      float64   `json:"system_seconds"`
