@@ -35,7 +35,7 @@ func (a *app) diagnoseRecording(c *cobra.Command, o *diagnoseOptions, args []str
 	if err != nil {
 		return err
 	}
-	j, err := from.judge(target)
+	j, err := from.judge(target, true)
 	if err != nil {
 		return errors.Join(err, from.close())
 	}
@@ -51,8 +51,9 @@ type judgement struct {
 }
 
 // judge reads the span that was chosen and judges it. Without a target it asks
-// for the command that was recorded, or for the whole machine.
-func (p *played) judge(target diagnose.Target) (*judgement, error) {
+// for the command that was recorded, where that is wanted, or for the whole
+// machine.
+func (p *played) judge(target diagnose.Target, ofCommand bool) (*judgement, error) {
 	var all joined
 	if err := p.each(all.add); err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (p *played) judge(target diagnose.Target) (*judgement, error) {
 	if end, ok := p.End(); ok {
 		j.run = end.Run
 	}
-	if len(target.PIDs) == 0 && target.Comm+target.Cgroup+target.Device == "" {
+	if ofCommand && len(target.PIDs) == 0 && target.Comm+target.Cgroup+target.Device == "" {
 		j.target = p.command(j)
 	}
 	if what := unmet(j.window, j.target); what != "" {

@@ -40,7 +40,7 @@ func newRootCommand(a *app) *cobra.Command {
 		newOffCPUCommand(a), newOnCPUCommand(a), newFlameCommand(a),
 		newThreadsCommand(a), newLatencyCommand(a),
 		newResidentCommand(a), newMemCommand(a),
-		newTraceCommand(a), newBurstCommand(a), newRecordCommand(a),
+		newTraceCommand(a), newBurstCommand(a), newRecordCommand(a), newDiffCommand(a),
 		newAgentCommand(a), newQueryCommand(a),
 		newBaselineCommand(a), newIncidentsCommand(a), newIncidentCommand(a), newExportCommand(a),
 		a.withLabTools(newLabCommand(a.stdin, a.stdout, a.stderr)))

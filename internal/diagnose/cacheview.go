@@ -134,14 +134,15 @@ func (c *Case) readsMatter(v *cacheView) string {
 }
 
 // memoryLimit finds the cgroup, the victim's own or one above, whose memory
-// limit is (nearly) reached.
+// limit was (nearly) reached: of a command that has ended, the memory is gone
+// when the window closes.
 func (c *Case) memoryLimit() (cgroup string, usage, limit float64, found bool) {
 	for cg := c.victim.process.MemoryCgroup; cg != ""; cg = parentCgroup(cg) {
 		for _, class := range []string{"max", "high", ""} {
 			l, ok := c.w.Value(sample.CgroupMemLimit, sample.Entity{Cgroup: cg, Class: class})
-			u, has := c.w.Value(sample.CgroupMemUsage, sample.Entity{Cgroup: cg})
-			if ok && has && u >= 0.9*l {
-				return cg, u, l, true
+			u := c.w.Get(sample.CgroupMemUsage, sample.Entity{Cgroup: cg})
+			if ok && u != nil && u.Max() >= 0.9*l {
+				return cg, u.Max(), l, true
 			}
 		}
 		if cg == "/" {

@@ -31,11 +31,20 @@ type Recorder struct {
 	now    time.Time
 	totals map[of]*tally
 	shapes map[of]*shape
+
+	laps      int
+	processes map[int]int    // the lap that told of them last
+	files     map[FileID]int // the same
 }
+
+// forgetAfter is how many laps a process or file is known that nothing tells of
+// any more: those that end would else be known for ever.
+const forgetAfter = 60
 
 // NewRecorder starts a window at start.
 func NewRecorder(start time.Time) *Recorder {
-	return &Recorder{now: start, w: newWindow(start), totals: map[of]*tally{}, shapes: map[of]*shape{}}
+	return &Recorder{now: start, w: newWindow(start), totals: map[of]*tally{}, shapes: map[of]*shape{},
+		processes: map[int]int{}, files: map[FileID]int{}}
 }
 
 // At sets the instant of the values that follow.
@@ -134,10 +143,14 @@ func (r *Recorder) PutProcess(pid int, p Process) {
 	}
 	p.Kernel = p.Kernel || old.Kernel
 	r.w.Processes[pid] = p
+	r.processes[pid] = r.laps
 }
 
 // PutFile implements Sink.
-func (r *Recorder) PutFile(id FileID, f File) { r.w.Files[id] = f }
+func (r *Recorder) PutFile(id FileID, f File) {
+	r.w.Files[id] = f
+	r.files[id] = r.laps
+}
 
 // PutGap implements Sink.
 func (r *Recorder) PutGap(g Gap) { r.w.Gaps = append(r.w.Gaps, g) }
@@ -166,15 +179,34 @@ func (r *Recorder) Window(end time.Time) *Window {
 }
 
 // Lap ends the window at end, hands it over and begins the next one there.
-// What is known of processes and files is known in the next window too.
+// What is known of processes and files is known in the next windows too, until
+// nothing has told of them for a while.
 func (r *Recorder) Lap(end time.Time) *Window {
 	w := r.Window(end)
 	r.w = newWindow(end)
-	for pid, p := range w.Processes {
-		r.w.Processes[pid] = p
+	for _, of := range w.series {
+		for e := range of {
+			if _, ok := w.Processes[e.PID]; ok {
+				r.processes[e.PID] = r.laps
+			}
+			if _, ok := w.Files[e.File]; ok {
+				r.files[e.File] = r.laps
+			}
+		}
 	}
-	for id, f := range w.Files {
-		r.w.Files[id] = f
-	}
+	carry(r.w.Processes, w.Processes, r.processes, r.laps)
+	carry(r.w.Files, w.Files, r.files, r.laps)
+	r.laps++
 	return w
+}
+
+// carry copies what was told of lately, and forgets the rest.
+func carry[K comparable, T any](to, from map[K]T, told map[K]int, lap int) {
+	for k, v := range from {
+		if lap-told[k] >= forgetAfter {
+			delete(told, k)
+			continue
+		}
+		to[k] = v
+	}
 }

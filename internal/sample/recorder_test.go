@@ -71,3 +71,29 @@ func TestTotalsOutliveAnAbsence(t *testing.T) {
 		}
 	}
 }
+
+// What has ended is forgotten in time; what goes on is not.
+func TestLapsForgetWhatHasEnded(t *testing.T) {
+	now := time.Unix(100, 0)
+	r := NewRecorder(now)
+	file := FileID{Ino: 7}
+	r.PutProcess(1, Process{Comm: "ended"})
+	r.PutProcess(2, Process{Comm: "told once"})
+	r.PutFile(FileID{Ino: 8}, File{Path: "/closed"})
+	r.PutFile(file, File{Path: "/read"})
+	for lap := range 3 * forgetAfter {
+		now = now.Add(time.Second)
+		r.At(now)
+		r.Put(ProcUser, Entity{PID: 2}, 1, "test")
+		r.Put(CacheVisits, Entity{PID: 2, File: file}, 1, "test")
+		r.PutProcess(1000+lap, Process{Comm: "short"})
+		w := r.Lap(now)
+		_, ended := w.Processes[1]
+		if w.Processes[2].Comm != "told once" || w.Files[file].Path != "/read" || ended != (lap <= forgetAfter) || len(w.Files) != 2 && lap <= forgetAfter {
+			t.Fatalf("lap %d: %d processes, %v", lap, len(w.Processes), w.Files)
+		}
+		if len(w.Processes) > forgetAfter+3 || len(r.processes) > forgetAfter+4 {
+			t.Fatalf("lap %d knows %d processes", lap, len(w.Processes))
+		}
+	}
+}

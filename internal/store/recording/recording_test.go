@@ -331,6 +331,95 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// Names that nothing refers to are written when they are new, when they change,
+// and now and then; whatever the window refers to is in it.
+func TestIdleNamesAreWrittenNowAndThen(t *testing.T) {
+	var b bytes.Buffer
+	start := time.Unix(1700000000, 0)
+	w, err := NewWriter(&b, Header{Began: start})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2*again + 1 {
+		one := sample.NewWindow(start.Add(time.Duration(i)*time.Second), time.Second)
+		one.Processes = map[int]sample.Process{1: {Comm: "busy"}, 2: {Comm: "idle"}, 3: {Comm: "renamed"}}
+		if i >= 5 {
+			one.Processes[3] = sample.Process{Comm: "again"}
+		}
+		one.SetSeries(sample.ProcUser, sample.Entity{PID: 1}, &sample.Series{Points: []sample.Point{{Value: 1}}})
+		if err := w.Window(&Record{Window: one}); err != nil {
+			t.Fatal(err)
+		}
+		if len(one.Processes) != 3 {
+			t.Fatalf("the window has changed: %v", one.Processes)
+		}
+	}
+	_, all := read(t, b.Bytes())
+	for i, r := range all {
+		p := r.Window.Processes
+		_, idle := p[2]
+		_, renamed := p[3]
+		if p[1].Comm != "busy" || idle != (i%again == 0) || renamed != (i == 0 || i%again == 5) {
+			t.Errorf("window %d has %v", i, p)
+		}
+	}
+}
+
+// machine is a window of a machine with so many processes, of which some did
+// something.
+func machine(processes, busy int, lap int, rec *sample.Recorder, r *rand.Rand) *sample.Window {
+	at := time.Unix(1700000000+int64(lap), 0)
+	rec.At(at)
+	for pid := 1; pid <= processes; pid++ {
+		e := sample.Entity{PID: pid}
+		rec.PutProcess(pid, sample.Process{Comm: fmt.Sprintf("worker-%d", pid%50), MemoryCgroup: fmt.Sprintf("/system.slice/app%d.service", pid%20), IOCgroup: fmt.Sprintf("/system.slice/app%d.service", pid%20)})
+		if pid > busy {
+			continue
+		}
+		for _, m := range []sample.Metric{sample.ProcUser, sample.ProcSystem, sample.ProcReadChars, sample.ProcReadCalls, sample.ProcReadBytes, sample.ProcWriteBytes, sample.ProcRSS, sample.ProcThreads} {
+			rec.Put(m, e, float64(r.IntN(1<<20)), "/proc/PID/stat")
+		}
+		id := sample.FileID{Dev: 0xfd00000, Ino: uint64(1000 + pid)}
+		rec.PutFile(id, sample.File{Path: fmt.Sprintf("/var/lib/app/data/segment-%d.dat", pid), Size: 1 << 30, Device: "vda"})
+		e.File = id
+		for _, m := range []sample.Metric{sample.CacheVisits, sample.CacheCold, sample.CacheInserted, sample.CacheCalls, sample.CacheWait} {
+			rec.Put(m, e, float64(r.IntN(1<<16))/1e3, "tp:mm_filemap_get_pages")
+		}
+	}
+	for i, m := range sample.Catalog() {
+		if i%3 == 0 && m.On == "host" {
+			rec.Put(m.Metric, sample.Entity{}, float64(r.Int64N(1<<34)), "/proc/vmstat")
+		}
+	}
+	return rec.Lap(at)
+}
+
+// Bytes and time of a window by processes on the machine, and of these by how
+// many did something.
+func BenchmarkWindow(b *testing.B) {
+	for _, n := range [][2]int{{100, 5}, {100, 100}, {1000, 20}, {1000, 200}, {10_000, 200}} {
+		b.Run(fmt.Sprintf("%d,busy=%d", n[0], n[1]), func(b *testing.B) {
+			w, err := NewWriter(io.Discard, Header{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			rec, r := sample.NewRecorder(time.Unix(1700000000, 0)), rand.New(rand.NewPCG(1, 1))
+			head := w.Written()
+			lap := 0
+			for b.Loop() {
+				b.StopTimer()
+				lap++
+				x := machine(n[0], n[1], lap, rec, r)
+				b.StartTimer()
+				if err := w.Window(&Record{Window: x}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(w.Written()-head)/float64(lap), "B/window")
+		})
+	}
+}
+
 func FuzzReader(f *testing.F) {
 	b, ends, _ := file(f, 2)
 	f.Add(b)

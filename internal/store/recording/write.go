@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"iocause/internal/sample"
 )
 
 // Writer writes a recording. It is used by one goroutine.
@@ -21,7 +23,20 @@ type Writer struct {
 	written int64
 	windows uint64
 	last    time.Time // end of the newest window
+
+	processes map[int]written[sample.Process]
+	files     map[sample.FileID]written[sample.File]
 }
+
+// written is what was last written of a name, and in which window.
+type written[T comparable] struct {
+	what T
+	at   uint64
+}
+
+// again is after how many windows a name is written again that nothing refers
+// to, so that a part of a recording has it too.
+const again = 60
 
 // window is how far back zstd looks: records are small.
 const window = 1 << 20
@@ -44,7 +59,7 @@ func NewWriter(to io.Writer, h Header) (*Writer, error) {
 
 // Window writes one window.
 func (w *Writer) Window(r *Record) error {
-	w.plain = encode(w.plain[:0], r)
+	w.plain = encode(w.plain[:0], w.thinned(r))
 	w.record = w.record[:0]
 	if err := w.put(kindWindow, w.plain, r.Window.Start, r.Window.Length); err != nil {
 		return err
@@ -52,6 +67,36 @@ func (w *Writer) Window(r *Record) error {
 	w.windows++
 	w.last = r.Window.Start.Add(r.Window.Length)
 	return nil
+}
+
+// thinned is a record without the processes and files that nothing in the
+// window refers to and that were written lately: a machine knows many more
+// names than do something in a second.
+func (w *Writer) thinned(r *Record) *Record {
+	processes, files := map[int]bool{}, map[sample.FileID]bool{}
+	refer := func(e sample.Entity) { processes[e.PID], files[e.File] = true, true }
+	for _, m := range r.Window.Metrics() {
+		r.Window.Each(m, func(e sample.Entity, _ *sample.Series) { refer(e) })
+		r.Window.EachHistogram(m, func(e sample.Entity, _ *sample.Hist) { refer(e) })
+	}
+	thin := *r.Window
+	thin.Processes, w.processes = wanted(r.Window.Processes, processes, w.processes, w.windows)
+	thin.Files, w.files = wanted(r.Window.Files, files, w.files, w.windows)
+	return &Record{Window: &thin, Cost: r.Cost}
+}
+
+// wanted chooses what is to be written, and what is known to be written then.
+func wanted[K, T comparable](all map[K]T, referred map[K]bool, before map[K]written[T], now uint64) (some map[K]T, known map[K]written[T]) {
+	some, known = map[K]T{}, make(map[K]written[T], len(all))
+	for k, v := range all {
+		old, ok := before[k]
+		if !ok || referred[k] || old.what != v || now-old.at >= again {
+			some[k] = v
+			old = written[T]{v, now}
+		}
+		known[k] = old
+	}
+	return some, known
 }
 
 // End writes that the recording was ended in order. Windows of e is filled in.
