@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,9 +68,10 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 	if err := r.begin(collector.Statuses()); err != nil {
 		t.Fatal(err)
 	}
-	stop := make(chan struct{})
-	defer close(stop)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	defer func() { close(stop); <-stopped }()
 	go func() {
+		defer close(stopped)
 		for {
 			select {
 			case <-stop:
@@ -302,6 +304,44 @@ func TestRecordOverwritesOnlyRecordings(t *testing.T) {
 	code, _, notes := runApp(t.Context(), entries, "record", "-o", path, "--", "/etc/passwd")
 	if _, err := os.Stat(path); code != 1 || !os.IsNotExist(err) {
 		t.Errorf("code %d, %v, %q", code, err, notes)
+	}
+}
+
+// What is damaged is said, beside the tables and in the diagnosis, and the rest
+// is shown.
+func TestPlaybackOfADamagedRecording(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.iocause")
+	entries := []source.Entry{working("calm", sample.WaitIO)}
+	if code, _, notes := runApp(t.Context(), entries, "record", "-o", path, "--interval", "100ms", "--duration", "600ms"); code != 0 {
+		t.Fatal(notes)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, whole := windowsOf(t, path)
+	at := bytes.Index(b, []byte("\xabioc\r\n\x1a\xbb\x02")) // the first window
+	second := at + 8 + bytes.Index(b[at+8:], []byte("\xabioc\r\n\x1a\xbb\x02"))
+	b[second+60] ^= 1
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("from byte %d on cannot be read: a record's checksum is wrong; what was between ", second)
+	code, out, notes := runApp(t.Context(), nil, "use", "0.1", "--recording", path, "--format", "csv")
+	if code != 0 || !strings.Contains(notes, want) {
+		t.Errorf("code %d, %q%q, want %q", code, out, notes, want)
+	}
+	code, out, _ = runApp(t.Context(), nil, "diagnose", "--recording", path, "--format", "json")
+	report := decode(t, out)
+	said := slices.ContainsFunc(report.Gaps, func(g string) bool { return strings.Contains(g, want) })
+	observed := 0.0
+	for i, one := range whole {
+		if i != 1 {
+			observed += one.Window.Seconds()
+		}
+	}
+	if code != 0 || !said || math.Abs(report.Window.Seconds-observed) > 1e-6 {
+		t.Errorf("code %d, %g s of %g, gaps %q", code, report.Window.Seconds, observed, report.Gaps)
 	}
 }
 

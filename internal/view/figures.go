@@ -46,7 +46,11 @@ func Figures(w *sample.Window, scope Scope) []Figure {
 	return f.all
 }
 
+// add adds a figure that was read as m. What was not measured is no zero.
 func (f *figures) add(key, name, unit string, value float64, m sample.Metric) {
+	if !f.w.Has(m) {
+		return
+	}
 	f.all = append(f.all, Figure{Key: key, Name: name, Unit: unit, Value: value, Source: f.w.Source(m)})
 }
 
@@ -290,7 +294,9 @@ func (f *figures) devices() {
 		at := "disk." + name + "."
 		sum := func(m sample.Metric) float64 { v, _ := f.w.Sum(m, e); return v }
 		rate := func(key, what, unit string, m sample.Metric) {
-			f.add(at+key, name+": "+what, unit, sum(m)/f.w.Seconds(), m)
+			if v, ok := f.w.Sum(m, e); ok {
+				f.add(at+key, name+": "+what, unit, v/f.w.Seconds(), m)
+			}
 		}
 		rate("reads", "reads", "count/s", sample.DiskReads)
 		rate("writes", "writes", "count/s", sample.DiskWrites)

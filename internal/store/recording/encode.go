@@ -236,7 +236,7 @@ func appendValue(to []byte, v float64) []byte {
 	same := func(a float64) bool { return math.Float64bits(a) == math.Float64bits(v) }
 	if v > -most && v < most {
 		if n := int64(v); same(float64(n)) {
-			return binary.AppendUvarint(to, zigzag(n)<<2|valueInteger)
+			return binary.AppendUvarint(to, zigzag(n)<<2) // valueInteger
 		}
 		if ns := math.Round(v * 1e9); ns > -most && ns < most && same(float64(int64(ns))/1e9) {
 			return binary.AppendUvarint(to, zigzag(int64(ns))<<2|valueNanos)
