@@ -209,7 +209,15 @@ func (r *recordRun) kept() string {
 	if r.to == nil || r.to.Windows() == 0 {
 		return "nothing was recorded"
 	}
-	return fmt.Sprintf("the %d windows before are in %s", r.to.Windows(), text.Escape(r.name))
+	return fmt.Sprintf("%s from before: %s", windowsSaid(r.to.Windows()), text.Escape(r.name))
+}
+
+// windowsSaid is a number of windows in words.
+func windowsSaid(n uint64) string {
+	if n == 1 {
+		return "1 window"
+	}
+	return fmt.Sprintf("%d windows", n)
 }
 
 // begin writes the header.
@@ -288,7 +296,7 @@ func (r *recordRun) sayRecorded() {
 		see = fmt.Sprintf("; see 'iocause diagnose --recording %s'", text.Escape(r.name))
 	}
 	each := float64(r.to.Written()) / float64(r.to.Windows())
-	fmt.Fprintf(r.app.stderr, "iocause: %d windows in %s, %s, %s each%s\n", r.to.Windows(), text.Duration(time.Since(r.began).Seconds()),
+	fmt.Fprintf(r.app.stderr, "iocause: %s in %s, %s, %s each%s\n", windowsSaid(r.to.Windows()), text.Duration(time.Since(r.began).Seconds()),
 		text.Value(float64(r.to.Written()), "bytes"), text.Value(each, "bytes"), see)
 }
 
@@ -331,7 +339,7 @@ func (p *recordProgress) update(w *sample.Window) {
 		return
 	}
 	r := p.run
-	line := fmt.Sprintf("%s · %d windows, %s", text.Duration(time.Since(r.began).Seconds()), r.to.Windows()+1, text.Value(float64(r.to.Written()), "bytes"))
+	line := fmt.Sprintf("%s · window %d, %s", text.Duration(time.Since(r.began).Seconds()), r.to.Windows()+1, text.Value(float64(r.to.Written()), "bytes"))
 	if device, read, written := busiest(w); device != "" {
 		line += fmt.Sprintf(" · %s reads %s, writes %s", text.Escape(device), text.Value(read, "bytes/s"), text.Value(written, "bytes/s"))
 	}
