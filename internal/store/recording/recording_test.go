@@ -459,3 +459,32 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// Content that a checksum vouches for may still be nonsense: it is refused, or
+// is a window that can be written and read again.
+func TestMutatedContent(t *testing.T) {
+	start := time.Unix(1, 0)
+	good := encode(nil, some(1, start))
+	r := rand.New(rand.NewPCG(7, 7))
+	refused := 0
+	for range 2000 {
+		b := bytes.Clone(good)
+		for range 1 + r.IntN(4) {
+			b[r.IntN(len(b))] = byte(r.Uint32())
+		}
+		if r.IntN(4) == 0 {
+			b = b[:r.IntN(len(b))]
+		}
+		got, err := decode(b, start, time.Second)
+		if err != nil {
+			refused++
+			continue
+		}
+		if again, err := decode(encode(nil, got), start, time.Second); err != nil || !same(got, again) {
+			t.Fatalf("written and read again it is another: %v", err)
+		}
+	}
+	if refused == 0 || refused == 2000 {
+		t.Errorf("%d of 2000 were refused", refused)
+	}
+}
