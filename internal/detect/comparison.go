@@ -22,8 +22,8 @@ func Superiority(a, b []float64) float64 {
 	return larger / float64(len(a)*len(b))
 }
 
-// Change says how a figure changed from a to b.
-type Change struct {
+// Comparison says how a figure changed from a to b.
+type Comparison struct {
 	// Factor is how many times as much b is, with floor added to both, so that
 	// a change from nothing to hardly anything is none.
 	Factor float64
@@ -46,8 +46,8 @@ const LeastValues = 4
 
 // Compare compares a figure of two spans: each span's own, and the values that
 // it had in parts of the span.
-func Compare(a, b float64, as, bs []float64, floor float64) Change {
-	c := Change{Factor: (b + floor) / (a + floor), Superiority: -1}
+func Compare(a, b float64, as, bs []float64, floor float64) Comparison {
+	c := Comparison{Factor: (b + floor) / (a + floor), Superiority: -1}
 	if len(as) < LeastValues || len(bs) < LeastValues {
 		return c
 	}
@@ -57,7 +57,7 @@ func Compare(a, b float64, as, bs []float64, floor float64) Change {
 }
 
 // Large tells whether the change is by a tenth at least, by chance or not.
-func (c Change) Large() bool { return math.Max(c.Factor, 1/c.Factor) >= leastFactor }
+func (c Comparison) Large() bool { return math.Max(c.Factor, 1/c.Factor) >= leastFactor }
 
 // mostValues keeps the pairs that are compared below a million.
 const mostValues = 1000
