@@ -16,6 +16,7 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/source"
 	"iocause/internal/source/probe/threads"
+	"iocause/internal/symbol"
 )
 
 // latencyOptions are the flags of latency.
@@ -24,6 +25,7 @@ type latencyOptions struct {
 	filter   filter
 	calls    []string
 	parts    bool
+	slow     time.Duration
 	playback playback
 }
 
@@ -43,11 +45,14 @@ func newLatencyCommand(a *app) *cobra.Command {
 			"  other      network, pipes, timers, what is not known\n" +
 			"A call counts when it returns. Calls that wait for something to happen (sleep,\n" +
 			"poll, wait, futex) are left out unless --syscall names them. Percentiles are at\n" +
-			"most 6.25 % off; counts and sums are exact. --parts shows them for every part.\n\n" + intervalHelp,
+			"most 6.25 % off; counts and sums are exact. --parts shows them for every part.\n" +
+			"Of the slowest calls of each row, 3 that took --slow or longer, the stack is\n" +
+			"shown: the program's, and the kernel's of the longest wait.\n\n" + intervalHelp,
 		Example: `  iocause latency
   iocause latency 1 --pid 1234 --parts
   iocause latency --syscall read,fsync,mmap,munmap
   iocause latency 5 --sort disk_s
+  iocause latency --pid 1234 --syscall fsync --slow 50ms
   iocause latency 10 1 --syscall all --format json`,
 		RunE: func(c *cobra.Command, args []string) error { return a.latency(c, o, args) },
 	}
@@ -55,6 +60,7 @@ func newLatencyCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.StringSliceVar(&o.calls, "syscall", nil, "only these calls, by name or number, or all")
 	f.BoolVar(&o.parts, "parts", false, "show the percentiles of every part, too")
+	f.DurationVar(&o.slow, "slow", defaultSlow, "stacks of calls this long, 0 for none")
 	f.IntVar(&o.filter.pid, "pid", 0, "only calls of this process")
 	f.StringVar(&o.filter.comm, "comm", "", "only calls of processes of this name")
 	o.playback.bind(c)
@@ -102,7 +108,13 @@ func (a *app) latency(c *cobra.Command, o *latencyOptions, args []string) error 
 	if err != nil {
 		return err
 	}
-	options := threads.CallOptions{Calls: numbers}
+	if o.slow < 0 {
+		return &usageError{fmt.Errorf("reading --slow: %v is no length of a call", o.slow), "give 0 for no stacks, or a time such as 10ms"}
+	}
+	names := symbol.New(a.host)
+	defer names.Close()
+	s.stacks = newSlowStacks(names)
+	options := threads.CallOptions{Calls: numbers, Slow: o.slow, Met: names.Meet}
 	for _, name := range o.filter.given(c) {
 		t, err := o.filter.target(a.host, []string{name})
 		if err != nil {
@@ -208,15 +220,16 @@ type callKey struct{ pid, number int }
 
 // callLatencies makes the tables of latency.
 type callLatencies struct {
-	o     *latencyOptions
-	probe *threads.Latency
-	names map[int]string
-	style text.Style
-	self  int
-	comm  string
-	total map[callKey]*threads.Call
-	notes []string
-	lost  map[string]uint64
+	o      *latencyOptions
+	probe  *threads.Latency
+	stacks *slowStacks
+	names  map[int]string
+	style  text.Style
+	self   int
+	comm   string
+	total  map[callKey]*threads.Call
+	notes  []string
+	lost   map[string]uint64
 }
 
 // look is the tables of one interval.
@@ -275,6 +288,14 @@ func (s *callLatencies) tables(calls []*threads.Call) []text.Table {
 		if s.o.parts {
 			shown = append(shown, s.partsTable(&full, of))
 		}
+	}
+	switch slow := s.slowest(&full, of); {
+	case s.o.slow == 0:
+	case s.o.format == "json":
+		shown = append(shown, s.slowTable(slow))
+	case len(slow) > 0 && s.o.format == "text":
+		shown = append(shown, s.slowText(slow))
+		s.notes = append(s.notes, s.stacks.notes()...)
 	}
 	shown[0].Notes = s.notes
 	s.notes = nil

@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/present/text"
@@ -24,6 +28,7 @@ func TestLatencyUsage(t *testing.T) {
 		{[]string{"--syscall", ""}, "it is empty; give names such as read,fsync, or all"},
 		{[]string{"--sort", "speed"}, "no such column; there are pid, process, syscall, calls, failed, wall_s, wall_p50_s"},
 		{[]string{"--pid", "0"}, "0 is no process id"},
+		{[]string{"--slow", "-1ms"}, "-1ms is no length of a call; give 0 for no stacks"},
 		{[]string{"1", "0"}, "give 1 or more"},
 	} {
 		code, out, err := runApp(t.Context(), nil, append([]string{"latency"}, c.args...)...)
@@ -125,5 +130,86 @@ func TestLatencyForReal(t *testing.T) {
 	}
 	if reads < 5 {
 		t.Errorf("%g reads in %d rows: %s", reads, len(doc.Calls.Rows), notes)
+	}
+}
+
+// readInAKnownFunction reads a byte from a pipe that gets it later.
+//
+//go:noinline
+func readInAKnownFunction(fd int) error {
+	var b [1]byte
+	_, err := unix.Read(fd, b[:])
+	return err
+}
+
+// Slow reads of this process, as another one shows them.
+func TestLatencyNamesSlowCalls(t *testing.T) {
+	var pipe [2]int
+	if err := unix.Pipe(pipe[:]); err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error)
+	stop := make(chan struct{})
+	go func() {
+		var err error
+		for err == nil {
+			err = readInAKnownFunction(pipe[0])
+			select {
+			case <-stop:
+				stopped <- err
+				return
+			default:
+			}
+		}
+		<-stop
+		stopped <- err
+	}()
+	go func() {
+		for {
+			time.Sleep(12 * time.Millisecond)
+			if _, err := unix.Write(pipe[1], []byte{1}); err != nil {
+				return
+			}
+		}
+	}()
+	args := []string{"latency", "0.5", "1", "--pid", strconv.Itoa(os.Getpid()), "--syscall", "read", "--slow", "5ms"}
+	code, out, notes := run{args: append(args, "--format", "json")}.do(t)
+	if code == 1 && strings.Contains(notes, refusal) {
+		bpftest.Need(t, "bpf", errors.New(notes))
+	}
+	_, table, _ := run{args: args}.do(t)
+	_, none, _ := run{args: append(args, "--slow", "1h")}.do(t)
+	close(stop)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	unix.Close(pipe[0])
+	unix.Close(pipe[1])
+	var doc struct {
+		Slowest struct{ Rows []map[string]any }
+	}
+	if err := json.Unmarshal([]byte(out), &doc); code != 0 || err != nil {
+		t.Fatalf("code %d, %v: %s", code, err, notes)
+	}
+	if len(doc.Slowest.Rows) != threads.Kept {
+		t.Errorf("%d slow calls, want %d: %s", len(doc.Slowest.Rows), threads.Kept, out)
+	}
+	for _, row := range doc.Slowest.Rows {
+		stack := row["stack"].(string)
+		inside, outside, named := strings.Cut(stack, " < iocause/cmd.readInAKnownFunction < ")
+		if !named || !strings.Contains(inside, "pipe_read < ") || strings.Contains(stack, "[") || !strings.HasPrefix(outside, "iocause/cmd.TestLatencyNamesSlowCalls") {
+			t.Errorf("the stack is %s", stack)
+		}
+		if wall := row["wall_s"].(float64); wall < 0.01 || row["syscall"] != "read" || row["result"] != 1.0 || row["wait_state"] != "ipc" {
+			t.Errorf("%v", row)
+		}
+	}
+	for _, want := range []string{"The slowest calls", " read [waited 1", "\n" + strings.Repeat(" ", 20), "iocause/cmd.readInAKnownFunction\n"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("%q is missing in\n%s", want, table)
+		}
+	}
+	if !strings.Contains(none, "read") || strings.Contains(none, "slowest") {
+		t.Errorf("no call takes an hour:\n%s", none)
 	}
 }

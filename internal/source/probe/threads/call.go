@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -169,6 +170,7 @@ type Call struct {
 	In      [Parts]time.Duration // adds up to Wall
 	Walls   *Lengths
 	Times   [Parts]*Lengths // of the calls in which the part is not 0; nil for none
+	Slowest []SlowCall      // at most Kept, the very slowest first
 }
 
 // Add adds up.
@@ -177,6 +179,7 @@ func (c *Call) Add(o *Call) {
 	c.Failed += o.Failed
 	c.Wall += o.Wall
 	c.Walls = c.Walls.plus(o.Walls)
+	c.Slowest = slowestOf(slices.Concat(c.Slowest, o.Slowest))
 	for p := range c.In {
 		c.In[p] += o.In[p]
 		c.Times[p] = c.Times[p].plus(o.Times[p])

@@ -23,14 +23,16 @@ const volatile u8 part_of_state[32];
 struct call_key {
 	u32 tgid, nr;
 };
+#define KEPT 3 /* slowest calls */
 struct call_row {
 	u64 failed;
+	u64 slow[KEPT]; /* ns: the slowest calls since era began; 0 for none */
 	u64 part_ns[PARTS]; /* together the wall time */
 	u64 most[PARTS], most_wall;
 	u32 plain[FINE_SLOTS]; /* calls that never left the processor: wall and processor time are the same */
 	u32 wall[FINE_SLOTS];  /* the other calls, and their parts */
 	u32 part[PARTS][FINE_SLOTS];
-	u32 pad;
+	u32 era; /* of slow */
 	char process[16];
 };
 struct { /* its memory is taken at once: rows of this size cannot be made fast enough where processes come in bursts */
@@ -80,6 +82,8 @@ static __always_inline u32 part_of(u32 state)
 	return part;
 }
 
+#include "slow.bpf.h"
+
 static __always_inline void charge(struct task_struct *t, struct thread *s, u32 state, u64 ns)
 {
 	u32 part;
@@ -89,6 +93,8 @@ static __always_inline void charge(struct task_struct *t, struct thread *s, u32 
 	part = part_of(state);
 	if (part < PARTS)
 		s->part[part] += ns;
+	if (slow_ns && ns > s->held_ns && s->since - s->call_began >= slow_ns)
+		hold(t, s, state, ns);
 }
 
 static __always_inline void uncharge(struct thread *s, u32 from, u32 to, u64 ns)
@@ -131,6 +137,7 @@ int COUNTING(on_call, struct pt_regs *regs, long nr)
 	}
 	__builtin_memset(s->part, 0, sizeof(s->part));
 	s->call = nr;
+	s->held_ns = 0;
 	s->call_began = now;
 	return 0;
 }
@@ -174,6 +181,8 @@ int COUNTING(on_return, struct pt_regs *regs, long ret)
 	if (ret < 0 && ret > -4096)
 		ADD(row->failed, 1);
 	ADD(row->part_ns[PART_CPU], s->part[PART_CPU]);
+	if (slow_ns && wall >= slow_ns && is_among_slowest(row, wall))
+		tell(ctx, t, s, wall, ret);
 	if (!off) {
 		count(row->plain, &row->most_wall, wall);
 		return 0;

@@ -17,8 +17,10 @@ const maxCalls = 512
 
 // CallOptions say what is looked at.
 type CallOptions struct {
-	PID   int   // only this process; 0 for all
-	Calls []int // by number
+	PID   int           // only this process; 0 for all
+	Calls []int         // by number
+	Slow  time.Duration // of calls of this length the slowest are kept with their stacks; 0: of none
+	Met   func(pid int) // is told of every slow call's process at once, from another goroutine
 }
 
 // DefaultCalls are all system calls but those that wait for something to happen
@@ -36,6 +38,8 @@ func DefaultCalls() []int {
 // Latency is the attached probe of system calls. It is used by one goroutine.
 type Latency struct {
 	probe   *bpf.Probe
+	slow    *slowCalls // nil if none is kept
+	era     uint32     // of the slowest calls
 	missing []string
 	missed  uint64
 	last    map[latencyCallKey]*Call
@@ -59,6 +63,7 @@ func OpenLatency(h *host.Host, o CallOptions) (*Latency, error) {
 	constants["only_tgid"] = uint32(o.PID)
 	constants["wanted"] = wanted
 	constants["part_of_state"] = partOfState()
+	constants["slow_ns"] = uint64(max(0, o.Slow))
 	p, err := bpf.Open(spec, append(statePrograms(),
 		bpf.Program{Name: "on_call", Tracepoint: "sys_enter"},
 		bpf.Program{Name: "on_return", Tracepoint: "sys_exit"},
@@ -70,14 +75,26 @@ func OpenLatency(h *host.Host, o CallOptions) (*Latency, error) {
 	for _, tracepoint := range p.Missing() {
 		missing = append(missing, "the kernel has no tracepoint "+tracepoint)
 	}
-	return &Latency{probe: p, missing: missing, last: map[latencyCallKey]*Call{}, ended: map[latencyCallKey]*Call{}}, nil
+	l := &Latency{probe: p, missing: missing, last: map[latencyCallKey]*Call{}, ended: map[latencyCallKey]*Call{}}
+	if o.Slow > 0 {
+		if l.slow, err = watchSlowCalls(p, o.Met); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+	}
+	return l, nil
 }
 
 // Missing says what this kernel does not show.
 func (l *Latency) Missing() []string { return l.missing }
 
 // Close detaches the probe.
-func (l *Latency) Close() error { return l.probe.Close() }
+func (l *Latency) Close() error {
+	var err error
+	if l.slow != nil {
+		err = l.slow.reader.Close()
+	}
+	return errors.Join(err, l.probe.Close())
+}
 
 // Begin begins the account. Calls that are under way are not counted.
 func (l *Latency) Begin() error {
@@ -138,14 +155,19 @@ func (l *Latency) retire(k latencyCallKey) error {
 
 // Look returns the calls that returned since the last look.
 func (l *Latency) Look() ([]Call, error) {
+	slow, err := l.slowest()
+	if err != nil {
+		return nil, err
+	}
 	now := map[latencyCallKey]*Call{}
-	err := bpf.Each(l.probe.Map("calls"), func(k latencyCallKey, row latencyCallRow) { now[k] = callOf(k, &row) })
+	err = bpf.Each(l.probe.Map("calls"), func(k latencyCallKey, row latencyCallRow) { now[k] = callOf(k, &row) })
 	if err != nil {
 		return nil, fmt.Errorf("reading the system calls: %w", err)
 	}
 	var calls []Call
 	for k, c := range l.ended {
 		if d := c.since(l.last[k]); d.Count > 0 {
+			d.Slowest = slow[k]
 			calls = append(calls, d)
 		}
 		delete(l.last, k) // what has this id now is another process
@@ -153,11 +175,25 @@ func (l *Latency) Look() ([]Call, error) {
 	clear(l.ended)
 	for k, c := range now {
 		if d := c.since(l.last[k]); d.Count > 0 {
+			d.Slowest = slow[k]
 			calls = append(calls, d)
 		}
 	}
 	l.last = now
 	return calls, nil
+}
+
+// slowest are the slowest calls since the last look; from here on the kernel
+// looks for those that are slowest until the next.
+func (l *Latency) slowest() (map[latencyCallKey][]SlowCall, error) {
+	if l.slow == nil {
+		return nil, nil
+	}
+	l.era++
+	if err := l.probe.SetVariable("era", l.era); err != nil {
+		return nil, err
+	}
+	return l.slow.take()
 }
 
 func callOf(k latencyCallKey, r *latencyCallRow) *Call {
@@ -191,9 +227,16 @@ func lengthsOf(slots *[len(Lengths{}.Slots)]uint32, longest uint64) *Lengths {
 // probe was opened. Their names say what was lost.
 func (l *Latency) Losses() (map[string]uint64, error) {
 	losses, err := stateLosses(l.probe, l.missed)
-	n, e := l.probe.Counter("lost_calls")
-	if n > 0 {
-		losses["calls of more kinds and processes than there is room for"] = n
+	for name, what := range map[string]string{
+		"lost_calls": "calls of more kinds and processes than there is room for",
+		"lost_slow":  "slow calls whose stacks found no room: the slowest may be others than shown",
+		"lost_held":  "waits of slow calls whose stacks found no memory",
+	} {
+		n, e := l.probe.Counter(name)
+		err = errors.Join(err, e)
+		if n > 0 {
+			losses[what] = n
+		}
 	}
-	return losses, errors.Join(err, e)
+	return losses, err
 }

@@ -22,14 +22,22 @@ type latencyCallKey struct {
 type latencyCallRow struct {
 	_        structs.HostLayout
 	Failed   uint64
+	Slow     [3]uint64
 	PartNs   [7]uint64
 	Most     [7]uint64
 	MostWall uint64
 	Plain    [225]uint32
 	Wall     [225]uint32
 	Part     [7][225]uint32
-	Pad      uint32
+	Era      uint32
 	Process  [16]int8
+}
+
+type latencyHeld struct {
+	_   structs.HostLayout
+	N   uint32
+	Pad uint32
+	Ip  [48]uint64
 }
 
 type latencyRule struct {
@@ -38,6 +46,23 @@ type latencyRule struct {
 	End   uint64
 	State uint32
 	Pad   uint32
+}
+
+type latencySlowCall struct {
+	_       structs.HostLayout
+	Wall    uint64
+	Part    [7]uint64
+	Wait    uint64
+	Result  int64
+	Tgid    uint32
+	Tid     uint32
+	Nr      uint32
+	State   uint32
+	KernelN uint32
+	UserN   uint32
+	Thread  [16]int8
+	Kernel  [48]uint64
+	User    [127]uint64
 }
 
 type latencyStack struct {
@@ -71,7 +96,8 @@ type latencyThread struct {
 	CallBegan uint64
 	Part      [7]uint64
 	Call      uint32
-	CallPad   uint32
+	HeldState uint32
+	HeldNs    uint64
 }
 
 // Names of all BPF objects in the ELF.
@@ -79,6 +105,8 @@ type latencyThread struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	latencyMapCalls               = "calls"
+	latencyMapHolds               = "holds"
+	latencyMapSlowest             = "slowest"
 	latencyMapStacks              = "stacks"
 	latencyMapThreads             = "threads"
 	latencyProgBegin              = "begin"
@@ -98,7 +126,10 @@ const (
 	latencyProgOnWakeupNew        = "on_wakeup_new"
 	latencyVarCallClass           = "call_class"
 	latencyVarEnabled             = "enabled"
+	latencyVarEra                 = "era"
 	latencyVarLostCalls           = "lost_calls"
+	latencyVarLostHeld            = "lost_held"
+	latencyVarLostSlow            = "lost_slow"
 	latencyVarLostThreads         = "lost_threads"
 	latencyVarMissedSwitches      = "missed_switches"
 	latencyVarMissedWakeups       = "missed_wakeups"
@@ -107,6 +138,8 @@ const (
 	latencyVarRuleCount           = "rule_count"
 	latencyVarRules               = "rules"
 	latencyVarSerials             = "serials"
+	latencyVarSlowNs              = "slow_ns"
+	latencyVarToldType            = "told_type"
 	latencyVarWanted              = "wanted"
 )
 
@@ -174,6 +207,8 @@ type latencyProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type latencyMapSpecs struct {
 	Calls   *ebpf.MapSpec `ebpf:"calls"`
+	Holds   *ebpf.MapSpec `ebpf:"holds"`
+	Slowest *ebpf.MapSpec `ebpf:"slowest"`
 	Stacks  *ebpf.MapSpec `ebpf:"stacks"`
 	Threads *ebpf.MapSpec `ebpf:"threads"`
 }
@@ -184,7 +219,10 @@ type latencyMapSpecs struct {
 type latencyVariableSpecs struct {
 	CallClass      *ebpf.VariableSpec `ebpf:"call_class"`
 	Enabled        *ebpf.VariableSpec `ebpf:"enabled"`
+	Era            *ebpf.VariableSpec `ebpf:"era"`
 	LostCalls      *ebpf.VariableSpec `ebpf:"lost_calls"`
+	LostHeld       *ebpf.VariableSpec `ebpf:"lost_held"`
+	LostSlow       *ebpf.VariableSpec `ebpf:"lost_slow"`
 	LostThreads    *ebpf.VariableSpec `ebpf:"lost_threads"`
 	MissedSwitches *ebpf.VariableSpec `ebpf:"missed_switches"`
 	MissedWakeups  *ebpf.VariableSpec `ebpf:"missed_wakeups"`
@@ -193,6 +231,8 @@ type latencyVariableSpecs struct {
 	RuleCount      *ebpf.VariableSpec `ebpf:"rule_count"`
 	Rules          *ebpf.VariableSpec `ebpf:"rules"`
 	Serials        *ebpf.VariableSpec `ebpf:"serials"`
+	SlowNs         *ebpf.VariableSpec `ebpf:"slow_ns"`
+	ToldType       *ebpf.VariableSpec `ebpf:"told_type"`
 	Wanted         *ebpf.VariableSpec `ebpf:"wanted"`
 }
 
@@ -217,6 +257,8 @@ func (o *latencyObjects) Close() error {
 // It can be passed to loadLatencyObjects or ebpf.CollectionSpec.LoadAndAssign.
 type latencyMaps struct {
 	Calls   *ebpf.Map `ebpf:"calls"`
+	Holds   *ebpf.Map `ebpf:"holds"`
+	Slowest *ebpf.Map `ebpf:"slowest"`
 	Stacks  *ebpf.Map `ebpf:"stacks"`
 	Threads *ebpf.Map `ebpf:"threads"`
 }
@@ -224,6 +266,8 @@ type latencyMaps struct {
 func (m *latencyMaps) Close() error {
 	return _LatencyClose(
 		m.Calls,
+		m.Holds,
+		m.Slowest,
 		m.Stacks,
 		m.Threads,
 	)
@@ -235,7 +279,10 @@ func (m *latencyMaps) Close() error {
 type latencyVariables struct {
 	CallClass      *ebpf.Variable `ebpf:"call_class"`
 	Enabled        *ebpf.Variable `ebpf:"enabled"`
+	Era            *ebpf.Variable `ebpf:"era"`
 	LostCalls      *ebpf.Variable `ebpf:"lost_calls"`
+	LostHeld       *ebpf.Variable `ebpf:"lost_held"`
+	LostSlow       *ebpf.Variable `ebpf:"lost_slow"`
 	LostThreads    *ebpf.Variable `ebpf:"lost_threads"`
 	MissedSwitches *ebpf.Variable `ebpf:"missed_switches"`
 	MissedWakeups  *ebpf.Variable `ebpf:"missed_wakeups"`
@@ -244,6 +291,8 @@ type latencyVariables struct {
 	RuleCount      *ebpf.Variable `ebpf:"rule_count"`
 	Rules          *ebpf.Variable `ebpf:"rules"`
 	Serials        *ebpf.Variable `ebpf:"serials"`
+	SlowNs         *ebpf.Variable `ebpf:"slow_ns"`
+	ToldType       *ebpf.Variable `ebpf:"told_type"`
 	Wanted         *ebpf.Variable `ebpf:"wanted"`
 }
 

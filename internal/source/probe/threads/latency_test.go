@@ -1,12 +1,16 @@
 package threads
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,7 +42,7 @@ func latency(t *testing.T, o CallOptions, f func()) []Call {
 		t.Fatal(err)
 	}
 	for what, n := range losses {
-		if strings.HasPrefix(what, "calls") || strings.HasPrefix(what, "parts") {
+		if strings.HasPrefix(what, "calls") || strings.HasPrefix(what, "slow calls") || strings.HasPrefix(what, "parts") {
 			t.Errorf("%d %s", n, what)
 		} else {
 			t.Logf("%d %s", n, what)
@@ -218,5 +222,96 @@ func TestCallNames(t *testing.T) {
 		if got, ok := CallNumber(name); ok {
 			t.Errorf("%q is call %d", name, got)
 		}
+	}
+}
+
+// slowReads is how many slow calls of rising length the observed process makes.
+const slowReads = 7
+
+// makeSlowReads reads a pipe that gets a byte after 10, 20, ... ms, in one
+// thread, and in between makes calls that are not slow.
+func makeSlowReads() error {
+	var pipe [2]int
+	if err := unix.Pipe(pipe[:]); err != nil {
+		return err
+	}
+	asked := make(chan time.Duration)
+	go func() {
+		for d := range asked {
+			time.Sleep(d)
+			_, _ = unix.Write(pipe[1], []byte{1})
+		}
+	}()
+	runtime.LockOSThread()
+	for i := range slowReads {
+		asked <- time.Duration(i+1) * 10 * time.Millisecond
+		readSlowly(pipe[0])
+		for range 101 {
+			readQuickly()
+		}
+	}
+	fmt.Println(unix.Gettid(), reflect.ValueOf(readSlowly).Pointer())
+	return nil
+}
+
+//go:noinline
+func readSlowly(fd int) {
+	var b [1]byte
+	_, _ = unix.Read(fd, b[:]) // the runtime knows, and does not interrupt it
+}
+
+//go:noinline
+func readQuickly() { _, _ = raw(unix.SYS_READ, ^uintptr(0), 0, 0, 0, 0, 0) }
+
+func TestSlowestCalls(t *testing.T) {
+	var mu sync.Mutex
+	met := map[int]int{}
+	o := CallOptions{Calls: []int{unix.SYS_READ}, Slow: 5 * time.Millisecond, Met: func(pid int) {
+		mu.Lock()
+		defer mu.Unlock()
+		met[pid]++
+	}}
+	var pid, tid int
+	var function uint64
+	calls := latency(t, o, func() {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "THREADS_ROLES=slow")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if _, err := fmt.Sscan(string(out), &tid, &function); err != nil {
+			t.Fatal(err)
+		}
+		pid = cmd.Process.Pid
+	})
+	i := slices.IndexFunc(calls, func(c Call) bool { return c.PID == pid })
+	if i < 0 || len(calls[i].Slowest) != Kept {
+		t.Fatalf("%d rows, no %d slow calls: %+v", len(calls), Kept, calls)
+	}
+	for n, c := range calls[i].Slowest {
+		least := time.Duration(slowReads-n) * 10 * time.Millisecond
+		if c.Wall < least-3*time.Millisecond || c.TID != tid || c.Result != 1 || c.Thread != commOf(os.Args[0]) {
+			t.Errorf("call %d of thread %d (%s) took %v and returned %d, want 1 after %v in thread %d", n, c.TID, c.Thread, c.Wall, c.Result, least, tid)
+		}
+		var sum time.Duration
+		for _, d := range c.In {
+			sum += d
+		}
+		if sum != c.Wall || c.Wait > c.Wall || c.Wait < c.Wall/2 || c.State != IPC {
+			t.Errorf("call %d: parts %v of %v, its longest wait %v %s", n, c.In, c.Wall, c.Wait, c.State.Key())
+		}
+		if len(c.Kernel) < 5 || c.KernelCut || c.UserCut {
+			t.Errorf("call %d: kernel stack %x, user stack %x", n, c.Kernel, c.User)
+		}
+		const size = 256 // of readSlowly, at most
+		if !slices.ContainsFunc(c.User, func(ip uint64) bool { return ip > function && ip < function+size }) {
+			t.Errorf("call %d: readSlowly, at %x, is not in %x", n, function, c.User)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if n := met[pid]; n != slowReads { // each was slower than those before
+		t.Errorf("%d slow calls of the process were told, want %d", n, slowReads)
 	}
 }

@@ -34,6 +34,12 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	} else if roles == "slow" {
+		if err := makeSlowReads(); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	} else if roles != "" {
 		if err := play(strings.Fields(roles), os.Getenv("THREADS_FILE")); err != nil {
 			fmt.Println("error:", err)

@@ -77,7 +77,8 @@ struct thread {
 #ifdef PARTS
 	u64 call_began; /* ns, 0 outside of the calls that are looked at */
 	u64 part[PARTS];
-	u32 call, call_pad;
+	u32 call, held_state;
+	u64 held_ns; /* the longest wait of the call whose stack was taken, 0 for none */
 #endif
 };
 

@@ -1,0 +1,117 @@
+package threads
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/cilium/ebpf/ringbuf"
+
+	"iocause/internal/bpf"
+)
+
+// Kept is how many of the slowest calls are kept of a process and call: KEPT in slow.bpf.h.
+const Kept = 3
+
+// SlowCall is one of the slowest calls.
+type SlowCall struct {
+	PID, TID, Number int
+	Thread           string // any bytes
+	Result           int64  // what it returned; from -4095 to -1 an error
+	Wall             time.Duration
+	In               [Parts]time.Duration // adds up to Wall
+	Wait             time.Duration        // the longest wait that Kernel is of; 0: none was seen
+	State            State                // of Wait
+	Kernel, User     []uint64             // addresses, the innermost first
+	KernelCut        bool                 // there is more than Kernel
+	UserCut          bool                 // there is more than User
+}
+
+// slowCalls takes in the slowest calls as the kernel tells them.
+type slowCalls struct {
+	reader  *ringbuf.Reader
+	met     func(pid int)
+	flushed chan error
+	mu      sync.Mutex
+	kept    map[latencyCallKey][]SlowCall
+}
+
+func watchSlowCalls(p *bpf.Probe, met func(pid int)) (*slowCalls, error) {
+	reader, err := ringbuf.NewReader(p.Map("slowest"))
+	if err != nil {
+		return nil, fmt.Errorf("opening the buffer of slow calls: %w", err)
+	}
+	s := &slowCalls{reader: reader, met: met, flushed: make(chan error), kept: map[latencyCallKey][]SlowCall{}}
+	go s.read()
+	return s, nil
+}
+
+// read runs until the reader is closed.
+func (s *slowCalls) read() {
+	defer close(s.flushed)
+	var r ringbuf.Record
+	for {
+		err := s.reader.ReadInto(&r)
+		switch {
+		case errors.Is(err, ringbuf.ErrFlushed):
+			s.flushed <- nil
+		case errors.Is(err, ringbuf.ErrClosed):
+			return
+		case err != nil:
+			s.flushed <- fmt.Errorf("reading the slow calls: %w", err)
+			return
+		case len(r.RawSample) >= int(unsafe.Sizeof(latencySlowCall{})):
+			s.keep(decodeSlowCall(r.RawSample))
+		}
+	}
+}
+
+// decodeSlowCall reads a record: both sides are of one byte order and layout.
+func decodeSlowCall(raw []byte) SlowCall {
+	var r latencySlowCall
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&r)), unsafe.Sizeof(r)), raw)
+	kernel, user := min(int(r.KernelN), len(r.Kernel)), min(int(r.UserN), len(r.User))
+	c := SlowCall{
+		PID: int(r.Tgid), TID: int(r.Tid), Number: int(r.Nr), Thread: text(&r.Thread), Result: r.Result,
+		Wall: time.Duration(r.Wall), Wait: time.Duration(r.Wait), State: State(min(r.State, uint32(Other))),
+		Kernel: slices.Clone(r.Kernel[:kernel]), User: slices.Clone(r.User[:user]),
+		KernelCut: kernel == len(r.Kernel), UserCut: user == len(r.User),
+	}
+	for p := range c.In {
+		c.In[p] = time.Duration(r.Part[p])
+	}
+	return c
+}
+
+func (s *slowCalls) keep(c SlowCall) {
+	s.met(c.PID) // it may end soon
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := latencyCallKey{Tgid: uint32(c.PID), Nr: uint32(c.Number)}
+	s.kept[k] = slowestOf(append(s.kept[k], c))
+}
+
+// take returns what was told so far, and forgets it.
+func (s *slowCalls) take() (map[latencyCallKey][]SlowCall, error) {
+	if err := s.reader.Flush(); err != nil {
+		return nil, fmt.Errorf("reading the slow calls: %w", err)
+	}
+	if err := <-s.flushed; err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.kept
+	s.kept = map[latencyCallKey][]SlowCall{}
+	return taken, nil
+}
+
+// slowestOf are the slowest, the very slowest first.
+func slowestOf(calls []SlowCall) []SlowCall {
+	slices.SortStableFunc(calls, func(a, b SlowCall) int { return cmp.Compare(b.Wall, a.Wall) })
+	return slices.Clip(calls[:min(len(calls), Kept)])
+}
