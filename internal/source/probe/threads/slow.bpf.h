@@ -22,15 +22,34 @@ struct {
 	__type(value, struct held);
 } holds SEC(".maps");
 
+/* Whether a call of that age may yet become one of its row's slowest: it goes on for a little after a wait. */
+static __always_inline bool may_be_slowest(struct task_struct *t, struct thread *s, u64 age)
+{
+	struct call_key k = { .tgid = t->tgid, .nr = s->call };
+	struct call_row *row = bpf_map_lookup_elem(&calls, &k);
+	u64 quickest;
+
+	if (!row || row->era != era)
+		return true;
+	quickest = row->slow[0];
+#pragma unroll
+	for (int i = 1; i < KEPT; i++)
+		quickest = least(quickest, row->slow[i]);
+	return age >= quickest - quickest / 4;
+}
+
 /*
  * A wait ended that was the longest of a call that is slow already: it is
  * where the call spends its time. t does not run yet.
  */
 static __noinline void hold(struct task_struct *t, struct thread *s, u32 state, u64 ns)
 {
-	struct held *h = bpf_task_storage_get(&holds, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct held *h;
 	long size;
 
+	if (!may_be_slowest(t, s, s->since - s->call_began))
+		return;
+	h = bpf_task_storage_get(&holds, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!h) {
 		ADD(lost_held, 1);
 		return;
