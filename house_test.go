@@ -50,7 +50,7 @@ func rooms() []room {
 		{diagnose, []string{sample, "internal/detect", "internal/predict"}},
 		{"internal/notify", nil},
 		{"internal/lab", []string{sample, host}},
-		{"internal/agent", []string{sample, host, source, "internal/store"}},
+		{"internal/agent", []string{sample, host, source, "internal/store", "internal/detect", "internal/notify"}},
 		{"internal/present/*", []string{sample, diagnose}},
 		{"internal/view", []string{sample, "internal/present/text"}},
 		{"docs", []string{diagnose}},    // a test only

@@ -220,15 +220,14 @@ func windowsSaid(n uint64) string {
 	return fmt.Sprintf("%d windows", n)
 }
 
-// begin writes the header.
-func (r *recordRun) begin(all []source.Status) error {
-	h := recording.Header{Program: "iocause " + buildVersion().String(), Began: r.app.host.Now(), Interval: r.o.interval.Seconds()}
-	fingerprint, err := r.app.host.Fingerprint()
-	if err != nil {
-		fmt.Fprintf(r.app.stderr, "iocause: reading the fingerprint of this machine: %v; the recording lacks that part\n", err)
-	}
+// recordingHeader says what made a recording, where, and of what. The error is
+// of the machine's fingerprint, of which a part may be there.
+func (a *app) recordingHeader(all []source.Status, interval time.Duration) (recording.Header, error) {
+	h := recording.Header{Program: "iocause " + buildVersion().String(), Began: a.host.Now(), Interval: interval.Seconds()}
+	fingerprint, failed := a.host.Fingerprint()
+	var err error
 	if h.Host, err = json.Marshal(fingerprint); err != nil {
-		return fmt.Errorf("writing the header of the recording: %w", err)
+		failed = errors.Join(failed, err)
 	}
 	for _, s := range all {
 		one := recording.Source{Name: s.Name, Metrics: s.Metrics, Gaps: s.Gaps}
@@ -236,6 +235,15 @@ func (r *recordRun) begin(all []source.Status) error {
 			one.Gaps = append(one.Gaps, sample.Gap{Source: s.Name, Why: fmt.Sprintf("%s: %v", s.Name, s.OpenErr), Metrics: s.Metrics})
 		}
 		h.Sources = append(h.Sources, one)
+	}
+	return h, failed
+}
+
+// begin writes the header.
+func (r *recordRun) begin(all []source.Status) error {
+	h, err := r.app.recordingHeader(all, r.o.interval)
+	if err != nil {
+		fmt.Fprintf(r.app.stderr, "iocause: reading the fingerprint of this machine: %v; the recording lacks that part\n", err)
 	}
 	if r.child != nil {
 		h.Command = &recording.Command{Name: []byte(r.child.cmd.Args[0]), PID: r.child.cmd.Process.Pid}

@@ -38,6 +38,10 @@ type Agent struct {
 	steps  atomic.Int64
 	own    map[own]*series.Series
 	use    use
+
+	judge   Judge
+	program string
+	watcher *watcher // nil when incidents are off
 }
 
 // own names one of the agent's own series.
@@ -57,11 +61,12 @@ func slow() []string { return []string{"sysctl", "queue", "filesystem"} }
 // Sources are the names of all sources that the agent reads.
 func Sources() []string { return slices.Concat(fast(), slow()) }
 
-// New prepares an agent. Nothing runs and nothing is opened yet.
-func New(h *host.Host, c Config, log *slog.Logger) *Agent {
+// New prepares an agent, which lets judge find the causes of incidents, nil for
+// none; program is what wrote them. Nothing runs and nothing is opened yet.
+func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) *Agent {
 	r := newRing(c.RingValues())
 	a := &Agent{
-		config: c, host: h, log: log, ring: r,
+		config: c, host: h, log: log, ring: r, judge: judge, program: program,
 		latest: &latest{all: map[*series.Series]at{}}, own: map[own]*series.Series{},
 		writer: &writer{ring: r, log: log, opts: series.Options{
 			Dir: c.Dir, Keep: [series.Tiers]time.Duration{c.Keep.Raw, c.Keep.FiveMinutes, c.Keep.Hours},
@@ -88,6 +93,11 @@ func New(h *host.Host, c Config, log *slog.Logger) *Agent {
 		f := &feed{
 			host: h, entry: e, base: base, setting: setting, log: log, out: a.push, infos: infos(), known: map[of]*stream{},
 			stepped: func() { a.steps.Add(1) },
+			seen: func(w *sample.Window) {
+				if a.watcher != nil {
+					a.watcher.gather.see(w)
+				}
+			},
 			ended: func(s *series.Series) {
 				a.latest.drop(s)
 				a.writer.ended.Store(true)
@@ -137,6 +147,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.writer.finish(nil)
 		return err
 	}
+	if !a.config.Incidents.Off {
+		a.watcher = newWatcher(a.host, &a.config, a.log, a.judge, a.program)
+	}
 	measuring, stop := context.WithCancel(ctx)
 	defer stop()
 	var feeds sync.WaitGroup
@@ -144,6 +157,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		feeds.Go(func() { f.run(measuring) })
 	}
 	feeds.Go(func() { a.govern(measuring) })
+	if a.watcher != nil {
+		feeds.Go(func() { a.watcher.run(measuring) })
+	}
 	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWriting()
 	written := make(chan struct{})

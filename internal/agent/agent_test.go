@@ -58,7 +58,7 @@ func start(t *testing.T, c Config) *running {
 	r := &running{base: "http://" + c.Listen, log: &logged{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- New(host.Live(), c, slog.New(slog.NewTextHandler(r.log, nil))).Run(ctx) }()
+	go func() { done <- New(host.Live(), c, slog.New(slog.NewTextHandler(r.log, nil)), nil, "test").Run(ctx) }()
 	r.stop = sync.OnceValue(func() error {
 		cancel()
 		return <-done
@@ -143,7 +143,7 @@ func TestAgent(t *testing.T) {
 	}
 	second := quickConfig(dir)
 	second.Listen = ""
-	if err := New(host.Live(), second, slog.New(slog.DiscardHandler)).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "another agent") {
+	if err := New(host.Live(), second, slog.New(slog.DiscardHandler), nil, "test").Run(t.Context()); err == nil || !strings.Contains(err.Error(), "another agent") {
 		t.Errorf("a second agent: %v", err)
 	}
 	checkText(t, a)

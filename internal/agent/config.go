@@ -27,6 +27,7 @@ type Config struct {
 	Keep         struct{ Raw, FiveMinutes, Hours time.Duration }
 	Limits       Limits
 	Remote       Remote
+	Incidents    Incidents
 }
 
 // Remote says where values are sent, besides being recorded.
@@ -52,6 +53,7 @@ func DefaultConfig() Config {
 		Limits: Limits{CPU: 0.02, Memory: 128 << 20, Disk: 2 << 30},
 	}
 	c.Remote.Every = 15 * time.Second
+	c.Incidents.Diagnose = 10 * time.Second
 	c.Keep.Raw, c.Keep.FiveMinutes, c.Keep.Hours = 2*day, 396*day, 396*day
 	return c
 }
@@ -112,6 +114,7 @@ func parseConfig(path string, b []byte) (Config, error) {
 			})
 		},
 		"remote_write": func(n *yaml.Node) { p.remote(n, &c.Remote) },
+		"incidents":    func(n *yaml.Node) { p.incidents(n, &c.Incidents) },
 		"limits": func(n *yaml.Node) {
 			p.fields(n, map[string]func(*yaml.Node){
 				"cpu":    func(n *yaml.Node) { c.Limits.CPU = p.share(n) },

@@ -34,6 +34,7 @@ remote_write:
 	want := Config{Dir: "/srv/rec", Interval: 500 * time.Millisecond, SlowInterval: 30 * time.Second, Listen: "[::]:9999",
 		Off: []string{"netdev", "sysctl"}, Limits: Limits{CPU: 0.015, Memory: 96 << 20, Disk: 3 << 29},
 		Remote: Remote{"https://example.com/api/v1/write", 30 * time.Second, map[string]string{"instance": "db1"}, "/etc/iocause/token"}}
+	want.Incidents.Diagnose = 10 * time.Second
 	want.Keep.Raw, want.Keep.FiveMinutes, want.Keep.Hours = 24*time.Hour, 720*time.Hour, 9600*time.Hour
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -47,7 +48,7 @@ remote_write:
 
 func TestConfigErrorsHaveALine(t *testing.T) {
 	for text, want := range map[string]string{
-		"dir: /a\nintervall: 1s":              `x.yaml:2: "intervall" is not known here; there are dir, interval`,
+		"dir: /a\nintervall: 1s":              `x.yaml:2: "intervall" is not known here; there are dir, incidents, interval`,
 		"interval: fast":                      `x.yaml:1: "fast" is no time`,
 		"interval: 1ms":                       `x.yaml:1: 1ms is not between 100ms and 1m0s`,
 		"interval: [1s]":                      `x.yaml:1: "" is no time`,

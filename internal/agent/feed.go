@@ -25,6 +25,7 @@ type feed struct {
 	out     func(series.Frame)
 	ended   func(*series.Series)
 	stepped func() // the clock was set
+	seen    func(*sample.Window)
 
 	infos map[sample.Metric]sample.Info
 	known map[of]*stream
@@ -158,6 +159,7 @@ func (f *feed) take(w *sample.Window, every time.Duration) error {
 		})
 	}
 	f.forget(end)
+	f.seen(w)
 	f.out(frame)
 	// The clock of the wall: reading it again tells whether it was set.
 	if off := f.host.Now().Round(0).Sub(end.Round(0)); off > patience || off < -time.Second {

@@ -65,7 +65,7 @@ func startFeed(t *testing.T, open func() (sample.Source, error), more ...func(*f
 			c.frames = append(c.frames, x)
 		},
 		ended:   func(s *series.Series) { c.ended = append(c.ended, s.Name()) },
-		stepped: func() {},
+		stepped: func() {}, seen: func(*sample.Window) {},
 	}
 	f.factor.Store(1)
 	for _, set := range more {

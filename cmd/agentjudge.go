@@ -1,0 +1,57 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"iocause/internal/agent"
+	"iocause/internal/diagnose"
+	"iocause/internal/source"
+	"iocause/internal/store/incidents"
+	"iocause/internal/store/recording"
+)
+
+// judgeIncident watches with all probes for a time and judges, as diagnose
+// does. What was seen comes along as a recording, that every observation
+// command can show later.
+func (a *app) judgeIncident(ctx context.Context, length time.Duration) (f agent.Finding) {
+	open, cancel := context.WithTimeout(ctx, openLimit)
+	defer cancel()
+	collector := source.Open(open, a.host, a.sources)
+	defer collector.Close()
+	header, err := a.recordingHeader(collector.Statuses(), length)
+	if err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("the fingerprint of the machine: %v", err))
+	}
+	collector.Begin()
+	w := collector.Observe(ctx, source.Observation{Length: length})
+	if w.Length < shortest {
+		f.Notes = append(f.Notes, "the agent was stopped before anything was seen")
+		return f
+	}
+	report := a.report(w, diagnose.Target{})
+	f.Cause = string(report.Primary)
+	if len(report.Findings) > 0 {
+		f.Title = report.Findings[0].Title
+	}
+	if f.Report, err = json.Marshal(report); err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("the finding: %v", err))
+	}
+	var kept bytes.Buffer
+	to, err := recording.NewWriter(&kept, header)
+	if err == nil {
+		err = to.Window(&recording.Record{Window: w, Cost: recording.Cost{CPUSeconds: report.Cost.CPUSeconds, RSSBytes: report.Cost.RSSBytes}})
+	}
+	if err == nil {
+		err = to.End(recording.End{})
+	}
+	if err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("the recording of what was seen: %v", err))
+		return f
+	}
+	f.Sections = []incidents.Section{{Name: "recording", Type: "application/x-iocause-recording", Data: kept.Bytes()}}
+	return f
+}

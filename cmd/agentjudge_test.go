@@ -1,0 +1,43 @@
+package cmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/diagnose"
+	"iocause/internal/host"
+	"iocause/internal/source"
+)
+
+// What is found of an incident is a report, and a recording that gives the same
+// verdict.
+func TestJudgeIncident(t *testing.T) {
+	needProbes(t)
+	var notes bytes.Buffer
+	a := &app{host: host.Live(), stdin: strings.NewReader(""), stdout: &notes, stderr: &notes, sources: source.List()}
+	f := a.judgeIncident(t.Context(), time.Second)
+	var report diagnose.Report
+	if err := json.Unmarshal(f.Report, &report); err != nil || len(f.Notes) > 0 {
+		t.Fatalf("%v, %q", err, f.Notes)
+	}
+	if f.Cause == "" || f.Title == "" || string(report.Primary) != f.Cause || report.Window.Seconds < 1 {
+		t.Errorf("%q, %q, %+v", f.Cause, f.Title, report.Window)
+	}
+	if len(f.Sections) != 1 || f.Sections[0].Name != "recording" {
+		t.Fatalf("%d sections", len(f.Sections))
+	}
+	name := filepath.Join(t.TempDir(), "x.iocause")
+	if err := os.WriteFile(name, f.Sections[0].Data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, stderr := run{args: []string{"diagnose", "--recording", name, "--format", "json"}}.do(t)
+	var again diagnose.Report
+	if err := json.Unmarshal([]byte(out), &again); err != nil || code != 0 || again.Primary != report.Primary {
+		t.Errorf("code %d, %v, %s, %q: %s", code, err, again.Primary, report.Primary, stderr)
+	}
+}
