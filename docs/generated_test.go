@@ -33,7 +33,7 @@ func causes() string {
 	b.WriteString(`# Causes
 
 Made from the code by ` + "`go test ./docs -update`" + `. A diagnosis names one of these, ` + "`healthy`" + ` or ` + "`cannot-tell`" + `.
-A cause that explains others is named before them, unless it weighs less than half of what they weigh;
+A cause that explains others is named before them, unless it weighs less than half of what they weigh (device-errors always, cgroup-cache-limit always before reclaim-stall);
 those that hold as well are contributing causes.
 
 The weight of a cause (` + "`weight`" + ` in JSON, "explains N %" in the text) is the share of what holds the victim up that goes away with the cause.

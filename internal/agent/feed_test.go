@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,8 +20,8 @@ import (
 // fake is a source that counts its readings.
 type fake struct {
 	calls int
-	hang  func() // called at every reading
-	gone  bool   // the device was pulled
+	hang  func()      // called at every reading
+	gone  atomic.Bool // the device was pulled
 }
 
 func (f *fake) Collect(phase sample.Phase, into sample.Sink) error {
@@ -27,7 +29,7 @@ func (f *fake) Collect(phase sample.Phase, into sample.Sink) error {
 	if f.hang != nil {
 		f.hang()
 	}
-	if phase != sample.First && !f.gone {
+	if phase != sample.First && !f.gone.Load() {
 		into.Put(sample.DiskReadBytes, sample.Entity{Device: "vda"}, 100, "fake")
 		into.Put(sample.DiskInFlight, sample.Entity{Device: "vda"}, float64(f.calls), "fake")
 		into.Put(sample.DiskReadBytes, sample.Entity{Device: "vda", PID: 7}, 100, "fake")
@@ -64,7 +66,11 @@ func startFeed(t *testing.T, open func() (sample.Source, error), more ...func(*f
 			defer c.mu.Unlock()
 			c.frames = append(c.frames, x)
 		},
-		ended:   func(s *series.Series) { c.ended = append(c.ended, s.Name()) },
+		ended: func(s *series.Series) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.ended = append(c.ended, s.Name())
+		},
 		stepped: func() {}, seen: func(*sample.Window) {},
 	}
 	f.factor.Store(1)
@@ -117,10 +123,13 @@ func TestFeed(t *testing.T) {
 		if slow := c.take(); len(slow) < 8 || len(slow) > 11 || slow[3].At.Sub(slow[2].At) != 4*time.Second || slow[0].At.Unix()%4 != 0 {
 			t.Errorf("%d frames in 40 s at %v", len(slow), slow[0].At)
 		}
-		src.gone = true
+		src.gone.Store(true)
 		time.Sleep(forgetting + 10*time.Second)
-		if len(c.ended) != 2 {
-			t.Errorf("ended %v, want both of the device", c.ended)
+		c.mu.Lock()
+		ended := slices.Clone(c.ended)
+		c.mu.Unlock()
+		if len(ended) != 2 {
+			t.Errorf("ended %v, want both of the device", ended)
 		}
 		cancel()
 		synctest.Wait()

@@ -101,8 +101,9 @@ func (c *Case) finding(cause *Cause, v *Verdict) Finding {
 func rank(found []Finding, over map[ID][]ID) {
 	explained := func(of *Finding) bool {
 		for _, f := range found {
-			// a small cause does not explain a large one
-			if slices.Contains(over[f.Cause], of.Cause) && 2*f.Weight >= of.Weight {
+			// a small cause does not explain a large one, as a rule
+			enough := 2*f.Weight >= of.Weight || f.Weight >= weightLimit && isRoot(f.Cause, of.Cause)
+			if slices.Contains(over[f.Cause], of.Cause) && enough {
 				return true
 			}
 		}

@@ -41,3 +41,11 @@ const (
 func deviceCauses() []ID {
 	return []ID{"device-iops-limit", "device-bandwidth-limit", "device-queueing", "device-latency-bound", "microbursts"}
 }
+
+// isRoot tells whether a cause is behind another one however little it weighs
+// by itself. Requests that fail are not to be made faster; and who re-reads what
+// a memory limit pushed out must find room below that limit for every page,
+// which is why it stalls.
+func isRoot(cause, of ID) bool {
+	return cause == "device-errors" || cause == "cgroup-cache-limit" && of == "reclaim-stall"
+}

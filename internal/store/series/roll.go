@@ -64,12 +64,12 @@ func (t *tier) roll(ctx context.Context, from, to int64) (Frame, error) {
 		return f, err
 	}
 	defer q.Close()
-	set := q.Select(ctx, false, nil, labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".+"))
+	set := q.Select(ctx, false, nil, labels.MustNewMatcher(labels.MatchRegexp, nameLabel, ".+"))
 	var it chunkenc.Iterator
 	for set.Next() {
 		s := set.At()
 		it = s.Iterator(it)
-		name := s.Labels().Get(labels.MetricName)
+		name := s.Labels().Get(nameLabel)
 		sum, err := summarize(it, from, to, strings.HasSuffix(name, "_total"))
 		if err != nil {
 			return f, err
@@ -138,7 +138,7 @@ func (s *summary) values(l labels.Labels, name string) []Value {
 
 func renamed(l labels.Labels, name string) *Series {
 	b := labels.NewBuilder(l)
-	b.Set(labels.MetricName, name)
+	b.Set(nameLabel, name)
 	return &Series{b.Labels()}
 }
 

@@ -29,6 +29,9 @@ var ErrLocked = errors.New("another agent records there")
 // open: what is written to it is lost.
 var ErrGone = errors.New("the directory of the recording was removed")
 
+// nameLabel holds the name of a series, as everywhere in Prometheus.
+const nameLabel = "__name__"
+
 // Label is one name and value of a series.
 type Label struct{ Name, Value string }
 
@@ -40,7 +43,7 @@ type Series struct{ labels labels.Labels }
 // what is no UTF-8 is replaced, as the formats that it goes out in require.
 func New(name string, of ...Label) *Series {
 	b := labels.NewScratchBuilder(len(of) + 1)
-	b.Add(labels.MetricName, name)
+	b.Add(nameLabel, name)
 	for _, l := range of {
 		if l.Value != "" {
 			b.Add(l.Name, strings.ToValidUTF8(l.Value, "\uFFFD"))
@@ -51,7 +54,7 @@ func New(name string, of ...Label) *Series {
 }
 
 // Name is the name without labels.
-func (s *Series) Name() string { return s.labels.Get(labels.MetricName) }
+func (s *Series) Name() string { return s.labels.Get(nameLabel) }
 
 // Labels are the labels without the name, sorted.
 func (s *Series) Labels() []Label {
@@ -61,7 +64,7 @@ func (s *Series) Labels() []Label {
 
 func split(l labels.Labels) (name string, out []Label) {
 	l.Range(func(x labels.Label) {
-		if x.Name == labels.MetricName {
+		if x.Name == nameLabel {
 			name = x.Value
 		} else {
 			out = append(out, Label{x.Name, x.Value})

@@ -60,7 +60,7 @@ type tieredQuerier struct {
 // those have.
 func finest(h *storage.SelectHints, m []*labels.Matcher) int {
 	for _, x := range m {
-		if x.Name == labels.MetricName && x.Type == labels.MatchEqual && strings.Contains(x.Value, ":") {
+		if x.Name == nameLabel && x.Type == labels.MatchEqual && strings.Contains(x.Value, ":") {
 			return 1
 		}
 	}

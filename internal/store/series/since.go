@@ -20,7 +20,7 @@ func (r *Recording) Between(ctx context.Context, from, to time.Time, step time.D
 			return fmt.Errorf("reading what is to be sent: %w", err)
 		}
 		defer q.Close()
-		set := q.Select(ctx, true, nil, labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".+"))
+		set := q.Select(ctx, true, nil, labels.MustNewMatcher(labels.MatchRegexp, nameLabel, ".+"))
 		var it chunkenc.Iterator
 		for set.Next() {
 			l := lineOf(set.At().Labels())
