@@ -11,6 +11,11 @@ import (
 // threads on one processor each wait half of the time.
 const queueShareLimit = 0.30
 
+// fewBusy is how many processors must be busy all the time for anybody to wait
+// for one: below that nobody is in the way, and a thread that sleeps and wakes a
+// thousand times a second waits each time for an idle processor to wake up.
+const fewBusy = 0.9
+
 // queued is the part of the time that the victim could have run and waited
 // for a processor, 0 to 1.
 func (v *victim) queued() float64 {
@@ -40,6 +45,9 @@ func cpuSaturated() Cause {
 			case v.queued() < queueShareLimit:
 				return no("of the time that it could run, the victim waits for a processor only " + percent(v.queued()))
 			}
+			if busy, ok := c.busyProcessors(); ok && busy < fewBusy {
+				return no(fmt.Sprintf("only %.2g processors were busy, so that it waits for idle ones to wake up", busy))
+			}
 			e := []Evidence{
 				c.figure("threads waiting for a processor", v.delay/s, "count", sample.ProcRunDelay),
 				c.figure("of its time that it could run", v.queued(), "ratio", sample.ProcRunDelay),
@@ -65,6 +73,14 @@ func cpuSaturated() Cause {
 			}
 		},
 	}
+}
+
+// busyProcessors is how many were busy, or taken by the hypervisor, on average.
+func (c *Case) busyProcessors() (n float64, known bool) {
+	user, ok := c.all(sample.CPUUser)
+	system, _ := c.all(sample.CPUSystem)
+	steal, _ := c.all(sample.CPUSteal)
+	return (user + system + steal) / c.w.Seconds(), ok
 }
 
 // processors is how busy the host's are.
