@@ -188,7 +188,8 @@ int COUNTING(on_return, struct pt_regs *regs, long ret)
 		return 0;
 	}
 	count(row->wall, &row->most_wall, wall);
-	count(row->part[PART_CPU], &row->most[PART_CPU], s->part[PART_CPU]);
+	if (s->part[PART_CPU]) /* none of it was seen where a switch was not */
+		count(row->part[PART_CPU], &row->most[PART_CPU], s->part[PART_CPU]);
 	for (int i = PART_QUEUE; i < PARTS; i++) {
 		if (!s->part[i])
 			continue;

@@ -20,7 +20,8 @@ import (
 	"iocause/internal/host"
 )
 
-// latency looks at calls while f runs.
+// latency looks at calls while f runs. Whatever of their switches was not seen,
+// the parts of each add up, and a part has times exactly where it took some.
 func latency(t *testing.T, o CallOptions, f func()) []Call {
 	t.Helper()
 	probe, err := OpenLatency(host.Live(), o)
@@ -114,39 +115,64 @@ func commOf(path string) string {
 	return name[:min(len(name), 15)]
 }
 
+// partsWrong is what calls of the troupe "direct pipe mapping..." are not made of
+// as they must be; times were looked at for a length.
+func partsWrong(calls []Call, length time.Duration) (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	in := func(part Part, numbers ...int) (share float64) {
+		var spent, wall time.Duration
+		for _, nr := range numbers {
+			i := slices.IndexFunc(calls, func(c Call) bool { return c.Number == nr })
+			if i < 0 {
+				say("no call %d", nr)
+				continue
+			}
+			c := &calls[i]
+			if c.Count < 10 {
+				say("%d calls %d", c.Count, nr)
+			}
+			if c.Wall > 6*length {
+				say("call %d took %v in all in %v", nr, c.Wall, length)
+			}
+			spent, wall = spent+c.In[part], wall+c.Wall
+		}
+		return 100 * spent.Seconds() / max(wall.Seconds(), 1e-9)
+	}
+	if got := in(PartDisk, unix.SYS_PREAD64); got < 20 {
+		say("direct reads are %.1f %% disk, want at least 20", got)
+	}
+	if got := in(PartLock, unix.SYS_MUNMAP, unix.SYS_MMAP); got < 5 {
+		say("mmap and munmap are %.1f %% lock, want at least 5", got)
+	}
+	if got := in(PartOther, unix.SYS_READ); got < 10 {
+		say("reads of a pipe are %.1f %% other, want at least 10", got)
+	}
+	if got := in(PartDisk, unix.SYS_READ); got > 1 {
+		say("reads of a pipe are %.1f %% disk", got)
+	}
+	return all
+}
+
+// What must hold of every call, latency demands of each look. What calls are
+// mostly made of shows when the threads get to run: a machine that is busy
+// otherwise, or hides their switches, gets another look.
 func TestPartsOfCalls(t *testing.T) {
 	p := start(t, testFile(t), "direct", "pipe", "mapping", "mapping", "mapping", "mapping")
-	began := time.Now()
-	calls := latency(t, CallOptions{PID: p.cmd.Process.Pid, Calls: DefaultCalls()}, func() { time.Sleep(1500 * time.Millisecond) })
-	length := time.Since(began)
-	share := func(nr int, part Part) float64 {
-		i := slices.IndexFunc(calls, func(c Call) bool { return c.Number == nr })
-		if i < 0 {
-			t.Fatalf("no call %d", nr)
+	pid := p.cmd.Process.Pid
+	for try := 1; ; try++ {
+		began := time.Now()
+		calls := latency(t, CallOptions{PID: pid, Calls: DefaultCalls()}, func() { time.Sleep(1500 * time.Millisecond) })
+		wrong := partsWrong(calls, time.Since(began))
+		if slices.ContainsFunc(calls, func(c Call) bool { return c.PID != pid || c.Number == unix.SYS_FUTEX }) {
+			t.Fatalf("futexes, or calls of other processes than %d, were looked at", pid)
 		}
-		c := &calls[i]
-		if c.PID != p.cmd.Process.Pid || c.Count < 10 {
-			t.Errorf("%d calls %d of process %d", c.Count, nr, c.PID)
+		if len(wrong) == 0 {
+			return
 		}
-		if c.Wall > 6*length {
-			t.Errorf("call %d took %v in all in %v", nr, c.Wall, length)
+		if try == 5 {
+			t.Fatal(strings.Join(wrong, "\n"))
 		}
-		return c.In[part].Seconds() / c.Wall.Seconds()
-	}
-	if got := share(unix.SYS_PREAD64, PartDisk); got < 0.2 {
-		t.Errorf("direct reads are %.1f %% disk, want at least 20", got*100)
-	}
-	if got := share(unix.SYS_MUNMAP, PartLock) + share(unix.SYS_MMAP, PartLock); got < 0.1 {
-		t.Errorf("mmap and munmap are %.1f %% lock, want at least 10", got*100)
-	}
-	if got := share(unix.SYS_READ, PartOther); got < 0.1 {
-		t.Errorf("reads of a pipe are %.1f %% other, want at least 10", got*100)
-	}
-	if got := share(unix.SYS_READ, PartDisk); got > 0.01 {
-		t.Errorf("reads of a pipe are %.1f %% disk", got*100)
-	}
-	if slices.ContainsFunc(calls, func(c Call) bool { return c.Number == unix.SYS_FUTEX }) {
-		t.Error("futexes were looked at")
+		t.Logf("look %d: %s", try, strings.Join(wrong, "; "))
 	}
 }
 
