@@ -63,7 +63,12 @@ func places(t *testing.T, name string) map[string]function {
 // running starts the program and is its number and the mapping of its code.
 func running(t *testing.T, name string) (pid int, code mapping) {
 	t.Helper()
-	c := exec.Command(name)
+	return runningAs(t, name, exec.Command(name))
+}
+
+// runningAs starts the program by a command that becomes it.
+func runningAs(t *testing.T, name string, c *exec.Cmd) (pid int, code mapping) {
+	t.Helper()
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +76,7 @@ func running(t *testing.T, name string) (pid int, code mapping) {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	})
-	for range 200 {
+	for range 6000 {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(c.Process.Pid) + "/maps")
 		if err != nil {
 			t.Fatal(err)
@@ -171,6 +176,37 @@ func TestPrograms(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The files of a container are in a file system of its own: the program, and its
+// debug file beside it.
+func TestProgramInAnotherMountNamespace(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: another mount namespace")
+	}
+	built := build(t)
+	at := places(t, built)
+	run(t, "objcopy", "--only-keep-debug", built, built+".debug")
+	run(t, "strip", "-s", built)
+	run(t, "objcopy", "--add-gnu-debuglink="+built+".debug", built)
+	inside := t.TempDir()
+	const script = `mount -t tmpfs none "$2" && cp "$1" "$1.debug" "$2" && exec "$2/wait"`
+	name := filepath.Join(inside, "wait")
+	pid, code := runningAs(t, name, exec.Command("unshare", "--mount", "sh", "-c", script, "sh", built, inside))
+	for _, f := range []string{built, built + ".debug"} {
+		if err := os.Remove(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(name); err == nil {
+		t.Fatal("the file is here, too")
+	}
+	r := New(host.Live())
+	defer r.Close()
+	got := look(t, r, pid, code, at)
+	if want := map[string]string{"wait_here": "iocause::wait_here<long>", "hidden_helper": "hidden_helper", "main": "main"}; !reflect.DeepEqual(names(got), want) {
+		t.Errorf("got %q, want %q: %q", names(got), want, r.Notes())
 	}
 }
 
