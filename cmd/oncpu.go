@@ -26,7 +26,8 @@ func newOnCPUCommand(a *app) *cobra.Command {
 			"every processor and shows those with the most time, or draws all of them as a\n" +
 			"flame graph: the other half of what offcpu shows. It samples the processor's\n" +
 			"cycle counter, or the CPU clock where there is none, as in many virtual\n" +
-			"machines: then code that runs with interrupts off is seen when it ends.\n\n" +
+			"machines: then code that runs with interrupts off is seen when it ends. Stacks\n" +
+			"are complete without frame pointers, too, where files have unwinding tables.\n\n" +
 			"Ctrl-C ends the watching early and still shows what was seen.",
 		Example: `  iocause oncpu
   iocause oncpu --pid 1234 --duration 30s -o runs.html

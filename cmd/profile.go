@@ -190,10 +190,8 @@ func (a *app) runProfile(c *cobra.Command, o *profileOptions, ask stacks.Options
 	defer stop()
 	names := symbol.New(a.host)
 	defer names.Close()
-	if !ask.OnCPU {
-		ask.Unwind = func(pid int, regs stacks.Registers, read func(uint64) (uint64, bool)) ([]uint64, bool) {
-			return names.Unwind(pid, symbol.Registers(regs), read)
-		}
+	ask.Unwind = func(pid int, regs stacks.Registers, read func(uint64) (uint64, bool)) ([]uint64, bool) {
+		return names.Unwind(pid, symbol.Registers(regs), read)
 	}
 	seen, err := a.observeStacks(watch, o, ask, names)
 	if err != nil {
@@ -238,7 +236,7 @@ func lossNotes(seen *profiled) []string {
 	say(l.Stacks, "%d stacks found no room in the kernel's table: their time is there, under [stack lost]", l.Stacks)
 	say(l.Threads, "%d times the kernel had no memory to time a thread: its wait is missing here", l.Threads)
 	say(uint64(l.Folded), "%d small stacks, %s in all, were added up for want of memory: they are under [stack lost]", l.Folded, text.Duration(l.FoldedTime.Seconds()))
-	say(l.Unstalled, "of %d waits the user stack was followed by frame pointers alone, for want of room to copy it: it may be incomplete", l.Unstalled)
+	say(l.Unstalled, "of %d waits or samples the user stack was followed by frame pointers alone, for want of room to copy it: it may be incomplete", l.Unstalled)
 	say(l.Unmet, "the mappings of %d processes could not be read at once: functions of those that ended have no names", l.Unmet)
 	if l.ShortTime > time.Millisecond {
 		notes = append(notes, fmt.Sprintf("%s of waits shorter than --min had not added up to one that is kept", text.Duration(l.ShortTime.Seconds())))

@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"iocause/internal/bpf/bpftest"
 )
 
 // attached waits until another iocause has attached its programs.
@@ -39,11 +37,8 @@ func attached(t *testing.T, pid int) {
 // of the program: all of them with their callers.
 func TestOffCPUWithoutFramePointers(t *testing.T) {
 	needProbes(t)
-	if _, err := exec.LookPath("gcc"); err != nil {
-		bpftest.Need(t, "gcc", err)
-	}
 	name := filepath.Join(t.TempDir(), "mutex")
-	if out, err := exec.Command("gcc", "-O2", "-fomit-frame-pointer", "-pthread", "-o", name, "testdata/mutex.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command(needTool(t, "gcc"), "-O2", "-fomit-frame-pointer", "-pthread", "-o", name, "testdata/mutex.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	program := exec.Command(name)
@@ -73,12 +68,7 @@ func TestOffCPUWithoutFramePointers(t *testing.T) {
 	}
 	var got struct {
 		Stacks struct {
-			Rows []struct {
-				State string  `json:"state"`
-				Waits float64 `json:"waits"`
-				Time  float64 `json:"time_s"`
-				Stack string  `json:"stack"`
-			} `json:"rows"`
+			Rows []stackRow `json:"rows"`
 		} `json:"stacks"`
 	}
 	if err := json.Unmarshal([]byte(out.String()), &got); err != nil {

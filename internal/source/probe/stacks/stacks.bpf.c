@@ -391,6 +391,7 @@ int on_sample(void *ctx)
 	if (!(t->flags & PF_KTHREAD))
 		k.user = stack_id(ctx, 0, USER_STACK);
 	meet(k.tgid);
-	add(&k, &r);
+	if (!stall(t, &k, &r))
+		add(&k, &r);
 	return 0;
 }

@@ -34,7 +34,7 @@ type Options struct {
 	Comm   string        // name of the process or of the thread, "" all
 	Cgroup uint64        // with those below it: the inode of its directory, 0 all
 	Tree   string        // of which hierarchy: "memory", "io" or "" (version 2)
-	Unwind Unwinder      // follows user stacks without frame pointers, not for OnCPU; nil: frame pointers only
+	Unwind Unwinder      // follows user stacks without frame pointers; nil: frame pointers only
 
 	eager bool // as on a kernel without sched_exit_tp, for tests
 }
@@ -84,7 +84,7 @@ type Probe struct {
 	folded folded
 	added  []stacksKey     // rows that Added has not told
 	walked map[int]Stack   // user stacks of threads that still wait, by thread id
-	stalls *ringbuf.Reader // waits with a copy of their user stack, nil without Unwind
+	stalls *ringbuf.Reader // waits and samples with a copy of their user stack, nil without Unwind
 	stall  stacksStall
 	whole  map[uint64]bool // of stacks
 	seed   maphash.Seed    // of identities of stacks that are unwound
@@ -122,7 +122,7 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 	if p.eager {
 		delete(spec.Programs, "on_return")
 	}
-	unwinds := o.Unwind != nil && !o.OnCPU && !p.eager
+	unwinds := o.Unwind != nil && (o.OnCPU || !p.eager)
 	if !unwinds {
 		spec.Maps["stalls"].MaxEntries = uint32(os.Getpagesize()) // its memory is taken at once
 	}
@@ -156,6 +156,7 @@ func (o *Options) constants(h *host.Host, canReturn, unwinds bool) map[string]an
 		return 0
 	}
 	c := map[string]any{
+		"want_stalls": flag(unwinds),
 		"only_tgid":   uint32(o.PID),
 		"not_tgid":    uint32(h.Self),
 		"match_comm":  flag(o.Comm != ""),
@@ -172,7 +173,6 @@ func (o *Options) constants(h *host.Host, canReturn, unwinds bool) map[string]an
 	c["min_ns"] = uint64(max(0, o.Min))
 	c["can_return"] = flag(canReturn)
 	c["want_wakers"] = flag(o.Wakers)
-	c["want_stalls"] = flag(unwinds)
 	return c
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Waits that are handed over with a copy of the user stack, to be unwound without frame pointers. */
+/* Waits and samples that are handed over with a copy of the user stack, to be unwound without frame pointers. */
 #pragma once
 #include "rows.bpf.h"
 
@@ -63,7 +63,10 @@ const struct stall *stall_type __attribute__((unused)); /* so that its type is k
 const volatile u32 want_stalls;
 u64 kept_stalls, unkept_stalls;
 
-/* Hands a wait of the running thread over; false if it is to be added up here. */
+/*
+ * Hands a wait or a sample of the running thread over; false if it is to be
+ * added up here. An interrupt's registers are where a system call's would be.
+ */
 static __always_inline bool stall(struct task_struct *t, const struct key *k, const struct row *r)
 {
 	struct stall *s;
