@@ -182,7 +182,7 @@ func TestStacksOfJava(t *testing.T) {
 func TestStacksOfPython(t *testing.T) {
 	needProbes(t)
 	c := untilReady(t, needTool(t, "python3"), script(t, "commit.py"), bpftest.File(t, 1))
-	seen(t, c.Process.Pid, map[string]string{"fsync < ": " < __libc_start_call_main < "}, "offcpu", "--state", "disk,filesystem", "--min", "0", "--duration", "500ms")
+	seen(t, c.Process.Pid, map[string]string{" < fsync < ": " < __libc_start_call_main < "}, "offcpu", "--state", "disk,filesystem", "--min", "0", "--duration", "500ms")
 	seen(t, c.Process.Pid, map[string]string{" < ": " < __libc_start_call_main < "}, "oncpu", "--hz", "199", "--duration", "500ms")
 }
 
@@ -191,5 +191,5 @@ func TestStacksOfPython(t *testing.T) {
 func TestStacksOfNode(t *testing.T) {
 	needProbes(t)
 	c := untilReady(t, needTool(t, "node"), "--perf-basic-prof", "--interpreted-frames-native-stack", script(t, "commit.js"), bpftest.File(t, 1))
-	seen(t, c.Process.Pid, map[string]string{"fsync < ": "commitRecord "}, "offcpu", "--state", "disk,filesystem", "--min", "0", "--duration", "500ms")
+	seen(t, c.Process.Pid, map[string]string{" < fsync < ": "commitRecord "}, "offcpu", "--state", "disk,filesystem", "--min", "0", "--duration", "500ms")
 }

@@ -114,7 +114,7 @@ func (a *app) latency(c *cobra.Command, o *latencyOptions, args []string) error 
 	names := symbol.New(a.host)
 	defer names.Close()
 	s.stacks = newSlowStacks(names)
-	options := threads.CallOptions{Calls: numbers, Slow: o.slow, Met: names.Meet}
+	options := threads.CallOptions{Calls: numbers, Slow: o.slow, Met: names.Meet, Unwind: unwinder(names)}
 	for _, name := range o.filter.given(c) {
 		t, err := o.filter.target(a.host, []string{name})
 		if err != nil {

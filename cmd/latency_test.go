@@ -149,7 +149,7 @@ func TestLatencyNamesSlowCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopped := make(chan error)
-	stop := make(chan struct{})
+	stop, silence := make(chan struct{}), make(chan struct{})
 	go func() {
 		var err error
 		for err == nil {
@@ -164,9 +164,16 @@ func TestLatencyNamesSlowCalls(t *testing.T) {
 		<-stop
 		stopped <- err
 	}()
+	silent := make(chan struct{})
 	go func() {
+		defer close(silent)
 		for {
 			time.Sleep(12 * time.Millisecond)
+			select {
+			case <-silence:
+				return
+			default:
+			}
 			if _, err := unix.Write(pipe[1], []byte{1}); err != nil {
 				return
 			}
@@ -183,6 +190,8 @@ func TestLatencyNamesSlowCalls(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
+	close(silence)
+	<-silent // else it would write into what gets its number next
 	unix.Close(pipe[0])
 	unix.Close(pipe[1])
 	var doc struct {

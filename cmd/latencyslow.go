@@ -32,7 +32,7 @@ const frameNoWait = "[no kernel stack: no long wait]"
 func (s *slowStacks) stackOf(process string, c *threads.SlowCall) []*sample.Frame {
 	s.names.Check(c.PID, process, c.User)
 	k := stacks.Stack{IPs: c.Kernel, Cut: c.KernelCut}
-	frames := s.known.frames(c.PID, false, stacks.Stack{IPs: c.User, Cut: c.UserCut}, s.known.kernel(k), k)
+	frames := s.known.frames(c.PID, false, stacks.Stack{IPs: c.User, Cut: c.UserCut, IsWhole: c.IsWhole}, s.known.kernel(k), k)
 	slices.Reverse(frames)
 	if len(c.Kernel) == 0 {
 		frames = slices.Insert(frames, 0, s.known.remark(frameNoWait))

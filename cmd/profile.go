@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/bpf"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
@@ -190,9 +191,7 @@ func (a *app) runProfile(c *cobra.Command, o *profileOptions, ask stacks.Options
 	defer stop()
 	names := symbol.New(a.host)
 	defer names.Close()
-	ask.Unwind = func(pid int, regs stacks.Registers, read func(uint64) (uint64, bool)) ([]uint64, bool) {
-		return names.Unwind(pid, symbol.Registers(regs), read)
-	}
+	ask.Unwind = unwinder(names)
 	seen, err := a.observeStacks(watch, o, ask, names)
 	if err != nil {
 		return err
@@ -216,6 +215,13 @@ func (a *app) runProfile(c *cobra.Command, o *profileOptions, ask stacks.Options
 	printer := a.newPrinter(&o.show)
 	label := fmt.Sprintf("%s: %s of all threads together, watched for %s", p.Title, text.Duration(p.Total().Seconds()), text.Duration(p.Length.Seconds()))
 	return printer.print(p.Begin, p.Length, label, []text.Table{stackTable(p, o.show.format == "text", printer.style.Width < wideTable)})
+}
+
+// unwinder follows user stacks by the files that a resolver knows.
+func unwinder(names *symbol.Resolver) bpf.Unwinder {
+	return func(pid int, regs bpf.Registers, read func(uint64) (uint64, bool)) ([]uint64, bool) {
+		return names.Unwind(pid, symbol.Registers(regs), read)
+	}
 }
 
 func sorted(s []string) []string {

@@ -22,8 +22,8 @@ type Frame struct {
 	NoCode   bool   // the process has nothing there that could run
 }
 
-// Resolver resolves addresses. Meet is safe for concurrent use; the others are
-// for one goroutine, that may run beside Meet.
+// Resolver resolves addresses. Meet and Unwind are safe for concurrent use; the
+// others are for one goroutine, that may run beside them.
 type Resolver struct {
 	host   *host.Host
 	kernel *kernel

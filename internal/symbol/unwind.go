@@ -21,7 +21,7 @@ const deepestUnwind = 127
 // where there are none, as in code that was compiled while it ran. read reads
 // eight bytes of the thread's stack. The result has at least the address that
 // the registers name; isWhole tells that it ends where the thread began. Safe
-// beside Meet.
+// for concurrent use.
 func (r *Resolver) Unwind(pid int, from Registers, read func(at uint64) (uint64, bool)) (ips []uint64, isWhole bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,9 +12,13 @@ struct rw_semaphore;
 struct mm_struct {
 	struct rw_semaphore {} mmap_lock;
 };
+struct sched_info {
+	unsigned long pcount;
+};
 struct task_struct___stacks {
 	int on_cpu;
 	int exit_state;
+	struct sched_info sched_info;
 	struct mm_struct *mm;
 };
 #pragma clang attribute pop
@@ -305,6 +309,7 @@ int COUNTING(on_unlock, void *lock)
 /* Where threads that wait still will go on: user space walks their stacks. */
 struct waiter {
 	struct regs regs;
+	u64 runs; /* how often it got a processor: whether it still waits */
 	u32 tgid, pad;
 };
 struct {
@@ -321,6 +326,8 @@ static __always_inline void note_regs(struct task_struct *t)
 	u32 tid = t->pid;
 
 	read_regs(t, &w.regs);
+	if (bpf_core_field_exists(((struct task_struct___stacks *)t)->sched_info.pcount))
+		w.runs = ((struct task_struct___stacks *)t)->sched_info.pcount;
 	bpf_map_update_elem(&waiting, &tid, &w, BPF_ANY);
 }
 

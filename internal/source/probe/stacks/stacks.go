@@ -34,7 +34,7 @@ type Options struct {
 	Comm   string        // name of the process or of the thread, "" all
 	Cgroup uint64        // with those below it: the inode of its directory, 0 all
 	Tree   string        // of which hierarchy: "memory", "io" or "" (version 2)
-	Unwind Unwinder      // follows user stacks without frame pointers; nil: frame pointers only
+	Unwind bpf.Unwinder  // follows user stacks without frame pointers; nil: frame pointers only
 
 	eager bool // as on a kernel without sched_exit_tp, for tests
 }

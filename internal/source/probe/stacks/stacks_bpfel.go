@@ -56,13 +56,16 @@ type stacksStack struct {
 }
 
 type stacksStall struct {
-	_     structs.HostLayout
-	K     stacksKey
-	R     stacksRow
-	Regs  stacksRegs
-	Base  uint64
-	Pages uint64
-	Copy  [4][4096]uint8
+	_    structs.HostLayout
+	K    stacksKey
+	R    stacksRow
+	User struct {
+		_     structs.HostLayout
+		Regs  stacksRegs
+		Base  uint64
+		Pages uint64
+		Page  [4][4096]uint8
+	}
 }
 
 type stacksThread struct {
@@ -85,6 +88,7 @@ type stacksThread struct {
 type stacksWaiter struct {
 	_    structs.HostLayout
 	Regs stacksRegs
+	Runs uint64
 	Tgid uint32
 	Pad  uint32
 }

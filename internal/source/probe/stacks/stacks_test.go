@@ -220,6 +220,54 @@ func TestAWaitLongerThanTheWindow(t *testing.T) {
 	}
 }
 
+// The stack of a thread that ran on since it was looked at is not that of its
+// wait.
+func TestRanAgain(t *testing.T) {
+	var pipe [2]int
+	if err := unix.Pipe(pipe[:]); err != nil {
+		t.Fatal(err)
+	}
+	tids, done := make(chan int), make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // and ends with this function
+		tids <- unix.Gettid()
+		readOne(t, pipe[0])
+		readOne(t, pipe[0])
+		close(done)
+	}()
+	tid := <-tids
+	settled := func() (runs uint64) {
+		for began := time.Now(); !sleeps(t, tid); nap(time.Millisecond) {
+			if time.Since(began) > 30*time.Second {
+				t.Fatal("the thread does not wait")
+			}
+		}
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", tid))
+		bpftest.Need(t, "bpf", err)
+		if _, err := fmt.Sscanf(string(text), "%d %d %d", new(uint64), new(uint64), &runs); err != nil {
+			t.Fatal(err)
+		}
+		return runs
+	}
+	runs := settled()
+	if ranAgain(host.Live(), uint32(tid), runs) {
+		t.Error("a thread that waits is taken for one that ran")
+	}
+	wakeReader(t, pipe[1])
+	for began := time.Now(); settled() == runs && time.Since(began) < 30*time.Second; nap(time.Millisecond) {
+	}
+	if !ranAgain(host.Live(), uint32(tid), runs) {
+		t.Error("a thread that ran is taken for one that waits")
+	}
+	wakeReader(t, pipe[1])
+	<-done
+	unix.Close(pipe[0])
+	unix.Close(pipe[1])
+	if !ranAgain(host.Live(), 1<<30, runs) {
+		t.Error("a thread that is not there is taken for one that waits")
+	}
+}
+
 // Who writes into the pipe is who wakes its reader.
 func TestWakers(t *testing.T) {
 	var pipe [2]int

@@ -5,28 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"io/fs"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 	"unsafe"
 
 	"github.com/cilium/ebpf/ringbuf"
 
 	"iocause/internal/bpf"
+	"iocause/internal/host"
 )
 
-// Registers are those that callers are found by. On arm64 only IP, SP and BP are known.
-type Registers struct {
-	IP, SP, BP, BX, R12, R13, R14, R15 uint64
-}
-
-// Unwinder finds the call stack of a thread of a process, innermost address
-// first, from its registers and its memory, of which read reads eight bytes.
-// isWhole tells that it was followed to where the thread began.
-type Unwinder func(pid int, regs Registers, read func(at uint64) (uint64, bool)) (ips []uint64, isWhole bool)
-
-func (r *stacksRegs) registers() Registers {
-	return Registers{r.Ip, r.Sp, r.Bp, r.Bx, r.R12, r.R13, r.R14, r.R15}
+func (r *stacksRegs) registers() bpf.Registers {
+	return bpf.Registers{IP: r.Ip, SP: r.Sp, BP: r.Bp, BX: r.Bx, R12: r.R12, R13: r.R13, R14: r.R14, R15: r.R15}
 }
 
 // drainStalls takes over the waits that came with a copy of the user stack.
@@ -54,14 +47,10 @@ func (p *Probe) drainStalls() error {
 // addStall adds a wait under its unwound stack, unless frame pointers found
 // more: the copy has the innermost 12 to 16 KiB of the stack.
 func (p *Probe) addStall(s *stacksStall) {
-	ips, isWhole := p.o.Unwind(int(s.K.Tgid), s.Regs.registers(), func(at uint64) (uint64, bool) {
-		from := at - s.Base
-		if from > s.Pages*uint64(len(s.Copy[0]))-8 || s.Pages == 0 {
-			return 0, false
-		}
-		all := unsafe.Slice(&s.Copy[0][0], len(s.Copy)*len(s.Copy[0]))
-		return binary.NativeEndian.Uint64(all[from:]), true
-	})
+	u := &s.User
+	all := unsafe.Slice(&u.Page[0][0], len(u.Page)*len(u.Page[0]))
+	copied := all[:min(u.Pages, uint64(len(u.Page)))*uint64(len(u.Page[0]))]
+	ips, isWhole := p.o.Unwind(int(s.K.Tgid), u.Regs.registers(), bpf.Copied(u.Base, copied))
 	p.learn(s.K.User)
 	if isWhole || len(ips) > len(p.stacks[s.K.User]) {
 		s.K.User = p.keepStack(ips, isWhole)
@@ -86,7 +75,8 @@ func (p *Probe) keepStack(ips []uint64, isWhole bool) uint64 {
 }
 
 // walk finds the user stacks of threads that still wait: a thread's stack can
-// only be taken in the kernel while it runs.
+// only be taken in the kernel while it runs. Of those that ran on meanwhile there
+// is none.
 func (p *Probe) walk() {
 	_ = bpf.Each(p.probe.Map("waiting"), func(tid uint32, w stacksWaiter) {
 		mem, err := os.Open(p.host.Proc(strconv.Itoa(int(tid)), "mem"))
@@ -108,8 +98,27 @@ func (p *Probe) walk() {
 				s.IPs, s.IsWhole = ips, isWhole
 			}
 		}
+		if ranAgain(p.host, tid, w.Runs) {
+			return // the registers and the memory are not of one moment
+		}
 		p.walked[int(tid)] = s
 	})
+}
+
+// ranAgain tells whether a thread got a processor more often than runs: the
+// third figure of /proc/TID/schedstat, which a kernel without CONFIG_SCHED_INFO
+// does not have.
+func ranAgain(h *host.Host, tid uint32, runs uint64) bool {
+	text, err := os.ReadFile(h.Proc(strconv.Itoa(int(tid)), "schedstat"))
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err := os.Stat(h.Proc(strconv.Itoa(int(tid))))
+		return err != nil // it ended
+	}
+	f := strings.Fields(string(text))
+	if err != nil || len(f) < 3 {
+		return true
+	}
+	return f[2] != strconv.FormatUint(runs, 10)
 }
 
 // walkFrames follows frame pointers as the kernel does: each points to the

@@ -21,6 +21,10 @@ type CallOptions struct {
 	Calls []int         // by number
 	Slow  time.Duration // of calls of this length the slowest are kept with their stacks; 0: of none
 	Met   func(pid int) // is told of every slow call's process at once, from another goroutine
+
+	// Unwind follows user stacks without frame pointers, from the goroutine that
+	// calls Met; nil: by frame pointers only.
+	Unwind bpf.Unwinder
 }
 
 // DefaultCalls are all system calls but those that wait for something to happen
@@ -64,6 +68,10 @@ func OpenLatency(h *host.Host, o CallOptions) (*Latency, error) {
 	constants["wanted"] = wanted
 	constants["part_of_state"] = partOfState()
 	constants["slow_ns"] = uint64(max(0, o.Slow))
+	constants["want_copies"] = uint32(0)
+	if o.Unwind != nil {
+		constants["want_copies"] = uint32(1)
+	}
 	p, err := bpf.Open(spec, append(statePrograms(),
 		bpf.Program{Name: "on_call", Tracepoint: "sys_enter"},
 		bpf.Program{Name: "on_return", Tracepoint: "sys_exit"},
@@ -77,7 +85,7 @@ func OpenLatency(h *host.Host, o CallOptions) (*Latency, error) {
 	}
 	l := &Latency{probe: p, missing: missing, last: map[latencyCallKey]*Call{}, ended: map[latencyCallKey]*Call{}}
 	if o.Slow > 0 {
-		if l.slow, err = watchSlowCalls(p, o.Met); err != nil {
+		if l.slow, err = watchSlowCalls(p, &o); err != nil {
 			return nil, errors.Join(err, p.Close())
 		}
 	}

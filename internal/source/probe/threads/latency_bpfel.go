@@ -63,6 +63,23 @@ type latencySlowCall struct {
 	Thread  [16]int8
 	Kernel  [48]uint64
 	User    [127]uint64
+	Copy    struct {
+		_    structs.HostLayout
+		Regs struct {
+			_   structs.HostLayout
+			Ip  uint64
+			Sp  uint64
+			Bp  uint64
+			Bx  uint64
+			R12 uint64
+			R13 uint64
+			R14 uint64
+			R15 uint64
+		}
+		Base  uint64
+		Pages uint64
+		Page  [4][4096]uint8
+	}
 }
 
 type latencyStack struct {
@@ -140,6 +157,7 @@ const (
 	latencyVarSerials             = "serials"
 	latencyVarSlowNs              = "slow_ns"
 	latencyVarToldType            = "told_type"
+	latencyVarWantCopies          = "want_copies"
 	latencyVarWanted              = "wanted"
 )
 
@@ -233,6 +251,7 @@ type latencyVariableSpecs struct {
 	Serials        *ebpf.VariableSpec `ebpf:"serials"`
 	SlowNs         *ebpf.VariableSpec `ebpf:"slow_ns"`
 	ToldType       *ebpf.VariableSpec `ebpf:"told_type"`
+	WantCopies     *ebpf.VariableSpec `ebpf:"want_copies"`
 	Wanted         *ebpf.VariableSpec `ebpf:"wanted"`
 }
 
@@ -293,6 +312,7 @@ type latencyVariables struct {
 	Serials        *ebpf.Variable `ebpf:"serials"`
 	SlowNs         *ebpf.Variable `ebpf:"slow_ns"`
 	ToldType       *ebpf.Variable `ebpf:"told_type"`
+	WantCopies     *ebpf.Variable `ebpf:"want_copies"`
 	Wanted         *ebpf.Variable `ebpf:"wanted"`
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* The stacks of the slowest calls of each row. */
 #pragma once
+#include "userstack.bpf.h"
 
 #define KERNEL_DEPTH 48
 #define USER_DEPTH 127 /* kernel.perf_event_max_stack, unless it is raised */
 #define USER_STACK (1 << 8) /* BPF_F_USER_STACK */
 
 const volatile u64 slow_ns; /* calls of this length may be kept; 0: none is */
+const volatile u32 want_copies; /* of their user stacks */
 u32 era;                    /* counts the looks of user space */
 u64 lost_slow, lost_held;
 
@@ -69,11 +71,12 @@ struct slow_call {
 	char thread[16];
 	u64 kernel[KERNEL_DEPTH];
 	u64 user[USER_DEPTH];
+	struct user_stack copy;
 };
 const struct slow_call *told_type __attribute__((unused)); /* else its shape is not in the object */
 struct {
 	__uint(type, MAP_RINGBUF);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, 4 << 20);
 } slowest SEC(".maps");
 
 /* Makes room among the slowest calls of a row for one that is slower than one of them. */
@@ -132,5 +135,8 @@ static __always_inline void tell(void *ctx, struct task_struct *t, struct thread
 	}
 	size = bpf_get_stack(ctx, c->user, sizeof(c->user), USER_STACK);
 	c->user_n = size > 0 ? (u64)size / 8 : 0;
+	c->copy.pages = 0;
+	if (want_copies)
+		copy_user_stack(t, &c->copy);
 	bpf_ringbuf_submit(c, 0);
 }

@@ -29,23 +29,24 @@ type SlowCall struct {
 	Kernel, User     []uint64             // addresses, the innermost first
 	KernelCut        bool                 // there is more than Kernel
 	UserCut          bool                 // there is more than User
+	IsWhole          bool                 // User is known to reach where the thread began
 }
 
 // slowCalls takes in the slowest calls as the kernel tells them.
 type slowCalls struct {
 	reader  *ringbuf.Reader
-	met     func(pid int)
+	o       *CallOptions
 	flushed chan error
 	mu      sync.Mutex
 	kept    map[latencyCallKey][]SlowCall
 }
 
-func watchSlowCalls(p *bpf.Probe, met func(pid int)) (*slowCalls, error) {
+func watchSlowCalls(p *bpf.Probe, o *CallOptions) (*slowCalls, error) {
 	reader, err := ringbuf.NewReader(p.Map("slowest"))
 	if err != nil {
 		return nil, fmt.Errorf("opening the buffer of slow calls: %w", err)
 	}
-	s := &slowCalls{reader: reader, met: met, flushed: make(chan error), kept: map[latencyCallKey][]SlowCall{}}
+	s := &slowCalls{reader: reader, o: o, flushed: make(chan error), kept: map[latencyCallKey][]SlowCall{}}
 	go s.read()
 	return s, nil
 }
@@ -54,6 +55,7 @@ func watchSlowCalls(p *bpf.Probe, met func(pid int)) (*slowCalls, error) {
 func (s *slowCalls) read() {
 	defer close(s.flushed)
 	var r ringbuf.Record
+	var raw latencySlowCall
 	for {
 		err := s.reader.ReadInto(&r)
 		switch {
@@ -64,16 +66,15 @@ func (s *slowCalls) read() {
 		case err != nil:
 			s.flushed <- fmt.Errorf("reading the slow calls: %w", err)
 			return
-		case len(r.RawSample) >= int(unsafe.Sizeof(latencySlowCall{})):
-			s.keep(decodeSlowCall(r.RawSample))
+		case len(r.RawSample) >= int(unsafe.Sizeof(raw)):
+			copy(unsafe.Slice((*byte)(unsafe.Pointer(&raw)), unsafe.Sizeof(raw)), r.RawSample) // both sides are of one byte order and layout
+			s.met(&raw)
 		}
 	}
 }
 
-// decodeSlowCall reads a record: both sides are of one byte order and layout.
-func decodeSlowCall(raw []byte) SlowCall {
-	var r latencySlowCall
-	copy(unsafe.Slice((*byte)(unsafe.Pointer(&r)), unsafe.Sizeof(r)), raw)
+// slowCall is what the kernel told, with the stack that frame pointers found.
+func (r *latencySlowCall) slowCall() SlowCall {
 	kernel, user := min(int(r.KernelN), len(r.Kernel)), min(int(r.UserN), len(r.User))
 	c := SlowCall{
 		PID: int(r.Tgid), TID: int(r.Tid), Number: int(r.Nr), Thread: text(&r.Thread), Result: r.Result,
@@ -87,8 +88,20 @@ func decodeSlowCall(raw []byte) SlowCall {
 	return c
 }
 
-func (s *slowCalls) keep(c SlowCall) {
-	s.met(c.PID) // it may end soon
+// met takes in a slow call while its process is there: it may end soon. The
+// unwound stack counts unless frame pointers found more.
+func (s *slowCalls) met(r *latencySlowCall) {
+	c := r.slowCall()
+	s.o.Met(c.PID)
+	if s.o.Unwind != nil {
+		u := &r.Copy
+		all := unsafe.Slice(&u.Page[0][0], len(u.Page)*len(u.Page[0]))
+		copied := all[:min(u.Pages, uint64(len(u.Page)))*uint64(len(u.Page[0]))]
+		regs := bpf.Registers{IP: u.Regs.Ip, SP: u.Regs.Sp, BP: u.Regs.Bp, BX: u.Regs.Bx, R12: u.Regs.R12, R13: u.Regs.R13, R14: u.Regs.R14, R15: u.Regs.R15}
+		if ips, isWhole := s.o.Unwind(c.PID, regs, bpf.Copied(u.Base, copied)); isWhole || len(ips) > len(c.User) {
+			c.User, c.UserCut, c.IsWhole = ips, !isWhole && len(ips) >= len(r.User), isWhole
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := latencyCallKey{Tgid: uint32(c.PID), Nr: uint32(c.Number)}

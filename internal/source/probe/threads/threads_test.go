@@ -121,16 +121,8 @@ func testFile(t *testing.T) string {
 	return path
 }
 
-// The shares of every thread add up, and agree with its own clock and with the
-// scheduler's account of its waiting.
-func (w *watched) check(t *testing.T, p *troupe) {
-	t.Helper()
-	for _, what := range w.wrong(p) {
-		t.Error(what)
-	}
-}
-
-// wrong is what does not agree with the threads' own clocks.
+// wrong is where the shares of a thread do not add up, or do not agree with its
+// own clock and the scheduler's account of its waiting.
 func (w *watched) wrong(p *troupe) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for role, tids := range p.tids {
@@ -163,15 +155,23 @@ func (w *watched) wrong(p *troupe) (all []string) {
 }
 
 // watch looks at a troupe. Events that this host hides are made up for, but not
-// always to 2 %: then, and only then, it gets another try.
-func watch(t *testing.T, p *troupe) watched {
+// always to 2 %: then, and only then, it gets another try. also is what else is
+// not as it must be.
+func watch(t *testing.T, p *troupe, also ...func(w *watched) []string) watched {
 	t.Helper()
 	for try := 1; ; try++ {
 		w := watchOnce(t, p)
-		if w.hidden == 0 || try == 5 || len(w.wrong(p)) == 0 {
+		wrong := w.wrong(p)
+		for _, more := range also {
+			wrong = append(wrong, more(&w)...)
+		}
+		if w.hidden == 0 || try == 5 || len(wrong) == 0 {
+			for _, what := range wrong {
+				t.Error(what)
+			}
 			return w
 		}
-		t.Logf("try %d: this host hid %d events", try, w.hidden)
+		t.Logf("try %d: this host hid %d events: %s", try, w.hidden, strings.Join(wrong, "; "))
 	}
 }
 
@@ -179,25 +179,25 @@ func watch(t *testing.T, p *troupe) watched {
 // there before us and are seen.
 func TestQuietThreads(t *testing.T) {
 	p := start(t, "", "quiet", "sleep", "mutex", "cond", "poll", "tcp", "unix")
-	w := watch(t, p)
-	w.check(t, p)
-	for role, want := range map[string]State{
-		"quiet": Idle, "mutex": Mutex, "cond": Futex, "poll": Idle, "tcp": Network, "unix": IPC,
-	} {
-		if got := w.share(t, p, role, want); got < 0.98 {
-			t.Errorf("%s: %.1f %% %s, want at least 98; %v", role, got*100, want.Key(), w.of[p.tids[role][0]].In)
+	watch(t, p, func(w *watched) (wrong []string) {
+		for role, want := range map[string]State{
+			"quiet": Idle, "mutex": Mutex, "cond": Futex, "poll": Idle, "tcp": Network, "unix": IPC,
+		} {
+			if got := w.share(t, p, role, want); got < 0.98 {
+				wrong = append(wrong, fmt.Sprintf("%s: %.1f %% %s, want at least 98; %v", role, got*100, want.Key(), w.of[p.tids[role][0]].In))
+			}
 		}
-	}
-	if idle, all := w.share(t, p, "sleep", Idle), w.share(t, p, "sleep", Idle, Run, Runnable, Preempted); idle < 0.2 || all < 0.98 {
-		t.Errorf("sleep: %.1f %% idle, %.1f %% with its way there and back; want 20 and 98", idle*100, all*100)
-	}
+		if idle, all := w.share(t, p, "sleep", Idle), w.share(t, p, "sleep", Idle, Run, Runnable, Preempted); idle < 0.2 || all < 0.98 {
+			wrong = append(wrong, fmt.Sprintf("sleep: %.1f %% idle, %.1f %% with its way there and back; want 20 and 98", idle*100, all*100))
+		}
+		return wrong
+	})
 }
 
 // More spinners than processors wait for one, and are never blocked.
 func TestSpinnersQueue(t *testing.T) {
 	p := start(t, "", "spin", "spin", "spin", "spin", "spin")
 	w := watch(t, p)
-	w.check(t, p)
 	queued := 0.0
 	var user, ran time.Duration
 	for _, tid := range p.tids["spin"] {
@@ -229,11 +229,12 @@ func cpus(t *testing.T) []int {
 
 func TestPipes(t *testing.T) {
 	p := start(t, "", "pipe")
-	w := watch(t, p)
-	w.check(t, p)
-	if ipc, all := w.share(t, p, "pipe", IPC), w.share(t, p, "pipe", IPC, Run, Runnable, Preempted); ipc < 0.1 || all < 0.98 {
-		t.Errorf("%.1f %% in the pipe, %.1f %% there or on its way; want 10 and 98", ipc*100, all*100)
-	}
+	w := watch(t, p, func(w *watched) []string {
+		if ipc, all := w.share(t, p, "pipe", IPC), w.share(t, p, "pipe", IPC, Run, Runnable, Preempted); ipc < 0.1 || all < 0.98 {
+			return []string{fmt.Sprintf("%.1f %% in the pipe, %.1f %% there or on its way; want 10 and 98", ipc*100, all*100)}
+		}
+		return nil
+	})
 	if !slices.ContainsFunc(w.waits, func(x Waits) bool { return x.State == IPC && x.Lengths.N() > 1000 }) {
 		t.Errorf("no thousand waits for a pipe: %v", w.waits)
 	}
@@ -242,7 +243,6 @@ func TestPipes(t *testing.T) {
 func TestDisk(t *testing.T) {
 	p := start(t, testFile(t), "direct", "fault")
 	w := watch(t, p)
-	w.check(t, p)
 	if got := w.share(t, p, "direct", Disk); got < 0.2 {
 		t.Errorf("direct reads: %.1f %% disk, want at least 20: %v", got*100, w.of[p.tids["direct"][0]].In)
 	}
@@ -288,7 +288,6 @@ func TestJournal(t *testing.T) {
 		p.cmd.Wait()
 	})
 	w := watch(t, p)
-	w.check(t, p)
 	journal, disk := w.share(t, p, "sync", FileSystem), w.share(t, p, "sync", Disk)
 	if journal < 0.2 || journal+disk < 0.5 {
 		t.Errorf("synced writes: %.1f %% journal, %.1f %% disk, want at least 20 and 50 in all: %v", journal*100, disk*100, w.of[p.tids["sync"][0]].In)
@@ -317,16 +316,16 @@ func TestReclaim(t *testing.T) {
 		os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(p.cmd.Process.Pid)), 0o600)))
 	bpftest.Drop(t, path) // what is cached is another cgroup's
 	w := watch(t, p)
-	w.check(t, p)
-	if got := w.share(t, p, "reread", ReclaimRun, Reclaim); got < 0.01 {
-		t.Errorf("%.2f %% in direct reclaim, want at least 1: %v", got*100, w.of[p.tids["reread"][0]].In)
+	// how much of its time that is depends on the disk and on who else runs
+	reclaims, runs := w.share(t, p, "reread", ReclaimRun, Reclaim), w.share(t, p, "reread", Run, ReclaimRun, Reclaim)
+	if reclaims < 0.01*runs || reclaims == 0 {
+		t.Errorf("%.2f %% in direct reclaim, and %.2f %% on a processor; want at least a hundredth: %v", reclaims*100, runs*100, w.of[p.tids["reread"][0]].In)
 	}
 }
 
 func TestMmapLock(t *testing.T) {
 	p := start(t, "", "mapping", "mapping", "mapping", "mapping", "mapping", "mapping")
 	w := watch(t, p)
-	w.check(t, p)
 	var locked, other float64
 	for _, tid := range p.tids["mapping"] {
 		u := w.of[tid]

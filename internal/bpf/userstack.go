@@ -1,0 +1,26 @@
+package bpf
+
+import "encoding/binary"
+
+// Registers are those that callers are found by. On arm64 only IP, SP and BP
+// are known.
+type Registers struct {
+	IP, SP, BP, BX, R12, R13, R14, R15 uint64
+}
+
+// Unwinder finds the call stack of a thread of a process, innermost address
+// first, from its registers and its memory, of which read reads eight bytes.
+// isWhole tells that it was followed to where the thread began.
+type Unwinder func(pid int, regs Registers, read func(at uint64) (uint64, bool)) (ips []uint64, isWhole bool)
+
+// Copied reads a copy of memory that began at base.
+func Copied(base uint64, content []byte) func(at uint64) (uint64, bool) {
+	return func(at uint64) (uint64, bool) {
+		const size = 8
+		from := at - base
+		if len(content) < size || from > uint64(len(content)-size) {
+			return 0, false
+		}
+		return binary.NativeEndian.Uint64(content[from:]), true
+	}
+}
