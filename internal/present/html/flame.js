@@ -93,7 +93,7 @@ function draw() {
 	const parts = document.createDocumentFragment();
 	let deepest = 0;
 	boxes = new Map();
-	const box = (n, left, size, above) => {
+	const box = (n, left, size, above, place, places) => {
 		n.at = left;
 		n.size = size;
 		const e = document.createElement('div');
@@ -104,7 +104,9 @@ function draw() {
 		e.style.background = paint(n);
 		if (size * width > 20) e.textContent = n.name;
 		e.setAttribute('role', 'treeitem');
-		e.setAttribute('aria-level', n.depth + 1);
+		e.setAttribute('aria-level', n.depth + 1); // boxes are not inside each other: this tells the tree's shape
+		e.setAttribute('aria-posinset', place);
+		e.setAttribute('aria-setsize', places);
 		e.setAttribute('aria-label', describe(n));
 		if (n.kids.length) e.setAttribute('aria-expanded', 'true');
 		e.tabIndex = -1;
@@ -113,22 +115,23 @@ function draw() {
 		parts.append(e);
 		deepest = Math.max(deepest, n.depth);
 	};
-	for (let n = zoomed; n.parent >= 0;) {
-		n = nodes[n.parent];
-		box(n, 0, 1, true);
-	}
-	const waiting = [[zoomed, 0, 1]];
+	const above = [];
+	for (let n = zoomed; n.parent >= 0;) above.unshift(n = nodes[n.parent]);
+	for (const n of above) box(n, 0, 1, true, 1, 1);
+	const waiting = [[zoomed, 0, 1, 1, 1]]; // in the order in which they are read out: each before what it called
 	while (waiting.length) {
-		const [n, left, size] = waiting.pop();
-		box(n, left, size, false);
+		const [n, left, size, place, places] = waiting.pop();
+		box(n, left, size, false, place, places);
 		if (n.sum <= 0) continue;
+		const kids = [];
 		let at = left;
 		for (const k of [...n.kids].sort((a, b) => b.sum - a.sum)) {
 			const wide = size * k.sum / n.sum;
 			if (wide * width < .7) break;
-			waiting.push([k, at, wide]);
+			kids.push([k, at, wide, kids.length + 1]);
 			at += wide;
 		}
+		for (const k of kids.reverse()) waiting.push([...k, kids.length]);
 	}
 	graph.replaceChildren(parts);
 	graph.style.height = (deepest + 1) * ROW + 'px';
