@@ -18,6 +18,8 @@ import (
 // "START SIZE NAME" in hexadecimal, with "0x" before the numbers or without.
 type jitMap struct {
 	symbols table
+	found   bool // there is such a file
+	noted   bool // that it lacks a function, or is not there
 }
 
 // jit names a function of a just-in-time compiler, "" for none. The file is
@@ -28,6 +30,34 @@ func (p *process) jit(r *Resolver, at uint64) string {
 	}
 	name, _ := p.jitted.symbols.at(at)
 	return name
+}
+
+// noteUnnamed says, once for a kind of process, how functions that it compiled
+// get names. The lock of r is held.
+func (p *process) noteUnnamed(r *Resolver) {
+	if p.jitted == nil || p.jitted.noted {
+		return
+	}
+	p.jitted.noted = true
+	what, how := "a program", ""
+	for _, m := range p.maps[0] {
+		switch name := m.module(); {
+		case name == "libjvm.so":
+			what, how = "Java", "'jcmd PID Compiler.perfmap' (JDK 17) writes them, with -XX:+PreserveFramePointer their callers are found"
+		case name == "node" || strings.HasPrefix(name, "libnode.so"):
+			what, how = "Node.js", "start it with --perf-basic-prof"
+		case name == "libcoreclr.so":
+			what, how = ".NET", "start it with DOTNET_PerfMapEnabled=1"
+		}
+	}
+	text := "functions that " + what + " compiled while it ran have no names"
+	if p.jitted.found {
+		text = "functions that " + what + " compiled after it wrote its map have no names"
+	}
+	if how != "" {
+		text += ": " + how
+	}
+	r.notes[text]++
 }
 
 func (r *Resolver) readJIT(pid int) *jitMap {
@@ -44,7 +74,7 @@ func (r *Resolver) readJIT(pid int) *jitMap {
 		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		return &jitMap{parseJIT(io.LimitReader(f, 256<<20))}
+		return &jitMap{symbols: parseJIT(io.LimitReader(f, 256<<20)), found: true}
 	}
 	return &jitMap{}
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +126,47 @@ func TestJITInAContainer(t *testing.T) {
 	}
 	if f := r.User(4321, 0x7f0000000400, false); f.Name != "[anonymous]+0x400" || f.IsSymbol {
 		t.Errorf("%+v", f)
+	}
+}
+
+// Where compiled functions have no names it is said, once, what gives them some.
+func TestHowCompiledFunctionsGetNames(t *testing.T) {
+	dir := t.TempDir()
+	r := New(host.Tree(dir, time.Now))
+	defer r.Close()
+	for pid, library := range map[int]string{11: "/jdk/libjvm.so", 12: "/opt/node", 13: "/usr/bin/luajit", 14: "/jdk/libjvm.so"} {
+		at := filepath.Join(dir, "proc", strconv.Itoa(pid))
+		if err := os.MkdirAll(filepath.Join(at, "root/tmp"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		maps := "7f0000000000-7f0000100000 rwxp 00000000 00:00 0 \n7f0000200000-7f0000300000 r-xp 00000000 00:00 0 " + library + "\n7f0000400000-7f0000500000 r-xp 00000000 00:00 0 [uprobes]\n"
+		if err := os.WriteFile(filepath.Join(at, "maps"), []byte(maps), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written := "1000 40 somewhere_else\n"
+	if err := os.WriteFile(filepath.Join(dir, "proc/12/root/tmp/perf-12.map"), []byte(written), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.User(11, 0x7f0000400010, false)
+	r.User(11, 8, false)
+	if notes := r.Notes(); len(notes) > 0 {
+		t.Errorf("none of these was compiled by a program: %q", notes)
+	}
+	for _, pid := range []int{11, 12, 13, 14, 11} {
+		r.User(pid, 0x7f0000000010, false)
+		r.User(pid, 0x7f0000000080, true)
+	}
+	notes := r.Notes()
+	slices.Sort(notes)
+	for i, want := range []string{
+		"functions that Java compiled while it ran have no names: 'jcmd PID Compiler.perfmap' (JDK 17) writes them",
+		"functions that Node.js compiled after it wrote its map have no names: start it with --perf-basic-prof",
+		"functions that a program compiled while it ran have no names",
+	} {
+		if len(notes) != 3 || !strings.HasPrefix(notes[i], want) {
+			t.Fatalf("notes %q, want %q", notes, want)
+		}
 	}
 }
 

@@ -136,6 +136,9 @@ func (r *Resolver) user(p *process, at uint64) Frame {
 			return Frame{Name: name, Module: "jit", File: m.path, IsSymbol: true}
 		}
 		f.Name = nameless(m, at)
+		if f.Module == anonymous {
+			p.noteUnnamed(r)
+		}
 		return f
 	}
 	if name, ok := m.file.symbol(r, p.pid, m, at); ok {
@@ -161,10 +164,13 @@ func nameless(m *mapping, at uint64) string {
 	return fmt.Sprintf("%s+%#x", m.module(), at-m.start+m.offset)
 }
 
+// anonymous is the name of memory that is no file's.
+const anonymous = "[anonymous]"
+
 // module is the short name of what is mapped.
 func (m *mapping) module() string {
 	if m.path == "" || strings.HasPrefix(m.path, "//anon") {
-		return "[anonymous]"
+		return anonymous
 	}
 	return path.Base(strings.TrimSuffix(m.path, deleted))
 }
