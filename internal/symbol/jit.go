@@ -39,16 +39,22 @@ func (p *process) noteUnnamed(r *Resolver) {
 		return
 	}
 	p.jitted.noted = true
-	what, how := "a program", ""
+	what, how := "", ""
 	for _, m := range p.maps[0] {
-		switch name := m.module(); {
+		name := m.module()
+		switch {
 		case name == "libjvm.so":
 			what, how = "Java", "'jcmd PID Compiler.perfmap' (JDK 17) writes them, with -XX:+PreserveFramePointer their callers are found"
 		case name == "node" || strings.HasPrefix(name, "libnode.so"):
 			what, how = "Node.js", "start it with --perf-basic-prof"
 		case name == "libcoreclr.so":
 			what, how = ".NET", "start it with DOTNET_PerfMapEnabled=1"
+		case what == "" && name != anonymous: // the lowest is the program
+			what = name
 		}
+	}
+	if what == "" {
+		what = "a program"
 	}
 	text := "functions that " + what + " compiled while it ran have no names"
 	if p.jitted.found {

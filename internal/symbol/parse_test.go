@@ -162,7 +162,7 @@ func TestHowCompiledFunctionsGetNames(t *testing.T) {
 	for i, want := range []string{
 		"functions that Java compiled while it ran have no names: 'jcmd PID Compiler.perfmap' (JDK 17) writes them",
 		"functions that Node.js compiled after it wrote its map have no names: start it with --perf-basic-prof",
-		"functions that a program compiled while it ran have no names",
+		"functions that luajit compiled while it ran have no names",
 	} {
 		if len(notes) != 3 || !strings.HasPrefix(notes[i], want) {
 			t.Fatalf("notes %q, want %q", notes, want)
