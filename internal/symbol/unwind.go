@@ -76,6 +76,11 @@ func (r *Resolver) outwards(p *process, now *registers, isCall bool, read memory
 	addr, ok := m.file.address(at - m.start + m.offset)
 	e := t.find(addr)
 	if !ok || e == nil {
+		// Assembly among code that has a table, such as the entries of musl:
+		// the outermost frame is marked by a frame pointer of 0 (psABI 3.4.1).
+		if isCall && len(t.entries) > 0 && now.known[regBP] && now.v[regBP] == 0 {
+			return next, lastFrame
+		}
 		return byFramePointer(now, read)
 	}
 	rules, err := t.rulesAt(e, addr)

@@ -4,7 +4,9 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,6 +67,49 @@ func TestUnwindWithoutFramePointers(t *testing.T) {
 	}
 	if notes := r.Notes(); len(notes) > 0 {
 		t.Errorf("notes %q", notes)
+	}
+}
+
+// Where a C library's entry has no table the stack ends in it all the same.
+func TestUnwindToAnEntryWithoutTable(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("its entry is for amd64")
+	}
+	name := filepath.Join(t.TempDir(), "start")
+	run(t, "gcc", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables", "-static", "-nostdlib", "-o", name, "testdata/start.c")
+	c := exec.Command(name)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	}()
+	sp, ip := asleep(t, c.Process.Pid)
+	mem, err := os.Open("/proc/" + strconv.Itoa(c.Process.Pid) + "/mem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	r := New(host.Live())
+	defer r.Close()
+	for _, marked := range []bool{true, false} { // nothing in the program changes rbp
+		regs := Registers{IP: ip, SP: sp}
+		if !marked {
+			regs.BP = 3
+		}
+		ips, isWhole := r.Unwind(c.Process.Pid, regs, func(at uint64) (uint64, bool) {
+			var b [8]byte
+			_, err := mem.ReadAt(b[:], int64(at))
+			return binary.LittleEndian.Uint64(b[:]), err == nil
+		})
+		var got []string
+		for i, ip := range ips {
+			got = append(got, r.User(c.Process.Pid, ip, i > 0).Name)
+		}
+		if isWhole != marked || len(got) != 3 || got[0] != "wait_here" || got[1] != "begin" {
+			t.Errorf("marked %v, whole %v: %q", marked, isWhole, got)
+		}
 	}
 }
 
