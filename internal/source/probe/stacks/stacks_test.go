@@ -88,11 +88,14 @@ func functions(ips []uint64) (names []string) {
 	return names
 }
 
-// nap sleeps in the kernel: Go's own sleep would not.
-func nap(d time.Duration) {
+// nap sleeps in the kernel: Go's own sleep would not. Signals of Go's scheduler
+// may interrupt it: how often is what it returns.
+func nap(d time.Duration) (interrupted int) {
 	ts := unix.NsecToTimespec(d.Nanoseconds())
 	for unix.Nanosleep(&ts, &ts) == syscall.EINTR {
+		interrupted++
 	}
+	return interrupted
 }
 
 // Every wait of a known number and length is counted, with its user stack.
@@ -105,11 +108,29 @@ func TestEveryWaitIsCounted(t *testing.T) {
 	}
 }
 
+// everyWaitIsCounted looks again where the host hid a switch, which the probe
+// cannot know: what is wrong every time is wrong.
 func everyWaitIsCounted(t *testing.T, o Options) {
+	t.Helper()
+	for try := 1; ; try++ {
+		wrong := countWaits(t, o)
+		if wrong == "" {
+			return
+		}
+		if try == 4 {
+			t.Fatal(wrong)
+		}
+		t.Logf("try %d: %s", try, wrong)
+	}
+}
+
+func countWaits(t *testing.T, o Options) (wrong string) {
+	t.Helper()
 	const naps, each = 47, 5 * time.Millisecond
+	var interrupted uint64
 	rows, tid, _, _ := observe(t, o, func() {
 		for range naps {
-			nap(each)
+			interrupted += uint64(nap(each))
 		}
 	})
 	var count, preempted uint64
@@ -129,9 +150,10 @@ func everyWaitIsCounted(t *testing.T, o Options) {
 			t.Errorf("a nap in %d functions of the kernel and %q", len(r.Kernel.IPs), names)
 		}
 	}
-	if count > naps || count+preempted < naps || sum < naps*(each-each/50) {
-		t.Errorf("%d naps and %d preemptions of %v in all, want %d naps of %v or more", count, preempted, sum, naps, naps*each)
+	if count > naps+interrupted || count+preempted < naps || sum < naps*(each-each/50) {
+		return fmt.Sprintf("%d naps and %d preemptions of %v in all, want %d naps, %d times interrupted, of %v or more", count, preempted, sum, naps, interrupted, naps*each)
 	}
+	return ""
 }
 
 // The time off the processor is the wall time less the time on it, whatever
