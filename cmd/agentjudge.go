@@ -32,7 +32,11 @@ func (a *app) judgeIncident(ctx context.Context, length time.Duration) (f agent.
 		f.Notes = append(f.Notes, "the agent was stopped before anything was seen")
 		return f
 	}
-	report := a.report(w, diagnose.Target{})
+	report, err := a.report(w, diagnose.Target{}, nil)
+	if err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("judging: %v", err))
+		return f
+	}
 	f.Cause = string(report.Primary)
 	if len(report.Findings) > 0 {
 		f.Title = report.Findings[0].Title

@@ -32,6 +32,7 @@ type diagnoseOptions struct {
 	format   string
 	exitCode bool
 	playback playback
+	against  pastOptions
 }
 
 func newDiagnoseCommand(a *app) *cobra.Command {
@@ -48,12 +49,16 @@ func newDiagnoseCommand(a *app) *cobra.Command {
 			"standard output holds the finding alone. Its standard input is that of iocause,\n" +
 			"unless that is a terminal. Ctrl-C is passed on to it.\n\n" +
 			"With --recording it judges what 'iocause record' has kept, as if it had been\n" +
-			"watched now; of a command that was run for that, it judges the command.",
+			"watched now; of a command that was run for that, it judges the command.\n\n" +
+			"With --against it also compares with a recording of better times, or of another\n" +
+			"host: whether the device is slower than it was for the same requests, and which\n" +
+			"settings that differ can be behind a slowdown.",
 		Example: `  iocause diagnose
   iocause diagnose --duration 30s --pid 1234
   iocause diagnose --cgroup /system.slice/postgresql.service
   iocause diagnose --device nvme0n1 --format json
   iocause diagnose --recording run.iocause --from 14:00 --to 14:05
+  iocause diagnose --comm postgres --against monday.iocause
   iocause diagnose -- tar cf /tmp/home.tar /home
   iocause diagnose --exit-code -- make test`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -79,6 +84,7 @@ func (o *diagnoseOptions) bind(c *cobra.Command) {
 	f.StringVar(&o.format, "format", "text", "text or json")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit with the code of the COMMAND")
 	o.playback.bind(c)
+	o.against.bind(c)
 	f.SortFlags = false
 }
 
@@ -123,6 +129,10 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 		return a.diagnoseRecording(c, o, args)
 	}
 	target, err := o.check(a, c, args)
+	if err != nil {
+		return err
+	}
+	before, err := a.readPast(&o.against)
 	if err != nil {
 		return err
 	}
@@ -181,7 +191,7 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 			ch.signal(signalOf(watch))
 		}
 	}
-	err = a.conclude(watch, o, window, target, missing)
+	err = a.conclude(watch, o, window, target, missing, before)
 	if ch == nil {
 		return err
 	}
@@ -196,8 +206,9 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 }
 
 // conclude judges the window and prints the finding, if there was anything to
-// see. missing is who had not been there before.
-func (a *app) conclude(watch context.Context, o *diagnoseOptions, w *sample.Window, target diagnose.Target, missing string) error {
+// see. missing is who had not been there at the start, before what it is compared
+// with.
+func (a *app) conclude(watch context.Context, o *diagnoseOptions, w *sample.Window, target diagnose.Target, missing string, before *past) error {
 	if watch.Err() != nil && w.Length < shortest {
 		return tooEarly(watch)
 	}
@@ -207,7 +218,11 @@ func (a *app) conclude(watch context.Context, o *diagnoseOptions, w *sample.Wind
 				missing, text.Duration(w.Seconds()))
 		}
 	}
-	return a.print(a.report(w, target), o.format)
+	r, err := a.report(w, target, before)
+	if err != nil {
+		return err
+	}
+	return a.print(r, o.format)
 }
 
 // tooEarly is the error of a run that was ended before it had seen anything.
@@ -236,7 +251,7 @@ func rename(w *sample.Window, procs map[int]string) {
 }
 
 // report judges the window and adds what only the outside knows.
-func (a *app) report(w *sample.Window, target diagnose.Target) *diagnose.Report {
+func (a *app) report(w *sample.Window, target diagnose.Target, before *past) (*diagnose.Report, error) {
 	cost, costErr := source.ReadCost(a.host, w)
 	if costErr != nil {
 		w.Gaps = append(w.Gaps, sample.Gap{Why: costErr.Error()})
@@ -245,7 +260,11 @@ func (a *app) report(w *sample.Window, target diagnose.Target) *diagnose.Report 
 	if err != nil {
 		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf("fingerprint: %v", err)})
 	}
-	return reported(w, target, fingerprint, cost)
+	against, err := before.against(target, fingerprint)
+	if err != nil {
+		return nil, err
+	}
+	return reported(w, target, against, fingerprint, cost), nil
 }
 
 // noteRefusals says once what is missing without privileges; the report names

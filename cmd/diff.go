@@ -34,7 +34,9 @@ func newDiffCommand(a *app) *cobra.Command {
 			"whole machine, unless a filter is given.\n\n" +
 			"A change stands out when the figure of the whole time differs by a tenth at\n" +
 			"least, and nine of ten pairs of windows, one of each side, differ in the same\n" +
-			"direction. Sizes and limits are compared as they are. --all shows every figure.\n\n" + spanHelp,
+			"direction. Sizes and limits are compared as they are. --all shows every figure.\n" +
+			"B is judged knowing A: whether its device became slower for the same requests,\n" +
+			"and which settings that differ can be behind a slowdown.\n\n" + spanHelp,
 		Example: `  iocause diff before.iocause after.iocause
   iocause diff night.iocause --from 02:00 --to 02:10 --from-b 04:00 --to-b 04:10
   iocause diff a.iocause b.iocause --comm postgres
@@ -155,7 +157,11 @@ func (a *app) diffRecordings(c *cobra.Command, o *diffOptions, files [2]string) 
 	for i, s := range sides {
 		// like is compared with like: a command with a command, a machine with a machine
 		s.ofCommand = commands == 2
-		if err := s.read(a, o, i, target); err != nil {
+		var before *past
+		if i == 1 { // what came first is not judged by what came after it
+			before = &past{judgement: sides[0].found, name: sides[0].name, fingerprint: sides[0].found.report.Host}
+		}
+		if err := s.read(a, o, i, target, before); err != nil {
 			return err
 		}
 	}
@@ -174,13 +180,13 @@ func (a *app) diffRecordings(c *cobra.Command, o *diffOptions, files [2]string) 
 
 // read reads a side twice: to judge it, which also says whose it is, and for
 // the figures of its windows.
-func (s *diffSide) read(a *app, o *diffOptions, i int, target diagnose.Target) error {
+func (s *diffSide) read(a *app, o *diffOptions, i int, target diagnose.Target, before *past) error {
 	flags := [2][2]string{{"from", "to"}, {"from-b", "to-b"}}[i]
 	p, err := a.playSpan(s.name, o.from[i], o.to[i], flags[0], flags[1])
 	if err != nil {
 		return err
 	}
-	s.found, err = p.judge(target, s.ofCommand)
+	s.found, err = p.judge(target, s.ofCommand, before)
 	if err = errors.Join(err, p.close()); err != nil {
 		return err
 	}

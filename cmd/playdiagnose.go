@@ -35,7 +35,11 @@ func (a *app) diagnoseRecording(c *cobra.Command, o *diagnoseOptions, args []str
 	if err != nil {
 		return err
 	}
-	j, err := from.judge(target, true)
+	past, err := a.readPast(&o.against)
+	if err != nil {
+		return errors.Join(err, from.close())
+	}
+	j, err := from.judge(target, true, past)
 	if err != nil {
 		return errors.Join(err, from.close())
 	}
@@ -52,11 +56,29 @@ type judgement struct {
 
 // judge reads the span that was chosen and judges it. Without a target it asks
 // for the command that was recorded, where that is wanted, or for the whole
-// machine.
-func (p *played) judge(target diagnose.Target, ofCommand bool) (*judgement, error) {
+// machine. It compares with what was before; nil for nothing.
+func (p *played) judge(target diagnose.Target, ofCommand bool, before *past) (*judgement, error) {
+	j, cost, err := p.joined(target, ofCommand)
+	if err != nil {
+		return nil, err
+	}
+	if what := unmet(j.window, j.target); what != "" {
+		return nil, p.nobody(what)
+	}
+	against, err := before.against(j.target, p.fingerprint())
+	if err != nil {
+		return nil, err
+	}
+	j.report = reported(j.window, j.target, against, p.fingerprint(), cost)
+	return j, nil
+}
+
+// joined reads the span that was chosen as one window, and whom it is asked
+// about.
+func (p *played) joined(target diagnose.Target, ofCommand bool) (*judgement, source.Cost, error) {
 	var all joined
 	if err := p.each(all.add); err != nil {
-		return nil, err
+		return nil, source.Cost{}, err
 	}
 	j := &judgement{window: all.Window(), target: target}
 	for _, l := range p.lost() {
@@ -68,16 +90,12 @@ func (p *played) judge(target diagnose.Target, ofCommand bool) (*judgement, erro
 	if ofCommand && len(target.PIDs) == 0 && target.Comm+target.Cgroup+target.Device == "" {
 		j.target = p.command(j)
 	}
-	if what := unmet(j.window, j.target); what != "" {
-		return nil, p.nobody(what)
-	}
 	cost, err := source.ReadCost(&host.Host{}, j.window)
 	if err != nil {
-		return nil, err
+		return nil, source.Cost{}, err
 	}
 	cost.CPUSeconds, cost.RSSBytes = all.cost.CPUSeconds, all.cost.RSSBytes
-	j.report = reported(j.window, j.target, p.fingerprint(), cost)
-	return j, nil
+	return j, cost, nil
 }
 
 // lost says what of the recording could not be read.
@@ -133,8 +151,8 @@ func describeRun(w *sample.Window, ran time.Duration, code int, how string) {
 }
 
 // reported judges a window and adds what only the outside knows.
-func reported(w *sample.Window, target diagnose.Target, fingerprint any, cost source.Cost) *diagnose.Report {
-	r := diagnose.Judge(w, target)
+func reported(w *sample.Window, target diagnose.Target, before *diagnose.Before, fingerprint any, cost source.Cost) *diagnose.Report {
+	r := diagnose.JudgeAgainst(w, target, before)
 	r.Host = fingerprint
 	r.Cost = diagnose.Cost{CPUSeconds: cost.CPUSeconds, BPFSeconds: cost.BPFSeconds, RSSBytes: cost.RSSBytes, LostEvents: cost.Lost}
 	tidy(r)

@@ -149,7 +149,7 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 	}
 	for _, format := range []string{"text", "json"} {
 		var want stream
-		if err := (&app{stdout: &want}).print(reported(all.Window(), diagnose.Target{}, fingerprint, cost), format); err != nil {
+		if err := (&app{stdout: &want}).print(reported(all.Window(), diagnose.Target{}, nil, fingerprint, cost), format); err != nil {
 			t.Fatal(err)
 		}
 		code, got, notes := runApp(t.Context(), nil, "diagnose", "--recording", path, "--format", format)

@@ -22,6 +22,9 @@ type Case struct {
 	victim  victim
 	device  string  // the one the victim's I/O goes to, "" when none
 	longest float64 // the largest share of time that a process asked about waits for I/O, 0 to 1
+
+	before *Before // nil where there is nothing to compare with
+	was    *Case   // of that window; nil likewise
 }
 
 // victim is what is known of the process that waits most.

@@ -11,8 +11,10 @@ type Cause struct {
 	Needs [][]sample.Metric
 	// Over names the causes that this one explains: when both hold, they
 	// contribute and this one is nearer to the root.
-	Over  []ID
-	Judge func(*Case) Verdict
+	Over []ID
+	// Compares tells of a cause that needs another window to compare with.
+	Compares bool
+	Judge    func(*Case) Verdict
 }
 
 // Verdict is one cause's answer for one case.

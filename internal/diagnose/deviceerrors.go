@@ -23,7 +23,7 @@ func deviceErrors() Cause {
 	return Cause{
 		ID: "device-errors", Title: "the device fails requests",
 		Needs: [][]sample.Metric{{sample.BlockFailures}},
-		Over:  append(deviceCauses(), "cold-cache", "cache-busting", "direct-io", "sync-writes", "noisy-neighbour", "writeback-interference"),
+		Over:  append(deviceCauses(), "cold-cache", "cache-busting", "direct-io", "sync-writes", "noisy-neighbour", "writeback-interference", "device-degraded"),
 		Judge: func(c *Case) Verdict {
 			if !c.w.Has(sample.BlockFailures) {
 				return cannotTell(c.w.WhyAbsent(sample.BlockFailures))

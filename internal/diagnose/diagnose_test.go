@@ -27,6 +27,9 @@ import (
 //	without METRIC        (takes a metric out again)
 //	like NAME             (starts from another case, of any file)
 //	target PID            (asks about this process)
+//	before NAME           (is compared with another case)
+//	differs SETTING DISK|- BEFORE|- NOW|-
+//	unknown WHY           (the settings of one side are not known)
 //	want CAUSE yes|no|cannot tell
 //	primary CAUSE
 //	culprit COMM          (of the first finding)
@@ -35,6 +38,9 @@ type testCase struct {
 	name    string
 	lines   []string
 	like    string // the case it starts from
+	before  string // the case it is compared with
+	differ  []Setting
+	unknown string
 	target  Target
 	want    map[ID]Answer
 	primary ID
@@ -65,13 +71,21 @@ func TestCauses(t *testing.T) {
 				if from := known[c.like]; from != nil && len(target.PIDs) == 0 {
 					target = from.target
 				}
-				r := Judge(w, target)
+				var before *Before
+				if c.before != "" {
+					was := known[c.before]
+					if was == nil {
+						t.Fatalf("%s: no case is called %q", c.where, c.before)
+					}
+					before = &Before{Window: build(t, was.all(t, known)), Target: was.target, Differ: c.differ, Unknown: c.unknown}
+				}
+				r := JudgeAgainst(w, target, before)
 				for _, cause := range List() {
 					want, ok := c.want[cause.ID]
 					if !ok {
 						continue
 					}
-					v := cause.Judge(newCase(w, target))
+					v := cause.Judge(newCaseAgainst(w, target, before))
 					if v.Answer != want {
 						t.Errorf("%s: %s is %q, want %q (%s)", c.where, cause.ID, v.Answer, want, v.Why)
 					}
@@ -216,6 +230,19 @@ func readCases(t *testing.T, path string, known map[string]*testCase) []*testCas
 				t.Fatalf("%s:%d: %v", path, n, err)
 			}
 			c.target.PIDs = []int{pid}
+		case "before":
+			c.before = rest
+		case "unknown":
+			c.unknown = rest
+		case "differs":
+			f := strings.Fields(strings.ReplaceAll(rest+" ", "- ", `"" `))
+			if len(f) != 4 {
+				t.Fatalf("%s:%d: differs SETTING DISK BEFORE NOW", path, n)
+			}
+			for i := range f {
+				f[i] = strings.Trim(f[i], `"`)
+			}
+			c.differ = append(c.differ, Setting{Name: f[0], Device: f[1], Before: f[2], Now: f[3]})
 		case "want":
 			cause, answer, _ := strings.Cut(rest, " ")
 			c.want[ID(cause)] = Answer(answer)

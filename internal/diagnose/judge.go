@@ -23,8 +23,12 @@ const weightLimit = 0.10
 
 // Judge asks every cause and names the primary one. Host and Cost of the
 // report are left to the caller.
-func Judge(w *sample.Window, target Target) *Report {
-	c := newCase(w, target)
+func Judge(w *sample.Window, target Target) *Report { return JudgeAgainst(w, target, nil) }
+
+// JudgeAgainst is Judge with a window to compare with, which the causes that
+// need one ask; nil for none.
+func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
+	c := newCaseAgainst(w, target, before)
 	r := &Report{
 		Version: 1,
 		Window:  Span{Start: w.Start, Seconds: w.Seconds()},

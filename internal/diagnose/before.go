@@ -1,0 +1,103 @@
+package diagnose
+
+import (
+	"slices"
+
+	"iocause/internal/sample"
+)
+
+// slower is how many times as long the same must take for somebody to be told
+// that it became slower. One machine's figures vary by some tens of percents from
+// one hour to the next; by half as much again they do not.
+const slower = 1.5
+
+// leastWork is what a program must have read and written on both sides, in
+// bytes, for its waiting to be set against it.
+const leastWork = 1 << 20
+
+// nothingToCompare is what is missing where only one window is known.
+const nothingToCompare = "nothing to compare it with (a recording of better times, or of another host: --against FILE)"
+
+// Before is what a window is compared with: the same machine at a better time,
+// or another machine.
+type Before struct {
+	Window  *sample.Window
+	Target  Target    // the same question asked there; the zero value: processes with the victim's name
+	Differ  []Setting // in which the two machines differ
+	Unknown string    // why the settings of one are not known, "" when they are
+}
+
+// Setting is one setting that two machines, or one at two times, do not share.
+// "" is absent.
+type Setting struct {
+	Name   string // path in the fingerprint: "vm.dirty_ratio", "devices[vda].scheduler"
+	Device string // the disk that it belongs to, "" for none
+	Before string
+	Now    string
+}
+
+// newCaseAgainst is a case that knows another window.
+func newCaseAgainst(w *sample.Window, target Target, before *Before) *Case {
+	c := newCase(w, target)
+	if before == nil {
+		return c
+	}
+	t := before.Target
+	if len(t.PIDs) == 0 && t.Comm+t.Cgroup+t.Device == "" {
+		t.Comm = c.victim.process.Comm
+	}
+	c.before, c.was = before, newCase(before.Window, t)
+	return c
+}
+
+// named tells whether the question names processes, by id, name or cgroup.
+func (t *Target) named() bool { return len(t.PIDs) > 0 || t.Comm+t.Cgroup != "" }
+
+// pace is how long programs wait for what they read and write.
+type pace struct{ bytes, waiting float64 }
+
+// pace is that of the processes asked about, or where all are, of those with the
+// victim's name.
+func (c *Case) pace() pace {
+	var p pace
+	for pid, process := range c.w.Processes {
+		if c.target.named() && !c.selects(pid) || !c.target.named() && process.Comm != c.victim.process.Comm {
+			continue
+		}
+		e := sample.Entity{PID: pid}
+		sum := func(m sample.Metric) float64 { v, _ := c.w.Sum(m, e); return v }
+		// what io_uring does is in the second account only; what a program
+		// reads of its mappings nobody counts
+		p.bytes += max(sum(sample.ProcReadChars)+sum(sample.ProcWriteChars),
+			(sum(sample.CacheVisits)+sum(sample.CacheDirtied))*pageSize+c.direct(pid))
+		v := c.measure(pid)
+		if t := v.waitIO(); t > 0 {
+			p.waiting += t
+		} else {
+			p.waiting += v.outstanding * c.w.Seconds() // reads ahead, or asynchronously
+		}
+	}
+	return p
+}
+
+// holding are the causes that hold and matter, without those that compare.
+func (c *Case) holding() []ID {
+	var out []ID
+	for _, cause := range List() {
+		if cause.Compares {
+			continue
+		}
+		if v := cause.Judge(c); v.Answer == Yes && v.Weight >= weightLimit {
+			out = append(out, cause.ID)
+		}
+	}
+	return out
+}
+
+// fresh are the causes that hold now and did not before, without those that are
+// only how a slower device or kernel looks.
+func (c *Case) fresh() []ID {
+	old := append(c.was.holding(), deviceCauses()...)
+	old = append(old, "sync-writes", "cpu-bound", "small-io")
+	return slices.DeleteFunc(c.holding(), func(id ID) bool { return slices.Contains(old, id) })
+}

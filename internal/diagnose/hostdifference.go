@@ -1,0 +1,153 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"iocause/internal/sample"
+)
+
+// hostDifference: a setting, the kernel or the hardware is another one, and the
+// program waits longer for the same work.
+func hostDifference() Cause {
+	return Cause{
+		ID: "host-difference", Title: "the machine is set up differently, and that goes with the slowdown", Compares: true,
+		Needs: [][]sample.Metric{{sample.WaitIO, sample.ProcBlkioDelay}, {sample.ProcReadChars, sample.CacheVisits}},
+		Over: append(deviceCauses(), "device-degraded", "cold-cache", "cache-busting", "readahead-waste", "direct-io", "sync-writes",
+			"dirty-throttling", "writeback-interference", "swap-thrash", "reclaim-stall", "noisy-neighbour"),
+		Judge: func(c *Case) Verdict {
+			switch {
+			case !c.suffers():
+				return no("nobody waits for I/O long enough to matter")
+			case c.w.Told:
+				return no("a text tells of one time only")
+			case c.before == nil:
+				return cannotTell(nothingToCompare)
+			case c.before.Unknown != "":
+				return cannotTell("the settings of both sides: " + c.before.Unknown)
+			case len(c.before.Differ) == 0:
+				return no("no setting differs")
+			}
+			now, was := c.pace(), c.was.pace()
+			if now.bytes < leastWork || was.bytes < leastWork {
+				return cannotTell(fmt.Sprintf("work of %s on both sides: it read and wrote %s now, %s before",
+					orNobody(c.victim.process.Comm), bytes(now.bytes), bytes(was.bytes)))
+			}
+			longer := now.waiting / now.bytes / max(was.waiting/was.bytes, 1e-15)
+			if longer < slower {
+				return no(fmt.Sprintf("for each byte it waits %.1fx as long as before", longer))
+			}
+			fresh := c.fresh()
+			touched := c.touched(fresh)
+			switch {
+			case len(touched) == 0 && len(fresh) > 0:
+				return no(fmt.Sprintf("what holds now and did not before explains it: %s; no setting that differs brings that about", list(fresh)))
+			case len(touched) == 0:
+				return no(fmt.Sprintf("none of the settings that differ (%d) has to do with what it waits for", len(c.before.Differ)))
+			}
+			e := []Evidence{
+				c.figure("wait for each MiB, now", now.waiting/now.bytes*(1<<20), "seconds", sample.WaitIO),
+				c.figure("wait for each MiB, before", was.waiting/was.bytes*(1<<20), "seconds", sample.WaitIO),
+				{Name: "settings that differ and can bring it about", Value: float64(len(touched)), Unit: "count", Source: "fingerprints of both sides"},
+			}
+			v := Verdict{
+				// Two machines cannot tell which of several differences it is.
+				Answer: Yes, Confidence: confidence((longer-slower)/slower, true) / float64(len(touched)),
+				Weight: c.blockedWeight() * (1 - 1/longer), Culprit: c.culprit(), Evidence: e,
+				Disprove: "the same waits after the settings were made equal",
+			}
+			for i, s := range touched {
+				if i == mostAdvised {
+					v.Advice = append(v.Advice, Advice{Do: fmt.Sprintf("then the %d others that differ", len(touched)-i), Expect: "as above"})
+					break
+				}
+				v.Advice = append(v.Advice, Advice{
+					Do:     fmt.Sprintf("make %s what it was: %s instead of %s", s.Name, orAbsent(s.Before), orAbsent(s.Now)),
+					Expect: fmt.Sprintf("%s, if this is the difference that matters", speedup(v.Weight*c.gain())),
+				})
+			}
+			return v
+		},
+	}
+}
+
+// mostAdvised is how many settings are named one by one; two machines of
+// different kinds differ in dozens.
+const mostAdvised = 6
+
+func orAbsent(s string) string {
+	if s == "" {
+		return "absent"
+	}
+	return s
+}
+
+func orNobody(comm string) string {
+	if comm == "" {
+		return "the program"
+	}
+	return comm
+}
+
+// reach is what a setting can bring about.
+type reach struct {
+	prefix string // of the setting's name
+	suffix string
+	causes []ID // nil: any wait for I/O
+}
+
+// reaches say which setting is behind which cause, the first that fits counts.
+// A setting that is in none of them does not make I/O slower.
+func reaches() []reach {
+	cache := []ID{"cache-busting", "cache-squeezed", "cgroup-cache-limit", "cache-pollution", "swap-thrash", "reclaim-stall"}
+	writes := []ID{"dirty-throttling", "sync-writes", "writeback-interference"}
+	queue := append(deviceCauses(), "device-degraded", "writeback-interference", "noisy-neighbour", "sync-writes")
+	return []reach{
+		{prefix: "vm.dirty", causes: writes},
+		{prefix: "vm.nr_hugepages", causes: cache},
+		{prefix: "vm.", causes: cache}, // swappiness, watermarks, vfs_cache_pressure, min_free_kbytes
+		{prefix: "memory_bytes", causes: append(cache, "dirty-throttling")},
+		{prefix: "swap_bytes", causes: []ID{"swap-thrash", "reclaim-stall"}},
+		{prefix: "transparent_hugepage", causes: []ID{"reclaim-stall", "swap-thrash"}},
+		{prefix: "multi_generational_lru", causes: cache},
+		{prefix: "devices[", suffix: "].read_ahead_bytes", causes: []ID{"readahead-waste", "cold-cache", "cache-busting", "cgroup-cache-limit"}},
+		{prefix: "devices[", suffix: "].scheduler", causes: queue},
+		{prefix: "devices[", suffix: "].nr_requests", causes: queue},
+		{prefix: "devices[", suffix: "].max_sectors_kb", causes: queue},
+		{prefix: "devices[", suffix: "].wbt_lat_usec", causes: queue},
+		{prefix: "devices["}, // its model or size: another device
+		{prefix: "file_systems["},
+		{prefix: "kernel"},
+		{prefix: "arch"},
+		{prefix: "cpus"},
+		{prefix: "cpu_model"},
+		{prefix: "virtual."},
+	}
+}
+
+// touched are the settings that differ and can bring about what holds now. What
+// can bring about anything does so only where nothing new explains the waiting.
+func (c *Case) touched(fresh []ID) []Setting {
+	holding := c.holding()
+	if deviceDegraded().Judge(c).Answer == Yes {
+		holding = append(holding, "device-degraded")
+	}
+	var out []Setting
+	for _, s := range c.before.Differ {
+		if s.Device != "" && s.Device != c.device {
+			continue
+		}
+		for _, r := range reaches() {
+			if !strings.HasPrefix(s.Name, r.prefix) || !strings.HasSuffix(s.Name, r.suffix) {
+				continue
+			}
+			brings := func(id ID) bool { return slices.Contains(r.causes, id) }
+			if r.causes == nil && len(fresh) == 0 || slices.ContainsFunc(holding, brings) {
+				out = append(out, s)
+			}
+			break
+		}
+	}
+	return out
+}
