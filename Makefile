@@ -25,6 +25,10 @@ ci: ## run everything that must hold for a change, tests included
 vm-test: ## in a virtual machine with a capped disk, demand that the cap is named
 	./test/vm/limits
 
+.PHONY: vm-score
+vm-score: build ## count right verdicts on what needs a virtual machine (20 minutes)
+	./iocause lab score --vm
+
 .PHONY: vm-matrix
 vm-matrix: ## run the BPF tests on several kernels in virtual machines
 	./test/vm/matrix

@@ -31,8 +31,9 @@ func rooms() []room {
 	)
 	return []room{
 		{".", []string{"cmd"}},
-		{"cmd", []string{"internal", "experiments", "scenarios"}},
+		{"cmd", []string{"internal", "experiments", "scenarios", "test/vm"}},
 		{"experiments", nil}, // files only
+		{"test/vm", nil},     // likewise
 		{sample, nil},
 		{host, nil},
 		{bpf, []string{host, sample}},

@@ -18,7 +18,7 @@ import (
 // does. What was seen comes along as a recording, that every observation
 // command can show later.
 func (a *app) judgeIncident(ctx context.Context, length time.Duration) (f agent.Finding) {
-	open, cancel := context.WithTimeout(ctx, openLimit)
+	open, cancel := context.WithTimeout(ctx, openLimit())
 	defer cancel()
 	collector := source.Open(open, a.host, a.sources)
 	defer collector.Close()

@@ -14,13 +14,20 @@ import (
 
 	"iocause/internal/bpf"
 	"iocause/internal/diagnose"
+	"iocause/internal/lab"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 )
 
-// openLimit is how long a source may take to open before it is done without.
-const openLimit = 15 * time.Second
+// openLimit is how long a source may take to open before it is done without. An
+// emulated machine checks kernel programs at a tenth of the speed.
+func openLimit() time.Duration {
+	if lab.InGuest() {
+		return 5 * time.Minute
+	}
+	return 15 * time.Second
+}
 
 // shortest is the shortest window that shows anything.
 const shortest = 100 * time.Millisecond
@@ -144,7 +151,7 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 	}
 	watch, stop := untilInterrupt(c.Context(), func(s os.Signal) { ch.signal(s) })
 	defer stop()
-	open, cancel := context.WithTimeout(watch, openLimit)
+	open, cancel := context.WithTimeout(watch, openLimit())
 	defer cancel()
 	var one *started
 	if len(target.PIDs) == 1 {

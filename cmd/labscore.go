@@ -1,11 +1,14 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"regexp"
 	"time"
 
@@ -14,6 +17,7 @@ import (
 	"iocause/internal/lab"
 	"iocause/internal/present/text"
 	"iocause/scenarios"
+	"iocause/test/vm"
 )
 
 type scoreOptions struct {
@@ -23,6 +27,7 @@ type scoreOptions struct {
 	floor  float64
 	folder string
 	dir    string
+	vm     bool
 	format string
 }
 
@@ -37,10 +42,15 @@ func (a *app) newLabScoreCommand() *cobra.Command {
 			"recall of each cause, and which is taken for which. A situation that did not\n" +
 			"come about, because others use the machine, is shown and not counted. It ends\n" +
 			"with status 1 below the floor. For a test machine, as root; about eight\n" +
-			"seconds a situation, ten minutes in all.",
+			"seconds a situation, ten minutes in all.\n\n" +
+			"Some situations need a disk with a cap, another kernel or cgroups of version 2.\n" +
+			"--vm runs these and no others, each in a virtual machine of its own (QEMU with a\n" +
+			"kernel of Debian, which it fetches): emulated, so that it needs no root and no\n" +
+			"KVM, and takes a minute or two for each.",
 		Example: `  iocause lab score --list
   iocause lab score --filter 'cold|swap' --repeat 3
   iocause lab score --repeat 3 --format json > score.json
+  iocause lab score --vm
   iocause lab score --scenarios ~/my-scenarios --floor 0.9`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.labScore(c, o) },
@@ -50,6 +60,7 @@ func (a *app) newLabScoreCommand() *cobra.Command {
 	f.StringVar(&o.filter, "filter", "", "only scenarios whose name matches this `regexp`")
 	f.IntVar(&o.repeat, "repeat", 1, "run each so often")
 	f.Float64Var(&o.floor, "floor", 0.97, "share of right primary causes that is demanded")
+	f.BoolVar(&o.vm, "vm", false, "run those that need a virtual machine")
 	f.StringVar(&o.folder, "scenarios", "", "`directory` of other scenarios, NAME/scenario.yaml (default: iocause's own)")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
 	f.StringVar(&o.format, "format", "text", "text or json")
@@ -69,18 +80,14 @@ func (o *scoreOptions) scenarios() ([]*lab.Scenario, error) {
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("reading --filter: %w", err), "--filter 'cold|swap' is a good start"}
 	}
-	var all []*lab.Scenario
-	if o.folder == "" {
-		all, err = lab.ReadAll(scenarios.Files, "scenarios")
-	} else {
-		all, err = lab.ReadAll(os.DirFS(o.folder), o.folder)
-	}
+	files, folder := o.files()
+	all, err := lab.ReadAll(files, folder)
 	if err != nil {
 		return nil, &usageError{err, "correct that; docs/lab.md says where the fields are described"}
 	}
 	var chosen []*lab.Scenario
 	for _, s := range all {
-		if pattern.MatchString(s.Name) {
+		if pattern.MatchString(s.Name) && (s.VM != nil || !o.vm) {
 			chosen = append(chosen, s)
 		}
 	}
@@ -88,6 +95,14 @@ func (o *scoreOptions) scenarios() ([]*lab.Scenario, error) {
 		return nil, &usageError{errors.New("looking for scenarios: there are none of that name"), "'iocause lab score --list' shows them"}
 	}
 	return chosen, nil
+}
+
+// files are where the scenarios are read.
+func (o *scoreOptions) files() (fs.FS, string) {
+	if o.folder == "" {
+		return scenarios.Files, "scenarios"
+	}
+	return os.DirFS(o.folder), o.folder
 }
 
 func (a *app) labScore(c *cobra.Command, o *scoreOptions) (err error) {
@@ -102,25 +117,20 @@ func (a *app) labScore(c *cobra.Command, o *scoreOptions) (err error) {
 		}
 		return a.listTitled("scenarios", all)
 	}
-	if lacks := lab.Lacks(a.host, "root"); lacks != "" {
-		return fmt.Errorf("setting situations up: %s; run it with sudo", lacks)
-	}
-	ctx, runner, stop, err := a.newLabRunner(c.Context(), o.dir)
-	if err != nil {
-		return err
-	}
-	defer stop()
 	// What cannot be read of the host is absent.
 	is, _ := a.host.Fingerprint()
 	x := lab.Score{Started: time.Now(), Repeat: o.repeat, Kernel: is.Kernel, CPUs: is.CPUs, CPU: is.CPUModel, Memory: is.MemoryBytes}
-	x.Runs = a.scoreAll(ctx, runner, chosen, o.repeat)
-	x.Seconds = time.Since(x.Started).Seconds()
-	x.Tally = lab.NewTally(x.Runs)
-	err = errors.Join(runner.Close(), a.writeScore(&x, o.format))
+	runs, interrupted, err := a.score(c.Context(), o, chosen)
 	if err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
+	x.Runs = runs
+	x.Seconds = time.Since(x.Started).Seconds()
+	x.Tally = lab.NewTally(x.Runs)
+	if err := a.writeScore(&x, o.format); err != nil {
+		return err
+	}
+	if interrupted {
 		return errors.New("counting: interrupted; what is counted so far is above")
 	}
 	ratio, known := x.Tally.Primary.Ratio()
@@ -133,9 +143,59 @@ func (a *app) labScore(c *cobra.Command, o *scoreOptions) (err error) {
 	return nil
 }
 
-// scoreAll runs the scenarios, round by round, until it is interrupted.
-func (a *app) scoreAll(ctx context.Context, runner *lab.Runner, chosen []*lab.Scenario, repeat int) []lab.Scored {
+// score runs the scenarios here, or in virtual machines.
+func (a *app) score(parent context.Context, o *scoreOptions, chosen []*lab.Scenario) (runs []lab.Scored, interrupted bool, err error) {
+	if o.vm {
+		return a.scoreGuests(parent, o, chosen)
+	}
+	if lacks := lab.Lacks(a.host, "root"); lacks != "" {
+		return nil, false, fmt.Errorf("setting situations up: %s; run it with sudo", lacks)
+	}
+	ctx, runner, stop, err := a.newLabRunner(parent, o.dir)
+	if err != nil {
+		return nil, false, err
+	}
+	defer stop()
+	runs = a.scoreAll(ctx, chosen, o.repeat, func(s *lab.Scenario) (lab.Scored, string) {
+		if lacks := cmp.Or(s.NeedsGuest(), lab.LacksAny(a.host, s.Requires)); lacks != "" {
+			return lab.Scored{}, lacks
+		}
+		out, err := runner.Run(ctx, s)
+		return s.Score(out, err), ""
+	})
+	return runs, ctx.Err() != nil, runner.Close()
+}
+
+// scoreGuests runs the scenarios in virtual machines.
+func (a *app) scoreGuests(parent context.Context, o *scoreOptions, chosen []*lab.Scenario) (runs []lab.Scored, interrupted bool, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, false, fmt.Errorf("finding iocause itself: %w", err)
+	}
+	files, _ := o.files()
+	guests, err := lab.NewGuests(vm.Scripts, self, func(name string) ([]byte, error) {
+		return fs.ReadFile(files, path.Join(name, "scenario.yaml"))
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	ctx, stop := untilInterrupt(parent, func(os.Signal) {})
+	defer stop()
+	runs = a.scoreAll(ctx, chosen, o.repeat, func(s *lab.Scenario) (lab.Scored, string) {
+		run, err := guests.Run(ctx, s)
+		if err != nil {
+			return s.Score(nil, err), ""
+		}
+		return run, ""
+	})
+	return runs, ctx.Err() != nil, guests.Close()
+}
+
+// scoreAll runs the scenarios, round by round, until it is interrupted. run also
+// says what this host lacks for one, which then is not run again.
+func (a *app) scoreAll(ctx context.Context, chosen []*lab.Scenario, repeat int, run func(*lab.Scenario) (lab.Scored, string)) []lab.Scored {
 	var runs []lab.Scored
+	lacking := map[string]bool{}
 	line := a.newStep()
 	defer line.erase()
 	for round := range repeat {
@@ -143,16 +203,17 @@ func (a *app) scoreAll(ctx context.Context, runner *lab.Runner, chosen []*lab.Sc
 			if ctx.Err() != nil {
 				return runs
 			}
-			if lacks := lab.LacksAny(a.host, s.Requires); lacks != "" {
-				if round == 0 {
-					runs = append(runs, lab.Scored{Scenario: s.Name, Want: s.Expect.Primary, Skipped: lacks})
-				}
+			if lacking[s.Name] {
 				continue
 			}
 			line.show(fmt.Sprintf("round %d of %d, %d of %d: %s", round+1, repeat, i+1, len(chosen), s.Name), "")
-			out, err := runner.Run(ctx, s)
+			scored, lacks := run(s)
+			if lacks != "" {
+				lacking[s.Name] = true
+				scored = lab.Scored{Scenario: s.Name, Want: s.Expect.Primary, Skipped: lacks}
+			}
 			if ctx.Err() == nil {
-				runs = append(runs, s.Score(out, err))
+				runs = append(runs, scored)
 			}
 		}
 	}

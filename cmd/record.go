@@ -156,7 +156,7 @@ func (r *recordRun) create() (err error) {
 
 // run observes until it is over.
 func (r *recordRun) run(watch context.Context) error {
-	open, cancel := context.WithTimeout(watch, openLimit)
+	open, cancel := context.WithTimeout(watch, openLimit())
 	defer cancel()
 	entries := append(slices.Clone(r.app.sources), source.Others()...)
 	collector := source.Open(open, r.app.host, entries)

@@ -96,7 +96,7 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	}
 	watch, stop := untilInterrupt(c.Context(), nil)
 	defer stop()
-	open, cancel := context.WithTimeout(watch, openLimit)
+	open, cancel := context.WithTimeout(watch, openLimit())
 	defer cancel()
 	names := t.sources
 	if t.byFile && o.by == "file" {

@@ -22,7 +22,8 @@ var ErrNoCgroup = errors.New("no cgroup controller")
 type Limits struct {
 	Memory     int64 // bytes
 	Swappiness string
-	Device     string // "major:minor" of the whole device that the next four are about
+	CPUs       float64 // seconds of processor time a second
+	Device     string  // "major:minor" of the whole device that the next four are about
 	ReadBPS    int64
 	WriteBPS   int64
 	ReadIOPS   int64
@@ -39,13 +40,14 @@ type Cgroup struct {
 	Path   string // inside the hierarchy of the first folder
 	Memory string // folder with the memory controller, "" when not limited
 	IO     string // folder with blkio or io, "" when not limited
+	CPU    string // folder with cpu, "" when not limited
 	v2     bool
 }
 
 // folders are those to join, each once.
 func (c *Cgroup) folders() []string {
 	var all []string
-	for _, f := range []string{c.Memory, c.IO} {
+	for _, f := range []string{c.Memory, c.IO, c.CPU} {
 		if f != "" && !slices.Contains(all, f) {
 			all = append(all, f)
 		}
@@ -71,6 +73,7 @@ func (e *Env) Cgroup(name string, l *Limits) (*Cgroup, error) {
 	}{
 		{l.memory(), "memory", "memory", &c.Memory, limitMemory},
 		{l.io(), "blkio", "io", &c.IO, limitIO},
+		{l.CPUs > 0, "cpu", "cpu", &c.CPU, limitCPU},
 	} {
 		if !part.need {
 			continue
@@ -136,6 +139,16 @@ func limitIO(dir string, v2 bool, l *Limits) error {
 		return writeLimit(dir, "io.max", l.Device+" "+strings.Join(all, " "))
 	}
 	return nil
+}
+
+// limitCPU allows so much of every tenth of a second.
+func limitCPU(dir string, v2 bool, l *Limits) error {
+	const period = 100_000 // microseconds, the kernel's default
+	quota := strconv.FormatInt(int64(l.CPUs*period), 10)
+	if v2 {
+		return writeLimit(dir, "cpu.max", quota+" "+strconv.Itoa(period))
+	}
+	return writeLimit(dir, "cpu.cfs_quota_us", quota)
 }
 
 func writeLimit(dir, file, value string) error {

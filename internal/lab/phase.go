@@ -67,7 +67,7 @@ func (st *situation) phase(ctx context.Context, p *Phase, asked time.Duration) (
 			_ = l.Stop(time.Second) // the environment ends what remains
 		}
 	}()
-	if err := st.startLoads(ctx); err != nil {
+	if err := st.startAll(ctx, st.scenario.Loads); err != nil {
 		return nil, err
 	}
 	start := time.Now()

@@ -110,7 +110,11 @@ func (r *Runner) Run(ctx context.Context, s *Scenario) (out *Outcome, err error)
 			return nil, fmt.Errorf("setup step %d: %w", i+1, err)
 		}
 	}
-	if err := st.startLoads(ctx); err != nil {
+	if err := st.startAll(ctx, s.Loads); err != nil {
+		return nil, err
+	}
+	against, err := st.record(ctx)
+	if err != nil {
 		return nil, err
 	}
 	out = &Outcome{Loads: map[string]json.RawMessage{}}
@@ -118,13 +122,13 @@ func (r *Runner) Run(ctx context.Context, s *Scenario) (out *Outcome, err error)
 		return nil, err
 	}
 	out.Setup = time.Since(start)
-	if err := st.observe(ctx, out); err != nil {
+	if err := st.observe(ctx, out, against); err != nil {
 		return nil, err
 	}
-	for _, l := range s.Loads {
+	for _, l := range s.all() {
 		p := st.loads[l.Name]
 		ended := p.Ended()
-		if err := p.Stop(8 * time.Second); err != nil {
+		if err := p.Stop(8*time.Second + s.patience()); err != nil {
 			return nil, err
 		}
 		if ended {
@@ -166,7 +170,7 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 	case step.Cgroup != nil:
 		c := step.Cgroup
 		made, err := e.Cgroup(c.Name, &Limits{
-			Memory: int64(c.Memory), Swappiness: c.Swappiness, Device: st.number,
+			Memory: int64(c.Memory), Swappiness: c.Swappiness, CPUs: c.CPUs, Device: st.number,
 			ReadBPS: int64(c.ReadBPS), WriteBPS: int64(c.WriteBPS), ReadIOPS: c.ReadIOPS, WriteIOPS: c.WriteIOPS,
 		})
 		st.cgroups[c.Name] = made
@@ -199,6 +203,8 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 			value = strconv.FormatInt(int64(step.Sysctl.Bytes), 10)
 		}
 		return e.Sysctl(step.Sysctl.Name, value)
+	case step.Cap != nil:
+		return capDisk(step.Cap)
 	case step.ReadAhead != nil:
 		return e.ReadAhead(st.device, int(*step.ReadAhead>>10))
 	default:
@@ -206,10 +212,11 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 	}
 }
 
-func (st *situation) startLoads(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+// startAll starts loads, each when the one before is running.
+func (st *situation) startAll(ctx context.Context, loads []Load) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute+st.scenario.patience())
 	defer cancel()
-	for _, l := range st.scenario.Loads {
+	for _, l := range loads {
 		if l.After > 0 {
 			continue
 		}
@@ -242,14 +249,15 @@ func (st *situation) startLoad(l *Load, ready bool) (*Process, error) {
 	return p, nil
 }
 
-// observe runs iocause diagnose and reads the facts before and after it.
-func (st *situation) observe(ctx context.Context, out *Outcome) error {
+// observe runs iocause diagnose, with flags to compare with what was before, and
+// reads the facts before and after it.
+func (st *situation) observe(ctx context.Context, out *Outcome, against []string) error {
 	o := &st.scenario.Observe
-	args := []string{"diagnose", "--format", "json", "--duration", o.Duration.String()}
+	args := append([]string{"diagnose", "--format", "json", "--duration", o.Duration.String()}, against...)
 	for _, a := range o.Args {
 		args = append(args, st.expand(a))
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.Duration+30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, o.Duration+30*time.Second+st.scenario.patience())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, st.Binary, args...)
 	var stdout, stderr bytes.Buffer

@@ -28,8 +28,10 @@ type Scenario struct {
 	About    string               `yaml:"about"` // why the situation has this cause
 	Requires []string             `yaml:"requires"`
 	Files    map[string]load.Size `yaml:"files"` // filled files, made once and shared; {name} is the path
+	VM       *Guest               `yaml:"vm"`    // the virtual machine that it needs; without one, this machine
 	Setup    []Step               `yaml:"setup"`
-	Loads    []Load               `yaml:"loads"` // started in this order, each when the one before is running
+	Loads    []Load               `yaml:"loads"`  // started in this order, each when the one before is running
+	Before   *Before              `yaml:"before"` // what the observation is compared with
 	Observe  Observe              `yaml:"observe"`
 	// Proof holds the situation itself against figures that iocause has no
 	// part in ("vmstat.workingset_refault_file: > 1000", see facts.go):
@@ -47,7 +49,19 @@ type Step struct {
 	Hold      *load.Size     `yaml:"hold_all_memory_but"`
 	Sysctl    *SysctlStep    `yaml:"sysctl"`
 	ReadAhead *load.Size     `yaml:"read_ahead"` // of the scratch folder's device
+	Cap       *CapStep       `yaml:"cap"`        // of the disk of a virtual machine
 	Wait      *time.Duration `yaml:"wait"`
+}
+
+// does is how many things a step does.
+func (s *Step) does() int {
+	n := 0
+	for _, is := range []bool{s.Cgroup != nil, s.Loop != nil, s.Mount != nil, s.Swap != nil, s.Hold != nil, s.Sysctl != nil, s.ReadAhead != nil, s.Cap != nil, s.Wait != nil} {
+		if is {
+			n++
+		}
+	}
+	return n
 }
 
 // CgroupStep makes a cgroup that loads can name. Its device is the one under
@@ -56,6 +70,7 @@ type CgroupStep struct {
 	Name       string    `yaml:"name"`
 	Memory     load.Size `yaml:"memory"`
 	Swappiness string    `yaml:"swappiness"` // v1 only
+	CPUs       float64   `yaml:"cpus"`       // processors' time a second
 	ReadBPS    load.Size `yaml:"read_bps"`
 	WriteBPS   load.Size `yaml:"write_bps"`
 	ReadIOPS   int64     `yaml:"read_iops"`
@@ -143,6 +158,14 @@ type Expect struct {
 	Culprit      map[string]string `yaml:"culprit"`      // of the first finding: comm, cgroup, file, device to a pattern
 	Not          []string          `yaml:"not"`          // causes that must not be found at all
 	Contributing []string          `yaml:"contributing"` // causes that must be found too
+}
+
+// all are the loads, those that start with a change included.
+func (s *Scenario) all() []Load {
+	if s.Before == nil {
+		return s.Loads
+	}
+	return append(slices.Clone(s.Loads), s.Before.Loads...)
 }
 
 // Read reads one scenario file. Errors name the file and, where there is one,
@@ -234,21 +257,18 @@ func (s *Scenario) check() error {
 		}
 	}
 	cgroups := map[string]bool{"": true}
-	for i, step := range s.Setup {
-		set := 0
-		for _, is := range []bool{step.Cgroup != nil, step.Loop != nil, step.Mount != nil, step.Swap != nil, step.Hold != nil, step.Sysctl != nil, step.ReadAhead != nil, step.Wait != nil} {
-			if is {
-				set++
-			}
-		}
-		if set != 1 {
-			return fmt.Errorf("setup step %d does %d things, not one", i+1, set)
+	if err := errors.Join(s.checkGuest(), s.Before.check()); err != nil {
+		return err
+	}
+	for i, step := range append(slices.Clone(s.Setup), s.Before.changes()...) {
+		if n := step.does(); n != 1 {
+			return fmt.Errorf("setup step %d does %d things, not one", i+1, n)
 		}
 		if step.Cgroup != nil {
 			cgroups[step.Cgroup.Name] = true
 		}
 	}
-	for i, l := range s.Loads {
+	for i, l := range s.all() {
 		switch {
 		case l.Name == "":
 			return fmt.Errorf("load %d has no name", i+1)

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -32,7 +33,10 @@ type Scored struct {
 	Unreal   []string `json:"unreal,omitempty"`        // how the situation did not come about
 	Failed   string   `json:"failed,omitempty"`        // why it could not be run
 	Skipped  string   `json:"skipped,omitempty"`       // what this host lacks for it
-	Seconds  float64  `json:"verdict_seconds"`         // from the start of the diagnosis to its verdict
+	Kernel   string   `json:"kernel,omitempty"`        // of a virtual machine
+	// Report is what iocause diagnose printed, where that is not right.
+	Report  json.RawMessage `json:"report,omitempty"`
+	Seconds float64         `json:"verdict_seconds"` // from the start of the diagnosis to its verdict
 }
 
 // healthy is the verdict where nothing is wrong.
@@ -50,6 +54,9 @@ func (s *Scenario) Score(out *Outcome, err error) Scored {
 		return x
 	}
 	x.Got, x.Wrong, x.Culprit, x.Unreal, x.Seconds = out.Verdict.Primary, out.Wrong, out.Culprit, out.Unreal, out.Looked.Seconds()
+	if len(x.Wrong)+len(x.Culprit)+len(x.Unreal) > 0 && json.Valid(out.Report) {
+		x.Report = out.Report
+	}
 	return x
 }
 

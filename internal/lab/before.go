@@ -1,0 +1,63 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// Before is what is recorded before the observation, which is compared with it:
+// the loads run, the recording is made, then the changes come.
+type Before struct {
+	Duration time.Duration `yaml:"duration"` // 5s by default
+	Change   []Step        `yaml:"change"`   // no cgroups: the loads run already
+	Loads    []Load        `yaml:"loads"`    // started with the changes
+}
+
+func (b *Before) changes() []Step {
+	if b == nil {
+		return nil
+	}
+	return b.Change
+}
+
+// check fills in what is not said.
+func (b *Before) check() error {
+	if b == nil {
+		return nil
+	}
+	if b.Duration == 0 {
+		b.Duration = 5 * time.Second
+	}
+	for _, step := range b.Change {
+		if step.Cgroup != nil {
+			return errors.New("before.change: a cgroup is made before the loads start, in setup")
+		}
+	}
+	return nil
+}
+
+// record does that, and returns the flags for the diagnosis.
+func (st *situation) record(ctx context.Context) ([]string, error) {
+	b := st.scenario.Before
+	if b == nil {
+		return nil, nil
+	}
+	path := filepath.Join(st.env.Scratch(), "before.iocause")
+	args := []string{"record", "-o", path, "--duration", b.Duration.String()}
+	ctx, cancel := context.WithTimeout(ctx, b.Duration+30*time.Second+st.scenario.patience())
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, st.Binary, args...).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("record what comes before: %w: %s", err, lastLine(bytes.TrimSpace(out)))
+	}
+	for i, step := range b.Change {
+		if err := st.take(ctx, &step); err != nil {
+			return nil, fmt.Errorf("change %d: %w", i+1, err)
+		}
+	}
+	return []string{"--against", path}, st.startAll(ctx, b.Loads)
+}
