@@ -9,6 +9,7 @@ import (
 
 	"iocause/internal/agent"
 	"iocause/internal/diagnose"
+	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
@@ -16,18 +17,12 @@ import (
 
 // judgeIncident watches with all probes for a time and judges, as diagnose
 // does. What was seen comes along as a recording, that every observation
-// command can show later.
+// command can show later, and with what the costly probes see afterwards.
 func (a *app) judgeIncident(ctx context.Context, length time.Duration) (f agent.Finding) {
-	open, cancel := context.WithTimeout(ctx, openLimit())
-	defer cancel()
-	collector := source.Open(open, a.host, a.sources)
-	defer collector.Close()
-	header, err := a.recordingHeader(collector.Statuses(), length)
+	w, header, err := a.watchOnce(ctx, length)
 	if err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("the fingerprint of the machine: %v", err))
 	}
-	collector.Begin()
-	w := collector.Observe(ctx, source.Observation{Length: length})
 	if w.Length < shortest {
 		f.Notes = append(f.Notes, "the agent was stopped before anything was seen")
 		return f
@@ -54,8 +49,21 @@ func (a *app) judgeIncident(ctx context.Context, length time.Duration) (f agent.
 	}
 	if err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("the recording of what was seen: %v", err))
-		return f
+	} else {
+		f.Sections = []incidents.Section{{Name: sectionRecording, Type: typeRecording, Data: kept.Bytes()}}
 	}
-	f.Sections = []incidents.Section{{Name: "recording", Type: "application/x-iocause-recording", Data: kept.Bytes()}}
+	a.gather(ctx, report, length, &f)
 	return f
+}
+
+// watchOnce observes with all sources for a time. The window is there even
+// where the header lacks something.
+func (a *app) watchOnce(ctx context.Context, length time.Duration) (*sample.Window, recording.Header, error) {
+	open, cancel := context.WithTimeout(ctx, openLimit())
+	defer cancel()
+	collector := source.Open(open, a.host, a.sources)
+	defer collector.Close()
+	header, err := a.recordingHeader(collector.Statuses(), length)
+	collector.Begin()
+	return collector.Observe(ctx, source.Observation{Length: length}), header, err
 }

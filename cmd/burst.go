@@ -40,7 +40,8 @@ func newBurstCommand(a *app) *cobra.Command {
   iocause burst 10
   iocause burst 1 60 --device nvme0n1 -t
   iocause burst 10 --cgroup /system.slice/backup.service
-  iocause burst 5 --format json`,
+  iocause burst 5 --format json
+  iocause burst --recording 17`,
 		Args: func(c *cobra.Command, args []string) error { return o.args(args) },
 		RunE: func(c *cobra.Command, _ []string) error { return a.burst(c, o) },
 	}
@@ -69,25 +70,37 @@ type burstRun struct {
 	disks   map[string]*burstDisk
 	whole   map[string]*burstSums // since the start
 	boot    time.Time             // of Bin.MS 0
-	losses  burst.Losses
-	second  int64 // that shown and hidden count in
+	losses  func() (burst.Losses, error)
+	before  burst.Losses // of the intervals before
+	notes   []string     // for the next tables
+	second  int64        // that shown and hidden count in
 	shown   int
 	hidden  int
 	printed bool // tables, below the bursts so far
 }
 
-func (a *app) burst(c *cobra.Command, o *burstOptions) (err error) {
-	if err := o.playback.refusedHere(c); err != nil {
+func (a *app) burst(c *cobra.Command, o *burstOptions) error {
+	data, err := a.evidence(c, &o.playback, sectionTrace)
+	if err != nil {
 		return err
 	}
 	r := &burstRun{app: a, o: o, printer: a.newPrinter(&o.intervals), disks: map[string]*burstDisk{}, whole: map[string]*burstSums{}}
 	if err := r.printer.arrange(r.tables(nil, time.Second)); err != nil {
 		return err
 	}
+	if data != nil {
+		return r.play(c, data)
+	}
 	if r.filter, err = a.newBurstFilter(c, &o.filter); err != nil {
 		return err
 	}
-	watch, stop := untilInterrupt(c.Context(), func(os.Signal) {})
+	return r.live(c.Context())
+}
+
+// live watches until it is enough.
+func (r *burstRun) live(ctx context.Context) (err error) {
+	a, o := r.app, r.o
+	watch, stop := untilInterrupt(ctx, func(os.Signal) {})
 	defer stop()
 	if r.probe, err = burst.Open(a.host); err != nil {
 		return err
@@ -99,10 +112,8 @@ func (a *app) burst(c *cobra.Command, o *burstOptions) (err error) {
 	}()
 	began := time.Now()
 	r.boot = began.Add(-time.Duration(r.probe.Next()) * time.Millisecond)
-	r.lines = text.NewLines(a.stdout, styleOf(a.stdout, os.Getenv, widestTable), []text.LineColumn{
-		{Head: "TIME", Width: 12}, {Head: "DISK", Width: min(max(a.longestDisk(), 4), 12)}, {Head: "LENGTH", Width: 6, Right: true},
-		{Head: "I/Os", Width: 6, Right: true}, {Head: "BYTES", Width: 7, Right: true}, {Head: "TOP/ms", Width: 6, Right: true},
-		{Head: "LATENCY", Width: 7, Right: true}, {Head: "WHO"}})
+	r.losses = r.probe.Losses
+	r.begin()
 	if o.format != "text" || o.every > 2*time.Second {
 		fmt.Fprintf(a.stderr, "iocause: looking for bursts, the first table after %s\n", text.Duration(o.every.Seconds()))
 	}
@@ -130,6 +141,14 @@ func (a *app) burst(c *cobra.Command, o *burstOptions) (err error) {
 			return r.sumUp(began)
 		}
 	}
+}
+
+// begin prepares the lines of bursts.
+func (r *burstRun) begin() {
+	r.lines = text.NewLines(r.app.stdout, styleOf(r.app.stdout, os.Getenv, widestTable), []text.LineColumn{
+		{Head: "TIME", Width: 12}, {Head: "DISK", Width: min(max(r.app.longestDisk(), 4), 12)}, {Head: "LENGTH", Width: 6, Right: true},
+		{Head: "I/Os", Width: 6, Right: true}, {Head: "BYTES", Width: 7, Right: true}, {Head: "TOP/ms", Width: 6, Right: true},
+		{Head: "LATENCY", Width: 7, Right: true}, {Head: "WHO"}})
 }
 
 // interval watches until then, or until the context ends.
@@ -208,7 +227,7 @@ func (r *burstRun) found(disk string, d *burstDisk, b detect.Burst) error {
 	case "json":
 		return writeJSONLine(r.app.stdout, map[string]any{"burst": e.object(disk, at)})
 	}
-	if s := time.Now().Unix(); s != r.second {
+	if s := at.Unix(); s != r.second {
 		r.second, r.shown = s, 0
 	}
 	if r.shown++; r.shown > burstLines {
@@ -230,7 +249,7 @@ func (r *burstRun) found(disk string, d *burstDisk, b detect.Burst) error {
 
 // print prints the tables of an interval and begins the next.
 func (r *burstRun) print(start time.Time, length time.Duration, label string) error {
-	losses, err := r.probe.Losses()
+	losses, err := r.losses()
 	if err != nil {
 		return err
 	}
@@ -244,15 +263,17 @@ func (r *burstRun) print(start time.Time, length time.Duration, label string) er
 		d.now = &burstSums{owners: map[ioOwner]*ownerSums{}}
 	}
 	tables := r.tables(sums, length)
-	r.notes(&tables[0], losses)
+	r.note(&tables[0], losses)
 	r.printer.before = r.printer.before || r.o.format == "text" && r.shown > 0
 	r.printed = true
 	return r.printer.print(start, length, label, tables)
 }
 
-func (r *burstRun) notes(t *text.Table, now burst.Losses) {
-	before := r.losses
-	r.losses = now
+func (r *burstRun) note(t *text.Table, now burst.Losses) {
+	before := r.before
+	r.before = now
+	t.Notes = append(t.Notes, r.notes...)
+	r.notes = nil
 	if r.hidden > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("%d bursts beyond %d in a second are in the table only", r.hidden, burstLines))
 		r.hidden = 0
@@ -273,12 +294,12 @@ func (r *burstRun) notes(t *text.Table, now burst.Losses) {
 func (r *burstRun) sumUp(began time.Time) error {
 	length := time.Since(began)
 	tables := r.tables(r.whole, length)
-	r.losses = burst.Losses{}
-	losses, err := r.probe.Losses()
+	r.before = burst.Losses{}
+	losses, err := r.losses()
 	if err != nil {
 		return err
 	}
-	r.notes(&tables[0], losses)
+	r.note(&tables[0], losses)
 	if r.o.format == "csv" {
 		return nil
 	}

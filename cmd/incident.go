@@ -18,21 +18,26 @@ import (
 	"iocause/internal/detect"
 	"iocause/internal/diagnose"
 	"iocause/internal/present/text"
+	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 )
 
 func newIncidentCommand(a *app) *cobra.Command {
 	var dir, format, section string
+	var brief bool
 	c := &cobra.Command{
 		Use:   "incident N|FILE [flags]",
 		Short: "Show one incident with its finding and evidence",
 		Long: "Incident shows what was off and what is normal at such a time, the finding as\n" +
-			"'iocause diagnose' prints it, the series around it and which other evidence was\n" +
-			"kept. FILE is what 'iocause export' wrote, on whatever machine; - is standard\n" +
-			"input. A file that was cut off or damaged is shown as far as it goes.",
+			"'iocause diagnose' prints it, the series around it, and the evidence as the\n" +
+			"commands show it that show the like live; these take an incident as --recording.\n" +
+			"FILE is what 'iocause export' wrote, on whatever machine; - is standard input,\n" +
+			"of which the evidence is only listed. A file that was cut off or damaged is\n" +
+			"shown as far as it goes.",
 		Example: `  iocause incident 17
+  iocause threads --recording 17
   iocause incident 17 --format json
-  iocause incident 17 --section processes
+  iocause incident 17 --section trace > slow.trace
   iocause incident db1.iocause`,
 		Args: oneIncident,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -50,14 +55,18 @@ func newIncidentCommand(a *app) *cobra.Command {
 			case c.Flags().Changed("section"):
 				return a.printSection(x, section)
 			case format == "json":
-				return writeJSON(a.stdout, documentOf(x))
+				return a.incidentJSON(x, whichOf(dir, args[0]))
 			}
-			return a.incidentText(x)
+			if err := a.incidentText(x); err != nil || args[0] == "-" || brief {
+				return err
+			}
+			return a.viewText(x, whichOf(dir, args[0]))
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&dir, "dir", stateDir, "the agent's folder")
 	f.StringVar(&section, "section", "", "write this piece of evidence as it is")
+	f.BoolVar(&brief, "brief", false, "leave out what the evidence shows")
 	f.StringVar(&format, "format", "text", "text or json")
 	f.SortFlags = false
 	return c
@@ -92,6 +101,27 @@ func (a *app) loadIncident(dir, which string) (*incidents.Incident, error) {
 	return incidents.Read(f)
 }
 
+// whichOf is what --recording takes for an incident that was named.
+func whichOf(dir, which string) string {
+	if n, err := strconv.Atoi(which); err == nil && dir != stateDir {
+		return incidents.Path(filepath.Join(dir, incidentsIn), n)
+	}
+	return which
+}
+
+// incidentJSON writes an incident for programs, with what the commands show of
+// evidence that is not JSON.
+func (a *app) incidentJSON(x *incidents.Incident, which string) error {
+	d := documentOf(x)
+	if which != "-" {
+		var err error
+		if d.Shown, err = a.viewJSON(x, which); err != nil {
+			d.Lost = append(d.Lost, "the evidence cannot be shown: "+err.Error())
+		}
+	}
+	return writeJSON(a.stdout, d)
+}
+
 // sectionJSON is a piece of evidence: JSON as it is, else only how much.
 type sectionJSON struct {
 	Name  string          `json:"name"`
@@ -108,6 +138,8 @@ type incidentDocument struct {
 	Series   []incidents.Series `json:"series"`
 	Sections []sectionJSON      `json:"sections"`
 	Lost     []string           `json:"lost"`
+	// Shown is what commands show of evidence that is not JSON, by command.
+	Shown map[string]json.RawMessage `json:"shown,omitempty"`
 }
 
 const jsonType = "application/json"
@@ -151,14 +183,14 @@ func (a *app) incidentText(x *incidents.Incident) error {
 	const clock = "2006-01-02 15:04:05 -0700"
 	loc := a.host.Now().Location()
 	head := []string{
-		fmt.Sprintf("Incident %d on %s, kernel %s", m.Number, m.Host, m.Kernel),
+		fmt.Sprintf("%s on %s, kernel %s", numbered(m.Number), m.Host, m.Kernel),
 		fmt.Sprintf("from %s to %s (%s)", m.What.Start.In(loc).Format(clock), m.What.End.In(loc).Format(clock), lasted(m)),
 	}
 	if m.What.Lasting {
 		head = append(head, "it went on for so long that it is taken for the new normal")
 	}
 	for _, l := range m.What.Limits {
-		head = append(head, strings.TrimSuffix(fmt.Sprintf("a limit was reached: %s: %s", l.Kind, l.What), ": "))
+		head = append(head, reached(&l))
 	}
 	for _, n := range m.Notes {
 		head = append(head, "not gathered: "+n)
@@ -179,6 +211,23 @@ func (a *app) incidentText(x *incidents.Incident) error {
 		}
 	}
 	return nil
+}
+
+// numbered names an incident; one that was captured into a file has no number.
+func numbered(n int) string {
+	if n == 0 {
+		return "Incident"
+	}
+	return fmt.Sprintf("Incident %d", n)
+}
+
+// reached says which limit began an incident.
+func reached(l *sample.Limit) string {
+	what := "a limit was reached: " + l.Kind
+	if l.Kind == sample.LimitByHand {
+		what = "captured by hand"
+	}
+	return strings.TrimSuffix(what+": "+l.What, ": ")
 }
 
 // reasonsText shows the signals that were off at the worst.
@@ -252,7 +301,7 @@ func (a *app) sectionsText(x *incidents.Incident, style text.Style) error {
 		return nil
 	}
 	t := text.Table{Whole: true, Columns: []text.Column{{Key: "name", Head: "EVIDENCE", Flex: true}, {Key: "type", Head: "TYPE", Flex: true}, {Key: "bytes", Head: "SIZE", Unit: "bytes"}},
-		Notes: []string{"--section NAME writes one of them"}}
+		Notes: []string{"--section NAME writes one of them; resident, mem, threads, offcpu, trace and burst show theirs, all other commands the recording, with --recording"}}
 	for _, s := range x.Sections {
 		t.Rows = append(t.Rows, []text.Cell{text.Str(s.Name), text.Str(s.Type), text.Num(float64(len(s.Data)))})
 	}

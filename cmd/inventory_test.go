@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -76,22 +77,31 @@ func TestFiltersWithoutAnAnswerAreRefused(t *testing.T) {
 	refuse("burst", burstRefuses())
 }
 
-// Every observation command answers from a recording, or says why it cannot.
+// Every observation command answers from a recording, or says why it cannot:
+// some from the evidence of incidents alone.
 func TestRecordingsAreAnsweredOrRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.iocause")
+	if code, _, stderr := runApp(t.Context(), nil, "record", "-o", file, "--duration", "200ms"); code != exitWell {
+		t.Fatalf("code %d: %s", code, stderr)
+	}
 	answers := map[string]bool{}
 	for _, tool := range tools() {
 		answers[tool.name] = true
 	}
-	for _, name := range append(observation(), "threads", "latency") {
+	for _, name := range append(observation(), "threads", "latency", "offcpu") {
+		u, refused := notInRecordings()[name]
+		if refused == answers[name] {
+			t.Errorf("%s: answers %v, refuses %v", name, answers[name], refused)
+		}
 		args := []string{name, "--recording", "/nowhere/x.iocause"}
 		code, out, stderr := runApp(t.Context(), source.List(), args...)
-		u, refused := notInRecordings()[name]
-		want, wantCode := "reading --recording: "+u.why+"; "+u.instead, exitUsage
-		if answers[name] {
-			want, wantCode = "opening the recording: open /nowhere/x.iocause", exitFailed
+		if want := "opening the recording: open /nowhere/x.iocause"; name != "latency" && (code != exitFailed || out != "" || !strings.Contains(stderr, want)) {
+			t.Errorf("%q: code %d, %q%q, want %q", args, code, out, stderr, want)
 		}
-		if refused == answers[name] || code != wantCode || out != "" || !strings.Contains(stderr, want) {
-			t.Errorf("%q: code %d, %q%q, want %d and %q", args, code, out, stderr, wantCode, want)
+		args = []string{name, "--recording", file}
+		code, out, stderr = runApp(t.Context(), source.List(), args...)
+		if want := "reading --recording: " + u.why + "; " + u.instead; refused && (code != exitUsage || out != "" || !strings.Contains(stderr, want)) {
+			t.Errorf("%q: code %d, %q%q, want %q", args, code, out, stderr, want)
 		}
 		args = []string{name, "--from", "10:00"}
 		if code, _, stderr := runApp(t.Context(), source.List(), args...); code != exitUsage || !strings.Contains(stderr, "give --recording FILE, too") {

@@ -42,7 +42,8 @@ func newMemCommand(a *app) *cobra.Command {
   iocause mem --sort pss_file_bytes
   iocause mem 10 -t --comm postgres
   iocause mem --file libc.so.6 --top 5
-  iocause mem --format json | jq .memory.rows`,
+  iocause mem --format json | jq .memory.rows
+  iocause mem --recording 17`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(c *cobra.Command, args []string) error { return a.mem(c, o, args) },
 	}
@@ -64,34 +65,22 @@ type memory struct {
 }
 
 func (a *app) mem(c *cobra.Command, o *memOptions, args []string) error {
-	if err := o.playback.refusedHere(c); err != nil {
+	if data, err := a.evidence(c, &o.playback, sectionMem); err != nil {
 		return err
+	} else if data != nil {
+		return a.playMemory(c, o, data, args)
 	}
 	chosen, err := a.memFilter(c, o)
 	if err != nil {
 		return err
 	}
 	take := func(context.Context) (*memory, error) {
-		line := a.newCounting("processes read")
-		defer line.erase()
-		now := &memory{}
-		var err error
-		if now.info, err = meminfo.Read(a.host); err != nil {
-			return nil, err
-		}
 		most := sampled
 		if o.exact {
 			most = 0
 		}
-		now.beside = meminfo.ReadBeside(a.host, &now.info, most)
-		var ok bool
-		if now.parts, ok = meminfo.Parts(&now.info, now.beside); !ok {
-			return nil, errors.New("dividing the memory: /proc/meminfo lacks MemTotal, MemFree, AnonPages, Cached, Buffers or Shmem")
-		}
-		if now.processes, err = smaps.All(a.host, line.update); err != nil {
-			return nil, err
-		}
-		if chosen != nil {
+		now, err := a.takeMemory(most)
+		if err == nil && chosen != nil {
 			now.processes, now.filtered, err = chosen(now.processes)
 		}
 		return now, err
@@ -101,14 +90,38 @@ func (a *app) mem(c *cobra.Command, o *memOptions, args []string) error {
 		if before != nil {
 			old = *before
 		}
-		tables := []text.Table{memoryTable(p, o, now, old), freeTable(&now.info), dropTable(now), availableTable(now), processTable(now, old)}
-		if chosen != nil { // what was asked for comes first: it is what CSV has
-			last := len(tables) - 1
-			tables = append(tables[last:], tables[:last]...)
-		}
-		return tables, nil
+		return memoryTables(p, o, now, old, chosen != nil), nil
 	}
 	return looks(c.Context(), a, &o.intervals, args, take, show)
+}
+
+// takeMemory looks once, at the flags of so many pages at most, 0 for all.
+func (a *app) takeMemory(most int) (*memory, error) {
+	line := a.newCounting("processes read")
+	defer line.erase()
+	now := &memory{}
+	var err error
+	if now.info, err = meminfo.Read(a.host); err != nil {
+		return nil, err
+	}
+	now.beside = meminfo.ReadBeside(a.host, &now.info, most)
+	var ok bool
+	if now.parts, ok = meminfo.Parts(&now.info, now.beside); !ok {
+		return nil, errors.New("dividing the memory: /proc/meminfo lacks MemTotal, MemFree, AnonPages, Cached, Buffers or Shmem")
+	}
+	now.processes, err = smaps.All(a.host, line.update)
+	return now, err
+}
+
+// memoryTables are all that is shown of a look. Where processes were chosen,
+// they come first: it is what CSV has.
+func memoryTables(p *printer, o *memOptions, now, old *memory, chosen bool) []text.Table {
+	tables := []text.Table{memoryTable(p, o, now, old), freeTable(&now.info), dropTable(now), availableTable(now), processTable(now, old)}
+	if chosen {
+		last := len(tables) - 1
+		tables = append(tables[last:], tables[:last]...)
+	}
+	return tables
 }
 
 // memoryTable is the parts of the memory.

@@ -1,9 +1,14 @@
 package cmd
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
 
-// Why a recording cannot answer what some commands ask. Their flags are there
-// so that this is said, rather than that there is no such flag.
+	"github.com/spf13/cobra"
+)
+
+// Why a recording of 'iocause record' cannot answer what some commands ask:
+// their evidence is kept with incidents alone, or not at all. That is said,
+// rather than that there is no such flag.
 
 // unrecorded is why, and what to do instead.
 type unrecorded struct{ why, instead string }
@@ -17,6 +22,8 @@ func notInRecordings() map[string]unrecorded {
 			"see 'iocause use --recording' for the sums"},
 		"trace": {"it holds sums of windows, not single I/Os",
 			"keep these with 'iocause trace -o FILE' and read them with -i; see 'iocause disk --recording' for the sums"},
+		"offcpu": {"it holds how long processes waited, not in which code",
+			"keep stacks with 'iocause offcpu -o FILE.pb.gz', or see 'iocause diagnose --recording'"},
 		"burst": {"it holds I/O in steps of 10 ms, not of 1 ms",
 			"'iocause diagnose --recording' finds bursts of 10 ms and more"},
 		"threads": {"it holds what processes waited for, not the states of every thread",
@@ -26,8 +33,11 @@ func notInRecordings() map[string]unrecorded {
 	}
 }
 
-// refusedHere is notRecorded with what is said of the command.
+// refusedHere refuses --recording where nothing that is kept has an answer.
 func (p *playback) refusedHere(c *cobra.Command) error {
+	if is, err := p.asked(c); err != nil || !is {
+		return err
+	}
 	u := notInRecordings()[c.Name()]
-	return p.notRecorded(c, u.why, u.instead)
+	return &usageError{fmt.Errorf("reading --recording: %s", u.why), u.instead}
 }

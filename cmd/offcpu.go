@@ -40,7 +40,8 @@ func newOffCPUCommand(a *app) *cobra.Command {
   iocause offcpu --state io,lock --min 10ms
   iocause offcpu --comm postgres --wakers -o wakers.svg
   iocause offcpu -o waits.pb.gz && go tool pprof -top waits.pb.gz
-  iocause offcpu --state all -o - | sort -k2 -n`,
+  iocause offcpu --state all -o - | sort -k2 -n
+  iocause offcpu --recording 17 -o incident.html`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			keep, err := statesOf(states)
@@ -49,6 +50,11 @@ func newOffCPUCommand(a *app) *cobra.Command {
 			}
 			if min < 0 {
 				return &usageError{fmt.Errorf("reading --min: %v is no length of a wait", min), "give 0 for all waits, or a time such as 1ms"}
+			}
+			if data, err := a.evidence(c, &o.playback, sectionOffCPU); err != nil {
+				return err
+			} else if data != nil {
+				return a.playWaits(c, o, data, keep)
 			}
 			ask, err := o.check(a, c)
 			if err != nil {
@@ -72,6 +78,7 @@ func newOffCPUCommand(a *app) *cobra.Command {
 	f.DurationVar(&min, "min", time.Millisecond, "shorter waits are added up to this")
 	f.StringVar(&states, "state", "", "waits for these alone (disk,lock,...; all)")
 	f.BoolVar(&wakers, "wakers", false, "add the stack of who ended the wait")
+	o.playback.bind(c)
 	o.bindOutput(c)
 	return c
 }

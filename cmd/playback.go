@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ type playback struct {
 
 func (p *playback) bind(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&p.file, "recording", "", "answer from this file of 'iocause record'")
+	f.StringVar(&p.file, "recording", "", "answer from a file of 'iocause record', or the\nevidence of an incident: its number or file")
 	f.StringVar(&p.from, "from", "", "begin there in the recording: 14:00, +30s,\n\"yesterday 14:00\", \"10m ago\" or RFC 3339")
 	f.StringVar(&p.to, "to", "", "end there")
 }
@@ -43,15 +44,6 @@ func (p *playback) asked(c *cobra.Command) (bool, error) {
 	return p.file != "", nil
 }
 
-// notRecorded refuses --recording where a recording holds nothing of what a
-// command shows.
-func (p *playback) notRecorded(c *cobra.Command, why, instead string) error {
-	if is, err := p.asked(c); err != nil || !is {
-		return err
-	}
-	return &usageError{fmt.Errorf("reading --recording: %s", why), instead}
-}
-
 // played is a recording that is being read.
 type played struct {
 	*recording.Reader
@@ -60,7 +52,7 @@ type played struct {
 	from, to time.Time // chosen; zero for no bound
 	begin    time.Time
 	end      time.Time
-	file     *os.File
+	file     io.Closer
 	windows  int // handed out
 	first    time.Time
 }
@@ -72,11 +64,11 @@ func (a *app) play(p *playback) (*played, error) {
 
 // playSpan opens a span of a recording, as flags of these names ask for it.
 func (a *app) playSpan(name, from, to, fromFlag, toFlag string) (*played, error) {
-	f, err := os.Open(name)
+	f, size, err := a.openRecorded(name)
 	if err != nil {
-		return nil, fmt.Errorf("opening the recording: %w", err)
+		return nil, err
 	}
-	one, err := a.playFile(f, from, to, fromFlag, toFlag)
+	one, err := a.playFile(name, f, size, from, to, fromFlag, toFlag)
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", text.Escape(name), err)
@@ -84,22 +76,47 @@ func (a *app) playSpan(name, from, to, fromFlag, toFlag string) (*played, error)
 	return one, nil
 }
 
-func (a *app) playFile(f *os.File, from, to, fromFlag, toFlag string) (*played, error) {
-	info, err := f.Stat()
+// windowSource is where the windows of a recording are read from.
+type windowSource interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// openRecorded opens a file of windows, or those that are the evidence of an
+// incident.
+func (a *app) openRecorded(name string) (windowSource, int64, error) {
+	x, err := a.incidentIn(name)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("a recording is read at several places: it must be a file")
+	if x != nil {
+		data, err := sectionOf(x, name, sectionRecording)
+		return inMemory{bytes.NewReader(data)}, int64(len(data)), err
 	}
-	r, err := recording.NewReader(f, info.Size())
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, 0, fmt.Errorf("opening the recording: %w", err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: a recording is read at several places: it must be a file", text.Escape(name))
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+func (a *app) playFile(name string, f windowSource, size int64, from, to, fromFlag, toFlag string) (*played, error) {
+	r, err := recording.NewReader(f, size)
 	if errors.Is(err, recording.ErrFormat) {
 		return nil, fmt.Errorf("%w; give what 'iocause record' has made", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	one := &played{Reader: r, app: a, name: f.Name(), file: f}
+	one := &played{Reader: r, app: a, name: name, file: f}
 	if one.begin, one.end, err = r.Span(); err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ type profileOptions struct {
 	filter   filter
 	show     intervals // --top, --sort and --format
 	output   string
+	playback playback
 	missing  string // nobody of those that are asked for was there at the start
 }
 
@@ -189,15 +190,24 @@ func (a *app) meetRows(probe *stacks.Probe, names *symbol.Resolver) {
 func (a *app) runProfile(c *cobra.Command, o *profileOptions, ask stacks.Options, build func(*profiled, *symbol.Resolver) (*sample.Profile, error)) error {
 	watch, stop := untilInterrupt(c.Context(), func(os.Signal) {})
 	defer stop()
+	p, err := a.profile(watch, o, ask, build)
+	if err != nil {
+		return err
+	}
+	return a.showProfile(p, o)
+}
+
+// profile observes, and gives what was seen its names.
+func (a *app) profile(watch context.Context, o *profileOptions, ask stacks.Options, build func(*profiled, *symbol.Resolver) (*sample.Profile, error)) (*sample.Profile, error) {
 	names := symbol.New(a.host)
 	defer names.Close()
 	ask.Unwind = unwinder(names)
 	seen, err := a.observeStacks(watch, o, ask, names)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if o.missing != "" && len(seen.rows) == 0 {
-		return fmt.Errorf("looking for whom to watch: %s, nor was there in the %s watched; see 'ps -e -o pid,comm,cgroup'",
+		return nil, fmt.Errorf("looking for whom to watch: %s, nor was there in the %s watched; see 'ps -e -o pid,comm,cgroup'",
 			o.missing, text.Duration(seen.length.Seconds()))
 	}
 	if ask.Comm != "" || ask.Cgroup != 0 {
@@ -205,10 +215,15 @@ func (a *app) runProfile(c *cobra.Command, o *profileOptions, ask stacks.Options
 	}
 	p, err := build(seen, names)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.Notes = append(p.Notes, lossNotes(seen)...)
 	p.Notes = append(p.Notes, sorted(names.Notes())...)
+	return p, nil
+}
+
+// showProfile writes a profile to the file that is asked for, or prints it.
+func (a *app) showProfile(p *sample.Profile, o *profileOptions) error {
 	if o.output != "" {
 		return a.writeProfile(p, o.output)
 	}

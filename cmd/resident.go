@@ -48,7 +48,8 @@ func newResidentCommand(a *app) *cobra.Command {
   iocause resident --pid 1234 --sort dirty_bytes
   iocause resident --cgroup /system.slice/nginx.service 5
   iocause resident --comm postgres --file '/var/lib/postgresql'
-  iocause resident --map --format json ./data | jq .ranges.rows`,
+  iocause resident --map --format json ./data | jq .ranges.rows
+  iocause resident --recording 17 --top 50`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error { return a.resident(c, o, args) },
 	}
@@ -67,8 +68,10 @@ func newResidentCommand(a *app) *cobra.Command {
 }
 
 func (a *app) resident(c *cobra.Command, o *residentOptions, args []string) error {
-	if err := o.playback.refusedHere(c); err != nil {
+	if data, err := a.evidence(c, &o.playback, sectionResident); err != nil {
 		return err
+	} else if data != nil {
+		return a.playCache(c, o, data, args)
 	}
 	paths, rest := splitInterval(args)
 	var asked []string

@@ -37,6 +37,7 @@ type cachedFile struct {
 	pid      int
 	walked   *cachewalk.File // nil without kernel programs
 	measured *residency.Pages
+	kept     *keptFile // evidence of an incident
 }
 
 type fileKey struct {
@@ -248,10 +249,10 @@ func (a *app) cacheTables(p *printer, o *residentOptions, w *cachewalk.Walker, n
 			row = append(row, text.Num(f.cached-was[f.id]))
 		}
 		by := text.None()
-		if f.pid != 0 {
-			by = text.Str(named(a.host, f.pid))
+		if who := a.openedBy(f); who != "" {
+			by = text.Str(who)
 		}
-		files.Rows = append(files.Rows, append(row, dirtyOf(f), text.Str(f.kind), text.Str(f.state), by, text.Str(f.path)))
+		files.Rows = append(files.Rows, append(row, text.Maybe(dirtyOf(f)), text.Str(f.kind), text.Str(f.state), by, text.Str(f.path)))
 	}
 	tables := []text.Table{files, sumsTable(now, old)}
 	if o.format == "text" {
@@ -334,20 +335,26 @@ func (a *app) nameAll(w *cachewalk.Walker, files []*cachedFile) error {
 	return nil
 }
 
-// dirtyOf asks for the dirty pages of a file that can be opened.
-func dirtyOf(f *cachedFile) text.Cell {
+// dirtyOf asks for the dirty bytes of a file that can be opened.
+func dirtyOf(f *cachedFile) (bytes float64, known bool) {
+	if f.kept != nil {
+		if f.kept.Dirty == nil {
+			return 0, false
+		}
+		return *f.kept.Dirty, true
+	}
 	p := f.measured
 	if p == nil {
 		if f.walked.Kind != cachewalk.Regular && f.walked.Kind != cachewalk.Memory || f.walked.Partial || f.walked.Links == 0 || f.walked.Path == "" {
-			return text.None()
+			return 0, false
 		}
 		now, err := residency.OfSame(f.path, f.id.ino)
 		if err != nil { // gone or hidden meanwhile: it was not promised
-			return text.None()
+			return 0, false
 		}
 		p = &now
 	}
-	return text.Maybe(float64(p.Dirty)*float64(os.Getpagesize()), p.Dirty >= 0)
+	return float64(p.Dirty) * float64(os.Getpagesize()), p.Dirty >= 0
 }
 
 // sumsTable adds up to what /proc/meminfo says.

@@ -42,7 +42,7 @@ func newRootCommand(a *app) *cobra.Command {
 		newResidentCommand(a), newMemCommand(a),
 		newTraceCommand(a), newBurstCommand(a), newRecordCommand(a), newDiffCommand(a),
 		newAgentCommand(a), newQueryCommand(a),
-		newBaselineCommand(a), newIncidentsCommand(a), newIncidentCommand(a), newExportCommand(a),
+		newBaselineCommand(a), newIncidentsCommand(a), newIncidentCommand(a), newCaptureCommand(a), newExportCommand(a),
 		a.withLabTools(newLabCommand(a.stdin, a.stdout, a.stderr)))
 	for _, t := range tools() {
 		root.AddCommand(a.newTool(&t))

@@ -47,7 +47,8 @@ func newThreadsCommand(a *app) *cobra.Command {
   iocause threads 1
   iocause threads 1 10 --pid 1234 --histogram
   iocause threads --by process --sort disk_ratio
-  iocause threads 5 --comm postgres --top 0 --format csv`,
+  iocause threads 5 --comm postgres --top 0 --format csv
+  iocause threads --recording 17 --by process`,
 		RunE: func(c *cobra.Command, args []string) error { return a.threads(c, o, args) },
 	}
 	o.bind(c, "busy_threads")
@@ -66,14 +67,16 @@ func groupings() []string { return []string{"thread", "process", "comm", "cgroup
 
 // threads is the command.
 func (a *app) threads(c *cobra.Command, o *threadsOptions, args []string) error {
-	if err := o.playback.refusedHere(c); err != nil {
-		return err
-	}
 	if err := o.args(args); err != nil {
 		return err
 	}
 	if !slices.Contains(groupings(), o.by) {
 		return &usageError{fmt.Errorf("reading --by: nothing is called %q", o.by), "use " + strings.Join(groupings(), ", ")}
+	}
+	if data, err := a.evidence(c, &o.playback, sectionThreads); err != nil {
+		return err
+	} else if data != nil {
+		return a.playThreads(c, o, data, args)
 	}
 	s := &threadShares{o: o, lookup: host.NewLookup(a.host), self: a.host.Self, total: newThreadRows()}
 	if err := s.checkSort(); err != nil {

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,8 @@ func newTraceCommand(a *app) *cobra.Command {
   iocause trace --min 10ms --duration 1m
   iocause trace -o /var/tmp/slow.trace --cgroup /system.slice/postgresql.service
   iocause trace -i /var/tmp/slow.trace --summary
-  iocause trace -i /var/tmp/slow.trace --format csv --comm postgres`,
+  iocause trace -i /var/tmp/slow.trace --format csv --comm postgres
+  iocause trace --recording 17 --summary`,
 		Args: func(c *cobra.Command, args []string) error { return o.args(args) },
 		RunE: func(c *cobra.Command, args []string) error { return a.trace(c, o) },
 	}
@@ -119,7 +121,8 @@ type traceRun struct {
 }
 
 func (a *app) trace(c *cobra.Command, o *traceOptions) error {
-	if err := o.playback.refusedHere(c); err != nil {
+	data, err := a.evidence(c, &o.playback, sectionTrace)
+	if err != nil {
 		return err
 	}
 	// a wrong column is said before an hour of tracing, not after
@@ -130,11 +133,16 @@ func (a *app) trace(c *cobra.Command, o *traceOptions) error {
 	if o.view.every > 0 {
 		r.intervals = &traceIntervals{every: o.view.every, whole: newTally()}
 	}
-	var err error
 	if o.filter.file, err = wantedFile(c, o.filter.file); err != nil {
 		return err
 	}
-	if o.from != "" {
+	switch {
+	case data != nil:
+		if err := onlyLive(c, "the I/Os of an incident are as they were traced", "duration", "buffer", "input", "output"); err != nil {
+			return err
+		}
+		return r.replayFrom(c.Context(), bytes.NewReader(data))
+	case o.from != "":
 		return r.replay(c.Context())
 	}
 	return r.live(c)
@@ -363,7 +371,7 @@ func (r *traceRun) summary(since, length time.Duration, l tracefile.Losses, tall
 }
 
 // replay reads a file.
-func (r *traceRun) replay(ctx context.Context) (err error) {
+func (r *traceRun) replay(ctx context.Context) error {
 	var from io.Reader = r.app.stdin
 	if r.o.from != "-" {
 		f, err := os.Open(r.o.from)
@@ -373,6 +381,11 @@ func (r *traceRun) replay(ctx context.Context) (err error) {
 		defer f.Close()
 		from = f
 	}
+	return r.replayFrom(ctx, from)
+}
+
+// replayFrom reads what a trace wrote.
+func (r *traceRun) replayFrom(ctx context.Context, from io.Reader) error {
 	watch, stop := untilInterrupt(ctx, func(os.Signal) {})
 	defer stop()
 	file, err := tracefile.NewReader(from)

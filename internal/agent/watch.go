@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,12 +85,13 @@ func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program 
 // resume goes on with an incident that was open when the agent ended.
 func (w *watcher) resume() {
 	list, err := incidents.List(w.dir())
-	if err != nil || len(list) == 0 || list[0].Err != nil || !list[0].Meta.Open {
+	at := slices.IndexFunc(list, func(e incidents.Entry) bool { return e.Err == nil && e.Meta.Open })
+	if err != nil || at < 0 {
 		return
 	}
-	x, err := incidents.Load(w.dir(), list[0].Number)
+	x, err := incidents.Load(w.dir(), list[at].Number)
 	if err != nil {
-		w.log.Error("the incident that was open cannot be read", "number", list[0].Number, "why", err)
+		w.log.Error("the incident that was open cannot be read", "number", list[at].Number, "why", err)
 		return
 	}
 	w.open = x

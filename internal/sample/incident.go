@@ -14,6 +14,7 @@ const (
 	LimitErrors    = "errors"    // a device or file system failed requests
 	LimitCap       = "cap"       // a device is at its cap
 	LimitThrottled = "throttled" // a cgroup's I/O limit held requests back
+	LimitByHand    = "by hand"   // somebody asked for it, and may have said why
 	LimitOOM       = "oom-near"  // memory is about to run out, or did
 )
 

@@ -6,11 +6,13 @@
 package incidents
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -21,6 +23,13 @@ import (
 
 // magic is the first line.
 const magic = "iocause-incident 1\n"
+
+// Is tells by the beginning of a file, of 32 bytes or more where it has them,
+// whether it is an incident of any version.
+func Is(beginning []byte) bool {
+	name, _, _ := strings.Cut(magic, "1")
+	return bytes.HasPrefix(beginning, []byte(name))
+}
 
 // Limits of what a reader believes.
 const (

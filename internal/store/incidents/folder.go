@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Suffix ends the names of the files.
@@ -34,8 +35,8 @@ type Entry struct {
 
 // Save keeps an incident in a folder, which it makes, in place of the one with
 // the same number; without a number it gets the next. The file is there whole
-// or not at all, and only its owner can read it. One goroutine of one process
-// may save in a folder.
+// or not at all, and only its owner can read it. Several processes may save in
+// a folder: a new number is nobody else's.
 func Save(dir string, x *Incident) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making the folder of incidents: %w", err)
@@ -44,6 +45,19 @@ func Save(dir string, x *Incident) error {
 		if err := removeLeftovers(dir); err != nil {
 			return err
 		}
+		return saveNew(dir, x)
+	}
+	if err := SaveFile(Path(dir, x.Meta.Number), x); err != nil {
+		return fmt.Errorf("keeping incident %d: %w", x.Meta.Number, err)
+	}
+	return nil
+}
+
+// saveNew keeps an incident under the first number after all others.
+func saveNew(dir string, x *Incident) error {
+	const patience = 100 // others that save at the same time
+	var failed error
+	for range patience {
 		numbers, err := numbers(dir)
 		if err != nil {
 			return err
@@ -52,18 +66,30 @@ func Save(dir string, x *Incident) error {
 		if len(numbers) > 0 {
 			x.Meta.Number = numbers[len(numbers)-1] + 1
 		}
+		// os.Link fails where another was faster
+		if failed = saveAs(Path(dir, x.Meta.Number), x, os.Link); !errors.Is(failed, fs.ErrExist) {
+			break
+		}
 	}
-	if err := SaveFile(pathOf(dir, x.Meta.Number), x); err != nil {
-		return fmt.Errorf("keeping incident %d: %w", x.Meta.Number, err)
+	if failed != nil {
+		failed = fmt.Errorf("keeping incident %d: %w", x.Meta.Number, failed)
+		x.Meta.Number = 0
 	}
-	return nil
+	return failed
 }
+
+// leftoverAge is how old a file is that is not being written any more.
+const leftoverAge = time.Hour
 
 // removeLeftovers deletes what a writer that was killed had begun.
 func removeLeftovers(dir string) error {
 	left, err := filepath.Glob(filepath.Join(dir, unfinished+"*"))
 	for _, name := range left {
-		err = errors.Join(err, os.Remove(name))
+		info, e := os.Lstat(name)
+		if errors.Is(e, fs.ErrNotExist) || e == nil && time.Since(info.ModTime()).Abs() < leftoverAge {
+			continue
+		}
+		err = errors.Join(err, e, os.Remove(name))
 	}
 	if err != nil {
 		return fmt.Errorf("clearing the folder of incidents: %w", err)
@@ -72,18 +98,21 @@ func removeLeftovers(dir string) error {
 }
 
 // SaveFile writes an incident to a file of its own in the same way.
-func SaveFile(name string, x *Incident) error {
+func SaveFile(name string, x *Incident) error { return saveAs(name, x, os.Rename) }
+
+// saveAs writes beside the place, and puts the file there by rename or link.
+func saveAs(name string, x *Incident, put func(from, to string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(name), unfinished+"*") // 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // gone when it was renamed
+	defer os.Remove(f.Name()) // gone when it was renamed, one of two names when it was linked
 	defer f.Close()
 	w := bufio.NewWriter(f)
 	if err := errors.Join(Write(w, x), w.Flush(), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), name); err != nil {
+	if err := put(f.Name(), name); err != nil {
 		return err
 	}
 	dir, err := os.Open(filepath.Dir(name))
@@ -94,7 +123,8 @@ func SaveFile(name string, x *Incident) error {
 	return dir.Sync() // the name, too, is on the disk
 }
 
-func pathOf(dir string, number int) string {
+// Path is the file of an incident.
+func Path(dir string, number int) string {
 	return filepath.Join(dir, fmt.Sprintf("%06d%s", number, Suffix))
 }
 
@@ -108,7 +138,7 @@ func numbers(dir string) ([]int, error) {
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), Suffix)
 		n, err := strconv.Atoi(name)
-		if ok && err == nil && n > 0 && filepath.Base(pathOf(dir, n)) == e.Name() {
+		if ok && err == nil && n > 0 && filepath.Base(Path(dir, n)) == e.Name() {
 			all = append(all, n)
 		}
 	}
@@ -130,7 +160,7 @@ func List(dir string) ([]Entry, error) {
 }
 
 func entryOf(dir string, number int) Entry {
-	e := Entry{Number: number, Path: pathOf(dir, number)}
+	e := Entry{Number: number, Path: Path(dir, number)}
 	f, err := os.Open(e.Path)
 	if err != nil {
 		e.Err = fmt.Errorf("reading incident %d: %w", number, err)
@@ -169,7 +199,7 @@ func readMeta(r io.Reader) (Meta, error) {
 
 // Load reads one incident of a folder.
 func Load(dir string, number int) (*Incident, error) {
-	f, err := os.Open(pathOf(dir, number))
+	f, err := os.Open(Path(dir, number))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading incident %d: %w in %s", number, ErrNone, dir)
 	}

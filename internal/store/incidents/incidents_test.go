@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -93,7 +94,7 @@ func TestSaveThatFails(t *testing.T) {
 	if err := Save(dir, x); err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.ReadFile(pathOf(dir, 1))
+	before, err := os.ReadFile(Path(dir, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestSaveThatFails(t *testing.T) {
 	if err := Save(dir, x); err == nil || !strings.Contains(err.Error(), "keeping incident 1: writing the incident: record \"long\" has ") {
 		t.Errorf("%v", err)
 	}
-	after, err := os.ReadFile(pathOf(dir, 1))
+	after, err := os.ReadFile(Path(dir, 1))
 	entries, _ := os.ReadDir(dir)
 	if err != nil || !bytes.Equal(before, after) || len(entries) != 1 {
 		t.Errorf("%v, %d files", err, len(entries))
@@ -156,16 +157,23 @@ func TestCutAndDamagedFiles(t *testing.T) {
 	}
 }
 
-// What a writer that was killed left behind goes with the next incident.
+// What a writer that was killed left behind goes with the next incident an hour
+// later.
 func TestLeftoversGo(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, ".incident-123"), []byte(magic), 0o600); err != nil {
+	old := time.Now().Add(-2 * leftoverAge)
+	for _, name := range []string{".incident-123", ".incident-now"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(magic), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(filepath.Join(dir, ".incident-123"), old, old); err != nil {
 		t.Fatal(err)
 	}
 	if err := Save(dir, an()); err != nil {
 		t.Fatal(err)
 	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 || entries[0].Name() != ".incident-now" { // another may be writing that
 		t.Errorf("%v %v", entries, err)
 	}
 }
@@ -176,10 +184,10 @@ func TestListSaysWhatCannotBeRead(t *testing.T) {
 	if err := Save(dir, an()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(pathOf(dir, 2), []byte("hello"), 0o600); err != nil {
+	if err := os.WriteFile(Path(dir, 2), []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(pathOf(dir, 3), append([]byte(magic), make([]byte, 200)...), 0o600); err != nil {
+	if err := os.WriteFile(Path(dir, 3), append([]byte(magic), make([]byte, 200)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	list, err := List(dir)
@@ -228,4 +236,34 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%+v", x)
 		}
 	})
+}
+
+// Several writers of new incidents get different numbers, and lose none.
+func TestSaveAtTheSameTime(t *testing.T) {
+	dir := t.TempDir()
+	const writers, each = 4, 5
+	var done sync.WaitGroup
+	for w := range writers {
+		done.Go(func() {
+			for range each {
+				if err := Save(dir, &Incident{Meta: Meta{Host: fmt.Sprint(w)}}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done.Wait()
+	list, err := List(dir)
+	by := map[string]int{}
+	for _, e := range list {
+		if by[e.Meta.Host]++; e.Err != nil || e.Meta.Number != e.Number {
+			t.Errorf("%d: %d, %v", e.Number, e.Meta.Number, e.Err)
+		}
+	}
+	if err != nil || len(list) != writers*each || by["0"] != each || by["3"] != each {
+		t.Errorf("%d incidents, %v, %v", len(list), by, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
 }
