@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"time"
 
 	"iocause/internal/agent"
@@ -16,10 +17,11 @@ import (
 )
 
 // judgeIncident watches with all probes for a time and judges, as diagnose
-// does. What was seen comes along as a recording, that every observation
-// command can show later, and with what the costly probes see afterwards.
-func (a *app) judgeIncident(ctx context.Context, length time.Duration) (f agent.Finding) {
-	w, header, err := a.watchOnce(ctx, length)
+// does, against a window of better times where there is one. What was seen
+// comes along as a recording, that every observation command can show later,
+// and with what the costly probes see afterwards.
+func (a *app) judgeIncident(ctx context.Context, ask agent.Ask) (f agent.Finding) {
+	w, header, err := a.watchOnce(ctx, ask.Length)
 	if err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("the fingerprint of the machine: %v", err))
 	}
@@ -27,7 +29,15 @@ func (a *app) judgeIncident(ctx context.Context, length time.Duration) (f agent.
 		f.Notes = append(f.Notes, "the agent was stopped before anything was seen")
 		return f
 	}
-	report, err := a.report(w, diagnose.Target{}, nil)
+	if ask.Look {
+		a.keepWindow(&f, header, w, recording.Cost{})
+		return f
+	}
+	past, err := a.pastIn(ask.Normal)
+	if err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("comparing with better times: %v", err))
+	}
+	report, err := a.report(w, diagnose.Target{}, past)
 	if err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("judging: %v", err))
 		return f
@@ -39,21 +49,59 @@ func (a *app) judgeIncident(ctx context.Context, length time.Duration) (f agent.
 	if f.Report, err = json.Marshal(report); err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("the finding: %v", err))
 	}
+	a.keepWindow(&f, header, w, recording.Cost{CPUSeconds: report.Cost.CPUSeconds, RSSBytes: report.Cost.RSSBytes})
+	if past != nil {
+		f.Sections = append(f.Sections, incidents.Section{Name: sectionNormal, Type: typeRecording, Data: ask.Normal})
+	}
+	a.gather(ctx, report, ask.Length, &f)
+	return f
+}
+
+// keepWindow adds the recording of a window to a finding.
+func (a *app) keepWindow(f *agent.Finding, header recording.Header, w *sample.Window, cost recording.Cost) {
 	var kept bytes.Buffer
 	to, err := recording.NewWriter(&kept, header)
 	if err == nil {
-		err = to.Window(&recording.Record{Window: w, Cost: recording.Cost{CPUSeconds: report.Cost.CPUSeconds, RSSBytes: report.Cost.RSSBytes}})
+		err = to.Window(&recording.Record{Window: w, Cost: cost})
 	}
 	if err == nil {
 		err = to.End(recording.End{})
 	}
 	if err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("the recording of what was seen: %v", err))
-	} else {
-		f.Sections = []incidents.Section{{Name: sectionRecording, Type: typeRecording, Data: kept.Bytes()}}
+		return
 	}
-	a.gather(ctx, report, length, &f)
-	return f
+	f.Sections = append(f.Sections, incidents.Section{Name: sectionRecording, Type: typeRecording, Data: kept.Bytes()})
+}
+
+// pastIn is a recording in memory as what a window is compared with, nil for
+// none.
+func (a *app) pastIn(data []byte) (*past, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	p, err := a.playFile(sectionNormal, inMemory{bytes.NewReader(data)}, int64(len(data)), "", "", "", "")
+	if err != nil {
+		return nil, err
+	}
+	return pastOf(p)
+}
+
+// pastOfIncident is what an incident was judged against; nil where it was
+// against nothing, and for what is no incident.
+func (a *app) pastOfIncident(name string) (*past, error) {
+	quiet := *a
+	quiet.stderr = io.Discard // what is damaged was said
+	x, err := quiet.incidentIn(name)
+	if x == nil || err != nil {
+		return nil, err
+	}
+	for _, s := range x.Sections {
+		if s.Name == sectionNormal {
+			return a.pastIn(s.Data)
+		}
+	}
+	return nil, nil
 }
 
 // watchOnce observes with all sources for a time. The window is there even

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/agent"
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
 	"iocause/internal/source"
@@ -20,7 +21,11 @@ func TestJudgeIncident(t *testing.T) {
 	needProbes(t)
 	var notes bytes.Buffer
 	a := &app{host: host.Live(), stdin: strings.NewReader(""), stdout: &notes, stderr: &notes, sources: source.List()}
-	f := a.judgeIncident(t.Context(), time.Second)
+	look := a.judgeIncident(t.Context(), agent.Ask{Length: 200 * time.Millisecond, Look: true})
+	if len(look.Sections) != 1 || len(look.Notes) > 0 || look.Report != nil {
+		t.Fatalf("a look: %d sections, %q", len(look.Sections), look.Notes)
+	}
+	f := a.judgeIncident(t.Context(), agent.Ask{Length: time.Second, Normal: look.Sections[0].Data})
 	var report diagnose.Report
 	if err := json.Unmarshal(f.Report, &report); err != nil || len(f.Notes) > 0 {
 		t.Fatalf("%v, %q", err, f.Notes)
@@ -28,7 +33,7 @@ func TestJudgeIncident(t *testing.T) {
 	if f.Cause == "" || f.Title == "" || string(report.Primary) != f.Cause || report.Window.Seconds < 1 {
 		t.Errorf("%q, %q, %+v", f.Cause, f.Title, report.Window)
 	}
-	if len(f.Sections) != 6 || f.Sections[0].Name != "recording" {
+	if len(f.Sections) != 7 || f.Sections[0].Name != "recording" {
 		t.Fatalf("%d sections", len(f.Sections))
 	}
 	name := filepath.Join(t.TempDir(), "x.iocause")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/agent"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
@@ -75,7 +76,7 @@ func (a *app) capture(parent context.Context, o *captureOptions) error {
 	began := a.host.Now()
 	fmt.Fprintf(a.stderr, "iocause: watching for %s and gathering evidence for some %s more\n",
 		text.Duration(o.length.Seconds()), text.Duration((3 * min(o.length, evidenceLength)).Seconds()))
-	f := a.judgeIncident(ctx, o.length)
+	f := a.judgeIncident(ctx, agent.Ask{Length: o.length})
 	if f.Report == nil {
 		return tooEarly(ctx)
 	}

@@ -21,6 +21,7 @@ import (
 // command of the same name shows what it would have shown then.
 const (
 	sectionRecording = "recording" // windows, of diagnose and its kin
+	sectionNormal    = "normal"    // a window of better times, that it was judged against
 	sectionThreads   = "threads"
 	sectionOffCPU    = "offcpu"
 	sectionResident  = "resident"

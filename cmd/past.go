@@ -43,11 +43,16 @@ func (a *app) readPast(o *pastOptions) (*past, error) {
 	if err != nil {
 		return nil, err
 	}
+	return pastOf(p)
+}
+
+// pastOf reads and closes a recording.
+func pastOf(p *played) (*past, error) {
 	j, _, err := p.joined(diagnose.Target{}, true)
 	if err = errors.Join(err, p.close()); err != nil {
 		return nil, err
 	}
-	return &past{judgement: j, name: o.file, fingerprint: p.fingerprint()}, nil
+	return &past{judgement: j, name: p.name, fingerprint: p.fingerprint()}, nil
 }
 
 // against is the recording as a window of the machine with this fingerprint is

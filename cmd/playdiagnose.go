@@ -36,6 +36,9 @@ func (a *app) diagnoseRecording(c *cobra.Command, o *diagnoseOptions, args []str
 		return err
 	}
 	past, err := a.readPast(&o.against)
+	if past == nil && err == nil { // an incident brings what it was judged against
+		past, err = a.pastOfIncident(o.playback.file)
+	}
 	if err != nil {
 		return errors.Join(err, from.close())
 	}

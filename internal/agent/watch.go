@@ -26,10 +26,19 @@ type Finding struct {
 	Title    string
 	Sections []incidents.Section
 	Notes    []string // what could not be gathered, and why
+
+	at time.Time // of a look: when it began
+}
+
+// Ask is what the costly probes are wanted for.
+type Ask struct {
+	Length time.Duration
+	Look   bool   // nothing is off: only a window is wanted, as the one section
+	Normal []byte // such a window of better times to compare with, nil for none
 }
 
 // Judge runs the costly probes for a time and judges what they see.
-type Judge func(ctx context.Context, length time.Duration) Finding
+type Judge func(ctx context.Context, ask Ask) Finding
 
 // watcher learns what is normal and keeps an incident of what is not. It is
 // used by one goroutine.
@@ -48,6 +57,10 @@ type watcher struct {
 	found   chan Finding
 	judging int // the number of the incident that is being judged, 0 none
 	slots   []slot
+
+	looking    bool // the probes look though nothing is off
+	normal     *normal
+	normalNext time.Time
 }
 
 // slot is a sample that may become evidence.
@@ -132,6 +145,7 @@ func (w *watcher) step(ctx context.Context, s detect.Sample) {
 	}
 	d := w.watch.Add(s)
 	w.keepHours(d.Hours)
+	defer w.lookAtNormal(ctx, s.At)
 	switch d.Action {
 	case detect.Open:
 		w.begin(ctx, d.Incident)
@@ -169,11 +183,32 @@ func (w *watcher) begin(ctx context.Context, i sample.Incident) {
 		return
 	}
 	w.judging = w.open.Meta.Number
-	go func() { w.found <- w.judge(ctx, w.config.Incidents.Diagnose) }()
+	if !w.looking { // else when that is over
+		w.startJudging(ctx)
+	}
+}
+
+// startJudging has the open incident judged, against better times where there
+// were any.
+func (w *watcher) startJudging(ctx context.Context) {
+	start := w.open.Meta.What.Start
+	if w.normal != nil && !w.normal.at.Before(start) {
+		w.normal = nil // it began already
+	}
+	ask := Ask{Length: w.config.Incidents.Diagnose, Normal: w.normalBefore(start)}
+	go func() { w.found <- w.judge(ctx, ask) }()
 }
 
 // take adds what the probes found.
 func (w *watcher) take(ctx context.Context, f Finding) {
+	if w.looking {
+		if w.looked(f); w.open != nil && w.judging == w.open.Meta.Number {
+			w.startJudging(ctx)
+		} else {
+			w.judging = 0
+		}
+		return
+	}
 	number := w.judging
 	w.judging = 0
 	if w.open == nil || w.open.Meta.Number != number {
@@ -264,6 +299,9 @@ func (w *watcher) prune() {
 // next agent goes on with it.
 func (w *watcher) finish() {
 	w.keepHours(w.watch.Flush())
+	if w.open == nil {
+		w.keepNormal()
+	}
 	if w.open != nil {
 		w.save()
 	}

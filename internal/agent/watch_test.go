@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -74,6 +75,9 @@ func days(w *watcher, from time.Time, n int) time.Time {
 	for range n * 8640 {
 		from = from.Add(watchEvery)
 		w.step(context.Background(), detect.Sample{At: from, Values: map[string]float64{"cpu.user": 0.5, "memory.pressure": 0, "disk.pressure": 0.05}})
+		if w.looking {
+			w.take(context.Background(), <-w.found)
+		}
 	}
 	return from
 }
@@ -83,10 +87,19 @@ func days(w *watcher, from time.Time, n int) time.Time {
 func TestIncidentIsKept(t *testing.T) {
 	dir := t.TempDir()
 	told := filepath.Join(dir, "told")
+	against := ""
 	config := DefaultConfig()
 	config.Dir = dir
 	config.Incidents.Command = []string{"/bin/sh", "-c", "echo $IOCAUSE_ACTION $IOCAUSE_INCIDENT >>" + told}
-	judge := func(context.Context, time.Duration) Finding {
+	looks := 0
+	judge := func(_ context.Context, ask Ask) Finding {
+		if ask.Look {
+			looks++
+			return Finding{Sections: []incidents.Section{{Name: "recording", Data: fmt.Appendf(nil, "look %d", looks)}}}
+		}
+		if against = string(ask.Normal); ask.Length != config.Incidents.Diagnose {
+			t.Errorf("judged for %v", ask.Length)
+		}
 		return Finding{Report: json.RawMessage(`{"primary":"cache-busting"}`), Cause: "cache-busting", Title: "the data is larger",
 			Sections: []incidents.Section{{Name: "recording", Data: []byte("x")}}, Notes: []string{"half of it"}}
 	}
@@ -112,6 +125,14 @@ func TestIncidentIsKept(t *testing.T) {
 		t.Errorf("before it is judged there is %+v, %v", first, err)
 	}
 	w.take(t.Context(), <-w.found)
+	// two days of looks, one an hour: the last before the incident, for there is
+	// none of a week before
+	if looks != 48 || against != "look 48" {
+		t.Errorf("the probes looked %d times, and the incident was judged against %q", looks, against)
+	}
+	if kept, _ := filepath.Glob(filepath.Join(w.normalDir(), "*-??.iocause")); len(kept) != 48 {
+		t.Errorf("%d windows of better times are kept: %v", len(kept), kept)
+	}
 	w.finish() // and the agent ends
 	x, err := incidents.Load(w.dir(), 1)
 	if err != nil || !x.Meta.Open || x.Meta.Cause != "cache-busting" || string(x.Finding) != `{"primary":"cache-busting"}` || len(x.Sections) != 1 || x.Meta.Notes[0] != "half of it" {
@@ -161,5 +182,57 @@ func TestConfigOfIncidents(t *testing.T) {
 	_, err = parseConfig("x.yaml", []byte("incidents:\n  watch: no\n  diagnose: 1h\n  command: x\n  webhook: {url: 'ftp://u:p@h/'}\n"))
 	if err == nil || strings.Count(err.Error(), "x.yaml:") != 4 {
 		t.Errorf("%v", err)
+	}
+}
+
+// An incident is compared with the same hour of the week before, and with
+// nothing that is from its own time or too old. One that begins while the
+// probes look is judged when they are done.
+func TestNormal(t *testing.T) {
+	config := DefaultConfig()
+	config.Dir = t.TempDir()
+	ended := make(chan bool)
+	judge := func(_ context.Context, ask Ask) Finding {
+		if ask.Look {
+			<-ended
+			return Finding{Sections: []incidents.Section{{Data: []byte("look")}}}
+		}
+		return Finding{Cause: "against " + string(ask.Normal)}
+	}
+	w := newWatcher(host.Live(), &config, slog.New(slog.DiscardHandler), judge, "test")
+	at := time.Date(2026, 3, 2, 14, 30, 0, 0, time.Local)
+	for _, x := range []struct {
+		ago  time.Duration
+		what string
+	}{{7 * 24 * time.Hour, "a week ago"}, {time.Hour, "an hour ago"}, {40 * 24 * time.Hour, "long ago"}} {
+		w.normal = &normal{at.Add(-x.ago), []byte(x.what)}
+		w.keepNormal()
+	}
+	for _, x := range []struct {
+		start time.Time
+		want  string
+	}{
+		{at, "a week ago"}, {at.Add(2 * time.Hour), "an hour ago"}, {at.Add(-90 * time.Minute), "a week ago"},
+		{at.Add(-8 * 24 * time.Hour), "long ago"}, {at.Add(60 * 24 * time.Hour), ""}, {at.Add(-60 * 24 * time.Hour), ""},
+	} {
+		if got := string(w.normalBefore(x.start)); got != x.want {
+			t.Errorf("%v is compared with %q, want %q", x.start, got, x.want)
+		}
+	}
+	w.normal = &normal{at.Add(-time.Minute), []byte("a minute ago")}
+	if got := string(w.normalBefore(at.Add(2 * time.Hour))); got != "a minute ago" {
+		t.Errorf("the newest is %q", got)
+	}
+	w.lookAtNormal(t.Context(), at)
+	w.lookAtNormal(t.Context(), at.Add(normalFirst))
+	if !w.looking {
+		t.Fatal("the probes do not look")
+	}
+	w.begin(t.Context(), sample.Incident{Start: at.Add(normalFirst), Opened: at, End: at})
+	close(ended)
+	w.take(t.Context(), <-w.found)
+	w.take(t.Context(), <-w.found)
+	if x, err := incidents.Load(w.dir(), 1); err != nil || x.Meta.Cause != "against a week ago" {
+		t.Errorf("%+v, %v", x, err)
 	}
 }

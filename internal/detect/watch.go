@@ -133,6 +133,12 @@ func (w *Watch) Add(s Sample) Decision {
 	return d
 }
 
+// Off tells whether one of the samples that an incident would be told from was
+// off.
+func (w *Watch) Off() bool {
+	return w.on || slices.ContainsFunc(w.recent, func(v verdict) bool { return v.bad && v.slot > w.slot-int64(w.rule.Within) })
+}
+
 // forget drops what must not be mixed with a clock that was set.
 func (w *Watch) forget() {
 	clear(w.recent)

@@ -15,6 +15,7 @@ const (
 	otherShare    = 0.50 // of what the cache lost, in growth of other memory: some of it had been free
 	beganRatio    = 4.0  // re-reads after the growth against before: chance and a warming cache double them
 	growerShare   = 0.30 // of the growth, for one process to be named
+	dataGrew      = 1.25 // files that were read, against better times: beyond that the data set is another one
 	settled       = 0.10 // of the growth: until then it has not begun, and for the rest it is under way
 )
 
@@ -31,6 +32,7 @@ type squeeze struct {
 	end    time.Duration // after that, most of its growth was over
 	from   sample.Metric // of the cache
 	other  sample.Metric // of kind
+	since  bool          // against a window of better times, not within this one
 }
 
 // cacheSqueezed: the data is the same, but other memory grew and pushed it out
@@ -52,38 +54,70 @@ func cacheSqueezed() Cause {
 				return no(fmt.Sprintf("only %s of the pages read had been evicted before", percent(v.refault)))
 			}
 			q, missing := c.squeeze()
-			if missing != "" {
-				return cannotTell(missing)
+			out := cannotTell(missing)
+			if missing == "" {
+				out = c.judgeSqueeze(&v, &q)
 			}
-			lost := q.before - q.after
-			switch {
-			case lost < squeezedShare*q.before:
-				return no(fmt.Sprintf("the cache did not shrink while it was watched (%s at the start, %s at the end)", bytes(q.before), bytes(q.after)))
-			case q.grown < otherShare*lost:
-				return no(fmt.Sprintf("the cache lost %s, but other memory grew by %s only", bytes(lost), bytes(max(q.grown, 0))))
+			if out.Answer == Yes || c.before == nil {
+				return out
 			}
-			set := c.setBefore(&v)
-			if set > q.room {
-				return no(fmt.Sprintf("what the victim re-reads (%s) did not fit before either: there was room for %s", bytes(set), bytes(q.room)))
+			// It may have been over when this window began: then it shows
+			// against a window of better times.
+			if q, missing := c.squeezeSince(); missing == "" {
+				return c.judgeSqueeze(&v, &q)
 			}
-			earlier, later, ok := c.refaultRates(&q)
-			switch {
-			case !ok:
-				return cannotTell("the window does not hold a time before other memory grew: watch from before it does")
-			case later < beganRatio*earlier:
-				return no("pages were re-read after eviction before other memory grew, too")
-			}
-			return c.squeezed(&v, &q, set, earlier, later)
+			return out
 		},
 	}
+}
+
+// judgeSqueeze tells whether memory that moved is what the reads wait for.
+func (c *Case) judgeSqueeze(v *cacheView, q *squeeze) Verdict {
+	lost := q.before - q.after
+	from, to := "at the start", "at the end"
+	while := "while it was watched"
+	if q.since {
+		from, to, while = "before", "now", "since better times"
+	}
+	switch {
+	case lost < squeezedShare*q.before:
+		return no(fmt.Sprintf("the cache did not shrink %s (%s %s, %s %s)", while, bytes(q.before), from, bytes(q.after), to))
+	case q.grown < otherShare*lost:
+		return no(fmt.Sprintf("the cache lost %s, but other memory grew by %s only", bytes(lost), bytes(max(q.grown, 0))))
+	}
+	set := c.setBefore(v)
+	if q.since {
+		now, then := c.filesVisited(), c.was.filesVisited()
+		if then > 0 && now > dataGrew*then && now > q.room {
+			return no(fmt.Sprintf("the data grew: the files that the victim reads have %s, before %s, and there was room for %s", bytes(now), bytes(then), bytes(q.room)))
+		}
+	}
+	if set > q.room {
+		return no(fmt.Sprintf("what the victim re-reads (%s) did not fit before either: there was room for %s", bytes(set), bytes(q.room)))
+	}
+	earlier, later, ok := c.refaultRates(q)
+	if q.since {
+		earlier, later, ok = c.refaultsSince()
+	}
+	switch {
+	case !ok:
+		return cannotTell("the window does not hold a time before other memory grew: watch from before it does")
+	case later < beganRatio*earlier:
+		return no("pages were re-read after eviction before other memory grew, too")
+	}
+	return c.squeezed(v, q, set, earlier, later)
 }
 
 // squeezed is the verdict when all is shown.
 func (c *Case) squeezed(v *cacheView, q *squeeze, set, earlier, later float64) Verdict {
 	k := c.grower(q)
+	start, end := "at the start", "at the end"
+	if q.since {
+		start, end = "before", "now"
+	}
 	e := append(c.cacheEvidence(v),
-		c.figure("cache at the start", q.before, "bytes", q.from),
-		c.figure("cache at the end", q.after, "bytes", q.from),
+		c.figure("cache "+start, q.before, "bytes", q.from),
+		c.figure("cache "+end, q.after, "bytes", q.from),
 		c.figure("growth of other memory", q.grown, "bytes", q.other),
 		c.figure("of that "+q.kind, q.kindBy, "bytes", q.other),
 		c.figure("re-reads before it grew", earlier, "pages/s", sample.VMRefaultFile),
@@ -264,7 +298,10 @@ func (c *Case) grower(q *squeeze) Culprit {
 			return
 		}
 		by[e.PID] = s.Last()
-		if len(s.Points) > 1 {
+		switch {
+		case q.since:
+			by[e.PID] -= c.residentThen(e.PID)
+		case len(s.Points) > 1:
 			by[e.PID] -= s.Points[0].Value
 		}
 		if q.other == sample.MemShmem || q.other == sample.CgroupMemShmem {
