@@ -50,6 +50,7 @@ type watcher struct {
 	program string
 	hooks   []notify.Hook
 	gather  *gather
+	faults  *faults
 	watch   *detect.Watch
 	hours   []sample.Hour // that are not on disk yet
 	open    *incidents.Incident
@@ -81,7 +82,7 @@ const (
 
 // newWatcher reads what is known of the host.
 func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program string) *watcher {
-	w := &watcher{config: c, host: h, log: log, judge: judge, program: program, hooks: c.Incidents.hooks(log), gather: newGather(), found: make(chan Finding, 1)}
+	w := &watcher{config: c, host: h, log: log, judge: judge, program: program, hooks: c.Incidents.hooks(log), gather: newGather(), faults: newFaults(h, log), found: make(chan Finding, 1)}
 	history := detect.NewHistory(time.Local)
 	lost, err := summaries.Read(filepath.Join(c.Dir, "baselines"), history.Put)
 	if err != nil {
@@ -129,7 +130,9 @@ func (w *watcher) run(ctx context.Context) {
 		case <-time.After(next.Sub(now)):
 		}
 		now = w.host.Now()
-		w.step(ctx, w.gather.take(now))
+		taken := w.gather.take(now)
+		taken.Limits = append(taken.Limits, w.faults.since()...)
+		w.step(ctx, taken)
 		if now.Sub(pruned).Abs() > pruneEvery {
 			pruned = now
 			w.prune()
