@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"iocause/internal/agent"
@@ -93,6 +95,9 @@ func (a *app) pastOfIncident(name string) (*past, error) {
 	quiet := *a
 	quiet.stderr = io.Discard // what is damaged was said
 	x, err := quiet.incidentIn(name)
+	if errors.Is(err, fs.ErrNotExist) { // made of the agent's series
+		return nil, nil
+	}
 	if x == nil || err != nil {
 		return nil, err
 	}

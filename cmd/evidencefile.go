@@ -99,6 +99,9 @@ func (a *app) evidence(c *cobra.Command, p *playback, section string) ([]byte, e
 	if is, err := p.asked(c); err != nil || !is {
 		return nil, err
 	}
+	if p.file == "" {
+		return a.evidenceBetween(p, section)
+	}
 	if p.from != "" || p.to != "" {
 		return nil, &usageError{errors.New("reading the flags: the evidence of an incident is of one time"), "leave out --from and --to"}
 	}

@@ -103,8 +103,13 @@ func TestRecordingsAreAnsweredOrRefused(t *testing.T) {
 		if want := "reading --recording: " + u.why + "; " + u.instead; refused && (code != exitUsage || out != "" || !strings.Contains(stderr, want)) {
 			t.Errorf("%q: code %d, %q%q, want %q", args, code, out, stderr, want)
 		}
-		args = []string{name, "--from", "10:00"}
-		if code, _, stderr := runApp(t.Context(), source.List(), args...); code != exitUsage || !strings.Contains(stderr, "give --recording FILE, too") {
+		args = []string{name, "--from", "1h ago", "--dir", t.TempDir()}
+		code, out, stderr = runApp(t.Context(), source.List(), args...)
+		if want := map[bool]string{true: "there was no incident", false: "there is no recording"}[refused]; name != "latency" && (code != exitFailed || out != "" || !strings.Contains(stderr, want)) {
+			t.Errorf("%q: code %d, %q%q, want %q", args, code, out, stderr, want)
+		}
+		args = []string{name, "--to", "1h ago"}
+		if code, _, stderr := runApp(t.Context(), source.List(), args...); name != "latency" && (code != exitUsage || !strings.Contains(stderr, "--to is given without --from")) {
 			t.Errorf("%q: code %d, %q", args, code, stderr)
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,30 +20,32 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
 )
 
 // playback are the flags of a command that also answers from a recording.
 type playback struct {
-	file, from, to string
+	file, from, to, dir string
 }
 
 func (p *playback) bind(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&p.file, "recording", "", "answer from a file of 'iocause record', or the\nevidence of an incident: its number or file")
-	f.StringVar(&p.from, "from", "", "begin there in the recording: 14:00, +30s,\n\"yesterday 14:00\", \"10m ago\" or RFC 3339")
+	f.StringVar(&p.from, "from", "", "begin there, in the recording or, without one, in\nwhat the agent keeps: 14:00, \"yesterday 14:00\",\n\"10m ago\", RFC 3339; +30s in a recording")
 	f.StringVar(&p.to, "to", "", "end there")
+	f.StringVar(&p.dir, "dir", stateDir, "the agent's folder")
 }
 
-// asked tells whether a recording is to be played, and refuses a span of none.
+// asked tells whether something that was recorded is to be played.
 func (p *playback) asked(c *cobra.Command) (bool, error) {
-	switch {
-	case c.Flags().Changed("recording") && p.file == "":
+	if c.Flags().Changed("recording") && p.file == "" {
 		return false, &usageError{errors.New("reading --recording: the name is empty"), "give a file that 'iocause record' has made"}
-	case p.file == "" && (p.from != "" || p.to != ""):
-		return false, &usageError{errors.New("reading the flags: --from and --to choose a part of a recording"), "give --recording FILE, too"}
 	}
-	return p.file != "", nil
+	if n, err := strconv.Atoi(p.file); err == nil && n > 0 {
+		p.file = incidents.Path(filepath.Join(p.dir, incidentsIn), n)
+	}
+	return p.file+p.from+p.to != "", nil
 }
 
 // played is a recording that is being read.
@@ -57,8 +61,13 @@ type played struct {
 	first    time.Time
 }
 
-// play opens the recording. Its Close says on standard error what it lacks.
-func (a *app) play(p *playback) (*played, error) {
+// play opens the recording, or without one what the agent kept. ofProbes tells
+// that the command shows what kernel programs see. Its Close says on standard
+// error what it lacks.
+func (a *app) play(p *playback, ofProbes bool) (*played, error) {
+	if p.file == "" {
+		return a.playAgent(p, ofProbes)
+	}
 	return a.playSpan(p.file, p.from, p.to, "from", "to")
 }
 

@@ -31,13 +31,13 @@ func (a *app) diagnoseRecording(c *cobra.Command, o *diagnoseOptions, args []str
 	if err != nil {
 		return err
 	}
-	from, err := a.play(&o.playback)
+	from, err := a.play(&o.playback, true)
 	if err != nil {
 		return err
 	}
 	past, err := a.readPast(&o.against)
 	if past == nil && err == nil { // an incident brings what it was judged against
-		past, err = a.pastOfIncident(o.playback.file)
+		past, err = a.pastOfIncident(from.name)
 	}
 	if err != nil {
 		return errors.Join(err, from.close())

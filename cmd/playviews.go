@@ -21,7 +21,7 @@ func (a *app) playTool(c *cobra.Command, t *tool, o *watchOptions, q *view.Query
 		return &usageError{fmt.Errorf("reading --slow: a recording counts accesses that waited %v or longer", pagecache.Slow),
 			"leave it out"}
 	}
-	from, err := a.play(&o.playback)
+	from, err := a.play(&o.playback, t.name != "use" && t.name != "disk")
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 const (
 	scale      = 60       // of pgbench: some 900 MB
 	roomMiB    = 1500     // of the cgroup
-	eatMiB     = 1000     // what the squeeze takes of it
+	eatMiB     = 1200     // what the squeeze takes of it
 	clients    = "6"      // of pgbench
 	bufferSize = "64MB"   // PostgreSQL's own: the page cache matters
 	slowOps    = 40       // a second, what the slow device does

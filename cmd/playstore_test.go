@@ -1,0 +1,114 @@
+package cmd
+
+import (
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+	"iocause/internal/source"
+	"iocause/internal/store/incidents"
+	"iocause/internal/store/series"
+)
+
+// What an agent recorded is shown by the commands that show it live; what it
+// does not record is said, unless an incident of that time has it.
+func TestAgentIsPlayedBack(t *testing.T) {
+	dir := recordSome(t)
+	do := func(args ...string) (string, string) {
+		t.Helper()
+		args = append(args, "--dir", dir, "--from", "10m ago")
+		code, out, stderr := runApp(t.Context(), source.List(), args...)
+		if code != exitWell {
+			t.Fatalf("%q: code %d, %s", args, code, stderr)
+		}
+		return out, stderr
+	}
+	if out, _ := do("use"); !strings.Contains(out, "memory") || !strings.Contains(out, "processors") {
+		t.Errorf("%s", out)
+	}
+	out, _ := do("disk", "--format", "json")
+	var disk struct {
+		Seconds float64
+		Devices struct{ Notes []string }
+	}
+	if err := json.Unmarshal([]byte(out), &disk); err != nil || disk.Seconds < 1 || disk.Seconds > 60 {
+		t.Errorf("%v: %s", err, out)
+	}
+	if out, _ := do("files"); !strings.Contains(out, "with incidents alone") {
+		t.Errorf("%s", out)
+	}
+	if out, _ := do("diagnose"); !strings.Contains(out, "Cannot tell") {
+		t.Errorf("%s", out)
+	}
+	code, _, stderr := runApp(t.Context(), source.List(), "threads", "--dir", dir, "--from", "10m ago")
+	if code != exitFailed || !strings.Contains(stderr, "there was no incident") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+	now := time.Now()
+	data, err := keepJSON(&keptThreads{Version: 1, Begin: now, Length: time.Second, Threads: []keptThread{{TID: 7, PID: 7, Process: "victim", Wall: time.Second}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &incidents.Incident{Sections: []incidents.Section{{Name: sectionThreads, Type: jsonType, Data: data}},
+		Meta: incidents.Meta{Cause: "swap-thrash", What: sample.Incident{Start: now.Add(-time.Minute), End: now}}}
+	if err := incidents.Save(filepath.Join(dir, incidentsIn), x); err != nil {
+		t.Fatal(err)
+	}
+	if out, stderr := do("threads"); !strings.Contains(out, "victim") || !strings.Contains(stderr, "the evidence of incident 1") {
+		t.Errorf("%s%s", out, stderr)
+	}
+	if _, stderr := do("use"); !strings.Contains(stderr, "incident 1 (") {
+		t.Errorf("%s", stderr)
+	}
+	code, _, stderr = runApp(t.Context(), source.List(), "use", "--dir", dir, "--from", "3 days ago", "--to", "2 days ago")
+	if code != exitFailed || !strings.Contains(stderr, "nothing was recorded from") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+}
+
+// Counters become increases: none is made up where the agent did not run, and
+// one that began anew counts from zero.
+func TestStoreSpan(t *testing.T) {
+	from := time.Unix(1_700_000_000, 0)
+	s := &storeSpan{from: from, to: from.Add(40 * time.Second), step: time.Second, put: map[int64][]storeValue{}, has: map[sample.Metric]bool{}}
+	points := func(all ...float64) (out []series.Point) {
+		for i, v := range all {
+			if !math.IsNaN(v) {
+				out = append(out, series.Point{At: from.Add(time.Duration(i) * time.Second), Value: v})
+			}
+		}
+		return out
+	}
+	nan := math.NaN()
+	s.take([]series.Line{
+		{Name: "iocause_disk_reads_total", Labels: []series.Label{{Name: "device", Value: "vda"}}, Points: points(10, 20, 30, nan, 1000, 1001, 7)},
+		{Name: "iocause_mem_free_bytes", Points: points(2, 3, nan, 5)},
+		{Name: "iocause_of_a_later_version", Points: points(1, 2, 3)},
+	})
+	data, err := s.recording()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &app{host: host.Live(), stderr: &stream{}}
+	p, err := a.pastIn(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := p.window
+	// 10 to 20 and 20 to 30; 1000 is after a gap; 1000 to 1001; 7 of a new agent
+	if got, ok := w.Sum(sample.DiskReads, sample.Entity{Device: "vda"}); !ok || got != 10+10+1+7 {
+		t.Errorf("%g reads, %v", got, ok)
+	}
+	free := w.Get(sample.MemFree, sample.Entity{})
+	if free == nil || len(free.Points) != 2 || free.Last() != 5 || free.Source != storeSource {
+		t.Errorf("%+v", free)
+	}
+	if why := w.WhyAbsent(sample.CacheVisits); !strings.Contains(why, "with incidents alone") {
+		t.Errorf("%q", why)
+	}
+}
