@@ -31,9 +31,10 @@ func newCaptureCommand(a *app) *cobra.Command {
 		Use:   "capture [flags]",
 		Short: "Keep what goes on now as an incident, by hand",
 		Long: "Capture does now what the agent does when a machine is off: it watches with all\n" +
-			"probes, judges, and keeps finding and evidence as an incident. It needs no agent.\n" +
-			"After --duration it watches the threads, takes stacks of who waits most and every\n" +
-			"I/O, at most 5 seconds each, and looks once at the cache and the memory.\n\n" +
+			"probes, judges, and keeps finding and evidence as an incident. It needs no\n" +
+			"agent. After --duration it watches the threads, takes stacks of who waits most,\n" +
+			"and every I/O, for 5 seconds each at most, and looks once at the cache and the\n" +
+			"memory.\n\n" +
 			"The incident goes to the others of the agent, or with -o to a file. Ctrl-C ends\n" +
 			"the gathering early, and what was seen is kept.",
 		Example: `  iocause capture --note "checkout is slow"
