@@ -70,6 +70,14 @@ struct task {
 	u32 waited; /* counted in waits.threads */
 	u32 way; /* of what is not published */
 	struct file_key key;
+	/* while reads are sampled, see sampled.bpf.h; calls are the kernel's count */
+	u64 seen; /* calls that are counted or owed, with the one under way */
+	u64 debt; /* calls that nobody looked at, to be counted yet */
+	u64 extra; /* that each call pays of it */
+	u64 slice; /* number of the slice that it was last seen in; 0 when all are counted */
+	u64 watched; /* calls in that slice */
+	u64 all_watched, all_reads, all_pages; /* calls, of them reads of the cache, and pages, of late */
+	u64 by_time; /* in this slice: what it called before is not known */
 };
 
 struct chunk_key {
@@ -169,10 +177,13 @@ u64 lost_accounts, lost_chunks, lost_tasks, lost_waits, lost_paths;
 u64 slow_ns;
 u64 lap; /* number of the window */
 /* What the iterator does with the accounts of all tasks. */
-enum settle { SETTLE_BEGIN = 1, SETTLE_LAP, SETTLE_END };
+enum settle { SETTLE_BEGIN = 1, SETTLE_LAP, SETTLE_END, SETTLE_SAMPLED, SETTLE_EXACT };
 u32 settle_mode;
-/* Reads of cached data count this often each; 1 except while they are sampled. */
+/* Time for one of it that is looked at; 1 except while reads are sampled. */
 u64 weight = 1;
+u64 sampled_since; /* ns since boot */
+u64 sampled_from; /* slice_number then */
+u64 slice_number = 1;
 u64 slice_until; /* ns; 0 begins a slice with the next read */
 u64 slice_ns;
 

@@ -5,7 +5,7 @@
  * that tasks wait for I/O. How it counts, and why so, is in docs/pagecache.md.
  */
 #include "iter.bpf.h"
-#include "publish.bpf.h"
+#include "sampled.bpf.h"
 #include "waits.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -55,7 +55,7 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 {
 	struct inode *inode = mapping->host;
 	u64 ino = inode->i_ino, size = inode->i_size, eof = size ? (size - 1) >> PAGE_SHIFT : 0;
-	u64 last = end, from = index, n = 0, to, file, now, *count;
+	u64 last = end, from = index, n = 0, calls = 0, each = 1, to, file, now, *count;
 	u32 dev = inode->i_sb->s_dev, way;
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct task *t;
@@ -79,6 +79,10 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 		flush(t);
 		t->way = way;
 	}
+	if (weight > 1)
+		each = reads_for(t, task);
+	else
+		count_all(t, task);
 	if (t->file != file) {
 		finish_scan(t);
 		flush(t);
@@ -91,7 +95,7 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 		if (t->ra_file == file && t->ra_last == end && t->ra_index < index)
 			from = t->ra_index;
 		n = last - from + 1;
-		t->calls += weight;
+		calls = 1;
 		t->request = end - from + 1;
 	} else if (t->last == end && index > t->index && index != t->last) {
 		/* the next batch of the same call */
@@ -112,11 +116,16 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 		if (t->last == from)
 			n--;
 		if (n || t->index == index)
-			t->calls += weight;
+			calls = 1;
 		t->request = end - from + 1;
 	}
 	t->ra_file = 0;
-	t->visits += n * weight;
+	t->calls += calls * each;
+	t->visits += n * each;
+	if (weight > 1 && way == WAY_READ) {
+		t->all_reads += calls;
+		t->all_pages += n;
+	}
 	t->size = size;
 	to = last;
 	if (to > index + SCAN_PAGES - 1)
@@ -388,6 +397,7 @@ int COUNTING(on_exit, struct task_struct *task)
 
 	if (!t)
 		return 0;
+	settle_reads(t, task, true);
 	finish_scan(t);
 	flush(t);
 	return 0;
@@ -396,7 +406,7 @@ int COUNTING(on_exit, struct task_struct *task)
 /*
  * Starts and closes the account for tasks that make no event of their own:
  * those that already wait at the start, and what tasks hold when a window
- * ends.
+ * ends; also the calls that they made between slices.
  */
 SEC("iter/task")
 int settle(struct bpf_iter__task *ctx)
@@ -424,6 +434,16 @@ int settle(struct bpf_iter__task *ctx)
 	t = bpf_task_storage_get(&tasks, task, 0, 0);
 	if (!t)
 		return 0;
+	if (settle_mode == SETTLE_SAMPLED) {
+		begin_sampling(t, task);
+		return 0;
+	}
+	settle_reads(t, task, false);
+	if (settle_mode == SETTLE_EXACT) {
+		t->slice = 0;
+		flush(t);
+		return 0;
+	}
 	off = t->off;
 	if (settle_mode == SETTLE_LAP) {
 		/* the wait goes on, unless the task was just woken */

@@ -6,6 +6,7 @@ package pagecache
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"iocause/internal/bpf"
@@ -54,7 +55,8 @@ type Probe struct {
 	before pagecacheSums
 	laps   uint64 // windows that ended
 
-	sampler sampler
+	sampler  sampler
+	settling sync.Mutex // Collect and the sampler both do
 }
 
 // Slow is from when on an access counts as slow that waited.
@@ -100,7 +102,7 @@ func open(h *host.Host, slow time.Duration) (*Probe, error) {
 		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
 	}
 	opened := &Probe{host: h, probe: p, names: newNames(h)}
-	opened.sampler = sampler{probe: p, sums: opened.sums, above: sampleAbove}
+	opened.sampler = sampler{probe: p, sums: opened.sums, settle: opened.settle, pace: pace{above: sampleAbove, miss: sampleMiss}}
 	return opened, nil
 }
 
@@ -115,6 +117,8 @@ const (
 	settleBegin = 1 + iota
 	settleLap
 	settleEnd
+	settleSampled
+	settleExact
 )
 
 // Collect implements sample.Source: the host's totals at every phase, the
@@ -148,6 +152,8 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 }
 
 func (p *Probe) settle(mode uint32) error {
+	p.settling.Lock()
+	defer p.settling.Unlock()
 	if err := p.probe.SetVariable("settle_mode", mode); err != nil {
 		return err
 	}

@@ -130,6 +130,15 @@ type pagecacheTask struct {
 	Waited     uint32
 	Way        uint32
 	Key        pagecacheFileKey
+	Seen       uint64
+	Debt       uint64
+	Extra      uint64
+	Slice      uint64
+	Watched    uint64
+	AllWatched uint64
+	AllReads   uint64
+	AllPages   uint64
+	ByTime     uint64
 }
 
 type pagecacheWaitTimes struct {
@@ -175,8 +184,11 @@ const (
 	pagecacheVarLostProcesses    = "lost_processes"
 	pagecacheVarLostTasks        = "lost_tasks"
 	pagecacheVarLostWaits        = "lost_waits"
+	pagecacheVarSampledFrom      = "sampled_from"
+	pagecacheVarSampledSince     = "sampled_since"
 	pagecacheVarSettleMode       = "settle_mode"
 	pagecacheVarSliceNs          = "slice_ns"
+	pagecacheVarSliceNumber      = "slice_number"
 	pagecacheVarSliceUntil       = "slice_until"
 	pagecacheVarSlowNs           = "slow_ns"
 	pagecacheVarSyscallClass     = "syscall_class"
@@ -269,8 +281,11 @@ type pagecacheVariableSpecs struct {
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
 	LostWaits     *ebpf.VariableSpec `ebpf:"lost_waits"`
+	SampledFrom   *ebpf.VariableSpec `ebpf:"sampled_from"`
+	SampledSince  *ebpf.VariableSpec `ebpf:"sampled_since"`
 	SettleMode    *ebpf.VariableSpec `ebpf:"settle_mode"`
 	SliceNs       *ebpf.VariableSpec `ebpf:"slice_ns"`
+	SliceNumber   *ebpf.VariableSpec `ebpf:"slice_number"`
 	SliceUntil    *ebpf.VariableSpec `ebpf:"slice_until"`
 	SlowNs        *ebpf.VariableSpec `ebpf:"slow_ns"`
 	SyscallClass  *ebpf.VariableSpec `ebpf:"syscall_class"`
@@ -335,8 +350,11 @@ type pagecacheVariables struct {
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
 	LostWaits     *ebpf.Variable `ebpf:"lost_waits"`
+	SampledFrom   *ebpf.Variable `ebpf:"sampled_from"`
+	SampledSince  *ebpf.Variable `ebpf:"sampled_since"`
 	SettleMode    *ebpf.Variable `ebpf:"settle_mode"`
 	SliceNs       *ebpf.Variable `ebpf:"slice_ns"`
+	SliceNumber   *ebpf.Variable `ebpf:"slice_number"`
 	SliceUntil    *ebpf.Variable `ebpf:"slice_until"`
 	SlowNs        *ebpf.Variable `ebpf:"slow_ns"`
 	SyscallClass  *ebpf.Variable `ebpf:"syscall_class"`

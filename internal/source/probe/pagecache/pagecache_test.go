@@ -54,7 +54,7 @@ func observe(t *testing.T, path string, jobs ...string) *figures {
 	p, err := Open(h)
 	bpftest.Need(t, "bpf", err)
 	defer p.Close()
-	p.(*Probe).sampler.above = math.Inf(1) // figures are compared exactly
+	p.(*Probe).sampler.pace.above = math.Inf(1) // figures are compared exactly
 	r := sample.NewRecorder(time.Now())
 	if err := p.Collect(sample.First, r); err != nil {
 		t.Fatal(err)
@@ -82,8 +82,14 @@ func runJob(jobs string) error {
 	// one thread, so that calls that meet on a page are seen to
 	runtime.LockOSThread()
 	for _, job := range strings.Split(jobs, "\n") {
-		var kind, path string
+		var kind, path, other string
 		var block, count int
+		if n, _ := fmt.Sscanf(job, "again %s %d %d %s", &path, &block, &count, &other); n == 4 {
+			if err := again(path, other, block, time.Duration(count)*time.Millisecond); err != nil {
+				return err
+			}
+			continue
+		}
 		if _, err := fmt.Sscanf(job, "%s %s %d %d", &kind, &path, &block, &count); err != nil {
 			return fmt.Errorf("job %q: %w", job, err)
 		}

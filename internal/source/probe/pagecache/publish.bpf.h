@@ -17,24 +17,14 @@ static __noinline int finish_scan(struct task *t)
 	return 0;
 }
 
-/* Publishes what the task has counted. */
-static __noinline int flush(struct task *t)
+static __noinline int publish(struct task *t, u64 way, u64 visits, u64 calls, u64 cold)
 {
 	struct file_key key;
 	struct account *a;
-	u64 visits, cold, calls, way;
 
-	if (!t || !t->file)
+	if (!t)
 		return 0;
 	key = t->key;
-	visits = t->visits;
-	cold = t->cold;
-	calls = t->calls;
-	t->visits = 0;
-	t->cold = 0;
-	t->calls = 0;
-	if (!visits && !calls && !cold)
-		return 0;
 	TOTAL(visits, visits);
 	TOTAL(calls, calls);
 	TOTAL(cold, cold);
@@ -46,13 +36,30 @@ static __noinline int flush(struct task *t)
 	ADD(a->visits, visits);
 	ADD(a->cold, cold);
 	ADD(a->calls, calls);
-	way = t->way;
 	asm volatile("" : "+r"(way)); /* else the compiler drops the bound that the verifier wants */
 	if (way < WAYS) {
 		ADD(a->way_visits[way], visits);
 		ADD(a->way_cold[way], cold);
 	}
 	a->size = t->size;
+	return 0;
+}
+
+/* Publishes what the task has counted. */
+static __noinline int flush(struct task *t)
+{
+	u64 visits, cold, calls;
+
+	if (!t || !t->file)
+		return 0;
+	visits = t->visits;
+	cold = t->cold;
+	calls = t->calls;
+	t->visits = 0;
+	t->cold = 0;
+	t->calls = 0;
+	if (visits || calls || cold)
+		publish(t, t->way, visits, calls, cold);
 	return 0;
 }
 

@@ -7,20 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"iocause/internal/bpf"
 	"iocause/internal/sample"
-)
-
-// Reading cached data makes the most events by far, and says the least: on
-// some machines the way to any kernel program takes 100 ns of a read that
-// takes 1,000. So where there are very many such reads and hardly any that
-// miss, they are counted in one slice of each period and scaled. What enters
-// and leaves the cache is always counted one by one.
-const (
-	sampleAbove = 200_000 // read calls a second; below half of it all are counted again
-	sampleMiss  = 0.01    // pages inserted for one visited, at most
-	period      = 200 * time.Millisecond
-	slice       = period / 10
 )
 
 // cachedReads is the program that is switched on and off.
@@ -29,16 +19,20 @@ const cachedReads = "on_get_pages"
 // sampler looks every period how many reads there are, from begin to end, in
 // a goroutine of its own.
 type sampler struct {
-	probe *bpf.Probe
-	sums  func() (pagecacheSums, error)
-	above float64 // sampleAbove, but for tests
-	quit  chan struct{}
-	done  sync.WaitGroup
+	probe  *bpf.Probe
+	sums   func() (pagecacheSums, error)
+	settle func(mode uint32) error
+	pace   pace // the goroutine's; tests set its bounds
+	quit   chan struct{}
+	done   sync.WaitGroup
 
-	sampled bool // the goroutine's, and between end and begin
-	mu      sync.Mutex
-	rate    float64 // calls a second when sampling began, until it is told
-	failed  error   // since the last call of tell
+	// the goroutine's, and between end and begin
+	sampled bool
+	slices  uint64 // begun
+
+	mu     sync.Mutex
+	rate   float64 // calls a second when sampling began, until it is told
+	failed error   // since the last call of tell
 }
 
 // begin starts to look; everything is counted at first.
@@ -73,7 +67,7 @@ func (s *sampler) tell(into sample.Sink) error {
 	defer s.mu.Unlock()
 	if s.rate > 0 {
 		into.PutGap(sample.Gap{Why: fmt.Sprintf(
-			"reads of cached data, %.0f a second, were counted for %v of every %v and scaled: counting all of them would have slowed them", s.rate, slice, period)})
+			"reads of cached data, %.0f a second, were looked at for %v of every %v and scaled by the kernel's count of each thread's read calls: looking at all of them would have slowed them", s.rate, slice, period)})
 		s.rate = 0
 	}
 	err := s.failed
@@ -84,6 +78,7 @@ func (s *sampler) tell(into sample.Sink) error {
 func (s *sampler) run(before pagecacheSums, since time.Time) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
+	s.pace.sampled = false
 	for {
 		select {
 		case <-s.quit:
@@ -94,7 +89,8 @@ func (s *sampler) run(before pagecacheSums, since time.Time) {
 		length := time.Since(since)
 		since = since.Add(length)
 		if err == nil {
-			err = s.step(&before, &now, length)
+			err = s.step(activity{calls: float64(now.Calls - before.Calls), visits: float64(now.Visits - before.Visits),
+				inserted: float64(now.Inserted-before.Inserted) - float64(now.WriteAlloc-before.WriteAlloc), length: length})
 			before = now
 		}
 		if err != nil {
@@ -105,33 +101,41 @@ func (s *sampler) run(before pagecacheSums, since time.Time) {
 	}
 }
 
-// step decides from the last period, which took length, how the next one is
-// counted.
-func (s *sampler) step(a, b *pagecacheSums, length time.Duration) error {
-	calls, visits := float64(b.Calls-a.Calls)/length.Seconds(), float64(b.Visits-a.Visits)
-	inserted := float64(b.Inserted-a.Inserted) - float64(b.WriteAlloc-a.WriteAlloc)
-	bound := s.above
-	if s.sampled {
-		bound /= 2
-	}
-	if calls < bound || inserted > sampleMiss*visits {
+// step has the next period counted as its pace wants.
+func (s *sampler) step(last activity) error {
+	if !s.pace.next(last) {
 		if s.sampled {
 			return s.all()
 		}
 		return nil
 	}
 	if !s.sampled {
+		if err := s.start(); err != nil {
+			return err
+		}
 		s.mu.Lock()
-		s.rate = calls
+		s.rate = last.calls / last.length.Seconds()
 		s.mu.Unlock()
 	}
-	return s.slice(uint64(math.Round(float64(length) / float64(slice))))
+	return s.slice(uint64(max(2, math.Round(float64(last.length)/float64(slice)))))
 }
 
-// slice counts for a slice, each read as often as weight says, and detaches
-// the program. The kernel program itself ends the slice: this may come late.
+// start has the programs note where the kernel's counts of read calls stand.
+func (s *sampler) start() error {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		return fmt.Errorf("reading the time since boot: %w", err)
+	}
+	return errors.Join(s.probe.SetVariable("sampled_since", uint64(now.Nano())),
+		s.probe.SetVariable("sampled_from", s.slices+1), s.settle(settleSampled))
+}
+
+// slice counts for a slice and detaches the program; weight is the length of a
+// period in slices. The kernel program itself ends the slice: this may come
+// late.
 func (s *sampler) slice(weight uint64) error {
-	err := errors.Join(s.probe.SetVariable("slice_ns", uint64(slice)),
+	s.slices++
+	err := errors.Join(s.probe.SetVariable("slice_ns", uint64(slice)), s.probe.SetVariable("slice_number", s.slices+1),
 		s.probe.SetVariable("slice_until", uint64(0)), s.probe.SetVariable("weight", weight))
 	if s.sampled && err == nil {
 		err = s.probe.Attach(cachedReads)
@@ -144,8 +148,9 @@ func (s *sampler) slice(weight uint64) error {
 	return errors.Join(err, s.probe.Detach(cachedReads))
 }
 
-// all counts every read again.
+// all counts every read again, and those since the last slice by the kernel's
+// count.
 func (s *sampler) all() error {
 	s.sampled = false
-	return errors.Join(s.probe.SetVariable("weight", uint64(1)), s.probe.Attach(cachedReads))
+	return errors.Join(s.probe.SetVariable("weight", uint64(1)), s.probe.Attach(cachedReads), s.settle(settleExact))
 }

@@ -1,7 +1,9 @@
 package pagecache
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -9,56 +11,109 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
 	"iocause/internal/sample"
 )
 
-// readAll reads 1009 pages of a file one by one, and again until the time is
-// over, and counts.
-func readAll(t *testing.T, path string, pages int, length time.Duration) float64 {
-	t.Helper()
-	f, err := os.Open(path)
+// openSampled is Open on a machine whose readers are never too slow to be
+// sampled and where others may read what they like.
+func openSampled(h *host.Host) (sample.Source, error) {
+	p, err := open(h, Slow)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	defer f.Close()
-	b := make([]byte, pageBytes)
-	reads := 0
-	for end := time.Now().Add(length); reads == 0 || time.Now().Before(end); {
-		for i := range 1009 {
-			if _, err := unix.Pread(int(f.Fd()), b, int64(i*7%pages)*pageBytes); err != nil {
-				t.Fatal(err)
-			}
-			reads++
-		}
-	}
-	return float64(reads)
+	p.sampler.pace = pace{above: 1000, miss: 1e9}
+	return p, nil
 }
 
-// Very many reads of cached data are estimated, and that is said; few are
-// counted one by one, before and after.
+// reader starts a process of one thread that reads cached pages for so long,
+// some pages of a and some of b in turn, and gives how often it read.
+func reader(t *testing.T, a, b string, pages int, length time.Duration) (wait func() (pid int, reads float64)) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), fmt.Sprintf("PAGECACHE_JOB=again %s %d %d %s", a, pages, length.Milliseconds(), b))
+	cmd.Stderr = os.Stderr
+	var out strings.Builder
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return func() (int, float64) {
+		if err := cmd.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		var reads float64
+		if _, err := fmt.Sscan(out.String(), &reads); err != nil {
+			t.Fatalf("%q: %v", out.String(), err)
+		}
+		return cmd.Process.Pid, reads
+	}
+}
+
+// again is what the process of reader does.
+func again(path, other string, pages int, length time.Duration) error {
+	var fds [2]int
+	for i, name := range []string{path, other} {
+		fd, err := unix.Open(name, unix.O_RDONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		fds[i] = fd
+	}
+	zero, err := unix.Open("/dev/zero", unix.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(zero)
+	b := make([]byte, pageBytes)
+	reads := 0
+	for end := time.Now().Add(length); time.Now().Before(end); {
+		for i := range 1009 {
+			if _, err := unix.Pread(fds[i/7%2], b, int64(i*7%pages)*pageBytes); err != nil {
+				return err
+			}
+			reads++
+			if i%5 < 2 { // a read call, but none of the page cache
+				if _, err := unix.Read(zero, b[:1]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	_, err = fmt.Println(reads)
+	return err
+}
+
+// What reads of cached data are estimated at is the kernel's count of the read
+// calls, however busy the machine is, and that it is an estimate is said.
 func TestManyCachedReadsAreSampled(t *testing.T) {
 	const pages = 211
-	slow, busy := bpftest.File(t, pages), bpftest.File(t, pages)
-	var truth, rate, exact float64
-	w := bpftest.Observe(t, Open, func() {
-		readAll(t, busy, pages, 0) // in the cache from here on
-		truth = 1009 + readAll(t, busy, pages, 2*time.Second)
-		rate = truth / 2
-		time.Sleep(3 * period)
-		exact = readAll(t, slow, pages, 0) // one round
+	const length = 3 * time.Second
+	a, b := bpftest.File(t, pages), bpftest.File(t, pages)
+	var pids [4]int
+	var truths [4]float64
+	w := bpftest.Observe(t, openSampled, func() {
+		var waits [4]func() (int, float64)
+		for i := range waits { // more than there are processors, so that each is kept waiting
+			waits[i] = reader(t, a, b, pages, length)
+		}
+		for i, wait := range waits {
+			pids[i], truths[i] = wait()
+		}
 	})
-	if rate < 1.5*sampleAbove {
-		t.Skipf("this machine makes %.0f reads a second, and none is sampled below %d", rate, sampleAbove)
-	}
-	at := func(path string, m sample.Metric) float64 {
-		v, _ := w.Sum(m, sample.Entity{PID: os.Getpid(), File: bpftest.ID(t, path)})
-		return v
-	}
-	if got := at(busy, sample.CacheVisits) / truth; got < 0.8 || got > 1.2 {
-		t.Errorf("visits of the busy file: %.3f of the truth, %.0f", got, truth)
-	}
-	if got := at(slow, sample.CacheVisits); got != exact {
-		t.Errorf("%g visits of the other file, want %g", got, exact)
+	for i, pid := range pids {
+		got, _ := w.Sum(sample.CacheVisits, sample.Entity{PID: pid})
+		if got < 0.97*truths[i] || got > 1.03*truths[i] {
+			t.Errorf("%.0f visits, %.4f of the %.0f", got, got/truths[i], truths[i])
+		}
+		t.Logf("%.5f of the %.0f reads", got/truths[i], truths[i])
+		for _, path := range []string{a, b} { // half each
+			got, _ := w.Sum(sample.CacheVisits, sample.Entity{PID: pid, File: bpftest.ID(t, path)})
+			if got < 0.4*truths[i] || got > 0.6*truths[i] {
+				t.Errorf("%.0f visits of one of two files, %.3f of the truth", got, got/truths[i])
+			}
+		}
 	}
 	told := false
 	for _, g := range w.Gaps {

@@ -119,7 +119,7 @@ func openExact(h *host.Host) (sample.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.sampler.above = math.Inf(1)
+	p.sampler.pace.above = math.Inf(1)
 	return p, nil
 }
 
