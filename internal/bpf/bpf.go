@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -54,6 +55,9 @@ func Open(spec *ebpf.CollectionSpec, programs []Program, constants map[string]an
 	types, err := LoadTypes()
 	if err != nil {
 		return nil, err
+	}
+	if spec.Programs[onRename] != nil {
+		programs = append(slices.Clone(programs), Program{Name: onRename, Tracepoint: "task_rename", Optional: true})
 	}
 	p := &Probe{links: map[string]link.Link{}, iterators: map[string]*link.Iter{}, points: map[string]string{}}
 	for _, prog := range programs {

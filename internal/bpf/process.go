@@ -18,6 +18,9 @@ type process struct {
 	_                      [4]byte
 }
 
+// onRename is the program of include/process.bpf.h; Open attaches it.
+const onRename = "on_rename"
+
 // Processes emits who the processes are that the object's programs have met.
 func (p *Probe) Processes(lookup *host.Lookup, into sample.Sink) error {
 	err := Each(p.Map("processes"), func(tgid uint32, v process) {

@@ -23,22 +23,42 @@ u64 lost_processes;
 
 static __noinline int note_process(struct task_struct *t, u32 tgid)
 {
-	struct process p = {};
+	struct process p = {}, *met;
 	struct task_struct *leader;
 
 	if (!t)
-		return 0;
-	if (bpf_map_lookup_elem(&processes, &tgid))
 		return 0;
 	leader = BPF_CORE_READ(t, group_leader);
 	if (!leader)
 		return 0;
 	p.start = BPF_CORE_READ(leader, start_boottime);
+	met = bpf_map_lookup_elem(&processes, &tgid);
+	if (met && met->start == p.start) /* else one that ended, with the same id */
+		return 0;
 	p.kernel = !!(BPF_CORE_READ(leader, flags) & PF_KTHREAD);
 	p.memory_cgroup = task_cgroup(leader, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
 	p.io_cgroup = task_cgroup(leader, bpf_core_enum_value(enum cgroup_subsys_id, io_cgrp_id));
 	bpf_core_read(&p.comm, sizeof(p.comm), &leader->comm);
 	if (bpf_map_update_elem(&processes, &tgid, &p, BPF_ANY))
 		__sync_fetch_and_add(&lost_processes, 1);
+	return 0;
+}
+
+/*
+ * A process that was met goes by another name from here on: it executes
+ * another program, or says so itself. A shell's child reads the program that
+ * it is about to be while it is still called as the shell is.
+ */
+SEC("tp_btf/task_rename")
+int COUNTING(on_rename, struct task_struct *task, const char *comm)
+{
+	struct process *p;
+	u32 tgid = task->tgid;
+
+	if (task->pid != tgid)
+		return 0;
+	p = bpf_map_lookup_elem(&processes, &tgid);
+	if (p)
+		bpf_probe_read_kernel_str(p->comm, sizeof(p->comm), comm);
 	return 0;
 }

@@ -193,6 +193,7 @@ const (
 	blockioProgOnComplete       = "on_complete"
 	blockioProgOnIssue          = "on_issue"
 	blockioProgOnMerge          = "on_merge"
+	blockioProgOnRename         = "on_rename"
 	blockioProgOnRequeue        = "on_requeue"
 	blockioProgOnStart          = "on_start"
 	blockioVarEnabled           = "enabled"
@@ -251,6 +252,7 @@ type blockioProgramSpecs struct {
 	OnComplete *ebpf.ProgramSpec `ebpf:"on_complete"`
 	OnIssue    *ebpf.ProgramSpec `ebpf:"on_issue"`
 	OnMerge    *ebpf.ProgramSpec `ebpf:"on_merge"`
+	OnRename   *ebpf.ProgramSpec `ebpf:"on_rename"`
 	OnRequeue  *ebpf.ProgramSpec `ebpf:"on_requeue"`
 	OnStart    *ebpf.ProgramSpec `ebpf:"on_start"`
 }
@@ -366,6 +368,7 @@ type blockioPrograms struct {
 	OnComplete *ebpf.Program `ebpf:"on_complete"`
 	OnIssue    *ebpf.Program `ebpf:"on_issue"`
 	OnMerge    *ebpf.Program `ebpf:"on_merge"`
+	OnRename   *ebpf.Program `ebpf:"on_rename"`
 	OnRequeue  *ebpf.Program `ebpf:"on_requeue"`
 	OnStart    *ebpf.Program `ebpf:"on_start"`
 }
@@ -376,6 +379,7 @@ func (p *blockioPrograms) Close() error {
 		p.OnComplete,
 		p.OnIssue,
 		p.OnMerge,
+		p.OnRename,
 		p.OnRequeue,
 		p.OnStart,
 	)

@@ -70,6 +70,7 @@ const (
 	locksMapWaits         = "waits"
 	locksProgLook         = "look"
 	locksProgOnLock       = "on_lock"
+	locksProgOnRename     = "on_rename"
 	locksProgOnSwitch     = "on_switch"
 	locksProgOnUnlock     = "on_unlock"
 	locksProgOnWakeup     = "on_wakeup"
@@ -128,6 +129,7 @@ type locksSpecs struct {
 type locksProgramSpecs struct {
 	Look     *ebpf.ProgramSpec `ebpf:"look"`
 	OnLock   *ebpf.ProgramSpec `ebpf:"on_lock"`
+	OnRename *ebpf.ProgramSpec `ebpf:"on_rename"`
 	OnSwitch *ebpf.ProgramSpec `ebpf:"on_switch"`
 	OnUnlock *ebpf.ProgramSpec `ebpf:"on_unlock"`
 	OnWakeup *ebpf.ProgramSpec `ebpf:"on_wakeup"`
@@ -214,6 +216,7 @@ type locksVariables struct {
 type locksPrograms struct {
 	Look     *ebpf.Program `ebpf:"look"`
 	OnLock   *ebpf.Program `ebpf:"on_lock"`
+	OnRename *ebpf.Program `ebpf:"on_rename"`
 	OnSwitch *ebpf.Program `ebpf:"on_switch"`
 	OnUnlock *ebpf.Program `ebpf:"on_unlock"`
 	OnWakeup *ebpf.Program `ebpf:"on_wakeup"`
@@ -223,6 +226,7 @@ func (p *locksPrograms) Close() error {
 	return _LocksClose(
 		p.Look,
 		p.OnLock,
+		p.OnRename,
 		p.OnSwitch,
 		p.OnUnlock,
 		p.OnWakeup,

@@ -173,6 +173,7 @@ const (
 	pagecacheProgOnFault         = "on_fault"
 	pagecacheProgOnGetPages      = "on_get_pages"
 	pagecacheProgOnMapPages      = "on_map_pages"
+	pagecacheProgOnRename        = "on_rename"
 	pagecacheProgOnSwitch        = "on_switch"
 	pagecacheProgOnSyncReadahead = "on_sync_readahead"
 	pagecacheProgSettle          = "settle"
@@ -249,6 +250,7 @@ type pagecacheProgramSpecs struct {
 	OnFault         *ebpf.ProgramSpec `ebpf:"on_fault"`
 	OnGetPages      *ebpf.ProgramSpec `ebpf:"on_get_pages"`
 	OnMapPages      *ebpf.ProgramSpec `ebpf:"on_map_pages"`
+	OnRename        *ebpf.ProgramSpec `ebpf:"on_rename"`
 	OnSwitch        *ebpf.ProgramSpec `ebpf:"on_switch"`
 	OnSyncReadahead *ebpf.ProgramSpec `ebpf:"on_sync_readahead"`
 	Settle          *ebpf.ProgramSpec `ebpf:"settle"`
@@ -377,6 +379,7 @@ type pagecachePrograms struct {
 	OnFault         *ebpf.Program `ebpf:"on_fault"`
 	OnGetPages      *ebpf.Program `ebpf:"on_get_pages"`
 	OnMapPages      *ebpf.Program `ebpf:"on_map_pages"`
+	OnRename        *ebpf.Program `ebpf:"on_rename"`
 	OnSwitch        *ebpf.Program `ebpf:"on_switch"`
 	OnSyncReadahead *ebpf.Program `ebpf:"on_sync_readahead"`
 	Settle          *ebpf.Program `ebpf:"settle"`
@@ -395,6 +398,7 @@ func (p *pagecachePrograms) Close() error {
 		p.OnFault,
 		p.OnGetPages,
 		p.OnMapPages,
+		p.OnRename,
 		p.OnSwitch,
 		p.OnSyncReadahead,
 		p.Settle,

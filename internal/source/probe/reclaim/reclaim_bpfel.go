@@ -51,6 +51,7 @@ const (
 	reclaimProgOnCompactionEnd    = "on_compaction_end"
 	reclaimProgOnReclaim          = "on_reclaim"
 	reclaimProgOnReclaimEnd       = "on_reclaim_end"
+	reclaimProgOnRename           = "on_rename"
 	reclaimVarEnabled             = "enabled"
 	reclaimVarLostProcesses       = "lost_processes"
 	reclaimVarLostRows            = "lost_rows"
@@ -105,6 +106,7 @@ type reclaimProgramSpecs struct {
 	OnCompactionEnd    *ebpf.ProgramSpec `ebpf:"on_compaction_end"`
 	OnReclaim          *ebpf.ProgramSpec `ebpf:"on_reclaim"`
 	OnReclaimEnd       *ebpf.ProgramSpec `ebpf:"on_reclaim_end"`
+	OnRename           *ebpf.ProgramSpec `ebpf:"on_rename"`
 }
 
 // reclaimMapSpecs contains maps before they are loaded into the kernel.
@@ -179,6 +181,7 @@ type reclaimPrograms struct {
 	OnCompactionEnd    *ebpf.Program `ebpf:"on_compaction_end"`
 	OnReclaim          *ebpf.Program `ebpf:"on_reclaim"`
 	OnReclaimEnd       *ebpf.Program `ebpf:"on_reclaim_end"`
+	OnRename           *ebpf.Program `ebpf:"on_rename"`
 }
 
 func (p *reclaimPrograms) Close() error {
@@ -189,6 +192,7 @@ func (p *reclaimPrograms) Close() error {
 		p.OnCompactionEnd,
 		p.OnReclaim,
 		p.OnReclaimEnd,
+		p.OnRename,
 	)
 }
 
