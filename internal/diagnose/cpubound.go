@@ -33,6 +33,9 @@ func cpuBound() Cause {
 			if c.victim.queued() >= queueShareLimit && delay >= waitShareLimit*s {
 				return no("it computes only " + percent(1-c.victim.queued()) + " of the time that it could: it waits for a processor")
 			}
+			if q, holds := c.quota(); holds {
+				return no("the processor limit of its cgroup stops it in " + percent(q.throttled) + " of the periods")
+			}
 			if !c.victim.known && c.blind() {
 				return cannotTell(c.w.WhyAbsent(sample.WaitIO))
 			}

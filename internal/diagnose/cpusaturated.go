@@ -42,7 +42,11 @@ func cpuSaturated() Cause {
 				return no("the victim waits for a processor " + percent(v.delay/s) + " of the time")
 			case c.held() && v.delay < 2*held: // threads that help out queue, too, and hold nobody up
 				return no(fmt.Sprintf("the victim waits %s for I/O, memory and locks, and only %s for a processor", duration(held), duration(v.delay)))
-			case v.queued() < queueShareLimit:
+			}
+			if q, holds := c.quota(); holds {
+				return c.overQuota(&q)
+			}
+			if v.queued() < queueShareLimit {
 				return no("of the time that it could run, the victim waits for a processor only " + percent(v.queued()))
 			}
 			if busy, ok := c.busyProcessors(); ok && busy < fewBusy {

@@ -19,7 +19,7 @@ import (
 //
 //	case NAME
 //	seconds S
-//	process PID comm=C memory=CGROUP io=CGROUP [kernel]
+//	process PID comm=C memory=CGROUP io=CGROUP [cpu=CGROUP] [kernel]
 //	file DEV INO SIZE PATH
 //	gap METRIC WHY
 //	told                  (the window was read out of a text)
@@ -305,6 +305,8 @@ func build(t *testing.T, lines []string) *sample.Window {
 					p.MemoryCgroup = v
 				case "io":
 					p.IOCgroup = v
+				case "cpu":
+					p.CPUCgroup = v
 				case "kernel":
 					p.Kernel = true
 				}

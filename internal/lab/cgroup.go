@@ -22,12 +22,12 @@ var ErrNoCgroup = errors.New("no cgroup controller")
 type Limits struct {
 	Memory     int64 // bytes
 	Swappiness string
-	CPUs       float64 // seconds of processor time a second
-	Device     string  // "major:minor" of the whole device that the next four are about
+	Device     string // "major:minor" of the whole device that the next four are about
 	ReadBPS    int64
 	WriteBPS   int64
 	ReadIOPS   int64
 	WriteIOPS  int64
+	CPUs       float64 // processors that it may use at once, on average
 }
 
 func (l *Limits) memory() bool { return l.Memory > 0 || l.Swappiness != "" }
@@ -141,14 +141,14 @@ func limitIO(dir string, v2 bool, l *Limits) error {
 	return nil
 }
 
-// limitCPU allows so much of every tenth of a second.
 func limitCPU(dir string, v2 bool, l *Limits) error {
-	const period = 100_000 // microseconds, the kernel's default
+	const period = 100_000 // microseconds, the kernel's own choice
 	quota := strconv.FormatInt(int64(l.CPUs*period), 10)
+	// what else runs on the machine comes last, so that only the limit counts
 	if v2 {
-		return writeLimit(dir, "cpu.max", quota+" "+strconv.Itoa(period))
+		return errors.Join(writeLimit(dir, "cpu.max", fmt.Sprintf("%s %d", quota, period)), writeLimit(dir, "cpu.weight", "10000"))
 	}
-	return writeLimit(dir, "cpu.cfs_quota_us", quota)
+	return errors.Join(writeLimit(dir, "cpu.cfs_quota_us", quota), writeLimit(dir, "cpu.shares", "262144"))
 }
 
 func writeLimit(dir, file, value string) error {

@@ -21,7 +21,7 @@ const CappedDevice = "IOCAUSE_CAPPED_DEVICE"
 
 // Requirements are the things that a scenario can require.
 func Requirements() []string {
-	return []string{"root", "bpf", "memcg", "blkio", "loop", "fio", "swap", "hostmem", "xfs", "btrfs", "sqlite3",
+	return []string{"root", "bpf", "memcg", "blkio", "cpucg", "loop", "fio", "swap", "hostmem", "xfs", "btrfs", "sqlite3",
 		"postgresql", "redis", "rocksdb", "stress-ng", "vmtouch", "capped-device"}
 }
 
@@ -40,6 +40,8 @@ func Lacks(h *host.Host, requirement string) string {
 		return lacksController(h, "memory", "memory")
 	case "blkio":
 		return lacksController(h, "blkio", "io")
+	case "cpucg":
+		return lacksController(h, "cpu", "cpu")
 	case "loop":
 		if _, err := os.Stat("/dev/loop-control"); err != nil {
 			return "no loop devices (/dev/loop-control)"
@@ -130,9 +132,9 @@ func lacksCommand(name string) string {
 }
 
 // Demanded tells whether the environment variable IOCAUSE_REQUIRE insists on
-// a requirement: "cgroup" there stands for both controllers.
+// a requirement: "cgroup" there stands for all controllers.
 func Demanded(requirement string) bool {
-	if requirement == "memcg" || requirement == "blkio" {
+	if requirement == "memcg" || requirement == "blkio" || requirement == "cpucg" {
 		requirement = "cgroup"
 	}
 	return slices.Contains(strings.Split(os.Getenv("IOCAUSE_REQUIRE"), ","), requirement)

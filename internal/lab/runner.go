@@ -170,8 +170,8 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 	case step.Cgroup != nil:
 		c := step.Cgroup
 		made, err := e.Cgroup(c.Name, &Limits{
-			Memory: int64(c.Memory), Swappiness: c.Swappiness, CPUs: c.CPUs, Device: st.number,
-			ReadBPS: int64(c.ReadBPS), WriteBPS: int64(c.WriteBPS), ReadIOPS: c.ReadIOPS, WriteIOPS: c.WriteIOPS,
+			Memory: int64(c.Memory), Swappiness: c.Swappiness, Device: st.number,
+			ReadBPS: int64(c.ReadBPS), WriteBPS: int64(c.WriteBPS), ReadIOPS: c.ReadIOPS, WriteIOPS: c.WriteIOPS, CPUs: c.CPUs,
 		})
 		st.cgroups[c.Name] = made
 		return err

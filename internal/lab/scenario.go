@@ -70,11 +70,11 @@ type CgroupStep struct {
 	Name       string    `yaml:"name"`
 	Memory     load.Size `yaml:"memory"`
 	Swappiness string    `yaml:"swappiness"` // v1 only
-	CPUs       float64   `yaml:"cpus"`       // processors' time a second
 	ReadBPS    load.Size `yaml:"read_bps"`
 	WriteBPS   load.Size `yaml:"write_bps"`
 	ReadIOPS   int64     `yaml:"read_iops"`
 	WriteIOPS  int64     `yaml:"write_iops"`
+	CPUs       float64   `yaml:"cpus"` // processors that it may use at once, on average
 }
 
 // LoopStep makes a file system on a loop device; {name} is where it is

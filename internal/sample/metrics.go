@@ -117,6 +117,10 @@ const (
 	CgroupReads      Metric = "cgroup.reads"
 	CgroupWrites     Metric = "cgroup.writes"
 	CgroupIOLimit    Metric = "cgroup.io_limit"
+	CgroupCPUQuota   Metric = "cgroup.cpu_quota"
+	CgroupPeriods    Metric = "cgroup.cpu_periods"
+	CgroupThrottled  Metric = "cgroup.cpu_throttled_periods"
+	CgroupCPUHeld    Metric = "cgroup.cpu_throttled_time"
 )
 
 // Page cache and waits, from the pagecache probe.

@@ -138,6 +138,9 @@ func (r *Recorder) PutProcess(pid int, p Process) {
 	if p.IOCgroup == "" {
 		p.IOCgroup = old.IOCgroup
 	}
+	if p.CPUCgroup == "" {
+		p.CPUCgroup = old.CPUCgroup
+	}
 	if p.Start == 0 {
 		p.Start = old.Start
 	}

@@ -101,6 +101,7 @@ type Process struct {
 	Kernel       bool          // a kernel thread
 	MemoryCgroup string        // "" when not known
 	IOCgroup     string        // "" when not known
+	CPUCgroup    string        // "" when not known
 }
 
 // File is what is known of a file besides its figures. Path is data from the

@@ -71,6 +71,7 @@ func List() []Entry {
 			sample.CgroupMemUsage, sample.CgroupMemLimit, sample.CgroupMemFile, sample.CgroupMemAnon, sample.CgroupMemShmem,
 			sample.CgroupRefault, sample.CgroupRefaultAn, sample.CgroupLimitHits, sample.CgroupReadBytes,
 			sample.CgroupWriteBytes, sample.CgroupReads, sample.CgroupWrites, sample.CgroupIOLimit,
+			sample.CgroupCPUQuota, sample.CgroupPeriods, sample.CgroupThrottled, sample.CgroupCPUHeld,
 		}},
 		{Name: "pid", Open: pid.Open, Needs: "root to see other users' processes", Metrics: []sample.Metric{
 			sample.ProcUser, sample.ProcSystem, sample.ProcMajorFault, sample.ProcReadChars,

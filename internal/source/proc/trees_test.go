@@ -96,6 +96,7 @@ func TestCapturedHost(t *testing.T) {
 		{sample.CgroupLimitHits, job, 0},
 		{sample.CgroupRefault, job, 0},
 		{sample.CgroupIOLimit, sample.Entity{Cgroup: "/job", Device: "vda", Class: "read_bytes"}, 52428800},
+		{sample.CgroupCPUQuota, sample.Entity{Cgroup: "/job"}, 0.2},
 		{sample.CgroupIOLimit, sample.Entity{Cgroup: "/job", Device: "vda", Class: "writes"}, 777},
 		{sample.CgroupReadBytes, sample.Entity{Cgroup: "/job", Device: "vda"}, 0},
 		{sample.DiskReads, sample.Entity{Device: "vda"}, 0},

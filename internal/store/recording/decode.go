@@ -139,8 +139,12 @@ func (d *decoder) processes(w *sample.Window) {
 	for range d.count(6) {
 		pid += d.int()
 		flags := d.uint()
-		w.Processes[int(pid)] = sample.Process{Kernel: flags&flagKernel != 0, Start: time.Duration(d.int()),
+		p := sample.Process{Kernel: flags&flagKernel != 0, Start: time.Duration(d.int()),
 			Comm: d.text(), MemoryCgroup: d.text(), IOCgroup: d.text()}
+		if flags&flagCPUCgroup != 0 {
+			p.CPUCgroup = d.text()
+		}
+		w.Processes[int(pid)] = p
 	}
 }
 

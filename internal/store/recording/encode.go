@@ -15,7 +15,7 @@ import (
 const (
 	flagTold = 1
 
-	flagKernel = 1
+	flagKernel, flagCPUCgroup = 1, 2
 
 	flagDeleted, flagPartial = 1, 2
 )
@@ -133,12 +133,18 @@ func (e *encoder) processes(w *sample.Window) {
 		if p.Kernel {
 			flags |= flagKernel
 		}
+		if p.CPUCgroup != "" {
+			flags |= flagCPUCgroup
+		}
 		e.int(int64(pid - before))
 		e.uint(flags)
 		e.int(int64(p.Start))
 		e.text(p.Comm)
 		e.text(p.MemoryCgroup)
 		e.text(p.IOCgroup)
+		if p.CPUCgroup != "" {
+			e.text(p.CPUCgroup)
+		}
 		before = pid
 	}
 }

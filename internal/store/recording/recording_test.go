@@ -23,7 +23,7 @@ func some(seed uint64, start time.Time) *Record {
 		rec.At(start.Add(time.Duration(tick) * 300 * time.Millisecond))
 		for pid := 1; pid < 40; pid += 1 + r.IntN(3) {
 			e := sample.Entity{PID: pid}
-			rec.PutProcess(pid, sample.Process{Comm: fmt.Sprintf("p\x00\xff%d\n", pid), Start: time.Duration(r.Int64()), Kernel: pid%7 == 0, MemoryCgroup: "/a", IOCgroup: ""})
+			rec.PutProcess(pid, sample.Process{Comm: fmt.Sprintf("p\x00\xff%d\n", pid), Start: time.Duration(r.Int64()), Kernel: pid%7 == 0, MemoryCgroup: "/a", IOCgroup: "", CPUCgroup: []string{"", "/c"}[pid%2]})
 			rec.Put(sample.ProcUser, e, float64(r.IntN(200))/100, "/proc/PID/stat")
 			rec.Put(sample.ProcRSS, e, float64(r.Int64N(1<<40)), "/proc/PID/stat")
 			rec.Put(sample.WaitIO, sample.Entity{PID: pid, Class: "read"}, r.Float64(), "tp:sched_switch")

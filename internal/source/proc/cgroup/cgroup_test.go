@@ -81,7 +81,7 @@ func TestParseIO(t *testing.T) {
 func v2(t *testing.T) proctest.Tree {
 	x := proctest.NewTree(t)
 	x.Write("proc/self/mountinfo", "1 0 0:9 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
-	x.Write("sys/fs/cgroup/cgroup.controllers", "io memory\n")
+	x.Write("sys/fs/cgroup/cgroup.controllers", "cpu io memory\n")
 	x.Write("sys/block/vda/dev", "254:0\n")
 	return x
 }
@@ -163,6 +163,62 @@ func TestV1(t *testing.T) {
 	proctest.Want(t, w, sample.CgroupIOLimit, z, 40)
 }
 
+func TestParseCPU(t *testing.T) {
+	c, err := parseCPU(proctest.Fixture(t, "v1-cpu.stat"))
+	if err != nil || *c.Periods != 127 || *c.Throttled != 101 || *c.Held != 8412345678 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if c, err = parseCPU(proctest.Fixture(t, "v2-cpu.stat")); err != nil || *c.Periods != 52 || *c.Throttled != 40 || *c.Held != 3141592000 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if c, err = parseCPU([]byte("usage_usec 5\n")); err != nil || c.Periods != nil || c.Held != nil { // the top cgroup's
+		t.Errorf("%+v, %v", c, err)
+	}
+	_, err = parseCPU([]byte("nr_periods 1\nnr_throttled x\n"))
+	proctest.WantLine(t, err, 2)
+	for s, want := range map[string]float64{"max 100000\n": 0, "25000 100000\n": 0.25, "400000 100000": 4} {
+		if got, err := parseMax([]byte(s)); err != nil || got != want {
+			t.Errorf("%q: %g, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "1", "x 1", "1 0", "-1 100000"} {
+		_, err := parseMax([]byte(s))
+		proctest.WantLine(t, err, 1)
+	}
+}
+
+// TestCPUQuota reads the processor limits of either version.
+func TestCPUQuota(t *testing.T) {
+	for version, files := range map[string]map[string]string{
+		"1 0 0:9 / /cg rw - cgroup cgroup rw,cpu\n": {
+			"a/cpu.cfs_quota_us": "25000\n", "a/cpu.cfs_period_us": "50000\n", "free/cpu.cfs_quota_us": "-1\n", "free/cpu.cfs_period_us": "100000\n",
+		},
+		"1 0 0:9 / /cg rw - cgroup2 cgroup2 rw\n": {"cgroup.controllers": "cpu\n", "a/cpu.max": "50000 100000\n", "free/cpu.max": "max 100000\n"},
+	} {
+		x := proctest.NewTree(t)
+		x.Write("proc/self/mountinfo", version)
+		for name, text := range files {
+			x.Write("cg/"+name, text)
+		}
+		stat := func(text string) {
+			x.Write("cg/a/cpu.stat", text)
+			x.Write("cg/free/cpu.stat", "nr_periods 0\nnr_throttled 0\n")
+		}
+		stat("nr_periods 10\nnr_throttled 5\nthrottled_time 1000000000\nthrottled_usec 1000000\n")
+		s := x.Open(Open)
+		proctest.Collect(t, s, sample.First)
+		stat("nr_periods 110\nnr_throttled 85\nthrottled_time 4500000000\nthrottled_usec 4500000\n")
+		w := proctest.Collect(t, s, sample.Last)
+		e, free := sample.Entity{Cgroup: "/a"}, sample.Entity{Cgroup: "/free"}
+		proctest.Want(t, w, sample.CgroupCPUQuota, e, 0.5)
+		proctest.Want(t, w, sample.CgroupPeriods, e, 100)
+		proctest.Want(t, w, sample.CgroupThrottled, e, 80)
+		proctest.Want(t, w, sample.CgroupCPUHeld, e, 3.5)
+		proctest.WantAbsent(t, w, sample.CgroupCPUQuota, free)
+		proctest.WantAbsent(t, w, sample.CgroupPeriods, free)
+	}
+}
+
 func TestOneController(t *testing.T) {
 	x := v2(t)
 	x.Write("sys/fs/cgroup/cgroup.controllers", "io\n")
@@ -182,7 +238,7 @@ func TestTooManyCgroups(t *testing.T) {
 	x.Write("sys/fs/cgroup/c0000/memory.current", "1\n")
 	w := proctest.Collect(t, x.Open(Open), sample.First)
 	proctest.Want(t, w, sample.CgroupMemUsage, sample.Entity{Cgroup: "/c0000"}, 1)
-	if len(w.Gaps) != 2 || !strings.Contains(w.Gaps[0].Why, "more than 512") {
+	if len(w.Gaps) != 3 || !strings.Contains(w.Gaps[0].Why, "more than 512") {
 		t.Errorf("gaps %+v", w.Gaps)
 	}
 }
@@ -208,6 +264,8 @@ func FuzzParse(f *testing.F) {
 		parseNumber(b)
 		parseMemory(b)
 		parseEvents(b)
+		parseCPU(b)
+		parseMax(b)
 		parseV1IO(b, readBytes, devices{})
 		parseV1Limit(b, writes, devices{})
 		parseV2IO(b, devices{})

@@ -46,7 +46,7 @@ func (s *source) collectIO(groups []group, phase sample.Phase, into sample.Sink)
 	did := map[place]*account{}
 	for i, g := range groups {
 		usage, limits := devices{}, devices{}
-		if s.io.V2 {
+		if s.trees[blockIO].V2 {
 			s.readV2(g, usage, limits)
 		} else {
 			s.readV1(g, usage, limits)
@@ -67,7 +67,7 @@ func (s *source) collectIO(groups []group, phase sample.Phase, into sample.Sink)
 		return
 	}
 	own := did
-	if s.io.V2 {
+	if s.trees[blockIO].V2 {
 		own = withoutBelow(groups, did)
 	}
 	for p, a := range own {
@@ -95,11 +95,11 @@ func (s *source) step(i int, g group, phase sample.Phase, into sample.Sink, usag
 				continue
 			}
 			from := v1IO[f]
-			if s.io.V2 {
+			if s.trees[blockIO].V2 {
 				from = "io.stat"
 			}
 			a.counted = true
-			if rise, rose := s.rise(phase, into, true, ioMetric[f], e, x.Value[f], from); rose {
+			if rise, rose := s.rise(phase, into, blockIO, ioMetric[f], e, x.Value[f], from); rose {
 				a.rise[f], a.rose[f] = rise, true
 			}
 		}
@@ -140,7 +140,7 @@ func (s *source) emitIO(cgroup, device string, a *account, into sample.Sink) {
 			continue
 		}
 		from := v1IO[f]
-		if s.io.V2 {
+		if s.trees[blockIO].V2 {
 			from = "io.stat"
 		}
 		into.Put(ioMetric[f], sample.Entity{Cgroup: cgroup, Device: device}, float64(a.rise[f]), from)
@@ -148,7 +148,7 @@ func (s *source) emitIO(cgroup, device string, a *account, into sample.Sink) {
 }
 
 func (s *source) limitFile(f int) string {
-	if s.io.V2 {
+	if s.trees[blockIO].V2 {
 		return "io.max"
 	}
 	return v1Limit[f]

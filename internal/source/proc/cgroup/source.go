@@ -1,4 +1,4 @@
-// Package cgroup reads the memory and block I/O figures and limits of the
+// Package cgroup reads the memory, block I/O and processor figures and limits of the
 // cgroups, of version 1 (Documentation/admin-guide/cgroup-v1) and version 2
 // (Documentation/admin-guide/cgroup-v2.rst). The controllers may be in
 // different hierarchies, and then a process has two paths.
@@ -20,17 +20,39 @@ type key struct {
 }
 
 type source struct {
-	host       *host.Host
-	memory, io host.Hierarchy
-	devices    *host.Devices
-	asked      bool // the devices were read again in this pass
-	buf        []byte
-	counters   host.Counters[key]
-	wasMore    map[bool]bool // by "is the I/O hierarchy": more cgroups than were read at the start
-	lacks      []sample.Gap  // told once, at the start
-	errs       []error       // of this pass
-	hasMemory  bool
-	hasIO      bool
+	host     *host.Host
+	trees    [controllers]host.Hierarchy
+	has      [controllers]bool
+	devices  *host.Devices
+	asked    bool // the devices were read again in this pass
+	buf      []byte
+	counters host.Counters[key]
+	wasMore  [controllers]bool // more cgroups than were read at the start
+	lacks    []sample.Gap      // told once, at the start
+	errs     []error           // of this pass
+}
+
+// controller is what a hierarchy is read for.
+type controller int
+
+const (
+	memory controller = iota
+	blockIO
+	cpu
+	controllers
+)
+
+// String names it for people, as version 2 does.
+func (c controller) String() string { return [controllers]string{"memory", "io (blkio)", "cpu"}[c] }
+
+func (c controller) metrics() []sample.Metric {
+	switch c {
+	case memory:
+		return memoryMetrics()
+	case blockIO:
+		return ioMetrics()
+	}
+	return []sample.Metric{sample.CgroupCPUQuota, sample.CgroupPeriods, sample.CgroupThrottled, sample.CgroupCPUHeld}
 }
 
 func memoryMetrics() []sample.Metric {
@@ -46,26 +68,27 @@ func ioMetrics() []sample.Metric {
 	}
 }
 
-// Open opens the source. It fails when neither the memory nor the block I/O
-// controller is in a mounted hierarchy.
+// Open opens the source. It fails when none of the controllers is in a mounted
+// hierarchy.
 func Open(h *host.Host) (sample.Source, error) {
 	c, err := h.Cgroups()
 	if err != nil {
 		return nil, err
 	}
-	s := &source{host: h, wasMore: map[bool]bool{}}
-	s.memory, s.hasMemory = c.Controller("memory")
-	if s.io, s.hasIO = c.Controller("blkio"); !s.hasIO {
-		s.io, s.hasIO = c.Controller("io")
-	}
+	s := &source{host: h}
 	const help = "mount a hierarchy with it, or enable it at boot"
-	switch {
-	case !s.hasMemory && !s.hasIO:
-		return nil, fmt.Errorf("cgroup controllers memory and io: %w: %s", host.ErrNoController, help)
-	case !s.hasMemory:
-		s.lacks = append(s.lacks, sample.Gap{Why: fmt.Sprintf("cgroup controller memory: %v: %s", host.ErrNoController, help), Metrics: memoryMetrics()})
-	case !s.hasIO:
-		s.lacks = append(s.lacks, sample.Gap{Why: fmt.Sprintf("cgroup controller io (blkio): %v: %s", host.ErrNoController, help), Metrics: ioMetrics()})
+	for i, names := range [controllers][]string{{"memory"}, {"blkio", "io"}, {"cpu"}} {
+		for _, name := range names {
+			if !s.has[i] {
+				s.trees[i], s.has[i] = c.Controller(name)
+			}
+		}
+		if which := controller(i); !s.has[i] {
+			s.lacks = append(s.lacks, sample.Gap{Why: fmt.Sprintf("cgroup controller %s: %v: %s", which, host.ErrNoController, help), Metrics: which.metrics()})
+		}
+	}
+	if len(s.lacks) == int(controllers) {
+		return nil, fmt.Errorf("cgroup controllers memory, io and cpu: %w: %s", host.ErrNoController, help)
 	}
 	s.devices, _ = h.Devices()
 	return s, nil
@@ -84,17 +107,14 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 			into.PutGap(g)
 		}
 	}
-	if s.hasMemory {
-		if groups := s.groups(false, phase, into); groups != nil {
-			for _, g := range groups {
-				s.collectMemory(g, phase, into)
-			}
-		}
+	for _, g := range s.groups(memory, phase, into) {
+		s.collectMemory(g, phase, into)
 	}
-	if s.hasIO {
-		if groups := s.groups(true, phase, into); groups != nil {
-			s.collectIO(groups, phase, into)
-		}
+	if groups := s.groups(blockIO, phase, into); groups != nil {
+		s.collectIO(groups, phase, into)
+	}
+	for _, g := range s.groups(cpu, phase, into) {
+		s.collectCPU(g, phase, into)
 	}
 	if len(s.errs) > 8 {
 		s.errs = append(s.errs[:8], fmt.Errorf("and %d more", len(s.errs)-8))
@@ -102,12 +122,12 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	return errors.Join(s.errs...)
 }
 
-// groups lists the cgroups of the memory or the I/O hierarchy.
-func (s *source) groups(io bool, phase sample.Phase, into sample.Sink) []group {
-	t, what, metrics := s.memory, "memory", memoryMetrics
-	if io {
-		t, what, metrics = s.io, "I/O", ioMetrics
+// groups lists the cgroups of a controller's hierarchy; none without one.
+func (s *source) groups(of controller, phase sample.Phase, into sample.Sink) []group {
+	if !s.has[of] {
+		return nil
 	}
+	t := s.trees[of]
 	groups, more, err := walk(t)
 	if err != nil {
 		s.errs = append(s.errs, err)
@@ -115,12 +135,12 @@ func (s *source) groups(io bool, phase sample.Phase, into sample.Sink) []group {
 	}
 	if more {
 		into.PutGap(sample.Gap{
-			Why:     fmt.Sprintf("there are more than %d cgroups below %s: the %s of the others was not read", most, t.Dir, what),
-			Metrics: metrics(),
+			Why:     fmt.Sprintf("there are more than %d cgroups below %s: %s of the others was not read", most, t.Dir, of),
+			Metrics: of.metrics(),
 		})
 	}
 	if phase == sample.First {
-		s.wasMore[io] = more
+		s.wasMore[of] = more
 	}
 	return groups
 }
@@ -149,16 +169,16 @@ func (s *source) fault(g group, name string, err error) bool {
 
 // count emits the increase of a counter. A cgroup that came to be within the
 // window counts from zero.
-func (s *source) count(phase sample.Phase, into sample.Sink, io bool, m sample.Metric, e sample.Entity, now uint64, from string) {
-	rise, rose := s.rise(phase, into, io, m, e, now, from)
+func (s *source) count(phase sample.Phase, into sample.Sink, of controller, m sample.Metric, e sample.Entity, now uint64, from string) {
+	rise, rose := s.rise(phase, into, of, m, e, now, from)
 	if rose {
 		into.Put(m, e, float64(rise), from)
 	}
 }
 
-func (s *source) rise(phase sample.Phase, into sample.Sink, io bool, m sample.Metric, e sample.Entity, now uint64, from string) (uint64, bool) {
+func (s *source) rise(phase sample.Phase, into sample.Sink, of controller, m sample.Metric, e sample.Entity, now uint64, from string) (uint64, bool) {
 	k := key{m, e}
-	if phase != sample.First && !s.wasMore[io] {
+	if phase != sample.First && !s.wasMore[of] {
 		s.counters.New(k)
 	}
 	rise, how := s.counters.Step(k, now)

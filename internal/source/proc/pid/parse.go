@@ -244,6 +244,9 @@ func (c Cgroups) Memory() string { return c.of("memory") }
 // IO is the path in the hierarchy of the block I/O controller.
 func (c Cgroups) IO() string { return c.of("blkio") }
 
+// CPU is the path in the hierarchy of the processor controller.
+func (c Cgroups) CPU() string { return c.of("cpu") }
+
 func (c Cgroups) of(v1 string) string {
 	if p, ok := c[v1]; ok {
 		return p

@@ -157,7 +157,7 @@ func TestCollect(t *testing.T) {
 	proctest.Want(t, w, sample.ProcRSS, e, 7*4096)
 	proctest.Want(t, w, sample.ProcThreads, e, 1)
 	proctest.Want(t, w, sample.ProcSwap, e, 8192)
-	if p := w.Processes[2]; p != (sample.Process{Comm: "a)\n\x1b[2J", Start: 20 * time.Millisecond, Kernel: true, MemoryCgroup: "/kept (deleted)", IOCgroup: "/kept (deleted)"}) {
+	if p := w.Processes[2]; p != (sample.Process{Comm: "a)\n\x1b[2J", Start: 20 * time.Millisecond, Kernel: true, MemoryCgroup: "/kept (deleted)", IOCgroup: "/kept (deleted)", CPUCgroup: "/kept (deleted)"}) {
 		t.Errorf("%+v", p)
 	}
 	proctest.Want(t, w, sample.ProcUser, sample.Entity{PID: 4}, 0.07) // from zero: the number was given anew

@@ -264,7 +264,7 @@ func (s *source) describe(pid int, l *look, into sample.Sink) {
 	}
 	if b, err := s.r.read(pid, "/cgroup"); err == nil {
 		if c, err := ParseCgroups(b); err == nil {
-			p.MemoryCgroup, p.IOCgroup = s.alive(c.Memory()), s.alive(c.IO())
+			p.MemoryCgroup, p.IOCgroup, p.CPUCgroup = s.alive(c.Memory()), s.alive(c.IO()), s.alive(c.CPU())
 		}
 	}
 	if b, err := s.r.read(pid, "/status"); err == nil {
