@@ -230,11 +230,11 @@ func zCell(z *float64) text.Cell {
 func basisText(b detect.Basis, days int) string {
 	switch b {
 	case detect.HourOfWeek:
-		return fmt.Sprintf("%s, %d weeks", b, days)
+		return fmt.Sprintf("%s, %s", b, sample.Counted(days, "week"))
 	case detect.DayKind:
-		return fmt.Sprintf("%s, %d days", b, days)
+		return fmt.Sprintf("%s, %s", b, sample.Counted(days, "day"))
 	case detect.LastDay:
-		return fmt.Sprintf("%s, %d hours", b, days)
+		return fmt.Sprintf("%s, %s", b, sample.Counted(days, "hour"))
 	}
 	return string(b)
 }
@@ -294,8 +294,8 @@ func (a *app) belowChart(hours []hourJSON, known, normal bool, style text.Style)
 		name string
 		band bandJSON
 		from string
-	}{{"that hour", at.Was, fmt.Sprintf("%d samples", at.Samples)}, {"normal", at.Normal, basisText(at.Basis, at.Days)},
-		{"this month", at.Month, fmt.Sprintf("%d hours", at.Month.Hours)}, {"a year ago", at.Year, fmt.Sprintf("%d hours", at.Year.Hours)}} {
+	}{{"that hour", at.Was, sample.Counted(at.Samples, "sample")}, {"normal", at.Normal, basisText(at.Basis, at.Days)},
+		{"this month", at.Month, sample.Counted(at.Month.Hours, "hour")}, {"a year ago", at.Year, sample.Counted(at.Year.Hours, "hour")}} {
 		t.Rows = append(t.Rows, []text.Cell{text.Str(r.name), at.cell(r.band.P05), at.cell(r.band.P50), at.cell(r.band.P95), at.cell(r.band.Extreme), text.Str(r.from)})
 	}
 	fmt.Fprintln(a.stdout)

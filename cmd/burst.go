@@ -10,6 +10,7 @@ import (
 
 	"iocause/internal/detect"
 	"iocause/internal/present/text"
+	"iocause/internal/sample"
 	"iocause/internal/source/probe/burst"
 )
 
@@ -275,7 +276,7 @@ func (r *burstRun) note(t *text.Table, now burst.Losses) {
 	t.Notes = append(t.Notes, r.notes...)
 	r.notes = nil
 	if r.hidden > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%d bursts beyond %d in a second are in the table only", r.hidden, burstLines))
+		t.Notes = append(t.Notes, fmt.Sprintf("%s beyond %d in a second in the table only", sample.Counted(r.hidden, "burst"), burstLines))
 		r.hidden = 0
 	}
 	if n := now.UnknownDisk - before.UnknownDisk; n > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"iocause/internal/present/text"
+	"iocause/internal/sample"
 )
 
 // writeChecked writes the result of a check for people.
@@ -46,7 +47,7 @@ func writeChecked(w io.Writer, c checked, width int) error {
 				fmt.Fprintf(&b, "%s%s\n", text.Pad(label, indent), line)
 			}
 		}
-		fmt.Fprintf(&b, "\n%d of %d verdicts are impossible here.\n", len(impossible), len(c.Verdicts))
+		fmt.Fprintf(&b, "\nImpossible here: %d of %s.\n", len(impossible), sample.Counted(len(c.Verdicts), "verdict"))
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("writing the check: %w", err)

@@ -243,5 +243,5 @@ func (a *app) account(name string, used, skipped, unknown int, bad []string) {
 	for _, line := range bad {
 		fmt.Fprintln(a.stderr, "iocause: "+text.Escape(line))
 	}
-	fmt.Fprintf(a.stderr, "iocause: %s: %d lines used, %d skipped, %d not understood\n", text.Escape(name), used, skipped, unknown)
+	fmt.Fprintf(a.stderr, "iocause: %s: %s used, %d skipped, %d not understood\n", text.Escape(name), sample.Counted(used, "line"), skipped, unknown)
 }

@@ -57,7 +57,7 @@ func TestFlameComparesTwoTexts(t *testing.T) {
 		t.Errorf("%q", notes)
 	}
 	svg := filepath.Join(dir, "c.svg")
-	if _, notes = runFlame(t, "", 0, faults, "-o", svg); !strings.Contains(notes, "1 stacks, 250000 faults in all") {
+	if _, notes = runFlame(t, "", 0, faults, "-o", svg); !strings.Contains(notes, "1 stack, 250000 faults in all") {
 		t.Errorf("%q", notes)
 	}
 	text, err := os.ReadFile(svg)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/present/text"
+	"iocause/internal/sample"
 	"iocause/internal/source/proc/meminfo"
 	"iocause/internal/source/proc/smaps"
 )
@@ -239,7 +240,7 @@ func processTable(now, old *memory) text.Table {
 	t.Notes = []string{"PSS shares a page among those that map it; CACHE is that of mapped files, MAPPED their resident pages whole. What a process only reads or writes is in the cache without being its own: see iocause resident --pid"}
 	t.Notes = append(t.Notes, now.filtered...)
 	if failed > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("the shares of %d processes could not be read: %v", failed, first))
+		t.Notes = append(t.Notes, fmt.Sprintf("the shares of %s could not be read: %v", sample.Counted(failed, "process"), first))
 	}
 	return t
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/host"
+	"iocause/internal/sample"
 	"iocause/internal/source/proc/smaps"
 	"iocause/internal/source/residency"
 )
@@ -54,7 +55,7 @@ func (a *app) memFilter(c *cobra.Command, o *memOptions) (func([]smaps.Process) 
 			some = append(some, x)
 		}
 		if failed > 0 {
-			notes = append(notes, fmt.Sprintf("what is mapped could not be read of %d processes: %v", failed, first))
+			notes = append(notes, fmt.Sprintf("what is mapped could not be read of %s: %v", sample.Counted(failed, "process"), first))
 		}
 		return some, notes, nil
 	}, nil

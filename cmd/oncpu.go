@@ -65,9 +65,9 @@ func sampleNote(p *sample.Profile, seen *profiled, hz int) string {
 	for i := range p.Stacks {
 		n += p.Stacks[i].Count
 	}
-	note := fmt.Sprintf("%d samples at %d Hz by %s, each for %s of running", n, hz, seen.event, text.Duration(1/float64(hz)))
+	note := fmt.Sprintf("%s at %d Hz by %s, each for %s of running", sample.Counted(n, "sample"), hz, seen.event, text.Duration(1/float64(hz)))
 	if cpus, err := bpf.Online(); err == nil {
-		note += fmt.Sprintf("; %d processors", cpus)
+		note += "; " + sample.Counted(cpus, "processor")
 	}
 	return note
 }

@@ -113,6 +113,31 @@ func TestWithoutPermission(t *testing.T) {
 	}
 }
 
+// What cannot watch anything fails, and says why; what reads /proc as well
+// shows that.
+func TestNothingToWatch(t *testing.T) {
+	needRoot(t)
+	for _, c := range []struct {
+		args []string
+		code int
+	}{
+		{[]string{"cache", "1", "1"}, 1},
+		{[]string{"files", "1", "1"}, 1},
+		{[]string{"evictions", "1", "1"}, 1},
+		{[]string{"disk", "--by", "heat", "1", "1"}, 1},
+		{[]string{"disk", "1", "1"}, 0},
+		{[]string{"use", "1", "1"}, 0},
+	} {
+		code, out, stderr := run{uid: nobodyID, args: c.args}.do(t)
+		if code != c.code || (c.code == 1) != (out == "") {
+			t.Errorf("%v: code %d, want %d; %q", c.args, code, c.code, out)
+		}
+		if c.code == 1 && !strings.Contains(stderr, refusal) {
+			t.Errorf("%v: it does not say why: %q", c.args, stderr)
+		}
+	}
+}
+
 func TestNobodyIsToldOfHiddenProcesses(t *testing.T) {
 	needRoot(t)
 	for _, mode := range []string{"1", "2"} {

@@ -254,11 +254,11 @@ func lossNotes(seen *profiled) []string {
 		}
 	}
 	say(l.Rows, "%d of the waits or samples, %s in all, found no room in the kernel's table: they are missing here", l.LostCount, text.Duration(l.LostTime.Seconds()))
-	say(l.Stacks, "%d stacks found no room in the kernel's table: their time is there, under [stack lost]", l.Stacks)
-	say(l.Threads, "%d times the kernel had no memory to time a thread: its wait is missing here", l.Threads)
-	say(uint64(l.Folded), "%d small stacks, %s in all, were added up for want of memory: they are under [stack lost]", l.Folded, text.Duration(l.FoldedTime.Seconds()))
-	say(l.Unstalled, "of %d waits or samples the user stack was followed by frame pointers alone, for want of room to copy it: it may be incomplete", l.Unstalled)
-	say(l.Unmet, "the mappings of %d processes could not be read at once: functions of those that ended have no names", l.Unmet)
+	say(l.Stacks, "%s found no room in the kernel's table: the time is there, under [stack lost]", sample.Counted(l.Stacks, "stack"))
+	say(l.Threads, "%s the kernel had no memory to time a thread: its wait is missing here", sample.Counted(l.Threads, "time"))
+	say(uint64(l.Folded), "%s, %s in all, added up for want of memory under [stack lost]", sample.Counted(l.Folded, "small stack"), text.Duration(l.FoldedTime.Seconds()))
+	say(l.Unstalled, "of %s the user part was followed by frame pointers alone, for want of room to copy it: it may be incomplete", sample.Counted(l.Unstalled, "stack"))
+	say(l.Unmet, "the mappings of %s could not be read at once: functions of those that ended have no names", sample.Counted(l.Unmet, "process"))
 	if l.ShortTime > time.Millisecond {
 		notes = append(notes, fmt.Sprintf("%s of waits shorter than --min had not added up to one that is kept", text.Duration(l.ShortTime.Seconds())))
 	}

@@ -72,7 +72,7 @@ func (a *app) writeProfile(p *sample.Profile, name string) error {
 	if err := writeWhole(name, func(w io.Writer) error { return write(w, p) }); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	fmt.Fprintf(a.stderr, "iocause: wrote %s: %d stacks, %s in all\n", text.Escape(name), len(p.Stacks), weight(p))
+	fmt.Fprintf(a.stderr, "iocause: wrote %s: %s, %s in all\n", text.Escape(name), sample.Counted(len(p.Stacks), "stack"), weight(p))
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/present/text"
+	"iocause/internal/sample"
 	"iocause/internal/source"
 	told "iocause/internal/source/text"
 	"iocause/internal/source/text/blktrace"
@@ -241,7 +242,7 @@ func (a *app) noteFaults(texts []*told.Text) {
 			}
 		}
 		if t.Long > 0 {
-			fmt.Fprintf(a.stderr, "iocause: %d lines of %s are too long and were cut\n", t.Long, text.Escape(t.File))
+			fmt.Fprintf(a.stderr, "iocause: %s of %s cut: too long\n", sample.Counted(t.Long, "line"), text.Escape(t.File))
 		}
 		if t.Left > 0 {
 			fmt.Fprintf(a.stderr, "iocause: %d more outputs in %s were left out; give smaller pieces\n", t.Left, text.Escape(t.File))
@@ -258,9 +259,9 @@ func nothingRead(texts []*told.Text) error {
 	for _, t := range texts {
 		lines, images = lines+t.Lines, images+t.Images
 	}
-	why := fmt.Sprintf("recognising tools' output: none in %d lines", lines)
+	why := "recognising tools' output: none in " + sample.Counted(lines, "line")
 	if images > 0 {
-		why += fmt.Sprintf(", but %d images, which cannot be read: paste what they show as text", images)
+		why += ", but " + sample.Counted(images, "image") + ", not readable: paste what is shown there as text"
 	}
 	for _, t := range texts {
 		if t.Stacks {

@@ -150,7 +150,7 @@ func TestReadWithoutACause(t *testing.T) {
 
 func TestReadList(t *testing.T) {
 	out, _ := runRead(t, "", 0, "--list", filepath.Join("testdata", "read", "upload.txt"))
-	if !strings.Contains(out, "iostat") || !strings.Contains(out, "belong to no output") || strings.Count(out, "cachestat") != 2 {
+	if !strings.Contains(out, "iostat") || !strings.Contains(out, " of no output") || strings.Count(out, "cachestat") != 2 {
 		t.Errorf("the list is\n%s", out)
 	}
 	for line := range strings.Lines(out) {
@@ -232,7 +232,7 @@ func TestReadComplaints(t *testing.T) {
 		words string
 	}{
 		{perfText, 1, nil, "but stacks of functions: draw them with 'iocause flame'"},
-		{"nothing of interest\n![a picture](x.png)\n", 1, nil, "none in 2 lines, but 1 images"},
+		{"nothing of interest\n![a picture](x.png)\n", 1, nil, "none in 2 lines, but 1 image"},
 		{"", 1, []string{none}, "no such file"},
 		{"", 2, []string{"--as", "xyz"}, "use one of iostat"},
 		{"", 2, []string{"--format", "csv"}, "use text or json"},

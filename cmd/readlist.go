@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"iocause/internal/present/text"
+	"iocause/internal/sample"
 	source "iocause/internal/source/text"
 )
 
@@ -75,6 +76,6 @@ func (a *app) printList(texts []*source.Text, o *readOptions) error {
 	if len(t.Rows) == 0 {
 		return nothingRead(texts)
 	}
-	t.Notes = append(t.Notes, fmt.Sprintf("%d lines, of which %d belong to no output", lines, outside))
+	t.Notes = append(t.Notes, fmt.Sprintf("%s, %d of no output", sample.Counted(lines, "line"), outside))
 	return text.WriteTable(a.stdout, t, style)
 }

@@ -209,15 +209,7 @@ func (r *recordRun) kept() string {
 	if r.to == nil || r.to.Windows() == 0 {
 		return "nothing was recorded"
 	}
-	return fmt.Sprintf("%s from before: %s", windowsSaid(r.to.Windows()), text.Escape(r.name))
-}
-
-// windowsSaid is a number of windows in words.
-func windowsSaid(n uint64) string {
-	if n == 1 {
-		return "1 window"
-	}
-	return fmt.Sprintf("%d windows", n)
+	return fmt.Sprintf("%s from before: %s", sample.Counted(r.to.Windows(), "window"), text.Escape(r.name))
 }
 
 // recordingHeader says what made a recording, where, and of what. The error is
@@ -304,7 +296,7 @@ func (r *recordRun) sayRecorded() {
 		see = fmt.Sprintf("; see 'iocause diagnose --recording %s'", text.Escape(r.name))
 	}
 	each := float64(r.to.Written()) / float64(r.to.Windows())
-	fmt.Fprintf(r.app.stderr, "iocause: %s in %s, %s, %s each%s\n", windowsSaid(r.to.Windows()), text.Duration(time.Since(r.began).Seconds()),
+	fmt.Fprintf(r.app.stderr, "iocause: %s in %s, %s, %s each%s\n", sample.Counted(r.to.Windows(), "window"), text.Duration(time.Since(r.began).Seconds()),
 		text.Value(float64(r.to.Written()), "bytes"), text.Value(each, "bytes"), see)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/present/text"
+	"iocause/internal/sample"
 	"iocause/internal/source/probe/cachewalk"
 	"iocause/internal/source/proc/meminfo"
 	"iocause/internal/source/residency"
@@ -124,16 +125,16 @@ func (a *app) walkCache(ctx context.Context, w *cachewalk.Walker) (*wholeCache, 
 		sums[i].kind = names[i]
 		c.sums = append(c.sums, sums[i])
 	}
-	c.notes = append(c.notes, fmt.Sprintf("%d inodes of %d file systems were looked at in %s, at most %s at a time; by BPF, without a lock",
-		r.Inodes, r.Supers, text.Duration(r.Took.Seconds()), text.Duration(r.Longest.Seconds())))
+	c.notes = append(c.notes, fmt.Sprintf("looked at %s of %s in %s, at most %s at a time; by BPF, without a lock",
+		sample.Counted(r.Inodes, "inode"), sample.Counted(r.Supers, "file system"), text.Duration(r.Took.Seconds()), text.Duration(r.Longest.Seconds())))
 	if r.Restarts > 0 {
-		c.notes = append(c.notes, fmt.Sprintf("%d times what the walk stood on was freed, and a file system was begun again", r.Restarts))
+		c.notes = append(c.notes, fmt.Sprintf("%s what the walk stood on was freed, and a file system was begun again", sample.Counted(r.Restarts, "time")))
 	}
 	if r.Incomplete != "" {
 		c.notes = append(c.notes, r.Incomplete)
 	}
 	if lost, err := w.Unopened(); err != nil || lost > 0 {
-		c.notes = append(c.notes, fmt.Sprintf("%d open files could not be noted: they are shown as closed", lost))
+		c.notes = append(c.notes, sample.Counted(lost, "open file")+" could not be noted, and shown as closed")
 	}
 	return c, nil
 }
@@ -291,7 +292,7 @@ func (a *app) chooseCached(w *cachewalk.Walker, f *fileFilter, all []cachedFile)
 			bytes += x.cached
 		}
 	}
-	return some, []string{fmt.Sprintf("%d of %d files are asked for, with %s of the cache", len(some), len(all), text.Value(bytes, "bytes"))}, nil
+	return some, []string{fmt.Sprintf("%d of %s asked for, with %s of the cache", len(some), sample.Counted(len(all), "file"), text.Value(bytes, "bytes"))}, nil
 }
 
 // preselect leaves out what --top would leave out anyway, where that can be

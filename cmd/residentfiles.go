@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"iocause/internal/present/text"
+	"iocause/internal/sample"
 	"iocause/internal/source/residency"
 )
 
@@ -170,17 +171,17 @@ func heldAs(f *residency.File) string {
 // foundNotes say what the figures leave out.
 func foundNotes(f *residency.Found) []string {
 	var notes []string
-	add := func(n int, what string) {
+	add := func(n int, one, what string) {
 		if n > 0 {
-			notes = append(notes, fmt.Sprintf(what, n))
+			notes = append(notes, sample.Counted(n, one)+what)
 		}
 	}
-	add(f.Again, "%d more names of files that are counted once")
-	add(f.Links, "%d symbolic links were not followed")
-	add(f.Others, "%d pipes, sockets and devices have no pages of their own")
-	add(f.Skipped, "%d directories on other file systems, or on the kernel's own such as /proc, were not looked into")
+	add(f.Again, "name", " more of files that are counted once")
+	add(f.Links, "symbolic link", " not followed")
+	add(f.Others, "file", " without pages of their own: pipes, sockets, devices")
+	add(f.Skipped, "directory", " not looked into: on other file systems, or on the kernel's own such as /proc")
 	if f.Failed > 0 {
-		why := fmt.Sprintf("%d files or directories could not be measured, so the sums are too small", f.Failed)
+		why := sample.Counted(f.Failed, "name") + " could not be measured, so the sums are too small"
 		for _, err := range f.Errors {
 			why += "; " + err.Error()
 		}
@@ -268,7 +269,7 @@ func (a *app) partsTable(p *printer, o *residentOptions, files *text.Table, show
 		}
 	}
 	if failed > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%d files could not be mapped: %v", failed, first))
+		t.Notes = append(t.Notes, fmt.Sprintf("%s could not be mapped: %v", sample.Counted(failed, "file"), first))
 	}
 	return t, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/present/text"
+	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/source/probe/threads"
 )
@@ -233,7 +234,7 @@ func (s *threadShares) sum(length time.Duration) []text.Table {
 		s.notes = append(s.notes, fmt.Sprintf("%d %s", s.lost[what], what))
 	}
 	if s.total.merged > 0 {
-		s.notes = append(s.notes, fmt.Sprintf("%d threads that were met last are added up in one row", s.total.merged))
+		s.notes = append(s.notes, sample.Counted(s.total.merged, "thread")+", met last, added up in one row")
 	}
 	return s.tables(s.total, length, &s.waits)
 }

@@ -15,8 +15,9 @@ func useTool() tool {
 		long: "Use shows for every resource how busy it was, how much had to wait for it, and\n" +
 			"its errors. SOME and FULL are the shares of time in which some, or all, threads\n" +
 			"stalled for it (/proc/pressure); I/O pressure is the host's, not the device's.\n" +
-			"Errors of devices are in 'iocause disk'. It loads no kernel program. Resources\n" +
-			"belong to the host: --pid, --comm, --cgroup and --file are refused.",
+			"Paging counts faults that had to wait for I/O, and what came back after it was\n" +
+			"pushed out. Errors of devices are in 'iocause disk'. It loads no kernel program.\n" +
+			"Resources belong to the host: --pid, --comm, --cgroup and --file are refused.",
 		example: "  iocause use\n  iocause use 1\n  iocause use 10 6 -t\n  iocause use 1 --device sda --format csv",
 		sources: view.UseSources(), view: view.Use,
 		refuses: []noAnswer{{flags: []string{"pid", "comm", "cgroup", "file"}, why: "use shows resources of the whole host",
@@ -37,7 +38,7 @@ func cacheTool() tool {
 			"counted; MAPPED is what mappings used from disk.",
 		example: "  iocause cache\n  iocause cache 1\n  iocause cache 5 12 --by file --sort cold_bytes_per_s\n" +
 			"  iocause cache 1 --pid 1234 --format json\n  iocause cache --by cgroup --top 5",
-		sources: view.CacheSources(), by: view.CacheBy(), view: view.Cache,
+		sources: view.CacheSources(), by: view.CacheBy(), view: view.Cache, probes: []string{"pagecache"},
 	}
 }
 
@@ -55,6 +56,7 @@ func diskTool() tool {
 		example: "  iocause disk\n  iocause disk 1 --device nvme0n1\n  iocause disk 5 1 --by latency\n" +
 			"  iocause disk 1 10 --by cgroup --format csv\n  iocause disk 10 1 --by file --top 0",
 		sources: view.DiskSources(), by: view.DiskBy(), view: view.Disk, byFile: true,
+		probes: []string{"blockio"}, probesBy: "heat",
 		refuses: []noAnswer{
 			{by: "process", flags: []string{"file"}, why: "rows by process know no files", instead: "use --by file, or 'iocause files --by process'"},
 			{by: "cgroup", flags: []string{"pid", "comm", "file"}, why: "rows by cgroup know neither processes nor files", instead: "use --by process or --by file"},
@@ -79,6 +81,7 @@ func filesTool() tool {
 		example: "  iocause files\n  iocause files 1 --top 5\n  iocause files 5 1 --by process --file /var/lib/postgresql\n" +
 			"  iocause files 10 --slow 1ms --sort slow_waits\n  iocause files 1 10 --file '*.ibd' --format csv",
 		sources: view.FilesSources(), by: view.FilesBy(), view: view.Files, slow: true,
+		probes: []string{"pagecache", "blockio", "writeback"},
 	}
 }
 
@@ -91,7 +94,7 @@ func evictionsTool() tool {
 			"background for all who fill the cache: the last table has their shares.",
 		example: "  iocause evictions\n  iocause evictions 5\n  iocause evictions 10 6 --file /var/lib/mysql\n" +
 			"  iocause evictions 1 --comm rsync --format json",
-		sources: view.EvictionsSources(), view: view.Evictions,
+		sources: view.EvictionsSources(), view: view.Evictions, probes: []string{"pagecache", "reclaim"},
 	}
 }
 

@@ -344,7 +344,7 @@ func (r *traceRun) summary(since, length time.Duration, l tracefile.Losses, tall
 		notes = append(notes, fmt.Sprintf("%d I/Os are missing: %s", lost, whyLost(l)))
 	}
 	if l.Paths > 0 {
-		notes = append(notes, fmt.Sprintf("the names of files could not be read %d times: these are shown as -", l.Paths))
+		notes = append(notes, fmt.Sprintf("the name of a file could not be read %s: shown as -", sample.Counted(l.Paths, "time")))
 	}
 	if l.BelowMin > 0 {
 		notes = append(notes, fmt.Sprintf("%d I/Os were faster than --min and are in no figure", l.BelowMin))

@@ -24,6 +24,8 @@ type tool struct {
 	by                         []string // rows to choose from, the first by default; nil for no choice
 	sort                       string   // column, "" as the view has it
 	slow                       bool     // takes --slow
+	probes                     []string // of the sources: when none of them opens, rows have nothing to say
+	probesBy                   string   // ... of rows by this; "" for all
 	refuses                    []noAnswer
 	byFile                     bool // rows are by file when --file is given and --by is not; names are the page cache's
 	view                       func(*sample.Window, *view.Query) []text.Table
@@ -110,10 +112,13 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	}
 	collector := source.Open(open, a.host, sources)
 	defer collector.Close()
-	a.noteRefusals(collector.Statuses())
 	if watch.Err() != nil {
 		return tooEarly(watch)
 	}
+	if err := t.blind(collector.Statuses(), o.by); err != nil {
+		return err
+	}
+	a.noteRefusals(collector.Statuses())
 	out := a.newPrinter(&o.intervals)
 	var total sample.Total
 	laps := 0
@@ -132,6 +137,30 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	if laps > 1 && o.count == 0 && o.format == "text" {
 		w := total.Window()
 		return out.print(w.Start, w.Length, fmt.Sprintf("in all, %s:", text.Duration(w.Seconds())), t.view(w, q))
+	}
+	return nil
+}
+
+// blind is why nothing of what is asked for can be watched, nil when some can:
+// empty tables would say that nothing happened.
+func (t *tool) blind(all []source.Status, by string) error {
+	if t.probesBy != "" && by != t.probesBy {
+		return nil
+	}
+	var first error
+	for _, s := range all {
+		if !slices.Contains(t.probes, s.Name) {
+			continue
+		}
+		if s.OpenErr == nil {
+			return nil
+		}
+		if first == nil {
+			first = s.OpenErr
+		}
+	}
+	if first != nil {
+		return fmt.Errorf("nothing can be watched: %w", first)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
 func losses(w *sample.Window) []string {
 	var out []string
 	w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
-		out = append(out, fmt.Sprintf("%.0f events lost: %s", s.Sum(), e.Class))
+		out = append(out, fmt.Sprintf("%s lost: %s", sample.Counted(s.Sum(), "event"), e.Class))
 	})
 	slices.Sort(out)
 	return out

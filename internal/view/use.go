@@ -28,7 +28,7 @@ func Use(w *sample.Window, q *Query) []text.Table {
 	}, Notes: missing(w, sample.CPUUser, sample.MemTotal, sample.DiskReads, sample.PSISome)}
 	u := &use{w: w}
 	if q.Device == "" {
-		t.Rows = append(t.Rows, u.cpu(), u.memory(), u.swap())
+		t.Rows = append(t.Rows, u.cpu(), u.memory(), u.paging(), u.swap())
 	}
 	for _, d := range u.busiest(sample.DiskBusy, q.Device) {
 		t.Rows = append(t.Rows, u.disk(d))
@@ -89,7 +89,7 @@ func (u *use) cpu() []text.Cell {
 	count, ok := u.w.Value(sample.CPUCount, host)
 	name := "processors"
 	if ok {
-		name = fmt.Sprintf("%.0f processors", count)
+		name = sample.Counted(count, "processor")
 	}
 	if s := u.w.Get(sample.ProcsRunning, host); s != nil {
 		saturation.add(true, "%s runnable", text.Value(s.Mean(), "count"))
@@ -112,12 +112,10 @@ func (u *use) memory() []text.Cell {
 	scanned, ok4 := u.rate(sample.VMScanDirect, host)
 	kswapd, _ := u.rate(sample.VMScanKswapd, host)
 	stalls, ok5 := u.rate(sample.VMAllocStall, host)
-	refaults, ok6 := u.rate(sample.VMRefaultFile, host)
 	saturation.add(ok4, "scans %s", text.Value((scanned+kswapd)*PageBytes, "bytes/s"))
 	saturation.add(ok5, "%s stalls", text.Value(stalls, "count/s"))
 	load.add(ok2, "%s available", text.Value(available, "bytes"))
 	load.add(ok3, "%s cache", text.Value(cache, "bytes"))
-	load.add(ok6, "refaults %s", text.Value(refaults*PageBytes, "bytes/s"))
 	killed, ok7 := u.w.Sum(sample.VMKilled, host)
 	some, full := u.pressure("memory")
 	name := "memory"
@@ -129,6 +127,21 @@ func (u *use) memory() []text.Cell {
 		used = ratio(total-available, total)
 	}
 	return []text.Cell{text.Str(name), used, saturation.cell(), text.Maybe(killed, ok7), some, full, load.cell()}
+}
+
+// paging is memory that is too small for what is in use: pages come back that
+// were pushed out, and threads wait for them.
+func (u *use) paging() []text.Cell {
+	var host sample.Entity
+	var saturation, load parts
+	file, ok := u.rate(sample.VMRefaultFile, host)
+	anon, ok2 := u.rate(sample.VMRefaultAnon, host)
+	major, ok3 := u.rate(sample.VMMajorFault, host)
+	saturation.add(ok3, "faults %s", text.Value(major, "count/s"))
+	saturation.add(ok || ok2, "back %s", text.Value((file+anon)*PageBytes, "bytes/s"))
+	load.add(ok, "of files %s", text.Value(file*PageBytes, "bytes/s"))
+	load.add(ok2, "of memory %s", text.Value(anon*PageBytes, "bytes/s"))
+	return []text.Cell{text.Str("paging"), text.None(), saturation.cell(), text.None(), text.None(), text.None(), load.cell()}
 }
 
 func (u *use) swap() []text.Cell {

@@ -150,7 +150,7 @@ func profileOf(p *profile.Profile, at int) *sample.Profile {
 	}
 	out.Notes = append(out.Notes, fmt.Sprintf("values are %s, in %s", t.Type, t.Unit))
 	if below > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%d samples with values below 0, as of a difference, are left out", below))
+		out.Notes = append(out.Notes, sample.Counted(below, "sample")+" with values below 0, as of a difference, left out")
 	}
 	return out
 }

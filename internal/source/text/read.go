@@ -236,7 +236,7 @@ func (s *state) close() {
 	o.record.settle()
 	b := o.block
 	if b.left > 0 {
-		b.Notes = append(b.Notes, fmt.Sprintf("%d values of more than %d devices and processes were left out", b.left, maxSeries))
+		b.Notes = append(b.Notes, fmt.Sprintf("%s of more than %d devices and processes left out", sample.Counted(b.left, "value"), maxSeries))
 	}
 	if b.Merged > 1 {
 		b.Notes = append(b.Notes, fmt.Sprintf("%d intervals: %d neighbours at a time are taken together", b.Intervals, b.Merged))

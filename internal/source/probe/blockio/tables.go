@@ -173,8 +173,8 @@ func (p *Probe) emitDevices(into sample.Sink) error {
 		if d.Untimed > 0 {
 			into.PutGap(sample.Gap{
 				Source: "blockio",
-				Why: fmt.Sprintf("%s: %d requests completed without an issue time; their queue time is counted as device time",
-					e.Device, d.Untimed),
+				Why: fmt.Sprintf("%s: %s completed without an issue time, and the queue time counts as device time",
+					e.Device, sample.Counted(d.Untimed, "request")),
 			})
 		}
 	})

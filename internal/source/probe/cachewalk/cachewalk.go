@@ -13,6 +13,7 @@ import (
 
 	"iocause/internal/bpf"
 	"iocause/internal/host"
+	"iocause/internal/sample"
 )
 
 // File is an inode with pages in the cache.
@@ -185,7 +186,7 @@ func (w *Walker) Walk(ctx context.Context, progress func(inodes uint64)) (*Resul
 			continue
 		}
 		if r.Restarts++; r.Restarts > patience {
-			r.Incomplete = fmt.Sprintf("inodes are freed so fast that the walk lost its place %d times: files are missing", r.Restarts)
+			r.Incomplete = fmt.Sprintf("inodes are freed so fast that the walk lost its place %s: files are missing", sample.Counted(r.Restarts, "time"))
 			r.finish(began)
 			return r, nil
 		}

@@ -91,9 +91,4 @@ func (s *source) hidden() bool {
 	return false
 }
 
-func processes(n int) string {
-	if n == 1 {
-		return "1 process"
-	}
-	return fmt.Sprintf("%d processes", n)
-}
+func processes(n int) string { return sample.Counted(n, "process") }

@@ -364,9 +364,9 @@ func (r *reader) Close(into lines.Values) {
 		into.Note(fmt.Sprintf("blkparse: the beginning of %d completed requests is not in the text", r.unknown))
 	}
 	if n := len(r.flight); n > 0 {
-		into.Note(fmt.Sprintf("blkparse: the end of %d requests is not in the text", n))
+		into.Note(fmt.Sprintf("blkparse: the end of %s is not in the text", sample.Counted(n, "request")))
 	}
 	if r.full > 0 {
-		into.Note(fmt.Sprintf("blkparse: %d requests were left out: more than %d at once", r.full, maxFlight))
+		into.Note(fmt.Sprintf("blkparse: %s left out: more than %d at once", sample.Counted(r.full, "request"), maxFlight))
 	}
 }

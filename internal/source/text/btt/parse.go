@@ -203,8 +203,8 @@ func (r *reader) Close(into lines.Values) {
 		into.Tick(seconds)
 	}
 	if whole.n > 0 {
-		into.Note(fmt.Sprintf("btt: %.0f requests took %.3g ms each (at most %.3g ms), of which the device had them for %.3g ms (at most %.3g ms)",
-			whole.n, 1e3*whole.mean, 1e3*whole.longest, 1e3*r.steps["D2C"].mean, 1e3*r.steps["D2C"].longest))
+		into.Note(fmt.Sprintf("btt: %s took %.3g ms each (at most %.3g ms), of which the device had them for %.3g ms (at most %.3g ms)",
+			sample.Counted(whole.n, "request"), 1e3*whole.mean, 1e3*whole.longest, 1e3*r.steps["D2C"].mean, 1e3*r.steps["D2C"].longest))
 		into.Note("btt does not tell reads from writes, nor whose they are: blkparse of the same trace does")
 	}
 	for i, d := range r.devices {

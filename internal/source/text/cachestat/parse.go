@@ -132,7 +132,7 @@ func (r *reader) Close(into lines.Values) {
 	}
 	into.Note("cachestat estimates: it counts calls of kernel functions, so writes, read-ahead and folios of several pages shift its hits and misses; its ratio is right to the order, not to the digit")
 	if r.negative > 0 {
-		into.Note(fmt.Sprintf("%d rows of cachestat show negative figures, a known error of the tool: taken as 0", r.negative))
+		into.Note(fmt.Sprintf("%s of cachestat with negative figures, a known error of the tool: taken as 0", sample.Counted(r.negative, "row")))
 	}
 	if !r.said && r.rows > 1 {
 		into.Note("the interval of cachestat is not in the text: 1 s is assumed")

@@ -27,7 +27,7 @@ func TestBCC(t *testing.T) {
 	if len(g.Ticks) != 2 || g.Ticks[0] != 2 {
 		t.Errorf("the intervals are %v, want 2 of 2 s", g.Ticks)
 	}
-	g.WantNote("1 rows of cachestat show negative figures")
+	g.WantNote("1 row of cachestat with negative figures")
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }

@@ -243,7 +243,7 @@ func (r *reader) flush(into lines.Values) {
 		for _, c := range r.hist.Counts {
 			n += c
 		}
-		into.Note(fmt.Sprintf("histogram of %s: %d values, on average about %.3g ms; not of a device, and left out of the judgement", r.other, n, r.hist.Sum/float64(max(n, 1))/1e6))
+		into.Note(fmt.Sprintf("histogram of %s: %s, on average about %.3g ms; not of a device, and left out of the judgement", r.other, sample.Counted(n, "value"), r.hist.Sum/float64(max(n, 1))/1e6))
 		r.hist, r.rows = sample.Histogram{}, 0
 		return
 	}

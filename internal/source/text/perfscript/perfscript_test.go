@@ -74,7 +74,7 @@ func TestTheFirstEventIsAddedUp(t *testing.T) {
 	if res.Profile.Unit != "" || res.Used != 12 || res.Skipped != 4 || res.Unknown != 0 {
 		t.Errorf("unit %q, %d used, %d skipped, %d unknown; want time, 12, 4, 0", res.Profile.Unit, res.Used, res.Skipped, res.Unknown)
 	}
-	wantNote(t, res.Profile, "1 samples of faults are left out")
+	wantNote(t, res.Profile, "1 sample of faults left out")
 	frames := res.Profile.Stacks[0].Frames
 	if !frames[4].Kernel || frames[1].Kernel || frames[0].Kernel {
 		t.Error("do_it alone is of the kernel")
@@ -143,9 +143,9 @@ func TestSwitchesAreTime(t *testing.T) {
 		"preempted|p8;f8;schedule|300000|1",
 		"runnable|p7;f7;schedule|100000|1",
 		"uninterruptible|p7;f7;schedule|500000|1")
-	wantNote(t, res.Profile, "2 threads were off the processor at the end")
-	wantNote(t, res.Profile, "1 waits are left out")
-	wantNote(t, res.Profile, "1 samples of cycles are left out")
+	wantNote(t, res.Profile, "2 threads off the processor at the end")
+	wantNote(t, res.Profile, "1 wait left out")
+	wantNote(t, res.Profile, "1 sample of cycles left out")
 	if res.Unknown != 0 {
 		t.Errorf("not understood: %q", res.Bad)
 	}
@@ -169,7 +169,7 @@ func TestStatisticsTellTheLength(t *testing.T) {
 	res := read(t, stat("0.5", "sleep", 9, 1)+switchAt("1.0", 7, "D", 8)+stat("1.4", "blocked", 7, 400)+stat("1.4", "iowait", 7, 400)+stat("1.5", "wait", 7, 100)+
 		switchAt("2.0", 7, "S", 8)+stat("2.2", "sleep", 7, 250), Options{})
 	wantLines(t, res.Profile, "runnable|p7;f7;schedule|100|1", "sleeping|p7;f7;schedule|250|1", "uninterruptible|p7;f7;schedule|400|1")
-	wantNote(t, res.Profile, "2 waits last as long as sched_stat events say")
+	wantNote(t, res.Profile, "2 waits as long as sched_stat events say")
 	res = read(t, switchAt("1.0", 7, "D", 8)+stat("1.4", "blocked", 7, 400000000)+switchAt("1.5", 8, "S", 7), Options{})
 	wantLines(t, res.Profile, "runnable|p7;f7;schedule|100000000|1", "uninterruptible|p7;f7;schedule|400000000|1")
 	if _, err := Read(strings.NewReader(stat("1.4", "blocked", 7, 4)), Options{}); err == nil || !strings.Contains(err.Error(), "sched_stat events and no switches") {

@@ -224,24 +224,24 @@ func (p *parser) notes(to *sample.Profile) {
 	if p.off {
 		add("time off the processor, from switch to switch; by the state in which the thread left")
 		if p.told > 0 {
-			add("%d waits last as long as sched_stat events say: the switch back is not in the text", p.told)
+			add("%s as long as sched_stat events say: the switch back is not in the text", sample.Counted(p.told, "wait"))
 		}
 		if len(p.waits) > 0 {
-			add("%d threads were off the processor at the end of the recording: the time since is not in", len(p.waits))
+			add("%s off the processor at the end of the recording: the time since is not in", sample.Counted(len(p.waits), "thread"))
 		}
 	}
 	if p.unseen > 0 {
-		add("%d waits are left out: the switch back to the thread is not in the text (lost, or recorded without 'perf record -a')", p.unseen)
+		add("%s left out: the switch back to the thread is not in the text (lost, or recorded without 'perf record -a')", sample.Counted(p.unseen, "wait"))
 	}
 	if len(p.merged) > 1 {
 		add("samples of several events are added together: %s; --event chooses one",
 			strings.Join(slices.Sorted(maps.Keys(p.merged)), ", "))
 	}
 	for _, event := range slices.Sorted(maps.Keys(p.others)) {
-		add("%d samples of %s are left out; --event chooses another", p.others[event], event)
+		add("%s of %s left out; --event chooses another", sample.Counted(p.others[event], "sample"), event)
 	}
 	if p.noTime > 0 {
-		add("%d switches carry no time and are left out", p.noTime)
+		add("%s without a time left out", sample.Counted(p.noTime, "switch"))
 	}
 	if p.cut {
 		add("the text ends inside a sample, with no empty line after it: it is left out")

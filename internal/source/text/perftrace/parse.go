@@ -174,7 +174,7 @@ func (r *reader) Close(into lines.Values) {
 	}
 	r.calls = slices.DeleteFunc(r.calls, func(c call) bool { return resting(c.name) })
 	r.cut()
-	into.Note(fmt.Sprintf("perf trace: %.3g s in system calls of %d threads, %.3g s of it in calls that wait for work, for other threads or for time to pass", r.total, r.threads, r.waits))
+	into.Note(fmt.Sprintf("perf trace: %.3g s in system calls of %s, %.3g s of it in calls that wait for work, for other threads or for time to pass", r.total, sample.Counted(r.threads, "thread"), r.waits))
 	for _, c := range r.calls[:min(5, len(r.calls))] {
 		who := c.thread
 		if c.tid > 0 {

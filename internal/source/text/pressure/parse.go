@@ -104,7 +104,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 // Close implements lines.Reader.
 func (r *reader) Close(into lines.Values) {
 	if r.lost > 0 {
-		into.Note(fmt.Sprintf("%d lines of pressure do not say of what: paste grep . /proc/pressure/*", r.lost))
+		into.Note(sample.Counted(r.lost, "line") + " of pressure without saying of what: paste grep . /proc/pressure/*")
 	}
 	if r.any {
 		into.Tick(window)

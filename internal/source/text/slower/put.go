@@ -87,6 +87,6 @@ func (r *reader) notes(seconds float64, most sample.Entity, into lines.Values) {
 	}
 	into.Note("the time of an access is that of the whole call: the device, locks of the file system and waiting for a processor")
 	if r.left > 0 {
-		into.Note(fmt.Sprintf("%d accesses of more than %d processes and files are in the sums only", r.left, maxEntries))
+		into.Note(fmt.Sprintf("%s of more than %d processes and files in the sums only", sample.Counted(r.left, "access"), maxEntries))
 	}
 }

@@ -54,13 +54,13 @@ func (r *reader) Close(into lines.Values) {
 		into.Note(fmt.Sprintf("%.0f reads and writes of %.3g s together are of descriptors that were opened before the trace or by a call that is not in it: files, pipes, sockets or terminals; they are not taken for I/O", r.unknown.n, r.unknown.seconds))
 	}
 	if r.missing > 0 && r.timeds > 0 {
-		into.Note(fmt.Sprintf("%d calls show no time of their own", r.missing))
+		into.Note(sample.Counted(r.missing, "call") + " without a time")
 	}
 	if r.started {
 		r.stuck(into)
 	}
 	if r.lost > 0 {
-		into.Note(fmt.Sprintf("%d calls began before the text does: their file is not known", r.lost))
+		into.Note(sample.Counted(r.lost, "call") + " began before the text does: the file is not known")
 	}
 	into.Note("strace stops a program at every call: short calls take longer under it, and their rate is lower than without it")
 }

@@ -245,7 +245,7 @@ func (r *reader) turns(into lines.Values) {
 		into.Put(sample.ProcRunDelay, sample.Entity{PID: pid}, d)
 	}
 	into.Tick(max(seconds, 1e-3))
-	into.Note(fmt.Sprintf("perf sched: %d turns of %d threads in %.3g s", r.rows, len(r.threads), seconds))
+	into.Note(fmt.Sprintf("perf sched: %s of %s in %.3g s", sample.Counted(r.rows, "turn"), sample.Counted(len(r.threads), "thread"), seconds))
 	by := func(what string, get, longest func(*thread) float64) {
 		if s := r.top(get, longest); s != "" {
 			into.Note("perf sched: " + what + ": " + s)
@@ -263,7 +263,7 @@ func (r *reader) turns(into lines.Values) {
 // running tells what the summary says of threads that ran.
 func (r *reader) running(into lines.Values) {
 	if s := r.top(func(t *thread) float64 { return t.run }, nil); s != "" {
-		into.Note(fmt.Sprintf("perf sched: %d threads; ran longest: %s", len(r.threads), s))
+		into.Note(fmt.Sprintf("perf sched: %s; ran longest: %s", sample.Counted(len(r.threads), "thread"), s))
 	}
 	if r.total > 0 {
 		into.Note(fmt.Sprintf("perf sched: %.3g s run in %.0f switches; what threads waited for is not in the summary", r.total, r.switches))
@@ -276,7 +276,7 @@ func (r *reader) top(get, longest func(*thread) float64) string {
 	slices.SortFunc(all, func(a, b *thread) int { return cmp.Or(cmp.Compare(get(b), get(a)), a.tid-b.tid) })
 	var out []string
 	for _, t := range all[:min(most, len(all))] {
-		s := fmt.Sprintf("%s (%d) %.3g s in %d turns", t.name, t.tid, get(t), t.turns)
+		s := fmt.Sprintf("%s (%d) %.3g s in %s", t.name, t.tid, get(t), sample.Counted(t.turns, "turn"))
 		if longest != nil {
 			s += fmt.Sprintf(", at most %.3g ms", 1e3*longest(t))
 		}
