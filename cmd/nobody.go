@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -73,15 +72,11 @@ type started struct {
 
 // startOf is nil when there is no such process.
 func startOf(h *host.Host, pid int) *started {
-	stat, err := os.ReadFile(h.Proc(strconv.Itoa(pid), "stat"))
+	fields, err := h.StatFields(pid)
 	if err != nil {
 		return nil
 	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 20 {
-		return nil
-	}
-	return &started{pid: pid, ticks: string(fields[19])}
+	return &started{pid: pid, ticks: fields[host.StatStart]}
 }
 
 // ended says that the process has ended, "" when it is still there.

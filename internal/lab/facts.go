@@ -103,7 +103,7 @@ func raw(h *host.Host, device string, cgroups map[string]*Cgroup, loads map[stri
 	}
 	for name, p := range loads {
 		at := "load." + name + "."
-		if fields, err := statFields(h, p.PID); err == nil {
+		if fields, err := h.StatFields(p.PID); err == nil {
 			user, _ := strconv.ParseFloat(fields[11], 64) // in ticks of 1/100 s (USER_HZ)
 			system, _ := strconv.ParseFloat(fields[12], 64)
 			f[at+"cpu"], f[at+"system"] = (user+system)/100, system/100

@@ -178,27 +178,14 @@ func bootID(h *host.Host) string {
 // startTime is field 22 of /proc/PID/stat (proc(5)), which tells a process
 // from another that has its number later.
 func startTime(h *host.Host, pid int) (uint64, error) {
-	fields, err := statFields(h, pid)
+	fields, err := h.StatFields(pid)
 	if err != nil {
 		return 0, err
 	}
-	return strconv.ParseUint(fields[19], 10, 64)
-}
-
-// statFields are the fields of /proc/PID/stat behind the name, state first.
-func statFields(h *host.Host, pid int) ([]string, error) {
-	b, err := os.ReadFile(h.Proc(strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return nil, fmt.Errorf("look at process %d: %w", pid, err)
-	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	if len(fields) < 40 {
-		return nil, fmt.Errorf("look at process %d: %d fields in its stat file", pid, len(fields))
-	}
-	return fields, nil
+	return strconv.ParseUint(fields[host.StatStart], 10, 64)
 }
 
 func alive(h *host.Host, pid int, start uint64) bool {
-	fields, err := statFields(h, pid)
-	return err == nil && fields[19] == strconv.FormatUint(start, 10) && fields[0] != "Z"
+	fields, err := h.StatFields(pid)
+	return err == nil && fields[host.StatStart] == strconv.FormatUint(start, 10) && fields[host.StatState] != "Z"
 }

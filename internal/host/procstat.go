@@ -1,0 +1,29 @@
+package host
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Fields of /proc/PID/stat behind the name, as StatFields numbers them.
+const (
+	StatState = 0
+	StatStart = 19 // clock ticks since boot
+)
+
+// StatFields are the fields of /proc/PID/stat (proc_pid_stat(5)) behind the
+// name, which may hold blanks and brackets. Kernels since 2.6 have 40 and more.
+func (h *Host) StatFields(pid int) ([]string, error) {
+	b, err := os.ReadFile(h.Proc(strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return nil, fmt.Errorf("looking at process %d: %w", pid, err)
+	}
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(fields) <= StatStart {
+		return nil, fmt.Errorf("looking at process %d: its stat file has %d fields behind the name, not %d", pid, len(fields), StatStart+1)
+	}
+	return fields, nil
+}
