@@ -53,11 +53,15 @@ const (
 	tryLongest = time.Hour
 	forgetting = 10 * time.Minute // after the last value of a series
 	drift      = 4                // an instant may be off by this part of the interval
+	// stepAtLeast is how far the clock of the wall leaves the other one for it
+	// to have been set.
+	stepAtLeast = 500 * time.Millisecond
 )
 
 var (
 	errInterval = errors.New("the interval was changed")
-	errAlign    = errors.New("the clock has moved")
+	errAlign    = errors.New("the readings are off whole intervals")
+	errStepped  = errors.New("the clock was set, or the machine slept")
 	errStuck    = errors.New("the source hangs")
 )
 
@@ -108,11 +112,11 @@ func (f *feed) read(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			return f.take(w, every)
+			return f.take(w, c.Instant(), every)
 		})
 		switch {
-		case errors.Is(err, errInterval):
-		case errors.Is(err, errAlign):
+		case errors.Is(err, errInterval), errors.Is(err, errAlign):
+		case errors.Is(err, errStepped):
 			f.stepped()
 		default:
 			return err
@@ -143,11 +147,14 @@ func (f *feed) align(ctx context.Context) {
 	sleep(ctx, now.Truncate(f.interval()).Add(f.interval()).Sub(now))
 }
 
-// take makes a frame of a window. Its instant is a whole interval, so that the
-// series of all sources can be laid beside each other and take little room.
-func (f *feed) take(w *sample.Window, every time.Duration) error {
-	end := w.Start.Add(w.Length)
-	frame := series.Frame{At: end.Round(every).Round(0)}
+// take makes a frame of a window that ended at read. Its instant is a whole
+// interval, so that the series of all sources can be laid beside each other and
+// take little room. It is the clock's at the reading: the start and length of
+// the window lead to another one when the clock was set in between, or stood
+// still while the machine slept.
+func (f *feed) take(w *sample.Window, read time.Time, every time.Duration) error {
+	read = read.Round(0)
+	frame := series.Frame{At: read.Round(every)}
 	metrics := append([]sample.Metric{sample.CostCollect}, f.entry.Metrics...)
 	for _, m := range metrics {
 		info := f.infos[m]
@@ -155,17 +162,16 @@ func (f *feed) take(w *sample.Window, every time.Duration) error {
 			if e.PID != 0 || e.File != (sample.FileID{}) {
 				return
 			}
-			frame.Values = append(frame.Values, f.value(info, e, s, end))
+			frame.Values = append(frame.Values, f.value(info, e, s, read))
 		})
 	}
-	f.forget(end)
+	f.forget(read)
 	f.seen(w)
 	f.out(frame)
-	// The clock of the wall: reading it again tells whether it was set.
-	if off := f.host.Now().Round(0).Sub(end.Round(0)); off > patience || off < -time.Second {
-		return errAlign
+	if off := read.Sub(w.Start.Round(0)) - w.Length; off.Abs() > stepAtLeast {
+		return errStepped
 	}
-	if off := end.Round(0).Sub(frame.At); off.Abs() > every/drift {
+	if off := read.Sub(frame.At); off.Abs() > every/drift {
 		return errAlign
 	}
 	if f.interval() != every {
@@ -192,7 +198,7 @@ func (f *feed) value(info sample.Info, e sample.Entity, s *sample.Series, now ti
 // forget drops what is known of series that have ended: devices come and go.
 func (f *feed) forget(now time.Time) {
 	for k, x := range f.known {
-		if now.Sub(x.seen) > forgetting {
+		if now.Sub(x.seen).Abs() > forgetting {
 			f.ended(x.series)
 			delete(f.known, k)
 		}

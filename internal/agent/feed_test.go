@@ -236,3 +236,34 @@ func TestSeriesNames(t *testing.T) {
 		}
 	}
 }
+
+// A window over which the machine slept, or the clock was set, bears the
+// instant that the clock shows at its end.
+func TestWindowOverASleep(t *testing.T) {
+	start := time.Unix(1_790_000_000, 0)
+	for name, c := range map[string]struct {
+		read time.Time // the clock at the end of a window of a second
+		at   time.Time
+		err  error
+	}{
+		"slept eight hours":  {start.Add(8*time.Hour + 1300*time.Millisecond), start.Add(8*time.Hour + time.Second), errStepped},
+		"set back an hour":   {start.Add(-time.Hour + time.Second), start.Add(-time.Hour + time.Second), errStepped},
+		"as ever":            {start.Add(1010 * time.Millisecond), start.Add(time.Second), nil},
+		"slewed a little":    {start.Add(1100 * time.Millisecond), start.Add(time.Second), nil},
+		"slewed off a whole": {start.Add(1400 * time.Millisecond), start.Add(time.Second), errAlign},
+	} {
+		var got series.Frame
+		f := &feed{host: host.Live(), base: time.Second, infos: infos(), known: map[of]*stream{},
+			entry: source.Entry{Metrics: []sample.Metric{sample.DiskReadBytes}},
+			out:   func(x series.Frame) { got = x }, seen: func(*sample.Window) {}, ended: func(*series.Series) {}}
+		f.factor.Store(1)
+		r := sample.NewRecorder(start)
+		r.Put(sample.DiskReadBytes, sample.Entity{Device: "vda"}, 512, "test")
+		if err := f.take(r.Window(start.Add(time.Second)), c.read, time.Second); !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, want %v", name, err, c.err)
+		}
+		if !got.At.Equal(c.at) || len(got.Values) != 1 || got.Values[0].V != 512 {
+			t.Errorf("%s: %+v, want 512 at %v", name, got, c.at)
+		}
+	}
+}

@@ -217,6 +217,11 @@ func untilNext(elapsed, tick time.Duration) time.Duration {
 	return tick - elapsed%tick
 }
 
+// Instant is when the last pass was, by the clock of that moment. The end of a
+// window as its start and length have it is another one when the clock was set
+// meanwhile, or the machine slept.
+func (c *Collector) Instant() time.Time { return c.meter.now }
+
 // collect runs every open source once. All points of one pass bear the same
 // instant, so that series can be laid beside each other; sources run in the
 // same order every time, so each one's own interval is as long.

@@ -17,7 +17,8 @@ import (
 // of its interval and covers what was after the end of the one before. Of a
 // counter it is the last value, of anything else the mean; NAME:max and
 // NAME:min are the extremes, of a counter the fastest and slowest increase a
-// second between two values.
+// second between two values. There is no such increase over a gap, nor where
+// the counter begins anew: nobody knows how fast it rose meanwhile.
 func (r *Recording) Roll(ctx context.Context) error {
 	return r.reading(func(shelves) error { return r.roll(ctx) })
 }
@@ -53,7 +54,8 @@ func (r *Recording) roll(ctx context.Context) error {
 // one after the other.
 const settled = 2 * time.Second
 
-// before is how far back a counter's value before an interval may lie.
+// before is how far back a counter's value may lie for the next one to tell
+// how fast it rises: a value stands for so long.
 const before = time.Minute
 
 // roll sums up what lies after from, up to and with to.
@@ -90,7 +92,7 @@ type summary struct {
 
 func summarize(it chunkenc.Iterator, from, to int64, counter bool) (summary, error) {
 	s := summary{counter: counter, least: math.Inf(1), largest: math.Inf(-1)}
-	beforeAt, before := int64(none), 0.0
+	beforeAt, last := int64(none), 0.0
 	for v := it.Next(); v != chunkenc.ValNone; v = it.Next() {
 		if v != chunkenc.ValFloat {
 			return s, errors.New("a value that is no number")
@@ -103,20 +105,16 @@ func summarize(it chunkenc.Iterator, from, to int64, counter bool) (summary, err
 			s.n++
 			s.sum += x
 			s.last = x
-			rate := x
-			if counter && beforeAt != none {
-				rise := x - before
-				if rise < 0 { // begun anew
-					rise = x
-				}
-				rate = rise * 1000 / float64(at-beforeAt)
+			rate, known := x, !counter
+			if counter && beforeAt != none && x >= last && at-beforeAt <= before.Milliseconds() {
+				rate, known = (x-last)*1000/float64(at-beforeAt), true
 			}
-			if !counter || beforeAt != none {
+			if known {
 				s.extremes = true
 				s.least, s.largest = min(s.least, rate), max(s.largest, rate)
 			}
 		}
-		beforeAt, before = at, x
+		beforeAt, last = at, x
 	}
 	return s, it.Err()
 }

@@ -298,3 +298,47 @@ func TestShortAndFine(t *testing.T) {
 		t.Errorf("%v", Fine(123.4567)*1024)
 	}
 }
+
+// A gap tells no speed: what rose meanwhile is known, how fast is not. Nor does
+// a counter that begins anew.
+func TestGapsAreNoRates(t *testing.T) {
+	r := open(t, options(t.TempDir()))
+	defer shut(t, r)
+	s := New("test_reads_total")
+	put := func(second int, v float64) {
+		a, err := r.Append([]Frame{{epoch().Add(time.Duration(second) * time.Second), []Value{{s, v}}}})
+		if err != nil || a.Kept != 1 {
+			t.Fatal(a, err)
+		}
+	}
+	for i := range 60 {
+		put(1+i, float64(10*i)) // 10 a second
+	}
+	for i := range 60 {
+		put(1+180+i, float64(600+10*i)) // after two minutes that the machine slept
+	}
+	for i := range 30 {
+		put(1+270+i, float64(10*i)) // after a new start
+	}
+	put(310, 300)
+	check(t, r.Roll(t.Context()))
+	end := epoch().Add(5 * time.Minute)
+	for expr, want := range map[string]float64{"test_reads_total": 290, "test_reads_total:max": 10, "test_reads_total:min": 10} {
+		q, err := r.tiers[1].querier(end.UnixMilli(), end.UnixMilli())
+		check(t, err)
+		m, err := matchers([]string{fmt.Sprintf("{__name__=%q}", expr)})
+		check(t, err)
+		n := 0
+		for set := q.Select(t.Context(), false, nil, m[0]...); set.Next(); {
+			for it := set.At().Iterator(nil); it.Next() != 0; n++ {
+				if _, got := it.At(); math.Abs(got-want) > 1e-6 {
+					t.Errorf("%s is %v, want %v", expr, got, want)
+				}
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s has %d values, want 1", expr, n)
+		}
+		shut(t, q)
+	}
+}

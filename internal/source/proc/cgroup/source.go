@@ -131,6 +131,9 @@ func (s *source) groups(of controller, phase sample.Phase, into sample.Sink) []g
 	groups, more, err := walk(t)
 	if err != nil {
 		s.errs = append(s.errs, err)
+		if phase == sample.First {
+			s.wasMore[of] = true // none is known
+		}
 		return nil
 	}
 	if more {

@@ -68,6 +68,55 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// A disk is taken away, and another comes by its name.
+func TestDisksComeAndGo(t *testing.T) {
+	x := proctest.NewTree(t)
+	x.Write("sys/block/vdb/dev", "254:16\n")
+	write := func(reads, sectors string) {
+		text := ""
+		if reads != "" {
+			text = "254 16 vdb " + reads + " 0 " + sectors + " 1 0 0 0 0 0 1 1\n"
+		}
+		x.Write("proc/diskstats", text)
+	}
+	vdb := sample.Entity{Device: "vdb"}
+	write("100", "800")
+	s := x.Open(Open)
+	proctest.Collect(t, s, sample.First)
+	write("110", "880")
+	proctest.Want(t, proctest.Collect(t, s, sample.Tick), sample.DiskReadBytes, vdb, 40960)
+	write("", "")
+	proctest.WantAbsent(t, proctest.Collect(t, s, sample.Tick), sample.DiskReadBytes, vdb)
+	write("7", "56")
+	w := proctest.Collect(t, s, sample.Tick)
+	proctest.Want(t, w, sample.DiskReadBytes, vdb, 28672)
+	proctest.Want(t, w, sample.DiskReads, vdb, 7)
+	if len(w.Gaps) != 0 {
+		t.Errorf("gaps %+v: it is another disk", w.Gaps)
+	}
+	write("9", "72")
+	proctest.Want(t, proctest.Collect(t, s, sample.Tick), sample.DiskReads, vdb, 2)
+}
+
+// Start values that cannot be read make the next ones the start: what was
+// counted since the boot is no increase.
+func TestLateFirstReading(t *testing.T) {
+	x := proctest.NewTree(t)
+	x.Write("sys/block/vda/dev", "254:0\n")
+	good := "254 0 vda 1000 0 800000 1 0 0 0 0 0 1 1\n"
+	x.Write("proc/diskstats", good)
+	s := x.Open(Open)
+	x.Write("proc/diskstats", "254 0 vda nonsense\n")
+	if err := s.Collect(sample.First, sample.NewRecorder(x.Host().Now())); err == nil {
+		t.Fatal("nonsense was read")
+	}
+	vda := sample.Entity{Device: "vda"}
+	x.Write("proc/diskstats", good)
+	proctest.WantAbsent(t, proctest.Collect(t, s, sample.Tick), sample.DiskReadBytes, vda)
+	x.Write("proc/diskstats", "254 0 vda 1003 0 800024 1 0 0 0 0 0 1 1\n")
+	proctest.Want(t, proctest.Collect(t, s, sample.Tick), sample.DiskReadBytes, vda, 12288)
+}
+
 func TestPartitionOf(t *testing.T) {
 	for _, c := range []struct {
 		name, disk string

@@ -27,11 +27,13 @@ type source struct {
 	devices  *host.Devices
 	unknown  map[string]bool // neither disk nor partition when last looked up
 	counters host.Counters[key]
+	begun    bool            // the start values were read
+	here     map[string]bool // at the last reading
 }
 
 // Open opens the source. It fails when the file cannot be read.
 func Open(h *host.Host) (sample.Source, error) {
-	s := &source{host: h, path: h.Proc("diskstats"), unknown: map[string]bool{}}
+	s := &source{host: h, path: h.Proc("diskstats"), unknown: map[string]bool{}, here: map[string]bool{}}
 	if err := s.read(); err != nil {
 		return nil, err
 	}
@@ -49,20 +51,32 @@ func (s *source) read() error {
 }
 
 // Collect implements sample.Source. A disk that is plugged in during the
-// window counts from zero, as its figures do.
+// window counts from zero, as its figures do, and so does one that was taken
+// away when another comes by its name. Where the start values could not be
+// read, the next ones are the start: compared with nothing, they would be all
+// that was counted since the boot.
 func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
+	if phase == sample.First {
+		s.begun = false
+	}
 	if err := s.read(); err != nil {
 		return err
 	}
-	if phase == sample.First {
+	if !s.begun {
+		phase = sample.First
 		s.counters.Reset()
 		clear(s.unknown)
+		clear(s.here)
+		s.begun = true
 	}
+	here := make(map[string]bool, len(s.disks))
 	for i := range s.disks {
 		if d := &s.disks[i]; s.whole(d) {
+			here[d.Name] = true
 			s.emit(d, phase, into)
 		}
 	}
+	s.here = here
 	return nil
 }
 
@@ -75,6 +89,9 @@ func (s *source) emit(d *Disk, phase sample.Phase, into sample.Sink) {
 			s.counters.New(k)
 		}
 		rise, how := step(k, now)
+		if how == host.Fell && !s.here[d.Name] {
+			rise, how = now, host.Rose // another disk
+		}
 		switch {
 		case silent:
 		case how == host.Rose:

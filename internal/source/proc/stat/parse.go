@@ -15,9 +15,16 @@ type Stat struct {
 	Times  [10]uint64
 	Fields int // how many of Times the kernel has
 	CPUs   int // online
+	Each   []CPU
 	// Running and Blocked are runnable threads and threads that wait for
 	// I/O; nil when the kernel lacks the line.
 	Running, Blocked *uint64
+}
+
+// CPU is the idle time of one processor that is online.
+type CPU struct {
+	Number       uint64
+	Idle, IOWait uint64 // clock ticks since boot
 }
 
 // Places in Stat.Times.
@@ -32,8 +39,8 @@ const (
 	steal
 )
 
-func parse(b []byte) (Stat, error) {
-	var s Stat
+func parse(b []byte, into []CPU) (Stat, error) {
+	s := Stat{Each: into[:0]}
 	for n := 1; len(b) > 0; n++ {
 		var line []byte
 		line, b = host.Line(b)
@@ -53,6 +60,9 @@ func parse(b []byte) (Stat, error) {
 			}
 		case bytes.HasPrefix(key, []byte("cpu")):
 			s.CPUs++
+			if c, ok := parseCPU(key, rest); ok {
+				s.Each = append(s.Each, c)
+			}
 		case string(key) == "procs_running" || string(key) == "procs_blocked":
 			f, _ := host.Field(rest)
 			v, ok := host.Uint(f)
@@ -70,4 +80,26 @@ func parse(b []byte) (Stat, error) {
 		return s, &host.LineError{Line: 1, What: "the line of all processors is missing or short"}
 	}
 	return s, nil
+}
+
+// parseCPU reads the line of one processor, if it has the fields.
+func parseCPU(key, rest []byte) (c CPU, ok bool) {
+	if c.Number, ok = host.Uint(key[len("cpu"):]); !ok {
+		return c, false
+	}
+	for i := range iowait + 1 {
+		var f []byte
+		f, rest = host.Field(rest)
+		v, ok := host.Uint(f)
+		if !ok {
+			return c, false
+		}
+		switch i {
+		case idle:
+			c.Idle = v
+		case iowait:
+			c.IOWait = v
+		}
+	}
+	return c, true
 }

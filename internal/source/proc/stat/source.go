@@ -14,13 +14,25 @@ const file = "/proc/stat"
 type source struct {
 	path     string
 	buf      []byte
+	each     []CPU
 	counters host.Counters[sample.Metric]
-	highest  map[sample.Metric]uint64
+	highest  map[of]uint64
+	rested   map[of]uint64 // ticks that processors were idle in all since the first reading
+	online   map[uint64]bool
 }
+
+// of is an idle figure of one processor, or of all.
+type of struct {
+	metric sample.Metric
+	cpu    uint64
+}
+
+// all stands for all processors, where the file has no lines for each.
+const all = 1 << 32
 
 // Open opens the source. It fails when the file cannot be read.
 func Open(h *host.Host) (sample.Source, error) {
-	s := &source{path: h.Proc("stat"), highest: map[sample.Metric]uint64{}}
+	s := &source{path: h.Proc("stat"), highest: map[of]uint64{}, rested: map[of]uint64{}, online: map[uint64]bool{}}
 	_, err := s.read()
 	if err != nil {
 		return nil, err
@@ -33,7 +45,8 @@ func (s *source) read() (Stat, error) {
 	if s.buf, err = host.Read(s.path, s.buf); err != nil {
 		return Stat{}, fmt.Errorf("reading the processors' time: %w", err)
 	}
-	st, err := parse(s.buf)
+	st, err := parse(s.buf, s.each)
+	s.each = st.Each
 	return st, host.In(file, err)
 }
 
@@ -46,13 +59,16 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	if phase == sample.First {
 		s.counters.Reset()
 		clear(s.highest)
+		clear(s.rested)
+		clear(s.online)
 	}
 	t := &st.Times
 	s.count(into, sample.CPUUser, t[user]+t[nice])
 	s.count(into, sample.CPUSystem, t[system]+t[irq]+t[softirq])
-	s.count(into, sample.CPUIdle, s.steady(sample.CPUIdle, t[idle]))
+	idles, waits := s.idle(&st)
+	s.count(into, sample.CPUIdle, idles)
 	if st.Fields > iowait {
-		s.count(into, sample.CPUIOWait, s.steady(sample.CPUIOWait, t[iowait]))
+		s.count(into, sample.CPUIOWait, waits)
 	} else if phase == sample.First {
 		into.PutGap(sample.Gap{Why: file + " has no time waiting for I/O", Metrics: []sample.Metric{sample.CPUIOWait}})
 	}
@@ -85,12 +101,37 @@ func gauge(into sample.Sink, phase sample.Phase, m sample.Metric, ok bool, v flo
 // proc_stat(5) warns that they may decrease.
 const jitter = 3 * host.TickHz
 
+// idle gives the idle time and that with I/O under way. It is not the sum that
+// the kernel gives: for a processor that is offline that has another account,
+// so it leaps by what the processor was idle since the boot whenever one goes
+// or comes. Here each counts while it is online.
+func (s *source) idle(st *Stat) (idles, waits uint64) {
+	if len(st.Each) == 0 {
+		return s.steady(of{sample.CPUIdle, all}, st.Times[idle]), s.steady(of{sample.CPUIOWait, all}, st.Times[iowait])
+	}
+	here := make(map[uint64]bool, len(st.Each))
+	for _, c := range st.Each {
+		here[c.Number] = true
+		for k, now := range map[of]uint64{{sample.CPUIdle, c.Number}: c.Idle, {sample.CPUIOWait, c.Number}: c.IOWait} {
+			before := s.highest[k]
+			if s.online[c.Number] && now >= before {
+				s.rested[of{k.metric, all}] += now - before
+			}
+			if !s.online[c.Number] || now > before || before-now >= jitter {
+				s.highest[k] = now
+			}
+		}
+	}
+	s.online = here
+	return s.rested[of{sample.CPUIdle, all}], s.rested[of{sample.CPUIOWait, all}]
+}
+
 // steady holds a figure that falls a little at its highest value.
-func (s *source) steady(m sample.Metric, now uint64) uint64 {
-	if high := s.highest[m]; now < high && high-now < jitter {
+func (s *source) steady(k of, now uint64) uint64 {
+	if high := s.highest[k]; now < high && high-now < jitter {
 		return high
 	}
-	s.highest[m] = now
+	s.highest[k] = now
 	return now
 }
 

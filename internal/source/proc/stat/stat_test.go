@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"math"
 	"testing"
 
 	"iocause/internal/sample"
@@ -8,21 +9,21 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	s, err := parse(proctest.Fixture(t, "5.10"))
+	s, err := parse(proctest.Fixture(t, "5.10"), nil)
 	if err != nil || s.Fields != 10 || s.CPUs != 2 || *s.Running != 2 || *s.Blocked != 3 || s.Times[iowait] != 400 || s.Times[steal] != 70 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if s, err = parse(proctest.Fixture(t, "6.18")); err != nil || s.Fields != 10 || s.CPUs != 2 {
+	if s, err = parse(proctest.Fixture(t, "6.18"), nil); err != nil || s.Fields != 10 || s.CPUs != 2 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if s, err = parse(proctest.Fixture(t, "2.4")); err != nil || s.Fields != 4 || s.CPUs != 0 || s.Running != nil {
+	if s, err = parse(proctest.Fixture(t, "2.4"), nil); err != nil || s.Fields != 4 || s.CPUs != 0 || s.Running != nil {
 		t.Errorf("%+v, %v", s, err)
 	}
-	_, err = parse(nil)
+	_, err = parse(nil, nil)
 	proctest.WantLine(t, err, 1)
-	_, err = parse([]byte("btime 1\ncpu 1 2 x 4\n"))
+	_, err = parse([]byte("btime 1\ncpu 1 2 x 4\n"), nil)
 	proctest.WantLine(t, err, 2)
-	_, err = parse([]byte("cpu 1 2 3 4\n\nprocs_running 99999999999999999999\n"))
+	_, err = parse([]byte("cpu 1 2 3 4\n\nprocs_running 99999999999999999999\n"), nil)
 	proctest.WantLine(t, err, 3)
 }
 
@@ -50,10 +51,57 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// The kernel's sum of all processors counts idle time of one that is offline in
+// another way: it leaps when one goes or comes.
+func TestProcessorsComeAndGo(t *testing.T) {
+	x := proctest.NewTree(t)
+	write := func(sum string, each ...string) {
+		text := "cpu " + sum + "\n"
+		for _, line := range each {
+			text += "cpu" + line + "\n"
+		}
+		x.Write("proc/stat", text)
+	}
+	write("0 0 0 0 0 0 0")
+	s := x.Open(Open)
+	for i, step := range []struct {
+		sum         string
+		each        []string
+		idle, waits float64
+	}{
+		{"0 0 0 200000 200 0 0", []string{"0 0 0 0 100000 100", "1 0 0 0 100000 100"}, -1, -1},
+		{"0 0 0 200180 230 0 0", []string{"0 0 0 0 100090 110", "1 0 0 0 100090 120"}, 1.8, 0.3},
+		{"0 0 0 100290 120 0 0", []string{"0 0 0 0 100190 110"}, 1, 0},
+		{"0 0 0 100387 120 0 0", []string{"0 0 0 0 100287 110"}, 0.97, 0},
+		{"0 0 0 203000 900 0 0", []string{"0 0 0 0 100387 110", "1 0 0 0 102613 790"}, 1, 0},
+		{"0 0 0 203190 905 0 0", []string{"0 0 0 0 100487 110", "1 0 0 0 102703 795"}, 1.9, 0.05},
+		{"0 0 0 100500 110 0 0", []string{"0 0 0 0 100497 110", "1 0 0 0 3 0"}, 0.1, 0},
+		{"0 0 0 100510 110 0 0", []string{"0 0 0 0 100497 110", "1 0 0 0 13 0"}, 0.1, 0},
+	} {
+		write(step.sum, step.each...)
+		phase := sample.Tick
+		if i == 0 {
+			phase = sample.First
+		}
+		w := proctest.Collect(t, s, phase)
+		if i == 0 {
+			continue
+		}
+		for m, want := range map[sample.Metric]float64{sample.CPUIdle: step.idle, sample.CPUIOWait: step.waits} {
+			if got, ok := w.Sum(m, sample.Entity{}); !ok || math.Abs(got-want) > 1e-9 {
+				t.Errorf("step %d: %s rose by %v, want %v", i, m, got, want)
+			}
+		}
+		if len(w.Gaps) != 0 {
+			t.Errorf("step %d: %+v", i, w.Gaps)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	proctest.Seeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if s, err := parse(b); err == nil && s.Fields <= idle {
+		if s, err := parse(b, nil); err == nil && s.Fields <= idle {
 			t.Errorf("%+v", s)
 		}
 	})
