@@ -137,6 +137,7 @@ const stopPatience = 5 * time.Second
 func (a *Agent) Run(ctx context.Context) error {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(a.config.Limits.Memory / 4 * 3))
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	hold(a.host, a.log)
 	if err := a.writer.open(); errors.Is(err, series.ErrLocked) {
 		return fmt.Errorf("starting the agent: %w", err)
 	} else if err != nil {

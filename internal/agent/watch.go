@@ -3,7 +3,9 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -85,7 +87,7 @@ func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program 
 	w := &watcher{config: c, host: h, log: log, judge: judge, program: program, hooks: c.Incidents.hooks(log), gather: newGather(), faults: newFaults(h, log), found: make(chan Finding, 1)}
 	history := detect.NewHistory(time.Local)
 	lost, err := summaries.Read(filepath.Join(c.Dir, "baselines"), history.Put)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		log.Error("what is normal cannot be read; it is learned anew", "why", err)
 	}
 	for _, what := range lost {

@@ -20,6 +20,9 @@ type Counters[K comparable] struct{ last map[K]uint64 }
 // Reset forgets every value: the next look is the first.
 func (c *Counters[K]) Reset() { clear(c.last) }
 
+// Forget forgets one value.
+func (c *Counters[K]) Forget(k K) { delete(c.last, k) }
+
 // Step compares now with the value before and remembers it.
 func (c *Counters[K]) Step(k K, now uint64) (rise uint64, how Step) {
 	old, seen := c.last[k]

@@ -94,8 +94,17 @@ func TestDisksComeAndGo(t *testing.T) {
 	if len(w.Gaps) != 0 {
 		t.Errorf("gaps %+v: it is another disk", w.Gaps)
 	}
+	x.Write("sys/block/vdb/diskseq", "12\n")
+	write("", "")
+	proctest.Collect(t, s, sample.Tick)
+	write("8", "64")
+	proctest.Want(t, proctest.Collect(t, s, sample.Tick), sample.DiskReads, vdb, 8) // more, but another one
+	write("", "")
+	proctest.Collect(t, s, sample.Tick)
+	write("8", "64")
+	proctest.Want(t, proctest.Collect(t, s, sample.Tick), sample.DiskReads, vdb, 0) // the same, left out of a reading
 	write("9", "72")
-	proctest.Want(t, proctest.Collect(t, s, sample.Tick), sample.DiskReads, vdb, 2)
+	proctest.Want(t, proctest.Collect(t, s, sample.Tick), sample.DiskReads, vdb, 1)
 }
 
 // Start values that cannot be read make the next ones the start: what was

@@ -2,6 +2,7 @@
 package diskstats
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -27,13 +28,14 @@ type source struct {
 	devices  *host.Devices
 	unknown  map[string]bool // neither disk nor partition when last looked up
 	counters host.Counters[key]
-	begun    bool            // the start values were read
-	here     map[string]bool // at the last reading
+	begun    bool              // the start values were read
+	here     map[string]bool   // at the last reading
+	serial   map[string]uint64 // of the disks that were seen, 0 where the kernel has none
 }
 
 // Open opens the source. It fails when the file cannot be read.
 func Open(h *host.Host) (sample.Source, error) {
-	s := &source{host: h, path: h.Proc("diskstats"), unknown: map[string]bool{}, here: map[string]bool{}}
+	s := &source{host: h, path: h.Proc("diskstats"), unknown: map[string]bool{}, here: map[string]bool{}, serial: map[string]uint64{}}
 	if err := s.read(); err != nil {
 		return nil, err
 	}
@@ -73,11 +75,33 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	for i := range s.disks {
 		if d := &s.disks[i]; s.whole(d) {
 			here[d.Name] = true
+			if !s.here[d.Name] && s.another(d.Name) {
+				s.forget(d.Name)
+			}
 			s.emit(d, phase, into)
 		}
 	}
 	s.here = here
 	return nil
+}
+
+// another tells whether a disk that has come is not the one that bore its name
+// before: the kernel numbers disks as they come (since 5.15).
+func (s *source) another(name string) bool {
+	before, seen := s.serial[name]
+	s.serial[name] = 0
+	if b, err := host.Read(s.host.Sys("block", strings.ReplaceAll(name, "/", "!"), "diskseq"), nil); err == nil {
+		s.serial[name], _ = host.Uint(bytes.TrimSpace(b))
+	}
+	return seen && s.serial[name] != before
+}
+
+// forget forgets what was counted of a disk.
+func (s *source) forget(name string) {
+	for _, m := range []sample.Metric{sample.DiskReads, sample.DiskWrites, sample.DiskReadBytes, sample.DiskWriteBytes,
+		sample.DiskReadTime, sample.DiskWriteTime, sample.DiskBusy, sample.DiskWeighted, sample.DiskFlushes} {
+		s.counters.Forget(key{m, name})
+	}
 }
 
 func (s *source) emit(d *Disk, phase sample.Phase, into sample.Sink) {

@@ -1,0 +1,23 @@
+package agent
+
+import (
+	"log/slog"
+
+	"iocause/internal/host"
+)
+
+// oomScore makes the agent one of the last to be ended when memory runs out:
+// it is what tells why. The unit in deploy/ sets the same.
+const oomScore = -500
+
+// hold keeps the agent running when memory is short. What is not permitted is
+// said. Its data can only be swapped; whoever has swap sets a limit for that, as
+// the unit does.
+func hold(h *host.Host, log *slog.Logger) {
+	if err := h.SpareSelf(oomScore); err != nil {
+		log.Warn("the agent may be ended early when memory runs out", "why", err)
+	}
+	if err := h.LockProgram(); err != nil {
+		log.Warn("the agent's program may be dropped from memory when that is short", "why", err)
+	}
+}

@@ -1,0 +1,71 @@
+package host
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// SpareSelf lowers the score by which the kernel chooses what to end when memory
+// runs out, if ours is higher.
+func (h *Host) SpareSelf(score int) error {
+	path := h.Proc("self", "oom_score_adj")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading the own score: %w", err)
+	}
+	if now, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && now <= score {
+		return nil
+	}
+	if err := os.WriteFile(path, []byte(strconv.Itoa(score)), 0); err != nil {
+		return fmt.Errorf("lowering the own score: %w", err)
+	}
+	return nil
+}
+
+// LockProgram keeps our program in memory: its pages that are there, and those
+// that come. Pages of a program are page cache, which the kernel drops when
+// memory is short, and each look at the machine would then wait for the disk
+// that is to be looked at.
+func (h *Host) LockProgram() error {
+	exe, err := os.Readlink(h.Proc("self", "exe"))
+	if err != nil {
+		return fmt.Errorf("finding the own program: %w", err)
+	}
+	f, err := os.Open(h.Proc("self", "maps"))
+	if err != nil {
+		return fmt.Errorf("reading the own mappings: %w", err)
+	}
+	defer f.Close()
+	var errs []error
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		// address perms offset dev inode pathname (proc_pid_maps(5))
+		fields := strings.SplitN(lines.Text(), " ", 6)
+		if len(fields) < 6 || strings.TrimLeft(fields[5], " ") != exe {
+			continue
+		}
+		var from, to uintptr
+		if _, err := fmt.Sscanf(fields[0], "%x-%x", &from, &to); err != nil || to <= from {
+			errs = append(errs, fmt.Errorf("reading the own mappings: %q", fields[0]))
+			continue
+		}
+		if err := lockRange(from, to-from); err != nil {
+			errs = append(errs, fmt.Errorf("locking %d bytes of the program: %w", to-from, err))
+		}
+	}
+	return errors.Join(append(errs, lines.Err())...)
+}
+
+// lockRange is mlock2(2) with MLOCK_ONFAULT: nothing is read for it.
+func lockRange(from, length uintptr) error {
+	if _, _, errno := unix.Syscall(unix.SYS_MLOCK2, from, length, unix.MLOCK_ONFAULT); errno != 0 {
+		return errno
+	}
+	return nil
+}
