@@ -69,6 +69,7 @@ func TestDeployedAlerts(t *testing.T) {
 	if len(file.Groups) != 1 || len(file.Groups[0].Rules) < 5 {
 		t.Fatalf("%+v", file)
 	}
+	promtool(t, "", "check", "rules", filepath.Join(deploy, "alerts.yaml"))
 	for _, r := range file.Groups[0].Rules {
 		checkExpr(t, r.Alert, r.Expr)
 	}

@@ -29,6 +29,7 @@ type feed struct {
 
 	infos map[sample.Metric]sample.Info
 	known map[of]*stream
+	last  time.Time // the instant of the newest frame
 
 	factor atomic.Int64 // the interval is base times this
 	spent  atomic.Int64 // nanoseconds in the source, ever
@@ -167,7 +168,12 @@ func (f *feed) take(w *sample.Window, read time.Time, every time.Duration) error
 	}
 	f.forget(read)
 	f.seen(w)
-	f.out(frame)
+	// A reading that came late may bear the instant of the next: what counters
+	// rose by meanwhile is in the next frame.
+	if !frame.At.Equal(f.last) {
+		f.last = frame.At
+		f.out(frame)
+	}
 	if off := read.Sub(w.Start.Round(0)) - w.Length; off.Abs() > stepAtLeast {
 		return errStepped
 	}

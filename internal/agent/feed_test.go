@@ -267,3 +267,25 @@ func TestWindowOverASleep(t *testing.T) {
 		}
 	}
 }
+
+// A reading that is so late that the next one bears the same instant costs
+// nothing: the counter has all in the frame after.
+func TestLateReading(t *testing.T) {
+	start := time.Unix(1_790_000_000, 0)
+	var got []series.Frame
+	f := &feed{host: host.Live(), base: time.Second, infos: infos(), known: map[of]*stream{},
+		entry: source.Entry{Metrics: []sample.Metric{sample.DiskReadBytes}},
+		out:   func(x series.Frame) { got = append(got, x) }, seen: func(*sample.Window) {}, ended: func(*series.Series) {}}
+	f.factor.Store(1)
+	r := sample.NewRecorder(start)
+	for _, end := range []time.Duration{time.Second, 2900 * time.Millisecond, 3 * time.Second, 4 * time.Second} {
+		r.At(start.Add(end))
+		r.Put(sample.DiskReadBytes, sample.Entity{Device: "vda"}, 100, "test")
+		if err := f.take(r.Lap(start.Add(end)), start.Add(end), time.Second); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(got) != 3 || !got[2].At.Equal(start.Add(4*time.Second)) || got[0].Values[0].V != 100 || got[1].Values[0].V != 200 || got[2].Values[0].V != 400 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -94,6 +94,9 @@ func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program 
 		log.Error("a part of what is normal cannot be read", "what", what)
 	}
 	w.watch = detect.NewWatch(detect.Signals(), detect.DefaultRule(), time.Local, history)
+	if err := os.MkdirAll(w.dir(), 0o700); err != nil {
+		log.Warn("there is no place for incidents yet", "why", err)
+	}
 	w.resume()
 	return w
 }

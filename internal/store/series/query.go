@@ -102,17 +102,21 @@ func asQueryError(expr string, err error) error {
 	return fmt.Errorf("answering the query: %w", err)
 }
 
-// lookback is how old a value may be to count as the one at an instant: three
-// of the slowest intervals, in the coarsest tier that is read.
+// lookback is how old a value may be to count as the one at an instant: a
+// minute, and two intervals of the coarsest tier that is read. That is one whose
+// steps are asked for, or which has what the finer ones have no longer.
 func (s shelves) lookback(q Query) time.Duration {
 	specs := specs()
-	raw := s[0].oldest()
-	coarse := 0
-	switch from := q.From.UnixMilli(); {
-	case from < s[1].oldest() || q.Step >= specs[2].resolution:
-		coarse = 2
-	case raw == none || from < raw || q.Step >= specs[1].resolution:
-		coarse = 1
+	from, coarse := q.From.UnixMilli(), 0
+	finer := int64(math.MaxInt64)
+	for i := 1; i < Tiers; i++ {
+		if at := s[i-1].oldest(); at != none {
+			finer = min(finer, at)
+		}
+		oldest := s[i].oldest()
+		if q.Step >= specs[i].resolution || oldest != none && oldest < finer && from < finer {
+			coarse = i
+		}
 	}
 	return max(time.Minute, 2*specs[coarse].resolution)
 }

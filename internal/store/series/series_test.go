@@ -342,3 +342,23 @@ func TestGapsAreNoRates(t *testing.T) {
 		shut(t, q)
 	}
 }
+
+// A gap in a recording that has just begun is a gap, although the coarser tiers
+// are younger than the query.
+func TestGapsOfAYoungRecording(t *testing.T) {
+	r := open(t, options(t.TempDir()))
+	defer shut(t, r)
+	fill(t, r, epoch().Add(2*time.Minute), 120, time.Second)
+	fill(t, r, epoch().Add(20*time.Minute), 120, time.Second)
+	check(t, r.Roll(t.Context()))
+	for _, from := range []time.Duration{-time.Hour, 0, 3 * time.Minute} {
+		got := ask(t, r, Query{Expr: "test_depth", From: epoch().Add(from), To: epoch().Add(22 * time.Minute), Step: 10 * time.Second})
+		for _, l := range got.Lines {
+			for _, p := range l.Points {
+				if at := p.At.Sub(epoch()); at > 5*time.Minute && at < 20*time.Minute {
+					t.Errorf("from %v: a value at %v, in the gap", from, at)
+				}
+			}
+		}
+	}
+}
