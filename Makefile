@@ -29,6 +29,14 @@ vm-test: ## in a virtual machine with a capped disk, demand that the cap is name
 vm-score: build ## count right verdicts on what needs a virtual machine (20 minutes)
 	./iocause lab score --vm
 
+.PHONY: vm-sleep
+vm-sleep: ## in a virtual machine that sleeps, and whose parts come and go, check what the agent records
+	./test/vm/sleep
+
+.PHONY: deb
+deb: ## make a Debian package in dist/
+	./deploy/deb
+
 .PHONY: vm-matrix
 vm-matrix: ## run the BPF tests on several kernels in virtual machines
 	./test/vm/matrix
