@@ -62,17 +62,14 @@ func counterOf(name string) (c counter, ok bool) {
 	return counter{}, false
 }
 
-// ours tells names of /proc/vmstat from other words before a number.
-func ours(name string) bool {
-	if _, ok := counterOf(name); ok {
-		return true
+// named tells lines of the file from prose: a name as the kernel writes them, and
+// a whole number. Newer kernels have names that are not known here.
+func named(line string) bool {
+	name, number, ok := strings.Cut(strings.TrimSpace(line), " ")
+	if !ok || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+		return false
 	}
-	for _, p := range []string{"nr_", "pg", "workingset_", "numa_", "thp_", "compact_", "allocstall", "oom_kill", "unevictable_", "balloon_", "swap_r", "drop_", "htlb_", "zone_", "kswapd_", "slabs_", "direct_map_", "cow_", "ksm_", "zswp", "vma_", "cma_"} {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
+	return number != "" && strings.Trim(number, "0123456789") == ""
 }
 
 // Find says where in a line the file begins.
@@ -109,7 +106,7 @@ func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
 		return lines.Skipped, nil
 	}
 	name, v, ok := entry(l.Text)
-	if !ok || !ours(name) {
+	if !ok || !named(l.Text) {
 		return lines.Foreign, nil
 	}
 	if _, ok := counterOf(name); !ok {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"iocause/internal/sample"
+	"iocause/internal/source/text/lines"
 	"iocause/internal/source/text/lines/linestest"
 )
 
@@ -38,6 +39,18 @@ func TestOneLook(t *testing.T) {
 		t.Errorf("%d lines were used, faults %v", g.Uses[3], g.Faults)
 	}
 	g.WantNote("since boot")
+}
+
+// A kernel that is newer than this reader has lines of names that it does not
+// know between those that it does.
+func TestNewKernel(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "6.18-twice.txt")
+	if len(g.Ticks) != 1 || g.Uses[lines.Foreign] != 1 { // the next command ends it
+		t.Errorf("%d intervals, %d foreign lines: the looks were torn apart", len(g.Ticks), g.Uses[lines.Foreign])
+	}
+	if in := sum(g, sample.VMPageIn); in != (5000-1000)<<10 {
+		t.Errorf("%g bytes came in", in)
+	}
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }

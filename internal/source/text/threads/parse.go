@@ -17,22 +17,39 @@ func Find(line string) int {
 	if text := strings.TrimLeft(line, " "); summary(text) {
 		return len(line) - len(text)
 	}
-	if !strings.Contains(line, "PID") || strings.Contains(line, "->") || strings.Contains(line, "ADDR") { // the latter is of connections
+	if strings.Contains(line, "->") || !strings.ContainsAny(line, "ST") {
 		return -1
 	}
-	if c := columns(line); c.pid >= 0 && c.state >= 0 {
-		return 0
+	f := strings.Fields(line)
+	c := columns(f)
+	if c.state < 0 || c.pid < 0 && !onlyPS(f) {
+		return -1
 	}
-	return -1
+	for _, name := range f {
+		if len(name) > 4 && strings.HasSuffix(strings.SplitN(name, ":", 2)[0], "ADDR") { // LADDR and RADDR are of connections
+			return -1
+		}
+	}
+	return 0
+}
+
+// onlyPS tells a head of ps without processes: ps -eo state,wchan,comm.
+func onlyPS(columns []string) bool {
+	for _, name := range columns {
+		switch name {
+		case "F", "S", "STAT", "WCHAN", "COMMAND", "CMD", "USER", "UID", "%CPU", "%MEM", "TIME", "ELAPSED", "TTY", "TT", "NLWP", "PSR", "CLS", "NI", "PRI", "VSZ", "RSS":
+		default:
+			return false
+		}
+	}
+	return len(columns) > 1
 }
 
 // layout is where the columns are; -1 for those that are not there.
 type layout struct{ pid, state, cpu, command, n int }
 
-func columns(line string) layout {
-	c := layout{-1, -1, -1, -1, 0}
-	f := strings.Fields(line)
-	c.n = len(f)
+func columns(f []string) layout {
+	c := layout{-1, -1, -1, -1, len(f)}
 	for i, name := range f {
 		switch name {
 		case "TID", "LWP", "SPID":
@@ -80,14 +97,14 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	if summary(text) {
 		return r.summarise(text, into)
 	}
-	if strings.HasPrefix(text, "Tasks:") || strings.HasPrefix(text, "Threads:") {
-		return lines.Skipped, nil
+	if strings.HasPrefix(text, "Tasks:") || strings.HasPrefix(text, "Threads:") || strings.HasPrefix(text, "%Cpu") || r.screens > 0 && r.layout.n == 0 && counts(text) {
+		return lines.Skipped, nil // of top -1, each processor by itself
 	}
 	if Find(text) >= 0 {
 		if r.rows > 0 {
 			r.flush(into)
 		}
-		r.layout, r.first = columns(text), l.N
+		r.layout, r.first = columns(strings.Fields(text)), l.N
 		r.count, r.comm = map[string]float64{}, map[string]float64{}
 		return lines.Used, nil
 	}
@@ -95,11 +112,16 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	if r.layout.n == 0 || len(f) <= r.layout.pid {
 		return lines.Foreign, nil
 	}
-	if _, err := strconv.Atoi(f[r.layout.pid]); err != nil {
+	stated := r.layout.state < len(f) && isState(f[r.layout.state])
+	if r.layout.pid >= 0 {
+		if _, err := strconv.Atoi(f[r.layout.pid]); err != nil {
+			return lines.Foreign, nil
+		}
+		if !stated {
+			return lines.Broken, fmt.Errorf("no state in column %d", r.layout.state+1)
+		}
+	} else if !stated || len(f) < r.layout.n {
 		return lines.Foreign, nil
-	}
-	if len(f) <= r.layout.state || len(f[r.layout.state]) > 8 || !strings.ContainsRune("RSDITtZXWPNK", rune(f[r.layout.state][0])) {
-		return lines.Broken, fmt.Errorf("no state in column %d", r.layout.state+1)
 	}
 	into.At(l.N)
 	r.rows++
@@ -118,6 +140,18 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		}
 	}
 	return lines.Used, nil
+}
+
+// isState tells a state with its flags, as ps writes them: D, Ssl, R<+.
+func isState(s string) bool {
+	return len(s) <= 8 && strings.IndexByte("RSDITtZXWPNK", s[0]) >= 0 && strings.Trim(s[1:], "<NLsl+") == ""
+}
+
+// counts tells top's line on tasks, whatever its language:
+// "Tareas: 104 total,   3 running, ...".
+func counts(text string) bool {
+	name, rest, ok := strings.Cut(text, ":")
+	return ok && len(name) < 24 && strings.Count(rest, ",") == 4 && strings.Contains(rest, " total,")
 }
 
 // flush ends a list: one look at the machine.

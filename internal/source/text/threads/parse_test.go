@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"iocause/internal/sample"
+	"iocause/internal/source/text/lines"
 	"iocause/internal/source/text/lines/linestest"
 )
 
@@ -47,6 +48,42 @@ func TestSummary(t *testing.T) {
 	g.Want(sample.MemTotal, sample.Entity{}, 3664000<<10)
 	g.Want(sample.SwapFree, sample.Entity{}, 1038572<<10)
 	g.WantNote("since boot")
+}
+
+// Decimal commas, and the words of other languages.
+func TestLanguages(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct {
+		file                   string
+		user, idle, free, left float64
+	}{
+		{"top-fr_FR.txt", .5, 0, 19050.8, 23405.7}, {"top-es_ES.txt", .25, 0, 19115.7, 23490.6},
+		{"top-pt_BR.txt", 0, 0, 19384.1, 23532.9}, {"top-de_DE.txt", 0, 0, 18985.6, 23344.2},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			g := linestest.Fixture(t, tool(), c.file)
+			g.Want(sample.CPUUser, sample.Entity{}, c.user)
+			g.Want(sample.CPUSystem, sample.Entity{}, 1-c.user)
+			g.Want(sample.CPUIdle, sample.Entity{}, c.idle)
+			g.Want(sample.MemTotal, sample.Entity{}, 24103.9*mib)
+			g.Want(sample.MemFree, sample.Entity{}, c.free*mib)
+			g.Want(sample.MemAvailable, sample.Entity{}, c.left*mib)
+			g.Want(sample.SwapTotal, sample.Entity{}, 0)
+			if n := g.Values[linestest.Key{Metric: sample.ThreadsInState, Entity: sample.Entity{Class: "S"}}]; len(n) != 1 || n[0] == 0 {
+				t.Errorf("%v threads sleep", n)
+			}
+		})
+	}
+}
+
+// Lists without processes, with addresses, and below one line for each processor.
+func TestColumns(t *testing.T) {
+	for file, sleep := range map[string]float64{"ps-el.txt": 10, "ps-state.txt": 10, "top-1.txt": 5} {
+		g := linestest.Fixture(t, tool(), file)
+		if n := g.Values[linestest.Key{Metric: sample.ThreadsInState, Entity: sample.Entity{Class: "S"}}]; len(n) != 1 || n[0] < sleep || g.Uses[lines.Foreign]+g.Uses[lines.Broken] > 0 {
+			t.Errorf("%s: %v threads sleep, the lines are %v", file, n, g.Uses)
+		}
+	}
 }
 
 // A connection has a state and a process, too.

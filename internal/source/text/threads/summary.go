@@ -12,7 +12,13 @@ import (
 // processors and of memory.
 func summary(text string) bool {
 	return strings.HasPrefix(text, "top - ") && strings.Contains(text, "load average") ||
-		strings.HasPrefix(text, "%Cpu(s):") || strings.HasPrefix(text, "Cpu(s):") || memoryUnit(text) != ""
+		isProcessors(text) || memoryUnit(text) != ""
+}
+
+// isProcessors tells the line on the processors' time.
+func isProcessors(text string) bool {
+	name, _, ok := strings.Cut(text, ":")
+	return ok && len(name) < 10 && strings.EqualFold(strings.TrimPrefix(name, "%"), "Cpu(s)")
 }
 
 // summarise reads one of them.
@@ -22,7 +28,7 @@ func (r *reader) summarise(text string, into lines.Values) (lines.Use, error) {
 		r.flush(into)
 		r.screens++
 		return lines.Used, nil
-	case strings.HasPrefix(text, "%Cpu(s):"), strings.HasPrefix(text, "Cpu(s):"):
+	case isProcessors(text):
 		r.open = true
 		return processors(text, into)
 	}
@@ -33,11 +39,11 @@ func (r *reader) summarise(text string, into lines.Values) (lines.Use, error) {
 // memoryUnit is the unit of a line on memory or swap, "" for other lines.
 func memoryUnit(text string) string {
 	unit, rest, ok := strings.Cut(text, " ")
-	if !ok || len(unit) != 3 && unit != "Mem:" && unit != "Swap:" || !strings.Contains(rest, "total") || !strings.Contains(rest, "used") {
+	if !ok || len(unit) != 3 && unit != "Mem:" && unit != "Swap:" || !strings.Contains(rest, "total") {
 		return ""
 	}
 	switch {
-	case strings.HasPrefix(rest, "Mem"), strings.HasPrefix(rest, "Swap"):
+	case unit[len(unit)-2:] == "iB" && strings.Contains(rest, ":"):
 		if _, ok := lines.Binary("1"+unit[:1], 1); ok {
 			return unit
 		}
@@ -47,16 +53,53 @@ func memoryUnit(text string) string {
 	return ""
 }
 
-// pairs reads "1.5 us, 0.5 sy" into figures by word.
+// pairs reads "1.5 us, 0.5 sy" into figures by word. A comma between digits is
+// the decimal point of many languages: "0,0 us,100,0 sy".
 func pairs(s string) map[string]string {
 	out := map[string]string{}
-	for _, p := range strings.FieldsFunc(strings.ReplaceAll(s, ". ", ", "), func(c rune) bool { return c == ',' }) {
-		p = strings.ReplaceAll(p, "%", " ")
-		if f := strings.Fields(p); len(f) >= 2 {
-			out[strings.Join(f[1:], " ")] = f[0]
+	digit := func(i int) bool { return i < len(s) && s[i] >= '0' && s[i] <= '9' }
+	for i := 0; i < len(s); {
+		if !digit(i) {
+			i++
+			continue
+		}
+		from := i
+		for digit(i) || i < len(s) && (s[i] == '.' || s[i] == ',') && digit(i+1) {
+			i++
+		}
+		if unitAt(s, i) { // 3664000k
+			i++
+		}
+		figure := s[from:i]
+		from = i
+		for i < len(s) && s[i] != ',' && !digit(i) && !strings.HasPrefix(s[i:], ". ") {
+			i++
+		}
+		if words := strings.Fields(strings.ReplaceAll(s[from:i], "%", " ")); len(words) > 0 {
+			out[english(strings.Join(words, " "))] = figure
 		}
 	}
 	return out
+}
+
+// unitAt tells the letter of a unit that stands at a figure, before a blank.
+func unitAt(s string, i int) bool {
+	return i+1 < len(s) && strings.IndexByte("kmgt", s[i]) >= 0 && s[i+1] == ' '
+}
+
+// english is the word that top has for one of its translations.
+func english(word string) string {
+	switch word {
+	case "ut":
+		return "us"
+	case "libr":
+		return "free"
+	case "util":
+		return "used"
+	case "tamp/cache":
+		return "buff/cache"
+	}
+	return word
 }
 
 // processors reads the shares of the processors' time.
@@ -81,6 +124,13 @@ func processors(text string, into lines.Values) (lines.Use, error) {
 	return lines.Used, nil
 }
 
+// isSwap tells the line on swap space: the one that does not tell how much is
+// cached, in every language.
+func isSwap(text string) bool {
+	name, rest, _ := strings.Cut(text, ":")
+	return strings.Contains(name, "Swap") || !strings.Contains(name, "Mem") && !strings.Contains(rest, "/cache")
+}
+
 // amounts reads a line on memory or swap.
 func amounts(text, unit string, into lines.Values) (lines.Use, error) {
 	_, rest, _ := strings.Cut(text, ":")
@@ -98,12 +148,12 @@ func amounts(text, unit string, into lines.Values) (lines.Use, error) {
 	if _, ok := get("total"); !ok {
 		return lines.Broken, fmt.Errorf("the total is %.20q, no amount", p["total"])
 	}
-	if strings.Contains(text[:min(len(text), 9)], "Swap") {
+	if isSwap(text) {
 		put(sample.SwapTotal, "total")
 		put(sample.SwapFree, "free")
-		if at := strings.LastIndex(rest, "used. "); at >= 0 {
-			if f := strings.Fields(rest[at+len("used. "):]); len(f) >= 2 && f[1] == "avail" {
-				if v, ok := lines.Binary(f[0], scale); ok {
+		for words, s := range p { // "avail Mem", of many lengths and languages
+			if strings.HasPrefix(words, "avail") || strings.HasPrefix(words, "dispo") {
+				if v, ok := lines.Binary(s, scale); ok {
 					into.Put(sample.MemAvailable, sample.Entity{}, v)
 				}
 			}
