@@ -62,6 +62,16 @@ func (r *reader) process(f map[string]string, into lines.Values) int {
 	return pid
 }
 
+// processes reads a row of pidstat, which with -h holds all that was asked for.
+func (r *reader) processes(v map[string]float64, f map[string]string, into lines.Values) {
+	if _, ok := v["%usr"]; ok {
+		r.processTime(v, f, into)
+	}
+	if _, ok := v["kB_rd/s"]; ok {
+		r.processIO(v, f, into)
+	}
+}
+
 func (r *reader) processIO(v map[string]float64, f map[string]string, into lines.Values) {
 	pid := r.process(f, into)
 	if pid == 0 {

@@ -8,65 +8,24 @@ import (
 	"slices"
 	"strings"
 
-	"iocause/internal/sample"
 	"iocause/internal/source/text/lines"
 )
 
 // Find says where in a line a table begins: at its head, with the time before
 // the names of the columns.
 func Find(line string) int {
-	if text := strings.TrimLeft(line, " \t"); isObject(text) || isSeparated(text) && strings.HasPrefix(text, "#") {
-		return len(line) - len(text)
+	text := strings.TrimLeft(line, " \t")
+	at := len(line) - len(text)
+	if isObject(text) || isLoad(text) || isSeparated(text) && strings.HasPrefix(text, "#") {
+		return at
 	}
-	if len(line) < 12 || line[2] != ':' || line[5] != ':' {
+	if len(text) < 12 || text[0] != '#' && (text[0] < '0' || text[0] > '9') {
 		return -1
 	}
-	if _, columns := split(line); headOf(columns) != nil {
-		return 0
+	if _, columns := split(text); headOf(columns) != nil {
+		return at
 	}
 	return -1
-}
-
-// split takes the time off a row: seconds of the day, -1 without a time.
-func split(line string) (at float64, f []string) {
-	f = strings.Fields(line)
-	if len(f) < 2 {
-		return -1, nil
-	}
-	at = clock(f[0])
-	if at < 0 {
-		return -1, nil
-	}
-	f = f[1:]
-	switch f[0] {
-	case "PM":
-		if at < 12*3600 {
-			at += 12 * 3600
-		}
-		f = f[1:]
-	case "AM":
-		if at >= 12*3600 {
-			at -= 12 * 3600
-		}
-		f = f[1:]
-	}
-	return at, f
-}
-
-// clock reads HH:MM:SS.
-func clock(s string) float64 {
-	if len(s) != 8 || s[2] != ':' || s[5] != ':' {
-		return -1
-	}
-	v := [3]float64{}
-	for i := range v {
-		x, ok := lines.Number(s[3*i : 3*i+2])
-		if !ok {
-			return -1
-		}
-		v[i] = x
-	}
-	return v[0]*3600 + v[1]*60 + v[2]
 }
 
 // table puts one row of a kind of table: its figures and texts by column.
@@ -92,17 +51,17 @@ func headOf(columns []string) table {
 			return (*reader).queue
 		case "DEV":
 			return (*reader).device
-		case "kB_rd/s":
-			return (*reader).processIO
-		case "%CPU":
+		case "kB_rd/s", "%CPU":
 			if !slices.Contains(columns, "Command") { // pidstat's has that
 				return nil
 			}
-			return (*reader).processTime
+			return (*reader).processes
 		case "kbswpfree":
 			return (*reader).swap
-		case "%MEM", "rtps", "proc/s", "totsck", "IFACE", "dentunusd", "intr/s", "cswch/s", "kbhugfree", "%scpu-10":
+		case "%MEM", "rtps", "proc/s", "totsck", "IFACE", "dentunusd", "intr/s", "cswch/s", "kbhugfree":
 			return skip
+		case "%scpu", "%sio", "%smem":
+			return (*reader).pressure
 		}
 	}
 	return nil
@@ -117,13 +76,29 @@ type reader struct {
 	days    float64 // seconds to add to the time of day
 	every   float64
 	split   bool // reads and writes of a device were told apart by their bytes
+	several bool // a row of sadf holds several tables
 	object  object
+	load    load
 	sheet   sheet
+}
+
+// isHead tells the head of a table, of whatever kind, from its rows: it has no
+// figures.
+func isHead(columns []string) bool {
+	for _, c := range columns {
+		if _, ok := figure(c); ok {
+			return false
+		}
+	}
+	return len(columns) > 1
 }
 
 // New makes a reader; before is the text that precedes the output.
 func New(before string) lines.Reader {
 	r := &reader{cpus: lines.Banner(before).CPUs, end: -1, begun: -1, every: 1}
+	if s := lines.Interval(lines.Command(before, "pidstat")); s > 0 {
+		r.every = s // -h does not tell when the first interval began
+	}
 	if r.cpus == 0 {
 		r.cpus = processorsIn(before)
 	}
@@ -139,24 +114,28 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		return lines.Skipped, nil
 	case r.object.begun || isObject(text):
 		return r.jsonLine(text, l.N)
+	case r.load.begun || isLoad(text):
+		return r.loadLine(text, l.N)
 	case isSeparated(text):
 		return r.separated(text, l.N)
-	case strings.HasPrefix(text, "Average:") || strings.HasPrefix(text, "Summary:"):
+	case r.columns != nil && isMean(text):
 		return lines.Skipped, nil
 	}
 	at, f := split(text)
-	if at < 0 || len(f) == 0 {
+	if at < 0 && at != untimed || len(f) == 0 {
 		return lines.Foreign, nil
 	}
 	if strings.Contains(text, "LINUX RESTART") {
 		return lines.Skipped, nil
 	}
-	if t := headOf(f); t != nil {
-		r.columns, r.table = f, t
+	if t := headOf(f); t != nil || r.columns != nil && isHead(f) {
+		if r.columns, r.table = f, t; t == nil {
+			r.table = skip
+		}
 		r.head(at)
 		return lines.Used, nil
 	}
-	if r.columns == nil {
+	if r.columns == nil || at == untimed {
 		return lines.Foreign, nil
 	}
 	return r.values(at, f, l.N)
@@ -164,9 +143,23 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 
 const day = 24 * 3600
 
+// isMean tells a row of means at the end of a table, in any language:
+// "Average:", "Moyenne :".
+func isMean(text string) bool {
+	f := strings.Fields(text)
+	if len(f) < 3 || f[0][0] >= '0' && f[0][0] <= '9' {
+		return false
+	}
+	return strings.HasSuffix(f[0], ":") || strings.HasSuffix(f[0], "\uff1a") || f[1] == ":"
+}
+
 // head takes the time of day at a table's head, where its first row begins. Of
-// a recording, the next table begins where the first one did.
+// a recording, the next table begins where the first one did. pidstat -h does
+// not have it.
 func (r *reader) head(at float64) {
+	if at == untimed {
+		return
+	}
 	if r.end < 0 {
 		r.begun = at
 		return
@@ -212,11 +205,24 @@ func rowOf(columns, fields []string) (v map[string]float64, s map[string]string)
 	v, s = map[string]float64{}, map[string]string{}
 	for i, name := range columns {
 		s[name] = fields[i]
-		if x, ok := lines.Number(strings.TrimSuffix(fields[i], "%")); ok {
+		if x, ok := figure(fields[i]); ok {
 			v[name] = x
 		}
 	}
 	return v, s
+}
+
+// figure reads one figure of a table. With --human those in kB have the letter
+// of another unit.
+func figure(s string) (float64, bool) {
+	if v, ok := lines.Number(strings.TrimSuffix(s, "%")); ok {
+		return v, true
+	}
+	if len(s) < 2 || strings.IndexByte("BkMGTP", s[len(s)-1]) < 0 {
+		return 0, false
+	}
+	v, ok := lines.Binary(s, 1)
+	return v / 1024, ok
 }
 
 // put hands a row to its table.
@@ -232,78 +238,5 @@ func (r *reader) Close(into lines.Values) {
 	r.sheet.close()
 	if r.split {
 		into.Note("sar -d does not tell reads from writes: requests and their time are shared out by bytes")
-	}
-}
-
-func (r *reader) processors(v map[string]float64, f map[string]string, into lines.Values) {
-	if f["CPU"] != "all" && f["CPU"] != "-1" {
-		return
-	}
-	n := r.cpus
-	if n > 0 {
-		into.Put(sample.CPUCount, sample.Entity{}, n)
-	} else {
-		n = 1
-	}
-	share := func(m sample.Metric, names ...string) {
-		t := 0.0
-		for _, name := range names {
-			t += v[name]
-		}
-		into.Put(m, sample.Entity{}, t/100*n*r.every)
-	}
-	share(sample.CPUUser, "%user", "%usr", "%nice", "%guest", "%gnice")
-	share(sample.CPUSystem, "%system", "%sys", "%irq", "%soft")
-	share(sample.CPUIOWait, "%iowait")
-	share(sample.CPUSteal, "%steal")
-	share(sample.CPUIdle, "%idle")
-}
-
-func (r *reader) memory(v map[string]float64, _ map[string]string, into lines.Values) {
-	kb := func(m sample.Metric, names ...string) {
-		t, any := 0.0, false
-		for _, name := range names {
-			x, ok := v[name]
-			t, any = t+x, any || ok
-		}
-		if any {
-			into.Put(m, sample.Entity{}, t*1024)
-		}
-	}
-	kb(sample.MemFree, "kbmemfree")
-	kb(sample.MemAvailable, "kbavail")
-	kb(sample.MemCache, "kbbuffers", "kbcached")
-	kb(sample.MemDirty, "kbdirty")
-}
-
-func (r *reader) swap(v map[string]float64, _ map[string]string, into lines.Values) {
-	into.Put(sample.SwapFree, sample.Entity{}, v["kbswpfree"]*1024)
-	into.Put(sample.SwapTotal, sample.Entity{}, (v["kbswpfree"]+v["kbswpused"])*1024)
-}
-
-func (r *reader) paging(v map[string]float64, _ map[string]string, into lines.Values) {
-	for _, x := range []struct {
-		column string
-		metric sample.Metric
-		unit   float64
-	}{
-		{"pgpgin/s", sample.VMPageIn, 1024}, {"pgpgout/s", sample.VMPageOut, 1024}, {"majflt/s", sample.VMMajorFault, 1},
-		{"pgscank/s", sample.VMScanKswapd, 1}, {"pgscand/s", sample.VMScanDirect, 1},
-	} {
-		if y, ok := v[x.column]; ok {
-			into.Put(x.metric, sample.Entity{}, y*x.unit*r.every)
-		}
-	}
-}
-
-func (r *reader) swapping(v map[string]float64, _ map[string]string, into lines.Values) {
-	into.Put(sample.VMSwapIn, sample.Entity{}, v["pswpin/s"]*r.every)
-	into.Put(sample.VMSwapOut, sample.Entity{}, v["pswpout/s"]*r.every)
-}
-
-func (r *reader) queue(v map[string]float64, _ map[string]string, into lines.Values) {
-	into.Put(sample.ProcsRunning, sample.Entity{}, v["runq-sz"])
-	if b, ok := v["blocked"]; ok {
-		into.Put(sample.ProcsBlocked, sample.Entity{}, b)
 	}
 }

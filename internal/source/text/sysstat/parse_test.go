@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"iocause/internal/sample"
+	"iocause/internal/source/text/lines"
 	"iocause/internal/source/text/lines/linestest"
 )
 
@@ -40,6 +41,68 @@ func TestPidstat(t *testing.T) {
 	g.Want(sample.ProcBlkioDelay, fio) // 0 says nothing
 	if g.Procs[18981].Comm != "fio" {
 		t.Errorf("the process is %q", g.Procs[18981].Comm)
+	}
+}
+
+// All that was asked for in one row, without the time of the head; and seconds
+// since 1970.
+func TestPidstatRows(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "pidstat-h.txt")
+	fio := sample.Entity{PID: 19377}
+	g.Want(sample.ProcReadBytes, fio, 3088.89*1024, 3200*1024)
+	g.Want(sample.ProcSystem, fio, .0278, .03)
+	if len(g.Ticks) != 2 || g.Ticks[0] != 1 || len(g.Faults) > 0 {
+		t.Errorf("the intervals are %v, faults %v", g.Ticks, g.Faults)
+	}
+	g = linestest.Fixture(t, tool(), "pidstat-epoch.txt")
+	g.Want(sample.ProcReadBytes, fio, 2*3071.7*1024) // from ...538 to ...540
+}
+
+// Shares of the interval, not the averages of longer times beside them.
+func TestPressure(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "sar-q.txt")
+	g.Want(sample.PSISome, sample.Entity{Class: "io"}, .2852, .3166, .0191, .0166)
+	g.Want(sample.PSIFull, sample.Entity{Class: "io"}, .001, .0099, .0175, .0166)
+	g.Want(sample.PSISome, sample.Entity{Class: "cpu"}, .8678, .8371, .026, .0026)
+	g.Want(sample.ProcsRunning, sample.Entity{}, 6, 2, 0, 0)
+	if len(g.Faults) > 0 {
+		t.Errorf("faults %v", g.Faults)
+	}
+}
+
+// A unit at every figure.
+func TestHuman(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "sar-human.txt")
+	vda := sample.Entity{Device: "vda"}
+	g.Want(sample.DiskReadBytes, vda, 1.1*(1<<30), 1.1*(1<<30), 3.1*(1<<20), 3.1*(1<<20))
+	g.Want(sample.DiskWriteBytes, vda, 0, 0, 168<<10, 0)
+	g.Want(sample.MemAvailable, sample.Entity{}, 22.8*(1<<30), 22.8*(1<<30), 22.8*(1<<30), 22.8*(1<<30))
+}
+
+// Times and means as they are written in other languages.
+func TestLanguages(t *testing.T) {
+	for _, file := range []string{"sar-ja_JP.txt", "sar-fr_FR.txt"} {
+		g := linestest.Fixture(t, tool(), file)
+		g.Want(sample.DiskWeighted, sample.Entity{Device: "vda"}, .74, .82, .04, .04)
+		if len(g.Faults) > 0 || g.Uses[lines.Foreign] > 0 {
+			t.Errorf("%s: faults %v, lines %v", file, g.Faults, g.Uses)
+		}
+	}
+	linestest.Fixture(t, tool(), "sar-fr_FR.txt").Want(sample.CPUCount, sample.Entity{}, 2, 2)
+}
+
+// Tables that are not read in between those that are: their rows are no rows of
+// the table before.
+func TestOtherTables(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "mpstat-all.txt")
+	g.Want(sample.CPUIdle, sample.Entity{}, 2*.8687, 2*.8818)
+	if len(g.Faults) > 0 {
+		t.Errorf("faults %v", g.Faults)
+	}
+	g = linestest.Fixture(t, tool(), "mpstat-json.txt")
+	g.Want(sample.CPUIdle, sample.Entity{}, 2*.87, 2*.8762)
+	if len(g.Faults) > 0 || len(g.Ticks) != 2 {
+		t.Errorf("the intervals are %v, faults %v", g.Ticks, g.Faults)
 	}
 }
 

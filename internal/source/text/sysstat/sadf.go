@@ -3,6 +3,7 @@ package sysstat
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ const fixed = 3
 func (r *reader) separated(text string, n int) (lines.Use, error) {
 	f := strings.Split(text, ";")
 	if text[0] == '#' {
+		r.several = strings.Count(text, "[...]") > 1 || strings.Contains(text, "[...];")
 		f[len(f)-1] = strings.TrimSuffix(f[len(f)-1], "[...]") // -h: repeated in a row
 		if r.columns, r.table = f[fixed:], headOf(f[fixed:]); r.table == nil {
 			r.table = skip
@@ -44,6 +46,9 @@ func (r *reader) separated(text string, n int) (lines.Use, error) {
 	every, ok2 := lines.Number(f[1])
 	if !ok || !ok2 || every > 1e7 {
 		return lines.Broken, fmt.Errorf("no interval and time in %.40q", text)
+	}
+	if r.several {
+		return lines.Broken, fmt.Errorf("several tables in one row (-h), which cannot be told apart: use sadf -d without -h")
 	}
 	f = f[fixed:]
 	if len(f) == 0 || len(f)%len(r.columns) != 0 {
@@ -183,6 +188,9 @@ func parts() []struct {
 		{"memory", (*reader).memory, map[string]string{"memfree": "kbmemfree", "avail": "kbavail", "buffers": "kbbuffers", "cached": "kbcached", "dirty": "kbdirty"}},
 		{"memory", (*reader).swapJSON, nil},
 		{"queue", (*reader).queue, nil},
+		{"psi-cpu", (*reader).pressure, map[string]string{"some_avg": "%scpu"}},
+		{"psi-io", (*reader).pressure, map[string]string{"some_avg": "%sio", "full_avg": "%fio"}},
+		{"psi-mem", (*reader).pressure, map[string]string{"some_avg": "%smem", "full_avg": "%fmem"}},
 		{"disk", (*reader).device, map[string]string{"disk-device": "DEV", "rd_sec": "rd_sec/s", "wr_sec": "wr_sec/s", "rkB": "rkB/s", "wkB": "wkB/s", "util-percent": "%util"}},
 	}
 }
@@ -205,6 +213,9 @@ func (r *reader) record(text string, n int) error {
 		return fmt.Errorf("%.20q, %.20q is no time", when.Date, when.Time)
 	}
 	r.every = max(1, when.Interval)
+	if err := spread(members, "psi"); err != nil {
+		return err
+	}
 	for _, p := range parts() {
 		raw := members[p.name]
 		if len(raw) == 0 {
@@ -233,6 +244,19 @@ func (r *reader) record(text string, n int) error {
 			r.put(p.table, at, v, s, n)
 		}
 	}
+	return nil
+}
+
+// spread puts the members of a member beside the others.
+func spread(members map[string]json.RawMessage, name string) error {
+	if len(members[name]) == 0 {
+		return nil
+	}
+	var within map[string]json.RawMessage
+	if err := json.Unmarshal(members[name], &within); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	maps.Copy(members, within)
 	return nil
 }
 
