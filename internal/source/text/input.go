@@ -81,6 +81,11 @@ func clean(b []byte) string {
 		case c == 0xc2 && i+1 < len(b) && b[i+1] == 0xa0: // no-break space
 			out.WriteByte(' ')
 			i++
+		case strings.HasPrefix(string(b[i:min(i+3, len(b))]), "\u202f"): // a narrow one
+			out.WriteByte(' ')
+			i += 2
+		case strings.HasPrefix(string(b[i:min(i+3, len(b))]), "\ufeff"): // the mark that editors put before a text
+			i += 2
 		case c >= ' ':
 			out.WriteByte(c)
 		}

@@ -11,20 +11,29 @@ import (
 )
 
 var (
-	records = regexp.MustCompile(`(\d+)\+(\d+) records (in|out)`)
-	summary = regexp.MustCompile(`(\d+) bytes (?:\([^)]*\) )?(?:\([^)]*\) )?copied, ([\d.,]+(?:e-?\d+)?) ?s(?:econds)?, ([\d.,]+) ?([kKMGT]?i?B)/s`)
+	records = regexp.MustCompile(`(\d+)\+(\d+) (?:records (in|out)|(?:enregistrements|Datensätze|registros|record) (lus|écrits|ein|aus|leídos|escritos|de entrada|de saída|dentro|fuori))`)
+	summary = regexp.MustCompile(`(\d+) (?:[bB]ytes?|octets?) (?:\([^)]*\) )?(?:\([^)]*\) )?(?:copied|kopiert|copiés?|copiados|copiati), ([\d.,]+(?:e-?\d+)?) ?s(?:econds)?, ([\d.,]+) ?([kKMGT]?i?B)/s`)
 	block   = regexp.MustCompile(`\b[oi]?bs=(\d+[a-zA-Z]*)`)
 )
 
 // Find says where in a line the output begins.
 func Find(line string) int {
-	if !strings.Contains(line, " records in") {
+	if i := strings.IndexByte(line, '+'); i < 1 || !strings.Contains(line[i:], " rec") && !strings.Contains(line[i:], " enr") && !strings.Contains(line[i:], " Dat") && !strings.Contains(line[i:], " reg") {
 		return -1
 	}
-	if at := records.FindStringIndex(line); at != nil {
+	if at := records.FindStringSubmatchIndex(line); at != nil && in(records.FindStringSubmatch(line)) {
 		return at[0]
 	}
 	return -1
+}
+
+// in tells the records that were read from those that were written.
+func in(m []string) bool {
+	switch m[3] + m[4] {
+	case "in", "lus", "ein", "leídos", "de entrada", "dentro":
+		return true
+	}
+	return false
 }
 
 type reader struct {
@@ -45,13 +54,13 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	}
 	found := records.FindAllStringSubmatch(text, 4)
 	sum := summary.FindStringSubmatch(text)
-	if (len(found) > 0 && found[0][3] == "in" && r.seenIn) || (r.done && (len(found) > 0 || sum != nil)) {
+	if (len(found) > 0 && in(found[0]) && r.seenIn) || (r.done && (len(found) > 0 || sum != nil)) {
 		return lines.Another, nil
 	}
 	for _, m := range found {
 		whole, _ := lines.Number(m[1])
 		part, _ := lines.Number(m[2])
-		if m[3] == "in" {
+		if in(m) {
 			r.in, r.seenIn = whole+part, true
 		} else {
 			r.out = whole + part

@@ -28,4 +28,18 @@ func TestThreeLines(t *testing.T) {
 	}
 }
 
+func TestLanguages(t *testing.T) {
+	for file, seconds := range map[string]float64{"de_DE.txt": .0645985, "fr_FR.txt": .0819886} {
+		g := linestest.Fixture(t, tool(), file)
+		g.Want(sample.ProcWriteCalls, sample.Entity{}, 264)
+		g.Want(sample.ProcWriteChars, sample.Entity{}, 135168)
+		if len(g.Ticks) != 1 || g.Ticks[0] != seconds {
+			t.Errorf("%s: the intervals are %v", file, g.Ticks)
+		}
+	}
+	if Find("2+2 makes four") >= 0 {
+		t.Error("prose is taken for dd")
+	}
+}
+
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }

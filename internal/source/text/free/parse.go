@@ -5,6 +5,7 @@ package free
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"iocause/internal/sample"
@@ -13,20 +14,40 @@ import (
 
 // Find says where in a line the output begins: at the names of its columns.
 func Find(line string) int {
-	at := strings.Index(line, "total ")
-	if at < 0 {
-		return -1
+	at, _ := header(line)
+	return at
+}
+
+// header is the names of the columns, in English, and where they begin.
+func header(line string) (at int, columns []string) {
+	for _, first := range []string{"total ", "gesamt ", "razem ", "totalt ", "\u0437\u0430\u0433\u0430\u043b\u043e\u043c "} {
+		if at = strings.Index(line, first); at < 0 {
+			continue
+		}
+		f := strings.Fields(line[at:])
+		if len(f) < 5 {
+			continue
+		}
+		switch f[1] + " " + f[2] {
+		case "used free":
+			if f[3] == "shared" && (strings.HasPrefix(f[4], "buff") || f[4] == "cache") {
+				return at, f
+			}
+		case "benutzt frei", "utilis\u00e9 libre", "usado libre", "usada livre", "u\u017cyte wolne", "anv\u00e4nt fritt", "\u0432\u0438\u043a\u043e\u0440\u0438\u0441\u0442. \u0432\u0456\u043b\u044c\u043d\u0430":
+			columns = []string{"total", "used", "free", "shared", "buff/cache", "available"}
+			if !strings.Contains(f[4], "/") { // -w
+				columns = []string{"total", "used", "free", "shared", "buffers", "cache", "available"}
+			}
+			return at, columns
+		}
 	}
-	f := strings.Fields(line[at:])
-	if len(f) >= 5 && f[1] == "used" && f[2] == "free" && f[3] == "shared" && (strings.HasPrefix(f[4], "buff") || f[4] == "cache") {
-		return at
-	}
-	return -1
+	return -1, nil
 }
 
 type reader struct {
 	unit    float64 // bytes, of figures without a suffix
 	said    bool    // the unit is known
+	name    string  // of the unit that is assumed
 	every   float64
 	columns []string
 	rows    int
@@ -62,12 +83,12 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	if text == "" {
 		return lines.Skipped, nil
 	}
-	if at := Find(text); at == 0 {
+	if at, columns := header(text); at == 0 {
 		if r.rows > 0 {
 			into.Tick(r.every)
 			r.ticks++
 		}
-		r.columns, r.rows = strings.Fields(text), 0
+		r.columns, r.rows = columns, 0
 		return lines.Used, nil
 	}
 	name, rest, ok := strings.Cut(text, ":")
@@ -76,10 +97,10 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	}
 	f := strings.Fields(rest)
 	switch name {
-	case "Mem":
+	case "Mem", "Speicher":
 		r.rows++
 		return r.memory(f, into)
-	case "Swap":
+	case "Swap", "\u00c9change", "Inter", "Wymiana", "V\u00e4xling", "\u0421\u0432\u043e\u043f":
 		r.rows++
 		return r.swap(f, into)
 	case "-/+ buffers/cache", "Low", "High", "Total", "Comm":
@@ -93,6 +114,9 @@ func (r *reader) memory(f []string, into lines.Values) (lines.Use, error) {
 		return lines.Broken, fmt.Errorf("%d figures below %d columns", len(f), len(r.columns))
 	}
 	into.State()
+	if !r.said {
+		r.guess(f)
+	}
 	var total, cache float64
 	for i, name := range r.columns {
 		v, ok := lines.Binary(f[i], r.unit)
@@ -112,9 +136,33 @@ func (r *reader) memory(f []string, into lines.Values) (lines.Use, error) {
 	into.Put(sample.MemCache, sample.Entity{}, cache)
 	if !r.said && total > 0 {
 		r.said = true
-		into.Note(fmt.Sprintf("the unit of free is not in the text: kB is assumed, which makes %.1f GiB of memory", total/(1<<30)))
+		into.Note(fmt.Sprintf("the unit of free is not in the text: %s is assumed, which makes %.1f GiB of memory", r.name, total/(1<<30)))
 	}
 	return lines.Used, nil
+}
+
+// guess finds the unit when the command is not in the text. The kernel counts
+// memory in pages, so that what is no multiple of 4 is not in kB.
+func (r *reader) guess(f []string) {
+	r.name = "kB"
+	odd, bytes := false, true
+	for i := range min(len(f), len(r.columns)) {
+		v, ok := lines.Number(f[i])
+		if !ok { // with a letter: -h
+			r.said = true
+			return
+		}
+		odd, bytes = odd || math.Mod(v, 4) != 0, bytes && math.Mod(v, 1024) == 0
+	}
+	total, _ := lines.Number(f[0])
+	switch {
+	case bytes && total >= 1<<28:
+		r.unit, r.name = 1, "bytes"
+	case total < 128: // no machine has 128 MiB or kB
+		r.unit, r.name = 1<<30, "GiB"
+	case odd && total < 1<<22, total < 1<<15:
+		r.unit, r.name = 1<<20, "MiB"
+	}
 }
 
 func metricOf(column string) sample.Metric {

@@ -5,6 +5,7 @@ package vmstat
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -31,11 +32,40 @@ func Find(line string) int {
 	return -1
 }
 
+// english gives the columns of memory, which other languages name otherwise, the
+// names of English.
+func english(columns []string) []string {
+	columns[3] = "free"
+	if strings.HasPrefix(columns[4], "ina") { // -a
+		columns[4], columns[5] = "inact", "active"
+	} else {
+		columns[4], columns[5] = "buff", "cache"
+	}
+	return columns
+}
+
+// notKilobytes tells figures of memory that the kernel cannot have in kB, as they
+// are no multiples of its pages: those are in MiB.
+func notKilobytes(columns []string, v []float64) bool {
+	odd := false
+	for i, name := range columns[:min(len(columns), len(v))] {
+		switch name {
+		case "swpd", "free", "buff", "cache", "inact", "active":
+			odd = odd || math.Mod(v[i], 4) != 0
+			if v[i] >= 1<<22 { // 4 TiB in MiB
+				return false
+			}
+		}
+	}
+	return odd
+}
+
 type reader struct {
 	columns []string
 	unit    float64 // bytes, of memory
 	every   float64
 	known   bool
+	guess   bool // the command is not in the text, so that the unit is not known
 	boot    bool // the next row is the mean since boot
 	held    []float64
 	heldAt  int
@@ -46,7 +76,7 @@ type reader struct {
 // New makes a reader; before is the text that precedes the output.
 func New(before string) lines.Reader {
 	command := lines.Command(before, "vmstat")
-	r := &reader{unit: 1 << 10, boot: true}
+	r := &reader{unit: 1 << 10, boot: true, guess: command == ""}
 	if s, ok := lines.Option(command, 'S'); ok && s != "" {
 		switch s[0] {
 		case 'k':
@@ -76,7 +106,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	case strings.Contains(text, "-memory-"):
 		return lines.Skipped, nil
 	case Find(text) == 0:
-		r.columns = strings.Fields(text)
+		r.columns = english(strings.Fields(text))
 		return lines.Used, nil
 	case r.columns == nil:
 		return lines.Foreign, nil
@@ -100,6 +130,10 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 			}
 			r.stamp = t
 		}
+	}
+	if r.guess && notKilobytes(r.columns, v) {
+		r.guess, r.unit = false, 1<<20
+		into.Note("the unit of vmstat is not in the text: its figures of memory are no multiples of 4 kB, so that they are taken as MiB (-S M)")
 	}
 	if r.boot {
 		r.boot, r.held, r.heldAt = false, v[:n], l.N
