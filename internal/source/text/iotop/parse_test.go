@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"iocause/internal/sample"
+	"iocause/internal/source/text/lines"
 	"iocause/internal/source/text/lines/linestest"
 )
 
@@ -21,6 +22,33 @@ func TestBatch(t *testing.T) {
 	g.WantNote("task_delayacct")
 	if len(g.Faults) != 1 {
 		t.Errorf("faults %q", g.Faults)
+	}
+}
+
+// With times, without heads, and added up since iotop began.
+func TestOptions(t *testing.T) {
+	fio := sample.Entity{PID: 19377}
+	for file, read := range map[string][]float64{
+		"time.txt":        {1386.46 * 1024, 3.13 * (1 << 20)},
+		"rows.txt":        {1148.41 * 1024, 3.12 * (1 << 20)},
+		"accumulated.txt": {3.23*(1<<20) - 32*1024},
+	} {
+		t.Run(file, func(t *testing.T) {
+			g := linestest.Fixture(t, tool(), file)
+			g.Want(sample.ProcReadBytes, fio, read...)
+			if len(g.Ticks) != 2 || len(g.Faults) > 0 || g.Uses[lines.Foreign] > 1 {
+				t.Errorf("the intervals are %v, faults %q, lines %v", g.Ticks, g.Faults, g.Uses)
+			}
+			if g.Procs[19377].Comm != "fio" || g.Procs[2].Comm != "[kthreadd]" {
+				t.Errorf("the processes are %v", g.Procs)
+			}
+		})
+	}
+	linestest.Fixture(t, tool(), "accumulated.txt").WantNote("since it began")
+	for _, prose := range []string{"it is be/4 here", "12 be/4 root and so on", "1 idle"} {
+		if Find(prose) >= 0 {
+			t.Errorf("%q is taken for a row", prose)
+		}
 	}
 }
 

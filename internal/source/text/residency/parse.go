@@ -19,12 +19,8 @@ func Find(line string) int {
 	if _, at := pcstat(line); at >= 0 {
 		return at
 	}
-	if !strings.Contains(line, "PAGES") && !strings.Contains(line, "Resident Pages:") {
-		return -1
-	}
-	f := strings.Fields(line)
-	if len(f) >= 4 && f[0] == "RES" && f[1] == "PAGES" && f[2] == "SIZE" {
-		return 0
+	if isFincore(line) || fincoreColumns(line) != nil {
+		return len(line) - len(strings.TrimLeft(line, " "))
 	}
 	if strings.Contains(line, "Resident Pages:") {
 		if at := strings.Index(line, "Resident Pages:"); strings.Contains(line[at:], "/") {
@@ -36,6 +32,9 @@ func Find(line string) int {
 
 type reader struct {
 	table   bool
+	columns []string // of fincore
+	object  bool     // of fincore -J
+	fields  map[string]string
 	sep     string // between the columns of pcstat, "" of the others
 	command string
 	files   int
@@ -51,7 +50,15 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	switch {
 	case text == "":
 		return lines.Skipped, nil
-	case Find(text) == 0 && !strings.HasPrefix(text, "Resident") && f[0] != "RES":
+	case r.object || isFincore(text):
+		return r.fincoreObject(text, l.N, into)
+	case fincoreColumns(text) != nil:
+		if r.sep != "" {
+			return lines.Another, nil
+		}
+		r.columns = fincoreColumns(text)
+		return lines.Used, nil
+	case Find(text) == 0 && !strings.HasPrefix(text, "Resident"):
 		if r.table || r.files > 0 {
 			return lines.Another, nil
 		}
@@ -62,26 +69,14 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		return r.pcstat(text, l.N, into)
 	case r.sep != "":
 		return lines.Another, nil
-	case Find(text) == 0 && f[0] == "RES":
-		r.table = true
-		return lines.Used, nil
 	case strings.HasPrefix(text, "Resident Pages:"):
 		return r.vmtouch(strings.TrimPrefix(text, "Resident Pages:"), l.N, into)
 	case strings.HasPrefix(text, "Elapsed:"):
 		return lines.Skipped, nil
-	case !r.table || len(f) < 4:
-		return lines.Foreign, nil
+	case r.columns != nil:
+		return r.fincore(f, l.N, into)
 	}
-	pages, ok1 := lines.Number(f[1])
-	size, ok2 := lines.Binary(f[2], 1)
-	if _, ok := lines.Binary(f[0], 1); !ok {
-		return lines.Foreign, nil
-	}
-	if !ok1 || !ok2 {
-		return lines.Broken, fmt.Errorf("%.20q pages of %.20q: no figures", f[1], f[2])
-	}
-	r.put(strings.Join(f[3:], " "), pages, size, l.N, into)
-	return lines.Used, nil
+	return lines.Foreign, nil
 }
 
 // vmtouch reads "262144/524288  1G/2G  50%".

@@ -31,6 +31,25 @@ func TestTools(t *testing.T) {
 	want(t, linestest.Fixture(t, tool(), "vmtouch.txt"), "/data/big", 262144, 2<<30)
 }
 
+// Columns in another order, without some, and JSON.
+func TestFincoreOptions(t *testing.T) {
+	for file, pages := range map[string]float64{"fincore-o.txt": 104 << 20 / 4096, "fincore-json.txt": 26576} {
+		g := linestest.Fixture(t, tool(), file)
+		want(t, g, "/var/tmp/load/load.0.0", pages, 256<<20)
+		want(t, g, "/var/tmp/load/r", 1024, 4<<20)
+		if len(g.Files) != 3 || len(g.Faults) > 0 {
+			t.Errorf("%s: files %v, faults %q", file, g.Files, g.Faults)
+		}
+	}
+	g := linestest.Read(t, tool(), "PAGES FILE\n 12 a b\n 13\nand so on\n")
+	want(t, g, "a b", 12, 0)
+	for _, other := range []string{"FILE", "SIZE FILE", "the FILE has PAGES", "FILE MODE RES"} {
+		if Find(other) >= 0 {
+			t.Errorf("%q is taken for fincore's head", other)
+		}
+	}
+}
+
 func TestPcstat(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "pcstat.txt")
 	want(t, g, "README.md", 2, 6768)
