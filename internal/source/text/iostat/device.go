@@ -27,6 +27,8 @@ func (r *reader) putDevice(d *record, into lines.Values) {
 	reads, ok := get("r/s")
 	if ok {
 		put(sample.DiskReads, reads)
+	} else if _, sums := d.values["kB/s"]; sums { // -s
+		r.sums = true
 	}
 	writes, hasWrites := get("w/s")
 	if hasWrites {
@@ -35,16 +37,16 @@ func (r *reader) putDevice(d *record, into lines.Values) {
 	if v, ok := get("rkB/s", "rMB/s", "rsec/s", "kB_read/s", "MB_read/s", "Blk_read/s"); ok {
 		put(sample.DiskReadBytes, v)
 	}
-	if v, ok := get("wkB/s", "wMB/s", "wsec/s", "kB_wrtn/s", "MB_wrtn/s", "Blk_wrtn/s"); ok {
+	if v, ok := get("wkB/s", "wMB/s", "wsec/s", "kB_wrtn/s", "MB_wrtn/s", "Blk_wrtn/s", "kB_w+d/s", "MB_w+d/s"); ok {
 		put(sample.DiskWriteBytes, v)
 	}
 	if v, ok := get("f/s"); ok {
 		put(sample.DiskFlushes, v)
 	}
-	if v, ok := get("r_await", "await"); ok {
+	if v, ok := get("r_await", "await"); ok && !r.sums {
 		put(sample.DiskReadTime, reads*v/1e3)
 	}
-	if v, ok := get("w_await", "await"); ok {
+	if v, ok := get("w_await", "await"); ok && !r.sums {
 		put(sample.DiskWriteTime, writes*v/1e3)
 	}
 	if v, ok := get("aqu-sz", "avgqu-sz"); ok {
@@ -97,7 +99,7 @@ func (r *reader) json(text string, n int, into lines.Values) (lines.Use, error) 
 
 // stamped reads the line that -t puts before every report.
 func stamped(s string) (time.Time, bool) {
-	if len(s) < 16 || len(s) > 32 || s[0] < '0' || s[0] > '9' {
+	if len(s) < 16 || len(s) > 48 || s[0] < '0' || s[0] > '9' {
 		return time.Time{}, false
 	}
 	for _, layout := range []string{"01/02/2006 03:04:05 PM", "01/02/06 15:04:05", "01/02/2006 15:04:05", "2006-01-02T15:04:05-0700", "2006-01-02 15:04:05", "02.01.2006 15:04:05", "02/01/2006 15:04:05"} {
@@ -105,5 +107,5 @@ func stamped(s string) (time.Time, bool) {
 			return t, true
 		}
 	}
-	return time.Time{}, false
+	return lines.Clock(s)
 }

@@ -58,6 +58,7 @@ type reader struct {
 	known    bool    // every was said
 	cpus     float64 // 0: not known
 	boot     bool    // the report under way is the mean since boot
+	sums     bool    // reads and writes are not told apart (-s)
 	skipped  bool    // a mean since boot was left out
 	columns  []string
 	cpuNames []string
@@ -239,6 +240,9 @@ func (r *reader) Close(into lines.Values) {
 		r.emit(r.held, into)
 	} else if r.skipped {
 		into.Note("the first report of iostat is the mean since boot and was left out")
+	}
+	if r.sums {
+		into.Note("iostat -x -s does not tell reads from writes: of devices only the load is taken; iostat -xz 1 5 has both")
 	}
 	if !r.known && r.reports > 1 {
 		into.Note("the interval of iostat is not in the text: 1 s is assumed; rates and latencies do not depend on it")

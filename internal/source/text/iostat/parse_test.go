@@ -2,8 +2,10 @@ package iostat
 
 import (
 	"testing"
+	"time"
 
 	"iocause/internal/sample"
+	"iocause/internal/source/text/lines"
 	"iocause/internal/source/text/lines/linestest"
 )
 
@@ -59,6 +61,38 @@ func TestLayouts(t *testing.T) {
 			g.Want(sample.DiskReadTime, on("vda"), c.reads*50e-6)
 		})
 	}
+}
+
+// Times in other languages part reports of one run; its first is still the mean
+// since boot.
+func TestLanguages(t *testing.T) {
+	for file, busy := range map[string]float64{"ja_JP.txt": 0.224, "es_ES.txt": 0.168, "de_DE.txt": 0.276} {
+		g := linestest.Fixture(t, tool(), file)
+		g.Want(sample.DiskBusy, on("vda"), busy)
+		g.WantNote("since boot")
+		if len(g.Ticks) != 1 || g.Ticks[0] != 1 || g.Uses[lines.Foreign] > 0 {
+			t.Errorf("%s: the intervals are %v, lines %v", file, g.Ticks, g.Uses)
+		}
+	}
+	for _, s := range []string{"12:00:01 up 3 days", "see 12:00:01", "12:00:01", "9 things at 12:00:01"} {
+		if _, ok := stamped(s); ok {
+			t.Errorf("%q is taken for a time", s)
+		}
+	}
+	a, ok1 := stamped("11/22/26 11:59:59 AM")
+	b, ok2 := stamped("11/22/26 12:00:01 PM")
+	if !ok1 || !ok2 || b.Sub(a) != 2*time.Second {
+		t.Errorf("from %v to %v", a, b)
+	}
+}
+
+// Sums of reads and writes are no reads.
+func TestSums(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "sums.txt")
+	g.Want(sample.DiskBusy, on("vda"), .308)
+	g.Want(sample.DiskReads, on("vda"))
+	g.Want(sample.DiskReadTime, on("vda"))
+	g.WantNote("does not tell reads from writes")
 }
 
 // Decimal commas, and lines that are cut off.

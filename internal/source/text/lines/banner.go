@@ -16,7 +16,7 @@ type Sysstat struct {
 func Banner(text string) Sysstat {
 	text = strings.TrimRight(text, "\n \t")
 	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
-		if _, ok := clock(text[i+1:]); ok { // the time of the first report
+		if clock(text[i+1:]) { // the time of the first report
 			text = strings.TrimRight(text[:i], "\n \t")
 			i = strings.LastIndexByte(text, '\n')
 		}
@@ -43,10 +43,13 @@ func IsBanner(s string) bool {
 }
 
 // clock tells lines that hold a date and time, or a time, and nothing else.
-func clock(s string) (string, bool) {
+func clock(s string) bool {
 	s = strings.TrimSpace(s)
-	if len(s) < 8 || len(s) > 32 || s[0] < '0' || s[0] > '9' || strings.Count(s, ":") < 2 {
-		return "", false
+	if len(s) < 8 || len(s) > 48 || s[0] < '0' || s[0] > '9' {
+		return false
 	}
-	return s, true
+	if _, ok := Clock(s); ok {
+		return true
+	}
+	return len(s) <= 32 && strings.Count(s, ":") >= 2
 }
