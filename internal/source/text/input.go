@@ -2,6 +2,7 @@ package text
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -53,13 +54,14 @@ func (s *scanner) next() (string, error) {
 	return clean(s.buf), nil
 }
 
-// clean takes off the line end, colour codes and other terminal sequences, and
+// clean takes off the line end, marks of quoting, colour codes and other terminal sequences, and
 // writes blanks for tabs and the blanks of web pages.
 func clean(b []byte) string {
 	plain := true
 	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
 		b = b[:len(b)-1]
 	}
+	b = unquote(b)
 	for _, c := range b {
 		if c < ' ' || c >= utf8.RuneSelf {
 			plain = false
@@ -92,6 +94,23 @@ func clean(b []byte) string {
 		i++
 	}
 	return out.String()
+}
+
+// unquote takes off what mail and forums put before the lines of a text that is
+// quoted: "> ", ">> ", "> > ".
+func unquote(b []byte) []byte {
+	if len(b) == 0 || b[0] != '>' && b[0] != ' ' {
+		return b
+	}
+	i := 0
+	for i < len(b) && (b[i] == '>' || b[i] == ' ') {
+		i++
+	}
+	at := bytes.LastIndexByte(b[:i], '>')
+	if at < 0 || at+1 < len(b) && b[at+1] != ' ' {
+		return b // ">=(ms)" is of a tool
+	}
+	return b[min(at+2, len(b)):]
 }
 
 // escape is the length of a terminal sequence (ECMA-48).

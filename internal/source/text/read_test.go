@@ -188,7 +188,8 @@ func (newlines) Read(p []byte) (int, error) {
 func TestClean(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain\r\n": "plain", "a\tb": "a b", "\x1b[1;31mred\x1b[0m\n": "red", "\x1b]0;title\x07x": "x", "\x1b]0;t\x1b\\x": "x",
-		"a\u00a0b": "a b", "a\u202fb": "a b", "\ufeffa": "a", "\x1b": "", "\x1b[": "", "a\x00b": "ab", "\u00e9": "\u00e9",
+		"a\u00a0b": "a b", "a\u202fb": "a b", "\ufeffa": "a",
+		"> sda 1": "sda 1", "> >  sda": " sda", ">>\n": "", ">=(ms) .. <(ms)": ">=(ms) .. <(ms)", "  x > 4": "  x > 4", "->": "->", "\x1b": "", "\x1b[": "", "a\x00b": "ab", "\u00e9": "\u00e9",
 	} {
 		if got := clean([]byte(in)); got != want {
 			t.Errorf("%q is cleaned to %q, want %q", in, got, want)

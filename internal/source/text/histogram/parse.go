@@ -47,10 +47,10 @@ func Find(line string) int {
 			}
 		}
 	}
-	if strings.HasPrefix(line, "@") && strings.HasSuffix(strings.TrimSpace(line), ":") {
-		name, _, _ := strings.Cut(line, "[")
+	if text := strings.TrimLeft(line, " "); strings.HasPrefix(text, "@") && strings.HasSuffix(strings.TrimSpace(text), ":") {
+		name, _, _ := strings.Cut(text, "[")
 		if _, _, ok := units(strings.TrimSpace(name)); ok {
-			return 0
+			return len(line) - len(text)
 		}
 	}
 	return -1

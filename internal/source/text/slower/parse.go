@@ -14,8 +14,8 @@ import (
 
 // Find says where in a line the table begins: at the names of its columns.
 func Find(line string) int {
-	if strings.HasPrefix(line, "ENDTIME_") && layoutOf(line) != (layout{}) {
-		return 0
+	if at := strings.Index(line, "ENDTIME_"); at >= 0 && layoutOf(line[at:]) != (layout{}) {
+		return at
 	}
 	if !strings.Contains(line, "LAT(ms) FILENAME") {
 		return -1
