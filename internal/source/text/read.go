@@ -21,6 +21,7 @@ const (
 	maxFaults    = 100
 	contextLines = 40   // lines before an output that its reader may look at
 	contextOf    = 2000 // bytes of each, the last ones
+	damage       = 2    // lines that are not of an output, between two that are
 	patience     = 12   // foreign lines within an output that is quoted in pieces
 
 	enough = 16 << 10 // bytes at the front, to tell stacks
@@ -128,7 +129,11 @@ func (s *state) line(l lines.Line) {
 			s.open.blanks++
 			return
 		}
-		if s.open.parked++; s.open.parked > patience || !s.open.tool.Pieces {
+		s.open.parked++
+		switch {
+		case s.open.tool.Pieces && s.open.parked <= patience:
+		case !s.open.tool.Pieces && s.open.parked <= damage && s.open.blanks == 0 && damaged(l.Text):
+		default:
 			s.close()
 		}
 	}
@@ -161,6 +166,9 @@ func (s *state) rest(l lines.Line) {
 // of that.
 func (s *state) take(l lines.Line) bool {
 	o := s.open
+	if o.parked > 0 && !o.tool.Pieces {
+		return s.resume(l)
+	}
 	if o.parked > 0 { // quoted in pieces: only what begins a piece goes on with it
 		if at := o.tool.Find(l.Text); at < 0 {
 			return false
@@ -193,6 +201,35 @@ func (s *state) take(l lines.Line) bool {
 	o.block.Last = l.N
 	return true
 }
+
+// resume gives a line to an output that a line or two before were not of: where
+// its rows go on, those were damaged rows, and not the text behind it.
+func (s *state) resume(l lines.Line) bool {
+	o := s.open
+	if o.tool.Find(l.Text) >= 0 || o.blanks > 0 {
+		s.close()
+		return false
+	}
+	o.record.At(l.N)
+	if use, _ := o.reader.Line(l, o.record); use != lines.Used {
+		return false
+	}
+	for n := l.N - o.parked; n < l.N; n++ {
+		s.fault(n, o.tool.Name, errDamaged())
+	}
+	s.Outside -= o.parked
+	o.block.Broken += o.parked
+	o.block.Used++
+	o.parked, o.block.Last = 0, l.N
+	return true
+}
+
+// damaged tells what may be left of a row from a prompt, a command or prose.
+func damaged(text string) bool {
+	return strings.ContainsAny(text, "0123456789") && !strings.Contains(text, "$ ") && !strings.Contains(text, "# ") && len(strings.Fields(text)) < 40
+}
+
+func errDamaged() error { return errors.New("not a row of it, between two that are") }
 
 func (s *state) fault(n int, tool string, err error) {
 	if s.Faulty++; len(s.Faults) < maxFaults {

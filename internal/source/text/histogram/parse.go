@@ -47,6 +47,9 @@ func Find(line string) int {
 			}
 		}
 	}
+	if at := strings.Index(line, sizes); at >= 0 {
+		return at
+	}
 	if text := strings.TrimLeft(line, " "); strings.HasPrefix(text, "@") && strings.HasSuffix(strings.TrimSpace(text), ":") {
 		name, _, _ := strings.Cut(text, "[")
 		if _, _, ok := units(strings.TrimSpace(name)); ok {
@@ -56,10 +59,14 @@ func Find(line string) int {
 	return -1
 }
 
+// sizes is how bitesize of bpftrace begins; "@[NAME]:" is above each histogram.
+const sizes = "I/O size (bytes) histograms by process name:"
+
 type reader struct {
 	scale  float64
 	size   bool
 	entity sample.Entity
+	named  bool   // "@[NAME]:" says whose the next histogram is
 	below  bool   // rows hold what is below their upper bound
 	queue  bool   // -Q: time in the queue is included
 	other  string // what it counts where that is no I/O of a device
@@ -111,6 +118,14 @@ func title(line string) string {
 
 // section reads the line that says what the next histogram is of.
 func (r *reader) section(line string) bool {
+	if r.named {
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), "@[")
+		name, end := strings.CutSuffix(name, "]:")
+		if ok && end {
+			r.entity, r.name = sample.Entity{}, name
+		}
+		return ok && end
+	}
 	name, value, ok := strings.Cut(line, "=")
 	if !ok {
 		return false
@@ -145,6 +160,10 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	text := strings.TrimSpace(l.Text)
 	if at := Find(text); at >= 0 {
 		r.flush(into)
+		if strings.Contains(text, sizes) {
+			r.scale, r.size, r.named = 1, true, true
+			return lines.Used, nil
+		}
 		word := strings.Fields(text[at:])[0]
 		word, _, _ = strings.Cut(word, "[")
 		r.below = strings.HasPrefix(word, ">=(")
@@ -194,6 +213,10 @@ func (r *reader) next(text string) bool {
 
 // bounds reads what a row counts, from lo to below hi.
 func bounds(text string) (lo, hi float64, rest string, ok bool) {
+	if one, after, found := strings.Cut(strings.TrimPrefix(text, "["), "]"); found && text[0] == '[' && !strings.ContainsAny(one, ",)") { // [0], [1]
+		lo, ok = lines.Binary(one, 1)
+		return lo, lo + 1, after, ok
+	}
 	if inner, after, found := strings.Cut(strings.TrimPrefix(text, "["), ")"); found && text[0] == '[' {
 		a, b, _ := strings.Cut(inner, ",")
 		lo, ok1 := lines.Binary(strings.TrimSpace(a), 1)

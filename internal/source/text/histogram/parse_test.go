@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"iocause/internal/sample"
+	"iocause/internal/source/text/lines"
 	"iocause/internal/source/text/lines/linestest"
 )
 
@@ -54,6 +55,19 @@ func TestOthers(t *testing.T) {
 	g = linestest.Read(t, tool(), "Tracing run queue latency...\n\nTracing block device I/O... Hit Ctrl-C to end.\n\n"+rows)
 	if h, ok := g.Hists[linestest.Key{Metric: sample.HistDevice}]; !ok || h.Counts[sample.Bucket(2000)] == 0 {
 		t.Errorf("%v", g.Hists)
+	}
+}
+
+// bitesize of bpftrace has a histogram for every process.
+func TestBpftraceSizes(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "bitesize-bpftrace.txt")
+	h := g.Hists[linestest.Key{Metric: sample.HistSize}]
+	n := uint64(0)
+	for _, c := range h.Counts {
+		n += c
+	}
+	if n != 118 || h.Unit != "bytes" || len(g.Faults) > 0 || g.Uses[lines.Foreign] > 0 {
+		t.Errorf("%d requests in %s, faults %q, lines %v", n, h.Unit, g.Faults, g.Uses)
 	}
 }
 

@@ -46,6 +46,7 @@ const (
 )
 
 type reader struct {
+	folded  bool // stacks stand in lines of their own
 	event   string
 	samples string
 	self    int // the column of a function's own share
@@ -90,6 +91,10 @@ func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
 	}
 	if !strings.HasSuffix(f[0], "%") {
 		return lines.Foreign, nil
+	}
+	if len(f) == 2 && (r.folded || strings.Contains(f[1], ";")) { // -g folded: the stacks of the row above
+		r.folded = true
+		return lines.Skipped, nil
 	}
 	if len(f) < r.self+2 {
 		return lines.Broken, fmt.Errorf("%d columns of %.40q: the line is cut off", len(f), text)
