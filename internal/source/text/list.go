@@ -59,7 +59,7 @@ func List() []Tool {
 		{Name: "free", What: "all units, -w, -s, the layout before procps 3.3.10", Find: free.Find, New: free.New},
 		{Name: "dd", What: "the closing lines", Find: dd.Find, New: dd.New},
 		{Name: "vmstat", What: "-w -a -t -S", Find: vmstat.Find, New: vmstat.New},
-		{Name: "sysstat", What: "sar -u -B -W -r -S -q -d, sadf -d -j, mpstat -o JSON, pidstat -u -d -h", Find: sysstat.Find, New: sysstat.New},
+		{Name: "sysstat", What: "sar -u -B -W -r -S -q -d, sadf -d -j, mpstat, pidstat -u -d -h", Find: sysstat.Find, New: sysstat.New},
 		{Name: "histogram", What: "biolatency and bitesize of bcc and bpftrace, iolatency", Find: histogram.Find, New: histogram.New},
 		{Name: "iotop", What: "-b with -o -a -t -P -k -d -qqq", Find: iotop.Find, New: iotop.New},
 		{Name: "threads", What: "htop, top -b with its summary, ps with a state column", Find: threads.Find, New: threads.New},
