@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -27,10 +28,11 @@ func newDiffCommand(a *app) *cobra.Command {
 	o := &diffOptions{}
 	c := &cobra.Command{
 		Use:   "diff A [B]",
-		Short: "Compare two recordings, or two times of one",
+		Short: "Compare two recordings, two times of one, or two texts",
 		Long: "Diff compares two files of 'iocause record', or two times of one file: what is\n" +
 			"wrong in each, the figures whose change stands out, and the settings of the\n" +
-			"machines that differ. Of recorded commands it compares the commands, else the\n" +
+			"machines that differ. Two texts with the output of other tools are judged as\n" +
+			"'iocause read' does, each as one case, and compared. Of recorded commands it compares the commands, else the\n" +
 			"whole machine, unless a filter is given.\n\n" +
 			"A change stands out when the figure of the whole time differs by a tenth at\n" +
 			"least, and nine of ten pairs of windows, one of each side, differ in the same\n" +
@@ -40,6 +42,7 @@ func newDiffCommand(a *app) *cobra.Command {
 		Example: `  iocause diff before.iocause after.iocause
   iocause diff night.iocause --from 02:00 --to 02:10 --from-b 04:00 --to-b 04:10
   iocause diff a.iocause b.iocause --comm postgres
+  iocause diff slow.txt fast.txt
   iocause diff a.iocause b.iocause --format json --all | jq .figures`,
 		Args: func(_ *cobra.Command, args []string) error { return o.check(args) },
 		RunE: func(c *cobra.Command, args []string) error { return a.diff(c, o, args) },
@@ -79,6 +82,7 @@ type diffable struct {
 func (a *app) diffables() []diffable {
 	return []diffable{
 		{"a recording of iocause", recording.Is, a.diffRecordings},
+		{"a text with the output of tools", isTold, a.diffTexts},
 	}
 }
 
@@ -105,7 +109,7 @@ func (a *app) diff(c *cobra.Command, o *diffOptions, args []string) error {
 			return fmt.Errorf("comparing the files: %q is not %s; give two of the same kind", other, kind.name)
 		}
 	}
-	return fmt.Errorf("comparing the files: %q is not what 'iocause record' has made; stacks are compared by 'iocause flame A B'", files[0])
+	return fmt.Errorf("comparing the files: %q is not what 'iocause record' has made, and holds no output of a tool that 'iocause read' knows; stacks are compared by 'iocause flame A B'", files[0])
 }
 
 // beginningOf is enough of a file to tell what it is.
@@ -115,8 +119,8 @@ func beginningOf(name string) ([]byte, error) {
 		return nil, fmt.Errorf("comparing the files: %w", err)
 	}
 	defer f.Close()
-	b := make([]byte, 256)
-	n, err := f.Read(b)
+	b := make([]byte, 64<<10)
+	n, err := io.ReadFull(f, b)
 	if err != nil && n == 0 {
 		return nil, fmt.Errorf("comparing the files: reading the beginning of %s: %w", name, err)
 	}

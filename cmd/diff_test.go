@@ -142,7 +142,7 @@ func TestDiffSaysWhatItCannot(t *testing.T) {
 		{[]string{"diff", path}, 2, "give a second recording, or --from-b and --to-b"},
 		{[]string{"diff", path, path, path}, 2, "is one too many"},
 		{[]string{"diff", path, folded}, 1, "is not a recording of iocause; give two of the same kind"},
-		{[]string{"diff", folded, folded}, 1, "is not what 'iocause record' has made; stacks are compared by 'iocause flame A B'"},
+		{[]string{"diff", folded, folded}, 1, "is not what 'iocause record' has made, and holds no output of a tool that 'iocause read' knows; stacks are compared by 'iocause flame A B'"},
 		{[]string{"diff", path, "/nowhere"}, 1, "open /nowhere"},
 		{[]string{"diff", path, "--from-b", "noon"}, 2, `reading --from-b: "noon"`},
 		{[]string{"diff", path, path, "--comm", "nobody-is"}, 1, `no process called "nobody-is" was met`},

@@ -41,7 +41,8 @@ func newReadCommand(a *app) *cobra.Command {
 			"Without FILE, or for -, it reads standard input. gzip, zstd, xz, bzip2 and\n" +
 			"zlib are unpacked.\n\n" +
 			"Outputs of different tools are taken as one case. Where a tool shows something\n" +
-			"anew, the next case begins; several files with one case each are one case.\n\n" +
+			"anew, the next case begins; several files with one case each, and each of other\n" +
+			"tools, are one case.\n\n" +
 			"It reads:\n" + toolList(),
 		Example: `  iocause read ticket.txt
   iostat -xz 1 5 | iocause read

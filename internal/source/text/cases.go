@@ -24,10 +24,10 @@ type Case struct {
 const maxCases = 500
 
 // Cases sorts the outputs of texts into situations. Texts that show one
-// situation each are one situation together; all makes everything one. left is
+// situation each, and each with other tools, are one situation together; all makes everything one. left is
 // how many there was no room for.
 func Cases(texts []*Text, all bool) (cases []*Case, left int) {
-	single := true
+	single := !anew(texts)
 	var per [][]*Case
 	for _, t := range texts {
 		c := split(t.Blocks)
@@ -60,6 +60,24 @@ func Cases(texts []*Text, all bool) (cases []*Case, left int) {
 		c.build(constants)
 	}
 	return cases, left
+}
+
+// anew tells whether a text shows what a text before it has shown, with the same
+// tool: then each is a situation of its own.
+func anew(texts []*Text) bool {
+	for i, t := range texts {
+		for _, b := range t.Blocks {
+			if b.state || b.Repeats > 0 {
+				continue
+			}
+			for _, before := range texts[:i] {
+				if before.File != t.File && slices.ContainsFunc(before.Blocks, func(old *Block) bool { return old.Repeats == 0 && old.Tool == b.Tool && again(old, b) }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // says tells whether anything was read out of an output.
