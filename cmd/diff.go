@@ -31,9 +31,9 @@ func newDiffCommand(a *app) *cobra.Command {
 		Short: "Compare two recordings, two times of one, or two texts",
 		Long: "Diff compares two files of 'iocause record', or two times of one file: what is\n" +
 			"wrong in each, the figures whose change stands out, and the settings of the\n" +
-			"machines that differ. Two texts with the output of other tools are judged as\n" +
-			"'iocause read' does, each as one case, and compared. Of recorded commands it compares the commands, else the\n" +
-			"whole machine, unless a filter is given.\n\n" +
+			"machines that differ. Of recorded commands it compares the commands, else the\n" +
+			"whole machine, unless a filter is given. Two texts with the output of other\n" +
+			"tools are judged as 'iocause read' does, each as one case, and compared.\n\n" +
 			"A change stands out when the figure of the whole time differs by a tenth at\n" +
 			"least, and nine of ten pairs of windows, one of each side, differ in the same\n" +
 			"direction. Sizes and limits are compared as they are. --all shows every figure.\n" +
