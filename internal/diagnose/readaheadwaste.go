@@ -40,6 +40,10 @@ func readaheadWaste() Cause {
 			if amplification < amplificationLimit {
 				return no(fmt.Sprintf("%.1f pages are read for each page used: read-ahead fits the pattern", amplification))
 			}
+			// A huge page is mapped whole by one fault that no event tells of.
+			if huge, ok := c.w.Sum(sample.VMHugeMapped, sample.Entity{}); ok && v.mapped > 0 && v.inserted/(used+huge) < amplificationLimit {
+				return no(fmt.Sprintf("%s of files were mapped in huge pages: what of them was used cannot be seen, and with them read-ahead fits the pattern", bytes(huge*pageSize)))
+			}
 			if wasted < streamsAhead*ahead {
 				return no(fmt.Sprintf("only %s were read and not used yet, which is what streams have ahead of them", bytes(wasted)))
 			}

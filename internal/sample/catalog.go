@@ -41,6 +41,7 @@ func Catalog() []Info {
 		{VMMajorFault, Count, Counter, "host", "page faults that had to wait for I/O"},
 		{VMRefaultFile, Pages, Counter, "host", "file pages read again after an eviction that the kernel remembers"},
 		{VMRefaultAnon, Pages, Counter, "host", "anonymous pages read again after they were swapped out"},
+		{VMHugeMapped, Pages, Counter, "host", "pages of files mapped as huge pages, all pages of one by a single fault that nothing else tells of"},
 		{VMScanDirect, Pages, Counter, "host", "pages looked at by processes that needed memory at once"},
 		{VMStealDirect, Pages, Counter, "host", "pages reclaimed by them"},
 		{VMScanKswapd, Pages, Counter, "host", "pages looked at by kswapd"},

@@ -34,6 +34,7 @@ const (
 	VMMajorFault  Metric = "vm.major_faults"
 	VMRefaultFile Metric = "vm.refault_file"
 	VMRefaultAnon Metric = "vm.refault_anon"
+	VMHugeMapped  Metric = "vm.huge_mapped"
 	VMScanDirect  Metric = "vm.scan_direct"
 	VMStealDirect Metric = "vm.steal_direct"
 	VMScanKswapd  Metric = "vm.scan_kswapd"

@@ -51,7 +51,7 @@ func List() []Entry {
 		}},
 		{Name: "vmstat", Open: vmstat.Open, Needs: "/proc/vmstat", Metrics: []sample.Metric{
 			sample.VMPageIn, sample.VMPageOut, sample.VMSwapIn, sample.VMSwapOut, sample.VMMajorFault,
-			sample.VMRefaultFile, sample.VMRefaultAnon, sample.VMScanDirect, sample.VMStealDirect,
+			sample.VMRefaultFile, sample.VMRefaultAnon, sample.VMHugeMapped, sample.VMScanDirect, sample.VMStealDirect,
 			sample.VMScanKswapd, sample.VMStealKswapd, sample.VMAllocStall, sample.VMCompact,
 			sample.VMKilled, sample.VMDirtied, sample.VMWritten, sample.VMDirtyLimit, sample.VMDirtyBg,
 		}},

@@ -19,6 +19,7 @@ type Vmstat struct {
 	ScanKswapd, StealKswapd  *uint64
 	AllocStall, CompactStall *uint64 // count
 	Killed                   *uint64 // count
+	HugeMapped               *uint64 // thp_file_mapped: count of huge pages
 	Dirtied, Written         *uint64
 	DirtyLimit, DirtyBg      *uint64 // thresholds, not counts
 }
@@ -51,6 +52,8 @@ func (v *Vmstat) field(key []byte) (to **uint64, part bool) {
 		return &v.RefaultAnon, false
 	case "compact_stall":
 		return &v.CompactStall, false
+	case "thp_file_mapped":
+		return &v.HugeMapped, false
 	case "oom_kill":
 		return &v.Killed, false
 	case "nr_dirtied":

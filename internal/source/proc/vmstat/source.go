@@ -46,11 +46,12 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		s.counters.Reset()
 	}
 	var absent []sample.Metric
-	for _, c := range []struct {
+	type counter struct {
 		metric sample.Metric
 		value  *uint64
 		unit   float64
-	}{
+	}
+	counters := []counter{
 		{sample.VMPageIn, v.PageIn, 1024}, {sample.VMPageOut, v.PageOut, 1024},
 		{sample.VMSwapIn, v.SwapIn, 1}, {sample.VMSwapOut, v.SwapOut, 1},
 		{sample.VMMajorFault, v.MajorFaults, 1},
@@ -59,7 +60,12 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		{sample.VMScanKswapd, v.ScanKswapd, 1}, {sample.VMStealKswapd, v.StealKswapd, 1},
 		{sample.VMAllocStall, v.AllocStall, 1}, {sample.VMCompact, v.CompactStall, 1},
 		{sample.VMKilled, v.Killed, 1}, {sample.VMDirtied, v.Dirtied, 1}, {sample.VMWritten, v.Written, 1},
-	} {
+	}
+	if v.HugeMapped != nil { // else this kernel maps none
+		// a table of the lowest level maps a huge page: one entry of 8 bytes a page
+		counters = append(counters, counter{sample.VMHugeMapped, v.HugeMapped, s.page / 8})
+	}
+	for _, c := range counters {
 		if c.value == nil {
 			absent = append(absent, c.metric)
 			continue
