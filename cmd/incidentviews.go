@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/agent"
 	"iocause/internal/present/text"
 	"iocause/internal/store/incidents"
 )
@@ -33,6 +34,7 @@ func evidenceViews() []evidenceView {
 		{sectionRecording, named("files"), nil, false},
 		{sectionRecording, named("disk"), nil, false},
 		{sectionRecording, named("evictions"), nil, false},
+		{agent.SectionTop, newTopCommand, nil, false},
 		{sectionThreads, newThreadsCommand, []string{"--by", "process"}, false},
 		{sectionOffCPU, newOffCPUCommand, nil, false},
 		{sectionTrace, newTraceCommand, []string{"--summary"}, false},

@@ -193,7 +193,7 @@ func (s *storeSpan) take(lines []series.Line) {
 
 // recording is the span as 'iocause record' would have it.
 func (s *storeSpan) recording() ([]byte, error) {
-	gap := sample.Gap{Source: "agent", Why: "the agent records the figures of the host and its devices all the time, those of processes, files and single I/Os with incidents alone"}
+	gap := sample.Gap{Source: "agent", Why: "the agent records the figures of the host and its devices all the time, and tables of the busiest processes and cgroups ('iocause top'); what processes do beyond that, files and single I/Os with incidents alone"}
 	for _, i := range sample.Catalog() {
 		if !s.has[i.Metric] {
 			gap.Metrics = append(gap.Metrics, i.Metric)

@@ -41,7 +41,7 @@ func newRootCommand(a *app) *cobra.Command {
 		newThreadsCommand(a), newLatencyCommand(a),
 		newResidentCommand(a), newMemCommand(a),
 		newTraceCommand(a), newBurstCommand(a), newRecordCommand(a), newDiffCommand(a),
-		newAgentCommand(a), newQueryCommand(a),
+		newAgentCommand(a), newQueryCommand(a), newTopCommand(a),
 		newBaselineCommand(a), newIncidentsCommand(a), newIncidentCommand(a), newCaptureCommand(a), newExportCommand(a),
 		a.withLabTools(newLabCommand(a.stdin, a.stdout, a.stderr)))
 	for _, t := range tools() {

@@ -42,6 +42,7 @@ type Agent struct {
 	judge   Judge
 	program string
 	watcher *watcher // nil when incidents are off
+	tables  *tables  // nil when none are kept
 }
 
 // own names one of the agent's own series.
@@ -79,6 +80,9 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 			Cursor: filepath.Join(c.Dir, "sent"), Log: log, Now: h.Now,
 		})
 	}
+	if c.Tables.Interval > 0 {
+		a.tables = newTables(&c, log, program)
+	}
 	for _, e := range slices.Concat(source.List(), source.Others()) {
 		base := c.Interval
 		setting := slices.Contains(slow(), e.Name)
@@ -90,23 +94,28 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 		if slices.Contains(c.Off, e.Name) {
 			continue
 		}
-		f := &feed{
-			host: h, entry: e, base: base, setting: setting, log: log, out: a.push, infos: infos(), known: map[of]*stream{},
-			stepped: func() { a.steps.Add(1) },
-			seen: func(w *sample.Window) {
-				if a.watcher != nil {
-					a.watcher.gather.see(w)
-				}
-			},
-			ended: func(s *series.Series) {
-				a.latest.drop(s)
-				a.writer.ended.Store(true)
-			},
-		}
-		f.factor.Store(1)
-		a.feeds = append(a.feeds, f)
+		a.feed(&feed{entry: e, base: base, setting: setting, seen: func(w *sample.Window) {
+			if a.watcher != nil {
+				a.watcher.gather.see(w)
+			}
+		}})
+	}
+	if a.tables != nil {
+		a.feed(&feed{entry: busiestEntry(&a.tables.gaps), base: c.Tables.Interval, table: true, seen: a.tables.take})
 	}
 	return a
+}
+
+// feed adds a feed.
+func (a *Agent) feed(f *feed) {
+	f.host, f.log, f.out, f.infos, f.known = a.host, a.log, a.push, infos(), map[of]*stream{}
+	f.stepped = func() { a.steps.Add(1) }
+	f.ended = func(s *series.Series) {
+		a.latest.drop(s)
+		a.writer.ended.Store(true)
+	}
+	f.factor.Store(1)
+	a.feeds = append(a.feeds, f)
 }
 
 // instanceLabels are the labels of all that is sent: without an instance among
@@ -166,7 +175,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		a.writer.run(writing)
+		var both sync.WaitGroup
+		both.Go(func() { a.writer.run(writing) })
+		if a.tables != nil {
+			both.Go(func() { a.tables.run(writing) })
+		}
+		both.Wait()
 	}()
 	go a.writer.upkeep(measuring)
 	if a.sender != nil {
@@ -243,6 +257,11 @@ func (a *Agent) ownFrame(now time.Time) series.Frame {
 		put("agent.remote", "sent", float64(a.sender.Sent.Load()))
 		put("agent.remote", "refused", float64(a.sender.Refused.Load()))
 		put("agent.remote_behind", "", series.Short(time.Duration(a.sender.Behind.Load()).Seconds()))
+	}
+	if a.tables != nil {
+		put("agent.tables", "kept", float64(a.tables.kept.Load()))
+		put("agent.tables", "lost", float64(a.tables.lost.Load()))
+		put("agent.tables_disk", "", float64(a.tables.disk.Load()))
 	}
 	for _, x := range a.feeds {
 		put("agent.interval", x.entry.Name, x.interval().Seconds())

@@ -28,6 +28,15 @@ type Config struct {
 	Limits       Limits
 	Remote       Remote
 	Incidents    Incidents
+	Tables       Tables
+}
+
+// Tables are those of the busiest processes and cgroups.
+type Tables struct {
+	Interval time.Duration // 0 for none
+	Rows     int           // of each table
+	Keep     time.Duration
+	Disk     int64 // bytes
 }
 
 // Remote says where values are sent, besides being recorded.
@@ -55,6 +64,7 @@ func DefaultConfig() Config {
 	c.Remote.Every = 15 * time.Second
 	c.Incidents.Diagnose = 10 * time.Second
 	c.Keep.Raw, c.Keep.FiveMinutes, c.Keep.Hours = 2*day, 396*day, 396*day
+	c.Tables = Tables{Interval: 10 * time.Second, Rows: 20, Keep: 2 * day, Disk: 64 << 20}
 	return c
 }
 
@@ -115,6 +125,7 @@ func parseConfig(path string, b []byte) (Config, error) {
 		},
 		"remote_write": func(n *yaml.Node) { p.remote(n, &c.Remote) },
 		"incidents":    func(n *yaml.Node) { p.incidents(n, &c.Incidents) },
+		"tables":       func(n *yaml.Node) { p.tables(n, &c.Tables) },
 		"limits": func(n *yaml.Node) {
 			p.fields(n, map[string]func(*yaml.Node){
 				"cpu":    func(n *yaml.Node) { c.Limits.CPU = p.share(n) },

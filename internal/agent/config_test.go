@@ -27,6 +27,7 @@ remote_write:
   every: 30s
   labels: {instance: db1}
   token_file: /etc/iocause/token
+tables: {interval: 30s, rows: 5, keep: 7d, disk: 1GiB}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +36,7 @@ remote_write:
 		Off: []string{"netdev", "sysctl"}, Limits: Limits{CPU: 0.015, Memory: 96 << 20, Disk: 3 << 29},
 		Remote: Remote{"https://example.com/api/v1/write", 30 * time.Second, map[string]string{"instance": "db1"}, "/etc/iocause/token"}}
 	want.Incidents.Diagnose = 10 * time.Second
+	want.Tables = Tables{30 * time.Second, 5, 7 * 24 * time.Hour, 1 << 30}
 	want.Keep.Raw, want.Keep.FiveMinutes, want.Keep.Hours = 24*time.Hour, 720*time.Hour, 9600*time.Hour
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -74,6 +76,9 @@ func TestConfigErrorsHaveALine(t *testing.T) {
 		"remote_write: {url: 'http://a/', labels: {a-b: c}}":  `x.yaml:1: "a-b" cannot be the name`,
 		"remote_write: {url: 'http://a/', labels: {abc: ''}}": `x.yaml:1: the label abc has no value`,
 		"remote_write: {url: 'http://a/', token_file: token}": `x.yaml:1: "token" is no path`,
+		"tables: {rows: 0}":       `x.yaml:1: "0" is no number from 1 to 1000`,
+		"tables: {interval: 1ms}": `x.yaml:1: 1ms is not between 1s and 10m0s`,
+		"tables:\n  disk: 1MiB":   `x.yaml:2: 1MiB is less than 16 MiB`,
 	} {
 		_, err := parseConfig("x.yaml", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -26,6 +26,7 @@ type feed struct {
 	ended   func(*series.Series)
 	stepped func() // the clock was set
 	seen    func(*sample.Window)
+	table   bool // what it reads is no series: seen keeps it
 
 	infos map[sample.Metric]sample.Info
 	known map[of]*stream
@@ -156,7 +157,10 @@ func (f *feed) align(ctx context.Context) {
 func (f *feed) take(w *sample.Window, read time.Time, every time.Duration) error {
 	read = read.Round(0)
 	frame := series.Frame{At: read.Round(every)}
-	metrics := append([]sample.Metric{sample.CostCollect}, f.entry.Metrics...)
+	metrics := []sample.Metric{sample.CostCollect}
+	if !f.table {
+		metrics = append(metrics, f.entry.Metrics...)
+	}
 	for _, m := range metrics {
 		info := f.infos[m]
 		w.Each(m, func(e sample.Entity, s *sample.Series) {

@@ -53,6 +53,8 @@ func Own() []sample.Info {
 		{Metric: "agent.writable", Unit: sample.Count, Kind: g, Help: "1 when the last write to the recording went well, else 0"},
 		{Metric: "agent.reopened", Unit: sample.Count, Kind: c, Help: "times that the recording had to be opened anew"},
 		{Metric: "agent.clock_steps", Unit: sample.Count, Kind: c, Help: "times that the clock was set, or the machine slept"},
+		{Metric: "agent.tables", Unit: sample.Count, Kind: c, On: "class kept, lost", Help: "tables of the busiest processes and cgroups by what became of them: lost ones found no room in memory while the disk could not be written"},
+		{Metric: "agent.tables_disk", Unit: sample.Bytes, Kind: g, Help: "room that these tables take"},
 		{Metric: "agent.remote", Unit: sample.Count, Kind: c, On: "class sent, refused", Help: "values that were sent with remote write, and that the receiver would not take"},
 		{Metric: "agent.remote_behind", Unit: sample.Seconds, Kind: g, Help: "age of the newest value that was sent with remote write"},
 		{Metric: "agent.interval", Unit: sample.Seconds, Kind: g, On: "class the source", Help: "time between two readings of a source; longer than set while the agent spares the machine"},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"iocause/internal/host"
@@ -70,14 +71,25 @@ func ioMetrics() []sample.Metric {
 
 // Open opens the source. It fails when none of the controllers is in a mounted
 // hierarchy.
-func Open(h *host.Host) (sample.Source, error) {
+func Open(h *host.Host) (sample.Source, error) { return open(h, [controllers]bool{true, true, true}) }
+
+// OpenIO opens the source for block I/O alone: a file or two for each cgroup
+// rather than ten.
+func OpenIO(h *host.Host) (sample.Source, error) { return open(h, [controllers]bool{blockIO: true}) }
+
+func open(h *host.Host, wanted [controllers]bool) (sample.Source, error) {
 	c, err := h.Cgroups()
 	if err != nil {
 		return nil, err
 	}
 	s := &source{host: h}
+	want := 0
 	const help = "mount a hierarchy with it, or enable it at boot"
 	for i, names := range [controllers][]string{{"memory"}, {"blkio", "io"}, {"cpu"}} {
+		if !wanted[i] {
+			continue
+		}
+		want++
 		for _, name := range names {
 			if !s.has[i] {
 				s.trees[i], s.has[i] = c.Controller(name)
@@ -87,11 +99,22 @@ func Open(h *host.Host) (sample.Source, error) {
 			s.lacks = append(s.lacks, sample.Gap{Why: fmt.Sprintf("cgroup controller %s: %v: %s", which, host.ErrNoController, help), Metrics: which.metrics()})
 		}
 	}
-	if len(s.lacks) == int(controllers) {
-		return nil, fmt.Errorf("cgroup controllers memory, io and cpu: %w: %s", host.ErrNoController, help)
+	if len(s.lacks) == want {
+		return nil, fmt.Errorf("cgroup controllers%s: %w: %s", names(wanted), host.ErrNoController, help)
 	}
 	s.devices, _ = h.Devices()
 	return s, nil
+}
+
+// names are the controllers that are wanted, for people.
+func names(wanted [controllers]bool) string {
+	var all []string
+	for i, is := range wanted {
+		if is {
+			all = append(all, " "+controller(i).String())
+		}
+	}
+	return strings.Join(all, ",")
 }
 
 // Collect implements sample.Source. Ticks read nothing: hundreds of files
