@@ -301,7 +301,7 @@ func (a *app) sectionsText(x *incidents.Incident, style text.Style) error {
 		return nil
 	}
 	t := text.Table{Whole: true, Columns: []text.Column{{Key: "name", Head: "EVIDENCE", Flex: true}, {Key: "type", Head: "TYPE", Flex: true}, {Key: "bytes", Head: "SIZE", Unit: "bytes"}},
-		Notes: []string{"--section NAME writes one of them; resident, mem, threads, offcpu, trace and burst show theirs, all other commands the recording, with --recording"}}
+		Notes: []string{"--section NAME writes one of them; top, resident, mem, threads, offcpu, trace and burst show theirs, all other commands the recording, with --recording"}}
 	for _, s := range x.Sections {
 		t.Rows = append(t.Rows, []text.Cell{text.Str(s.Name), text.Str(s.Type), text.Num(float64(len(s.Data)))})
 	}
