@@ -90,6 +90,12 @@ func (a *app) capture(parent context.Context, o *captureOptions) error {
 		What: sample.Incident{Start: began, Opened: began, End: end, Reasons: []sample.Reason{},
 			Limits: []sample.Limit{{Kind: sample.LimitByHand, What: o.note}}},
 	}}
+	top, ok, err := agent.TablesAround(o.dir, x.Meta.Program, began, end)
+	if err != nil {
+		x.Meta.Notes = append(x.Meta.Notes, fmt.Sprintf("%s: %v", agent.SectionTop, err))
+	} else if ok { // an agent keeps some here
+		x.Sections = append(x.Sections, top)
+	}
 	how := o.out
 	if o.out != "" {
 		if err := incidents.SaveFile(o.out, x); err != nil {
@@ -103,7 +109,7 @@ func (a *app) capture(parent context.Context, o *captureOptions) error {
 			how += " --dir " + o.dir
 		}
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s\nKept; see: iocause incident %s\n", text.Escape(f.Title), text.Escape(how))
+	_, err = fmt.Fprintf(a.stdout, "%s\nKept; see: iocause incident %s\n", text.Escape(f.Title), text.Escape(how))
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,7 +20,9 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 	needProbes(t)
 	bpftest.File(t, 4) // I/O of ours, whatever else goes on
 	name := filepath.Join(t.TempDir(), "x.iocause")
-	code, out, stderr := run{args: []string{"capture", "--duration", "600ms", "--note", "a\x1btest", "-o", name}}.do(t)
+	dir := t.TempDir()
+	shelveTop(t, dir, time.Now().Add(-50*time.Second)) // as an agent does
+	code, out, stderr := run{args: []string{"capture", "--duration", "600ms", "--note", "a\x1btest", "-o", name, "--dir", dir}}.do(t)
 	if code != 0 || !strings.Contains(out, "Kept; see: iocause incident") {
 		t.Fatalf("code %d: %s%s", code, out, stderr)
 	}
@@ -28,7 +31,7 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 	}
 	code, out, stderr = runApp(t.Context(), source.List(), "incident", name)
 	if code != 0 || strings.Contains(out, "\x1b") || !strings.Contains(out, "captured by hand: a") || strings.Contains(out, "not gathered") ||
-		strings.Contains(out, "cannot be shown") || strings.Count(out, "\n== iocause ") != 8 {
+		strings.Contains(out, "cannot be shown") || strings.Count(out, "\n== iocause ") != 9 {
 		t.Errorf("code %d, %s\n%s", code, stderr, out)
 	}
 	code, out, _ = runApp(t.Context(), source.List(), "incident", name, "--format", "json")
@@ -37,15 +40,15 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 		Shown    map[string]map[string]any
 		Lost     []string
 	}
-	if err := json.Unmarshal([]byte(out), &x); err != nil || code != 0 || len(x.Sections) != 6 || len(x.Lost) > 0 {
+	if err := json.Unmarshal([]byte(out), &x); err != nil || code != 0 || len(x.Sections) != 7 || len(x.Lost) > 0 {
 		t.Errorf("code %d, %v: %+v", code, err, x)
 	}
-	for _, want := range []string{"files", "disk", "evictions", "trace", "burst"} {
+	for _, want := range []string{"files", "disk", "evictions", "top", "trace", "burst"} {
 		if len(x.Shown[want]) == 0 {
 			t.Errorf("%s is not shown in JSON", want)
 		}
 	}
-	for _, command := range []string{"threads", "offcpu", "trace", "burst", "resident", "mem", "use", "cache", "disk", "files", "evictions", "writeback"} {
+	for _, command := range []string{"top", "threads", "offcpu", "trace", "burst", "resident", "mem", "use", "cache", "disk", "files", "evictions", "writeback"} {
 		for _, format := range []string{"text", "json", "csv"} {
 			args := []string{command, "--recording", name, "--format", format}
 			if code, out, stderr := runApp(t.Context(), source.List(), args...); code != 0 || out == "" {

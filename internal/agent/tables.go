@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"iocause/internal/sample"
+	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
 )
 
@@ -128,22 +129,45 @@ func (t *tables) write() error {
 	return nil
 }
 
+// SectionTop is the tables around an incident, as a piece of its evidence.
+const SectionTop = "top"
+
+const (
+	beforeTables = time.Minute // that is kept of them with an incident
+	mostTop      = time.Hour   // from its beginning on
+)
+
+// TablesAround are the tables that the agent of a folder kept from a minute
+// before an incident to its end, of an hour at most, as evidence. ok is false
+// where there are none. Damaged ones are left out: the tables themselves say
+// so.
+func TablesAround(dir, program string, from, to time.Time) (s incidents.Section, ok bool, err error) {
+	if last := from.Add(mostTop); to.After(last) {
+		to = last
+	}
+	data, err := tablesBetween(dir, program, from.Add(-beforeTables), to)
+	return incidents.Section{Name: SectionTop, Type: "application/x-iocause-recording", Data: data}, len(data) > 0, err
+}
+
 // tablesBetween is a recording of the tables of a span, empty when there are
-// none. Damaged ones are left out: the tables themselves say so.
-func tablesBetween(c *Config, program string, from, to time.Time) ([]byte, error) {
+// none.
+func tablesBetween(dir, program string, from, to time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	var w *recording.Writer
-	_, err := recording.EachShelved(filepath.Join(c.Dir, TablesIn), from, to, func(r *recording.Record) (err error) {
+	_, err := recording.EachShelved(filepath.Join(dir, TablesIn), from, to, func(r *recording.Record) (err error) {
 		if w == nil {
-			if w, err = recording.NewWriter(&out, recording.Header{Program: program, Began: r.Window.Start, Interval: c.Tables.Interval.Seconds(),
+			if w, err = recording.NewWriter(&out, recording.Header{Program: program, Began: r.Window.Start, Interval: r.Window.Seconds(),
 				Sources: []recording.Source{{Name: busiestSource}}}); err != nil {
 				return err
 			}
 		}
 		return w.Window(r)
 	})
-	if errors.Is(err, fs.ErrNotExist) || w == nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if w == nil {
+		return nil, err
 	}
 	return out.Bytes(), errors.Join(err, w.End(recording.End{}))
 }

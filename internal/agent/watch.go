@@ -248,34 +248,20 @@ func (w *watcher) save() {
 	}
 }
 
-// SectionTop is the tables of processes and cgroups around an incident, as a
-// recording.
-const SectionTop = "top"
-
-const (
-	beforeTables = time.Minute // that is kept of them with an incident
-	mostTop      = time.Hour   // from its beginning on
-)
-
 // keepTables adds the tables from a minute before the incident on.
 func (w *watcher) keepTables() {
 	if w.config.Tables.Interval == 0 {
 		return
 	}
 	what := &w.open.Meta.What
-	end := what.End
-	if last := what.Start.Add(mostTop); end.After(last) {
-		end = last
-	}
 	// The table of an interval belongs to its middle.
-	data, err := tablesBetween(w.config, w.program, what.Start.Add(-beforeTables), end.Add(w.config.Tables.Interval))
+	one, ok, err := TablesAround(w.config.Dir, w.program, what.Start, what.End.Add(w.config.Tables.Interval))
 	if err != nil {
 		w.log.Error("the tables around the incident cannot be kept with it", "why", err)
 	}
-	if len(data) == 0 {
+	if !ok {
 		return
 	}
-	one := incidents.Section{Name: SectionTop, Type: "application/x-iocause-recording", Data: data}
 	if at := slices.IndexFunc(w.open.Sections, func(s incidents.Section) bool { return s.Name == SectionTop }); at >= 0 {
 		w.open.Sections[at] = one
 	} else {
