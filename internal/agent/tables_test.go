@@ -159,8 +159,7 @@ func kept(t *testing.T, dir string, id int) (read, written float64, names map[st
 }
 
 // What a process wrote and read is in the tables to the byte, with its name and
-// start, as often as it worked; nothing is lost between two intervals, or when
-// the agent ends.
+// start, as often as it worked; nothing is lost between two intervals.
 func TestTablesHaveWhatProcessesDid(t *testing.T) {
 	machine(t, "root")
 	scratch, err := os.MkdirTemp("/var/tmp", "iocause-test-") // /tmp may be in memory
