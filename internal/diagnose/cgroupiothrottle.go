@@ -58,7 +58,7 @@ func cgroupIOThrottle() Cause {
 			if c.w.Has(sample.BlockThrottled) {
 				e = append(e, c.figure("requests held back", held/s, "count/s", sample.BlockThrottled))
 				device, _ := c.w.SumWhere(sample.BlockDeviceTime, func(e sample.Entity) bool {
-					return e.Cgroup == best.cgroup && e.Device == best.device
+					return e.Cgroup != "" && inCgroup(e.Cgroup, best.cgroup) && e.Device == best.device
 				})
 				e = append(e, c.figure("time the device had its requests", device/s, "ratio", sample.BlockDeviceTime))
 				// requests of one thread share the device's time

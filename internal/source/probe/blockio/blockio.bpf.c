@@ -5,6 +5,7 @@
  * it queued and how long the device took. docs/blockio.md says how it counts.
  */
 #include "tables.bpf.h"
+#include "worker.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -357,23 +358,54 @@ static __always_inline u64 direct_again(u32 dev, u64 sector, u32 size)
 	return again << PAGE_SHIFT;
 }
 
+/*
+ * A bio that a cgroup limit held back is submitted by the throttle's own work
+ * queue when it may go, and in the name of its cgroup: data, and the flush of a
+ * sync as well.
+ */
+static __always_inline void note_throttled(struct bio *bio, u32 dev)
+{
+	struct throttle_key key = { .dev = dev };
+	u32 flags = bio->bi_opf;
+	struct bios *row;
+
+	if (!is_throttle_worker(bpf_get_current_task_btf()))
+		return;
+	key.cgroup = bio_cgroup(bio);
+	if (key.cgroup <= ROOT_CGROUP)
+		return;
+	switch (flags & REQ_OP_MASK) {
+	case REQ_OP_READ:
+		key.op = OP_READ;
+		break;
+	case REQ_OP_WRITE:
+		key.op = bio->bi_iter.bi_size ? OP_WRITE : OP_FLUSH;
+		break;
+	default:
+		key.op = OP_OTHER;
+	}
+	row = ROW(throttled, &key, &no_bios, lost_rows);
+	if (row) {
+		ADD(row->ops, 1);
+		ADD(row->bytes, bio->bi_iter.bi_size);
+	}
+}
+
 SEC("tp_btf/block_bio_queue")
 int COUNTING(on_bio, struct bio *bio)
 {
 	u32 size = bio->bi_iter.bi_size, flags = bio->bi_opf, op = flags & REQ_OP_MASK, tgid;
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct throttle_key throttle = {};
 	struct process_bios *p;
 	struct file_key file = {};
 	struct inode *inode = 0;
 	enum owner owner;
 	struct bios *row;
-	u64 cgroup;
 
+	file.dev = disk_dev(bio->bi_bdev->bd_disk);
+	note_throttled(bio, file.dev);
 	if (!size || op > REQ_OP_WRITE)
 		return 0;
 	tgid = bpf_get_current_pid_tgid() >> 32;
-	file.dev = disk_dev(bio->bi_bdev->bd_disk);
 	file.op = op;
 	owner = bio_owner(bio, &inode);
 	if (owner == OWNER_SWAP || flags & 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_SWAP)) {
@@ -398,23 +430,6 @@ int COUNTING(on_bio, struct bio *bio)
 			ADD(p->direct_bytes, size);
 			ADD(p->direct_again, direct_again(file.dev, bio->bi_iter.bi_sector, size));
 		}
-	}
-	/*
-	 * A bio that a cgroup limit held back is submitted again later, by a
-	 * kernel thread and in the name of its cgroup.
-	 */
-	if (!(task->flags & PF_KTHREAD) || (op != REQ_OP_READ && owner != OWNER_USER))
-		return 0;
-	cgroup = bio_cgroup(bio);
-	if (cgroup <= ROOT_CGROUP)
-		return 0;
-	throttle.cgroup = cgroup;
-	throttle.dev = file.dev;
-	throttle.op = op;
-	row = ROW(throttled, &throttle, &no_bios, lost_rows);
-	if (row) {
-		ADD(row->ops, 1);
-		ADD(row->bytes, size);
 	}
 	return 0;
 }

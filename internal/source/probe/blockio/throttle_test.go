@@ -1,0 +1,93 @@
+package blockio
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+	"iocause/internal/lab"
+	"iocause/internal/sample"
+)
+
+// count is how many blocks dd reads or writes.
+const count = 7
+
+// heldBack are the bios that a limit held back, of each class, while a program
+// in a cgroup ran dd on a disk of 16 MiB.
+func heldBack(t *testing.T, iops int64, args ...string) map[string]float64 {
+	t.Helper()
+	env, err := lab.New(host.Live(), "")
+	bpftest.Need(t, "loop", err)
+	t.Cleanup(func() {
+		if err := env.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	disk, err := env.Loop("disk", 16<<20, "", false)
+	bpftest.Need(t, "loop", err)
+	var st unix.Stat_t
+	if err := unix.Stat(disk.Dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	number := fmt.Sprintf("%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev))
+	group, err := env.Cgroup("slow", &lab.Limits{Device: number, ReadIOPS: iops, WriteIOPS: iops})
+	bpftest.Need(t, "cgroup", err)
+	script := `echo $$ >"$1/cgroup.procs" && shift && exec dd "$@" status=none bs=4k count=` + strconv.Itoa(count)
+	for i, a := range args {
+		args[i] = strings.ReplaceAll(a, "DISK", disk.Dir)
+	}
+	w := bpftest.Observe(t, Open, func() {
+		if out, err := exec.Command("sh", append([]string{"-c", script, "sh", group.IO}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	})
+	held := map[string]float64{}
+	w.Each(sample.BlockThrottled, func(e sample.Entity, s *sample.Series) {
+		if e.Device == filepath.Base(disk.Dir) && strings.HasSuffix(e.Cgroup, filepath.Base(group.IO)) {
+			held[e.Class] += s.Sum()
+			b, _ := w.Sum(sample.BlockThrottledB, e)
+			if want := 4096 * s.Sum(); e.Class == "flush" && b != 0 || e.Class != "flush" && b != want {
+				t.Errorf("%s: %g bytes were held back in %g bios", e.Class, b, s.Sum())
+			}
+		}
+	})
+	return held
+}
+
+// A limit that lets one through in a tenth of a second holds back nearly all
+// that come one after the other, whoever filled them: the writes of a sync and
+// its flushes, which are charged to the one who syncs, and direct I/O.
+func TestHeldBack(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		args    []string
+		classes []string
+	}{
+		{"synced writes", []string{"if=/dev/zero", "of=DISK", "oflag=dsync"}, []string{"write", "flush"}},
+		{"direct writes", []string{"if=/dev/zero", "of=DISK", "oflag=direct"}, []string{"write"}},
+		{"direct reads", []string{"if=DISK", "of=/dev/null", "iflag=direct"}, []string{"read"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			held := heldBack(t, 10, c.args...)
+			for _, class := range c.classes {
+				if n := held[class]; n < 2 || n > count {
+					t.Errorf("%v were held back, want 2 to %d of the class %s", held, count, class)
+				}
+			}
+		})
+	}
+}
+
+// What is far from the limit passes, in the name of the same cgroup.
+func TestNotHeldBack(t *testing.T) {
+	if held := heldBack(t, 1_000_000, "if=/dev/zero", "of=DISK", "oflag=dsync"); len(held) != 0 {
+		t.Errorf("%v were held back, want none", held)
+	}
+}
