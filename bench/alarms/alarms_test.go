@@ -22,15 +22,15 @@ func TestAlarmsOnSimulatedHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := simulate(2, 5, 2, begin, loc, detect.DefaultRule())
+	o := simulate(2, 5, 2, begin, loc, variant{rule: detect.DefaultRule()})
 	got := [...]int{o.alarms, o.falseFirst, o.falseLater, sum(o.found), sum(o.all)}
-	if want := [...]int{17, 3, 6, 8, 8}; got != want {
+	if want := [...]int{22, 3, 6, 13, 16}; got != want {
 		t.Errorf("alarms, false ones in the first week, later, found, planted: %v, want %v", got, want)
 	}
-	if d := o.delay(0.5); d != 4*time.Minute+30*time.Second {
-		t.Errorf("median delay %v, want 4m30s", d)
+	if d := o.delay(0.5); d != 4*time.Minute+10*time.Second {
+		t.Errorf("median delay %v, want 4m10s", d)
 	}
-	if want := map[string]int{"cache squeezed": 2, "device slow": 1, "memory leak, swapping": 3, "noisy neighbour": 2}; !maps.Equal(o.found, want) {
+	if want := map[string]int{busyLimit: 5, "cache squeezed": 2, "device slow": 1, "memory leak, swapping": 3, "noisy neighbour": 2}; !maps.Equal(o.found, want) {
 		t.Errorf("found %v, want %v", o.found, want)
 	}
 }

@@ -14,6 +14,7 @@ type planted struct {
 	kind     string
 	from, to time.Time
 	cpu      float64 // what is left of the processors' work
+	requests float64 // what is left of the disks' requests, or comes to them
 	memory   float64 // what is added to the pressures
 	disk     float64
 	ramp     time.Duration // until it is at its full height
@@ -21,27 +22,33 @@ type planted struct {
 
 // kinds of incidents, with what they do at the least and at the most.
 func kinds() []struct {
-	name                   string
-	cpu, memory, disk      [2]float64
-	ramp, shortest, longer time.Duration
+	name                        string
+	cpu, memory, disk, requests [2]float64
+	ramp, shortest, longer      time.Duration
 } {
 	type k = struct {
-		name                   string
-		cpu, memory, disk      [2]float64
-		ramp, shortest, longer time.Duration
+		name                        string
+		cpu, memory, disk, requests [2]float64
+		ramp, shortest, longer      time.Duration
 	}
 	return []k{
-		{"cache squeezed", [2]float64{0.2, 0.6}, [2]float64{0.15, 0.6}, [2]float64{0.2, 0.6}, time.Minute, 10 * time.Minute, 60 * time.Minute},
-		{"memory leak, swapping", [2]float64{0.3, 0.8}, [2]float64{0.25, 0.7}, [2]float64{0.1, 0.4}, 10 * time.Minute, 20 * time.Minute, 60 * time.Minute},
-		{"noisy neighbour", [2]float64{0.3, 0.6}, [2]float64{0, 0}, [2]float64{0.25, 0.6}, 0, 10 * time.Minute, 60 * time.Minute},
-		{"device slow", [2]float64{0.2, 0.5}, [2]float64{0, 0}, [2]float64{0.3, 0.7}, 0, 10 * time.Minute, 60 * time.Minute},
+		{"cache squeezed", [2]float64{0.2, 0.6}, [2]float64{0.15, 0.6}, [2]float64{0.2, 0.6}, [2]float64{0.8, 3}, time.Minute, 10 * time.Minute, 60 * time.Minute},
+		{"memory leak, swapping", [2]float64{0.3, 0.8}, [2]float64{0.25, 0.7}, [2]float64{0.1, 0.4}, [2]float64{0.8, 3}, 10 * time.Minute, 20 * time.Minute, 60 * time.Minute},
+		{"noisy neighbour", [2]float64{0.3, 0.6}, [2]float64{0, 0}, [2]float64{0.25, 0.6}, [2]float64{0.7, 3}, 0, 10 * time.Minute, 60 * time.Minute},
+		{"device slow", [2]float64{0.2, 0.5}, [2]float64{0, 0}, [2]float64{0.3, 0.7}, [2]float64{0.2, 0.6}, 0, 10 * time.Minute, 60 * time.Minute},
 	}
 }
+
+// busyLimit is one of a host whose processors have other work: a limit of I/O
+// holds up one program of many, which has most of the disk's requests. It comes
+// beside the others, so that these are the same with it and without it.
+const busyLimit = "I/O limit, processors busy"
 
 // extra is something harmless that adds to the load for a while.
 type extra struct {
 	from, to          time.Time
 	cpu, memory, disk float64
+	requests          float64 // for each disk: few large ones, or many
 }
 
 // machine makes the samples of one simulated host: load by the hour of the
@@ -52,8 +59,10 @@ type machine struct {
 	r   *rand.Rand
 	loc *time.Location
 
+	own *rand.Rand // of requests, which change nothing of the rest
+
 	base, amplitude, peak, width, weekend, growth float64
-	diskPer, memoryPer, noise                     float64
+	diskPer, memoryPer, noise, requestsPer        float64
 	backup, weekly                                float64 // hours of the day
 	backupDisk, backupMemory                      float64
 	holiday                                       int // day from the start
@@ -62,6 +71,7 @@ type machine struct {
 	fast     float64
 	slow     float64
 	slowest  float64
+	mix      float64 // of requests, by what the load does
 	planted  []planted
 	extras   []extra
 	extraAt  int
@@ -82,6 +92,8 @@ func newMachine(number, weeks int, start time.Time, loc *time.Location) *machine
 		diskPer: between(r, 0.1, 0.5), memoryPer: between(r, 0.002, 0.05), noise: between(r, 0.05, 0.2),
 		backup: between(r, 0, 5), weekly: between(r, 1, 6), backupDisk: between(r, 0.1, 0.4), backupMemory: between(r, 0, 0.04),
 		holiday: 7*(weeks/2) + r.IntN(5)}
+	m.own = rand.New(rand.NewPCG(8, uint64(number)))
+	m.requestsPer = between(m.own, 200, 3000)
 	m.restart = start.Add(time.Duration(r.Int64N(int64(weeks) * 7 * 24 * int64(time.Hour))))
 	m.plantIncidents(weeks)
 	m.addExtras(weeks)
@@ -97,7 +109,12 @@ func (m *machine) plantIncidents(weeks int) {
 		from = from.Truncate(step)
 		length := k.shortest + time.Duration(m.r.Int64N(int64(k.longer-k.shortest)))
 		m.planted = append(m.planted, planted{kind: k.name, from: from, to: from.Add(length.Truncate(step)), ramp: k.ramp,
-			cpu: between(m.r, k.cpu[0], k.cpu[1]), memory: between(m.r, k.memory[0], k.memory[1]), disk: between(m.r, k.disk[0], k.disk[1])})
+			cpu: between(m.r, k.cpu[0], k.cpu[1]), memory: between(m.r, k.memory[0], k.memory[1]), disk: between(m.r, k.disk[0], k.disk[1]),
+			requests: between(m.own, k.requests[0], k.requests[1])})
+		// twelve hours after the other
+		from = from.Add(12 * time.Hour)
+		m.planted = append(m.planted, planted{kind: busyLimit, from: from, to: from.Add(time.Duration(between(m.own, 10, 60)*6) * step),
+			cpu: between(m.own, 0.9, 1.1), disk: between(m.own, 0.3, 0.7), requests: between(m.own, 0.1, 0.5)})
 	}
 }
 
@@ -122,6 +139,7 @@ func (m *machine) addExtras(weeks int) {
 			x.to = at.Add(time.Duration(between(m.r, 20, 150)) * time.Second)
 			x.cpu, x.memory, x.disk = between(m.r, 0, 0.2), between(m.r, 0.02, 0.15), between(m.r, 0.05, 0.3)
 		}
+		x.requests = between(m.own, 0, 0.6)
 		m.extras = append(m.extras, x)
 	}
 }
@@ -135,7 +153,7 @@ func (m *machine) shape(hour float64) float64 {
 
 // sample is what is measured at an instant; ok is false while the host is
 // down. Instants must come in order.
-func (m *machine) sample(at time.Time) (cpu, memory, disk float64, ok bool) {
+func (m *machine) sample(at time.Time) (cpu, memory, disk, requests float64, ok bool) {
 	if at.Sub(m.hour) >= time.Hour || m.hour.IsZero() {
 		m.hour = at.Truncate(time.Hour)
 		m.local = m.hour.In(m.loc)
@@ -159,34 +177,38 @@ func (m *machine) sample(at time.Time) (cpu, memory, disk float64, ok bool) {
 	cpu = load * math.Exp(m.fast/2)
 	disk = m.diskPer * load * math.Exp(m.fast+m.slow+0.3*m.r.NormFloat64())
 	memory = m.memoryPer * load * load * math.Exp(2*m.slow+0.5*m.r.NormFloat64())
-	m.scheduled(float64(m.local.Hour())+part, &cpu, &memory, &disk)
-	m.unscheduled(at, &cpu, &memory, &disk)
+	m.mix += 0.002*(0-m.mix) + 0.04*m.own.NormFloat64()
+	requests = load * math.Exp(m.mix+m.fast+0.2*m.own.NormFloat64())
+	m.scheduled(float64(m.local.Hour())+part, &cpu, &memory, &disk, &requests)
+	m.unscheduled(at, &cpu, &memory, &disk, &requests)
 	if apart := at.Sub(m.restart); apart >= 0 && apart < 3*time.Minute {
-		return 0, 0, 0, false
+		return 0, 0, 0, 0, false
 	}
-	return min(max(cpu, 0.001), 1), min(max(memory, 0), 1), min(max(disk, 0), 1), true
+	return min(max(cpu, 0.001), 1), min(max(memory, 0), 1), min(max(disk, 0), 1), requests * m.requestsPer, true
 }
 
 // scheduled are the backup of every night and the job of every Sunday.
-func (m *machine) scheduled(hour float64, cpu, memory, disk *float64) {
+func (m *machine) scheduled(hour float64, cpu, memory, disk, requests *float64) {
 	if hour >= m.backup && hour < m.backup+0.6 {
 		*disk += m.backupDisk
+		*requests += 0.1 * m.backupDisk // large ones
 		*memory += m.backupMemory
 	}
 	if m.local.Weekday() == time.Sunday && hour >= m.weekly && hour < m.weekly+1.5 {
 		*disk += 0.3
+		*requests += 0.1
 		*memory += 0.05
 		*cpu += 0.1
 	}
 }
 
-func (m *machine) unscheduled(at time.Time, cpu, memory, disk *float64) {
+func (m *machine) unscheduled(at time.Time, cpu, memory, disk, requests *float64) {
 	for m.extraAt < len(m.extras) && m.extras[m.extraAt].to.Before(at) {
 		m.extraAt++
 	}
 	for i := m.extraAt; i < len(m.extras) && !m.extras[i].from.After(at); i++ {
 		if x := &m.extras[i]; at.Before(x.to) {
-			*cpu, *memory, *disk = *cpu+x.cpu, *memory+x.memory, *disk+x.disk
+			*cpu, *memory, *disk, *requests = *cpu+x.cpu, *memory+x.memory, *disk+x.disk, *requests+x.requests*x.disk
 		}
 	}
 	for m.plantAt < len(m.planted) && !at.Before(m.planted[m.plantAt].to) {
@@ -201,5 +223,6 @@ func (m *machine) unscheduled(at time.Time, cpu, memory, disk *float64) {
 		*cpu *= 1 - (1-p.cpu)*height
 		*memory += p.memory * height
 		*disk += p.disk * height
+		*requests *= 1 - (1-p.requests)*height
 	}
 }

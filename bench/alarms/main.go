@@ -59,7 +59,7 @@ func run(out io.Writer, hosts, weeks int, one bool) error {
 	}
 	for i, v := range all {
 		began := time.Now()
-		o := simulate(hosts, weeks, runtime.NumCPU(), begin, loc, v.rule)
+		o := simulate(hosts, weeks, runtime.NumCPU(), begin, loc, v)
 		fmt.Fprintf(os.Stderr, "%s: %.1f s\n", v.name, time.Since(began).Seconds())
 		fmt.Fprintf(out, "| %s | %.2f | %d | %d of %d (%.0f %%) | %d of %d (%.0f %%) | %s | %s |\n", v.name, o.falsePerWeek(), o.falseFirst,
 			sum(o.found), sum(o.all), share(sum(o.found), sum(o.all)), o.day, o.dayAll, share(o.day, o.dayAll), minutes(o.delay(0.5)), minutes(o.delay(0.95)))

@@ -63,14 +63,14 @@ const slack = 10 * time.Minute
 const chosenOn = 8
 
 // simulate runs hosts for some weeks under a rule.
-func simulate(hosts, weeks, workers int, start time.Time, loc *time.Location, rule detect.Rule) outcome {
+func simulate(hosts, weeks, workers int, start time.Time, loc *time.Location, v variant) outcome {
 	results := make([]outcome, hosts)
 	var wg sync.WaitGroup
 	next := make(chan int)
 	for range workers {
 		wg.Go(func() {
 			for n := range next {
-				results[n] = simulateHost(chosenOn+n, weeks, start, loc, rule)
+				results[n] = simulateHost(chosenOn+n, weeks, start, loc, v)
 			}
 		})
 	}
@@ -87,9 +87,9 @@ func simulate(hosts, weeks, workers int, start time.Time, loc *time.Location, ru
 }
 
 // simulateHost runs one host: what its clock shows is what it is told.
-func simulateHost(number, weeks int, start time.Time, loc *time.Location, rule detect.Rule) outcome {
+func simulateHost(number, weeks int, start time.Time, loc *time.Location, v variant) outcome {
 	m := newMachine(number, weeks, start, loc)
-	w := detect.NewWatch(detect.Signals(), rule, loc, detect.NewHistory(loc))
+	w := detect.NewWatch(detect.Signals(), v.rule, loc, detect.NewHistory(loc))
 	var alarms []sample.Incident
 	keep := func(d detect.Decision) {
 		switch d.Action {
@@ -102,11 +102,14 @@ func simulateHost(number, weeks int, start time.Time, loc *time.Location, rule d
 	values := map[string]float64{}
 	end := start.Add(time.Duration(weeks) * 7 * 24 * time.Hour)
 	for at := start; at.Before(end); at = at.Add(step) {
-		cpu, memory, disk, ok := m.sample(at)
+		cpu, memory, disk, requests, ok := m.sample(at)
 		if !ok {
 			continue
 		}
 		values["cpu.user"], values["memory.pressure"], values["disk.pressure"] = cpu, memory, disk
+		if !v.blind {
+			values["disk.requests"] = requests
+		}
 		keep(w.Add(detect.Sample{At: at, Values: values}))
 	}
 	return score(m, weeks, alarms)
@@ -148,8 +151,9 @@ func score(m *machine, weeks int, alarms []sample.Incident) outcome {
 
 // variant is a rule with a name.
 type variant struct {
-	name string
-	rule detect.Rule
+	name  string
+	rule  detect.Rule
+	blind bool // to what disks get done
 }
 
 // variants are the rule in use and what it was chosen over.
@@ -161,9 +165,10 @@ func variants() []variant {
 	one.Families, one.Z, one.Sum = 1, 4, 0
 	three.Families = 3
 	short.Within, short.Bad = 6, 5
-	return []variant{{"in use: 2 of 3 families, z 1, sum 5", rule}, {"2 of 3 families, z 4, sum 6", strict},
-		{"2 of 3 families, z 1, no sum", no}, {"any family, z 4", one}, {"all 3 families, z 1, sum 5", three},
-		{"in use, but 5 of 6 samples", short}}
+	return []variant{{name: "in use: 2 of 3 families, z 1, sum 5", rule: rule}, {name: "in use, but without requests", rule: rule, blind: true},
+		{name: "2 of 3 families, z 4, sum 6", rule: strict}, {name: "2 of 3 families, z 1, no sum", rule: no},
+		{name: "any family, z 4", rule: one}, {name: "all 3 families, z 1, sum 5", rule: three},
+		{name: "in use, but 5 of 6 samples", rule: short}}
 }
 
 // kindNames are the kinds of incidents, sorted.
@@ -172,6 +177,7 @@ func kindNames() []string {
 	for _, k := range kinds() {
 		names = append(names, k.name)
 	}
+	names = append(names, busyLimit)
 	slices.SortFunc(names, cmp.Compare[string])
 	return names
 }

@@ -130,6 +130,7 @@ func (g *gather) take(now time.Time) detect.Sample {
 		if !isStacked(name) {
 			s.Values["disk.read"] += d.read / d.seconds
 			s.Values["disk.write"] += d.written / d.seconds
+			s.Values["disk.requests"] += d.requests / d.seconds
 		}
 	}
 	if !math.IsNaN(latency) {

@@ -53,13 +53,13 @@ func TestGather(t *testing.T) {
 	}))
 	s := g.take(time.Unix(1_700_000_010, 0))
 	for name, want := range map[string]float64{
-		"cpu.user": 0.25, "disk.pressure": 0.25, "disk.busy": 0.5, "disk.read": 101 * 4096, "disk.write": 0, "disk.latency": 0.01, "memory.available": 0.01,
+		"cpu.user": 0.25, "disk.pressure": 0.25, "disk.busy": 0.5, "disk.read": 101 * 4096, "disk.write": 0, "disk.requests": 101, "disk.latency": 0.01, "memory.available": 0.01,
 	} {
 		if got, ok := s.Values[name]; !ok || got < want*0.999 || got > want*1.001 {
 			t.Errorf("%s is %g (%v), want %g", name, got, ok, want)
 		}
 	}
-	if len(s.Values) != 7 {
+	if len(s.Values) != 8 {
 		t.Errorf("%v has more than what was measured", s.Values)
 	}
 	if len(s.Limits) != 1 || s.Limits[0].Kind != sample.LimitOOM || s.Limits[0].What != "1.0 % of the memory can still be had" {

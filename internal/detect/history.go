@@ -23,7 +23,7 @@ type History struct {
 	rows map[string][]hourRow // oldest first
 }
 
-// hourRow is a sample.Hour in little memory: a year of ten signals is 3 MB.
+// hourRow is a sample.Hour in little memory: a year of eleven signals is 3 MB.
 type hourRow struct {
 	start      int64 // Unix seconds
 	n, alarmed uint16

@@ -22,16 +22,31 @@ func DefaultRule() Rule {
 	return Rule{Families: 2, Z: 1, Sum: 5, MaxZ: 8, Within: 30, Bad: 24, Join: 15 * time.Minute, Lasting: 6 * time.Hour}
 }
 
+// deciding is how many families decide: processor, or requests in its place,
+// memory and disk.
+const deciding = 3
+
 // holds tells whether the z of the families are off together.
 func (r *Rule) holds(z [families]float64) bool {
-	off, sum := 0, 0.0
-	for _, v := range z {
-		if v >= r.Z {
-			off++
-		}
-		sum += min(max(v, 0), r.MaxZ)
+	off, sum := r.off(z)
+	return off >= r.Families && sum/math.Sqrt(deciding) >= r.Sum
+}
+
+// off is how many of the deciding families are off, and how far together. Where
+// threads wait for disks, and these do less than they do else, that agrees as
+// well as a processor that does less: on a host that is busy with other work it
+// does not. It only agrees: how far requests fall says how much they vary.
+func (r *Rule) off(z [families]float64) (n int, sum float64) {
+	if z[Disk] >= r.Z {
+		z[CPU] = max(z[CPU], min(z[Requests], r.Z))
 	}
-	return off >= r.Families && sum/math.Sqrt(float64(families-1)) >= r.Sum
+	for _, f := range [deciding]Family{CPU, Memory, Disk} {
+		if z[f] >= r.Z {
+			n++
+		}
+		sum += min(max(z[f], 0), r.MaxZ)
+	}
+	return n, sum
 }
 
 // Action is what to do after a sample.

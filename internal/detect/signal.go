@@ -11,6 +11,7 @@ const (
 	CPU
 	Memory
 	Disk
+	Requests // what disks get done; it only agrees with Disk
 	families // how many, None included
 )
 
@@ -23,6 +24,8 @@ func (f Family) String() string {
 		return "memory"
 	case Disk:
 		return "disk"
+	case Requests:
+		return "requests"
 	}
 	return ""
 }
@@ -65,6 +68,8 @@ func Signals() []Signal {
 			Help: "time in which threads waited for I/O"},
 		{Name: "disk.latency", Unit: seconds, Family: Disk, Floor: 0.002,
 			Help: "mean time of a request, of the slowest disk"},
+		{Name: "disk.requests", Unit: string(sample.Count) + perSecond, Family: Requests, Down: true, Floor: 20,
+			Help: "requests that all disks completed"},
 		{Name: "disk.busy", Unit: ratio, Floor: 0.03, Help: "time with I/O in flight, of the busiest disk"},
 		{Name: "disk.read", Unit: string(sample.Bytes) + perSecond, Floor: 1 << 20, Help: "read from all disks"},
 		{Name: "disk.write", Unit: string(sample.Bytes) + perSecond, Floor: 1 << 20, Help: "written to all disks"},

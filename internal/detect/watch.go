@@ -91,9 +91,15 @@ func NewWatch(signals []Signal, rule Rule, loc *time.Location, history *History)
 func (w *Watch) Resume(i sample.Incident) {
 	w.on, w.shifted, w.incident = true, i.Lasting, i
 	w.last = slotOf(i.End)
+	var z [families]float64
 	for _, r := range i.Reasons {
-		w.worst += min(r.Z, w.rule.MaxZ)
+		for _, s := range w.signals {
+			if s.Name == r.Signal {
+				z[s.Family] = r.Z
+			}
+		}
 	}
+	_, w.worst = w.rule.off(z)
 }
 
 func slotOf(at time.Time) int64 { return at.Unix() / int64(slotLength/time.Second) }
@@ -215,11 +221,7 @@ func (w *Watch) extend(d *Decision, z [families]float64, reasons []sample.Reason
 	w.last = w.slot
 	w.incident.Samples++
 	w.incident.End = timeOf(w.slot + 1)
-	sum := 0.0
-	for _, v := range z {
-		sum += min(max(v, 0), w.rule.MaxZ)
-	}
-	if sum > w.worst || len(w.incident.Reasons) == 0 {
+	if _, sum := w.rule.off(z); sum > w.worst || len(w.incident.Reasons) == 0 {
 		w.worst, w.incident.Reasons = sum, reasons
 	}
 	w.lasting()
@@ -312,7 +314,8 @@ func (w *Watch) z(values []float64, refs []Reference) (z [families]float64, reas
 			far = w.rule.MaxZ
 		}
 		z[s.Family] = far
-		if far >= w.rule.Z {
+		// requests come after what they agree with
+		if far >= w.rule.Z && (s.Family != Requests || z[Disk] >= w.rule.Z) {
 			reasons = append(reasons, sample.Reason{Signal: s.Name, Unit: s.Unit, Value: v, Normal: r.Q[2], Low: r.Q[0], High: r.Q[4],
 				Z: far, Basis: string(r.Basis), Days: r.Days})
 		}

@@ -109,6 +109,40 @@ func TestIncidentOpensAndCloses(t *testing.T) {
 	}
 }
 
+// On a host that is busy with other work, waiting for disks is an incident when
+// they get less done than else. A fall of requests only agrees.
+func TestRequestsAgreeWithWaiting(t *testing.T) {
+	for _, c := range []struct {
+		name                   string
+		memory, disk, requests float64
+		reasons                []string // nil for no incident
+	}{
+		{"waiting far more, with fewer requests", 0, 0.6, 100, []string{"disk.pressure", "disk.requests"}},
+		{"waiting far more, with more requests", 0, 0.6, 800, nil},
+		{"waiting far more, with as many requests", 0, 0.6, 490, nil},
+		{"fewer requests", 0, 0.1, 100, nil},
+		{"waiting little more, with hardly a request", 0, 0.15, 1, nil},
+		{"waiting for memory, with fewer requests", 0.4, 0.1, 100, nil},
+		{"waiting for both, with fewer requests", 0.4, 0.6, 100, []string{"memory.pressure", "disk.pressure", "disk.requests"}},
+	} {
+		history := known(time.UTC, monday, 5*week)
+		for at := monday.Add(-5 * week); at.Before(monday); at = at.Add(time.Hour) {
+			history.Put(flat("disk.requests", at, 500))
+		}
+		w := NewWatch(Signals(), DefaultRule(), time.UTC, history)
+		e, i, _ := feed(w, monday, 0, 10*time.Minute, map[string]float64{
+			"cpu.user": 0.5, "memory.pressure": c.memory, "disk.pressure": c.disk, "disk.requests": c.requests,
+		})
+		var names []string
+		for _, r := range i.Reasons {
+			names = append(names, r.Signal)
+		}
+		if len(e) != min(len(c.reasons), 1) || !slices.Equal(names, c.reasons) {
+			t.Errorf("%s: %v by %v, want one by %v", c.name, e, names, c.reasons)
+		}
+	}
+}
+
 // 23 of 30 are not enough; 24 are, wherever they are among the 30.
 func TestPersistence(t *testing.T) {
 	for _, c := range []struct {
