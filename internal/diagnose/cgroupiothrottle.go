@@ -6,8 +6,15 @@ import (
 	"iocause/internal/sample"
 )
 
-// throttleNear is how near to its limit a throttled cgroup runs.
-const throttleNear = 0.85
+const (
+	// throttleNear is how near to its limit a throttled cgroup runs.
+	throttleNear = 0.85
+	// throttleHalf is how near it runs where its requests come in spells, as a
+	// database's that commits in groups: then throttleHeld of them must have
+	// been held back.
+	throttleHalf = 0.5
+	throttleHeld = 0.1
+)
 
 // ioLimit is the I/O limit, of the victim's cgroup or one above, that is used
 // most.
@@ -38,8 +45,9 @@ func cgroupIOThrottle() Cause {
 				}
 				return no("no cgroup of the victim has an I/O limit")
 			}
-			if best.rate < throttleNear*best.limit {
-				return no(fmt.Sprintf("its cgroup uses %s of its limit", percent(best.rate/best.limit)))
+			used, share := best.rate/best.limit, c.heldShare(&best)
+			if used < throttleNear && (used < throttleHalf || share < throttleHeld) {
+				return no(fmt.Sprintf("its cgroup uses %s of its limit", percent(used)))
 			}
 			held := 0.0
 			if c.w.Has(sample.BlockThrottled) {
@@ -70,7 +78,7 @@ func cgroupIOThrottle() Cause {
 			k := c.culprit()
 			k.Cgroup, k.Device = best.cgroup, best.device
 			return Verdict{
-				Answer: Yes, Confidence: confidence(0.5+(best.rate/best.limit-throttleNear)*3, c.w.Has(sample.BlockThrottled)),
+				Answer: Yes, Confidence: confidence(max(0.5+(used-throttleNear)*3, min(0.5+share, 0.8)), c.w.Has(sample.BlockThrottled)),
 				Weight: weight * c.blockedWeight(), Culprit: k, Evidence: e,
 				Disprove: "the same speed after the limit is lifted",
 				Advice: []Advice{{
@@ -133,4 +141,20 @@ func (c *Case) heldBack(cgroup, device string) float64 {
 		return e.Cgroup != "" && inCgroup(e.Cgroup, cgroup) && (device == "" || e.Device == device)
 	})
 	return n
+}
+
+// heldShare is the share of what passed a limit that was held back before: of
+// the bytes, or of the requests; 0 where that is not known.
+func (c *Case) heldShare(l *ioLimit) float64 {
+	m, read := sample.BlockThrottled, l.class == "reads" || l.class == "read_bytes"
+	if l.class == "read_bytes" || l.class == "write_bytes" {
+		m = sample.BlockThrottledB
+	}
+	n, _ := c.w.SumWhere(m, func(e sample.Entity) bool {
+		return e.Cgroup != "" && inCgroup(e.Cgroup, l.cgroup) && e.Device == l.device && (e.Class == "read") == read
+	})
+	if l.rate <= 0 {
+		return 0
+	}
+	return n / (l.rate * c.w.Seconds())
 }
