@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"iocause/internal/agent"
 	"iocause/internal/sample"
@@ -53,7 +54,7 @@ func TestTopOfAnyTime(t *testing.T) {
 	do := func(args ...string) (string, string) {
 		t.Helper()
 		code, out, stderr := runApp(t.Context(), source.List(), args...)
-		if code != exitWell || strings.ContainsAny(out+stderr, "\x1b\a\xff") {
+		if code != exitWell || strings.ContainsAny(out+stderr, "\x1b\a") || !utf8.ValidString(out+stderr) {
 			t.Fatalf("%q: code %d, %q%q", args, code, out, stderr)
 		}
 		return out, stderr
