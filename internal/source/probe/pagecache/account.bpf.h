@@ -4,6 +4,7 @@
 
 #include "compat.bpf.h"
 
+#define FOLIO_PAGES 512 /* in the largest folio that is mapped at once, with pages of 4 KiB */
 #define CHUNK_SHIFT 6 /* 64 pages share one bitmap */
 #define SCAN_PAGES 512 /* pages ahead of a batch that are looked at with it; the rest later */
 #define MAX_CHUNKS 512 /* bitmaps in one walk: 128 MiB */
@@ -60,6 +61,7 @@ struct task {
 	u64 ra_file, ra_index, ra_last; /* newest synchronous read-ahead */
 	u64 need_file, need_index, need_end; /* what that read-ahead had to fetch */
 	u64 fault_file, fault_index; /* newest fault that may turn out major */
+	u64 mapped_file, mapped_next; /* the page behind those that were mapped last */
 	u64 visits, cold, calls, jiffies;
 	u64 size;
 	u64 off; /* when it began to wait, 0 when it does not */

@@ -293,6 +293,21 @@ static __always_inline void used_by_mapping(struct inode *inode, u64 from, u64 t
 		ADD(a->cold_mapped, cold);
 }
 
+/*
+ * Since 6.18 a fault maps a large folio whole, and so did it a huge page before;
+ * the events tell of the pages around the fault at most. So where a thread goes
+ * on at most a folio behind what it mapped last, it had no need to fault in what
+ * lies between: the first page of that is returned.
+ */
+static __always_inline u64 mapped_from(struct task *t, u64 file, u64 from, u64 to)
+{
+	u64 next = t->mapped_file == file ? t->mapped_next : ~0ULL;
+
+	t->mapped_file = file;
+	t->mapped_next = to + 1;
+	return from > next && from - next < FOLIO_PAGES ? next : from;
+}
+
 SEC("tp_btf/mm_filemap_fault")
 int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
 {
@@ -305,7 +320,7 @@ int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
 		ADD(a->faults, 1);
 		a->size = inode->i_size;
 	}
-	used_by_mapping(inode, index, index);
+	used_by_mapping(inode, t ? mapped_from(t, file, index, index) : index, index);
 	if (!t) {
 		ADD(lost_tasks, 1);
 		return 0;
@@ -322,6 +337,8 @@ int COUNTING(on_map_pages, struct address_space *mapping, unsigned long from, un
 	struct inode *inode = mapping->host;
 	struct task *t = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
 
+	if (t && to >= from)
+		from = mapped_from(t, file_hash(inode->i_ino, inode->i_sb->s_dev), from, to);
 	used_by_mapping(inode, from, to);
 	if (t)
 		charge_wait(t, inode);

@@ -117,6 +117,8 @@ type pagecacheTask struct {
 	NeedEnd    uint64
 	FaultFile  uint64
 	FaultIndex uint64
+	MappedFile uint64
+	MappedNext uint64
 	Visits     uint64
 	Cold       uint64
 	Calls      uint64
