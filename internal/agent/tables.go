@@ -85,16 +85,7 @@ func (t *tables) written(w *sample.Window) {
 func (t *tables) run(ctx context.Context) {
 	wait := time.Duration(0)
 	for {
-		last := false
-		if wait > 0 {
-			last = !sleep(ctx, wait)
-		} else {
-			select {
-			case <-ctx.Done():
-				last = true
-			case <-t.wake:
-			}
-		}
+		last := !await(ctx, wait, t.wake)
 		if err := t.write(); err != nil {
 			wait = min(max(2*wait, time.Second), slowestTry)
 			t.log.Error("the tables of processes and cgroups cannot be written; they stay in memory", "why", err, "next_try_in", wait)

@@ -70,16 +70,7 @@ func (w *writer) run(ctx context.Context) {
 	var held []series.Frame // taken from the ring, not written yet
 	var wait time.Duration
 	for {
-		last := false
-		if wait > 0 {
-			last = !sleep(ctx, wait)
-		} else {
-			select {
-			case <-ctx.Done():
-				last = true
-			case <-w.ring.wake:
-			}
-		}
+		last := !await(ctx, wait, w.ring.wake)
 		held, wait = w.write(held, wait)
 		if last {
 			w.finish(held)
@@ -90,6 +81,19 @@ func (w *writer) run(ctx context.Context) {
 			w.log.Error("memory for values that cannot be written is full: the oldest are lost",
 				"from", first.UTC().Format(time.RFC3339), "lost_so_far", lost)
 		}
+	}
+}
+
+// await waits so long, or without a time until wake; false when ctx has ended.
+func await(ctx context.Context, wait time.Duration, wake <-chan struct{}) bool {
+	if wait > 0 {
+		return sleep(ctx, wait)
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-wake:
+		return true
 	}
 }
 

@@ -101,3 +101,17 @@ func (c *Case) fresh() []ID {
 	old = append(old, "sync-writes", "cpu-bound", "small-io")
 	return slices.DeleteFunc(c.holding(), func(id ID) bool { return slices.Contains(old, id) })
 }
+
+// uncompared is the verdict of a cause that compares, where nobody asks for one
+// or there is nothing to compare with.
+func (c *Case) uncompared() (v Verdict, out bool) {
+	switch {
+	case !c.suffers():
+		return no("nobody waits for I/O long enough to matter"), true
+	case c.w.Told:
+		return no("a text tells of one time only"), true
+	case c.before == nil:
+		return cannotTell(nothingToCompare), true
+	}
+	return Verdict{}, false
+}

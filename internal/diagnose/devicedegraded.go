@@ -38,13 +38,8 @@ func deviceDegraded() Cause {
 		Over: append(deviceCauses(), "cold-cache", "cache-busting", "direct-io", "sync-writes", "dirty-throttling",
 			"writeback-interference"),
 		Judge: func(c *Case) Verdict {
-			switch {
-			case !c.suffers():
-				return no("nobody waits for I/O long enough to matter")
-			case c.w.Told:
-				return no("a text tells of one time only")
-			case c.before == nil:
-				return cannotTell(nothingToCompare)
+			if v, out := c.uncompared(); out {
+				return v
 			}
 			d := c.deviceFacts()
 			if !d.known {

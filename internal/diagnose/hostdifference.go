@@ -17,13 +17,10 @@ func hostDifference() Cause {
 		Over: append(deviceCauses(), "device-degraded", "cold-cache", "cache-busting", "readahead-waste", "direct-io", "sync-writes",
 			"dirty-throttling", "writeback-interference", "swap-thrash", "reclaim-stall", "noisy-neighbour"),
 		Judge: func(c *Case) Verdict {
+			if v, out := c.uncompared(); out {
+				return v
+			}
 			switch {
-			case !c.suffers():
-				return no("nobody waits for I/O long enough to matter")
-			case c.w.Told:
-				return no("a text tells of one time only")
-			case c.before == nil:
-				return cannotTell(nothingToCompare)
 			case c.before.Unknown != "":
 				return cannotTell("the settings of both sides: " + c.before.Unknown)
 			case len(c.before.Differ) == 0:
