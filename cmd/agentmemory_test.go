@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"iocause/internal/bpf/bpftest"
-	"iocause/internal/host"
 	"iocause/internal/lab"
 )
 
@@ -42,24 +40,9 @@ func TestAgentWhenMemoryIsTaken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with the race detector iocause needs more than the limit")
 	}
-	needRoot(t)
-	env, err := lab.New(host.Live(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	bpftest.Root(t)
 	const limit = 256 << 20
-	small, err := env.Cgroup("small", &lab.Limits{Memory: limit})
-	if errors.Is(err, lab.ErrNoCgroup) {
-		bpftest.Need(t, "cgroup", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	env, small := smallCgroup(t, limit)
 	self, err := program()
 	if err != nil {
 		t.Fatal(err)

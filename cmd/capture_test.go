@@ -82,7 +82,7 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 
 // The service has three capabilities and no more: it gathers all the same.
 func TestCaptureAsTheService(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	needProbes(t)
 	dir, err := os.MkdirTemp("/var/tmp", "iocause-capture-")
 	if err != nil {
@@ -108,7 +108,7 @@ func TestCaptureAsTheService(t *testing.T) {
 // A capture by root beside an agent of another user can be read by the agent,
 // and takes no number of it.
 func TestCaptureBesideAnAgent(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	needProbes(t)
 	dir := kept(t)
 	if err := os.Chown(dir, nobodyID, nobodyID); err != nil {

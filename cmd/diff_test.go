@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,8 +9,6 @@ import (
 	"testing"
 
 	"iocause/internal/bpf/bpftest"
-	"iocause/internal/host"
-	"iocause/internal/lab"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
@@ -24,27 +21,12 @@ func TestDiffNamesTheCacheLimit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with the race detector iocause needs more than the limit")
 	}
-	needRoot(t)
+	bpftest.Root(t)
 	needProbes(t)
-	env, err := lab.New(host.Live(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	const limit = 64 << 20 // iocause itself needs a third of it
 	// The shell joins the cgroup before it starts the load: a process that moves
 	// is known by the cgroup that it was first met in.
-	small, err := env.Cgroup("small", &lab.Limits{Memory: limit})
-	if errors.Is(err, lab.ErrNoCgroup) {
-		bpftest.Need(t, "cgroup", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, small := smallCgroup(t, limit)
 	self, err := program()
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func diskUnder(t *testing.T, path string) string {
 }
 
 func TestResidentFilters(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	dir, files := cachedFiles(t, 13, "one.ibd", "two.txt", hostileFile)
 	comm, err := os.ReadFile("/proc/self/comm")
 	if err != nil {
@@ -83,7 +83,7 @@ func TestResidentFilters(t *testing.T) {
 
 // The processes that map a file are found by it, whatever its name holds.
 func TestMemFilters(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	dir, files := cachedFiles(t, 3, hostileFile, "plain")
 	for _, f := range files {
 		m, err := unix.Mmap(int(f.Fd()), 0, 3*os.Getpagesize(), unix.PROT_READ, unix.MAP_SHARED)

@@ -31,7 +31,7 @@ const hostileFile = "\x1b[2J\x1b]0;owned\a\n\r\xff\xc3(\u202egnp.exe\u2028\t\"\\
 // A process of a hostile name that reads a file of a hostile name, in a cgroup
 // of one: no byte of them may act on the terminal, none may be lost in JSON.
 func TestHostileNamesDoNoHarm(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	dir, err := os.MkdirTemp("/var/tmp", "iocause-test-") // /tmp may be in memory
 	if err != nil {
 		t.Fatal(err)
@@ -331,7 +331,7 @@ func TestNobodyToDiagnose(t *testing.T) {
 			t.Errorf("%q: code %d, stdout %q, stderr %q", args, code, out, stderr)
 		}
 	}
-	needRoot(t)
+	bpftest.Root(t)
 	cgroups, err := host.Live().Cgroups()
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/lab"
 	"iocause/scenarios"
 )
@@ -49,7 +50,7 @@ func TestLabScoreForReal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the figures are looked at without -short")
 	}
-	needRoot(t)
+	bpftest.Root(t)
 	const name = "cpu-bound"
 	content, err := scenarios.Files.ReadFile(name + "/scenario.yaml")
 	if err != nil {

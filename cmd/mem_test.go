@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/source/proc/meminfo"
 )
@@ -52,7 +53,7 @@ func TestMemAddsUp(t *testing.T) {
 
 // free(1) and we read the same file: one of these tests, that does not change.
 func TestMemEqualsFree(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	peer(t, "free", "procps")
 	path, err := program()
 	if err != nil {
@@ -89,7 +90,7 @@ func TestMemEqualsFree(t *testing.T) {
 }
 
 func TestMemWithoutRights(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	code, out, stderr := run{args: []string{"mem"}, uid: 65534}.do(t)
 	if code != 0 {
 		t.Fatalf("code %d: %s", code, stderr)
@@ -104,7 +105,7 @@ func TestMemWithoutRights(t *testing.T) {
 // A real drop_caches, that every program on the machine pays for: only when it
 // is asked for.
 func TestDropFreesWhatIsSaid(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	if os.Getenv("IOCAUSE_DROP") == "" {
 		t.Skip("empties this machine's page cache: set IOCAUSE_DROP=1")
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
 	"iocause/internal/sample"
@@ -79,7 +80,7 @@ func checkReport(t *testing.T, r *diagnose.Report) {
 }
 
 func TestWithoutPermission(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	for _, c := range []struct {
 		name, want string
 		run        run
@@ -116,7 +117,7 @@ func TestWithoutPermission(t *testing.T) {
 // What cannot watch anything fails, and says why; what reads /proc as well
 // shows that.
 func TestNothingToWatch(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	for _, c := range []struct {
 		args []string
 		code int
@@ -139,7 +140,7 @@ func TestNothingToWatch(t *testing.T) {
 }
 
 func TestNobodyIsToldOfHiddenProcesses(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	for _, mode := range []string{"1", "2"} {
 		r, _ := reportOf(t, run{mount: true, env: []string{hideOther + "=" + mode}})
 		gaps := strings.Join(r.Gaps, "\n")
@@ -150,7 +151,7 @@ func TestNobodyIsToldOfHiddenProcesses(t *testing.T) {
 }
 
 func TestWithoutFiles(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	for _, c := range []struct {
 		hide, source, want string
 		state              state

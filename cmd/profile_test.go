@@ -172,7 +172,7 @@ func runInAKnownFunction(n uint64) uint64 {
 }
 
 func TestProfileNeedsPermission(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	for _, command := range []string{"offcpu", "oncpu"} {
 		code, out, notes := run{args: []string{command, "--duration", "100ms"}, uid: 65534}.do(t)
 		if code != 1 || out != "" || !strings.Contains(notes, refusal) {
@@ -183,7 +183,7 @@ func TestProfileNeedsPermission(t *testing.T) {
 
 // To find nobody is not to find that nobody waits.
 func TestProfileOfNobody(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	code, out, notes := run{args: []string{"offcpu", "--comm", "no-such-name", "--duration", "200ms"}}.do(t)
 	if code != 1 || out != "" || !strings.Contains(notes, `no process is called "no-such-name", nor was there`) {
 		t.Errorf("code %d, stdout %q, stderr %q", code, out, notes)
@@ -192,7 +192,7 @@ func TestProfileOfNobody(t *testing.T) {
 
 // Ctrl-C ends the watching and still shows what was seen.
 func TestProfileInterrupted(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	c, out, notes := launch(t, "offcpu", "--duration", "1h", "--format", "json")
 	waitFor(t, notes, "observing")
 	time.Sleep(500 * time.Millisecond)

@@ -19,6 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+	"iocause/internal/lab"
 )
 
 // The test binary is the program itself when it is told so; before that it may
@@ -171,10 +173,25 @@ func (r run) do(t *testing.T) (code int, stdout, stderr string) {
 	return code, out.String(), notes.String()
 }
 
-// needRoot skips what only root can set up.
-func needRoot(t *testing.T) {
+// smallCgroup makes a cgroup with so many bytes of memory, in a scratch place
+// that goes with the test.
+func smallCgroup(t *testing.T, limit int64) (*lab.Env, *lab.Cgroup) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		bpftest.Need(t, "bpf", errors.New("root"))
+	env, err := lab.New(host.Live(), "")
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := env.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	small, err := env.Cgroup("small", &lab.Limits{Memory: limit})
+	if errors.Is(err, lab.ErrNoCgroup) {
+		bpftest.Need(t, "cgroup", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env, small
 }

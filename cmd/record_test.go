@@ -264,7 +264,7 @@ func TestKilledRecording(t *testing.T) {
 
 // A disk that is full ends the recording, not the command, and keeps the rest.
 func TestRecordOnAFullDisk(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	dir := t.TempDir()
 	if err := unix.Mount("none", dir, "tmpfs", 0, "size=4k"); err != nil {
 		t.Skipf("needs a file system: %v", err)

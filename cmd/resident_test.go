@@ -72,7 +72,7 @@ func cachedFiles(t *testing.T, pages int, names ...string) (dir string, files []
 }
 
 func TestResidentAllAddsUpAndNamesAll(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	const pages = 4099
 	_, files := cachedFiles(t, pages, "closed", "deleted", hostileFile)
 	if err := os.Remove(files[1].Name()); err != nil {
@@ -119,7 +119,7 @@ func TestResidentAllAddsUpAndNamesAll(t *testing.T) {
 
 // Without kernel programs it says so, and still adds up.
 func TestResidentAllWithoutKernelPrograms(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	_, files := cachedFiles(t, 1021, "open")
 	code, out, stderr := run{args: []string{"resident", "--all", "--top", "0", "--format", "json"}, env: []string{dropCaps + "=1"}}.do(t)
 	if code != 0 || !strings.Contains(stderr, refusal) {
@@ -256,7 +256,7 @@ func TestBar(t *testing.T) {
 
 // A process in a cgroup of its own, and what that is charged for.
 func TestResidentOfACgroup(t *testing.T) {
-	needRoot(t)
+	bpftest.Root(t)
 	h := host.Live()
 	cgroups, err := h.Cgroups()
 	if err != nil {

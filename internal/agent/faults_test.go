@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/store/series"
@@ -143,7 +144,7 @@ func TestReadOnlyWhileRecording(t *testing.T) {
 	}
 	trigger := "/sys/fs/ext4/" + first.Device + "/trigger_fs_error"
 	if _, err := os.Stat(trigger); err != nil {
-		t.Skipf("the kernel cannot be told to fail: %v", err)
+		bpftest.Need(t, "loop", err) // the kernel cannot be told to fail
 	}
 	if err := syscall.Mount("", first.Dir, "", syscall.MS_REMOUNT, "errors=remount-ro"); err != nil {
 		t.Fatal(err)

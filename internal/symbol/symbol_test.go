@@ -182,9 +182,7 @@ func TestPrograms(t *testing.T) {
 // The files of a container are in a file system of its own: the program, and its
 // debug file beside it.
 func TestProgramInAnotherMountNamespace(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: another mount namespace")
-	}
+	bpftest.Root(t) // for another mount namespace
 	built := build(t)
 	at := places(t, built)
 	run(t, "objcopy", "--only-keep-debug", built, built+".debug")

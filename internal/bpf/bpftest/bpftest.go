@@ -2,6 +2,7 @@
 package bpftest
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +30,15 @@ func Need(t *testing.T, capability string, err error) {
 	t.Skipf("needs %s: %v", capability, err)
 }
 
+// Root skips a test that needs root, and fails it where IOCAUSE_REQUIRE promises
+// what only root may do.
+func Root(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		Need(t, "bpf", errors.New("root"))
+	}
+}
+
 // Observe runs f in this process under a probe and returns the window. The
 // probe must lose nothing. A host that hides completions from programs, or that
 // interrupts a program with its own event, which the probe notices, gets another
@@ -36,7 +46,7 @@ func Need(t *testing.T, capability string, err error) {
 func Observe(t *testing.T, open func(*host.Host) (sample.Source, error), f func()) *sample.Window {
 	t.Helper()
 	for try := 1; ; try++ {
-		w := observe(t, open, f)
+		w := ObserveOnce(t, open, f)
 		hidden := false
 		w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
 			if (strings.HasSuffix(e.Class, " missed_completions") || strings.HasSuffix(e.Class, " recursion")) && try < 5 {
@@ -52,7 +62,9 @@ func Observe(t *testing.T, open func(*host.Host) (sample.Source, error), f func(
 	}
 }
 
-func observe(t *testing.T, open func(*host.Host) (sample.Source, error), f func()) *sample.Window {
+// ObserveOnce is Observe without another try, for figures that what the host
+// hides of other events takes nothing from.
+func ObserveOnce(t *testing.T, open func(*host.Host) (sample.Source, error), f func()) *sample.Window {
 	t.Helper()
 	h := host.Live()
 	h.Self = 0 // here it is this process that is looked at

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/sample"
 )
 
@@ -18,9 +19,7 @@ import (
 // run on a document as small as it may be.
 func TestPageIsUsedByKeyboard(t *testing.T) {
 	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("needs node to run the script of the page")
-	}
+	bpftest.Need(t, "node", err) // to run the script of the page
 	frames := func(names ...string) (all []*sample.Frame) {
 		for _, n := range names {
 			all = append(all, &sample.Frame{Name: n})

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/sample"
 )
 
@@ -249,12 +250,10 @@ func TestKilledShelf(t *testing.T) {
 // On a full disk a window fails whole, and once there is room again the next
 // ones are kept; so also where the folder was removed.
 func TestShelfOnAFullDisk(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("it needs root to mount a small file system")
-	}
+	bpftest.Root(t) // to mount a small file system
 	mount := t.TempDir()
 	if err := syscall.Mount("tmpfs", mount, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer syscall.Unmount(mount, syscall.MNT_DETACH)
 	dir := filepath.Join(mount, "shelf")

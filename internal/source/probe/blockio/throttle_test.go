@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -44,7 +43,7 @@ func heldBack(t *testing.T, iops int64, args ...string) map[string]float64 {
 	for i, a := range args {
 		args[i] = strings.ReplaceAll(a, "DISK", disk.Dir)
 	}
-	w := observeBios(t, func() {
+	w := bpftest.ObserveOnce(t, Open, func() {
 		if out, err := exec.Command("sh", append([]string{"-c", script, "sh", group.IO}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -60,29 +59,6 @@ func heldBack(t *testing.T, iops int64, args ...string) map[string]float64 {
 		}
 	})
 	return held
-}
-
-// observeBios runs f under the probe. What the host hides of the completions of
-// others, of which there are many on a busy disk, takes nothing from bios.
-func observeBios(t *testing.T, f func()) *sample.Window {
-	t.Helper()
-	p, err := Open(host.Live())
-	bpftest.Need(t, "bpf", err)
-	defer func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	r := sample.NewRecorder(time.Now())
-	if err := p.Collect(sample.First, r); err != nil {
-		t.Fatal(err)
-	}
-	f()
-	r.At(time.Now())
-	if err := p.Collect(sample.Last, r); err != nil {
-		t.Fatal(err)
-	}
-	return r.Window(time.Now())
 }
 
 // A limit that lets one through in a tenth of a second holds back nearly all
