@@ -31,7 +31,7 @@ type playback struct {
 
 func (p *playback) bind(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&p.file, "recording", "", "answer from a file of 'iocause record', or the\nevidence of an incident: its number or file")
+	f.StringVar(&p.file, "recording", "", "answer from a file of 'iocause record', from the\nevidence of an incident (its number or file), or\nfrom the folder of an agent")
 	f.StringVar(&p.from, "from", "", "begin there, in the recording or, without one, in\nwhat the agent keeps: 14:00, \"yesterday 14:00\",\n\"10m ago\", RFC 3339; +30s in a recording")
 	f.StringVar(&p.to, "to", "", "end there")
 	f.StringVar(&p.dir, "dir", stateDir, "the agent's folder")
@@ -44,6 +44,10 @@ func (p *playback) asked(c *cobra.Command) (bool, error) {
 	}
 	if n, err := strconv.Atoi(p.file); err == nil && n > 0 {
 		p.file = incidents.Path(filepath.Join(p.dir, incidentsIn), n)
+	}
+	if info, err := os.Stat(p.file); err == nil && info.IsDir() { // an agent's
+		p.dir, p.file = p.file, ""
+		return true, nil
 	}
 	return p.file+p.from+p.to != "", nil
 }

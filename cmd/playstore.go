@@ -44,7 +44,7 @@ func (a *app) agentSpan(p *playback) (from, to time.Time, err error) {
 	}
 	switch {
 	case p.from == "":
-		return from, to, &usageError{errors.New("reading the flags: --to is given without --from"), "give --from, too, or a recording"}
+		return from, to, &usageError{errors.New("reading the flags: it is not said from when on"), "give --from, or the file of a recording"}
 	case !from.Before(to):
 		return from, to, &usageError{fmt.Errorf("reading --from: %s is not before %s", stamp(from), stamp(to)), "give an earlier time"}
 	}

@@ -31,7 +31,14 @@ func TestAgentIsPlayedBack(t *testing.T) {
 	if out, _ := do("use"); !strings.Contains(out, "memory") || !strings.Contains(out, "processors") {
 		t.Errorf("%s", out)
 	}
-	out, _ := do("disk", "--format", "json")
+	code, out, stderr := runApp(t.Context(), source.List(), "use", "--recording", dir, "--from", "10m ago")
+	if code != exitWell || !strings.Contains(out, "memory") {
+		t.Errorf("by its folder: code %d, %s%s", code, out, stderr)
+	}
+	if code, _, stderr = runApp(t.Context(), source.List(), "use", "--recording", dir); code != exitUsage || !strings.Contains(stderr, "--from") {
+		t.Errorf("without a time: code %d, %s", code, stderr)
+	}
+	out, _ = do("disk", "--format", "json")
 	var disk struct {
 		Seconds float64
 		Devices struct{ Notes []string }
@@ -45,7 +52,7 @@ func TestAgentIsPlayedBack(t *testing.T) {
 	if out, _ := do("diagnose"); !strings.Contains(out, "Cannot tell") {
 		t.Errorf("%s", out)
 	}
-	code, _, stderr := runApp(t.Context(), source.List(), "threads", "--dir", dir, "--from", "10m ago")
+	code, _, stderr = runApp(t.Context(), source.List(), "threads", "--dir", dir, "--from", "10m ago")
 	if code != exitFailed || !strings.Contains(stderr, "there was no incident") {
 		t.Errorf("code %d, %s", code, stderr)
 	}
