@@ -16,6 +16,7 @@ type Stat struct {
 	Comm          string // any bytes, even line ends and ")"
 	State         byte   // 'R', 'S', 'D', 'Z' ...
 	Kernel        bool   // a kernel thread
+	Parent        int    // the process that it is a child of; 0 for none
 	MajorFaults   uint64
 	User, System  uint64
 	Threads       uint64
@@ -30,6 +31,7 @@ const kthread = 0x00200000
 
 // Places of the fields behind the name; "state" is field 3 of proc_pid_stat(5).
 const (
+	fieldParent     = 4
 	fieldFlags      = 9
 	fieldMajorFault = 12
 	fieldUser       = 14
@@ -78,11 +80,13 @@ func parseStat(b []byte) (Stat, error) {
 			return s, nil
 		}
 		var to *uint64
-		var flags uint64
+		var parent, flags uint64
 		switch n {
 		case 3:
 			s.State = f[0]
 			continue
+		case fieldParent:
+			to = &parent
 		case fieldFlags:
 			to = &flags
 		case fieldMajorFault:
@@ -105,17 +109,19 @@ func parseStat(b []byte) (Stat, error) {
 		if *to, ok = host.Uint(f); !ok {
 			return s, &host.LineError{Line: 1, What: fmt.Sprintf("field %d, %.40q, is not a number", n, f)}
 		}
-		if n == fieldFlags {
+		switch n {
+		case fieldParent:
+			s.Parent = int(min(parent, 1<<31-1))
+		case fieldFlags:
 			s.Kernel = flags&kthread != 0
-		}
-		if n == fieldBlkio {
+		case fieldBlkio:
 			return s, nil
 		}
 	}
 }
 
-// IO is /proc/PID/io (proc_pid_io(5)): what the process and its ended threads
-// did since it began, in bytes and calls.
+// IO is /proc/PID/io (proc_pid_io(5)): what the process, its ended threads and
+// the children that it waited for did since they began, in bytes and calls.
 type IO struct {
 	ReadChars, WriteChars uint64
 	ReadCalls, WriteCalls uint64

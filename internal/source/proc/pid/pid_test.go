@@ -15,7 +15,7 @@ import (
 
 func TestParseStat(t *testing.T) {
 	s, err := ParseStat(proctest.Fixture(t, "stat-odd"))
-	if err != nil || s != (Stat{PID: 4242, Comm: "my db) S 1\n(\x1b[31m", State: 'S', MajorFaults: 30, User: 1000, System: 500,
+	if err != nil || s != (Stat{PID: 4242, Comm: "my db) S 1\n(\x1b[31m", State: 'S', Parent: 1, MajorFaults: 30, User: 1000, System: 500,
 		Threads: 2, Start: 500, RSS: 5000, BlkioDelay: 300, HasBlkioDelay: true}) {
 		t.Errorf("%+v, %v", s, err)
 	}

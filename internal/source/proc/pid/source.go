@@ -24,6 +24,8 @@ type source struct {
 	start   uint64  // of the window, clock ticks since boot; 0 when not known
 	before  map[int]look
 	after   tally
+
+	tookOver map[int]IO // by parents, of children that ended in this window
 }
 
 // tally counts what one phase met.
@@ -58,12 +60,14 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		return fmt.Errorf("listing the processes: %w", err)
 	}
 	pids = slices.DeleteFunc(pids, func(pid int) bool { return pid == s.host.Self })
+	slices.Sort(pids)
 	if phase == sample.First {
 		s.begin(pids)
 		return nil
 	}
 	s.after = tally{}
 	found := s.pass(pids, s.before)
+	s.tookOver = s.heirs(found)
 	for i := range found {
 		s.end(&found[i], into)
 	}
@@ -193,6 +197,7 @@ func (s *source) emit(pid int, old, l *look, into sample.Sink) {
 	add(sample.ProcMajorFault, old.stat.MajorFaults, l.stat.MajorFaults, 1, "/proc/PID/stat")
 	if old.hasIO && l.hasIO {
 		const from = "/proc/PID/io"
+		old.io = old.io.plus(s.tookOver[pid], &l.io)
 		add(sample.ProcReadChars, old.io.ReadChars, l.io.ReadChars, 1, from)
 		add(sample.ProcWriteChars, old.io.WriteChars, l.io.WriteChars, 1, from)
 		add(sample.ProcReadCalls, old.io.ReadCalls, l.io.ReadCalls, 1, from)
