@@ -103,6 +103,11 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 	if a.tables != nil {
 		a.feed(&feed{entry: busiestEntry(&a.tables.gaps), base: c.Tables.Interval, table: true, seen: a.tables.take})
 	}
+	if c.PageCache.Interval > 0 {
+		f := &feed{base: c.PageCache.Interval, late: true, seen: func(*sample.Window) {}}
+		f.entry = pageCacheEntry(c.PageCache.Look, f.interval)
+		a.feed(f)
+	}
 	return a
 }
 
@@ -203,7 +208,7 @@ func (a *Agent) Run(ctx context.Context) error {
 
 // govern looks at what the agent itself takes.
 func (a *Agent) govern(ctx context.Context) {
-	g := &governor{cpu: a.config.Limits.CPU, memory: a.config.Limits.Memory, feeds: a.feeds, log: a.log, spent: map[*feed]int64{}}
+	g := &governor{cpu: a.config.Limits.CPU, kernel: a.config.Limits.BPF, memory: a.config.Limits.Memory, feeds: a.feeds, log: a.log, spent: map[*feed]int64{}}
 	for {
 		now := a.host.Now()
 		u, err := readUse(a.host)

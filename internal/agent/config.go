@@ -29,6 +29,7 @@ type Config struct {
 	Remote       Remote
 	Incidents    Incidents
 	Tables       Tables
+	PageCache    PageCache
 }
 
 // Tables are those of the busiest processes and cgroups.
@@ -37,6 +38,12 @@ type Tables struct {
 	Rows     int           // of each table
 	Keep     time.Duration
 	Disk     int64 // bytes
+}
+
+// PageCache says how often the page cache is looked at, and for how long.
+type PageCache struct {
+	Interval time.Duration // 0 for not at all
+	Look     time.Duration
 }
 
 // Remote says where values are sent, besides being recorded.
@@ -50,6 +57,7 @@ type Remote struct {
 // Limits are what the agent may take.
 type Limits struct {
 	CPU    float64 // of one processor
+	BPF    float64 // of one processor: kernel programs, within the programs that they observe
 	Memory int64   // bytes resident
 	Disk   int64   // bytes of the recording's blocks
 }
@@ -59,11 +67,12 @@ func DefaultConfig() Config {
 	const day = 24 * time.Hour
 	c := Config{
 		Dir: "/var/lib/iocause", Interval: time.Second, SlowInterval: 10 * time.Second, Listen: "127.0.0.1:9464",
-		Limits: Limits{CPU: 0.02, Memory: 128 << 20, Disk: 2 << 30},
+		Limits: Limits{CPU: 0.02, BPF: 0.02, Memory: 128 << 20, Disk: 2 << 30},
 	}
 	c.Remote.Every = 15 * time.Second
 	c.Incidents.Diagnose = 10 * time.Second
 	c.Keep.Raw, c.Keep.FiveMinutes, c.Keep.Hours = 2*day, 396*day, 396*day
+	c.PageCache = PageCache{Interval: 20 * time.Second, Look: 200 * time.Millisecond}
 	c.Tables = Tables{Interval: 10 * time.Second, Rows: 20, Keep: 2 * day, Disk: 64 << 20}
 	return c
 }
@@ -126,9 +135,11 @@ func parseConfig(path string, b []byte) (Config, error) {
 		"remote_write": func(n *yaml.Node) { p.remote(n, &c.Remote) },
 		"incidents":    func(n *yaml.Node) { p.incidents(n, &c.Incidents) },
 		"tables":       func(n *yaml.Node) { p.tables(n, &c.Tables) },
+		"page_cache":   func(n *yaml.Node) { p.pageCache(n, &c.PageCache) },
 		"limits": func(n *yaml.Node) {
 			p.fields(n, map[string]func(*yaml.Node){
 				"cpu":    func(n *yaml.Node) { c.Limits.CPU = p.share(n) },
+				"bpf":    func(n *yaml.Node) { c.Limits.BPF = p.share(n) },
 				"memory": func(n *yaml.Node) { c.Limits.Memory = p.bytes(n, 48<<20) },
 				"disk":   func(n *yaml.Node) { c.Limits.Disk = p.bytes(n, 64<<20) },
 			})

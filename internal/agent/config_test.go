@@ -20,6 +20,7 @@ sources_off: [netdev, sysctl]
 keep: {raw: 24h, five_minutes: 30d, hours: 400d}
 limits:
   cpu: 1.5%
+  bpf: 0.5%
   memory: 96MiB
   disk: 1.5 GiB
 remote_write:
@@ -28,15 +29,17 @@ remote_write:
   labels: {instance: db1}
   token_file: /etc/iocause/token
 tables: {interval: 30s, rows: 5, keep: 7d, disk: 1GiB}
+page_cache: {interval: 1m, look: 50ms}
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Config{Dir: "/srv/rec", Interval: 500 * time.Millisecond, SlowInterval: 30 * time.Second, Listen: "[::]:9999",
-		Off: []string{"netdev", "sysctl"}, Limits: Limits{CPU: 0.015, Memory: 96 << 20, Disk: 3 << 29},
+		Off: []string{"netdev", "sysctl"}, Limits: Limits{CPU: 0.015, BPF: 0.005, Memory: 96 << 20, Disk: 3 << 29},
 		Remote: Remote{"https://example.com/api/v1/write", 30 * time.Second, map[string]string{"instance": "db1"}, "/etc/iocause/token"}}
 	want.Incidents.Diagnose = 10 * time.Second
 	want.Tables = Tables{30 * time.Second, 5, 7 * 24 * time.Hour, 1 << 30}
+	want.PageCache = PageCache{time.Minute, 50 * time.Millisecond}
 	want.Keep.Raw, want.Keep.FiveMinutes, want.Keep.Hours = 24*time.Hour, 720*time.Hour, 9600*time.Hour
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -76,9 +79,13 @@ func TestConfigErrorsHaveALine(t *testing.T) {
 		"remote_write: {url: 'http://a/', labels: {a-b: c}}":  `x.yaml:1: "a-b" cannot be the name`,
 		"remote_write: {url: 'http://a/', labels: {abc: ''}}": `x.yaml:1: the label abc has no value`,
 		"remote_write: {url: 'http://a/', token_file: token}": `x.yaml:1: "token" is no path`,
-		"tables: {rows: 0}":       `x.yaml:1: "0" is no number from 1 to 1000`,
-		"tables: {interval: 1ms}": `x.yaml:1: 1ms is not between 1s and 10m0s`,
-		"tables:\n  disk: 1MiB":   `x.yaml:2: 1MiB is less than 16 MiB`,
+		"tables: {rows: 0}":                        `x.yaml:1: "0" is no number from 1 to 1000`,
+		"tables: {interval: 1ms}":                  `x.yaml:1: 1ms is not between 1s and 10m0s`,
+		"page_cache: {look: 2s}":                   `x.yaml:1: a look of 2s is more than a hundredth of the interval, 20s`,
+		"page_cache: {look: 200ms, interval: 10s}": `x.yaml:1: a look of 200ms is more than a hundredth of the interval, 10s`,
+		"page_cache: {interval: 1s}":               `x.yaml:1: 1s is not between 5s and 10m0s`,
+		"limits:\n  bpf: 2":                        `x.yaml:2: "2" is no share`,
+		"tables:\n  disk: 1MiB":                    `x.yaml:2: 1MiB is less than 16 MiB`,
 	} {
 		_, err := parseConfig("x.yaml", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -29,3 +29,22 @@ func (p *parser) tables(n *yaml.Node, to *Tables) {
 		"disk": func(n *yaml.Node) { to.Disk = p.bytes(n, 16<<20) },
 	})
 }
+
+// lookShare is how much of the time the page cache may be looked at: what a
+// program loses by that is no more.
+const lookShare = 0.01
+
+// pageCache reads how the page cache is looked at.
+func (p *parser) pageCache(n *yaml.Node, to *PageCache) {
+	p.fields(n, map[string]func(*yaml.Node){
+		"interval": func(n *yaml.Node) {
+			if to.Interval = 0; n.Value != "0" {
+				to.Interval = p.duration(n, 5*time.Second, 10*time.Minute)
+			}
+		},
+		"look": func(n *yaml.Node) { to.Look = p.duration(n, 20*time.Millisecond, 5*time.Second) },
+	})
+	if to.Interval > 0 && to.Look.Seconds() > lookShare*to.Interval.Seconds() {
+		p.bad(n, "a look of %v is more than a hundredth of the interval, %v: programs could lose more than 1 %%", to.Look, to.Interval)
+	}
+}

@@ -27,6 +27,7 @@ type feed struct {
 	stepped func() // the clock was set
 	seen    func(*sample.Window)
 	table   bool // what it reads is no series: seen keeps it
+	late    bool // it is costly to open: not before it is read for the first time
 
 	infos map[sample.Metric]sample.Info
 	known map[of]*stream
@@ -34,6 +35,7 @@ type feed struct {
 
 	factor atomic.Int64 // the interval is base times this
 	spent  atomic.Int64 // nanoseconds in the source, ever
+	kernel atomic.Int64 // nanoseconds a second of its kernel programs, in the newest window
 	up     atomic.Bool
 }
 
@@ -71,6 +73,9 @@ func (f *feed) interval() time.Duration { return f.base * time.Duration(f.factor
 
 // run reads until ctx ends.
 func (f *feed) run(ctx context.Context) {
+	if f.late {
+		f.align(ctx)
+	}
 	for wait := tryAgain; ; wait = min(2*wait, tryLongest) {
 		began := time.Now()
 		err := f.read(ctx)
@@ -101,7 +106,7 @@ func (f *feed) read(ctx context.Context) error {
 	f.align(ctx)
 	c.Begin()
 	f.up.Store(true)
-	before := time.Duration(0)
+	before, failures := time.Duration(0), 0
 	for {
 		every := f.interval()
 		err := f.laps(ctx, c, every, func(w *sample.Window) error {
@@ -111,6 +116,10 @@ func (f *feed) read(ctx context.Context) error {
 			if s.Stuck {
 				return fmt.Errorf("%w: %w", errStuck, s.Err)
 			}
+			if s.Failures > 0 && failures == 0 {
+				f.log.Warn("a source cannot be read in full", "source", f.entry.Name, "why", s.Err)
+			}
+			failures = s.Failures
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -170,6 +179,9 @@ func (f *feed) take(w *sample.Window, read time.Time, every time.Duration) error
 			frame.Values = append(frame.Values, f.value(info, e, s, read))
 		})
 	}
+	kernel := 0.0
+	w.Each(sample.CostBPFTime, func(_ sample.Entity, s *sample.Series) { kernel += s.Sum() })
+	f.kernel.Store(int64(kernel / every.Seconds() * float64(time.Second)))
 	f.forget(read)
 	f.seen(w)
 	// A reading that came late may bear the instant of the next: what counters

@@ -52,10 +52,11 @@ func readUse(h *host.Host) (use, error) {
 }
 
 // governor keeps the agent within its limits: when it takes too much for three
-// looks in a row, the source that costs most is read half as often; when it
-// takes less than half for thirty, one step of that is undone.
+// looks in a row, the source that costs most of that is read half as often; when
+// it takes less than half for thirty, one step of that is undone.
 type governor struct {
 	cpu    float64 // of one processor
+	kernel float64 // of one processor, by kernel programs
 	memory int64   // bytes resident
 	feeds  []*feed
 	log    *slog.Logger
@@ -75,8 +76,11 @@ const (
 
 // look takes what was used up to now.
 func (g *governor) look(now time.Time, u use) {
-	costs := map[*feed]int64{}
+	costs, kernels := map[*feed]int64{}, map[*feed]int64{}
+	kernel := 0.0
 	for _, f := range g.feeds {
+		kernels[f] = f.kernel.Load() * int64(lookEvery/time.Second)
+		kernel += time.Duration(f.kernel.Load()).Seconds()
 		total := f.spent.Load()
 		costs[f] = total - g.spent[f]
 		g.spent[f] = total
@@ -94,11 +98,14 @@ func (g *governor) look(now time.Time, u use) {
 	case u.resident > g.memory:
 		why = fmt.Sprintf("it takes %d bytes of memory, more than %d", u.resident, g.memory)
 		debug.FreeOSMemory()
+	case kernel > g.kernel:
+		why = fmt.Sprintf("its kernel programs take %.2f %% of a processor, more than %.2f %%", 100*kernel, 100*g.kernel)
+		costs = kernels
 	}
 	switch {
 	case why != "":
 		g.over, g.under = g.over+1, 0
-	case share < g.cpu/2 && u.resident < g.memory/4*3:
+	case share < g.cpu/2 && kernel < g.kernel/2 && u.resident < g.memory/4*3:
 		g.over, g.under = 0, g.under+1
 	default:
 		g.over, g.under = 0, 0
@@ -116,7 +123,7 @@ func (g *governor) look(now time.Time, u use) {
 func (g *governor) shed(costs map[*feed]int64, why string) {
 	var worst *feed
 	for _, f := range g.feeds {
-		if f.factor.Load() < slowest && (worst == nil || costs[f] > costs[worst]) {
+		if costs[f] > 0 && f.factor.Load() < slowest && (worst == nil || costs[f] > costs[worst]) {
 			worst = f
 		}
 	}

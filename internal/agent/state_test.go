@@ -57,7 +57,7 @@ func TestGovernor(t *testing.T) {
 	cheap, dear := &feed{entry: source.Entry{Name: "cheap"}, base: time.Second}, &feed{entry: source.Entry{Name: "dear"}, base: time.Second}
 	cheap.factor.Store(1)
 	dear.factor.Store(1)
-	g := &governor{cpu: 0.02, memory: 100 << 20, feeds: []*feed{cheap, dear}, log: slog.New(slog.DiscardHandler), spent: map[*feed]int64{}}
+	g := &governor{cpu: 0.02, kernel: 0.02, memory: 100 << 20, feeds: []*feed{cheap, dear}, log: slog.New(slog.DiscardHandler), spent: map[*feed]int64{}}
 	now, u := time.Unix(0, 0), use{resident: 50 << 20}
 	look := func(n int, share float64) {
 		for range n {
@@ -96,6 +96,19 @@ func TestGovernor(t *testing.T) {
 	if dear.interval() != 32*time.Second {
 		t.Errorf("interval %v", dear.interval())
 	}
+	u.resident = 50 << 20
+	look(30, 0.005)
+	factors("less memory", 1, 16)
+	cheap.kernel.Store(int64(30 * time.Millisecond)) // a second: its kernel programs cost most, whatever else does
+	look(3, 0.005)
+	factors("too much time in kernel programs", 2, 16)
+	cheap.kernel.Store(int64(15 * time.Millisecond))
+	look(60, 0.005)
+	factors("they take more than half of what they may", 2, 16)
+	cheap.kernel.Store(int64(8 * time.Millisecond))
+	look(30, 0.005)
+	factors("they take less than half", 1, 16)
+	cheap.kernel.Store(0)
 	look(100, 0.5)
 	factors("nothing left to spare", 32, 32)
 }

@@ -146,6 +146,17 @@ const (
 	CacheSlow       Metric = "cache.slow_waits"
 	CacheLongest    Metric = "cache.longest_wait"
 	CacheResident   Metric = "cache.resident"
+
+	CacheSampledCalls  Metric = "cache.sampled_calls"
+	CacheSampledVisits Metric = "cache.sampled_visits"
+	CacheSampledHits   Metric = "cache.sampled_hits"
+	CacheSampledMisses Metric = "cache.sampled_misses"
+	CacheSampledMapped Metric = "cache.sampled_cold_mapped"
+	CacheSampledBytes  Metric = "cache.sampled_visited"
+	CacheSampledIn     Metric = "cache.sampled_inserted"
+	CacheSampledOut    Metric = "cache.sampled_evicted"
+	CacheSampledTime   Metric = "cache.sampled_time"
+
 	DirectReads     Metric = "direct.reads"
 	DirectReadBytes Metric = "direct.read_bytes"
 	DirectWrites    Metric = "direct.writes"

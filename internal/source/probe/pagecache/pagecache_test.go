@@ -84,6 +84,12 @@ func runJob(jobs string) error {
 	for _, job := range strings.Split(jobs, "\n") {
 		var kind, path, other string
 		var block, count int
+		if n, _ := fmt.Sscanf(job, "steady %s %d", &path, &block); n == 2 {
+			if err := steady(path, block); err != nil {
+				return err
+			}
+			continue
+		}
 		if n, _ := fmt.Sscanf(job, "again %s %d %d %s", &path, &block, &count, &other); n == 4 {
 			if err := again(path, other, block, time.Duration(count)*time.Millisecond); err != nil {
 				return err
