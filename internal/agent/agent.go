@@ -43,6 +43,7 @@ type Agent struct {
 	program string
 	watcher *watcher // nil when incidents are off
 	tables  *tables  // nil when none are kept
+	caps    *caps    // nil when incidents are off
 }
 
 // own names one of the agent's own series.
@@ -60,7 +61,7 @@ func fast() []string {
 func slow() []string { return []string{"sysctl", "queue", "filesystem"} }
 
 // Sources are the names of all sources that the agent reads.
-func Sources() []string { return slices.Concat(fast(), slow()) }
+func Sources() []string { return slices.Concat(fast(), slow(), []string{capSource}) }
 
 // New prepares an agent, which lets judge find the causes of incidents, nil for
 // none; program is what wrote them. Nothing runs and nothing is opened yet.
@@ -83,8 +84,15 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 	if c.Tables.Interval > 0 {
 		a.tables = newTables(&c, log, program)
 	}
+	if !c.Incidents.Off {
+		a.caps = newCaps()
+	}
 	for _, e := range slices.Concat(source.List(), source.Others()) {
 		base := c.Interval
+		if e.Name == capSource && a.caps != nil && !slices.Contains(c.Off, e.Name) {
+			a.feed(&feed{entry: e, base: capEvery, table: true, seen: a.caps.see})
+			continue
+		}
 		setting := slices.Contains(slow(), e.Name)
 		if setting {
 			base = c.SlowInterval
@@ -164,6 +172,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	if !a.config.Incidents.Off {
 		a.watcher = newWatcher(a.host, &a.config, a.log, a.judge, a.program)
+		a.watcher.caps = a.caps
 	}
 	measuring, stop := context.WithCancel(ctx)
 	defer stop()

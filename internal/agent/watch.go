@@ -53,6 +53,7 @@ type watcher struct {
 	hooks   []notify.Hook
 	gather  *gather
 	faults  *faults
+	caps    *caps
 	watch   *detect.Watch
 	hours   []sample.Hour // that are not on disk yet
 	open    *incidents.Incident
@@ -84,7 +85,7 @@ const (
 
 // newWatcher reads what is known of the host.
 func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program string) *watcher {
-	w := &watcher{config: c, host: h, log: log, judge: judge, program: program, hooks: c.Incidents.hooks(log), gather: newGather(), faults: newFaults(h, log), found: make(chan Finding, 1)}
+	w := &watcher{config: c, host: h, log: log, judge: judge, program: program, hooks: c.Incidents.hooks(log), gather: newGather(), faults: newFaults(h, log), caps: newCaps(), found: make(chan Finding, 1)}
 	history := detect.NewHistory(time.Local)
 	lost, err := summaries.Read(filepath.Join(c.Dir, "baselines"), history.Put)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -135,14 +136,19 @@ func (w *watcher) run(ctx context.Context) {
 		case <-time.After(next.Sub(now)):
 		}
 		now = w.host.Now()
-		taken := w.gather.take(now)
-		taken.Limits = append(taken.Limits, w.faults.since()...)
-		w.step(ctx, taken)
+		w.step(ctx, w.sample(now))
 		if now.Sub(pruned).Abs() > pruneEvery {
 			pruned = now
 			w.prune()
 		}
 	}
+}
+
+// sample is what was seen since the last one.
+func (w *watcher) sample(now time.Time) detect.Sample {
+	s := w.gather.take(now)
+	s.Limits = slices.Concat(s.Limits, w.faults.since(), w.caps.take())
+	return s
 }
 
 // step judges one sample.

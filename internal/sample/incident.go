@@ -12,8 +12,8 @@ type Limit struct {
 // The kinds of hard limits.
 const (
 	LimitErrors    = "errors"    // a device or file system failed requests
-	LimitCap       = "cap"       // a device is at its cap
-	LimitThrottled = "throttled" // a cgroup's I/O limit held requests back
+	LimitCap       = "cap"       // a cgroup is at its memory limit, and reads again what it had
+	LimitThrottled = "throttled" // a cgroup's limit of I/O or processor time held it back
 	LimitByHand    = "by hand"   // somebody asked for it, and may have said why
 	LimitOOM       = "oom-near"  // memory is about to run out, or did
 )
