@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/lab"
@@ -31,8 +29,8 @@ func TestCapsOfRealCgroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var st unix.Stat_t
-	if err := unix.Stat(disk.Dir, &st); err != nil {
+	number, err := os.ReadFile(host.Live().Sys("class", "block", disk.Device, "dev"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(e.Scratch(), "file")
@@ -40,17 +38,17 @@ func TestCapsOfRealCgroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	bpftest.Drop(t, file) // what is in memory already belongs to another cgroup
-	number := fmt.Sprintf("%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev))
+	device := strings.TrimSpace(string(number))
 	want := map[string]string{} // kinds by the name of the cgroup
 	for _, c := range []struct {
 		kind, script string
 		limits       lab.Limits
 	}{
 		{sample.LimitThrottled, "while :; do :; done", lab.Limits{CPUs: 0.05}},
-		{sample.LimitThrottled, "while :; do dd if=" + disk.Dir + " of=/dev/null bs=4k count=400 iflag=direct status=none; done", lab.Limits{Device: number, ReadIOPS: 20}},
+		{sample.LimitThrottled, "while :; do dd if=" + disk.Dir + " of=/dev/null bs=4k count=400 iflag=direct status=none; done", lab.Limits{Device: device, ReadIOPS: 20}},
 		{sample.LimitCap, "while :; do cat " + file + " >/dev/null; done", lab.Limits{Memory: 24 << 20}},
 		{sample.LimitOOM, "(head -c 62M /dev/zero; exec sleep 1000) | tail", lab.Limits{Memory: 64 << 20, Swappiness: "0"}},
-		{"", "exec sleep 1000", lab.Limits{Memory: 64 << 20, CPUs: 1, Device: number, ReadIOPS: 20}},
+		{"", "exec sleep 1000", lab.Limits{Memory: 64 << 20, CPUs: 1, Device: device, ReadIOPS: 20}},
 	} {
 		name := fmt.Sprintf("cap%d", len(want))
 		group, err := e.Cgroup(name, &c.limits)
