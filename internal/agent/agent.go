@@ -109,7 +109,7 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 		}})
 	}
 	if a.tables != nil {
-		a.feed(&feed{entry: busiestEntry(&a.tables.gaps), base: c.Tables.Interval, table: true, seen: a.tables.take})
+		a.feed(&feed{entry: busiestEntry(&a.tables.gaps, log), base: c.Tables.Interval, table: true, seen: a.tables.take})
 	}
 	if c.PageCache.Interval > 0 {
 		f := &feed{base: c.PageCache.Interval, late: true, seen: func(*sample.Window) {}}

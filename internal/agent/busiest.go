@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source"
+	"iocause/internal/source/probe/tasks"
 	"iocause/internal/source/proc/cgroup"
 	"iocause/internal/source/proc/pid"
 )
@@ -35,8 +37,8 @@ func cgroupFigures() []sample.Metric {
 const busiestSource = "busiest"
 
 // busiestEntry reads processes and the I/O of cgroups together.
-func busiestEntry(g *gaps) source.Entry {
-	open := func(h *host.Host) (sample.Source, error) { return openBusiest(h, g) }
+func busiestEntry(g *gaps, log *slog.Logger) source.Entry {
+	open := func(h *host.Host) (sample.Source, error) { return openBusiest(h, g, log) }
 	return source.Entry{Name: busiestSource, Open: open, Metrics: slices.Concat(processFigures(), cgroupFigures()), Needs: "/proc"}
 }
 
@@ -97,14 +99,31 @@ type pair struct {
 	gaps               *gaps
 }
 
-func openBusiest(h *host.Host, g *gaps) (sample.Source, error) {
+func openBusiest(h *host.Host, g *gaps, log *slog.Logger) (sample.Source, error) {
 	p := pair{gaps: g}
 	var err error
-	if p.processes, err = pid.Open(h); err != nil {
+	if p.processes, err = openProcesses(h, log); err != nil {
 		return nil, err
 	}
 	p.cgroups, p.why = cgroup.OpenIO(h)
 	return &p, nil
+}
+
+// openProcesses opens what reads all processes: a kernel program where that may
+// be loaded, else the files of each, which cost more the more processes there
+// are. The figures are the same.
+func openProcesses(h *host.Host, log *slog.Logger) (sample.Source, error) {
+	s, why := tasks.Open(h)
+	if why == nil {
+		log.Info("a kernel program reads what processes do", "source", busiestSource, "from", tasks.From)
+		return s, nil
+	}
+	s, err := pid.Open(h)
+	if err != nil {
+		return nil, errors.Join(err, why)
+	}
+	log.Warn("what processes do is read from the files of each, which takes more time the more there are", "source", busiestSource, "from", "/proc/PID", "why", why)
+	return s, nil
 }
 
 // Collect implements sample.Source.

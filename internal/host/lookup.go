@@ -50,6 +50,9 @@ func (l *Lookup) MemoryCgroup(id uint64) string { return l.cgroup(id, "memory") 
 // IOCgroup is the same for block I/O, which v1 calls blkio.
 func (l *Lookup) IOCgroup(id uint64) string { return l.cgroup(id, "blkio", "io") }
 
+// CPUCgroup is the same for processor time.
+func (l *Lookup) CPUCgroup(id uint64) string { return l.cgroup(id, "cpu") }
+
 func (l *Lookup) cgroup(id uint64, controllers ...string) string {
 	if id == 0 {
 		return ""

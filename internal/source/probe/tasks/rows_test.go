@@ -1,0 +1,55 @@
+package tasks
+
+import "testing"
+
+func TestSum(t *testing.T) {
+	before := []tasksRow{
+		{Tid: 5, Tgid: 5, Start: 10, RunDelay: 100, BlkioDelay: 7},
+		{Tid: 6, Tgid: 5, Start: 20, RunDelay: 50},
+		{Tid: 8, Tgid: 5, Start: 20, RunDelay: 1000}, // ends, and another one gets its number
+	}
+	rows := []tasksRow{
+		{Tid: 2, Tgid: 5, Start: 150, ReadBytes: 1, RunDelay: 3}, // the numbers began anew
+		{Tid: 5, Tgid: 5, Start: 10, ReadBytes: 100, User: 1, Runtime: 2, RunDelay: 101, BlkioDelay: 9},
+		{Tid: 6, Tgid: 5, Start: 20, ReadBytes: 20, User: 10, Runtime: 20, RunDelay: 70},
+		{Tid: 7, Tgid: 5, Start: 90, ReadBytes: 300, RunDelay: 9999}, // was missed before
+		{Tid: 8, Tgid: 5, Start: 170, WriteBytes: 4, RunDelay: 5},
+		{Tid: 9, Tgid: 40, Start: 180, ReadBytes: 4}, // its first thread was not met
+	}
+	rises := sum(rows, before, 100, nil)
+	if got := rises[1]; got != (rise{run: 3 + 1 + 20 + 5, blkio: 2}) {
+		t.Errorf("%+v", got)
+	}
+	if r := rows[1]; r.ReadBytes != 421 || r.WriteBytes != 4 || r.User != 11 || r.Runtime != 22 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Exact run time is shared out as ticks fell, and no part ever falls.
+func TestShare(t *testing.T) {
+	was := &tasksRow{}
+	for _, c := range []struct{ user, system, runtime, wantUser, wantSystem uint64 }{
+		{0, 0, 0, 0, 0},
+		{0, 0, 900, 900, 0},
+		{0, 10, 1000, 900, 100},      // all ticks were in the kernel, but user time never falls
+		{1000, 1000, 1200, 900, 300}, // half of it would be 600
+		{3000, 1000, 4000, 3000, 1000},
+		{3000, 1000, 3999, 3000, 1000}, // what ran to the end of a pass can seem less in the next
+		{1 << 62, 1 << 62, 1 << 62, 1 << 61, 1 << 61},
+	} {
+		r := &tasksRow{User: c.user, System: c.system, Runtime: c.runtime}
+		r.share(was)
+		if r.User != c.wantUser || r.System != c.wantSystem {
+			t.Errorf("%+v after %d and %d: %d and %d", c, was.User, was.System, r.User, r.System)
+		}
+		was = r
+	}
+}
+
+func TestRowsInRefuses(t *testing.T) {
+	for _, n := range []int{0, rowSize - 1, rowSize + 1} {
+		if _, err := rowsIn(make([]byte, n)); err == nil {
+			t.Errorf("%d bytes are rows", n)
+		}
+	}
+}

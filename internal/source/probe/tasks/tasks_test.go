@@ -1,0 +1,307 @@
+package tasks
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// worker makes the test binary do known work on the file that it names, on
+// every line of standard input once more.
+const worker = "IOCAUSE_TEST_TASKS_WORKER"
+
+const (
+	directRead    = 23 * 4096 // in each of the threads
+	directWritten = 37 * 4096
+	workThreads   = 5
+	workerName    = ") R 1 \n\xff\u202e(" // 15 bytes at most
+)
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(worker); name != "" {
+		if err := work(name); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// work reads and writes past the cache in threads that end, and computes a
+// little in each.
+func work(name string) error {
+	if err := os.WriteFile(fmt.Sprintf("/proc/self/task/%d/comm", os.Getpid()), []byte(workerName), 0); err != nil {
+		return err
+	}
+	fd, err := unix.Open(name, unix.O_RDWR|unix.O_DIRECT, 0)
+	if err != nil {
+		return err
+	}
+	buf, err := unix.Mmap(-1, 0, directWritten, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		ends := make(chan error)
+		for range workThreads {
+			go func() {
+				runtime.LockOSThread() // and is not unlocked: the thread ends with it
+				_, err := unix.Pread(fd, buf[:directRead], 0)
+				if err == nil {
+					_, err = unix.Pwrite(fd, buf, 0)
+				}
+				for i, x := 0, uint64(1); i < 1e7; i++ {
+					x = x*6364136223846793005 + 1
+					buf[0] = byte(x) & 0
+				}
+				ends <- err
+			}()
+			if err := <-ends; err != nil {
+				return err
+			}
+		}
+		fmt.Println("done")
+	}
+	return nil
+}
+
+// figures are what /proc counts of a process: by metric, ticks for times.
+func figures(pid int) (map[sample.Metric]uint64, error) {
+	out := map[sample.Metric]uint64{}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(b)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		m := map[string]sample.Metric{"rchar": sample.ProcReadChars, "wchar": sample.ProcWriteChars,
+			"read_bytes": sample.ProcReadBytes, "write_bytes": sample.ProcWriteBytes}[key]
+		if m == "" {
+			continue
+		}
+		if out[m], err = strconv.ParseUint(value, 10, 64); err != nil {
+			return nil, err
+		}
+	}
+	if b, err = os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err != nil {
+		return nil, err
+	}
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	for m, i := range map[sample.Metric]int{sample.ProcMajorFault: 9, sample.ProcUser: 11, sample.ProcSystem: 12} {
+		if out[m], err = strconv.ParseUint(f[i], 10, 64); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// counted are the metrics of figures that count, not time.
+func counted() []sample.Metric {
+	return []sample.Metric{sample.ProcReadChars, sample.ProcWriteChars, sample.ProcReadBytes, sample.ProcWriteBytes, sample.ProcMajorFault}
+}
+
+func of(r *tasksRow, m sample.Metric) uint64 {
+	switch m {
+	case sample.ProcReadChars:
+		return r.ReadChars
+	case sample.ProcWriteChars:
+		return r.WriteChars
+	case sample.ProcReadBytes:
+		return r.ReadBytes
+	case sample.ProcWriteBytes:
+		return r.WriteBytes
+	case sample.ProcMajorFault:
+		return r.MajorFaults
+	}
+	panic(m)
+}
+
+func open(t *testing.T) *Probe {
+	t.Helper()
+	s, err := Open(host.Live())
+	bpftest.Need(t, "bpf", err)
+	t.Cleanup(func() { s.Close() })
+	return s.(*Probe)
+}
+
+// What the pass counts of every process on the machine lies between what
+// /proc/PID/io and stat say before and after it.
+func TestAllProcessesAreAsInProc(t *testing.T) {
+	p := open(t)
+	var wrong []string
+	for range 10 { // a thread that ends in between makes a figure wrong for one pass
+		dirs, err := filepath.Glob("/proc/[0-9]*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := map[int]map[sample.Metric]uint64{}
+		for _, dir := range dirs {
+			if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+				if before[pid], err = figures(pid); err != nil {
+					delete(before, pid) // it ended
+				}
+			}
+		}
+		rows, _, err := p.look()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum(rows, nil, 0, nil)
+		wrong = wrong[:0]
+		known := 0
+		for pid, was := range before {
+			now, err := figures(pid)
+			if err != nil {
+				continue
+			}
+			i := find(rows, uint32(pid))
+			if i < 0 {
+				wrong = append(wrong, fmt.Sprintf("process %d is missing", pid))
+				continue
+			}
+			known++
+			for _, m := range counted() {
+				if got := of(&rows[i], m); got < was[m] || got > now[m] {
+					wrong = append(wrong, fmt.Sprintf("process %d: %s is %d, and /proc has %d and then %d", pid, m, got, was[m], now[m]))
+				}
+			}
+		}
+		if known < 5 {
+			t.Fatalf("only %d processes could be compared", known)
+		}
+		if len(wrong) == 0 {
+			return
+		}
+	}
+	t.Error(strings.Join(wrong, "\n"))
+}
+
+// What a process reads and writes in threads that end is counted to the byte,
+// and its processor time as /proc/PID/stat has it.
+func TestKnownWork(t *testing.T) {
+	p := open(t)
+	file := bpftest.File(t, directWritten/4096)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self)
+	c.Env = append(os.Environ(), worker+"="+file)
+	c.Stderr = os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); c.Wait() })
+	out := bufio.NewReader(pipe)
+	says := func(want string) {
+		t.Helper()
+		if got, err := out.ReadString('\n'); err != nil || strings.TrimSpace(got) != want {
+			t.Fatalf("%q, %v", got, err)
+		}
+	}
+	says("ready")
+	pid := c.Process.Pid
+	look := func() map[sample.Metric]uint64 {
+		t.Helper()
+		f, err := figures(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	at := time.Now()
+	r := sample.NewRecorder(at)
+	collect := func(phase sample.Phase) {
+		t.Helper()
+		r.At(time.Now())
+		if err := p.Collect(phase, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := look()
+	collect(sample.First)
+	const rounds = 3
+	sums := map[sample.Metric]float64{}
+	for range rounds {
+		if _, err := io.WriteString(in, "\n"); err != nil {
+			t.Fatal(err)
+		}
+		says("done")
+		collect(sample.Lap)
+		w := r.Lap(time.Now())
+		for _, m := range Metrics() {
+			v, _ := w.Sum(m, sample.Entity{PID: pid})
+			if v < 0 {
+				t.Errorf("%s is %g", m, v)
+			}
+			sums[m] += v
+		}
+		who := w.Processes[pid]
+		if who.Comm != workerName || who.Kernel || who.Start <= 0 || who.IOCgroup == "" && hasCgroups(t) {
+			t.Errorf("%+v, called %q", who, who.Comm)
+		}
+	}
+	last := look()
+	for _, m := range counted() {
+		if m == sample.ProcReadChars || m == sample.ProcWriteChars {
+			continue // its runtime may write to itself before the first and after the last pass
+		}
+		if want := float64(last[m] - first[m]); sums[m] != want {
+			t.Errorf("%s: %g, and /proc has %g", m, sums[m], want)
+		}
+	}
+	if got, want := sums[sample.ProcReadBytes], float64(rounds*workThreads*directRead); got != want {
+		t.Errorf("%g bytes read, want %g", got, want)
+	}
+	if got, want := sums[sample.ProcWriteBytes], float64(rounds*workThreads*directWritten); got < want || got > 1.5*want {
+		t.Errorf("%g bytes written, want %g and a little of the file system's own", got, want)
+	}
+	for _, m := range []sample.Metric{sample.ProcReadChars, sample.ProcWriteChars} {
+		if got, most := sums[m], float64(last[m]-first[m]); got < rounds*workThreads*directRead || got > most {
+			t.Errorf("%s: %g, and /proc has %g", m, got, most)
+		}
+	}
+	// Ticks are cut off at both ends, of both parts.
+	ticks := float64(last[sample.ProcUser] + last[sample.ProcSystem] - first[sample.ProcUser] - first[sample.ProcSystem])
+	if got := (sums[sample.ProcUser] + sums[sample.ProcSystem]) * host.TickHz; got < ticks-4 || got > ticks+4 {
+		t.Errorf("%g ticks of processor time, and /proc has %g", got, ticks)
+	}
+}
+
+func hasCgroups(t *testing.T) bool {
+	t.Helper()
+	groups, err := host.Live().Cgroups()
+	if err != nil {
+		return false
+	}
+	_, ok := groups.Controller("blkio")
+	if !ok {
+		_, ok = groups.Controller("io")
+	}
+	return ok
+}
