@@ -1,5 +1,7 @@
 package host
 
+import "maps"
+
 // Step says how a cumulative counter moved.
 type Step int
 
@@ -15,7 +17,13 @@ const (
 
 // Counters turns cumulative kernel counters into increases. The zero value is
 // ready for use.
-type Counters[K comparable] struct{ last map[K]uint64 }
+type Counters[K comparable] struct {
+	last map[K]counted
+	pass uint64 // how often Sweep was called
+}
+
+// counted is the value of a counter, and the pass in which it was looked at.
+type counted struct{ value, pass uint64 }
 
 // Reset forgets every value: the next look is the first.
 func (c *Counters[K]) Reset() { clear(c.last) }
@@ -23,20 +31,31 @@ func (c *Counters[K]) Reset() { clear(c.last) }
 // Forget forgets one value.
 func (c *Counters[K]) Forget(k K) { delete(c.last, k) }
 
+// Sweep forgets every value that was not looked at since the last Sweep: of what
+// comes and goes all would else be remembered for ever.
+func (c *Counters[K]) Sweep() {
+	maps.DeleteFunc(c.last, func(_ K, x counted) bool { return x.pass != c.pass })
+	c.pass++
+}
+
 // Step compares now with the value before and remembers it.
 func (c *Counters[K]) Step(k K, now uint64) (rise uint64, how Step) {
 	old, seen := c.last[k]
-	if c.last == nil {
-		c.last = map[K]uint64{}
-	}
-	c.last[k] = now
+	c.set(k, now)
 	switch {
 	case !seen:
 		return 0, Begun
-	case now < old:
+	case now < old.value:
 		return 0, Fell
 	}
-	return now - old, Rose
+	return now - old.value, Rose
+}
+
+func (c *Counters[K]) set(k K, value uint64) {
+	if c.last == nil {
+		c.last = map[K]counted{}
+	}
+	c.last[k] = counted{value, c.pass}
 }
 
 // wrapRise is the largest increase that a wrapped 32-bit counter is believed
@@ -46,7 +65,7 @@ const wrapRise = 1 << 28
 // Step32 is Step for a counter that the kernel keeps in 32 bits, which starts
 // again at 0 after 2^32-1. A fall that no wrap explains is a reset.
 func (c *Counters[K]) Step32(k K, now uint64) (rise uint64, how Step) {
-	old := c.last[k]
+	old := c.last[k].value
 	rise, how = c.Step(k, now)
 	if how == Fell && old < 1<<32 {
 		if r := uint64(uint32(now) - uint32(old)); r < wrapRise {
@@ -59,10 +78,7 @@ func (c *Counters[K]) Step32(k K, now uint64) (rise uint64, how Step) {
 // New counts k from zero if it has not been seen: what came to be since the
 // first look began at zero.
 func (c *Counters[K]) New(k K) {
-	if c.last == nil {
-		c.last = map[K]uint64{}
-	}
 	if _, seen := c.last[k]; !seen {
-		c.last[k] = 0
+		c.set(k, 0)
 	}
 }

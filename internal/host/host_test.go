@@ -343,6 +343,17 @@ func TestCounters(t *testing.T) {
 	step(c.Step, 9, 9, Rose)
 	c.New("x")
 	step(c.Step, 9, 0, Rose)
+	c.Sweep()
+	step(c.Step, 10, 1, Rose) // was looked at before the sweep
+	c.Sweep()
+	c.Sweep()
+	step(c.Step, 12, 0, Begun)
+	if c.Sweep(); len(c.last) != 1 {
+		t.Errorf("%d are remembered", len(c.last))
+	}
+	if c.Sweep(); len(c.last) != 0 {
+		t.Errorf("%d are remembered", len(c.last))
+	}
 }
 
 func TestRead(t *testing.T) {

@@ -41,6 +41,10 @@ type Recorder struct {
 // any more: those that end would else be known for ever.
 const forgetAfter = 60
 
+// startsDiffer is by how much the starts of two processes differ at least: some
+// sources know them to the tick only, of a hundredth of a second.
+const startsDiffer = 15 * time.Millisecond
+
 // NewRecorder starts a window at start.
 func NewRecorder(start time.Time) *Recorder {
 	return &Recorder{now: start, w: newWindow(start), totals: map[of]*tally{}, shapes: map[of]*shape{},
@@ -126,9 +130,18 @@ func (r *Recorder) settle() {
 	}
 }
 
-// PutProcess implements Sink; fields that are known now fill those that were not.
+// PutProcess implements Sink; fields that are known now fill those that were
+// not. Of two processes that had the same number the later one is meant.
 func (r *Recorder) PutProcess(pid int, p Process) {
 	old := r.w.Processes[pid]
+	if p.Start != 0 && old.Start != 0 {
+		switch d := p.Start - old.Start; {
+		case d > startsDiffer:
+			old = Process{}
+		case d < -startsDiffer:
+			return
+		}
+	}
 	if p.Comm == "" {
 		p.Comm = old.Comm
 	}

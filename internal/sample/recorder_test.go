@@ -97,3 +97,20 @@ func TestLapsForgetWhatHasEnded(t *testing.T) {
 		}
 	}
 }
+
+// What is known of a process adds up, but not with what was known of another
+// one that had its number.
+func TestNumbersAreUsedAgain(t *testing.T) {
+	r := NewRecorder(time.Unix(0, 0))
+	r.PutProcess(7, Process{Comm: "old", Start: time.Second + 3*time.Millisecond, Kernel: true, IOCgroup: "/old"})
+	r.PutProcess(7, Process{Start: time.Second, CPUCgroup: "/old"}) // to the tick
+	if p := r.w.Processes[7]; p.Comm != "old" || p.IOCgroup != "/old" || p.CPUCgroup != "/old" {
+		t.Errorf("%+v", p)
+	}
+	r.PutProcess(7, Process{Comm: "new", Start: 2 * time.Second})
+	r.PutProcess(7, Process{Comm: "old", Start: time.Second, MemoryCgroup: "/old"}) // told late
+	r.PutProcess(7, Process{MemoryCgroup: "/new"})
+	if p, want := r.w.Processes[7], (Process{Comm: "new", Start: 2 * time.Second, MemoryCgroup: "/new"}); p != want {
+		t.Errorf("%+v, want %+v", p, want)
+	}
+}

@@ -107,14 +107,13 @@ func (s *Shelf) begin(at time.Time) error {
 	if err != nil {
 		return err
 	}
-	var f *os.File
-	name := ""
-	for try := 0; ; try++ { // the clock may have been set back
-		name = filepath.Join(s.o.Dir, at.Add(time.Duration(try)*time.Millisecond).UTC().Format(shelfName)+Suffix)
-		if f, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600); !errors.Is(err, fs.ErrExist) || try > 1000 {
-			break
-		}
+	// It gets its name when its first bytes are there: who reads at the same
+	// time would take a file without them for a damaged one.
+	next := filepath.Join(s.o.Dir, "next")
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) { // of one that was killed here
+		return err
 	}
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
@@ -122,7 +121,17 @@ func (s *Shelf) begin(at time.Time) error {
 	h.Began = at
 	w, err := NewWriter(f, h)
 	if err != nil {
-		return errors.Join(err, f.Close(), os.Remove(name))
+		return errors.Join(err, f.Close(), os.Remove(next))
+	}
+	name := ""
+	for try := range 1000 { // the clock may have been set back
+		name = filepath.Join(s.o.Dir, at.Add(time.Duration(try)*time.Millisecond).UTC().Format(shelfName)+Suffix)
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if err := os.Rename(next, name); err != nil {
+		return errors.Join(err, f.Close(), os.Remove(next))
 	}
 	s.all, s.file, s.w, s.began, s.bytes = append(all, shelved{name, at, w.Written()}), f, w, at, 0
 	for _, x := range s.all {

@@ -306,3 +306,34 @@ func TestShelfOnAFullDisk(t *testing.T) {
 		t.Error(all)
 	}
 }
+
+// Whoever reads while files are begun meets none without its beginning.
+func TestShelfFilesAreWhole(t *testing.T) {
+	dir := t.TempDir()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for n := range 40 { // each a file, with what one that was killed left
+			if err := os.WriteFile(filepath.Join(dir, "next"), []byte("x"), 0o600); err != nil {
+				t.Error(err)
+			}
+			s := NewShelf(ShelfOptions{Dir: dir, Keep: 1000 * time.Hour, MaxBytes: 64 << 20})
+			if err := errors.Join(s.Window(numbered(n, shelfEpoch().Add(time.Duration(n)*time.Minute))), s.Close()); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for more := true; more; {
+		select {
+		case <-over:
+			more = false
+		default:
+		}
+		if _, lost := numbers(t, dir, shelfEpoch(), shelfEpoch().Add(48*time.Hour)); lost != nil {
+			t.Fatalf("lost %q", lost)
+		}
+	}
+	if all, _ := numbers(t, dir, shelfEpoch(), shelfEpoch().Add(48*time.Hour)); len(all) != 40 {
+		t.Errorf("%d windows", len(all))
+	}
+}

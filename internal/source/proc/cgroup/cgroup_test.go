@@ -243,6 +243,61 @@ func TestTooManyCgroups(t *testing.T) {
 	}
 }
 
+// A cgroup that is removed and made anew is another one, although it has the
+// same name: it counts from zero. What was not read before, because there were
+// too many, does not.
+func TestCgroupsComeAndGo(t *testing.T) {
+	x := v2(t)
+	write := func(name string, n int) {
+		x.Write("sys/fs/cgroup/"+name+"/io.stat", fmt.Sprintf("254:0 rbytes=%d wbytes=0 rios=1 wios=0\n", n))
+	}
+	remove := func(name string) {
+		t.Helper()
+		if err := os.RemoveAll(filepath.Join(x.Dir, "sys/fs/cgroup", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := x.Open(OpenIO)
+	r := sample.NewRecorder(x.Host().Now())
+	lap := func(phase sample.Phase) *sample.Window {
+		t.Helper()
+		if err := s.Collect(phase, r); err != nil {
+			t.Fatal(err)
+		}
+		return r.Lap(x.Host().Now())
+	}
+	e := func(name string) sample.Entity { return sample.Entity{Cgroup: "/" + name, Device: "vda"} }
+	write("a", 1000)
+	lap(sample.First)
+	// The new one is made before the old one goes, so that it has another inode.
+	write("new", 1500)
+	remove("a")
+	if err := os.Rename(filepath.Join(x.Dir, "sys/fs/cgroup/new"), filepath.Join(x.Dir, "sys/fs/cgroup/a")); err != nil {
+		t.Fatal(err)
+	}
+	w := lap(sample.Lap)
+	proctest.Want(t, w, sample.CgroupReadBytes, e("a"), 1500)
+	if len(w.Gaps) > 0 {
+		t.Errorf("%+v", w.Gaps)
+	}
+	write("z", 7e6)
+	for i := range most {
+		if err := os.Mkdir(filepath.Join(x.Dir, "sys/fs/cgroup", fmt.Sprintf("c%04d", i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w = lap(sample.Lap)
+	proctest.WantAbsent(t, w, sample.CgroupReadBytes, e("z"))
+	for i := range most {
+		remove(fmt.Sprintf("c%04d", i))
+	}
+	w = lap(sample.Lap)
+	proctest.WantAbsent(t, w, sample.CgroupReadBytes, e("z")) // it may be old
+	write("z", 7e6+5)
+	w = lap(sample.Lap)
+	proctest.Want(t, w, sample.CgroupReadBytes, e("z"), 5)
+}
+
 // TestBadFile reads everything else and names the file and the line.
 func TestBadFile(t *testing.T) {
 	x := v2(t)

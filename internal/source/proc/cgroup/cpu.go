@@ -30,10 +30,10 @@ func (s *source) collectCPU(g group, phase sample.Phase, into sample.Sink) {
 	if quota == 0 && *c.Periods == 0 {
 		return
 	}
-	s.count(phase, into, cpu, sample.CgroupPeriods, e, *c.Periods, name)
-	s.count(phase, into, cpu, sample.CgroupThrottled, e, *c.Throttled, name)
+	s.count(g, phase, into, cpu, sample.CgroupPeriods, e, *c.Periods, name)
+	s.count(g, phase, into, cpu, sample.CgroupThrottled, e, *c.Throttled, name)
 	if c.Held != nil {
-		if rise, rose := s.rise(phase, into, cpu, sample.CgroupCPUHeld, e, *c.Held, name); rose {
+		if rise, rose := s.rise(g, phase, into, cpu, sample.CgroupCPUHeld, e, *c.Held, name); rose {
 			into.Put(sample.CgroupCPUHeld, e, float64(rise)/1e9, name)
 		}
 	}

@@ -99,7 +99,7 @@ func (s *source) step(i int, g group, phase sample.Phase, into sample.Sink, usag
 				from = "io.stat"
 			}
 			a.counted = true
-			if rise, rose := s.rise(phase, into, blockIO, ioMetric[f], e, x.Value[f], from); rose {
+			if rise, rose := s.rise(g, phase, into, blockIO, ioMetric[f], e, x.Value[f], from); rose {
 				a.rise[f], a.rose[f] = rise, true
 			}
 		}

@@ -48,10 +48,10 @@ func (s *source) collectMemoryStat(g group, phase sample.Phase, into sample.Sink
 		into.Put(sample.CgroupMemAnon, e, float64(*m.Anon), name)
 	}
 	if m.RefaultFile != nil {
-		s.count(phase, into, memory, sample.CgroupRefault, e, *m.RefaultFile, name)
+		s.count(g, phase, into, memory, sample.CgroupRefault, e, *m.RefaultFile, name)
 	}
 	if m.RefaultAnon != nil {
-		s.count(phase, into, memory, sample.CgroupRefaultAn, e, *m.RefaultAnon, name)
+		s.count(g, phase, into, memory, sample.CgroupRefaultAn, e, *m.RefaultAnon, name)
 	}
 }
 
@@ -63,7 +63,7 @@ func (s *source) limitsV1(g group, phase sample.Phase, into sample.Sink) {
 	const name = "memory.failcnt"
 	if b, ok := s.read(g, name); ok {
 		if v, err := parseNumber(b); s.fault(g, name, err) {
-			s.count(phase, into, memory, sample.CgroupLimitHits, e, v, name)
+			s.count(g, phase, into, memory, sample.CgroupLimitHits, e, v, name)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (s *source) limitsV2(g group, phase sample.Phase, into sample.Sink) {
 		return
 	}
 	if ev, err := parseEvents(b); s.fault(g, name, err) && ev.Max != nil && ev.High != nil {
-		s.count(phase, into, memory, sample.CgroupLimitHits, sample.Entity{Cgroup: g.path}, *ev.Max+*ev.High, name)
+		s.count(g, phase, into, memory, sample.CgroupLimitHits, sample.Entity{Cgroup: g.path}, *ev.Max+*ev.High, name)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 type key struct {
 	metric sample.Metric
 	entity sample.Entity
+	id     uint64 // of the cgroup
 }
 
 type source struct {
@@ -28,7 +29,8 @@ type source struct {
 	asked    bool // the devices were read again in this pass
 	buf      []byte
 	counters host.Counters[key]
-	wasMore  [controllers]bool // more cgroups than were read at the start
+	more     [controllers]bool // there are cgroups that this pass did not read
+	wasMore  [controllers]bool // the same of the pass before
 	lacks    []sample.Gap      // told once, at the start
 	errs     []error           // of this pass
 }
@@ -130,15 +132,20 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 			into.PutGap(g)
 		}
 	}
-	for _, g := range s.groups(memory, phase, into) {
+	for _, g := range s.groups(memory, into) {
 		s.collectMemory(g, phase, into)
 	}
-	if groups := s.groups(blockIO, phase, into); groups != nil {
+	if groups := s.groups(blockIO, into); groups != nil {
 		s.collectIO(groups, phase, into)
 	}
-	for _, g := range s.groups(cpu, phase, into) {
+	for _, g := range s.groups(cpu, into) {
 		s.collectCPU(g, phase, into)
 	}
+	// What could not be read now is no new cgroup when it can be.
+	for i := range s.more {
+		s.wasMore[i] = s.more[i] || len(s.errs) > 0
+	}
+	s.counters.Sweep()
 	if len(s.errs) > 8 {
 		s.errs = append(s.errs[:8], fmt.Errorf("and %d more", len(s.errs)-8))
 	}
@@ -146,7 +153,7 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 }
 
 // groups lists the cgroups of a controller's hierarchy; none without one.
-func (s *source) groups(of controller, phase sample.Phase, into sample.Sink) []group {
+func (s *source) groups(of controller, into sample.Sink) []group {
 	if !s.has[of] {
 		return nil
 	}
@@ -154,9 +161,6 @@ func (s *source) groups(of controller, phase sample.Phase, into sample.Sink) []g
 	groups, more, err := walk(t)
 	if err != nil {
 		s.errs = append(s.errs, err)
-		if phase == sample.First {
-			s.wasMore[of] = true // none is known
-		}
 		return nil
 	}
 	if more {
@@ -165,9 +169,7 @@ func (s *source) groups(of controller, phase sample.Phase, into sample.Sink) []g
 			Metrics: of.metrics(),
 		})
 	}
-	if phase == sample.First {
-		s.wasMore[of] = more
-	}
+	s.more[of] = more
 	return groups
 }
 
@@ -194,16 +196,16 @@ func (s *source) fault(g group, name string, err error) bool {
 }
 
 // count emits the increase of a counter. A cgroup that came to be within the
-// window counts from zero.
-func (s *source) count(phase sample.Phase, into sample.Sink, of controller, m sample.Metric, e sample.Entity, now uint64, from string) {
-	rise, rose := s.rise(phase, into, of, m, e, now, from)
+// window counts from zero, one that was made anew under its old name as well.
+func (s *source) count(g group, phase sample.Phase, into sample.Sink, of controller, m sample.Metric, e sample.Entity, now uint64, from string) {
+	rise, rose := s.rise(g, phase, into, of, m, e, now, from)
 	if rose {
 		into.Put(m, e, float64(rise), from)
 	}
 }
 
-func (s *source) rise(phase sample.Phase, into sample.Sink, of controller, m sample.Metric, e sample.Entity, now uint64, from string) (uint64, bool) {
-	k := key{m, e}
+func (s *source) rise(g group, phase sample.Phase, into sample.Sink, of controller, m sample.Metric, e sample.Entity, now uint64, from string) (uint64, bool) {
+	k := key{m, e, g.id}
 	if phase != sample.First && !s.wasMore[of] {
 		s.counters.New(k)
 	}

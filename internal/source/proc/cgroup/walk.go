@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"iocause/internal/host"
 )
@@ -16,14 +17,15 @@ const most = 512
 type group struct {
 	path   string // inside the hierarchy
 	dir    string
-	parent int // its place in the list, -1 for the top
+	id     uint64 // the inode of dir; a cgroup that is made anew has another one
+	parent int    // its place in the list, -1 for the top
 }
 
 // walk lists the cgroups of a hierarchy, those near the top first, in the
 // order of their names. It tells whether there are more than it lists. One
 // that is removed meanwhile is left out.
 func walk(t host.Hierarchy) (all []group, more bool, err error) {
-	all = []group{{t.Path(t.Dir), t.Dir, -1}}
+	all = []group{{path: t.Path(t.Dir), dir: t.Dir, parent: -1}}
 	for i := 0; i < len(all); i++ {
 		entries, e := os.ReadDir(all[i].dir)
 		if e != nil && i == 0 {
@@ -37,7 +39,11 @@ func walk(t host.Hierarchy) (all []group, more bool, err error) {
 				return all, true, nil
 			}
 			dir := filepath.Join(all[i].dir, x.Name())
-			all = append(all, group{t.Path(dir), dir, i})
+			var st syscall.Stat_t
+			if syscall.Lstat(dir, &st) != nil {
+				continue // removed meanwhile
+			}
+			all = append(all, group{t.Path(dir), dir, st.Ino, i})
 		}
 	}
 	return all, false, nil
