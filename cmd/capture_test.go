@@ -2,8 +2,11 @@ package cmd
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/sample"
 	"iocause/internal/source"
+	"iocause/internal/store/incidents"
 )
 
 // What is captured by hand has all evidence, and every command shows its part
@@ -80,29 +85,137 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 	}
 }
 
-// The service has three capabilities and no more: it gathers all the same.
+// The service has three capabilities and no more: it gathers all the same, and
+// counts the cached pages of files that it may not open.
 func TestCaptureAsTheService(t *testing.T) {
 	bpftest.Root(t)
 	needProbes(t)
-	dir, err := os.MkdirTemp("/var/tmp", "iocause-capture-")
+	for try := range 3 { // others may read more, and the kernel may evict
+		dir, err := os.MkdirTemp("/var/tmp", "iocause-capture-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		if err := os.Chown(dir, nobodyID, nobodyID); err != nil {
+			t.Fatal(err)
+		}
+		c, out, stderr := run{args: []string{"capture", "--duration", "300ms", "--dir", dir}, uid: nobodyID}.command(t)
+		c.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE}
+		secret := readInSecret(t)
+		err = c.Run()
+		in, names := secret()
+		if err != nil {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+		code, text, stderr2 := runApp(t.Context(), source.List(), "incident", "1", "--dir", dir, "--format", "json")
+		var x incidentDocument
+		if err := json.Unmarshal([]byte(text), &x); err != nil || code != 0 || len(x.Notes) > 0 || len(x.Sections) != 6 {
+			t.Fatalf("%s: code %d, %v, notes %q, %d sections: %s", out, code, err, x.Notes, len(x.Sections), stderr2)
+		}
+		window, evidence := windowResidency(t, dir, in), evidenceResidency(t, dir, names)
+		if slices.Contains(window, secretRead) && slices.Contains(evidence, secretRead) {
+			return
+		}
+		t.Logf("try %d: of %d files with %d pages each in the cache, the window has %v and the evidence %v", try, len(in), secretRead, window, evidence)
+	}
+	t.Error("the cached pages of files of others are not counted")
+}
+
+// Of each file so many pages are read, and the others never.
+const secretRead, secretPages = 2020, 8080
+
+// readInSecret reads a part of one file after the other that only root can
+// open, until it is told to stop. They are removed at the end of the test.
+func readInSecret(t *testing.T) (stop func() (in []uint64, names []string)) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "iocause-secret-") // for its owner only
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chown(dir, nobodyID, nobodyID); err != nil {
+	var in []uint64
+	var names []string
+	over, done := make(chan struct{}), make(chan struct{})
+	one := func() error {
+		f, err := os.Create(filepath.Join(dir, fmt.Sprint(len(names))))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		var st unix.Stat_t
+		if err := errors.Join(f.Truncate(secretPages*int64(os.Getpagesize())), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM), unix.Fstat(int(f.Fd()), &st)); err != nil {
+			return err
+		}
+		buf := make([]byte, os.Getpagesize())
+		for i := range int64(secretRead) {
+			if _, err := f.ReadAt(buf, i*int64(len(buf))); err != nil {
+				return err
+			}
+		}
+		in, names = append(in, st.Ino), append(names, f.Name())
+		return nil
+	}
+	go func() {
+		defer close(done)
+		for len(names) < 150 {
+			select {
+			case <-over:
+				return
+			case <-time.After(40 * time.Millisecond):
+			}
+			if err := one(); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	return func() ([]uint64, []string) {
+		close(over)
+		<-done
+		return in, names
+	}
+}
+
+// windowResidency is what the window of an incident has of files with these
+// inode numbers.
+func windowResidency(t *testing.T, dir string, in []uint64) (pages []int) {
+	t.Helper()
+	x, err := incidents.Load(filepath.Join(dir, incidentsIn), 1)
+	if err != nil {
 		t.Fatal(err)
 	}
-	r := run{args: []string{"capture", "--duration", "300ms", "--dir", dir}, uid: nobodyID}
-	c, out, stderr := r.command(t)
-	c.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE}
-	if err := c.Run(); err != nil {
-		t.Fatalf("%v: %s", err, stderr)
+	path := filepath.Join(t.TempDir(), "window")
+	for _, s := range x.Sections {
+		if s.Name == sectionRecording {
+			if err := os.WriteFile(path, s.Data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	code, text, stderr2 := runApp(t.Context(), source.List(), "incident", "1", "--dir", dir, "--format", "json")
-	var x incidentDocument
-	if err := json.Unmarshal([]byte(text), &x); err != nil || code != 0 || len(x.Notes) > 0 || len(x.Sections) != 6 {
-		t.Errorf("%s: code %d, %v, notes %q, %d sections: %s", out, code, err, x.Notes, len(x.Sections), stderr2)
+	_, all := windowsOf(t, path)
+	for _, r := range all {
+		r.Window.Each(sample.CacheResident, func(e sample.Entity, s *sample.Series) {
+			if slices.Contains(in, e.File.Ino) {
+				pages = append(pages, int(s.Last()))
+			}
+		})
 	}
+	return pages
+}
+
+// evidenceResidency is what the look at the whole cache has of these files.
+func evidenceResidency(t *testing.T, dir string, names []string) (pages []int) {
+	t.Helper()
+	code, out, stderr := runApp(t.Context(), source.List(), "resident", "--recording", "1", "--dir", dir, "--top", "0", "--format", "json")
+	if code != exitWell {
+		t.Fatalf("code %d: %s", code, stderr)
+	}
+	for _, r := range rows(t, out, "files") {
+		if file, _ := r["file"].(string); slices.Contains(names, file) {
+			pages = append(pages, int(r["cached_bytes"].(float64))/os.Getpagesize())
+		}
+	}
+	return pages
 }
 
 // A capture by root beside an agent of another user can be read by the agent,

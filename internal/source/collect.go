@@ -8,7 +8,6 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/sample"
-	"iocause/internal/source/residency"
 )
 
 // Status is how far a source got.
@@ -53,6 +52,7 @@ type Collector struct {
 	start   time.Time
 	meter   meter
 
+	resident  resident
 	impatient bool // a source was given up
 }
 
@@ -305,7 +305,7 @@ func (c *Collector) describe(w *sample.Window) *sample.Window {
 		w.Gaps = append(w.Gaps, g)
 	}
 	if c.host.IsLive {
-		residency.Busiest(w, c.rec)
+		c.resident.see(c.host, w, c.rec)
 	}
 	return w
 }
@@ -330,6 +330,9 @@ func (c *Collector) Close() error {
 			errs = append(errs, fmt.Errorf("closing %s: %w", o.Name, err))
 		}
 		o.source = nil
+	}
+	if err := c.resident.close(); err != nil {
+		errs = append(errs, fmt.Errorf("closing the walk of the page cache: %w", err))
 	}
 	return errors.Join(errs...)
 }

@@ -31,40 +31,6 @@ type Pages struct {
 // every page as cached to those who may not write the file.
 var ErrHidden = errors.New("the kernel hides which pages are cached from users who may not write the file: run as its owner or as root")
 
-// Of measures a regular file. It does not read the file's data.
-func Of(path string) (Pages, error) {
-	// a path from elsewhere may be anything by now: do not wait for a pipe
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return Pages{}, fmt.Errorf("opening a file to see its cached pages: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return Pages{}, fmt.Errorf("reading the size of %q: %w", path, err)
-	}
-	if !info.Mode().IsRegular() {
-		return Pages{}, fmt.Errorf("%q is not a regular file", path)
-	}
-	page := int64(os.Getpagesize())
-	total := (info.Size() + page - 1) / page
-	p, err := byCachestat(f, total)
-	if errors.Is(err, unix.ENOSYS) {
-		p, err = byMincore(f, info.Size(), total)
-	}
-	if err != nil {
-		return Pages{}, fmt.Errorf("counting the cached pages of %q: %w", path, err)
-	}
-	return p, nil
-}
-
-// byCachestat counts with system calls of Linux 6.5.
-func byCachestat(f *os.File, total int64) (Pages, error) {
-	p, err := count(int(f.Fd()), total*int64(os.Getpagesize()))
-	p.Total = total
-	return p, err
-}
-
 // window is how much is mapped at a time: the vector has one byte a page.
 const window = 1 << 30
 
@@ -130,8 +96,9 @@ func mayWrite(f *os.File) error {
 const busiest = 8
 
 // Busiest emits cache.resident for the files of a window that had most put
-// into the cache. Files that cannot be opened any more are left out.
-func Busiest(w *sample.Window, into sample.Sink) {
+// into the cache. It returns those that it may not open, or that are no longer
+// where they were: they are there, but this way does not lead to them.
+func Busiest(w *sample.Window, into sample.Sink) (unopened []sample.FileID) {
 	inserted := map[sample.FileID]float64{}
 	w.Each(sample.CacheInserted, func(e sample.Entity, s *sample.Series) {
 		if f, ok := w.Files[e.File]; ok && f.Path != "" && !f.Deleted && !f.Partial {
@@ -146,8 +113,12 @@ func Busiest(w *sample.Window, into sample.Sink) {
 		return cmp.Or(cmp.Compare(inserted[b], inserted[a]), cmp.Compare(a.Ino, b.Ino))
 	})
 	for _, id := range ids[:min(busiest, len(ids))] {
-		if p, err := Of(w.Files[id].Path); err == nil {
-			into.Put(sample.CacheResident, sample.Entity{File: id}, float64(p.Cached), p.Source)
+		p, err := OfSame(w.Files[id].Path, id.Ino)
+		if err != nil {
+			unopened = append(unopened, id)
+			continue
 		}
+		into.Put(sample.CacheResident, sample.Entity{File: id}, float64(p.Cached), p.Source)
 	}
+	return unopened
 }

@@ -42,7 +42,7 @@ func TestBothMethodsCountTheSame(t *testing.T) {
 		if want == 0 {
 			drop(t, f, 0, 0)
 		}
-		stat, err := byCachestat(f, pages)
+		stat, err := count(int(f.Fd()), pages*int64(os.Getpagesize()))
 		if errors.Is(err, unix.ENOSYS) {
 			t.Skip("needs cachestat(2), Linux 6.5")
 		}
@@ -64,7 +64,14 @@ func TestDirtyPages(t *testing.T) {
 	if _, err := f.WriteAt(make([]byte, 7*os.Getpagesize()), 0); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Of(f.Name())
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OfSame(f.Name(), st.Ino+1); err == nil {
+		t.Error("another file was measured")
+	}
+	p, err := OfSame(f.Name(), st.Ino)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +84,10 @@ func TestDirtyPages(t *testing.T) {
 }
 
 func TestNotARegularFile(t *testing.T) {
-	if _, err := Of(t.TempDir()); err == nil {
+	if _, err := OfSame(t.TempDir(), 1); err == nil {
 		t.Error("a directory was measured")
 	}
-	if _, err := Of("/no/such/file"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := OfSame("/no/such/file", 1); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want not exist", err)
 	}
 }

@@ -146,28 +146,60 @@ func (w *Walker) Walk(ctx context.Context, progress func(inodes uint64)) (*Resul
 	if err := w.open(); err != nil {
 		return nil, err
 	}
-	if err := w.probe.SetVariable("at", cachewalkPlace{}); err != nil {
+	r := &Result{}
+	err := w.each(ctx, r, progress, func(x *cachewalkRecord) { r.Files = append(r.Files, fileOf(x)) })
+	if err != nil {
 		return nil, err
 	}
+	r.finish(began)
+	return r, nil
+}
+
+// Pages counts the pages of some files, whoever they belong to and wherever
+// they are: no path is opened. One that has none is 0, as is one that is not
+// there. Took is how long it took.
+func (w *Walker) Pages(ctx context.Context, files []sample.FileID) (pages map[sample.FileID]uint64, took time.Duration, err error) {
+	began := time.Now()
+	pages = map[sample.FileID]uint64{}
+	for _, id := range files {
+		pages[id] = 0
+	}
 	r := &Result{}
+	err = w.each(ctx, r, nil, func(x *cachewalkRecord) {
+		id := sample.FileID{Dev: x.Dev, Ino: x.Ino}
+		if _, ok := pages[id]; ok {
+			pages[id] = x.Pages
+		}
+	})
+	if err == nil && r.Incomplete != "" {
+		err = fmt.Errorf("walking the page cache: %s", r.Incomplete)
+	}
+	return pages, time.Since(began), err
+}
+
+// each lets see look at every inode with pages, and adds to r what it met.
+func (w *Walker) each(ctx context.Context, r *Result, progress func(inodes uint64), see func(*cachewalkRecord)) error {
+	if err := w.probe.SetVariable("at", cachewalkPlace{}); err != nil {
+		return err
+	}
 	buf := make([]cachewalkRecord, chunk)
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("walking the page cache: %w", context.Cause(ctx))
+			return fmt.Errorf("walking the page cache: %w", context.Cause(ctx))
 		}
 		if err := w.probe.Run("walk"); err != nil {
-			return nil, err
+			return err
 		}
 		var at cachewalkPlace
 		if err := w.probe.Variable("at", &at); err != nil {
-			return nil, err
+			return err
 		}
 		r.Longest = max(r.Longest, time.Duration(at.Ns))
 		if err := readRecords(w.records, buf[:at.Found]); err != nil {
-			return nil, err
+			return err
 		}
 		for i := range buf[:at.Found] {
-			r.Files = append(r.Files, fileOf(&buf[i]))
+			see(&buf[i])
 		}
 		r.Inodes += at.Inodes
 		r.Supers += at.Supers
@@ -176,8 +208,7 @@ func (w *Walker) Walk(ctx context.Context, progress func(inodes uint64)) (*Resul
 		}
 		switch at.Outcome {
 		case all:
-			r.finish(began)
-			return r, nil
+			return nil
 		case lostInode:
 			at.Inode = 0
 		case lostSuper:
@@ -187,11 +218,10 @@ func (w *Walker) Walk(ctx context.Context, progress func(inodes uint64)) (*Resul
 		}
 		if r.Restarts++; r.Restarts > patience {
 			r.Incomplete = fmt.Sprintf("inodes are freed so fast that the walk lost its place %s: files are missing", sample.Counted(r.Restarts, "time"))
-			r.finish(began)
-			return r, nil
+			return nil
 		}
 		if err := w.probe.SetVariable("at", at); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
