@@ -137,7 +137,13 @@ func (s *Sender) step(ctx context.Context, r *series.Recording, p *place) error 
 		*p = place{from: oldest.Add(-time.Millisecond)}
 	}
 	if p.end.IsZero() {
-		end := s.o.Now().Add(-settled).Truncate(s.o.Every)
+		// While the disk hangs nothing new can be read, though it was measured:
+		// what is written later must not be passed over.
+		end := s.o.Now()
+		if newest := r.Newest(0); newest.Before(end) {
+			end = newest
+		}
+		end = end.Add(-settled).Truncate(s.o.Every)
 		if later := p.from.Add(chunk).Truncate(s.o.Every); later.Before(end) {
 			end = later
 		}

@@ -91,7 +91,8 @@ const many = 50 // series
 // epoch is when the recordings begin.
 func epoch() time.Time { return time.Unix(1_790_000_400, 0) }
 
-// recorded is twenty minutes of values every ten seconds, as measured.
+// recorded is twenty minutes of values every ten seconds, as measured, and one
+// of those that come next: what is newest is not sent yet.
 func recorded(t *testing.T, epoch time.Time) *series.Recording {
 	t.Helper()
 	r, err := series.Open(series.Options{Dir: filepath.Join(t.TempDir(), "rec"), Keep: [series.Tiers]time.Duration{48 * time.Hour, 0, 0}})
@@ -103,7 +104,7 @@ func recorded(t *testing.T, epoch time.Time) *series.Recording {
 	for i := range many {
 		all = append(all, series.New("test_total", series.Label{Name: "device", Value: fmt.Sprint("d", i)}))
 	}
-	for s := 0; s <= 1200; s += 10 {
+	for s := 0; s <= 1210; s += 10 {
 		f := series.Frame{At: epoch.Add(time.Duration(s) * time.Second)}
 		for _, x := range all {
 			f.Values = append(f.Values, series.Value{Of: x, V: float64(s)})
@@ -370,6 +371,49 @@ func takesIt(t *testing.T, e engine) {
 		t.Error(err)
 	}
 	_ = c.Wait()
+}
+
+// What a disk takes late is sent late, and not passed over: while nothing new is
+// written, sending waits.
+func TestWrittenLate(t *testing.T) {
+	rec := recorded(t, epoch())
+	to := &receiver{t: t, got: map[string][]int64{}, broken: func(int) int { return 0 }}
+	server := httptest.NewServer(to)
+	defer server.Close()
+	now := epoch().Add(1500 * time.Second) // 290 s after the newest value
+	s := New(Options{
+		URL: server.URL, Every: 10 * time.Second, Cursor: filepath.Join(t.TempDir(), "cursor"),
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+	})
+	p := place{}
+	all := func() {
+		t.Helper()
+		for before := p.from.Add(-1); !p.from.Equal(before); {
+			before = p.from
+			if err := s.step(t.Context(), rec, &p); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	all()
+	late := series.New("test_total", series.Label{Name: "device", Value: "d0"})
+	for at := 1220; at <= 1500; at += 10 {
+		f := series.Frame{At: epoch().Add(time.Duration(at) * time.Second), Values: []series.Value{{Of: late, V: float64(at)}}}
+		if _, err := rec.Append([]series.Frame{f}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now = now.Add(10 * time.Second)
+	all()
+	got := to.got["__name__=test_total device=d0 "]
+	for i, ms := range got {
+		if want := epoch().Add(time.Duration(i) * 10 * time.Second).UnixMilli(); ms != want {
+			t.Fatalf("value %d is at %d, want %d", i, ms, want)
+		}
+	}
+	if len(got) != 150 { // up to 1490 s
+		t.Errorf("%d values arrived, want 150", len(got))
+	}
 }
 
 func TestSpoiltCursor(t *testing.T) {
