@@ -24,6 +24,8 @@ func notInRecordings() map[string]unrecorded {
 			"keep these with 'iocause trace -o FILE' and read them with -i; see 'iocause disk --recording' for the sums"},
 		"offcpu": {"it holds how long processes waited, not in which code",
 			"keep stacks with 'iocause offcpu -o FILE.pb.gz', or see 'iocause diagnose --recording'"},
+		"oncpu": {"it holds how long processes ran, not in which code",
+			"keep stacks with 'iocause oncpu -o FILE.pb.gz', or see 'iocause diagnose --recording'"},
 		"burst": {"it holds I/O in steps of 10 ms, not of 1 ms",
 			"'iocause diagnose --recording' finds bursts of 10 ms and more"},
 		"threads": {"it holds what processes waited for, not the states of every thread",

@@ -35,6 +35,9 @@ func newOnCPUCommand(a *app) *cobra.Command {
   iocause oncpu -o runs.pb.gz && go tool pprof -top runs.pb.gz`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.playback.refusedHere(c); err != nil {
+				return err
+			}
 			if hz < 1 || hz > fastest {
 				return &usageError{fmt.Errorf("reading --hz: %d is no such rate", hz), fmt.Sprintf("give 1 to %d; 99 is a good one", fastest)}
 			}
@@ -56,6 +59,7 @@ func newOnCPUCommand(a *app) *cobra.Command {
 	o.bind(c, "run")
 	c.Flags().IntVar(&hz, "hz", 99, "samples a second and processor")
 	o.bindOutput(c)
+	o.playback.bind(c)
 	return c
 }
 

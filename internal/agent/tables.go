@@ -160,5 +160,6 @@ func tablesBetween(dir, program string, from, to time.Time) ([]byte, error) {
 	if w == nil {
 		return nil, err
 	}
-	return out.Bytes(), errors.Join(err, w.End(recording.End{}))
+	err = errors.Join(err, w.End(recording.End{})) // before the bytes are taken
+	return out.Bytes(), err
 }

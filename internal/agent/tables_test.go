@@ -319,6 +319,9 @@ func TestTablesAreEvidence(t *testing.T) {
 			if i != 37 {
 				t.Errorf("the last is %d", i-1)
 			}
+			if _, ok := r.End(); !ok {
+				t.Error("the evidence was not ended in order")
+			}
 			break
 		}
 		if err != nil {
