@@ -206,7 +206,7 @@ func (a *app) scoreAll(ctx context.Context, chosen []*lab.Scenario, repeat int, 
 			if lacking[s.Name] {
 				continue
 			}
-			line.show(fmt.Sprintf("round %d of %d, %d of %d: %s", round+1, repeat, i+1, len(chosen), s.Name), "")
+			line.show(fmt.Sprintf("round %d of %d, %d of %d: %s%s", round+1, repeat, i+1, len(chosen), s.Name, soFar(runs)), "")
 			scored, lacks := run(s)
 			if lacks != "" {
 				lacking[s.Name] = true
@@ -218,6 +218,22 @@ func (a *app) scoreAll(ctx context.Context, chosen []*lab.Scenario, repeat int, 
 		}
 	}
 	return runs
+}
+
+// soFar says how the last run ended, and how many were not right.
+func soFar(runs []lab.Scored) string {
+	if len(runs) == 0 {
+		return ""
+	}
+	not := 0
+	for i := range runs {
+		if ended, _ := howEnded(&runs[i]); ended != "right" && ended != "skipped" {
+			not++
+		}
+	}
+	last := &runs[len(runs)-1]
+	ended, _ := howEnded(last)
+	return fmt.Sprintf(" (%s: %s; not right so far: %d of %d)", last.Scenario, ended, not, len(runs))
 }
 
 func (a *app) writeScore(x *lab.Score, format string) error {

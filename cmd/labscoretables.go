@@ -15,19 +15,7 @@ func runsTable(runs []lab.Scored) *text.Table {
 	}}
 	for i := range runs {
 		r := &runs[i]
-		ended, why := "right", append(append([]string{}, r.Wrong...), r.Culprit...)
-		switch {
-		case r.Skipped != "":
-			ended, why = "skipped", []string{r.Skipped}
-		case r.Failed != "":
-			ended, why = "failed", []string{r.Failed}
-		case len(r.Unreal) > 0:
-			ended, why = "unreal", r.Unreal
-		case !r.Right():
-			ended = "WRONG"
-		case len(why) > 0:
-			ended = "partly"
-		}
+		ended, why := howEnded(r)
 		got := text.None()
 		if r.Got != "" {
 			got = text.Str(r.Got)
@@ -64,4 +52,22 @@ func confusionTable(x *lab.Tally) *text.Table {
 		}
 	}
 	return t
+}
+
+// howEnded is how a run ended in one word, and what is to be said of that.
+func howEnded(r *lab.Scored) (ended string, why []string) {
+	why = append(append([]string{}, r.Wrong...), r.Culprit...)
+	switch {
+	case r.Skipped != "":
+		return "skipped", []string{r.Skipped}
+	case r.Failed != "":
+		return "failed", []string{r.Failed}
+	case len(r.Unreal) > 0:
+		return "unreal", r.Unreal
+	case !r.Right():
+		return "WRONG", why
+	case len(why) > 0:
+		return "partly", why
+	}
+	return "right", nil
 }

@@ -133,6 +133,13 @@ func (c *Case) anotherDevice() string {
 	return ""
 }
 
+// slowerDevice tells of a device that takes longer for what it was asked before,
+// too.
+func (c *Case) slowerDevice() bool {
+	a := c.alike()
+	return a.covered >= degradedAlike && a.time >= slower*a.expected
+}
+
 // deviceLoad is what a device was asked for, a second.
 type deviceLoad struct{ ops, bytes, inSequence float64 }
 

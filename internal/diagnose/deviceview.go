@@ -105,8 +105,10 @@ func (c *Case) deviceFacts() deviceView {
 
 // alone is the mean latency of requests of a size that had the device to
 // themselves from start to completion, 0 when there were too few.
-func (c *Case) alone(op string, size uint64) float64 {
-	e := sample.Entity{Device: c.device, Class: fmt.Sprintf("%s %d", op, size)}
+func (c *Case) alone(op string, size uint64) float64 { return c.aloneOn(c.device, op, size) }
+
+func (c *Case) aloneOn(device, op string, size uint64) float64 {
+	e := sample.Entity{Device: device, Class: fmt.Sprintf("%s %d", op, size)}
 	n, _ := c.w.Sum(sample.BlockAloneOps, e)
 	t, _ := c.w.Sum(sample.BlockAloneTime, e)
 	if n < baseOps {

@@ -14,7 +14,11 @@ const (
 	burstAverage = 0.50 // of the peak rate: a second below it looks calm
 	burstShare   = 0.70 // of the requests and of their time that bursts must have
 	burstsNeeded = 5
-	burstLength  = 0.25 // seconds; what lasts longer shows in ordinary averages
+	// Operations of a burst, on average. Where a disk ends fewer than a hundred a
+	// second, each is alone in its hundredth of a second, and a peak beside nothing;
+	// two threads make pairs of them. A handful at once is what can be spread.
+	burstOps    = 4
+	burstLength = 0.25 // seconds; what lasts longer shows in ordinary averages
 )
 
 const fineBin = 10 * time.Millisecond
@@ -58,6 +62,8 @@ func microbursts() Cause {
 				return no(fmt.Sprintf("%d bursts are too few to tell", b.count))
 			case b.mean >= burstAverage*b.peak || b.calm < 0.9:
 				return no(fmt.Sprintf("the load is steady: on average %s of what the device does at its busiest", percent(b.mean/b.peak)))
+			case b.each < burstOps:
+				return no(fmt.Sprintf("%.1f requests at a time are no burst", b.each))
 			case b.length > burstLength:
 				return no("the bursts last " + duration(b.length) + ", which shows in ordinary averages")
 			case b.share < burstShare:

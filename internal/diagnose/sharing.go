@@ -35,6 +35,7 @@ type ownLatency struct {
 	queued  float64 // share of that before the device got it
 	base    float64 // seconds of such a request that is alone on the device; 0 not known
 	bound   bool    // base is only an upper bound of it
+	before  bool    // base is that of the window that is compared with
 }
 
 // excess is the part of the victim's time on the device that it would not need
@@ -64,6 +65,11 @@ func (c *Case) ownLatency() ownLatency {
 		d, _ := c.w.Sum(sample.BlockDeviceTime, e)
 		o.ops, queue, device = o.ops+n, queue+q, device+d
 		base, bound := c.aloneLatency(op, uint64(size/n))
+		if bound {
+			if then := c.aloneBefore(op, uint64(size/n)); then > 0 {
+				base, bound, o.before = then, false, true
+			}
+		}
 		o.base += n * base
 		o.bound = o.bound || bound
 	}
@@ -198,11 +204,24 @@ func (c *Case) aloneLatency(op string, size uint64) (seconds float64, bound bool
 	return fastest, true
 }
 
+// aloneBefore is the same of the window that this one is compared with, for when
+// nothing has the device to itself any more; 0 where that says nothing: it is
+// another device, or one that now takes longer for the same.
+func (c *Case) aloneBefore(op string, size uint64) float64 {
+	if c.before == nil || c.before.Unknown != "" || c.anotherDevice() != "" || c.slowerDevice() {
+		return 0
+	}
+	return c.was.aloneOn(c.device, op, 1<<max(0, bits.Len64(size)-1))
+}
+
 // sharingEvidence is what both causes show that blame another user.
 func (c *Case) sharingEvidence(s *sharing) []Evidence {
 	name := "alone on the device it takes"
-	if s.bound {
+	switch {
+	case s.bound:
 		name = "fastest percent of requests"
+	case s.before:
+		name = "alone on the device it took before"
 	}
 	return []Evidence{
 		c.figure("its request takes", s.latency, "seconds", sample.BlockDeviceTime),
