@@ -20,6 +20,7 @@ var (
 	ErrNotPermitted = errors.New("not permitted to load kernel programs: run as root, or with CAP_BPF and CAP_PERFMON")
 	ErrNoBTF        = errors.New("the kernel has no type information in /sys/kernel/btf/vmlinux: use a kernel built with CONFIG_DEBUG_INFO_BTF=y")
 	ErrNotSupported = errors.New("not supported by this kernel")
+	ErrRefused      = errors.New("refused by the verifier of this kernel, which is a fault of iocause: report it with the version of the kernel")
 )
 
 // Program is one kernel program of a probe.
@@ -158,7 +159,13 @@ func (p *Probe) Detach(program string) error {
 	return nil
 }
 
+// explain says what was attempted and what that lacks. The verifier's refusal of
+// a program is a permission denied, too, to whoever may load programs.
 func explain(attempted string, err error) error {
+	var verifier *ebpf.VerifierError
+	if errors.As(err, &verifier) && len(verifier.Log) > 0 {
+		return fmt.Errorf("%s: %w (%w)", attempted, ErrRefused, err)
+	}
 	if errors.Is(err, os.ErrPermission) {
 		return fmt.Errorf("%s: %w (%w)", attempted, ErrNotPermitted, err)
 	}

@@ -11,7 +11,7 @@ struct search {
 };
 static long look_at(u32 i, struct search *x)
 {
-	u64 ip;
+	u64 ip, at;
 	u32 low = 0; /* the last rule that starts at or below ip */
 
 	if (i >= x->n || i >= DEPTH)
@@ -19,12 +19,18 @@ static long look_at(u32 i, struct search *x)
 	ip = x->stack->ip[i];
 	/* without branches, or the verifier goes every way; unused rules start at 0, below which no address is */
 #pragma unroll
-	for (u32 step = RULES / 2; step; step /= 2)
-		low += step & ((u32)((ip - rules[(low + step) & (RULES - 1)].start) >> 63) - 1);
-	low &= RULES - 1;
-	if (ip < rules[low].start || ip >= rules[low].end)
+	for (u32 step = RULES / 2; step; step /= 2) {
+		at = low + step;
+		/* else the compiler drops the bound, which the verifier of 6.1 does not see by itself */
+		asm volatile("" : "+r"(at));
+		low += step & ((u32)((ip - rules[at & (RULES - 1)].start) >> 63) - 1);
+	}
+	at = low;
+	asm volatile("" : "+r"(at));
+	at &= RULES - 1;
+	if (ip < rules[at].start || ip >= rules[at].end)
 		return 0;
-	x->state = rules[low].state;
+	x->state = rules[at].state;
 	return 1;
 }
 
