@@ -232,8 +232,11 @@ func soFar(runs []lab.Scored) string {
 		}
 	}
 	last := &runs[len(runs)-1]
-	ended, _ := howEnded(last)
-	return fmt.Sprintf(" (%s: %s; not right so far: %d of %d)", last.Scenario, ended, not, len(runs))
+	ended, why := howEnded(last)
+	if len(why) > 0 {
+		ended += ", " + why[0]
+	}
+	return fmt.Sprintf(" (%d of %d not right so far; %s: %s)", not, len(runs), last.Scenario, ended)
 }
 
 func (a *app) writeScore(x *lab.Score, format string) error {

@@ -30,6 +30,7 @@ esac; done
 `
 	for _, c := range []struct{ name, boot, want, err string }{
 		{"well", boot + `echo '{"kernel": "7.2", "runs": [{"scenario": "a-name", "got": "healthy"}]}' >"$result"`, "healthy", ""},
+		{"dead once", boot + `[ -e "$0.died" ] || { : >"$0.died"; exit 125; }; echo '{"kernel": "7.2", "runs": [{"scenario": "a-name", "got": "healthy"}]}' >"$result"`, "healthy", ""},
 		{"dead", boot + "echo boot: it hangs; exit 125", "", "exit status 125: boot: it hangs"},
 		{"mute", boot + `: >"$result"`, "", "read what the virtual machine sent"},
 		{"odd", boot + `echo '{"runs": []}' >"$result"`, "", "0 runs, not one"},
