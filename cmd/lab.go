@@ -40,6 +40,7 @@ func newLabLoadCommand(stdout, stderr io.Writer) *cobra.Command {
 		Example: `  iocause lab load randread --path /data/big --bs 8k --duration 10s
   iocause lab load read --path /tmp/x --size 1G --drop --passes 2
   iocause lab load direct --path /dev/vdb --threads 16 --threads-from 2 --ramp 8s --duration 60s
+  iocause lab load mixed --path /data/big --writes 20 --order zipf --duration 10s
   iocause lab load anon --size 400M --duration 30s --format json`,
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: load.KindNames(),

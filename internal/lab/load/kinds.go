@@ -12,6 +12,8 @@ type kind struct {
 	grow      bool // makes its file by writing it
 	mapped    bool // through mmap
 	memory    bool // works on anonymous memory of --size
+	ring      bool // through an io_uring
+	mixed     bool // some calls read and some write
 	step      step
 }
 
@@ -28,6 +30,7 @@ func kinds() []kind {
 		{name: "clustered", help: "a random position, then a run of small preads", blockSize: 4 << 10, order: Clustered, file: true, step: pread},
 		{name: "preadv2", help: "random preadv2", blockSize: 8 << 10, order: Random, file: true, step: preadv2},
 		{name: "direct", help: "random O_DIRECT pread", blockSize: 4 << 10, order: Random, file: true, direct: true, step: pread},
+		{name: "io_uring", help: "random reads through an io_uring, --depth of them under way at a time", blockSize: 4 << 10, order: Random, file: true, ring: true},
 		{name: "sendfile", help: "sequential sendfile to /dev/null", blockSize: 128 << 10, order: Sequential, file: true, step: sendfile},
 		{name: "splice", help: "sequential splice through a pipe to /dev/null", blockSize: 128 << 10, order: Sequential, file: true, step: splice},
 		{name: "copy_file_range", help: "sequential copy to --to", blockSize: 1 << 20, order: Sequential, file: true, step: copyFileRange},
@@ -38,6 +41,7 @@ func kinds() []kind {
 		{name: "write", help: "sequential pwrite", blockSize: 128 << 10, order: Sequential, file: true, write: true, grow: true, step: pwrite},
 		{name: "randwrite", help: "random pwrite", blockSize: 8 << 10, order: Random, file: true, write: true, step: pwrite},
 		{name: "rmw", help: "random pread, then pwrite of the same block", blockSize: 8 << 10, order: Random, file: true, write: true, step: readModifyWrite},
+		{name: "mixed", help: "random pread, or, --writes of a hundred times, pwrite", blockSize: 8 << 10, order: Random, file: true, write: true, mixed: true, step: mixed},
 		{name: "direct-write", help: "random O_DIRECT pwrite", blockSize: 4 << 10, order: Random, file: true, direct: true, write: true, step: pwrite},
 		{name: "anon", help: "write to anonymous memory, page by page", blockSize: 4 << 10, order: Sequential, memory: true, step: touchWrite},
 		{name: "eat", help: "take and keep memory, --size of it or all but --leave", blockSize: 64 << 20, order: Sequential, memory: true, step: nil},

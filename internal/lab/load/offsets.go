@@ -14,7 +14,8 @@ type offsets struct {
 	left   int   // clustered: calls left in the run
 	passes int   // begun anew so often
 	thread int
-	key    uint64 // once: of the permutation
+	key    uint64 // once, zipf: of the permutation
+	ranks  *zipf  // nil without that order
 }
 
 func newOffsets(spec *Spec, size int64, thread int) *offsets {
@@ -24,6 +25,9 @@ func newOffsets(spec *Spec, size int64, thread int) *offsets {
 	}
 	o.rng = rand.New(rand.NewPCG(spec.Seed, uint64(thread)))
 	o.key = rand.New(rand.NewPCG(spec.Seed, 1<<32)).Uint64()
+	if spec.Order == Zipf {
+		o.ranks = newZipf(spec.Zipf, size/min(int64(spec.BlockSize), size))
+	}
 	return o
 }
 
@@ -62,6 +66,10 @@ func (o *offsets) next() (off, length int64, ok bool) {
 		off = o.at
 		o.at += bs
 		return off, bs, true
+	case Zipf:
+		// What is hot lies anywhere, and is the same for all threads.
+		rank := uint64(o.ranks.next(o.rng) - 1)
+		return int64(permute(rank, uint64(blocks), o.key)) * bs, bs, true
 	default:
 		return o.rng.Int64N(blocks) * bs, bs, true
 	}

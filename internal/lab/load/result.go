@@ -47,6 +47,26 @@ type Result struct {
 	OutBlock    int64 `json:"oublock"`
 
 	Series *Series `json:"series,omitempty"` // with Window
+
+	Reads  *Side `json:"reads,omitempty"` // mixed: the calls that read
+	Writes *Side `json:"writes,omitempty"`
+}
+
+// Side is what the calls of one direction did.
+type Side struct {
+	Calls int64   `json:"calls"`
+	Bytes int64   `json:"bytes"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P99   float64 `json:"p99"`
+	Max   float64 `json:"max"`
+}
+
+func newSide(s *sorted) *Side {
+	return &Side{
+		Calls: s.lat.n, Bytes: s.bytes, P50: s.lat.quantile(0.5).Seconds(), P90: s.lat.quantile(0.9).Seconds(),
+		P99: s.lat.quantile(0.99).Seconds(), Max: s.lat.max.Seconds(),
+	}
 }
 
 // Rate is calls a second.
@@ -74,7 +94,29 @@ threads   %d minor faults, %d major faults, %.1f MiB read, %.1f MiB written
 	if err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}
+	if err := r.writeSides(w); err != nil {
+		return err
+	}
 	return r.writeWindows(w)
+}
+
+// writeSides writes the directions of a mixed load, a line each.
+func (r *Result) writeSides(w io.Writer) error {
+	for _, d := range []struct {
+		name string
+		side *Side
+	}{{"reads", r.Reads}, {"writes", r.Writes}} {
+		s := d.side
+		if s == nil {
+			continue
+		}
+		_, err := fmt.Fprintf(w, "%-9s %d calls, %.1f MiB  p50 %v  p90 %v  p99 %v  max %v\n",
+			d.name, s.Calls, mib(s.Bytes), duration(s.P50), duration(s.P90), duration(s.P99), duration(s.Max))
+		if err != nil {
+			return fmt.Errorf("write the result: %w", err)
+		}
+	}
+	return nil
 }
 
 // writeWindows writes the range of the windows' rates; all of them are in the

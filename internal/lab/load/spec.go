@@ -26,6 +26,7 @@ const (
 	Once       Order = "once"       // every block once per pass, in random order
 	Unaligned  Order = "unaligned"  // any byte offset, with repetitions
 	Clustered  Order = "clustered"  // a random page, then a run of calls behind it
+	Zipf       Order = "zipf"       // any block, some far more often than others
 )
 
 // ErrSpec is wrapped by every complaint about a Spec.
@@ -46,13 +47,18 @@ type Spec struct {
 	ThreadsFrom int           // with Ramp: threads at the lowest point
 	Ramp        time.Duration // time from ThreadsFrom to Threads, and back again
 	Rate        float64       // calls a second, all threads together; 0: no limit
+	Burst       int64         // with Rate: calls that come together, of all threads; 0: they come evenly
+	Depth       int           // io_uring: requests of a thread under way at a time
+	Direct      bool          // past the page cache (O_DIRECT)
+	Writes      int           // mixed: of a hundred calls so many write
 	Keep        bool          // go on after EIO, and count it
 	Seed        uint64
 	Order       Order
-	Advice      string // "", "random" or "sequential": posix_fadvise, or madvise for mapped files
-	Run         int    // clustered: calls in a row
-	SyncEvery   int64  // fsync after so many writes of a thread; 0: never
-	Truncate    bool   // write: empty the file before each pass, as dd does
+	Advice      string  // "", "random" or "sequential": posix_fadvise, or madvise for mapped files
+	Run         int     // clustered: calls in a row
+	Zipf        float64 // zipf: the exponent
+	SyncEvery   int64   // fsync after so many writes of a thread; 0: never
+	Truncate    bool    // write: empty the file before each pass, as dd does
 	Think       time.Duration
 	Drop        bool          // drop the file from the page cache first
 	Warm        bool          // read all of the region into the page cache first
@@ -79,17 +85,22 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 	flags.IntVar(&s.ThreadsFrom, "threads-from", 1, "with --ramp: `N` threads at the lowest point")
 	flags.DurationVar(&s.Ramp, "ramp", 0, "go from --threads-from to --threads in this time, and back, and so on")
 	flags.Float64Var(&s.Rate, "rate", 0, "at most `N` calls a second, all threads together")
+	flags.Int64Var(&s.Burst, "burst", 0, "with --rate: calls come `N` at a time, and then a pause")
+	flags.IntVar(&s.Depth, "depth", 16, "io_uring: `N` requests of each thread under way at a time")
+	flags.BoolVar(&s.Direct, "direct", false, "read and write past the page cache (O_DIRECT)")
+	flags.IntVar(&s.Writes, "writes", 30, "mixed: `N` of a hundred calls write")
 	flags.BoolVar(&s.Keep, "keep-on", false, "go on after an input/output error (EIO), and count it")
 	flags.Uint64Var(&s.Seed, "seed", 1, "`N` to start the random numbers from")
-	flags.Func("order", "`order` of the calls: sequential, random, once (every block once), unaligned or clustered", func(v string) error {
+	flags.Func("order", "`order` of the calls: sequential, random, once (every block once), unaligned, clustered or zipf", func(v string) error {
 		s.Order = Order(v)
-		if !slices.Contains([]Order{"", Sequential, Random, Once, Unaligned, Clustered}, s.Order) {
+		if !slices.Contains([]Order{"", Sequential, Random, Once, Unaligned, Clustered, Zipf}, s.Order) {
 			return fmt.Errorf("no order is called %q", v)
 		}
 		return nil
 	})
 	flags.StringVar(&s.Advice, "advice", "", "tell the kernel to expect `what`: random or sequential (fadvise, madvise)")
 	flags.IntVar(&s.Run, "run", 8, "clustered: `N` calls in a row behind each random position")
+	flags.Float64Var(&s.Zipf, "zipf", 1.1, "zipf: `exponent`; the block of rank k is taken k^-exponent as often as the first")
 	flags.Int64Var(&s.SyncEvery, "sync-every", 0, "fsync after every `N` writes of a thread")
 	flags.BoolVar(&s.Truncate, "truncate", false, "write: empty the file before each pass, as dd does")
 	flags.DurationVar(&s.Think, "think", 0, "pause after every call")
@@ -170,6 +181,16 @@ func (s *Spec) prepare() (*kind, error) {
 	if s.Run <= 0 {
 		s.Run = 8
 	}
+	if s.Zipf == 0 {
+		s.Zipf = 1.1
+	}
+	if s.Depth == 0 {
+		s.Depth = 16
+	}
+	if s.Writes == 0 {
+		s.Writes = 30
+	}
+	k.direct = k.direct || s.Direct
 	if s.Passes == 0 && s.Count == 0 && s.Duration == 0 && (s.Order == Sequential || s.Order == Once) {
 		s.Passes = 1 // the other orders have no end of their own
 	}
@@ -186,6 +207,18 @@ func (s *Spec) prepare() (*kind, error) {
 		return nil, fmt.Errorf("%w: direct input and output cannot start at any byte", ErrSpec)
 	case s.Advice != "" && s.Advice != "random" && s.Advice != "sequential":
 		return nil, fmt.Errorf("%w: no advice is called %q", ErrSpec, s.Advice)
+	case s.Direct && !k.file || s.Direct && (k.mapped || k.name == "remap"):
+		return nil, fmt.Errorf("%w: %s does not read or write a file by calls, so --direct is not for it", ErrSpec, s.Kind)
+	case s.Zipf < 0.01 || s.Zipf > 10:
+		return nil, fmt.Errorf("%w: an exponent of %g is not from 0.01 to 10", ErrSpec, s.Zipf)
+	case s.Writes < 1 || s.Writes > 99:
+		return nil, fmt.Errorf("%w: mixed writes with 1 to 99 of a hundred calls, not %d", ErrSpec, s.Writes)
+	case s.Depth < 1 || s.Depth > ringMost:
+		return nil, fmt.Errorf("%w: %d requests under way are not from 1 to %d", ErrSpec, s.Depth, ringMost)
+	case k.ring && (s.Rate > 0 || s.Think > 0 || s.Ramp > 0):
+		return nil, fmt.Errorf("%w: io_uring keeps --depth requests under way; --rate, --think and --ramp are not for it", ErrSpec)
+	case s.Burst < 0 || s.Burst > 0 && (s.Rate == 0 || s.Burst%int64(s.Threads) != 0):
+		return nil, fmt.Errorf("%w: --burst %d needs --rate, and as many calls of each thread", ErrSpec, s.Burst)
 	case s.Count < 0 || s.Duration < 0 || s.Passes < 0 || s.Rate < 0 || s.Think < 0 || s.Ramp < 0 || s.Delay < 0:
 		return nil, fmt.Errorf("%w: limits cannot be below zero", ErrSpec)
 	case s.Window < 0 || s.Window > 0 && s.Window < time.Millisecond:

@@ -92,7 +92,7 @@ func pwrite(w *worker, off, length int64) (int64, error) {
 		}
 	}
 	n, err := retry(func() (int, error) { return raw(unix.SYS_PWRITE64, w.fd, w.buf[:length], off) })
-	if err == nil && w.spec.SyncEvery > 0 && (w.lat.n+1)%w.spec.SyncEvery == 0 {
+	if err == nil && w.spec.SyncEvery > 0 && (w.writeCalls()+1)%w.spec.SyncEvery == 0 {
 		if err := unix.Fsync(w.fd); err != nil {
 			return 0, fmt.Errorf("fsync: %w", err)
 		}
@@ -106,6 +106,14 @@ func readModifyWrite(w *worker, off, length int64) (int64, error) {
 	}
 	w.buf[0]++
 	return pwrite(w, off, length)
+}
+
+// mixed reads or writes, as chance will have it.
+func mixed(w *worker, off, length int64) (int64, error) {
+	if w.wrote = w.offsets.rng.IntN(100) < w.spec.Writes; w.wrote {
+		return pwrite(w, off, length)
+	}
+	return pread(w, off, length)
 }
 
 // touchRead reads one byte of every page of the region.

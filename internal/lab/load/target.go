@@ -107,7 +107,7 @@ func (t *target) workers() ([]*worker, error) {
 		w.offsets = newOffsets(t.spec, t.size, id)
 		// From mmap, the buffer is aligned for O_DIRECT and out of the garbage
 		// collector's sight.
-		buf, err := t.anonymous(int(t.spec.BlockSize))
+		buf, err := t.anonymous(int(t.spec.BlockSize) * t.buffers())
 		if err != nil {
 			return nil, err
 		}
@@ -115,6 +115,9 @@ func (t *target) workers() ([]*worker, error) {
 			buf[i] = byte(i*7 + id)
 		}
 		w.buf = buf
+		if t.kind.mixed {
+			w.sides = new([2]sorted)
+		}
 		if t.spec.Path != "" {
 			if err := t.open(w); err != nil {
 				return nil, err
@@ -123,6 +126,14 @@ func (t *target) workers() ([]*worker, error) {
 		all = append(all, w)
 	}
 	return all, nil
+}
+
+// buffers is how many blocks a thread needs at a time.
+func (t *target) buffers() int {
+	if t.kind.ring {
+		return t.spec.Depth
+	}
+	return 1
 }
 
 // open opens the file for one thread.
@@ -229,6 +240,7 @@ func (t *target) result(workers []*worker) *Result {
 		ResidentBefore: -1, DistinctResident: -1,
 	}
 	var lat latencies
+	var sides [2]sorted
 	seen := newBitmap((t.size + pageSize - 1) / pageSize)
 	for _, w := range workers {
 		r.Calls += w.lat.n
@@ -242,6 +254,12 @@ func (t *target) result(workers []*worker) *Result {
 		seen.or(w.reads.seen)
 		seen.or(w.writes.seen)
 		lat.merge(&w.lat)
+		if w.sides != nil {
+			for i := range sides {
+				sides[i].lat.merge(&w.sides[i].lat)
+				sides[i].bytes += w.sides[i].bytes
+			}
+		}
 		r.MinorFaults += w.usage[1].Minflt - w.usage[0].Minflt
 		r.MajorFaults += w.usage[1].Majflt - w.usage[0].Majflt
 		r.InBlock += w.usage[1].Inblock - w.usage[0].Inblock
@@ -253,5 +271,8 @@ func (t *target) result(workers []*worker) *Result {
 	}
 	r.P50, r.P90 = lat.quantile(0.5).Seconds(), lat.quantile(0.9).Seconds()
 	r.P99, r.Max = lat.quantile(0.99).Seconds(), lat.max.Seconds()
+	if t.kind.mixed {
+		r.Reads, r.Writes = newSide(&sides[0]), newSide(&sides[1])
+	}
 	return r
 }

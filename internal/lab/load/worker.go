@@ -28,9 +28,17 @@ type worker struct {
 	writes  account
 	lat     latencies
 	bytes   int64
-	errors  int64 // EIO, with Keep
+	wrote   bool       // mixed: the call that was made last
+	sides   *[2]sorted // mixed: calls that read, and that wrote; else nil
+	errors  int64      // EIO, with Keep
 	usage   [2]unix.Rusage
 	window  *threadWindow // nil without Window
+}
+
+// sorted is what the calls of one direction did.
+type sorted struct {
+	lat   latencies
+	bytes int64
 }
 
 // pace says when a thread may make its next call.
@@ -41,6 +49,8 @@ type pace struct {
 	stop     *atomic.Bool
 	interval time.Duration // between calls of one thread; 0: none
 	next     time.Time
+	burst    int64 // calls of one thread that come together
+	left     int64 // of these, still to come
 }
 
 func newPace(spec *Spec, id int, start time.Time, stop *atomic.Bool) *pace {
@@ -48,6 +58,10 @@ func newPace(spec *Spec, id int, start time.Time, stop *atomic.Bool) *pace {
 	if spec.Rate > 0 {
 		p.interval = time.Duration(float64(spec.Threads) / spec.Rate * 1e9)
 		p.next = start.Add(p.interval * time.Duration(id) / time.Duration(spec.Threads))
+		if spec.Burst > 0 {
+			p.burst, p.next = spec.Burst/int64(spec.Threads), start
+			p.interval *= time.Duration(p.burst)
+		}
 	}
 	return p
 }
@@ -59,6 +73,10 @@ func (p *pace) wait() bool {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}
+	if p.left > 0 {
+		p.left--
+		return !p.stop.Load()
+	}
 	if p.interval > 0 {
 		now := time.Now()
 		// A thread that was held up catches up on a tenth of a second, no
@@ -68,6 +86,7 @@ func (p *pace) wait() bool {
 		}
 		p.sleepUntil(p.next)
 		p.next = p.next.Add(p.interval)
+		p.left = max(p.burst-1, 0)
 	}
 	return !p.stop.Load()
 }
@@ -108,6 +127,21 @@ func (w *worker) run(p *pace, count int64) error {
 	if err := unix.Getrusage(unix.RUSAGE_THREAD, &w.usage[0]); err != nil {
 		return fmt.Errorf("getrusage: %w", err)
 	}
+	calls := w.runCalls
+	if w.kind.ring {
+		calls = w.runRing
+	}
+	if err := calls(p, count); err != nil {
+		return err
+	}
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &w.usage[1]); err != nil {
+		return fmt.Errorf("getrusage: %w", err)
+	}
+	return nil
+}
+
+// runCalls makes them one after the other.
+func (w *worker) runCalls(p *pace, count int64) error {
 	for made := int64(0); (count == 0 || made < count) && p.wait(); made++ {
 		off, length, ok := w.offsets.next()
 		if !ok {
@@ -123,31 +157,45 @@ func (w *worker) run(p *pace, count int64) error {
 			return fmt.Errorf("%s at byte %d: %w", w.spec.Kind, off, err)
 		}
 		after := time.Since(p.start)
-		w.lat.add(after - before)
-		w.window.add(after, after-before, n)
-		w.count(off, n)
+		w.made(off, n, after, after-before, w.kind.write && (!w.kind.mixed || w.wrote))
 		if w.spec.Think > 0 {
 			p.sleepUntil(time.Now().Add(w.spec.Think))
 		}
 	}
-	if err := unix.Getrusage(unix.RUSAGE_THREAD, &w.usage[1]); err != nil {
-		return fmt.Errorf("getrusage: %w", err)
-	}
 	return nil
 }
 
-// count enters one call of n bytes into the account.
-func (w *worker) count(off, n int64) {
+// made enters one call of n bytes, that ended so long after the start, into the
+// account.
+func (w *worker) made(off, n int64, now, took time.Duration, wrote bool) {
+	w.lat.add(took)
+	w.window.add(now, took, n)
 	w.bytes += n
+	if w.sides != nil {
+		side := &w.sides[0]
+		if wrote {
+			side = &w.sides[1]
+		}
+		side.lat.add(took)
+		side.bytes += n
+	}
 	if n == 0 {
 		return
 	}
-	if w.kind.write && w.kind.name != "mmap-write" {
+	if wrote && w.kind.name != "mmap-write" {
 		w.writes.add(off, n)
 	}
-	if !w.kind.write || w.kind.mapped || w.kind.name == "rmw" {
+	if !wrote || w.kind.mapped || w.kind.name == "rmw" {
 		w.reads.add(off, n)
 	}
+}
+
+// writeCalls is how many of the calls wrote.
+func (w *worker) writeCalls() int64 {
+	if w.sides != nil {
+		return w.sides[1].lat.n
+	}
+	return w.lat.n
 }
 
 // nameThread sets the name of the calling thread, if there is one to set.
