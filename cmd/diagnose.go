@@ -20,14 +20,19 @@ import (
 	"iocause/internal/source"
 )
 
-// openLimit is how long a source may take to open before it is done without. An
-// emulated machine checks kernel programs at a tenth of the speed.
+// openLimit is how long a source may take to open before it is done without. The
+// emulated machines in which scenarios run check kernel programs at a tenth of
+// the speed, and are the only place where it is known to take longer.
 func openLimit() time.Duration {
 	if lab.InGuest() {
 		return 5 * time.Minute
 	}
 	return 15 * time.Second
 }
+
+// lookLength is how long diagnose watches unless it is told, or is given a command
+// to watch until that ends.
+const lookLength = 10 * time.Second
 
 // shortest is the shortest window that shows anything.
 const shortest = 100 * time.Millisecond
@@ -83,7 +88,7 @@ func newDiagnoseCommand(a *app) *cobra.Command {
 
 func (o *diagnoseOptions) bind(c *cobra.Command) {
 	f := c.Flags()
-	f.DurationVar(&o.duration, "duration", 10*time.Second, "how long to watch")
+	f.DurationVar(&o.duration, "duration", lookLength, "how long to watch")
 	f.IntVar(&o.filter.pid, "pid", 0, "why does this process wait?")
 	f.StringVar(&o.filter.comm, "comm", "", "why do processes of this name wait?")
 	f.StringVar(&o.filter.cgroup, "cgroup", "", "why do the processes below this cgroup wait?")

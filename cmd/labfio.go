@@ -90,7 +90,8 @@ func (a *app) runFio(c *cobra.Command, o *fioOptions, command []string) (report 
 		if o.format == "json" {
 			inner.stdout = buf
 		}
-		err := inner.diagnose(c, &diagnoseOptions{duration: openLimit(), format: o.format, exitCode: true}, command)
+		// There is no --duration here, so fio is watched until it ends.
+		err := inner.diagnose(c, &diagnoseOptions{duration: lookLength, format: o.format, exitCode: true}, command)
 		if o.format == "text" {
 			fmt.Fprintln(a.stdout)
 		}

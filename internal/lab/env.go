@@ -25,7 +25,8 @@ type Env struct {
 	name    string
 	scratch string
 	journal *journal
-	stop    []func() // guards, ended before anything is undone
+	stop    []func()             // guards, ended before anything is undone
+	slow    map[string]*slowFile // by name; each ends when it is unmounted
 }
 
 // New starts an environment with a scratch folder below dir, which must be on

@@ -319,3 +319,53 @@ func TestReadyAndStop(t *testing.T) {
 		t.Errorf("one that does not listen: %v", err)
 	}
 }
+
+// Every request of a slow disk takes as long as was said, also when that changes
+// under way, and nothing of it outlives the environment.
+func TestSlowDisk(t *testing.T) {
+	need(t, "root", "loop", "fuse")
+	e := testEnv(t, t.TempDir())
+	disk, err := e.SlowDisk("slow", 16<<20, 2*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Not by the load generator, which must not be in one process with the
+	// server of what it waits for: its calls stop the scheduler.
+	f, err := os.OpenFile(disk.Dir, os.O_RDWR|unix.O_DIRECT, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buf, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	least := func(what string, call func([]byte, int64) (int, error), delay time.Duration) {
+		t.Helper()
+		for i := range int64(8) {
+			start := time.Now()
+			n, err := call(buf, i*4096)
+			if took := time.Since(start); err != nil || n != 4096 || took < delay {
+				t.Errorf("%s: %d bytes in %v (%v), want %v at least", what, n, took, err, delay)
+			}
+		}
+	}
+	least("read", f.ReadAt, 2*time.Millisecond)
+	least("write", f.WriteAt, 2*time.Millisecond)
+	if err := e.Slow("slow", 30*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	least("read", f.ReadAt, 30*time.Millisecond)
+	if err := errors.Join(f.Close(), unix.Munmap(buf)); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Slow("other", time.Second); err == nil {
+		t.Error("a disk that is not there was slowed down")
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(read(t, "/proc/mounts"), e.Scratch()) {
+		t.Error("the slow disk outlived the environment")
+	}
+	gone(t, e.host.Sys("block", disk.Device, "loop/backing_file"), e.Scratch())
+}

@@ -128,14 +128,17 @@ func (x *Experiment) check() (field string, index int, err error) {
 		if s.Cgroup != nil {
 			cgroups[s.Cgroup.Name] = true
 		}
-		if s == (Step{}) {
-			return "setup", i, errors.New("the step does nothing")
+		if err := s.check(); err != nil {
+			return "setup", i, err
 		}
 	}
 	for i := range x.Phases {
 		for _, s := range x.Phases[i].Setup {
-			if s == (Step{}) || s.Cgroup != nil {
-				return "phases", i, errors.New("a step of its setup does nothing, or makes a cgroup")
+			if err := s.check(); err != nil {
+				return "phases", i, fmt.Errorf("setup: %w", err)
+			}
+			if s.Cgroup != nil {
+				return "phases", i, errors.New("setup: a cgroup is made before the first phase, in the experiment's setup")
 			}
 		}
 	}

@@ -52,6 +52,7 @@ func (c Condition) holds(v float64) bool {
 //	disk.reads, disk.read_bytes, disk.writes, disk.write_bytes, disk.busy (0 to 1),
 //	disk.in_flight (mean), disk.read_ms, disk.write_ms (means of a read, a write)
 //	                       /proc/diskstats, device under the scratch folder
+//	loop.NAME.reads ...    the same of a loop disk
 //	cgroup.NAME.limit_hits, cgroup.NAME.usage, .cache (bytes), cgroup.NAME.refault_file
 //	load.NAME.cpu, .system (CPUs busy), .majflt, .read_bytes, .write_bytes, .read_chars
 //	                       /proc/PID/stat and io
@@ -76,7 +77,7 @@ func raw(h *host.Host, device string, cgroups map[string]*Cgroup, loads map[stri
 			f["=mem.writeback"] = v * 1024
 		}
 	})
-	diskFacts(h, device, f)
+	diskFacts(h, device, "disk", f)
 	for name, c := range cgroups {
 		if c.Memory == "" {
 			continue
@@ -121,8 +122,9 @@ func raw(h *host.Host, device string, cgroups map[string]*Cgroup, loads map[stri
 	return f
 }
 
-// diskFacts reads Documentation/admin-guide/iostats.rst's fields.
-func diskFacts(h *host.Host, device string, f map[string]float64) {
+// diskFacts reads Documentation/admin-guide/iostats.rst's fields, under names
+// that start with at.
+func diskFacts(h *host.Host, device, at string, f map[string]float64) {
 	b, err := os.ReadFile(h.Sys("block", device, "stat"))
 	if err != nil {
 		return
@@ -135,10 +137,9 @@ func diskFacts(h *host.Host, device string, f map[string]float64) {
 	for i, s := range fields {
 		v[i], _ = strconv.ParseFloat(s, 64)
 	}
-	f["disk.reads"], f["disk.read_bytes"], f["disk.read_time"] = v[0], v[2]*512, v[3]
-	f["disk.writes"], f["disk.write_bytes"] = v[4], v[6]*512
-	f["disk.write_time"] = v[7]
-	f["disk.busy"], f["disk.in_flight"] = v[9]/1000, v[10]/1000
+	f[at+".reads"], f[at+".read_bytes"], f[at+".read_time"] = v[0], v[2]*512, v[3]
+	f[at+".writes"], f[at+".write_bytes"], f[at+".write_time"] = v[4], v[6]*512, v[7]
+	f[at+".busy"], f[at+".in_flight"] = v[9]/1000, v[10]/1000
 }
 
 // between turns two readings into facts.
@@ -151,14 +152,16 @@ func between(before, after map[string]float64, elapsed time.Duration) Facts {
 			facts[name] = (v - old) / elapsed.Seconds()
 		}
 	}
-	if facts["disk.reads"] > 0 {
-		facts["disk.read_ms"] = facts["disk.read_time"] / facts["disk.reads"]
+	for name, took := range facts {
+		for _, way := range []string{".read", ".write"} {
+			if at, ok := strings.CutSuffix(name, way+"_time"); ok {
+				if n := facts[at+way+"s"]; n > 0 {
+					facts[at+way+"_ms"] = took / n
+				}
+				delete(facts, name)
+			}
+		}
 	}
-	if facts["disk.writes"] > 0 {
-		facts["disk.write_ms"] = facts["disk.write_time"] / facts["disk.writes"]
-	}
-	delete(facts, "disk.read_time")
-	delete(facts, "disk.write_time")
 	facts["host.foreign_bytes"] = (facts["vmstat.pgpgin"] + facts["vmstat.pgpgout"]) * 1024
 	for name, v := range facts {
 		if strings.HasPrefix(name, "load.") && (strings.HasSuffix(name, ".read_bytes") || strings.HasSuffix(name, ".write_bytes")) {

@@ -21,8 +21,8 @@ const CappedDevice = "IOCAUSE_CAPPED_DEVICE"
 
 // Requirements are the things that a scenario can require.
 func Requirements() []string {
-	return []string{"root", "bpf", "memcg", "blkio", "cpucg", "loop", "fio", "swap", "hostmem", "xfs", "btrfs", "sqlite3",
-		"postgresql", "redis", "rocksdb", "stress-ng", "vmtouch", "capped-device"}
+	return []string{"root", "bpf", "memcg", "blkio", "cpucg", "loop", "fuse", "fio", "swap", "hostmem", "xfs", "btrfs", "sqlite3",
+		"postgresql", "redis", "rocksdb", "stress-ng", "rsync", "vmtouch", "capped-device"}
 }
 
 // Lacks says why a requirement is not met here, "" when it is.
@@ -47,12 +47,17 @@ func Lacks(h *host.Host, requirement string) string {
 			return "no loop devices (/dev/loop-control)"
 		}
 		return lacksCommand("mkfs.ext4")
+	case "fuse":
+		if _, err := os.Stat("/dev/fuse"); err != nil {
+			return "no file systems of programs (/dev/fuse)"
+		}
+		return lacksFileSystem(h, "fuse")
 	case "xfs", "btrfs":
 		if why := lacksFileSystem(h, requirement); why != "" {
 			return why
 		}
 		return lacksCommand("mkfs." + requirement)
-	case "fio", "sqlite3", "stress-ng", "vmtouch":
+	case "fio", "sqlite3", "stress-ng", "rsync", "vmtouch":
 		return lacksCommand(requirement)
 	case "redis": // its tools are the server too, by another name
 		return cmp.Or(lacksCommand("redis-check-rdb"), lacksCommand("redis-benchmark"))

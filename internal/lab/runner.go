@@ -176,18 +176,9 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 		st.cgroups[c.Name] = made
 		return err
 	case step.Loop != nil:
-		disk, err := e.Loop(step.Loop.Name, int64(step.Loop.Size), step.Loop.FileSystem, step.Loop.Serial)
-		if err == nil {
-			st.names[step.Loop.Name] = disk.Dir
-			st.names["device:"+step.Loop.Name] = disk.Device
-			if step.Loop.BrokenFrom > 0 {
-				err = e.Break(step.Loop.Name, int64(step.Loop.BrokenFrom))
-			}
-			if err == nil && step.Loop.ReadAhead > 0 {
-				err = e.ReadAhead(disk.Device, int(step.Loop.ReadAhead>>10))
-			}
-		}
-		return err
+		return st.takeLoop(step.Loop)
+	case step.Slow != nil:
+		return e.Slow(step.Slow.Disk, step.Slow.Latency)
 	case step.Mount != nil:
 		dir, err := e.Mount(step.Mount.Name, step.Mount.FileSystem, st.shared.Scratch())
 		st.names[step.Mount.Name] = dir
@@ -210,6 +201,41 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 	default:
 		return sleep(ctx, *step.Wait)
 	}
+}
+
+// takeLoop makes a loop disk that loads and facts can name.
+func (st *situation) takeLoop(l *LoopStep) error {
+	var disk *LoopDisk
+	var err error
+	if l.Latency > 0 {
+		disk, err = st.env.SlowDisk(l.Name, int64(l.Size), l.Latency)
+	} else {
+		disk, err = st.env.Loop(l.Name, int64(l.Size), l.FileSystem, l.Serial)
+	}
+	if err != nil {
+		return err
+	}
+	st.names[l.Name], st.names["device:"+l.Name] = disk.Dir, disk.Device
+	if l.BrokenFrom > 0 {
+		if err := st.env.Break(l.Name, int64(l.BrokenFrom)); err != nil {
+			return err
+		}
+	}
+	if l.ReadAhead > 0 {
+		return st.env.ReadAhead(disk.Device, int(l.ReadAhead>>10))
+	}
+	return nil
+}
+
+// raw reads all counters as they are.
+func (st *situation) raw() map[string]float64 {
+	f := raw(st.host, st.device, st.cgroups, st.loads)
+	for name, device := range st.names {
+		if loop, ok := strings.CutPrefix(name, "device:"); ok {
+			diskFacts(st.host, device, "loop."+loop, f)
+		}
+	}
+	return f
 }
 
 // startAll starts loads, each when the one before is running.
@@ -263,10 +289,10 @@ func (st *situation) observe(ctx context.Context, out *Outcome, against []string
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	start := time.Now()
-	before := raw(st.host, st.device, st.cgroups, st.loads)
+	before := st.raw()
 	err := cmd.Run()
 	out.Looked = time.Since(start)
-	out.Facts = between(before, raw(st.host, st.device, st.cgroups, st.loads), out.Looked)
+	out.Facts = between(before, st.raw(), out.Looked)
 	out.Report = stdout.Bytes()
 	if jsonErr := json.Unmarshal(out.Report, &out.Verdict); jsonErr != nil {
 		// The situation is judged all the same, so that it can be tried

@@ -89,7 +89,7 @@ func (st *situation) newSampler(step time.Duration, loads []Load) *sampler {
 	s := &sampler{st: st, step: step, start: time.Now(), figures: figures(st.device, st.cgroups, loads)}
 	s.values = make([][]float64, len(s.figures))
 	s.others = newNeighbours(st.host, s.start, step)
-	s.before, s.last = raw(st.host, st.device, st.cgroups, st.loads), s.start
+	s.before, s.last = st.raw(), s.start
 	return s
 }
 
@@ -99,7 +99,7 @@ func (s *sampler) tick(now time.Time) {
 	if index < 0 || len(s.values) == 0 || index < len(s.values[0]) {
 		return
 	}
-	after := raw(s.st.host, s.st.device, s.st.cgroups, s.st.loads)
+	after := s.st.raw()
 	facts := between(s.before, after, now.Sub(s.last))
 	s.before, s.last = after, now
 	for i, f := range s.figures {

@@ -50,18 +50,39 @@ type Step struct {
 	Sysctl    *SysctlStep    `yaml:"sysctl"`
 	ReadAhead *load.Size     `yaml:"read_ahead"` // of the scratch folder's device
 	Cap       *CapStep       `yaml:"cap"`        // of the disk of a virtual machine
+	Slow      *SlowStep      `yaml:"slow"`       // a disk with a latency
 	Wait      *time.Duration `yaml:"wait"`
 }
 
 // does is how many things a step does.
 func (s *Step) does() int {
 	n := 0
-	for _, is := range []bool{s.Cgroup != nil, s.Loop != nil, s.Mount != nil, s.Swap != nil, s.Hold != nil, s.Sysctl != nil, s.ReadAhead != nil, s.Cap != nil, s.Wait != nil} {
+	for _, is := range []bool{s.Cgroup != nil, s.Loop != nil, s.Mount != nil, s.Swap != nil, s.Hold != nil, s.Sysctl != nil, s.ReadAhead != nil, s.Cap != nil, s.Slow != nil, s.Wait != nil} {
 		if is {
 			n++
 		}
 	}
 	return n
+}
+
+// check refuses a step that does nothing, or several things, or cannot be done.
+func (s *Step) check() error {
+	if n := s.does(); n != 1 {
+		return fmt.Errorf("the step does %d things, not one", n)
+	}
+	switch {
+	case s.Loop != nil && (s.Loop.Latency < 0 || s.Loop.Latency > 0 && (s.Loop.FileSystem != "" || s.Loop.Serial || s.Loop.BrokenFrom > 0)):
+		return fmt.Errorf("loop %s: one with a latency keeps nothing, so it has no filesystem; nor is it serial or broken", s.Loop.Name)
+	case s.Slow != nil && (s.Slow.Disk == "" || s.Slow.Latency <= 0):
+		return errors.New("slow: it needs the name of a disk, and a latency above zero")
+	}
+	return nil
+}
+
+// SlowStep sets the latency of a loop disk that has one.
+type SlowStep struct {
+	Disk    string        `yaml:"disk"`
+	Latency time.Duration `yaml:"latency"`
 }
 
 // CgroupStep makes a cgroup that loads can name. Its device is the one under
@@ -86,6 +107,9 @@ type LoopStep struct {
 	BrokenFrom load.Size `yaml:"broken_from"` // reads behind this byte fail; 0: none
 	Serial     bool      `yaml:"serial"`      // one request at a time, through the page cache of the file
 	ReadAhead  load.Size `yaml:"read_ahead"`  // of the device; 0: the kernel's
+	// Latency is how long every request takes, eight of them at a time, on a disk
+	// that keeps nothing and has no file system; 0: what its file takes.
+	Latency time.Duration `yaml:"latency"`
 }
 
 // MountStep mounts a file system that has no device of its own; {name} is where.
@@ -261,8 +285,8 @@ func (s *Scenario) check() error {
 		return err
 	}
 	for i, step := range append(slices.Clone(s.Setup), s.Before.changes()...) {
-		if n := step.does(); n != 1 {
-			return fmt.Errorf("setup step %d does %d things, not one", i+1, n)
+		if err := step.check(); err != nil {
+			return fmt.Errorf("setup step %d: %w", i+1, err)
 		}
 		if step.Cgroup != nil {
 			cgroups[step.Cgroup.Name] = true

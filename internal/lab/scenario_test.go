@@ -68,11 +68,11 @@ func TestMistakesInScenariosAreLocated(t *testing.T) {
 		{"primary: [healthy], ", "", "expect.primary"},
 		{"command: [sleep, \"1\"]", "cgroup: small", "load other needs either do or command"},
 		{"duration: 3s", "duration: soon", "scenario.yaml:13: "},
-		{"- sysctl: {name: vm.swappiness, value: \"1\"}", "- {swap: 1G, read_ahead: 1M}", "setup step 2 does 2 things"},
+		{"- sysctl: {name: vm.swappiness, value: \"1\"}", "- {swap: 1G, read_ahead: 1M}", "setup step 2: the step does 2 things"},
 		{"requires: [root]", "requires: [root]\nvm: {kernel: ../x}", `"../x" is not a suite of Debian`},
 		{"- sysctl: {name: vm.swappiness, value: \"1\"}", "- cap: {iops: 100}", "only the disk of a virtual machine can be capped"},
 		{"observe: {", "before: {change: [{cgroup: {name: late}}]}\nobserve: {", "before.change: a cgroup is made before the loads start"},
-		{"observe: {", "before: {change: [{}]}\nobserve: {", "setup step 3 does 0 things"},
+		{"observe: {", "before: {change: [{}]}\nobserve: {", "setup step 3: the step does 0 things"},
 		{"observe: {", "before: {loads: [{name: late, cgroup: none, command: [true]}]}\nobserve: {", `no cgroup is called "none"`},
 	} {
 		if _, err := readText(t, strings.Replace(sound, tt.old, tt.new, 1)); err == nil || !strings.Contains(err.Error(), tt.want) {
