@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"iocause/internal/sample"
 	"iocause/internal/source/text/lines"
 )
 
@@ -302,22 +301,5 @@ func idle() map[string]float64 {
 
 func (r *reader) putProcessors(c *record, into lines.Values) {
 	into.At(c.line)
-	n := r.cpus
-	if n > 0 {
-		into.Put(sample.CPUCount, sample.Entity{}, n)
-	} else {
-		n = 1
-	}
-	share := func(m sample.Metric, names ...string) {
-		t := 0.0
-		for _, name := range names {
-			t += c.values[name]
-		}
-		into.Put(m, sample.Entity{}, t/100*n*r.every)
-	}
-	share(sample.CPUUser, "user", "nice")
-	share(sample.CPUSystem, "system")
-	share(sample.CPUIOWait, "iowait")
-	share(sample.CPUSteal, "steal")
-	share(sample.CPUIdle, "idle")
+	lines.Processors(into, r.cpus, r.every, func(name string) float64 { return c.values[name] })
 }

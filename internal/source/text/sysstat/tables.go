@@ -9,24 +9,7 @@ func (r *reader) processors(v map[string]float64, f map[string]string, into line
 	if f["CPU"] != "all" && f["CPU"] != "-1" {
 		return
 	}
-	n := r.cpus
-	if n > 0 {
-		into.Put(sample.CPUCount, sample.Entity{}, n)
-	} else {
-		n = 1
-	}
-	share := func(m sample.Metric, names ...string) {
-		t := 0.0
-		for _, name := range names {
-			t += v[name]
-		}
-		into.Put(m, sample.Entity{}, t/100*n*r.every)
-	}
-	share(sample.CPUUser, "%user", "%usr", "%nice", "%guest", "%gnice")
-	share(sample.CPUSystem, "%system", "%sys", "%irq", "%soft")
-	share(sample.CPUIOWait, "%iowait")
-	share(sample.CPUSteal, "%steal")
-	share(sample.CPUIdle, "%idle")
+	lines.Processors(into, r.cpus, r.every, func(name string) float64 { return v["%"+name] })
 }
 
 func (r *reader) memory(v map[string]float64, _ map[string]string, into lines.Values) {
