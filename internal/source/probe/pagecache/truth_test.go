@@ -149,37 +149,62 @@ func TestAsynchronousReads(t *testing.T) {
 	path := bpftest.File(t, pages)
 	for _, engine := range []string{"libaio", "io_uring"} {
 		t.Run(engine, func(t *testing.T) {
-			var out []byte
-			w := bpftest.Observe(t, openExact, func() {
-				bpftest.Drop(t, path)
-				var err error
-				out, err = exec.Command(fio, "--name=a", "--filename="+path, "--rw=randread", "--bs=4k", "--ioengine="+engine,
-					"--iodepth=16", "--invalidate=0", "--thread", fmt.Sprintf("--size=%d", pages*4096)).CombinedOutput()
-				if err != nil {
-					t.Fatalf("%v\n%s", err, out)
+			for try := 1; ; try++ {
+				wrong := asynchronous(t, fio, engine, path, pages)
+				if len(wrong) == 0 {
+					return
 				}
-			})
-			var visits, cold float64
-			id := bpftest.ID(t, path)
-			w.Each(sample.CacheVisits, func(e sample.Entity, s *sample.Series) {
-				if e.File == id {
-					visits += s.Sum()
+				if try == tries {
+					t.Fatalf("wrong %d times:\n%s", tries, strings.Join(wrong, "\n"))
 				}
-			})
-			w.Each(sample.CacheCold, func(e sample.Entity, s *sample.Series) {
-				if e.File == id {
-					cold += s.Sum()
-				}
-			})
-			near(t, "visits", visits, pages)
-			near(t, "cold pages", cold, pages)
-			way := map[string]string{"libaio": "aio", "io_uring": "io_uring"}[engine]
-			w.Each(sample.CacheWayVisits, func(e sample.Entity, s *sample.Series) {
-				if e.File == id && e.Class != way {
-					t.Errorf("%.0f visits by %s, want none but by %s", s.Sum(), e.Class, way)
-				}
-			})
-			t.Logf("visits %.0f, cold %.0f of %d", visits, cold, pages)
+				t.Logf("try %d:\n%s", try, strings.Join(wrong, "\n"))
+			}
 		})
 	}
+}
+
+// asynchronous lets fio read every page of a file once, and says where the
+// account differs from that.
+func asynchronous(t *testing.T, fio, engine, path string, pages float64) (wrong []string) {
+	t.Helper()
+	var out []byte
+	w := bpftest.Observe(t, openExact, func() {
+		bpftest.Drop(t, path)
+		var err error
+		out, err = exec.Command(fio, "--name=a", "--filename="+path, "--rw=randread", "--bs=4k", "--ioengine="+engine,
+			"--iodepth=16", "--invalidate=0", "--thread", fmt.Sprintf("--size=%.0f", pages*4096)).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	})
+	var visits, cold float64
+	id := bpftest.ID(t, path)
+	w.Each(sample.CacheVisits, func(e sample.Entity, s *sample.Series) {
+		if e.File == id {
+			visits += s.Sum()
+		}
+	})
+	w.Each(sample.CacheCold, func(e sample.Entity, s *sample.Series) {
+		if e.File == id {
+			cold += s.Sum()
+		}
+	})
+	// io_uring looks a page up a second time when it tries a request again that
+	// could not be served at once. Nearly all of these are known for what they are;
+	// on a busy machine 35 of 32,771 were counted. Reads counted twice would double
+	// the figure.
+	again := map[string]float64{"io_uring": pages / 100}[engine]
+	if d := differs("visits", visits, pages); d != "" && (visits < pages || visits > pages+again) {
+		wrong = append(wrong, d)
+	}
+	if d := differs("cold pages", cold, pages); d != "" {
+		wrong = append(wrong, d)
+	}
+	way := map[string]string{"libaio": "aio", "io_uring": "io_uring"}[engine]
+	w.Each(sample.CacheWayVisits, func(e sample.Entity, s *sample.Series) {
+		if e.File == id && e.Class != way {
+			wrong = append(wrong, fmt.Sprintf("%.0f visits by %s, want none but by %s", s.Sum(), e.Class, way))
+		}
+	})
+	return wrong
 }
