@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,12 +63,49 @@ func ParseExperiment(name string, content []byte) (*Experiment, error) {
 		if line, field := quotedIn(&root, "", mistake.Error()); line > 0 && !strings.Contains(mistake.Error(), "line ") {
 			return nil, fmt.Errorf("%s:%d: %s: %w", name, line, field, mistake)
 		}
-		return nil, located(name, mistake)
+		return nil, located(name, fieldsOf(&root, mistake))
 	}
 	if field, index, err := x.check(); err != nil {
 		return nil, fmt.Errorf("%s:%d: %s: %w", name, lineOf(&root, field, index), field, err)
 	}
 	return x, nil
+}
+
+// fieldsOf adds to the decoder's "line 8: cannot unmarshal !!int `5` into
+// time.Duration" the field that has the value.
+func fieldsOf(root *yaml.Node, err error) error {
+	var mistakes *yaml.TypeError
+	if !errors.As(err, &mistakes) {
+		return err
+	}
+	pattern := regexp.MustCompile("^(line (\\d+): )(cannot unmarshal !!\\S+ `(.*)` into )")
+	named := &yaml.TypeError{}
+	for _, line := range mistakes.Errors {
+		if m := pattern.FindStringSubmatch(line); m != nil {
+			if field := fieldAt(root, "", m[2], m[4]); field != "" {
+				line = m[1] + field + ": " + strings.TrimPrefix(line, m[1])
+			}
+		}
+		named.Errors = append(named.Errors, line)
+	}
+	return named
+}
+
+// fieldAt is the field with such a value in such a line, "" when there is none.
+func fieldAt(n *yaml.Node, field, line, value string) string {
+	if n.Kind == yaml.ScalarNode && n.Value == value && strconv.Itoa(n.Line) == line {
+		return field
+	}
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			field = c.Value
+			continue
+		}
+		if found := fieldAt(c, field, line, value); found != "" {
+			return found
+		}
+	}
+	return ""
 }
 
 // quotedIn finds the value that an error quotes: sizes and times are read by

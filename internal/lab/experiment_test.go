@@ -31,6 +31,12 @@ func TestExperimentMistakesNameLineAndField(t *testing.T) {
 		{"count: 100", "cuont: 100", `x.yaml:9:  a load has no field "cuont"`},
 		{"name: one", "duration: 5s", "x.yaml:7: phases: a phase needs a name"},
 		{"title: t", "title: t\nrepeat: -1", "x.yaml:2: repeat: "},
+		{"title: t", "title: t\nwindow: 5", "x.yaml:2: window: cannot unmarshal"},
+		{"drop: [data]", "duration: 5\n    drop: data", "x.yaml:8: duration: cannot unmarshal"},
+		{"drop: [data]", "duration: 5\n    drop: data", "x.yaml:9: drop: cannot unmarshal"},
+		{"cgroup: {name: small, memory: 32M}", "{swap: 1G, read_ahead: 1M}", "x.yaml:5: setup: the step does 2 things"},
+		{"cgroup: {name: small, memory: 32M}", "loop: {name: d, size: 1M, latency: 5ms, filesystem: ext4}", "x.yaml:5: setup: loop d: "},
+		{"cgroup: {name: small, memory: 32M}", "slow: {disk: d}", "x.yaml:5: setup: slow: "},
 	} {
 		text := strings.Replace(goodExperiment, c.old, c.new, 1)
 		if _, err := ParseExperiment("x.yaml", []byte(text)); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "  ", " "), strings.ReplaceAll(c.says, "  ", " ")) {
