@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -159,16 +160,17 @@ type variant struct {
 // variants are the rule in use and what it was chosen over.
 func variants() []variant {
 	rule := detect.DefaultRule()
-	strict, no, one, three, short := rule, rule, rule, rule, rule
+	weeks, strict, no, one, three, short := rule, rule, rule, rule, rule, rule
+	weeks.HalfHour = false
 	strict.Z, strict.Sum = 4, 6
 	no.Sum = 0
 	one.Families, one.Z, one.Sum = 1, 4, 0
 	three.Families = 3
 	short.Within, short.Bad = 6, 5
-	return []variant{{name: "in use: 2 of 3 families, z 1, sum 5", rule: rule}, {name: "in use, but without requests", rule: rule, blind: true},
+	return []variant{{name: fmt.Sprintf("in use: 2 of 3 families, z %g, sum %g", rule.Z, rule.Sum), rule: rule},
+		{name: "in use, but without the half hour before", rule: weeks}, {name: "in use, but without requests", rule: rule, blind: true},
 		{name: "2 of 3 families, z 4, sum 6", rule: strict}, {name: "2 of 3 families, z 1, no sum", rule: no},
-		{name: "any family, z 4", rule: one}, {name: "all 3 families, z 1, sum 5", rule: three},
-		{name: "in use, but 5 of 6 samples", rule: short}}
+		{name: "any family, z 4", rule: one}, {name: "all 3 families", rule: three}, {name: "in use, but 5 of 6 samples", rule: short}}
 }
 
 // kindNames are the kinds of incidents, sorted.

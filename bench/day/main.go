@@ -1,10 +1,10 @@
 // Day lets iocause agent watch a real day of a database, compressed: PostgreSQL
 // with pgbench is the daily load, four causes are planted one after the other,
 // and of each must be found that something is off, why, and with what evidence.
-// It runs as root, for about 45 minutes; it sets limits of dirty pages of the
+// It runs as root, for about an hour; it sets limits of dirty pages of the
 // machine for a while, and sets them back.
 //
-//	go run ./bench/day [-learn 10m] [-plant 8m] [-only CAUSE] [-iocause BINARY]
+//	go run ./bench/day [-learn 10m] [-quiet 6m] [-plant 8m] [-only CAUSE] [-iocause BINARY]
 //
 // It needs Debian's postgresql.
 //
@@ -31,7 +31,7 @@ import (
 func main() {
 	d := &day{out: os.Stdout}
 	flag.DurationVar(&d.learn, "learn", 10*time.Minute, "how long the load is learned")
-	flag.DurationVar(&d.quiet, "quiet", 2*time.Minute, "before each cause: the agent looks at better times after one")
+	flag.DurationVar(&d.quiet, "quiet", 6*time.Minute, "before each cause: the agent looks at better times after one, and compares with the last five at least")
 	flag.DurationVar(&d.plant, "plant", 8*time.Minute, "how long each cause is there at most")
 	flag.StringVar(&d.only, "only", "", "plant this cause alone")
 	flag.StringVar(&d.bin, "iocause", "", "the program; built from here without it")
@@ -87,6 +87,7 @@ func (d *day) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
+	d.database = p
 	load, err := p.load(ctx)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (d *day) run(ctx context.Context) (err error) {
 		return err
 	}
 	var missed []string
-	fmt.Fprintln(d.out, "\n| planted | incident after | what was off | primary cause | also | evidence |\n|---|---|---|---|---|---|")
+	fmt.Fprintln(d.out, "\n| planted | transactions/s before | with it | incident after | what was off | primary cause | also | evidence |\n|---|---|---|---|---|---|---|---|")
 	for _, c := range causes() {
 		if d.only != "" && d.only != c.id {
 			continue

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -103,3 +105,29 @@ func (p *postgres) load(ctx context.Context) (*process, error) {
 	}
 	return l, l.alive()
 }
+
+// commits is how many transactions the database has committed.
+func (p *postgres) commits(ctx context.Context) (float64, error) {
+	c := exec.CommandContext(ctx, filepath.Join(p.bin, "psql"), "-h", p.socket, "-U", "postgres", "-AtX", "-c",
+		"select xact_commit from pg_stat_database where datname = 'postgres'", "postgres")
+	c.Dir = "/"
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: p.as}
+	out, err := c.Output()
+	if err != nil {
+		return 0, fmt.Errorf("asking for the transactions so far: %w", err)
+	}
+	return strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+}
+
+// pace is how many transactions a second there were since a moment.
+type pace struct {
+	at      time.Time
+	commits float64
+}
+
+func (p *postgres) pace(ctx context.Context) (pace, error) {
+	n, err := p.commits(ctx)
+	return pace{time.Now(), n}, err
+}
+
+func (a pace) until(b pace) float64 { return (b.commits - a.commits) / b.at.Sub(a.at).Seconds() }

@@ -23,6 +23,7 @@ type day struct {
 	only, bin, dir      string
 	keep                bool
 	group               *group
+	database            *postgres
 	history             []sample.Hour
 	out                 io.Writer
 }
@@ -67,6 +68,8 @@ func (d *day) learnLoad(ctx context.Context) error {
 // result is what became of a planted cause.
 type result struct {
 	cause    *cause
+	early    int        // incidents before it was planted
+	pace     [2]float64 // transactions a second before and after it was planted
 	opened   bool
 	after    time.Duration
 	off      []string
@@ -91,11 +94,18 @@ func (d *day) try(ctx context.Context, c *cause) (*result, error) {
 	}
 	defer p.stop()
 	d.say("%v of quiet, then %s: %s", d.quiet, c.id, c.what)
+	var at [3]pace
+	if at[0], err = d.database.pace(ctx); err != nil {
+		return nil, err
+	}
 	if err := wait(ctx, d.quiet); err != nil {
 		return nil, err
 	}
 	if n, err := d.count(ctx, dir); err != nil || n > 0 {
-		return nil, fmt.Errorf("there are %d incidents before anything is planted: %w", n, errors.Join(err, errors.New("is the machine quiet otherwise?")))
+		return &result{cause: c, early: n}, err
+	}
+	if at[1], err = d.database.pace(ctx); err != nil {
+		return nil, err
 	}
 	undo, err := c.plant(d)
 	if err != nil {
@@ -103,7 +113,14 @@ func (d *day) try(ctx context.Context, c *cause) (*result, error) {
 	}
 	planted := time.Now()
 	r, err := d.follow(ctx, c, dir, planted)
-	return r, errors.Join(err, undo(), p.alive())
+	if err == nil {
+		at[2], err = d.database.pace(ctx)
+	}
+	if err = errors.Join(err, undo(), p.alive()); err != nil {
+		return nil, err
+	}
+	r.pace = [2]float64{at[0].until(at[1]), at[1].until(at[2])}
+	return r, nil
 }
 
 type incidentList struct {
@@ -215,11 +232,20 @@ func (d *day) look(ctx context.Context, r *result, file string) error {
 	return nil
 }
 
+// unfelt is the share of its transactions with which the database does not feel
+// what was planted.
+const unfelt = 0.8
+
 // missed says what is wrong with a result, "" when nothing is.
 func (r *result) missed() string {
+	felt := fmt.Sprintf("%.0f transactions a second before it, %.0f with it", r.pace[0], r.pace[1])
 	switch {
+	case r.early > 0:
+		return fmt.Sprintf("%d incidents before it was planted: is the machine quiet otherwise?", r.early)
+	case !r.opened && r.pace[1] > unfelt*r.pace[0]:
+		return "no incident, and hardly felt: " + felt
 	case !r.opened:
-		return "no incident"
+		return "no incident: " + felt
 	case r.primary == "":
 		return "an incident, but no verdict"
 	case r.primary != r.cause.id && !(slices.Contains(r.also, r.cause.id) && slices.Contains(r.cause.also, r.primary)):
@@ -239,5 +265,5 @@ func (r *result) row() string {
 	if len(r.lacks) > 0 {
 		evidence += "; lacks " + strings.Join(r.lacks, ", ")
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", r.cause.id, after, strings.Join(r.off, ", "), r.primary, strings.Join(r.also, ", "), evidence)
+	return fmt.Sprintf("| %s | %.0f | %.0f | %s | %s | %s | %s | %s |", r.cause.id, r.pace[0], r.pace[1], after, strings.Join(r.off, ", "), r.primary, strings.Join(r.also, ", "), evidence)
 }

@@ -13,8 +13,9 @@ const (
 	HourOfWeek Basis = "hour of week" // ± 1 hour, 8 weeks
 	DayKind    Basis = "weekday or weekend"
 	LastDay    Basis = "last day"
-	Learning   Basis = "learning" // nothing is known yet
-	Recurs     Basis = "recurs"   // the same hour a day or a week before, which was off too
+	HalfHour   Basis = "half an hour before" // while threads did not wait for disks
+	Learning   Basis = "learning"            // nothing is known yet
+	Recurs     Basis = "recurs"              // the same hour a day or a week before, which was off too
 )
 
 const (

@@ -11,6 +11,8 @@ type Rule struct {
 	Z        float64 // how many spreads a family is off to count
 	Sum      float64 // of the families' z, each at most MaxZ, over the root of 3
 	MaxZ     float64
+	Agree    float64       // how far requests that fall count at most
+	HalfHour bool          // what is done is also compared with the half hour before
 	Within   int           // samples of ten seconds that are looked back at
 	Bad      int           // of them that hold, to open an incident
 	Join     time.Duration // what comes sooner after the last bad sample is the same incident
@@ -19,7 +21,7 @@ type Rule struct {
 
 // DefaultRule is the rule that docs/baselines.md gives the figures of.
 func DefaultRule() Rule {
-	return Rule{Families: 2, Z: 1, Sum: 5, MaxZ: 8, Within: 30, Bad: 24, Join: 15 * time.Minute, Lasting: 6 * time.Hour}
+	return Rule{Families: 2, Z: 1, Sum: 5, MaxZ: 8, Agree: 4, HalfHour: true, Within: 30, Bad: 24, Join: 15 * time.Minute, Lasting: 6 * time.Hour}
 }
 
 // deciding is how many families decide: processor, or requests in its place,
@@ -35,10 +37,10 @@ func (r *Rule) holds(z [families]float64) bool {
 // off is how many of the deciding families are off, and how far together. Where
 // threads wait for disks, and these do less than they do else, that agrees as
 // well as a processor that does less: on a host that is busy with other work it
-// does not. It only agrees: how far requests fall says how much they vary.
+// does not. It counts for less than a family: it agrees.
 func (r *Rule) off(z [families]float64) (n int, sum float64) {
 	if z[Disk] >= r.Z {
-		z[CPU] = max(z[CPU], min(z[Requests], r.Z))
+		z[CPU] = max(z[CPU], min(z[Requests], r.Agree))
 	}
 	for _, f := range [deciding]Family{CPU, Memory, Disk} {
 		if z[f] >= r.Z {

@@ -45,6 +45,10 @@ type Signal struct {
 	Saturated float64
 }
 
+// agrees tells a signal of what is done: where threads wait for disks, it says
+// whether that keeps them from it.
+func (s *Signal) agrees() bool { return s.Family == CPU || s.Family == Requests }
+
 // worse is how far v lies on the bad side of normal.
 func (s *Signal) worse(v, normal float64) float64 {
 	if s.Down {

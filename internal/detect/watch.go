@@ -38,6 +38,7 @@ type Watch struct {
 	count []int
 
 	recent  []verdict // the last Rule.Within slots, by their number
+	before  []recent  // of each signal, while threads did not wait for disks
 	pending []learned // oldest first: not learned yet, for an incident may claim them
 
 	on       bool // an incident is open
@@ -83,7 +84,7 @@ type claim struct{ from, to int64 }
 func NewWatch(signals []Signal, rule Rule, loc *time.Location, history *History) *Watch {
 	w := &Watch{signals: signals, rule: rule, loc: loc, history: history,
 		sums: make([]float64, len(signals)), count: make([]int, len(signals)),
-		recent: make([]verdict, rule.Within), sum: make([]hourSum, len(signals))}
+		recent: make([]verdict, rule.Within), before: make([]recent, len(signals)), sum: make([]hourSum, len(signals))}
 	return w
 }
 
@@ -148,6 +149,7 @@ func (w *Watch) Off() bool {
 // forget drops what must not be mixed with a clock that was set.
 func (w *Watch) forget() {
 	clear(w.recent)
+	clear(w.before)
 	clear(w.sums)
 	clear(w.count)
 	w.pending = w.pending[:0]
@@ -170,6 +172,7 @@ func (w *Watch) judge(d *Decision) {
 	w.refresh(timeOf(w.slot))
 	z, reasons := w.z(values, w.refs)
 	bad := w.rule.holds(z)
+	w.remember(values, z)
 	off := bad
 	if bad && w.comes {
 		z, reasons = w.z(values, w.again)
@@ -301,6 +304,11 @@ func (w *Watch) refresh(at time.Time) {
 
 // z is how far each family is off, and by which signals.
 func (w *Watch) z(values []float64, refs []Reference) (z [families]float64, reasons []sample.Reason) {
+	oldest := int64(recentOldest)
+	if w.on {
+		oldest = recentOpen
+	}
+	waiting := w.rule.HalfHour && w.diskOff(values, refs)
 	var judged [families]bool
 	for i, v := range values {
 		s := &w.signals[i]
@@ -310,6 +318,11 @@ func (w *Watch) z(values []float64, refs []Reference) (z [families]float64, reas
 		judged[s.Family] = true
 		r := &refs[i]
 		far := r.Z(s, v)
+		if waiting && s.agrees() {
+			if b := w.before[i].reference(s, w.slot, oldest); b.Z(s, v) > far {
+				r, far = &b, b.Z(s, v)
+			}
+		}
 		if r.Basis == Learning && s.Saturated > 0 && v >= s.Saturated {
 			far = w.rule.MaxZ
 		}

@@ -1,0 +1,78 @@
+package detect
+
+import (
+	"math"
+	"slices"
+)
+
+const (
+	// recentSlots are remembered of what a signal was shortly before: half an
+	// hour. What is compared with longer ago has wandered by itself.
+	recentSlots = 180
+	// recentLeast of them must be known: five minutes.
+	recentLeast = 30
+	// recentOldest is how many slots ago they may be; while an incident is open,
+	// two hours: it goes on to be compared with the time before it.
+	recentOldest, recentOpen = recentSlots, 720
+)
+
+// recent is what a signal was of late, while threads did not wait for disks
+// longer than is normal. What a machine gets done differs from day to day by
+// more than within an hour: a fall that the hours of other weeks hide stands
+// out beside the minutes before it.
+type recent struct {
+	slots  []int64 // oldest first
+	values []float64
+}
+
+func (r *recent) add(slot int64, v float64) {
+	if math.IsNaN(v) {
+		return
+	}
+	if len(r.slots) >= recentSlots {
+		r.slots, r.values = slices.Delete(r.slots, 0, 1), slices.Delete(r.values, 0, 1)
+	}
+	r.slots, r.values = append(r.slots, slot), append(r.values, v)
+}
+
+// reference is what was normal in so many slots before one.
+func (r *recent) reference(s *Signal, slot, oldest int64) Reference {
+	from, _ := slices.BinarySearch(r.slots, slot-oldest)
+	v := slices.Clone(r.values[from:])
+	if len(v) < recentLeast {
+		return Reference{Basis: Learning}
+	}
+	slices.Sort(v)
+	ref := Reference{Basis: HalfHour, Days: 1}
+	ref.Hours, ref.Extreme = 1, v[len(v)-1]
+	if s.Down {
+		ref.Extreme = v[0]
+	}
+	for i, q := range [...]float64{0.05, 0.25, 0.50, 0.75, 0.95} {
+		ref.Q[i] = sortedQuantile(v, q)
+	}
+	ref.Scale = max((ref.Q[3]-ref.Q[1])/1.349, (ref.Q[4]-ref.Q[0])/3.29, s.Floor)
+	return ref
+}
+
+// remember keeps what machines got done while there was no unusual waiting.
+func (w *Watch) remember(values []float64, z [families]float64) {
+	if z[Disk] >= w.rule.Z {
+		return
+	}
+	for i, v := range values {
+		if w.signals[i].agrees() {
+			w.before[i].add(w.slot, v)
+		}
+	}
+}
+
+// diskOff tells whether threads wait for disks longer than is normal.
+func (w *Watch) diskOff(values []float64, refs []Reference) bool {
+	for i, v := range values {
+		if s := &w.signals[i]; s.Family == Disk && !math.IsNaN(v) {
+			return refs[i].Z(s, v) >= w.rule.Z
+		}
+	}
+	return false
+}
