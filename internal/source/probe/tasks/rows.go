@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"slices"
 	"unsafe"
+
+	"iocause/internal/host"
 )
 
 // Flags of a row, as in tasks.bpf.c.
@@ -133,4 +135,52 @@ func (r *tasksRow) hold(was *tasksRow) {
 	r.ReadBytes = max(r.ReadBytes, was.ReadBytes)
 	r.WriteBytes = max(r.WriteBytes, was.WriteBytes)
 	r.MajorFaults = max(r.MajorFaults, was.MajorFaults)
+}
+
+// children are the figures with which processes ended since before, by those that
+// took them over (host.Heir). Both are in the order of thread ids.
+func children(rows, before []tasksRow) map[uint32]tasksRow {
+	var ended map[int]int
+	i := 0
+	for j := range before {
+		b := &before[j]
+		if b.Tid != b.Tgid {
+			continue
+		}
+		for i < len(rows) && rows[i].Tid < b.Tid {
+			i++
+		}
+		if i < len(rows) && rows[i].Tid == b.Tid && rows[i].Start == b.Start {
+			continue
+		}
+		if ended == nil {
+			ended = map[int]int{}
+		}
+		ended[int(b.Tgid)] = int(b.Parent)
+	}
+	all := map[uint32]tasksRow{}
+	for pid := range ended {
+		heir := uint32(host.Heir(ended, pid))
+		sum, b := all[heir], &before[find(before, uint32(pid))]
+		sum.ReadChars += b.ReadChars
+		sum.WriteChars += b.WriteChars
+		sum.ReadBytes += b.ReadBytes
+		sum.WriteBytes += b.WriteBytes
+		all[heir] = sum
+	}
+	return all
+}
+
+// plus is r and what its process took over from children by now. A parent that
+// ignores SIGCHLD takes nothing over: then now may be less than that.
+func (r *tasksRow) plus(children, now *tasksRow) *tasksRow {
+	sum := *r
+	sum.ReadChars += children.ReadChars
+	sum.WriteChars += children.WriteChars
+	sum.ReadBytes += children.ReadBytes
+	sum.WriteBytes += children.WriteBytes
+	if sum.ReadChars > now.ReadChars || sum.WriteChars > now.WriteChars || sum.ReadBytes > now.ReadBytes || sum.WriteBytes > now.WriteBytes {
+		return r
+	}
+	return &sum
 }

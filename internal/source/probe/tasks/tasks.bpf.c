@@ -33,6 +33,7 @@ struct task_struct___tasks {
 	u64 utime, stime;
 	unsigned long maj_flt;
 	struct signal_struct *signal;
+	struct task_struct *real_parent;
 	struct task_io_accounting ioac;
 	struct task_delay_info *delays;
 };
@@ -52,7 +53,8 @@ enum {
 };
 
 /* The record of a process's first thread has what its ended threads did, too,
-   where the kernel keeps that: not of the delays. */
+   where the kernel keeps that: not of the delays. And what the children that it
+   waited for ever read and wrote. */
 struct row {
 	u32 tid, tgid;
 	u64 start; /* ns since boot */
@@ -64,7 +66,7 @@ struct row {
 	u64 memory_cgroup, io_cgroup, cpu_cgroup; /* kernfs ids, 0 unknown; of first threads */
 	u8 comm[16];
 	u32 flags;
-	u32 pad;
+	u32 parent; /* process that waits for this one, of first threads */
 };
 
 const volatile struct row no_row; /* for its type, which the reader needs */
@@ -75,6 +77,7 @@ int look(struct bpf_iter__task *ctx)
 	struct task_struct___tasks *x;
 	struct task_struct *t = ctx->task;
 	struct signal_struct *dead;
+	struct task_struct *parent;
 	struct row r = {};
 
 	if (!t || !t->pid)
@@ -125,6 +128,9 @@ int look(struct bpf_iter__task *ctx)
 			r.read_bytes += dead->ioac.read_bytes;
 			r.write_bytes += dead->ioac.write_bytes;
 		}
+		parent = x->real_parent;
+		if (parent)
+			r.parent = parent->tgid;
 		r.memory_cgroup = task_cgroup(t, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
 		r.io_cgroup = task_cgroup(t, bpf_core_enum_value(enum cgroup_subsys_id, io_cgrp_id));
 		r.cpu_cgroup = task_cgroup(t, bpf_core_enum_value(enum cgroup_subsys_id___cpu, cpu_cgrp_id));

@@ -112,7 +112,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 // changes emits the processes that did something since the pass before, and
 // what is not known.
 func (p *Probe) changes(rows []tasksRow, into sample.Sink) {
-	delays := p.delays(rows)
+	delays, tookOver := p.delays(rows), children(rows, p.before)
 	old, seen, late, has := 0, 0, 0, uint32(0)
 	for i := range rows {
 		r := &rows[i]
@@ -135,6 +135,9 @@ func (p *Probe) changes(rows []tasksRow, into sample.Sink) {
 		}
 		r.hold(was)
 		r.share(was)
+		if c, ok := tookOver[r.Tgid]; ok {
+			was = was.plus(&c, r)
+		}
 		if int(r.Tgid) != p.host.Self {
 			p.emit(r, was, p.rises[i], delays, into)
 		}
@@ -146,7 +149,7 @@ func (p *Probe) changes(rows []tasksRow, into sample.Sink) {
 		}
 	}
 	if ended > 0 {
-		into.PutGap(sample.Gap{Why: sample.Counted(ended, "process") + " exited before the end of the window: the last figures are missing"})
+		into.PutGap(sample.Gap{Why: sample.Counted(ended, "process") + " exited before the end of the window: what they did since is missing, or among the I/O of their parents"})
 	}
 	if late > 0 {
 		into.PutGap(sample.Gap{Why: sample.Counted(late, "process") + " could not be read at the start of the window: the figures are missing"})

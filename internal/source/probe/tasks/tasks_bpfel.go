@@ -33,7 +33,7 @@ type tasksRow struct {
 	CpuCgroup    uint64
 	Comm         [16]uint8
 	Flags        uint32
-	Pad          uint32
+	Parent       uint32
 }
 
 // Names of all BPF objects in the ELF.

@@ -19,6 +19,7 @@ import (
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/sample"
+	"iocause/internal/source/proc/proctest"
 )
 
 // worker makes the test binary do known work on the file that it names, on
@@ -67,10 +68,11 @@ func work(name string) error {
 				if err == nil {
 					_, err = unix.Pwrite(fd, buf, 0)
 				}
-				for i, x := 0, uint64(1); i < 1e7; i++ {
+				x := uint64(1)
+				for range int(1e7) {
 					x = x*6364136223846793005 + 1
-					buf[0] = byte(x) & 0
 				}
+				buf[0] = byte(x) // or the loop is left out
 				ends <- err
 			}()
 			if err := <-ends; err != nil {
@@ -304,4 +306,9 @@ func hasCgroups(t *testing.T) bool {
 		_, ok = groups.Controller("io")
 	}
 	return ok
+}
+
+func TestChildrenThatEnd(t *testing.T) {
+	open(t) // skips where there is no BPF
+	proctest.ChildrenThatEnd(t, Open, host.Live())
 }

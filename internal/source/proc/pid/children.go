@@ -1,46 +1,34 @@
 package pid
 
-import "slices"
+import (
+	"slices"
 
-// When a process has been waited for (wait(2)), the kernel adds all that it ever
-// read and wrote to the figures of its parent, wait_task_zombie in kernel/exit.c.
-// What it did before the window is not what the parent did in it, nor, in the
-// next of several windows, to be counted twice.
+	"iocause/internal/host"
+)
 
-// heirs are the processes whose children ended in the window, with what these had
-// counted when it began. That of a process whose parent ended as well comes to
-// the next one above that did not: so it is for a shell that waits for its
-// commands and is waited for.
+// A process that waits for the end of another takes over all that this ever read
+// and wrote (host.Heir). What that did before the window is not what its parent
+// did in it, nor, in the next of several windows, to be counted twice.
+
+// heirs are the processes that took such figures over in the window, with those
+// of its beginning.
 func (s *source) heirs(found []outcome) map[int]IO {
-	var all map[int]IO
-	lives := func(pid int, l look) bool {
-		i, ok := slices.BinarySearchFunc(found, pid, func(o outcome, pid int) int { return o.pid - pid })
-		return ok && (found[i].same || found[i].error != nil && !gone(found[i].error) || found[i].look.stat.Start == l.stat.Start)
-	}
+	ended := map[int]int{}
 	for pid, l := range s.before {
-		if !l.hasIO || lives(pid, l) {
-			continue
+		i, ok := slices.BinarySearchFunc(found, pid, func(o outcome, pid int) int { return o.pid - pid })
+		if !ok || gone(found[i].error) || found[i].error == nil && !found[i].same && found[i].look.stat.Start != l.stat.Start {
+			ended[pid] = l.stat.Parent
 		}
-		parent, above := l.stat.Parent, s.before[l.stat.Parent]
-		for range maxDepth {
-			if parent == 0 || lives(parent, above) {
-				break
-			}
-			parent, above = above.stat.Parent, s.before[above.stat.Parent]
+	}
+	all := map[int]IO{}
+	for pid := range ended {
+		if l := s.before[pid]; l.hasIO {
+			heir := host.Heir(ended, pid)
+			all[heir] = all[heir].sum(l.io)
 		}
-		if parent == 0 {
-			continue
-		}
-		if all == nil {
-			all = map[int]IO{}
-		}
-		all[parent] = all[parent].sum(l.io)
 	}
 	return all
 }
-
-// maxDepth bounds how far up the parents that ended are followed.
-const maxDepth = 16
 
 // plus is x with what a process took over from its children. Where they were not
 // waited for, as the parent ignores SIGCHLD, it took nothing over: then now, its
