@@ -94,7 +94,7 @@ func TestLabScoreForReal(t *testing.T) {
 	if lie, truth := &x.Runs[0], &x.Runs[1]; lie.Right() || !truth.Right() || len(truth.Culprit) > 0 || x.Tally.Culprits.Part != 2 {
 		t.Errorf("%s", out)
 	}
-	if !strings.Contains(notes, "2 of 2: truth (1 of 1 not right so far; lie: WRONG, primary is cpu-bound, not swap-thrash)") {
+	if !strings.Contains(notes, "2 of 2: truth (1 of 1 not right so far; lie: WRONG, primary is cgroup-io-throttle, not swap-thrash)") {
 		t.Errorf("while it runs: %s", notes)
 	}
 	if code != exitFailed || !strings.Contains(notes, "50.0 % of the primary causes are right, less than 75.0 %") {
