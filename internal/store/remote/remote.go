@@ -74,7 +74,7 @@ func (s *Sender) Run(ctx context.Context, recording func() *series.Recording) {
 		s.o.Log.Error("it is not known how far sending had come: it begins with the oldest value", "why", err)
 	}
 	wait := time.Duration(0)
-	said := false
+	said, back := false, false
 	for {
 		pause := s.o.Every
 		if wait > 0 {
@@ -110,7 +110,12 @@ func (s *Sender) Run(ctx context.Context, recording func() *series.Recording) {
 				wait = s.o.Every
 			}
 		}
-		s.Behind.Store(int64(s.o.Now().Sub(p.from)))
+		behind := s.o.Now().Sub(p.from)
+		s.Behind.Store(int64(behind))
+		if behind < 0 && !back {
+			s.o.Log.Warn("the clock was set back: nothing is sent until it has passed the newest value that was", "until", p.from.UTC().Format(time.RFC3339))
+		}
+		back = behind < 0
 	}
 }
 

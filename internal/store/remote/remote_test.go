@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -226,6 +227,45 @@ func TestRunComesBackAfterAnOutage(t *testing.T) {
 	}
 	cancel()
 	<-done
+}
+
+// told hands on what is logged.
+type told chan string
+
+func (t told) Write(b []byte) (int, error) {
+	t <- string(b)
+	return len(b), nil
+}
+
+func TestClockThatIsSetBackIsTold(t *testing.T) {
+	rec := recorded(t, epoch())
+	server := httptest.NewServer(&receiver{t: t, got: map[string][]int64{}, broken: func(int) int { return 0 }})
+	defer server.Close()
+	var seconds atomic.Int64
+	seconds.Store(1210)
+	log := make(told, 10)
+	s := New(Options{
+		URL: server.URL, Every: 100 * time.Millisecond, Cursor: filepath.Join(t.TempDir(), "cursor"),
+		Log: slog.New(slog.NewTextHandler(log, nil)), Now: func() time.Time { return epoch().Add(time.Duration(seconds.Load()) * time.Second) },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx, func() *series.Recording { return rec })
+	}()
+	for s.Sent.Load() < many*121 && t.Context().Err() == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	seconds.Add(-600)
+	if line := <-log; !strings.Contains(line, "the clock was set back") || !strings.Contains(line, epoch().Add(1207*time.Second).UTC().Format(time.RFC3339)) {
+		t.Errorf("logged: %s", line)
+	}
+	cancel()
+	<-done
+	if len(log) > 0 {
+		t.Errorf("and again: %s", <-log)
+	}
 }
 
 // engine is a program that takes remote writes.
