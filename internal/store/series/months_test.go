@@ -1,0 +1,111 @@
+package series
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// monthsOf is how long the coarse tiers are kept, and monthsSeries how many series
+// an agent has on a small machine.
+const (
+	monthsOf     = 396 // days
+	monthsSeries = 170
+)
+
+// BenchmarkMonths opens a recording of 13 months, as the agent and as a query do,
+// and asks it for a year. Only the values that the coarse tiers are made of are
+// there, one in five minutes. It takes minutes to make: -bench Months -benchtime 3x.
+func BenchmarkMonths(b *testing.B) {
+	dir := b.TempDir()
+	const day = 24 * time.Hour
+	o := options(dir)
+	o.Keep = [Tiers]time.Duration{2 * day, monthsOf * day, monthsOf * day}
+	begin := epoch()
+	end := begin.Add(monthsOf * day)
+	o.Now = func() time.Time { return end }
+	record(b, o, begin, end)
+	b.Run("open", func(b *testing.B) {
+		for range b.N {
+			r, err := Open(o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := r.Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	r, err := OpenReader(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close()
+	b.Run("open to read", func(b *testing.B) {
+		for range b.N {
+			r, err := OpenReader(dir)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := r.Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	from := end.Add(-365 * day)
+	for name, q := range map[string]Query{
+		"a year of one":   {Expr: `test_depth{device="d007"}`, From: from, To: end, Step: 365 * day / 120},
+		"a year of all":   {Expr: `avg(test_depth)`, From: from, To: end, Step: 365 * day / 120},
+		"a year by hours": {Expr: `max_over_time({__name__="test_depth:max", device="d007"}[1h])`, From: from, To: end, Step: time.Hour},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				got, err := r.Query(context.Background(), q)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if len(got.Lines) != 1 || len(got.Lines[0].Points) < 100 {
+					b.Fatalf("%d lines", len(got.Lines))
+				}
+			}
+		})
+	}
+}
+
+// record makes a recording of gauges, of which the coarse tiers have three series
+// each, a day at a time.
+func record(b *testing.B, o Options, begin, end time.Time) {
+	b.Helper()
+	r, err := Open(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var all []*Series
+	for i := range monthsSeries {
+		all = append(all, New("test_depth", Label{"device", fmt.Sprintf("d%03d", i)}))
+	}
+	var frames []Frame
+	for at := begin; at.Before(end); at = at.Add(5 * time.Minute) {
+		f := Frame{At: at}
+		for i, x := range all {
+			f.Values = append(f.Values, Value{x, float64((at.Unix()/300*7919 + int64(i)) % 1009)})
+		}
+		if frames = append(frames, f); len(frames) < 288 {
+			continue
+		}
+		if a, err := r.Append(frames); err != nil || a.Refused > 0 {
+			b.Fatal(a, err)
+		}
+		frames = nil
+		if err := r.Roll(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+		if err := r.Maintain(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
