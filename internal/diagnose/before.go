@@ -42,6 +42,9 @@ func newCaseAgainst(w *sample.Window, target Target, before *Before) *Case {
 	if before == nil {
 		return c
 	}
+	if !c.narrowed() && !w.Told {
+		c.lookAt(c.harmed(before.Window))
+	}
 	t := before.Target
 	if len(t.PIDs) == 0 && t.Comm+t.Cgroup+t.Device == "" {
 		t.Comm = c.victim.process.Comm
@@ -59,9 +62,16 @@ type pace struct{ bytes, waiting float64 }
 // pace is that of the processes asked about, or where all are, of those with the
 // victim's name.
 func (c *Case) pace() pace {
+	if c.target.named() {
+		return c.paceOf(func(pid int, _ string) bool { return c.selects(pid) })
+	}
+	return c.paceOf(func(_ int, comm string) bool { return comm == c.victim.process.Comm })
+}
+
+func (c *Case) paceOf(wanted func(pid int, comm string) bool) pace {
 	var p pace
 	for pid, process := range c.w.Processes {
-		if c.target.named() && !c.selects(pid) || !c.target.named() && process.Comm != c.victim.process.Comm {
+		if !wanted(pid, process.Comm) {
 			continue
 		}
 		e := sample.Entity{PID: pid}
@@ -78,6 +88,26 @@ func (c *Case) pace() pace {
 		}
 	}
 	return p
+}
+
+// harmed is the process that waits most of those whose programs were there at the
+// better time, and wait longer for the same now: who is new may wait longest, as a
+// backup does with many threads, and yet not be who the machine is for. Where there
+// is none, it is the one that waits most of all.
+func (c *Case) harmed(better *sample.Window) victim {
+	was := &Case{w: better}
+	for i := range c.asked {
+		v := &c.asked[i]
+		if c.notable(v) == 0 {
+			break
+		}
+		same := func(_ int, comm string) bool { return comm == v.process.Comm }
+		then, now := was.paceOf(same), c.paceOf(same)
+		if then.bytes >= leastWork && now.waiting*then.bytes >= slower*then.waiting*now.bytes {
+			return *v
+		}
+	}
+	return c.victim
 }
 
 // holding are the causes that hold and matter, without those that compare.

@@ -15,13 +15,15 @@ const (
 	cpuShareLimit    = 0.85 // of one processor
 )
 
-// Case is a window seen from the victim: the process that waits most.
+// Case is a window seen from the victim: the process that waits most, or where
+// better times are known, see harmed.
 type Case struct {
 	w       *sample.Window
 	target  Target
-	victim  victim
-	device  string  // the one the victim's I/O goes to, "" when none
-	longest float64 // the largest share of time that a process asked about waits for I/O, 0 to 1
+	asked   []victim // those asked about, who waits most first
+	victim  victim   // the first of them, unless another one is looked at
+	device  string   // the one the victim's I/O goes to, "" when none
+	longest float64  // the largest share of time that a process asked about waits for I/O, 0 to 1
 
 	before *Before // nil where there is nothing to compare with
 	was    *Case   // of that window; nil likewise
@@ -70,26 +72,31 @@ func newCase(w *sample.Window, target Target) *Case {
 			}
 		})
 	}
-	var all []victim
 	for pid := range pids {
-		if !c.selects(pid) {
-			continue
+		if c.selects(pid) {
+			c.asked = append(c.asked, c.measure(pid))
 		}
-		all = append(all, c.measure(pid))
 	}
-	slices.SortFunc(all, func(a, b victim) int {
+	slices.SortFunc(c.asked, func(a, b victim) int {
 		return cmp.Or(cmp.Compare(c.notable(&b), c.notable(&a)), cmp.Compare(b.cpu+b.delay, a.cpu+a.delay), cmp.Compare(a.pid, b.pid))
 	})
-	if len(all) > 0 {
-		c.victim = all[0]
+	var first victim
+	if len(c.asked) > 0 {
+		first = c.asked[0]
 	}
-	c.tellVictim()
+	c.lookAt(first)
 	c.longest = c.victim.share(w.Seconds())
-	for i := range all {
-		c.longest = max(c.longest, all[i].share(w.Seconds()))
+	for i := range c.asked {
+		c.longest = max(c.longest, c.asked[i].share(w.Seconds()))
 	}
-	c.device = c.mainDevice()
 	return c
+}
+
+// lookAt makes a process the victim.
+func (c *Case) lookAt(v victim) {
+	c.victim = v
+	c.tellVictim()
+	c.device = c.mainDevice()
 }
 
 // selects tells whether a process is among those the question is about.

@@ -26,7 +26,7 @@ import (
 //	METRIC [pid=N] [cgroup=C] [device=D] [file=DEV:INO] [class=C] = V [V@SECONDS ...]
 //	without METRIC        (takes a metric out again)
 //	like NAME             (starts from another case, of any file)
-//	target PID            (asks about this process)
+//	target PID            (asks about this process; "host" about all)
 //	before NAME           (is compared with another case)
 //	differs SETTING DISK|- BEFORE|- NOW|-
 //	unknown WHY           (the settings of one side are not known)
@@ -42,6 +42,7 @@ type testCase struct {
 	differ  []Setting
 	unknown string
 	target  Target
+	host    bool // the whole host is asked about
 	want    map[ID]Answer
 	primary ID
 	culprit string
@@ -68,7 +69,7 @@ func TestCauses(t *testing.T) {
 			t.Run(filepath.Base(f)+"/"+c.name, func(t *testing.T) {
 				w := build(t, c.all(t, known))
 				target := c.target
-				if from := known[c.like]; from != nil && len(target.PIDs) == 0 {
+				if from := known[c.like]; from != nil && len(target.PIDs) == 0 && !c.host {
 					target = from.target
 				}
 				var before *Before
@@ -225,6 +226,10 @@ func readCases(t *testing.T, path string, known map[string]*testCase) []*testCas
 		case "like":
 			c.like = rest
 		case "target":
+			if rest == "host" {
+				c.host = true
+				continue
+			}
 			pid, err := strconv.Atoi(rest)
 			if err != nil {
 				t.Fatalf("%s:%d: %v", path, n, err)
