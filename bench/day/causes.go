@@ -15,14 +15,21 @@ type cause struct {
 	what  string   // for people
 	also  []string // what may be named first instead, as long as id is named
 	plant func(*day) (undo func() error, err error)
+
+	culprit func(*day) string // is in the name or cgroup of who is named for id
 }
 
 func causes() []cause {
 	return []cause{
-		{id: "cache-squeezed", what: "a program beside the database takes the memory of its cache", also: []string{"cgroup-cache-limit"}, plant: squeeze},
-		{id: "noisy-neighbour", what: "a backup writes to the same disk", also: []string{"device-bandwidth-limit", "sync-writes"}, plant: neighbour},
-		{id: "dirty-throttling", what: "a bulk load dirties more than may be dirty", also: []string{"writeback-interference", "sync-writes"}, plant: throttle},
-		{id: "cgroup-io-throttle", what: "the disk becomes slow for the database", plant: slow},
+		{id: "cache-squeezed", what: "a program beside the database takes the memory of its cache", also: []string{"cgroup-cache-limit"}, plant: squeeze,
+			culprit: func(d *day) string { return fmt.Sprintf("%.15s", filepath.Base(d.bin)) }},
+		{id: "noisy-neighbour", what: "a backup writes to the same disk", also: []string{"device-bandwidth-limit", "sync-writes"}, plant: neighbour,
+			culprit: func(*day) string { return "backup" }},
+		// Both are true of it: a setting is another one, and the kernel writes all the time.
+		{id: "writeback-interference", what: "less may be dirty, and a bulk load dirties more", also: []string{"host-difference", "sync-writes"}, plant: bulk,
+			culprit: func(*day) string { return "bulk" }},
+		{id: "cgroup-io-throttle", what: "the disk becomes slow for the database", plant: slow,
+			culprit: func(d *day) string { return filepath.Base(d.dir) }},
 	}
 }
 
@@ -46,8 +53,8 @@ func neighbour(d *day) (func() error, error) {
 	return func() error { return errors.Join(p.stop(), os.Remove(path)) }, nil
 }
 
-// throttle allows few dirty pages, and makes more.
-func throttle(d *day) (func() error, error) {
+// bulk allows few dirty pages, and makes more.
+func bulk(d *day) (func() error, error) {
 	restore, err := setDirty(dirtyBytes)
 	if err != nil {
 		return nil, err

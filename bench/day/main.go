@@ -98,7 +98,7 @@ func (d *day) run(ctx context.Context) (err error) {
 		return err
 	}
 	var missed []string
-	fmt.Fprintln(d.out, "\n| planted | transactions/s before | with it | incident after | what was off | primary cause | also | evidence |\n|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(d.out, "\n| planted | transactions/s before | with it | incident after | what was off | primary cause | also | culprit | evidence |\n|---|---|---|---|---|---|---|---|---|")
 	for _, c := range causes() {
 		if d.only != "" && d.only != c.id {
 			continue

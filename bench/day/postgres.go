@@ -24,7 +24,7 @@ const (
 	clients    = "6"      // of pgbench
 	bufferSize = "64MB"   // PostgreSQL's own: the page cache matters
 	slowOps    = 40       // a second, what the slow device does
-	dirtyBytes = 16 << 20 // allowed to be dirty while writers are to be paused
+	dirtyBytes = 16 << 20 // allowed to be dirty during the bulk load
 )
 
 // postgres is a database server of our own.

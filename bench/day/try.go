@@ -68,6 +68,7 @@ func (d *day) learnLoad(ctx context.Context) error {
 // result is what became of a planted cause.
 type result struct {
 	cause    *cause
+	blamed   string     // who is to be named
 	early    int        // incidents before it was planted
 	pace     [2]float64 // transactions a second before and after it was planted
 	opened   bool
@@ -75,6 +76,7 @@ type result struct {
 	off      []string
 	primary  string
 	also     []string
+	culprit  string   // name and cgroup
 	evidence []string // that is there and can be shown
 	lacks    []string // and what is not, and why
 }
@@ -162,7 +164,7 @@ func (d *day) ask(ctx context.Context, to any, args ...string) error {
 
 // follow waits for an incident and its verdict, and looks at both.
 func (d *day) follow(ctx context.Context, c *cause, dir string, planted time.Time) (*result, error) {
-	r := &result{cause: c}
+	r := &result{cause: c, blamed: c.culprit(d)}
 	for time.Since(planted) < d.plant {
 		if err := wait(ctx, 5*time.Second); err != nil {
 			return nil, err
@@ -198,7 +200,10 @@ func (d *day) look(ctx context.Context, r *result, file string) error {
 		Notes   []string
 		Finding struct {
 			Primary  string
-			Findings []struct{ Cause string }
+			Findings []struct {
+				Cause   string
+				Culprit struct{ Comm, Cgroup string }
+			}
 		}
 	}
 	if err := d.ask(ctx, &x, "incident", file, "--format", "json"); err != nil {
@@ -206,6 +211,9 @@ func (d *day) look(ctx context.Context, r *result, file string) error {
 	}
 	r.primary = x.Finding.Primary
 	for _, f := range x.Finding.Findings {
+		if f.Cause == r.cause.id {
+			r.culprit = f.Culprit.Comm + " " + f.Culprit.Cgroup
+		}
 		if f.Cause != r.primary {
 			r.also = append(r.also, f.Cause)
 		}
@@ -250,6 +258,8 @@ func (r *result) missed() string {
 		return "an incident, but no verdict"
 	case r.primary != r.cause.id && !(slices.Contains(r.also, r.cause.id) && slices.Contains(r.cause.also, r.primary)):
 		return "the cause is said to be " + r.primary
+	case !strings.Contains(r.culprit, r.blamed):
+		return "the culprit is said to be " + r.culprit
 	case len(r.lacks) > 0:
 		return "evidence is missing: " + strings.Join(r.lacks, ", ")
 	}
@@ -265,5 +275,5 @@ func (r *result) row() string {
 	if len(r.lacks) > 0 {
 		evidence += "; lacks " + strings.Join(r.lacks, ", ")
 	}
-	return fmt.Sprintf("| %s | %.0f | %.0f | %s | %s | %s | %s | %s |", r.cause.id, r.pace[0], r.pace[1], after, strings.Join(r.off, ", "), r.primary, strings.Join(r.also, ", "), evidence)
+	return fmt.Sprintf("| %s | %.0f | %.0f | %s | %s | %s | %s | %s | %s |", r.cause.id, r.pace[0], r.pace[1], after, strings.Join(r.off, ", "), r.primary, strings.Join(r.also, ", "), r.culprit, evidence)
 }
