@@ -13,34 +13,21 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/tasks"
+	"iocause/internal/source/proc/proctest"
 	"iocause/internal/store/recording"
 )
 
-// scratchFile is a file of zeros on a disk.
-func scratchFile(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "iocause-test-") // /tmp may be in memory
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, make([]byte, workerWritten), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
 // startWorkerAs starts a worker that has the number of a process that ended.
-func startWorkerAs(t *testing.T, file string, id int) *working {
+func startWorkerAs(t *testing.T, file string, id int) *proctest.Worker {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
 		// The next process gets the next number, if no other program is faster.
 		if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(id-1)), 0); err != nil {
-			t.Skipf("numbers of processes cannot be chosen: %v", err)
+			bpftest.Need(t, "bpf", fmt.Errorf("choosing the number of a process: %w", err))
 		}
 		c := exec.Command("/bin/sleep", "60")
 		if err := c.Start(); err != nil {
@@ -55,11 +42,11 @@ func startWorkerAs(t *testing.T, file string, id int) *working {
 		if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(id-1)), 0); err != nil {
 			t.Fatal(err)
 		}
-		if w := startWorker(t, file); w.Process.Pid == id {
+		if w := proctest.StartWorker(t, file, 1); w.PID == id {
 			return w
 		}
 	}
-	t.Skipf("the number %d was not to be had: other programs start too many processes", id)
+	t.Fatalf("the number %d was not to be had: other programs start too many processes", id)
 	return nil
 }
 
@@ -68,7 +55,7 @@ func startWorkerAs(t *testing.T, file string, id int) *working {
 // than nothing. The same for both ways to read processes.
 func TestNumberIsUsedAgain(t *testing.T) {
 	machine(t, "root", "bpf")
-	file := scratchFile(t)
+	file := bpftest.File(t, proctest.WorkerWritten/4096)
 	for name, live := range map[string]bool{"kernel program": true, "proc": false} {
 		t.Run(name, func(t *testing.T) {
 			h := host.Live()
@@ -91,24 +78,23 @@ func TestNumberIsUsedAgain(t *testing.T) {
 				}
 				return r.Lap(time.Now())
 			}
-			old := startWorker(t, file)
-			id := old.Process.Pid
+			old := proctest.StartWorker(t, file, 1)
+			id := old.PID
 			lap(sample.First)
 			for range 5 {
-				old.work(t)
+				old.Work(t)
 			}
 			w := lap(sample.Lap)
 			was := w.Processes[id]
-			if n, _ := w.Sum(sample.ProcReadBytes, sample.Entity{PID: id}); n < 5*workerRead {
+			if n, _ := w.Sum(sample.ProcReadBytes, sample.Entity{PID: id}); n < 5*proctest.WorkerRead {
 				t.Fatalf("%g bytes read", n)
 			}
-			old.in.Close()
-			old.Wait()
+			old.End()
 			again := startWorkerAs(t, file, id)
-			again.work(t)
-			before := again.counted(t)
+			again.Work(t)
+			before := counted(t, again)
 			w = lap(sample.Lap)
-			after := again.counted(t)
+			after := counted(t, again)
 			for m, most := range map[sample.Metric][2]uint64{
 				sample.ProcReadBytes: {before.ReadBytes, after.ReadBytes}, sample.ProcWriteBytes: {before.WriteBytes, after.WriteBytes},
 				sample.ProcReadChars: {before.ReadChars, after.ReadChars}, sample.ProcWriteChars: {before.WriteChars, after.WriteChars},
@@ -122,7 +108,7 @@ func TestNumberIsUsedAgain(t *testing.T) {
 					t.Errorf("%s: %g", m, got)
 				}
 			}
-			if is := w.Processes[id]; is.Start <= was.Start || is.Comm != workerName {
+			if is := w.Processes[id]; is.Start <= was.Start || is.Comm != proctest.WorkerName {
 				t.Errorf("%+v after %+v", is, was)
 			}
 			for _, g := range w.Gaps {
@@ -143,10 +129,7 @@ func TestCgroupsComeAndGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, ok := groups.Controller("blkio")
-	if !ok {
-		tree, ok = groups.Controller("io")
-	}
+	tree, ok := groups.Controller("blkio", "io")
 	if !ok {
 		t.Fatal("no controller of block I/O")
 	}
@@ -174,16 +157,16 @@ func TestCgroupsComeAndGo(t *testing.T) {
 	stays := filepath.Join(top, "stays")
 	t.Cleanup(func() { remove(top) })
 	t.Cleanup(func() { remove(stays) })
-	file := scratchFile(t)
-	w := startWorker(t, file) // ends before its cgroup goes
-	join(stays, w.Process.Pid)
-	guests := startWorker(t, file)
+	file := bpftest.File(t, proctest.WorkerWritten/4096)
+	w := proctest.StartWorker(t, file, 1) // ends before its cgroup goes
+	join(stays, w.PID)
+	guests := proctest.StartWorker(t, file, 1)
 
 	c := quickConfig(filepath.Join(t.TempDir(), "rec"))
 	c.Tables.Interval, c.Tables.Rows = time.Second, mostRows
 	a := start(t, c)
 	until(t, "a first table", func() bool { _, _, _, _, n := kept(t, c.Dir, 0); return n > 0 })
-	before, guestBefore := w.counted(t), guests.counted(t)
+	before, guestBefore := counted(t, w), counted(t, guests)
 	const rounds, each = 6, 60
 	for round := range rounds {
 		for i := range each {
@@ -193,9 +176,9 @@ func TestCgroupsComeAndGo(t *testing.T) {
 				dir = filepath.Join(top, fmt.Sprintf("c%d-%d", round, i))
 			}
 			if i%20 == 0 {
-				join(dir, guests.Process.Pid)
-				guests.work(t)
-				join(top, guests.Process.Pid)
+				join(dir, guests.PID)
+				guests.Work(t)
+				join(top, guests.PID)
 			} else if err := os.Mkdir(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -204,25 +187,25 @@ func TestCgroupsComeAndGo(t *testing.T) {
 			}
 			remove(dir)
 		}
-		w.work(t)
+		w.Work(t)
 	}
-	after, guestAfter := w.counted(t), guests.counted(t)
-	join(tree.Dir, guests.Process.Pid)
+	after, guestAfter := counted(t, w), counted(t, guests)
+	join(tree.Dir, guests.PID)
 	want := float64(after.ReadBytes - before.ReadBytes)
-	if want != rounds*workerRead {
+	if want != rounds*proctest.WorkerRead {
 		t.Fatalf("the kernel counted %g bytes read", want)
 	}
-	until(t, "all bytes", func() bool { read, _, _, _, _ := kept(t, c.Dir, w.Process.Pid); return read >= want })
+	until(t, "all bytes", func() bool { read, _, _, _, _ := kept(t, c.Dir, w.PID); return read >= want })
 	if err := a.stop(); err != nil {
 		t.Error(err)
 	}
-	if read, written, _, _, _ := kept(t, c.Dir, w.Process.Pid); read != want || written != float64(after.WriteBytes-before.WriteBytes) {
+	if read, written, _, _, _ := kept(t, c.Dir, w.PID); read != want || written != float64(after.WriteBytes-before.WriteBytes) {
 		t.Errorf("%g bytes read and %g written, want %g and %d", read, written, want, after.WriteBytes-before.WriteBytes)
 	}
 	path := tree.Path(stays)
 	did := map[bool]float64{} // by the one that stays and the others
 	if lost, err := recording.EachShelved(filepath.Join(c.Dir, TablesIn), time.Now().Add(-time.Hour), time.Now().Add(time.Hour), func(r *recording.Record) error {
-		if p, ok := r.Window.Processes[w.Process.Pid]; ok && p.IOCgroup != path {
+		if p, ok := r.Window.Processes[w.PID]; ok && p.IOCgroup != path {
 			t.Errorf("the process that stays is in %q", p.IOCgroup)
 		}
 		if len(r.Window.Gaps) > 2*mostGaps {

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -9,125 +8,26 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/pid"
+	"iocause/internal/source/proc/proctest"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
 )
 
-// worker makes the test binary write and read known amounts, past the cache, of
-// the file that it names; on every line of standard input once more.
-const worker = "IOCAUSE_TEST_TABLES_WORKER"
-
-const (
-	workerName    = "\x1b[2J\n\xff\u202ex\t(" // 15 bytes at most
-	workerWritten = 37 * 4096
-	workerRead    = 23 * 4096
-)
-
-func TestMain(m *testing.M) {
-	if name := os.Getenv(worker); name != "" {
-		if err := work(name); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
-func work(name string) error {
-	runtime.LockOSThread()
-	// The name of the process is that of its first thread.
-	if err := os.WriteFile(fmt.Sprintf("/proc/self/task/%d/comm", os.Getpid()), []byte(workerName), 0); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(name, os.O_RDWR|syscall.O_DIRECT, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	buf, err := syscall.Mmap(-1, 0, workerWritten, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		return err
-	}
-	fmt.Println("ready")
-	in := bufio.NewScanner(os.Stdin)
-	for in.Scan() {
-		if _, err := f.WriteAt(buf, 0); err != nil {
-			return err
-		}
-		if _, err := f.ReadAt(buf[:workerRead], 0); err != nil {
-			return err
-		}
-		fmt.Println("done")
-	}
-	return in.Err()
-}
-
-// working is a process that works when it is told to.
-type working struct {
-	*exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
-}
-
-func startWorker(t *testing.T, file string) *working {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &working{Cmd: exec.Command(self)}
-	w.Env = append(os.Environ(), worker+"="+file)
-	w.Stderr = os.Stderr
-	if w.in, err = w.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := w.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
-	w.out = bufio.NewReader(out)
-	w.says(t, "ready")
-	t.Cleanup(func() {
-		w.in.Close()
-		w.Wait()
-	})
-	return w
-}
-
-func (w *working) says(t *testing.T, want string) {
-	t.Helper()
-	if got, err := w.out.ReadString('\n'); err != nil || strings.TrimSpace(got) != want {
-		t.Fatalf("%q, %v", got, err)
-	}
-}
-
-func (w *working) work(t *testing.T) {
-	t.Helper()
-	if _, err := io.WriteString(w.in, "\n"); err != nil {
-		t.Fatal(err)
-	}
-	w.says(t, "done")
-}
+func TestMain(m *testing.M) { proctest.Main(m) }
 
 // counted is what the kernel has counted of it.
-func (w *working) counted(t *testing.T) pid.IO {
+func counted(t *testing.T, w *proctest.Worker) host.IO {
 	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", w.Process.Pid))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", w.PID))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,17 +62,8 @@ func kept(t *testing.T, dir string, id int) (read, written float64, names map[st
 // start, as often as it worked; nothing is lost between two intervals.
 func TestTablesHaveWhatProcessesDid(t *testing.T) {
 	machine(t, "root")
-	scratch, err := os.MkdirTemp("/var/tmp", "iocause-test-") // /tmp may be in memory
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(scratch) })
-	file := filepath.Join(scratch, "file")
-	if err := os.WriteFile(file, make([]byte, workerWritten), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w := startWorker(t, file)
-	before := w.counted(t)
+	w := proctest.StartWorker(t, bpftest.File(t, proctest.WorkerWritten/4096), 1)
+	before := counted(t, w)
 	dir := filepath.Join(t.TempDir(), "rec")
 	c := quickConfig(dir)
 	c.Tables.Interval, c.Tables.Rows = time.Second, mostRows
@@ -180,27 +71,27 @@ func TestTablesHaveWhatProcessesDid(t *testing.T) {
 	until(t, "a first table", func() bool { _, _, _, _, n := kept(t, dir, 0); return n > 0 })
 	const rounds = 7
 	for range rounds {
-		w.work(t)
+		w.Work(t)
 		time.Sleep(170 * time.Millisecond) // so that they fall into several intervals
 	}
-	after := w.counted(t)
+	after := counted(t, w)
 	// What it writes also makes pages of the file system's own dirty.
 	wantRead, wantWritten := float64(after.ReadBytes-before.ReadBytes), float64(after.WriteBytes-before.WriteBytes)
-	if wantRead != rounds*workerRead || wantWritten < rounds*workerWritten || wantWritten > 1.5*rounds*workerWritten {
+	if wantRead != rounds*proctest.WorkerRead || wantWritten < rounds*proctest.WorkerWritten || wantWritten > 1.5*rounds*proctest.WorkerWritten {
 		t.Fatalf("the kernel counted %v bytes read and %v written", wantRead, wantWritten)
 	}
 	until(t, "all bytes", func() bool {
-		read, written, _, _, _ := kept(t, dir, w.Process.Pid)
+		read, written, _, _, _ := kept(t, dir, w.PID)
 		return read >= wantRead && written >= wantWritten
 	})
 	if err := a.stop(); err != nil {
 		t.Error(err)
 	}
-	read, written, names, starts, _ := kept(t, dir, w.Process.Pid)
+	read, written, names, starts, _ := kept(t, dir, w.PID)
 	if read != wantRead || written != wantWritten {
 		t.Errorf("%.0f bytes read and %.0f written, want %.0f and %.0f", read, written, wantRead, wantWritten)
 	}
-	if len(starts) != 1 || len(names) != 1 || !names[workerName] {
+	if len(starts) != 1 || len(names) != 1 || !names[proctest.WorkerName] {
 		t.Errorf("names %v, starts %v", names, starts)
 	}
 	if strings.Contains(a.log.String(), "ERROR") {
@@ -293,7 +184,7 @@ func TestTablesAreEvidence(t *testing.T) {
 		at := began.Add(time.Duration(i) * 10 * time.Second)
 		r := sample.NewRecorder(at)
 		r.At(at.Add(10 * time.Second))
-		r.PutProcess(7, sample.Process{Comm: workerName})
+		r.PutProcess(7, sample.Process{Comm: proctest.WorkerName})
 		r.Put(sample.ProcReadBytes, sample.Entity{PID: 7}, float64(i), "")
 		x.take(r.Window(at.Add(10 * time.Second)))
 	}
@@ -327,7 +218,7 @@ func TestTablesAreEvidence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v, _ := one.Window.Sum(sample.ProcReadBytes, sample.Entity{PID: 7}); v != float64(i) || one.Window.Processes[7].Comm != workerName {
+		if v, _ := one.Window.Sum(sample.ProcReadBytes, sample.Entity{PID: 7}); v != float64(i) || one.Window.Processes[7].Comm != proctest.WorkerName {
 			t.Errorf("%v of %q, want %d", v, one.Window.Processes[7].Comm, i)
 		}
 	}

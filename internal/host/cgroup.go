@@ -93,10 +93,14 @@ func (c *Cgroups) offer(controller string, t Hierarchy) {
 	}
 }
 
-// Controller is the hierarchy that has a controller: "memory", or for block
-// devices "blkio" (v1) and "io" (v2).
-func (c *Cgroups) Controller(name string) (Hierarchy, bool) {
-	t, ok := c.controllers[name]
+// Controller is the hierarchy that has the first of some controllers that is
+// mounted: "memory", or for block devices "blkio" (v1) and "io" (v2).
+func (c *Cgroups) Controller(names ...string) (t Hierarchy, ok bool) {
+	for _, name := range names {
+		if t, ok = c.controllers[name]; ok {
+			break
+		}
+	}
 	return t, ok
 }
 

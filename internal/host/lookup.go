@@ -75,10 +75,9 @@ func (l *Lookup) hierarchy(controllers []string) *CgroupIDs {
 	if err != nil {
 		return nil
 	}
-	for _, name := range controllers {
-		if t, ok := groups.Controller(name); ok {
-			return l.h.IDs(t)
-		}
+	t, ok := groups.Controller(controllers...)
+	if !ok {
+		return nil
 	}
-	return nil
+	return l.h.IDs(t)
 }

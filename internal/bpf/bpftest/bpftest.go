@@ -17,7 +17,7 @@ import (
 
 // Need skips a test for want of a capability, and fails it where
 // IOCAUSE_REQUIRE promises that capability.
-func Need(t *testing.T, capability string, err error) {
+func Need(t testing.TB, capability string, err error) {
 	t.Helper()
 	if err == nil {
 		return
@@ -32,7 +32,7 @@ func Need(t *testing.T, capability string, err error) {
 
 // Root skips a test that needs root, and fails it where IOCAUSE_REQUIRE promises
 // what only root may do.
-func Root(t *testing.T) {
+func Root(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		Need(t, "bpf", errors.New("root"))

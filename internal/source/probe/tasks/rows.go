@@ -137,10 +137,10 @@ func (r *tasksRow) hold(was *tasksRow) {
 	r.MajorFaults = max(r.MajorFaults, was.MajorFaults)
 }
 
-// children are the figures with which processes ended since before, by those that
-// took them over (host.Heir). Both are in the order of thread ids.
-func children(rows, before []tasksRow) map[uint32]tasksRow {
-	var ended map[int]int
+// inherited is what processes took over from those that ended since before. Both
+// are in the order of thread ids.
+func inherited(rows, before []tasksRow) map[int]host.IO {
+	var ended map[int]host.Ended
 	i := 0
 	for j := range before {
 		b := &before[j]
@@ -154,33 +154,20 @@ func children(rows, before []tasksRow) map[uint32]tasksRow {
 			continue
 		}
 		if ended == nil {
-			ended = map[int]int{}
+			ended = map[int]host.Ended{}
 		}
-		ended[int(b.Tgid)] = int(b.Parent)
+		ended[int(b.Tgid)] = host.Ended{Parent: int(b.Parent), IO: b.io()}
 	}
-	all := map[uint32]tasksRow{}
-	for pid := range ended {
-		heir := uint32(host.Heir(ended, pid))
-		sum, b := all[heir], &before[find(before, uint32(pid))]
-		sum.ReadChars += b.ReadChars
-		sum.WriteChars += b.WriteChars
-		sum.ReadBytes += b.ReadBytes
-		sum.WriteBytes += b.WriteBytes
-		all[heir] = sum
-	}
-	return all
+	return host.Inherited(ended)
 }
 
-// plus is r and what its process took over from children by now. A parent that
-// ignores SIGCHLD takes nothing over: then now may be less than that.
-func (r *tasksRow) plus(children, now *tasksRow) *tasksRow {
-	sum := *r
-	sum.ReadChars += children.ReadChars
-	sum.WriteChars += children.WriteChars
-	sum.ReadBytes += children.ReadBytes
-	sum.WriteBytes += children.WriteBytes
-	if sum.ReadChars > now.ReadChars || sum.WriteChars > now.WriteChars || sum.ReadBytes > now.ReadBytes || sum.WriteBytes > now.WriteBytes {
-		return r
-	}
+func (r *tasksRow) io() host.IO {
+	return host.IO{ReadChars: r.ReadChars, WriteChars: r.WriteChars, ReadBytes: r.ReadBytes, WriteBytes: r.WriteBytes}
+}
+
+// with is r, of the pass before, with what its process took over by now.
+func (r *tasksRow) with(took host.IO, now *tasksRow) *tasksRow {
+	sum, io := *r, r.io().With(took, now.io())
+	sum.ReadChars, sum.WriteChars, sum.ReadBytes, sum.WriteBytes = io.ReadChars, io.WriteChars, io.ReadBytes, io.WriteBytes
 	return &sum
 }

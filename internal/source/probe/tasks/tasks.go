@@ -112,7 +112,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 // changes emits the processes that did something since the pass before, and
 // what is not known.
 func (p *Probe) changes(rows []tasksRow, into sample.Sink) {
-	delays, tookOver := p.delays(rows), children(rows, p.before)
+	delays, tookOver := p.delays(rows), inherited(rows, p.before)
 	old, seen, late, has := 0, 0, 0, uint32(0)
 	for i := range rows {
 		r := &rows[i]
@@ -135,8 +135,8 @@ func (p *Probe) changes(rows []tasksRow, into sample.Sink) {
 		}
 		r.hold(was)
 		r.share(was)
-		if c, ok := tookOver[r.Tgid]; ok {
-			was = was.plus(&c, r)
+		if took, ok := tookOver[int(r.Tgid)]; ok {
+			was = was.with(took, r)
 		}
 		if int(r.Tgid) != p.host.Self {
 			p.emit(r, was, p.rises[i], delays, into)

@@ -1,20 +1,14 @@
 package tasks
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
@@ -22,67 +16,10 @@ import (
 	"iocause/internal/source/proc/proctest"
 )
 
-// worker makes the test binary do known work on the file that it names, on
-// every line of standard input once more.
-const worker = "IOCAUSE_TEST_TASKS_WORKER"
+// workThreads is how many threads of a worker work, one after the other.
+const workThreads = 5
 
-const (
-	directRead    = 23 * 4096 // in each of the threads
-	directWritten = 37 * 4096
-	workThreads   = 5
-	workerName    = ") R 1 \n\xff\u202e(" // 15 bytes at most
-)
-
-func TestMain(m *testing.M) {
-	if name := os.Getenv(worker); name != "" {
-		if err := work(name); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
-// work reads and writes past the cache in threads that end, and computes a
-// little in each.
-func work(name string) error {
-	if err := os.WriteFile(fmt.Sprintf("/proc/self/task/%d/comm", os.Getpid()), []byte(workerName), 0); err != nil {
-		return err
-	}
-	fd, err := unix.Open(name, unix.O_RDWR|unix.O_DIRECT, 0)
-	if err != nil {
-		return err
-	}
-	buf, err := unix.Mmap(-1, 0, directWritten, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		return err
-	}
-	fmt.Println("ready")
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		ends := make(chan error)
-		for range workThreads {
-			go func() {
-				runtime.LockOSThread() // and is not unlocked: the thread ends with it
-				_, err := unix.Pread(fd, buf[:directRead], 0)
-				if err == nil {
-					_, err = unix.Pwrite(fd, buf, 0)
-				}
-				x := uint64(1)
-				for range int(1e7) {
-					x = x*6364136223846793005 + 1
-				}
-				buf[0] = byte(x) // or the loop is left out
-				ends <- err
-			}()
-			if err := <-ends; err != nil {
-				return err
-			}
-		}
-		fmt.Println("done")
-	}
-	return nil
-}
+func TestMain(m *testing.M) { proctest.Main(m) }
 
 // figures are what /proc counts of a process: by metric, ticks for times.
 func figures(pid int) (map[sample.Metric]uint64, error) {
@@ -199,35 +136,8 @@ func TestAllProcessesAreAsInProc(t *testing.T) {
 // and its processor time as /proc/PID/stat has it.
 func TestKnownWork(t *testing.T) {
 	p := open(t)
-	file := bpftest.File(t, directWritten/4096)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(self)
-	c.Env = append(os.Environ(), worker+"="+file)
-	c.Stderr = os.Stderr
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pipe, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { in.Close(); c.Wait() })
-	out := bufio.NewReader(pipe)
-	says := func(want string) {
-		t.Helper()
-		if got, err := out.ReadString('\n'); err != nil || strings.TrimSpace(got) != want {
-			t.Fatalf("%q, %v", got, err)
-		}
-	}
-	says("ready")
-	pid := c.Process.Pid
+	c := proctest.StartWorker(t, bpftest.File(t, proctest.WorkerWritten/4096), workThreads)
+	pid := c.PID
 	look := func() map[sample.Metric]uint64 {
 		t.Helper()
 		f, err := figures(pid)
@@ -250,10 +160,7 @@ func TestKnownWork(t *testing.T) {
 	const rounds = 3
 	sums := map[sample.Metric]float64{}
 	for range rounds {
-		if _, err := io.WriteString(in, "\n"); err != nil {
-			t.Fatal(err)
-		}
-		says("done")
+		c.Work(t)
 		collect(sample.Lap)
 		w := r.Lap(time.Now())
 		for _, m := range Metrics() {
@@ -264,7 +171,7 @@ func TestKnownWork(t *testing.T) {
 			sums[m] += v
 		}
 		who := w.Processes[pid]
-		if who.Comm != workerName || who.Kernel || who.Start <= 0 || who.IOCgroup == "" && hasCgroups(t) {
+		if who.Comm != proctest.WorkerName || who.Kernel || who.Start <= 0 || who.IOCgroup == "" && hasCgroups(t) {
 			t.Errorf("%+v, called %q", who, who.Comm)
 		}
 	}
@@ -277,14 +184,14 @@ func TestKnownWork(t *testing.T) {
 			t.Errorf("%s: %g, and /proc has %g", m, sums[m], want)
 		}
 	}
-	if got, want := sums[sample.ProcReadBytes], float64(rounds*workThreads*directRead); got != want {
+	if got, want := sums[sample.ProcReadBytes], float64(rounds*workThreads*proctest.WorkerRead); got != want {
 		t.Errorf("%g bytes read, want %g", got, want)
 	}
-	if got, want := sums[sample.ProcWriteBytes], float64(rounds*workThreads*directWritten); got < want || got > 1.5*want {
+	if got, want := sums[sample.ProcWriteBytes], float64(rounds*workThreads*proctest.WorkerWritten); got < want || got > 1.5*want {
 		t.Errorf("%g bytes written, want %g and a little of the file system's own", got, want)
 	}
 	for _, m := range []sample.Metric{sample.ProcReadChars, sample.ProcWriteChars} {
-		if got, most := sums[m], float64(last[m]-first[m]); got < rounds*workThreads*directRead || got > most {
+		if got, most := sums[m], float64(last[m]-first[m]); got < rounds*workThreads*proctest.WorkerRead || got > most {
 			t.Errorf("%s: %g, and /proc has %g", m, got, most)
 		}
 	}
@@ -301,10 +208,7 @@ func hasCgroups(t *testing.T) bool {
 	if err != nil {
 		return false
 	}
-	_, ok := groups.Controller("blkio")
-	if !ok {
-		_, ok = groups.Controller("io")
-	}
+	_, ok := groups.Controller("blkio", "io")
 	return ok
 }
 

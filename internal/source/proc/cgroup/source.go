@@ -92,11 +92,7 @@ func open(h *host.Host, wanted [controllers]bool) (sample.Source, error) {
 			continue
 		}
 		want++
-		for _, name := range names {
-			if !s.has[i] {
-				s.trees[i], s.has[i] = c.Controller(name)
-			}
-		}
+		s.trees[i], s.has[i] = c.Controller(names...)
 		if which := controller(i); !s.has[i] {
 			s.lacks = append(s.lacks, sample.Gap{Why: fmt.Sprintf("cgroup controller %s: %v: %s", which, host.ErrNoController, help), Metrics: which.metrics()})
 		}

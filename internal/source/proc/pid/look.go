@@ -13,7 +13,7 @@ import (
 // look is what one process had counted at one time.
 type look struct {
 	stat      Stat
-	io        IO
+	io        host.IO
 	sched     Schedstat // first thread
 	hasIO     bool
 	hasSched  bool

@@ -120,18 +120,9 @@ func parseStat(b []byte) (Stat, error) {
 	}
 }
 
-// IO is /proc/PID/io (proc_pid_io(5)): what the process, its ended threads and
-// the children that it waited for did since they began, in bytes and calls.
-type IO struct {
-	ReadChars, WriteChars uint64
-	ReadCalls, WriteCalls uint64
-	ReadBytes, WriteBytes uint64 // from and to devices
-	CancelledWriteBytes   uint64 // dirtied and then truncated away
-}
-
 // ParseIO reads an io file.
-func ParseIO(b []byte) (IO, error) {
-	var x IO
+func ParseIO(b []byte) (host.IO, error) {
+	var x host.IO
 	found := 0
 	for n := 1; len(b) > 0; n++ {
 		var line []byte

@@ -34,7 +34,7 @@ func TestParseStat(t *testing.T) {
 
 func TestParseSmallFiles(t *testing.T) {
 	x, err := ParseIO(proctest.Fixture(t, "io"))
-	if err != nil || x != (IO{19707853, 19661205, 371, 304, 90112, 12288, 0}) {
+	if err != nil || x != (host.IO{ReadChars: 19707853, WriteChars: 19661205, ReadCalls: 371, WriteCalls: 304, ReadBytes: 90112, WriteBytes: 12288}) {
 		t.Errorf("%+v, %v", x, err)
 	}
 	_, err = ParseIO([]byte("rchar: 1\n"))

@@ -25,7 +25,7 @@ type source struct {
 	before  map[int]look
 	after   tally
 
-	tookOver map[int]IO // by parents, of children that ended in this window
+	tookOver map[int]host.IO // by parents, of children that ended in this window
 }
 
 // tally counts what one phase met.
@@ -67,7 +67,7 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	}
 	s.after = tally{}
 	found := s.pass(pids, s.before)
-	s.tookOver = s.heirs(found)
+	s.tookOver = s.inherited(found)
 	for i := range found {
 		s.end(&found[i], into)
 	}
@@ -197,7 +197,7 @@ func (s *source) emit(pid int, old, l *look, into sample.Sink) {
 	add(sample.ProcMajorFault, old.stat.MajorFaults, l.stat.MajorFaults, 1, "/proc/PID/stat")
 	if old.hasIO && l.hasIO {
 		const from = "/proc/PID/io"
-		old.io = old.io.plus(s.tookOver[pid], &l.io)
+		old.io = old.io.With(s.tookOver[pid], l.io)
 		add(sample.ProcReadChars, old.io.ReadChars, l.io.ReadChars, 1, from)
 		add(sample.ProcWriteChars, old.io.WriteChars, l.io.WriteChars, 1, from)
 		add(sample.ProcReadCalls, old.io.ReadCalls, l.io.ReadCalls, 1, from)

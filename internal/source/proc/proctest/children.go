@@ -1,9 +1,7 @@
 package proctest
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,57 +25,21 @@ func ChildrenThatEnd(t *testing.T, open func(*host.Host) (sample.Source, error),
 		"waited for by one that ends as well": `sh -c 'sh -c "$1" "$0"; true' "$0" '` + child + `'`,
 	} {
 		t.Run(what, func(t *testing.T) {
-			in, out, pid := shell(t, script+"; echo done; read line; true", name)
-			lines := bufio.NewReader(out)
-			await := func(want string) {
-				t.Helper()
-				if line, err := lines.ReadString('\n'); line != want+"\n" {
-					t.Fatalf("%q, %v; want %q", line, err, want)
-				}
-			}
-			await("read")
+			c := start(t, os.Environ(), "/bin/sh", "-c", script+"; echo done; read line; true", name)
+			c.says(t, "read")
 			s, err := open(h)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Close()
 			Collect(t, s, sample.First)
-			if _, err := io.WriteString(in, "\n"); err != nil {
-				t.Fatal(err)
-			}
-			await("done")
+			c.tell(t)
+			c.says(t, "done")
 			w := Collect(t, s, sample.Last)
-			got, ok := w.Value(sample.ProcReadChars, sample.Entity{PID: pid})
+			got, ok := w.Value(sample.ProcReadChars, sample.Entity{PID: c.PID})
 			if !ok || got < within || got > within+few {
 				t.Errorf("the shell read %v bytes, %v; want %v and a little", got, ok, within)
 			}
 		})
 	}
-}
-
-// shell runs a script, which ends when its standard input does.
-func shell(t *testing.T, script, arg string) (in io.Writer, out io.Reader, pid int) {
-	t.Helper()
-	childIn, in0, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out0, childOut, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := os.StartProcess("/bin/sh", []string{"sh", "-c", script, arg}, &os.ProcAttr{Files: []*os.File{childIn, childOut, os.Stderr}})
-	childIn.Close()
-	childOut.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in0.Close()
-		if _, err := p.Wait(); err != nil {
-			t.Error(err)
-		}
-		out0.Close()
-	})
-	return in0, out0, p.Pid
 }
