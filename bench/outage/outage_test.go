@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"testing"
 	"time"
+
+	"iocause/internal/bpf/bpftest"
 )
 
 func TestMain(m *testing.M) {
@@ -24,18 +24,10 @@ func TestMain(m *testing.M) {
 // The live agent loses nothing and sends nothing twice while an engine is away
 // for some seconds and the agent is killed meanwhile.
 func TestEveryValueArrivesOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
 	for _, e := range engines() {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			if err := e.find(); err != nil {
-				if slices.Contains(strings.Split(os.Getenv("IOCAUSE_REQUIRE"), ","), e.name) {
-					t.Fatal(err)
-				}
-				t.Skip(err)
-			}
+			bpftest.Need(t, e.name, e.find())
 			o, err := plan{before: 2 * time.Second, outage: 3 * time.Second}.try(t.Context(), e)
 			if err != nil {
 				t.Fatal(err)

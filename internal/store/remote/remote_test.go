@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +23,7 @@ import (
 	"github.com/prometheus/prometheus/prompb"
 	"github.com/prometheus/prometheus/util/compression"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/store/series"
 )
 
@@ -275,10 +275,8 @@ type engine struct {
 	write string
 }
 
-// engines are those that are here; on CI all must be.
-func engines(t *testing.T) map[string]engine {
-	t.Helper()
-	all := map[string]engine{
+func engines() map[string]engine {
+	return map[string]engine{
 		"prometheus": {write: "/api/v1/write", args: func(dir, at string) []string {
 			return []string{"--config.file=" + dir + "/config.yaml", "--storage.tsdb.path=" + dir + "/data",
 				"--web.enable-remote-write-receiver", "--web.listen-address=" + at}
@@ -287,29 +285,15 @@ func engines(t *testing.T) map[string]engine {
 			return []string{"-storageDataPath=" + dir + "/data", "-httpListenAddr=" + at, "-search.latencyOffset=0s", "-memory.allowedBytes=64MiB"}
 		}},
 	}
-	for name, e := range all {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			if slices.Contains(strings.Split(os.Getenv("IOCAUSE_REQUIRE"), ","), name) {
-				t.Errorf("%s must be here: %v", name, err)
-			}
-			t.Logf("%s is not here", name)
-			delete(all, name)
-			continue
-		}
-		e.path = path
-		all[name] = e
-	}
-	if len(all) == 0 {
-		t.Skip("no engine is here")
-	}
-	return all
 }
 
 // The real ones take it, also after they were away: each value is there, once.
 func TestEnginesTakeIt(t *testing.T) {
-	for name, e := range engines(t) {
+	for name, e := range engines() {
 		t.Run(name, func(t *testing.T) {
+			var err error
+			e.path, err = exec.LookPath(name)
+			bpftest.Need(t, name, err)
 			t.Parallel()
 			takesIt(t, e)
 		})
