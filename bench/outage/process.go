@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"syscall"
 	"time"
@@ -89,6 +88,3 @@ func free() (string, error) {
 	defer l.Close()
 	return l.Addr().String(), nil
 }
-
-// this is the path of this program.
-func this() (string, error) { return os.Executable() }

@@ -65,7 +65,7 @@ func (p plan) try(ctx context.Context, e engine) (out outcome, err error) {
 	if err := errors.Join(os.WriteFile(config, []byte(settings), 0o600), os.WriteFile(filepath.Join(dir, "config.yaml"), nil, 0o600)); err != nil {
 		return out, err
 	}
-	self, err := this()
+	self, err := os.Executable()
 	if err != nil {
 		return out, err
 	}
@@ -276,12 +276,9 @@ func ask(ctx context.Context, at, what string, q url.Values, to any) error {
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return ctx.Err() == nil
+	case <-time.After(d):
 	}
+	return ctx.Err() == nil
 }

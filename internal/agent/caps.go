@@ -67,8 +67,12 @@ func newCaps() *caps {
 	return &caps{holds: capHolds, oomHolds: oomHolds, seen: capKnown, first: map[string]time.Time{}, newest: map[string]time.Time{}, known: map[capKey]*capState{}}
 }
 
-// take are the limits that hold and are news, since the last call.
+// take are the limits that hold and are news, since the last call. Of nil there
+// are none.
 func (c *caps) take() []sample.Limit {
+	if c == nil {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := c.now

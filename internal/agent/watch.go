@@ -85,7 +85,7 @@ const (
 
 // newWatcher reads what is known of the host.
 func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program string) *watcher {
-	w := &watcher{config: c, host: h, log: log, judge: judge, program: program, hooks: c.Incidents.hooks(log), gather: newGather(), faults: newFaults(h, log), caps: newCaps(), found: make(chan Finding, 1)}
+	w := &watcher{config: c, host: h, log: log, judge: judge, program: program, hooks: c.Incidents.hooks(log), gather: newGather(), faults: newFaults(h, log), found: make(chan Finding, 1)}
 	history := detect.NewHistory(time.Local)
 	lost, err := summaries.Read(filepath.Join(c.Dir, "baselines"), history.Put)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

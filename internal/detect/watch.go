@@ -319,8 +319,9 @@ func (w *Watch) z(values []float64, refs []Reference) (z [families]float64, reas
 		r := &refs[i]
 		far := r.Z(s, v)
 		if waiting && s.agrees() {
-			if b := w.before[i].reference(s, w.slot, oldest); b.Z(s, v) > far {
-				r, far = &b, b.Z(s, v)
+			b := w.before[i].reference(s, w.slot, oldest)
+			if z := b.Z(s, v); z > far {
+				r, far = &b, z
 			}
 		}
 		if r.Basis == Learning && s.Saturated > 0 && v >= s.Saturated {

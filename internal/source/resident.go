@@ -56,8 +56,8 @@ func (r *resident) walk(h *host.Host, files []sample.FileID, into sample.Sink) e
 	ctx, stop := context.WithTimeout(context.Background(), walkPatience)
 	defer stop()
 	began := time.Now()
-	pages, took, err := r.walker.Pages(ctx, files)
-	r.next = began.Add(walkShare * max(took, time.Since(began)))
+	pages, err := r.walker.Pages(ctx, files)
+	r.next = began.Add(walkShare * time.Since(began))
 	if err != nil {
 		return err
 	}

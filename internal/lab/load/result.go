@@ -62,7 +62,7 @@ type Side struct {
 	Max   float64 `json:"max"`
 }
 
-func newSide(s *sorted) *Side {
+func newSide(s *direction) *Side {
 	return &Side{
 		Calls: s.lat.n, Bytes: s.bytes, P50: s.lat.quantile(0.5).Seconds(), P90: s.lat.quantile(0.9).Seconds(),
 		P99: s.lat.quantile(0.99).Seconds(), Max: s.lat.max.Seconds(),

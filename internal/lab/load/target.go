@@ -116,7 +116,7 @@ func (t *target) workers() ([]*worker, error) {
 		}
 		w.buf = buf
 		if t.kind.mixed {
-			w.sides = new([2]sorted)
+			w.sides = new([2]direction)
 		}
 		if t.spec.Path != "" {
 			if err := t.open(w); err != nil {
@@ -240,7 +240,7 @@ func (t *target) result(workers []*worker) *Result {
 		ResidentBefore: -1, DistinctResident: -1,
 	}
 	var lat latencies
-	var sides [2]sorted
+	var sides [2]direction
 	seen := newBitmap((t.size + pageSize - 1) / pageSize)
 	for _, w := range workers {
 		r.Calls += w.lat.n

@@ -28,15 +28,15 @@ type worker struct {
 	writes  account
 	lat     latencies
 	bytes   int64
-	wrote   bool       // mixed: the call that was made last
-	sides   *[2]sorted // mixed: calls that read, and that wrote; else nil
-	errors  int64      // EIO, with Keep
+	wrote   bool          // mixed: the call that was made last
+	sides   *[2]direction // mixed: calls that read, and that wrote; else nil
+	errors  int64         // EIO, with Keep
 	usage   [2]unix.Rusage
 	window  *threadWindow // nil without Window
 }
 
-// sorted is what the calls of one direction did.
-type sorted struct {
+// direction is what the calls of one direction did.
+type direction struct {
 	lat   latencies
 	bytes int64
 }

@@ -157,15 +157,14 @@ func (w *Walker) Walk(ctx context.Context, progress func(inodes uint64)) (*Resul
 
 // Pages counts the pages of some files, whoever they belong to and wherever
 // they are: no path is opened. One that has none is 0, as is one that is not
-// there. Took is how long it took.
-func (w *Walker) Pages(ctx context.Context, files []sample.FileID) (pages map[sample.FileID]uint64, took time.Duration, err error) {
-	began := time.Now()
-	pages = map[sample.FileID]uint64{}
+// there.
+func (w *Walker) Pages(ctx context.Context, files []sample.FileID) (map[sample.FileID]uint64, error) {
+	pages := map[sample.FileID]uint64{}
 	for _, id := range files {
 		pages[id] = 0
 	}
 	r := &Result{}
-	err = w.each(ctx, r, nil, func(x *cachewalkRecord) {
+	err := w.each(ctx, r, nil, func(x *cachewalkRecord) {
 		id := sample.FileID{Dev: x.Dev, Ino: x.Ino}
 		if _, ok := pages[id]; ok {
 			pages[id] = x.Pages
@@ -174,7 +173,7 @@ func (w *Walker) Pages(ctx context.Context, files []sample.FileID) (pages map[sa
 	if err == nil && r.Incomplete != "" {
 		err = fmt.Errorf("walking the page cache: %s", r.Incomplete)
 	}
-	return pages, time.Since(began), err
+	return pages, err
 }
 
 // each lets see look at every inode with pages, and adds to r what it met.

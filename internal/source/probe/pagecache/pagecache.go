@@ -77,12 +77,10 @@ func OpenSlow(slow time.Duration) func(*host.Host) (sample.Source, error) {
 	}
 }
 
-func open(h *host.Host, slow time.Duration) (*Probe, error) {
-	spec, err := loadPagecache()
-	if err != nil {
-		return nil, fmt.Errorf("reading the page-cache object: %w", err)
-	}
-	p, err := bpf.Open(spec, []bpf.Program{
+// counting are the programs that keep the account of pages, without those that
+// tell who waited.
+func counting() []bpf.Program {
+	return []bpf.Program{
 		{Name: "on_get_pages", Tracepoint: "mm_filemap_get_pages"},
 		{Name: "on_add", Tracepoint: "mm_filemap_add_to_page_cache"},
 		{Name: "on_delete", Tracepoint: "mm_filemap_delete_from_page_cache"},
@@ -90,14 +88,23 @@ func open(h *host.Host, slow time.Duration) (*Probe, error) {
 		{Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra", Optional: true},
 		{Name: "on_fault", Tracepoint: "mm_filemap_fault"},
 		{Name: "on_map_pages", Tracepoint: "mm_filemap_map_pages"},
-		{Name: "on_direct", Tracepoint: "iomap_dio_rw_begin", Optional: true},
-		{Name: "on_direct_done", Tracepoint: "iomap_dio_complete", Optional: true},
-		{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
-		{Name: "on_balance_old", Tracepoint: "balance_dirty_pages", Arguments: 12},
-		{Name: "on_switch", Tracepoint: "sched_switch"},
 		{Name: "on_exit", Tracepoint: "sched_process_exit"},
 		{Name: "settle"},
-	}, map[string]any{"syscall_class": syscallClasses(), "syscall_way": syscallWays(), "slow_ns": uint64(slow)})
+	}
+}
+
+func open(h *host.Host, slow time.Duration) (*Probe, error) {
+	spec, err := loadPagecache()
+	if err != nil {
+		return nil, fmt.Errorf("reading the page-cache object: %w", err)
+	}
+	p, err := bpf.Open(spec, append(counting(),
+		bpf.Program{Name: "on_direct", Tracepoint: "iomap_dio_rw_begin", Optional: true},
+		bpf.Program{Name: "on_direct_done", Tracepoint: "iomap_dio_complete", Optional: true},
+		bpf.Program{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
+		bpf.Program{Name: "on_balance_old", Tracepoint: "balance_dirty_pages", Arguments: 12},
+		bpf.Program{Name: "on_switch", Tracepoint: "sched_switch"},
+	), map[string]any{"syscall_class": syscallClasses(), "syscall_way": syscallWays(), "slow_ns": uint64(slow)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
 	}

@@ -63,28 +63,13 @@ type look struct {
 	lost          map[string]float64 // events
 }
 
-// watched are the programs of a look: none of those that tell who waited.
-func watched() []bpf.Program {
-	return []bpf.Program{
-		{Name: "on_get_pages", Tracepoint: "mm_filemap_get_pages"},
-		{Name: "on_add", Tracepoint: "mm_filemap_add_to_page_cache"},
-		{Name: "on_delete", Tracepoint: "mm_filemap_delete_from_page_cache"},
-		{Name: "on_dirty", Tracepoint: "writeback_dirty_folio"},
-		{Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra", Optional: true},
-		{Name: "on_fault", Tracepoint: "mm_filemap_fault"},
-		{Name: "on_map_pages", Tracepoint: "mm_filemap_map_pages"},
-		{Name: "on_exit", Tracepoint: "sched_process_exit"},
-		{Name: "settle"},
-	}
-}
-
 // OpenWatch loads a Watch and attaches nothing. It needs what Open does.
 func OpenWatch(h *host.Host, pace Pace) (*Watch, error) {
 	spec, err := loadPagecache()
 	if err != nil {
 		return nil, fmt.Errorf("reading the page-cache object: %w", err)
 	}
-	programs := watched()
+	programs := counting()
 	for name := range spec.Programs {
 		if !slices.ContainsFunc(programs, func(p bpf.Program) bool { return p.Name == name }) {
 			delete(spec.Programs, name)
@@ -277,7 +262,7 @@ func (w *Watch) account(l *look, costs *sample.Window) {
 // names are the programs that this kernel has a tracepoint for.
 func (w *Watch) names() []string {
 	var all []string
-	for _, p := range watched() {
+	for _, p := range counting() {
 		if p.Tracepoint != "" && !slices.Contains(w.p.probe.Missing(), p.Tracepoint) {
 			all = append(all, p.Name)
 		}
