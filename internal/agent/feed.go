@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,12 +58,16 @@ const (
 	tryLongest = time.Hour
 	forgetting = 10 * time.Minute // after the last value of a series
 	drift      = 4                // an instant may be off by this part of the interval
+	// leastOfFirst is the part of an interval that the first window has at least:
+	// shares of less than that tell little.
+	leastOfFirst = 4
 	// stepAtLeast is how far the clock of the wall leaves the other one for it
 	// to have been set.
 	stepAtLeast = 500 * time.Millisecond
 )
 
 var (
+	errFirst    = errors.New("the first reading is done")
 	errInterval = errors.New("the interval was changed")
 	errAlign    = errors.New("the readings are off whole intervals")
 	errStepped  = errors.New("the clock was set, or the machine slept")
@@ -103,13 +108,15 @@ func (f *feed) read(ctx context.Context) error {
 		return err
 	}
 	c.Patience = patience
-	f.align(ctx)
+	if f.setting || f.late {
+		f.align(ctx)
+	}
 	c.Begin()
 	f.up.Store(true)
 	before, failures := time.Duration(0), 0
-	for {
+	for laps := f.first; ; laps = f.laps {
 		every := f.interval()
-		err := f.laps(ctx, c, every, func(w *sample.Window) error {
+		err := laps(ctx, c, every, func(w *sample.Window) error {
 			s := c.Statuses()[0]
 			f.spent.Add(int64(s.Spent - before))
 			before = s.Spent
@@ -136,6 +143,22 @@ func (f *feed) read(ctx context.Context) error {
 	}
 }
 
+// first is laps, with a first window that ends at the next whole interval: who
+// has just started the agent waits for no more than that.
+func (f *feed) first(ctx context.Context, c *source.Collector, every time.Duration, take func(*sample.Window) error) error {
+	if !f.setting && !f.late {
+		length := f.untilWhole()
+		if length < every/leastOfFirst {
+			length += every
+		}
+		err := c.Laps(ctx, length, 0, func(w *sample.Window) error { return cmp.Or(take(w), errFirst) })
+		if !errors.Is(err, errFirst) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return f.laps(ctx, c, every, take)
+}
+
 // laps gives window after window to take.
 func (f *feed) laps(ctx context.Context, c *source.Collector, every time.Duration, take func(*sample.Window) error) error {
 	if !f.setting {
@@ -153,9 +176,12 @@ func (f *feed) laps(ctx context.Context, c *source.Collector, every time.Duratio
 }
 
 // align waits for the next whole interval of the clock.
-func (f *feed) align(ctx context.Context) {
+func (f *feed) align(ctx context.Context) { sleep(ctx, f.untilWhole()) }
+
+// untilWhole is the time to it.
+func (f *feed) untilWhole() time.Duration {
 	now := f.host.Now()
-	sleep(ctx, now.Truncate(f.interval()).Add(f.interval()).Sub(now))
+	return now.Truncate(f.interval()).Add(f.interval()).Sub(now)
 }
 
 // take makes a frame of a window that ended at read. Its instant is a whole

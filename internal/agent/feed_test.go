@@ -102,7 +102,7 @@ func TestFeed(t *testing.T) {
 		defer cancel()
 		time.Sleep(10*time.Second + 100*time.Millisecond)
 		got := c.take()
-		if len(got) < 8 {
+		if len(got) != 10 { // the first after 0.7 s
 			t.Fatalf("%d frames in 10 s", len(got))
 		}
 		for i, x := range got {
@@ -134,6 +134,23 @@ func TestFeed(t *testing.T) {
 		cancel()
 		synctest.Wait()
 	})
+}
+
+// A first window of less than a quarter of a second would tell little.
+func TestFirstWindow(t *testing.T) {
+	for after, want := range map[time.Duration]time.Duration{100 * time.Millisecond: time.Second, 740 * time.Millisecond: time.Second, 760 * time.Millisecond: 2 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now() // a whole second
+			time.Sleep(after)
+			_, c, cancel := startFeed(t, func() (sample.Source, error) { return &fake{}, nil })
+			time.Sleep(3 * time.Second)
+			if got := c.take(); len(got) < 2 || got[0].At.Sub(began) != want || got[1].At.Sub(got[0].At) != time.Second {
+				t.Errorf("started %v after a whole second: %+v", after, got)
+			}
+			cancel()
+			synctest.Wait()
+		})
+	}
 }
 
 // once is a source that gives its values at the start only.
