@@ -136,7 +136,7 @@ func liveAndDie(t *testing.T, dir string, life int, length time.Duration, all *t
 		}
 	}
 	code, _, stderr := run{args: []string{"top", "--dir", dir, "--from", "1h ago"}}.do(t)
-	if code != exitWell && !strings.Contains(stderr, "no tables") || strings.Contains(stderr, "damaged") {
+	if code != exitWell && !strings.Contains(stderr, "no table") || strings.Contains(stderr, "damaged") {
 		t.Errorf("kill %d after %v: the tables: code %d, %s", life, length, code, stderr)
 	}
 }
