@@ -21,10 +21,6 @@ test: ## run every test (as root, or with sudo)
 ci: ## run everything that must hold for a change, tests included
 	bash .ci/run
 
-.PHONY: vm-test
-vm-test: ## in a virtual machine with a capped disk, demand that the cap is named
-	./test/vm/limits
-
 .PHONY: vm-score
 vm-score: build ## count right verdicts on what needs a virtual machine (20 minutes)
 	./iocause lab score --vm
