@@ -91,7 +91,30 @@ func settings(f *host.Fingerprint) (map[string]string, error) {
 	}
 	out := map[string]string{}
 	leaves(out, "", tree)
+	pair(out, "vm.dirty_", "bytes", "ratio")
+	pair(out, "vm.dirty_background_", "bytes", "ratio")
 	return out, nil
+}
+
+// pair makes one setting of two that stand for each other: whoever sets one
+// zeroes the other (mm/page-writeback.c: dirty_bytes_handler and its kin), so
+// that two hosts would differ in both. Its value is the one that holds.
+func pair(out map[string]string, prefix string, names ...string) {
+	holds := ""
+	zeros := true // all are known to be
+	for _, name := range names {
+		v, known := out[prefix+name]
+		delete(out, prefix+name)
+		if zeros = zeros && known && v == "0"; known && v != "0" {
+			holds = prefix + name + "=" + v
+		}
+	}
+	if zeros { // a ratio may be 0, bytes may not
+		holds = prefix + names[len(names)-1] + "=0"
+	}
+	if holds != "" {
+		out[prefix+"{"+strings.Join(names, ",")+"}"] = holds
+	}
 }
 
 func leaves(out map[string]string, at string, v any) {
