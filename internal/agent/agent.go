@@ -173,6 +173,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	if !a.config.Incidents.Off {
 		a.watcher = newWatcher(a.host, &a.config, a.log, a.judge, a.program)
 		a.watcher.caps = a.caps
+		if err := a.caps.restore(a.config.Dir, a.host.Now()); err != nil {
+			a.log.Error("which limits are reached every day is learned anew", "why", err)
+		}
 	}
 	measuring, stop := context.WithCancel(ctx)
 	defer stop()

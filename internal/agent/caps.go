@@ -25,6 +25,9 @@ type caps struct {
 	newest map[string]time.Time // and last
 	known  map[capKey]*capState
 	now    []sample.Limit
+
+	kept   time.Time // when it was put into the file last; see capskept.go
+	turned bool      // a limit began to hold or ceased to since
 }
 
 // capKey is a limit of a cgroup.
@@ -149,6 +152,7 @@ func (c *caps) step(k capKey, s *capState, now time.Time) {
 	if held >= need == s.on {
 		return
 	}
+	c.turned = true
 	if s.on {
 		s.on, s.ended = false, now
 		return

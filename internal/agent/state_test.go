@@ -9,7 +9,7 @@ import (
 	"iocause/internal/store/series"
 )
 
-func frames(n, values int) []series.Frame {
+func framesOf(n, values int) []series.Frame {
 	s := series.New("x")
 	var out []series.Frame
 	for i := range n {
@@ -24,7 +24,7 @@ func frames(n, values int) []series.Frame {
 
 func TestRingLosesTheOldestAndSaysSo(t *testing.T) {
 	r := newRing(100)
-	for _, f := range frames(10, 20) {
+	for _, f := range framesOf(10, 20) {
 		r.push(f)
 	}
 	if waiting, lost := r.waiting(); waiting != 100 || lost != 100 {

@@ -137,6 +137,9 @@ func (w *watcher) run(ctx context.Context) {
 		}
 		now = w.host.Now()
 		w.step(ctx, w.sample(now))
+		if w.caps.due(now) {
+			w.keepCaps(now)
+		}
 		if now.Sub(pruned).Abs() > pruneEvery {
 			pruned = now
 			w.prune()
@@ -318,6 +321,12 @@ func (w *watcher) keepHours(hours []sample.Hour) {
 	w.hours = nil
 }
 
+func (w *watcher) keepCaps(now time.Time) {
+	if err := w.caps.keep(w.config.Dir, now); err != nil {
+		w.log.Error("which limits are reached every day cannot be kept; it is tried again", "why", err)
+	}
+}
+
 func (w *watcher) prune() {
 	if err := summaries.Prune(filepath.Join(w.config.Dir, "baselines")); err != nil && !os.IsNotExist(err) {
 		w.log.Error("old hours of what is normal cannot be removed", "why", err)
@@ -335,6 +344,7 @@ func (w *watcher) prune() {
 // next agent goes on with it.
 func (w *watcher) finish() {
 	w.keepHours(w.watch.Flush())
+	w.keepCaps(w.host.Now())
 	if w.open == nil {
 		w.keepNormal()
 	}

@@ -1,0 +1,159 @@
+package agent
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"iocause/internal/store/frames"
+)
+
+// What is known of the limits of cgroups outlives the agent, in a file of its
+// folder: a line of text and one record (docs/incidents.md) with keptCaps.
+const (
+	capsFile  = "limits"
+	capsMagic = "iocause-limits 1\n"
+	capsMost  = 64 << 20 // bytes that are believed
+
+	capsKeptEvery  = time.Hour        // kept at the latest
+	capsKeptTurned = 10 * time.Minute // and where a limit began to hold or ceased to
+)
+
+// errCaps is a file that does not hold what is known of limits.
+var errCaps = errors.New("it is damaged, or no file of limits of iocause")
+
+// keptCaps is caps as it is kept; times are Unix seconds. Names are bytes: those
+// of cgroups need not be UTF-8.
+type keptCaps struct {
+	Cgroups []keptCgroup `json:"cgroups"`
+	Limits  []keptLimit  `json:"limits"`
+}
+
+type keptCgroup struct {
+	Name   []byte `json:"name"`
+	First  int64  `json:"first"`
+	Newest int64  `json:"newest"`
+}
+
+type keptLimit struct {
+	Kind   string `json:"kind"`
+	Cgroup []byte `json:"cgroup"`
+	What   []byte `json:"what"`
+	Tell   bool   `json:"tell"`
+	Began  int64  `json:"began"`
+	Ended  int64  `json:"ended"` // of one that held: when it was kept
+}
+
+// due tells whether it is time to keep what is known, and takes it for done.
+func (c *caps) due(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	age := now.Sub(c.kept).Abs()
+	if age < capsKeptTurned || age < capsKeptEvery && !c.turned {
+		return false
+	}
+	c.kept, c.turned = now, false
+	return true
+}
+
+// keep writes what is known into a folder, in place of what is there.
+func (c *caps) keep(dir string, now time.Time) error {
+	b, err := json.Marshal(c.toKeep(now))
+	if err != nil {
+		return fmt.Errorf("keeping what limits do: %w", err)
+	}
+	path := filepath.Join(dir, capsFile)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("keeping what limits do: %w", err)
+	}
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("keeping what limits do: %w", err)
+	}
+	_, err = f.Write(frames.Append([]byte(capsMagic), b))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping what limits do: %w", errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
+
+func (c *caps) toKeep(now time.Time) *keptCaps {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := &keptCaps{}
+	for name, first := range c.first {
+		k.Cgroups = append(k.Cgroups, keptCgroup{[]byte(name), first.Unix(), c.newest[name].Unix()})
+	}
+	slices.SortFunc(k.Cgroups, func(a, b keptCgroup) int { return cmp.Compare(string(a.Name), string(b.Name)) })
+	for of, s := range c.known {
+		x := keptLimit{Kind: of.kind, Cgroup: []byte(of.cgroup), What: []byte(of.what), Tell: s.tell, Began: s.began.Unix(), Ended: s.ended.Unix()}
+		if s.on {
+			x.Ended = now.Unix()
+		} else if s.ended.IsZero() {
+			continue // it never held for long enough
+		}
+		k.Limits = append(k.Limits, x)
+	}
+	slices.SortFunc(k.Limits, func(a, b keptLimit) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(string(a.Cgroup), string(b.Cgroup)), cmp.Compare(string(a.What), string(b.What)))
+	})
+	return k
+}
+
+// restore goes on with what was kept in a folder. A limit that held then has to
+// hold anew, and is news no more than it was.
+func (c *caps) restore(dir string, now time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = now
+	k, err := readCaps(filepath.Join(dir, capsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading what limits did: %w", err)
+	}
+	for _, g := range k.Cgroups {
+		c.first[string(g.Name)], c.newest[string(g.Name)] = time.Unix(g.First, 0), time.Unix(g.Newest, 0)
+	}
+	for _, x := range k.Limits {
+		c.known[capKey{x.Kind, string(x.Cgroup), string(x.What)}] = &capState{tell: x.Tell, began: time.Unix(x.Began, 0), ended: time.Unix(x.Ended, 0)}
+	}
+	return nil
+}
+
+func readCaps(path string) (*keptCaps, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > capsMost {
+		return nil, fmt.Errorf("%s: %w", path, errCaps)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	k, whole := &keptCaps{}, 0
+	if len(b) < len(capsMagic) || string(b[:len(capsMagic)]) != capsMagic {
+		return nil, fmt.Errorf("%s: %w", path, errCaps)
+	}
+	lost := frames.Read(b[len(capsMagic):], int64(len(capsMagic)), func(payload []byte) {
+		if json.Unmarshal(payload, k) == nil {
+			whole++
+		}
+	})
+	if whole != 1 || len(lost) > 0 {
+		return nil, fmt.Errorf("%s: %w", path, errCaps)
+	}
+	return k, nil
+}
