@@ -38,6 +38,7 @@ type Agent struct {
 	steps  atomic.Int64
 	own    map[own]*series.Series
 	use    use
+	short  *shortage
 
 	judge   Judge
 	program string
@@ -66,13 +67,13 @@ func Sources() []string { return slices.Concat(fast(), slow(), []string{capSourc
 // New prepares an agent, which lets judge find the causes of incidents, nil for
 // none; program is what wrote them. Nothing runs and nothing is opened yet.
 func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) *Agent {
-	r := newRing(c.RingValues())
+	r, short := newRing(c.RingValues()), newShortage(log, h.Now)
 	a := &Agent{
-		config: c, host: h, log: log, ring: r, judge: judge, program: program,
+		config: c, host: h, log: log, ring: r, judge: judge, program: program, short: short,
 		latest: &latest{all: map[*series.Series]at{}}, own: map[own]*series.Series{},
-		writer: &writer{ring: r, log: log, opts: series.Options{
+		writer: &writer{ring: r, log: log, patience: c.SlowInterval, opts: series.Options{
 			Dir: c.Dir, Keep: [series.Tiers]time.Duration{c.Keep.Raw, c.Keep.FiveMinutes, c.Keep.Hours},
-			MaxBytes: c.Limits.Disk, Log: log, Now: h.Now,
+			MaxBytes: c.Limits.Disk, Dropped: short.dropped, Log: log, Now: h.Now,
 		}},
 	}
 	if c.Remote.URL != "" {
@@ -82,7 +83,7 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 		})
 	}
 	if c.Tables.Interval > 0 {
-		a.tables = newTables(&c, log, program)
+		a.tables = newTables(&c, log, short, program)
 	}
 	if !c.Incidents.Off {
 		a.caps = newCaps()
@@ -230,6 +231,7 @@ func (a *Agent) govern(ctx context.Context) {
 			g.look(time.Now(), u)
 			a.use = u
 		}
+		a.writer.tell(time.Now())
 		a.push(a.ownFrame(now.Add(a.config.SlowInterval / 100).Truncate(a.config.SlowInterval)))
 		next := now.Truncate(a.config.SlowInterval).Add(a.config.SlowInterval)
 		if !sleep(ctx, next.Sub(a.host.Now())) {
@@ -263,11 +265,14 @@ func (a *Agent) ownFrame(now time.Time) series.Frame {
 	put("agent.resident", "", float64(a.use.resident))
 	put("agent.written", "", float64(a.use.written))
 	put("agent.disk", "", float64(a.writer.disk.Load()))
+	for _, part := range series.TierNames() {
+		put("agent.dropped", part, series.Fine(a.short.of(part).Seconds()))
+	}
 	put("agent.values", "kept", float64(a.writer.kept.Load()))
 	put("agent.values", "refused", float64(a.writer.refused.Load()))
 	put("agent.values", "lost", float64(lost))
 	put("agent.waiting", "", float64(waiting))
-	put("agent.writable", "", yes(a.writer.writable.Load()))
+	put("agent.writable", "", yes(a.writer.writable.Load() && !a.writer.hangs(time.Now())))
 	put("agent.reopened", "", float64(a.writer.reopened.Load()))
 	put("agent.clock_steps", "", float64(a.steps.Load()))
 	if a.sender != nil {
@@ -278,6 +283,7 @@ func (a *Agent) ownFrame(now time.Time) series.Frame {
 	if a.tables != nil {
 		put("agent.tables", "kept", float64(a.tables.kept.Load()))
 		put("agent.tables", "lost", float64(a.tables.lost.Load()))
+		put("agent.dropped", TablesIn, series.Fine(a.short.of(TablesIn).Seconds()))
 		put("agent.tables_disk", "", float64(a.tables.disk.Load()))
 	}
 	for _, x := range a.feeds {

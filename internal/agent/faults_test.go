@@ -179,6 +179,56 @@ func TestReadOnlyWhileRecording(t *testing.T) {
 	}
 }
 
+// A disk that hangs stops neither the watching nor the answers, and costs
+// nothing that memory has room for.
+func TestDiskHangsWhileRecording(t *testing.T) {
+	e := machine(t, "root", "loop")
+	disk, err := e.Loop("hangs", 48<<20, "ext4", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(disk.Dir, "rec")
+	a := start(t, quickConfig(dir))
+	until(t, "values", func() bool { return len(a.ask(t, "iocause_cpus")) == 1 })
+	thaw := freeze(t, disk.Dir)
+	hung := time.Now()
+	a.says(t, "iocause_agent_writable 0")
+	until(t, "it to be said", func() bool { return strings.Contains(a.log.String(), "the disk does not answer") })
+	before := readCPU(t, a)
+	until(t, "newer figures", func() bool { return readCPU(t, a) > before })
+	thaw()
+	a.says(t, "iocause_agent_writable 1")
+	a.says(t, `iocause_agent_values_total{class="lost"} 0`)
+	free := time.Now()
+	until(t, "newer values", func() bool { return len(a.ask(t, fmt.Sprintf("iocause_cpus @ %d > 0", free.Unix()+1))) == 1 })
+	if err := a.stop(); err != nil {
+		t.Error(err)
+	}
+	if log := a.log.String(); strings.Contains(log, "values were lost") || !strings.Contains(log, "the disk answers again") {
+		t.Error(log)
+	}
+	if n := len(instants(t, dir, "iocause_cpus", hung, hung.Add(time.Second))); n < 3 {
+		t.Errorf("%d instants of a second in which the disk hung", n)
+	}
+}
+
+// readCPU is the time of the processors in programs, as the agent shows it.
+func readCPU(t *testing.T, a *running) float64 {
+	t.Helper()
+	_, body := a.get(t, "/metrics")
+	for line := range strings.Lines(body) {
+		if rest, ok := strings.CutPrefix(line, "iocause_cpu_user_seconds_total "); ok {
+			v, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+	}
+	t.Fatalf("no time of programs in %s", body)
+	return 0
+}
+
 // Requests of loop devices: include/uapi/linux/loop.h.
 const (
 	loopSetFd      = 0x4C00

@@ -37,10 +37,11 @@ type tables struct {
 // mostTables are how many wait in memory: half an hour of the default.
 const mostTables = 180
 
-func newTables(c *Config, log *slog.Logger, program string) *tables {
+func newTables(c *Config, log *slog.Logger, short *shortage, program string) *tables {
 	return &tables{rows: c.Tables.Rows, log: log, wake: make(chan struct{}, 1), shelf: recording.NewShelf(recording.ShelfOptions{
 		Dir: filepath.Join(c.Dir, TablesIn), Keep: c.Tables.Keep, MaxBytes: c.Tables.Disk,
-		Header: recording.Header{Program: program, Interval: c.Tables.Interval.Seconds(), Sources: []recording.Source{{Name: busiestSource}}},
+		Dropped: func(from, to time.Time) { short.dropped(TablesIn, from, to) },
+		Header:  recording.Header{Program: program, Interval: c.Tables.Interval.Seconds(), Sources: []recording.Source{{Name: busiestSource}}},
 	})}
 }
 

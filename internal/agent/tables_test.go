@@ -148,7 +148,7 @@ func TestTablesWaitForTheDisk(t *testing.T) {
 	}
 	c := DefaultConfig()
 	c.Dir = dir
-	x := newTables(&c, slog.New(slog.DiscardHandler), "test")
+	x := newTables(&c, slog.New(slog.DiscardHandler), newShortage(slog.New(slog.DiscardHandler), time.Now), "test")
 	at := host.Live().Now().Add(-time.Hour)
 	for i := range mostTables + 5 {
 		x.take(sample.NewWindow(at.Add(time.Duration(i)*10*time.Second), 10*time.Second))
@@ -178,7 +178,7 @@ func TestTablesWaitForTheDisk(t *testing.T) {
 func TestTablesAreEvidence(t *testing.T) {
 	c := DefaultConfig()
 	c.Dir = t.TempDir()
-	x := newTables(&c, slog.New(slog.DiscardHandler), "test")
+	x := newTables(&c, slog.New(slog.DiscardHandler), newShortage(slog.New(slog.DiscardHandler), time.Now), "test")
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for i := range 60 { // ten minutes, of which the incident has the sixth
 		at := began.Add(time.Duration(i) * 10 * time.Second)

@@ -21,6 +21,12 @@ type writer struct {
 	mu  sync.Mutex
 	rec *series.Recording // nil while it cannot be written
 
+	patience time.Duration // with a write; 0: for ever
+	since    atomic.Int64  // nanoseconds since 1970: when the write that is under way began; 0: there is none
+	telling  sync.Mutex    // guards what was said
+	hung     bool          // that the disk hangs
+	lossSaid time.Time
+
 	kept, refused, reopened atomic.Int64
 	writable                atomic.Bool
 	disk                    atomic.Int64
@@ -76,11 +82,40 @@ func (w *writer) run(ctx context.Context) {
 			w.finish(held)
 			return
 		}
-		if first := w.ring.losses(); !first.IsZero() {
-			_, lost := w.ring.waiting()
-			w.log.Error("memory for values that cannot be written is full: the oldest are lost",
-				"from", first.UTC().Format(time.RFC3339), "lost_so_far", lost)
-		}
+		w.tell(time.Now())
+	}
+}
+
+// hangs tells whether the disk has not answered for too long.
+func (w *writer) hangs(now time.Time) bool {
+	since := w.since.Load()
+	return since != 0 && w.patience > 0 && now.Sub(time.Unix(0, since)) > w.patience
+}
+
+// lossesEvery is how often values that are lost are said to be.
+const lossesEvery = time.Minute
+
+// tell says that the disk hangs, and what is lost. It does not wait for the
+// writer, which may be what hangs.
+func (w *writer) tell(now time.Time) {
+	w.telling.Lock()
+	defer w.telling.Unlock()
+	switch hangs := w.hangs(now); {
+	case hangs && !w.hung:
+		w.hung = true
+		w.log.Error("the disk does not answer; what is measured stays in memory", "for", now.Sub(time.Unix(0, w.since.Load())).Round(time.Second).String())
+	case !hangs && w.hung:
+		w.hung = false
+		w.log.Info("the disk answers again")
+	}
+	if now.Sub(w.lossSaid).Abs() < lossesEvery {
+		return
+	}
+	if first := w.ring.losses(); !first.IsZero() {
+		w.lossSaid = now
+		_, lost := w.ring.waiting()
+		w.log.Error("memory for values that cannot be written is full: the oldest are lost",
+			"from", first.UTC().Format(time.RFC3339), "lost_so_far", lost)
 	}
 }
 
@@ -100,6 +135,8 @@ func await(ctx context.Context, wait time.Duration, wake <-chan struct{}) bool {
 // write writes all that there is. It returns what could not be written and how
 // long to wait before the next try.
 func (w *writer) write(held []series.Frame, waited time.Duration) ([]series.Frame, time.Duration) {
+	w.since.Store(time.Now().UnixNano())
+	defer w.since.Store(0)
 	fail := func(what string, err error) ([]series.Frame, time.Duration) {
 		wait := min(max(2*waited, time.Second), slowestTry)
 		w.log.Error(what, "why", err, "next_try_in", wait)
@@ -129,6 +166,7 @@ func (w *writer) write(held []series.Frame, waited time.Duration) ([]series.Fram
 			w.abandon()
 			return fail("the recording cannot be written; what is measured stays in memory", err)
 		}
+		w.since.Store(time.Now().UnixNano())
 		w.kept.Add(int64(a.Kept))
 		w.refused.Add(int64(a.Refused))
 		held = nil

@@ -1,12 +1,16 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -96,5 +100,110 @@ func TestWriterKeepsWhatAFullDiskRefused(t *testing.T) {
 		if want := began.Add(time.Duration(i) * time.Second); !at.Equal(want) {
 			t.Fatalf("value %d is of %v, want %v", i, at, want)
 		}
+	}
+}
+
+// Requests of file systems: include/uapi/linux/fs.h.
+const (
+	fiFreeze = 0xC0045877
+	fiThaw   = 0xC0045878
+)
+
+// freeze makes a file system hang: who writes there waits until thaw is called.
+func freeze(t *testing.T, mount string) (thaw func()) {
+	t.Helper()
+	f, err := os.Open(mount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ioctl(f, fiFreeze, 0); err != nil {
+		t.Fatal(err)
+	}
+	thaw = sync.OnceFunc(func() {
+		if err := errors.Join(ioctl(f, fiThaw, 0), f.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(thaw)
+	return thaw
+}
+
+// While the disk hangs, memory takes so many values and no more: the oldest are
+// lost, as many as are said to be, and no other.
+func TestMemoryIsFullWhileTheDiskHangs(t *testing.T) {
+	e := machine(t, "root", "loop")
+	disk, err := e.Loop("hangs", 48<<20, "ext4", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const room, each = 1000, 100
+	dir := filepath.Join(disk.Dir, "rec")
+	var log logged
+	w := &writer{ring: newRing(room), log: slog.New(slog.NewTextHandler(&log, nil)), patience: time.Nanosecond,
+		opts: series.Options{Dir: dir, Keep: [series.Tiers]time.Duration{48 * time.Hour, 0, 0}, Now: time.Now}}
+	if err := w.open(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		w.run(ctx)
+	}()
+	var many []*series.Series
+	for i := range each {
+		many = append(many, series.New("iocause_cpus", series.Label{Name: "class", Value: fmt.Sprint(i)}))
+	}
+	began := time.Now().Truncate(time.Second).Add(-time.Hour)
+	measured := 0
+	measure := func() {
+		f := series.Frame{At: began.Add(time.Duration(measured) * time.Second)}
+		for _, x := range many {
+			f.Values = append(f.Values, series.Value{Of: x, V: rand.Float64()})
+		}
+		w.ring.push(f)
+		measured++
+	}
+	measure()
+	until(t, "the first to be written", func() bool { return w.kept.Load() == each })
+	thaw := freeze(t, disk.Dir)
+	measure()
+	until(t, "the writer to have the second", func() bool { left, _ := w.ring.waiting(); return left == 0 })
+	for range 30 {
+		measure()
+	}
+	if waiting, lost := w.ring.waiting(); waiting != room || lost != 30*each-room {
+		t.Errorf("%d wait and %d are lost, want %d and %d", waiting, lost, room, 30*each-room)
+	}
+	w.tell(time.Now())
+	for _, want := range []string{
+		"the disk does not answer; what is measured stays in memory", "the oldest are lost",
+		"from=" + began.Add(2*time.Second).UTC().Format(time.RFC3339), fmt.Sprintf("lost_so_far=%d", 30*each-room),
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("%q is not said while it hangs: %s", want, log.String())
+		}
+	}
+	if kept := w.kept.Load(); kept != each {
+		t.Errorf("%d values were written though the disk hangs", kept)
+	}
+	thaw()
+	until(t, "the rest to be written", func() bool { return w.kept.Load() == 2*each+room })
+	stop()
+	<-over
+	if got := log.String(); !strings.Contains(got, "the disk answers again") || strings.Count(got, "the oldest are lost") != 1 ||
+		!strings.Contains(got, fmt.Sprintf("never_written=0 pushed_out=%d", 30*each-room)) {
+		t.Error(got)
+	}
+	var want []time.Time
+	for n := range measured {
+		if n < 2 || n >= measured-room/each {
+			want = append(want, began.Add(time.Duration(n)*time.Second))
+		}
+	}
+	got := instants(t, dir, `iocause_cpus{class="99"}`, began.Add(-time.Second), began.Add(time.Duration(measured)*time.Second))
+	if !slices.EqualFunc(got, want, time.Time.Equal) {
+		t.Errorf("recorded are %v, want %v", got, want)
 	}
 }

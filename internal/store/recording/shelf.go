@@ -30,6 +30,9 @@ type ShelfOptions struct {
 	Header   Header        // of each file; Began is filled in
 	Keep     time.Duration // of what is older, whole files go
 	MaxBytes int64         // the oldest go first
+	// Dropped is told what goes for want of room before it is too old. nil:
+	// nobody asks.
+	Dropped func(from, to time.Time)
 }
 
 // shelved is one file.
@@ -144,9 +147,16 @@ func (s *Shelf) begin(at time.Time) error {
 // but not what is written now. What is dated after now is not too old: the clock may be what is wrong.
 func (s *Shelf) prune(now time.Time) error {
 	var failed []error
-	for len(s.all) > 1 && (now.Sub(s.all[0].began) > s.o.Keep+shelfFile || s.bytes > s.o.MaxBytes-s.o.MaxBytes/shelfPart) {
+	for len(s.all) > 1 {
+		old := now.Sub(s.all[0].began) > s.o.Keep+shelfFile
+		if !old && s.bytes <= s.o.MaxBytes-s.o.MaxBytes/shelfPart {
+			break
+		}
 		if err := os.Remove(s.all[0].path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			failed = append(failed, err)
+		} else if !old && s.o.Dropped != nil {
+			from, to := s.all[0].began, s.all[1].began
+			s.o.Dropped(from, from.Add(min(to.Sub(from), shelfFile)))
 		}
 		s.bytes -= s.all[0].bytes
 		s.all = s.all[1:]

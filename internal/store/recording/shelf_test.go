@@ -121,7 +121,13 @@ func TestShelfGivesASpan(t *testing.T) {
 func TestShelfKeepsItsLimits(t *testing.T) {
 	const most = 256 << 10
 	dir := t.TempDir()
-	s := NewShelf(ShelfOptions{Dir: dir, Keep: 3 * time.Hour, MaxBytes: most})
+	dropped := time.Duration(0)
+	s := NewShelf(ShelfOptions{Dir: dir, Keep: 3 * time.Hour, MaxBytes: most, Dropped: func(from, to time.Time) {
+		if to.Before(from) || to.Sub(from) > shelfFile {
+			t.Errorf("%v to %v is no file", from, to)
+		}
+		dropped += to.Sub(from)
+	}})
 	// By age: a window a minute, for a day.
 	const minutes = 24 * 60
 	for n := range minutes {
@@ -132,6 +138,9 @@ func TestShelfKeepsItsLimits(t *testing.T) {
 	all, lost := numbers(t, dir, shelfEpoch(), shelfEpoch().Add(48*time.Hour))
 	if len(all) < 3*60 || len(all) > 5*60 || !consecutive(all, minutes-len(all)) || lost != nil {
 		t.Errorf("%d windows of %d, lost %q", len(all), minutes, lost)
+	}
+	if dropped != 0 {
+		t.Errorf("%v of what was too old went for want of room", dropped)
 	}
 	// By size: many at once.
 	n := minutes
@@ -151,6 +160,10 @@ func TestShelfKeepsItsLimits(t *testing.T) {
 	all, lost = numbers(t, dir, shelfEpoch(), shelfEpoch().Add(48*time.Hour))
 	if len(all) == 0 || !consecutive(all, n-len(all)) || lost != nil {
 		t.Errorf("%d windows, lost %q", len(all), lost)
+	}
+	// 3000 windows, a second apart, less those that are there, and the hours before
+	if least := time.Duration(3000-len(all)) * time.Second; dropped < least || dropped > least+6*time.Hour {
+		t.Errorf("%v went for want of room, want %v at least", dropped, least)
 	}
 	// The clock is set back by a year: what seems to come from later stays.
 	if err := s.Window(numbered(n, shelfEpoch().AddDate(-1, 0, 0))); err != nil {

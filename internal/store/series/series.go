@@ -89,13 +89,24 @@ type Frame struct {
 type Options struct {
 	Dir      string
 	Keep     [Tiers]time.Duration // raw, 5 minutes, 1 hour
-	MaxBytes int64                // of all blocks together; 0 is no limit
-	Log      *slog.Logger
-	Now      func() time.Time
+	MaxBytes int64                // of all blocks and the logs beside them; 0 is no limit
+	// Dropped is told what goes for want of room before it is too old: a tier
+	// and a time in it. nil: nobody asks. It is called by Open and Maintain.
+	Dropped func(tier string, from, to time.Time)
+	Log     *slog.Logger
+	Now     func() time.Time
 }
 
 // Tiers is how many resolutions a recording has.
 const Tiers = 3
+
+// TierNames are what the tiers are called, the finest first.
+func TierNames() (names [Tiers]string) {
+	for i, s := range specs() {
+		names[i] = s.name
+	}
+	return names
+}
 
 // shares are the tiers' parts of MaxBytes, in percent.
 func shares() [Tiers]int64 { return [Tiers]int64{70, 22, 8} }

@@ -37,6 +37,11 @@ func specs() [Tiers]spec {
 	}
 }
 
+// chunkFile is how large a file of a block's values may be. The engine takes so
+// much room on the disk before it writes one; as it comes, that is 512 MiB,
+// which a small disk does not have.
+const chunkFile = 8 << 20
+
 // late is how old a value may be against the newest: a clock that is set back
 // by no more loses nothing.
 const late = 2 * time.Hour
@@ -62,8 +67,11 @@ func openTier(o Options, i int, s spec) (*tier, error) {
 		return nil, err
 	}
 	opts := tierOptions(s)
-	opts.RetentionDuration = max(o.Keep[i].Milliseconds(), s.block.Milliseconds())
-	opts.MaxBytes = o.MaxBytes / 100 * shares()[i]
+	keep := room{dir: t.dir, keep: max(o.Keep[i].Milliseconds(), s.block.Milliseconds()), most: o.MaxBytes / 100 * shares()[i]}
+	if o.Dropped != nil {
+		keep.dropped = func(from, to time.Time) { o.Dropped(s.name, from, to) }
+	}
+	opts.BlocksToDelete = keep.gone
 	opts.BlockQuerierFunc = t.damage.querier
 	db, err := openEngine(t.dir, quiet(o.Log), opts)
 	if err != nil {
@@ -148,6 +156,7 @@ func tierOptions(s spec) *tsdb.Options {
 	opts.MinBlockDuration = s.block.Milliseconds()
 	opts.MaxBlockDuration = s.most.Milliseconds()
 	opts.WALSegmentSize = s.segment
+	opts.MaxBlockChunkSegmentSize = chunkFile
 	opts.WALCompression = compression.Snappy
 	opts.WALReplayConcurrency = 1
 	opts.StripeSize = 512
