@@ -188,6 +188,44 @@ u64 sampled_from; /* slice_number then */
 u64 slice_number = 1;
 u64 slice_until; /* ns; 0 begins a slice with the next read */
 u64 slice_ns;
+/*
+ * A look ends by itself so many jiffies after its first event, whatever became
+ * of the program that began it; 0: it is ended from outside.
+ */
+const volatile u64 look_ticks;
+u64 look_until; /* jiffies; 0 begins with the next event */
+u64 look_from, look_to; /* ns; look_to: it ended by itself */
+
+static __noinline int begin_look(u64 now)
+{
+	look_from = bpf_ktime_get_ns();
+	look_until = now + look_ticks;
+	return 0;
+}
+
+static __noinline int end_look(void)
+{
+	enabled = 0;
+	look_to = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* now is in jiffies. */
+static __always_inline bool look_is_over(u64 now)
+{
+	u64 until = look_until;
+
+	if (!until) {
+		begin_look(now);
+		return false;
+	}
+	if (now <= until)
+		return false;
+	end_look();
+	return true;
+}
+
+#define LOOK_IS_OVER(now) (look_ticks && look_is_over(now))
 
 static const struct account no_account;
 static const struct wait_times no_waits;

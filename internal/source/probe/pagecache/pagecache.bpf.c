@@ -62,6 +62,9 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 
 	if (weight > 1 && !in_slice())
 		return 0;
+	now = bpf_jiffies64();
+	if (LOOK_IS_OVER(now))
+		return 0;
 	t = task_state_of(task);
 	if (!t) {
 		ADD(lost_tasks, 1);
@@ -72,7 +75,6 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 	if (last < index)
 		return 0;
 	file = file_hash(ino, dev);
-	now = bpf_jiffies64();
 	way = way_of(task);
 	if (t->way != way) {
 		finish_scan(t);
@@ -157,6 +159,8 @@ int COUNTING(on_add, struct folio *folio)
 	struct task *t;
 	u64 from, to, again;
 
+	if (LOOK_IS_OVER(bpf_jiffies64()))
+		return 0;
 	r.found = new_count();
 	if (!a || !r.found)
 		return 0;
@@ -233,7 +237,7 @@ int COUNTING(on_dirty, struct folio *folio, struct address_space *mapping)
 	u64 allocated;
 	u32 pages;
 
-	if (!mapping)
+	if (!mapping || LOOK_IS_OVER(bpf_jiffies64()))
 		return 0;
 	inode = mapping->host;
 	a = account_of(inode, this_tgid());
@@ -316,6 +320,8 @@ int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
 	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev);
 	struct account *a = account_of(inode, this_tgid());
 
+	if (LOOK_IS_OVER(bpf_jiffies64()))
+		return 0;
 	if (a) {
 		ADD(a->faults, 1);
 		a->size = inode->i_size;
@@ -337,6 +343,8 @@ int COUNTING(on_map_pages, struct address_space *mapping, unsigned long from, un
 	struct inode *inode = mapping->host;
 	struct task *t = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
 
+	if (LOOK_IS_OVER(bpf_jiffies64()))
+		return 0;
 	if (t && to >= from)
 		from = mapped_from(t, file_hash(inode->i_ino, inode->i_sb->s_dev), from, to);
 	used_by_mapping(inode, from, to);

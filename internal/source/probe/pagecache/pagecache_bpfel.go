@@ -181,6 +181,10 @@ const (
 	pagecacheProgSettle          = "settle"
 	pagecacheVarEnabled          = "enabled"
 	pagecacheVarLap              = "lap"
+	pagecacheVarLookFrom         = "look_from"
+	pagecacheVarLookTicks        = "look_ticks"
+	pagecacheVarLookTo           = "look_to"
+	pagecacheVarLookUntil        = "look_until"
 	pagecacheVarLostAccounts     = "lost_accounts"
 	pagecacheVarLostChunks       = "lost_chunks"
 	pagecacheVarLostPaths        = "lost_paths"
@@ -279,6 +283,10 @@ type pagecacheMapSpecs struct {
 type pagecacheVariableSpecs struct {
 	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
 	Lap           *ebpf.VariableSpec `ebpf:"lap"`
+	LookFrom      *ebpf.VariableSpec `ebpf:"look_from"`
+	LookTicks     *ebpf.VariableSpec `ebpf:"look_ticks"`
+	LookTo        *ebpf.VariableSpec `ebpf:"look_to"`
+	LookUntil     *ebpf.VariableSpec `ebpf:"look_until"`
 	LostAccounts  *ebpf.VariableSpec `ebpf:"lost_accounts"`
 	LostChunks    *ebpf.VariableSpec `ebpf:"lost_chunks"`
 	LostPaths     *ebpf.VariableSpec `ebpf:"lost_paths"`
@@ -348,6 +356,10 @@ func (m *pagecacheMaps) Close() error {
 type pagecacheVariables struct {
 	Enabled       *ebpf.Variable `ebpf:"enabled"`
 	Lap           *ebpf.Variable `ebpf:"lap"`
+	LookFrom      *ebpf.Variable `ebpf:"look_from"`
+	LookTicks     *ebpf.Variable `ebpf:"look_ticks"`
+	LookTo        *ebpf.Variable `ebpf:"look_to"`
+	LookUntil     *ebpf.Variable `ebpf:"look_until"`
 	LostAccounts  *ebpf.Variable `ebpf:"lost_accounts"`
 	LostChunks    *ebpf.Variable `ebpf:"lost_chunks"`
 	LostPaths     *ebpf.Variable `ebpf:"lost_paths"`

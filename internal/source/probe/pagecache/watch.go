@@ -78,7 +78,7 @@ func OpenWatch(h *host.Host, pace Pace) (*Watch, error) {
 	for _, name := range []string{"waits", "paths", "processes"} { // nobody asks for them
 		spec.Maps[name].MaxEntries = 1
 	}
-	p, err := bpf.Open(spec, programs, map[string]any{"syscall_way": syscallWays()})
+	p, err := bpf.Open(spec, programs, map[string]any{"syscall_way": syscallWays(), "look_ticks": ticks(pace.Length)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the page-cache watch: %w", err)
 	}
@@ -202,7 +202,8 @@ func (w *Watch) look(quit chan struct{}) (*look, error) {
 	costs := sample.NewRecorder(began)
 	err := attach()
 	if err == nil {
-		err = w.p.probe.Phase(sample.First, w.host.Now(), costs)
+		err = errors.Join(w.p.probe.SetVariable("look_until", uint64(0)), w.p.probe.SetVariable("look_to", uint64(0)),
+			w.p.probe.Phase(sample.First, w.host.Now(), costs))
 	}
 	from := time.Now()
 	if err == nil {
@@ -211,7 +212,11 @@ func (w *Watch) look(quit chan struct{}) (*look, error) {
 	}
 	to := time.Now()
 	l.length = to.Sub(from)
-	err = errors.Join(err, w.detach())
+	cut, counterErr := w.cut()
+	if cut > 0 {
+		l.length = cut
+	}
+	err = errors.Join(err, counterErr, w.detach())
 	w.mu.Lock()
 	w.leaving = time.Since(to)
 	w.held = time.Since(began)
@@ -242,6 +247,27 @@ func (w *Watch) look(quit chan struct{}) (*look, error) {
 		w.losses = append(w.losses, "lost_accounts")
 	}
 	return l, nil
+}
+
+// longest is how many times as long as it should be a look may be, in jiffies of
+// a millisecond. Where jiffies are longer, as most are, so is the look.
+const longest = 5
+
+// ticks is after how many jiffies the programs end a look by themselves. That is
+// for an agent that is stopped, as by a debugger, while they are attached: they
+// stay so, but look at nothing any more.
+func ticks(length time.Duration) uint64 {
+	return uint64(max(longest*length, time.Second) / time.Millisecond)
+}
+
+// cut is the length of a look that the programs ended by themselves, else 0.
+func (w *Watch) cut() (time.Duration, error) {
+	to, err := w.p.probe.Counter("look_to")
+	if err != nil || to == 0 {
+		return 0, err
+	}
+	from, err := w.p.probe.Counter("look_from")
+	return time.Duration(to - from), err
 }
 
 // runCost is what a run of a program takes with the kernel's way to it, where

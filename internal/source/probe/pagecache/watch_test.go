@@ -154,10 +154,9 @@ func TestWatchScalesToAllReads(t *testing.T) {
 func TestWatchTellsMisses(t *testing.T) {
 	const pages = 512
 	path := bpftest.File(t, pages)
-	w := watching(t, Pace{Length: 100 * time.Millisecond, Every: func() time.Duration { return 200 * time.Millisecond }})
+	w := watching(t, Pace{Length: time.Minute, Every: func() time.Duration { return 2 * time.Minute }})
 	count := func(during func()) *look {
 		quit, took := make(chan struct{}), make(chan *look, 1)
-		w.pace.Length = time.Minute
 		go func() {
 			l, err := w.look(quit)
 			if err != nil {
@@ -247,5 +246,64 @@ func TestWatchWithoutALookSaysNothing(t *testing.T) {
 		if window.Has(m) {
 			t.Errorf("there is %s", m)
 		}
+	}
+}
+
+// A look ends by itself when nobody ends it, as when the agent is stopped, and
+// is as long as it was counted for.
+func TestLookEndsByItself(t *testing.T) {
+	const pages = 64
+	path := bpftest.File(t, pages)
+	w := watching(t, Pace{Length: 50 * time.Millisecond, Every: func() time.Duration { return time.Second }})
+	quit, took := make(chan struct{}), make(chan *look, 1)
+	w.pace.Length = time.Hour // whoever should end it is away
+	began := time.Now()
+	go func() {
+		l, err := w.look(quit)
+		if err != nil {
+			t.Error(err)
+		}
+		took <- l
+	}()
+	enabled := func() (on uint32) {
+		if err := w.p.probe.Variable("enabled", &on); err != nil {
+			t.Fatal(err)
+		}
+		return on
+	}
+	wait := func(what string, ok func() bool) {
+		t.Helper()
+		for began := time.Now(); !ok(); time.Sleep(time.Millisecond) {
+			if time.Since(began) > time.Minute {
+				t.Fatalf("waited in vain for %s", what)
+			}
+		}
+	}
+	read := func() {
+		if b, err := os.ReadFile(path); err != nil || len(b) != pages*pageBytes {
+			t.Fatal(err)
+		}
+	}
+	wait("the look to begin", func() bool { return enabled() == 1 })
+	wait("the look to end", func() bool { read(); return enabled() == 0 })
+	if ran := time.Since(began); ran < 500*time.Millisecond { // a second, of jiffies
+		t.Errorf("it ended after %v", ran)
+	}
+	over := time.Since(began)
+	for range 100 {
+		read() // which nobody counts
+	}
+	close(quit)
+	l := <-took
+	if l == nil {
+		t.Fatal("no figures")
+	}
+	if l.length > over || l.length < 500*time.Millisecond || l.after.Visits-l.before.Visits < pages {
+		t.Errorf("a look of %v with %d visits; it was over after %v", l.length, l.after.Visits-l.before.Visits, over)
+	}
+	before := l.after.Visits
+	w.pace.Length = 50 * time.Millisecond
+	if l, err := w.look(make(chan struct{})); err != nil || l.before.Visits != before || l.length > time.Minute {
+		t.Errorf("the next one: %+v, %v", l, err)
 	}
 }
