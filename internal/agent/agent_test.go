@@ -46,6 +46,8 @@ type running struct {
 	base string // of its addresses
 	log  *logged
 	stop func() error
+
+	agent *Agent
 }
 
 func start(t *testing.T, c Config) *running {
@@ -59,7 +61,8 @@ func start(t *testing.T, c Config) *running {
 	r := &running{base: "http://" + c.Listen, log: &logged{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- New(host.Live(), c, slog.New(slog.NewTextHandler(r.log, nil)), nil, "test").Run(ctx) }()
+	r.agent = New(host.Live(), c, slog.New(slog.NewTextHandler(r.log, nil)), nil, "test")
+	go func() { done <- r.agent.Run(ctx) }()
 	r.stop = sync.OnceValue(func() error {
 		cancel()
 		return <-done

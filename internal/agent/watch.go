@@ -81,6 +81,7 @@ const (
 	before       = 60        // slots before an incident that are kept with it
 	mostKept     = 256 << 20 // bytes of all incidents
 	hookPatience = 10 * time.Second
+	newNormal    = 8 * 7 * 24 * time.Hour // after which the hours of the week know a change that lasts
 )
 
 // newWatcher reads what is known of the host.
@@ -102,11 +103,21 @@ func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program 
 	return w
 }
 
-// resume goes on with an incident that was open when the agent ended.
+// resume goes on with an incident that was open when the agent ended, and with
+// one that had become normal.
 func (w *watcher) resume() {
 	list, err := incidents.List(w.dir())
+	if err != nil {
+		return
+	}
+	now := w.host.Now()
+	if slices.ContainsFunc(list, func(e incidents.Entry) bool {
+		return e.Err == nil && e.Meta.What.Lasting && now.Sub(e.Meta.What.End) < newNormal
+	}) {
+		w.watch.Changed()
+	}
 	at := slices.IndexFunc(list, func(e incidents.Entry) bool { return e.Err == nil && e.Meta.Open })
-	if err != nil || at < 0 {
+	if at < 0 {
 		return
 	}
 	x, err := incidents.Load(w.dir(), list[at].Number)

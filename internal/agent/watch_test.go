@@ -15,6 +15,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
+	"iocause/internal/store/summaries"
 )
 
 func windowOf(t *testing.T, seconds float64, put func(*sample.Recorder)) *sample.Window {
@@ -234,5 +235,57 @@ func TestNormal(t *testing.T) {
 	w.take(t.Context(), <-w.found)
 	if x, err := incidents.Load(w.dir(), 1); err != nil || x.Meta.Cause != "against a week ago" {
 		t.Errorf("%+v, %v", x, err)
+	}
+}
+
+// What went on for so long that it became normal is no incident after a restart
+// either.
+func TestNewNormalOverARestart(t *testing.T) {
+	config := DefaultConfig()
+	config.Dir = t.TempDir()
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.Local)
+	h := host.Live()
+	h.Now = func() time.Time { return now }
+	before := map[string]float64{"cpu.user": 0.5, "memory.pressure": 0, "disk.pressure": 0.05}
+	since := map[string]float64{"cpu.user": 0.1, "memory.pressure": 0.5, "disk.pressure": 0.9}
+	var hours []sample.Hour
+	for at := now.AddDate(0, 0, -35); at.Before(now); at = at.Add(time.Hour) {
+		values := before
+		if now.Sub(at) <= 24*time.Hour {
+			values = since
+		}
+		for name, v := range values {
+			hours = append(hours, sample.Hour{Signal: name, Start: at, N: 360, Q: [5]float64{v, v, v, v, v}, Extreme: v})
+		}
+	}
+	if err := summaries.Append(filepath.Join(config.Dir, "baselines"), hours); err != nil {
+		t.Fatal(err)
+	}
+	began := func() int {
+		t.Helper()
+		w := newWatcher(h, &config, slog.New(slog.DiscardHandler), nil, "test")
+		for range 60 {
+			now = now.Add(watchEvery)
+			w.step(t.Context(), detect.Sample{At: now, Values: since})
+		}
+		list, err := incidents.List(w.dir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	dir := filepath.Join(config.Dir, "incidents")
+	x := incidents.Incident{Meta: incidents.Meta{What: sample.Incident{Start: now.Add(-24 * time.Hour), End: now.Add(-10 * time.Hour), Lasting: true}}}
+	if err := incidents.Save(dir, &x); err != nil {
+		t.Fatal(err)
+	}
+	if n := began(); n != 1 {
+		t.Errorf("%d incidents, though it is known to be normal now", n)
+	}
+	if err := os.Remove(incidents.Path(dir, x.Meta.Number)); err != nil {
+		t.Fatal(err)
+	}
+	if n := began(); n != 1 {
+		t.Errorf("%d incidents by an agent that does not know it", n)
 	}
 }

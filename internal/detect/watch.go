@@ -103,6 +103,10 @@ func (w *Watch) Resume(i sample.Incident) {
 	_, w.worst = w.rule.off(z)
 }
 
+// Changed tells that an incident before went on for so long that it is normal
+// now. Where that is over again, an hour shows it.
+func (w *Watch) Changed() { w.shifted = true }
+
 func slotOf(at time.Time) int64 { return at.Unix() / int64(slotLength/time.Second) }
 
 func timeOf(slot int64) time.Time { return time.Unix(slot*int64(slotLength/time.Second), 0).UTC() }

@@ -239,6 +239,39 @@ func TestLastingChangeIsLearned(t *testing.T) {
 	}
 }
 
+// A change that became normal stays so over a restart, which has to be told: the
+// hours of the week know nothing of it. What is over again is so after an hour.
+func TestLastingChangeOverARestart(t *testing.T) {
+	const h = time.Hour
+	for _, c := range []struct {
+		told   bool
+		opened int
+	}{{true, 0}, {false, 1}} {
+		hist := known(time.UTC, monday, 5*week)
+		w := NewWatch(Signals(), DefaultRule(), time.UTC, hist)
+		if e, i, _ := feed(w, monday, 0, 36*h, off); len(e) != 2 || !i.Lasting {
+			t.Fatalf("%v %+v", e, i)
+		}
+		for _, x := range w.Flush() {
+			hist.Put(x)
+		}
+		w = NewWatch(Signals(), DefaultRule(), time.UTC, hist)
+		if c.told {
+			w.Changed()
+		}
+		if e, _, _ := feed(w, monday, 36*h, 40*h, off); len(e) != c.opened {
+			t.Errorf("told %v: %v", c.told, e)
+		}
+		if !c.told {
+			continue
+		}
+		feed(w, monday, 40*h, 42*h, calm)
+		if e, _, _ := feed(w, monday, 42*h, 43*h, off); len(e) != 1 {
+			t.Errorf("after it was as before: %v", e)
+		}
+	}
+}
+
 // A job that is new and comes every day is an incident twice, though the hours
 // of the week know nothing of it for weeks; so is one that comes every week.
 // What is worse than the job is one all the same.
