@@ -198,14 +198,14 @@ func (a *app) listBaselines(o *baselineOptions, signals []detect.Signal, history
 		return writeJSON(a.stdout, map[string]any{"version": 1, "hours": hours})
 	}
 	t := text.Table{Columns: []text.Column{
-		{Key: "signal", Head: "SIGNAL"}, {Key: "was", Head: "WAS"}, {Key: "low", Head: "NORMAL FROM"}, {Key: "high", Head: "TO"},
+		{Key: "signal", Head: "SIGNAL"}, {Key: "was", Head: "WAS"}, {Key: "normal", Head: "NORMAL"},
 		{Key: "z", Head: "Z"}, {Key: "basis", Head: "COMPARED WITH"}, {Key: "month", Head: "MONTH", Drop: 1}, {Key: "year", Head: "YEAR", Drop: 2},
 	}}
 	if len(hours) > 0 {
 		t.Title = "The hour of " + newest.Format("Mon 2006-01-02 15:04 -0700")
 	}
 	for _, h := range hours {
-		t.Rows = append(t.Rows, []text.Cell{text.Str(h.Signal), h.cell(h.Was.P50), h.cell(h.Normal.P05), h.cell(h.Normal.P95),
+		t.Rows = append(t.Rows, []text.Cell{text.Str(h.Signal), h.cell(h.Was.P50), h.span(h.Normal.P05, h.Normal.P95),
 			zCell(h.Z), text.Str(basisText(h.Basis, h.Days)), h.cell(h.Month.P50), h.cell(h.Year.P50)})
 	}
 	return text.WriteTable(a.stdout, &t, styleOf(a.stdout, os.Getenv, widestTable))
@@ -216,7 +216,25 @@ func (h *hourJSON) cell(v *float64) text.Cell {
 	if v == nil {
 		return text.None()
 	}
-	return text.Str(text.Value(*v, h.Unit))
+	return text.Str(h.value(*v))
+}
+
+// value leaves out what is counted: the signal's name says it, and there is not
+// the room.
+func (h *hourJSON) value(v float64) string {
+	return text.Value(v, strings.Replace(h.Unit, string(sample.Pages), string(sample.Count), 1))
+}
+
+// span is two figures with their unit once, where it is one.
+func (h *hourJSON) span(low, high *float64) text.Cell {
+	if low == nil || high == nil {
+		return text.None()
+	}
+	from, to := h.value(*low), h.value(*high)
+	if at := strings.LastIndexByte(to, ' '); at > 0 {
+		from = strings.TrimSuffix(from, to[at:])
+	}
+	return text.Str(from + ".." + to)
 }
 
 func zCell(z *float64) text.Cell {
@@ -232,7 +250,7 @@ func basisText(b detect.Basis, days int) string {
 	case detect.HourOfWeek:
 		return fmt.Sprintf("%s, %s", b, sample.Counted(days, "week"))
 	case detect.DayKind:
-		return fmt.Sprintf("%s, %s", b, sample.Counted(days, "day"))
+		return "kind of day, " + sample.Counted(days, "day") // weekday or weekend
 	case detect.LastDay:
 		return fmt.Sprintf("%s, %s", b, sample.Counted(days, "hour"))
 	}
@@ -251,7 +269,7 @@ func (a *app) drawBaseline(o *baselineOptions, s *detect.Signal, history *detect
 	if o.format == "json" {
 		return writeJSON(a.stdout, map[string]any{"version": 1, "hours": hours})
 	}
-	c := text.Chart{Title: fmt.Sprintf("%s, %s: %s", s.Name, day.Format("Monday 2006-01-02 -0700"), s.Help), Unit: s.Unit}
+	c := text.Chart{Title: fmt.Sprintf("%s, %s: %s", s.Name, day.Format("Mon 2006-01-02 -0700"), s.Help), Unit: s.Unit}
 	known, normal := false, false
 	for i, h := range hours {
 		b := text.Bar{Lo: orNaN(h.Normal.P05), Hi: orNaN(h.Normal.P95), Value: orNaN(h.Was.P50), Outside: h.Z != nil && *h.Z >= outside}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/detect"
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/store/summaries"
@@ -57,7 +58,7 @@ func TestBaselineIsDrawn(t *testing.T) {
 		t.Fatalf("code %d, %s", code, stderr)
 	}
 	for _, want := range []string{
-		"disk.busy, Wednesday 2026-11-04 +0100: time with I/O in flight",
+		"disk.busy, Wed 2026-11-04 +0100: time with I/O in flight, of the busiest disk\n",
 		"\n       00       03       06       09       12       15       18       21\n",
 		"\n   0 % ⠒⠒⠒⠒",
 		"At 13:00", "that hour  80 % 90 % ", "normal     10 % 20 % ", "hour of week, 5 weeks", "30 hours", "a year ago - ",
@@ -139,5 +140,65 @@ func TestBaselineWithoutAny(t *testing.T) {
 		if code != 2 || out != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: code %d %s%s", c.args, code, out, stderr)
 		}
+	}
+}
+
+// All signals fit 80 columns, with what is known of them after a year; nothing
+// of the shorter columns is cut.
+func TestBaselineFitsATerminal(t *testing.T) {
+	dir := t.TempDir()
+	levels := map[string]float64{"count/s": 123_456, "bytes/s": 1.8e9, "pages/s": 987_654, "seconds": 0.0123456, "ratio": 0.8}
+	var hours []sample.Hour
+	for _, s := range detect.Signals() {
+		v, ok := levels[s.Unit]
+		if !ok {
+			t.Fatalf("%s has the unit %q", s.Name, s.Unit)
+		}
+		for day := -380; day <= 0; day++ {
+			if day > -350 && day < -60 {
+				continue
+			}
+			for hour := range 24 {
+				at := time.Date(wednesday.Year(), wednesday.Month(), wednesday.Day()+day, hour, 0, 0, 0, wednesday.Location())
+				if at.Add(time.Hour).After(wednesday) {
+					break
+				}
+				x := v * (1 + float64(day)/1000)
+				if day == 0 {
+					x = v / 7 // Z is large for what should be high
+				}
+				hours = append(hours, sample.Hour{Signal: s.Name, Start: at, N: 360, Q: [5]float64{x * 0.9, x * 0.95, x, x * 1.05, x * 1.1}, Extreme: x * 1.2})
+			}
+		}
+	}
+	if err := summaries.Append(filepath.Join(dir, "baselines"), hours); err != nil {
+		t.Fatal(err)
+	}
+	fits := func(args ...string) string {
+		t.Helper()
+		code, out, stderr := atTime(t, wednesday, append(args, "--dir", dir)...)
+		if code != 0 || stderr != "" {
+			t.Fatalf("code %d, %s", code, stderr)
+		}
+		for _, line := range strings.Split(out, "\n") {
+			if len([]rune(line)) > 80 {
+				t.Errorf("%q is too wide", line)
+			}
+		}
+		return out
+	}
+	t.Setenv("COLUMNS", "80")
+	all := fits("baseline")
+	for _, s := range detect.Signals() {
+		if !strings.Contains(all, "\n"+s.Name+" ") {
+			t.Errorf("%s is missing or cut", s.Name)
+		}
+		if out := fits("baseline", s.Name); !strings.Contains(out, s.Help) || !strings.Contains(out, "a year ago ") || !strings.Contains(out, "hour of week, 8 weeks") {
+			t.Errorf("%s", out)
+		}
+	}
+	if n := strings.Count(all, "hour of week, 8 weeks\n"); n != len(detect.Signals()) || strings.Contains(all, "…") ||
+		!strings.Contains(all, " 141 k/s   860 k/s..1.06 M/s ") {
+		t.Errorf("what is normal or what that is from is cut:\n%s", all)
 	}
 }

@@ -67,7 +67,7 @@ func Signals() []Signal {
 		{Name: "memory.pressure", Unit: ratio, Family: Memory, Floor: 0.01, Saturated: 0.4,
 			Help: "time in which threads waited for memory"},
 		{Name: "memory.refaults", Unit: string(sample.Pages) + perSecond, Family: Memory, Floor: 200,
-			Help: "pages read back after they were pushed out"},
+			Help: "pages read back that had been pushed out"},
 		{Name: "disk.pressure", Unit: ratio, Family: Disk, Floor: 0.03, Saturated: 0.8,
 			Help: "time in which threads waited for I/O"},
 		{Name: "disk.latency", Unit: seconds, Family: Disk, Floor: 0.002,
