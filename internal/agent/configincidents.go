@@ -72,14 +72,15 @@ func (i *Incidents) hooks(log *slog.Logger) []notify.Hook {
 	}
 	if i.Webhook.URL != "" {
 		var secret []byte
+		var err error
 		if i.Webhook.SecretFile != "" {
-			var err error
-			if secret, err = os.ReadFile(i.Webhook.SecretFile); err != nil {
-				log.Error("the web hook's secret cannot be read: incidents are not told there", "why", err)
-				return all
-			}
+			secret, err = os.ReadFile(i.Webhook.SecretFile)
 		}
-		all = append(all, notify.Webhook{URL: i.Webhook.URL, Secret: bytes.TrimSpace(secret)})
+		if err != nil {
+			log.Error("the web hook's secret cannot be read: incidents are not told there", "why", err)
+		} else {
+			all = append(all, notify.Webhook{URL: i.Webhook.URL, Secret: bytes.TrimSpace(secret)})
+		}
 	}
 	if i.Journal {
 		all = append(all, notify.Journal{Socket: journalSocket})

@@ -2,9 +2,15 @@ package agent
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +19,7 @@ import (
 
 	"iocause/internal/detect"
 	"iocause/internal/host"
+	"iocause/internal/notify"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/summaries"
@@ -287,5 +294,72 @@ func TestNewNormalOverARestart(t *testing.T) {
 	}
 	if n := began(); n != 1 {
 		t.Errorf("%d incidents by an agent that does not know it", n)
+	}
+}
+
+// What the configuration names is told of an incident, from its file on: here a
+// web hook, that checks the signature by the secret.
+func TestConfiguredHookIsTold(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("key\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type told struct{ action, signature, body string }
+	got := make(chan told, 10)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- told{r.Header.Get("X-Iocause-Action"), r.Header.Get("X-Iocause-Signature"), string(b)}
+	}))
+	defer s.Close()
+	config, err := parseConfig("x.yaml", fmt.Appendf(nil, "dir: %s\nincidents:\n  webhook: {url: '%s/hook', secret_file: %s}\n", t.TempDir(), s.URL, secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWatcher(host.Live(), &config, slog.New(slog.DiscardHandler), nil, "test")
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	w.step(t.Context(), detect.Sample{At: now, Limits: []sample.Limit{{Kind: sample.LimitErrors, What: "vda"}}})
+	for range 200 { // until it is over
+		now = now.Add(watchEvery)
+		w.step(t.Context(), detect.Sample{At: now})
+	}
+	actions := map[string]int{}
+	for range 2 {
+		select {
+		case x := <-got:
+			actions[x.action]++
+			at, sum, ok := strings.Cut(x.signature, ",v1=")
+			mac := hmac.New(sha256.New, []byte("key"))
+			fmt.Fprintf(mac, "%s.%s", strings.TrimPrefix(at, "t="), x.body)
+			if want := hex.EncodeToString(mac.Sum(nil)); !ok || sum != want {
+				t.Errorf("signed %q, want %s", x.signature, want)
+			}
+			var m incidents.Meta
+			if err := json.Unmarshal([]byte(x.body), &m); err != nil || m.Number != 1 || m.Open != (x.action == "open") || len(m.What.Limits) != 1 {
+				t.Errorf("%s: %v, %s", x.action, err, x.body)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("told only %v", actions)
+		}
+	}
+	if actions["open"] != 1 || actions["close"] != 1 {
+		t.Errorf("told %v", actions)
+	}
+}
+
+// A secret that cannot be read costs its web hook alone, and nothing is sent
+// without a signature.
+func TestHookWithoutItsSecret(t *testing.T) {
+	var log logged
+	i := Incidents{Command: []string{"true"}, Journal: true}
+	i.Webhook.URL, i.Webhook.SecretFile = "https://example.com/hook", filepath.Join(t.TempDir(), "none")
+	all := i.hooks(slog.New(slog.NewTextHandler(&log, nil)))
+	if len(all) != 2 || !strings.Contains(log.String(), "incidents are not told there") {
+		t.Fatalf("%+v, %s", all, log.String())
+	}
+	if _, ok := all[1].(notify.Journal); !ok {
+		t.Errorf("%+v", all)
 	}
 }
