@@ -185,9 +185,13 @@ func (a *Agent) Run(ctx context.Context) error {
 		feeds.Go(func() { f.run(measuring) })
 	}
 	feeds.Go(func() { a.govern(measuring) })
-	if a.watcher != nil {
-		feeds.Go(func() { a.watcher.run(measuring) })
-	}
+	watched := make(chan struct{}) // it keeps incidents, and may wait for the disk
+	go func() {
+		defer close(watched)
+		if a.watcher != nil {
+			a.watcher.run(measuring)
+		}
+	}()
 	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWriting()
 	written := make(chan struct{})
@@ -208,11 +212,16 @@ func (a *Agent) Run(ctx context.Context) error {
 	<-ctx.Done()
 	feeds.Wait()
 	stopWriting()
-	select {
-	case <-written:
-	case <-time.After(stopPatience):
+	patience := time.After(stopPatience)
+	for _, over := range []chan struct{}{written, watched} {
+		select {
+		case <-over:
+			continue
+		case <-patience:
+		}
 		left, _ := a.ring.waiting()
 		a.log.Error("the disk does not answer: what it has not taken is lost", "values", left)
+		break
 	}
 	serving.stop()
 	a.log.Info("the agent has stopped")

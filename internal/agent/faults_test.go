@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -210,6 +211,46 @@ func TestDiskHangsWhileRecording(t *testing.T) {
 	if n := len(instants(t, dir, "iocause_cpus", hung, hung.Add(time.Second))); n < 3 {
 		t.Errorf("%d instants of a second in which the disk hung", n)
 	}
+}
+
+// An agent ends though the disk hangs, and says what that costs.
+func TestAgentEndsThoughTheDiskHangs(t *testing.T) {
+	e := machine(t, "root", "loop")
+	disk, err := e.Loop("hangs", 48<<20, "ext4", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := start(t, quickConfig(filepath.Join(disk.Dir, "rec")))
+	until(t, "values", func() bool { return len(a.ask(t, "iocause_cpus")) == 1 })
+	thaw := freeze(t, disk.Dir)
+	ended := make(chan error, 1)
+	go func() { ended <- a.stop() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("it waits for the disk")
+	}
+	if log := a.log.String(); strings.Count(log, "what it has not taken is lost") != 1 || !strings.Contains(log, "the agent has stopped") {
+		t.Error(log)
+	}
+	thaw()
+	// What hung goes on, and lets go of the file system.
+	until(t, "the file system to be free", func() bool {
+		if a.agent.writer.recording() != nil {
+			return false
+		}
+		all, err := filepath.Glob("/proc/self/fd/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !slices.ContainsFunc(all, func(fd string) bool {
+			name, _ := os.Readlink(fd) // it may be closed by now
+			return strings.HasPrefix(name, disk.Dir)
+		})
+	})
 }
 
 // readCPU is the time of the processors in programs, as the agent shows it.
