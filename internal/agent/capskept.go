@@ -50,8 +50,12 @@ type keptLimit struct {
 	Ended  int64  `json:"ended"` // of one that held: when it was kept
 }
 
-// due tells whether it is time to keep what is known, and takes it for done.
+// due tells whether it is time to keep what is known, and takes it for done. Of
+// nil there is nothing to keep.
 func (c *caps) due(now time.Time) bool {
+	if c == nil {
+		return false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	age := now.Sub(c.kept).Abs()

@@ -198,7 +198,7 @@ func TestAgentKeepsLimits(t *testing.T) {
 	// Nothing can be written: that is said, and no more comes of it.
 	w := newWatcher(host.Live(), &Config{Dir: filepath.Join(path, "below a file")}, slog.New(slog.DiscardHandler), nil, "test")
 	var log logged
-	w.log = slog.New(slog.NewTextHandler(&log, nil))
+	w.log, w.caps = slog.New(slog.NewTextHandler(&log, nil)), newCaps()
 	w.keepCaps(time.Now())
 	if !strings.Contains(log.String(), "it is tried again") {
 		t.Errorf("said %q", log.String())

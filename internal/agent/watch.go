@@ -333,6 +333,9 @@ func (w *watcher) keepHours(hours []sample.Hour) {
 }
 
 func (w *watcher) keepCaps(now time.Time) {
+	if w.caps == nil {
+		return
+	}
 	if err := w.caps.keep(w.config.Dir, now); err != nil {
 		w.log.Error("which limits are reached every day cannot be kept; it is tried again", "why", err)
 	}
