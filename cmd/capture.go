@@ -32,9 +32,9 @@ func newCaptureCommand(a *app) *cobra.Command {
 		Short: "Keep what goes on now as an incident, by hand",
 		Long: "Capture does now what the agent does when a machine is off: it watches with all\n" +
 			"probes, judges, and keeps finding and evidence as an incident. It needs no\n" +
-			"agent. After --duration it watches the threads, takes stacks of who waits most,\n" +
-			"and every I/O, for 5 seconds each at most, and looks once at the cache and the\n" +
-			"memory.\n\n" +
+			"agent. After --duration it watches the threads, the stacks of who waits most,\n" +
+			"every I/O, the system calls and the stacks of what runs, for 5 seconds each at\n" +
+			"most, and looks once at the cache and the memory.\n\n" +
 			"The incident goes to the others of the agent, or with -o to a file. Ctrl-C ends\n" +
 			"the gathering early, and what was seen is kept.",
 		Example: `  iocause capture --note "checkout is slow"
@@ -76,7 +76,7 @@ func (a *app) capture(parent context.Context, o *captureOptions) error {
 	defer stop()
 	began := a.host.Now()
 	fmt.Fprintf(a.stderr, "iocause: watching for %s and gathering evidence for some %s more\n",
-		text.Duration(o.length.Seconds()), text.Duration((3 * min(o.length, evidenceLength)).Seconds()))
+		text.Duration(o.length.Seconds()), text.Duration((evidenceProbes * min(o.length, evidenceLength)).Seconds()))
 	f := a.judgeIncident(ctx, agent.Ask{Length: o.length})
 	if f.Report == nil {
 		return tooEarly(ctx)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,9 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.iocause")
 	dir := t.TempDir()
 	shelveTop(t, dir, time.Now().Add(-50*time.Second)) // as an agent does
+	stop := doKnownThings(t)
 	code, out, stderr := run{args: []string{"capture", "--duration", "600ms", "--note", "a\x1btest", "-o", name, "--dir", dir}}.do(t)
+	stop()
 	if code != 0 || !strings.Contains(out, "Kept; see: iocause incident") {
 		t.Fatalf("code %d: %s%s", code, out, stderr)
 	}
@@ -36,7 +39,7 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 	}
 	code, out, stderr = runApp(t.Context(), source.List(), "incident", name)
 	if code != 0 || strings.Contains(out, "\x1b") || !strings.Contains(out, "captured by hand: a") || strings.Contains(out, "not gathered") ||
-		strings.Contains(out, "cannot be shown") || strings.Count(out, "\n== iocause ") != 9 {
+		strings.Contains(out, "cannot be shown") || strings.Count(out, "\n== iocause ") != 11 {
 		t.Errorf("code %d, %s\n%s", code, stderr, out)
 	}
 	code, out, _ = runApp(t.Context(), source.List(), "incident", name, "--format", "json")
@@ -45,7 +48,7 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 		Shown    map[string]map[string]any
 		Lost     []string
 	}
-	if err := json.Unmarshal([]byte(out), &x); err != nil || code != 0 || len(x.Sections) != 7 || len(x.Lost) > 0 {
+	if err := json.Unmarshal([]byte(out), &x); err != nil || code != 0 || len(x.Sections) != 9 || len(x.Lost) > 0 {
 		t.Errorf("code %d, %v: %+v", code, err, x)
 	}
 	for _, want := range []string{"files", "disk", "evictions", "top", "trace", "burst"} {
@@ -53,7 +56,7 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 			t.Errorf("%s is not shown in JSON", want)
 		}
 	}
-	for _, command := range []string{"top", "threads", "offcpu", "trace", "burst", "resident", "mem", "use", "cache", "disk", "files", "evictions", "writeback"} {
+	for _, command := range []string{"top", "threads", "latency", "offcpu", "oncpu", "trace", "burst", "resident", "mem", "use", "cache", "disk", "files", "evictions", "writeback"} {
 		for _, format := range []string{"text", "json", "csv"} {
 			args := []string{command, "--recording", name, "--format", format}
 			if code, out, stderr := runApp(t.Context(), source.List(), args...); code != 0 || out == "" {
@@ -62,26 +65,80 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"threads 5":            "is one look, without intervals",
-		"threads --histogram":  "--histogram and --recording exclude each other",
-		"offcpu --duration 3s": "--duration and --recording exclude each other",
-		"resident --pid 1":     "--pid and --recording exclude each other",
-		"mem --exact":          "--exact and --recording exclude each other",
-		"trace -o /x":          "--output and --recording exclude each other",
-		"trace --from 10:00":   "is of one time",
-		"burst --file x":       "milliseconds are kept by process and cgroup",
-		"latency":              "it holds no system calls",
+		"threads 5":              "is one look, without intervals",
+		"threads --histogram":    "--histogram and --recording exclude each other",
+		"offcpu --duration 3s":   "--duration and --recording exclude each other",
+		"resident --pid 1":       "--pid and --recording exclude each other",
+		"mem --exact":            "--exact and --recording exclude each other",
+		"trace -o /x":            "--output and --recording exclude each other",
+		"trace --from 10:00":     "is of one time",
+		"burst --file x":         "milliseconds are kept by process and cgroup",
+		"latency 1":              "is one look, without intervals",
+		"latency --slow 1us":     "the stacks of calls that took 1ms or longer",
+		"latency --syscall x":    "no system call is called \"x\"",
+		"latency --syscall poll": "the incident holds no poll: calls that wait for something to happen were not looked at",
+		"oncpu --hz 9":           "--hz and --recording exclude each other",
 	} {
 		all := append(strings.Fields(args), "--recording", name)
 		if code, _, stderr := runApp(t.Context(), source.List(), all...); code == exitWell || !strings.Contains(stderr, want) {
 			t.Errorf("%q: code %d, %q, want %q", all, code, stderr, want)
 		}
 	}
+	knownThingsAreKept(t, name)
 	html := filepath.Join(t.TempDir(), "x.html")
 	if code, _, stderr := runApp(t.Context(), source.List(), "offcpu", "--recording", name, "-o", html); code != 0 {
 		t.Errorf("code %d: %s", code, stderr)
 	} else if b, err := os.ReadFile(html); err != nil || !strings.Contains(string(b), "<html") {
 		t.Errorf("%v", err)
+	}
+}
+
+// doKnownThings keeps a processor busy, and a thread in reads that take longer
+// than 10 ms, until it is told to stop.
+func doKnownThings(t *testing.T) (stop func()) {
+	t.Helper()
+	over := make(chan struct{})
+	computed := make(chan struct{})
+	go func() {
+		defer close(computed)
+		for n := uint64(0); ; n = runInAKnownFunction(n) {
+			select {
+			case <-over:
+				return
+			default:
+			}
+		}
+	}()
+	read := readSlowly(t)
+	return func() {
+		close(over)
+		<-computed
+		read()
+	}
+}
+
+// knownThingsAreKept asks the evidence for what doKnownThings did.
+func knownThingsAreKept(t *testing.T, name string) {
+	t.Helper()
+	self := strconv.Itoa(os.Getpid())
+	code, out, stderr := runApp(t.Context(), source.List(), "oncpu", "--recording", name, "--pid", self, "-o", "-")
+	if code != 0 || !strings.Contains(out, ";iocause/cmd.runInAKnownFunction;[user] ") {
+		t.Errorf("code %d, what ran is not in %q, %s", code, out, stderr)
+	}
+	ask := func(args ...string) []map[string]any {
+		t.Helper()
+		code, out, stderr := runApp(t.Context(), source.List(), append([]string{"latency", "--recording", name, "--pid", self, "--syscall", "read", "--format", "json"}, args...)...)
+		if calls := rows(t, out, "calls"); code != 0 || len(calls) != 1 || calls[0]["calls"].(float64) < 1 || calls[0]["wall_max_s"].(float64) < 0.01 {
+			t.Errorf("code %d, %s%s", code, out, stderr)
+		}
+		return rows(t, out, "slowest")
+	}
+	slow := ask()
+	if len(slow) == 0 || !strings.Contains(slow[0]["stack"].(string), "pipe_read < ") || !strings.Contains(slow[0]["stack"].(string), " < iocause/cmd.readInAKnownFunction < ") {
+		t.Errorf("the slowest read is not in %v", slow)
+	}
+	if slow := ask("--slow", "1h"); len(slow) != 0 {
+		t.Errorf("no call takes an hour: %v", slow)
 	}
 }
 
@@ -109,7 +166,7 @@ func TestCaptureAsTheService(t *testing.T) {
 		}
 		code, text, stderr2 := runApp(t.Context(), source.List(), "incident", "1", "--dir", dir, "--format", "json")
 		var x incidentDocument
-		if err := json.Unmarshal([]byte(text), &x); err != nil || code != 0 || len(x.Notes) > 0 || len(x.Sections) != 6 {
+		if err := json.Unmarshal([]byte(text), &x); err != nil || code != 0 || len(x.Notes) > 0 || len(x.Sections) != 8 {
 			t.Fatalf("%s: code %d, %v, notes %q, %d sections: %s", out, code, err, x.Notes, len(x.Sections), stderr2)
 		}
 		window, evidence := windowResidency(t, dir, in), evidenceResidency(t, dir, names)

@@ -22,6 +22,7 @@ const (
 	evidenceLength = 5 * time.Second // of each probe that watches, at most
 	evidenceRoom   = 4 << 20         // bytes in the kernel for I/Os on their way
 	evidenceIOs    = 200_000
+	evidenceProbes = 5 // that watch, one after the other
 )
 
 // gather runs the costly probes one after the other, each for a bounded time,
@@ -55,6 +56,8 @@ func (a *app) gather(ctx context.Context, report *diagnose.Report, length time.D
 	keep(sectionTrace, typeTrace, func() ([]byte, error) { return quiet.keepIOs(ctx, length) })
 	keep(sectionResident, jsonType, func() ([]byte, error) { return quiet.keepCache(ctx) })
 	keep(sectionMem, jsonType, quiet.keepMemory)
+	keep(sectionLatency, jsonType, func() ([]byte, error) { return quiet.keepCalls(ctx, length) })
+	keep(sectionOnCPU, jsonType, func() ([]byte, error) { return quiet.keepRuns(ctx, length) })
 }
 
 // keepIOs traces every I/O for a time.

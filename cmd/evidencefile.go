@@ -24,6 +24,8 @@ const (
 	sectionNormal    = "normal"    // a window of better times, that it was judged against
 	sectionThreads   = "threads"
 	sectionOffCPU    = "offcpu"
+	sectionOnCPU     = "oncpu"
+	sectionLatency   = "latency"
 	sectionResident  = "resident"
 	sectionMem       = "mem"
 	sectionTrace     = "trace" // of burst, too

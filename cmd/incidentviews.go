@@ -36,7 +36,9 @@ func evidenceViews() []evidenceView {
 		{sectionRecording, named("evictions"), nil, false},
 		{agent.SectionTop, newTopCommand, nil, false},
 		{sectionThreads, newThreadsCommand, []string{"--by", "process"}, false},
+		{sectionLatency, newLatencyCommand, []string{"--slow", "0"}, false}, // stacks are long
 		{sectionOffCPU, newOffCPUCommand, nil, false},
+		{sectionOnCPU, newOnCPUCommand, nil, false},
 		{sectionTrace, newTraceCommand, []string{"--summary"}, false},
 		{sectionTrace, newBurstCommand, nil, true},
 		{sectionResident, newResidentCommand, nil, false},

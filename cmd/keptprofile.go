@@ -21,6 +21,7 @@ type keptProfile struct {
 	Counts  string        `json:"counts"`
 	Begin   time.Time     `json:"begin"`
 	Length  time.Duration `json:"length_ns"`
+	Rate    *sampling     `json:"sampling,omitempty"` // of samples
 	Frames  []keptFrame   `json:"frames"`
 	Stacks  []keptStack   `json:"stacks"`
 	Notes   []string      `json:"notes"`
@@ -32,6 +33,47 @@ type keptFrame struct {
 	File   rawName `json:"file,omitempty"`
 	Kernel bool    `json:"kernel,omitempty"`
 	Note   bool    `json:"note,omitempty"`
+}
+
+// keptFrames gives functions their places in a list that has each once.
+type keptFrames struct {
+	all []keptFrame
+	at  map[*sample.Frame]int
+}
+
+func (k *keptFrames) places(frames []*sample.Frame) []int {
+	out := []int{}
+	for _, f := range frames {
+		at, ok := k.at[f]
+		if !ok {
+			if k.at == nil {
+				k.at = map[*sample.Frame]int{}
+			}
+			at = len(k.all)
+			k.at[f] = at
+			k.all = append(k.all, keptFrame{rawName(f.Name), rawName(f.Module), rawName(f.File), f.Kernel, f.Note})
+		}
+		out = append(out, at)
+	}
+	return out
+}
+
+// framesAt gives back the functions at places of a kept list. Places that are
+// not there are left out: the file may be damaged.
+func framesAt(all []keptFrame) func(places []int) []*sample.Frame {
+	frames := make([]*sample.Frame, len(all))
+	for i, f := range all {
+		frames[i] = &sample.Frame{Name: string(f.Name), Module: string(f.Module), File: string(f.File), Kernel: f.Kernel, Note: f.Note}
+	}
+	return func(places []int) []*sample.Frame {
+		var out []*sample.Frame
+		for _, at := range places {
+			if at >= 0 && at < len(frames) {
+				out = append(out, frames[at])
+			}
+		}
+		return out
+	}
 }
 
 type keptStack struct {
@@ -47,56 +89,56 @@ type keptStack struct {
 
 // keepWaits takes the stacks of waits, of processes of a name or of all.
 func (a *app) keepWaits(ctx context.Context, comm string, length time.Duration) ([]byte, error) {
-	o := &profileOptions{duration: length}
-	p, err := a.profile(ctx, o, stacks.Options{Min: time.Millisecond, Comm: comm}, func(seen *profiled, names *symbol.Resolver) (*sample.Profile, error) {
-		return newResolver(names).resolveWaits(seen), nil
+	return a.keepStacks(ctx, length, stacks.Options{Min: time.Millisecond, Comm: comm}, func(seen *profiled, names *symbol.Resolver) *sample.Profile {
+		return newResolver(names).resolveWaits(seen)
+	})
+}
+
+// keepRuns samples the stacks of what runs, of all processes: who has the
+// processors may be another than who waits.
+func (a *app) keepRuns(ctx context.Context, length time.Duration) ([]byte, error) {
+	return a.keepStacks(ctx, length, stacks.Options{OnCPU: true, Hz: usualHz}, func(seen *profiled, names *symbol.Resolver) *sample.Profile {
+		return newResolver(names).resolveRuns(seen)
+	})
+}
+
+func (a *app) keepStacks(ctx context.Context, length time.Duration, ask stacks.Options, build func(*profiled, *symbol.Resolver) *sample.Profile) ([]byte, error) {
+	out := &keptProfile{Version: 1, Of: rawName(ask.Comm)}
+	p, err := a.profile(ctx, &profileOptions{duration: length}, ask, func(seen *profiled, names *symbol.Resolver) (*sample.Profile, error) {
+		if ask.OnCPU {
+			out.Rate = samplingOf(seen, ask.Hz)
+		}
+		return build(seen, names), nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := &keptProfile{Version: 1, Of: rawName(comm), Counts: p.Counts, Begin: p.Begin, Length: p.Length, Notes: p.Notes}
-	places := map[*sample.Frame]int{}
+	out.Counts, out.Begin, out.Length, out.Notes = p.Counts, p.Begin, p.Length, p.Notes
+	var frames keptFrames
 	for i := range p.Stacks {
 		s := &p.Stacks[i]
-		k := keptStack{PID: s.PID, Process: rawName(s.Process), TID: s.TID, Thread: rawName(s.Thread), State: s.State, Frames: []int{}, Time: s.Time, Count: s.Count}
-		for _, f := range s.Frames {
-			at, ok := places[f]
-			if !ok {
-				at = len(out.Frames)
-				places[f] = at
-				out.Frames = append(out.Frames, keptFrame{rawName(f.Name), rawName(f.Module), rawName(f.File), f.Kernel, f.Note})
-			}
-			k.Frames = append(k.Frames, at)
-		}
-		out.Stacks = append(out.Stacks, k)
+		out.Stacks = append(out.Stacks, keptStack{PID: s.PID, Process: rawName(s.Process), TID: s.TID, Thread: rawName(s.Thread),
+			State: s.State, Frames: frames.places(s.Frames), Time: s.Time, Count: s.Count})
 	}
+	out.Frames = frames.all
 	return keepJSON(out)
 }
 
-// profile is the evidence as it was made. Places that are not there are left
-// out: the file may be damaged.
-func (k *keptProfile) profile() *sample.Profile {
-	p := &sample.Profile{Title: "Where threads wait", Counts: k.Counts, Begin: k.Begin, Length: k.Length, Notes: k.Notes}
-	frames := make([]*sample.Frame, len(k.Frames))
-	for i, f := range k.Frames {
-		frames[i] = &sample.Frame{Name: string(f.Name), Module: string(f.Module), File: string(f.File), Kernel: f.Kernel, Note: f.Note}
-	}
+// profile is the evidence as it was made.
+func (k *keptProfile) profile(title string) *sample.Profile {
+	p := &sample.Profile{Title: title, Counts: k.Counts, Begin: k.Begin, Length: k.Length, Notes: k.Notes}
+	at := framesAt(k.Frames)
 	for i := range k.Stacks {
 		s := &k.Stacks[i]
-		one := sample.Stack{PID: s.PID, Process: string(s.Process), TID: s.TID, Thread: string(s.Thread), State: s.State, Time: s.Time, Count: s.Count}
-		for _, at := range s.Frames {
-			if at >= 0 && at < len(frames) {
-				one.Frames = append(one.Frames, frames[at])
-			}
-		}
-		p.Stacks = append(p.Stacks, one)
+		p.Stacks = append(p.Stacks, sample.Stack{PID: s.PID, Process: string(s.Process), TID: s.TID, Thread: string(s.Thread),
+			State: s.State, Frames: at(s.Frames), Time: s.Time, Count: s.Count})
 	}
 	return p
 }
 
-// playWaits shows the stacks of an incident.
-func (a *app) playWaits(c *cobra.Command, o *profileOptions, data []byte, keep map[string]bool) error {
-	if err := onlyLive(c, "the stacks of an incident are as they were taken", "duration", "min", "wakers", "cgroup"); err != nil {
+// playStacks shows the stacks of an incident that are of these states.
+func (a *app) playStacks(c *cobra.Command, o *profileOptions, section, title string, data []byte, keep map[string]bool) error {
+	if err := onlyLive(c, "the stacks of an incident are as they were taken", "duration", "min", "wakers", "hz", "cgroup"); err != nil {
 		return err
 	}
 	if err := o.show.args(nil); err != nil {
@@ -109,11 +151,11 @@ func (a *app) playWaits(c *cobra.Command, o *profileOptions, data []byte, keep m
 	if err != nil {
 		return err
 	}
-	was, err := keptAs[keptProfile](data, sectionOffCPU)
+	was, err := keptAs[keptProfile](data, section)
 	if err != nil {
 		return err
 	}
-	p := was.profile()
+	p := was.profile(title)
 	if was.Of != "" {
 		p.Notes = append([]string{fmt.Sprintf("stacks were taken of %q alone, the one that waited most", string(was.Of))}, p.Notes...)
 	}
@@ -127,8 +169,11 @@ func (a *app) playWaits(c *cobra.Command, o *profileOptions, data []byte, keep m
 	if p.Stacks = some; len(some) == 0 && len(was.Stacks) > 0 {
 		return fmt.Errorf("playing %s: no stack was taken of those that are asked for; of %s there are %d", text.Escape(o.playback.file), whose(string(was.Of)), len(was.Stacks))
 	}
-	if note := leftOut(keepStates(p, keep)); note != "" {
+	if note := leftOut(keepStates(p, keep)); note != "" && was.Rate == nil {
 		p.Notes = append(p.Notes, note)
+	}
+	if was.Rate != nil {
+		p.Notes = append(p.Notes, was.Rate.note(p))
 	}
 	return a.showProfile(p, o)
 }

@@ -123,6 +123,15 @@ func (k *keptThread) usage(states map[string]threads.State) *threads.Usage {
 	return u
 }
 
+// threadStates are the states by their names.
+func threadStates() map[string]threads.State {
+	states := map[string]threads.State{}
+	for s := range threads.States {
+		states[s.Key()] = s
+	}
+	return states
+}
+
 // playThreads shows the threads of an incident.
 func (a *app) playThreads(c *cobra.Command, o *threadsOptions, data []byte, args []string) error {
 	if err := oneTime(args); err != nil {
@@ -139,10 +148,7 @@ func (a *app) playThreads(c *cobra.Command, o *threadsOptions, data []byte, args
 	if err != nil {
 		return err
 	}
-	states := map[string]threads.State{}
-	for s := range threads.States {
-		states[s.Key()] = s
-	}
+	states := threadStates()
 	s := &threadShares{o: o, comm: target.Comm, cgroup: target.Cgroup, notes: was.Notes}
 	if err := s.checkSort(); err != nil {
 		return err

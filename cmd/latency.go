@@ -53,7 +53,8 @@ func newLatencyCommand(a *app) *cobra.Command {
   iocause latency --syscall read,fsync,mmap,munmap
   iocause latency 5 --sort disk_s
   iocause latency --pid 1234 --syscall fsync --slow 50ms
-  iocause latency 10 1 --syscall all --format json`,
+  iocause latency 10 1 --syscall all --format json
+  iocause latency --recording 17 --sort disk_s`,
 		RunE: func(c *cobra.Command, args []string) error { return a.latency(c, o, args) },
 	}
 	o.bind(c, "wall_s")
@@ -82,20 +83,37 @@ func (o *latencyOptions) callNumbers(given bool) ([]int, error) {
 		}
 		nr, ok := threads.CallNumber(name)
 		if !ok {
-			return nil, &usageError{fmt.Errorf("reading --syscall: no system call is called %q", name), "give names as 'man 2 syscalls' lists them, numbers, or all"}
+			return nil, noSuchCall(name)
 		}
 		numbers = append(numbers, nr)
 	}
 	if len(numbers) == 0 {
-		return nil, &usageError{errors.New("reading --syscall: it is empty"), "give names such as read,fsync, or all"}
+		return nil, noCalls()
 	}
 	return numbers, nil
 }
 
+func noSuchCall(name string) error {
+	return &usageError{fmt.Errorf("reading --syscall: no system call is called %q", name), "give names as 'man 2 syscalls' lists them, numbers, or all"}
+}
+
+func noCalls() error {
+	return &usageError{errors.New("reading --syscall: it is empty"), "give names such as read,fsync, or all"}
+}
+
+func (o *latencyOptions) checkSlow() error {
+	if o.slow < 0 {
+		return &usageError{fmt.Errorf("reading --slow: %v is no length of a call", o.slow), "give 0 for no stacks, or a time such as 10ms"}
+	}
+	return nil
+}
+
 // latency is the command.
 func (a *app) latency(c *cobra.Command, o *latencyOptions, args []string) error {
-	if err := o.playback.refusedHere(c); err != nil {
+	if data, err := a.evidence(c, &o.playback, sectionLatency); err != nil {
 		return err
+	} else if data != nil {
+		return a.playCalls(c, o, data, args)
 	}
 	if err := o.args(args); err != nil {
 		return err
@@ -108,8 +126,8 @@ func (a *app) latency(c *cobra.Command, o *latencyOptions, args []string) error 
 	if err != nil {
 		return err
 	}
-	if o.slow < 0 {
-		return &usageError{fmt.Errorf("reading --slow: %v is no length of a call", o.slow), "give 0 for no stacks, or a time such as 10ms"}
+	if err := o.checkSlow(); err != nil {
+		return err
 	}
 	names := symbol.New(a.host)
 	defer names.Close()
@@ -222,7 +240,7 @@ type callKey struct{ pid, number int }
 type callLatencies struct {
 	o      *latencyOptions
 	probe  *threads.Latency
-	stacks *slowStacks
+	stacks stackNames
 	names  map[int]string
 	style  text.Style
 	self   int
@@ -303,8 +321,8 @@ func (s *callLatencies) tables(calls []*threads.Call) []text.Table {
 }
 
 // callName is a call's name, or its number.
-func (s *callLatencies) callName(number int) string {
-	return cmp.Or(s.names[number], fmt.Sprintf("call %d", number))
+func callName(names map[int]string, number int) string {
+	return cmp.Or(names[number], fmt.Sprintf("call %d", number))
 }
 
 // quantiles are those that are shown.
@@ -344,7 +362,7 @@ func (s *callLatencies) full(calls []*threads.Call) (text.Table, map[*text.Cell]
 	t := text.Table{Key: "calls", Columns: s.fullColumns()}
 	of := map[*text.Cell]*threads.Call{}
 	for _, c := range calls {
-		cells := []text.Cell{text.Str(fmt.Sprint(c.PID)), text.Str(c.Process), text.Str(s.callName(c.Number)), text.Num(float64(c.Count)), text.Num(float64(c.Failed))}
+		cells := []text.Cell{text.Str(fmt.Sprint(c.PID)), text.Str(c.Process), text.Str(callName(s.names, c.Number)), text.Num(float64(c.Count)), text.Num(float64(c.Failed))}
 		cells = append(cells, lengthCells(c.Wall, c.Walls, c.Count)...)
 		for p := range c.In {
 			cells = append(cells, lengthCells(c.In[p], c.Times[p], c.Count)...)

@@ -142,26 +142,28 @@ func readInAKnownFunction(fd int) error {
 	return err
 }
 
-// Slow reads of this process, as another one shows them.
-func TestLatencyNamesSlowCalls(t *testing.T) {
+// readSlowly has a thread wait for 12 ms in each of its reads, until it is told
+// to stop.
+func readSlowly(t *testing.T) (stop func()) {
+	t.Helper()
 	var pipe [2]int
 	if err := unix.Pipe(pipe[:]); err != nil {
 		t.Fatal(err)
 	}
 	stopped := make(chan error)
-	stop, silence := make(chan struct{}), make(chan struct{})
+	over, silence := make(chan struct{}), make(chan struct{})
 	go func() {
 		var err error
 		for err == nil {
 			err = readInAKnownFunction(pipe[0])
 			select {
-			case <-stop:
+			case <-over:
 				stopped <- err
 				return
 			default:
 			}
 		}
-		<-stop
+		<-over
 		stopped <- err
 	}()
 	silent := make(chan struct{})
@@ -179,6 +181,21 @@ func TestLatencyNamesSlowCalls(t *testing.T) {
 			}
 		}
 	}()
+	return func() {
+		close(over)
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		close(silence)
+		<-silent // else it would write into what gets its number next
+		unix.Close(pipe[0])
+		unix.Close(pipe[1])
+	}
+}
+
+// Slow reads of this process, as another one shows them.
+func TestLatencyNamesSlowCalls(t *testing.T) {
+	stop := readSlowly(t)
 	args := []string{"latency", "0.5", "1", "--pid", strconv.Itoa(os.Getpid()), "--syscall", "read", "--slow", "5ms"}
 	code, out, notes := run{args: append(args, "--format", "json")}.do(t)
 	if code == 1 && strings.Contains(notes, refusal) {
@@ -186,14 +203,7 @@ func TestLatencyNamesSlowCalls(t *testing.T) {
 	}
 	_, table, _ := run{args: args}.do(t)
 	_, none, _ := run{args: append(args, "--slow", "1h")}.do(t)
-	close(stop)
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
-	close(silence)
-	<-silent // else it would write into what gets its number next
-	unix.Close(pipe[0])
-	unix.Close(pipe[1])
+	stop()
 	var doc struct {
 		Slowest struct{ Rows []map[string]any }
 	}
@@ -206,7 +216,7 @@ func TestLatencyNamesSlowCalls(t *testing.T) {
 	for _, row := range doc.Slowest.Rows {
 		stack := row["stack"].(string)
 		inside, outside, named := strings.Cut(stack, " < iocause/cmd.readInAKnownFunction < ")
-		if !named || !strings.Contains(inside, "pipe_read < ") || strings.Contains(stack, "[") || !strings.HasPrefix(outside, "iocause/cmd.TestLatencyNamesSlowCalls") {
+		if !named || !strings.Contains(inside, "pipe_read < ") || strings.Contains(stack, "[") || !strings.HasPrefix(outside, "iocause/cmd.readSlowly") {
 			t.Errorf("the stack is %s", stack)
 		}
 		if wall := row["wall_s"].(float64); wall < 0.01 || row["syscall"] != "read" || row["result"] != 1.0 ||

@@ -14,7 +14,13 @@ import (
 	"iocause/internal/symbol"
 )
 
-// slowStacks gives the slowest calls their functions' names.
+// stackNames gives the slowest calls their functions' names.
+type stackNames interface {
+	stackOf(process string, c *threads.SlowCall) []*sample.Frame // innermost first
+	notes() []string                                             // that were not said yet
+}
+
+// slowStacks looks for the names in the programs' files.
 type slowStacks struct {
 	names *symbol.Resolver
 	known *resolver
@@ -28,7 +34,7 @@ func newSlowStacks(names *symbol.Resolver) *slowStacks {
 // frameNoWait stands where the kernel's functions would.
 const frameNoWait = "[no kernel stack: no long wait]"
 
-// stackOf is a call's stack, innermost function first.
+// stackOf implements stackNames.
 func (s *slowStacks) stackOf(process string, c *threads.SlowCall) []*sample.Frame {
 	s.names.Check(c.PID, process, c.User)
 	k := stacks.Stack{IPs: c.Kernel, Cut: c.KernelCut}
@@ -40,7 +46,7 @@ func (s *slowStacks) stackOf(process string, c *threads.SlowCall) []*sample.Fram
 	return frames
 }
 
-// notes are those that were not said yet.
+// notes implements stackNames.
 func (s *slowStacks) notes() []string {
 	var fresh []string
 	for _, note := range sorted(s.names.Notes()) {
@@ -94,7 +100,7 @@ func (s *callLatencies) slowTable(calls []namedCall) text.Table {
 	for i := range calls {
 		c := &calls[i]
 		row := []text.Cell{
-			text.Str(fmt.Sprint(c.PID)), text.Str(fmt.Sprint(c.TID)), text.Str(c.process), text.Str(c.Thread), text.Str(s.callName(c.Number)),
+			text.Str(fmt.Sprint(c.PID)), text.Str(fmt.Sprint(c.TID)), text.Str(c.process), text.Str(c.Thread), text.Str(callName(s.names, c.Number)),
 			text.Num(float64(c.Result)), text.Num(c.Wall.Seconds()),
 		}
 		for _, d := range c.In {
@@ -142,7 +148,7 @@ func (s *callLatencies) slowText(calls []namedCall) text.Table {
 			t.Left++
 			continue
 		}
-		lead := []text.Cell{text.Str(text.Duration(e.Wall.Seconds())), text.Str(fmt.Sprint(e.calls)), text.Str(e.process), text.Str(s.callName(e.Number))}
+		lead := []text.Cell{text.Str(text.Duration(e.Wall.Seconds())), text.Str(fmt.Sprint(e.calls)), text.Str(e.process), text.Str(callName(s.names, e.Number))}
 		if e.Wait > 0 {
 			t.Rows = append(t.Rows, append(lead, text.Str(fmt.Sprintf("[waited %s at once: %s]", text.Duration(e.Wait.Seconds()), e.State.Key()))))
 			lead = nil

@@ -1,14 +1,8 @@
 package cmd
 
-import (
-	"fmt"
-
-	"github.com/spf13/cobra"
-)
-
 // Why a recording of 'iocause record' cannot answer what some commands ask:
-// their evidence is kept with incidents alone, or not at all. That is said,
-// rather than that there is no such flag.
+// their evidence is kept with incidents alone. That is said, rather than that
+// there is no such flag.
 
 // unrecorded is why, and what to do instead.
 type unrecorded struct{ why, instead string }
@@ -33,13 +27,4 @@ func notInRecordings() map[string]unrecorded {
 		"latency": {"it holds no system calls",
 			"see 'iocause disk --by latency --recording' for devices, or watch with 'iocause latency'"},
 	}
-}
-
-// refusedHere refuses --recording where nothing that is kept has an answer.
-func (p *playback) refusedHere(c *cobra.Command) error {
-	if is, err := p.asked(c); err != nil || !is {
-		return err
-	}
-	u := notInRecordings()[c.Name()]
-	return &usageError{fmt.Errorf("reading --recording: %s", u.why), u.instead}
 }

@@ -15,6 +15,9 @@ import (
 	"iocause/internal/symbol"
 )
 
+// titleWaits heads what offcpu shows.
+const titleWaits = "Where threads wait"
+
 func newOffCPUCommand(a *app) *cobra.Command {
 	o := &profileOptions{}
 	var min time.Duration
@@ -54,7 +57,7 @@ func newOffCPUCommand(a *app) *cobra.Command {
 			if data, err := a.evidence(c, &o.playback, sectionOffCPU); err != nil {
 				return err
 			} else if data != nil {
-				return a.playWaits(c, o, data, keep)
+				return a.playStacks(c, o, sectionOffCPU, titleWaits, data, keep)
 			}
 			ask, err := o.check(a, c)
 			if err != nil {
@@ -64,7 +67,7 @@ func newOffCPUCommand(a *app) *cobra.Command {
 			return a.runProfile(c, o, ask, func(seen *profiled, names *symbol.Resolver) (*sample.Profile, error) {
 				r := newResolver(names)
 				p := r.resolveWaits(seen)
-				p.Title = "Where threads wait"
+				p.Title = titleWaits
 				left := keepStates(p, keep)
 				if note := leftOut(left); note != "" {
 					p.Notes = append(p.Notes, note)

@@ -219,7 +219,7 @@ func (d *day) look(ctx context.Context, r *result, file string) error {
 		}
 	}
 	r.lacks = x.Notes
-	for command, table := range map[string]string{"threads": "threads", "offcpu": "stacks", "trace": "processes", "resident": "files", "mem": "memory", "disk": "devices", "files": "files"} {
+	for command, table := range map[string]string{"threads": "threads", "offcpu": "stacks", "latency": "calls", "oncpu": "stacks", "trace": "processes", "resident": "files", "mem": "memory", "disk": "devices", "files": "files"} {
 		var out map[string]json.RawMessage
 		args := []string{command, "--recording", file, "--format", "json", "--top", "0"}
 		if command == "trace" {

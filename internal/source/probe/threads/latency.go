@@ -19,6 +19,7 @@ const maxCalls = 512
 type CallOptions struct {
 	PID   int           // only this process; 0 for all
 	Calls []int         // by number
+	Rows  int           // there is room for so many calls of different processes, 8 KB each; 0: for 4,096
 	Slow  time.Duration // of calls of this length the slowest are kept with their stacks; 0: of none
 	Met   func(pid int) // is told of every slow call's process at once, from another goroutine
 
@@ -60,8 +61,11 @@ func OpenLatency(h *host.Host, o CallOptions) (*Latency, error) {
 	for _, nr := range o.Calls {
 		wanted[nr] = 1
 	}
-	if o.PID != 0 {
+	switch {
+	case o.PID != 0:
 		spec.Maps["calls"].MaxEntries = maxCalls
+	case o.Rows > 0:
+		spec.Maps["calls"].MaxEntries = uint32(o.Rows)
 	}
 	constants, missing := stateConstants(h)
 	constants["only_tgid"] = uint32(o.PID)
@@ -117,8 +121,8 @@ func (l *Latency) Begin() error {
 }
 
 // Sweep makes room for new processes: it takes in what those did that have
-// ended. It must be called every second or so: there is room for 4,096 calls of
-// different processes.
+// ended. It must be called every second or so: there is room for so many calls
+// of different processes as CallOptions.Rows says.
 func (l *Latency) Sweep() error {
 	calls := l.probe.Map("calls")
 	ended := map[uint32]bool{}
