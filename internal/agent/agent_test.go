@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -152,6 +153,7 @@ func TestAgent(t *testing.T) {
 	}
 	checkText(t, a)
 	checkAPI(t, a)
+	checkGrafana(t, a)
 	asked := time.Now()
 	if err := a.stop(); err != nil || !strings.Contains(a.log.String(), "has stopped") || strings.Contains(a.log.String(), "lost") {
 		t.Errorf("%v\n%s", err, a.log)
@@ -215,7 +217,14 @@ func checkAPI(t *testing.T, a *running) {
 		"/api/v1/labels?match[]=iocause_psi_some_seconds_total":         `["__name__","class"]`,
 		"/api/v1/label/class/values?match[]={__name__=~'.*psi_some.*'}": `["cpu","io","memory"]`,
 		"/api/v1/metadata?metric=iocause_cpus":                          `"type":"gauge"`,
+		"/api/v1/metadata?limit=1":                                      `"data":{"iocause_`,
 		"/api/v1/status/buildinfo":                                      `"version"`,
+		"/api/v1/rules":                                                 `"data":{"groups":[]}`,
+		"/api/v1/alerts":                                                `"data":{"alerts":[]}`,
+		"/api/v1/query_exemplars?query=iocause_cpus" + span:             `"data":[]`,
+		"/api/v1/labels?limit=1":                                        `"data":["__name__"],"status":"success","warnings":["results truncated due to limit"]`,
+		"/api/v1/series?match[]={__name__=~'.*'}&limit=2":               `"warnings":["results truncated due to limit"]`,
+		"/api/v1/query_range?query=1&start=1&end=172801&step=1d":        `"values":[[1,"1"],[86401,"1"],[172801,"1"]]`,
 	} {
 		if code, body := a.get(t, path); code != 200 || !strings.Contains(body, want) || !strings.Contains(body, `"status":"success"`) {
 			t.Errorf("%s: %d, %s, want %s", path, code, body, want)
@@ -229,11 +238,74 @@ func checkAPI(t *testing.T, a *running) {
 		"/api/v1/query_range?query=1&start=0&end=9999999&step=1": `points`,
 		"/api/v1/query_range?query=1&start=1&end=2&step=0":       `more than nothing`,
 		"/api/v1/series":                                         `match[] is missing`,
-		"/api/v1/rules":                                          `not answered here`,
+		"/api/v1/query_range?query=1&start=1&end=2&step=1x":      `no step`,
+		"/api/v1/labels?limit=some":                              `no limit`,
+		"/api/v1/metadata?limit=-1":                              `no limit`,
+		"/api/v1/targets":                                        `not answered here`,
 	} {
 		if code, body := a.get(t, path); code < 400 || code >= 500 || !strings.Contains(body, want) || !strings.Contains(body, `"status":"error"`) {
 			t.Errorf("%s: %d, %s, want %s", path, code, body, want)
 		}
+	}
+}
+
+// checkGrafana asks as Grafana does by default: with forms, and of any time. Its
+// test of a data source is 1+1 at the fourth second of 1970.
+func checkGrafana(t *testing.T, a *running) {
+	now := time.Now()
+	times := url.Values{"start": {fmt.Sprintf("%.3f", float64(now.Add(-time.Minute).UnixMilli())/1000)}, "end": {fmt.Sprintf("%.3f", float64(now.UnixMilli())/1000)}}
+	for _, c := range []struct {
+		path string
+		form url.Values
+		want []string
+	}{
+		{"query", url.Values{"query": {"1+1"}, "time": {"4"}, "timeout": {"60s"}}, []string{`"resultType":"scalar"`, `"result":[4,"2"]`}},
+		{"query", url.Values{"query": {"iocause_cpus"}}, []string{`"resultType":"vector"`, `"metric":{"__name__":"iocause_cpus"}`}},
+		{"query_range", url.Values{"query": {"iocause_cpus"}, "step": {"0.5"}}, []string{`"resultType":"matrix"`, `"values":[[`}},
+		{"query_exemplars", url.Values{"query": {"iocause_cpus"}}, []string{`"data":[]`}},
+		{"series", url.Values{"match[]": {"iocause_cpus", "iocause_mem_free_bytes"}, "limit": {"40000"}}, []string{`"iocause_cpus"`, `"iocause_mem_free_bytes"`}},
+		{"labels", url.Values{"match[]": {`iocause_psi_some_seconds_total{class="io"}`}}, []string{`"data":["__name__","class"]`}},
+	} {
+		for name, v := range times {
+			if c.form.Get("time") == "" {
+				c.form[name] = v
+			}
+		}
+		resp, err := http.PostForm(a.base+"/api/v1/"+c.path, c.form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != 200 || !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+			t.Errorf("%s: %v, %d, %s", c.path, err, resp.StatusCode, body)
+		}
+		for _, want := range append(c.want, `"status":"success"`) {
+			if !strings.Contains(string(body), want) {
+				t.Errorf("%s: %s, want %s", c.path, body, want)
+			}
+		}
+	}
+	resp, err := http.PostForm(a.base+"/api/v1/query", url.Values{"query": {"rate("}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	var problem struct{ Status, ErrorType, Error string }
+	if err = errors.Join(err, json.Unmarshal(body, &problem)); err != nil || resp.StatusCode != 400 || problem.Status != "error" ||
+		problem.ErrorType != "bad_data" || problem.Error == "" {
+		t.Errorf("%v, %d, %s", err, resp.StatusCode, body)
+	}
+	// Grafana takes what has features for another product.
+	var build struct {
+		Data struct {
+			Version  string
+			Features map[string]string
+		}
+	}
+	if _, body := a.get(t, "/api/v1/status/buildinfo"); json.Unmarshal([]byte(body), &build) != nil || build.Data.Version == "" || len(build.Data.Features) > 0 {
+		t.Errorf("%s", body)
 	}
 }
 

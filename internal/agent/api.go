@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"iocause/internal/store/series"
@@ -50,8 +51,14 @@ func newAPI(now func() time.Time, db func() series.Database) http.Handler {
 		mux.HandleFunc("/api/v1/"+path, a.handle(f))
 	}
 	mux.HandleFunc("/api/v1/metadata", func(w http.ResponseWriter, r *http.Request) {
-		write(w, answer{data: metadata(r.FormValue("metric"))}, nil)
+		most, err := limit(r.FormValue("limit"))
+		write(w, answer{data: metadata(r.FormValue("metric"), most)}, err)
 	})
+	for path, none := range map[string]any{ // what Grafana asks of any Prometheus, and there is none of here
+		"rules": map[string]any{"groups": []any{}}, "alerts": map[string]any{"alerts": []any{}}, "query_exemplars": []any{},
+	} {
+		mux.HandleFunc("/api/v1/"+path, func(w http.ResponseWriter, _ *http.Request) { write(w, answer{data: none}, nil) })
+	}
 	mux.HandleFunc("/api/v1/status/buildinfo", func(w http.ResponseWriter, _ *http.Request) {
 		// The version of Prometheus whose language and API this is.
 		write(w, answer{data: map[string]string{"version": "3.15.0", "application": "iocause", "goVersion": runtime.Version()}}, nil)
@@ -213,7 +220,35 @@ func (a *api) series(db series.Database, r *http.Request) (answer, error) {
 	for _, l := range lines {
 		out = append(out, metric(l))
 	}
-	return answer{data: out}, err
+	return listed(r, out, err)
+}
+
+// listed is a list as far as the request wants it, which is said.
+func listed[T any](r *http.Request, all []T, err error) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	most, err := limit(r.Form.Get("limit"))
+	if err != nil {
+		return answer{}, err
+	}
+	out := answer{data: append([]T{}, all...)}
+	if most > 0 && len(all) > most {
+		out.data, out.warnings = all[:most], []string{"results truncated due to limit"}
+	}
+	return out, nil
+}
+
+// limit reads how many entries of a list are wanted, 0 for all.
+func limit(s string) (int, error) {
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return 0, badData("%q is no limit: give a number, or 0 for none", s)
+	}
+	return n, nil
 }
 
 func (a *api) labels(db series.Database, r *http.Request) (answer, error) {
@@ -222,7 +257,7 @@ func (a *api) labels(db series.Database, r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	out, err := db.LabelNames(r.Context(), r.Form["match[]"], from, to)
-	return answer{data: append([]string{}, out...)}, err
+	return listed(r, out, err)
 }
 
 func (a *api) values(db series.Database, r *http.Request) (answer, error) {
@@ -231,7 +266,7 @@ func (a *api) values(db series.Database, r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	out, err := db.LabelValues(r.Context(), r.PathValue("name"), r.Form["match[]"], from, to)
-	return answer{data: append([]string{}, out...)}, err
+	return listed(r, out, err)
 }
 
 // span is the time that a list is asked for, all there is without one.
@@ -244,11 +279,14 @@ func (a *api) span(r *http.Request) (from, to time.Time, err error) {
 	return from, to, err
 }
 
-// metadata says what metrics are, one of them or all.
-func metadata(only string) map[string][]map[string]string {
+// metadata says what metrics are, one of them, or so many; 0 is all.
+func metadata(only string, most int) map[string][]map[string]string {
 	out := map[string][]map[string]string{}
 	all := describe()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if most > 0 && len(out) == most {
+			break
+		}
 		if only == "" || name == only {
 			out[name] = []map[string]string{{"type": all[name].kind, "help": all[name].help, "unit": ""}}
 		}
@@ -276,9 +314,21 @@ func duration(s string) (time.Duration, error) {
 	if f, err := strconv.ParseFloat(s, 64); err == nil && f < 1e9 && f > -1e9 {
 		return time.Duration(f * float64(time.Second)), nil
 	}
-	d, err := time.ParseDuration(s)
-	if err != nil {
+	const day = 24 * time.Hour
+	var long time.Duration // units that Prometheus has beside those of Go
+	rest := s
+	for _, unit := range []struct {
+		name string
+		is   time.Duration
+	}{{"y", 365 * day}, {"w", 7 * day}, {"d", day}} {
+		before, after, found := strings.Cut(rest, unit.name)
+		if n, err := strconv.ParseUint(before, 10, 16); found && err == nil {
+			long, rest = long+time.Duration(n)*unit.is, after
+		}
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil && (rest != "" || long == 0) {
 		return d, badData("%q is no step: give seconds, or a time such as 30s", s)
 	}
-	return d, nil
+	return long + d, nil
 }
