@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"iocause/internal/diagnose"
 	"iocause/internal/sample"
+	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
 	"iocause/internal/view"
 )
@@ -22,7 +24,11 @@ type diffOptions struct {
 	from, to [2]string // of A and of B
 	all      bool
 	format   string
+	dir      string
 }
+
+// times tells whether times are chosen.
+func (o *diffOptions) times() bool { return o.from != [2]string{} || o.to != [2]string{} }
 
 func newDiffCommand(a *app) *cobra.Command {
 	o := &diffOptions{}
@@ -32,8 +38,10 @@ func newDiffCommand(a *app) *cobra.Command {
 		Long: "Diff compares two files of 'iocause record', or two times of one file: what is\n" +
 			"wrong in each, the figures whose change stands out, and the settings of the\n" +
 			"machines that differ. Of recorded commands it compares the commands, else the\n" +
-			"whole machine, unless a filter is given. Two texts with the output of other\n" +
-			"tools are judged as 'iocause read' does, each as one case, and compared.\n\n" +
+			"whole machine, unless a filter is given. Without a file it compares two times\n" +
+			"of what the agent recorded. An incident is given by its number or file; one\n" +
+			"alone is compared with the better times that it was judged against. Two texts\n" +
+			"with the output of other tools are judged as 'iocause read' does, and compared.\n\n" +
 			"A change stands out when the figure of the whole time differs by a tenth at\n" +
 			"least, and nine of ten pairs of windows, one of each side, differ in the same\n" +
 			"direction. Sizes and limits are compared as they are. --all shows every figure.\n" +
@@ -42,6 +50,8 @@ func newDiffCommand(a *app) *cobra.Command {
 		Example: `  iocause diff before.iocause after.iocause
   iocause diff night.iocause --from 02:00 --to 02:10 --from-b 04:00 --to-b 04:10
   iocause diff a.iocause b.iocause --comm postgres
+  iocause diff --from "yesterday 14:00" --to "yesterday 15:00" --from-b "1h ago"
+  iocause diff 17
   iocause diff slow.txt fast.txt
   iocause diff a.iocause b.iocause --format json --all | jq .figures`,
 		Args: func(_ *cobra.Command, args []string) error { return o.check(args) },
@@ -54,6 +64,7 @@ func newDiffCommand(a *app) *cobra.Command {
 	f.StringVar(&o.to[1], "to-b", "", "end there in B")
 	f.StringVar(&o.filter.comm, "comm", "", "compare processes of this name")
 	f.StringVar(&o.filter.cgroup, "cgroup", "", "compare processes below this cgroup")
+	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
 	f.BoolVar(&o.all, "all", false, "show every figure, not only those that stand out")
 	f.StringVar(&o.format, "format", "text", "text or json")
 	f.SortFlags = false
@@ -62,14 +73,18 @@ func newDiffCommand(a *app) *cobra.Command {
 
 func (o *diffOptions) check(args []string) error {
 	switch {
-	case len(args) == 0:
-		return &usageError{errors.New("reading the arguments: nothing to compare is named"), "give two recordings"}
+	case len(args) == 0 && !o.times():
+		return &usageError{errors.New("reading the arguments: nothing to compare is named"), "give two recordings, or two times with --from, --to, --from-b and --to-b"}
 	case len(args) > 2:
 		return &usageError{fmt.Errorf("reading the arguments: %q is one too many", args[2]), "give two recordings"}
-	case len(args) == 1 && o.from == [2]string{o.from[0], o.from[0]} && o.to == [2]string{o.to[0], o.to[0]}:
-		return &usageError{errors.New("reading the arguments: there is nothing to compare it with"), "give a second recording, or --from-b and --to-b for another time of this one"}
+	case len(args) < 2 && o.times() && o.from[0] == o.from[1] && o.to[0] == o.to[1]:
+		return alone()
 	}
 	return checkFormat(o.format)
+}
+
+func alone() error {
+	return &usageError{errors.New("reading the arguments: there is nothing to compare it with"), "give a second recording, or --from-b and --to-b for another time of this one"}
 }
 
 // diffable is a kind of file that can be compared, told by how it begins.
@@ -79,22 +94,43 @@ type diffable struct {
 	diff func(c *cobra.Command, o *diffOptions, files [2]string) error
 }
 
+// recordedKind are files, and folders of an agent, that can be played.
+const recordedKind = "a recording of iocause"
+
 func (a *app) diffables() []diffable {
 	return []diffable{
-		{"a recording of iocause", recording.Is, a.diffRecordings},
+		{recordedKind, isRecorded, a.diffRecordings},
 		{"a text with the output of tools", isTold, a.diffTexts},
 	}
 }
 
+// isRecorded tells recordings, and incidents, which hold one.
+func isRecorded(beginning []byte) bool { return recording.Is(beginning) || incidents.Is(beginning) }
+
 // diff finds out what the files are and compares them.
 func (a *app) diff(c *cobra.Command, o *diffOptions, args []string) error {
+	if len(args) == 0 {
+		args = []string{o.dir}
+	}
 	files := [2]string{args[0], args[len(args)-1]}
+	for i, name := range files {
+		if n, err := strconv.Atoi(name); err == nil && n > 0 {
+			files[i] = incidents.Path(filepath.Join(o.dir, incidentsIn), n)
+		}
+	}
 	for _, kind := range a.diffables() {
 		var is [2]bool
 		for i, name := range files {
+			if isDirectory(name) {
+				is[i] = kind.name == recordedKind
+				continue
+			}
 			beginning, err := beginningOf(name)
 			if err != nil {
 				return err
+			}
+			if len(args) == 1 && !o.times() && !incidents.Is(beginning) {
+				return alone()
 			}
 			is[i] = kind.is(beginning)
 		}
@@ -127,45 +163,25 @@ func beginningOf(name string) ([]byte, error) {
 	return b[:n], nil
 }
 
-// diffSide is one side of a comparison.
-type diffSide struct {
-	name    string
-	header  recording.Header
-	found   *judgement
-	whole   []view.Figure        // of the span
-	values  map[string][]float64 // of its windows, by the figure's key
-	windows int
-	// ofCommand tells that without a filter the command is asked for, not the machine.
-	ofCommand bool
-}
-
 // diffRecordings is diff for recordings.
 func (a *app) diffRecordings(c *cobra.Command, o *diffOptions, files [2]string) error {
-	given := o.filter.given(c)
-	target, err := o.filter.recordedTarget(given)
+	target, err := o.filter.recordedTarget(o.filter.given(c))
 	if err != nil {
 		return err
 	}
-	var sides [2]*diffSide
-	commands := 0
-	for i, name := range files {
-		header, err := a.headerOf(name)
-		if err != nil {
-			return err
-		}
-		if header.Command != nil {
-			commands++
-		}
-		sides[i] = &diffSide{name: name, header: header, values: map[string][]float64{}}
+	sides, err := a.diffSides(o, files)
+	if err != nil {
+		return err
 	}
+	// like is compared with like: a command with a command, a machine with a machine
+	ofCommands := sides[0].header.Command != nil && sides[1].header.Command != nil
 	for i, s := range sides {
-		// like is compared with like: a command with a command, a machine with a machine
-		s.ofCommand = commands == 2
+		s.ofCommand = ofCommands
 		var before *past
 		if i == 1 { // what came first is not judged by what came after it
 			before = &past{judgement: sides[0].found, name: sides[0].name, fingerprint: sides[0].found.report.Host}
 		}
-		if err := s.read(a, o, i, target, before); err != nil {
+		if err := s.read(target, before); err != nil {
 			return err
 		}
 	}
@@ -180,45 +196,6 @@ func (a *app) diffRecordings(c *cobra.Command, o *diffOptions, files [2]string) 
 		return writeJSON(a.stdout, d)
 	}
 	return a.writeDiff(d, o)
-}
-
-// read reads a side twice: to judge it, which also says whose it is, and for
-// the figures of its windows.
-func (s *diffSide) read(a *app, o *diffOptions, i int, target diagnose.Target, before *past) error {
-	flags := [2][2]string{{"from", "to"}, {"from-b", "to-b"}}[i]
-	p, err := a.playSpan(s.name, o.from[i], o.to[i], flags[0], flags[1])
-	if err != nil {
-		return err
-	}
-	s.found, err = p.judge(target, s.ofCommand, before)
-	if err = errors.Join(err, p.close()); err != nil {
-		return err
-	}
-	scope := scopeOf(s.found.window, s.found.target)
-	s.whole = view.Figures(s.found.window, scope)
-	if p, err = a.playSpan(s.name, o.from[i], o.to[i], flags[0], flags[1]); err != nil {
-		return err
-	}
-	err = p.each(func(r *recording.Record) error {
-		s.windows++
-		if r.Window.Length < time.Duration(s.header.Interval*float64(time.Second))/2 {
-			return nil // the last, cut short: its rates are those of a moment
-		}
-		for _, f := range view.Figures(r.Window, scope) {
-			s.values[f.Key] = append(s.values[f.Key], f.Value)
-		}
-		return nil
-	})
-	return errors.Join(err, p.file.Close())
-}
-
-// headerOf is what a recording says at its beginning.
-func (a *app) headerOf(name string) (recording.Header, error) {
-	p, err := a.playSpan(name, "", "", "", "")
-	if err != nil {
-		return recording.Header{}, err
-	}
-	return p.Header(), p.file.Close()
 }
 
 // scopeOf are the processes that a target means, nil for the whole machine.

@@ -96,8 +96,8 @@ func compareSides(sides [2]*diffSide) (*difference, error) {
 	var hosts [2]host.Fingerprint
 	for i, s := range sides {
 		f, ok := s.found.report.Host.(host.Fingerprint)
-		if !ok {
-			d.Notes = append(d.Notes, "the settings of the machine are not in "+s.name)
+		if note := "the settings of the machine are not in " + s.name; !ok && !slices.Contains(d.Notes, note) {
+			d.Notes = append(d.Notes, note)
 		}
 		hosts[i] = f
 	}

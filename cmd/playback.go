@@ -62,6 +62,7 @@ type played struct {
 	end      time.Time
 	file     io.Closer
 	windows  int // handed out
+	ofAgent  bool
 	first    time.Time
 }
 
@@ -271,8 +272,12 @@ func (f *filter) recordedTarget(given []string) (t diagnose.Target, err error) {
 }
 
 // nobody is the error of a question about what is not in the recording.
-func (p *played) nobody(what string) error {
-	return fmt.Errorf("playing %s: %s in that time", text.Escape(p.name), what)
+func (p *played) nobody(what string, t diagnose.Target) error {
+	why := ""
+	if p.ofAgent && t.Device == "" {
+		why = "; the agent keeps processes with incidents alone, and the busiest for 'iocause top'"
+	}
+	return fmt.Errorf("playing %s: %s in that time%s", text.Escape(p.name), what, why)
 }
 
 // unmet says that what is asked for is not in a window, "" when it is. To find

@@ -66,7 +66,7 @@ func (p *played) judge(target diagnose.Target, ofCommand bool, before *past) (*j
 		return nil, err
 	}
 	if what := unmet(j.window, j.target); what != "" {
-		return nil, p.nobody(what)
+		return nil, p.nobody(what, j.target)
 	}
 	against, err := before.against(j.target, p.fingerprint())
 	if err != nil {

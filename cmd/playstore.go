@@ -29,12 +29,17 @@ const (
 
 // agentSpan reads --from and --to of what the agent records.
 func (a *app) agentSpan(p *playback) (from, to time.Time, err error) {
+	return a.agentTimes(p.from, p.to, "from", "to")
+}
+
+// agentTimes reads a span of what the agent records from flags of these names.
+func (a *app) agentTimes(fromText, toText, fromFlag, toFlag string) (from, to time.Time, err error) {
 	now := a.host.Now()
 	to = now
 	for _, x := range []struct {
 		flag, text string
 		to         *time.Time
-	}{{"from", p.from, &from}, {"to", p.to, &to}} {
+	}{{fromFlag, fromText, &from}, {toFlag, toText, &to}} {
 		if x.text == "" {
 			continue
 		}
@@ -43,10 +48,10 @@ func (a *app) agentSpan(p *playback) (from, to time.Time, err error) {
 		}
 	}
 	switch {
-	case p.from == "":
-		return from, to, &usageError{errors.New("reading the flags: it is not said from when on"), "give --from, or the file of a recording"}
+	case fromText == "":
+		return from, to, &usageError{errors.New("reading the flags: it is not said from when on"), "give --" + fromFlag + ", or the file of a recording"}
 	case !from.Before(to):
-		return from, to, &usageError{fmt.Errorf("reading --from: %s is not before %s", stamp(from), stamp(to)), "give an earlier time"}
+		return from, to, &usageError{fmt.Errorf("reading --%s: %s is not before %s", fromFlag, stamp(from), stamp(to)), "give an earlier time"}
 	}
 	return from, to, nil
 }
@@ -80,7 +85,38 @@ func (a *app) playAgent(p *playback, ofProbes bool) (*played, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.playFile("the recording of the agent", inMemory{bytes.NewReader(data)}, int64(len(data)), "", "", "", "")
+	return a.playMade(data)
+}
+
+// playMade opens a recording that was made of the agent's series.
+func (a *app) playMade(data []byte) (*played, error) {
+	one, err := a.playFile("the recording of the agent", inMemory{bytes.NewReader(data)}, int64(len(data)), "", "", "", "")
+	if err != nil {
+		return nil, err
+	}
+	one.ofAgent = true
+	return one, nil
+}
+
+// agentHas tells whether a metric of the host is in what the agent recorded in a
+// span, or shortly before it. What is wrong with either is said by who plays it.
+func (a *app) agentHas(p *playback, m sample.Metric) bool {
+	if p.file != "" {
+		return false
+	}
+	from, to, err := a.agentSpan(p)
+	if err != nil {
+		return false
+	}
+	r, err := series.OpenReader(p.dir)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	all := sample.Catalog()
+	at := slices.IndexFunc(all, func(i sample.Info) bool { return i.Metric == m })
+	found, err := r.Find(context.Background(), []string{agent.SeriesName(all[at])}, from, to)
+	return err == nil && len(found) > 0
 }
 
 // incidentsBetween are the judged incidents of a span, the newest first.

@@ -46,6 +46,13 @@ func TestAgentIsPlayedBack(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &disk); err != nil || disk.Seconds < 1 || disk.Seconds > 60 {
 		t.Errorf("%v: %s", err, out)
 	}
+	if out, _ := do("cache"); !strings.Contains(out, "By process") || !strings.Contains(out, "with incidents alone") {
+		t.Errorf("%s", out)
+	}
+	code, _, stderr = runApp(t.Context(), source.List(), "cache", "--pid", "1", "--dir", dir, "--from", "10m ago")
+	if code != exitFailed || !strings.Contains(stderr, "keeps processes with incidents alone") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
 	if out, _ := do("files"); !strings.Contains(out, "with incidents alone") {
 		t.Errorf("%s", out)
 	}

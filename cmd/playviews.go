@@ -21,7 +21,11 @@ func (a *app) playTool(c *cobra.Command, t *tool, o *watchOptions, q *view.Query
 		return &usageError{fmt.Errorf("reading --slow: a recording counts accesses that waited %v or longer", pagecache.Slow),
 			"leave it out"}
 	}
-	from, err := a.play(&o.playback, t.name != "use" && t.name != "disk")
+	ofProbes := t.name != "use" && t.name != "disk"
+	if t.name == "cache" && len(o.filter.given(c)) == 0 && !c.Flags().Changed("by") && !c.Flags().Changed("file") && a.agentHas(&o.playback, sample.CacheSampledTime) {
+		ofProbes = false // an estimate of the host
+	}
+	from, err := a.play(&o.playback, ofProbes)
 	if err != nil {
 		return err
 	}
@@ -105,7 +109,7 @@ func (s *playedIntervals) print() error {
 // end prints what is left and, as after Ctrl-C, all together.
 func (s *playedIntervals) end() error {
 	if s.unmet != "" {
-		return s.from.nobody(s.unmet)
+		return s.from.nobody(s.unmet, s.target)
 	}
 	if s.long {
 		w := s.total.Window()

@@ -30,7 +30,8 @@ func cacheMetrics() []sample.Metric {
 }
 
 // Cache is the page cache's account: in total, and by process, file, cgroup
-// or device.
+// or device. Where there is an estimate of the whole host alone, as an agent
+// keeps it, it is that.
 func Cache(w *sample.Window, q *Query) []text.Table {
 	total := newGroup(w, func(e sample.Entity) (cacheRow, bool) {
 		if q.narrow() || q.File != "" || q.Device != "" {
@@ -75,6 +76,10 @@ func Cache(w *sample.Window, q *Query) []text.Table {
 			cells = []text.Cell{pid(k.pid), comm(w, k.pid)}
 		}
 		by.Rows = append(by.Rows, append(cells, cacheCells(w, rows.rows[k])...))
+	}
+	if host, ok := estimate(w); ok && !w.Has(sample.CacheVisits) && !q.narrow() && !q.byFile() {
+		by.Notes = all.Notes
+		return []text.Table{host, by}
 	}
 	return []text.Table{by, all}
 }

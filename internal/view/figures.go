@@ -91,6 +91,8 @@ func (f *figures) cache() {
 		f.part("cache.read_amplification", "pages read for each page used", "count", inserted-written, cold+mapped, sample.CacheInserted)
 		again, _ := f.sum(sample.CacheReread)
 		f.part("cache.reread_ratio", "re-read after eviction", "ratio", again, inserted, sample.CacheReread)
+	} else if f.scope == nil {
+		f.estimates()
 	}
 	f.rate("cache.visited", "read through the page cache", "bytes/s", sample.CacheVisits, PageBytes)
 	f.rate("cache.cold", "of that from disk", "bytes/s", sample.CacheCold, PageBytes)

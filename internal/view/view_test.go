@@ -1,6 +1,7 @@
 package view
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -289,6 +290,54 @@ func TestSharedRereadsAreSaid(t *testing.T) {
 		}
 		if said != want {
 			t.Errorf("%d who evict: said %d times", evictors, said)
+		}
+	}
+}
+
+// The looks of an agent make an estimate of the host, of the time between the
+// first look and the last.
+func TestCacheEstimate(t *testing.T) {
+	looks := func(n int) *sample.Window {
+		r := sample.NewRecorder(begin)
+		for i := range n {
+			r.At(begin.Add(time.Duration(i+1) * 20 * time.Second))
+			for m, v := range map[sample.Metric]float64{
+				sample.CacheSampledTime: .2, sample.CacheSampledCalls: 100, sample.CacheSampledVisits: 2000, sample.CacheSampledHits: 1500,
+				sample.CacheSampledMisses: 500, sample.CacheSampledBytes: 2000 * PageBytes, sample.CacheSampledIn: 600, sample.CacheSampledOut: 0,
+			} {
+				r.Put(m, sample.Entity{}, v, "test")
+			}
+			r.At(begin.Add(time.Duration(i+1)*20*time.Second + 7*time.Second)) // between two looks nothing new is known
+			r.Put(sample.CacheSampledTime, sample.Entity{}, 0, "test")
+		}
+		return r.Window(begin.Add(5 * time.Minute))
+	}
+	some := Cache(looks(4), &Query{By: "process"})
+	for column, want := range map[string]text.Cell{
+		"hit_ratio": text.Num(.75), "visited_bytes_per_s": text.Num(100 * PageBytes), "cold_bytes_per_s": text.Num(25 * PageBytes),
+		"inserted_bytes_per_s": text.Num(30 * PageBytes), "evicted_bytes_per_s": text.Num(0), "cold_mapped_bytes_per_s": text.None(),
+		"read_calls_per_s": text.Num(5), "of_seconds": text.Num(60),
+	} {
+		if got := at(t, some, "estimate", "", column); got != want {
+			t.Errorf("%s is %+v, want %+v", column, got, want)
+		}
+	}
+	if got := at(t, some, "estimate", "", "looked_seconds").Number; math.Abs(got-.6) > 1e-9 || !strings.HasSuffix(some[0].Title, "looks at 1 % of the time") {
+		t.Errorf("%g s: %s", got, some[0].Title)
+	}
+	if one := Cache(looks(1), &Query{By: "process"}); at(t, one, "estimate", "", "visited_bytes_per_s") != text.None() || !strings.Contains(one[0].Notes[0], "fewer than two looks") {
+		t.Errorf("%+v", one[0])
+	}
+	var all sample.Total
+	all.Add(looks(4))
+	summed := Cache(all.Window(), &Query{By: "process"})
+	if got := at(t, summed, "estimate", "", "visited_bytes_per_s"); got != text.Num(8000.0/300*PageBytes) || at(t, summed, "estimate", "", "of_seconds") != text.Num(300) {
+		t.Errorf("%+v", got)
+	}
+	// It is of nobody in particular, and nobody needs it who has the account.
+	for _, tables := range [][]text.Table{Cache(looks(4), &Query{By: "file", Device: "sda"}), Cache(window(), &Query{By: "process"})} {
+		if tables[0].Key == "estimate" || tables[1].Key == "estimate" {
+			t.Errorf("%+v", tables)
 		}
 	}
 }

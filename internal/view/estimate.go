@@ -1,0 +1,134 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+)
+
+// summedUp is how long a time is, at least, that looks are few or many in by
+// chance alone.
+const summedUp = time.Minute
+
+// looks are what the short looks of the agent at the page cache stand for. Each
+// stands for the time since the one before it; when that was is not known of
+// the first.
+type looks struct {
+	w        *sample.Window
+	n        int
+	from, to time.Duration // after the window's start: what they stand for
+	looked   float64       // seconds of it
+}
+
+// looksOf are those of the host; ok is false where nobody took any.
+func looksOf(w *sample.Window) (l looks, ok bool) {
+	s := w.Get(sample.CacheSampledTime, sample.Entity{})
+	if s == nil {
+		return l, false
+	}
+	l.w = w
+	for _, p := range s.Points {
+		if p.Value <= 0 {
+			continue
+		}
+		if l.n++; l.n == 1 {
+			l.from = p.At
+		} else {
+			l.looked += p.Value
+		}
+		l.to = p.At
+	}
+	if len(s.Points) == 1 && w.Length >= summedUp { // windows that were added up: they stand for all of it, on average
+		l.n, l.from, l.to, l.looked = 2, -1, w.Length, s.Sum()
+	}
+	return l, true
+}
+
+// seconds are what the looks stand for, 0 where that is not known.
+func (l *looks) seconds() float64 { return (l.to - max(l.from, 0)).Seconds() }
+
+func (l *looks) sum(m sample.Metric) (v float64) {
+	if s := l.w.Get(m, sample.Entity{}); s != nil {
+		for _, p := range s.Points {
+			if p.At > l.from && p.At <= l.to {
+				v += p.Value
+			}
+		}
+	}
+	return v
+}
+
+// rate is what a counter rose by in a second, times a unit; ok is false where
+// that is not known.
+func (l *looks) rate(m sample.Metric, unit float64) (v float64, ok bool) {
+	if l.n < 2 || l.seconds() <= 0 || !l.w.Has(m) {
+		return 0, false
+	}
+	return l.sum(m) * unit / l.seconds(), true
+}
+
+// estimate is the page cache's account as looks have it: of the host alone. ok
+// is false where nobody took any.
+func estimate(w *sample.Window) (t text.Table, ok bool) {
+	l, ok := looksOf(w)
+	if !ok {
+		return t, false
+	}
+	rate := func(m sample.Metric, unit float64) text.Cell { return text.Maybe(l.rate(m, unit)) }
+	t = text.Table{
+		Key: "estimate", Whole: true, Title: "Page cache of the host, estimated",
+		Columns: []text.Column{
+			{Key: "hit_ratio", Head: "HIT", Unit: "ratio"},
+			{Key: "visited_bytes_per_s", Head: "READ/s", Unit: "bytes"},
+			{Key: "cold_bytes_per_s", Head: "COLD/s", Unit: "bytes"},
+			{Key: "inserted_bytes_per_s", Head: "INSERT/s", Unit: "bytes"},
+			{Key: "evicted_bytes_per_s", Head: "EVICT/s", Unit: "bytes"},
+			{Key: "cold_mapped_bytes_per_s", Head: "MAPPED/s", Unit: "bytes", Drop: 2},
+			{Key: "read_calls_per_s", Head: "CALLS/s", Unit: "count", Drop: 1},
+			{Key: "looked_seconds", Head: "LOOKED", Unit: "seconds"},
+			{Key: "of_seconds", Head: "OF", Unit: "seconds"},
+		},
+		Rows: [][]text.Cell{{
+			ratio(l.sum(sample.CacheSampledHits), l.sum(sample.CacheSampledVisits)),
+			rate(sample.CacheSampledBytes, 1), rate(sample.CacheSampledMisses, PageBytes), rate(sample.CacheSampledIn, PageBytes),
+			rate(sample.CacheSampledOut, PageBytes), rate(sample.CacheSampledMapped, PageBytes), rate(sample.CacheSampledCalls, 1),
+			text.Maybe(l.looked, l.n > 1), text.Maybe(l.seconds(), l.n > 1),
+		}},
+	}
+	if l.n < 2 {
+		t.Notes = []string{"there were fewer than two looks in this time: how much they stand for is not known; ask for a longer time"}
+		return t, true
+	}
+	t.Title += fmt.Sprintf(" from looks at %.2g %% of the time", 100*l.looked/l.seconds())
+	t.Notes = []string{"what short looks counted, scaled: what happened once may be missing or too much; INSERT is all that was put into the cache, also by writes"}
+	return t, true
+}
+
+// estimates are the figures of the page cache where there is no account of it.
+// The share of hits needs no time that a look stands for, so that one look will
+// do for a window's.
+func (f *figures) estimates() {
+	l, ok := looksOf(f.w)
+	if !ok {
+		return
+	}
+	visits, _ := f.w.Sum(sample.CacheSampledVisits, sample.Entity{})
+	hits, _ := f.w.Sum(sample.CacheSampledHits, sample.Entity{})
+	f.part("cache.hit_ratio", "page cache hit ratio, estimate", "ratio", hits, visits, sample.CacheSampledVisits)
+	for _, x := range []struct {
+		key, name string
+		m         sample.Metric
+		unit      float64
+	}{
+		{"cache.visited", "read through the page cache, estimate", sample.CacheSampledBytes, 1},
+		{"cache.cold", "of that from disk, estimate", sample.CacheSampledMisses, PageBytes},
+		{"cache.cold_mapped", "read from disk by mappings, estimate", sample.CacheSampledMapped, PageBytes},
+		{"cache.evicted", "evicted from the page cache, estimate", sample.CacheSampledOut, PageBytes},
+	} {
+		if v, ok := l.rate(x.m, x.unit); ok {
+			f.add(x.key, x.name, "bytes/s", v, x.m)
+		}
+	}
+}
