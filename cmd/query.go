@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -326,5 +327,32 @@ func (a *app) listSeries(c *cobra.Command, o *queryOptions, r *series.Reader) er
 		out.Flush()
 		return errors.Join(append(errs, out.Error())...)
 	}
-	return text.WriteTable(a.stdout, t, styleOf(a.stdout, os.Getenv, widestTable))
+	return a.writeNames(names)
+}
+
+// writeNames is the list for people: a series, and below it what it is, in
+// full. The extremes that are kept beside it in the coarser tiers are not told
+// again.
+func (a *app) writeNames(names []string) error {
+	const indent = "    "
+	width := styleOf(a.stdout, os.Getenv, widestText).Width
+	var out strings.Builder
+	more := 0
+	for _, n := range names {
+		if base, _, is := strings.Cut(n, ":"); is && slices.Contains(names, base) {
+			more++
+			continue
+		}
+		out.WriteString(text.Escape(n) + "\n")
+		base, _, _ := strings.Cut(n, ":")
+		for _, line := range text.Wrap(agent.Help(base), width-len(indent)) {
+			out.WriteString(indent + line + "\n")
+		}
+	}
+	if more > 0 {
+		note := text.Wrap("with :max and :min behind a name: the extremes of each step, of the time that is kept in steps of five minutes and of an hour", width-2)
+		out.WriteString("! " + strings.Join(note, "\n  ") + "\n")
+	}
+	_, err := io.WriteString(a.stdout, out.String())
+	return err
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -72,6 +73,26 @@ func TestDeployedAlerts(t *testing.T) {
 	promtool(t, "", "check", "rules", filepath.Join(deploy, "alerts.yaml"))
 	for _, r := range file.Groups[0].Rules {
 		checkExpr(t, r.Alert, r.Expr)
+	}
+}
+
+// The unit has no setting that systemd does not know.
+func TestDeployedUnit(t *testing.T) {
+	tool, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd-analyze is not here to check")
+	}
+	const name = "iocause-agent.service"
+	unit := filepath.Join(t.TempDir(), name)
+	there := strings.ReplaceAll(string(deployed(t, name)), "/usr/bin/iocause", "/bin/true") // it need not be installed
+	if err := os.WriteFile(unit, []byte(there), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(tool, "verify", unit).CombinedOutput()
+	for line := range strings.Lines(string(out)) { // of other units of this machine more may be said
+		if strings.Contains(line, name) {
+			t.Errorf("%v: %s", err, line)
+		}
 	}
 }
 
