@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"time"
 
 	"iocause/internal/agent"
@@ -38,6 +39,7 @@ func (a *app) gather(ctx context.Context, report *diagnose.Report, length time.D
 			return nil
 		}
 		data, err := take()
+		debug.FreeOSMemory() // of tables of symbols above all: the service has little
 		if err != nil {
 			f.Notes = append(f.Notes, fmt.Sprintf("%s: %v", name, err))
 			return nil
