@@ -33,7 +33,7 @@ func TestJudgeIncident(t *testing.T) {
 	if f.Cause == "" || f.Title == "" || string(report.Primary) != f.Cause || report.Window.Seconds < 1 {
 		t.Errorf("%q, %q, %+v", f.Cause, f.Title, report.Window)
 	}
-	if len(f.Sections) != 7 || f.Sections[0].Name != "recording" {
+	if len(f.Sections) != 9 || f.Sections[0].Name != "recording" {
 		t.Fatalf("%d sections", len(f.Sections))
 	}
 	name := filepath.Join(t.TempDir(), "x.iocause")
