@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -160,7 +161,8 @@ type variant struct {
 // variants are the rule in use and what it was chosen over.
 func variants() []variant {
 	rule := detect.DefaultRule()
-	weeks, strict, no, one, three, short := rule, rule, rule, rule, rule, rule
+	done, weeks, strict, no, one, three, short := rule, rule, rule, rule, rule, rule, rule
+	done.Fall = math.Inf(1)
 	weeks.HalfHour = false
 	strict.Z, strict.Sum = 4, 6
 	no.Sum = 0
@@ -168,6 +170,7 @@ func variants() []variant {
 	three.Families = 3
 	short.Within, short.Bad = 6, 5
 	return []variant{{name: fmt.Sprintf("in use: 2 of 3 families, z %g, sum %g", rule.Z, rule.Sum), rule: rule},
+		{name: "in use, but of the half hour before only what was done", rule: done},
 		{name: "in use, but without the half hour before", rule: weeks}, {name: "in use, but without requests", rule: rule, blind: true},
 		{name: "2 of 3 families, z 4, sum 6", rule: strict}, {name: "2 of 3 families, z 1, no sum", rule: no},
 		{name: "any family, z 4", rule: one}, {name: "all 3 families", rule: three}, {name: "in use, but 5 of 6 samples", rule: short}}

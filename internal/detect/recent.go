@@ -55,13 +55,14 @@ func (r *recent) reference(s *Signal, slot, oldest int64) Reference {
 	return ref
 }
 
-// remember keeps what machines got done while there was no unusual waiting.
+// remember keeps what machines got done, and how long threads waited for disks,
+// while there was no unusual waiting.
 func (w *Watch) remember(values []float64, z [families]float64) {
 	if z[Disk] >= w.rule.Z {
 		return
 	}
 	for i, v := range values {
-		if w.signals[i].agrees() {
+		if s := &w.signals[i]; s.agrees() || s.Family == Disk {
 			w.before[i].add(w.slot, v)
 		}
 	}
@@ -72,6 +73,20 @@ func (w *Watch) diskOff(values []float64, refs []Reference) bool {
 	for i, v := range values {
 		if s := &w.signals[i]; s.Family == Disk && !math.IsNaN(v) {
 			return refs[i].Z(s, v) >= w.rule.Z
+		}
+	}
+	return false
+}
+
+// fell tells whether what a machine gets done is far below the half hour before.
+// Then how long threads wait for disks is compared with that time as well: in an
+// hour in which backups run they wait for long, and long is not unusual.
+func (w *Watch) fell(values []float64, oldest int64) bool {
+	for i, v := range values {
+		if s := &w.signals[i]; s.agrees() && !math.IsNaN(v) {
+			if b := w.before[i].reference(s, w.slot, oldest); b.Z(s, v) >= w.rule.Fall {
+				return true
+			}
 		}
 	}
 	return false

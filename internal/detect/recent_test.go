@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -42,6 +43,42 @@ func TestFallsAreComparedWithTheTimeBefore(t *testing.T) {
 			continue
 		}
 		if n := len(i.Reasons); c.opens && (n != 2 || i.Reasons[1].Signal != "disk.requests" || i.Reasons[1].Basis != string(HalfHour) || i.Reasons[1].Normal != 500) {
+			t.Errorf("%s: %+v", c.name, i.Reasons)
+		}
+	}
+}
+
+// Where backups run at this hour, threads that wait for disks are nothing unusual;
+// that they wait for longer than in the half hour before is, if much less is done.
+func TestWaitingIsComparedWithTheTimeBeforeWhereLessIsDone(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		requests float64
+		fall     float64
+		opens    bool
+	}{
+		{"far less", 440, 2.5, true},
+		{"a little less", 460, 2.5, false},
+		{"far less, and waiting is not compared", 440, math.Inf(1), false},
+	} {
+		history := known(time.UTC, monday, 5*week)
+		for at := monday.Add(-5 * week); at.Before(monday); at = at.Add(time.Hour) {
+			history.Put(flat("disk.requests", at, 500))
+			h := flat("disk.pressure", at, 0.1)
+			h.Q = [5]float64{0.05, 0.08, 0.1, 0.4, 0.6}
+			history.Put(h)
+		}
+		rule := DefaultRule()
+		rule.Fall = c.fall
+		w := NewWatch(Signals(), rule, time.UTC, history)
+		feed(w, monday, 0, 20*time.Minute, map[string]float64{"cpu.user": 0.5, "memory.pressure": 0, "disk.pressure": 0.1, "disk.requests": 500})
+		e, i, _ := feed(w, monday, 20*time.Minute, 30*time.Minute,
+			map[string]float64{"cpu.user": 0.5, "memory.pressure": 0, "disk.pressure": 0.6, "disk.requests": c.requests})
+		if len(e) > 0 != c.opens {
+			t.Errorf("%s: %v", c.name, e)
+			continue
+		}
+		if n := len(i.Reasons); c.opens && (n != 2 || i.Reasons[0].Signal != "disk.pressure" || i.Reasons[0].Basis != string(HalfHour)) {
 			t.Errorf("%s: %+v", c.name, i.Reasons)
 		}
 	}

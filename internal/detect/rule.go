@@ -13,6 +13,7 @@ type Rule struct {
 	MaxZ     float64
 	Agree    float64       // how far requests that fall count at most
 	HalfHour bool          // what is done is also compared with the half hour before
+	Fall     float64       // how far that falls at least for disks to be compared with it, too
 	Within   int           // samples of ten seconds that are looked back at
 	Bad      int           // of them that hold, to open an incident
 	Join     time.Duration // what comes sooner after the last bad sample is the same incident
@@ -21,7 +22,7 @@ type Rule struct {
 
 // DefaultRule is the rule that docs/baselines.md gives the figures of.
 func DefaultRule() Rule {
-	return Rule{Families: 2, Z: 1, Sum: 5, MaxZ: 8, Agree: 4, HalfHour: true, Within: 30, Bad: 24, Join: 15 * time.Minute, Lasting: 6 * time.Hour}
+	return Rule{Families: 2, Z: 1, Sum: 5, MaxZ: 8, Agree: 4, HalfHour: true, Fall: 2.5, Within: 30, Bad: 24, Join: 15 * time.Minute, Lasting: 6 * time.Hour}
 }
 
 // deciding is how many families decide: processor, or requests in its place,

@@ -313,6 +313,7 @@ func (w *Watch) z(values []float64, refs []Reference) (z [families]float64, reas
 		oldest = recentOpen
 	}
 	waiting := w.rule.HalfHour && w.diskOff(values, refs)
+	fell := waiting && w.fell(values, oldest)
 	var judged [families]bool
 	for i, v := range values {
 		s := &w.signals[i]
@@ -322,7 +323,7 @@ func (w *Watch) z(values []float64, refs []Reference) (z [families]float64, reas
 		judged[s.Family] = true
 		r := &refs[i]
 		far := r.Z(s, v)
-		if waiting && s.agrees() {
+		if far < w.rule.MaxZ && (waiting && s.agrees() || fell && s.Family == Disk) {
 			b := w.before[i].reference(s, w.slot, oldest)
 			if z := b.Z(s, v); z > far {
 				r, far = &b, z
