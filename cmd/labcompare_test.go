@@ -1,13 +1,11 @@
 package cmd
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -83,37 +81,6 @@ func TestLabCompareNamesTheSetting(t *testing.T) {
 		if len([]rune(line)) > 81 {
 			t.Errorf("more than 80 columns: %s", line)
 		}
-	}
-}
-
-// What a killed run leaves mounted, the next one's start takes down.
-func TestLabRunSweepsAfterKill(t *testing.T) {
-	needLoop(t)
-	c, _, notes := run{args: []string{"lab", "run", tinyExperiment(t, "4k", "duration: 20s"), "--scale=1", "--out", filepath.Join(t.TempDir(), "out")}}.command(t)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	mark := fmt.Sprintf("/%s%d-", lab.Prefix, c.Process.Pid)
-	mounted := func() bool {
-		b, err := os.ReadFile("/proc/mounts")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return bytes.Contains(b, []byte(mark))
-	}
-	for end := time.Now().Add(20 * time.Second); !mounted() && time.Now().Before(end); {
-		time.Sleep(20 * time.Millisecond)
-	}
-	_ = c.Process.Signal(syscall.SIGKILL)
-	_ = c.Wait()
-	if !mounted() {
-		t.Fatalf("the killed run left nothing: %s", notes)
-	}
-	if code, _, notes := (run{args: []string{"lab", "run", tinyExperiment(t, "4k", "passes: 1"), "--scale=1", "--out", filepath.Join(t.TempDir(), "next")}}).do(t); code != 0 {
-		t.Errorf("the next run: code %d: %s", code, notes)
-	}
-	if mounted() {
-		t.Error("the next run did not sweep")
 	}
 }
 

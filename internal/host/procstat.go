@@ -10,8 +10,10 @@ import (
 
 // Fields of /proc/PID/stat behind the name, as StatFields numbers them.
 const (
-	StatState = 0
-	StatStart = 19 // clock ticks since boot
+	StatState  = 0
+	StatParent = 1
+	StatGroup  = 2
+	StatStart  = 19 // clock ticks since boot
 )
 
 // StatFields are the fields of /proc/PID/stat (proc_pid_stat(5)) behind the

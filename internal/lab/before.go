@@ -51,7 +51,13 @@ func (st *situation) record(ctx context.Context) ([]string, error) {
 	args := []string{"record", "-o", path, "--duration", b.Duration.String()}
 	ctx, cancel := context.WithTimeout(ctx, b.Duration+30*time.Second+st.scenario.patience())
 	defer cancel()
-	if out, err := exec.CommandContext(ctx, st.Binary, args...).CombinedOutput(); err != nil {
+	_, environment, err := st.env.marked()
+	if err != nil {
+		return nil, err
+	}
+	recorder := exec.CommandContext(ctx, st.Binary, args...)
+	recorder.Env = environment
+	if out, err := recorder.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("record what comes before: %w: %s", err, lastLine(bytes.TrimSpace(out)))
 	}
 	for i, step := range b.Change {

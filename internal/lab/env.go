@@ -27,6 +27,7 @@ type Env struct {
 	journal *journal
 	stop    []func()             // guards, ended before anything is undone
 	slow    map[string]*slowFile // by name; each ends when it is unmounted
+	marks   int                  // given to processes
 }
 
 // New starts an environment with a scratch folder below dir, which must be on

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -200,7 +199,6 @@ func TestMountsGo(t *testing.T) {
 	}
 }
 
-// TestSweep lets a run of this test binary die and takes over what it left.
 // Half of a broken disk cannot be read, and a load that is told to goes on.
 func TestBrokenLoopDisk(t *testing.T) {
 	need(t, "root", "loop")
@@ -226,6 +224,7 @@ func TestBrokenLoopDisk(t *testing.T) {
 	}
 }
 
+// TestSweep lets a run of this test binary die and takes over what it left.
 func TestSweep(t *testing.T) {
 	if state := os.Getenv("IOCAUSE_TEST_DIE"); state != "" {
 		dieInTheMiddle(t, state)
@@ -244,10 +243,13 @@ func TestSweep(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(out.String(), "left behind: ")
 	left := strings.Fields(rest)
-	for _, path := range left {
+	for _, path := range left[1:] {
 		if _, err := os.Stat(path); err != nil {
 			t.Errorf("not left behind after all: %v", err)
 		}
+	}
+	if rest, err := (&leader{mark: left[0]}).family(host.Live()); err != nil || len(rest) != 3 {
+		t.Errorf("processes %v were left behind, not 3: %v", rest, err)
 	}
 	mine := testEnv(t, state)
 	swept, err := sweep(host.Live(), state)
@@ -255,9 +257,8 @@ func TestSweep(t *testing.T) {
 		t.Errorf("swept %v, %v", swept, err)
 	}
 	gone(t, left[1:]...)
-	// The dead stay in /proc until their parent looks, and not every init does.
-	if b, err := os.ReadFile(filepath.Join(left[0], "stat")); err == nil && !strings.Contains(string(b), ") Z ") {
-		t.Errorf("a process lives on: %s", b)
+	if rest, err := (&leader{mark: left[0]}).family(host.Live()); err != nil || len(rest) > 0 {
+		t.Errorf("processes %v live on: %v", rest, err)
 	}
 	if _, err := os.Stat(mine.Scratch()); err != nil {
 		t.Errorf("a living run was swept: %v", err)
@@ -280,12 +281,14 @@ func dieInTheMiddle(t *testing.T, state string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := e.Start([]string{"sleep", "1000"}, c, false)
+	p, err := e.Start([]string{"/bin/sh", "-c", "sleep 1000 & (cd " + disk.Dir + "; setsid sleep 1000 &); echo >&3; exec sleep 1000"}, c, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proc := e.host.Proc(strconv.Itoa(p.PID))
-	_, _ = os.Stdout.WriteString("left behind: " + strings.Join([]string{proc, c.Memory, e.Scratch(), e.host.Sys("block", disk.Device, "loop/backing_file")}, " ") + "\n")
+	if err := p.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = os.Stdout.WriteString("left behind: " + strings.Join([]string{p.leader.mark, c.Memory, e.Scratch(), e.host.Sys("block", disk.Device, "loop/backing_file")}, " ") + "\n")
 	self, _ := os.FindProcess(os.Getpid())
 	_ = self.Kill()
 	time.Sleep(time.Minute)
@@ -317,6 +320,55 @@ func TestReadyAndStop(t *testing.T) {
 	}
 	if err := p.Stop(50 * time.Millisecond); err != nil || !p.Ended() {
 		t.Errorf("one that does not listen: %v", err)
+	}
+}
+
+// What a load has started ends with it, and so does not keep a file system busy:
+// what runs in the background, a daemon that has left group and parents, and one
+// that does not listen.
+func TestAllThatALoadStartsEnds(t *testing.T) {
+	need(t, "root")
+	e := testEnv(t, t.TempDir())
+	dir, err := e.Mount("m", "tmpfs", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rest = `sleep 1000 & (setsid sleep 1000 >/dev/null 2>&1 &); (trap '' TERM; sleep 1000) & echo >&3; `
+	for _, c := range []struct {
+		name, last string
+		ends       bool
+	}{
+		{"a shell that waits", "wait", false},
+		{"one that becomes its command", "exec sleep 1000", false},
+		{"one that does not listen", "trap '' TERM; while :; do sleep 1; done", false},
+		{"one that has ended", "exit 3", true},
+	} {
+		p, err := e.Start([]string{"/bin/sh", "-c", "cd " + dir + "; " + rest + c.last}, nil, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if members, err := p.leader.family(e.host); err != nil || len(members) < 3 && !c.ends {
+			t.Errorf("%s: it has started %v: %v", c.name, members, err)
+		}
+		if c.ends {
+			<-p.ended
+		}
+		if err := p.Stop(time.Second); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if members, err := p.leader.family(e.host); err != nil || len(members) > 0 || !p.Ended() {
+			t.Errorf("%s: %v live on: %v", c.name, members, err)
+		}
+		if err := p.outcome(); c.ends && err.Error() != "exit status 3" {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	// busy at once if anybody's folder is in there
+	if err := unix.Unmount(dir, 0); err != nil {
+		t.Errorf("unmount: %v", err)
 	}
 }
 

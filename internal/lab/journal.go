@@ -24,8 +24,8 @@ const Prefix = "iocause-lab-"
 type record struct {
 	Kind  string `json:"kind"` // one of the undoers, or "run" for the first
 	Path  string `json:"path,omitempty"`
-	Value string `json:"value,omitempty"` // file: what it held; loop: its backing file; run: boot id
-	PID   int    `json:"pid,omitempty"`
+	Value string `json:"value,omitempty"` // file: what it held; loop: its backing file; process: its mark; run: boot id
+	PID   int    `json:"pid,omitempty"`   // process: 0 before it is started
 	Start uint64 `json:"start,omitempty"` // of the process, in ticks since boot
 }
 
@@ -122,7 +122,7 @@ func sweep(h *host.Host, dir string) ([]string, error) {
 			errs = append(errs, err)
 			continue
 		}
-		if run.Value == bootID(h) && alive(h, run.PID, run.Start) {
+		if run.Value == bootID(h) && alive(h, run.PID, run.Start) || run.PID == 0 && beginning(h, path) {
 			continue
 		}
 		if run.Value != bootID(h) {
@@ -138,6 +138,14 @@ func sweep(h *host.Host, dir string) ([]string, error) {
 		swept = append(swept, strings.TrimSuffix(filepath.Base(path), ".journal"))
 	}
 	return swept, errors.Join(errs...)
+}
+
+// beginning tells whether a journal without a first line is that of a process
+// which is about to write it.
+func beginning(h *host.Host, path string) bool {
+	pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), Prefix), "-")
+	_, err := os.Stat(h.Proc(pid))
+	return err == nil
 }
 
 // readJournal stops at a line that was cut short: what it announced was not done.

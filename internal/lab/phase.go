@@ -70,6 +70,10 @@ func (st *situation) phase(ctx context.Context, p *Phase, asked time.Duration) (
 	if err := st.startAll(ctx, st.scenario.Loads); err != nil {
 		return nil, err
 	}
+	_, environment, err := st.env.marked()
+	if err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	looking, enough := context.WithCancel(ctx)
 	defer enough()
@@ -80,7 +84,7 @@ func (st *situation) phase(ctx context.Context, p *Phase, asked time.Duration) (
 			looks <- []Watched{{NotSeen: "the experiment asks for no diagnosis"}}
 			return
 		}
-		looks <- watch(looking, st.Binary, pid, p.Duration)
+		looks <- watch(looking, st.Binary, environment, pid, p.Duration)
 	}()
 	samples := st.newSampler(window, st.scenario.Loads)
 	ended := st.wait(ctx, p, samples)
@@ -146,14 +150,14 @@ func (st *situation) wait(ctx context.Context, p *Phase, samples *sampler) error
 }
 
 // watch lets iocause look at a process, again and again, until ctx ends.
-func watch(ctx context.Context, binary string, pid int, longest time.Duration) []Watched {
+func watch(ctx context.Context, binary string, environment []string, pid int, longest time.Duration) []Watched {
 	var all []Watched
 	for ctx.Err() == nil {
 		x := Watched{Started: time.Now()}
 		c := exec.CommandContext(ctx, binary, "diagnose", "--format", "json",
 			"--duration", min(longest, longestLook).String(), "--pid", strconv.Itoa(pid))
 		var report, notes bytes.Buffer
-		c.Stdout, c.Stderr = &report, &notes
+		c.Env, c.Stdout, c.Stderr = environment, &report, &notes
 		c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 		c.WaitDelay = 10 * time.Second
 		err := c.Run()

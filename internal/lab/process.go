@@ -12,17 +12,23 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
 )
 
-// Process is a child that runs in chosen cgroups.
+// Process is a child that runs in chosen cgroups, with a process group of its own.
+// What it starts ends with it.
 type Process struct {
 	PID    int
 	Stdout bytes.Buffer // to be read after Stop
 	Stderr bytes.Buffer
+	host   *host.Host
 	cmd    *exec.Cmd
+	leader leader
 	ready  *os.File
-	ended  chan struct{}
-	err    error // of Wait; to be read after ended
+	ended  chan struct{} // closed when neither it nor what it has started lives
+	err    error         // of Wait; to be read after ended
+	rest   error         // why what it has started could not be ended; to be read after ended
 }
 
 // join puts the shell into cgroups and becomes the command: the process is
@@ -31,13 +37,21 @@ const join = `n=$1; shift
 while [ "$n" -gt 0 ]; do echo $$ > "$1" || exit 126; shift; n=$((n-1)); done
 exec "$@"`
 
-// Start starts a command. With ready, its arguments get --ready-fd=3 and
-// WaitReady waits for the line that it writes there.
-func (e *Env) Start(argv []string, in *Cgroup, ready bool) (*Process, error) {
-	p := &Process{ended: make(chan struct{})}
-	if ready {
-		argv = append(argv, "--ready-fd=3")
+// marked is an environment for a process and all that it starts: in the journal
+// stands by what they are known, before there is any.
+func (e *Env) marked() (value string, environment []string, err error) {
+	e.marks++
+	value = fmt.Sprintf("%s/%d", e.name, e.marks)
+	if err := e.journal.add(record{Kind: "process", Value: value}); err != nil {
+		return "", nil, err
 	}
+	return value, append(os.Environ(), mark+"="+value), nil
+}
+
+// Start starts a command. With ready, WaitReady waits for a line that it writes
+// to its file descriptor 3.
+func (e *Env) Start(argv []string, in *Cgroup, ready bool) (*Process, error) {
+	p := &Process{host: e.host, ended: make(chan struct{})}
 	var joined *os.File
 	if folders := in.all(); len(folders) == 1 && in.v2 {
 		var err error
@@ -55,8 +69,15 @@ func (e *Env) Start(argv []string, in *Cgroup, ready bool) (*Process, error) {
 	p.cmd = exec.Command(argv[0], argv[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.Stdout, &p.Stderr
 	p.cmd.WaitDelay = 2 * time.Second
+	// Not a session: where the kernel shares the processors among sessions
+	// (sched_autogroup_enabled), a load's niceness would count for nothing.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if joined != nil {
-		p.cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(joined.Fd())}
+		p.cmd.SysProcAttr.UseCgroupFD, p.cmd.SysProcAttr.CgroupFD = true, int(joined.Fd())
+	}
+	var err error
+	if p.leader.mark, p.cmd.Env, err = e.marked(); err != nil {
+		return nil, err
 	}
 	if ready {
 		r, w, err := os.Pipe()
@@ -71,16 +92,30 @@ func (e *Env) Start(argv []string, in *Cgroup, ready bool) (*Process, error) {
 		return nil, fmt.Errorf("start %s: %w", argv[0], err)
 	}
 	p.PID = p.cmd.Process.Pid
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.ended)
-	}()
-	if start, err := startTime(e.host, p.PID); err == nil {
-		if err := e.journal.add(record{Kind: "process", PID: p.PID, Start: start}); err != nil {
-			return nil, errors.Join(err, p.Stop(0))
-		}
+	p.leader.pid = p.PID
+	p.leader.start, err = startTime(e.host, p.PID) // nobody has waited for it yet, so it can be seen
+	go p.wait()
+	if err == nil {
+		err = e.journal.add(record{Kind: "process", PID: p.PID, Start: p.leader.start, Value: p.leader.mark})
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Stop(0))
 	}
 	return p, nil
+}
+
+// wait waits for the end of the process and ends what it has left behind, while
+// the process is still there for its group to be known by.
+func (p *Process) wait() {
+	for {
+		err := unix.Waitid(unix.P_PID, p.PID, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			break // what else may be wrong, Wait says
+		}
+	}
+	p.rest = p.leader.endFamily(p.host, grace)
+	p.err = p.cmd.Wait()
+	close(p.ended)
 }
 
 // all is folders for a cgroup that may be nil.
@@ -131,10 +166,16 @@ func (p *Process) outcome() error {
 	return p.err
 }
 
-// Stop asks the process to end, and after patience makes it.
+// Stop asks the process and all that it has started to end, and after patience
+// makes them.
 func (p *Process) Stop(patience time.Duration) error {
 	if err := p.cmd.Process.Signal(unix.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("ask process %d to end: %w", p.PID, err)
+	}
+	if !p.Ended() {
+		if _, err := p.leader.signal(p.host, unix.SIGTERM); err != nil {
+			return fmt.Errorf("ask what process %d has started to end: %w", p.PID, err)
+		}
 	}
 	select {
 	case <-p.ended:
@@ -144,5 +185,5 @@ func (p *Process) Stop(patience time.Duration) error {
 		}
 		<-p.ended
 	}
-	return nil
+	return p.rest
 }

@@ -246,7 +246,7 @@ func (st *situation) startAll(ctx context.Context, loads []Load) error {
 		if l.After > 0 {
 			continue
 		}
-		p, err := st.startLoad(&l, l.Do != nil)
+		p, err := st.startLoad(&l, l.Do != nil || l.Ready)
 		if err != nil {
 			return err
 		}
@@ -262,6 +262,9 @@ func (st *situation) startLoad(l *Load, ready bool) (*Process, error) {
 	argv := slices.Clone(l.Command)
 	if l.Do != nil {
 		argv = append([]string{st.Binary, "lab", "load", "--format=json"}, l.Do.Args()...)
+		if ready {
+			argv = append(argv, "--ready-fd=3")
+		}
 	}
 	for i := range argv {
 		argv[i] = st.expand(argv[i])
@@ -286,11 +289,15 @@ func (st *situation) observe(ctx context.Context, out *Outcome, against []string
 	ctx, cancel := context.WithTimeout(ctx, o.Duration+30*time.Second+st.scenario.patience())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, st.Binary, args...)
+	var err error
+	if _, cmd.Env, err = st.env.marked(); err != nil {
+		return err
+	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	start := time.Now()
 	before := st.raw()
-	err := cmd.Run()
+	err = cmd.Run()
 	out.Looked = time.Since(start)
 	out.Facts = between(before, st.raw(), out.Looked)
 	out.Report = stdout.Bytes()

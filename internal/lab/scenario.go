@@ -133,6 +133,9 @@ type Load struct {
 	Cgroup  string   `yaml:"cgroup"`
 	Do      *Spec    `yaml:"do"`
 	Command []string `yaml:"command"` // {iocause} is the binary itself
+	// Ready says that the command writes a line to its file descriptor 3 when its
+	// preparations are over; what comes next waits for that.
+	Ready bool `yaml:"ready"`
 	// After is how long after the others it starts; in experiments only.
 	After time.Duration `yaml:"after"`
 }
@@ -298,6 +301,8 @@ func (s *Scenario) check() error {
 			return fmt.Errorf("load %d has no name", i+1)
 		case (l.Do == nil) == (len(l.Command) == 0):
 			return fmt.Errorf("load %s needs either do or command", l.Name)
+		case l.Ready && l.Do != nil:
+			return fmt.Errorf("load %s: ready is for a command; what it does says so by itself", l.Name)
 		case l.After != 0:
 			return fmt.Errorf("load %s: only loads of an experiment have an after", l.Name)
 		case !cgroups[l.Cgroup]:

@@ -36,7 +36,7 @@ func undo(h *host.Host, r *record) error {
 	case "swap":
 		err = swapOff(r.Path)
 	case "process":
-		err = kill(h, r.PID, r.Start)
+		err = (&leader{pid: r.PID, start: r.Start, mark: r.Value}).kill(h)
 	default:
 		err = errors.New("no such kind of record")
 	}
@@ -119,17 +119,4 @@ func swapOff(path string) error {
 		return fmt.Errorf("swapoff: %w", errno)
 	}
 	return nil
-}
-
-func kill(h *host.Host, pid int, start uint64) error {
-	for range 500 {
-		if !alive(h, pid, start) {
-			return nil
-		}
-		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("kill %d: %w", pid, err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return fmt.Errorf("process %d does not die", pid)
 }
