@@ -147,6 +147,9 @@ func (c *child) code() int {
 
 // terminalWidth is the width of a stream that is a terminal.
 func terminalWidth(stream any) (columns int, isTerminal bool) {
+	if h, ok := stream.(*held); ok {
+		stream = h.of
+	}
 	f, ok := stream.(*os.File)
 	if !ok || f == nil {
 		return 0, false

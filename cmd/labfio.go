@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -67,72 +71,118 @@ func (a *app) labFio(c *cobra.Command, o *fioOptions, args []string) (err error)
 	path := filepath.Join(dir, "output.json")
 	command := slices.Concat([]string{program, "--output-format=json", "--output=" + path}, args[1:], []string{args[0]})
 
-	report, ran := a.runFio(c, o, command)
-	b, err := os.ReadFile(path)
+	notes := &echo{to: a.stderr}
+	report, code, err := a.runFio(c, o, command, notes)
 	if err != nil {
-		return errors.Join(ran, fmt.Errorf("reading what fio wrote: %w", err))
-	}
-	out, err := fiojson.Parse(bytes.NewReader(b))
-	if err != nil {
-		return errors.Join(ran, fmt.Errorf("%w; fio's own words are above", err))
-	}
-	if err := a.printFio(o, out, report); err != nil {
 		return err
 	}
-	return ran
+	b, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("reading what fio wrote: %w", err)
+	}
+	out, parseErr := fiojson.Parse(bytes.NewReader(b))
+	if parseErr != nil {
+		out = &fiojson.Output{}
+	}
+	var failed error
+	switch made := slices.ContainsFunc(out.Jobs, func(j fiojson.Job) bool { return len(j.Sides) > 0 }); {
+	case made && code == 0:
+	case made:
+		failed = fmt.Errorf("running fio: it ended with exit code %d: %s", code, fioSays(notes.kept, b, out))
+	default:
+		// What was watched is a machine on which nothing was done: that it is
+		// healthy would be no answer.
+		return fmt.Errorf("running fio: it ended with exit code %d and made no requests, so there is nothing to diagnose: %s", code, fioSays(notes.kept, b, out))
+	}
+	return errors.Join(a.printFio(o, out, report), failed)
 }
 
-// runFio runs the command, with the diagnosis beside it. report is that as
-// JSON; as text it is printed at once.
-func (a *app) runFio(c *cobra.Command, o *fioOptions, command []string) (report json.RawMessage, err error) {
+// runFio runs the command, with the diagnosis beside it. report is what that
+// prints, code fio's exit code; notes get what fio prints.
+func (a *app) runFio(c *cobra.Command, o *fioOptions, command []string, notes *echo) (report []byte, code int, err error) {
+	inner := *a
+	inner.stderr = notes
 	if !o.noDiagnose {
-		inner, buf := *a, &bytes.Buffer{}
-		if o.format == "json" {
-			inner.stdout = buf
-		}
+		kept := &held{of: a.stdout}
+		inner.stdout = kept
 		// There is no --duration here, so fio is watched until it ends.
 		err := inner.diagnose(c, &diagnoseOptions{duration: lookLength, format: o.format, exitCode: true}, command)
-		if o.format == "text" {
-			fmt.Fprintln(a.stdout)
+		var exit *exitError
+		if errors.As(err, &exit) {
+			return kept.Bytes(), exit.code, nil
 		}
-		if buf.Len() > 0 {
-			report = buf.Bytes()
-		}
-		return report, fioFailed(err)
+		return kept.Bytes(), 0, err
 	}
-	ch, err := a.newChild(command)
+	ch, err := inner.newChild(command)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	watch, stop := untilInterrupt(c.Context(), func(s os.Signal) { ch.signal(s) })
 	defer stop()
 	if err := ch.start(a.host); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer ch.stopTracking()
-	if code := ch.wait(watch, a.stderr); code != 0 {
-		return nil, fioFailed(&exitError{code})
-	}
-	return nil, nil
+	return nil, ch.wait(watch, a.stderr), nil
 }
 
-// fioFailed names who ended with an exit code.
-func fioFailed(err error) error {
-	var code *exitError
-	if errors.As(err, &code) {
-		return fmt.Errorf("running fio: it ended with exit code %d; its own words are above", code.code)
-	}
-	return err
+// echo passes on what is written, by fio and beside it, and keeps the start of it
+// but for iocause's own lines. kept is to be read when fio has ended.
+type echo struct {
+	to   io.Writer
+	lock sync.Mutex
+	kept []byte
 }
 
-func (a *app) printFio(o *fioOptions, out *fiojson.Output, report json.RawMessage) error {
+func (e *echo) Write(b []byte) (int, error) {
+	const most = 4096
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	if !bytes.HasPrefix(b, []byte("iocause: ")) {
+		e.kept = append(e.kept, b[:min(len(b), most-len(e.kept))]...)
+	}
+	return e.to.Write(b)
+}
+
+// fioSays is why fio failed: what it wrote to its standard error, or else in front
+// of the JSON, and the errors of its jobs.
+func fioSays(notes, b []byte, out *fiojson.Output) string {
+	words, _, _ := bytes.Cut(append([]byte("\n"), b...), []byte("\n{"))
+	if len(bytes.TrimSpace(notes)) > 0 {
+		words = notes
+	}
+	var all []string
+	for line := range bytes.Lines(words) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			all = append(all, string(line))
+		}
+	}
+	all = all[:min(len(all), fioLines)]
+	for i := range out.Jobs {
+		if j := &out.Jobs[i]; j.Error != 0 {
+			all = append(all, fmt.Sprintf("job %s: %v", j.Name, syscall.Errno(j.Error)))
+		}
+	}
+	if len(all) == 0 {
+		return "it does not say why"
+	}
+	return text.Escape(strings.Join(all, "; "))
+}
+
+// fioLines is how many lines of fio's words are repeated.
+const fioLines = 6
+
+func (a *app) printFio(o *fioOptions, out *fiojson.Output, report []byte) error {
 	t := fioTable(out)
 	if o.format == "text" {
+		if len(report) > 0 {
+			fmt.Fprintf(a.stdout, "%s\n", report)
+		}
 		return text.WriteTable(a.stdout, t, styleOf(a.stdout, os.Getenv, widestTable))
 	}
 	object := map[string]any{"fio_version": out.Version, "jobs": t.Object()}
 	if report != nil {
-		object["diagnosis"] = report
+		object["diagnosis"] = json.RawMessage(report)
 	}
 	return writeJSON(a.stdout, object)
 }
@@ -161,7 +211,7 @@ func fioTable(out *fiojson.Output) *text.Table {
 			})
 		}
 		if j.Error != 0 {
-			t.Notes = append(t.Notes, fmt.Sprintf("job %s ended with error %d", j.Name, j.Error))
+			t.Notes = append(t.Notes, fmt.Sprintf("job %s ended with error %d (%v)", j.Name, j.Error, syscall.Errno(j.Error)))
 		}
 		if len(j.Sides) == 0 {
 			t.Notes = append(t.Notes, fmt.Sprintf("job %s made no requests", j.Name))

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strings"
@@ -43,6 +44,12 @@ func styleOf(stream any, getenv func(string) string, widest int) text.Style {
 		Width: min(columns, widest),
 		Color: getenv("NO_COLOR") == "" && getenv("TERM") != "dumb",
 	}
+}
+
+// held keeps what is written, and has it look as on the stream that it is for.
+type held struct {
+	bytes.Buffer
+	of any
 }
 
 // progress is one line on standard error that follows the observation. On
