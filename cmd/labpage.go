@@ -26,6 +26,10 @@ func runPage(x *lab.Experiment, r *experimentResult) *html.Report {
 	if r.Ended != "" {
 		page.Sections[0].Lines = append(page.Sections[0].Lines, "It ended early: "+r.Ended)
 	}
+	if len(r.Checks) > 0 {
+		t := checksTable(r.Checks)
+		page.Sections[0].Tables = append(page.Sections[0].Tables, pageTable(t, t.Title))
+	}
 	if len(r.Changes) > 0 {
 		t := changesTable(r.Changes)
 		s := html.Section{Heading: "Changes", Tables: []html.Table{pageTable(t, t.Title)}, Lines: t.Notes}

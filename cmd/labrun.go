@@ -38,6 +38,7 @@ type experimentResult struct {
 	Host       host.Fingerprint  `json:"host"`
 	Phases     []lab.PhaseResult `json:"phases"`
 	Changes    []phaseChange     `json:"changes"`
+	Checks     []lab.Checked     `json:"checks"`
 	Ended      string            `json:"ended,omitempty"` // why there is no more
 }
 
@@ -157,13 +158,13 @@ func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
 		if phase == x.Phases[0].Name && repeat == 1 {
 			// Of the machine as it is set up. What cannot be read is absent.
 			result.Host, _ = a.host.Fingerprint()
-			lab.OwnNames(&result.Host)
+			lab.OwnNames(a.host, &result.Host)
 		}
 		line.show(fmt.Sprintf("repeat %d of %d: %s", repeat, x.Repeat, phase), "")
 	})
 	line.erase()
 	ran = errors.Join(ran, runner.Close())
-	result.Phases = phases
+	result.Phases, result.Checks = phases, x.Verify(phases)
 	if ran != nil {
 		result.Ended = ran.Error()
 	}
@@ -177,14 +178,17 @@ func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
 	if err := text.WriteTable(a.stdout, summary(x, &result), style); err != nil {
 		return err
 	}
-	if t := changesTable(result.Changes); len(t.Rows) > 0 {
+	for _, t := range []*text.Table{checksTable(result.Checks), changesTable(result.Changes)} {
+		if len(t.Rows) == 0 {
+			continue
+		}
 		fmt.Fprintln(a.stdout)
 		if err := text.WriteTable(a.stdout, t, style); err != nil {
 			return err
 		}
 	}
 	fmt.Fprintf(a.stderr, "iocause: results.json, series.csv and report.html are in %s\n", text.Escape(o.out))
-	return ran
+	return errors.Join(ran, failedChecks(result.Checks))
 }
 
 // writeResult writes the files of a result directory.

@@ -34,6 +34,11 @@ func TestShippedExperimentsNameWhatTheyMake(t *testing.T) {
 		}
 		x.Scale(0.01)
 		made := map[string]bool{"{scratch}": true}
+		for _, s := range x.Setup {
+			if s.Loop != nil {
+				made["{"+s.Loop.Name+"}"] = true
+			}
+		}
 		for name := range x.Files {
 			made["{"+name+"}"] = true
 		}

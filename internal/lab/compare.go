@@ -24,11 +24,23 @@ type Difference struct {
 	B       string `json:"b"`
 }
 
-// OwnNames gives what this process's environments mounted names that are the
-// same in every run, and leaves out what other runs on the machine mounted.
-func OwnNames(f *host.Fingerprint) {
+// OwnNames gives what this process's environments mounted, and their loop devices,
+// names that are the same in every run, and leaves out those of other runs on the
+// machine.
+func OwnNames(h *host.Host, f *host.Fingerprint) {
 	own := fmt.Sprintf("%s%d-", Prefix, os.Getpid())
 	devices := map[string]string{} // of the lab, by the kernel's name; "" for others' runs
+	for _, d := range f.Devices {
+		b, err := os.ReadFile(h.Sys("block", d.Name, "loop/backing_file"))
+		file := strings.TrimSpace(string(b))
+		switch {
+		case err != nil || !strings.Contains(file, "/"+Prefix):
+		case strings.Contains(file, "/"+own):
+			devices[d.Name] = "lab:" + strings.TrimSuffix(filepath.Base(file), ".img")
+		default:
+			devices[d.Name] = ""
+		}
+	}
 	var kept []host.FileSystem
 	for _, fs := range f.FileSystems {
 		if strings.Contains(fs.Mount, "/"+Prefix) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -409,6 +410,20 @@ func TestSlowDisk(t *testing.T) {
 	least("read", f.ReadAt, 30*time.Millisecond)
 	if err := errors.Join(f.Close(), unix.Munmap(buf)); err != nil {
 		t.Fatal(err)
+	}
+	if err := load.Warm(disk.Dir, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	if pages, err := load.ResidentPages(disk.Dir); err != nil || pages < 256 {
+		t.Errorf("%d pages stayed in the cache when nobody had the disk open, not 256: %v", pages, err)
+	}
+	print, err := e.host.Fingerprint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	OwnNames(e.host, &print)
+	if !slices.ContainsFunc(print.Devices, func(d host.BlockDevice) bool { return d.Name == "lab:slow" }) {
+		t.Errorf("the disk has no name of its own among %+v", print.Devices)
 	}
 	if err := e.Slow("other", time.Second); err == nil {
 		t.Error("a disk that is not there was slowed down")

@@ -24,6 +24,7 @@ type Experiment struct {
 	Files    map[string]load.Size `yaml:"files"`
 	Setup    []Step               `yaml:"setup"`
 	Phases   []Phase              `yaml:"phases"`
+	Checks   []Check              `yaml:"checks"` // what must be so on any machine
 	Repeat   int                  `yaml:"repeat"` // how often all of it is done; 1 by default
 	Window   time.Duration        `yaml:"window"` // of the series; by default as long as suits each phase
 }
@@ -208,6 +209,11 @@ func (x *Experiment) check() (field string, index int, err error) {
 			}
 		}
 	}
+	for i := range x.Checks {
+		if err := x.Checks[i].check(x.Phases); err != nil {
+			return "checks", i, err
+		}
+	}
 	return "", 0, nil
 }
 
@@ -250,10 +256,12 @@ func (s *Step) scale(scale func(*load.Size)) {
 	}
 }
 
-// Prolong lets the last phase, and what is measured in it, go on for so long.
+// Prolong lets the last phase, and what is measured in it, go on for so long. What
+// its rate was to be held to says nothing any more.
 func (x *Experiment) Prolong(length time.Duration) {
 	last := &x.Phases[len(x.Phases)-1]
 	last.Duration = length
+	x.Checks = slices.DeleteFunc(x.Checks, func(c Check) bool { return c.Phase == last.Name || c.Against == last.Name })
 	for i := range last.Loads {
 		do := last.Loads[i].Do
 		do.Duration, do.Count, do.Passes = length, 0, 0

@@ -79,6 +79,12 @@ func (e *Env) SlowDisk(name string, size int64, delay time.Duration) (*LoopDisk,
 	if err != nil {
 		return nil, err
 	}
+	// With the last who has it open, all of it that is cached would go.
+	open, err := unix.Open(device, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("keep a slow disk open: %w", err)
+	}
+	e.stop = append(e.stop, func() { _ = unix.Close(open) })
 	return &LoopDisk{Device: filepath.Base(device), Dir: device}, nil
 }
 
@@ -122,6 +128,14 @@ func (f *slowFile) serve() {
 	}
 }
 
+// wait takes as long as a request shall. Not by time.Sleep, which waits a
+// millisecond when there is nothing else for the scheduler to do.
+func (f *slowFile) wait() {
+	left := unix.NsecToTimespec(f.delay.Load())
+	for errors.Is(unix.Nanosleep(&left, &left), unix.EINTR) {
+	}
+}
+
 // answer fills in what follows the header of a reply, and says how long it is.
 func (f *slowFile) answer(request, out []byte) (length int, errno unix.Errno, silent bool) {
 	body := request[fuseInHeader:]
@@ -160,14 +174,14 @@ func (f *slowFile) answer(request, out []byte) (length int, errno unix.Errno, si
 		}
 		off, size := int64(word.Uint64(body[8:])), min(int64(word.Uint32(body[16:])), int64(len(out)))
 		size = max(min(size, f.size-off), 0)
-		time.Sleep(time.Duration(f.delay.Load()))
+		f.wait()
 		clear(out[:size])
 		return int(size), 0, false
 	case fuseWrite: // struct fuse_write_out
 		if len(body) < 20 {
 			return 0, unix.EINVAL, false
 		}
-		time.Sleep(time.Duration(f.delay.Load()))
+		f.wait()
 		word.PutUint32(out, word.Uint32(body[16:]))
 		return 8, 0, false
 	}
