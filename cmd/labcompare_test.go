@@ -111,7 +111,7 @@ func TestLabRunKeepsWhatItHasOnInterrupt(t *testing.T) {
 		t.Fatalf("%v, %v: %+v: %s", err, readErr, r, notes)
 	}
 	b, err := os.ReadFile(filepath.Join(out, "series.csv"))
-	if err != nil || strings.Count(string(b), "one,1,load l,calls,") < 2 {
+	if err != nil || strings.Count(string(b), "one,1,load l,calls,") < 2 || !strings.Contains(string(b), "one,1,disk disk,busy,ratio,/sys/block/loop") {
 		t.Errorf("%v: the series is %d bytes", err, len(b))
 	}
 }

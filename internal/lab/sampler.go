@@ -33,11 +33,11 @@ type figure struct {
 	load                         string // of which load it is; "" of none
 }
 
-// figures are what may say why a load became slow: of the machine, of its
-// cgroups and of its loads.
-func figures(device string, cgroups map[string]*Cgroup, loads []Load) []figure {
+// figures are what may say why a load became slow: of the machine, of the disk
+// under the files and the loop disks (their devices, by name), of its cgroups and
+// of its loads.
+func figures(device string, loops map[string]string, cgroups map[string]*Cgroup, loads []Load) []figure {
 	const mem, vm = "/proc/meminfo", "/proc/vmstat"
-	disk, stat := "disk "+device, "/sys/block/"+device+"/stat"
 	all := []figure{
 		{"mem.available", "host", "memory available", "bytes", mem, 1, ""},
 		{"mem.cached", "host", "page cache", "bytes", mem, 1, ""},
@@ -47,14 +47,10 @@ func figures(device string, cgroups map[string]*Cgroup, loads []Load) []figure {
 		{"vmstat.pgscan_direct", "host", "pages scanned by threads that wanted memory", "count/s", vm, 1, ""},
 		{"vmstat.pswpin", "host", "pages swapped in", "count/s", vm, 1, ""},
 		{"host.foreign_bytes", "host", "block I/O of others", "bytes/s", vm + " less /proc/PID/io of the loads", 1, ""},
-		{"disk.reads", disk, "reads", "count/s", stat, 1, ""},
-		{"disk.writes", disk, "writes", "count/s", stat, 1, ""},
-		{"disk.read_bytes", disk, "read", "bytes/s", stat, 1, ""},
-		{"disk.write_bytes", disk, "written", "bytes/s", stat, 1, ""},
-		{"disk.read_ms", disk, "mean time of a read", "seconds", stat, 1e-3, ""},
-		{"disk.write_ms", disk, "mean time of a write", "seconds", stat, 1e-3, ""},
-		{"disk.busy", disk, "busy", "ratio", stat, 1, ""},
-		{"disk.in_flight", disk, "in flight", "count", stat, 1, ""},
+	}
+	all = append(all, diskFigures("disk.", device, device)...)
+	for _, name := range slices.Sorted(maps.Keys(loops)) {
+		all = append(all, diskFigures("loop."+name+".", name, loops[name])...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(cgroups)) {
 		at, of := "cgroup."+name+".", "cgroup "+name
@@ -73,6 +69,21 @@ func figures(device string, cgroups map[string]*Cgroup, loads []Load) []figure {
 	return all
 }
 
+// diskFigures are those of a disk, called name.
+func diskFigures(at, name, device string) []figure {
+	disk, stat := "disk "+name, "/sys/block/"+device+"/stat"
+	return []figure{
+		{at + "reads", disk, "reads", "count/s", stat, 1, ""},
+		{at + "writes", disk, "writes", "count/s", stat, 1, ""},
+		{at + "read_bytes", disk, "read", "bytes/s", stat, 1, ""},
+		{at + "write_bytes", disk, "written", "bytes/s", stat, 1, ""},
+		{at + "read_ms", disk, "mean time of a read", "seconds", stat, 1e-3, ""},
+		{at + "write_ms", disk, "mean time of a write", "seconds", stat, 1e-3, ""},
+		{at + "busy", disk, "busy", "ratio", stat, 1, ""},
+		{at + "in_flight", disk, "in flight", "count", stat, 1, ""},
+	}
+}
+
 // sampler keeps figures window by window. It is used by one goroutine.
 type sampler struct {
 	st      *situation
@@ -86,7 +97,13 @@ type sampler struct {
 }
 
 func (st *situation) newSampler(step time.Duration, loads []Load) *sampler {
-	s := &sampler{st: st, step: step, start: time.Now(), figures: figures(st.device, st.cgroups, loads)}
+	loops := map[string]string{}
+	for name, device := range st.names {
+		if loop, ok := strings.CutPrefix(name, "device:"); ok {
+			loops[loop] = device
+		}
+	}
+	s := &sampler{st: st, step: step, start: time.Now(), figures: figures(st.device, loops, st.cgroups, loads)}
 	s.values = make([][]float64, len(s.figures))
 	s.others = newNeighbours(st.host, s.start, step)
 	s.before, s.last = st.raw(), s.start
