@@ -44,13 +44,13 @@ func (w *watcher) lookAtNormal(ctx context.Context, now time.Time) {
 	if w.normalNext.IsZero() || w.normalNext.Sub(now) > normalEvery { // the start, or the clock was set back
 		w.normalNext = now.Add(normalFirst)
 	}
-	if w.open != nil || w.judging != 0 || w.looking || w.watch.Off() {
+	if w.open != nil || w.judging != 0 || w.looking {
 		return
 	}
-	if w.normal != nil && now.Sub(w.normal.at) >= normalProven {
+	if w.normal != nil && now.Sub(w.normal.at) >= normalProven && !w.watch.Off() {
 		w.keepNormal()
 	}
-	if now.Before(w.normalNext) {
+	if now.Before(w.normalNext) || !w.watch.Calm() { // an incident that began already takes no part of it
 		return
 	}
 	w.normalNext = now.Add(normalEvery)

@@ -146,8 +146,14 @@ func (w *Watch) Add(s Sample) Decision {
 
 // Off tells whether one of the samples that an incident would be told from was
 // off.
-func (w *Watch) Off() bool {
-	return w.on || slices.ContainsFunc(w.recent, func(v verdict) bool { return v.bad && v.slot > w.slot-int64(w.rule.Within) })
+func (w *Watch) Off() bool { return w.offWithin(w.rule.Within) }
+
+// Calm tells whether no sample of the last minute was off. Many a machine has one
+// now and then that is, and hardly five minutes without.
+func (w *Watch) Calm() bool { return !w.offWithin(int(time.Minute / slotLength)) }
+
+func (w *Watch) offWithin(slots int) bool {
+	return w.on || slices.ContainsFunc(w.recent, func(v verdict) bool { return v.bad && v.slot > w.slot-int64(slots) })
 }
 
 // forget drops what must not be mixed with a clock that was set.

@@ -65,6 +65,31 @@ func feed(w *Watch, start time.Time, from, to time.Duration, values map[string]f
 
 var monday = time.Date(2026, 3, 2, 14, 0, 0, 0, time.UTC)
 
+// One sample that is off: a minute later it is calm, though for five minutes that
+// sample could be part of an incident.
+func TestCalm(t *testing.T) {
+	w := NewWatch(Signals(), DefaultRule(), time.UTC, known(time.UTC, monday, 5*week))
+	feed(w, monday, 0, 10*time.Minute, calm)
+	if w.Off() || !w.Calm() {
+		t.Fatal("it is off before anything was")
+	}
+	feed(w, monday, 10*time.Minute, 10*time.Minute+slotLength, off)
+	noise, quiet := -1, -1 // samples until it is neither
+	for n := 1; n <= 60; n++ {
+		at := 10*time.Minute + time.Duration(n)*slotLength
+		feed(w, monday, at, at+slotLength, calm)
+		if noise < 0 && w.Calm() {
+			noise = n
+		}
+		if quiet < 0 && !w.Off() {
+			quiet = n
+		}
+	}
+	if noise < 6 || noise > 8 || quiet < 30 || quiet > 32 {
+		t.Errorf("calm after %d samples, not off after %d; want 7 and 31 or so", noise, quiet)
+	}
+}
+
 func TestIncidentOpensAndCloses(t *testing.T) {
 	w := NewWatch(Signals(), DefaultRule(), time.UTC, known(time.UTC, monday, 5*week))
 	const m = time.Minute
