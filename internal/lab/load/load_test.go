@@ -219,6 +219,7 @@ func TestRefusals(t *testing.T) {
 		{Kind: "direct", Path: "x", BlockSize: 1000, Count: 1},
 		{Kind: "read", Path: "x", Advice: "nonsense"},
 		{Kind: "read", Path: "x", Rate: -1},
+		{Kind: "randread", Path: "x", Passes: 1},
 		{Kind: "read", Path: "x", Burst: 8},
 		{Kind: "read", Path: "x", Burst: 8, Rate: 80, Threads: 3},
 		{Kind: "randread", Path: "x", Order: Zipf, Zipf: -1, Count: 1},

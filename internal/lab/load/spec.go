@@ -219,6 +219,8 @@ func (s *Spec) prepare() (*kind, error) {
 		return nil, fmt.Errorf("%w: io_uring keeps --depth requests under way; --rate, --think and --ramp are not for it", ErrSpec)
 	case s.Burst < 0 || s.Burst > 0 && (s.Rate == 0 || s.Burst%int64(s.Threads) != 0):
 		return nil, fmt.Errorf("%w: --burst %d needs --rate, and as many calls of each thread", ErrSpec, s.Burst)
+	case s.Passes > 0 && slices.Contains([]Order{Random, Unaligned, Clustered, Zipf}, s.Order):
+		return nil, fmt.Errorf("%w: calls in the order %s never have been through; give --count or --duration, or --order once", ErrSpec, s.Order)
 	case s.Count < 0 || s.Duration < 0 || s.Passes < 0 || s.Rate < 0 || s.Think < 0 || s.Ramp < 0 || s.Delay < 0:
 		return nil, fmt.Errorf("%w: limits cannot be below zero", ErrSpec)
 	case s.Window < 0 || s.Window > 0 && s.Window < time.Millisecond:
