@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/store/series"
 )
 
@@ -79,9 +80,7 @@ func TestDeployedAlerts(t *testing.T) {
 // The unit has no setting that systemd does not know.
 func TestDeployedUnit(t *testing.T) {
 	tool, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Skip("systemd-analyze is not here to check")
-	}
+	bpftest.Need(t, "systemd-analyze", err)
 	const name = "iocause-agent.service"
 	unit := filepath.Join(t.TempDir(), name)
 	there := strings.ReplaceAll(string(deployed(t, name)), "/usr/bin/iocause", "/bin/true") // it need not be installed
