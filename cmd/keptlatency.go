@@ -92,16 +92,8 @@ func (a *app) seeCalls(ctx context.Context, probe *threads.Latency, stacks stack
 	}
 	began := time.Now()
 	out := &keptCalls{Version: 1, Begin: a.host.Now(), Slow: defaultSlow, Without: leftOutCalls(), Notes: probe.Missing()}
-	watch, cancel := context.WithTimeout(ctx, length)
-	defer cancel()
-	for watch.Err() == nil {
-		select {
-		case <-watch.Done():
-		case <-time.After(500 * time.Millisecond):
-		}
-		if err := probe.Sweep(); err != nil {
-			return nil, err
-		}
+	if err := takeIn(ctx, length, probe.Sweep); err != nil {
+		return nil, err
 	}
 	calls, err := probe.Look()
 	if err != nil {
@@ -118,11 +110,7 @@ func (a *app) seeCalls(ctx context.Context, probe *threads.Latency, stacks stack
 	}
 	out.Frames, out.Stacks = frames.all, stacks.notes()
 	lost, err := probe.Losses()
-	for _, what := range slices.Sorted(maps.Keys(lost)) {
-		if lost[what] > 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("%d %s", lost[what], what))
-		}
-	}
+	out.Notes = append(out.Notes, newLosses(lost, nil)...)
 	return out, err
 }
 

@@ -66,16 +66,8 @@ func (a *app) seeThreads(ctx context.Context, probe *threads.Probe, length time.
 	}
 	began := time.Now()
 	out := &keptThreads{Version: 1, Begin: a.host.Now(), Notes: probe.Missing()}
-	watch, cancel := context.WithTimeout(ctx, length)
-	defer cancel()
-	for watch.Err() == nil {
-		select {
-		case <-watch.Done():
-		case <-time.After(500 * time.Millisecond):
-		}
-		if err := probe.Drain(); err != nil {
-			return nil, err
-		}
+	if err := takeIn(ctx, length, probe.Drain); err != nil {
+		return nil, err
 	}
 	usages, err := probe.Look()
 	if err != nil {
@@ -89,11 +81,7 @@ func (a *app) seeThreads(ctx context.Context, probe *threads.Probe, length time.
 		}
 	}
 	lost, err := probe.Losses()
-	for _, what := range slices.Sorted(maps.Keys(lost)) {
-		if lost[what] > 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("%d %s", lost[what], what))
-		}
-	}
+	out.Notes = append(out.Notes, newLosses(lost, nil)...)
 	return out, err
 }
 

@@ -275,20 +275,14 @@ func (s *callLatencies) look() ([]text.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, what := range slices.Sorted(maps.Keys(now)) {
-		if n := now[what] - s.lost[what]; n > 0 {
-			s.notes = append(s.notes, fmt.Sprintf("%d %s", n, what))
-		}
-	}
+	s.notes = append(s.notes, newLosses(now, s.lost)...)
 	s.lost = now
 	return s.tables(calls), nil
 }
 
 // sum is the tables of all intervals.
 func (s *callLatencies) sum() []text.Table {
-	for _, what := range slices.Sorted(maps.Keys(s.lost)) {
-		s.notes = append(s.notes, fmt.Sprintf("%d %s", s.lost[what], what))
-	}
+	s.notes = append(s.notes, newLosses(s.lost, nil)...)
 	return s.tables(slices.Collect(maps.Values(s.total)))
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -229,10 +228,7 @@ func (s *threadShares) look(length time.Duration) ([]text.Table, error) {
 
 // sum is the tables of all intervals.
 func (s *threadShares) sum(length time.Duration) []text.Table {
-	s.notes = nil
-	for _, what := range slices.Sorted(maps.Keys(s.lost)) {
-		s.notes = append(s.notes, fmt.Sprintf("%d %s", s.lost[what], what))
-	}
+	s.notes = newLosses(s.lost, nil)
 	if s.total.merged > 0 {
 		s.notes = append(s.notes, sample.Counted(s.total.merged, "thread")+", met last, added up in one row")
 	}
@@ -252,11 +248,7 @@ func (s *threadShares) noteLosses() error {
 	if err != nil {
 		return err
 	}
-	for _, what := range slices.Sorted(maps.Keys(now)) {
-		if n := now[what] - s.lost[what]; n > 0 {
-			s.notes = append(s.notes, fmt.Sprintf("%d %s", n, what))
-		}
-	}
+	s.notes = append(s.notes, newLosses(now, s.lost)...)
 	s.lost = now
 	return nil
 }
