@@ -76,16 +76,8 @@ func (c *caps) keep(dir string, now time.Time) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("keeping what limits do: %w", err)
 	}
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
+	if err := replace(path, frames.Append([]byte(capsMagic), b)); err != nil {
 		return fmt.Errorf("keeping what limits do: %w", err)
-	}
-	_, err = f.Write(frames.Append([]byte(capsMagic), b))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("keeping what limits do: %w", errors.Join(err, os.Remove(f.Name())))
 	}
 	return nil
 }

@@ -79,10 +79,7 @@ func (w *watcher) keepNormal() {
 	path := w.normalPath(w.normal.at)
 	err := os.MkdirAll(w.normalDir(), 0o700)
 	if err == nil {
-		err = os.WriteFile(path+".new", w.normal.data, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = replace(path, w.normal.data)
 	}
 	if err == nil {
 		err = os.Chtimes(path, w.normal.at, w.normal.at)
