@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"iocause/internal/lab/labtest"
 )
 
 // A real run whose experiment has a check that must hold and one that cannot: both
 // are shown and kept, and the run fails.
 func TestLabRunChecks(t *testing.T) {
-	needLoop(t)
+	labtest.Need(t, "root", "loop")
 	dir := t.TempDir()
 	file, out := filepath.Join(dir, "checked.yaml"), filepath.Join(dir, "out")
 	const content = `title: checked

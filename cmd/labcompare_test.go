@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/lab/labtest"
 )
 
 // tinyExperiment reads a file on a loop device of its own, with a read-ahead.
@@ -32,20 +32,10 @@ phases:
 	return path
 }
 
-func needLoop(t *testing.T) {
-	t.Helper()
-	if lack := lab.Lacks(host.Live(), "loop"); os.Geteuid() != 0 || lack != "" {
-		if lab.Demanded("loop") {
-			t.Fatalf("a loop device is demanded: %s", lack)
-		}
-		t.Skipf("needs root and a loop device: %s", lack)
-	}
-}
-
 // Two real runs differ in the read-ahead of their loop device and nothing
 // else: that is named.
 func TestLabCompareNamesTheSetting(t *testing.T) {
-	needLoop(t)
+	labtest.Need(t, "root", "loop")
 	dirs := map[string]string{}
 	for _, readAhead := range []string{"4k", "1M"} {
 		dirs[readAhead] = filepath.Join(t.TempDir(), "out")
@@ -86,7 +76,7 @@ func TestLabCompareNamesTheSetting(t *testing.T) {
 
 // What was measured before Ctrl-C is kept: it may have taken hours.
 func TestLabRunKeepsWhatItHasOnInterrupt(t *testing.T) {
-	needLoop(t)
+	labtest.Need(t, "root", "loop")
 	out := filepath.Join(t.TempDir(), "out")
 	c, _, notes := run{args: []string{"lab", "run", tinyExperiment(t, "4k", "duration: 20s"), "--scale=1", "--out", out}}.command(t)
 	if err := c.Start(); err != nil {

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/lab/labtest"
 )
 
 // muchSetUp uses most of what the lab can make.
@@ -84,12 +84,7 @@ func leftovers(t *testing.T, pid int) (all []string) {
 // Whenever a run is killed, the next one's start takes all of it down: devices,
 // mounts, swap, cgroups, folders and processes.
 func TestLabRunSweepsAfterKill(t *testing.T) {
-	if lacks := lab.LacksAny(host.Live(), []string{"root", "loop", "fuse", "memcg", "swap"}); lacks != "" {
-		if lab.Demanded("loop") && lab.Demanded("memcg") {
-			t.Fatalf("demanded: %s", lacks)
-		}
-		t.Skip(lacks)
-	}
+	labtest.Need(t, "root", "loop", "fuse", "memcg", "swap")
 	file := filepath.Join(t.TempDir(), "much.yaml")
 	if err := os.WriteFile(file, []byte(muchSetUp), 0o600); err != nil {
 		t.Fatal(err)

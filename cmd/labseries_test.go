@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/lab/labtest"
 )
 
 // lateEater reads a file that fits into its cgroup's memory until, in the
@@ -36,12 +36,7 @@ phases:
 // A real run in which memory is taken midway: the moment is found, and that
 // the page cache became small then.
 func TestLabRunFindsWhenItBecameSlow(t *testing.T) {
-	if lack := lab.LacksAny(host.Live(), []string{"root", "memcg"}); lack != "" {
-		if lab.Demanded("memcg") {
-			t.Fatalf("a memory cgroup is demanded: %s", lack)
-		}
-		t.Skipf("needs root and a memory cgroup: %s", lack)
-	}
+	labtest.Need(t, "root", "memcg")
 	dir := t.TempDir()
 	file, out := filepath.Join(dir, "late.yaml"), filepath.Join(dir, "out")
 	if err := os.WriteFile(file, []byte(lateEater), 0o600); err != nil {

@@ -18,6 +18,7 @@ import (
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/store/series"
 )
 
@@ -27,14 +28,7 @@ func machine(t *testing.T, requirements ...string) *lab.Env {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
-	for _, r := range requirements {
-		if why := lab.Lacks(host.Live(), r); why != "" {
-			if lab.Demanded(r) {
-				t.Fatalf("%s is demanded: %s", r, why)
-			}
-			t.Skipf("%s: %s", r, why)
-		}
-	}
+	labtest.Need(t, requirements...)
 	e, err := lab.New(host.Live(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +39,22 @@ func machine(t *testing.T, requirements ...string) *lab.Env {
 		}
 	})
 	return e
+}
+
+// recovers demands that a disk which failed for a while has cost no value, that
+// newer ones are written, and ends the agent.
+func (r *running) recovers(t *testing.T) {
+	t.Helper()
+	r.says(t, "iocause_agent_writable 1")
+	r.says(t, `iocause_agent_values_total{class="lost"} 0`)
+	free := time.Now()
+	until(t, "newer values", func() bool { return len(r.ask(t, fmt.Sprintf("iocause_cpus @ %d > 0", free.Unix()+1))) == 1 })
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(r.log.String(), "values were lost") {
+		t.Error(r.log)
+	}
 }
 
 // says waits for a line of /metrics.
@@ -116,16 +126,7 @@ func TestDiskFullWhileRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	a.says(t, "iocause_agent_writable 1")
-	a.says(t, `iocause_agent_values_total{class="lost"} 0`)
-	free := time.Now()
-	until(t, "newer values", func() bool { return len(a.ask(t, fmt.Sprintf("iocause_cpus @ %d > 0", free.Unix()+1))) == 1 })
-	if err := a.stop(); err != nil {
-		t.Error(err)
-	}
-	if strings.Contains(a.log.String(), "values were lost") {
-		t.Error(a.log)
-	}
+	a.recovers(t)
 	if n := len(instants(t, dir, "iocause_cpus", full, full.Add(2*time.Second))); n < 5 {
 		t.Errorf("%d instants of two seconds in which the disk was full", n)
 	}
@@ -198,15 +199,9 @@ func TestDiskHangsWhileRecording(t *testing.T) {
 	before := readCPU(t, a)
 	until(t, "newer figures", func() bool { return readCPU(t, a) > before })
 	thaw()
-	a.says(t, "iocause_agent_writable 1")
-	a.says(t, `iocause_agent_values_total{class="lost"} 0`)
-	free := time.Now()
-	until(t, "newer values", func() bool { return len(a.ask(t, fmt.Sprintf("iocause_cpus @ %d > 0", free.Unix()+1))) == 1 })
-	if err := a.stop(); err != nil {
-		t.Error(err)
-	}
-	if log := a.log.String(); strings.Contains(log, "values were lost") || !strings.Contains(log, "the disk answers again") {
-		t.Error(log)
+	a.recovers(t)
+	if !strings.Contains(a.log.String(), "the disk answers again") {
+		t.Error(a.log)
 	}
 	if n := len(instants(t, dir, "iocause_cpus", hung, hung.Add(time.Second))); n < 3 {
 		t.Errorf("%d instants of a second in which the disk hung", n)

@@ -18,6 +18,31 @@ import (
 	"iocause/internal/store/series"
 )
 
+// measuring puts values of so many series into a ring, a second's worth at a time.
+type measuring struct {
+	ring     *ring
+	many     []*series.Series
+	began    time.Time
+	measured int // seconds
+}
+
+func newMeasuring(r *ring, n int) *measuring {
+	m := &measuring{ring: r, began: time.Now().Truncate(time.Second).Add(-time.Hour)}
+	for i := range n {
+		m.many = append(m.many, series.New("iocause_cpus", series.Label{Name: "class", Value: fmt.Sprint(i)}))
+	}
+	return m
+}
+
+func (m *measuring) measure() {
+	f := series.Frame{At: m.began.Add(time.Duration(m.measured) * time.Second)}
+	for _, x := range m.many {
+		f.Values = append(f.Values, series.Value{Of: x, V: rand.Float64()})
+	}
+	m.ring.push(f)
+	m.measured++
+}
+
 // Every single value that could not be written, the very first included, is
 // written when the disk has room again, in the order in which it was measured.
 func TestWriterKeepsWhatAFullDiskRefused(t *testing.T) {
@@ -38,27 +63,14 @@ func TestWriterKeepsWhatAFullDiskRefused(t *testing.T) {
 	if err := w.open(); err != nil {
 		t.Fatal(err)
 	}
-	var many []*series.Series // more than fits what is left of the log's last page
-	for i := range 3000 {
-		many = append(many, series.New("iocause_cpus", series.Label{Name: "class", Value: fmt.Sprint(i)}))
-	}
-	began := time.Now().Truncate(time.Second).Add(-time.Hour)
-	measured := 0
-	measure := func() {
-		f := series.Frame{At: began.Add(time.Duration(measured) * time.Second)}
-		for _, x := range many {
-			f.Values = append(f.Values, series.Value{Of: x, V: rand.Float64()})
-		}
-		w.ring.push(f)
-		measured++
-	}
+	m := newMeasuring(w.ring, 3000) // more than fits what is left of the log's last page
 	var held []series.Frame
 	var wait time.Duration
 	write := func() {
 		t.Helper()
 		held, wait = w.write(held, wait)
 	}
-	measure()
+	m.measure()
 	write()
 	if wait != 0 {
 		t.Fatal(log.String())
@@ -74,7 +86,7 @@ func TestWriterKeepsWhatAFullDiskRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for refused := 0; refused < 5; { // the engine may have some room
-		if measure(); measured > 300 {
+		if m.measure(); m.measured > 300 {
 			t.Fatal("the full disk takes everything")
 		}
 		if write(); wait > 0 {
@@ -84,7 +96,7 @@ func TestWriterKeepsWhatAFullDiskRefused(t *testing.T) {
 	if err := os.Remove(ballast.Name()); err != nil {
 		t.Fatal(err)
 	}
-	measure()
+	m.measure()
 	if write(); wait != 0 || len(held) > 0 {
 		t.Fatal(log.String())
 	}
@@ -92,12 +104,12 @@ func TestWriterKeepsWhatAFullDiskRefused(t *testing.T) {
 		t.Errorf("%d values were lost", lost)
 	}
 	w.finish(nil)
-	all := instants(t, dir, `iocause_cpus{class="2999"}`, began.Add(-time.Second), began.Add(time.Duration(measured)*time.Second))
-	if len(all) != measured {
-		t.Errorf("%d of %d values are recorded", len(all), measured)
+	all := instants(t, dir, `iocause_cpus{class="2999"}`, m.began.Add(-time.Second), m.began.Add(time.Duration(m.measured)*time.Second))
+	if len(all) != m.measured {
+		t.Errorf("%d of %d values are recorded", len(all), m.measured)
 	}
 	for i, at := range all {
-		if want := began.Add(time.Duration(i) * time.Second); !at.Equal(want) {
+		if want := m.began.Add(time.Duration(i) * time.Second); !at.Equal(want) {
 			t.Fatalf("value %d is of %v, want %v", i, at, want)
 		}
 	}
@@ -151,27 +163,14 @@ func TestMemoryIsFullWhileTheDiskHangs(t *testing.T) {
 		defer close(over)
 		w.run(ctx)
 	}()
-	var many []*series.Series
-	for i := range each {
-		many = append(many, series.New("iocause_cpus", series.Label{Name: "class", Value: fmt.Sprint(i)}))
-	}
-	began := time.Now().Truncate(time.Second).Add(-time.Hour)
-	measured := 0
-	measure := func() {
-		f := series.Frame{At: began.Add(time.Duration(measured) * time.Second)}
-		for _, x := range many {
-			f.Values = append(f.Values, series.Value{Of: x, V: rand.Float64()})
-		}
-		w.ring.push(f)
-		measured++
-	}
-	measure()
+	m := newMeasuring(w.ring, each)
+	m.measure()
 	until(t, "the first to be written", func() bool { return w.kept.Load() == each })
 	thaw := freeze(t, disk.Dir)
-	measure()
+	m.measure()
 	until(t, "the writer to have the second", func() bool { left, _ := w.ring.waiting(); return left == 0 })
 	for range 30 {
-		measure()
+		m.measure()
 	}
 	if waiting, lost := w.ring.waiting(); waiting != room || lost != 30*each-room {
 		t.Errorf("%d wait and %d are lost, want %d and %d", waiting, lost, room, 30*each-room)
@@ -179,7 +178,7 @@ func TestMemoryIsFullWhileTheDiskHangs(t *testing.T) {
 	w.tell(time.Now())
 	for _, want := range []string{
 		"the disk does not answer; what is measured stays in memory", "the oldest are lost",
-		"from=" + began.Add(2*time.Second).UTC().Format(time.RFC3339), fmt.Sprintf("lost_so_far=%d", 30*each-room),
+		"from=" + m.began.Add(2*time.Second).UTC().Format(time.RFC3339), fmt.Sprintf("lost_so_far=%d", 30*each-room),
 	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%q is not said while it hangs: %s", want, log.String())
@@ -197,12 +196,12 @@ func TestMemoryIsFullWhileTheDiskHangs(t *testing.T) {
 		t.Error(got)
 	}
 	var want []time.Time
-	for n := range measured {
-		if n < 2 || n >= measured-room/each {
-			want = append(want, began.Add(time.Duration(n)*time.Second))
+	for n := range m.measured {
+		if n < 2 || n >= m.measured-room/each {
+			want = append(want, m.began.Add(time.Duration(n)*time.Second))
 		}
 	}
-	got := instants(t, dir, `iocause_cpus{class="99"}`, began.Add(-time.Second), began.Add(time.Duration(measured)*time.Second))
+	got := instants(t, dir, `iocause_cpus{class="99"}`, m.began.Add(-time.Second), m.began.Add(time.Duration(m.measured)*time.Second))
 	if !slices.EqualFunc(got, want, time.Time.Equal) {
 		t.Errorf("recorded are %v, want %v", got, want)
 	}

@@ -1,0 +1,25 @@
+// Package labtest holds what the tests of those who use the lab need.
+package labtest
+
+import (
+	"testing"
+
+	"iocause/internal/host"
+	"iocause/internal/lab"
+)
+
+// Need skips a test for want of a requirement of the lab, and fails it where
+// IOCAUSE_REQUIRE promises one of them.
+func Need(t testing.TB, requirements ...string) {
+	t.Helper()
+	for _, r := range requirements {
+		lacks := lab.Lacks(host.Live(), r)
+		switch {
+		case lacks == "":
+		case lab.Demanded(r):
+			t.Fatalf("%s is demanded: %s", r, lacks)
+		default:
+			t.Skipf("%s: %s", r, lacks)
+		}
+	}
+}
