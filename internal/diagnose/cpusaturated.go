@@ -64,7 +64,11 @@ func cpuSaturated() Cause {
 				Do:     "run fewer threads at once, or give it more processors",
 				Expect: fmt.Sprintf("without the queue it would be %s", speedup(v.delay/(v.delay+v.cpu))),
 			}
-			if used > v.cpu {
+			switch stolen, _ := c.all(sample.CPUSteal); {
+			case stolen > max(used, v.cpu):
+				k = Culprit{} // it is none of this machine
+				advice.Do = fmt.Sprintf("have the hypervisor give this machine its processors, of which it keeps %.2g for others: dedicated ones, or another host", stolen/s)
+			case used > v.cpu:
 				p := c.w.Processes[rival]
 				k = Culprit{PID: rival, Comm: p.Comm, Cgroup: p.MemoryCgroup}
 				e = append(e, c.figure("time on a processor of the culprit", used/s, "ratio", sample.ProcUser))

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,7 +33,8 @@ import (
 //	unknown WHY           (the settings of one side are not known)
 //	want CAUSE yes|no|cannot tell
 //	primary CAUSE
-//	culprit COMM          (of the first finding)
+//	culprit COMM          (of the first finding; none: nobody of this machine)
+//	advice TEXT           (is in what the first finding says to do)
 //	weight CAUSE W        (to 0.005; absent: the cause is not among the findings)
 type testCase struct {
 	name    string
@@ -46,6 +48,7 @@ type testCase struct {
 	want    map[ID]Answer
 	primary ID
 	culprit string
+	advice  string
 	weights map[ID]string
 	where   string
 }
@@ -98,8 +101,11 @@ func TestCauses(t *testing.T) {
 				if c.primary != "" && r.Primary != c.primary {
 					t.Errorf("%s: the primary cause is %s, want %s", c.where, r.Primary, c.primary)
 				}
-				if c.culprit != "" && (len(r.Findings) == 0 || r.Findings[0].Culprit.Comm != c.culprit) {
+				if c.culprit != "" && (len(r.Findings) == 0 || cmp.Or(r.Findings[0].Culprit.Comm, "none") != c.culprit) {
 					t.Errorf("%s: the culprit is not %s in %+v", c.where, c.culprit, r.Findings)
+				}
+				if c.advice != "" && (len(r.Findings) == 0 || !strings.Contains(r.Findings[0].Advice[0].Do, c.advice)) {
+					t.Errorf("%s: the advice is not %q in %+v", c.where, c.advice, r.Findings)
 				}
 				for cause, want := range c.weights {
 					if got := weightOf(r, cause); got != want {
@@ -255,6 +261,8 @@ func readCases(t *testing.T, path string, known map[string]*testCase) []*testCas
 			c.primary = ID(rest)
 		case "culprit":
 			c.culprit = rest
+		case "advice":
+			c.advice = rest
 		case "weight":
 			cause, weight, _ := strings.Cut(rest, " ")
 			c.weights[ID(cause)] = weight

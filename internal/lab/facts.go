@@ -58,6 +58,7 @@ func (c Condition) holds(v float64) bool {
 //	                       /proc/PID/stat and io
 //	load.NAME.amplification (bytes read from devices for each byte asked for)
 //	mem.available, .cached, .dirty, .writeback (bytes, at the end of the window)
+//	host.stolen            processors that the hypervisor gave to others, /proc/stat
 //	host.foreign_bytes     what went to and from block devices, but for the loads' share
 type Facts map[string]float64
 
@@ -78,6 +79,12 @@ func raw(h *host.Host, device string, cgroups map[string]*Cgroup, loads map[stri
 		}
 	})
 	diskFacts(h, device, "disk", f)
+	if b, err := os.ReadFile(h.Proc("stat")); err == nil { // cpu user nice system idle iowait irq softirq steal, in ticks of 1/100 s
+		if fields := strings.Fields(string(b)); len(fields) > 8 {
+			stolen, _ := strconv.ParseFloat(fields[8], 64)
+			f["host.stolen"] = stolen / 100
+		}
+	}
 	for name, c := range cgroups {
 		if c.Memory == "" {
 			continue
