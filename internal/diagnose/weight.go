@@ -75,17 +75,19 @@ func (c *Case) directWeight(v *cacheView) float64 {
 }
 
 // deviceWeight is the weight of the time that the victim's requests spend in
-// the queue and on the device. Where others do its I/O for it (writeback, a
-// journal), it is at most for as long as the device has something to do.
+// the queue and on the device. Where others do its I/O for it (in fsync, which
+// also waits for what writeback and the journal have in flight), it is at most
+// for as long as the device has something to do.
 func (c *Case) deviceWeight() float64 {
 	if c.neverBlocks() {
 		return min(1, c.victim.outstanding)
 	}
-	blocked := c.victim.waitTotal + c.victim.pause
+	blocked, busy := c.victim.waitTotal+c.victim.pause, c.busy()*c.w.Seconds()*max(1, c.victim.threads)
 	if c.victim.outstanding == 0 {
-		return c.part(min(blocked, c.busy()*c.w.Seconds()*max(1, c.victim.threads)))
+		return c.part(min(blocked, busy))
 	}
-	return c.part(min(blocked, c.victim.outstanding*c.w.Seconds()))
+	sync := c.syncWait()
+	return c.part(min(sync, busy) + min(max(0, blocked-sync), c.victim.outstanding*c.w.Seconds()))
 }
 
 // blockedWeight is the weight of all that the victim waits for I/O, writers'
