@@ -72,9 +72,14 @@ func TestDeployedAlerts(t *testing.T) {
 		t.Fatalf("%+v", file)
 	}
 	promtool(t, "", "check", "rules", filepath.Join(deploy, "alerts.yaml"))
+	fires := deployed(t, "alerts_test.yaml")
 	for _, r := range file.Groups[0].Rules {
 		checkExpr(t, r.Alert, r.Expr)
+		if !strings.Contains(string(fires), "alertname: "+r.Alert+"\n") {
+			t.Errorf("nothing shows that %s fires", r.Alert)
+		}
 	}
+	promtool(t, "", "test", "rules", filepath.Join(deploy, "alerts_test.yaml"))
 }
 
 // The unit has no setting that systemd does not know.
