@@ -107,7 +107,7 @@ func (c *caps) see(w *sample.Window) {
 		}
 		c.step(k, s, end)
 		if s.on && s.tell && at && end.Sub(s.began) < detect.DefaultRule().Lasting {
-			c.now = append(c.now, sample.Limit{Kind: k.kind, What: s.text})
+			c.now = append(c.now, sample.Limit{Kind: k.kind, Of: strings.TrimSpace(k.cgroup + " " + k.what), What: s.text})
 		}
 		if !s.on && len(s.spells) == 0 && end.Sub(s.ended).Abs() > capUsual {
 			delete(c.known, k)

@@ -61,7 +61,7 @@ func (f *faults) since() []sample.Limit {
 			now[path] = n
 			before, ok := f.known[path]
 			if f.begun && ok && n > before {
-				out = append(out, sample.Limit{Kind: sample.LimitErrors, What: fmt.Sprintf(what, f.nameOf(path), n-before)})
+				out = append(out, sample.Limit{Kind: sample.LimitErrors, Of: f.nameOf(path), What: fmt.Sprintf(what, f.nameOf(path), n-before)})
 			}
 		}
 	}

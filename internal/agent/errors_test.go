@@ -43,7 +43,7 @@ func TestFaults(t *testing.T) {
 	put("fs/ext4/sdb/errors_count", "7\n")
 	put("fs/ext4/sdc/errors_count", "many\n")
 	l := f.since()
-	if len(l) != 2 || l[0] != (sample.Limit{Kind: sample.LimitErrors, What: "the file system 0b-1c had 3 errors of a device (btrfs)"}) ||
+	if len(l) != 2 || l[0] != (sample.Limit{Kind: sample.LimitErrors, Of: "0b-1c", What: "the file system 0b-1c had 3 errors of a device (btrfs)"}) ||
 		l[1].What != "the file system on sda1 found 2 errors (ext4)" {
 		t.Errorf("%+v", l)
 	}

@@ -24,7 +24,7 @@ type Decision struct {
 }
 
 // Watch judges samples as they come and learns from those that belong to no
-// incident. Samples may come at any rate up to one in ten seconds; they are
+// incident. Samples may come at any rate, one in a minute at least; they are
 // judged as means of ten seconds, when those are over. Nothing but the samples
 // tells it the time. It is used by one goroutine.
 type Watch struct {
@@ -38,6 +38,7 @@ type Watch struct {
 	count []int
 
 	recent  []verdict // the last Rule.Within slots, by their number
+	heard   verdict   // of the last slot in which something was measured
 	before  []recent  // of each signal, while threads did not wait for disks
 	pending []learned // oldest first: not learned yet, for an incident may claim them
 
@@ -59,6 +60,9 @@ type Watch struct {
 	again []Reference // of what recurs, or refs
 	comes bool        // something recurs in this hour
 }
+
+// mostLimits are kept of an incident.
+const mostLimits = 20
 
 // calmAgain is how many slots in a row must be as they were before a lasting
 // change for the change to be over: an hour.
@@ -119,6 +123,7 @@ func (w *Watch) Add(s Sample) Decision {
 	switch {
 	case w.slot == 0:
 		w.slot = slot
+		w.expire(&d) // an incident from before a long pause is over
 	case slot < w.slot: // the clock was set back
 		w.slot = slot
 		w.forget()
@@ -159,6 +164,7 @@ func (w *Watch) offWithin(slots int) bool {
 // forget drops what must not be mixed with a clock that was set.
 func (w *Watch) forget() {
 	clear(w.recent)
+	w.heard = verdict{}
 	clear(w.before)
 	clear(w.sums)
 	clear(w.count)
@@ -172,10 +178,12 @@ func (w *Watch) forget() {
 // judge ends the slot that was filled.
 func (w *Watch) judge(d *Decision) {
 	values := make([]float64, len(w.signals))
+	measured := false
 	for i := range values {
 		values[i] = math.NaN()
 		if w.count[i] > 0 {
 			values[i] = w.sums[i] / float64(w.count[i])
+			measured = true
 		}
 		w.sums[i], w.count[i] = 0, 0
 	}
@@ -197,10 +205,10 @@ func (w *Watch) judge(d *Decision) {
 			w.shifted, w.calm = false, 0
 		}
 	}
-	w.recent[w.slot%int64(len(w.recent))] = verdict{w.slot, bad}
+	w.recent[w.slot%int64(len(w.recent))] = w.standing(verdict{w.slot, bad}, measured)
 	w.pending = append(w.pending, learned{w.slot, values, off && !bad && !w.shifted})
 	n, first := w.badOnes()
-	if n >= w.rule.Bad && !w.on {
+	if bad && n >= w.rule.Bad && !w.on {
 		w.open(d, first)
 		w.incident.Samples = n - 1 // this one is counted below
 	}
@@ -209,6 +217,17 @@ func (w *Watch) judge(d *Decision) {
 		w.extend(d, z, reasons)
 	}
 	w.learn(d)
+}
+
+// standing is the verdict of a slot: where nothing was measured in it, that of
+// the sample before, which may stand for a minute.
+func (w *Watch) standing(v verdict, measured bool) verdict {
+	if measured {
+		w.heard = v
+	} else if v.slot-w.heard.slot < int64(time.Minute/slotLength) {
+		v.bad = w.heard.bad
+	}
+	return v
 }
 
 // badOnes are how many slots of late are bad, and the first of them.
@@ -263,7 +282,7 @@ func (w *Watch) limits(d *Decision, all []sample.Limit) {
 	w.last = w.slot
 	w.incident.End = timeOf(w.slot + 1)
 	for _, l := range all {
-		if !slices.ContainsFunc(w.incident.Limits, func(have sample.Limit) bool { return have.Kind == l.Kind }) {
+		if !slices.ContainsFunc(w.incident.Limits, func(have sample.Limit) bool { return have.Kind == l.Kind && have.Of == l.Of }) && len(w.incident.Limits) < mostLimits {
 			w.incident.Limits = append(w.incident.Limits, l)
 		}
 	}

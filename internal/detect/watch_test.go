@@ -193,17 +193,22 @@ func TestHardLimitsOpenAtOnce(t *testing.T) {
 	w := NewWatch(Signals(), DefaultRule(), time.UTC, NewHistory(time.UTC))
 	feed(w, monday, 0, time.Minute, calm)
 	at := monday.Add(time.Minute + 3*time.Second)
-	d := w.Add(Sample{At: at, Values: calm, Limits: []sample.Limit{{Kind: sample.LimitErrors, What: "vda: 3"}}})
+	d := w.Add(Sample{At: at, Values: calm, Limits: []sample.Limit{{Kind: sample.LimitErrors, Of: "vda", What: "vda: 3"}}})
 	if d.Action != Open || len(d.Incident.Limits) != 1 || len(d.Incident.Reasons) != 0 {
 		t.Fatalf("%+v", d)
 	}
-	d = w.Add(Sample{At: at.Add(time.Second), Limits: []sample.Limit{{Kind: sample.LimitErrors, What: "vda: 4"}, {Kind: sample.LimitOOM, What: "3 MiB left"}}})
-	if want := []sample.Limit{{Kind: sample.LimitErrors, What: "vda: 3"}, {Kind: sample.LimitOOM, What: "3 MiB left"}}; d.Action != Extend || !slices.Equal(d.Incident.Limits, want) {
+	d = w.Add(Sample{At: at.Add(time.Second), Limits: []sample.Limit{{Kind: sample.LimitErrors, Of: "vda", What: "vda: 4"}, {Kind: sample.LimitOOM, What: "3 MiB left"}}})
+	if want := []sample.Limit{{Kind: sample.LimitErrors, Of: "vda", What: "vda: 3"}, {Kind: sample.LimitOOM, What: "3 MiB left"}}; d.Action != Extend || !slices.Equal(d.Incident.Limits, want) {
+		t.Errorf("%+v", d)
+	}
+	// of another device it is another
+	d = w.Add(Sample{At: at.Add(2 * time.Second), Limits: []sample.Limit{{Kind: sample.LimitErrors, Of: "vdb", What: "vdb: 1"}}})
+	if d.Action != Extend || len(d.Incident.Limits) != 3 || d.Incident.Limits[2].Of != "vdb" {
 		t.Errorf("%+v", d)
 	}
 	// a limit with the very sample that closes the incident is the next one
 	d = w.Add(Sample{At: at.Add(time.Hour), Limits: []sample.Limit{{Kind: sample.LimitCap, What: "vda"}}})
-	if d.Action != Close || len(d.Incident.Limits) != 2 {
+	if d.Action != Close || len(d.Incident.Limits) != 3 {
 		t.Errorf("%+v", d)
 	}
 	d = w.Add(Sample{At: at.Add(time.Hour + time.Second)})
@@ -343,6 +348,50 @@ func TestResume(t *testing.T) {
 	}
 	if e, _, _ = feed(w, monday, 15*time.Minute, time.Hour, calm); len(e) != 1 || e[0].action != Close {
 		t.Errorf("%v", e)
+	}
+}
+
+// Over a long pause it does not: it ended then, however the next sample is.
+func TestResumeAfterALongPause(t *testing.T) {
+	hist := known(time.UTC, monday, 5*week)
+	_, i, _ := feed(NewWatch(Signals(), DefaultRule(), time.UTC, hist), monday, 0, 10*time.Minute, off)
+	w := NewWatch(Signals(), DefaultRule(), time.UTC, hist)
+	w.Resume(i)
+	limit := []sample.Limit{{Kind: sample.LimitErrors, Of: "vda", What: "vda: 3"}}
+	d := w.Add(Sample{At: monday.Add(12 * time.Hour), Values: off, Limits: limit})
+	if d.Action != Close || d.Incident.Lasting || !d.Incident.End.Equal(i.End) || len(d.Incident.Limits) != 0 {
+		t.Errorf("%+v", d)
+	}
+	if d = w.Add(Sample{At: monday.Add(12*time.Hour + slotLength), Values: off}); d.Action != Open || len(d.Incident.Limits) != 1 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// Samples once a minute stand for that minute: they open an incident as soon as
+// more of them do, and one that is missing stands for nothing.
+func TestRareSamples(t *testing.T) {
+	for _, c := range []struct {
+		every  time.Duration
+		values map[string]float64
+		want   bool
+	}{{time.Minute, off, true}, {16 * time.Second, off, true}, {time.Minute, calm, false}, {5 * time.Minute, off, false}} {
+		w := NewWatch(Signals(), DefaultRule(), time.UTC, known(time.UTC, monday, 5*week))
+		opened := time.Duration(0)
+		next := time.Duration(0)
+		for at := time.Duration(0); at < 20*time.Minute; at += slotLength {
+			s := Sample{At: monday.Add(at)}
+			if at >= next {
+				s.Values, next = c.values, next+c.every
+			}
+			if d := w.Add(s); d.Action == Open {
+				if opened = at; len(d.Incident.Reasons) == 0 {
+					t.Errorf("every %v: no reasons: %+v", c.every, d.Incident)
+				}
+			}
+		}
+		if (opened > 0) != c.want || opened > 6*time.Minute {
+			t.Errorf("every %v %v: opened after %v", c.every, c.values, opened)
+		}
 	}
 }
 

@@ -5,8 +5,9 @@ import "time"
 // Limit is a hard limit that was reached: it opens an incident at once,
 // whatever is normal. Both are data from the system.
 type Limit struct {
-	Kind string `json:"kind"` // LimitErrors and its like
-	What string `json:"what"` // which device, cgroup or figure, and how much
+	Kind string `json:"kind"`         // LimitErrors and its like
+	Of   string `json:"of,omitempty"` // device, file system or cgroup
+	What string `json:"what"`         // which device, cgroup or figure, and how much
 }
 
 // The kinds of hard limits.
@@ -37,7 +38,7 @@ type Incident struct {
 	Opened  time.Time `json:"opened"`  // when it was told
 	End     time.Time `json:"end"`     // of the last bad sample so far
 	Reasons []Reason  `json:"reasons"` // of the worst sample
-	Limits  []Limit   `json:"limits"`  // every kind once, as it was first
+	Limits  []Limit   `json:"limits"`  // each kind of a thing once, as it was first
 	Samples int       `json:"samples"` // that were bad
 	Lasting bool      `json:"lasting"` // it goes on, and is learned as normal
 }
