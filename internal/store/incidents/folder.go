@@ -34,7 +34,8 @@ type Entry struct {
 }
 
 // Save keeps an incident in a folder, which it makes, in place of the one with
-// the same number; without a number it gets the next. The file is there whole
+// the same number; without a number it gets the next, which it keeps where only the
+// last step failed. The file is there whole
 // or not at all, and only its owner can read it. Several processes may save in
 // a folder: a new number is nobody else's.
 func Save(dir string, x *Incident) error {
@@ -66,14 +67,19 @@ func saveNew(dir string, x *Incident) error {
 		if len(numbers) > 0 {
 			x.Meta.Number = numbers[len(numbers)-1] + 1
 		}
-		// os.Link fails where another was faster
-		if failed = saveAs(Path(dir, x.Meta.Number), x, os.Link); !errors.Is(failed, fs.ErrExist) {
+		var there bool
+		there, failed = saveAs(Path(dir, x.Meta.Number), x, os.Link)
+		if failed == nil {
+			return nil
+		}
+		failed = fmt.Errorf("keeping incident %d: %w", x.Meta.Number, failed)
+		if there {
+			return failed // it keeps its number
+		}
+		x.Meta.Number = 0
+		if !errors.Is(failed, fs.ErrExist) { // else another was faster
 			break
 		}
-	}
-	if failed != nil {
-		failed = fmt.Errorf("keeping incident %d: %w", x.Meta.Number, failed)
-		x.Meta.Number = 0
 	}
 	return failed
 }
@@ -98,29 +104,33 @@ func removeLeftovers(dir string) error {
 }
 
 // SaveFile writes an incident to a file of its own in the same way.
-func SaveFile(name string, x *Incident) error { return saveAs(name, x, os.Rename) }
+func SaveFile(name string, x *Incident) error {
+	_, err := saveAs(name, x, os.Rename)
+	return err
+}
 
-// saveAs writes beside the place, and puts the file there by rename or link.
-func saveAs(name string, x *Incident, put func(from, to string) error) error {
+// saveAs writes beside the place, and puts the file there by rename or link. It
+// may be there though something failed.
+func saveAs(name string, x *Incident, put func(from, to string) error) (there bool, err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), unfinished+"*") // 0600
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer os.Remove(f.Name()) // gone when it was renamed, one of two names when it was linked
 	defer f.Close()
 	w := bufio.NewWriter(f)
 	if err := errors.Join(Write(w, x), w.Flush(), f.Sync(), f.Close()); err != nil {
-		return err
+		return false, err
 	}
 	if err := put(f.Name(), name); err != nil {
-		return err
+		return false, err
 	}
 	dir, err := os.Open(filepath.Dir(name))
 	if err != nil {
-		return err
+		return true, err
 	}
 	defer dir.Close()
-	return dir.Sync() // the name, too, is on the disk
+	return true, dir.Sync() // the name, too, is on the disk
 }
 
 // Path is the file of an incident.

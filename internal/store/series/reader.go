@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/prometheus/promql"
@@ -52,6 +53,9 @@ func OpenReader(dir string) (*Reader, error) {
 	r := &Reader{dir: tmp, engine: newEngine()}
 	for i, s := range specs {
 		t, err := readTierIn(filepath.Join(dir, s.name), filepath.Join(tmp, s.name), s)
+		if errors.Is(err, syscall.ENOSPC) {
+			err = fmt.Errorf("%w; its newest part is copied to %s: name a folder with more room with TMPDIR", err, os.TempDir())
+		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening the recording in %s: %w", dir, err), r.Close())
 		}

@@ -79,7 +79,7 @@ func appendTo(name string, hours []sample.Hour) error {
 		return errors.Join(err, f.Truncate(info.Size()))
 	}
 	if err := f.Sync(); err != nil {
-		return err
+		return errors.Join(err, f.Truncate(info.Size())) // it is appended again
 	}
 	return f.Close()
 }
