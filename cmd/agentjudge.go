@@ -28,7 +28,7 @@ func (a *app) judgeIncident(ctx context.Context, ask agent.Ask) (f agent.Finding
 		f.Notes = append(f.Notes, fmt.Sprintf("the fingerprint of the machine: %v", err))
 	}
 	if w.Length < shortest {
-		f.Notes = append(f.Notes, "the agent was stopped before anything was seen")
+		f.Notes = append(f.Notes, "the finding: it was stopped before anything was seen")
 		return f
 	}
 	if ask.Look {

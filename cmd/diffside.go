@@ -71,7 +71,7 @@ func (a *app) diffAgent(dir, fromText, toText string, flags [2]string) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range a.incidentsBetween(dir, from, to) {
+	for _, e := range a.judgedBetween(dir, from, to) {
 		fmt.Fprintf(a.stderr, "iocause: incident %d (%s, %s) is of that time: 'iocause diff %d' compares it with better times\n",
 			e.Number, stamp(e.Meta.What.Start), text.Escape(e.Meta.Cause), e.Number)
 	}

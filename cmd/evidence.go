@@ -35,7 +35,7 @@ func (a *app) gather(ctx context.Context, report *diagnose.Report, length time.D
 	length = min(length, evidenceLength)
 	keep := func(name, mime string, take func() ([]byte, error)) []byte {
 		if ctx.Err() != nil {
-			f.Notes = append(f.Notes, name+": the agent was stopped before")
+			f.Notes = append(f.Notes, name+": it was stopped before")
 			return nil
 		}
 		data, err := take()

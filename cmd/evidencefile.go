@@ -88,9 +88,9 @@ func sectionOf(x *incidents.Incident, name, section string) ([]byte, error) {
 	if at >= 0 {
 		return x.Sections[at].Data, nil
 	}
-	why := "the incident was not judged"
-	if len(x.Sections) > 0 {
-		why = "see 'iocause incident' for what could not be gathered"
+	why := "see 'iocause incident' for what could not be gathered"
+	if x.Finding == nil {
+		why = notJudged(&x.Meta)
 	}
 	return nil, fmt.Errorf("playing %s: the incident holds no %s evidence: %s", text.Escape(name), section, why)
 }

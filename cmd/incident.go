@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -251,10 +250,18 @@ func (a *app) reasonsText(m *incidents.Meta, style text.Style) error {
 	return text.WriteTable(a.stdout, &t, style)
 }
 
+// notJudged says why an incident has no finding, as far as its notes do not.
+func notJudged(m *incidents.Meta) string {
+	if m.Open && len(m.Notes) == 0 {
+		return "The incident is not judged yet: look again in a minute, or run 'iocause diagnose' now"
+	}
+	return "The incident was not judged"
+}
+
 func (a *app) findingText(x *incidents.Incident, style text.Style) error {
 	fmt.Fprintln(a.stdout)
 	if x.Finding == nil {
-		_, err := io.WriteString(a.stdout, "The incident was not judged.\n")
+		_, err := fmt.Fprintf(a.stdout, "%s.\n", notJudged(&x.Meta))
 		return err
 	}
 	var r diagnose.Report
@@ -301,7 +308,7 @@ func (a *app) sectionsText(x *incidents.Incident, style text.Style) error {
 		return nil
 	}
 	t := text.Table{Whole: true, Columns: []text.Column{{Key: "name", Head: "EVIDENCE", Flex: true}, {Key: "type", Head: "TYPE", Flex: true}, {Key: "bytes", Head: "SIZE", Unit: "bytes"}},
-		Notes: []string{"--section NAME writes one of them; top, resident, mem, threads, offcpu, trace and burst show theirs, all other commands the recording, with --recording"}}
+		Notes: []string{"--section NAME writes one of them; top, resident, mem, threads, latency, offcpu, oncpu, trace and burst show theirs, the other commands the recording, with --recording"}}
 	for _, s := range x.Sections {
 		t.Rows = append(t.Rows, []text.Cell{text.Str(s.Name), text.Str(s.Type), text.Num(float64(len(s.Data)))})
 	}

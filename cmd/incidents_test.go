@@ -107,7 +107,7 @@ func TestIncidentIsShown(t *testing.T) {
 	}
 	plainText(t, out)
 	code, out, _ = atTime(t, wednesday, "incident", "2", "--dir", dir)
-	for _, want := range []string{"(1 s, open)\n", "new normal\n", `a limit was reached: errors: vda: 3\x1b` + "\n", "The incident was not judged.\n"} {
+	for _, want := range []string{"(1 s, open)\n", "new normal\n", `a limit was reached: errors: vda: 3\x1b` + "\n", "The incident is not judged yet: look again in a minute,"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("%q is missing:\n%s", want, out)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,8 +64,7 @@ func (a *app) playAgent(p *playback, ofProbes bool) (*played, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := a.incidentsBetween(p.dir, from, to)
-	for i, e := range found {
+	for i, e := range a.judgedBetween(p.dir, from, to) {
 		path := text.Escape(e.Path)
 		if !ofProbes || i > 0 {
 			fmt.Fprintf(a.stderr, "iocause: incident %d (%s, %s) is of that time: --recording %s has processes, files and single I/Os\n",
@@ -119,16 +119,29 @@ func (a *app) agentHas(p *playback, m sample.Metric) bool {
 	return err == nil && len(found) > 0
 }
 
-// incidentsBetween are the judged incidents of a span, the newest first.
-func (a *app) incidentsBetween(dir string, from, to time.Time) []incidents.Entry {
+// judgedBetween are the incidents of a span that have a finding, the newest
+// first. That they cannot be read is said: the series say what there is.
+func (a *app) judgedBetween(dir string, from, to time.Time) []incidents.Entry {
+	all, err := a.incidentsBetween(dir, from, to)
+	if err != nil {
+		fmt.Fprintf(a.stderr, "iocause: %s%s\n", text.Escape(err.Error()), asRoot(err))
+	}
+	return slices.DeleteFunc(all, func(e incidents.Entry) bool { return e.Meta.Cause == "" })
+}
+
+// incidentsBetween are the incidents of a span, the newest first.
+func (a *app) incidentsBetween(dir string, from, to time.Time) ([]incidents.Entry, error) {
 	all, err := incidents.List(filepath.Join(dir, incidentsIn))
-	if err != nil { // there are none, or they are another user's: the series say what there is
-		return nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(all, func(e incidents.Entry) bool {
 		w := &e.Meta.What
-		return e.Err != nil || e.Meta.Cause == "" || w.End.Before(from) || w.Start.After(to)
-	})
+		return e.Err != nil || w.End.Before(from) || w.Start.After(to)
+	}), nil
 }
 
 // agentRecording makes a recording of a span of the agent's series.
@@ -280,7 +293,11 @@ func (a *app) evidenceBetween(p *playback, section string) ([]byte, error) {
 		return nil, err
 	}
 	var numbers []string
-	for _, e := range a.incidentsBetween(p.dir, from, to) {
+	found, err := a.incidentsBetween(p.dir, from, to)
+	if err != nil {
+		return nil, fmt.Errorf("playing %s to %s: %w", stamp(from), stamp(to), err)
+	}
+	for _, e := range found {
 		numbers = append(numbers, fmt.Sprint(e.Number))
 		x, err := a.incidentIn(e.Path)
 		if err != nil || x == nil {
@@ -292,7 +309,7 @@ func (a *app) evidenceBetween(p *playback, section string) ([]byte, error) {
 		}
 	}
 	if len(numbers) > 0 {
-		return nil, fmt.Errorf("playing %s to %s: the incidents of that time (%s) hold no %s evidence", stamp(from), stamp(to), strings.Join(numbers, ", "), section)
+		return nil, fmt.Errorf("playing %s to %s: the incidents of that time (%s) hold no %s evidence: 'iocause incident' says why", stamp(from), stamp(to), strings.Join(numbers, ", "), section)
 	}
 	return nil, fmt.Errorf("playing %s to %s: there was no incident, and the agent keeps no %s evidence otherwise", stamp(from), stamp(to), section)
 }

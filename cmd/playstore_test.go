@@ -68,15 +68,27 @@ func TestAgentIsPlayedBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	early := &incidents.Incident{Meta: incidents.Meta{Open: true, What: sample.Incident{Start: now.Add(-time.Minute), End: now}}}
+	if err := incidents.Save(filepath.Join(dir, incidentsIn), early); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr = runApp(t.Context(), source.List(), "threads", "--dir", dir, "--from", "10m ago")
+	if code != exitFailed || !strings.Contains(stderr, "the incidents of that time (1) hold no threads evidence") {
+		t.Errorf("of one that is not judged: code %d, %s", code, stderr)
+	}
+	code, _, stderr = runApp(t.Context(), source.List(), "threads", "--dir", dir, "--recording", "1")
+	if code != exitFailed || !strings.Contains(stderr, "not judged yet") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
 	x := &incidents.Incident{Sections: []incidents.Section{{Name: sectionThreads, Type: jsonType, Data: data}},
 		Meta: incidents.Meta{Cause: "swap-thrash", What: sample.Incident{Start: now.Add(-time.Minute), End: now}}}
 	if err := incidents.Save(filepath.Join(dir, incidentsIn), x); err != nil {
 		t.Fatal(err)
 	}
-	if out, stderr := do("threads"); !strings.Contains(out, "victim") || !strings.Contains(stderr, "the evidence of incident 1") {
+	if out, stderr := do("threads"); !strings.Contains(out, "victim") || !strings.Contains(stderr, "the evidence of incident 2") {
 		t.Errorf("%s%s", out, stderr)
 	}
-	if _, stderr := do("use"); !strings.Contains(stderr, "incident 1 (") {
+	if _, stderr := do("use"); !strings.Contains(stderr, "incident 2 (") {
 		t.Errorf("%s", stderr)
 	}
 	code, _, stderr = runApp(t.Context(), source.List(), "use", "--dir", dir, "--from", "3 days ago", "--to", "2 days ago")

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,12 +60,20 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if errors.As(err, &code) {
 		return code.code
 	}
-	fmt.Fprintf(a.stderr, "iocause: %v\n", err)
+	fmt.Fprintf(a.stderr, "iocause: %v%s\n", err, asRoot(err))
 	var bad *usageError
 	if errors.As(err, &bad) {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// asRoot is the advice for who may not read something.
+func asRoot(err error) string {
+	if errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0 && !strings.Contains(err.Error(), "root") {
+		return "; run it as root"
+	}
+	return ""
 }
 
 // remembering keeps the first error of a writer: cobra drops those of its help.
