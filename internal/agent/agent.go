@@ -124,6 +124,7 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 func (a *Agent) feed(f *feed) {
 	f.host, f.log, f.out, f.infos, f.known = a.host, a.log, a.push, infos(), map[of]*stream{}
 	f.stepped = func() { a.steps.Add(1) }
+	f.absent = a.latest.drop
 	f.ended = func(s *series.Series) {
 		a.latest.drop(s)
 		a.writer.ended.Store(true)
@@ -153,7 +154,7 @@ func (a *Agent) push(f series.Frame) {
 }
 
 // stopPatience is how long the disk may take when the agent stops.
-const stopPatience = 5 * time.Second
+const stopPatience = 8 * time.Second
 
 // Run watches until ctx ends. It fails at once when another agent has the
 // directory; whatever else keeps it from writing is logged and tried again.

@@ -185,6 +185,7 @@ func TestALimitBeginsAnIncident(t *testing.T) {
 	if w.open == nil || len(w.open.Meta.What.Limits) != 1 || w.open.Meta.What.Limits[0].Kind != sample.LimitThrottled {
 		t.Fatalf("%+v", w.open)
 	}
+	w.keeper.work(false)
 	if list, err := incidents.List(w.dir()); err != nil || len(list) != 1 {
 		t.Errorf("kept: %v, %v", list, err)
 	}

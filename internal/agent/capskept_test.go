@@ -196,10 +196,11 @@ func TestAgentKeepsLimits(t *testing.T) {
 		}
 	}
 	// Nothing can be written: that is said, and no more comes of it.
-	w := newWatcher(host.Live(), &Config{Dir: filepath.Join(path, "below a file")}, slog.New(slog.DiscardHandler), nil, "test")
 	var log logged
-	w.log, w.caps = slog.New(slog.NewTextHandler(&log, nil)), newCaps()
+	w := newWatcher(host.Live(), &Config{Dir: filepath.Join(path, "below a file")}, slog.New(slog.NewTextHandler(&log, nil)), nil, "test")
+	w.caps = newCaps()
 	w.keepCaps(time.Now())
+	w.keeper.work(false)
 	if !strings.Contains(log.String(), "it is tried again") {
 		t.Errorf("said %q", log.String())
 	}

@@ -19,6 +19,8 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/lab/labtest"
+	"iocause/internal/sample"
+	"iocause/internal/store/incidents"
 	"iocause/internal/store/series"
 )
 
@@ -206,6 +208,54 @@ func TestDiskHangsWhileRecording(t *testing.T) {
 	if n := len(instants(t, dir, "iocause_cpus", hung, hung.Add(time.Second))); n < 3 {
 		t.Errorf("%d instants of a second in which the disk hung", n)
 	}
+}
+
+// An incident is told while the disk that it would be kept on hangs, and kept
+// when that answers again.
+func TestIncidentWhileTheDiskHangs(t *testing.T) {
+	e := machine(t, "root", "loop")
+	disk, err := e.Loop("hangs", 48<<20, "ext4", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := e.Loop("fails", 48<<20, "ext4", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trigger := "/sys/fs/ext4/" + other.Device + "/trigger_fs_error"
+	if _, err := os.Stat(trigger); err != nil {
+		bpftest.Need(t, "loop", err) // the kernel cannot be told to fail
+	}
+	told := filepath.Join(t.TempDir(), "told")
+	c := quickConfig(filepath.Join(disk.Dir, "rec"))
+	c.Incidents.Command = []string{"/bin/sh", "-c", "echo $IOCAUSE_ACTION $IOCAUSE_INCIDENT >>" + told}
+	a := start(t, c)
+	until(t, "values", func() bool { return len(a.ask(t, "iocause_cpus")) == 1 })
+	thaw := freeze(t, disk.Dir)
+	// counts of errors are news from the second look on
+	for began := time.Now(); ; time.Sleep(watchEvery / 5) {
+		if err := os.WriteFile(trigger, []byte("a test"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := os.ReadFile(told); string(b) == "open 0\n" {
+			break
+		} else if len(b) > 0 || time.Since(began) > 6*watchEvery {
+			t.Fatalf("told %q, and said: %s", b, a.log)
+		}
+	}
+	dir := filepath.Join(c.Dir, "incidents")
+	if list, err := incidents.List(dir); err != nil || len(list) > 0 {
+		t.Errorf("%d incidents on a disk that hangs, %v", len(list), err)
+	}
+	thaw()
+	until(t, "the incident to be kept", func() bool {
+		x, err := incidents.Load(dir, 1)
+		return err == nil && x.Meta.Open && len(x.Meta.What.Limits) == 1 && x.Meta.What.Limits[0].Kind == sample.LimitErrors
+	})
+	if list, err := incidents.List(dir); err != nil || len(list) != 1 {
+		t.Errorf("%d incidents, %v", len(list), err)
+	}
+	a.recovers(t)
 }
 
 // An agent ends though the disk hangs, and says what that costs.

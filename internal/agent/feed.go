@@ -25,7 +25,8 @@ type feed struct {
 	log     *slog.Logger
 	out     func(series.Frame)
 	ended   func(*series.Series)
-	stepped func() // the clock was set
+	absent  func(*series.Series) // has no value now
+	stepped func()               // the clock was set
 	seen    func(*sample.Window)
 	table   bool // what it reads is no series: seen keeps it
 	late    bool // it is costly to open: not before it is read for the first time
@@ -87,6 +88,9 @@ func (f *feed) run(ctx context.Context) {
 		f.up.Store(false)
 		if ctx.Err() != nil {
 			return
+		}
+		for _, x := range f.known { // what was read last is not of this moment
+			f.absent(x.series)
 		}
 		if time.Since(began) > 2*wait {
 			wait = tryAgain

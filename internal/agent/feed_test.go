@@ -44,6 +44,7 @@ type collected struct {
 	mu     sync.Mutex
 	frames []series.Frame
 	ended  []string
+	absent map[string]bool
 }
 
 func (c *collected) take() []series.Frame {
@@ -55,7 +56,7 @@ func (c *collected) take() []series.Frame {
 }
 
 func startFeed(t *testing.T, open func() (sample.Source, error), more ...func(*feed)) (*feed, *collected, context.CancelFunc) {
-	c := &collected{}
+	c := &collected{absent: map[string]bool{}}
 	h := host.Live()
 	f := &feed{
 		host: h, base: time.Second, log: slog.New(slog.DiscardHandler), infos: infos(), known: map[of]*stream{},
@@ -70,6 +71,11 @@ func startFeed(t *testing.T, open func() (sample.Source, error), more ...func(*f
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.ended = append(c.ended, s.Name())
+		},
+		absent: func(s *series.Series) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.absent[s.Name()] = true
 		},
 		stepped: func() {}, seen: func(*sample.Window) {},
 	}
@@ -218,6 +224,11 @@ func TestFeedComesBack(t *testing.T) {
 		if f.up.Load() || opened != 2 {
 			t.Errorf("a source that hangs counts as up; opened %d times", opened)
 		}
+		c.mu.Lock()
+		if len(c.absent) != 3 || len(c.ended) != 0 {
+			t.Errorf("of a source that hangs, %v have no value now, and %v ended", c.absent, c.ended)
+		}
+		c.mu.Unlock()
 		c.take()
 		time.Sleep(5 * time.Minute)
 		got := c.take()

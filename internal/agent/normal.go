@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,13 +39,13 @@ func (w *watcher) normalPath(at time.Time) string {
 // lookAtNormal lets the probes look where it is time and nothing is off, and
 // keeps the last look once it is sure that nothing was.
 func (w *watcher) lookAtNormal(ctx context.Context, now time.Time) {
-	if w.judge == nil || w.config.Incidents.Diagnose == 0 {
+	if !w.judges() {
 		return
 	}
 	if w.normalNext.IsZero() || w.normalNext.Sub(now) > normalEvery { // the start, or the clock was set back
 		w.normalNext = now.Add(normalFirst)
 	}
-	if w.open != nil || w.judging != 0 || w.looking {
+	if w.open != nil || w.judging != nil || w.looking {
 		return
 	}
 	if w.normal != nil && now.Sub(w.normal.at) >= normalProven && !w.watch.Off() {
@@ -76,23 +77,46 @@ func (w *watcher) keepNormal() {
 	if w.normal == nil {
 		return
 	}
-	path := w.normalPath(w.normal.at)
-	err := os.MkdirAll(w.normalDir(), 0o700)
-	if err == nil {
-		err = replace(path, w.normal.data)
+	n := w.normal
+	w.normal, w.keptNormal = nil, n
+	path := w.normalPath(n.at)
+	w.keeper.put(job{of: path, bytes: len(n.data), fails: "what the machine does when nothing is off cannot be kept", do: func() error {
+		if err := os.MkdirAll(w.normalDir(), 0o700); err != nil {
+			return err
+		}
+		if err := replace(path, n.data); err != nil {
+			return err
+		}
+		return os.Chtimes(path, n.at, n.at)
+	}})
+}
+
+// errSlowDisk is a disk that has what was asked for, and does not answer.
+var errSlowDisk = errors.New("the disk did not answer")
+
+// soonNormal is normalBefore with little patience. A call that hangs takes a
+// thread, so there is one at most.
+func (w *watcher) soonNormal(start time.Time, last *normal) ([]byte, error) {
+	if !w.reading.CompareAndSwap(false, true) {
+		return nil, errSlowDisk
 	}
-	if err == nil {
-		err = os.Chtimes(path, w.normal.at, w.normal.at)
+	read := make(chan []byte, 1)
+	go func() {
+		defer w.reading.Store(false)
+		read <- w.normalBefore(start, last)
+	}()
+	select {
+	case b := <-read:
+		return b, nil
+	case <-time.After(normalPatience):
+		return nil, errSlowDisk
 	}
-	if err != nil {
-		w.log.Error("what the machine does when nothing is off cannot be kept; the next is tried", "why", err)
-	}
-	w.normal = nil
 }
 
 // normalBefore is the window that an incident which began then is compared
-// with: that of the same hour of the week, else the newest; nil for none.
-func (w *watcher) normalBefore(start time.Time) []byte {
+// with: that of the same hour of the week, else the newest, which may be one
+// that is not kept yet; nil for none.
+func (w *watcher) normalBefore(start time.Time, last *normal) []byte {
 	read := func(path string) []byte {
 		info, err := os.Stat(path)
 		if err != nil || !info.ModTime().Before(start) || start.Sub(info.ModTime()) > normalOldest {
@@ -108,8 +132,8 @@ func (w *watcher) normalBefore(start time.Time) []byte {
 	if b := read(w.normalPath(start)); b != nil {
 		return b
 	}
-	if w.normal != nil && w.normal.at.Before(start) {
-		return w.normal.data
+	if last != nil && last.at.Before(start) {
+		return last.data
 	}
 	names, _ := filepath.Glob(filepath.Join(w.normalDir(), "*.iocause")) // the pattern is right
 	age := map[string]time.Time{}

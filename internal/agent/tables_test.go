@@ -192,9 +192,12 @@ func TestTablesAreEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWatcher(host.Live(), &c, slog.New(slog.DiscardHandler), nil, "test")
-	w.open = &incidents.Incident{Meta: incidents.Meta{What: sample.Incident{Start: began.Add(5 * time.Minute), End: began.Add(6 * time.Minute)}}}
-	w.save()
-	w.save() // once more does not add it twice
+	w.open = &held{}
+	w.open.Meta.What = sample.Incident{Start: began.Add(5 * time.Minute), End: began.Add(6 * time.Minute)}
+	for range 2 { // once more does not add it twice
+		w.save(w.open)
+		w.keeper.work(false)
+	}
 	again, err := incidents.Load(w.dir(), 1)
 	if err != nil || len(again.Sections) != 1 || again.Sections[0].Name != SectionTop {
 		t.Fatal(again, err)

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"iocause/internal/detect"
@@ -55,15 +57,19 @@ type watcher struct {
 	faults  *faults
 	caps    *caps
 	watch   *detect.Watch
-	hours   []sample.Hour // that are not on disk yet
-	open    *incidents.Incident
+	keeper  *keeper
+	hours   hours
+	open    *held // nil: nothing is off
 	saved   time.Time
 	found   chan Finding
-	judging int // the number of the incident that is being judged, 0 none
+	judging *held         // nil: none is being judged
+	telling chan struct{} // closed when the last event is told; nil: none was
 	slots   []slot
 
 	looking    bool // the probes look though nothing is off
 	normal     *normal
+	keptNormal *normal     // the newest that was given to the keeper; the disk need not have it
+	reading    atomic.Bool // better times, from the disk
 	normalNext time.Time
 }
 
@@ -81,12 +87,21 @@ const (
 	before       = 60        // slots before an incident that are kept with it
 	mostKept     = 256 << 20 // bytes of all incidents
 	hookPatience = 10 * time.Second
-	newNormal    = 8 * 7 * 24 * time.Hour // after which the hours of the week know a change that lasts
+
+	stillOn = 5 * time.Minute // after an incident was last seen: what the probes see now is of it
+	// With what does not end at once when the agent does; stopPatience is more.
+	judgePatience = time.Second
+	keepPatience  = 2 * time.Second
+	tellPatience  = 3 * time.Second
+
+	normalPatience = 2 * time.Second        // with the disk that has the better times
+	newNormal      = 8 * 7 * 24 * time.Hour // after which the hours of the week know a change that lasts
 )
 
 // newWatcher reads what is known of the host.
 func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program string) *watcher {
-	w := &watcher{config: c, host: h, log: log, judge: judge, program: program, hooks: c.Incidents.hooks(log), gather: newGather(), faults: newFaults(h, log), found: make(chan Finding, 1)}
+	w := &watcher{config: c, host: h, log: log, judge: judge, program: program, hooks: hooksOf(c, log), gather: newGather(), faults: newFaults(h, log),
+		keeper: newKeeper(log), found: make(chan Finding, 1)}
 	history := detect.NewHistory(time.Local)
 	lost, err := summaries.Read(filepath.Join(c.Dir, "baselines"), history.Put)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -125,24 +140,34 @@ func (w *watcher) resume() {
 		w.log.Error("the incident that was open cannot be read", "number", list[at].Number, "why", err)
 		return
 	}
-	w.open = x
+	w.open = &held{Incident: *x, told: true}
+	w.open.number.Store(int64(x.Meta.Number))
 	w.watch.Resume(x.Meta.What)
 }
 
 func (w *watcher) dir() string { return filepath.Join(w.config.Dir, "incidents") }
 
-// run watches until ctx ends.
+// run watches until ctx ends, and then until the disk has taken what is known.
 func (w *watcher) run(ctx context.Context) {
+	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var kept sync.WaitGroup
+	kept.Go(func() { w.keeper.run(keeping) })
+	w.judgeResumed(ctx)
 	pruned := time.Time{}
 	for {
 		now := w.host.Now()
 		next := now.Truncate(watchEvery).Add(watchEvery)
 		select {
 		case <-ctx.Done():
-			w.finish()
+			w.finish(ctx)
+			stop()
+			w.end(ctx, &kept)
 			return
 		case f := <-w.found:
 			w.take(ctx, f)
+			continue
+		case <-w.keeper.done:
+			w.announce(ctx)
 			continue
 		case <-time.After(next.Sub(now)):
 		}
@@ -153,7 +178,7 @@ func (w *watcher) run(ctx context.Context) {
 		}
 		if now.Sub(pruned).Abs() > pruneEvery {
 			pruned = now
-			w.prune()
+			w.keeper.put(job{of: "prune", fails: "old hours of what is normal, or old incidents, cannot be removed", do: w.prune})
 		}
 	}
 }
@@ -174,6 +199,9 @@ func (w *watcher) step(ctx context.Context, s detect.Sample) {
 	d := w.watch.Add(s)
 	w.keepHours(d.Hours)
 	defer w.lookAtNormal(ctx, s.At)
+	if w.open != nil && !w.open.told {
+		w.tellOpen(ctx) // the disk does not take it
+	}
 	switch d.Action {
 	case detect.Open:
 		w.begin(ctx, d.Incident)
@@ -181,7 +209,7 @@ func (w *watcher) step(ctx context.Context, s detect.Sample) {
 		if w.open != nil {
 			w.open.Meta.What = d.Incident
 			if s.At.Sub(w.saved).Abs() >= saveEvery {
-				w.save()
+				w.save(w.open)
 			}
 		}
 	case detect.Close:
@@ -189,9 +217,9 @@ func (w *watcher) step(ctx context.Context, s detect.Sample) {
 			return
 		}
 		w.open.Meta.What, w.open.Meta.Open = d.Incident, false
-		w.save()
-		w.log.Info("an incident is over", "number", w.open.Meta.Number, "lasted", d.Incident.End.Sub(d.Incident.Start))
-		w.tell(ctx, "close")
+		w.save(w.open)
+		w.log.Info("an incident is over", "number", w.open.number.Load(), "lasted", d.Incident.End.Sub(d.Incident.Start))
+		w.tell(ctx, notify.Close, w.open)
 		w.open = nil
 	}
 }
@@ -200,204 +228,162 @@ func (w *watcher) step(ctx context.Context, s detect.Sample) {
 func (w *watcher) begin(ctx context.Context, i sample.Incident) {
 	name, _ := os.ReadFile(w.host.Proc("sys", "kernel", "hostname"))
 	kernel, _ := os.ReadFile(w.host.Proc("sys", "kernel", "osrelease"))
-	w.open = &incidents.Incident{Meta: incidents.Meta{
+	w.open = &held{Incident: incidents.Incident{Meta: incidents.Meta{
 		Host: strings.TrimSpace(string(name)), Kernel: strings.TrimSpace(string(kernel)), Program: w.program, Open: true, What: i,
-	}}
-	w.save()
-	w.log.Warn("an incident has begun", "number", w.open.Meta.Number, "since", i.Start, "what", summary(&i))
-	if w.judge == nil || w.config.Incidents.Diagnose == 0 || w.judging != 0 {
-		w.open.Meta.Notes = append(w.open.Meta.Notes, "not judged: diagnosing is off, or another incident was being judged")
-		w.tell(ctx, "open")
+	}}}
+	judged := w.judges() && w.judging == nil
+	if !judged {
+		w.open.Meta.Notes = append(w.open.Meta.Notes, "the finding: diagnosing is off, or another incident was being judged")
+	}
+	w.save(w.open)
+	if !judged {
 		return
 	}
-	w.judging = w.open.Meta.Number
+	w.judging = w.open
 	if !w.looking { // else when that is over
 		w.startJudging(ctx)
 	}
 }
 
-// startJudging has the open incident judged, against better times where there
-// were any.
+// judges tells whether incidents are judged at all.
+func (w *watcher) judges() bool { return w.judge != nil && w.config.Incidents.Diagnose > 0 }
+
+// judgeResumed has an incident judged that the agent before ended over.
+func (w *watcher) judgeResumed(ctx context.Context) {
+	x := w.open
+	if x == nil || x.Finding != nil || len(x.Meta.Notes) > 0 || !w.judges() {
+		return
+	}
+	if w.host.Now().Sub(x.Meta.What.End).Abs() > stillOn {
+		x.Meta.Notes = append(x.Meta.Notes, "the finding: the agent ended before")
+		return
+	}
+	w.judging = x
+	w.startJudging(ctx)
+}
+
+// startJudging has an incident judged, against better times where there were
+// any.
 func (w *watcher) startJudging(ctx context.Context) {
-	start := w.open.Meta.What.Start
+	start := w.judging.Meta.What.Start
 	if w.normal != nil && !w.normal.at.Before(start) {
 		w.normal = nil // it began already
 	}
-	ask := Ask{Length: w.config.Incidents.Diagnose, Normal: w.normalBefore(start)}
-	go func() { w.found <- w.judge(ctx, ask) }()
+	ask, last := Ask{Length: w.config.Incidents.Diagnose}, w.normal
+	if last == nil {
+		last = w.keptNormal
+	}
+	go func() {
+		var late error
+		ask.Normal, late = w.soonNormal(start, last)
+		f := w.judge(ctx, ask)
+		if late != nil {
+			f.Notes = append(f.Notes, fmt.Sprintf("comparing with better times: %v", late))
+		}
+		w.found <- f
+	}()
 }
 
 // take adds what the probes found.
 func (w *watcher) take(ctx context.Context, f Finding) {
 	if w.looking {
-		if w.looked(f); w.open != nil && w.judging == w.open.Meta.Number {
+		if w.looked(f); w.judging != nil {
 			w.startJudging(ctx)
-		} else {
-			w.judging = 0
 		}
 		return
 	}
-	number := w.judging
-	w.judging = 0
-	if w.open == nil || w.open.Meta.Number != number {
-		x, err := incidents.Load(w.dir(), number) // it was over before it was judged
-		if err != nil {
-			w.log.Error("what was found of an incident cannot be kept", "number", number, "why", err)
-			return
-		}
-		defer func(now *incidents.Incident) { w.open = now }(w.open)
-		w.open = x
+	x := w.judging // it may be over by now
+	w.judging = nil
+	if x == w.open && !x.told {
+		w.tellOpen(ctx)
 	}
-	m := &w.open.Meta
-	w.open.Finding, w.open.Sections, m.Cause, m.Title = f.Report, f.Sections, f.Cause, f.Title
+	m := &x.Meta
+	x.Finding, x.Sections, m.Cause, m.Title = f.Report, f.Sections, f.Cause, f.Title
 	m.Notes = append(m.Notes, f.Notes...)
-	w.save()
-	w.log.Warn("an incident is judged", "number", number, "cause", f.Cause)
-	w.tell(ctx, "open")
+	w.save(x)
+	w.log.Warn("an incident is judged", "number", x.number.Load(), "cause", f.Cause)
+	w.tell(ctx, notify.Judged, x)
 }
 
-// save writes the incident with the signals around it.
-func (w *watcher) save() {
-	w.saved = w.host.Now()
-	if around := w.around(); len(around) > 0 {
-		w.open.Series = around
-	}
-	w.keepTables()
-	if err := incidents.Save(w.dir(), w.open); err != nil {
-		w.log.Error("the incident cannot be kept; it is tried again", "why", err)
-	}
-}
-
-// keepTables adds the tables from a minute before the incident on.
-func (w *watcher) keepTables() {
-	if w.config.Tables.Interval == 0 {
-		return
-	}
-	what := &w.open.Meta.What
-	// The table of an interval belongs to its middle.
-	one, ok, err := TablesAround(w.config.Dir, w.program, what.Start, what.End.Add(w.config.Tables.Interval))
-	if err != nil {
-		w.log.Error("the tables around the incident cannot be kept with it", "why", err)
-	}
-	if !ok {
-		return
-	}
-	if at := slices.IndexFunc(w.open.Sections, func(s incidents.Section) bool { return s.Name == SectionTop }); at >= 0 {
-		w.open.Sections[at] = one
-	} else {
-		w.open.Sections = append(w.open.Sections, one)
-	}
-}
-
-// around are the signals from ten minutes before the incident on, as long as
-// they are remembered; none when the agent started later.
-func (w *watcher) around() []incidents.Series {
-	from := w.open.Meta.What.Start.Add(-before * watchEvery)
-	slots := w.slots
-	for len(slots) > 0 && slots[0].at.Before(from) {
-		slots = slots[1:]
-	}
-	if len(slots) == 0 || slots[0].at.After(w.open.Meta.What.Start.Add(2*watchEvery)) {
-		return nil
-	}
-	var out []incidents.Series
-	for _, s := range detect.Signals() {
-		one := incidents.Series{Name: s.Name, Unit: s.Unit, Source: "agent, means of 10 s", Start: slots[0].at.Add(-watchEvery), Step: watchEvery.Seconds()}
-		known := false
-		for _, x := range slots {
-			if v, ok := x.values[s.Name]; ok {
-				one.Values = append(one.Values, &v)
-				known = true
-			} else {
-				one.Values = append(one.Values, nil)
-			}
-		}
-		if known {
-			out = append(out, one)
-		}
-	}
-	return out
-}
-
-// keepHours writes hours that are over; those that the disk does not take are
-// tried again with the next.
+// keepHours writes hours that are over.
 func (w *watcher) keepHours(hours []sample.Hour) {
-	if w.hours = append(w.hours, hours...); len(w.hours) == 0 {
+	if len(hours) == 0 {
 		return
 	}
-	if err := summaries.Append(filepath.Join(w.config.Dir, "baselines"), w.hours); err != nil {
-		w.log.Error("what is normal cannot be written; it is tried again", "why", err)
-		return
-	}
-	w.hours = nil
+	w.hours.add(hours)
+	w.keeper.put(job{of: "hours", fails: "what is normal cannot be written",
+		do: func() error { return w.hours.write(filepath.Join(w.config.Dir, "baselines")) }})
 }
 
 func (w *watcher) keepCaps(now time.Time) {
 	if w.caps == nil {
 		return
 	}
-	if err := w.caps.keep(w.config.Dir, now); err != nil {
-		w.log.Error("which limits are reached every day cannot be kept; it is tried again", "why", err)
-	}
+	w.keeper.put(job{of: w.caps, fails: "which limits are reached every day cannot be kept",
+		do: func() error { return w.caps.keep(w.config.Dir, now) }})
 }
 
-func (w *watcher) prune() {
-	if err := summaries.Prune(filepath.Join(w.config.Dir, "baselines")); err != nil && !os.IsNotExist(err) {
-		w.log.Error("old hours of what is normal cannot be removed", "why", err)
-	}
-	gone, err := incidents.Prune(w.dir(), mostKept)
-	if err != nil && !os.IsNotExist(err) {
-		w.log.Error("old incidents cannot be removed", "why", err)
-	}
+// prune removes what is too old or too much.
+func (w *watcher) prune() error {
+	err := summaries.Prune(filepath.Join(w.config.Dir, "baselines"))
+	gone, err2 := incidents.Prune(w.dir(), mostKept)
 	if len(gone) > 0 {
 		w.log.Info("old incidents were removed to make room", "numbers", gone)
 	}
+	return errors.Join(missing(err), missing(err2))
+}
+
+// missing takes a folder that is not there yet for none.
+func missing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // finish keeps what is known so far. An incident that is open stays so: the
 // next agent goes on with it.
-func (w *watcher) finish() {
+func (w *watcher) finish(ctx context.Context) {
+	if w.judging != nil && !w.looking {
+		select {
+		case f := <-w.found: // what the probes had seen by now
+			if f.Report != nil {
+				w.take(ctx, f)
+			}
+		case <-time.After(judgePatience):
+		}
+	}
 	w.keepHours(w.watch.Flush())
 	w.keepCaps(w.host.Now())
 	if w.open == nil {
 		w.keepNormal()
 	}
 	if w.open != nil {
-		w.save()
+		w.save(w.open)
 	}
 }
 
-// tell tells the hooks.
-func (w *watcher) tell(ctx context.Context, action string) {
-	if len(w.hooks) == 0 {
-		return
-	}
-	m := w.open.Meta
-	document, err := json.Marshal(&m)
-	if err != nil {
-		w.log.Error("an incident cannot be told", "why", err)
-		return
-	}
-	what := summary(&m.What)
-	if m.Title != "" {
-		what = m.Title + ": " + what
-	}
-	e := &notify.Event{Action: action, Number: m.Number, Summary: fmt.Sprintf("%q", what), At: w.host.Now(), Document: document}
+// end waits for the disk and the hooks, for so long that neither stands for the
+// other's silence.
+func (w *watcher) end(ctx context.Context, kept *sync.WaitGroup) {
+	over := make(chan struct{})
 	go func() {
-		if err := notify.All(context.WithoutCancel(ctx), hookPatience, w.hooks, e); err != nil {
-			w.log.Error("an incident could not be told", "number", e.Number, "why", err)
-		}
+		kept.Wait()
+		close(over)
 	}()
-}
-
-// summary is an incident in one line.
-func summary(i *sample.Incident) string {
-	var parts []string
-	for _, l := range i.Limits {
-		parts = append(parts, l.Kind+": "+l.What)
+	select {
+	case <-over:
+	case <-time.After(keepPatience):
 	}
-	for _, r := range i.Reasons {
-		parts = append(parts, fmt.Sprintf("%s %.3g (normal %.3g, %s)", r.Signal, r.Value, r.Normal, r.Basis))
+	if w.open != nil && !w.open.told {
+		w.tellOpen(ctx)
 	}
-	return strings.Join(parts, "; ")
+	if w.telling != nil {
+		select {
+		case <-w.telling:
+		case <-time.After(tellPatience):
+			w.log.Error("the agent ends before all was told of an incident")
+		}
+	}
+	<-over
 }

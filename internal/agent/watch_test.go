@@ -86,6 +86,7 @@ func days(w *watcher, from time.Time, n int) time.Time {
 		if w.looking {
 			w.take(context.Background(), <-w.found)
 		}
+		w.keeper.work(false)
 	}
 	return from
 }
@@ -120,13 +121,14 @@ func TestIncidentIsKept(t *testing.T) {
 		for range n {
 			now = now.Add(watchEvery)
 			w.step(t.Context(), detect.Sample{At: now, Values: map[string]float64{"cpu.user": 0.1, "memory.pressure": 0.5, "disk.pressure": 0.9}})
+			w.keeper.work(false)
 		}
 	}
 	if list, err := incidents.List(w.dir()); err == nil && len(list) > 0 {
 		t.Fatalf("an incident without cause: %+v", list[0].Meta)
 	}
 	off(w, 30)
-	if w.open == nil || w.judging != 1 {
+	if w.open == nil || w.judging != w.open {
 		t.Fatalf("five minutes of trouble opened no incident")
 	}
 	if first, err := incidents.Load(w.dir(), 1); err != nil || !first.Meta.Open || first.Meta.Cause != "" {
@@ -141,7 +143,8 @@ func TestIncidentIsKept(t *testing.T) {
 	if kept, _ := filepath.Glob(filepath.Join(w.normalDir(), "*-??.iocause")); len(kept) != 48 {
 		t.Errorf("%d windows of better times are kept: %v", len(kept), kept)
 	}
-	w.finish() // and the agent ends
+	w.finish(t.Context()) // and the agent ends
+	w.keeper.work(false)
 	x, err := incidents.Load(w.dir(), 1)
 	if err != nil || !x.Meta.Open || x.Meta.Cause != "cache-busting" || string(x.Finding) != `{"primary":"cache-busting"}` || len(x.Sections) != 1 || x.Meta.Notes[0] != "half of it" {
 		t.Fatalf("%+v, %v", x, err)
@@ -156,7 +159,7 @@ func TestIncidentIsKept(t *testing.T) {
 		t.Errorf("the signals around it are %+v", x.Series)
 	}
 	w = start()
-	if w.open == nil || w.open.Meta.Number != 1 {
+	if w.open == nil || w.open.number.Load() != 1 {
 		t.Fatal("the open incident is forgotten")
 	}
 	off(w, 6)
@@ -170,7 +173,7 @@ func TestIncidentIsKept(t *testing.T) {
 	}
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		b, _ := os.ReadFile(told)
-		if strings.Contains(string(b), "open 1\n") && strings.Contains(string(b), "close 1\n") {
+		if string(b) == "open 1\njudged 1\nclose 1\n" {
 			break
 		}
 		if time.Since(began) > 10*time.Second {
@@ -179,6 +182,71 @@ func TestIncidentIsKept(t *testing.T) {
 	}
 	if files, err := filepath.Glob(filepath.Join(dir, "baselines", "*")); err != nil || len(files) == 0 {
 		t.Errorf("what is normal is not kept: %v", err)
+	}
+}
+
+// An incident over which the agent ended is judged by the next, while it goes
+// on; what the probes had seen at the end is kept.
+func TestJudgedByTheNextAgent(t *testing.T) {
+	config := DefaultConfig()
+	config.Dir = t.TempDir()
+	seen := make(chan Finding, 1)
+	judge := func(ctx context.Context, _ Ask) Finding {
+		select {
+		case f := <-seen:
+			return f
+		case <-ctx.Done():
+			return Finding{Notes: []string{"the finding: it was stopped before anything was seen"}}
+		}
+	}
+	h := host.Live()
+	now := h.Now()
+	h.Now = func() time.Time { return now }
+	end := func(w *watcher, cancel func()) *incidents.Incident {
+		t.Helper()
+		cancel()
+		w.finish(t.Context())
+		w.keeper.work(true)
+		x, err := incidents.Load(w.dir(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	start := func() (*watcher, context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := newWatcher(h, &config, slog.New(slog.DiscardHandler), judge, "test")
+		w.judgeResumed(ctx)
+		return w, ctx, cancel
+	}
+	w, ctx, cancel := start()
+	w.begin(ctx, sample.Incident{Start: now, Opened: now, End: now})
+	if x := end(w, cancel); x.Finding != nil || len(x.Meta.Notes) > 0 {
+		t.Errorf("of an incident that nobody looked at there is %+v", x)
+	}
+	w, _, cancel = start()
+	if w.judging == nil {
+		t.Fatal("it is not judged")
+	}
+	seen <- Finding{Cause: "cache-busting", Report: json.RawMessage(`{"primary":"cache-busting"}`), Notes: []string{"threads: it was stopped before"}}
+	if x := end(w, func() {}); x.Meta.Cause != "cache-busting" || len(x.Meta.Notes) != 1 {
+		t.Errorf("what was seen before the end is not kept: %+v", x)
+	}
+	cancel()
+	if w, _, cancel = start(); w.judging != nil {
+		t.Error("it is judged twice")
+	}
+	cancel()
+	if err := os.Remove(incidents.Path(w.dir(), 1)); err != nil {
+		t.Fatal(err)
+	}
+	w, ctx, cancel = start()
+	w.begin(ctx, sample.Incident{Start: now, Opened: now, End: now})
+	end(w, cancel)
+	now = now.Add(stillOn + time.Second)
+	w, _, cancel = start()
+	if x := end(w, cancel); w.judging != nil || x.Finding != nil || len(x.Meta.Notes) != 1 {
+		t.Errorf("what is over is judged: %+v", x)
 	}
 }
 
@@ -216,6 +284,7 @@ func TestNormal(t *testing.T) {
 		w.normal = &normal{at.Add(-x.ago), []byte(x.what)}
 		w.keepNormal()
 	}
+	w.keeper.work(false)
 	for _, x := range []struct {
 		start time.Time
 		want  string
@@ -223,12 +292,12 @@ func TestNormal(t *testing.T) {
 		{at, "a week ago"}, {at.Add(2 * time.Hour), "an hour ago"}, {at.Add(-90 * time.Minute), "a week ago"},
 		{at.Add(-8 * 24 * time.Hour), "long ago"}, {at.Add(60 * 24 * time.Hour), ""}, {at.Add(-60 * 24 * time.Hour), ""},
 	} {
-		if got := string(w.normalBefore(x.start)); got != x.want {
+		if got := string(w.normalBefore(x.start, nil)); got != x.want {
 			t.Errorf("%v is compared with %q, want %q", x.start, got, x.want)
 		}
 	}
 	w.normal = &normal{at.Add(-time.Minute), []byte("a minute ago")}
-	if got := string(w.normalBefore(at.Add(2 * time.Hour))); got != "a minute ago" {
+	if got := string(w.normalBefore(at.Add(2*time.Hour), w.normal)); got != "a minute ago" {
 		t.Errorf("the newest is %q", got)
 	}
 	w.lookAtNormal(t.Context(), at)
@@ -240,6 +309,7 @@ func TestNormal(t *testing.T) {
 	close(ended)
 	w.take(t.Context(), <-w.found)
 	w.take(t.Context(), <-w.found)
+	w.keeper.work(false)
 	if x, err := incidents.Load(w.dir(), 1); err != nil || x.Meta.Cause != "against a week ago" {
 		t.Errorf("%+v, %v", x, err)
 	}
@@ -275,6 +345,7 @@ func TestNewNormalOverARestart(t *testing.T) {
 			now = now.Add(watchEvery)
 			w.step(t.Context(), detect.Sample{At: now, Values: since})
 		}
+		w.keeper.work(false)
 		list, err := incidents.List(w.dir())
 		if err != nil {
 			t.Fatal(err)
@@ -321,6 +392,7 @@ func TestConfiguredHookIsTold(t *testing.T) {
 	w := newWatcher(host.Live(), &config, slog.New(slog.DiscardHandler), nil, "test")
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	w.step(t.Context(), detect.Sample{At: now, Limits: []sample.Limit{{Kind: sample.LimitErrors, What: "vda"}}})
+	w.keeper.work(false)
 	for range 200 { // until it is over
 		now = now.Add(watchEvery)
 		w.step(t.Context(), detect.Sample{At: now})

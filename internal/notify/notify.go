@@ -18,13 +18,25 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
+)
+
+// Action is what happened to an incident.
+type Action string
+
+// What happens to an incident, in this order unless it is over before it is
+// judged.
+const (
+	Open   Action = "open"
+	Judged Action = "judged" // its cause was looked for
+	Close  Action = "close"
 )
 
 // Event is what is told.
 type Event struct {
-	Action   string // "open" or "close"
-	Number   int    // of the incident
+	Action   Action
+	Number   int    // of the incident; 0: the disk has not taken it, and so it has none
 	Summary  string // one line, escaped
 	At       time.Time
 	Document []byte // JSON
@@ -36,16 +48,47 @@ type Hook interface {
 	Notify(ctx context.Context, e *Event) error
 }
 
-// All tells every hook, each within a limit of time. One that fails does not
-// keep the others from being told.
+// All tells every hook at the same time, each within a limit. One that fails
+// or hangs does not keep the others from being told.
 func All(ctx context.Context, limit time.Duration, hooks []Hook, e *Event) error {
-	var all []error
+	told := make(chan error, len(hooks))
 	for _, h := range hooks {
-		one, cancel := context.WithTimeout(ctx, limit)
-		all = append(all, h.Notify(one, e))
-		cancel()
+		go func() {
+			one, cancel := context.WithTimeout(ctx, limit)
+			defer cancel()
+			told <- h.Notify(one, e)
+		}()
+	}
+	const grace = time.Second // for who heeds the limit
+	late := time.After(limit + grace)
+	var all []error
+	for n := range hooks {
+		select {
+		case err := <-told:
+			all = append(all, err)
+		case <-late:
+			return errors.Join(append(all, fmt.Errorf("telling of incident %d: %d hooks hang", e.Number, len(hooks)-n))...)
+		}
 	}
 	return errors.Join(all...)
+}
+
+// Alone is a hook that is not called while a call before has not come back, as
+// of a program on a disk that hangs: each would take a thread.
+func Alone(h Hook) Hook { return &alone{h: h} }
+
+type alone struct {
+	h    Hook
+	busy atomic.Bool
+}
+
+// Notify implements Hook.
+func (a *alone) Notify(ctx context.Context, e *Event) error {
+	if !a.busy.CompareAndSwap(false, true) {
+		return fmt.Errorf("telling of incident %d: %T still has an event before", e.Number, a.h)
+	}
+	defer a.busy.Store(false)
+	return a.h.Notify(ctx, e)
 }
 
 // Command runs a program with the document on its standard input. The program
@@ -64,7 +107,7 @@ func (c Command) Notify(ctx context.Context, e *Event) error {
 	}
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Stdin = bytes.NewReader(e.Document)
-	cmd.Env = append(os.Environ(), "IOCAUSE_ACTION="+e.Action, "IOCAUSE_INCIDENT="+strconv.Itoa(e.Number))
+	cmd.Env = append(os.Environ(), "IOCAUSE_ACTION="+string(e.Action), "IOCAUSE_INCIDENT="+strconv.Itoa(e.Number))
 	said := &head{}
 	cmd.Stdout, cmd.Stderr = said, said
 	cmd.WaitDelay = time.Second // what it started may hold the pipes
@@ -129,7 +172,7 @@ func (w Webhook) post(ctx context.Context, e *Event) error {
 		return unquoted(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("X-Iocause-Action", e.Action)
+	r.Header.Set("X-Iocause-Action", string(e.Action))
 	if len(w.Secret) > 0 {
 		r.Header.Set("X-Iocause-Signature", Signature(w.Secret, e.Document, e.At))
 	}
@@ -166,18 +209,23 @@ const JournalSocket = "/run/systemd/journal/socket"
 // Notify implements Hook.
 func (j Journal) Notify(ctx context.Context, e *Event) error {
 	priority := "4" // warning
-	if e.Action == "close" {
+	if e.Action == Close {
 		priority = "5" // notice
 	}
 	var b []byte
 	for _, f := range [][2]string{{"MESSAGE", e.Summary}, {"PRIORITY", priority}, {"SYSLOG_IDENTIFIER", "iocause"},
-		{"IOCAUSE_ACTION", e.Action}, {"IOCAUSE_INCIDENT", strconv.Itoa(e.Number)}} {
+		{"IOCAUSE_ACTION", string(e.Action)}, {"IOCAUSE_INCIDENT", strconv.Itoa(e.Number)}} {
 		b = append(b, f[0]+"="+strings.ReplaceAll(f[1], "\n", " ")+"\n"...)
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unixgram", j.Socket)
 	if err == nil {
 		defer conn.Close()
+		if until, ok := ctx.Deadline(); ok {
+			err = conn.SetDeadline(until) // a journal that hangs takes nothing once its socket is full
+		}
+	}
+	if err == nil {
 		_, err = conn.Write(b)
 	}
 	if err != nil {

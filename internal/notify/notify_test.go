@@ -123,6 +123,54 @@ func TestJournalHasTheFields(t *testing.T) {
 }
 
 // One that hangs or fails does not keep the others from being told.
+// hung is a hook that heeds no limit.
+type hung struct{ release chan struct{} }
+
+func (h hung) Notify(context.Context, *Event) error {
+	<-h.release
+	return nil
+}
+
+// One that hangs keeps neither the others nor the next event from being told,
+// and is not called again before it comes back.
+func TestOneHangs(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "out")
+	h := hung{make(chan struct{})}
+	hooks := []Hook{Alone(h), Alone(Command{[]string{"sh", "-c", "echo $IOCAUSE_INCIDENT >>" + file}})}
+	for _, want := range []string{"1 hooks hang", "still has an event before"} {
+		if err := All(t.Context(), time.Second, hooks, an()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	close(h.release)
+	if err := All(t.Context(), time.Second, hooks, an()); err != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(file); err != nil || string(b) != "17\n17\n17\n" {
+		t.Errorf("the other was told %q, %v", b, err)
+	}
+}
+
+// A journal that takes nothing is given up when the time is.
+func TestJournalThatHangs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	for range 100_000 { // until its socket is full
+		if err = (Journal{path}).Notify(ctx, an()); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAllAreTold(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out")
 	err := All(t.Context(), 2*time.Second, []Hook{Command{}, Command{[]string{"touch", file}}}, an())
