@@ -144,7 +144,7 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 	if err != nil {
 		return err
 	}
-	before, err := a.readPast(&o.against)
+	before, err := a.readPast(&o.against, o.playback.dir)
 	if err != nil {
 		return err
 	}

@@ -112,10 +112,10 @@ func (s *diffSide) read(target diagnose.Target, before *past) error {
 		return err
 	}
 	err = p.each(func(r *recording.Record) error {
-		s.windows++
 		if r.Window.Length < time.Duration(s.header.Interval*float64(time.Second))/2 {
 			return nil // the last, cut short: its rates are those of a moment
 		}
+		s.windows++
 		for _, f := range view.Figures(r.Window, scope) {
 			s.values[f.Key] = append(s.values[f.Key], f.Value)
 		}

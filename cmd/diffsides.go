@@ -12,6 +12,7 @@ import (
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/sample"
 	"iocause/internal/store/recording"
 )
 
@@ -210,11 +211,15 @@ func (d *difference) compareFigures(sides [2]*diffSide) {
 	}
 	sizes := false
 	few := min(sides[0].windows, sides[1].windows) < detect.LeastValues
+	rare, alone := 0, [2]int{}
 	for i := range d.Figures {
 		f := &d.Figures[i]
 		if f.A == nil || f.B == nil {
 			f.StandsOut = size[f.Key]
 			sizes = sizes || f.StandsOut
+			if !f.StandsOut {
+				alone[map[bool]int{true: 0, false: 1}[f.B == nil]]++
+			}
 			continue
 		}
 		c := detect.Compare(*f.A, *f.B, sides[0].values[f.Key], sides[1].values[f.Key], floorOf(f))
@@ -229,13 +234,23 @@ func (d *difference) compareFigures(sides [2]*diffSide) {
 			f.StandsOut = c.Clear
 			continue
 		}
-		f.StandsOut = few && c.Large()
+		if f.StandsOut = c.Large(); f.StandsOut && !few {
+			rare++
+		}
 	}
 	for i := range d.Figures {
 		d.Figures[i].beside = sizes && size[d.Figures[i].Key]
 	}
 	if few {
 		d.Notes = append(d.Notes, fmt.Sprintf("a side has fewer than %d windows: whether figures changed by chance cannot be told", detect.LeastValues))
+	}
+	if rare > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("%s of these had a value in fewer than %d windows of a side: whether they changed by chance cannot be told", sample.Counted(rare, "figure"), detect.LeastValues))
+	}
+	for i, n := range alone {
+		if n > 0 {
+			d.Notes = append(d.Notes, fmt.Sprintf("%s only %s has: --all shows them", sample.Counted(n, "figure"), "AB"[i:i+1]))
+		}
 	}
 }
 

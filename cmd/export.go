@@ -35,6 +35,9 @@ func newExportCommand(a *app) *cobra.Command {
 				fmt.Fprintln(a.stderr, "iocause: "+text.Escape(l))
 				x.Meta.Notes = append(x.Meta.Notes, l)
 			}
+			if _, terminal := terminalWidth(a.stdout); to == "-" && terminal {
+				return &usageError{errors.New("writing the incident: a terminal would obey what is in it"), "give a file with -o, or send it to a program"}
+			}
 			if to == "-" {
 				return incidents.Write(a.stdout, x)
 			}

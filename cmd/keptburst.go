@@ -17,6 +17,9 @@ import (
 	"iocause/internal/store/tracefile"
 )
 
+// longestTrace is how long a trace is played at most, a millisecond at a time.
+const longestTrace = time.Hour
+
 // play finds the bursts of an incident's trace: every I/O is in it with its
 // times, so that milliseconds can be counted as the kernel would have.
 func (r *burstRun) play(c *cobra.Command, data []byte) (err error) {
@@ -29,6 +32,9 @@ func (r *burstRun) play(c *cobra.Command, data []byte) (err error) {
 	bins, length, err := r.binsOf(data)
 	if err != nil {
 		return err
+	}
+	if length > longestTrace {
+		return fmt.Errorf("playing the trace: its %v are more than %v", length, longestTrace)
 	}
 	r.begin()
 	every := r.o.every
@@ -49,7 +55,7 @@ func (r *burstRun) play(c *cobra.Command, data []byte) (err error) {
 		for name, d := range r.disks {
 			d.feed(end.Milliseconds(), func(b detect.Burst) { err = errors.Join(err, r.found(name, d, b)) })
 		}
-		if end == length {
+		if end == length || n+1 == r.o.count {
 			err = errors.Join(err, r.end())
 		}
 		if err = errors.Join(err, r.print(r.boot.Add(start), end-start, "")); err != nil {

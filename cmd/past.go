@@ -31,15 +31,16 @@ type past struct {
 	fingerprint any
 }
 
-// readPast reads what to compare with; nil where nothing is asked for.
-func (a *app) readPast(o *pastOptions) (*past, error) {
+// readPast reads what to compare with; nil where nothing is asked for. An
+// incident is named by its number in that folder of an agent.
+func (a *app) readPast(o *pastOptions, dir string) (*past, error) {
 	if o.file == "" {
 		if o.from+o.to != "" {
 			return nil, &usageError{errors.New("reading the flags: --against-from and --against-to choose a part of a recording"), "give --against FILE, too"}
 		}
 		return nil, nil
 	}
-	p, err := a.playSpan(o.file, o.from, o.to, "against-from", "against-to")
+	p, err := a.playSpan(numberedIn(dir, o.file), o.from, o.to, "against-from", "against-to")
 	if err != nil {
 		return nil, err
 	}

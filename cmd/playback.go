@@ -37,14 +37,21 @@ func (p *playback) bind(c *cobra.Command) {
 	f.StringVar(&p.dir, "dir", stateDir, "the agent's folder")
 }
 
+// numberedIn is the file of an incident that is named by its number, and any
+// other name as it is.
+func numberedIn(dir, name string) string {
+	if n, err := strconv.Atoi(name); err == nil && n > 0 {
+		return incidents.Path(filepath.Join(dir, incidentsIn), n)
+	}
+	return name
+}
+
 // asked tells whether something that was recorded is to be played.
 func (p *playback) asked(c *cobra.Command) (bool, error) {
 	if c.Flags().Changed("recording") && p.file == "" {
 		return false, &usageError{errors.New("reading --recording: the name is empty"), "give a file that 'iocause record' has made"}
 	}
-	if n, err := strconv.Atoi(p.file); err == nil && n > 0 {
-		p.file = incidents.Path(filepath.Join(p.dir, incidentsIn), n)
-	}
+	p.file = numberedIn(p.dir, p.file)
 	if info, err := os.Stat(p.file); err == nil && info.IsDir() { // an agent's
 		p.dir, p.file = p.file, ""
 		return true, nil
@@ -60,6 +67,7 @@ type played struct {
 	from, to time.Time // chosen; zero for no bound
 	begin    time.Time
 	end      time.Time
+	whole    bool // it was read to its end
 	file     io.Closer
 	windows  int // handed out
 	ofAgent  bool
@@ -159,6 +167,7 @@ func (p *played) each(f func(*recording.Record) error) error {
 	for {
 		r, err := p.Next()
 		if err == io.EOF {
+			p.whole = true
 			break
 		}
 		if err != nil {
@@ -173,6 +182,9 @@ func (p *played) each(f func(*recording.Record) error) error {
 		if err := f(r); err != nil {
 			return err
 		}
+	}
+	if every := p.Header().Interval; p.windows == 0 && !p.from.IsZero() && !p.to.IsZero() && p.to.Sub(p.from).Seconds() < every {
+		return fmt.Errorf("playing %s: its windows are %s long, and that time has the middle of none; ask for more", text.Escape(p.name), text.Duration(every))
 	}
 	if p.windows == 0 {
 		return fmt.Errorf("playing %s: nothing was recorded in that time; it holds %s to %s", text.Escape(p.name), stamp(p.begin), stamp(p.end))
@@ -202,7 +214,7 @@ func (p *played) close() error {
 	if more > 0 {
 		fmt.Fprintf(notes, "iocause: %s: %d more parts cannot be read\n", text.Escape(p.name), more)
 	}
-	if _, ended := p.End(); !ended && p.windows > 0 {
+	if _, ended := p.End(); !ended && p.whole && p.windows > 0 {
 		fmt.Fprintf(notes, "iocause: %s was not ended in order: its last window may be missing\n", text.Escape(p.name))
 	}
 	if err := p.file.Close(); err != nil {

@@ -35,7 +35,7 @@ func (a *app) diagnoseRecording(c *cobra.Command, o *diagnoseOptions, args []str
 	if err != nil {
 		return err
 	}
-	past, err := a.readPast(&o.against)
+	past, err := a.readPast(&o.against, o.playback.dir)
 	if past == nil && err == nil { // an incident brings what it was judged against
 		past, err = a.pastOfIncident(from.name)
 	}

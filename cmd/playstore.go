@@ -15,7 +15,6 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
-	"iocause/internal/store/recording"
 	"iocause/internal/store/series"
 )
 
@@ -138,9 +137,18 @@ func (a *app) incidentsBetween(dir string, from, to time.Time) ([]incidents.Entr
 	if err != nil {
 		return nil, err
 	}
+	const written = 2 * time.Minute // after which that of an open one is written again
 	return slices.DeleteFunc(all, func(e incidents.Entry) bool {
+		if e.Err != nil {
+			fmt.Fprintf(a.stderr, "iocause: whether incident %d is of that time cannot be told: %s\n", e.Number, text.Escape(e.Err.Error()))
+			return true
+		}
 		w := &e.Meta.What
-		return e.Err != nil || w.End.Before(from) || w.Start.After(to)
+		end := w.End
+		if e.Meta.Open {
+			end = end.Add(written)
+		}
+		return end.Before(from) || w.Start.After(to)
 	}), nil
 }
 
@@ -153,136 +161,57 @@ func (a *app) agentRecording(dir string, from, to time.Time) (data []byte, err e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	var oldest time.Time
-	step := max(to.Sub(from)/(storeWindows*storeTicks), time.Second).Truncate(time.Second)
-	for tier := series.Tiers - 1; tier >= 0; tier-- { // what is asked of the time before there was anything is answered from then on
-		if first := r.Oldest(tier); !first.IsZero() && (oldest.IsZero() || first.Before(oldest)) {
-			oldest = first
-		}
-	}
-	if oldest.After(from) {
-		from = oldest
-	}
-	if raw := r.Oldest(0); raw.IsZero() || from.Before(raw) {
-		step = max(step, 5*time.Minute)
-	}
-	from, to = from.Add(step).Truncate(step), to.Truncate(step)
-	if !from.Before(to) {
-		return nil, fmt.Errorf("playing the recording in %s: nothing was recorded from %s to %s", text.Escape(dir), stamp(from), stamp(to))
-	}
-	result, err := r.Query(context.Background(), series.Query{Expr: `{__name__=~"iocause_.+"}`, From: from, To: to, Step: step})
+	span, err := a.storeSpan(r, dir, from, to)
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range result.Warnings {
+	return span.recording()
+}
+
+// storeSpan reads what a recording has of a span.
+func (a *app) storeSpan(r *series.Reader, dir string, from, to time.Time) (*storeSpan, error) {
+	asked := [2]time.Time{from, to}
+	nothing := fmt.Errorf("playing the recording in %s: nothing was recorded from %s to %s", text.Escape(dir), stamp(from), stamp(to))
+	var oldest [series.Tiers]time.Time // of this tier or a coarser one
+	for tier := series.Tiers - 1; tier >= 0; tier-- {
+		oldest[tier] = r.Oldest(tier)
+		if tier+1 < series.Tiers && !oldest[tier+1].IsZero() && (oldest[tier].IsZero() || oldest[tier+1].Before(oldest[tier])) {
+			oldest[tier] = oldest[tier+1]
+		}
+	}
+	if oldest[0].After(from) { // what is asked of the time before there was anything is answered from then on
+		from = oldest[0]
+	}
+	step := max(to.Sub(from)/(storeWindows*storeTicks), time.Second).Truncate(time.Second)
+	for tier, least := range []time.Duration{5 * time.Minute, time.Hour} { // the tiers that have the time
+		if first := r.Oldest(tier); !first.IsZero() && !from.Before(first) {
+			break
+		}
+		step = max(step, least)
+	}
+	if !from.Before(to) {
+		return nil, nothing
+	}
+	from, to = from.Truncate(step), to.Add(step-1).Truncate(step)
+	if step > time.Second && (from.Before(asked[0]) || to.After(asked[1])) {
+		fmt.Fprintf(a.stderr, "iocause: played from %s to %s: what is kept of that time is in steps of %s\n", stamp(from), stamp(to), text.Duration(step.Seconds()))
+	}
+	s := newStoreSpan(from, to, step)
+	warnings, err := r.Samples(context.Background(), from, to, step, s.take)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
 		fmt.Fprintln(a.stderr, "iocause: "+text.Escape(w))
 	}
-	s := &storeSpan{from: from, to: to, step: step, put: map[int64][]storeValue{}, has: map[sample.Metric]bool{}}
-	s.take(result.Lines)
-	if len(s.put) == 0 {
-		return nil, fmt.Errorf("playing the recording in %s: nothing was recorded from %s to %s", text.Escape(dir), stamp(from), stamp(to))
+	known, missing := s.known()
+	if !known {
+		return nil, nothing
 	}
-	return s.recording()
-}
-
-// storeSpan is a span of series on its way to windows.
-type storeSpan struct {
-	from, to time.Time
-	step     time.Duration
-	put      map[int64][]storeValue // by the number of the step
-	has      map[sample.Metric]bool
-}
-
-type storeValue struct {
-	metric sample.Metric
-	entity sample.Entity
-	value  float64
-}
-
-// take sorts the values by time. Of a counter the increase counts: one that
-// fell began anew, with the agent.
-func (s *storeSpan) take(lines []series.Line) {
-	infos := map[string]sample.Info{}
-	for _, i := range sample.Catalog() {
-		infos[agent.SeriesName(i)] = i
+	if missing > step {
+		fmt.Fprintf(a.stderr, "iocause: of that time %s were not recorded\n", text.Duration(missing.Seconds()))
 	}
-	for _, l := range lines {
-		info, ok := infos[l.Name]
-		if !ok { // the agent's own figures
-			continue
-		}
-		var e sample.Entity
-		for _, label := range l.Labels {
-			switch label.Name {
-			case "device":
-				e.Device = label.Value
-			case "class":
-				e.Class = label.Value
-			case "cgroup":
-				e.Cgroup = label.Value
-			}
-		}
-		for i, p := range l.Points {
-			v := p.Value
-			if info.Kind == sample.Counter {
-				if i == 0 || p.At.Sub(l.Points[i-1].At) > s.step {
-					continue // nothing is known of the time before
-				}
-				if v -= l.Points[i-1].Value; v < 0 {
-					v = p.Value
-				}
-			}
-			if at := int64(p.At.Sub(s.from) / s.step); at >= 1 { // what was before the first is not known
-				s.has[info.Metric] = true
-				s.put[at] = append(s.put[at], storeValue{info.Metric, e, v})
-			}
-		}
-	}
-}
-
-// recording is the span as 'iocause record' would have it.
-func (s *storeSpan) recording() ([]byte, error) {
-	gap := sample.Gap{Source: "agent", Why: "the agent records the figures of the host and its devices all the time, and tables of the busiest processes and cgroups ('iocause top'); what processes do beyond that, files and single I/Os with incidents alone"}
-	for _, i := range sample.Catalog() {
-		if !s.has[i.Metric] {
-			gap.Metrics = append(gap.Metrics, i.Metric)
-		}
-	}
-	length := s.step * storeTicks
-	var out bytes.Buffer
-	to, err := recording.NewWriter(&out, recording.Header{Program: "iocause " + buildVersion().String(), Began: s.from, Interval: length.Seconds(),
-		Sources: []recording.Source{{Name: "agent"}}})
-	if err != nil {
-		return nil, err
-	}
-	windows := uint64(0)
-	for start := s.from; start.Before(s.to); start = start.Add(length) {
-		end := start.Add(length)
-		if end.After(s.to) {
-			end = s.to
-		}
-		w := sample.NewRecorder(start)
-		w.PutGap(gap)
-		some := false
-		for at := start.Add(s.step); !at.After(end); at = at.Add(s.step) {
-			w.At(at)
-			for _, v := range s.put[int64(at.Sub(s.from)/s.step)] {
-				w.Put(v.metric, v.entity, v.value, storeSource)
-				some = true
-			}
-		}
-		if !some { // the agent did not run
-			continue
-		}
-		if err := to.Window(&recording.Record{Window: w.Window(end)}); err != nil {
-			return nil, err
-		}
-		windows++
-	}
-	if err := to.End(recording.End{Windows: windows}); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	return s, nil
 }
 
 // evidenceBetween is the evidence of the newest incident of a span that has
@@ -300,6 +229,9 @@ func (a *app) evidenceBetween(p *playback, section string) ([]byte, error) {
 	for _, e := range found {
 		numbers = append(numbers, fmt.Sprint(e.Number))
 		x, err := a.incidentIn(e.Path)
+		if err != nil {
+			fmt.Fprintf(a.stderr, "iocause: %s\n", text.Escape(err.Error()))
+		}
 		if err != nil || x == nil {
 			continue
 		}

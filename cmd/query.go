@@ -198,7 +198,7 @@ func queryTable(r *series.Result, q *series.Query) *text.Table {
 		t.Columns = append(t.Columns, text.Column{Key: "value", Head: "VALUE"})
 		t.Title = "at " + q.To.Format("2006-01-02 15:04:05 -0700")
 		for i := range r.Lines {
-			t.Rows = append(t.Rows, []text.Cell{text.Str(lineName(&r.Lines[i])), number(r.Lines[i].Points[0].Value)})
+			t.Rows = append(t.Rows, []text.Cell{text.Str(lineName(&r.Lines[i])), number(r.Lines[i].Points[len(r.Lines[i].Points)-1].Value)})
 		}
 		return t
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/host"
+	"iocause/internal/present/text"
 	"iocause/internal/source"
 )
 
@@ -60,7 +61,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if errors.As(err, &code) {
 		return code.code
 	}
-	fmt.Fprintf(a.stderr, "iocause: %v%s\n", err, asRoot(err))
+	lines := strings.Split(err.Error(), "\n")
+	for i := range lines { // names of files are in errors as they are
+		lines[i] = text.Escape(lines[i])
+	}
+	fmt.Fprintf(a.stderr, "iocause: %s%s\n", strings.Join(lines, "\n"), asRoot(err))
 	var bad *usageError
 	if errors.As(err, &bad) {
 		return exitUsage

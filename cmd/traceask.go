@@ -134,7 +134,7 @@ func (f *ioFilter) keeps(x *sample.IO) bool {
 	switch {
 	case f.pid != 0 && x.PID != f.pid,
 		f.comm != "" && x.Comm != commOf(f.comm),
-		f.device != "" && x.Disk != strings.TrimPrefix(f.device, "/dev/"),
+		f.device != "" && x.Disk != strings.ReplaceAll(strings.TrimPrefix(f.device, "/dev/"), "/", "!"),
 		f.file != "" && !view.Named(x.File, f.file),
 		x.Latency() < f.min:
 		return false

@@ -205,6 +205,16 @@ func above(cgroup string) string {
 	return "/"
 }
 
+// mean is a gauge's over the window: what it is at the end says little of a
+// long time.
+func (f *figures) mean(m sample.Metric, e sample.Entity) (float64, bool) {
+	s := f.w.Get(m, e)
+	if s == nil || len(s.Points) == 0 {
+		return 0, false
+	}
+	return s.Sum() / float64(len(s.Points)), true
+}
+
 func (f *figures) cgroup() {
 	limit, at, ok := f.memory()
 	if !ok || at == "" {
@@ -213,7 +223,7 @@ func (f *figures) cgroup() {
 	f.all = append(f.all, Figure{Key: "cgroup.limit", Name: "memory limit of the cgroup", Unit: "bytes", Value: limit, Source: f.w.Source(sample.CgroupMemLimit), Size: true})
 	e := sample.Entity{Cgroup: at}
 	gauge := func(key, name string, m sample.Metric) {
-		if v, ok := f.w.Value(m, e); ok {
+		if v, ok := f.mean(m, e); ok {
 			f.add(key, name, "bytes", v, m)
 		}
 	}
@@ -267,7 +277,7 @@ func (f *figures) machine() {
 		{"host.anon", "anonymous memory", sample.MemAnon},
 		{"host.dirty", "dirty pages", sample.MemDirty},
 	} {
-		if v, ok := f.w.Value(x.m, host); ok {
+		if v, ok := f.mean(x.m, host); ok {
 			f.add(x.key, x.name, "bytes", v, x.m)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
 )
 
 // Point is a value at an instant.
@@ -193,6 +195,38 @@ func matchers(selectors []string) ([][]*labels.Matcher, error) {
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// samples hands over the values of all series between two instants as they were
+// recorded: in the finest tier that has the time, or the coarsest whose values
+// are not further apart than a step; and of a little before.
+func (s shelves) samples(ctx context.Context, from, to time.Time, step time.Duration, f func(l *Line, stands time.Duration)) error {
+	stands := s.lookback(Query{From: from, To: to, Step: step})
+	hints := &storage.SelectHints{Start: from.Add(-stands).UnixMilli(), End: to.UnixMilli(), Step: step.Milliseconds()}
+	q, err := s.Querier(hints.Start, hints.End)
+	if err != nil {
+		return fmt.Errorf("reading the series: %w", err)
+	}
+	defer q.Close()
+	set := q.Select(ctx, true, hints, labels.MustNewMatcher(labels.MatchNotEqual, nameLabel, ""))
+	var points chunkenc.Iterator
+	for set.Next() {
+		one := set.At()
+		l := lineOf(one.Labels())
+		points = one.Iterator(points)
+		for points.Next() == chunkenc.ValFloat {
+			t, v := points.At()
+			l.Points = append(l.Points, Point{At: fromMilli(t), Value: v})
+		}
+		if err := points.Err(); err != nil {
+			return fmt.Errorf("reading the series: %w", err)
+		}
+		f(&l, stands)
+	}
+	if err := set.Err(); err != nil {
+		return fmt.Errorf("reading the series: %w", err)
+	}
+	return nil
 }
 
 // find lists the series that any selector matches.

@@ -209,6 +209,19 @@ func (r *Reader) Query(ctx context.Context, q Query) (*Result, error) {
 	return r.shelves().query(ctx, r.engine, q)
 }
 
+// Samples hands over the values of one series after the other between two
+// instants, and of a little before, as they were recorded: in the finest tier
+// that has the time, or the coarsest whose resolution is no longer than a step.
+// A value stands for so long at most where the next one is missing. It returns
+// what could not be read.
+func (r *Reader) Samples(ctx context.Context, from, to time.Time, step time.Duration, f func(l *Line, stands time.Duration)) (warnings []string, err error) {
+	s := r.shelves()
+	if err := s.samples(ctx, from, to, step, f); err != nil {
+		return nil, err
+	}
+	return s.notes(), nil
+}
+
 // Find implements Database.
 func (r *Reader) Find(ctx context.Context, selectors []string, from, to time.Time) ([]Line, error) {
 	return r.shelves().find(ctx, selectors, from, to)
