@@ -78,7 +78,7 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 	}
 	if c.Remote.URL != "" {
 		a.sender = remote.New(remote.Options{
-			URL: c.Remote.URL, Every: c.Remote.Every, Labels: instanceLabels(h, c.Remote.Labels), TokenFile: c.Remote.TokenFile,
+			URL: c.Remote.URL, Every: c.Remote.Every, Slowest: patience, Labels: instanceLabels(h, c.Remote.Labels), TokenFile: c.Remote.TokenFile,
 			Cursor: filepath.Join(c.Dir, "sent"), Log: log, Now: h.Now,
 		})
 	}

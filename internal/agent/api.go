@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,10 @@ import (
 type api struct {
 	now func() time.Time
 	db  func() series.Database // nil while there is none
+
+	// turn is whose query is answered: one after the other, for the memory that
+	// each takes is the agent's.
+	turn chan struct{}
 }
 
 // problem is an answer that is an error.
@@ -42,7 +47,7 @@ type answer struct {
 }
 
 func newAPI(now func() time.Time, db func() series.Database) http.Handler {
-	a := &api{now: now, db: db}
+	a := &api{now: now, db: db, turn: make(chan struct{}, 1)}
 	mux := http.NewServeMux()
 	for path, f := range map[string]func(series.Database, *http.Request) (answer, error){
 		"query": a.query, "query_range": a.queryRange, "series": a.series, "labels": a.labels,
@@ -85,7 +90,13 @@ func (a *api) handle(f func(series.Database, *http.Request) (answer, error)) htt
 			write(w, answer{}, &problem{http.StatusServiceUnavailable, "unavailable", "the recording cannot be read at the moment"})
 			return
 		}
+		select {
+		case a.turn <- struct{}{}:
+		case <-r.Context().Done():
+			return // nobody waits for it any more
+		}
 		out, err := f(db, r)
+		<-a.turn
 		write(w, out, err)
 	}
 }
@@ -113,6 +124,8 @@ func asProblem(err error) *problem {
 		return p
 	case errors.As(err, &q), errors.Is(err, series.ErrTooMany):
 		return badData("%v", err)
+	case errors.Is(err, series.ErrTimeout):
+		return &problem{http.StatusServiceUnavailable, "timeout", err.Error()}
 	case errors.Is(err, series.ErrClosed):
 		return &problem{http.StatusServiceUnavailable, "unavailable", err.Error()}
 	}
@@ -152,7 +165,17 @@ func (a *api) queryRange(db series.Database, r *http.Request) (answer, error) {
 }
 
 func (a *api) ask(db series.Database, r *http.Request, q series.Query) (answer, error) {
-	out, err := db.Query(r.Context(), q)
+	ctx := r.Context()
+	if given := r.Form.Get("timeout"); given != "" {
+		d, err := duration(given)
+		if err != nil {
+			return answer{}, badData("%q is no time to take", given)
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d)
+		defer cancel()
+	}
+	out, err := db.Query(ctx, q)
 	if err != nil {
 		return answer{}, err
 	}

@@ -39,6 +39,8 @@ type feed struct {
 	spent  atomic.Int64 // nanoseconds in the source, ever
 	kernel atomic.Int64 // nanoseconds a second of its kernel programs, in the newest window
 	up     atomic.Bool
+
+	hanging atomic.Int64 // calls that were given up and have not come back
 }
 
 type of struct {
@@ -57,8 +59,11 @@ const (
 	patience   = 10 * time.Second // for one reading
 	tryAgain   = time.Minute      // after a source failed to open or hung
 	tryLongest = time.Hour
-	forgetting = 10 * time.Minute // after the last value of a series
-	drift      = 4                // an instant may be off by this part of the interval
+	// mostHanging is how many calls may hang for a source to be tried once more:
+	// each has a thread, and a process has few.
+	mostHanging = 3
+	forgetting  = 10 * time.Minute // after the last value of a series
+	drift       = 4                // an instant may be off by this part of the interval
 	// leastOfFirst is the part of an interval that the first window has at least:
 	// shares of less than that tell little.
 	leastOfFirst = 4
@@ -86,6 +91,7 @@ func (f *feed) run(ctx context.Context) {
 		began := time.Now()
 		err := f.read(ctx)
 		f.up.Store(false)
+		f.kernel.Store(0)
 		if ctx.Err() != nil {
 			return
 		}
@@ -99,6 +105,11 @@ func (f *feed) run(ctx context.Context) {
 		if !sleep(ctx, wait) {
 			return
 		}
+		for f.hanging.Load() >= mostHanging {
+			if !sleep(ctx, tryAgain) {
+				return
+			}
+		}
 	}
 }
 
@@ -111,7 +122,7 @@ func (f *feed) read(ctx context.Context) error {
 	if err := c.Statuses()[0].OpenErr; err != nil {
 		return err
 	}
-	c.Patience = patience
+	c.Patience, c.Hanging = patience, &f.hanging
 	if f.setting || f.late {
 		f.align(ctx)
 	}

@@ -245,6 +245,29 @@ func TestFeedComesBack(t *testing.T) {
 	})
 }
 
+// A source that hangs for good is tried a few times: each takes a thread.
+func TestHangingCallsAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var opened atomic.Int64
+		f, _, cancel := startFeed(t, func() (sample.Source, error) {
+			opened.Add(1)
+			return &fake{hang: func() { <-release }}, nil
+		})
+		time.Sleep(48 * time.Hour)
+		if n := opened.Load(); n != mostHanging || f.hanging.Load() != mostHanging {
+			t.Errorf("opened %d times, %d calls hang", n, f.hanging.Load())
+		}
+		close(release)
+		time.Sleep(2 * tryAgain)
+		if opened.Load() <= mostHanging || !f.up.Load() {
+			t.Error("it is not tried again though nothing hangs")
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
 func TestSeriesNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, i := range append(sample.Catalog(), Own()...) {

@@ -132,6 +132,7 @@ func (g *governor) shed(costs map[*feed]int64, why string) {
 		return
 	}
 	worst.factor.Store(2 * worst.factor.Load())
+	worst.kernel.Store(0) // that was at the former interval
 	g.log.Warn("the costliest source is read less often", "source", worst.entry.Name,
 		"interval", worst.interval(), "why", why, "its_time_in_10_s", time.Duration(costs[worst]))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"iocause/internal/host"
@@ -45,6 +46,9 @@ type Collector struct {
 	// Patience is how long one call of a source may take before the source is
 	// given up. Once that has happened, the others have a quarter of it.
 	Patience time.Duration
+	// Hanging counts the calls that were given up and have not come back; nil
+	// where nobody wants to know.
+	Hanging *atomic.Int64
 
 	host    *host.Host
 	sources []*opened
@@ -272,8 +276,15 @@ func (c *Collector) call(o *opened, phase sample.Phase) error {
 		c.impatient = true
 		c.Patience /= 4
 	}
+	hanging := c.Hanging
+	if hanging != nil {
+		hanging.Add(1)
+	}
 	go func() {
 		<-done
+		if hanging != nil {
+			hanging.Add(-1)
+		}
 		source.Close() // nobody is left to hear its error
 	}()
 	return err

@@ -30,6 +30,7 @@ import (
 type Options struct {
 	URL       string
 	Every     time.Duration // between two values of a series
+	Slowest   time.Duration // reading: a value bears the instant at which it was asked for
 	Labels    []series.Label
 	TokenFile string // holds a bearer token; "" for none
 	Cursor    string // file that keeps how far sending has come
@@ -148,7 +149,7 @@ func (s *Sender) step(ctx context.Context, r *series.Recording, p *place) error 
 		if newest := r.Newest(0); newest.Before(end) {
 			end = newest
 		}
-		end = end.Add(-settled).Truncate(s.o.Every)
+		end = end.Add(-settled - s.o.Slowest).Truncate(s.o.Every)
 		if later := p.from.Add(chunk).Truncate(s.o.Every); later.Before(end) {
 			end = later
 		}
@@ -299,7 +300,11 @@ func (s *Sender) save(p *place) {
 		end = p.end.UnixMilli()
 	}
 	tmp := s.o.Cursor + ".new"
-	err := os.WriteFile(tmp, fmt.Appendf(nil, "%d %d %d\n", p.from.UnixMilli(), end, p.requests), 0o600)
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintf(f, "%d %d %d\n", p.from.UnixMilli(), end, p.requests)
+		err = errors.Join(err, f.Sync(), f.Close()) // after a power cut all would be sent again
+	}
 	if err == nil {
 		err = os.Rename(tmp, s.o.Cursor)
 	}

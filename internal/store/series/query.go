@@ -67,7 +67,8 @@ type Database interface {
 }
 
 const (
-	mostSamples = 20_000_000 // in memory at once: 320 MB, and then an error
+	mostSamples = 20_000_000 // of a query in memory at once: 320 MB, and then an error
+	mostBeside  = 250_000    // where something is recorded meanwhile: with all copies of an answer some 40 MB
 	mostPoints  = 11_000     // of a line, as Prometheus has it
 	longest     = time.Minute
 )
@@ -75,9 +76,12 @@ const (
 // ErrTooMany is a range query that asks for more points than anybody can look at.
 var ErrTooMany = fmt.Errorf("more than %d points of each series: take a longer step", mostPoints)
 
-func newEngine() *promql.Engine {
+// ErrTimeout is a query that took too long.
+var ErrTimeout = errors.New("the query took too long")
+
+func newEngine(most int) *promql.Engine {
 	return promql.NewEngine(promql.EngineOpts{
-		Logger: slog.New(slog.DiscardHandler), MaxSamples: mostSamples, Timeout: longest,
+		Logger: slog.New(slog.DiscardHandler), MaxSamples: most, Timeout: longest,
 		LookbackDelta: time.Minute, EnableAtModifier: true, EnableNegativeOffset: true,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return time.Minute.Milliseconds() },
 		Parser:                   newParser(),
@@ -101,7 +105,40 @@ func asQueryError(expr string, err error) error {
 		at := min(max(int(all[0].PositionRange.Start), 0), len(expr))
 		return &QueryError{Expr: expr, At: at, What: all[0].Err.Error()}
 	}
-	return fmt.Errorf("answering the query: %w", err)
+	return &QueryError{Expr: expr, What: err.Error()}
+}
+
+// reach is how far back before the time that a query is asked for its
+// expression looks, and the earliest instant that it names with @, none for none.
+func reach(expr string) (back time.Duration, at int64) {
+	parsed, err := newParser().ParseExpr(expr)
+	if err != nil {
+		return 0, none // whoever runs it says why
+	}
+	at = none
+	parser.Inspect(parsed, func(n parser.Node, path []parser.Node) error {
+		if _, ok := n.(*parser.VectorSelector); !ok {
+			return nil
+		}
+		var own time.Duration
+		for _, x := range append(slices.Clone(path), n) {
+			var stamp *int64
+			switch x := x.(type) {
+			case *parser.VectorSelector:
+				own, stamp = own+x.OriginalOffset, x.Timestamp
+			case *parser.MatrixSelector:
+				own += x.Range
+			case *parser.SubqueryExpr:
+				own, stamp = own+x.OriginalOffset+x.Range, x.Timestamp
+			}
+			if stamp != nil && (at == none || *stamp < at) {
+				at = *stamp
+			}
+		}
+		back = max(back, own)
+		return nil
+	})
+	return back, at
 }
 
 // lookback is how old a value may be to count as the one at an instant: a
@@ -109,7 +146,11 @@ func asQueryError(expr string, err error) error {
 // steps are asked for, or which has what the finer ones have no longer.
 func (s shelves) lookback(q Query) time.Duration {
 	specs := specs()
-	from, coarse := q.From.UnixMilli(), 0
+	back, at := reach(q.Expr)
+	from, coarse := q.From.Add(-back).UnixMilli(), 0
+	if at != none {
+		from = min(from, at-back.Milliseconds())
+	}
 	finer := int64(math.MaxInt64)
 	for i := 1; i < Tiers; i++ {
 		if at := s[i-1].oldest(); at != none {
@@ -144,6 +185,10 @@ func (s shelves) query(ctx context.Context, e *promql.Engine, q Query) (*Result,
 	}
 	defer run.Close()
 	r := run.Exec(ctx)
+	var late promql.ErrQueryTimeout
+	if errors.As(r.Err, &late) {
+		return nil, fmt.Errorf("answering the query: %w", ErrTimeout)
+	}
 	if r.Err != nil {
 		return nil, fmt.Errorf("answering the query: %w", r.Err)
 	}

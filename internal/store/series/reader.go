@@ -50,7 +50,7 @@ func OpenReader(dir string) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the recording: making room for a copy: %w", err)
 	}
-	r := &Reader{dir: tmp, engine: newEngine()}
+	r := &Reader{dir: tmp, engine: newEngine(mostSamples)}
 	for i, s := range specs {
 		t, err := readTierIn(filepath.Join(dir, s.name), filepath.Join(tmp, s.name), s)
 		if errors.Is(err, syscall.ENOSPC) {

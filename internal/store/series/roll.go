@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +20,9 @@ import (
 // counter it is the last value, of anything else the mean; NAME:max and
 // NAME:min are the extremes, of a counter the fastest and slowest increase a
 // second between two values. There is no such increase over a gap, nor where
-// the counter begins anew: nobody knows how fast it rose meanwhile.
+// the counter begins anew: nobody knows how fast it rose meanwhile. The values
+// before and after that are kept at their own instants, so that the increase of
+// the whole interval stays known.
 func (r *Recording) Roll(ctx context.Context) error {
 	return r.reading(func(shelves) error { return r.roll(ctx) })
 }
@@ -34,14 +38,14 @@ func (r *Recording) roll(ctx context.Context) error {
 		end := (newest - settled.Milliseconds()) / step * step
 		begin := max(t.newest(), oldest-1) / step * step
 		for ; begin < end; begin += step {
-			f, err := raw.roll(ctx, begin, begin+step)
+			all, err := raw.roll(ctx, begin, begin+step)
 			if err != nil {
 				return fmt.Errorf("rolling up to %s: %w", t.name, err)
 			}
-			if len(f.Values) == 0 {
+			if len(all) == 0 {
 				continue
 			}
-			if _, err := t.append([]Frame{f}); err != nil {
+			if _, err := t.append(all); err != nil {
 				return err
 			}
 			t.forget() // they are made anew each time
@@ -50,20 +54,26 @@ func (r *Recording) roll(ctx context.Context) error {
 	return nil
 }
 
-// settled is how long an interval is over before it is rolled up: sources come
-// one after the other.
-const settled = 2 * time.Second
+// settled is how long an interval is over before it is rolled up: a source that
+// is slow, as statfs is on a disk in trouble, is waited for ten seconds, and what
+// it gives bears the instant at which it was asked.
+const settled = 12 * time.Second
 
 // before is how far back a counter's value may lie for the next one to tell
 // how fast it rises: a value stands for so long.
 const before = time.Minute
 
-// roll sums up what lies after from, up to and with to.
-func (t *tier) roll(ctx context.Context, from, to int64) (Frame, error) {
+// mostAnew is how often a counter that begins anew is told of in an interval.
+const mostAnew = 10
+
+// roll sums up what lies after from, up to and with to: the last frame. Those
+// before it are of counters that began anew.
+func (t *tier) roll(ctx context.Context, from, to int64) ([]Frame, error) {
 	f := Frame{At: time.UnixMilli(to)}
+	anew := map[int64][]Value{}
 	q, err := t.querier(from-before.Milliseconds(), to)
 	if err != nil {
-		return f, err
+		return nil, err
 	}
 	defer q.Close()
 	set := q.Select(ctx, false, nil, labels.MustNewMatcher(labels.MatchRegexp, nameLabel, ".+"))
@@ -74,11 +84,22 @@ func (t *tier) roll(ctx context.Context, from, to int64) (Frame, error) {
 		name := s.Labels().Get(nameLabel)
 		sum, err := summarize(it, from, to, strings.HasSuffix(name, "_total"))
 		if err != nil {
-			return f, err
+			return nil, err
 		}
 		f.Values = append(f.Values, sum.values(s.Labels(), name)...)
+		for _, p := range sum.anew {
+			at := p.At.UnixMilli()
+			anew[at] = append(anew[at], Value{&Series{s.Labels()}, p.Value})
+		}
 	}
-	return f, set.Err()
+	if err := set.Err(); err != nil || len(f.Values) == 0 {
+		return nil, err
+	}
+	var all []Frame
+	for _, at := range slices.Sorted(maps.Keys(anew)) {
+		all = append(all, Frame{At: time.UnixMilli(at), Values: anew[at]})
+	}
+	return append(all, f), nil
 }
 
 // summary is one series over one interval.
@@ -88,6 +109,7 @@ type summary struct {
 	least, largest float64 // of the values, of a counter of the increases a second
 	extremes       bool
 	counter        bool
+	anew           []Point // before and after a counter began anew, but for those at the ends
 }
 
 func summarize(it chunkenc.Iterator, from, to int64, counter bool) (summary, error) {
@@ -109,6 +131,9 @@ func summarize(it chunkenc.Iterator, from, to int64, counter bool) (summary, err
 			if counter && beforeAt != none && x >= last && at-beforeAt <= before.Milliseconds() {
 				rate, known = (x-last)*1000/float64(at-beforeAt), true
 			}
+			if counter && beforeAt != none && x < last && len(s.anew) < 2*mostAnew {
+				s.beganAnew(beforeAt, last, at, x, from, to)
+			}
 			if known {
 				s.extremes = true
 				s.least, s.largest = min(s.least, rate), max(s.largest, rate)
@@ -117,6 +142,15 @@ func summarize(it chunkenc.Iterator, from, to int64, counter bool) (summary, err
 		beforeAt, last = at, x
 	}
 	return s, it.Err()
+}
+
+func (s *summary) beganAnew(lastAt int64, last float64, at int64, x float64, from, to int64) {
+	if lastAt > from { // else the interval before ends with it
+		s.anew = append(s.anew, Point{time.UnixMilli(lastAt), last})
+	}
+	if at < to {
+		s.anew = append(s.anew, Point{time.UnixMilli(at), x})
+	}
 }
 
 func (s *summary) values(l labels.Labels, name string) []Value {

@@ -133,7 +133,7 @@ func Open(o Options) (*Recording, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the recording in %s: %w", o.Dir, err)
 	}
-	r := &Recording{o: o, lock: lock, engine: newEngine()}
+	r := &Recording{o: o, lock: lock, engine: newEngine(mostBeside)}
 	for i, spec := range specs() {
 		t, err := openTier(o, i, spec)
 		if err != nil {

@@ -152,7 +152,7 @@ func TestTiers(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, options(dir))
 	const hours = 9
-	fill(t, r, epoch(), hours*360+2, 10*time.Second)
+	fill(t, r, epoch(), hours*360+3, 10*time.Second) // an interval is rolled up when it is over for a while
 	if err := r.Roll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestTiers(t *testing.T) {
 	if blocks, err := blockDirs(filepath.Join(dir, "raw")); err != nil || len(blocks) == 0 {
 		t.Errorf("blocks %q, %v", blocks, err)
 	}
-	for i, want := range []int{hours*360 + 2, hours * 12, hours} {
+	for i, want := range []int{hours*360 + 3, hours * 12, hours} {
 		n := 0
 		q, err := r.tiers[i].querier(0, end.Add(time.Hour).UnixMilli())
 		if err != nil {
@@ -320,7 +320,7 @@ func TestGapsAreNoRates(t *testing.T) {
 	for i := range 30 {
 		put(1+270+i, float64(10*i)) // after a new start
 	}
-	put(310, 300)
+	put(320, 300)
 	check(t, r.Roll(t.Context()))
 	end := epoch().Add(5 * time.Minute)
 	for expr, want := range map[string]float64{"test_reads_total": 290, "test_reads_total:max": 10, "test_reads_total:min": 10} {
@@ -340,6 +340,86 @@ func TestGapsAreNoRates(t *testing.T) {
 			t.Errorf("%s has %d values, want 1", expr, n)
 		}
 		shut(t, q)
+	}
+}
+
+// What a counter rose by in an interval is known though it began anew in it.
+func TestCountersThatBeginAnew(t *testing.T) {
+	r := open(t, options(t.TempDir()))
+	defer shut(t, r)
+	s := New("test_reads_total")
+	value := func(minute int) float64 { // begins anew after 20 and after 80 minutes
+		return float64([]int{minute, minute - 20, minute - 80}[map[bool]int{true: 1}[minute >= 20]+map[bool]int{true: 1}[minute >= 80]])
+	}
+	for second := 0; second <= 2*3600+30; second += 10 {
+		at := epoch().Add(time.Duration(second) * time.Second)
+		if a, err := r.Append([]Frame{{at, []Value{{s, value(second / 60)}}}}); err != nil || a.Kept != 1 {
+			t.Fatal(a, err)
+		}
+	}
+	check(t, r.Roll(t.Context()))
+	for tier := 1; tier < Tiers; tier++ {
+		q, err := r.tiers[tier].querier(epoch().Add(time.Hour).UnixMilli(), epoch().Add(2*time.Hour).UnixMilli())
+		check(t, err)
+		m, err := matchers([]string{"test_reads_total"})
+		check(t, err)
+		rise, last := 0.0, math.NaN()
+		for set := q.Select(t.Context(), false, nil, m[0]...); set.Next(); {
+			for it := set.At().Iterator(nil); it.Next() != 0; {
+				_, v := it.At()
+				switch {
+				case v < last:
+					rise += v
+				case v >= last:
+					rise += v - last
+				}
+				last = v
+			}
+		}
+		// 40 to 59 of the first life, then 0 to 40
+		if want := 19.0 + 40; rise != want {
+			t.Errorf("tier %d: it rose by %v, want %v", tier, rise, want)
+		}
+		shut(t, q)
+	}
+}
+
+// A query takes little of the memory of who records; one that would take more
+// is refused. Whoever only reads has more of it.
+func TestQueriesBesideRecordingAreSmall(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, options(dir))
+	fill(t, r, epoch(), mostBeside/2+1000, time.Second)
+	q := Query{Expr: `{__name__=~"test_.+"}[2d]`, To: epoch().Add((mostBeside/2 + 1000) * time.Second)}
+	if _, err := r.Query(t.Context(), q); err == nil || !strings.Contains(err.Error(), "too many samples") {
+		t.Errorf("a query of all: %v", err)
+	}
+	shut(t, r)
+	reader, err := OpenReader(dir)
+	check(t, err)
+	defer shut(t, reader)
+	if _, err := reader.Query(t.Context(), q); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	if _, err := reader.Query(ctx, q); !errors.Is(err, ErrTimeout) {
+		t.Errorf("a query without time: %v", err)
+	}
+}
+
+// What is offset reaches into tiers that a query of now does not.
+func TestReach(t *testing.T) {
+	for expr, want := range map[string]time.Duration{
+		"x": 0, "x offset 7d": 7 * 24 * time.Hour, "rate(x[5m] offset 1h)": time.Hour + 5*time.Minute,
+		"max_over_time(rate(x[5m])[1h:1m] offset 1d) - x": 25*time.Hour + 5*time.Minute, "sum by (": 0,
+	} {
+		if got, at := reach(expr); got != want || at != none {
+			t.Errorf("%s reaches %v back, want %v; %d", expr, got, want, at)
+		}
+	}
+	if _, at := reach("x @ 1700000000 + x @ 1600000000"); at != 1600000000000 {
+		t.Errorf("the earliest is %d", at)
 	}
 }
 

@@ -205,13 +205,16 @@ func (t *tier) newest() int64 { return newestOf(t.db.Blocks(), t.db.Head()) }
 
 func (t *tier) oldest() int64 { return oldestOf(t.db.Blocks(), t.db.Head()) }
 
+// newestOf is the newest value's instant. That of a block is where its range
+// ends, which may be in the future: of blocks of values that came out of order.
+// So they count only where there is nothing in memory.
 func newestOf(blocks []*tsdb.Block, head *tsdb.Head) int64 {
+	if head.NumSeries() > 0 && head.MaxTime() != math.MinInt64 {
+		return head.MaxTime()
+	}
 	newest := int64(none)
 	for _, b := range blocks {
 		newest = max(newest, b.Meta().MaxTime-1)
-	}
-	if head.NumSeries() > 0 {
-		newest = max(newest, head.MaxTime())
 	}
 	return newest
 }
