@@ -15,6 +15,16 @@ import (
 	"iocause/internal/sample"
 )
 
+// ComparesFigures skips a test that only compares what kernel programs count
+// with the truth where time is short: under the race detector, which finds
+// nothing in it.
+func ComparesFigures(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it only compares figures, and time is short")
+	}
+}
+
 // Need skips a test for want of a capability, and fails it where
 // IOCAUSE_REQUIRE promises that capability.
 func Need(t testing.TB, capability string, err error) {

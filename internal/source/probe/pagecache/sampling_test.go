@@ -88,6 +88,7 @@ func again(path, other string, pages int, length time.Duration) error {
 // What reads of cached data are estimated at is the kernel's count of the read
 // calls, however busy the machine is, and that it is an estimate is said.
 func TestManyCachedReadsAreSampled(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	const pages = 211
 	const length = 3 * time.Second
 	a, b := bpftest.File(t, pages), bpftest.File(t, pages)

@@ -19,6 +19,7 @@ import (
 // The account against loads that know what they did. Within a thousandth of
 // the truth, and mostly equal to it.
 func TestAccountAgainstTheTruth(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	const pages = 50021 // prime
 	path := bpftest.File(t, pages)
 	for _, c := range []struct {
@@ -141,6 +142,7 @@ func near(t *testing.T, what string, got, want float64) {
 
 // fio's asynchronous engines, which read by other ways than system calls.
 func TestAsynchronousReads(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	fio, err := exec.LookPath("fio")
 	if err != nil {
 		bpftest.Need(t, "fio", err)

@@ -88,6 +88,7 @@ func steady(path string, pages int) error {
 // the time. What that is scaled to is within a quarter of the kernel's own count
 // of its calls; others read, too, and it may be kept waiting.
 func TestWatchScalesToAllReads(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	const pages, looks, tolerance, tries = 256, 6, 0.25, 5
 	w := watching(t, Pace{Length: 200 * time.Millisecond, Every: func() time.Duration { return 400 * time.Millisecond }})
 	cmd := exec.Command(os.Args[0])

@@ -157,6 +157,7 @@ func partsWrong(calls []Call, length time.Duration) (all []string) {
 // mostly made of shows when the threads get to run: a machine that is busy
 // otherwise, or hides their switches, gets another look.
 func TestPartsOfCalls(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	p := start(t, testFile(t), "direct", "pipe", "mapping", "mapping", "mapping", "mapping")
 	pid := p.cmd.Process.Pid
 	for try := 1; ; try++ {

@@ -178,6 +178,7 @@ func watch(t *testing.T, p *troupe, also ...func(w *watched) []string) watched {
 // Threads that wait for one thing are in one state; those that never move were
 // there before us and are seen.
 func TestQuietThreads(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	p := start(t, "", "quiet", "sleep", "mutex", "cond", "poll", "tcp", "unix")
 	watch(t, p, func(w *watched) (wrong []string) {
 		for role, want := range map[string]State{
@@ -196,6 +197,7 @@ func TestQuietThreads(t *testing.T) {
 
 // More spinners than processors wait for one, and are never blocked.
 func TestSpinnersQueue(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	p := start(t, "", "spin", "spin", "spin", "spin", "spin")
 	w := watch(t, p)
 	queued := 0.0
@@ -282,6 +284,7 @@ func journaled(t *testing.T) string {
 // A thread that syncs what it writes waits for the journal's commit, which is
 // no I/O wait to the kernel.
 func TestJournal(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	p := start(t, filepath.Join(journaled(t), "data"), "sync")
 	t.Cleanup(func() { // before the file system goes
 		p.cmd.Process.Kill()
@@ -296,6 +299,7 @@ func TestJournal(t *testing.T) {
 
 // A process that reads more than its cgroup may cache looks for memory itself.
 func TestReclaim(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	path := bpftest.File(t, 4*fileBytes/4096)
 	p := start(t, path, "reread")
 	dir, limit := "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
@@ -324,6 +328,7 @@ func TestReclaim(t *testing.T) {
 }
 
 func TestMmapLock(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	p := start(t, "", "mapping", "mapping", "mapping", "mapping", "mapping", "mapping")
 	w := watch(t, p)
 	var locked, other float64
