@@ -217,8 +217,12 @@ func (d *difference) compareFigures(sides [2]*diffSide) {
 		if f.A == nil || f.B == nil {
 			f.StandsOut = size[f.Key]
 			sizes = sizes || f.StandsOut
-			if !f.StandsOut {
-				alone[map[bool]int{true: 0, false: 1}[f.B == nil]]++
+			switch {
+			case f.StandsOut:
+			case f.B == nil:
+				alone[0]++
+			default:
+				alone[1]++
 			}
 			continue
 		}

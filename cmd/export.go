@@ -35,10 +35,10 @@ func newExportCommand(a *app) *cobra.Command {
 				fmt.Fprintln(a.stderr, "iocause: "+text.Escape(l))
 				x.Meta.Notes = append(x.Meta.Notes, l)
 			}
-			if _, terminal := terminalWidth(a.stdout); to == "-" && terminal {
-				return &usageError{errors.New("writing the incident: a terminal would obey what is in it"), "give a file with -o, or send it to a program"}
-			}
 			if to == "-" {
+				if _, terminal := terminalWidth(a.stdout); terminal {
+					return &usageError{errors.New("writing the incident: a terminal would obey what is in it"), "give a file with -o, or send it to a program"}
+				}
 				return incidents.Write(a.stdout, x)
 			}
 			if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {

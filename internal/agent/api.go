@@ -95,8 +95,10 @@ func (a *api) handle(f func(series.Database, *http.Request) (answer, error)) htt
 		case <-r.Context().Done():
 			return // nobody waits for it any more
 		}
-		out, err := f(db, r)
-		<-a.turn
+		out, err := func() (answer, error) {
+			defer func() { <-a.turn }() // also where it panics, which the server outlives
+			return f(db, r)
+		}()
 		write(w, out, err)
 	}
 }

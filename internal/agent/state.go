@@ -70,10 +70,7 @@ func (r *ring) push(f series.Frame) {
 		r.frames = r.frames[1:]
 	}
 	r.mu.Unlock()
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	signal(r.wake)
 }
 
 // take hands over frames of about so many values, the oldest first.

@@ -57,10 +57,7 @@ func (t *tables) take(w *sample.Window) {
 		}
 	}
 	t.mu.Unlock()
-	select {
-	case t.wake <- struct{}{}:
-	default:
-	}
+	signal(t.wake)
 }
 
 // first is the oldest table that waits, nil when there is none.
