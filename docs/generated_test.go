@@ -51,6 +51,10 @@ Causes of different rows do not explain more than 100 % together. Causes on the 
 ` + "`weight_of`" + ` says what the share is of: ` + "`waiting`" + ` as above; ` + "`time`" + ` on processors and waiting, for a program that nothing holds up (` + "`cpu-bound`" + `, ` + "`small-io`" + `); ` + "`in flight`" + `, the time with I/O in flight, for a program that never blocks; ` + "`requests`" + ` of the device, for errors that nobody waits for.
 Findings come by weight, but against an I/O cause the wait for processors is not held: it can come first and weigh less than ` + "`cpu-saturated`" + `.
 
+An advice says by how many times as much the victim does in the same time once it is followed (` + "`expect_low`, `expect_high`" + ` in JSON), where that is known. Of the victim's time at most all that the remedy does not surely take away stays,
+idle time included: that is the least it gains. At least its own time on a processor stays, less what waiting costs (the kernel's work for each wait, where it goes too, and caches that are cold after each), and what is copied out of memory: that is the most.
+Both are bound by the processors that are free. An upper end more than five times the lower one is left out ("at least"); of texts of other tools nothing is promised.
+
 | ID | what is wrong | explains | needs (one of each group) |
 |---|---|---|---|
 `)

@@ -49,21 +49,19 @@ func cacheBusting() Cause {
 
 // memoryAdvice says how much memory the re-read files need.
 func (c *Case) memoryAdvice(v *cacheView) []Advice {
-	gain := speedup(c.gain())
+	gain := c.promise(c.servedFromMemory(v, v.refault))
 	cached, _ := c.gauge(sample.MemCache)
 	set := c.rereadSet(v, cached)
 	if set == 0 {
-		return []Advice{{
-			Do:     "give the cache more memory, or read the data in fewer passes or smaller parts",
-			Expect: "once what is re-read fits, its reads stop waiting: " + gain,
-		}}
+		return []Advice{gain.advise("give the cache more memory, or read the data in fewer passes or smaller parts",
+			"once what is re-read fits, its reads stop waiting")}
 	}
 	more := "add memory (or move other uses away) until what is re-read, " + bytes(set) + ", fits into the cache"
 	if cached > 0 && set > cached {
 		more += fmt.Sprintf(": about %s more than the %s cached now", bytes(set-cached), bytes(cached))
 	}
 	return []Advice{
-		{Do: more, Expect: "reads are then served from memory: " + gain},
+		gain.advise(more, "reads are then served from memory"),
 		{Do: "or work through the data in parts that fit, instead of passing over all of it several times",
 			Expect: "each part is read from disk once"},
 	}

@@ -70,11 +70,10 @@ func cachePollution() Cause {
 				Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.2, true) * (0.8 + 0.2*share),
 				Weight: c.readWeight(&v) * share, Culprit: k, Evidence: e,
 				Disprove: "evictions of the victim's pages that go on while the other program is stopped",
-				Advice: []Advice{{
-					Do: "let the other program leave the cache alone: posix_fadvise(POSIX_FADV_DONTNEED) behind its reads or POSIX_FADV_NOREUSE, RWF_DONTCACHE or O_DIRECT",
-					Expect: fmt.Sprintf("the %s that the victim re-reads then stay in the cache of %s: %s", bytes(set), bytes(capacity),
-						speedup(share*c.gain())),
-				}, {
+				Advice: []Advice{c.promise(c.servedFromMemory(&v, v.refault)).advise(
+					"let the other program leave the cache alone: posix_fadvise(POSIX_FADV_DONTNEED) behind its reads or POSIX_FADV_NOREUSE, RWF_DONTCACHE or O_DIRECT",
+					fmt.Sprintf("the %s that the victim re-reads then stay in the cache of %s", bytes(set), bytes(capacity)),
+				), {
 					Do:     "or run it in a memory cgroup of its own with a small limit",
 					Expect: "it then evicts its own pages only",
 				}},

@@ -132,10 +132,10 @@ func (c *Case) squeezed(v *cacheView, q *squeeze, set, earlier, later float64) V
 		Answer: Yes, Confidence: confidence(min(began, (v.refault-refaultLimit)/(1-refaultLimit)+0.3), true),
 		Weight: c.readWeight(v), Culprit: k, Evidence: e,
 		Disprove: "refaults that go on once the other memory is back to what it was",
-		Advice: []Advice{{
-			Do:     fmt.Sprintf("take back the memory that %s took: %s of %s", who, bytes(q.kindBy), q.kind),
-			Expect: fmt.Sprintf("the %s that the victim re-reads fit again, as they did before: %s", bytes(set), speedup(c.gain())),
-		}, {
+		Advice: []Advice{c.promise(c.servedFromMemory(v, v.refault)).advise(
+			fmt.Sprintf("take back the memory that %s took: %s of %s", who, bytes(q.kindBy), q.kind),
+			fmt.Sprintf("the %s that the victim re-reads fit again, as they did before", bytes(set)),
+		), {
 			Do:     fmt.Sprintf("or limit it (memory.max of a cgroup, size= of a tmpfs), or protect the victim's cache (memory.low), or add %s", bytes(max(set-q.after, q.before-q.after))),
 			Expect: "the next growth does not evict what is in use",
 		}},

@@ -39,6 +39,8 @@ type victim struct {
 	threads     float64            // that waited
 	outstanding float64            // mean requests in flight
 	cpu         float64            // seconds on a processor
+	user        float64            // of these, in the program itself
+	system      float64            // of these, in the kernel
 	delay       float64            // seconds waiting for one
 	stall       float64            // seconds in direct reclaim and compaction
 	stallers    float64            // threads that stalled there
@@ -152,7 +154,7 @@ func (c *Case) measure(pid int) victim {
 	}) / w.Seconds()
 	user, _ := w.Sum(sample.ProcUser, sample.Entity{PID: pid})
 	system, _ := w.Sum(sample.ProcSystem, sample.Entity{PID: pid})
-	v.cpu = user + system
+	v.user, v.system, v.cpu = user, system, user+system
 	v.delay, _ = w.Sum(sample.ProcRunDelay, sample.Entity{PID: pid})
 	c.tell(&v)
 	return v

@@ -50,10 +50,8 @@ func cgroupCacheLimit() Cause {
 			if hits, ok := c.w.Sum(sample.CgroupLimitHits, sample.Entity{Cgroup: cg}); ok {
 				e = append(e, c.figure("times the limit was hit", hits/c.w.Seconds(), "count/s", sample.CgroupLimitHits))
 			}
-			advice := Advice{
-				Do:     fmt.Sprintf("raise the memory limit of the cgroup above %s", bytes(limit)),
-				Expect: "reads are then served from memory: " + speedup(c.gain()),
-			}
+			advice := c.promise(c.servedFromMemory(&v, v.refault)).advise(
+				fmt.Sprintf("raise the memory limit of the cgroup above %s", bytes(limit)), "reads are then served from memory")
 			cached, _ := c.w.Value(sample.CgroupMemFile, sample.Entity{Cgroup: cg})
 			if set := c.rereadSet(&v, cached); set > 0 {
 				anon, _ := c.w.Value(sample.CgroupMemAnon, sample.Entity{Cgroup: cg})

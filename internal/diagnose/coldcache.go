@@ -23,15 +23,13 @@ func coldCache() Cause {
 			if v.refault >= refaultLimit {
 				return no(percent(v.refault) + " of the pages read had been in the cache before and were evicted")
 			}
-			share := c.gain()
 			out := Verdict{
 				Answer: Yes, Confidence: confidence(1-v.refault/refaultLimit, c.exact()),
 				Weight: c.readWeight(&v), Culprit: c.culprit(), Evidence: c.cacheEvidence(&v),
 				Disprove: "pages that are read again after an eviction (refaults), or a slow device when the same reads are repeated",
-				Advice: []Advice{{
-					Do:     "let it warm up, or read the files ahead of use (vmtouch -t, cat FILE >/dev/null) after a start or reboot",
-					Expect: "reads of data that is in the cache do not wait for the device: " + speedup(share),
-				}},
+				Advice: []Advice{c.promise(c.servedFromMemory(&v, 1)).advise(
+					"let it warm up, or read the files ahead of use (vmtouch -t, cat FILE >/dev/null) after a start or reboot",
+					"reads of data that is in the cache do not wait for the device")},
 			}
 			if size := c.filesFromDisk(); size > 0 {
 				if avail, ok := c.gauge(sample.MemAvailable); ok && size <= avail {

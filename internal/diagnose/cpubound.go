@@ -58,10 +58,9 @@ func cpuBound() Cause {
 				Weight: c.victim.cpu / c.victim.awake(), WeightOf: OfTime,
 				Culprit: c.victimCulprit(), Evidence: e,
 				Disprove: "threads of the program blocked on I/O for a tenth of their time or more",
-				Advice: []Advice{{
-					Do:     "look at where the program spends its processor time (perf top -p PID); a faster device would not help",
-					Expect: "without any wait for I/O it would be " + speedup(c.victim.share(s)),
-				}},
+				Advice: []Advice{c.working(promise{high: c.victim.awake() / c.victim.cpu}).advise(
+					"look at where the program spends its processor time (perf top -p PID); a faster device would not help",
+					"without any wait it would be")},
 			}
 		},
 	}

@@ -62,10 +62,9 @@ func (c *Case) overQuota(q *cpuQuota) Verdict {
 		Answer: Yes, Confidence: confidence((q.throttled-quotaPeriods)/0.3+0.3, v.known),
 		Weight: v.delay / (v.delay + v.waitIO() + v.lock), Culprit: k, Evidence: append(e, c.processors()...),
 		Disprove: "the same speed after the limit is lifted",
-		Advice: []Advice{{
-			Do: fmt.Sprintf("raise the cgroup's processor limit (%s), or take it away and give it a weight; or run fewer threads at once in it", file),
-			Expect: fmt.Sprintf("it runs into the limit of %.3g processors in %s of its periods; without waiting for a processor it would be %s",
-				q.limit, percent(q.throttled), speedup(v.queued())),
-		}},
+		Advice: []Advice{c.promise(removal{sure: v.delay, queue: true}).advise(
+			fmt.Sprintf("raise the cgroup's processor limit (%s), or take it away and give it a weight; or run fewer threads at once in it", file),
+			fmt.Sprintf("it runs into the limit of %.3g processors in %s of its periods; without waiting for a processor it would be",
+				q.limit, percent(q.throttled)))},
 	}
 }

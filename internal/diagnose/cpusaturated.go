@@ -60,10 +60,8 @@ func cpuSaturated() Cause {
 			e = append(e, c.processors()...)
 			k := c.victimCulprit()
 			rival, used := c.busiestOther()
-			advice := Advice{
-				Do:     "run fewer threads at once, or give it more processors",
-				Expect: fmt.Sprintf("without the queue it would be %s", speedup(v.delay/(v.delay+v.cpu))),
-			}
+			advice := c.promise(removal{sure: v.delay, queue: true, more: true}).advise("give it more processors, or less to do at once",
+				"with a processor for every runnable thread")
 			switch stolen, _ := c.all(sample.CPUSteal); {
 			case stolen > max(used, v.cpu):
 				k = Culprit{} // it is none of this machine

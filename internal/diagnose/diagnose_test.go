@@ -148,6 +148,9 @@ func checkReport(t *testing.T, r *Report) {
 		if f.Cause != Healthy && (len(f.Evidence) == 0 || len(f.Advice) == 0 || f.Disprove == "") {
 			t.Errorf("%s: evidence, advice or what would disprove it is missing", f.Cause)
 		}
+		for _, a := range f.Advice {
+			checkPromise(t, f.Cause, &a)
+		}
 		for _, e := range f.Evidence {
 			if e.Unit == "" || e.Source == "" {
 				t.Errorf("%s: %q has unit %q and source %q", f.Cause, e.Name, e.Unit, e.Source)

@@ -63,7 +63,7 @@ func dirtyThrottling() Cause {
 				advice = append([]Advice{{
 					Do: fmt.Sprintf("raise vm.dirty_bytes (or vm.dirty_ratio): the limit of %s is small beside the %s available",
 						bytes(limit), bytes(avail)),
-					Expect: fmt.Sprintf("bursts up to about half the new limit are taken at the speed of memory; %s", speedup(share)),
+					Expect: "bursts up to about half the new limit are taken at the speed of memory; what goes on for longer is as fast as the device",
 				}}, advice...)
 			}
 			return Verdict{

@@ -37,11 +37,3 @@ func duration(s float64) string {
 	}
 	return fmt.Sprintf("%.1f s", s)
 }
-
-// speedup says what removing a share of the time gives at most.
-func speedup(share float64) string {
-	if share >= 0.99 {
-		return "many times faster"
-	}
-	return fmt.Sprintf("up to %.1fx faster", 1/(1-share))
-}

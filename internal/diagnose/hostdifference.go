@@ -60,8 +60,9 @@ func hostDifference() Cause {
 					break
 				}
 				v.Advice = append(v.Advice, Advice{
-					Do:     fmt.Sprintf("make %s what it was: %s instead of %s", s.Name, orAbsent(s.Before), orAbsent(s.Now)),
-					Expect: fmt.Sprintf("%s, if this is the difference that matters", speedup(v.Weight*c.gain())),
+					Do: fmt.Sprintf("make %s what it was: %s instead of %s", s.Name, orAbsent(s.Before), orAbsent(s.Now)),
+					Expect: fmt.Sprintf("it waits %s for each MiB, as it did, instead of %s, if this is the difference that matters",
+						duration(was.waiting/was.bytes*(1<<20)), duration(now.waiting/now.bytes*(1<<20))),
 				})
 			}
 			return v

@@ -204,35 +204,30 @@ func (c *Case) lockAdvice(kind string, calls []lockCall) []Advice {
 			faults = call.share
 		}
 	}
-	gain := speedup(min(c.victim.locked(c.w.Seconds()), 0.95))
+	gain := c.promise(removal{maybe: c.victim.lock, kernel: kind != "futex"})
 	path := Advice{
 		Do:     fmt.Sprintf("see the code path: iocause offcpu --pid %d --state lock", c.victim.pid),
 		Expect: "the stacks that wait for the lock, by time",
 	}
 	switch maps := share("mmap munmap mremap"); {
 	case maps >= lockMapShare/2 && maps+faults >= lockMapShare:
-		return []Advice{{
-			Do:     "read the file with read(2) or pread(2) instead of mapping and unmapping it, or map it once, in larger parts, and keep the map",
-			Expect: "mmap and munmap take the lock of the address space for themselves alone, so the threads run one at a time; read takes none: " + gain,
-		}, path}
+		return []Advice{gain.advise(
+			"read the file with read(2) or pread(2) instead of mapping and unmapping it, or map it once, in larger parts, and keep the map",
+			"mmap and munmap take the lock of the address space for themselves alone, so the threads run one at a time; read takes none"), path}
 	case kind == "mmap_lock":
-		return []Advice{{
-			Do:     "change the address space less often: an allocator that keeps freed memory (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD), fewer madvise and mprotect calls, or processes instead of threads",
-			Expect: "threads of one process share that lock: " + gain,
-		}, path}
+		return []Advice{gain.advise(
+			"change the address space less often: an allocator that keeps freed memory (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD), fewer madvise and mprotect calls, or processes instead of threads",
+			"threads of one process share that lock"), path}
 	case kind == "futex":
-		return []Advice{{
-			Do:     "do less while the lock is held (no I/O, no system calls), or part what it guards into several",
-			Expect: "threads that need not wait for one another: " + gain,
-		}, path}
+		return []Advice{gain.advise(
+			"do less while the lock is held (no I/O, no system calls), or part what it guards into several",
+			"threads that need not wait for one another"), path}
 	case share("write pwrite64 writev pwritev pwritev2 ftruncate fallocate") >= lockMapShare:
-		return []Advice{{
-			Do:     "let each thread write a file of its own, or write with O_DIRECT into space that was filled before",
-			Expect: "writes to one file take turns: " + gain,
-		}, path}
+		return []Advice{gain.advise(
+			"let each thread write a file of its own, or write with O_DIRECT into space that was filled before",
+			"writes to one file take turns"), path}
 	}
-	return []Advice{{
-		Do:     "let fewer threads work on the same file, directory or address space at once",
-		Expect: "they take turns at it now: " + gain,
-	}, path}
+	return []Advice{gain.advise(
+		"let fewer threads work on the same file, directory or address space at once",
+		"they take turns at it now"), path}
 }

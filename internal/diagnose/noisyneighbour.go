@@ -44,11 +44,10 @@ func noisyNeighbour() Cause {
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: weight, Culprit: k, Evidence: e,
 				Disprove: "requests of the victim that take as long while the other program is stopped",
-				Advice: []Advice{{
-					Do: "hold the other program back (io.max or io.weight of its cgroup, ionice, fewer requests at a time), or run it at another time",
-					Expect: fmt.Sprintf("requests of the victim fall from %s towards %s: %s", duration(s.latency), duration(s.base),
-						speedup(weight*c.gain())),
-				}, {
+				Advice: []Advice{c.promise(c.without(weight)).advise(
+					"hold the other program back (io.max or io.weight of its cgroup, ionice, fewer requests at a time), or run it at another time",
+					fmt.Sprintf("requests of the victim fall from %s towards %s", duration(s.latency), duration(s.base)),
+				), {
 					Do:     "or put the data of one of them on another device",
 					Expect: "they are then not in each other's way at all",
 				}},

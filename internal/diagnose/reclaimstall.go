@@ -42,23 +42,21 @@ func reclaimStall() Cause {
 			k, advice := c.victimCulprit(), []Advice(nil)
 			inCgroup, _ := c.w.Sum(sample.ReclaimTime, sample.Entity{PID: v.pid, Class: "cgroup"})
 			cg, usage, limit, limited := c.memoryLimit()
-			gain := speedup(v.stalled(s))
+			gain := c.promise(removal{sure: v.stall, maybe: v.waitTotal + v.pause, kernel: true})
 			if limited && inCgroup >= 0.5*v.stall {
 				k.Cgroup = cg
 				e = append(e, c.figure("memory used by the cgroup", usage, "bytes", sample.CgroupMemUsage),
 					c.figure("memory limit of the cgroup", limit, "bytes", sample.CgroupMemLimit))
-				advice = append(advice, Advice{
-					Do:     fmt.Sprintf("raise the memory limit of the cgroup above %s, or make what runs in it need less", bytes(limit)),
-					Expect: "pages are then there when they are asked for: " + gain,
-				})
+				advice = append(advice, gain.advise(
+					fmt.Sprintf("raise the memory limit of the cgroup above %s, or make what runs in it need less", bytes(limit)),
+					"pages are then there when they are asked for"))
 			} else {
 				if avail, ok := c.gauge(sample.MemAvailable); ok {
 					e = append(e, c.figure("memory available", avail, "bytes", sample.MemAvailable))
 				}
-				advice = append(advice, Advice{
-					Do:     "let the kernel reclaim earlier (raise vm.watermark_scale_factor or vm.min_free_kbytes), or use less memory",
-					Expect: "kswapd then frees pages in the background: " + gain,
-				})
+				advice = append(advice, gain.advise(
+					"let the kernel reclaim earlier (raise vm.watermark_scale_factor or vm.min_free_kbytes), or use less memory",
+					"kswapd then frees pages in the background"))
 			}
 			if dirtied, written := c.of(sample.CacheDirtied), c.of(sample.CacheWriteAlloc); dirtied > 0 && written >= 0.5*c.of(sample.CacheInserted) {
 				e = append(e, c.figure("pages made dirty", dirtied/s, "pages/s", sample.CacheDirtied))

@@ -27,10 +27,14 @@ type Evidence struct {
 	Source string  `json:"source"`
 }
 
-// Advice is what to change and what that is predicted to give.
+// Advice is what to change and what that is predicted to give. Low and High are
+// by how many times as much the victim then does in the same time, at least and
+// at most; 0 where that cannot be known. Expect says the same in words.
 type Advice struct {
-	Do     string `json:"do"`
-	Expect string `json:"expect"`
+	Do     string  `json:"do"`
+	Expect string  `json:"expect"`
+	Low    float64 `json:"expect_low,omitempty"`
+	High   float64 `json:"expect_high,omitempty"`
 }
 
 // Excluded is a cause that was looked at and ruled out.

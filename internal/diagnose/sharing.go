@@ -230,3 +230,13 @@ func (c *Case) sharingEvidence(s *sharing) []Evidence {
 		c.figure("others' requests in flight", s.others/c.w.Seconds(), "count", sample.BlockDeviceTime),
 	}
 }
+
+// without is what goes away with the others, who are to blame for a part of the
+// waiting. What they take of the processors goes, too.
+func (c *Case) without(part float64) removal {
+	r := removal{sure: part * c.waiting(), maybe: c.victim.delay}
+	if c.neverBlocks() {
+		r.sure = part * c.inFlight()
+	}
+	return r
+}

@@ -52,10 +52,8 @@ func swapThrash() Cause {
 				e = append(e, Evidence{Name: "memory pressure, full", Value: p.Sum() / s, Unit: "ratio", Source: p.Source})
 			}
 			k := c.victimCulprit()
-			advice := Advice{
-				Do:     "give the program the memory that it touches, or make it touch less",
-				Expect: "without swapping: " + speedup(c.gain()),
-			}
+			advice := c.promise(removal{sure: weight * c.waiting(), maybe: (1 - weight) * c.waiting(), kernel: true}).advise(
+				"give the program the memory that it touches, or make it touch less", "without swapping")
 			if cg, usage, limit, ok := c.memoryLimit(); ok {
 				k.Cgroup = cg
 				e = append(e, c.figure("memory used by the cgroup", usage, "bytes", sample.CgroupMemUsage),

@@ -44,13 +44,13 @@ func syncWrites() Cause {
 			return Verdict{
 				Answer: Yes, Confidence: confidence(wait/total, true), Weight: c.part(wait), Culprit: k, Evidence: e,
 				Disprove: "the same speed with the syncs left out on a copy",
-				Advice: []Advice{{
-					Do:     "sync less often: commit in groups, or write several records before one fdatasync",
-					Expect: "half the syncs, half this waiting; without them " + speedup(c.gain()),
-				}, {
-					Do:     "or put the log on a device with a lower flush time (power-loss protected cache)",
-					Expect: "waiting falls with the time of one flush",
-				}},
+				Advice: []Advice{c.promise(removal{sure: wait, maybe: total - wait, kernel: true}).advise(
+					"sync less often: commit in groups, or write several records before one fdatasync",
+					"half the syncs, half this waiting; without any, until the device's bandwidth sets the pace"),
+					{
+						Do:     "or put the log on a device with a lower flush time (power-loss protected cache)",
+						Expect: "waiting falls with the time of one flush",
+					}},
 			}
 		},
 	}

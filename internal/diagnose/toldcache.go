@@ -124,7 +124,7 @@ func (c *Case) toldVerdict(v *cacheView, margin float64, decided Evidence) Verdi
 	out.Culprit.Device = c.device
 	if c.toldSet() == 0 && margin > 0 && decided.Name == "pages in that add to the cache" {
 		out.Disprove = "refaults (workingset_refault_file in /proc/vmstat) that rise meanwhile: then the cache was busted"
-		out.Advice = []Advice{{Do: "let it warm up, or read the files ahead of use", Expect: "reads of data that is in the cache do not wait for the device: " + speedup(c.gain())}}
+		out.Advice = []Advice{{Do: "let it warm up, or read the files ahead of use", Expect: "reads of data that is in the cache do not wait for the device"}}
 		return out
 	}
 	out.Advice = c.memoryAdvice(v)
@@ -132,7 +132,7 @@ func (c *Case) toldVerdict(v *cacheView, margin float64, decided Evidence) Verdi
 		avail, _ := c.gauge(sample.MemAvailable)
 		out.Advice[0] = Advice{
 			Do:     fmt.Sprintf("make %s more memory available, so that the %s read fit, or read less of it at a time", bytes(set-avail), bytes(set)),
-			Expect: "reads are then served from memory: " + speedup(c.gain()),
+			Expect: "reads are then served from memory",
 		}
 	}
 	return out

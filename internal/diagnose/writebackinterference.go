@@ -45,15 +45,14 @@ func writebackInterference() Cause {
 				conf *= 0.9
 			}
 			weight := c.deviceWeight() * s.excess() * s.flusher / (s.own + s.others)
-			expect := fmt.Sprintf("requests of the victim fall from %s towards %s: %s", duration(s.latency), duration(s.base), speedup(weight*c.gain()))
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: weight, Culprit: k, Evidence: e,
 				Disprove: "requests of the victim that take as long while nothing is written back",
-				Advice: []Advice{{
-					Do: fmt.Sprintf("make the writer write less or more slowly (now %s/s reach the device), or write past the cache at its own pace (sync_file_range, O_DIRECT)",
+				Advice: []Advice{c.promise(c.without(weight)).advise(
+					fmt.Sprintf("make the writer write less or more slowly (now %s/s reach the device), or write past the cache at its own pace (sync_file_range, O_DIRECT)",
 						bytes(flushed/seconds)),
-					Expect: expect,
-				}, {
+					fmt.Sprintf("requests of the victim fall from %s towards %s", duration(s.latency), duration(s.base)),
+				), {
 					Do:     fmt.Sprintf("or let the kernel hold writeback back: a lower /sys/block/%s/queue/wbt_lat_usec, or an I/O scheduler that prefers reads (mq-deadline, bfq)", c.device),
 					Expect: "fewer writes are in flight when a read comes; the flush takes longer",
 				}},

@@ -1,0 +1,194 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+
+	"iocause/internal/sample"
+)
+
+// removal is what a remedy takes out of the victim's time, in seconds summed
+// over its threads.
+type removal struct {
+	sure   float64 // waiting that goes away
+	maybe  float64 // waiting that may go away with it
+	queue  bool    // waiting for processors: which threads do is not known
+	kernel bool    // the time in the kernel may go, too: what it did for what was waited for
+	copies float64 // bytes that are copied out of memory in any case
+	more   bool    // more processors are part of the remedy
+}
+
+const (
+	// unaccounted is the part of a thread's time that the accounts of waiting
+	// miss or count twice: the ends of the window, and waits under way there.
+	unaccounted = 0.01
+
+	// cold is the share of the processor time of a program that does little but
+	// wait which it needs only for that: after each wait caches, branch history and
+	// the clock of the processor begin anew. Who waits less saves less.
+	cold = 0.5
+
+	// copySpeed is faster than any processor copies out of memory, in bytes a
+	// second and thread.
+	copySpeed = 40e9
+
+	// telling is how far the two ends of an interval may be apart: beyond it the
+	// upper one tells nobody anything.
+	telling = 5.0
+
+	// worthSaying is the least factor that is one.
+	worthSaying = 1.05
+)
+
+// promise is by how many times as much the victim does in the same time once a
+// remedy is applied: at least low, at most high; 0 is not known.
+type promise struct{ low, high float64 }
+
+// promise works out what a remedy gives. What is left after it is, at most, all
+// time that is not surely removed, idle time included, since whoever the victim
+// serves may take as long as now; and at least the time on a processor,
+// without the part that waiting costs. Neither is more than the processors that are free can do. A text tells
+// too little of whose time its figures are.
+func (c *Case) promise(r removal) promise {
+	v := &c.victim
+	if c.w.Told || !v.known || v.pid == 0 || r.sure+r.maybe <= 0 {
+		return promise{}
+	}
+	whole := max(c.threadTime(), v.awake())
+	if r.queue {
+		n, ok := c.w.Value(sample.ProcThreads, sample.Entity{PID: v.pid})
+		if !ok {
+			r.sure, r.maybe = 0, r.sure
+		}
+		whole = max(whole, n*c.w.Seconds())
+	}
+	var p promise
+	if r.sure > 0 {
+		p.low = whole / (max(0, whole-r.sure) + unaccounted*whole)
+	}
+	awake := v.awake()
+	if c.neverBlocks() {
+		awake = whole // what it waits for is in no account of waiting
+	}
+	left := v.user
+	if !r.kernel {
+		left += v.system
+	}
+	left *= 1 - cold*clamp01((r.sure+r.maybe)/awake)
+	left += r.copies / copySpeed
+	if rest := left + max(0, awake-v.cpu-r.sure-r.maybe); rest > 0 {
+		p.high = awake / rest
+	}
+	if free, ok := c.freeProcessors(); ok && !r.more && v.cpu > 0 {
+		p.low = min(p.low, free/v.cpu)
+		if left > 0 {
+			p.high = min(p.high, free/left)
+		}
+	}
+	return p.plain()
+}
+
+// working is a promise about a victim that works all the time.
+func (c *Case) working(p promise) promise {
+	if c.w.Told {
+		return promise{}
+	}
+	return p.plain()
+}
+
+// threadTime is the time, in seconds, of the threads that wait: the whole that
+// their waiting is a share of.
+func (c *Case) threadTime() float64 {
+	s, v := c.w.Seconds(), &c.victim
+	t := s
+	if share := v.share(s); share > 0 {
+		t = max(t, (v.waitTotal+v.pause)/share)
+	}
+	if share := v.stalled(s); share > 0 {
+		t = max(t, v.stall/share)
+	}
+	return t
+}
+
+// freeProcessors is the processor time, in seconds, that the victim has and
+// could have besides what others use.
+func (c *Case) freeProcessors() (seconds float64, ok bool) {
+	n, ok1 := c.gauge(sample.CPUCount)
+	busy, ok2 := c.busyProcessors()
+	if !ok1 || !ok2 {
+		return 0, false
+	}
+	s := c.w.Seconds()
+	return max(c.victim.cpu, n*s-max(0, busy*s-c.victim.cpu)), true
+}
+
+// plain rounds both ends outwards to what can be said, and leaves out what says
+// nothing.
+func (p promise) plain() promise {
+	if p.low < worthSaying {
+		p.low = 0
+	}
+	if p.high < 1 || p.high < p.low || p.high > telling*max(1, p.low) {
+		p.high = 0 // not known, or the accounts do not fit together
+	}
+	if p.low > 0 {
+		p.low = math.Floor(p.low*step(p.low)) / step(p.low)
+	}
+	if p.high > 0 {
+		p.high = math.Ceil(p.high*step(p.high)) / step(p.high)
+	}
+	return p
+}
+
+// step keeps one digit after the point below 10, none above.
+func step(x float64) float64 {
+	if x < 10 {
+		return 10
+	}
+	return 1
+}
+
+// String says it to people.
+func (p promise) String() string {
+	switch {
+	case p.low > 0 && p.high > 0:
+		return fmt.Sprintf("%sx to %sx as fast", factor(p.low), factor(p.high))
+	case p.low > 0:
+		return fmt.Sprintf("at least %sx as fast", factor(p.low))
+	case p.high > 0:
+		return fmt.Sprintf("at most %sx as fast", factor(p.high))
+	}
+	return "by how much cannot be told"
+}
+
+func factor(x float64) string {
+	if x < 10 {
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
+}
+
+// advise puts a promise behind what to expect.
+func (p promise) advise(do, expect string) Advice {
+	return Advice{Do: do, Expect: expect + ": " + p.String(), Low: p.low, High: p.high}
+}
+
+// servedFromMemory is what goes away when what was evicted before is found in
+// memory instead: the waits for it, and making room for it.
+func (c *Case) servedFromMemory(v *cacheView, share float64) removal {
+	r := removal{kernel: true, copies: v.visits * pageSize}
+	if c.neverBlocks() {
+		r.sure = share * c.inFlight()
+		return r
+	}
+	r.sure = share*v.readWait + c.victim.stall
+	r.maybe = c.victim.waitIO() - r.sure
+	return r
+}
+
+// inFlight is the time, in seconds, that a victim which never blocks has I/O in
+// flight and nothing on a processor.
+func (c *Case) inFlight() float64 {
+	s := c.w.Seconds()
+	return min(1, c.victim.outstanding) * max(0, s-c.victim.cpu)
+}

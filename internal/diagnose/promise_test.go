@@ -1,0 +1,78 @@
+package diagnose
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+// checkPromise holds what an advice promises in words to its numbers.
+func checkPromise(t *testing.T, cause ID, a *Advice) {
+	t.Helper()
+	for _, x := range []float64{a.Low, a.High} {
+		if x != 0 && (x < 1 || !strings.Contains(a.Expect, factor(x)+"x")) {
+			t.Errorf("%s: the promise %g is not in %q", cause, x, a.Expect)
+		}
+	}
+	if a.High != 0 && a.High < a.Low {
+		t.Errorf("%s: at least %g and at most %g", cause, a.Low, a.High)
+	}
+	if a.Low == 0 && a.High == 0 && strings.Contains(a.Expect, "x as fast") || strings.Contains(a.Expect, "x faster") {
+		t.Errorf("%s: %q has no number", cause, a.Expect)
+	}
+}
+
+// worker is the account of a process for a window of ten seconds.
+type worker struct {
+	read, stall, user, system float64 // seconds
+	threads                   float64
+	processors, others        float64 // of the host; that others keep busy
+}
+
+func (k *worker) fill(r *sample.Recorder) {
+	e := sample.Entity{PID: 7}
+	r.PutProcess(7, sample.Process{Comm: "worker"})
+	r.Put(sample.WaitIO, sample.Entity{PID: 7, Class: "read"}, k.read, "test")
+	r.Put(sample.WaitThreads, e, k.threads, "test")
+	r.Put(sample.ReclaimTime, sample.Entity{PID: 7, Class: "cgroup"}, k.stall, "test")
+	r.Put(sample.ReclaimThreads, e, k.threads, "test")
+	r.Put(sample.ProcUser, e, k.user, "test")
+	r.Put(sample.ProcSystem, e, k.system, "test")
+	r.Put(sample.CPUCount, sample.Entity{}, k.processors, "test")
+	r.Put(sample.CPUUser, sample.Entity{}, k.user+k.system+10*k.others, "test")
+}
+
+// What is left of a program's time bounds what it can gain.
+func TestPromise(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		worker
+		removal
+		want string
+	}{
+		{"half of the time goes, the rest is its own work", worker{read: 5, user: 5, threads: 1, processors: 4}, removal{sure: 5}, "1.9x to 2.7x as fast"},
+		{"half of it is idle: for whom it works may be as slow", worker{read: 5, threads: 1, processors: 4}, removal{sure: 5}, "at least 1.9x as fast"},
+		{"nearly all goes: nobody knows how fast memory is", worker{read: 9.9, user: 0.05, system: 0.05, threads: 1, processors: 4}, removal{sure: 9.9, kernel: true}, "at least 50x as fast"},
+		{"eight threads have two processors to run on", worker{read: 72, user: 8, threads: 8, processors: 2}, removal{sure: 72}, "2.5x to 4.6x as fast"},
+		{"and others use one of them", worker{read: 72, user: 8, threads: 8, processors: 2, others: 1}, removal{sure: 72}, "1.2x to 2.3x as fast"},
+		{"stalls count as blocking does", worker{read: 1, stall: 8, user: 1, threads: 1, processors: 4}, removal{sure: 9}, "9.0x to 19x as fast"},
+		{"a tenth at most", worker{read: 0.4, user: 9.6, threads: 1, processors: 4}, removal{maybe: 0.4}, "at most 1.1x as fast"},
+		{"it waits for nothing", worker{user: 9.6, threads: 1, processors: 4}, removal{}, "by how much cannot be told"},
+		{"nothing of what it waits for is known to go", worker{read: 9, user: 0.1, system: 0.9, threads: 1, processors: 4}, removal{maybe: 9, kernel: true}, "by how much cannot be told"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := sample.NewRecorder(epoch)
+			c.fill(r)
+			w := r.Window(epoch.Add(10 * time.Second))
+			if got := newCase(w, Target{}).promise(c.removal).String(); got != c.want {
+				t.Errorf("it is %q, want %q", got, c.want)
+			}
+			w.Told = true
+			if got := newCase(w, Target{}).promise(c.removal).String(); got != "by how much cannot be told" {
+				t.Errorf("in a text it is %q", got)
+			}
+		})
+	}
+}
