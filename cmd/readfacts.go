@@ -134,7 +134,7 @@ func (f *facts) device() {
 			f.add(m.key, m.name, t/x.Sum(), "seconds", x)
 		}
 	}
-	f.each(sample.BlockErrors, func(e sample.Entity, x *sample.Series) {
+	f.each(sample.BlockFailures, func(e sample.Entity, x *sample.Series) {
 		f.add("errors", "failed requests of "+e.Device, x.Sum(), "count", x)
 	})
 }

@@ -45,6 +45,9 @@ func deviceErrors() Cause {
 			k := Culprit{Device: f.device, PID: most(f.by)}
 			k.Comm, k.Cgroup = c.w.Processes[k.PID].Comm, c.w.Processes[k.PID].MemoryCgroup
 			k.File = c.fileOf(k.PID)
+			if c.w.Told {
+				return c.toldErrors(&f)
+			}
 			e := []Evidence{
 				c.figure("failed requests of "+f.device, f.ops, "count", sample.BlockFailures),
 				c.figure("of all its requests", f.ops/max(all, f.ops), "ratio", sample.BlockOps),

@@ -199,7 +199,7 @@ func checkWeights(t *testing.T, r *Report) {
 		if f.WeightOf == OfWaiting && waits[f.Cause] != "" {
 			of[waits[f.Cause]] = max(of[waits[f.Cause]], f.Weight)
 		}
-		if f.Cause != Healthy && !slices.Contains([]string{OfWaiting, OfTime, InFlight, OfRequest}, f.WeightOf) {
+		if f.Cause != Healthy && !slices.Contains([]string{OfWaiting, OfTime, InFlight, OfRequest, OfLog}, f.WeightOf) {
 			t.Errorf("the weight of %s is a share of %q", f.Cause, f.WeightOf)
 		}
 	}

@@ -59,8 +59,15 @@ func (c *Case) tell(v *victim) {
 			return
 		}
 	}
-	if d, all := c.sleeping(); all > 0 && d/all >= waitShareLimit {
-		v.wait["other"] = s * d / all
+	share := 0.0
+	if d, all := c.sleeping(); all > 0 {
+		share = d / all
+	}
+	if n, ok := c.all(sample.TasksHung); ok && n > 0 { // without a break for two minutes, as a rule
+		share = 1
+	}
+	if share >= waitShareLimit {
+		v.wait["other"] = s * share
 		v.waitTotal = v.wait["other"]
 	}
 }

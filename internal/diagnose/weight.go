@@ -17,6 +17,7 @@ const (
 	OfTime    = "time"      // of a victim that nothing holds up: on processors, and waiting
 	InFlight  = "in flight" // of the window, with I/O of a victim that never blocks
 	OfRequest = "requests"  // of the device's requests: nobody waits
+	OfLog     = "log"       // of what a kernel's log tells: how many requests there were is not known
 )
 
 // waiting is the time, in seconds summed over threads, that the victim is held

@@ -95,6 +95,7 @@ func Catalog() []Info {
 		{ProcThreads, Count, Gauge, "process", "threads"},
 		{CallTime, Seconds, Counter, "process; class read, write, flight", "time in its calls, or in flight when it is asynchronous, as the program itself measured it"},
 		{ThreadsInState, Count, Gauge, "host; class the state as ps prints it: R, S, D ...", "threads that a list shows in that state"},
+		{TasksHung, Count, Counter, "host", "tasks that the kernel reported as blocked without a break for longer than kernel.hung_task_timeout_secs"},
 		{CgroupMemUsage, Bytes, Gauge, "cgroup", "memory charged"},
 		{CgroupMemLimit, Bytes, Gauge, "cgroup; class max or high", "memory limit; absent when there is none"},
 		{CgroupMemFile, Bytes, Gauge, "cgroup", "page cache charged, without shared memory"},

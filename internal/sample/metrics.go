@@ -104,6 +104,7 @@ const (
 	ProcThreads    Metric = "proc.threads"
 	CallTime       Metric = "proc.call_time"
 	ThreadsInState Metric = "threads.in_state"
+	TasksHung      Metric = "tasks.hung"
 
 	CgroupMemUsage   Metric = "cgroup.memory_usage"
 	CgroupMemLimit   Metric = "cgroup.memory_limit"

@@ -16,6 +16,8 @@ func next() []sample.Gap {
 			Metrics: []sample.Metric{sample.BlockOps, sample.DiskReads}},
 		{Why: "swapping is not in the text: paste vmstat 1 5",
 			Metrics: []sample.Metric{sample.VMSwapIn, sample.VMSwapOut}},
+		{Why: "whether requests fail is not in the text: paste dmesg -T, the lines with errors",
+			Metrics: []sample.Metric{sample.BlockFailures}},
 		{Why: "the dirty limit is not in the text: paste /proc/meminfo and the output of sysctl -a (vm.dirty_...)",
 			Metrics: []sample.Metric{sample.VMDirtyLimit}},
 		{Why: "memory limits of cgroups are not in the text: run iocause diagnose while it happens",

@@ -3,97 +3,123 @@
 package dmesg
 
 import (
+	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"iocause/internal/sample"
 	"iocause/internal/source/text/lines"
 )
 
-var (
-	ioError = regexp.MustCompile(`(?:I/O|critical medium|critical target|protection|timeout|lost|EIO) error(?: on|,)? dev (\S+?),? (?:sector|logical block) (\d+)(?: op 0x[0-9a-f]+:\((\w+)\))?`)
-	nvme    = regexp.MustCompile(`\b(nvme\d+)(?:n\d+)?: I/O .*timeout`)
-	ataBus  = regexp.MustCompile(`\b(ata\d+)(?:\.\d+)?: (?:exception|failed command|hard resetting|SError)`)
-	hung    = regexp.MustCompile(`task (\S+?):(\d+) blocked for more than (\d+) seconds`)
-	oom     = regexp.MustCompile(`(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process (\d+) \(([^)]*)\)`)
-	fsError = regexp.MustCompile(`\b(EXT4-fs|XFS|BTRFS|F2FS-fs)(?: error \((?:device )?([^):]+)\)|(?: warning)? \((?:device )?([^):]+)\):.*(?:error|orruption|shut(?:ting)? ?down))`)
-)
+// message is what one line tells.
+type message struct {
+	rule   *rule // nil for hung tasks and kills
+	device string
+	op     string // of the request, where the kernel names it
+	note   string
+}
+
+// compiled are the rules, which take a while to compile and never change.
+var compiled = sync.OnceValue(rules)
 
 // Find says where in a line a message begins.
 func Find(line string) int {
-	for _, word := range []string{" error", "timeout", "blocked for more", "ut of memory", "exception", "-fs", "XFS", "BTRFS"} {
-		if strings.Contains(line, word) {
-			if kindOf(line) != "" {
-				return 0
-			}
-			return -1
-		}
+	if _, ok := parse(line); ok {
+		return 0
 	}
 	return -1
 }
 
-// kindOf is what a message tells, "" when it is none of these.
-func kindOf(line string) string {
-	switch {
-	case ioError.MatchString(line):
-		return "I/O error"
-	case nvme.MatchString(line):
-		return "time-out"
-	case ataBus.MatchString(line):
-		return "error of the link"
-	case hung.MatchString(line):
-		return "hung"
-	case oom.MatchString(line):
-		return "out of memory"
-	case fsError.MatchString(line):
-		return "file system error"
+// maxMessage bounds how much of a line is looked at: the kernel's own lines are
+// shorter (LOG_LINE_MAX is 1024).
+const maxMessage = 2048
+
+// parse reads one line of the log, whatever stands before the message.
+func parse(line string) (message, bool) {
+	line = line[:min(len(line), maxMessage)]
+	if !maybe(line, words()) || harmless.MatchString(line) {
+		return message{}, false
 	}
-	return ""
+	if m := hung.FindStringSubmatch(line); m != nil {
+		return message{note: fmt.Sprintf("reports that %s (pid %s) hung for %s s", m[1], m[2], m[3]), op: "hung"}, true
+	}
+	if m := oom.FindStringSubmatch(line); m != nil {
+		return message{note: fmt.Sprintf("times that %s was killed for want of memory", m[2])}, true
+	}
+	all := compiled()
+	for i := range all {
+		r := &all[i]
+		m := r.is.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		out := message{rule: r, device: strings.TrimRight(m[1], ",.:")}
+		if len(m) > 3 {
+			out.op = strings.ToLower(m[3])
+		}
+		out.note = strings.TrimSpace(r.what + " " + out.device)
+		return out, true
+	}
+	return message{}, false
+}
+
+// told is what the log tells of one device in one class.
+type told struct {
+	device, class string
+	layer         layer
+	n             float64
+	first, last   int // lines
 }
 
 type reader struct {
 	count map[string]int
 	order []string
+	all   []*told
+	hung  map[string]int // the line of each task's first report
 }
 
 // New makes a reader.
-func New(string) lines.Reader { return &reader{count: map[string]int{}} }
+func New(string) lines.Reader { return &reader{count: map[string]int{}, hung: map[string]int{}} }
 
 // Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := l.Text
-	if strings.TrimSpace(text) == "" {
+func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
+	if strings.TrimSpace(l.Text) == "" {
 		return lines.Skipped, nil
 	}
-	into.At(l.N)
-	switch kind := kindOf(text); kind {
-	case "":
+	m, ok := parse(l.Text)
+	if !ok {
 		return lines.Foreign, nil
-	case "I/O error":
-		m := ioError.FindStringSubmatch(text)
-		class := "other"
-		if op := strings.ToLower(m[3]); op == "read" || op == "write" || op == "flush" {
-			class = op
+	}
+	r.add(m.note)
+	if m.op == "hung" && len(r.hung) < maxDevices && r.hung[m.note] == 0 {
+		r.hung[m.note] = l.N
+	}
+	if m.rule != nil && m.rule.class != "" {
+		class := m.rule.class
+		if m.op == "read" || m.op == "write" || m.op == "flush" {
+			class = strings.Replace(class, "request", m.op, 1)
 		}
-		into.Put(sample.BlockErrors, sample.Entity{Device: strings.TrimSuffix(m[1], ","), Class: class}, 1)
-		r.add("I/O errors of device " + strings.TrimSuffix(m[1], ","))
-	case "time-out":
-		r.add("time-outs of " + nvme.FindStringSubmatch(text)[1])
-	case "error of the link":
-		r.add("errors of the link " + ataBus.FindStringSubmatch(text)[1])
-	case "hung":
-		m := hung.FindStringSubmatch(text)
-		r.add(fmt.Sprintf("reports that %s (pid %s) hung for %s s", m[1], m[2], m[3]))
-	case "out of memory":
-		m := oom.FindStringSubmatch(text)
-		r.add(fmt.Sprintf("times that %s was killed for want of memory", m[2]))
-	default:
-		m := fsError.FindStringSubmatch(text)
-		r.add("errors of " + m[1] + " on " + m[2] + m[3])
+		r.fail(cmp.Or(m.device, "of no name"), class, m.rule.layer, l.N)
 	}
 	return lines.Used, nil
+}
+
+// maxDevices bounds what is told apart.
+const maxDevices = 256
+
+func (r *reader) fail(device, class string, of layer, n int) {
+	for _, t := range r.all {
+		if t.device == device && t.class == class && t.layer == of {
+			t.n++
+			t.last = n
+			return
+		}
+	}
+	if len(r.all) < maxDevices {
+		r.all = append(r.all, &told{device, class, of, 1, n, n})
+	}
 }
 
 func (r *reader) add(what string) {
@@ -113,7 +139,45 @@ func (r *reader) add(what string) {
 // Close implements lines.Reader.
 func (r *reader) Close(into lines.Values) {
 	into.State()
+	for _, t := range r.all {
+		if r.above(t) {
+			continue
+		}
+		e := sample.Entity{Device: t.device, Class: t.class}
+		into.At(t.last)
+		into.Put(sample.BlockFailures, e, t.n)
+		into.At(t.first) // it is said where they stand, from the first to the last
+		into.Put(sample.BlockFailures, e, 0)
+	}
+	for _, n := range r.hung {
+		into.At(n)
+		into.Put(sample.TasksHung, sample.Entity{}, 1)
+	}
 	for _, what := range r.order {
 		into.Note(fmt.Sprintf("kernel log: %d %s; look into that before anything else", r.count[what], what))
 	}
+}
+
+// above tells whether another layer has told of the same failures under a better
+// name: the port of a disk (ata1) and its SCSI address cannot be matched with
+// the disk's name for sure, so that they count only where no disk is named.
+func (r *reader) above(t *told) bool {
+	return slices.ContainsFunc(r.all, func(better *told) bool {
+		if better.layer >= t.layer {
+			return false
+		}
+		same := strings.HasPrefix(t.device, better.device) || strings.HasPrefix(better.device, t.device)
+		disk := strings.HasPrefix(better.device, "sd") || strings.HasPrefix(better.device, "hd")
+		return same || disk && (t.layer == link && isPort(t.device) || t.layer == scsi && strings.Contains(t.device, ":"))
+	})
+}
+
+// isPort tells ports and adapters of SCSI and ATA disks.
+func isPort(device string) bool {
+	for _, of := range []string{"ata", "scsi", "mega", "mpt", "hpsa", "aac", "usb"} {
+		if strings.HasPrefix(device, of) {
+			return true
+		}
+	}
+	return false
 }
