@@ -51,7 +51,7 @@ func cgroupIOThrottle() Cause {
 			}
 			held := 0.0
 			if c.w.Has(sample.BlockThrottled) {
-				if held = c.heldBack(best.cgroup, best.device); held == 0 {
+				if held = c.heldFor(&best); held == 0 {
 					return no("no request of its cgroup was held back")
 				}
 			}
@@ -81,11 +81,10 @@ func cgroupIOThrottle() Cause {
 				Answer: Yes, Confidence: confidence(max(0.5+(used-throttleNear)*3, min(0.5+share, 0.8)), c.w.Has(sample.BlockThrottled)),
 				Weight: weight * c.blockedWeight(), Culprit: k, Evidence: e,
 				Disprove: "the same speed after the limit is lifted",
-				Advice: []Advice{{
-					Do: fmt.Sprintf("raise or remove the limit %s of the cgroup on %s", best.class, best.device),
-					Expect: fmt.Sprintf("the device held its requests for only %s of the waiting time: the rest goes away",
-						percent(1-weight)),
-				}},
+				Advice: []Advice{c.promise(c.withoutLimit(weight)).advise(
+					fmt.Sprintf("raise or remove the limit %s of the cgroup on %s", best.class, best.device),
+					fmt.Sprintf("the device held its requests for only %s of the waiting time: the rest goes away", percent(1-weight)),
+				)},
 			}
 		},
 	}
@@ -134,6 +133,21 @@ func (c *Case) cgroupRate(cgroup, device, class string) float64 {
 	return total / c.w.Seconds()
 }
 
+// heldFor counts the requests that the victim may have waited for at a limit:
+// those charged to its own cgroup, or where it waits for what others write for it
+// (the journal's thread, the flusher), to any that the limit is of. A limit of the
+// root in cgroup v1 holds only what is charged to the root itself.
+func (c *Case) heldFor(l *ioLimit) float64 {
+	if n := c.heldBack(c.victim.process.IOCgroup, l.device); n > 0 {
+		return n
+	}
+	v := &c.victim
+	if 2*(c.syncWait()+v.wait["write"]+v.pause) < v.waitTotal+v.pause {
+		return 0
+	}
+	return c.heldBack(l.cgroup, l.device)
+}
+
 // heldBack counts the requests of a cgroup (and those below it) that a limit
 // held back; on any device when device is "".
 func (c *Case) heldBack(cgroup, device string) float64 {
@@ -141,6 +155,17 @@ func (c *Case) heldBack(cgroup, device string) float64 {
 		return e.Cgroup != "" && inCgroup(e.Cgroup, cgroup) && (device == "" || e.Device == device)
 	})
 	return n
+}
+
+// withoutLimit is what goes away with a limit that is to blame for a part of the
+// waiting. The device may also take less time for requests that it gets one by
+// one than for the many that a limit lets through at once.
+func (c *Case) withoutLimit(part float64) removal {
+	if c.neverBlocks() {
+		return removal{maybe: c.inFlight()} // how much more the device can take is not known
+	}
+	waited := c.victim.waitTotal + c.victim.pause
+	return removal{sure: part * waited, maybe: (1 - part) * waited}
 }
 
 // heldShare is the share of what passed a limit that was held back before: of

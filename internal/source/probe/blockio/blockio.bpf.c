@@ -361,7 +361,7 @@ static __always_inline u64 direct_again(u32 dev, u64 sector, u32 size)
 /*
  * A bio that a cgroup limit held back is submitted by the throttle's own work
  * queue when it may go, and in the name of its cgroup: data, and the flush of a
- * sync as well.
+ * sync as well. The root has limits, too (blkio.throttle.* of cgroup v1).
  */
 static __always_inline void note_throttled(struct bio *bio, u32 dev)
 {
@@ -372,8 +372,8 @@ static __always_inline void note_throttled(struct bio *bio, u32 dev)
 	if (!is_throttle_worker(bpf_get_current_task_btf()))
 		return;
 	key.cgroup = bio_cgroup(bio);
-	if (key.cgroup <= ROOT_CGROUP)
-		return;
+	if (!key.cgroup)
+		return; /* charged to nobody: no limit holds it */
 	switch (flags & REQ_OP_MASK) {
 	case REQ_OP_READ:
 		key.op = OP_READ;

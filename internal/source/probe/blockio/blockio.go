@@ -98,8 +98,8 @@ func (p *Probe) emitBins(phase sample.Phase, into sample.Sink) error {
 		return fmt.Errorf("reading the monotonic clock: %w", err)
 	}
 	now, mono := p.host.Now(), time.Duration(ts.Nano())
-	current := uint32(mono / binLength / wideBins) // wide bin that is not over yet
-	after := func(bins uint32) time.Time { return now.Add(time.Duration(bins)*binLength - mono) }
+	current := uint64(mono / binLength / wideBins) // wide bin that is not over yet
+	after := func(bins uint64) time.Time { return now.Add(time.Duration(bins)*binLength - mono) }
 	bins := p.probe.Map("bins")
 	var done []blockioBinKey
 	wide := map[blockioBinKey]*blockioBin{}

@@ -25,8 +25,9 @@ type blockioBin struct {
 
 type blockioBinKey struct {
 	_   structs.HostLayout
+	Bin uint64
 	Dev uint32
-	Bin uint32
+	Pad uint32
 }
 
 type blockioBios struct {

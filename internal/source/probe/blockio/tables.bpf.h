@@ -9,7 +9,6 @@
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
 #define SECTOR_SHIFT 9
 #define BIN_NS 10000000ULL /* 10 ms */
-#define ROOT_CGROUP 1
 #define SIZE_SLOTS 16
 #define REQ_OP_MASK 0xff
 #define REQ_OP_READ 0
@@ -66,7 +65,8 @@ struct depth_io {
 	u64 alone_ops, alone_ns; /* of these: no other was in flight from start to completion */
 };
 struct bin_key {
-	u32 dev, bin;
+	u64 bin; /* since the boot: 32 bits would begin anew after 497 days */
+	u32 dev, pad;
 };
 struct bin {
 	u64 ops, bytes, ns; /* ns: start to completion */

@@ -2,6 +2,7 @@ package blockio
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -39,18 +40,28 @@ func heldBack(t *testing.T, iops int64, args ...string) map[string]float64 {
 	number := fmt.Sprintf("%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev))
 	group, err := env.Cgroup("slow", &lab.Limits{Device: number, ReadIOPS: iops, WriteIOPS: iops})
 	bpftest.Need(t, "cgroup", err)
+	return heldBackIn(t, disk.Dir, group.IO, args...)
+}
+
+// heldBackIn is the same in a cgroup that has its limits.
+func heldBackIn(t *testing.T, disk, group string, args ...string) map[string]float64 {
+	t.Helper()
 	script := `echo $$ >"$1/cgroup.procs" && shift && exec dd "$@" status=none bs=4k count=` + strconv.Itoa(count)
 	for i, a := range args {
-		args[i] = strings.ReplaceAll(a, "DISK", disk.Dir)
+		args[i] = strings.ReplaceAll(a, "DISK", disk)
 	}
 	w := bpftest.ObserveOnce(t, Open, func() {
-		if out, err := exec.Command("sh", append([]string{"-c", script, "sh", group.IO}, args...)...).CombinedOutput(); err != nil {
+		if out, err := exec.Command("sh", append([]string{"-c", script, "sh", group}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	})
 	held := map[string]float64{}
+	name := filepath.Base(group)
+	if _, err := os.Stat(filepath.Join(group, "release_agent")); err == nil {
+		name = "/" // only a root has that file
+	}
 	w.Each(sample.BlockThrottled, func(e sample.Entity, s *sample.Series) {
-		if e.Device == filepath.Base(disk.Dir) && strings.HasSuffix(e.Cgroup, filepath.Base(group.IO)) {
+		if e.Device == filepath.Base(disk) && filepath.Base(e.Cgroup) == name {
 			held[e.Class] += s.Sum()
 			b, _ := w.Sum(sample.BlockThrottledB, e)
 			if want := 4096 * s.Sum(); e.Class == "flush" && b != 0 || e.Class != "flush" && b != want {
@@ -89,5 +100,38 @@ func TestHeldBack(t *testing.T) {
 func TestNotHeldBack(t *testing.T) {
 	if held := heldBack(t, 1_000_000, "if=/dev/zero", "of=DISK", "oflag=dsync"); len(held) != 0 {
 		t.Errorf("%v were held back, want none", held)
+	}
+}
+
+// The root of cgroup v1 can have limits, and what they hold back counts.
+func TestHeldBackInRoot(t *testing.T) {
+	const root = "/sys/fs/cgroup/blkio"
+	file := filepath.Join(root, "blkio.throttle.read_iops_device")
+	if _, err := os.Stat(file); err != nil {
+		t.Skipf("the root cgroup has no I/O limits here: %v", err)
+	}
+	env, err := lab.New(host.Live(), "")
+	bpftest.Need(t, "loop", err)
+	t.Cleanup(func() {
+		if err := env.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	disk, err := env.Loop("disk", 16<<20, "", false)
+	bpftest.Need(t, "loop", err)
+	var st unix.Stat_t
+	if err := unix.Stat(disk.Dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	limit := func(iops int) {
+		if err := os.WriteFile(file, fmt.Appendf(nil, "%d:%d %d", unix.Major(st.Rdev), unix.Minor(st.Rdev), iops), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(10)
+	defer limit(0)
+	held := heldBackIn(t, disk.Dir, root, "if=DISK", "of=/dev/null", "iflag=direct")
+	if n := held["read"]; n < 2 || n > count {
+		t.Errorf("%v were held back, want 2 to %d reads", held, count)
 	}
 }
