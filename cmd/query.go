@@ -51,7 +51,7 @@ func newQueryCommand(a *app) *cobra.Command {
 	f.StringVar(&o.dir, "dir", agent.DefaultConfig().Dir, "directory of the recording")
 	f.StringVar(&o.from, "from", "", "begin of the time that is looked at")
 	f.StringVar(&o.to, "to", "", "its end (the end of the recording)")
-	f.DurationVar(&o.step, "step", 0, "time between two points (120 points in all)")
+	f.DurationVar(&o.step, "step", 0, "time between two points (120 points in all; 11000 at most, else a longer one is taken)")
 	f.StringVar(&o.format, "format", "text", "text, json or csv")
 	f.BoolVar(&o.list, "list", false, "name the series, with what they are")
 	f.SortFlags = false
@@ -145,11 +145,14 @@ func (a *app) query(c *cobra.Command, o *queryOptions, args []string) (err error
 	if o.list {
 		return a.listSeries(c, o, r)
 	}
+	if least := series.LeastStep(q.From, q.To); q.Step > 0 && q.Step < least {
+		fmt.Fprintf(a.stderr, "iocause: a point every %v would be more than anybody can look at (%d of each series): a point every %v instead; for shorter steps give a shorter time\n",
+			q.Step, q.To.Sub(q.From)/q.Step+1, least)
+		q.Step = least
+	}
 	q.Expr = args[0]
 	result, err := r.Query(c.Context(), q)
-	if errors.Is(err, series.ErrTooMany) {
-		return &usageError{fmt.Errorf("reading --step: %w", err), "or a shorter time"}
-	} else if err != nil {
+	if err != nil {
 		return err
 	}
 	for _, w := range result.Warnings {

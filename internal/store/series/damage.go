@@ -41,6 +41,18 @@ func (d *damage) add(what string) {
 	}
 }
 
+// remember adds the times of a tier that could not be read, which are said
+// already.
+func (d *damage) remember(tier string, all []loss) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range all {
+		if what := all[i].String(); all[i].Tier == tier && len(d.found) < mostDamage && !slices.Contains(d.found, what) {
+			d.found = append(d.found, what)
+		}
+	}
+}
+
 func (d *damage) all() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,14 +62,19 @@ func (d *damage) all() []string {
 // span is the time that a block covers, as its meta.json says; without one the
 // time it was written at, which its name holds.
 func span(name, path string) string {
-	var meta struct{ MinTime, MaxTime int64 }
-	if b, err := os.ReadFile(filepath.Join(path, "meta.json")); err == nil && json.Unmarshal(b, &meta) == nil && meta.MaxTime > 0 {
+	if meta, ok := metaOf(path); ok {
 		return between(meta.MinTime, meta.MaxTime)
 	}
 	if id, err := ulid.ParseStrict(filepath.Base(name)); err == nil {
 		return "about " + ulid.Time(id.Time()).UTC().Format(time.RFC3339)
 	}
 	return "unknown time"
+}
+
+// metaOf is what a block's meta.json says of it.
+func metaOf(path string) (meta tsdb.BlockMeta, ok bool) {
+	b, err := os.ReadFile(filepath.Join(path, "meta.json"))
+	return meta, err == nil && json.Unmarshal(b, &meta) == nil && meta.MaxTime > 0
 }
 
 func between(min, max int64) string {

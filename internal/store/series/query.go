@@ -79,6 +79,12 @@ var ErrTooMany = fmt.Errorf("more than %d points of each series: take a longer s
 // ErrTimeout is a query that took too long.
 var ErrTimeout = errors.New("the query took too long")
 
+// LeastStep is the shortest step of whole seconds at which a range query is
+// answered.
+func LeastStep(from, to time.Time) time.Duration {
+	return ((to.Sub(from)-1)/mostPoints + time.Second).Truncate(time.Second)
+}
+
 func newEngine(most int) *promql.Engine {
 	return promql.NewEngine(promql.EngineOpts{
 		Logger: slog.New(slog.DiscardHandler), MaxSamples: most, Timeout: longest,

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -40,6 +41,12 @@ type readTier struct {
 // while they were copied.
 const copyTries = 10
 
+// A log whose end is torn is copied anew: an agent may have been writing there.
+const (
+	tornTries = 3
+	tornWait  = 20 * time.Millisecond
+)
+
 // OpenReader reads a recording.
 func OpenReader(dir string) (*Reader, error) {
 	specs := specs()
@@ -51,8 +58,12 @@ func OpenReader(dir string) (*Reader, error) {
 		return nil, fmt.Errorf("opening the recording: making room for a copy: %w", err)
 	}
 	r := &Reader{dir: tmp, engine: newEngine(mostSamples)}
+	before, err := losses(dir)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the recording in %s: %w", dir, err), r.Close())
+	}
 	for i, s := range specs {
-		t, err := readTierIn(filepath.Join(dir, s.name), filepath.Join(tmp, s.name), s)
+		t, err := readTierIn(filepath.Join(dir, s.name), filepath.Join(tmp, s.name), s, before)
 		if errors.Is(err, syscall.ENOSPC) {
 			err = fmt.Errorf("%w; its newest part is copied to %s: name a folder with more room with TMPDIR", err, os.TempDir())
 		}
@@ -64,8 +75,9 @@ func OpenReader(dir string) (*Reader, error) {
 	return r, nil
 }
 
-func readTierIn(dir, tmp string, s spec) (*readTier, error) {
+func readTierIn(dir, tmp string, s spec, lost []loss) (*readTier, error) {
 	var err error
+	torn := 0
 	for range copyTries {
 		// The log first: what the agent moves from it to a block meanwhile is
 		// then in both, not in none.
@@ -74,7 +86,17 @@ func readTierIn(dir, tmp string, s spec) (*readTier, error) {
 		} else if err != nil {
 			return nil, err
 		}
+		now, err := mendCopy(dir, tmp, s.name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(now, func(l loss) bool { return l.torn }) && torn < tornTries {
+			torn++ // what is being written is whole in a moment
+			time.Sleep(tornWait)
+			continue
+		}
 		t := &readTier{damage: &damage{}}
+		t.damage.remember(s.name, slices.Concat(lost, now))
 		if err = t.openBlocks(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {

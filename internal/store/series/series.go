@@ -134,8 +134,12 @@ func Open(o Options) (*Recording, error) {
 		return nil, fmt.Errorf("opening the recording in %s: %w", o.Dir, err)
 	}
 	r := &Recording{o: o, lock: lock, engine: newEngine(mostBeside)}
+	before, err := mendAll(o)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the recording in %s: %w", o.Dir, err), r.Close())
+	}
 	for i, spec := range specs() {
-		t, err := openTier(o, i, spec)
+		t, err := openTier(o, i, spec, before)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening the recording in %s: %w", o.Dir, err), r.Close())
 		}

@@ -37,6 +37,9 @@ func specs() [Tiers]spec {
 	}
 }
 
+// asideDir is where damaged parts are kept, in the directory of a recording.
+const asideDir = "damaged"
+
 // chunkFile is how large a file of a block's values may be. The engine takes so
 // much room on the disk before it writes one; as it comes, that is 512 MiB,
 // which a small disk does not have.
@@ -55,7 +58,8 @@ type tier struct {
 	damage *damage
 }
 
-func openTier(o Options, i int, s spec) (*tier, error) {
+// openTier opens a tier; lost are the times of all tiers that could not be read.
+func openTier(o Options, i int, s spec, lost []loss) (*tier, error) {
 	t := &tier{
 		spec: s, dir: filepath.Join(o.Dir, s.name),
 		refs: map[*Series]storage.SeriesRef{}, damage: &damage{log: o.Log},
@@ -63,7 +67,8 @@ func openTier(o Options, i int, s spec) (*tier, error) {
 	if err := os.MkdirAll(t.dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := setAside(t.dir, filepath.Join(o.Dir, "damaged"), t.damage); err != nil {
+	t.damage.remember(s.name, lost)
+	if err := setAside(t.dir, filepath.Join(o.Dir, asideDir), t.damage); err != nil {
 		return nil, err
 	}
 	opts := tierOptions(s)
