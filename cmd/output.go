@@ -86,7 +86,7 @@ func tidy(r *diagnose.Report) {
 		f.Evidence, f.Excluded, f.Advice = notNil(f.Evidence), notNil(f.Excluded), notNil(f.Advice)
 	}
 	r.Findings, r.CannotTell, r.Gaps = notNil(r.Findings), notNil(r.CannotTell), notNil(gaps)
-	r.Excluded = notNil(r.Excluded)
+	r.Excluded, r.Waiters = notNil(r.Excluded), notNil(r.Waiters)
 }
 
 func notNil[T any](s []T) []T {

@@ -238,8 +238,8 @@ func reportsOnTree(t *testing.T, dir string, readers []source.Entry, empty bool)
 	}
 }
 
-// A calm host that only its pressure figures call calm is healthy, but not
-// surely so, and the text names what was not judged.
+// A host that only its pressure figures call calm is not healthy: one thread that
+// waits does not show in them on a large machine. The text names what was not judged.
 func TestCalmIsNotCertain(t *testing.T) {
 	quiet := source.Entry{Name: "pressure", Metrics: []sample.Metric{sample.PSISome}, Needs: "nothing",
 		Open: func(*host.Host) (sample.Source, error) { return onlyPressure{}, nil }}
@@ -247,11 +247,11 @@ func TestCalmIsNotCertain(t *testing.T) {
 	_, out, _ := runApp(t.Context(), entries, "--duration", "100ms", "--format", "json")
 	r := decode(t, out)
 	checkReport(t, &r)
-	if r.Primary != diagnose.Healthy || len(r.CannotTell) < 5 {
+	if r.Primary != diagnose.Unknown || !strings.HasPrefix(r.Title, "no problem seen, ") || r.Blind == "" || len(r.CannotTell) < 5 {
 		t.Errorf("primary %s, cannot tell %v", r.Primary, r.CannotTell)
 	}
 	_, out, _ = runApp(t.Context(), entries, "--duration", "100ms")
-	if !strings.HasPrefix(out, "HEALTHY") || !strings.Contains(out, "\nCannot tell ") || !strings.Contains(out, "permission denied") {
+	if !strings.HasPrefix(out, "CANNOT TELL: no problem seen, ") || !strings.Contains(out, "\nCannot tell ") || !strings.Contains(out, "permission denied") {
 		t.Errorf("text:\n%s", out)
 	}
 }

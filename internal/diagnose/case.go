@@ -208,9 +208,8 @@ func (c *Case) narrowed() bool {
 	return len(t.PIDs) > 0 || t.Comm != "" || t.Cgroup != "" || t.Device != ""
 }
 
-// blind tells whether nothing at all says how long anybody waits: then even
-// "healthy" would be a guess. The kernel's pressure account (PSI) is enough to
-// tell a calm host.
+// blind tells whether it is not known how long each task waits: then "healthy"
+// would be a guess. The pressure of the host does not say (see calm.go).
 func (c *Case) blind() bool {
 	if c.w.Told {
 		return c.toldBlind()
@@ -218,11 +217,7 @@ func (c *Case) blind() bool {
 	if c.target.Device != "" && !c.w.Has(sample.BlockOps) {
 		return true // who uses the device is not known
 	}
-	if c.w.Has(sample.WaitIO) || c.w.Has(sample.ProcBlkioDelay) {
-		return false
-	}
-	stalled, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"})
-	return !ok || stalled/c.w.Seconds() >= waitShareLimit
+	return !c.tasksKnown()
 }
 
 // matters tells whether a gap takes anything away. The kernel's delay account

@@ -1,15 +1,26 @@
 package diagnose
 
-import "iocause/internal/sample"
+import (
+	"fmt"
 
-// healthy is the finding when nobody waits.
-func (c *Case) healthy(excluded []Excluded) Finding {
+	"iocause/internal/sample"
+)
+
+// healthy is the finding when nobody waits. unchecked is how many causes could not
+// be judged.
+func (c *Case) healthy(excluded []Excluded, unchecked int) Finding {
 	f := Finding{
 		Cause: Healthy, Title: "nothing holds I/O up", Answer: Yes, Excluded: excluded, Confidence: 0.95,
 		Disprove: "a program that waits for I/O for a tenth of its time or more while it is observed",
 	}
 	if !c.w.Has(sample.WaitIO) {
-		f.Confidence = 0.7
+		f.Confidence, f.Likely = likelyMost, !c.w.Told
+	}
+	if unchecked > 0 && !c.w.Told {
+		f.Title = fmt.Sprintf("no problem seen, %s unchecked", sample.Counted(unchecked, "cause"))
+	}
+	if why := c.background(); why != "" {
+		f.Title += "; " + why
 	}
 	if (c.victim.pid != 0 || c.w.Told) && c.victim.known {
 		m := sample.WaitIO

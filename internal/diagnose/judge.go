@@ -43,43 +43,78 @@ func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
 			r.Gaps = append(r.Gaps, g.Why)
 		}
 	}
-	var found []Finding
-	var excluded []Excluded
-	causes := List()
-	over := map[ID][]ID{}
-	for _, cause := range causes {
-		v := cause.Judge(c)
-		switch {
-		case v.Answer == Yes && v.Weight < weightLimit && cause.ID != "device-errors": // an error is always worth a word
-			excluded = append(excluded, Excluded{Cause: cause.ID,
-				Why: "it holds, but explains only " + percent(v.Weight) + " of the waiting"})
-		case v.Answer == Yes:
-			over[cause.ID] = cause.Over
-			found = append(found, c.finding(&cause, &v))
-		case v.Answer == CannotTell:
-			r.CannotTell = append(r.CannotTell, Missing{Cause: cause.ID, Missing: v.Why})
-		default:
-			excluded = append(excluded, Excluded{Cause: cause.ID, Why: v.Why})
-		}
-	}
-	rank(found, over)
-	c.besideQueue(found)
-	for i := range found {
-		found[i].Excluded = excluded
-	}
+	j := c.askAll()
+	r.CannotTell, r.Excluded = j.missing, j.excluded
 	switch {
-	case len(found) > 0:
-		r.Primary = found[0].Cause
+	case len(j.found) > 0:
+		r.Findings, r.Primary = j.found, j.found[0].Cause
 	case c.held() || c.blind():
 		r.Primary = Unknown
+		r.Doubts = c.doubts()
 	default:
-		found = []Finding{c.healthy(excluded)}
+		if r.Doubts = c.doubts(); len(r.Doubts) > 0 {
+			r.Primary = Unknown
+			break
+		}
+		calm := c.healthy(j.excluded, len(j.missing))
+		if why := c.contradicted(&calm); why != "" {
+			r.Primary, r.Doubts = Unknown, []string{why}
+			break
+		}
+		r.Findings = []Finding{calm}
 	}
+	r.Title = c.title(r)
+	r.Blind = c.blindness()
 	if r.Primary == "cpu-saturated" { // waits, though for no I/O
 		r.Victim = c.victimCulprit()
 	}
-	r.Findings, r.Excluded = found, excluded
+	c.beside(r)
 	return r
+}
+
+// judged is what all causes answered for one victim.
+type judged struct {
+	found    []Finding // the primary cause first
+	missing  []Missing
+	excluded []Excluded
+}
+
+// askAll asks every cause.
+func (c *Case) askAll() judged {
+	var j judged
+	over := map[ID][]ID{}
+	for _, cause := range List() {
+		v := cause.Judge(c)
+		switch v.Answer {
+		case Yes:
+			f := c.finding(&cause, &v)
+			if why := c.contradicted(&f); why != "" {
+				j.missing = append(j.missing, Missing{Cause: cause.ID, Missing: why})
+				continue
+			}
+			over[cause.ID] = cause.Over
+			j.found = append(j.found, f)
+		case CannotTell:
+			j.missing = append(j.missing, Missing{Cause: cause.ID, Missing: v.Why})
+		default:
+			j.excluded = append(j.excluded, Excluded{Cause: cause.ID, Why: v.Why})
+		}
+	}
+	rank(j.found, over)
+	c.besideQueue(j.found)
+	// after the weights are final: what is left of one beside a queue for
+	// processors may be too little to be the answer
+	j.found = slices.DeleteFunc(j.found, func(f Finding) bool {
+		if f.Weight >= weightLimit || f.Cause == "device-errors" { // an error is always worth a word
+			return false
+		}
+		j.excluded = append(j.excluded, Excluded{Cause: f.Cause, Why: "it holds, but explains only " + percent(f.Weight) + " of the " + f.WeightOf})
+		return true
+	})
+	for i := range j.found {
+		j.found[i].Excluded = j.excluded
+	}
+	return j
 }
 
 // losses says what kinds of events were lost, and how many.
@@ -92,9 +127,17 @@ func losses(w *sample.Window) []string {
 	return out
 }
 
+// likelyMost is the most that may be believed of a cause where nobody measured who
+// waits for what: the figures of the host and its devices fit several causes.
+const likelyMost = 0.70
+
 func (c *Case) finding(cause *Cause, v *Verdict) Finding {
+	likely := !c.w.Told && !c.w.Has(sample.WaitIO)
+	if likely {
+		v.Confidence = min(v.Confidence, likelyMost)
+	}
 	return Finding{
-		Cause: cause.ID, Title: cause.Title, Answer: Yes,
+		Cause: cause.ID, Title: cause.Title, Answer: Yes, Likely: likely,
 		Confidence: clamp01(v.Confidence), Weight: clamp01(v.Weight), WeightOf: cmp.Or(v.WeightOf, c.basis()), Culprit: v.Culprit,
 		Evidence: v.Evidence, Disprove: v.Disprove, Advice: v.Advice,
 	}

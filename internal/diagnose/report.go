@@ -54,6 +54,7 @@ type Finding struct {
 	Cause      ID         `json:"cause"`
 	Title      string     `json:"title"` // one line, for people
 	Answer     Answer     `json:"answer"`
+	Likely     bool       `json:"likely,omitempty"`    // best effort: who waits for what was not measured
 	Confidence float64    `json:"confidence"`          // 0 to 1
 	Weight     float64    `json:"weight"`              // share of what holds the victim up that it explains, 0 to 1
 	WeightOf   string     `json:"weight_of,omitempty"` // what that is a share of
@@ -85,10 +86,23 @@ type Report struct {
 	Host       any        `json:"host,omitempty"` // the fingerprint, opaque to this room
 	Window     Span       `json:"window"`
 	Primary    ID         `json:"primary"`
+	Title      string     `json:"title"`  // the answer in one line, for people
 	Victim     Culprit    `json:"victim"` // who waits; empty when nobody does
 	Findings   []Finding  `json:"findings"`
 	Excluded   []Excluded `json:"excluded"` // every cause that was ruled out, whatever the answer
 	CannotTell []Missing  `json:"cannot_tell"`
 	Gaps       []string   `json:"gaps"` // what could not be observed and why
 	Cost       Cost       `json:"cost"`
+
+	// Doubts are figures that neither a cause explains nor "healthy" allows.
+	Doubts []string `json:"doubts,omitempty"`
+	// Blind is why it is not known who waits, and what would help.
+	Blind string `json:"blind,omitempty"`
+	// VictimWaits is how long the victim is held up, and in what; nil without one.
+	VictimWaits *Waiter `json:"victim_waits,omitempty"`
+	// Waiters are the programs that are held up longest, whatever the answer.
+	Waiters []Waiter `json:"waiters"`
+	// Others are those beside the victim that are held up enough to matter, each
+	// with the cause for it alone.
+	Others []Other `json:"others,omitempty"`
 }

@@ -14,21 +14,33 @@ func (p *page) unknown(r *diagnose.Report, d detail) {
 	if r.Victim != (diagnose.Culprit{}) {
 		title = "something waits, but no cause on the list could be shown"
 	}
-	p.headline("CANNOT TELL", bold, title)
+	p.headline("CANNOT TELL", bold, orElse(r.Title, title))
 	p.raw(span{fmt.Sprintf("%s · watched %s", diagnose.Unknown, Duration(r.Window.Seconds)), plain})
 	p.blank()
 	d.missing += 2 // it is what this report is about
+	p.section("In doubt")
+	for _, doubt := range r.Doubts[:min(len(r.Doubts), d.missing)] {
+		p.wrap(Escape(doubt), 2, d.lines, plain)
+	}
+	if r.Victim == (diagnose.Culprit{}) {
+		p.waiters(r.Waiters, d)
+	}
 	p.notSeen(r, d)
 	if len(r.Findings) > 0 {
 		p.finding(r, &r.Findings[0], d)
 		return
 	}
-	p.culprit("Who waits", &r.Victim)
+	p.victim(r)
+	p.others(r.Others, d)
 	p.excluded(r.Excluded, d, false)
 }
 
 // notSeen says what could not be judged, and what could not be observed.
 func (p *page) notSeen(r *diagnose.Report, d detail) {
+	p.section("Blind")
+	if r.Blind != "" {
+		p.wrap(Escape(r.Blind), 0, 3, plain)
+	}
 	p.section("Cannot tell")
 	groups := byReason(r.CannotTell)
 	for i, g := range groups {

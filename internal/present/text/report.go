@@ -22,7 +22,7 @@ const screen = 40
 // detail is how much of a report is said: entries of each section, and lines
 // of each entry.
 type detail struct {
-	evidence, advice, adviceLines, excluded, contributing, missing, lines int
+	evidence, advice, adviceLines, excluded, contributing, missing, lines, waiters int
 }
 
 // Write writes a report. Lists that are too long for one screen are cut and
@@ -30,10 +30,10 @@ type detail struct {
 func Write(w io.Writer, r *diagnose.Report, s Style) error {
 	var p *page
 	for _, d := range []detail{
-		{evidence: 10, advice: 4, adviceLines: 4, excluded: 6, contributing: 4, missing: 5, lines: 3},
-		{evidence: 8, advice: 3, adviceLines: 3, excluded: 4, contributing: 3, missing: 3, lines: 2},
-		{evidence: 6, advice: 2, adviceLines: 3, excluded: 2, contributing: 2, missing: 2, lines: 2},
-		{evidence: 5, advice: 2, adviceLines: 2, excluded: 1, contributing: 1, missing: 1, lines: 1},
+		{evidence: 10, advice: 4, adviceLines: 4, excluded: 6, contributing: 4, missing: 5, lines: 3, waiters: 5},
+		{evidence: 8, advice: 3, adviceLines: 3, excluded: 4, contributing: 3, missing: 3, lines: 2, waiters: 4},
+		{evidence: 6, advice: 2, adviceLines: 3, excluded: 2, contributing: 2, missing: 2, lines: 2, waiters: 3},
+		{evidence: 5, advice: 2, adviceLines: 2, excluded: 1, contributing: 1, missing: 1, lines: 1, waiters: 2},
 	} {
 		p = render(r, s, d)
 		if len(p.lines) <= screen {
@@ -57,10 +57,15 @@ func render(r *diagnose.Report, s Style, d detail) *page {
 	case r.Primary == diagnose.Healthy:
 		p.headline("HEALTHY", green, orElse(r.Findings[0].Title, "no one waits for I/O"))
 		p.summary(r, &r.Findings[0])
+		p.waiters(r.Waiters, d)
 		p.finding(r, &r.Findings[0], d)
 		p.notSeen(r, d)
 	default:
-		p.headline("PRIMARY CAUSE", red, r.Findings[0].Title)
+		label := "PRIMARY CAUSE"
+		if r.Findings[0].Likely {
+			label = "LIKELY CAUSE"
+		}
+		p.headline(label, red, r.Findings[0].Title)
 		p.summary(r, &r.Findings[0])
 		p.finding(r, &r.Findings[0], d)
 		p.notSeen(r, d)
@@ -107,7 +112,7 @@ func weight(f *diagnose.Finding) string {
 func (p *page) finding(r *diagnose.Report, f *diagnose.Finding, d detail) {
 	healthy := f.Cause == diagnose.Healthy
 	if !healthy {
-		p.culprit("Who waits", &r.Victim)
+		p.victim(r)
 	}
 	culprit := f.Culprit
 	file := culprit.File
@@ -135,6 +140,7 @@ func (p *page) finding(r *diagnose.Report, f *diagnose.Finding, d detail) {
 		}
 		p.wrap(fmt.Sprintf("%s, %s: %s", Escape(string(c.Cause)), weight(&c), Escape(c.Title)), 2, d.lines, plain)
 	}
+	p.others(r.Others, d)
 }
 
 // culprit names a process, cgroup, device and file, those that apply.

@@ -1,0 +1,180 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"iocause/internal/sample"
+)
+
+// "healthy" is a claim about every thread: nobody waits for a tenth of its time.
+// It takes data of each task's waiting for the whole window, and no other figure
+// that says otherwise.
+//
+// What pressure (PSI) proves, and what not: "some" of io is the share of the time
+// in which some thread of a processor was blocked on I/O, averaged over processors
+// by how much each had to do (kernel/sched/psi.c, collect_percpu_times). So high
+// pressure means that somebody waits. Low pressure means little: one thread that
+// waits all the time on a machine of 64 busy processors is a pressure of 1.5 %.
+//
+// What a busy device proves: nothing about waiting. Pages that are written back in
+// the background, and what is read ahead of a program that computes, keep a device
+// busy for as long as they like while everybody goes on.
+
+// unseenShare is the part of the pressure that the waits which were seen must
+// reach: the pressure of a processor is never longer than what its threads wait
+// for together. Half, since both are read some milliseconds apart.
+const unseenShare = 0.5
+
+// waited is what all programs, and the kernel's threads, waited for I/O.
+type waited struct {
+	programs, kernel float64 // seconds, summed over threads
+	awake            float64 // of the programs that waited
+}
+
+// waited adds up the waits of every process in the window, asked about or not.
+func (c *Case) waited() waited {
+	var out waited
+	seen := map[int]bool{}
+	for _, m := range []sample.Metric{sample.WaitIO, sample.WaitDirtyPause, sample.ProcBlkioDelay} {
+		c.w.Each(m, func(e sample.Entity, _ *sample.Series) {
+			if e.PID == 0 || seen[e.PID] {
+				return
+			}
+			seen[e.PID] = true
+			v := c.measure(e.PID)
+			t := v.waitTotal + v.pause
+			switch {
+			case t == 0:
+			case v.process.Kernel:
+				out.kernel += t
+			default:
+				out.programs += t
+				out.awake += v.awake()
+			}
+		})
+	}
+	return out
+}
+
+// doubts are the figures of this window that "healthy" would contradict.
+func (c *Case) doubts() []string {
+	if c.w.Told {
+		return nil // toldBlind weighs those
+	}
+	out := c.lostWaits()
+	if !c.tasksKnown() {
+		return append(out, c.busyUnknown()...)
+	}
+	if c.narrowed() {
+		return out // pressure is the whole host's
+	}
+	s := c.w.Seconds()
+	all := c.waited()
+	// No program alone may be slow, and yet all together: whatever is weighed as
+	// one program, the sum must agree.
+	if all.programs >= waitShareLimit*s && all.awake > 0 && all.programs >= waitShareLimit*all.awake {
+		out = append(out, fmt.Sprintf("programs waited for I/O for %s of the %s, %s of the time that they were awake, though none of them alone for a tenth of its own",
+			duration(all.programs), duration(s), percent(min(1, all.programs/all.awake))))
+	}
+	if p, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok && p >= waitShareLimit*s && all.programs+all.kernel < unseenShare*p {
+		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s), but the waits that were seen add up to %s of the %s",
+			percent(p/s), c.w.Get(sample.PSISome, sample.Entity{Class: "io"}).Source, duration(all.programs+all.kernel), duration(s)))
+	}
+	return out
+}
+
+// busyUnknown are signs of waiting where nobody knows who waits.
+func (c *Case) busyUnknown() []string {
+	if c.narrowed() {
+		return nil
+	}
+	var out []string
+	s := c.w.Seconds()
+	if p, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok && p >= waitShareLimit*s {
+		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s), and it is not known which", percent(p/s), c.w.Source(sample.PSISome)))
+	}
+	var busy []string
+	c.w.Each(sample.DiskBusy, func(e sample.Entity, x *sample.Series) {
+		if x.Sum() >= waitShareLimit*s {
+			busy = append(busy, fmt.Sprintf("%s had I/O in flight %s of the time (%s), and it is not known whether anybody waits for it", e.Device, percent(x.Sum()/s), x.Source))
+		}
+	})
+	slices.Sort(busy)
+	return append(out, busy...)
+}
+
+// tasksKnown tells whether the window says of each task how long it waits for I/O.
+func (c *Case) tasksKnown() bool {
+	if c.w.Has(sample.WaitIO) {
+		return true
+	}
+	// without the probes only /proc tells, and it may hide the processes of others
+	hidden := slices.ContainsFunc(c.w.Gaps, func(g sample.Gap) bool { return slices.Contains(g.Metrics, sample.ProcUser) })
+	return c.w.Has(sample.ProcBlkioDelay) && !hidden
+}
+
+// hiding are the counters of lost events behind which a waiter may hide, and what
+// of it. Other losses take figures away, and nobody who waits.
+func hiding() []struct{ class, what string } {
+	return []struct{ class, what string }{
+		{"pagecache lost_waits", "waits for I/O"},
+		{"pagecache lost_tasks", "threads that wait for I/O"},
+		{"reclaim lost_tasks", "threads that wait for memory"},
+		{"reclaim lost_rows", "waits for memory"},
+		{"locks lost_tasks", "threads that wait for locks"},
+		{"locks lost_rows", "waits for locks"},
+		{"locks lost_threads", "threads that wait for locks"},
+	}
+}
+
+// lostWaits says which waits were lost because a table was full.
+func (c *Case) lostWaits() []string {
+	var out []string
+	for _, h := range hiding() {
+		if n, ok := c.w.Sum(sample.CostLost, sample.Entity{Class: h.class}); ok && n > 0 {
+			out = append(out, fmt.Sprintf("no problem seen, but %s of the account of %s were lost (%s): a table in the kernel was full", sample.Counted(n, "event"), h.what, h.class))
+		}
+	}
+	return out
+}
+
+// background says why a device is busy though nobody waits for it, "" where none
+// is, or where that is not known.
+func (c *Case) background() string {
+	s := c.w.Seconds()
+	busy, ok := c.w.Sum(sample.DiskBusy, sample.Entity{Device: c.device})
+	if !ok || busy < waitShareLimit*s || !c.tasksKnown() || c.w.Told {
+		return ""
+	}
+	written, _ := c.w.Sum(sample.WritebackBytes, sample.Entity{Device: c.device})
+	moved, ok := c.w.SumWhere(sample.BlockBytes, func(e sample.Entity) bool { return e.Device == c.device && e.PID == 0 && e.Cgroup == "" })
+	why := "what it does is not waited for"
+	if ok && moved > 0 && written >= 0.5*moved {
+		why = "it writes dirty pages back in the background"
+	} else if reads, _ := c.w.Sum(sample.BlockBytes, sample.Entity{Device: c.device, Class: "read"}); reads >= 0.5*moved && moved > 0 {
+		why = "most of it is read before anybody needs it"
+	}
+	return fmt.Sprintf("%s is busy %s of the time, and nobody waits for it: %s", c.device, percent(min(1, busy/s)), why)
+}
+
+// blindness says in one line why it is not known who waits, and what would help;
+// "" where it is known.
+func (c *Case) blindness() string {
+	if c.w.Told || c.w.Has(sample.WaitIO) {
+		return ""
+	}
+	why := c.w.WhyAbsent(sample.WaitIO)
+	if !c.w.Has(sample.ProcBlkioDelay) {
+		for _, g := range c.w.Gaps {
+			if slices.Contains(g.Metrics, sample.ProcBlkioDelay) && strings.Contains(g.Why, "task_delayacct") {
+				why += "; or " + delaySwitch
+			}
+		}
+	}
+	return why
+}
+
+// delaySwitch is the one switch that makes /proc tell who waits for I/O.
+const delaySwitch = "switch the kernel's account of waits on: sysctl kernel.task_delayacct=1"

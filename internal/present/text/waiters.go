@@ -1,0 +1,80 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"iocause/internal/diagnose"
+)
+
+// waiters lists the programs that were held up longest.
+func (p *page) waiters(all []diagnose.Waiter, d detail) {
+	p.section("Who waits")
+	for i := range all {
+		if i == d.waiters {
+			p.more(len(all)-i, "programs")
+			break
+		}
+		p.wrap(program(&all[i])+" · "+waiting(&all[i]), 2, d.lines, plain)
+	}
+}
+
+// victim names who waits, and for how long in what.
+func (p *page) victim(r *diagnose.Report) {
+	p.culprit("Who waits", &r.Victim)
+	if r.VictimWaits != nil && r.VictimWaits.Share >= 0.005 {
+		p.wrap(waiting(r.VictimWaits), 0, 2, plain)
+	}
+}
+
+// others are those that wait beside the victim.
+func (p *page) others(all []diagnose.Other, d detail) {
+	p.section("Also waits")
+	for i := range all {
+		if i == d.contributing {
+			p.more(len(all)-i, "programs")
+			break
+		}
+		o := &all[i]
+		cause := "its cause could not be shown"
+		if o.Cause != diagnose.Unknown {
+			cause = Escape(string(o.Cause)) + ", confidence " + percent(o.Confidence)
+		}
+		p.wrap(program(&o.Waiter)+" · "+cause+" · "+waiting(&o.Waiter), 2, d.lines, plain)
+	}
+}
+
+// program names a waiter.
+func program(w *diagnose.Waiter) string {
+	name := Middle(Escape(w.Who.Comm), 32)
+	switch {
+	case w.Processes > 1:
+		return fmt.Sprintf("%s (%d processes)", name, w.Processes)
+	case w.Who.PID == 0:
+		return orElse(name, "the host")
+	}
+	return fmt.Sprintf("%s (pid %d)", name, w.Who.PID)
+}
+
+// waiting is for how long a program was held up, and in what.
+func waiting(w *diagnose.Waiter) string {
+	var in []string
+	for _, part := range w.In[:min(3, len(w.In))] {
+		if part.Seconds >= 0.01*w.Seconds {
+			in = append(in, orElse(inWords()[part.What], Escape(part.What))+" "+percent(part.Seconds/w.Seconds))
+		}
+	}
+	out := fmt.Sprintf("waits %s of its time awake, %s in all", percent(w.Share), Duration(w.Seconds))
+	if len(in) > 0 {
+		out += ": " + strings.Join(in, ", ")
+	}
+	if w.Waiting >= 0.95 && w.Threads > 1 {
+		out += fmt.Sprintf("; %s of %s threads at any time", digits(w.Waiting), digits(w.Threads))
+	}
+	return out
+}
+
+// inWords are the classes of waiting whose names are not plain words.
+func inWords() map[string]string {
+	return map[string]string{"fault": "page faults", "other": "other calls", "lock": "locks", "dirty pause": "pauses of writers"}
+}
