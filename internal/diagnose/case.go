@@ -66,7 +66,7 @@ func newCase(w *sample.Window, target Target) *Case {
 	for _, m := range []sample.Metric{
 		sample.WaitIO, sample.WaitDirtyPause, sample.BlockOps, sample.ProcUser, sample.ProcReadBytes,
 		sample.ProcBlkioDelay, sample.BlockDirect, sample.CacheVisits, sample.ReclaimTime, sample.CompactTime,
-		sample.LockWait,
+		sample.LockWait, sample.CallTime,
 	} {
 		w.Each(m, func(e sample.Entity, _ *sample.Series) {
 			if e.PID != 0 {

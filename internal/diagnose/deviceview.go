@@ -318,5 +318,5 @@ func (c *Case) deviceEvidence(d *deviceView) []Evidence {
 func (c *Case) deviceCulprit() Culprit {
 	k := c.culprit()
 	k.Device = c.device
-	return k
+	return c.toldCulprit(k)
 }

@@ -16,6 +16,8 @@ func noisyNeighbour() Cause {
 		Judge: func(c *Case) Verdict {
 			s := c.shared()
 			switch {
+			case s.missing && c.w.Told:
+				return c.toldNeighbour(s.why)
 			case s.missing:
 				return cannotTell(s.why)
 			case s.why != "":

@@ -14,6 +14,9 @@ func syncWrites() Cause {
 		Needs: [][]sample.Metric{{sample.WaitIO}},
 		Over:  deviceCauses(),
 		Judge: func(c *Case) Verdict {
+			if c.w.Told && !c.w.Has(sample.WaitIO) {
+				return c.toldSync()
+			}
 			if !c.w.Has(sample.WaitIO) {
 				return cannotTell(c.w.WhyAbsent(sample.WaitIO))
 			}

@@ -41,7 +41,7 @@ func (c *Case) tell(v *victim) {
 	c.tellCalls(v)
 	s := c.w.Seconds()
 	if v.pid == 0 || v.known {
-		v.outstanding = max(v.outstanding, c.mostRead()/s)
+		v.outstanding = max(v.outstanding, c.toldWaiting()/s)
 		if flight, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: v.pid, Class: "flight"}); ok {
 			v.outstanding, v.known = max(v.outstanding, flight/s), true
 		}
@@ -85,6 +85,11 @@ func (c *Case) tellCalls(v *victim) {
 			v.known = true
 		}
 	}
+	if t, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: v.pid, Class: "sync"}); ok { // all of it is waiting
+		v.wait["sync"] += t
+		v.waitTotal += t
+		v.known = true
+	}
 	for class, t := range calls {
 		moved, _ := c.w.Sum(map[string]sample.Metric{"read": sample.ProcReadChars, "write": sample.ProcWriteChars}[class], sample.Entity{PID: v.pid})
 		busy := moved / slowCopy
@@ -94,14 +99,6 @@ func (c *Case) tellCalls(v *victim) {
 		v.wait[class] = max(0, t-busy)
 		v.waitTotal += v.wait[class]
 	}
-}
-
-// mostRead is the time, summed over requests, that the device with most of it
-// spent on reads: somebody waits for those.
-func (c *Case) mostRead() float64 {
-	most := 0.0
-	c.w.Each(sample.DiskReadTime, func(_ sample.Entity, s *sample.Series) { most = max(most, s.Sum()) })
-	return most
 }
 
 // sleeping is how many threads of a list are in uninterruptible sleep, and how
@@ -234,11 +231,32 @@ func (c *Case) toldBase(d *deviceView) (seconds float64, bound bool) {
 	switch {
 	case h.N() >= 100:
 		return h.Quantile(0.01) / 1e9, true
-	case d.depth >= 1.5 && d.latency >= 2*diskSeek:
+	case d.depth > 1.2 && d.latency >= slowFlash:
 		d.assumed = true
-		return diskSeek, true
+		return c.assumedBase(d), false
 	}
 	return 0, false
+}
+
+// Of a device of which only means are known it can still be told that requests
+// queue. A disk that turns serves one request at a time, in the time that it is
+// busy for each of them, at most about a seek. Flash takes them side by side, and
+// one alone takes it less than flashBase, and the time to move its bytes at
+// flashRate; slower than slowFlash it is only for what is in front.
+const (
+	flashBase = 0.0015    // seconds: a disk over a network of the same data centre
+	flashRate = 200 << 20 // bytes a second
+	slowFlash = 0.005     // seconds
+)
+
+// assumedBase is the latency of one request alone on whichever kind of device it
+// is, at most.
+func (c *Case) assumedBase(d *deviceView) float64 {
+	flash := flashBase + d.size/flashRate
+	if busy, ok := c.w.Sum(sample.DiskBusy, sample.Entity{Device: c.device}); ok && d.ops > 0 {
+		return max(flash, min(diskSeek, busy/c.w.Seconds()/d.ops))
+	}
+	return max(flash, diskSeek)
 }
 
 // toldBins are the intervals of the device's counters.
@@ -310,7 +328,7 @@ func (c *Case) deviceEvidenceTold(d *deviceView) []Evidence {
 		}
 		one := c.figure(name, d.base, "seconds", sample.BlockDepthTime)
 		if d.assumed {
-			one.Name, one.Source = "one request on a hard disk", "assumed"
+			one.Name, one.Source = "one request alone, at most", "worked out from the time busy"
 		}
 		e = append(e, one)
 	}
@@ -323,7 +341,7 @@ func (c *Case) callEvidence() []Evidence {
 	for _, k := range []struct {
 		class string
 		calls sample.Metric
-	}{{"read", sample.ProcReadCalls}, {"write", sample.ProcWriteCalls}} {
+	}{{"read", sample.ProcReadCalls}, {"write", sample.ProcWriteCalls}, {"sync", sample.ProcSyncCalls}} {
 		t, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: c.victim.pid, Class: k.class})
 		if n := c.of(k.calls); ok && n > 0 {
 			out = append(out, c.figure(k.class+"s of "+c.victim.process.Comm, n/c.w.Seconds(), "count/s", k.calls),

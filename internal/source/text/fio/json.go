@@ -55,15 +55,24 @@ func (r *reader) json(text string, n int) (lines.Use, error) {
 
 type document struct {
 	Jobs []struct {
-		Name    string             `json:"jobname"`
-		Options map[string]string  `json:"job options"`
-		Read    direction          `json:"read"`
-		Write   direction          `json:"write"`
-		Usr     float64            `json:"usr_cpu"`
-		Sys     float64            `json:"sys_cpu"`
-		Nano    map[string]float64 `json:"latency_ns"`
-		Micro   map[string]float64 `json:"latency_us"`
-		Milli   map[string]float64 `json:"latency_ms"`
+		Name    string            `json:"jobname"`
+		Options map[string]string `json:"job options"`
+		Read    direction         `json:"read"`
+		Write   direction         `json:"write"`
+		Sync    struct {
+			Total float64 `json:"total_ios"`
+			Lat   struct {
+				Min  float64 `json:"min"`
+				Max  float64 `json:"max"`
+				Mean float64 `json:"mean"`
+				N    float64 `json:"N"`
+			} `json:"lat_ns"`
+		} `json:"sync"`
+		Usr   float64            `json:"usr_cpu"`
+		Sys   float64            `json:"sys_cpu"`
+		Nano  map[string]float64 `json:"latency_ns"`
+		Micro map[string]float64 `json:"latency_us"`
+		Milli map[string]float64 `json:"latency_ms"`
 	} `json:"jobs"`
 	Global map[string]string `json:"global options"`
 	Disks  []struct {
@@ -111,6 +120,10 @@ func (r *reader) decode(n int) (lines.Use, error) {
 		}
 		j.usr, j.sys, j.hasCPU = from.Usr/100, from.Sys/100, true
 		j.reads, j.writes = from.Read.Total, from.Write.Total
+		if l := from.Sync.Lat; l.Mean > 0 {
+			j.sync = latency{min: l.Min / 1e9, max: l.Max / 1e9, mean: l.Mean / 1e9, known: true, line: n}
+			j.syncs = max(l.N, from.Sync.Total)
+		}
 		from.Read.into(j, "read", n)
 		from.Write.into(j, "write", n)
 		for unit, shares := range map[float64]map[string]float64{1e-9: from.Nano, 1e-6: from.Micro, 1e-3: from.Milli} {

@@ -16,11 +16,12 @@ var (
 	clatLine  = regexp.MustCompile(`^(c?lat) \(([mnu]?s(?:ec)?)\)\s*:\s*min=\s*([\d.]+[kM]?),\s*max=\s*([\d.]+[kM]?),\s*avg=\s*([\d.]+[kM]?)`)
 	latLine   = regexp.MustCompile(`^lat \(([mnu]?s(?:ec)?)\)\s*:\s*(\S*[=±]\s*[\d.]+%.*)$`)
 	latShare  = regexp.MustCompile(`(>=)?(\d+)\s*[=±]\s*([\d.]+)%`)
+	syncLine  = regexp.MustCompile(`^sync \(([mnu]?s(?:ec)?)\)\s*:\s*min=\s*([\d.]+[kM]?),\s*max=\s*([\d.]+[kM]?),\s*avg=\s*([\d.]+[kM]?)`)
 	pctHead   = regexp.MustCompile(`^clat percentiles \(([mnu]?s(?:ec)?)\)`)
 	pctShare  = regexp.MustCompile(`([\d.]+)th=\[\s*([\d.]+)\]`)
 	jobLine   = regexp.MustCompile(`^([^:]+): \(groupid=\d+, jobs=(\d+)\): err=\s*\d+: pid=(\d+)`)
 	cpuLine   = regexp.MustCompile(`^cpu\s*:\s*usr=([\d.]+)%,\s*sys=([\d.]+)%`)
-	issued    = regexp.MustCompile(`^issued [^:]*:\s*total=(?:r=)?(\d+)[/,](?:w=)?\s*(\d+)`)
+	issued    = regexp.MustCompile(`^issued [^:]*:\s*total=(?:r=)?(\d+)[/,](?:w=)?\s*(\d+)(?:[/,](?:d=)?\s*(\d+))?(?:,\s*(\d+))?`)
 	diskLine  = regexp.MustCompile(`^(?:(\S+): )?ios=(\d+)/(\d+), merge=(\d+)/(\d+), ticks=(\d+)/(\d+), in_queue=(\d+), util=([\d.]+)%`)
 	iosLine   = regexp.MustCompile(`^ios=(\d+)/(\d+)$`)
 	engine    = regexp.MustCompile(`^([^:]+): \(g=(\d+)\): rw=(\w+), bs=(?:\(R\) )?([\d.]+\w*).*ioengine=(\w+)(?:, iodepth=(\d+))?`)
@@ -30,7 +31,7 @@ var (
 // noise is what lines begin with that hold nothing to judge.
 func noise() []string {
 	return []string{
-		"Jobs: ", "bw (", "bw=", "iops", "IO depths", "submit", "complete", "slat (", "latency", "sync (", "sync percentiles",
+		"Jobs: ", "bw (", "bw=", "iops", "IO depths", "submit", "complete", "slat (", "latency",
 		"fsync/fdatasync", "0=0.0%", ": 0=0.0%", "Run status group", "Disk stats", "zone resets", "lat percentiles", "slat percentiles", "```",
 	}
 }
@@ -47,6 +48,7 @@ func Find(line string) int {
 		strings.Contains(text, "ioengine=") && engine.MatchString(text),
 		strings.Contains(text, "IOPS=") && opLine.MatchString(text),
 		strings.Contains(text, "runt=") && oldOpLine.MatchString(text),
+		strings.Contains(text, "avg=") && strings.HasPrefix(text, "sync (") && syncLine.MatchString(text),
 		strings.Contains(text, "avg=") && clatLine.MatchString(text),
 		strings.Contains(text, "in_queue=") && diskLine.MatchString(text),
 		strings.HasPrefix(text, "ios=") && iosLine.MatchString(text),
@@ -99,13 +101,16 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	if text == "" {
 		return lines.Skipped, nil
 	}
-	if r.pct > 0 && text[0] == '|' {
+	if text[0] == '|' {
 		for _, m := range pctShare.FindAllStringSubmatch(text, -1) {
 			share, _ := lines.Number(m[1])
 			v, ok := lines.Number(m[2])
-			if ok {
+			if ok && r.pct > 0 { // else they are of syncs, or their head is not in the text
 				r.run.job().percentile(share/100, v*r.pct)
 			}
+		}
+		if r.pct == 0 {
+			return lines.Skipped, nil
 		}
 		return lines.Used, nil
 	}
@@ -163,6 +168,12 @@ func (r *reader) piece(text string, n int) (lines.Use, error) {
 	if m := clatLine.FindStringSubmatch(text); m != nil {
 		return x.latency(m[1], m[2], m[3], m[4], m[5], n)
 	}
+	if m := syncLine.FindStringSubmatch(text); m != nil {
+		return x.synced(m[1], m[2], m[3], m[4], n)
+	}
+	if strings.HasPrefix(text, "sync percentiles") { // of what takes the time their mean is enough
+		return lines.Skipped, nil
+	}
 	if m := latLine.FindStringSubmatch(text); m != nil {
 		x.job().shares(seconds(m[1]), latShare.FindAllStringSubmatch(m[2], -1))
 		return lines.Used, nil
@@ -171,7 +182,7 @@ func (r *reader) piece(text string, n int) (lines.Use, error) {
 		return x.processor(m[1], m[2])
 	}
 	if m := issued.FindStringSubmatch(text); m != nil {
-		return x.count(m[1], m[2])
+		return x.count(m[1], m[2], m[4])
 	}
 	if m := diskLine.FindStringSubmatch(text); m != nil {
 		return x.disk(m[1:], n)

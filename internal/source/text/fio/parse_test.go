@@ -92,3 +92,12 @@ seq: (groupid=0, jobs=1): err= 0: pid=77: Thu Apr 14 10:00:21 2022
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
+
+// The time of fdatasync is that of the program, not of its writes.
+func TestSyncs(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "fdatasync-3.33.txt")
+	pid := 3389
+	g.Want(sample.ProcSyncCalls, sample.Entity{PID: pid}, 911)
+	g.Want(sample.CallTime, sample.Entity{PID: pid, Class: "sync"}, 911*587.65e-6)
+	g.Want(sample.CallTime, sample.Entity{PID: pid, Class: "write"}, 911*6966.81e-9)
+}

@@ -124,7 +124,31 @@ func (x *run) putJob(j *job, into lines.Values) (cold, read float64) {
 		}
 		cold += x.putCache(j, o, into)
 	}
+	x.putSync(j, t, into)
 	return cold, read
+}
+
+// putSync hands over the time that a section spent in fsync and its kin. Where
+// the report does not tell how many there were, each write had one, as many as
+// fit into the run.
+func (x *run) putSync(j *job, length float64, into lines.Values) {
+	if !j.sync.known || j.sync.mean == 0 || length == 0 {
+		return
+	}
+	n, limit := j.syncs, length*j.threads
+	if n == 0 {
+		if o := j.ops["write"]; o != nil {
+			n = x.operations(j, "write", o)
+		}
+		n = min(n, limit/j.sync.mean)
+	}
+	total := n * j.sync.mean
+	if into.At(j.sync.line); total > 1.1*limit {
+		into.Doubt(fmt.Sprintf("fio: %.0f syncs of %.4g us take longer than the run", n, j.sync.mean*1e6))
+		total = limit
+	}
+	into.Put(sample.ProcSyncCalls, sample.Entity{PID: j.pid}, n)
+	into.Put(sample.CallTime, sample.Entity{PID: j.pid, Class: "sync"}, total)
 }
 
 // operations is how many there were.

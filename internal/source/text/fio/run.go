@@ -32,6 +32,8 @@ type job struct {
 	hasCPU   bool
 	reads    float64 // issued; -1 not known
 	writes   float64
+	sync     latency // of fsync and its kin
+	syncs    float64 // issued; 0 not known
 	buckets  []bucket
 	line     int
 }
@@ -239,7 +241,25 @@ func (x *run) processor(usr, sys string) (lines.Use, error) {
 	return lines.Used, nil
 }
 
-func (x *run) count(reads, writes string) (lines.Use, error) {
+// synced takes the latency of fsync, fdatasync or sync_file_range.
+func (x *run) synced(unit, low, high, mean string, n int) (lines.Use, error) {
+	v := latency{known: true, line: n}
+	var ok [3]bool
+	v.min, ok[0] = lines.Scaled(low)
+	v.max, ok[1] = lines.Scaled(high)
+	v.mean, ok[2] = lines.Scaled(mean)
+	if ok != [3]bool{true, true, true} {
+		return broken("the latency of syncs", low+" "+high+" "+mean)
+	}
+	scale := seconds(unit)
+	v.min, v.max, v.mean = v.min*scale, v.max*scale, v.mean*scale
+	if j := x.job(); !j.sync.known {
+		j.sync = v
+	}
+	return lines.Used, nil
+}
+
+func (x *run) count(reads, writes, syncs string) (lines.Use, error) {
 	r, ok1 := lines.Number(reads)
 	w, ok2 := lines.Number(writes)
 	if !ok1 || !ok2 {
@@ -247,6 +267,7 @@ func (x *run) count(reads, writes string) (lines.Use, error) {
 	}
 	j := x.job()
 	j.reads, j.writes = r, w
+	j.syncs, _ = lines.Number(syncs) // older reports do not tell
 	// a quoted line without its direction: this says which it was
 	if o := j.ops["read"]; o != nil && r == 0 && w > 0 && j.ops["write"] == nil {
 		j.ops = map[string]*operation{"write": o}

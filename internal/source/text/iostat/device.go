@@ -42,6 +42,9 @@ func (r *reader) putDevice(d *record, into lines.Values) {
 	}
 	if v, ok := get("f/s"); ok {
 		put(sample.DiskFlushes, v)
+		if t, ok := get("f_await"); ok {
+			put(sample.DiskFlushTime, v*t/1e3)
+		}
 	}
 	if v, ok := get("r_await", "await"); ok && !r.sums {
 		put(sample.DiskReadTime, reads*v/1e3)
