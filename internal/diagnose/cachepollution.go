@@ -55,7 +55,8 @@ func cachePollution() Cause {
 			}
 			s := c.w.Seconds()
 			p := c.w.Processes[f.pid]
-			k := Culprit{PID: f.pid, Comm: p.Comm, Cgroup: p.MemoryCgroup, File: c.fileOf(f.pid), Device: c.device}
+			k := Culprit{PID: f.pid, Comm: p.Comm, Cgroup: p.MemoryCgroup, Device: c.device}
+			c.at(&k, c.fileOf(f.pid, ""))
 			e := append(c.cacheEvidence(&v),
 				c.figure("put into the cache by the culprit", f.inserted*pageSize/s, "bytes/s", sample.CacheInserted),
 				c.figure("of that re-read after eviction", f.reread/f.inserted, "ratio", sample.CacheReread),

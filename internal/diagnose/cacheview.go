@@ -209,7 +209,7 @@ func (c *Case) cacheEvidence(v *cacheView) []Evidence {
 	e = append(e,
 		c.figure("read from disk", v.fromDisk()*pageSize/s, "bytes/s", source),
 		c.figure("re-read after eviction", v.refault, "ratio", v.from))
-	if id, ok := c.topFileID(sample.CacheWait, sample.CacheCold, sample.CacheColdMapped); ok {
+	if id := c.topFile("", sample.CacheWait, sample.CacheCold, sample.CacheColdMapped); id != (sample.FileID{}) {
 		if s := c.w.Get(sample.CacheResident, sample.Entity{File: id}); s != nil && c.w.Files[id].Size > 0 {
 			e = append(e, Evidence{Name: "of its file in the cache", Value: s.Last() * pageSize / float64(c.w.Files[id].Size),
 				Unit: "ratio", Source: s.Source})

@@ -20,10 +20,11 @@ const (
 type Case struct {
 	w       *sample.Window
 	target  Target
-	asked   []victim // those asked about, who waits most first
-	victim  victim   // the first of them, unless another one is looked at
-	device  string   // the one the victim's I/O goes to, "" when none
-	longest float64  // the largest share of time that a process asked about waits for I/O, 0 to 1
+	asked   []victim                             // those asked about, who waits most first
+	victim  victim                               // the first of them, unless another one is looked at
+	device  string                               // the one the victim's I/O goes to, "" when none
+	lies    map[sample.FileID]map[string]float64 // see homes; nil until it is asked for
+	longest float64                              // the largest share of time that a process asked about waits for I/O, 0 to 1
 
 	before *Before // nil where there is nothing to compare with
 	was    *Case   // of that window; nil likewise
@@ -307,36 +308,16 @@ func (c *Case) victimCulprit() Culprit {
 // culprit is the victim's own doing, on its busiest file.
 func (c *Case) culprit() Culprit {
 	k := c.victimCulprit()
-	k.File = c.topFile(sample.CacheWait, sample.CacheCold, sample.CacheColdMapped, sample.DirectReadBytes, sample.CacheInserted, sample.CacheDirtied)
+	c.at(&k, c.topFile("", usual()...))
 	return k
 }
 
-// topFile is the path of the victim's file with the most of the first metric
-// that it has any of, "" when it has none whose path is known.
-func (c *Case) topFile(metrics ...sample.Metric) string {
-	id, _ := c.topFileID(metrics...)
-	return c.w.Files[id].Path
-}
-
-func (c *Case) topFileID(metrics ...sample.Metric) (sample.FileID, bool) {
-	for _, m := range metrics {
-		var best sample.FileID
-		most := 0.0
-		c.w.Each(m, func(e sample.Entity, s *sample.Series) {
-			if e.PID != c.victim.pid || e.File == (sample.FileID{}) {
-				return
-			}
-			if v := s.Sum(); v > most {
-				best, most = e.File, v
-			}
-		})
-		if most > 0 {
-			if c.w.Files[best].Path != "" {
-				return best, true
-			}
-		}
+// usual is by what a process's busiest file is found: what it waits for, what it
+// had from disk, what it wrote.
+func usual() []sample.Metric {
+	return []sample.Metric{
+		sample.CacheWait, sample.CacheCold, sample.CacheColdMapped, sample.DirectReadBytes, sample.CacheInserted, sample.CacheDirtied,
 	}
-	return sample.FileID{}, false
 }
 
 // of is a counter of the victim's over the window, 0 when it has none.
@@ -356,6 +337,14 @@ func (c *Case) figure(name string, value float64, unit string, from sample.Metri
 	return Evidence{Name: name, Value: value, Unit: unit, Source: c.sourceOf(from)}
 }
 
+// figureOf is figure where it is known whose value it is.
+func (c *Case) figureOf(name string, value float64, unit string, from sample.Metric, of sample.Entity) Evidence {
+	if s := c.w.Get(from, of); s != nil {
+		return Evidence{Name: name, Value: value, Unit: unit, Source: s.Source}
+	}
+	return c.figure(name, value, unit, from)
+}
+
 // sourceOf is where a metric was read, or, in a text, what stands in for it.
 func (c *Case) sourceOf(m sample.Metric) string {
 	if c.w.Told {
@@ -364,5 +353,32 @@ func (c *Case) sourceOf(m sample.Metric) string {
 		}
 		return c.toldSource(m)
 	}
+	if from := c.nearest(m); from != "" {
+		return from
+	}
 	return c.w.Source(m)
+}
+
+// nearest is where a metric was read of the victim, its device, its cgroups or the
+// host, "" where it was read of none of these. Most metrics are read in one place
+// for all; files of devices and cgroups are not.
+func (c *Case) nearest(m sample.Metric) string {
+	best, from := 0, ""
+	c.w.Each(m, func(e sample.Entity, s *sample.Series) {
+		p, rank := &c.victim.process, 0
+		switch {
+		case e.PID != 0 && e.PID == c.victim.pid:
+			rank = 4
+		case e.PID == 0 && e.Device != "" && e.Device == c.device:
+			rank = 3
+		case e.PID == 0 && e.Cgroup != "" && (inCgroup(p.MemoryCgroup, e.Cgroup) || inCgroup(p.IOCgroup, e.Cgroup) || inCgroup(p.CPUCgroup, e.Cgroup)):
+			rank = 2
+		case e == (sample.Entity{Class: e.Class}):
+			rank = 1
+		}
+		if rank > best || rank == best && rank > 0 && s.Source < from {
+			best, from = rank, s.Source
+		}
+	})
+	return from
 }

@@ -75,8 +75,9 @@ func cgroupIOThrottle() Cause {
 					weight = max(0, 1-device/t)
 				}
 			}
-			k := c.culprit()
+			k := c.victimCulprit()
 			k.Cgroup, k.Device = best.cgroup, best.device
+			c.at(&k, c.topFile(best.device, usual()...))
 			return Verdict{
 				Answer: Yes, Confidence: confidence(max(0.5+(used-throttleNear)*3, min(0.5+share, 0.8)), c.w.Has(sample.BlockThrottled)),
 				Weight: weight * c.blockedWeight(), Culprit: k, Evidence: e,

@@ -44,7 +44,7 @@ func deviceErrors() Cause {
 			})
 			k := Culprit{Device: f.device, PID: most(f.by)}
 			k.Comm, k.Cgroup = c.w.Processes[k.PID].Comm, c.w.Processes[k.PID].MemoryCgroup
-			k.File = c.fileOf(k.PID)
+			c.at(&k, c.fileOf(k.PID, f.device))
 			if c.w.Told {
 				return c.toldErrors(&f)
 			}

@@ -316,7 +316,7 @@ func (c *Case) deviceEvidence(d *deviceView) []Evidence {
 
 // deviceCulprit is the victim on its device.
 func (c *Case) deviceCulprit() Culprit {
-	k := c.culprit()
-	k.Device = c.device
+	k := c.victimCulprit()
+	c.at(&k, c.topFile(c.device, usual()...))
 	return c.toldCulprit(k)
 }

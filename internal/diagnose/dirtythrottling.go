@@ -44,8 +44,8 @@ func dirtyThrottling() Cause {
 			drain := c.drainRate()
 			pauses := c.of(sample.DirtyPauses)
 			k := c.culprit()
-			if f := c.topFile(sample.CacheDirtied); f != "" {
-				k.File = f
+			if f := c.topFile("", sample.CacheDirtied); f != (sample.FileID{}) {
+				c.at(&k, f)
 			}
 			e = append([]Evidence{
 				c.figure("time paused", share, "ratio", sample.WaitDirtyPause),

@@ -83,7 +83,8 @@ func microbursts() Cause {
 			k := c.deviceCulprit()
 			if b.leader != 0 && b.leader != c.victim.pid {
 				p := c.w.Processes[b.leader]
-				k = Culprit{PID: b.leader, Comm: p.Comm, Cgroup: p.MemoryCgroup, File: c.fileOf(b.leader), Device: c.device}
+				k = Culprit{PID: b.leader, Comm: p.Comm, Cgroup: p.MemoryCgroup, Device: c.device}
+				c.at(&k, c.fileOf(b.leader, c.device))
 			}
 			gain := (1 - base/b.latency) * b.share
 			conf := confidence((b.latency/base-need)/3+(1-b.mean/b.peak/burstAverage)/2, true)

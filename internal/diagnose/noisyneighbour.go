@@ -31,7 +31,7 @@ func noisyNeighbour() Cause {
 			if k.Cgroup == "" || k.Cgroup == "/" {
 				k.Cgroup = p.MemoryCgroup
 			}
-			k.File = c.fileOf(s.rival)
+			c.at(&k, c.fileOf(s.rival, c.device))
 			e := append(c.sharingEvidence(&s), c.figure("of the others', the culprit's", s.most/max(s.others, 1e-9), "ratio", sample.BlockDeviceTime))
 			for _, op := range []string{"read", "write"} {
 				if b, _ := c.w.Sum(sample.BlockBytes, sample.Entity{PID: s.rival, Device: c.device, Class: op}); b > 0 {
@@ -56,20 +56,4 @@ func noisyNeighbour() Cause {
 			}
 		},
 	}
-}
-
-// fileOf is the path of the file that a process moves most to or from disk,
-// "" when it is not known.
-func (c *Case) fileOf(pid int) string {
-	by := map[string]float64{}
-	for m, unit := range map[sample.Metric]float64{
-		sample.DirectReadBytes: 1, sample.DirectWriteByte: 1, sample.CacheInserted: pageSize, sample.CacheDirtied: pageSize,
-	} {
-		c.w.Each(m, func(e sample.Entity, s *sample.Series) {
-			if e.PID == pid && c.w.Files[e.File].Path != "" {
-				by[c.w.Files[e.File].Path] += s.Sum() * unit
-			}
-		})
-	}
-	return largest(by)
 }

@@ -46,8 +46,8 @@ func tinyCalls() Cause {
 				return no("most of its small reads are not of files")
 			}
 			k := c.culprit()
-			if f := c.topFile(sample.CacheVisits); f != "" && op == "read" {
-				k.File = f
+			if f := c.topFile("", sample.CacheVisits); f != (sample.FileID{}) && op == "read" {
+				c.at(&k, f)
 			}
 			fewer := largeBytes / max(1, size)
 			return Verdict{

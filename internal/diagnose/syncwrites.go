@@ -41,8 +41,8 @@ func syncWrites() Cause {
 				}
 			}
 			k := c.culprit()
-			if f := c.topFile(sample.CacheDirtied); f != "" {
-				k.File = f
+			if f := c.topFile("", sample.CacheDirtied); f != (sample.FileID{}) {
+				c.at(&k, f)
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence(wait/total, true), Weight: c.part(wait), Culprit: k, Evidence: e,

@@ -90,15 +90,26 @@ func (w *Window) EachHistogram(m Metric, f func(Entity, *Hist)) {
 	}
 }
 
-// Source is where a metric was read, "" when it was not measured.
+// Source is where a metric was read, "" when it was not measured. Where each
+// entity has a file of its own it is the host's, or else the first by name: whose
+// value is meant, its series says.
 func (w *Window) Source(m Metric) string {
-	for _, s := range w.series[m] {
+	if s := w.series[m][Entity{}]; s != nil {
 		return s.Source
 	}
-	for _, h := range w.histograms[m] {
-		return h.Source
+	first, found := "", false
+	note := func(source string) {
+		if !found || source < first {
+			first, found = source, true
+		}
 	}
-	return ""
+	for _, s := range w.series[m] {
+		note(s.Source)
+	}
+	for _, h := range w.histograms[m] {
+		note(h.Source)
+	}
+	return first
 }
 
 // WhyAbsent explains a missing metric by the gaps that name it.
