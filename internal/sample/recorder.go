@@ -1,20 +1,14 @@
 package sample
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // of names one series of the recorder.
 type of struct {
 	metric Metric
 	entity Entity
-}
-
-// tally is a total of one series: what it was at the end of the window
-// before, and what this phase has added up.
-type tally struct {
-	before, now float64
-	source      string
-	touched     bool // in this phase
-	known       bool // since an earlier window
 }
 
 // shape is the same of a histogram.
@@ -86,6 +80,18 @@ func (r *Recorder) PutTotal(m Metric, e Entity, total float64, source string) {
 	t.source, t.touched = source, true
 }
 
+// PutLast implements Sink.
+func (r *Recorder) PutLast(m Metric, e Entity, total float64, source string) {
+	t := r.totals[of{m, e}]
+	if t == nil && total == 0 {
+		return
+	}
+	r.PutTotal(m, e, total, source)
+	t = r.totals[of{m, e}]
+	t.ended += total
+	t.over = true
+}
+
 // PutHistogram implements Sink.
 func (r *Recorder) PutHistogram(m Metric, e Entity, h Histogram, source string) {
 	k := of{m, e}
@@ -99,23 +105,29 @@ func (r *Recorder) PutHistogram(m Metric, e Entity, h Histogram, source string) 
 	s.source, s.touched = source, true
 }
 
-// settle turns totals into what the window has of them. A total that fell was
-// begun anew. One that stood still says nothing of its entity, unless that is
-// the host or new.
+// settle turns totals into what the window has of them. One that stood still
+// says nothing of its entity, unless that is the host or new.
 func (r *Recorder) settle() {
+	var fell []string
 	for k, t := range r.totals {
 		if !t.touched {
 			continue
 		}
-		rise := t.now - t.before
-		if rise < 0 {
-			rise = t.now
+		rise, high := t.rise()
+		if why := t.fell(k); why != "" {
+			fell = append(fell, why)
 		}
 		if rise != 0 || !t.known || k.entity == (Entity{}) {
 			r.PutAt(r.now, k.metric, k.entity, rise, t.source)
 		}
-		t.before, t.now, t.touched, t.known = t.now, 0, false, true
+		if t.over && t.now == t.ended {
+			delete(r.totals, k)
+			continue
+		}
+		t.before, t.lowest, t.now, t.ended = high-t.ended, t.now-t.ended, 0, 0
+		t.touched, t.over, t.known = false, false, true
 	}
+	r.tell(fell)
 	for k, s := range r.shapes {
 		if !s.touched {
 			continue
@@ -224,5 +236,20 @@ func carry[K comparable, T any](to, from map[K]T, told map[K]int, lap int) {
 			continue
 		}
 		to[k] = v
+	}
+}
+
+// mostTold is how many totals that fell are named in a window.
+const mostTold = 3
+
+// tell says what is missing because totals fell.
+func (r *Recorder) tell(fell []string) {
+	slices.Sort(fell)
+	for i, why := range fell {
+		if i == mostTold {
+			r.PutGap(Gap{Why: "the same is missing of " + Counted(len(fell)-mostTold, "more total")})
+			return
+		}
+		r.PutGap(Gap{Why: why})
 	}
 }

@@ -3,7 +3,10 @@
 // It imports nothing of iocause.
 package sample
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Unit is the unit of a metric's values, in base units only: "bytes",
 // "pages" (of 4096 bytes unless the host says otherwise), "seconds",
@@ -104,6 +107,18 @@ type Process struct {
 	CPUCgroup    string        // "" when not known
 }
 
+// Cgroup is the cgroup to name a process by, "" when none is known: that which
+// limits its memory. Where version 1 has a tree for each controller, it may be
+// in the root of one and in a cgroup of its own in the other.
+func (p Process) Cgroup() string {
+	for _, c := range [...]string{p.MemoryCgroup, p.IOCgroup, p.CPUCgroup} {
+		if c != "" && c != "/" {
+			return c
+		}
+	}
+	return cmp.Or(p.MemoryCgroup, p.IOCgroup, p.CPUCgroup)
+}
+
 // File is what is known of a file besides its figures. Path is data from the
 // system and may hold any byte.
 type File struct {
@@ -147,6 +162,9 @@ type Sink interface {
 	// PutTotal adds what a counter has counted since First; the window gets
 	// the increase since it began. Totals of one entity in one phase add up.
 	PutTotal(m Metric, e Entity, total float64, source string)
+	// PutLast is PutTotal of a row that is not told again, for it is kept no
+	// longer: what comes later of the same entity begins at zero.
+	PutLast(m Metric, e Entity, total float64, source string)
 	// PutAt adds one value at another instant of the window (kernel-side bins).
 	PutAt(at time.Time, m Metric, e Entity, value float64, source string)
 	// PutHistogram adds a histogram of everything since First, in the same way.

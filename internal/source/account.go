@@ -59,13 +59,15 @@ func (m *meter) progress() Progress {
 }
 
 // tap is the sink of one call of a source. It keeps the gaps that the source
-// reports, each once however often it is reported, and lets nothing through
+// reports, each once a window however often it is reported; what the source
+// lacks at its first call it lacks in all windows. It lets nothing through
 // any more when it has been shut. Safe for concurrent use.
 type tap struct {
 	mu     sync.Mutex
 	closed bool
 	meter  *meter
 	of     *opened
+	first  bool // of the source's calls
 }
 
 // shut returns when nothing more can come through.
@@ -92,6 +94,11 @@ func (t *tap) Put(m sample.Metric, e sample.Entity, value float64, source string
 // PutTotal implements sample.Sink.
 func (t *tap) PutTotal(m sample.Metric, e sample.Entity, total float64, source string) {
 	t.with(func() { t.meter.PutTotal(m, e, total, source) })
+}
+
+// PutLast implements sample.Sink.
+func (t *tap) PutLast(m sample.Metric, e sample.Entity, total float64, source string) {
+	t.with(func() { t.meter.PutLast(m, e, total, source) })
 }
 
 // PutAt implements sample.Sink.
@@ -127,6 +134,9 @@ func (t *tap) putGap(g sample.Gap) {
 		}
 	}
 	t.of.Gaps = append(t.of.Gaps, g)
+	if t.first {
+		t.of.standing++
+	}
 	t.meter.PutGap(g)
 }
 

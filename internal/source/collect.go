@@ -1,9 +1,11 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,8 +33,17 @@ func (s *Status) Works() bool { return s.OpenErr == nil && s.Failures == 0 }
 // opened is a source with its account.
 type opened struct {
 	Status
-	source sample.Source // nil when there is nothing to collect or to close any more
-	carry  time.Duration // spent at First, where counters emit nothing
+	source   sample.Source // nil when there is nothing to collect or to close any more
+	carry    time.Duration // spent at First, where counters emit nothing
+	standing int           // of Gaps: those of every window
+	gaveUp   error         // why the source is Stuck
+	lately   lately
+}
+
+// lately is how a source fared in this window.
+type lately struct {
+	calls, failures int
+	err             error // the first
 }
 
 // patience is how long a call of a source may take by default. Reading
@@ -108,12 +119,23 @@ func (c *Collector) Begin() {
 	c.start = c.host.Now()
 	c.rec = sample.NewRecorder(c.start)
 	c.meter = meter{Recorder: c.rec}
+	c.lacks()
+	c.collect(sample.First)
+}
+
+// lacks begins each source's account of a window with what is missing in all
+// of them: what did not open, and what a source said at its first call.
+func (c *Collector) lacks() {
 	for _, o := range c.sources {
 		if o.OpenErr != nil {
 			c.rec.PutGap(sample.Gap{Source: o.Name, Why: fmt.Sprintf("%s: %v", o.Name, o.OpenErr), Metrics: o.Metrics})
 		}
+		o.Gaps = slices.Clip(o.Gaps[:o.standing])
+		for _, g := range o.Gaps {
+			c.rec.PutGap(g)
+		}
+		o.lately = lately{}
 	}
-	c.collect(sample.First)
 }
 
 // Observation says how long to look and whom to tell meanwhile.
@@ -205,12 +227,15 @@ func (c *Collector) Laps(ctx context.Context, every time.Duration, count int, f 
 		for done++; time.Until(began.Add(time.Duration(done+1)*every)) < 0; {
 			done++ // windows that would already be over: they never queue up
 		}
-		if last || done == count {
+		if last || count > 0 && done >= count { // a stop of the machine may have passed over some
 			c.collect(sample.Last)
 			return f(c.describe(c.rec.Window(c.meter.now)))
 		}
 		c.collect(sample.Lap)
-		if err := f(c.describe(c.rec.Lap(c.meter.now))); err != nil {
+		w := c.describe(c.rec.Window(c.meter.now)) // while it is still the recorder's
+		c.rec.Lap(c.meter.now)
+		c.lacks()
+		if err := f(w); err != nil {
 			return err
 		}
 	}
@@ -242,11 +267,12 @@ func (c *Collector) collect(phase sample.Phase) {
 		spent := time.Since(began)
 		o.Spent += spent
 		o.Calls++
+		o.lately.calls++
 		if err != nil {
 			o.Failures++
-			if o.Err == nil {
-				o.Err = err
-			}
+			o.Err = cmp.Or(o.Err, err)
+			o.lately.failures++
+			o.lately.err = cmp.Or(o.lately.err, err)
 		}
 		if o.carry += spent; phase != sample.First {
 			c.rec.Put(sample.CostCollect, sample.Entity{Class: o.Name}, o.carry.Seconds(), "iocause")
@@ -259,7 +285,7 @@ func (c *Collector) collect(phase sample.Phase) {
 // left behind: what it still emits is dropped, and it is closed if it ever
 // returns.
 func (c *Collector) call(o *opened, phase sample.Phase) error {
-	source, into := o.source, &tap{meter: &c.meter, of: o}
+	source, into := o.source, &tap{meter: &c.meter, of: o, first: phase == sample.First}
 	done := make(chan error, 1)
 	go func() { done <- source.Collect(phase, into) }()
 	limit := time.NewTimer(c.Patience)
@@ -272,6 +298,7 @@ func (c *Collector) call(o *opened, phase sample.Phase) error {
 	into.shut()
 	o.source, o.Stuck = nil, true
 	err := fmt.Errorf("reading did not end within %.1f s", c.Patience.Seconds())
+	o.gaveUp = err
 	if !c.impatient {
 		c.impatient = true
 		c.Patience /= 4
@@ -291,23 +318,23 @@ func (c *Collector) call(o *opened, phase sample.Phase) error {
 }
 
 // describe adds to a window that is over, as long as its first pass to its
-// last, a gap for every source that failed: its metrics that never arrived
-// are missing because of it.
+// last, a gap for every source that failed in it: its metrics that never arrived
+// are missing because of it. The window is the recorder's still.
 func (c *Collector) describe(w *sample.Window) *sample.Window {
 	for _, o := range c.sources {
-		if o.Failures == 0 {
-			continue
-		}
 		if o.Stuck {
 			// The first half of a counter would pass for a small one.
 			for _, m := range o.Metrics {
 				c.rec.Forget(m)
 			}
 			w.Gaps = append(w.Gaps, sample.Gap{Source: o.Name, Metrics: o.Metrics,
-				Why: fmt.Sprintf("%s: %v, so nothing of it is used", o.Name, o.Err)})
+				Why: fmt.Sprintf("%s: %v, so nothing of it is used", o.Name, o.gaveUp)})
 			continue
 		}
-		g := sample.Gap{Source: o.Name, Why: fmt.Sprintf("%s: failed %d of %d times, first: %v", o.Name, o.Failures, o.Calls, o.Err)}
+		if o.lately.failures == 0 {
+			continue
+		}
+		g := sample.Gap{Source: o.Name, Why: fmt.Sprintf("%s: failed %d of %d times, first: %v", o.Name, o.lately.failures, o.lately.calls, o.lately.err)}
 		for _, m := range o.Metrics {
 			if w.Source(m) == "" {
 				g.Metrics = append(g.Metrics, m)
