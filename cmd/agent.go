@@ -3,7 +3,6 @@ package cmd
 import (
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -44,7 +43,7 @@ func newAgentCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.config, "config", "", "file with the configuration (YAML)")
 	f.StringVar(&o.dir, "dir", "", "directory of the recording (/var/lib/iocause)")
-	f.DurationVar(&o.interval, "interval", 0, "time between two readings (1s)")
+	f.Var(timeIn(&o.interval, 0), "interval", "time between two readings (1s)")
 	f.StringVar(&o.listen, "listen", "", "address for scrapers and queries, none to\nlisten nowhere (127.0.0.1:9464)")
 	f.BoolVar(&o.check, "check-config", false, "only read the configuration")
 	f.SortFlags = false
@@ -92,7 +91,7 @@ func (a *app) agent(c *cobra.Command, o *agentOptions) error {
 	}
 	// What a machine does is for those to read who may ask it.
 	defer syscall.Umask(syscall.Umask(0o077))
-	ctx, stop := untilInterrupt(c.Context(), func(os.Signal) {})
+	ctx, stop := untilInterrupt(c.Context(), nil)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(a.stderr, nil))
 	return agent.New(a.host, config, log, a.judgeIncident, "iocause "+buildVersion().String()).Run(ctx)

@@ -101,7 +101,7 @@ func (a *app) burst(c *cobra.Command, o *burstOptions) error {
 // live watches until it is enough.
 func (r *burstRun) live(ctx context.Context) (err error) {
 	a, o := r.app, r.o
-	watch, stop := untilInterrupt(ctx, func(os.Signal) {})
+	watch, stop := untilInterrupt(ctx, nil)
 	defer stop()
 	if r.probe, err = burst.Open(a.host); err != nil {
 		return err

@@ -44,7 +44,7 @@ func newCaptureCommand(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return a.capture(c.Context(), o) },
 	}
 	f := c.Flags()
-	f.DurationVar(&o.length, "duration", 10*time.Second, "how long all probes watch")
+	f.Var(timeIn(&o.length, 10*time.Second), "duration", "how long all probes watch")
 	f.StringVar(&o.note, "note", "", "why it was captured, to be kept with it")
 	f.StringVarP(&o.out, "output", "o", "", "keep it in this file")
 	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
@@ -72,7 +72,7 @@ func (a *app) capture(parent context.Context, o *captureOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	ctx, stop := untilInterrupt(parent, func(os.Signal) {})
+	ctx, stop := untilInterrupt(parent, nil)
 	defer stop()
 	began := a.host.Now()
 	fmt.Fprintf(a.stderr, "iocause: watching for %s and gathering evidence for some %s more\n",

@@ -88,7 +88,7 @@ func newDiagnoseCommand(a *app) *cobra.Command {
 
 func (o *diagnoseOptions) bind(c *cobra.Command) {
 	f := c.Flags()
-	f.DurationVar(&o.duration, "duration", lookLength, "how long to watch")
+	f.Var(timeIn(&o.duration, lookLength), "duration", "how long to watch")
 	f.IntVar(&o.filter.pid, "pid", 0, "why does this process wait?")
 	f.StringVar(&o.filter.comm, "comm", "", "why do processes of this name wait?")
 	f.StringVar(&o.filter.cgroup, "cgroup", "", "why do the processes below this cgroup wait?")

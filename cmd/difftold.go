@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +22,7 @@ func (a *app) diffTexts(c *cobra.Command, o *diffOptions, files [2]string) error
 	if o.from != [2]string{} || o.to != [2]string{} || o.filter.comm != "" || o.filter.cgroup != "" || o.all {
 		return &usageError{errors.New("reading the flags: a text has no times to choose from, and what is in it is compared as a whole"), "leave --from, --to, --comm, --cgroup and --all out"}
 	}
-	ctx, stop := untilInterrupt(c.Context(), func(os.Signal) {})
+	ctx, stop := untilInterrupt(c.Context(), nil)
 	defer stop()
 	var texts []*told.Text
 	var cases []*told.Case

@@ -76,13 +76,7 @@ func (o *intervals) args(args []string) error {
 
 // interval reads seconds, with a unit or without.
 func interval(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if seconds, e := strconv.ParseFloat(s, 64); e == nil {
-		d, err = time.Duration(seconds*float64(time.Second)), nil
-		if !(seconds < 1e9) { // infinite, no number, or more than a Duration holds
-			err = strconv.ErrRange
-		}
-	}
+	d, err := parseTime(s)
 	if err != nil || d < shortest {
 		return 0, &usageError{fmt.Errorf("reading INTERVAL: %q is no time of %v or more", s, shortest), "give seconds, or a time such as 500ms"}
 	}

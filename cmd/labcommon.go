@@ -16,7 +16,7 @@ func (a *app) newLabRunner(parent context.Context, dir string) (ctx context.Cont
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("finding iocause itself: %w", err)
 	}
-	ctx, stop = untilInterrupt(parent, func(os.Signal) {})
+	ctx, stop = untilInterrupt(parent, nil)
 	runner, err = lab.NewRunner(a.host, self, dir)
 	if err != nil {
 		stop()

@@ -66,7 +66,7 @@ func (a *app) newLabEatCommand() *cobra.Command {
 	f.Var(&o.leave, "available", "take what leaves this `size` available on the host")
 	f.BoolVar(&o.tmpfs, "tmpfs", false, "take pages of a file in tmpfs, which only swap can push out")
 	f.BoolVar(&o.lock, "lock", false, "lock the memory, so that it is not swapped (mlock)")
-	f.DurationVar(&o.duration, "duration", 0, "hold it for so long, once it is taken (default: until Ctrl-C)")
+	f.Var(timeIn(&o.duration, 0), "duration", "hold it for so long, once it is taken (default: until Ctrl-C)")
 	f.BoolVar(&o.force, "force", false, "take it even if the OOM killer may come")
 	f.StringVar(&o.format, "format", "text", "text or json")
 	f.SortFlags = false
@@ -94,7 +94,7 @@ func (a *app) labEat(c *cobra.Command, o *eatOptions, args []string) error {
 	if err := a.checkEat(o, int64(size)); err != nil {
 		return err
 	}
-	ctx, stop := untilInterrupt(c.Context(), func(os.Signal) {})
+	ctx, stop := untilInterrupt(c.Context(), nil)
 	defer stop()
 	if err := errors.Join(load.EndWithParent(parent), load.DieFirst()); err != nil {
 		return err

@@ -45,7 +45,7 @@ func (a *app) newLabProbeCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.Var(&o.size, "size", "`size` of the test file, or of the part of the device from its start")
-	f.DurationVar(&o.duration, "duration", time.Second, "length of each step")
+	f.Var(timeIn(&o.duration, time.Second), "duration", "length of each step")
 	f.StringSliceVar(&o.blocks, "bs", []string{"4k", "64k", "1M"}, "bytes a request")
 	f.IntSliceVar(&o.depths, "depth", []int{1, 8, 32}, "requests under way at a time")
 	f.BoolVar(&o.write, "write", false, "write to the device: what is on it is LOST")
@@ -126,7 +126,7 @@ func (a *app) labProbe(c *cobra.Command, o *probeOptions, path string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilInterrupt(c.Context(), func(os.Signal) {})
+	ctx, stop := untilInterrupt(c.Context(), nil)
 	defer stop()
 	line := a.newStep()
 	defer line.erase()

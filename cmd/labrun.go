@@ -77,8 +77,8 @@ func (a *app) newLabRunCommand() *cobra.Command {
 	f.Float64Var(&o.scale, "scale", 0.125, "multiply every size by this")
 	f.IntVar(&o.repeat, "repeat", 0, "do all of it so often (default: as the file says)")
 	f.StringVar(&o.out, "out", "", "`directory` to make for results (default: NAME-TIME)")
-	f.DurationVar(&o.duration, "duration", 0, "let the loads of the last phase go on for so long")
-	f.DurationVar(&o.window, "window", 0, "of series.csv (default: 250ms, or more for hours)")
+	f.Var(timeIn(&o.duration, 0), "duration", "let the loads of the last phase go on for so long")
+	f.Var(timeIn(&o.window, 0), "window", "of series.csv (default: 250ms, or more for hours)")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it\n(default: $IOCAUSE_LAB_DIR or /var/tmp)")
 	f.SortFlags = false
 	return c

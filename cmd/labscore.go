@@ -179,7 +179,7 @@ func (a *app) scoreGuests(parent context.Context, o *scoreOptions, chosen []*lab
 	if err != nil {
 		return nil, false, err
 	}
-	ctx, stop := untilInterrupt(parent, func(os.Signal) {})
+	ctx, stop := untilInterrupt(parent, nil)
 	defer stop()
 	runs = a.scoreAll(ctx, chosen, o.repeat, func(s *lab.Scenario) (lab.Scored, string) {
 		run, err := guests.Run(ctx, s)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -61,7 +60,7 @@ func newLatencyCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.StringSliceVar(&o.calls, "syscall", nil, "only these calls, by name or number, or all")
 	f.BoolVar(&o.parts, "parts", false, "show the percentiles of every part, too")
-	f.DurationVar(&o.slow, "slow", defaultSlow, "stacks of calls this long, 0 for none")
+	f.Var(timeIn(&o.slow, defaultSlow), "slow", "stacks of calls this long, 0 for none")
 	f.IntVar(&o.filter.pid, "pid", 0, "only calls of this process")
 	f.StringVar(&o.filter.comm, "comm", "", "only calls of processes of this name")
 	o.playback.bind(c)
@@ -144,7 +143,7 @@ func (a *app) latency(c *cobra.Command, o *latencyOptions, args []string) error 
 		s.comm += t.Comm
 	}
 	s.self = a.host.Self
-	watch, stop := untilInterrupt(c.Context(), func(os.Signal) {})
+	watch, stop := untilInterrupt(c.Context(), nil)
 	defer stop()
 	probe, err := threads.OpenLatency(a.host, options)
 	if err != nil {

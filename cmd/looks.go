@@ -46,7 +46,7 @@ func looks[T any](parent context.Context, a *app, o *intervals, args []string,
 	if err := o.args(args); err != nil {
 		return err
 	}
-	ctx, stop := untilInterrupt(parent, func(os.Signal) {})
+	ctx, stop := untilInterrupt(parent, nil)
 	defer stop()
 	p := a.newPrinter(o)
 	began := time.Now()

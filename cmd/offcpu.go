@@ -78,7 +78,7 @@ func newOffCPUCommand(a *app) *cobra.Command {
 	}
 	o.bind(c, "wait")
 	f := c.Flags()
-	f.DurationVar(&min, "min", time.Millisecond, "shorter waits are added up to this")
+	f.Var(timeIn(&min, time.Millisecond), "min", "shorter waits are added up to this")
 	f.StringVar(&states, "state", "", "waits for these alone (disk,lock,...; all)")
 	f.BoolVar(&wakers, "wakers", false, "add the stack of who ended the wait")
 	o.playback.bind(c)

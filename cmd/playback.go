@@ -175,8 +175,8 @@ func (p *played) each(f func(*recording.Record) error) error {
 		}
 		if p.windows++; p.windows == 1 {
 			p.first = r.Window.Start
-			if !p.first.Equal(p.begin) { // what was missing from the start is said there
-				r.Window.Gaps = append(p.lacks(), r.Window.Gaps...)
+			if !p.first.Equal(p.begin) { // what was missing from the start may be said only there
+				r.Window.Gaps = append(p.lacks(r.Window.Gaps), r.Window.Gaps...)
 			}
 		}
 		if err := f(r); err != nil {
@@ -192,13 +192,16 @@ func (p *played) each(f func(*recording.Record) error) error {
 	return nil
 }
 
-// lacks are the gaps that there were from the start on.
-func (p *played) lacks() []sample.Gap {
+// lacks are the gaps that there were from the start on, but for those that are
+// said.
+func (p *played) lacks(said []sample.Gap) []sample.Gap {
 	var all []sample.Gap
 	for _, s := range p.Header().Sources {
 		for _, g := range s.Gaps {
 			g.Source = s.Name
-			all = append(all, g)
+			if !slices.ContainsFunc(said, func(x sample.Gap) bool { return x.Source == g.Source && x.Why == g.Why }) {
+				all = append(all, g)
+			}
 		}
 	}
 	return all

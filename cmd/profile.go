@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +30,7 @@ type profileOptions struct {
 
 func (o *profileOptions) bind(c *cobra.Command, verb string) {
 	f := c.Flags()
-	f.DurationVar(&o.duration, "duration", 10*time.Second, "how long to watch")
+	f.Var(timeIn(&o.duration, 10*time.Second), "duration", "how long to watch")
 	f.IntVar(&o.filter.pid, "pid", 0, "where does this process "+verb+"?")
 	f.StringVar(&o.filter.comm, "comm", "", "where do processes and threads of this name "+verb+"?")
 	f.StringVar(&o.filter.cgroup, "cgroup", "", "where do the processes below this cgroup "+verb+"?")
@@ -188,7 +187,7 @@ func (a *app) meetRows(probe *stacks.Probe, names *symbol.Resolver) {
 
 // runProfile is what offcpu and oncpu do after they have read their flags.
 func (a *app) runProfile(c *cobra.Command, o *profileOptions, ask stacks.Options, build func(*profiled, *symbol.Resolver) (*sample.Profile, error)) error {
-	watch, stop := untilInterrupt(c.Context(), func(os.Signal) {})
+	watch, stop := untilInterrupt(c.Context(), nil)
 	defer stop()
 	p, err := a.profile(watch, o, ask, build)
 	if err != nil {

@@ -119,7 +119,7 @@ func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
 		}
 		args = []string{"-"}
 	}
-	ctx, stop := untilInterrupt(c.Context(), func(os.Signal) {})
+	ctx, stop := untilInterrupt(c.Context(), nil)
 	defer stop()
 	var texts []*told.Text
 	broken := false // one could not be read to its end

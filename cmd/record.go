@@ -55,8 +55,8 @@ func newRecordCommand(a *app) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME"+recording.Suffix+")")
-	f.DurationVar(&o.interval, "interval", time.Second, "length of a window")
-	f.DurationVar(&o.duration, "duration", 0, "how long to record; 0 until Ctrl-C, or the end of\nCOMMAND")
+	f.Var(timeIn(&o.interval, time.Second), "interval", "length of a window")
+	f.Var(timeIn(&o.duration, 0), "duration", "how long to record; 0 until Ctrl-C, or the end of\nCOMMAND")
 	f.SortFlags = false
 	return c
 }

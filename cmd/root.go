@@ -25,11 +25,7 @@ func newRootCommand(a *app) *cobra.Command {
 		DisableAutoGenTag: true,
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
-				next := fmt.Sprintf("to watch a program, write 'iocause -- %s'; see 'iocause --help'", strings.Join(before, " "))
-				if like := c.SuggestionsFor(before[0]); len(like) > 0 {
-					next = fmt.Sprintf("did you mean '%s'? See 'iocause --help'", like[0])
-				}
-				return &usageError{fmt.Errorf("reading the arguments: no command is called %q", before[0]), next}
+				return unknownCommand(c, before[0], fmt.Sprintf("to watch a program, write 'iocause -- %s'; see 'iocause --help'", strings.Join(before, " ")))
 			}
 			return checkCommandGiven(c, args)
 		},
@@ -47,12 +43,45 @@ func newRootCommand(a *app) *cobra.Command {
 	for _, t := range tools() {
 		root.AddCommand(a.newTool(&t))
 	}
-	root.SuggestionsMinimumDistance = 2
+	refuseUnknownHelp(root)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetVersionTemplate("iocause {{.Version}}\n")
 	root.SetUsageTemplate(usageTemplate)
 	tellUsageApart(root)
 	return root
+}
+
+// unknownCommand says that a command has none of that name below it, and which
+// one may be meant; else what to do.
+func unknownCommand(c *cobra.Command, name, next string) error {
+	c.SuggestionsMinimumDistance = 2
+	if like := c.SuggestionsFor(name); len(like) > 0 {
+		next = fmt.Sprintf("did you mean '%s'? See '%s --help'", like[0], c.CommandPath())
+	}
+	return &usageError{fmt.Errorf("reading the arguments: no command is called %q", name), next}
+}
+
+// refuseUnknownHelp makes 'help' fail for what there is no help of; cobra prints
+// the usage and is content.
+func refuseUnknownHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "help" {
+			continue
+		}
+		c.Short, c.Run = "Help about any command", nil
+		c.RunE = func(_ *cobra.Command, args []string) error {
+			of, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				if of == nil {
+					of, rest = root, args
+				}
+				return unknownCommand(of, rest[0], fmt.Sprintf("see '%s --help'", of.CommandPath()))
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		}
+	}
 }
 
 // argsBeforeDash are the arguments before "--".

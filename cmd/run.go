@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,7 @@ const (
 	exitWell   = 0
 	exitFailed = 1
 	exitUsage  = 2
+	exitPipe   = 128 + int(syscall.SIGPIPE) // as of a program that SIGPIPE has ended
 )
 
 // app is what the commands work with.
@@ -35,8 +37,9 @@ type app struct {
 }
 
 // Run runs one command line, without the program's name. It returns the exit
-// code: 0 well, 1 failed, 2 bad usage; of a command that was watched with
-// --exit-code, the command's own. Data goes to stdout, all else to stderr.
+// code: 0 well, 1 failed, 2 bad usage, 141 when nobody reads its output any
+// more; of a command that was watched with --exit-code, the command's own. Data
+// goes to stdout, all else to stderr.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer keepBrokenPipes()()
 	a := &app{host: host.Live(), sources: source.List(), stdin: stdin, stdout: stdout, stderr: stderr}
@@ -60,6 +63,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	var code *exitError
 	if errors.As(err, &code) {
 		return code.code
+	}
+	if errors.Is(err, syscall.EPIPE) && readerGone(a.stdout) {
+		return exitPipe // as 'head' has it: it has seen enough, and nothing is wrong
 	}
 	lines := strings.Split(err.Error(), "\n")
 	for i := range lines { // names of files are in errors as they are

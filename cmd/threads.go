@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -93,7 +92,7 @@ func (a *app) threads(c *cobra.Command, o *threadsOptions, args []string) error 
 		}
 		s.comm, s.cgroup = s.comm+t.Comm, s.cgroup+t.Cgroup
 	}
-	watch, stop := untilInterrupt(c.Context(), func(os.Signal) {})
+	watch, stop := untilInterrupt(c.Context(), nil)
 	defer stop()
 	probe, err := threads.Open(a.host, options)
 	if err != nil {

@@ -62,7 +62,7 @@ func newTraceCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.StringVarP(&o.to, "output", "o", "", "keep the I/Os in this file; - is stdout")
 	f.StringVarP(&o.from, "input", "i", "", "read the I/Os from such a file; - is stdin")
-	f.DurationVar(&o.duration, "duration", 0, "how long to trace; 0 until Ctrl-C")
+	f.Var(timeIn(&o.duration, 0), "duration", "how long to trace; 0 until Ctrl-C")
 	f.Uint64Var(&o.ios, "ios", 0, "end after so many I/Os; 0 for no limit")
 	o.filter.bind(c)
 	f.BoolVar(&o.summaryOnly, "summary", false, "print the summary only")
@@ -214,7 +214,7 @@ func (r *traceRun) live(c *cobra.Command) (err error) {
 		}
 	}
 	options.Own = outputFiles(out, r.app.stdout)
-	watch, stop := untilInterrupt(c.Context(), func(os.Signal) {})
+	watch, stop := untilInterrupt(c.Context(), nil)
 	defer stop()
 	p, began, err := trace.Open(h, options)
 	if err != nil {
@@ -386,7 +386,7 @@ func (r *traceRun) replay(ctx context.Context) error {
 
 // replayFrom reads what a trace wrote.
 func (r *traceRun) replayFrom(ctx context.Context, from io.Reader) error {
-	watch, stop := untilInterrupt(ctx, func(os.Signal) {})
+	watch, stop := untilInterrupt(ctx, nil)
 	defer stop()
 	file, err := tracefile.NewReader(from)
 	if errors.Is(err, tracefile.ErrFormat) {

@@ -31,7 +31,7 @@ func (f *ioFilter) bind(c *cobra.Command) {
 	flags.StringVar(&f.cgroup, "cgroup", "", "only I/Os of this cgroup and those below it")
 	flags.StringVar(&f.device, "device", "", "only I/Os on the disk of this block device")
 	flags.StringVar(&f.file, "file", "", "only I/Os for a file, what is below a directory,\nor a pattern")
-	flags.DurationVar(&f.min, "min", 0, "only I/Os that took so long (10ms) or longer")
+	flags.Var(timeIn(&f.min, 0), "min", "only I/Os that took so long (10ms) or longer")
 }
 
 // String is the filter for the header of a file; "" for none.

@@ -53,7 +53,7 @@ func (a *app) newTool(t *tool) *cobra.Command {
 		f.Lookup("by").DefValue = "" // said already, in fewer columns
 	}
 	if t.slow {
-		f.DurationVar(&o.slow, "slow", pagecache.Slow, "count accesses that waited so long")
+		f.Var(timeIn(&o.slow, pagecache.Slow), "slow", "count accesses that waited so long")
 	}
 	o.filter.bind(c)
 	bindFile(c, &o.file)

@@ -132,7 +132,7 @@ func (t *Top) processTable() text.Table {
 	for _, k := range keys {
 		r := t.processes[k]
 		cgroup := text.None()
-		if c := cmp.Or(r.process.IOCgroup, r.process.MemoryCgroup); c != "" {
+		if c := r.process.Cgroup(); c != "" {
 			cgroup = text.Str(c)
 		}
 		comm := text.None()

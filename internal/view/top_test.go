@@ -65,6 +65,15 @@ func TestTopTellsReusedNumbersApart(t *testing.T) {
 	}
 }
 
+// A process in the root of the I/O controller's tree is in a cgroup all the same.
+func TestTopNamesTheCgroupThatAProcessIsIn(t *testing.T) {
+	top := NewTop()
+	top.Add(did(time.Unix(100, 0), 7, sample.Process{Comm: "x", Start: 1, IOCgroup: "/", CPUCgroup: "/", MemoryCgroup: "/shop.slice/db"}, 1000))
+	if rows := top.Tables()[0].Object()["rows"].([]map[string]any); rows[0]["cgroup"] != "/shop.slice/db" {
+		t.Errorf("%v", rows)
+	}
+}
+
 // Gaps that differ in nothing but numbers are one note; where one says why a
 // metric is missing, that is said.
 func TestTopSaysWhatIsMissing(t *testing.T) {

@@ -73,11 +73,12 @@ func (p *Probe) decode(raw []byte) {
 	}
 	io.Disk = p.names.disk(le.Uint32(raw[4:]))
 	io.Sector = le.Uint64(raw[32:])
-	io.Cgroup = p.names.cgroup(le.Uint64(raw[40:]))
+	flags := le.Uint32(raw[72:])
+	io.Cgroup = p.names.cgroup(cgroupKey{le.Uint64(raw[40:]), flags&flagTaskCgroup != 0})
 	sdev := le.Uint32(raw[56:])
 	io.PID, io.TID = int(le.Uint32(raw[60:])), int(le.Uint32(raw[64:]))
 	io.Bytes = uint64(le.Uint32(raw[68:]))
-	io.Flags = sample.IOFlags(le.Uint32(raw[72:]))
+	io.Flags = sample.IOFlags(flags &^ flagTaskCgroup)
 	io.Status = raw[76]
 	io.Requeues = le.Uint16(raw[78:])
 	io.Comm = p.names.comm(text(raw[80:96]))
@@ -99,6 +100,16 @@ type fileKey struct {
 	dev uint32
 }
 
+// cgroupKey is the number of a cgroup, in the tree of the I/O controller or in
+// that of the memory controller.
+type cgroupKey struct {
+	id     uint64
+	memory bool
+}
+
+// flagTaskCgroup is FLAG_TASK_CGROUP of types.bpf.h.
+const flagTaskCgroup = 1 << 17
+
 // mostNames is how many names of a kind are remembered.
 const mostNames = 1 << 17
 
@@ -111,13 +122,13 @@ type names struct {
 	disks   map[uint32]string
 	devices map[uint32]string
 	comms   map[string]string
-	cgroups map[uint64]string
+	cgroups map[cgroupKey]string
 }
 
 func newNames(h *host.Host) *names {
 	l := host.NewLookup(h)
 	return &names{lookup: l, paths: host.NewFileNames(h, l), files: map[fileKey]string{}, disks: map[uint32]string{},
-		devices: map[uint32]string{}, comms: map[string]string{}, cgroups: map[uint64]string{}}
+		devices: map[uint32]string{}, comms: map[string]string{}, cgroups: map[cgroupKey]string{}}
 }
 
 func (n *names) disk(dev uint32) string {
@@ -138,13 +149,18 @@ func (n *names) device(dev uint32) string {
 	return s
 }
 
-func (n *names) cgroup(id uint64) string {
-	s, ok := n.cgroups[id]
+func (n *names) cgroup(k cgroupKey) string {
+	s, ok := n.cgroups[k]
 	if !ok {
-		if s = n.lookup.IOCgroup(id); s == "" {
+		if k.memory {
+			s = n.lookup.MemoryCgroup(k.id)
+		} else {
+			s = n.lookup.IOCgroup(k.id)
+		}
+		if s == "" {
 			return "" // perhaps later
 		}
-		n.cgroups[id] = s
+		n.cgroups[k] = s
 	}
 	return s
 }

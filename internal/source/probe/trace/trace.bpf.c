@@ -263,6 +263,25 @@ static __always_inline bool comm_is_wanted(struct event *e)
 	return true;
 }
 
+/*
+ * The cgroup that a request is charged to; where that is the root, as for all
+ * who are in no cgroup of the I/O controller's tree, the one that limits the
+ * task's memory.
+ */
+static __always_inline void note_cgroup(struct event *e, struct cgroup *charged, struct task_struct *task)
+{
+	struct cgroup *own;
+
+	if (!BPF_CORE_READ((struct cgroup___tree *)charged, level)) {
+		own = memory_cgroup(task);
+		if (own) {
+			charged = own;
+			e->flags |= FLAG_TASK_CGROUP;
+		}
+	}
+	e->cgroup = BPF_CORE_READ(charged, kn, id);
+}
+
 SEC("tp_btf/block_io_start")
 int COUNTING(on_start, struct request *rq)
 {
@@ -303,7 +322,7 @@ int COUNTING(on_start, struct request *rq)
 	e->tid = thread;
 	e->flags = flags_of(rq->cmd_flags);
 	if (bio) {
-		e->cgroup = KERNEL(struct cgroup, cgroup)->kn->id;
+		note_cgroup(e, cgroup, task);
 		owner = rq->__data_len ? find_owner(e, bio) : 0;
 		if (owner) {
 			inode = KERNEL(struct inode, owner);

@@ -45,6 +45,7 @@ enum flag {
 	FLAG_SWAP = 1 << 14,
 	FLAG_POLLED = 1 << 15,
 	FLAG_DIRECT = 1 << 16,
+	FLAG_TASK_CGROUP = 1 << 17, /* event.cgroup is the task's, of the memory controller */
 };
 
 #define REQ_FLAG(name) (1U << bpf_core_enum_value(enum req_flag_bits___all, __REQ_##name##___all))
