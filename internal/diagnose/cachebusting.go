@@ -30,14 +30,25 @@ func cacheBusting() Cause {
 			if cg, _, limit, ok := c.memoryLimit(); ok {
 				return no(fmt.Sprintf("not the host's memory but the limit of cgroup %q (%s) keeps the cache small", cg, bytes(limit)))
 			}
+			unread := c.limitUnknown()
+			if by, why := c.evictor(); by == byCgroup {
+				return no(why + ": not for want of the host's memory, but for a cgroup's limit that does not show here")
+			}
+			set, room := c.readSet(func(int) bool { return true }), c.room()
+			if room.known && set.fits(fitsShare*room.bytes) {
+				return no(fmt.Sprintf("all files that are read (%s) fit into %s", bytes(set.most), &room))
+			}
 			out := Verdict{
-				Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.3, c.exact()),
-				Weight: c.readWeight(&v), Culprit: c.culprit(), Evidence: c.cacheEvidence(&v),
+				Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.3, c.exact() && unread == ""),
+				Weight: c.readWeight(&v), Culprit: c.culprit(), Evidence: append(c.cacheEvidence(&v), c.setEvidence("read through the cache", &set)...),
 				Disprove: "refaults that stop while the same data is read on",
 				Advice:   c.memoryAdvice(&v),
 			}
-			if cached, ok := c.gauge(sample.MemCache); ok {
-				out.Evidence = append(out.Evidence, c.figure("page cache", cached, "bytes", sample.MemCache))
+			if unread != "" {
+				out.Disprove += "; or a memory limit of its cgroups that is reached: " + unread
+			}
+			if cached, ok := c.fileCache(); ok {
+				out.Evidence = append(out.Evidence, c.figure("page cache, without tmpfs", cached, "bytes", sample.MemCache))
 			}
 			if avail, ok := c.gauge(sample.MemAvailable); ok {
 				out.Evidence = append(out.Evidence, c.figure("memory available", avail, "bytes", sample.MemAvailable))
@@ -50,19 +61,28 @@ func cacheBusting() Cause {
 // memoryAdvice says how much memory the re-read files need.
 func (c *Case) memoryAdvice(v *cacheView) []Advice {
 	gain := c.promise(c.servedFromMemory(v, v.refault))
-	cached, _ := c.gauge(sample.MemCache)
-	set := c.rereadSet(v, cached)
-	if set == 0 {
-		return []Advice{gain.advise("give the cache more memory, or read the data in fewer passes or smaller parts",
-			"once what is re-read fits, its reads stop waiting")}
+	room := c.room()
+	set := c.readSet(func(int) bool { return true })
+	low, high := set.span(room.bytes)
+	if !set.known() || !room.known {
+		return append([]Advice{gain.advise("give the cache more memory, or read the data in fewer passes or smaller parts",
+			"once what is re-read fits, its reads stop waiting")}, c.emptyTmpfs()...)
 	}
-	more := "add memory (or move other uses away) until what is re-read, " + bytes(set) + ", fits into the cache"
-	if cached > 0 && set > cached {
-		more += fmt.Sprintf(": about %s more than the %s cached now", bytes(set-cached), bytes(cached))
+	more := "add memory (or move other uses away) until what is re-read, " + between(low, high) + ", fits into the cache"
+	if high > 0 && low > room.bytes {
+		more += fmt.Sprintf(": about %s more than %s", bytes(low-room.bytes), &room)
 	}
-	return []Advice{
-		gain.advise(more, "reads are then served from memory"),
-		{Do: "or work through the data in parts that fit, instead of passing over all of it several times",
-			Expect: "each part is read from disk once"},
-	}
+	return append(append(c.emptyTmpfs(), gain.advise(more, "reads are then served from memory")),
+		Advice{
+			Do:     "or work through the data in parts that fit, instead of passing over all of it several times",
+			Expect: "each part is read from disk once",
+		})
+}
+
+// fileCache is the bytes of files that are cached, without tmpfs and shared
+// memory, which the kernel counts with them.
+func (c *Case) fileCache() (float64, bool) {
+	cached, ok := c.gauge(sample.MemCache)
+	shmem, _ := c.gauge(sample.MemShmem)
+	return cached - shmem, ok && cached >= shmem // read one after the other, shmem may be ahead
 }

@@ -9,13 +9,14 @@ import (
 // What makes a process's reads use-once, and it the one that fills the cache.
 const (
 	useOnceReread = 0.10 // at most this share of what it puts in had been there before
-	fillerShare   = 0.50 // at least this share of what is put in is its
+	useOnceHits   = 0.10 // at most this share of the pages that it asks for is a hit: headers and indexes of a file are
+	fillerShare   = 0.50 // at least this share of what others put in is such data
 )
 
-// filler is a process whose use-once reads go through the cache that the
-// victim shares with it.
+// filler is the processes whose use-once reads go through the cache that the
+// victim shares with them.
 type filler struct {
-	pid      int
+	pid      int     // of the largest
 	inserted float64 // pages
 	reread   float64 // of these
 	evicted  float64 // pages of the victim's files that it pushed out itself
@@ -38,20 +39,27 @@ func cachePollution() Cause {
 			if v.refault < refaultLimit {
 				return no(fmt.Sprintf("only %s of the pages read had been evicted before", percent(v.refault)))
 			}
-			capacity, from := c.capacity()
-			if capacity == 0 {
-				return cannotTell(c.w.WhyAbsent(sample.MemCache))
+			room := c.room()
+			if !room.known {
+				return cannotTell(room.why)
 			}
-			f, all := c.filler(capacity)
+			capacity, from := room.bytes, room.from
+			f, all := c.fillers(capacity)
 			if f.pid == 0 {
-				return no("no other program fills the cache with data that it does not read again")
+				return no("no other program fills the cache with data that it gets nothing back of")
 			}
 			if f.inserted < fillerShare*all {
-				return no(fmt.Sprintf("only %s of what is put into the cache is another's", percent(f.inserted/all)))
+				return no(fmt.Sprintf("only %s of what is put into the cache by others is such data", percent(f.inserted/all)))
 			}
-			set := c.ownSet(&v)
-			if set > 0.95*capacity {
-				return no(fmt.Sprintf("what the victim re-reads (%s) does not fit into the cache of %s even without others", bytes(set), bytes(capacity)))
+			own := c.victimsSet()
+			if set := max(own.least, own.likely); set > fitsShare*capacity {
+				return no(fmt.Sprintf("what the victim re-reads (%s) does not fit into %s even without others", bytes(set), &room))
+			}
+			set := max(own.least, own.likely)
+			// what is put in holds its share of the cache until it is evicted
+			share := f.inserted / (all + v.inserted)
+			if set < (1-share)*capacity {
+				return no(fmt.Sprintf("%s of what is put into the cache is another's: what the victim re-reads (%s) fits beside that", percent(share), bytes(set)))
 			}
 			s := c.w.Seconds()
 			p := c.w.Processes[f.pid]
@@ -62,11 +70,10 @@ func cachePollution() Cause {
 				c.figure("of that re-read after eviction", f.reread/f.inserted, "ratio", sample.CacheReread),
 				c.figure("put into the cache by the victim", v.inserted*pageSize/s, "bytes/s", sample.CacheInserted),
 				c.figure("what the victim re-reads", set, "bytes", sample.CacheReread),
-				c.figure("cache that both share", capacity, "bytes", from))
+				c.figure("memory that both may cache in", capacity, "bytes", from))
 			if f.evicted > 0 {
 				e = append(e, c.figure("the victim's pages dropped by the culprit", f.evicted/s, "pages/s", sample.CacheEvicted))
 			}
-			share := f.inserted / (f.inserted + v.inserted)
 			return Verdict{
 				Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.2, true) * (0.8 + 0.2*share),
 				Weight: c.readWeight(&v) * share, Culprit: k, Evidence: e,
@@ -83,61 +90,72 @@ func cachePollution() Cause {
 	}
 }
 
-// capacity is the memory that can cache the victim's files, in bytes: what its
-// cgroup's limit leaves when that is reached, else what the host caches now.
-func (c *Case) capacity() (size float64, from sample.Metric) {
-	if cg, _, limit, ok := c.memoryLimit(); ok {
-		anon, _ := c.w.Value(sample.CgroupMemAnon, sample.Entity{Cgroup: cg})
-		return limit - anon, sample.CgroupMemLimit
-	}
-	size, _ = c.gauge(sample.MemCache)
-	return size, sample.MemCache
-}
-
-// filler is the process that puts most into the victim's cache without getting
-// anything back from it: it reads nothing twice, or its data would not fit
-// anyway. all is the pages put in by everybody who shares that cache.
-func (c *Case) filler(capacity float64) (best filler, all float64) {
+// fillers are the programs beside the victim that put data into the cache which
+// they get nothing back of: they hit next to nothing, and either read nothing
+// twice or pass over more than can ever be cached. The largest of them stands
+// for all; all is what everybody puts in but those who read the victim's files,
+// in pages: what the victim puts in again is the effect, not the cause.
+func (c *Case) fillers(capacity float64) (most filler, all float64) {
 	limited, _, _, _ := c.memoryLimit()
+	var sum filler
+	largest := 0.0
 	c.w.Each(sample.CacheInserted, func(e sample.Entity, s *sample.Series) {
-		if e.PID == 0 || e.File != (sample.FileID{}) || limited != "" && !inCgroup(c.w.Processes[e.PID].MemoryCgroup, limited) {
+		if e.PID == 0 || e.PID == c.victim.pid || e.File != (sample.FileID{}) ||
+			limited != "" && !inCgroup(c.w.Processes[e.PID].MemoryCgroup, limited) {
 			return
 		}
 		f := filler{pid: e.PID, inserted: s.Sum(), reread: c.sumOf(sample.CacheReread, e.PID)}
+		if c.insertedFor(f.pid) >= 0.5*f.inserted {
+			return // works on the same data
+		}
 		all += f.inserted
-		once := f.reread <= useOnceReread*f.inserted || (f.inserted-f.reread)*pageSize > capacity
-		if e.PID == c.victim.pid || !once || f.inserted <= best.inserted {
+		if !c.useOnce(&f, capacity) {
 			return
 		}
-		best = f
-	})
-	if best.pid != 0 {
-		c.w.Each(sample.CacheEvicted, func(e sample.Entity, s *sample.Series) {
-			if e.PID == best.pid && c.readsFile(e.File) {
-				best.evicted += s.Sum()
+		sum.inserted, sum.reread = sum.inserted+f.inserted, sum.reread+f.reread
+		if f.inserted > largest || f.inserted == largest && f.pid < sum.pid {
+			sum.pid, largest = f.pid, f.inserted
+		}
+		c.w.Each(sample.CacheEvicted, func(x sample.Entity, s *sample.Series) {
+			if x.PID == f.pid && c.readsFile(x.File) {
+				sum.evicted += s.Sum()
 			}
 		})
+	})
+	return sum, all
+}
+
+// useOnce tells whether the cache serves a program nothing that it had read
+// before. On a second pass over more than can be cached every page is a re-read,
+// and still none is a hit.
+func (c *Case) useOnce(f *filler, capacity float64) bool {
+	visits, missed := c.sumOf(sample.CacheVisits, f.pid), c.sumOf(sample.CacheCold, f.pid)
+	if visits-missed > useOnceHits*visits {
+		return false
 	}
-	return best, all
+	if f.reread <= useOnceReread*f.inserted {
+		return true
+	}
+	set := c.readSet(func(pid int) bool { return pid == f.pid })
+	return set.exceeds(capacity) || !set.open && set.most > capacity
+}
+
+// insertedFor is the pages of the victim's files that another program puts into
+// the cache.
+func (c *Case) insertedFor(pid int) float64 {
+	n, _ := c.w.SumWhere(sample.CacheInserted, func(e sample.Entity) bool { return e.PID == pid && c.readsFile(e.File) })
+	return n
 }
 
 // readsFile tells whether the victim reads a file through the cache.
 func (c *Case) readsFile(id sample.FileID) bool {
-	return id != (sample.FileID{}) && c.w.Get(sample.CacheVisits, sample.Entity{PID: c.victim.pid, File: id}) != nil
-}
-
-// ownSet is the bytes that the victim reads again and again: what it was seen
-// to put in for the first time, and what it found in the cache; at most all of
-// its files.
-func (c *Case) ownSet(v *cacheView) float64 {
-	set := (v.inserted - v.reread) * pageSize
-	c.w.Each(sample.CacheResident, func(e sample.Entity, s *sample.Series) {
-		if c.readsFile(e.File) {
-			set += s.Last() * pageSize
-		}
-	})
-	if files := c.filesFromDisk(); files > 0 {
-		set = min(set, files)
+	if id == (sample.FileID{}) {
+		return false
 	}
-	return set
+	for _, m := range []sample.Metric{sample.CacheVisits, sample.CacheColdMapped, sample.CacheInserted} {
+		if c.w.Get(m, sample.Entity{PID: c.victim.pid, File: id}) != nil {
+			return true
+		}
+	}
+	return false
 }

@@ -85,7 +85,7 @@ func (c *Case) judgeSqueeze(v *cacheView, q *squeeze) Verdict {
 	case q.grown < otherShare*lost:
 		return no(fmt.Sprintf("the cache lost %s, but other memory grew by %s only", bytes(lost), bytes(max(q.grown, 0))))
 	}
-	set := c.setBefore(v)
+	set := c.victimsSet().least
 	if q.since {
 		now, then := c.filesVisited(), c.was.filesVisited()
 		if then > 0 && now > dataGrew*then && now > q.room {
@@ -203,27 +203,6 @@ func (c *Case) squeezeIn(cg string, limit float64) (q squeeze, missing string) {
 	q.most(c, []growth{{"anonymous memory", sample.CgroupMemAnon}, {"tmpfs and shared memory", sample.CgroupMemShmem}},
 		func(m sample.Metric) (float64, float64, bool) { return c.charged(m, cg) })
 	return q, ""
-}
-
-// setBefore is the bytes of the victim's files that were in the cache at some
-// time of the window: what is there at the end, and what was evicted and has not
-// come back yet.
-func (c *Case) setBefore(v *cacheView) float64 {
-	var set float64
-	c.w.Each(sample.CacheResident, func(e sample.Entity, s *sample.Series) {
-		if !c.readsFile(e.File) {
-			return
-		}
-		set += s.Last() * pageSize
-		gone, _ := c.w.SumWhere(sample.CacheEvicted, func(x sample.Entity) bool { return x.File == e.File })
-		back, _ := c.w.SumWhere(sample.CacheReread, func(x sample.Entity) bool { return x.File == e.File })
-		set += max(gone-back, 0) * pageSize
-	})
-	set = max(set, c.ownSet(v))
-	if files := c.filesFromDisk(); files > 0 {
-		set = min(set, files)
-	}
-	return set
 }
 
 // growth is one kind of memory.

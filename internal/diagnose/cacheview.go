@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"fmt"
 	"strings"
 
 	"iocause/internal/sample"
@@ -34,6 +35,10 @@ func (v *cacheView) hitRatio() float64 {
 	}
 	return 1 - v.cold/v.visits
 }
+
+// byMapping tells of a victim whose pages come from disk by faults of mapped
+// files: the hit ratio of read calls says nothing of these.
+func (v *cacheView) byMapping() bool { return v.mapped > v.cold }
 
 // fromDisk is the pages that came from disk and were used.
 func (v *cacheView) fromDisk() float64 { return v.cold + v.mapped }
@@ -76,7 +81,7 @@ func (c *Case) refaultShare(v *cacheView) (float64, sample.Metric) {
 	read := max(total-allocated, v.inserted)
 	if cg := c.victim.process.MemoryCgroup; cg != "" && cg != "/" {
 		if n, ok := c.w.Sum(sample.CgroupRefault, sample.Entity{Cgroup: cg}); ok {
-			if s := min(1, n/read); s > own {
+			if s := min(1, n/max(c.insertedIn(cg), v.inserted)); s > own {
 				return s, sample.CgroupRefault
 			}
 			return own, sample.CacheReread
@@ -92,6 +97,17 @@ func (c *Case) refaultShare(v *cacheView) (float64, sample.Metric) {
 		}
 	}
 	return own, sample.CacheReread
+}
+
+// insertedIn is the pages that the processes of a cgroup put in for reading.
+func (c *Case) insertedIn(cg string) float64 {
+	of := func(m sample.Metric) float64 {
+		n, _ := c.w.SumWhere(m, func(e sample.Entity) bool {
+			return e.PID != 0 && e.File == (sample.FileID{}) && inCgroup(c.w.Processes[e.PID].MemoryCgroup, cg)
+		})
+		return n
+	}
+	return of(sample.CacheInserted) - of(sample.CacheWriteAlloc)
 }
 
 // cacheFromProc is the best that the kernel's counters alone can tell.
@@ -126,7 +142,7 @@ func (c *Case) readsMatter(v *cacheView) string {
 	case c.w.Told && v.visits == 0:
 		return "the victim reads nothing"
 	case v.fromDisk() < coldVisits:
-		return "the victim's reads are served from the cache (" + percent(v.hitRatio()) + " hits)"
+		return fmt.Sprintf("the victim's reads are served from the cache: only %.0f pages came from disk", v.fromDisk())
 	case v.readWait < 0.3*(c.victim.waitTotal+c.victim.pause) && c.victim.outstanding < outstandingLimit:
 		return "the victim waits mostly in something else than cached reads"
 	}
@@ -137,16 +153,11 @@ func (c *Case) readsMatter(v *cacheView) string {
 // limit was (nearly) reached: of a command that has ended, the memory is gone
 // when the window closes.
 func (c *Case) memoryLimit() (cgroup string, usage, limit float64, found bool) {
-	for cg := c.victim.process.MemoryCgroup; cg != ""; cg = parentCgroup(cg) {
-		for _, class := range []string{"max", "high", ""} {
-			l, ok := c.w.Value(sample.CgroupMemLimit, sample.Entity{Cgroup: cg, Class: class})
-			u := c.w.Get(sample.CgroupMemUsage, sample.Entity{Cgroup: cg})
-			if ok && u != nil && u.Max() >= 0.9*l {
-				return cg, u.Max(), l, true
-			}
-		}
-		if cg == "/" {
-			break
+	for _, cg := range c.memoryCgroups() {
+		l, ok := c.memLimitOf(cg)
+		u := c.w.Get(sample.CgroupMemUsage, sample.Entity{Cgroup: cg})
+		if ok && u != nil && u.Max() >= 0.9*l {
+			return cg, u.Max(), l, true
 		}
 	}
 	return "", 0, 0, false
@@ -161,21 +172,6 @@ func parentCgroup(cg string) string {
 		return "/"
 	}
 	return cg[:i]
-}
-
-// rereadSet is the bytes that would have to fit. Once the window has seen the
-// victim read a good part of its set twice, the set is known page by page: what
-// it put in for the first time, and what was cached at the start. Else it is
-// the size of the files that it reads from disk.
-func (c *Case) rereadSet(v *cacheView, cachedAtStart float64) float64 {
-	files := c.filesFromDisk()
-	if v.inserted > 0 && v.reread >= 0.3*v.inserted {
-		seen := (v.inserted-v.reread)*pageSize + cachedAtStart
-		if files == 0 || seen < files {
-			return seen
-		}
-	}
-	return files
 }
 
 // filesFromDisk is the bytes of the files that the victim reads from disk;
@@ -202,9 +198,13 @@ func (c *Case) cacheEvidence(v *cacheView) []Evidence {
 	if !c.w.Has(source) {
 		source = sample.ProcReadBytes
 	}
-	e := []Evidence{c.figure("page cache hit ratio", v.hitRatio(), "ratio", source)}
-	if c.w.Told && source == sample.ProcReadBytes { // what the cache served is not known
-		e = nil
+	var e []Evidence
+	if !v.byMapping() && !(c.w.Told && source == sample.ProcReadBytes) { // else what the cache served is not known
+		e = append(e, c.figure("page cache hit ratio", v.hitRatio(), "ratio", source))
+	}
+	if v.byMapping() {
+		e = append(e, c.figure("major faults", v.major/s, "count/s", sample.CacheMajor),
+			c.figure("pages first used through a mapping", v.mapped/s, "pages/s", sample.CacheColdMapped))
 	}
 	e = append(e,
 		c.figure("read from disk", v.fromDisk()*pageSize/s, "bytes/s", source),

@@ -27,12 +27,9 @@ func cgroupCacheLimit() Cause {
 			if v.refault < refaultLimit {
 				return no(fmt.Sprintf("only %s of the pages read had been evicted before", percent(v.refault)))
 			}
-			if !c.w.Has(sample.CgroupMemUsage) {
-				return cannotTell(c.w.WhyAbsent(sample.CgroupMemUsage))
-			}
 			cg, usage, limit, ok := c.memoryLimit()
 			if !ok {
-				return no("no memory limit of the victim's cgroups is reached")
+				return c.limitUnseen(&v)
 			}
 			avail, has := c.gauge(sample.MemAvailable)
 			if !has {
@@ -41,32 +38,114 @@ func cgroupCacheLimit() Cause {
 			if total, ok := c.gauge(sample.MemTotal); ok && avail < 0.05*total {
 				return no("the host has no memory left either: raising the limit would not help")
 			}
+			// the limit is met by all that the cgroup's programs read together
+			set := c.readSet(func(pid int) bool { return inCgroup(c.w.Processes[pid].MemoryCgroup, cg) })
+			taken := c.unreclaimable(cg)
+			if set.fits(fitsShare * (limit - taken)) {
+				return no(fmt.Sprintf("the files that the cgroup's programs read (%s) fit into the %s that its limit leaves: something else evicts them", bytes(set.most), bytes(limit-taken)))
+			}
 			k := c.culprit()
 			k.Cgroup = cg
 			e := append(c.cacheEvidence(&v),
 				c.figure("memory used by the cgroup", usage, "bytes", sample.CgroupMemUsage),
-				c.figure("memory limit of the cgroup", limit, "bytes", sample.CgroupMemLimit),
-				c.figure("memory available on the host", avail, "bytes", sample.MemAvailable))
+				c.figure("memory limit of the cgroup", limit, "bytes", sample.CgroupMemLimit))
+			e = append(e, c.setEvidence("read by the cgroup's programs", &set)...)
+			e = append(e, c.figure("memory available on the host", avail, "bytes", sample.MemAvailable))
 			if hits, ok := c.w.Sum(sample.CgroupLimitHits, sample.Entity{Cgroup: cg}); ok {
 				e = append(e, c.figure("times the limit was hit", hits/c.w.Seconds(), "count/s", sample.CgroupLimitHits))
-			}
-			advice := c.promise(c.servedFromMemory(&v, v.refault)).advise(
-				fmt.Sprintf("raise the memory limit of the cgroup above %s", bytes(limit)), "reads are then served from memory")
-			cached, _ := c.w.Value(sample.CgroupMemFile, sample.Entity{Cgroup: cg})
-			if set := c.rereadSet(&v, cached); set > 0 {
-				anon, _ := c.w.Value(sample.CgroupMemAnon, sample.Entity{Cgroup: cg})
-				advice.Do = fmt.Sprintf("raise the memory limit of the cgroup from %s to about %s: what is re-read is %s",
-					bytes(limit), bytes((set+anon)*1.1), bytes(set))
-				if (set+anon)*1.1 > avail+limit {
-					advice.Do += fmt.Sprintf(" (the host has only %s available)", bytes(avail))
-				}
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.3, c.exact()),
 				Weight: c.readWeight(&v), Culprit: k, Evidence: e,
 				Disprove: "refaults in the cgroup that go on after its limit was raised above what it re-reads",
-				Advice:   []Advice{advice},
+				Advice:   []Advice{c.raiseLimit(&v, &set, limit, taken, avail)},
 			}
 		},
 	}
+}
+
+// Memory that a limit needs above what is to be cached.
+const (
+	headroom  = 1.1  // tables of pages, other slabs and pages on their way
+	fitsShare = 0.95 // the kernel begins to free pages a little below the limit
+)
+
+// raiseLimit says how far, never below the limit there is.
+func (c *Case) raiseLimit(v *cacheView, set *readSet, limit, taken, avail float64) Advice {
+	low, high := set.span(limit - taken)
+	low, top := max(headroom*(low+taken), limit), 0.0
+	if high > 0 {
+		top = headroom * (high + taken)
+	}
+	do := ""
+	switch {
+	case !set.known():
+		do = fmt.Sprintf("raise the memory limit of the cgroup above %s", bytes(limit))
+	case top == 0:
+		do = fmt.Sprintf("raise the memory limit of the cgroup from %s to more than %s: at least %s are read again and again, and it was not seen how much more",
+			bytes(limit), bytes(low), bytes(set.least))
+	case top <= 1.1*low:
+		do = fmt.Sprintf("raise the memory limit of the cgroup from %s to about %s: what is re-read is %s", bytes(limit), bytes(top), bytes(high))
+	default:
+		do = fmt.Sprintf("raise the memory limit of the cgroup from %s to between %s and %s: %s were seen to be read, of files of %s",
+			bytes(limit), bytes(low), bytes(top), bytes(set.least), bytes(high))
+	}
+	if low > avail+limit {
+		do += fmt.Sprintf(" (the host has only %s available)", bytes(avail))
+	}
+	return c.promise(c.servedFromMemory(v, v.refault)).advise(do, "reads are then served from memory")
+}
+
+// limitUnseen is the answer where no limit is known to be reached. Pages that
+// a cgroup's reclaim evicts are evicted for a limit, though it does not show: of
+// a cgroup above that of a container, or where the files could not be read.
+func (c *Case) limitUnseen(v *cacheView) Verdict {
+	unread := c.limitUnknown()
+	by, why := c.evictor()
+	switch {
+	case by == byCgroup:
+	case unread != "" && by == byUnknown:
+		return cannotTell(unread)
+	case unread != "":
+		return no("the host's own reclaim evicts the pages, not a cgroup's limit")
+	default:
+		return no("no memory limit of the victim's cgroups is reached")
+	}
+	pid := c.victim.pid
+	e := append(c.cacheEvidence(v), c.reclaimEvidence()...)
+	if unused, _ := c.hostFull(); unused > 0 {
+		e = append(e, c.figure("memory of the host that is free", unused, "bytes", sample.MemFree))
+	}
+	return Verdict{
+		Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.3, false), Weight: c.readWeight(v), Culprit: c.culprit(), Evidence: e,
+		Disprove: "memory limits that are not reached of all cgroups that the victim is in, those above its container included (or memory bound to one NUMA node that is full)",
+		Advice: []Advice{c.promise(c.servedFromMemory(v, v.refault)).advise(
+			fmt.Sprintf("look at the memory limits of the cgroups of pid %d as /proc/%d/cgroup of the host names them (memory.max, memory.limit_in_bytes), and raise the one that is reached; from here it is not seen: run iocause where the host's /sys/fs/cgroup is", pid, pid),
+			why+", so the host's size is not what evicts them: reads are then served from memory")},
+	}
+}
+
+// evictor tells whose want of memory evicts pages, and how that is known.
+func (c *Case) evictor() (by evictor, why string) {
+	if by = c.evictsFor(); by == byCgroup {
+		return by, "the host reclaims next to nothing while pages are evicted"
+	}
+	if unused, full := c.hostFull(); !full {
+		return byCgroup, bytes(unused) + " of the host's memory stay free while pages are evicted"
+	}
+	return by, ""
+}
+
+// reclaimEvidence is who frees memory: the host's reclaim is counted apart from
+// that of cgroups at their limits.
+func (c *Case) reclaimEvidence() []Evidence {
+	kswapd, ok := c.all(sample.VMStealKswapd)
+	direct, _ := c.all(sample.VMStealDirect)
+	refaults, counted := c.all(sample.VMRefaultFile)
+	if !ok || !counted {
+		return nil
+	}
+	s := c.w.Seconds()
+	return []Evidence{c.figure("reclaimed for the host", (kswapd+direct)/s, "pages/s", sample.VMStealKswapd),
+		c.figure("re-read after eviction, by all", refaults/s, "pages/s", sample.VMRefaultFile)}
 }

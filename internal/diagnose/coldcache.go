@@ -31,13 +31,13 @@ func coldCache() Cause {
 					"let it warm up, or read the files ahead of use (vmtouch -t, cat FILE >/dev/null) after a start or reboot",
 					"reads of data that is in the cache do not wait for the device")},
 			}
-			if size := c.filesFromDisk(); size > 0 {
-				if avail, ok := c.gauge(sample.MemAvailable); ok && size <= avail {
-					out.Advice[0].Expect += "; the files read (" + bytes(size) + ") fit into the " + bytes(avail) + " available"
-				} else if ok {
+			if size, room := c.filesFromDisk(), c.room(); size > 0 && room.known {
+				if size <= fitsShare*room.bytes {
+					out.Advice[0].Expect += "; the files read (" + bytes(size) + ") fit into " + room.String()
+				} else {
 					out.Advice = append(out.Advice, Advice{
-						Do:     "expect the next pass to miss again: the files read (" + bytes(size) + ") exceed the " + bytes(avail) + " available",
-						Expect: "a second pass is then cache-busting, not cold",
+						Do:     "expect the next pass to miss again: the files read (" + bytes(size) + ") exceed " + room.String(),
+						Expect: "a second pass is then cache-busting, or cgroup-cache-limit, not cold",
 					})
 				}
 			}

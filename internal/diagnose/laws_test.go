@@ -27,7 +27,6 @@ func exceptions() []exception {
 	)
 	return []exception{
 		{"split processes", "", "device-queueing", "noisy-neighbour", siblings},
-		{"split processes", "a service beside a scan", "cache-pollution", "cgroup-cache-limit", "what each process drops is judged alone"},
 		{"split processes", "scan of a file that is not cached", "cold-cache", Healthy, lived},
 		{"split processes", "a writer faster than its device", "dirty-throttling", Healthy, lived},
 		{"split processes", "thresholds not known", "device-queueing", Healthy, lived},

@@ -1,0 +1,105 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"iocause/internal/sample"
+)
+
+// room is the memory that the victim's files may be cached in: the least of
+// what the host has for that and of what the limits leave of every cgroup that
+// the victim is in.
+type room struct {
+	bytes  float64
+	known  bool
+	why    string        // when not known
+	from   sample.Metric // of what bounds it
+	cgroup string        // whose limit that is, "" the host's memory
+}
+
+// String says it for people: "the 22.8 GiB that the host has available".
+func (r *room) String() string {
+	if r.cgroup != "" {
+		return fmt.Sprintf("the %s that the limit of cgroup %q leaves for files", bytes(r.bytes), r.cgroup)
+	}
+	return fmt.Sprintf("the %s that the host has available", bytes(r.bytes))
+}
+
+func (c *Case) room() room {
+	var r room
+	r.bytes, r.known = c.gauge(sample.MemAvailable) // the page cache that can be dropped included, tmpfs not
+	r.from = sample.MemAvailable
+	if !r.known {
+		r.why = c.w.WhyAbsent(sample.MemAvailable)
+	}
+	for _, cg := range c.memoryCgroups() {
+		limit, ok := c.memLimitOf(cg)
+		if !ok {
+			continue
+		}
+		if left := limit - c.unreclaimable(cg); !r.known || left < r.bytes {
+			r = room{bytes: max(0, left), known: true, from: sample.CgroupMemLimit, cgroup: cg}
+		}
+	}
+	return r
+}
+
+// unreclaimable is the memory charged to a cgroup that no file can be cached
+// in: anonymous memory, and tmpfs, which looks like cache but is given back by
+// nobody but who deletes the files.
+func (c *Case) unreclaimable(cg string) float64 {
+	_, anon, _ := c.charged(sample.CgroupMemAnon, cg)
+	_, shmem, _ := c.charged(sample.CgroupMemShmem, cg)
+	return anon + shmem
+}
+
+// memoryCgroups is the victim's memory cgroup and all above it, lowest first.
+func (c *Case) memoryCgroups() []string {
+	var all []string
+	for cg := c.victim.process.MemoryCgroup; cg != ""; cg = parentCgroup(cg) {
+		all = append(all, cg)
+	}
+	return all
+}
+
+// memLimitOf is the memory limit of a cgroup; ok is false without one, and
+// where it could not be read.
+func (c *Case) memLimitOf(cg string) (limit float64, ok bool) {
+	for _, class := range []string{"max", "high", ""} {
+		if l, has := c.w.Value(sample.CgroupMemLimit, sample.Entity{Cgroup: cg, Class: class}); has && (!ok || l < limit) {
+			limit, ok = l, true
+		}
+	}
+	return limit, ok
+}
+
+// hostFull tells whether the host's memory can be what evicts pages: while a
+// good part of it is free, nothing has to be evicted for want of it. (The
+// kernel begins at its low watermark, a few percent of memory at most.)
+func (c *Case) hostFull() (unused float64, full bool) {
+	s := c.w.Get(sample.MemFree, sample.Entity{})
+	total, ok := c.gauge(sample.MemTotal)
+	if s == nil || len(s.Points) == 0 || !ok {
+		return 0, true
+	}
+	unused = s.Min()
+	return unused, unused < freeLimit*total
+}
+
+// shmemShare is the share of the host's memory from which on tmpfs and shared
+// memory are worth a word to who looks for memory for the cache.
+const shmemShare = 0.20
+
+// emptyTmpfs is what to do where tmpfs holds much of the memory that is missing.
+func (c *Case) emptyTmpfs() []Advice {
+	shmem, ok := c.gauge(sample.MemShmem)
+	total, hasTotal := c.gauge(sample.MemTotal)
+	if !ok || !hasTotal || shmem < shmemShare*total {
+		return nil
+	}
+	return []Advice{{
+		Do: fmt.Sprintf("empty tmpfs (/dev/shm, /tmp, /run: df -t tmpfs shows which) and shared memory (ipcs -m): they hold %s of the %s of memory",
+			bytes(shmem), bytes(total)),
+		Expect: "what they hold counts as cached, but the kernel cannot drop it: removed, it is room for files that are read",
+	}}
+}
