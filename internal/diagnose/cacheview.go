@@ -220,7 +220,7 @@ func (c *Case) cacheEvidence(v *cacheView) []Evidence {
 		if !c.w.Has(m) {
 			m = sample.ProcBlkioDelay
 		}
-		e = append(e, c.figure("time blocked on reads", v.readWait/(s*max(1, c.victim.threads)), "ratio", m))
+		e = append(e, c.figure("time blocked on reads", c.victim.shareOf(v.readWait, s), "ratio", m))
 	}
 	return e
 }

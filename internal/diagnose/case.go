@@ -26,18 +26,23 @@ type Case struct {
 	lies    map[sample.FileID]map[string]float64 // see homes; nil until it is asked for
 	longest float64                              // the largest share of time that a process asked about waits for I/O, 0 to 1
 
+	stand map[int]int // how many processes one stands for; see groups.go
+
 	before *Before // nil where there is nothing to compare with
 	was    *Case   // of that window; nil likewise
 }
 
-// victim is what is known of the process that waits most.
+// victim is what is known of the process that waits most. Like processes that
+// only wait together are one; see groups.go.
 type victim struct {
 	pid         int
 	process     sample.Process
 	wait        map[string]float64 // seconds blocked, by what it waits in
 	waitTotal   float64            // of these, all
 	pause       float64            // seconds paused by dirty throttling
-	threads     float64            // that waited
+	threads     float64            // that waited, if only once
+	spans       *spans             // nil where each thread's waiting was not accounted
+	async       float64            // of wait: asleep while I/O that was submitted before was in flight
 	outstanding float64            // mean requests in flight
 	cpu         float64            // seconds on a processor
 	user        float64            // of these, in the program itself
@@ -49,16 +54,6 @@ type victim struct {
 	futex       float64            // of these, for locks of the program
 	lockers     float64            // threads that waited for locks
 	known       bool               // waits were measured
-}
-
-// share is the part of a waiting thread's time that it waits, 0 to 1.
-func (v *victim) share(seconds float64) float64 {
-	return (v.waitTotal + v.pause) / (seconds * max(1, v.threads))
-}
-
-// stalled is the part of a stalling thread's time that it frees memory, 0 to 1.
-func (v *victim) stalled(seconds float64) float64 {
-	return v.stall / (seconds * max(1, v.stallers))
 }
 
 func newCase(w *sample.Window, target Target) *Case {
@@ -80,6 +75,7 @@ func newCase(w *sample.Window, target Target) *Case {
 			c.asked = append(c.asked, c.measure(pid))
 		}
 	}
+	c.sumLikeProcesses()
 	slices.SortFunc(c.asked, func(a, b victim) int {
 		return cmp.Or(cmp.Compare(c.notable(&b), c.notable(&a)), cmp.Compare(b.cpu+b.delay, a.cpu+a.delay), cmp.Compare(a.pid, b.pid))
 	})
@@ -129,7 +125,7 @@ func inCgroup(path, top string) bool {
 func (c *Case) measure(pid int) victim {
 	w := c.w
 	v := victim{pid: pid, process: w.Processes[pid], wait: map[string]float64{}, known: w.Has(sample.WaitIO)}
-	for _, class := range []string{"read", "write", "sync", "fault", "other"} {
+	for _, class := range []string{"read", "write", "sync", "fault", "async", "other"} {
 		if s, ok := w.Sum(sample.WaitIO, sample.Entity{PID: pid, Class: class}); ok {
 			v.wait[class] = s
 			v.waitTotal += s
@@ -137,6 +133,7 @@ func (c *Case) measure(pid int) victim {
 	}
 	v.pause, _ = w.Sum(sample.WaitDirtyPause, sample.Entity{PID: pid})
 	v.threads, _ = w.Value(sample.WaitThreads, sample.Entity{PID: pid})
+	v.spans = c.spansOf(pid)
 	for _, e := range []sample.Entity{{PID: pid, Class: "host"}, {PID: pid, Class: "cgroup"}} {
 		t, _ := w.Sum(sample.ReclaimTime, e)
 		v.stall += t
@@ -157,28 +154,16 @@ func (c *Case) measure(pid int) victim {
 	system, _ := w.Sum(sample.ProcSystem, sample.Entity{PID: pid})
 	v.user, v.system, v.cpu = user, system, user+system
 	v.delay, _ = w.Sum(sample.ProcRunDelay, sample.Entity{PID: pid})
+	c.measureCompletions(&v)
 	c.tell(&v)
 	return v
-}
-
-// suffering orders processes by how much I/O holds them up, 0 to 1: the share
-// of time that they wait, or have I/O in flight if that is more.
-func (c *Case) suffering(v *victim) float64 {
-	s := v.share(c.w.Seconds())
-	if o := min(1, v.outstanding); o >= outstandingLimit {
-		s = max(s, o)
-	}
-	return s
 }
 
 // gain is the share of the victim's time that is saved when it waits no more.
 // Where it never blocks (it reads ahead, or asynchronously) that is the time
 // with I/O in flight.
 func (c *Case) gain() float64 {
-	if c.victim.waitTotal+c.victim.pause > 0 {
-		return min(1, c.victim.share(c.w.Seconds()))
-	}
-	return c.suffering(&c.victim)
+	return min(1, c.suffering(&c.victim))
 }
 
 // notable is the suffering, the stalling for want of memory or the waiting for
@@ -300,7 +285,7 @@ func (c *Case) victimCulprit() Culprit {
 		return Culprit{}
 	}
 	return Culprit{
-		PID: c.victim.pid, Comm: c.victim.process.Comm,
+		PID: c.victim.pid, Comm: c.victim.process.Comm, Processes: c.stand[c.victim.pid],
 		Cgroup: c.victim.process.MemoryCgroup, Device: c.device,
 	}
 }

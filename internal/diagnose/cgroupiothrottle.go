@@ -70,7 +70,7 @@ func cgroupIOThrottle() Cause {
 				})
 				e = append(e, c.figure("time the device had its requests", device/s, "ratio", sample.BlockDeviceTime))
 				// requests of one thread share the device's time
-				device = min(device, c.busy()*s*max(1, c.victim.threads))
+				device = min(device, c.busy()*s*c.victim.waiters())
 				if t := c.victim.waitTotal + c.victim.pause; t > 0 {
 					weight = max(0, 1-device/t)
 				}

@@ -10,7 +10,11 @@ import (
 // Culprit is who and what; empty fields do not apply. Names are data from the
 // system and may hold any byte: every output escapes them.
 type Culprit struct {
-	PID    int    `json:"pid,omitempty"`
+	PID int `json:"pid,omitempty"`
+	// Processes is how many of the same name and cgroup it stands for; 0 for
+	// itself alone. PID is then the one that waits most.
+	Processes int `json:"processes,omitempty"`
+
 	Comm   string `json:"comm,omitempty"`
 	Cgroup string `json:"cgroup,omitempty"`
 	File   string `json:"file,omitempty"`

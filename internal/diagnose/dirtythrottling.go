@@ -36,7 +36,7 @@ func dirtyThrottling() Cause {
 				return no("no writer of the victim was paused in balance_dirty_pages")
 			}
 			s := c.w.Seconds()
-			share := c.victim.pause / (s * max(1, c.victim.threads))
+			share := c.victim.shareOf(c.victim.pause, s)
 			of := c.victim.pause / (c.victim.pause + c.victim.waitTotal)
 			if share < waitShareLimit || of < 0.2 {
 				return no(fmt.Sprintf("the victim was paused in balance_dirty_pages for only %s of its time", percent(share)))

@@ -43,6 +43,9 @@ func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
 			r.Gaps = append(r.Gaps, g.Why)
 		}
 	}
+	if why := c.coarse(); why != "" {
+		r.Gaps = append(r.Gaps, why)
+	}
 	j := c.askAll()
 	r.CannotTell, r.Excluded = j.missing, j.excluded
 	switch {

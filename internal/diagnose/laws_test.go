@@ -32,6 +32,8 @@ func exceptions() []exception {
 		{"split processes", "thresholds not known", "device-queueing", Healthy, lived},
 		{"split processes", "writes below a lower limit of dirty pages", "host-difference", Healthy, lived},
 		{"split processes", "", "cpu-bound", Healthy, lived},
+		{"split processes", "cycling through more than can be cached", "cache-busting", "cpu-saturated", lived},
+		{"split processes", "a re-read data set on a host with less memory", "host-difference", "cpu-saturated", lived},
 
 		// These changes are not without meaning to these windows: nothing is wrong.
 		{"half as fast", "flat bytes while the depth varies", "device-bandwidth-limit", "device-queueing", "a device of half the bandwidth with requests of this size is limited by their number as well"},

@@ -101,7 +101,9 @@ func (c *Case) working(p promise) promise {
 func (c *Case) threadTime() float64 {
 	s, v := c.w.Seconds(), &c.victim
 	t := s
-	if share := v.share(s); share > 0 {
+	if v.spans != nil { // rest included, which the share leaves out
+		t = s * v.waiters()
+	} else if share := v.share(s); share > 0 {
 		t = max(t, (v.waitTotal+v.pause)/share)
 	}
 	if share := v.stalled(s); share > 0 {

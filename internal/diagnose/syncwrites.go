@@ -29,7 +29,7 @@ func syncWrites() Cause {
 			}
 			s := c.w.Seconds()
 			e := []Evidence{
-				c.figure("time blocked in fsync, fdatasync, msync, O_SYNC", wait/(s*max(1, c.victim.threads)), "ratio", sample.WaitIO),
+				c.figure("time blocked in fsync, fdatasync, msync, O_SYNC", c.victim.shareOf(wait, s), "ratio", sample.WaitIO),
 			}
 			for _, op := range []string{"flush", "write"} {
 				key := sample.Entity{Device: c.device, Class: op}

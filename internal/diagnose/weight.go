@@ -46,13 +46,13 @@ func (v *victim) awake() float64 { return v.cpu + v.delay + v.waitIO() + v.lock 
 // readWeight is the weight of cached reads, and of faults of mapped files.
 func (c *Case) readWeight(v *cacheView) float64 {
 	if c.neverBlocks() {
-		return min(1, c.victim.outstanding) // it only keeps the device busy with its read-ahead
+		return c.inFlightShare(&c.victim)
 	}
 	return c.part(v.readWait)
 }
 
 // neverBlocks tells of a victim whose I/O is done while it goes on.
-func (c *Case) neverBlocks() bool { return c.victim.waitTotal+c.victim.pause == 0 }
+func (c *Case) neverBlocks() bool { return c.inFlightOnly(&c.victim) }
 
 // swapShare is the part of the victim's reads, faults included, that comes from
 // swap, 0 to 1.
@@ -68,7 +68,7 @@ func (c *Case) swapShare() float64 {
 // for neither in syncs and writes nor for cached reads nor for swap.
 func (c *Case) directWeight(v *cacheView) float64 {
 	if c.neverBlocks() {
-		return min(1, c.victim.outstanding)
+		return c.inFlightShare(&c.victim)
 	}
 	w := &c.victim
 	swapped := c.swapShare() * (w.wait["read"] + w.wait["fault"] + w.wait["other"])
@@ -81,9 +81,9 @@ func (c *Case) directWeight(v *cacheView) float64 {
 // for as long as the device has something to do.
 func (c *Case) deviceWeight() float64 {
 	if c.neverBlocks() {
-		return min(1, c.victim.outstanding)
+		return c.inFlightShare(&c.victim)
 	}
-	blocked, busy := c.victim.waitTotal+c.victim.pause, c.busy()*c.w.Seconds()*max(1, c.victim.threads)
+	blocked, busy := c.victim.waitTotal+c.victim.pause, c.busy()*c.w.Seconds()*c.victim.waiters()
 	if c.victim.outstanding == 0 {
 		return c.part(min(blocked, busy))
 	}
@@ -95,7 +95,7 @@ func (c *Case) deviceWeight() float64 {
 // pauses included.
 func (c *Case) blockedWeight() float64 {
 	if c.neverBlocks() {
-		return min(1, c.victim.outstanding)
+		return c.inFlightShare(&c.victim)
 	}
 	return c.part(c.victim.waitTotal + c.victim.pause)
 }
@@ -112,7 +112,7 @@ func (c *Case) busy() float64 {
 
 // basis is what a weight is a share of, where the cause does not say.
 func (c *Case) basis() string {
-	if c.victim.outstanding > 0 && c.waiting() == 0 {
+	if c.neverBlocks() {
 		return InFlight
 	}
 	return OfWaiting

@@ -166,6 +166,12 @@ const (
 	DirectWriteByte Metric = "direct.write_bytes"
 	WaitIO          Metric = "wait.io"
 	WaitThreads     Metric = "wait.threads"
+	WaitAwake       Metric = "wait.awake"
+	WaitWeighted    Metric = "wait.weighted"
+	WaitHeld        Metric = "wait.held_threads"
+	WaitRan         Metric = "wait.awake_threads"
+	WaitWorst       Metric = "wait.worst"
+	WaitCompletions Metric = "wait.completions"
 	WaitDirtyPause  Metric = "wait.dirty_pause"
 	DirtyPauses     Metric = "wait.dirty_pauses"
 )

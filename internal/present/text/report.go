@@ -151,6 +151,8 @@ func (p *page) culprit(label string, c *diagnose.Culprit) {
 	p.section(label)
 	var who []string
 	switch {
+	case c.PID != 0 && c.Comm != "" && c.Processes > 1:
+		who = append(who, fmt.Sprintf("%s (%d processes, pid %d waits most)", Middle(Escape(c.Comm), 32), c.Processes, c.PID))
 	case c.PID != 0 && c.Comm != "":
 		who = append(who, fmt.Sprintf("%s (pid %d)", Middle(Escape(c.Comm), 32), c.PID))
 	case c.PID != 0:

@@ -13,7 +13,16 @@
 #define NO_SCAN (~0ULL)
 
 /* What a task waits in, told by its system call (filled in by the loader). */
-enum wait_class { WAIT_OTHER, WAIT_READ, WAIT_WRITE, WAIT_SYNC, WAIT_FAULT, WAIT_CLASSES };
+enum wait_class {
+	WAIT_OTHER,
+	WAIT_READ,
+	WAIT_WRITE,
+	WAIT_SYNC,
+	WAIT_FAULT,
+	WAIT_ASYNC, /* for I/O that was submitted before, and is in flight */
+	WAIT_DOZE, /* the same, and whether any is the kernel does not say: no wait for sure */
+	WAIT_CLASSES
+};
 #define SYSCALLS 512
 const volatile u8 syscall_class[SYSCALLS];
 
@@ -94,6 +103,13 @@ struct wait_times {
 	u64 ns[WAIT_CLASSES];
 	u64 pause_ns, pauses; /* dirty throttling */
 	u64 threads; /* that waited at least once */
+	/* of its threads, from spans.bpf.h: added to when a window or a thread ends */
+	u64 awake_ns; /* on a processor, queueing for one, or waiting */
+	u64 weighted_ns; /* waiting, each thread's times the share of its awake time that it is */
+	u64 held, ran; /* in the window: threads held up, and that did anything */
+	u64 worst_ns; /* in the window: waiting of the thread with most of it */
+	u64 spans_lap; /* that window */
+	u64 lap; /* the last window that ended with the process alive */
 };
 
 #define PATH_BYTES 768
@@ -175,7 +191,7 @@ struct {
 } totals SEC(".maps");
 
 /* What could not be kept because a map was full; shown, never hidden. */
-u64 lost_accounts, lost_chunks, lost_tasks, lost_waits, lost_paths;
+u64 lost_accounts, lost_chunks, lost_tasks, lost_waits, lost_paths, lost_spans;
 u64 slow_ns;
 u64 lap; /* number of the window */
 /* What the iterator does with the accounts of all tasks. */

@@ -428,6 +428,23 @@ int COUNTING(on_exit, struct task_struct *task)
 	return 0;
 }
 
+/* What a task holds when a window ends: its waiting and its reads. */
+static __always_inline void settle_task(struct task_struct *task, struct task *t, u64 now)
+{
+	u64 off = t->off;
+
+	settle_reads(t, task, false);
+	if (settle_mode == SETTLE_LAP) {
+		/* the wait goes on, unless the task was just woken */
+		if (off && off < now && __sync_val_compare_and_swap(&t->off, off, now) == off)
+			count_wait(task, t, now - off, false);
+	} else if (off && off < now) {
+		end_wait(task, t, now);
+	}
+	finish_scan(t);
+	flush(t);
+}
+
 /*
  * Starts and closes the account for tasks that make no event of their own:
  * those that already wait at the start, and what tasks hold when a window
@@ -437,13 +454,14 @@ SEC("iter/task")
 int settle(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	u64 now = bpf_ktime_get_ns(), off;
+	u64 now = bpf_ktime_get_ns();
 	struct task *t;
 	u32 class;
 
 	if (!task)
 		return 0;
 	if (settle_mode == SETTLE_BEGIN) {
+		next_span(task, true);
 		if (!task_state(task))
 			return 0;
 		class = wait_class(task);
@@ -457,27 +475,20 @@ int settle(struct bpf_iter__task *ctx)
 		return 0;
 	}
 	t = bpf_task_storage_get(&tasks, task, 0, 0);
-	if (!t)
-		return 0;
-	if (settle_mode == SETTLE_SAMPLED) {
-		begin_sampling(t, task);
-		return 0;
-	}
-	settle_reads(t, task, false);
-	if (settle_mode == SETTLE_EXACT) {
+	if (settle_mode == SETTLE_SAMPLED || settle_mode == SETTLE_EXACT) {
+		if (!t)
+			return 0;
+		if (settle_mode == SETTLE_SAMPLED) {
+			begin_sampling(t, task);
+			return 0;
+		}
+		settle_reads(t, task, false);
 		t->slice = 0;
 		flush(t);
 		return 0;
 	}
-	off = t->off;
-	if (settle_mode == SETTLE_LAP) {
-		/* the wait goes on, unless the task was just woken */
-		if (off && off < now && __sync_val_compare_and_swap(&t->off, off, now) == off)
-			count_wait(task, t, now - off, false);
-	} else if (off && off < now) {
-		end_wait(task, t, now);
-	}
-	finish_scan(t);
-	flush(t);
+	if (t)
+		settle_task(task, t, now);
+	next_span(task, false);
 	return 0;
 }

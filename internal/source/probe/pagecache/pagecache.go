@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"iocause/internal/bpf"
 	"iocause/internal/host"
 	"iocause/internal/sample"
@@ -24,6 +26,7 @@ const (
 	fromDirect   = "tp:iomap_dio_rw_begin"
 	fromSwitch   = "tp:sched_switch"
 	fromBalance  = "tp:balance_dirty_pages"
+	fromSpans    = "tp:sched_switch, schedstat of each thread"
 )
 
 // maxRows bounds the table of processes and files in a window; what is left
@@ -44,6 +47,7 @@ func Metrics() []sample.Metric {
 		sample.CacheMajor, sample.CacheDirtied, sample.CacheWait, sample.CacheSlow, sample.CacheLongest, sample.DirectReads,
 		sample.DirectReadBytes, sample.DirectWrites, sample.DirectWriteByte,
 		sample.WaitIO, sample.WaitThreads, sample.WaitDirtyPause, sample.DirtyPauses,
+		sample.WaitAwake, sample.WaitWeighted, sample.WaitHeld, sample.WaitRan, sample.WaitWorst, sample.WaitCompletions,
 	}
 }
 
@@ -134,7 +138,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	err := p.probe.Phase(phase, p.host.Now(), into)
 	switch phase {
 	case sample.First:
-		err = errors.Join(err, p.settle(settleBegin))
+		err = errors.Join(err, p.beginSpans(), p.settle(settleBegin))
 		var sumErr error
 		p.before, sumErr = p.sums()
 		return errors.Join(err, sumErr, p.sampler.begin())
@@ -153,9 +157,20 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	err = errors.Join(err, p.sampler.tell(into))
 	if phase.Closes() {
 		p.laps++
-		err = errors.Join(err, p.probe.SetVariable("lap", p.laps), p.emitTables(phase, into), p.probe.Losses("pagecache", []string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_processes"}, into))
+		err = errors.Join(err, p.probe.SetVariable("lap", p.laps), p.beginSpans(), p.emitTables(phase, into), p.probe.Losses("pagecache",
+			[]string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_spans", "lost_processes"}, into))
 	}
 	return err
+}
+
+// beginSpans tells the programs that a window begins: threads that are younger
+// have used nothing before it.
+func (p *Probe) beginSpans() error {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		return fmt.Errorf("reading the time since boot: %w", err)
+	}
+	return p.probe.SetVariable("spans_from", uint64(now.Nano()))
 }
 
 func (p *Probe) settle(mode uint32) error {

@@ -88,6 +88,16 @@ type pagecacheProcess struct {
 	_            [4]byte
 }
 
+type pagecacheSpan struct {
+	_        structs.HostLayout
+	Exec     uint64
+	Delay    uint64
+	Wait     uint64
+	OutDelay uint64
+	Newest   uint64
+	Both     uint64
+}
+
 type pagecacheSums struct {
 	_          structs.HostLayout
 	Visits     uint64
@@ -144,11 +154,18 @@ type pagecacheTask struct {
 }
 
 type pagecacheWaitTimes struct {
-	_       structs.HostLayout
-	Ns      [5]uint64
-	PauseNs uint64
-	Pauses  uint64
-	Threads uint64
+	_          structs.HostLayout
+	Ns         [7]uint64
+	PauseNs    uint64
+	Pauses     uint64
+	Threads    uint64
+	AwakeNs    uint64
+	WeightedNs uint64
+	Held       uint64
+	Ran        uint64
+	WorstNs    uint64
+	SpansLap   uint64
+	Lap        uint64
 }
 
 // Names of all BPF objects in the ELF.
@@ -161,6 +178,7 @@ const (
 	pagecacheMapPathScratch      = "path_scratch"
 	pagecacheMapPaths            = "paths"
 	pagecacheMapProcesses        = "processes"
+	pagecacheMapSpans            = "spans"
 	pagecacheMapTasks            = "tasks"
 	pagecacheMapTotals           = "totals"
 	pagecacheMapWaits            = "waits"
@@ -189,6 +207,7 @@ const (
 	pagecacheVarLostChunks       = "lost_chunks"
 	pagecacheVarLostPaths        = "lost_paths"
 	pagecacheVarLostProcesses    = "lost_processes"
+	pagecacheVarLostSpans        = "lost_spans"
 	pagecacheVarLostTasks        = "lost_tasks"
 	pagecacheVarLostWaits        = "lost_waits"
 	pagecacheVarSampledFrom      = "sampled_from"
@@ -198,6 +217,7 @@ const (
 	pagecacheVarSliceNumber      = "slice_number"
 	pagecacheVarSliceUntil       = "slice_until"
 	pagecacheVarSlowNs           = "slow_ns"
+	pagecacheVarSpansFrom        = "spans_from"
 	pagecacheVarSyscallClass     = "syscall_class"
 	pagecacheVarSyscallWay       = "syscall_way"
 	pagecacheVarWeight           = "weight"
@@ -272,6 +292,7 @@ type pagecacheMapSpecs struct {
 	PathScratch *ebpf.MapSpec `ebpf:"path_scratch"`
 	Paths       *ebpf.MapSpec `ebpf:"paths"`
 	Processes   *ebpf.MapSpec `ebpf:"processes"`
+	Spans       *ebpf.MapSpec `ebpf:"spans"`
 	Tasks       *ebpf.MapSpec `ebpf:"tasks"`
 	Totals      *ebpf.MapSpec `ebpf:"totals"`
 	Waits       *ebpf.MapSpec `ebpf:"waits"`
@@ -291,6 +312,7 @@ type pagecacheVariableSpecs struct {
 	LostChunks    *ebpf.VariableSpec `ebpf:"lost_chunks"`
 	LostPaths     *ebpf.VariableSpec `ebpf:"lost_paths"`
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
+	LostSpans     *ebpf.VariableSpec `ebpf:"lost_spans"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
 	LostWaits     *ebpf.VariableSpec `ebpf:"lost_waits"`
 	SampledFrom   *ebpf.VariableSpec `ebpf:"sampled_from"`
@@ -300,6 +322,7 @@ type pagecacheVariableSpecs struct {
 	SliceNumber   *ebpf.VariableSpec `ebpf:"slice_number"`
 	SliceUntil    *ebpf.VariableSpec `ebpf:"slice_until"`
 	SlowNs        *ebpf.VariableSpec `ebpf:"slow_ns"`
+	SpansFrom     *ebpf.VariableSpec `ebpf:"spans_from"`
 	SyscallClass  *ebpf.VariableSpec `ebpf:"syscall_class"`
 	SyscallWay    *ebpf.VariableSpec `ebpf:"syscall_way"`
 	Weight        *ebpf.VariableSpec `ebpf:"weight"`
@@ -331,6 +354,7 @@ type pagecacheMaps struct {
 	PathScratch *ebpf.Map `ebpf:"path_scratch"`
 	Paths       *ebpf.Map `ebpf:"paths"`
 	Processes   *ebpf.Map `ebpf:"processes"`
+	Spans       *ebpf.Map `ebpf:"spans"`
 	Tasks       *ebpf.Map `ebpf:"tasks"`
 	Totals      *ebpf.Map `ebpf:"totals"`
 	Waits       *ebpf.Map `ebpf:"waits"`
@@ -344,6 +368,7 @@ func (m *pagecacheMaps) Close() error {
 		m.PathScratch,
 		m.Paths,
 		m.Processes,
+		m.Spans,
 		m.Tasks,
 		m.Totals,
 		m.Waits,
@@ -364,6 +389,7 @@ type pagecacheVariables struct {
 	LostChunks    *ebpf.Variable `ebpf:"lost_chunks"`
 	LostPaths     *ebpf.Variable `ebpf:"lost_paths"`
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
+	LostSpans     *ebpf.Variable `ebpf:"lost_spans"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
 	LostWaits     *ebpf.Variable `ebpf:"lost_waits"`
 	SampledFrom   *ebpf.Variable `ebpf:"sampled_from"`
@@ -373,6 +399,7 @@ type pagecacheVariables struct {
 	SliceNumber   *ebpf.Variable `ebpf:"slice_number"`
 	SliceUntil    *ebpf.Variable `ebpf:"slice_until"`
 	SlowNs        *ebpf.Variable `ebpf:"slow_ns"`
+	SpansFrom     *ebpf.Variable `ebpf:"spans_from"`
 	SyscallClass  *ebpf.Variable `ebpf:"syscall_class"`
 	SyscallWay    *ebpf.Variable `ebpf:"syscall_way"`
 	Weight        *ebpf.Variable `ebpf:"weight"`

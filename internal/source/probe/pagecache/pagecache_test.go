@@ -50,22 +50,8 @@ func (f *figures) get(m sample.Metric) float64 {
 // observe runs jobs ("read PATH BLOCK", ...) in one process under the probe.
 func observe(t *testing.T, path string, jobs ...string) *figures {
 	t.Helper()
-	h := host.Live()
-	p, err := Open(h)
-	bpftest.Need(t, "bpf", err)
-	defer p.Close()
-	p.(*Probe).sampler.pace.above = math.Inf(1) // figures are compared exactly
-	r := sample.NewRecorder(time.Now())
-	if err := p.Collect(sample.First, r); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "PAGECACHE_JOB="+strings.Join(jobs, "\n"),
-		"GODEBUG=asyncpreemptoff=1") // a major fault that a signal cuts short is a minor one to the kernel
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	p, r := opened(t)
+	cmd := run(t, jobs...)
 	if err := p.Collect(sample.Last, r); err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +63,34 @@ func observe(t *testing.T, path string, jobs ...string) *figures {
 	return f
 }
 
+// opened is the probe at the begin of a window.
+func opened(t *testing.T) (*Probe, *sample.Recorder) {
+	t.Helper()
+	src, err := Open(host.Live())
+	bpftest.Need(t, "bpf", err)
+	p := src.(*Probe)
+	t.Cleanup(func() { p.Close() })
+	p.sampler.pace.above = math.Inf(1) // figures are compared exactly
+	r := sample.NewRecorder(time.Now())
+	if err := p.Collect(sample.First, r); err != nil {
+		t.Fatal(err)
+	}
+	return p, r
+}
+
+// run does jobs in one process, to their end.
+func run(t *testing.T, jobs ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "PAGECACHE_JOB="+strings.Join(jobs, "\n"),
+		"GODEBUG=asyncpreemptoff=1") // a major fault that a signal cuts short is a minor one to the kernel
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
 // runJob is the observed process.
 func runJob(jobs string) error {
 	// one thread, so that calls that meet on a page are seen to
@@ -84,6 +98,12 @@ func runJob(jobs string) error {
 	for _, job := range strings.Split(jobs, "\n") {
 		var kind, path, other string
 		var block, count int
+		if n, _ := fmt.Sscanf(job, "pool %s %d %d", &path, &block, &count); n == 3 {
+			if err := pool(path, count, time.Duration(block)*time.Millisecond); err != nil {
+				return err
+			}
+			continue
+		}
 		if n, _ := fmt.Sscanf(job, "steady %s %d", &path, &block); n == 2 {
 			if err := steady(path, block); err != nil {
 				return err

@@ -8,10 +8,16 @@ const (
 	waitRead
 	waitWrite
 	waitSync
+	_ // fault
+	waitAsync
+	waitDoze
 )
 
-// waitClasses names them; they are the Class of wait.io.
-func waitClasses() [5]string { return [5]string{"other", "read", "write", "sync", "fault"} }
+// waitClasses names them; they are the Class of wait.io. The last one is none:
+// it is wait.completions.
+func waitClasses() [waitDoze]string {
+	return [waitDoze]string{"other", "read", "write", "sync", "fault", "async"}
+}
 
 // syscallClasses says what a thread blocked in each system call waits for.
 func syscallClasses() [512]uint8 {
@@ -29,6 +35,9 @@ func syscallClasses() [512]uint8 {
 		unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC, unix.SYS_SYNCFS, unix.SYS_SYNC_FILE_RANGE, unix.SYS_MSYNC,
 	} {
 		c[nr] = waitSync
+	}
+	for _, nr := range []int{unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS, unix.SYS_IO_URING_ENTER} {
+		c[nr] = waitAsync
 	}
 	return c
 }

@@ -78,35 +78,6 @@ func (p *Probe) path(k pagecacheFileKey) (sample.File, error) {
 	return p.names.file(k.Dev, &raw), nil
 }
 
-func (p *Probe) emitWaits(into sample.Sink) error {
-	self := uint32(p.host.Self)
-	err := bpf.Each(p.probe.Map("waits"), func(tgid uint32, w pagecacheWaitTimes) {
-		if tgid == self {
-			return
-		}
-		e := sample.Entity{PID: int(tgid)}
-		for class, ns := range w.Ns {
-			if ns > 0 {
-				e.Class = waitClasses()[class]
-				into.PutTotal(sample.WaitIO, e, float64(ns)/1e9, fromSwitch)
-			}
-		}
-		e.Class = ""
-		into.Put(sample.WaitThreads, e, float64(w.Threads), fromSwitch)
-		if w.Pauses > 0 {
-			into.PutTotal(sample.WaitDirtyPause, e, float64(w.PauseNs)/1e9, fromBalance)
-			into.PutTotal(sample.DirtyPauses, e, float64(w.Pauses), fromBalance)
-		}
-	})
-	if err != nil {
-		return fmt.Errorf("reading the account of waits: %w", err)
-	}
-	// nobody waited is a measurement too
-	into.Put(sample.WaitIO, sample.Entity{}, 0, fromSwitch)
-	into.Put(sample.WaitDirtyPause, sample.Entity{}, 0, fromBalance)
-	return nil
-}
-
 // weight orders rows by how much they matter: waiting first, then disk pages,
 // then cache traffic.
 func weight(a *pagecacheAccount) uint64 {

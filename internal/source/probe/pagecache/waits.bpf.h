@@ -3,6 +3,7 @@
 #pragma once
 
 #include "names.bpf.h"
+#include "spans.bpf.h"
 
 static __always_inline struct wait_times *waits_of(struct task_struct *task, u32 tgid)
 {
@@ -16,6 +17,7 @@ static __always_inline struct wait_times *waits_of(struct task_struct *task, u32
 		ADD(lost_waits, 1);
 		return 0;
 	}
+	w->lap = lap;
 	note_process(task, tgid);
 	return w;
 }
@@ -26,7 +28,8 @@ static __always_inline u32 wait_class(struct task_struct *t)
 	u32 class = WAIT_OTHER;
 	s32 nr;
 
-	if (!(t->flags & PF_KTHREAD)) {
+	/* the registers of a worker of io_uring are those of who started it */
+	if (!(t->flags & (PF_KTHREAD | PF_IO_WORKER))) {
 		nr = task_syscall(t);
 		if (nr < 0) {
 			class = WAIT_FAULT;
@@ -43,6 +46,9 @@ static __always_inline u32 wait_class(struct task_struct *t)
 	/* a journal commit is waited for without the I/O wait flag */
 	if (class == WAIT_SYNC && task_state(t) & TASK_UNINTERRUPTIBLE)
 		return class;
+	/* nor are completions, except by io_uring in newer kernels */
+	if (class == WAIT_ASYNC)
+		return WAIT_DOZE;
 	return WAIT_CLASSES;
 }
 
@@ -51,9 +57,20 @@ static __always_inline void count_wait(struct task_struct *task, struct task *t,
 {
 	u32 class = t->off_class;
 	struct wait_times *w;
+	struct span *s;
 
 	w = waits_of(task, task->tgid);
+	if (class == WAIT_DOZE) {
+		if (w)
+			ADD(w->ns[WAIT_DOZE], ns);
+		return;
+	}
 	if (w) {
+		s = span_of(task);
+		if (s) {
+			s->wait += ns;
+			s->newest += ns;
+		}
 		if (!t->waited) {
 			t->waited = 1;
 			ADD(w->threads, 1);
@@ -82,16 +99,23 @@ static __always_inline void end_wait(struct task_struct *task, struct task *t, u
 SEC("tp_btf/sched_switch")
 int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
+	struct span *s;
 	struct task *t;
-	u32 class;
+	u32 class, state;
 
-	if (!preempt && prev->pid && task_state(prev)) {
+	state = preempt || !prev->pid ? 0 : task_state(prev);
+	if (state & TASK_DEAD) {
+		end_span(prev);
+	} else if (state) {
 		class = wait_class(prev);
 		if (class != WAIT_CLASSES) {
 			t = task_state_of(prev);
 			if (t) {
 				t->off = bpf_ktime_get_ns();
 				t->off_class = class;
+				s = bpf_task_storage_get(&spans, prev, 0, 0);
+				if (s)
+					settle_wait(prev, s);
 			} else {
 				ADD(lost_tasks, 1);
 			}

@@ -1,0 +1,232 @@
+package diagnose
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+const testSeconds = 10.0
+
+// machine is a window of ten seconds of a disk with a little to do.
+type machine struct{ *sample.Recorder }
+
+func newMachine() machine {
+	m := machine{sample.NewRecorder(epoch)}
+	m.put(sample.WaitIO, sample.Entity{}, 0)
+	m.put(sample.WaitWeighted, sample.Entity{}, 0)
+	m.put(sample.WaitCompletions, sample.Entity{}, 0)
+	m.put(sample.CacheVisits, sample.Entity{}, 1000)
+	m.put(sample.CacheCold, sample.Entity{}, 0)
+	m.put(sample.CacheReread, sample.Entity{}, 0)
+	for _, class := range []string{"read", "write", "flush"} {
+		m.put(sample.BlockOps, sample.Entity{Device: "vda", Class: class}, 10)
+	}
+	return m
+}
+
+func (m machine) put(metric sample.Metric, e sample.Entity, v float64) {
+	m.PutAt(epoch.Add(time.Second), metric, e, v, "test")
+}
+
+// thread is what one thread does in the window, in seconds.
+type thread struct{ wait, cpu float64 }
+
+// process adds a process that waits in one class of call.
+func (m machine) process(pid int, comm, class string, threads ...thread) {
+	e := sample.Entity{PID: pid}
+	var wait, cpu, weighted, worst, held float64
+	for _, t := range threads {
+		wait += t.wait
+		cpu += t.cpu
+		worst = max(worst, t.wait)
+		if t.wait > 0 {
+			weighted += t.wait * t.wait / (t.wait + t.cpu)
+		}
+		if 10*t.wait >= t.wait+t.cpu {
+			held++
+		}
+	}
+	m.PutProcess(pid, sample.Process{Comm: comm, MemoryCgroup: "/", IOCgroup: "/"})
+	m.put(sample.WaitIO, sample.Entity{PID: pid, Class: class}, wait)
+	m.put(sample.WaitThreads, e, float64(len(threads)))
+	m.put(sample.WaitWeighted, e, weighted)
+	m.put(sample.WaitAwake, e, wait+cpu)
+	m.put(sample.WaitWorst, e, worst)
+	m.put(sample.WaitHeld, e, held)
+	m.put(sample.WaitRan, e, float64(len(threads)))
+	m.put(sample.ProcUser, e, cpu)
+	m.put(sample.ProcSystem, e, 0)
+	m.put(sample.ProcRunDelay, e, 0)
+}
+
+// reads adds what a process reads from disk, in pages.
+func (m machine) reads(pid int, pages float64) {
+	for _, metric := range []sample.Metric{sample.CacheVisits, sample.CacheCold, sample.CacheInserted} {
+		m.put(metric, sample.Entity{PID: pid}, pages)
+		m.put(metric, sample.Entity{}, pages)
+	}
+	e := sample.Entity{PID: pid, Device: "vda", Class: "read"}
+	m.put(sample.BlockOps, e, pages)
+	m.put(sample.BlockBytes, e, pages*pageSize)
+	m.put(sample.BlockDeviceTime, e, pages*1e-4)
+}
+
+// busy is the share of the window in which the disk was busy, and somebody
+// waited for it.
+func (m machine) busy(share float64) {
+	m.put(sample.PSISome, sample.Entity{Class: "io"}, share*testSeconds)
+	m.put(sample.DiskBusy, sample.Entity{Device: "vda"}, share*testSeconds)
+}
+
+func (m machine) judge() *Report {
+	return Judge(m.Window(epoch.Add(time.Duration(testSeconds*float64(time.Second)))), Target{})
+}
+
+// idle are threads that waited once, for a moment.
+func idle(n int) []thread {
+	all := make([]thread, n)
+	for i := range all {
+		all[i] = thread{wait: 0.001, cpu: 0.001}
+	}
+	return all
+}
+
+func TestWhoIsHeldUp(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		make    func(m machine)
+		primary ID
+		who     string
+		many    int // processes that the culprit stands for
+	}{
+		{"a loop of fsync beside a pool of idle threads", func(m machine) {
+			m.process(10, "worker", "sync", append(idle(50), thread{wait: 7, cpu: 2})...)
+		}, "sync-writes", "worker", 0},
+		{"one busy connection of thirty-one", func(m machine) {
+			m.process(10, "mariadbd", "sync", append(idle(30), thread{wait: 4, cpu: 3})...)
+		}, "sync-writes", "mariadbd", 0},
+		{"connections that commit by turns", func(m machine) {
+			var all []thread
+			for range 30 {
+				all = append(all, thread{wait: 0.5, cpu: 0.1})
+			}
+			m.process(10, "mariadbd", "sync", all...)
+		}, "sync-writes", "mariadbd", 0},
+		{"a shell's loop of checksums of cold files", func(m machine) {
+			for pid := 100; pid < 400; pid++ {
+				m.process(pid, "cksum", "read", thread{wait: 0.02, cpu: 0.005})
+				m.reads(pid, 256)
+			}
+		}, "cold-cache", "cksum", 300},
+		{"two hundred mailers that rest in between", func(m machine) {
+			for pid := 100; pid < 300; pid++ {
+				m.process(pid, "mailer", "sync", thread{wait: 0.3, cpu: 0.02})
+			}
+		}, "sync-writes", "mailer", 200},
+		{"a log that is synced twice a second", func(m machine) {
+			m.process(10, "logger", "sync", thread{wait: 0.04, cpu: 0.01})
+		}, Healthy, "", 0},
+		{"jobs of cron", func(m machine) {
+			for pid := 100; pid < 130; pid++ {
+				m.process(pid, "sh", "read", thread{wait: 0.01, cpu: 0.005})
+			}
+		}, Healthy, "", 0},
+		{"a build that waits for little of what it does", func(m machine) {
+			for pid := 100; pid < 400; pid++ {
+				m.process(pid, "cc1", "read", thread{wait: 0.005, cpu: 0.06})
+				m.reads(pid, 64)
+			}
+		}, Healthy, "", 0},
+		{"workers that compute, and one that reads cold files", func(m machine) {
+			all := []thread{{wait: 6, cpu: 2}}
+			for range 40 {
+				all = append(all, thread{wait: 0.01, cpu: 0.2})
+			}
+			m.process(10, "java", "read", all...)
+			m.reads(10, 1<<16)
+		}, "cold-cache", "java", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMachine()
+			c.make(m)
+			m.busy(map[bool]float64{true: 0.05, false: 0.4}[c.primary == Healthy])
+			r := m.judge()
+			if r.Primary != c.primary {
+				t.Fatalf("the primary cause is %s, want %s: %+v", r.Primary, c.primary, r.Excluded)
+			}
+			if k := r.Victim; k.Comm != c.who || k.Processes != c.many {
+				t.Errorf("%d processes %q are held up, want %d %q", k.Processes, k.Comm, c.many, c.who)
+			}
+			checkReport(t, r)
+		})
+	}
+}
+
+// Who is ahead of its read-ahead computes; who only fetches is held up by it.
+func TestReadAheadInFlightHoldsNobodyUp(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		user, system float64
+		primary      ID
+	}{
+		{"a checksum", 8.2, 1.5, "cpu-bound"},
+		{"a scan", 0.5, 9, "cold-cache"},
+	} {
+		m := newMachine()
+		m.process(10, "reader", "read", thread{wait: 0.05, cpu: c.user})
+		m.put(sample.ProcSystem, sample.Entity{PID: 10}, c.system)
+		m.busy(0.5)
+		m.reads(10, 1<<17) // 13 s of requests, several at a time
+		if r := m.judge(); r.Primary != c.primary {
+			t.Errorf("%s: the primary cause is %s, want %s: %+v", c.name, r.Primary, c.primary, r.Excluded)
+		}
+	}
+}
+
+// A thread asleep for completions waits as long as there is I/O in flight.
+func TestSleepForCompletions(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		inFlight float64 // seconds of requests
+		held     bool
+	}{
+		{"eight direct reads at a time", 40, true},
+		{"a thread that waits for work", 0.1, false},
+	} {
+		m := newMachine()
+		m.process(10, "server", "read", thread{cpu: 1})
+		m.busy(0.5)
+		m.put(sample.WaitCompletions, sample.Entity{PID: 10}, 8.5)
+		m.put(sample.BlockDirect, sample.Entity{PID: 10}, 1e9)
+		m.put(sample.BlockDeviceTime, sample.Entity{PID: 10, Device: "vda", Class: "read"}, c.inFlight)
+		m.put(sample.BlockDeviceTime, sample.Entity{Device: "vda", Class: "read"}, c.inFlight)
+		m.put(sample.BlockOps, sample.Entity{PID: 10, Device: "vda", Class: "read"}, 1e5)
+		w := m.Window(epoch.Add(testSeconds * time.Second))
+		k := newCase(w, Target{})
+		if got := k.held(); got != c.held {
+			t.Errorf("%s: held up is %v, want %v (it waits %g s)", c.name, got, c.held, k.victim.async)
+		}
+		if k.victim.async > 5 {
+			t.Errorf("%s: it waits %g s, longer than the disk was busy", c.name, k.victim.async)
+		}
+	}
+}
+
+// A recording of an earlier version has no account of threads: its figure is of
+// all that ever waited, and the report says so.
+func TestRecordingsWithoutThreads(t *testing.T) {
+	m := newMachine()
+	m.process(10, "worker", "sync", append(idle(3), thread{wait: 8, cpu: 1})...)
+	m.busy(0.4)
+	m.Forget(sample.WaitWeighted)
+	r := m.judge()
+	if r.Primary != "sync-writes" || r.Findings[0].Evidence[0].Value > 0.21 {
+		t.Errorf("found %+v, want sync-writes for a fifth of four threads' time", r.Findings)
+	}
+	if !strings.Contains(strings.Join(r.Gaps, "\n"), "wait.weighted") {
+		t.Errorf("the gaps are %q, want a word on the missing account", r.Gaps)
+	}
+}
