@@ -22,7 +22,7 @@ func noisyNeighbour() Cause {
 				return cannotTell(s.why)
 			case s.why != "":
 				return no(s.why)
-			case s.flusher > s.rivals:
+			case s.flusher.part(&s.others) > s.rivals.part(&s.others):
 				return no("most of what others have in flight is the kernel's writeback, not another program's I/O")
 			}
 			seconds := c.w.Seconds()
@@ -32,17 +32,20 @@ func noisyNeighbour() Cause {
 				k.Cgroup = p.MemoryCgroup
 			}
 			c.at(&k, c.fileOf(s.rival, c.device))
-			e := append(c.sharingEvidence(&s), c.figure("of the others', the culprit's", s.most/max(s.others, 1e-9), "ratio", sample.BlockDeviceTime))
+			e := append(c.sharingEvidence(&s), c.figure("of the others' bytes, the culprit's", s.most.bytes/max(s.others.bytes, 1), "ratio", sample.BlockBytes))
+			if s.together > 1 {
+				e = append(e, c.figure("processes that the culprit is", float64(s.together), "count", sample.BlockBytes))
+			}
 			for _, op := range []string{"read", "write"} {
 				if b, _ := c.w.Sum(sample.BlockBytes, sample.Entity{PID: s.rival, Device: c.device, Class: op}); b > 0 {
 					e = append(e, c.figure("the culprit's "+op+"s", b/seconds, "bytes/s", sample.BlockBytes))
 				}
 			}
-			conf := confidence((s.latency/s.base-queueingRatio)/3+0.2, true) * (0.7 + 0.3*s.most/max(s.rivals, 1e-9))
+			conf := confidence((s.latency/s.base-queueingRatio)/3+0.2, true) * (0.7 + 0.3*s.most.part(&s.rivals))
 			if s.bound {
 				conf *= 0.9
 			}
-			weight := c.deviceWeight() * s.excess() * s.share()
+			weight := c.deviceWeight() * s.excess() * s.blame(seconds)
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: weight, Culprit: k, Evidence: e,
 				Disprove: "requests of the victim that take as long while the other program is stopped",

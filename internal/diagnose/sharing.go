@@ -7,24 +7,34 @@ import (
 	"iocause/internal/sample"
 )
 
-// Thresholds of the causes that blame another user of the device.
-const (
-	othersLimit = 0.50 // share of the time in the block layer that others have
-	othersDepth = 0.50 // mean requests of theirs in flight; fewer are seldom in the way
-)
+// othersLimit is the share of all bytes from which on a text's one other program
+// is in the way of who waits: how long requests take alone no text tells.
+const othersLimit = 0.50
 
-// sharing is how a device was shared during the window. Times are seconds in
-// the block layer and on the device, summed over requests, and so in
-// proportion to how many each user has in flight.
+// load is what somebody asks of a device. time is the seconds that the requests
+// spend in the block layer and on the device, summed, and so in proportion to how
+// many are in flight.
+type load struct{ time, bytes, ops float64 }
+
+func (l *load) add(o load) { l.time, l.bytes, l.ops = l.time+o.time, l.bytes+o.bytes, l.ops+o.ops }
+
+// part is how much of all a load is, 0 to 1: of its bytes and of its time, which
+// are seldom the same, half each.
+func (l *load) part(of *load) float64 {
+	return (l.bytes/max(of.bytes, 1) + l.time/max(of.time, 1e-9)) / 2
+}
+
+// sharing is how a device was shared during the window.
 type sharing struct {
-	why     string  // why nothing can be said, or nobody else is to blame; "" when somebody may be
-	missing bool    // why is what is missing
-	own     float64 // the victim's time
-	others  float64 // everybody else's, the flusher's included
-	flusher float64 // what the kernel writes back from the page cache
-	rival   int     // the process with most time among the others but the flusher
-	rivals  float64 // time of all of these
-	most    float64 // the rival's
+	why      string // why nothing can be said, or nobody else is to blame; "" when somebody may be
+	missing  bool   // why is what is missing
+	own      load   // the victim's
+	others   load   // everybody else's, the flusher's included
+	flusher  load   // what the kernel writes back from the page cache
+	rivals   load   // all others but the flusher
+	rival    int    // the process that does most of the culprit's
+	most     load   // the culprit's: of one name, or of one cgroup apart from the victim's
+	together int    // processes that the culprit is
 	ownLatency
 }
 
@@ -50,28 +60,80 @@ func (o *ownLatency) excess() float64 {
 	return clamp01(max(o.queued, 1-o.base/o.latency))
 }
 
+// hands are the processes whose requests count as the victim's: its own, those of
+// its program's other processes that do the same, and where it waits for syncs,
+// those of the threads that commit for it.
+func (c *Case) hands() map[int]bool {
+	pids := map[int]bool{c.victim.pid: true}
+	loads := c.loads()
+	for pid := range loads {
+		if pid != c.victim.pid && c.sameProgram(pid) && sameLoad(loads[c.victim.pid], loads[pid]) {
+			pids[pid] = true
+		}
+	}
+	if !c.syncs() {
+		return pids
+	}
+	for pid, p := range c.w.Processes {
+		if p.Kernel && isJournal(p.Comm) {
+			pids[pid] = true
+		}
+	}
+	return pids
+}
+
+// sameProgram tells of another process of the victim's program.
+func (c *Case) sameProgram(pid int) bool {
+	p, v := c.w.Processes[pid], c.victim.process
+	return p.Comm == v.Comm && p.IOCgroup == v.IOCgroup && p.MemoryCgroup == v.MemoryCgroup
+}
+
+// asMany is up to how many times the requests of one process another one of the
+// same program may make, of up to so many times their size, and still do the same:
+// two workers are seldom that far apart, and a reader and a copier seldom nearer.
+const asMany = 4
+
+// sameLoad tells whether two processes ask the same of the device.
+func sameLoad(a, b map[string]load) bool {
+	near := func(x, y float64) bool { return x <= asMany*y && y <= asMany*x }
+	for _, op := range []string{"read", "write"} {
+		x, y := a[op], b[op]
+		if !near(x.ops, y.ops) || x.ops > 0 && !near(x.bytes/x.ops, y.bytes/y.ops) {
+			return false
+		}
+	}
+	return true
+}
+
+// syncs tells of a victim that waits mostly for what it wrote to be on the device.
+func (c *Case) syncs() bool {
+	return !c.w.Told && 2*c.syncWait() > c.victim.waitTotal+c.victim.pause
+}
+
 // ownLatency is the latency of the victim's own requests on its device.
 func (c *Case) ownLatency() ownLatency {
 	var o ownLatency
 	var queue, device float64
-	for _, op := range []string{"read", "write"} {
-		e := sample.Entity{PID: c.victim.pid, Device: c.device, Class: op}
-		n, _ := c.w.Sum(sample.BlockOps, e)
+	ops := []string{"read", "write"}
+	if c.syncs() {
+		ops = append(ops, "flush")
+	}
+	hands := c.hands()
+	for _, op := range ops {
+		var n, size, q, d float64
+		for pid := range hands {
+			e := sample.Entity{PID: pid, Device: c.device, Class: op}
+			sum := func(m sample.Metric) float64 { v, _ := c.w.Sum(m, e); return v }
+			n, size = n+sum(sample.BlockOps), size+sum(sample.BlockBytes)
+			q, d = q+sum(sample.BlockQueueTime), d+sum(sample.BlockDeviceTime)
+		}
 		if n == 0 {
 			continue
 		}
-		size, _ := c.w.Sum(sample.BlockBytes, e)
-		q, _ := c.w.Sum(sample.BlockQueueTime, e)
-		d, _ := c.w.Sum(sample.BlockDeviceTime, e)
 		o.ops, queue, device = o.ops+n, queue+q, device+d
-		base, bound := c.aloneLatency(op, uint64(size/n))
-		if bound {
-			if then := c.aloneBefore(op, uint64(size/n)); then > 0 {
-				base, bound, o.before = then, false, true
-			}
-		}
+		base, bound, before := c.baseOf(op, uint64(size/n))
 		o.base += n * base
-		o.bound = o.bound || bound
+		o.bound, o.before = o.bound || bound, o.before || before
 	}
 	if o.ops > 0 && queue+device > 0 {
 		o.latency, o.base, o.queued = (queue+device)/o.ops, o.base/o.ops, queue/(queue+device)
@@ -79,11 +141,65 @@ func (c *Case) ownLatency() ownLatency {
 	return o
 }
 
-// share is the part of the time that others have, 0 to 1.
-func (s *sharing) share() float64 { return s.others / (s.own + s.others) }
+// baseOf is how long an operation of the victim takes alone; before tells that
+// this is of the window that is compared with, since now it is only a bound.
+func (c *Case) baseOf(op string, size uint64) (seconds float64, bound, before bool) {
+	if op == "flush" {
+		return c.flushLatency()
+	}
+	base, bound := c.aloneLatency(op, size)
+	if bound {
+		if then := c.aloneBefore(op, size); then > 0 {
+			return then, false, true
+		}
+	}
+	return base, bound, false
+}
+
+// flushLatency is how long a flush takes when the device has little to write: the
+// mean before, or the fastest percent now.
+func (c *Case) flushLatency() (seconds float64, bound, before bool) {
+	e := sample.Entity{Device: c.device, Class: "flush"}
+	if c.comparable() {
+		n, _ := c.was.w.Sum(sample.BlockOps, e)
+		t, ok := c.was.w.Sum(sample.BlockDeviceTime, e)
+		if ok && n >= baseOps {
+			return t / n, false, true
+		}
+	}
+	if h := c.w.Histogram(sample.HistDevice, e); h != nil && h.N() >= 100 {
+		return h.Quantile(0.01) / 1e9, true, false
+	}
+	return 0, false, false
+}
+
+// blame is the part of the victim's excess that others are to blame for: its own
+// requests stand behind one another as well where more than one is in flight.
+func (s *sharing) blame(seconds float64) float64 {
+	depth := s.own.time / seconds
+	all := s.own
+	all.add(s.others)
+	own := s.own.part(&all) * max(0, 1-1/max(depth, 1e-9))
+	other := s.others.part(&all)
+	if own+other == 0 {
+		return 0
+	}
+	return other / (own + other)
+}
+
+// reach is about the longest that what others do can hold up one request, in
+// seconds: what they have in flight when it comes, and as much again that comes
+// after it and is served before it.
+func (s *sharing) reach(seconds float64) float64 {
+	if s.others.ops == 0 {
+		return 0
+	}
+	return 2 * (s.others.time / seconds) * (s.others.time / s.others.ops)
+}
 
 // shared finds out who else uses the victim's device, and what that costs the
-// victim.
+// victim: how much longer its requests take than alone, if what others do can be
+// the reason.
 func (c *Case) shared() sharing {
 	w := c.w
 	var s sharing
@@ -98,58 +214,114 @@ func (c *Case) shared() sharing {
 		s.why = "no device did any I/O"
 		return s
 	}
-	by := c.deviceTimes()
+	c.users(&s)
 	s.ownLatency = c.ownLatency()
-	s.own = by[c.victim.pid].total
-	flushes := c.flushes()
-	for pid, t := range by {
-		if pid == c.victim.pid {
-			continue
-		}
-		s.others += t.total
-		if flushes && w.Processes[pid].Kernel {
-			s.flusher += t.write
-			t.total -= t.write
-		}
-		s.rivals += t.total
-		if t.total > s.most || t.total == s.most && t.total > 0 && pid < s.rival {
-			s.rival, s.most = pid, t.total
-		}
-	}
-	if s.latency == 0 || s.own == 0 {
+	if s.latency == 0 || s.own.time == 0 {
 		s.why = "the victim has no requests of its own on " + c.device
 		return s
 	}
+	need := queueingRatio
+	if s.bound {
+		need *= 2 // the true base is lower than the bound, but requests differ
+	}
+	reach, seconds := s.reach(w.Seconds()), w.Seconds()
+	less := fmt.Sprintf("others have only %.2g requests in flight on %s on average, of %s each: too little to hold up one of the victim's, which takes %s",
+		s.others.time/seconds, c.device, duration(s.others.time/max(s.others.ops, 1)), duration(s.latency))
 	switch {
-	case s.share() < othersLimit:
-		s.why = fmt.Sprintf("others have %s of the requests' time on %s", percent(s.share()), c.device)
-	case s.others < othersDepth*w.Seconds():
-		s.why = fmt.Sprintf("others have only %.2f requests in flight on %s on average", s.others/w.Seconds(), c.device)
+	case s.others.ops == 0:
+		s.why = "nobody else uses " + c.device
+	case reach < weightLimit*s.latency:
+		s.why = less
 	case s.base == 0:
 		s.why, s.missing = "it is not known how long the victim's requests take when they are alone on "+c.device, true
 	case s.latency < queueingRatio*s.base:
 		s.why = fmt.Sprintf("its requests take %s, beside others no more than alone (%s)", duration(s.latency), duration(s.base))
+	case s.latency < need*s.base:
+		s.why, s.missing = fmt.Sprintf("its requests take %s beside others; how long alone is not known, but for the fastest percent on %s (%s)",
+			duration(s.latency), c.device, duration(s.base)), true
+	case reach < (s.latency-s.base)/2:
+		s.why = less + ", alone " + duration(s.base)
+	case s.excess()*s.blame(seconds) < weightLimit:
+		s.why = fmt.Sprintf("its own %.0f requests in flight are what its requests wait for: others have %s of the bytes on %s",
+			s.own.time/seconds, percent(s.others.bytes/max(s.own.bytes+s.others.bytes, 1)), c.device)
 	}
 	return s
 }
 
-// deviceTime is one process's time on a device.
-type deviceTime struct{ total, write float64 }
+// users parts what the device did among the victim, the flusher and others, and
+// finds the culprit among these. Many small processes are one where they have one
+// name, or one cgroup that the victim is not in.
+func (c *Case) users(s *sharing) {
+	hands, flushes := c.hands(), c.flushes()
+	type group struct {
+		load
+		pids map[int]load
+	}
+	groups := map[string]*group{}
+	for pid, ops := range c.loads() {
+		p := c.w.Processes[pid]
+		if hands[pid] {
+			s.own.add(ops["read"])
+			s.own.add(ops["write"])
+			s.own.add(ops["flush"])
+			continue
+		}
+		l := ops["read"]
+		l.add(ops["flush"])
+		if flushes && p.Kernel {
+			s.flusher.add(ops["write"])
+			s.others.add(ops["write"])
+		} else {
+			l.add(ops["write"])
+		}
+		s.rivals.add(l)
+		s.others.add(l)
+		key := "program " + p.Comm
+		if cg := p.IOCgroup; !p.Kernel && cg != "" && cg != "/" && !inCgroup(c.victim.process.IOCgroup, cg) {
+			key = "cgroup " + cg
+		}
+		if groups[key] == nil {
+			groups[key] = &group{pids: map[int]load{}}
+		}
+		groups[key].add(l)
+		groups[key].pids[pid] = l
+	}
+	by := map[string]float64{}
+	for key, g := range groups {
+		by[key] = g.part(&s.rivals)
+	}
+	g := groups[largest(by)]
+	if g == nil {
+		return
+	}
+	parts := map[int]float64{}
+	for pid, l := range g.pids {
+		parts[pid] = l.part(&g.load)
+	}
+	s.rival, s.most, s.together = most(parts), g.load, len(g.pids)
+}
 
-// deviceTimes is every process's time on the victim's device.
-func (c *Case) deviceTimes() map[int]deviceTime {
-	by := map[int]deviceTime{}
-	for _, m := range []sample.Metric{sample.BlockQueueTime, sample.BlockDeviceTime} {
+// loads is what every process asks of the victim's device, by operation.
+func (c *Case) loads() map[int]map[string]load {
+	by := map[int]map[string]load{}
+	for _, m := range []sample.Metric{sample.BlockQueueTime, sample.BlockDeviceTime, sample.BlockBytes, sample.BlockOps} {
 		c.w.Each(m, func(e sample.Entity, s *sample.Series) {
-			if e.Device != c.device || e.PID == 0 || e.Class != "read" && e.Class != "write" {
+			if e.Device != c.device || e.PID == 0 || e.Class == "other" {
 				return
 			}
-			t := by[e.PID]
-			t.total += s.Sum()
-			if e.Class == "write" {
-				t.write += s.Sum()
+			if by[e.PID] == nil {
+				by[e.PID] = map[string]load{}
 			}
-			by[e.PID] = t
+			l := by[e.PID][e.Class]
+			switch m {
+			case sample.BlockBytes:
+				l.bytes += s.Sum()
+			case sample.BlockOps:
+				l.ops += s.Sum()
+			default:
+				l.time += s.Sum()
+			}
+			by[e.PID][e.Class] = l
 		})
 	}
 	return by
@@ -208,15 +380,20 @@ func (c *Case) aloneLatency(op string, size uint64) (seconds float64, bound bool
 // nothing has the device to itself any more; 0 where that says nothing: it is
 // another device, or one that now takes longer for the same.
 func (c *Case) aloneBefore(op string, size uint64) float64 {
-	if c.before == nil || c.before.Unknown != "" || c.anotherDevice() != "" || c.slowerDevice() {
+	if !c.comparable() {
 		return 0
 	}
 	return c.was.aloneOn(c.device, op, 1<<max(0, bits.Len64(size)-1))
 }
 
+// comparable tells whether the device was the same before, and no faster.
+func (c *Case) comparable() bool {
+	return c.before != nil && c.before.Unknown == "" && c.anotherDevice() == "" && !c.slowerDevice()
+}
+
 // sharingEvidence is what both causes show that blame another user.
 func (c *Case) sharingEvidence(s *sharing) []Evidence {
-	name := "alone on the device it takes"
+	name, seconds := "alone on the device it takes", c.w.Seconds()
 	switch {
 	case s.bound:
 		name = "fastest percent of requests"
@@ -226,8 +403,10 @@ func (c *Case) sharingEvidence(s *sharing) []Evidence {
 	return []Evidence{
 		c.figure("its request takes", s.latency, "seconds", sample.BlockDeviceTime),
 		c.figure(name, s.base, "seconds", sample.BlockDepthTime),
-		c.figure("its requests in flight", s.own/c.w.Seconds(), "count", sample.BlockDeviceTime),
-		c.figure("others' requests in flight", s.others/c.w.Seconds(), "count", sample.BlockDeviceTime),
+		c.figure("its requests in flight", s.own.time/seconds, "count", sample.BlockDeviceTime),
+		c.figure("others' requests in flight", s.others.time/seconds, "count", sample.BlockDeviceTime),
+		c.figure("its bytes", s.own.bytes/seconds, "bytes/s", sample.BlockBytes),
+		c.figure("others' bytes", s.others.bytes/seconds, "bytes/s", sample.BlockBytes),
 	}
 }
 

@@ -22,16 +22,16 @@ func writebackInterference() Cause {
 				return no(s.why)
 			case !c.w.Has(sample.WritebackBytes):
 				return cannotTell(c.w.WhyAbsent(sample.WritebackBytes))
-			case s.flusher == 0:
+			case s.flusher.ops == 0:
 				return no("nothing is written back to " + c.device)
-			case s.flusher <= s.rivals || s.flusher < othersLimit*(s.own+s.others):
-				return no(fmt.Sprintf("the kernel's writeback has only %s of the requests' time on %s",
-					percent(s.flusher/(s.own+s.others)), c.device))
+			case s.flusher.part(&s.others) <= s.rivals.part(&s.others):
+				return no(fmt.Sprintf("the kernel's writeback has only %s of the requests' time that others have on %s",
+					percent(s.flusher.time/max(s.others.time, 1e-9)), c.device))
 			}
 			seconds := c.w.Seconds()
 			flushed, _ := c.w.Sum(sample.WritebackBytes, sample.Entity{Device: c.device})
 			e := append(c.sharingEvidence(&s),
-				c.figure("of the others', writeback", s.flusher/s.others, "ratio", sample.BlockDeviceTime),
+				c.figure("of the others', writeback", s.flusher.time/s.others.time, "ratio", sample.BlockDeviceTime),
 				c.figure("written back to "+c.device, flushed/seconds, "bytes/s", sample.WritebackBytes))
 			if bg, ok := c.gauge(sample.VMDirtyBg); ok {
 				e = append(e, c.figure("writeback begins at", bg, "bytes", sample.VMDirtyBg))
@@ -44,7 +44,7 @@ func writebackInterference() Cause {
 			if s.bound {
 				conf *= 0.9
 			}
-			weight := c.deviceWeight() * s.excess() * s.flusher / (s.own + s.others)
+			weight := c.deviceWeight() * s.excess() * s.blame(seconds) * s.flusher.part(&s.others)
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: weight, Culprit: k, Evidence: e,
 				Disprove: "requests of the victim that take as long while nothing is written back",
