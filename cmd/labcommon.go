@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"iocause/internal/lab"
+	"iocause/internal/lab/space"
 	"iocause/internal/present/text"
 )
 
@@ -23,6 +24,20 @@ func (a *app) newLabRunner(parent context.Context, dir string) (ctx context.Cont
 		return nil, nil, nil, err
 	}
 	return ctx, runner, stop, nil
+}
+
+// spaceOptions are those of drawn situations, with this very binary, until Ctrl-C.
+// What runs that have died left behind goes first.
+func (a *app) spaceOptions(parent context.Context, dir string) (ctx context.Context, o space.Options, stop func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, o, nil, fmt.Errorf("finding iocause itself: %w", err)
+	}
+	if _, err := lab.Sweep(a.host); err != nil {
+		return nil, o, nil, err
+	}
+	ctx, stop = untilInterrupt(parent, func(os.Signal) {})
+	return ctx, space.Usual(self, dir), stop, nil
 }
 
 // titled is a thing of the lab that has a name and a line that says what it is.

@@ -29,6 +29,7 @@ type scoreOptions struct {
 	dir    string
 	vm     bool
 	format string
+	drawn  seedOptions
 }
 
 func (a *app) newLabScoreCommand() *cobra.Command {
@@ -46,14 +47,24 @@ func (a *app) newLabScoreCommand() *cobra.Command {
 			"Some situations need a disk with a cap, another kernel or cgroups of version 2.\n" +
 			"--vm runs these and no others, each in a virtual machine of its own (QEMU with a\n" +
 			"kernel of Debian, which it fetches): emulated, so that it needs no root and no\n" +
-			"KVM, and takes a minute or two for each.",
+			"KVM, and takes a minute or two for each.\n\n" +
+			"--seeds draws situations from a space of programs, disks and causes instead, and\n" +
+			"proves each by intervention (see 'iocause lab prove'). Even seeds are for working\n" +
+			"on, odd ones only for scoring: of these the results tell no more than whether it\n" +
+			"was right. The same command goes on where it was interrupted.",
 		Example: `  iocause lab score --list
   iocause lab score --filter 'cold|swap' --repeat 3
   iocause lab score --repeat 3 --format json > score.json
   iocause lab score --vm
+  iocause lab score --seeds 1..400 --parity odd --limit 2h
   iocause lab score --scenarios ~/my-scenarios --floor 0.9`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.labScore(c, o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.drawn.seeds != "" {
+				return a.scoreSeeds(c.Context(), &o.drawn, o.dir)
+			}
+			return a.labScore(c, o)
+		},
 	}
 	f := c.Flags()
 	f.BoolVar(&o.list, "list", false, "list the scenarios")
@@ -64,6 +75,11 @@ func (a *app) newLabScoreCommand() *cobra.Command {
 	f.StringVar(&o.folder, "scenarios", "", "`directory` of other scenarios, NAME/scenario.yaml (default: iocause's own)")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
 	f.StringVar(&o.format, "format", "text", "text or json")
+	f.StringVar(&o.drawn.seeds, "seeds", "", "draw situations from `FIRST..LAST` in place of the scenarios")
+	f.StringVar(&o.drawn.parity, "parity", "both", "with --seeds: even, odd or both")
+	f.StringVar(&o.drawn.results, "results", "iocause-space.jsonl", "with --seeds: the `file` that results are added to, a line each")
+	f.BoolVar(&o.drawn.details, "details", false, "with --seeds: keep the proofs of odd seeds too")
+	f.DurationVar(&o.drawn.limit, "limit", 0, "with --seeds: begin no other situation after this time")
 	f.SortFlags = false
 	return c
 }

@@ -15,7 +15,7 @@ import (
 // withLabTools adds what needs more than the lab's loads do: the host, the
 // sources, the diagnosis.
 func (a *app) withLabTools(lab *cobra.Command) *cobra.Command {
-	lab.AddCommand(a.newLabEatCommand(), a.newLabProbeCommand(), a.newLabFioCommand(), a.newLabRunCommand(), a.newLabCompareCommand(), a.newLabScoreCommand())
+	lab.AddCommand(a.newLabEatCommand(), a.newLabProbeCommand(), a.newLabFioCommand(), a.newLabRunCommand(), a.newLabCompareCommand(), a.newLabScoreCommand(), a.newLabProveCommand())
 	return lab
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"iocause/internal/lab"
+	"iocause/internal/lab/space"
 )
 
 // score is the document of the runs in score.json. What they add up to is
@@ -22,7 +23,27 @@ func score(t *testing.T) string {
 	if err := json.Unmarshal(content, &s); err != nil {
 		t.Fatalf("score.json is not what iocause lab score --format json prints: %v", err)
 	}
-	return scoreOf(&s)
+	drawn, err := space.ReadRecords("space.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scoreOf(&s) + drawnOf(drawn)
+}
+
+// drawnOf is the part about situations that were drawn by seed; none where no such
+// run has been kept.
+func drawnOf(all []space.Record) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return `
+## Situations drawn by seed
+
+Made from space.jsonl, which ` + "`iocause lab score --seeds`" + ` wrote: what is true of each was found by trying
+every remedy, as [lab.md](lab.md#find-out-what-is-true-lab-prove) says. In parentheses: the interval that holds the true
+share with 95 %.
+
+` + space.Markdown(all)
 }
 
 func scoreOf(s *lab.Score) string {

@@ -101,6 +101,50 @@ func (e *Env) Cgroup(name string, l *Limits) (*Cgroup, error) {
 	return c, nil
 }
 
+// Lift takes a limit of the cgroup away: of "memory", "io" on a device or "cpu".
+func (c *Cgroup) Lift(controller, device string) error {
+	type file struct{ v1, v2, off1, off2 string }
+	all := map[string][]file{
+		"memory": {{"memory.limit_in_bytes", "memory.max", "-1", "max"}},
+		"cpu":    {{"cpu.cfs_quota_us", "cpu.max", "-1", "max"}},
+		"io": {
+			{"blkio.throttle.read_bps_device", "io.max", device + " 0", device + " rbps=max wbps=max riops=max wiops=max"},
+			{"blkio.throttle.write_bps_device", "", device + " 0", ""},
+			{"blkio.throttle.read_iops_device", "", device + " 0", ""},
+			{"blkio.throttle.write_iops_device", "", device + " 0", ""},
+		},
+	}
+	dir := map[string]string{"memory": c.Memory, "cpu": c.CPU, "io": c.IO}[controller]
+	for _, f := range all[controller] {
+		name, off := f.v1, f.off1
+		if c.v2 {
+			name, off = f.v2, f.off2
+		}
+		if name == "" {
+			continue
+		}
+		if err := writeLimit(dir, name, off); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Limit sets limits on the folders that the cgroup has; zero fields stay as they are.
+func (c *Cgroup) Limit(l *Limits) error {
+	var errs []error
+	if c.Memory != "" && l.memory() {
+		errs = append(errs, limitMemory(c.Memory, c.v2, l))
+	}
+	if c.IO != "" && l.io() {
+		errs = append(errs, limitIO(c.IO, c.v2, l))
+	}
+	if c.CPU != "" && l.CPUs > 0 {
+		errs = append(errs, limitCPU(c.CPU, c.v2, l))
+	}
+	return errors.Join(errs...)
+}
+
 func limitMemory(dir string, v2 bool, l *Limits) error {
 	files := map[bool][2]string{false: {"memory.limit_in_bytes", "memory.swappiness"}, true: {"memory.max", ""}}[v2]
 	if l.Memory > 0 {

@@ -69,6 +69,9 @@ func (e *Env) Close() error {
 		stop()
 	}
 	e.stop = nil
+	for _, f := range e.slow { // what is still to be written shall not take its time
+		f.delay.Store(0)
+	}
 	return e.journal.close(e.host)
 }
 
@@ -144,6 +147,32 @@ func (e *Env) Loop(name string, size int64, fs string, serial bool) (*LoopDisk, 
 	if fs == "" {
 		return &LoopDisk{Device: filepath.Base(device), Dir: device}, nil
 	}
+	return e.format(name, device, fs)
+}
+
+// Format makes a file system on a disk and mounts it.
+func (e *Env) Format(name string, disk *LoopDisk, fs string) error {
+	made, err := e.format(name, "/dev/"+disk.Device, fs)
+	if err == nil {
+		disk.Dir = made.Dir
+	}
+	return err
+}
+
+// Remount unmounts a file system of ours and mounts it again, so that nothing of
+// it is cached.
+func (e *Env) Remount(disk *LoopDisk, fs string) error {
+	if err := unmount(disk.Dir); err != nil {
+		return err
+	}
+	if err := unix.Mount("/dev/"+disk.Device, disk.Dir, fs, 0, ""); err != nil {
+		return fmt.Errorf("mount %s again: %w", disk.Device, err)
+	}
+	return nil
+}
+
+// format makes a file system on a device of that path and mounts it.
+func (e *Env) format(name, device, fs string) (*LoopDisk, error) {
 	mkfs := exec.Command("mkfs."+fs, "-q", "-F", device)
 	if fs == "xfs" || fs == "btrfs" {
 		mkfs = exec.Command("mkfs."+fs, "-q", "-f", device)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -51,6 +52,12 @@ func (e *Env) marked() (value string, environment []string, err error) {
 // Start starts a command. With ready, WaitReady waits for a line that it writes
 // to its file descriptor 3.
 func (e *Env) Start(argv []string, in *Cgroup, ready bool) (*Process, error) {
+	return e.StartTo(nil, argv, in, ready)
+}
+
+// StartTo is Start with a place for what the command writes to its standard
+// output; nil is Stdout.
+func (e *Env) StartTo(stdout io.Writer, argv []string, in *Cgroup, ready bool) (*Process, error) {
 	p := &Process{host: e.host, ended: make(chan struct{})}
 	var joined *os.File
 	if folders := in.all(); len(folders) == 1 && in.v2 {
@@ -68,6 +75,9 @@ func (e *Env) Start(argv []string, in *Cgroup, ready bool) (*Process, error) {
 	}
 	p.cmd = exec.Command(argv[0], argv[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.Stdout, &p.Stderr
+	if stdout != nil {
+		p.cmd.Stdout = stdout
+	}
 	p.cmd.WaitDelay = 2 * time.Second
 	// Not a session: where the kernel shares the processors among sessions
 	// (sched_autogroup_enabled), a load's niceness would count for nothing.
@@ -164,6 +174,31 @@ func (p *Process) outcome() error {
 		return errors.New("exit status 0")
 	}
 	return p.err
+}
+
+// Pause stops the process and all that it has started where they are.
+func (p *Process) Pause() error { return p.signalAll(unix.SIGSTOP) }
+
+// Resume lets them go on.
+func (p *Process) Resume() error { return p.signalAll(unix.SIGCONT) }
+
+// signalAll sends a signal to the process and all that it has started; one that
+// has ended needs none.
+func (p *Process) signalAll(s unix.Signal) error {
+	if p.Ended() {
+		return nil
+	}
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal %d to process %d: %w", s, p.PID, err)
+	}
+	_, err := p.leader.signal(p.host, s)
+	return err
+}
+
+// Family are the process and all that it has started.
+func (p *Process) Family() ([]int, error) {
+	family, err := p.leader.family(p.host)
+	return append(family, p.PID), err
 }
 
 // Stop asks the process and all that it has started to end, and after patience

@@ -15,7 +15,7 @@ import (
 // slowFile is a file of zeros whose every read and write takes a time that is
 // known: the root of a FUSE file system that this process serves. A loop device
 // over it is a disk of known latency that no other disk has a part in. It keeps
-// nothing of what is written. This process must not use it by calls that the Go
+// what is written in memory, or nothing of it. This process must not use it by calls that the Go
 // scheduler is not told of, such as those of the load generator: they wait for
 // servers that the scheduler could not start.
 //
@@ -24,6 +24,8 @@ import (
 type slowFile struct {
 	fd    int
 	size  int64
+	heads int
+	store int          // memory that holds what is written; -1: nothing is kept
 	delay atomic.Int64 // nanoseconds that a read or write takes
 	left  atomic.Int32 // servers that have not ended
 }
@@ -49,8 +51,27 @@ const (
 )
 
 // SlowDisk makes a loop device of so many bytes on which every request takes so
-// long, eight at a time. It has no file system.
+// long, eight at a time. It keeps nothing and has no file system.
 func (e *Env) SlowDisk(name string, size int64, delay time.Duration) (*LoopDisk, error) {
+	return e.slowDisk(name, &slowFile{size: size, heads: slowHeads, store: -1}, delay)
+}
+
+// MemoryDisk is a slow disk that keeps what is written, in memory, and works on so
+// many requests at a time: room for a file system whose disk has no part in the
+// speed of any other.
+func (e *Env) MemoryDisk(name string, size int64, heads int, delay time.Duration) (*LoopDisk, error) {
+	store, err := unix.MemfdCreate("iocause-lab-disk", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("make room for a disk in memory: %w", err)
+	}
+	if err := unix.Ftruncate(store, size); err != nil {
+		return nil, errors.Join(fmt.Errorf("make room for a disk in memory: %w", err), unix.Close(store))
+	}
+	return e.slowDisk(name, &slowFile{size: size, heads: heads, store: store}, delay)
+}
+
+// slowDisk serves a file and puts a loop device over it.
+func (e *Env) slowDisk(name string, f *slowFile, delay time.Duration) (*LoopDisk, error) {
 	image := filepath.Join(e.scratch, name+".img")
 	if err := os.WriteFile(image, nil, 0o600); err != nil {
 		return nil, fmt.Errorf("make a place for a slow disk: %w", err)
@@ -65,10 +86,10 @@ func (e *Env) SlowDisk(name string, size int64, delay time.Duration) (*LoopDisk,
 	if err := unix.Mount("iocause-lab", image, "fuse", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("fd=%d,rootmode=100600,user_id=0,group_id=0", fd)); err != nil {
 		return nil, errors.Join(fmt.Errorf("mount a slow disk: %w", err), unix.Close(fd))
 	}
-	f := &slowFile{fd: fd, size: size}
+	f.fd = fd
 	f.delay.Store(int64(delay))
-	f.left.Store(slowHeads)
-	for range slowHeads {
+	f.left.Store(int32(f.heads))
+	for range f.heads {
 		go f.serve()
 	}
 	if e.slow == nil {
@@ -104,6 +125,9 @@ func (f *slowFile) serve() {
 	defer func() {
 		if f.left.Add(-1) == 0 {
 			_ = unix.Close(f.fd) // nobody is left to tell
+			if f.store >= 0 {
+				_ = unix.Close(f.store)
+			}
 		}
 	}()
 	request := make([]byte, fuseMostData+4096)
@@ -176,12 +200,23 @@ func (f *slowFile) answer(request, out []byte) (length int, errno unix.Errno, si
 		size = max(min(size, f.size-off), 0)
 		f.wait()
 		clear(out[:size])
+		if f.store >= 0 {
+			if _, err := unix.Pread(f.store, out[:size], off); err != nil {
+				return 0, unix.EIO, false
+			}
+		}
 		return int(size), 0, false
 	case fuseWrite: // struct fuse_write_out
 		if len(body) < 20 {
 			return 0, unix.EINVAL, false
 		}
 		f.wait()
+		if f.store >= 0 {
+			const head = 40 // bytes of struct fuse_write_in
+			if _, err := unix.Pwrite(f.store, body[head:], int64(word.Uint64(body[8:]))); err != nil {
+				return 0, unix.EIO, false
+			}
+		}
 		word.PutUint32(out, word.Uint32(body[16:]))
 		return 8, 0, false
 	}

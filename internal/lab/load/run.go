@@ -90,6 +90,16 @@ func together(ctx context.Context, spec *Spec, workers []*worker, started func()
 			w.window = all.thread(i)
 		}
 	}
+	if spec.Tell > 0 {
+		var done atomic.Int64
+		for _, w := range workers {
+			w.told = &done
+		}
+		ended := make(chan struct{})
+		var teller sync.WaitGroup
+		teller.Go(func() { tell(spec.Tell, &done, ended) })
+		defer func() { close(ended); teller.Wait() }()
+	}
 	for i, w := range workers {
 		count := spec.Count / int64(len(workers))
 		if int64(i) < spec.Count%int64(len(workers)) {
@@ -109,6 +119,21 @@ func together(ctx context.Context, spec *Spec, workers []*worker, started func()
 	started()
 	wait.Wait()
 	return time.Since(start).Seconds(), all, errors.Join(errs...)
+}
+
+// tell writes what was done since the last line to a file descriptor until it is
+// ended. Who listened may be gone, which is no concern of the load.
+func tell(fd int, done *atomic.Int64, ended <-chan struct{}) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+			_, _ = unix.Write(fd, fmt.Appendf(nil, "%d\n", done.Swap(0)))
+		}
+	}
 }
 
 // nameProcess makes the process known by spec's name and sets how readily the

@@ -65,6 +65,7 @@ type Spec struct {
 	Leave       Size          // eat: memory to leave available on the host
 	Tmpfs       bool          // eat: pages of a file in tmpfs
 	Window      time.Duration // account for every stretch of this length too; 0: not
+	Tell        int           // file descriptor that progress is told to, a line of bytes done ten times a second; 0: none
 	Comm        string
 	Nice        int
 	OOMScoreAdj int
@@ -109,6 +110,7 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 	flags.Var(&s.Leave, "leave", "eat: leave this `size` of memory available on the host")
 	flags.BoolVar(&s.Tmpfs, "tmpfs", false, "eat: take pages of a file in tmpfs")
 	flags.DurationVar(&s.Window, "window", 0, "account for each stretch of this length too")
+	flags.IntVar(&s.Tell, "tell-fd", 0, "write to file descriptor `N`, ten times a second, a line with the bytes (calls, where there are none) done since the last")
 	flags.StringVar(&s.Comm, "comm", "", "`name` that the process and its threads go by (15 bytes)")
 	flags.IntVar(&s.Nice, "nice", 0, "nice value `N` of the threads, -20 to 19")
 	flags.IntVar(&s.OOMScoreAdj, "oom-score-adj", 0, "`N` for /proc/self/oom_score_adj; 1000 dies first")

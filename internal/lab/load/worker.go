@@ -33,6 +33,7 @@ type worker struct {
 	errors  int64         // EIO, with Keep
 	usage   [2]unix.Rusage
 	window  *threadWindow // nil without Window
+	told    *atomic.Int64 // nil without Tell
 }
 
 // direction is what the calls of one direction did.
@@ -171,6 +172,9 @@ func (w *worker) made(off, n int64, now, took time.Duration, wrote bool) {
 	w.lat.add(took)
 	w.window.add(now, took, n)
 	w.bytes += n
+	if w.told != nil {
+		w.told.Add(max(n, 1))
+	}
 	if w.sides != nil {
 		side := &w.sides[0]
 		if wrote {

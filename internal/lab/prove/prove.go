@@ -1,0 +1,228 @@
+// Package prove finds the true cause of a situation by intervention: each remedy
+// is really applied, and the work that gets done is measured with and without it.
+// It imports nothing of iocause.
+package prove
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Remedy is something that can be done about a situation while it stands.
+type Remedy struct {
+	Name   string   // what is done, for people
+	Causes []string // the causes that it removes: what is true if it helps
+	Who    string   // the culprit it takes away: a pattern in the terms of the situation, "" for the victim's own doing
+	// Apply does it, and says how to undo it. What fails half-way undoes itself.
+	Apply func(ctx context.Context) (undo func() error, err error)
+}
+
+// Subject is a situation that stands and can be measured.
+type Subject interface {
+	// Measure is the work of the victim a second, over about d. It is zero when
+	// the victim gets nothing done.
+	Measure(ctx context.Context, d time.Duration) (float64, error)
+	Remedies() []Remedy
+}
+
+// Plan is how the remedies are tried.
+type Plan struct {
+	Rounds int           // of all remedies
+	Turn   time.Duration // that is measured
+	Settle time.Duration // after each change, before it is measured
+}
+
+// Helps is the factor from which on a remedy counts as one.
+const Helps = 1.10
+
+// Effect is what a remedy did.
+type Effect struct {
+	Remedy string    `json:"remedy"`
+	Causes []string  `json:"causes"`
+	Who    string    `json:"who,omitempty"`
+	Before []float64 `json:"before"` // work a second, of the turns next to its own
+	With   []float64 `json:"with"`   // with the remedy
+	Factor float64   `json:"factor"` // median of With over Before, turn by turn; 0 when it could not be tried
+	Spread float64   `json:"spread"` // of the factors: the largest by the smallest, less 1
+	Failed string    `json:"failed,omitempty"`
+}
+
+// Try applies each remedy in turn, between turns without any, and undoes it. An
+// error means that the situation itself could not be measured or put back.
+func Try(ctx context.Context, s Subject, p Plan) ([]Effect, error) {
+	remedies := s.Remedies()
+	effects := make([]Effect, len(remedies))
+	for i, r := range remedies {
+		effects[i] = Effect{Remedy: r.Name, Causes: r.Causes, Who: r.Who}
+	}
+	before, err := s.Measure(ctx, p.Turn)
+	if err != nil {
+		return nil, fmt.Errorf("measure the situation: %w", err)
+	}
+	for range p.Rounds {
+		for i := range remedies {
+			e := &effects[i]
+			if e.Failed != "" {
+				continue
+			}
+			with, err := try(ctx, s, &remedies[i], p)
+			if ctx.Err() != nil {
+				return effects, ctx.Err()
+			}
+			var failed *failure
+			if errors.As(err, &failed) {
+				e.Failed = failed.Error()
+			} else if err != nil {
+				return effects, err
+			}
+			if err := sleep(ctx, p.Settle); err != nil {
+				return effects, err
+			}
+			after, err := s.Measure(ctx, p.Turn)
+			if err != nil {
+				return effects, fmt.Errorf("measure the situation: %w", err)
+			}
+			if e.Failed == "" {
+				e.Before, e.With = append(e.Before, (before+after)/2), append(e.With, with)
+			}
+			before = after
+		}
+	}
+	for i := range effects {
+		effects[i].settle()
+	}
+	return effects, nil
+}
+
+// failure is a remedy that could not be tried; the situation is as it was.
+type failure struct{ error }
+
+func (f *failure) Unwrap() error { return f.error }
+
+// try measures with one remedy.
+func try(ctx context.Context, s Subject, r *Remedy, p Plan) (with float64, err error) {
+	undo, err := r.Apply(ctx)
+	if err != nil {
+		return 0, &failure{fmt.Errorf("%s: %w", r.Name, err)}
+	}
+	defer func() {
+		if undoErr := undo(); undoErr != nil {
+			err = fmt.Errorf("undo %q: %w", r.Name, errors.Join(undoErr, err))
+		}
+	}()
+	if err := sleep(ctx, p.Settle); err != nil {
+		return 0, err
+	}
+	if with, err = s.Measure(ctx, p.Turn); err != nil {
+		return 0, &failure{fmt.Errorf("measure with %q: %w", r.Name, err)}
+	}
+	return with, nil
+}
+
+// most is the largest factor that is told: work that begins where there was none.
+const most = 10000
+
+// settle works the factor out.
+func (e *Effect) settle() {
+	var factors []float64
+	for i := range e.With {
+		f := float64(most)
+		switch {
+		case e.Before[i] > 0:
+			f = min(most, e.With[i]/e.Before[i])
+		case e.With[i] == 0:
+			f = 1
+		}
+		factors = append(factors, f)
+	}
+	if len(factors) == 0 {
+		return
+	}
+	slices.Sort(factors)
+	n := len(factors)
+	e.Factor = (factors[(n-1)/2] + factors[n/2]) / 2
+	if factors[0] > 0 {
+		e.Spread = factors[n-1]/factors[0] - 1
+	}
+}
+
+// Truth is what the interventions prove.
+type Truth struct {
+	Causes []string `json:"causes"` // any of these is right
+	Best   string   `json:"best"`   // the remedy that helps most, "" when none does
+	Factor float64  `json:"factor"` // by how much
+}
+
+// Healthy tells whether nothing helps.
+func (t *Truth) Healthy() bool { return t.Best == "" }
+
+// noise is the least share by which two remedies must differ to be told apart.
+const noise = 0.10
+
+// mostNoise is the share by which they may differ at most and count as the same,
+// however much the machine is disturbed: causes a third apart are not one.
+const mostNoise = 0.30
+
+// Prove is the verdict of the interventions: the remedy that helps most names the
+// cause, and so do those that help as much within noise. Where none helps, calm
+// are the causes that are right.
+func Prove(effects []Effect, calm []string) Truth {
+	var best *Effect
+	for i := range effects {
+		if e := &effects[i]; e.helps() && (best == nil || e.Factor > best.Factor) {
+			best = e
+		}
+	}
+	if best == nil {
+		return Truth{Causes: calm}
+	}
+	t := Truth{Best: best.Remedy, Factor: best.Factor}
+	for i := range effects {
+		e := &effects[i]
+		// What differs by less than either differs from itself is the same.
+		if e.helps() && e.Factor*(1+max(noise, min(e.Spread, mostNoise), min(best.Spread, mostNoise))) >= best.Factor {
+			for _, c := range e.Causes {
+				if !slices.Contains(t.Causes, c) {
+					t.Causes = append(t.Causes, c)
+				}
+			}
+		}
+	}
+	return t
+}
+
+// helps tells whether a remedy helps, in each of its turns.
+func (e *Effect) helps() bool {
+	if e.Failed != "" || e.Factor < Helps {
+		return false
+	}
+	for i := range e.With {
+		if e.With[i] <= e.Before[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Of is the largest effect of the remedies that remove a cause; ok is false where
+// none was tried.
+func Of(effects []Effect, cause string) (best Effect, ok bool) {
+	for _, e := range effects {
+		if e.Failed == "" && slices.Contains(e.Causes, cause) && (!ok || e.Factor > best.Factor) {
+			best, ok = e, true
+		}
+	}
+	return best, ok
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

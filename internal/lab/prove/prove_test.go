@@ -1,0 +1,110 @@
+package prove
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+// plant is a subject whose work is known: so much, times what the remedies in
+// force give.
+type plant struct {
+	rate   float64
+	factor map[string]float64
+	fails  string
+	on     map[string]bool
+	turns  int
+}
+
+func (p *plant) Measure(context.Context, time.Duration) (float64, error) {
+	p.turns++
+	rate := p.rate
+	for name := range p.on {
+		rate *= p.factor[name]
+	}
+	return rate, nil
+}
+
+func (p *plant) Remedies() []Remedy {
+	var all []Remedy
+	for _, name := range []string{"limit", "sync", "neighbour", "nothing"} {
+		all = append(all, Remedy{Name: name, Causes: []string{"cause of " + name}, Apply: func(context.Context) (func() error, error) {
+			if name == p.fails {
+				return nil, errors.New("it is not to be had")
+			}
+			p.on[name] = true
+			return func() error { delete(p.on, name); return nil }, nil
+		}})
+	}
+	return all
+}
+
+func TestTry(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		factor map[string]float64
+		fails  string
+		want   []string
+		best   string
+	}{
+		{"one helps most", map[string]float64{"limit": 8, "sync": 1.5, "neighbour": 1.04, "nothing": 1}, "", []string{"cause of limit"}, "limit"},
+		{"two within noise", map[string]float64{"limit": 3, "sync": 3.2, "neighbour": 1, "nothing": 1}, "", []string{"cause of limit", "cause of sync"}, "sync"},
+		{"none helps by a tenth", map[string]float64{"limit": 1.09, "sync": 0.5, "neighbour": 1, "nothing": 1}, "", []string{"healthy"}, ""},
+		{"one cannot be tried", map[string]float64{"limit": 8, "sync": 1.5, "neighbour": 1, "nothing": 1}, "limit", []string{"cause of sync"}, "sync"},
+	} {
+		p := &plant{rate: 100, factor: c.factor, fails: c.fails, on: map[string]bool{}}
+		effects, err := Try(context.Background(), p, Plan{Rounds: 2, Turn: time.Millisecond})
+		if err != nil || len(p.on) != 0 {
+			t.Fatalf("%s: %v; still in force: %v", c.name, err, p.on)
+		}
+		for _, e := range effects {
+			if e.Remedy != c.fails && math.Abs(e.Factor-c.factor[e.Remedy]) > 1e-9 {
+				t.Errorf("%s: %s gives %g, want %g", c.name, e.Remedy, e.Factor, c.factor[e.Remedy])
+			}
+		}
+		truth := Prove(effects, []string{"healthy"})
+		if !slices.Equal(truth.Causes, c.want) || truth.Best != c.best || truth.Healthy() != (c.best == "") {
+			t.Errorf("%s: %+v, want %v by %q", c.name, truth, c.want, c.best)
+		}
+	}
+}
+
+// A remedy that helps once and not again is chance.
+func TestChance(t *testing.T) {
+	e := Effect{Remedy: "x", Causes: []string{"x"}, Before: []float64{100, 100}, With: []float64{180, 90}}
+	e.settle()
+	if truth := Prove([]Effect{e}, []string{"healthy"}); !truth.Healthy() {
+		t.Errorf("%+v", truth)
+	}
+}
+
+// The meter measures from line to line, whoever writes and however often.
+func TestMeter(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var m Meter
+	for _, every := range []time.Duration{20 * time.Millisecond, 250 * time.Millisecond} {
+		pen := m.From(Number)
+		line := []byte("not work\n" + map[bool]string{true: "10", false: "125"}[every < 100*time.Millisecond] + "\n") // 500 units a second
+		go func() {
+			for tick := time.NewTicker(every); ctx.Err() == nil; <-tick.C {
+				_, _ = pen.Write(line[:5])
+				_, _ = pen.Write(line[5:])
+			}
+		}()
+	}
+	if err := m.Began(ctx); err != nil {
+		t.Fatal(err)
+	}
+	rate, err := m.Rate(ctx, time.Second, 2*time.Second)
+	if err != nil || rate < 700 || rate > 1300 {
+		t.Errorf("%g units a second, want 1000: %v", rate, err)
+	}
+	var silent Meter
+	if rate, err := silent.Rate(ctx, 10*time.Millisecond, 20*time.Millisecond); rate != 0 || err != nil {
+		t.Errorf("a program that does nothing has a rate of %g: %v", rate, err)
+	}
+}

@@ -1,0 +1,243 @@
+package space
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/lab/prove"
+)
+
+// deviceCauses are what a device can be slow for.
+var deviceCauses = []string{"device-latency-bound", "device-queueing", "device-iops-limit", "device-bandwidth-limit"}
+
+// Who is to blame, in the terms of Culprit.
+const (
+	itself    = ""
+	theCgroup = "cgroup"
+	theDevice = "device"
+)
+
+// Measure implements prove.Subject.
+func (st *Standing) Measure(ctx context.Context, d time.Duration) (float64, error) {
+	if st.Situation.Plant == Cold && !st.warm {
+		if err := st.forget(); err != nil {
+			return 0, err
+		}
+	}
+	return st.meter.Rate(ctx, d, 3*time.Second)
+}
+
+// forget drops the data from the page cache. What is mapped stays.
+func (st *Standing) forget() error {
+	return filepath.WalkDir(st.data(), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+	})
+}
+
+// Remedies implements prove.Subject: all that can be done about this situation,
+// whether it was planted or not.
+func (st *Standing) Remedies() []prove.Remedy {
+	s := st.Situation
+	var all []prove.Remedy
+	add := func(name, who string, causes []string, apply func(context.Context) (func() error, error)) {
+		all = append(all, prove.Remedy{Name: name, Who: who, Causes: causes, Apply: apply})
+	}
+	if c := st.cgroup; c != nil {
+		for _, x := range []struct {
+			name, controller, dir string
+			causes                []string
+		}{
+			{"no memory limit", "memory", c.Memory, []string{"cgroup-cache-limit", "reclaim-stall"}},
+			{"no I/O limit", "io", c.IO, []string{"cgroup-io-throttle"}},
+			{"no processor limit", "cpu", c.CPU, []string{"cpu-saturated"}},
+		} {
+			if x.dir != "" {
+				add(x.name, theCgroup, x.causes, st.lift(x.controller))
+			}
+		}
+	}
+	for _, b := range st.beside {
+		if len(b.causes) > 0 {
+			add("stop "+b.name, "comm:"+b.comm, b.causes, func(context.Context) (func() error, error) { return b.Resume, b.Pause() })
+		}
+	}
+	if st.disk != nil && s.Work != Compute && s.Work != Small && s.Work != Cached {
+		add("a disk twice as fast", theDevice, deviceCauses, func(context.Context) (func() error, error) {
+			return func() error { return st.env.Slow(diskName, s.Latency) }, st.env.Slow(diskName, s.Latency/2)
+		})
+	}
+	if s.Work == Commit {
+		add("no sync", itself, []string{"sync-writes"}, st.noSync())
+	}
+	if s.Work == Write {
+		add("more dirty memory", itself, []string{"dirty-throttling"}, st.moreDirty)
+	}
+	if s.direct() && s.Work != DirectWrite {
+		add("buffered", itself, []string{"direct-io"}, st.restart(variant{buffered: true}))
+	}
+	if (s.direct() || s.Work == ReadRand || s.Work == Tree) && st.program.threads > 1 && s.Threads <= 32 && s.Plant != Cold && s.Plant != Burner && s.Plant != Quota {
+		add("more in flight", theDevice, []string{"device-latency-bound"}, st.restart(variant{wider: 4}))
+	}
+	if s.Work == Small {
+		add("larger calls", itself, []string{"small-io"}, st.restart(variant{larger: 256}))
+	}
+	if s.Plant == Cold {
+		add("all of it cached", itself, []string{"cold-cache"}, func(ctx context.Context) (func() error, error) {
+			st.warm = true
+			return func() error { st.warm = false; return nil }, st.readData(ctx)
+		})
+	}
+	if s.reads() && st.disk != nil && s.Work != MapRand {
+		add("little read-ahead", itself, []string{"readahead-waste"}, st.lessReadAhead)
+	}
+	return all
+}
+
+func (st *Standing) lift(controller string) func(context.Context) (func() error, error) {
+	return func(ctx context.Context) (func() error, error) {
+		if err := st.cgroup.Lift(controller, st.number); err != nil {
+			return nil, err
+		}
+		undo := func() error { return st.cgroup.Limit(st.planted) }
+		if controller == "memory" { // it must have read its data once
+			if err := pause(ctx, 2*time.Second); err != nil {
+				return nil, errors.Join(err, undo())
+			}
+		}
+		return undo, nil
+	}
+}
+
+// restart starts the program in another variant beside the one that runs, which
+// stands still meanwhile.
+func (st *Standing) restart(v variant) func(context.Context) (func() error, error) {
+	return func(ctx context.Context) (func() error, error) {
+		running, meter := st.running, st.meter
+		for _, p := range running {
+			if err := p.Pause(); err != nil {
+				return nil, err
+			}
+		}
+		undo := func() error {
+			errs := []error{st.stopProgram()}
+			st.running, st.meter = running, meter
+			for _, p := range running {
+				errs = append(errs, p.Resume())
+			}
+			return errors.Join(errs...)
+		}
+		err := st.run(ctx, v)
+		if err == nil && v.buffered { // what it reads again is cached then
+			err = st.readData(ctx)
+		}
+		if err != nil {
+			return nil, errors.Join(err, undo())
+		}
+		return undo, nil
+	}
+}
+
+// noSync lets the program not sync: in the running server, or by another start.
+func (st *Standing) noSync() func(context.Context) (func() error, error) {
+	if st.program.live == nil {
+		return st.restart(variant{noSync: true})
+	}
+	return func(context.Context) (func() error, error) {
+		return func() error { return st.program.live(st, false) }, st.program.live(st, true)
+	}
+}
+
+func (st *Standing) moreDirty(context.Context) (func() error, error) {
+	const much = 4 << 30
+	set := func(name, value string) error {
+		return os.WriteFile(st.host.Proc("sys/vm", name), []byte(value), 0)
+	}
+	old := map[string]string{}
+	for _, name := range []string{"dirty_bytes", "dirty_background_bytes", "dirty_ratio", "dirty_background_ratio"} {
+		b, err := os.ReadFile(st.host.Proc("sys/vm", name))
+		if err != nil {
+			return nil, err
+		}
+		old[name] = string(b[:max(0, len(b)-1)])
+	}
+	undo := func() error {
+		var errs []error
+		for name, value := range old {
+			if value != "0" { // of each pair one is zero, and that follows from the other
+				errs = append(errs, set(name, value))
+			}
+		}
+		return errors.Join(errs...)
+	}
+	// In the journal, for the case that this process is killed meanwhile.
+	if err := errors.Join(st.env.Sysctl("vm.dirty_bytes", strconv.Itoa(much)), st.env.Sysctl("vm.dirty_background_bytes", strconv.Itoa(much/2))); err != nil {
+		return nil, errors.Join(err, undo())
+	}
+	return undo, nil
+}
+
+func (st *Standing) lessReadAhead(context.Context) (func() error, error) {
+	path := st.host.Sys("block", st.disk.Device, "queue/read_ahead_kb")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return os.WriteFile(path, b, 0) }, os.WriteFile(path, []byte("4"), 0)
+}
+
+// Truth is what the effects prove of this situation. idle is the share of the
+// processors that nobody used while it was diagnosed.
+func (st *Standing) Truth(effects []prove.Effect, idle float64) prove.Truth {
+	calm := []string{"healthy", "cpu-bound"}
+	if idle < 0.10 { // its own threads are more than the processors
+		calm = append(calm, "cpu-saturated")
+	}
+	if st.Situation.Work == Small {
+		calm = append(calm, "small-io")
+	}
+	effects = slices.Clone(effects)
+	flight, tried := prove.Of(effects, "device-latency-bound")
+	if tried && flight.Remedy == "more in flight" {
+		for i := range effects {
+			if e := &effects[i]; slices.Contains(e.Causes, "device-queueing") {
+				e.Causes = []string{"device-latency-bound"}
+				if flight.Factor < prove.Helps { // it is full
+					e.Causes = deviceCauses[1:]
+				}
+			}
+		}
+	}
+	t := prove.Prove(effects, calm)
+	if t.Healthy() {
+		return t
+	}
+	// Without a sync, from memory or past nothing, a program does not meet what is
+	// on the way either: a limit or a neighbour that takes half of its time is as
+	// true as the way itself.
+	for _, e := range effects {
+		if e.Factor >= 2 && e.Failed == "" && (e.Who == theCgroup || len(e.Who) > 5 && e.Who[:5] == "comm:") {
+			for _, c := range e.Causes {
+				if !slices.Contains(t.Causes, c) {
+					t.Causes = append(t.Causes, c)
+				}
+			}
+		}
+	}
+	return t
+}

@@ -1,0 +1,172 @@
+package space
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"iocause/internal/lab/prove"
+)
+
+// Report is the part of what iocause diagnose prints that is scored.
+type Report struct {
+	Primary  string `json:"primary"`
+	Findings []struct {
+		Cause      string  `json:"cause"`
+		Confidence float64 `json:"confidence"`
+		Culprit    Culprit `json:"culprit"`
+		Advice     []struct {
+			Do     string   `json:"do"`
+			Expect string   `json:"expect"`
+			Low    *float64 `json:"expect_low"`
+			High   *float64 `json:"expect_high"`
+		} `json:"advice"`
+	} `json:"findings"`
+}
+
+// Culprit is who is to blame.
+type Culprit struct {
+	PID    int    `json:"pid"`
+	Comm   string `json:"comm"`
+	Cgroup string `json:"cgroup"`
+	Device string `json:"device"`
+}
+
+// diagnose asks iocause. idle is the share of the processors that nobody used
+// meanwhile.
+func (st *Standing) diagnose(ctx context.Context, d time.Duration) (report []byte, idle float64, err error) {
+	args := []string{"diagnose", "--format", "json", "--duration", d.String()}
+	if st.Situation.Targeted {
+		args = append(args, "--comm", st.program.comms[0])
+		if st.Situation.Program == "node" { // threads of it have other names, the process does not
+			args = args[:len(args)-2]
+			args = append(args, "--pid", strconv.Itoa(st.running[0].PID))
+		}
+	}
+	if st.Situation.Plant == Cold {
+		if err := st.forget(); err != nil {
+			return nil, 0, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, d+40*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, st.binary, args...)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	busy0, idle0 := processors(st.host.Proc("stat"))
+	if err := cmd.Run(); err != nil {
+		return nil, 0, fmt.Errorf("iocause diagnose: %w: %s", err, last(said.Bytes()))
+	}
+	busy1, idle1 := processors(st.host.Proc("stat"))
+	return out.Bytes(), (idle1 - idle0) / max(1, idle1-idle0+busy1-busy0), nil
+}
+
+// processors reads the first line of /proc/stat (proc_stat(5)), in ticks; what
+// waits for I/O is idle too.
+func processors(path string) (busy, idle float64) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, 0
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	for i, f := range strings.Fields(line) {
+		v, err := strconv.ParseFloat(f, 64)
+		switch {
+		case err != nil || i > 8:
+		case i == 4 || i == 5:
+			idle += v
+		default:
+			busy += v
+		}
+	}
+	return busy, idle
+}
+
+// blames tells whether a culprit is who the remedy takes away: in the terms of
+// Remedy.Who.
+func (st *Standing) blames(c *Culprit, who string) bool {
+	if comm, ok := strings.CutPrefix(who, "comm:"); ok {
+		return c.Comm == comm
+	}
+	switch who {
+	case theCgroup:
+		return st.cgroup != nil && strings.Contains(c.Cgroup, strings.TrimPrefix(st.cgroup.Path, "/"))
+	case theDevice:
+		return st.disk != nil && c.Device == st.disk.Device
+	}
+	return slices.Contains(st.program.comms, c.Comm)
+}
+
+// Proof is a situation with what is true of it and what was said of it.
+type Proof struct {
+	Situation *Situation      `json:"situation"`
+	Effects   []prove.Effect  `json:"effects"`
+	Truth     prove.Truth     `json:"truth"`
+	Idle      float64         `json:"idle"` // share of the processors
+	Verdict   Verdict         `json:"verdict"`
+	Report    json.RawMessage `json:"report,omitempty"` // what iocause diagnose printed
+	Seconds   float64         `json:"seconds"`
+}
+
+// Verdict is what was said, held against what is true.
+type Verdict struct {
+	Primary    string  `json:"primary"`
+	Confidence float64 `json:"confidence"`
+	Right      bool    `json:"right"`
+	Culprit    string  `json:"culprit"` // right, wrong, or "" where none is asked for
+	Low        float64 `json:"expect_low,omitempty"`
+	High       float64 `json:"expect_high,omitempty"`
+	Gained     float64 `json:"gained,omitempty"` // what the remedy of the named cause gave
+	Effect     string  `json:"effect"`           // right, wrong, or "" where nothing was promised or tried
+}
+
+// effectFactor is how far from the promised interval an effect may be.
+const effectFactor = 1.3
+
+// judge holds a report against the truth.
+func (st *Standing) judge(b []byte, effects []prove.Effect, truth *prove.Truth) (Verdict, error) {
+	var r Report
+	if err := json.Unmarshal(b, &r); err != nil {
+		return Verdict{}, fmt.Errorf("read the report: %w", err)
+	}
+	v := Verdict{Primary: r.Primary, Right: slices.Contains(truth.Causes, r.Primary)}
+	if len(r.Findings) == 0 {
+		return v, nil
+	}
+	f := &r.Findings[0]
+	v.Confidence = f.Confidence
+	e, tried := prove.Of(effects, v.Primary)
+	if v.Right && !truth.Healthy() && tried {
+		v.Culprit = "wrong"
+		for _, e := range effects {
+			if e.Failed == "" && e.Factor >= prove.Helps && slices.Contains(e.Causes, v.Primary) && st.blames(&f.Culprit, e.Who) {
+				v.Culprit = "right"
+			}
+		}
+	}
+	if !tried || len(f.Advice) == 0 || f.Advice[0].Low == nil && f.Advice[0].High == nil {
+		return v, nil
+	}
+	v.Gained = e.Factor
+	v.Effect = "right"
+	if low := f.Advice[0].Low; low != nil {
+		v.Low = *low
+		if e.Factor*effectFactor < *low {
+			v.Effect = "wrong"
+		}
+	}
+	if high := f.Advice[0].High; high != nil && *high > 0 {
+		v.High = *high
+		if e.Factor > *high*effectFactor {
+			v.Effect = "wrong"
+		}
+	}
+	return v, nil
+}

@@ -1,0 +1,58 @@
+package space
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/lab/prove"
+)
+
+// Options say how a situation is tried.
+type Options struct {
+	Binary  string        // iocause
+	Scratch string        // for test files; "" as for all of the lab
+	Look    time.Duration // that the diagnosis observes
+	Plan    prove.Plan
+}
+
+// Usual is what fits into half a minute.
+func Usual(binary, scratch string) Options {
+	return Options{Binary: binary, Scratch: scratch, Look: 5 * time.Second,
+		Plan: prove.Plan{Rounds: 2, Turn: 700 * time.Millisecond, Settle: 250 * time.Millisecond}}
+}
+
+// Run sets a situation up, diagnoses it, tries every remedy, and takes it down,
+// whatever happens on the way.
+func Run(ctx context.Context, h *host.Host, s *Situation, o Options, say func(string)) (p *Proof, err error) {
+	begun := time.Now()
+	say("set up: " + s.String())
+	st, err := Stand(ctx, h, o.Binary, o.Scratch, s)
+	if st != nil {
+		defer func() {
+			if closeErr := st.Close(); closeErr != nil {
+				err = errors.Join(err, fmt.Errorf("take the situation down: %w", closeErr))
+			}
+		}()
+	}
+	if err != nil {
+		return nil, err
+	}
+	p = &Proof{Situation: s}
+	say("diagnose")
+	if p.Report, p.Idle, err = st.diagnose(ctx, o.Look); err != nil {
+		return nil, err
+	}
+	say("try the remedies")
+	if p.Effects, err = prove.Try(ctx, st, o.Plan); err != nil {
+		return nil, err
+	}
+	p.Truth = st.Truth(p.Effects, p.Idle)
+	if p.Verdict, err = st.judge(p.Report, p.Effects, &p.Truth); err != nil {
+		return nil, err
+	}
+	p.Seconds = time.Since(begun).Seconds()
+	return p, nil
+}

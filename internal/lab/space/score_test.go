@@ -1,0 +1,64 @@
+package space
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"iocause/internal/lab/prove"
+)
+
+// The interval of Wilson, by the example of 9 of 10 in Newcombe 1998 and at the ends.
+func TestWilson(t *testing.T) {
+	for _, c := range []struct {
+		s         Share
+		low, high float64
+	}{{Share{9, 10}, 0.5958, 0.9821}, {Share{0, 20}, 0, 0.1611}, {Share{81, 263}, 0.2553, 0.3662}, {Share{0, 0}, 0, 1}} {
+		if low, high := c.s.Wilson(); math.Abs(low-c.low) > 5e-4 || math.Abs(high-c.high) > 5e-4 {
+			t.Errorf("%+v: %.4f to %.4f, want %.4f to %.4f", c.s, low, high, c.low, c.high)
+		}
+	}
+}
+
+// Of an odd seed nothing is kept that tells what was wrong, and a results file
+// that was cut off goes on.
+func TestRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.jsonl")
+	for _, seed := range []uint64{4, 5} {
+		p := &Proof{Situation: &Situation{Seed: seed, Program: "fio"}, Truth: prove.Truth{Causes: []string{"sync-writes"}, Best: "no sync"},
+			Verdict: Verdict{Primary: "healthy", Confidence: 0.95}}
+		r := NewRecord(p, false)
+		if (r.Proof != nil) != (seed == 4) {
+			t.Errorf("seed %d: proof %v", seed, r.Proof)
+		}
+		if err := Append(path, &r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if odd := strings.Split(string(b), "\n")[1]; strings.Contains(odd, "sync") || !strings.Contains(odd, `"seed":5`) {
+		t.Errorf("the line of the odd seed tells too much: %s", odd)
+	}
+	if err := os.WriteFile(path, append(b, `{"seed":7,"prog`...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Append(path, &Record{Seed: 9, Healthy: true, Right: true, Confidence: 0.95, Calm: true, Program: "own"}); err != nil {
+		t.Fatal(err)
+	}
+	all, err := ReadRecords(path)
+	if err != nil || len(all) != 3 || all[2].Seed != 9 {
+		t.Fatalf("%+v: %v", all, err)
+	}
+	n := Count(all)
+	if n.Primary != (Share{1, 3}) || n.FalseHealthy != (Share{2, 2}) || n.FalseCause != (Share{0, 1}) || n.Sure != (Share{1, 3}) {
+		t.Errorf("%+v", n)
+	}
+	if table := Markdown(all); !strings.Contains(table, "| primary cause right | 0 of 1: 0.0 % (0.0 to 79.3) | 1 of 2: 50.0 % (9.5 to 90.5) | +50.0 |") {
+		t.Errorf("%s", table)
+	}
+}
