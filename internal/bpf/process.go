@@ -21,8 +21,11 @@ type process struct {
 // onRename is the program of include/process.bpf.h; Open attaches it.
 const onRename = "on_rename"
 
-// Processes emits who the processes are that the object's programs have met.
+// Processes emits who the processes are that the object's programs have met, and
+// forgets those that have ended: they are told for the last time.
 func (p *Probe) Processes(lookup *host.Lookup, into sample.Sink) error {
+	var gone []uint32
+	ended := lookup.Ended()
 	err := Each(p.Map("processes"), func(tgid uint32, v process) {
 		comm, _, _ := bytes.Cut(v.Comm[:], []byte{0})
 		into.PutProcess(int(tgid), sample.Process{
@@ -32,9 +35,17 @@ func (p *Probe) Processes(lookup *host.Lookup, into sample.Sink) error {
 			MemoryCgroup: lookup.MemoryCgroup(v.MemoryCgroup),
 			IOCgroup:     lookup.IOCgroup(v.IOCgroup),
 		})
+		if ended(tgid) {
+			gone = append(gone, tgid)
+		}
 	})
 	if err != nil {
 		return fmt.Errorf("reading the processes that were met: %w", err)
+	}
+	for _, tgid := range gone {
+		if _, _, err := Take[uint32, process](p.Map("processes"), tgid); err != nil {
+			return err
+		}
 	}
 	return nil
 }

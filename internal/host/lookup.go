@@ -1,17 +1,30 @@
 package host
 
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+)
+
 // Lookup turns the numbers that kernel programs report into names. It reads
 // nothing until it is asked, reads again when something new appears, and is
 // used by one goroutine.
 type Lookup struct {
 	h       *Host
 	devices *Devices
+	gone    map[uint32]time.Time // devices that were not found, and when
 	ids     map[string]*CgroupIDs
 }
 
+// goneFor is how long a device that was not found is not looked for again: it
+// means reading all of them, for each row of a table.
+const goneFor = 10 * time.Second
+
 // NewLookup makes a lookup for a host.
 func NewLookup(h *Host) *Lookup {
-	return &Lookup{h: h, ids: map[string]*CgroupIDs{}}
+	return &Lookup{h: h, gone: map[uint32]time.Time{}, ids: map[string]*CgroupIDs{}}
 }
 
 // Disk is the kernel name of the whole disk that a device number is or lies
@@ -22,12 +35,18 @@ func (l *Lookup) Disk(dev uint32) string {
 			return name
 		}
 	}
+	now := l.h.Now()
+	if at, ok := l.gone[dev]; ok && now.Sub(at) < goneFor {
+		return DevNumber(dev).String()
+	}
 	if d, err := l.h.Devices(); err == nil {
 		l.devices = d
 		if name, ok := d.Disk(DevNumber(dev)); ok {
+			delete(l.gone, dev)
 			return name
 		}
 	}
+	l.gone[dev] = now
 	return DevNumber(dev).String()
 }
 
@@ -80,4 +99,24 @@ func (l *Lookup) hierarchy(controllers []string) *CgroupIDs {
 		return nil
 	}
 	return l.h.IDs(t)
+}
+
+// Ended is a way to ask, for a moment, whether the process of a number that the
+// kernel told has ended. It is always false where that cannot be known: in a
+// container with its own numbers, where the first kernel thread is not called 2,
+// and of a captured tree.
+func (l *Lookup) Ended() func(pid uint32) bool {
+	if b, err := os.ReadFile(l.h.Proc("2", "comm")); !l.h.IsLive || err != nil || string(b) != "kthreadd\n" {
+		return func(uint32) bool { return false }
+	}
+	known := map[uint32]bool{}
+	return func(pid uint32) bool {
+		is, ok := known[pid]
+		if !ok {
+			_, err := os.Lstat(l.h.Proc(strconv.FormatUint(uint64(pid), 10)))
+			is = errors.Is(err, fs.ErrNotExist)
+			known[pid] = is
+		}
+		return is
+	}
 }

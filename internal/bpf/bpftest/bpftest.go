@@ -165,3 +165,16 @@ func Aligned(t *testing.T, n int) []byte {
 	t.Cleanup(func() { _ = unix.Munmap(b) })
 	return b
 }
+
+// Ended is the number of a process that has ended.
+func Ended(t *testing.T) int {
+	t.Helper()
+	p, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return p.Pid
+}

@@ -64,6 +64,10 @@ type Probe struct {
 	suspected time.Time     // when a look last found a thread that waits for one
 	followed  time.Duration // of the window, before following was last given up
 	patience  time.Duration
+	calls     map[int]string // names of system calls
+
+	sweep bpf.Sweep
+	rests map[locksKey]locksRow // rows of ended holders at the sweep before
 }
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and CAP_PERFMON.
@@ -87,7 +91,7 @@ func Open(h *host.Host) (sample.Source, error) {
 			return nil, errors.Join(fmt.Errorf("opening the locks probe: %w", err), p.Close())
 		}
 	}
-	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), patience: patience}, nil
+	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), patience: patience, calls: callNames()}, nil
 }
 
 // Close detaches the probe.
@@ -107,12 +111,20 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	if phase != sample.Last {
 		err = errors.Join(err, p.suspect(open))
 	}
+	if p.sweep.Due(phase, p.host.Now()) {
+		err = errors.Join(err, p.waits(phase, into), p.waiters(phase, into), p.probe.Processes(p.lookup, into))
+	}
 	if !phase.Closes() {
 		return err
 	}
 	p.watched(into)
-	return errors.Join(err, p.figures(open, into), p.probe.Processes(p.lookup, into),
-		p.probe.Losses("locks", []string{"lost_tasks", "lost_rows", "lost_threads", "lost_processes", "missed_ends"}, into))
+	into.Put(sample.LockWait, sample.Entity{}, 0, fromLock) // nobody waited is a measurement too
+	for i := range open {
+		if open[i].Ns > 0 {
+			p.put((*locksKey)(&open[i].Key), locksRow{Ns: open[i].Ns}, into.PutTotal)
+		}
+	}
+	return errors.Join(err, p.probe.Losses("locks", []string{"lost_tasks", "lost_rows", "lost_threads", "lost_processes", "missed_ends"}, into))
 }
 
 // look runs the iterator: waits that go on, and threads that wait for a lock
@@ -185,59 +197,4 @@ func (p *Probe) watched(into sample.Sink) {
 	seconds := (p.followed + p.since(now)).Seconds()
 	p.begin, p.followed = now, 0
 	into.Put(sample.LockFutexes, sample.Entity{}, seconds, fromLook)
-}
-
-// figures emits the sums, waits that go on included.
-func (p *Probe) figures(open []locksOpen, into sample.Sink) error {
-	into.Put(sample.LockWait, sample.Entity{}, 0, fromLock) // nobody waited is a measurement too
-	names, calls := kindNames(), callNames()
-	put := func(k *locksKey, ns, count uint64) {
-		if int(k.Tgid) == p.host.Self || k.Kind == kindNone || k.Kind >= kinds {
-			return
-		}
-		source := fromLock
-		if k.Kind == kindFutex {
-			source = "tp:sched_switch"
-		}
-		e, s := sample.Entity{PID: int(k.Tgid), Class: names[k.Kind]}, float64(ns)/1e9
-		into.PutTotal(sample.LockWait, e, s, source)
-		into.PutTotal(sample.LockWaits, e, float64(count), source)
-		in := "other call"
-		if k.Call < 0 {
-			in = "page fault"
-		} else if name := calls[int(k.Call)]; name != "" {
-			in = name
-		}
-		into.PutTotal(sample.LockWaitIn, sample.Entity{PID: int(k.Tgid), Class: in}, s, source)
-		switch k.Holder {
-		case 0:
-		case k.Tgid:
-			into.PutTotal(sample.LockOwn, sample.Entity{PID: int(k.Tgid)}, s, source)
-		default:
-			into.PutTotal(sample.LockHeld, sample.Entity{PID: int(k.Holder)}, s, source)
-		}
-	}
-	for i := range open {
-		if open[i].Ns > 0 {
-			put((*locksKey)(&open[i].Key), open[i].Ns, 0)
-		}
-	}
-	var k locksKey
-	var r locksRow
-	it := p.probe.Map("waits").Iterate()
-	for it.Next(&k, &r) {
-		put(&k, r.Ns, r.Count)
-	}
-	err := it.Err()
-	var tgid, n uint32
-	it = p.probe.Map("waiters").Iterate()
-	for it.Next(&tgid, &n) {
-		if int(tgid) != p.host.Self {
-			into.Put(sample.LockThreads, sample.Entity{PID: int(tgid)}, float64(n), fromLock)
-		}
-	}
-	if err = errors.Join(err, it.Err()); err != nil {
-		return fmt.Errorf("reading the waits for locks: %w", err)
-	}
-	return nil
 }

@@ -59,6 +59,10 @@ type Probe struct {
 	before pagecacheSums
 	laps   uint64 // windows that ended
 
+	due   bpf.Sweep
+	ended []row                      // of processes that ended in this window
+	idle  map[pagecacheInodeKey]bool // paths that no account needed at the sweep before
+
 	sampler  sampler
 	settling sync.Mutex // Collect and the sampler both do
 }
@@ -136,6 +140,7 @@ const (
 // tables of processes and files where a window ends.
 func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	err := p.probe.Phase(phase, p.host.Now(), into)
+	due := p.due.Due(phase, p.host.Now())
 	switch phase {
 	case sample.First:
 		err = errors.Join(err, p.beginSpans(), p.settle(settleBegin))
@@ -155,6 +160,9 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	emitSums(&p.before, &sums, into)
 	p.before = sums
 	err = errors.Join(err, p.sampler.tell(into))
+	if due && !phase.Closes() {
+		err = errors.Join(err, p.sweep(into))
+	}
 	if phase.Closes() {
 		p.laps++
 		err = errors.Join(err, p.probe.SetVariable("lap", p.laps), p.beginSpans(), p.emitTables(phase, into), p.probe.Losses("pagecache",

@@ -13,48 +13,118 @@ import (
 type row struct {
 	key     pagecacheFileKey
 	account pagecacheAccount
+	ended   bool // its process, and it is in the map no more
+}
+
+func (r *row) file() sample.FileID { return sample.FileID{Dev: r.key.Dev, Ino: r.key.Ino} }
+
+func (r *row) entity() sample.Entity { return sample.Entity{PID: int(r.key.Tgid), File: r.file()} }
+
+// rows are those of the processes that go on. Those of processes that have ended
+// are taken out of the map, and kept for the end of the window.
+func (p *Probe) rows() ([]row, error) {
+	self, ended := uint32(p.host.Self), p.names.lookup.Ended()
+	var rows []row
+	var gone []pagecacheFileKey
+	err := bpf.Each(p.probe.Map("accounts"), func(k pagecacheFileKey, a pagecacheAccount) {
+		switch {
+		case k.Tgid == self:
+		case ended(k.Tgid):
+			gone = append(gone, k)
+		default:
+			rows = append(rows, row{key: k, account: a})
+		}
+	})
+	for _, k := range gone {
+		a, ok, e := bpf.Take[pagecacheFileKey, pagecacheAccount](p.probe.Map("accounts"), k)
+		if err = errors.Join(err, e); ok {
+			p.ended = append(p.ended, row{k, a, true})
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the page-cache accounts: %w", err)
+	}
+	return rows, nil
+}
+
+// sweep takes out of the maps what has ended, between the ends of a window.
+func (p *Probe) sweep(into sample.Sink) error {
+	rows, err := p.rows()
+	return errors.Join(err, p.forgetPaths(rows), p.probe.Processes(p.names.lookup, into))
+}
+
+// forgetPaths takes the paths of files out of their map that no account has
+// needed for two sweeps: one that is just being made may find its file's path
+// there.
+func (p *Probe) forgetPaths(rows []row) error {
+	needed := map[pagecacheInodeKey]bool{}
+	for _, all := range [...][]row{rows, p.ended} {
+		for i := range all {
+			needed[pagecacheInodeKey{Ino: all[i].key.Ino, Dev: uint64(all[i].key.Dev)}] = true
+		}
+	}
+	before := p.idle
+	p.idle = map[pagecacheInodeKey]bool{}
+	err := bpf.Each(p.probe.Map("paths"), func(k pagecacheInodeKey, _ pagecachePath) {
+		if !needed[k] {
+			p.idle[k] = true
+		}
+	})
+	for k := range p.idle {
+		if before[k] {
+			_, _, e := bpf.Take[pagecacheInodeKey, pagecachePath](p.probe.Map("paths"), k)
+			err = errors.Join(err, e)
+			delete(p.idle, k)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("reading the paths of files: %w", err)
+	}
+	return nil
 }
 
 // emitTables emits the accounts per process, and per process and file.
 func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
-	self := uint32(p.host.Self)
-	processes := map[uint32]*pagecacheAccount{}
-	var rows []row
-	err := bpf.Each(p.probe.Map("accounts"), func(k pagecacheFileKey, a pagecacheAccount) {
-		if k.Tgid == self {
-			return
-		}
-		sum := processes[k.Tgid]
-		if sum == nil {
-			sum = &pagecacheAccount{}
-			processes[k.Tgid] = sum
-		}
-		add(sum, &a)
-		rows = append(rows, row{k, a})
-	})
+	live, err := p.rows()
 	if err != nil {
-		return fmt.Errorf("reading the page-cache accounts: %w", err)
+		return err
+	}
+	rows := slices.Concat(live, p.ended)
+	type who struct {
+		tgid  uint32
+		ended bool
+	}
+	processes := map[who]*pagecacheAccount{}
+	for i := range rows {
+		id := who{rows[i].key.Tgid, rows[i].ended}
+		if processes[id] == nil {
+			processes[id] = &pagecacheAccount{}
+		}
+		add(processes[id], &rows[i].account)
 	}
 	sizes := map[sample.FileID]uint64{} // not every process's account has it
-	for _, r := range rows {
-		id := sample.FileID{Dev: r.key.Dev, Ino: r.key.Ino}
-		sizes[id] = max(sizes[id], r.account.Size)
+	for i := range rows {
+		id := rows[i].file()
+		sizes[id] = max(sizes[id], rows[i].account.Size)
 	}
-	for tgid, a := range processes {
-		emitAccount(sample.Entity{PID: int(tgid)}, a, into)
+	for id, a := range processes {
+		emitAccount(sample.Entity{PID: int(id.tgid)}, a, putting(into, id.ended))
 	}
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(weight(&b.account), weight(&a.account)) })
 	most := maxRows
 	if phase == sample.Lap || p.laps > 1 {
 		most = maxLapRows
 	}
-	if len(rows) > most {
-		rows = rows[:most]
+	for i := most; i < len(rows); i++ {
+		if r := &rows[i]; r.ended { // it may have been told of before
+			emitAccount(r.entity(), &r.account, func(m sample.Metric, e sample.Entity, _ float64, source string) {
+				into.PutLast(m, e, 0, source)
+			})
+		}
 	}
-	for _, r := range rows {
-		id := sample.FileID{Dev: r.key.Dev, Ino: r.key.Ino}
-		e := sample.Entity{PID: int(r.key.Tgid), File: id}
-		emitAccount(e, &r.account, into)
+	for _, r := range rows[:min(most, len(rows))] {
+		id, e := r.file(), r.entity()
+		emitAccount(e, &r.account, putting(into, r.ended))
 		if r.account.Longest > 0 && r.account.LongestLap == p.laps-1 {
 			into.Put(sample.CacheLongest, e, float64(r.account.Longest)/1e9, fromSwitch)
 		}
@@ -67,7 +137,8 @@ func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 		}
 		into.PutFile(id, path)
 	}
-	return errors.Join(p.emitWaits(into), p.probe.Processes(p.names.lookup, into))
+	p.ended = nil
+	return errors.Join(p.forgetPaths(live), p.emitWaits(into), p.probe.Processes(p.names.lookup, into))
 }
 
 func (p *Probe) path(k pagecacheFileKey) (sample.File, error) {
@@ -111,7 +182,15 @@ func add(to, a *pagecacheAccount) {
 	to.DirectWriteBytes += a.DirectWriteBytes
 }
 
-func emitAccount(e sample.Entity, a *pagecacheAccount, into sample.Sink) {
+// putting is how a total is told: for the last time where it has ended.
+func putting(into sample.Sink, ended bool) func(sample.Metric, sample.Entity, float64, string) {
+	if ended {
+		return into.PutLast
+	}
+	return into.PutTotal
+}
+
+func emitAccount(e sample.Entity, a *pagecacheAccount, put func(sample.Metric, sample.Entity, float64, string)) {
 	for _, c := range [...]struct {
 		metric sample.Metric
 		value  float64
@@ -138,14 +217,14 @@ func emitAccount(e sample.Entity, a *pagecacheAccount, into sample.Sink) {
 		{sample.DirectWriteByte, float64(a.DirectWriteBytes), fromDirect},
 	} {
 		if c.value != 0 {
-			into.PutTotal(c.metric, e, c.value, c.source)
+			put(c.metric, e, c.value, c.source)
 		}
 	}
 	for i, way := range ways() {
 		if n := a.WayVisits[i]; n > 0 {
 			e.Class = way
-			into.PutTotal(sample.CacheWayVisits, e, float64(n), fromGetPages)
-			into.PutTotal(sample.CacheWayCold, e, float64(a.WayCold[i]), fromGetPages)
+			put(sample.CacheWayVisits, e, float64(n), fromGetPages)
+			put(sample.CacheWayCold, e, float64(a.WayCold[i]), fromGetPages)
 		}
 	}
 }

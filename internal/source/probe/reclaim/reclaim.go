@@ -36,6 +36,7 @@ type Probe struct {
 	host   *host.Host
 	probe  *bpf.Probe
 	lookup *host.Lookup
+	sweep  bpf.Sweep
 }
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and CAP_PERFMON.
@@ -65,34 +66,62 @@ func (p *Probe) Close() error { return p.probe.Close() }
 // window ends.
 func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	err := p.probe.Phase(phase, p.host.Now(), into)
+	if !p.sweep.Due(phase, p.host.Now()) {
+		return err
+	}
+	err = errors.Join(err, p.stalls(phase, into), p.probe.Processes(p.lookup, into))
 	if !phase.Closes() {
 		return err
 	}
 	// nobody stalled is a measurement too
 	into.Put(sample.ReclaimTime, sample.Entity{}, 0, fromReclaim)
 	into.Put(sample.CompactTime, sample.Entity{}, 0, fromCompact)
-	var tgid uint32
-	var s reclaimStalls
-	it := p.probe.Map("stalls").Iterate()
-	for it.Next(&tgid, &s) {
-		if s.Kernel != 0 || int(tgid) == p.host.Self {
-			continue
+	return errors.Join(err, p.probe.Losses("reclaim", []string{"lost_tasks", "lost_rows", "lost_processes"}, into))
+}
+
+// stalls emits those of processes that have ended, for the last time, and where a
+// window ends those of all others.
+func (p *Probe) stalls(phase sample.Phase, into sample.Sink) error {
+	var gone []uint32
+	ended := p.lookup.Ended()
+	err := bpf.Each(p.probe.Map("stalls"), func(tgid uint32, s reclaimStalls) {
+		switch {
+		case ended(tgid):
+			gone = append(gone, tgid)
+		case phase.Closes():
+			p.emit(tgid, &s, into, into.PutTotal)
 		}
-		put := func(time, count sample.Metric, class string, kind int, source string) {
-			if s.Count[kind] > 0 {
-				e := sample.Entity{PID: int(tgid), Class: class}
-				into.PutTotal(time, e, float64(s.Ns[kind])/1e9, source)
-				into.PutTotal(count, e, float64(s.Count[kind]), source)
-			}
+	})
+	for _, tgid := range gone {
+		s, ok, e := bpf.Take[uint32, reclaimStalls](p.probe.Map("stalls"), tgid)
+		if err = errors.Join(err, e); ok {
+			p.emit(tgid, &s, into, into.PutLast)
 		}
-		into.Put(sample.ReclaimThreads, sample.Entity{PID: int(tgid)}, float64(s.Threads), fromReclaim)
-		put(sample.ReclaimTime, sample.ReclaimStalls, "host", reclaimHost, fromReclaim)
-		put(sample.ReclaimTime, sample.ReclaimStalls, "cgroup", reclaimCgroup, fromCgroup)
-		put(sample.CompactTime, sample.CompactStalls, "", compact, fromCompact)
 	}
-	if e := it.Err(); e != nil {
-		err = errors.Join(err, fmt.Errorf("reading the stalls in reclaim: %w", e))
+	if err != nil {
+		return fmt.Errorf("reading the stalls in reclaim: %w", err)
 	}
-	return errors.Join(err, p.probe.Processes(p.lookup, into),
-		p.probe.Losses("reclaim", []string{"lost_tasks", "lost_rows", "lost_processes"}, into))
+	return nil
+}
+
+// emit emits one process; put is how its totals are told.
+func (p *Probe) emit(tgid uint32, s *reclaimStalls, into sample.Sink, put func(sample.Metric, sample.Entity, float64, string)) {
+	if s.Kernel != 0 || int(tgid) == p.host.Self {
+		return
+	}
+	into.Put(sample.ReclaimThreads, sample.Entity{PID: int(tgid)}, float64(s.Threads), fromReclaim)
+	for kind, k := range [...]struct {
+		time, count   sample.Metric
+		class, source string
+	}{
+		reclaimHost:   {sample.ReclaimTime, sample.ReclaimStalls, "host", fromReclaim},
+		reclaimCgroup: {sample.ReclaimTime, sample.ReclaimStalls, "cgroup", fromCgroup},
+		compact:       {sample.CompactTime, sample.CompactStalls, "", fromCompact},
+	} {
+		if s.Count[kind] > 0 {
+			e := sample.Entity{PID: int(tgid), Class: k.class}
+			put(k.time, e, float64(s.Ns[kind])/1e9, k.source)
+			put(k.count, e, float64(s.Count[kind]), k.source)
+		}
+	}
 }

@@ -1,0 +1,49 @@
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"iocause/internal/sample"
+)
+
+// Sweep says when a probe takes the rows of what has ended out of its maps: where
+// a window ends, and every few seconds within a long one. A machine may start a
+// thousand processes a second, and a map that is full counts no more of them.
+// The zero value is ready for use.
+type Sweep struct{ last time.Time }
+
+// sweepEvery is so short that maps of 16384 rows do not fill up between two
+// sweeps by 3000 processes a second, and so long that reading full maps, a
+// microsecond or two a row, takes less than a hundredth of a processor.
+const sweepEvery = 5 * time.Second
+
+// Due tells whether it is time to; it is asked in every phase.
+func (s *Sweep) Due(phase sample.Phase, now time.Time) bool {
+	if phase == sample.First {
+		s.last = now
+		return false
+	}
+	if !phase.Closes() && now.Sub(s.last) < sweepEvery {
+		return false
+	}
+	s.last = now
+	return true
+}
+
+// Take takes a row out of a hash map and returns what it was when it went; ok is
+// false when it was gone already. What a program adds in this moment to a row
+// that it had found before is lost, so only rows are taken that nothing is added
+// to any more.
+func Take[K, V any](m *ebpf.Map, key K) (v V, ok bool, err error) {
+	switch err := m.LookupAndDelete(&key, &v); {
+	case errors.Is(err, ebpf.ErrKeyNotExist):
+		return v, false, nil
+	case err != nil:
+		return v, false, fmt.Errorf("taking a row out of a map: %w", err)
+	}
+	return v, true, nil
+}

@@ -1,0 +1,68 @@
+package host
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A device that is gone is looked for once for all the rows of a table, and
+// found when it has come.
+func TestDevicesThatAreGone(t *testing.T) {
+	root := t.TempDir()
+	now := time.Unix(100, 0)
+	l := NewLookup(Tree(root, func() time.Time { return now }))
+	come := func(name, number string) {
+		t.Helper()
+		dir := filepath.Join(root, "sys/block", name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "dev"), []byte(number+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(dev uint32, want string) {
+		t.Helper()
+		if got := l.Disk(dev); got != want {
+			t.Errorf("%d is %q, want %q", dev, got, want)
+		}
+	}
+	come("sda", "8:0")
+	const sda, sdb = 8 << 20, 8<<20 | 16
+	want(sda, "sda")
+	want(sdb, "8:16")
+	read := l.devices
+	want(sdb, "8:16")
+	want(sda, "sda")
+	if l.devices != read {
+		t.Error("the devices were read anew for one that is gone")
+	}
+	come("sdb", "8:16")
+	now = now.Add(goneFor)
+	want(sdb, "sdb")
+	if len(l.gone) != 0 {
+		t.Errorf("%v", l.gone)
+	}
+}
+
+func TestEnded(t *testing.T) {
+	c := exec.Command("true")
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	l := NewLookup(Live())
+	ended := l.Ended()
+	if ended(uint32(os.Getpid())) || ended(1) {
+		t.Error("who lives has ended")
+	}
+	if b, err := os.ReadFile("/proc/2/comm"); err == nil && string(b) == "kthreadd\n" && !ended(uint32(c.Process.Pid)) {
+		t.Error("who has ended lives")
+	}
+	l = NewLookup(Tree(t.TempDir(), time.Now))
+	if l.Ended()(uint32(c.Process.Pid)) {
+		t.Error("something is known of a captured tree")
+	}
+}

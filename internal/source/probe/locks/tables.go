@@ -1,0 +1,94 @@
+package locks
+
+import (
+	"errors"
+	"fmt"
+
+	"iocause/internal/bpf"
+	"iocause/internal/sample"
+)
+
+// put tells the sums of one row; total is how they are told.
+func (p *Probe) put(k *locksKey, r locksRow, total func(sample.Metric, sample.Entity, float64, string)) {
+	if int(k.Tgid) == p.host.Self || k.Kind == kindNone || k.Kind >= kinds {
+		return
+	}
+	source := fromLock
+	if k.Kind == kindFutex {
+		source = "tp:sched_switch"
+	}
+	e, s := sample.Entity{PID: int(k.Tgid), Class: kindNames()[k.Kind]}, float64(r.Ns)/1e9
+	total(sample.LockWait, e, s, source)
+	total(sample.LockWaits, e, float64(r.Count), source)
+	in := "other call"
+	if k.Call < 0 {
+		in = "page fault"
+	} else if name := p.calls[int(k.Call)]; name != "" {
+		in = name
+	}
+	total(sample.LockWaitIn, sample.Entity{PID: int(k.Tgid), Class: in}, s, source)
+	switch k.Holder {
+	case 0:
+	case k.Tgid:
+		total(sample.LockOwn, sample.Entity{PID: int(k.Tgid)}, s, source)
+	default:
+		total(sample.LockHeld, sample.Entity{PID: int(k.Holder)}, s, source)
+	}
+}
+
+// waits emits the rows of processes that have ended, for the last time, and where
+// a window ends all others. A row of a holder that has ended goes when it has
+// rested from one sweep to the next: its waiter, which lives, may have begun to
+// wait before that.
+func (p *Probe) waits(phase sample.Phase, into sample.Sink) error {
+	ended := p.lookup.Ended()
+	before := p.rests
+	p.rests = map[locksKey]locksRow{}
+	var gone []locksKey
+	err := bpf.Each(p.probe.Map("waits"), func(k locksKey, r locksRow) {
+		was, known := before[k]
+		switch {
+		case ended(k.Tgid), known && was == r:
+			gone = append(gone, k)
+			return
+		case k.Holder != 0 && k.Holder != k.Tgid && ended(k.Holder):
+			p.rests[k] = r
+		}
+		if phase.Closes() {
+			p.put(&k, r, into.PutTotal)
+		}
+	})
+	for _, k := range gone {
+		r, ok, e := bpf.Take[locksKey, locksRow](p.probe.Map("waits"), k)
+		if err = errors.Join(err, e); ok {
+			p.put(&k, r, into.PutLast)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("reading the waits for locks: %w", err)
+	}
+	return nil
+}
+
+// waiters emits how many threads of a process waited, in the same way.
+func (p *Probe) waiters(phase sample.Phase, into sample.Sink) error {
+	ended := p.lookup.Ended()
+	var gone []uint32
+	err := bpf.Each(p.probe.Map("waiters"), func(tgid, n uint32) {
+		is := ended(tgid)
+		if is {
+			gone = append(gone, tgid)
+		}
+		if (is || phase.Closes()) && int(tgid) != p.host.Self {
+			into.Put(sample.LockThreads, sample.Entity{PID: int(tgid)}, float64(n), fromLock)
+		}
+	})
+	for _, tgid := range gone {
+		_, _, e := bpf.Take[uint32, uint32](p.probe.Map("waiters"), tgid)
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return fmt.Errorf("reading who waited for locks: %w", err)
+	}
+	return nil
+}
