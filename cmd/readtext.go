@@ -50,6 +50,9 @@ func (a *app) printCase(c *judged, n, of int, style text.Style) error {
 	var b strings.Builder
 	if of > 1 {
 		fmt.Fprintf(&b, "CASE %d of %d: ", n, of)
+		if c.Host != "" {
+			fmt.Fprintf(&b, "on %s, ", c.Host)
+		}
 	} else {
 		b.WriteString("READ: ")
 	}

@@ -18,6 +18,7 @@ type Case struct {
 	Window    *sample.Window
 	Notes     []string
 	Seconds   float64
+	Host      string // whose it is, where the text tells it
 }
 
 // maxCases bounds how many situations of one call are judged.
@@ -30,9 +31,13 @@ func Cases(texts []*Text, all bool) (cases []*Case, left int) {
 	single := !anew(texts)
 	var per [][]*Case
 	for _, t := range texts {
-		c := split(t.Blocks)
-		single = single && len(c) <= 1
-		per = append(per, c)
+		named := byHost(t.Blocks)
+		single = single && len(named) <= 1
+		for _, blocks := range named {
+			c := split(blocks)
+			single = single && len(c) <= 1
+			per = append(per, c)
+		}
 	}
 	if all || single {
 		one := &Case{}
@@ -60,6 +65,33 @@ func Cases(texts []*Text, all bool) (cases []*Case, left int) {
 		c.build(constants)
 	}
 	return cases, left
+}
+
+// byHost parts the outputs of a text by the machine that they are of. Those of
+// which it is not told go with the only machine that is named, or by themselves.
+func byHost(blocks []*Block) [][]*Block {
+	var names []string
+	for _, b := range blocks {
+		if b.Host != "" && !slices.Contains(names, b.Host) {
+			names = append(names, b.Host)
+		}
+	}
+	if len(names) < 2 {
+		return [][]*Block{blocks}
+	}
+	var out [][]*Block
+	for _, name := range append(names, "") {
+		var of []*Block
+		for _, b := range blocks {
+			if b.Host == name {
+				of = append(of, b)
+			}
+		}
+		if len(of) > 0 {
+			out = append(out, of)
+		}
+	}
+	return out
 }
 
 // anew tells whether a text shows what a text before it has shown, with the same
@@ -247,6 +279,9 @@ func (c *Case) build(constants map[key]*series) {
 		}
 		for id, f := range b.files {
 			r.PutFile(id, f)
+		}
+		if b.Host != "" && c.Host == "" {
+			c.Host = b.Host
 		}
 		for _, n := range b.Notes {
 			if !slices.Contains(c.Notes, n) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"html"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -12,12 +13,17 @@ import (
 // maxLine is the longest line that is kept whole, in bytes.
 const maxLine = 256 << 10
 
+// maxPlain is that of lines which are not JSON. No tool prints longer ones; a
+// text of nothing but such lines would take minutes to look through.
+const maxPlain = 16 << 10
+
 // scanner reads lines of any length in bounded memory.
 type scanner struct {
 	r    *bufio.Reader
 	buf  []byte
 	n    int // the line's number
 	long int // lines that were cut
+	end  byte
 }
 
 func newScanner(r io.Reader) *scanner {
@@ -25,7 +31,11 @@ func newScanner(r io.Reader) *scanner {
 	if !ok {
 		b = bufio.NewReaderSize(r, 64<<10)
 	}
-	return &scanner{r: b}
+	s := &scanner{r: b, end: '\n'}
+	if head, _ := b.Peek(enough); bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(head, '\r') >= 0 {
+		s.end = '\r' // as old Macs and some terminals' logs end lines
+	}
+	return s
 }
 
 // next is the next line without its end; what a line has beyond maxLine is
@@ -34,8 +44,8 @@ func (s *scanner) next() (string, error) {
 	s.buf = s.buf[:0]
 	cut := false
 	for {
-		part, err := s.r.ReadSlice('\n')
-		if room := maxLine - len(s.buf); len(part) > room {
+		part, err := s.r.ReadSlice(s.end)
+		if room := s.room(part); len(part) > room {
 			part, cut = part[:room], true
 		}
 		s.buf = append(s.buf, part...)
@@ -54,12 +64,29 @@ func (s *scanner) next() (string, error) {
 	return clean(s.buf), nil
 }
 
+// room is how much more of the line under way is kept. Only JSON has long lines.
+func (s *scanner) room(part []byte) int {
+	head := s.buf
+	if len(head) == 0 {
+		head = part
+	}
+	head = bytes.TrimLeft(head[:min(len(head), 64)], " \t>")
+	most := maxPlain
+	if len(head) > 0 && strings.IndexByte("{[\"}]", head[0]) >= 0 {
+		most = maxLine
+	}
+	return max(0, most-len(s.buf))
+}
+
 // clean takes off the line end, marks of quoting, colour codes and other terminal sequences, and
 // writes blanks for tabs and the blanks of web pages.
 func clean(b []byte) string {
 	plain := true
 	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
 		b = b[:len(b)-1]
+	}
+	if bytes.IndexByte(b, '&') >= 0 {
+		b = entities(b)
 	}
 	b = unquote(b)
 	for _, c := range b {
@@ -83,10 +110,12 @@ func clean(b []byte) string {
 		case c == 0xc2 && i+1 < len(b) && b[i+1] == 0xa0: // no-break space
 			out.WriteByte(' ')
 			i++
-		case strings.HasPrefix(string(b[i:min(i+3, len(b))]), "\u202f"): // a narrow one
-			out.WriteByte(' ')
-			i += 2
-		case strings.HasPrefix(string(b[i:min(i+3, len(b))]), "\ufeff"): // the mark that editors put before a text
+		case c == 0xc2 && i+1 < len(b) && b[i+1] == 0xad: // a hyphen that may be there
+			i++
+		case c >= 0xe2 && c <= 0xef && i+2 < len(b) && odd(b[i:i+3]) != 0:
+			if odd(b[i:i+3]) > 0 {
+				out.WriteByte(' ')
+			}
 			i += 2
 		case c >= ' ':
 			out.WriteByte(c)
@@ -94,6 +123,29 @@ func clean(b []byte) string {
 		i++
 	}
 	return out.String()
+}
+
+// odd is 1 for blanks of other widths and -1 for marks that have none: of
+// joining, direction, and the one that editors put before a text.
+func odd(b []byte) int {
+	switch r, _ := utf8.DecodeRune(b); {
+	case r >= 0x2000 && r <= 0x200a, r == 0x202f, r == 0x205f, r == 0x3000:
+		return 1
+	case r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x2064, r == 0xfeff:
+		return -1
+	}
+	return 0
+}
+
+// entities turns what pages of the web write for marks and blanks back:
+// "&lt;", "&nbsp;". Text that is none of these is left alone.
+func entities(b []byte) []byte {
+	for _, e := range []string{"&lt;", "&gt;", "&amp;", "&quot;", "&nbsp;", "&#"} {
+		if bytes.Contains(b, []byte(e)) {
+			return []byte(html.UnescapeString(string(b)))
+		}
+	}
+	return b
 }
 
 // unquote takes off what mail and forums put before the lines of a text that is

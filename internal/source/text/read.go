@@ -24,6 +24,8 @@ const (
 	damage       = 2    // lines that are not of an output, between two that are
 	patience     = 12   // foreign lines within an output that is quoted in pieces
 
+	headBytes = 4 << 10 // of a line, in which an output must begin
+
 	enough = 16 << 10 // bytes at the front, to tell stacks
 )
 
@@ -56,12 +58,13 @@ type Reader struct {
 
 // open is an output that is being read.
 type open struct {
-	block  *Block
-	record *recorder
-	reader lines.Reader
-	tool   *Tool
-	parked int // foreign lines since its last one
-	blanks int // lines without figures since then
+	block   *Block
+	record  *recorder
+	reader  lines.Reader
+	tool    *Tool
+	parked  int  // foreign lines since its last one
+	blanks  int  // lines without figures since then
+	omitted bool // and among these one that stands for lines that were left out
 }
 
 // state is a text while it is being read.
@@ -74,6 +77,8 @@ type state struct {
 	points int                  // that are kept, of all outputs
 	next   int                  // how many there were
 	seen   map[string]*Block
+	host   string // whose outputs these are, as far as the text tells
+	asked  bool   // a prompt told it
 }
 
 // Read reads one text to its end. What it has found until an error is kept.
@@ -88,6 +93,7 @@ func (r *Reader) Read(ctx context.Context, name string, from io.Reader) (*Text, 
 		s.Stacks = perfscript.Looks(head) || bpfstacks.Looks(head)
 	}
 	in := newScanner(plain)
+	of := newHosts(s)
 	for {
 		text, e := in.next()
 		if e != nil {
@@ -96,13 +102,13 @@ func (r *Reader) Read(ctx context.Context, name string, from io.Reader) (*Text, 
 			}
 			break
 		}
-		s.line(lines.Line{Text: text, N: in.n})
+		of.prefixes.line(text, in.n)
 		if in.n%4096 == 0 && ctx.Err() != nil {
 			err = fmt.Errorf("reading %s after line %d: %w", name, in.n, context.Cause(ctx))
 			break
 		}
 	}
-	s.close()
+	of.close()
 	s.Lines, s.Long = in.n, in.long
 	return s.Text, err
 }
@@ -110,17 +116,23 @@ func (r *Reader) Read(ctx context.Context, name string, from io.Reader) (*Text, 
 // line gives one line to the output under way, or looks whose it is.
 func (s *state) line(l lines.Line) {
 	defer s.remember(l.Text)
+	s.whose(l.Text)
+	if s.open != nil && omitted(l.Text) {
+		s.open.blanks++ // of the output, if its rows go on behind it
+		s.open.omitted = true
+		return
+	}
 	if s.open != nil && s.take(l) {
 		s.rest(l)
 		return
 	}
 	for i := range s.tools {
 		t := &s.tools[i]
-		at := t.Find(l.Text)
+		at := t.Find(l.Text[:min(len(l.Text), headBytes)])
 		if at < 0 {
 			continue
 		}
-		if s.begin(t, lines.Line{Text: l.Text[at:], N: l.N}, l.Text[:at]) {
+		if s.begin(t, lines.Line{Text: l.Text[at:], N: l.N, At: l.At}, l.Text[:at]) {
 			return
 		}
 	}
@@ -197,7 +209,8 @@ func (s *state) take(l lines.Line) bool {
 		return false
 	}
 	o.block.Skipped += o.blanks
-	o.parked, o.blanks = 0, 0
+	o.block.omits = o.block.omits || o.omitted
+	o.parked, o.blanks, o.omitted = 0, 0, false
 	o.block.Last = l.N
 	return true
 }
@@ -249,7 +262,7 @@ func (s *state) begin(t *Tool, l lines.Line, prefix string) bool {
 		s.Left++
 		return false
 	}
-	b := &Block{Tool: t.Name, File: s.File, First: l.N, Last: l.N}
+	b := &Block{Tool: t.Name, File: s.File, First: l.N, Last: l.N, Host: s.host}
 	o := &open{block: b, record: newRecorder(b, s.kinds), tool: t}
 	o.reader = t.New(s.before(prefix))
 	s.open = o
@@ -272,6 +285,9 @@ func (s *state) close() {
 	o.reader.Close(o.record)
 	o.record.settle()
 	b := o.block
+	if b.omits {
+		b.Notes = append(b.Notes, "lines of it were left out by who pasted it: what stands there is not known")
+	}
 	if b.left > 0 {
 		b.Notes = append(b.Notes, fmt.Sprintf("%s of more than %d devices and processes left out", sample.Counted(b.left, "value"), maxSeries))
 	}

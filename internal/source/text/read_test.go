@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"iocause/internal/sample"
 )
@@ -188,12 +189,39 @@ func (newlines) Read(p []byte) (int, error) {
 func TestClean(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain\r\n": "plain", "a\tb": "a b", "\x1b[1;31mred\x1b[0m\n": "red", "\x1b]0;title\x07x": "x", "\x1b]0;t\x1b\\x": "x",
+		"&gt; sda &lt;1&gt;&nbsp;2": "sda <1> 2", "a\u200bb\u2009c\u00add": "ab cd", "a & b": "a & b",
 		"a\u00a0b": "a b", "a\u202fb": "a b", "\ufeffa": "a",
 		"> sda 1": "sda 1", "> >  sda": " sda", ">>\n": "", ">=(ms) .. <(ms)": ">=(ms) .. <(ms)", "  x > 4": "  x > 4", "->": "->", "\x1b": "", "\x1b[": "", "a\x00b": "ab", "\u00e9": "\u00e9",
 	} {
 		if got := clean([]byte(in)); got != want {
 			t.Errorf("%q is cleaned to %q, want %q", in, got, want)
 		}
+	}
+}
+
+// A text whose lines end in CR alone.
+func TestCarriageReturns(t *testing.T) {
+	got := read(t, "Device: r/s w/s rkB/s wkB/s avgqu-sz await svctm %util\rsda 100.00 0.00 400.00 0.00 1.00 10.00 1.00 100.00\r")
+	if len(got.Blocks) != 1 || got.Blocks[0].Used != 2 || got.Lines != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Long lines cost no more than their bytes, whatever words are in them.
+func TestLongLinesOfWords(t *testing.T) {
+	line := strings.Repeat("error timeout sda: I/O Device reset 12+3 records IOPS= PRIO READS = ", 4000) + "\n"
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	for range 400 { // 100 MB
+		if _, err := z.Write([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	z.Close()
+	begun := time.Now()
+	got, err := (&Reader{Tools: List()}).Read(t.Context(), "x.gz", &packed)
+	if took := time.Since(begun); err != nil || got.Lines != 400 || took > 20*time.Second {
+		t.Errorf("%d lines in %s, %v", got.Lines, took, err)
 	}
 }
 

@@ -21,6 +21,7 @@ type Block struct {
 	Tool        string
 	File        string
 	First, Last int      // its lines
+	Host        string   // whose it is, where the text tells it
 	Repeats     int      // the line of an earlier output that shows the same run, 0 none
 	Intervals   int      // reports; 0 when it shows an instant
 	Used        int      // lines that figures were taken from
@@ -31,6 +32,7 @@ type Block struct {
 	Doubts      int      // figures that contradict each other
 	Merged      int      // neighbouring intervals that one kept interval stands for, 1 all are kept
 
+	omits    bool // lines were left out of it
 	state    bool
 	identity string
 	series   map[key]*series

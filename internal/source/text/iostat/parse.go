@@ -62,6 +62,7 @@ type reader struct {
 	columns  []string
 	cpuNames []string
 	stamp    time.Time
+	stamps   bool // it prints them itself (-t)
 
 	line    int // where the report under way begins
 	cpu     *record
@@ -113,6 +114,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		return lines.Skipped, nil
 	case strings.HasPrefix(text, "avg-cpu:"):
 		r.flush(into)
+		r.stampAt(l.At)
 		r.line, r.columns = l.N, nil
 		r.cpuNames = strings.Fields(strings.TrimPrefix(text, "avg-cpu:"))
 		return lines.Used, nil
@@ -122,6 +124,10 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	if c := header(text); c != nil {
 		if len(r.devices) > 0 && (slices.Equal(c, r.columns) || slices.Contains(c, "tps") || slices.Contains(c, "r/s")) {
 			r.flush(into)
+			r.stampAt(l.At)
+		}
+		if r.stamp.IsZero() {
+			r.stampAt(l.At)
 		}
 		r.columns = c
 		if r.line == 0 {
@@ -131,10 +137,9 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	}
 	if t, ok := stamped(text); ok {
 		r.flush(into)
-		if !r.stamp.IsZero() && t.After(r.stamp) && t.Sub(r.stamp) < 24*time.Hour {
-			r.every, r.known = t.Sub(r.stamp).Seconds(), true
-		}
-		r.stamp = t
+		r.stamps = false
+		r.stampAt(t)
+		r.stamps = true
 		return lines.Used, nil
 	}
 	if use, err := r.json(text, l.N, into); use != lines.Foreign {
@@ -144,6 +149,17 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		return r.device(text, l.N)
 	}
 	return lines.Foreign, nil
+}
+
+// stampAt takes the time of a report.
+func (r *reader) stampAt(t time.Time) {
+	if t.IsZero() || r.stamps { // its own are better than those of a log
+		return
+	}
+	if !r.stamp.IsZero() && t.After(r.stamp) && t.Sub(r.stamp) < 24*time.Hour {
+		r.every, r.known = t.Sub(r.stamp).Seconds(), true
+	}
+	r.stamp = t
 }
 
 func (r *reader) processors(text string, n int) (lines.Use, error) {

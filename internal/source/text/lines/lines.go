@@ -3,6 +3,8 @@
 package lines
 
 import (
+	"time"
+
 	"iocause/internal/sample"
 )
 
@@ -10,6 +12,9 @@ import (
 type Line struct {
 	Text string
 	N    int // its number in the file, from 1
+	// At is when it was written, where something before it told that; the day
+	// or year may not be known, so that only differences count.
+	At time.Time
 }
 
 // Use is what a reader makes of a line.

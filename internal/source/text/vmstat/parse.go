@@ -123,13 +123,17 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	case len(v) < n:
 		return lines.Broken, fmt.Errorf("%d figures below %d columns: the line is cut off", len(v), n)
 	}
+	stamp := l.At
 	if len(f) >= n+2 {
 		if t, err := time.Parse("2006-01-02 15:04:05", f[n]+" "+f[n+1]); err == nil {
-			if d := t.Sub(r.stamp); !r.stamp.IsZero() && d > 0 && d < 24*time.Hour {
-				r.every, r.known = d.Seconds(), true
-			}
-			r.stamp = t
+			stamp = t
 		}
+	}
+	if !stamp.IsZero() {
+		if d := stamp.Sub(r.stamp); !r.stamp.IsZero() && d > 0 && d < 24*time.Hour {
+			r.every, r.known = d.Seconds(), true
+		}
+		r.stamp = stamp
 	}
 	if r.guess && notKilobytes(r.columns, v) {
 		r.guess, r.unit = false, 1<<20
