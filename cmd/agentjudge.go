@@ -116,6 +116,7 @@ func (a *app) watchOnce(ctx context.Context, length time.Duration) (*sample.Wind
 	defer cancel()
 	collector := source.Open(open, a.host, a.sources)
 	defer collector.Close()
+	collector.StandIn(source.StandIns())
 	header, err := a.recordingHeader(collector.Statuses(), length)
 	collector.Begin()
 	return collector.Observe(ctx, source.Observation{Length: length}), header, err

@@ -168,6 +168,7 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 	}
 	collector := source.Open(open, a.host, a.sources)
 	defer collector.Close()
+	collector.StandIn(source.StandIns())
 	if watch.Err() != nil {
 		return tooEarly(watch)
 	}

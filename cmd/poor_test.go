@@ -3,7 +3,9 @@ package cmd
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -179,6 +181,39 @@ func TestWithoutFiles(t *testing.T) {
 			}
 			reportOf(t, r)
 		})
+	}
+}
+
+// Without kernel programs it is still said who waits, and never that all is well.
+func TestBlindBesideALoad(t *testing.T) {
+	bpftest.Root(t)
+	dir, err := os.MkdirTemp("/var/tmp", "blind")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	load := exec.Command("dd", "if=/dev/zero", "of="+filepath.Join(dir, "f"), "bs=4k", "count=10000000", "oflag=sync")
+	if err := load.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer func() { _ = load.Process.Kill(); _ = load.Wait() }()
+	r := run{mount: true, env: []string{hidePaths + "=/sys/kernel/btf"}, args: []string{"--duration", "3s", "--format", "json"}}
+	code, out, stderr := r.do(t)
+	if code != 0 {
+		t.Fatal(code, stderr)
+	}
+	rep := decode(t, out)
+	checkReport(t, &rep)
+	if rep.Primary == diagnose.Healthy || rep.Blind == "" {
+		t.Errorf("%s (%s), blind %q", rep.Primary, rep.Title, rep.Blind)
+	}
+	for _, f := range rep.Findings {
+		if !f.Likely || f.Confidence > 0.7 {
+			t.Errorf("%s is said with confidence %g", f.Cause, f.Confidence)
+		}
+	}
+	if !slices.ContainsFunc(rep.Waiters, func(w diagnose.Waiter) bool { return w.Who.PID == load.Process.Pid && w.Seconds > 0.2 }) {
+		t.Errorf("dd is not among those that wait: %+v", rep.Waiters)
 	}
 }
 

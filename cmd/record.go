@@ -161,6 +161,7 @@ func (r *recordRun) run(watch context.Context) error {
 	entries := append(slices.Clone(r.app.sources), source.Others()...)
 	collector := source.Open(open, r.app.host, entries)
 	defer collector.Close()
+	collector.StandIn(source.StandIns())
 	if watch.Err() != nil {
 		return tooEarly(watch)
 	}

@@ -30,7 +30,6 @@ func (c *Case) beside(r *Report) {
 	if c.w.Told || r.Primary == Healthy {
 		return
 	}
-	type program struct{ comm, cgroup string }
 	name := func(v *victim) program { return program{v.process.Comm, v.process.MemoryCgroup} }
 	seen := map[program]bool{name(&c.victim): true}
 	for i := range c.asked {
@@ -69,7 +68,7 @@ func (c *Case) title(r *Report) string {
 		return "no program was seen to wait long, but other figures say that somebody does"
 	case len(r.Doubts) > 0:
 		return "somebody may wait, and it is not known who"
-	case !c.w.Told && !c.tasksKnown() && c.w.Has(sample.PSISome):
+	case !c.w.Told && !c.tasksKnown() && (c.w.Has(sample.PSISome) || c.w.Has(sample.WaitLooks)):
 		return fmt.Sprintf("no problem seen, %s unchecked", sample.Counted(len(r.CannotTell), "cause"))
 	}
 	return "too little could be measured to name a cause or to rule out all"

@@ -27,6 +27,11 @@ import (
 // for together. Half, since both are read some milliseconds apart.
 const unseenShare = 0.5
 
+// togetherLimit is the part of the window that all programs must wait together for
+// "healthy" to be in doubt where none of them is held up. Five services that each
+// commit something every second come to a tenth, and are well.
+const togetherLimit = 0.20
+
 // waited is what all programs, and the kernel's threads, waited for I/O.
 type waited struct {
 	programs, kernel float64 // seconds, summed over threads
@@ -51,7 +56,7 @@ func (c *Case) waited() waited {
 				out.kernel += t
 			default:
 				out.programs += t
-				out.awake += v.awake()
+				out.awake += v.notResting()
 			}
 		})
 	}
@@ -74,8 +79,8 @@ func (c *Case) doubts() []string {
 	all := c.waited()
 	// No program alone may be slow, and yet all together: whatever is weighed as
 	// one program, the sum must agree.
-	if all.programs >= waitShareLimit*s && all.awake > 0 && all.programs >= waitShareLimit*all.awake {
-		out = append(out, fmt.Sprintf("programs waited for I/O for %s of the %s, %s of the time that they were awake, though none of them alone for a tenth of its own",
+	if all.programs >= togetherLimit*s && all.awake > 0 && all.programs >= groupShareLimit*all.awake {
+		out = append(out, fmt.Sprintf("programs waited for I/O for %s of the %s in all, %s of the time that those were awake which waited, though none of them alone for long",
 			duration(all.programs), duration(s), percent(min(1, all.programs/all.awake))))
 	}
 	if p, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok && p >= waitShareLimit*s && all.programs+all.kernel < unseenShare*p {
@@ -93,7 +98,7 @@ func (c *Case) busyUnknown() []string {
 	var out []string
 	s := c.w.Seconds()
 	if p, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok && p >= waitShareLimit*s {
-		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s), and it is not known which", percent(p/s), c.w.Source(sample.PSISome)))
+		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s), and it is not known which", percent(p/s), c.w.Get(sample.PSISome, sample.Entity{Class: "io"}).Source))
 	}
 	var busy []string
 	c.w.Each(sample.DiskBusy, func(e sample.Entity, x *sample.Series) {
@@ -107,13 +112,18 @@ func (c *Case) busyUnknown() []string {
 
 // tasksKnown tells whether the window says of each task how long it waits for I/O.
 func (c *Case) tasksKnown() bool {
-	if c.w.Has(sample.WaitIO) {
+	if c.counted() {
 		return true
 	}
 	// without the probes only /proc tells, and it may hide the processes of others
 	hidden := slices.ContainsFunc(c.w.Gaps, func(g sample.Gap) bool { return slices.Contains(g.Metrics, sample.ProcUser) })
 	return c.w.Has(sample.ProcBlkioDelay) && !hidden
 }
+
+// counted tells whether waits were counted one by one: not told by a text, and not
+// sampled from looks at the states of threads, which do not see who sleeps until
+// io_uring or libaio is done.
+func (c *Case) counted() bool { return c.w.Has(sample.WaitIO) && !c.w.Has(sample.WaitLooks) }
 
 // hiding are the counters of lost events behind which a waiter may hide, and what
 // of it. Other losses take figures away, and nobody who waits.
@@ -162,19 +172,27 @@ func (c *Case) background() string {
 // blindness says in one line why it is not known who waits, and what would help;
 // "" where it is known.
 func (c *Case) blindness() string {
-	if c.w.Told || c.w.Has(sample.WaitIO) {
+	if c.w.Told || c.counted() {
 		return ""
 	}
-	why := c.w.WhyAbsent(sample.WaitIO)
-	if !c.w.Has(sample.ProcBlkioDelay) {
-		for _, g := range c.w.Gaps {
-			if slices.Contains(g.Metrics, sample.ProcBlkioDelay) && strings.Contains(g.Why, "task_delayacct") {
-				why += "; or " + delaySwitch
-			}
-		}
+	why := "who waits for what could not be counted"
+	if looks, ok := c.gauge(sample.WaitLooks); ok {
+		why = fmt.Sprintf("who waits for what is sampled, %.0f looks a second, because it could not be counted", looks)
 	}
-	return why
+	for _, g := range c.w.Gaps {
+		if !slices.Contains(g.Metrics, sample.ProcBlkioDelay) || c.w.Has(sample.ProcBlkioDelay) || !strings.Contains(g.Why, "task_delayacct") {
+			continue
+		}
+		why += "; " + delaySwitch
+		break
+	}
+	// the steps that lead to the reason are among the gaps
+	reason := c.w.WhyAbsent(sample.WaitIO)
+	if _, last, ok := strings.Cut(reason, " probe: "); ok {
+		reason = strings.TrimPrefix(last, "loading: ")
+	}
+	return why + "; the reason: " + reason
 }
 
 // delaySwitch is the one switch that makes /proc tell who waits for I/O.
-const delaySwitch = "switch the kernel's account of waits on: sysctl kernel.task_delayacct=1"
+const delaySwitch = "sysctl kernel.task_delayacct=1 would make the kernel count it"

@@ -13,7 +13,7 @@ func (c *Case) healthy(excluded []Excluded, unchecked int) Finding {
 		Cause: Healthy, Title: "nothing holds I/O up", Answer: Yes, Excluded: excluded, Confidence: 0.95,
 		Disprove: "a program that waits for I/O for a tenth of its time or more while it is observed",
 	}
-	if !c.w.Has(sample.WaitIO) {
+	if !c.counted() {
 		f.Confidence, f.Likely = likelyMost, !c.w.Told
 	}
 	if unchecked > 0 && !c.w.Told {

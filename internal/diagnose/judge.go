@@ -53,7 +53,9 @@ func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
 		r.Findings, r.Primary = j.found, j.found[0].Cause
 	case c.held() || c.blind():
 		r.Primary = Unknown
-		r.Doubts = c.doubts()
+		if !c.held() { // it is known who waits; only not what for
+			r.Doubts = c.doubts()
+		}
 	default:
 		if r.Doubts = c.doubts(); len(r.Doubts) > 0 {
 			r.Primary = Unknown
@@ -135,7 +137,7 @@ func losses(w *sample.Window) []string {
 const likelyMost = 0.70
 
 func (c *Case) finding(cause *Cause, v *Verdict) Finding {
-	likely := !c.w.Told && !c.w.Has(sample.WaitIO)
+	likely := !c.w.Told && !c.counted()
 	if likely {
 		v.Confidence = min(v.Confidence, likelyMost)
 	}

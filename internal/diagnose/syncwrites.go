@@ -24,6 +24,9 @@ func syncWrites() Cause {
 			if !c.suffers() {
 				return no("nobody waits for I/O long enough to matter")
 			}
+			if !c.w.Told && !c.counted() && wait+c.victim.wait["write"]+c.victim.wait["other"] >= 0.3*total && wait < 0.3*total {
+				return cannotTell("whether its writes wait for the device (O_SYNC) or for something else: who waits for what was not counted")
+			}
 			if wait < 0.3*total || total == 0 {
 				return no(fmt.Sprintf("the victim waits in fsync and its kin for %s of its waiting time", percent(wait/max(total, 1e-9))))
 			}

@@ -56,13 +56,26 @@ func (c *Case) waiter(v *victim) Waiter {
 	t := v.waitIO() + v.lock
 	out := Waiter{
 		Who:       Culprit{PID: v.pid, Comm: v.process.Comm, Cgroup: v.process.MemoryCgroup},
-		Processes: 1, Seconds: t, Waiting: t / c.w.Seconds(), Threads: threads, Kernel: v.process.Kernel,
+		Processes: max(1, c.stand[v.pid]), Seconds: t, Threads: threads, Kernel: v.process.Kernel,
 	}
-	if awake := v.awake(); awake > 0 {
+	if s := c.w.Seconds(); s > 0 {
+		out.Waiting = t / s
+	}
+	if awake := v.notResting(); awake > 0 {
 		out.Share = min(1, t/awake)
 	}
 	out.In = waitsIn(v.in())
 	return out
+}
+
+// notResting is the time, in seconds summed over threads, that a process runs or is
+// held up: that of each thread where it was accounted, which has processes that
+// have ended, too.
+func (v *victim) notResting() float64 {
+	if v.spans == nil {
+		return v.awake()
+	}
+	return max(v.awake(), v.spans.awake+v.async+v.lock)
 }
 
 // waitsIn are the parts that matter, the longest first.
@@ -82,7 +95,6 @@ func waitsIn(by map[string]float64) []WaitIn {
 // waiters are the programs asked about that were held up longest in all, at most
 // mostWaiters. Processes are put together by name and cgroup.
 func (c *Case) waiters() []Waiter {
-	type program struct{ comm, cgroup string }
 	type sum struct {
 		first victim // who waited longest
 		all   Waiter
@@ -105,10 +117,10 @@ func (c *Case) waiters() []Waiter {
 		if longest := s.first.waitIO() + s.first.lock; one.Seconds > longest || one.Seconds == longest && v.pid < s.first.pid {
 			s.first = *v
 		}
-		s.all.Processes++
+		s.all.Processes += one.Processes
 		s.all.Seconds += one.Seconds
 		s.all.Threads += one.Threads
-		s.awake += v.awake()
+		s.awake += v.notResting()
 		for what, t := range v.in() {
 			s.in[what] += t
 		}

@@ -156,6 +156,7 @@ func Catalog() []Info {
 		{WaitRan, Count, Gauge, "process", "threads that were awake at all; of processes that waited"},
 		{WaitWorst, Seconds, Counter, "process", "time blocked on I/O or paused of one thread: in each window the one with most of it"},
 		{WaitCompletions, Seconds, Counter, "process", "time asleep in io_getevents(2) or io_uring_enter(2) until I/O is complete, where the kernel does not say whether any is in flight"},
+		{WaitLooks, Count, Gauge, "host", "looks a second at the state of every thread, where wait.* is sampled from these because nothing counts it"},
 		{WaitDirtyPause, Seconds, Counter, "process", "time paused because too many pages are dirty"},
 		{DirtyPauses, Count, Counter, "process", "pauses"},
 		{BlockOps, Count, Counter, "device; process, device; cgroup, device; class read, write, flush, other", "requests completed"},

@@ -172,6 +172,7 @@ const (
 	WaitRan         Metric = "wait.awake_threads"
 	WaitWorst       Metric = "wait.worst"
 	WaitCompletions Metric = "wait.completions"
+	WaitLooks       Metric = "wait.looks"
 	WaitDirtyPause  Metric = "wait.dirty_pause"
 	DirtyPauses     Metric = "wait.dirty_pauses"
 )

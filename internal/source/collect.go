@@ -100,6 +100,23 @@ func Open(ctx context.Context, h *host.Host, entries []Entry) *Collector {
 	return c
 }
 
+// StandIn opens those of the entries that measure something which no open source
+// offers. It is called before Begin, if at all.
+func (c *Collector) StandIn(entries []Entry) {
+	for _, e := range entries {
+		offered := false
+		for _, o := range c.sources {
+			offered = offered || o.source != nil && slices.ContainsFunc(e.Metrics, func(m sample.Metric) bool { return slices.Contains(o.Metrics, m) })
+		}
+		if offered || !c.host.IsLive {
+			continue
+		}
+		o := &opened{Status: Status{Name: e.Name, Metrics: e.Metrics, Needs: e.Needs}}
+		o.source, o.OpenErr = e.Open(c.host)
+		c.sources = append(c.sources, o)
+	}
+}
+
 // result is what opening an entry gave.
 type result struct {
 	source sample.Source

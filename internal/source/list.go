@@ -87,6 +87,14 @@ func List() []Entry {
 	}
 }
 
+// StandIns are sources that are opened only where no other one offers what they
+// measure, for they measure it less well.
+func StandIns() []Entry {
+	return []Entry{
+		{Name: "waits", Open: pid.OpenWaits, Needs: "/proc/PID/stat of all processes", Metrics: pid.WaitMetrics()},
+	}
+}
+
 // Others are sources that no cause reads, but people do.
 func Others() []Entry {
 	return []Entry{

@@ -22,16 +22,18 @@ func (p *page) unknown(r *diagnose.Report, d detail) {
 	for _, doubt := range r.Doubts[:min(len(r.Doubts), d.missing)] {
 		p.wrap(Escape(doubt), 2, d.lines, plain)
 	}
-	if r.Victim == (diagnose.Culprit{}) {
-		p.waiters(r.Waiters, d)
+	if len(r.Findings) == 0 {
+		if r.Victim == (diagnose.Culprit{}) {
+			p.waiters(r.Waiters, d)
+		}
+		p.victim(r)
+		p.others(r.Others, d)
 	}
 	p.notSeen(r, d)
 	if len(r.Findings) > 0 {
 		p.finding(r, &r.Findings[0], d)
 		return
 	}
-	p.victim(r)
-	p.others(r.Others, d)
 	p.excluded(r.Excluded, d, false)
 }
 
@@ -39,7 +41,7 @@ func (p *page) unknown(r *diagnose.Report, d detail) {
 func (p *page) notSeen(r *diagnose.Report, d detail) {
 	p.section("Blind")
 	if r.Blind != "" {
-		p.wrap(Escape(r.Blind), 0, 3, plain)
+		p.wrap(Escape(r.Blind), 0, 4, plain)
 	}
 	p.section("Cannot tell")
 	groups := byReason(r.CannotTell)

@@ -1,0 +1,100 @@
+package diagnose
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+// window of a host where waits are put by put.
+func calmWindow(put func(*sample.Recorder)) *sample.Window {
+	r := sample.NewRecorder(epoch)
+	r.PutProcess(7, sample.Process{Comm: "store", MemoryCgroup: "/a"})
+	r.PutProcess(8, sample.Process{Comm: "store", MemoryCgroup: "/a"})
+	r.PutProcess(9, sample.Process{Comm: "backup", MemoryCgroup: "/b"})
+	r.Put(sample.LockWait, sample.Entity{}, 0, "test")
+	put(r)
+	return r.Window(epoch.Add(10 * time.Second))
+}
+
+// What is not known is said, and where the answer comes from.
+func TestTitleOfWhatIsNotKnown(t *testing.T) {
+	gaps := func(r *sample.Recorder) {
+		r.PutGap(sample.Gap{Why: "pagecache: opening the page-cache probe: loading: not permitted", Metrics: []sample.Metric{sample.WaitIO}})
+		r.PutGap(sample.Gap{Why: "off: sysctl kernel.task_delayacct=1", Metrics: []sample.Metric{sample.ProcBlkioDelay}})
+	}
+	r := Judge(calmWindow(func(r *sample.Recorder) {
+		gaps(r)
+		r.Put(sample.PSISome, sample.Entity{Class: "io"}, 0.001, "/proc/pressure/io")
+		r.Put(sample.PSISome, sample.Entity{Class: "cpu"}, 5, "/proc/pressure/cpu")
+	}), Target{})
+	if r.Primary != Unknown || !strings.HasPrefix(r.Title, "no problem seen, ") || len(r.Doubts) != 0 {
+		t.Errorf("%s: %q, doubts %q", r.Primary, r.Title, r.Doubts)
+	}
+	if !strings.Contains(r.Blind, "kernel.task_delayacct=1") || !strings.HasSuffix(r.Blind, "the reason: not permitted") {
+		t.Errorf("blind: %q", r.Blind)
+	}
+	r = Judge(calmWindow(func(r *sample.Recorder) {
+		gaps(r)
+		r.Put(sample.PSISome, sample.Entity{Class: "cpu"}, 5, "/proc/pressure/cpu")
+		r.Put(sample.PSISome, sample.Entity{Class: "io"}, 3, "/proc/pressure/io")
+		r.Put(sample.DiskBusy, sample.Entity{Device: "vda"}, 5, "/proc/diskstats")
+	}), Target{})
+	doubts := strings.Join(r.Doubts, "; ")
+	if r.Primary != Unknown || !strings.Contains(doubts, "30 %") || !strings.Contains(doubts, "/proc/pressure/io") || !strings.Contains(doubts, "vda") {
+		t.Errorf("%s: doubts %q", r.Primary, doubts)
+	}
+}
+
+// Every report lists who was held up longest; processes of one program count as one.
+func TestWaiters(t *testing.T) {
+	r := Judge(calmWindow(func(r *sample.Recorder) {
+		for _, w := range []struct {
+			pid   int
+			class string
+			t     float64
+		}{{7, "sync", 0.2}, {8, "sync", 0.3}, {8, "read", 0.05}, {9, "read", 0.04}} {
+			r.Put(sample.WaitIO, sample.Entity{PID: w.pid, Class: w.class}, w.t, "test")
+			r.Put(sample.WaitThreads, sample.Entity{PID: w.pid}, 1, "test")
+		}
+		for pid := 7; pid <= 9; pid++ {
+			r.Put(sample.ProcUser, sample.Entity{PID: pid}, 4, "test")
+		}
+	}), Target{})
+	if r.Primary != Healthy || len(r.Waiters) != 2 {
+		t.Fatalf("%s, waiters %+v", r.Primary, r.Waiters)
+	}
+	w := r.Waiters[0]
+	if w.Who.Comm != "store" || w.Who.PID != 8 || w.Processes != 2 || w.Seconds < 0.549 || w.Seconds > 0.551 || w.In[0].What != "sync" || w.Share < 0.06 || w.Share > 0.07 {
+		t.Errorf("first %+v", w)
+	}
+	if w := r.Waiters[1]; w.Who.PID != 9 || w.Processes != 1 {
+		t.Errorf("second %+v", w)
+	}
+}
+
+// Who waits beside the victim has a cause of its own.
+func TestOthers(t *testing.T) {
+	r := Judge(calmWindow(func(r *sample.Recorder) {
+		r.Put(sample.WaitIO, sample.Entity{PID: 7, Class: "sync"}, 9, "test")
+		r.Put(sample.WaitDirtyPause, sample.Entity{PID: 9}, 5, "test")
+		r.Put(sample.DirtyPauses, sample.Entity{PID: 9}, 50, "test")
+		r.Put(sample.WaitIO, sample.Entity{PID: 9, Class: "sync"}, 1, "test")
+		for _, pid := range []int{7, 9} {
+			r.Put(sample.WaitThreads, sample.Entity{PID: pid}, 1, "test")
+			r.Put(sample.ProcUser, sample.Entity{PID: pid}, 0.5, "test")
+		}
+		r.Put(sample.VMDirtyLimit, sample.Entity{}, 1e6, "test")
+		r.Put(sample.VMDirtyBg, sample.Entity{}, 5e5, "test")
+		r.Put(sample.MemDirty, sample.Entity{}, 9e5, "test")
+		r.Put(sample.MemWriteback, sample.Entity{}, 0, "test")
+	}), Target{})
+	if r.Primary != "sync-writes" || r.Victim.PID != 7 || r.VictimWaits == nil || r.VictimWaits.Seconds != 9 {
+		t.Fatalf("%s, victim %+v", r.Primary, r.VictimWaits)
+	}
+	if len(r.Others) != 1 || r.Others[0].Waiter.Who.PID != 9 || r.Others[0].Cause != "dirty-throttling" {
+		t.Errorf("others %+v", r.Others)
+	}
+}
