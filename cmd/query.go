@@ -145,7 +145,7 @@ func (a *app) query(c *cobra.Command, o *queryOptions, args []string) (err error
 	if o.list {
 		return a.listSeries(c, o, r)
 	}
-	if least := series.LeastStep(q.From, q.To); q.Step > 0 && q.Step < least {
+	if least := series.LeastStep(q.From, q.To, q.Step); q.Step < least {
 		fmt.Fprintf(a.stderr, "iocause: a point every %v would be more than anybody can look at (%d of each series): a point every %v instead; for shorter steps give a shorter time\n",
 			q.Step, q.To.Sub(q.From)/q.Step+1, least)
 		q.Step = least

@@ -79,9 +79,12 @@ var ErrTooMany = fmt.Errorf("more than %d points of each series: take a longer s
 // ErrTimeout is a query that took too long.
 var ErrTimeout = errors.New("the query took too long")
 
-// LeastStep is the shortest step of whole seconds at which a range query is
-// answered.
-func LeastStep(from, to time.Time) time.Duration {
+// LeastStep is the step itself where a range query with it is answered, else the
+// shortest of whole seconds that is.
+func LeastStep(from, to time.Time, step time.Duration) time.Duration {
+	if step <= 0 || to.Sub(from)/step <= mostPoints {
+		return step
+	}
 	return ((to.Sub(from)-1)/mostPoints + time.Second).Truncate(time.Second)
 }
 
