@@ -39,7 +39,10 @@ func (a *app) judgeIncident(ctx context.Context, ask agent.Ask) (f agent.Finding
 	if err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("comparing with better times: %v", err))
 	}
-	report, err := a.report(w, diagnose.Target{}, past)
+	report, err := a.report(w, diagnose.Target{PIDs: ask.PIDs}, past)
+	if err == nil && len(ask.PIDs) > 0 && report.Primary == diagnose.Healthy { // it is not them: then whoever it is
+		report, err = a.report(w, diagnose.Target{}, past)
+	}
 	if err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("judging: %v", err))
 		return f

@@ -45,6 +45,7 @@ type Agent struct {
 	watcher *watcher // nil when incidents are off
 	tables  *tables  // nil when none are kept
 	caps    *caps    // nil when incidents are off
+	stalls  *stalls  // nil when incidents are off, or no tables are kept
 }
 
 // own names one of the agent's own series.
@@ -110,7 +111,15 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 		}})
 	}
 	if a.tables != nil {
-		a.feed(&feed{entry: busiestEntry(&a.tables.gaps, log), base: c.Tables.Interval, table: true, seen: a.tables.take})
+		seen := a.tables.take
+		if !c.Incidents.Off {
+			a.stalls = newStalls(h)
+			seen = func(w *sample.Window) {
+				a.tables.take(w)
+				a.stalls.see(w)
+			}
+		}
+		a.feed(&feed{entry: busiestEntry(&a.tables.gaps, log), base: c.Tables.Interval, table: true, seen: seen})
 	}
 	if c.PageCache.Interval > 0 {
 		f := &feed{base: c.PageCache.Interval, late: true, seen: func(*sample.Window) {}}
@@ -174,7 +183,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	if !a.config.Incidents.Off {
 		a.watcher = newWatcher(a.host, &a.config, a.log, a.judge, a.program)
-		a.watcher.caps = a.caps
+		a.watcher.caps, a.watcher.stalls = a.caps, a.stalls
 		if err := a.caps.restore(a.config.Dir, a.host.Now()); err != nil {
 			a.log.Error("which limits are reached every day is learned anew", "why", err)
 		}

@@ -39,6 +39,7 @@ type Ask struct {
 	Length time.Duration
 	Look   bool   // nothing is off: only a window is wanted, as the one section
 	Normal []byte // such a window of better times to compare with, nil for none
+	PIDs   []int  // the processes that stand still, where that is what is off
 }
 
 // Judge runs the costly probes for a time and judges what they see.
@@ -56,6 +57,7 @@ type watcher struct {
 	gather  *gather
 	faults  *faults
 	caps    *caps
+	stalls  *stalls
 	watch   *detect.Watch
 	keeper  *keeper
 	hours   hours
@@ -186,7 +188,7 @@ func (w *watcher) run(ctx context.Context) {
 // sample is what was seen since the last one.
 func (w *watcher) sample(now time.Time) detect.Sample {
 	s := w.gather.take(now)
-	s.Limits = slices.Concat(s.Limits, w.faults.since(), w.caps.take())
+	s.Limits = slices.Concat(s.Limits, w.faults.since(), w.caps.take(), w.stalls.take())
 	return s
 }
 
@@ -269,7 +271,7 @@ func (w *watcher) startJudging(ctx context.Context) {
 	if w.normal != nil && !w.normal.at.Before(start) {
 		w.normal = nil // it began already
 	}
-	ask, last := Ask{Length: w.config.Incidents.Diagnose}, w.normal
+	ask, last := Ask{Length: w.config.Incidents.Diagnose, PIDs: w.stalls.whose(w.judging.Meta.What.Limits)}, w.normal
 	if last == nil {
 		last = w.keptNormal
 	}

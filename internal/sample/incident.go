@@ -17,6 +17,8 @@ const (
 	LimitThrottled = "throttled" // a cgroup's limit of I/O or processor time held it back
 	LimitByHand    = "by hand"   // somebody asked for it, and may have said why
 	LimitOOM       = "oom-near"  // memory is about to run out, or did
+	// LimitStandstill is work that stopped while the threads that do it wait.
+	LimitStandstill = "standstill"
 )
 
 // Reason is a signal that was off.

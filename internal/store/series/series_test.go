@@ -1,6 +1,7 @@
 package series
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -440,5 +441,39 @@ func TestGapsOfAYoungRecording(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Chunks that are full do not stay in memory until there is a block of them.
+func TestFullChunksLeaveMemory(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, options(dir))
+	defer shut(t, r)
+	var all []*Series
+	for n := range 100 {
+		all = append(all, New("test_noise", Label{"device", fmt.Sprint(n)}))
+	}
+	for i := range 1000 {
+		f := Frame{At: epoch().Add(time.Duration(i) * time.Second)}
+		for n, s := range all {
+			f.Values = append(f.Values, Value{s, math.Sqrt(float64(1000*n + i))})
+		}
+		_, err := r.Append([]Frame{f})
+		check(t, err)
+	}
+	check(t, r.Maintain(t.Context()))
+	files, err := filepath.Glob(filepath.Join(dir, "raw/chunks_head/*"))
+	check(t, err)
+	held := 0
+	for _, f := range files { // room is taken for more
+		b, err := os.ReadFile(f)
+		check(t, err)
+		held += len(bytes.TrimRight(b, "\x00"))
+	}
+	if held < 400_000 { // of 800,000 bytes of values that cannot be packed, and a buffer before the file
+		t.Errorf("%d bytes are in files, of 100,000 values", held)
+	}
+	if n := count(t, r, "test_noise{device=\"7\"}", epoch(), epoch().Add(time.Hour)); n != 1000 {
+		t.Errorf("%d values are found, want 1000", n)
 	}
 }

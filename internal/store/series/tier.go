@@ -133,9 +133,16 @@ func fallocate(f *os.File, n int64) error {
 }
 
 // maintain makes blocks of what has been in memory for long enough, merges
-// blocks and removes those that are too old or too much.
+// blocks and removes those that are too old or too much. Before that it moves
+// full chunks out of memory: the engine does so when it looks for new blocks by
+// itself, which it does not here. Without that they stay until there is a block
+// of them: of the five minutes for 18 hours.
 func (t *tier) maintain(ctx context.Context) error {
-	if err := guard(func() error { return t.db.Compact(ctx) }); err != nil {
+	err := guard(func() error {
+		t.db.ForceHeadMMap()
+		return t.db.Compact(ctx)
+	})
+	if err != nil {
 		return fmt.Errorf("making blocks of %s: %w", t.dir, err)
 	}
 	return nil

@@ -271,16 +271,30 @@ int look(struct bpf_iter__task *ctx)
 
 	if (!t || t->flags & PF_KTHREAD || ((struct task_struct___locks *)t)->exit_state)
 		return 0;
+	w = bpf_task_storage_get(&tasks, t, 0, 0);
 	if (task_state(t) & TASK_STATE_INTERRUPTIBLE && wants_mutex(t, &op)) {
 		o.suspect = 1;
 		o.key.tgid = t->tgid;
+		if (!w || !w->since || stale(w)) {
+			/* It fell asleep before anybody followed it, and may sleep on
+			   for as long as is watched: it counts from now on. */
+			w = begin(t, FUTEX);
+			if (w) {
+				w->lock = 0;
+				w->key.holder = op & FUTEX_PRIVATE ? t->tgid : 0;
+				note_process(t, t->tgid);
+			}
+		}
 	}
-	w = bpf_task_storage_get(&tasks, t, 0, 0);
 	since = w && !stale(w) ? w->since : 0;
 	/* else it is over, and its end was not seen */
 	if (since && (w->key.kind == FUTEX ? o.suspect : task_state(t) & TASK_STATE_UNINTERRUPTIBLE)) {
 		o.key = w->key;
 		o.ns = length_of(t, w, since);
+		if (!w->counted && w->waited + o.ns >= NOTABLE) {
+			w->counted = 1;
+			count_thread(t, w->key.tgid);
+		}
 	}
 	if (o.ns || o.suspect)
 		bpf_seq_write(ctx->meta->seq, &o, sizeof(o));

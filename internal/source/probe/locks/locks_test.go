@@ -250,3 +250,37 @@ func TestIdleThreadsWaitForNoLock(t *testing.T) {
 		t.Errorf("idle threads waited %g s for locks", s)
 	}
 }
+
+// A wait that began before anybody looked, and lasts to the end, counts from the
+// look that found it.
+func TestWaitThatLasts(t *testing.T) {
+	const wait, private = 0, 128 // FUTEX_WAIT, FUTEX_PRIVATE_FLAG
+	word := uint32(2)
+	done := onThread(func() { futex(&word, wait|private, 2, &unix.Timespec{Sec: 3}) })
+	time.Sleep(50 * time.Millisecond)
+	h := host.Live()
+	h.Self = 0 // here it is this process that is looked at
+	p, err := Open(h)
+	bpftest.Need(t, "bpf", err)
+	defer p.Close()
+	r := sample.NewRecorder(time.Now())
+	for _, phase := range []sample.Phase{sample.First, sample.Tick, sample.Tick, sample.Last} {
+		if phase != sample.First {
+			time.Sleep(300 * time.Millisecond)
+		}
+		r.At(time.Now())
+		if err := p.Collect(phase, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := r.Window(time.Now())
+	<-done
+	e := sample.Entity{PID: os.Getpid()}
+	followed, _ := w.Value(sample.LockFutexes, sample.Entity{})
+	if s, _ := w.Sum(sample.LockWait, sample.Entity{PID: e.PID, Class: "futex"}); s < 0.5 || s > 1 || s > followed+0.1 {
+		t.Errorf("%g s of waiting, followed for %g s of %g", s, followed, w.Seconds())
+	}
+	if n, _ := w.Value(sample.LockThreads, e); n != 1 {
+		t.Errorf("%g threads waited, want 1", n)
+	}
+}

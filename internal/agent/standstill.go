@@ -1,0 +1,244 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"iocause/internal/detect"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// stalls tells of work that stopped while the threads that do it wait. What
+// processes get done comes with the tables; only those whose work has fallen
+// are looked at, thread by thread: for most of them a load has ended, and their
+// threads wait for more. Safe for concurrent use.
+type stalls struct {
+	host    *host.Host
+	looking atomic.Bool
+
+	works  *detect.Works // of whoever looks, as what follows
+	stands map[detect.Group]*stand
+
+	mu  sync.Mutex
+	now []stall
+}
+
+// stall is a group that stands still.
+type stall struct {
+	limit sample.Limit
+	pids  []int
+}
+
+// stand is what was seen of the threads of a group that has fallen.
+type stand struct {
+	locks, io time.Time // since when each look found some that wait for that; zero: the last did not
+	threads   map[int]streak
+}
+
+// streak is a thread that each look found waiting for the same.
+type streak struct {
+	waits    int
+	switches uint64
+	since    time.Time
+}
+
+const (
+	// stallHolds is how long threads must have been seen waiting: three looks
+	// at every ten seconds. A lock that is held for so long while the work
+	// stands still is no contention that passes.
+	stallHolds = 20 * time.Second
+	// stallIO and stallKnown are the same where threads wait for I/O that does
+	// come, and how long the group must have been at work before: to get less
+	// done from a disk than from the cache is the course of many a job.
+	stallIO    = time.Minute
+	stallKnown = 10 * time.Minute
+	// mostStallPIDs of a group are looked at and asked about.
+	mostStallPIDs = 64
+)
+
+func newStalls(h *host.Host) *stalls {
+	return &stalls{host: h, works: detect.NewWorks(), stands: map[detect.Group]*stand{}}
+}
+
+// see takes a window of all processes. Looking at threads is done beside it: a
+// file of a process may hang as the process does.
+func (s *stalls) see(w *sample.Window) {
+	if w.Seconds() <= 0 || !s.looking.CompareAndSwap(false, true) {
+		return
+	}
+	did, members := groupsOf(w)
+	go func() {
+		defer s.looking.Store(false)
+		s.look(w.Start.Add(w.Length), w.Length, did, members)
+	}()
+}
+
+// groupsOf adds up what the groups of a window did, a second.
+func groupsOf(w *sample.Window) (map[detect.Group]detect.Did, map[detect.Group][]int) {
+	did, members := map[detect.Group]detect.Did{}, map[detect.Group][]int{}
+	of := func(pid int) detect.Group {
+		p := w.Processes[pid]
+		return detect.Group{Comm: p.Comm, Cgroup: cmp.Or(p.MemoryCgroup, p.IOCgroup, p.CPUCgroup)}
+	}
+	for pid, p := range w.Processes {
+		if !p.Kernel && p.Comm != "" {
+			members[of(pid)] = append(members[of(pid)], pid)
+		}
+	}
+	add := func(m sample.Metric, to func(*detect.Did) *float64) {
+		w.Each(m, func(e sample.Entity, x *sample.Series) {
+			if p, ok := w.Processes[e.PID]; !ok || p.Kernel || p.Comm == "" || e.File.Ino != 0 {
+				return
+			}
+			d := did[of(e.PID)]
+			*to(&d) += x.Sum() / w.Seconds()
+			did[of(e.PID)] = d
+		})
+	}
+	for _, m := range []sample.Metric{sample.ProcReadChars, sample.ProcWriteChars} {
+		add(m, func(d *detect.Did) *float64 { return &d.Chars })
+	}
+	for _, m := range []sample.Metric{sample.ProcUser, sample.ProcSystem} {
+		add(m, func(d *detect.Did) *float64 { return &d.CPU })
+	}
+	return did, members
+}
+
+// look finds out whether the groups that have fallen stand still.
+func (s *stalls) look(end time.Time, length time.Duration, did map[detect.Group]detect.Did, members map[detect.Group][]int) {
+	var now []stall
+	stands := map[detect.Group]*stand{}
+	for _, f := range s.works.Add(end, length, did) {
+		pids := members[f.Group]
+		slices.Sort(pids)
+		pids = pids[:min(len(pids), mostStallPIDs)]
+		x := s.stands[f.Group]
+		if x == nil {
+			x = &stand{}
+		}
+		stands[f.Group] = x
+		blocked, threads := blockedThreads(s.host, pids)
+		if on := x.add(end, &f, blocked); len(on) > 0 {
+			now = append(now, stall{sample.Limit{Kind: sample.LimitStandstill, Of: strings.TrimSpace(f.Comm + " " + f.Cgroup), What: s.say(&f, end, on, threads)}, pids})
+		}
+	}
+	s.stands = stands
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = now
+}
+
+// add takes what a look found, and tells the threads that the work stands still
+// for; none where it does not.
+func (x *stand) add(at time.Time, f *detect.Fell, blocked []blockedThread) (on []blockedThread) {
+	threads := map[int]streak{}
+	var locks, io []blockedThread
+	for _, b := range blocked {
+		was, ok := x.threads[b.tid]
+		if !ok || was.waits != b.waits {
+			was = streak{b.waits, b.switches, at}
+		}
+		threads[b.tid] = was
+		long := at.Sub(was.since) >= stallHolds
+		switch {
+		case b.waits != waitsIO:
+			locks = append(locks, b)
+			if long {
+				on = append(on, b)
+			}
+		default:
+			io = append(io, b)
+			if long && b.switches == was.switches { // the I/O does not come back
+				on = append(on, b)
+			}
+		}
+	}
+	x.threads = threads
+	if len(on) > 0 {
+		return on
+	}
+	// Others may wait at each look, where one after the other gets the lock.
+	since(&x.locks, at, len(locks) > 1)
+	since(&x.io, at, len(io) > 0)
+	switch {
+	case len(locks) > 1 && at.Sub(x.locks) >= stallHolds:
+		return locks
+	case len(io) > 0 && at.Sub(x.io) >= stallIO && f.Before >= stallKnown:
+		return io
+	}
+	return nil
+}
+
+// since keeps since when something has held.
+func since(t *time.Time, now time.Time, holds bool) {
+	if !holds {
+		*t = time.Time{}
+	} else if t.IsZero() {
+		*t = now
+	}
+}
+
+// say is a standstill in words.
+func (s *stalls) say(f *detect.Fell, at time.Time, on []blockedThread, threads int) string {
+	what := fmt.Sprintf("%q gets %s done for %.0f s, before %s; %d of its %d threads wait for %s",
+		f.Comm, amount(f.Is), at.Sub(f.Since).Seconds(), amount(f.Was), len(on), threads, waitName(on[0].waits))
+	if on[0].waits != waitsFile {
+		return what
+	}
+	if path, err := os.Readlink(s.host.Proc(strconv.Itoa(on[0].pid), "fd", strconv.Itoa(on[0].file))); err == nil {
+		what += fmt.Sprintf(" %q", path)
+	}
+	if holder := holderOf(s.host, on[0].pid); holder > 0 {
+		what += fmt.Sprintf(", that process %d", holder)
+		if name, err := os.ReadFile(filepath.Join(s.host.Proc(strconv.Itoa(holder)), "comm")); err == nil {
+			what += fmt.Sprintf(" (%q)", strings.TrimSpace(string(name)))
+		}
+		what += " holds"
+	}
+	return what
+}
+
+func waitName(waits int) string {
+	return map[int]string{waitsMutex: "a lock of the program", waitsFile: "a lock of the file", waitsKernel: "a lock of the kernel", waitsIO: "I/O"}[waits]
+}
+
+func amount(d detect.Did) string {
+	return fmt.Sprintf("%.3g kB/s in calls and %.2g of a processor", d.Chars/1000, d.CPU)
+}
+
+// take are the standstills of the newest look. Of nil there are none.
+func (s *stalls) take() (limits []sample.Limit) {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.now {
+		limits = append(limits, x.limit)
+	}
+	return limits
+}
+
+// whose are the processes of the standstills among limits.
+func (s *stalls) whose(limits []sample.Limit) (pids []int) {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.now {
+		if slices.ContainsFunc(limits, func(l sample.Limit) bool { return l.Kind == x.limit.Kind && l.Of == x.limit.Of }) {
+			pids = append(pids, x.pids...)
+		}
+	}
+	return pids
+}
