@@ -44,14 +44,7 @@ func deviceLatencyBound() Cause {
 					Name: "operations a second x latency", Value: d.ops * d.latency, Unit: "count", Source: c.sourceOf(sample.BlockOps),
 				}),
 				Disprove: "the same rate when twice as many requests are kept in flight",
-				Advice: []Advice{{
-					Do: "keep several requests in flight: more threads, asynchronous I/O (io_uring), or read-ahead",
-					Expect: fmt.Sprintf("with two in flight about %.0f operations a second instead of %.0f, until the device is full",
-						2*d.ops, d.ops),
-				}, {
-					Do:     "or cut the latency: local NVMe instead of network storage, or serve the reads from memory",
-					Expect: "the rate grows as the latency falls: half the latency, twice the operations",
-				}},
+				Advice:   c.aheadAdvice(&d),
 			}
 		},
 	}

@@ -58,14 +58,7 @@ func deviceQueueing() Cause {
 					Name: "latency to base latency", Value: r, Unit: "ratio", Source: c.sourceOf(sample.BlockDepthTime),
 				}),
 				Disprove: "the same latency with one request in flight",
-				Advice: []Advice{{
-					Do: fmt.Sprintf("keep fewer requests in flight (now %.0f): lower the queue depth or the number of workers", d.depth),
-					Expect: fmt.Sprintf("latency falls towards %s; throughput changes little once the device is full",
-						duration(d.base)),
-				}, {
-					Do:     "or use a device with more parallelism, if throughput is what is missing",
-					Expect: "more requests are served at the base latency",
-				}},
+				Advice:   c.queueAdvice(&d),
 			}
 		},
 	}

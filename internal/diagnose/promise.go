@@ -37,7 +37,7 @@ const (
 	telling = 5.0
 
 	// worthSaying is the least factor that is one.
-	worthSaying = 1.05
+	worthSaying = 1.1
 )
 
 // promise is by how many times as much the victim does in the same time once a
@@ -47,8 +47,9 @@ type promise struct{ low, high float64 }
 // promise works out what a remedy gives. What is left after it is, at most, all
 // time that is not surely removed, idle time included, since whoever the victim
 // serves may take as long as now; and at least the time on a processor,
-// without the part that waiting costs. Neither is more than the processors that are free can do. A text tells
-// too little of whose time its figures are.
+// without the part that waiting costs. Neither is more than the
+// processors can do that it gets beside others. A text tells too little of whose
+// time its figures are.
 func (c *Case) promise(r removal) promise {
 	v := &c.victim
 	if c.w.Told || !v.known || v.pid == 0 || r.sure+r.maybe <= 0 {
@@ -79,10 +80,10 @@ func (c *Case) promise(r removal) promise {
 	if rest := left + max(0, awake-v.cpu-r.sure-r.maybe); rest > 0 {
 		p.high = awake / rest
 	}
-	if free, ok := c.freeProcessors(); ok && !r.more && v.cpu > 0 {
-		p.low = min(p.low, free/v.cpu)
+	if sure, all, ok := c.processorsFor(whole / c.w.Seconds()); ok && !r.more && v.cpu > 0 {
+		p.low = min(p.low, sure/v.cpu)
 		if left > 0 {
-			p.high = min(p.high, free/left)
+			p.high = min(p.high, all/left)
 		}
 	}
 	return p.plain()
@@ -112,16 +113,20 @@ func (c *Case) threadTime() float64 {
 	return t
 }
 
-// freeProcessors is the processor time, in seconds, that the victim has and
-// could have besides what others use.
-func (c *Case) freeProcessors() (seconds float64, ok bool) {
+// processorsFor is the processor time, in seconds, that so many threads of the
+// victim can have: for sure, in competition with all others that run or want to,
+// where the scheduler gives each thread the same; and if others rest.
+func (c *Case) processorsFor(threads float64) (sure, all float64, ok bool) {
 	n, ok1 := c.gauge(sample.CPUCount)
 	busy, ok2 := c.busyProcessors()
 	if !ok1 || !ok2 {
-		return 0, false
+		return 0, 0, false
 	}
-	s := c.w.Seconds()
-	return max(c.victim.cpu, n*s-max(0, busy*s-c.victim.cpu)), true
+	s, v := c.w.Seconds(), &c.victim
+	queued, _ := c.all(sample.CPURunDelay)
+	others := max(0, busy-v.cpu/s) + max(0, queued-v.delay)/s
+	fair := n * threads / max(n, threads+others)
+	return max(v.cpu, min(threads, fair)*s), n * s, true
 }
 
 // plain rounds both ends outwards to what can be said, and leaves out what says

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 
 	"iocause/internal/sample"
@@ -188,13 +189,19 @@ func (s *sharing) blame(seconds float64) float64 {
 }
 
 // reach is about the longest that what others do can hold up one request, in
-// seconds: what they have in flight when it comes, and as much again that comes
-// after it and is served before it.
+// seconds: what they have in flight when it comes, and what comes after it and is
+// served before it, until none of theirs is left. That is the wait of the last in
+// line, load x service / (1 - load). Where they always have one in flight a device
+// that is not fair may let it wait for ever.
 func (s *sharing) reach(seconds float64) float64 {
 	if s.others.ops == 0 {
 		return 0
 	}
-	return 2 * (s.others.time / seconds) * (s.others.time / s.others.ops)
+	depth := s.others.time / seconds
+	if depth >= 1 {
+		return math.Inf(1)
+	}
+	return depth * (s.others.time / s.others.ops) * (1 + 1/(1-depth))
 }
 
 // shared finds out who else uses the victim's device, and what that costs the

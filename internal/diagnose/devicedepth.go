@@ -1,0 +1,133 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"iocause/internal/sample"
+)
+
+// What the device does with more or fewer requests in flight, from how long they
+// took by how many were there when they came (block.depth_ops). By Little's law as
+// many as are in flight complete in the time that one takes.
+
+// depthRate is what a device does with so many requests in flight.
+type depthRate struct {
+	depth   float64 // the middle of its class
+	latency float64 // mean seconds of one
+	ops     float64 // a second
+}
+
+// enoughOfThem is the share of the requests that a depth must have to be one at
+// which the device works, and not where a batch begins or ends.
+const enoughOfThem = 0.05
+
+// sameRate is by what part rates may differ and be the same to anybody who reads
+// them: two windows of the same load differ by as much.
+const sameRate = 0.10
+
+// depthRates are the rates of the kind of requests that the victim's device gets
+// most, from the lowest depth that was seen often enough to the highest.
+func (c *Case) depthRates() []depthRate {
+	type kind struct {
+		op   string
+		size uint64
+	}
+	type sums struct{ ops, time float64 }
+	by := map[kind]map[uint64]sums{}
+	total := map[kind]float64{}
+	c.w.Each(sample.BlockDepthOps, func(e sample.Entity, s *sample.Series) {
+		var k kind
+		var depth uint64
+		t, ok := c.w.Sum(sample.BlockDepthTime, e)
+		if _, err := fmt.Sscanf(e.Class, "%s %d %d", &k.op, &k.size, &depth); err != nil || e.Device != c.device || !ok {
+			return
+		}
+		if by[k] == nil {
+			by[k] = map[uint64]sums{}
+		}
+		by[k][depth] = sums{s.Sum(), t}
+		total[k] += s.Sum()
+	})
+	var main kind
+	for k, n := range total {
+		if n > total[main] || n == total[main] && (k.op < main.op || k.op == main.op && k.size < main.size) {
+			main = k
+		}
+	}
+	var out []depthRate
+	for depth := uint64(1); depth <= 1<<20; depth *= 2 {
+		d := by[main][depth]
+		if d.ops < baseOps || d.ops < enoughOfThem*total[main] || d.time <= 0 {
+			continue
+		}
+		// the class is of all up to twice the depth, or to the most that there were
+		middle, latency := (3*float64(depth)-1)/2, d.time/d.ops
+		if most, ok := c.w.Value(sample.BlockMaxFlight, sample.Entity{Device: c.device}); ok && most >= float64(depth) {
+			middle = min(middle, (float64(depth)+most)/2)
+		}
+		out = append(out, depthRate{middle, latency, middle / latency})
+	}
+	return out
+}
+
+// queueAdvice is what to do about a queue at the device: fewer in flight where the
+// device was seen to do as much with fewer. That helps who waits for one request,
+// and takes nothing from who counts them.
+func (c *Case) queueAdvice(d *deviceView) []Advice {
+	more := Advice{
+		Do:     "use a device with more parallelism, or ask less of this one (cache, larger blocks), if throughput is what is missing",
+		Expect: "more requests are served at the base latency",
+	}
+	rates := c.depthRates()
+	if len(rates) < 2 {
+		return []Advice{more}
+	}
+	now := rates[len(rates)-1]
+	for _, r := range rates[:len(rates)-1] {
+		if r.ops >= (1-sameRate)*now.ops {
+			more.Do = "or " + more.Do
+			return []Advice{{
+				Do: fmt.Sprintf("keep about %.0f requests in flight (now %.0f): lower the queue depth or the number of workers, where the time of one request matters",
+					r.depth, d.depth),
+				Expect: fmt.Sprintf("one takes %s instead of %s; the device does no more with more of them in flight (about %.0f and %.0f a second)",
+					duration(r.latency), duration(now.latency), r.ops, now.ops),
+			}, more}
+		}
+	}
+	more.Expect += fmt.Sprintf("; fewer in flight would do less here: with %.0f about %.0f a second, with %.0f about %.0f",
+		rates[0].depth, rates[0].ops, now.depth, now.ops)
+	return []Advice{more}
+}
+
+// aheadAdvice is what to do where requests come one by one: more in flight, where
+// the program can know what it will read next. What walks a directory tree learns
+// that only from what it reads.
+func (c *Case) aheadAdvice(d *deviceView) []Advice {
+	v := &c.victim
+	latency := Advice{
+		Do:     "cut the latency: local NVMe instead of network storage, or serve the reads from memory",
+		Expect: "the rate grows as the latency falls: half the latency, twice the operations",
+	}
+	ahead := Advice{
+		Do:     "keep several requests in flight: more threads, asynchronous I/O (io_uring), or read-ahead",
+		Expect: "the device serves them at the same time until it is full",
+	}
+	switch largest(v.wait) {
+	case "other": // stat, getdents, open: each tells which comes next
+		ahead.Do = "let several threads or processes walk different parts of the tree at once: within one walk each request depends on the one before"
+	case "fault":
+		ahead.Do = "say ahead what of the mapping is needed (madvise(MADV_WILLNEED), MAP_POPULATE), or touch it with several threads"
+	case "sync":
+		ahead.Do = "let several commits share a flush (group commit), or commit in several threads at once"
+	}
+	if rates := c.depthRates(); len(rates) > 1 && rates[0].depth == 1 && !c.w.Told {
+		one, two := rates[0], rates[1]
+		if two.ops < (1+sameRate)*one.ops {
+			return []Advice{latency} // more in flight was seen to give nothing
+		}
+		ahead.Expect = fmt.Sprintf("with %.0f in flight this device was seen to do about %.0f operations a second instead of %.0f",
+			two.depth, two.ops, one.ops)
+	}
+	latency.Do = "or " + latency.Do
+	return []Advice{ahead, latency}
+}

@@ -1,0 +1,63 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+// deepCase is a victim on a device whose requests take so long, in seconds, by how
+// many are in flight.
+func deepCase(in string, latency map[int]float64, most float64) *Case {
+	r := sample.NewRecorder(epoch)
+	r.PutProcess(7, sample.Process{Comm: "worker"})
+	r.Put(sample.WaitIO, sample.Entity{PID: 7, Class: in}, 9, "test")
+	r.Put(sample.BlockDeviceTime, sample.Entity{PID: 7, Device: "vda", Class: "read"}, 9, "test")
+	r.Put(sample.BlockMaxFlight, sample.Entity{Device: "vda"}, most, "test")
+	for depth, t := range latency {
+		e := sample.Entity{Device: "vda", Class: fmt.Sprintf("read 4096 %d", depth)}
+		r.Put(sample.BlockDepthOps, e, 1000, "test")
+		r.Put(sample.BlockDepthTime, e, 1000*t, "test")
+	}
+	return newCase(r.Window(epoch.Add(10*time.Second)), Target{})
+}
+
+// Fewer or more in flight is advised only where the device was seen to do as much,
+// or more, that way.
+func TestDepthAdvice(t *testing.T) {
+	queue := func(c *Case) []Advice { return c.queueAdvice(&deviceView{depth: 32}) }
+	ahead := func(c *Case) []Advice { return c.aheadAdvice(&deviceView{depth: 1}) }
+	grows := map[int]float64{1: 100e-6, 8: 110e-6, 32: 400e-6} // 10,000, 100,000 and 80,000 a second
+	flat := map[int]float64{1: 100e-6, 4: 550e-6, 32: 3.2e-3}
+	for _, c := range []struct {
+		name    string
+		from    *Case
+		of      func(*Case) []Advice
+		first   string
+		expects string
+		never   string
+	}{
+		{"as much with eight as with thirty-two", deepCase("async", grows, 32), queue, "keep about 12 requests in flight (now 32)", "one takes 110 us instead of 400 us", ""},
+		{"less with fewer", deepCase("async", map[int]float64{1: 100e-6, 32: 130e-6}, 32), queue, "use a device with more parallelism", "with 1 about 10000 a second, with 32 about 246154", "keep about"},
+		{"only one depth was seen", deepCase("async", map[int]float64{32: 1e-3}, 32), queue, "use a device with more parallelism", "base latency", "keep about"},
+		{"two at a time do more", deepCase("read", map[int]float64{1: 100e-6, 2: 110e-6}, 3), ahead, "keep several requests in flight", "22727 operations a second instead of 10000", ""},
+		{"two at a time do no more", deepCase("read", flat, 32), ahead, "cut the latency", "half the latency", "in flight"},
+		{"a walk depends on what it reads", deepCase("other", map[int]float64{1: 100e-6}, 1), ahead, "different parts of the tree", "until it is full", "io_uring"},
+		{"faults", deepCase("fault", map[int]float64{1: 100e-6}, 1), ahead, "MADV_WILLNEED", "until it is full", "io_uring"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := c.of(c.from)
+			if !strings.Contains(a[0].Do, c.first) || !strings.Contains(a[0].Expect, c.expects) {
+				t.Errorf("it is %+v, want %q and %q first", a, c.first, c.expects)
+			}
+			for _, x := range a {
+				if c.never != "" && strings.Contains(x.Do, c.never) {
+					t.Errorf("it says %q", x.Do)
+				}
+			}
+		})
+	}
+}
