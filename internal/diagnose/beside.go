@@ -30,6 +30,12 @@ func (c *Case) beside(r *Report) {
 	if c.w.Told || r.Primary == Healthy {
 		return
 	}
+	if c.held() {
+		r.When, r.Operations = c.when(), c.operations()
+	}
+	if holdsMemory(r.Primary) {
+		r.Memory = c.holders()
+	}
 	name := func(v *victim) program { return program{v.process.Comm, v.process.MemoryCgroup} }
 	seen := map[program]bool{name(&c.victim): true}
 	for i := range c.asked {

@@ -53,7 +53,7 @@ func limits() map[ID][]limit {
 		hits, again  = "page cache hit ratio", "re-read after eviction"
 		used, capped = "memory used by the cgroup", "memory limit of the cgroup"
 	)
-	reread := []limit{atLeast(again, refaultLimit), above("read from disk", 0)}
+	reread := []limit{atMost(hits, allHits), atLeast(again, refaultLimit), above("read from disk", 0)}
 	// what was used was read at another instant than the limit: a tenth apart
 	full := atLeastOf(used, 0.8, capped)
 	return map[ID][]limit{

@@ -105,4 +105,11 @@ type Report struct {
 	// Others are those beside the victim that are held up enough to matter, each
 	// with the cause for it alone.
 	Others []Other `json:"others,omitempty"`
+	// When is the part of the window that the trouble was in; nil where that is not
+	// known, or nothing is wrong.
+	When *When `json:"when,omitempty"`
+	// Operations are what requests to the victim's device took, by kind.
+	Operations []Operation `json:"operations,omitempty"`
+	// Memory is who holds it, where the cause is a want of memory.
+	Memory []Holder `json:"memory,omitempty"`
 }

@@ -91,6 +91,9 @@ func (p *page) summary(r *diagnose.Report, f *diagnose.Finding) {
 	if f.Weight > 0 {
 		parts = append(parts, "explains "+weight(f))
 	}
+	if w := r.When; w != nil && !w.Steady {
+		parts = append(parts, fmt.Sprintf("mostly from %s to %s", Duration(w.From), Duration(w.To)))
+	}
 	parts = append(parts, "watched "+Duration(r.Window.Seconds))
 	p.raw(span{strings.Join(parts, " · "), plain})
 	p.blank()
@@ -124,6 +127,8 @@ func (p *page) finding(r *diagnose.Report, f *diagnose.Finding, d detail) {
 		p.culprit("Culprit", &f.Culprit)
 	}
 	p.evidence(f.Evidence, d)
+	p.operations(r.Operations)
+	p.memory(r.Memory)
 	p.advice(f.Advice, d)
 	p.section("Disproved by")
 	if f.Disprove != "" {

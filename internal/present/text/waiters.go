@@ -44,6 +44,40 @@ func (p *page) others(all []diagnose.Other, d detail) {
 	}
 }
 
+// operations says what requests took: the kind that most time goes to.
+func (p *page) operations(all []diagnose.Operation) {
+	p.section("Requests")
+	if len(all) == 0 {
+		return
+	}
+	o := &all[0]
+	p.wrap(fmt.Sprintf("%s to %s: %s, mean %s, half within %s, 99 %% within %s", orElse(requestWords()[o.Class], Escape(o.Class)), Middle(Escape(o.Device), 20),
+		Value(o.PerSec, "count/s"), Duration(o.Mean), Duration(o.P50), Duration(o.P99)), 2, 2, plain)
+}
+
+func requestWords() map[string]string {
+	return map[string]string{"read": "reads", "write": "writes", "flush": "flushes"}
+}
+
+// memory says who holds it: the largest kind, and the largest programs.
+func (p *page) memory(all []diagnose.Holder) {
+	p.section("Memory")
+	var parts []string
+	for i := range all {
+		h := &all[i]
+		switch {
+		case h.Kind == "process" && h.Who.Comm != "":
+			parts = append(parts, fmt.Sprintf("%s (pid %d) %s", Middle(Escape(h.Who.Comm), 20), h.Who.PID, Value(h.Bytes, "bytes")))
+		case h.Kind == "cgroup", h.Kind == "process":
+		default:
+			parts = append(parts, Escape(h.Kind)+" "+Value(h.Bytes, "bytes"))
+		}
+	}
+	if len(parts) > 0 {
+		p.wrap(strings.Join(parts, ", "), 2, 3, plain)
+	}
+}
+
 // program names a waiter.
 func program(w *diagnose.Waiter) string {
 	name := Middle(Escape(w.Who.Comm), 32)

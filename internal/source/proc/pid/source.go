@@ -126,6 +126,7 @@ func (s *source) end(o *outcome, into sample.Sink) {
 		if old.denied {
 			s.after.denied++
 		}
+		s.holds(o.pid, &old, into)
 		return
 	}
 	l, err := &o.look, o.error
@@ -213,6 +214,7 @@ func (s *source) emit(pid int, old, l *look, into sample.Sink) {
 		add(sample.ProcBlkioDelay, 0, blkio, tick, "/proc/PID/stat")
 	}
 	if !active {
+		s.holds(pid, l, into)
 		return
 	}
 	e := sample.Entity{PID: pid}
@@ -229,6 +231,18 @@ func (s *source) emit(pid int, old, l *look, into sample.Sink) {
 	into.Put(sample.ProcRSS, e, float64(l.stat.RSS)*s.page, "/proc/PID/stat")
 	into.Put(sample.ProcThreads, e, float64(l.stat.Threads), "/proc/PID/stat")
 	s.describe(pid, l, into)
+}
+
+// hog is the resident memory, in bytes, from which on a process is of interest even
+// if it did nothing: who fills the memory may sleep.
+const hog = 64 << 20
+
+// holds tells of the memory of a process that did nothing.
+func (s *source) holds(pid int, l *look, into sample.Sink) {
+	if held := float64(l.stat.RSS) * s.page; held >= hog {
+		into.Put(sample.ProcRSS, sample.Entity{PID: pid}, held, "/proc/PID/stat")
+		s.describe(pid, l, into)
+	}
 }
 
 // threadRise sums up what the kernel counts for each thread alone: waits for

@@ -102,3 +102,39 @@ func TestWaitsAreSampled(t *testing.T) {
 		t.Error("that nobody else waits is not said")
 	}
 }
+
+// Who fills the memory may do nothing in the window.
+func TestIdleHogIsListed(t *testing.T) {
+	cmd := exec.Command("python3", "-c", "import time; x = b'x' * (100 << 20); print(1, flush=True); time.sleep(60)")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond)
+	s, err := Open(host.Live())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	rec := sample.NewRecorder(time.Now())
+	if err := s.Collect(sample.First, rec); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Collect(sample.Last, rec); err != nil {
+		t.Log(err) // of another process
+	}
+	w := rec.Window(time.Now())
+	if held, ok := w.Value(sample.ProcRSS, sample.Entity{PID: cmd.Process.Pid}); !ok || held < 100<<20 {
+		t.Errorf("resident memory %g, %v", held, ok)
+	}
+	if p := w.Processes[cmd.Process.Pid]; p.Comm != "python3" {
+		t.Errorf("process %+v", p)
+	}
+}

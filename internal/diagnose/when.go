@@ -1,0 +1,71 @@
+package diagnose
+
+import "iocause/internal/sample"
+
+// When is the part of the window that the trouble was in, in seconds from its
+// start. Steady is one that lasted throughout.
+type When struct {
+	From   float64 `json:"from"`
+	To     float64 `json:"to"`
+	Steady bool    `json:"steady"`
+	Source string  `json:"source"`
+}
+
+const (
+	// whenShare is the part of the trouble that must lie in a stretch for it to be
+	// named: the rest is what a machine does all the time.
+	whenShare = 0.80
+	// whenShort is the part of the window that such a stretch may have at most; four
+	// fifths of the trouble in half of the time is more than chance.
+	whenShort = 0.50
+	// whenPoints is how many intervals it takes to tell a stretch from another one.
+	whenPoints = 4
+)
+
+// when tells in which part of the window there was pressure of I/O, or of one
+// program or device, in which its device had requests. nil where neither was
+// measured at several times.
+func (c *Case) when() *When {
+	var s *sample.Series
+	if !c.narrowed() {
+		s = c.w.Get(sample.PSISome, sample.Entity{Class: "io"})
+	}
+	if s == nil || len(s.Points) < whenPoints || s.Sum() < waitShareLimit*c.w.Seconds() {
+		s = c.w.Get(sample.BlockBinTime, sample.Entity{Device: c.device})
+	}
+	length := c.w.Seconds()
+	if s == nil || len(s.Points) < whenPoints || s.Sum() <= 0 || length <= 0 || c.w.Told {
+		return nil
+	}
+	best := When{To: length, Steady: true, Source: s.Source}
+	total := s.Sum()
+	// the shortest stretch of intervals with whenShare of the sum: points bear the
+	// end of theirs
+	sum, from := 0.0, 0
+	for to, p := range s.Points {
+		sum += p.Value
+		for sum-s.Points[from].Value >= whenShare*total && from < to {
+			sum -= s.Points[from].Value
+			from++
+		}
+		begin := 0.0
+		if from > 0 {
+			begin = s.Points[from-1].At.Seconds()
+			if gap := s.Points[from].At.Seconds() - begin; gap > longestBin { // bins without requests are left out
+				begin = s.Points[from].At.Seconds() - longestBin
+			}
+		}
+		if end := p.At.Seconds(); sum >= whenShare*total && end-begin < best.To-best.From {
+			best.From, best.To = begin, end
+		}
+	}
+	if best.To-best.From > whenShort*length {
+		return &When{To: length, Steady: true, Source: s.Source}
+	}
+	best.Steady = false
+	return &best
+}
+
+// longestBin is the time, in seconds, that one point stands for at most: ticks come
+// every second, bins of the block layer are shorter.
+const longestBin = 1.1

@@ -1,0 +1,86 @@
+package diagnose
+
+import (
+	"testing"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+// recordedWindow has one program that syncs for half of ten seconds.
+func recordedWindow(put func(*sample.Recorder)) *sample.Window {
+	r := sample.NewRecorder(epoch)
+	r.PutProcess(7, sample.Process{Comm: "store", MemoryCgroup: "/a"})
+	r.Put(sample.LockWait, sample.Entity{}, 0, "test")
+	r.Put(sample.WaitIO, sample.Entity{PID: 7, Class: "sync"}, 5, "test")
+	r.Put(sample.WaitThreads, sample.Entity{PID: 7}, 1, "test")
+	r.Put(sample.ProcUser, sample.Entity{PID: 7}, 1, "test")
+	put(r)
+	return r.Window(epoch.Add(10 * time.Second))
+}
+
+func TestWhen(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		pressure []float64 // by second
+		from, to float64
+		steady   bool
+	}{
+		{"throughout", []float64{.5, .5, .5, .5, .5, .5, .5, .5, .5, .5}, 0, 10, true},
+		{"in the middle", []float64{.01, .01, .01, .9, .9, .9, .01, .01, .01, .01}, 3, 6, false},
+		{"at the start", []float64{.9, .9, 0, 0, 0, 0, 0, 0, 0, .1}, 0, 2, false},
+		{"at the end", []float64{0, 0, 0, 0, 0, 0, 0, 0, .05, 1}, 9, 10, false},
+		{"at both ends", []float64{.9, 0, 0, 0, 0, 0, 0, 0, 0, .9}, 0, 10, true},
+	} {
+		w := recordedWindow(func(r *sample.Recorder) {
+			for i, v := range c.pressure {
+				r.PutAt(epoch.Add(time.Duration(i+1)*time.Second), sample.PSISome, sample.Entity{Class: "io"}, v, "psi")
+			}
+		})
+		got := Judge(w, Target{}).When
+		if got == nil || got.Steady != c.steady || got.Source != "psi" || got.From < c.from-0.11 || got.From > c.from || got.To != c.to {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+	if got := Judge(recordedWindow(func(*sample.Recorder) {}), Target{}).When; got != nil {
+		t.Errorf("nothing was measured at several times, and it is said to be %+v", got)
+	}
+}
+
+func TestOperations(t *testing.T) {
+	w := recordedWindow(func(r *sample.Recorder) {
+		e := sample.Entity{Device: "vda", Class: "flush"}
+		own := e
+		own.PID = 7
+		r.Put(sample.BlockOps, e, 1000, "test")
+		r.Put(sample.BlockOps, own, 500, "test")
+		r.Put(sample.BlockDeviceTime, e, 4, "test")
+		r.Put(sample.BlockDeviceTime, own, 2, "test")
+		h := sample.Histogram{Unit: "nanoseconds"}
+		for range 1000 {
+			h.Add(4_000_000)
+		}
+		r.PutHistogram(sample.HistDevice, e, h, "test")
+	})
+	got := Judge(w, Target{}).Operations
+	if len(got) != 1 || got[0].Class != "flush" || got[0].PerSec != 100 || got[0].Mean != 0.004 || got[0].Victims != 0.5 || got[0].P99 < 0.002 || got[0].P99 > 0.0085 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestHolders(t *testing.T) {
+	w := recordedWindow(func(r *sample.Recorder) {
+		r.PutProcess(9, sample.Process{Comm: "heap", MemoryCgroup: "/b/c"})
+		r.Put(sample.MemAnon, sample.Entity{}, 8e9, "test")
+		r.Put(sample.MemShmem, sample.Entity{}, 1e9, "test")
+		r.Put(sample.MemCache, sample.Entity{}, 3e9, "test")
+		r.Put(sample.ProcRSS, sample.Entity{PID: 9}, 7e9, "test")
+		r.Put(sample.ProcRSS, sample.Entity{PID: 7}, 1e8, "test")
+		r.Put(sample.CgroupMemAnon, sample.Entity{Cgroup: "/b/c"}, 7e9, "test")
+		r.Put(sample.CgroupMemAnon, sample.Entity{Cgroup: "/"}, 8e9, "test")
+	})
+	got := newCase(w, Target{}).holders()
+	if len(got) != 6 || got[0].Kind != "anonymous" || got[1].Kind != "page cache" || got[1].Bytes != 2e9 || got[3].Who.Comm != "heap" || got[5].Who.Cgroup != "/b/c" {
+		t.Errorf("%+v", got)
+	}
+}
