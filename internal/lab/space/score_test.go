@@ -62,3 +62,37 @@ func TestRecords(t *testing.T) {
 		t.Errorf("%s", table)
 	}
 }
+
+// What the number of threads gives is a matter of the device only where the device
+// matters; and a limit that takes half of the time is true beside the sync that
+// meets it.
+func TestTruth(t *testing.T) {
+	effect := func(remedy, who string, factor float64, causes ...string) prove.Effect {
+		return prove.Effect{Remedy: remedy, Who: who, Causes: causes, Before: []float64{1, 1}, With: []float64{factor, factor}, Factor: factor}
+	}
+	disk := func(factor float64) prove.Effect {
+		return effect("a disk twice as fast", theDevice, factor, deviceCauses...)
+	}
+	flight := func(factor float64) prove.Effect {
+		return effect("more in flight", theDevice, factor, "device-latency-bound")
+	}
+	for _, c := range []struct {
+		name    string
+		effects []prove.Effect
+		idle    float64
+		want    string
+	}{
+		{"more threads on idle processors", []prove.Effect{disk(1.01), flight(1.9)}, 0.5, "healthy cpu-bound"},
+		{"no processor is idle", []prove.Effect{disk(1.01)}, 0.02, "healthy cpu-bound cpu-saturated"},
+		{"one request at a time", []prove.Effect{disk(1.9), flight(3.6)}, 0.5, "device-latency-bound"},
+		{"a full device", []prove.Effect{disk(1.9), flight(1.02)}, 0.5, "device-queueing device-iops-limit device-bandwidth-limit"},
+		{"a limit on the way of the sync", []prove.Effect{effect("no I/O limit", theCgroup, 8, "cgroup-io-throttle"), disk(1), effect("no sync", itself, 300, "sync-writes")}, 0.5, "sync-writes cgroup-io-throttle"},
+		{"a limit that hardly matters", []prove.Effect{effect("no I/O limit", theCgroup, 1.2, "cgroup-io-throttle"), disk(1), effect("no sync", itself, 300, "sync-writes")}, 0.5, "sync-writes"},
+	} {
+		st := &Standing{Situation: &Situation{Work: Direct}}
+		truth := st.Truth(c.effects, c.idle)
+		if got := strings.Join(truth.Causes, " "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}

@@ -107,11 +107,11 @@ http { access_log off; sendfile on; keepalive_requests 1000000000;
 
 func startPostgres(st *Standing, _ variant) ([]launch, error) {
 	bin, dir := postgresBin(), filepath.Join(st.dir, "pg")
-	script := fmt.Sprintf(`chmod 711 %[1]s %[4]s; chmod 755 %[5]s; install -d -m 700 -o postgres %[2]s; cd %[2]s; as='setpriv --reuid=postgres --regid=postgres --init-groups'
+	script := fmt.Sprintf(`chmod 711 %[1]s; chmod 755 %[4]s; install -d -m 700 -o postgres %[2]s; cd %[2]s; as='setpriv --reuid=postgres --regid=postgres --init-groups'
 $as %[3]s/initdb -D %[2]s/data -N -A trust >/dev/null; echo "synchronous_commit = on" >> %[2]s/data/postgresql.auto.conf
 $as %[3]s/pg_ctl -D %[2]s/data -w -o '-k %[2]s -c listen_addresses=' start >/dev/null
 $as %[3]s/psql -h %[2]s -q -c 'create table t(a int primary key, b int); insert into t select g, 0 from generate_series(1, 10000) g' postgres
-$as %[3]s/pg_ctl -D %[2]s/data -w -m fast stop >/dev/null`, st.env.Scratch(), dir, bin, filepath.Dir(st.env.Scratch()), st.dir)
+$as %[3]s/pg_ctl -D %[2]s/data -w -m fast stop >/dev/null`, st.env.Scratch(), dir, bin, st.dir)
 	if out, err := exec.Command("bash", "-c", script).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("make a database: %w: %s", err, out)
 	}

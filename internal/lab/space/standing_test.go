@@ -1,0 +1,85 @@
+package space
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/lab/labtest"
+)
+
+// Every program that is installed starts, does work that is told of, and every
+// remedy of it can be applied and undone; then nothing is left of it.
+func TestPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes two minutes")
+	}
+	labtest.Need(t, "root", "memcg", "blkio", "cpucg", "fuse", "loop")
+	binary := filepath.Join(t.TempDir(), "iocause")
+	build := exec.Command("go", "build", "-o", binary, "iocause")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	h := host.Live()
+	scratch := t.TempDir()
+	for _, dir := range []string{scratch, filepath.Dir(scratch)} { // PostgreSQL runs as another user
+		if err := os.Chmod(dir, 0o711); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range programs() {
+		works := p.works
+		if len(works) > 2 {
+			works = []Work{works[0], works[len(works)-1]}
+		}
+		for _, w := range works {
+			t.Run(p.name+" "+string(w), func(t *testing.T) {
+				s := &Situation{Seed: 2, Program: p.name, Work: w, Threads: min(2, p.threads+1), Processes: 1, Size: 40 << 20, Block: 8 << 10,
+					FS: "ext4", Latency: 300 * time.Microsecond, Heads: 8, Plant: None}
+				if lacks := s.Lacks(); lacks != "" {
+					t.Skip(lacks)
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+				defer cancel()
+				st, err := Stand(ctx, h, binary, scratch, s)
+				if st != nil {
+					defer func() {
+						if err := st.Close(); err != nil {
+							t.Errorf("take it down: %v", err)
+						}
+					}()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if rate, err := st.Measure(ctx, 300*time.Millisecond); err != nil || rate <= 0 {
+					t.Errorf("%g units of work a second: %v", rate, err)
+				}
+				for _, r := range st.Remedies() {
+					undo, err := r.Apply(ctx)
+					if err != nil {
+						t.Errorf("%s: %v", r.Name, err)
+						continue
+					}
+					if rate, err := st.Measure(ctx, 300*time.Millisecond); err != nil || rate <= 0 {
+						t.Errorf("%s: %g units of work a second: %v", r.Name, rate, err)
+					}
+					if err := undo(); err != nil {
+						t.Errorf("undo %s: %v", r.Name, err)
+					}
+					if rate, err := st.Measure(ctx, 300*time.Millisecond); err != nil || rate <= 0 {
+						t.Errorf("after %s: %g units of work a second: %v", r.Name, rate, err)
+					}
+				}
+			})
+		}
+		if left, err := os.ReadDir(scratch); err != nil || len(left) != 0 {
+			t.Errorf("%s leaves %v behind: %v", p.name, left, err)
+		}
+	}
+}
