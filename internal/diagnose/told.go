@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 
 	"iocause/internal/sample"
@@ -42,9 +43,9 @@ func (c *Case) tell(v *victim) {
 	s := c.w.Seconds()
 	if v.pid == 0 || v.known {
 		v.outstanding = max(v.outstanding, c.toldWaiting()/s)
-		if flight, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: v.pid, Class: "flight"}); ok {
-			v.outstanding, v.known = max(v.outstanding, flight/s), true
-		}
+	}
+	if flight, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: v.pid, Class: "flight"}); ok {
+		v.outstanding, v.known = max(v.outstanding, flight/s), true
 	}
 	if v.pid != 0 || v.known || v.outstanding >= outstandingLimit {
 		return
@@ -62,6 +63,10 @@ func (c *Case) tell(v *victim) {
 	share := 0.0
 	if d, all := c.sleeping(); all > 0 {
 		share = d / all
+	}
+	if t, journal := c.toldJournal(); journal != "" {
+		share = max(share, t)
+		v.process.Comm = journal // who syncs a file waits for it
 	}
 	if n, ok := c.all(sample.TasksHung); ok && n > 0 { // without a break for two minutes, as a rule
 		share = 1
@@ -143,12 +148,12 @@ func (c *Case) toldBlind() bool {
 // toldSource is where a figure stands that stands in for another.
 func (c *Case) toldSource(m sample.Metric) string {
 	for _, other := range map[sample.Metric][]sample.Metric{
-		sample.BlockOps:        {sample.DiskReads, sample.DiskWrites},
-		sample.BlockBytes:      {sample.DiskReadBytes, sample.DiskWriteBytes},
-		sample.BlockDeviceTime: {sample.DiskReadTime, sample.DiskWeighted},
-		sample.BlockDepthTime:  {sample.HistDevice, sample.DiskReadTime},
+		sample.BlockOps:        {sample.DiskReads, sample.DiskWrites, sample.ProcReadCalls, sample.ProcWriteCalls},
+		sample.BlockBytes:      {sample.DiskReadBytes, sample.DiskWriteBytes, sample.ProcReadChars, sample.ProcWriteChars},
+		sample.BlockDeviceTime: {sample.DiskReadTime, sample.DiskWeighted, sample.CallTime},
+		sample.BlockDepthTime:  {sample.HistDevice, sample.DiskReadTime, sample.CallTime},
 		sample.BlockBinOps:     {sample.DiskReads},
-		sample.BlockBinTime:    {sample.DiskWeighted, sample.DiskReadTime},
+		sample.BlockBinTime:    {sample.DiskWeighted, sample.DiskReadTime, sample.CallTime},
 		sample.WaitIO:          {sample.CallTime, sample.DiskReadTime},
 		sample.ProcBlkioDelay:  {sample.CallTime},
 		sample.ProcReadBytes:   {sample.VMPageIn},
@@ -179,6 +184,9 @@ func (c *Case) deviceTold() deviceView {
 		if w.Has(sample.DiskReads) || w.Has(sample.DiskReadBytes) {
 			return deviceView{known: true, why: "no device did any I/O"}
 		}
+		if d, ok := c.ownFlight(); ok {
+			return d
+		}
 		return deviceView{why: w.WhyAbsent(sample.BlockOps)}
 	}
 	sum := func(m sample.Metric) float64 { v, _ := w.Sum(m, e); return v }
@@ -204,6 +212,21 @@ func (c *Case) deviceTold() deviceView {
 	d.base, d.baseBound = c.toldBase(&d)
 	d.flat = c.findPlateau()
 	return d
+}
+
+// ownFlight is the device as a program has seen it that measured how long its
+// asynchronous requests were in flight, where the text has no figures of devices.
+func (c *Case) ownFlight() (deviceView, bool) {
+	s := c.w.Seconds()
+	flight, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: c.victim.pid, Class: "flight"})
+	n := c.of(sample.ProcReadCalls) + c.of(sample.ProcWriteCalls)
+	if !ok || n == 0 {
+		return deviceView{}, false
+	}
+	moved := c.of(sample.ProcReadChars) + c.of(sample.ProcWriteChars)
+	d := deviceView{known: true, ops: n / s, bytes: moved / s, latency: flight / n, depth: flight / s, size: moved / n}
+	d.base, d.baseBound = c.toldBase(&d)
+	return d, true
 }
 
 // toldBase is the latency in the intervals in which one request at a time was
@@ -311,12 +334,12 @@ func (c *Case) noCapTold(d *deviceView) Verdict {
 // deviceEvidenceTold is what every device cause shows of a text.
 func (c *Case) deviceEvidenceTold(d *deviceView) []Evidence {
 	e := append(c.callEvidence(), []Evidence{
-		c.figure("operations on "+c.device, d.ops, "count/s", sample.BlockOps),
+		c.figure("operations on "+cmp.Or(c.device, "the device"), d.ops, "count/s", sample.BlockOps),
 		c.figure("latency", d.latency, "seconds", sample.BlockDeviceTime),
 		c.figure("mean in flight", d.depth, "count", sample.BlockBinTime),
 	}...)
 	if d.bytes > 0 {
-		e = append(e, c.figure("bandwidth of "+c.device, d.bytes, "bytes/s", sample.BlockBytes))
+		e = append(e, c.figure("bandwidth of "+cmp.Or(c.device, "the device"), d.bytes, "bytes/s", sample.BlockBytes))
 	}
 	if busy, ok := c.w.Sum(sample.DiskBusy, sample.Entity{Device: c.device}); ok {
 		e = append(e, Evidence{Name: "of the time with I/O in flight", Value: busy / c.w.Seconds(), Unit: "ratio", Source: c.toldOn(sample.DiskBusy)})

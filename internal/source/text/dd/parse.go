@@ -13,11 +13,17 @@ import (
 var (
 	records = regexp.MustCompile(`(\d+)\+(\d+) (?:records (in|out)|(?:enregistrements|Datensätze|registros|record) (lus|écrits|ein|aus|leídos|escritos|de entrada|de saída|dentro|fuori))`)
 	summary = regexp.MustCompile(`(\d+) (?:[bB]ytes?|octets?) (?:\([^)]*\) )?(?:\([^)]*\) )?(?:copied|kopiert|copiés?|copiados|copiati), ([\d.,]+(?:e-?\d+)?) ?s(?:econds)?, ([\d.,]+) ?([kKMGT]?i?B)/s`)
+	syncs   = regexp.MustCompile(`\boflag=\S*sync`)
 	block   = regexp.MustCompile(`\b[oi]?bs=(\d+[a-zA-Z]*)`)
 )
 
 // Find says where in a line the output begins.
 func Find(line string) int {
+	if strings.Contains(line, "/s") && (strings.Contains(line, " bytes") || strings.Contains(line, " octets")) {
+		if at := summary.FindStringIndex(line); at != nil && !records.MatchString(line) {
+			return at[0] // the last line alone
+		}
+	}
 	if i := strings.IndexByte(line, '+'); i < 1 || !strings.Contains(line[i:], " rec") && !strings.Contains(line[i:], " enr") && !strings.Contains(line[i:], " Dat") && !strings.Contains(line[i:], " reg") {
 		return -1
 	}
@@ -70,12 +76,18 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	if sum == nil {
 		return use, nil
 	}
-	if !r.seenIn {
+	if !r.seenIn && len(found) > 0 {
 		return lines.Foreign, nil
 	}
 	size, ok1 := lines.Number(sum[1])
 	seconds, ok2 := lines.Number(sum[2])
-	if !ok1 || !ok2 || seconds <= 0 || r.out == 0 {
+	if m := block.FindStringSubmatch(r.command); r.out == 0 && !r.seenIn && m != nil { // how many there were is not shown
+		if bs, ok := lines.Binary(m[1], 1); ok && bs > 0 {
+			r.out = size / bs
+			r.in = r.out
+		}
+	}
+	if !ok1 || !ok2 || seconds <= 0 || r.out == 0 && r.seenIn {
 		return lines.Broken, fmt.Errorf("%.20q bytes in %.20q s: no figures", sum[1], sum[2])
 	}
 	r.done = true
@@ -87,10 +99,21 @@ func (r *reader) put(size, seconds float64, into lines.Values) {
 	host := sample.Entity{}
 	into.Process(0, sample.Process{Comm: "dd"})
 	into.Put(sample.ProcWriteChars, host, size)
-	into.Put(sample.ProcWriteCalls, host, r.out)
-	into.Put(sample.ProcReadCalls, host, r.in)
-	into.Put(sample.CallTime, sample.Entity{Class: "write"}, seconds)
+	if r.out > 0 {
+		into.Put(sample.ProcWriteCalls, host, r.out)
+		into.Put(sample.ProcReadCalls, host, r.in)
+	}
+	if syncs.MatchString(r.command) { // each write waits until it is on the device
+		into.Put(sample.CallTime, sample.Entity{Class: "sync"}, seconds)
+		into.Put(sample.ProcSyncCalls, host, r.out)
+	} else {
+		into.Put(sample.CallTime, sample.Entity{Class: "write"}, seconds)
+	}
 	into.Tick(seconds)
+	if r.out == 0 {
+		into.Note(fmt.Sprintf("dd: %s/s for %.2f s; how large its records were is not in the text", amount(size/seconds), seconds))
+		return
+	}
 	each := seconds / r.out
 	record := size / r.out
 	into.Note(fmt.Sprintf("dd: %.0f records of %.0f bytes in %.2f s: %s a record, %.3g records/s, %s/s",

@@ -43,3 +43,13 @@ func TestLanguages(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
+
+// The last line alone, and writes that wait for the device.
+func TestLastLine(t *testing.T) {
+	g := linestest.Read(t, tool(), "1073741824 bytes (1.1 GB, 1.0 GiB) copied, 12.5 s, 85.9 MB/s\n")
+	g.Want(sample.ProcWriteChars, sample.Entity{}, 1073741824)
+	g.Want(sample.CallTime, sample.Entity{Class: "write"}, 12.5)
+	g = linestest.Read(t, tool(), "# dd if=/dev/zero of=x bs=512 count=1000 oflag=dsync\n512000 bytes (512 kB) copied, 25 s, 20.5 kB/s\n")
+	g.Want(sample.CallTime, sample.Entity{Class: "sync"}, 25)
+	g.Want(sample.ProcSyncCalls, sample.Entity{}, 1000)
+}

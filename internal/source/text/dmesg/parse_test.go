@@ -117,3 +117,12 @@ func TestOtherMessages(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
+
+// A command that a device does not have is no failure of it.
+func TestNotSupported(t *testing.T) {
+	g := linestest.Read(t, tool(), "blk_update_request: operation not supported error, dev nvme0n1, sector 0 op 0x0:(READ) flags 0x0\nBuffer I/O error on dev nvme0n1, logical block 0, async page read\n")
+	g.Want(sample.BlockFailures, sample.Entity{Device: "nvme0n1", Class: "request not supported"}, 1, 0)
+	if len(g.Values) != 1 {
+		t.Errorf("%v", g.Values)
+	}
+}

@@ -44,7 +44,8 @@ func rules() []rule {
 		return rule{regexp.MustCompile(is), layer, what, class}
 	}
 	return []rule{
-		r(block, sector, "request I/O error", `(?:I/O|critical \w+|protection|timeout|lost|EIO|recoverable transport|operation not supported) error(?: on|,)? dev (\S+?),? sector (\d+)(?: op 0x[0-9a-f]+:\((\w+)\))?`),
+		r(block, "requests that the device does not know:", "request not supported", `operation not supported error(?: on|,)? dev (\S+?),? sector`),
+		r(block, sector, "request I/O error", `(?:I/O|critical \w+|protection|timeout|lost|EIO|recoverable transport) error(?: on|,)? dev (\S+?),? sector (\d+)(?: op 0x[0-9a-f]+:\((\w+)\))?`),
 		r(page, "I/O errors of pages of device", "request I/O error", `[Bb]uffer I/O error on (?:dev(?:ice)? )(\S+?),? logical block`),
 		r(page, "lost writes of device", "write I/O error", `lost (?:async |sync )?page write due to I/O error on (?:dev )?(\S+)`),
 

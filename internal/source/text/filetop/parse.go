@@ -19,7 +19,7 @@ func Find(line string) int {
 		return -1
 	}
 	f := strings.Fields(line)
-	if len(f) >= 8 && (f[0] == "TID" || f[0] == "PID") && f[1] == "COMM" && f[2] == "READS" && f[3] == "WRITES" && strings.HasSuffix(line, "FILE") {
+	if len(f) >= 8 && (f[0] == "TID" || f[0] == "PID") && f[1] == "COMM" && f[2] == "READS" && f[3] == "WRITES" && f[len(f)-1] == "FILE" {
 		return strings.Index(line, f[0])
 	}
 	return -1

@@ -24,3 +24,9 @@ func TestTable(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
+
+func TestTrailingBlanks(t *testing.T) {
+	if Find("TID    COMM             READS  WRITES R_Kb    W_Kb    T FILE   ") != 0 {
+		t.Error("a head with blanks behind it is not found")
+	}
+}

@@ -67,6 +67,10 @@ type reader struct {
 	line    int // where the report under way begins
 	cpu     *record
 	devices []record
+	part    *record // a row whose end may be in the next line
+	partAt  int     // the column that it goes on with
+	more    []string
+	moreAt  int      // the device whose figures of these columns come next
 	seen    []string // devices of the reports before
 	held    *report  // the mean since boot, until there is better
 	reports int
@@ -133,6 +137,9 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		if r.line == 0 {
 			r.line = l.N
 		}
+		return lines.Used, nil
+	}
+	if r.goesOn(text) {
 		return lines.Used, nil
 	}
 	if t, ok := stamped(text); ok {
@@ -208,6 +215,9 @@ func (r *reader) device(text string, n int) (lines.Use, error) {
 		d.values[name] = v
 	}
 	if d.device == "" || figures < len(r.columns)-1 {
+		if d.device != "" && figures >= 2 {
+			r.part, r.partAt = &d, figures+1
+		}
 		return lines.Broken, fmt.Errorf("%d figures below %d columns: the line is cut off", figures, len(r.columns)-1)
 	}
 	for i := range r.devices { // -h has a table each for reads, writes and the rest
@@ -271,6 +281,7 @@ func (r *reader) flush(into lines.Values) {
 	}
 	now := &report{r.cpu, r.devices}
 	r.cpu, r.devices, r.line = nil, nil, 0
+	r.part, r.more, r.moreAt = nil, nil, 0
 	if r.boot {
 		r.boot, r.skipped, r.held = false, true, now
 		return

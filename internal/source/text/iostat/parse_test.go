@@ -111,3 +111,19 @@ func TestDamage(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
+
+// Tables that a mail or a book has broken into narrower ones.
+func TestWrapped(t *testing.T) {
+	for name, text := range map[string]string{
+		"tables": "Device: rrqm/s wrqm/s r/s w/s rMB/s\nsda 0.00 0.20 1.00 160.00 0.00\nsdb 0.00 0.00 0.00 0.00 0.00\nwMB/s avgrq-sz avgqu-sz await r_await w_await svctm %util\n80.00 1010.00 140.00 860.00 90.00 870.00 6.00 100.00\n0.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00\n",
+		"rows":   "Device: rrqm/s wrqm/s r/s w/s rMB/s wMB/s avgrq-sz avgqu-sz\nawait r_await w_await svctm %util\nsda 0.00 0.20 1.00 160.00 0.00 80.00 1010.00 140.00\n860.00 90.00 870.00 6.00 100.00\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := linestest.Read(t, tool(), text)
+			g.Want(sample.DiskWrites, sample.Entity{Device: "sda"}, 160)
+			g.Want(sample.DiskWriteTime, sample.Entity{Device: "sda"}, 160*.87)
+			g.Want(sample.DiskBusy, sample.Entity{Device: "sda"}, 1)
+			g.Want(sample.DiskWriteBytes, sample.Entity{Device: "sda"}, 80<<20)
+		})
+	}
+}

@@ -148,7 +148,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		}
 		at = 11
 	}
-	into.Process(pid, sample.Process{Comm: name(f[at:])})
+	into.Process(pid, process(f[at:]))
 	into.Put(sample.ProcReadBytes, e, read*r.every)
 	into.Put(sample.ProcWriteBytes, e, written*r.every)
 	r.rows++
@@ -167,7 +167,17 @@ func name(command []string) string {
 	if len(command) > 1 && strings.HasPrefix(command[0], "?") {
 		command = command[1:]
 	}
+	if strings.HasPrefix(command[0], "[") { // a thread of the kernel: [jbd2/sda1-8], [kworker/u8:2-flush-8:0]
+		return command[0]
+	}
 	return command[0][strings.LastIndexByte(command[0], '/')+1:]
+}
+
+// process is who a row is of.
+func process(command []string) sample.Process {
+	p := sample.Process{Comm: name(command)}
+	p.Kernel = strings.HasPrefix(p.Comm, "[")
+	return p
 }
 
 // accumulated reads a row of -a, which has what a process read and wrote since
@@ -190,7 +200,7 @@ func (r *reader) accumulated(pid int, f []string, n int, into lines.Values) (lin
 	if _, ok := r.sums[pid]; ok || len(r.sums) < 1<<16 {
 		r.sums[pid] = [2]float64{read, written}
 	}
-	into.Process(pid, sample.Process{Comm: name(f[7:])})
+	into.Process(pid, process(f[7:]))
 	return lines.Used, nil
 }
 

@@ -53,3 +53,11 @@ func TestOptions(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
+
+// Threads of the kernel keep their names, which have a slash.
+func TestKernelThreads(t *testing.T) {
+	g := linestest.Read(t, tool(), "Total DISK READ: 0.00 B/s | Total DISK WRITE: 1.00 M/s\n  TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND\n  412 be/3 root        0.00 B/s   12.00 K/s  0.00 % 99.99 % [jbd2/sda1-8]\n")
+	if p := g.Procs[412]; p.Comm != "[jbd2/sda1-8]" || !p.Kernel {
+		t.Errorf("the process is %+v", p)
+	}
+}

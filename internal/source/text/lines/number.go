@@ -16,6 +16,7 @@ func Number(s string) (float64, bool) {
 			return 0, false
 		}
 	}
+	s = ungrouped(s)
 	if strings.Count(s, ",") == 1 && !strings.Contains(s, ".") {
 		s = strings.Replace(s, ",", ".", 1)
 	}
@@ -24,6 +25,19 @@ func Number(s string) (float64, bool) {
 		return 0, false
 	}
 	return v, true
+}
+
+// ungrouped takes out the marks between thousands where they can be nothing else:
+// several of one kind, or one of each kind: 1,234,567 or 1.234.567 or 1,234.5.
+func ungrouped(s string) string {
+	points, commas := strings.Count(s, "."), strings.Count(s, ",")
+	switch {
+	case commas > 1 && points <= 1 || commas == 1 && points == 1 && strings.IndexByte(s, ',') < strings.IndexByte(s, '.'):
+		return strings.ReplaceAll(s, ",", "")
+	case points > 1 && commas <= 1 || points == 1 && commas == 1:
+		return strings.ReplaceAll(s, ".", "")
+	}
+	return s
 }
 
 // Numbers reads the leading fields that are figures.

@@ -81,6 +81,9 @@ type reader struct {
 	waits  float64 // of these in D
 	lists  int
 
+	each map[string]float64 // what single processors did in this screen, in processors
+	cpus float64            // how many there are
+
 	open    bool // top's summary of this screen was seen
 	screens int  // that top's summary begins
 }
@@ -159,6 +162,7 @@ func (r *reader) flush(into lines.Values) {
 	if r.rows == 0 && !r.open {
 		return
 	}
+	r.putProcessors(into)
 	if r.open = false; r.rows == 0 {
 		into.Tick(1)
 		return

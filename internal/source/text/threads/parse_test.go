@@ -94,3 +94,13 @@ func TestConnections(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
+
+// The lines of single processors add up, one or two in a line.
+func TestProcessorLines(t *testing.T) {
+	g := linestest.Read(t, tool(), "top - 10:00:00 up 1 day,  1:00,  1 user,  load average: 3.00, 3.00, 3.00\nTasks: 100 total,   1 running\n"+
+		"%Cpu0  :  5.0 us,  1.0 sy,  0.0 ni, 14.0 id, 80.0 wa,  0.0 hi,  0.0 si,  0.0 st   %Cpu1  :  3.0 us,  1.0 sy,  0.0 ni, 96.0 id,  0.0 wa,  0.0 hi,  0.0 si,  0.0 st\n"+
+		"%Cpu2  :  2.0 us,  0.0 sy,  0.0 ni, 58.0 id, 40.0 wa,  0.0 hi,  0.0 si,  0.0 st\nMiB Mem :  24105.6 total,  20000.0 free,   1000.0 used,   3000.0 buff/cache\n")
+	g.Want(sample.CPUCount, sample.Entity{}, 3)
+	g.Want(sample.CPUIOWait, sample.Entity{}, 1.2)
+	g.Want(sample.CPUIdle, sample.Entity{}, 1.68)
+}

@@ -12,13 +12,63 @@ import (
 // processors and of memory.
 func summary(text string) bool {
 	return strings.HasPrefix(text, "top - ") && strings.Contains(text, "load average") ||
-		isProcessors(text) || memoryUnit(text) != ""
+		isProcessors(text) || isProcessor(text) || memoryUnit(text) != ""
 }
 
 // isProcessors tells the line on the processors' time.
 func isProcessors(text string) bool {
 	name, _, ok := strings.Cut(text, ":")
 	return ok && len(name) < 10 && strings.EqualFold(strings.TrimPrefix(name, "%"), "Cpu(s)")
+}
+
+// isProcessor tells the line of one processor: "%Cpu0  :  5.0 us, ...". Newer
+// versions put two into a line.
+func isProcessor(text string) bool {
+	name, rest, ok := strings.Cut(text, ":")
+	n, cpu := strings.CutPrefix(strings.TrimPrefix(strings.TrimSpace(name), "%"), "Cpu")
+	_, number := lines.Number(n)
+	return ok && cpu && number && strings.Contains(rest, "id")
+}
+
+// perProcessor adds up the lines of single processors.
+func (r *reader) perProcessor(text string) (lines.Use, error) {
+	if strings.Contains(text[1:], "%Cpu") { // two in a line
+		at := strings.LastIndex(text, "%Cpu")
+		if use, err := r.perProcessor(text[:at]); use != lines.Used {
+			return use, err
+		}
+		return r.perProcessor(text[at:])
+	}
+	_, rest, _ := strings.Cut(text, ":")
+	p := pairs(rest)
+	if _, ok := lines.Number(p["id"]); !ok {
+		return lines.Broken, fmt.Errorf("the idle time is %.20q, no figure", p["id"])
+	}
+	if r.each == nil {
+		r.each = map[string]float64{}
+	}
+	for word, figure := range p {
+		if v, ok := lines.Number(figure); ok && len(word) == 2 {
+			r.each[word] += v / 100
+		}
+	}
+	r.cpus++
+	return lines.Used, nil
+}
+
+// putProcessors hands over what single processors did, in processors.
+func (r *reader) putProcessors(into lines.Values) {
+	if r.cpus == 0 {
+		return
+	}
+	e, host := r.each, sample.Entity{}
+	into.Put(sample.CPUCount, host, r.cpus)
+	into.Put(sample.CPUUser, host, e["us"]+e["ni"])
+	into.Put(sample.CPUSystem, host, e["sy"]+e["hi"]+e["si"])
+	into.Put(sample.CPUIdle, host, e["id"])
+	into.Put(sample.CPUIOWait, host, e["wa"])
+	into.Put(sample.CPUSteal, host, e["st"])
+	r.each, r.cpus = nil, 0
 }
 
 // summarise reads one of them.
@@ -28,6 +78,9 @@ func (r *reader) summarise(text string, into lines.Values) (lines.Use, error) {
 		r.flush(into)
 		r.screens++
 		return lines.Used, nil
+	case isProcessor(text):
+		r.open = true
+		return r.perProcessor(text)
 	case isProcessors(text):
 		r.open = true
 		return processors(text, into)
