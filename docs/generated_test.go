@@ -53,7 +53,7 @@ Findings come by weight, but against an I/O cause the wait for processors is not
 
 An advice says by how many times as much the victim does in the same time once it is followed (` + "`expect_low`, `expect_high`" + ` in JSON), where that is known. Of the victim's time at most all that the remedy does not surely take away stays,
 idle time included: that is the least it gains. At least its own time on a processor stays, less what waiting costs (the kernel's work for each wait, where it goes too, and caches that are cold after each), and what is copied out of memory: that is the most.
-Both are bound by the processors that are free. An upper end more than five times the lower one is left out ("at least"); of texts of other tools nothing is promised.
+Both are bound by the processors that it gets beside others. Who waits for more than half of its time awake was hardly seen running: then there is no upper end ("at least"). Of texts of other tools nothing is promised.
 
 | ID | what is wrong | explains | needs (one of each group) |
 |---|---|---|---|

@@ -45,7 +45,7 @@ func noisyNeighbour() Cause {
 			if s.bound {
 				conf *= 0.9
 			}
-			weight := c.deviceWeight() * s.excess() * s.blame(seconds)
+			weight := c.blamed(&s)
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: weight, Culprit: k, Evidence: e,
 				Disprove: "requests of the victim that take as long while the other program is stopped",

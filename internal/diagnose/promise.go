@@ -32,9 +32,10 @@ const (
 	// second and thread.
 	copySpeed = 40e9
 
-	// telling is how far the two ends of an interval may be apart: beyond it the
-	// upper one tells nobody anything.
-	telling = 5.0
+	// known is the part of its time awake up to which a program may wait for what is
+	// taken away and its pace without that be known. Who hardly ran was not seen
+	// running: such upper ends were exceeded when they were tried.
+	known = 0.5
 
 	// worthSaying is the least factor that is one.
 	worthSaying = 1.1
@@ -77,7 +78,8 @@ func (c *Case) promise(r removal) promise {
 	}
 	left *= 1 - cold*clamp01((r.sure+r.maybe)/awake)
 	left += r.copies / copySpeed
-	if rest := left + max(0, awake-v.cpu-r.sure-r.maybe); rest > 0 {
+	// who is woken less often queues less often for a processor
+	if rest := left + max(0, awake-v.cpu-v.delay-r.sure-r.maybe); rest > 0 && r.sure+r.maybe+v.delay <= known*awake {
 		p.high = awake / rest
 	}
 	if sure, all, ok := c.processorsFor(whole / c.w.Seconds()); ok && !r.more && v.cpu > 0 {
@@ -135,7 +137,7 @@ func (p promise) plain() promise {
 	if p.low < worthSaying {
 		p.low = 0
 	}
-	if p.high < 1 || p.high < p.low || p.high > telling*max(1, p.low) {
+	if p.high < 1 || p.high < p.low {
 		p.high = 0 // not known, or the accounts do not fit together
 	}
 	if p.low > 0 {

@@ -27,15 +27,16 @@ func (l *load) part(of *load) float64 {
 
 // sharing is how a device was shared during the window.
 type sharing struct {
-	why      string // why nothing can be said, or nobody else is to blame; "" when somebody may be
-	missing  bool   // why is what is missing
-	own      load   // the victim's
-	others   load   // everybody else's, the flusher's included
-	flusher  load   // what the kernel writes back from the page cache
-	rivals   load   // all others but the flusher
-	rival    int    // the process that does most of the culprit's
-	most     load   // the culprit's: of one name, or of one cgroup apart from the victim's
-	together int    // processes that the culprit is
+	why      string  // why nothing can be said, or nobody else is to blame; "" when somebody may be
+	missing  bool    // why is what is missing
+	own      load    // the victim's
+	others   load    // everybody else's, the flusher's included
+	flusher  load    // what the kernel writes back from the page cache
+	rivals   load    // all others but the flusher
+	rival    int     // the process that does most of the culprit's
+	most     load    // the culprit's: of one name, or of one cgroup apart from the victim's
+	together int     // processes that the culprit is
+	outside  float64 // seconds that the victim waits for requests that have not begun
 	ownLatency
 }
 
@@ -227,6 +228,12 @@ func (c *Case) shared() sharing {
 		s.why = "the victim has no requests of its own on " + c.device
 		return s
 	}
+	s.outside = c.outside(&s)
+	if s.outside > 0 {
+		all := s.own.time + s.outside
+		s.queued = (s.queued*s.own.time + s.outside) / all
+		s.latency = all / s.ops
+	}
 	need := queueingRatio
 	if s.bound {
 		need *= 2 // the true base is lower than the bound, but requests differ
@@ -253,6 +260,31 @@ func (c *Case) shared() sharing {
 			s.own.time/seconds, percent(s.others.bytes/max(s.own.bytes+s.others.bytes, 1)), c.device)
 	}
 	return s
+}
+
+// outside is the time, in seconds, that the victim waits for requests that have not
+// begun: a device takes only so many at a time, and who finds all places taken
+// waits for one. That is what is left of its waiting for reads and writes, where
+// others always have some in flight and no limit of a cgroup holds it back.
+func (c *Case) outside(s *sharing) float64 {
+	v := &c.victim
+	if s.others.time < c.w.Seconds() || c.syncs() || c.heldBack(v.process.IOCgroup, c.device) > 0 {
+		return 0
+	}
+	fetched := (c.of(sample.CacheCold)+c.of(sample.CacheColdMapped))*pageSize + c.of(sample.DirectReadBytes)
+	if s.own.bytes < fetched/2 {
+		return 0 // most of what it waits for comes from elsewhere
+	}
+	return max(0, v.waitTotal-v.wait["sync"]-s.own.time)
+}
+
+// blamed is the share of the victim's waiting that others are to blame for.
+func (c *Case) blamed(s *sharing) float64 {
+	weight := c.deviceWeight()
+	if s.outside > 0 {
+		weight = c.part(s.own.time + s.outside)
+	}
+	return weight * s.excess() * s.blame(c.w.Seconds())
 }
 
 // users parts what the device did among the victim, the flusher and others, and
@@ -412,6 +444,7 @@ func (c *Case) sharingEvidence(s *sharing) []Evidence {
 		c.figure(name, s.base, "seconds", sample.BlockDepthTime),
 		c.figure("its requests in flight", s.own.time/seconds, "count", sample.BlockDeviceTime),
 		c.figure("others' requests in flight", s.others.time/seconds, "count", sample.BlockDeviceTime),
+		c.figure("of its waiting, for requests to begin", c.part(s.outside), "ratio", sample.WaitIO),
 		c.figure("its bytes", s.own.bytes/seconds, "bytes/s", sample.BlockBytes),
 		c.figure("others' bytes", s.others.bytes/seconds, "bytes/s", sample.BlockBytes),
 	}

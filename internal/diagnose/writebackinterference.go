@@ -44,7 +44,7 @@ func writebackInterference() Cause {
 			if s.bound {
 				conf *= 0.9
 			}
-			weight := c.deviceWeight() * s.excess() * s.blame(seconds) * s.flusher.part(&s.others)
+			weight := c.blamed(&s) * s.flusher.part(&s.others)
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: weight, Culprit: k, Evidence: e,
 				Disprove: "requests of the victim that take as long while nothing is written back",
