@@ -47,6 +47,13 @@ type Probe struct {
 	host   *host.Host
 	probe  *bpf.Probe
 	lookup *host.Lookup
+	sweep  bpf.Sweep
+	rest   struct {
+		owners    rests[blockioOwnerKey]
+		processes rests[uint32]
+		files     rests[blockioFileKey]
+		failures  rests[blockioFailureKey]
+	}
 }
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and
@@ -74,14 +81,17 @@ func Open(h *host.Host) (sample.Source, error) {
 func (p *Probe) Close() error { return p.probe.Close() }
 
 // Collect implements sample.Source: the bins at every phase, the tables
-// where a window ends.
+// where a window ends, and of these what rests every few seconds.
 func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	err := errors.Join(p.probe.Phase(phase, p.host.Now(), into), p.emitBins(phase, into))
+	if p.sweep.Due(phase, p.host.Now()) {
+		err = errors.Join(err, p.emitOwners(phase, into), p.emitFiles(phase, into), p.emitFailures(phase, into),
+			p.probe.Processes(p.lookup, into))
+	}
 	if !phase.Closes() {
 		return err
 	}
-	return errors.Join(err, p.emitOwners(into), p.emitThrottled(into), p.emitFiles(into),
-		p.emitDevices(into), p.emitFailures(into), p.probe.Processes(p.lookup, into),
+	return errors.Join(err, p.emitThrottled(into), p.emitDevices(into),
 		p.probe.Losses("blockio", []string{"lost_requests", "lost_rows", "lost_bins", "lost_direct", "lost_processes", "missed_completions"}, into))
 }
 

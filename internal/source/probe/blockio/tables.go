@@ -8,26 +8,14 @@ import (
 	"iocause/internal/sample"
 )
 
-func putIO(e sample.Entity, io *blockioIo, into sample.Sink) {
-	into.PutTotal(sample.BlockOps, e, float64(io.Ops), fromComplete)
-	into.PutTotal(sample.BlockBytes, e, float64(io.Bytes), fromComplete)
-	into.PutTotal(sample.BlockQueueTime, e, float64(io.QueueNs)/1e9, fromComplete)
-	into.PutTotal(sample.BlockDeviceTime, e, float64(io.DeviceNs)/1e9, fromComplete)
-	into.PutTotal(sample.BlockSequential, e, float64(io.Sequential), fromStart)
+func putIO(e sample.Entity, io *blockioIo, put total) {
+	put(sample.BlockOps, e, float64(io.Ops), fromComplete)
+	put(sample.BlockBytes, e, float64(io.Bytes), fromComplete)
+	put(sample.BlockQueueTime, e, float64(io.QueueNs)/1e9, fromComplete)
+	put(sample.BlockDeviceTime, e, float64(io.DeviceNs)/1e9, fromComplete)
+	put(sample.BlockSequential, e, float64(io.Sequential), fromStart)
 	if io.Errors > 0 {
-		into.PutTotal(sample.BlockErrors, e, float64(io.Errors), fromComplete)
-	}
-}
-
-func addIO(to, io *blockioIo) {
-	to.Ops += io.Ops
-	to.Bytes += io.Bytes
-	to.QueueNs += io.QueueNs
-	to.DeviceNs += io.DeviceNs
-	to.Sequential += io.Sequential
-	to.Errors += io.Errors
-	for i, n := range io.Size {
-		to.Size[i] += n
+		put(sample.BlockErrors, e, float64(io.Errors), fromComplete)
 	}
 }
 
@@ -42,50 +30,50 @@ func sizes(io *blockioIo) sample.Histogram {
 
 // emitOwners emits I/O by process, by cgroup, and by device, each with the
 // operation.
-func (p *Probe) emitOwners(into sample.Sink) error {
-	sums := map[sample.Entity]*blockioIo{}
-	add := func(e sample.Entity, io *blockioIo) {
-		if sums[e] == nil {
-			sums[e] = &blockioIo{}
-		}
-		addIO(sums[e], io)
-	}
-	self := uint32(p.host.Self)
-	err := bpf.Each(p.probe.Map("by_owner"), func(k blockioOwnerKey, io blockioIo) {
-		device, op := p.lookup.Disk(k.Dev), opName(k.Op)
-		add(sample.Entity{Device: device, Class: op}, &io)
-		if k.Tgid != self {
-			add(sample.Entity{PID: int(k.Tgid), Device: device, Class: op}, &io)
-		}
-		if path := p.lookup.IOCgroup(k.Cgroup); path != "" {
-			add(sample.Entity{Cgroup: path, Device: device, Class: op}, &io)
-		}
-	})
+func (p *Probe) emitOwners(phase sample.Phase, into sample.Sink) error {
+	ended, self := p.lookup.Ended(), uint32(p.host.Self)
+	err := sweep(p.probe.Map("by_owner"), &p.rest.owners, phase, into,
+		func(io *blockioIo) uint64 { return io.Ops },
+		func(k *blockioOwnerKey) bool { return ended(k.Tgid) },
+		func(k *blockioOwnerKey, io *blockioIo, put total) {
+			device, op := p.lookup.Disk(k.Dev), opName(k.Op)
+			putIO(sample.Entity{Device: device, Class: op}, io, put)
+			if k.Tgid != self {
+				e := sample.Entity{PID: int(k.Tgid), Device: device, Class: op}
+				putIO(e, io, put)
+				if k.Tgid != 0 {
+					into.PutHistogram(sample.HistSize, e, sizes(io), fromComplete)
+				}
+			}
+			if path := p.lookup.IOCgroup(k.Cgroup); path != "" {
+				putIO(sample.Entity{Cgroup: path, Device: device, Class: op}, io, put)
+			}
+		})
 	if err != nil {
 		return fmt.Errorf("reading block I/O by process and cgroup: %w", err)
 	}
-	for e, io := range sums {
-		putIO(e, io, into)
-		if e.PID != 0 {
-			into.PutHistogram(sample.HistSize, e, sizes(io), fromComplete)
-		}
-	}
-	err = bpf.Each(p.probe.Map("process_io"), func(tgid uint32, b blockioProcessBios) {
-		e := sample.Entity{PID: int(tgid)}
-		for _, c := range [...]struct {
-			metric sample.Metric
-			value  uint64
-		}{
-			{sample.BlockDirect, b.DirectBytes}, {sample.BlockDirectAgn, b.DirectAgain},
-			{sample.BlockSwapIn, b.SwapIn}, {sample.BlockSwapOut, b.SwapOut},
-		} {
-			if c.value > 0 {
-				into.PutTotal(c.metric, e, float64(c.value), fromBio)
+	err = sweep(p.probe.Map("process_io"), &p.rest.processes, phase, into,
+		func(b *blockioProcessBios) uint64 { return b.DirectBytes + b.SwapIn + b.SwapOut },
+		func(tgid *uint32) bool { return ended(*tgid) },
+		func(tgid *uint32, b *blockioProcessBios, put total) {
+			e := sample.Entity{PID: int(*tgid)}
+			for _, c := range [...]struct {
+				metric sample.Metric
+				value  uint64
+			}{
+				{sample.BlockDirect, b.DirectBytes}, {sample.BlockDirectAgn, b.DirectAgain},
+				{sample.BlockSwapIn, b.SwapIn}, {sample.BlockSwapOut, b.SwapOut},
+			} {
+				if c.value > 0 {
+					put(c.metric, e, float64(c.value), fromBio)
+				}
 			}
-		}
-	})
+		})
 	if err != nil {
 		return fmt.Errorf("reading direct and swap I/O by process: %w", err)
+	}
+	if !phase.Closes() {
+		return nil
 	}
 	// none at all is a measurement too
 	into.Put(sample.BlockOps, sample.Entity{}, 0, fromComplete)
@@ -113,15 +101,20 @@ func (p *Probe) emitThrottled(into sample.Sink) error {
 	return nil
 }
 
-func (p *Probe) emitFiles(into sample.Sink) error {
-	err := bpf.Each(p.probe.Map("by_file"), func(k blockioFileKey, b blockioBios) {
-		e := sample.Entity{
-			File:   sample.FileID{Dev: k.Sdev, Ino: k.Ino},
-			Device: p.lookup.Disk(k.Dev),
-			Class:  opName(k.Op),
-		}
-		into.PutTotal(sample.BlockFileBytes, e, float64(b.Bytes), fromBio)
-	})
+// emitFiles emits I/O by file. A file has no end that would be seen here: its row
+// goes when it rests.
+func (p *Probe) emitFiles(phase sample.Phase, into sample.Sink) error {
+	err := sweep(p.probe.Map("by_file"), &p.rest.files, phase, into,
+		func(b *blockioBios) uint64 { return b.Ops },
+		func(*blockioFileKey) bool { return true },
+		func(k *blockioFileKey, b *blockioBios, put total) {
+			e := sample.Entity{
+				File:   sample.FileID{Dev: k.Sdev, Ino: k.Ino},
+				Device: p.lookup.Disk(k.Dev),
+				Class:  opName(k.Op),
+			}
+			put(sample.BlockFileBytes, e, float64(b.Bytes), fromBio)
+		})
 	if err != nil {
 		return fmt.Errorf("reading block I/O by file: %w", err)
 	}
@@ -143,22 +136,25 @@ const requeued = 256
 
 // emitFailures emits the requests that failed or were put back, by process,
 // device, operation and what they failed with.
-func (p *Probe) emitFailures(into sample.Sink) error {
-	names := statuses()
-	err := bpf.Each(p.probe.Map("failures"), func(k blockioFailureKey, f blockioFailure) {
-		e := sample.Entity{PID: int(k.Tgid), Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}
-		if k.Status == requeued {
-			into.PutTotal(sample.BlockRequeues, e, float64(f.Ops), fromRequeue)
-			return
-		}
-		status := fmt.Sprintf("status %d", k.Status)
-		if int(k.Status) < len(names) {
-			status = names[k.Status]
-		}
-		e.Class += " " + status
-		into.PutTotal(sample.BlockFailures, e, float64(f.Ops), fromComplete)
-		into.PutTotal(sample.BlockFailTime, e, float64(f.Ns)/1e9, fromComplete)
-	})
+func (p *Probe) emitFailures(phase sample.Phase, into sample.Sink) error {
+	names, ended := statuses(), p.lookup.Ended()
+	err := sweep(p.probe.Map("failures"), &p.rest.failures, phase, into,
+		func(f *blockioFailure) uint64 { return f.Ops },
+		func(k *blockioFailureKey) bool { return ended(k.Tgid) },
+		func(k *blockioFailureKey, f *blockioFailure, put total) {
+			e := sample.Entity{PID: int(k.Tgid), Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}
+			if k.Status == requeued {
+				put(sample.BlockRequeues, e, float64(f.Ops), fromRequeue)
+				return
+			}
+			status := fmt.Sprintf("status %d", k.Status)
+			if int(k.Status) < len(names) {
+				status = names[k.Status]
+			}
+			e.Class += " " + status
+			put(sample.BlockFailures, e, float64(f.Ops), fromComplete)
+			put(sample.BlockFailTime, e, float64(f.Ns)/1e9, fromComplete)
+		})
 	if err != nil {
 		return fmt.Errorf("reading the failures of block I/O: %w", err)
 	}
