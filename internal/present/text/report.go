@@ -91,9 +91,6 @@ func (p *page) summary(r *diagnose.Report, f *diagnose.Finding) {
 	if f.Weight > 0 {
 		parts = append(parts, "explains "+weight(f))
 	}
-	if w := r.When; w != nil && !w.Steady {
-		parts = append(parts, fmt.Sprintf("mostly from %s to %s", Duration(w.From), Duration(w.To)))
-	}
 	parts = append(parts, "watched "+Duration(r.Window.Seconds))
 	p.raw(span{strings.Join(parts, " · "), plain})
 	p.blank()

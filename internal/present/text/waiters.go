@@ -25,6 +25,9 @@ func (p *page) victim(r *diagnose.Report) {
 	if r.VictimWaits != nil && r.VictimWaits.Share >= 0.005 {
 		p.wrap(waiting(r.VictimWaits), 0, 2, plain)
 	}
+	if w := r.When; w != nil && !w.Steady {
+		p.wrap(fmt.Sprintf("mostly from %s to %s of the time watched", Duration(w.From), Duration(w.To)), 0, 1, plain)
+	}
 }
 
 // others are those that wait beside the victim.
