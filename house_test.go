@@ -72,7 +72,7 @@ func fences() []fence {
 	return []fence{
 		{"os/exec", []string{"bench/day", "bench/outage", "cmd", "internal/lab", "internal/notify"}},
 		{"github.com/cilium/ebpf", []string{"internal/bpf", "internal/source/probe"}},
-		{"golang.org/x/sys", []string{"cmd", "internal/bpf", "internal/host", "internal/lab", "internal/source", "internal/symbol"}},
+		{"golang.org/x/sys", []string{"cmd", "internal/agent", "internal/bpf", "internal/host", "internal/lab", "internal/source", "internal/symbol"}},
 		{"github.com/spf13/cobra", []string{"cmd"}},
 		{"go.yaml.in/yaml", []string{"internal/agent", "internal/lab"}},
 		{"github.com/ianlancetaylor/demangle", []string{"internal/symbol"}},

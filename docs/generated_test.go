@@ -41,7 +41,7 @@ What holds it up is added up over its threads from the accounts of what each wai
 
 | time of its threads | account | whose weight it is |
 |---|---|---|
-| blocked on I/O, by the call | ` + "`wait.io`" + ` | ` + "`sync-writes`" + `: class sync; cache causes: read and fault, without the part of direct reads and of swap; ` + "`direct-io`" + `: that part, times what was read before; ` + "`swap-thrash`" + `: swap's part, and memory freed; device causes: for as long as its requests are in flight (` + "`device-degraded`" + `: what of that was added); ` + "`host-difference`" + `: what was added to all of it |
+| blocked on I/O, by the call | ` + "`wait.io`" + ` | ` + "`sync-writes`" + `: class sync; cache causes: read and fault, without the part of direct reads and of swap; ` + "`direct-io`" + `: that part; ` + "`swap-thrash`" + `: swap's part, and memory freed; device causes: for as long as its requests are in flight (` + "`device-degraded`" + `: what of that was added); ` + "`host-difference`" + `: what was added to all of it |
 | paused as a writer | ` + "`wait.dirty_pause`" + ` | ` + "`dirty-throttling`" + ` |
 | frees memory itself | ` + "`reclaim.direct_time`" + `, ` + "`reclaim.compact_time`" + ` | ` + "`reclaim-stall`" + ` |
 | waits for locks | ` + "`lock.wait`" + ` | ` + "`lock-contention`" + `; not counted where so many threads wait for I/O that the holder of the lock likely does |

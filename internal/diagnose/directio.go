@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 
 	"iocause/internal/sample"
 )
@@ -11,6 +12,10 @@ const (
 	directAgainLimit = 0.20 // from here on the cache would have served them
 	directAgainDoubt = 0.08 // below it would not
 )
+
+// repeatsLimit is how many pages read twice make an estimate: it is wrong by
+// about one part in their square root.
+const repeatsLimit = 25
 
 // directIO: data that would fit the cache is read past it.
 func directIO() Cause {
@@ -33,38 +38,96 @@ func directIO() Cause {
 			if direct < cached {
 				return no("the victim reads mostly through the cache")
 			}
-			share, distinct := again/direct, direct-again
-			if share < directAgainDoubt {
-				return no(fmt.Sprintf("only %s of the bytes read with O_DIRECT were read before in this window", percent(share)))
+			d, room := c.directSet(direct, again), c.room()
+			if !room.known {
+				return cannotTell(room.why)
 			}
-			if share < directAgainLimit {
-				return cannotTell(fmt.Sprintf("%s of the bytes read with O_DIRECT were read before: observe longer to see the whole set", percent(share)))
+			if d.ordered() {
+				switch {
+				case d.share < directAgainDoubt:
+					return no(fmt.Sprintf("only %s of the bytes read with O_DIRECT were read before in this window, far fewer than reads at random would have: it goes through the data in order", percent(d.share)))
+				case d.share < directAgainLimit:
+					return cannotTell(fmt.Sprintf("%s of the bytes read with O_DIRECT were read before: observe longer to see the whole set", percent(d.share)))
+				}
 			}
-			avail, ok := c.gauge(sample.MemAvailable)
-			if !ok {
-				return cannotTell(c.w.WhyAbsent(sample.MemAvailable))
-			}
-			if distinct > avail {
-				return no(fmt.Sprintf("the %s read do not fit into the %s available", bytes(distinct), bytes(avail)))
+			least, set := d.distinct, d.set()
+			switch {
+			case least > room.bytes:
+				return no(fmt.Sprintf("the %s read do not fit into %s", bytes(least), &room))
+			case d.repeats < repeatsLimit && d.expected(room.bytes) < repeatsLimit:
+				return cannotTell("too little was read with O_DIRECT to tell whether the same is read again: observe longer")
+			case d.repeats < repeatsLimit:
+				return no(fmt.Sprintf("%.0f pages read with O_DIRECT were read twice: it does not come back to data that would fit into %s", d.repeats, &room))
+			case set > room.bytes:
+				return no(fmt.Sprintf("what is read with O_DIRECT, about %s, does not fit into %s", bytes(set), &room))
 			}
 			s, v := c.w.Seconds(), c.cache()
 			return Verdict{
-				Answer: Yes, Confidence: confidence((share-directAgainLimit)/(1-directAgainLimit)+0.2, true),
-				Weight: share * c.directWeight(&v), Culprit: c.culprit(),
+				Answer: Yes, Confidence: confidence(1-2/math.Sqrt(d.repeats), true),
+				Weight: c.directWeight(&v), Culprit: c.culprit(),
 				Evidence: []Evidence{
 					c.figure("read with O_DIRECT", direct/s, "bytes/s", sample.BlockDirect),
-					c.figure("of that read before in this window", share, "ratio", sample.BlockDirectAgn),
-					c.figure("distinct data read", distinct, "bytes", sample.BlockDirect),
-					c.figure("memory available", avail, "bytes", sample.MemAvailable),
+					c.figure("of that read before in this window", d.share, "ratio", sample.BlockDirectAgn),
+					c.figure("distinct data read", d.distinct, "bytes", sample.BlockDirect),
+					c.figure("all of it, estimated from the repeats", set, "bytes", sample.BlockDirectAgn),
+					c.figure("memory it may be cached in", room.bytes, "bytes", room.from),
 					c.figure("requests in flight", c.victim.outstanding, "count", sample.BlockDeviceTime),
 				},
 				Disprove: "a set of offsets that keeps growing, so that no block is read twice",
 				Advice: []Advice{c.promise(c.cachedInstead(&v)).advise(
-					"read through the page cache (without O_DIRECT), or give the program a cache of its own of at least "+bytes(distinct),
+					fmt.Sprintf("read through the page cache (without O_DIRECT), or, if the program has a cache of its own (a database's buffer pool, a block cache), raise that to about %s: two caches of the same data waste memory", bytes(set)),
 					"once all of it has been read, reads are served from memory")},
 			}
 		},
 	}
+}
+
+// directSet is what is read past the cache, in bytes but where said.
+type directSet struct {
+	distinct float64 // read at least once in the window
+	repeats  float64 // pages that had been read before
+	draws    float64 // pages
+	share    float64 // of the bytes, that had been read before
+	random   float64 // estimate for reads at random, infinite without repeats
+	files    float64 // sizes of the files, 0 when not known
+}
+
+// directSet estimates, from how often the reads of a window come back to what
+// they had read, how much there is of it: a longer window sees more of it, and
+// says the same.
+func (c *Case) directSet(direct, again float64) directSet {
+	again = min(again, direct) // of reads smaller than a page, the whole page counts as read before
+	d := directSet{distinct: direct - again, repeats: again / pageSize, draws: direct / pageSize, share: again / direct}
+	d.random = population(d.distinct/pageSize, d.draws) * pageSize
+	c.w.Each(sample.DirectReadBytes, func(e sample.Entity, s *sample.Series) {
+		if e.PID == c.victim.pid && e.File != (sample.FileID{}) && s.Sum() > 0 {
+			d.files += max(0, float64(c.w.Files[e.File].Size))
+		}
+	})
+	return d
+}
+
+// expected is how many pages reads at random in so many bytes would meet twice.
+func (d *directSet) expected(size float64) float64 {
+	if d.files > 0 {
+		size = min(size, d.files)
+	}
+	pages := max(1, size/pageSize)
+	return d.draws + pages*math.Expm1(-d.draws/pages)
+}
+
+// ordered tells of reads that meet far fewer pages twice than reads at random
+// in their files would: they go through them in some order.
+func (d *directSet) ordered() bool {
+	return d.files > 0 && d.expected(d.files) >= repeatsLimit && d.random > extrapolate*d.files
+}
+
+// set is all that is read, with what the window did not see.
+func (d *directSet) set() float64 {
+	if d.files > 0 && d.random > d.files {
+		return max(d.distinct, d.files)
+	}
+	return d.random
 }
 
 // cachedInstead is what goes away when all that is read past the cache is found

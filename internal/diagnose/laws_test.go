@@ -27,6 +27,9 @@ func exceptions() []exception {
 	)
 	return []exception{
 		{"split processes", "", "device-queueing", "noisy-neighbour", siblings},
+		{"repeat the window", "random reads seen for ten seconds", "direct-io", "device-latency-bound", "the second time every read would come back"},
+		{"repeat the window", "random reads seen for a minute", "direct-io", "device-latency-bound", "the second time every read would come back"},
+		{"split processes", "too few read twice to be sure", "device-latency-bound", "direct-io", "of half the reads a quarter would come back, not half"},
 		{"split processes", "scan of a file that is not cached", "cold-cache", Healthy, lived},
 		{"split processes", "a writer faster than its device", "dirty-throttling", Healthy, lived},
 		{"split processes", "thresholds not known", "device-queueing", Healthy, lived},

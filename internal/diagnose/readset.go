@@ -26,10 +26,6 @@ func (c *Case) victimsSet() readSet {
 
 // readSet adds up the files of the processes that are in it.
 func (c *Case) readSet(in func(pid int) bool) readSet {
-	var s readSet
-	var drawn, distinct float64 // pages put in that had not been there at the start; of these, different ones
-	var once, twice float64
-	touched := true
 	files := map[sample.FileID]bool{}
 	for _, m := range []sample.Metric{sample.CacheVisits, sample.CacheInserted, sample.CacheColdMapped} {
 		c.w.Each(m, func(e sample.Entity, _ *sample.Series) {
@@ -38,48 +34,37 @@ func (c *Case) readSet(in func(pid int) bool) readSet {
 			}
 		})
 	}
-	listed := map[sample.Metric]float64{}
+	var s readSet
+	var put, asked drawn // pages put into the cache, and asked for
 	for f := range files {
-		p := c.filePages(f)
-		seen, whole := p.seen(), p.whole
-		least := seen
-		if p.hasTouched {
-			least = p.touched
-			once, twice = once+p.once, twice+p.twice
-		} else {
-			touched = false
-		}
-		most := max(whole, least)
-		if whole == 0 {
-			s.open = true
+		p := c.filePages(f, in)
+		least := p.seen()
+		if p.asked.known {
+			if least = p.asked.distinct; p.mapped > 0 {
+				least = max(least, p.seen()) // what is used through a mapping is not asked for
+			}
+			asked.once, asked.twice = asked.once+p.asked.once, asked.twice+p.asked.twice
 		}
 		s.least += least
-		s.most += most
-		drawn += p.inserted
-		distinct += max(0, p.inserted-p.reread)
-		for _, m := range []sample.Metric{sample.CacheInserted, sample.CacheReread} {
-			n, _ := c.w.SumWhere(m, func(e sample.Entity) bool { return e.File == f && in(e.PID) })
-			listed[m] += n
-		}
+		s.most += max(p.whole, least)
+		s.open = s.open || p.whole == 0
+		put.all += p.inserted
+		put.distinct += max(0, p.inserted-p.reread)
 	}
-	// files that the table of the window has no room for
-	inserted, _ := c.w.SumWhere(sample.CacheInserted, func(e sample.Entity) bool { return e.PID != 0 && e.File == (sample.FileID{}) && in(e.PID) })
-	reread, _ := c.w.SumWhere(sample.CacheReread, func(e sample.Entity) bool { return e.PID != 0 && e.File == (sample.FileID{}) && in(e.PID) })
-	rest := max(0, inserted-reread-(listed[sample.CacheInserted]-listed[sample.CacheReread]))
-	if rest > 0.05*s.least && rest >= coldVisits {
+	if rest := c.unlisted(in); rest > 0.05*s.least && rest >= coldVisits {
 		s.least, s.most, s.open = s.least+rest, s.most+rest, true
-		touched = false
+		asked.once, asked.twice = c.processes(sample.CacheTouchOnce, in), c.processes(sample.CacheTouchTwice, in)
 	}
 	switch {
-	case touched && len(files) > 0:
-		s.likely = s.least + unseen(once, twice)
-	case distinct > 0 && drawn > distinct:
-		s.likely = s.least + population(distinct, drawn) - distinct
-	case drawn > 0 && distinct == 0: // nothing new came in
+	case c.w.Has(sample.CacheTouched):
+		s.likely = s.least + unseen(asked.once, asked.twice)
+	case put.distinct > 0 && put.all > put.distinct:
+		s.likely = s.least + population(put.distinct, put.all) - put.distinct
+	case put.all > 0 && put.distinct == 0: // nothing new came in
 		s.likely = s.least
 	}
-	if !s.open && s.most > 0 {
-		s.likely = min(s.likely, s.most)
+	if !s.open && s.most > 0 { // estimates of small files are right in their sum alone
+		s.least, s.likely = min(s.least, s.most), min(s.likely, s.most)
 	}
 	if s.likely > extrapolate*s.least {
 		s.likely = 0
@@ -90,18 +75,65 @@ func (c *Case) readSet(in func(pid int) bool) readSet {
 	return s
 }
 
-// filePages is what is known of one file's pages, whoever read them.
+// processes adds up a gauge of processes.
+func (c *Case) processes(m sample.Metric, in func(pid int) bool) float64 {
+	var sum float64
+	c.w.Each(m, func(e sample.Entity, s *sample.Series) {
+		if e.PID != 0 && e.File == (sample.FileID{}) && in(e.PID) {
+			sum += s.Max()
+		}
+	})
+	return sum
+}
+
+// unlisted is the pages of files that the table of the window has no room for.
+func (c *Case) unlisted(in func(pid int) bool) float64 {
+	var rest float64
+	of := func(m sample.Metric) {
+		c.w.Each(m, func(e sample.Entity, s *sample.Series) {
+			if e.PID == 0 || e.Class != "" || len(s.Points) == 0 || !in(e.PID) {
+				return
+			}
+			n := s.Sum()
+			if m == sample.CacheTouched {
+				n = s.Max()
+			}
+			if m == sample.CacheReread {
+				n = -n
+			}
+			if e.File != (sample.FileID{}) {
+				n = -n
+			}
+			rest += n
+		})
+	}
+	if c.w.Has(sample.CacheTouched) {
+		of(sample.CacheTouched)
+	} else {
+		of(sample.CacheInserted)
+		of(sample.CacheReread)
+	}
+	return max(0, rest)
+}
+
+// drawn is pages that were met, and how many different ones these are.
+type drawn struct {
+	all, distinct, once, twice float64 // once and twice: met so often
+	known                      bool
+}
+
+// filePages is what is known of one file's pages. All but asked is of whoever
+// read them.
 type filePages struct {
 	resident, evicted, inserted, reread, visits, mapped float64
 	known                                               bool    // resident is
 	whole                                               float64 // the file's size, 0 when not known
-	touched, once, twice                                float64 // asked for by read calls; of these, once and twice
-	hasTouched                                          bool
+	asked                                               drawn   // by read calls
 }
 
-func (c *Case) filePages(f sample.FileID) filePages {
+func (c *Case) filePages(f sample.FileID, in func(pid int) bool) filePages {
 	of := func(m sample.Metric) float64 {
-		n, _ := c.w.SumWhere(m, func(e sample.Entity) bool { return e.File == f && e.PID != 0 })
+		n, _ := c.w.SumWhere(m, func(e sample.Entity) bool { return e.File == f && (e.PID != 0 || c.w.Told) })
 		return n
 	}
 	p := filePages{
@@ -112,7 +144,33 @@ func (c *Case) filePages(f sample.FileID) filePages {
 	if size := c.w.Files[f].Size; size > 0 {
 		p.whole = math.Ceil(float64(size) / pageSize)
 	}
+	if p.asked.known = c.w.Has(sample.CacheTouched); p.asked.known {
+		p.asked.distinct = c.askedFor(sample.CacheTouched, f, in)
+		p.asked.once = c.askedFor(sample.CacheTouchOnce, f, in)
+		p.asked.twice = c.askedFor(sample.CacheTouchTwice, f, in)
+	}
 	return p
+}
+
+// askedFor is a figure of the different pages of a file that processes asked
+// for: a page that several of them ask for counts once where that is known.
+func (c *Case) askedFor(m sample.Metric, f sample.FileID, in func(pid int) bool) float64 {
+	var sum float64
+	others := false
+	c.w.Each(m, func(e sample.Entity, s *sample.Series) {
+		switch {
+		case e.File != f || e.PID == 0:
+		case in(e.PID):
+			sum += s.Max()
+		default:
+			others = true
+		}
+	})
+	together := c.w.Get(m, sample.Entity{File: f})
+	if together == nil || others && together.Max() > sum {
+		return sum
+	}
+	return together.Max()
 }
 
 // seen is the distinct pages that were in the cache at some time of the window:

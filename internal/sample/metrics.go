@@ -148,6 +148,9 @@ const (
 	CacheWait       Metric = "cache.wait"
 	CacheSlow       Metric = "cache.slow_waits"
 	CacheLongest    Metric = "cache.longest_wait"
+	CacheTouched    Metric = "cache.touched"
+	CacheTouchOnce  Metric = "cache.touched_once"
+	CacheTouchTwice Metric = "cache.touched_twice"
 	CacheResident   Metric = "cache.resident"
 
 	CacheSampledCalls  Metric = "cache.sampled_calls"

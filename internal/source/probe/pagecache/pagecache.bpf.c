@@ -6,6 +6,7 @@
  */
 #include "iter.bpf.h"
 #include "sampled.bpf.h"
+#include "touched.bpf.h"
 #include "waits.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -121,6 +122,8 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 			calls = 1;
 		t->request = end - from + 1;
 	}
+	if (n)
+		touch(file, last - n + 1, last);
 	t->ra_file = 0;
 	t->calls += calls * each;
 	t->visits += n * each;

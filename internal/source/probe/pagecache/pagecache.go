@@ -44,7 +44,7 @@ func Metrics() []sample.Metric {
 		sample.CacheWayVisits, sample.CacheWayCold,
 		sample.CacheDemand, sample.CacheInserted, sample.CacheWriteAlloc, sample.CacheWasted,
 		sample.CacheUnread, sample.CacheEvicted, sample.CacheReread, sample.CacheFaults,
-		sample.CacheMajor, sample.CacheDirtied, sample.CacheWait, sample.CacheSlow, sample.CacheLongest, sample.DirectReads,
+		sample.CacheMajor, sample.CacheDirtied, sample.CacheTouched, sample.CacheTouchOnce, sample.CacheTouchTwice, sample.CacheWait, sample.CacheSlow, sample.CacheLongest, sample.DirectReads,
 		sample.DirectReadBytes, sample.DirectWrites, sample.DirectWriteByte,
 		sample.WaitIO, sample.WaitThreads, sample.WaitDirtyPause, sample.DirtyPauses,
 		sample.WaitAwake, sample.WaitWeighted, sample.WaitHeld, sample.WaitRan, sample.WaitWorst, sample.WaitCompletions,
@@ -112,7 +112,7 @@ func open(h *host.Host, slow time.Duration) (*Probe, error) {
 		bpf.Program{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
 		bpf.Program{Name: "on_balance_old", Tracepoint: "balance_dirty_pages", Arguments: 12},
 		bpf.Program{Name: "on_switch", Tracepoint: "sched_switch"},
-	), map[string]any{"syscall_class": syscallClasses(), "syscall_way": syscallWays(), "slow_ns": uint64(slow)})
+	), map[string]any{"syscall_class": syscallClasses(), "syscall_way": syscallWays(), "slow_ns": uint64(slow), "touch_shift": uint32(touchShift)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
 	}
@@ -166,7 +166,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	if phase.Closes() {
 		p.laps++
 		err = errors.Join(err, p.probe.SetVariable("lap", p.laps), p.beginSpans(), p.emitTables(phase, into), p.probe.Losses("pagecache",
-			[]string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_spans", "lost_processes"}, into))
+			[]string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_spans", "lost_processes", "lost_touched"}, into))
 	}
 	return err
 }

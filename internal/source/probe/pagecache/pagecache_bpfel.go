@@ -153,6 +153,14 @@ type pagecacheTask struct {
 	ByTime     uint64
 }
 
+type pagecacheTouchKey struct {
+	_    structs.HostLayout
+	File uint64
+	Run  uint64
+	Tgid uint32
+	Pad  uint32
+}
+
 type pagecacheWaitTimes struct {
 	_          structs.HostLayout
 	Ns         [7]uint64
@@ -181,6 +189,7 @@ const (
 	pagecacheMapSpans            = "spans"
 	pagecacheMapTasks            = "tasks"
 	pagecacheMapTotals           = "totals"
+	pagecacheMapTouched          = "touched"
 	pagecacheMapWaits            = "waits"
 	pagecacheProgOnAdd           = "on_add"
 	pagecacheProgOnBalance       = "on_balance"
@@ -209,6 +218,7 @@ const (
 	pagecacheVarLostProcesses    = "lost_processes"
 	pagecacheVarLostSpans        = "lost_spans"
 	pagecacheVarLostTasks        = "lost_tasks"
+	pagecacheVarLostTouched      = "lost_touched"
 	pagecacheVarLostWaits        = "lost_waits"
 	pagecacheVarSampledFrom      = "sampled_from"
 	pagecacheVarSampledSince     = "sampled_since"
@@ -220,6 +230,7 @@ const (
 	pagecacheVarSpansFrom        = "spans_from"
 	pagecacheVarSyscallClass     = "syscall_class"
 	pagecacheVarSyscallWay       = "syscall_way"
+	pagecacheVarTouchShift       = "touch_shift"
 	pagecacheVarWeight           = "weight"
 )
 
@@ -295,6 +306,7 @@ type pagecacheMapSpecs struct {
 	Spans       *ebpf.MapSpec `ebpf:"spans"`
 	Tasks       *ebpf.MapSpec `ebpf:"tasks"`
 	Totals      *ebpf.MapSpec `ebpf:"totals"`
+	Touched     *ebpf.MapSpec `ebpf:"touched"`
 	Waits       *ebpf.MapSpec `ebpf:"waits"`
 }
 
@@ -314,6 +326,7 @@ type pagecacheVariableSpecs struct {
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
 	LostSpans     *ebpf.VariableSpec `ebpf:"lost_spans"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
+	LostTouched   *ebpf.VariableSpec `ebpf:"lost_touched"`
 	LostWaits     *ebpf.VariableSpec `ebpf:"lost_waits"`
 	SampledFrom   *ebpf.VariableSpec `ebpf:"sampled_from"`
 	SampledSince  *ebpf.VariableSpec `ebpf:"sampled_since"`
@@ -325,6 +338,7 @@ type pagecacheVariableSpecs struct {
 	SpansFrom     *ebpf.VariableSpec `ebpf:"spans_from"`
 	SyscallClass  *ebpf.VariableSpec `ebpf:"syscall_class"`
 	SyscallWay    *ebpf.VariableSpec `ebpf:"syscall_way"`
+	TouchShift    *ebpf.VariableSpec `ebpf:"touch_shift"`
 	Weight        *ebpf.VariableSpec `ebpf:"weight"`
 }
 
@@ -357,6 +371,7 @@ type pagecacheMaps struct {
 	Spans       *ebpf.Map `ebpf:"spans"`
 	Tasks       *ebpf.Map `ebpf:"tasks"`
 	Totals      *ebpf.Map `ebpf:"totals"`
+	Touched     *ebpf.Map `ebpf:"touched"`
 	Waits       *ebpf.Map `ebpf:"waits"`
 }
 
@@ -371,6 +386,7 @@ func (m *pagecacheMaps) Close() error {
 		m.Spans,
 		m.Tasks,
 		m.Totals,
+		m.Touched,
 		m.Waits,
 	)
 }
@@ -391,6 +407,7 @@ type pagecacheVariables struct {
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
 	LostSpans     *ebpf.Variable `ebpf:"lost_spans"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
+	LostTouched   *ebpf.Variable `ebpf:"lost_touched"`
 	LostWaits     *ebpf.Variable `ebpf:"lost_waits"`
 	SampledFrom   *ebpf.Variable `ebpf:"sampled_from"`
 	SampledSince  *ebpf.Variable `ebpf:"sampled_since"`
@@ -402,6 +419,7 @@ type pagecacheVariables struct {
 	SpansFrom     *ebpf.Variable `ebpf:"spans_from"`
 	SyscallClass  *ebpf.Variable `ebpf:"syscall_class"`
 	SyscallWay    *ebpf.Variable `ebpf:"syscall_way"`
+	TouchShift    *ebpf.Variable `ebpf:"touch_shift"`
 	Weight        *ebpf.Variable `ebpf:"weight"`
 }
 

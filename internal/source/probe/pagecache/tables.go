@@ -102,6 +102,11 @@ func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 		}
 		add(processes[id], &rows[i].account)
 	}
+	touches, err := p.touches()
+	if err != nil {
+		return err
+	}
+	touches.emitProcesses(into)
 	sizes := map[sample.FileID]uint64{} // not every process's account has it
 	for i := range rows {
 		id := rows[i].file()
@@ -125,6 +130,7 @@ func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 	for _, r := range rows[:min(most, len(rows))] {
 		id, e := r.file(), r.entity()
 		emitAccount(e, &r.account, putting(into, r.ended))
+		touches.emitFile(r.key, into)
 		if r.account.Longest > 0 && r.account.LongestLap == p.laps-1 {
 			into.Put(sample.CacheLongest, e, float64(r.account.Longest)/1e9, fromSwitch)
 		}

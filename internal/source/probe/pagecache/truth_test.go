@@ -100,6 +100,18 @@ func against(t *testing.T, spec load.Spec, pages float64) (wrong []string) {
 	if d := differs("cold pages", cold, first); d != "" {
 		wrong = append(wrong, d)
 	}
+	if spec.Kind != "copy_file_range" { // it reads what its own writing side asks for
+		touched, _ := w.Value(sample.CacheTouched, e)
+		// Of a run that is read as a whole exactly one page is watched; of
+		// others it is chance, as likely as the part that is read.
+		read := float64(truth.Distinct)
+		if spec.Warm {
+			read = pages
+		}
+		if by := 64 + 4*64*math.Sqrt(read/64*(1-read/pages)); math.Abs(touched-read) > by {
+			say("%.0f different pages, want %.0f within %.0f", touched, read, by)
+		}
+	}
 	e.Class = cmp.Or(map[load.Kind]string{"sendfile": "splice", "splice": "splice", "copy_file_range": "copy"}[spec.Kind], "read")
 	if by := sum(sample.CacheWayVisits); by != visits {
 		say("%.0f visits by %s, want all %.0f", by, e.Class, visits)

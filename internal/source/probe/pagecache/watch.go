@@ -75,7 +75,7 @@ func OpenWatch(h *host.Host, pace Pace) (*Watch, error) {
 			delete(spec.Programs, name)
 		}
 	}
-	for _, name := range []string{"waits", "paths", "processes"} { // nobody asks for them
+	for _, name := range []string{"waits", "paths", "processes", "touched"} { // nobody asks for them
 		spec.Maps[name].MaxEntries = 1
 	}
 	p, err := bpf.Open(spec, programs, map[string]any{"syscall_way": syscallWays(), "look_ticks": ticks(pace.Length)})

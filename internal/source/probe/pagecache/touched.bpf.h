@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * How many different pages each process asks for. Of each aligned run of pages
+ * exactly one is watched, which one a hash tells (stratified SHARDS: Waldspurger
+ * et al., FAST '15), so that most reads cost the hash and nothing else.
+ */
+#pragma once
+
+#include "chunks.bpf.h"
+
+/* Pages of a run, as a power of two; 0: nobody asks. */
+const volatile u32 touch_shift;
+
+struct touch_key {
+	u64 file, run;
+	u32 tgid, pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 17); /* 32 GiB of pages, one in 64 watched */
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct touch_key);
+	__type(value, u64); /* calls that asked for it */
+} touched SEC(".maps");
+
+u64 lost_touched;
+
+struct touch {
+	u64 file, from, to;
+	u32 tgid;
+};
+
+static long touch_run(u32 i, struct touch *t)
+{
+	u64 run = (t->from >> touch_shift) + i, page, hash, *count, one = 1;
+	struct touch_key key = { t->file, run, t->tgid };
+
+	if (run > t->to >> touch_shift)
+		return 1;
+	/* murmur3's finisher: neighbours get unrelated pages */
+	hash = t->file + run * 0x9E3779B97F4A7C15ULL;
+	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdULL;
+	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53ULL;
+	hash ^= hash >> 33;
+	page = (run << touch_shift) + (hash & ((1ULL << touch_shift) - 1));
+	if (page < t->from || page > t->to)
+		return 0;
+	count = bpf_map_lookup_elem(&touched, &key);
+	if (!count) {
+		if (!bpf_map_update_elem(&touched, &key, &one, BPF_NOEXIST))
+			return 0;
+		count = bpf_map_lookup_elem(&touched, &key);
+		if (!count) {
+			ADD(lost_touched, 1);
+			return 0;
+		}
+	}
+	ADD(*count, 1);
+	return 0;
+}
+
+/* A call asks for these pages of a file. */
+static __noinline int touch(u64 file, u64 from, u64 to)
+{
+	struct touch t = { .file = file, .from = from, .to = to };
+	u64 runs;
+
+	if (!touch_shift || to < from)
+		return 0;
+	t.tgid = this_tgid();
+	runs = (to >> touch_shift) - (from >> touch_shift) + 1;
+	if (runs > 2) {
+		bpf_loop(runs < MAX_CHUNKS ? runs : MAX_CHUNKS, touch_run, &t, 0);
+		return 0;
+	}
+	touch_run(0, &t);
+	if (runs == 2)
+		touch_run(1, &t);
+	return 0;
+}
