@@ -18,6 +18,12 @@ import (
 // deviceCauses are what a device can be slow for.
 var deviceCauses = []string{"device-latency-bound", "device-queueing", "device-iops-limit", "device-bandwidth-limit"}
 
+// Remedies whose effects are read together.
+const (
+	fasterDisk   = "a disk twice as fast"
+	moreInFlight = "more in flight"
+)
+
 // Who is to blame, in the terms of Culprit.
 const (
 	itself    = ""
@@ -78,7 +84,7 @@ func (st *Standing) Remedies() []prove.Remedy {
 		}
 	}
 	if st.disk != nil && s.Work != Compute && s.Work != Small && s.Work != Cached {
-		add("a disk twice as fast", theDevice, deviceCauses, func(context.Context) (func() error, error) {
+		add(fasterDisk, theDevice, deviceCauses, func(context.Context) (func() error, error) {
 			return func() error { return st.env.Slow(diskName, s.Latency) }, st.env.Slow(diskName, s.Latency/2)
 		})
 	}
@@ -92,7 +98,7 @@ func (st *Standing) Remedies() []prove.Remedy {
 		add("buffered", itself, []string{"direct-io"}, st.restart(variant{buffered: true}))
 	}
 	if (s.direct() || s.Work == ReadRand || s.Work == Tree) && st.program.threads > 1 && s.Threads <= 32 && s.Plant != Cold && s.Plant != Burner && s.Plant != Quota {
-		add("more in flight", theDevice, []string{"device-latency-bound"}, st.restart(variant{wider: 4}))
+		add(moreInFlight, theDevice, []string{"device-latency-bound"}, st.restart(variant{wider: 4}))
 	}
 	if s.Work == Small {
 		add("larger calls", itself, []string{"small-io"}, st.restart(variant{larger: 256}))
@@ -215,16 +221,16 @@ func (st *Standing) Truth(effects []prove.Effect, idle float64) prove.Truth {
 	// More threads get more of the processors too: only where the speed of the disk
 	// matters does their number tell of it.
 	if disk, tried := prove.Of(effects, "device-queueing"); !tried || disk.Factor < prove.Helps {
-		effects = slices.DeleteFunc(effects, func(e prove.Effect) bool { return e.Remedy == "more in flight" })
+		effects = slices.DeleteFunc(effects, func(e prove.Effect) bool { return e.Remedy == moreInFlight })
 	}
-	flight, tried := prove.Of(effects, "device-latency-bound")
-	if tried && flight.Remedy == "more in flight" {
-		for i := range effects {
-			if e := &effects[i]; slices.Contains(e.Causes, "device-queueing") {
-				e.Causes = []string{"device-latency-bound"}
-				if flight.Factor < prove.Helps { // it is full
-					e.Causes = deviceCauses[1:]
-				}
+	if i := slices.IndexFunc(effects, func(e prove.Effect) bool { return e.Remedy == moreInFlight && e.Failed == "" }); i >= 0 {
+		causes := []string{"device-latency-bound"}
+		if effects[i].Factor < prove.Helps { // it is full
+			causes = deviceCauses[1:]
+		}
+		for k := range effects {
+			if effects[k].Remedy == fasterDisk {
+				effects[k].Causes = causes
 			}
 		}
 	}

@@ -127,7 +127,7 @@ type Tally struct {
 	Confidence   float64
 	Lacking      int
 	Failed       int
-	Kinds        int // programs among those that are well
+	Kinds        int // programs and what they do, among those that are well
 }
 
 // Count counts runs; what is lacking or failed is in no share.
@@ -145,7 +145,7 @@ func Count(all []Record) Tally {
 		}
 		t.Primary.add(r.Right)
 		if r.Healthy {
-			kinds[r.Program] = true
+			kinds[r.Program+" "+string(Draw(r.Seed).Work)] = true
 			t.FalseCause.add(!r.Right && !r.Calm && !r.Unsaid)
 		} else {
 			t.FalseHealthy.add(!r.Right && r.Calm)
@@ -188,7 +188,7 @@ func Markdown(all []Record) string {
 	row("right, of verdicts at least 90 % sure", even.Sure, odd.Sure)
 	fmt.Fprintf(&b, "| mean confidence of these | %.1f %% | %.1f %% | |\n", 100*even.Confidence, 100*odd.Confidence)
 	fmt.Fprintf(&b, "| not available here / failed | %d / %d | %d / %d | |\n", even.Lacking, even.Failed, odd.Lacking, odd.Failed)
-	fmt.Fprintf(&b, "| kinds of programs among those where nothing helps | %d | %d | |\n", even.Kinds, odd.Kinds)
+	fmt.Fprintf(&b, "| kinds of programs and work among those where nothing helps | %d | %d | |\n", even.Kinds, odd.Kinds)
 	return b.String()
 }
 
