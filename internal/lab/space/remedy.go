@@ -223,6 +223,16 @@ func (st *Standing) Truth(effects []prove.Effect, idle float64) prove.Truth {
 	if disk, tried := prove.Of(effects, "device-queueing"); !tried || disk.Factor < prove.Helps {
 		effects = slices.DeleteFunc(effects, func(e prove.Effect) bool { return e.Remedy == moreInFlight })
 	}
+	// Of the time, a disk twice as fast takes away half of what is the disk's; four
+	// times as many in flight can take three quarters of that, and what they give
+	// beyond is the processors'.
+	for i := range effects {
+		disk, tried := prove.Of(effects, "device-queueing")
+		if e := &effects[i]; tried && e.Remedy == moreInFlight {
+			share := min(1, 2*(1-1/disk.Factor))
+			e.Factor = min(e.Factor, 1/(1-0.75*share))
+		}
+	}
 	if i := slices.IndexFunc(effects, func(e prove.Effect) bool { return e.Remedy == moreInFlight && e.Failed == "" }); i >= 0 {
 		causes := []string{"device-latency-bound"}
 		if effects[i].Factor < prove.Helps { // it is full

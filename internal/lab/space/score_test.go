@@ -83,6 +83,8 @@ func TestTruth(t *testing.T) {
 		want    string
 	}{
 		{"more threads on idle processors", []prove.Effect{disk(1.01), flight(1.9)}, 0.5, "healthy cpu-bound"},
+		{"more threads, and a disk that hardly matters", []prove.Effect{disk(1.05), flight(1.9)}, 0.5, "healthy cpu-bound"},
+		{"the disk is a fifth of the time", []prove.Effect{effect("no I/O limit", theCgroup, 1.5, "cgroup-io-throttle"), disk(1.11), flight(1.99)}, 0.5, "cgroup-io-throttle"},
 		{"no processor is idle", []prove.Effect{disk(1.01)}, 0.02, "healthy cpu-bound cpu-saturated"},
 		{"one request at a time", []prove.Effect{disk(1.9), flight(3.6)}, 0.5, "device-latency-bound"},
 		{"a full device", []prove.Effect{disk(1.9), flight(1.02)}, 0.5, "device-queueing device-iops-limit device-bandwidth-limit"},
