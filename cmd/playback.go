@@ -226,8 +226,13 @@ func (p *played) close() error {
 	return nil
 }
 
-// mostPoints bounds what is put together in one window: 128 MiB.
-const mostPoints = 8 << 20
+// What is put together in one window: 128 MiB of points, 300 MiB of series, and
+// gaps that are compared each with each.
+const (
+	mostPoints = 8 << 20
+	mostSeries = 1 << 20
+	mostGaps   = 20_000
+)
 
 // joined puts windows together, and says when that is too much.
 type joined struct {
@@ -239,9 +244,14 @@ func (j *joined) add(r *recording.Record) error {
 	j.Add(r.Window)
 	j.cost.CPUSeconds += r.Cost.CPUSeconds
 	j.cost.RSSBytes = max(j.cost.RSSBytes, r.Cost.RSSBytes)
-	if j.Points() > mostPoints {
-		return fmt.Errorf("putting windows together: the %s from %s on hold more than %d figures; choose a shorter time with --from and --to",
-			text.Duration(j.Window().Seconds()), stamp(j.Window().Start), mostPoints)
+	for _, x := range []struct {
+		what      string
+		has, most int
+	}{{"figures", j.Points(), mostPoints}, {"series", j.Series(), mostSeries}, {"notes of what is missing", len(j.Window().Gaps), mostGaps}} {
+		if x.has > x.most {
+			return fmt.Errorf("putting windows together: the %s from %s on hold more than %d %s; choose a shorter time with --from and --to",
+				text.Duration(j.Window().Seconds()), stamp(j.Window().Start), x.most, x.what)
+		}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ type Join struct {
 	w      *Window
 	copied bool
 	points int
+	series int
 }
 
 // Add takes the next window, which must not change any more. One alone is
@@ -51,6 +52,7 @@ func (j *Join) append(next *Window) {
 		for e, s := range of {
 			old := w.Get(m, e)
 			if old == nil {
+				j.series++
 				old = &Series{Source: s.Source}
 				w.SetSeries(m, e, old)
 			}
@@ -79,6 +81,9 @@ func (g Gap) same(o Gap) bool {
 
 // Points is how many points the window has: what its memory goes by.
 func (j *Join) Points() int { return j.points }
+
+// Series is how many series were put together of two windows or more.
+func (j *Join) Series() int { return j.series }
 
 // Window is all that was added; nil when nothing was.
 func (j *Join) Window() *Window { return j.w }

@@ -2,9 +2,12 @@ package pprof
 
 import (
 	"bytes"
+	"compress/gzip"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	rpprof "runtime/pprof"
 	"strings"
 	"testing"
@@ -152,4 +155,25 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A profile of zeros is refused before it takes memory.
+func TestReadOfZeros(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	for range 200 {
+		if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Read(&packed, "")
+	runtime.ReadMemStats(&after)
+	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, ErrLarge) || mb > 20 {
+		t.Errorf("%v, %d MB", err, mb)
+	}
 }

@@ -33,14 +33,15 @@ func Looks(head []byte) bool {
 // by its type ("cpu", "alloc_space"); "" is the default one. Times are kept as
 // such, anything else is counted.
 func Read(r io.Reader, kind string) (*sample.Profile, error) {
-	in := bufio.NewReader(r)
+	packedBytes := &counted{Reader: r}
+	in := bufio.NewReader(packedBytes)
 	var from io.Reader = in
 	if head, _ := in.Peek(2); bytes.Equal(head, []byte("\x1f\x8b")) {
 		packed, err := gzip.NewReader(in)
 		if err != nil {
 			return nil, fmt.Errorf("unpacking: %w", err)
 		}
-		from = packed
+		from = &believed{Reader: packed, packed: packedBytes}
 	}
 	data, err := io.ReadAll(io.LimitReader(from, mostBytes+1))
 	if err != nil {
@@ -61,6 +62,39 @@ func Read(r io.Reader, kind string) (*sample.Profile, error) {
 		return nil, err
 	}
 	return profileOf(p, at), nil
+}
+
+// counted counts the bytes that were read.
+type counted struct {
+	io.Reader
+	n int64
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// believed ends what unpacks to more than any profile does, which is some ten
+// times its size.
+type believed struct {
+	io.Reader
+	packed *counted
+	n      int64
+}
+
+const (
+	mostRatio  = 100
+	spareBytes = 1 << 20
+)
+
+func (u *believed) Read(b []byte) (int, error) {
+	n, err := u.Reader.Read(b)
+	if u.n += int64(n); u.n > spareBytes+mostRatio*u.packed.n {
+		return n, fmt.Errorf("%w: %d bytes unpack to more than %d", ErrLarge, u.packed.n, u.n)
+	}
+	return n, err
 }
 
 // valueOf is the place of the value to add up.

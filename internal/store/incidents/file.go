@@ -35,7 +35,9 @@ func Is(beginning []byte) bool {
 const (
 	mostFile   = 256 << 20 // bytes
 	mostRecord = 64 << 20  // unpacked
-	mostAll    = 512 << 20 // unpacked
+	mostAll    = 128 << 20 // unpacked
+	mostJSON   = 4 << 20   // of the records that are read here: what they say takes much more memory
+	mostSeries = 1000
 )
 
 // ErrFormat is a file that is no incident.
@@ -176,7 +178,7 @@ func Read(r io.Reader) (*Incident, error) {
 	case len(data) < len(magic) || string(data[:len(magic)]) != magic:
 		return nil, fmt.Errorf("reading the incident: %w: it does not begin with %q", ErrFormat, magic[:len(magic)-1])
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostRecord))
+	dec, err := frames.NewDecoder()
 	if err != nil {
 		return nil, fmt.Errorf("unpacking the incident: %w", err)
 	}
@@ -196,7 +198,7 @@ func Read(r io.Reader) (*Incident, error) {
 }
 
 type reader struct {
-	dec   *zstd.Decoder
+	dec   *frames.Decoder
 	x     *Incident
 	known bool // the meta record was read
 	got   int  // records besides it
@@ -231,7 +233,7 @@ func (r *reader) unpack(p []byte) (kind byte, name, mime string, body []byte, er
 	case plain:
 		body = append([]byte{}, p...)
 	case packed:
-		if body, err = r.dec.DecodeAll(p, []byte{}); err != nil {
+		if body, err = r.dec.Unpack(p, min(mostRecord, mostAll-r.bytes)); err != nil {
 			return 0, "", "", nil, fmt.Errorf("unpacking it: %w", err)
 		}
 	default:
@@ -249,6 +251,9 @@ func (r *reader) take(kind byte, s Section) error {
 	if kind != kindMeta {
 		r.got++
 	}
+	if (kind == kindMeta || kind == kindSeries) && len(s.Data) > mostJSON {
+		return fmt.Errorf("it has %d bytes, more than %d", len(s.Data), mostJSON)
+	}
 	switch kind {
 	case kindMeta:
 		if err := json.Unmarshal(s.Data, &r.x.Meta); err != nil {
@@ -261,6 +266,9 @@ func (r *reader) take(kind byte, s Section) error {
 		}
 		r.x.Finding = s.Data
 	case kindSeries:
+		if len(r.x.Series) >= mostSeries {
+			return fmt.Errorf("it has more than %d series", mostSeries)
+		}
 		var one Series
 		if err := json.Unmarshal(s.Data, &one); err != nil {
 			return err

@@ -15,10 +15,30 @@ import (
 type decoder struct {
 	rest     []byte
 	bad      bool
+	spent    int // bytes of memory, about, that were believed
 	texts    []string
 	times    []time.Duration
 	entities []sample.Entity
 }
+
+// What things take in memory, about, with their places in maps.
+const (
+	sizeText    = 16
+	sizeTime    = 8
+	sizeEntity  = 112
+	sizeProcess = 240
+	sizeFile    = 200
+	sizeGap     = 64
+	sizeMetric  = 64
+	sizeSeries  = 360
+	sizePoint   = 16
+	sizeHist    = 900
+	// mostMemory is what one window may take. Of 10,000 processes that are all
+	// active, with ten series of ten points each, it is 60 MiB.
+	mostMemory = 96 << 20
+	// mostGaps of a window are compared with those of others, each with each.
+	mostGaps = 2000
+)
 
 // decode reads a window that began at start.
 func decode(from []byte, start time.Time, length time.Duration) (*Record, error) {
@@ -28,11 +48,11 @@ func decode(from []byte, start time.Time, length time.Duration) (*Record, error)
 	w.Told = d.uint()&flagTold != 0
 	r.Cost.CPUSeconds = d.value()
 	r.Cost.RSSBytes = d.int()
-	for range d.count(1) {
+	for range d.count(1, sizeText) {
 		d.texts = append(d.texts, d.bytes())
 	}
 	at := time.Duration(0)
-	for range d.count(1) {
+	for range d.count(1, sizeTime) {
 		at += time.Duration(d.int())
 		d.times = append(d.times, at)
 	}
@@ -40,7 +60,7 @@ func decode(from []byte, start time.Time, length time.Duration) (*Record, error)
 	d.processes(w)
 	d.files(w)
 	d.gaps(w)
-	for range d.count(3) {
+	for range d.count(3, sizeMetric) {
 		d.metric(w)
 	}
 	if d.bad || len(d.rest) > 0 {
@@ -66,10 +86,15 @@ func (d *decoder) int() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// count is a number of things of which each takes that many bytes at least.
-func (d *decoder) count(each int) int {
+// count is a number of things of which each takes that many bytes at least, and
+// that many of memory.
+func (d *decoder) count(each, size int) int {
 	n := d.uint()
 	if n > uint64(len(d.rest)/each) {
+		d.fail()
+		return 0
+	}
+	if d.spent += int(n) * size; d.spent > mostMemory {
 		d.fail()
 		return 0
 	}
@@ -77,7 +102,7 @@ func (d *decoder) count(each int) int {
 }
 
 func (d *decoder) bytes() string {
-	n := d.count(1)
+	n := d.count(1, 1)
 	s := string(d.rest[:n])
 	d.rest = d.rest[n:]
 	return s
@@ -117,7 +142,7 @@ func (d *decoder) value() float64 {
 
 func (d *decoder) things() {
 	pid := int64(0)
-	for range d.count(6) {
+	for range d.count(6, sizeEntity) {
 		pid += d.int()
 		e := sample.Entity{PID: int(pid), Cgroup: d.text(), Device: d.text()}
 		e.File = d.file()
@@ -136,7 +161,7 @@ func (d *decoder) file() sample.FileID {
 
 func (d *decoder) processes(w *sample.Window) {
 	pid := int64(0)
-	for range d.count(6) {
+	for range d.count(6, sizeProcess) {
 		pid += d.int()
 		flags := d.uint()
 		p := sample.Process{Kernel: flags&flagKernel != 0, Start: time.Duration(d.int()),
@@ -149,7 +174,7 @@ func (d *decoder) processes(w *sample.Window) {
 }
 
 func (d *decoder) files(w *sample.Window) {
-	for range d.count(6) {
+	for range d.count(6, sizeFile) {
 		id := d.file()
 		flags := d.uint()
 		w.Files[id] = sample.File{Deleted: flags&flagDeleted != 0, Partial: flags&flagPartial != 0,
@@ -158,9 +183,14 @@ func (d *decoder) files(w *sample.Window) {
 }
 
 func (d *decoder) gaps(w *sample.Window) {
-	for range d.count(3) {
+	n := d.count(3, sizeGap)
+	if n > mostGaps {
+		d.fail()
+		return
+	}
+	for range n {
 		g := sample.Gap{Source: d.text(), Why: d.text()}
-		for range d.count(1) {
+		for range d.count(1, sizeText) {
 			g.Metrics = append(g.Metrics, sample.Metric(d.text()))
 		}
 		w.Gaps = append(w.Gaps, g)
@@ -182,10 +212,10 @@ func (d *decoder) entity(before *uint64) (e sample.Entity, ok bool) {
 func (d *decoder) metric(w *sample.Window) {
 	m := sample.Metric(d.text())
 	at := uint64(0)
-	for range d.count(3) {
+	for range d.count(3, sizeSeries) {
 		e, ok := d.entity(&at)
 		s := &sample.Series{Source: d.text()}
-		n := d.count(2)
+		n := d.count(2, sizePoint)
 		if n == 0 {
 			d.fail()
 		}
@@ -203,12 +233,12 @@ func (d *decoder) metric(w *sample.Window) {
 		}
 	}
 	at = 0
-	for range d.count(5) {
+	for range d.count(5, sizeHist) {
 		e, ok := d.entity(&at)
 		h := &sample.Hist{Source: d.text()}
 		h.Unit = d.text()
 		h.Sum = d.value()
-		for range d.count(2) {
+		for range d.count(2, 0) {
 			i, n := d.uint(), d.uint()
 			if i >= uint64(len(h.Counts)) {
 				d.fail()

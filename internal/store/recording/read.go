@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
+	"iocause/internal/store/frames"
 )
 
 // Is tells by the beginning of a file, of 32 bytes or more where it has them,
@@ -25,12 +25,13 @@ type Reader struct {
 	size int64 // as it was when the reading began: more may be written
 	at   int64 // of what follows
 	sum  *crc32.Table
-	zstd *zstd.Decoder
+	zstd *frames.Decoder
 
 	header  Header
 	end     End
 	ended   bool
 	summed  int64     // bytes whose checksum was worked out
+	read    int64     // bytes that were unpacked
 	since   time.Time // windows that are wanted
 	until   time.Time
 	last    time.Time // end of the newest window
@@ -44,7 +45,7 @@ type Reader struct {
 // NewReader reads the first line and the header. A header that is damaged
 // leaves Header empty, and is one of the losses.
 func NewReader(from io.ReaderAt, size int64) (*Reader, error) {
-	unpack, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostUnpacked), zstd.WithDecoderLowmem(true))
+	unpack, err := frames.NewDecoder()
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read the recording: %w", err)
 	}
@@ -284,10 +285,12 @@ func (r *Reader) note(l Loss) {
 }
 
 func (r *Reader) unpack(packed []byte) ([]byte, error) {
-	text, err := r.zstd.DecodeAll(packed, nil)
+	// All of it together is believed no further than a part of it.
+	text, err := r.zstd.Unpack(packed, int(min(mostUnpacked, frames.Ratio*r.size+mostUnpacked-r.read)))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
+	r.read += int64(len(text))
 	return text, nil
 }
 
