@@ -77,7 +77,7 @@ func fences() []fence {
 		{"go.yaml.in/yaml", []string{"internal/agent", "internal/lab"}},
 		{"github.com/ianlancetaylor/demangle", []string{"internal/symbol"}},
 		{"github.com/ulikunitz/xz", []string{"internal/source/text", "internal/symbol"}},
-		{"github.com/klauspost/compress", []string{"internal/source/text", "internal/store/incidents", "internal/store/recording"}},
+		{"github.com/klauspost/compress", []string{"internal/source/text", "internal/store/frames", "internal/store/incidents", "internal/store/recording"}},
 		{"github.com/google/pprof", []string{"internal/present/pprof"}},
 		{"github.com/prometheus/prometheus", []string{"internal/store"}},
 		{"github.com/oklog/ulid", []string{"internal/store"}},
