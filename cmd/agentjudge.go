@@ -23,6 +23,10 @@ import (
 // comes along as a recording, that every observation command can show later,
 // and with what the costly probes see afterwards.
 func (a *app) judgeIncident(ctx context.Context, ask agent.Ask) (f agent.Finding) {
+	before, costErr := source.ReadCost(a.host, sample.NewWindow(a.host.Now(), 0)) // of the agent's life so far
+	if costErr != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("what the look cost: %v", costErr))
+	}
 	w, header, err := a.watchOnce(ctx, ask.Length)
 	if err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("the fingerprint of the machine: %v", err))
@@ -47,6 +51,7 @@ func (a *app) judgeIncident(ctx context.Context, ask agent.Ask) (f agent.Finding
 		f.Notes = append(f.Notes, fmt.Sprintf("judging: %v", err))
 		return f
 	}
+	report.Cost.CPUSeconds -= before.CPUSeconds
 	f.Cause = string(report.Primary)
 	if len(report.Findings) > 0 {
 		f.Title = report.Findings[0].Title

@@ -12,8 +12,19 @@ import (
 	"iocause/internal/agent"
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
+	"iocause/internal/sample"
 	"iocause/internal/source"
 )
+
+// cpuTime is the processor time of this process so far.
+func cpuTime(t *testing.T) float64 {
+	t.Helper()
+	c, err := source.ReadCost(host.Live(), sample.NewWindow(time.Now(), 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.CPUSeconds
+}
 
 // What is found of an incident is a report, and a recording that gives the same
 // verdict.
@@ -25,10 +36,17 @@ func TestJudgeIncident(t *testing.T) {
 	if len(look.Sections) != 1 || len(look.Notes) > 0 || look.Report != nil {
 		t.Fatalf("a look: %d sections, %q", len(look.Sections), look.Notes)
 	}
+	for until := time.Now().Add(time.Second); time.Now().Before(until); { // so much at least was used before
+	}
+	began := cpuTime(t)
 	f := a.judgeIncident(t.Context(), agent.Ask{Length: time.Second, Normal: look.Sections[0].Data})
+	used := cpuTime(t) - began
 	var report diagnose.Report
 	if err := json.Unmarshal(f.Report, &report); err != nil || len(f.Notes) > 0 {
 		t.Fatalf("%v, %q", err, f.Notes)
+	}
+	if report.Cost.CPUSeconds <= 0 || report.Cost.CPUSeconds > used {
+		t.Errorf("the look cost %g s, and all that was done meanwhile %g s", report.Cost.CPUSeconds, used)
 	}
 	if f.Cause == "" || f.Title == "" || string(report.Primary) != f.Cause || report.Window.Seconds < 1 {
 		t.Errorf("%q, %q, %+v", f.Cause, f.Title, report.Window)

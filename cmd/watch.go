@@ -121,20 +121,22 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	a.noteRefusals(collector.Statuses())
 	out := a.newPrinter(&o.intervals)
 	var total sample.Total
-	laps := 0
+	sums, laps := o.count == 0 && o.format == "text", 0
 	collector.Begin()
 	err = collector.Laps(watch, o.every, o.count, func(w *sample.Window) error {
 		if watch.Err() != nil && laps == 0 && w.Length < shortest {
 			return tooEarly(watch)
 		}
 		laps++
-		total.Add(w)
+		if sums { // else it would grow with every process, for nobody to see
+			total.Add(w)
+		}
 		return out.print(w.Start, w.Length, "", t.view(w, q))
 	})
 	if err != nil {
 		return err
 	}
-	if laps > 1 && o.count == 0 && o.format == "text" {
+	if laps > 1 && sums {
 		w := total.Window()
 		return out.print(w.Start, w.Length, fmt.Sprintf("in all, %s:", text.Duration(w.Seconds())), t.view(w, q))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
 )
 
 // Sentinel errors that Open wraps; each names what to do next.
@@ -20,6 +21,7 @@ var (
 	ErrNotPermitted = errors.New("not permitted to load kernel programs: run as root, or with CAP_BPF and CAP_PERFMON")
 	ErrNoBTF        = errors.New("the kernel has no type information in /sys/kernel/btf/vmlinux: use a kernel built with CONFIG_DEBUG_INFO_BTF=y")
 	ErrNotSupported = errors.New("not supported by this kernel")
+	ErrFiles        = errors.New("too many open files: iocause needs 200 of them; raise the limit (ulimit -n, LimitNOFILE= of a service)")
 	ErrRefused      = errors.New("refused by the verifier of this kernel, which is a fault of iocause: report it with the version of the kernel")
 )
 
@@ -50,8 +52,8 @@ func Open(spec *ebpf.CollectionSpec, programs []Program, constants map[string]an
 	if err := permitted(); err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
-		return nil, fmt.Errorf("%w (%w)", ErrNoBTF, err)
+	if err := hasTypes("/sys/kernel/btf/vmlinux"); err != nil {
+		return nil, err
 	}
 	types, err := LoadTypes()
 	if err != nil {
@@ -162,6 +164,11 @@ func (p *Probe) Detach(program string) error {
 // explain says what was attempted and what that lacks. The verifier's refusal of
 // a program is a permission denied, too, to whoever may load programs.
 func explain(attempted string, err error) error {
+	// The loader tries again with a log when it cannot open a program, and then
+	// has a log beside an error that is not the verifier's.
+	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
+		return fmt.Errorf("%s: %w (%w)", attempted, ErrFiles, err)
+	}
 	var verifier *ebpf.VerifierError
 	if errors.As(err, &verifier) && len(verifier.Log) > 0 {
 		return fmt.Errorf("%s: %w (%w)", attempted, ErrRefused, err)

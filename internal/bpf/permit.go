@@ -3,6 +3,7 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -54,11 +55,34 @@ func capabilities() (uint64, error) {
 // name space do not count for bpf(2), and a system-call filter may refuse it.
 func tryMap() error {
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
-	if errors.Is(err, os.ErrPermission) {
-		return fmt.Errorf("%w (bpf(2) is refused in spite of the capabilities, as in a container: run it on the host)", ErrNotPermitted)
-	}
 	if err != nil {
-		return fmt.Errorf("making a map: %w", err)
+		return explainMap(err)
 	}
 	return m.Close()
+}
+
+// explainMap says why the smallest map there is cannot be made.
+func explainMap(err error) error {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w (bpf(2) is refused in spite of the capabilities, as in a container: run it on the host)", ErrNotPermitted)
+	case errors.Is(err, unix.ENOSYS):
+		return fmt.Errorf("%w: there is no bpf(2): the kernel was built without CONFIG_BPF_SYSCALL, or a filter of system calls (seccomp, as of a container) hides it: run it on the host (%w)", ErrNotSupported, err)
+	}
+	return explain("making a map", err)
+}
+
+// hasTypes tells whether the kernel's type information is there: hidden from a
+// container it may also be an empty file.
+func hasTypes(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("%w (%w)", ErrNoBTF, err)
+	}
+	defer f.Close()
+	var head [2]byte
+	if _, err := io.ReadFull(f, head[:]); err != nil {
+		return fmt.Errorf("%w (%s is empty, as where something is mounted over it: %w)", ErrNoBTF, path, err)
+	}
+	return nil
 }

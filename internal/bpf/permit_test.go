@@ -2,6 +2,8 @@ package bpf
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -44,5 +46,49 @@ func TestLacking(t *testing.T) {
 		if got := lacking(c.held); !slices.Equal(got, c.want) {
 			t.Errorf("with %#x: lacks %v, want %v", c.held, got, c.want)
 		}
+	}
+}
+
+// What has nothing to do with the verifier or with permissions is told by its name.
+func TestErrorsAccuseTheRightOne(t *testing.T) {
+	log := func(cause error) error {
+		return &ebpf.VerifierError{Cause: cause, Log: []string{"processed 0 insns"}}
+	}
+	for _, c := range []struct {
+		err, want error
+	}{
+		{explain("loading", log(unix.EMFILE)), ErrFiles},
+		{explain("loading", log(unix.ENFILE)), ErrFiles},
+		{explain("attaching", unix.EMFILE), ErrFiles},
+		{explainMap(unix.EMFILE), ErrFiles},
+		{explain("loading", log(unix.EACCES)), ErrRefused},
+		{explain("loading", unix.EPERM), ErrNotPermitted},
+		{explainMap(unix.EPERM), ErrNotPermitted},
+		{explainMap(unix.ENOSYS), ErrNotSupported},
+	} {
+		for _, is := range []error{ErrFiles, ErrRefused, ErrNotPermitted, ErrNotSupported} {
+			if errors.Is(c.err, is) != (is == c.want) {
+				t.Errorf("%q is %q: %v", c.err, is, errors.Is(c.err, is))
+			}
+		}
+	}
+}
+
+func TestTypesThatAreNotThere(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "vmlinux")
+	if err := hasTypes(empty); !errors.Is(err, ErrNoBTF) {
+		t.Errorf("no file: %v", err)
+	}
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := hasTypes(empty); !errors.Is(err, ErrNoBTF) {
+		t.Errorf("an empty file: %v", err)
+	}
+	if err := os.WriteFile(empty, []byte{0x9f, 0xeb}, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := hasTypes(empty); err != nil {
+		t.Errorf("a file with something in it: %v", err)
 	}
 }
