@@ -21,18 +21,16 @@ type exception struct {
 
 // exceptions are to become fewer: one that no window needs any more is to go.
 func exceptions() []exception {
-	const (
-		siblings = "two processes of one program are neighbours of each other"
-		lived    = "a window does not say how long a process lived, so each of two that follow each other waits half of it"
-	)
+	const lived = "a window does not say how long a process lived, so each of two that follow each other waits half of it"
 	return []exception{
-		{"split processes", "", "device-queueing", "noisy-neighbour", siblings},
 		{"repeat the window", "random reads seen for ten seconds", "direct-io", "device-latency-bound", "the second time every read would come back"},
 		{"repeat the window", "random reads seen for a minute", "direct-io", "device-latency-bound", "the second time every read would come back"},
 		{"split processes", "too few read twice to be sure", "device-latency-bound", "direct-io", "of half the reads a quarter would come back, not half"},
-		{"split processes", "scan of a file that is not cached", "cold-cache", Healthy, lived},
+		{"split processes", "", "device-queueing", Healthy, lived},
+		{"split processes", "it is never alone now, and was before", "noisy-neighbour", Healthy, lived},
+		{"split processes", "it is never alone now, and was before, on another disk", "host-difference", Healthy, lived},
+		{"split processes", "it is never alone now, and the disk takes longer for the same", "device-degraded", Healthy, lived},
 		{"split processes", "a writer faster than its device", "dirty-throttling", Healthy, lived},
-		{"split processes", "thresholds not known", "device-queueing", Healthy, lived},
 		{"split processes", "writes below a lower limit of dirty pages", "host-difference", Healthy, lived},
 		{"split processes", "", "cpu-bound", Healthy, lived},
 		{"split processes", "cycling through more than can be cached", "cache-busting", "cpu-saturated", lived},
