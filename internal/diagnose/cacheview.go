@@ -23,6 +23,7 @@ type cacheView struct {
 	inserted float64 // pages put in for reading
 	reread   float64 // of these, evicted during the window
 	major    float64
+	blocks   float64 // pages of a file system's own put in, of a victim that waits for these
 	readWait float64 // seconds waited for cached reads and faults
 	refault  float64 // share of what was inserted that had been evicted before, 0 to 1
 	from     sample.Metric
@@ -41,7 +42,7 @@ func (v *cacheView) hitRatio() float64 {
 func (v *cacheView) byMapping() bool { return v.mapped > v.cold }
 
 // fromDisk is the pages that came from disk and were used.
-func (v *cacheView) fromDisk() float64 { return v.cold + v.mapped }
+func (v *cacheView) fromDisk() float64 { return v.cold + v.mapped + v.blocks }
 
 func (c *Case) cache() cacheView {
 	w := c.w
@@ -53,13 +54,11 @@ func (c *Case) cache() cacheView {
 		mapped: c.of(sample.CacheColdMapped), major: c.of(sample.CacheMajor),
 		inserted: c.of(sample.CacheInserted) - c.of(sample.CacheWriteAlloc), reread: c.of(sample.CacheReread),
 	}
-	// direct reads wait in the same system calls: split by bytes read
-	direct := c.of(sample.BlockDirect)
-	v.readWait = c.victim.wait["read"] + c.victim.wait["fault"]
-	if disk := v.fromDisk() * pageSize; direct > 0 {
-		v.readWait *= disk / (disk + direct)
+	r := c.reading()
+	v.readWait = r.cached + r.metadata
+	if r.metadata > r.cached { // its blocks are put in, and no event tells that they are used
+		v.blocks = max(0, v.inserted-v.cold-v.mapped)
 	}
-	v.readWait *= 1 - c.swapShare()
 	v.refault, v.from = c.refaultShare(&v)
 	if c.w.Told {
 		c.toldRefaults(&v)
@@ -143,7 +142,7 @@ func (c *Case) readsMatter(v *cacheView) string {
 		return "the victim reads nothing"
 	case v.fromDisk() < coldVisits:
 		return fmt.Sprintf("the victim's reads are served from the cache: only %.0f pages came from disk", v.fromDisk())
-	case v.readWait < 0.3*(c.victim.waitTotal+c.victim.pause) && c.victim.outstanding < outstandingLimit:
+	case v.readWait < 0.3*(c.victim.waitTotal+c.victim.pause) && !c.neverBlocks():
 		return "the victim waits mostly in something else than cached reads"
 	}
 	return ""
@@ -199,7 +198,9 @@ func (c *Case) cacheEvidence(v *cacheView) []Evidence {
 		source = sample.ProcReadBytes
 	}
 	var e []Evidence
-	if !v.byMapping() && !(c.w.Told && source == sample.ProcReadBytes) { // else what the cache served is not known
+	if v.blocks > v.cold { // the reads are few beside what is waited for
+		e = append(e, c.figure("time blocked on inodes, directories and maps of blocks", c.victim.shareOf(c.reading().metadata, s), "ratio", sample.WaitFor))
+	} else if !v.byMapping() && !(c.w.Told && source == sample.ProcReadBytes) { // else what the cache served is not known
 		e = append(e, c.figure("page cache hit ratio", v.hitRatio(), "ratio", source))
 	}
 	if v.byMapping() {

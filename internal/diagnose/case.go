@@ -39,6 +39,7 @@ type victim struct {
 	process     sample.Process
 	wait        map[string]float64 // seconds blocked, by what it waits in
 	waitTotal   float64            // of these, all
+	waits       map[string]float64 // seconds blocked, by what for; nil where that is not known
 	pause       float64            // seconds paused by dirty throttling
 	threads     float64            // that waited, if only once
 	spans       *spans             // nil where each thread's waiting was not accounted
@@ -133,7 +134,7 @@ func (c *Case) measure(pid int) victim {
 	}
 	v.pause, _ = w.Sum(sample.WaitDirtyPause, sample.Entity{PID: pid})
 	v.threads, _ = w.Value(sample.WaitThreads, sample.Entity{PID: pid})
-	v.spans = c.spansOf(pid)
+	v.spans, v.waits = c.spansOf(pid), c.waitedFor(pid)
 	for _, e := range []sample.Entity{{PID: pid, Class: "host"}, {PID: pid, Class: "cgroup"}} {
 		t, _ := w.Sum(sample.ReclaimTime, e)
 		v.stall += t

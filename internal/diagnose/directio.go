@@ -64,7 +64,7 @@ func directIO() Cause {
 			s, v := c.w.Seconds(), c.cache()
 			return Verdict{
 				Answer: Yes, Confidence: confidence(1-2/math.Sqrt(d.repeats), true),
-				Weight: c.directWeight(&v), Culprit: c.culprit(),
+				Weight: c.directWeight(), Culprit: c.culprit(),
 				Evidence: []Evidence{
 					c.figure("read with O_DIRECT", direct/s, "bytes/s", sample.BlockDirect),
 					c.figure("of that read before in this window", d.share, "ratio", sample.BlockDirectAgn),
@@ -138,7 +138,7 @@ func (c *Case) cachedInstead(v *cacheView) removal {
 		r.sure = c.inFlight()
 		return r
 	}
-	r.sure = c.directWeight(v) * c.waiting()
+	r.sure = c.directWeight() * c.waiting()
 	r.maybe = c.victim.waitIO() - r.sure
 	return r
 }

@@ -26,7 +26,7 @@ func (v *victim) waitIO() float64 { return v.waitTotal + v.pause + v.stall }
 
 // locked is the part of a waiting thread's time that it waits for locks, 0 to 1.
 func (v *victim) locked(seconds float64) float64 {
-	return v.lock / (seconds * max(1, v.lockers))
+	return clamp01(v.lock / (seconds * max(1, v.lockers)))
 }
 
 // contended is that part where it is enough to matter and nothing else is
@@ -43,7 +43,7 @@ func (c *Case) contended(v *victim) float64 {
 // the program are followed from the first look on that saw one: what was seen
 // stands for the whole window.
 func (c *Case) measureLocks(v *victim) {
-	for _, class := range []string{"mmap_lock", "rwsem", "mutex", "other"} {
+	for _, class := range []string{"mmap_lock", "rwsem", "mutex", "other", "file"} {
 		t, _ := c.w.Sum(sample.LockWait, sample.Entity{PID: v.pid, Class: class})
 		v.lock += t
 	}
@@ -62,7 +62,7 @@ func lockContention() Cause {
 		Needs: [][]sample.Metric{{sample.LockWait}},
 		Over:  []ID{"cpu-saturated"},
 		Judge: func(c *Case) Verdict {
-			if !c.w.Has(sample.LockWait) {
+			if !c.locksKnown() {
 				return cannotTell(c.w.WhyAbsent(sample.LockWait))
 			}
 			s, v := c.w.Seconds(), &c.victim
@@ -112,6 +112,16 @@ func lockContention() Cause {
 	}
 }
 
+// locksKnown tells whether waits for locks were measured. Those for locks of files
+// are told by the account of waits, whether or not the others are.
+func (c *Case) locksKnown() bool {
+	known := false
+	c.w.Each(sample.LockWait, func(e sample.Entity, _ *sample.Series) {
+		known = known || e.Class != "file" || e.PID == c.victim.pid
+	})
+	return known
+}
+
 // lockName is a class of lock.wait, for people.
 func lockName(class string) string {
 	switch class {
@@ -121,6 +131,8 @@ func lockName(class string) string {
 		return "a kernel " + class
 	case "futex":
 		return "a lock of the program"
+	case "file":
+		return "a lock of a file (flock, fcntl)"
 	}
 	return "another kernel lock"
 }
@@ -218,6 +230,10 @@ func (c *Case) lockAdvice(kind string, calls []lockCall) []Advice {
 		return []Advice{gain.advise(
 			"change the address space less often: an allocator that keeps freed memory (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD), fewer madvise and mprotect calls, or processes instead of threads",
 			"threads of one process share that lock"), path}
+	case kind == "file":
+		return []Advice{gain.advise(
+			"find who holds the lock: lslocks -o PID,COMMAND,PATH,BLOCKER; hold it for less time, or give each its own file",
+			"one at a time goes on now")}
 	case kind == "futex":
 		return []Advice{gain.advise(
 			"do less while the lock is held (no I/O, no system calls), or part what it guards into several",

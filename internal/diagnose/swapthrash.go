@@ -39,7 +39,7 @@ func swapThrash() Cause {
 				}
 			}
 			if v := &c.victim; !c.neverBlocks() { // what it frees is what it swaps out
-				weight = c.part(weight*(v.wait["read"]+v.wait["fault"]+v.wait["other"]) + v.stall)
+				weight = c.part(c.swapWait(weight) + v.stall)
 			}
 			e := []Evidence{
 				c.figure("swapped in", in*pageSize, "bytes/s", sample.VMSwapIn),

@@ -68,12 +68,15 @@ func syncWrites() Cause {
 const ownWrites = 0.5
 
 // syncWait is the seconds that the victim waits until what it wrote is on the
-// device: in fsync and its kin, and in write(2) where that does the same.
+// device: in fsync and its kin, and in write(2) where that does the same. Others
+// wait for a commit or a flush, too: a worker of io_uring that syncs for who
+// asked it, and who finds no room in the journal.
 func (c *Case) syncWait() float64 {
-	wait := c.victim.wait["sync"]
-	sent, _ := c.w.Sum(sample.BlockBytes, sample.Entity{PID: c.victim.pid, Device: c.device, Class: "write"})
+	v := &c.victim
+	wait := v.wait["sync"]
+	sent, _ := c.w.Sum(sample.BlockBytes, sample.Entity{PID: v.pid, Device: c.device, Class: "write"})
 	if dirtied := c.of(sample.CacheDirtied) * pageSize; dirtied > 0 && sent >= ownWrites*dirtied {
-		wait += c.victim.wait["write"]
+		wait += v.wait["write"]
 	}
-	return wait
+	return max(wait, v.waits["commit"]+v.waits["flush"])
 }

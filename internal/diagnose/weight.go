@@ -66,13 +66,11 @@ func (c *Case) swapShare() float64 {
 
 // directWeight is the weight of reads past the cache: of what the victim waits
 // for neither in syncs and writes nor for cached reads nor for swap.
-func (c *Case) directWeight(v *cacheView) float64 {
+func (c *Case) directWeight() float64 {
 	if c.neverBlocks() {
 		return c.inFlightShare(&c.victim)
 	}
-	w := &c.victim
-	swapped := c.swapShare() * (w.wait["read"] + w.wait["fault"] + w.wait["other"])
-	return c.part(max(0, w.waitTotal-w.wait["sync"]-w.wait["write"]-v.readWait-swapped))
+	return c.part(c.reading().direct)
 }
 
 // deviceWeight is the weight of the time that the victim's requests spend in
@@ -83,7 +81,7 @@ func (c *Case) deviceWeight() float64 {
 	if c.neverBlocks() {
 		return c.inFlightShare(&c.victim)
 	}
-	blocked, busy := c.victim.waitTotal+c.victim.pause, c.busy()*c.w.Seconds()*c.victim.waiters()
+	blocked, busy := max(0, c.victim.waitTotal+c.victim.pause-c.offDisk()), c.busy()*c.w.Seconds()*c.victim.waiters()
 	if c.victim.outstanding == 0 {
 		return c.part(min(blocked, busy))
 	}

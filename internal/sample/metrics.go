@@ -176,6 +176,7 @@ const (
 	WaitWorst       Metric = "wait.worst"
 	WaitCompletions Metric = "wait.completions"
 	WaitLooks       Metric = "wait.looks"
+	WaitFor         Metric = "wait.for"
 	WaitDirtyPause  Metric = "wait.dirty_pause"
 	DirtyPauses     Metric = "wait.dirty_pauses"
 )

@@ -20,9 +20,14 @@ enum wait_class {
 	WAIT_SYNC,
 	WAIT_FAULT,
 	WAIT_ASYNC, /* for I/O that was submitted before, and is in flight */
-	WAIT_DOZE, /* the same, and whether any is the kernel does not say: no wait for sure */
+	WAIT_NAMES, /* a call that looks files up by name, or lists them */
+	WAIT_DOZE, /* as WAIT_ASYNC, and whether any is in flight the kernel does not say: no wait for sure */
+	WAIT_FLOCK, /* for a lock of a file: no wait for I/O */
 	WAIT_CLASSES
 };
+
+/* What a task waits for, told by the kernel functions it sleeps in (rules.bpf.h). */
+enum wait_for { FOR_CALL, FOR_PAGE, FOR_METADATA, FOR_WRITEBACK, FOR_COMMIT, FOR_FLUSH, FOR_QUEUE, FOR_DIRECT, FOR_NETWORK, FOR_FUSE, FOR_SWAP, FORS };
 #define SYSCALLS 512
 const volatile u8 syscall_class[SYSCALLS];
 
@@ -76,10 +81,11 @@ struct task {
 	u64 off; /* when it began to wait, 0 when it does not */
 	u64 pending; /* waited, not yet charged to a file */
 	u64 found; /* where a walk over bitmaps counts */
-	u32 off_class;
+	u32 off_class, off_for;
 	u32 pausing; /* inside balance_dirty_pages */
 	u32 waited; /* counted in waits.threads */
 	u32 way; /* of what is not published */
+	u32 pad;
 	struct file_key key;
 	/* while reads are sampled, see sampled.bpf.h; calls are the kernel's count */
 	u64 seen; /* calls that are counted or owed, with the one under way */
@@ -101,6 +107,8 @@ struct chunk {
 
 struct wait_times {
 	u64 ns[WAIT_CLASSES];
+	u64 for_ns[FORS]; /* of that, by what is waited for */
+	u64 flocks; /* waits for locks of files */
 	u64 pause_ns, pauses; /* dirty throttling */
 	u64 threads; /* that waited at least once */
 	/* of its threads, from spans.bpf.h: added to when a window or a thread ends */

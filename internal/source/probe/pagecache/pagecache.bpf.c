@@ -459,7 +459,7 @@ int settle(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	u64 now = bpf_ktime_get_ns();
 	struct task *t;
-	u32 class;
+	u32 class, what;
 
 	if (!task)
 		return 0;
@@ -467,13 +467,14 @@ int settle(struct bpf_iter__task *ctx)
 		next_span(task, true);
 		if (!task_state(task))
 			return 0;
-		class = wait_class(task);
+		class = wait_class(0, task, &what);
 		if (class == WAIT_CLASSES)
 			return 0;
 		t = task_state_of(task);
 		if (t && !t->off) {
 			t->off = now;
 			t->off_class = class;
+			t->off_for = what;
 		}
 		return 0;
 	}

@@ -6,6 +6,7 @@ package pagecache
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ const (
 	fromDirect   = "tp:iomap_dio_rw_begin"
 	fromSwitch   = "tp:sched_switch"
 	fromBalance  = "tp:balance_dirty_pages"
+	fromStack    = "tp:sched_switch, kernel stack"
 	fromSpans    = "tp:sched_switch, schedstat of each thread"
 )
 
@@ -48,6 +50,7 @@ func Metrics() []sample.Metric {
 		sample.DirectReadBytes, sample.DirectWrites, sample.DirectWriteByte,
 		sample.WaitIO, sample.WaitThreads, sample.WaitDirtyPause, sample.DirtyPauses,
 		sample.WaitAwake, sample.WaitWeighted, sample.WaitHeld, sample.WaitRan, sample.WaitWorst, sample.WaitCompletions,
+		sample.WaitFor,
 	}
 }
 
@@ -56,12 +59,15 @@ type Probe struct {
 	host   *host.Host
 	probe  *bpf.Probe
 	names  *names
+	stacks bool  // of waits are looked at
+	hidden error // why not
 	before pagecacheSums
 	laps   uint64 // windows that ended
 
-	due   bpf.Sweep
-	ended []row                      // of processes that ended in this window
-	idle  map[pagecacheInodeKey]bool // paths that no account needed at the sweep before
+	due        bpf.Sweep
+	ended      []row                      // of processes that ended in this window
+	endedWaits []waitRow                  // the same
+	idle       map[pagecacheInodeKey]bool // paths that no account needed at the sweep before
 
 	sampler  sampler
 	settling sync.Mutex // Collect and the sampler both do
@@ -106,17 +112,20 @@ func open(h *host.Host, slow time.Duration) (*Probe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the page-cache object: %w", err)
 	}
+	rules, hidden := readRules(h)
+	constants, _ := bpf.RuleConstants(rules)
+	maps.Copy(constants, map[string]any{"syscall_class": syscallClasses(), "syscall_way": syscallWays(), "slow_ns": uint64(slow), "touch_shift": uint32(touchShift)})
 	p, err := bpf.Open(spec, append(counting(),
 		bpf.Program{Name: "on_direct", Tracepoint: "iomap_dio_rw_begin", Optional: true},
 		bpf.Program{Name: "on_direct_done", Tracepoint: "iomap_dio_complete", Optional: true},
 		bpf.Program{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
 		bpf.Program{Name: "on_balance_old", Tracepoint: "balance_dirty_pages", Arguments: 12},
 		bpf.Program{Name: "on_switch", Tracepoint: "sched_switch"},
-	), map[string]any{"syscall_class": syscallClasses(), "syscall_way": syscallWays(), "slow_ns": uint64(slow), "touch_shift": uint32(touchShift)})
+	), constants)
 	if err != nil {
 		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
 	}
-	opened := &Probe{host: h, probe: p, names: newNames(h)}
+	opened := &Probe{host: h, probe: p, names: newNames(h), stacks: hidden == nil, hidden: hidden}
 	opened.sampler = sampler{probe: p, sums: opened.sums, settle: opened.settle, pace: pace{above: sampleAbove, miss: sampleMiss}}
 	return opened, nil
 }
@@ -164,6 +173,9 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 		err = errors.Join(err, p.sweep(into))
 	}
 	if phase.Closes() {
+		if p.hidden != nil {
+			into.PutGap(sample.Gap{Why: fmt.Sprintf("what threads wait for is told by their system calls only: %v", p.hidden), Metrics: []sample.Metric{sample.WaitFor}})
+		}
 		p.laps++
 		err = errors.Join(err, p.probe.SetVariable("lap", p.laps), p.beginSpans(), p.emitTables(phase, into), p.probe.Losses("pagecache",
 			[]string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_spans", "lost_processes", "lost_touched"}, into))

@@ -88,6 +88,14 @@ type pagecacheProcess struct {
 	_            [4]byte
 }
 
+type pagecacheRule struct {
+	_     structs.HostLayout
+	Start uint64
+	End   uint64
+	Class uint32
+	Pad   uint32
+}
+
 type pagecacheSpan struct {
 	_        structs.HostLayout
 	Exec     uint64
@@ -96,6 +104,11 @@ type pagecacheSpan struct {
 	OutDelay uint64
 	Newest   uint64
 	Both     uint64
+}
+
+type pagecacheStack struct {
+	_  structs.HostLayout
+	Ip [24]uint64
 }
 
 type pagecacheSums struct {
@@ -138,9 +151,11 @@ type pagecacheTask struct {
 	Pending    uint64
 	Found      uint64
 	OffClass   uint32
+	OffFor     uint32
 	Pausing    uint32
 	Waited     uint32
 	Way        uint32
+	Pad        uint32
 	Key        pagecacheFileKey
 	Seen       uint64
 	Debt       uint64
@@ -163,7 +178,9 @@ type pagecacheTouchKey struct {
 
 type pagecacheWaitTimes struct {
 	_          structs.HostLayout
-	Ns         [7]uint64
+	Ns         [9]uint64
+	ForNs      [11]uint64
+	Flocks     uint64
 	PauseNs    uint64
 	Pauses     uint64
 	Threads    uint64
@@ -187,6 +204,7 @@ const (
 	pagecacheMapPaths            = "paths"
 	pagecacheMapProcesses        = "processes"
 	pagecacheMapSpans            = "spans"
+	pagecacheMapStacks           = "stacks"
 	pagecacheMapTasks            = "tasks"
 	pagecacheMapTotals           = "totals"
 	pagecacheMapTouched          = "touched"
@@ -220,6 +238,8 @@ const (
 	pagecacheVarLostTasks        = "lost_tasks"
 	pagecacheVarLostTouched      = "lost_touched"
 	pagecacheVarLostWaits        = "lost_waits"
+	pagecacheVarRuleCount        = "rule_count"
+	pagecacheVarRules            = "rules"
 	pagecacheVarSampledFrom      = "sampled_from"
 	pagecacheVarSampledSince     = "sampled_since"
 	pagecacheVarSettleMode       = "settle_mode"
@@ -304,6 +324,7 @@ type pagecacheMapSpecs struct {
 	Paths       *ebpf.MapSpec `ebpf:"paths"`
 	Processes   *ebpf.MapSpec `ebpf:"processes"`
 	Spans       *ebpf.MapSpec `ebpf:"spans"`
+	Stacks      *ebpf.MapSpec `ebpf:"stacks"`
 	Tasks       *ebpf.MapSpec `ebpf:"tasks"`
 	Totals      *ebpf.MapSpec `ebpf:"totals"`
 	Touched     *ebpf.MapSpec `ebpf:"touched"`
@@ -328,6 +349,8 @@ type pagecacheVariableSpecs struct {
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
 	LostTouched   *ebpf.VariableSpec `ebpf:"lost_touched"`
 	LostWaits     *ebpf.VariableSpec `ebpf:"lost_waits"`
+	RuleCount     *ebpf.VariableSpec `ebpf:"rule_count"`
+	Rules         *ebpf.VariableSpec `ebpf:"rules"`
 	SampledFrom   *ebpf.VariableSpec `ebpf:"sampled_from"`
 	SampledSince  *ebpf.VariableSpec `ebpf:"sampled_since"`
 	SettleMode    *ebpf.VariableSpec `ebpf:"settle_mode"`
@@ -369,6 +392,7 @@ type pagecacheMaps struct {
 	Paths       *ebpf.Map `ebpf:"paths"`
 	Processes   *ebpf.Map `ebpf:"processes"`
 	Spans       *ebpf.Map `ebpf:"spans"`
+	Stacks      *ebpf.Map `ebpf:"stacks"`
 	Tasks       *ebpf.Map `ebpf:"tasks"`
 	Totals      *ebpf.Map `ebpf:"totals"`
 	Touched     *ebpf.Map `ebpf:"touched"`
@@ -384,6 +408,7 @@ func (m *pagecacheMaps) Close() error {
 		m.Paths,
 		m.Processes,
 		m.Spans,
+		m.Stacks,
 		m.Tasks,
 		m.Totals,
 		m.Touched,
@@ -409,6 +434,8 @@ type pagecacheVariables struct {
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
 	LostTouched   *ebpf.Variable `ebpf:"lost_touched"`
 	LostWaits     *ebpf.Variable `ebpf:"lost_waits"`
+	RuleCount     *ebpf.Variable `ebpf:"rule_count"`
+	Rules         *ebpf.Variable `ebpf:"rules"`
 	SampledFrom   *ebpf.Variable `ebpf:"sampled_from"`
 	SampledSince  *ebpf.Variable `ebpf:"sampled_since"`
 	SettleMode    *ebpf.Variable `ebpf:"settle_mode"`

@@ -104,6 +104,18 @@ func runJob(jobs string) error {
 			}
 			continue
 		}
+		if n, _ := fmt.Sscanf(job, "flock %s %d", &path, &count); n == 2 {
+			if err := flock(path, time.Duration(count)*time.Millisecond); err != nil {
+				return err
+			}
+			continue
+		}
+		if n, _ := fmt.Sscanf(job, "list %s", &path); n == 1 {
+			if err := list(path); err != nil {
+				return err
+			}
+			continue
+		}
 		if n, _ := fmt.Sscanf(job, "steady %s %d", &path, &block); n == 2 {
 			if err := steady(path, block); err != nil {
 				return err

@@ -10,13 +10,16 @@ const (
 	waitSync
 	_ // fault
 	waitAsync
+	waitNames
 	waitDoze
+	waitFlock
 )
 
-// waitClasses names them; they are the Class of wait.io. The last one is none:
-// it is wait.completions.
+// waitClasses names them; they are the Class of wait.io. The last ones are none:
+// they are wait.completions and a lock.wait. Calls with names are others to who
+// reads the account.
 func waitClasses() [waitDoze]string {
-	return [waitDoze]string{"other", "read", "write", "sync", "fault", "async"}
+	return [waitDoze]string{"other", "read", "write", "sync", "fault", "async", "other"}
 }
 
 // syscallClasses says what a thread blocked in each system call waits for.
@@ -38,6 +41,15 @@ func syscallClasses() [512]uint8 {
 	}
 	for _, nr := range []int{unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS, unix.SYS_IO_URING_ENTER} {
 		c[nr] = waitAsync
+	}
+	for _, nr := range []int{unix.SYS_FLOCK, unix.SYS_FCNTL} {
+		c[nr] = waitFlock
+	}
+	for _, nr := range append(nameCalls(),
+		unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_NEWFSTATAT, unix.SYS_FSTAT, unix.SYS_STATX, unix.SYS_GETDENTS64, unix.SYS_FACCESSAT,
+		unix.SYS_FACCESSAT2, unix.SYS_READLINKAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT2, unix.SYS_MKDIRAT, unix.SYS_CHDIR, unix.SYS_EXECVE,
+		unix.SYS_EXECVEAT, unix.SYS_STATFS, unix.SYS_GETXATTR, unix.SYS_LGETXATTR) {
+		c[nr] = waitNames
 	}
 	return c
 }

@@ -50,7 +50,9 @@ func (p *Probe) rows() ([]row, error) {
 // sweep takes out of the maps what has ended, between the ends of a window.
 func (p *Probe) sweep(into sample.Sink) error {
 	rows, err := p.rows()
-	return errors.Join(err, p.forgetPaths(rows), p.probe.Processes(p.names.lookup, into))
+	ended := p.names.lookup.Ended()
+	_, waitErr := p.waitRows(func(tgid uint32, _ *pagecacheWaitTimes) bool { return ended(tgid) })
+	return errors.Join(err, waitErr, p.forgetPaths(rows), p.probe.Processes(p.names.lookup, into))
 }
 
 // forgetPaths takes the paths of files out of their map that no account has

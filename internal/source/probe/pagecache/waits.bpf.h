@@ -3,6 +3,7 @@
 #pragma once
 
 #include "names.bpf.h"
+#include "rules.bpf.h"
 #include "spans.bpf.h"
 
 static __always_inline struct wait_times *waits_of(struct task_struct *task, u32 tgid)
@@ -22,10 +23,29 @@ static __always_inline struct wait_times *waits_of(struct task_struct *task, u32
 	return w;
 }
 
-/* The class of the wait that a task is about to enter, WAIT_CLASSES for none. */
-static __always_inline u32 wait_class(struct task_struct *t)
+/* What a task waits for that is about to sleep, FOR_CALL where its stack does not tell. */
+static __always_inline u32 waits_for(void *ctx)
 {
-	u32 class = WAIT_OTHER;
+	u32 zero = 0;
+	struct stack *k = bpf_map_lookup_elem(&stacks, &zero);
+	long n;
+
+	if (!k)
+		return FOR_CALL;
+	n = bpf_get_stack(ctx, k, sizeof(*k), 0);
+	return n > 0 ? class_of_stack(k, n / 8) : FOR_CALL;
+}
+
+#define TASK_NOLOAD 0x0400
+
+/*
+ * The class of the wait that a task is about to enter, WAIT_CLASSES for none.
+ * what is what it waits for, where ctx is of the event that it goes to sleep;
+ * without ctx that is not looked at.
+ */
+static __always_inline u32 wait_class(void *ctx, struct task_struct *t, u32 *what)
+{
+	u32 class = WAIT_OTHER, state;
 	s32 nr;
 
 	/* the registers of a worker of io_uring are those of who started it */
@@ -41,15 +61,30 @@ static __always_inline u32 wait_class(struct task_struct *t)
 			class = syscall_class[slot & (SYSCALLS - 1)];
 		}
 	}
-	if (BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait))
+	*what = FOR_CALL;
+	if (BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait)) {
+		if (ctx)
+			*what = waits_for(ctx);
 		return class;
-	/* a journal commit is waited for without the I/O wait flag */
-	if (class == WAIT_SYNC && task_state(t) & TASK_UNINTERRUPTIBLE)
-		return class;
+	}
 	/* nor are completions, except by io_uring in newer kernels */
 	if (class == WAIT_ASYNC)
 		return WAIT_DOZE;
-	return WAIT_CLASSES;
+	if (class == WAIT_FLOCK)
+		return class;
+	/*
+	 * A journal commit is waited for without the I/O wait flag, and so is an
+	 * answer of a server, of FUSE first of all interruptibly. Sleep in fsync
+	 * and its kin is for I/O in any case, in others the stack must tell.
+	 */
+	state = task_state(t);
+	if (!(state & TASK_UNINTERRUPTIBLE) && class != WAIT_NAMES)
+		return WAIT_CLASSES;
+	if (state & TASK_NOLOAD || t->flags & PF_KTHREAD)
+		return WAIT_CLASSES;
+	if (ctx)
+		*what = waits_for(ctx);
+	return (class == WAIT_SYNC && state & TASK_UNINTERRUPTIBLE) || *what ? class : WAIT_CLASSES;
 }
 
 /* Counts time that a task has waited, and whether the wait is over. */
@@ -57,12 +92,16 @@ static __always_inline void count_wait(struct task_struct *task, struct task *t,
 {
 	u32 class = t->off_class;
 	struct wait_times *w;
+	u64 what;
 	struct span *s;
 
 	w = waits_of(task, task->tgid);
-	if (class == WAIT_DOZE) {
-		if (w)
-			ADD(w->ns[WAIT_DOZE], ns);
+	if (class == WAIT_DOZE || class == WAIT_FLOCK) {
+		if (w) {
+			ADD(w->ns[class], ns);
+			if (class == WAIT_FLOCK && over)
+				ADD(w->flocks, 1);
+		}
 		return;
 	}
 	if (w) {
@@ -81,6 +120,10 @@ static __always_inline void count_wait(struct task_struct *task, struct task *t,
 				ADD(w->pauses, 1);
 		} else if (class < WAIT_CLASSES) {
 			ADD(w->ns[class], ns);
+			what = t->off_for;
+			asm volatile("" : "+r"(what));
+			if (what < FORS)
+				ADD(w->for_ns[what], ns);
 		}
 	}
 	if (!t->pausing && (class == WAIT_READ || class == WAIT_FAULT || class == WAIT_WRITE || class == WAIT_OTHER))
@@ -101,18 +144,19 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 {
 	struct span *s;
 	struct task *t;
-	u32 class, state;
+	u32 class, state, what;
 
 	state = preempt || !prev->pid ? 0 : task_state(prev);
 	if (state & TASK_DEAD) {
 		end_span(prev);
 	} else if (state) {
-		class = wait_class(prev);
+		class = wait_class(ctx, prev, &what);
 		if (class != WAIT_CLASSES) {
 			t = task_state_of(prev);
 			if (t) {
 				t->off = bpf_ktime_get_ns();
 				t->off_class = class;
+				t->off_for = what;
 				s = bpf_task_storage_get(&spans, prev, 0, 0);
 				if (s)
 					settle_wait(prev, s);

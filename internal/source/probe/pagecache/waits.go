@@ -4,64 +4,100 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cilium/ebpf"
-
 	"iocause/internal/bpf"
 	"iocause/internal/sample"
 )
 
-// emitWaits emits what each process waited for, and drops the rows of those
-// that have ended: nothing tells of them any more.
-func (p *Probe) emitWaits(into sample.Sink) error {
-	self := uint32(p.host.Self)
-	rows := p.probe.Map("waits")
-	var ended []uint32
-	err := bpf.Each(rows, func(tgid uint32, w pagecacheWaitTimes) {
-		if w.Lap+1 < p.laps {
-			ended = append(ended, tgid)
-		}
-		if tgid != self {
-			p.emitWait(sample.Entity{PID: int(tgid)}, &w, into)
+type waitRow struct {
+	tgid  uint32
+	times pagecacheWaitTimes
+	ended bool // its process, and it is in the map no more
+}
+
+// waitRows are those of the processes that go on. Those of processes that have
+// ended are taken out of the map, and kept for the end of the window.
+func (p *Probe) waitRows(ended func(tgid uint32, w *pagecacheWaitTimes) bool) ([]waitRow, error) {
+	all := p.probe.Map("waits")
+	var rows []waitRow
+	var gone []uint32
+	err := bpf.Each(all, func(tgid uint32, w pagecacheWaitTimes) {
+		if ended(tgid, &w) {
+			gone = append(gone, tgid)
+		} else {
+			rows = append(rows, waitRow{tgid: tgid, times: w})
 		}
 	})
-	if err != nil {
-		return fmt.Errorf("reading the account of waits: %w", err)
-	}
-	for _, tgid := range ended {
-		if err := rows.Delete(tgid); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			return fmt.Errorf("dropping the account of a process that has ended: %w", err)
+	for _, tgid := range gone {
+		w, ok, e := bpf.Take[uint32, pagecacheWaitTimes](all, tgid)
+		if err = errors.Join(err, e); ok {
+			p.endedWaits = append(p.endedWaits, waitRow{tgid, w, true})
 		}
 	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the account of waits: %w", err)
+	}
+	return rows, nil
+}
+
+// emitWaits emits what each process waited for. Here the programs themselves have
+// told which processes still live, containers' included.
+func (p *Probe) emitWaits(into sample.Sink) error {
+	rows, err := p.waitRows(func(_ uint32, w *pagecacheWaitTimes) bool { return w.Lap+1 < p.laps })
+	if err != nil {
+		return err
+	}
+	for _, all := range [...][]waitRow{rows, p.endedWaits} {
+		for i := range all {
+			if r := &all[i]; r.tgid != uint32(p.host.Self) {
+				p.emitWait(sample.Entity{PID: int(r.tgid)}, &r.times, into, putting(into, r.ended))
+			}
+		}
+	}
+	p.endedWaits = nil
 	// nobody waited is a measurement too
 	into.Put(sample.WaitIO, sample.Entity{}, 0, fromSwitch)
 	into.Put(sample.WaitWeighted, sample.Entity{}, 0, fromSpans)
 	into.Put(sample.WaitCompletions, sample.Entity{}, 0, fromSwitch)
 	into.Put(sample.WaitDirtyPause, sample.Entity{}, 0, fromBalance)
+	if p.stacks {
+		into.Put(sample.WaitFor, sample.Entity{}, 0, fromStack)
+	}
 	return nil
 }
 
-func (p *Probe) emitWait(e sample.Entity, w *pagecacheWaitTimes, into sample.Sink) {
+func (p *Probe) emitWait(e sample.Entity, w *pagecacheWaitTimes, into sample.Sink, put func(sample.Metric, sample.Entity, float64, string)) {
 	for class, name := range waitClasses() {
 		if ns := w.Ns[class]; ns > 0 {
 			e.Class = name
-			into.PutTotal(sample.WaitIO, e, seconds(ns), fromSwitch)
+			put(sample.WaitIO, e, seconds(ns), fromSwitch)
 		}
+	}
+	for what, name := range waitsFor() {
+		if ns := w.ForNs[what]; ns > 0 && p.stacks {
+			e.Class = name
+			put(sample.WaitFor, e, seconds(ns), fromStack)
+		}
+	}
+	if w.Flocks > 0 || w.Ns[waitFlock] > 0 {
+		e.Class = "file"
+		put(sample.LockWait, e, seconds(w.Ns[waitFlock]), fromSwitch)
+		put(sample.LockWaits, e, float64(w.Flocks), fromSwitch)
 	}
 	e.Class = ""
 	if ns := w.Ns[waitDoze]; ns > 0 {
-		into.PutTotal(sample.WaitCompletions, e, seconds(ns), fromSwitch)
+		put(sample.WaitCompletions, e, seconds(ns), fromSwitch)
 	}
 	into.Put(sample.WaitThreads, e, float64(w.Threads), fromSwitch)
-	into.PutTotal(sample.WaitAwake, e, seconds(w.AwakeNs), fromSpans)
-	into.PutTotal(sample.WaitWeighted, e, seconds(w.WeightedNs), fromSpans)
+	put(sample.WaitAwake, e, seconds(w.AwakeNs), fromSpans)
+	put(sample.WaitWeighted, e, seconds(w.WeightedNs), fromSpans)
 	if w.SpansLap+1 == p.laps {
 		into.Put(sample.WaitHeld, e, float64(w.Held), fromSpans)
 		into.Put(sample.WaitRan, e, float64(w.Ran), fromSpans)
 		into.Put(sample.WaitWorst, e, seconds(w.WorstNs), fromSpans)
 	}
 	if w.Pauses > 0 {
-		into.PutTotal(sample.WaitDirtyPause, e, seconds(w.PauseNs), fromBalance)
-		into.PutTotal(sample.DirtyPauses, e, float64(w.Pauses), fromBalance)
+		put(sample.WaitDirtyPause, e, seconds(w.PauseNs), fromBalance)
+		put(sample.DirtyPauses, e, float64(w.Pauses), fromBalance)
 	}
 }
 

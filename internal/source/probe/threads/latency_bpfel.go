@@ -44,7 +44,7 @@ type latencyRule struct {
 	_     structs.HostLayout
 	Start uint64
 	End   uint64
-	State uint32
+	Class uint32
 	Pad   uint32
 }
 

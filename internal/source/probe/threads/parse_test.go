@@ -2,80 +2,25 @@ package threads
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
+	"iocause/internal/bpf"
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 )
 
-const symbols = `ffffffff81000000 T _text
-ffffffff81812bf0 t start_this_handle.cold
-ffffffff81812c10 t __pfx_other
-ffffffff8181e950 T jbd2_log_wait_commit
-ffffffff8181ea40 D jbd2_log_wait_commit_data
-ffffffff821faf40 t __mutex_lock.constprop.0
-ffffffff821fb000 t afterwards
-ffffffff821fb000 t jbd2_log_wait
-ffffffffc0000010 t request_wait_answer	[fuse]
-`
-
-func TestParseRules(t *testing.T) {
-	rules, err := parseRules(strings.NewReader(symbols), waitIn())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []threadsRule{
-		{Start: 0xffffffff81812bf0, End: 0xffffffff81812c10, State: uint32(FileSystem)},
-		{Start: 0xffffffff8181e950, End: 0xffffffff8181ea40, State: uint32(FileSystem)},
-		{Start: 0xffffffff821faf40, End: 0xffffffff821fb000, State: uint32(KernelLock)},
-		{Start: 0xffffffffc0000010, End: 0xffffffffc0001010, State: uint32(FileSystem)},
-	}
-	if fmt.Sprint(rules) != fmt.Sprint(want) {
-		t.Errorf("rules\n%x, want\n%x", rules, want)
-	}
-}
-
-func TestParseRulesThatAreHiddenOrBroken(t *testing.T) {
-	if _, err := parseRules(strings.NewReader("0000000000000000 T _text\n0000000000000000 T jbd2_log_wait_commit\n"), waitIn()); !errors.Is(err, errHidden) {
-		t.Errorf("hidden addresses: %v", err)
-	}
-	for _, broken := range []string{"x", "ffffffff81000000 T", "ffffffff81000000", "fffffffff81000000f T _text", "12 TT a"} {
-		var line *host.LineError
-		if _, err := parseRules(strings.NewReader(symbols+broken+"\n"), waitIn()); !errors.As(err, &line) || line.Line != 10 {
-			t.Errorf("%q: %v", broken, err)
-		}
-	}
-}
-
-func FuzzParseRules(f *testing.F) {
-	f.Add(symbols)
-	f.Fuzz(func(t *testing.T, s string) {
-		rules, err := parseRules(strings.NewReader(s), waitIn())
-		if err != nil {
-			return
-		}
-		for i, r := range rules {
-			if r.End <= r.Start && r.Start < 1<<64-1<<12 || i > 0 && r.Start < rules[i-1].Start {
-				t.Errorf("rules %x", rules)
-			}
-		}
-	})
-}
-
 // This kernel has the functions of each file system that it has, and room for all.
 func TestRulesOfThisKernel(t *testing.T) {
 	rules, err := readRules(host.Live())
-	if errors.Is(err, errHidden) {
+	if errors.Is(err, bpf.ErrHidden) {
 		bpftest.Need(t, "bpf", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rules) < 10 || len(rules) > maxRules {
-		t.Errorf("%d rules, want 10 to %d", len(rules), maxRules)
+	if len(rules) < 10 || len(rules) > bpf.MaxRules {
+		t.Errorf("%d rules, want 10 to %d", len(rules), bpf.MaxRules)
 	}
 }
 

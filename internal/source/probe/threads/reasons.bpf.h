@@ -2,47 +2,8 @@
 /* What a blocked thread waits for. docs/threads.md has the rules in words. */
 #pragma once
 #include "futex.bpf.h"
+#include "rules.bpf.h"
 #include "thread.bpf.h"
-
-/* Looks for the rule of one function of the stack; 1 when there is one. */
-struct search {
-	struct stack *stack;
-	u32 n, state;
-};
-static long look_at(u32 i, struct search *x)
-{
-	u64 ip, at;
-	u32 low = 0; /* the last rule that starts at or below ip */
-
-	if (i >= x->n || i >= DEPTH)
-		return 1;
-	ip = x->stack->ip[i];
-	/* without branches, or the verifier goes every way; unused rules start at 0, below which no address is */
-#pragma unroll
-	for (u32 step = RULES / 2; step; step /= 2) {
-		at = low + step;
-		/* else the compiler drops the bound, which the verifier of 6.1 does not see by itself */
-		asm volatile("" : "+r"(at));
-		low += step & ((u32)((ip - rules[at & (RULES - 1)].start) >> 63) - 1);
-	}
-	at = low;
-	asm volatile("" : "+r"(at));
-	at &= RULES - 1;
-	if (ip < rules[at].start || ip >= rules[at].end)
-		return 0;
-	x->state = rules[at].state;
-	return 1;
-}
-
-/* The rule of the innermost function of a stack that has one, UNSEEN for none. */
-static __always_inline u32 state_of_stack(struct stack *k, u32 n)
-{
-	struct search x = { .stack = k, .n = n };
-
-	if (rule_count)
-		bpf_loop(DEPTH, look_at, &x, 0);
-	return x.state;
-}
 
 /* What a thread waits for that reads or writes such a file. */
 static __always_inline u32 state_of_inode(struct file___threads *file, struct inode *inode)
@@ -150,7 +111,7 @@ static __always_inline u32 state_of_wait(void *ctx, struct task_struct *t, struc
 		k = bpf_map_lookup_elem(&stacks, &zero);
 		if (k) {
 			n = ctx ? bpf_get_stack(ctx, k, sizeof(*k), 0) : bpf_get_task_stack(t, k, sizeof(*k), 0);
-			state = n > 0 ? state_of_stack(k, n / 8) : UNSEEN;
+			state = n > 0 ? class_of_stack(k, n / 8) : UNSEEN;
 			if (state)
 				return state;
 		}

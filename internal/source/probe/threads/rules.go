@@ -1,16 +1,7 @@
 package threads
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"slices"
-	"strconv"
-
+	"iocause/internal/bpf"
 	"iocause/internal/host"
 )
 
@@ -68,70 +59,13 @@ func waitIn() map[State][]string {
 	}
 }
 
-// maxRules is RULES in thread.bpf.h.
-const maxRules = 128
-
-// errHidden is kallsyms without its addresses.
-var errHidden = errors.New("the kernel's addresses are hidden (kernel.kptr_restrict)")
-
-// readRules looks the functions of waitIn up: /proc/kallsyms.
-func readRules(h *host.Host) ([]threadsRule, error) {
-	f, err := os.Open(h.Proc("kallsyms"))
-	if err != nil {
-		return nil, fmt.Errorf("looking for kernel functions: %w", err)
-	}
-	defer f.Close()
-	rules, err := parseRules(f, waitIn())
-	if err != nil {
-		return nil, fmt.Errorf("looking for kernel functions in %s: %w", f.Name(), err)
-	}
-	return rules, nil
-}
-
-// parseRules finds where functions begin and end, in order of their addresses.
-// A function ends where the next symbol begins; the parts that the compiler
-// split off (".cold", ".part.0") count as the function.
-func parseRules(r io.Reader, functions map[State][]string) ([]threadsRule, error) {
-	states := map[string]State{}
-	for s, names := range functions {
+// readRules looks the functions of waitIn up.
+func readRules(h *host.Host) ([]bpf.Rule, error) {
+	classes := map[string]uint32{}
+	for s, names := range waitIn() {
 		for _, name := range names {
-			states[name] = s
+			classes[name] = uint32(s)
 		}
 	}
-	var starts []uint64
-	var rules []threadsRule
-	lines := bufio.NewScanner(r)
-	for n := 1; lines.Scan(); n++ {
-		hex, rest, _ := bytes.Cut(lines.Bytes(), []byte(" "))
-		kind, name, ok := bytes.Cut(rest, []byte(" "))
-		at, err := strconv.ParseUint(string(hex), 16, 64)
-		if err != nil || !ok || len(kind) != 1 {
-			return nil, &host.LineError{Line: n, What: fmt.Sprintf("%.40q is no symbol", lines.Bytes())}
-		}
-		if at == 0 {
-			continue
-		}
-		starts = append(starts, at)
-		name, _, _ = bytes.Cut(name, []byte("\t"))
-		name, _, _ = bytes.Cut(name, []byte("."))
-		if s, ok := states[string(name)]; ok && (kind[0]|0x20 == 't' || kind[0]|0x20 == 'w') {
-			rules = append(rules, threadsRule{Start: at, State: uint32(s)})
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, err
-	}
-	if len(starts) == 0 {
-		return nil, errHidden
-	}
-	slices.Sort(starts)
-	slices.SortFunc(rules, func(a, b threadsRule) int { return cmp.Compare(a.Start, b.Start) })
-	for i := range rules {
-		at, _ := slices.BinarySearch(starts, rules[i].Start+1)
-		rules[i].End = rules[i].Start + 1<<12 // of the last symbol of all
-		if at < len(starts) {
-			rules[i].End = starts[at]
-		}
-	}
-	return rules, nil
+	return bpf.ReadRules(h, classes)
 }

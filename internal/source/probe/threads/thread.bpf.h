@@ -34,26 +34,6 @@ enum call_class { CALL_OTHER, CALL_IDLE, CALL_FUTEX, CALL_LOCK, CALL_DISK, CALL_
 #define CALLS 512
 const volatile u8 call_class[CALLS];
 
-/* Kernel functions that say what a thread waits for that sleeps inside them, by address. */
-struct rule {
-	u64 start, end;
-	u32 state, pad;
-};
-#define RULES 128 /* a power of two */
-const volatile struct rule rules[RULES];
-const volatile u32 rule_count;
-
-#define DEPTH 24
-struct stack {
-	u64 ip[DEPTH];
-};
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct stack);
-} stacks SEC(".maps");
-
 struct thread {
 	u64 since; /* ns: when the state began */
 	u64 born;  /* ns: when the account began */

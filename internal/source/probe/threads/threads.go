@@ -93,13 +93,12 @@ func stateConstants(h *host.Host) (constants map[string]any, missing []string) {
 	if err != nil {
 		missing = append(missing, fmt.Sprintf("waits for journals and file systems are shown as other: %v", err))
 	}
-	if len(rules) > maxRules {
-		missing = append(missing, fmt.Sprintf("%d of %d kernel functions are not looked for", len(rules)-maxRules, len(rules)))
-		rules = rules[:maxRules]
+	constants, left := bpf.RuleConstants(rules)
+	if left > 0 {
+		missing = append(missing, fmt.Sprintf("%d of %d kernel functions are not looked for", left, len(rules)))
 	}
-	var all [maxRules]threadsRule
-	copy(all[:], rules)
-	return map[string]any{"rules": all, "rule_count": uint32(len(rules)), "call_class": callClasses()}, missing
+	constants["call_class"] = callClasses()
+	return constants, missing
 }
 
 // Missing says what this kernel does not show.

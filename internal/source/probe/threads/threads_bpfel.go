@@ -37,7 +37,7 @@ type threadsRule struct {
 	_     structs.HostLayout
 	Start uint64
 	End   uint64
-	State uint32
+	Class uint32
 	Pad   uint32
 }
 

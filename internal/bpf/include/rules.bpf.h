@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* What a blocked thread waits for, told by the kernel functions that it sleeps in. */
+#pragma once
+
+#include "kernel.h"
+
+/* Kernel functions that say what a thread waits for that sleeps inside them, by address; from the loader. */
+struct rule {
+	u64 start, end;
+	u32 class, pad;
+};
+#define RULES 128 /* a power of two */
+const volatile struct rule rules[RULES];
+const volatile u32 rule_count;
+
+#define DEPTH 24
+struct stack {
+	u64 ip[DEPTH];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct stack);
+} stacks SEC(".maps");
+
+/* Looks for the rule of one function of the stack; 1 when there is one. */
+struct search {
+	struct stack *stack;
+	u32 n, class;
+};
+static long look_at(u32 i, struct search *x)
+{
+	u64 ip, at;
+	u32 low = 0; /* the last rule that starts at or below ip */
+
+	if (i >= x->n || i >= DEPTH)
+		return 1;
+	ip = x->stack->ip[i];
+	/* without branches, or the verifier goes every way; unused rules start at 0, below which no address is */
+#pragma unroll
+	for (u32 step = RULES / 2; step; step /= 2) {
+		at = low + step;
+		/* else the compiler drops the bound, which the verifier of 6.1 does not see by itself */
+		asm volatile("" : "+r"(at));
+		low += step & ((u32)((ip - rules[at & (RULES - 1)].start) >> 63) - 1);
+	}
+	at = low;
+	asm volatile("" : "+r"(at));
+	at &= RULES - 1;
+	if (ip < rules[at].start || ip >= rules[at].end)
+		return 0;
+	x->class = rules[at].class;
+	return 1;
+}
+
+/* The rule of the innermost function of a stack that has one, 0 for none. */
+static __always_inline u32 class_of_stack(struct stack *k, u32 n)
+{
+	struct search x = { .stack = k, .n = n };
+
+	if (rule_count)
+		bpf_loop(DEPTH, look_at, &x, 0);
+	return x.class;
+}
