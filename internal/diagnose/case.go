@@ -160,13 +160,6 @@ func (c *Case) measure(pid int) victim {
 	return v
 }
 
-// gain is the share of the victim's time that is saved when it waits no more.
-// Where it never blocks (it reads ahead, or asynchronously) that is the time
-// with I/O in flight.
-func (c *Case) gain() float64 {
-	return min(1, c.suffering(&c.victim))
-}
-
 // notable is the suffering, the stalling for want of memory or the waiting for
 // locks, where it is enough to matter, else 0. Who waits for I/O or memory comes
 // before all who only wait for locks: that is what the question is about.
