@@ -139,11 +139,15 @@ func hiding() []struct{ class, what string } {
 	}
 }
 
-// lostWaits says which waits were lost because a table was full.
+// lostWaits says which waits were lost, where they could hide somebody who is held
+// up. Whoever waits for a tenth of the time, a tenth of a second or less each
+// time, waits at least once a second; longer waits show in the pressure. So fewer
+// lost events than one a second hide nobody: a task's account cannot be begun now
+// and then, when another one is being begun on the same processor.
 func (c *Case) lostWaits() []string {
 	var out []string
 	for _, h := range hiding() {
-		if n, ok := c.w.Sum(sample.CostLost, sample.Entity{Class: h.class}); ok && n > 0 {
+		if n, ok := c.w.Sum(sample.CostLost, sample.Entity{Class: h.class}); ok && n >= c.w.Seconds() {
 			out = append(out, fmt.Sprintf("no problem seen, but %s of the account of %s were lost (%s): a table in the kernel was full", sample.Counted(n, "event"), h.what, h.class))
 		}
 	}

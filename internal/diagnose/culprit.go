@@ -11,7 +11,7 @@ import (
 // system and may hold any byte: every output escapes them.
 type Culprit struct {
 	PID int `json:"pid,omitempty"`
-	// Processes is how many of the same name and cgroup it stands for; 0 for
+	// Processes is how many of the same name and cgroup wait, for which it stands; 0 for
 	// itself alone. PID is then the one that waits most.
 	Processes int `json:"processes,omitempty"`
 

@@ -47,7 +47,7 @@ func (c *Case) sumLikeProcesses() {
 	for i := range c.asked {
 		pid := c.asked[i].pid
 		to, merged := into[pid]
-		if merged {
+		if merged && c.asked[i].blocked() > 0 {
 			c.stand[to]++
 		}
 		if !merged || to == pid {
@@ -68,7 +68,10 @@ func (c *Case) heldTogether(members []int) bool {
 	for _, i := range members {
 		v := &c.asked[i]
 		if v.spans == nil {
-			return false
+			if v.blocked() > 0 {
+				return false
+			}
+			continue // it never waited: the shell or master of the others
 		}
 		wait += v.blocked()
 		weighted += v.spans.weighted

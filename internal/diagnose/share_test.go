@@ -62,6 +62,12 @@ func (m machine) process(pid int, comm, class string, threads ...thread) {
 	m.put(sample.ProcRunDelay, e, 0)
 }
 
+// master adds a process that never waits for I/O, and so has no account of it.
+func (m machine) master(pid int, comm string) {
+	m.PutProcess(pid, sample.Process{Comm: comm, MemoryCgroup: "/", IOCgroup: "/"})
+	m.put(sample.ProcUser, sample.Entity{PID: pid}, 0.01)
+}
+
 // reads adds what a process reads from disk, in pages.
 func (m machine) reads(pid int, pages float64) {
 	for _, metric := range []sample.Metric{sample.CacheVisits, sample.CacheCold, sample.CacheInserted} {
@@ -125,6 +131,7 @@ func TestWhoIsHeldUp(t *testing.T) {
 			for pid := 100; pid < 300; pid++ {
 				m.process(pid, "mailer", "sync", thread{wait: 0.3, cpu: 0.02})
 			}
+			m.master(99, "mailer")
 		}, "sync-writes", "mailer", 200},
 		{"a log that is synced twice a second", func(m machine) {
 			m.process(10, "logger", "sync", thread{wait: 0.04, cpu: 0.01})
