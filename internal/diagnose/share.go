@@ -102,7 +102,9 @@ func (v *victim) stalled(seconds float64) float64 {
 // measureCompletions adds the time that a process sleeps until I/O is complete
 // that it submitted before. The kernel does not say whether any is in flight, and
 // a thread may wait there for work that comes: so it is no longer than the
-// process's requests took, and its device was busy.
+// process's requests took, and its device was busy; and requests that other
+// threads are blocked on are not those that it sleeps for, as in a database whose
+// commits wait beside a thread that reads ahead now and then.
 func (c *Case) measureCompletions(v *victim) {
 	asleep, ok := c.w.Sum(sample.WaitCompletions, sample.Entity{PID: v.pid})
 	if !ok || asleep == 0 {
@@ -113,6 +115,7 @@ func (c *Case) measureCompletions(v *victim) {
 	if busy, ok := c.busiestOf(of); ok {
 		sleep = min(sleep, busy)
 	}
+	sleep = max(0, sleep-v.blocked())
 	v.async = sleep
 	v.wait["async"] += sleep
 	v.waitTotal += sleep

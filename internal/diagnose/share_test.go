@@ -198,13 +198,15 @@ func TestSleepForCompletions(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		inFlight float64 // seconds of requests
+		blocked  float64 // seconds that another thread waits for requests
 		held     bool
 	}{
-		{"eight direct reads at a time", 40, true},
-		{"a thread that waits for work", 0.1, false},
+		{"eight direct reads at a time", 40, 0, true},
+		{"a thread that waits for work", 0.1, 0, false},
+		{"a thread that waits for work beside commits", 0.9, 0.8, false},
 	} {
 		m := newMachine()
-		m.process(10, "server", "read", thread{cpu: 1})
+		m.process(10, "server", "sync", thread{cpu: 1}, thread{wait: c.blocked, cpu: 5})
 		m.busy(0.5)
 		m.put(sample.WaitCompletions, sample.Entity{PID: 10}, 8.5)
 		m.put(sample.BlockDirect, sample.Entity{PID: 10}, 1e9)
