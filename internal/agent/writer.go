@@ -60,6 +60,7 @@ func (w *writer) open() error {
 	if err != nil {
 		return err
 	}
+	w.opts.Retried = false
 	w.disk.Store(r.Bytes())
 	if last := r.Newest(0); !last.IsZero() {
 		w.log.Info("the recording goes on", "dir", w.opts.Dir, "last_value", last.UTC().Format(time.RFC3339),
@@ -164,6 +165,7 @@ func (w *writer) write(held []series.Frame, waited time.Duration) ([]series.Fram
 		a, err := w.rec.Append(held)
 		if err != nil {
 			w.abandon()
+			w.opts.Retried = true // held is written again
 			return fail("the recording cannot be written; what is measured stays in memory", err)
 		}
 		w.since.Store(time.Now().UnixNano())

@@ -82,6 +82,9 @@ func mendAll(o Options) ([]loss, error) {
 			return nil, err
 		}
 		for _, l := range found {
+			if l.torn && o.Retried {
+				continue
+			}
 			if o.Log != nil {
 				o.Log.Warn("part of the recording is damaged", "what", l.String())
 			}

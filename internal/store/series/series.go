@@ -93,6 +93,9 @@ type Options struct {
 	// Dropped is told what goes for want of room before it is too old: a tier
 	// and a time in it. nil: nobody asks. It is called by Open and Maintain.
 	Dropped func(tier string, from, to time.Time)
+	// Retried tells that whoever wrote here last holds what the disk refused and
+	// writes it again: an end of the log that is torn off is no loss then.
+	Retried bool
 	Log     *slog.Logger
 	Now     func() time.Time
 }
