@@ -119,7 +119,7 @@ $as %[3]s/pg_ctl -D %[2]s/data -w -m fast stop >/dev/null`, st.env.Scratch(), di
 	server := launch{argv: append(as, bin+"/postgres", "-D", dir+"/data", "-k", dir, "-c", "listen_addresses="), server: true}
 	client := st.clients("sqlpipe", variant{}, "--", "bash", "-c",
 		fmt.Sprintf("until %[1]s/pg_isready -q -h %[2]s; do sleep 0.2; done; exec %[1]s/psql -h %[2]s -U postgres -qAt postgres", bin, dir))
-	client.env = []string{"STATEMENT=update t set b = b + 1 where a = 1 + (random() * 9999)::int returning 1;"}
+	client.env = []string{"STATEMENT=with k as materialized (select 1 + (random() * 9999)::int as a) update t set b = b + 1 from k where t.a = k.a returning 1;"}
 	return []launch{server, client}, nil
 }
 
