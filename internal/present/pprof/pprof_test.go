@@ -138,6 +138,41 @@ func TestReadGo(t *testing.T) {
 	}
 }
 
+// Profiles as text, which came before the format and pass for folded stacks.
+func TestReadText(t *testing.T) {
+	keep := make([][]byte, 0, 1000)
+	for range cap(keep) {
+		keep = append(keep, make([]byte, 64<<10))
+	}
+	runtime.GC() // the heap's profile is of the last collection but one
+	runtime.GC()
+	for _, name := range []string{"heap", "goroutine", "threadcreate"} {
+		var b bytes.Buffer
+		if err := rpprof.Lookup(name).WriteTo(&b, 1); err != nil {
+			t.Fatal(err)
+		}
+		if !Looks(b.Bytes()) {
+			t.Fatalf("%s is not known: %.80q", name, b.Bytes())
+		}
+		p, err := Read(&b, "")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var all uint64
+		for _, s := range p.Stacks {
+			all += s.Count
+			if len(s.Frames) > 0 && !strings.HasPrefix(s.Frames[0].Name, "0x") {
+				t.Errorf("%s: a frame %q, want an address", name, s.Frames[0].Name)
+			}
+		}
+		if all == 0 || name == "heap" && all < 64<<20/2 {
+			t.Errorf("%s: %d %s in all", name, all, p.Unit)
+		}
+	}
+	runtime.KeepAlive(keep)
+}
+
 func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
 	if err := Write(&b, some()); err != nil {

@@ -24,9 +24,24 @@ const mostBytes = 256 << 20
 var ErrLarge = errors.New("the profile is too large")
 
 // Looks tells whether a file that begins like this may be a profile: it is
-// packed with gzip, or begins with the field for the types of its values.
+// packed with gzip, begins with the field for the types of its values, or is one
+// of the texts that came before that format (debug=1 of Go's net/http/pprof,
+// tcmalloc and jemalloc), whose lines would pass for folded stacks.
 func Looks(head []byte) bool {
-	return bytes.HasPrefix(head, []byte("\x1f\x8b")) || len(head) > 2 && head[0] == 0x0a && head[2] == 0x08
+	return bytes.HasPrefix(head, []byte("\x1f\x8b")) || len(head) > 2 && head[0] == 0x0a && head[2] == 0x08 || isText(head)
+}
+
+func isText(head []byte) bool {
+	first, _, _ := bytes.Cut(head, []byte("\n"))
+	for _, begin := range []string{
+		"heap profile:", "heap_v2/", "goroutine profile: total ", "threadcreate profile: total ",
+		"--- contention", "--- mutex:", "--- heap", "--- growth",
+	} {
+		if bytes.HasPrefix(first, []byte(begin)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Read reads a profile, packed with gzip or not. kind is the value to add up,
@@ -51,6 +66,10 @@ func Read(r io.Reader, kind string) (*sample.Profile, error) {
 		return nil, fmt.Errorf("%w: more than %d MiB", ErrLarge, mostBytes>>20)
 	}
 	p, err := profile.ParseUncompressed(data)
+	text := isText(data)
+	if text {
+		p, err = profile.ParseData(data)
+	}
 	if err == nil {
 		err = p.CheckValid()
 	}
@@ -61,7 +80,11 @@ func Read(r io.Reader, kind string) (*sample.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return profileOf(p, at), nil
+	out := profileOf(p, at)
+	if text {
+		out.Notes = append(out.Notes, "this text has addresses and no names of functions: take the profile without debug=1 for these")
+	}
+	return out, nil
 }
 
 // counted counts the bytes that were read.

@@ -272,11 +272,9 @@ func (p *parser) sumOf(comm string, key []byte, state string) *sum {
 
 // result makes the profile.
 func (p *parser) result() (*Result, error) {
-	if p.open && (p.frames == 0 && p.off) {
+	if p.open {
+		p.cut = p.frames > 0
 		p.end()
-	} else if p.open {
-		p.cut = true
-		p.res.Skipped += p.lines
 	}
 	for tid, w := range p.waits { // whose length is known all the same
 		if p.tell(w) {

@@ -244,6 +244,6 @@ func (p *parser) notes(to *sample.Profile) {
 		add("%s without a time left out", sample.Counted(p.noTime, "switch"))
 	}
 	if p.cut {
-		add("the text ends inside a sample, with no empty line after it: it is left out")
+		add("the text ends with a sample that has no empty line after it: where it was cut off, its outermost functions may be missing")
 	}
 }
