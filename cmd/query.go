@@ -51,7 +51,7 @@ func newQueryCommand(a *app) *cobra.Command {
 	f.StringVar(&o.dir, "dir", agent.DefaultConfig().Dir, "directory of the recording")
 	f.StringVar(&o.from, "from", "", "begin of the time that is looked at")
 	f.StringVar(&o.to, "to", "", "its end (the end of the recording)")
-	f.Var(timeIn(&o.step, 0), "step", "time between two points (120 points in all; 11000 at most, else a longer one is taken)")
+	f.Var(timeIn(&o.step, 0), "step", "time between two points (120 points in all;\na longer one is taken for more than 11000)")
 	f.StringVar(&o.format, "format", "text", "text, json or csv")
 	f.BoolVar(&o.list, "list", false, "name the series, with what they are")
 	f.SortFlags = false

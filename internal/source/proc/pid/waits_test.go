@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,7 +64,7 @@ func TestWaitsAreSampled(t *testing.T) {
 	defer s.Close()
 	cmd := exec.Command("dd", "if=/dev/zero", "of="+filepath.Join(dir, "f"), "bs=4k", "count=1000000", "oflag=sync")
 	if err := cmd.Start(); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	began := time.Now()
@@ -89,10 +90,11 @@ func TestWaitsAreSampled(t *testing.T) {
 	}
 	write, _ := w.Sum(sample.WaitIO, sample.Entity{PID: pid, Class: "write"})
 	sync, _ := w.Sum(sample.WaitIO, sample.Entity{PID: pid, Class: "sync"})
-	if all < 0.2 || write+sync < 0.8*all || all > 3.5 {
+	// a stack that is read after the thread went on says nothing: the busier the machine, the more
+	if all < 0.2 || write+sync < 0.6*all || all > 3.5 {
 		t.Errorf("waited %g s, of that %g s in writes and %g s in syncs; dd with oflag=sync does little else for 3 s", all, write, sync)
 	}
-	if _, err := os.ReadFile(fmt.Sprintf("/proc/%d/stack", pid)); err == nil && sync < 0.5*all {
+	if _, err := os.ReadFile(fmt.Sprintf("/proc/%d/stack", pid)); err == nil && sync < write {
 		t.Errorf("waited %g s, of that in syncs %g s, although the stacks tell", all, sync)
 	}
 	if p := w.Processes[pid]; p.Comm != "dd" || p.Kernel {
@@ -105,13 +107,16 @@ func TestWaitsAreSampled(t *testing.T) {
 
 // Who fills the memory may do nothing in the window.
 func TestIdleHogIsListed(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil && !strings.Contains(os.Getenv("IOCAUSE_REQUIRE"), "python3") {
+		t.Skipf("needs python3: %v", err)
+	}
 	cmd := exec.Command("python3", "-c", "import time; x = b'x' * (100 << 20); print(1, flush=True); time.sleep(60)")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	if _, err := out.Read(make([]byte, 1)); err != nil {
