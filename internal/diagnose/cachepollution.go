@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 
 	"iocause/internal/sample"
@@ -137,7 +138,7 @@ func (c *Case) useOnce(f *filler, capacity float64) bool {
 		return true
 	}
 	set := c.readSet(func(pid int) bool { return pid == f.pid })
-	return set.exceeds(capacity) || !set.open && set.most > capacity
+	return set.exceeds(capacity) || !set.open && cmp.Or(set.likely, set.most) > capacity
 }
 
 // insertedFor is the pages of the victim's files that another program puts into
