@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,24 @@ func ComparesFigures(t testing.TB) {
 	if testing.Short() {
 		t.Skip("it only compares figures, and time is short")
 	}
+}
+
+// Stolen is the time, summed over processors, that the hypervisor gave to others
+// since boot, from /proc/stat: a thread is on its processor then, and its own
+// clock stands still (kernel/sched/core.c, update_rq_clock_task).
+func Stolen(t testing.TB) time.Duration {
+	t.Helper()
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const place, tick = 8, 10 * time.Millisecond // in "cpu user nice system idle iowait irq softirq steal"; USER_HZ is 100
+	fields := strings.Fields(string(b))
+	n, err := strconv.ParseInt(fields[place], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(n) * tick
 }
 
 // Need skips a test for want of a capability, and fails it where

@@ -29,24 +29,6 @@ type watched struct {
 	stolen     time.Duration
 }
 
-// stolen is the time, summed over processors, that the hypervisor gave to others
-// since boot: a thread is on its processor then, and its own clock stands still
-// (kernel/sched/core.c, update_rq_clock_task).
-func stolen(t *testing.T) time.Duration {
-	t.Helper()
-	b, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const place, tick = 8, 10 * time.Millisecond // in "cpu user nice system idle iowait irq softirq steal"; USER_HZ is 100
-	fields := strings.Fields(string(b))
-	n, err := strconv.ParseInt(fields[place], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(n) * tick
-}
-
 // span is a figure that was read before and after both looks: the truth at the
 // looks lies in between.
 type span struct{ least, most time.Duration }
@@ -71,7 +53,7 @@ func watchOnce(t *testing.T, p *troupe) watched {
 			w.queued[u.TID] += u.Since
 		}
 	}
-	before := stolen(t)
+	before := bpftest.Stolen(t)
 	c0, d0 := p.clocks(), p.delays()
 	if err := probe.Begin(); err != nil {
 		t.Fatal(err)
@@ -90,7 +72,7 @@ func watchOnce(t *testing.T, p *troupe) watched {
 	}
 	w.length = time.Since(began)
 	c3, d3 := p.clocks(), p.delays()
-	w.stolen = stolen(t) - before
+	w.stolen = bpftest.Stolen(t) - before
 	if w.waits, err = probe.Waits(); err != nil {
 		t.Fatal(err)
 	}
@@ -402,7 +384,7 @@ func TestEndedThreads(t *testing.T) {
 	if err := probe.Begin(); err != nil {
 		t.Fatal(err)
 	}
-	used, before := map[int]time.Duration{}, stolen(t)
+	used, before := map[int]time.Duration{}, bpftest.Stolen(t)
 	for range 7 {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "THREADS_ROLES=brief")
@@ -415,7 +397,7 @@ func TestEndedThreads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	took := stolen(t) - before
+	took := bpftest.Stolen(t) - before
 	ran, threads := map[int]time.Duration{}, map[int]int{}
 	for _, u := range usages {
 		if _, ours := used[u.PID]; !ours {
