@@ -30,8 +30,8 @@ func rooms() []room {
 		source, diagnose  = "internal/source", "internal/diagnose"
 	)
 	return []room{
-		{".", []string{"cmd"}},
-		{"cmd", []string{"internal", "experiments", "scenarios", "test/vm"}},
+		{".", []string{"internal/cli"}},
+		{"internal/cli", []string{"internal", "experiments", "scenarios", "test/vm"}},
 		{"experiments", nil}, // files only
 		{"test/vm", nil},     // likewise
 		{sample, nil},
@@ -70,10 +70,10 @@ type fence struct {
 // fences are all third parties: one that is missing here is refused.
 func fences() []fence {
 	return []fence{
-		{"os/exec", []string{"bench/day", "bench/outage", "cmd", "internal/lab", "internal/notify"}},
+		{"os/exec", []string{"bench/day", "bench/outage", "internal/cli", "internal/lab", "internal/notify"}},
 		{"github.com/cilium/ebpf", []string{"internal/bpf", "internal/source/probe"}},
-		{"golang.org/x/sys", []string{"cmd", "internal/agent", "internal/bpf", "internal/host", "internal/lab", "internal/source", "internal/symbol"}},
-		{"github.com/spf13/cobra", []string{"cmd"}},
+		{"golang.org/x/sys", []string{"internal/agent", "internal/bpf", "internal/cli", "internal/host", "internal/lab", "internal/source", "internal/symbol"}},
+		{"github.com/spf13/cobra", []string{"internal/cli"}},
 		{"go.yaml.in/yaml", []string{"internal/agent", "internal/lab"}},
 		{"github.com/ianlancetaylor/demangle", []string{"internal/symbol"}},
 		{"github.com/ulikunitz/xz", []string{"internal/source/text", "internal/symbol"}},
@@ -223,7 +223,7 @@ func TestPlantedImportsAreCaught(t *testing.T) {
 		file, imported string
 		caught         bool
 	}{
-		{"main.go", "iocause/cmd", false},
+		{"main.go", "iocause/internal/cli", false},
 		{"main.go", "iocause/internal/host", true},
 		{"internal/sample/x.go", "iocause/internal/host", true},
 		{"internal/host/x.go", "iocause/internal/sample", true},
@@ -252,12 +252,12 @@ func TestPlantedImportsAreCaught(t *testing.T) {
 		{"internal/lab/load/x.go", "iocause/internal/lab", false},
 		{"internal/lab/x.go", "os/exec", false},
 		{"internal/host/x.go", "os/exec", true},
-		{"cmd/x.go", "os/exec", false},
-		{"cmd/x.go", "iocause/internal/lab", false},
-		{"cmd/x.go", "github.com/cilium/ebpf", true},
+		{"internal/cli/x.go", "os/exec", false},
+		{"internal/cli/x.go", "iocause/internal/lab", false},
+		{"internal/cli/x.go", "github.com/cilium/ebpf", true},
 		{"internal/diagnose/x.go", "github.com/spf13/cobra", true},
 		{"internal/store/series/x.go", "github.com/prometheus/prometheus/tsdb", false},
-		{"cmd/x.go", "github.com/prometheus/prometheus/promql", true},
+		{"internal/cli/x.go", "github.com/prometheus/prometheus/promql", true},
 		{"internal/diagnose/x.go", "github.com/spf13/cobrastrange", true},
 		{"internal/sample/x.go", "C", true},
 		{"internal/sample/x.go", "encoding/json", false},

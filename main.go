@@ -5,9 +5,9 @@ import (
 	"context"
 	"os"
 
-	"iocause/cmd"
+	"iocause/internal/cli"
 )
 
 func main() {
-	os.Exit(cmd.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(cli.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/agent"
+)
+
+// agentOptions are the flags of agent.
+type agentOptions struct {
+	config, dir, listen string
+	interval            time.Duration
+	check               bool
+}
+
+func newAgentCommand(a *app) *cobra.Command {
+	o := &agentOptions{}
+	c := &cobra.Command{
+		Use:   "agent [flags]",
+		Short: "Watch this machine all the time and record what it does",
+		Long: "Agent reads utilisation, saturation and errors of every resource each second and\n" +
+			"records them: as measured for two days, in steps of five minutes and of an hour\n" +
+			"for 13 months, within limits on processor, memory and disk. A disk that is full\n" +
+			"or hangs does not stop it: it then keeps what it measures in memory and writes\n" +
+			"it later. It learns what is normal, and when the machine is off it has the\n" +
+			"diagnosis look for some seconds and keeps the finding with the evidence: see\n" +
+			"'iocause incidents'. 'iocause query' asks the recording; on\n" +
+			"the address that it listens on, /metrics is for scrapers, and the query API of\n" +
+			"Prometheus for Grafana. Whoever reaches that address needs no password. It runs\n" +
+			"until SIGTERM or Ctrl-C. docs/agent.md has the configuration.",
+		Example: "  iocause agent\n  iocause agent --dir /tmp/rec --interval 5s\n" +
+			"  iocause agent --config /etc/iocause/agent.yaml\n" +
+			"  iocause agent --config agent.yaml --check-config",
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.agent(c, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.config, "config", "", "file with the configuration (YAML)")
+	f.StringVar(&o.dir, "dir", "", "directory of the recording (/var/lib/iocause)")
+	f.Var(timeIn(&o.interval, 0), "interval", "time between two readings (1s)")
+	f.StringVar(&o.listen, "listen", "", "address for scrapers and queries, none to\nlisten nowhere (127.0.0.1:9464)")
+	f.BoolVar(&o.check, "check-config", false, "only read the configuration")
+	f.SortFlags = false
+	return c
+}
+
+func (o *agentOptions) read(c *cobra.Command) (agent.Config, error) {
+	config := agent.DefaultConfig()
+	if o.config != "" {
+		var err error
+		if config, err = agent.LoadConfig(o.config); err != nil {
+			return config, &usageError{err, "see docs/agent.md for what can be set"}
+		}
+	}
+	if c.Flags().Changed("interval") {
+		if o.interval < agent.ShortestInterval || o.interval > time.Minute {
+			return config, &usageError{fmt.Errorf("reading --interval: %v is not between %v and 1m", o.interval, agent.ShortestInterval), "give a time such as 1s"}
+		}
+		config.Interval = o.interval
+	}
+	if o.dir != "" {
+		dir, err := filepath.Abs(o.dir)
+		if err != nil {
+			return config, fmt.Errorf("reading --dir: %w", err)
+		}
+		config.Dir = dir
+	}
+	switch {
+	case o.listen == "none":
+		config.Listen = ""
+	case o.listen != "":
+		if err := agent.CheckListen(o.listen); err != nil {
+			return config, &usageError{fmt.Errorf("reading --listen: %w", err), "or give none"}
+		}
+		config.Listen = o.listen
+	}
+	config.SlowInterval = max(config.SlowInterval, config.Interval)
+	return config, nil
+}
+
+func (a *app) agent(c *cobra.Command, o *agentOptions) error {
+	config, err := o.read(c)
+	if err != nil || o.check {
+		return err
+	}
+	// What a machine does is for those to read who may ask it.
+	defer syscall.Umask(syscall.Umask(0o077))
+	ctx, stop := untilInterrupt(c.Context(), nil)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(a.stderr, nil))
+	return agent.New(a.host, config, log, a.judgeIncident, "iocause "+buildVersion().String()).Run(ctx)
+}

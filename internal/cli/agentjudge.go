@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"iocause/internal/agent"
+	"iocause/internal/diagnose"
+	"iocause/internal/sample"
+	"iocause/internal/source"
+	"iocause/internal/store/incidents"
+	"iocause/internal/store/recording"
+)
+
+// judgeIncident watches with all probes for a time and judges, as diagnose
+// does, against a window of better times where there is one. What was seen
+// comes along as a recording, that every observation command can show later,
+// and with what the costly probes see afterwards.
+func (a *app) judgeIncident(ctx context.Context, ask agent.Ask) (f agent.Finding) {
+	before, costErr := source.ReadCost(a.host, sample.NewWindow(a.host.Now(), 0)) // of the agent's life so far
+	if costErr != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("what the look cost: %v", costErr))
+	}
+	w, header, err := a.watchOnce(ctx, ask.Length)
+	if err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("the fingerprint of the machine: %v", err))
+	}
+	if w.Length < shortest {
+		f.Notes = append(f.Notes, "the finding: it was stopped before anything was seen")
+		return f
+	}
+	if ask.Look {
+		a.keepWindow(&f, header, w, recording.Cost{})
+		return f
+	}
+	past, err := a.pastIn(ask.Normal)
+	if err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("comparing with better times: %v", err))
+	}
+	report, err := a.report(w, diagnose.Target{PIDs: ask.PIDs}, past)
+	if err == nil && len(ask.PIDs) > 0 && report.Primary == diagnose.Healthy { // it is not them: then whoever it is
+		report, err = a.report(w, diagnose.Target{}, past)
+	}
+	if err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("judging: %v", err))
+		return f
+	}
+	report.Cost.CPUSeconds -= before.CPUSeconds
+	f.Cause = string(report.Primary)
+	if len(report.Findings) > 0 {
+		f.Title = report.Findings[0].Title
+	}
+	if f.Report, err = json.Marshal(report); err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("the finding: %v", err))
+	}
+	a.keepWindow(&f, header, w, recording.Cost{CPUSeconds: report.Cost.CPUSeconds, RSSBytes: report.Cost.RSSBytes})
+	if past != nil {
+		f.Sections = append(f.Sections, incidents.Section{Name: sectionNormal, Type: typeRecording, Data: ask.Normal})
+	}
+	a.gather(ctx, report, ask.Length, &f)
+	return f
+}
+
+// keepWindow adds the recording of a window to a finding.
+func (a *app) keepWindow(f *agent.Finding, header recording.Header, w *sample.Window, cost recording.Cost) {
+	var kept bytes.Buffer
+	to, err := recording.NewWriter(&kept, header)
+	if err == nil {
+		err = to.Window(&recording.Record{Window: w, Cost: cost})
+	}
+	if err == nil {
+		err = to.End(recording.End{})
+	}
+	if err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("the recording of what was seen: %v", err))
+		return
+	}
+	f.Sections = append(f.Sections, incidents.Section{Name: sectionRecording, Type: typeRecording, Data: kept.Bytes()})
+}
+
+// pastIn is a recording in memory as what a window is compared with, nil for
+// none.
+func (a *app) pastIn(data []byte) (*past, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	p, err := a.playFile(sectionNormal, inMemory{bytes.NewReader(data)}, int64(len(data)), "", "", "", "")
+	if err != nil {
+		return nil, err
+	}
+	return pastOf(p)
+}
+
+// pastOfIncident is what an incident was judged against; nil where it was
+// against nothing, and for what is no incident.
+func (a *app) pastOfIncident(name string) (*past, error) {
+	quiet := *a
+	quiet.stderr = io.Discard // what is damaged was said
+	x, err := quiet.incidentIn(name)
+	if errors.Is(err, fs.ErrNotExist) { // made of the agent's series
+		return nil, nil
+	}
+	if x == nil || err != nil {
+		return nil, err
+	}
+	for _, s := range x.Sections {
+		if s.Name == sectionNormal {
+			return a.pastIn(s.Data)
+		}
+	}
+	return nil, nil
+}
+
+// watchOnce observes with all sources for a time. The window is there even
+// where the header lacks something.
+func (a *app) watchOnce(ctx context.Context, length time.Duration) (*sample.Window, recording.Header, error) {
+	open, cancel := context.WithTimeout(ctx, openLimit())
+	defer cancel()
+	collector := source.Open(open, a.host, a.sources)
+	defer collector.Close()
+	collector.StandIn(source.StandIns())
+	header, err := a.recordingHeader(collector.Statuses(), length)
+	collector.Begin()
+	return collector.Observe(ctx, source.Observation{Length: length}), header, err
+}

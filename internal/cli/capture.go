@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/agent"
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+	"iocause/internal/store/incidents"
+)
+
+// captureOptions are the flags of capture.
+type captureOptions struct {
+	length         time.Duration
+	note, dir, out string
+}
+
+func newCaptureCommand(a *app) *cobra.Command {
+	o := &captureOptions{}
+	c := &cobra.Command{
+		Use:   "capture [flags]",
+		Short: "Keep what goes on now as an incident, by hand",
+		Long: "Capture does now what the agent does when a machine is off: it watches with all\n" +
+			"probes, judges, and keeps finding and evidence as an incident. It needs no\n" +
+			"agent. After --duration it watches the threads, the stacks of who waits most,\n" +
+			"every I/O, the system calls and the stacks of what runs, for 5 seconds each at\n" +
+			"most, and looks once at the cache and the memory.\n\n" +
+			"The incident goes to the others of the agent, or with -o to a file. Ctrl-C ends\n" +
+			"the gathering early, and what was seen is kept.",
+		Example: `  iocause capture --note "checkout is slow"
+  iocause capture --duration 30s -o now.iocause
+  iocause incident now.iocause`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.capture(c.Context(), o) },
+	}
+	f := c.Flags()
+	f.Var(timeIn(&o.length, 10*time.Second), "duration", "how long all probes watch")
+	f.StringVar(&o.note, "note", "", "why it was captured, to be kept with it")
+	f.StringVarP(&o.out, "output", "o", "", "keep it in this file")
+	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
+	f.SortFlags = false
+	return c
+}
+
+func (o *captureOptions) check() error {
+	if o.length < shortest || o.length > time.Hour {
+		return &usageError{fmt.Errorf("reading --duration: %v is not between %v and 1h", o.length, shortest), "10s is a good start"}
+	}
+	if o.out == "" {
+		return nil
+	}
+	if _, err := os.Lstat(o.out); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("writing %s: it is there already, or cannot be looked at; give another name", o.out)
+	}
+	if dir := filepath.Dir(o.out); !isDirectory(dir) {
+		return &usageError{fmt.Errorf("reading --output: %q is no directory", dir), "make it, or choose another"}
+	}
+	return nil
+}
+
+func (a *app) capture(parent context.Context, o *captureOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	ctx, stop := untilInterrupt(parent, nil)
+	defer stop()
+	began := a.host.Now()
+	fmt.Fprintf(a.stderr, "iocause: watching for %s and gathering evidence for some %s more\n",
+		text.Duration(o.length.Seconds()), text.Duration((evidenceProbes * min(o.length, evidenceLength)).Seconds()))
+	f := a.judgeIncident(ctx, agent.Ask{Length: o.length})
+	if f.Report == nil {
+		return tooEarly(ctx)
+	}
+	name, _ := os.ReadFile(a.host.Proc("sys", "kernel", "hostname"))
+	kernel, _ := os.ReadFile(a.host.Proc("sys", "kernel", "osrelease"))
+	end := a.host.Now()
+	x := &incidents.Incident{Finding: f.Report, Sections: f.Sections, Meta: incidents.Meta{
+		Host: strings.TrimSpace(string(name)), Kernel: strings.TrimSpace(string(kernel)), Program: "iocause " + buildVersion().String(),
+		Cause: f.Cause, Title: f.Title, Notes: f.Notes,
+		What: sample.Incident{Start: began, Opened: began, End: end, Reasons: []sample.Reason{},
+			Limits: []sample.Limit{{Kind: sample.LimitByHand, What: o.note}}},
+	}}
+	top, ok, err := agent.TablesAround(o.dir, x.Meta.Program, began, end)
+	if err != nil {
+		x.Meta.Notes = append(x.Meta.Notes, fmt.Sprintf("%s: %v", agent.SectionTop, err))
+	} else if ok { // an agent keeps some here
+		x.Sections = append(x.Sections, top)
+	}
+	how := o.out
+	if o.out != "" {
+		if err := incidents.SaveFile(o.out, x); err != nil {
+			return fmt.Errorf("writing %s: %w", o.out, err)
+		}
+	} else if err := a.saveCaptured(o, x); err != nil {
+		return err
+	} else {
+		how = fmt.Sprint(x.Meta.Number)
+		if o.dir != stateDir {
+			how += " --dir " + o.dir
+		}
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s\nKept; see: iocause incident %s\n", text.Escape(f.Title), text.Escape(how))
+	return err
+}
+
+// saveCaptured keeps the incident with the agent's, which must be able to read
+// it.
+func (a *app) saveCaptured(o *captureOptions, x *incidents.Incident) error {
+	dir := filepath.Join(o.dir, incidentsIn)
+	if err := incidents.Save(dir, x); err != nil {
+		return fmt.Errorf("%w; -o FILE keeps it elsewhere", err)
+	}
+	above, err := os.Stat(o.dir)
+	if err != nil {
+		return fmt.Errorf("keeping the incident: %w", err)
+	}
+	owner, ok := above.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 {
+		return nil
+	}
+	for _, name := range []string{dir, incidents.Path(dir, x.Meta.Number)} {
+		if err := os.Lchown(name, int(owner.Uid), int(owner.Gid)); err != nil {
+			return fmt.Errorf("giving the incident to the agent's user: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+)
+
+// writeChecked writes the result of a check for people.
+func writeChecked(w io.Writer, c checked, width int) error {
+	var b strings.Builder
+	nameWidth, indent := 8, 0
+	for _, s := range c.Sources {
+		nameWidth = max(nameWidth, text.Width(s.Name))
+	}
+	for _, v := range c.Verdicts {
+		nameWidth = max(nameWidth, text.Width(string(v.Cause)))
+	}
+	const stateWidth = len("not supported")
+	indent = nameWidth + 2
+	fmt.Fprintf(&b, "%s%s\n", text.Pad("SOURCE", indent), "STATE")
+	for _, s := range c.Sources {
+		fmt.Fprintf(&b, "%s%s\n", text.Pad(text.Escape(s.Name), indent), s.State)
+		for _, why := range s.Why {
+			hang(&b, text.Escape(why), indent, width)
+		}
+		if s.Needs != "" {
+			hang(&b, "needs "+text.Escape(s.Needs), indent, width)
+		}
+	}
+	impossible := slices.DeleteFunc(slices.Clone(c.Verdicts), func(v checkedVerdict) bool { return v.Possible })
+	if len(impossible) == 0 {
+		fmt.Fprintf(&b, "\nAll %d verdicts are possible.\n", len(c.Verdicts))
+	} else {
+		fmt.Fprintf(&b, "\n%s%s\n", text.Pad("IMPOSSIBLE", indent), "WHAT IS MISSING")
+		for _, v := range impossible {
+			lines := text.Wrap(text.Escape(strings.Join(v.Missing, "; ")), max(width-indent, stateWidth))
+			for i, line := range lines {
+				label := ""
+				if i == 0 {
+					label = text.Escape(string(v.Cause))
+				}
+				fmt.Fprintf(&b, "%s%s\n", text.Pad(label, indent), line)
+			}
+		}
+		fmt.Fprintf(&b, "\nImpossible here: %d of %s.\n", len(impossible), sample.Counted(len(c.Verdicts), "verdict"))
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("writing the check: %w", err)
+	}
+	return nil
+}
+
+// hang writes a text below the column of the states.
+func hang(b *strings.Builder, s string, indent, width int) {
+	for _, line := range text.Wrap(s, max(width-indent-2, 20)) {
+		fmt.Fprintf(b, "%s  %s\n", strings.Repeat(" ", indent), line)
+	}
+}

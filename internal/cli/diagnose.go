@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/bpf"
+	"iocause/internal/diagnose"
+	"iocause/internal/lab"
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+	"iocause/internal/source"
+)
+
+// openLimit is how long a source may take to open before it is done without. The
+// emulated machines in which scenarios run check kernel programs at a tenth of
+// the speed, and are the only place where it is known to take longer.
+func openLimit() time.Duration {
+	if lab.InGuest() {
+		return 5 * time.Minute
+	}
+	return 15 * time.Second
+}
+
+// lookLength is how long diagnose watches unless it is told, or is given a command
+// to watch until that ends.
+const lookLength = 10 * time.Second
+
+// shortest is the shortest window that shows anything.
+const shortest = 100 * time.Millisecond
+
+// diagnoseOptions are the flags of diagnose.
+type diagnoseOptions struct {
+	duration time.Duration
+	filter   filter
+	format   string
+	exitCode bool
+	playback playback
+	against  pastOptions
+}
+
+func newDiagnoseCommand(a *app) *cobra.Command {
+	o := &diagnoseOptions{}
+	c := &cobra.Command{
+		Use:   "diagnose [flags] [-- COMMAND ...]",
+		Short: "Watch for some seconds and name the cause of slow I/O",
+		Long: "Diagnose watches the machine for --duration and names one cause, or says that\n" +
+			"all is well, or what it would need to tell. Ctrl-C ends the watching early and\n" +
+			"still prints the finding; a second Ctrl-C quits.\n\n" +
+			"With a COMMAND it starts that and watches it and what it starts until it ends,\n" +
+			"or for --duration when that is given; the command then runs on to its end\n" +
+			"before iocause exits. What the command prints goes to standard error, so that\n" +
+			"standard output holds the finding alone. Its standard input is that of iocause,\n" +
+			"unless that is a terminal. Ctrl-C is passed on to it.\n\n" +
+			"With --recording it judges what 'iocause record' has kept, as if it had been\n" +
+			"watched now; of a command that was run for that, it judges the command.\n\n" +
+			"With --against it also compares with a recording of better times, or of another\n" +
+			"host: whether the device is slower than it was for the same requests, and which\n" +
+			"settings that differ can be behind a slowdown.",
+		Example: `  iocause diagnose
+  iocause diagnose --duration 30s --pid 1234
+  iocause diagnose --cgroup /system.slice/postgresql.service
+  iocause diagnose --device nvme0n1 --format json
+  iocause diagnose --recording run.iocause --from 14:00 --to 14:05
+  iocause diagnose --comm postgres --against monday.iocause
+  iocause diagnose -- tar cf /tmp/home.tar /home
+  iocause diagnose --exit-code -- make test`,
+		Args: func(c *cobra.Command, args []string) error {
+			if before := argsBeforeDash(c, args); len(before) > 0 {
+				return &usageError{fmt.Errorf("reading the arguments: %q is no flag", before[0]),
+					"put -- before a command to watch; see 'iocause diagnose --help'"}
+			}
+			return checkCommandGiven(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.diagnose(c, o, args) },
+	}
+	o.bind(c)
+	return c
+}
+
+func (o *diagnoseOptions) bind(c *cobra.Command) {
+	f := c.Flags()
+	f.Var(timeIn(&o.duration, lookLength), "duration", "how long to watch")
+	f.IntVar(&o.filter.pid, "pid", 0, "why does this process wait?")
+	f.StringVar(&o.filter.comm, "comm", "", "why do processes of this name wait?")
+	f.StringVar(&o.filter.cgroup, "cgroup", "", "why do the processes below this cgroup wait?")
+	f.StringVar(&o.filter.device, "device", "", "why does I/O on this block device wait?")
+	f.StringVar(&o.format, "format", "text", "text or json")
+	f.BoolVar(&o.exitCode, "exit-code", false, "exit with the code of the COMMAND")
+	o.playback.bind(c)
+	o.against.bind(c)
+	f.SortFlags = false
+}
+
+// check finds out whether the options make sense together, and what they ask.
+func (o *diagnoseOptions) check(a *app, c *cobra.Command, command []string) (diagnose.Target, error) {
+	given, err := o.checkFlags(c, command)
+	if err != nil {
+		return diagnose.Target{}, err
+	}
+	return o.filter.target(a.host, given)
+}
+
+// checkFlags returns the filters that are given.
+func (o *diagnoseOptions) checkFlags(c *cobra.Command, command []string) ([]string, error) {
+	if err := checkFormat(o.format); err != nil {
+		return nil, err
+	}
+	if o.duration < shortest {
+		return nil, &usageError{fmt.Errorf("reading --duration: %v is too short to see anything", o.duration),
+			"use 100ms or more; 10s is a good start"}
+	}
+	given := o.filter.given(c)
+	if len(given) > 1 {
+		return nil, &usageError{fmt.Errorf("reading the flags: --%s and --%s exclude each other", given[0], given[1]), "give one of them"}
+	}
+	if len(command) > 0 && len(given) > 0 {
+		return nil, &usageError{fmt.Errorf("reading the flags: --%s and a command exclude each other: the command is what is watched", given[0]),
+			"give one of them"}
+	}
+	if len(command) == 0 && o.exitCode {
+		return nil, &usageError{errors.New("reading the flags: --exit-code needs a command to take the code from"),
+			"add -- COMMAND, or leave it out"}
+	}
+	return given, nil
+}
+
+// diagnose is the command: open, watch, judge, print.
+func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) error {
+	if play, err := o.playback.asked(c); err != nil {
+		return err
+	} else if play {
+		return a.diagnoseRecording(c, o, args)
+	}
+	target, err := o.check(a, c, args)
+	if err != nil {
+		return err
+	}
+	before, err := a.readPast(&o.against, o.playback.dir)
+	if err != nil {
+		return err
+	}
+	var ch *child
+	if len(args) > 0 {
+		if ch, err = a.newChild(args); err != nil {
+			return err
+		}
+	}
+	watch, stop := untilInterrupt(c.Context(), func(s os.Signal) { ch.signal(s) })
+	defer stop()
+	open, cancel := context.WithTimeout(watch, openLimit())
+	defer cancel()
+	var one *started
+	if len(target.PIDs) == 1 {
+		one = startOf(a.host, target.PIDs[0])
+	}
+	missing := nobody(a.host, target)
+	if missing != "" {
+		fmt.Fprintf(a.stderr, "iocause: %s now; watching whether that changes\n", missing)
+	}
+	collector := source.Open(open, a.host, a.sources)
+	defer collector.Close()
+	collector.StandIn(source.StandIns())
+	if watch.Err() != nil {
+		return tooEarly(watch)
+	}
+	a.noteRefusals(collector.Statuses())
+
+	collector.Begin()
+	ob := source.Observation{Length: o.duration}
+	if ch != nil {
+		if err := ch.start(a.host); err != nil {
+			return err
+		}
+		defer ch.stopTracking()
+		ob.Until = ch.done
+		if !c.Flags().Changed("duration") {
+			ob.Length = 0
+		}
+	}
+	line := a.newProgress(ob.Length, args)
+	ob.Progress = line.update
+	window := collector.Observe(watch, ob)
+	line.erase()
+	if one != nil {
+		if why := one.ended(a.host); why != "" {
+			window.Gaps = append(window.Gaps, sample.Gap{Why: why})
+		}
+	}
+	if ch != nil {
+		procs := ch.stopTracking()
+		target.PIDs = slices.Sorted(maps.Keys(procs))
+		rename(window, procs)
+		ch.describe(window)
+		if watch.Err() != nil {
+			ch.signal(signalOf(watch))
+		}
+	}
+	err = a.conclude(watch, o, window, target, missing, before)
+	if ch == nil {
+		return err
+	}
+	if err := collector.Close(); err != nil { // the command may run on for long
+		fmt.Fprintf(a.stderr, "iocause: %v; the finding above is complete\n", err)
+	}
+	code := ch.wait(watch, a.stderr)
+	if err == nil && o.exitCode && code != 0 {
+		return &exitError{code}
+	}
+	return err
+}
+
+// conclude judges the window and prints the finding, if there was anything to
+// see. missing is who had not been there at the start, before what it is compared
+// with.
+func (a *app) conclude(watch context.Context, o *diagnoseOptions, w *sample.Window, target diagnose.Target, missing string, before *past) error {
+	if watch.Err() != nil && w.Length < shortest {
+		return tooEarly(watch)
+	}
+	if missing != "" && !met(w, target) {
+		if missing = nobody(a.host, target); missing != "" {
+			return fmt.Errorf("looking for whom to diagnose: %s, before, during or after the %s watched; see 'ps -e -o pid,comm,cgroup'",
+				missing, text.Duration(w.Seconds()))
+		}
+	}
+	r, err := a.report(w, target, before)
+	if err != nil {
+		return err
+	}
+	return a.print(r, o.format)
+}
+
+// tooEarly is the error of a run that was ended before it had seen anything.
+func tooEarly(watch context.Context) error {
+	return fmt.Errorf("watching: ended by %w before anything was seen; let it run for a second or more", context.Cause(watch))
+}
+
+// signalOf is the signal to pass on: the one that ended the watching.
+func signalOf(watch context.Context) os.Signal {
+	var i interrupted
+	if errors.As(context.Cause(watch), &i) {
+		return i.signal
+	}
+	return syscall.SIGINT
+}
+
+// rename gives processes the names that they were last seen with: what ended
+// before the window did may be known by the name that it was forked with.
+func rename(w *sample.Window, procs map[int]string) {
+	for pid, comm := range procs {
+		if p, ok := w.Processes[pid]; ok && comm != "" {
+			p.Comm = comm
+			w.Processes[pid] = p
+		}
+	}
+}
+
+// report judges the window and adds what only the outside knows.
+func (a *app) report(w *sample.Window, target diagnose.Target, before *past) (*diagnose.Report, error) {
+	cost, costErr := source.ReadCost(a.host, w)
+	if costErr != nil {
+		w.Gaps = append(w.Gaps, sample.Gap{Why: costErr.Error()})
+	}
+	fingerprint, err := a.host.Fingerprint()
+	if err != nil {
+		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf("fingerprint: %v", err)})
+	}
+	against, err := before.against(target, fingerprint)
+	if err != nil {
+		return nil, err
+	}
+	return reported(w, target, against, fingerprint, cost), nil
+}
+
+// noteRefusals says once what is missing without privileges; the report names
+// each gap.
+func (a *app) noteRefusals(all []source.Status) {
+	for _, s := range all {
+		if errors.Is(s.OpenErr, bpf.ErrNotPermitted) {
+			fmt.Fprintln(a.stderr, "iocause: loading kernel programs: not permitted, so only /proc is read and many causes cannot be told; run as root, or with CAP_BPF and CAP_PERFMON")
+			return
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/diagnose"
+	"iocause/internal/sample"
+	"iocause/internal/store/incidents"
+	"iocause/internal/store/recording"
+	"iocause/internal/view"
+)
+
+// diffOptions are the flags of diff.
+type diffOptions struct {
+	filter   filter
+	from, to [2]string // of A and of B
+	all      bool
+	format   string
+	dir      string
+}
+
+// times tells whether times are chosen.
+func (o *diffOptions) times() bool { return o.from != [2]string{} || o.to != [2]string{} }
+
+func newDiffCommand(a *app) *cobra.Command {
+	o := &diffOptions{}
+	c := &cobra.Command{
+		Use:   "diff A [B]",
+		Short: "Compare two recordings, two times of one, or two texts",
+		Long: "Diff compares two files of 'iocause record', or two times of one file: what is\n" +
+			"wrong in each, the figures whose change stands out, and the settings of the\n" +
+			"machines that differ. Of recorded commands it compares the commands, else the\n" +
+			"whole machine, unless a filter is given. Without a file it compares two times\n" +
+			"of what the agent recorded. An incident is given by its number or file; one\n" +
+			"alone is compared with the better times that it was judged against. Two texts\n" +
+			"with the output of other tools are judged as 'iocause read' does, and compared.\n\n" +
+			"A change stands out when the figure of the whole time differs by a tenth at\n" +
+			"least, and nine of ten pairs of windows, one of each side, differ in the same\n" +
+			"direction. Sizes and limits are compared as they are. --all shows every figure.\n" +
+			"B is judged knowing A: whether its device became slower for the same requests,\n" +
+			"and which settings that differ can be behind a slowdown.\n\n" + spanHelp,
+		Example: `  iocause diff before.iocause after.iocause
+  iocause diff night.iocause --from 02:00 --to 02:10 --from-b 04:00 --to-b 04:10
+  iocause diff a.iocause b.iocause --comm postgres
+  iocause diff --from "yesterday 14:00" --to "yesterday 15:00" --from-b "1h ago"
+  iocause diff 17
+  iocause diff slow.txt fast.txt
+  iocause diff a.iocause b.iocause --format json --all | jq .figures`,
+		Args: func(_ *cobra.Command, args []string) error { return o.check(args) },
+		RunE: func(c *cobra.Command, args []string) error { return a.diff(c, o, args) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.from[0], "from", "", "begin there in A")
+	f.StringVar(&o.to[0], "to", "", "end there in A")
+	f.StringVar(&o.from[1], "from-b", "", "begin there in B")
+	f.StringVar(&o.to[1], "to-b", "", "end there in B")
+	f.StringVar(&o.filter.comm, "comm", "", "compare processes of this name")
+	f.StringVar(&o.filter.cgroup, "cgroup", "", "compare processes below this cgroup")
+	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
+	f.BoolVar(&o.all, "all", false, "show every figure, not only those that stand out")
+	f.StringVar(&o.format, "format", "text", "text or json")
+	f.SortFlags = false
+	return c
+}
+
+func (o *diffOptions) check(args []string) error {
+	switch {
+	case len(args) == 0 && !o.times():
+		return &usageError{errors.New("reading the arguments: nothing to compare is named"), "give two recordings, or two times with --from, --to, --from-b and --to-b"}
+	case len(args) > 2:
+		return &usageError{fmt.Errorf("reading the arguments: %q is one too many", args[2]), "give two recordings"}
+	case len(args) < 2 && o.times() && o.from[0] == o.from[1] && o.to[0] == o.to[1]:
+		return alone()
+	}
+	return checkFormat(o.format)
+}
+
+func alone() error {
+	return &usageError{errors.New("reading the arguments: there is nothing to compare it with"), "give a second recording, or --from-b and --to-b for another time of this one"}
+}
+
+// diffable is a kind of file that can be compared, told by how it begins.
+type diffable struct {
+	name string
+	is   func(beginning []byte) bool
+	diff func(c *cobra.Command, o *diffOptions, files [2]string) error
+}
+
+// recordedKind are files, and folders of an agent, that can be played.
+const recordedKind = "a recording of iocause"
+
+func (a *app) diffables() []diffable {
+	return []diffable{
+		{recordedKind, isRecorded, a.diffRecordings},
+		{"a text with the output of tools", isTold, a.diffTexts},
+	}
+}
+
+// isRecorded tells recordings, and incidents, which hold one.
+func isRecorded(beginning []byte) bool { return recording.Is(beginning) || incidents.Is(beginning) }
+
+// diff finds out what the files are and compares them.
+func (a *app) diff(c *cobra.Command, o *diffOptions, args []string) error {
+	if len(args) == 0 {
+		args = []string{o.dir}
+	}
+	files := [2]string{args[0], args[len(args)-1]}
+	for i, name := range files {
+		if n, err := strconv.Atoi(name); err == nil && n > 0 {
+			files[i] = incidents.Path(filepath.Join(o.dir, incidentsIn), n)
+		}
+	}
+	for _, kind := range a.diffables() {
+		var is [2]bool
+		for i, name := range files {
+			if isDirectory(name) {
+				is[i] = kind.name == recordedKind
+				continue
+			}
+			beginning, err := beginningOf(name)
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 && !o.times() && !incidents.Is(beginning) {
+				return alone()
+			}
+			is[i] = kind.is(beginning)
+		}
+		switch {
+		case is[0] && is[1]:
+			return kind.diff(c, o, files)
+		case is[0] || is[1]:
+			other := files[0]
+			if is[0] {
+				other = files[1]
+			}
+			return fmt.Errorf("comparing the files: %q is not %s; give two of the same kind", other, kind.name)
+		}
+	}
+	return fmt.Errorf("comparing the files: %q is not what 'iocause record' has made, and holds no output of a tool that 'iocause read' knows; stacks are compared by 'iocause flame A B'", files[0])
+}
+
+// beginningOf is enough of a file to tell what it is.
+func beginningOf(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("comparing the files: %w", err)
+	}
+	defer f.Close()
+	b := make([]byte, 64<<10)
+	n, err := io.ReadFull(f, b)
+	if err != nil && n == 0 {
+		return nil, fmt.Errorf("comparing the files: reading the beginning of %s: %w", name, err)
+	}
+	return b[:n], nil
+}
+
+// diffRecordings is diff for recordings.
+func (a *app) diffRecordings(c *cobra.Command, o *diffOptions, files [2]string) error {
+	target, err := o.filter.recordedTarget(o.filter.given(c))
+	if err != nil {
+		return err
+	}
+	sides, err := a.diffSides(o, files)
+	if err != nil {
+		return err
+	}
+	// like is compared with like: a command with a command, a machine with a machine
+	ofCommands := sides[0].header.Command != nil && sides[1].header.Command != nil
+	for i, s := range sides {
+		s.ofCommand = ofCommands
+		var before *past
+		if i == 1 { // what came first is not judged by what came after it
+			before = &past{judgement: sides[0].found, name: sides[0].name, fingerprint: sides[0].found.report.Host}
+		}
+		if err := s.read(target, before); err != nil {
+			return err
+		}
+	}
+	d, err := compareSides(sides)
+	if err != nil {
+		return err
+	}
+	if o.format == "json" {
+		if !o.all {
+			d.leaveUnclear()
+		}
+		return writeJSON(a.stdout, d)
+	}
+	return a.writeDiff(d, o)
+}
+
+// scopeOf are the processes that a target means, nil for the whole machine.
+func scopeOf(w *sample.Window, t diagnose.Target) view.Scope {
+	if len(t.PIDs) == 0 && t.Comm == "" && t.Cgroup == "" {
+		return nil
+	}
+	scope := view.Scope{}
+	for _, pid := range t.PIDs {
+		scope[pid] = true
+	}
+	top := strings.TrimSuffix(t.Cgroup, "/") + "/"
+	for pid, p := range w.Processes {
+		if t.Comm != "" && p.Comm == t.Comm ||
+			t.Cgroup != "" && (strings.HasPrefix(p.MemoryCgroup+"/", top) || strings.HasPrefix(p.IOCgroup+"/", top)) {
+			scope[pid] = true
+		}
+	}
+	return scope
+}

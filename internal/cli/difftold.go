@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	told "iocause/internal/source/text"
+)
+
+// isTold tells a text with the output of a tool in it by how it begins. An
+// archive that ends there was cut off here.
+func isTold(beginning []byte) bool {
+	t, _ := (&told.Reader{Tools: told.List()}).Read(context.Background(), "", bytes.NewReader(beginning))
+	return t != nil && len(t.Blocks) > 0
+}
+
+// diffTexts judges two texts, each as one case, and says what differs.
+func (a *app) diffTexts(c *cobra.Command, o *diffOptions, files [2]string) error {
+	if o.from != [2]string{} || o.to != [2]string{} || o.filter.comm != "" || o.filter.cgroup != "" || o.all {
+		return &usageError{errors.New("reading the flags: a text has no times to choose from, and what is in it is compared as a whole"), "leave --from, --to, --comm, --cgroup and --all out"}
+	}
+	ctx, stop := untilInterrupt(c.Context(), nil)
+	defer stop()
+	var texts []*told.Text
+	var cases []*told.Case
+	for _, name := range files {
+		t, err := a.readOne(ctx, []string{name}, &told.Reader{Tools: told.List()})
+		if err != nil {
+			return err
+		}
+		found, _ := told.Cases([]*told.Text{t}, true)
+		if len(found) == 0 {
+			return nothingRead([]*told.Text{t})
+		}
+		texts, cases = append(texts, t), append(cases, found...)
+	}
+	a.noteFaults(texts)
+	return a.printCases(texts, a.judge(cases), &readOptions{format: o.format})
+}

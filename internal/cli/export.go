@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/present/text"
+	"iocause/internal/store/incidents"
+)
+
+func newExportCommand(a *app) *cobra.Command {
+	var dir, to string
+	c := &cobra.Command{
+		Use:   "export N -o FILE.iocause",
+		Short: "Write one incident to a file to send to somebody",
+		Long: "Export writes an incident with all its evidence to one file, that 'iocause\n" +
+			"incident FILE' shows on any machine. It holds names of processes, files and\n" +
+			"cgroups of this host. Only its owner can read it; no other file is overwritten.",
+		Example: `  iocause export 17 -o db1.iocause
+  iocause export 17 -o - | ssh colleague iocause incident -`,
+		Args: oneIncident,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if to == "" {
+				return &usageError{errors.New("reading --output: no file is given"), "give one, or - for standard output"}
+			}
+			x, err := a.loadIncident(dir, args[0])
+			if err != nil {
+				return err
+			}
+			for _, l := range x.Lost { // it is lost for whoever gets the file, too
+				fmt.Fprintln(a.stderr, "iocause: "+text.Escape(l))
+				x.Meta.Notes = append(x.Meta.Notes, l)
+			}
+			if to == "-" {
+				if _, terminal := terminalWidth(a.stdout); terminal {
+					return &usageError{errors.New("writing the incident: a terminal would obey what is in it"), "give a file with -o, or send it to a program"}
+				}
+				return incidents.Write(a.stdout, x)
+			}
+			if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("writing %s: it is there already, or cannot be looked at; give another name", to)
+			}
+			if err := incidents.SaveFile(to, x); err != nil {
+				return fmt.Errorf("writing %s: %w", to, err)
+			}
+			fmt.Fprintf(a.stderr, "iocause: wrote %s; it holds names of processes, files and cgroups\n", text.Escape(to))
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&to, "output", "o", "", "file to write; - is stdout")
+	f.StringVar(&dir, "dir", stateDir, "the agent's folder")
+	f.SortFlags = false
+	return c
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+	"iocause/internal/source/residency"
+	"iocause/internal/view"
+)
+
+// bindFile adds --file.
+func bindFile(c *cobra.Command, file *string) {
+	c.Flags().StringVar(file, "file", "", "show a file, what is below a directory, or a pattern")
+}
+
+// wantedFile is what --file names, the way that samples name files. A name
+// without a slash is a pattern of the last part of a path.
+func wantedFile(c *cobra.Command, name string) (string, error) {
+	if !c.Flags().Changed("file") {
+		return "", nil
+	}
+	if name == "" {
+		return "", &usageError{fmt.Errorf("reading --file: the name is empty"), "give a path, a directory or a pattern"}
+	}
+	if !strings.Contains(name, "/") {
+		if _, err := path.Match(name, ""); err != nil {
+			return "", &usageError{fmt.Errorf("reading --file: %q: %w", name, err), `write \[ for a bracket that is meant as such`}
+		}
+		return name, nil
+	}
+	whole, err := filepath.Abs(name)
+	if err != nil {
+		return "", fmt.Errorf("reading --file: %w", err)
+	}
+	return whole, nil
+}
+
+// fileFilter chooses files by their name and the disk that they lie on.
+type fileFilter struct {
+	host   *host.Host
+	name   string // "" for any
+	device string // "" for any
+	lookup *host.Lookup
+	known  map[host.DevNumber]string
+}
+
+func newFileFilter(h *host.Host, c *cobra.Command, file, device string) (f *fileFilter, err error) {
+	f = &fileFilter{host: h, lookup: host.NewLookup(h), known: map[host.DevNumber]string{}}
+	if f.name, err = wantedFile(c, file); err != nil {
+		return nil, err
+	}
+	if c.Flags().Changed("device") {
+		f.device, err = diskOf(h, device)
+	}
+	return f, err
+}
+
+// narrow tells whether files are chosen at all.
+func (f *fileFilter) narrow() bool { return f.name != "" || f.device != "" }
+
+// named tells whether a file's path is asked for.
+func (f *fileFilter) named(path string) bool { return f.name == "" || view.Named(path, f.name) }
+
+// on tells whether a file system is on the device that is asked for.
+func (f *fileFilter) on(dev host.DevNumber) bool { return f.device == "" || f.disk(dev) == f.device }
+
+// disk is the disk of a file system. Those that span several devices have a
+// number of their own; the device that they are mounted from stands for them.
+func (f *fileFilter) disk(dev host.DevNumber) string {
+	if disk, ok := f.known[dev]; ok {
+		return disk
+	}
+	disk := f.lookup.Disk(uint32(dev))
+	if dev.Major() == 0 {
+		if mounts, err := f.host.Mounts(); err == nil {
+			if m, ok := mounts.Find(dev); ok && strings.HasPrefix(m.Source, "/dev/") {
+				if whole, err := diskOf(f.host, m.Source); err == nil {
+					disk = whole
+				}
+			}
+		}
+	}
+	f.known[dev] = disk
+	return disk
+}
+
+// statDev is a device number of stat(2) as the kernel's own.
+func statDev(dev uint64) host.DevNumber { return host.MakeDev(unix.Major(dev), unix.Minor(dev)) }
+
+// processesOf are the processes that a filter names: all that is given must
+// hold. pids are those of --pid.
+func processesOf(h *host.Host, c *cobra.Command, pids []int, comm, cgroup string) ([]int, error) {
+	var lists [][]int
+	if len(pids) > 0 {
+		lists = append(lists, slices.Clone(pids))
+	}
+	if c.Flags().Changed("cgroup") {
+		inside, err := cgroupOf(h, cgroup)
+		if err != nil {
+			return nil, err
+		}
+		list := processesBelow(h, inside)
+		if len(list) == 0 {
+			return nil, fmt.Errorf("looking for files of cgroup %q: no process is in it or below it; what it has read may still be cached: try iocause resident --all", inside)
+		}
+		lists = append(lists, list)
+	}
+	if c.Flags().Changed("comm") {
+		list, err := processesNamed(h, comm)
+		if err != nil {
+			return nil, err
+		}
+		lists = append(lists, list)
+	}
+	var wanted []int
+	for i, list := range lists {
+		if i == 0 {
+			wanted = list
+			continue
+		}
+		wanted = slices.DeleteFunc(wanted, func(pid int) bool { return !slices.Contains(list, pid) })
+	}
+	if len(lists) > 0 && len(wanted) == 0 {
+		return nil, errors.New("looking for the processes: none is all that is asked for; leave out one of --pid, --comm and --cgroup")
+	}
+	return wanted, nil
+}
+
+// processesNamed are the processes of a name.
+func processesNamed(h *host.Host, name string) ([]int, error) {
+	if name == "" {
+		return nil, &usageError{fmt.Errorf("reading --comm: the name is empty"), "give a name as 'ps -o comm' shows it"}
+	}
+	entries, err := os.ReadDir(h.Proc())
+	if err != nil {
+		return nil, fmt.Errorf("listing the processes: %w", err)
+	}
+	var pids []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == h.Self {
+			continue
+		}
+		comm, err := os.ReadFile(h.Proc(e.Name(), "comm"))
+		if err == nil && strings.TrimSuffix(string(comm), "\n") == commOf(name) {
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) == 0 {
+		return nil, fmt.Errorf("looking for processes named %q: none runs; see 'ps -e -o comm'", name)
+	}
+	return pids, nil
+}
+
+// found leaves out files that are not asked for.
+func (f *fileFilter) found(all *residency.Found) *residency.Found {
+	if all == nil || !f.narrow() {
+		return all
+	}
+	some := *all
+	some.Files = slices.DeleteFunc(slices.Clone(all.Files), func(x residency.File) bool {
+		whole, err := filepath.Abs(x.Path)
+		return err != nil || !f.named(whole) || !f.on(statDev(x.ID.Dev))
+	})
+	return &some
+}

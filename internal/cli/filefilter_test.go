@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+)
+
+// diskUnder is the disk that a file lies on, "" where it is on none.
+func diskUnder(t *testing.T, path string) string {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	f := &fileFilter{host: host.Live(), lookup: host.NewLookup(host.Live()), known: map[host.DevNumber]string{}}
+	name := f.disk(statDev(st.Dev))
+	if strings.Contains(name, ":") {
+		return ""
+	}
+	return name
+}
+
+func TestResidentFilters(t *testing.T) {
+	bpftest.Root(t)
+	dir, files := cachedFiles(t, 13, "one.ibd", "two.txt", hostileFile)
+	comm, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.TrimSuffix(string(comm), "\n")
+	want := func(paths []string, args ...string) {
+		t.Helper()
+		code, out, stderr := run{args: append([]string{"resident", "--format", "json", "--top", "0"}, args...)}.do(t)
+		if code != 0 {
+			t.Fatalf("%q: code %d: %s", args, code, stderr)
+		}
+		var got []string
+		for _, r := range rows(t, out, "files") {
+			if path := r["file"].(string); strings.HasPrefix(path, dir) {
+				got = append(got, path)
+			}
+		}
+		var sorted []string
+		for _, p := range paths {
+			sorted = append(sorted, asJSON(t, p))
+		}
+		slices.Sort(got)
+		slices.Sort(sorted)
+		if !slices.Equal(got, sorted) {
+			t.Errorf("%q: %q, want %q", args, got, sorted)
+		}
+	}
+	one, two, hostile := files[0].Name(), files[1].Name(), files[2].Name()
+	pid := strconv.Itoa(os.Getpid())
+	want([]string{one, two, hostile}, dir)
+	want([]string{one}, dir, "--file", "*.ibd")
+	want([]string{two}, dir, "--file", two)
+	want([]string{one, two, hostile}, "--comm", name, "--file", dir)
+	want([]string{one}, "--pid", pid, "--comm", name, "--file", "one.ibd")
+	want([]string{one}, "--all", "--file", one)
+	if disk := diskUnder(t, dir); disk != "" {
+		want([]string{one, two, hostile}, dir, "--device", disk)
+		want([]string{two}, "--pid", pid, "--device", disk, "--file", "*.txt")
+		want([]string{one, two, hostile}, "--all", "--device", disk, "--file", dir)
+	}
+	code, _, stderr := run{args: []string{"resident", "--pid", "1", "--comm", name}}.do(t)
+	if code != 1 || !strings.Contains(stderr, "none is all that is asked for") {
+		t.Errorf("process 1 of another name: code %d, %s", code, stderr)
+	}
+}
+
+// The processes that map a file are found by it, whatever its name holds.
+func TestMemFilters(t *testing.T) {
+	bpftest.Root(t)
+	dir, files := cachedFiles(t, 3, hostileFile, "plain")
+	for _, f := range files {
+		m, err := unix.Mmap(int(f.Fd()), 0, 3*os.Getpagesize(), unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Munmap(m) })
+	}
+	self := strconv.Itoa(os.Getpid())
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--file", filepath.Join(dir, hostileFile)}, self},
+		{[]string{"--file", dir}, self},
+		{[]string{"--file", filepath.Join(dir, "plai")}, ""},
+		{[]string{"--pid", self}, self},
+		{[]string{"--pid", self, "--comm", "no such name"}, ""},
+		{[]string{"--pid", self, "--file", filepath.Join(dir, "plain")}, self},
+	} {
+		code, out, stderr := run{args: append([]string{"mem", "--format", "json", "--top", "0"}, c.args...)}.do(t)
+		if code != 0 {
+			t.Fatalf("%q: code %d: %s", c.args, code, stderr)
+		}
+		var pids []string
+		for _, r := range rows(t, out, "processes") {
+			pids = append(pids, r["pid"].(string))
+		}
+		if got := strings.Join(pids, " "); got != c.want {
+			t.Errorf("%q: processes %q, want %q", c.args, got, c.want)
+		}
+	}
+	if disk := diskUnder(t, dir); disk != "" {
+		_, out, _ := run{args: []string{"mem", "--format", "csv", "--top", "0", "--device", disk}}.do(t)
+		if !strings.HasPrefix(out, "time,pss_bytes") || !strings.Contains(out, ","+self+",") {
+			t.Errorf("this process maps a file on %s:\n%s", disk, out)
+		}
+	}
+}
+
+// Rows of disk by file have names, or a filter by name would find none.
+func TestDiskOfAFile(t *testing.T) {
+	needProbes(t)
+	dir, files := cachedFiles(t, 7, "written")
+	if diskUnder(t, dir) == "" {
+		bpftest.Need(t, "disk", errors.New("/var/tmp is not on a block device"))
+	}
+	done := make(chan struct{})
+	defer func() { <-done }()
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if _, err := files[0].WriteAt(make([]byte, 7*os.Getpagesize()), 0); err != nil {
+				return
+			}
+			_ = files[0].Sync() // what it wrote is looked for below
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	code, out, stderr := run{args: []string{"disk", "1", "1", "--file", dir, "--format", "json"}}.do(t)
+	stop()
+	if code != 0 {
+		t.Fatalf("code %d: %s", code, stderr)
+	}
+	all := rows(t, out, "by_file")
+	if len(all) != 1 || all[0]["file"] != files[0].Name() || all[0]["op"] != "write" || all[0]["bytes_per_s"].(float64) < float64(7*os.Getpagesize()) {
+		t.Errorf("%v, want one row of %s", all, files[0].Name())
+	}
+}

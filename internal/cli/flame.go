@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/present/folded"
+	"iocause/internal/present/html"
+	"iocause/internal/present/pprof"
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+	"iocause/internal/source/probe/stacks"
+	"iocause/internal/source/text/bpfstacks"
+	"iocause/internal/source/text/perfscript"
+)
+
+// flameAsk is what is wanted of the stacks in a file.
+type flameAsk struct {
+	output, format, event, by string
+}
+
+func newFlameCommand(a *app) *cobra.Command {
+	ask := &flameAsk{}
+	c := &cobra.Command{
+		Use:   "flame FILE [AFTER] [flags]",
+		Short: "Draw recorded stacks as a flame graph, or compare two recordings",
+		Long: "Flame draws the stacks of FILE, or compares those of two files. A file holds\n" +
+			"what 'perf script' prints, the stacks of tools of bcc and bpftrace, a profile\n" +
+			"of pprof, or folded stacks as 'iocause offcpu -o FILE.folded' and many other\n" +
+			"tools write them; it is told by its content, and - is standard input.\n\n" +
+			"Of perf's text the first event is added up, by its periods; switches of the\n" +
+			"scheduler (sched:sched_switch) by the time until the thread runs again. Numbers\n" +
+			"of folded stacks are taken for microseconds.",
+		Example: `  iocause flame waits.folded -o waits.html
+  perf script | iocause flame - -o cpu.svg
+  perf script | iocause flame - --format folded
+  curl -s localhost:6060/debug/pprof/profile | iocause flame - -o go.svg
+  iocause flame before.txt after.txt -o diff.html`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return nil
+			}
+			return filesGiven(c, args, 1)
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := ask.check(len(args)); err != nil {
+				return err
+			}
+			if len(args) == 2 {
+				return a.flameDiff(args, ask)
+			}
+			p, err := a.readStacks(args[0], ask)
+			if err != nil {
+				return err
+			}
+			if ask.format == "folded" {
+				for _, note := range p.Notes {
+					fmt.Fprintln(a.stderr, "iocause: "+text.Escape(note))
+				}
+				return folded.Collapse(a.stdout, p)
+			}
+			return a.writeProfile(p, ask.output)
+		},
+	}
+	ask.bind(c, ".html, .svg, ...")
+	c.Flags().StringVar(&ask.format, "format", "", "folded: stacks to standard output, as\nstackcollapse-perf.pl")
+	c.AddCommand(newFlameDiffCommand(a))
+	return c
+}
+
+func (k *flameAsk) bind(c *cobra.Command, ends string) {
+	c.Flags().StringVarP(&k.output, "output", "o", "flame.html", "file to write, "+ends)
+	c.Flags().StringVar(&k.event, "event", "", "event of perf's text, map of bpftrace (@NAME) or value\nof pprof to draw (default the first; of pprof its own)")
+	c.Flags().StringVar(&k.by, "by", "time", "what switches weigh: time, count")
+}
+
+// check refuses what cannot be done, before anything is read.
+func (k *flameAsk) check(files int) error {
+	switch {
+	case k.by != "time" && k.by != "count":
+		return &usageError{fmt.Errorf("reading --by: %q is not known", k.by), "give time or count"}
+	case k.format != "" && k.format != "folded":
+		return &usageError{fmt.Errorf("reading --format: %q is not known", k.format), "give folded, or a file with --output"}
+	case k.format == "folded" && files > 1:
+		return &usageError{errors.New("reading --format: a comparison is a page, not folded stacks"), "leave --format out"}
+	}
+	if err := checkOutput(k.output); err != nil {
+		return err
+	}
+	if files > 1 && !strings.HasSuffix(k.output, ".html") {
+		return &usageError{fmt.Errorf("reading --output: a comparison is a page, %q is not", k.output), "give a name that ends in .html"}
+	}
+	return nil
+}
+
+func newFlameDiffCommand(a *app) *cobra.Command {
+	ask := &flameAsk{}
+	c := &cobra.Command{
+		Use:   "diff BEFORE AFTER [flags]",
+		Short: "Compare two recordings in one flame graph",
+		Long: "Diff draws both recordings in one page: a function is as wide as its time in\n" +
+			"both together, red where it takes more time in the second, blue where it takes\n" +
+			"less. Record both for the same time and under the same load, or the difference\n" +
+			"is that of the recordings.",
+		Example: `  iocause offcpu --pid 1234 -o before.folded
+  iocause offcpu --pid 1234 -o after.folded
+  iocause flame diff before.folded after.folded -o diff.html`,
+		Args: func(c *cobra.Command, args []string) error { return filesGiven(c, args, 2) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := ask.check(len(args)); err != nil {
+				return err
+			}
+			return a.flameDiff(args, ask)
+		},
+	}
+	ask.bind(c, ".html")
+	return c
+}
+
+// flameDiff draws what changed between two files.
+func (a *app) flameDiff(args []string, ask *flameAsk) error {
+	before, err := a.readStacks(args[0], ask)
+	if err != nil {
+		return err
+	}
+	after, err := a.readStacks(args[1], ask)
+	if err != nil {
+		return err
+	}
+	if before.Unit != after.Unit {
+		return fmt.Errorf("comparing %s with %s: one is %s, the other %s", args[0], args[1], unitOf(before), unitOf(after))
+	}
+	for _, note := range before.Notes {
+		after.Notes = append(after.Notes, "before: "+note)
+	}
+	after.Title = "What changed"
+	after.Notes = append(after.Notes, fmt.Sprintf("before: %s, after: %s", args[0], args[1]))
+	if err := writeWhole(ask.output, func(w io.Writer) error { return html.WriteDiff(w, after, before) }); err != nil {
+		return fmt.Errorf("writing %s: %w", ask.output, err)
+	}
+	fmt.Fprintf(a.stderr, "iocause: wrote %s: %s before, %s after\n", text.Escape(ask.output), weight(before), weight(after))
+	return nil
+}
+
+func unitOf(p *sample.Profile) string { return cmp.Or(p.Unit, "time") }
+
+// weight is what all stacks weigh together, for people.
+func weight(p *sample.Profile) string {
+	if p.Unit == "" {
+		return text.Duration(p.Total().Seconds())
+	}
+	var sum int64
+	for i := range p.Stacks {
+		sum += p.Weight(&p.Stacks[i])
+	}
+	return fmt.Sprintf("%d %s", sum, text.Escape(p.Unit))
+}
+
+func filesGiven(c *cobra.Command, args []string, n int) error {
+	if len(args) != n {
+		return &usageError{fmt.Errorf("reading the arguments: %d files are given, %s takes %d", len(args), c.Name(), n),
+			fmt.Sprintf("see '%s --help'", c.CommandPath())}
+	}
+	return nil
+}
+
+// readStacks reads a file of stacks; "-" is standard input.
+func (a *app) readStacks(name string, ask *flameAsk) (*sample.Profile, error) {
+	in := a.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("reading folded stacks: %w; record some with 'iocause offcpu -o %s'", err, name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading folded stacks: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	const enough = 64 << 10 // bytes, to tell whose text it is
+	buffered := bufio.NewReaderSize(in, enough)
+	head, err := buffered.Peek(enough)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading stacks of %s: %w", name, err)
+	}
+	switch {
+	case pprof.Looks(head):
+		p, err := pprof.Read(buffered, ask.event)
+		if err != nil {
+			return nil, fmt.Errorf("reading the pprof profile %s: %w", name, err)
+		}
+		p.Title = name
+		return p, nil
+	case perfscript.Looks(head):
+		return a.readPerfScript(buffered, name, ask)
+	case bpfstacks.Looks(head):
+		return a.readBPFStacks(buffered, name, ask)
+	}
+	var states []string
+	for _, s := range stacks.States() {
+		states = append(states, string(s))
+	}
+	p, err := folded.Read(buffered, states)
+	if err != nil {
+		return nil, fmt.Errorf("reading folded stacks of %s: %w; each line is FUNCTION;FUNCTION NUMBER", name, err)
+	}
+	p.Title = name
+	return p, nil
+}
+
+func (a *app) readPerfScript(in io.Reader, name string, ask *flameAsk) (*sample.Profile, error) {
+	res, err := perfscript.Read(in, perfscript.Options{Name: name, Event: ask.event, Count: ask.by == "count"})
+	if res != nil {
+		a.account(name, res.Used, res.Skipped, res.Unknown, res.Bad)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading perf script's text of %s: %w", name, err)
+	}
+	return res.Profile, nil
+}
+
+func (a *app) readBPFStacks(in io.Reader, name string, ask *flameAsk) (*sample.Profile, error) {
+	res, err := bpfstacks.Read(in, bpfstacks.Options{Name: name, Map: ask.event})
+	if res != nil {
+		a.account(name, res.Used, res.Skipped, res.Unknown, res.Bad)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the stacks of %s: %w", name, err)
+	}
+	return res.Profile, nil
+}
+
+// account says what became of the lines of a text.
+func (a *app) account(name string, used, skipped, unknown int, bad []string) {
+	for _, line := range bad {
+		fmt.Fprintln(a.stderr, "iocause: "+text.Escape(line))
+	}
+	fmt.Fprintf(a.stderr, "iocause: %s: %s used, %d skipped, %d not understood\n", text.Escape(name), sample.Counted(used, "line"), skipped, unknown)
+}

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/detect"
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+	"iocause/internal/store/incidents"
+)
+
+func newIncidentsCommand(a *app) *cobra.Command {
+	var dir, format string
+	var top int
+	c := &cobra.Command{
+		Use:   "incidents [flags]",
+		Short: "List the incidents that the agent kept",
+		Long: "Incidents lists when this host was off, the newest first: what was far from\n" +
+			"normal or at a limit, and the cause that was found. 'iocause incident N' shows\n" +
+			"one of them with its evidence.",
+		Example: `  iocause incidents
+  iocause incidents --top 0 --format json
+  iocause incidents --dir /mnt/other/var/lib/iocause`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := checkFormat(format); err != nil {
+				return err
+			}
+			if top < 0 {
+				return &usageError{fmt.Errorf("reading --top: %d is no number of rows", top), "give 0 for all"}
+			}
+			list, err := incidents.List(filepath.Join(dir, incidentsIn))
+			if errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%w; the agent keeps them: give its folder with --dir", err)
+			}
+			if err != nil {
+				return err
+			}
+			if format == "json" {
+				return a.incidentsJSON(list)
+			}
+			return a.incidentsText(list, top)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&dir, "dir", stateDir, "the agent's folder")
+	f.IntVar(&top, "top", 20, "rows, 0 for all")
+	f.StringVar(&format, "format", "text", "text or json")
+	f.SortFlags = false
+	return c
+}
+
+// incidentJSON is an incident without its evidence.
+type incidentJSON struct {
+	incidents.Meta
+	File  string `json:"file"`
+	Bytes int64  `json:"bytes"`
+	Error string `json:"error,omitempty"` // why it cannot be read
+}
+
+func (a *app) incidentsJSON(list []incidents.Entry) error {
+	all := []incidentJSON{}
+	for _, e := range list {
+		i := incidentJSON{Meta: e.Meta, File: e.Path, Bytes: e.Bytes}
+		i.Number = e.Number
+		if e.Err != nil {
+			i.Error = e.Err.Error()
+		}
+		all = append(all, i)
+	}
+	return writeJSON(a.stdout, map[string]any{"version": 1, "incidents": all})
+}
+
+func (a *app) incidentsText(list []incidents.Entry, top int) error {
+	t := text.Table{Columns: []text.Column{
+		{Key: "number", Head: "N"}, {Key: "start", Head: "BEGAN"}, {Key: "seconds", Head: "LASTED"}, {Key: "cause", Head: "CAUSE"},
+		{Key: "why", Head: "WHAT WAS OFF", Flex: true, Least: 20},
+	}}
+	for _, e := range list {
+		number := text.Str(fmt.Sprint(e.Number))
+		if e.Err != nil {
+			t.Rows = append(t.Rows, []text.Cell{number, text.Unread(), text.Unread(), text.Unread(), text.Str(e.Err.Error())})
+			continue
+		}
+		m := &e.Meta
+		t.Rows = append(t.Rows, []text.Cell{number, text.Str(m.What.Start.In(a.host.Now().Location()).Format("2006-01-02 15:04")),
+			text.Str(lasted(m)), causeCell(m), text.Str(whatWasOff(&m.What))})
+	}
+	t.Top(top)
+	return text.WriteTable(a.stdout, &t, styleOf(a.stdout, os.Getenv, widestTable))
+}
+
+func causeCell(m *incidents.Meta) text.Cell {
+	if m.Cause == "" {
+		return text.None()
+	}
+	return text.Str(m.Cause)
+}
+
+// lasted is how long an incident went on, for people.
+func lasted(m *incidents.Meta) string {
+	length := text.Duration(m.What.End.Sub(m.What.Start).Round(time.Second).Seconds())
+	if m.Open {
+		return length + ", open"
+	}
+	return length
+}
+
+// whatWasOff is one line: limits first, then signals.
+func whatWasOff(i *sample.Incident) string {
+	var all []string
+	for _, l := range i.Limits {
+		all = append(all, strings.TrimSuffix(l.Kind+": "+l.What, ": "))
+	}
+	for _, r := range i.Reasons {
+		normal := text.Value(r.Normal, r.Unit)
+		if r.Basis == string(detect.Learning) {
+			normal = "not known"
+		}
+		all = append(all, fmt.Sprintf("%s %s (normal %s)", r.Signal, text.Value(r.Value, r.Unit), normal))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/lab/load"
+)
+
+// newLabCommand is `iocause lab`: situations with a known cause, to try
+// observers and fixes on.
+func newLabCommand(_ io.Reader, stdout, stderr io.Writer) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lab",
+		Short: "Make slow I/O whose cause is known",
+		Long:  "Lab puts a load of a known kind on this machine, to reproduce a problem or to\ntry a diagnosis on.",
+	}
+	c.AddCommand(newLabLoadCommand(stdout, stderr))
+	return c
+}
+
+func newLabLoadCommand(stdout, stderr io.Writer) *cobra.Command {
+	var spec load.Spec
+	var format string
+	var readyFD int
+	c := &cobra.Command{
+		Use:   "load KIND [flags]",
+		Short: "Run a load and account for exactly what it did",
+		Long: "Load reads, writes, maps, copies, computes or takes memory, and then prints what\n" +
+			"it did: calls, bytes, page visits, latencies, faults. It ends by its own limits\n" +
+			"or by an interrupt, after which it still prints the account.\n\nKinds:\n" + kindList(),
+		Example: `  iocause lab load randread --path /data/big --bs 8k --duration 10s
+  iocause lab load read --path /tmp/x --size 1G --drop --passes 2
+  iocause lab load direct --path /dev/vdb --threads 16 --threads-from 2 --ramp 8s --duration 60s
+  iocause lab load mixed --path /data/big --writes 20 --order zipf --duration 10s
+  iocause lab load anon --size 400M --duration 30s --format json`,
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: load.KindNames(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if format != "text" && format != "json" {
+				return fmt.Errorf("no format is called %q; there are text and json", format)
+			}
+			spec.Kind = load.Kind(args[0])
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			r, err := load.Run(ctx, spec, func() {
+				if readyFD == 0 && spec.Endless() {
+					_, _ = fmt.Fprintf(stderr, "%s has no end without --duration, --count or --passes: Ctrl-C ends it\n", spec.Kind)
+				}
+				announce(readyFD, stderr)
+			})
+			if err != nil {
+				return fmt.Errorf("load: %w", err)
+			}
+			if format == "text" {
+				return r.WriteText(stdout)
+			}
+			if err := json.NewEncoder(stdout).Encode(r); err != nil {
+				return fmt.Errorf("write the result: %w", err)
+			}
+			return nil
+		},
+	}
+	// The load's flags are declared once, in the load package, for the
+	// command line and for scenario files.
+	flags := flag.NewFlagSet("load", flag.ContinueOnError)
+	spec.Bind(flags)
+	c.Flags().AddGoFlagSet(flags)
+	c.Flags().StringVar(&format, "format", "text", "how to print the account: text or json")
+	c.Flags().IntVar(&readyFD, "ready-fd", 0, "write a line to this file descriptor when the calls begin")
+	_ = c.Flags().MarkHidden("ready-fd") // fails only for a flag that does not exist
+	return c
+}
+
+// announce tells whoever started us that the preparations are over.
+func announce(fd int, stderr io.Writer) {
+	if fd <= 0 {
+		return
+	}
+	f := os.NewFile(uintptr(fd), "ready")
+	if f == nil {
+		return
+	}
+	if _, err := f.WriteString("running\n"); err != nil {
+		_, _ = fmt.Fprintf(stderr, "note: cannot tell that the load is running: %v\n", err)
+	}
+	_ = f.Close()
+}
+
+func kindList() string {
+	var b strings.Builder
+	for _, name := range load.KindNames() {
+		fmt.Fprintf(&b, "  %-16s %s\n", name, load.KindHelp(load.Kind(name)))
+	}
+	return b.String()
+}

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"iocause/internal/lab"
+	"iocause/internal/present/text"
+)
+
+// checksTable has a line for each check of an experiment.
+func checksTable(checks []lab.Checked) *text.Table {
+	t := &text.Table{Key: "checks", Title: "What must be so on any machine", Whole: true, Columns: []text.Column{
+		{Key: "what", Head: "TIMES AS FAST", Flex: true, Least: 12}, {Key: "of", Head: "BY"}, {Key: "ratio", Head: "IS"}, {Key: "condition", Head: "MUST BE"},
+		{Key: "holds", Head: "HOLDS"}, {Key: "because", Head: "BECAUSE", Drop: 1},
+	}}
+	for _, c := range checks {
+		value := text.None()
+		if c.Measured {
+			value = text.Str(fmt.Sprintf("%.4g", c.Value))
+		}
+		t.Rows = append(t.Rows, []text.Cell{text.Str(c.Phase + " as " + c.Against), text.Str(c.Of), value, text.Str(c.Condition), text.Str(checkWord(c)), text.Str(c.Because)})
+	}
+	return t
+}
+
+func checkWord(c lab.Checked) string {
+	switch {
+	case !c.Measured:
+		return "not measured"
+	case c.Holds:
+		return "yes"
+	}
+	return "NO"
+}
+
+// failedChecks is the error of those that were measured and do not hold.
+func failedChecks(checks []lab.Checked) error {
+	var failed []string
+	for _, c := range checks {
+		if c.Measured && !c.Holds {
+			failed = append(failed, fmt.Sprintf("%s is %.4g times as fast as %s by its %s, not %s", c.Phase, c.Value, c.Against, c.Of, c.Condition))
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("checking what must be so: %s", strings.Join(failed, "; "))
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/experiments"
+	"iocause/internal/lab"
+	"iocause/internal/lab/load"
+	"iocause/internal/present/text"
+)
+
+func TestLabRunList(t *testing.T) {
+	out, notes, code := runLabTool(t, "", "run", "--list")
+	files, err := experiments.Files.ReadDir(".")
+	if err != nil || code != 0 || strings.Count(out, "\n") != len(files)+1 {
+		t.Errorf("code %d, %v: %s %s", code, err, out, notes)
+	}
+}
+
+// What the shipped experiments name is there, at any scale.
+func TestShippedExperimentsNameWhatTheyMake(t *testing.T) {
+	files, err := experiments.Files.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		x, err := experiment(strings.TrimSuffix(f.Name(), ".yaml"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		x.Scale(0.01)
+		made := map[string]bool{"{scratch}": true}
+		for _, s := range x.Setup {
+			if s.Loop != nil {
+				made["{"+s.Loop.Name+"}"] = true
+			}
+		}
+		for name := range x.Files {
+			made["{"+name+"}"] = true
+		}
+		for _, p := range x.Phases {
+			for _, l := range slices.Concat(p.Pressure, p.Loads) {
+				if name, _, _ := strings.Cut(l.Do.Path, "/"); name != "" && !made[name] {
+					t.Errorf("%s: %s uses %s, which nothing makes", f.Name(), l.Name, l.Do.Path)
+				}
+			}
+		}
+		if x.About == "" || len([]rune(x.Title)) > 66 { // the scale stands behind it
+			t.Errorf("%s: about %q, %d letters of title", f.Name(), x.About, len([]rune(x.Title)))
+		}
+	}
+}
+
+func TestLabRunRefusals(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{nil, "which experiment"},
+		{[]string{"a", "--list"}, "which experiment"},
+		{[]string{"squeeze", "--scale=0"}, "scale above 0"},
+		{[]string{"squeeze", "--scale=NaN"}, "scale above 0"},
+		{[]string{"squeeze", "--repeat=-1"}, "repeats"},
+		{[]string{"nonsense"}, "--list"},
+		{[]string{"/nowhere.yaml"}, "no such file"},
+	} {
+		if out, notes, code := runLabTool(t, "", append([]string{"run"}, c.args...)...); code == 0 || out != "" || !strings.Contains(notes, c.says) {
+			t.Errorf("%v: code %d, %q, %q", c.args, code, out, notes)
+		}
+	}
+}
+
+func TestSummary(t *testing.T) {
+	x := &lab.Experiment{Title: "t", Phases: []lab.Phase{
+		{Name: "a", Duration: time.Second, Loads: []lab.Load{{Name: "l"}}, Before: &lab.Reference{Rate: 7, By: "somebody"}},
+		{Name: "never", Loads: []lab.Load{{Name: "l"}}},
+	}}
+	r := &experimentResult{}
+	for i, calls := range []int64{30, 10, 20, 40} {
+		r.Phases = append(r.Phases, lab.PhaseResult{Phase: "a", Repeat: i + 1, Primary: []string{"x", "x", "y", "x"}[i],
+			Loads: map[string]*load.Result{"l": {Calls: calls, Seconds: 1}}})
+	}
+	table := summary(x, r)
+	if len(table.Rows) != 1 || len(table.Notes) != 1 {
+		t.Fatalf("%+v", table)
+	}
+	row := table.Rows[0]
+	if row[2].Number != 25 || row[3].Number != 10 || row[4].Number != 40 || row[7] != text.Num(7) || row[8].Text != "x, y" {
+		t.Errorf("%+v", row)
+	}
+}

@@ -1,0 +1,306 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/lab"
+	"iocause/internal/present/text"
+	"iocause/scenarios"
+	"iocause/test/vm"
+)
+
+type scoreOptions struct {
+	list   bool
+	filter string
+	repeat int
+	floor  float64
+	folder string
+	dir    string
+	vm     bool
+	format string
+	drawn  seedOptions
+}
+
+func (a *app) newLabScoreCommand() *cobra.Command {
+	o := &scoreOptions{}
+	c := &cobra.Command{
+		Use:   "score",
+		Short: "Count how often diagnose is right, on situations whose cause is known",
+		Long: "Score sets situations up, one after another, whose cause is known by how they\n" +
+			"are made; lets 'iocause diagnose' look at each; and counts: primary causes and\n" +
+			"culprits that are right, causes named on a healthy machine, precision and\n" +
+			"recall of each cause, and which is taken for which. A situation that did not\n" +
+			"come about, because others use the machine, is shown and not counted. It ends\n" +
+			"with status 1 below the floor. For a test machine, as root; about eight\n" +
+			"seconds a situation, ten minutes in all.\n\n" +
+			"Some situations need a disk with a cap, another kernel or cgroups of version 2.\n" +
+			"--vm runs these and no others, each in a virtual machine of its own (QEMU with a\n" +
+			"kernel of Debian, which it fetches): emulated, so that it needs no root and no\n" +
+			"KVM, and takes a minute or two for each.\n\n" +
+			"--seeds draws situations from a space of programs, disks and causes instead, and\n" +
+			"proves each by intervention (see 'iocause lab prove'). Even seeds are for working\n" +
+			"on, odd ones only for scoring: of these the results tell no more than whether it\n" +
+			"was right. The same command goes on where it was interrupted.",
+		Example: `  iocause lab score --list
+  iocause lab score --filter 'cold|swap' --repeat 3
+  iocause lab score --repeat 3 --format json > score.json
+  iocause lab score --vm
+  iocause lab score --seeds 1..400 --parity odd --limit 2h
+  iocause lab score --scenarios ~/my-scenarios --floor 0.9`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.drawn.seeds != "" {
+				return a.scoreSeeds(c.Context(), &o.drawn, o.dir)
+			}
+			return a.labScore(c, o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.list, "list", false, "list the scenarios")
+	f.StringVar(&o.filter, "filter", "", "only scenarios whose name matches this `regexp`")
+	f.IntVar(&o.repeat, "repeat", 1, "run each so often")
+	f.Float64Var(&o.floor, "floor", 0.97, "share of right primary causes that is demanded")
+	f.BoolVar(&o.vm, "vm", false, "run those that need a virtual machine")
+	f.StringVar(&o.folder, "scenarios", "", "`directory` of other scenarios, NAME/scenario.yaml (default: iocause's own)")
+	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
+	f.StringVar(&o.format, "format", "text", "text or json")
+	f.StringVar(&o.drawn.seeds, "seeds", "", "draw situations from `FIRST..LAST` in place of the scenarios")
+	f.StringVar(&o.drawn.parity, "parity", "both", "with --seeds: even, odd or both")
+	f.StringVar(&o.drawn.results, "results", "iocause-space.jsonl", "with --seeds: the `file` that results are added to, a line each")
+	f.BoolVar(&o.drawn.details, "details", false, "with --seeds: keep the proofs of odd seeds too")
+	f.DurationVar(&o.drawn.limit, "limit", 0, "with --seeds: begin no other situation after this time")
+	f.SortFlags = false
+	return c
+}
+
+// scenarios reads those that are asked for.
+func (o *scoreOptions) scenarios() ([]*lab.Scenario, error) {
+	if err := checkFormat(o.format); err != nil {
+		return nil, err
+	}
+	if o.repeat < 1 || o.repeat > 100 || !(o.floor >= 0 && o.floor <= 1) {
+		return nil, &usageError{fmt.Errorf("reading the flags: --repeat %d, --floor %g", o.repeat, o.floor), "give 1 to 100 repeats, and a floor from 0 to 1"}
+	}
+	pattern, err := regexp.Compile(o.filter)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("reading --filter: %w", err), "--filter 'cold|swap' is a good start"}
+	}
+	files, folder := o.files()
+	all, err := lab.ReadAll(files, folder)
+	if err != nil {
+		return nil, &usageError{err, "correct that; docs/lab.md says where the fields are described"}
+	}
+	var chosen []*lab.Scenario
+	for _, s := range all {
+		if pattern.MatchString(s.Name) && (s.VM != nil || !o.vm) {
+			chosen = append(chosen, s)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, &usageError{errors.New("looking for scenarios: there are none of that name"), "'iocause lab score --list' shows them"}
+	}
+	return chosen, nil
+}
+
+// files are where the scenarios are read.
+func (o *scoreOptions) files() (fs.FS, string) {
+	if o.folder == "" {
+		return scenarios.Files, "scenarios"
+	}
+	return os.DirFS(o.folder), o.folder
+}
+
+func (a *app) labScore(c *cobra.Command, o *scoreOptions) (err error) {
+	chosen, err := o.scenarios()
+	if err != nil {
+		return err
+	}
+	if o.list {
+		var all []titled
+		for _, s := range chosen {
+			all = append(all, titled{s.Name, s.Title})
+		}
+		return a.listTitled("scenarios", all)
+	}
+	// What cannot be read of the host is absent.
+	is, _ := a.host.Fingerprint()
+	x := lab.Score{Started: time.Now(), Repeat: o.repeat, Kernel: is.Kernel, CPUs: is.CPUs, CPU: is.CPUModel, Memory: is.MemoryBytes}
+	runs, interrupted, err := a.score(c.Context(), o, chosen)
+	if err != nil {
+		return err
+	}
+	x.Runs = runs
+	x.Seconds = time.Since(x.Started).Seconds()
+	x.Tally = lab.NewTally(x.Runs)
+	if err := a.writeScore(&x, o.format); err != nil {
+		return err
+	}
+	if interrupted {
+		return errors.New("counting: interrupted; what is counted so far is above")
+	}
+	ratio, known := x.Tally.Primary.Ratio()
+	if !known {
+		return errors.New("counting: not one situation came about; the reasons are above")
+	}
+	if ratio < o.floor {
+		return fmt.Errorf("holding the score against the floor: %.1f %% of the primary causes are right, less than %.1f %%", 100*ratio, 100*o.floor)
+	}
+	return nil
+}
+
+// score runs the scenarios here, or in virtual machines.
+func (a *app) score(parent context.Context, o *scoreOptions, chosen []*lab.Scenario) (runs []lab.Scored, interrupted bool, err error) {
+	if o.vm {
+		return a.scoreGuests(parent, o, chosen)
+	}
+	if lacks := lab.Lacks(a.host, "root"); lacks != "" {
+		return nil, false, fmt.Errorf("setting situations up: %s; run it with sudo", lacks)
+	}
+	ctx, runner, stop, err := a.newLabRunner(parent, o.dir)
+	if err != nil {
+		return nil, false, err
+	}
+	defer stop()
+	runs = a.scoreAll(ctx, chosen, o.repeat, func(s *lab.Scenario) (lab.Scored, string) {
+		if lacks := cmp.Or(s.NeedsGuest(), lab.LacksAny(a.host, s.Requires)); lacks != "" {
+			return lab.Scored{}, lacks
+		}
+		out, err := runner.Run(ctx, s)
+		return s.Score(out, err), ""
+	})
+	return runs, ctx.Err() != nil, runner.Close()
+}
+
+// scoreGuests runs the scenarios in virtual machines.
+func (a *app) scoreGuests(parent context.Context, o *scoreOptions, chosen []*lab.Scenario) (runs []lab.Scored, interrupted bool, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, false, fmt.Errorf("finding iocause itself: %w", err)
+	}
+	files, _ := o.files()
+	guests, err := lab.NewGuests(vm.Scripts, self, func(name string) ([]byte, error) {
+		return fs.ReadFile(files, path.Join(name, "scenario.yaml"))
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	ctx, stop := untilInterrupt(parent, nil)
+	defer stop()
+	runs = a.scoreAll(ctx, chosen, o.repeat, func(s *lab.Scenario) (lab.Scored, string) {
+		run, err := guests.Run(ctx, s)
+		if err != nil {
+			return s.Score(nil, err), ""
+		}
+		return run, ""
+	})
+	return runs, ctx.Err() != nil, guests.Close()
+}
+
+// scoreAll runs the scenarios, round by round, until it is interrupted. run also
+// says what this host lacks for one, which then is not run again.
+func (a *app) scoreAll(ctx context.Context, chosen []*lab.Scenario, repeat int, run func(*lab.Scenario) (lab.Scored, string)) []lab.Scored {
+	var runs []lab.Scored
+	lacking := map[string]bool{}
+	line := a.newStep()
+	defer line.erase()
+	for round := range repeat {
+		for i, s := range chosen {
+			if ctx.Err() != nil {
+				return runs
+			}
+			if lacking[s.Name] {
+				continue
+			}
+			line.show(fmt.Sprintf("round %d of %d, %d of %d: %s%s", round+1, repeat, i+1, len(chosen), s.Name, soFar(runs)), "")
+			scored, lacks := run(s)
+			if lacks != "" {
+				lacking[s.Name] = true
+				scored = lab.Scored{Scenario: s.Name, Want: s.Expect.Primary, Skipped: lacks}
+			}
+			if ctx.Err() == nil {
+				runs = append(runs, scored)
+			}
+		}
+	}
+	return runs
+}
+
+// soFar says how the last run ended, and how many were not right.
+func soFar(runs []lab.Scored) string {
+	if len(runs) == 0 {
+		return ""
+	}
+	not := 0
+	for i := range runs {
+		if ended, _ := howEnded(&runs[i]); ended != "right" && ended != "skipped" {
+			not++
+		}
+	}
+	last := &runs[len(runs)-1]
+	ended, why := howEnded(last)
+	if len(why) > 0 {
+		ended += ", " + why[0]
+	}
+	return fmt.Sprintf(" (%d of %d not right so far; %s: %s)", not, len(runs), last.Scenario, ended)
+}
+
+func (a *app) writeScore(x *lab.Score, format string) error {
+	if format == "json" {
+		e := json.NewEncoder(a.stdout)
+		e.SetIndent("", " ")
+		e.SetEscapeHTML(false)
+		if err := e.Encode(x); err != nil {
+			return fmt.Errorf("writing the score: %w", err)
+		}
+		return nil
+	}
+	style := styleOf(a.stdout, os.Getenv, widestTable)
+	for i, t := range []*text.Table{runsTable(x.Runs), causesTable(x.Tally), confusionTable(x.Tally), sumTable(x.Tally)} {
+		if len(t.Rows) == 0 {
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(a.stdout)
+		}
+		if err := text.WriteTable(a.stdout, t, style); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sumTable is the whole score in a few lines.
+func sumTable(t *lab.Tally) *text.Table {
+	out := &text.Table{Key: "score", Whole: true, Columns: []text.Column{
+		{Key: "what", Head: "SCORE", Flex: true}, {Key: "part", Head: "RUNS", Unit: "count"}, {Key: "of", Head: "OF", Unit: "count"}, {Key: "ratio", Head: "RATIO", Unit: "ratio"},
+	}}
+	for _, l := range []struct {
+		what string
+		s    lab.Share
+	}{{"primary cause right", t.Primary}, {"culprit right, where one is asked for", t.Culprits}, {"a cause named on a healthy machine", t.Alarms}} {
+		out.Rows = append(out.Rows, []text.Cell{text.Str(l.what), text.Num(float64(l.s.Part)), text.Num(float64(l.s.Of)), text.Maybe(l.s.Ratio())})
+	}
+	if t.Primary.Of > 0 {
+		out.Notes = append(out.Notes, "median time from the start of the diagnosis to its verdict: "+text.Duration(t.Seconds))
+	}
+	for _, l := range []struct {
+		n    int
+		what string
+	}{{t.Unreal, "not counted, since the situation did not come about"}, {t.Failed, "not counted, since it could not be run to its end"}, {t.Skipped, "skipped, since this host lacks something for it"}} {
+		if l.n > 0 {
+			out.Notes = append(out.Notes, fmt.Sprintf("%s: %d", l.what, l.n))
+		}
+	}
+	return out
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+	"iocause/internal/lab"
+	"iocause/scenarios"
+)
+
+func TestLabScoreList(t *testing.T) {
+	files, err := scenarios.Files.ReadDir(".")
+	out, notes, code := runLabTool(t, "", "score", "--list")
+	if err != nil || code != 0 || strings.Count(out, "\n") != len(files)+1 {
+		t.Errorf("code %d, %v: %s %s", code, err, out, notes)
+	}
+}
+
+func TestLabScoreRefusals(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "bad"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "bad", "scenario.yaml"), []byte("title: x\nwrong: y\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--repeat", "0"}, "1 to 100 repeats"},
+		{[]string{"--floor", "1.5"}, "floor from 0 to 1"},
+		{[]string{"--filter", "("}, "--filter"},
+		{[]string{"--filter", "^nothing-like-it$"}, "--list"},
+		{[]string{"--format", "xml"}, "text or json"},
+		{[]string{"--scenarios", folder}, "bad/scenario.yaml:2: there is no field wrong"},
+	} {
+		if out, notes, code := runLabTool(t, "", append([]string{"score"}, c.args...)...); code != exitUsage || out != "" || !strings.Contains(notes, c.says) {
+			t.Errorf("%v: code %d, %q, %q", c.args, code, out, notes)
+		}
+	}
+}
+
+// The right truth of a situation reaches the floor, and a lie about it does not.
+func TestLabScoreForReal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the figures are looked at without -short")
+	}
+	bpftest.Root(t)
+	// A limit holds on a machine that others keep busy, where a program that
+	// computes may not get the processor that its scenario wants.
+	const name = "cgroup-io-throttle-iops"
+	if lacks := lab.Lacks(host.Live(), "blkio"); lacks != "" {
+		bpftest.Need(t, "cgroup", errors.New(lacks))
+	}
+	content, err := scenarios.Files.ReadFile(name + "/scenario.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	content = bytes.Replace(content, []byte("data: 1G"), []byte("data: 64M"), 1) // five seconds read 12 MB
+	lie := strings.Replace(string(content), "primary: [cgroup-io-throttle]", "primary: [swap-thrash]", 1)
+	for as, content := range map[string]string{"truth": string(content), "lie": lie} {
+		if err := os.Mkdir(filepath.Join(folder, as), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, as, "scenario.yaml"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var code int
+	var out, notes string
+	var x lab.Score
+	for try := 1; ; try++ { // others may use the machine
+		code, out, notes = run{args: []string{"lab", "score", "--scenarios", folder, "--format", "json", "--floor", "0.75"}}.do(t)
+		x = lab.Score{}
+		if err := json.Unmarshal([]byte(out), &x); err != nil || len(x.Runs) != 2 {
+			t.Fatalf("%v: %s %s", err, out, notes)
+		}
+		if x.Tally.Primary.Of == 2 {
+			break
+		}
+		if try == 4 {
+			t.Fatalf("the situation did not come about: %q, %q", x.Runs[0].Unreal, x.Runs[1].Unreal)
+		}
+	}
+	if lie, truth := &x.Runs[0], &x.Runs[1]; lie.Right() || !truth.Right() || len(truth.Culprit) > 0 || x.Tally.Culprits.Part != 2 {
+		t.Errorf("%s", out)
+	}
+	if !strings.Contains(notes, "2 of 2: truth (1 of 1 not right so far; lie: WRONG, primary is cgroup-io-throttle, not swap-thrash)") {
+		t.Errorf("while it runs: %s", notes)
+	}
+	if code != exitFailed || !strings.Contains(notes, "50.0 % of the primary causes are right, less than 75.0 %") {
+		t.Errorf("code %d: %s", code, notes)
+	}
+}

@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"iocause/internal/detect"
+	"iocause/internal/lab"
+	"iocause/internal/present/text"
+)
+
+// phaseChange is a moment from which on a load was faster or slower, and what
+// else changed about then.
+type phaseChange struct {
+	Phase  string        `json:"phase"`
+	Repeat int           `json:"repeat"`
+	Load   string        `json:"load"`
+	Figure string        `json:"figure"` // of the load: "calls" or "latency p99"
+	Unit   string        `json:"unit"`
+	At     time.Time     `json:"at"`
+	After  float64       `json:"seconds"` // from the phase's start
+	From   float64       `json:"before"`  // medians, up to the change before and the next
+	To     float64       `json:"after"`
+	Also   []alsoChanged `json:"also_changed"`             // the earliest first
+	Before string        `json:"finding_before,omitempty"` // of the look that ended before it
+	Later  string        `json:"finding_after,omitempty"`  // of the look that began after it
+	Method string        `json:"method"`
+}
+
+// alsoChanged is a figure that went to another level at about that time.
+type alsoChanged struct {
+	Of     string  `json:"of"`
+	Name   string  `json:"name"`
+	Unit   string  `json:"unit"`
+	Source string  `json:"source"`
+	After  float64 `json:"seconds"` // from the load's change; below zero: before it
+	From   float64 `json:"before"`
+	To     float64 `json:"after"`
+}
+
+const (
+	changeMethod = "PELT on ranks; levels differ by 10 % at least, and 92 % of pairs of their values lie the same way"
+	// sameWindows is how many windows, of the longer of both, two changes may lie
+	// apart that are said to come together, and sameTime how long in any case:
+	// what one causes takes some time, and each is found to a window or two.
+	sameWindows = 3
+	sameTime    = time.Second
+	// slowest is the figure of a load that shows what its rate does not: of a
+	// load that is paced, the rate stays. It spreads more, so only a change by
+	// slowestFactor counts.
+	slowest       = "latency p99"
+	slowestFactor = 2
+)
+
+// changesIn finds the changes of every measured load of a phase.
+func changesIn(p *lab.PhaseResult) []phaseChange {
+	var out []phaseChange
+	type found struct {
+		s  *lab.Series
+		at time.Time
+		c  detect.Change
+	}
+	var others []found
+	for i := range p.Series {
+		s := &p.Series[i]
+		own := s.Source == loadSource
+		if own && s.Name != "calls" && s.Name != slowest {
+			continue // they say the same once more
+		}
+		for _, c := range detect.Changes(s.Values) {
+			f := found{s, s.Start.Add(time.Duration(c.At) * s.Step), c}
+			if !own {
+				others = append(others, f)
+				continue
+			}
+			if s.Name == slowest && (max(c.Before, c.After) < slowestFactor*min(c.Before, c.After) || rateChanged(out, s.Of, f.at)) {
+				continue
+			}
+			out = append(out, phaseChange{
+				Phase: p.Phase, Repeat: p.Repeat, Load: strings.TrimPrefix(s.Of, "load "), Figure: s.Name, Unit: s.Unit, At: f.at, After: f.at.Sub(p.Started).Seconds(),
+				From: c.Before, To: c.After, Also: []alsoChanged{}, Method: changeMethod,
+			})
+		}
+	}
+	for i := range out {
+		x := &out[i]
+		for _, f := range others {
+			apart := f.at.Sub(x.At)
+			if apart.Abs() > max(sameTime, sameWindows*max(f.s.Step, stepOf(p, x.Load))) {
+				continue
+			}
+			x.Also = append(x.Also, alsoChanged{f.s.Of, f.s.Name, f.s.Unit, f.s.Source, apart.Seconds(), f.c.Before, f.c.After})
+		}
+		slices.SortStableFunc(x.Also, func(a, b alsoChanged) int { return cmp.Compare(a.After, b.After) })
+		for k, w := range p.Watched {
+			switch {
+			case w.Primary == "":
+			case k+1 < len(p.Watched) && !p.Watched[k+1].Started.After(x.At):
+				x.Before = w.Primary
+			case x.Later == "" && !w.Started.Before(x.At):
+				x.Later = w.Primary
+			}
+		}
+	}
+	return out
+}
+
+// loadSource is where a load's own figures come from.
+const loadSource = "iocause lab load"
+
+// rateChanged tells whether a load's rate changed at about a time; its series
+// comes before those of its latencies.
+func rateChanged(changes []phaseChange, of string, at time.Time) bool {
+	return slices.ContainsFunc(changes, func(c phaseChange) bool {
+		return "load "+c.Load == of && c.Figure == "calls" && c.At.Sub(at).Abs() <= sameTime
+	})
+}
+
+// stepOf is the window of a load's series.
+func stepOf(p *lab.PhaseResult, load string) time.Duration {
+	for i := range p.Series {
+		if s := &p.Series[i]; s.Of == "load "+load && s.Source == loadSource {
+			return s.Step
+		}
+	}
+	return 0
+}
+
+// changesTable has a line for each change, and below it what changed with it.
+func changesTable(changes []phaseChange) *text.Table {
+	t := &text.Table{Key: "changes", Title: "Changes that stayed, and what else changed then", Whole: true, Columns: []text.Column{
+		{Key: "at", Head: "WHEN"}, {Key: "what", Head: "WHAT", Flex: true, Least: 30}, {Key: "before", Head: "FROM"}, {Key: "after", Head: "TO"},
+	}}
+	row := func(cells ...string) {
+		var r []text.Cell
+		for _, c := range cells {
+			r = append(r, text.Str(c))
+		}
+		t.Rows = append(t.Rows, r)
+	}
+	for _, c := range changes {
+		row(c.At.Format("2006-01-02 15:04:05.0"), c.Phase+", "+c.Load+": "+c.Figure,
+			text.Value(c.From, c.Unit), text.Value(c.To, c.Unit))
+		for _, a := range c.Also {
+			row("  "+secondsApart(a.After), a.Of+": "+a.Name, text.Value(a.From, a.Unit), text.Value(a.To, a.Unit))
+		}
+		if c.Before != c.Later && c.Before != "" && c.Later != "" {
+			row("", "finding of iocause diagnose", c.Before, c.Later)
+		}
+	}
+	if len(t.Rows) > 0 {
+		t.Notes = append(t.Notes, "medians of the levels, by "+changeMethod+"; that two things change together does not say which is the cause")
+	}
+	return t
+}
+
+// secondsApart is a time with its sign.
+func secondsApart(s float64) string {
+	if s < 0 {
+		return "-" + text.Duration(-s)
+	}
+	return "+" + text.Duration(s)
+}
+
+// writeSeries writes all series as CSV (RFC 4180), a line for each value. A
+// value that could not be had is empty.
+func writeSeries(w io.Writer, phases []lab.PhaseResult) error {
+	out := csv.NewWriter(w)
+	if err := out.Write([]string{"phase", "repeat", "of", "figure", "unit", "source", "time", "seconds", "value"}); err != nil {
+		return fmt.Errorf("writing the series: %w", err)
+	}
+	for i := range phases {
+		p := &phases[i]
+		for k := range p.Series {
+			s := &p.Series[k]
+			head := []string{text.Escape(p.Phase), strconv.Itoa(p.Repeat), text.Escape(s.Of), s.Name, s.Unit, text.Escape(s.Source)}
+			for n, v := range s.Values {
+				at := s.Start.Add(time.Duration(n) * s.Step)
+				value := ""
+				if !math.IsNaN(v) {
+					value = strconv.FormatFloat(v, 'g', 8, 64)
+				}
+				line := append(slices.Clone(head), at.UTC().Format("2006-01-02T15:04:05.000Z"), strconv.FormatFloat(at.Sub(p.Started).Seconds(), 'f', 3, 64), value)
+				if err := out.Write(line); err != nil {
+					return fmt.Errorf("writing the series: %w", err)
+				}
+			}
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("writing the series: %w", err)
+	}
+	return nil
+}

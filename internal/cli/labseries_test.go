@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/lab"
+	"iocause/internal/lab/labtest"
+)
+
+// lateEater reads a file that fits into its cgroup's memory until, in the
+// middle of the phase, that is taken.
+const lateEater = `title: a late eater
+requires: [root, memcg]
+files: {data: 96M}
+window: 100ms
+setup:
+  - cgroup: {name: host, memory: 192M}
+phases:
+  - name: warming
+    loads: [{name: reads, cgroup: host, do: {kind: read, path: "{data}", bs: 1M}}]
+  - name: squeezed
+    pressure: [{name: eater, cgroup: host, after: 1500ms, do: {kind: eat, bs: 1M, size: 120M, tmpfs: true}}]
+    loads: [{name: reads, cgroup: host, do: {kind: randread, path: "{data}", bs: 8k, duration: 1s}}]
+`
+
+// A real run in which memory is taken midway: the moment is found, and that
+// the page cache became small then.
+func TestLabRunFindsWhenItBecameSlow(t *testing.T) {
+	labtest.Need(t, "root", "memcg")
+	dir := t.TempDir()
+	file, out := filepath.Join(dir, "late.yaml"), filepath.Join(dir, "out")
+	if err := os.WriteFile(file, []byte(lateEater), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, notes := run{args: []string{"lab", "run", file, "--scale=1", "--duration=4s", "--out", out}}.do(t)
+	if code != 0 {
+		t.Fatalf("code %d: %s", code, notes)
+	}
+	r, err := readResult(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := func(c phaseChange, of, name string, more bool) bool {
+		return slices.ContainsFunc(c.Also, func(a alsoChanged) bool { return a.Of == of && a.Name == name && (a.To > a.From) == more })
+	}
+	at := slices.IndexFunc(r.Changes, func(c phaseChange) bool {
+		// Where others take the processors the rate says less than the latency
+		// does, and both may move a little before or after the memory.
+		slower := c.Figure == "calls" && c.To < c.From/2 || c.Figure == slowest && c.To > 2*c.From
+		return c.Phase == "squeezed" && slower && c.After > 0.5 && c.After < 3.5 &&
+			says(c, "cgroup host", "memory in use", true) && says(c, "cgroup host", "page cache", false)
+	})
+	if at < 0 {
+		series, _ := os.ReadFile(filepath.Join(out, "series.csv"))
+		for line := range strings.Lines(string(series)) { // what it looked through
+			if strings.HasPrefix(line, "squeezed") && (strings.Contains(line, "load reads,calls") || strings.Contains(line, "host,memory in use")) {
+				t.Log(line)
+			}
+		}
+		t.Fatalf("no change when memory was taken, after 1.5 s: %+v", r.Changes)
+	}
+	if !strings.Contains(stdout, "Changes that stayed") {
+		t.Errorf("the change is not shown: %s", stdout)
+	}
+	// The series are the whole account.
+	b, err := os.Open(filepath.Join(out, "series.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	lines, err := csv.NewReader(b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls float64
+	figures := map[string]bool{}
+	for _, l := range lines[1:] {
+		figures[l[2]+": "+l[3]] = true
+		if l[0] == "squeezed" && l[2] == "load reads" && l[3] == "calls" {
+			v, err := strconv.ParseFloat(l[8], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls += v / 10 // windows of 100 ms
+		}
+	}
+	whole := float64(r.Phases[1].Loads["reads"].Calls)
+	if math.Abs(calls-whole) > 0.05*whole {
+		t.Errorf("the windows have %.0f calls, the account %.0f", calls, whole)
+	}
+	for _, want := range []string{"host: memory available", "cgroup host: page cache", "load reads: latency p99"} {
+		if !figures[want] {
+			t.Errorf("no series %q in %v", want, figures)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(out, "report.html"))
+	if err != nil || !strings.Contains(string(page), "load reads: calls") || !strings.Contains(string(page), `class="mark"`) {
+		t.Errorf("%v: no chart with the change in %d bytes", err, len(page))
+	}
+}
+
+// What changed at the time of a change is named with it, what changed at
+// another is not; nor is a load's own latency.
+func TestChangesInAPhase(t *testing.T) {
+	start := time.Unix(1000, 0)
+	step := func(of, name, source string, at int, from, to float64) lab.Series {
+		s := lab.Series{Of: of, Name: name, Unit: "count/s", Source: source, Start: start, Step: time.Second, Values: slices.Repeat([]float64{from}, 120)}
+		for i := at; i < 120; i++ {
+			s.Values[i] = to
+		}
+		return s
+	}
+	p := &lab.PhaseResult{Phase: "p", Repeat: 2, Started: start, Series: []lab.Series{
+		step("load l", "calls", loadSource, 60, 900, 300),
+		step("load l", "latency p50", loadSource, 60, 1, 3),
+		step("host", "memory available", "/proc/meminfo", 59, 8e9, 1e9),
+		step("disk a", "reads", "stat", 90, 10, 100),
+		step("neighbour rsync", "read and written", "io", 62, 0, 1e6),
+		step("load paced", "calls", loadSource, 0, 7, 7),
+		step("load paced", "latency p99", loadSource, 90, 1, 3),
+		step("load slower", "latency p99", loadSource, 80, 2, 3), // by less than what counts
+	}}
+	for i, cause := range []string{"healthy", "healthy", "cache-busting"} {
+		p.Watched = append(p.Watched, lab.Watched{Started: start.Add(time.Duration(i) * 30 * time.Second), Primary: cause})
+	}
+	got := changesIn(p)
+	if len(got) != 2 || got[1].Load != "paced" || got[1].Figure != "latency p99" || got[1].To != 3 || len(got[1].Also) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	c := got[0]
+	if c.Load != "l" || c.Repeat != 2 || !c.At.Equal(start.Add(time.Minute)) || c.From != 900 || c.To != 300 || c.Before != "healthy" || c.Later != "cache-busting" {
+		t.Errorf("%+v", c)
+	}
+	var also []string
+	for _, a := range c.Also {
+		also = append(also, fmt.Sprint(a.Of, a.After))
+	}
+	if strings.Join(also, " ") != "host-1 neighbour rsync2" {
+		t.Errorf("%q", also)
+	}
+	if _, err := json.Marshal(c); err != nil {
+		t.Error(err)
+	}
+}

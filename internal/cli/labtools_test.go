@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/host"
+)
+
+// runLabTool runs a command of the lab that needs the host.
+func runLabTool(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, notes stream // a command that it starts writes, too
+	a := &app{host: host.Live(), stdin: strings.NewReader(stdin), stdout: &out, stderr: &notes}
+	code = a.run(t.Context(), append([]string{"lab"}, args...))
+	return out.String(), notes.String(), code
+}
+
+func TestLabEatRefusals(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{nil, "how much"},
+		{[]string{"1M", "--available", "1G"}, "how much"},
+		{[]string{"lots"}, "not a size"},
+		{[]string{"1M", "--duration=-1s"}, "below zero"},
+		{[]string{"1M", "--format=csv"}, "no format"},
+		{[]string{"1000T"}, "MemAvailable leaves room for"},
+		{[]string{"--available=1M"}, "--force"},
+	} {
+		out, notes, code := runLabTool(t, "", append([]string{"eat"}, c.args...)...)
+		if code != exitUsage || out != "" || !strings.Contains(notes, c.says) {
+			t.Errorf("%v: code %d, %q, %q", c.args, code, out, notes)
+		}
+	}
+}
+
+// TestLabEatEndsWithItsParent kills the parent of an eating iocause.
+func TestLabEatEndsWithItsParent(t *testing.T) {
+	if os.Getenv("IOCAUSE_TEST_EAT") != "" {
+		os.Exit(Run(t.Context(), []string{"lab", "eat", "20M", "--format=json"}, os.Stdin, os.Stdout, os.Stderr))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The shell is the parent: it does not become the command, as there is more to do after it.
+	parent := exec.Command("/bin/sh", "-c", fmt.Sprintf("IOCAUSE_TEST_EAT=1 '%s' -test.run='^TestLabEatEndsWithItsParent$'; true", self))
+	stdout, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(stdout).ReadBytes('\n')
+	var e eaten
+	if err := json.Unmarshal(line, &e); err != nil || e.Held != 20<<20 || e.Resident != e.Held {
+		t.Fatalf("%s: %v", line, err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	// The pipe ends when the last process that can write to it has ended.
+	ended := make(chan struct{})
+	go func() { _ = parent.Wait(); close(ended) }()
+	gone := fmt.Sprintf("/proc/%d", e.PID)
+	for range 600 {
+		if b, err := os.ReadFile(gone + "/stat"); err != nil || bytes.Contains(b, []byte(") Z ")) {
+			<-ended
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("process %d lives on without its parent", e.PID)
+}

@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/present/text"
+	"iocause/internal/source/probe/threads"
+)
+
+func TestLatencyUsage(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--syscall", "reed"}, `no system call is called "reed"; give names as 'man 2 syscalls' lists them, numbers, or all`},
+		{[]string{"--syscall", ""}, "it is empty; give names such as read,fsync, or all"},
+		{[]string{"--sort", "speed"}, "no such column; there are pid, process, syscall, calls, failed, wall_s, wall_p50_s"},
+		{[]string{"--pid", "0"}, "0 is no process id"},
+		{[]string{"--slow", "-1ms"}, "-1ms is no length of a call; give 0 for no stacks"},
+		{[]string{"1", "0"}, "give 1 or more"},
+	} {
+		code, out, err := runApp(t.Context(), nil, append([]string{"latency"}, c.args...)...)
+		if code != exitUsage || out != "" || !strings.Contains(err, c.want) {
+			t.Errorf("%q: code %d, stdout %q, stderr %q; want 2 and %q", c.args, code, out, err, c.want)
+		}
+	}
+}
+
+// made is a call of 100 that took 2 ms each, half of it for the disk.
+func made(process string, number int) *threads.Call {
+	c := &threads.Call{PID: 4194000, Process: process, Number: number, Count: 100, Failed: 3, Wall: 200 * time.Millisecond}
+	c.Walls = &threads.Lengths{Longest: 2 * time.Millisecond}
+	c.Walls.Slots[113] = 100 // 1.97 to 2.1 ms
+	c.In[threads.PartCPU], c.In[threads.PartPreempted], c.In[threads.PartDisk] = 90*time.Millisecond, 10*time.Millisecond, 100*time.Millisecond
+	c.Times[threads.PartCPU] = c.Walls
+	c.Times[threads.PartDisk] = &threads.Lengths{Longest: time.Millisecond}
+	c.Times[threads.PartDisk].Slots[105] = 80 // 0.98 to 1.05 ms
+	return c
+}
+
+func TestLatencyTables(t *testing.T) {
+	for _, width := range []int{80, 110, 160} {
+		s := &callLatencies{o: &latencyOptions{parts: true}, names: threads.CallNames(), style: text.Style{Width: width}}
+		s.o.format, s.o.sort = "text", "wall_s"
+		calls := []*threads.Call{made("server\x1b[2J\n", 17), made("a", 999)}
+		for _, table := range s.tables(calls) {
+			var b bytes.Buffer
+			if err := text.WriteTable(&b, &table, s.style); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(b.String()) {
+				if text.Width(strings.TrimSuffix(line, "\n")) > width || strings.ContainsRune(line, 0x1b) {
+					t.Errorf("%d columns: %q", width, line)
+				}
+			}
+			t.Logf("%d columns:\n%s", width, b.String())
+			if !strings.Contains(b.String(), "pread64") || !strings.Contains(b.String(), "call 999") {
+				t.Errorf("the names of the calls are missing:\n%s", b.String())
+			}
+		}
+		s.o.format = "json"
+		row := s.tables(calls)[0].Object()["rows"].([]map[string]any)[0]
+		for key, want := range map[string]float64{
+			"calls": 100, "failed": 3, "wall_s": 0.2, "cpu_s": 0.09, "disk_s": 0.1, "preempted_s": 0.01, "lock_s": 0,
+			"wall_max_s": 0.002, "disk_p50_s": 0.001, "disk_max_s": 0.001, "lock_p99_s": 0,
+		} {
+			if got := row[key].(float64); math.Abs(got-want) > want/50+1e-12 {
+				t.Errorf("%s is %g, want %g", key, got, want)
+			}
+		}
+	}
+}
+
+// What a program reads while it is watched, as the command shows it.
+func TestLatencyForReal(t *testing.T) {
+	path := bpftest.File(t, 1)
+	stop, stopped := make(chan struct{}), make(chan error)
+	go func() {
+		var err error
+		for err == nil {
+			select {
+			case <-stop:
+				stopped <- nil
+				return
+			case <-time.After(20 * time.Millisecond):
+				err = exec.Command("cat", path).Run()
+			}
+		}
+		<-stop
+		stopped <- err
+	}()
+	code, out, notes := runApp(t.Context(), nil, "latency", "1.2", "1", "--format", "json", "--top", "0", "--comm", "cat")
+	close(stop)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if code != exitWell {
+		bpftest.Need(t, "bpf", errors.New(notes))
+	}
+	var doc struct {
+		Calls struct{ Rows []map[string]any }
+	}
+	if err := json.Unmarshal([]byte(out), &doc); err != nil {
+		t.Fatal(err)
+	}
+	reads := 0.0
+	for _, row := range doc.Calls.Rows {
+		sum := 0.0
+		for p := threads.PartCPU; p < threads.Parts; p++ {
+			sum += row[p.Key()+"_s"].(float64)
+		}
+		if wall := row["wall_s"].(float64); math.Abs(sum-wall) > 1e-9 {
+			t.Errorf("%v: the parts add up to %g, it took %g", row["syscall"], sum, wall)
+		}
+		if row["syscall"] == "read" {
+			reads += row["calls"].(float64)
+		}
+	}
+	if reads < 5 {
+		t.Errorf("%g reads in %d rows: %s", reads, len(doc.Calls.Rows), notes)
+	}
+}
+
+// readInAKnownFunction reads a byte from a pipe that gets it later.
+//
+//go:noinline
+func readInAKnownFunction(fd int) error {
+	var b [1]byte
+	_, err := unix.Read(fd, b[:])
+	return err
+}
+
+// readSlowly has a thread wait for 12 ms in each of its reads, until it is told
+// to stop.
+func readSlowly(t *testing.T) (stop func()) {
+	t.Helper()
+	var pipe [2]int
+	if err := unix.Pipe(pipe[:]); err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error)
+	over, silence := make(chan struct{}), make(chan struct{})
+	go func() {
+		var err error
+		for err == nil {
+			err = readInAKnownFunction(pipe[0])
+			select {
+			case <-over:
+				stopped <- err
+				return
+			default:
+			}
+		}
+		<-over
+		stopped <- err
+	}()
+	silent := make(chan struct{})
+	go func() {
+		defer close(silent)
+		for {
+			time.Sleep(12 * time.Millisecond)
+			select {
+			case <-silence:
+				return
+			default:
+			}
+			if _, err := unix.Write(pipe[1], []byte{1}); err != nil {
+				return
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		close(silence)
+		<-silent // else it would write into what gets its number next
+		unix.Close(pipe[0])
+		unix.Close(pipe[1])
+	}
+}
+
+// Slow reads of this process, as another one shows them.
+func TestLatencyNamesSlowCalls(t *testing.T) {
+	stop := readSlowly(t)
+	args := []string{"latency", "0.5", "1", "--pid", strconv.Itoa(os.Getpid()), "--syscall", "read", "--slow", "5ms"}
+	code, out, notes := run{args: append(args, "--format", "json")}.do(t)
+	if code == 1 && strings.Contains(notes, refusal) {
+		bpftest.Need(t, "bpf", errors.New(notes))
+	}
+	_, table, _ := run{args: args}.do(t)
+	_, none, _ := run{args: append(args, "--slow", "1h")}.do(t)
+	stop()
+	var doc struct {
+		Slowest struct{ Rows []map[string]any }
+	}
+	if err := json.Unmarshal([]byte(out), &doc); code != 0 || err != nil {
+		t.Fatalf("code %d, %v: %s", code, err, notes)
+	}
+	if len(doc.Slowest.Rows) != threads.Kept {
+		t.Errorf("%d slow calls, want %d: %s", len(doc.Slowest.Rows), threads.Kept, out)
+	}
+	for _, row := range doc.Slowest.Rows {
+		stack := row["stack"].(string)
+		inside, outside, named := strings.Cut(stack, " < iocause/internal/cli.readInAKnownFunction < ")
+		if !named || !strings.Contains(inside, "pipe_read < ") || strings.Contains(stack, "[") || !strings.HasPrefix(outside, "iocause/internal/cli.readSlowly") {
+			t.Errorf("the stack is %s", stack)
+		}
+		if wall := row["wall_s"].(float64); wall < 0.01 || row["syscall"] != "read" || row["result"] != 1.0 ||
+			row["wait_state"] != "ipc" && row["wait_state"] != "runnable" { // on a busy machine the processor is waited for longer
+			t.Errorf("%v", row)
+		}
+	}
+	for _, want := range []string{"The slowest calls", " read [waited ", "\n" + strings.Repeat(" ", 20), "iocause/internal/cli.readInAKnownFunction\n"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("%q is missing in\n%s", want, table)
+		}
+	}
+	if !strings.Contains(none, "read") || strings.Contains(none, "slowest") {
+		t.Errorf("no call takes an hour:\n%s", none)
+	}
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"fmt"
+
+	"iocause/internal/present/text"
+	"iocause/internal/source/proc/meminfo"
+)
+
+// freeTable is what free(1) of procps 4 shows.
+func freeTable(m *meminfo.Meminfo) text.Table {
+	t := text.Table{Key: "free", Title: "As free(1) shows it", Whole: true, Columns: []text.Column{
+		{Key: "what", Head: ""},
+		{Key: "total_bytes", Head: "TOTAL", Unit: "bytes"}, {Key: "used_bytes", Head: "USED", Unit: "bytes"},
+		{Key: "free_bytes", Head: "FREE", Unit: "bytes"}, {Key: "shared_bytes", Head: "SHARED", Unit: "bytes"},
+		{Key: "buff_cache_bytes", Head: "BUFF/CACHE", Unit: "bytes"}, {Key: "available_bytes", Head: "AVAILABLE", Unit: "bytes"}}}
+	known := func(v *uint64) text.Cell {
+		if v == nil {
+			return text.None()
+		}
+		return text.Num(float64(*v))
+	}
+	less := func(a, b *uint64) text.Cell {
+		if a == nil || b == nil {
+			return text.None()
+		}
+		return text.Num(float64(*a) - float64(*b))
+	}
+	cache := float64(*m.Cached + *m.Buffers)
+	if m.SReclaimable != nil {
+		cache += float64(*m.SReclaimable)
+	}
+	t.Rows = append(t.Rows,
+		[]text.Cell{text.Str("memory"), known(m.Total), less(m.Total, m.Available), known(m.Free), known(m.Shmem), text.Num(cache), known(m.Available)},
+		[]text.Cell{text.Str("swap"), known(m.SwapTotal), less(m.SwapTotal, m.SwapFree), known(m.SwapFree), text.None(), text.None(), text.None()})
+	return t
+}
+
+// droppable is what dropping the page cache would do.
+type droppable struct {
+	all, freed           float64 // Cached + Buffers, and what goes of it; bytes
+	shmem, mapped, dirty float64
+	writing, pinned      float64
+	known                bool // mapped and pinned are
+}
+
+func drop(now *memory) droppable {
+	m := &now.info
+	d := droppable{all: float64(*m.Cached + *m.Buffers), shmem: float64(*m.Shmem)}
+	if f := now.beside.Files; f != nil {
+		d.known = true
+		d.mapped, d.dirty, d.writing, d.pinned = float64(f.Mapped), float64(f.Dirty), float64(f.Writeback), float64(f.Pinned)
+	} else {
+		if m.Dirty != nil {
+			d.dirty = float64(*m.Dirty)
+		}
+		if m.Writeback != nil {
+			d.writing = float64(*m.Writeback)
+		}
+	}
+	d.freed = d.all - d.shmem - d.mapped - d.dirty - d.writing - d.pinned
+	return d
+}
+
+// dropTable is what would go, and what would stay and why.
+func dropTable(now *memory) text.Table {
+	t := text.Table{Key: "drop", Title: "What writing 1 to /proc/sys/vm/drop_caches would do", Whole: true, Columns: []text.Column{
+		{Key: "bytes", Head: "BYTES", Unit: "bytes"}, {Key: "share", Head: "OF CACHE", Unit: "ratio"},
+		{Key: "fate", Head: "FATE"}, {Key: "why", Head: "WHY", Flex: true}}}
+	d := drop(now)
+	row := func(bytes float64, known bool, fate, why string) {
+		t.Rows = append(t.Rows, []text.Cell{text.Maybe(bytes, known), text.Maybe(bytes/d.all, known && d.all > 0), text.Str(fate), text.Str(why)})
+	}
+	freed := "clean, and nobody maps it"
+	if !d.known {
+		freed = "clean; at most, as what is mapped is not known"
+	}
+	row(d.freed, true, "freed", freed)
+	row(d.shmem, true, "stays", "shared memory and tmpfs: only swap takes it")
+	row(d.mapped, d.known, "stays", "mapped by a process")
+	row(d.dirty, true, "stays", "dirty: run sync first")
+	row(d.writing, true, "stays", "being written")
+	row(d.pinned, d.known, "stays", "locked by mlock(2), or of a file system in memory")
+	row(d.all, true, "all", "Cached + Buffers of /proc/meminfo")
+	t.Notes = append(t.Notes, "blocks that file systems hold on to (journals, tables) and pages in the middle of I/O stay too: that shows only when it is tried")
+	if s := now.info.SReclaimable; s != nil {
+		t.Notes = append(t.Notes, fmt.Sprintf("writing 2 frees kernel objects, names and inodes: at most %s; 3 does both. What is dropped is read again from the disk",
+			text.Value(float64(*s), "bytes")))
+	}
+	return t
+}
+
+// availableTable is how the kernel comes to MemAvailable.
+func availableTable(now *memory) text.Table {
+	t := text.Table{Key: "available", Title: "How the kernel reckons what is available", Whole: true, Columns: []text.Column{
+		{Key: "bytes", Head: "BYTES", Unit: "bytes"}, {Key: "term", Head: "TERM", Flex: true}}}
+	row := func(v float64, term string) {
+		t.Rows = append(t.Rows, []text.Cell{text.Num(v), text.Str(term)})
+	}
+	m := &now.info
+	if now.beside.Zones == nil {
+		t.Notes = append(t.Notes, "/proc/zoneinfo could not be read")
+	} else if e, ok := m.Estimate(*now.beside.Zones, now.beside.Page); ok {
+		row(float64(e.Free), "free")
+		row(-float64(e.Reserve), "kept back for the kernel (high marks and protection of the zones)")
+		row(float64(e.FilePages), "pages of files that reclaim looks at, active and inactive")
+		row(-float64(e.KeptFile), "of them the low marks, at most half: too busy to take")
+		row(float64(e.Reclaimable), "kernel objects and pages, reclaimable")
+		row(-float64(e.KeptSlab), "of them the low marks, at most half: in use")
+		row(float64(e.Sum), "together")
+	}
+	if m.Available == nil {
+		t.Notes = append(t.Notes, "this kernel has no MemAvailable (3.14)")
+		return t
+	}
+	row(float64(*m.Available), "MemAvailable of /proc/meminfo")
+	t.Notes = append(t.Notes, misleading(now)...)
+	return t
+}
+
+// misleading says where MemAvailable is not what can be had.
+func misleading(now *memory) []string {
+	var notes []string
+	value := func(v float64) string { return text.Value(v, "bytes") }
+	d := drop(now)
+	if d.known && d.mapped > 0 {
+		notes = append(notes, value(d.mapped)+" of it are mapped pages, programs' own code among them: taking those makes the programs wait for the disk")
+	}
+	if d.dirty+d.writing > 0 {
+		notes = append(notes, value(d.dirty+d.writing)+" must be written to disks before it can be had")
+	}
+	if d.shmem > 0 {
+		notes = append(notes, value(d.shmem)+" of shared memory and tmpfs stand in buff/cache, but are not available")
+	}
+	notes = append(notes, "limits of cgroups and memory that they protect (memory.min, memory.low) are not in it")
+	return notes
+}

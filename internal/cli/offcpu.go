@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+	"iocause/internal/source/probe/stacks"
+	"iocause/internal/symbol"
+)
+
+// titleWaits heads what offcpu shows.
+const titleWaits = "Where threads wait"
+
+func newOffCPUCommand(a *app) *cobra.Command {
+	o := &profileOptions{}
+	var min time.Duration
+	var states string
+	var wakers bool
+	c := &cobra.Command{
+		Use:   "offcpu [flags]",
+		Short: "Show in which code threads wait, and for what",
+		Long: "Offcpu adds up the time that threads spend off the processor, by what they wait\n" +
+			"for and by kernel and user stack, and shows the stacks with the most time, or\n" +
+			"draws all of them as a flame graph.\n\n" +
+			"A stack is taken of waits of --min and more. Shorter ones of a thread are added\n" +
+			"up, and when they reach --min the stack of the last one stands for all of them:\n" +
+			"so the time of a thread is complete, and stacks of short waits are a sample.\n" +
+			"Waits that were going on at the start count from there, those that go on at the\n" +
+			"end up to there. After a thread is woken, its waiting for a processor counts as\n" +
+			"'runnable'.\n\n" +
+			strings.Join(text.Wrap("States: "+strings.Join(stateNames(), ", ")+". Groups: "+groupNames()+
+				". Time in 'idle' is left out unless --state names it.", 79), "\n") + "\n\n" +
+			"Ctrl-C ends the watching early and still shows what was seen.",
+		Example: `  iocause offcpu
+  iocause offcpu --pid 1234 --duration 30s -o waits.html
+  iocause offcpu --state io,lock --min 10ms
+  iocause offcpu --comm postgres --wakers -o wakers.svg
+  iocause offcpu -o waits.pb.gz && go tool pprof -top waits.pb.gz
+  iocause offcpu --state all -o - | sort -k2 -n
+  iocause offcpu --recording 17 -o incident.html`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			keep, err := statesOf(states)
+			if err != nil {
+				return err
+			}
+			if min < 0 {
+				return &usageError{fmt.Errorf("reading --min: %v is no length of a wait", min), "give 0 for all waits, or a time such as 1ms"}
+			}
+			if data, err := a.evidence(c, &o.playback, sectionOffCPU); err != nil {
+				return err
+			} else if data != nil {
+				return a.playStacks(c, o, sectionOffCPU, titleWaits, data, keep)
+			}
+			ask, err := o.check(a, c)
+			if err != nil {
+				return err
+			}
+			ask.Min, ask.Wakers = min, wakers
+			return a.runProfile(c, o, ask, func(seen *profiled, names *symbol.Resolver) (*sample.Profile, error) {
+				r := newResolver(names)
+				p := r.resolveWaits(seen)
+				p.Title = titleWaits
+				left := keepStates(p, keep)
+				if note := leftOut(left); note != "" {
+					p.Notes = append(p.Notes, note)
+				}
+				return p, nil
+			})
+		},
+	}
+	o.bind(c, "wait")
+	f := c.Flags()
+	f.Var(timeIn(&min, time.Millisecond), "min", "shorter waits are added up to this")
+	f.StringVar(&states, "state", "", "waits for these alone (disk,lock,...; all)")
+	f.BoolVar(&wakers, "wakers", false, "add the stack of who ended the wait")
+	o.playback.bind(c)
+	o.bindOutput(c)
+	return c
+}
+
+// stateNames are the states that a wait may have.
+func stateNames() []string {
+	var names []string
+	for _, s := range stacks.States() {
+		if s != stacks.OnUser && s != stacks.OnKernel {
+			names = append(names, string(s))
+		}
+	}
+	return names
+}
+
+func groupNames() string {
+	return strings.Join(slices.Sorted(maps.Keys(stacks.Groups())), ", ")
+}
+
+// statesOf reads --state; "" is all but idle.
+func statesOf(list string) (map[string]bool, error) {
+	keep := map[string]bool{}
+	if list == "" {
+		for _, name := range stateNames() {
+			keep[name] = name != string(stacks.Idle)
+		}
+		return keep, nil
+	}
+	for _, name := range strings.Split(list, ",") {
+		name = strings.TrimSpace(name)
+		if group, ok := stacks.Groups()[name]; ok {
+			for _, s := range group {
+				keep[string(s)] = true
+			}
+			continue
+		}
+		if !slices.Contains(stateNames(), name) {
+			return nil, &usageError{fmt.Errorf("reading --state: no state is called %q", name),
+				"there are " + strings.Join(stateNames(), ", ") + "; and the groups " + groupNames()}
+		}
+		keep[name] = true
+	}
+	return keep, nil
+}
+
+// leftOut says what --state hides, largest first.
+func leftOut(left map[string]float64) string {
+	names := slices.Collect(maps.Keys(left))
+	slices.SortFunc(names, func(a, b string) int {
+		if left[a] != left[b] {
+			if left[a] > left[b] {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	var parts []string
+	for _, name := range names {
+		parts = append(parts, name+" "+text.Duration(left[name]))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "left out: " + strings.Join(parts, ", ") + "; --state all shows all"
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/bpf"
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+	"iocause/internal/source/probe/stacks"
+	"iocause/internal/symbol"
+)
+
+// fastest is what the kernel lets perf events sample at by default
+// (kernel.perf_event_max_sample_rate is far higher).
+const fastest = 10000
+
+// usualHz is no multiple of what programs do in step with the clock.
+const usualHz = 99
+
+// titleRuns heads what oncpu shows.
+const titleRuns = "Where threads run"
+
+// runStates are the states of a thread that runs.
+func runStates() map[string]bool {
+	return map[string]bool{string(stacks.OnUser): true, string(stacks.OnKernel): true}
+}
+
+func newOnCPUCommand(a *app) *cobra.Command {
+	o := &profileOptions{}
+	var hz int
+	c := &cobra.Command{
+		Use:   "oncpu [flags]",
+		Short: "Show in which code threads run",
+		Long: "Oncpu samples the running threads' kernel and user stacks --hz times a second on\n" +
+			"every processor and shows those with the most time, or draws all of them as a\n" +
+			"flame graph: the other half of what offcpu shows. It samples the processor's\n" +
+			"cycle counter, or the CPU clock where there is none, as in many virtual\n" +
+			"machines: then code that runs with interrupts off is seen when it ends. Stacks\n" +
+			"are complete without frame pointers, too, where files have unwinding tables.\n\n" +
+			"Ctrl-C ends the watching early and still shows what was seen.",
+		Example: `  iocause oncpu
+  iocause oncpu --pid 1234 --duration 30s -o runs.html
+  iocause oncpu --cgroup /system.slice/postgresql.service
+  iocause oncpu -o runs.pb.gz && go tool pprof -top runs.pb.gz
+  iocause oncpu --recording 17 -o incident.html`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if data, err := a.evidence(c, &o.playback, sectionOnCPU); err != nil {
+				return err
+			} else if data != nil {
+				return a.playStacks(c, o, sectionOnCPU, titleRuns, data, runStates())
+			}
+			if hz < 1 || hz > fastest {
+				return &usageError{fmt.Errorf("reading --hz: %d is no such rate", hz), fmt.Sprintf("give 1 to %d; 99 is a good one", fastest)}
+			}
+			ask, err := o.check(a, c)
+			if err != nil {
+				return err
+			}
+			ask.OnCPU, ask.Hz = true, hz
+			return a.runProfile(c, o, ask, func(seen *profiled, names *symbol.Resolver) (*sample.Profile, error) {
+				p := newResolver(names).resolveRuns(seen)
+				p.Title = titleRuns
+				keepStates(p, runStates())
+				p.Notes = append(p.Notes, samplingOf(seen, hz).note(p))
+				return p, nil
+			})
+		},
+	}
+	o.bind(c, "run")
+	c.Flags().IntVar(&hz, "hz", usualHz, "samples a second and processor")
+	o.bindOutput(c)
+	o.playback.bind(c)
+	return c
+}
+
+// sampling is how samples were taken.
+type sampling struct {
+	Hz    int    `json:"hz"`
+	Event string `json:"event"`
+	CPUs  int    `json:"processors,omitempty"` // 0: not known
+}
+
+func samplingOf(seen *profiled, hz int) *sampling {
+	s := &sampling{Hz: hz, Event: seen.event}
+	if cpus, err := bpf.Online(); err == nil {
+		s.CPUs = cpus
+	}
+	return s
+}
+
+// note says what the samples of a profile are.
+func (s *sampling) note(p *sample.Profile) string {
+	var n uint64
+	for i := range p.Stacks {
+		n += p.Stacks[i].Count
+	}
+	note := fmt.Sprintf("%s at %d Hz by %s, each for %s of running", sample.Counted(n, "sample"), s.Hz, s.Event, text.Duration(1/float64(max(s.Hz, 1))))
+	if s.CPUs > 0 {
+		note += "; " + sample.Counted(s.CPUs, "processor")
+	}
+	return note
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"unicode"
+	"unicode/utf16"
+
+	"iocause/internal/diagnose"
+	"iocause/internal/present/text"
+)
+
+// print writes the report to standard output.
+func (a *app) print(r *diagnose.Report, format string) error {
+	if format == "json" {
+		return writeJSON(a.stdout, r)
+	}
+	return text.Write(a.stdout, r, styleOf(a.stdout, os.Getenv, widestText))
+}
+
+// writeJSON writes one indented document.
+func writeJSON(w io.Writer, v any) error { return encodeJSON(w, v, "  ") }
+
+// writeJSONLine writes one document on one line.
+func writeJSONLine(w io.Writer, v any) error { return encodeJSON(w, v, "") }
+
+// encodeJSON writes one document and a newline. Characters that a terminal
+// could obey or that would hide or reorder text are written as \u escapes,
+// which any reader of JSON turns back.
+func encodeJSON(w io.Writer, v any, indent string) error {
+	var raw bytes.Buffer
+	enc := json.NewEncoder(&raw)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("encoding the output as JSON: %w", err)
+	}
+	var out bytes.Buffer
+	for _, r := range raw.String() {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			out.WriteRune(r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			fmt.Fprintf(&out, `\u%04x\u%04x`, hi, lo)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	if _, err := w.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("writing the output: %w", err)
+	}
+	return nil
+}
+
+// tidy makes a report fit for output: lists are empty rather than null, gaps
+// are said once, and figures that are no numbers, which JSON cannot hold,
+// become gaps.
+func tidy(r *diagnose.Report) {
+	var gaps []string
+	for _, g := range r.Gaps {
+		if !slices.Contains(gaps, g) {
+			gaps = append(gaps, g)
+		}
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		for _, share := range []*float64{&f.Confidence, &f.Weight} {
+			if math.IsNaN(*share) || math.IsInf(*share, 0) {
+				*share = 0
+				gaps = append(gaps, fmt.Sprintf("confidence or weight of %s came out as no number", f.Cause))
+			}
+		}
+		f.Evidence = slices.DeleteFunc(f.Evidence, func(e diagnose.Evidence) bool {
+			bad := math.IsNaN(e.Value) || math.IsInf(e.Value, 0)
+			if bad {
+				gaps = append(gaps, fmt.Sprintf("%s, evidence of %s, came out as no number", e.Name, f.Cause))
+			}
+			return bad
+		})
+		f.Evidence, f.Excluded, f.Advice = notNil(f.Evidence), notNil(f.Excluded), notNil(f.Advice)
+	}
+	r.Findings, r.CannotTell, r.Gaps = notNil(r.Findings), notNil(r.CannotTell), notNil(gaps)
+	r.Excluded, r.Waiters = notNil(r.Excluded), notNil(r.Waiters)
+}
+
+func notNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/diagnose"
+	"iocause/internal/host"
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+	"iocause/internal/source"
+	"iocause/internal/store/recording"
+)
+
+// diagnoseRecording judges what was recorded, as if it had been watched now.
+func (a *app) diagnoseRecording(c *cobra.Command, o *diagnoseOptions, args []string) error {
+	switch {
+	case len(args) > 0:
+		return &usageError{errors.New("reading the arguments: a recording and a command exclude each other"), "give one of them"}
+	case c.Flags().Changed("duration"):
+		return &usageError{errors.New("reading the flags: --duration is for what is watched now"), "choose a part of the recording with --from and --to"}
+	}
+	given, err := o.checkFlags(c, args)
+	if err != nil {
+		return err
+	}
+	target, err := o.filter.recordedTarget(given)
+	if err != nil {
+		return err
+	}
+	from, err := a.play(&o.playback, true)
+	if err != nil {
+		return err
+	}
+	past, err := a.readPast(&o.against, o.playback.dir)
+	if past == nil && err == nil { // an incident brings what it was judged against
+		past, err = a.pastOfIncident(from.name)
+	}
+	if err != nil {
+		return errors.Join(err, from.close())
+	}
+	j, err := from.judge(target, true, past)
+	if err != nil {
+		return errors.Join(err, from.close())
+	}
+	return errors.Join(a.print(j.report, o.format), from.close())
+}
+
+// judgement is a span of a recording as one window, and what was found in it.
+type judgement struct {
+	window *sample.Window
+	target diagnose.Target
+	report *diagnose.Report
+	run    *recording.Run // nil where no command was run, or its end was not seen
+}
+
+// judge reads the span that was chosen and judges it. Without a target it asks
+// for the command that was recorded, where that is wanted, or for the whole
+// machine. It compares with what was before; nil for nothing.
+func (p *played) judge(target diagnose.Target, ofCommand bool, before *past) (*judgement, error) {
+	j, cost, err := p.joined(target, ofCommand)
+	if err != nil {
+		return nil, err
+	}
+	if what := unmet(j.window, j.target); what != "" {
+		return nil, p.nobody(what, j.target)
+	}
+	against, err := before.against(j.target, p.fingerprint())
+	if err != nil {
+		return nil, err
+	}
+	j.report = reported(j.window, j.target, against, p.fingerprint(), cost)
+	return j, nil
+}
+
+// joined reads the span that was chosen as one window, and whom it is asked
+// about.
+func (p *played) joined(target diagnose.Target, ofCommand bool) (*judgement, source.Cost, error) {
+	var all joined
+	if err := p.each(all.add); err != nil {
+		return nil, source.Cost{}, err
+	}
+	j := &judgement{window: all.Window(), target: target}
+	for _, l := range p.lost() {
+		j.window.Gaps = append(j.window.Gaps, sample.Gap{Why: l})
+	}
+	if end, ok := p.End(); ok {
+		j.run = end.Run
+	}
+	if ofCommand && len(target.PIDs) == 0 && target.Comm+target.Cgroup+target.Device == "" {
+		j.target = p.command(j)
+	}
+	cost, err := source.ReadCost(&host.Host{}, j.window)
+	if err != nil {
+		return nil, source.Cost{}, err
+	}
+	cost.CPUSeconds, cost.RSSBytes = all.cost.CPUSeconds, all.cost.RSSBytes
+	return j, cost, nil
+}
+
+// lost says what of the recording could not be read.
+func (p *played) lost() []string {
+	var all []string
+	told, more := p.Losses()
+	for _, l := range told {
+		all = append(all, "of the recording "+l.String())
+	}
+	if more > 0 {
+		all = append(all, fmt.Sprintf("of the recording %d more parts cannot be read", more))
+	}
+	return all
+}
+
+// command is the command that was recorded, as a target; what is known of how
+// it ran is put into the window.
+func (p *played) command(j *judgement) diagnose.Target {
+	c := p.Header().Command
+	w := j.window
+	switch {
+	case c == nil:
+		return diagnose.Target{}
+	case j.run == nil:
+		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf(
+			"the recording was not ended in order: of what %s (process %d) started nothing is known", c.Name, c.PID)})
+		return diagnose.Target{PIDs: []int{c.PID}}
+	}
+	var t diagnose.Target
+	names := map[int]string{}
+	for _, x := range j.run.Processes {
+		t.PIDs = append(t.PIDs, x.PID)
+		names[x.PID] = string(x.Comm)
+	}
+	rename(w, names)
+	if j.run.Ended {
+		describeRun(w, time.Duration(j.run.Seconds*float64(time.Second)), j.run.Exit, j.run.How)
+	}
+	return t
+}
+
+// describeRun says in the window what is odd about how a command ran: a verdict
+// on a program that did not do its work is one on something else.
+func describeRun(w *sample.Window, ran time.Duration, code int, how string) {
+	if ran < shortest {
+		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf(
+			"the command ran for %s, which is too short to show why it waits", text.Duration(ran.Seconds()))})
+	}
+	if code != 0 {
+		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf(
+			"the command failed (%s), so this may not be how it runs when it works", how)})
+	}
+}
+
+// reported judges a window and adds what only the outside knows.
+func reported(w *sample.Window, target diagnose.Target, before *diagnose.Before, fingerprint any, cost source.Cost) *diagnose.Report {
+	r := diagnose.JudgeAgainst(w, target, before)
+	r.Host = fingerprint
+	r.Cost = diagnose.Cost{CPUSeconds: cost.CPUSeconds, BPFSeconds: cost.BPFSeconds, RSSBytes: cost.RSSBytes, LostEvents: cost.Lost}
+	tidy(r)
+	return r
+}

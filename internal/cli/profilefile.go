@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"iocause/internal/present/folded"
+	"iocause/internal/present/html"
+	"iocause/internal/present/pprof"
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+)
+
+// writers are the forms of a profile, by the end of the file's name.
+func writers() map[string]func(io.Writer, *sample.Profile) error {
+	return map[string]func(io.Writer, *sample.Profile) error{
+		".html":   html.Write,
+		".svg":    html.WriteSVG,
+		".pb.gz":  pprof.Write,
+		".folded": folded.Write,
+	}
+}
+
+// writerOf is the form that a file's name asks for.
+func writerOf(name string) func(io.Writer, *sample.Profile) error {
+	if name == "-" {
+		return folded.Write
+	}
+	for end, w := range writers() {
+		if strings.HasSuffix(name, end) {
+			return w
+		}
+	}
+	return nil
+}
+
+// checkOutput refuses names whose form cannot be told, before time is spent,
+// and places that cannot be written.
+func checkOutput(name string) error {
+	if name == "" || name == "-" {
+		return nil
+	}
+	if writerOf(name) == nil {
+		return &usageError{fmt.Errorf("reading --output: %q does not end in a form that is known", name),
+			"end it in .html, .svg, .pb.gz or .folded, or give - for folded text"}
+	}
+	if dir := filepath.Dir(name); !isDirectory(dir) {
+		return &usageError{fmt.Errorf("reading --output: %q is no directory", dir), "make it, or choose another"}
+	}
+	return nil
+}
+
+func isDirectory(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir()
+}
+
+// writeProfile writes a profile to a file, or folded to standard output. The
+// file appears whole or not at all.
+func (a *app) writeProfile(p *sample.Profile, name string) error {
+	write := writerOf(name)
+	for _, note := range p.Notes {
+		fmt.Fprintln(a.stderr, "iocause: "+text.Escape(note))
+	}
+	if name == "-" {
+		return write(a.stdout, p)
+	}
+	if err := writeWhole(name, func(w io.Writer) error { return write(w, p) }); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	fmt.Fprintf(a.stderr, "iocause: wrote %s: %s, %s in all\n", text.Escape(name), sample.Counted(len(p.Stacks), "stack"), weight(p))
+	return nil
+}
+
+// writeWhole writes to a new file beside the named one, which then takes its place.
+// What is no regular file (/dev/stdout) is written to directly.
+func writeWhole(name string, write func(io.Writer) error) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".iocause-*")
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	const readable = 0o644
+	err = errors.Join(err, f.Chmod(readable), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,361 @@
+package cli
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/agent"
+	"iocause/internal/present/text"
+	"iocause/internal/store/series"
+)
+
+// queryOptions are the flags of query.
+type queryOptions struct {
+	dir, from, to, format string
+	step                  time.Duration
+	list                  bool
+}
+
+func newQueryCommand(a *app) *cobra.Command {
+	o := &queryOptions{}
+	c := &cobra.Command{
+		Use:   "query EXPRESSION [flags]",
+		Short: "Ask a recording of the agent, in PromQL",
+		Long: "Query evaluates an expression of PromQL, the query language of Prometheus, on\n" +
+			"what 'iocause agent' recorded, whether that runs or not. Without --from it shows\n" +
+			"the values at --to, or at the end of the recording; with --from a line for each\n" +
+			"series: its extremes, its mean, its last value and its course. The letter behind\n" +
+			"a number is its power of a thousand; csv and json have every point, in full.\n" +
+			"A time is \"10m ago\", \"14:00\", \"yesterday 14:00\", \"2026-01-31 14:00\" or\n" +
+			"RFC 3339. For time that is no longer kept as measured, the steps of five minutes\n" +
+			"and of an hour answer: of anything but a counter the mean, with :max and :min\n" +
+			"behind the name the extremes. --list names all series.",
+		Example: "  iocause query --list\n" +
+			"  iocause query 'rate(iocause_disk_read_bytes_total[1m])'\n" +
+			"  iocause query 'rate(iocause_disk_busy_seconds_total[1m])' --from '1h ago'\n" +
+			"  iocause query iocause_mem_dirty_bytes --from yesterday --format csv",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return a.query(c, o, args) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.dir, "dir", agent.DefaultConfig().Dir, "directory of the recording")
+	f.StringVar(&o.from, "from", "", "begin of the time that is looked at")
+	f.StringVar(&o.to, "to", "", "its end (the end of the recording)")
+	f.Var(timeIn(&o.step, 0), "step", "time between two points (120 points in all;\na longer one is taken for more than 11000)")
+	f.StringVar(&o.format, "format", "text", "text, json or csv")
+	f.BoolVar(&o.list, "list", false, "name the series, with what they are")
+	f.SortFlags = false
+	return c
+}
+
+func (o *queryOptions) check(args []string) error {
+	switch {
+	case o.format != "text" && o.format != "json" && o.format != "csv":
+		return &usageError{fmt.Errorf("reading --format: no format is called %q", o.format), "use text, json or csv"}
+	case o.step < 0:
+		return &usageError{fmt.Errorf("reading --step: %v is less than nothing", o.step), "give a time such as 1m"}
+	case o.step > 0 && o.from == "":
+		return &usageError{errors.New("reading --step: there is no --from"), "give both"}
+	case o.list && len(args) > 0:
+		return &usageError{errors.New("reading the arguments: --list takes no expression"), "leave one of them out"}
+	case !o.list && len(args) == 0:
+		return &usageError{errors.New("reading the arguments: the expression is missing"), "give one, or --list; see 'iocause query --help'"}
+	}
+	if o.list {
+		return nil
+	}
+	return asUsage(series.CheckExpr(args[0]))
+}
+
+// asUsage shows where an expression goes wrong.
+func asUsage(err error) error {
+	var q *series.QueryError
+	if !errors.As(err, &q) {
+		return err
+	}
+	line := strings.Count(q.Expr[:q.At], "\n")
+	begin := strings.LastIndexByte(q.Expr[:q.At], '\n') + 1
+	shown := text.Escape(strings.Split(q.Expr, "\n")[line])
+	at := text.Width(text.Escape(q.Expr[begin:q.At]))
+	return &usageError{err, fmt.Sprintf("it is here:\n  %s\n  %s^", shown, strings.Repeat(" ", at))}
+}
+
+// times are the times that a query is asked for. newest is where the recording
+// ends.
+func (o *queryOptions) times(now, newest time.Time) (q series.Query, err error) {
+	read := func(flag, s string, otherwise time.Time) time.Time {
+		if s == "" || err != nil {
+			return otherwise
+		}
+		t, e := when(s, now)
+		if e != nil {
+			err = &usageError{fmt.Errorf("reading --%s: %w", flag, e), whenHelp}
+		}
+		return t
+	}
+	q.To = read("to", o.to, newest)
+	q.From = read("from", o.from, time.Time{})
+	if err != nil || o.from == "" {
+		return q, err
+	}
+	if !q.From.Before(q.To) {
+		return q, &usageError{fmt.Errorf("reading --from: %s is not before %s", q.From.Format(time.RFC3339), q.To.Format(time.RFC3339)), "give an earlier time"}
+	}
+	if q.Step = o.step; q.Step == 0 {
+		q.Step = max((q.To.Sub(q.From) / 120).Round(time.Second), time.Second)
+	}
+	return q, nil
+}
+
+func (a *app) query(c *cobra.Command, o *queryOptions, args []string) (err error) {
+	if err := o.check(args); err != nil {
+		return err
+	}
+	if _, err := o.times(a.host.Now(), a.host.Now()); err != nil {
+		return err
+	}
+	r, err := series.OpenReader(o.dir)
+	if errors.Is(err, series.ErrNoRecording) {
+		return fmt.Errorf("%w; 'iocause agent' makes one, --dir says where it is", err)
+	} else if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	newest := r.Newest(0)
+	for tier := 1; newest.IsZero() && tier < series.Tiers; tier++ {
+		newest = r.Newest(tier)
+	}
+	if newest.IsZero() {
+		return fmt.Errorf("asking the recording in %s: it is empty", o.dir)
+	}
+	q, err := o.times(a.host.Now(), newest)
+	if err != nil {
+		return err
+	}
+	if o.list {
+		return a.listSeries(c, o, r)
+	}
+	if least := series.LeastStep(q.From, q.To, q.Step); q.Step < least {
+		fmt.Fprintf(a.stderr, "iocause: a point every %v would be more than anybody can look at (%d of each series): a point every %v instead; for shorter steps give a shorter time\n",
+			q.Step, q.To.Sub(q.From)/q.Step+1, least)
+		q.Step = least
+	}
+	q.Expr = args[0]
+	result, err := r.Query(c.Context(), q)
+	if err != nil {
+		return err
+	}
+	for _, w := range result.Warnings {
+		fmt.Fprintln(a.stderr, "iocause: "+text.Escape(w))
+	}
+	switch o.format {
+	case "json":
+		return a.queryJSON(result)
+	case "csv":
+		return queryCSV(a.stdout, result)
+	}
+	if result.Type == "string" {
+		_, err := fmt.Fprintln(a.stdout, text.Escape(result.Text))
+		return err
+	}
+	t := queryTable(result, &q)
+	return text.WriteTable(a.stdout, t, styleOf(a.stdout, os.Getenv, widestTable))
+}
+
+// lineName is a series as PromQL writes it.
+func lineName(l *series.Line) string {
+	var b strings.Builder
+	b.WriteString(l.Name)
+	for i, x := range l.Labels {
+		b.WriteString(map[bool]string{true: "{", false: ","}[i == 0])
+		b.WriteString(x.Name + "=" + strconv.Quote(x.Value))
+	}
+	if len(l.Labels) > 0 {
+		b.WriteByte('}')
+	}
+	if b.Len() == 0 {
+		return "{}"
+	}
+	return b.String()
+}
+
+func queryTable(r *series.Result, q *series.Query) *text.Table {
+	t := &text.Table{Key: "series", Whole: true, Columns: []text.Column{{Key: "series", Head: "SERIES", Flex: true, Least: 20}}}
+	number := func(v float64) text.Cell {
+		if math.IsNaN(v) {
+			return text.Str("NaN")
+		}
+		return text.Str(engineering(v))
+	}
+	if q.Step == 0 {
+		t.Columns = append(t.Columns, text.Column{Key: "value", Head: "VALUE"})
+		t.Title = "at " + q.To.Format("2006-01-02 15:04:05 -0700")
+		for i := range r.Lines {
+			t.Rows = append(t.Rows, []text.Cell{text.Str(lineName(&r.Lines[i])), number(r.Lines[i].Points[len(r.Lines[i].Points)-1].Value)})
+		}
+		return t
+	}
+	t.Title = fmt.Sprintf("%s to %s, a point every %v", q.From.Format("2006-01-02 15:04:05"), q.To.Format("2006-01-02 15:04:05 -0700"), q.Step)
+	for _, head := range []string{"MIN", "MEAN", "MAX", "LAST"} {
+		t.Columns = append(t.Columns, text.Column{Key: strings.ToLower(head), Head: head})
+	}
+	const width = 24
+	t.Columns = append(t.Columns, text.Column{Key: "course", Head: "COURSE", Drop: 1})
+	for i := range r.Lines {
+		l := &r.Lines[i]
+		low, high, sum := math.Inf(1), math.Inf(-1), 0.0
+		for _, p := range l.Points {
+			low, high, sum = min(low, p.Value), max(high, p.Value), sum+p.Value
+		}
+		t.Rows = append(t.Rows, []text.Cell{text.Str(lineName(l)), number(low), number(sum / float64(len(l.Points))), number(high),
+			number(l.Points[len(l.Points)-1].Value), text.Str(text.Spark(course(l, q), width))})
+	}
+	return t
+}
+
+// engineering writes a number with four digits and the letter for its power of
+// a thousand: 19.37G.
+func engineering(v float64) string {
+	if v == 0 || math.IsInf(v, 0) {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	power := int(math.Floor(math.Log10(math.Abs(v)) / 3))
+	letters := []string{"n", "µ", "m", "", "k", "M", "G", "T", "P"}
+	if power < -3 || power > 5 {
+		return strconv.FormatFloat(v, 'g', 4, 64)
+	}
+	return strconv.FormatFloat(v/math.Pow(1000, float64(power)), 'g', 4, 64) + letters[power+3]
+}
+
+// course is a line with NaN where it has no point.
+func course(l *series.Line, q *series.Query) []float64 {
+	out := make([]float64, int(q.To.Sub(q.From)/q.Step)+1)
+	for i := range out {
+		out[i] = math.NaN()
+	}
+	for _, p := range l.Points {
+		if i := int(p.At.Sub(q.From) / q.Step); i >= 0 && i < len(out) {
+			out[i] = p.Value
+		}
+	}
+	return out
+}
+
+func queryCSV(w io.Writer, r *series.Result) error {
+	out := csv.NewWriter(w)
+	errs := []error{out.Write([]string{"time", "series", "value"})}
+	for i := range r.Lines {
+		name := lineName(&r.Lines[i])
+		for _, p := range r.Lines[i].Points {
+			value := strconv.FormatFloat(p.Value, 'g', -1, 64)
+			if r.Type == "string" {
+				value = r.Text
+			}
+			errs = append(errs, out.Write([]string{p.At.Format(time.RFC3339Nano), name, value}))
+		}
+	}
+	out.Flush()
+	if err := errors.Join(append(errs, out.Error())...); err != nil {
+		return fmt.Errorf("writing the output: %w", err)
+	}
+	return nil
+}
+
+// queryJSON writes numbers as numbers; those that JSON does not know are null.
+func (a *app) queryJSON(r *series.Result) error {
+	type point struct {
+		Time  string   `json:"time"`
+		Value *float64 `json:"value"`
+	}
+	type line struct {
+		Name   string            `json:"name,omitempty"`
+		Labels map[string]string `json:"labels"`
+		Points []point           `json:"points"`
+	}
+	lines := []line{}
+	for _, l := range r.Lines {
+		x := line{Name: l.Name, Labels: map[string]string{}}
+		for _, of := range l.Labels {
+			x.Labels[of.Name] = of.Value
+		}
+		for _, p := range l.Points {
+			out := point{Time: p.At.UTC().Format(time.RFC3339Nano)}
+			if !math.IsNaN(p.Value) && !math.IsInf(p.Value, 0) {
+				out.Value = &p.Value
+			}
+			x.Points = append(x.Points, out)
+		}
+		lines = append(lines, x)
+	}
+	object := map[string]any{"type": r.Type, "series": lines, "warnings": append([]string{}, r.Warnings...)}
+	if r.Type == "string" {
+		object["text"] = r.Text
+	}
+	return writeJSON(a.stdout, object)
+}
+
+// listSeries names what a recording has.
+func (a *app) listSeries(c *cobra.Command, o *queryOptions, r *series.Reader) error {
+	from, to := series.Ever()
+	names, err := r.LabelValues(c.Context(), "__name__", nil, from, to)
+	if err != nil {
+		return err
+	}
+	t := &text.Table{Key: "names", Whole: true, Columns: []text.Column{
+		{Key: "name", Head: "NAME"}, {Key: "what", Head: "WHAT IT IS", Flex: true, Least: 30},
+	}}
+	for _, n := range names {
+		base, _, _ := strings.Cut(n, ":")
+		t.Rows = append(t.Rows, []text.Cell{text.Str(n), text.Str(agent.Help(base))})
+	}
+	switch o.format {
+	case "json":
+		return writeJSON(a.stdout, map[string]any{"names": t.Object()})
+	case "csv":
+		out := csv.NewWriter(a.stdout)
+		errs := []error{out.Write(t.Keys())}
+		for i := range t.Rows {
+			errs = append(errs, out.Write(t.Record(i)))
+		}
+		out.Flush()
+		return errors.Join(append(errs, out.Error())...)
+	}
+	return a.writeNames(names)
+}
+
+// writeNames is the list for people: a series, and below it what it is, in
+// full. The extremes that are kept beside it in the coarser tiers are not told
+// again.
+func (a *app) writeNames(names []string) error {
+	const indent = "    "
+	width := styleOf(a.stdout, os.Getenv, widestText).Width
+	var out strings.Builder
+	more := 0
+	for _, n := range names {
+		if base, _, is := strings.Cut(n, ":"); is && slices.Contains(names, base) {
+			more++
+			continue
+		}
+		out.WriteString(text.Escape(n) + "\n")
+		base, _, _ := strings.Cut(n, ":")
+		for _, line := range text.Wrap(agent.Help(base), width-len(indent)) {
+			out.WriteString(indent + line + "\n")
+		}
+	}
+	if more > 0 {
+		note := text.Wrap("with :max and :min behind a name: the extremes of each step, of the time that is kept in steps of five minutes and of an hour", width-2)
+		out.WriteString("! " + strings.Join(note, "\n  ") + "\n")
+	}
+	_, err := io.WriteString(a.stdout, out.String())
+	return err
+}

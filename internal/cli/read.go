@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/diagnose"
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+	"iocause/internal/source"
+	told "iocause/internal/source/text"
+	"iocause/internal/source/text/blktrace"
+)
+
+// readOptions are the flags of read.
+type readOptions struct {
+	list   bool
+	series bool
+	one    bool
+	as     string
+	which  int
+	format string
+}
+
+func newReadCommand(a *app) *cobra.Command {
+	o := &readOptions{}
+	c := &cobra.Command{
+		Use:   "read [FILE ...] [flags]",
+		Short: "Name the cause from what other tools printed",
+		Long: "Read finds the output of other tools in texts, whatever stands around it, and\n" +
+			"judges it as if it had been watched here: the cause, its evidence with file and\n" +
+			"line, what is ruled out, and what to run next where the text cannot tell.\n" +
+			"Without FILE, or for -, it reads standard input. gzip, zstd, xz, bzip2 and\n" +
+			"zlib are unpacked.\n\n" +
+			"Outputs of different tools are taken as one case. Where a tool shows something\n" +
+			"anew, the next case begins; several files with one case each, and each of other\n" +
+			"tools, are one case.\n\n" +
+			"It reads:\n" + toolList(),
+		Example: `  iocause read ticket.txt
+  iostat -xz 1 5 | iocause read
+  iocause read iostat.log free.log cachestat.log.gz
+  iocause read --list ticket.txt
+  iocause read --case 2 ticket.txt
+  iocause read --series --format json iostat.log`,
+		RunE: func(c *cobra.Command, args []string) error { return a.read(c, o, args) },
+	}
+	f := c.Flags()
+	f.BoolVar(&o.list, "list", false, "show what was recognised, and do not judge it")
+	f.BoolVar(&o.series, "series", false, "export the values that were read, as CSV or JSON lines")
+	f.BoolVar(&o.one, "one", false, "take everything as one case")
+	f.StringVar(&o.as, "as", "", "look for the output of this tool only")
+	f.IntVar(&o.which, "case", 0, "show this case only, counted from 1")
+	f.StringVar(&o.format, "format", "text", "text or json")
+	f.SortFlags = false
+	return c
+}
+
+// toolList is the part of the help that says what can be read.
+func toolList() string {
+	var b strings.Builder
+	for i, t := range told.List() {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "  %-12s %s", t.Name, t.What)
+	}
+	return b.String()
+}
+
+func (o *readOptions) check() error {
+	if err := checkFormat(o.format); err != nil {
+		return err
+	}
+	if o.list && o.series {
+		return &usageError{errors.New("reading the flags: --list and --series exclude each other"), "give one of them"}
+	}
+	if o.which < 0 {
+		return &usageError{fmt.Errorf("reading --case: %d is no case", o.which), "cases are counted from 1"}
+	}
+	return nil
+}
+
+// tools are those to look for.
+func (o *readOptions) tools() ([]told.Tool, error) {
+	all := told.List()
+	if o.as == "" {
+		return all, nil
+	}
+	var names []string
+	for _, t := range all {
+		if t.Name == o.as {
+			return []told.Tool{t}, nil
+		}
+		names = append(names, t.Name)
+	}
+	return nil, &usageError{fmt.Errorf("reading --as: no tool is called %q", o.as), "use one of " + strings.Join(names, ", ")}
+}
+
+// read is the command: recognise, sort into cases, judge, print.
+func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	tools, err := o.tools()
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		if _, terminal := terminalWidth(a.stdin); terminal {
+			return &usageError{errors.New("reading the arguments: no FILE is given"), "name files, or pipe a tool's output into it; see 'iocause read --help'"}
+		}
+		args = []string{"-"}
+	}
+	ctx, stop := untilInterrupt(c.Context(), nil)
+	defer stop()
+	var texts []*told.Text
+	broken := false // one could not be read to its end
+	for _, names := range together(args) {
+		t, err := a.readOne(ctx, names, &told.Reader{Tools: tools})
+		if err != nil && (t == nil || len(t.Blocks) == 0) {
+			return err
+		}
+		if err != nil {
+			fmt.Fprintf(a.stderr, "iocause: %s; what was read before is judged\n", text.Escape(err.Error()))
+			broken = broken || ctx.Err() == nil
+		}
+		texts = append(texts, t)
+	}
+	if err := a.showRead(texts, o); err != nil || !broken {
+		return err
+	}
+	return &exitError{1}
+}
+
+// showRead judges and prints what was read.
+func (a *app) showRead(texts []*told.Text, o *readOptions) error {
+	if o.list {
+		return a.printList(texts, o)
+	}
+	a.noteFaults(texts)
+	cases, left := told.Cases(texts, o.one)
+	if left > 0 {
+		fmt.Fprintf(a.stderr, "iocause: %d more cases were left out; give smaller pieces\n", left)
+	}
+	if len(cases) == 0 {
+		return nothingRead(texts)
+	}
+	if o.series {
+		return a.printSeries(texts, o)
+	}
+	return a.printCases(texts, a.judge(cases), o)
+}
+
+// readOne reads one file, or those of one trace; "-" is standard input.
+func (a *app) readOne(ctx context.Context, names []string, r *told.Reader) (*told.Text, error) {
+	from, shown := a.stdin, "stdin"
+	if names[0] != "-" {
+		var all []io.Reader
+		for _, name := range names {
+			f, err := os.Open(name)
+			if err != nil {
+				return nil, fmt.Errorf("opening what to read: %w", err)
+			}
+			defer f.Close()
+			all = append(all, f)
+		}
+		from, shown = all[0], names[0]
+		if len(all) > 1 {
+			base, _ := perProcessor(names[0])
+			from, shown = blktrace.Text(all...), base+".*"
+		}
+	}
+	done := make(chan struct{})
+	defer close(done)
+	if closer, ok := from.(io.Closer); ok && names[0] == "-" {
+		go func() { // a read from a pipe does not end by itself
+			select {
+			case <-ctx.Done():
+				closer.Close()
+			case <-done:
+			}
+		}()
+	}
+	p := &readProgress{from: from, name: shown, app: a, said: time.Now()}
+	defer p.erase()
+	return r.Read(ctx, shown, p)
+}
+
+// readProgress says on standard error how far the reading of a long text is.
+type readProgress struct {
+	from  io.Reader
+	name  string
+	app   *app
+	bytes float64
+	said  time.Time // when it was said last
+	shown bool
+}
+
+// patience is how long a text is read before that is said.
+const patience = 2 * time.Second
+
+// Read implements io.Reader.
+func (p *readProgress) Read(b []byte) (int, error) {
+	n, err := p.from.Read(b)
+	p.bytes += float64(n)
+	if time.Since(p.said) < patience {
+		return n, err
+	}
+	p.said = time.Now()
+	if _, terminal := terminalWidth(p.app.stderr); terminal {
+		fmt.Fprintf(p.app.stderr, "\r\x1b[Kiocause: reading %s: %s", text.Middle(text.Escape(p.name), 40), text.Value(p.bytes, "bytes"))
+	} else if !p.shown {
+		fmt.Fprintf(p.app.stderr, "iocause: reading %s\n", text.Escape(p.name))
+	}
+	p.shown = true
+	return n, err
+}
+
+// erase takes the line away.
+func (p *readProgress) erase() {
+	if _, terminal := terminalWidth(p.app.stderr); p.shown && terminal {
+		fmt.Fprint(p.app.stderr, "\r\x1b[K")
+	}
+}
+
+// noteFaults says which lines could not be read.
+func (a *app) noteFaults(texts []*told.Text) {
+	const most = 10
+	said, all := 0, 0
+	for _, t := range texts {
+		all += t.Faulty
+		for _, f := range t.Faults {
+			if said++; said <= most {
+				fmt.Fprintf(a.stderr, "%s:%d: %s: %s\n", text.Escape(f.File), f.Line, f.Tool, text.Escape(f.Why))
+			}
+		}
+		if t.Long > 0 {
+			fmt.Fprintf(a.stderr, "iocause: %s of %s cut: too long\n", sample.Counted(t.Long, "line"), text.Escape(t.File))
+		}
+		if t.Left > 0 {
+			fmt.Fprintf(a.stderr, "iocause: %d more outputs in %s were left out; give smaller pieces\n", t.Left, text.Escape(t.File))
+		}
+	}
+	if all > most {
+		fmt.Fprintf(a.stderr, "iocause: %d more lines could not be read; see --list\n", all-most)
+	}
+}
+
+// nothingRead is the error of texts without any output of a known tool.
+func nothingRead(texts []*told.Text) error {
+	lines, images := 0, 0
+	for _, t := range texts {
+		lines, images = lines+t.Lines, images+t.Images
+	}
+	why := "recognising tools' output: none in " + sample.Counted(lines, "line")
+	if images > 0 {
+		why += ", but " + sample.Counted(images, "image") + ", not readable: paste what is shown there as text"
+	}
+	for _, t := range texts {
+		if t.Stacks {
+			return fmt.Errorf("%s, but stacks of functions: draw them with 'iocause flame'", why)
+		}
+	}
+	var names []string
+	for _, t := range told.List() {
+		names = append(names, t.Name)
+	}
+	return fmt.Errorf("%s; it reads %s (see 'iocause read --help')", why, strings.Join(names, ", "))
+}
+
+// judged is a case with its verdict.
+type judged struct {
+	*told.Case
+	Report *diagnose.Report
+}
+
+func (a *app) judge(cases []*told.Case) []judged {
+	var out []judged
+	for _, c := range cases {
+		r := diagnose.Judge(c.Window, diagnose.Target{})
+		if cost, err := source.ReadCost(a.host, c.Window); err == nil {
+			r.Cost = diagnose.Cost{CPUSeconds: cost.CPUSeconds, RSSBytes: cost.RSSBytes}
+		}
+		r.Gaps = slices.DeleteFunc(r.Gaps, func(g string) bool { // said already
+			return slices.ContainsFunc(r.CannotTell, func(m diagnose.Missing) bool { return m.Missing == g })
+		})
+		tidy(r)
+		out = append(out, judged{c, r})
+	}
+	return out
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"iocause/internal/sample"
+)
+
+// fact is one figure that a text is about.
+type fact struct {
+	key, name string
+	value     float64
+	unit      string
+	source    string
+}
+
+// facts collects the figures of a case that people look at first.
+type facts struct {
+	w   *sample.Window
+	all []fact
+}
+
+// factsOf are the figures of a case that people look at first.
+func factsOf(c *judged) []fact {
+	f := &facts{w: c.Window}
+	f.threads()
+	f.cache()
+	f.calls()
+	f.device()
+	f.memory()
+	f.processors()
+	return f.all
+}
+
+func (f *facts) add(key, name string, v float64, unit string, from *sample.Series) {
+	f.all = append(f.all, fact{key, name, v, unit, from.Source})
+}
+
+// each calls do for every entity that a metric was read on, in their order.
+func (f *facts) each(m sample.Metric, do func(sample.Entity, *sample.Series)) {
+	var keys []sample.Entity
+	f.w.Each(m, func(e sample.Entity, _ *sample.Series) { keys = append(keys, e) })
+	slices.SortFunc(keys, func(a, b sample.Entity) int {
+		return cmp.Or(strings.Compare(a.Device, b.Device), strings.Compare(a.Class, b.Class), cmp.Compare(a.PID, b.PID))
+	})
+	for _, e := range keys {
+		do(e, f.w.Get(m, e))
+	}
+}
+
+func (f *facts) threads() {
+	all := 0.0
+	f.each(sample.ThreadsInState, func(_ sample.Entity, x *sample.Series) { all += x.Sum() })
+	for _, class := range []string{"D", "R", "S"} {
+		if x := f.w.Get(sample.ThreadsInState, sample.Entity{Class: class}); x != nil && all > 0 {
+			f.add("state_"+class, "threads in state "+class, x.Sum()/all, "ratio", x)
+		}
+	}
+}
+
+func (f *facts) cache() {
+	f.each(sample.CacheVisits, func(e sample.Entity, x *sample.Series) {
+		if e.File == (sample.FileID{}) && x.Sum() > 0 {
+			cold, _ := f.w.Sum(sample.CacheCold, e)
+			f.add("hit_ratio", "page cache hit ratio", 1-cold/x.Sum(), "ratio", x)
+		}
+	})
+	f.each(sample.CacheResident, func(e sample.Entity, x *sample.Series) {
+		if file := f.w.Files[e.File]; file.Size > 0 {
+			f.add("resident", "in the cache of "+file.Path, min(1, x.Last()*4096/float64(file.Size)), "ratio", x)
+		}
+	})
+	if x := f.w.Get(sample.VMRefaultFile, sample.Entity{}); x != nil {
+		f.add("refaults", "pages read again after an eviction", x.Sum()/f.w.Seconds(), "count/s", x)
+	}
+}
+
+func (f *facts) calls() {
+	f.each(sample.CallTime, func(e sample.Entity, x *sample.Series) {
+		m := sample.ProcReadCalls
+		if e.Class == "write" {
+			m = sample.ProcWriteCalls
+		}
+		if n, ok := f.w.Sum(m, sample.Entity{PID: e.PID}); ok && n > 0 && e.Class != "flight" {
+			f.add("call_"+e.Class, "time of one "+e.Class, x.Sum()/n, "seconds", x)
+			f.add("calls_"+e.Class, e.Class+" calls", n/f.w.Seconds(), "count/s", x)
+		}
+	})
+}
+
+// busiest is the device that the figures are shown of.
+func (f *facts) busiest() string {
+	for _, m := range []sample.Metric{sample.DiskBusy, sample.DiskWeighted, sample.DiskReadBytes} {
+		most, device := 0.0, ""
+		f.each(m, func(e sample.Entity, x *sample.Series) {
+			if v := x.Sum(); v > most || device == "" {
+				most, device = v, e.Device
+			}
+		})
+		if device != "" {
+			return device
+		}
+	}
+	return ""
+}
+
+func (f *facts) device() {
+	device := f.busiest()
+	on := sample.Entity{Device: device}
+	for _, m := range []struct {
+		key, name, unit string
+		metric          sample.Metric
+	}{
+		{"read_rate", "read from " + device, "bytes/s", sample.DiskReadBytes},
+		{"write_rate", "written to " + device, "bytes/s", sample.DiskWriteBytes},
+		{"in_flight", "in flight on " + device, "count", sample.DiskWeighted},
+		{"busy", "time " + device + " is busy", "ratio", sample.DiskBusy},
+	} {
+		if x := f.w.Get(m.metric, on); x != nil {
+			f.add(m.key, m.name, x.Sum()/f.w.Seconds(), m.unit, x)
+		}
+	}
+	for _, m := range []struct {
+		key, name   string
+		count, time sample.Metric
+	}{
+		{"read_latency", "latency of a read", sample.DiskReads, sample.DiskReadTime},
+		{"write_latency", "latency of a write", sample.DiskWrites, sample.DiskWriteTime},
+	} {
+		t, ok := f.w.Sum(m.time, on)
+		if x := f.w.Get(m.count, on); x != nil && x.Sum() > 0 && ok {
+			f.add(m.key, m.name, t/x.Sum(), "seconds", x)
+		}
+	}
+	f.each(sample.BlockFailures, func(e sample.Entity, x *sample.Series) {
+		f.add("errors", "failed requests of "+e.Device, x.Sum(), "count", x)
+	})
+}
+
+func (f *facts) memory() {
+	for _, m := range []struct {
+		key, name string
+		metric    sample.Metric
+	}{
+		{"free", "memory free", sample.MemFree}, {"cache", "page cache", sample.MemCache}, {"available", "memory available", sample.MemAvailable},
+		{"dirty", "dirty pages", sample.MemDirty}, {"dirty_limit", "dirty limit", sample.VMDirtyLimit},
+	} {
+		if x := f.w.Get(m.metric, sample.Entity{}); x != nil {
+			f.add(m.key, m.name, x.Last(), "bytes", x)
+		}
+	}
+}
+
+func (f *facts) processors() {
+	all := 0.0
+	for _, m := range []sample.Metric{sample.CPUUser, sample.CPUSystem, sample.CPUIdle, sample.CPUIOWait, sample.CPUSteal} {
+		t, _ := f.w.Sum(m, sample.Entity{})
+		all += t
+	}
+	for _, m := range []struct {
+		key, name string
+		metric    sample.Metric
+	}{{"user", "processors in user mode", sample.CPUUser}, {"iowait", "processors idle with I/O under way", sample.CPUIOWait}} {
+		if x := f.w.Get(m.metric, sample.Entity{}); x != nil && all > 0 {
+			f.add(m.key, m.name, x.Sum()/all, "ratio", x)
+		}
+	}
+	for _, class := range []string{"io", "memory"} {
+		if x := f.w.Get(sample.PSISome, sample.Entity{Class: class}); x != nil {
+			f.add("pressure_"+class, "pressure, "+class+", some", x.Sum()/f.w.Seconds(), "ratio", x)
+		}
+	}
+}

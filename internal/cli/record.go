@@ -1,0 +1,368 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+	"iocause/internal/source"
+	"iocause/internal/store/recording"
+)
+
+// recordOptions are the flags of record.
+type recordOptions struct {
+	output   string
+	interval time.Duration
+	duration time.Duration // 0: until the command or Ctrl-C ends it
+}
+
+func newRecordCommand(a *app) *cobra.Command {
+	o := &recordOptions{}
+	c := &cobra.Command{
+		Use:   "record [flags] [-- COMMAND ...]",
+		Short: "Keep all that diagnose looks at, to look at it later",
+		Long: "Record writes what diagnose and the observation commands look at to a file,\n" +
+			"window by window. They answer from it with --recording FILE as they would have\n" +
+			"live, and 'iocause diff' compares two such files.\n\n" +
+			"With a COMMAND it starts that, records until it ends, says what it used, and\n" +
+			"exits with its code; without, it records for --duration or until Ctrl-C. Either\n" +
+			"way the file is whole; after kill -9 it lacks the last window. Only its owner\n" +
+			"may read it. It holds names of processes, files and cgroups, but no data and no\n" +
+			"arguments of commands.",
+		Example: `  iocause record
+  iocause record -o night.iocause --interval 10s --duration 8h
+  iocause record -o before.iocause -- tar cf /tmp/home.tar /home
+  iocause diagnose --recording before.iocause
+  iocause cache 10 --recording night.iocause --from 02:00 --to 02:10`,
+		Args: func(c *cobra.Command, args []string) error {
+			if before := argsBeforeDash(c, args); len(before) > 0 {
+				return &usageError{fmt.Errorf("reading the arguments: %q is no flag", before[0]),
+					"put -- before a command to record; see 'iocause record --help'"}
+			}
+			return checkCommandGiven(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.record(c, o, args) },
+	}
+	f := c.Flags()
+	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME"+recording.Suffix+")")
+	f.Var(timeIn(&o.interval, time.Second), "interval", "length of a window")
+	f.Var(timeIn(&o.duration, 0), "duration", "how long to record; 0 until Ctrl-C, or the end of\nCOMMAND")
+	f.SortFlags = false
+	return c
+}
+
+func (o *recordOptions) check() error {
+	switch {
+	case o.interval < shortest:
+		return &usageError{fmt.Errorf("reading --interval: %v is too short to see anything", o.interval), "use 100ms or more; 1s is a good start"}
+	case o.duration != 0 && o.duration < shortest:
+		return &usageError{fmt.Errorf("reading --duration: %v is too short to see anything", o.duration), "use 100ms or more, or 0 for no limit"}
+	}
+	return nil
+}
+
+// recordRun is one recording on its way to its file.
+type recordRun struct {
+	app   *app
+	o     *recordOptions
+	name  string
+	file  *os.File
+	to    *recording.Writer
+	child *child // nil without a command
+	began time.Time
+	cpu   float64 // seconds of our own so far
+}
+
+// record is the command.
+func (a *app) record(c *cobra.Command, o *recordOptions, args []string) (err error) {
+	if err := o.check(); err != nil {
+		return err
+	}
+	r := &recordRun{app: a, o: o}
+	if len(args) > 0 {
+		if r.child, err = a.newChild(args); err != nil {
+			return err
+		}
+		if o.output != "-" {
+			r.child.cmd.Stdout = a.stdout
+		}
+	}
+	if err := r.create(); err != nil {
+		return err
+	}
+	watch, stop := untilInterrupt(c.Context(), func(s os.Signal) { r.child.signal(s) })
+	defer stop()
+	err = r.run(watch)
+	if r.file != a.stdout {
+		err = errors.Join(err, closeRecording(r.file))
+	}
+	switch {
+	case r.to != nil:
+		r.sayRecorded()
+	case r.file != a.stdout:
+		err = errors.Join(err, os.Remove(r.name)) // it is empty
+	}
+	if r.child == nil || r.child.cmd.Process == nil {
+		return err
+	}
+	code := r.child.wait(watch, a.stderr)
+	r.sayUsed()
+	if err == nil && code != 0 {
+		return &exitError{code}
+	}
+	return err
+}
+
+func closeRecording(f *os.File) error {
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("writing the recording: %w", err)
+	}
+	return nil
+}
+
+// create makes the file.
+func (r *recordRun) create() (err error) {
+	r.name = r.o.output
+	if r.name == "-" {
+		out, ok := r.app.stdout.(*os.File)
+		if _, isTerminal := terminalWidth(r.app.stdout); !ok || isTerminal {
+			return &usageError{errors.New("writing the recording: standard output is a terminal"), "give a file, or lead it into a pipe"}
+		}
+		r.file = out
+		return nil
+	}
+	if r.name == "" {
+		r.name = "iocause-" + r.app.host.Now().Format("20060102-150405") + recording.Suffix
+	}
+	r.file, err = createKept(r.name, "recording", func(f *os.File) error {
+		first := make([]byte, 32)
+		if n, _ := f.ReadAt(first, 0); !recording.Is(first[:n]) {
+			return recording.ErrFormat
+		}
+		return nil
+	})
+	return err
+}
+
+// run observes until it is over.
+func (r *recordRun) run(watch context.Context) error {
+	open, cancel := context.WithTimeout(watch, openLimit())
+	defer cancel()
+	entries := append(slices.Clone(r.app.sources), source.Others()...)
+	collector := source.Open(open, r.app.host, entries)
+	defer collector.Close()
+	collector.StandIn(source.StandIns())
+	if watch.Err() != nil {
+		return tooEarly(watch)
+	}
+	r.app.noteRefusals(collector.Statuses())
+	until, end := context.WithCancel(watch)
+	defer end()
+	r.began = time.Now()
+	collector.Begin()
+	if r.child != nil {
+		if err := r.child.start(r.app.host); err != nil {
+			return err
+		}
+		defer r.child.stopTracking()
+		go func() {
+			select {
+			case <-r.child.done:
+				end()
+			case <-until.Done():
+			}
+		}()
+	}
+	if r.o.duration > 0 {
+		timer := time.AfterFunc(r.o.duration, end)
+		defer timer.Stop()
+	}
+	err := r.begin(collector.Statuses())
+	if err == nil {
+		line := r.newProgress()
+		err = collector.Laps(until, r.o.interval, 0, func(w *sample.Window) error {
+			line.update(w)
+			return r.window(w)
+		})
+		line.erase()
+	}
+	if r.child != nil && watch.Err() != nil {
+		r.child.signal(signalOf(watch))
+	}
+	if err != nil {
+		return fmt.Errorf("%w; %s", err, r.kept())
+	}
+	return r.to.End(recording.End{Run: r.ranSo()})
+}
+
+// kept says what there is of a recording that failed.
+func (r *recordRun) kept() string {
+	if r.to == nil || r.to.Windows() == 0 {
+		return "nothing was recorded"
+	}
+	return fmt.Sprintf("%s from before: %s", sample.Counted(r.to.Windows(), "window"), text.Escape(r.name))
+}
+
+// recordingHeader says what made a recording, where, and of what. The error is
+// of the machine's fingerprint, of which a part may be there.
+func (a *app) recordingHeader(all []source.Status, interval time.Duration) (recording.Header, error) {
+	h := recording.Header{Program: "iocause " + buildVersion().String(), Began: a.host.Now(), Interval: interval.Seconds()}
+	fingerprint, failed := a.host.Fingerprint()
+	var err error
+	if h.Host, err = json.Marshal(fingerprint); err != nil {
+		failed = errors.Join(failed, err)
+	}
+	for _, s := range all {
+		one := recording.Source{Name: s.Name, Metrics: s.Metrics, Gaps: s.Gaps}
+		if s.OpenErr != nil {
+			one.Gaps = append(one.Gaps, sample.Gap{Source: s.Name, Why: fmt.Sprintf("%s: %v", s.Name, s.OpenErr), Metrics: s.Metrics})
+		}
+		h.Sources = append(h.Sources, one)
+	}
+	return h, failed
+}
+
+// begin writes the header.
+func (r *recordRun) begin(all []source.Status) error {
+	h, err := r.app.recordingHeader(all, r.o.interval)
+	if err != nil {
+		fmt.Fprintf(r.app.stderr, "iocause: reading the fingerprint of this machine: %v; the recording lacks that part\n", err)
+	}
+	if r.child != nil {
+		h.Command = &recording.Command{Name: []byte(r.child.cmd.Args[0]), PID: r.child.cmd.Process.Pid}
+	}
+	to, err := recording.NewWriter(r.file, h)
+	if err == nil {
+		r.to = to
+	}
+	return err
+}
+
+// window writes one window.
+func (r *recordRun) window(w *sample.Window) error {
+	cost, err := source.ReadCost(r.app.host, w)
+	if err != nil {
+		w.Gaps = append(w.Gaps, sample.Gap{Why: err.Error()})
+	}
+	one := &recording.Record{Window: w, Cost: recording.Cost{CPUSeconds: cost.CPUSeconds - r.cpu, RSSBytes: cost.RSSBytes}}
+	r.cpu = cost.CPUSeconds
+	return r.to.Window(one)
+}
+
+// ranSo is how the command went; nil without one.
+func (r *recordRun) ranSo() *recording.Run {
+	if r.child == nil {
+		return nil
+	}
+	run := &recording.Run{}
+	procs := r.child.stopTracking()
+	for _, pid := range slices.Sorted(maps.Keys(procs)) {
+		run.Processes = append(run.Processes, recording.Process{PID: pid, Comm: []byte(procs[pid])})
+	}
+	select {
+	case <-r.child.done:
+	default:
+		return run
+	}
+	run.Ended, run.Exit, run.Seconds = true, r.child.code(), r.child.ended.Sub(r.child.began).Seconds()
+	run.How = r.child.state.String()
+	if use, ok := r.child.state.SysUsage().(*syscall.Rusage); ok {
+		run.User, run.System = seconds(use.Utime), seconds(use.Stime)
+		run.MostBytes = use.Maxrss << 10
+		run.ReadBytes, run.WriteBytes = use.Inblock*512, use.Oublock*512
+		run.MajorFaults = use.Majflt
+	}
+	return run
+}
+
+func seconds(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
+
+// sayRecorded says what is in the file.
+func (r *recordRun) sayRecorded() {
+	if r.to.Windows() == 0 {
+		return
+	}
+	see := ""
+	if r.name != "-" {
+		see = fmt.Sprintf("; see 'iocause diagnose --recording %s'", text.Escape(r.name))
+	}
+	each := float64(r.to.Written()) / float64(r.to.Windows())
+	fmt.Fprintf(r.app.stderr, "iocause: %s in %s, %s, %s each%s\n", sample.Counted(r.to.Windows(), "window"), text.Duration(time.Since(r.began).Seconds()),
+		text.Value(float64(r.to.Written()), "bytes"), text.Value(each, "bytes"), see)
+}
+
+// sayUsed says how the command went, and what it used.
+func (r *recordRun) sayUsed() {
+	run := r.ranSo()
+	if !run.Ended {
+		return
+	}
+	fmt.Fprintf(r.app.stderr, "iocause: %s ran for %s (%s): %s user, %s system, at most %s of memory, %s read from disk, %s written, %s major faults\n",
+		text.Escape(r.child.cmd.Args[0]), text.Duration(run.Seconds), run.How, text.Duration(run.User), text.Duration(run.System),
+		text.Value(float64(run.MostBytes), "bytes"), text.Value(float64(run.ReadBytes), "bytes"), text.Value(float64(run.WriteBytes), "bytes"),
+		text.Value(float64(run.MajorFaults), "count"))
+}
+
+// recordProgress is a line on standard error that follows the recording.
+type recordProgress struct {
+	run     *recordRun
+	columns int
+	inPlace bool
+}
+
+func (r *recordRun) newProgress() *recordProgress {
+	columns, isTerminal := terminalWidth(r.app.stderr)
+	p := &recordProgress{run: r, columns: columns, inPlace: isTerminal && r.child == nil && os.Getenv("TERM") != "dumb"}
+	until := "until Ctrl-C"
+	switch {
+	case r.o.duration > 0:
+		until = "for " + text.Duration(r.o.duration.Seconds())
+	case r.child != nil:
+		until = fmt.Sprintf("until %s ends", text.Escape(r.child.cmd.Args[0]))
+	}
+	fmt.Fprintf(r.app.stderr, "iocause: recording to %s %s\n", text.Escape(r.name), until)
+	return p
+}
+
+// update is called with every window, before it is written.
+func (p *recordProgress) update(w *sample.Window) {
+	if !p.inPlace {
+		return
+	}
+	r := p.run
+	line := fmt.Sprintf("%s · window %d, %s", text.Duration(time.Since(r.began).Seconds()), r.to.Windows()+1, text.Value(float64(r.to.Written()), "bytes"))
+	if device, read, written := busiest(w); device != "" {
+		line += fmt.Sprintf(" · %s reads %s, writes %s", text.Escape(device), text.Value(read, "bytes/s"), text.Value(written, "bytes/s"))
+	}
+	fmt.Fprintf(r.app.stderr, "\r\x1b[K%s", text.End(line+" · Ctrl-C ends it", p.columns-1))
+}
+
+func (p *recordProgress) erase() {
+	if p.inPlace {
+		fmt.Fprint(p.run.app.stderr, "\r\x1b[K")
+	}
+}
+
+// busiest is the device that moved most, and its bytes per second; "" when all
+// rested. Devices are not added up: one may lie on top of another.
+func busiest(w *sample.Window) (device string, read, written float64) {
+	w.Each(sample.DiskReadBytes, func(e sample.Entity, s *sample.Series) {
+		in := s.Sum() / w.Seconds()
+		out, _ := w.Sum(sample.DiskWriteBytes, e)
+		out /= w.Seconds()
+		if most := read + written; in+out > most || in+out == most && most > 0 && e.Device < device {
+			device, read, written = e.Device, in, out
+		}
+	})
+	return device, read, written
+}

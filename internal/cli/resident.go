@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/host"
+	"iocause/internal/present/text"
+	"iocause/internal/source/residency"
+)
+
+// residentOptions are the flags of resident.
+type residentOptions struct {
+	intervals
+	all          bool
+	pids         []int
+	comm, cgroup string
+	device, file string
+	parts        bool
+	oneFS        bool
+	files        *fileFilter
+	playback     playback
+}
+
+func newResidentCommand(a *app) *cobra.Command {
+	o := &residentOptions{}
+	c := &cobra.Command{
+		Use:   "resident [flags] [PATH...] [INTERVAL [COUNT]]",
+		Short: "Show which files are in the page cache, and which parts of them",
+		Long: "Resident shows how much of files is in the page cache, how much of that is\n" +
+			"dirty or being written back, and how much was evicted lately: of the PATHs, with\n" +
+			"all below them, of what a process or the processes of a cgroup have open or\n" +
+			"mapped, or with --all of the whole cache by file, closed and deleted files\n" +
+			"included. --device and --file narrow any of these. It reads directories, but no\n" +
+			"file's data.\n\n" +
+			"A file with several names is counted once. A PATH that is a symbolic link is\n" +
+			"followed, links below it are not.\n\n" + looksHelp,
+		Example: `  iocause resident /var/lib/postgresql
+  iocause resident --map /var/lib/mysql/ibdata1
+  iocause resident --all --top 50 --device nvme0n1
+  iocause resident --pid 1234 --sort dirty_bytes
+  iocause resident --cgroup /system.slice/nginx.service 5
+  iocause resident --comm postgres --file '/var/lib/postgresql'
+  iocause resident --map --format json ./data | jq .ranges.rows
+  iocause resident --recording 17 --top 50`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error { return a.resident(c, o, args) },
+	}
+	f := c.Flags()
+	f.BoolVar(&o.all, "all", false, "the whole page cache, by file")
+	f.IntSliceVar(&o.pids, "pid", nil, "files that these processes have open or mapped")
+	f.StringVar(&o.comm, "comm", "", "files that processes of this name hold")
+	f.StringVar(&o.cgroup, "cgroup", "", "files that processes below this cgroup hold")
+	f.StringVar(&o.device, "device", "", "of these, files on this block device")
+	bindFile(c, &o.file)
+	f.BoolVar(&o.parts, "map", false, "which parts of each file are in; JSON has ranges")
+	f.BoolVarP(&o.oneFS, "one-file-system", "x", false, "stay on the file system of each PATH")
+	o.bind(c, "cached_bytes")
+	o.playback.bind(c)
+	return c
+}
+
+func (a *app) resident(c *cobra.Command, o *residentOptions, args []string) error {
+	if data, err := a.evidence(c, &o.playback, sectionResident); err != nil {
+		return err
+	} else if data != nil {
+		return a.playCache(c, o, data, args)
+	}
+	paths, rest := splitInterval(args)
+	var asked []string
+	given := c.Flags().Changed
+	for _, x := range []struct {
+		name string
+		is   bool
+	}{{"PATH", len(paths) > 0}, {"--all", o.all}, {"--pid, --comm or --cgroup", given("pid") || given("comm") || given("cgroup")}} {
+		if x.is {
+			asked = append(asked, x.name)
+		}
+	}
+	switch {
+	case len(asked) == 0:
+		return &usageError{errors.New("reading the arguments: nothing to look at is named"), "give a PATH, --pid, --comm, --cgroup, or --all for the whole cache"}
+	case len(asked) > 1:
+		return &usageError{fmt.Errorf("reading the arguments: %s exclude each other", strings.Join(asked, " and ")), "give one of them"}
+	case o.oneFS && len(paths) == 0:
+		return &usageError{errors.New("reading the flags: --one-file-system is about what lies below a PATH"), "give a PATH, or leave it out"}
+	case o.all && o.parts:
+		return &usageError{errors.New("reading the flags: --map and --all exclude each other"), "give the files whose parts are wanted as PATHs"}
+	}
+	var err error
+	if o.files, err = newFileFilter(a.host, c, o.file, o.device); err != nil {
+		return err
+	}
+	if o.all {
+		return a.residentAll(c.Context(), o, rest)
+	}
+	for i, id := range o.pids {
+		if o.pids[i], err = processOf(a.host, id); err != nil {
+			return err
+		}
+	}
+	cgroup := ""
+	if given("cgroup") {
+		if cgroup, err = cgroupOf(a.host, o.cgroup); err != nil {
+			return err
+		}
+	}
+	take := func(ctx context.Context) (*residency.Found, error) {
+		line := a.newCounting("files measured")
+		defer line.erase()
+		if len(paths) > 0 {
+			found, err := residency.Below(ctx, paths, residency.Options{OneFileSystem: o.oneFS, Progress: line.update})
+			return o.files.found(found), err
+		}
+		pids, err := processesOf(a.host, c, o.pids, o.comm, o.cgroup)
+		if err != nil {
+			return nil, err
+		}
+		return o.files.found(residency.OfProcesses(a.host, pids, line.update)), nil
+	}
+	show := func(p *printer, now *residency.Found, before **residency.Found) ([]text.Table, error) {
+		var old *residency.Found
+		if before != nil {
+			old = *before
+		}
+		tables, err := a.residentTables(p, o, now, old, len(paths) == 0)
+		if charged, source := chargedCache(a.host, cgroup); err == nil && source != "" {
+			total := &tables[len(tables)-1]
+			total.Notes = append(total.Notes, fmt.Sprintf("the cgroup is charged for %s of cache (%s): files that its processes have closed are in that, files that others read first are not",
+				text.Value(charged, "bytes"), source))
+		}
+		return tables, err
+	}
+	return looks(c.Context(), a, &o.intervals, rest, take, show)
+}
+
+// chargedCache is the page cache that a cgroup and those below it are charged
+// for, in bytes; source is "" where that is not known.
+func chargedCache(h *host.Host, cgroup string) (bytes float64, source string) {
+	cgroups, err := h.Cgroups()
+	if err != nil || cgroup == "" {
+		return 0, ""
+	}
+	tree, ok := cgroups.Controller("memory")
+	if !ok {
+		return 0, ""
+	}
+	dir, err := tree.Join(cgroup)
+	if err != nil {
+		return 0, ""
+	}
+	stat, err := os.ReadFile(filepath.Join(dir, "memory.stat"))
+	if err != nil {
+		return 0, ""
+	}
+	key := "total_cache"
+	if tree.V2 {
+		key = "file"
+	}
+	for line := range strings.Lines(string(stat)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == key {
+			if v, err := strconv.ParseFloat(f[1], 64); err == nil {
+				return v, "memory.stat " + key
+			}
+		}
+	}
+	return 0, ""
+}
+
+// processesBelow are the processes of a cgroup and those below it, of the
+// first hierarchy that has it.
+func processesBelow(h *host.Host, cgroup string) []int {
+	var pids []int
+	for _, tree := range hierarchies(h) {
+		top, err := tree.Join(cgroup)
+		if err != nil {
+			continue
+		}
+		// Groups come and go; one that has gone holds no process.
+		_ = filepath.WalkDir(top, func(path string, e os.DirEntry, err error) error {
+			if err != nil || !e.IsDir() {
+				return nil
+			}
+			list, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+			if err != nil {
+				return nil
+			}
+			for _, word := range strings.Fields(string(list)) {
+				if pid, err := strconv.Atoi(word); err == nil && pid != h.Self {
+					pids = append(pids, pid)
+				}
+			}
+			return nil
+		})
+		if len(pids) > 0 {
+			break
+		}
+	}
+	return pids
+}

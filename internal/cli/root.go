@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func newRootCommand(a *app) *cobra.Command {
+	o := &diagnoseOptions{}
+	root := &cobra.Command{
+		Use:   "iocause [flags] [-- COMMAND ...]",
+		Short: "Find out why I/O is slow",
+		Long: "iocause watches this machine for some seconds and says why I/O is slow: one\n" +
+			"cause, who suffers and who is behind it, the figures that prove it, and what\n" +
+			"would fix it. On its own it does what 'iocause diagnose' does.",
+		Example: `  iocause
+  iocause --duration 30s --pid 1234
+  iocause -- tar cf /tmp/home.tar /home
+  iocause check`,
+		Version:           buildVersion().String(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+		Args: func(c *cobra.Command, args []string) error {
+			if before := argsBeforeDash(c, args); len(before) > 0 {
+				return unknownCommand(c, before[0], fmt.Sprintf("to watch a program, write 'iocause -- %s'; see 'iocause --help'", strings.Join(before, " ")))
+			}
+			return checkCommandGiven(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.diagnose(c, o, args) },
+	}
+	o.bind(root)
+	root.AddCommand(newDiagnoseCommand(a), newCheckCommand(a), newReadCommand(a), newVersionCommand(a),
+		newOffCPUCommand(a), newOnCPUCommand(a), newFlameCommand(a),
+		newThreadsCommand(a), newLatencyCommand(a),
+		newResidentCommand(a), newMemCommand(a),
+		newTraceCommand(a), newBurstCommand(a), newRecordCommand(a), newDiffCommand(a),
+		newAgentCommand(a), newQueryCommand(a), newTopCommand(a),
+		newBaselineCommand(a), newIncidentsCommand(a), newIncidentCommand(a), newCaptureCommand(a), newExportCommand(a),
+		a.withLabTools(newLabCommand(a.stdin, a.stdout, a.stderr)))
+	for _, t := range tools() {
+		root.AddCommand(a.newTool(&t))
+	}
+	refuseUnknownHelp(root)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetVersionTemplate("iocause {{.Version}}\n")
+	root.SetUsageTemplate(usageTemplate)
+	tellUsageApart(root)
+	return root
+}
+
+// unknownCommand says that a command has none of that name below it, and which
+// one may be meant; else what to do.
+func unknownCommand(c *cobra.Command, name, next string) error {
+	c.SuggestionsMinimumDistance = 2
+	if like := c.SuggestionsFor(name); len(like) > 0 {
+		next = fmt.Sprintf("did you mean '%s'? See '%s --help'", like[0], c.CommandPath())
+	}
+	return &usageError{fmt.Errorf("reading the arguments: no command is called %q", name), next}
+}
+
+// refuseUnknownHelp makes 'help' fail for what there is no help of; cobra prints
+// the usage and is content.
+func refuseUnknownHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "help" {
+			continue
+		}
+		c.Short, c.Run = "Help about any command", nil
+		c.RunE = func(_ *cobra.Command, args []string) error {
+			of, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				if of == nil {
+					of, rest = root, args
+				}
+				return unknownCommand(of, rest[0], fmt.Sprintf("see '%s --help'", of.CommandPath()))
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		}
+	}
+}
+
+// argsBeforeDash are the arguments before "--".
+func argsBeforeDash(c *cobra.Command, args []string) []string {
+	if n := c.ArgsLenAtDash(); n >= 0 {
+		return args[:n]
+	}
+	return args
+}
+
+// checkCommandGiven refuses a "--" with nothing behind it.
+func checkCommandGiven(c *cobra.Command, args []string) error {
+	if n := c.ArgsLenAtDash(); n >= 0 && n == len(args) {
+		return &usageError{fmt.Errorf("reading the arguments: no command follows --"),
+			fmt.Sprintf("write it there, or leave out the --; see '%s --help'", c.CommandPath())}
+	}
+	return nil
+}
+
+// usageTemplate is cobra's with the examples at the end.
+const usageTemplate = `Usage:{{if .Runnable}}
+  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} COMMAND
+
+Commands:{{range .Commands}}{{if (or .IsAvailableCommand (eq .Name "help"))}}
+  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+
+Global flags:
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasExample}}
+
+EXAMPLES
+{{.Example}}{{end}}
+`

@@ -1,0 +1,155 @@
+// Package cli is the command line: one file for each subcommand. It is the
+// only place where the rooms meet.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/host"
+	"iocause/internal/present/text"
+	"iocause/internal/source"
+)
+
+// Exit codes.
+const (
+	exitWell   = 0
+	exitFailed = 1
+	exitUsage  = 2
+	exitPipe   = 128 + int(syscall.SIGPIPE) // as of a program that SIGPIPE has ended
+)
+
+// app is what the commands work with.
+type app struct {
+	host    *host.Host
+	sources []source.Entry
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+}
+
+// Run runs one command line, without the program's name. It returns the exit
+// code: 0 well, 1 failed, 2 bad usage, 141 when nobody reads its output any
+// more; of a command that was watched with --exit-code, the command's own. Data
+// goes to stdout, all else to stderr.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	defer keepBrokenPipes()()
+	a := &app{host: host.Live(), sources: source.List(), stdin: stdin, stdout: stdout, stderr: stderr}
+	return a.run(ctx, args)
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	root := newRootCommand(a)
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	out := &remembering{w: a.stdout}
+	root.SetOut(out)
+	root.SetErr(a.stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("writing the output: %w", out.err)
+	}
+	if err == nil {
+		return exitWell
+	}
+	var code *exitError
+	if errors.As(err, &code) {
+		return code.code
+	}
+	if errors.Is(err, syscall.EPIPE) && readerGone(a.stdout) {
+		return exitPipe // as 'head' has it: it has seen enough, and nothing is wrong
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i := range lines { // names of files are in errors as they are
+		lines[i] = text.Escape(lines[i])
+	}
+	fmt.Fprintf(a.stderr, "iocause: %s%s\n", strings.Join(lines, "\n"), asRoot(err))
+	var bad *usageError
+	if errors.As(err, &bad) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// asRoot is the advice for who may not read something.
+func asRoot(err error) string {
+	if errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0 && !strings.Contains(err.Error(), "root") {
+		return "; run it as root"
+	}
+	return ""
+}
+
+// remembering keeps the first error of a writer: cobra drops those of its help.
+type remembering struct {
+	w   io.Writer
+	err error
+}
+
+func (r *remembering) Write(p []byte) (int, error) {
+	n, err := r.w.Write(p)
+	if r.err == nil {
+		r.err = err
+	}
+	return n, err
+}
+
+// exitError ends the program with a code when all has been said.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// usageError is a command line that makes no sense.
+type usageError struct {
+	err  error
+	next string // what to do
+}
+
+func (e *usageError) Error() string { return e.err.Error() + "; " + e.next }
+
+func (e *usageError) Unwrap() error { return e.err }
+
+// badUsage is a usageError that points to the command's help.
+func badUsage(c *cobra.Command, err error) error {
+	var already *usageError
+	if err == nil || errors.As(err, &already) {
+		return err
+	}
+	return &usageError{fmt.Errorf("reading the arguments: %w", err), fmt.Sprintf("see '%s --help'", c.CommandPath())}
+}
+
+// tellUsageApart makes what cobra says about arguments and flags a usageError,
+// in every command.
+func tellUsageApart(c *cobra.Command) {
+	c.SetFlagErrorFunc(badUsage)
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error { return badUsage(c, check(c, args)) }
+	}
+	for _, sub := range c.Commands() {
+		tellUsageApart(sub)
+	}
+}
+
+// noArgs refuses arguments.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Errorf("reading the arguments: %s takes none, but has %q", c.Name(), args[0]),
+			fmt.Sprintf("see '%s --help'", c.CommandPath())}
+	}
+	return nil
+}
+
+// checkFormat refuses formats that there are not.
+func checkFormat(format string) error {
+	if format != "text" && format != "json" {
+		return &usageError{fmt.Errorf("reading --format: no format is called %q", format), "use text or json"}
+	}
+	return nil
+}

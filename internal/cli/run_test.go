@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/bpf"
+	"iocause/internal/diagnose"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+	"iocause/internal/source"
+)
+
+// stream is a buffer that a command may write to while a test reads it.
+type stream struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *stream) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *stream) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
+}
+
+// calm is a source of a host where nobody waits.
+type calm struct{}
+
+func (calm) Collect(phase sample.Phase, into sample.Sink) error {
+	if phase != sample.First {
+		into.Put(sample.PSISome, sample.Entity{Class: "io"}, 0, "/proc/pressure/io")
+		into.Put(sample.WaitIO, sample.Entity{PID: 1, Class: "read"}, 0, "test")
+	}
+	return nil
+}
+
+func (calm) Close() error { return nil }
+
+func working(name string, metrics ...sample.Metric) source.Entry {
+	return source.Entry{Name: name, Metrics: metrics, Needs: "nothing", Open: func(*host.Host) (sample.Source, error) { return calm{}, nil }}
+}
+
+func fails(name string, err error, metrics ...sample.Metric) source.Entry {
+	return source.Entry{Name: name, Metrics: metrics, Needs: "luck", Open: func(*host.Host) (sample.Source, error) { return nil, err }}
+}
+
+// runApp runs a command line on these sources.
+func runApp(ctx context.Context, entries []source.Entry, args ...string) (code int, stdout, stderr string) {
+	var out, err stream
+	a := &app{host: host.Live(), sources: entries, stdin: strings.NewReader("given\n"), stdout: &out, stderr: &err}
+	code = a.run(ctx, args)
+	return code, out.String(), err.String()
+}
+
+func TestBadUsageIsTwoAndSaysWhatToDo(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--bogus"}, "unknown flag: --bogus; see 'iocause --help'"},
+		{[]string{"diagnose", "--bogus"}, "see 'iocause diagnose --help'"},
+		{[]string{"diagnos"}, "did you mean 'diagnose'?"},
+		{[]string{"help", "diagnos"}, "no command is called \"diagnos\"; did you mean 'diagnose'? See 'iocause --help'"},
+		{[]string{"help", "nonsense"}, "no command is called \"nonsense\"; see 'iocause --help'"},
+		{[]string{"help", "lab", "loda"}, "no command is called \"loda\"; did you mean 'load'? See 'iocause lab --help'"},
+		{[]string{"help", "check", "x"}, "no command is called \"x\"; see 'iocause check --help'"},
+		{[]string{"--duration", "soon"}, "\"soon\" is no time; give seconds, or a time such as 500ms or 2m"},
+		{[]string{"--duration", "inf"}, "too many"},
+		{[]string{"--duration", "0.01"}, "10ms is too short"},
+		{[]string{"dd", "if=x"}, "to watch a program, write 'iocause -- dd if=x'"},
+		{[]string{"diagnose", "dd"}, "put -- before a command"},
+		{[]string{"diagnose", "--"}, "no command follows --"},
+		{[]string{"--"}, "no command follows --"},
+		{[]string{"--pid", "1", "--comm", "x"}, "--pid and --comm exclude each other; give one of them"},
+		{[]string{"--device", "x", "--cgroup", "/"}, "--cgroup and --device exclude each other"},
+		{[]string{"--pid", "1", "--", "true"}, "--pid and a command exclude each other"},
+		{[]string{"--pid", "0"}, "0 is no process id; give a number"},
+		{[]string{"--pid", "x"}, "invalid argument"},
+		{[]string{"--comm", ""}, "the name is empty"},
+		{[]string{"--cgroup", ""}, "the path is empty"},
+		{[]string{"--duration", "1ms"}, "too short"},
+		{[]string{"--duration", "-1s"}, "too short"},
+		{[]string{"--exit-code"}, "--exit-code needs a command"},
+		{[]string{"--format", "xml"}, `no format is called "xml"; use text or json`},
+		{[]string{"check", "--format", "xml"}, "use text or json"},
+		{[]string{"version", "--format", "xml"}, "use text or json"},
+		{[]string{"check", "x"}, `check takes none, but has "x"`},
+		{[]string{"version", "x"}, "version takes none"},
+		{[]string{"offcpu", "x"}, "offcpu takes none"},
+		{[]string{"offcpu", "--state", "disk,sleeping"}, `no state is called "sleeping"; there are disk,`},
+		{[]string{"offcpu", "--state", "user"}, `no state is called "user"`},
+		{[]string{"offcpu", "--min", "-1s"}, "give 0 for all waits"},
+		{[]string{"offcpu", "--pid", "1", "--comm", "x"}, "--pid and --comm exclude each other"},
+		{[]string{"offcpu", "--duration", "1ms"}, "too short"},
+		{[]string{"offcpu", "-o", "x.pdf"}, "end it in .html, .svg, .pb.gz or .folded"},
+		{[]string{"offcpu", "-o", "/no/such/place/x.html"}, `"/no/such/place" is no directory`},
+		{[]string{"oncpu", "--hz", "0"}, "give 1 to 10000"},
+		{[]string{"oncpu", "--top", "-1"}, "-1 is no number of rows"},
+		{[]string{"flame"}, "0 files are given, flame takes 1"},
+		{[]string{"flame", "diff", "x"}, "1 files are given, diff takes 2"},
+		{[]string{"flame", "diff", "x", "y", "-o", "x.svg"}, "a comparison is a page"},
+		{[]string{"check", "--duration", "1s"}, "unknown flag: --duration; see 'iocause check --help'"},
+	} {
+		code, out, err := runApp(t.Context(), nil, c.args...)
+		if code != 2 || out != "" || !strings.HasPrefix(err, "iocause: ") || !strings.Contains(err, c.want) || strings.Count(err, "\n") != 1 {
+			t.Errorf("%q: code %d, stdout %q, stderr %q; want 2 and %q", c.args, code, out, err, c.want)
+		}
+	}
+}
+
+func TestWhatIsNotThereIsOne(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--pid", "99999999"}, "looking for process 99999999: "},
+		{[]string{"flame", "/no/such/file"}, "reading folded stacks: open /no/such/file: no such file or directory; record some"},
+		{[]string{"--device", "no-such-device"}, `looking for block device "no-such-device": no such device; see 'lsblk'`},
+		{[]string{"--cgroup", "/no/such/group"}, `looking for cgroup "/no/such/group": `},
+		{[]string{"--", "no-such-command"}, `starting "no-such-command": `},
+		{[]string{"--", "/etc/passwd"}, `starting "/etc/passwd": permission denied; see that`},
+	} {
+		code, out, err := runApp(t.Context(), nil, c.args...)
+		if code != 1 || out != "" || !strings.Contains(err, "iocause: "+c.want) {
+			t.Errorf("%q: code %d, stdout %q, stderr %q; want 1 and %q", c.args, code, out, err, c.want)
+		}
+	}
+}
+
+func TestEveryHelpEndsInExamples(t *testing.T) {
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Name() == "help" || c.Name() == "completion" {
+			return
+		}
+		args := append(strings.Fields(c.CommandPath())[1:], "--help")
+		code, out, err := runApp(t.Context(), nil, args...)
+		_, examples, found := strings.Cut(out, "\nEXAMPLES\n")
+		if code != 0 || err != "" || (c.HasExample() || !c.HasSubCommands()) && (!found || !strings.Contains(examples, "  iocause")) {
+			t.Errorf("%q: code %d, stderr %q, stdout %q", args, code, err, out)
+		}
+		for _, line := range strings.Split(out, "\n") {
+			if len(line) > 80 && !strings.Contains(c.CommandPath(), "lab") {
+				t.Errorf("%q: %q is %d columns wide", args, line, len(line))
+			}
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRootCommand(&app{host: host.Live()}))
+}
+
+func TestVersion(t *testing.T) {
+	code, out, _ := runApp(t.Context(), nil, "version")
+	if code != 0 || !strings.HasPrefix(out, "iocause ") || !strings.Contains(out, " go1.") || strings.Count(out, "\n") != 1 {
+		t.Errorf("code %d, %q", code, out)
+	}
+	var v version
+	code, out, _ = runApp(t.Context(), nil, "version", "--format", "json")
+	if err := json.Unmarshal([]byte(out), &v); code != 0 || err != nil || !strings.HasPrefix(v.Go, "go1.") {
+		t.Errorf("code %d, %v, %q", code, err, out)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	code, out, _ := runApp(t.Context(), nil, "completion", "bash")
+	if code != 0 || !strings.Contains(out, "__start_iocause") {
+		t.Errorf("code %d, %.200q", code, out)
+	}
+}
+
+// decode reads exactly one report.
+func decode(t *testing.T, out string) diagnose.Report {
+	t.Helper()
+	var r diagnose.Report
+	d := json.NewDecoder(strings.NewReader(out))
+	if err := d.Decode(&r); err != nil || d.More() || !strings.HasSuffix(out, "}\n") {
+		t.Fatalf("not one JSON document and a newline: %v\n%s", err, out)
+	}
+	return r
+}
+
+func TestDiagnoseJSON(t *testing.T) {
+	entries := []source.Entry{working("calm", sample.WaitIO), fails("broken", errors.New("opening it: no"), sample.BlockOps)}
+	code, out, err := runApp(t.Context(), entries, "--duration", "200ms", "--format", "json")
+	r := decode(t, out)
+	if code != 0 || r.Version != 1 || r.Primary != diagnose.Healthy || r.Window.Seconds < 0.2 || r.Window.Seconds > 2 {
+		t.Errorf("code %d, %+v", code, r)
+	}
+	if !slices.Contains(r.Gaps, "broken: opening it: no") {
+		t.Errorf("gaps %q", r.Gaps)
+	}
+	if h, ok := r.Host.(map[string]any); !ok || h["kernel"] == nil {
+		t.Errorf("host %v", r.Host)
+	}
+	if r.Cost.RSSBytes == 0 || r.Cost.CPUSeconds == 0 {
+		t.Errorf("cost %+v", r.Cost)
+	}
+	if strings.Contains(out, "null") {
+		t.Errorf("a list is null:\n%s", out)
+	}
+	if err != "iocause: observing for 200 ms\n" {
+		t.Errorf("stderr %q", err)
+	}
+}
+
+func TestDiagnoseText(t *testing.T) {
+	code, out, _ := runApp(t.Context(), []source.Entry{working("calm", sample.WaitIO)}, "diagnose", "--duration", "100ms")
+	if code != 0 || !strings.HasPrefix(out, "HEALTHY: ") || !strings.Contains(out, "\nCost ") || strings.Contains(out, "\x1b") {
+		t.Errorf("code %d, %s", code, out)
+	}
+}
+
+func TestMissingPrivilegesAreSaidOnce(t *testing.T) {
+	refused := fmt.Errorf("opening: %w", bpf.ErrNotPermitted)
+	entries := []source.Entry{fails("a", refused, sample.BlockOps), fails("b", refused, sample.WaitIO)}
+	code, _, err := runApp(t.Context(), entries, "--duration", "100ms")
+	if code != 0 || strings.Count(err, "not permitted") != 1 || !strings.Contains(err, "run as root") {
+		t.Errorf("code %d, stderr %q", code, err)
+	}
+}
+
+func TestCancelEndsTheObservation(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	code, out, _ := runApp(ctx, []source.Entry{working("calm", sample.WaitIO)}, "--duration", "1h", "--format", "json")
+	if r := decode(t, out); code != 0 || r.Window.Seconds > 20 || time.Since(began) > 20*time.Second {
+		t.Errorf("code %d after %v, window %v s", code, time.Since(began), r.Window.Seconds)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestOutputThatCannotBeWrittenIsOne(t *testing.T) {
+	for _, args := range [][]string{
+		{"--duration", "100ms"}, {"--duration", "100ms", "--format", "json"}, {"check"}, {"check", "--format", "json"}, {"version"},
+	} {
+		var err stream
+		a := &app{host: host.Live(), sources: []source.Entry{working("calm", sample.WaitIO)}, stdin: os.Stdin, stdout: full{}, stderr: &err}
+		if code := a.run(t.Context(), args); code != 1 || !strings.Contains(err.String(), "no space left") {
+			t.Errorf("%q: code %d, stderr %q", args, code, err.String())
+		}
+	}
+}

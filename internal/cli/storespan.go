@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"bytes"
+	"math"
+	"time"
+
+	"iocause/internal/agent"
+	"iocause/internal/sample"
+	"iocause/internal/store/recording"
+	"iocause/internal/store/series"
+)
+
+// storeSpan is a span of series on its way to windows, in steps of one length.
+// Step n, from 1 on, ends n steps after the beginning.
+type storeSpan struct {
+	from    time.Time
+	step    time.Duration
+	infos   map[string]sample.Info // by the name of the series
+	put     [][]storeValue         // by step
+	covered []time.Duration        // by step: for so much of it the increase of some counter is known
+	has     map[sample.Metric]bool
+}
+
+type storeValue struct {
+	metric sample.Metric
+	entity sample.Entity
+	value  float64
+}
+
+func newStoreSpan(from, to time.Time, step time.Duration) *storeSpan {
+	steps := int(to.Sub(from)/step) + 1
+	s := &storeSpan{from: from, step: step, infos: map[string]sample.Info{}, put: make([][]storeValue, steps), covered: make([]time.Duration, steps), has: map[sample.Metric]bool{}}
+	for _, i := range sample.Catalog() {
+		s.infos[agent.SeriesName(i)] = i
+	}
+	return s
+}
+
+// stepOf is the step that an instant is in, which may be none of the span.
+func (s *storeSpan) stepOf(at time.Time) int {
+	return int(math.Ceil(float64(at.Sub(s.from)) / float64(s.step)))
+}
+
+// take takes one series. A value stands for so long at most where the next one
+// is missing.
+func (s *storeSpan) take(l *series.Line, stands time.Duration) {
+	info, ok := s.infos[l.Name]
+	if !ok { // the agent's own figures
+		return
+	}
+	var e sample.Entity
+	for _, label := range l.Labels {
+		switch label.Name {
+		case "device":
+			e.Device = label.Value
+		case "class":
+			e.Class = label.Value
+		case "cgroup":
+			e.Cgroup = label.Value
+		}
+	}
+	if info.Kind == sample.Counter {
+		s.takeCounter(info.Metric, e, l.Points, stands)
+	} else {
+		s.takeGauge(info.Metric, e, l.Points, stands)
+	}
+}
+
+// takeGauge puts each value into its step, and into those to the next where that
+// is near: a slow source is read once in several steps.
+func (s *storeSpan) takeGauge(m sample.Metric, e sample.Entity, points []series.Point, stands time.Duration) {
+	for i, p := range points {
+		first, last := s.stepOf(p.At), s.stepOf(p.At)
+		if i+1 < len(points) {
+			next := s.stepOf(points[i+1].At)
+			if next == first {
+				continue // of several in a step the last counts
+			}
+			if points[i+1].At.Sub(p.At) <= stands {
+				last = next - 1
+			}
+		}
+		for n := max(first, 1); n <= min(last, len(s.put)-1); n++ {
+			s.has[m] = true
+			s.put[n] = append(s.put[n], storeValue{m, e, p.Value})
+		}
+	}
+}
+
+// takeCounter puts increases into the steps that they are from: one that is
+// known of several steps is spread over them. Of a counter that fell, which
+// began anew with the agent, all that it has is the increase.
+func (s *storeSpan) takeCounter(m sample.Metric, e sample.Entity, points []series.Point, stands time.Duration) {
+	rise := map[int]float64{}
+	known := map[int]time.Duration{}
+	for i := 1; i < len(points); i++ {
+		from, to := points[i-1].At, points[i].At
+		took := to.Sub(from)
+		if took <= 0 || took > stands {
+			continue // nothing is known of the time between
+		}
+		v := points[i].Value - points[i-1].Value
+		if v < 0 {
+			v = points[i].Value
+		}
+		for n := max(s.stepOf(from), 1); n <= min(s.stepOf(to), len(s.put)-1); n++ {
+			end := s.from.Add(time.Duration(n) * s.step)
+			part := minTime(to, end).Sub(maxTime(from, end.Add(-s.step)))
+			if part <= 0 {
+				continue
+			}
+			rise[n] += v * float64(part) / float64(took)
+			known[n] += part
+		}
+	}
+	for n, v := range rise {
+		s.has[m] = true
+		s.put[n] = append(s.put[n], storeValue{m, e, v})
+		s.covered[n] = max(s.covered[n], known[n])
+	}
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// observed tells whether most of a step was.
+func (s *storeSpan) observed(n int) bool { return s.covered[n] >= s.step/2 }
+
+// known tells whether anything is, and how much time is missing.
+func (s *storeSpan) known() (some bool, missing time.Duration) {
+	for n := 1; n < len(s.put); n++ {
+		if s.observed(n) {
+			some = true
+		} else {
+			missing += s.step
+		}
+	}
+	return some, missing
+}
+
+// recording is the span as 'iocause record' would have it. Time that nobody
+// observed is in no window.
+func (s *storeSpan) recording() ([]byte, error) {
+	gap := sample.Gap{Source: "agent", Why: "the agent records the figures of the host and its devices all the time, and tables of the busiest processes and cgroups ('iocause top'); what processes do beyond that, files and single I/Os with incidents alone"}
+	for _, i := range sample.Catalog() {
+		if !s.has[i.Metric] {
+			gap.Metrics = append(gap.Metrics, i.Metric)
+		}
+	}
+	var out bytes.Buffer
+	to, err := recording.NewWriter(&out, recording.Header{Program: "iocause " + buildVersion().String(), Began: s.from, Interval: (s.step * storeTicks).Seconds(),
+		Sources: []recording.Source{{Name: "agent"}}})
+	if err != nil {
+		return nil, err
+	}
+	windows := uint64(0)
+	for first := 1; first < len(s.put); {
+		if !s.observed(first) {
+			first++
+			continue
+		}
+		end := first
+		w := sample.NewRecorder(s.from.Add(time.Duration(first-1) * s.step))
+		w.PutGap(gap)
+		for ; end < len(s.put) && end < first+storeTicks && s.observed(end); end++ {
+			w.At(s.from.Add(time.Duration(end) * s.step))
+			for _, v := range s.put[end] {
+				w.Put(v.metric, v.entity, v.value, storeSource)
+			}
+		}
+		if err := to.Window(&recording.Record{Window: w.Window(s.from.Add(time.Duration(end-1) * s.step))}); err != nil {
+			return nil, err
+		}
+		windows++
+		first = end
+	}
+	if err := to.End(recording.End{Windows: windows}); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+	"iocause/internal/present/text"
+	"iocause/internal/source"
+)
+
+// needProbes skips where no kernel program can be loaded.
+func needProbes(t *testing.T) {
+	t.Helper()
+	for _, e := range source.List() {
+		if e.Name == "pagecache" {
+			s, err := e.Open(host.Live())
+			bpftest.Need(t, "bpf", err)
+			s.Close()
+		}
+	}
+}
+
+// Every observation command runs, in every format, and its text fits.
+func TestToolsInEveryFormat(t *testing.T) {
+	needProbes(t)
+	for _, tool := range tools() {
+		by := tool.by
+		if len(by) == 0 {
+			by = []string{""}
+		}
+		for _, by := range by {
+			args := []string{tool.name, "0.2", "1"}
+			if by != "" {
+				args = append(args, "--by", by)
+			}
+			code, out, errs := runApp(t.Context(), source.List(), args...)
+			if code != 0 || out == "" {
+				t.Errorf("%v: code %d, %q", args, code, errs)
+			}
+			for line := range strings.Lines(out) {
+				if text.Width(strings.TrimSuffix(line, "\n")) > 80 {
+					t.Errorf("%v: a line of %d columns: %q", args, text.Width(line), line)
+				}
+			}
+			_, out, errs = runApp(t.Context(), source.List(), append(args, "--format", "json")...)
+			var object map[string]any
+			if err := json.Unmarshal([]byte(out), &object); err != nil || object["time"] == "" || object["seconds"].(float64) < 0.1 {
+				t.Errorf("%v as JSON: %v, %q, %q", args, err, out, errs)
+			}
+			_, out, errs = runApp(t.Context(), source.List(), append(args, "--format", "csv")...)
+			if all, err := csv.NewReader(strings.NewReader(out)).ReadAll(); err != nil || len(all) > 0 && all[0][0] != "time" {
+				t.Errorf("%v as CSV: %v, %q, %q", args, err, out, errs)
+			}
+		}
+	}
+}
+
+// What one interval counts is counted in no other: their sum is the truth.
+func TestIntervalsAddUp(t *testing.T) {
+	needProbes(t)
+	const pages = 997
+	path := bpftest.File(t, pages)
+	const passes = 5
+	done := make(chan error, 1)
+	go func() {
+		time.Sleep(time.Second) // the command is open by then
+		for range passes {
+			time.Sleep(200 * time.Millisecond)
+			if err := exec.Command("dd", "if="+path, "of=/dev/null", "bs=4k", "status=none").Run(); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	_, out, errs := runApp(t.Context(), source.List(), "cache", "0.3", "10", "--by", "file", "--top", "0", "--file", path, "--format", "json")
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	sum, cold, intervals := 0.0, 0.0, 0
+	for line := range strings.Lines(out) {
+		var v struct {
+			Seconds float64
+			ByFile  struct {
+				Rows []map[string]any
+			} `json:"by_file"`
+		}
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatal(err)
+		}
+		intervals++
+		for _, row := range v.ByFile.Rows {
+			sum += row["visited_bytes_per_s"].(float64) * v.Seconds / 4096
+			cold += row["cold_bytes_per_s"].(float64) * v.Seconds / 4096
+		}
+	}
+	if intervals != 10 {
+		t.Errorf("%d intervals, want 10 (%s)", intervals, errs)
+	}
+	if math.Abs(sum-passes*pages) > .01 || math.Abs(cold-pages) > .01 {
+		t.Errorf("%.1f visits and %.1f cold pages in all intervals, want %d and %d", sum, cold, passes*pages, pages)
+	}
+}
+
+// Ctrl-C ends the interval that is under way, shows it, and sums up.
+func TestInterruptSumsUp(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() {
+		time.Sleep(900 * time.Millisecond)
+		syscall.Kill(os.Getpid(), syscall.SIGINT)
+	}()
+	code, out, errs := runApp(ctx, source.List(), "use", "0.2")
+	if n := strings.Count(out, "Utilisation"); code != 0 || n < 3 || n > 6 {
+		t.Errorf("code %d, %d tables, want 3 to 6: %q", code, n, errs)
+	}
+	if !strings.Contains(out, "in all, ") {
+		t.Errorf("no sum at the end:\n%s", out)
+	}
+}
+
+func TestBadIntervals(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"use", "x"}, `reading INTERVAL: "x"`},
+		{[]string{"use", "0"}, `reading INTERVAL: "0"`},
+		{[]string{"use", "NaN"}, `reading INTERVAL: "NaN"`},
+		{[]string{"use", "-1"}, "unknown shorthand flag"},
+		{[]string{"use", "1e300"}, `reading INTERVAL: "1e300"`},
+		{[]string{"use", "1", "0"}, `reading COUNT: "0"`},
+		{[]string{"use", "1", "1", "1"}, "is one too many"},
+		{[]string{"use", "--format", "xml"}, `no format is called "xml"`},
+		{[]string{"cache", "--by", "moon"}, `rows cannot be by "moon"`},
+		{[]string{"disk", "0.1", "1", "--sort", "moon"}, "there are device, reads_per_s"},
+	} {
+		code, _, errs := runApp(t.Context(), source.List(), c.args...)
+		if code != exitUsage || !strings.Contains(errs, c.want) {
+			t.Errorf("%v: code %d, %q, want 2 and %q", c.args, code, errs, c.want)
+		}
+	}
+}
+
+// A tool's sources are on the list, and its first row is by what its help says.
+func TestToolsNameRealSources(t *testing.T) {
+	var names []string
+	for _, e := range append(source.List(), source.Others()...) {
+		names = append(names, e.Name)
+	}
+	for _, tool := range tools() {
+		for _, s := range tool.sources {
+			if !slices.Contains(names, s) {
+				t.Errorf("%s reads %q, which is no source", tool.name, s)
+			}
+		}
+	}
+}

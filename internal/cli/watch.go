@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/diagnose"
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+	"iocause/internal/source"
+	"iocause/internal/source/probe/pagecache"
+	"iocause/internal/view"
+)
+
+// tool is an observation command that shows a view of every interval.
+type tool struct {
+	name, short, long, example string
+	sources                    []string // of source.List
+	by                         []string // rows to choose from, the first by default; nil for no choice
+	sort                       string   // column, "" as the view has it
+	slow                       bool     // takes --slow
+	probes                     []string // of the sources: when none of them opens, rows have nothing to say
+	probesBy                   string   // ... of rows by this; "" for all
+	refuses                    []noAnswer
+	byFile                     bool // rows are by file when --file is given and --by is not; names are the page cache's
+	view                       func(*sample.Window, *view.Query) []text.Table
+}
+
+// watchOptions are the flags of an observation command.
+type watchOptions struct {
+	intervals
+	filter filter
+	file   string
+	by     string
+	slow   time.Duration
+	playback
+}
+
+func (a *app) newTool(t *tool) *cobra.Command {
+	o := &watchOptions{}
+	c := &cobra.Command{
+		Use: t.name + " " + intervalUsage, Short: t.short, Long: t.long + "\n\n" + intervalHelp, Example: t.example,
+		RunE: func(c *cobra.Command, args []string) error { return a.watch(c, t, o, args) },
+	}
+	f := c.Flags()
+	if len(t.by) > 0 {
+		f.StringVar(&o.by, "by", t.by[0], strings.Join(append([]string{t.by[0] + " (default)"}, t.by[1:]...), ", "))
+		f.Lookup("by").DefValue = "" // said already, in fewer columns
+	}
+	if t.slow {
+		f.Var(timeIn(&o.slow, pagecache.Slow), "slow", "count accesses that waited so long")
+	}
+	o.filter.bind(c)
+	bindFile(c, &o.file)
+	o.intervals.bind(c, t.sort)
+	o.playback.bind(c)
+	return c
+}
+
+// watch observes interval after interval and shows the view of each.
+func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) error {
+	if err := o.args(args); err != nil {
+		return err
+	}
+	if len(t.by) > 0 && !slices.Contains(t.by, o.by) {
+		return &usageError{fmt.Errorf("reading --by: rows cannot be by %q", o.by), "use " + strings.Join(t.by, ", ")}
+	}
+	if t.byFile && c.Flags().Changed("file") && !c.Flags().Changed("by") {
+		o.by = "file"
+	}
+	if err := refused(c, t.refuses, o.by); err != nil {
+		return err
+	}
+	play, err := o.playback.asked(c)
+	if err != nil {
+		return err
+	}
+	find := func(given []string) (diagnose.Target, error) { return o.filter.target(a.host, given) }
+	if play {
+		find = o.filter.recordedTarget
+	}
+	target, err := find(o.filter.given(c))
+	if err != nil {
+		return err
+	}
+	file, err := wantedFile(c, o.file)
+	if err != nil {
+		return err
+	}
+	q := &view.Query{PIDs: target.PIDs, Comm: target.Comm, Cgroup: target.Cgroup, Device: target.Device, File: file, By: o.by}
+	if play {
+		return a.playTool(c, t, o, q, target, args)
+	}
+	watch, stop := untilInterrupt(c.Context(), nil)
+	defer stop()
+	open, cancel := context.WithTimeout(watch, openLimit())
+	defer cancel()
+	names := t.sources
+	if t.byFile && o.by == "file" {
+		names = append(slices.Clone(names), "pagecache")
+	}
+	sources := chosen(append(slices.Clone(a.sources), source.Others()...), names)
+	for i := range sources {
+		if sources[i].Name == "pagecache" && t.slow {
+			sources[i].Open = pagecache.OpenSlow(o.slow)
+		}
+	}
+	collector := source.Open(open, a.host, sources)
+	defer collector.Close()
+	if watch.Err() != nil {
+		return tooEarly(watch)
+	}
+	if err := t.blind(collector.Statuses(), o.by); err != nil {
+		return err
+	}
+	a.noteRefusals(collector.Statuses())
+	out := a.newPrinter(&o.intervals)
+	var total sample.Total
+	sums, laps := o.count == 0 && o.format == "text", 0
+	collector.Begin()
+	err = collector.Laps(watch, o.every, o.count, func(w *sample.Window) error {
+		if watch.Err() != nil && laps == 0 && w.Length < shortest {
+			return tooEarly(watch)
+		}
+		laps++
+		if sums { // else it would grow with every process, for nobody to see
+			total.Add(w)
+		}
+		return out.print(w.Start, w.Length, "", t.view(w, q))
+	})
+	if err != nil {
+		return err
+	}
+	if laps > 1 && sums {
+		w := total.Window()
+		return out.print(w.Start, w.Length, fmt.Sprintf("in all, %s:", text.Duration(w.Seconds())), t.view(w, q))
+	}
+	return nil
+}
+
+// blind is why nothing of what is asked for can be watched, nil when some can:
+// empty tables would say that nothing happened.
+func (t *tool) blind(all []source.Status, by string) error {
+	if t.probesBy != "" && by != t.probesBy {
+		return nil
+	}
+	var first error
+	for _, s := range all {
+		if !slices.Contains(t.probes, s.Name) {
+			continue
+		}
+		if s.OpenErr == nil {
+			return nil
+		}
+		if first == nil {
+			first = s.OpenErr
+		}
+	}
+	if first != nil {
+		return fmt.Errorf("nothing can be watched: %w", first)
+	}
+	return nil
+}
+
+// chosen are the sources of these names, in the order of the list.
+func chosen(all []source.Entry, names []string) []source.Entry {
+	var some []source.Entry
+	for _, e := range all {
+		if slices.Contains(names, e.Name) {
+			some = append(some, e)
+		}
+	}
+	return some
+}
