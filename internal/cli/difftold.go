@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	told "iocause/internal/source/text"
+	"iocause/internal/parse"
 )
 
 // isTold tells a text with the output of a tool in it by how it begins. An
 // archive that ends there was cut off here.
 func isTold(beginning []byte) bool {
-	t, _ := (&told.Reader{Tools: told.List()}).Read(context.Background(), "", bytes.NewReader(beginning))
+	t, _ := (&parse.Reader{Tools: parse.List()}).Read(context.Background(), "", bytes.NewReader(beginning))
 	return t != nil && len(t.Blocks) > 0
 }
 
@@ -24,16 +24,16 @@ func (a *app) diffTexts(c *cobra.Command, o *diffOptions, files [2]string) error
 	}
 	ctx, stop := untilInterrupt(c.Context(), nil)
 	defer stop()
-	var texts []*told.Text
-	var cases []*told.Case
+	var texts []*parse.Text
+	var cases []*parse.Case
 	for _, name := range files {
-		t, err := a.readOne(ctx, []string{name}, &told.Reader{Tools: told.List()})
+		t, err := a.readOne(ctx, []string{name}, &parse.Reader{Tools: parse.List()})
 		if err != nil {
 			return err
 		}
-		found, _ := told.Cases([]*told.Text{t}, true)
+		found, _ := parse.Cases([]*parse.Text{t}, true)
 		if len(found) == 0 {
-			return nothingRead([]*told.Text{t})
+			return nothingRead([]*parse.Text{t})
 		}
 		texts, cases = append(texts, t), append(cases, found...)
 	}

@@ -11,14 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/parse/bpfstacks"
+	"iocause/internal/parse/perfscript"
 	"iocause/internal/present/folded"
 	"iocause/internal/present/html"
 	"iocause/internal/present/pprof"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/stacks"
-	"iocause/internal/source/text/bpfstacks"
-	"iocause/internal/source/text/perfscript"
 )
 
 // flameAsk is what is wanted of the stacks in a file.

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/parse"
+	"iocause/internal/parse/blktrace"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
-	told "iocause/internal/source/text"
-	"iocause/internal/source/text/blktrace"
 )
 
 // readOptions are the flags of read.
@@ -66,7 +66,7 @@ func newReadCommand(a *app) *cobra.Command {
 // toolList is the part of the help that says what can be read.
 func toolList() string {
 	var b strings.Builder
-	for i, t := range told.List() {
+	for i, t := range parse.List() {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
@@ -89,15 +89,15 @@ func (o *readOptions) check() error {
 }
 
 // tools are those to look for.
-func (o *readOptions) tools() ([]told.Tool, error) {
-	all := told.List()
+func (o *readOptions) tools() ([]parse.Tool, error) {
+	all := parse.List()
 	if o.as == "" {
 		return all, nil
 	}
 	var names []string
 	for _, t := range all {
 		if t.Name == o.as {
-			return []told.Tool{t}, nil
+			return []parse.Tool{t}, nil
 		}
 		names = append(names, t.Name)
 	}
@@ -121,10 +121,10 @@ func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
 	}
 	ctx, stop := untilInterrupt(c.Context(), nil)
 	defer stop()
-	var texts []*told.Text
+	var texts []*parse.Text
 	broken := false // one could not be read to its end
 	for _, names := range together(args) {
-		t, err := a.readOne(ctx, names, &told.Reader{Tools: tools})
+		t, err := a.readOne(ctx, names, &parse.Reader{Tools: tools})
 		if err != nil && (t == nil || len(t.Blocks) == 0) {
 			return err
 		}
@@ -141,12 +141,12 @@ func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
 }
 
 // showRead judges and prints what was read.
-func (a *app) showRead(texts []*told.Text, o *readOptions) error {
+func (a *app) showRead(texts []*parse.Text, o *readOptions) error {
 	if o.list {
 		return a.printList(texts, o)
 	}
 	a.noteFaults(texts)
-	cases, left := told.Cases(texts, o.one)
+	cases, left := parse.Cases(texts, o.one)
 	if left > 0 {
 		fmt.Fprintf(a.stderr, "iocause: %d more cases were left out; give smaller pieces\n", left)
 	}
@@ -160,7 +160,7 @@ func (a *app) showRead(texts []*told.Text, o *readOptions) error {
 }
 
 // readOne reads one file, or those of one trace; "-" is standard input.
-func (a *app) readOne(ctx context.Context, names []string, r *told.Reader) (*told.Text, error) {
+func (a *app) readOne(ctx context.Context, names []string, r *parse.Reader) (*parse.Text, error) {
 	from, shown := a.stdin, "stdin"
 	if names[0] != "-" {
 		var all []io.Reader
@@ -232,7 +232,7 @@ func (p *readProgress) erase() {
 }
 
 // noteFaults says which lines could not be read.
-func (a *app) noteFaults(texts []*told.Text) {
+func (a *app) noteFaults(texts []*parse.Text) {
 	const most = 10
 	said, all := 0, 0
 	for _, t := range texts {
@@ -255,7 +255,7 @@ func (a *app) noteFaults(texts []*told.Text) {
 }
 
 // nothingRead is the error of texts without any output of a known tool.
-func nothingRead(texts []*told.Text) error {
+func nothingRead(texts []*parse.Text) error {
 	lines, images := 0, 0
 	for _, t := range texts {
 		lines, images = lines+t.Lines, images+t.Images
@@ -270,7 +270,7 @@ func nothingRead(texts []*told.Text) error {
 		}
 	}
 	var names []string
-	for _, t := range told.List() {
+	for _, t := range parse.List() {
 		names = append(names, t.Name)
 	}
 	return fmt.Errorf("%s; it reads %s (see 'iocause read --help')", why, strings.Join(names, ", "))
@@ -278,11 +278,11 @@ func nothingRead(texts []*told.Text) error {
 
 // judged is a case with its verdict.
 type judged struct {
-	*told.Case
+	*parse.Case
 	Report *diagnose.Report
 }
 
-func (a *app) judge(cases []*told.Case) []judged {
+func (a *app) judge(cases []*parse.Case) []judged {
 	var out []judged
 	for _, c := range cases {
 		r := diagnose.Judge(c.Window, diagnose.Target{})

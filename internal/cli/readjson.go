@@ -2,15 +2,15 @@ package cli
 
 import (
 	"iocause/internal/diagnose"
-	source "iocause/internal/source/text"
+	"iocause/internal/parse"
 )
 
 // readJSON is what read prints with --format json.
 type readJSON struct {
-	Version int            `json:"version"`
-	Texts   []textJSON     `json:"texts"`
-	Cases   []caseJSON     `json:"cases"`
-	Faults  []source.Fault `json:"faults"`
+	Version int           `json:"version"`
+	Texts   []textJSON    `json:"texts"`
+	Cases   []caseJSON    `json:"cases"`
+	Faults  []parse.Fault `json:"faults"`
 }
 
 type textJSON struct {
@@ -49,8 +49,8 @@ type figureJSON struct {
 	Source string  `json:"source"`
 }
 
-func readDocument(texts []*source.Text, cases []judged) readJSON {
-	d := readJSON{Version: 1, Texts: []textJSON{}, Cases: []caseJSON{}, Faults: []source.Fault{}}
+func readDocument(texts []*parse.Text, cases []judged) readJSON {
+	d := readJSON{Version: 1, Texts: []textJSON{}, Cases: []caseJSON{}, Faults: []parse.Fault{}}
 	for _, t := range texts {
 		d.Texts = append(d.Texts, textJSON{t.File, t.Lines, t.Outside, outputs(t.Blocks)})
 		d.Faults = append(d.Faults, t.Faults...)
@@ -65,7 +65,7 @@ func readDocument(texts []*source.Text, cases []judged) readJSON {
 	return d
 }
 
-func outputs(blocks []*source.Block) []outputJSON {
+func outputs(blocks []*parse.Block) []outputJSON {
 	out := []outputJSON{}
 	for _, b := range blocks {
 		out = append(out, outputJSON{b.Tool, b.File, b.First, b.Last, b.Intervals, b.Seconds, b.Used, b.Skipped, b.Broken, b.Repeats, notNil(b.Notes)})

@@ -7,15 +7,15 @@ import (
 	"strconv"
 	"strings"
 
+	"iocause/internal/parse"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
-	source "iocause/internal/source/text"
 )
 
 // printSeries exports every value that was read.
-func (a *app) printSeries(texts []*source.Text, o *readOptions) error {
+func (a *app) printSeries(texts []*parse.Text, o *readOptions) error {
 	if o.format == "json" {
-		for v := range source.Values(texts) {
+		for v := range parse.Values(texts) {
 			if err := writeJSONLine(a.stdout, v); err != nil {
 				return err
 			}
@@ -26,7 +26,7 @@ func (a *app) printSeries(texts []*source.Text, o *readOptions) error {
 	if err := w.Write([]string{"file", "lines", "tool", "seconds", "metric", "unit", "device", "pid", "class", "value"}); err != nil {
 		return fmt.Errorf("writing the output: %w", err)
 	}
-	for v := range source.Values(texts) {
+	for v := range parse.Values(texts) {
 		pid := ""
 		if v.PID != 0 {
 			pid = strconv.Itoa(v.PID)
@@ -45,7 +45,7 @@ func (a *app) printSeries(texts []*source.Text, o *readOptions) error {
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // printList shows what was recognised.
-func (a *app) printList(texts []*source.Text, o *readOptions) error {
+func (a *app) printList(texts []*parse.Text, o *readOptions) error {
 	if o.format == "json" {
 		return writeJSON(a.stdout, readDocument(texts, nil))
 	}

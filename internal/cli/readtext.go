@@ -9,14 +9,14 @@ import (
 	"strings"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/parse"
 	"iocause/internal/present/text"
-	source "iocause/internal/source/text"
 )
 
 // fullCases is how many cases are shown in full; of more there is a table.
 const fullCases = 3
 
-func (a *app) printCases(texts []*source.Text, all []judged, o *readOptions) error {
+func (a *app) printCases(texts []*parse.Text, all []judged, o *readOptions) error {
 	if o.which > len(all) {
 		return &usageError{fmt.Errorf("reading --case: there is no case %d", o.which), fmt.Sprintf("the text has %d", len(all))}
 	}
@@ -149,7 +149,7 @@ func pasteNext(c *judged) string {
 	return strings.Join(out, ", ")
 }
 
-func place(b *source.Block) string {
+func place(b *parse.Block) string {
 	if b.First == b.Last {
 		return fmt.Sprintf("%s:%d", b.File, b.First)
 	}

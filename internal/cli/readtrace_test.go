@@ -11,7 +11,7 @@ import (
 // A request that is queued on one processor ends on another: the files of one
 // trace are read as one.
 func TestReadBlktrace(t *testing.T) {
-	const dir = "../source/text/blktrace/testdata/loop.blktrace."
+	const dir = "../parse/blktrace/testdata/loop.blktrace."
 	run := func(args ...string) string {
 		var stdout, stderr bytes.Buffer
 		a := &app{host: host.Live(), stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr}

@@ -1,0 +1,168 @@
+// Package perfreport reads what 'perf report --stdio' prints: which functions
+// the samples of an event fell into.
+package perfreport
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"iocause/internal/parse/lines"
+)
+
+// Find says where in a line a report begins: at "# Samples: ...", or at the
+// names of its columns.
+func Find(line string) int {
+	text := strings.TrimLeft(line, " \t")
+	if isSamples(text) || columnsOf(text) != nil {
+		return len(line) - len(text)
+	}
+	return -1
+}
+
+func isSamples(text string) bool {
+	return strings.HasPrefix(text, "# Samples: ") && strings.Contains(text, " of event")
+}
+
+// columnsOf is the names of the columns, nil when a line does not hold them.
+func columnsOf(text string) []string {
+	f := strings.Fields(text)
+	if len(f) < 3 || f[0] != "#" || f[1] != "Overhead" && f[1] != "Children" {
+		return nil
+	}
+	return f[1:]
+}
+
+// row is a function with its own share of the samples.
+type row struct {
+	name, comm string
+	share      float64
+}
+
+const (
+	kept = 8
+	most = 1 << 12
+)
+
+type reader struct {
+	folded  bool // stacks stand in lines of their own
+	event   string
+	samples string
+	self    int // the column of a function's own share
+	begun   bool
+	rows    []row
+	n       int
+	kernel  float64
+	total   float64
+}
+
+// New makes a reader.
+func New(string) lines.Reader { return &reader{} }
+
+// Line implements lines.Reader.
+func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
+	text := strings.TrimSpace(l.Text)
+	switch {
+	case text == "":
+		return lines.Skipped, nil
+	case isSamples(text):
+		if r.event != "" {
+			return lines.Another, nil
+		}
+		r.samples, r.event, _ = strings.Cut(strings.TrimPrefix(text, "# Samples: "), " of event")
+		r.samples, r.event = strings.Clone(strings.TrimSpace(r.samples)), strings.Clone(strings.Trim(r.event, "s '"))
+		return lines.Used, nil
+	case columnsOf(text) != nil:
+		if r.begun {
+			return lines.Another, nil
+		}
+		r.begun = true
+		if c := columnsOf(text); c[0] == "Children" && c[1] == "Self" {
+			r.self = 1
+		}
+		return lines.Skipped, nil
+	case text[0] == '#':
+		return lines.Skipped, nil
+	}
+	f := strings.Fields(text)
+	if isTree(l.Text, text) {
+		return lines.Skipped, nil
+	}
+	if !strings.HasSuffix(f[0], "%") {
+		return lines.Foreign, nil
+	}
+	if len(f) == 2 && (r.folded || strings.Contains(f[1], ";")) { // -g folded: the stacks of the row above
+		r.folded = true
+		return lines.Skipped, nil
+	}
+	if len(f) < r.self+2 {
+		return lines.Broken, fmt.Errorf("%d columns of %.40q: the line is cut off", len(f), text)
+	}
+	share, ok := lines.Percent(f[r.self])
+	if !ok || share > 1 {
+		return lines.Broken, fmt.Errorf("the share is %.20q, no percentage", f[r.self])
+	}
+	r.add(share, f[r.self+1:])
+	return lines.Used, nil
+}
+
+// isTree tells the lines of call chains below a row.
+func isTree(line, text string) bool {
+	return strings.HasPrefix(text, "|") || strings.HasPrefix(text, "--") ||
+		(strings.HasPrefix(line, "            ") || strings.HasPrefix(line, "\t")) && !strings.HasSuffix(strings.Fields(text)[0], "%")
+}
+
+// add takes a row: what follows the shares is chosen by --sort, by default a
+// command, a library and "[k] function".
+func (r *reader) add(share float64, f []string) {
+	r.n++
+	r.total += share
+	x := row{share: share, name: strings.Join(f, " ")}
+	for i := len(f) - 2; i >= 0; i-- {
+		if len(f[i]) == 3 && f[i][0] == '[' && f[i][2] == ']' {
+			x.name = strings.Join(f[i+1:], " ")
+			if i >= 2 {
+				x.comm = strings.Join(f[:i-1], " ")
+			}
+			if f[i] == "[k]" {
+				r.kernel += share
+			}
+			break
+		}
+	}
+	if share == 0 {
+		return
+	}
+	x.name, x.comm = strings.Clone(x.name), strings.Clone(x.comm)
+	if r.rows = append(r.rows, x); len(r.rows) >= most {
+		r.cut()
+	}
+}
+
+func (r *reader) cut() {
+	slices.SortStableFunc(r.rows, func(a, b row) int { return cmp.Compare(b.share, a.share) })
+	r.rows = r.rows[:min(kept, len(r.rows))]
+}
+
+// Close implements lines.Reader.
+func (r *reader) Close(into lines.Values) {
+	if r.n == 0 {
+		return
+	}
+	r.cut()
+	var top []string
+	for _, x := range r.rows[:min(5, len(r.rows))] {
+		s := fmt.Sprintf("%s %.3g %%", x.name, 100*x.share)
+		if x.comm != "" {
+			s += " (" + x.comm + ")"
+		}
+		top = append(top, s)
+	}
+	event := cmp.Or(r.event, "an event that the text does not name")
+	samples := cmp.Or(r.samples, "how many the text does not tell")
+	into.Note(fmt.Sprintf("perf report: samples of %s (%s), %.0f %% of what is listed in the kernel; most in %s", event, samples, 100*r.kernel/max(r.total, 1e-9), strings.Join(top, ", ")))
+	if strings.HasPrefix(event, "cpu-clock") || strings.HasPrefix(event, "cycles") || strings.HasPrefix(event, "task-clock") || strings.HasPrefix(event, "cpu_core/cycles") {
+		into.Note("perf report: such samples are taken of threads that run; what threads wait for is not in them (iocause offcpu shows it)")
+	}
+}

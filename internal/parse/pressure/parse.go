@@ -1,0 +1,112 @@
+// Package pressure reads the files of /proc/pressure out of a text.
+package pressure
+
+import (
+	"fmt"
+	"strings"
+
+	"iocause/internal/parse/lines"
+	"iocause/internal/sample"
+)
+
+// window is what avg10 looks back on, in seconds.
+const window = 10
+
+// Find says where in a line a file begins.
+func Find(line string) int {
+	if !strings.Contains(line, "avg10=") || !strings.Contains(line, "avg60=") {
+		return -1
+	}
+	for _, kind := range []string{"some avg10=", "full avg10="} {
+		if at := strings.Index(line, kind); at >= 0 {
+			return strings.LastIndexByte(line[:at], ' ') + 1
+		}
+	}
+	return -1
+}
+
+type reader struct {
+	class string
+	order []string // of the files that are still to come
+	lost  int      // lines of which file is not known
+	any   bool
+}
+
+// New makes a reader; before is the text that precedes the output.
+func New(before string) lines.Reader {
+	r := &reader{class: classIn(before)}
+	last := before[strings.LastIndexByte(strings.TrimRight(before, "\n"), '\n')+1:]
+	if strings.Contains(last, "/proc/pressure/*") {
+		r.class, r.order = "", []string{"cpu", "io", "irq", "memory"}
+	}
+	return r
+}
+
+// classIn is the last pressure file that a text names, "" without one.
+func classIn(s string) string {
+	at := strings.LastIndex(s, "/proc/pressure/")
+	if at < 0 || strings.Count(s[at:], "\n") > 3 {
+		return ""
+	}
+	rest := s[at+len("/proc/pressure/"):]
+	for _, c := range []string{"cpu", "io", "memory", "irq"} {
+		if strings.HasPrefix(rest, c) {
+			return c
+		}
+	}
+	return ""
+}
+
+// Line implements lines.Reader.
+func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
+	text := strings.TrimSpace(l.Text)
+	if text == "" {
+		return lines.Skipped, nil
+	}
+	if Find(text) < 0 {
+		if c := classIn(text); c != "" && strings.HasPrefix(text, "==>") { // head(1) names files
+			r.class = c
+			return lines.Skipped, nil
+		}
+		return lines.Foreign, nil
+	}
+	class := r.class
+	if c := classIn(text); c != "" { // grep names the file in every line
+		class = c
+	}
+	kind, metric := "some", sample.PSISome
+	if strings.Contains(text, "full avg10=") {
+		kind, metric = "full", sample.PSIFull
+	}
+	if kind == "some" && len(r.order) > 0 {
+		class, r.order = r.order[0], r.order[1:]
+		if class == "irq" && len(r.order) > 0 { // it has no "some"
+			class, r.order = r.order[0], r.order[1:]
+		}
+		r.class = class
+	}
+	_, rest, _ := strings.Cut(text, "avg10=")
+	number, _, _ := strings.Cut(rest, " ")
+	v, ok := lines.Number(number)
+	if !ok || v > 100 {
+		return lines.Broken, fmt.Errorf("avg10 is %.20q, no percentage", number)
+	}
+	if class == "" {
+		r.lost++
+		return lines.Used, nil
+	}
+	r.any = true
+	into.At(l.N)
+	into.Put(metric, sample.Entity{Class: class}, v/100*window)
+	return lines.Used, nil
+}
+
+// Close implements lines.Reader.
+func (r *reader) Close(into lines.Values) {
+	if r.lost > 0 {
+		into.Note(sample.Counted(r.lost, "line") + " of pressure without saying of what: paste grep . /proc/pressure/*")
+	}
+	if r.any {
+		into.Tick(window)
+	}
+}

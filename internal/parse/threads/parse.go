@@ -1,0 +1,207 @@
+// Package threads reads lists of processes or threads with their states: what
+// htop and top -b show, and ps with a state column.
+package threads
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"iocause/internal/parse/lines"
+	"iocause/internal/sample"
+)
+
+// Find says where in a line the list begins: at the names of its columns, or at
+// top's summary above it.
+func Find(line string) int {
+	if text := strings.TrimLeft(line, " "); summary(text) {
+		return len(line) - len(text)
+	}
+	if strings.Contains(line, "->") || !strings.ContainsAny(line, "ST") {
+		return -1
+	}
+	f := strings.Fields(line)
+	c := columns(f)
+	if c.state < 0 || c.pid < 0 && !onlyPS(f) {
+		return -1
+	}
+	for _, name := range f {
+		if len(name) > 4 && strings.HasSuffix(strings.SplitN(name, ":", 2)[0], "ADDR") { // LADDR and RADDR are of connections
+			return -1
+		}
+	}
+	return 0
+}
+
+// onlyPS tells a head of ps without processes: ps -eo state,wchan,comm.
+func onlyPS(columns []string) bool {
+	for _, name := range columns {
+		switch name {
+		case "F", "S", "STAT", "WCHAN", "COMMAND", "CMD", "USER", "UID", "%CPU", "%MEM", "TIME", "ELAPSED", "TTY", "TT", "NLWP", "PSR", "CLS", "NI", "PRI", "VSZ", "RSS":
+		default:
+			return false
+		}
+	}
+	return len(columns) > 1
+}
+
+// layout is where the columns are; -1 for those that are not there.
+type layout struct{ pid, state, cpu, command, n int }
+
+func columns(f []string) layout {
+	c := layout{-1, -1, -1, -1, len(f)}
+	for i, name := range f {
+		switch name {
+		case "TID", "LWP", "SPID":
+			c.pid = i
+		case "PID":
+			if c.pid < 0 {
+				c.pid = i
+			}
+		case "S", "STAT", "STATE":
+			c.state = i
+		case "CPU%", "%CPU":
+			c.cpu = i
+		case "Command", "COMMAND", "CMD":
+			c.command = i
+		}
+	}
+	return c
+}
+
+type reader struct {
+	layout layout
+	count  map[string]float64
+	cpu    float64
+	hasCPU bool
+	comm   map[string]float64
+	rows   int
+	first  int
+	total  float64 // rows of all lists
+	waits  float64 // of these in D
+	lists  int
+
+	each map[string]float64 // what single processors did in this screen, in processors
+	cpus float64            // how many there are
+
+	open    bool // top's summary of this screen was seen
+	screens int  // that top's summary begins
+}
+
+// New makes a reader.
+func New(string) lines.Reader { return &reader{} }
+
+// Line implements lines.Reader.
+func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
+	text := strings.TrimSpace(l.Text)
+	if text == "" {
+		return lines.Skipped, nil
+	}
+	if summary(text) {
+		return r.summarise(text, into)
+	}
+	if strings.HasPrefix(text, "Tasks:") || strings.HasPrefix(text, "Threads:") || strings.HasPrefix(text, "%Cpu") || r.screens > 0 && r.layout.n == 0 && counts(text) {
+		return lines.Skipped, nil // of top -1, each processor by itself
+	}
+	if Find(text) >= 0 {
+		if r.rows > 0 {
+			r.flush(into)
+		}
+		r.layout, r.first = columns(strings.Fields(text)), l.N
+		r.count, r.comm = map[string]float64{}, map[string]float64{}
+		return lines.Used, nil
+	}
+	f := strings.Fields(text)
+	if r.layout.n == 0 || len(f) <= r.layout.pid {
+		return lines.Foreign, nil
+	}
+	stated := r.layout.state < len(f) && isState(f[r.layout.state])
+	if r.layout.pid >= 0 {
+		if _, err := strconv.Atoi(f[r.layout.pid]); err != nil {
+			return lines.Foreign, nil
+		}
+		if !stated {
+			return lines.Broken, fmt.Errorf("no state in column %d", r.layout.state+1)
+		}
+	} else if !stated || len(f) < r.layout.n {
+		return lines.Foreign, nil
+	}
+	into.At(l.N)
+	r.rows++
+	r.count[f[r.layout.state][:1]]++
+	if at := r.layout.cpu; at >= 0 && at < len(f) {
+		if v, ok := lines.Percent(f[at]); ok {
+			r.cpu, r.hasCPU = max(r.cpu, v), true
+		} else if v, ok := lines.Number(strings.TrimSuffix(f[at], ".")); ok {
+			r.cpu, r.hasCPU = max(r.cpu, v/100), true
+		}
+	}
+	if at := r.layout.command; at >= 0 && at < len(f) {
+		name := f[at][strings.LastIndexByte(f[at], '/')+1:]
+		if len(r.comm) < 1024 || r.comm[name] > 0 {
+			r.comm[name]++
+		}
+	}
+	return lines.Used, nil
+}
+
+// isState tells a state with its flags, as ps writes them: D, Ssl, R<+.
+func isState(s string) bool {
+	return len(s) <= 8 && strings.IndexByte("RSDITtZXWPNK", s[0]) >= 0 && strings.Trim(s[1:], "<NLsl+") == ""
+}
+
+// counts tells top's line on tasks, whatever its language:
+// "Tareas: 104 total,   3 running, ...".
+func counts(text string) bool {
+	name, rest, ok := strings.Cut(text, ":")
+	return ok && len(name) < 24 && strings.Count(rest, ",") == 4 && strings.Contains(rest, " total,")
+}
+
+// flush ends a list: one look at the machine.
+func (r *reader) flush(into lines.Values) {
+	if r.rows == 0 && !r.open {
+		return
+	}
+	r.putProcessors(into)
+	if r.open = false; r.rows == 0 {
+		into.Tick(1)
+		return
+	}
+	for state, n := range r.count {
+		into.Put(sample.ThreadsInState, sample.Entity{Class: state}, n)
+	}
+	for _, state := range []string{"D", "R"} {
+		if r.count[state] == 0 {
+			into.Put(sample.ThreadsInState, sample.Entity{Class: state}, 0)
+		}
+	}
+	for name, n := range r.comm {
+		if 2*n > float64(r.rows) {
+			into.Process(0, sample.Process{Comm: name})
+		}
+	}
+	r.total, r.waits = r.total+float64(r.rows), r.waits+r.count["D"]
+	r.rows = 0
+	r.lists++
+	into.Tick(1)
+}
+
+// Close implements lines.Reader.
+func (r *reader) Close(into lines.Values) {
+	r.flush(into)
+	if r.screens == 1 {
+		into.Note("the first screen of top -b shows the processors since boot, not now: top -b -n 2 shows both")
+	}
+	if r.total == 0 {
+		return
+	}
+	if r.waits == 0 {
+		into.Note(fmt.Sprintf("none of the %.0f threads listed is in uninterruptible sleep (D)", r.total))
+		return
+	}
+	into.Note(fmt.Sprintf("%.0f of %.0f threads listed are in uninterruptible sleep (D): that is I/O or a lock inside the kernel, such as a process's mmap lock; the state alone does not tell which", r.waits, r.total))
+	into.Note("to tell: take off-CPU stacks of the process (bcc's offcputime -p PID 10, or perf record -g -e sched:sched_switch -p PID -- sleep 10): they name the function that sleeps; /proc/PID/task/*/wchan is a quick look")
+	if r.lists == 1 {
+		into.Note("one look at thread states is a sample of as many threads, not a share of time; look several times")
+	}
+}
