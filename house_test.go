@@ -28,6 +28,7 @@ func rooms() []room {
 	const (
 		sample, host, bpf = "internal/sample", "internal/host", "internal/bpf"
 		source, diagnose  = "internal/source", "internal/diagnose"
+		table             = "internal/table"
 	)
 	return []room{
 		{".", []string{"internal/cli"}},
@@ -53,8 +54,9 @@ func rooms() []room {
 		{"internal/notify", nil},
 		{"internal/lab", []string{sample, host}},
 		{"internal/agent", []string{sample, host, source, "internal/store", "internal/detect", "internal/notify"}},
-		{"internal/present/*", []string{sample, diagnose}},
-		{"internal/view", []string{sample, "internal/present/text"}},
+		{table, nil},
+		{"internal/present/*", []string{sample, diagnose, table}},
+		{"internal/view", []string{sample, table}},
 		{"docs", []string{diagnose}},    // a test only
 		{"bench", []string{"internal"}}, // benchmarks only
 		{"scenarios", nil},
@@ -249,6 +251,9 @@ func TestPlantedImportsAreCaught(t *testing.T) {
 		{"internal/diagnose/x_test.go", "iocause/internal/source", true},
 		{"internal/present/text/x.go", "iocause/internal/present/html", true},
 		{"internal/present/text/x.go", "iocause/internal/host", true},
+		{"internal/table/x.go", "iocause/internal/present/text", true},
+		{"internal/view/x.go", "iocause/internal/table", false},
+		{"internal/view/x.go", "iocause/internal/present/text", true},
 		{"internal/lab/x.go", "iocause/internal/diagnose", true},
 		{"internal/lab/load/x.go", "iocause/internal/lab", false},
 		{"internal/lab/x.go", "os/exec", false},

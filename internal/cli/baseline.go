@@ -16,6 +16,7 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/store/summaries"
+	"iocause/internal/table"
 )
 
 // stateDir is where the agent keeps what it records.
@@ -197,7 +198,7 @@ func (a *app) listBaselines(o *baselineOptions, signals []detect.Signal, history
 	if o.format == "json" {
 		return writeJSON(a.stdout, map[string]any{"version": 1, "hours": hours})
 	}
-	t := text.Table{Columns: []text.Column{
+	t := table.Table{Columns: []table.Column{
 		{Key: "signal", Head: "SIGNAL"}, {Key: "was", Head: "WAS"}, {Key: "normal", Head: "NORMAL"},
 		{Key: "z", Head: "Z"}, {Key: "basis", Head: "COMPARED WITH"}, {Key: "month", Head: "MONTH", Drop: 1}, {Key: "year", Head: "YEAR", Drop: 2},
 	}}
@@ -205,43 +206,43 @@ func (a *app) listBaselines(o *baselineOptions, signals []detect.Signal, history
 		t.Title = "The hour of " + newest.Format("Mon 2006-01-02 15:04 -0700")
 	}
 	for _, h := range hours {
-		t.Rows = append(t.Rows, []text.Cell{text.Str(h.Signal), h.cell(h.Was.P50), h.span(h.Normal.P05, h.Normal.P95),
-			zCell(h.Z), text.Str(basisText(h.Basis, h.Days)), h.cell(h.Month.P50), h.cell(h.Year.P50)})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(h.Signal), h.cell(h.Was.P50), h.span(h.Normal.P05, h.Normal.P95),
+			zCell(h.Z), table.Str(basisText(h.Basis, h.Days)), h.cell(h.Month.P50), h.cell(h.Year.P50)})
 	}
 	return text.WriteTable(a.stdout, &t, styleOf(a.stdout, os.Getenv, widestTable))
 }
 
 // cell is a figure in the unit of the signal.
-func (h *hourJSON) cell(v *float64) text.Cell {
+func (h *hourJSON) cell(v *float64) table.Cell {
 	if v == nil {
-		return text.None()
+		return table.None()
 	}
-	return text.Str(h.value(*v))
+	return table.Str(h.value(*v))
 }
 
 // value leaves out what is counted: the signal's name says it, and there is not
 // the room.
 func (h *hourJSON) value(v float64) string {
-	return text.Value(v, strings.Replace(h.Unit, string(sample.Pages), string(sample.Count), 1))
+	return table.Value(v, strings.Replace(h.Unit, string(sample.Pages), string(sample.Count), 1))
 }
 
 // span is two figures with their unit once, where it is one.
-func (h *hourJSON) span(low, high *float64) text.Cell {
+func (h *hourJSON) span(low, high *float64) table.Cell {
 	if low == nil || high == nil {
-		return text.None()
+		return table.None()
 	}
 	from, to := h.value(*low), h.value(*high)
 	if at := strings.LastIndexByte(to, ' '); at > 0 {
 		from = strings.TrimSuffix(from, to[at:])
 	}
-	return text.Str(from + ".." + to)
+	return table.Str(from + ".." + to)
 }
 
-func zCell(z *float64) text.Cell {
+func zCell(z *float64) table.Cell {
 	if z == nil {
-		return text.None()
+		return table.None()
 	}
-	return text.Str(fmt.Sprintf("%.1f", *z))
+	return table.Str(fmt.Sprintf("%.1f", *z))
 }
 
 // basisText says what is compared with, and how much of it is known.
@@ -304,9 +305,9 @@ func (a *app) belowChart(hours []hourJSON, known, normal bool, style text.Style)
 		}
 	}
 	if alarmed > 0 {
-		notes = append(notes, fmt.Sprintf("%s of that day were off: incidents, or what recurs", text.Duration(float64(alarmed)*10)))
+		notes = append(notes, fmt.Sprintf("%s of that day were off: incidents, or what recurs", table.Duration(float64(alarmed)*10)))
 	}
-	t := text.Table{Whole: true, Notes: notes, Columns: []text.Column{{Key: "at", Head: at.Start.Format("At 15:04")}, {Key: "p05", Head: "5 %"},
+	t := table.Table{Whole: true, Notes: notes, Columns: []table.Column{{Key: "at", Head: at.Start.Format("At 15:04")}, {Key: "p05", Head: "5 %"},
 		{Key: "p50", Head: "MEDIAN"}, {Key: "p95", Head: "95 %"}, {Key: "extreme", Head: "WORST MINUTE"}, {Key: "from", Head: "FROM"}}}
 	for _, r := range []struct {
 		name string
@@ -314,7 +315,7 @@ func (a *app) belowChart(hours []hourJSON, known, normal bool, style text.Style)
 		from string
 	}{{"that hour", at.Was, sample.Counted(at.Samples, "sample")}, {"normal", at.Normal, basisText(at.Basis, at.Days)},
 		{"this month", at.Month, sample.Counted(at.Month.Hours, "hour")}, {"a year ago", at.Year, sample.Counted(at.Year.Hours, "hour")}} {
-		t.Rows = append(t.Rows, []text.Cell{text.Str(r.name), at.cell(r.band.P05), at.cell(r.band.P50), at.cell(r.band.P95), at.cell(r.band.Extreme), text.Str(r.from)})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(r.name), at.cell(r.band.P05), at.cell(r.band.P50), at.cell(r.band.P95), at.cell(r.band.Extreme), table.Str(r.from)})
 	}
 	fmt.Fprintln(a.stdout)
 	return text.WriteTable(a.stdout, &t, style)

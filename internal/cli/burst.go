@@ -12,6 +12,7 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/burst"
+	"iocause/internal/table"
 )
 
 // burstOptions are the flags of burst.
@@ -116,7 +117,7 @@ func (r *burstRun) live(ctx context.Context) (err error) {
 	r.losses = r.probe.Losses
 	r.begin()
 	if o.format != "text" || o.every > 2*time.Second {
-		fmt.Fprintf(a.stderr, "iocause: looking for bursts, the first table after %s\n", text.Duration(o.every.Seconds()))
+		fmt.Fprintf(a.stderr, "iocause: looking for bursts, the first table after %s\n", table.Duration(o.every.Seconds()))
 	}
 	n := 0
 	for start := began; ; start = start.Add(o.every) {
@@ -270,7 +271,7 @@ func (r *burstRun) print(start time.Time, length time.Duration, label string) er
 	return r.printer.print(start, length, label, tables)
 }
 
-func (r *burstRun) note(t *text.Table, now burst.Losses) {
+func (r *burstRun) note(t *table.Table, now burst.Losses) {
 	before := r.before
 	r.before = now
 	t.Notes = append(t.Notes, r.notes...)
@@ -304,5 +305,5 @@ func (r *burstRun) sumUp(began time.Time) error {
 	if r.o.format == "csv" {
 		return nil
 	}
-	return r.printer.print(began, length, fmt.Sprintf("All %s", text.Duration(length.Seconds())), tables)
+	return r.printer.print(began, length, fmt.Sprintf("All %s", table.Duration(length.Seconds())), tables)
 }

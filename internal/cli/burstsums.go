@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"iocause/internal/detect"
-	"iocause/internal/present/text"
 	"iocause/internal/source/probe/burst"
+	"iocause/internal/table"
 )
 
 // burstDisk is one disk: the finder, and the bins that it may still name.
@@ -181,9 +181,9 @@ func (e *explained) object(disk string, at time.Time) map[string]any {
 }
 
 // tables are those of an interval.
-func (r *burstRun) tables(sums map[string]*burstSums, length time.Duration) []text.Table {
-	disks := text.Table{Key: "disks", Title: "What arrives, a second, in the top 1 ms and 10 ms and on average",
-		Columns: []text.Column{
+func (r *burstRun) tables(sums map[string]*burstSums, length time.Duration) []table.Table {
+	disks := table.Table{Key: "disks", Title: "What arrives, a second, in the top 1 ms and 10 ms and on average",
+		Columns: []table.Column{
 			{Key: "disk", Head: "DISK", Flex: true}, {Key: "bursts", Head: "BURSTS", Unit: "count"},
 			{Key: "longest_seconds", Head: "LONGEST", Unit: "seconds"}, {Key: "in_bursts_ratio", Head: "I/O IN", Unit: "ratio"},
 			{Key: "peak_1ms_ios_per_s", Head: "IOPS 1ms", Unit: "count"}, {Key: "peak_10ms_ios_per_s", Head: "10ms", Unit: "count"},
@@ -191,8 +191,8 @@ func (r *burstRun) tables(sums map[string]*burstSums, length time.Duration) []te
 			{Key: "peak_1ms_bytes_per_s", Head: "B/s 1ms", Unit: "bytes"}, {Key: "peak_10ms_bytes_per_s", Head: "10ms", Unit: "bytes", Drop: 2},
 			{Key: "bytes_per_s", Head: "MEAN", Unit: "bytes", Drop: 1}, {Key: "who", Head: "WHO BURST", Flex: true},
 		}}
-	owners := text.Table{Key: "owners", Title: "Who asked, in bursts and in all",
-		Columns: []text.Column{
+	owners := table.Table{Key: "owners", Title: "Who asked, in bursts and in all",
+		Columns: []table.Column{
 			{Key: "disk", Head: "DISK", Flex: true}, {Key: "comm", Head: "PROCESS", Flex: true}, {Key: "pid", Head: "PID"},
 			{Key: "bursts", Head: "IN BURSTS", Unit: "count"}, {Key: "burst_ratio", Head: "OF ITS OWN", Unit: "ratio"},
 			{Key: "ios", Head: "I/Os", Unit: "count"}, {Key: "bytes", Head: "BYTES", Unit: "bytes"}, {Key: "cgroup", Head: "CGROUP", Flex: true},
@@ -203,24 +203,24 @@ func (r *burstRun) tables(sums map[string]*burstSums, length time.Duration) []te
 		if s.all.Ops+s.all.Bytes == 0 {
 			continue
 		}
-		who, most := text.None(), uint64(0)
+		who, most := table.None(), uint64(0)
 		for o, n := range s.owners {
-			cgroup := text.Str(o.cgroup)
+			cgroup := table.Str(o.cgroup)
 			if o.cgroup == "" {
-				cgroup = text.None()
+				cgroup = table.None()
 			}
-			owners.Rows = append(owners.Rows, []text.Cell{text.Str(name), text.Str(o.comm), text.Str(fmt.Sprint(o.pid)), text.Num(float64(n.inBursts)),
-				text.Maybe(float64(n.inBursts)/float64(max(n.ops, 1)), n.ops > 0 && n.inBursts <= n.ops), text.Num(float64(n.ops)), text.Num(float64(n.bytes)), cgroup})
+			owners.Rows = append(owners.Rows, []table.Cell{table.Str(name), table.Str(o.comm), table.Str(fmt.Sprint(o.pid)), table.Num(float64(n.inBursts)),
+				table.Maybe(float64(n.inBursts)/float64(max(n.ops, 1)), n.ops > 0 && n.inBursts <= n.ops), table.Num(float64(n.ops)), table.Num(float64(n.bytes)), cgroup})
 			early = early || n.inBursts > n.ops
 			if n.inBursts > most {
 				most = n.inBursts
-				who = text.Str(fmt.Sprintf("%s %d %.0f%%", o.comm, o.pid, float64(most)*100/float64(max(s.in.Ops, 1))))
+				who = table.Str(fmt.Sprintf("%s %d %.0f%%", o.comm, o.pid, float64(most)*100/float64(max(s.in.Ops, 1))))
 			}
 		}
-		disks.Rows = append(disks.Rows, []text.Cell{text.Str(name), text.Num(float64(s.bursts)), text.Maybe(float64(s.longest)/1000, s.bursts > 0),
-			text.Maybe(float64(s.in.Ops)/float64(max(s.all.Ops, 1)), s.in.Ops <= s.all.Ops),
-			text.Num(float64(s.top1.Ops) * 1000), text.Num(float64(s.top10.Ops) * 100), text.Num(float64(s.all.Ops) / seconds),
-			text.Num(float64(s.top1.Bytes) * 1000), text.Num(float64(s.top10.Bytes) * 100), text.Num(float64(s.all.Bytes) / seconds), who})
+		disks.Rows = append(disks.Rows, []table.Cell{table.Str(name), table.Num(float64(s.bursts)), table.Maybe(float64(s.longest)/1000, s.bursts > 0),
+			table.Maybe(float64(s.in.Ops)/float64(max(s.all.Ops, 1)), s.in.Ops <= s.all.Ops),
+			table.Num(float64(s.top1.Ops) * 1000), table.Num(float64(s.top10.Ops) * 100), table.Num(float64(s.all.Ops) / seconds),
+			table.Num(float64(s.top1.Bytes) * 1000), table.Num(float64(s.top10.Bytes) * 100), table.Num(float64(s.all.Bytes) / seconds), who})
 	}
 	if early {
 		owners.Notes = append(owners.Notes, "a burst counts in the interval that it is found in, the first second's when that is over: some began earlier, and have no share here")
@@ -229,5 +229,5 @@ func (r *burstRun) tables(sums map[string]*burstSums, length time.Duration) []te
 		_ = owners.Sort(key) // the column is there
 	}
 	_ = disks.Sort("disk")
-	return []text.Table{disks, owners}
+	return []table.Table{disks, owners}
 }

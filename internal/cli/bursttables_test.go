@@ -7,6 +7,7 @@ import (
 
 	"iocause/internal/detect"
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 // A share of more than all is none; rows that are alike keep their order; a
@@ -22,7 +23,7 @@ func TestBurstTables(t *testing.T) {
 		if err := owners.Sort("bursts"); err != nil {
 			t.Fatal(err)
 		}
-		if disk[3] != text.None() || owners.Rows[0][4] != text.None() || owners.Rows[1][4] != text.Num(.5) || len(owners.Notes) != 1 {
+		if disk[3] != table.None() || owners.Rows[0][4] != table.None() || owners.Rows[1][4] != table.Num(.5) || len(owners.Notes) != 1 {
 			t.Fatalf("shares %+v, %+v, %+v, notes %q", disk[3], owners.Rows[0][4], owners.Rows[1][4], owners.Notes)
 		}
 		if owners.Rows[1][2].Text != "8" || owners.Rows[2][2].Text != "9" {

@@ -17,6 +17,7 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
+	"iocause/internal/table"
 )
 
 // captureOptions are the flags of capture.
@@ -76,7 +77,7 @@ func (a *app) capture(parent context.Context, o *captureOptions) error {
 	defer stop()
 	began := a.host.Now()
 	fmt.Fprintf(a.stderr, "iocause: watching for %s and gathering evidence for some %s more\n",
-		text.Duration(o.length.Seconds()), text.Duration((evidenceProbes * min(o.length, evidenceLength)).Seconds()))
+		table.Duration(o.length.Seconds()), table.Duration((evidenceProbes * min(o.length, evidenceLength)).Seconds()))
 	f := a.judgeIncident(ctx, agent.Ask{Length: o.length})
 	if f.Report == nil {
 		return tooEarly(ctx)

@@ -15,9 +15,9 @@ import (
 	"iocause/internal/bpf"
 	"iocause/internal/diagnose"
 	"iocause/internal/lab"
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
+	"iocause/internal/table"
 )
 
 // openLimit is how long a source may take to open before it is done without. The
@@ -228,7 +228,7 @@ func (a *app) conclude(watch context.Context, o *diagnoseOptions, w *sample.Wind
 	if missing != "" && !met(w, target) {
 		if missing = nobody(a.host, target); missing != "" {
 			return fmt.Errorf("looking for whom to diagnose: %s, before, during or after the %s watched; see 'ps -e -o pid,comm,cgroup'",
-				missing, text.Duration(w.Seconds()))
+				missing, table.Duration(w.Seconds()))
 		}
 	}
 	r, err := a.report(w, target, before)

@@ -6,12 +6,13 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 // writeDiff writes a comparison for people.
 func (a *app) writeDiff(d *difference, o *diffOptions) error {
 	style := styleOf(a.stdout, os.Getenv, widestText)
-	tables := []text.Table{d.sidesTable(), d.findingsTable(), d.evidenceTable(), d.figuresTable(o, style.Width), d.settingsTable()}
+	tables := []table.Table{d.sidesTable(), d.findingsTable(), d.evidenceTable(), d.figuresTable(o, style.Width), d.settingsTable()}
 	for i := range tables {
 		if i > 0 {
 			fmt.Fprintln(a.stdout)
@@ -23,19 +24,19 @@ func (a *app) writeDiff(d *difference, o *diffOptions) error {
 	return nil
 }
 
-func (d *difference) sidesTable() text.Table {
-	t := text.Table{Key: "sides", Whole: true, Columns: []text.Column{{Key: "side", Head: ""}, {Key: "file", Head: "RECORDING", Flex: true, Least: 16},
+func (d *difference) sidesTable() table.Table {
+	t := table.Table{Key: "sides", Whole: true, Columns: []table.Column{{Key: "side", Head: ""}, {Key: "file", Head: "RECORDING", Flex: true, Least: 16},
 		{Key: "start", Head: "BEGAN"}, {Key: "seconds", Head: "LENGTH", Unit: "seconds"}, {Key: "command", Head: "COMMAND", Drop: 2}, {Key: "exit", Head: "EXIT", Drop: 3},
 		{Key: "ran", Head: "RAN", Unit: "seconds", Drop: 1}}, Notes: d.Notes}
 	for i, s := range d.Sides {
-		command, exit, ran := text.None(), text.None(), text.None()
+		command, exit, ran := table.None(), table.None(), table.None()
 		if s.Command != "" {
-			command = text.Str(s.Command)
+			command = table.Str(s.Command)
 		}
 		if s.Run != nil && s.Run.Ended {
-			exit, ran = text.Str(fmt.Sprint(s.Run.Exit)), text.Num(s.Run.Seconds)
+			exit, ran = table.Str(fmt.Sprint(s.Run.Exit)), table.Num(s.Run.Seconds)
 		}
-		t.Rows = append(t.Rows, []text.Cell{text.Str(string("AB"[i])), text.Str(s.File), text.Str(stamp(s.Start)), text.Num(s.Seconds), command, exit, ran})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(string("AB"[i])), table.Str(s.File), table.Str(stamp(s.Start)), table.Num(s.Seconds), command, exit, ran})
 	}
 	return t
 }
@@ -44,48 +45,48 @@ func (d *difference) sidesTable() text.Table {
 func (s causeState) say() string {
 	switch {
 	case s.Answer == diagnose.Yes && s.Primary:
-		return "the cause, " + text.Value(s.Weight, "ratio")
+		return "the cause, " + table.Value(s.Weight, "ratio")
 	case s.Answer == diagnose.Yes:
-		return "contributes, " + text.Value(s.Weight, "ratio")
+		return "contributes, " + table.Value(s.Weight, "ratio")
 	case s.Answer == diagnose.CannotTell:
 		return "cannot tell"
 	}
 	return "no"
 }
 
-func (d *difference) findingsTable() text.Table {
-	t := text.Table{Key: "findings", Title: "Findings, and the share of the waiting that they explain", Whole: true,
-		Columns: []text.Column{{Key: "cause", Head: "FINDING"}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "title", Head: "TITLE", Flex: true, Least: 44, Drop: 1}}}
+func (d *difference) findingsTable() table.Table {
+	t := table.Table{Key: "findings", Title: "Findings, and the share of the waiting that they explain", Whole: true,
+		Columns: []table.Column{{Key: "cause", Head: "FINDING"}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "title", Head: "TITLE", Flex: true, Least: 44, Drop: 1}}}
 	for _, f := range d.Findings {
-		cells := []text.Cell{text.Str(string(f.Cause))}
+		cells := []table.Cell{table.Str(string(f.Cause))}
 		for i, s := range f.Sides {
 			said := s.say()
 			if f.Cause == diagnose.Healthy && s.Answer == diagnose.Yes {
 				said = "yes"
 			}
-			cells = append(cells, text.Str(said))
+			cells = append(cells, table.Str(said))
 			if s.Answer != diagnose.Yes && s.Why != "" {
 				t.Notes = append(t.Notes, fmt.Sprintf("%s in %c: %s", f.Cause, "AB"[i], s.Why))
 			}
 		}
-		t.Rows = append(t.Rows, append(cells, text.Str(f.Title)))
+		t.Rows = append(t.Rows, append(cells, table.Str(f.Title)))
 	}
 	return t
 }
 
 // figureCell is a figure of a side.
-func figureCell(v *float64, unit string) text.Cell {
+func figureCell(v *float64, unit string) table.Cell {
 	if v == nil {
-		return text.None()
+		return table.None()
 	}
-	return text.Str(text.Value(*v, unit))
+	return table.Str(table.Value(*v, unit))
 }
 
-func (d *difference) evidenceTable() text.Table {
-	t := text.Table{Key: "evidence", Title: "What proves them", Whole: true, Columns: []text.Column{
+func (d *difference) evidenceTable() table.Table {
+	t := table.Table{Key: "evidence", Title: "What proves them", Whole: true, Columns: []table.Column{
 		{Key: "name", Head: "FIGURE", Flex: true, Least: 36}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "source", Head: "SOURCE", Drop: 1, Flex: true, Least: 12}}}
 	for _, e := range d.Evidence {
-		t.Rows = append(t.Rows, []text.Cell{text.Str(e.Name), figureCell(e.A, e.Unit), figureCell(e.B, e.Unit), text.Str(e.Source)})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(e.Name), figureCell(e.A, e.Unit), figureCell(e.B, e.Unit), table.Str(e.Source)})
 	}
 	return t
 }
@@ -104,15 +105,15 @@ func (f *figureDiff) change() string {
 	case *f.B <= 0:
 		return "to none"
 	case *f.B >= 2*(*f.A):
-		return text.Value(*f.B / *f.A, "count") + " times"
+		return table.Value(*f.B / *f.A, "count") + " times"
 	case *f.A >= 2*(*f.B):
 		return "1/" + text.Short(*f.A / *f.B, "count")
 	}
 	return fmt.Sprintf("%+.3g %%", (*f.B / *f.A - 1)*100)
 }
 
-func (d *difference) figuresTable(o *diffOptions, width int) text.Table {
-	t := text.Table{Key: "figures", Title: "Figures whose change stands out", Whole: true, Columns: []text.Column{
+func (d *difference) figuresTable(o *diffOptions, width int) table.Table {
+	t := table.Table{Key: "figures", Title: "Figures whose change stands out", Whole: true, Columns: []table.Column{
 		{Key: "name", Head: "FIGURE", Flex: true, Least: 36}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "change", Head: "CHANGE"},
 		{Key: "source", Head: "SOURCE", Drop: 1, Flex: true, Least: 12}}}
 	if o.all {
@@ -121,7 +122,7 @@ func (d *difference) figuresTable(o *diffOptions, width int) text.Table {
 	figures, left := d.shown(o.all)
 	for i := range figures {
 		f := &figures[i]
-		t.Rows = append(t.Rows, []text.Cell{text.Str(f.Name), figureCell(f.A, f.Unit), figureCell(f.B, f.Unit), text.Str(f.change()), text.Str(f.Source)})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(f.Name), figureCell(f.A, f.Unit), figureCell(f.B, f.Unit), table.Str(f.change()), table.Str(f.Source)})
 	}
 	if width < roomy { // names say more than sources cut short
 		without(&t, "source")
@@ -133,11 +134,11 @@ func (d *difference) figuresTable(o *diffOptions, width int) text.Table {
 	return t
 }
 
-func (d *difference) settingsTable() text.Table {
-	t := text.Table{Key: "settings", Title: "Settings of the machines that differ", Whole: true, Columns: []text.Column{
+func (d *difference) settingsTable() table.Table {
+	t := table.Table{Key: "settings", Title: "Settings of the machines that differ", Whole: true, Columns: []table.Column{
 		{Key: "setting", Head: "SETTING", Flex: true, Least: 30}, {Key: "a", Head: "A", Flex: true, Least: 10}, {Key: "b", Head: "B", Flex: true, Least: 10}}}
 	for _, s := range d.Settings {
-		t.Rows = append(t.Rows, []text.Cell{text.Str(s.Setting), text.Str(orAbsent(s.A)), text.Str(orAbsent(s.B))})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(s.Setting), table.Str(orAbsent(s.A)), table.Str(orAbsent(s.B))})
 	}
 	return t
 }

@@ -19,6 +19,7 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/stacks"
+	"iocause/internal/table"
 )
 
 // flameAsk is what is wanted of the stacks in a file.
@@ -154,7 +155,7 @@ func unitOf(p *sample.Profile) string { return cmp.Or(p.Unit, "time") }
 // weight is what all stacks weigh together, for people.
 func weight(p *sample.Profile) string {
 	if p.Unit == "" {
-		return text.Duration(p.Total().Seconds())
+		return table.Duration(p.Total().Seconds())
 	}
 	var sum int64
 	for i := range p.Stacks {

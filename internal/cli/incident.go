@@ -19,6 +19,7 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
+	"iocause/internal/table"
 )
 
 func newIncidentCommand(a *app) *cobra.Command {
@@ -234,17 +235,17 @@ func (a *app) reasonsText(m *incidents.Meta, style text.Style) error {
 	if len(m.What.Reasons) == 0 {
 		return nil
 	}
-	t := text.Table{Title: "Off at its worst", Whole: true, Columns: []text.Column{{Key: "signal", Head: "SIGNAL", Flex: true}, {Key: "was", Head: "WAS"},
+	t := table.Table{Title: "Off at its worst", Whole: true, Columns: []table.Column{{Key: "signal", Head: "SIGNAL", Flex: true}, {Key: "was", Head: "WAS"},
 		{Key: "normal", Head: "NORMAL"}, {Key: "from", Head: "FROM"}, {Key: "to", Head: "TO"}, {Key: "z", Head: "Z"}, {Key: "basis", Head: "COMPARED WITH", Drop: 1}}}
 	for _, r := range m.What.Reasons {
-		row := []text.Cell{text.Str(r.Signal), text.Str(text.Value(r.Value, r.Unit))}
+		row := []table.Cell{table.Str(r.Signal), table.Str(table.Value(r.Value, r.Unit))}
 		if r.Basis == string(detect.Learning) {
-			row = append(row, text.None(), text.None(), text.None(), text.None())
+			row = append(row, table.None(), table.None(), table.None(), table.None())
 		} else {
-			row = append(row, text.Str(text.Value(r.Normal, r.Unit)), text.Str(text.Value(r.Low, r.Unit)), text.Str(text.Value(r.High, r.Unit)),
-				text.Str(fmt.Sprintf("%.1f", r.Z)))
+			row = append(row, table.Str(table.Value(r.Normal, r.Unit)), table.Str(table.Value(r.Low, r.Unit)), table.Str(table.Value(r.High, r.Unit)),
+				table.Str(fmt.Sprintf("%.1f", r.Z)))
 		}
-		t.Rows = append(t.Rows, append(row, text.Str(basisText(detect.Basis(r.Basis), r.Days))))
+		t.Rows = append(t.Rows, append(row, table.Str(basisText(detect.Basis(r.Basis), r.Days))))
 	}
 	fmt.Fprintln(a.stdout)
 	return text.WriteTable(a.stdout, &t, style)
@@ -278,11 +279,11 @@ func (a *app) seriesText(x *incidents.Incident, style text.Style) error {
 		return nil
 	}
 	const spark = 30
-	t := text.Table{Whole: true, Columns: []text.Column{{Key: "name", Head: "SERIES", Flex: true}, {Key: "shape", Head: "FROM ZERO TO ITS MOST"},
+	t := table.Table{Whole: true, Columns: []table.Column{{Key: "name", Head: "SERIES", Flex: true}, {Key: "shape", Head: "FROM ZERO TO ITS MOST"},
 		{Key: "most", Head: "MOST"}, {Key: "from", Head: "SINCE"}, {Key: "length", Head: "FOR", Drop: 1}, {Key: "source", Head: "FROM", Flex: true, Drop: 2}}}
 	for i := range x.Series {
 		s := &x.Series[i]
-		most := text.None()
+		most := table.None()
 		var top float64
 		values := make([]float64, len(s.Values))
 		for i, v := range s.Values {
@@ -291,13 +292,13 @@ func (a *app) seriesText(x *incidents.Incident, style text.Style) error {
 				continue
 			}
 			values[i] = *v
-			if most.State == text.Absent || *v > top {
+			if most.State == table.Absent || *v > top {
 				top = *v
-				most = text.Str(text.Value(top, s.Unit))
+				most = table.Str(table.Value(top, s.Unit))
 			}
 		}
-		t.Rows = append(t.Rows, []text.Cell{text.Str(strings.TrimSpace(s.Name + " " + s.On)), text.Str(text.Spark(values, spark)), most,
-			text.Str(s.Start.In(a.host.Now().Location()).Format(time.TimeOnly)), text.Str(text.Duration(s.Step * float64(len(s.Values)))), text.Str(s.Source)})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(strings.TrimSpace(s.Name + " " + s.On)), table.Str(text.Spark(values, spark)), most,
+			table.Str(s.Start.In(a.host.Now().Location()).Format(time.TimeOnly)), table.Str(table.Duration(s.Step * float64(len(s.Values)))), table.Str(s.Source)})
 	}
 	fmt.Fprintln(a.stdout)
 	return text.WriteTable(a.stdout, &t, style)
@@ -307,10 +308,10 @@ func (a *app) sectionsText(x *incidents.Incident, style text.Style) error {
 	if len(x.Sections) == 0 {
 		return nil
 	}
-	t := text.Table{Whole: true, Columns: []text.Column{{Key: "name", Head: "EVIDENCE", Flex: true}, {Key: "type", Head: "TYPE", Flex: true}, {Key: "bytes", Head: "SIZE", Unit: "bytes"}},
+	t := table.Table{Whole: true, Columns: []table.Column{{Key: "name", Head: "EVIDENCE", Flex: true}, {Key: "type", Head: "TYPE", Flex: true}, {Key: "bytes", Head: "SIZE", Unit: "bytes"}},
 		Notes: []string{"--section NAME writes one of them; top, resident, mem, threads, latency, offcpu, oncpu, trace and burst show theirs, the other commands the recording, with --recording"}}
 	for _, s := range x.Sections {
-		t.Rows = append(t.Rows, []text.Cell{text.Str(s.Name), text.Str(s.Type), text.Num(float64(len(s.Data)))})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(s.Name), table.Str(s.Type), table.Num(float64(len(s.Data)))})
 	}
 	fmt.Fprintln(a.stdout)
 	return text.WriteTable(a.stdout, &t, style)

@@ -15,6 +15,7 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
+	"iocause/internal/table"
 )
 
 func newIncidentsCommand(a *app) *cobra.Command {
@@ -80,34 +81,34 @@ func (a *app) incidentsJSON(list []incidents.Entry) error {
 }
 
 func (a *app) incidentsText(list []incidents.Entry, top int) error {
-	t := text.Table{Columns: []text.Column{
+	t := table.Table{Columns: []table.Column{
 		{Key: "number", Head: "N"}, {Key: "start", Head: "BEGAN"}, {Key: "seconds", Head: "LASTED"}, {Key: "cause", Head: "CAUSE"},
 		{Key: "why", Head: "WHAT WAS OFF", Flex: true, Least: 20},
 	}}
 	for _, e := range list {
-		number := text.Str(fmt.Sprint(e.Number))
+		number := table.Str(fmt.Sprint(e.Number))
 		if e.Err != nil {
-			t.Rows = append(t.Rows, []text.Cell{number, text.Unread(), text.Unread(), text.Unread(), text.Str(e.Err.Error())})
+			t.Rows = append(t.Rows, []table.Cell{number, table.Unread(), table.Unread(), table.Unread(), table.Str(e.Err.Error())})
 			continue
 		}
 		m := &e.Meta
-		t.Rows = append(t.Rows, []text.Cell{number, text.Str(m.What.Start.In(a.host.Now().Location()).Format("2006-01-02 15:04")),
-			text.Str(lasted(m)), causeCell(m), text.Str(whatWasOff(&m.What))})
+		t.Rows = append(t.Rows, []table.Cell{number, table.Str(m.What.Start.In(a.host.Now().Location()).Format("2006-01-02 15:04")),
+			table.Str(lasted(m)), causeCell(m), table.Str(whatWasOff(&m.What))})
 	}
 	t.Top(top)
 	return text.WriteTable(a.stdout, &t, styleOf(a.stdout, os.Getenv, widestTable))
 }
 
-func causeCell(m *incidents.Meta) text.Cell {
+func causeCell(m *incidents.Meta) table.Cell {
 	if m.Cause == "" {
-		return text.None()
+		return table.None()
 	}
-	return text.Str(m.Cause)
+	return table.Str(m.Cause)
 }
 
 // lasted is how long an incident went on, for people.
 func lasted(m *incidents.Meta) string {
-	length := text.Duration(m.What.End.Sub(m.What.Start).Round(time.Second).Seconds())
+	length := table.Duration(m.What.End.Sub(m.What.Start).Round(time.Second).Seconds())
 	if m.Open {
 		return length + ", open"
 	}
@@ -121,11 +122,11 @@ func whatWasOff(i *sample.Incident) string {
 		all = append(all, strings.TrimSuffix(l.Kind+": "+l.What, ": "))
 	}
 	for _, r := range i.Reasons {
-		normal := text.Value(r.Normal, r.Unit)
+		normal := table.Value(r.Normal, r.Unit)
 		if r.Basis == string(detect.Learning) {
 			normal = "not known"
 		}
-		all = append(all, fmt.Sprintf("%s %s (normal %s)", r.Signal, text.Value(r.Value, r.Unit), normal))
+		all = append(all, fmt.Sprintf("%s %s (normal %s)", r.Signal, table.Value(r.Value, r.Unit), normal))
 	}
 	return strings.Join(all, ", ")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 // intervals is what every observation command takes: [INTERVAL [COUNT]] and
@@ -98,7 +99,7 @@ func (a *app) newPrinter(o *intervals) *printer {
 
 // print writes the tables of the interval that began at start. label is what
 // stands above them in text, "" for nothing.
-func (p *printer) print(start time.Time, length time.Duration, label string, tables []text.Table) error {
+func (p *printer) print(start time.Time, length time.Duration, label string, tables []table.Table) error {
 	if err := p.arrange(tables); err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (p *printer) print(start time.Time, length time.Duration, label string, tab
 	if p.o.stamp || label != "" {
 		line := label
 		if p.o.stamp {
-			line = start.Format("2006-01-02 15:04:05.000 -0700") + " " + text.Duration(length.Seconds())
+			line = start.Format("2006-01-02 15:04:05.000 -0700") + " " + table.Duration(length.Seconds())
 			if label != "" {
 				line += " " + label
 			}
@@ -137,7 +138,7 @@ func (p *printer) print(start time.Time, length time.Duration, label string, tab
 }
 
 // arrange sorts the tables that have the column, at least one, and cuts them.
-func (p *printer) arrange(tables []text.Table) error {
+func (p *printer) arrange(tables []table.Table) error {
 	var missing error
 	sorted := p.o.sort == ""
 	for i := range tables {
@@ -157,7 +158,7 @@ func (p *printer) arrange(tables []text.Table) error {
 	return nil
 }
 
-func (p *printer) json(start time.Time, length time.Duration, label string, tables []text.Table) error {
+func (p *printer) json(start time.Time, length time.Duration, label string, tables []table.Table) error {
 	object := map[string]any{"time": start.Format(time.RFC3339Nano), "seconds": length.Seconds()}
 	if label != "" {
 		object["label"] = label
@@ -168,7 +169,7 @@ func (p *printer) json(start time.Time, length time.Duration, label string, tabl
 	return writeJSONLine(p.app.stdout, object)
 }
 
-func (p *printer) table(start time.Time, t *text.Table) error {
+func (p *printer) table(start time.Time, t *table.Table) error {
 	if !p.before {
 		p.before = true
 		if err := p.csv.Write(append([]string{"time"}, t.Keys()...)); err != nil {
@@ -177,7 +178,7 @@ func (p *printer) table(start time.Time, t *text.Table) error {
 	}
 	var errs []error
 	for i := range t.Rows {
-		errs = append(errs, p.csv.Write(append([]string{start.Format(time.RFC3339Nano)}, t.Record(i)...)))
+		errs = append(errs, p.csv.Write(append([]string{start.Format(time.RFC3339Nano)}, text.Record(t, i)...)))
 	}
 	p.csv.Flush()
 	if err := errors.Join(append(errs, p.csv.Error())...); err != nil {

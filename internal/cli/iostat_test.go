@@ -12,6 +12,7 @@ import (
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/diskstats"
 	"iocause/internal/source/proc/proctest"
+	"iocause/internal/table"
 	"iocause/internal/view"
 )
 
@@ -82,7 +83,7 @@ func TestRatesOfSimulatedDisks(t *testing.T) {
 					continue
 				}
 				got, figure := row[i].Number, want[name][k]
-				if row[i].State != text.Known {
+				if row[i].State != table.Known {
 					got = none
 				}
 				if math.Abs(got-figure) > 1e-9*max(1, math.Abs(figure)) && got != figure {

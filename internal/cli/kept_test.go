@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"reflect"
 	"testing"
 	"time"
@@ -9,20 +8,6 @@ import (
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/threads"
 )
-
-// Names of the system may hold any byte; evidence loses none.
-func TestRawName(t *testing.T) {
-	for _, name := range []rawName{"", "postgres", "a\xff\xfeb", "\ufffd", "a\"b\x1b<>&\u2028", "{\"base64\":1}"} {
-		b, err := json.Marshal(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var again rawName
-		if err := json.Unmarshal(b, &again); err != nil || again != name {
-			t.Errorf("%q became %q in %s, %v", name, again, b, err)
-		}
-	}
-}
 
 // Evidence gives back every figure of every thread.
 func TestKeptThreads(t *testing.T) {

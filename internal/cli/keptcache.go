@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/sample"
 	"iocause/internal/source/probe/cachewalk"
 )
 
@@ -32,13 +33,13 @@ type keptSum struct {
 }
 
 type keptFile struct {
-	Path   rawName  `json:"path"` // "" when not known
-	Size   int64    `json:"size_bytes"`
-	Cached float64  `json:"cached_bytes"`
-	Dirty  *float64 `json:"dirty_bytes"` // nil when not known
-	Kind   string   `json:"kind"`
-	State  string   `json:"state"`
-	By     rawName  `json:"opened_by"`
+	Path   sample.RawName `json:"path"` // "" when not known
+	Size   int64          `json:"size_bytes"`
+	Cached float64        `json:"cached_bytes"`
+	Dirty  *float64       `json:"dirty_bytes"` // nil when not known
+	Kind   string         `json:"kind"`
+	State  string         `json:"state"`
+	By     sample.RawName `json:"opened_by"`
 }
 
 // keptFiles is how many files are kept: the rest is in the sums.
@@ -74,7 +75,7 @@ func (a *app) keepCache(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	for _, f := range named {
-		k := keptFile{Path: rawName(f.path), Size: f.size, Cached: f.cached, Kind: f.kind, State: f.state, By: rawName(a.openedBy(f))}
+		k := keptFile{Path: sample.RawName(f.path), Size: f.size, Cached: f.cached, Kind: f.kind, State: f.state, By: sample.RawName(a.openedBy(f))}
 		if f.measured != nil { // opening others could wait for the very disk that hangs
 			if bytes, known := dirtyOf(f); known {
 				k.Dirty = &bytes

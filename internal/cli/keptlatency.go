@@ -35,7 +35,7 @@ type keptCalls struct {
 
 type keptCall struct {
 	PID     int                      `json:"pid"`
-	Process rawName                  `json:"process"`
+	Process sample.RawName           `json:"process"`
 	Number  int                      `json:"number"` // on that machine
 	Name    string                   `json:"name"`
 	Count   uint64                   `json:"count"`
@@ -55,7 +55,7 @@ type keptLengths struct {
 
 type keptSlowCall struct {
 	TID    int                      `json:"tid"`
-	Thread rawName                  `json:"thread"`
+	Thread sample.RawName           `json:"thread"`
 	Result int64                    `json:"result"`
 	Wall   time.Duration            `json:"wall_ns"`
 	In     map[string]time.Duration `json:"in_ns"`
@@ -125,7 +125,7 @@ func leftOutCalls() []string {
 }
 
 func keptCallOf(c *threads.Call, known map[int]string, stacks stackNames, frames *keptFrames) keptCall {
-	k := keptCall{PID: c.PID, Process: rawName(c.Process), Number: c.Number, Name: callName(known, c.Number), Count: c.Count, Failed: c.Failed,
+	k := keptCall{PID: c.PID, Process: sample.RawName(c.Process), Number: c.Number, Name: callName(known, c.Number), Count: c.Count, Failed: c.Failed,
 		Wall: c.Wall, Walls: keptLengthsOf(c.Walls), In: keptParts(&c.In), Times: map[string]*keptLengths{}}
 	for p, l := range c.Times {
 		if l != nil {
@@ -134,7 +134,7 @@ func keptCallOf(c *threads.Call, known map[int]string, stacks stackNames, frames
 	}
 	for i := range c.Slowest {
 		s := &c.Slowest[i]
-		one := keptSlowCall{TID: s.TID, Thread: rawName(s.Thread), Result: s.Result, Wall: s.Wall, In: keptParts(&s.In), Wait: s.Wait,
+		one := keptSlowCall{TID: s.TID, Thread: sample.RawName(s.Thread), Result: s.Result, Wall: s.Wall, In: keptParts(&s.In), Wait: s.Wait,
 			Frames: frames.places(stacks.stackOf(c.Process, s))}
 		if s.Wait > 0 {
 			one.State = s.State.Key()

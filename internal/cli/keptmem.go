@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/sample"
 	"iocause/internal/source/proc/meminfo"
 	"iocause/internal/source/proc/smaps"
 )
@@ -23,14 +24,14 @@ type keptMemory struct {
 }
 
 type keptProcess struct {
-	PID    int           `json:"pid"`
-	Comm   rawName       `json:"comm"`
-	Anon   uint64        `json:"anon_bytes"`
-	File   uint64        `json:"file_bytes"`
-	Shmem  uint64        `json:"shmem_bytes"`
-	Swap   uint64        `json:"swap_bytes"`
-	Shares *smaps.Shares `json:"shares"` // nil where they could not be read
-	Unread string        `json:"unread,omitempty"`
+	PID    int            `json:"pid"`
+	Comm   sample.RawName `json:"comm"`
+	Anon   uint64         `json:"anon_bytes"`
+	File   uint64         `json:"file_bytes"`
+	Shmem  uint64         `json:"shmem_bytes"`
+	Swap   uint64         `json:"swap_bytes"`
+	Shares *smaps.Shares  `json:"shares"` // nil where they could not be read
+	Unread string         `json:"unread,omitempty"`
 }
 
 // keepMemory looks at the memory once.
@@ -46,7 +47,7 @@ func (a *app) keepMemory() ([]byte, error) {
 	}
 	out.Beside.Errors = nil
 	for _, p := range now.processes {
-		k := keptProcess{PID: p.PID, Comm: rawName(p.Comm), Anon: p.Anon, File: p.File, Shmem: p.Shmem, Swap: p.Swap, Shares: p.Shares}
+		k := keptProcess{PID: p.PID, Comm: sample.RawName(p.Comm), Anon: p.Anon, File: p.File, Shmem: p.Shmem, Swap: p.Swap, Shares: p.Shares}
 		if p.Err != nil {
 			k.Unread = p.Err.Error()
 		}

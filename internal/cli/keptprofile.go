@@ -15,24 +15,24 @@ import (
 
 // keptProfile is where threads spent their time, as evidence.
 type keptProfile struct {
-	Version int           `json:"version"`
-	Of      rawName       `json:"of"` // processes of this name alone; "" for all
-	PID     int           `json:"pid,omitempty"`
-	Counts  string        `json:"counts"`
-	Begin   time.Time     `json:"begin"`
-	Length  time.Duration `json:"length_ns"`
-	Rate    *sampling     `json:"sampling,omitempty"` // of samples
-	Frames  []keptFrame   `json:"frames"`
-	Stacks  []keptStack   `json:"stacks"`
-	Notes   []string      `json:"notes"`
+	Version int            `json:"version"`
+	Of      sample.RawName `json:"of"` // processes of this name alone; "" for all
+	PID     int            `json:"pid,omitempty"`
+	Counts  string         `json:"counts"`
+	Begin   time.Time      `json:"begin"`
+	Length  time.Duration  `json:"length_ns"`
+	Rate    *sampling      `json:"sampling,omitempty"` // of samples
+	Frames  []keptFrame    `json:"frames"`
+	Stacks  []keptStack    `json:"stacks"`
+	Notes   []string       `json:"notes"`
 }
 
 type keptFrame struct {
-	Name   rawName `json:"name"`
-	Module rawName `json:"module,omitempty"`
-	File   rawName `json:"file,omitempty"`
-	Kernel bool    `json:"kernel,omitempty"`
-	Note   bool    `json:"note,omitempty"`
+	Name   sample.RawName `json:"name"`
+	Module sample.RawName `json:"module,omitempty"`
+	File   sample.RawName `json:"file,omitempty"`
+	Kernel bool           `json:"kernel,omitempty"`
+	Note   bool           `json:"note,omitempty"`
 }
 
 // keptFrames gives functions their places in a list that has each once.
@@ -51,7 +51,7 @@ func (k *keptFrames) places(frames []*sample.Frame) []int {
 			}
 			at = len(k.all)
 			k.at[f] = at
-			k.all = append(k.all, keptFrame{rawName(f.Name), rawName(f.Module), rawName(f.File), f.Kernel, f.Note})
+			k.all = append(k.all, keptFrame{sample.RawName(f.Name), sample.RawName(f.Module), sample.RawName(f.File), f.Kernel, f.Note})
 		}
 		out = append(out, at)
 	}
@@ -77,14 +77,14 @@ func framesAt(all []keptFrame) func(places []int) []*sample.Frame {
 }
 
 type keptStack struct {
-	PID     int           `json:"pid"`
-	Process rawName       `json:"process"`
-	TID     int           `json:"tid"`
-	Thread  rawName       `json:"thread"`
-	State   string        `json:"state"`
-	Frames  []int         `json:"frames"` // places in frames, the outermost first
-	Time    time.Duration `json:"time_ns"`
-	Count   uint64        `json:"count"`
+	PID     int            `json:"pid"`
+	Process sample.RawName `json:"process"`
+	TID     int            `json:"tid"`
+	Thread  sample.RawName `json:"thread"`
+	State   string         `json:"state"`
+	Frames  []int          `json:"frames"` // places in frames, the outermost first
+	Time    time.Duration  `json:"time_ns"`
+	Count   uint64         `json:"count"`
 }
 
 // keepWaits takes the stacks of waits, of processes of a name or of all.
@@ -103,7 +103,7 @@ func (a *app) keepRuns(ctx context.Context, length time.Duration) ([]byte, error
 }
 
 func (a *app) keepStacks(ctx context.Context, length time.Duration, ask stacks.Options, build func(*profiled, *symbol.Resolver) *sample.Profile) ([]byte, error) {
-	out := &keptProfile{Version: 1, Of: rawName(ask.Comm)}
+	out := &keptProfile{Version: 1, Of: sample.RawName(ask.Comm)}
 	p, err := a.profile(ctx, &profileOptions{duration: length}, ask, func(seen *profiled, names *symbol.Resolver) (*sample.Profile, error) {
 		if ask.OnCPU {
 			out.Rate = samplingOf(seen, ask.Hz)
@@ -117,7 +117,7 @@ func (a *app) keepStacks(ctx context.Context, length time.Duration, ask stacks.O
 	var frames keptFrames
 	for i := range p.Stacks {
 		s := &p.Stacks[i]
-		out.Stacks = append(out.Stacks, keptStack{PID: s.PID, Process: rawName(s.Process), TID: s.TID, Thread: rawName(s.Thread),
+		out.Stacks = append(out.Stacks, keptStack{PID: s.PID, Process: sample.RawName(s.Process), TID: s.TID, Thread: sample.RawName(s.Thread),
 			State: s.State, Frames: frames.places(s.Frames), Time: s.Time, Count: s.Count})
 	}
 	out.Frames = frames.all

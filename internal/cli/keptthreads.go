@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/host"
+	"iocause/internal/sample"
 	"iocause/internal/source/probe/threads"
 )
 
@@ -29,10 +30,10 @@ type keptThread struct {
 	Serial     uint64                   `json:"serial"`
 	TID        int                      `json:"tid"`
 	PID        int                      `json:"pid"`
-	Comm       rawName                  `json:"comm"`
-	Process    rawName                  `json:"process"`
+	Comm       sample.RawName           `json:"comm"`
+	Process    sample.RawName           `json:"process"`
 	CgroupID   uint64                   `json:"cgroup_id"`
-	Cgroup     rawName                  `json:"cgroup"` // "" when not known
+	Cgroup     sample.RawName           `json:"cgroup"` // "" when not known
 	Kernel     bool                     `json:"kernel,omitempty"`
 	Ended      bool                     `json:"ended,omitempty"`
 	Wall       time.Duration            `json:"wall_ns"`
@@ -86,7 +87,7 @@ func (a *app) seeThreads(ctx context.Context, probe *threads.Probe, length time.
 }
 
 func keptOf(u *threads.Usage, cgroup string) keptThread {
-	k := keptThread{Serial: u.Serial, TID: u.TID, PID: u.PID, Comm: rawName(u.Comm), Process: rawName(u.Process), CgroupID: u.Cgroup, Cgroup: rawName(cgroup),
+	k := keptThread{Serial: u.Serial, TID: u.TID, PID: u.PID, Comm: sample.RawName(u.Comm), Process: sample.RawName(u.Process), CgroupID: u.Cgroup, Cgroup: sample.RawName(cgroup),
 		Kernel: u.Kernel, Ended: u.Ended, Wall: u.Wall, In: map[string]time.Duration{}, Present: u.Present.Key(), Since: u.Since,
 		User: u.User, System: u.System, LifeUser: u.LifeUser, LifeSystem: u.LifeSystem, Exec: u.Exec, RunDelay: u.RunDelay}
 	for s, d := range u.In {
@@ -159,7 +160,7 @@ func (a *app) playThreads(c *cobra.Command, o *threadsOptions, data []byte, args
 // busiestName is the name of the processes that were held up longest together,
 // "" where none was: by what they wait for that is not idle.
 func (k *keptThreads) busiestName() string {
-	held := map[rawName]time.Duration{}
+	held := map[sample.RawName]time.Duration{}
 	for i := range k.Threads {
 		t := &k.Threads[i]
 		for key, d := range t.In {
@@ -168,7 +169,7 @@ func (k *keptThreads) busiestName() string {
 			}
 		}
 	}
-	names := slices.SortedFunc(maps.Keys(held), func(x, y rawName) int {
+	names := slices.SortedFunc(maps.Keys(held), func(x, y sample.RawName) int {
 		if held[x] != held[y] {
 			return int(min(max(held[y]-held[x], -1), 1))
 		}

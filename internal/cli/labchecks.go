@@ -5,21 +5,21 @@ import (
 	"strings"
 
 	"iocause/internal/lab"
-	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 // checksTable has a line for each check of an experiment.
-func checksTable(checks []lab.Checked) *text.Table {
-	t := &text.Table{Key: "checks", Title: "What must be so on any machine", Whole: true, Columns: []text.Column{
+func checksTable(checks []lab.Checked) *table.Table {
+	t := &table.Table{Key: "checks", Title: "What must be so on any machine", Whole: true, Columns: []table.Column{
 		{Key: "what", Head: "TIMES AS FAST", Flex: true, Least: 12}, {Key: "of", Head: "BY"}, {Key: "ratio", Head: "IS"}, {Key: "condition", Head: "MUST BE"},
 		{Key: "holds", Head: "HOLDS"}, {Key: "because", Head: "BECAUSE", Drop: 1},
 	}}
 	for _, c := range checks {
-		value := text.None()
+		value := table.None()
 		if c.Measured {
-			value = text.Str(fmt.Sprintf("%.4g", c.Value))
+			value = table.Str(fmt.Sprintf("%.4g", c.Value))
 		}
-		t.Rows = append(t.Rows, []text.Cell{text.Str(c.Phase + " as " + c.Against), text.Str(c.Of), value, text.Str(c.Condition), text.Str(checkWord(c)), text.Str(c.Because)})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(c.Phase + " as " + c.Against), table.Str(c.Of), value, table.Str(c.Condition), table.Str(checkWord(c)), table.Str(c.Because)})
 	}
 	return t
 }

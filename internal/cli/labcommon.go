@@ -8,6 +8,7 @@ import (
 	"iocause/internal/lab"
 	"iocause/internal/lab/space"
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 // newLabRunner is what runs situations with this very binary, until Ctrl-C. stop
@@ -45,9 +46,9 @@ type titled struct{ name, title string }
 
 // listTitled writes them as a table.
 func (a *app) listTitled(key string, all []titled) error {
-	t := &text.Table{Key: key, Whole: true, Columns: []text.Column{{Key: "name", Head: "NAME"}, {Key: "title", Head: "TITLE", Flex: true}}}
+	t := &table.Table{Key: key, Whole: true, Columns: []table.Column{{Key: "name", Head: "NAME"}, {Key: "title", Head: "TITLE", Flex: true}}}
 	for _, x := range all {
-		t.Rows = append(t.Rows, []text.Cell{text.Str(x.name), text.Str(x.title)})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(x.name), table.Str(x.title)})
 	}
 	return text.WriteTable(a.stdout, t, styleOf(a.stdout, os.Getenv, widestTable))
 }

@@ -15,6 +15,7 @@ import (
 	"iocause/internal/lab"
 	"iocause/internal/present/html"
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 // leastChange of a rate is worth a search for its cause, however sure it is.
@@ -222,7 +223,7 @@ func orAbsent(s string) string {
 func writeComparison(w io.Writer, r *comparison) error {
 	style := text.Style{Width: 80}
 	hosts, figures := comparisonTables(r)
-	for _, t := range []*text.Table{hosts, figures} {
+	for _, t := range []*table.Table{hosts, figures} {
 		if err := text.WriteTable(w, t, style); err != nil {
 			return err
 		}
@@ -245,21 +246,21 @@ func writeComparison(w io.Writer, r *comparison) error {
 }
 
 // comparisonTables are the hosts' differences and the loads' figures.
-func comparisonTables(r *comparison) (hosts, figures *text.Table) {
-	hosts = &text.Table{Key: "differences", Title: "Host differences", Whole: true,
-		Columns: []text.Column{{Key: "setting", Head: "SETTING", Flex: true, Least: 30}, {Key: "a", Head: "A", Flex: true, Least: 10}, {Key: "b", Head: "B", Flex: true, Least: 10}}}
+func comparisonTables(r *comparison) (hosts, figures *table.Table) {
+	hosts = &table.Table{Key: "differences", Title: "Host differences", Whole: true,
+		Columns: []table.Column{{Key: "setting", Head: "SETTING", Flex: true, Least: 30}, {Key: "a", Head: "A", Flex: true, Least: 10}, {Key: "b", Head: "B", Flex: true, Least: 10}}}
 	for _, d := range r.Differences {
-		hosts.Rows = append(hosts.Rows, []text.Cell{text.Str(d.Setting), text.Str(orAbsent(d.A)), text.Str(orAbsent(d.B))})
+		hosts.Rows = append(hosts.Rows, []table.Cell{table.Str(d.Setting), table.Str(orAbsent(d.A)), table.Str(orAbsent(d.B))})
 	}
-	figures = &text.Table{Key: "figures", Title: "Figures, and from where to where B/A lies: " + r.Method, Whole: true,
-		Columns: []text.Column{{Key: "phase", Head: "PHASE", Flex: true, Least: 8}, {Key: "load", Head: "LOAD"}, {Key: "name", Head: "FIGURE"}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "low", Head: "FROM"}, {Key: "high", Head: "TO"}}}
+	figures = &table.Table{Key: "figures", Title: "Figures, and from where to where B/A lies: " + r.Method, Whole: true,
+		Columns: []table.Column{{Key: "phase", Head: "PHASE", Flex: true, Least: 8}, {Key: "load", Head: "LOAD"}, {Key: "name", Head: "FIGURE"}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "low", Head: "FROM"}, {Key: "high", Head: "TO"}}}
 	for _, f := range r.Figures {
 		low, high := "cannot tell", ""
 		if f.Low != nil {
 			low, high = fmt.Sprintf("%.4g", *f.Low), fmt.Sprintf("%.4g", *f.High)
 		}
-		figures.Rows = append(figures.Rows, []text.Cell{text.Str(f.Phase), text.Str(f.Load), text.Str(f.Name),
-			text.Str(text.Value(f.A, f.Unit)), text.Str(text.Value(f.B, f.Unit)), text.Str(low), text.Str(high)})
+		figures.Rows = append(figures.Rows, []table.Cell{table.Str(f.Phase), table.Str(f.Load), table.Str(f.Name),
+			table.Str(table.Value(f.A, f.Unit)), table.Str(table.Value(f.B, f.Unit)), table.Str(low), table.Str(high)})
 	}
 	return hosts, figures
 }

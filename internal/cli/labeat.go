@@ -11,7 +11,7 @@ import (
 
 	"iocause/internal/lab"
 	"iocause/internal/lab/load"
-	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 // eatFloor is what must stay available: below it programs wait for the kernel
@@ -106,7 +106,7 @@ func (a *app) labEat(c *cobra.Command, o *eatOptions, args []string) error {
 	start := time.Now()
 	line := a.newStep()
 	hoard, err := load.Take(ctx, spec, func(held, want int64) {
-		line.show("taking memory", fmt.Sprintf("%s of %s", text.Value(float64(held), "bytes"), text.Value(float64(want), "bytes")))
+		line.show("taking memory", fmt.Sprintf("%s of %s", table.Value(float64(held), "bytes"), table.Value(float64(want), "bytes")))
 	})
 	line.erase()
 	if err != nil {
@@ -140,7 +140,7 @@ func (a *app) labEat(c *cobra.Command, o *eatOptions, args []string) error {
 	if err := errors.Join(kept, hoard.Release()); err != nil {
 		return fmt.Errorf("holding memory: %w", err)
 	}
-	fmt.Fprintf(a.stderr, "iocause: gave %s back\n", text.Value(float64(e.Held), "bytes"))
+	fmt.Fprintf(a.stderr, "iocause: gave %s back\n", table.Value(float64(e.Held), "bytes"))
 	return nil
 }
 
@@ -160,7 +160,7 @@ func (a *app) checkEat(o *eatOptions, size int64) error {
 	if o.leave > 0 && int64(o.leave) < floor || room.Bytes-size < floor {
 		most := max(room.Bytes-floor, 0)
 		return &usageError{fmt.Errorf("taking %s: %s leaves room for %s, so that the OOM killer might come",
-			text.Value(float64(size), "bytes"), room.By, text.Value(float64(most), "bytes")), "take less, or give --force"}
+			table.Value(float64(size), "bytes"), room.By, table.Value(float64(most), "bytes")), "take less, or give --force"}
 	}
 	return nil
 }
@@ -169,13 +169,13 @@ func (a *app) printEaten(e *eaten, format string) error {
 	if format == "json" {
 		return writeJSONLine(a.stdout, e)
 	}
-	bytes := func(n int64) string { return text.Value(float64(n), "bytes") }
+	bytes := func(n int64) string { return table.Value(float64(n), "bytes") }
 	locked := ""
 	if e.Locked {
 		locked = ", locked"
 	}
 	_, err := fmt.Fprintf(a.stdout, "holding %s of %s memory (%s resident%s), taken in %s\navailable on the host: %s, before %s (MemAvailable)\nCtrl-C gives it back\n",
-		bytes(e.Held), e.Kind, bytes(e.Resident), locked, text.Duration(e.Seconds), bytes(e.Available), bytes(e.Before))
+		bytes(e.Held), e.Kind, bytes(e.Resident), locked, table.Duration(e.Seconds), bytes(e.Available), bytes(e.Before))
 	if err != nil {
 		return fmt.Errorf("writing the output: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"iocause/internal/lab/fiojson"
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 type fioOptions struct {
@@ -187,10 +188,10 @@ func (a *app) printFio(o *fioOptions, out *fiojson.Output, report []byte) error 
 	return writeJSON(a.stdout, object)
 }
 
-func fioTable(out *fiojson.Output) *text.Table {
-	t := &text.Table{
+func fioTable(out *fiojson.Output) *table.Table {
+	t := &table.Table{
 		Key: "jobs", Title: "jobs of " + out.Version, Whole: true,
-		Columns: []text.Column{
+		Columns: []table.Column{
 			{Key: "job", Head: "JOB", Flex: true, Least: 8}, {Key: "direction", Head: "OP"},
 			{Key: "requests_per_s", Head: "REQ/S", Unit: "count/s"}, {Key: "bytes_per_s", Head: "BYTES/S", Unit: "bytes/s"},
 			{Key: "submit_mean_seconds", Head: "SUBMIT", Unit: "seconds"}, {Key: "submit_max_seconds", Head: "MAX", Unit: "seconds", Drop: 4},
@@ -203,11 +204,11 @@ func fioTable(out *fiojson.Output) *text.Table {
 		j := &out.Jobs[i]
 		for k := range j.Sides {
 			s := &j.Sides[k]
-			quantile := func(q float64) text.Cell { return text.Maybe(s.Complete.At(q)) }
-			t.Rows = append(t.Rows, []text.Cell{
-				text.Str(j.Name), text.Str(s.Direction), text.Num(s.PerSecond), text.Num(s.BytesPerSec),
-				text.Maybe(s.Submit.Mean, s.Submit.N > 0), text.Maybe(s.Submit.Max, s.Submit.N > 0),
-				quantile(0.5), quantile(0.99), quantile(0.999), text.Maybe(s.Complete.Max, s.Complete.N > 0), text.Num(j.CPU[0] + j.CPU[1]),
+			quantile := func(q float64) table.Cell { return table.Maybe(s.Complete.At(q)) }
+			t.Rows = append(t.Rows, []table.Cell{
+				table.Str(j.Name), table.Str(s.Direction), table.Num(s.PerSecond), table.Num(s.BytesPerSec),
+				table.Maybe(s.Submit.Mean, s.Submit.N > 0), table.Maybe(s.Submit.Max, s.Submit.N > 0),
+				quantile(0.5), quantile(0.99), quantile(0.999), table.Maybe(s.Complete.Max, s.Complete.N > 0), table.Num(j.CPU[0] + j.CPU[1]),
 			})
 		}
 		if j.Error != 0 {

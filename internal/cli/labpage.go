@@ -8,6 +8,7 @@ import (
 	"iocause/internal/lab"
 	"iocause/internal/present/html"
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 // runPage is the report of an experiment as a page.
@@ -57,7 +58,7 @@ func phaseSection(name string, r *experimentResult) html.Section {
 		if verdict == "" {
 			verdict = "none (" + p.NotSeen + ")"
 		}
-		s.Lines = append(s.Lines, fmt.Sprintf("Repeat %d: %s; finding of iocause diagnose: %s", p.Repeat, text.Duration(p.Seconds), verdict))
+		s.Lines = append(s.Lines, fmt.Sprintf("Repeat %d: %s; finding of iocause diagnose: %s", p.Repeat, table.Duration(p.Seconds), verdict))
 		for k := range p.Series {
 			x := &p.Series[k]
 			if !slices.ContainsFunc(x.Values, func(v float64) bool { return v > 0 }) {
@@ -69,8 +70,8 @@ func phaseSection(name string, r *experimentResult) html.Section {
 				n = len(s.Charts)
 				at[key] = n
 				s.Charts = append(s.Charts, html.Chart{
-					Title: x.Of + ": " + x.Name, Source: x.Source + ", every " + text.Duration(x.Step.Seconds()),
-					Value: func(v float64) string { return text.Value(v, x.Unit) }, Time: text.Duration,
+					Title: x.Of + ": " + x.Name, Source: x.Source + ", every " + table.Duration(x.Step.Seconds()),
+					Value: func(v float64) string { return table.Value(v, x.Unit) }, Time: table.Duration,
 				})
 			}
 			s.Charts[n].Lines = append(s.Charts[n].Lines, lineOf(p, x))
@@ -79,7 +80,7 @@ func phaseSection(name string, r *experimentResult) html.Section {
 	for _, c := range r.Changes {
 		if n, ok := at[[2]string{"load " + c.Load, c.Figure}]; ok && c.Phase == name {
 			s.Charts[n].Marks = append(s.Charts[n].Marks, html.Mark{At: c.After,
-				Name: fmt.Sprintf("repeat %d, %s: from %s to %s", c.Repeat, c.At.Format("15:04:05"), text.Value(c.From, c.Unit), text.Value(c.To, c.Unit))})
+				Name: fmt.Sprintf("repeat %d, %s: from %s to %s", c.Repeat, c.At.Format("15:04:05"), table.Value(c.From, c.Unit), table.Value(c.To, c.Unit))})
 		}
 	}
 	return s
@@ -96,7 +97,7 @@ func lineOf(p *lab.PhaseResult, s *lab.Series) html.Line {
 }
 
 // pageTable is a table as people read it.
-func pageTable(t *text.Table, caption string) html.Table {
+func pageTable(t *table.Table, caption string) html.Table {
 	out := html.Table{Caption: caption}
 	for _, c := range t.Columns {
 		out.Columns = append(out.Columns, html.Column{Head: c.Head, Right: c.Unit != ""})
@@ -105,12 +106,12 @@ func pageTable(t *text.Table, caption string) html.Table {
 		var cells []string
 		for i, c := range row {
 			switch {
-			case c.State == text.Absent:
+			case c.State == table.Absent:
 				cells = append(cells, "-")
-			case c.State == text.Failed:
+			case c.State == table.Failed:
 				cells = append(cells, "?")
 			case t.Columns[i].Unit != "":
-				cells = append(cells, text.Value(c.Number, t.Columns[i].Unit))
+				cells = append(cells, table.Value(c.Number, t.Columns[i].Unit))
 			default:
 				cells = append(cells, c.Text)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"iocause/internal/lab/load"
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 type probeOptions struct {
@@ -118,8 +119,8 @@ func (a *app) labProbe(c *cobra.Command, o *probeOptions, path string) error {
 		}
 	}
 	if !o.yes && !device {
-		err = a.confirm(fmt.Sprintf("a test file of %s is written to %s for about %s, and removed", text.Value(float64(o.size), "bytes"),
-			path, text.Duration(o.duration.Seconds()*float64(len(o.steps)))), "yes")
+		err = a.confirm(fmt.Sprintf("a test file of %s is written to %s for about %s, and removed", table.Value(float64(o.size), "bytes"),
+			path, table.Duration(o.duration.Seconds()*float64(len(o.steps)))), "yes")
 	} else if !o.yes && o.write {
 		err = a.confirm("ALL DATA ON "+path+" WILL BE LOST", path)
 	}
@@ -135,26 +136,26 @@ func (a *app) labProbe(c *cobra.Command, o *probeOptions, path string) error {
 		p, err = load.OpenProbeDevice(path, o.write, int64(o.size))
 	} else {
 		p, err = load.NewProbeFile(ctx, path, int64(o.size), func(done int64) {
-			line.show("writing the test file", text.Value(float64(done), "bytes"))
+			line.show("writing the test file", table.Value(float64(done), "bytes"))
 		})
 	}
 	if err != nil {
 		return fmt.Errorf("preparing the probe: %w", err)
 	}
 	defer p.Close()
-	table := o.table(path, p.Size())
-	a.probeSteps(ctx, o, p, line, table)
+	shown := o.table(path, p.Size())
+	a.probeSteps(ctx, o, p, line, shown)
 	line.erase()
-	if len(table.Rows) == 0 {
+	if len(shown.Rows) == 0 {
 		return tooEarly(ctx)
 	}
 	if ctx.Err() != nil {
-		table.Notes = append(table.Notes, fmt.Sprintf("ended by %v after %d of %d steps", context.Cause(ctx), len(table.Rows), len(o.steps)))
+		shown.Notes = append(shown.Notes, fmt.Sprintf("ended by %v after %d of %d steps", context.Cause(ctx), len(shown.Rows), len(o.steps)))
 	}
 	if o.format == "json" {
-		return writeJSON(a.stdout, map[string]any{"path": path, "size_bytes": p.Size(), "step_seconds": o.duration.Seconds(), "steps": table.Object()})
+		return writeJSON(a.stdout, map[string]any{"path": path, "size_bytes": p.Size(), "step_seconds": o.duration.Seconds(), "steps": shown.Object()})
 	}
-	return text.WriteTable(a.stdout, table, styleOf(a.stdout, os.Getenv, widestTable))
+	return text.WriteTable(a.stdout, shown, styleOf(a.stdout, os.Getenv, widestTable))
 }
 
 // spaceFor refuses a test file that would take more than half of what is free.
@@ -165,15 +166,15 @@ func spaceFor(dir string, size int64) error {
 	}
 	if free := int64(st.Bavail) * st.Bsize; free < 2*size {
 		return &usageError{fmt.Errorf("making a test file: %s are free in %s, and %s would take more than half of it",
-			text.Value(float64(free), "bytes"), text.Escape(dir), text.Value(float64(size), "bytes")), "give a smaller --size"}
+			table.Value(float64(free), "bytes"), text.Escape(dir), table.Value(float64(size), "bytes")), "give a smaller --size"}
 	}
 	return nil
 }
 
-func (o *probeOptions) table(path string, size int64) *text.Table {
-	return &text.Table{
-		Key: "steps", Title: fmt.Sprintf("%s: %s, %s a step", path, text.Value(float64(size), "bytes"), text.Duration(o.duration.Seconds())), Whole: true,
-		Columns: []text.Column{
+func (o *probeOptions) table(path string, size int64) *table.Table {
+	return &table.Table{
+		Key: "steps", Title: fmt.Sprintf("%s: %s, %s a step", path, table.Value(float64(size), "bytes"), table.Duration(o.duration.Seconds())), Whole: true,
+		Columns: []table.Column{
 			{Key: "pattern", Head: "PATTERN"}, {Key: "mode", Head: "MODE"},
 			{Key: "block_bytes", Head: "BLOCK", Unit: "bytes"}, {Key: "depth", Head: "DEPTH", Unit: "count"},
 			{Key: "requests_per_s", Head: "REQ/S", Unit: "count/s"}, {Key: "bytes_per_s", Head: "BYTES/S", Unit: "bytes/s"},
@@ -186,7 +187,7 @@ func (o *probeOptions) table(path string, size int64) *text.Table {
 
 // probeSteps runs the steps until ctx ends. A step that fails, as direct ones
 // do where the file system cannot, is a row of its own and a note.
-func (a *app) probeSteps(ctx context.Context, o *probeOptions, p *load.Probe, line *step, t *text.Table) {
+func (a *app) probeSteps(ctx context.Context, o *probeOptions, p *load.Probe, line *step, t *table.Table) {
 	synced := false
 	for i, s := range o.steps {
 		if ctx.Err() != nil {
@@ -194,18 +195,18 @@ func (a *app) probeSteps(ctx context.Context, o *probeOptions, p *load.Probe, li
 		}
 		line.show("probing", fmt.Sprintf("step %d of %d: %v", i+1, len(o.steps), s))
 		r, err := p.Run(ctx, s, o.duration)
-		row := []text.Cell{text.Str(s.Pattern()), text.Str(s.Mode()), text.Num(float64(s.Block)), text.Num(float64(s.Depth))}
+		row := []table.Cell{table.Str(s.Pattern()), table.Str(s.Mode()), table.Num(float64(s.Block)), table.Num(float64(s.Depth))}
 		if err != nil {
 			for len(row) < len(t.Columns) {
-				row = append(row, text.Unread())
+				row = append(row, table.Unread())
 			}
 			t.Notes = append(t.Notes, err.Error())
 		} else {
-			row = append(row, text.Num(float64(r.Requests)/r.Seconds), text.Num(float64(r.Bytes)/r.Seconds))
+			row = append(row, table.Num(float64(r.Requests)/r.Seconds), table.Num(float64(r.Bytes)/r.Seconds))
 			for _, v := range []float64{r.P50, r.P90, r.P99, r.P999, r.Most} {
-				row = append(row, text.Maybe(v, r.Requests > 0))
+				row = append(row, table.Maybe(v, r.Requests > 0))
 			}
-			row = append(row, text.Maybe(r.Sync, s.Write && !s.Direct))
+			row = append(row, table.Maybe(r.Sync, s.Write && !s.Direct))
 			synced = synced || s.Write && !s.Direct
 		}
 		t.Rows = append(t.Rows, row)

@@ -14,6 +14,7 @@ import (
 	"iocause/internal/lab"
 	"iocause/internal/lab/space"
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 type proveOptions struct {
@@ -96,7 +97,7 @@ func (a *app) writeProof(p *space.Proof) error {
 	if _, err := fmt.Fprintf(a.stdout, "situation %d: %s\n\n", p.Situation.Seed, text.Escape(p.Situation.String())); err != nil {
 		return fmt.Errorf("writing the proof: %w", err)
 	}
-	t := &text.Table{Key: "remedies", Whole: true, Columns: []text.Column{
+	t := &table.Table{Key: "remedies", Whole: true, Columns: []table.Column{
 		{Key: "remedy", Head: "REMEDY"}, {Key: "before", Head: "WORK/s"}, {Key: "with", Head: "WITH IT/s"},
 		{Key: "factor", Head: "TIMES"}, {Key: "causes", Head: "STANDS FOR", Flex: true},
 	}}
@@ -105,7 +106,7 @@ func (a *app) writeProof(p *space.Proof) error {
 		if e.Failed != "" {
 			factor, what = "-", e.Failed
 		}
-		t.Rows = append(t.Rows, []text.Cell{text.Str(e.Remedy), text.Str(fmt.Sprintf("%.4g", middle(e.Before))), text.Str(fmt.Sprintf("%.4g", middle(e.With))), text.Str(factor), text.Str(what)})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(e.Remedy), table.Str(fmt.Sprintf("%.4g", middle(e.Before))), table.Str(fmt.Sprintf("%.4g", middle(e.With))), table.Str(factor), table.Str(what)})
 	}
 	if err := text.WriteTable(a.stdout, t, styleOf(a.stdout, os.Getenv, widestTable)); err != nil {
 		return err

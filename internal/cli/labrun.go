@@ -17,6 +17,7 @@ import (
 	"iocause/internal/lab"
 	"iocause/internal/present/html"
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 type runOptions struct {
@@ -178,7 +179,7 @@ func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
 	if err := text.WriteTable(a.stdout, summary(x, &result), style); err != nil {
 		return err
 	}
-	for _, t := range []*text.Table{checksTable(result.Checks), changesTable(result.Changes)} {
+	for _, t := range []*table.Table{checksTable(result.Checks), changesTable(result.Changes)} {
 		if len(t.Rows) == 0 {
 			continue
 		}
@@ -215,10 +216,10 @@ func writeResult(dir string, x *lab.Experiment, r *experimentResult) error {
 
 // summary is a row for each measured load of each phase: medians over the
 // repeats, and the range of the rate.
-func summary(x *lab.Experiment, r *experimentResult) *text.Table {
-	t := &text.Table{
+func summary(x *lab.Experiment, r *experimentResult) *table.Table {
+	t := &table.Table{
 		Key: "phases", Title: fmt.Sprintf("%s (scale %g)", x.Title, r.Scale), Whole: true,
-		Columns: []text.Column{
+		Columns: []table.Column{
 			{Key: "phase", Head: "PHASE", Flex: true, Least: 12}, {Key: "load", Head: "LOAD", Drop: 3},
 			{Key: "calls_per_s", Head: "CALLS/S", Unit: "count/s"}, {Key: "least", Head: "LEAST", Unit: "count/s", Drop: 1}, {Key: "most", Head: "MOST", Unit: "count/s", Drop: 2},
 			{Key: "p50_seconds", Head: "P50", Unit: "seconds"}, {Key: "p99_seconds", Head: "P99", Unit: "seconds"},
@@ -247,10 +248,10 @@ func summary(x *lab.Experiment, r *experimentResult) *text.Table {
 			if len(rates) == 0 {
 				continue
 			}
-			row := []text.Cell{text.Str(p.Name), text.Str(l.Name), text.Num(median(rates)), text.Num(slices.Min(rates)), text.Num(slices.Max(rates)),
-				text.Num(median(p50)), text.Num(median(p99)), text.None(), text.Str(strings.Join(slices.Compact(found), ", ")), text.Str(overTime(r, p.Name, l.Name))}
+			row := []table.Cell{table.Str(p.Name), table.Str(l.Name), table.Num(median(rates)), table.Num(slices.Min(rates)), table.Num(slices.Max(rates)),
+				table.Num(median(p50)), table.Num(median(p99)), table.None(), table.Str(strings.Join(slices.Compact(found), ", ")), table.Str(overTime(r, p.Name, l.Name))}
 			if p.Before != nil {
-				row[7], by = text.Num(p.Before.Rate), p.Before.By
+				row[7], by = table.Num(p.Before.Rate), p.Before.By
 			}
 			t.Rows = append(t.Rows, row)
 		}

@@ -9,7 +9,7 @@ import (
 	"iocause/experiments"
 	"iocause/internal/lab"
 	"iocause/internal/lab/load"
-	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 func TestLabRunList(t *testing.T) {
@@ -84,12 +84,12 @@ func TestSummary(t *testing.T) {
 		r.Phases = append(r.Phases, lab.PhaseResult{Phase: "a", Repeat: i + 1, Primary: []string{"x", "x", "y", "x"}[i],
 			Loads: map[string]*load.Result{"l": {Calls: calls, Seconds: 1}}})
 	}
-	table := summary(x, r)
-	if len(table.Rows) != 1 || len(table.Notes) != 1 {
-		t.Fatalf("%+v", table)
+	shown := summary(x, r)
+	if len(shown.Rows) != 1 || len(shown.Notes) != 1 {
+		t.Fatalf("%+v", shown)
 	}
-	row := table.Rows[0]
-	if row[2].Number != 25 || row[3].Number != 10 || row[4].Number != 40 || row[7] != text.Num(7) || row[8].Text != "x, y" {
+	row := shown.Rows[0]
+	if row[2].Number != 25 || row[3].Number != 10 || row[4].Number != 40 || row[7] != table.Num(7) || row[8].Text != "x, y" {
 		t.Errorf("%+v", row)
 	}
 }

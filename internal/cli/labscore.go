@@ -16,6 +16,7 @@ import (
 
 	"iocause/internal/lab"
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 	"iocause/scenarios"
 	"iocause/test/vm"
 )
@@ -266,7 +267,7 @@ func (a *app) writeScore(x *lab.Score, format string) error {
 		return nil
 	}
 	style := styleOf(a.stdout, os.Getenv, widestTable)
-	for i, t := range []*text.Table{runsTable(x.Runs), causesTable(x.Tally), confusionTable(x.Tally), sumTable(x.Tally)} {
+	for i, t := range []*table.Table{runsTable(x.Runs), causesTable(x.Tally), confusionTable(x.Tally), sumTable(x.Tally)} {
 		if len(t.Rows) == 0 {
 			continue
 		}
@@ -281,18 +282,18 @@ func (a *app) writeScore(x *lab.Score, format string) error {
 }
 
 // sumTable is the whole score in a few lines.
-func sumTable(t *lab.Tally) *text.Table {
-	out := &text.Table{Key: "score", Whole: true, Columns: []text.Column{
+func sumTable(t *lab.Tally) *table.Table {
+	out := &table.Table{Key: "score", Whole: true, Columns: []table.Column{
 		{Key: "what", Head: "SCORE", Flex: true}, {Key: "part", Head: "RUNS", Unit: "count"}, {Key: "of", Head: "OF", Unit: "count"}, {Key: "ratio", Head: "RATIO", Unit: "ratio"},
 	}}
 	for _, l := range []struct {
 		what string
 		s    lab.Share
 	}{{"primary cause right", t.Primary}, {"culprit right, where one is asked for", t.Culprits}, {"a cause named on a healthy machine", t.Alarms}} {
-		out.Rows = append(out.Rows, []text.Cell{text.Str(l.what), text.Num(float64(l.s.Part)), text.Num(float64(l.s.Of)), text.Maybe(l.s.Ratio())})
+		out.Rows = append(out.Rows, []table.Cell{table.Str(l.what), table.Num(float64(l.s.Part)), table.Num(float64(l.s.Of)), table.Maybe(l.s.Ratio())})
 	}
 	if t.Primary.Of > 0 {
-		out.Notes = append(out.Notes, "median time from the start of the diagnosis to its verdict: "+text.Duration(t.Seconds))
+		out.Notes = append(out.Notes, "median time from the start of the diagnosis to its verdict: "+table.Duration(t.Seconds))
 	}
 	for _, l := range []struct {
 		n    int

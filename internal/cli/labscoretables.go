@@ -4,37 +4,37 @@ import (
 	"strings"
 
 	"iocause/internal/lab"
-	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 // runsTable has a line for every run.
-func runsTable(runs []lab.Scored) *text.Table {
-	t := &text.Table{Key: "runs", Whole: true, Columns: []text.Column{
+func runsTable(runs []lab.Scored) *table.Table {
+	t := &table.Table{Key: "runs", Whole: true, Columns: []table.Column{
 		{Key: "scenario", Head: "SCENARIO"}, {Key: "ended", Head: "ENDED"}, {Key: "primary", Head: "PRIMARY"},
 		{Key: "verdict_seconds", Head: "TOOK", Unit: "seconds", Drop: 1}, {Key: "why", Head: "WHAT IS WRONG", Flex: true},
 	}}
 	for i := range runs {
 		r := &runs[i]
 		ended, why := howEnded(r)
-		got := text.None()
+		got := table.None()
 		if r.Got != "" {
-			got = text.Str(r.Got)
+			got = table.Str(r.Got)
 		}
-		t.Rows = append(t.Rows, []text.Cell{text.Str(r.Scenario), text.Str(ended), got, text.Maybe(r.Seconds, r.Seconds > 0), text.Str(strings.Join(why, "; "))})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(r.Scenario), table.Str(ended), got, table.Maybe(r.Seconds, r.Seconds > 0), table.Str(strings.Join(why, "; "))})
 	}
 	return t
 }
 
 // causesTable has precision and recall of every cause that occurred.
-func causesTable(x *lab.Tally) *text.Table {
-	t := &text.Table{Key: "causes", Whole: true, Columns: []text.Column{
+func causesTable(x *lab.Tally) *table.Table {
+	t := &table.Table{Key: "causes", Whole: true, Columns: []table.Column{
 		{Key: "cause", Head: "CAUSE", Flex: true}, {Key: "named", Head: "NAMED", Unit: "count"}, {Key: "precision", Head: "PRECISION", Unit: "ratio"},
 		{Key: "true", Head: "TRUE", Unit: "count"}, {Key: "recall", Head: "RECALL", Unit: "ratio"},
 	}}
 	for _, c := range x.Causes {
-		t.Rows = append(t.Rows, []text.Cell{
-			text.Str(c.Cause), text.Num(float64(c.Precision.Of)), text.Maybe(c.Precision.Ratio()),
-			text.Num(float64(c.Recall.Of)), text.Maybe(c.Recall.Ratio()),
+		t.Rows = append(t.Rows, []table.Cell{
+			table.Str(c.Cause), table.Num(float64(c.Precision.Of)), table.Maybe(c.Precision.Ratio()),
+			table.Num(float64(c.Recall.Of)), table.Maybe(c.Recall.Ratio()),
 		})
 	}
 	return t
@@ -42,13 +42,13 @@ func causesTable(x *lab.Tally) *text.Table {
 
 // confusionTable is what was taken for what. A matrix of twenty causes does
 // not fit a screen, and nearly all of it would be zeros.
-func confusionTable(x *lab.Tally) *text.Table {
-	t := &text.Table{Key: "confusion", Whole: true, Columns: []text.Column{
+func confusionTable(x *lab.Tally) *table.Table {
+	t := &table.Table{Key: "confusion", Whole: true, Columns: []table.Column{
 		{Key: "true", Head: "TRUE CAUSE", Flex: true}, {Key: "named", Head: "WAS TAKEN FOR", Flex: true}, {Key: "runs", Head: "RUNS", Unit: "count"},
 	}}
 	for _, c := range x.Confusion {
 		if c.Want != c.Got {
-			t.Rows = append(t.Rows, []text.Cell{text.Str(c.Want), text.Str(c.Got), text.Num(float64(c.Runs))})
+			t.Rows = append(t.Rows, []table.Cell{table.Str(c.Want), table.Str(c.Got), table.Num(float64(c.Runs))})
 		}
 	}
 	return t

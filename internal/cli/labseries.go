@@ -14,6 +14,7 @@ import (
 	"iocause/internal/detect"
 	"iocause/internal/lab"
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 // phaseChange is a moment from which on a load was faster or slower, and what
@@ -134,22 +135,22 @@ func stepOf(p *lab.PhaseResult, load string) time.Duration {
 }
 
 // changesTable has a line for each change, and below it what changed with it.
-func changesTable(changes []phaseChange) *text.Table {
-	t := &text.Table{Key: "changes", Title: "Changes that stayed, and what else changed then", Whole: true, Columns: []text.Column{
+func changesTable(changes []phaseChange) *table.Table {
+	t := &table.Table{Key: "changes", Title: "Changes that stayed, and what else changed then", Whole: true, Columns: []table.Column{
 		{Key: "at", Head: "WHEN"}, {Key: "what", Head: "WHAT", Flex: true, Least: 30}, {Key: "before", Head: "FROM"}, {Key: "after", Head: "TO"},
 	}}
 	row := func(cells ...string) {
-		var r []text.Cell
+		var r []table.Cell
 		for _, c := range cells {
-			r = append(r, text.Str(c))
+			r = append(r, table.Str(c))
 		}
 		t.Rows = append(t.Rows, r)
 	}
 	for _, c := range changes {
 		row(c.At.Format("2006-01-02 15:04:05.0"), c.Phase+", "+c.Load+": "+c.Figure,
-			text.Value(c.From, c.Unit), text.Value(c.To, c.Unit))
+			table.Value(c.From, c.Unit), table.Value(c.To, c.Unit))
 		for _, a := range c.Also {
-			row("  "+secondsApart(a.After), a.Of+": "+a.Name, text.Value(a.From, a.Unit), text.Value(a.To, a.Unit))
+			row("  "+secondsApart(a.After), a.Of+": "+a.Name, table.Value(a.From, a.Unit), table.Value(a.To, a.Unit))
 		}
 		if c.Before != c.Later && c.Before != "" && c.Later != "" {
 			row("", "finding of iocause diagnose", c.Before, c.Later)
@@ -164,9 +165,9 @@ func changesTable(changes []phaseChange) *text.Table {
 // secondsApart is a time with its sign.
 func secondsApart(s float64) string {
 	if s < 0 {
-		return "-" + text.Duration(-s)
+		return "-" + table.Duration(-s)
 	}
-	return "+" + text.Duration(s)
+	return "+" + table.Duration(s)
 }
 
 // writeSeries writes all series as CSV (RFC 4180), a line for each value. A

@@ -16,6 +16,7 @@ import (
 	"iocause/internal/source"
 	"iocause/internal/source/probe/threads"
 	"iocause/internal/symbol"
+	"iocause/internal/table"
 )
 
 // latencyOptions are the flags of latency.
@@ -195,7 +196,7 @@ func (a *app) watchCalls(watch context.Context, s *callLatencies) error {
 		return nil
 	}
 	length := time.Since(began)
-	label := fmt.Sprintf("in all, %s:", text.Duration(length.Seconds()))
+	label := fmt.Sprintf("in all, %s:", table.Duration(length.Seconds()))
 	return p.print(began, length, label, s.sum())
 }
 
@@ -250,7 +251,7 @@ type callLatencies struct {
 }
 
 // look is the tables of one interval.
-func (s *callLatencies) look() ([]text.Table, error) {
+func (s *callLatencies) look() ([]table.Table, error) {
 	all, err := s.probe.Look()
 	if err != nil {
 		return nil, err
@@ -280,20 +281,20 @@ func (s *callLatencies) look() ([]text.Table, error) {
 }
 
 // sum is the tables of all intervals.
-func (s *callLatencies) sum() []text.Table {
+func (s *callLatencies) sum() []table.Table {
 	s.notes = append(s.notes, newLosses(s.lost, nil)...)
 	return s.tables(slices.Collect(maps.Values(s.total)))
 }
 
 // tables are what is shown of the calls.
-func (s *callLatencies) tables(calls []*threads.Call) []text.Table {
+func (s *callLatencies) tables(calls []*threads.Call) []table.Table {
 	slices.SortFunc(calls, func(a, b *threads.Call) int {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Number, b.Number))
 	})
 	full, of := s.full(calls)
 	_ = full.Sort(s.o.sort) // checkSort has found the column
 	full.Top(s.o.top)
-	shown := []text.Table{full}
+	shown := []table.Table{full}
 	if s.o.format == "text" {
 		shown[0] = s.narrow(&full, of)
 		if s.o.parts {
@@ -322,8 +323,8 @@ func callName(names map[int]string, number int) string {
 func quantiles() map[string]float64 { return map[string]float64{"p50": 0.5, "p90": 0.9, "p99": 0.99} }
 
 // fullColumns are the columns for programs.
-func (s *callLatencies) fullColumns() []text.Column {
-	columns := []text.Column{
+func (s *callLatencies) fullColumns() []table.Column {
+	columns := []table.Column{
 		{Key: "pid"}, {Key: "process"}, {Key: "syscall"}, {Key: "calls", Unit: "count"}, {Key: "failed", Unit: "count"},
 	}
 	kinds := []string{"wall"}
@@ -331,18 +332,18 @@ func (s *callLatencies) fullColumns() []text.Column {
 		kinds = append(kinds, p.Key())
 	}
 	for _, kind := range kinds {
-		columns = append(columns, text.Column{Key: kind + "_s", Unit: "seconds"})
+		columns = append(columns, table.Column{Key: kind + "_s", Unit: "seconds"})
 		for _, q := range slices.Sorted(maps.Keys(quantiles())) {
-			columns = append(columns, text.Column{Key: kind + "_" + q + "_s", Unit: "seconds"})
+			columns = append(columns, table.Column{Key: kind + "_" + q + "_s", Unit: "seconds"})
 		}
-		columns = append(columns, text.Column{Key: kind + "_max_s", Unit: "seconds"})
+		columns = append(columns, table.Column{Key: kind + "_max_s", Unit: "seconds"})
 	}
 	return columns
 }
 
 // checkSort refuses a column that there is not.
 func (s *callLatencies) checkSort() error {
-	t := text.Table{Columns: s.fullColumns()}
+	t := table.Table{Columns: s.fullColumns()}
 	if err := t.Sort(s.o.sort); err != nil {
 		return &usageError{fmt.Errorf("reading --sort: %w", err), "give one of these"}
 	}
@@ -351,11 +352,11 @@ func (s *callLatencies) checkSort() error {
 
 // full is the table with every figure, and the call that each row, known by its
 // first cell, was made of.
-func (s *callLatencies) full(calls []*threads.Call) (text.Table, map[*text.Cell]*threads.Call) {
-	t := text.Table{Key: "calls", Columns: s.fullColumns()}
-	of := map[*text.Cell]*threads.Call{}
+func (s *callLatencies) full(calls []*threads.Call) (table.Table, map[*table.Cell]*threads.Call) {
+	t := table.Table{Key: "calls", Columns: s.fullColumns()}
+	of := map[*table.Cell]*threads.Call{}
 	for _, c := range calls {
-		cells := []text.Cell{text.Str(fmt.Sprint(c.PID)), text.Str(c.Process), text.Str(callName(s.names, c.Number)), text.Num(float64(c.Count)), text.Num(float64(c.Failed))}
+		cells := []table.Cell{table.Str(fmt.Sprint(c.PID)), table.Str(c.Process), table.Str(callName(s.names, c.Number)), table.Num(float64(c.Count)), table.Num(float64(c.Failed))}
 		cells = append(cells, lengthCells(c.Wall, c.Walls, c.Count)...)
 		for p := range c.In {
 			cells = append(cells, lengthCells(c.In[p], c.Times[p], c.Count)...)
@@ -367,19 +368,19 @@ func (s *callLatencies) full(calls []*threads.Call) (text.Table, map[*text.Cell]
 }
 
 // lengthCells are a sum, percentiles and the longest.
-func lengthCells(sum time.Duration, l *threads.Lengths, n uint64) []text.Cell {
-	cells := []text.Cell{text.Num(sum.Seconds())}
+func lengthCells(sum time.Duration, l *threads.Lengths, n uint64) []table.Cell {
+	cells := []table.Cell{table.Num(sum.Seconds())}
 	all := quantiles()
 	for _, q := range slices.Sorted(maps.Keys(all)) {
-		cells = append(cells, text.Num(l.Quantile(all[q], n).Seconds()))
+		cells = append(cells, table.Num(l.Quantile(all[q], n).Seconds()))
 	}
-	return append(cells, text.Num(l.Most().Seconds()))
+	return append(cells, table.Num(l.Most().Seconds()))
 }
 
 // narrow is the same for people: the wall time, and its parts in percent.
-func (s *callLatencies) narrow(full *text.Table, of map[*text.Cell]*threads.Call) text.Table {
+func (s *callLatencies) narrow(full *table.Table, of map[*table.Cell]*threads.Call) table.Table {
 	wide := s.style.Width >= 110
-	out := text.Table{Key: full.Key, Left: full.Left, Title: "System calls, and what their time is made of in %", Columns: []text.Column{
+	out := table.Table{Key: full.Key, Left: full.Left, Title: "System calls, and what their time is made of in %", Columns: []table.Column{
 		{Key: "process", Head: "PROCESS", Flex: true}, {Key: "syscall", Head: "CALL"}, {Key: "calls", Head: "CALLS", Unit: "count"},
 		{Key: "wall_s", Head: "TIME", Unit: "seconds", Drop: 1}, {Key: "p50", Head: "P50", Unit: "seconds"},
 		{Key: "p99", Head: "P99", Unit: "seconds"}, {Key: "max", Head: "MAX", Unit: "seconds", Drop: 2},
@@ -387,25 +388,25 @@ func (s *callLatencies) narrow(full *text.Table, of map[*text.Cell]*threads.Call
 	groups := [][]threads.Part{{threads.PartCPU}, {threads.PartQueue, threads.PartPreempted}, {threads.PartDisk}, {threads.PartLock}, {threads.PartThrottle, threads.PartOther}}
 	heads := []string{"cpu", "queue", "disk", "lock", "other"}
 	if wide {
-		out.Columns = slices.Insert(out.Columns, 0, text.Column{Key: "pid", Head: "PID"})
-		out.Columns = slices.Insert(out.Columns, 4, text.Column{Key: "failed", Head: "FAILED", Unit: "count", Drop: 3})
-		out.Columns = slices.Insert(out.Columns, 7, text.Column{Key: "p90", Head: "P90", Unit: "seconds", Drop: 4})
+		out.Columns = slices.Insert(out.Columns, 0, table.Column{Key: "pid", Head: "PID"})
+		out.Columns = slices.Insert(out.Columns, 4, table.Column{Key: "failed", Head: "FAILED", Unit: "count", Drop: 3})
+		out.Columns = slices.Insert(out.Columns, 7, table.Column{Key: "p90", Head: "P90", Unit: "seconds", Drop: 4})
 		groups, heads = nil, nil
 		for p := threads.PartCPU; p < threads.Parts; p++ {
 			groups, heads = append(groups, []threads.Part{p}), append(heads, p.Key())
 		}
 	}
 	for _, head := range heads {
-		out.Columns = append(out.Columns, text.Column{Key: head, Head: strings.TrimSuffix(head, "pted"), Unit: "count"})
+		out.Columns = append(out.Columns, table.Column{Key: head, Head: strings.TrimSuffix(head, "pted"), Unit: "count"})
 	}
 	for _, row := range full.Rows {
 		c := of[&row[0]]
-		quantile := func(q float64) text.Cell { return text.Num(c.Walls.Quantile(q, c.Count).Seconds()) }
-		cells := map[string]text.Cell{
-			"pid": row[0], "process": row[1], "syscall": row[2], "calls": row[3], "failed": row[4], "wall_s": text.Num(c.Wall.Seconds()),
-			"p50": quantile(0.5), "p90": quantile(0.9), "p99": quantile(0.99), "max": text.Num(c.Walls.Most().Seconds()),
+		quantile := func(q float64) table.Cell { return table.Num(c.Walls.Quantile(q, c.Count).Seconds()) }
+		cells := map[string]table.Cell{
+			"pid": row[0], "process": row[1], "syscall": row[2], "calls": row[3], "failed": row[4], "wall_s": table.Num(c.Wall.Seconds()),
+			"p50": quantile(0.5), "p90": quantile(0.9), "p99": quantile(0.99), "max": table.Num(c.Walls.Most().Seconds()),
 		}
-		var line []text.Cell
+		var line []table.Cell
 		for _, column := range out.Columns[:len(out.Columns)-len(heads)] {
 			line = append(line, cells[column.Key])
 		}
@@ -414,7 +415,7 @@ func (s *callLatencies) narrow(full *text.Table, of map[*text.Cell]*threads.Call
 			for _, p := range g {
 				d += c.In[p]
 			}
-			line = append(line, percentOf(text.Maybe(d.Seconds()/c.Wall.Seconds(), c.Wall > 0)))
+			line = append(line, percentOf(table.Maybe(d.Seconds()/c.Wall.Seconds(), c.Wall > 0)))
 		}
 		out.Rows = append(out.Rows, line)
 	}
@@ -422,8 +423,8 @@ func (s *callLatencies) narrow(full *text.Table, of map[*text.Cell]*threads.Call
 }
 
 // partsTable is every part that is not 0 of each call that is shown.
-func (s *callLatencies) partsTable(full *text.Table, of map[*text.Cell]*threads.Call) text.Table {
-	out := text.Table{Key: "parts", Title: "The parts of each call", Columns: []text.Column{
+func (s *callLatencies) partsTable(full *table.Table, of map[*table.Cell]*threads.Call) table.Table {
+	out := table.Table{Key: "parts", Title: "The parts of each call", Columns: []table.Column{
 		{Key: "process", Head: "PROCESS", Flex: true}, {Key: "syscall", Head: "CALL"}, {Key: "part", Head: "PART"},
 		{Key: "in", Head: "IN CALLS", Unit: "count"}, {Key: "s", Head: "TIME", Unit: "seconds"}, {Key: "share", Head: "SHARE", Unit: "ratio"},
 		{Key: "p50", Head: "P50", Unit: "seconds"}, {Key: "p90", Head: "P90", Unit: "seconds", Drop: 1},
@@ -436,9 +437,9 @@ func (s *callLatencies) partsTable(full *text.Table, of map[*text.Cell]*threads.
 			if n == 0 {
 				continue
 			}
-			line := []text.Cell{row[1], row[2], text.Str(threads.Part(p).Key()), text.Num(float64(n))}
+			line := []table.Cell{row[1], row[2], table.Str(threads.Part(p).Key()), table.Num(float64(n))}
 			cells := lengthCells(c.In[p], c.Times[p], c.Count)
-			line = append(line, cells[0], text.Maybe(c.In[p].Seconds()/c.Wall.Seconds(), c.Wall > 0))
+			line = append(line, cells[0], table.Maybe(c.In[p].Seconds()/c.Wall.Seconds(), c.Wall > 0))
 			out.Rows = append(out.Rows, append(line, cells[1:]...))
 		}
 	}

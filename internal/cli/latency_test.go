@@ -55,9 +55,9 @@ func TestLatencyTables(t *testing.T) {
 		s := &callLatencies{o: &latencyOptions{parts: true}, names: threads.CallNames(), style: text.Style{Width: width}}
 		s.o.format, s.o.sort = "text", "wall_s"
 		calls := []*threads.Call{made("server\x1b[2J\n", 17), made("a", 999)}
-		for _, table := range s.tables(calls) {
+		for _, one := range s.tables(calls) {
 			var b bytes.Buffer
-			if err := text.WriteTable(&b, &table, s.style); err != nil {
+			if err := text.WriteTable(&b, &one, s.style); err != nil {
 				t.Fatal(err)
 			}
 			for line := range strings.Lines(b.String()) {

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/stacks"
 	"iocause/internal/source/probe/threads"
 	"iocause/internal/symbol"
+	"iocause/internal/table"
 )
 
 // stackNames gives the slowest calls their functions' names.
@@ -74,7 +74,7 @@ func (c *namedCall) functions() string {
 }
 
 // slowest are the slowest calls of the rows, the very slowest first.
-func (s *callLatencies) slowest(full *text.Table, of map[*text.Cell]*threads.Call) []namedCall {
+func (s *callLatencies) slowest(full *table.Table, of map[*table.Cell]*threads.Call) []namedCall {
 	var all []namedCall
 	for _, row := range full.Rows {
 		c := of[&row[0]]
@@ -88,29 +88,29 @@ func (s *callLatencies) slowest(full *text.Table, of map[*text.Cell]*threads.Cal
 }
 
 // slowTable are the slowest calls for programs.
-func (s *callLatencies) slowTable(calls []namedCall) text.Table {
-	t := text.Table{Key: "slowest", Whole: true, Columns: []text.Column{
+func (s *callLatencies) slowTable(calls []namedCall) table.Table {
+	t := table.Table{Key: "slowest", Whole: true, Columns: []table.Column{
 		{Key: "pid"}, {Key: "tid"}, {Key: "process"}, {Key: "thread"}, {Key: "syscall"},
 		{Key: "result", Unit: "count"}, {Key: "wall_s", Unit: "seconds"},
 	}}
 	for p := threads.PartCPU; p < threads.Parts; p++ {
-		t.Columns = append(t.Columns, text.Column{Key: p.Key() + "_s", Unit: "seconds"})
+		t.Columns = append(t.Columns, table.Column{Key: p.Key() + "_s", Unit: "seconds"})
 	}
-	t.Columns = append(t.Columns, text.Column{Key: "wait_s", Unit: "seconds"}, text.Column{Key: "wait_state"}, text.Column{Key: "stack"})
+	t.Columns = append(t.Columns, table.Column{Key: "wait_s", Unit: "seconds"}, table.Column{Key: "wait_state"}, table.Column{Key: "stack"})
 	for i := range calls {
 		c := &calls[i]
-		row := []text.Cell{
-			text.Str(fmt.Sprint(c.PID)), text.Str(fmt.Sprint(c.TID)), text.Str(c.process), text.Str(c.Thread), text.Str(callName(s.names, c.Number)),
-			text.Num(float64(c.Result)), text.Num(c.Wall.Seconds()),
+		row := []table.Cell{
+			table.Str(fmt.Sprint(c.PID)), table.Str(fmt.Sprint(c.TID)), table.Str(c.process), table.Str(c.Thread), table.Str(callName(s.names, c.Number)),
+			table.Num(float64(c.Result)), table.Num(c.Wall.Seconds()),
 		}
 		for _, d := range c.In {
-			row = append(row, text.Num(d.Seconds()))
+			row = append(row, table.Num(d.Seconds()))
 		}
-		state := text.Cell{State: text.Absent}
+		state := table.Cell{State: table.Absent}
 		if c.Wait > 0 {
-			state = text.Str(c.State.Key())
+			state = table.Str(c.State.Key())
 		}
-		t.Rows = append(t.Rows, append(row, text.Maybe(c.Wait.Seconds(), c.Wait > 0), state, text.Str(c.functions())))
+		t.Rows = append(t.Rows, append(row, table.Maybe(c.Wait.Seconds(), c.Wait > 0), state, table.Str(c.functions())))
 	}
 	return t
 }
@@ -120,8 +120,8 @@ const slowShown = 5
 
 // slowText are the slowest calls for people: calls of one process and stack
 // are one entry, that has a line for each function.
-func (s *callLatencies) slowText(calls []namedCall) text.Table {
-	t := text.Table{Key: "slowest", Whole: true, Title: "The slowest calls, and where they waited longest", Columns: []text.Column{
+func (s *callLatencies) slowText(calls []namedCall) table.Table {
+	t := table.Table{Key: "slowest", Whole: true, Title: "The slowest calls, and where they waited longest", Columns: []table.Column{
 		{Key: "max", Head: "MAX"}, {Key: "calls", Head: "CALLS"}, {Key: "process", Head: "PROCESS"}, {Key: "syscall", Head: "CALL"},
 		{Key: "function", Head: "FUNCTIONS, THE INNERMOST FIRST", Flex: true},
 	}}
@@ -148,16 +148,16 @@ func (s *callLatencies) slowText(calls []namedCall) text.Table {
 			t.Left++
 			continue
 		}
-		lead := []text.Cell{text.Str(text.Duration(e.Wall.Seconds())), text.Str(fmt.Sprint(e.calls)), text.Str(e.process), text.Str(callName(s.names, e.Number))}
+		lead := []table.Cell{table.Str(table.Duration(e.Wall.Seconds())), table.Str(fmt.Sprint(e.calls)), table.Str(e.process), table.Str(callName(s.names, e.Number))}
 		if e.Wait > 0 {
-			t.Rows = append(t.Rows, append(lead, text.Str(fmt.Sprintf("[waited %s at once: %s]", text.Duration(e.Wait.Seconds()), e.State.Key()))))
+			t.Rows = append(t.Rows, append(lead, table.Str(fmt.Sprintf("[waited %s at once: %s]", table.Duration(e.Wait.Seconds()), e.State.Key()))))
 			lead = nil
 		}
 		for _, f := range e.stack {
 			if lead == nil {
-				lead = slices.Repeat([]text.Cell{text.Str("")}, len(t.Columns)-1)
+				lead = slices.Repeat([]table.Cell{table.Str("")}, len(t.Columns)-1)
 			}
-			t.Rows = append(t.Rows, append(lead, text.Str(f.Name)))
+			t.Rows = append(t.Rows, append(lead, table.Str(f.Name)))
 			lead = nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 // looksHelp ends the long help of commands that show a state rather than what
@@ -42,7 +43,7 @@ func isInterval(s string) bool {
 // looks takes the state of something again and again, and prints it with what
 // changed since the one before. The state is what take returns.
 func looks[T any](parent context.Context, a *app, o *intervals, args []string,
-	take func(context.Context) (T, error), show func(p *printer, now T, before *T) ([]text.Table, error)) error {
+	take func(context.Context) (T, error), show func(p *printer, now T, before *T) ([]table.Table, error)) error {
 	if err := o.args(args); err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func looks[T any](parent context.Context, a *app, o *intervals, args []string,
 		return err
 	}
 	since := at.Sub(began)
-	return print(now, at, &first, since, "changes since the first look, "+text.Duration(since.Seconds())+" ago")
+	return print(now, at, &first, since, "changes since the first look, "+table.Duration(since.Seconds())+" ago")
 }
 
 // counting is a line on standard error that says how far something is, from
@@ -136,7 +137,7 @@ func (c *counting) update(n int) {
 		return
 	}
 	c.told, c.shown = now, true
-	line := fmt.Sprintf("%s %s · Ctrl-C ends it", text.Value(float64(n), "count"), c.doing)
+	line := fmt.Sprintf("%s %s · Ctrl-C ends it", table.Value(float64(n), "count"), c.doing)
 	if c.inPlace {
 		fmt.Fprintf(c.app.stderr, "\r\x1b[K%s", text.End(line, c.columns-1))
 		return

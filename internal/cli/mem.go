@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/meminfo"
 	"iocause/internal/source/proc/smaps"
+	"iocause/internal/table"
 )
 
 // memOptions are the flags of mem.
@@ -86,7 +86,7 @@ func (a *app) mem(c *cobra.Command, o *memOptions, args []string) error {
 		}
 		return now, err
 	}
-	show := func(p *printer, now *memory, before **memory) ([]text.Table, error) {
+	show := func(p *printer, now *memory, before **memory) ([]table.Table, error) {
 		var old *memory
 		if before != nil {
 			old = *before
@@ -116,8 +116,8 @@ func (a *app) takeMemory(most int) (*memory, error) {
 
 // memoryTables are all that is shown of a look. Where processes were chosen,
 // they come first: it is what CSV has.
-func memoryTables(p *printer, o *memOptions, now, old *memory, chosen bool) []text.Table {
-	tables := []text.Table{memoryTable(p, o, now, old), freeTable(&now.info), dropTable(now), availableTable(now), processTable(now, old)}
+func memoryTables(p *printer, o *memOptions, now, old *memory, chosen bool) []table.Table {
+	tables := []table.Table{memoryTable(p, o, now, old), freeTable(&now.info), dropTable(now), availableTable(now), processTable(now, old)}
 	if chosen {
 		last := len(tables) - 1
 		tables = append(tables[last:], tables[:last]...)
@@ -126,25 +126,25 @@ func memoryTables(p *printer, o *memOptions, now, old *memory, chosen bool) []te
 }
 
 // memoryTable is the parts of the memory.
-func memoryTable(p *printer, o *memOptions, now, old *memory) text.Table {
-	t := text.Table{Key: "memory", Title: "Where the memory is", Whole: true, Columns: []text.Column{
+func memoryTable(p *printer, o *memOptions, now, old *memory) table.Table {
+	t := table.Table{Key: "memory", Title: "Where the memory is", Whole: true, Columns: []table.Column{
 		{Key: "bytes", Head: "BYTES", Unit: "bytes"}, {Key: "share", Head: "OF ALL", Unit: "ratio"}}}
 	was := map[string]meminfo.Part{}
 	if old != nil {
-		t.Columns = append(t.Columns, text.Column{Key: "change_bytes", Head: "CHANGE", Unit: "bytes"})
+		t.Columns = append(t.Columns, table.Column{Key: "change_bytes", Head: "CHANGE", Unit: "bytes"})
 		for _, x := range old.parts {
 			was[x.Key] = x
 		}
 	}
-	t.Columns = append(t.Columns, text.Column{Key: "part", Head: "KEY"}, text.Column{Key: "name", Head: "PART"},
-		text.Column{Key: "source", Head: "SOURCE", Flex: true})
+	t.Columns = append(t.Columns, table.Column{Key: "part", Head: "KEY"}, table.Column{Key: "name", Head: "PART"},
+		table.Column{Key: "source", Head: "SOURCE", Flex: true})
 	total := float64(*now.info.Total)
 	row := func(x meminfo.Part, before meminfo.Part, known bool) {
-		cells := []text.Cell{text.Maybe(float64(x.Bytes), x.Known), text.Maybe(float64(x.Bytes)/total, x.Known)}
+		cells := []table.Cell{table.Maybe(float64(x.Bytes), x.Known), table.Maybe(float64(x.Bytes)/total, x.Known)}
 		if old != nil {
-			cells = append(cells, text.Maybe(float64(x.Bytes-before.Bytes), x.Known && known))
+			cells = append(cells, table.Maybe(float64(x.Bytes-before.Bytes), x.Known && known))
 		}
-		t.Rows = append(t.Rows, append(cells, text.Str(x.Key), text.Str(x.Name), text.Str(x.Source)))
+		t.Rows = append(t.Rows, append(cells, table.Str(x.Key), table.Str(x.Name), table.Str(x.Source)))
 	}
 	none := 0
 	for _, x := range now.parts {
@@ -185,11 +185,11 @@ func memoryNotes(now *memory) []string {
 	}
 	if s := now.info.SwapCached; s != nil && *s > 0 {
 		notes = append(notes, fmt.Sprintf("%s of what was swapped out is in memory too: in the anonymous part where it is mapped, unexplained where it is not",
-			text.Value(float64(*s), "bytes")))
+			table.Value(float64(*s), "bytes")))
 	}
 	if b := now.info.Balloon; b != nil && *b > 0 {
 		notes = append(notes, fmt.Sprintf("the hypervisor's balloon holds %s, which not every driver takes out of MemTotal: then it is unexplained here",
-			text.Value(float64(*b), "bytes")))
+			table.Value(float64(*b), "bytes")))
 	}
 	for _, err := range now.beside.Errors {
 		notes = append(notes, err.Error()+": its part is missing, or in others")
@@ -198,44 +198,44 @@ func memoryNotes(now *memory) []string {
 }
 
 // processTable is each process's memory and its share of what is common.
-func processTable(now, old *memory) text.Table {
-	t := text.Table{Key: "processes", Title: "Processes", Columns: []text.Column{
+func processTable(now, old *memory) table.Table {
+	t := table.Table{Key: "processes", Title: "Processes", Columns: []table.Column{
 		{Key: "pss_bytes", Head: "PSS", Unit: "bytes"}, {Key: "pss_file_bytes", Head: "CACHE", Unit: "bytes"},
 		{Key: "cache_share", Head: "OF CACHE", Unit: "ratio", Drop: 3},
 		{Key: "rss_bytes", Head: "RSS", Unit: "bytes"}}}
 	was := map[int]smaps.Process{}
 	if old != nil {
-		t.Columns = append(t.Columns, text.Column{Key: "change_bytes", Head: "CHANGE", Unit: "bytes"})
+		t.Columns = append(t.Columns, table.Column{Key: "change_bytes", Head: "CHANGE", Unit: "bytes"})
 		for _, x := range old.processes {
 			was[x.PID] = x
 		}
 	}
 	t.Columns = append(t.Columns,
-		text.Column{Key: "anon_bytes", Head: "ANON", Unit: "bytes", Drop: 2},
-		text.Column{Key: "file_bytes", Head: "MAPPED", Unit: "bytes"},
-		text.Column{Key: "shmem_bytes", Head: "SHMEM", Unit: "bytes", Drop: 5},
-		text.Column{Key: "swap_bytes", Head: "SWAP", Unit: "bytes"},
-		text.Column{Key: "locked_bytes", Head: "LOCKED", Unit: "bytes", Drop: 6},
-		text.Column{Key: "pid", Head: "PID"},
-		text.Column{Key: "comm", Head: "COMMAND", Flex: true})
+		table.Column{Key: "anon_bytes", Head: "ANON", Unit: "bytes", Drop: 2},
+		table.Column{Key: "file_bytes", Head: "MAPPED", Unit: "bytes"},
+		table.Column{Key: "shmem_bytes", Head: "SHMEM", Unit: "bytes", Drop: 5},
+		table.Column{Key: "swap_bytes", Head: "SWAP", Unit: "bytes"},
+		table.Column{Key: "locked_bytes", Head: "LOCKED", Unit: "bytes", Drop: 6},
+		table.Column{Key: "pid", Head: "PID"},
+		table.Column{Key: "comm", Head: "COMMAND", Flex: true})
 	cache := float64(*now.info.Cached + *now.info.Buffers)
 	failed := 0
 	var first error
-	num := func(v uint64) text.Cell { return text.Num(float64(v)) }
+	num := func(v uint64) table.Cell { return table.Num(float64(v)) }
 	for _, x := range now.processes {
-		pss, file, share, locked := text.Unread(), text.Unread(), text.Unread(), text.Unread()
+		pss, file, share, locked := table.Unread(), table.Unread(), table.Unread(), table.Unread()
 		if s := x.Shares; s != nil {
-			pss, file, share, locked = num(s.All), num(s.File), text.Maybe(float64(s.File)/cache, cache > 0), num(s.Locked)
+			pss, file, share, locked = num(s.All), num(s.File), table.Maybe(float64(s.File)/cache, cache > 0), num(s.Locked)
 		} else if failed++; first == nil {
 			first = x.Err
 		}
-		row := []text.Cell{pss, file, share, num(x.RSS())}
+		row := []table.Cell{pss, file, share, num(x.RSS())}
 		if old != nil {
 			before, ok := was[x.PID]
-			row = append(row, text.Maybe(float64(x.RSS())-float64(before.RSS()), ok && before.Comm == x.Comm))
+			row = append(row, table.Maybe(float64(x.RSS())-float64(before.RSS()), ok && before.Comm == x.Comm))
 		}
 		t.Rows = append(t.Rows, append(row, num(x.Anon), num(x.File), num(x.Shmem), num(x.Swap), locked,
-			text.Str(fmt.Sprint(x.PID)), text.Str(x.Comm)))
+			table.Str(fmt.Sprint(x.PID)), table.Str(x.Comm)))
 	}
 	t.Notes = []string{"PSS shares a page among those that map it; CACHE is that of mapped files, MAPPED their resident pages whole. What a process only reads or writes is in the cache without being its own: see iocause resident --pid"}
 	t.Notes = append(t.Notes, now.filtered...)

@@ -3,36 +3,36 @@ package cli
 import (
 	"fmt"
 
-	"iocause/internal/present/text"
 	"iocause/internal/source/proc/meminfo"
+	"iocause/internal/table"
 )
 
 // freeTable is what free(1) of procps 4 shows.
-func freeTable(m *meminfo.Meminfo) text.Table {
-	t := text.Table{Key: "free", Title: "As free(1) shows it", Whole: true, Columns: []text.Column{
+func freeTable(m *meminfo.Meminfo) table.Table {
+	t := table.Table{Key: "free", Title: "As free(1) shows it", Whole: true, Columns: []table.Column{
 		{Key: "what", Head: ""},
 		{Key: "total_bytes", Head: "TOTAL", Unit: "bytes"}, {Key: "used_bytes", Head: "USED", Unit: "bytes"},
 		{Key: "free_bytes", Head: "FREE", Unit: "bytes"}, {Key: "shared_bytes", Head: "SHARED", Unit: "bytes"},
 		{Key: "buff_cache_bytes", Head: "BUFF/CACHE", Unit: "bytes"}, {Key: "available_bytes", Head: "AVAILABLE", Unit: "bytes"}}}
-	known := func(v *uint64) text.Cell {
+	known := func(v *uint64) table.Cell {
 		if v == nil {
-			return text.None()
+			return table.None()
 		}
-		return text.Num(float64(*v))
+		return table.Num(float64(*v))
 	}
-	less := func(a, b *uint64) text.Cell {
+	less := func(a, b *uint64) table.Cell {
 		if a == nil || b == nil {
-			return text.None()
+			return table.None()
 		}
-		return text.Num(float64(*a) - float64(*b))
+		return table.Num(float64(*a) - float64(*b))
 	}
 	cache := float64(*m.Cached + *m.Buffers)
 	if m.SReclaimable != nil {
 		cache += float64(*m.SReclaimable)
 	}
 	t.Rows = append(t.Rows,
-		[]text.Cell{text.Str("memory"), known(m.Total), less(m.Total, m.Available), known(m.Free), known(m.Shmem), text.Num(cache), known(m.Available)},
-		[]text.Cell{text.Str("swap"), known(m.SwapTotal), less(m.SwapTotal, m.SwapFree), known(m.SwapFree), text.None(), text.None(), text.None()})
+		[]table.Cell{table.Str("memory"), known(m.Total), less(m.Total, m.Available), known(m.Free), known(m.Shmem), table.Num(cache), known(m.Available)},
+		[]table.Cell{table.Str("swap"), known(m.SwapTotal), less(m.SwapTotal, m.SwapFree), known(m.SwapFree), table.None(), table.None(), table.None()})
 	return t
 }
 
@@ -63,13 +63,13 @@ func drop(now *memory) droppable {
 }
 
 // dropTable is what would go, and what would stay and why.
-func dropTable(now *memory) text.Table {
-	t := text.Table{Key: "drop", Title: "What writing 1 to /proc/sys/vm/drop_caches would do", Whole: true, Columns: []text.Column{
+func dropTable(now *memory) table.Table {
+	t := table.Table{Key: "drop", Title: "What writing 1 to /proc/sys/vm/drop_caches would do", Whole: true, Columns: []table.Column{
 		{Key: "bytes", Head: "BYTES", Unit: "bytes"}, {Key: "share", Head: "OF CACHE", Unit: "ratio"},
 		{Key: "fate", Head: "FATE"}, {Key: "why", Head: "WHY", Flex: true}}}
 	d := drop(now)
 	row := func(bytes float64, known bool, fate, why string) {
-		t.Rows = append(t.Rows, []text.Cell{text.Maybe(bytes, known), text.Maybe(bytes/d.all, known && d.all > 0), text.Str(fate), text.Str(why)})
+		t.Rows = append(t.Rows, []table.Cell{table.Maybe(bytes, known), table.Maybe(bytes/d.all, known && d.all > 0), table.Str(fate), table.Str(why)})
 	}
 	freed := "clean, and nobody maps it"
 	if !d.known {
@@ -85,17 +85,17 @@ func dropTable(now *memory) text.Table {
 	t.Notes = append(t.Notes, "blocks that file systems hold on to (journals, tables) and pages in the middle of I/O stay too: that shows only when it is tried")
 	if s := now.info.SReclaimable; s != nil {
 		t.Notes = append(t.Notes, fmt.Sprintf("writing 2 frees kernel objects, names and inodes: at most %s; 3 does both. What is dropped is read again from the disk",
-			text.Value(float64(*s), "bytes")))
+			table.Value(float64(*s), "bytes")))
 	}
 	return t
 }
 
 // availableTable is how the kernel comes to MemAvailable.
-func availableTable(now *memory) text.Table {
-	t := text.Table{Key: "available", Title: "How the kernel reckons what is available", Whole: true, Columns: []text.Column{
+func availableTable(now *memory) table.Table {
+	t := table.Table{Key: "available", Title: "How the kernel reckons what is available", Whole: true, Columns: []table.Column{
 		{Key: "bytes", Head: "BYTES", Unit: "bytes"}, {Key: "term", Head: "TERM", Flex: true}}}
 	row := func(v float64, term string) {
-		t.Rows = append(t.Rows, []text.Cell{text.Num(v), text.Str(term)})
+		t.Rows = append(t.Rows, []table.Cell{table.Num(v), table.Str(term)})
 	}
 	m := &now.info
 	if now.beside.Zones == nil {
@@ -121,7 +121,7 @@ func availableTable(now *memory) text.Table {
 // misleading says where MemAvailable is not what can be had.
 func misleading(now *memory) []string {
 	var notes []string
-	value := func(v float64) string { return text.Value(v, "bytes") }
+	value := func(v float64) string { return table.Value(v, "bytes") }
 	d := drop(now)
 	if d.known && d.mapped > 0 {
 		notes = append(notes, value(d.mapped)+" of it are mapped pages, programs' own code among them: taking those makes the programs wait for the disk")

@@ -13,6 +13,7 @@ import (
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/stacks"
 	"iocause/internal/symbol"
+	"iocause/internal/table"
 )
 
 // titleWaits heads what offcpu shows.
@@ -141,7 +142,7 @@ func leftOut(left map[string]float64) string {
 	})
 	var parts []string
 	for _, name := range names {
-		parts = append(parts, name+" "+text.Duration(left[name]))
+		parts = append(parts, name+" "+table.Duration(left[name]))
 	}
 	if len(parts) == 0 {
 		return ""

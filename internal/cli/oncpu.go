@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/bpf"
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/stacks"
 	"iocause/internal/symbol"
+	"iocause/internal/table"
 )
 
 // fastest is what the kernel lets perf events sample at by default
@@ -97,7 +97,7 @@ func (s *sampling) note(p *sample.Profile) string {
 	for i := range p.Stacks {
 		n += p.Stacks[i].Count
 	}
-	note := fmt.Sprintf("%s at %d Hz by %s, each for %s of running", sample.Counted(n, "sample"), s.Hz, s.Event, text.Duration(1/float64(max(s.Hz, 1))))
+	note := fmt.Sprintf("%s at %d Hz by %s, each for %s of running", sample.Counted(n, "sample"), s.Hz, s.Event, table.Duration(1/float64(max(s.Hz, 1))))
 	if s.CPUs > 0 {
 		note += "; " + sample.Counted(s.CPUs, "processor")
 	}

@@ -22,6 +22,7 @@ import (
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
+	"iocause/internal/table"
 )
 
 // playback are the flags of a command that also answers from a recording.
@@ -184,7 +185,7 @@ func (p *played) each(f func(*recording.Record) error) error {
 		}
 	}
 	if every := p.Header().Interval; p.windows == 0 && !p.from.IsZero() && !p.to.IsZero() && p.to.Sub(p.from).Seconds() < every {
-		return fmt.Errorf("playing %s: its windows are %s long, and that time has the middle of none; ask for more", text.Escape(p.name), text.Duration(every))
+		return fmt.Errorf("playing %s: its windows are %s long, and that time has the middle of none; ask for more", text.Escape(p.name), table.Duration(every))
 	}
 	if p.windows == 0 {
 		return fmt.Errorf("playing %s: nothing was recorded in that time; it holds %s to %s", text.Escape(p.name), stamp(p.begin), stamp(p.end))
@@ -250,7 +251,7 @@ func (j *joined) add(r *recording.Record) error {
 	}{{"figures", j.Points(), mostPoints}, {"series", j.Series(), mostSeries}, {"notes of what is missing", len(j.Window().Gaps), mostGaps}} {
 		if x.has > x.most {
 			return fmt.Errorf("putting windows together: the %s from %s on hold more than %d %s; choose a shorter time with --from and --to",
-				text.Duration(j.Window().Seconds()), stamp(j.Window().Start), x.most, x.what)
+				table.Duration(j.Window().Seconds()), stamp(j.Window().Start), x.most, x.what)
 		}
 	}
 	return nil

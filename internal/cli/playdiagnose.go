@@ -9,10 +9,10 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/recording"
+	"iocause/internal/table"
 )
 
 // diagnoseRecording judges what was recorded, as if it had been watched now.
@@ -145,7 +145,7 @@ func (p *played) command(j *judgement) diagnose.Target {
 func describeRun(w *sample.Window, ran time.Duration, code int, how string) {
 	if ran < shortest {
 		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf(
-			"the command ran for %s, which is too short to show why it waits", text.Duration(ran.Seconds()))})
+			"the command ran for %s, which is too short to show why it waits", table.Duration(ran.Seconds()))})
 	}
 	if code != 0 {
 		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf(

@@ -16,6 +16,7 @@ import (
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/series"
+	"iocause/internal/table"
 )
 
 // A span of what the agent records all the time is made into a recording as
@@ -77,7 +78,7 @@ func (a *app) playAgent(p *playback, ofProbes bool) (*played, error) {
 			continue
 		}
 		fmt.Fprintf(a.stderr, "iocause: this is what the probes saw of incident %d, for %s from %s on\n", e.Number,
-			text.Duration(one.end.Sub(one.begin).Seconds()), stamp(one.begin))
+			table.Duration(one.end.Sub(one.begin).Seconds()), stamp(one.begin))
 		return one, nil
 	}
 	data, err := a.agentRecording(p.dir, from, to)
@@ -194,7 +195,7 @@ func (a *app) storeSpan(r *series.Reader, dir string, from, to time.Time) (*stor
 	}
 	from, to = from.Truncate(step), to.Add(step-1).Truncate(step)
 	if step > time.Second && (from.Before(asked[0]) || to.After(asked[1])) {
-		fmt.Fprintf(a.stderr, "iocause: played from %s to %s: what is kept of that time is in steps of %s\n", stamp(from), stamp(to), text.Duration(step.Seconds()))
+		fmt.Fprintf(a.stderr, "iocause: played from %s to %s: what is kept of that time is in steps of %s\n", stamp(from), stamp(to), table.Duration(step.Seconds()))
 	}
 	s := newStoreSpan(from, to, step)
 	warnings, err := r.Samples(context.Background(), from, to, step, s.take)
@@ -209,7 +210,7 @@ func (a *app) storeSpan(r *series.Reader, dir string, from, to time.Time) (*stor
 		return nil, nothing
 	}
 	if missing > step {
-		fmt.Fprintf(a.stderr, "iocause: of that time %s were not recorded\n", text.Duration(missing.Seconds()))
+		fmt.Fprintf(a.stderr, "iocause: of that time %s were not recorded\n", table.Duration(missing.Seconds()))
 	}
 	return s, nil
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/diagnose"
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/pagecache"
 	"iocause/internal/store/recording"
+	"iocause/internal/table"
 	"iocause/internal/view"
 )
 
@@ -34,12 +34,12 @@ func (a *app) playTool(c *cobra.Command, t *tool, o *watchOptions, q *view.Query
 			err = e
 		}
 	}()
-	s := &playedIntervals{from: from, target: target, out: a.newPrinter(&o.intervals), view: func(w *sample.Window) []text.Table { return t.view(w, q) }}
+	s := &playedIntervals{from: from, target: target, out: a.newPrinter(&o.intervals), view: func(w *sample.Window) []table.Table { return t.view(w, q) }}
 	if len(args) > 0 {
 		s.every, s.count = o.every, o.count
 	}
 	if wanted := from.Header().Interval; s.every > 0 && s.every.Seconds() < wanted*0.99 {
-		return &usageError{fmt.Errorf("reading INTERVAL: the windows of this recording are %s long", text.Duration(wanted)), "give that or more"}
+		return &usageError{fmt.Errorf("reading INTERVAL: the windows of this recording are %s long", table.Duration(wanted)), "give that or more"}
 	}
 	err = from.each(func(r *recording.Record) error { return s.add(r) })
 	if err == errEnough {
@@ -57,7 +57,7 @@ type playedIntervals struct {
 	target diagnose.Target
 	unmet  string // what is asked for and was not met so far
 	out    *printer
-	view   func(*sample.Window) []text.Table
+	view   func(*sample.Window) []table.Table
 	every  time.Duration // 0: one interval of all
 	count  int           // 0: to the end
 	now    *joined
@@ -113,7 +113,7 @@ func (s *playedIntervals) end() error {
 	}
 	if s.long {
 		w := s.total.Window()
-		fmt.Fprintf(s.out.app.stderr, "iocause: the %s are summed up: of gauges the newest value stands for all\n", text.Duration(w.Seconds()))
+		fmt.Fprintf(s.out.app.stderr, "iocause: the %s are summed up: of gauges the newest value stands for all\n", table.Duration(w.Seconds()))
 		return s.out.print(w.Start, w.Length, "", s.view(w))
 	}
 	if s.now != nil {
@@ -126,7 +126,7 @@ func (s *playedIntervals) end() error {
 	}
 	if s.laps > 1 && s.count == 0 && s.out.o.format == "text" {
 		w := s.total.Window()
-		return s.out.print(w.Start, w.Length, fmt.Sprintf("in all, %s:", text.Duration(w.Seconds())), s.view(w))
+		return s.out.print(w.Start, w.Length, fmt.Sprintf("in all, %s:", table.Duration(w.Seconds())), s.view(w))
 	}
 	return nil
 }

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf"
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/source/probe/stacks"
 	"iocause/internal/symbol"
+	"iocause/internal/table"
 )
 
 // profileOptions are the flags that offcpu and oncpu share.
@@ -207,7 +207,7 @@ func (a *app) profile(watch context.Context, o *profileOptions, ask stacks.Optio
 	}
 	if o.missing != "" && len(seen.rows) == 0 {
 		return nil, fmt.Errorf("looking for whom to watch: %s, nor was there in the %s watched; see 'ps -e -o pid,comm,cgroup'",
-			o.missing, text.Duration(seen.length.Seconds()))
+			o.missing, table.Duration(seen.length.Seconds()))
 	}
 	if ask.Comm != "" || ask.Cgroup != 0 {
 		seen.losses.ShortTime = 0 // that is of all threads
@@ -227,8 +227,8 @@ func (a *app) showProfile(p *sample.Profile, o *profileOptions) error {
 		return a.writeProfile(p, o.output)
 	}
 	printer := a.newPrinter(&o.show)
-	label := fmt.Sprintf("%s: %s of all threads together, watched for %s", p.Title, text.Duration(p.Total().Seconds()), text.Duration(p.Length.Seconds()))
-	return printer.print(p.Begin, p.Length, label, []text.Table{stackTable(p, o.show.format == "text", printer.style.Width < wideTable)})
+	label := fmt.Sprintf("%s: %s of all threads together, watched for %s", p.Title, table.Duration(p.Total().Seconds()), table.Duration(p.Length.Seconds()))
+	return printer.print(p.Begin, p.Length, label, []table.Table{stackTable(p, o.show.format == "text", printer.style.Width < wideTable)})
 }
 
 // unwinder follows user stacks by the files that a resolver knows.
@@ -252,20 +252,20 @@ func lossNotes(seen *profiled) []string {
 			notes = append(notes, fmt.Sprintf(format, args...))
 		}
 	}
-	say(l.Rows, "%d of the waits or samples, %s in all, found no room in the kernel's table: they are missing here", l.LostCount, text.Duration(l.LostTime.Seconds()))
+	say(l.Rows, "%d of the waits or samples, %s in all, found no room in the kernel's table: they are missing here", l.LostCount, table.Duration(l.LostTime.Seconds()))
 	say(l.Stacks, "%s found no room in the kernel's table: the time is there, under [stack lost]", sample.Counted(l.Stacks, "stack"))
 	say(l.Threads, "%s the kernel had no memory to time a thread: its wait is missing here", sample.Counted(l.Threads, "time"))
-	say(uint64(l.Folded), "%s, %s in all, added up for want of memory under [stack lost]", sample.Counted(l.Folded, "small stack"), text.Duration(l.FoldedTime.Seconds()))
+	say(uint64(l.Folded), "%s, %s in all, added up for want of memory under [stack lost]", sample.Counted(l.Folded, "small stack"), table.Duration(l.FoldedTime.Seconds()))
 	say(l.Unstalled, "of %s the user part was followed by frame pointers alone, for want of room to copy it: it may be incomplete", sample.Counted(l.Unstalled, "stack"))
 	say(l.Unmet, "the mappings of %s could not be read at once: functions of those that ended have no names", sample.Counted(l.Unmet, "process"))
 	if l.ShortTime > time.Millisecond {
-		notes = append(notes, fmt.Sprintf("%s of waits shorter than --min had not added up to one that is kept", text.Duration(l.ShortTime.Seconds())))
+		notes = append(notes, fmt.Sprintf("%s of waits shorter than --min had not added up to one that is kept", table.Duration(l.ShortTime.Seconds())))
 	}
 	if seen.eager {
 		notes = append(notes, "this kernel does not tell when a thread comes back (sched_exit_tp): user stacks were taken of every wait, which costs more")
 	}
 	if seen.hasCost {
-		notes = append(notes, fmt.Sprintf("the kernel programs took %s of CPU time in %s", text.Duration(seen.cost), text.Duration(seen.length.Seconds())))
+		notes = append(notes, fmt.Sprintf("the kernel programs took %s of CPU time in %s", table.Duration(seen.cost), table.Duration(seen.length.Seconds())))
 	}
 	return notes
 }
@@ -273,10 +273,10 @@ func lossNotes(seen *profiled) []string {
 // stackTable are the stacks by state and process. For people they are told by
 // their innermost functions, and narrow ones leave the counts out: functions
 // need the room.
-func stackTable(p *sample.Profile, forPeople, isNarrow bool) text.Table {
-	t := text.Table{
+func stackTable(p *sample.Profile, forPeople, isNarrow bool) table.Table {
+	t := table.Table{
 		Key: "stacks",
-		Columns: []text.Column{
+		Columns: []table.Column{
 			{Key: "state", Head: "STATE"},
 			{Key: "time_s", Head: "TIME", Unit: "seconds"},
 			{Key: "share", Head: "SHARE", Unit: "ratio"},
@@ -299,7 +299,7 @@ func stackTable(p *sample.Profile, forPeople, isNarrow bool) text.Table {
 		if !ok {
 			n = len(t.Rows)
 			rows[at] = n
-			t.Rows = append(t.Rows, []text.Cell{text.Str(at.state), text.Num(0), text.Num(0), text.Num(0), text.Str(at.process), text.Str(at.stack)})
+			t.Rows = append(t.Rows, []table.Cell{table.Str(at.state), table.Num(0), table.Num(0), table.Num(0), table.Str(at.process), table.Str(at.stack)})
 		}
 		row := t.Rows[n]
 		row[1].Number += s.Time.Seconds()

@@ -17,6 +17,7 @@ import (
 	"iocause/internal/agent"
 	"iocause/internal/present/text"
 	"iocause/internal/store/series"
+	"iocause/internal/table"
 )
 
 // queryOptions are the flags of query.
@@ -189,36 +190,36 @@ func lineName(l *series.Line) string {
 	return b.String()
 }
 
-func queryTable(r *series.Result, q *series.Query) *text.Table {
-	t := &text.Table{Key: "series", Whole: true, Columns: []text.Column{{Key: "series", Head: "SERIES", Flex: true, Least: 20}}}
-	number := func(v float64) text.Cell {
+func queryTable(r *series.Result, q *series.Query) *table.Table {
+	t := &table.Table{Key: "series", Whole: true, Columns: []table.Column{{Key: "series", Head: "SERIES", Flex: true, Least: 20}}}
+	number := func(v float64) table.Cell {
 		if math.IsNaN(v) {
-			return text.Str("NaN")
+			return table.Str("NaN")
 		}
-		return text.Str(engineering(v))
+		return table.Str(engineering(v))
 	}
 	if q.Step == 0 {
-		t.Columns = append(t.Columns, text.Column{Key: "value", Head: "VALUE"})
+		t.Columns = append(t.Columns, table.Column{Key: "value", Head: "VALUE"})
 		t.Title = "at " + q.To.Format("2006-01-02 15:04:05 -0700")
 		for i := range r.Lines {
-			t.Rows = append(t.Rows, []text.Cell{text.Str(lineName(&r.Lines[i])), number(r.Lines[i].Points[len(r.Lines[i].Points)-1].Value)})
+			t.Rows = append(t.Rows, []table.Cell{table.Str(lineName(&r.Lines[i])), number(r.Lines[i].Points[len(r.Lines[i].Points)-1].Value)})
 		}
 		return t
 	}
 	t.Title = fmt.Sprintf("%s to %s, a point every %v", q.From.Format("2006-01-02 15:04:05"), q.To.Format("2006-01-02 15:04:05 -0700"), q.Step)
 	for _, head := range []string{"MIN", "MEAN", "MAX", "LAST"} {
-		t.Columns = append(t.Columns, text.Column{Key: strings.ToLower(head), Head: head})
+		t.Columns = append(t.Columns, table.Column{Key: strings.ToLower(head), Head: head})
 	}
 	const width = 24
-	t.Columns = append(t.Columns, text.Column{Key: "course", Head: "COURSE", Drop: 1})
+	t.Columns = append(t.Columns, table.Column{Key: "course", Head: "COURSE", Drop: 1})
 	for i := range r.Lines {
 		l := &r.Lines[i]
 		low, high, sum := math.Inf(1), math.Inf(-1), 0.0
 		for _, p := range l.Points {
 			low, high, sum = min(low, p.Value), max(high, p.Value), sum+p.Value
 		}
-		t.Rows = append(t.Rows, []text.Cell{text.Str(lineName(l)), number(low), number(sum / float64(len(l.Points))), number(high),
-			number(l.Points[len(l.Points)-1].Value), text.Str(text.Spark(course(l, q), width))})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(lineName(l)), number(low), number(sum / float64(len(l.Points))), number(high),
+			number(l.Points[len(l.Points)-1].Value), table.Str(text.Spark(course(l, q), width))})
 	}
 	return t
 }
@@ -311,12 +312,12 @@ func (a *app) listSeries(c *cobra.Command, o *queryOptions, r *series.Reader) er
 	if err != nil {
 		return err
 	}
-	t := &text.Table{Key: "names", Whole: true, Columns: []text.Column{
+	t := &table.Table{Key: "names", Whole: true, Columns: []table.Column{
 		{Key: "name", Head: "NAME"}, {Key: "what", Head: "WHAT IT IS", Flex: true, Least: 30},
 	}}
 	for _, n := range names {
 		base, _, _ := strings.Cut(n, ":")
-		t.Rows = append(t.Rows, []text.Cell{text.Str(n), text.Str(agent.Help(base))})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(n), table.Str(agent.Help(base))})
 	}
 	switch o.format {
 	case "json":
@@ -325,7 +326,7 @@ func (a *app) listSeries(c *cobra.Command, o *queryOptions, r *series.Reader) er
 		out := csv.NewWriter(a.stdout)
 		errs := []error{out.Write(t.Keys())}
 		for i := range t.Rows {
-			errs = append(errs, out.Write(t.Record(i)))
+			errs = append(errs, out.Write(text.Record(t, i)))
 		}
 		out.Flush()
 		return errors.Join(append(errs, out.Error())...)

@@ -18,6 +18,7 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
+	"iocause/internal/table"
 )
 
 // readOptions are the flags of read.
@@ -216,7 +217,7 @@ func (p *readProgress) Read(b []byte) (int, error) {
 	}
 	p.said = time.Now()
 	if _, terminal := terminalWidth(p.app.stderr); terminal {
-		fmt.Fprintf(p.app.stderr, "\r\x1b[Kiocause: reading %s: %s", text.Middle(text.Escape(p.name), 40), text.Value(p.bytes, "bytes"))
+		fmt.Fprintf(p.app.stderr, "\r\x1b[Kiocause: reading %s: %s", text.Middle(text.Escape(p.name), 40), table.Value(p.bytes, "bytes"))
 	} else if !p.shown {
 		fmt.Fprintf(p.app.stderr, "iocause: reading %s\n", text.Escape(p.name))
 	}

@@ -10,6 +10,7 @@ import (
 	"iocause/internal/parse"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // printSeries exports every value that was read.
@@ -50,7 +51,7 @@ func (a *app) printList(texts []*parse.Text, o *readOptions) error {
 		return writeJSON(a.stdout, readDocument(texts, nil))
 	}
 	style := styleOf(a.stdout, os.Getenv, widestText)
-	t := &text.Table{Key: "outputs", Columns: []text.Column{
+	t := &table.Table{Key: "outputs", Columns: []table.Column{
 		{Key: "tool", Head: "TOOL"}, {Key: "file", Head: "FILE", Flex: true}, {Key: "lines", Head: "LINES"},
 		{Key: "intervals", Head: "INTERVALS", Unit: "count"}, {Key: "used", Head: "USED", Unit: "count"},
 		{Key: "skipped", Head: "SKIPPED", Unit: "count"}, {Key: "broken", Head: "NOT UNDERSTOOD", Unit: "count"},
@@ -64,9 +65,9 @@ func (a *app) printList(texts []*parse.Text, o *readOptions) error {
 			if b.Repeats > 0 {
 				remark = fmt.Sprintf("as line %d", b.Repeats)
 			}
-			t.Rows = append(t.Rows, []text.Cell{
-				text.Str(b.Tool), text.Str(b.File), text.Str(strings.TrimPrefix(place(b), b.File+":")), text.Num(float64(b.Intervals)),
-				text.Num(float64(b.Used)), text.Num(float64(b.Skipped)), text.Num(float64(b.Broken)), text.Str(remark),
+			t.Rows = append(t.Rows, []table.Cell{
+				table.Str(b.Tool), table.Str(b.File), table.Str(strings.TrimPrefix(place(b), b.File+":")), table.Num(float64(b.Intervals)),
+				table.Num(float64(b.Used)), table.Num(float64(b.Skipped)), table.Num(float64(b.Broken)), table.Str(remark),
 			})
 		}
 		for _, f := range x.Faults {

@@ -11,6 +11,7 @@ import (
 	"iocause/internal/diagnose"
 	"iocause/internal/parse"
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 // fullCases is how many cases are shown in full; of more there is a table.
@@ -168,12 +169,12 @@ func shortSource(s string) string {
 }
 
 // factsTable shows the figures of a case that has no finding.
-func factsTable(c *judged) *text.Table {
-	t := &text.Table{Key: "figures", Title: "What the text shows", Columns: []text.Column{
+func factsTable(c *judged) *table.Table {
+	t := &table.Table{Key: "figures", Title: "What the text shows", Columns: []table.Column{
 		{Key: "figure", Head: "FIGURE"}, {Key: "value", Head: "VALUE"}, {Key: "source", Head: "WHERE"},
 	}}
 	for _, f := range factsOf(c) {
-		t.Rows = append(t.Rows, []text.Cell{text.Str(f.name), text.Str(text.Value(f.value, f.unit)), text.Str(shortSource(f.source))})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(f.name), table.Str(table.Value(f.value, f.unit)), table.Str(shortSource(f.source))})
 	}
 	return t
 }
@@ -181,7 +182,7 @@ func factsTable(c *judged) *text.Table {
 // printSummary shows the cases side by side, and what differs between the
 // first and the last.
 func (a *app) printSummary(all []judged, style text.Style) error {
-	t := &text.Table{Key: "cases", Title: fmt.Sprintf("CASES: %d", len(all)), Columns: []text.Column{
+	t := &table.Table{Key: "cases", Title: fmt.Sprintf("CASES: %d", len(all)), Columns: []table.Column{
 		{Key: "case", Head: "#"}, {Key: "lines", Head: "LINES"}, {Key: "tools", Head: "TOOLS", Drop: 3}, {Key: "finding", Head: "FINDING"},
 		{Key: "confidence", Head: "CONF", Drop: 2},
 		{Key: "hit_ratio", Head: "HITS", Unit: "ratio"}, {Key: "call", Head: "CALL", Unit: "seconds"},
@@ -195,13 +196,13 @@ func (a *app) printSummary(all []judged, style text.Style) error {
 				by[f.key] = f
 			}
 		}
-		get := func(keys ...string) text.Cell {
+		get := func(keys ...string) table.Cell {
 			for _, k := range keys {
 				if f, ok := by[k]; ok {
-					return text.Num(f.value)
+					return table.Num(f.value)
 				}
 			}
-			return text.None()
+			return table.None()
 		}
 		var tools []string
 		for _, b := range c.Blocks {
@@ -209,13 +210,13 @@ func (a *app) printSummary(all []judged, style text.Style) error {
 				tools = append(tools, b.Tool)
 			}
 		}
-		conf := text.None()
+		conf := table.None()
 		if len(c.Report.Findings) > 0 {
-			conf = text.Str(fmt.Sprintf("%.0f %%", 100*c.Report.Findings[0].Confidence))
+			conf = table.Str(fmt.Sprintf("%.0f %%", 100*c.Report.Findings[0].Confidence))
 		}
-		t.Rows = append(t.Rows, []text.Cell{
-			text.Str(strconv.Itoa(i + 1)), text.Str(fmt.Sprintf("%d-%d", c.Blocks[0].First, c.Blocks[len(c.Blocks)-1].Last)),
-			text.Str(strings.Join(tools, " ")), text.Str(string(c.Report.Primary)), conf,
+		t.Rows = append(t.Rows, []table.Cell{
+			table.Str(strconv.Itoa(i + 1)), table.Str(fmt.Sprintf("%d-%d", c.Blocks[0].First, c.Blocks[len(c.Blocks)-1].Last)),
+			table.Str(strings.Join(tools, " ")), table.Str(string(c.Report.Primary)), conf,
 			get("hit_ratio"), get("call_read", "call_write"), get("read_rate"), get("in_flight"),
 		})
 	}
@@ -231,7 +232,7 @@ func (a *app) printSummary(all []judged, style text.Style) error {
 
 // printDifference names the figures in which two cases differ most.
 func (a *app) printDifference(first, last *judged, style text.Style) error {
-	t := &text.Table{Key: "difference", Title: fmt.Sprintf("WHAT DIFFERS: %s, then %s", first.Report.Primary, last.Report.Primary), Columns: []text.Column{
+	t := &table.Table{Key: "difference", Title: fmt.Sprintf("WHAT DIFFERS: %s, then %s", first.Report.Primary, last.Report.Primary), Columns: []table.Column{
 		{Key: "figure", Head: "FIGURE"}, {Key: "first", Head: "FIRST"}, {Key: "last", Head: "LAST"},
 	}}
 	after := map[string]fact{}
@@ -247,7 +248,7 @@ func (a *app) printDifference(first, last *judged, style text.Style) error {
 		if l.name != f.name {
 			name = l.name
 		}
-		t.Rows = append(t.Rows, []text.Cell{text.Str(name), text.Str(text.Value(f.value, f.unit)), text.Str(text.Value(l.value, l.unit))})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(name), table.Str(table.Value(f.value, f.unit)), table.Str(table.Value(l.value, l.unit))})
 	}
 	if len(t.Rows) == 0 {
 		return nil

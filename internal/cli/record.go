@@ -17,6 +17,7 @@ import (
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/recording"
+	"iocause/internal/table"
 )
 
 // recordOptions are the flags of record.
@@ -297,8 +298,8 @@ func (r *recordRun) sayRecorded() {
 		see = fmt.Sprintf("; see 'iocause diagnose --recording %s'", text.Escape(r.name))
 	}
 	each := float64(r.to.Written()) / float64(r.to.Windows())
-	fmt.Fprintf(r.app.stderr, "iocause: %s in %s, %s, %s each%s\n", sample.Counted(r.to.Windows(), "window"), text.Duration(time.Since(r.began).Seconds()),
-		text.Value(float64(r.to.Written()), "bytes"), text.Value(each, "bytes"), see)
+	fmt.Fprintf(r.app.stderr, "iocause: %s in %s, %s, %s each%s\n", sample.Counted(r.to.Windows(), "window"), table.Duration(time.Since(r.began).Seconds()),
+		table.Value(float64(r.to.Written()), "bytes"), table.Value(each, "bytes"), see)
 }
 
 // sayUsed says how the command went, and what it used.
@@ -308,9 +309,9 @@ func (r *recordRun) sayUsed() {
 		return
 	}
 	fmt.Fprintf(r.app.stderr, "iocause: %s ran for %s (%s): %s user, %s system, at most %s of memory, %s read from disk, %s written, %s major faults\n",
-		text.Escape(r.child.cmd.Args[0]), text.Duration(run.Seconds), run.How, text.Duration(run.User), text.Duration(run.System),
-		text.Value(float64(run.MostBytes), "bytes"), text.Value(float64(run.ReadBytes), "bytes"), text.Value(float64(run.WriteBytes), "bytes"),
-		text.Value(float64(run.MajorFaults), "count"))
+		text.Escape(r.child.cmd.Args[0]), table.Duration(run.Seconds), run.How, table.Duration(run.User), table.Duration(run.System),
+		table.Value(float64(run.MostBytes), "bytes"), table.Value(float64(run.ReadBytes), "bytes"), table.Value(float64(run.WriteBytes), "bytes"),
+		table.Value(float64(run.MajorFaults), "count"))
 }
 
 // recordProgress is a line on standard error that follows the recording.
@@ -326,7 +327,7 @@ func (r *recordRun) newProgress() *recordProgress {
 	until := "until Ctrl-C"
 	switch {
 	case r.o.duration > 0:
-		until = "for " + text.Duration(r.o.duration.Seconds())
+		until = "for " + table.Duration(r.o.duration.Seconds())
 	case r.child != nil:
 		until = fmt.Sprintf("until %s ends", text.Escape(r.child.cmd.Args[0]))
 	}
@@ -340,9 +341,9 @@ func (p *recordProgress) update(w *sample.Window) {
 		return
 	}
 	r := p.run
-	line := fmt.Sprintf("%s · window %d, %s", text.Duration(time.Since(r.began).Seconds()), r.to.Windows()+1, text.Value(float64(r.to.Written()), "bytes"))
+	line := fmt.Sprintf("%s · window %d, %s", table.Duration(time.Since(r.began).Seconds()), r.to.Windows()+1, table.Value(float64(r.to.Written()), "bytes"))
 	if device, read, written := busiest(w); device != "" {
-		line += fmt.Sprintf(" · %s reads %s, writes %s", text.Escape(device), text.Value(read, "bytes/s"), text.Value(written, "bytes/s"))
+		line += fmt.Sprintf(" · %s reads %s, writes %s", text.Escape(device), table.Value(read, "bytes/s"), table.Value(written, "bytes/s"))
 	}
 	fmt.Fprintf(r.app.stderr, "\r\x1b[K%s", text.End(line+" · Ctrl-C ends it", p.columns-1))
 }

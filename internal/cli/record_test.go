@@ -18,10 +18,10 @@ import (
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/recording"
+	"iocause/internal/table"
 	"iocause/internal/view"
 )
 
@@ -113,7 +113,7 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 					}
 				}
 				w := total.Window()
-				if err := p.print(w.Start, w.Length, fmt.Sprintf("in all, %s:", text.Duration(w.Seconds())), tool.view(w, q)); err != nil {
+				if err := p.print(w.Start, w.Length, fmt.Sprintf("in all, %s:", table.Duration(w.Seconds())), tool.view(w, q)); err != nil {
 					t.Fatal(err)
 				}
 			})

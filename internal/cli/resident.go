@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/host"
-	"iocause/internal/present/text"
 	"iocause/internal/source/residency"
+	"iocause/internal/table"
 )
 
 // residentOptions are the flags of resident.
@@ -125,7 +125,7 @@ func (a *app) resident(c *cobra.Command, o *residentOptions, args []string) erro
 		}
 		return o.files.found(residency.OfProcesses(a.host, pids, line.update)), nil
 	}
-	show := func(p *printer, now *residency.Found, before **residency.Found) ([]text.Table, error) {
+	show := func(p *printer, now *residency.Found, before **residency.Found) ([]table.Table, error) {
 		var old *residency.Found
 		if before != nil {
 			old = *before
@@ -134,7 +134,7 @@ func (a *app) resident(c *cobra.Command, o *residentOptions, args []string) erro
 		if charged, source := chargedCache(a.host, cgroup); err == nil && source != "" {
 			total := &tables[len(tables)-1]
 			total.Notes = append(total.Notes, fmt.Sprintf("the cgroup is charged for %s of cache (%s): files that its processes have closed are in that, files that others read first are not",
-				text.Value(charged, "bytes"), source))
+				table.Value(charged, "bytes"), source))
 		}
 		return tables, err
 	}

@@ -9,11 +9,11 @@ import (
 	"strconv"
 
 	"iocause/internal/host"
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/cachewalk"
 	"iocause/internal/source/proc/meminfo"
 	"iocause/internal/source/residency"
+	"iocause/internal/table"
 )
 
 // wholeCache is the page cache by file, as one look found it.
@@ -66,7 +66,7 @@ func (a *app) residentAll(ctx context.Context, o *residentOptions, rest []string
 		}
 		return a.walkCache(ctx, w)
 	}
-	show := func(p *printer, now *wholeCache, before **wholeCache) ([]text.Table, error) {
+	show := func(p *printer, now *wholeCache, before **wholeCache) ([]table.Table, error) {
 		var old *wholeCache
 		if before != nil {
 			old = *before
@@ -126,7 +126,7 @@ func (a *app) walkCache(ctx context.Context, w *cachewalk.Walker) (*wholeCache, 
 		c.sums = append(c.sums, sums[i])
 	}
 	c.notes = append(c.notes, fmt.Sprintf("looked at %s of %s in %s, at most %s at a time; by BPF, without a lock",
-		sample.Counted(r.Inodes, "inode"), sample.Counted(r.Supers, "file system"), text.Duration(r.Took.Seconds()), text.Duration(r.Longest.Seconds())))
+		sample.Counted(r.Inodes, "inode"), sample.Counted(r.Supers, "file system"), table.Duration(r.Took.Seconds()), table.Duration(r.Longest.Seconds())))
 	if r.Restarts > 0 {
 		c.notes = append(c.notes, fmt.Sprintf("%s what the walk stood on was freed, and a file system was begun again", sample.Counted(r.Restarts, "time")))
 	}
@@ -207,8 +207,8 @@ func (a *app) heldCache(refused error) (*wholeCache, error) {
 }
 
 // cacheTables are the tables of resident --all.
-func (a *app) cacheTables(p *printer, o *residentOptions, w *cachewalk.Walker, now, old *wholeCache) ([]text.Table, error) {
-	files := text.Table{Key: "files", Columns: []text.Column{
+func (a *app) cacheTables(p *printer, o *residentOptions, w *cachewalk.Walker, now, old *wholeCache) ([]table.Table, error) {
+	files := table.Table{Key: "files", Columns: []table.Column{
 		{Key: "cached_bytes", Head: "CACHED", Unit: "bytes"},
 		{Key: "cache_share", Head: "OF ALL", Unit: "ratio", Drop: 5},
 		{Key: "cached_share", Head: "IN", Unit: "ratio"},
@@ -216,17 +216,17 @@ func (a *app) cacheTables(p *printer, o *residentOptions, w *cachewalk.Walker, n
 	}}
 	was := map[fileKey]float64{}
 	if old != nil {
-		files.Columns = append(files.Columns, text.Column{Key: "change_bytes", Head: "CHANGE", Unit: "bytes"})
+		files.Columns = append(files.Columns, table.Column{Key: "change_bytes", Head: "CHANGE", Unit: "bytes"})
 		for _, f := range old.files {
 			was[f.id] += f.cached
 		}
 	}
 	files.Columns = append(files.Columns,
-		text.Column{Key: "dirty_bytes", Head: "DIRTY", Unit: "bytes", Drop: 6},
-		text.Column{Key: "kind", Head: "KIND", Drop: 8},
-		text.Column{Key: "state", Head: "STATE"},
-		text.Column{Key: "by", Head: "OPENED BY", Drop: 7},
-		text.Column{Key: "file", Head: "FILE", Flex: true})
+		table.Column{Key: "dirty_bytes", Head: "DIRTY", Unit: "bytes", Drop: 6},
+		table.Column{Key: "kind", Head: "KIND", Drop: 8},
+		table.Column{Key: "state", Head: "STATE"},
+		table.Column{Key: "by", Head: "OPENED BY", Drop: 7},
+		table.Column{Key: "file", Head: "FILE", Flex: true})
 	chosen, note, err := a.chooseCached(w, o.files, now.files)
 	if err != nil {
 		return nil, err
@@ -241,21 +241,21 @@ func (a *app) cacheTables(p *printer, o *residentOptions, w *cachewalk.Walker, n
 	defer line.erase()
 	for i, f := range shown {
 		line.update(i)
-		row := []text.Cell{
-			text.Num(f.cached), text.Maybe(f.cached/now.cache, now.cache > 0),
-			text.Maybe(f.cached/float64(f.size), f.size > 0 && f.kind != "block device"),
-			text.Maybe(float64(f.size), f.size > 0),
+		row := []table.Cell{
+			table.Num(f.cached), table.Maybe(f.cached/now.cache, now.cache > 0),
+			table.Maybe(f.cached/float64(f.size), f.size > 0 && f.kind != "block device"),
+			table.Maybe(float64(f.size), f.size > 0),
 		}
 		if old != nil {
-			row = append(row, text.Num(f.cached-was[f.id]))
+			row = append(row, table.Num(f.cached-was[f.id]))
 		}
-		by := text.None()
+		by := table.None()
 		if who := a.openedBy(f); who != "" {
-			by = text.Str(who)
+			by = table.Str(who)
 		}
-		files.Rows = append(files.Rows, append(row, text.Maybe(dirtyOf(f)), text.Str(f.kind), text.Str(f.state), by, text.Str(f.path)))
+		files.Rows = append(files.Rows, append(row, table.Maybe(dirtyOf(f)), table.Str(f.kind), table.Str(f.state), by, table.Str(f.path)))
 	}
-	tables := []text.Table{files, sumsTable(now, old)}
+	tables := []table.Table{files, sumsTable(now, old)}
 	if o.format == "text" {
 		withoutZeros(tables[:1], "dirty_bytes")
 		if p.style.Width < roomy {
@@ -292,7 +292,7 @@ func (a *app) chooseCached(w *cachewalk.Walker, f *fileFilter, all []cachedFile)
 			bytes += x.cached
 		}
 	}
-	return some, []string{fmt.Sprintf("%d of %s asked for, with %s of the cache", len(some), sample.Counted(len(all), "file"), text.Value(bytes, "bytes"))}, nil
+	return some, []string{fmt.Sprintf("%d of %s asked for, with %s of the cache", len(some), sample.Counted(len(all), "file"), table.Value(bytes, "bytes"))}, nil
 }
 
 // preselect leaves out what --top would leave out anyway, where that can be
@@ -359,19 +359,19 @@ func dirtyOf(f *cachedFile) (bytes float64, known bool) {
 }
 
 // sumsTable adds up to what /proc/meminfo says.
-func sumsTable(now, old *wholeCache) text.Table {
-	t := text.Table{Key: "cache", Whole: true, Columns: []text.Column{
+func sumsTable(now, old *wholeCache) table.Table {
+	t := table.Table{Key: "cache", Whole: true, Columns: []table.Column{
 		{Key: "bytes", Head: "CACHED", Unit: "bytes"}, {Key: "share", Head: "OF ALL", Unit: "ratio"}}}
 	if old != nil {
-		t.Columns = append(t.Columns, text.Column{Key: "change_bytes", Head: "CHANGE", Unit: "bytes"})
+		t.Columns = append(t.Columns, table.Column{Key: "change_bytes", Head: "CHANGE", Unit: "bytes"})
 	}
-	t.Columns = append(t.Columns, text.Column{Key: "files", Head: "FILES", Unit: "count"}, text.Column{Key: "kind", Head: "KIND", Flex: true})
+	t.Columns = append(t.Columns, table.Column{Key: "files", Head: "FILES", Unit: "count"}, table.Column{Key: "kind", Head: "KIND", Flex: true})
 	row := func(kind string, files int, bytes, was float64) {
-		cells := []text.Cell{text.Num(bytes), text.Maybe(bytes/now.cache, now.cache > 0)}
+		cells := []table.Cell{table.Num(bytes), table.Maybe(bytes/now.cache, now.cache > 0)}
 		if old != nil {
-			cells = append(cells, text.Num(bytes-was))
+			cells = append(cells, table.Num(bytes-was))
 		}
-		t.Rows = append(t.Rows, append(cells, text.Maybe(float64(files), files >= 0), text.Str(kind)))
+		t.Rows = append(t.Rows, append(cells, table.Maybe(float64(files), files >= 0), table.Str(kind)))
 	}
 	for i, s := range now.sums {
 		was := 0.0
@@ -391,7 +391,7 @@ func sumsTable(now, old *wholeCache) text.Table {
 	row("Cached + Buffers of /proc/meminfo", -1, now.cache, was)
 	t.Notes = append(t.Notes, "remainder: "+now.rest)
 	if now.moved != 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("the cache changed by %s during the look; its mean is taken", text.Value(now.moved, "bytes")))
+		t.Notes = append(t.Notes, fmt.Sprintf("the cache changed by %s during the look; its mean is taken", table.Value(now.moved, "bytes")))
 	}
 	t.Notes = append(t.Notes, now.notes...)
 	return t

@@ -8,59 +8,59 @@ import (
 	"slices"
 	"strings"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source/residency"
+	"iocause/internal/table"
 )
 
 // pagesColumns are the columns for what the cache holds of something.
-func pagesColumns(changes bool) []text.Column {
-	columns := []text.Column{
+func pagesColumns(changes bool) []table.Column {
+	columns := []table.Column{
 		{Key: "cached_bytes", Head: "CACHED", Unit: "bytes"},
 		{Key: "cached_share", Head: "IN", Unit: "ratio"},
 		{Key: "size_bytes", Head: "SIZE", Unit: "bytes"},
 	}
 	if changes {
-		columns = append(columns, text.Column{Key: "change_bytes", Head: "CHANGE", Unit: "bytes"})
+		columns = append(columns, table.Column{Key: "change_bytes", Head: "CHANGE", Unit: "bytes"})
 	}
 	return append(columns,
-		text.Column{Key: "dirty_bytes", Head: "DIRTY", Unit: "bytes", Drop: 3},
-		text.Column{Key: "writeback_bytes", Head: "WRBACK", Unit: "bytes", Drop: 4},
-		text.Column{Key: "evicted_bytes", Head: "EVICTED", Unit: "bytes", Drop: 5},
-		text.Column{Key: "recently_evicted_bytes", Head: "RECENT", Unit: "bytes", Drop: 2},
-		text.Column{Key: "cached_pages", Head: "PAGES", Unit: "count", Drop: 8},
-		text.Column{Key: "pages", Head: "OF", Unit: "count", Drop: 9})
+		table.Column{Key: "dirty_bytes", Head: "DIRTY", Unit: "bytes", Drop: 3},
+		table.Column{Key: "writeback_bytes", Head: "WRBACK", Unit: "bytes", Drop: 4},
+		table.Column{Key: "evicted_bytes", Head: "EVICTED", Unit: "bytes", Drop: 5},
+		table.Column{Key: "recently_evicted_bytes", Head: "RECENT", Unit: "bytes", Drop: 2},
+		table.Column{Key: "cached_pages", Head: "PAGES", Unit: "count", Drop: 8},
+		table.Column{Key: "pages", Head: "OF", Unit: "count", Drop: 9})
 }
 
 // pagesCells are the cells for them. before is nil where nothing was seen.
-func pagesCells(p residency.Pages, size int64, changes bool, before *int64) []text.Cell {
+func pagesCells(p residency.Pages, size int64, changes bool, before *int64) []table.Cell {
 	page := float64(os.Getpagesize())
-	known := func(pages int64) text.Cell { return text.Maybe(float64(pages)*page, pages >= 0) }
-	cells := []text.Cell{
+	known := func(pages int64) table.Cell { return table.Maybe(float64(pages)*page, pages >= 0) }
+	cells := []table.Cell{
 		known(p.Cached),
-		text.Maybe(float64(p.Cached)/float64(p.Total), p.Total > 0),
-		text.Num(float64(size)),
+		table.Maybe(float64(p.Cached)/float64(p.Total), p.Total > 0),
+		table.Num(float64(size)),
 	}
 	if changes && before != nil {
-		cells = append(cells, text.Num(float64(p.Cached-*before)*page))
+		cells = append(cells, table.Num(float64(p.Cached-*before)*page))
 	} else if changes {
-		cells = append(cells, text.None())
+		cells = append(cells, table.None())
 	}
 	return append(cells, known(p.Dirty), known(p.Writeback), known(p.Evicted), known(p.RecentlyEvicted),
-		text.Num(float64(p.Cached)), text.Num(float64(p.Total)))
+		table.Num(float64(p.Cached)), table.Num(float64(p.Total)))
 }
 
 // unread are as many cells that say that measuring failed.
-func unread(size int64, changes bool) []text.Cell {
-	cells := []text.Cell{text.Unread(), text.Unread(), text.Num(float64(size))}
+func unread(size int64, changes bool) []table.Cell {
+	cells := []table.Cell{table.Unread(), table.Unread(), table.Num(float64(size))}
 	for range len(pagesColumns(changes)) - len(cells) {
-		cells = append(cells, text.Unread())
+		cells = append(cells, table.Unread())
 	}
 	return cells
 }
 
 // residentTables are the tables of resident for paths and processes.
-func (a *app) residentTables(p *printer, o *residentOptions, now, old *residency.Found, held bool) ([]text.Table, error) {
+func (a *app) residentTables(p *printer, o *residentOptions, now, old *residency.Found, held bool) ([]table.Table, error) {
 	before := map[residency.ID]int64{}
 	var sumBefore int64
 	if old != nil {
@@ -69,12 +69,12 @@ func (a *app) residentTables(p *printer, o *residentOptions, now, old *residency
 			sumBefore += f.Pages.Cached
 		}
 	}
-	files := text.Table{Key: "files", Columns: pagesColumns(old != nil)}
+	files := table.Table{Key: "files", Columns: pagesColumns(old != nil)}
 	if held {
 		files.Columns = append(files.Columns,
-			text.Column{Key: "held", Head: "HELD", Drop: 6}, text.Column{Key: "by", Head: "BY", Drop: 7})
+			table.Column{Key: "held", Head: "HELD", Drop: 6}, table.Column{Key: "by", Head: "BY", Drop: 7})
 	}
-	files.Columns = append(files.Columns, text.Column{Key: "file", Head: "FILE", Flex: true})
+	files.Columns = append(files.Columns, table.Column{Key: "file", Head: "FILE", Flex: true})
 	var sum residency.Pages
 	var size int64
 	for i := range now.Files {
@@ -92,22 +92,22 @@ func (a *app) residentTables(p *printer, o *residentOptions, now, old *residency
 			cells = pagesCells(f.Pages, f.Size, old != nil, &was)
 		}
 		if held {
-			cells = append(cells, text.Str(heldAs(f)), text.Str(named(a.host, f.PID)))
+			cells = append(cells, table.Str(heldAs(f)), table.Str(named(a.host, f.PID)))
 		}
-		files.Rows = append(files.Rows, append(cells, text.Str(f.Path)))
+		files.Rows = append(files.Rows, append(cells, table.Str(f.Path)))
 	}
-	total := text.Table{Key: "total", Whole: true, Columns: append(pagesColumns(old != nil),
-		text.Column{Key: "files", Head: "FILES", Unit: "count"})}
-	total.Rows = append(total.Rows, append(pagesCells(sum, size, old != nil, &sumBefore), text.Num(float64(len(now.Files)))))
+	total := table.Table{Key: "total", Whole: true, Columns: append(pagesColumns(old != nil),
+		table.Column{Key: "files", Head: "FILES", Unit: "count"})}
+	total.Rows = append(total.Rows, append(pagesCells(sum, size, old != nil, &sumBefore), table.Num(float64(len(now.Files)))))
 	total.Notes = foundNotes(now)
-	tables := []text.Table{files, total}
+	tables := []table.Table{files, total}
 	if o.parts {
 		parts, err := a.partsTable(p, o, &tables[0], shown)
 		if err != nil {
 			return nil, err
 		}
 		if o.format == "csv" {
-			return []text.Table{parts}, nil
+			return []table.Table{parts}, nil
 		}
 		tables = append(tables, parts)
 	}
@@ -201,7 +201,7 @@ func foundNotes(f *residency.Found) []string {
 const roomy = 110
 
 // without takes columns out of a table.
-func without(t *text.Table, keys ...string) {
+func without(t *table.Table, keys ...string) {
 	for _, key := range keys {
 		at := slices.Index(t.Keys(), key)
 		if at < 0 {
@@ -215,11 +215,11 @@ func without(t *text.Table, keys ...string) {
 }
 
 // withoutZeros takes columns out of tables for people that say nothing there.
-func withoutZeros(tables []text.Table, keys ...string) {
+func withoutZeros(tables []table.Table, keys ...string) {
 	for _, key := range keys {
-		said := slices.ContainsFunc(tables, func(t text.Table) bool {
+		said := slices.ContainsFunc(tables, func(t table.Table) bool {
 			at := slices.Index(t.Keys(), key)
-			return at >= 0 && slices.ContainsFunc(t.Rows, func(r []text.Cell) bool { return r[at].State == text.Known && r[at].Number != 0 })
+			return at >= 0 && slices.ContainsFunc(t.Rows, func(r []table.Cell) bool { return r[at].State == table.Known && r[at].Number != 0 })
 		})
 		for i := range tables {
 			if !said {
@@ -234,9 +234,9 @@ const narrowestMap = 40
 
 // partsTable is the map of the files that are shown: bars for people, ranges
 // for programs.
-func (a *app) partsTable(p *printer, o *residentOptions, files *text.Table, shown []*residency.File) (text.Table, error) {
+func (a *app) partsTable(p *printer, o *residentOptions, files *table.Table, shown []*residency.File) (table.Table, error) {
 	if err := files.Sort(o.sort); err != nil {
-		return text.Table{}, &usageError{fmt.Errorf("reading --sort: %w", err), "give one of these"}
+		return table.Table{}, &usageError{fmt.Errorf("reading --sort: %w", err), "give one of these"}
 	}
 	by := map[string]*residency.File{}
 	for _, f := range shown {
@@ -248,10 +248,10 @@ func (a *app) partsTable(p *printer, o *residentOptions, files *text.Table, show
 		rows = rows[:min(o.top, len(rows))]
 	}
 	bars := o.format == "text"
-	t := text.Table{Key: "ranges", Whole: true, Columns: []text.Column{
+	t := table.Table{Key: "ranges", Whole: true, Columns: []table.Column{
 		{Key: "offset_bytes", Unit: "bytes"}, {Key: "length_bytes", Unit: "bytes"}, {Key: "file"}}}
 	if bars {
-		t = text.Table{Key: "map", Whole: true, Columns: []text.Column{{Key: "map", Head: "FROM ITS BEGINNING TO ITS END"}, {Key: "file", Head: "FILE", Flex: true}}}
+		t = table.Table{Key: "map", Whole: true, Columns: []table.Column{{Key: "map", Head: "FROM ITS BEGINNING TO ITS END"}, {Key: "file", Head: "FILE", Flex: true}}}
 		t.Notes = []string{"█ all of the part is in the cache, ▓ over two thirds, ▒ over one third, ░ some, · nothing"}
 	}
 	failed := 0
@@ -274,7 +274,7 @@ func (a *app) partsTable(p *printer, o *residentOptions, files *text.Table, show
 	return t, nil
 }
 
-func partsOf(f *residency.File, bars bool, width int, t *text.Table) error {
+func partsOf(f *residency.File, bars bool, width int, t *table.Table) error {
 	if f.Err != nil {
 		return f.Err
 	}
@@ -284,13 +284,13 @@ func partsOf(f *residency.File, bars bool, width int, t *text.Table) error {
 	if bars {
 		shares, err := residency.Shares(f.Path, f.ID, width)
 		if err == nil {
-			t.Rows = append(t.Rows, []text.Cell{text.Str(bar(shares)), text.Str(f.Path)})
+			t.Rows = append(t.Rows, []table.Cell{table.Str(bar(shares)), table.Str(f.Path)})
 		}
 		return err
 	}
 	ranges, err := residency.Ranges(f.Path, f.ID)
 	for _, r := range ranges {
-		t.Rows = append(t.Rows, []text.Cell{text.Num(float64(r.Offset)), text.Num(float64(r.Length)), text.Str(f.Path)})
+		t.Rows = append(t.Rows, []table.Cell{table.Num(float64(r.Offset)), table.Num(float64(r.Length)), table.Str(f.Path)})
 	}
 	return err
 }

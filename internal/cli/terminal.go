@@ -11,6 +11,7 @@ import (
 
 	"iocause/internal/present/text"
 	"iocause/internal/source"
+	"iocause/internal/table"
 )
 
 // windowSize is the width of a terminal; isTerminal is false for files, pipes
@@ -68,11 +69,11 @@ func (a *app) newProgress(length time.Duration, command []string) *progress {
 	p.inPlace = isTerminal && len(command) == 0 && os.Getenv("TERM") != "dumb"
 	switch {
 	case len(command) > 0 && length > 0:
-		fmt.Fprintf(a.stderr, "iocause: observing %s for %s\n", text.Escape(command[0]), text.Duration(length.Seconds()))
+		fmt.Fprintf(a.stderr, "iocause: observing %s for %s\n", text.Escape(command[0]), table.Duration(length.Seconds()))
 	case len(command) > 0:
 		fmt.Fprintf(a.stderr, "iocause: observing %s until it ends\n", text.Escape(command[0]))
 	case !p.inPlace:
-		fmt.Fprintf(a.stderr, "iocause: observing for %s\n", text.Duration(length.Seconds()))
+		fmt.Fprintf(a.stderr, "iocause: observing for %s\n", table.Duration(length.Seconds()))
 	}
 	return p
 }
@@ -82,10 +83,10 @@ func (p *progress) update(now source.Progress) {
 	if !p.inPlace {
 		return
 	}
-	parts := []string{fmt.Sprintf("observing %.1f of %s", now.Elapsed.Seconds(), text.Duration(now.Length.Seconds()))}
+	parts := []string{fmt.Sprintf("observing %.1f of %s", now.Elapsed.Seconds(), table.Duration(now.Length.Seconds()))}
 	if now.Device != "" {
 		parts = append(parts, fmt.Sprintf("%s reads %s, writes %s", text.Escape(now.Device),
-			text.Value(now.Read, "bytes/s"), text.Value(now.Write, "bytes/s")))
+			table.Value(now.Read, "bytes/s"), table.Value(now.Write, "bytes/s")))
 	}
 	parts = append(parts, "Ctrl-C ends it")
 	fmt.Fprintf(p.app.stderr, "\r\x1b[K%s", text.End(strings.Join(parts, " · "), p.columns-1))

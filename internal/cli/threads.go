@@ -15,6 +15,7 @@ import (
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/source/probe/threads"
+	"iocause/internal/table"
 )
 
 // threadsOptions are the flags of threads.
@@ -145,7 +146,7 @@ func (a *app) watchThreads(watch context.Context, s *threadShares) error {
 		return nil
 	}
 	length := time.Since(began)
-	label := fmt.Sprintf("in all, %s:", text.Duration(length.Seconds()))
+	label := fmt.Sprintf("in all, %s:", table.Duration(length.Seconds()))
 	return p.print(began, length, label, s.sum(length))
 }
 
@@ -189,7 +190,7 @@ type threadShares struct {
 }
 
 // look is the tables of one interval.
-func (s *threadShares) look(length time.Duration) ([]text.Table, error) {
+func (s *threadShares) look(length time.Duration) ([]table.Table, error) {
 	usages, err := s.probe.Look()
 	if err != nil {
 		return nil, err
@@ -226,7 +227,7 @@ func (s *threadShares) look(length time.Duration) ([]text.Table, error) {
 }
 
 // sum is the tables of all intervals.
-func (s *threadShares) sum(length time.Duration) []text.Table {
+func (s *threadShares) sum(length time.Duration) []table.Table {
 	s.notes = newLosses(s.lost, nil)
 	if s.total.merged > 0 {
 		s.notes = append(s.notes, sample.Counted(s.total.merged, "thread")+", met last, added up in one row")

@@ -101,8 +101,8 @@ func TestThreadsAddedUp(t *testing.T) {
 	s, rows := shares("process", "json", 80,
 		acted(1, "a", map[threads.State]int{threads.Idle: 900, threads.Run: 100}),
 		acted(2, "b", map[threads.State]int{threads.Run: 500, threads.Futex: 500}))
-	table := s.tables(rows, time.Second, &waitsByState{})[0]
-	row := table.Object()["rows"].([]map[string]any)[0]
+	shown := s.tables(rows, time.Second, &waitsByState{})[0]
+	row := shown.Object()["rows"].([]map[string]any)[0]
 	for key, want := range map[string]any{
 		"pid": "7", "process": "server", "threads": 2.0, "wall_s": 2.0, "busy_threads": 0.6, "cpu_ratio": 0.3,
 		"user_ratio": 0.225, "system_ratio": 0.075, "idle_ratio": 0.45, "futex_ratio": 0.25, "unaccounted_ratio": 0.0,
@@ -111,8 +111,8 @@ func TestThreadsAddedUp(t *testing.T) {
 			t.Errorf("%s is %v, want %v", key, got, want)
 		}
 	}
-	if table.Key != "processes" || len(table.Rows) != 1 {
-		t.Errorf("table %s of %d rows", table.Key, len(table.Rows))
+	if shown.Key != "processes" || len(shown.Rows) != 1 {
+		t.Errorf("table %s of %d rows", shown.Key, len(shown.Rows))
 	}
 }
 
@@ -159,8 +159,8 @@ func TestWaitsTable(t *testing.T) {
 	}
 	x.Lengths.Add(20_000_000_000)
 	w.add(&x)
-	table := w.table()
-	row := table.Object()["rows"].([]map[string]any)[0]
+	shown := w.table()
+	row := shown.Object()["rows"].([]map[string]any)[0]
 	if row["state"] != "disk" || row["waits"] != 100.0 || row["lengths"] != "      @                :" && row["lengths"] != "      @                ." {
 		t.Errorf("%v", row)
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/threads"
+	"iocause/internal/table"
 )
 
 // stateGroup is one column of states in a terminal.
@@ -67,7 +67,7 @@ const (
 )
 
 // tables are what is shown of the rows.
-func (s *threadShares) tables(rows *threadRows, length time.Duration, waits *waitsByState) []text.Table {
+func (s *threadShares) tables(rows *threadRows, length time.Duration, waits *waitsByState) []table.Table {
 	full := s.full(rows, length)
 	// The order is that of the full table, whichever columns are shown.
 	_ = full.Sort(s.o.sort) // checkSort has found the column
@@ -81,7 +81,7 @@ func (s *threadShares) tables(rows *threadRows, length time.Duration, waits *wai
 	if len(rows.rows) == 0 {
 		shown.Notes = append(shown.Notes, "no such thread was met")
 	}
-	out := []text.Table{shown.Table}
+	out := []table.Table{shown.Table}
 	if s.o.histogram {
 		out = append(out, waits.table())
 	}
@@ -90,37 +90,37 @@ func (s *threadShares) tables(rows *threadRows, length time.Duration, waits *wai
 
 // ranked is a table whose rows know what they were made of.
 type ranked struct {
-	text.Table
-	of map[*text.Cell]*threadRow // by their first cell
+	table.Table
+	of map[*table.Cell]*threadRow // by their first cell
 }
 
 // names are the columns that name a row.
-func (s *threadShares) names() []text.Column {
+func (s *threadShares) names() []table.Column {
 	switch s.o.by {
 	case "thread":
-		return []text.Column{
+		return []table.Column{
 			{Key: "tid", Head: "TID"}, {Key: "comm", Head: "COMM"}, {Key: "pid", Head: "PID"},
 			{Key: "process", Head: "PROCESS"}, {Key: "cgroup", Head: "CGROUP"}, {Key: "ended", Head: "ENDED"},
 		}
 	case "process":
-		return []text.Column{{Key: "pid", Head: "PID"}, {Key: "process", Head: "PROCESS"}, {Key: "cgroup", Head: "CGROUP"}}
+		return []table.Column{{Key: "pid", Head: "PID"}, {Key: "process", Head: "PROCESS"}, {Key: "cgroup", Head: "CGROUP"}}
 	case "comm":
-		return []text.Column{{Key: "process", Head: "PROCESS"}}
+		return []table.Column{{Key: "process", Head: "PROCESS"}}
 	}
-	return []text.Column{{Key: "cgroup", Head: "CGROUP"}}
+	return []table.Column{{Key: "cgroup", Head: "CGROUP"}}
 }
 
-func (s *threadShares) nameCells(row *threadRow) []text.Cell {
+func (s *threadShares) nameCells(row *threadRow) []table.Cell {
 	u := &row.usage
 	ended := "no"
 	if row.ended > 0 {
 		ended = "yes"
 	}
-	cells := map[string]text.Cell{
-		"tid": text.Str(fmt.Sprint(u.TID)), "pid": text.Str(fmt.Sprint(u.PID)), "comm": text.Str(u.Comm),
-		"process": text.Str(u.Process), "cgroup": text.Str(row.cgroupName()), "ended": text.Str(ended),
+	cells := map[string]table.Cell{
+		"tid": table.Str(fmt.Sprint(u.TID)), "pid": table.Str(fmt.Sprint(u.PID)), "comm": table.Str(u.Comm),
+		"process": table.Str(u.Process), "cgroup": table.Str(row.cgroupName()), "ended": table.Str(ended),
 	}
-	var out []text.Cell
+	var out []table.Cell
 	for _, c := range s.names() {
 		out = append(out, cells[c.Key])
 	}
@@ -128,27 +128,27 @@ func (s *threadShares) nameCells(row *threadRow) []text.Cell {
 }
 
 // fullColumns are the columns for programs.
-func (s *threadShares) fullColumns() []text.Column {
+func (s *threadShares) fullColumns() []table.Column {
 	columns := append(s.names(),
-		text.Column{Key: "threads", Unit: "count"},
-		text.Column{Key: "wall_s", Unit: "seconds"},
-		text.Column{Key: "busy_threads", Unit: "count"},
-		text.Column{Key: "user_ratio", Unit: "ratio"},
-		text.Column{Key: "system_ratio", Unit: "ratio"},
+		table.Column{Key: "threads", Unit: "count"},
+		table.Column{Key: "wall_s", Unit: "seconds"},
+		table.Column{Key: "busy_threads", Unit: "count"},
+		table.Column{Key: "user_ratio", Unit: "ratio"},
+		table.Column{Key: "system_ratio", Unit: "ratio"},
 	)
 	for state := threads.Run; state < threads.States; state++ {
-		columns = append(columns, text.Column{Key: state.Key() + "_ratio", Unit: "ratio"})
+		columns = append(columns, table.Column{Key: state.Key() + "_ratio", Unit: "ratio"})
 	}
 	return append(columns,
-		text.Column{Key: "unaccounted_ratio", Unit: "ratio"},
-		text.Column{Key: "scheduler_cpu_s", Unit: "seconds"},
-		text.Column{Key: "scheduler_delay_s", Unit: "seconds"},
+		table.Column{Key: "unaccounted_ratio", Unit: "ratio"},
+		table.Column{Key: "scheduler_cpu_s", Unit: "seconds"},
+		table.Column{Key: "scheduler_delay_s", Unit: "seconds"},
 	)
 }
 
 // checkSort refuses a column that there is not.
 func (s *threadShares) checkSort() error {
-	t := text.Table{Columns: s.fullColumns()}
+	t := table.Table{Columns: s.fullColumns()}
 	if err := t.Sort(s.o.sort); err != nil {
 		return &usageError{fmt.Errorf("reading --sort: %w", err), "give one of these"}
 	}
@@ -157,27 +157,27 @@ func (s *threadShares) checkSort() error {
 
 // full is the table with every state.
 func (s *threadShares) full(rows *threadRows, length time.Duration) *ranked {
-	t := &ranked{Table: text.Table{Key: s.o.by + "s", Columns: s.fullColumns()}, of: map[*text.Cell]*threadRow{}}
+	t := &ranked{Table: table.Table{Key: s.o.by + "s", Columns: s.fullColumns()}, of: map[*table.Cell]*threadRow{}}
 	if s.o.by == "process" {
 		t.Key = "processes"
 	}
 	for _, row := range rows.rows {
 		u := &row.usage
-		share := func(d time.Duration) text.Cell {
-			return text.Maybe(d.Seconds()/u.Wall.Seconds(), u.Wall > 0)
+		share := func(d time.Duration) table.Cell {
+			return table.Maybe(d.Seconds()/u.Wall.Seconds(), u.Wall > 0)
 		}
 		user, system, known := u.Split()
-		cells := append(s.nameCells(row), text.Num(float64(max(1, len(row.threads)))), text.Num(u.Wall.Seconds()),
-			text.Num(u.Busy().Seconds()/length.Seconds()))
+		cells := append(s.nameCells(row), table.Num(float64(max(1, len(row.threads)))), table.Num(u.Wall.Seconds()),
+			table.Num(u.Busy().Seconds()/length.Seconds()))
 		if known {
 			cells = append(cells, share(user), share(system))
 		} else {
-			cells = append(cells, text.None(), text.None())
+			cells = append(cells, table.None(), table.None())
 		}
 		for state := threads.Run; state < threads.States; state++ {
 			cells = append(cells, share(u.In[state]))
 		}
-		cells = append(cells, share(u.Unaccounted()), text.Num(u.Exec.Seconds()), text.Num(u.RunDelay.Seconds()))
+		cells = append(cells, share(u.Unaccounted()), table.Num(u.Exec.Seconds()), table.Num(u.RunDelay.Seconds()))
 		t.Rows = append(t.Rows, cells)
 		t.of[&cells[0]] = row
 	}
@@ -189,7 +189,7 @@ func (s *threadShares) full(rows *threadRows, length time.Duration) *ranked {
 func (s *threadShares) narrow(full *ranked) *ranked {
 	width := cmp.Or(s.style.Width, 80)
 	groups := groupsOf(width)
-	out := &ranked{Table: text.Table{Key: full.Key, Left: full.Left, Title: s.title(width, groups)}}
+	out := &ranked{Table: table.Table{Key: full.Key, Left: full.Left, Title: s.title(width, groups)}}
 	bar := 0
 	switch {
 	case width >= wideThreads:
@@ -214,18 +214,18 @@ func (s *threadShares) narrow(full *ranked) *ranked {
 	}
 	figures := len(s.names())
 	if s.o.by != "thread" {
-		out.Columns = append(out.Columns, text.Column{Key: "threads", Head: "THR", Unit: "count"}, text.Column{Key: "busy_threads", Head: "BUSY", Unit: "count"})
+		out.Columns = append(out.Columns, table.Column{Key: "threads", Head: "THR", Unit: "count"}, table.Column{Key: "busy_threads", Head: "BUSY", Unit: "count"})
 	}
 	if bar > 0 {
-		out.Columns = append(out.Columns, text.Column{Key: "bar", Head: strings.Repeat("-", bar)})
+		out.Columns = append(out.Columns, table.Column{Key: "bar", Head: strings.Repeat("-", bar)})
 	}
 	if width >= wideThreads {
-		out.Columns = append(out.Columns, text.Column{Key: "user", Head: "user", Unit: "count", Drop: 5}, text.Column{Key: "sys", Head: "sys", Unit: "count", Drop: 5})
+		out.Columns = append(out.Columns, table.Column{Key: "user", Head: "user", Unit: "count", Drop: 5}, table.Column{Key: "sys", Head: "sys", Unit: "count", Drop: 5})
 	}
 	for _, g := range groups {
-		out.Columns = append(out.Columns, text.Column{Key: g.head, Head: g.head, Unit: "count"})
+		out.Columns = append(out.Columns, table.Column{Key: g.head, Head: g.head, Unit: "count"})
 	}
-	out.Columns = append(out.Columns, text.Column{Key: left, Head: left, Unit: "count"})
+	out.Columns = append(out.Columns, table.Column{Key: left, Head: left, Unit: "count"})
 	for _, cells := range full.Rows {
 		row := full.of[&cells[0]]
 		line := slices.Clone(cells[:names])
@@ -241,14 +241,14 @@ func (s *threadShares) narrow(full *ranked) *ranked {
 			parts = append(parts, d.Seconds()/row.usage.Wall.Seconds())
 		}
 		if bar > 0 {
-			line = append(line, text.Str(barOf(groups, parts, bar)))
+			line = append(line, table.Str(barOf(groups, parts, bar)))
 		}
 		if width >= wideThreads {
 			line = append(line, percentOf(cells[figures+3]), percentOf(cells[figures+4]))
 		}
 		parts = append(parts, row.usage.Unaccounted().Seconds()/row.usage.Wall.Seconds())
 		for _, part := range parts {
-			line = append(line, percentOf(text.Maybe(part, row.usage.Wall > 0)))
+			line = append(line, percentOf(table.Maybe(part, row.usage.Wall > 0)))
 		}
 		out.Rows = append(out.Rows, line)
 	}
@@ -267,10 +267,10 @@ func (s *threadShares) title(width int, groups []stateGroup) string {
 	return title + ": " + strings.Join(letters, " ")
 }
 
-func tenths(v float64) text.Cell { return text.Num(math.Round(v*10) / 10) }
+func tenths(v float64) table.Cell { return table.Num(math.Round(v*10) / 10) }
 
-func percentOf(c text.Cell) text.Cell {
-	if c.State != text.Known {
+func percentOf(c table.Cell) table.Cell {
+	if c.State != table.Known {
 		return c
 	}
 	return tenths(c.Number * 100)
@@ -302,8 +302,8 @@ const (
 	lastSlot  = 33
 )
 
-func (w *waitsByState) table() text.Table {
-	t := text.Table{Key: "waits", Title: "Waits that ended, by their length", Columns: []text.Column{
+func (w *waitsByState) table() table.Table {
+	t := table.Table{Key: "waits", Title: "Waits that ended, by their length", Columns: []table.Column{
 		{Key: "state", Head: "STATE"}, {Key: "waits", Head: "WAITS", Unit: "count"}, {Key: "time_s", Head: "TIME", Unit: "seconds"},
 		{Key: "p50_s", Head: "P50", Unit: "seconds"}, {Key: "p90_s", Head: "P90", Unit: "seconds", Drop: 2},
 		{Key: "p99_s", Head: "P99", Unit: "seconds"}, {Key: "longest_below_s", Head: "MAX <", Unit: "seconds"},
@@ -321,9 +321,9 @@ func (w *waitsByState) table() text.Table {
 				top = i
 			}
 		}
-		t.Rows = append(t.Rows, []text.Cell{
-			text.Str(state.Key()), text.Num(float64(n)), text.Num(h.Sum / 1e9), text.Num(h.Quantile(0.5) / 1e9),
-			text.Num(h.Quantile(0.9) / 1e9), text.Num(h.Quantile(0.99) / 1e9), text.Num(math.Ldexp(1, top+1) / 1e9), text.Str(drawn(h)),
+		t.Rows = append(t.Rows, []table.Cell{
+			table.Str(state.Key()), table.Num(float64(n)), table.Num(h.Sum / 1e9), table.Num(h.Quantile(0.5) / 1e9),
+			table.Num(h.Quantile(0.9) / 1e9), table.Num(h.Quantile(0.99) / 1e9), table.Num(math.Ldexp(1, top+1) / 1e9), table.Str(drawn(h)),
 		})
 	}
 	return t

@@ -16,6 +16,7 @@ import (
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/trace"
 	"iocause/internal/store/tracefile"
+	"iocause/internal/table"
 	"iocause/internal/view"
 )
 
@@ -353,9 +354,9 @@ func (r *traceRun) summary(since, length time.Duration, l tracefile.Losses, tall
 		notes = append(notes, fmt.Sprintf("%d I/Os of iocause and for its output are left out", l.Own))
 	}
 	notes = append(notes, r.notes...)
-	label += fmt.Sprintf("%d I/Os in %s", tally.n, text.Duration(length.Seconds()))
+	label += fmt.Sprintf("%d I/Os in %s", tally.n, table.Duration(length.Seconds()))
 	if r.file != nil {
-		label += fmt.Sprintf(", %s in %s", text.Value(float64(r.file.Written()), "bytes"), text.Escape(r.o.to))
+		label += fmt.Sprintf(", %s in %s", table.Value(float64(r.file.Written()), "bytes"), text.Escape(r.o.to))
 	}
 	if r.o.view.format == "csv" && !r.o.summaryOnly && r.o.to == "" {
 		for _, note := range notes {

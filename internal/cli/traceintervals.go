@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/store/tracefile"
+	"iocause/internal/table"
 )
 
 // traceIntervals sums up a trace interval by interval. Intervals are those of
@@ -77,5 +77,5 @@ func (r *traceRun) conclude(length time.Duration) error {
 	if i.laps < 2 || r.o.view.count > 0 {
 		return nil
 	}
-	return r.summary(0, length, r.losses, i.whole, fmt.Sprintf("in all, %s: ", text.Duration(length.Seconds())))
+	return r.summary(0, length, r.losses, i.whole, fmt.Sprintf("in all, %s: ", table.Duration(length.Seconds())))
 }

@@ -11,6 +11,7 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/store/tracefile"
+	"iocause/internal/table"
 )
 
 // ioPrinter returns what prints one I/O in a format.
@@ -156,9 +157,9 @@ func (p *traceProgress) update(elapsed time.Duration) {
 	if !p.on {
 		return
 	}
-	line := fmt.Sprintf("tracing for %s · %d I/Os", text.Duration(elapsed.Seconds()), p.run.taken)
+	line := fmt.Sprintf("tracing for %s · %d I/Os", table.Duration(elapsed.Seconds()), p.run.taken)
 	if p.run.file != nil {
-		line += " · " + text.Value(float64(p.run.file.Written()), "bytes") + " written"
+		line += " · " + table.Value(float64(p.run.file.Written()), "bytes") + " written"
 	}
 	fmt.Fprintf(p.run.app.stderr, "\r\x1b[K%s", text.End(line+" · Ctrl-C ends it", p.columns-1))
 }

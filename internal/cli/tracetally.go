@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"iocause/internal/detect"
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 const (
@@ -178,15 +178,15 @@ func (d *ioDisk) bin(n int64) *ioBin {
 }
 
 // tables sums up a trace of that length.
-func (t *ioTally) tables(length time.Duration) []text.Table {
+func (t *ioTally) tables(length time.Duration) []table.Table {
 	processes, files := t.processTable(), t.fileTable()
 	// of those that are alike, in an order that does not change; the columns are there
 	_, _ = processes.Sort("pid"), files.Sort("file")
-	return []text.Table{processes, files, t.diskTable(length), t.ownerTable()}
+	return []table.Table{processes, files, t.diskTable(length), t.ownerTable()}
 }
 
-func sumsColumns() []text.Column {
-	return []text.Column{
+func sumsColumns() []table.Column {
+	return []table.Column{
 		{Key: "ios", Head: "I/Os", Unit: "count"},
 		{Key: "read_bytes", Head: "READ", Unit: "bytes"}, {Key: "written_bytes", Head: "WRITTEN", Unit: "bytes"},
 		{Key: "queue_seconds", Head: "QUEUE", Unit: "seconds"}, {Key: "device_seconds", Head: "DEVICE", Unit: "seconds"},
@@ -197,37 +197,37 @@ func sumsColumns() []text.Column {
 	}
 }
 
-func (s *ioSums) cells() []text.Cell {
-	mean := func(d time.Duration) text.Cell {
-		return text.Maybe(d.Seconds()/float64(max(s.queued, 1)), s.queued > 0)
+func (s *ioSums) cells() []table.Cell {
+	mean := func(d time.Duration) table.Cell {
+		return table.Maybe(d.Seconds()/float64(max(s.queued, 1)), s.queued > 0)
 	}
-	return []text.Cell{
-		text.Num(float64(s.ios())), text.Num(float64(s.read)), text.Num(float64(s.written)),
+	return []table.Cell{
+		table.Num(float64(s.ios())), table.Num(float64(s.read)), table.Num(float64(s.written)),
 		mean(s.queue), mean(s.device),
-		text.Num(s.times.Quantile(0.99).Seconds()), text.Num(s.times.Max().Seconds()), text.Num(float64(s.errors)),
-		text.Num(float64(s.reads)), text.Num(float64(s.writes)), text.Num(float64(s.others)),
+		table.Num(s.times.Quantile(0.99).Seconds()), table.Num(s.times.Max().Seconds()), table.Num(float64(s.errors)),
+		table.Num(float64(s.reads)), table.Num(float64(s.writes)), table.Num(float64(s.others)),
 	}
 }
 
-func (t *ioTally) processTable() text.Table {
-	table := text.Table{Key: "processes", Title: "By process (queue and device: mean time of an I/O; p99, max: both together)",
-		Columns: append([]text.Column{{Key: "comm", Head: "PROCESS", Flex: true}, {Key: "pid", Head: "PID"}}, sumsColumns()...)}
+func (t *ioTally) processTable() table.Table {
+	out := table.Table{Key: "processes", Title: "By process (queue and device: mean time of an I/O; p99, max: both together)",
+		Columns: append([]table.Column{{Key: "comm", Head: "PROCESS", Flex: true}, {Key: "pid", Head: "PID"}}, sumsColumns()...)}
 	for p, s := range t.processes {
-		table.Rows = append(table.Rows, append([]text.Cell{text.Str(p.comm), text.Str(fmt.Sprint(p.pid))}, s.cells()...))
+		out.Rows = append(out.Rows, append([]table.Cell{table.Str(p.comm), table.Str(fmt.Sprint(p.pid))}, s.cells()...))
 	}
-	return table
+	return out
 }
 
 // fileColumns leaves the width to the path: up to the 99th percentile.
 const fileColumns = 6
 
-func (t *ioTally) fileTable() text.Table {
-	table := text.Table{Key: "files", Title: "By file, where it is known",
-		Columns: append([]text.Column{{Key: "file", Head: "FILE", Flex: true}}, sumsColumns()[:fileColumns]...)}
+func (t *ioTally) fileTable() table.Table {
+	out := table.Table{Key: "files", Title: "By file, where it is known",
+		Columns: append([]table.Column{{Key: "file", Head: "FILE", Flex: true}}, sumsColumns()[:fileColumns]...)}
 	for f, s := range t.files {
-		table.Rows = append(table.Rows, append([]text.Cell{text.Str(f)}, s.cells()[:fileColumns]...))
+		out.Rows = append(out.Rows, append([]table.Cell{table.Str(f)}, s.cells()[:fileColumns]...))
 	}
-	return table
+	return out
 }
 
 // names of the disks, in order.
@@ -251,9 +251,9 @@ func (d *ioDisk) series(length time.Duration, of func(*ioBin) uint64) []uint64 {
 }
 
 // diskTable is the view below the averages of a second.
-func (t *ioTally) diskTable(length time.Duration) text.Table {
-	table := text.Table{Key: "disks", Title: "Microbursts: what was completed, in seconds and in bins of 10 ms",
-		Columns: []text.Column{
+func (t *ioTally) diskTable(length time.Duration) table.Table {
+	out := table.Table{Key: "disks", Title: "Microbursts: what was completed, in seconds and in bins of 10 ms",
+		Columns: []table.Column{
 			{Key: "disk", Head: "DISK", Flex: true}, {Key: "measure", Head: "OF"},
 			{Key: "mean_per_s", Head: "MEAN/s", Unit: "count"}, {Key: "peak_1s_per_s", Head: "TOP 1 s", Unit: "count"},
 			{Key: "peak_10ms_per_s", Head: "TOP 10 ms", Unit: "count"}, {Key: "plateau_per_s", Head: "PLATEAU/s", Unit: "count"},
@@ -282,21 +282,21 @@ func (t *ioTally) diskTable(length time.Duration) text.Table {
 				}
 			}
 			p := detect.PlateauOf(v)
-			table.Rows = append(table.Rows, []text.Cell{text.Str(name), text.Str(m.name),
-				text.Num(sum * tallyBins / float64(len(v))), text.Maybe(topSecond, len(v) >= tallyBins), text.Num(top * tallyBins),
-				text.Num(p.Level * tallyBins), text.Num(p.Share), text.Num(idle / float64(len(v)))})
+			out.Rows = append(out.Rows, []table.Cell{table.Str(name), table.Str(m.name),
+				table.Num(sum * tallyBins / float64(len(v))), table.Maybe(topSecond, len(v) >= tallyBins), table.Num(top * tallyBins),
+				table.Num(p.Level * tallyBins), table.Num(p.Share), table.Num(idle / float64(len(v)))})
 		}
 		if d.first > 0 {
-			table.Notes = append(table.Notes, fmt.Sprintf("%s: only the last %s are in this table", name, text.Duration(float64(len(d.bins))/tallyBins)))
+			out.Notes = append(out.Notes, fmt.Sprintf("%s: only the last %s are in this table", name, table.Duration(float64(len(d.bins))/tallyBins)))
 		}
 	}
-	return table
+	return out
 }
 
 // ownerTable tells whose the I/Os at the plateau are.
-func (t *ioTally) ownerTable() text.Table {
-	table := text.Table{Key: "bursts", Title: "Whose the I/Os at the plateau are, and in the other bins",
-		Columns: []text.Column{
+func (t *ioTally) ownerTable() table.Table {
+	out := table.Table{Key: "bursts", Title: "Whose the I/Os at the plateau are, and in the other bins",
+		Columns: []table.Column{
 			{Key: "disk", Head: "DISK", Flex: true}, {Key: "comm", Head: "PROCESS", Flex: true}, {Key: "pid", Head: "PID"},
 			{Key: "plateau_ios", Head: "AT PLATEAU", Unit: "count"}, {Key: "plateau_ratio", Head: "SHARE", Unit: "ratio"},
 			{Key: "below_ratio", Head: "SHARE BELOW", Unit: "ratio"}, {Key: "cgroup", Head: "CGROUP", Flex: true},
@@ -316,20 +316,20 @@ func (t *ioTally) ownerTable() text.Table {
 				*all += uint64(s.ops)
 			}
 		}
-		var rows [][]text.Cell
+		var rows [][]table.Cell
 		for owner, n := range at {
 			o := t.ownerOf[owner]
-			cgroup := text.Str(o.cgroup)
+			cgroup := table.Str(o.cgroup)
 			if o.cgroup == "" {
-				cgroup = text.None()
+				cgroup = table.None()
 			}
-			rows = append(rows, []text.Cell{text.Str(name), text.Str(o.comm), text.Str(fmt.Sprint(o.pid)), text.Num(float64(n)),
-				text.Num(float64(n) / float64(allAt)), text.Maybe(float64(under[owner])/float64(max(allUnder, 1)), allUnder > 0), cgroup})
+			rows = append(rows, []table.Cell{table.Str(name), table.Str(o.comm), table.Str(fmt.Sprint(o.pid)), table.Num(float64(n)),
+				table.Num(float64(n) / float64(allAt)), table.Maybe(float64(under[owner])/float64(max(allUnder, 1)), allUnder > 0), cgroup})
 		}
-		slices.SortFunc(rows, func(a, b []text.Cell) int {
+		slices.SortFunc(rows, func(a, b []table.Cell) int {
 			return cmp.Or(cmp.Compare(b[3].Number, a[3].Number), strings.Compare(a[2].Text, b[2].Text), strings.Compare(a[6].Text, b[6].Text))
 		})
-		table.Rows = append(table.Rows, rows...)
+		out.Rows = append(out.Rows, rows...)
 	}
-	return table
+	return out
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/diagnose"
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/source/probe/pagecache"
+	"iocause/internal/table"
 	"iocause/internal/view"
 )
 
@@ -28,7 +28,7 @@ type tool struct {
 	probesBy                   string   // ... of rows by this; "" for all
 	refuses                    []noAnswer
 	byFile                     bool // rows are by file when --file is given and --by is not; names are the page cache's
-	view                       func(*sample.Window, *view.Query) []text.Table
+	view                       func(*sample.Window, *view.Query) []table.Table
 }
 
 // watchOptions are the flags of an observation command.
@@ -138,7 +138,7 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	}
 	if laps > 1 && sums {
 		w := total.Window()
-		return out.print(w.Start, w.Length, fmt.Sprintf("in all, %s:", text.Duration(w.Seconds())), t.view(w, q))
+		return out.print(w.Start, w.Length, fmt.Sprintf("in all, %s:", table.Duration(w.Seconds())), t.view(w, q))
 	}
 	return nil
 }

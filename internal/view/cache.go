@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // CacheSources are the sources that Cache reads.
@@ -32,7 +32,7 @@ func cacheMetrics() []sample.Metric {
 // Cache is the page cache's account: in total, and by process, file, cgroup
 // or device. Where there is an estimate of the whole host alone, as an agent
 // keeps it, it is that.
-func Cache(w *sample.Window, q *Query) []text.Table {
+func Cache(w *sample.Window, q *Query) []table.Table {
 	total := newGroup(w, func(e sample.Entity) (cacheRow, bool) {
 		if q.narrow() || q.File != "" || q.Device != "" {
 			// the host's own totals know no processes and files
@@ -51,11 +51,11 @@ func Cache(w *sample.Window, q *Query) []text.Table {
 	rows := newGroup(w, func(e sample.Entity) (cacheRow, bool) { return q.cacheRow(w, e) })
 	rows.add(cacheMetrics()...)
 
-	all := text.Table{Key: "total", Title: "Page cache", Columns: cacheColumns(nil)}
-	all.Rows = [][]text.Cell{cacheCells(w, total.rows[cacheRow{}])}
+	all := table.Table{Key: "total", Title: "Page cache", Columns: cacheColumns(nil)}
+	all.Rows = [][]table.Cell{cacheCells(w, total.rows[cacheRow{}])}
 	size, ok := w.Value(sample.MemCache, sample.Entity{})
 	if ok {
-		all.Title = fmt.Sprintf("Page cache: %s", text.Value(size, "bytes"))
+		all.Title = fmt.Sprintf("Page cache: %s", table.Value(size, "bytes"))
 	}
 	all.Notes = append(missing(w, sample.CacheVisits), losses(w)...)
 	for _, g := range w.Gaps {
@@ -64,24 +64,24 @@ func Cache(w *sample.Window, q *Query) []text.Table {
 		}
 	}
 
-	by := text.Table{Key: "by_" + q.By, Title: "By " + q.By, Columns: cacheColumns(cacheNames(q.By))}
+	by := table.Table{Key: "by_" + q.By, Title: "By " + q.By, Columns: cacheColumns(cacheNames(q.By))}
 	keys := rows.keys(func(r map[sample.Metric]float64) float64 { return r[sample.CacheVisits] + r[sample.CacheInserted] },
 		func(a, b cacheRow) int { return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.name, b.name)) })
 	for _, k := range keys {
 		if idle(rows.rows[k]) {
 			continue
 		}
-		cells := []text.Cell{text.Str(k.name)}
+		cells := []table.Cell{table.Str(k.name)}
 		if q.By == "process" {
-			cells = []text.Cell{pid(k.pid), comm(w, k.pid)}
+			cells = []table.Cell{pid(k.pid), comm(w, k.pid)}
 		}
 		by.Rows = append(by.Rows, append(cells, cacheCells(w, rows.rows[k])...))
 	}
 	if host, ok := estimate(w); ok && !w.Has(sample.CacheVisits) && !q.narrow() && !q.byFile() {
 		by.Notes = all.Notes
-		return []text.Table{host, by}
+		return []table.Table{host, by}
 	}
-	return []text.Table{by, all}
+	return []table.Table{by, all}
 }
 
 // cacheRow is the row that a value belongs to.
@@ -117,20 +117,20 @@ func (q *Query) on(w *sample.Window, id sample.FileID) bool {
 	return q.Device == "" || w.Files[id].Device == q.Device
 }
 
-func cacheNames(by string) []text.Column {
+func cacheNames(by string) []table.Column {
 	switch by {
 	case "process":
-		return []text.Column{{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true}}
+		return []table.Column{{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true}}
 	case "file":
-		return []text.Column{{Key: "file", Head: "FILE", Flex: true, Least: 28}}
+		return []table.Column{{Key: "file", Head: "FILE", Flex: true, Least: 28}}
 	case "cgroup":
-		return []text.Column{{Key: "cgroup", Head: "MEMORY CGROUP", Flex: true, Least: 28}}
+		return []table.Column{{Key: "cgroup", Head: "MEMORY CGROUP", Flex: true, Least: 28}}
 	}
-	return []text.Column{{Key: "device", Head: "DEVICE", Flex: true}}
+	return []table.Column{{Key: "device", Head: "DEVICE", Flex: true}}
 }
 
-func cacheColumns(names []text.Column) []text.Column {
-	return append(names, []text.Column{
+func cacheColumns(names []table.Column) []table.Column {
+	return append(names, []table.Column{
 		{Key: "hit_ratio", Head: "HIT", Unit: "ratio"},
 		{Key: "visited_bytes_per_s", Head: "READ/s", Unit: "bytes"},
 		{Key: "cold_bytes_per_s", Head: "COLD/s", Unit: "bytes"},
@@ -149,18 +149,18 @@ func cacheColumns(names []text.Column) []text.Column {
 }
 
 // cacheCells are the figures of one row, in the order of cacheColumns.
-func cacheCells(w *sample.Window, r map[sample.Metric]float64) []text.Cell {
+func cacheCells(w *sample.Window, r map[sample.Metric]float64) []table.Cell {
 	if r == nil {
-		cells := make([]text.Cell, len(cacheColumns(nil)))
+		cells := make([]table.Cell, len(cacheColumns(nil)))
 		for i := range cells {
-			cells[i] = text.None()
+			cells[i] = table.None()
 		}
 		return cells
 	}
-	bytes := func(pages float64) text.Cell { return text.Num(pages * PageBytes / w.Seconds()) }
-	rate := func(n float64) text.Cell { return text.Num(n / w.Seconds()) }
+	bytes := func(pages float64) table.Cell { return table.Num(pages * PageBytes / w.Seconds()) }
+	rate := func(n float64) table.Cell { return table.Num(n / w.Seconds()) }
 	cold, fill := r[sample.CacheCold], r[sample.CacheInserted]-r[sample.CacheWriteAlloc]
-	return []text.Cell{
+	return []table.Cell{
 		ratio(r[sample.CacheVisits]-cold, r[sample.CacheVisits]),
 		bytes(r[sample.CacheVisits]), bytes(cold), bytes(fill),
 		ratio(fill, cold+r[sample.CacheColdMapped]),

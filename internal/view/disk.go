@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // DiskSources are the sources that Disk reads.
@@ -17,18 +17,18 @@ func DiskBy() []string { return []string{"process", "cgroup", "file", "latency",
 
 // Disk is the block devices, and who uses them; by latency and by size it
 // shows histograms instead.
-func Disk(w *sample.Window, q *Query) []text.Table {
+func Disk(w *sample.Window, q *Query) []table.Table {
 	devices := diskDevices(w, q)
 	devices.Notes = append(missing(w, sample.DiskReads, sample.BlockOps), losses(w)...)
 	switch q.By {
 	case "latency":
-		return append([]text.Table{devices}, histograms(w, q, "latency", "Latency", "seconds", []part{
+		return append([]table.Table{devices}, histograms(w, q, "latency", "Latency", "seconds", []part{
 			{"queue", "Time in the queue", sample.HistQueue}, {"device", "Time in the device", sample.HistDevice}})...)
 	case "size":
-		return append([]text.Table{devices}, histograms(w, q, "size", "Size of an I/O", "bytes", []part{
+		return append([]table.Table{devices}, histograms(w, q, "size", "Size of an I/O", "bytes", []part{
 			{"size", "Size of an I/O", sample.HistSize}})...)
 	case "heat":
-		return []text.Table{heatMap(w, q)}
+		return []table.Table{heatMap(w, q)}
 	}
 	rows := diskUsers
 	if q.By == "file" {
@@ -37,15 +37,15 @@ func Disk(w *sample.Window, q *Query) []text.Table {
 	if q.narrow() || q.File != "" || q.By == "cgroup" || q.By == "file" {
 		// what was asked for comes first: it is what CSV has
 		devices.Title += ", all of their I/O"
-		return []text.Table{rows(w, q), devices}
+		return []table.Table{rows(w, q), devices}
 	}
-	return []text.Table{devices, rows(w, q)}
+	return []table.Table{devices, rows(w, q)}
 }
 
 // diskDevices is iostat's table: counts, bytes, await and depth as the kernel
 // counts them, the time in queue and device from the probe.
-func diskDevices(w *sample.Window, q *Query) text.Table {
-	t := text.Table{Key: "devices", Title: "Block devices", Columns: []text.Column{
+func diskDevices(w *sample.Window, q *Query) table.Table {
+	t := table.Table{Key: "devices", Title: "Block devices", Columns: []table.Column{
 		{Key: "device", Head: "DEVICE", Flex: true},
 		{Key: "reads_per_s", Head: "r/s", Unit: "count"},
 		{Key: "writes_per_s", Head: "w/s", Unit: "count"},
@@ -94,21 +94,21 @@ func traffic(w *sample.Window, device string) float64 {
 	return busy*1e12 + read + written + flushes
 }
 
-func diskCells(w *sample.Window, device string) []text.Cell {
+func diskCells(w *sample.Window, device string) []table.Cell {
 	sum := func(m sample.Metric, class string) (float64, bool) {
 		return w.Sum(m, sample.Entity{Device: device, Class: class})
 	}
-	per := func(a, b sample.Metric) text.Cell {
+	per := func(a, b sample.Metric) table.Cell {
 		x, ok := sum(a, "")
 		n, _ := sum(b, "")
 		if !ok || n == 0 {
-			return text.None()
+			return table.None()
 		}
-		return text.Num(x / n)
+		return table.Num(x / n)
 	}
-	rate := func(m sample.Metric, class string) text.Cell {
+	rate := func(m sample.Metric, class string) table.Cell {
 		v, ok := sum(m, class)
-		return text.Maybe(v/w.Seconds(), ok)
+		return table.Maybe(v/w.Seconds(), ok)
 	}
 	var ops, queue, inside, sequential, errors float64
 	for _, class := range []string{"read", "write"} {
@@ -128,15 +128,15 @@ func diskCells(w *sample.Window, device string) []text.Cell {
 	flushes, _ := sum(sample.BlockOps, "flush")
 	flushTime, _ := sum(sample.BlockDeviceTime, "flush")
 	most, hasMost := w.Value(sample.BlockMaxFlight, sample.Entity{Device: device})
-	return []text.Cell{
-		text.Str(device), rate(sample.DiskReads, ""), rate(sample.DiskWrites, ""),
+	return []table.Cell{
+		table.Str(device), rate(sample.DiskReads, ""), rate(sample.DiskWrites, ""),
 		rate(sample.DiskReadBytes, ""), rate(sample.DiskWriteBytes, ""),
 		per(sample.DiskReadTime, sample.DiskReads), per(sample.DiskWriteTime, sample.DiskWrites),
 		ratio(queue, ops), ratio(inside, ops),
 		rate(sample.DiskWeighted, ""), rate(sample.DiskBusy, ""), ratio(sequential, ops),
 		per(sample.DiskReadBytes, sample.DiskReads), per(sample.DiskWriteBytes, sample.DiskWrites),
 		rate(sample.DiskFlushes, ""), ratio(flushTime, flushes), rate(sample.BlockOps, "other"),
-		text.Maybe(most, hasMost), text.Maybe(errors, w.Has(sample.BlockOps)),
+		table.Maybe(most, hasMost), table.Maybe(errors, w.Has(sample.BlockOps)),
 	}
 }
 
@@ -148,23 +148,23 @@ type diskUser struct {
 }
 
 // diskUsers is who uses the devices, with the probe's times.
-func diskUsers(w *sample.Window, q *Query) text.Table {
-	t := text.Table{Key: "by_" + q.By, Title: "By " + q.By}
+func diskUsers(w *sample.Window, q *Query) table.Table {
+	t := table.Table{Key: "by_" + q.By, Title: "By " + q.By}
 	if q.By == "cgroup" {
-		t.Columns = []text.Column{{Key: "cgroup", Head: "I/O CGROUP", Flex: true}}
+		t.Columns = []table.Column{{Key: "cgroup", Head: "I/O CGROUP", Flex: true}}
 	} else {
-		t.Columns = []text.Column{{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true}}
+		t.Columns = []table.Column{{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true}}
 	}
 	t.Columns = append(t.Columns,
-		text.Column{Key: "device", Head: "DEVICE"}, text.Column{Key: "op", Head: "OP"},
-		text.Column{Key: "ios_per_s", Head: "IO/s", Unit: "count"},
-		text.Column{Key: "bytes_per_s", Head: "BYTES/s", Unit: "bytes"},
-		text.Column{Key: "mean_size_bytes", Head: "SIZE", Unit: "bytes"},
-		text.Column{Key: "queue_seconds", Head: "queue", Unit: "seconds"},
-		text.Column{Key: "device_seconds", Head: "device", Unit: "seconds"},
-		text.Column{Key: "device_share", Head: "share", Unit: "ratio"},
-		text.Column{Key: "sequential_ratio", Head: "seq", Unit: "ratio", Drop: 1},
-		text.Column{Key: "errors", Head: "ERR", Unit: "count", Drop: 2})
+		table.Column{Key: "device", Head: "DEVICE"}, table.Column{Key: "op", Head: "OP"},
+		table.Column{Key: "ios_per_s", Head: "IO/s", Unit: "count"},
+		table.Column{Key: "bytes_per_s", Head: "BYTES/s", Unit: "bytes"},
+		table.Column{Key: "mean_size_bytes", Head: "SIZE", Unit: "bytes"},
+		table.Column{Key: "queue_seconds", Head: "queue", Unit: "seconds"},
+		table.Column{Key: "device_seconds", Head: "device", Unit: "seconds"},
+		table.Column{Key: "device_share", Head: "share", Unit: "ratio"},
+		table.Column{Key: "sequential_ratio", Head: "seq", Unit: "ratio", Drop: 1},
+		table.Column{Key: "errors", Head: "ERR", Unit: "count", Drop: 2})
 	share := map[string]float64{}
 	g := newGroup(w, func(e sample.Entity) (diskUser, bool) {
 		byCgroup := q.By == "cgroup"
@@ -191,22 +191,22 @@ func diskUsers(w *sample.Window, q *Query) text.Table {
 	for _, k := range keys {
 		r := g.rows[k]
 		ops := r[sample.BlockOps]
-		cells := []text.Cell{pid(k.pid), comm(w, k.pid)}
+		cells := []table.Cell{pid(k.pid), comm(w, k.pid)}
 		if q.By == "cgroup" {
-			cells = []text.Cell{text.Str(k.cgroup)}
+			cells = []table.Cell{table.Str(k.cgroup)}
 		}
-		t.Rows = append(t.Rows, append(cells, text.Str(k.device), text.Str(k.kind),
-			text.Num(ops/w.Seconds()), text.Num(r[sample.BlockBytes]/w.Seconds()), ratio(r[sample.BlockBytes], ops),
+		t.Rows = append(t.Rows, append(cells, table.Str(k.device), table.Str(k.kind),
+			table.Num(ops/w.Seconds()), table.Num(r[sample.BlockBytes]/w.Seconds()), ratio(r[sample.BlockBytes], ops),
 			ratio(r[sample.BlockQueueTime], ops), ratio(r[sample.BlockDeviceTime], ops),
-			ratio(r[sample.BlockDeviceTime], share[k.device]), ratio(r[sample.BlockSequential], ops), text.Num(r[sample.BlockErrors])))
+			ratio(r[sample.BlockDeviceTime], share[k.device]), ratio(r[sample.BlockSequential], ops), table.Num(r[sample.BlockErrors])))
 	}
 	return t
 }
 
 // diskFiles is what was asked of the devices for each file, through the cache
 // or past it where the file is known.
-func diskFiles(w *sample.Window, q *Query) text.Table {
-	t := text.Table{Key: "by_file", Title: "By file", Columns: []text.Column{
+func diskFiles(w *sample.Window, q *Query) table.Table {
+	t := table.Table{Key: "by_file", Title: "By file", Columns: []table.Column{
 		{Key: "file", Head: "FILE", Flex: true}, {Key: "device", Head: "DEVICE"}, {Key: "op", Head: "OP"},
 		{Key: "bytes_per_s", Head: "BYTES/s", Unit: "bytes"},
 	}, Notes: []string{"paths are known of files that 'iocause files' shows; direct I/O has none here"}}
@@ -222,8 +222,8 @@ func diskFiles(w *sample.Window, q *Query) text.Table {
 	for _, k := range g.keys(func(r map[sample.Metric]float64) float64 { return r[sample.BlockFileBytes] }, func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.file.Ino, b.file.Ino), cmp.Compare(a.kind, b.kind), cmp.Compare(a.device, b.device))
 	}) {
-		t.Rows = append(t.Rows, []text.Cell{text.Str(name(w, k.file)), text.Str(k.device), text.Str(k.kind),
-			text.Num(g.rows[k][sample.BlockFileBytes] / w.Seconds())})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(name(w, k.file)), table.Str(k.device), table.Str(k.kind),
+			table.Num(g.rows[k][sample.BlockFileBytes] / w.Seconds())})
 	}
 	return t
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // summedUp is how long a time is, at least, that looks are few or many in by
@@ -71,15 +71,15 @@ func (l *looks) rate(m sample.Metric, unit float64) (v float64, ok bool) {
 
 // estimate is the page cache's account as looks have it: of the host alone. ok
 // is false where nobody took any.
-func estimate(w *sample.Window) (t text.Table, ok bool) {
+func estimate(w *sample.Window) (t table.Table, ok bool) {
 	l, ok := looksOf(w)
 	if !ok {
 		return t, false
 	}
-	rate := func(m sample.Metric, unit float64) text.Cell { return text.Maybe(l.rate(m, unit)) }
-	t = text.Table{
+	rate := func(m sample.Metric, unit float64) table.Cell { return table.Maybe(l.rate(m, unit)) }
+	t = table.Table{
 		Key: "estimate", Whole: true, Title: "Page cache of the host, estimated",
-		Columns: []text.Column{
+		Columns: []table.Column{
 			{Key: "hit_ratio", Head: "HIT", Unit: "ratio"},
 			{Key: "visited_bytes_per_s", Head: "READ/s", Unit: "bytes"},
 			{Key: "cold_bytes_per_s", Head: "COLD/s", Unit: "bytes"},
@@ -90,11 +90,11 @@ func estimate(w *sample.Window) (t text.Table, ok bool) {
 			{Key: "looked_seconds", Head: "LOOKED", Unit: "seconds"},
 			{Key: "of_seconds", Head: "OF", Unit: "seconds"},
 		},
-		Rows: [][]text.Cell{{
+		Rows: [][]table.Cell{{
 			ratio(l.sum(sample.CacheSampledHits), l.sum(sample.CacheSampledVisits)),
 			rate(sample.CacheSampledBytes, 1), rate(sample.CacheSampledMisses, PageBytes), rate(sample.CacheSampledIn, PageBytes),
 			rate(sample.CacheSampledOut, PageBytes), rate(sample.CacheSampledMapped, PageBytes), rate(sample.CacheSampledCalls, 1),
-			text.Maybe(l.looked, l.n > 1), text.Maybe(l.seconds(), l.n > 1),
+			table.Maybe(l.looked, l.n > 1), table.Maybe(l.seconds(), l.n > 1),
 		}},
 	}
 	if l.n < 2 {

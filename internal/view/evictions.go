@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // EvictionsSources are the sources that Evictions reads.
@@ -14,14 +14,14 @@ func EvictionsSources() []string { return []string{"meminfo", "vmstat", "pagecac
 
 // Evictions is who pushed whose pages out of the cache, who read them back,
 // and who filled the cache meanwhile.
-func Evictions(w *sample.Window, q *Query) []text.Table {
-	return []text.Table{evicted(w, q), reread(w, q), insertions(w, q)}
+func Evictions(w *sample.Window, q *Query) []table.Table {
+	return []table.Table{evicted(w, q), reread(w, q), insertions(w, q)}
 }
 
 // evicted is by evictor and file. kswapd evicts in the name of all who fill
 // the cache: the last table says who they are.
-func evicted(w *sample.Window, q *Query) text.Table {
-	t := text.Table{Key: "evictions", Title: "Pushed out", Columns: []text.Column{
+func evicted(w *sample.Window, q *Query) table.Table {
+	t := table.Table{Key: "evictions", Title: "Pushed out", Columns: []table.Column{
 		{Key: "pid", Head: "PID"}, {Key: "comm", Head: "BY", Flex: true},
 		{Key: "file", Head: "PAGES OF", Flex: true, Least: 20},
 		{Key: "evicted_bytes_per_s", Head: "EVICT/s", Unit: "bytes"},
@@ -47,7 +47,7 @@ func evicted(w *sample.Window, q *Query) text.Table {
 		evictors[k.file]++
 		shared = shared || evictors[k.file] > 1 && len(back[k.file]) > 0
 		pages, who := readers(w, back[k.file])
-		t.Rows = append(t.Rows, []text.Cell{pid(k.pid), comm(w, k.pid), text.Str(name(w, k.file)),
+		t.Rows = append(t.Rows, []table.Cell{pid(k.pid), comm(w, k.pid), table.Str(name(w, k.file)),
 			bytesRate(w, r[sample.CacheEvicted]), bytesRate(w, r[sample.CacheWasted]), bytesRate(w, pages), who})
 	}
 	if shared {
@@ -63,9 +63,9 @@ type reader struct {
 }
 
 // readers are all pages that were read back of a file, and by whom most.
-func readers(w *sample.Window, all []reader) (pages float64, who text.Cell) {
+func readers(w *sample.Window, all []reader) (pages float64, who table.Cell) {
 	if len(all) == 0 {
-		return 0, text.None()
+		return 0, table.None()
 	}
 	slices.SortFunc(all, func(a, b reader) int { return cmp.Or(cmp.Compare(b.pages, a.pages), cmp.Compare(a.pid, b.pid)) })
 	for _, r := range all {
@@ -75,12 +75,12 @@ func readers(w *sample.Window, all []reader) (pages float64, who text.Cell) {
 	if len(all) > 1 {
 		first += fmt.Sprintf(" and %d more", len(all)-1)
 	}
-	return pages, text.Str(first)
+	return pages, table.Str(first)
 }
 
 // reread is who had to read evicted pages again.
-func reread(w *sample.Window, q *Query) text.Table {
-	t := text.Table{Key: "rereads", Title: "Read back", Columns: []text.Column{
+func reread(w *sample.Window, q *Query) table.Table {
+	t := table.Table{Key: "rereads", Title: "Read back", Columns: []table.Column{
 		{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true}, {Key: "file", Head: "FILE", Flex: true, Least: 28},
 		{Key: "reread_bytes_per_s", Head: "REREAD/s", Unit: "bytes"},
 		{Key: "wait_seconds_per_s", Head: "WAIT", Unit: "ratio"},
@@ -89,16 +89,16 @@ func reread(w *sample.Window, q *Query) text.Table {
 	g.add(sample.CacheReread, sample.CacheWait)
 	for _, k := range g.keys(func(r map[sample.Metric]float64) float64 { return r[sample.CacheReread] }, compareFileRows) {
 		if r := g.rows[k]; r[sample.CacheReread] > 0 {
-			t.Rows = append(t.Rows, []text.Cell{pid(k.pid), comm(w, k.pid), text.Str(name(w, k.file)),
-				bytesRate(w, r[sample.CacheReread]), text.Num(r[sample.CacheWait] / w.Seconds())})
+			t.Rows = append(t.Rows, []table.Cell{pid(k.pid), comm(w, k.pid), table.Str(name(w, k.file)),
+				bytesRate(w, r[sample.CacheReread]), table.Num(r[sample.CacheWait] / w.Seconds())})
 		}
 	}
 	return t
 }
 
 // insertions is who filled the cache, and so made the room be needed.
-func insertions(w *sample.Window, q *Query) text.Table {
-	t := text.Table{Key: "insertions", Title: "Filled the cache", Columns: []text.Column{
+func insertions(w *sample.Window, q *Query) table.Table {
+	t := table.Table{Key: "insertions", Title: "Filled the cache", Columns: []table.Column{
 		{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true},
 		{Key: "inserted_bytes_per_s", Head: "FILLED/s", Unit: "bytes"},
 		{Key: "share", Head: "SHARE", Unit: "ratio"},
@@ -120,8 +120,8 @@ func insertions(w *sample.Window, q *Query) text.Table {
 		if r[sample.CacheInserted] == 0 && r[sample.ReclaimTime] == 0 {
 			continue
 		}
-		t.Rows = append(t.Rows, []text.Cell{pid(k), comm(w, k), bytesRate(w, r[sample.CacheInserted]),
-			ratio(r[sample.CacheInserted], all), bytesRate(w, r[sample.CacheWriteAlloc]), text.Num(r[sample.ReclaimTime] / w.Seconds())})
+		t.Rows = append(t.Rows, []table.Cell{pid(k), comm(w, k), bytesRate(w, r[sample.CacheInserted]),
+			ratio(r[sample.CacheInserted], all), bytesRate(w, r[sample.CacheWriteAlloc]), table.Num(r[sample.ReclaimTime] / w.Seconds())})
 	}
 	return t
 }
@@ -138,6 +138,6 @@ func compareFileRows(a, b fileRow) int {
 }
 
 // bytesRate is pages as bytes a second.
-func bytesRate(w *sample.Window, pages float64) text.Cell {
-	return text.Num(pages * PageBytes / w.Seconds())
+func bytesRate(w *sample.Window, pages float64) table.Cell {
+	return table.Num(pages * PageBytes / w.Seconds())
 }

@@ -3,8 +3,8 @@ package view
 import (
 	"cmp"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // FilesSources are the sources that Files reads.
@@ -30,13 +30,13 @@ func readWays() []string { return []string{"read", "splice", "copy", "aio", "io_
 
 // Files is what was done with each file, whatever the way: through the cache,
 // mapped or past it; and what of it the devices saw.
-func Files(w *sample.Window, q *Query) []text.Table {
+func Files(w *sample.Window, q *Query) []table.Table {
 	byProcess := q.By == "process"
-	t := text.Table{Key: "files", Title: "Files", Notes: append(missing(w, sample.CacheVisits), losses(w)...)}
+	t := table.Table{Key: "files", Title: "Files", Notes: append(missing(w, sample.CacheVisits), losses(w)...)}
 	if byProcess {
-		t.Columns = []text.Column{{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true}}
+		t.Columns = []table.Column{{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true}}
 	}
-	t.Columns = append(t.Columns, []text.Column{
+	t.Columns = append(t.Columns, []table.Column{
 		{Key: "file", Head: "FILE", Flex: true, Least: 28},
 		{Key: "read_bytes_per_s", Head: "READ/s", Unit: "bytes"},
 		{Key: "from_disk_bytes_per_s", Head: "COLD/s", Unit: "bytes"},
@@ -50,14 +50,14 @@ func Files(w *sample.Window, q *Query) []text.Table {
 	}...)
 	for _, way := range readWays() {
 		t.Columns = append(t.Columns,
-			text.Column{Key: "read_by_" + way + "_bytes_per_s", Head: way + "/s", Unit: "bytes", Drop: 8, Rare: true},
-			text.Column{Key: "from_disk_by_" + way + "_bytes_per_s", Head: "cold/s", Unit: "bytes", Drop: 9, Rare: true})
+			table.Column{Key: "read_by_" + way + "_bytes_per_s", Head: way + "/s", Unit: "bytes", Drop: 8, Rare: true},
+			table.Column{Key: "from_disk_by_" + way + "_bytes_per_s", Head: "cold/s", Unit: "bytes", Drop: 9, Rare: true})
 	}
 	if !byProcess {
 		t.Columns = append(t.Columns,
-			text.Column{Key: "device_read_bytes_per_s", Head: "DISK.R/s", Unit: "bytes", Drop: 6},
-			text.Column{Key: "device_written_bytes_per_s", Head: "DISK.W/s", Unit: "bytes", Drop: 6},
-			text.Column{Key: "size_bytes", Head: "SIZE", Unit: "bytes", Drop: 7})
+			table.Column{Key: "device_read_bytes_per_s", Head: "DISK.R/s", Unit: "bytes", Drop: 6},
+			table.Column{Key: "device_written_bytes_per_s", Head: "DISK.W/s", Unit: "bytes", Drop: 6},
+			table.Column{Key: "size_bytes", Head: "SIZE", Unit: "bytes", Drop: 7})
 	}
 	g := newGroup(w, func(e sample.Entity) (fileRow, bool) {
 		if e.PID == 0 || e.File.Ino == 0 || !q.keep(w, e) || !q.on(w, e.File) {
@@ -89,38 +89,38 @@ func Files(w *sample.Window, q *Query) []text.Table {
 	}, func(a, b fileRow) int {
 		return cmp.Or(cmp.Compare(a.file.Dev, b.file.Dev), cmp.Compare(a.file.Ino, b.file.Ino), cmp.Compare(a.pid, b.pid))
 	})
-	rate := func(v float64) text.Cell { return text.Num(v / w.Seconds()) }
+	rate := func(v float64) table.Cell { return table.Num(v / w.Seconds()) }
 	for _, k := range keys {
 		r := g.rows[k]
 		if idle(r) {
 			continue
 		}
-		var cells []text.Cell
+		var cells []table.Cell
 		if byProcess {
-			cells = []text.Cell{pid(k.pid), comm(w, k.pid)}
+			cells = []table.Cell{pid(k.pid), comm(w, k.pid)}
 		}
-		slowest := text.None()
+		slowest := table.None()
 		if longest[k] > 0 {
-			slowest = text.Num(longest[k])
+			slowest = table.Num(longest[k])
 		}
-		cells = append(cells, text.Str(name(w, k.file)),
+		cells = append(cells, table.Str(name(w, k.file)),
 			rate(r[sample.CacheVisits]*PageBytes), rate(r[sample.CacheCold]*PageBytes), rate(r[sample.CacheColdMapped]*PageBytes),
 			rate(r[sample.CacheDirtied]*PageBytes), rate(r[sample.DirectReadBytes]), rate(r[sample.DirectWriteByte]),
-			rate(r[sample.CacheWait]), text.Num(r[sample.CacheSlow]), slowest)
+			rate(r[sample.CacheWait]), table.Num(r[sample.CacheSlow]), slowest)
 		for _, way := range readWays() {
 			key := wayRow{k, way}
 			cells = append(cells, rate(visits.rows[key][sample.CacheWayVisits]*PageBytes), rate(visits.rows[key][sample.CacheWayCold]*PageBytes))
 		}
 		if !byProcess {
-			size := text.None()
+			size := table.None()
 			if f, ok := w.Files[k.file]; ok && f.Size >= 0 {
-				size = text.Num(float64(f.Size))
+				size = table.Num(float64(f.Size))
 			}
 			cells = append(cells, rate(disk[k.file][0]), rate(disk[k.file][1]), size)
 		}
 		t.Rows = append(t.Rows, cells)
 	}
-	return []text.Table{t}
+	return []table.Table{t}
 }
 
 // diskBytes are the bytes that the devices were asked to read and to write

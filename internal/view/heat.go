@@ -4,8 +4,8 @@ import (
 	"math"
 	"strings"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // The heat map has a column for each power of two of the latency, in queue and
@@ -20,9 +20,9 @@ const heatShades = " .:-=+*#%@"
 
 // heatMap is one line for each device and operation: how many I/Os took how
 // long. Line below line, interval after interval, it is a heat map.
-func heatMap(w *sample.Window, q *Query) text.Table {
-	t := text.Table{Key: "heat", Title: "Latency, a column for each power of two; " + strings.TrimSpace(heatShades) + " from few to many", Stream: true, Whole: true,
-		Columns: []text.Column{
+func heatMap(w *sample.Window, q *Query) table.Table {
+	t := table.Table{Key: "heat", Title: "Latency, a column for each power of two; " + strings.TrimSpace(heatShades) + " from few to many", Stream: true, Whole: true,
+		Columns: []table.Column{
 			{Key: "device", Head: "DEVICE  "}, {Key: "op", Head: "OP   "},
 			{Key: "count", Head: "  COUNT", Unit: "count"},
 			{Key: "heat", Head: heatScale()},
@@ -40,7 +40,7 @@ func heatMap(w *sample.Window, q *Query) text.Table {
 	return t
 }
 
-func heatRow(e sample.Entity, part string, h *sample.Hist) []text.Cell {
+func heatRow(e sample.Entity, part string, h *sample.Hist) []table.Cell {
 	var b strings.Builder
 	most := 0.0
 	for _, n := range h.Counts {
@@ -59,8 +59,8 @@ func heatRow(e sample.Entity, part string, h *sample.Hist) []text.Cell {
 		}
 		b.WriteByte(heatShades[shade])
 	}
-	return []text.Cell{text.Str(e.Device), text.Str(e.Class + part), text.Num(float64(h.N())), text.Str("|" + b.String() + "|"),
-		text.Num(h.Quantile(.5) / 1e9), text.Num(h.Quantile(.99) / 1e9)}
+	return []table.Cell{table.Str(e.Device), table.Str(e.Class + part), table.Num(float64(h.N())), table.Str("|" + b.String() + "|"),
+		table.Num(h.Quantile(.5) / 1e9), table.Num(h.Quantile(.99) / 1e9)}
 }
 
 // heatScale is the head of the map: a mark at 1 us, 1 ms and 1 s.

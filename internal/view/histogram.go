@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // part is one histogram of an I/O.
@@ -20,30 +20,30 @@ type part struct {
 // device and operation; sizes by process too, with a histogram of those that
 // were asked for. unit is "seconds" (the histograms have nanoseconds) or
 // "bytes".
-func histograms(w *sample.Window, q *Query, key, title, unit string, parts []part) []text.Table {
+func histograms(w *sample.Window, q *Query, key, title, unit string, parts []part) []table.Table {
 	scale := 1.0
 	if unit == "seconds" {
 		scale = 1e-9
 	}
-	sums := text.Table{Key: key, Title: title + ", percentiles to a power of two", Columns: []text.Column{
+	sums := table.Table{Key: key, Title: title + ", percentiles to a power of two", Columns: []table.Column{
 		{Key: "pid", Head: "PID", Drop: 2}, {Key: "comm", Head: "COMM", Flex: true, Drop: 2},
 		{Key: "device", Head: "DEVICE"}, {Key: "op", Head: "OP"}, {Key: "part", Head: "PART", Drop: 3},
 		{Key: "count", Head: "COUNT", Unit: "count"}, {Key: "mean_" + unit, Head: "MEAN", Unit: unit},
 		{Key: "p50_" + unit, Head: "P50", Unit: unit}, {Key: "p90_" + unit, Head: "P90", Unit: unit},
 		{Key: "p99_" + unit, Head: "P99", Unit: unit}, {Key: "p999_" + unit, Head: "P99.9", Unit: unit, Drop: 1},
 	}}
-	tables := []text.Table{sums}
+	tables := []table.Table{sums}
 	for _, p := range parts {
-		t := text.Table{Key: p.key + "_histogram", Title: p.title, Columns: []text.Column{
+		t := table.Table{Key: p.key + "_histogram", Title: p.title, Columns: []table.Column{
 			{Key: "device", Head: "DEVICE"}, {Key: "op", Head: "OP"},
 			{Key: "from_" + unit, Head: "FROM", Unit: unit}, {Key: "below_" + unit, Head: "BELOW", Unit: unit},
 			{Key: "count", Head: "COUNT", Unit: "count"}, {Key: "bar", Head: "", Drop: 1},
 		}, Whole: true}
 		for _, e := range withHistogram(w, q, p.metric) {
 			h := w.Histogram(p.metric, e)
-			quantile := func(x float64) text.Cell { return text.Num(h.Quantile(x) * scale) }
-			tables[0].Rows = append(tables[0].Rows, []text.Cell{
-				pid(e.PID), comm(w, e.PID), text.Str(e.Device), text.Str(e.Class), text.Str(p.key), text.Num(float64(h.N())),
+			quantile := func(x float64) table.Cell { return table.Num(h.Quantile(x) * scale) }
+			tables[0].Rows = append(tables[0].Rows, []table.Cell{
+				pid(e.PID), comm(w, e.PID), table.Str(e.Device), table.Str(e.Class), table.Str(p.key), table.Num(float64(h.N())),
 				ratio(h.Sum*scale, float64(h.N())), quantile(.5), quantile(.9), quantile(.99), quantile(.999)})
 			if (e.PID != 0) == q.narrow() {
 				t.Rows = append(t.Rows, buckets(e, h, scale)...)
@@ -70,10 +70,10 @@ func withHistogram(w *sample.Window, q *Query, m sample.Metric) []sample.Entity 
 
 // buckets are the rows of one histogram, from its first bucket that is not
 // empty to its last.
-func buckets(e sample.Entity, h *sample.Hist, scale float64) [][]text.Cell {
+func buckets(e sample.Entity, h *sample.Hist, scale float64) [][]table.Cell {
 	first := slices.IndexFunc(h.Counts[:], func(n uint64) bool { return n > 0 })
 	most := slices.Max(h.Counts[:])
-	var rows [][]text.Cell
+	var rows [][]table.Cell
 	for i, left := max(first, 0), h.N(); left > 0; i++ {
 		from := float64(uint64(1)<<i) * scale
 		if i == 0 {
@@ -81,8 +81,8 @@ func buckets(e sample.Entity, h *sample.Hist, scale float64) [][]text.Cell {
 		}
 		n := h.Counts[i]
 		left -= n
-		rows = append(rows, []text.Cell{text.Str(e.Device), text.Str(e.Class), text.Num(from),
-			text.Num(float64(uint64(2)<<i) * scale), text.Num(float64(n)), text.Str(bar(n, most))})
+		rows = append(rows, []table.Cell{table.Str(e.Device), table.Str(e.Class), table.Num(from),
+			table.Num(float64(uint64(2)<<i) * scale), table.Num(float64(n)), table.Str(bar(n, most))})
 	}
 	return rows
 }

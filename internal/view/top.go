@@ -10,8 +10,8 @@ import (
 	"time"
 	"unicode"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // Top adds up what processes and cgroups did, over windows that may lie apart.
@@ -111,10 +111,10 @@ func (t *Top) row(w *sample.Window, e sample.Entity) *topRow {
 func (t *Top) Span() (from, to time.Time) { return t.from, t.to }
 
 // Tables are those of the processes and of the cgroups, most bytes first.
-func (t *Top) Tables() []text.Table { return []text.Table{t.processTable(), t.cgroupTable()} }
+func (t *Top) Tables() []table.Table { return []table.Table{t.processTable(), t.cgroupTable()} }
 
-func (t *Top) processTable() text.Table {
-	out := text.Table{Key: "processes", Title: "Processes", Columns: []text.Column{
+func (t *Top) processTable() table.Table {
+	out := table.Table{Key: "processes", Title: "Processes", Columns: []table.Column{
 		{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true},
 		{Key: "read_bytes", Head: "READ", Unit: "bytes"}, {Key: "write_bytes", Head: "WRITTEN", Unit: "bytes"},
 		{Key: "cpu_seconds", Head: "CPU", Unit: "seconds"}, {Key: "waited_seconds", Head: "WAITED", Unit: "seconds"},
@@ -131,23 +131,23 @@ func (t *Top) processTable() text.Table {
 	})
 	for _, k := range keys {
 		r := t.processes[k]
-		cgroup := text.None()
+		cgroup := table.None()
 		if c := r.process.Cgroup(); c != "" {
-			cgroup = text.Str(c)
+			cgroup = table.Str(c)
 		}
-		comm := text.None()
+		comm := table.None()
 		if r.process.Comm != "" {
-			comm = text.Str(r.process.Comm)
+			comm = table.Str(r.process.Comm)
 		}
-		out.Rows = append(out.Rows, []text.Cell{text.Str(strconv.Itoa(k.pid)), comm, r.cell(sample.ProcReadBytes), r.cell(sample.ProcWriteBytes),
+		out.Rows = append(out.Rows, []table.Cell{table.Str(strconv.Itoa(k.pid)), comm, r.cell(sample.ProcReadBytes), r.cell(sample.ProcWriteBytes),
 			r.cell(sample.ProcUser, sample.ProcSystem), r.cell(sample.ProcBlkioDelay), cgroup,
-			r.cell(sample.ProcReadChars), r.cell(sample.ProcWriteChars), text.Num(k.start.Seconds())})
+			r.cell(sample.ProcReadChars), r.cell(sample.ProcWriteChars), table.Num(k.start.Seconds())})
 	}
 	return out
 }
 
-func (t *Top) cgroupTable() text.Table {
-	out := text.Table{Key: "cgroups", Title: "Cgroups", Columns: []text.Column{
+func (t *Top) cgroupTable() table.Table {
+	out := table.Table{Key: "cgroups", Title: "Cgroups", Columns: []table.Column{
 		{Key: "cgroup", Head: "CGROUP", Flex: true, Least: 30},
 		{Key: "read_bytes", Head: "READ", Unit: "bytes"}, {Key: "write_bytes", Head: "WRITTEN", Unit: "bytes"},
 		{Key: "reads", Head: "READS", Unit: "count"}, {Key: "writes", Head: "WRITES", Unit: "count"},
@@ -161,7 +161,7 @@ func (t *Top) cgroupTable() text.Table {
 		if r.of(sample.CgroupReadBytes, sample.CgroupWriteBytes, sample.CgroupReads, sample.CgroupWrites) == 0 {
 			continue // it only has a limit
 		}
-		out.Rows = append(out.Rows, []text.Cell{text.Str(k), r.cell(sample.CgroupReadBytes), r.cell(sample.CgroupWriteBytes),
+		out.Rows = append(out.Rows, []table.Cell{table.Str(k), r.cell(sample.CgroupReadBytes), r.cell(sample.CgroupWriteBytes),
 			r.cell(sample.CgroupReads), r.cell(sample.CgroupWrites)})
 	}
 	return out
@@ -183,7 +183,7 @@ func (t *Top) notes(metrics ...sample.Metric) []string {
 		}
 	}
 	if covered := t.to.Sub(t.from); t.length > 0 && float64(t.length) < 0.95*float64(covered) {
-		notes = append(notes, fmt.Sprintf("what was kept covers %s of these %s", text.Duration(t.length.Seconds()), text.Duration(covered.Seconds())))
+		notes = append(notes, fmt.Sprintf("what was kept covers %s of these %s", table.Duration(t.length.Seconds()), table.Duration(covered.Seconds())))
 	}
 	return notes
 }
@@ -197,7 +197,7 @@ func (r *topRow) of(metrics ...sample.Metric) float64 {
 }
 
 // cell is a sum, or nothing where none of it was measured.
-func (r *topRow) cell(metrics ...sample.Metric) text.Cell {
+func (r *topRow) cell(metrics ...sample.Metric) table.Cell {
 	some := slices.ContainsFunc(metrics, func(m sample.Metric) bool { _, ok := r.sums[m]; return ok })
-	return text.Maybe(r.of(metrics...), some)
+	return table.Maybe(r.of(metrics...), some)
 }

@@ -5,9 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 )
 
@@ -50,15 +48,6 @@ func TestTopTellsReusedNumbersApart(t *testing.T) {
 	}
 	if notes := strings.Join(tables[0].Notes, "; "); !strings.Contains(notes, "covers 30 s of these 70 s") || !strings.Contains(notes, "proc.blkio_delay was not measured") {
 		t.Errorf("%q", notes)
-	}
-	var out strings.Builder
-	for i := range tables {
-		if err := text.WriteTable(&out, &tables[i], text.Style{Width: 80}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if strings.Contains(out.String(), "\x1b") || !utf8.ValidString(out.String()) {
-		t.Errorf("%q", out.String())
 	}
 	if _, err := json.Marshal(tables[0].Object()); err != nil {
 		t.Error(err)

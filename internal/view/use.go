@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // UseSources are the sources that Use reads: none that loads a kernel program.
@@ -16,8 +16,8 @@ func UseSources() []string {
 
 // Use is utilisation, saturation and errors of every resource (Gregg, The USE
 // Method, 2012), with the kernel's own pressure figures.
-func Use(w *sample.Window, q *Query) []text.Table {
-	t := text.Table{Key: "resources", Title: "Utilisation, saturation, errors", Whole: true, Columns: []text.Column{
+func Use(w *sample.Window, q *Query) []table.Table {
+	t := table.Table{Key: "resources", Title: "Utilisation, saturation, errors", Whole: true, Columns: []table.Column{
 		{Key: "resource", Head: "RESOURCE", Flex: true},
 		{Key: "utilisation", Head: "UTIL", Unit: "ratio"},
 		{Key: "saturation", Head: "SATURATION", Flex: true, Least: 28},
@@ -39,7 +39,7 @@ func Use(w *sample.Window, q *Query) []text.Table {
 		}
 		t.Rows = append(t.Rows, u.tcp())
 	}
-	return []text.Table{t}
+	return []table.Table{t}
 }
 
 // use builds the rows.
@@ -57,11 +57,11 @@ func (u *use) rate(m sample.Metric, e sample.Entity) (float64, bool) {
 }
 
 // pressure are the shares of time in which some, or all, threads stalled.
-func (u *use) pressure(class string) (some, full text.Cell) {
+func (u *use) pressure(class string) (some, full table.Cell) {
 	e := sample.Entity{Class: class}
 	s, ok1 := u.rate(sample.PSISome, e)
 	f, ok2 := u.rate(sample.PSIFull, e)
-	return text.Maybe(s, ok1), text.Maybe(f, ok2)
+	return table.Maybe(s, ok1), table.Maybe(f, ok2)
 }
 
 // parts joins what was measured: "3 runnable, 2 ms waits".
@@ -73,14 +73,14 @@ func (p *parts) add(ok bool, format string, args ...any) {
 	}
 }
 
-func (p parts) cell() text.Cell {
+func (p parts) cell() table.Cell {
 	if len(p) == 0 {
-		return text.None()
+		return table.None()
 	}
-	return text.Str(strings.Join(p, ", "))
+	return table.Str(strings.Join(p, ", "))
 }
 
-func (u *use) cpu() []text.Cell {
+func (u *use) cpu() []table.Cell {
 	var host sample.Entity
 	busy := u.sum(sample.CPUUser, host) + u.sum(sample.CPUSystem, host)
 	idle := u.sum(sample.CPUIdle, host) + u.sum(sample.CPUIOWait, host)
@@ -92,18 +92,18 @@ func (u *use) cpu() []text.Cell {
 		name = sample.Counted(count, "processor")
 	}
 	if s := u.w.Get(sample.ProcsRunning, host); s != nil {
-		saturation.add(true, "%s runnable", text.Value(s.Mean(), "count"))
+		saturation.add(true, "%s runnable", table.Value(s.Mean(), "count"))
 	}
 	delay, ok := u.rate(sample.CPURunDelay, host)
-	saturation.add(ok, "%s waiting", text.Value(delay, "count"))
+	saturation.add(ok, "%s waiting", table.Value(delay, "count"))
 	whole := busy + idle + steal
-	share := func(m sample.Metric) string { return text.Value(u.sum(m, host)/whole, "ratio") }
+	share := func(m sample.Metric) string { return table.Value(u.sum(m, host)/whole, "ratio") }
 	load.add(whole > 0, "user %s, system %s, iowait %s, steal %s", share(sample.CPUUser), share(sample.CPUSystem), share(sample.CPUIOWait), share(sample.CPUSteal))
 	some, full := u.pressure("cpu")
-	return []text.Cell{text.Str(name), ratio(busy+steal, whole), saturation.cell(), text.None(), some, full, load.cell()}
+	return []table.Cell{table.Str(name), ratio(busy+steal, whole), saturation.cell(), table.None(), some, full, load.cell()}
 }
 
-func (u *use) memory() []text.Cell {
+func (u *use) memory() []table.Cell {
 	var host sample.Entity
 	total, ok := u.w.Value(sample.MemTotal, host)
 	available, ok2 := u.w.Value(sample.MemAvailable, host)
@@ -112,73 +112,73 @@ func (u *use) memory() []text.Cell {
 	scanned, ok4 := u.rate(sample.VMScanDirect, host)
 	kswapd, _ := u.rate(sample.VMScanKswapd, host)
 	stalls, ok5 := u.rate(sample.VMAllocStall, host)
-	saturation.add(ok4, "scans %s", text.Value((scanned+kswapd)*PageBytes, "bytes/s"))
-	saturation.add(ok5, "%s stalls", text.Value(stalls, "count/s"))
-	load.add(ok2, "%s available", text.Value(available, "bytes"))
-	load.add(ok3, "%s cache", text.Value(cache, "bytes"))
+	saturation.add(ok4, "scans %s", table.Value((scanned+kswapd)*PageBytes, "bytes/s"))
+	saturation.add(ok5, "%s stalls", table.Value(stalls, "count/s"))
+	load.add(ok2, "%s available", table.Value(available, "bytes"))
+	load.add(ok3, "%s cache", table.Value(cache, "bytes"))
 	killed, ok7 := u.w.Sum(sample.VMKilled, host)
 	some, full := u.pressure("memory")
 	name := "memory"
 	if ok {
-		name = text.Value(total, "bytes") + " memory"
+		name = table.Value(total, "bytes") + " memory"
 	}
-	used := text.None()
+	used := table.None()
 	if ok && ok2 {
 		used = ratio(total-available, total)
 	}
-	return []text.Cell{text.Str(name), used, saturation.cell(), text.Maybe(killed, ok7), some, full, load.cell()}
+	return []table.Cell{table.Str(name), used, saturation.cell(), table.Maybe(killed, ok7), some, full, load.cell()}
 }
 
 // paging is memory that is too small for what is in use: pages come back that
 // were pushed out, and threads wait for them.
-func (u *use) paging() []text.Cell {
+func (u *use) paging() []table.Cell {
 	var host sample.Entity
 	var saturation, load parts
 	file, ok := u.rate(sample.VMRefaultFile, host)
 	anon, ok2 := u.rate(sample.VMRefaultAnon, host)
 	major, ok3 := u.rate(sample.VMMajorFault, host)
-	saturation.add(ok3, "faults %s", text.Value(major, "count/s"))
-	saturation.add(ok || ok2, "back %s", text.Value((file+anon)*PageBytes, "bytes/s"))
-	load.add(ok, "of files %s", text.Value(file*PageBytes, "bytes/s"))
-	load.add(ok2, "of memory %s", text.Value(anon*PageBytes, "bytes/s"))
-	return []text.Cell{text.Str("paging"), text.None(), saturation.cell(), text.None(), text.None(), text.None(), load.cell()}
+	saturation.add(ok3, "faults %s", table.Value(major, "count/s"))
+	saturation.add(ok || ok2, "back %s", table.Value((file+anon)*PageBytes, "bytes/s"))
+	load.add(ok, "of files %s", table.Value(file*PageBytes, "bytes/s"))
+	load.add(ok2, "of memory %s", table.Value(anon*PageBytes, "bytes/s"))
+	return []table.Cell{table.Str("paging"), table.None(), saturation.cell(), table.None(), table.None(), table.None(), load.cell()}
 }
 
-func (u *use) swap() []text.Cell {
+func (u *use) swap() []table.Cell {
 	var host sample.Entity
 	total, ok := u.w.Value(sample.SwapTotal, host)
 	free, _ := u.w.Value(sample.SwapFree, host)
 	in, ok2 := u.rate(sample.VMSwapIn, host)
 	out, _ := u.rate(sample.VMSwapOut, host)
 	var saturation parts
-	saturation.add(ok2, "in %s, out %s", text.Value(in*PageBytes, "bytes/s"), text.Value(out*PageBytes, "bytes/s"))
+	saturation.add(ok2, "in %s, out %s", table.Value(in*PageBytes, "bytes/s"), table.Value(out*PageBytes, "bytes/s"))
 	name := "swap"
 	switch {
 	case ok && total == 0:
 		name = "swap (none)"
 	case ok:
-		name = text.Value(total, "bytes") + " swap"
+		name = table.Value(total, "bytes") + " swap"
 	}
-	return []text.Cell{text.Str(name), ratio(total-free, total), saturation.cell(), text.None(), text.None(), text.None(), text.None()}
+	return []table.Cell{table.Str(name), ratio(total-free, total), saturation.cell(), table.None(), table.None(), table.None(), table.None()}
 }
 
-func (u *use) disk(name string) []text.Cell {
+func (u *use) disk(name string) []table.Cell {
 	e := sample.Entity{Device: name}
 	busy, _ := u.rate(sample.DiskBusy, e)
 	depth, ok := u.rate(sample.DiskWeighted, e)
 	var saturation, load parts
-	saturation.add(ok, "%s in flight", text.Value(depth, "count"))
+	saturation.add(ok, "%s in flight", table.Value(depth, "count"))
 	ops := u.sum(sample.DiskReads, e) + u.sum(sample.DiskWrites, e)
 	await := (u.sum(sample.DiskReadTime, e) + u.sum(sample.DiskWriteTime, e)) / ops
-	saturation.add(ops > 0, "await %s", text.Duration(await))
+	saturation.add(ops > 0, "await %s", table.Duration(await))
 	read, ok := u.rate(sample.DiskReadBytes, e)
 	written, _ := u.rate(sample.DiskWriteBytes, e)
-	load.add(ok, "reads %s, writes %s", text.Value(read, "bytes/s"), text.Value(written, "bytes/s"))
+	load.add(ok, "reads %s, writes %s", table.Value(read, "bytes/s"), table.Value(written, "bytes/s"))
 	some, full := u.pressure("io")
-	return []text.Cell{text.Str(name), text.Num(busy), saturation.cell(), text.None(), some, full, load.cell()}
+	return []table.Cell{table.Str(name), table.Num(busy), saturation.cell(), table.None(), some, full, load.cell()}
 }
 
-func (u *use) network(name string) []text.Cell {
+func (u *use) network(name string) []table.Cell {
 	e := sample.Entity{Device: name}
 	in, ok := u.rate(sample.NetReceived, e)
 	out, ok2 := u.rate(sample.NetSent, e)
@@ -186,19 +186,19 @@ func (u *use) network(name string) []text.Cell {
 	drops, ok4 := u.rate(sample.NetDrops, e)
 	errors, ok5 := u.w.Sum(sample.NetErrors, e)
 	var saturation, load parts
-	saturation.add(ok4, "%s dropped", text.Value(drops, "count/s"))
-	load.add(ok && ok2, "receives %s, sends %s", text.Value(in, "bytes/s"), text.Value(out, "bytes/s"))
-	return []text.Cell{text.Str(name), text.Maybe(max(in, out)/speed, ok3), saturation.cell(), text.Maybe(errors, ok5), text.None(), text.None(), load.cell()}
+	saturation.add(ok4, "%s dropped", table.Value(drops, "count/s"))
+	load.add(ok && ok2, "receives %s, sends %s", table.Value(in, "bytes/s"), table.Value(out, "bytes/s"))
+	return []table.Cell{table.Str(name), table.Maybe(max(in, out)/speed, ok3), saturation.cell(), table.Maybe(errors, ok5), table.None(), table.None(), load.cell()}
 }
 
-func (u *use) tcp() []text.Cell {
+func (u *use) tcp() []table.Cell {
 	var saturation parts
 	again, ok := u.w.Sum(sample.TCPAgain, sample.Entity{})
 	sent, _ := u.rate(sample.TCPSegments, sample.Entity{})
-	saturation.add(ok, "%s sent again", text.Value(again/u.w.Seconds(), "count/s"))
+	saturation.add(ok, "%s sent again", table.Value(again/u.w.Seconds(), "count/s"))
 	var load parts
-	load.add(ok, "sends %s segments", text.Value(sent, "count/s"))
-	return []text.Cell{text.Str("TCP"), text.None(), saturation.cell(), text.None(), text.None(), text.None(), load.cell()}
+	load.add(ok, "sends %s segments", table.Value(sent, "count/s"))
+	return []table.Cell{table.Str("TCP"), table.None(), saturation.cell(), table.None(), table.None(), table.None(), load.cell()}
 }
 
 // busiest are the entities of a counter that it counted on, most first; or

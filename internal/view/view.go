@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // Query narrows what is shown. Empty fields narrow nothing.
@@ -86,18 +86,18 @@ func inside(name, top string) bool {
 }
 
 // pid and comm are the cells of a process.
-func pid(id int) text.Cell {
+func pid(id int) table.Cell {
 	if id == 0 {
-		return text.None()
+		return table.None()
 	}
-	return text.Str(strconv.Itoa(id))
+	return table.Str(strconv.Itoa(id))
 }
 
-func comm(w *sample.Window, id int) text.Cell {
+func comm(w *sample.Window, id int) table.Cell {
 	if c := w.Processes[id].Comm; c != "" {
-		return text.Str(c)
+		return table.Str(c)
 	}
-	return text.None()
+	return table.None()
 }
 
 // name is what a file is called, or its number where no name is known.
@@ -151,11 +151,11 @@ func (g *group[K]) keys(weight func(map[sample.Metric]float64) float64, less fun
 }
 
 // ratio is a share, or nothing where there is nothing to have a share of.
-func ratio(part, whole float64) text.Cell {
+func ratio(part, whole float64) table.Cell {
 	if whole <= 0 {
-		return text.None()
+		return table.None()
 	}
-	return text.Num(part / whole)
+	return table.Num(part / whole)
 }
 
 // missing are notes on metrics that a view would need and the window lacks.
@@ -176,7 +176,7 @@ func missing(w *sample.Window, metrics ...sample.Metric) []string {
 func losses(w *sample.Window) []string {
 	var notes []string
 	w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
-		notes = append(notes, text.Value(s.Sum(), "count")+" events lost or unseen: "+e.Class)
+		notes = append(notes, table.Value(s.Sum(), "count")+" events lost or unseen: "+e.Class)
 	})
 	slices.Sort(notes)
 	return notes

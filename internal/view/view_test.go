@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 var (
@@ -73,10 +73,10 @@ func window() *sample.Window {
 }
 
 // at is the cell of a column in the row whose column key has this text.
-func at(t *testing.T, tables []text.Table, table, row, column string) text.Cell {
+func at(t *testing.T, tables []table.Table, key, row, column string) table.Cell {
 	t.Helper()
 	for i := range tables {
-		if tables[i].Key != table {
+		if tables[i].Key != key {
 			continue
 		}
 		for _, cells := range tables[i].Rows {
@@ -87,48 +87,48 @@ func at(t *testing.T, tables []text.Table, table, row, column string) text.Cell 
 			if !found {
 				continue
 			}
-			for j, key := range tables[i].Keys() {
-				if key == column {
+			for j, k := range tables[i].Keys() {
+				if k == column {
 					return cells[j]
 				}
 			}
 		}
 	}
-	t.Errorf("no %s of %q in %s", column, row, table)
-	return text.Cell{}
+	t.Errorf("no %s of %q in %s", column, row, key)
+	return table.Cell{}
 }
 
 func TestViews(t *testing.T) {
 	w := window()
 	for _, c := range []struct {
-		tables             []text.Table
+		tables             []table.Table
 		table, row, column string
-		want               text.Cell
+		want               table.Cell
 	}{
-		{Cache(w, &Query{By: "process"}), "by_process", "database", "hit_ratio", text.Num(.75)},
-		{Cache(w, &Query{By: "process"}), "by_process", "backup", "hit_ratio", text.Num(0)},
-		{Cache(w, &Query{By: "process"}), "by_process", "backup", "read_amplification", text.Num(1.1)},
-		{Cache(w, &Query{By: "process"}), "total", "", "hit_ratio", text.Num(.5)},
-		{Cache(w, &Query{By: "process", Comm: "database"}), "total", "", "hit_ratio", text.Num(.75)},
-		{Cache(w, &Query{By: "cgroup"}), "by_cgroup", "/batch/night", "cold_bytes_per_s", text.Num(500 * 4096)},
-		{Cache(w, &Query{By: "device"}), "by_device", "sdb", "reread_bytes_per_s", text.Num(200 * 4096)},
-		{Cache(w, &Query{By: "file"}), "by_file", "/var/lib/db/hot.ibd", "wait_seconds_per_s", text.Num(.5)},
-		{Files(w, &Query{By: "file"}), "files", "/var/lib/db/hot.ibd", "slow_waits", text.Num(3)},
-		{Files(w, &Query{By: "file"}), "files", "/var/lib/db/hot.ibd", "longest_wait_seconds", text.Num(.25)},
-		{Files(w, &Query{By: "file"}), "files", "/data/big.tar", "longest_wait_seconds", text.None()},
-		{Files(w, &Query{By: "process"}), "files", "backup", "from_disk_bytes_per_s", text.Num(500 * 4096)},
-		{Disk(w, &Query{By: "process"}), "devices", "sda", "read_await_seconds", text.Num(.15)},
-		{Disk(w, &Query{By: "process"}), "devices", "sda", "queue_depth", text.Num(4)},
-		{Disk(w, &Query{By: "process"}), "devices", "sda", "queue_seconds", text.Num(.025)},
-		{Disk(w, &Query{By: "process"}), "devices", "sda", "write_await_seconds", text.None()},
-		{Disk(w, &Query{By: "process"}), "by_process", "backup", "device_share", text.Num(.75)},
-		{Disk(w, &Query{By: "cgroup"}), "by_cgroup", "/db", "mean_size_bytes", text.Num(4096)},
-		{Evictions(w, &Query{}), "evictions", "backup", "reread_by", text.Str("database")},
-		{Evictions(w, &Query{}), "evictions", "backup", "evicted_bytes_per_s", text.Num(250 * 4096)},
-		{Evictions(w, &Query{}), "insertions", "backup", "share", text.Num(.55)},
-		{Writeback(w, &Query{}), "state", "writers paused from", "bytes", text.Num(150 << 20)},
-		{Writeback(w, &Query{}), "state", "head-room to the first pause", "bytes", text.Num(110 << 20)},
-		{Use(w, &Query{}), "resources", "sda", "utilisation", text.Num(.5)},
+		{Cache(w, &Query{By: "process"}), "by_process", "database", "hit_ratio", table.Num(.75)},
+		{Cache(w, &Query{By: "process"}), "by_process", "backup", "hit_ratio", table.Num(0)},
+		{Cache(w, &Query{By: "process"}), "by_process", "backup", "read_amplification", table.Num(1.1)},
+		{Cache(w, &Query{By: "process"}), "total", "", "hit_ratio", table.Num(.5)},
+		{Cache(w, &Query{By: "process", Comm: "database"}), "total", "", "hit_ratio", table.Num(.75)},
+		{Cache(w, &Query{By: "cgroup"}), "by_cgroup", "/batch/night", "cold_bytes_per_s", table.Num(500 * 4096)},
+		{Cache(w, &Query{By: "device"}), "by_device", "sdb", "reread_bytes_per_s", table.Num(200 * 4096)},
+		{Cache(w, &Query{By: "file"}), "by_file", "/var/lib/db/hot.ibd", "wait_seconds_per_s", table.Num(.5)},
+		{Files(w, &Query{By: "file"}), "files", "/var/lib/db/hot.ibd", "slow_waits", table.Num(3)},
+		{Files(w, &Query{By: "file"}), "files", "/var/lib/db/hot.ibd", "longest_wait_seconds", table.Num(.25)},
+		{Files(w, &Query{By: "file"}), "files", "/data/big.tar", "longest_wait_seconds", table.None()},
+		{Files(w, &Query{By: "process"}), "files", "backup", "from_disk_bytes_per_s", table.Num(500 * 4096)},
+		{Disk(w, &Query{By: "process"}), "devices", "sda", "read_await_seconds", table.Num(.15)},
+		{Disk(w, &Query{By: "process"}), "devices", "sda", "queue_depth", table.Num(4)},
+		{Disk(w, &Query{By: "process"}), "devices", "sda", "queue_seconds", table.Num(.025)},
+		{Disk(w, &Query{By: "process"}), "devices", "sda", "write_await_seconds", table.None()},
+		{Disk(w, &Query{By: "process"}), "by_process", "backup", "device_share", table.Num(.75)},
+		{Disk(w, &Query{By: "cgroup"}), "by_cgroup", "/db", "mean_size_bytes", table.Num(4096)},
+		{Evictions(w, &Query{}), "evictions", "backup", "reread_by", table.Str("database")},
+		{Evictions(w, &Query{}), "evictions", "backup", "evicted_bytes_per_s", table.Num(250 * 4096)},
+		{Evictions(w, &Query{}), "insertions", "backup", "share", table.Num(.55)},
+		{Writeback(w, &Query{}), "state", "writers paused from", "bytes", table.Num(150 << 20)},
+		{Writeback(w, &Query{}), "state", "head-room to the first pause", "bytes", table.Num(110 << 20)},
+		{Use(w, &Query{}), "resources", "sda", "utilisation", table.Num(.5)},
 	} {
 		if got := at(t, c.tables, c.table, c.row, c.column); got != c.want {
 			t.Errorf("%s of %q in %s: %+v, want %+v", c.column, c.row, c.table, got, c.want)
@@ -197,7 +197,7 @@ func TestFiltersOfProcessesAndFilesMeet(t *testing.T) {
 		r.Put(sample.WritebackBytes, x.e, x.v, "test")
 	}
 	w := r.Window(begin.Add(2 * time.Second))
-	rows := func(tables []text.Table, key string, columns ...string) string {
+	rows := func(tables []table.Table, key string, columns ...string) string {
 		var all []string
 		for i := range tables {
 			for _, cells := range tables[i].Rows {
@@ -260,11 +260,11 @@ func TestAbsentIsNotZero(t *testing.T) {
 	r.PutGap(sample.Gap{Why: "no type information", Metrics: []sample.Metric{sample.CacheVisits, sample.BlockOps}})
 	w := r.Window(begin.Add(time.Second))
 	tables := Cache(w, &Query{By: "process"})
-	if got := at(t, tables, "total", "", "hit_ratio"); got != text.None() {
+	if got := at(t, tables, "total", "", "hit_ratio"); got != table.None() {
 		t.Errorf("hit ratio %+v without a probe", got)
 	}
 	for _, c := range []struct {
-		tables []text.Table
+		tables []table.Table
 		table  int
 	}{{tables, 1}, {Disk(w, &Query{By: "process"}), 0}} {
 		if notes := strings.Join(c.tables[c.table].Notes, " "); !strings.Contains(notes, "no type information") {
@@ -313,10 +313,10 @@ func TestCacheEstimate(t *testing.T) {
 		return r.Window(begin.Add(5 * time.Minute))
 	}
 	some := Cache(looks(4), &Query{By: "process"})
-	for column, want := range map[string]text.Cell{
-		"hit_ratio": text.Num(.75), "visited_bytes_per_s": text.Num(100 * PageBytes), "cold_bytes_per_s": text.Num(25 * PageBytes),
-		"inserted_bytes_per_s": text.Num(30 * PageBytes), "evicted_bytes_per_s": text.Num(0), "cold_mapped_bytes_per_s": text.None(),
-		"read_calls_per_s": text.Num(5), "of_seconds": text.Num(60),
+	for column, want := range map[string]table.Cell{
+		"hit_ratio": table.Num(.75), "visited_bytes_per_s": table.Num(100 * PageBytes), "cold_bytes_per_s": table.Num(25 * PageBytes),
+		"inserted_bytes_per_s": table.Num(30 * PageBytes), "evicted_bytes_per_s": table.Num(0), "cold_mapped_bytes_per_s": table.None(),
+		"read_calls_per_s": table.Num(5), "of_seconds": table.Num(60),
 	} {
 		if got := at(t, some, "estimate", "", column); got != want {
 			t.Errorf("%s is %+v, want %+v", column, got, want)
@@ -325,17 +325,17 @@ func TestCacheEstimate(t *testing.T) {
 	if got := at(t, some, "estimate", "", "looked_seconds").Number; math.Abs(got-.6) > 1e-9 || !strings.HasSuffix(some[0].Title, "looks at 1 % of the time") {
 		t.Errorf("%g s: %s", got, some[0].Title)
 	}
-	if one := Cache(looks(1), &Query{By: "process"}); at(t, one, "estimate", "", "visited_bytes_per_s") != text.None() || !strings.Contains(one[0].Notes[0], "fewer than two looks") {
+	if one := Cache(looks(1), &Query{By: "process"}); at(t, one, "estimate", "", "visited_bytes_per_s") != table.None() || !strings.Contains(one[0].Notes[0], "fewer than two looks") {
 		t.Errorf("%+v", one[0])
 	}
 	var all sample.Total
 	all.Add(looks(4))
 	summed := Cache(all.Window(), &Query{By: "process"})
-	if got := at(t, summed, "estimate", "", "visited_bytes_per_s"); got != text.Num(8000.0/300*PageBytes) || at(t, summed, "estimate", "", "of_seconds") != text.Num(300) {
+	if got := at(t, summed, "estimate", "", "visited_bytes_per_s"); got != table.Num(8000.0/300*PageBytes) || at(t, summed, "estimate", "", "of_seconds") != table.Num(300) {
 		t.Errorf("%+v", got)
 	}
 	// It is of nobody in particular, and nobody needs it who has the account.
-	for _, tables := range [][]text.Table{Cache(looks(4), &Query{By: "file", Device: "sda"}), Cache(window(), &Query{By: "process"})} {
+	for _, tables := range [][]table.Table{Cache(looks(4), &Query{By: "file", Device: "sda"}), Cache(window(), &Query{By: "process"})} {
 		if tables[0].Key == "estimate" || tables[1].Key == "estimate" {
 			t.Errorf("%+v", tables)
 		}

@@ -3,8 +3,8 @@ package view
 import (
 	"cmp"
 
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // WritebackSources are the sources that Writeback reads.
@@ -14,25 +14,25 @@ func WritebackSources() []string {
 
 // Writeback is how much is dirty, how far that is from the limits, who made it
 // so, who was paused for it, and where it goes.
-func Writeback(w *sample.Window, q *Query) []text.Table {
-	return []text.Table{dirtyState(w), writers(w, q), written(w, q)}
+func Writeback(w *sample.Window, q *Query) []table.Table {
+	return []table.Table{dirtyState(w), writers(w, q), written(w, q)}
 }
 
 // dirtyState lays the dirty pages beside the limits, as the kernel works them
 // out: background writeback begins at the background threshold, writers are
 // paused from the middle of the two thresholds on (mm/page-writeback.c,
 // dirty_freerun_ceiling), and at the limit for as long as it takes.
-func dirtyState(w *sample.Window) text.Table {
-	t := text.Table{Key: "state", Title: "Dirty pages and limits", Whole: true, Columns: []text.Column{
+func dirtyState(w *sample.Window) table.Table {
+	t := table.Table{Key: "state", Title: "Dirty pages and limits", Whole: true, Columns: []table.Column{
 		{Key: "what", Head: "WHAT"}, {Key: "bytes", Head: "NOW", Unit: "bytes"},
 		{Key: "least_bytes", Head: "LEAST", Unit: "bytes"}, {Key: "most_bytes", Head: "MOST", Unit: "bytes"},
 		{Key: "bytes_per_s", Head: "BYTES/s", Unit: "bytes"}, {Key: "source", Head: "FROM", Drop: 1},
 	}, Notes: missing(w, sample.MemDirty, sample.VMDirtyLimit)}
 	gauge := func(what string, metrics ...sample.Metric) {
-		cells := []text.Cell{text.Str(what), text.None(), text.None(), text.None(), text.None(), text.None()}
+		cells := []table.Cell{table.Str(what), table.None(), table.None(), table.None(), table.None(), table.None()}
 		now, least, most, ok := sumOf(w, metrics...)
 		if ok {
-			cells[1], cells[2], cells[3], cells[5] = text.Num(now), text.Num(least), text.Num(most), text.Str(w.Source(metrics[0]))
+			cells[1], cells[2], cells[3], cells[5] = table.Num(now), table.Num(least), table.Num(most), table.Str(w.Source(metrics[0]))
 		}
 		t.Rows = append(t.Rows, cells)
 	}
@@ -45,7 +45,7 @@ func dirtyState(w *sample.Window) text.Table {
 	known := ok1 && ok2
 	freerun := (limit + background) / 2
 	add := func(what string, v float64, ok bool) {
-		t.Rows = append(t.Rows, []text.Cell{text.Str(what), text.Maybe(v, ok), text.None(), text.None(), text.None(), text.Str("worked out")})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(what), table.Maybe(v, ok), table.None(), table.None(), table.None(), table.Str("worked out")})
 	}
 	add("writers paused from", freerun, known)
 	gauge("limit", sample.VMDirtyLimit)
@@ -53,11 +53,11 @@ func dirtyState(w *sample.Window) text.Table {
 	add("least head-room", freerun-mostDirty, known && ok3)
 	rate := func(what string, m sample.Metric) {
 		v, ok := w.Sum(m, sample.Entity{})
-		from := text.None()
+		from := table.None()
 		if ok {
-			from = text.Str(w.Source(m))
+			from = table.Str(w.Source(m))
 		}
-		t.Rows = append(t.Rows, []text.Cell{text.Str(what), text.None(), text.None(), text.None(), text.Maybe(v*PageBytes/w.Seconds(), ok), from})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(what), table.None(), table.None(), table.None(), table.Maybe(v*PageBytes/w.Seconds(), ok), from})
 	}
 	rate("made dirty", sample.VMDirtied)
 	rate("written out", sample.VMWritten)
@@ -92,8 +92,8 @@ func sumOf(w *sample.Window, metrics ...sample.Metric) (now, least, most float64
 }
 
 // writers is who made pages dirty, and who was paused for it.
-func writers(w *sample.Window, q *Query) text.Table {
-	t := text.Table{Key: "writers", Title: "Writers", Columns: []text.Column{
+func writers(w *sample.Window, q *Query) table.Table {
+	t := table.Table{Key: "writers", Title: "Writers", Columns: []table.Column{
 		{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true},
 		{Key: "dirtied_bytes_per_s", Head: "DIRTIED/s", Unit: "bytes"},
 		{Key: "paused_seconds_per_s", Head: "PAUSED", Unit: "ratio"},
@@ -112,9 +112,9 @@ func writers(w *sample.Window, q *Query) text.Table {
 			continue
 		}
 		granted, ok := w.Value(sample.WritebackRate, sample.Entity{PID: k})
-		t.Rows = append(t.Rows, []text.Cell{pid(k), comm(w, k), bytesRate(w, r[sample.CacheDirtied]),
-			text.Num(r[sample.WaitDirtyPause] / w.Seconds()), text.Num(r[sample.DirtyPauses] / w.Seconds()),
-			ratio(r[sample.WaitDirtyPause], r[sample.DirtyPauses]), text.Maybe(granted*PageBytes, ok && r[sample.DirtyPauses] > 0)})
+		t.Rows = append(t.Rows, []table.Cell{pid(k), comm(w, k), bytesRate(w, r[sample.CacheDirtied]),
+			table.Num(r[sample.WaitDirtyPause] / w.Seconds()), table.Num(r[sample.DirtyPauses] / w.Seconds()),
+			ratio(r[sample.WaitDirtyPause], r[sample.DirtyPauses]), table.Maybe(granted*PageBytes, ok && r[sample.DirtyPauses] > 0)})
 	}
 	return t
 }
@@ -132,8 +132,8 @@ func withPauses(w *sample.Window, g *group[int]) {
 }
 
 // written is what went to the devices, by cgroup and by file.
-func written(w *sample.Window, q *Query) text.Table {
-	t := text.Table{Key: "written", Title: "Written out", Columns: []text.Column{
+func written(w *sample.Window, q *Query) table.Table {
+	t := table.Table{Key: "written", Title: "Written out", Columns: []table.Column{
 		{Key: "device", Head: "DEVICE"}, {Key: "kind", Head: "OF"}, {Key: "name", Head: "NAME", Flex: true},
 		{Key: "bytes_per_s", Head: "BYTES/s", Unit: "bytes"}, {Key: "bytes", Head: "BYTES", Unit: "bytes"},
 	}, Notes: missing(w, sample.WritebackBytes)}
@@ -160,7 +160,7 @@ func written(w *sample.Window, q *Query) text.Table {
 	}) {
 		bytes := g.rows[k][sample.WritebackBytes]
 		if bytes > 0 {
-			t.Rows = append(t.Rows, []text.Cell{text.Str(k.device), text.Str(k.kind), text.Str(k.name), text.Num(bytes / w.Seconds()), text.Num(bytes)})
+			t.Rows = append(t.Rows, []table.Cell{table.Str(k.device), table.Str(k.kind), table.Str(k.name), table.Num(bytes / w.Seconds()), table.Num(bytes)})
 		}
 	}
 	return t

@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"iocause/internal/table"
 )
 
 // Bar is one place on the horizontal axis of a Chart. What is not known is NaN.
@@ -66,9 +68,9 @@ func (c *Chart) draw(p *page, top float64) {
 	labels := make([]string, chartHeight)
 	for row := range labels {
 		if row%3 == 0 || row == chartHeight-1 {
-			labels[row] = Value(top*float64(chartHeight-row)/chartHeight, c.Unit)
+			labels[row] = table.Value(top*float64(chartHeight-row)/chartHeight, c.Unit)
 			if row == chartHeight-1 {
-				labels[row] = Value(0, c.Unit)
+				labels[row] = table.Value(0, c.Unit)
 			}
 		}
 		axis = max(axis, Width(labels[row]))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // IOLines writes I/Os, one aligned line each, as they come.
@@ -93,12 +94,14 @@ func (l *IOLines) Write(x *sample.IO) error {
 }
 
 // shortTime is a time in at most six columns: "87.3us".
-func shortTime(d time.Duration) string { return strings.ReplaceAll(Duration(d.Seconds()), " ", "") }
+func shortTime(d time.Duration) string {
+	return strings.ReplaceAll(table.Duration(d.Seconds()), " ", "")
+}
 
 // shortBytes is a size in at most five columns: "4K", "1.25M".
 func shortBytes(n uint64) string {
 	if n < 1024 {
 		return strconv.FormatUint(n, 10)
 	}
-	return scaled(float64(n), 1024, []string{"", "K", "M", "G", "T", "P"})
+	return table.Scaled(float64(n), 1024, []string{"", "K", "M", "G", "T", "P"})
 }

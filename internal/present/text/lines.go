@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"iocause/internal/table"
 )
 
 // LineColumn is a column of Lines.
@@ -88,4 +90,4 @@ func (l *Lines) end() {
 }
 
 // Short is Value in as few columns as it takes: "87.3us", "1.25MiB".
-func Short(v float64, unit string) string { return strings.ReplaceAll(Value(v, unit), " ", "") }
+func Short(v float64, unit string) string { return strings.ReplaceAll(table.Value(v, unit), " ", "") }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/table"
 )
 
 // unknown is the report of a window that allows no answer: what is missing
@@ -15,7 +16,7 @@ func (p *page) unknown(r *diagnose.Report, d detail) {
 		title = "something waits, but no cause on the list could be shown"
 	}
 	p.headline("CANNOT TELL", bold, orElse(r.Title, title))
-	p.raw(span{fmt.Sprintf("%s · watched %s", diagnose.Unknown, Duration(r.Window.Seconds)), plain})
+	p.raw(span{fmt.Sprintf("%s · watched %s", diagnose.Unknown, table.Duration(r.Window.Seconds)), plain})
 	p.blank()
 	d.missing += 2 // it is what this report is about
 	p.section("In doubt")
@@ -88,10 +89,10 @@ func byReason(all []diagnose.Missing) []reason {
 func (p *page) cost(c *diagnose.Cost) {
 	p.section("Cost")
 	said := fmt.Sprintf("CPU %s, BPF %s, memory %s, ",
-		Duration(c.CPUSeconds), Duration(c.BPFSeconds), Value(float64(c.RSSBytes), "bytes"))
+		table.Duration(c.CPUSeconds), table.Duration(c.BPFSeconds), table.Value(float64(c.RSSBytes), "bytes"))
 	if c.LostEvents == 0 {
 		p.put(span{said + "no events lost", dim})
 		return
 	}
-	p.put(span{said, dim}, span{Value(float64(c.LostEvents), "count") + " events lost", red})
+	p.put(span{said, dim}, span{table.Value(float64(c.LostEvents), "count") + " events lost", red})
 }

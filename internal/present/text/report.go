@@ -5,9 +5,11 @@ package text
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/table"
 )
 
 // Style is how the output may look.
@@ -91,7 +93,7 @@ func (p *page) summary(r *diagnose.Report, f *diagnose.Finding) {
 	if f.Weight > 0 {
 		parts = append(parts, "explains "+weight(f))
 	}
-	parts = append(parts, "watched "+Duration(r.Window.Seconds))
+	parts = append(parts, "watched "+table.Duration(r.Window.Seconds))
 	p.raw(span{strings.Join(parts, " · "), plain})
 	p.blank()
 }
@@ -181,7 +183,7 @@ func (p *page) evidence(all []diagnose.Evidence, d detail) {
 	values := make([]string, len(shown))
 	nameWidth, valueWidth := 0, 0
 	for i, e := range shown {
-		values[i] = Value(e.Value, e.Unit)
+		values[i] = table.Value(e.Value, e.Unit)
 		nameWidth = max(nameWidth, Width(Escape(e.Name)))
 		valueWidth = max(valueWidth, Width(values[i]))
 	}
@@ -250,3 +252,6 @@ func orElse(s, other string) string {
 	}
 	return s
 }
+
+// percent writes a share that is an estimate: without decimals.
+func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', 0, 64) + " %" }

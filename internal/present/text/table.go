@@ -7,109 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"iocause/internal/table"
 )
-
-// Column is one column of a table.
-type Column struct {
-	Key   string // for programs: lower case, with the unit ("read_bytes_per_s")
-	Head  string // for people, above the column
-	Unit  string // of the numbers, as Value takes it; "" in a column of text
-	Flex  bool   // a name of any length: cut in its middle to what is left of the width
-	Least int    // columns of the terminal that a flexible one has at least; 0 is 15
-	Drop  int    // left out where the width does not suffice, highest first; 0 never
-	Rare  bool   // left out for people where all is zero or absent
-}
-
-// State tells a figure from the reasons that there is none.
-type State int
-
-// The states of a cell.
-const (
-	Known  State = iota
-	Absent       // does not apply, or was not measured: "-", null
-	Failed       // should be there, but reading it failed: "?", and a note says why
-)
-
-// Cell is one entry of a row: a number where the column has a unit, a text
-// otherwise.
-type Cell struct {
-	State  State
-	Number float64
-	Text   string // data from the system, any bytes
-}
-
-// Num is a number in its column's unit.
-func Num(v float64) Cell { return Cell{Number: v} }
-
-// Str is a text.
-func Str(s string) Cell { return Cell{Text: s} }
-
-// None is the cell of what does not apply or was not measured.
-func None() Cell { return Cell{State: Absent} }
-
-// Maybe is a number if it was measured.
-func Maybe(v float64, ok bool) Cell {
-	if !ok {
-		return None()
-	}
-	return Num(v)
-}
-
-// Unread is the cell of what could not be read.
-func Unread() Cell { return Cell{State: Failed} }
-
-// Table is a table before it has a form. Every row has a cell for each column.
-type Table struct {
-	Key     string // for programs: "processes"
-	Title   string // for people, above the head; may be ""
-	Columns []Column
-	Rows    [][]Cell
-	Whole   bool     // the rows are in an order that means something: neither sorted nor cut
-	Stream  bool     // goes on from interval to interval: the heading is written once
-	Left    int      // rows that were left out of Rows for want of room (--top)
-	Notes   []string // what a reader must know of the figures: losses, gaps, caveats
-}
-
-// Sort orders the rows by a column, largest number or smallest text first.
-// What is not known comes last.
-func (t *Table) Sort(key string) error {
-	at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Key == key })
-	if at < 0 {
-		return fmt.Errorf("sorting by %q: no such column; there are %s", key, strings.Join(t.Keys(), ", "))
-	}
-	if t.Whole {
-		return nil
-	}
-	text := t.Columns[at].Unit == ""
-	slices.SortStableFunc(t.Rows, func(a, b []Cell) int {
-		x, y := a[at], b[at]
-		switch {
-		case x.State != Known || y.State != Known:
-			return cmp.Compare(x.State, y.State)
-		case text:
-			return strings.Compare(x.Text, y.Text)
-		}
-		return cmp.Compare(y.Number, x.Number)
-	})
-	return nil
-}
-
-// Top keeps the first n rows; 0 keeps all.
-func (t *Table) Top(n int) {
-	if !t.Whole && n > 0 && len(t.Rows) > n {
-		t.Left += len(t.Rows) - n
-		t.Rows = t.Rows[:n]
-	}
-}
-
-// Keys are the names of the columns for programs.
-func (t *Table) Keys() []string {
-	var keys []string
-	for _, c := range t.Columns {
-		keys = append(keys, c.Key)
-	}
-	return keys
-}
 
 const gap = 1 // columns of the terminal between two columns of a table
 
@@ -117,7 +17,7 @@ const gap = 1 // columns of the terminal between two columns of a table
 const narrowest = 15
 
 // WriteRows writes a table without its title and head.
-func WriteRows(w io.Writer, t *Table, s Style) error {
+func WriteRows(w io.Writer, t *table.Table, s Style) error {
 	rest := *t
 	rest.Title = ""
 	return write(w, &rest, s, 1)
@@ -125,9 +25,9 @@ func WriteRows(w io.Writer, t *Table, s Style) error {
 
 // WriteTable writes a table no wider than the style says. Columns are as wide
 // as their content; flexible ones share what is left.
-func WriteTable(w io.Writer, t *Table, s Style) error { return write(w, t, s, 0) }
+func WriteTable(w io.Writer, t *table.Table, s Style) error { return write(w, t, s, 0) }
 
-func write(w io.Writer, t *Table, s Style, from int) error {
+func write(w io.Writer, t *table.Table, s Style, from int) error {
 	p := &page{width: max(cmp.Or(s.Width, 80), 40), color: s.Color}
 	if t.Title != "" {
 		p.raw(span{Escape(t.Title), bold})
@@ -166,7 +66,7 @@ func write(w io.Writer, t *Table, s Style, from int) error {
 }
 
 // gridOf is the table as text, its head first.
-func gridOf(t *Table) [][]string {
+func gridOf(t *table.Table) [][]string {
 	head := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
 		head[i] = c.Head
@@ -175,27 +75,27 @@ func gridOf(t *Table) [][]string {
 	for _, cells := range t.Rows {
 		line := make([]string, len(cells))
 		for i, c := range cells {
-			line[i] = c.show(t.Columns[i].Unit)
+			line[i] = show(c, t.Columns[i].Unit)
 		}
 		grid = append(grid, line)
 	}
 	return grid
 }
 
-func (c Cell) show(unit string) string {
+func show(c table.Cell, unit string) string {
 	switch {
-	case c.State == Absent:
+	case c.State == table.Absent:
 		return "-"
-	case c.State == Failed:
+	case c.State == table.Failed:
 		return "?"
 	case unit != "":
-		return Value(c.Number, unit)
+		return table.Value(c.Number, unit)
 	}
 	return Escape(c.Text)
 }
 
 // fit chooses the columns that there is room for, and their widths.
-func fit(columns []Column, rows [][]Cell, grid [][]string, width int) (shown []int, widths []int) {
+func fit(columns []table.Column, rows [][]table.Cell, grid [][]string, width int) (shown []int, widths []int) {
 	widths = make([]int, len(columns))
 	for _, line := range grid {
 		for i, cell := range line {
@@ -203,7 +103,9 @@ func fit(columns []Column, rows [][]Cell, grid [][]string, width int) (shown []i
 		}
 	}
 	for i, c := range columns {
-		if !c.Rare || slices.ContainsFunc(rows, func(r []Cell) bool { return r[i].State == Failed || r[i].State == Known && r[i].Number != 0 }) {
+		if !c.Rare || slices.ContainsFunc(rows, func(r []table.Cell) bool {
+			return r[i].State == table.Failed || r[i].State == table.Known && r[i].Number != 0
+		}) {
 			shown = append(shown, i)
 		}
 	}
@@ -244,7 +146,7 @@ func share(flex, widths []int, room int) {
 }
 
 // row is one line: texts to the left, numbers to the right.
-func row(columns []Column, shown, widths []int, line []string) string {
+func row(columns []table.Column, shown, widths []int, line []string) string {
 	var b strings.Builder
 	for k, i := range shown {
 		if k > 0 {
@@ -263,48 +165,15 @@ func row(columns []Column, shown, widths []int, line []string) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// Object is a table for a JSON document: its rows as objects, figures as
-// numbers in base units, null for what is absent, "?" for what failed.
-func (t *Table) Object() map[string]any {
-	rows := make([]map[string]any, 0, len(t.Rows))
-	for _, cells := range t.Rows {
-		object := map[string]any{}
-		for i, c := range cells {
-			object[t.Columns[i].Key] = c.value(t.Columns[i].Unit)
-		}
-		rows = append(rows, object)
-	}
-	o := map[string]any{"rows": rows}
-	if t.Left > 0 {
-		o["rows_left_out"] = t.Left
-	}
-	if len(t.Notes) > 0 {
-		o["notes"] = t.Notes
-	}
-	return o
-}
-
-func (c Cell) value(unit string) any {
-	switch {
-	case c.State == Absent:
-		return nil
-	case c.State == Failed:
-		return "?"
-	case unit != "":
-		return c.Number
-	}
-	return c.Text
-}
-
 // Record is a row for CSV (RFC 4180, by encoding/csv): "" for what is absent, "?" for what
 // failed, figures in base units, texts escaped as on the screen.
-func (t *Table) Record(row int) []string {
+func Record(t *table.Table, row int) []string {
 	var fields []string
 	for i, c := range t.Rows[row] {
 		switch {
-		case c.State == Absent:
+		case c.State == table.Absent:
 			fields = append(fields, "")
-		case c.State == Failed:
+		case c.State == table.Failed:
 			fields = append(fields, "?")
 		case t.Columns[i].Unit != "":
 			fields = append(fields, strconv.FormatFloat(c.Number, 'g', -1, 64))

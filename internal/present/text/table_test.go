@@ -3,20 +3,22 @@ package text
 import (
 	"strings"
 	"testing"
+
+	"iocause/internal/table"
 )
 
-func processes() *Table {
-	return &Table{
+func processes() *table.Table {
+	return &table.Table{
 		Key: "processes", Title: "By process",
-		Columns: []Column{
+		Columns: []table.Column{
 			{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true},
 			{Key: "read_bytes", Head: "READ", Unit: "bytes"}, {Key: "hit_ratio", Head: "HIT", Unit: "ratio"},
 			{Key: "file", Head: "FILE", Flex: true}, {Key: "extra", Head: "EXTRA", Unit: "count", Drop: 1},
 		},
-		Rows: [][]Cell{
-			{Str("1"), Str("init"), Num(0), None(), Str("/sbin/init"), Num(7)},
-			{Str("4711"), Str("evil\x1b[2Jname\nnext"), Num(3 << 20), Num(.5), Str("/var/lib/" + strings.Repeat("long/", 30) + "name"), Num(123456)},
-			{Str("9"), Str("名前"), Unread(), Num(1), Str("b"), None()},
+		Rows: [][]table.Cell{
+			{table.Str("1"), table.Str("init"), table.Num(0), table.None(), table.Str("/sbin/init"), table.Num(7)},
+			{table.Str("4711"), table.Str("evil\x1b[2Jname\nnext"), table.Num(3 << 20), table.Num(.5), table.Str("/var/lib/" + strings.Repeat("long/", 30) + "name"), table.Num(123456)},
+			{table.Str("9"), table.Str("名前"), table.Unread(), table.Num(1), table.Str("b"), table.None()},
 		},
 		Left: 3, Notes: []string{"3 events lost"},
 	}
@@ -57,46 +59,32 @@ func TestTableColumnsAlign(t *testing.T) {
 	}
 }
 
-func TestTableSortsAndCuts(t *testing.T) {
-	table := processes()
-	if err := table.Sort("read_bytes"); err != nil {
-		t.Fatal(err)
-	}
-	table.Top(1)
-	if table.Rows[0][0].Text != "4711" || table.Left != 5 {
-		t.Errorf("first %q and %d left, want 4711 and 5", table.Rows[0][0].Text, table.Left)
-	}
-	if err := table.Sort("nonsense"); err == nil || !strings.Contains(err.Error(), "hit_ratio") {
-		t.Errorf("sorting by an unknown column: %v", err)
-	}
-}
-
 func TestTableTellsAbsentZeroAndFailedApart(t *testing.T) {
-	table := processes()
-	rows := table.Object()["rows"].([]map[string]any)
+	one := processes()
+	rows := one.Object()["rows"].([]map[string]any)
 	if rows[0]["read_bytes"] != 0.0 || rows[0]["hit_ratio"] != nil || rows[2]["read_bytes"] != "?" {
 		t.Errorf("zero %v, absent %v, failed %v", rows[0]["read_bytes"], rows[0]["hit_ratio"], rows[2]["read_bytes"])
 	}
-	if zero, failed := table.Record(0), table.Record(2); zero[2] != "0" || zero[3] != "" || failed[2] != "?" {
+	if zero, failed := Record(one, 0), Record(one, 2); zero[2] != "0" || zero[3] != "" || failed[2] != "?" {
 		t.Errorf("zero %q, absent %q, failed %q", zero[2], zero[3], failed[2])
 	}
 }
 
 // Columns that say nothing give their room to names, and stay for programs.
 func TestRareColumns(t *testing.T) {
-	table := func(v ...Cell) *Table {
-		table := &Table{Columns: []Column{{Key: "name", Head: "NAME", Flex: true}, {Key: "rare", Head: "RARE", Unit: "count", Rare: true}}}
+	made := func(v ...table.Cell) *table.Table {
+		t := &table.Table{Columns: []table.Column{{Key: "name", Head: "NAME", Flex: true}, {Key: "rare", Head: "RARE", Unit: "count", Rare: true}}}
 		for _, c := range v {
-			table.Rows = append(table.Rows, []Cell{Str(strings.Repeat("x", 50)), c})
+			t.Rows = append(t.Rows, []table.Cell{table.Str(strings.Repeat("x", 50)), c})
 		}
-		return table
+		return t
 	}
 	for _, c := range []struct {
-		cells []Cell
+		cells []table.Cell
 		shown bool
-	}{{nil, false}, {[]Cell{Num(0), None()}, false}, {[]Cell{Num(0), Num(1)}, true}, {[]Cell{Num(0), Unread()}, true}} {
+	}{{nil, false}, {[]table.Cell{table.Num(0), table.None()}, false}, {[]table.Cell{table.Num(0), table.Num(1)}, true}, {[]table.Cell{table.Num(0), table.Unread()}, true}} {
 		var b strings.Builder
-		if err := WriteTable(&b, table(c.cells...), Style{Width: 50}); err != nil {
+		if err := WriteTable(&b, made(c.cells...), Style{Width: 50}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(b.String(), "RARE"); got != c.shown {
@@ -105,7 +93,7 @@ func TestRareColumns(t *testing.T) {
 		if len(c.cells) > 0 && strings.Contains(b.String(), "…") == !c.shown {
 			t.Errorf("%+v: the name has not the room that is there:\n%s", c.cells, b.String())
 		}
-		if _, ok := table(Num(0)).Object()["rows"].([]map[string]any)[0]["rare"]; !ok {
+		if _, ok := made(table.Num(0)).Object()["rows"].([]map[string]any)[0]["rare"]; !ok {
 			t.Error("the column is missing in JSON")
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/table"
 )
 
 // waiters lists the programs that were held up longest.
@@ -26,7 +27,7 @@ func (p *page) victim(r *diagnose.Report) {
 		p.wrap(waiting(r.VictimWaits), 0, 2, plain)
 	}
 	if w := r.When; w != nil && !w.Steady {
-		p.wrap(fmt.Sprintf("mostly from %s to %s of the time watched", Duration(w.From), Duration(w.To)), 0, 1, plain)
+		p.wrap(fmt.Sprintf("mostly from %s to %s of the time watched", table.Duration(w.From), table.Duration(w.To)), 0, 1, plain)
 	}
 }
 
@@ -55,7 +56,7 @@ func (p *page) operations(all []diagnose.Operation) {
 	}
 	o := &all[0]
 	p.wrap(fmt.Sprintf("%s to %s: %s, mean %s, half within %s, 99 %% within %s", orElse(requestWords()[o.Class], Escape(o.Class)), Middle(Escape(o.Device), 20),
-		Value(o.PerSec, "count/s"), Duration(o.Mean), Duration(o.P50), Duration(o.P99)), 2, 2, plain)
+		table.Value(o.PerSec, "count/s"), table.Duration(o.Mean), table.Duration(o.P50), table.Duration(o.P99)), 2, 2, plain)
 }
 
 func requestWords() map[string]string {
@@ -70,10 +71,10 @@ func (p *page) memory(all []diagnose.Holder) {
 		h := &all[i]
 		switch {
 		case h.Kind == "process" && h.Who.Comm != "":
-			parts = append(parts, fmt.Sprintf("%s (pid %d) %s", Middle(Escape(h.Who.Comm), 20), h.Who.PID, Value(h.Bytes, "bytes")))
+			parts = append(parts, fmt.Sprintf("%s (pid %d) %s", Middle(Escape(h.Who.Comm), 20), h.Who.PID, table.Value(h.Bytes, "bytes")))
 		case h.Kind == "cgroup", h.Kind == "process":
 		default:
-			parts = append(parts, Escape(h.Kind)+" "+Value(h.Bytes, "bytes"))
+			parts = append(parts, Escape(h.Kind)+" "+table.Value(h.Bytes, "bytes"))
 		}
 	}
 	if len(parts) > 0 {
@@ -101,12 +102,12 @@ func waiting(w *diagnose.Waiter) string {
 			in = append(in, orElse(inWords()[part.What], Escape(part.What))+" "+percent(part.Seconds/w.Seconds))
 		}
 	}
-	out := fmt.Sprintf("waits %s of its time awake, %s in all", percent(w.Share), Duration(w.Seconds))
+	out := fmt.Sprintf("waits %s of its time awake, %s in all", percent(w.Share), table.Duration(w.Seconds))
 	if len(in) > 0 {
 		out += ": " + strings.Join(in, ", ")
 	}
 	if w.Waiting >= 0.95 && w.Threads > 1 {
-		out += fmt.Sprintf("; %s of %s threads at any time", digits(w.Waiting), digits(w.Threads))
+		out += fmt.Sprintf("; %s of %s threads at any time", table.Digits(w.Waiting), table.Digits(w.Threads))
 	}
 	return out
 }

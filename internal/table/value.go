@@ -1,4 +1,4 @@
-package text
+package table
 
 import (
 	"math"
@@ -23,22 +23,19 @@ func Value(v float64, unit string) string {
 	}
 	switch base {
 	case "bytes":
-		return scaled(v, 1024, []string{" B", " KiB", " MiB", " GiB", " TiB", " PiB"}) + per
+		return Scaled(v, 1024, []string{" B", " KiB", " MiB", " GiB", " TiB", " PiB"}) + per
 	case "seconds":
 		if rate { // seconds a second: how many at a time
-			return scaled(v, 1000, thousands()) + " s/s"
+			return Scaled(v, 1000, thousands()) + " s/s"
 		}
 		return Duration(v)
 	case "ratio":
-		return digits(v*100) + " %" + per
+		return Digits(v*100) + " %" + per
 	case "count", "":
-		return scaled(v, 1000, thousands()) + per
+		return Scaled(v, 1000, thousands()) + per
 	}
-	return scaled(v, 1000, thousands()) + " " + Escape(unit)
+	return Scaled(v, 1000, thousands()) + " " + strings.Trim(strconv.Quote(unit), `"`) // it may come from a file that others wrote
 }
-
-// percent writes a share that is an estimate: without decimals.
-func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', 0, 64) + " %" }
 
 func thousands() []string { return []string{"", " k", " M", " G", " T", " P"} }
 
@@ -48,31 +45,31 @@ func Duration(s float64) string {
 	case s == 0:
 		return "0 s"
 	case s < 999.5e-9:
-		return digits(s*1e9) + " ns"
+		return Digits(s*1e9) + " ns"
 	case s < 999.5e-6:
-		return digits(s*1e6) + " us"
+		return Digits(s*1e6) + " us"
 	case s < 0.9995:
-		return digits(s*1e3) + " ms"
+		return Digits(s*1e3) + " ms"
 	case s < 600:
-		return digits(s) + " s"
+		return Digits(s) + " s"
 	case s < 7200:
-		return digits(s/60) + " min"
+		return Digits(s/60) + " min"
 	}
-	return digits(s/3600) + " h"
+	return Digits(s/3600) + " h"
 }
 
-// scaled divides v by step until its three digits suffice.
-func scaled(v, step float64, units []string) string {
+// Scaled divides v by step until its three digits suffice.
+func Scaled(v, step float64, units []string) string {
 	i := 0
 	for i < len(units)-1 && math.Round(v) >= step {
 		v /= step
 		i++
 	}
-	return digits(v) + units[i]
+	return Digits(v) + units[i]
 }
 
-// digits writes three significant digits, whole numbers without a point.
-func digits(v float64) string {
+// Digits writes three significant digits, whole numbers without a point.
+func Digits(v float64) string {
 	decimals := 0
 	switch {
 	case v >= 99.95:
