@@ -29,6 +29,7 @@ func rooms() []room {
 		sample, host, bpf = "internal/sample", "internal/host", "internal/bpf"
 		source, diagnose  = "internal/source", "internal/diagnose"
 		table             = "internal/table"
+		procfile          = "internal/procfile"
 	)
 	return []room{
 		{".", []string{"internal/cli"}},
@@ -37,14 +38,15 @@ func rooms() []room {
 		{"test/vm", nil},     // likewise
 		{sample, nil},
 		{host, nil},
-		{bpf, []string{host, sample}},
+		{procfile, []string{sample, host}},
+		{bpf, []string{host, procfile, sample}},
 		{source, []string{sample, host, source}},
 		{source + "/*", []string{sample, host, bpf}},
-		{source + "/proc/*", []string{sample, host}},
-		{source + "/probe/*", []string{sample, host, bpf}},
-		{"internal/parse", []string{sample}},
-		{"internal/parse/*", []string{sample, "internal/parse/lines"}},
-		{"internal/symbol", []string{host}},
+		{source + "/proc/*", []string{sample, host, procfile}},
+		{source + "/probe/*", []string{sample, host, bpf, procfile}},
+		{"internal/parse", []string{sample, procfile}},
+		{"internal/parse/*", []string{sample, procfile, "internal/parse/lines"}},
+		{"internal/symbol", []string{host, procfile}},
 		{"internal/store", []string{sample}},
 		{"internal/store/*", []string{sample, "internal/store/frames"}},
 		{"internal/store/remote", []string{sample, "internal/store/series"}},
@@ -52,7 +54,7 @@ func rooms() []room {
 		{"internal/predict", []string{sample}},
 		{diagnose, []string{sample, "internal/detect", "internal/predict"}},
 		{"internal/notify", nil},
-		{"internal/lab", []string{sample, host}},
+		{"internal/lab", []string{sample, host, procfile}},
 		{"internal/agent", []string{sample, host, source, "internal/store", "internal/detect", "internal/notify"}},
 		{table, nil},
 		{"internal/present/*", []string{sample, diagnose, table}},

@@ -1,17 +1,15 @@
 package bpf
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strconv"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 // Rule is struct rule of include/rules.bpf.h: a thread that sleeps in a kernel
@@ -24,9 +22,6 @@ type Rule struct {
 
 // MaxRules is RULES there.
 const MaxRules = 128
-
-// ErrHidden is kallsyms without its addresses.
-var ErrHidden = errors.New("the kernel's addresses are hidden (kernel.kptr_restrict)")
 
 // ReadRules looks kernel functions up, each with the class of who sleeps in it:
 // /proc/kallsyms.
@@ -49,29 +44,15 @@ func ReadRules(h *host.Host, classes map[string]uint32) ([]Rule, error) {
 func parseRules(r io.Reader, classes map[string]uint32) ([]Rule, error) {
 	var starts []uint64
 	var rules []Rule
-	lines := bufio.NewScanner(r)
-	for n := 1; lines.Scan(); n++ {
-		hex, rest, _ := bytes.Cut(lines.Bytes(), []byte(" "))
-		kind, name, ok := bytes.Cut(rest, []byte(" "))
-		at, err := strconv.ParseUint(string(hex), 16, 64)
-		if err != nil || !ok || len(kind) != 1 {
-			return nil, &host.LineError{Line: n, What: fmt.Sprintf("%.40q is no symbol", lines.Bytes())}
+	for symbol, err := range procfile.Symbols(r) {
+		if err != nil {
+			return nil, err
 		}
-		if at == 0 {
-			continue
+		starts = append(starts, symbol.Start)
+		name, _, _ := bytes.Cut(symbol.Name, []byte("."))
+		if c, ok := classes[string(name)]; ok && symbol.Text {
+			rules = append(rules, Rule{Start: symbol.Start, Class: c})
 		}
-		starts = append(starts, at)
-		name, _, _ = bytes.Cut(name, []byte("\t"))
-		name, _, _ = bytes.Cut(name, []byte("."))
-		if c, ok := classes[string(name)]; ok && (kind[0]|0x20 == 't' || kind[0]|0x20 == 'w') {
-			rules = append(rules, Rule{Start: at, Class: c})
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, err
-	}
-	if len(starts) == 0 {
-		return nil, ErrHidden
 	}
 	slices.Sort(starts)
 	slices.SortFunc(rules, func(a, b Rule) int { return cmp.Compare(a.Start, b.Start) })

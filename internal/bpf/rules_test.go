@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 const symbols = `ffffffff81000000 T _text
@@ -39,7 +40,7 @@ func TestParseRules(t *testing.T) {
 }
 
 func TestParseRulesThatAreHiddenOrBroken(t *testing.T) {
-	if _, err := parseRules(strings.NewReader("0000000000000000 T _text\n0000000000000000 T jbd2_log_wait_commit\n"), classes); !errors.Is(err, ErrHidden) {
+	if _, err := parseRules(strings.NewReader("0000000000000000 T _text\n0000000000000000 T jbd2_log_wait_commit\n"), classes); !errors.Is(err, procfile.ErrHidden) {
 		t.Errorf("hidden addresses: %v", err)
 	}
 	for _, broken := range []string{"x", "ffffffff81000000 T", "ffffffff81000000", "fffffffff81000000f T _text", "12 TT a"} {

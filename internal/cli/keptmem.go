@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/meminfo"
 	"iocause/internal/source/proc/smaps"
@@ -14,13 +15,13 @@ import (
 
 // keptMemory is where the memory was, as evidence. Sizes are in bytes.
 type keptMemory struct {
-	Version   int             `json:"version"`
-	At        time.Time       `json:"at"`
-	Info      meminfo.Meminfo `json:"meminfo"`
-	Beside    meminfo.Beside  `json:"beside"`
-	Unread    []string        `json:"unread"` // of Beside, and why
-	Parts     []meminfo.Part  `json:"parts"`
-	Processes []keptProcess   `json:"processes"`
+	Version   int              `json:"version"`
+	At        time.Time        `json:"at"`
+	Info      procfile.Meminfo `json:"meminfo"`
+	Beside    meminfo.Beside   `json:"beside"`
+	Unread    []string         `json:"unread"` // of Beside, and why
+	Parts     []meminfo.Part   `json:"parts"`
+	Processes []keptProcess    `json:"processes"`
 }
 
 type keptProcess struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/meminfo"
 	"iocause/internal/source/proc/smaps"
@@ -58,7 +59,7 @@ func newMemCommand(a *app) *cobra.Command {
 
 // memory is one look at it.
 type memory struct {
-	info      meminfo.Meminfo
+	info      procfile.Meminfo
 	beside    meminfo.Beside
 	parts     []meminfo.Part
 	processes []smaps.Process
@@ -102,7 +103,7 @@ func (a *app) takeMemory(most int) (*memory, error) {
 	defer line.erase()
 	now := &memory{}
 	var err error
-	if now.info, err = meminfo.Read(a.host); err != nil {
+	if now.info, err = procfile.ReadMeminfo(a.host); err != nil {
 		return nil, err
 	}
 	now.beside = meminfo.ReadBeside(a.host, &now.info, most)

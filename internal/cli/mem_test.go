@@ -12,6 +12,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/source/proc/meminfo"
 )
 
@@ -112,7 +113,7 @@ func TestDropFreesWhatIsSaid(t *testing.T) {
 	look := func() *memory {
 		now := &memory{}
 		var err error
-		if now.info, err = meminfo.Read(host.Live()); err != nil {
+		if now.info, err = procfile.ReadMeminfo(host.Live()); err != nil {
 			t.Fatal(err)
 		}
 		now.beside = meminfo.ReadBeside(host.Live(), &now.info, 0)

@@ -3,12 +3,12 @@ package cli
 import (
 	"fmt"
 
-	"iocause/internal/source/proc/meminfo"
+	"iocause/internal/procfile"
 	"iocause/internal/table"
 )
 
 // freeTable is what free(1) of procps 4 shows.
-func freeTable(m *meminfo.Meminfo) table.Table {
+func freeTable(m *procfile.Meminfo) table.Table {
 	t := table.Table{Key: "free", Title: "As free(1) shows it", Whole: true, Columns: []table.Column{
 		{Key: "what", Head: ""},
 		{Key: "total_bytes", Head: "TOTAL", Unit: "bytes"}, {Key: "used_bytes", Head: "USED", Unit: "bytes"},
@@ -100,7 +100,7 @@ func availableTable(now *memory) table.Table {
 	m := &now.info
 	if now.beside.Zones == nil {
 		t.Notes = append(t.Notes, "/proc/zoneinfo could not be read")
-	} else if e, ok := m.Estimate(*now.beside.Zones, now.beside.Page); ok {
+	} else if e, ok := now.beside.Zones.Estimate(m, now.beside.Page); ok {
 		row(float64(e.Free), "free")
 		row(-float64(e.Reserve), "kept back for the kernel (high marks and protection of the zones)")
 		row(float64(e.FilePages), "pages of files that reclaim looks at, active and inactive")

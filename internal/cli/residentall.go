@@ -9,9 +9,9 @@ import (
 	"strconv"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/cachewalk"
-	"iocause/internal/source/proc/meminfo"
 	"iocause/internal/source/residency"
 	"iocause/internal/table"
 )
@@ -77,8 +77,8 @@ func (a *app) residentAll(ctx context.Context, o *residentOptions, rest []string
 }
 
 // cacheOf reads Cached + Buffers.
-func cacheOf(h *host.Host) (meminfo.Meminfo, float64, error) {
-	m, err := meminfo.Read(h)
+func cacheOf(h *host.Host) (procfile.Meminfo, float64, error) {
+	m, err := procfile.ReadMeminfo(h)
 	if err != nil {
 		return m, 0, err
 	}

@@ -1,18 +1,15 @@
 package symbol
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"sort"
-	"strconv"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 // kernel are the kernel's functions: /proc/kallsyms.
@@ -22,9 +19,6 @@ type kernel struct {
 	module []string
 	err    error
 }
-
-// errHidden is kallsyms without its addresses.
-var errHidden = errors.New("the kernel hides its addresses: set kernel.kptr_restrict to 1 or 0, and run as root or with CAP_SYSLOG")
 
 // Kernel is the kernel's function at an address.
 func (r *Resolver) Kernel(ip uint64, isReturn bool) Frame {
@@ -65,30 +59,14 @@ func parseKernel(r io.Reader) (*kernel, error) {
 	}
 	var all []symbol
 	modules := map[string]string{}
-	lines := bufio.NewScanner(r)
-	for n := 1; lines.Scan(); n++ {
-		hex, rest, _ := bytes.Cut(lines.Bytes(), []byte(" "))
-		kind, rest, ok := bytes.Cut(rest, []byte(" "))
-		start, err := strconv.ParseUint(string(hex), 16, 64)
-		if err != nil || !ok || len(kind) != 1 {
-			return nil, &host.LineError{Line: n, What: fmt.Sprintf("%.40q is no symbol", lines.Bytes())}
+	for s, err := range procfile.Symbols(r) {
+		if err != nil {
+			return nil, err
 		}
-		if start == 0 {
-			continue
+		if _, known := modules[string(s.Module)]; !known {
+			modules[string(s.Module)] = cmp.Or(string(s.Module), "kernel")
 		}
-		name, module, _ := bytes.Cut(rest, []byte("\t"))
-		module = bytes.Trim(module, "[]")
-		if _, known := modules[string(module)]; !known {
-			modules[string(module)] = cmp.Or(string(module), "kernel")
-		}
-		k := kind[0] | 0x20
-		all = append(all, symbol{start, string(name), modules[string(module)], k == 't' || k == 'w'})
-	}
-	if err := lines.Err(); err != nil {
-		return nil, err
-	}
-	if len(all) == 0 {
-		return nil, errHidden
+		all = append(all, symbol{s.Start, string(s.Name), modules[string(s.Module)], s.Text})
 	}
 	slices.SortStableFunc(all, func(a, b symbol) int { return cmp.Compare(a.start, b.start) })
 	k := &kernel{}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 func TestParseKernel(t *testing.T) {
@@ -42,7 +43,7 @@ ffffffffc0400000 t jbd2_log_wait_commit	[jbd2]
 			t.Errorf("%#x: %+v, want %+v", ip, got, want)
 		}
 	}
-	if _, err := parseKernel(strings.NewReader("0000000000000000 T _stext\n")); !errors.Is(err, errHidden) {
+	if _, err := parseKernel(strings.NewReader("0000000000000000 T _stext\n")); !errors.Is(err, procfile.ErrHidden) {
 		t.Errorf("hidden addresses: %v", err)
 	}
 	if _, err := parseKernel(strings.NewReader("nothing\n")); err == nil {

@@ -1,17 +1,16 @@
 package load
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 // eat takes memory and keeps it until ctx ends. With Leave it takes what is
@@ -120,18 +119,12 @@ func populate(file int, offset int64, size int) ([]byte, error) {
 
 // memAvailable is MemAvailable of /proc/meminfo in bytes.
 func memAvailable() (int64, error) {
-	b, err := os.ReadFile("/proc/meminfo")
+	m, err := procfile.ReadMeminfo(host.Live())
+	if err == nil && m.Available == nil {
+		err = errors.New("/proc/meminfo has no MemAvailable")
+	}
 	if err != nil {
 		return 0, fmt.Errorf("read the available memory: %w", err)
 	}
-	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
-		if rest, ok := strings.CutPrefix(s.Text(), "MemAvailable:"); ok {
-			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("read the available memory: %w", err)
-			}
-			return kb << 10, nil
-		}
-	}
-	return 0, errors.New("/proc/meminfo has no MemAvailable")
+	return int64(*m.Available), nil
 }

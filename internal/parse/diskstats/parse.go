@@ -3,22 +3,18 @@
 package diskstats
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"iocause/internal/parse/lines"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
-)
-
-const (
-	sector = 512
-	known  = 11 // figures that all kernels have
 )
 
 // Find says where in a line the file begins.
 func Find(line string) int {
 	if len(line) > 20 && (line[0] == ' ' || line[0] >= '0' && line[0] <= '9') {
-		if _, _, ok := entry(line); ok {
+		if _, ok := entry(line); ok {
 			return 0
 		}
 	}
@@ -26,16 +22,13 @@ func Find(line string) int {
 }
 
 // entry reads a line: two device numbers, a name, and figures.
-func entry(line string) (name string, v []float64, ok bool) {
+func entry(line string) (procfile.Disk, bool) {
 	f := strings.Fields(line)
-	if len(f) < 3+known || len(f) > 3+20 {
-		return "", nil, false
+	if len(f) < 4 || f[2][0] < 'a' || f[2][0] > 'z' {
+		return procfile.Disk{}, false
 	}
-	if len(lines.Numbers(f[:2])) != 2 || f[2][0] < 'a' || f[2][0] > 'z' {
-		return "", nil, false
-	}
-	v = lines.Numbers(f[3:])
-	return f[2], v, len(v) == len(f)-3
+	d, err := procfile.ParseDisk([]byte(line))
+	return d, err == nil && d.Fields > 4
 }
 
 type reader struct {
@@ -52,18 +45,18 @@ func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
 	if strings.TrimSpace(l.Text) == "" {
 		return lines.Skipped, nil
 	}
-	name, v, ok := entry(l.Text)
+	d, ok := entry(l.Text)
 	if !ok {
 		return lines.Foreign, nil
 	}
-	if _, seen := r.shots.First[name+" 0"]; !seen {
+	if _, seen := r.shots.First[key(d.Name, sample.DiskReads)]; !seen {
 		if len(r.names) >= 256 {
 			return lines.Skipped, nil
 		}
-		r.names = append(r.names, name)
+		r.names = append(r.names, d.Name)
 	}
-	for i, x := range v[:known] {
-		r.shots.Add(fmt.Sprintf("%s %d", name, i), x, l.N)
+	for _, c := range d.Counters() {
+		r.shots.Add(key(d.Name, c.Metric), float64(c.Value), l.N)
 	}
 	return lines.Used, nil
 }
@@ -80,19 +73,12 @@ func (r *reader) Close(into lines.Values) {
 		if r.partition(name) {
 			continue
 		}
-		for i, c := range []struct {
-			metric sample.Metric
-			unit   float64
-		}{
-			{sample.DiskReads, 1}, {}, {sample.DiskReadBytes, sector}, {sample.DiskReadTime, 1e-3},
-			{sample.DiskWrites, 1}, {}, {sample.DiskWriteBytes, sector}, {sample.DiskWriteTime, 1e-3},
-			{}, {sample.DiskBusy, 1e-3}, {sample.DiskWeighted, 1e-3},
-		} {
-			if d, ok := s.Rise(fmt.Sprintf("%s %d", name, i)); ok && c.metric != "" {
+		for _, c := range new(procfile.Disk).Counters() {
+			if d, ok := s.Rise(key(name, c.Metric)); ok {
 				into.At(s.FirstLine)
-				into.Put(c.metric, sample.Entity{Device: name}, d*c.unit)
+				into.Put(c.Metric, sample.Entity{Device: name}, d*c.Unit)
 				into.At(s.LastLine)
-				into.Put(c.metric, sample.Entity{Device: name}, 0)
+				into.Put(c.Metric, sample.Entity{Device: name}, 0)
 			}
 		}
 	}
@@ -104,21 +90,10 @@ func (r *reader) Close(into lines.Values) {
 	into.Tick(seconds * float64(s.Taken-1))
 }
 
+// key is a disk's counter among the snapshots.
+func key(disk string, m sample.Metric) string { return disk + " " + string(m) }
+
 // partition tells whether another name is the disk that this is a part of.
 func (r *reader) partition(name string) bool {
-	for _, disk := range r.names {
-		rest, ok := strings.CutPrefix(name, disk)
-		if !ok || rest == "" {
-			continue
-		}
-		if last := disk[len(disk)-1]; last >= '0' && last <= '9' {
-			if rest, ok = strings.CutPrefix(rest, "p"); !ok {
-				continue
-			}
-		}
-		if _, ok := lines.Number(rest); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.names, func(disk string) bool { return procfile.PartitionOf(name, disk) })
 }

@@ -7,39 +7,17 @@ import (
 	"strings"
 
 	"iocause/internal/parse/lines"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
-// metricOf is the metric of a line, "" for those that are not judged; ok is
-// false for names that are not in the file.
-func metricOf(name string) (m sample.Metric, ok bool) {
+// known tells the names that the file may begin with; Line takes any.
+func known(name string) bool {
 	switch name {
-	case "MemTotal":
-		return sample.MemTotal, true
-	case "MemFree":
-		return sample.MemFree, true
-	case "MemAvailable":
-		return sample.MemAvailable, true
-	case "Buffers", "Cached":
-		return sample.MemCache, true
-	case "AnonPages":
-		return sample.MemAnon, true
-	case "Shmem":
-		return sample.MemShmem, true
-	case "Slab":
-		return sample.MemSlab, true
-	case "Dirty":
-		return sample.MemDirty, true
-	case "Writeback":
-		return sample.MemWriteback, true
-	case "SwapTotal":
-		return sample.SwapTotal, true
-	case "SwapFree":
-		return sample.SwapFree, true
 	case "SwapCached", "Active", "Inactive", "Mapped", "KReclaimable", "Unevictable", "Mlocked", "WritebackTmp":
-		return "", true
+		return true
 	}
-	return "", false
+	return procfile.MeminfoMetric(name) != ""
 }
 
 // Find says where in a line the file begins.
@@ -49,7 +27,7 @@ func Find(line string) int {
 		return -1
 	}
 	start := strings.LastIndexByte(line[:at], ' ') + 1
-	if _, ok := metricOf(line[start:at]); !ok {
+	if !known(line[start:at]) {
 		return -1
 	}
 	if f := strings.Fields(line[at+1:]); len(f) == 2 {
@@ -81,9 +59,9 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		return lines.Foreign, nil
 	}
 	v, ok := lines.Number(f[0])
-	m, known := metricOf(name)
+	m := procfile.MeminfoMetric(name)
 	switch {
-	case !ok && known:
+	case !ok && known(name):
 		return lines.Broken, fmt.Errorf("%s is %.20q, no amount", name, f[0])
 	case !ok:
 		return lines.Foreign, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"iocause/internal/parse/lines"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
@@ -17,12 +18,19 @@ func Find(line string) int {
 	if !strings.Contains(line, "avg10=") || !strings.Contains(line, "avg60=") {
 		return -1
 	}
-	for _, kind := range []string{"some avg10=", "full avg10="} {
-		if at := strings.Index(line, kind); at >= 0 {
-			return strings.LastIndexByte(line[:at], ' ') + 1
-		}
+	if at := begin(line); at >= 0 {
+		return strings.LastIndexByte(line[:at], ' ') + 1
 	}
 	return -1
+}
+
+// begin is where a line of the file begins, behind the name of the file that
+// grep puts before it; -1 without one.
+func begin(line string) int {
+	if at := strings.Index(line, "some avg10="); at >= 0 {
+		return at
+	}
+	return strings.Index(line, "full avg10=")
 }
 
 type reader struct {
@@ -74,22 +82,24 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	if c := classIn(text); c != "" { // grep names the file in every line
 		class = c
 	}
-	kind, metric := "some", sample.PSISome
-	if strings.Contains(text, "full avg10=") {
-		kind, metric = "full", sample.PSIFull
+	said, ok := procfile.ParsePressureLine([]byte(text[begin(text):]))
+	if !ok || said.Avg10 == nil {
+		return lines.Foreign, nil
 	}
-	if kind == "some" && len(r.order) > 0 {
+	metric := sample.PSISome
+	if said.Full {
+		metric = sample.PSIFull
+	}
+	if !said.Full && len(r.order) > 0 {
 		class, r.order = r.order[0], r.order[1:]
 		if class == "irq" && len(r.order) > 0 { // it has no "some"
 			class, r.order = r.order[0], r.order[1:]
 		}
 		r.class = class
 	}
-	_, rest, _ := strings.Cut(text, "avg10=")
-	number, _, _ := strings.Cut(rest, " ")
-	v, ok := lines.Number(number)
+	v, ok := lines.Number(string(said.Avg10))
 	if !ok || v > 100 {
-		return lines.Broken, fmt.Errorf("avg10 is %.20q, no percentage", number)
+		return lines.Broken, fmt.Errorf("avg10 is %.20q, no percentage", said.Avg10)
 	}
 	if class == "" {
 		r.lost++

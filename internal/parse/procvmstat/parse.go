@@ -4,63 +4,15 @@ package procvmstat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"iocause/internal/parse/lines"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
-// counter is one line that is judged.
-type counter struct {
-	metric sample.Metric
-	unit   float64
-	gauge  bool
-}
-
 const page = 4096
-
-// counterOf is what a line means; ok is false for names that are not judged.
-func counterOf(name string) (c counter, ok bool) {
-	switch name {
-	case "pgpgin":
-		return counter{sample.VMPageIn, 1024, false}, true
-	case "pgpgout":
-		return counter{sample.VMPageOut, 1024, false}, true
-	case "pswpin":
-		return counter{sample.VMSwapIn, 1, false}, true
-	case "pswpout":
-		return counter{sample.VMSwapOut, 1, false}, true
-	case "pgmajfault":
-		return counter{sample.VMMajorFault, 1, false}, true
-	case "workingset_refault_file", "workingset_refault":
-		return counter{sample.VMRefaultFile, 1, false}, true
-	case "workingset_refault_anon":
-		return counter{sample.VMRefaultAnon, 1, false}, true
-	case "pgscan_direct":
-		return counter{sample.VMScanDirect, 1, false}, true
-	case "pgsteal_direct":
-		return counter{sample.VMStealDirect, 1, false}, true
-	case "pgscan_kswapd":
-		return counter{sample.VMScanKswapd, 1, false}, true
-	case "pgsteal_kswapd":
-		return counter{sample.VMStealKswapd, 1, false}, true
-	case "nr_dirtied":
-		return counter{sample.VMDirtied, 1, false}, true
-	case "nr_written":
-		return counter{sample.VMWritten, 1, false}, true
-	case "nr_dirty_threshold":
-		return counter{sample.VMDirtyLimit, page, true}, true
-	case "nr_dirty_background_threshold":
-		return counter{sample.VMDirtyBg, page, true}, true
-	case "nr_dirty":
-		return counter{sample.MemDirty, page, true}, true
-	case "nr_writeback":
-		return counter{sample.MemWriteback, page, true}, true
-	case "nr_free_pages":
-		return counter{sample.MemFree, page, true}, true
-	}
-	return counter{}, false
-}
 
 // named tells lines of the file from prose: a name as the kernel writes them, and
 // a whole number. Newer kernels have names that are not known here.
@@ -74,10 +26,8 @@ func named(line string) bool {
 
 // Find says where in a line the file begins.
 func Find(line string) int {
-	if name, _, ok := entry(line); ok {
-		if _, ok := counterOf(name); ok {
-			return 0
-		}
+	if name, _, ok := entry(line); ok && procfile.VmstatHas(name) {
+		return 0
 	}
 	return -1
 }
@@ -109,7 +59,7 @@ func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
 	if !ok || !named(l.Text) {
 		return lines.Foreign, nil
 	}
-	if _, ok := counterOf(name); !ok {
+	if !procfile.VmstatHas(name) {
 		return lines.Skipped, nil
 	}
 	r.shots.Add(name, v, l.N)
@@ -119,19 +69,22 @@ func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
 // Close implements lines.Reader.
 func (r *reader) Close(into lines.Values) {
 	s := &r.shots
-	for name, v := range s.Last {
-		c, _ := counterOf(name)
-		if c.gauge {
-			into.At(s.LastLine)
-			into.Put(c.metric, sample.Entity{}, v*c.unit)
+	first, last := taken(s.First), taken(s.Last)
+	into.At(s.LastLine)
+	for _, g := range slices.Concat(last.Thresholds(), last.Held()) {
+		if g.Value != nil {
+			into.Put(g.Metric, sample.Entity{}, float64(*g.Value)*page)
+		}
+	}
+	before := first.Counters(page)
+	for i, c := range last.Counters(page) {
+		if s.Taken < 2 || i >= len(before) || before[i].Value == nil || c.Value == nil || *c.Value < *before[i].Value {
 			continue
 		}
-		if d, ok := s.Rise(name); ok {
-			into.At(s.FirstLine)
-			into.Put(c.metric, sample.Entity{}, d*c.unit)
-			into.At(s.LastLine)
-			into.Put(c.metric, sample.Entity{}, 0)
-		}
+		into.At(s.FirstLine)
+		into.Put(c.Metric, sample.Entity{}, float64(*c.Value-*before[i].Value)*c.Unit)
+		into.At(s.LastLine)
+		into.Put(c.Metric, sample.Entity{}, 0)
 	}
 	if s.Taken < 2 {
 		into.State()
@@ -148,4 +101,13 @@ func (r *reader) Close(into lines.Values) {
 		into.Note(fmt.Sprintf("of %d looks at /proc/vmstat the first and the last are compared", s.Taken))
 	}
 	into.Tick(seconds)
+}
+
+// taken is a look at the file.
+func taken(figures map[string]float64) *procfile.Vmstat {
+	v := &procfile.Vmstat{}
+	for name, x := range figures {
+		v.Set([]byte(name), uint64(x))
+	}
+	return v
 }

@@ -29,6 +29,13 @@ func TestTwoLooks(t *testing.T) {
 	}
 }
 
+// What a kernel counts for each zone is added up.
+func TestZones(t *testing.T) {
+	g := linestest.Read(t, tool(), "pgpgin 1\nallocstall_dma 1\nallocstall_normal 10\noom_kill 0\npgpgin 2\nallocstall_dma 2\nallocstall_normal 15\noom_kill 1\n")
+	g.Want(sample.VMAllocStall, sample.Entity{}, 6, 0)
+	g.Want(sample.VMKilled, sample.Entity{}, 1, 0)
+}
+
 // Counters since boot say nothing of now.
 func TestOneLook(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "once.txt")

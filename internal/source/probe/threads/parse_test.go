@@ -8,12 +8,13 @@ import (
 	"iocause/internal/bpf"
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 // This kernel has the functions of each file system that it has, and room for all.
 func TestRulesOfThisKernel(t *testing.T) {
 	rules, err := readRules(host.Live())
-	if errors.Is(err, bpf.ErrHidden) {
+	if errors.Is(err, procfile.ErrHidden) {
 		bpftest.Need(t, "bpf", err)
 	}
 	if err != nil {

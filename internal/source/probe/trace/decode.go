@@ -1,14 +1,12 @@
 package trace
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/binary"
 	"os"
-	"strconv"
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
@@ -40,22 +38,12 @@ func endings(h *host.Host) map[string]uint64 {
 		return at
 	}
 	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		line := lines.Bytes() // "ffffffff81765bf0 T iomap_dio_bio_end_io"
-		i := bytes.IndexByte(line, ' ')
-		if i < 0 || len(line) < i+4 {
+	for symbol, err := range procfile.Symbols(f) {
+		constant, ok := symbols[string(symbol.Name)]
+		if err != nil || !ok || string(symbol.Name) == "bio_wait_end_io" && at[constant] != 0 {
 			continue
 		}
-		name, _, _ := bytes.Cut(line[i+3:], []byte{'\t'})
-		constant, ok := symbols[string(name)]
-		if !ok {
-			continue
-		}
-		value, err := strconv.ParseUint(string(line[:i]), 16, 64)
-		if err == nil && !(string(name) == "bio_wait_end_io" && at[constant] != 0) {
-			at[constant] = value
-		}
+		at[constant] = symbol.Start
 	}
 	return at
 }

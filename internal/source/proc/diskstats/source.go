@@ -7,13 +7,11 @@ import (
 	"strings"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
 const file = "/proc/diskstats"
-
-// sector is the unit of the kernel's figures in bytes, whatever the device's is.
-const sector = 512
 
 type key struct {
 	metric sample.Metric
@@ -24,7 +22,7 @@ type source struct {
 	host     *host.Host
 	path     string
 	buf      []byte
-	disks    []Disk
+	disks    []procfile.Disk
 	devices  *host.Devices
 	unknown  map[string]bool // neither disk nor partition when last looked up
 	counters host.Counters[key]
@@ -48,7 +46,7 @@ func (s *source) read() error {
 	if s.buf, err = host.Read(s.path, s.buf); err != nil {
 		return fmt.Errorf("reading the disks' figures: %w", err)
 	}
-	s.disks, err = parse(s.buf, s.disks)
+	s.disks, err = procfile.ParseDiskstats(s.buf, s.disks)
 	return host.In(file, err)
 }
 
@@ -104,8 +102,8 @@ func (s *source) forget(name string) {
 	}
 }
 
-func (s *source) emit(d *Disk, phase sample.Phase, into sample.Sink) {
-	silent := d.idle() && spare(d.Name)
+func (s *source) emit(d *procfile.Disk, phase sample.Phase, into sample.Sink) {
+	silent := d.Idle() && spare(d.Name)
 	e := sample.Entity{Device: d.Name}
 	count := func(m sample.Metric, now uint64, unit float64, step func(key, uint64) (uint64, host.Step)) {
 		k := key{m, d.Name}
@@ -127,17 +125,15 @@ func (s *source) emit(d *Disk, phase sample.Phase, into sample.Sink) {
 			})
 		}
 	}
-	whole, milli := s.counters.Step, s.counters.Step32
-	count(sample.DiskReads, d.Reads, 1, whole)
-	count(sample.DiskWrites, d.Writes, 1, whole)
-	count(sample.DiskReadBytes, d.ReadSectors, sector, whole)
-	count(sample.DiskWriteBytes, d.WriteSectors, sector, whole)
-	count(sample.DiskReadTime, d.ReadTime, 1e-3, milli)
-	count(sample.DiskWriteTime, d.WriteTime, 1e-3, milli)
-	count(sample.DiskBusy, d.Busy, 1e-3, milli)
-	count(sample.DiskWeighted, d.Weighted, 1e-3, milli)
-	if d.Fields >= withFlush {
-		count(sample.DiskFlushes, d.Flushes, 1, whole)
+	for _, c := range d.Counters() {
+		step := s.counters.Step
+		if c.Wraps {
+			step = s.counters.Step32
+		}
+		count(c.Metric, c.Value, c.Unit, step)
+	}
+	if d.HasFlushes() {
+		count(sample.DiskFlushes, d.Flushes, 1, s.counters.Step)
 	} else if phase == sample.First {
 		into.PutGap(sample.Gap{
 			Why:     file + " counts no flush requests: kernels since 5.5 do",
@@ -160,7 +156,7 @@ func spare(name string) bool {
 }
 
 // whole tells disks, which are measured, from partitions and memory disks.
-func (s *source) whole(d *Disk) bool {
+func (s *source) whole(d *procfile.Disk) bool {
 	if rest, ok := strings.CutPrefix(d.Name, "ram"); ok && digits(rest) {
 		return false
 	}
@@ -181,26 +177,11 @@ func (s *source) whole(d *Disk) bool {
 		return false // a hidden path of a multipath disk
 	}
 	for i := range s.disks {
-		if partitionOf(d.Name, s.disks[i].Name) {
+		if procfile.PartitionOf(d.Name, s.disks[i].Name) {
 			return false
 		}
 	}
 	return true
-}
-
-// partitionOf goes by the kernel's naming: "sda" and "sda1", "nvme0n1" and
-// "nvme0n1p1".
-func partitionOf(name, disk string) bool {
-	rest, ok := strings.CutPrefix(name, disk)
-	if !ok || disk == "" {
-		return false
-	}
-	if last := disk[len(disk)-1]; last >= '0' && last <= '9' {
-		if rest, ok = strings.CutPrefix(rest, "p"); !ok {
-			return false
-		}
-	}
-	return digits(rest)
 }
 
 func digits(s string) bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 // Beside is what /proc/meminfo does not say; nil is what could not be read.
@@ -23,7 +24,7 @@ type Beside struct {
 
 // ReadBeside reads what belongs to Parts beside /proc/meminfo. It looks at the
 // flags of most pages at most, 0 for all.
-func ReadBeside(h *host.Host, m *Meminfo, most int) Beside {
+func ReadBeside(h *host.Host, m *procfile.Meminfo, most int) Beside {
 	b := Beside{Page: uint64(os.Getpagesize())}
 	if z, err := ReadZones(h); err != nil {
 		b.Errors = append(b.Errors, err)
@@ -129,7 +130,7 @@ const (
 // drivers took for themselves, remains as the last part; it is below zero when
 // counters that are read one after the other do not fit each other. ok is
 // false without the figures that everything else is measured by.
-func Parts(m *Meminfo, b Beside) (parts []Part, ok bool) {
+func Parts(m *procfile.Meminfo, b Beside) (parts []Part, ok bool) {
 	if m.Total == nil || m.Free == nil || m.Anon == nil || m.Cached == nil || m.Buffers == nil || m.Shmem == nil {
 		return nil, false
 	}
@@ -167,7 +168,7 @@ func Parts(m *Meminfo, b Beside) (parts []Part, ok bool) {
 }
 
 // cacheParts divide Cached - Shmem. The clean part is what the others leave.
-func cacheParts(m *Meminfo, f *FilePages) []Part {
+func cacheParts(m *procfile.Meminfo, f *FilePages) []Part {
 	const flags = "/proc/kpageflags"
 	files := int64(*m.Cached) - int64(*m.Shmem)
 	part := func(key, name string, v uint64) Part {
@@ -200,7 +201,7 @@ func cacheParts(m *Meminfo, f *FilePages) []Part {
 
 // vmallocPart is VmallocUsed without the kernel stacks, that it counts too
 // where they are mapped (CONFIG_VMAP_STACK, the default since 4.14 on x86-64).
-func vmallocPart(m *Meminfo, b Beside) (*uint64, string) {
+func vmallocPart(m *procfile.Meminfo, b Beside) (*uint64, string) {
 	if m.VmallocUsed == nil {
 		return nil, "/proc/meminfo VmallocUsed"
 	}

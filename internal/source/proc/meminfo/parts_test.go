@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/source/proc/proctest"
 )
 
-func sum(t *testing.T, m *Meminfo, b Beside) (int64, map[string]Part) {
+func sum(t *testing.T, m *procfile.Meminfo, b Beside) (int64, map[string]Part) {
 	t.Helper()
 	parts, ok := Parts(m, b)
 	if !ok {
@@ -30,7 +31,7 @@ func sum(t *testing.T, m *Meminfo, b Beside) (int64, map[string]Part) {
 
 // The parts are all of the memory, whatever could be read beside.
 func TestPartsAddUp(t *testing.T) {
-	m, err := parse(proctest.Fixture(t, "6.18"))
+	m, err := procfile.ParseMeminfo(proctest.Fixture(t, "../../../../procfile/testdata/meminfo-6.18"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,14 +61,14 @@ func TestPartsAddUp(t *testing.T) {
 	if all != int64(*m.Total) || by[PartUnexplained].Bytes >= 0 {
 		t.Errorf("%d bytes are unexplained", by[PartUnexplained].Bytes)
 	}
-	if _, ok := Parts(&Meminfo{Total: m.Total}, Beside{}); ok {
+	if _, ok := Parts(&procfile.Meminfo{Total: m.Total}, Beside{}); ok {
 		t.Error("parts of nothing")
 	}
 }
 
 // MemAvailable, reckoned from its parts, is what the kernel says.
 func TestEstimateIsMemAvailable(t *testing.T) {
-	m, err := parse(proctest.Fixture(t, "available-6.18"))
+	m, err := procfile.ParseMeminfo(proctest.Fixture(t, "available-6.18"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +76,11 @@ func TestEstimateIsMemAvailable(t *testing.T) {
 	if err != nil || z.PerCPU == 0 || z.Low == 0 || z.Reserve <= z.Low {
 		t.Fatalf("%+v, %v", z, err)
 	}
-	e, ok := m.Estimate(z, 4096)
+	e, ok := z.Estimate(&m, 4096)
 	if off := e.Sum - int64(*m.Available); !ok || off < -1<<20 || off > 1<<20 {
 		t.Errorf("%+v: %d bytes, the kernel says %d", e, e.Sum, *m.Available)
 	}
-	if _, ok := (&Meminfo{}).Estimate(z, 4096); ok {
+	if _, ok := z.Estimate(&procfile.Meminfo{}, 4096); ok {
 		t.Error("an estimate of nothing")
 	}
 }
@@ -138,7 +139,7 @@ func TestBeside(t *testing.T) {
 	x.Write("proc/zoneinfo", "Node 0, zone DMA\n low 2\n high 5\n managed 100\n pagesets\n count: 7\n")
 	x.Write("proc/kpageflags", "")
 	total := uint64(1 << 20)
-	b := ReadBeside(x.Host(), &Meminfo{Total: &total}, 0)
+	b := ReadBeside(x.Host(), &procfile.Meminfo{Total: &total}, 0)
 	if len(b.Errors) != 0 || *b.Stacks != 8*b.Page || *b.Zram != 16384 || *b.PerCPU != 7*b.Page {
 		t.Errorf("%+v", b)
 	}
@@ -148,7 +149,7 @@ func TestBeside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if b = ReadBeside(x.Host(), &Meminfo{Total: &total}, 0); len(b.Errors) != 4 || b.Zram != nil {
+	if b = ReadBeside(x.Host(), &procfile.Meminfo{Total: &total}, 0); len(b.Errors) != 4 || b.Zram != nil {
 		t.Errorf("%+v", b)
 	}
 }

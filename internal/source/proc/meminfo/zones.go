@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 // Zones is what is read of /proc/zoneinfo, summed up, in pages.
@@ -109,7 +110,7 @@ type Estimate struct {
 
 // Estimate reckons MemAvailable anew, to show its parts. ok is false where
 // the kernel's file lacks one of them.
-func (m *Meminfo) Estimate(z Zones, page uint64) (e Estimate, ok bool) {
+func (z Zones) Estimate(m *procfile.Meminfo, page uint64) (e Estimate, ok bool) {
 	reclaimable := m.KReclaimable
 	if reclaimable == nil { // before 4.20
 		reclaimable = m.SReclaimable

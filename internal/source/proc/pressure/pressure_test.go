@@ -8,22 +8,6 @@ import (
 	"iocause/internal/source/proc/proctest"
 )
 
-func TestParse(t *testing.T) {
-	p, err := parse(proctest.Fixture(t, "5.10-cpu"))
-	if err != nil || *p.Some != 42 || p.Full != nil {
-		t.Errorf("%+v, %v", p, err)
-	}
-	if p, err = parse(proctest.Fixture(t, "6.18")); err != nil || p.Some == nil || p.Full == nil || *p.Full > *p.Some {
-		t.Errorf("%+v, %v", p, err)
-	}
-	_, err = parse(nil)
-	proctest.WantLine(t, err, 1)
-	_, err = parse([]byte("some total=1\nfull avg10=0.00"))
-	proctest.WantLine(t, err, 2)
-	_, err = parse([]byte("some total=-1"))
-	proctest.WantLine(t, err, 1)
-}
-
 func TestCollect(t *testing.T) {
 	x := proctest.NewTree(t)
 	x.Write("proc/pressure/io", "some avg10=0 total=1000000\nfull total=500000\n")
@@ -48,13 +32,4 @@ func TestNoPSI(t *testing.T) {
 	if _, err := Open(proctest.NewTree(t).Host()); !errors.Is(err, ErrNoPSI) {
 		t.Errorf("%v, want %v", err, ErrNoPSI)
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	proctest.Seeds(f)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if p, err := parse(b); err == nil && p.Some == nil {
-			t.Error("no error and no figure")
-		}
-	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
@@ -44,12 +45,12 @@ func Open(h *host.Host) (sample.Source, error) {
 	return s, nil
 }
 
-func (s *source) read(resource string) (Pressure, error) {
+func (s *source) read(resource string) (procfile.Pressure, error) {
 	var err error
 	if s.buf, err = host.Read(s.dir+"/"+resource, s.buf); err != nil {
-		return Pressure{}, fmt.Errorf("reading the pressure: %w", err)
+		return procfile.Pressure{}, fmt.Errorf("reading the pressure: %w", err)
 	}
-	p, err := parse(s.buf)
+	p, err := procfile.ParsePressure(s.buf)
 	return p, host.In("/proc/pressure/"+resource, err)
 }
 

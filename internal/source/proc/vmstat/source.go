@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
@@ -27,12 +28,12 @@ func Open(h *host.Host) (sample.Source, error) {
 	return s, nil
 }
 
-func (s *source) read() (Vmstat, error) {
+func (s *source) read() (procfile.Vmstat, error) {
 	var err error
 	if s.buf, err = host.Read(s.path, s.buf); err != nil {
-		return Vmstat{}, fmt.Errorf("reading the memory's events: %w", err)
+		return procfile.Vmstat{}, fmt.Errorf("reading the memory's events: %w", err)
 	}
-	v, err := parse(s.buf)
+	v, err := procfile.ParseVmstat(s.buf)
 	return v, host.In(file, err)
 }
 
@@ -46,50 +47,28 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		s.counters.Reset()
 	}
 	var absent []sample.Metric
-	type counter struct {
-		metric sample.Metric
-		value  *uint64
-		unit   float64
-	}
-	counters := []counter{
-		{sample.VMPageIn, v.PageIn, 1024}, {sample.VMPageOut, v.PageOut, 1024},
-		{sample.VMSwapIn, v.SwapIn, 1}, {sample.VMSwapOut, v.SwapOut, 1},
-		{sample.VMMajorFault, v.MajorFaults, 1},
-		{sample.VMRefaultFile, v.RefaultFile, 1}, {sample.VMRefaultAnon, v.RefaultAnon, 1},
-		{sample.VMScanDirect, v.ScanDirect, 1}, {sample.VMStealDirect, v.StealDirect, 1},
-		{sample.VMScanKswapd, v.ScanKswapd, 1}, {sample.VMStealKswapd, v.StealKswapd, 1},
-		{sample.VMAllocStall, v.AllocStall, 1}, {sample.VMCompact, v.CompactStall, 1},
-		{sample.VMKilled, v.Killed, 1}, {sample.VMDirtied, v.Dirtied, 1}, {sample.VMWritten, v.Written, 1},
-	}
-	if v.HugeMapped != nil { // else this kernel maps none
-		// a table of the lowest level maps a huge page: one entry of 8 bytes a page
-		counters = append(counters, counter{sample.VMHugeMapped, v.HugeMapped, s.page / 8})
-	}
-	for _, c := range counters {
-		if c.value == nil {
-			absent = append(absent, c.metric)
+	for _, c := range v.Counters(s.page) {
+		if c.Value == nil {
+			absent = append(absent, c.Metric)
 			continue
 		}
-		rise, how := s.counters.Step(c.metric, *c.value)
+		rise, how := s.counters.Step(c.Metric, *c.Value)
 		switch how {
 		case host.Rose:
-			into.Put(c.metric, sample.Entity{}, float64(rise)*c.unit, file)
+			into.Put(c.Metric, sample.Entity{}, float64(rise)*c.Unit, file)
 		case host.Fell:
 			into.PutGap(sample.Gap{
-				Why:     fmt.Sprintf("%s: %s fell, so it was reset and part of its increase is lost", file, c.metric),
-				Metrics: []sample.Metric{c.metric},
+				Why:     fmt.Sprintf("%s: %s fell, so it was reset and part of its increase is lost", file, c.Metric),
+				Metrics: []sample.Metric{c.Metric},
 			})
 		}
 	}
-	for _, g := range []struct {
-		metric sample.Metric
-		value  *uint64
-	}{{sample.VMDirtyLimit, v.DirtyLimit}, {sample.VMDirtyBg, v.DirtyBg}} {
-		if g.value == nil {
-			absent = append(absent, g.metric)
+	for _, g := range v.Thresholds() {
+		if g.Value == nil {
+			absent = append(absent, g.Metric)
 			continue
 		}
-		into.Put(g.metric, sample.Entity{}, float64(*g.value)*s.page, file)
+		into.Put(g.Metric, sample.Entity{}, float64(*g.Value)*s.page, file)
 	}
 	if len(absent) > 0 && phase == sample.First {
 		into.PutGap(sample.Gap{Why: fmt.Sprintf("this kernel's %s lacks %v", file, absent), Metrics: absent})

@@ -1,10 +1,11 @@
-package vmstat
+package procfile
 
 import (
 	"bytes"
 	"fmt"
 
 	"iocause/internal/host"
+	"iocause/internal/sample"
 )
 
 // Vmstat is what is read of /proc/vmstat (mm/vmstat.c): counts since boot, in
@@ -22,6 +23,44 @@ type Vmstat struct {
 	HugeMapped               *uint64 // thp_file_mapped: count of huge pages
 	Dirtied, Written         *uint64
 	DirtyLimit, DirtyBg      *uint64 // thresholds, not counts
+	Dirty, Writeback, Free   *uint64 // held now, not counts
+}
+
+// Counter is a figure that rises from boot on; a nil Value is not in the
+// kernel's file. Value times Unit is in the metric's unit.
+type Counter struct {
+	Metric sample.Metric
+	Value  *uint64
+	Unit   float64
+}
+
+// Counters are the file's counters, on a machine whose pages have so many bytes.
+func (v *Vmstat) Counters(page float64) []Counter {
+	all := []Counter{
+		{sample.VMPageIn, v.PageIn, 1024}, {sample.VMPageOut, v.PageOut, 1024},
+		{sample.VMSwapIn, v.SwapIn, 1}, {sample.VMSwapOut, v.SwapOut, 1},
+		{sample.VMMajorFault, v.MajorFaults, 1},
+		{sample.VMRefaultFile, v.RefaultFile, 1}, {sample.VMRefaultAnon, v.RefaultAnon, 1},
+		{sample.VMScanDirect, v.ScanDirect, 1}, {sample.VMStealDirect, v.StealDirect, 1},
+		{sample.VMScanKswapd, v.ScanKswapd, 1}, {sample.VMStealKswapd, v.StealKswapd, 1},
+		{sample.VMAllocStall, v.AllocStall, 1}, {sample.VMCompact, v.CompactStall, 1},
+		{sample.VMKilled, v.Killed, 1}, {sample.VMDirtied, v.Dirtied, 1}, {sample.VMWritten, v.Written, 1},
+	}
+	if v.HugeMapped != nil { // else this kernel maps none
+		// a table of the lowest level maps a huge page: one entry of 8 bytes a page
+		all = append(all, Counter{sample.VMHugeMapped, v.HugeMapped, page / 8})
+	}
+	return all
+}
+
+// Thresholds are the limits of dirty memory, in pages.
+func (v *Vmstat) Thresholds() []Gauge {
+	return []Gauge{{sample.VMDirtyLimit, v.DirtyLimit}, {sample.VMDirtyBg, v.DirtyBg}}
+}
+
+// Held is what /proc/meminfo tells as well, in pages.
+func (v *Vmstat) Held() []Gauge {
+	return []Gauge{{sample.MemDirty, v.Dirty}, {sample.MemWriteback, v.Writeback}, {sample.MemFree, v.Free}}
 }
 
 // zones end the names of figures that a kernel keeps for each zone.
@@ -64,6 +103,12 @@ func (v *Vmstat) field(key []byte) (to **uint64, part bool) {
 		return &v.DirtyLimit, false
 	case "nr_dirty_background_threshold":
 		return &v.DirtyBg, false
+	case "nr_dirty":
+		return &v.Dirty, false
+	case "nr_writeback":
+		return &v.Writeback, false
+	case "nr_free_pages":
+		return &v.Free, false
 	}
 	for _, name := range zoned {
 		rest, ok := bytes.CutPrefix(key, []byte(name))
@@ -93,25 +138,38 @@ func (v *Vmstat) field(key []byte) (to **uint64, part bool) {
 	return nil, false
 }
 
-func parse(b []byte) (Vmstat, error) {
+// Set takes the figure of one line. It is false for lines that are not read.
+func (v *Vmstat) Set(key []byte, x uint64) bool {
+	to, part := v.field(key)
+	if to == nil {
+		return false
+	}
+	if part && *to != nil {
+		x += **to
+	}
+	*to = &x
+	return true
+}
+
+// VmstatHas tells whether a line of this name is read.
+func VmstatHas(name string) bool {
+	to, _ := new(Vmstat).field([]byte(name))
+	return to != nil
+}
+
+// ParseVmstat parses /proc/vmstat.
+func ParseVmstat(b []byte) (Vmstat, error) {
 	var v Vmstat
 	for n := 1; len(b) > 0; n++ {
 		var line []byte
 		line, b = host.Line(b)
 		key, rest := host.Field(line)
-		to, part := v.field(key)
-		if to == nil {
-			continue
-		}
 		f, _ := host.Field(rest)
 		x, ok := host.Uint(f)
-		if !ok {
+		if to, _ := v.field(key); to != nil && !ok {
 			return v, &host.LineError{Line: n, What: fmt.Sprintf("%s %.40q is not a number", key, f)}
 		}
-		if part && *to != nil {
-			x += **to
-		}
-		*to = &x
+		v.Set(key, x)
 	}
 	return v, nil
 }
