@@ -40,7 +40,8 @@ func rooms() []room {
 		{host, nil},
 		{procfile, []string{sample, host}},
 		{bpf, []string{host, procfile, sample}},
-		{source, []string{sample, host, source}},
+		{"internal/session", []string{host}},
+		{source, []string{sample, host, "internal/session", source}},
 		{source + "/*", []string{sample, host, bpf}},
 		{source + "/proc/*", []string{sample, host, procfile}},
 		{source + "/probe/*", []string{sample, host, bpf, procfile}},
@@ -75,7 +76,7 @@ type fence struct {
 // fences are all third parties: one that is missing here is refused.
 func fences() []fence {
 	return []fence{
-		{"os/exec", []string{"bench/day", "bench/outage", "internal/cli", "internal/lab", "internal/notify"}},
+		{"os/exec", []string{"bench/day", "bench/outage", "internal/cli", "internal/lab", "internal/notify", "internal/session"}},
 		{"github.com/cilium/ebpf", []string{"internal/bpf", "internal/source/probe"}},
 		{"golang.org/x/sys", []string{"internal/agent", "internal/bpf", "internal/cli", "internal/host", "internal/lab", "internal/source", "internal/symbol"}},
 		{"github.com/spf13/cobra", []string{"internal/cli"}},

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/agent"
+	"iocause/internal/session"
 )
 
 // agentOptions are the flags of agent.
@@ -91,7 +92,7 @@ func (a *app) agent(c *cobra.Command, o *agentOptions) error {
 	}
 	// What a machine does is for those to read who may ask it.
 	defer syscall.Umask(syscall.Umask(0o077))
-	ctx, stop := untilInterrupt(c.Context(), nil)
+	ctx, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(a.stderr, nil))
 	return agent.New(a.host, config, log, a.judgeIncident, "iocause "+buildVersion().String()).Run(ctx)

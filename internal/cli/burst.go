@@ -11,6 +11,7 @@ import (
 	"iocause/internal/detect"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/session"
 	"iocause/internal/source/probe/burst"
 	"iocause/internal/table"
 )
@@ -102,7 +103,7 @@ func (a *app) burst(c *cobra.Command, o *burstOptions) error {
 // live watches until it is enough.
 func (r *burstRun) live(ctx context.Context) (err error) {
 	a, o := r.app, r.o
-	watch, stop := untilInterrupt(ctx, nil)
+	watch, stop := session.UntilInterrupt(ctx, nil)
 	defer stop()
 	if r.probe, err = burst.Open(a.host); err != nil {
 		return err

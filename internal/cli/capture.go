@@ -16,6 +16,7 @@ import (
 	"iocause/internal/agent"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/session"
 	"iocause/internal/store/incidents"
 	"iocause/internal/table"
 )
@@ -73,14 +74,14 @@ func (a *app) capture(parent context.Context, o *captureOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	ctx, stop := untilInterrupt(parent, nil)
+	ctx, stop := session.UntilInterrupt(parent, nil)
 	defer stop()
 	began := a.host.Now()
 	fmt.Fprintf(a.stderr, "iocause: watching for %s and gathering evidence for some %s more\n",
 		table.Duration(o.length.Seconds()), table.Duration((evidenceProbes * min(o.length, evidenceLength)).Seconds()))
 	f := a.judgeIncident(ctx, agent.Ask{Length: o.length})
 	if f.Report == nil {
-		return tooEarly(ctx)
+		return session.TooEarly(ctx)
 	}
 	name, _ := os.ReadFile(a.host.Proc("sys", "kernel", "hostname"))
 	kernel, _ := os.ReadFile(a.host.Proc("sys", "kernel", "osrelease"))

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,7 @@ import (
 	"iocause/internal/diagnose"
 	"iocause/internal/lab"
 	"iocause/internal/sample"
+	"iocause/internal/session"
 	"iocause/internal/source"
 	"iocause/internal/table"
 )
@@ -35,7 +35,7 @@ func openLimit() time.Duration {
 const lookLength = 10 * time.Second
 
 // shortest is the shortest window that shows anything.
-const shortest = 100 * time.Millisecond
+const shortest = session.Shortest
 
 // diagnoseOptions are the flags of diagnose.
 type diagnoseOptions struct {
@@ -148,13 +148,13 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 	if err != nil {
 		return err
 	}
-	var ch *child
+	var ch *session.Child
 	if len(args) > 0 {
-		if ch, err = a.newChild(args); err != nil {
+		if ch, err = a.newChild(args, a.stderr); err != nil {
 			return err
 		}
 	}
-	watch, stop := untilInterrupt(c.Context(), func(s os.Signal) { ch.signal(s) })
+	watch, stop := session.UntilInterrupt(c.Context(), func(s os.Signal) { ch.Signal(s) })
 	defer stop()
 	open, cancel := context.WithTimeout(watch, openLimit())
 	defer cancel()
@@ -170,38 +170,38 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 	defer collector.Close()
 	collector.StandIn(source.StandIns())
 	if watch.Err() != nil {
-		return tooEarly(watch)
+		return session.TooEarly(watch)
 	}
 	a.noteRefusals(collector.Statuses())
 
 	collector.Begin()
 	ob := source.Observation{Length: o.duration}
 	if ch != nil {
-		if err := ch.start(a.host); err != nil {
+		if err := ch.Start(a.host); err != nil {
 			return err
 		}
-		defer ch.stopTracking()
-		ob.Until = ch.done
+		defer ch.StopTracking()
+		ob.Until = ch.Done()
 		if !c.Flags().Changed("duration") {
 			ob.Length = 0
 		}
 	}
 	line := a.newProgress(ob.Length, args)
-	ob.Progress = line.update
+	ob.Progress = func(p source.Progress) { line.Draw(func() string { return observing(p) }) }
 	window := collector.Observe(watch, ob)
-	line.erase()
+	line.Erase()
 	if one != nil {
 		if why := one.ended(a.host); why != "" {
 			window.Gaps = append(window.Gaps, sample.Gap{Why: why})
 		}
 	}
 	if ch != nil {
-		procs := ch.stopTracking()
+		procs := ch.StopTracking()
 		target.PIDs = slices.Sorted(maps.Keys(procs))
 		rename(window, procs)
-		ch.describe(window)
+		describeChild(window, ch)
 		if watch.Err() != nil {
-			ch.signal(signalOf(watch))
+			ch.Signal(session.SignalOf(watch))
 		}
 	}
 	err = a.conclude(watch, o, window, target, missing, before)
@@ -211,7 +211,7 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 	if err := collector.Close(); err != nil { // the command may run on for long
 		fmt.Fprintf(a.stderr, "iocause: %v; the finding above is complete\n", err)
 	}
-	code := ch.wait(watch, a.stderr)
+	code := a.waitFor(watch, ch)
 	if err == nil && o.exitCode && code != 0 {
 		return &exitError{code}
 	}
@@ -223,7 +223,7 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 // with.
 func (a *app) conclude(watch context.Context, o *diagnoseOptions, w *sample.Window, target diagnose.Target, missing string, before *past) error {
 	if watch.Err() != nil && w.Length < shortest {
-		return tooEarly(watch)
+		return session.TooEarly(watch)
 	}
 	if missing != "" && !met(w, target) {
 		if missing = nobody(a.host, target); missing != "" {
@@ -236,20 +236,6 @@ func (a *app) conclude(watch context.Context, o *diagnoseOptions, w *sample.Wind
 		return err
 	}
 	return a.print(r, o.format)
-}
-
-// tooEarly is the error of a run that was ended before it had seen anything.
-func tooEarly(watch context.Context) error {
-	return fmt.Errorf("watching: ended by %w before anything was seen; let it run for a second or more", context.Cause(watch))
-}
-
-// signalOf is the signal to pass on: the one that ended the watching.
-func signalOf(watch context.Context) os.Signal {
-	var i interrupted
-	if errors.As(context.Cause(watch), &i) {
-		return i.signal
-	}
-	return syscall.SIGINT
 }
 
 // rename gives processes the names that they were last seen with: what ended

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/parse"
+	"iocause/internal/session"
 )
 
 // isTold tells a text with the output of a tool in it by how it begins. An
@@ -22,7 +23,7 @@ func (a *app) diffTexts(c *cobra.Command, o *diffOptions, files [2]string) error
 	if o.from != [2]string{} || o.to != [2]string{} || o.filter.comm != "" || o.filter.cgroup != "" || o.all {
 		return &usageError{errors.New("reading the flags: a text has no times to choose from, and what is in it is compared as a whole"), "leave --from, --to, --comm, --cgroup and --all out"}
 	}
-	ctx, stop := untilInterrupt(c.Context(), nil)
+	ctx, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	var texts []*parse.Text
 	var cases []*parse.Case

@@ -8,6 +8,7 @@ import (
 	"iocause/internal/lab"
 	"iocause/internal/lab/space"
 	"iocause/internal/present/text"
+	"iocause/internal/session"
 	"iocause/internal/table"
 )
 
@@ -18,7 +19,7 @@ func (a *app) newLabRunner(parent context.Context, dir string) (ctx context.Cont
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("finding iocause itself: %w", err)
 	}
-	ctx, stop = untilInterrupt(parent, nil)
+	ctx, stop = session.UntilInterrupt(parent, nil)
 	runner, err = lab.NewRunner(a.host, self, dir)
 	if err != nil {
 		stop()
@@ -37,7 +38,7 @@ func (a *app) spaceOptions(parent context.Context, dir string) (ctx context.Cont
 	if _, err := lab.Sweep(a.host); err != nil {
 		return nil, o, nil, err
 	}
-	ctx, stop = untilInterrupt(parent, func(os.Signal) {})
+	ctx, stop = session.UntilInterrupt(parent, func(os.Signal) {})
 	return ctx, space.Usual(self, dir), stop, nil
 }
 

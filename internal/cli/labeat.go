@@ -11,6 +11,7 @@ import (
 
 	"iocause/internal/lab"
 	"iocause/internal/lab/load"
+	"iocause/internal/session"
 	"iocause/internal/table"
 )
 
@@ -94,7 +95,7 @@ func (a *app) labEat(c *cobra.Command, o *eatOptions, args []string) error {
 	if err := a.checkEat(o, int64(size)); err != nil {
 		return err
 	}
-	ctx, stop := untilInterrupt(c.Context(), nil)
+	ctx, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	if err := errors.Join(load.EndWithParent(parent), load.DieFirst()); err != nil {
 		return err
@@ -108,7 +109,7 @@ func (a *app) labEat(c *cobra.Command, o *eatOptions, args []string) error {
 	hoard, err := load.Take(ctx, spec, func(held, want int64) {
 		line.show("taking memory", fmt.Sprintf("%s of %s", table.Value(float64(held), "bytes"), table.Value(float64(want), "bytes")))
 	})
-	line.erase()
+	line.Erase()
 	if err != nil {
 		return fmt.Errorf("taking memory: %w; all is given back", err)
 	}

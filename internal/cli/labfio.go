@@ -18,6 +18,7 @@ import (
 
 	"iocause/internal/lab/fiojson"
 	"iocause/internal/present/text"
+	"iocause/internal/session"
 	"iocause/internal/table"
 )
 
@@ -114,17 +115,17 @@ func (a *app) runFio(c *cobra.Command, o *fioOptions, command []string, notes *e
 		}
 		return kept.Bytes(), 0, err
 	}
-	ch, err := inner.newChild(command)
+	ch, err := inner.newChild(command, inner.stderr)
 	if err != nil {
 		return nil, 0, err
 	}
-	watch, stop := untilInterrupt(c.Context(), func(s os.Signal) { ch.signal(s) })
+	watch, stop := session.UntilInterrupt(c.Context(), func(s os.Signal) { ch.Signal(s) })
 	defer stop()
-	if err := ch.start(a.host); err != nil {
+	if err := ch.Start(a.host); err != nil {
 		return nil, 0, err
 	}
-	defer ch.stopTracking()
-	return nil, ch.wait(watch, a.stderr), nil
+	defer ch.StopTracking()
+	return nil, inner.waitFor(watch, ch), nil
 }
 
 // echo passes on what is written, by fio and beside it, and keeps the start of it

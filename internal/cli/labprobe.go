@@ -12,6 +12,7 @@ import (
 
 	"iocause/internal/lab/load"
 	"iocause/internal/present/text"
+	"iocause/internal/session"
 	"iocause/internal/table"
 )
 
@@ -127,10 +128,10 @@ func (a *app) labProbe(c *cobra.Command, o *probeOptions, path string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilInterrupt(c.Context(), nil)
+	ctx, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	line := a.newStep()
-	defer line.erase()
+	defer line.Erase()
 	var p *load.Probe
 	if device {
 		p, err = load.OpenProbeDevice(path, o.write, int64(o.size))
@@ -145,9 +146,9 @@ func (a *app) labProbe(c *cobra.Command, o *probeOptions, path string) error {
 	defer p.Close()
 	shown := o.table(path, p.Size())
 	a.probeSteps(ctx, o, p, line, shown)
-	line.erase()
+	line.Erase()
 	if len(shown.Rows) == 0 {
-		return tooEarly(ctx)
+		return session.TooEarly(ctx)
 	}
 	if ctx.Err() != nil {
 		shown.Notes = append(shown.Notes, fmt.Sprintf("ended by %v after %d of %d steps", context.Cause(ctx), len(shown.Rows), len(o.steps)))

@@ -77,7 +77,7 @@ func (a *app) labProve(c *cobra.Command, o *proveOptions, arg string) error {
 	options.Plan.Rounds, options.Look = o.rounds, o.look
 	line := a.newStep()
 	p, err := space.Run(ctx, a.host, s, options, func(what string) { line.show(what, "") })
-	line.erase()
+	line.Erase()
 	if err != nil {
 		return fmt.Errorf("proving situation %d: %w", seed, err)
 	}

@@ -163,7 +163,7 @@ func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
 		}
 		line.show(fmt.Sprintf("repeat %d of %d: %s", repeat, x.Repeat, phase), "")
 	})
-	line.erase()
+	line.Erase()
 	ran = errors.Join(ran, runner.Close())
 	result.Phases, result.Checks = phases, x.Verify(phases)
 	if ran != nil {

@@ -16,6 +16,7 @@ import (
 
 	"iocause/internal/lab"
 	"iocause/internal/present/text"
+	"iocause/internal/session"
 	"iocause/internal/table"
 	"iocause/scenarios"
 	"iocause/test/vm"
@@ -196,7 +197,7 @@ func (a *app) scoreGuests(parent context.Context, o *scoreOptions, chosen []*lab
 	if err != nil {
 		return nil, false, err
 	}
-	ctx, stop := untilInterrupt(parent, nil)
+	ctx, stop := session.UntilInterrupt(parent, nil)
 	defer stop()
 	runs = a.scoreAll(ctx, chosen, o.repeat, func(s *lab.Scenario) (lab.Scored, string) {
 		run, err := guests.Run(ctx, s)
@@ -214,7 +215,7 @@ func (a *app) scoreAll(ctx context.Context, chosen []*lab.Scenario, repeat int, 
 	var runs []lab.Scored
 	lacking := map[string]bool{}
 	line := a.newStep()
-	defer line.erase()
+	defer line.Erase()
 	for round := range repeat {
 		for i, s := range chosen {
 			if ctx.Err() != nil {

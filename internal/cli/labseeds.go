@@ -96,7 +96,7 @@ func (a *app) scoreSeeds(parent context.Context, o *seedOptions, dir string) err
 			return err
 		}
 	}
-	line.erase()
+	line.Erase()
 	if _, err := fmt.Fprint(a.stdout, space.Markdown(done)); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/present/text"
+	"iocause/internal/session"
 )
 
 // withLabTools adds what needs more than the lab's loads do: the host, the
@@ -19,42 +20,30 @@ func (a *app) withLabTools(lab *cobra.Command) *cobra.Command {
 	return lab
 }
 
-// step is the progress of something that takes its time, on standard error:
-// one line in place on a terminal, else a line for every new label.
+// step is the progress of something that takes its time: one line in place on a
+// terminal, else a line for every new label.
 type step struct {
-	app     *app
-	columns int
-	inPlace bool
-	label   string
-	last    time.Time
+	*session.Line
+	label string
 }
 
-func (a *app) newStep() *step {
-	columns, isTerminal := terminalWidth(a.stderr)
-	return &step{app: a, columns: columns, inPlace: isTerminal && os.Getenv("TERM") != "dumb"}
-}
+func (a *app) newStep() *step { return &step{Line: a.newLine()} }
 
 // show says what is being done, and how far it is; ten times a second at most.
 func (s *step) show(label, detail string) {
-	switch {
-	case !s.inPlace && label != s.label:
-		fmt.Fprintf(s.app.stderr, "iocause: %s\n", text.Escape(label))
-	case s.inPlace && (label != s.label || time.Since(s.last) > 100*time.Millisecond):
-		line := text.Escape(label)
-		if detail != "" {
-			line += " · " + detail
+	if label != s.label {
+		s.label, s.Every = label, 0
+		if !s.InPlace {
+			s.Say(text.Escape(label))
 		}
-		fmt.Fprintf(s.app.stderr, "\r\x1b[K%s", text.End(line+" · Ctrl-C ends it", s.columns-1))
-		s.last = time.Now()
 	}
-	s.label = label
-}
-
-// erase takes the line away.
-func (s *step) erase() {
-	if s.inPlace {
-		fmt.Fprint(s.app.stderr, "\r\x1b[K")
-	}
+	s.Draw(func() string {
+		if detail != "" {
+			return text.Escape(label) + " · " + detail
+		}
+		return text.Escape(label)
+	})
+	s.Every = 100 * time.Millisecond
 }
 
 // confirm asks whoever is at the terminal to type word. Without a terminal

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/present/text"
-	"iocause/internal/source"
+	"iocause/internal/session"
 	"iocause/internal/source/probe/threads"
 	"iocause/internal/symbol"
 	"iocause/internal/table"
@@ -144,7 +144,7 @@ func (a *app) latency(c *cobra.Command, o *latencyOptions, args []string) error 
 		s.comm += t.Comm
 	}
 	s.self = a.host.Self
-	watch, stop := untilInterrupt(c.Context(), nil)
+	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	probe, err := threads.OpenLatency(a.host, options)
 	if err != nil {
@@ -163,74 +163,15 @@ func (a *app) watchCalls(watch context.Context, s *callLatencies) error {
 	arranged.sort, arranged.top = "", 0 // the tables come sorted and cut
 	p := a.newPrinter(&arranged)
 	s.style = p.style
-	began := time.Now()
-	shown := 0
-	for start := began; s.o.count == 0 || shown < s.o.count; {
-		end := began.Add(time.Duration(shown+1) * s.o.every)
-		if err := a.pass(watch, s, start, end, shown == 0); err != nil {
-			return err
-		}
-		now := time.Now()
-		if watch.Err() != nil && now.Sub(start) < shortest {
-			break
-		}
-		tables, err := s.look()
-		if err != nil {
-			return fmt.Errorf("watching the system calls: %w", err)
-		}
-		if err := p.print(start, now.Sub(start), "", tables); err != nil {
-			return err
-		}
-		shown++
-		start = now
-		if watch.Err() != nil {
-			break
-		}
-	}
-	switch {
-	case watch.Err() == nil:
-		return nil
-	case shown == 0:
-		return tooEarly(watch)
-	case shown == 1 || s.o.format != "text":
-		return nil
-	}
-	length := time.Since(began)
-	label := fmt.Sprintf("in all, %s:", table.Duration(length.Seconds()))
-	return p.print(began, length, label, s.sum())
-}
-
-// pass waits for the end of an interval or an interrupt, and meanwhile takes in
-// the processes that end.
-func (a *app) pass(watch context.Context, s *callLatencies, start, end time.Time, first bool) error {
-	var line *progress
-	if s.o.every > 2*time.Second {
-		if line = a.newProgressOnce(s.o.every, first); line != nil {
-			defer line.erase()
-		}
-	}
-	for time.Now().Before(end) && watch.Err() == nil {
-		select {
-		case <-watch.Done():
-		case <-time.After(min(time.Until(end), 500*time.Millisecond)):
-		}
-		if err := s.probe.Sweep(); err != nil {
-			return fmt.Errorf("watching the system calls: %w", err)
-		}
-		if line != nil {
-			line.update(source.Progress{Elapsed: time.Since(start), Length: s.o.every})
-		}
-	}
-	return nil
-}
-
-// newProgressOnce is newProgress, but where it cannot follow it is only for the
-// first interval.
-func (a *app) newProgressOnce(every time.Duration, first bool) *progress {
-	if _, isTerminal := terminalWidth(a.stderr); !isTerminal && !first {
-		return nil
-	}
-	return a.newProgress(every, nil)
+	return a.showIntervals(watch, &s.o.intervals, p, &observed{tick: drainEvery, during: s.probe.Sweep, follow: true,
+		next: func(session.Interval) ([]table.Table, error) {
+			tables, err := s.look()
+			if err != nil {
+				return nil, fmt.Errorf("watching the system calls: %w", err)
+			}
+			return tables, nil
+		},
+		sum: func(time.Duration) []table.Table { return s.sum() }})
 }
 
 // callKey is one call of one process.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
-	"iocause/internal/present/text"
+	"iocause/internal/session"
 	"iocause/internal/table"
 )
 
@@ -47,7 +47,7 @@ func looks[T any](parent context.Context, a *app, o *intervals, args []string,
 	if err := o.args(args); err != nil {
 		return err
 	}
-	ctx, stop := untilInterrupt(parent, nil)
+	ctx, stop := session.UntilInterrupt(parent, nil)
 	defer stop()
 	p := a.newPrinter(o)
 	began := time.Now()
@@ -58,46 +58,36 @@ func looks[T any](parent context.Context, a *app, o *intervals, args []string,
 		}
 		return p.print(at, since, label, tables)
 	}
-	var first T
-	var before *T
-	var last time.Time
-	for n := 1; ; n++ {
+	first, err := take(ctx)
+	if ctx.Err() != nil {
+		return fmt.Errorf("looking: ended by %w before all was seen; let it run on, or look at less", context.Cause(ctx))
+	}
+	if err != nil {
+		return err
+	}
+	if err := print(first, began, nil, 0, ""); err != nil || len(args) == 0 || o.count == 1 {
+		return err
+	}
+	before, last := first, began
+	loop := session.Loop{Every: o.every, Count: max(o.count-1, 0)}
+	err = loop.Run(ctx, func(session.Interval) error {
+		if ctx.Err() != nil {
+			return nil
+		}
 		at := time.Now()
 		now, err := take(ctx)
-		if ctx.Err() != nil && before == nil {
-			return fmt.Errorf("looking: ended by %w before all was seen; let it run on, or look at less", context.Cause(ctx))
-		}
 		if ctx.Err() != nil { // the look was cut short
-			break
+			return nil
 		}
 		if err != nil {
 			return err
 		}
-		since := at.Sub(last)
-		if before == nil {
-			since = 0
-		}
-		if err := print(now, at, before, since, ""); err != nil {
-			return err
-		}
-		if before == nil {
-			first = now
-		}
-		before, last = &now, at
-		if len(args) == 0 || n == o.count {
-			return nil
-		}
-		wait := time.NewTimer(time.Until(began.Add(time.Duration(n) * o.every)))
-		select {
-		case <-wait.C:
-			continue
-		case <-ctx.Done():
-			wait.Stop()
-		}
-		break
-	}
-	if parent.Err() != nil {
-		return nil
+		was, since := before, at.Sub(last)
+		before, last = now, at
+		return print(now, at, &was, since, "")
+	})
+	if err != nil || ctx.Err() == nil || parent.Err() != nil {
+		return err
 	}
 	at := time.Now()
 	now, err := take(parent) // a second Ctrl-C quits
@@ -108,48 +98,21 @@ func looks[T any](parent context.Context, a *app, o *intervals, args []string,
 	return print(now, at, &first, since, "changes since the first look, "+table.Duration(since.Seconds())+" ago")
 }
 
-// counting is a line on standard error that says how far something is, from
-// the third second on.
+// counting says how many of something are done, from the third second on.
 type counting struct {
-	app     *app
-	doing   string // "files measured"
-	began   time.Time
-	told    time.Time
-	columns int
-	inPlace bool
-	shown   bool
+	*session.Line
+	doing string // "files measured"
 }
 
 func (a *app) newCounting(doing string) *counting {
-	columns, isTerminal := terminalWidth(a.stderr)
-	return &counting{app: a, doing: doing, began: time.Now(), columns: columns, inPlace: isTerminal && os.Getenv("TERM") != "dumb"}
+	line := a.newLine()
+	line.After, line.Every = 2*time.Second, 200*time.Millisecond
+	return &counting{line, doing}
 }
-
-const (
-	quietFor  = 2 * time.Second
-	tellAfter = 200 * time.Millisecond
-)
 
 // update is called as often as one likes.
 func (c *counting) update(n int) {
-	now := time.Now()
-	if now.Sub(c.began) < quietFor || now.Sub(c.told) < tellAfter || c.shown && !c.inPlace {
-		return
-	}
-	c.told, c.shown = now, true
-	line := fmt.Sprintf("%s %s · Ctrl-C ends it", table.Value(float64(n), "count"), c.doing)
-	if c.inPlace {
-		fmt.Fprintf(c.app.stderr, "\r\x1b[K%s", text.End(line, c.columns-1))
-		return
-	}
-	fmt.Fprintln(c.app.stderr, "iocause: "+line)
-}
-
-// erase takes the line away.
-func (c *counting) erase() {
-	if c.shown && c.inPlace {
-		fmt.Fprint(c.app.stderr, "\r\x1b[K")
-	}
+	c.Tell(func() string { return table.Value(float64(n), "count") + " " + c.doing })
 }
 
 // named is a process for a table: its name and number, the number alone when

@@ -100,7 +100,7 @@ func (a *app) mem(c *cobra.Command, o *memOptions, args []string) error {
 // takeMemory looks once, at the flags of so many pages at most, 0 for all.
 func (a *app) takeMemory(most int) (*memory, error) {
 	line := a.newCounting("processes read")
-	defer line.erase()
+	defer line.Erase()
 	now := &memory{}
 	var err error
 	if now.info, err = procfile.ReadMeminfo(a.host); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"iocause/internal/bpf"
 	"iocause/internal/sample"
+	"iocause/internal/session"
 	"iocause/internal/source"
 	"iocause/internal/source/probe/stacks"
 	"iocause/internal/symbol"
@@ -135,34 +136,33 @@ func (a *app) observeStacks(watch context.Context, o *profileOptions, ask stacks
 		return nil, err
 	}
 	line := a.newProgress(o.duration, nil)
-	defer line.erase()
+	defer line.Erase()
 	const perSecond = 4 // stacks that are new in between must find room
-	tick := time.NewTicker(time.Second / perSecond)
-	defer tick.Stop()
-	end := time.NewTimer(o.duration)
-	defer end.Stop()
-	for n, over := 1, false; !over; n++ {
-		select {
-		case <-watch.Done():
-			over = true
-		case <-end.C:
-			over = true
-		case <-tick.C:
+	n := 0
+	loop := session.Loop{Every: o.duration, Count: 1, Tick: time.Second / perSecond,
+		During: func() error {
+			n++
 			into.At(a.host.Now())
 			if err := probe.Tick(into, n%perSecond == 0); err != nil {
-				return nil, err
+				return err
 			}
 			a.meetRows(probe, names)
-			line.update(source.Progress{Elapsed: a.host.Now().Sub(p.begin), Length: o.duration})
-		}
-	}
-	into.At(a.host.Now())
-	if p.length, err = probe.End(into); err != nil {
+			return nil
+		},
+		Show: func(elapsed time.Duration) {
+			line.Draw(func() string { return observing(source.Progress{Elapsed: elapsed, Length: o.duration}) })
+		}}
+	err = loop.Run(watch, func(session.Interval) (err error) {
+		into.At(a.host.Now())
+		p.length, err = probe.End(into)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	a.meetRows(probe, names)
 	if watch.Err() != nil && p.length < shortest {
-		return nil, tooEarly(watch)
+		return nil, session.TooEarly(watch)
 	}
 	p.rows = probe.Rows()
 	if p.losses, err = probe.Losses(); err != nil {
@@ -187,7 +187,7 @@ func (a *app) meetRows(probe *stacks.Probe, names *symbol.Resolver) {
 
 // runProfile is what offcpu and oncpu do after they have read their flags.
 func (a *app) runProfile(c *cobra.Command, o *profileOptions, ask stacks.Options, build func(*profiled, *symbol.Resolver) (*sample.Profile, error)) error {
-	watch, stop := untilInterrupt(c.Context(), nil)
+	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	p, err := a.profile(watch, o, ask, build)
 	if err != nil {

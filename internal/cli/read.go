@@ -17,6 +17,7 @@ import (
 	"iocause/internal/parse/blktrace"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/session"
 	"iocause/internal/source"
 	"iocause/internal/table"
 )
@@ -120,7 +121,7 @@ func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
 		}
 		args = []string{"-"}
 	}
-	ctx, stop := untilInterrupt(c.Context(), nil)
+	ctx, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	var texts []*parse.Text
 	broken := false // one could not be read to its end
@@ -190,8 +191,9 @@ func (a *app) readOne(ctx context.Context, names []string, r *parse.Reader) (*pa
 			}
 		}()
 	}
-	p := &readProgress{from: from, name: shown, app: a, said: time.Now()}
-	defer p.erase()
+	p := &readProgress{from: from, name: shown, line: a.newLine()}
+	p.line.After, p.line.Every = patience, patience
+	defer p.line.Erase()
 	return r.Read(ctx, shown, p)
 }
 
@@ -199,10 +201,8 @@ func (a *app) readOne(ctx context.Context, names []string, r *parse.Reader) (*pa
 type readProgress struct {
 	from  io.Reader
 	name  string
-	app   *app
+	line  *session.Line
 	bytes float64
-	said  time.Time // when it was said last
-	shown bool
 }
 
 // patience is how long a text is read before that is said.
@@ -212,24 +212,10 @@ const patience = 2 * time.Second
 func (p *readProgress) Read(b []byte) (int, error) {
 	n, err := p.from.Read(b)
 	p.bytes += float64(n)
-	if time.Since(p.said) < patience {
-		return n, err
-	}
-	p.said = time.Now()
-	if _, terminal := terminalWidth(p.app.stderr); terminal {
-		fmt.Fprintf(p.app.stderr, "\r\x1b[Kiocause: reading %s: %s", text.Middle(text.Escape(p.name), 40), table.Value(p.bytes, "bytes"))
-	} else if !p.shown {
-		fmt.Fprintf(p.app.stderr, "iocause: reading %s\n", text.Escape(p.name))
-	}
-	p.shown = true
+	p.line.Tell(func() string {
+		return fmt.Sprintf("reading %s, %s so far", text.Middle(text.Escape(p.name), 40), table.Value(p.bytes, "bytes"))
+	})
 	return n, err
-}
-
-// erase takes the line away.
-func (p *readProgress) erase() {
-	if _, terminal := terminalWidth(p.app.stderr); p.shown && terminal {
-		fmt.Fprint(p.app.stderr, "\r\x1b[K")
-	}
 }
 
 // noteFaults says which lines could not be read.

@@ -15,6 +15,7 @@ import (
 
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/session"
 	"iocause/internal/source"
 	"iocause/internal/store/recording"
 	"iocause/internal/table"
@@ -79,7 +80,7 @@ type recordRun struct {
 	name  string
 	file  *os.File
 	to    *recording.Writer
-	child *child // nil without a command
+	child *session.Child // nil without a command
 	began time.Time
 	cpu   float64 // seconds of our own so far
 }
@@ -91,17 +92,18 @@ func (a *app) record(c *cobra.Command, o *recordOptions, args []string) (err err
 	}
 	r := &recordRun{app: a, o: o}
 	if len(args) > 0 {
-		if r.child, err = a.newChild(args); err != nil {
-			return err
+		to := a.stdout
+		if o.output == "-" {
+			to = a.stderr
 		}
-		if o.output != "-" {
-			r.child.cmd.Stdout = a.stdout
+		if r.child, err = a.newChild(args, to); err != nil {
+			return err
 		}
 	}
 	if err := r.create(); err != nil {
 		return err
 	}
-	watch, stop := untilInterrupt(c.Context(), func(s os.Signal) { r.child.signal(s) })
+	watch, stop := session.UntilInterrupt(c.Context(), func(s os.Signal) { r.child.Signal(s) })
 	defer stop()
 	err = r.run(watch)
 	if r.file != a.stdout {
@@ -113,10 +115,10 @@ func (a *app) record(c *cobra.Command, o *recordOptions, args []string) (err err
 	case r.file != a.stdout:
 		err = errors.Join(err, os.Remove(r.name)) // it is empty
 	}
-	if r.child == nil || r.child.cmd.Process == nil {
+	if r.child.PID() == 0 {
 		return err
 	}
-	code := r.child.wait(watch, a.stderr)
+	code := a.waitFor(watch, r.child)
 	r.sayUsed()
 	if err == nil && code != 0 {
 		return &exitError{code}
@@ -164,7 +166,7 @@ func (r *recordRun) run(watch context.Context) error {
 	defer collector.Close()
 	collector.StandIn(source.StandIns())
 	if watch.Err() != nil {
-		return tooEarly(watch)
+		return session.TooEarly(watch)
 	}
 	r.app.noteRefusals(collector.Statuses())
 	until, end := context.WithCancel(watch)
@@ -172,13 +174,13 @@ func (r *recordRun) run(watch context.Context) error {
 	r.began = time.Now()
 	collector.Begin()
 	if r.child != nil {
-		if err := r.child.start(r.app.host); err != nil {
+		if err := r.child.Start(r.app.host); err != nil {
 			return err
 		}
-		defer r.child.stopTracking()
+		defer r.child.StopTracking()
 		go func() {
 			select {
-			case <-r.child.done:
+			case <-r.child.Done():
 				end()
 			case <-until.Done():
 			}
@@ -192,13 +194,13 @@ func (r *recordRun) run(watch context.Context) error {
 	if err == nil {
 		line := r.newProgress()
 		err = collector.Laps(until, r.o.interval, 0, func(w *sample.Window) error {
-			line.update(w)
+			line.Draw(func() string { return r.soFar(w) })
 			return r.window(w)
 		})
-		line.erase()
+		line.Erase()
 	}
 	if r.child != nil && watch.Err() != nil {
-		r.child.signal(signalOf(watch))
+		r.child.Signal(session.SignalOf(watch))
 	}
 	if err != nil {
 		return fmt.Errorf("%w; %s", err, r.kept())
@@ -240,7 +242,7 @@ func (r *recordRun) begin(all []source.Status) error {
 		fmt.Fprintf(r.app.stderr, "iocause: reading the fingerprint of this machine: %v; the recording lacks that part\n", err)
 	}
 	if r.child != nil {
-		h.Command = &recording.Command{Name: []byte(r.child.cmd.Args[0]), PID: r.child.cmd.Process.Pid}
+		h.Command = &recording.Command{Name: []byte(r.child.Name()), PID: r.child.PID()}
 	}
 	to, err := recording.NewWriter(r.file, h)
 	if err == nil {
@@ -266,18 +268,17 @@ func (r *recordRun) ranSo() *recording.Run {
 		return nil
 	}
 	run := &recording.Run{}
-	procs := r.child.stopTracking()
+	procs := r.child.StopTracking()
 	for _, pid := range slices.Sorted(maps.Keys(procs)) {
 		run.Processes = append(run.Processes, recording.Process{PID: pid, Comm: []byte(procs[pid])})
 	}
-	select {
-	case <-r.child.done:
-	default:
+	ran, state, ended := r.child.Ended()
+	if !ended {
 		return run
 	}
-	run.Ended, run.Exit, run.Seconds = true, r.child.code(), r.child.ended.Sub(r.child.began).Seconds()
-	run.How = r.child.state.String()
-	if use, ok := r.child.state.SysUsage().(*syscall.Rusage); ok {
+	run.Ended, run.Exit, run.Seconds = true, r.child.Code(), ran.Seconds()
+	run.How = state.String()
+	if use, ok := state.SysUsage().(*syscall.Rusage); ok {
 		run.User, run.System = seconds(use.Utime), seconds(use.Stime)
 		run.MostBytes = use.Maxrss << 10
 		run.ReadBytes, run.WriteBytes = use.Inblock*512, use.Oublock*512
@@ -309,49 +310,33 @@ func (r *recordRun) sayUsed() {
 		return
 	}
 	fmt.Fprintf(r.app.stderr, "iocause: %s ran for %s (%s): %s user, %s system, at most %s of memory, %s read from disk, %s written, %s major faults\n",
-		text.Escape(r.child.cmd.Args[0]), table.Duration(run.Seconds), run.How, table.Duration(run.User), table.Duration(run.System),
+		text.Escape(r.child.Name()), table.Duration(run.Seconds), run.How, table.Duration(run.User), table.Duration(run.System),
 		table.Value(float64(run.MostBytes), "bytes"), table.Value(float64(run.ReadBytes), "bytes"), table.Value(float64(run.WriteBytes), "bytes"),
 		table.Value(float64(run.MajorFaults), "count"))
 }
 
-// recordProgress is a line on standard error that follows the recording.
-type recordProgress struct {
-	run     *recordRun
-	columns int
-	inPlace bool
-}
-
-func (r *recordRun) newProgress() *recordProgress {
-	columns, isTerminal := terminalWidth(r.app.stderr)
-	p := &recordProgress{run: r, columns: columns, inPlace: isTerminal && r.child == nil && os.Getenv("TERM") != "dumb"}
+// newProgress says that it records, and until when. The line follows that.
+func (r *recordRun) newProgress() *session.Line {
+	line := r.app.newLine()
+	line.InPlace = line.InPlace && r.child == nil // a command writes to the same terminal
 	until := "until Ctrl-C"
 	switch {
 	case r.o.duration > 0:
 		until = "for " + table.Duration(r.o.duration.Seconds())
 	case r.child != nil:
-		until = fmt.Sprintf("until %s ends", text.Escape(r.child.cmd.Args[0]))
+		until = fmt.Sprintf("until %s ends", text.Escape(r.child.Name()))
 	}
-	fmt.Fprintf(r.app.stderr, "iocause: recording to %s %s\n", text.Escape(r.name), until)
-	return p
+	line.Say(fmt.Sprintf("recording to %s %s", text.Escape(r.name), until))
+	return line
 }
 
-// update is called with every window, before it is written.
-func (p *recordProgress) update(w *sample.Window) {
-	if !p.inPlace {
-		return
-	}
-	r := p.run
+// soFar says how far the recording is, before the window is written.
+func (r *recordRun) soFar(w *sample.Window) string {
 	line := fmt.Sprintf("%s · window %d, %s", table.Duration(time.Since(r.began).Seconds()), r.to.Windows()+1, table.Value(float64(r.to.Written()), "bytes"))
 	if device, read, written := busiest(w); device != "" {
 		line += fmt.Sprintf(" · %s reads %s, writes %s", text.Escape(device), table.Value(read, "bytes/s"), table.Value(written, "bytes/s"))
 	}
-	fmt.Fprintf(r.app.stderr, "\r\x1b[K%s", text.End(line+" · Ctrl-C ends it", p.columns-1))
-}
-
-func (p *recordProgress) erase() {
-	if p.inPlace {
-		fmt.Fprint(p.run.app.stderr, "\r\x1b[K")
-	}
+	return line
 }
 
 // busiest is the device that moved most, and its bytes per second; "" when all

@@ -114,7 +114,7 @@ func (a *app) resident(c *cobra.Command, o *residentOptions, args []string) erro
 	}
 	take := func(ctx context.Context) (*residency.Found, error) {
 		line := a.newCounting("files measured")
-		defer line.erase()
+		defer line.Erase()
 		if len(paths) > 0 {
 			found, err := residency.Below(ctx, paths, residency.Options{OneFileSystem: o.oneFS, Progress: line.update})
 			return o.files.found(found), err

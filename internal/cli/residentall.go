@@ -91,7 +91,7 @@ func cacheOf(h *host.Host) (procfile.Meminfo, float64, error) {
 // walkCache asks the kernel's lists of inodes.
 func (a *app) walkCache(ctx context.Context, w *cachewalk.Walker) (*wholeCache, error) {
 	line := a.newCounting("inodes looked at")
-	defer line.erase()
+	defer line.Erase()
 	_, before, err := cacheOf(a.host)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func stateOf(f *cachewalk.File) string {
 // processes have open or mapped.
 func (a *app) heldCache(refused error) (*wholeCache, error) {
 	line := a.newCounting("files measured")
-	defer line.erase()
+	defer line.Erase()
 	entries, err := os.ReadDir(a.host.Proc())
 	if err != nil {
 		return nil, fmt.Errorf("listing the processes: %w", err)
@@ -238,7 +238,7 @@ func (a *app) cacheTables(p *printer, o *residentOptions, w *cachewalk.Walker, n
 		return nil, err
 	}
 	line := a.newCounting("files looked up")
-	defer line.erase()
+	defer line.Erase()
 	for i, f := range shown {
 		line.update(i)
 		row := []table.Cell{

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/present/text"
+	"iocause/internal/session"
 	"iocause/internal/source"
 	"iocause/internal/table"
 )
@@ -53,48 +53,47 @@ type held struct {
 	of any
 }
 
-// progress is one line on standard error that follows the observation. On
-// anything but a terminal it is written once.
-type progress struct {
-	app     *app
-	columns int
-	inPlace bool
+// terminalWidth is the width of a stream that is a terminal.
+func terminalWidth(stream any) (columns int, isTerminal bool) {
+	if h, ok := stream.(*held); ok {
+		stream = h.of
+	}
+	f, ok := stream.(*os.File)
+	if !ok || f == nil {
+		return 0, false
+	}
+	return windowSize(f.Fd())
 }
 
-// newProgress says what is being watched.
-func (a *app) newProgress(length time.Duration, command []string) *progress {
+// newLine is a line on standard error that follows what goes on.
+func (a *app) newLine() *session.Line {
 	columns, isTerminal := terminalWidth(a.stderr)
-	p := &progress{app: a, columns: columns}
+	return &session.Line{To: a.stderr, InPlace: isTerminal && os.Getenv("TERM") != "dumb",
+		Fit: func(line string) string { return text.End(line, columns-1) }}
+}
+
+// newProgress says what is being watched: the line that it returns follows
+// that where it can be drawn in place.
+func (a *app) newProgress(length time.Duration, command []string) *session.Line {
+	line := a.newLine()
 	// A command writes to the same terminal: two cannot share a line.
-	p.inPlace = isTerminal && len(command) == 0 && os.Getenv("TERM") != "dumb"
+	line.InPlace = line.InPlace && len(command) == 0
 	switch {
 	case len(command) > 0 && length > 0:
-		fmt.Fprintf(a.stderr, "iocause: observing %s for %s\n", text.Escape(command[0]), table.Duration(length.Seconds()))
+		line.Say(fmt.Sprintf("observing %s for %s", text.Escape(command[0]), table.Duration(length.Seconds())))
 	case len(command) > 0:
-		fmt.Fprintf(a.stderr, "iocause: observing %s until it ends\n", text.Escape(command[0]))
-	case !p.inPlace:
-		fmt.Fprintf(a.stderr, "iocause: observing for %s\n", table.Duration(length.Seconds()))
+		line.Say(fmt.Sprintf("observing %s until it ends", text.Escape(command[0])))
+	case !line.InPlace:
+		line.Say("observing for " + table.Duration(length.Seconds()))
 	}
-	return p
+	return line
 }
 
-// update shows how far the observation is.
-func (p *progress) update(now source.Progress) {
-	if !p.inPlace {
-		return
-	}
-	parts := []string{fmt.Sprintf("observing %.1f of %s", now.Elapsed.Seconds(), table.Duration(now.Length.Seconds()))}
+// observing says how far an observation is.
+func observing(now source.Progress) string {
+	line := fmt.Sprintf("observing %.1f of %s", now.Elapsed.Seconds(), table.Duration(now.Length.Seconds()))
 	if now.Device != "" {
-		parts = append(parts, fmt.Sprintf("%s reads %s, writes %s", text.Escape(now.Device),
-			table.Value(now.Read, "bytes/s"), table.Value(now.Write, "bytes/s")))
+		line += fmt.Sprintf(" · %s reads %s, writes %s", text.Escape(now.Device), table.Value(now.Read, "bytes/s"), table.Value(now.Write, "bytes/s"))
 	}
-	parts = append(parts, "Ctrl-C ends it")
-	fmt.Fprintf(p.app.stderr, "\r\x1b[K%s", text.End(strings.Join(parts, " · "), p.columns-1))
-}
-
-// erase takes the line away.
-func (p *progress) erase() {
-	if p.inPlace {
-		fmt.Fprint(p.app.stderr, "\r\x1b[K")
-	}
+	return line
 }

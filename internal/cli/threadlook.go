@@ -6,23 +6,18 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"iocause/internal/session"
 )
+
+// drainEvery is how often probes take in what has ended meanwhile.
+const drainEvery = 500 * time.Millisecond
 
 // takeIn has a probe take in what it has seen, twice a second, for a time or
 // until ctx ends.
 func takeIn(ctx context.Context, length time.Duration, take func() error) error {
-	watch, cancel := context.WithTimeout(ctx, length)
-	defer cancel()
-	for watch.Err() == nil {
-		select {
-		case <-watch.Done():
-		case <-time.After(500 * time.Millisecond):
-		}
-		if err := take(); err != nil {
-			return err
-		}
-	}
-	return nil
+	loop := session.Loop{Every: length, Count: 1, Tick: drainEvery, During: take}
+	return loop.Run(ctx, func(session.Interval) error { return take() })
 }
 
 // newLosses say what was lost beyond what was before.

@@ -13,7 +13,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
-	"iocause/internal/source"
+	"iocause/internal/session"
 	"iocause/internal/source/probe/threads"
 	"iocause/internal/table"
 )
@@ -93,7 +93,7 @@ func (a *app) threads(c *cobra.Command, o *threadsOptions, args []string) error 
 		}
 		s.comm, s.cgroup = s.comm+t.Comm, s.cgroup+t.Cgroup
 	}
-	watch, stop := untilInterrupt(c.Context(), nil)
+	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	probe, err := threads.Open(a.host, options)
 	if err != nil {
@@ -112,66 +112,14 @@ func (a *app) watchThreads(watch context.Context, s *threadShares) error {
 	arranged.sort, arranged.top = "", 0 // the tables come sorted and cut
 	p := a.newPrinter(&arranged)
 	s.style = p.style
-	began := time.Now()
-	shown := 0
-	for start := began; s.o.count == 0 || shown < s.o.count; shown++ {
-		end := began.Add(time.Duration(shown+1) * s.o.every)
-		if err := a.waitForThreads(watch, s, start, end, shown == 0); err != nil {
-			return err
-		}
-		now := time.Now()
-		if watch.Err() != nil && now.Sub(start) < shortest {
-			break
-		}
-		tables, err := s.look(now.Sub(start))
-		if err != nil {
-			return fmt.Errorf("watching the threads: %w", err)
-		}
-		if err := p.print(start, now.Sub(start), "", tables); err != nil {
-			return err
-		}
-		start = now
-		if watch.Err() != nil {
-			shown++
-			break
-		}
-	}
-	if watch.Err() == nil {
-		return nil
-	}
-	if shown == 0 {
-		return tooEarly(watch)
-	}
-	if shown == 1 || s.o.format != "text" {
-		return nil
-	}
-	length := time.Since(began)
-	label := fmt.Sprintf("in all, %s:", table.Duration(length.Seconds()))
-	return p.print(began, length, label, s.sum(length))
-}
-
-// waitForThreads waits for the end of an interval or an interrupt, and
-// meanwhile takes in the threads that end.
-func (a *app) waitForThreads(watch context.Context, s *threadShares, start, end time.Time, first bool) error {
-	var line *progress
-	if s.o.every > 2*time.Second {
-		if line = a.newProgressOnce(s.o.every, first); line != nil {
-			defer line.erase()
-		}
-	}
-	for time.Now().Before(end) && watch.Err() == nil {
-		select {
-		case <-watch.Done():
-		case <-time.After(min(time.Until(end), 500*time.Millisecond)):
-		}
-		if err := s.probe.Drain(); err != nil {
-			return fmt.Errorf("watching the threads: %w", err)
-		}
-		if line != nil {
-			line.update(source.Progress{Elapsed: time.Since(start), Length: s.o.every})
-		}
-	}
-	return nil
+	return a.showIntervals(watch, &s.o.intervals, p, &observed{tick: drainEvery, during: s.probe.Drain, follow: true,
+		next: func(i session.Interval) ([]table.Table, error) {
+			tables, err := s.look(i.Length)
+			if err != nil {
+				return nil, fmt.Errorf("watching the threads: %w", err)
+			}
+			return tables, nil
+		}, sum: s.sum})
 }
 
 // threadShares makes the tables of threads.

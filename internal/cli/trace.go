@@ -14,6 +14,7 @@ import (
 
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/session"
 	"iocause/internal/source/probe/trace"
 	"iocause/internal/store/tracefile"
 	"iocause/internal/table"
@@ -118,7 +119,7 @@ type traceRun struct {
 	ended     bool            // after as many intervals as were asked for
 	printer   *printer
 	printed   bool // a summary, below the I/Os so far
-	progress  *traceProgress
+	progress  *session.Line
 }
 
 func (a *app) trace(c *cobra.Command, o *traceOptions) error {
@@ -215,7 +216,7 @@ func (r *traceRun) live(c *cobra.Command) (err error) {
 		}
 	}
 	options.Own = outputFiles(out, r.app.stdout)
-	watch, stop := untilInterrupt(c.Context(), nil)
+	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	p, began, err := trace.Open(h, options)
 	if err != nil {
@@ -254,9 +255,9 @@ const (
 
 // watch reads the kernel's buffer until the context ends or it is enough.
 func (r *traceRun) watch(ctx context.Context, p *trace.Probe) error {
-	line := newTraceProgress(r)
+	line := r.newProgress()
 	r.progress = line
-	defer line.erase()
+	defer line.Erase()
 	ticks := time.NewTicker(tracePoll)
 	defer ticks.Stop()
 	flushed := time.Now()
@@ -282,7 +283,7 @@ func (r *traceRun) watch(ctx context.Context, p *trace.Probe) error {
 		}
 		// what ended before is in the buffer by now
 		if elapsed := time.Since(r.began) - 2*tracePoll; r.intervals != nil && elapsed >= r.intervals.since+r.intervals.every {
-			line.erase()
+			line.Erase()
 			err := errors.Join(r.count(p), r.until(elapsed))
 			if errors.Is(err, errEnough) {
 				return p.Stop()
@@ -301,7 +302,7 @@ func (r *traceRun) watch(ctx context.Context, p *trace.Probe) error {
 					return err
 				}
 			}
-			line.update(now.Sub(r.began))
+			line.Draw(func() string { return r.soFar(now.Sub(r.began)) })
 		}
 	}
 }
@@ -314,7 +315,7 @@ func (r *traceRun) count(p *trace.Probe) error {
 	}
 	now := tracefile.Losses(l)
 	if before := trace.Losses(r.losses).Lost(); l.Lost() > before {
-		r.progress.erase()
+		r.progress.Erase()
 		fmt.Fprintf(r.app.stderr, "iocause: %d I/Os were lost, so far %s\n", l.Lost()-before, whyLost(now))
 	}
 	if now != r.losses && r.file != nil {
@@ -387,7 +388,7 @@ func (r *traceRun) replay(ctx context.Context) error {
 
 // replayFrom reads what a trace wrote.
 func (r *traceRun) replayFrom(ctx context.Context, from io.Reader) error {
-	watch, stop := untilInterrupt(ctx, nil)
+	watch, stop := session.UntilInterrupt(ctx, nil)
 	defer stop()
 	file, err := tracefile.NewReader(from)
 	if errors.Is(err, tracefile.ErrFormat) {

@@ -24,7 +24,7 @@ type traceIntervals struct {
 func (r *traceRun) rotate() error {
 	i := r.intervals
 	if r.progress != nil { // it shares the terminal
-		r.progress.erase()
+		r.progress.Erase()
 	}
 	if err := r.summary(i.since, i.every, r.losses.Since(i.lost), r.tally, ""); err != nil {
 		return err

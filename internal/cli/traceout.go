@@ -10,6 +10,7 @@ import (
 
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/session"
 	"iocause/internal/store/tracefile"
 	"iocause/internal/table"
 )
@@ -137,35 +138,20 @@ func (r *traceRun) header() tracefile.Header {
 	return h
 }
 
-// traceProgress is one line on a terminal while nothing else is printed there.
-type traceProgress struct {
-	run     *traceRun
-	columns int
-	on      bool
+// newProgress is a line for while nothing else is printed.
+func (r *traceRun) newProgress() *session.Line {
+	line := r.app.newLine()
+	if line.InPlace = line.InPlace && r.show == nil; !line.InPlace && r.show == nil {
+		line.Say("tracing; Ctrl-C ends it")
+	}
+	return line
 }
 
-func newTraceProgress(r *traceRun) *traceProgress {
-	columns, isTerminal := terminalWidth(r.app.stderr)
-	p := &traceProgress{r, columns, isTerminal && r.show == nil && os.Getenv("TERM") != "dumb"}
-	if !p.on && r.show == nil {
-		fmt.Fprintln(r.app.stderr, "iocause: tracing; Ctrl-C ends it")
+// soFar says how far the trace is.
+func (r *traceRun) soFar(elapsed time.Duration) string {
+	line := fmt.Sprintf("tracing for %s · %d I/Os", table.Duration(elapsed.Seconds()), r.taken)
+	if r.file != nil {
+		line += " · " + table.Value(float64(r.file.Written()), "bytes") + " written"
 	}
-	return p
-}
-
-func (p *traceProgress) update(elapsed time.Duration) {
-	if !p.on {
-		return
-	}
-	line := fmt.Sprintf("tracing for %s · %d I/Os", table.Duration(elapsed.Seconds()), p.run.taken)
-	if p.run.file != nil {
-		line += " · " + table.Value(float64(p.run.file.Written()), "bytes") + " written"
-	}
-	fmt.Fprintf(p.run.app.stderr, "\r\x1b[K%s", text.End(line+" · Ctrl-C ends it", p.columns-1))
-}
-
-func (p *traceProgress) erase() {
-	if p.on {
-		fmt.Fprint(p.run.app.stderr, "\r\x1b[K")
-	}
+	return line
 }

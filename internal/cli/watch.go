@@ -11,6 +11,7 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/sample"
+	"iocause/internal/session"
 	"iocause/internal/source"
 	"iocause/internal/source/probe/pagecache"
 	"iocause/internal/table"
@@ -96,7 +97,7 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	if play {
 		return a.playTool(c, t, o, q, target, args)
 	}
-	watch, stop := untilInterrupt(c.Context(), nil)
+	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	open, cancel := context.WithTimeout(watch, openLimit())
 	defer cancel()
@@ -113,34 +114,24 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	collector := source.Open(open, a.host, sources)
 	defer collector.Close()
 	if watch.Err() != nil {
-		return tooEarly(watch)
+		return session.TooEarly(watch)
 	}
 	if err := t.blind(collector.Statuses(), o.by); err != nil {
 		return err
 	}
 	a.noteRefusals(collector.Statuses())
-	out := a.newPrinter(&o.intervals)
 	var total sample.Total
-	sums, laps := o.count == 0 && o.format == "text", 0
 	collector.Begin()
-	err = collector.Laps(watch, o.every, o.count, func(w *sample.Window) error {
-		if watch.Err() != nil && laps == 0 && w.Length < shortest {
-			return tooEarly(watch)
-		}
-		laps++
-		if sums { // else it would grow with every process, for nobody to see
-			total.Add(w)
-		}
-		return out.print(w.Start, w.Length, "", t.view(w, q))
-	})
-	if err != nil {
-		return err
-	}
-	if laps > 1 && sums {
-		w := total.Window()
-		return out.print(w.Start, w.Length, fmt.Sprintf("in all, %s:", table.Duration(w.Seconds())), t.view(w, q))
-	}
-	return nil
+	return a.showIntervals(watch, &o.intervals, a.newPrinter(&o.intervals), &observed{
+		tick: min(o.every, time.Second), during: collector.Tick,
+		next: func(i session.Interval) ([]table.Table, error) {
+			w := collector.Next(i.Last)
+			if o.format == "text" { // else it would grow with every process, for nobody to see
+				total.Add(w)
+			}
+			return t.view(w, q), nil
+		},
+		sum: func(time.Duration) []table.Table { return t.view(total.Window(), q) }})
 }
 
 // blind is why nothing of what is asked for can be watched, nil when some can:

@@ -11,6 +11,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/sample"
+	"iocause/internal/session"
 )
 
 // Status is how far a source got.
@@ -170,97 +171,50 @@ type Progress struct {
 	Read, Write     float64       // its bytes per second
 }
 
-const progressEvery = 200 * time.Millisecond
-
 // Observe ticks until the time is over, Until is closed or ctx ends, whichever
-// is first, closes the window and hands it over. A tick that takes longer
-// than its share makes the next ones drop out; they never queue up.
+// is first, closes the window and hands it over.
 func (c *Collector) Observe(ctx context.Context, o Observation) *sample.Window {
-	tick := o.Tick
-	if tick <= 0 {
-		tick = time.Second
-	}
-	began := time.Now()
-	var end <-chan time.Time
-	if o.Length > 0 {
-		t := time.NewTimer(o.Length)
-		defer t.Stop()
-		end = t.C
-	}
-	next := time.NewTimer(tick)
-	defer next.Stop()
-	var show <-chan time.Time
+	loop := session.Loop{Every: o.Length, Count: 1, Until: o.Until, Tick: cmp.Or(max(o.Tick, 0), time.Second), During: c.Tick}
 	if o.Progress != nil {
-		t := time.NewTicker(progressEvery)
-		defer t.Stop()
-		show = t.C
-	}
-	for running := true; running; {
-		select {
-		case <-ctx.Done():
-			running = false
-		case <-o.Until:
-			running = false
-		case <-end:
-			running = false
-		case <-show:
+		loop.Show = func(elapsed time.Duration) {
 			p := c.meter.progress()
-			p.Elapsed, p.Length = time.Since(began), o.Length
+			p.Elapsed, p.Length = elapsed, o.Length
 			o.Progress(p)
-		case <-next.C:
-			left := o.Length - time.Since(began)
-			if o.Length == 0 || left > tick/4 { // Last is about to collect anyway
-				c.collect(sample.Tick)
-			}
-			next.Reset(untilNext(time.Since(began), tick))
 		}
 	}
-	c.collect(sample.Last)
-	return c.describe(c.rec.Window(c.meter.now))
+	var w *sample.Window
+	_ = loop.Run(ctx, func(session.Interval) error { w = c.Next(true); return nil }) // neither this nor Tick fails
+	return w
 }
 
 // Laps observes one window after the other, each as long as every, and hands
 // each to f as it ends: count of them, or until ctx ends if count is 0, which
-// closes the window that it falls into. Nothing falls between two windows.
-// Within long windows it ticks every second. f's error ends it, too.
+// closes the window that it falls into. Within long windows it ticks every
+// second. f's error ends it, too.
 func (c *Collector) Laps(ctx context.Context, every time.Duration, count int, f func(*sample.Window) error) error {
-	began := time.Now()
-	tick := min(every, time.Second)
-	for done := 0; ; {
-		end := began.Add(time.Duration(done+1) * every)
-		next := time.NewTimer(min(untilNext(time.Since(began), tick), time.Until(end)))
-		last := false
-		select {
-		case <-ctx.Done():
-			last = true
-		case <-next.C:
-		}
-		next.Stop()
-		late := time.Until(end) < time.Millisecond
-		if !last && !late {
-			c.collect(sample.Tick)
-			continue
-		}
-		for done++; time.Until(began.Add(time.Duration(done+1)*every)) < 0; {
-			done++ // windows that would already be over: they never queue up
-		}
-		if last || count > 0 && done >= count { // a stop of the machine may have passed over some
-			c.collect(sample.Last)
-			return f(c.describe(c.rec.Window(c.meter.now)))
-		}
-		c.collect(sample.Lap)
-		w := c.describe(c.rec.Window(c.meter.now)) // while it is still the recorder's
-		c.rec.Lap(c.meter.now)
-		c.lacks()
-		if err := f(w); err != nil {
-			return err
-		}
-	}
+	loop := session.Loop{Every: every, Count: count, Tick: min(every, time.Second), During: c.Tick}
+	return loop.Run(ctx, func(i session.Interval) error { return f(c.Next(i.Last)) })
 }
 
-// untilNext is the time to the next whole tick after elapsed.
-func untilNext(elapsed, tick time.Duration) time.Duration {
-	return tick - elapsed%tick
+// Tick collects within a window. It never fails: what a source lacks is in the
+// window's gaps.
+func (c *Collector) Tick() error {
+	c.collect(sample.Tick)
+	return nil
+}
+
+// Next closes the window. Unless it is the last, it begins the next one at the
+// same instant: nothing falls between two windows.
+func (c *Collector) Next(last bool) *sample.Window {
+	if last {
+		c.collect(sample.Last)
+		return c.describe(c.rec.Window(c.meter.now))
+	}
+	c.collect(sample.Lap)
+	w := c.describe(c.rec.Window(c.meter.now)) // while it is still the recorder's
+	c.rec.Lap(c.meter.now)
+	c.lacks()
+	return w
 }
 
 // Instant is when the last pass was, by the clock of that moment. The end of a

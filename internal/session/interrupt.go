@@ -1,12 +1,15 @@
-package cli
+// Package session is what a run of a command that watches is made of: the
+// intervals that it is cut into, the interrupt that ends it, the line that says
+// how far it is, and the command that it may have started.
+package session
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // interrupted is why the watching ended: the signal that ended it.
@@ -14,11 +17,11 @@ type interrupted struct{ signal os.Signal }
 
 func (i interrupted) Error() string { return i.signal.String() }
 
-// untilInterrupt is a context that ends with the first SIGINT or SIGTERM,
+// UntilInterrupt is a context that ends with the first SIGINT or SIGTERM,
 // which is then its cause. The second one is passed to onSecond, which may be
 // nil, and then quits the program, as if it had never been caught. stop gives
 // the signals back.
-func untilInterrupt(parent context.Context, onSecond func(os.Signal)) (ctx context.Context, stop func()) {
+func UntilInterrupt(parent context.Context, onSecond func(os.Signal)) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -49,24 +52,16 @@ func untilInterrupt(parent context.Context, onSecond func(os.Signal)) (ctx conte
 	}
 }
 
-// keepBrokenPipes makes writing to a closed pipe an error like any other, so
-// that what was begun is ended in order, for as long as stop is not called. The
-// signal is caught rather than ignored: a command that is watched would inherit
-// that.
-func keepBrokenPipes() (stop func()) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGPIPE)
-	return func() { signal.Stop(signals) }
+// SignalOf is the signal to pass on: the one that ended the watching.
+func SignalOf(watch context.Context) os.Signal {
+	var i interrupted
+	if errors.As(context.Cause(watch), &i) {
+		return i.signal
+	}
+	return syscall.SIGINT
 }
 
-// readerGone tells whether a stream is a pipe or a socket that nobody reads any
-// more.
-func readerGone(stream any) bool {
-	f, ok := stream.(interface{ Fd() uintptr })
-	if !ok {
-		return false
-	}
-	ask := []unix.PollFd{{Fd: int32(f.Fd())}}
-	n, err := unix.Poll(ask, 0)
-	return err == nil && n == 1 && ask[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+// TooEarly is the error of a run that was ended before it had seen anything.
+func TooEarly(watch context.Context) error {
+	return fmt.Errorf("watching: ended by %w before anything was seen; let it run for a second or more", context.Cause(watch))
 }

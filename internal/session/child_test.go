@@ -1,0 +1,115 @@
+package session
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"iocause/internal/host"
+)
+
+// output takes what a command prints.
+type output struct {
+	lock sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	return o.text.String()
+}
+
+// A tree of three generations, of which the middle one ends: the grandchild is
+// found all the same, and so is what has ended.
+func TestTreeFollowsGenerations(t *testing.T) {
+	var out output
+	script := `echo self $$; sh -c 'echo middle $$; sleep 3 & echo orphan $!; sleep 0.3'; sleep 0.3`
+	c, err := NewChild([]string{"sh", "-c", script}, nil, &out, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(host.Live()); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); strings.Count(out.String(), "\n") < 3 && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	time.Sleep(4 * lookEvery)
+	c.Signal(syscall.SIGTERM)
+	procs := c.StopTracking()
+	c.Wait(t.Context(), func(string) {})
+	for line := range strings.Lines(out.String()) {
+		what, pid, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, err := strconv.Atoi(pid)
+		if err != nil {
+			t.Fatalf("%q", line)
+		}
+		comm, ok := procs[n]
+		if want := map[string]string{"self": "sh", "middle": "sh", "orphan": "sleep"}[what]; !ok || comm != want {
+			t.Errorf("%s: process %d is called %q, %v; want %q", what, n, comm, ok, want)
+		}
+	}
+}
+
+func TestScanFindsOrphansOfTheGroup(t *testing.T) {
+	var out output
+	// The grandchild's parent has ended before anyone looked at the tree.
+	c, err := NewChild([]string{"sh", "-c", "(sleep 5 & echo $!); sleep 5"}, nil, &out, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL)
+		_ = c.cmd.Wait()
+	}()
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(out.String(), "\n") && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	orphan, err := strconv.Atoi(strings.TrimSpace(out.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &tree{host: host.Live(), group: c.cmd.Process.Pid, seen: map[int]string{c.cmd.Process.Pid: ""}}
+	tr.look()
+	if _, ok := tr.seen[orphan]; ok {
+		t.Fatalf("process %d is no orphan", orphan)
+	}
+	tr.scan()
+	tr.look()
+	if tr.seen[orphan] != "sleep" {
+		t.Errorf("process %d of group %d is not in %v", orphan, tr.group, tr.seen)
+	}
+}
+
+func TestFamily(t *testing.T) {
+	for _, c := range []struct {
+		stat          string
+		parent, group int
+		ok            bool
+	}{
+		{"12 (sh) S 7 12 12 0", 7, 12, true},
+		{"12 (a) b (c)) S 7 13 12 0", 7, 13, true},
+		{"12 (x\n) R 1 2) S 7 14 12 0", 7, 14, true},
+		{"12 (sh) S", 0, 0, false},
+		{"12 (sh) S x y", 0, 0, false},
+		{"", 0, 0, false},
+	} {
+		if parent, group, ok := family([]byte(c.stat)); parent != c.parent && c.ok || group != c.group && c.ok || ok != c.ok {
+			t.Errorf("%q: %d %d %v", c.stat, parent, group, ok)
+		}
+	}
+}
