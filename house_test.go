@@ -60,6 +60,7 @@ func rooms() []room {
 		{table, nil},
 		{"internal/present/*", []string{sample, diagnose, table}},
 		{"internal/view", []string{sample, table}},
+		{"internal/tool/*", []string{sample, host, procfile, source, table}},
 		{"docs", []string{diagnose}},    // a test only
 		{"bench", []string{"internal"}}, // benchmarks only
 		{"scenarios", nil},

@@ -125,7 +125,7 @@ func (d *difference) figuresTable(o *diffOptions, width int) table.Table {
 		t.Rows = append(t.Rows, []table.Cell{table.Str(f.Name), figureCell(f.A, f.Unit), figureCell(f.B, f.Unit), table.Str(f.change()), table.Str(f.Source)})
 	}
 	if width < roomy { // names say more than sources cut short
-		without(&t, "source")
+		t.Without("source")
 		t.Notes = append(t.Notes, "where each was read: in a wider terminal, or with --format json")
 	}
 	if left > 0 {

@@ -11,9 +11,6 @@ import (
 	"testing"
 
 	"iocause/internal/bpf/bpftest"
-	"iocause/internal/host"
-	"iocause/internal/procfile"
-	"iocause/internal/source/proc/meminfo"
 )
 
 func TestMemAddsUp(t *testing.T) {
@@ -60,8 +57,8 @@ func TestMemEqualsFree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, fixture := range []string{"6.18", "available-6.18"} {
-		fixture, err := filepath.Abs("../source/proc/meminfo/testdata/" + fixture)
+	for _, fixture := range []string{"../procfile/testdata/meminfo-6.18", "../source/proc/meminfo/testdata/available-6.18"} {
+		fixture, err := filepath.Abs(fixture)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,35 +97,5 @@ func TestMemWithoutRights(t *testing.T) {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("%q is missing:\n%s", want, out)
 		}
-	}
-}
-
-// A real drop_caches, that every program on the machine pays for: only when it
-// is asked for.
-func TestDropFreesWhatIsSaid(t *testing.T) {
-	bpftest.Root(t)
-	if os.Getenv("IOCAUSE_DROP") == "" {
-		t.Skip("empties this machine's page cache: set IOCAUSE_DROP=1")
-	}
-	look := func() *memory {
-		now := &memory{}
-		var err error
-		if now.info, err = procfile.ReadMeminfo(host.Live()); err != nil {
-			t.Fatal(err)
-		}
-		now.beside = meminfo.ReadBeside(host.Live(), &now.info, 0)
-		return now
-	}
-	before := look()
-	said := drop(before)
-	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("1"), 0); err != nil {
-		t.Fatal(err)
-	}
-	after := drop(look())
-	freed := said.all - after.all
-	t.Logf("said %.0f of %.0f bytes, freed %.0f (%+.2f %%); stays: shmem %.0f, mapped %.0f, dirty %.0f, writeback %.0f, pinned %.0f; stayed %.0f, clean among it %.0f",
-		said.freed, said.all, freed, (freed/said.freed-1)*100, said.shmem, said.mapped, said.dirty, said.writing, said.pinned, after.all, after.freed)
-	if math.Abs(freed/said.freed-1) > 0.05 {
-		t.Errorf("said %.0f bytes, freed %.0f", said.freed, freed)
 	}
 }

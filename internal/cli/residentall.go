@@ -259,7 +259,7 @@ func (a *app) cacheTables(p *printer, o *residentOptions, w *cachewalk.Walker, n
 	if o.format == "text" {
 		withoutZeros(tables[:1], "dirty_bytes")
 		if p.style.Width < roomy {
-			without(&tables[0], "cache_share", "kind", "by")
+			tables[0].Without("cache_share", "kind", "by")
 		}
 	}
 	return tables, nil

@@ -114,7 +114,7 @@ func (a *app) residentTables(p *printer, o *residentOptions, now, old *residency
 	if o.format == "text" {
 		withoutZeros(tables, "dirty_bytes", "writeback_bytes", "evicted_bytes", "recently_evicted_bytes")
 		if p.style.Width < roomy {
-			without(&tables[0], "writeback_bytes", "evicted_bytes", "cached_pages", "pages")
+			tables[0].Without("writeback_bytes", "evicted_bytes", "cached_pages", "pages")
 		}
 	}
 	return tables, nil
@@ -200,20 +200,6 @@ func foundNotes(f *residency.Found) []string {
 // less use than a path that can be read.
 const roomy = 110
 
-// without takes columns out of a table.
-func without(t *table.Table, keys ...string) {
-	for _, key := range keys {
-		at := slices.Index(t.Keys(), key)
-		if at < 0 {
-			continue
-		}
-		t.Columns = slices.Delete(slices.Clone(t.Columns), at, at+1)
-		for r := range t.Rows {
-			t.Rows[r] = slices.Delete(t.Rows[r], at, at+1)
-		}
-	}
-}
-
 // withoutZeros takes columns out of tables for people that say nothing there.
 func withoutZeros(tables []table.Table, keys ...string) {
 	for _, key := range keys {
@@ -223,7 +209,7 @@ func withoutZeros(tables []table.Table, keys ...string) {
 		})
 		for i := range tables {
 			if !said {
-				without(&tables[i], key)
+				tables[i].Without(key)
 			}
 		}
 	}

@@ -111,6 +111,20 @@ func (t *Table) Keys() []string {
 	return keys
 }
 
+// Without takes columns out.
+func (t *Table) Without(keys ...string) {
+	for _, key := range keys {
+		at := slices.Index(t.Keys(), key)
+		if at < 0 {
+			continue
+		}
+		t.Columns = slices.Delete(slices.Clone(t.Columns), at, at+1)
+		for r := range t.Rows {
+			t.Rows[r] = slices.Delete(t.Rows[r], at, at+1)
+		}
+	}
+}
+
 // Object is a table for a JSON document: its rows as objects, figures as
 // numbers in base units, null for what is absent, "?" for what failed.
 func (t *Table) Object() map[string]any {

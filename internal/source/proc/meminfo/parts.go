@@ -19,37 +19,36 @@ type Beside struct {
 	Files  *FilePages // the kinds of pages in the cache
 	Page   uint64     // the machine's page size
 	Zones  *Zones
-	Errors []error // why something is nil
 }
 
 // ReadBeside reads what belongs to Parts beside /proc/meminfo. It looks at the
-// flags of most pages at most, 0 for all.
-func ReadBeside(h *host.Host, m *procfile.Meminfo, most int) Beside {
-	b := Beside{Page: uint64(os.Getpagesize())}
+// flags of most pages at most, 0 for all. unread says why something is nil.
+func ReadBeside(h *host.Host, m *procfile.Meminfo, most int) (b Beside, unread []error) {
+	b = Beside{Page: uint64(os.Getpagesize())}
 	if z, err := ReadZones(h); err != nil {
-		b.Errors = append(b.Errors, err)
+		unread = append(unread, err)
 	} else {
 		free := z.PerCPU * b.Page
 		b.Zones, b.PerCPU = &z, &free
 	}
 	if n, err := stacksIn(h); err != nil {
-		b.Errors = append(b.Errors, err)
+		unread = append(unread, err)
 	} else {
 		b.Stacks = &n
 	}
 	if n, err := zram(h); err != nil {
-		b.Errors = append(b.Errors, err)
+		unread = append(unread, err)
 	} else {
 		b.Zram = &n
 	}
 	if m.Total != nil {
 		if f, err := ReadFilePages(h, *m.Total, most); err != nil {
-			b.Errors = append(b.Errors, err)
+			unread = append(unread, err)
 		} else {
 			b.Files = &f
 		}
 	}
-	return b
+	return b, unread
 }
 
 // stacksIn adds up the kernel stacks in /proc/vmallocinfo (CONFIG_VMAP_STACK),

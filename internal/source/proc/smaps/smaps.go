@@ -13,18 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
+	"iocause/internal/sample"
 )
 
 // Process is the memory of one process, in bytes.
 type Process struct {
-	PID    int
-	Comm   string
-	Anon   uint64 // resident: its own data
-	File   uint64 // resident: mapped pages of files
-	Shmem  uint64 // resident: shared memory and tmpfs
-	Swap   uint64
-	Shares *Shares // nil where they could not be read
-	Err    error   // why
+	PID    int            `json:"pid"`
+	Comm   sample.RawName `json:"comm"`
+	Anon   uint64         `json:"anon_bytes"`  // resident: its own data
+	File   uint64         `json:"file_bytes"`  // resident: mapped pages of files
+	Shmem  uint64         `json:"shmem_bytes"` // resident: shared memory and tmpfs
+	Swap   uint64         `json:"swap_bytes"`
+	Shares *Shares        `json:"shares"`           // nil where they could not be read
+	Unread string         `json:"unread,omitempty"` // why
 }
 
 // RSS is all that is resident.
@@ -107,14 +108,16 @@ func read(h *host.Host, pid int, buf []byte) (Process, []byte, bool) {
 	if err != nil || len(comm) == 0 {
 		return p, buf, false
 	}
-	p.Comm = string(comm[:len(comm)-1])
+	p.Comm = sample.RawName(comm[:len(comm)-1])
 	if buf, err = host.Read(h.Proc(strconv.Itoa(pid), "smaps_rollup"), buf); err != nil {
-		p.Err = fmt.Errorf("reading the shares of process %d: %w", pid, err)
+		p.Unread = fmt.Sprintf("reading the shares of process %d: %v", pid, err)
 		return p, buf, !errors.Is(err, unix.ESRCH) && !gone(h, pid)
 	}
 	s := &Shares{}
 	if parse(buf, s.field) {
 		p.Shares = s
+	} else {
+		p.Unread = fmt.Sprintf("reading the shares of process %d: its smaps_rollup has none", pid)
 	}
 	return p, buf, true
 }

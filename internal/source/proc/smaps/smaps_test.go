@@ -67,7 +67,7 @@ func TestOwnMemory(t *testing.T) {
 		t.Errorf("%d bytes of files more, want %d", d, size)
 	}
 	if after.Shares == nil || before.Shares == nil {
-		t.Fatalf("no shares: %v", after.Err)
+		t.Fatalf("no shares: %s", after.Unread)
 	}
 	if d := int64(after.Shares.File) - int64(before.Shares.File); !near(d) {
 		t.Errorf("%d bytes of shares of files more, want %d", d, size)

@@ -1,4 +1,4 @@
-package cli
+package mem
 
 import (
 	"fmt"
@@ -44,10 +44,10 @@ type droppable struct {
 	known                bool // mapped and pinned are
 }
 
-func drop(now *memory) droppable {
-	m := &now.info
+func drop(now *Memory) droppable {
+	m := &now.Info
 	d := droppable{all: float64(*m.Cached + *m.Buffers), shmem: float64(*m.Shmem)}
-	if f := now.beside.Files; f != nil {
+	if f := now.Beside.Files; f != nil {
 		d.known = true
 		d.mapped, d.dirty, d.writing, d.pinned = float64(f.Mapped), float64(f.Dirty), float64(f.Writeback), float64(f.Pinned)
 	} else {
@@ -63,7 +63,7 @@ func drop(now *memory) droppable {
 }
 
 // dropTable is what would go, and what would stay and why.
-func dropTable(now *memory) table.Table {
+func dropTable(now *Memory) table.Table {
 	t := table.Table{Key: "drop", Title: "What writing 1 to /proc/sys/vm/drop_caches would do", Whole: true, Columns: []table.Column{
 		{Key: "bytes", Head: "BYTES", Unit: "bytes"}, {Key: "share", Head: "OF CACHE", Unit: "ratio"},
 		{Key: "fate", Head: "FATE"}, {Key: "why", Head: "WHY", Flex: true}}}
@@ -83,7 +83,7 @@ func dropTable(now *memory) table.Table {
 	row(d.pinned, d.known, "stays", "locked by mlock(2), or of a file system in memory")
 	row(d.all, true, "all", "Cached + Buffers of /proc/meminfo")
 	t.Notes = append(t.Notes, "blocks that file systems hold on to (journals, tables) and pages in the middle of I/O stay too: that shows only when it is tried")
-	if s := now.info.SReclaimable; s != nil {
+	if s := now.Info.SReclaimable; s != nil {
 		t.Notes = append(t.Notes, fmt.Sprintf("writing 2 frees kernel objects, names and inodes: at most %s; 3 does both. What is dropped is read again from the disk",
 			table.Value(float64(*s), "bytes")))
 	}
@@ -91,16 +91,16 @@ func dropTable(now *memory) table.Table {
 }
 
 // availableTable is how the kernel comes to MemAvailable.
-func availableTable(now *memory) table.Table {
+func availableTable(now *Memory) table.Table {
 	t := table.Table{Key: "available", Title: "How the kernel reckons what is available", Whole: true, Columns: []table.Column{
 		{Key: "bytes", Head: "BYTES", Unit: "bytes"}, {Key: "term", Head: "TERM", Flex: true}}}
 	row := func(v float64, term string) {
 		t.Rows = append(t.Rows, []table.Cell{table.Num(v), table.Str(term)})
 	}
-	m := &now.info
-	if now.beside.Zones == nil {
+	m := &now.Info
+	if now.Beside.Zones == nil {
 		t.Notes = append(t.Notes, "/proc/zoneinfo could not be read")
-	} else if e, ok := now.beside.Zones.Estimate(m, now.beside.Page); ok {
+	} else if e, ok := now.Beside.Zones.Estimate(m, now.Beside.Page); ok {
 		row(float64(e.Free), "free")
 		row(-float64(e.Reserve), "kept back for the kernel (high marks and protection of the zones)")
 		row(float64(e.FilePages), "pages of files that reclaim looks at, active and inactive")
@@ -119,7 +119,7 @@ func availableTable(now *memory) table.Table {
 }
 
 // misleading says where MemAvailable is not what can be had.
-func misleading(now *memory) []string {
+func misleading(now *Memory) []string {
 	var notes []string
 	value := func(v float64) string { return table.Value(v, "bytes") }
 	d := drop(now)
