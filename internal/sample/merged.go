@@ -31,6 +31,10 @@ func (w *Window) Merged(into map[int]int) *Window {
 				m.SetSeries(metric, now, &Series{Source: s.Source, Points: slices.Clone(s.Points)})
 			case metric == CacheLongest: // of all, not of all together
 				old.Points[len(old.Points)-1].Value = max(old.Last(), s.Last())
+			case metric == WaitWorst: // likewise, of a thread
+				if s.Sum() > old.Sum() {
+					old.Points = slices.Clone(s.Points)
+				}
 			case kinds[metric] == Gauge:
 				old.Points[len(old.Points)-1].Value += s.Last()
 			default:

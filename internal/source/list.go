@@ -73,7 +73,7 @@ func List() []Entry {
 			sample.CgroupWriteBytes, sample.CgroupReads, sample.CgroupWrites, sample.CgroupIOLimit,
 			sample.CgroupCPUQuota, sample.CgroupPeriods, sample.CgroupThrottled, sample.CgroupCPUHeld,
 		}},
-		{Name: "pid", Open: pid.Open, Needs: "root to see other users' processes", Metrics: []sample.Metric{
+		{Name: "pid", Open: openProcesses, Needs: "root to see other users' processes", Metrics: []sample.Metric{
 			sample.ProcUser, sample.ProcSystem, sample.ProcMajorFault, sample.ProcReadChars,
 			sample.ProcWriteChars, sample.ProcReadCalls, sample.ProcWriteCalls, sample.ProcReadBytes,
 			sample.ProcWriteBytes, sample.ProcBlkioDelay, sample.ProcRunDelay,

@@ -69,7 +69,59 @@ struct row {
 	u32 parent; /* process that waits for this one, of first threads */
 };
 
-const volatile struct row no_row; /* for its type, which the reader needs */
+/* Threads alone: what the record of a process's first thread has of those that
+   ended before is left out. */
+const volatile bool alone;
+
+struct thread {
+	u32 tid, tgid;
+	u64 start;
+};
+
+/* Threads that ended, until the reader takes them out. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct thread);
+	__type(value, struct row);
+} ended SEC(".maps");
+
+u64 lost_ended; /* threads that ended while the map was full */
+
+static __always_inline void fill(struct row *r, struct task_struct *t)
+{
+	struct task_struct___tasks *x = (void *)t;
+
+	r->tid = t->pid;
+	r->tgid = t->tgid;
+	r->start = t->start_boottime;
+	r->user = x->utime;
+	r->system = x->stime;
+	r->runtime = x->se.sum_exec_runtime;
+	r->major_faults = x->maj_flt;
+	if (t->flags & PF_KTHREAD)
+		r->flags |= KERNEL_THREAD;
+	if (bpf_core_field_exists(x->ioac.rchar)) { /* CONFIG_TASK_XACCT */
+		r->flags |= HAS_CHARS;
+		r->read_chars = x->ioac.rchar;
+		r->write_chars = x->ioac.wchar;
+	}
+	if (bpf_core_field_exists(x->ioac.read_bytes)) { /* CONFIG_TASK_IO_ACCOUNTING */
+		r->flags |= HAS_BYTES;
+		r->read_bytes = x->ioac.read_bytes;
+		r->write_bytes = x->ioac.write_bytes;
+	}
+	if (bpf_core_field_exists(x->sched_info.run_delay)) { /* CONFIG_SCHED_INFO */
+		r->flags |= HAS_RUN_DELAY;
+		r->run_delay = x->sched_info.run_delay;
+	}
+	if (t->pid != t->tgid)
+		return;
+	r->memory_cgroup = task_cgroup(t, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
+	r->io_cgroup = task_cgroup(t, bpf_core_enum_value(enum cgroup_subsys_id, io_cgrp_id));
+	r->cpu_cgroup = task_cgroup(t, bpf_core_enum_value(enum cgroup_subsys_id___cpu, cpu_cgrp_id));
+	bpf_probe_read_kernel(r->comm, sizeof(r->comm), t->comm);
+}
 
 SEC("iter/task")
 int look(struct bpf_iter__task *ctx)
@@ -83,29 +135,7 @@ int look(struct bpf_iter__task *ctx)
 	if (!t || !t->pid)
 		return 0;
 	x = (void *)t;
-	r.tid = t->pid;
-	r.tgid = t->tgid;
-	r.start = t->start_boottime;
-	r.user = x->utime;
-	r.system = x->stime;
-	r.runtime = x->se.sum_exec_runtime;
-	r.major_faults = x->maj_flt;
-	if (t->flags & PF_KTHREAD)
-		r.flags |= KERNEL_THREAD;
-	if (bpf_core_field_exists(x->ioac.rchar)) { /* CONFIG_TASK_XACCT */
-		r.flags |= HAS_CHARS;
-		r.read_chars = x->ioac.rchar;
-		r.write_chars = x->ioac.wchar;
-	}
-	if (bpf_core_field_exists(x->ioac.read_bytes)) { /* CONFIG_TASK_IO_ACCOUNTING */
-		r.flags |= HAS_BYTES;
-		r.read_bytes = x->ioac.read_bytes;
-		r.write_bytes = x->ioac.write_bytes;
-	}
-	if (bpf_core_field_exists(x->sched_info.run_delay)) { /* CONFIG_SCHED_INFO */
-		r.flags |= HAS_RUN_DELAY;
-		r.run_delay = x->sched_info.run_delay;
-	}
+	fill(&r, t);
 	if (bpf_core_field_exists(x->delays)) { /* CONFIG_TASK_DELAY_ACCT */
 		struct task_delay_info *d = x->delays;
 
@@ -114,7 +144,7 @@ int look(struct bpf_iter__task *ctx)
 			r.blkio_delay = d->blkio_delay;
 		}
 	}
-	dead = t->pid == t->tgid ? x->signal : 0;
+	dead = t->pid == t->tgid && !alone ? x->signal : 0;
 	if (dead) {
 		r.user += dead->utime;
 		r.system += dead->stime;
@@ -131,11 +161,27 @@ int look(struct bpf_iter__task *ctx)
 		parent = x->real_parent;
 		if (parent)
 			r.parent = parent->tgid;
-		r.memory_cgroup = task_cgroup(t, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
-		r.io_cgroup = task_cgroup(t, bpf_core_enum_value(enum cgroup_subsys_id, io_cgrp_id));
-		r.cpu_cgroup = task_cgroup(t, bpf_core_enum_value(enum cgroup_subsys_id___cpu, cpu_cgrp_id));
-		bpf_probe_read_kernel(r.comm, sizeof(r.comm), t->comm);
 	}
 	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+	return 0;
+}
+
+/*
+ * When the last time on the processor is counted: at sched_process_exit a short
+ * process still lacks most of it, and has its memory to give back. Its delays are
+ * freed by now, and its signal_struct is not its own any more.
+ */
+SEC("tp_btf/sched_process_free")
+int COUNTING(on_free, struct task_struct *t)
+{
+	struct thread k = {};
+	struct row r = {};
+
+	fill(&r, t);
+	k.tid = r.tid;
+	k.tgid = r.tgid;
+	k.start = r.start;
+	if (bpf_map_update_elem(&ended, &k, &r, BPF_ANY))
+		__sync_fetch_and_add(&lost_ended, 1);
 	return 0;
 }

@@ -5,10 +5,8 @@
 package tasks
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -44,22 +42,14 @@ type Probe struct {
 // Open loads the iterator and runs it once. It needs root or CAP_BPF and
 // CAP_PERFMON.
 func Open(h *host.Host) (sample.Source, error) {
-	if !h.IsLive {
-		return nil, fmt.Errorf("opening the tasks probe: %w: this is the picture of a machine", bpf.ErrNotSupported)
-	}
-	spec, err := loadTasks()
-	if err != nil {
-		return nil, fmt.Errorf("reading the tasks object: %w", err)
-	}
-	p, err := bpf.Open(spec, []bpf.Program{{Name: "look"}}, nil)
+	p, err := load(h, []bpf.Program{{Name: "look"}}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the tasks probe: %w", err)
 	}
 	s := &Probe{host: h, probe: p, lookup: host.NewLookup(h)}
 	rows, _, err := s.look()
-	if err == nil && find(rows, uint32(unix.Getpid())) < 0 {
-		// It tells the numbers of the first process name space.
-		err = fmt.Errorf("%w: the own process is not called %d by the kernel, as in a container", bpf.ErrNotSupported, unix.Getpid())
+	if err == nil {
+		err = ownName(rows)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the tasks probe: %w", err), p.Close())
@@ -67,14 +57,47 @@ func Open(h *host.Host) (sample.Source, error) {
 	return s, nil
 }
 
+// load loads the object with these of its programs.
+func load(h *host.Host, programs []bpf.Program, constants map[string]any) (*bpf.Probe, error) {
+	if !h.IsLive {
+		return nil, fmt.Errorf("%w: this is the picture of a machine", bpf.ErrNotSupported)
+	}
+	spec, err := loadTasks()
+	if err != nil {
+		return nil, fmt.Errorf("reading the tasks object: %w", err)
+	}
+	if len(programs) == 1 { // the iterator alone: nothing is kept of threads that end
+		delete(spec.Programs, "on_free")
+		delete(spec.Maps, "ended")
+	}
+	return bpf.Open(spec, programs, constants)
+}
+
+// ownName fails where the kernel's numbers of processes are not ours: it tells
+// those of the first process name space.
+func ownName(rows []tasksRow) error {
+	if find(rows, uint32(unix.Getpid())) < 0 {
+		return fmt.Errorf("%w: the own process is not called %d by the kernel, as in a container", bpf.ErrNotSupported, unix.Getpid())
+	}
+	return nil
+}
+
+// now is the time since boot, in nanoseconds, as the kernel has it of threads.
+func now() (uint64, error) {
+	var clock unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &clock); err != nil {
+		return 0, fmt.Errorf("reading the clock: %w", err)
+	}
+	return uint64(clock.Nano()), nil
+}
+
 // Close unloads the iterator.
 func (p *Probe) Close() error { return p.probe.Close() }
 
 // look runs the iterator. The rows are good until the one after the next.
 func (p *Probe) look() (rows []tasksRow, began uint64, err error) {
-	var clock unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &clock); err != nil {
-		return nil, 0, fmt.Errorf("reading the clock: %w", err)
+	if began, err = now(); err != nil {
+		return nil, 0, err
 	}
 	buf, err := p.probe.ReadIterator("look", p.bufs[0])
 	if err != nil {
@@ -82,7 +105,7 @@ func (p *Probe) look() (rows []tasksRow, began uint64, err error) {
 	}
 	p.bufs[0], p.bufs[1] = p.bufs[1], buf
 	rows, err = rowsIn(buf)
-	return rows, uint64(clock.Nano()), err
+	return rows, began, err
 }
 
 // Collect implements sample.Source. Ticks read nothing.
@@ -194,11 +217,7 @@ func (p *Probe) emit(r, was *tasksRow, up rise, delays bool, into sample.Sink) {
 	if delays && r.Flags&hasBlkioDelay != 0 {
 		into.Put(sample.ProcBlkioDelay, e, float64(up.blkio)*nano, From)
 	}
-	comm, _, _ := bytes.Cut(r.Comm[:], []byte{0})
-	into.PutProcess(int(r.Tgid), sample.Process{
-		Comm: string(comm), Start: time.Duration(r.Start), Kernel: r.Flags&kernelThread != 0,
-		MemoryCgroup: p.lookup.MemoryCgroup(r.MemoryCgroup), IOCgroup: p.lookup.IOCgroup(r.IoCgroup), CPUCgroup: p.lookup.CPUCgroup(r.CpuCgroup),
-	})
+	into.PutProcess(int(r.Tgid), r.process(p.lookup))
 }
 
 // delays tells whether the kernel accounts waits for I/O. Before Linux 5.14 no

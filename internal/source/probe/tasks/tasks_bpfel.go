@@ -36,13 +36,23 @@ type tasksRow struct {
 	Parent       uint32
 }
 
+type tasksThread struct {
+	_     structs.HostLayout
+	Tid   uint32
+	Tgid  uint32
+	Start uint64
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	tasksProgLook   = "look"
-	tasksVarEnabled = "enabled"
-	tasksVarNoRow   = "no_row"
+	tasksMapEnded     = "ended"
+	tasksProgLook     = "look"
+	tasksProgOnFree   = "on_free"
+	tasksVarAlone     = "alone"
+	tasksVarEnabled   = "enabled"
+	tasksVarLostEnded = "lost_ended"
 )
 
 // loadTasks returns the embedded CollectionSpec for tasks.
@@ -87,21 +97,24 @@ type tasksSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type tasksProgramSpecs struct {
-	Look *ebpf.ProgramSpec `ebpf:"look"`
+	Look   *ebpf.ProgramSpec `ebpf:"look"`
+	OnFree *ebpf.ProgramSpec `ebpf:"on_free"`
 }
 
 // tasksMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type tasksMapSpecs struct {
+	Ended *ebpf.MapSpec `ebpf:"ended"`
 }
 
 // tasksVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type tasksVariableSpecs struct {
-	Enabled *ebpf.VariableSpec `ebpf:"enabled"`
-	NoRow   *ebpf.VariableSpec `ebpf:"no_row"`
+	Alone     *ebpf.VariableSpec `ebpf:"alone"`
+	Enabled   *ebpf.VariableSpec `ebpf:"enabled"`
+	LostEnded *ebpf.VariableSpec `ebpf:"lost_ended"`
 }
 
 // tasksObjects contains all objects after they have been loaded into the kernel.
@@ -124,30 +137,36 @@ func (o *tasksObjects) Close() error {
 //
 // It can be passed to loadTasksObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tasksMaps struct {
+	Ended *ebpf.Map `ebpf:"ended"`
 }
 
 func (m *tasksMaps) Close() error {
-	return _TasksClose()
+	return _TasksClose(
+		m.Ended,
+	)
 }
 
 // tasksVariables contains all global variables after they have been loaded into the kernel.
 //
 // It can be passed to loadTasksObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tasksVariables struct {
-	Enabled *ebpf.Variable `ebpf:"enabled"`
-	NoRow   *ebpf.Variable `ebpf:"no_row"`
+	Alone     *ebpf.Variable `ebpf:"alone"`
+	Enabled   *ebpf.Variable `ebpf:"enabled"`
+	LostEnded *ebpf.Variable `ebpf:"lost_ended"`
 }
 
 // tasksPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadTasksObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tasksPrograms struct {
-	Look *ebpf.Program `ebpf:"look"`
+	Look   *ebpf.Program `ebpf:"look"`
+	OnFree *ebpf.Program `ebpf:"on_free"`
 }
 
 func (p *tasksPrograms) Close() error {
 	return _TasksClose(
 		p.Look,
+		p.OnFree,
 	)
 }
 

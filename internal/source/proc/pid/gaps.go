@@ -19,7 +19,7 @@ func ioMetrics() []sample.Metric {
 func (s *source) gaps(into sample.Sink) {
 	t := &s.after
 	if t.ended > 0 {
-		into.PutGap(sample.Gap{Why: processes(t.ended) + " exited before the end of the window: what they did since is missing, or among the I/O of their parents"})
+		into.PutGap(sample.Gap{Why: processes(t.ended) + " exited before the end of the window: what they read and wrote since is missing, or among the I/O of their parents"})
 	}
 	if t.late > 0 {
 		into.PutGap(sample.Gap{Why: processes(t.late) + " could not be read at the start of the window: the figures are missing"})

@@ -1,0 +1,77 @@
+package tasks
+
+import (
+	"os/exec"
+	"testing"
+	"time"
+
+	"iocause/internal/bpf"
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// Each of a known number of short processes is told, with the processor time that
+// its own account gives, also beyond a sweep within the window, and of one that
+// lived before only what it did since.
+func TestEndedProcesses(t *testing.T) {
+	s, err := OpenEnded(host.Live())
+	bpftest.Need(t, "bpf", err)
+	defer s.Close()
+	p := s.(*Ended)
+	const compute = `n=0; while [ $n -lt 20000 ]; do n=$((n+1)); done`
+	older := exec.Command("/bin/sh", "-c", "read line; "+compute)
+	hold, err := older.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := older.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stolen := bpftest.Stolen(t)
+	r := sample.NewRecorder(time.Now())
+	if err := p.Collect(sample.First, r); err != nil {
+		t.Fatal(err)
+	}
+	want := map[int]time.Duration{}
+	run := func(n int) {
+		for range n {
+			c := exec.Command("/bin/sh", "-c", compute)
+			if err := c.Run(); err != nil {
+				t.Fatal(err)
+			}
+			want[c.Process.Pid] = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+		}
+	}
+	run(13)
+	p.sweep = bpf.Sweep{} // due
+	if err := p.Collect(sample.Tick, r); err != nil {
+		t.Fatal(err)
+	}
+	run(10)
+	hold.Close()
+	if err := older.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	want[older.Process.Pid] = older.ProcessState.UserTime() + older.ProcessState.SystemTime()
+	time.Sleep(300 * time.Millisecond) // they are freed when all processors have passed a quiet state
+	if err := p.Collect(sample.Last, r); err != nil {
+		t.Fatal(err)
+	}
+	w := r.Window(time.Now())
+	slack := bpftest.Stolen(t) - stolen
+	for pid, used := range want {
+		e := sample.Entity{PID: pid}
+		user, ok := w.Sum(sample.ProcUser, e)
+		system, _ := w.Sum(sample.ProcSystem, e)
+		delay, queued := w.Sum(sample.ProcRunDelay, e)
+		got := time.Duration((user + system) * 1e9)
+		if !ok || !queued || delay < 0 || w.Processes[pid].Comm != "sh" {
+			t.Errorf("process %d (%q) is not told whole", pid, w.Processes[pid].Comm)
+		}
+		// The account of a process ends a little earlier than the scheduler's.
+		if got < used-used/50-time.Millisecond || got > used+used/20+3*time.Millisecond+slack {
+			t.Errorf("process %d ran for %v, its own account says %v", pid, got, used)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package source
+
+import (
+	"errors"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+	"iocause/internal/source/probe/tasks"
+	"iocause/internal/source/proc/pid"
+)
+
+// processes is what /proc/PID tells of the processes that live when a window ends,
+// and what the kernel tells of those that ended within it.
+type processes struct {
+	living sample.Source
+	ended  sample.Source // nil where its program cannot be loaded
+}
+
+func openProcesses(h *host.Host) (sample.Source, error) {
+	living, err := pid.Open(h)
+	if err != nil {
+		return nil, err
+	}
+	p := &processes{living: living}
+	if ended, err := tasks.OpenEnded(h); err == nil { // why it cannot is told by the probes, that need the same
+		p.ended = ended
+	}
+	return p, nil
+}
+
+// Collect implements sample.Source.
+func (p *processes) Collect(phase sample.Phase, into sample.Sink) error {
+	var err error
+	if p.ended != nil { // first: who ends between the two is in the next window, not in this one twice
+		err = p.ended.Collect(phase, into)
+	} else if phase.Closes() {
+		into.PutGap(sample.Gap{Why: "what processes that ended did on a processor is missing: no kernel program could be loaded that tells"})
+	}
+	return errors.Join(err, p.living.Collect(phase, into))
+}
+
+// Close implements sample.Source.
+func (p *processes) Close() error {
+	err := p.living.Close()
+	if p.ended != nil {
+		err = errors.Join(err, p.ended.Close())
+	}
+	return err
+}
