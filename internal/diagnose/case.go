@@ -78,7 +78,8 @@ func newCase(w *sample.Window, target Target) *Case {
 	}
 	c.sumLikeProcesses()
 	slices.SortFunc(c.asked, func(a, b victim) int {
-		return cmp.Or(cmp.Compare(c.notable(&b), c.notable(&a)), cmp.Compare(b.cpu+b.delay, a.cpu+a.delay), cmp.Compare(a.pid, b.pid))
+		return cmp.Or(cmp.Compare(c.notable(&b), c.notable(&a)), cmp.Compare(c.queueing(&b), c.queueing(&a)),
+			cmp.Compare(b.runnable(), a.runnable()), cmp.Compare(a.pid, b.pid))
 	})
 	var first victim
 	if len(c.asked) > 0 {

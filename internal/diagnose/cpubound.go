@@ -48,7 +48,11 @@ func cpuBound() Cause {
 				if !c.w.Has(m) {
 					m = sample.ProcBlkioDelay
 				}
-				e = append(e, c.figure("time blocked on I/O", c.victim.share(s), "ratio", m))
+				if c.hasAll(&c.victim) {
+					e = append(e, c.figure("threads blocked on I/O meanwhile", c.victim.waitTotal/s, "count", m))
+				} else {
+					e = append(e, c.figure("time blocked on I/O", c.victim.share(s), "ratio", m))
+				}
 			}
 			if delayed {
 				e = append(e, c.figure("time waiting for a processor", delay/s, "ratio", sample.ProcRunDelay))

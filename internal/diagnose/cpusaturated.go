@@ -25,6 +25,16 @@ func (v *victim) queued() float64 {
 	return v.delay / (v.cpu + v.delay)
 }
 
+// queueing is the seconds that a process waits for a processor, where that is
+// enough to slow it down, else 0: of all that are not held up by I/O it is the one
+// to ask about, and not the one that has the processor.
+func (c *Case) queueing(v *victim) float64 {
+	if v.delay < waitShareLimit*c.w.Seconds() || v.queued() < queueShareLimit {
+		return 0
+	}
+	return v.delay
+}
+
 // cpuSaturated: the program is ready to run and waits for a processor.
 func cpuSaturated() Cause {
 	return Cause{

@@ -10,10 +10,10 @@ const groupShareLimit = 0.25
 // programs are told apart by their name and by the cgroup that they run in.
 type program struct{ comm, cgroup string }
 
-// sumLikeProcesses makes one of the processes of a program that wait by turns:
-// the many short ones of a shell's loop, or workers of which each has little to
-// do. Each of them alone seems to be well. From here on the window tells of the
-// one with most waiting, and it stands for all of them.
+// sumLikeProcesses makes one of the processes of a program that wait or compute by
+// turns: the many short ones of a shell's loop, or workers of which each has little
+// to do. Each of them alone seems to be well. From here on the window tells of the
+// one with most of it, and it stands for all of them.
 func (c *Case) sumLikeProcesses() {
 	groups := map[program][]int{}
 	for i := range c.asked {
@@ -23,38 +23,67 @@ func (c *Case) sumLikeProcesses() {
 			groups[k] = append(groups[k], i)
 		}
 	}
-	into := map[int]int{}
+	into, stand := map[int]int{}, map[int]int{}
 	for _, members := range groups {
+		by := (*victim).blocked
 		if !c.heldTogether(members) {
-			continue
+			if !c.computeTogether(members) {
+				continue
+			}
+			by = (*victim).runnable
 		}
 		first := &c.asked[members[0]]
 		for _, i := range members {
-			if v := &c.asked[i]; v.blocked() > first.blocked() || v.blocked() == first.blocked() && v.pid < first.pid {
+			if v := &c.asked[i]; by(v) > by(first) || by(v) == by(first) && v.pid < first.pid {
 				first = v
 			}
 		}
 		for _, i := range members {
-			into[c.asked[i].pid] = first.pid
+			v := &c.asked[i]
+			into[v.pid] = first.pid
+			if by(v) > 0 {
+				stand[first.pid]++
+			}
 		}
 	}
 	if len(into) == 0 {
 		return
 	}
-	c.w = c.w.Merged(into)
-	c.stand = map[int]int{}
+	c.w, c.stand = c.w.Merged(into), stand
 	var asked []victim
 	for i := range c.asked {
 		pid := c.asked[i].pid
-		to, merged := into[pid]
-		if merged && c.asked[i].blocked() > 0 {
-			c.stand[to]++
-		}
-		if !merged || to == pid {
+		if to, merged := into[pid]; !merged || to == pid {
 			asked = append(asked, c.measure(pid))
 		}
 	}
 	c.asked = asked
+}
+
+// runnable is the seconds, summed over threads, that it is on a processor or waits
+// for one.
+func (v *victim) runnable() float64 { return v.cpu + v.delay }
+
+// computeTogether tells whether processes that hardly wait for I/O keep a processor
+// busy as one, or wait for one for a tenth of the window in all, and none of them
+// for half as much alone.
+func (c *Case) computeTogether(members []int) bool {
+	s := c.w.Seconds()
+	var wait, weighted, runnable, delay, most float64
+	for _, i := range members {
+		v := &c.asked[i]
+		if v.spans != nil {
+			weighted += v.spans.weighted
+		}
+		wait += v.blocked()
+		runnable += v.runnable()
+		delay += v.delay
+		most = max(most, v.runnable())
+	}
+	if wait > 0 && min(weighted/wait, wait/s) >= waitShareLimit {
+		return false // too little to be held up together, and too much to be well
+	}
+	return (runnable >= cpuShareLimit*s || delay >= waitShareLimit*s) && most <= runnable/2
 }
 
 // heldTogether tells whether processes that are well one by one are held up as

@@ -33,10 +33,40 @@ func (v *victim) locked(seconds float64) float64 {
 // what the holders of the locks wait for, else 0.
 func (c *Case) contended(v *victim) float64 {
 	s := c.w.Seconds()
-	if v.waitIO() >= lockIOLimit*s || v.locked(s) < lockShareLimit {
+	if v.waitIO() >= lockIOLimit*s || v.locked(s) < lockShareLimit || c.waitsForItsTurn(v) {
 		return 0
 	}
 	return v.locked(s)
+}
+
+// waitsForItsTurn tells of a process whose one thread waits for a lock of a file from
+// the beginning of the window to its end, as a job does that shall not run beside
+// another one (flock(1) in a crontab). That is its purpose, unless the question is
+// about it, or several processes stand still so.
+func (c *Case) waitsForItsTurn(v *victim) bool {
+	if c.narrowed() || !c.oneLongFileWait(v.pid) || v.lockers > 1 {
+		return false
+	}
+	n := 0
+	c.w.Each(sample.LockWait, func(e sample.Entity, _ *sample.Series) {
+		if e.Class == "file" && c.oneLongFileWait(e.PID) {
+			n++
+		}
+	})
+	return n < standstill
+}
+
+// standstill is how many processes must wait for locks of files without an end for
+// somebody to have to look.
+const standstill = 3
+
+// oneLongFileWait tells whether a process waits for a lock of a file once, for all of
+// the window.
+func (c *Case) oneLongFileWait(pid int) bool {
+	e := sample.Entity{PID: pid, Class: "file"}
+	t, _ := c.w.Sum(sample.LockWait, e)
+	n, counted := c.w.Sum(sample.LockWaits, e)
+	return counted && n <= 1 && t >= 0.9*c.w.Seconds()
 }
 
 // measureLocks adds up how long a process waits for locks. Waits for locks of
@@ -71,6 +101,8 @@ func lockContention() Cause {
 				return no("no process waited for a lock")
 			case v.locked(s) < lockShareLimit:
 				return no("the victim waits for locks " + percent(v.locked(s)) + " of its time")
+			case c.waitsForItsTurn(v):
+				return no("one thread waits for a lock of a file from beginning to end, as a job does that waits for its turn (flock); if it should not, ask about it alone: --pid")
 			case c.contended(v) == 0:
 				return no(fmt.Sprintf("the victim waits for locks, but %.1f of its threads wait for I/O or memory at any time: so may who holds the locks", v.waitIO()/s))
 			case v.delay >= 2*v.lock:

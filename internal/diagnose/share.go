@@ -137,11 +137,31 @@ func (c *Case) busiestOf(keep func(sample.Entity) bool) (seconds float64, known 
 
 // suffering orders processes by how much I/O holds them up, 0 to 1.
 func (c *Case) suffering(v *victim) float64 {
+	if c.hasAll(v) {
+		return 0
+	}
 	if s := v.share(c.w.Seconds()); s >= waitShareLimit || !c.inFlightOnly(v) {
 		return s
 	}
 	return c.inFlightShare(v)
 }
+
+// hasAll tells whether a program has all processors there are, and computes at least
+// half of that time itself: while some of its threads wait for I/O the others do as
+// much as the machine can, and without the waiting it would do no more. What the
+// kernel works for it may be for the I/O, and end with it.
+func (c *Case) hasAll(v *victim) bool {
+	n, ok := c.gauge(sample.CPUCount)
+	if !ok || v.pid == 0 || c.w.Told {
+		return false
+	}
+	all := n * c.w.Seconds()
+	return v.cpu-v.stall >= allShare*all && v.user >= all/2
+}
+
+// allShare is the part of the processors' time from which on a program has all of
+// it: the rest is the clock's and the kernel's own.
+const allShare = 0.95
 
 // inFlightOnly tells of a process that hardly ever blocks, and has I/O in flight
 // that it may wait for all the same, in a call that waits for anything, as

@@ -146,6 +146,19 @@ func TestWhoIsHeldUp(t *testing.T) {
 				m.process(pid, "cc1", "read", thread{wait: 0.005, cpu: 0.06})
 				m.reads(pid, 64)
 			}
+		}, "cpu-bound", "", 0},
+		{"a shell's loop that waits for a processor", func(m machine) {
+			for pid := 100; pid < 300; pid++ {
+				m.process(pid, "rsync", "read", thread{cpu: 0.02})
+				m.put(sample.ProcRunDelay, sample.Entity{PID: pid}, 0.025)
+			}
+			m.process(99, "burner", "read", thread{cpu: 9.9})
+			m.put(sample.CPUUser, sample.Entity{}, 14)
+		}, "cpu-saturated", "rsync", 200},
+		{"daemons that do a little each", func(m machine) {
+			for pid := 100; pid < 130; pid++ {
+				m.process(pid, "httpd", "read", thread{cpu: 0.05})
+			}
 		}, Healthy, "", 0},
 		{"workers that compute, and one that reads cold files", func(m machine) {
 			all := []thread{{wait: 6, cpu: 2}}
@@ -169,6 +182,35 @@ func TestWhoIsHeldUp(t *testing.T) {
 			}
 			checkReport(t, r)
 		})
+	}
+}
+
+// While threads of a program wait for the disk, its others have all processors:
+// without the waiting it would do no more.
+func TestWhoHasAllProcessorsIsNotHeldUp(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		user, system float64
+		primary      ID
+	}{
+		{"a checksum in eight threads", 16, 3.5, "cpu-bound"},
+		{"a scan that the kernel does most for", 5, 14.5, "cold-cache"},
+		{"a checksum that leaves some", 12, 3, "cold-cache"},
+	} {
+		m := newMachine()
+		m.put(sample.CPUCount, sample.Entity{}, 2)
+		var all []thread
+		for range 8 {
+			all = append(all, thread{wait: 3})
+		}
+		all[0].cpu = c.user
+		m.process(10, "sha256sum", "read", all...)
+		m.put(sample.ProcSystem, sample.Entity{PID: 10}, c.system)
+		m.reads(10, 1<<16)
+		m.busy(0.9)
+		if r := m.judge(); r.Primary != c.primary {
+			t.Errorf("%s: the primary cause is %s, want %s: %+v", c.name, r.Primary, c.primary, r.Excluded)
+		}
 	}
 }
 

@@ -99,6 +99,27 @@ func TestLocksOfFiles(t *testing.T) {
 	}
 	checkReport(t, r)
 
+	// A job that waits for its turn is nobody's trouble; several that stand still are,
+	// and so is one that is asked about.
+	for _, c := range []struct {
+		jobs    int
+		target  Target
+		primary ID
+	}{{1, Target{}, Healthy}, {1, Target{PIDs: []int{100}}, "lock-contention"}, {3, Target{}, "lock-contention"}} {
+		m := newMachine()
+		m.busy(0.02)
+		for i := range c.jobs {
+			m.process(100+i, "flock", "other", thread{cpu: 0.01})
+			m.put(sample.LockWait, sample.Entity{PID: 100 + i, Class: "file"}, testSeconds)
+			m.put(sample.LockWaits, sample.Entity{PID: 100 + i, Class: "file"}, 1)
+		}
+		r := Judge(m.Window(epoch.Add(testSeconds*time.Second)), c.target)
+		if r.Primary != c.primary {
+			t.Errorf("%d jobs that wait, asked about %v: %s, want %s", c.jobs, c.target, r.Primary, c.primary)
+		}
+		checkReport(t, r)
+	}
+
 	m = newMachine() // and of who waits for none, nothing is known
 	m.busy(0.02)
 	m.process(10, "busy", "other", thread{wait: 0.01, cpu: 9.9})
