@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -31,6 +32,7 @@ type Subject interface {
 // Plan is how the remedies are tried.
 type Plan struct {
 	Rounds int           // of all remedies
+	Most   int           // of those of which it is not sure by then whether they help; 0: Rounds
 	Turn   time.Duration // that is measured
 	Settle time.Duration // after each change, before it is measured
 }
@@ -43,10 +45,11 @@ type Effect struct {
 	Remedy string    `json:"remedy"`
 	Causes []string  `json:"causes"`
 	Who    string    `json:"who,omitempty"`
-	Before []float64 `json:"before"` // work a second, of the turns next to its own
-	With   []float64 `json:"with"`   // with the remedy
-	Factor float64   `json:"factor"` // median of With over Before, turn by turn; 0 when it could not be tried
-	Spread float64   `json:"spread"` // of the factors: the largest by the smallest, less 1
+	Before []float64 `json:"before"`           // work a second, of the turns next to its own
+	With   []float64 `json:"with"`             // with the remedy
+	Factor float64   `json:"factor"`           // median of With over Before, turn by turn; 0 when it could not be tried
+	Spread float64   `json:"spread"`           // of the factors: the largest by the smallest, less 1
+	Unsure bool      `json:"unsure,omitempty"` // whether it helps
 	Failed string    `json:"failed,omitempty"`
 }
 
@@ -62,10 +65,10 @@ func Try(ctx context.Context, s Subject, p Plan) ([]Effect, error) {
 	if err != nil {
 		return nil, fmt.Errorf("measure the situation: %w", err)
 	}
-	for range p.Rounds {
+	for round := range max(p.Rounds, p.Most) {
 		for i := range remedies {
 			e := &effects[i]
-			if e.Failed != "" {
+			if e.Failed != "" || round >= p.Rounds && !e.unsure() {
 				continue
 			}
 			with, err := try(ctx, s, &remedies[i], p)
@@ -127,6 +130,20 @@ const most = 10000
 
 // settle works the factor out.
 func (e *Effect) settle() {
+	factors := e.factors()
+	if len(factors) == 0 {
+		return
+	}
+	n := len(factors)
+	e.Factor = (factors[(n-1)/2] + factors[n/2]) / 2
+	if factors[0] > 0 {
+		e.Spread = factors[n-1]/factors[0] - 1
+	}
+	e.Unsure = e.unsure()
+}
+
+// factors are those of the turns, the least first.
+func (e *Effect) factors() []float64 {
 	var factors []float64
 	for i := range e.With {
 		f := float64(most)
@@ -138,15 +155,27 @@ func (e *Effect) settle() {
 		}
 		factors = append(factors, f)
 	}
-	if len(factors) == 0 {
-		return
-	}
 	slices.Sort(factors)
-	n := len(factors)
-	e.Factor = (factors[(n-1)/2] + factors[n/2]) / 2
-	if factors[0] > 0 {
-		e.Spread = factors[n-1]/factors[0] - 1
+	return factors
+}
+
+// unsure tells whether the turns differ so much that their mean may as well be on
+// the other side of what counts as help: by two standard errors.
+func (e *Effect) unsure() bool {
+	factors := e.factors()
+	n := float64(len(factors))
+	if n < 2 || factors[0] <= 0 {
+		return false
 	}
+	var sum, squares float64
+	for _, f := range factors {
+		sum += math.Log(f)
+	}
+	for _, f := range factors {
+		squares += math.Pow(math.Log(f)-sum/n, 2)
+	}
+	off := 2 * math.Sqrt(squares/(n-1)/n)
+	return math.Abs(sum/n-math.Log(Helps)) < off
 }
 
 // Truth is what the interventions prove.
@@ -168,7 +197,7 @@ const mostNoise = 0.30
 
 // Prove is the verdict of the interventions: the remedy that helps most names the
 // cause, and so do those that help as much within noise. Where none helps, calm
-// are the causes that are right.
+// are the causes that are right; where it is not sure whether one does, both.
 func Prove(effects []Effect, calm []string) Truth {
 	var best *Effect
 	for i := range effects {
@@ -177,21 +206,39 @@ func Prove(effects []Effect, calm []string) Truth {
 		}
 	}
 	if best == nil {
-		return Truth{Causes: calm}
+		t := Truth{Causes: slices.Clone(calm)}
+		for i := range effects {
+			if e := &effects[i]; e.Unsure && e.Factor >= perhaps {
+				t.add(e.Causes)
+			}
+		}
+		return t
 	}
 	t := Truth{Best: best.Remedy, Factor: best.Factor}
+	if best.Unsure {
+		t.add(calm)
+	}
 	for i := range effects {
 		e := &effects[i]
 		// What differs by less than either differs from itself is the same.
 		if e.helps() && e.Factor*(1+max(noise, min(e.Spread, mostNoise), min(best.Spread, mostNoise))) >= best.Factor {
-			for _, c := range e.Causes {
-				if !slices.Contains(t.Causes, c) {
-					t.Causes = append(t.Causes, c)
-				}
-			}
+			t.add(e.Causes)
 		}
 	}
 	return t
+}
+
+// perhaps is the factor from which on a remedy of which it is not sure whether it
+// helps is one that may: half of what counts.
+const perhaps = 1 + (Helps-1)/2
+
+// add adds causes that are right.
+func (t *Truth) add(causes []string) {
+	for _, c := range causes {
+		if !slices.Contains(t.Causes, c) {
+			t.Causes = append(t.Causes, c)
+		}
+	}
 }
 
 // helps tells whether a remedy helps, in each of its turns.

@@ -81,6 +81,39 @@ func TestChance(t *testing.T) {
 	}
 }
 
+// Of what helps by chance, or by much or little, both are right; more turns tell.
+func TestUnsure(t *testing.T) {
+	for _, c := range []struct {
+		with   []float64
+		unsure bool
+		want   []string
+	}{
+		{[]float64{105, 135}, true, []string{"healthy", "x"}},
+		{[]float64{101, 103}, false, []string{"healthy"}},
+		{[]float64{150, 190}, false, []string{"x"}},
+		{[]float64{105, 135, 121, 126, 130}, false, []string{"x"}},
+	} {
+		e := Effect{Remedy: "x", Causes: []string{"x"}, With: c.with}
+		for range c.with {
+			e.Before = append(e.Before, 100)
+		}
+		e.settle()
+		truth := Prove([]Effect{e}, []string{"healthy"})
+		slices.Sort(truth.Causes)
+		if e.Unsure != c.unsure || !slices.Equal(truth.Causes, c.want) {
+			t.Errorf("%v: unsure is %v, want %v; %v are right, want %v", c.with, e.Unsure, c.unsure, truth.Causes, c.want)
+		}
+	}
+}
+
+// Only what is not sure is tried more often than planned.
+func TestMoreRounds(t *testing.T) {
+	p := &plant{rate: 100, factor: map[string]float64{"limit": 3, "sync": 1, "neighbour": 1, "nothing": 1}, on: map[string]bool{}}
+	if _, err := Try(context.Background(), p, Plan{Rounds: 2, Most: 5, Turn: time.Millisecond}); err != nil || p.turns != 1+2*2*4 {
+		t.Errorf("%d turns, want %d: %v", p.turns, 1+2*2*4, err)
+	}
+}
+
 // The meter measures from line to line, whoever writes and however often.
 func TestMeter(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

@@ -75,7 +75,7 @@ func (st *Standing) plant(ctx context.Context) error {
 		if err := st.env.Sysctl("vm.dirty_bytes", strconv.FormatInt(limit, 10)); err != nil {
 			return err
 		}
-	case None, Burner, Quota:
+	case None, Burner, Quota, Memory:
 		if s.reads() && s.FS != "tmpfs" { // what it reads is cached, and was charged to it
 			if err := st.readData(ctx); err != nil {
 				return err

@@ -33,7 +33,7 @@ const (
 
 // Measure implements prove.Subject.
 func (st *Standing) Measure(ctx context.Context, d time.Duration) (float64, error) {
-	if st.Situation.Plant == Cold && !st.warm {
+	if st.Situation.cold() && !st.warm {
 		if err := st.forget(); err != nil {
 			return 0, err
 		}
@@ -54,6 +54,28 @@ func (st *Standing) forget() error {
 		defer f.Close()
 		return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 	})
+}
+
+// keepCold drops the data again and again, until stop.
+func (st *Standing) keepCold(ctx context.Context, every time.Duration) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			if err := st.forget(); err != nil {
+				ended <- err
+				return
+			}
+			if pause(ctx, every) != nil {
+				ended <- nil
+				return
+			}
+		}
+	}()
+	return func() error {
+		cancel()
+		return <-ended
+	}
 }
 
 // Remedies implements prove.Subject: all that can be done about this situation,
@@ -97,13 +119,13 @@ func (st *Standing) Remedies() []prove.Remedy {
 	if s.direct() && s.Work != DirectWrite {
 		add("buffered", itself, []string{"direct-io"}, st.restart(variant{buffered: true}))
 	}
-	if (s.direct() || s.Work == ReadRand || s.Work == Tree) && st.program.threads > 1 && s.Threads <= 32 && s.Plant != Cold && s.Plant != Burner && s.Plant != Quota {
+	if (s.direct() || s.Work == ReadRand || s.Work == Tree) && st.program.threads > 1 && s.Threads <= 32 && !s.cold() && s.Plant != Burner && s.Plant != Quota {
 		add(moreInFlight, theDevice, []string{"device-latency-bound"}, st.restart(variant{wider: 4}))
 	}
 	if s.Work == Small {
 		add("larger calls", itself, []string{"small-io"}, st.restart(variant{larger: 256}))
 	}
-	if s.Plant == Cold {
+	if s.cold() {
 		add("all of it cached", itself, []string{"cold-cache"}, func(ctx context.Context) (func() error, error) {
 			st.warm = true
 			return func() error { st.warm = false; return nil }, st.readData(ctx)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -40,8 +41,9 @@ type Culprit struct {
 }
 
 // diagnose asks iocause. idle is the share of the processors that nobody used
-// meanwhile.
-func (st *Standing) diagnose(ctx context.Context, d time.Duration) (report []byte, idle float64, err error) {
+// meanwhile. What is cold stays so, as it does where the effects are measured, turn
+// by turn.
+func (st *Standing) diagnose(ctx context.Context, d, turn time.Duration) (report []byte, idle float64, err error) {
 	args := []string{"diagnose", "--format", "json", "--duration", d.String()}
 	if st.Situation.Targeted {
 		args = append(args, "--comm", st.program.comms[0])
@@ -50,13 +52,12 @@ func (st *Standing) diagnose(ctx context.Context, d time.Duration) (report []byt
 			args = append(args, "--pid", strconv.Itoa(st.running[0].PID))
 		}
 	}
-	if st.Situation.Plant == Cold {
-		if err := st.forget(); err != nil {
-			return nil, 0, err
-		}
-	}
 	ctx, cancel := context.WithTimeout(ctx, d+40*time.Second)
 	defer cancel()
+	if st.Situation.cold() {
+		stop := st.keepCold(ctx, turn)
+		defer func() { err = errors.Join(err, stop()) }()
+	}
 	cmd := exec.CommandContext(ctx, st.binary, args...)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said

@@ -21,7 +21,7 @@ type Options struct {
 // Usual is what fits into half a minute.
 func Usual(binary, scratch string) Options {
 	return Options{Binary: binary, Scratch: scratch, Look: 5 * time.Second,
-		Plan: prove.Plan{Rounds: 2, Turn: 700 * time.Millisecond, Settle: 250 * time.Millisecond}}
+		Plan: prove.Plan{Rounds: 2, Most: 5, Turn: 700 * time.Millisecond, Settle: 250 * time.Millisecond}}
 }
 
 // Run sets a situation up, diagnoses it, tries every remedy, and takes it down,
@@ -42,7 +42,7 @@ func Run(ctx context.Context, h *host.Host, s *Situation, o Options, say func(st
 	}
 	p = &Proof{Situation: s}
 	say("diagnose")
-	if p.Report, p.Idle, err = st.diagnose(ctx, o.Look); err != nil {
+	if p.Report, p.Idle, err = st.diagnose(ctx, o.Look, o.Plan.Turn); err != nil {
 		return nil, err
 	}
 	say("try the remedies")

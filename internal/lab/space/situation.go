@@ -105,6 +105,12 @@ func (s *Situation) reads() bool {
 	return slices.Contains([]Work{ReadRand, ReadSeq, MapRand, Tree}, s.Work)
 }
 
+// cold tells whether what it reads is never in the page cache for long: planted, or
+// because nothing that is in the way to a disk is met by who reads from memory.
+func (s *Situation) cold() bool {
+	return s.Plant == Cold || s.reads() && (s.Plant == Throttle || s.Plant == Neighbour)
+}
+
 // direct tells whether it goes past the page cache.
 func (s *Situation) direct() bool {
 	return slices.Contains([]Work{Direct, Ring, DirectWrite}, s.Work)
