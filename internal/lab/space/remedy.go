@@ -229,11 +229,15 @@ func (st *Standing) lessReadAhead(context.Context) (func() error, error) {
 	return func() error { return os.WriteFile(path, b, 0) }, os.WriteFile(path, []byte("4"), 0)
 }
 
-// Truth is what the effects prove of this situation. idle is the share of the
-// processors that nobody used while it was diagnosed.
-func (st *Standing) Truth(effects []prove.Effect, idle float64) prove.Truth {
+// stolenLimit is the share of the processors' time from which on a hypervisor that
+// takes it is a cause, too: what it would give to have it back cannot be tried.
+const stolenLimit = 0.10
+
+// Truth is what the effects prove of this situation; spent is how the processors'
+// went while it was diagnosed.
+func (st *Standing) Truth(effects []prove.Effect, spent Processors) prove.Truth {
 	calm := []string{"healthy", "cpu-bound"}
-	if idle < 0.10 { // its own threads are more than the processors
+	if spent.Idle < 0.10 || spent.Stolen >= stolenLimit { // its own threads are more than the processors
 		calm = append(calm, "cpu-saturated")
 	}
 	if st.Situation.Work == Small {

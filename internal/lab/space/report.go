@@ -40,10 +40,15 @@ type Culprit struct {
 	Device string `json:"device"`
 }
 
-// diagnose asks iocause. idle is the share of the processors that nobody used
-// meanwhile. What is cold stays so, as it does where the effects are measured, turn
+// Processors are how the processors' time went, in shares.
+type Processors struct {
+	Idle   float64 `json:"idle"`
+	Stolen float64 `json:"stolen"` // by the hypervisor
+}
+
+// diagnose asks iocause. How the processors' time went meanwhile comes with it. What is cold stays so, as it does where the effects are measured, turn
 // by turn.
-func (st *Standing) diagnose(ctx context.Context, d, turn time.Duration) (report []byte, idle float64, err error) {
+func (st *Standing) diagnose(ctx context.Context, d, turn time.Duration) (report []byte, spent Processors, err error) {
 	args := []string{"diagnose", "--format", "json", "--duration", d.String()}
 	if st.Situation.Targeted {
 		args = append(args, "--comm", st.program.comms[0])
@@ -61,33 +66,44 @@ func (st *Standing) diagnose(ctx context.Context, d, turn time.Duration) (report
 	cmd := exec.CommandContext(ctx, st.binary, args...)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	busy0, idle0 := processors(st.host.Proc("stat"))
+	before := processors(st.host.Proc("stat"))
 	if err := cmd.Run(); err != nil {
-		return nil, 0, fmt.Errorf("iocause diagnose: %w: %s", err, last(said.Bytes()))
+		return nil, spent, fmt.Errorf("iocause diagnose: %w: %s", err, last(said.Bytes()))
 	}
-	busy1, idle1 := processors(st.host.Proc("stat"))
-	return out.Bytes(), (idle1 - idle0) / max(1, idle1-idle0+busy1-busy0), nil
+	return out.Bytes(), processors(st.host.Proc("stat")).since(before), nil
 }
 
-// processors reads the first line of /proc/stat (proc_stat(5)), in ticks; what
-// waits for I/O is idle too.
-func processors(path string) (busy, idle float64) {
+// ticks are what the processors did since boot.
+type ticks struct{ all, idle, stolen float64 }
+
+// since are the shares of the time after before.
+func (t ticks) since(before ticks) Processors {
+	all := max(1, t.all-before.all)
+	return Processors{Idle: (t.idle - before.idle) / all, Stolen: (t.stolen - before.stolen) / all}
+}
+
+// processors reads the first line of /proc/stat (proc_stat(5)); what waits for I/O is
+// idle too, and guests are in user's time.
+func processors(path string) (t ticks) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return 0, 0
+		return t
 	}
 	line, _, _ := strings.Cut(string(b), "\n")
 	for i, f := range strings.Fields(line) {
 		v, err := strconv.ParseFloat(f, 64)
-		switch {
-		case err != nil || i > 8:
-		case i == 4 || i == 5:
-			idle += v
-		default:
-			busy += v
+		if err != nil || i > 8 {
+			continue
+		}
+		t.all += v
+		switch i {
+		case 4, 5:
+			t.idle += v
+		case 8:
+			t.stolen = v
 		}
 	}
-	return busy, idle
+	return t
 }
 
 // blames tells whether a culprit is who the remedy takes away: in the terms of
@@ -107,13 +123,13 @@ func (st *Standing) blames(c *Culprit, who string) bool {
 
 // Proof is a situation with what is true of it and what was said of it.
 type Proof struct {
-	Situation *Situation      `json:"situation"`
-	Effects   []prove.Effect  `json:"effects"`
-	Truth     prove.Truth     `json:"truth"`
-	Idle      float64         `json:"idle"` // share of the processors
-	Verdict   Verdict         `json:"verdict"`
-	Report    json.RawMessage `json:"report,omitempty"` // what iocause diagnose printed
-	Seconds   float64         `json:"seconds"`
+	Situation  *Situation      `json:"situation"`
+	Effects    []prove.Effect  `json:"effects"`
+	Truth      prove.Truth     `json:"truth"`
+	Processors Processors      `json:"processors"` // while it was diagnosed
+	Verdict    Verdict         `json:"verdict"`
+	Report     json.RawMessage `json:"report,omitempty"` // what iocause diagnose printed
+	Seconds    float64         `json:"seconds"`
 }
 
 // Verdict is what was said, held against what is true.

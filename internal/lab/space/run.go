@@ -42,14 +42,14 @@ func Run(ctx context.Context, h *host.Host, s *Situation, o Options, say func(st
 	}
 	p = &Proof{Situation: s}
 	say("diagnose")
-	if p.Report, p.Idle, err = st.diagnose(ctx, o.Look, o.Plan.Turn); err != nil {
+	if p.Report, p.Processors, err = st.diagnose(ctx, o.Look, o.Plan.Turn); err != nil {
 		return nil, err
 	}
 	say("try the remedies")
 	if p.Effects, err = prove.Try(ctx, st, o.Plan); err != nil {
 		return nil, err
 	}
-	p.Truth = st.Truth(p.Effects, p.Idle)
+	p.Truth = st.Truth(p.Effects, p.Processors)
 	if p.Verdict, err = st.judge(p.Report, p.Effects, &p.Truth); err != nil {
 		return nil, err
 	}

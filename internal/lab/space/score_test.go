@@ -80,19 +80,21 @@ func TestTruth(t *testing.T) {
 		name    string
 		effects []prove.Effect
 		idle    float64
+		stolen  float64
 		want    string
 	}{
-		{"more threads on idle processors", []prove.Effect{disk(1.01), flight(1.9)}, 0.5, "healthy cpu-bound"},
-		{"more threads, and a disk that hardly matters", []prove.Effect{disk(1.05), flight(1.9)}, 0.5, "healthy cpu-bound"},
-		{"the disk is a fifth of the time", []prove.Effect{effect("no I/O limit", theCgroup, 1.5, "cgroup-io-throttle"), disk(1.11), flight(1.99)}, 0.5, "cgroup-io-throttle"},
-		{"no processor is idle", []prove.Effect{disk(1.01)}, 0.02, "healthy cpu-bound cpu-saturated"},
-		{"one request at a time", []prove.Effect{disk(1.9), flight(3.6)}, 0.5, "device-latency-bound"},
-		{"a full device", []prove.Effect{disk(1.9), flight(1.02)}, 0.5, "device-queueing device-iops-limit device-bandwidth-limit"},
-		{"a limit on the way of the sync", []prove.Effect{effect("no I/O limit", theCgroup, 8, "cgroup-io-throttle"), disk(1), effect("no sync", itself, 300, "sync-writes")}, 0.5, "sync-writes cgroup-io-throttle"},
-		{"a limit that hardly matters", []prove.Effect{effect("no I/O limit", theCgroup, 1.2, "cgroup-io-throttle"), disk(1), effect("no sync", itself, 300, "sync-writes")}, 0.5, "sync-writes"},
+		{"more threads on idle processors", []prove.Effect{disk(1.01), flight(1.9)}, 0.5, 0, "healthy cpu-bound"},
+		{"more threads, and a disk that hardly matters", []prove.Effect{disk(1.05), flight(1.9)}, 0.5, 0, "healthy cpu-bound"},
+		{"the disk is a fifth of the time", []prove.Effect{effect("no I/O limit", theCgroup, 1.5, "cgroup-io-throttle"), disk(1.11), flight(1.99)}, 0.5, 0, "cgroup-io-throttle"},
+		{"no processor is idle", []prove.Effect{disk(1.01)}, 0.02, 0, "healthy cpu-bound cpu-saturated"},
+		{"the hypervisor takes a fifth", []prove.Effect{disk(1.01)}, 0.5, 0.2, "healthy cpu-bound cpu-saturated"},
+		{"one request at a time", []prove.Effect{disk(1.9), flight(3.6)}, 0.5, 0, "device-latency-bound"},
+		{"a full device", []prove.Effect{disk(1.9), flight(1.02)}, 0.5, 0, "device-queueing device-iops-limit device-bandwidth-limit"},
+		{"a limit on the way of the sync", []prove.Effect{effect("no I/O limit", theCgroup, 8, "cgroup-io-throttle"), disk(1), effect("no sync", itself, 300, "sync-writes")}, 0.5, 0, "sync-writes cgroup-io-throttle"},
+		{"a limit that hardly matters", []prove.Effect{effect("no I/O limit", theCgroup, 1.2, "cgroup-io-throttle"), disk(1), effect("no sync", itself, 300, "sync-writes")}, 0.5, 0, "sync-writes"},
 	} {
 		st := &Standing{Situation: &Situation{Work: Direct}}
-		truth := st.Truth(c.effects, c.idle)
+		truth := st.Truth(c.effects, Processors{Idle: c.idle, Stolen: c.stolen})
 		if got := strings.Join(truth.Causes, " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
