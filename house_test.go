@@ -61,6 +61,7 @@ func rooms() []room {
 		{"internal/present/*", []string{sample, diagnose, table}},
 		{"internal/view", []string{sample, table}},
 		{"internal/tool/*", []string{sample, host, procfile, source, table}},
+		{"internal/replay", []string{sample, table, "internal/store"}},
 		{"docs", []string{diagnose}},    // a test only
 		{"bench", []string{"internal"}}, // benchmarks only
 		{"scenarios", nil},

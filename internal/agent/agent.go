@@ -268,7 +268,7 @@ func (a *Agent) ownFrame(now time.Time) series.Frame {
 		if a.own[k] == nil {
 			for _, i := range Own() {
 				if i.Metric == m {
-					a.own[k] = series.New(SeriesName(i), series.Label{Name: "class", Value: class})
+					a.own[k] = series.New(series.NameOf(i), series.Label{Name: "class", Value: class})
 				}
 			}
 		}

@@ -247,7 +247,7 @@ func (f *feed) value(info sample.Info, e sample.Entity, s *sample.Series, now ti
 	k := of{info.Metric, e}
 	x := f.known[k]
 	if x == nil {
-		x = &stream{series: series.New(SeriesName(info), labelsOf(e)...)}
+		x = &stream{series: series.New(series.NameOf(info), labelsOf(e)...)}
 		f.known[k] = x
 	}
 	x.seen = now

@@ -271,7 +271,7 @@ func TestHangingCallsAreFew(t *testing.T) {
 func TestSeriesNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, i := range append(sample.Catalog(), Own()...) {
-		n := SeriesName(i)
+		n := series.NameOf(i)
 		if seen[n] {
 			t.Errorf("%s names two metrics", n)
 		}
@@ -282,7 +282,7 @@ func TestSeriesNames(t *testing.T) {
 		sample.DiskReadBytes: "iocause_disk_read_bytes_total", sample.MemTotal: "iocause_mem_total_bytes",
 		sample.VMSwapIn: "iocause_vm_swap_in_pages_total", sample.DiskInFlight: "iocause_disk_in_flight",
 	} {
-		if got := SeriesName(infos()[m]); got != want {
+		if got := series.NameOf(infos()[m]); got != want {
 			t.Errorf("%s is %s, want %s", m, got, want)
 		}
 	}

@@ -27,7 +27,7 @@ func describe() map[string]described {
 		if _, class, ok := strings.Cut(i.On, "class "); ok {
 			d.help += "; class: " + class
 		}
-		all[SeriesName(i)] = d
+		all[series.NameOf(i)] = d
 	}
 	return all
 }

@@ -12,6 +12,7 @@ import (
 
 	"iocause/internal/agent"
 	"iocause/internal/diagnose"
+	"iocause/internal/replay"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/incidents"
@@ -90,7 +91,7 @@ func (a *app) pastIn(data []byte) (*past, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
-	p, err := a.playFile(sectionNormal, inMemory{bytes.NewReader(data)}, int64(len(data)), "", "", "", "")
+	p, err := a.opener(stateDir).Data(sectionNormal, data, &replay.Span{})
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (a *app) pastIn(data []byte) (*past, error) {
 func (a *app) pastOfIncident(name string) (*past, error) {
 	quiet := *a
 	quiet.stderr = io.Discard // what is damaged was said
-	x, err := quiet.incidentIn(name)
+	x, err := quiet.opener(stateDir).Incident(name)
 	if errors.Is(err, fs.ErrNotExist) { // made of the agent's series
 		return nil, nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"iocause/internal/detect"
 	"iocause/internal/present/text"
+	"iocause/internal/replay"
 	"iocause/internal/sample"
 	"iocause/internal/store/summaries"
 	"iocause/internal/table"
@@ -25,7 +26,7 @@ const stateDir = "/var/lib/iocause"
 // Folders below it.
 const (
 	baselinesIn = "baselines"
-	incidentsIn = "incidents"
+	incidentsIn = replay.IncidentsIn
 )
 
 // baselineOptions are the flags of baseline.

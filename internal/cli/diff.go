@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/replay"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
@@ -46,7 +45,7 @@ func newDiffCommand(a *app) *cobra.Command {
 			"least, and nine of ten pairs of windows, one of each side, differ in the same\n" +
 			"direction. Sizes and limits are compared as they are. --all shows every figure.\n" +
 			"B is judged knowing A: whether its device became slower for the same requests,\n" +
-			"and which settings that differ can be behind a slowdown.\n\n" + spanHelp,
+			"and which settings that differ can be behind a slowdown.\n\n" + replay.SpanHelp,
 		Example: `  iocause diff before.iocause after.iocause
   iocause diff night.iocause --from 02:00 --to 02:10 --from-b 04:00 --to-b 04:10
   iocause diff a.iocause b.iocause --comm postgres
@@ -114,9 +113,7 @@ func (a *app) diff(c *cobra.Command, o *diffOptions, args []string) error {
 	}
 	files := [2]string{args[0], args[len(args)-1]}
 	for i, name := range files {
-		if n, err := strconv.Atoi(name); err == nil && n > 0 {
-			files[i] = incidents.Path(filepath.Join(o.dir, incidentsIn), n)
-		}
+		files[i] = replay.Numbered(o.dir, name)
 	}
 	for _, kind := range a.diffables() {
 		var is [2]bool

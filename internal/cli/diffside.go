@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/present/text"
+	"iocause/internal/replay"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
 	"iocause/internal/view"
@@ -17,7 +17,7 @@ import (
 // diffSide is one side of a comparison.
 type diffSide struct {
 	name    string
-	open    func() (*played, error) // of the span that was chosen
+	open    func() (*replay.Playback, error) // of the span that was chosen
 	header  recording.Header
 	found   *judgement
 	whole   []view.Figure        // of the span
@@ -39,7 +39,7 @@ func (a *app) diffSides(o *diffOptions, files [2]string) (sides [2]*diffSide, er
 			if err != nil {
 				return sides, err
 			}
-			s.open = func() (*played, error) { return a.playMade(data) }
+			s.open = func() (*replay.Playback, error) { return a.opener(name).Made(data) }
 		case i == 0 && files[0] == files[1] && !o.times():
 			if s.open, err = a.diffNormal(name); err != nil {
 				return sides, err
@@ -49,15 +49,17 @@ func (a *app) diffSides(o *diffOptions, files [2]string) (sides [2]*diffSide, er
 			}
 		}
 		if s.open == nil {
-			s.open = func() (*played, error) { return a.playSpan(name, o.from[i], o.to[i], flags[0], flags[1]) }
+			s.open = func() (*replay.Playback, error) {
+				return a.opener(o.dir).File(name, &replay.Span{From: o.from[i], To: o.to[i], FromFlag: flags[0], ToFlag: flags[1]})
+			}
 		}
 		p, err := s.open()
 		if err != nil {
 			return sides, err
 		}
 		s.header = p.Header()
-		if err := p.file.Close(); err != nil {
-			return sides, fmt.Errorf("closing the recording: %w", err)
+		if err := p.Release(); err != nil {
+			return sides, err
 		}
 		sides[i] = s
 	}
@@ -67,21 +69,22 @@ func (a *app) diffSides(o *diffOptions, files [2]string) (sides [2]*diffSide, er
 // diffAgent makes a recording of a span of what an agent recorded, and names the
 // incidents of that time.
 func (a *app) diffAgent(dir, fromText, toText string, flags [2]string) ([]byte, error) {
-	from, to, err := a.agentTimes(fromText, toText, flags[0], flags[1])
+	o := a.opener(dir)
+	from, to, err := o.Times(&replay.Span{From: fromText, To: toText, FromFlag: flags[0], ToFlag: flags[1]})
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range a.judgedBetween(dir, from, to) {
+	for _, e := range o.Judged(from, to) {
 		fmt.Fprintf(a.stderr, "iocause: incident %d (%s, %s) is of that time: 'iocause diff %d' compares it with better times\n",
-			e.Number, stamp(e.Meta.What.Start), text.Escape(e.Meta.Cause), e.Number)
+			e.Number, replay.Stamp(e.Meta.What.Start), text.Escape(e.Meta.Cause), e.Number)
 	}
-	return a.agentRecording(dir, from, to)
+	return o.Recording(from, to)
 }
 
 // diffNormal opens the better times that an incident was judged against. It is
 // nil for what is no incident.
-func (a *app) diffNormal(name string) (func() (*played, error), error) {
-	x, err := a.incidentIn(name)
+func (a *app) diffNormal(name string) (func() (*replay.Playback, error), error) {
+	x, err := a.opener(stateDir).Incident(name)
 	if x == nil || err != nil {
 		return nil, err
 	}
@@ -90,8 +93,8 @@ func (a *app) diffNormal(name string) (func() (*played, error), error) {
 		return nil, fmt.Errorf("comparing %s: the incident was judged against no better times; give another to compare it with", text.Escape(name))
 	}
 	data := x.Sections[at].Data
-	return func() (*played, error) {
-		return a.playFile(name, inMemory{bytes.NewReader(data)}, int64(len(data)), "", "", "", "")
+	return func() (*replay.Playback, error) {
+		return a.opener(stateDir).Data(name, data, &replay.Span{})
 	}, nil
 }
 
@@ -102,8 +105,8 @@ func (s *diffSide) read(target diagnose.Target, before *past) error {
 	if err != nil {
 		return err
 	}
-	s.found, err = p.judge(target, s.ofCommand, before)
-	if err = errors.Join(err, p.close()); err != nil {
+	s.found, err = judgeRecorded(p, target, s.ofCommand, before)
+	if err = errors.Join(err, p.Close()); err != nil {
 		return err
 	}
 	scope := scopeOf(s.found.window, s.found.target)
@@ -111,7 +114,7 @@ func (s *diffSide) read(target diagnose.Target, before *past) error {
 	if p, err = s.open(); err != nil {
 		return err
 	}
-	err = p.each(func(r *recording.Record) error {
+	err = p.Each(func(r *recording.Record) error {
 		if r.Window.Length < time.Duration(s.header.Interval*float64(time.Second))/2 {
 			return nil // the last, cut short: its rates are those of a moment
 		}
@@ -121,5 +124,5 @@ func (s *diffSide) read(target diagnose.Target, before *past) error {
 		}
 		return nil
 	})
-	return errors.Join(err, p.file.Close())
+	return errors.Join(err, p.Release())
 }

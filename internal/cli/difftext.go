@@ -6,6 +6,7 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/present/text"
+	"iocause/internal/replay"
 	"iocause/internal/table"
 )
 
@@ -36,7 +37,7 @@ func (d *difference) sidesTable() table.Table {
 		if s.Run != nil && s.Run.Ended {
 			exit, ran = table.Str(fmt.Sprint(s.Run.Exit)), table.Num(s.Run.Seconds)
 		}
-		t.Rows = append(t.Rows, []table.Cell{table.Str(string("AB"[i])), table.Str(s.File), table.Str(stamp(s.Start)), table.Num(s.Seconds), command, exit, ran})
+		t.Rows = append(t.Rows, []table.Cell{table.Str(string("AB"[i])), table.Str(s.File), table.Str(replay.Stamp(s.Start)), table.Num(s.Seconds), command, exit, ran})
 	}
 	return t
 }

@@ -68,6 +68,36 @@ func (f *filter) target(h *host.Host, given []string) (t diagnose.Target, err er
 	return t, nil
 }
 
+// recordedTarget is what a filter asks for, in the words of a recording: the
+// machine may be another one, or those that were meant gone.
+func (f *filter) recordedTarget(given []string) (t diagnose.Target, err error) {
+	for _, name := range given {
+		switch name {
+		case "pid":
+			if f.pid <= 0 {
+				return t, &usageError{fmt.Errorf("reading --pid: %d is no process id", f.pid), "give a number as 'ps' showed it"}
+			}
+			t.PIDs = []int{f.pid}
+		case "comm":
+			if f.comm == "" {
+				return t, &usageError{fmt.Errorf("reading --comm: the name is empty"), "give a name as 'ps -o comm' shows it"}
+			}
+			t.Comm = commOf(f.comm)
+		case "cgroup":
+			if f.cgroup == "" {
+				return t, &usageError{fmt.Errorf("reading --cgroup: the path is empty"), "give a path as /proc/PID/cgroup shows it"}
+			}
+			t.Cgroup = path.Join("/", f.cgroup)
+		case "device":
+			if f.device == "" {
+				return t, &usageError{fmt.Errorf("reading --device: the name is empty"), "give a name as 'lsblk' shows it"}
+			}
+			t.Device = strings.ReplaceAll(strings.TrimPrefix(f.device, "/dev/"), "/", "!")
+		}
+	}
+	return t, nil
+}
+
 // noAnswer is a filter that a command has no answer for.
 type noAnswer struct {
 	by      string   // with rows by this, "" with any

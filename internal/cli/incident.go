@@ -17,6 +17,7 @@ import (
 	"iocause/internal/detect"
 	"iocause/internal/diagnose"
 	"iocause/internal/present/text"
+	"iocause/internal/replay"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 	"iocause/internal/table"
@@ -251,18 +252,10 @@ func (a *app) reasonsText(m *incidents.Meta, style text.Style) error {
 	return text.WriteTable(a.stdout, &t, style)
 }
 
-// notJudged says why an incident has no finding, as far as its notes do not.
-func notJudged(m *incidents.Meta) string {
-	if m.Open && len(m.Notes) == 0 {
-		return "The incident is not judged yet: look again in a minute, or run 'iocause diagnose' now"
-	}
-	return "The incident was not judged"
-}
-
 func (a *app) findingText(x *incidents.Incident, style text.Style) error {
 	fmt.Fprintln(a.stdout)
 	if x.Finding == nil {
-		_, err := fmt.Fprintf(a.stdout, "%s.\n", notJudged(&x.Meta))
+		_, err := fmt.Fprintf(a.stdout, "%s.\n", replay.NotJudged(&x.Meta))
 		return err
 	}
 	var r diagnose.Report

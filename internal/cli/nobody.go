@@ -10,7 +10,6 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
-	"iocause/internal/sample"
 )
 
 // nobody says that no process is one of those that the question is about: "no
@@ -85,17 +84,4 @@ func (s *started) ended(h *host.Host) string {
 		return ""
 	}
 	return fmt.Sprintf("process %d ended while it was watched: what is said holds for the time before", s.pid)
-}
-
-// met tells whether such a process was observed, be it gone by now.
-func met(w *sample.Window, t diagnose.Target) bool {
-	top := strings.TrimSuffix(t.Cgroup, "/") + "/"
-	for _, p := range w.Processes {
-		switch {
-		case t.Comm != "" && p.Comm == t.Comm,
-			t.Cgroup != "" && (strings.HasPrefix(p.MemoryCgroup+"/", top) || strings.HasPrefix(p.IOCgroup+"/", top)):
-			return true
-		}
-	}
-	return false
 }

@@ -10,6 +10,7 @@ import (
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/replay"
 )
 
 // pastOptions are the flags for what a diagnosis is compared with.
@@ -40,7 +41,7 @@ func (a *app) readPast(o *pastOptions, dir string) (*past, error) {
 		}
 		return nil, nil
 	}
-	p, err := a.playSpan(numberedIn(dir, o.file), o.from, o.to, "against-from", "against-to")
+	p, err := a.opener(dir).File(replay.Numbered(dir, o.file), &replay.Span{From: o.from, To: o.to, FromFlag: "against-from", ToFlag: "against-to"})
 	if err != nil {
 		return nil, err
 	}
@@ -48,12 +49,12 @@ func (a *app) readPast(o *pastOptions, dir string) (*past, error) {
 }
 
 // pastOf reads and closes a recording.
-func pastOf(p *played) (*past, error) {
-	j, _, err := p.joined(diagnose.Target{}, true)
-	if err = errors.Join(err, p.close()); err != nil {
+func pastOf(p *replay.Playback) (*past, error) {
+	j, _, err := joined(p, diagnose.Target{}, true)
+	if err = errors.Join(err, p.Close()); err != nil {
 		return nil, err
 	}
-	return &past{judgement: j, name: p.name, fingerprint: p.fingerprint()}, nil
+	return &past{judgement: j, name: p.Name, fingerprint: fingerprintOf(p)}, nil
 }
 
 // against is the recording as a window of the machine with this fingerprint is

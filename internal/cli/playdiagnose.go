@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
+	"iocause/internal/replay"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/recording"
@@ -37,16 +39,16 @@ func (a *app) diagnoseRecording(c *cobra.Command, o *diagnoseOptions, args []str
 	}
 	past, err := a.readPast(&o.against, o.playback.dir)
 	if past == nil && err == nil { // an incident brings what it was judged against
-		past, err = a.pastOfIncident(from.name)
+		past, err = a.pastOfIncident(from.Name)
 	}
 	if err != nil {
-		return errors.Join(err, from.close())
+		return errors.Join(err, from.Close())
 	}
-	j, err := from.judge(target, true, past)
+	j, err := judgeRecorded(from, target, true, past)
 	if err != nil {
-		return errors.Join(err, from.close())
+		return errors.Join(err, from.Close())
 	}
-	return errors.Join(a.print(j.report, o.format), from.close())
+	return errors.Join(a.print(j.report, o.format), from.Close())
 }
 
 // judgement is a span of a recording as one window, and what was found in it.
@@ -57,66 +59,63 @@ type judgement struct {
 	run    *recording.Run // nil where no command was run, or its end was not seen
 }
 
-// judge reads the span that was chosen and judges it. Without a target it asks
+// judgeRecorded reads the span that was chosen and judges it. Without a target it asks
 // for the command that was recorded, where that is wanted, or for the whole
 // machine. It compares with what was before; nil for nothing.
-func (p *played) judge(target diagnose.Target, ofCommand bool, before *past) (*judgement, error) {
-	j, cost, err := p.joined(target, ofCommand)
+func judgeRecorded(p *replay.Playback, target diagnose.Target, ofCommand bool, before *past) (*judgement, error) {
+	j, cost, err := joined(p, target, ofCommand)
 	if err != nil {
 		return nil, err
 	}
-	if what := unmet(j.window, j.target); what != "" {
-		return nil, p.nobody(what, j.target)
+	if what := j.target.Unmet(j.window); what != "" {
+		return nil, p.Nobody(what, j.target.Device != "")
 	}
-	against, err := before.against(j.target, p.fingerprint())
+	against, err := before.against(j.target, fingerprintOf(p))
 	if err != nil {
 		return nil, err
 	}
-	j.report = reported(j.window, j.target, against, p.fingerprint(), cost)
+	j.report = reported(j.window, j.target, against, fingerprintOf(p), cost)
 	return j, nil
 }
 
 // joined reads the span that was chosen as one window, and whom it is asked
 // about.
-func (p *played) joined(target diagnose.Target, ofCommand bool) (*judgement, source.Cost, error) {
-	var all joined
-	if err := p.each(all.add); err != nil {
+func joined(p *replay.Playback, target diagnose.Target, ofCommand bool) (*judgement, source.Cost, error) {
+	var all replay.Join
+	if err := p.Each(all.Add); err != nil {
 		return nil, source.Cost{}, err
 	}
 	j := &judgement{window: all.Window(), target: target}
-	for _, l := range p.lost() {
-		j.window.Gaps = append(j.window.Gaps, sample.Gap{Why: l})
+	for _, l := range p.Lost() {
+		j.window.Gaps = append(j.window.Gaps, sample.Gap{Why: "of the recording " + l})
 	}
 	if end, ok := p.End(); ok {
 		j.run = end.Run
 	}
 	if ofCommand && len(target.PIDs) == 0 && target.Comm+target.Cgroup+target.Device == "" {
-		j.target = p.command(j)
+		j.target = commandOf(p, j)
 	}
 	cost, err := source.ReadCost(&host.Host{}, j.window)
 	if err != nil {
 		return nil, source.Cost{}, err
 	}
-	cost.CPUSeconds, cost.RSSBytes = all.cost.CPUSeconds, all.cost.RSSBytes
+	cost.CPUSeconds, cost.RSSBytes = all.Cost.CPUSeconds, all.Cost.RSSBytes
 	return j, cost, nil
 }
 
-// lost says what of the recording could not be read.
-func (p *played) lost() []string {
-	var all []string
-	told, more := p.Losses()
-	for _, l := range told {
-		all = append(all, "of the recording "+l.String())
+// fingerprintOf is that of the machine that was recorded, nil where it is not
+// known.
+func fingerprintOf(p *replay.Playback) any {
+	var f host.Fingerprint
+	if text := p.Header().Host; len(text) == 0 || json.Unmarshal(text, &f) != nil {
+		return nil
 	}
-	if more > 0 {
-		all = append(all, fmt.Sprintf("of the recording %d more parts cannot be read", more))
-	}
-	return all
+	return f
 }
 
-// command is the command that was recorded, as a target; what is known of how
+// commandOf is the command that was recorded, as a target; what is known of how
 // it ran is put into the window.
-func (p *played) command(j *judgement) diagnose.Target {
+func commandOf(p *replay.Playback, j *judgement) diagnose.Target {
 	c := p.Header().Command
 	w := j.window
 	switch {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/replay"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/pagecache"
 	"iocause/internal/store/recording"
@@ -22,7 +23,7 @@ func (a *app) playTool(c *cobra.Command, t *tool, o *watchOptions, q *view.Query
 			"leave it out"}
 	}
 	ofProbes := t.name != "use" && t.name != "disk"
-	if t.name == "cache" && len(o.filter.given(c)) == 0 && !c.Flags().Changed("by") && !c.Flags().Changed("file") && a.agentHas(&o.playback, sample.CacheSampledTime) {
+	if t.name == "cache" && len(o.filter.given(c)) == 0 && !c.Flags().Changed("by") && !c.Flags().Changed("file") && o.playback.file == "" && a.opener(o.playback.dir).Has(o.playback.span(), sample.CacheSampledTime) {
 		ofProbes = false // an estimate of the host
 	}
 	from, err := a.play(&o.playback, ofProbes)
@@ -30,7 +31,7 @@ func (a *app) playTool(c *cobra.Command, t *tool, o *watchOptions, q *view.Query
 		return err
 	}
 	defer func() {
-		if e := from.close(); err == nil {
+		if e := from.Close(); err == nil {
 			err = e
 		}
 	}()
@@ -41,7 +42,7 @@ func (a *app) playTool(c *cobra.Command, t *tool, o *watchOptions, q *view.Query
 	if wanted := from.Header().Interval; s.every > 0 && s.every.Seconds() < wanted*0.99 {
 		return &usageError{fmt.Errorf("reading INTERVAL: the windows of this recording are %s long", table.Duration(wanted)), "give that or more"}
 	}
-	err = from.each(func(r *recording.Record) error { return s.add(r) })
+	err = from.Each(s.add)
 	if err == errEnough {
 		return nil
 	}
@@ -53,14 +54,14 @@ func (a *app) playTool(c *cobra.Command, t *tool, o *watchOptions, q *view.Query
 
 // playedIntervals puts windows together to intervals.
 type playedIntervals struct {
-	from   *played
+	from   *replay.Playback
 	target diagnose.Target
 	unmet  string // what is asked for and was not met so far
 	out    *printer
 	view   func(*sample.Window) []table.Table
 	every  time.Duration // 0: one interval of all
 	count  int           // 0: to the end
-	now    *joined
+	now    *replay.Join
 	total  sample.Total
 	laps   int
 	long   bool // too long to be put together with every point
@@ -68,16 +69,16 @@ type playedIntervals struct {
 
 func (s *playedIntervals) add(r *recording.Record) error {
 	if s.total.Window() == nil || s.unmet != "" {
-		s.unmet = unmet(r.Window, s.target)
+		s.unmet = s.target.Unmet(r.Window)
 	}
 	s.total.Add(r.Window)
 	if s.long {
 		return nil
 	}
 	if s.now == nil {
-		s.now = &joined{}
+		s.now = &replay.Join{}
 	}
-	if err := s.now.add(r); err != nil {
+	if err := s.now.Add(r); err != nil {
 		if s.every > 0 {
 			return err
 		}
@@ -109,7 +110,7 @@ func (s *playedIntervals) print() error {
 // end prints what is left and, as after Ctrl-C, all together.
 func (s *playedIntervals) end() error {
 	if s.unmet != "" {
-		return s.from.nobody(s.unmet, s.target)
+		return s.from.Nobody(s.unmet, s.target.Device != "")
 	}
 	if s.long {
 		w := s.total.Window()

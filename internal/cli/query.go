@@ -16,6 +16,7 @@ import (
 
 	"iocause/internal/agent"
 	"iocause/internal/present/text"
+	"iocause/internal/replay"
 	"iocause/internal/store/series"
 	"iocause/internal/table"
 )
@@ -98,9 +99,9 @@ func (o *queryOptions) times(now, newest time.Time) (q series.Query, err error) 
 		if s == "" || err != nil {
 			return otherwise
 		}
-		t, e := when(s, now)
+		t, e := replay.Instant(s, now)
 		if e != nil {
-			err = &usageError{fmt.Errorf("reading --%s: %w", flag, e), whenHelp}
+			err = &usageError{fmt.Errorf("reading --%s: %w", flag, e), replay.TimeHelp}
 		}
 		return t
 	}

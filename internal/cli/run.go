@@ -16,6 +16,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/present/text"
+	"iocause/internal/replay"
 	"iocause/internal/source"
 )
 
@@ -73,7 +74,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	fmt.Fprintf(a.stderr, "iocause: %s%s\n", strings.Join(lines, "\n"), asRoot(err))
 	var bad *usageError
-	if errors.As(err, &bad) {
+	var ask *replay.BadAsk
+	if errors.As(err, &bad) || errors.As(err, &ask) {
 		return exitUsage
 	}
 	return exitFailed

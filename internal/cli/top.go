@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,7 @@ import (
 
 	"iocause/internal/agent"
 	"iocause/internal/present/text"
+	"iocause/internal/replay"
 	"iocause/internal/store/recording"
 	"iocause/internal/view"
 )
@@ -90,7 +90,7 @@ func (a *app) top(c *cobra.Command, o *topOptions) error {
 		tables = tables[1:]
 	}
 	from, to := t.Span()
-	return a.newPrinter(&o.rows).print(from, to.Sub(from), "from "+stamp(from)+" to "+stamp(to)+":", tables)
+	return a.newPrinter(&o.rows).print(from, to.Sub(from), "from "+replay.Stamp(from)+" to "+replay.Stamp(to)+":", tables)
 }
 
 // eachTable hands out the tables that the agent kept.
@@ -98,7 +98,7 @@ func (a *app) eachTable(p *playback, f func(*recording.Record) error) error {
 	if p.from == "" && p.to == "" {
 		p.from = lately
 	}
-	from, to, err := a.agentSpan(p)
+	from, to, err := a.opener(p.dir).Times(p.span())
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (a *app) eachTable(p *playback, f func(*recording.Record) error) error {
 	case err != nil:
 		return err
 	case !some:
-		return fmt.Errorf("reading %s: no table was kept from %s to %s", text.Escape(dir), stamp(from), stamp(to))
+		return fmt.Errorf("reading %s: no table was kept from %s to %s", text.Escape(dir), replay.Stamp(from), replay.Stamp(to))
 	}
 	return nil
 }
@@ -129,20 +129,21 @@ func (a *app) eachRecorded(p *playback, f func(*recording.Record) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(one.each(f), one.close())
+	return errors.Join(one.Each(f), one.Close())
 }
 
-func (a *app) playTables(p *playback) (*played, error) {
-	x, err := a.incidentIn(p.file)
+func (a *app) playTables(p *playback) (*replay.Playback, error) {
+	o := a.opener(p.dir)
+	x, err := o.Incident(p.file)
 	if err != nil {
 		return nil, err
 	}
 	if x == nil {
-		return a.playSpan(p.file, p.from, p.to, "from", "to")
+		return o.File(p.file, p.span())
 	}
-	data, err := sectionOf(x, p.file, agent.SectionTop)
+	data, err := replay.SectionOf(x, p.file, agent.SectionTop)
 	if err != nil {
 		return nil, err
 	}
-	return a.playFile(p.file, inMemory{bytes.NewReader(data)}, int64(len(data)), p.from, p.to, "from", "to")
+	return o.Data(p.file, data, p.span())
 }

@@ -1,50 +1,49 @@
-package cli
+package replay
 
 import (
 	"bytes"
 	"math"
 	"time"
 
-	"iocause/internal/agent"
 	"iocause/internal/sample"
 	"iocause/internal/store/recording"
 	"iocause/internal/store/series"
 )
 
-// storeSpan is a span of series on its way to windows, in steps of one length.
+// history is a span of series on its way to windows, in steps of one length.
 // Step n, from 1 on, ends n steps after the beginning.
-type storeSpan struct {
+type history struct {
 	from    time.Time
 	step    time.Duration
 	infos   map[string]sample.Info // by the name of the series
-	put     [][]storeValue         // by step
+	put     [][]stepValue          // by step
 	covered []time.Duration        // by step: for so much of it the increase of some counter is known
 	has     map[sample.Metric]bool
 }
 
-type storeValue struct {
+type stepValue struct {
 	metric sample.Metric
 	entity sample.Entity
 	value  float64
 }
 
-func newStoreSpan(from, to time.Time, step time.Duration) *storeSpan {
+func newHistory(from, to time.Time, step time.Duration) *history {
 	steps := int(to.Sub(from)/step) + 1
-	s := &storeSpan{from: from, step: step, infos: map[string]sample.Info{}, put: make([][]storeValue, steps), covered: make([]time.Duration, steps), has: map[sample.Metric]bool{}}
+	s := &history{from: from, step: step, infos: map[string]sample.Info{}, put: make([][]stepValue, steps), covered: make([]time.Duration, steps), has: map[sample.Metric]bool{}}
 	for _, i := range sample.Catalog() {
-		s.infos[agent.SeriesName(i)] = i
+		s.infos[series.NameOf(i)] = i
 	}
 	return s
 }
 
 // stepOf is the step that an instant is in, which may be none of the span.
-func (s *storeSpan) stepOf(at time.Time) int {
+func (s *history) stepOf(at time.Time) int {
 	return int(math.Ceil(float64(at.Sub(s.from)) / float64(s.step)))
 }
 
 // take takes one series. A value stands for so long at most where the next one
 // is missing.
-func (s *storeSpan) take(l *series.Line, stands time.Duration) {
+func (s *history) take(l *series.Line, stands time.Duration) {
 	info, ok := s.infos[l.Name]
 	if !ok { // the agent's own figures
 		return
@@ -69,7 +68,7 @@ func (s *storeSpan) take(l *series.Line, stands time.Duration) {
 
 // takeGauge puts each value into its step, and into those to the next where that
 // is near: a slow source is read once in several steps.
-func (s *storeSpan) takeGauge(m sample.Metric, e sample.Entity, points []series.Point, stands time.Duration) {
+func (s *history) takeGauge(m sample.Metric, e sample.Entity, points []series.Point, stands time.Duration) {
 	for i, p := range points {
 		first, last := s.stepOf(p.At), s.stepOf(p.At)
 		if i+1 < len(points) {
@@ -83,7 +82,7 @@ func (s *storeSpan) takeGauge(m sample.Metric, e sample.Entity, points []series.
 		}
 		for n := max(first, 1); n <= min(last, len(s.put)-1); n++ {
 			s.has[m] = true
-			s.put[n] = append(s.put[n], storeValue{m, e, p.Value})
+			s.put[n] = append(s.put[n], stepValue{m, e, p.Value})
 		}
 	}
 }
@@ -91,7 +90,7 @@ func (s *storeSpan) takeGauge(m sample.Metric, e sample.Entity, points []series.
 // takeCounter puts increases into the steps that they are from: one that is
 // known of several steps is spread over them. Of a counter that fell, which
 // began anew with the agent, all that it has is the increase.
-func (s *storeSpan) takeCounter(m sample.Metric, e sample.Entity, points []series.Point, stands time.Duration) {
+func (s *history) takeCounter(m sample.Metric, e sample.Entity, points []series.Point, stands time.Duration) {
 	rise := map[int]float64{}
 	known := map[int]time.Duration{}
 	for i := 1; i < len(points); i++ {
@@ -116,7 +115,7 @@ func (s *storeSpan) takeCounter(m sample.Metric, e sample.Entity, points []serie
 	}
 	for n, v := range rise {
 		s.has[m] = true
-		s.put[n] = append(s.put[n], storeValue{m, e, v})
+		s.put[n] = append(s.put[n], stepValue{m, e, v})
 		s.covered[n] = max(s.covered[n], known[n])
 	}
 }
@@ -136,10 +135,10 @@ func maxTime(a, b time.Time) time.Time {
 }
 
 // observed tells whether most of a step was.
-func (s *storeSpan) observed(n int) bool { return s.covered[n] >= s.step/2 }
+func (s *history) observed(n int) bool { return s.covered[n] >= s.step/2 }
 
 // known tells whether anything is, and how much time is missing.
-func (s *storeSpan) known() (some bool, missing time.Duration) {
+func (s *history) known() (some bool, missing time.Duration) {
 	for n := 1; n < len(s.put); n++ {
 		if s.observed(n) {
 			some = true
@@ -152,7 +151,7 @@ func (s *storeSpan) known() (some bool, missing time.Duration) {
 
 // recording is the span as 'iocause record' would have it. Time that nobody
 // observed is in no window.
-func (s *storeSpan) recording() ([]byte, error) {
+func (s *history) recording(program string) ([]byte, error) {
 	gap := sample.Gap{Source: "agent", Why: "the agent records the figures of the host and its devices all the time, and tables of the busiest processes and cgroups ('iocause top'); what processes do beyond that, files and single I/Os with incidents alone"}
 	for _, i := range sample.Catalog() {
 		if !s.has[i.Metric] {
@@ -160,7 +159,7 @@ func (s *storeSpan) recording() ([]byte, error) {
 		}
 	}
 	var out bytes.Buffer
-	to, err := recording.NewWriter(&out, recording.Header{Program: "iocause " + buildVersion().String(), Began: s.from, Interval: (s.step * storeTicks).Seconds(),
+	to, err := recording.NewWriter(&out, recording.Header{Program: program, Began: s.from, Interval: (s.step * ticks).Seconds(),
 		Sources: []recording.Source{{Name: "agent"}}})
 	if err != nil {
 		return nil, err
@@ -174,10 +173,10 @@ func (s *storeSpan) recording() ([]byte, error) {
 		end := first
 		w := sample.NewRecorder(s.from.Add(time.Duration(first-1) * s.step))
 		w.PutGap(gap)
-		for ; end < len(s.put) && end < first+storeTicks && s.observed(end); end++ {
+		for ; end < len(s.put) && end < first+ticks && s.observed(end); end++ {
 			w.At(s.from.Add(time.Duration(end) * s.step))
 			for _, v := range s.put[end] {
-				w.Put(v.metric, v.entity, v.value, storeSource)
+				w.Put(v.metric, v.entity, v.value, historySource)
 			}
 		}
 		if err := to.Window(&recording.Record{Window: w.Window(s.from.Add(time.Duration(end-1) * s.step))}); err != nil {

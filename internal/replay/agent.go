@@ -1,0 +1,143 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"iocause/internal/sample"
+	"iocause/internal/store/series"
+	"iocause/internal/table"
+)
+
+// A span of what the agent records all the time is made into a recording as
+// 'iocause record' makes them, and played as such: through the same code.
+
+const (
+	historySource = "recording of iocause agent"
+	mostWindows   = 360 // of a span
+	ticks         = 10  // values of each series in a window
+)
+
+// Agent opens what the agent recorded in a span. Where the command asks for what
+// no series has but the probes see, the newest incident of that time is played
+// instead.
+func (o *Opener) Agent(s *Span, ofProbes bool) (*Playback, error) {
+	from, to, err := o.Times(s)
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range o.Judged(from, to) {
+		if !ofProbes || i > 0 {
+			o.note("incident %d (%s, %s) is of that time: --recording %s has processes, files and single I/Os",
+				e.Number, Stamp(e.Meta.What.Start), e.Meta.Cause, e.Path)
+			continue
+		}
+		one, err := o.File(e.Path, &Span{})
+		if err != nil {
+			o.note("incident %d: %v", e.Number, err)
+			ofProbes = false
+			continue
+		}
+		o.note("this is what the probes saw of incident %d, for %s from %s on", e.Number,
+			table.Duration(one.end.Sub(one.begin).Seconds()), Stamp(one.begin))
+		return one, nil
+	}
+	data, err := o.Recording(from, to)
+	if err != nil {
+		return nil, err
+	}
+	return o.Made(data)
+}
+
+// Made opens a recording that was made of the agent's series.
+func (o *Opener) Made(data []byte) (*Playback, error) {
+	one, err := o.Data("the recording of the agent", data, &Span{})
+	if err != nil {
+		return nil, err
+	}
+	one.OfAgent = true
+	return one, nil
+}
+
+// Has tells whether a metric of the host is in what the agent recorded in a
+// span, or shortly before it. What is wrong with either is said by who plays it.
+func (o *Opener) Has(s *Span, m sample.Metric) bool {
+	from, to, err := o.Times(s)
+	if err != nil {
+		return false
+	}
+	r, err := series.OpenReader(o.Dir)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	all := sample.Catalog()
+	at := slices.IndexFunc(all, func(i sample.Info) bool { return i.Metric == m })
+	found, err := r.Find(context.Background(), []string{series.NameOf(all[at])}, from, to)
+	return err == nil && len(found) > 0
+}
+
+// Recording makes a recording of a span of the agent's series.
+func (o *Opener) Recording(from, to time.Time) (data []byte, err error) {
+	r, err := series.OpenReader(o.Dir)
+	if errors.Is(err, series.ErrNoRecording) {
+		return nil, fmt.Errorf("%w; 'iocause agent' makes one, --dir says where it is; or give --recording", err)
+	} else if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	h, err := o.history(r, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return h.recording(o.Program)
+}
+
+// history reads what a recording has of a span.
+func (o *Opener) history(r *series.Reader, from, to time.Time) (*history, error) {
+	asked := [2]time.Time{from, to}
+	nothing := fmt.Errorf("playing the recording in %s: nothing was recorded from %s to %s", oneLine(o.Dir), Stamp(from), Stamp(to))
+	var oldest [series.Tiers]time.Time // of this tier or a coarser one
+	for tier := series.Tiers - 1; tier >= 0; tier-- {
+		oldest[tier] = r.Oldest(tier)
+		if tier+1 < series.Tiers && !oldest[tier+1].IsZero() && (oldest[tier].IsZero() || oldest[tier+1].Before(oldest[tier])) {
+			oldest[tier] = oldest[tier+1]
+		}
+	}
+	if oldest[0].After(from) { // what is asked of the time before there was anything is answered from then on
+		from = oldest[0]
+	}
+	step := max(to.Sub(from)/(mostWindows*ticks), time.Second).Truncate(time.Second)
+	for tier, least := range []time.Duration{5 * time.Minute, time.Hour} { // the tiers that have the time
+		if first := r.Oldest(tier); !first.IsZero() && !from.Before(first) {
+			break
+		}
+		step = max(step, least)
+	}
+	if !from.Before(to) {
+		return nil, nothing
+	}
+	from, to = from.Truncate(step), to.Add(step-1).Truncate(step)
+	if step > time.Second && (from.Before(asked[0]) || to.After(asked[1])) {
+		o.note("played from %s to %s: what is kept of that time is in steps of %s", Stamp(from), Stamp(to), table.Duration(step.Seconds()))
+	}
+	h := newHistory(from, to, step)
+	warnings, err := r.Samples(context.Background(), from, to, step, h.take)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		o.note("%s", w)
+	}
+	known, missing := h.known()
+	if !known {
+		return nil, nothing
+	}
+	if missing > step {
+		o.note("of that time %s were not recorded", table.Duration(missing.Seconds()))
+	}
+	return h, nil
+}
