@@ -4,6 +4,7 @@
 //	go test ./scenarios -v                          all that this machine can run
 //	go test ./scenarios -v -scenario 'cold|swap'    some
 //	go test ./scenarios -repeat 5                   each five times, every one to be right
+//	go test ./scenarios -window 5s                  looking for as long as lab score does
 //	go test ./scenarios -reports DIR                keep reports and accounts
 //
 // The fields of a scenario.yaml are those of lab.Scenario in

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"iocause/internal/host"
 	"iocause/internal/lab"
@@ -19,6 +20,7 @@ import (
 var (
 	only    = flag.String("scenario", "", "run the scenarios that match this `regexp`")
 	repeat  = flag.Int("repeat", 1, "run each scenario `N` times")
+	window  = flag.Duration("window", 3*time.Second, "let iocause look for this `long` where a scenario does not say")
 	binary  = flag.String("iocause", "", "use this `binary` instead of a fresh one")
 	scratch = flag.String("scratch", "", "`folder` for test files, on a disk (default: $IOCAUSE_LAB_DIR or /var/tmp)")
 	reports = flag.String("reports", "", "keep reports, facts and accounts in this `folder`")
@@ -74,6 +76,7 @@ func TestScenarios(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			runner.Window = *window
 			var v votes
 			for n := 0; v.open(*repeat); n++ {
 				line, result, why := one(t, runner, s, n)

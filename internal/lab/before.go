@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 // Before is what is recorded before the observation, which is compared with it:
 // the loads run, the recording is made, then the changes come.
 type Before struct {
-	Duration time.Duration `yaml:"duration"` // 5s by default
+	Duration time.Duration `yaml:"duration"` // 0: the runner's Window
 	Change   []Step        `yaml:"change"`   // no cgroups: the loads run already
 	Loads    []Load        `yaml:"loads"`    // started with the changes
 }
@@ -25,13 +26,10 @@ func (b *Before) changes() []Step {
 	return b.Change
 }
 
-// check fills in what is not said.
+// check refuses what cannot be done.
 func (b *Before) check() error {
 	if b == nil {
 		return nil
-	}
-	if b.Duration == 0 {
-		b.Duration = 5 * time.Second
 	}
 	for _, step := range b.Change {
 		if step.Cgroup != nil {
@@ -48,8 +46,9 @@ func (st *situation) record(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	path := filepath.Join(st.env.Scratch(), "before.iocause")
-	args := []string{"record", "-o", path, "--duration", b.Duration.String()}
-	ctx, cancel := context.WithTimeout(ctx, b.Duration+30*time.Second+st.scenario.patience())
+	window := cmp.Or(b.Duration, st.Window)
+	args := []string{"record", "-o", path, "--duration", window.String()}
+	ctx, cancel := context.WithTimeout(ctx, window+30*time.Second+st.scenario.patience())
 	defer cancel()
 	_, environment, err := st.env.marked()
 	if err != nil {

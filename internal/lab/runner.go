@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,8 @@ import (
 // that its scenarios share.
 type Runner struct {
 	Binary string
+	// Window is how long iocause looks where a scenario does not say; 5s by default.
+	Window time.Duration
 	host   *host.Host
 	shared *Env
 	device string // under the shared files: kernel name and number
@@ -37,7 +40,7 @@ func NewRunner(h *host.Host, binary, dir string) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{Binary: binary, host: h, shared: shared}
+	r := &Runner{Binary: binary, Window: 5 * time.Second, host: h, shared: shared}
 	if r.device, r.number, err = DeviceOf(h, shared.Scratch()); err != nil {
 		return nil, errors.Join(err, shared.Close())
 	}
@@ -282,11 +285,12 @@ func (st *situation) startLoad(l *Load, ready bool) (*Process, error) {
 // reads the facts before and after it.
 func (st *situation) observe(ctx context.Context, out *Outcome, against []string) error {
 	o := &st.scenario.Observe
-	args := append([]string{"diagnose", "--format", "json", "--duration", o.Duration.String()}, against...)
+	window := cmp.Or(o.Duration, st.Window)
+	args := append([]string{"diagnose", "--format", "json", "--duration", window.String()}, against...)
 	for _, a := range o.Args {
 		args = append(args, st.expand(a))
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.Duration+30*time.Second+st.scenario.patience())
+	ctx, cancel := context.WithTimeout(ctx, window+30*time.Second+st.scenario.patience())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, st.Binary, args...)
 	var err error

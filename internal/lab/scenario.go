@@ -175,7 +175,7 @@ func (s *Spec) UnmarshalYAML(node *yaml.Node) error {
 // Observe says when and how iocause looks.
 type Observe struct {
 	After    time.Duration `yaml:"after"`    // that all loads have been running; 1s by default
-	Duration time.Duration `yaml:"duration"` // 5s by default
+	Duration time.Duration `yaml:"duration"` // 0: the runner's Window
 	Args     []string      `yaml:"args"`     // more for iocause diagnose; {pid:LOAD} is a load's process
 }
 
@@ -271,9 +271,6 @@ func located(path string, err error) error {
 func (s *Scenario) check() error {
 	if s.Observe.After == 0 {
 		s.Observe.After = time.Second
-	}
-	if s.Observe.Duration == 0 {
-		s.Observe.Duration = 5 * time.Second
 	}
 	if s.Title == "" || s.About == "" || len(s.Expect.Primary) == 0 {
 		return errors.New("a scenario needs a title, about and expect.primary")
