@@ -112,7 +112,7 @@ func TestAgentWhenMemoryIsTaken(t *testing.T) {
 	begin("lab", "load", "randread", "--path", file, "--bs", "64k", "--duration", "1m")
 	wait("95 % to be taken", func() bool { return usage() >= limit/100*95 })
 	taken := time.Now()
-	wait("five more seconds of values", func() bool { return newest().After(taken.Add(5 * time.Second)) })
+	wait("three more seconds of values", func() bool { return newest().After(taken.Add(3 * time.Second)) })
 	if err := syscall.Kill(agent.PID, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

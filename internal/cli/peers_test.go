@@ -46,7 +46,7 @@ func steady(t *testing.T) string {
 		cmd.Process.Signal(os.Interrupt)
 		cmd.Wait()
 	})
-	time.Sleep(2 * time.Second) // it has laid out its job and reads
+	time.Sleep(time.Second) // it has laid out its job and reads
 	devices, err := host.Live().Devices()
 	if err != nil {
 		t.Fatal(err)
@@ -108,13 +108,13 @@ func TestDiskAgreesWithIostat(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			time.Sleep(300 * time.Millisecond) // the programs are loaded by then
-			cmd := exec.Command(iostat, "-dxy", "-o", "JSON", device, "3", "1")
+			cmd := exec.Command(iostat, "-dxy", "-o", "JSON", device, "2", "1")
 			cmd.Stdout = &out
 			if err := cmd.Run(); err != nil {
 				t.Error(err)
 			}
 		})
-		rows := rowsOf(t, "devices", "disk", "3", "1", "--device", device)
+		rows := rowsOf(t, "devices", "disk", "2", "1", "--device", device)
 		wg.Wait()
 		var theirs struct {
 			Sysstat struct {
@@ -158,9 +158,9 @@ func TestHistogramsAgreeWithBcc(t *testing.T) {
 		t.Run(c.tool, func(t *testing.T) {
 			tool := peer(t, c.tool, "libbpf-tools")
 			agree(t, func() error {
-				args := []string{"-d", device, "3", "1"}
+				args := []string{"-d", device, "2", "1"}
 				if c.tool == "bitesize" {
-					args = []string{"-c", "fio", "-d", device, "3", "1"}
+					args = []string{"-c", "fio", "-d", device, "2", "1"}
 				}
 				cmd := exec.Command(tool, args...)
 				var out bytes.Buffer
@@ -171,7 +171,7 @@ func TestHistogramsAgreeWithBcc(t *testing.T) {
 						t.Logf("%s: %v", c.tool, err)
 					}
 				})
-				rows := rowsOf(t, c.table, "disk", "3", "1", "--device", device, "--by", c.by)
+				rows := rowsOf(t, c.table, "disk", "2", "1", "--device", device, "--by", c.by)
 				wg.Wait()
 				theirs := 0.0
 				for _, m := range counts.FindAllStringSubmatch(out.String(), -1) {

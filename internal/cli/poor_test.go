@@ -197,7 +197,7 @@ func TestBlindBesideALoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = load.Process.Kill(); _ = load.Wait() }()
-	r := run{mount: true, env: []string{hidePaths + "=/sys/kernel/btf"}, args: []string{"--duration", "3s", "--format", "json"}}
+	r := run{mount: true, env: []string{hidePaths + "=/sys/kernel/btf"}, args: []string{"--duration", "2s", "--format", "json"}}
 	code, out, stderr := r.do(t)
 	if code != 0 {
 		t.Fatal(code, stderr)

@@ -17,6 +17,7 @@ import (
 // over several windows with and without sweeps in between: every page of all is
 // counted once, and no row of a process that has ended stays in the maps.
 func TestRowsOfEndedProcesses(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	const windows, each, shortPages, longPages = 4, 60, 97, 211
 	short, long := bpftest.File(t, shortPages), bpftest.File(t, longPages)
 	h := host.Live()
@@ -108,6 +109,7 @@ func TestRowsOfEndedProcesses(t *testing.T) {
 // The path of a file is forgotten when no account needs it any more, and found
 // again when one does.
 func TestPathsOfFilesThatNobodyUses(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	path := bpftest.File(t, 7)
 	h := host.Live()
 	source, err := Open(h)

@@ -225,6 +225,7 @@ func do(kind, path string, block, count int) error {
 // A scan of a file that is not cached: every page is visited once and every
 // one comes from disk, whatever the size of the reads.
 func TestColdScan(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	const pages = 20011 // prime
 	path := bpftest.File(t, pages)
 	for _, block := range []int{1000, 4096, 5000, 65536, 1 << 20, 16 << 20, 64 << 20} {
@@ -252,6 +253,7 @@ func TestSecondPassIsServedFromTheCache(t *testing.T) {
 }
 
 func TestRandomReads(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	const pages, count = 40009, 4001
 	path := bpftest.File(t, 2*pages)
 	f := observe(t, path, fmt.Sprintf("random %s 8192 %d", path, count))
@@ -278,6 +280,7 @@ func hasSyncReadahead(t *testing.T) bool {
 }
 
 func TestMajorFaults(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	const pages, count = 40009, 1009
 	path := bpftest.File(t, pages)
 	f := observe(t, path, fmt.Sprintf("map %s 1 %d", path, count))
@@ -296,6 +299,7 @@ func TestMajorFaults(t *testing.T) {
 }
 
 func TestDirectReadsPassTheCache(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	const count = 503
 	path := bpftest.File(t, 4001)
 	f := observe(t, path, fmt.Sprintf("direct %s 4096 %d", path, count))
@@ -306,6 +310,7 @@ func TestDirectReadsPassTheCache(t *testing.T) {
 
 // Whole pages written over pages that are not cached are no misses.
 func TestWritesAreNotMisses(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	const count = 2003
 	path := bpftest.File(t, 4001)
 	f := observe(t, path, fmt.Sprintf("write %s 4096 %d", path, count))
@@ -317,6 +322,7 @@ func TestWritesAreNotMisses(t *testing.T) {
 // Pages that are read ahead and dropped before use are wasted; pages that are
 // dropped after use are not.
 func TestWastedReadAhead(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	const pages, count = 4001, 101
 	path := bpftest.File(t, pages)
 	f := observe(t, path, fmt.Sprintf("random %s 4096 %d", path, count), fmt.Sprintf("drop %s 0 0", path))

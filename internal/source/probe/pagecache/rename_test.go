@@ -11,6 +11,7 @@ import (
 // A process goes by the name that it had last, also when it has ended: the
 // shell that executes a program is that program.
 func TestProcessThatExecutesAnotherProgram(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	path := bpftest.File(t, 101)
 	var pid int
 	w := bpftest.Observe(t, openExact, func() {

@@ -56,6 +56,7 @@ func pool(path string, count int, length time.Duration) error {
 // Threads at rest take nothing away from one that waits: it is the worst, and
 // the share of those that wait is its own.
 func TestOneThreadWaitsBesideAPool(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	const threads, length = 41, 1500 * time.Millisecond
 	path := bpftest.File(t, 1009)
 	f := observe(t, path, fmt.Sprintf("pool %s %d %d", path, length.Milliseconds(), threads))
@@ -87,6 +88,7 @@ func TestOneThreadWaitsBesideAPool(t *testing.T) {
 
 // The rows of processes that have ended go with the window that tells of them.
 func TestRowsOfEndedProcessesGo(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	path := bpftest.File(t, 101)
 	p, r := opened(t)
 	const jobs = 7

@@ -20,6 +20,7 @@ import (
 // What is waited for is told by where in the kernel a thread sleeps, whatever
 // the call is.
 func TestWhatIsWaitedFor(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	if _, err := readRules(host.Live()); err != nil {
 		bpftest.Need(t, "bpf", err)
 	}
@@ -66,6 +67,7 @@ func TestWhatIsWaitedFor(t *testing.T) {
 
 // A wait for a lock of a file is seen, and is no wait for I/O.
 func TestWaitsForLocksOfFiles(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	path := bpftest.File(t, 1)
 	f := observe(t, path, fmt.Sprintf("flock %s 307", path))
 	e := sample.Entity{PID: f.pid, Class: "file"}

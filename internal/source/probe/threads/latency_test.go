@@ -69,6 +69,7 @@ func latency(t *testing.T, o CallOptions, f func()) []Call {
 }
 
 func TestCountedCalls(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	path := bpftest.File(t, 1)
 	var pid int
 	var took time.Duration
@@ -226,6 +227,7 @@ func TestQuantilesAreNearTheTruth(t *testing.T) {
 }
 
 func TestCallsSinceTheLastLook(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	a := Call{Number: 1, Count: 2, Wall: 300, Walls: &Lengths{Longest: 200}}
 	a.Walls.Slots[slotOf(100)], a.Walls.Slots[slotOf(200)] = 1, 1
 	b := Call{Number: 1, Count: 3, Wall: 350, Walls: a.Walls.plus(&Lengths{})}

@@ -233,6 +233,7 @@ func cpus(t *testing.T) []int {
 }
 
 func TestPipes(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	p := start(t, "", "pipe")
 	w := watch(t, p, func(w *watched) []string {
 		if ipc, all := w.share(t, p, "pipe", IPC), w.share(t, p, "pipe", IPC, Run, Runnable, Preempted); ipc < 0.1 || all < 0.98 {
@@ -246,6 +247,7 @@ func TestPipes(t *testing.T) {
 }
 
 func TestDisk(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	p := start(t, testFile(t), "direct", "fault")
 	w := watch(t, p)
 	if got := w.share(t, p, "direct", Disk); got < 0.2 {
@@ -347,6 +349,7 @@ func TestMmapLock(t *testing.T) {
 
 // A process that was stopped before we looked is seen as such.
 func TestStopped(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	p := start(t, "", "sleep")
 	if err := p.cmd.Process.Signal(unix.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -378,6 +381,7 @@ func TestStopped(t *testing.T) {
 
 // Threads that end between two looks are accounted for to their end.
 func TestEndedThreads(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	probe, err := Open(host.Live(), Options{})
 	bpftest.Need(t, "bpf", err)
 	defer probe.Close()
@@ -430,6 +434,7 @@ func TestEndedThreads(t *testing.T) {
 
 // Five thousand threads are looked at in a moment, and each is there.
 func TestManyThreads(t *testing.T) {
+	bpftest.ComparesFigures(t)
 	p := start(t, "", slices.Repeat([]string{"quiet"}, 4999)...)
 	probe, err := Open(host.Live(), Options{})
 	bpftest.Need(t, "bpf", err)
