@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
 	"iocause/internal/source/residency"
@@ -94,9 +93,6 @@ func (f *fileFilter) disk(dev host.DevNumber) string {
 	return disk
 }
 
-// statDev is a device number of stat(2) as the kernel's own.
-func statDev(dev uint64) host.DevNumber { return host.MakeDev(unix.Major(dev), unix.Minor(dev)) }
-
 // processesOf are the processes that a filter names: all that is given must
 // hold. pids are those of --pid.
 func processesOf(h *host.Host, c *cobra.Command, pids []int, comm, cgroup string) ([]int, error) {
@@ -170,7 +166,39 @@ func (f *fileFilter) found(all *residency.Found) *residency.Found {
 	some := *all
 	some.Files = slices.DeleteFunc(slices.Clone(all.Files), func(x residency.File) bool {
 		whole, err := filepath.Abs(x.Path)
-		return err != nil || !f.named(whole) || !f.on(statDev(x.ID.Dev))
+		return err != nil || !f.named(whole) || !f.on(x.ID.Number())
 	})
 	return &some
+}
+
+// processesBelow are the processes of a cgroup and those below it, of the
+// first hierarchy that has it.
+func processesBelow(h *host.Host, cgroup string) []int {
+	var pids []int
+	for _, tree := range hierarchies(h) {
+		top, err := tree.Join(cgroup)
+		if err != nil {
+			continue
+		}
+		// Groups come and go; one that has gone holds no process.
+		_ = filepath.WalkDir(top, func(path string, e os.DirEntry, err error) error {
+			if err != nil || !e.IsDir() {
+				return nil
+			}
+			list, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+			if err != nil {
+				return nil
+			}
+			for _, word := range strings.Fields(string(list)) {
+				if pid, err := strconv.Atoi(word); err == nil && pid != h.Self {
+					pids = append(pids, pid)
+				}
+			}
+			return nil
+		})
+		if len(pids) > 0 {
+			break
+		}
+	}
+	return pids
 }

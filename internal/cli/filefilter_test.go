@@ -15,6 +15,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/source/residency"
 )
 
 // diskUnder is the disk that a file lies on, "" where it is on none.
@@ -25,7 +26,7 @@ func diskUnder(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	f := &fileFilter{host: host.Live(), lookup: host.NewLookup(host.Live()), known: map[host.DevNumber]string{}}
-	name := f.disk(statDev(st.Dev))
+	name := f.disk(residency.ID{Dev: st.Dev}.Number())
 	if strings.Contains(name, ":") {
 		return ""
 	}

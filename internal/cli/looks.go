@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
-	"iocause/internal/host"
 	"iocause/internal/session"
 	"iocause/internal/table"
 )
@@ -113,14 +110,4 @@ func (a *app) newCounting(doing string) *counting {
 // update is called as often as one likes.
 func (c *counting) update(n int) {
 	c.Tell(func() string { return table.Value(float64(n), "count") + " " + c.doing })
-}
-
-// named is a process for a table: its name and number, the number alone when
-// it has ended.
-func named(h *host.Host, pid int) string {
-	comm, err := os.ReadFile(h.Proc(strconv.Itoa(pid), "comm"))
-	if err != nil {
-		return fmt.Sprintf("(%d)", pid)
-	}
-	return fmt.Sprintf("%s (%d)", strings.TrimSuffix(string(comm), "\n"), pid)
 }

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/host"
 	"iocause/internal/source/residency"
 	"iocause/internal/table"
+	"iocause/internal/tool/resident"
 )
 
 // residentOptions are the flags of resident.
@@ -130,78 +127,108 @@ func (a *app) resident(c *cobra.Command, o *residentOptions, args []string) erro
 		if before != nil {
 			old = *before
 		}
-		tables, err := a.residentTables(p, o, now, old, len(paths) == 0)
-		if charged, source := chargedCache(a.host, cgroup); err == nil && source != "" {
+		tables, err := resident.FileTables(a.host, now, old, resident.Files{Form: p.residentForm(), Held: len(paths) == 0,
+			Parts: o.parts, Only: o.format == "csv", Width: p.style.Width})
+		if err != nil {
+			return nil, &usageError{fmt.Errorf("reading --sort: %w", err), "give one of these"}
+		}
+		if charged, source := resident.Charged(a.host, cgroup); source != "" {
 			total := &tables[len(tables)-1]
 			total.Notes = append(total.Notes, fmt.Sprintf("the cgroup is charged for %s of cache (%s): files that its processes have closed are in that, files that others read first are not",
 				table.Value(charged, "bytes"), source))
 		}
-		return tables, err
+		return tables, nil
 	}
 	return looks(c.Context(), a, &o.intervals, rest, take, show)
 }
 
-// chargedCache is the page cache that a cgroup and those below it are charged
-// for, in bytes; source is "" where that is not known.
-func chargedCache(h *host.Host, cgroup string) (bytes float64, source string) {
-	cgroups, err := h.Cgroups()
-	if err != nil || cgroup == "" {
-		return 0, ""
-	}
-	tree, ok := cgroups.Controller("memory")
-	if !ok {
-		return 0, ""
-	}
-	dir, err := tree.Join(cgroup)
-	if err != nil {
-		return 0, ""
-	}
-	stat, err := os.ReadFile(filepath.Join(dir, "memory.stat"))
-	if err != nil {
-		return 0, ""
-	}
-	key := "total_cache"
-	if tree.V2 {
-		key = "file"
-	}
-	for line := range strings.Lines(string(stat)) {
-		if f := strings.Fields(line); len(f) == 2 && f[0] == key {
-			if v, err := strconv.ParseFloat(f[1], 64); err == nil {
-				return v, "memory.stat " + key
-			}
-		}
-	}
-	return 0, ""
+// roomy is the width from which on a table for people has columns that are of
+// less use than a path that can be read.
+const roomy = 110
+
+// residentForm is what was asked for, and what the screen has room for.
+func (p *printer) residentForm() resident.Form {
+	people := p.o.format == "text"
+	return resident.Form{Sort: p.o.sort, Top: p.o.top, People: people, Narrow: people && p.style.Width < roomy}
 }
 
-// processesBelow are the processes of a cgroup and those below it, of the
-// first hierarchy that has it.
-func processesBelow(h *host.Host, cgroup string) []int {
-	var pids []int
-	for _, tree := range hierarchies(h) {
-		top, err := tree.Join(cgroup)
-		if err != nil {
-			continue
-		}
-		// Groups come and go; one that has gone holds no process.
-		_ = filepath.WalkDir(top, func(path string, e os.DirEntry, err error) error {
-			if err != nil || !e.IsDir() {
-				return nil
-			}
-			list, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
-			if err != nil {
-				return nil
-			}
-			for _, word := range strings.Fields(string(list)) {
-				if pid, err := strconv.Atoi(word); err == nil && pid != h.Self {
-					pids = append(pids, pid)
-				}
-			}
-			return nil
-		})
-		if len(pids) > 0 {
-			break
-		}
+// choice is the filter for the whole cache.
+func (f *fileFilter) choice() resident.Choice {
+	if !f.narrow() {
+		return resident.Choice{}
 	}
-	return pids
+	return resident.Choice{Named: f.named, On: f.on, Device: func(path string) bool {
+		if f.device == "" {
+			return true
+		}
+		disk, err := diskOf(f.host, path)
+		return err == nil && disk == f.device
+	}}
+}
+
+// residentAll is resident --all.
+func (a *app) residentAll(ctx context.Context, o *residentOptions, rest []string) error {
+	w := resident.Open(a.host)
+	defer w.Close()
+	doing := "inodes looked at"
+	if w.Refused != nil {
+		fmt.Fprintf(a.stderr, "iocause: %v; so only files that processes hold are listed, and closed ones are one sum\n", w.Refused)
+		doing = "files measured"
+	}
+	take := func(ctx context.Context) (*resident.Cache, error) {
+		line := a.newCounting(doing)
+		defer line.Erase()
+		return w.Look(ctx, line.update)
+	}
+	show := func(p *printer, now *resident.Cache, before **resident.Cache) ([]table.Table, error) {
+		var old *resident.Cache
+		if before != nil {
+			old = *before
+		}
+		line := a.newCounting("files looked up")
+		defer line.Erase()
+		return resident.CacheTables(w, now, old, o.files.choice(), p.residentForm(), line.update)
+	}
+	return looks(ctx, a, &o.intervals, rest, take, show)
+}
+
+// keepCache takes the page cache by file, for an incident.
+func (a *app) keepCache(ctx context.Context) ([]byte, error) {
+	w := resident.Open(a.host)
+	defer w.Close()
+	now, err := w.Look(ctx, func(int) {})
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Keep(now); err != nil {
+		return nil, err
+	}
+	return keepJSON(now)
+}
+
+// playCache shows the page cache of an incident.
+func (a *app) playCache(c *cobra.Command, o *residentOptions, data []byte, args []string) error {
+	if err := oneTime(args); err != nil {
+		return err
+	}
+	if err := onlyLive(c, "an incident holds the whole cache by file; --file chooses of it", "pid", "comm", "cgroup", "device", "map", "one-file-system"); err != nil {
+		return err
+	}
+	if err := o.args(nil); err != nil {
+		return err
+	}
+	var err error
+	if o.files, err = newFileFilter(a.host, c, o.file, ""); err != nil {
+		return err
+	}
+	was, err := keptAs[resident.Cache](data, sectionResident)
+	if err != nil {
+		return err
+	}
+	p := a.newPrinter(&o.intervals)
+	tables, err := resident.CacheTables(nil, was, nil, o.files.choice(), p.residentForm(), nil)
+	if err != nil {
+		return err
+	}
+	return p.print(was.At, 0, "", tables)
 }

@@ -248,12 +248,6 @@ func TestResidentUsage(t *testing.T) {
 	}
 }
 
-func TestBar(t *testing.T) {
-	if got, want := bar([]float64{0, 0.1, 0.5, 0.99, 1}), "·░▒▓█"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // A process in a cgroup of its own, and what that is charged for.
 func TestResidentOfACgroup(t *testing.T) {
 	bpftest.Root(t)

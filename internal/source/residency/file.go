@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
 )
 
 // File is one regular file and what the cache holds of it.
@@ -46,6 +48,9 @@ func OfSame(path string, ino uint64) (Pages, error) {
 
 // ID tells files apart, as stat(2) does.
 type ID struct{ Dev, Ino uint64 }
+
+// Number is the device number as the kernel's own, which stat(2) encodes.
+func (id ID) Number() host.DevNumber { return host.MakeDev(unix.Major(id.Dev), unix.Minor(id.Dev)) }
 
 // flags open a file whose data is not read: whatever the name stands for by
 // now, opening it neither waits nor follows a link.

@@ -1,13 +1,12 @@
-package cli
+package resident
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
 
+	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source/residency"
 	"iocause/internal/table"
@@ -59,18 +58,28 @@ func unread(size int64, changes bool) []table.Cell {
 	return cells
 }
 
-// residentTables are the tables of resident for paths and processes.
-func (a *app) residentTables(p *printer, o *residentOptions, now, old *residency.Found, held bool) ([]table.Table, error) {
+// Files is how files that were named, or that processes hold, are shown.
+type Files struct {
+	Form
+	Held  bool // by processes: how, and by which
+	Parts bool // which parts of each file are cached
+	Only  bool // nothing but those parts
+	Width int  // columns of the screen
+}
+
+// FileTables are the tables of what was found, with what changed since old, nil
+// for none. It fails where there is no such column to sort by.
+func FileTables(h *host.Host, now, old *residency.Found, f Files) ([]table.Table, error) {
 	before := map[residency.ID]int64{}
 	var sumBefore int64
 	if old != nil {
-		for _, f := range old.Files {
-			before[f.ID] = f.Pages.Cached
-			sumBefore += f.Pages.Cached
+		for _, x := range old.Files {
+			before[x.ID] = x.Pages.Cached
+			sumBefore += x.Pages.Cached
 		}
 	}
 	files := table.Table{Key: "files", Columns: pagesColumns(old != nil)}
-	if held {
+	if f.Held {
 		files.Columns = append(files.Columns,
 			table.Column{Key: "held", Head: "HELD", Drop: 6}, table.Column{Key: "by", Head: "BY", Drop: 7})
 	}
@@ -78,51 +87,51 @@ func (a *app) residentTables(p *printer, o *residentOptions, now, old *residency
 	var sum residency.Pages
 	var size int64
 	for i := range now.Files {
-		if f := &now.Files[i]; f.Err == nil {
-			sum.Add(f.Pages)
-			size += f.Size
+		if x := &now.Files[i]; x.Err == nil {
+			sum.Add(x.Pages)
+			size += x.Size
 		}
 	}
-	shown := topFiles(now.Files, before, o)
+	shown := topFiles(now.Files, before, f.Form)
 	files.Left = len(now.Files) - len(shown)
-	for _, f := range shown {
-		cells := unread(f.Size, old != nil)
-		if f.Err == nil {
-			was := before[f.ID] // a file that was not there had nothing cached
-			cells = pagesCells(f.Pages, f.Size, old != nil, &was)
+	for _, x := range shown {
+		cells := unread(x.Size, old != nil)
+		if x.Err == nil {
+			was := before[x.ID] // a file that was not there had nothing cached
+			cells = pagesCells(x.Pages, x.Size, old != nil, &was)
 		}
-		if held {
-			cells = append(cells, table.Str(heldAs(f)), table.Str(named(a.host, f.PID)))
+		if f.Held {
+			cells = append(cells, table.Str(heldAs(x)), table.Str(processName(h, x.PID)))
 		}
-		files.Rows = append(files.Rows, append(cells, table.Str(f.Path)))
+		files.Rows = append(files.Rows, append(cells, table.Str(x.Path)))
 	}
 	total := table.Table{Key: "total", Whole: true, Columns: append(pagesColumns(old != nil),
 		table.Column{Key: "files", Head: "FILES", Unit: "count"})}
 	total.Rows = append(total.Rows, append(pagesCells(sum, size, old != nil, &sumBefore), table.Num(float64(len(now.Files)))))
 	total.Notes = foundNotes(now)
 	tables := []table.Table{files, total}
-	if o.parts {
-		parts, err := a.partsTable(p, o, &tables[0], shown)
+	if f.Parts {
+		parts, err := partsTable(&tables[0], shown, f)
 		if err != nil {
 			return nil, err
 		}
-		if o.format == "csv" {
+		if f.Only {
 			return []table.Table{parts}, nil
 		}
 		tables = append(tables, parts)
 	}
-	if o.format == "text" {
+	if f.People {
 		withoutZeros(tables, "dirty_bytes", "writeback_bytes", "evicted_bytes", "recently_evicted_bytes")
-		if p.style.Width < roomy {
-			tables[0].Without("writeback_bytes", "evicted_bytes", "cached_pages", "pages")
-		}
+	}
+	if f.Narrow {
+		tables[0].Without("writeback_bytes", "evicted_bytes", "cached_pages", "pages")
 	}
 	return tables, nil
 }
 
 // topFiles leaves out what --top would leave out anyway, before there are rows
 // and texts for it: a tree may have millions of files.
-func topFiles(all []residency.File, before map[residency.ID]int64, o *residentOptions) []*residency.File {
+func topFiles(all []residency.File, before map[residency.ID]int64, o Form) []*residency.File {
 	shown := make([]*residency.File, len(all))
 	for i := range all {
 		shown[i] = &all[i]
@@ -137,8 +146,8 @@ func topFiles(all []residency.File, before map[residency.ID]int64, o *residentOp
 		"evicted_bytes":          func(f *residency.File) int64 { return f.Pages.Evicted },
 		"recently_evicted_bytes": func(f *residency.File) int64 { return f.Pages.RecentlyEvicted },
 		"change_bytes":           func(f *residency.File) int64 { return f.Pages.Cached - before[f.ID] },
-	}[o.sort]
-	if by == nil || o.top == 0 || len(all) <= o.top {
+	}[o.Sort]
+	if by == nil || o.Top == 0 || len(all) <= o.Top {
 		return shown
 	}
 	slices.SortStableFunc(shown, func(a, b *residency.File) int {
@@ -150,7 +159,7 @@ func topFiles(all []residency.File, before map[residency.ID]int64, o *residentOp
 		}
 		return cmp.Compare(by(b), by(a))
 	})
-	return shown[:o.top]
+	return shown[:o.Top]
 }
 
 // heldAs says how a process holds a file.
@@ -196,10 +205,6 @@ func foundNotes(f *residency.Found) []string {
 	return notes
 }
 
-// roomy is the width from which on a table for people has columns that are of
-// less use than a path that can be read.
-const roomy = 110
-
 // withoutZeros takes columns out of tables for people that say nothing there.
 func withoutZeros(tables []table.Table, keys ...string) {
 	for _, key := range keys {
@@ -213,90 +218,4 @@ func withoutZeros(tables []table.Table, keys ...string) {
 			}
 		}
 	}
-}
-
-// narrowestMap is how long the bar of a file is at least.
-const narrowestMap = 40
-
-// partsTable is the map of the files that are shown: bars for people, ranges
-// for programs.
-func (a *app) partsTable(p *printer, o *residentOptions, files *table.Table, shown []*residency.File) (table.Table, error) {
-	if err := files.Sort(o.sort); err != nil {
-		return table.Table{}, &usageError{fmt.Errorf("reading --sort: %w", err), "give one of these"}
-	}
-	by := map[string]*residency.File{}
-	for _, f := range shown {
-		by[f.Path] = f
-	}
-	path := len(files.Columns) - 1
-	rows := files.Rows
-	if o.top > 0 {
-		rows = rows[:min(o.top, len(rows))]
-	}
-	bars := o.format == "text"
-	t := table.Table{Key: "ranges", Whole: true, Columns: []table.Column{
-		{Key: "offset_bytes", Unit: "bytes"}, {Key: "length_bytes", Unit: "bytes"}, {Key: "file"}}}
-	if bars {
-		t = table.Table{Key: "map", Whole: true, Columns: []table.Column{{Key: "map", Head: "FROM ITS BEGINNING TO ITS END"}, {Key: "file", Head: "FILE", Flex: true}}}
-		t.Notes = []string{"█ all of the part is in the cache, ▓ over two thirds, ▒ over one third, ░ some, · nothing"}
-	}
-	failed := 0
-	var first error
-	for _, row := range rows {
-		f := by[row[path].Text]
-		if f.Size == 0 {
-			continue
-		}
-		err := partsOf(f, bars, max(narrowestMap, p.style.Width*3/5), &t)
-		if failed++; err == nil {
-			failed--
-		} else if first == nil {
-			first = err
-		}
-	}
-	if failed > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%s could not be mapped: %v", sample.Counted(failed, "file"), first))
-	}
-	return t, nil
-}
-
-func partsOf(f *residency.File, bars bool, width int, t *table.Table) error {
-	if f.Err != nil {
-		return f.Err
-	}
-	if f.Deleted {
-		return errors.New("a deleted file has no path to open it by")
-	}
-	if bars {
-		shares, err := residency.Shares(f.Path, f.ID, width)
-		if err == nil {
-			t.Rows = append(t.Rows, []table.Cell{table.Str(bar(shares)), table.Str(f.Path)})
-		}
-		return err
-	}
-	ranges, err := residency.Ranges(f.Path, f.ID)
-	for _, r := range ranges {
-		t.Rows = append(t.Rows, []table.Cell{table.Num(float64(r.Offset)), table.Num(float64(r.Length)), table.Str(f.Path)})
-	}
-	return err
-}
-
-// bar draws shares; a part that is not whole never looks so.
-func bar(shares []float64) string {
-	var b strings.Builder
-	for _, s := range shares {
-		switch {
-		case s <= 0:
-			b.WriteRune('·')
-		case s < 1.0/3:
-			b.WriteRune('░')
-		case s < 2.0/3:
-			b.WriteRune('▒')
-		case s < 1:
-			b.WriteRune('▓')
-		default:
-			b.WriteRune('█')
-		}
-	}
-	return b.String()
 }
