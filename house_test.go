@@ -61,6 +61,8 @@ func rooms() []room {
 		{"internal/present/*", []string{sample, diagnose, table}},
 		{"internal/view", []string{sample, table}},
 		{"internal/tool/*", []string{sample, host, procfile, source, table}},
+		{"internal/judge", []string{sample, host, source, diagnose, table, "internal/replay", "internal/session", "internal/store"}},
+		{"internal/tool/diff", []string{sample, host, diagnose, table, "internal/detect", "internal/judge", "internal/replay", "internal/store", "internal/view"}},
 		{"internal/replay", []string{sample, table, "internal/store"}},
 		{"docs", []string{diagnose}},    // a test only
 		{"bench", []string{"internal"}}, // benchmarks only

@@ -12,6 +12,7 @@ import (
 
 	"iocause/internal/agent"
 	"iocause/internal/diagnose"
+	"iocause/internal/judge"
 	"iocause/internal/replay"
 	"iocause/internal/sample"
 	"iocause/internal/source"
@@ -87,7 +88,7 @@ func (a *app) keepWindow(f *agent.Finding, header recording.Header, w *sample.Wi
 
 // pastIn is a recording in memory as what a window is compared with, nil for
 // none.
-func (a *app) pastIn(data []byte) (*past, error) {
+func (a *app) pastIn(data []byte) (*judge.Past, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
@@ -95,12 +96,12 @@ func (a *app) pastIn(data []byte) (*past, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pastOf(p)
+	return judge.ReadPast(p)
 }
 
 // pastOfIncident is what an incident was judged against; nil where it was
 // against nothing, and for what is no incident.
-func (a *app) pastOfIncident(name string) (*past, error) {
+func (a *app) pastOfIncident(name string) (*judge.Past, error) {
 	quiet := *a
 	quiet.stderr = io.Discard // what is damaged was said
 	x, err := quiet.opener(stateDir).Incident(name)

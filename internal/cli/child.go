@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"iocause/internal/judge"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/session"
@@ -31,6 +32,6 @@ func (a *app) waitFor(watch context.Context, c *session.Child) int {
 // has ended.
 func describeChild(w *sample.Window, c *session.Child) {
 	if ran, state, ok := c.Ended(); ok {
-		describeRun(w, ran, c.Code(), state.String())
+		judge.DescribeRun(w, ran, c.Code(), state.String())
 	}
 }

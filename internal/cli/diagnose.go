@@ -13,6 +13,7 @@ import (
 
 	"iocause/internal/bpf"
 	"iocause/internal/diagnose"
+	"iocause/internal/judge"
 	"iocause/internal/lab"
 	"iocause/internal/sample"
 	"iocause/internal/session"
@@ -198,7 +199,7 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 	if ch != nil {
 		procs := ch.StopTracking()
 		target.PIDs = slices.Sorted(maps.Keys(procs))
-		rename(window, procs)
+		judge.Rename(window, procs)
 		describeChild(window, ch)
 		if watch.Err() != nil {
 			ch.Signal(session.SignalOf(watch))
@@ -221,7 +222,7 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 // conclude judges the window and prints the finding, if there was anything to
 // see. missing is who had not been there at the start, before what it is compared
 // with.
-func (a *app) conclude(watch context.Context, o *diagnoseOptions, w *sample.Window, target diagnose.Target, missing string, before *past) error {
+func (a *app) conclude(watch context.Context, o *diagnoseOptions, w *sample.Window, target diagnose.Target, missing string, before *judge.Past) error {
 	if watch.Err() != nil && w.Length < shortest {
 		return session.TooEarly(watch)
 	}
@@ -238,19 +239,8 @@ func (a *app) conclude(watch context.Context, o *diagnoseOptions, w *sample.Wind
 	return a.print(r, o.format)
 }
 
-// rename gives processes the names that they were last seen with: what ended
-// before the window did may be known by the name that it was forked with.
-func rename(w *sample.Window, procs map[int]string) {
-	for pid, comm := range procs {
-		if p, ok := w.Processes[pid]; ok && comm != "" {
-			p.Comm = comm
-			w.Processes[pid] = p
-		}
-	}
-}
-
 // report judges the window and adds what only the outside knows.
-func (a *app) report(w *sample.Window, target diagnose.Target, before *past) (*diagnose.Report, error) {
+func (a *app) report(w *sample.Window, target diagnose.Target, before *judge.Past) (*diagnose.Report, error) {
 	cost, costErr := source.ReadCost(a.host, w)
 	if costErr != nil {
 		w.Gaps = append(w.Gaps, sample.Gap{Why: costErr.Error()})
@@ -259,11 +249,7 @@ func (a *app) report(w *sample.Window, target diagnose.Target, before *past) (*d
 	if err != nil {
 		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf("fingerprint: %v", err)})
 	}
-	against, err := before.against(target, fingerprint)
-	if err != nil {
-		return nil, err
-	}
-	return reported(w, target, against, fingerprint, cost), nil
+	return judge.Window(w, target, before, fingerprint, cost)
 }
 
 // noteRefusals says once what is missing without privileges; the report names

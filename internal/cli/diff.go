@@ -5,16 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/diagnose"
+	"iocause/internal/present/text"
 	"iocause/internal/replay"
-	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
-	"iocause/internal/view"
+	"iocause/internal/tool/diff"
 )
 
 // diffOptions are the flags of diff.
@@ -166,50 +164,28 @@ func (a *app) diffRecordings(c *cobra.Command, o *diffOptions, files [2]string) 
 	if err != nil {
 		return err
 	}
-	sides, err := a.diffSides(o, files)
-	if err != nil {
-		return err
+	q := diff.Ask{Files: files, Target: target}
+	for i, flags := range [2][2]string{{"from", "to"}, {"from-b", "to-b"}} {
+		q.Spans[i] = replay.Span{From: o.from[i], To: o.to[i], FromFlag: flags[0], ToFlag: flags[1]}
 	}
-	// like is compared with like: a command with a command, a machine with a machine
-	ofCommands := sides[0].header.Command != nil && sides[1].header.Command != nil
-	for i, s := range sides {
-		s.ofCommand = ofCommands
-		var before *past
-		if i == 1 { // what came first is not judged by what came after it
-			before = &past{judgement: sides[0].found, name: sides[0].name, fingerprint: sides[0].found.report.Host}
-		}
-		if err := s.read(target, before); err != nil {
-			return err
-		}
-	}
-	d, err := compareSides(sides)
+	d, err := diff.Recordings(a.opener(o.dir), &q)
 	if err != nil {
 		return err
 	}
 	if o.format == "json" {
 		if !o.all {
-			d.leaveUnclear()
+			d.LeaveUnclear()
 		}
 		return writeJSON(a.stdout, d)
 	}
-	return a.writeDiff(d, o)
-}
-
-// scopeOf are the processes that a target means, nil for the whole machine.
-func scopeOf(w *sample.Window, t diagnose.Target) view.Scope {
-	if len(t.PIDs) == 0 && t.Comm == "" && t.Cgroup == "" {
-		return nil
-	}
-	scope := view.Scope{}
-	for _, pid := range t.PIDs {
-		scope[pid] = true
-	}
-	top := strings.TrimSuffix(t.Cgroup, "/") + "/"
-	for pid, p := range w.Processes {
-		if t.Comm != "" && p.Comm == t.Comm ||
-			t.Cgroup != "" && (strings.HasPrefix(p.MemoryCgroup+"/", top) || strings.HasPrefix(p.IOCgroup+"/", top)) {
-			scope[pid] = true
+	style := styleOf(a.stdout, os.Getenv, widestText)
+	for i, t := range d.Tables(o.all, style.Width < roomy) {
+		if i > 0 {
+			fmt.Fprintln(a.stdout)
+		}
+		if err := text.WriteTable(a.stdout, &t, style); err != nil {
+			return err
 		}
 	}
-	return scope
+	return nil
 }

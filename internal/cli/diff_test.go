@@ -18,6 +18,7 @@ import (
 	"iocause/internal/source"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/series"
+	"iocause/internal/tool/diff"
 )
 
 // The same random reads in the same small cgroup, of a file that its limit
@@ -50,7 +51,7 @@ func TestDiffNamesTheCacheLimit(t *testing.T) {
 	}
 	a, b := record("large.iocause", large, "--duration 2s"), record("fits.iocause", fits, "--duration 2s")
 	code, out, notes := runApp(t.Context(), nil, "diff", a, b, "--format", "json", "--all")
-	var d difference
+	var d diff.Difference
 	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 {
 		t.Fatalf("code %d, %v, %s", code, err, notes)
 	}
@@ -59,7 +60,7 @@ func TestDiffNamesTheCacheLimit(t *testing.T) {
 	if !busy && d.Sides[0].Primary != "cgroup-cache-limit" || d.Sides[1].Primary == "cgroup-cache-limit" {
 		t.Errorf("A is %s, B is %s, want cgroup-cache-limit in A alone", d.Sides[0].Primary, d.Sides[1].Primary)
 	}
-	figures := map[string]figureDiff{}
+	figures := map[string]diff.Figure{}
 	for _, f := range d.Figures {
 		figures[f.Key] = f
 	}
@@ -138,11 +139,11 @@ func TestDiffOfAnAgent(t *testing.T) {
 	at := func(before time.Duration) string { return now.Add(-before).Format(time.RFC3339) }
 	args := []string{"diff", "--dir", dir, "--from", at(3 * length), "--to", at(2 * length), "--from-b", at(length), "--to-b", at(0)}
 	code, out, notes := runApp(t.Context(), nil, append(args, "--format", "json")...)
-	var d difference
+	var d diff.Difference
 	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 {
 		t.Fatalf("code %d, %v, %s", code, err, notes)
 	}
-	figures := map[string]figureDiff{}
+	figures := map[string]diff.Figure{}
 	for _, f := range d.Figures {
 		figures[f.Key] = f
 	}
@@ -223,7 +224,7 @@ func TestDiffOfIncidents(t *testing.T) {
 	}
 	for _, args := range [][]string{{"1"}, {incidents.Path(filepath.Join(dir, incidentsIn), 1)}, {"2", "1"}} {
 		code, out, notes := runApp(t.Context(), nil, append([]string{"diff", "--dir", dir, "--format", "json"}, args...)...)
-		var d difference
+		var d diff.Difference
 		if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 {
 			t.Fatalf("%q: code %d, %v, %s", args, code, err, notes)
 		}
@@ -272,7 +273,7 @@ func TestDiffSaysWhatItCannot(t *testing.T) {
 	}
 	// two times of one recording
 	code, out, notes := runApp(t.Context(), nil, "diff", path, "--to", "+500ms", "--from-b", "+500ms", "--format", "json")
-	var d difference
+	var d diff.Difference
 	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 || d.Sides[0].Windows < 1 || d.Sides[1].Windows < 1 || !d.Sides[1].Start.After(d.Sides[0].Start) {
 		t.Errorf("code %d, %v, %s%+v", code, err, notes, d.Sides)
 	}

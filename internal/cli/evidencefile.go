@@ -14,7 +14,7 @@ import (
 // command of the same name shows what it would have shown then.
 const (
 	sectionRecording = replay.SectionRecording // windows, of diagnose and its kin
-	sectionNormal    = "normal"                // a window of better times, that it was judged against
+	sectionNormal    = replay.SectionNormal    // a window of better times, that it was judged against
 	sectionThreads   = "threads"
 	sectionOffCPU    = "offcpu"
 	sectionOnCPU     = "oncpu"

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/present/html"
 	"iocause/internal/present/text"
@@ -35,7 +36,7 @@ type comparedFigure struct {
 
 type comparison struct {
 	Method      string             `json:"method"`
-	Differences []lab.Difference   `json:"differences"`
+	Differences []host.Difference  `json:"differences"`
 	Figures     []comparedFigure   `json:"figures"`
 	Findings    []diagnose.Finding `json:"findings"`
 	CannotTell  []diagnose.Missing `json:"cannot_tell"`
@@ -108,7 +109,7 @@ func compare(one, other *experimentResult) (*comparison, error) {
 		return nil, errors.New("comparing the results: they are of different experiments or scales")
 	}
 	r := &comparison{Method: "Welch's t of logarithms, 95 % each", Findings: []diagnose.Finding{}, CannotTell: []diagnose.Missing{}}
-	differences, err := lab.Differences(&one.Host, &other.Host)
+	differences, err := host.Differences(&one.Host, &other.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -205,19 +206,13 @@ func (r *comparison) judge() {
 		Disprove: "both sides measure the same with this setting made equal",
 	}
 	for _, d := range r.Differences {
+		a, b := d.Words()
 		f.Advice = append(f.Advice, diagnose.Advice{
-			Do:     fmt.Sprintf("make %s equal (A: %s, B: %s) and run both again", d.Setting, orAbsent(d.A), orAbsent(d.B)),
+			Do:     fmt.Sprintf("make %s equal (A: %s, B: %s) and run both again", d.Setting, a, b),
 			Expect: "the rates meet, if this is the difference that matters",
 		})
 	}
 	r.Findings = append(r.Findings, f)
-}
-
-func orAbsent(s string) string {
-	if s == "" {
-		return "absent"
-	}
-	return s
 }
 
 func writeComparison(w io.Writer, r *comparison) error {
@@ -250,7 +245,8 @@ func comparisonTables(r *comparison) (hosts, figures *table.Table) {
 	hosts = &table.Table{Key: "differences", Title: "Host differences", Whole: true,
 		Columns: []table.Column{{Key: "setting", Head: "SETTING", Flex: true, Least: 30}, {Key: "a", Head: "A", Flex: true, Least: 10}, {Key: "b", Head: "B", Flex: true, Least: 10}}}
 	for _, d := range r.Differences {
-		hosts.Rows = append(hosts.Rows, []table.Cell{table.Str(d.Setting), table.Str(orAbsent(d.A)), table.Str(orAbsent(d.B))})
+		one, other := d.Words()
+		hosts.Rows = append(hosts.Rows, []table.Cell{table.Str(d.Setting), table.Str(one), table.Str(other)})
 	}
 	figures = &table.Table{Key: "figures", Title: "Figures, and from where to where B/A lies: " + r.Method, Whole: true,
 		Columns: []table.Column{{Key: "phase", Head: "PHASE", Flex: true, Least: 8}, {Key: "load", Head: "LOAD"}, {Key: "name", Head: "FIGURE"}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "low", Head: "FROM"}, {Key: "high", Head: "TO"}}}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/lab/labtest"
 )
@@ -49,7 +50,7 @@ func TestLabCompareNamesTheSetting(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
 		t.Fatalf("code %d, %v: %s", code, err, notes)
 	}
-	want := lab.Difference{Setting: "devices[lab:disk].read_ahead_bytes", A: "1048576", B: "4096"}
+	want := host.Difference{Setting: "devices[lab:disk].read_ahead_bytes", A: "1048576", B: "4096"}
 	found := false
 	for _, d := range r.Differences {
 		found = found || d == want

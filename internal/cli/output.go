@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"slices"
 	"unicode"
 	"unicode/utf16"
 
@@ -56,37 +54,6 @@ func encodeJSON(w io.Writer, v any, indent string) error {
 		return fmt.Errorf("writing the output: %w", err)
 	}
 	return nil
-}
-
-// tidy makes a report fit for output: lists are empty rather than null, gaps
-// are said once, and figures that are no numbers, which JSON cannot hold,
-// become gaps.
-func tidy(r *diagnose.Report) {
-	var gaps []string
-	for _, g := range r.Gaps {
-		if !slices.Contains(gaps, g) {
-			gaps = append(gaps, g)
-		}
-	}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		for _, share := range []*float64{&f.Confidence, &f.Weight} {
-			if math.IsNaN(*share) || math.IsInf(*share, 0) {
-				*share = 0
-				gaps = append(gaps, fmt.Sprintf("confidence or weight of %s came out as no number", f.Cause))
-			}
-		}
-		f.Evidence = slices.DeleteFunc(f.Evidence, func(e diagnose.Evidence) bool {
-			bad := math.IsNaN(e.Value) || math.IsInf(e.Value, 0)
-			if bad {
-				gaps = append(gaps, fmt.Sprintf("%s, evidence of %s, came out as no number", e.Name, f.Cause))
-			}
-			return bad
-		})
-		f.Evidence, f.Excluded, f.Advice = notNil(f.Evidence), notNil(f.Excluded), notNil(f.Advice)
-	}
-	r.Findings, r.CannotTell, r.Gaps = notNil(r.Findings), notNil(r.CannotTell), notNil(gaps)
-	r.Excluded, r.Waiters = notNil(r.Excluded), notNil(r.Waiters)
 }
 
 func notNil[T any](s []T) []T {

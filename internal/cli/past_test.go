@@ -12,6 +12,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/store/recording"
+	"iocause/internal/tool/diff"
 )
 
 // writeReads makes a recording of four seconds of one reader, whose every read
@@ -89,7 +90,7 @@ func TestAgainst(t *testing.T) {
 		}
 	}
 	code, out, notes := runApp(t.Context(), nil, "diff", file("fast"), file("new-kernel"), "--format", "json")
-	var d difference
+	var d diff.Difference
 	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 {
 		t.Fatalf("code %d, %v, %s", code, err, notes)
 	}

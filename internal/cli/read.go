@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/judge"
 	"iocause/internal/parse"
 	"iocause/internal/parse/blktrace"
 	"iocause/internal/present/text"
@@ -279,7 +280,7 @@ func (a *app) judge(cases []*parse.Case) []judged {
 		r.Gaps = slices.DeleteFunc(r.Gaps, func(g string) bool { // said already
 			return slices.ContainsFunc(r.CannotTell, func(m diagnose.Missing) bool { return m.Missing == g })
 		})
-		tidy(r)
+		judge.Tidy(r)
 		out = append(out, judged{c, r})
 	}
 	return out

@@ -18,6 +18,7 @@ import (
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
+	"iocause/internal/judge"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/recording"
@@ -149,7 +150,11 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 	}
 	for _, format := range []string{"text", "json"} {
 		var want stream
-		if err := (&app{stdout: &want}).print(reported(all.Window(), diagnose.Target{}, nil, fingerprint, cost), format); err != nil {
+		report, err := judge.Window(all.Window(), diagnose.Target{}, nil, fingerprint, cost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := (&app{stdout: &want}).print(report, format); err != nil {
 			t.Fatal(err)
 		}
 		code, got, notes := runApp(t.Context(), nil, "diagnose", "--recording", path, "--format", format)

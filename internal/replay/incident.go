@@ -18,8 +18,11 @@ import (
 // IncidentsIn is the folder of the incidents, in that of the agent.
 const IncidentsIn = "incidents"
 
-// SectionRecording is the evidence that is windows, of diagnose and its kin.
-const SectionRecording = "recording"
+// The evidence that is windows.
+const (
+	SectionRecording = "recording" // of diagnose and its kin
+	SectionNormal    = "normal"    // of better times, that it was judged against
+)
 
 // Numbered is the file of an incident that is named by its number, and any
 // other name as it is.

@@ -1,31 +1,21 @@
-package cli
+package diff
 
 import (
 	"fmt"
-	"os"
+	"strings"
 
 	"iocause/internal/diagnose"
-	"iocause/internal/present/text"
 	"iocause/internal/replay"
 	"iocause/internal/table"
 )
 
-// writeDiff writes a comparison for people.
-func (a *app) writeDiff(d *difference, o *diffOptions) error {
-	style := styleOf(a.stdout, os.Getenv, widestText)
-	tables := []table.Table{d.sidesTable(), d.findingsTable(), d.evidenceTable(), d.figuresTable(o, style.Width), d.settingsTable()}
-	for i := range tables {
-		if i > 0 {
-			fmt.Fprintln(a.stdout)
-		}
-		if err := text.WriteTable(a.stdout, &tables[i], style); err != nil {
-			return err
-		}
-	}
-	return nil
+// Tables show a comparison to people: every figure, or those alone whose change
+// stands out. narrow leaves out what a narrow screen has no room for.
+func (d *Difference) Tables(all, narrow bool) []table.Table {
+	return []table.Table{d.sidesTable(), d.findingsTable(), d.evidenceTable(), d.figuresTable(all, narrow), d.settingsTable()}
 }
 
-func (d *difference) sidesTable() table.Table {
+func (d *Difference) sidesTable() table.Table {
 	t := table.Table{Key: "sides", Whole: true, Columns: []table.Column{{Key: "side", Head: ""}, {Key: "file", Head: "RECORDING", Flex: true, Least: 16},
 		{Key: "start", Head: "BEGAN"}, {Key: "seconds", Head: "LENGTH", Unit: "seconds"}, {Key: "command", Head: "COMMAND", Drop: 2}, {Key: "exit", Head: "EXIT", Drop: 3},
 		{Key: "ran", Head: "RAN", Unit: "seconds", Drop: 1}}, Notes: d.Notes}
@@ -43,7 +33,7 @@ func (d *difference) sidesTable() table.Table {
 }
 
 // say is how a cause stands on a side, in words.
-func (s causeState) say() string {
+func (s State) say() string {
 	switch {
 	case s.Answer == diagnose.Yes && s.Primary:
 		return "the cause, " + table.Value(s.Weight, "ratio")
@@ -55,7 +45,7 @@ func (s causeState) say() string {
 	return "no"
 }
 
-func (d *difference) findingsTable() table.Table {
+func (d *Difference) findingsTable() table.Table {
 	t := table.Table{Key: "findings", Title: "Findings, and the share of the waiting that they explain", Whole: true,
 		Columns: []table.Column{{Key: "cause", Head: "FINDING"}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "title", Head: "TITLE", Flex: true, Least: 44, Drop: 1}}}
 	for _, f := range d.Findings {
@@ -83,7 +73,7 @@ func figureCell(v *float64, unit string) table.Cell {
 	return table.Str(table.Value(*v, unit))
 }
 
-func (d *difference) evidenceTable() table.Table {
+func (d *Difference) evidenceTable() table.Table {
 	t := table.Table{Key: "evidence", Title: "What proves them", Whole: true, Columns: []table.Column{
 		{Key: "name", Head: "FIGURE", Flex: true, Least: 36}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "source", Head: "SOURCE", Drop: 1, Flex: true, Least: 12}}}
 	for _, e := range d.Evidence {
@@ -93,7 +83,7 @@ func (d *difference) evidenceTable() table.Table {
 }
 
 // change is how a figure changed, in words.
-func (f *figureDiff) change() string {
+func (f *Figure) change() string {
 	switch {
 	case f.A == nil || f.B == nil:
 		return "not in both"
@@ -108,24 +98,24 @@ func (f *figureDiff) change() string {
 	case *f.B >= 2*(*f.A):
 		return table.Value(*f.B / *f.A, "count") + " times"
 	case *f.A >= 2*(*f.B):
-		return "1/" + text.Short(*f.A / *f.B, "count")
+		return "1/" + strings.ReplaceAll(table.Value(*f.A / *f.B, "count"), " ", "")
 	}
 	return fmt.Sprintf("%+.3g %%", (*f.B / *f.A - 1)*100)
 }
 
-func (d *difference) figuresTable(o *diffOptions, width int) table.Table {
+func (d *Difference) figuresTable(all, narrow bool) table.Table {
 	t := table.Table{Key: "figures", Title: "Figures whose change stands out", Whole: true, Columns: []table.Column{
 		{Key: "name", Head: "FIGURE", Flex: true, Least: 36}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "change", Head: "CHANGE"},
 		{Key: "source", Head: "SOURCE", Drop: 1, Flex: true, Least: 12}}}
-	if o.all {
+	if all {
 		t.Title = "All figures"
 	}
-	figures, left := d.shown(o.all)
+	figures, left := d.shown(all)
 	for i := range figures {
 		f := &figures[i]
 		t.Rows = append(t.Rows, []table.Cell{table.Str(f.Name), figureCell(f.A, f.Unit), figureCell(f.B, f.Unit), table.Str(f.change()), table.Str(f.Source)})
 	}
-	if width < roomy { // names say more than sources cut short
+	if narrow { // names say more than sources cut short
 		t.Without("source")
 		t.Notes = append(t.Notes, "where each was read: in a wider terminal, or with --format json")
 	}
@@ -135,11 +125,12 @@ func (d *difference) figuresTable(o *diffOptions, width int) table.Table {
 	return t
 }
 
-func (d *difference) settingsTable() table.Table {
+func (d *Difference) settingsTable() table.Table {
 	t := table.Table{Key: "settings", Title: "Settings of the machines that differ", Whole: true, Columns: []table.Column{
 		{Key: "setting", Head: "SETTING", Flex: true, Least: 30}, {Key: "a", Head: "A", Flex: true, Least: 10}, {Key: "b", Head: "B", Flex: true, Least: 10}}}
 	for _, s := range d.Settings {
-		t.Rows = append(t.Rows, []table.Cell{table.Str(s.Setting), table.Str(orAbsent(s.A)), table.Str(orAbsent(s.B))})
+		a, b := s.Words()
+		t.Rows = append(t.Rows, []table.Cell{table.Str(s.Setting), table.Str(a), table.Str(b)})
 	}
 	return t
 }
