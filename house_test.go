@@ -62,6 +62,9 @@ func rooms() []room {
 		{"internal/view", []string{sample, table}},
 		{"internal/tool/*", []string{sample, host, procfile, source, table}},
 		{"internal/judge", []string{sample, host, source, diagnose, table, "internal/replay", "internal/session", "internal/store"}},
+		{"internal/tool/top", []string{sample, table, "internal/replay", "internal/store"}},
+		{"internal/tool/query", []string{table, "internal/replay", "internal/store"}},
+		{"internal/tool/baseline", []string{sample, table, "internal/detect", "internal/store"}},
 		{"internal/tool/diff", []string{sample, host, diagnose, table, "internal/detect", "internal/judge", "internal/replay", "internal/store", "internal/view"}},
 		{"internal/replay", []string{sample, table, "internal/store"}},
 		{"docs", []string{diagnose}},    // a test only

@@ -15,9 +15,7 @@ import (
 	"iocause/internal/detect"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
-	"iocause/internal/sample"
-	"iocause/internal/store/summaries"
-	"iocause/internal/table"
+	"iocause/internal/tool/baseline"
 )
 
 // stateDir is where the agent keeps what it records.
@@ -85,14 +83,7 @@ func (a *app) baseline(o *baselineOptions, args []string) error {
 			return err
 		}
 	}
-	history := detect.NewHistory(day.Location())
-	newest := time.Time{}
-	lost, err := summaries.Read(filepath.Join(o.dir, baselinesIn), func(h sample.Hour) {
-		history.Put(h)
-		if h.Start.After(newest) && !h.Start.After(a.host.Now()) {
-			newest = h.Start
-		}
-	})
+	history, newest, lost, err := baseline.Read(filepath.Join(o.dir, baselinesIn), a.host.Now())
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; the agent keeps them: give its folder with --dir", err)
 	}
@@ -135,128 +126,19 @@ func signalNamed(name string) ([]detect.Signal, error) {
 	return nil, &usageError{fmt.Errorf("reading the arguments: no signal is called %q", name), "there are " + strings.Join(names, ", ")}
 }
 
-// bandJSON is a band for programs; its figures are null where nothing is known.
-type bandJSON struct {
-	Hours   int      `json:"hours"` // that it was made of
-	P05     *float64 `json:"p05"`
-	P25     *float64 `json:"p25"`
-	P50     *float64 `json:"p50"`
-	P75     *float64 `json:"p75"`
-	P95     *float64 `json:"p95"`
-	Extreme *float64 `json:"worst_minute"`
-}
-
-func bandOf(b detect.Band) bandJSON {
-	o := bandJSON{Hours: b.Hours}
-	if b.Hours > 0 {
-		q := b.Q
-		o.P05, o.P25, o.P50, o.P75, o.P95, o.Extreme = &q[0], &q[1], &q[2], &q[3], &q[4], &b.Extreme
-	}
-	return o
-}
-
-// hourJSON is one hour of a signal beside what is normal.
-type hourJSON struct {
-	Signal  string       `json:"signal"`
-	Unit    string       `json:"unit"`
-	Start   time.Time    `json:"start"`
-	Samples int          `json:"samples"`
-	Alarmed int          `json:"samples_off"`
-	Was     bandJSON     `json:"was"`
-	Basis   detect.Basis `json:"basis"`
-	Days    int          `json:"days"`
-	Normal  bandJSON     `json:"normal"`
-	Z       *float64     `json:"z"`
-	Month   bandJSON     `json:"month"`
-	Year    bandJSON     `json:"year"`
-}
-
-// beside is one hour, known or not, with its references.
-func beside(s *detect.Signal, history *detect.History, start time.Time) hourJSON {
-	ref, context := history.Reference(s, start), history.Context(s, start)
-	h := hourJSON{Signal: s.Name, Unit: s.Unit, Start: start, Basis: ref.Basis, Days: ref.Days, Normal: bandOf(ref.Band),
-		Month: bandOf(context.Month), Year: bandOf(context.Year)}
-	for _, x := range history.Hours(s.Name, start, start.Add(time.Second)) {
-		h.Samples, h.Alarmed = x.N, x.Alarmed
-		if x.N > 0 {
-			h.Was = bandOf(detect.Band{Hours: 1, Q: x.Q, Extreme: x.Extreme})
-			if z := ref.Z(s, x.Q[2]); ref.Basis != detect.Learning {
-				h.Z = &z
-			}
-		}
-	}
-	return h
-}
-
 // listBaselines shows the newest hour of every signal.
 func (a *app) listBaselines(o *baselineOptions, signals []detect.Signal, history *detect.History, newest time.Time) error {
-	hours := []hourJSON{}
+	hours := []baseline.Hour{}
 	for i := range signals {
-		if h := beside(&signals[i], history, newest); h.Samples > 0 || h.Normal.Hours > 0 {
+		if h := baseline.Beside(&signals[i], history, newest); h.Samples > 0 || h.Normal.Hours > 0 {
 			hours = append(hours, h)
 		}
 	}
 	if o.format == "json" {
 		return writeJSON(a.stdout, map[string]any{"version": 1, "hours": hours})
 	}
-	t := table.Table{Columns: []table.Column{
-		{Key: "signal", Head: "SIGNAL"}, {Key: "was", Head: "WAS"}, {Key: "normal", Head: "NORMAL"},
-		{Key: "z", Head: "Z"}, {Key: "basis", Head: "COMPARED WITH"}, {Key: "month", Head: "MONTH", Drop: 1}, {Key: "year", Head: "YEAR", Drop: 2},
-	}}
-	if len(hours) > 0 {
-		t.Title = "The hour of " + newest.Format("Mon 2006-01-02 15:04 -0700")
-	}
-	for _, h := range hours {
-		t.Rows = append(t.Rows, []table.Cell{table.Str(h.Signal), h.cell(h.Was.P50), h.span(h.Normal.P05, h.Normal.P95),
-			zCell(h.Z), table.Str(basisText(h.Basis, h.Days)), h.cell(h.Month.P50), h.cell(h.Year.P50)})
-	}
+	t := baseline.List(hours, newest)
 	return text.WriteTable(a.stdout, &t, styleOf(a.stdout, os.Getenv, widestTable))
-}
-
-// cell is a figure in the unit of the signal.
-func (h *hourJSON) cell(v *float64) table.Cell {
-	if v == nil {
-		return table.None()
-	}
-	return table.Str(h.value(*v))
-}
-
-// value leaves out what is counted: the signal's name says it, and there is not
-// the room.
-func (h *hourJSON) value(v float64) string {
-	return table.Value(v, strings.Replace(h.Unit, string(sample.Pages), string(sample.Count), 1))
-}
-
-// span is two figures with their unit once, where it is one.
-func (h *hourJSON) span(low, high *float64) table.Cell {
-	if low == nil || high == nil {
-		return table.None()
-	}
-	from, to := h.value(*low), h.value(*high)
-	if at := strings.LastIndexByte(to, ' '); at > 0 {
-		from = strings.TrimSuffix(from, to[at:])
-	}
-	return table.Str(from + ".." + to)
-}
-
-func zCell(z *float64) table.Cell {
-	if z == nil {
-		return table.None()
-	}
-	return table.Str(fmt.Sprintf("%.1f", *z))
-}
-
-// basisText says what is compared with, and how much of it is known.
-func basisText(b detect.Basis, days int) string {
-	switch b {
-	case detect.HourOfWeek:
-		return fmt.Sprintf("%s, %s", b, sample.Counted(days, "week"))
-	case detect.DayKind:
-		return "kind of day, " + sample.Counted(days, "day") // weekday or weekend
-	case detect.LastDay:
-		return fmt.Sprintf("%s, %s", b, sample.Counted(days, "hour"))
-	}
-	return string(b)
 }
 
 // outside is how many spreads an hour's median is off for the drawing to mark it.
@@ -264,9 +146,9 @@ const outside = 4
 
 // drawBaseline draws a day of a signal.
 func (a *app) drawBaseline(o *baselineOptions, s *detect.Signal, history *detect.History, day time.Time) error {
-	hours := []hourJSON{}
+	hours := []baseline.Hour{}
 	for at := day; at.Before(day.AddDate(0, 0, 1)); at = at.Add(time.Hour) { // 23 or 25 where summer time begins or ends
-		hours = append(hours, beside(s, history, at))
+		hours = append(hours, baseline.Beside(s, history, at))
 	}
 	if o.format == "json" {
 		return writeJSON(a.stdout, map[string]any{"version": 1, "hours": hours})
@@ -285,40 +167,8 @@ func (a *app) drawBaseline(o *baselineOptions, s *detect.Signal, history *detect
 	if err := text.WriteChart(a.stdout, &c, style); err != nil {
 		return err
 	}
-	return a.belowChart(hours, known, normal, style)
-}
-
-// belowChart says what the drawing cannot.
-func (a *app) belowChart(hours []hourJSON, known, normal bool, style text.Style) error {
-	var notes []string
-	if !known {
-		notes = append(notes, "nothing was measured on that day, or it is not an hour old")
-	}
-	if !normal {
-		notes = append(notes, "learning: too little is known to say what is normal")
-	}
-	at := hours[len(hours)-1]
-	alarmed := 0
-	for _, h := range hours {
-		alarmed += h.Alarmed
-		if h.Was.P50 != nil {
-			at = h
-		}
-	}
-	if alarmed > 0 {
-		notes = append(notes, fmt.Sprintf("%s of that day were off: incidents, or what recurs", table.Duration(float64(alarmed)*10)))
-	}
-	t := table.Table{Whole: true, Notes: notes, Columns: []table.Column{{Key: "at", Head: at.Start.Format("At 15:04")}, {Key: "p05", Head: "5 %"},
-		{Key: "p50", Head: "MEDIAN"}, {Key: "p95", Head: "95 %"}, {Key: "extreme", Head: "WORST MINUTE"}, {Key: "from", Head: "FROM"}}}
-	for _, r := range []struct {
-		name string
-		band bandJSON
-		from string
-	}{{"that hour", at.Was, sample.Counted(at.Samples, "sample")}, {"normal", at.Normal, basisText(at.Basis, at.Days)},
-		{"this month", at.Month, sample.Counted(at.Month.Hours, "hour")}, {"a year ago", at.Year, sample.Counted(at.Year.Hours, "hour")}} {
-		t.Rows = append(t.Rows, []table.Cell{table.Str(r.name), at.cell(r.band.P05), at.cell(r.band.P50), at.cell(r.band.P95), at.cell(r.band.Extreme), table.Str(r.from)})
-	}
 	fmt.Fprintln(a.stdout)
+	t := baseline.Below(hours, known, normal)
 	return text.WriteTable(a.stdout, &t, style)
 }
 

@@ -12,6 +12,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/store/summaries"
+	"iocause/internal/tool/baseline"
 )
 
 // atTime runs a command line at an instant.
@@ -82,7 +83,7 @@ func TestBaselineOfAllSignals(t *testing.T) {
 		t.Errorf("code %d %s\n%s", code, stderr, out)
 	}
 	code, out, _ = atTime(t, wednesday, "baseline", "--dir", dir, "--format", "json")
-	var d struct{ Hours []hourJSON }
+	var d struct{ Hours []baseline.Hour }
 	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 || len(d.Hours) != 1 {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -103,7 +104,7 @@ func TestBaselineOfALongDay(t *testing.T) {
 	dir := learned(t, now)
 	for day, hours := range map[string]int{"today": 25, "yesterday": 24, "2026-03-29": 23} {
 		_, out, _ := atTime(t, now, "baseline", "disk.busy", "--day", day, "--format", "json", "--dir", dir)
-		var d struct{ Hours []hourJSON }
+		var d struct{ Hours []baseline.Hour }
 		if err := json.Unmarshal([]byte(out), &d); err != nil || len(d.Hours) != hours {
 			t.Errorf("%s: %v, %d hours, want %d", day, err, len(d.Hours), hours)
 		}

@@ -109,7 +109,7 @@ func TestDiffNamesTheCacheLimit(t *testing.T) {
 	}
 	// with itself nothing stands out
 	code, out, notes = runApp(t.Context(), nil, "diff", a, a, "--format", "json")
-	d = difference{}
+	d = diff.Difference{}
 	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 || len(d.Figures) > 0 || d.Sides[0].Primary != d.Sides[1].Primary {
 		t.Errorf("with itself: code %d, %v, %s%+v", code, err, notes, d.Figures)
 	}

@@ -21,6 +21,7 @@ import (
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 	"iocause/internal/table"
+	"iocause/internal/tool/baseline"
 )
 
 func newIncidentCommand(a *app) *cobra.Command {
@@ -246,7 +247,7 @@ func (a *app) reasonsText(m *incidents.Meta, style text.Style) error {
 			row = append(row, table.Str(table.Value(r.Normal, r.Unit)), table.Str(table.Value(r.Low, r.Unit)), table.Str(table.Value(r.High, r.Unit)),
 				table.Str(fmt.Sprintf("%.1f", r.Z)))
 		}
-		t.Rows = append(t.Rows, append(row, table.Str(basisText(detect.Basis(r.Basis), r.Days))))
+		t.Rows = append(t.Rows, append(row, table.Str(baseline.Basis(detect.Basis(r.Basis), r.Days))))
 	}
 	fmt.Fprintln(a.stdout)
 	return text.WriteTable(a.stdout, &t, style)
@@ -290,7 +291,7 @@ func (a *app) seriesText(x *incidents.Incident, style text.Style) error {
 				most = table.Str(table.Value(top, s.Unit))
 			}
 		}
-		t.Rows = append(t.Rows, []table.Cell{table.Str(strings.TrimSpace(s.Name + " " + s.On)), table.Str(text.Spark(values, spark)), most,
+		t.Rows = append(t.Rows, []table.Cell{table.Str(strings.TrimSpace(s.Name + " " + s.On)), table.Str(table.Spark(values, spark)), most,
 			table.Str(s.Start.In(a.host.Now().Location()).Format(time.TimeOnly)), table.Str(table.Duration(s.Step * float64(len(s.Values)))), table.Str(s.Source)})
 	}
 	fmt.Fprintln(a.stdout)

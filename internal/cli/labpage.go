@@ -7,7 +7,6 @@ import (
 
 	"iocause/internal/lab"
 	"iocause/internal/present/html"
-	"iocause/internal/present/text"
 	"iocause/internal/table"
 )
 
@@ -131,7 +130,7 @@ func overTime(r *experimentResult, phase, load string) string {
 		}
 		for k := range p.Series {
 			if s := &p.Series[k]; s.Of == "load "+load && s.Name == "calls" && s.Source == loadSource && len(s.Values) > 1 {
-				return text.Spark(s.Values, columns)
+				return table.Spark(s.Values, columns)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func (o *pastOptions) bind(c *cobra.Command) {
 
 // readPast reads what to compare with; nil where nothing is asked for. An
 // incident is named by its number in that folder of an agent.
-func (a *app) readPast(o *judge.PastOptions, dir string) (*judge.Past, error) {
+func (a *app) readPast(o *pastOptions, dir string) (*judge.Past, error) {
 	if o.file == "" {
 		if o.from+o.to != "" {
 			return nil, &usageError{errors.New("reading the flags: --against-from and --against-to choose a part of a recording"), "give --against FILE, too"}

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,9 +14,9 @@ import (
 
 	"iocause/internal/agent"
 	"iocause/internal/present/text"
-	"iocause/internal/replay"
 	"iocause/internal/store/series"
 	"iocause/internal/table"
+	"iocause/internal/tool/query"
 )
 
 // queryOptions are the flags of query.
@@ -92,38 +90,12 @@ func asUsage(err error) error {
 	return &usageError{err, fmt.Sprintf("it is here:\n  %s\n  %s^", shown, strings.Repeat(" ", at))}
 }
 
-// times are the times that a query is asked for. newest is where the recording
-// ends.
-func (o *queryOptions) times(now, newest time.Time) (q series.Query, err error) {
-	read := func(flag, s string, otherwise time.Time) time.Time {
-		if s == "" || err != nil {
-			return otherwise
-		}
-		t, e := replay.Instant(s, now)
-		if e != nil {
-			err = &usageError{fmt.Errorf("reading --%s: %w", flag, e), replay.TimeHelp}
-		}
-		return t
-	}
-	q.To = read("to", o.to, newest)
-	q.From = read("from", o.from, time.Time{})
-	if err != nil || o.from == "" {
-		return q, err
-	}
-	if !q.From.Before(q.To) {
-		return q, &usageError{fmt.Errorf("reading --from: %s is not before %s", q.From.Format(time.RFC3339), q.To.Format(time.RFC3339)), "give an earlier time"}
-	}
-	if q.Step = o.step; q.Step == 0 {
-		q.Step = max((q.To.Sub(q.From) / 120).Round(time.Second), time.Second)
-	}
-	return q, nil
-}
-
 func (a *app) query(c *cobra.Command, o *queryOptions, args []string) (err error) {
 	if err := o.check(args); err != nil {
 		return err
 	}
-	if _, err := o.times(a.host.Now(), a.host.Now()); err != nil {
+	ask := query.Ask{From: o.from, To: o.to, Step: o.step}
+	if _, err := query.Times(&ask, a.host.Now(), a.host.Now()); err != nil {
 		return err
 	}
 	r, err := series.OpenReader(o.dir)
@@ -140,7 +112,7 @@ func (a *app) query(c *cobra.Command, o *queryOptions, args []string) (err error
 	if newest.IsZero() {
 		return fmt.Errorf("asking the recording in %s: it is empty", o.dir)
 	}
-	q, err := o.times(a.host.Now(), newest)
+	q, err := query.Times(&ask, a.host.Now(), newest)
 	if err != nil {
 		return err
 	}
@@ -162,7 +134,7 @@ func (a *app) query(c *cobra.Command, o *queryOptions, args []string) (err error
 	}
 	switch o.format {
 	case "json":
-		return a.queryJSON(result)
+		return writeJSON(a.stdout, query.Object(result))
 	case "csv":
 		return queryCSV(a.stdout, result)
 	}
@@ -170,140 +142,21 @@ func (a *app) query(c *cobra.Command, o *queryOptions, args []string) (err error
 		_, err := fmt.Fprintln(a.stdout, text.Escape(result.Text))
 		return err
 	}
-	t := queryTable(result, &q)
+	t := query.Table(result, &q)
 	return text.WriteTable(a.stdout, t, styleOf(a.stdout, os.Getenv, widestTable))
-}
-
-// lineName is a series as PromQL writes it.
-func lineName(l *series.Line) string {
-	var b strings.Builder
-	b.WriteString(l.Name)
-	for i, x := range l.Labels {
-		b.WriteString(map[bool]string{true: "{", false: ","}[i == 0])
-		b.WriteString(x.Name + "=" + strconv.Quote(x.Value))
-	}
-	if len(l.Labels) > 0 {
-		b.WriteByte('}')
-	}
-	if b.Len() == 0 {
-		return "{}"
-	}
-	return b.String()
-}
-
-func queryTable(r *series.Result, q *series.Query) *table.Table {
-	t := &table.Table{Key: "series", Whole: true, Columns: []table.Column{{Key: "series", Head: "SERIES", Flex: true, Least: 20}}}
-	number := func(v float64) table.Cell {
-		if math.IsNaN(v) {
-			return table.Str("NaN")
-		}
-		return table.Str(engineering(v))
-	}
-	if q.Step == 0 {
-		t.Columns = append(t.Columns, table.Column{Key: "value", Head: "VALUE"})
-		t.Title = "at " + q.To.Format("2006-01-02 15:04:05 -0700")
-		for i := range r.Lines {
-			t.Rows = append(t.Rows, []table.Cell{table.Str(lineName(&r.Lines[i])), number(r.Lines[i].Points[len(r.Lines[i].Points)-1].Value)})
-		}
-		return t
-	}
-	t.Title = fmt.Sprintf("%s to %s, a point every %v", q.From.Format("2006-01-02 15:04:05"), q.To.Format("2006-01-02 15:04:05 -0700"), q.Step)
-	for _, head := range []string{"MIN", "MEAN", "MAX", "LAST"} {
-		t.Columns = append(t.Columns, table.Column{Key: strings.ToLower(head), Head: head})
-	}
-	const width = 24
-	t.Columns = append(t.Columns, table.Column{Key: "course", Head: "COURSE", Drop: 1})
-	for i := range r.Lines {
-		l := &r.Lines[i]
-		low, high, sum := math.Inf(1), math.Inf(-1), 0.0
-		for _, p := range l.Points {
-			low, high, sum = min(low, p.Value), max(high, p.Value), sum+p.Value
-		}
-		t.Rows = append(t.Rows, []table.Cell{table.Str(lineName(l)), number(low), number(sum / float64(len(l.Points))), number(high),
-			number(l.Points[len(l.Points)-1].Value), table.Str(text.Spark(course(l, q), width))})
-	}
-	return t
-}
-
-// engineering writes a number with four digits and the letter for its power of
-// a thousand: 19.37G.
-func engineering(v float64) string {
-	if v == 0 || math.IsInf(v, 0) {
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	}
-	power := int(math.Floor(math.Log10(math.Abs(v)) / 3))
-	letters := []string{"n", "µ", "m", "", "k", "M", "G", "T", "P"}
-	if power < -3 || power > 5 {
-		return strconv.FormatFloat(v, 'g', 4, 64)
-	}
-	return strconv.FormatFloat(v/math.Pow(1000, float64(power)), 'g', 4, 64) + letters[power+3]
-}
-
-// course is a line with NaN where it has no point.
-func course(l *series.Line, q *series.Query) []float64 {
-	out := make([]float64, int(q.To.Sub(q.From)/q.Step)+1)
-	for i := range out {
-		out[i] = math.NaN()
-	}
-	for _, p := range l.Points {
-		if i := int(p.At.Sub(q.From) / q.Step); i >= 0 && i < len(out) {
-			out[i] = p.Value
-		}
-	}
-	return out
 }
 
 func queryCSV(w io.Writer, r *series.Result) error {
 	out := csv.NewWriter(w)
 	errs := []error{out.Write([]string{"time", "series", "value"})}
-	for i := range r.Lines {
-		name := lineName(&r.Lines[i])
-		for _, p := range r.Lines[i].Points {
-			value := strconv.FormatFloat(p.Value, 'g', -1, 64)
-			if r.Type == "string" {
-				value = r.Text
-			}
-			errs = append(errs, out.Write([]string{p.At.Format(time.RFC3339Nano), name, value}))
-		}
+	for _, row := range query.Rows(r) {
+		errs = append(errs, out.Write(row))
 	}
 	out.Flush()
 	if err := errors.Join(append(errs, out.Error())...); err != nil {
 		return fmt.Errorf("writing the output: %w", err)
 	}
 	return nil
-}
-
-// queryJSON writes numbers as numbers; those that JSON does not know are null.
-func (a *app) queryJSON(r *series.Result) error {
-	type point struct {
-		Time  string   `json:"time"`
-		Value *float64 `json:"value"`
-	}
-	type line struct {
-		Name   string            `json:"name,omitempty"`
-		Labels map[string]string `json:"labels"`
-		Points []point           `json:"points"`
-	}
-	lines := []line{}
-	for _, l := range r.Lines {
-		x := line{Name: l.Name, Labels: map[string]string{}}
-		for _, of := range l.Labels {
-			x.Labels[of.Name] = of.Value
-		}
-		for _, p := range l.Points {
-			out := point{Time: p.At.UTC().Format(time.RFC3339Nano)}
-			if !math.IsNaN(p.Value) && !math.IsInf(p.Value, 0) {
-				out.Value = &p.Value
-			}
-			x.Points = append(x.Points, out)
-		}
-		lines = append(lines, x)
-	}
-	object := map[string]any{"type": r.Type, "series": lines, "warnings": append([]string{}, r.Warnings...)}
-	if r.Type == "string" {
-		object["text"] = r.Text
-	}
-	return writeJSON(a.stdout, object)
 }
 
 // listSeries names what a recording has.

@@ -1,18 +1,14 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"iocause/internal/agent"
-	"iocause/internal/present/text"
 	"iocause/internal/replay"
-	"iocause/internal/store/recording"
-	"iocause/internal/view"
+	"iocause/internal/tool/top"
 )
 
 // topOptions are the flags of top.
@@ -68,16 +64,15 @@ func (a *app) top(c *cobra.Command, o *topOptions) error {
 	if _, err := o.playback.asked(c); err != nil {
 		return err
 	}
-	t := view.NewTop()
-	add := func(r *recording.Record) error {
-		t.Add(r.Window)
-		return nil
+	if o.file == "" && o.from == "" && o.to == "" {
+		o.from = lately
 	}
+	var t *top.Busiest
 	var err error
-	if o.file != "" {
-		err = a.eachRecorded(&o.playback, add)
+	if opener := a.opener(o.dir); o.file != "" {
+		t, err = top.Recorded(opener, o.file, agent.SectionTop, o.span())
 	} else {
-		err = a.eachTable(&o.playback, add)
+		t, err = top.Kept(opener, filepath.Join(o.dir, agent.TablesIn), o.span())
 	}
 	if err != nil {
 		return err
@@ -91,59 +86,4 @@ func (a *app) top(c *cobra.Command, o *topOptions) error {
 	}
 	from, to := t.Span()
 	return a.newPrinter(&o.rows).print(from, to.Sub(from), "from "+replay.Stamp(from)+" to "+replay.Stamp(to)+":", tables)
-}
-
-// eachTable hands out the tables that the agent kept.
-func (a *app) eachTable(p *playback, f func(*recording.Record) error) error {
-	if p.from == "" && p.to == "" {
-		p.from = lately
-	}
-	from, to, err := a.opener(p.dir).Times(p.span())
-	if err != nil {
-		return err
-	}
-	some := false
-	dir := filepath.Join(p.dir, agent.TablesIn)
-	lost, err := recording.EachShelved(dir, from, to, func(r *recording.Record) error {
-		some = true
-		return f(r)
-	})
-	for _, l := range lost {
-		fmt.Fprintln(a.stderr, "iocause: "+text.Escape(l))
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w; 'iocause agent' keeps tables of processes and cgroups, --dir says where; to watch now, see 'iocause disk --by process'", err)
-	case err != nil:
-		return err
-	case !some:
-		return fmt.Errorf("reading %s: no table was kept from %s to %s", text.Escape(dir), replay.Stamp(from), replay.Stamp(to))
-	}
-	return nil
-}
-
-// eachRecorded hands out the windows of a recording, or those of the tables
-// that are kept with an incident.
-func (a *app) eachRecorded(p *playback, f func(*recording.Record) error) error {
-	one, err := a.playTables(p)
-	if err != nil {
-		return err
-	}
-	return errors.Join(one.Each(f), one.Close())
-}
-
-func (a *app) playTables(p *playback) (*replay.Playback, error) {
-	o := a.opener(p.dir)
-	x, err := o.Incident(p.file)
-	if err != nil {
-		return nil, err
-	}
-	if x == nil {
-		return o.File(p.file, p.span())
-	}
-	data, err := replay.SectionOf(x, p.file, agent.SectionTop)
-	if err != nil {
-		return nil, err
-	}
-	return o.Data(p.file, data, p.span())
 }

@@ -25,6 +25,6 @@ func TestTidyLeavesNothingThatJSONCannotHold(t *testing.T) {
 	}
 	out, err := json.Marshal(r)
 	if err != nil || strings.Contains(string(out), "null") {
-		t.Errorf("%v: %s", err, out.String())
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -1,4 +1,4 @@
-package view
+package top
 
 import (
 	"encoding/json"
@@ -28,7 +28,7 @@ func did(at time.Time, pid int, p sample.Process, bytes float64, gaps ...sample.
 // called, and a process that took another name is one.
 func TestTopTellsReusedNumbersApart(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	top := NewTop()
+	top := New()
 	first := sample.Process{Comm: "worker", Start: 100 * time.Second, IOCgroup: "/a"}
 	second := sample.Process{Comm: "worker", Start: 130 * time.Second, IOCgroup: "/\x1b[2J\xff"}
 	top.Add(did(at, 7, first, 1000))
@@ -56,7 +56,7 @@ func TestTopTellsReusedNumbersApart(t *testing.T) {
 
 // A process in the root of the I/O controller's tree is in a cgroup all the same.
 func TestTopNamesTheCgroupThatAProcessIsIn(t *testing.T) {
-	top := NewTop()
+	top := New()
 	top.Add(did(time.Unix(100, 0), 7, sample.Process{Comm: "x", Start: 1, IOCgroup: "/", CPUCgroup: "/", MemoryCgroup: "/shop.slice/db"}, 1000))
 	if rows := top.Tables()[0].Object()["rows"].([]map[string]any); rows[0]["cgroup"] != "/shop.slice/db" {
 		t.Errorf("%v", rows)
@@ -67,7 +67,7 @@ func TestTopNamesTheCgroupThatAProcessIsIn(t *testing.T) {
 // metric is missing, that is said.
 func TestTopSaysWhatIsMissing(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	top := NewTop()
+	top := New()
 	off := sample.Gap{Why: "the kernel does not account waits", Metrics: []sample.Metric{sample.ProcBlkioDelay}}
 	denied := func(n string) sample.Gap {
 		return sample.Gap{Why: "reading /proc/PID/io of " + n + " processes was not permitted", Metrics: []sample.Metric{sample.ProcReadBytes, sample.ProcWriteBytes}}

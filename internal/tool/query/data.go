@@ -1,0 +1,94 @@
+// Package query asks what the agent recorded, in PromQL.
+package query
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"iocause/internal/replay"
+	"iocause/internal/store/series"
+)
+
+// Ask is the time that is asked for, as people write it.
+type Ask struct {
+	From, To string        // "": no line but a value, and the end of the recording
+	Step     time.Duration // between two points; 0 to choose one
+}
+
+// Times are those that a query is asked for. newest is where the recording
+// ends.
+func Times(o *Ask, now, newest time.Time) (q series.Query, err error) {
+	read := func(flag, s string, otherwise time.Time) time.Time {
+		if s == "" || err != nil {
+			return otherwise
+		}
+		t, e := replay.Instant(s, now)
+		if e != nil {
+			err = &replay.BadAsk{Err: fmt.Errorf("reading --%s: %w", flag, e), Next: replay.TimeHelp}
+		}
+		return t
+	}
+	q.To = read("to", o.To, newest)
+	q.From = read("from", o.From, time.Time{})
+	if err != nil || o.From == "" {
+		return q, err
+	}
+	if !q.From.Before(q.To) {
+		return q, &replay.BadAsk{Err: fmt.Errorf("reading --from: %s is not before %s", q.From.Format(time.RFC3339), q.To.Format(time.RFC3339)), Next: "give an earlier time"}
+	}
+	if q.Step = o.Step; q.Step == 0 {
+		q.Step = max((q.To.Sub(q.From) / 120).Round(time.Second), time.Second)
+	}
+	return q, nil
+}
+
+// Rows are all points of a result: time, series, value.
+func Rows(r *series.Result) [][]string {
+	var rows [][]string
+	for i := range r.Lines {
+		name := lineName(&r.Lines[i])
+		for _, p := range r.Lines[i].Points {
+			value := strconv.FormatFloat(p.Value, 'g', -1, 64)
+			if r.Type == "string" {
+				value = r.Text
+			}
+			rows = append(rows, []string{p.At.Format(time.RFC3339Nano), name, value})
+		}
+	}
+	return rows
+}
+
+// Object is a result for programs. It has numbers as numbers; those that JSON does not know are null.
+func Object(r *series.Result) map[string]any {
+	type point struct {
+		Time  string   `json:"time"`
+		Value *float64 `json:"value"`
+	}
+	type line struct {
+		Name   string            `json:"name,omitempty"`
+		Labels map[string]string `json:"labels"`
+		Points []point           `json:"points"`
+	}
+	lines := []line{}
+	for _, l := range r.Lines {
+		x := line{Name: l.Name, Labels: map[string]string{}}
+		for _, of := range l.Labels {
+			x.Labels[of.Name] = of.Value
+		}
+		for _, p := range l.Points {
+			out := point{Time: p.At.UTC().Format(time.RFC3339Nano)}
+			if !math.IsNaN(p.Value) && !math.IsInf(p.Value, 0) {
+				out.Value = &p.Value
+			}
+			x.Points = append(x.Points, out)
+		}
+		lines = append(lines, x)
+	}
+	object := map[string]any{"type": r.Type, "series": lines, "warnings": append([]string{}, r.Warnings...)}
+	if r.Type == "string" {
+		object["text"] = r.Text
+	}
+	return object
+}

@@ -1,0 +1,67 @@
+package top
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"iocause/internal/replay"
+	"iocause/internal/store/recording"
+)
+
+// Kept adds up the tables that the agent kept in that folder, in a span.
+func Kept(o *replay.Opener, folder string, s *replay.Span) (*Busiest, error) {
+	from, to, err := o.Times(s)
+	if err != nil {
+		return nil, err
+	}
+	t, some := New(), false
+	lost, err := recording.EachShelved(folder, from, to, func(r *recording.Record) error {
+		some = true
+		t.Add(r.Window)
+		return nil
+	})
+	for _, l := range lost {
+		o.Note(errors.New(l))
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w; 'iocause agent' keeps tables of processes and cgroups, --dir says where; to watch now, see 'iocause disk --by process'", err)
+	case err != nil:
+		return nil, err
+	case !some:
+		return nil, fmt.Errorf("reading %s: no table was kept from %s to %s", strings.ReplaceAll(folder, "\n", `\n`), replay.Stamp(from), replay.Stamp(to))
+	}
+	return t, nil
+}
+
+// Recorded adds up the windows of a recording, or those of the tables that are
+// this piece of an incident's evidence.
+func Recorded(o *replay.Opener, name, section string, s *replay.Span) (*Busiest, error) {
+	p, err := open(o, name, section, s)
+	if err != nil {
+		return nil, err
+	}
+	t := New()
+	err = p.Each(func(r *recording.Record) error {
+		t.Add(r.Window)
+		return nil
+	})
+	return t, errors.Join(err, p.Close())
+}
+
+func open(o *replay.Opener, name, section string, s *replay.Span) (*replay.Playback, error) {
+	x, err := o.Incident(name)
+	if err != nil {
+		return nil, err
+	}
+	if x == nil {
+		return o.File(name, s)
+	}
+	data, err := replay.SectionOf(x, name, section)
+	if err != nil {
+		return nil, err
+	}
+	return o.Data(name, data, s)
+}
