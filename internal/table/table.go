@@ -18,6 +18,7 @@ type Column struct {
 	Least int    // columns of the terminal that a flexible one has at least; 0 is 15
 	Drop  int    // left out where the width does not suffice, highest first; 0 never
 	Rare  bool   // left out for people where all is zero or absent
+	Data  bool   // for programs only: JSON and CSV
 }
 
 // State tells a figure from the reasons that there is none.

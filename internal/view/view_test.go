@@ -129,6 +129,8 @@ func TestViews(t *testing.T) {
 		{Writeback(w, &Query{}), "state", "writers paused from", "bytes", table.Num(150 << 20)},
 		{Writeback(w, &Query{}), "state", "head-room to the first pause", "bytes", table.Num(110 << 20)},
 		{Use(w, &Query{}), "resources", "sda", "utilisation", table.Num(.5)},
+		{Use(w, &Query{}), "resources", "sda", "await_seconds", table.Num(.15)},
+		{Use(w, &Query{}), "resources", "sda", "runnable", table.None()},
 	} {
 		if got := at(t, c.tables, c.table, c.row, c.column); got != c.want {
 			t.Errorf("%s of %q in %s: %+v, want %+v", c.column, c.row, c.table, got, c.want)

@@ -103,6 +103,9 @@ func fit(columns []table.Column, rows [][]table.Cell, grid [][]string, width int
 		}
 	}
 	for i, c := range columns {
+		if c.Data {
+			continue
+		}
 		if !c.Rare || slices.ContainsFunc(rows, func(r []table.Cell) bool {
 			return r[i].State == table.Failed || r[i].State == table.Known && r[i].Number != 0
 		}) {
