@@ -59,8 +59,9 @@ func rooms() []room {
 		{"internal/agent", []string{sample, host, source, "internal/store", "internal/detect", "internal/notify"}},
 		{table, nil},
 		{"internal/present/*", []string{sample, diagnose, table}},
+		{"internal/callstack", []string{sample, "internal/symbol", bpf, source}},
+		{"internal/tool/*", []string{sample, host, procfile, bpf, source, "internal/symbol", "internal/session", "internal/callstack", table}},
 		{"internal/view", []string{sample, table}},
-		{"internal/tool/*", []string{sample, host, procfile, source, table}},
 		{"internal/judge", []string{sample, host, source, diagnose, table, "internal/replay", "internal/session", "internal/store"}},
 		{"internal/tool/top", []string{sample, table, "internal/replay", "internal/store"}},
 		{"internal/tool/query", []string{table, "internal/replay", "internal/store"}},
@@ -100,7 +101,7 @@ func fences() []fence {
 // inTests is what test files may import on top of their room, from whatever
 // room: loads to measure, and helpers that only tests use.
 func inTests() []string {
-	return []string{"internal/lab", "internal/bpf/bpftest", "internal/source/proc/proctest", "internal/sample", "internal/host"}
+	return []string{"internal/present/text", "internal/lab", "internal/bpf/bpftest", "internal/source/proc/proctest", "internal/sample", "internal/host"}
 }
 
 // inTestsFenced is what test files may import although it is fenced off: tests
@@ -263,6 +264,10 @@ func TestPlantedImportsAreCaught(t *testing.T) {
 		{"internal/present/text/x.go", "iocause/internal/host", true},
 		{"internal/table/x.go", "iocause/internal/present/text", true},
 		{"internal/view/x.go", "iocause/internal/table", false},
+		{"internal/tool/x/x.go", "iocause/internal/session", false},
+		{"internal/tool/x/x.go", "iocause/internal/tool/y", true},
+		{"internal/tool/x/x.go", "iocause/internal/present/text", true},
+		{"internal/tool/x/x.go", "github.com/spf13/cobra", true},
 		{"internal/view/x.go", "iocause/internal/present/text", true},
 		{"internal/lab/x.go", "iocause/internal/diagnose", true},
 		{"internal/lab/load/x.go", "iocause/internal/lab", false},

@@ -13,9 +13,13 @@ import (
 	"iocause/internal/agent"
 	"iocause/internal/diagnose"
 	"iocause/internal/sample"
+	"iocause/internal/source/probe/stacks"
 	"iocause/internal/source/probe/trace"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/tracefile"
+	"iocause/internal/tool/latency"
+	"iocause/internal/tool/profile"
+	"iocause/internal/tool/threads"
 )
 
 // Bounds of what is gathered after the verdict.
@@ -47,19 +51,27 @@ func (a *app) gather(ctx context.Context, report *diagnose.Report, length time.D
 		f.Sections = append(f.Sections, incidents.Section{Name: name, Type: mime, Data: data})
 		return data
 	}
-	seen := keep(sectionThreads, jsonType, func() ([]byte, error) { return quiet.keepThreads(ctx, length) })
 	victim := report.Victim.Comm
-	if victim == "" && seen != nil {
-		if was, err := keptAs[keptThreads](seen, sectionThreads); err == nil {
-			victim = was.busiestName()
+	keep(sectionThreads, jsonType, func() ([]byte, error) {
+		seen, err := threads.Observe(ctx, a.host, length)
+		if err == nil && victim == "" {
+			victim = seen.MostHeldUp()
 		}
-	}
-	keep(sectionOffCPU, jsonType, func() ([]byte, error) { return quiet.keepWaits(ctx, victim, length) })
+		return seenJSON(seen, err)
+	})
+	keep(sectionOffCPU, jsonType, func() ([]byte, error) {
+		waits := stacks.Options{Min: time.Millisecond, Comm: victim}
+		return seenJSON(profile.Observe(ctx, a.host, profile.Options{Options: waits, Length: length}))
+	})
 	keep(sectionTrace, typeTrace, func() ([]byte, error) { return quiet.keepIOs(ctx, length) })
 	keep(sectionResident, jsonType, func() ([]byte, error) { return quiet.keepCache(ctx) })
 	keep(sectionMem, jsonType, quiet.keepMemory)
-	keep(sectionLatency, jsonType, func() ([]byte, error) { return quiet.keepCalls(ctx, length) })
-	keep(sectionOnCPU, jsonType, func() ([]byte, error) { return quiet.keepRuns(ctx, length) })
+	keep(sectionLatency, jsonType, func() ([]byte, error) { return seenJSON(latency.Observe(ctx, a.host, length)) })
+	// Of all processes: who has the processors may be another than who waits.
+	keep(sectionOnCPU, jsonType, func() ([]byte, error) {
+		runs := stacks.Options{OnCPU: true, Hz: profile.UsualHz}
+		return seenJSON(profile.Observe(ctx, a.host, profile.Options{Options: runs, Length: length}))
+	})
 }
 
 // keepIOs traces every I/O for a time.
@@ -104,6 +116,14 @@ func (a *app) keepIOs(ctx context.Context, length time.Duration) (data []byte, e
 		return nil, err
 	}
 	return to.Bytes(), nil
+}
+
+// seenJSON writes what was observed.
+func seenJSON(x any, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	return keepJSON(x)
 }
 
 // keepJSON writes evidence.

@@ -98,6 +98,14 @@ func (f *filter) recordedTarget(given []string) (t diagnose.Target, err error) {
 	return t, nil
 }
 
+// onePID is the process that is asked for, 0 for all.
+func onePID(t *diagnose.Target) int {
+	if len(t.PIDs) == 0 {
+		return 0
+	}
+	return t.PIDs[0]
+}
+
 // noAnswer is a filter that a command has no answer for.
 type noAnswer struct {
 	by      string   // with rows by this, "" with any

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -15,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
-	"iocause/internal/present/text"
 	"iocause/internal/source/probe/threads"
 )
 
@@ -34,51 +32,6 @@ func TestLatencyUsage(t *testing.T) {
 		code, out, err := runApp(t.Context(), nil, append([]string{"latency"}, c.args...)...)
 		if code != exitUsage || out != "" || !strings.Contains(err, c.want) {
 			t.Errorf("%q: code %d, stdout %q, stderr %q; want 2 and %q", c.args, code, out, err, c.want)
-		}
-	}
-}
-
-// made is a call of 100 that took 2 ms each, half of it for the disk.
-func made(process string, number int) *threads.Call {
-	c := &threads.Call{PID: 4194000, Process: process, Number: number, Count: 100, Failed: 3, Wall: 200 * time.Millisecond}
-	c.Walls = &threads.Lengths{Longest: 2 * time.Millisecond}
-	c.Walls.Slots[113] = 100 // 1.97 to 2.1 ms
-	c.In[threads.PartCPU], c.In[threads.PartPreempted], c.In[threads.PartDisk] = 90*time.Millisecond, 10*time.Millisecond, 100*time.Millisecond
-	c.Times[threads.PartCPU] = c.Walls
-	c.Times[threads.PartDisk] = &threads.Lengths{Longest: time.Millisecond}
-	c.Times[threads.PartDisk].Slots[105] = 80 // 0.98 to 1.05 ms
-	return c
-}
-
-func TestLatencyTables(t *testing.T) {
-	for _, width := range []int{80, 110, 160} {
-		s := &callLatencies{o: &latencyOptions{parts: true}, names: threads.CallNames(), style: text.Style{Width: width}}
-		s.o.format, s.o.sort = "text", "wall_s"
-		calls := []*threads.Call{made("server\x1b[2J\n", 17), made("a", 999)}
-		for _, one := range s.tables(calls) {
-			var b bytes.Buffer
-			if err := text.WriteTable(&b, &one, s.style); err != nil {
-				t.Fatal(err)
-			}
-			for line := range strings.Lines(b.String()) {
-				if text.Width(strings.TrimSuffix(line, "\n")) > width || strings.ContainsRune(line, 0x1b) {
-					t.Errorf("%d columns: %q", width, line)
-				}
-			}
-			t.Logf("%d columns:\n%s", width, b.String())
-			if !strings.Contains(b.String(), "pread64") || !strings.Contains(b.String(), "call 999") {
-				t.Errorf("the names of the calls are missing:\n%s", b.String())
-			}
-		}
-		s.o.format = "json"
-		row := s.tables(calls)[0].Object()["rows"].([]map[string]any)[0]
-		for key, want := range map[string]float64{
-			"calls": 100, "failed": 3, "wall_s": 0.2, "cpu_s": 0.09, "disk_s": 0.1, "preempted_s": 0.01, "lock_s": 0,
-			"wall_max_s": 0.002, "disk_p50_s": 0.001, "disk_max_s": 0.001, "lock_p99_s": 0,
-		} {
-			if got := row[key].(float64); math.Abs(got-want) > want/50+1e-12 {
-				t.Errorf("%s is %g, want %g", key, got, want)
-			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -16,7 +17,7 @@ type observed struct {
 	during func() error  // takes in what would get lost within an interval
 	follow bool          // a line says how far a long interval is
 	next   func(session.Interval) ([]table.Table, error)
-	sum    func(length time.Duration) []table.Table // of all intervals; called once, last
+	sum    func(length time.Duration) ([]table.Table, error) // of all intervals; called once, last
 }
 
 // showIntervals shows one interval after the other, and sums up if it is
@@ -48,5 +49,30 @@ func (a *app) showIntervals(watch context.Context, o *intervals, p *printer, s *
 		return err
 	}
 	length := time.Since(began)
-	return p.print(began, length, fmt.Sprintf("in all, %s:", table.Duration(length.Seconds())), s.sum(length))
+	tables, err := s.sum(length)
+	if err != nil {
+		return err
+	}
+	return p.print(began, length, fmt.Sprintf("in all, %s:", table.Duration(length.Seconds())), tables)
+}
+
+// arrangedPrinter prints tables that come sorted and cut. width is that of the
+// terminal; 0: the output is for programs.
+func (a *app) arrangedPrinter(o *intervals) (p *printer, width int) {
+	as := *o
+	as.sort, as.top = "", 0
+	p = a.newPrinter(&as)
+	if o.format == "text" {
+		width = cmp.Or(p.style.Width, 80)
+	}
+	return p, width
+}
+
+// checkSort refuses a column that there is not.
+func checkSort(columns []table.Column, sort string) error {
+	t := table.Table{Columns: columns}
+	if err := t.Sort(sort); err != nil {
+		return &usageError{fmt.Errorf("reading --sort: %w", err), "give one of these"}
+	}
+	return nil
 }

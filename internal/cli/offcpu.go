@@ -10,10 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/present/text"
-	"iocause/internal/sample"
 	"iocause/internal/source/probe/stacks"
-	"iocause/internal/symbol"
-	"iocause/internal/table"
 )
 
 // titleWaits heads what offcpu shows.
@@ -65,16 +62,7 @@ func newOffCPUCommand(a *app) *cobra.Command {
 				return err
 			}
 			ask.Min, ask.Wakers = min, wakers
-			return a.runProfile(c, o, ask, func(seen *profiled, names *symbol.Resolver) (*sample.Profile, error) {
-				r := newResolver(names)
-				p := r.resolveWaits(seen)
-				p.Title = titleWaits
-				left := keepStates(p, keep)
-				if note := leftOut(left); note != "" {
-					p.Notes = append(p.Notes, note)
-				}
-				return p, nil
-			})
+			return a.observeProfile(c, o, ask, titleWaits, keep)
 		},
 	}
 	o.bind(c, "wait")
@@ -126,26 +114,4 @@ func statesOf(list string) (map[string]bool, error) {
 		keep[name] = true
 	}
 	return keep, nil
-}
-
-// leftOut says what --state hides, largest first.
-func leftOut(left map[string]float64) string {
-	names := slices.Collect(maps.Keys(left))
-	slices.SortFunc(names, func(a, b string) int {
-		if left[a] != left[b] {
-			if left[a] > left[b] {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a, b)
-	})
-	var parts []string
-	for _, name := range names {
-		parts = append(parts, name+" "+table.Duration(left[name]))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "left out: " + strings.Join(parts, ", ") + "; --state all shows all"
 }

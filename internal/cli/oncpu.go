@@ -5,19 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/bpf"
-	"iocause/internal/sample"
 	"iocause/internal/source/probe/stacks"
-	"iocause/internal/symbol"
-	"iocause/internal/table"
+	"iocause/internal/tool/profile"
 )
 
 // fastest is what the kernel lets perf events sample at by default
 // (kernel.perf_event_max_sample_rate is far higher).
 const fastest = 10000
-
-// usualHz is no multiple of what programs do in step with the clock.
-const usualHz = 99
 
 // titleRuns heads what oncpu shows.
 const titleRuns = "Where threads run"
@@ -60,46 +54,12 @@ func newOnCPUCommand(a *app) *cobra.Command {
 				return err
 			}
 			ask.OnCPU, ask.Hz = true, hz
-			return a.runProfile(c, o, ask, func(seen *profiled, names *symbol.Resolver) (*sample.Profile, error) {
-				p := newResolver(names).resolveRuns(seen)
-				p.Title = titleRuns
-				keepStates(p, runStates())
-				p.Notes = append(p.Notes, samplingOf(seen, hz).note(p))
-				return p, nil
-			})
+			return a.observeProfile(c, o, ask, titleRuns, runStates())
 		},
 	}
 	o.bind(c, "run")
-	c.Flags().IntVar(&hz, "hz", usualHz, "samples a second and processor")
+	c.Flags().IntVar(&hz, "hz", profile.UsualHz, "samples a second and processor")
 	o.bindOutput(c)
 	o.playback.bind(c)
 	return c
-}
-
-// sampling is how samples were taken.
-type sampling struct {
-	Hz    int    `json:"hz"`
-	Event string `json:"event"`
-	CPUs  int    `json:"processors,omitempty"` // 0: not known
-}
-
-func samplingOf(seen *profiled, hz int) *sampling {
-	s := &sampling{Hz: hz, Event: seen.event}
-	if cpus, err := bpf.Online(); err == nil {
-		s.CPUs = cpus
-	}
-	return s
-}
-
-// note says what the samples of a profile are.
-func (s *sampling) note(p *sample.Profile) string {
-	var n uint64
-	for i := range p.Stacks {
-		n += p.Stacks[i].Count
-	}
-	note := fmt.Sprintf("%s at %d Hz by %s, each for %s of running", sample.Counted(n, "sample"), s.Hz, s.Event, table.Duration(1/float64(max(s.Hz, 1))))
-	if s.CPUs > 0 {
-		note += "; " + sample.Counted(s.CPUs, "processor")
-	}
-	return note
 }

@@ -9,7 +9,9 @@ import (
 
 	"iocause/internal/sample"
 	"iocause/internal/source"
+	probe "iocause/internal/source/probe/threads"
 	"iocause/internal/store/incidents"
+	"iocause/internal/tool/threads"
 )
 
 // What an agent recorded is shown by the commands that show it live; what it
@@ -61,7 +63,8 @@ func TestAgentIsPlayedBack(t *testing.T) {
 		t.Errorf("code %d, %s", code, stderr)
 	}
 	now := time.Now()
-	data, err := keepJSON(&keptThreads{Version: 1, Begin: now, Length: time.Second, Threads: []keptThread{{TID: 7, PID: 7, Process: "victim", Wall: time.Second}}})
+	data, err := keepJSON(&threads.Threads{Version: 1, Begin: now, Length: time.Second,
+		Threads: []threads.Thread{{Usage: probe.Usage{TID: 7, PID: 7, Process: "victim", Wall: time.Second}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

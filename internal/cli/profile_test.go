@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
-	"iocause/internal/sample"
 )
 
 // hostileThread is a name that a thread may give itself.
@@ -200,37 +199,5 @@ func TestProfileInterrupted(t *testing.T) {
 	_ = c.Wait()
 	if c.ProcessState.ExitCode() != 0 || !json.Valid([]byte(out.String())) {
 		t.Errorf("code %d, stdout %q, stderr %q", c.ProcessState.ExitCode(), out, notes)
-	}
-}
-
-func TestWithoutPath(t *testing.T) {
-	for name, want := range map[string]string{
-		"main.main":                                 "main.main",
-		"example.com/a/load.(*worker).run":          "load.(*worker).run",
-		"slices.SortFunc[go.shape.[]example.com/x]": "slices.SortFunc[go.shape.[]example.com/x]",
-		"libc.so.6+0x1234":                          "libc.so.6+0x1234",
-		"JS:~ /tmp/a.js:1:1":                        "JS:~ /tmp/a.js:1:1",
-		"operator/":                                 "operator/",
-	} {
-		if got := withoutPath(name); got != want {
-			t.Errorf("%q: %q, want %q", name, got, want)
-		}
-	}
-}
-
-func TestInnermost(t *testing.T) {
-	kernel := func(names ...string) (out []*sample.Frame) {
-		for _, n := range names {
-			out = append(out, &sample.Frame{Name: n, Kernel: true})
-		}
-		return out
-	}
-	s := &sample.Stack{Frames: append([]*sample.Frame{{Name: "_start"}, {Name: "main"}, {Name: "read_all"}, {Name: "read"}},
-		kernel("entry_SYSCALL_64_after_hwframe", "do_syscall_64", "__x64_sys_pread64", "vfs_read", "folio_wait_bit", "io_schedule")...)}
-	if got, want := innermost(s), "folio_wait_bit < pread64() < read < read_all < main < _start"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got := innermost(&sample.Stack{}); got != "-" {
-		t.Errorf("%q", got)
 	}
 }

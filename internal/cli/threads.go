@@ -10,12 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/host"
-	"iocause/internal/present/text"
-	"iocause/internal/sample"
 	"iocause/internal/session"
-	"iocause/internal/source/probe/threads"
+	probe "iocause/internal/source/probe/threads"
 	"iocause/internal/table"
+	"iocause/internal/tool/threads"
 )
 
 // threadsOptions are the flags of threads.
@@ -62,141 +60,91 @@ func newThreadsCommand(a *app) *cobra.Command {
 	return c
 }
 
-// groupings are what --by may be.
-func groupings() []string { return []string{"thread", "process", "comm", "cgroup"} }
-
 // threads is the command.
 func (a *app) threads(c *cobra.Command, o *threadsOptions, args []string) error {
 	if err := o.args(args); err != nil {
 		return err
 	}
-	if !slices.Contains(groupings(), o.by) {
-		return &usageError{fmt.Errorf("reading --by: nothing is called %q", o.by), "use " + strings.Join(groupings(), ", ")}
+	if !slices.Contains(threads.Groupings(), o.by) {
+		return &usageError{fmt.Errorf("reading --by: nothing is called %q", o.by), "use " + strings.Join(threads.Groupings(), ", ")}
 	}
-	if data, err := a.evidence(c, &o.playback, sectionThreads); err != nil {
+	data, err := a.evidence(c, &o.playback, sectionThreads)
+	if err != nil {
 		return err
-	} else if data != nil {
+	}
+	if data != nil {
 		return a.playThreads(c, o, data, args)
 	}
-	s := &threadShares{o: o, lookup: host.NewLookup(a.host), self: a.host.Self, total: newThreadRows()}
-	if err := s.checkSort(); err != nil {
+	if err := checkSort(threads.Columns(o.by), o.sort); err != nil {
 		return err
 	}
-	options := threads.Options{Waits: o.histogram}
-	for _, name := range o.filter.given(c) {
-		t, err := o.filter.target(a.host, []string{name})
-		if err != nil {
-			return err
-		}
-		if len(t.PIDs) > 0 {
-			options.PID = t.PIDs[0]
-		}
-		s.comm, s.cgroup = s.comm+t.Comm, s.cgroup+t.Cgroup
+	target, err := o.filter.target(a.host, o.filter.given(c))
+	if err != nil {
+		return err
 	}
+	filter := threads.Filter{PID: onePID(&target), Comm: target.Comm, Cgroup: target.Cgroup}
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
-	probe, err := threads.Open(a.host, options)
+	observer, err := threads.Open(a.host, probe.Options{PID: filter.PID, Waits: o.histogram})
 	if err != nil {
-		return fmt.Errorf("watching the threads: %w", err)
+		return err
 	}
-	s.probe, s.notes = probe, probe.Missing()
-	return errors.Join(a.watchThreads(watch, s), probe.Close())
+	return errors.Join(a.watchThreads(watch, o, observer, &filter), observer.Close())
 }
 
 // watchThreads shows one interval after the other.
-func (a *app) watchThreads(watch context.Context, s *threadShares) error {
-	if err := s.probe.Begin(); err != nil {
-		return fmt.Errorf("watching the threads: %w", err)
+func (a *app) watchThreads(watch context.Context, o *threadsOptions, observer *threads.Observer, filter *threads.Filter) error {
+	if err := observer.Begin(); err != nil {
+		return err
 	}
-	arranged := s.o.intervals
-	arranged.sort, arranged.top = "", 0 // the tables come sorted and cut
-	p := a.newPrinter(&arranged)
-	s.style = p.style
-	return a.showIntervals(watch, &s.o.intervals, p, &observed{tick: drainEvery, during: s.probe.Drain, follow: true,
-		next: func(i session.Interval) ([]table.Table, error) {
-			tables, err := s.look(i.Length)
+	p, layout := a.threadsPrinter(o)
+	total := threads.NewRows(o.by)
+	return a.showIntervals(watch, &o.intervals, p, &observed{tick: threads.SweepEvery, during: observer.Sweep, follow: true,
+		next: func(session.Interval) ([]table.Table, error) {
+			seen, err := observer.Next()
 			if err != nil {
-				return nil, fmt.Errorf("watching the threads: %w", err)
+				return nil, err
 			}
-			return tables, nil
-		}, sum: s.sum})
+			seen.Keep(filter)
+			total.Add(seen)
+			return seen.Tables(layout)
+		},
+		sum: func(length time.Duration) ([]table.Table, error) {
+			return total.Tables(length, observer.Lost(), layout)
+		},
+	})
 }
 
-// threadShares makes the tables of threads.
-type threadShares struct {
-	o      *threadsOptions
-	probe  *threads.Probe
-	lookup *host.Lookup
-	style  text.Style
-	self   int // our own process
-	comm   string
-	cgroup string
-	total  *threadRows // of all intervals
-	waits  waitsByState
-	notes  []string // to be said with the next table
-	lost   map[string]uint64
+// threadsPrinter is who prints the tables, and how they are wanted.
+func (a *app) threadsPrinter(o *threadsOptions) (*printer, *threads.Layout) {
+	p, width := a.arrangedPrinter(&o.intervals)
+	return p, &threads.Layout{By: o.by, Sort: o.sort, Top: o.top, Width: width, Waits: o.histogram}
 }
 
-// look is the tables of one interval.
-func (s *threadShares) look(length time.Duration) ([]table.Table, error) {
-	usages, err := s.probe.Look()
-	if err != nil {
-		return nil, err
+// playThreads shows the threads of an incident.
+func (a *app) playThreads(c *cobra.Command, o *threadsOptions, data []byte, args []string) error {
+	if err := oneTime(args); err != nil {
+		return err
 	}
-	rows := newThreadRows()
-	pids := map[int]bool{}
-	for i := range usages {
-		u := &usages[i]
-		cgroup := s.lookup.MemoryCgroup(u.Cgroup)
-		if u.PID == s.self || !s.wants(u, cgroup) {
-			continue
-		}
-		pids[u.PID] = true
-		rows.add(s.o.by, u, cgroup)
-		s.total.add(s.o.by, u, cgroup)
+	if err := onlyLive(c, "an incident holds no lengths of waits", "histogram"); err != nil {
+		return err
 	}
-	var waits waitsByState
-	if s.o.histogram {
-		all, err := s.probe.Waits()
-		if err != nil {
-			return nil, err
-		}
-		for i := range all {
-			if pids[all[i].PID] && (s.comm == "" || rows.named(all[i].PID, all[i].Comm, s.comm)) {
-				waits.add(&all[i])
-				s.waits.add(&all[i])
-			}
-		}
-	}
-	if err := s.noteLosses(); err != nil {
-		return nil, err
-	}
-	return s.tables(rows, length, &waits), nil
-}
-
-// sum is the tables of all intervals.
-func (s *threadShares) sum(length time.Duration) []table.Table {
-	s.notes = newLosses(s.lost, nil)
-	if s.total.merged > 0 {
-		s.notes = append(s.notes, sample.Counted(s.total.merged, "thread")+", met last, added up in one row")
-	}
-	return s.tables(s.total, length, &s.waits)
-}
-
-func (s *threadShares) wants(u *threads.Usage, cgroup string) bool {
-	if s.comm != "" && u.Comm != s.comm && u.Process != s.comm {
-		return false
-	}
-	return s.cgroup == "" || s.cgroup == "/" || cgroup == s.cgroup || strings.HasPrefix(cgroup, s.cgroup+"/")
-}
-
-// noteLosses says what was lost since the last interval.
-func (s *threadShares) noteLosses() error {
-	now, err := s.probe.Losses()
+	target, err := o.filter.recordedTarget(o.filter.given(c))
 	if err != nil {
 		return err
 	}
-	s.notes = append(s.notes, newLosses(now, s.lost)...)
-	s.lost = now
-	return nil
+	was, err := keptAs[threads.Threads](data, sectionThreads)
+	if err != nil {
+		return err
+	}
+	if err := checkSort(threads.Columns(o.by), o.sort); err != nil {
+		return err
+	}
+	was.Keep(&threads.Filter{PID: onePID(&target), Comm: target.Comm, Cgroup: target.Cgroup})
+	p, layout := a.threadsPrinter(o)
+	tables, err := was.Tables(layout)
+	if err != nil {
+		return err
+	}
+	return p.print(was.Begin, was.Length, "", tables)
 }

@@ -131,7 +131,7 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 			}
 			return t.view(w, q), nil
 		},
-		sum: func(time.Duration) []table.Table { return t.view(total.Window(), q) }})
+		sum: func(time.Duration) ([]table.Table, error) { return t.view(total.Window(), q), nil }})
 }
 
 // blind is why nothing of what is asked for can be watched, nil when some can:

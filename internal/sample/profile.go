@@ -13,26 +13,27 @@ type Frame struct {
 
 // Stack is the time of one thread in one place.
 type Stack struct {
-	PID     int
-	Process string // any bytes
-	TID     int
-	Thread  string   // any bytes
-	State   string   // what it waited for, or where it ran
-	Frames  []*Frame // outermost first; shared, not to be changed
-	Time    time.Duration
-	Count   uint64 // waits, or samples
+	PID     int           `json:"pid"`
+	Process string        `json:"-"` // any bytes
+	TID     int           `json:"tid"`
+	Thread  string        `json:"-"`     // any bytes
+	State   string        `json:"state"` // what it waited for, or where it ran
+	Frames  []*Frame      `json:"-"`     // outermost first; shared, not to be changed
+	Time    time.Duration `json:"time_ns"`
+	Count   uint64        `json:"count"` // waits, or samples
 }
 
-// Profile is where threads spent their time, by stack.
+// Profile is where threads spent their time, by stack. Who writes it as JSON adds
+// the stacks, with a FrameList.
 type Profile struct {
-	Title  string
-	Counts string // what Count counts: "waits", "samples"
-	Unit   string // the event that Count counts where there is no Time; else ""
-	Begin  time.Time
-	Length time.Duration
-	States []string // all that occur, in the order of legends
-	Stacks []Stack
-	Notes  []string // what a reader must know: losses, gaps, caveats
+	Title  string        `json:"-"`
+	Counts string        `json:"counts"` // what Count counts: "waits", "samples"
+	Unit   string        `json:"-"`      // the event that Count counts where there is no Time; else ""
+	Begin  time.Time     `json:"begin"`
+	Length time.Duration `json:"length_ns"`
+	States []string      `json:"-"` // all that occur, in the order of legends
+	Stacks []Stack       `json:"-"`
+	Notes  []string      `json:"notes"` // what a reader must know: losses, gaps, caveats
 }
 
 // Total is the time of all stacks.

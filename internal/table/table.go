@@ -5,6 +5,7 @@ package table
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -157,4 +158,15 @@ func (c Cell) value(unit string) any {
 		return c.Number
 	}
 	return c.Text
+}
+
+// Tenths is a number to one decimal.
+func Tenths(v float64) Cell { return Num(math.Round(v*10) / 10) }
+
+// Percent is a share in percent, to one decimal.
+func Percent(share Cell) Cell {
+	if share.State != Known {
+		return share
+	}
+	return Tenths(share.Number * 100)
 }

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"slices"
 	"time"
+
+	"iocause/internal/sample"
 )
 
 // Part is a part of a system call's time.
@@ -161,16 +163,17 @@ func (l *Lengths) minus(o *Lengths) *Lengths {
 
 // Call is what a process waited in one system call, of the calls that returned.
 type Call struct {
-	PID     int
-	Process string // any bytes
-	Number  int    // of the call
-	Count   uint64
-	Failed  uint64 // returned an error
-	Wall    time.Duration
-	In      [Parts]time.Duration // adds up to Wall
-	Walls   *Lengths
-	Times   [Parts]*Lengths // of the calls in which the part is not 0; nil for none
-	Slowest []SlowCall      // at most Kept, the very slowest first
+	PID     int            `json:"pid"`
+	Process sample.RawName `json:"process"`
+	Number  int            `json:"number"` // of the call, on the machine that was watched
+	Name    string         `json:"name"`
+	Count   uint64         `json:"count"`
+	Failed  uint64         `json:"failed"` // returned an error
+	Wall    time.Duration  `json:"wall_ns"`
+	Walls   *Lengths       `json:"walls"`
+	In      PartTimes      `json:"in_ns"`             // adds up to Wall
+	Times   PartLengths    `json:"times"`             // of the calls in which the part is not 0; nil for none
+	Slowest []SlowCall     `json:"slowest,omitempty"` // at most Kept, the very slowest first
 }
 
 // Add adds up.

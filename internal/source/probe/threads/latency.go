@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -47,6 +48,7 @@ type Latency struct {
 	era     uint32     // of the slowest calls
 	missing []string
 	missed  uint64
+	names   map[int]string // of the calls
 	last    map[latencyCallKey]*Call
 	ended   map[latencyCallKey]*Call // of processes that ended since the last look
 }
@@ -87,7 +89,7 @@ func OpenLatency(h *host.Host, o CallOptions) (*Latency, error) {
 	for _, tracepoint := range p.Missing() {
 		missing = append(missing, "the kernel has no tracepoint "+tracepoint)
 	}
-	l := &Latency{probe: p, missing: missing, last: map[latencyCallKey]*Call{}, ended: map[latencyCallKey]*Call{}}
+	l := &Latency{probe: p, missing: missing, names: CallNames(), last: map[latencyCallKey]*Call{}, ended: map[latencyCallKey]*Call{}}
 	if o.Slow > 0 {
 		if l.slow, err = watchSlowCalls(p, &o); err != nil {
 			return nil, errors.Join(err, p.Close())
@@ -177,19 +179,19 @@ func (l *Latency) Look() ([]Call, error) {
 		return nil, fmt.Errorf("reading the system calls: %w", err)
 	}
 	var calls []Call
-	for k, c := range l.ended {
+	returned := func(k latencyCallKey, c *Call) {
 		if d := c.since(l.last[k]); d.Count > 0 {
-			d.Slowest = slow[k]
+			d.Name, d.Slowest = cmp.Or(l.names[d.Number], fmt.Sprintf("call %d", d.Number)), slow[k]
 			calls = append(calls, d)
 		}
+	}
+	for k, c := range l.ended {
+		returned(k, c)
 		delete(l.last, k) // what has this id now is another process
 	}
 	clear(l.ended)
 	for k, c := range now {
-		if d := c.since(l.last[k]); d.Count > 0 {
-			d.Slowest = slow[k]
-			calls = append(calls, d)
-		}
+		returned(k, c)
 	}
 	l.last = now
 	return calls, nil
@@ -209,7 +211,7 @@ func (l *Latency) slowest() (map[latencyCallKey][]SlowCall, error) {
 }
 
 func callOf(k latencyCallKey, r *latencyCallRow) *Call {
-	c := &Call{PID: int(k.Tgid), Number: int(k.Nr), Process: text(&r.Process), Failed: r.Failed}
+	c := &Call{PID: int(k.Tgid), Number: int(k.Nr), Process: name(&r.Process), Failed: r.Failed}
 	c.Walls = lengthsOf(&r.Wall, r.MostWall).plus(lengthsOf(&r.Plain, r.MostWall))
 	for p := range c.In {
 		c.In[p] = time.Duration(r.PartNs[p])
@@ -237,7 +239,7 @@ func lengthsOf(slots *[len(Lengths{}.Slots)]uint32, longest uint64) *Lengths {
 
 // Losses are the counters of what could not be kept or was not seen, since the
 // probe was opened. Their names say what was lost.
-func (l *Latency) Losses() (map[string]uint64, error) {
+func (l *Latency) Losses() (Losses, error) {
 	losses, err := stateLosses(l.probe, l.missed)
 	for name, what := range map[string]string{
 		"lost_calls": "calls of more kinds and processes than there is room for",

@@ -102,7 +102,7 @@ func TestCountedCalls(t *testing.T) {
 	if c.Wall > took || c.Wall < took/10 {
 		t.Errorf("%v in calls, by the caller's clock %v", c.Wall, took)
 	}
-	if c.Process != commOf(os.Args[0]) {
+	if string(c.Process) != commOf(os.Args[0]) {
 		t.Errorf("process %q, want %q", c.Process, commOf(os.Args[0]))
 	}
 	if p50, most := c.Walls.Quantile(0.5, c.Count), c.Walls.Most(); p50 <= 0 || p50 > most || most > took {
@@ -320,7 +320,7 @@ func TestSlowestCalls(t *testing.T) {
 	}
 	for n, c := range calls[i].Slowest {
 		least := time.Duration(slowReads-n) * 10 * time.Millisecond
-		if c.Wall < least-3*time.Millisecond || c.TID != tid || c.Result != 1 || c.Thread != commOf(os.Args[0]) {
+		if c.Wall < least-3*time.Millisecond || c.TID != tid || c.Result != 1 || string(c.Thread) != commOf(os.Args[0]) {
 			t.Errorf("call %d of thread %d (%s) took %v and returned %d, want 1 after %v in thread %d", n, c.TID, c.Thread, c.Wall, c.Result, least, tid)
 		}
 		var sum time.Duration

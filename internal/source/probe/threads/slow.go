@@ -12,6 +12,7 @@ import (
 	"github.com/cilium/ebpf/ringbuf"
 
 	"iocause/internal/bpf"
+	"iocause/internal/sample"
 )
 
 // Kept is how many of the slowest calls are kept of a process and call: KEPT in slow.bpf.h.
@@ -19,17 +20,24 @@ const Kept = 3
 
 // SlowCall is one of the slowest calls.
 type SlowCall struct {
-	PID, TID, Number int
-	Thread           string // any bytes
-	Result           int64  // what it returned; from -4095 to -1 an error
-	Wall             time.Duration
-	In               [Parts]time.Duration // adds up to Wall
-	Wait             time.Duration        // the longest wait that Kernel is of; 0: none was seen
-	State            State                // of Wait
-	Kernel, User     []uint64             // addresses, the innermost first
-	KernelCut        bool                 // there is more than Kernel
-	UserCut          bool                 // there is more than User
-	IsWhole          bool                 // User is known to reach where the thread began
+	PID    int            `json:"-"` // as of the Call that it is one of
+	Number int            `json:"-"` // likewise
+	TID    int            `json:"tid"`
+	Thread sample.RawName `json:"thread"`
+	Result int64          `json:"result"` // what it returned; from -4095 to -1 an error
+	Wall   time.Duration  `json:"wall_ns"`
+	In     PartTimes      `json:"in_ns"`                // adds up to Wall
+	Wait   time.Duration  `json:"wait_ns"`              // the longest wait that Kernel is of; 0: none was seen
+	State  State          `json:"wait_state,omitempty"` // of Wait; Unseen where there is none
+
+	Kernel    []uint64 `json:"-"` // addresses, the innermost first
+	User      []uint64 `json:"-"` // likewise
+	KernelCut bool     `json:"-"` // there is more than Kernel
+	UserCut   bool     `json:"-"` // there is more than User
+	IsWhole   bool     `json:"-"` // User is known to reach where the thread began
+
+	Stack  []*sample.Frame `json:"-"`      // the functions of both, the innermost first; nil until somebody names them
+	Places []int           `json:"frames"` // of Stack in a sample.FrameList, in JSON
 }
 
 // slowCalls takes in the slowest calls as the kernel tells them.
@@ -77,10 +85,13 @@ func (s *slowCalls) read() {
 func (r *latencySlowCall) slowCall() SlowCall {
 	kernel, user := min(int(r.KernelN), len(r.Kernel)), min(int(r.UserN), len(r.User))
 	c := SlowCall{
-		PID: int(r.Tgid), TID: int(r.Tid), Number: int(r.Nr), Thread: text(&r.Thread), Result: r.Result,
-		Wall: time.Duration(r.Wall), Wait: time.Duration(r.Wait), State: State(min(r.State, uint32(Other))),
+		PID: int(r.Tgid), TID: int(r.Tid), Number: int(r.Nr), Thread: name(&r.Thread), Result: r.Result,
+		Wall: time.Duration(r.Wall), Wait: time.Duration(r.Wait),
 		Kernel: slices.Clone(r.Kernel[:kernel]), User: slices.Clone(r.User[:user]),
 		KernelCut: kernel == len(r.Kernel), UserCut: user == len(r.User),
+	}
+	if c.Wait > 0 {
+		c.State = State(min(r.State, uint32(Other)))
 	}
 	for p := range c.In {
 		c.In[p] = time.Duration(r.Part[p])

@@ -36,6 +36,21 @@ func (s State) Key() string {
 	}[s]
 }
 
+// MarshalText implements encoding.TextMarshaler: the key.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.Key()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. A state of a later version
+// is Unseen.
+func (s *State) UnmarshalText(b []byte) error {
+	*s = Unseen
+	for known := range States {
+		if known.Key() == string(b) {
+			*s = known
+		}
+	}
+	return nil
+}
+
 // IsBusy tells whether a thread in this state has work to do and either does it
 // or is held up, as far as the kernel can know: threads that wait for the
 // network, another process or a condition variable may as well have none.

@@ -6,7 +6,9 @@ package threads
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -200,7 +202,7 @@ func (p *Probe) usage(r *threadsRecord, ended bool) Usage {
 
 // Losses are the counters of what could not be kept or was not seen, since the
 // probe was opened. Their names say what was lost.
-func (p *Probe) Losses() (map[string]uint64, error) {
+func (p *Probe) Losses() (Losses, error) {
 	losses, err := stateLosses(p.probe, p.missed)
 	for name, what := range map[string]string{
 		"lost_ended":   "threads whose last figures were lost, because too many ended at once",
@@ -216,10 +218,23 @@ func (p *Probe) Losses() (map[string]uint64, error) {
 	return losses, err
 }
 
+// Losses are counts by what was lost.
+type Losses map[string]uint64
+
+// Since says what was lost after before was.
+func (l Losses) Since(before Losses) (notes []string) {
+	for _, what := range slices.Sorted(maps.Keys(l)) {
+		if n := l[what] - before[what]; n > 0 {
+			notes = append(notes, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	return notes
+}
+
 // stateLosses are the counters of thread.bpf.h. missed is how many events had
 // been missed before.
-func stateLosses(p *bpf.Probe, missed uint64) (map[string]uint64, error) {
-	losses := map[string]uint64{}
+func stateLosses(p *bpf.Probe, missed uint64) (Losses, error) {
+	losses := Losses{}
 	for name, what := range map[string]string{
 		"lost_threads":    "threads whose account began an event late",
 		"missed_wakeups":  "wake-ups that were not seen, made up for by the scheduler's own account",

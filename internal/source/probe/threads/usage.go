@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"time"
 	"unsafe"
+
+	"iocause/internal/sample"
 )
 
 const (
@@ -12,21 +14,26 @@ const (
 
 // Usage is what a thread did with its time.
 type Usage struct {
-	Serial   uint64 // no two threads have the same
-	TID, PID int
-	Comm     string // of the thread; any bytes
-	Process  string // of the process; any bytes
-	Cgroup   uint64 // id of its cgroup of the memory controller
-	Kernel   bool
-	Ended    bool
-	Wall     time.Duration         // since it was last seen, or since it began
-	In       [States]time.Duration // by state
-	Present  State                 // what it is doing, and since when: Unseen when it ended
-	Since    time.Duration
+	Serial  uint64         `json:"serial"` // no two threads have the same
+	TID     int            `json:"tid"`
+	PID     int            `json:"pid"`
+	Comm    sample.RawName `json:"comm"`      // of the thread
+	Process sample.RawName `json:"process"`   // of the process
+	Cgroup  uint64         `json:"cgroup_id"` // of its cgroup of the memory controller
+	Kernel  bool           `json:"kernel,omitempty"`
+	Ended   bool           `json:"ended,omitempty"`
+	Wall    time.Duration  `json:"wall_ns"` // since it was last seen, or since it began
+	In      StateTimes     `json:"in_ns"`
+	Present State          `json:"present"` // what it is doing, and since when: Unseen when it ended
+	Since   time.Duration  `json:"since_ns"`
 	// The timer's ticks, in user and in system mode: since it was last seen, and in its life.
-	User, System         time.Duration
-	LifeUser, LifeSystem time.Duration
-	Exec, RunDelay       time.Duration // the scheduler's own account: the same as /proc/PID/schedstat
+	User       time.Duration `json:"user_ns"`
+	System     time.Duration `json:"system_ns"`
+	LifeUser   time.Duration `json:"life_user_ns"`
+	LifeSystem time.Duration `json:"life_system_ns"`
+	// The scheduler's own account: the same as /proc/PID/schedstat.
+	Exec     time.Duration `json:"exec_ns"`
+	RunDelay time.Duration `json:"run_delay_ns"`
 }
 
 // Unaccounted is the time that no state accounts for.
@@ -88,7 +95,7 @@ func (u *Usage) Split() (user, system time.Duration, ok bool) {
 func difference(a, b *threadsRecord) Usage {
 	since := func(a, b uint64) time.Duration { return time.Duration(max(int64(b-a), 0)) }
 	u := Usage{
-		Serial: b.Serial, TID: int(b.Tid), PID: int(b.Tgid), Comm: text(&b.Comm), Process: text(&b.Process),
+		Serial: b.Serial, TID: int(b.Tid), PID: int(b.Tgid), Comm: name(&b.Comm), Process: name(&b.Process),
 		Cgroup: b.Cgroup, Kernel: b.Flags&flagKernelThread != 0,
 		Wall: since(a.Now, b.Now), User: since(a.Utime, b.Utime), System: since(a.Stime, b.Stime),
 		LifeUser: time.Duration(b.Utime), LifeSystem: time.Duration(b.Stime),
@@ -101,11 +108,11 @@ func difference(a, b *threadsRecord) Usage {
 	return u
 }
 
-// text is a name of the kernel: up to its first zero byte.
-func text(b *[16]int8) string {
+// name is a name of the kernel: up to its first zero byte.
+func name(b *[16]int8) sample.RawName {
 	raw := unsafe.Slice((*byte)(unsafe.Pointer(b)), len(b))
 	if end := bytes.IndexByte(raw, 0); end >= 0 {
 		raw = raw[:end]
 	}
-	return string(raw)
+	return sample.RawName(raw)
 }

@@ -11,7 +11,7 @@ import (
 // threads of one name in one process. A wait is counted when it ends.
 type Waits struct {
 	PID     int
-	Comm    string
+	Comm    sample.RawName
 	State   State
 	Lengths sample.Histogram
 }
@@ -23,7 +23,7 @@ func (p *Probe) Waits() ([]Waits, error) {
 	err := bpf.Each(p.probe.Map("waits"), func(k threadsWaitKey, v threadsWaitLengths) {
 		before := p.waits[k]
 		p.waits[k] = v
-		w := Waits{PID: int(k.Tgid), Comm: text(&k.Comm), State: State(k.State)}
+		w := Waits{PID: int(k.Tgid), Comm: name(&k.Comm), State: State(k.State)}
 		w.Lengths.Unit = "nanoseconds"
 		w.Lengths.Sum = float64(v.Ns - before.Ns)
 		n := uint64(0)

@@ -1,0 +1,116 @@
+package threads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+	"iocause/internal/session"
+	probe "iocause/internal/source/probe/threads"
+)
+
+// Observer watches threads, one interval after the other. It is used by one
+// goroutine.
+type Observer struct {
+	host    *host.Host
+	probe   *probe.Probe
+	options probe.Options
+	lookup  *host.Lookup
+	began   time.Time // the interval
+	missing []string  // not said yet
+	lost    probe.Losses
+}
+
+// Open attaches the probe. It needs root, or CAP_BPF and CAP_PERFMON.
+func Open(h *host.Host, o probe.Options) (*Observer, error) {
+	p, err := probe.Open(h, o)
+	if err != nil {
+		return nil, fmt.Errorf("watching the threads: %w", err)
+	}
+	return &Observer{host: h, probe: p, options: o, lookup: host.NewLookup(h), missing: slices.Clone(p.Missing())}, nil
+}
+
+// Begin begins the first interval.
+func (o *Observer) Begin() error {
+	if err := o.probe.Begin(); err != nil {
+		return fmt.Errorf("watching the threads: %w", err)
+	}
+	o.began = o.host.Now()
+	return nil
+}
+
+// Sweep takes in the threads that have ended. It is to be called every
+// SweepEvery.
+func (o *Observer) Sweep() error {
+	if err := o.probe.Drain(); err != nil {
+		return fmt.Errorf("watching the threads: %w", err)
+	}
+	return nil
+}
+
+// SweepEvery is how often the threads that have ended are taken in.
+const SweepEvery = 500 * time.Millisecond
+
+// Next ends an interval and begins the next. Our own threads are left out.
+func (o *Observer) Next() (*Threads, error) {
+	seen, err := o.next()
+	if err != nil {
+		return nil, fmt.Errorf("watching the threads: %w", err)
+	}
+	return seen, nil
+}
+
+func (o *Observer) next() (*Threads, error) {
+	now := o.host.Now()
+	usages, err := o.probe.Look()
+	if err != nil {
+		return nil, err
+	}
+	seen := &Threads{Version: 1, Begin: o.began, Length: now.Sub(o.began), Notes: o.missing}
+	o.began, o.missing = now, nil
+	for i := range usages {
+		if u := &usages[i]; u.PID != o.host.Self {
+			seen.Threads = append(seen.Threads, Thread{*u, sample.RawName(o.lookup.MemoryCgroup(u.Cgroup))})
+		}
+	}
+	if o.options.Waits {
+		if seen.Waits, err = o.probe.Waits(); err != nil {
+			return nil, err
+		}
+	}
+	lost, err := o.probe.Losses()
+	if err != nil {
+		return nil, err
+	}
+	seen.Notes = append(seen.Notes, lost.Since(o.lost)...)
+	o.lost = lost
+	return seen, nil
+}
+
+// Lost says what was lost in all intervals.
+func (o *Observer) Lost() []string { return o.lost.Since(nil) }
+
+// Close detaches the probe.
+func (o *Observer) Close() error { return o.probe.Close() }
+
+// Observe watches all threads for a time, or until ctx ends.
+func Observe(ctx context.Context, h *host.Host, length time.Duration) (seen *Threads, err error) {
+	o, err := Open(h, probe.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, o.Close()) }()
+	if err := o.Begin(); err != nil {
+		return nil, err
+	}
+	loop := session.Loop{Every: length, Count: 1, Tick: SweepEvery, During: o.Sweep}
+	err = loop.Run(ctx, func(session.Interval) (err error) {
+		seen, err = o.Next()
+		return err
+	})
+	return seen, err
+}
