@@ -97,7 +97,7 @@ const recordedKind = "a recording of iocause"
 func (a *app) diffables() []diffable {
 	return []diffable{
 		{recordedKind, isRecorded, a.diffRecordings},
-		{"a text with the output of tools", isTold, a.diffTexts},
+		{"a text with the output of tools", hasOutput, a.diffTexts},
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"iocause/internal/session"
 )
 
-// isTold tells a text with the output of a tool in it by how it begins. An
+// hasOutput tells a text with the output of a tool in it by how it begins. An
 // archive that ends there was cut off here.
-func isTold(beginning []byte) bool {
+func hasOutput(beginning []byte) bool {
 	t, _ := (&parse.Reader{Tools: parse.List()}).Read(context.Background(), "", bytes.NewReader(beginning))
 	return t != nil && len(t.Blocks) > 0
 }
