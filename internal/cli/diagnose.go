@@ -226,7 +226,7 @@ func (a *app) conclude(watch context.Context, o *diagnoseOptions, w *sample.Wind
 	if watch.Err() != nil && w.Length < shortest {
 		return session.TooEarly(watch)
 	}
-	if missing != "" && !target.Met(w) {
+	if missing != "" && !target.In(w) {
 		if missing = nobody(a.host, target); missing != "" {
 			return fmt.Errorf("looking for whom to diagnose: %s, before, during or after the %s watched; see 'ps -e -o pid,comm,cgroup'",
 				missing, table.Duration(w.Seconds()))

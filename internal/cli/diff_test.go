@@ -263,7 +263,7 @@ func TestDiffSaysWhatItCannot(t *testing.T) {
 		{[]string{"diff", folded, folded}, 1, "is not what 'iocause record' has made, and holds no output of a tool that 'iocause read' knows; stacks are compared by 'iocause flame A B'"},
 		{[]string{"diff", path, "/nowhere"}, 1, "open /nowhere"},
 		{[]string{"diff", path, "--from-b", "noon"}, 2, `reading --from-b: "noon"`},
-		{[]string{"diff", path, path, "--comm", "nobody-is"}, 1, `no process called "nobody-is" was met`},
+		{[]string{"diff", path, path, "--comm", "nobody-is"}, 1, `there is no process called "nobody-is"`},
 		{[]string{"diff", path, path, "--format", "csv"}, 2, "use text or json"},
 	} {
 		code, out, notes := runApp(t.Context(), nil, c.args...)

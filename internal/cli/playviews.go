@@ -34,7 +34,7 @@ func (a *app) playTool(c *cobra.Command, t *tool, o *watchOptions, q *view.Query
 		}
 	}()
 	out := a.newPrinter(&o.intervals)
-	s := replay.Intervals{Missing: target.Unmet, OfDevice: target.Device != "", Show: func(w *sample.Window) error {
+	s := replay.Intervals{Missing: target.Missing, OfDevice: target.Device != "", Show: func(w *sample.Window) error {
 		return out.print(w.Start, w.Length, "", t.view(w, q))
 	}}
 	if len(args) > 0 {

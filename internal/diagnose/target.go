@@ -8,8 +8,8 @@ import (
 	"iocause/internal/sample"
 )
 
-// Met tells whether such a process was observed, be it gone by now.
-func (t Target) Met(w *sample.Window) bool {
+// In tells whether such a process is in a window, be it gone by now.
+func (t Target) In(w *sample.Window) bool {
 	top := strings.TrimSuffix(t.Cgroup, "/") + "/"
 	for _, p := range w.Processes {
 		switch {
@@ -21,21 +21,21 @@ func (t Target) Met(w *sample.Window) bool {
 	return false
 }
 
-// Unmet says that what is asked for is not in a window, "" when it is. To find
+// Missing says that what is asked for is not in a window, "" when it is. To find
 // nobody is not to find that all is well.
-func (t Target) Unmet(w *sample.Window) string {
+func (t Target) Missing(w *sample.Window) string {
 	for _, pid := range t.PIDs {
 		if _, ok := w.Processes[pid]; !ok && len(t.PIDs) == 1 {
-			return fmt.Sprintf("process %d was not met", pid)
+			return fmt.Sprintf("there is no process %d", pid)
 		}
 	}
 	switch {
-	case t.Comm != "" && !Target{Comm: t.Comm}.Met(w):
-		return fmt.Sprintf("no process called %q was met", t.Comm)
-	case t.Cgroup != "" && !Target{Cgroup: t.Cgroup}.Met(w):
-		return fmt.Sprintf("no process in cgroup %q was met", t.Cgroup)
+	case t.Comm != "" && !Target{Comm: t.Comm}.In(w):
+		return fmt.Sprintf("there is no process called %q", t.Comm)
+	case t.Cgroup != "" && !Target{Cgroup: t.Cgroup}.In(w):
+		return fmt.Sprintf("there is no process in cgroup %q", t.Cgroup)
 	case t.Device != "" && !hasDevice(w, t.Device):
-		return fmt.Sprintf("no device is called %q", t.Device)
+		return fmt.Sprintf("there is no device called %q", t.Device)
 	}
 	return ""
 }

@@ -29,7 +29,7 @@ func Recording(p *replay.Playback, target diagnose.Target, ofCommand bool, befor
 	if err != nil {
 		return nil, err
 	}
-	if what := j.Target.Unmet(j.Window); what != "" {
+	if what := j.Target.Missing(j.Window); what != "" {
 		return nil, p.Nobody(what, j.Target.Device != "")
 	}
 	if j.Report, err = Window(j.Window, j.Target, before, fingerprintOf(p), cost); err != nil {
