@@ -30,6 +30,7 @@ func rooms() []room {
 		source, diagnose  = "internal/source", "internal/diagnose"
 		table             = "internal/table"
 		procfile          = "internal/procfile"
+		figure            = "internal/figure"
 	)
 	return []room{
 		{".", []string{"internal/cli"}},
@@ -52,16 +53,18 @@ func rooms() []room {
 		{"internal/store/*", []string{sample, "internal/store/frames"}},
 		{"internal/store/remote", []string{sample, "internal/store/series"}},
 		{"internal/detect", []string{sample}},
+		{figure, []string{sample}},
 		{"internal/predict", []string{sample}},
-		{diagnose, []string{sample, "internal/detect", "internal/predict"}},
+		{diagnose, []string{sample, figure, "internal/detect", "internal/predict"}},
 		{"internal/notify", nil},
 		{"internal/lab", []string{sample, host, procfile}},
-		{"internal/agent", []string{sample, host, source, "internal/store", "internal/detect", "internal/notify"}},
+		{"internal/agent", []string{sample, figure, host, source, "internal/store", "internal/detect", "internal/notify"}},
 		{table, nil},
 		{"internal/present/*", []string{sample, diagnose, table}},
 		{"internal/callstack", []string{sample, "internal/symbol", bpf, source}},
+		{"internal/tool/read", []string{sample, figure, host, source, diagnose, table, "internal/judge", "internal/parse"}},
 		{"internal/tool/*", []string{sample, host, procfile, bpf, source, "internal/symbol", "internal/session", "internal/callstack", table}},
-		{"internal/view", []string{sample, table}},
+		{"internal/view", []string{sample, figure, table}},
 		{"internal/judge", []string{sample, host, source, diagnose, table, "internal/replay", "internal/session", "internal/store"}},
 		{"internal/tool/top", []string{sample, table, "internal/replay", "internal/store"}},
 		{"internal/tool/query", []string{table, "internal/replay", "internal/store"}},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"iocause/internal/detect"
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -29,7 +30,10 @@ type rate struct{ amount, seconds float64 }
 type mean struct{ sum, n float64 }
 
 // diskUse is what a disk did.
-type diskUse struct{ busy, time, requests, read, written, seconds float64 }
+type diskUse struct {
+	busy, read, written, seconds float64
+	requests                     figure.Requests
+}
 
 const (
 	// fewRequests are too few in ten seconds for a mean latency.
@@ -73,9 +77,9 @@ func (g *gather) see(w *sample.Window) {
 			g.disks[e.Device] = d
 		}
 		d.busy += s.Sum()
+		d.requests = d.requests.Plus(figure.Reads(w, e.Device)).Plus(figure.Writes(w, e.Device))
 		d.seconds += seconds
 		for m, to := range map[sample.Metric]*float64{
-			sample.DiskReadTime: &d.time, sample.DiskWriteTime: &d.time, sample.DiskReads: &d.requests, sample.DiskWrites: &d.requests,
 			sample.DiskReadBytes: &d.read, sample.DiskWriteBytes: &d.written,
 		} {
 			v, _ := w.Sum(m, e)
@@ -124,13 +128,13 @@ func (g *gather) take(now time.Time) detect.Sample {
 			continue
 		}
 		s.Values["disk.busy"] = max(s.Values["disk.busy"], d.busy/d.seconds)
-		if d.requests >= fewRequests && !(d.time/d.requests <= latency) {
-			latency = d.time / d.requests
+		if await, ok := d.requests.Await(); ok && d.requests.Count >= fewRequests && !(await <= latency) {
+			latency = await
 		}
 		if !isStacked(name) {
 			s.Values["disk.read"] += d.read / d.seconds
 			s.Values["disk.write"] += d.written / d.seconds
-			s.Values["disk.requests"] += d.requests / d.seconds
+			s.Values["disk.requests"] += d.requests.Count / d.seconds
 		}
 	}
 	if !math.IsNaN(latency) {

@@ -2,8 +2,8 @@ package diagnose
 
 import (
 	"fmt"
-	"strings"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -31,10 +31,10 @@ type cacheView struct {
 
 // hitRatio is the share of visits served from the cache, 0 to 1.
 func (v *cacheView) hitRatio() float64 {
-	if v.visits == 0 {
-		return 1
+	if r, ok := figure.HitRatio(v.visits, v.cold); ok {
+		return r
 	}
-	return 1 - v.cold/v.visits
+	return 1
 }
 
 // byMapping tells of a victim whose pages come from disk by faults of mapped
@@ -153,24 +153,13 @@ func (c *Case) readsMatter(v *cacheView) string {
 // when the window closes.
 func (c *Case) memoryLimit() (cgroup string, usage, limit float64, found bool) {
 	for _, cg := range c.memoryCgroups() {
-		l, ok := c.memLimitOf(cg)
+		l, ok := figure.MemoryLimit(c.w, cg)
 		u := c.w.Get(sample.CgroupMemUsage, sample.Entity{Cgroup: cg})
 		if ok && u != nil && u.Max() >= 0.9*l {
 			return cg, u.Max(), l, true
 		}
 	}
 	return "", 0, 0, false
-}
-
-func parentCgroup(cg string) string {
-	if cg == "/" {
-		return ""
-	}
-	i := strings.LastIndexByte(cg, '/')
-	if i <= 0 {
-		return "/"
-	}
-	return cg[:i]
 }
 
 // filesFromDisk is the bytes of the files that the victim reads from disk;

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -256,12 +257,14 @@ func (c *Case) mainDevice() string {
 	if d := pick(func(e sample.Entity) bool { return e.PID == 0 && e.Cgroup == "" }); d != "" {
 		return d
 	}
-	by := map[string]float64{}
-	c.w.Each(sample.DiskBusy, func(e sample.Entity, s *sample.Series) { by[e.Device] += s.Sum() })
-	if c.w.Told && len(by) == 0 {
-		c.w.Each(sample.DiskReadBytes, func(e sample.Entity, s *sample.Series) { by[e.Device] += s.Sum() })
+	m := sample.DiskBusy
+	if c.w.Told && !c.w.Has(m) {
+		m = sample.DiskReadBytes
 	}
-	return largest(by)
+	for _, d := range figure.Busiest(c.w, m) {
+		return d
+	}
+	return ""
 }
 
 func largest(by map[string]float64) string {

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -50,9 +51,10 @@ func (c *Case) healthy(excluded []Excluded, unchecked int) Finding {
 	if p := c.w.Get(sample.PSISome, sample.Entity{Class: "io"}); p != nil {
 		f.Evidence = append(f.Evidence, Evidence{Name: "I/O pressure, some", Value: p.Sum() / c.w.Seconds(), Unit: "ratio", Source: p.Source})
 	}
-	if v, ok := c.all(sample.CacheVisits); ok && v > 0 {
-		cold, _ := c.all(sample.CacheCold)
-		f.Evidence = append(f.Evidence, c.figure("page cache hit ratio", 1-cold/v, "ratio", sample.CacheVisits))
+	visits, _ := c.all(sample.CacheVisits)
+	cold, _ := c.all(sample.CacheCold)
+	if r, ok := figure.HitRatio(visits, cold); ok {
+		f.Evidence = append(f.Evidence, c.figure("page cache hit ratio", r, "ratio", sample.CacheVisits))
 	}
 	c.w.Each(sample.DiskBusy, func(e sample.Entity, s *sample.Series) {
 		if e.Device == c.device {

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -33,7 +34,7 @@ func (c *Case) room() room {
 		r.why = c.w.WhyAbsent(sample.MemAvailable)
 	}
 	for _, cg := range c.memoryCgroups() {
-		limit, ok := c.memLimitOf(cg)
+		limit, ok := figure.MemoryLimit(c.w, cg)
 		if !ok {
 			continue
 		}
@@ -56,21 +57,10 @@ func (c *Case) unreclaimable(cg string) float64 {
 // memoryCgroups is the victim's memory cgroup and all above it, lowest first.
 func (c *Case) memoryCgroups() []string {
 	var all []string
-	for cg := c.victim.process.MemoryCgroup; cg != ""; cg = parentCgroup(cg) {
+	for cg := c.victim.process.MemoryCgroup; cg != ""; cg = figure.Above(cg) {
 		all = append(all, cg)
 	}
 	return all
-}
-
-// memLimitOf is the memory limit of a cgroup; ok is false without one, and
-// where it could not be read.
-func (c *Case) memLimitOf(cg string) (limit float64, ok bool) {
-	for _, class := range []string{"max", "high", ""} {
-		if l, has := c.w.Value(sample.CgroupMemLimit, sample.Entity{Cgroup: cg, Class: class}); has && (!ok || l < limit) {
-			limit, ok = l, true
-		}
-	}
-	return limit, ok
 }
 
 // hostFull tells whether the host's memory can be what evicts pages: while a

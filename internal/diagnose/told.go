@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -190,24 +191,27 @@ func (c *Case) deviceTold() deviceView {
 		return deviceView{why: w.WhyAbsent(sample.BlockOps)}
 	}
 	sum := func(m sample.Metric) float64 { v, _ := w.Sum(m, e); return v }
-	ops, took := sum(sample.DiskReads)+sum(sample.DiskWrites), sum(sample.DiskReadTime)+sum(sample.DiskWriteTime)
+	reads := figure.Reads(w, c.device)
+	all := reads.Plus(figure.Writes(w, c.device))
+	ops, took := all.Count, all.Seconds
 	if !w.Has(sample.DiskReads) || !w.Has(sample.DiskReadTime) {
 		return deviceView{why: "how long requests take is not in the text: paste iostat -xz 1 5"}
 	}
 	if ops == 0 {
 		return deviceView{known: true, why: c.device + " did no I/O"}
 	}
+	await, _ := all.Await()
 	d := deviceView{
 		known: true, ops: ops / s, bytes: (sum(sample.DiskReadBytes) + sum(sample.DiskWriteBytes)) / s,
-		latency: took / ops, depth: took / s, size: (sum(sample.DiskReadBytes) + sum(sample.DiskWriteBytes)) / ops,
+		latency: await, depth: took / s, size: (sum(sample.DiskReadBytes) + sum(sample.DiskWriteBytes)) / ops,
 	}
 	if q, ok := w.Sum(sample.DiskWeighted, e); ok {
 		d.depth = q / s
 	}
-	if reads := sum(sample.DiskReads); reads > 0 && c.victim.known && c.victim.wait["read"] > 0.8*c.victim.waitTotal {
+	if await, ok := reads.Await(); ok && c.victim.known && c.victim.wait["read"] > 0.8*c.victim.waitTotal {
 		// it waits for reads: what others write in the meantime is not its time
-		t, size := sum(sample.DiskReadTime), sum(sample.DiskReadBytes)
-		d.ops, d.latency, d.depth, d.bytes, d.size = reads/s, t/reads, t/s, size/s, size/reads
+		size := sum(sample.DiskReadBytes)
+		d.ops, d.latency, d.depth, d.bytes, d.size = reads.Count/s, await, reads.Seconds/s, size/s, size/reads.Count
 	}
 	d.base, d.baseBound = c.toldBase(&d)
 	d.flat = c.findPlateau()

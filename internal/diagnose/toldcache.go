@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -147,8 +148,7 @@ func (c *Case) hitRange() (low, high float64, ok bool) {
 	}
 	low = 1
 	for i, p := range visits.Points {
-		if p.Value > 0 {
-			r := 1 - cold.Points[i].Value/p.Value
+		if r, asked := figure.HitRatio(p.Value, cold.Points[i].Value); asked {
 			low, high, ok = min(low, r), max(high, r), true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 	"iocause/internal/table"
 )
@@ -161,7 +162,7 @@ func cacheCells(w *sample.Window, r map[sample.Metric]float64) []table.Cell {
 	rate := func(n float64) table.Cell { return table.Num(n / w.Seconds()) }
 	cold, fill := r[sample.CacheCold], r[sample.CacheInserted]-r[sample.CacheWriteAlloc]
 	return []table.Cell{
-		ratio(r[sample.CacheVisits]-cold, r[sample.CacheVisits]),
+		table.Maybe(figure.HitRatio(r[sample.CacheVisits], cold)),
 		bytes(r[sample.CacheVisits]), bytes(cold), bytes(fill),
 		ratio(fill, cold+r[sample.CacheColdMapped]),
 		bytes(r[sample.CacheWasted]), bytes(r[sample.CacheEvicted]), bytes(r[sample.CacheReread]),

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 	"iocause/internal/table"
 )
@@ -131,7 +132,7 @@ func diskCells(w *sample.Window, device string) []table.Cell {
 	return []table.Cell{
 		table.Str(device), rate(sample.DiskReads, ""), rate(sample.DiskWrites, ""),
 		rate(sample.DiskReadBytes, ""), rate(sample.DiskWriteBytes, ""),
-		per(sample.DiskReadTime, sample.DiskReads), per(sample.DiskWriteTime, sample.DiskWrites),
+		table.Maybe(figure.Reads(w, device).Await()), table.Maybe(figure.Writes(w, device).Await()),
 		ratio(queue, ops), ratio(inside, ops),
 		rate(sample.DiskWeighted, ""), rate(sample.DiskBusy, ""), ratio(sequential, ops),
 		per(sample.DiskReadBytes, sample.DiskReads), per(sample.DiskWriteBytes, sample.DiskWrites),

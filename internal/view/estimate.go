@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 	"iocause/internal/table"
 )
@@ -91,7 +92,7 @@ func estimate(w *sample.Window) (t table.Table, ok bool) {
 			{Key: "of_seconds", Head: "OF", Unit: "seconds"},
 		},
 		Rows: [][]table.Cell{{
-			ratio(l.sum(sample.CacheSampledHits), l.sum(sample.CacheSampledVisits)),
+			table.Maybe(figure.HitRatio(l.sum(sample.CacheSampledVisits), l.sum(sample.CacheSampledVisits)-l.sum(sample.CacheSampledHits))),
 			rate(sample.CacheSampledBytes, 1), rate(sample.CacheSampledMisses, PageBytes), rate(sample.CacheSampledIn, PageBytes),
 			rate(sample.CacheSampledOut, PageBytes), rate(sample.CacheSampledMapped, PageBytes), rate(sample.CacheSampledCalls, 1),
 			table.Maybe(l.looked, l.n > 1), table.Maybe(l.seconds(), l.n > 1),
@@ -116,7 +117,9 @@ func (f *figures) estimates() {
 	}
 	visits, _ := f.w.Sum(sample.CacheSampledVisits, sample.Entity{})
 	hits, _ := f.w.Sum(sample.CacheSampledHits, sample.Entity{})
-	f.part("cache.hit_ratio", "page cache hit ratio, estimate", "ratio", hits, visits, sample.CacheSampledVisits)
+	if r, asked := figure.HitRatio(visits, visits-hits); asked {
+		f.add("cache.hit_ratio", "page cache hit ratio, estimate", "ratio", r, sample.CacheSampledVisits)
+	}
 	for _, x := range []struct {
 		key, name string
 		m         sample.Metric

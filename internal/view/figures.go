@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -84,7 +85,9 @@ func (f *figures) cache() {
 	visits, ok := f.sum(sample.CacheVisits)
 	cold, _ := f.sum(sample.CacheCold)
 	if ok {
-		f.part("cache.hit_ratio", "page cache hit ratio", "ratio", visits-cold, visits, sample.CacheVisits)
+		if r, asked := figure.HitRatio(visits, cold); asked {
+			f.add("cache.hit_ratio", "page cache hit ratio", "ratio", r, sample.CacheVisits)
+		}
 		inserted, _ := f.sum(sample.CacheInserted)
 		written, _ := f.sum(sample.CacheWriteAlloc)
 		mapped, _ := f.sum(sample.CacheColdMapped)
@@ -163,14 +166,10 @@ func (f *figures) data() {
 // decides.
 func (f *figures) memory() (limit float64, cgroup string, ok bool) {
 	limit, ok = f.w.Value(sample.MemTotal, sample.Entity{})
-	for at := f.memoryCgroup(); at != ""; at = above(at) {
-		for _, class := range []string{"max", "high", ""} {
-			if l, has := f.w.Value(sample.CgroupMemLimit, sample.Entity{Cgroup: at, Class: class}); has && (!ok || l < limit) {
-				limit, cgroup, ok = l, at, true
-			}
-		}
+	if l, at, has := figure.LowestMemoryLimit(f.w, f.memoryCgroup()); has && (!ok || l < limit) {
+		return l, at, true
 	}
-	return limit, cgroup, ok
+	return limit, "", ok
 }
 
 // memoryCgroup is that of the scope's process that reads most, "" for the
@@ -190,19 +189,6 @@ func (f *figures) memoryCgroup() string {
 		}
 	}
 	return best
-}
-
-// above is the cgroup that one lies in, "" for none.
-func above(cgroup string) string {
-	if cgroup == "/" || cgroup == "" {
-		return ""
-	}
-	for i := len(cgroup) - 1; i > 0; i-- {
-		if cgroup[i] == '/' {
-			return cgroup[:i]
-		}
-	}
-	return "/"
 }
 
 // mean is a gauge's over the window: what it is at the end says little of a
@@ -242,7 +228,7 @@ func (f *figures) cgroup() {
 func (f *figures) ioLimits() {
 	inside := map[string]bool{}
 	for pid := range f.scope {
-		for at := f.w.Processes[pid].IOCgroup; at != ""; at = above(at) {
+		for at := f.w.Processes[pid].IOCgroup; at != ""; at = figure.Above(at) {
 			inside[at] = true
 		}
 	}
@@ -316,8 +302,12 @@ func (f *figures) devices() {
 		rate("written", "written", "bytes/s", sample.DiskWriteBytes)
 		rate("busy", "share of time busy", "ratio", sample.DiskBusy)
 		rate("depth", "requests in flight", "count", sample.DiskWeighted)
-		f.part(at+"read_latency", name+": time of a read", "seconds", sum(sample.DiskReadTime), sum(sample.DiskReads), sample.DiskReadTime)
-		f.part(at+"write_latency", name+": time of a write", "seconds", sum(sample.DiskWriteTime), sum(sample.DiskWrites), sample.DiskWriteTime)
+		if v, ok := figure.Reads(f.w, name).Await(); ok {
+			f.add(at+"read_latency", name+": time of a read", "seconds", v, sample.DiskReadTime)
+		}
+		if v, ok := figure.Writes(f.w, name).Await(); ok {
+			f.add(at+"write_latency", name+": time of a write", "seconds", v, sample.DiskWriteTime)
+		}
 		f.part(at+"read_size", name+": size of a read", "bytes", sum(sample.DiskReadBytes), sum(sample.DiskReads), sample.DiskReadBytes)
 	}
 }

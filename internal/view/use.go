@@ -2,9 +2,9 @@ package view
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 	"iocause/internal/table"
 )
@@ -218,9 +218,8 @@ func (u *use) disk(name string) []table.Cell {
 	depth, ok := u.rate(sample.DiskWeighted, e)
 	var saturation, load parts
 	saturation.add(ok, "%s in flight", table.Value(u.figure(ok, "in_flight", depth), "count"))
-	ops := u.sum(sample.DiskReads, e) + u.sum(sample.DiskWrites, e)
-	await := (u.sum(sample.DiskReadTime, e) + u.sum(sample.DiskWriteTime, e)) / ops
-	saturation.add(ops > 0, "await %s", table.Duration(u.figure(ops > 0, "await_seconds", await)))
+	await, any := figure.Reads(u.w, name).Plus(figure.Writes(u.w, name)).Await()
+	saturation.add(any, "await %s", table.Duration(u.figure(any, "await_seconds", await)))
 	read, ok := u.rate(sample.DiskReadBytes, e)
 	written, _ := u.rate(sample.DiskWriteBytes, e)
 	load.add(ok, "reads %s, writes %s", table.Value(u.figure(ok, "read_bytes_per_s", read), "bytes/s"), table.Value(u.figure(ok, "written_bytes_per_s", written), "bytes/s"))
@@ -252,23 +251,14 @@ func (u *use) tcp() []table.Cell {
 	return []table.Cell{table.Str("TCP"), table.None(), saturation.cell(), table.None(), table.None(), table.None(), load.cell()}
 }
 
-// busiest are the entities of a counter that it counted on, most first; or
-// the one that was asked for.
+// busiest are the devices that a counter rose on, most first; or the one that
+// was asked for.
 func (u *use) busiest(m sample.Metric, only string) []string {
-	var names []string
-	u.w.Each(m, func(e sample.Entity, s *sample.Series) {
-		if e.Device == only || only == "" && s.Sum() > 0 {
-			names = append(names, e.Device)
-		}
-	})
-	slices.SortFunc(names, func(a, b string) int {
-		if d := u.sum(m, sample.Entity{Device: b}) - u.sum(m, sample.Entity{Device: a}); d != 0 {
-			if d > 0 {
-				return 1
-			}
-			return -1
-		}
-		return strings.Compare(a, b)
-	})
-	return names
+	if only == "" {
+		return figure.Busiest(u.w, m)
+	}
+	if _, ok := u.w.Sum(m, sample.Entity{Device: only}); !ok {
+		return nil
+	}
+	return []string{only}
 }
