@@ -9,6 +9,7 @@ import (
 
 	"iocause/internal/parse"
 	"iocause/internal/session"
+	"iocause/internal/tool/read"
 )
 
 // hasOutput tells a text with the output of a tool in it by how it begins. An
@@ -34,10 +35,10 @@ func (a *app) diffTexts(c *cobra.Command, o *diffOptions, files [2]string) error
 		}
 		found, _ := parse.Cases([]*parse.Text{t}, true)
 		if len(found) == 0 {
-			return nothingRead([]*parse.Text{t})
+			return read.Nothing([]*parse.Text{t})
 		}
 		texts, cases = append(texts, t), append(cases, found...)
 	}
 	a.noteFaults(texts)
-	return a.printCases(texts, a.judge(cases), &readOptions{format: o.format})
+	return a.printCases(texts, read.Judge(a.host, cases), &readOptions{format: o.format})
 }

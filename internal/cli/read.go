@@ -6,21 +6,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/diagnose"
-	"iocause/internal/judge"
 	"iocause/internal/parse"
 	"iocause/internal/parse/blktrace"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/session"
-	"iocause/internal/source"
 	"iocause/internal/table"
+	"iocause/internal/tool/read"
 )
 
 // readOptions are the flags of read.
@@ -126,7 +123,7 @@ func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
 	defer stop()
 	var texts []*parse.Text
 	broken := false // one could not be read to its end
-	for _, names := range together(args) {
+	for _, names := range blktrace.Together(args) {
 		t, err := a.readOne(ctx, names, &parse.Reader{Tools: tools})
 		if err != nil && (t == nil || len(t.Blocks) == 0) {
 			return err
@@ -154,12 +151,12 @@ func (a *app) showRead(texts []*parse.Text, o *readOptions) error {
 		fmt.Fprintf(a.stderr, "iocause: %d more cases were left out; give smaller pieces\n", left)
 	}
 	if len(cases) == 0 {
-		return nothingRead(texts)
+		return read.Nothing(texts)
 	}
 	if o.series {
 		return a.printSeries(texts, o)
 	}
-	return a.printCases(texts, a.judge(cases), o)
+	return a.printCases(texts, read.Judge(a.host, cases), o)
 }
 
 // readOne reads one file, or those of one trace; "-" is standard input.
@@ -177,7 +174,7 @@ func (a *app) readOne(ctx context.Context, names []string, r *parse.Reader) (*pa
 		}
 		from, shown = all[0], names[0]
 		if len(all) > 1 {
-			base, _ := perProcessor(names[0])
+			base, _ := blktrace.PerProcessor(names[0])
 			from, shown = blktrace.Text(all...), base+".*"
 		}
 	}
@@ -240,48 +237,4 @@ func (a *app) noteFaults(texts []*parse.Text) {
 	if all > most {
 		fmt.Fprintf(a.stderr, "iocause: %d more lines could not be read; see --list\n", all-most)
 	}
-}
-
-// nothingRead is the error of texts without any output of a known tool.
-func nothingRead(texts []*parse.Text) error {
-	lines, images := 0, 0
-	for _, t := range texts {
-		lines, images = lines+t.Lines, images+t.Images
-	}
-	why := "recognising tools' output: none in " + sample.Counted(lines, "line")
-	if images > 0 {
-		why += ", but " + sample.Counted(images, "image") + ", not readable: paste what is shown there as text"
-	}
-	for _, t := range texts {
-		if t.Stacks {
-			return fmt.Errorf("%s, but stacks of functions: draw them with 'iocause flame'", why)
-		}
-	}
-	var names []string
-	for _, t := range parse.List() {
-		names = append(names, t.Name)
-	}
-	return fmt.Errorf("%s; it reads %s (see 'iocause read --help')", why, strings.Join(names, ", "))
-}
-
-// judged is a case with its verdict.
-type judged struct {
-	*parse.Case
-	Report *diagnose.Report
-}
-
-func (a *app) judge(cases []*parse.Case) []judged {
-	var out []judged
-	for _, c := range cases {
-		r := diagnose.Judge(c.Window, diagnose.Target{})
-		if cost, err := source.ReadCost(a.host, c.Window); err == nil {
-			r.Cost = diagnose.Cost{CPUSeconds: cost.CPUSeconds, RSSBytes: cost.RSSBytes}
-		}
-		r.Gaps = slices.DeleteFunc(r.Gaps, func(g string) bool { // said already
-			return slices.ContainsFunc(r.CannotTell, func(m diagnose.Missing) bool { return m.Missing == g })
-		})
-		judge.Tidy(r)
-		out = append(out, judged{c, r})
-	}
-	return out
 }

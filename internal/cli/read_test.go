@@ -15,6 +15,7 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
+	"iocause/internal/tool/read"
 )
 
 // runRead runs "iocause read" and demands an exit code.
@@ -32,7 +33,7 @@ func runRead(t *testing.T, stdin string, code int, args ...string) (out, notes s
 func reports(t *testing.T, args ...string) []*diagnose.Report {
 	t.Helper()
 	out, _ := runRead(t, "", 0, append([]string{"--format", "json"}, args...)...)
-	var d readJSON
+	var d read.Document
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatal(err)
 	}

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 
 	"iocause/internal/parse"
 	"iocause/internal/present/text"
-	"iocause/internal/sample"
-	"iocause/internal/table"
+	"iocause/internal/tool/read"
 )
 
 // printSeries exports every value that was read.
@@ -48,35 +46,12 @@ func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 // printList shows what was recognised.
 func (a *app) printList(texts []*parse.Text, o *readOptions) error {
 	if o.format == "json" {
-		return writeJSON(a.stdout, readDocument(texts, nil))
+		return writeJSON(a.stdout, read.NewDocument(texts, nil))
 	}
 	style := styleOf(a.stdout, os.Getenv, widestText)
-	t := &table.Table{Key: "outputs", Columns: []table.Column{
-		{Key: "tool", Head: "TOOL"}, {Key: "file", Head: "FILE", Flex: true}, {Key: "lines", Head: "LINES"},
-		{Key: "intervals", Head: "INTERVALS", Unit: "count"}, {Key: "used", Head: "USED", Unit: "count"},
-		{Key: "skipped", Head: "SKIPPED", Unit: "count"}, {Key: "broken", Head: "NOT UNDERSTOOD", Unit: "count"},
-		{Key: "remark", Head: "REMARK"},
-	}}
-	lines, outside := 0, 0
-	for _, x := range texts {
-		lines, outside = lines+x.Lines, outside+x.Outside
-		for _, b := range x.Blocks {
-			remark := ""
-			if b.Repeats > 0 {
-				remark = fmt.Sprintf("as line %d", b.Repeats)
-			}
-			t.Rows = append(t.Rows, []table.Cell{
-				table.Str(b.Tool), table.Str(b.File), table.Str(strings.TrimPrefix(place(b), b.File+":")), table.Num(float64(b.Intervals)),
-				table.Num(float64(b.Used)), table.Num(float64(b.Skipped)), table.Num(float64(b.Broken)), table.Str(remark),
-			})
-		}
-		for _, f := range x.Faults {
-			t.Notes = append(t.Notes, fmt.Sprintf("%s:%d: %s: %s", f.File, f.Line, f.Tool, f.Why))
-		}
-	}
+	t := read.OutputsTable(texts)
 	if len(t.Rows) == 0 {
-		return nothingRead(texts)
+		return read.Nothing(texts)
 	}
-	t.Notes = append(t.Notes, fmt.Sprintf("%s, %d of no output", sample.Counted(lines, "line"), outside))
 	return text.WriteTable(a.stdout, t, style)
 }

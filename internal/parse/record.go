@@ -1,7 +1,9 @@
 package parse
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"iocause/internal/sample"
@@ -40,6 +42,17 @@ type Block struct {
 	procs    map[int]sample.Process
 	files    map[sample.FileID]sample.File
 	left     int // series that there was no room for
+}
+
+// Place is where an output stands: FILE:LINE or FILE:FIRST-LAST.
+func (b *Block) Place() string { return b.File + ":" + b.Lines() }
+
+// Lines are its lines: LINE or FIRST-LAST.
+func (b *Block) Lines() string {
+	if b.First == b.Last {
+		return strconv.Itoa(b.First)
+	}
+	return fmt.Sprintf("%d-%d", b.First, b.Last)
 }
 
 type key struct {

@@ -1,12 +1,12 @@
-package cli
+package blktrace
 
 import (
 	"strconv"
 	"strings"
 )
 
-// perProcessor takes the name of a file of blktrace apart, DEVICE.blktrace.CPU.
-func perProcessor(name string) (base string, ok bool) {
+// PerProcessor takes the name of a file of blktrace apart, DEVICE.blktrace.CPU.
+func PerProcessor(name string) (base string, ok bool) {
 	at := strings.LastIndexByte(name, '.')
 	if at < 0 || !strings.HasSuffix(name[:at], ".blktrace") {
 		return "", false
@@ -15,13 +15,13 @@ func perProcessor(name string) (base string, ok bool) {
 	return name[:at], err == nil && cpu >= 0
 }
 
-// together puts the files that blktrace wrote of one device, one for each
+// Together puts the files that blktrace wrote of one device, one for each
 // processor, beside each other: a request may begin on one and end on another.
-func together(names []string) [][]string {
+func Together(names []string) [][]string {
 	var out [][]string
 	at := map[string]int{}
 	for _, name := range names {
-		base, ok := perProcessor(name)
+		base, ok := PerProcessor(name)
 		if i, known := at[base]; ok && known {
 			out[i] = append(out[i], name)
 			continue

@@ -1,30 +1,23 @@
-package cli
+package read
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
-// fact is one figure that a text is about.
-type fact struct {
-	key, name string
-	value     float64
-	unit      string
-	source    string
-}
-
-// facts collects the figures of a case that people look at first.
-type facts struct {
+// figures collects the figures of a case.
+type figures struct {
 	w   *sample.Window
-	all []fact
+	all []Figure
 }
 
-// factsOf are the figures of a case that people look at first.
-func factsOf(c *judged) []fact {
-	f := &facts{w: c.Window}
+// Figures are the figures of a case that people look at first.
+func (c *Case) Figures() []Figure {
+	f := &figures{w: c.Window, all: []Figure{}}
 	f.threads()
 	f.cache()
 	f.calls()
@@ -34,12 +27,12 @@ func factsOf(c *judged) []fact {
 	return f.all
 }
 
-func (f *facts) add(key, name string, v float64, unit string, from *sample.Series) {
-	f.all = append(f.all, fact{key, name, v, unit, from.Source})
+func (f *figures) add(key, name string, v float64, unit string, from *sample.Series) {
+	f.all = append(f.all, Figure{key, name, v, unit, from.Source})
 }
 
 // each calls do for every entity that a metric was read on, in their order.
-func (f *facts) each(m sample.Metric, do func(sample.Entity, *sample.Series)) {
+func (f *figures) each(m sample.Metric, do func(sample.Entity, *sample.Series)) {
 	var keys []sample.Entity
 	f.w.Each(m, func(e sample.Entity, _ *sample.Series) { keys = append(keys, e) })
 	slices.SortFunc(keys, func(a, b sample.Entity) int {
@@ -50,7 +43,7 @@ func (f *facts) each(m sample.Metric, do func(sample.Entity, *sample.Series)) {
 	}
 }
 
-func (f *facts) threads() {
+func (f *figures) threads() {
 	all := 0.0
 	f.each(sample.ThreadsInState, func(_ sample.Entity, x *sample.Series) { all += x.Sum() })
 	for _, class := range []string{"D", "R", "S"} {
@@ -60,11 +53,12 @@ func (f *facts) threads() {
 	}
 }
 
-func (f *facts) cache() {
+func (f *figures) cache() {
 	f.each(sample.CacheVisits, func(e sample.Entity, x *sample.Series) {
 		if e.File == (sample.FileID{}) && x.Sum() > 0 {
 			cold, _ := f.w.Sum(sample.CacheCold, e)
-			f.add("hit_ratio", "page cache hit ratio", 1-cold/x.Sum(), "ratio", x)
+			hits, _ := figure.HitRatio(x.Sum(), cold)
+			f.add("hit_ratio", "page cache hit ratio", hits, "ratio", x)
 		}
 	})
 	f.each(sample.CacheResident, func(e sample.Entity, x *sample.Series) {
@@ -77,7 +71,7 @@ func (f *facts) cache() {
 	}
 }
 
-func (f *facts) calls() {
+func (f *figures) calls() {
 	f.each(sample.CallTime, func(e sample.Entity, x *sample.Series) {
 		m := sample.ProcReadCalls
 		if e.Class == "write" {
@@ -90,23 +84,19 @@ func (f *facts) calls() {
 	})
 }
 
-// busiest is the device that the figures are shown of.
-func (f *facts) busiest() string {
+// busiest is the device that the figures are shown of: where none did anything,
+// the first.
+func (f *figures) busiest() (device string) {
 	for _, m := range []sample.Metric{sample.DiskBusy, sample.DiskWeighted, sample.DiskReadBytes} {
-		most, device := 0.0, ""
-		f.each(m, func(e sample.Entity, x *sample.Series) {
-			if v := x.Sum(); v > most || device == "" {
-				most, device = v, e.Device
-			}
-		})
-		if device != "" {
-			return device
+		if names := figure.Busiest(f.w, m); len(names) > 0 {
+			return names[0]
 		}
+		f.each(m, func(e sample.Entity, _ *sample.Series) { device = cmp.Or(device, e.Device) })
 	}
-	return ""
+	return device
 }
 
-func (f *facts) device() {
+func (f *figures) device() {
 	device := f.busiest()
 	on := sample.Entity{Device: device}
 	for _, m := range []struct {
@@ -122,24 +112,19 @@ func (f *facts) device() {
 			f.add(m.key, m.name, x.Sum()/f.w.Seconds(), m.unit, x)
 		}
 	}
-	for _, m := range []struct {
-		key, name   string
-		count, time sample.Metric
-	}{
-		{"read_latency", "latency of a read", sample.DiskReads, sample.DiskReadTime},
-		{"write_latency", "latency of a write", sample.DiskWrites, sample.DiskWriteTime},
-	} {
-		t, ok := f.w.Sum(m.time, on)
-		if x := f.w.Get(m.count, on); x != nil && x.Sum() > 0 && ok {
-			f.add(m.key, m.name, t/x.Sum(), "seconds", x)
+	await := func(key, name string, m sample.Metric, r figure.Requests) {
+		if v, ok := r.Await(); ok {
+			f.add(key, name, v, "seconds", f.w.Get(m, on))
 		}
 	}
+	await("read_latency", "latency of a read", sample.DiskReads, figure.Reads(f.w, device))
+	await("write_latency", "latency of a write", sample.DiskWrites, figure.Writes(f.w, device))
 	f.each(sample.BlockFailures, func(e sample.Entity, x *sample.Series) {
 		f.add("errors", "failed requests of "+e.Device, x.Sum(), "count", x)
 	})
 }
 
-func (f *facts) memory() {
+func (f *figures) memory() {
 	for _, m := range []struct {
 		key, name string
 		metric    sample.Metric
@@ -153,7 +138,7 @@ func (f *facts) memory() {
 	}
 }
 
-func (f *facts) processors() {
+func (f *figures) processors() {
 	all := 0.0
 	for _, m := range []sample.Metric{sample.CPUUser, sample.CPUSystem, sample.CPUIdle, sample.CPUIOWait, sample.CPUSteal} {
 		t, _ := f.w.Sum(m, sample.Entity{})
