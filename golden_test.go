@@ -190,13 +190,11 @@ func helps(t *testing.T) group {
 	walk = func(path string) {
 		line := strings.TrimSpace(path + " --help")
 		g.lines = append(g.lines, line)
-		_, list, ok := strings.Cut(said(io.Discard, line), "\nCommands:\n")
-		if !ok {
-			return
-		}
-		list, _, _ = strings.Cut(list, "\n\n")
-		for _, l := range strings.Split(list, "\n") {
-			if name := strings.Fields(l)[0]; name != "help" {
+		_, lists, _ := strings.Cut(said(io.Discard, line), " COMMAND\n\n")
+		lists, _, _ = strings.Cut(lists, "\nFlags:\n")
+		for l := range strings.Lines(lists) {
+			name, isCommand := strings.CutPrefix(l, "  ") // else a head
+			if name, _, _ = strings.Cut(name, " "); isCommand && name != "help" {
 				walk(strings.TrimSpace(path + " " + name))
 			}
 		}

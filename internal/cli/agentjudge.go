@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 
 	"iocause/internal/agent"
 	"iocause/internal/diagnose"
+	"iocause/internal/incident"
 	"iocause/internal/judge"
 	"iocause/internal/replay"
 	"iocause/internal/sample"
@@ -38,7 +38,7 @@ func (a *app) judgeIncident(ctx context.Context, ask agent.Ask) (f agent.Finding
 		return f
 	}
 	if ask.Look {
-		a.keepWindow(&f, header, w, recording.Cost{})
+		keepWindow(&f, header, w, recording.Cost{})
 		return f
 	}
 	past, err := a.pastIn(ask.Normal)
@@ -61,29 +61,23 @@ func (a *app) judgeIncident(ctx context.Context, ask agent.Ask) (f agent.Finding
 	if f.Report, err = json.Marshal(report); err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("the finding: %v", err))
 	}
-	a.keepWindow(&f, header, w, recording.Cost{CPUSeconds: report.Cost.CPUSeconds, RSSBytes: report.Cost.RSSBytes})
+	keepWindow(&f, header, w, recording.Cost{CPUSeconds: report.Cost.CPUSeconds, RSSBytes: report.Cost.RSSBytes})
 	if past != nil {
-		f.Sections = append(f.Sections, incidents.Section{Name: sectionNormal, Type: typeRecording, Data: ask.Normal})
+		f.Sections = append(f.Sections, incidents.Section{Name: incident.SectionNormal, Type: incident.TypeRecording, Data: ask.Normal})
 	}
-	a.gather(ctx, report, ask.Length, &f)
+	sections, notes := incident.Gather(ctx, a.evidenceKinds(), incident.Look{Length: ask.Length, Victim: report.Victim.Comm})
+	f.Sections, f.Notes = append(f.Sections, sections...), append(f.Notes, notes...)
 	return f
 }
 
 // keepWindow adds the recording of a window to a finding.
-func (a *app) keepWindow(f *agent.Finding, header recording.Header, w *sample.Window, cost recording.Cost) {
-	var kept bytes.Buffer
-	to, err := recording.NewWriter(&kept, header)
-	if err == nil {
-		err = to.Window(&recording.Record{Window: w, Cost: cost})
-	}
-	if err == nil {
-		err = to.End(recording.End{})
-	}
+func keepWindow(f *agent.Finding, header recording.Header, w *sample.Window, cost recording.Cost) {
+	section, err := incident.Window(header, w, cost)
 	if err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("the recording of what was seen: %v", err))
 		return
 	}
-	f.Sections = append(f.Sections, incidents.Section{Name: sectionRecording, Type: typeRecording, Data: kept.Bytes()})
+	f.Sections = append(f.Sections, section)
 }
 
 // pastIn is a recording in memory as what a window is compared with, nil for
@@ -92,7 +86,7 @@ func (a *app) pastIn(data []byte) (*judge.Past, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
-	p, err := a.opener(stateDir).Data(sectionNormal, data, &replay.Span{})
+	p, err := a.opener(stateDir).Data(incident.SectionNormal, data, &replay.Span{})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +106,7 @@ func (a *app) pastOfIncident(name string) (*judge.Past, error) {
 		return nil, err
 	}
 	for _, s := range x.Sections {
-		if s.Name == sectionNormal {
+		if s.Name == incident.SectionNormal {
 			return a.pastIn(s.Data)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/detect"
+	"iocause/internal/incident"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/session"
@@ -83,7 +84,7 @@ type burstRun struct {
 }
 
 func (a *app) burst(c *cobra.Command, o *burstOptions) error {
-	data, err := a.evidence(c, &o.playback, sectionTrace)
+	data, err := a.evidence(c, &o.playback, incident.SectionTrace)
 	if err != nil {
 		return err
 	}

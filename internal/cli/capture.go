@@ -7,15 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"iocause/internal/agent"
+	"iocause/internal/incident"
 	"iocause/internal/present/text"
-	"iocause/internal/sample"
 	"iocause/internal/session"
 	"iocause/internal/store/incidents"
 	"iocause/internal/table"
@@ -78,21 +76,14 @@ func (a *app) capture(parent context.Context, o *captureOptions) error {
 	defer stop()
 	began := a.host.Now()
 	fmt.Fprintf(a.stderr, "iocause: watching for %s and gathering evidence for some %s more\n",
-		table.Duration(o.length.Seconds()), table.Duration((evidenceProbes * min(o.length, evidenceLength)).Seconds()))
+		table.Duration(o.length.Seconds()), table.Duration((incident.Watching(a.evidenceKinds()) * min(o.length, incident.LongestWatch)).Seconds()))
 	f := a.judgeIncident(ctx, agent.Ask{Length: o.length})
 	if f.Report == nil {
 		return session.TooEarly(ctx)
 	}
-	name, _ := os.ReadFile(a.host.Proc("sys", "kernel", "hostname"))
-	kernel, _ := os.ReadFile(a.host.Proc("sys", "kernel", "osrelease"))
-	end := a.host.Now()
-	x := &incidents.Incident{Finding: f.Report, Sections: f.Sections, Meta: incidents.Meta{
-		Host: strings.TrimSpace(string(name)), Kernel: strings.TrimSpace(string(kernel)), Program: "iocause " + buildVersion().String(),
-		Cause: f.Cause, Title: f.Title, Notes: f.Notes,
-		What: sample.Incident{Start: began, Opened: began, End: end, Reasons: []sample.Reason{},
-			Limits: []sample.Limit{{Kind: sample.LimitByHand, What: o.note}}},
-	}}
-	top, ok, err := agent.TablesAround(o.dir, x.Meta.Program, began, end)
+	x := &incidents.Incident{Finding: f.Report, Sections: f.Sections, Meta: incident.ByHand(a.host, programName(), o.note, began)}
+	x.Meta.Cause, x.Meta.Title, x.Meta.Notes = f.Cause, f.Title, f.Notes
+	top, ok, err := agent.TablesAround(o.dir, x.Meta.Program, began, x.Meta.What.End)
 	if err != nil {
 		x.Meta.Notes = append(x.Meta.Notes, fmt.Sprintf("%s: %v", agent.SectionTop, err))
 	} else if ok { // an agent keeps some here
@@ -103,7 +94,7 @@ func (a *app) capture(parent context.Context, o *captureOptions) error {
 		if err := incidents.SaveFile(o.out, x); err != nil {
 			return fmt.Errorf("writing %s: %w", o.out, err)
 		}
-	} else if err := a.saveCaptured(o, x); err != nil {
+	} else if err := incident.Save(o.dir, x); err != nil {
 		return err
 	} else {
 		how = fmt.Sprint(x.Meta.Number)
@@ -113,27 +104,4 @@ func (a *app) capture(parent context.Context, o *captureOptions) error {
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s\nKept; see: iocause incident %s\n", text.Escape(f.Title), text.Escape(how))
 	return err
-}
-
-// saveCaptured keeps the incident with the agent's, which must be able to read
-// it.
-func (a *app) saveCaptured(o *captureOptions, x *incidents.Incident) error {
-	dir := filepath.Join(o.dir, incidentsIn)
-	if err := incidents.Save(dir, x); err != nil {
-		return fmt.Errorf("%w; -o FILE keeps it elsewhere", err)
-	}
-	above, err := os.Stat(o.dir)
-	if err != nil {
-		return fmt.Errorf("keeping the incident: %w", err)
-	}
-	owner, ok := above.Sys().(*syscall.Stat_t)
-	if !ok || os.Geteuid() != 0 {
-		return nil
-	}
-	for _, name := range []string{dir, incidents.Path(dir, x.Meta.Number)} {
-		if err := os.Lchown(name, int(owner.Uid), int(owner.Gid)); err != nil {
-			return fmt.Errorf("giving the incident to the agent's user: %w", err)
-		}
-	}
-	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/incident"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/incidents"
@@ -243,7 +244,7 @@ func windowResidency(t *testing.T, dir string, in []uint64) (pages []int) {
 	}
 	path := filepath.Join(t.TempDir(), "window")
 	for _, s := range x.Sections {
-		if s.Name == sectionRecording {
+		if s.Name == incident.SectionRecording {
 			if err := os.WriteFile(path, s.Data, 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/incident"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
@@ -212,10 +213,10 @@ func TestDiffOfIncidents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return incidents.Section{Name: name, Type: typeRecording, Data: data}
+		return incidents.Section{Name: name, Type: incident.TypeRecording, Data: data}
 	}
-	fast, slow := part(sectionNormal, 200*time.Microsecond), part(sectionRecording, time.Millisecond)
-	alone := part(sectionRecording, 200*time.Microsecond)
+	fast, slow := part(incident.SectionNormal, 200*time.Microsecond), part(incident.SectionRecording, time.Millisecond)
+	alone := part(incident.SectionRecording, 200*time.Microsecond)
 	for _, sections := range [][]incidents.Section{{slow, fast}, {alone}} {
 		x := &incidents.Incident{Meta: incidents.Meta{Cause: "device-degraded"}, Sections: sections}
 		if err := incidents.Save(filepath.Join(dir, incidentsIn), x); err != nil {

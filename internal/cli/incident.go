@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"iocause/internal/detect"
 	"iocause/internal/diagnose"
+	"iocause/internal/incident"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
 	"iocause/internal/sample"
@@ -144,13 +144,11 @@ type incidentDocument struct {
 	Shown map[string]json.RawMessage `json:"shown,omitempty"`
 }
 
-const jsonType = "application/json"
-
 func documentOf(x *incidents.Incident) incidentDocument {
 	d := incidentDocument{Version: 1, Meta: x.Meta, Finding: x.Finding, Series: notNil(x.Series), Sections: []sectionJSON{}, Lost: notNil(x.Lost)}
 	for _, s := range x.Sections {
 		one := sectionJSON{Name: s.Name, Type: s.Type, Bytes: len(s.Data)}
-		if s.Type == jsonType && json.Valid(s.Data) {
+		if s.Type == incident.TypeJSON && json.Valid(s.Data) {
 			one.Data = s.Data
 		}
 		d.Sections = append(d.Sections, one)
@@ -161,7 +159,7 @@ func documentOf(x *incidents.Incident) incidentDocument {
 // printSection writes a piece of evidence as it is. It may hold anything, so
 // that a terminal does not get it.
 func (a *app) printSection(x *incidents.Incident, name string) error {
-	at := slices.IndexFunc(x.Sections, func(s incidents.Section) bool { return s.Name == name })
+	at := sectionAt(x, name)
 	if at < 0 {
 		var names []string
 		for _, s := range x.Sections {

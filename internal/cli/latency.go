@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/incident"
 	"iocause/internal/sample"
 	"iocause/internal/session"
 	probe "iocause/internal/source/probe/threads"
@@ -109,7 +110,7 @@ func (o *latencyOptions) checkSlow() error {
 
 // latency is the command.
 func (a *app) latency(c *cobra.Command, o *latencyOptions, args []string) error {
-	data, err := a.evidence(c, &o.playback, sectionLatency)
+	data, err := a.evidence(c, &o.playback, incident.SectionLatency)
 	if err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ func (a *app) playCalls(c *cobra.Command, o *latencyOptions, data []byte, args [
 	if err != nil {
 		return err
 	}
-	was, err := keptAs[latency.Calls](data, sectionLatency)
+	was, err := incident.As[latency.Calls](data, incident.SectionLatency)
 	if err != nil {
 		return err
 	}

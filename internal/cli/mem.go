@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/host"
+	"iocause/internal/incident"
 	"iocause/internal/table"
 	"iocause/internal/tool/mem"
 )
@@ -51,7 +52,7 @@ func newMemCommand(a *app) *cobra.Command {
 }
 
 func (a *app) mem(c *cobra.Command, o *memOptions, args []string) error {
-	if data, err := a.evidence(c, &o.playback, sectionMem); err != nil {
+	if data, err := a.evidence(c, &o.playback, incident.SectionMem); err != nil {
 		return err
 	} else if data != nil {
 		return a.playMemory(c, o, data, args)
@@ -86,15 +87,6 @@ func (a *app) takeMemory(flags int) (*mem.Memory, error) {
 	line := a.newCounting("processes read")
 	defer line.Erase()
 	return mem.Observe(a.host, mem.Options{Flags: flags, Progress: line.update})
-}
-
-// keepMemory looks at the memory once, for an incident.
-func (a *app) keepMemory() ([]byte, error) {
-	now, err := mem.Observe(a.host, mem.Options{Flags: mem.Sample})
-	if err != nil {
-		return nil, err
-	}
-	return keepJSON(now)
 }
 
 // memForm is what the screen has room for.
@@ -142,7 +134,7 @@ func (a *app) playMemory(c *cobra.Command, o *memOptions, data []byte, args []st
 	if err != nil {
 		return err
 	}
-	was, err := keptAs[mem.Memory](data, sectionMem)
+	was, err := incident.As[mem.Memory](data, incident.SectionMem)
 	if err != nil {
 		return err
 	}

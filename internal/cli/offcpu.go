@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/incident"
 	"iocause/internal/present/text"
 	"iocause/internal/source/probe/stacks"
 )
@@ -52,10 +53,10 @@ func newOffCPUCommand(a *app) *cobra.Command {
 			if min < 0 {
 				return &usageError{fmt.Errorf("reading --min: %v is no length of a wait", min), "give 0 for all waits, or a time such as 1ms"}
 			}
-			if data, err := a.evidence(c, &o.playback, sectionOffCPU); err != nil {
+			if data, err := a.evidence(c, &o.playback, incident.SectionOffCPU); err != nil {
 				return err
 			} else if data != nil {
-				return a.playStacks(c, o, sectionOffCPU, titleWaits, data, keep)
+				return a.playStacks(c, o, incident.SectionOffCPU, titleWaits, data, keep)
 			}
 			ask, err := o.check(a, c)
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/incident"
 	"iocause/internal/source/probe/stacks"
 	"iocause/internal/tool/profile"
 )
@@ -41,10 +42,10 @@ func newOnCPUCommand(a *app) *cobra.Command {
   iocause oncpu --recording 17 -o incident.html`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if data, err := a.evidence(c, &o.playback, sectionOnCPU); err != nil {
+			if data, err := a.evidence(c, &o.playback, incident.SectionOnCPU); err != nil {
 				return err
 			} else if data != nil {
-				return a.playStacks(c, o, sectionOnCPU, titleRuns, data, runStates())
+				return a.playStacks(c, o, incident.SectionOnCPU, titleRuns, data, runStates())
 			}
 			if hz < 1 || hz > fastest {
 				return &usageError{fmt.Errorf("reading --hz: %d is no such rate", hz), fmt.Sprintf("give 1 to %d; 99 is a good one", fastest)}

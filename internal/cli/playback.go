@@ -48,7 +48,7 @@ func (a *app) play(p *playback, ofProbes bool) (*replay.Playback, error) {
 
 // opener opens what was kept. dir is the agent's folder.
 func (a *app) opener(dir string) *replay.Opener {
-	return &replay.Opener{Dir: dir, Program: "iocause " + buildVersion().String(), Now: a.host.Now, Note: func(err error) {
+	return &replay.Opener{Dir: dir, Program: programName(), Now: a.host.Now, Note: func(err error) {
 		fmt.Fprintf(a.stderr, "iocause: %s%s\n", text.Escape(err.Error()), asRoot(err))
 	}}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/incident"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	probe "iocause/internal/source/probe/threads"
@@ -63,7 +64,7 @@ func TestAgentIsPlayedBack(t *testing.T) {
 		t.Errorf("code %d, %s", code, stderr)
 	}
 	now := time.Now()
-	data, err := keepJSON(&threads.Threads{Version: 1, Begin: now, Length: time.Second,
+	data, err := incident.JSON(&threads.Threads{Version: 1, Begin: now, Length: time.Second,
 		Threads: []threads.Thread{{Usage: probe.Usage{TID: 7, PID: 7, Process: "victim", Wall: time.Second}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +81,7 @@ func TestAgentIsPlayedBack(t *testing.T) {
 	if code != exitFailed || !strings.Contains(stderr, "not judged yet") {
 		t.Errorf("code %d, %s", code, stderr)
 	}
-	x := &incidents.Incident{Sections: []incidents.Section{{Name: sectionThreads, Type: jsonType, Data: data}},
+	x := &incidents.Incident{Sections: []incidents.Section{{Name: incident.SectionThreads, Type: incident.TypeJSON, Data: data}},
 		Meta: incidents.Meta{Cause: "swap-thrash", What: sample.Incident{Start: now.Add(-time.Minute), End: now}}}
 	if err := incidents.Save(filepath.Join(dir, incidentsIn), x); err != nil {
 		t.Fatal(err)

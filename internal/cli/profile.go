@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
+	"iocause/internal/incident"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/session"
@@ -150,7 +151,7 @@ func (a *app) playStacks(c *cobra.Command, o *profileOptions, section, title str
 	if err != nil {
 		return err
 	}
-	was, err := keptAs[profile.Profile](data, section)
+	was, err := incident.As[profile.Profile](data, section)
 	if err != nil {
 		return err
 	}

@@ -219,7 +219,7 @@ func (r *recordRun) kept() string {
 // recordingHeader says what made a recording, where, and of what. The error is
 // of the machine's fingerprint, of which a part may be there.
 func (a *app) recordingHeader(all []source.Status, interval time.Duration) (recording.Header, error) {
-	h := recording.Header{Program: "iocause " + buildVersion().String(), Began: a.host.Now(), Interval: interval.Seconds()}
+	h := recording.Header{Program: programName(), Began: a.host.Now(), Interval: interval.Seconds()}
 	fingerprint, failed := a.host.Fingerprint()
 	var err error
 	if h.Host, err = json.Marshal(fingerprint); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/incident"
 	"iocause/internal/source/residency"
 	"iocause/internal/table"
 	"iocause/internal/tool/resident"
@@ -65,7 +66,7 @@ func newResidentCommand(a *app) *cobra.Command {
 }
 
 func (a *app) resident(c *cobra.Command, o *residentOptions, args []string) error {
-	if data, err := a.evidence(c, &o.playback, sectionResident); err != nil {
+	if data, err := a.evidence(c, &o.playback, incident.SectionResident); err != nil {
 		return err
 	} else if data != nil {
 		return a.playCache(c, o, data, args)
@@ -192,20 +193,6 @@ func (a *app) residentAll(ctx context.Context, o *residentOptions, rest []string
 	return looks(ctx, a, &o.intervals, rest, take, show)
 }
 
-// keepCache takes the page cache by file, for an incident.
-func (a *app) keepCache(ctx context.Context) ([]byte, error) {
-	w := resident.Open(a.host)
-	defer w.Close()
-	now, err := w.Look(ctx, func(int) {})
-	if err != nil {
-		return nil, err
-	}
-	if err := w.Keep(now); err != nil {
-		return nil, err
-	}
-	return keepJSON(now)
-}
-
 // playCache shows the page cache of an incident.
 func (a *app) playCache(c *cobra.Command, o *residentOptions, data []byte, args []string) error {
 	if err := oneTime(args); err != nil {
@@ -221,7 +208,7 @@ func (a *app) playCache(c *cobra.Command, o *residentOptions, data []byte, args 
 	if o.files, err = newFileFilter(a.host, c, o.file, ""); err != nil {
 		return err
 	}
-	was, err := keptAs[resident.Cache](data, sectionResident)
+	was, err := incident.As[resident.Cache](data, incident.SectionResident)
 	if err != nil {
 		return err
 	}

@@ -32,23 +32,47 @@ func newRootCommand(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return a.diagnose(c, o, args) },
 	}
 	o.bind(root)
-	root.AddCommand(newDiagnoseCommand(a), newCheckCommand(a), newReadCommand(a), newVersionCommand(a),
-		newOffCPUCommand(a), newOnCPUCommand(a), newFlameCommand(a),
-		newThreadsCommand(a), newLatencyCommand(a),
-		newResidentCommand(a), newMemCommand(a),
-		newTraceCommand(a), newBurstCommand(a), newRecordCommand(a), newDiffCommand(a),
-		newAgentCommand(a), newQueryCommand(a), newTopCommand(a),
-		newBaselineCommand(a), newIncidentsCommand(a), newIncidentCommand(a), newCaptureCommand(a), newExportCommand(a),
-		a.withLabTools(newLabCommand(a.stdin, a.stdout, a.stderr)))
-	for _, t := range tools() {
-		root.AddCommand(a.newTool(&t))
+	for _, g := range a.commandGroups() {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
 	}
+	root.SetHelpCommandGroupID(otherCommands)
 	refuseUnknownHelp(root)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetVersionTemplate("iocause {{.Version}}\n")
 	root.SetUsageTemplate(usageTemplate)
 	tellUsageApart(root)
 	return root
+}
+
+// commandGroup is a part of the list of commands that --help shows.
+type commandGroup struct {
+	title    string
+	commands []*cobra.Command
+}
+
+const otherCommands = "Other"
+
+// commandGroups are all commands.
+func (a *app) commandGroups() []commandGroup {
+	observe := []*cobra.Command{newThreadsCommand(a), newLatencyCommand(a), newOffCPUCommand(a), newOnCPUCommand(a),
+		newResidentCommand(a), newMemCommand(a), newTraceCommand(a), newBurstCommand(a)}
+	for _, t := range tools() {
+		observe = append(observe, a.newTool(&t))
+	}
+	return []commandGroup{
+		{"Diagnose", []*cobra.Command{newDiagnoseCommand(a), newCheckCommand(a)}},
+		{"Observe", observe},
+		{"Record and agent", []*cobra.Command{newRecordCommand(a), newAgentCommand(a), newQueryCommand(a), newTopCommand(a), newBaselineCommand(a),
+			newIncidentsCommand(a), newIncidentCommand(a), newCaptureCommand(a), newExportCommand(a)}},
+		{"Compare", []*cobra.Command{newDiffCommand(a)}},
+		{"Lab", []*cobra.Command{a.withLabTools(newLabCommand(a.stdin, a.stdout, a.stderr))}},
+		{"Import", []*cobra.Command{newReadCommand(a), newFlameCommand(a)}},
+		{otherCommands, []*cobra.Command{newVersionCommand(a)}},
+	}
 }
 
 // unknownCommand says that a command has none of that name below it, and which
@@ -101,13 +125,17 @@ func checkCommandGiven(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// usageTemplate is cobra's with the examples at the end.
+// usageTemplate is cobra's with the examples at the end. Commands of the lab
+// are in no groups.
 const usageTemplate = `Usage:{{if .Runnable}}
   {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
-  {{.CommandPath}} COMMAND
+  {{.CommandPath}} COMMAND{{if not .Groups}}
 
 Commands:{{range .Commands}}{{if (or .IsAvailableCommand (eq .Name "help"))}}
-  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{range $group := .Groups}}
+
+{{.Title}}{{range $.Commands}}{{if (and (eq .GroupID $group.ID) (or .IsAvailableCommand (eq .Name "help")))}}
+  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
 
 Flags:
 {{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/incident"
 	"iocause/internal/session"
 	probe "iocause/internal/source/probe/threads"
 	"iocause/internal/table"
@@ -68,7 +69,7 @@ func (a *app) threads(c *cobra.Command, o *threadsOptions, args []string) error 
 	if !slices.Contains(threads.Groupings(), o.by) {
 		return &usageError{fmt.Errorf("reading --by: nothing is called %q", o.by), "use " + strings.Join(threads.Groupings(), ", ")}
 	}
-	data, err := a.evidence(c, &o.playback, sectionThreads)
+	data, err := a.evidence(c, &o.playback, incident.SectionThreads)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (a *app) playThreads(c *cobra.Command, o *threadsOptions, data []byte, args
 	if err != nil {
 		return err
 	}
-	was, err := keptAs[threads.Threads](data, sectionThreads)
+	was, err := incident.As[threads.Threads](data, incident.SectionThreads)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"iocause/internal/agent"
+	"iocause/internal/incident"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/incidents"
@@ -99,7 +100,7 @@ func TestTopOfAnyTime(t *testing.T) {
 			t.Errorf("%q: code %d", args, code)
 		}
 	}
-	x := &incidents.Incident{Sections: []incidents.Section{{Name: agent.SectionTop, Type: typeRecording, Data: data}},
+	x := &incidents.Incident{Sections: []incidents.Section{{Name: agent.SectionTop, Type: incident.TypeRecording, Data: data}},
 		Meta: incidents.Meta{What: sample.Incident{Start: from, End: now}}}
 	if err := incidents.Save(filepath.Join(dir, incidentsIn), x); err != nil {
 		t.Fatal(err)

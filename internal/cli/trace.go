@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/incident"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/session"
@@ -123,7 +124,7 @@ type traceRun struct {
 }
 
 func (a *app) trace(c *cobra.Command, o *traceOptions) error {
-	data, err := a.evidence(c, &o.playback, sectionTrace)
+	data, err := a.evidence(c, &o.playback, incident.SectionTrace)
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func closeOutput(f *os.File) error {
 }
 
 func (r *traceRun) header() tracefile.Header {
-	h := tracefile.Header{Program: "iocause " + buildVersion().String(), Began: r.began, Filter: r.o.filter.String()}
+	h := tracefile.Header{Program: programName(), Began: r.began, Filter: r.o.filter.String()}
 	h.Host, _ = os.Hostname()
 	if u, err := r.app.host.Fingerprint(); err == nil {
 		h.Kernel = u.Kernel

@@ -1,0 +1,91 @@
+// Package incident gathers the evidence of an incident, reads it, and keeps
+// what was captured with the incidents of the agent.
+package incident
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"iocause/internal/agent"
+	"iocause/internal/replay"
+)
+
+// The evidence of an incident, by the names of its sections. Of each, the
+// command of the same name shows what it would have shown then.
+const (
+	SectionRecording = replay.SectionRecording // windows, of diagnose and its kin
+	SectionNormal    = replay.SectionNormal    // a window of better times, that it was judged against
+	SectionTop       = agent.SectionTop        // what the agent kept of processes and cgroups
+	SectionThreads   = "threads"
+	SectionOffCPU    = "offcpu"
+	SectionOnCPU     = "oncpu"
+	SectionLatency   = "latency"
+	SectionResident  = "resident"
+	SectionMem       = "mem"
+	SectionTrace     = "trace" // of burst, too
+)
+
+// Media types of sections.
+const (
+	TypeJSON      = "application/json"
+	TypeRecording = "application/x-iocause-recording"
+	TypeTrace     = "application/x-iocause-trace"
+)
+
+// Kind is one kind of evidence: how it is observed, and how it is shown.
+type Kind struct {
+	Section string // its name in an incident
+	Type    string // media type of what is kept
+	// Observe takes it. It is nil where the evidence comes with the window that
+	// was judged, or from the agent.
+	Observe func(context.Context, *Look) ([]byte, error)
+	Turn    int  // of Observe: what passes soonest has the first
+	Watches bool // for Look.Length; else it looks once
+	Views   []View
+}
+
+// View is a command that shows a kind of evidence.
+type View struct {
+	Command string
+	Args    []string // beside --recording
+	Long    bool     // too long to be shown with all others
+}
+
+// Look is what one gathering goes by. It is handed from kind to kind, by
+// their turns.
+type Look struct {
+	Length time.Duration // of each kind that watches
+	// Victim is the command name of who is held up, "" when it is not known. A
+	// kind that finds out sets it for those that follow.
+	Victim string
+}
+
+// Watching counts the kinds that watch, one after the other.
+func Watching(kinds []Kind) (n time.Duration) {
+	for i := range kinds {
+		if kinds[i].Watches {
+			n++
+		}
+	}
+	return n
+}
+
+// JSON writes evidence.
+func JSON(x any) ([]byte, error) {
+	b, err := json.Marshal(x)
+	if err != nil {
+		return nil, fmt.Errorf("writing it: %w", err)
+	}
+	return b, nil
+}
+
+// As reads evidence that is JSON.
+func As[T any](data []byte, section string) (*T, error) {
+	to := new(T)
+	if err := json.Unmarshal(data, to); err != nil {
+		return nil, fmt.Errorf("reading the %s evidence: %w", section, err)
+	}
+	return to, nil
+}

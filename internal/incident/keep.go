@@ -1,0 +1,66 @@
+package incident
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/replay"
+	"iocause/internal/sample"
+	"iocause/internal/store/incidents"
+	"iocause/internal/store/recording"
+)
+
+// Window is a window as evidence: a recording, that every observation command
+// can show later.
+func Window(header recording.Header, w *sample.Window, cost recording.Cost) (incidents.Section, error) {
+	var kept bytes.Buffer
+	to, err := recording.NewWriter(&kept, header)
+	if err == nil {
+		err = to.Window(&recording.Record{Window: w, Cost: cost})
+	}
+	if err == nil {
+		err = to.End(recording.End{})
+	}
+	return incidents.Section{Name: SectionRecording, Type: TypeRecording, Data: kept.Bytes()}, err
+}
+
+// ByHand is what is said of an incident that was captured by hand, from began
+// until now; why may be "".
+func ByHand(h *host.Host, program, why string, began time.Time) incidents.Meta {
+	name, _ := os.ReadFile(h.Proc("sys", "kernel", "hostname"))
+	kernel, _ := os.ReadFile(h.Proc("sys", "kernel", "osrelease"))
+	return incidents.Meta{
+		Host: strings.TrimSpace(string(name)), Kernel: strings.TrimSpace(string(kernel)), Program: program,
+		What: sample.Incident{Start: began, Opened: began, End: h.Now(), Reasons: []sample.Reason{},
+			Limits: []sample.Limit{{Kind: sample.LimitByHand, What: why}}},
+	}
+}
+
+// Save keeps an incident with those of the agent in its folder, which must be
+// able to read it.
+func Save(agent string, x *incidents.Incident) error {
+	dir := filepath.Join(agent, replay.IncidentsIn)
+	if err := incidents.Save(dir, x); err != nil {
+		return fmt.Errorf("%w; -o FILE keeps it elsewhere", err)
+	}
+	above, err := os.Stat(agent)
+	if err != nil {
+		return fmt.Errorf("keeping the incident: %w", err)
+	}
+	owner, ok := above.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 {
+		return nil
+	}
+	for _, name := range []string{dir, incidents.Path(dir, x.Meta.Number)} {
+		if err := os.Lchown(name, int(owner.Uid), int(owner.Gid)); err != nil {
+			return fmt.Errorf("giving the incident to the agent's user: %w", err)
+		}
+	}
+	return nil
+}
