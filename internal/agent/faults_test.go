@@ -92,6 +92,7 @@ func instants(t *testing.T, dir, name string, from, to time.Time) []time.Time {
 // A full disk costs nothing: what is measured meanwhile waits in memory, and is
 // written when there is room again.
 func TestDiskFullWhileRecording(t *testing.T) {
+	t.Parallel()
 	machine(t, "root")
 	mount := t.TempDir()
 	if err := syscall.Mount("tmpfs", mount, "tmpfs", 0, "size=24m"); err != nil {
@@ -137,6 +138,7 @@ func TestDiskFullWhileRecording(t *testing.T) {
 // An error of the disk makes its file system read-only; another disk is mounted
 // in its place.
 func TestReadOnlyWhileRecording(t *testing.T) {
+	t.Parallel()
 	e := machine(t, "root", "loop")
 	first, err := e.Loop("first", 48<<20, "ext4", false)
 	if err != nil {
@@ -186,6 +188,7 @@ func TestReadOnlyWhileRecording(t *testing.T) {
 // A disk that hangs stops neither the watching nor the answers, and costs
 // nothing that memory has room for.
 func TestDiskHangsWhileRecording(t *testing.T) {
+	t.Parallel()
 	e := machine(t, "root", "loop")
 	disk, err := e.Loop("hangs", 48<<20, "ext4", false)
 	if err != nil {
@@ -213,6 +216,7 @@ func TestDiskHangsWhileRecording(t *testing.T) {
 // An incident is told while the disk that it would be kept on hangs, and kept
 // when that answers again.
 func TestIncidentWhileTheDiskHangs(t *testing.T) {
+	t.Parallel()
 	e := machine(t, "root", "loop")
 	disk, err := e.Loop("hangs", 48<<20, "ext4", false)
 	if err != nil {
@@ -260,6 +264,7 @@ func TestIncidentWhileTheDiskHangs(t *testing.T) {
 
 // An agent ends though the disk hangs, and says what that costs.
 func TestAgentEndsThoughTheDiskHangs(t *testing.T) {
+	t.Parallel()
 	e := machine(t, "root", "loop")
 	disk, err := e.Loop("hangs", 48<<20, "ext4", false)
 	if err != nil {
