@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"iocause/internal/store/frames"
+	"iocause/internal/store/whole"
 )
 
 // What is known of the limits of cgroups outlives the agent, in a file of its
@@ -76,7 +77,7 @@ func (c *caps) keep(dir string, now time.Time) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("keeping what limits do: %w", err)
 	}
-	if err := replace(path, frames.Append([]byte(capsMagic), b)); err != nil {
+	if err := whole.Write(path, 0o600, whole.Bytes(frames.Append([]byte(capsMagic), b))); err != nil {
 		return fmt.Errorf("keeping what limits do: %w", err)
 	}
 	return nil

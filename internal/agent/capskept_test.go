@@ -137,13 +137,6 @@ func TestDamagedLimits(t *testing.T) {
 	if b, err := os.ReadFile(path); err != nil || string(b) != string(good) {
 		t.Errorf("kept anew there is %q, %v", b, err)
 	}
-	// What a writer that was killed left is not read, and in nobody's way.
-	if err := os.WriteFile(path+".new", []byte("half"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(newCaps().restore(dir, c.now), c.caps.keep(dir, c.now)); err != nil {
-		t.Error(err)
-	}
 }
 
 // It is written rarely: soon after a limit began to hold or ceased to, else once

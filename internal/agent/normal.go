@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"iocause/internal/store/whole"
 )
 
 // What the probes see while nothing is off is kept, a window for each hour of
@@ -84,7 +86,7 @@ func (w *watcher) keepNormal() {
 		if err := os.MkdirAll(w.normalDir(), 0o700); err != nil {
 			return err
 		}
-		if err := replace(path, n.data); err != nil {
+		if err := whole.Write(path, 0o600, whole.Bytes(n.data)); err != nil {
 			return err
 		}
 		return os.Chtimes(path, n.at, n.at)

@@ -13,6 +13,7 @@ import (
 	"iocause/internal/present/pprof"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/store/whole"
 )
 
 // writers are the forms of a profile, by the end of the file's name.
@@ -76,8 +77,8 @@ func (a *app) writeProfile(p *sample.Profile, name string) error {
 	return nil
 }
 
-// writeWhole writes to a new file beside the named one, which then takes its place.
-// What is no regular file (/dev/stdout) is written to directly.
+// writeWhole writes a file that appears whole or not at all. What is no regular
+// file (/dev/stdout) is written to directly.
 func writeWhole(name string, write func(io.Writer) error) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
@@ -86,18 +87,6 @@ func writeWhole(name string, write func(io.Writer) error) error {
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".iocause-*")
-	if err != nil {
-		return err
-	}
-	err = write(f)
 	const readable = 0o644
-	err = errors.Join(err, f.Chmod(readable), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return whole.Write(name, readable, write)
 }

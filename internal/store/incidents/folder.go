@@ -1,7 +1,6 @@
 package incidents
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,7 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+
+	"iocause/internal/store/whole"
 )
 
 // Suffix ends the names of the files.
@@ -20,9 +20,6 @@ const Suffix = ".iocause"
 
 // ErrNone is an incident that is not in a folder.
 var ErrNone = errors.New("there is no such incident")
-
-// unfinished begins the names of files that are being written.
-const unfinished = ".incident-"
 
 // Entry is a file of a folder.
 type Entry struct {
@@ -43,9 +40,6 @@ func Save(dir string, x *Incident) error {
 		return fmt.Errorf("making the folder of incidents: %w", err)
 	}
 	if x.Meta.Number == 0 {
-		if err := removeLeftovers(dir); err != nil {
-			return err
-		}
 		return saveNew(dir, x)
 	}
 	if err := SaveFile(Path(dir, x.Meta.Number), x); err != nil {
@@ -68,7 +62,7 @@ func saveNew(dir string, x *Incident) error {
 			x.Meta.Number = numbers[len(numbers)-1] + 1
 		}
 		var there bool
-		there, failed = saveAs(Path(dir, x.Meta.Number), x, os.Link)
+		there, failed = whole.Create(Path(dir, x.Meta.Number), 0o600, writes(x))
 		if failed == nil {
 			return nil
 		}
@@ -84,53 +78,11 @@ func saveNew(dir string, x *Incident) error {
 	return failed
 }
 
-// leftoverAge is how old a file is that is not being written any more.
-const leftoverAge = time.Hour
-
-// removeLeftovers deletes what a writer that was killed had begun.
-func removeLeftovers(dir string) error {
-	left, err := filepath.Glob(filepath.Join(dir, unfinished+"*"))
-	for _, name := range left {
-		info, e := os.Lstat(name)
-		if errors.Is(e, fs.ErrNotExist) || e == nil && time.Since(info.ModTime()).Abs() < leftoverAge {
-			continue
-		}
-		err = errors.Join(err, e, os.Remove(name))
-	}
-	if err != nil {
-		return fmt.Errorf("clearing the folder of incidents: %w", err)
-	}
-	return nil
-}
-
 // SaveFile writes an incident to a file of its own in the same way.
-func SaveFile(name string, x *Incident) error {
-	_, err := saveAs(name, x, os.Rename)
-	return err
-}
+func SaveFile(name string, x *Incident) error { return whole.Write(name, 0o600, writes(x)) }
 
-// saveAs writes beside the place, and puts the file there by rename or link. It
-// may be there though something failed.
-func saveAs(name string, x *Incident, put func(from, to string) error) (there bool, err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), unfinished+"*") // 0600
-	if err != nil {
-		return false, err
-	}
-	defer os.Remove(f.Name()) // gone when it was renamed, one of two names when it was linked
-	defer f.Close()
-	w := bufio.NewWriter(f)
-	if err := errors.Join(Write(w, x), w.Flush(), f.Sync(), f.Close()); err != nil {
-		return false, err
-	}
-	if err := put(f.Name(), name); err != nil {
-		return false, err
-	}
-	dir, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return true, err
-	}
-	defer dir.Close()
-	return true, dir.Sync() // the name, too, is on the disk
+func writes(x *Incident) func(io.Writer) error {
+	return func(w io.Writer) error { return Write(w, x) }
 }
 
 // Path is the file of an incident.

@@ -157,27 +157,6 @@ func TestCutAndDamagedFiles(t *testing.T) {
 	}
 }
 
-// What a writer that was killed left behind goes with the next incident an hour
-// later.
-func TestLeftoversGo(t *testing.T) {
-	dir := t.TempDir()
-	old := time.Now().Add(-2 * leftoverAge)
-	for _, name := range []string{".incident-123", ".incident-now"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(magic), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Chtimes(filepath.Join(dir, ".incident-123"), old, old); err != nil {
-		t.Fatal(err)
-	}
-	if err := Save(dir, an()); err != nil {
-		t.Fatal(err)
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 || entries[0].Name() != ".incident-now" { // another may be writing that
-		t.Errorf("%v %v", entries, err)
-	}
-}
-
 // Of a long list only the first records are read; a file that is none says so.
 func TestListSaysWhatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()

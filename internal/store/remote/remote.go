@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/prometheus/util/compression"
 
 	"iocause/internal/store/series"
+	"iocause/internal/store/whole"
 )
 
 // Options say where to send, and what.
@@ -299,16 +300,9 @@ func (s *Sender) save(p *place) {
 	if !p.end.IsZero() {
 		end = p.end.UnixMilli()
 	}
-	tmp := s.o.Cursor + ".new"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err == nil {
-		_, err = fmt.Fprintf(f, "%d %d %d\n", p.from.UnixMilli(), end, p.requests)
-		err = errors.Join(err, f.Sync(), f.Close()) // after a power cut all would be sent again
-	}
-	if err == nil {
-		err = os.Rename(tmp, s.o.Cursor)
-	}
-	if err != nil { // it was sent, and stays so
+	line := fmt.Appendf(nil, "%d %d %d\n", p.from.UnixMilli(), end, p.requests)
+	err := whole.Write(s.o.Cursor, 0o600, whole.Bytes(line)) // on the disk: after a power cut all would be sent again else
+	if err != nil {                                          // it was sent, and stays so
 		s.o.Log.Warn("how far sending has come cannot be kept", "why", err)
 	}
 }

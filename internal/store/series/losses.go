@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"iocause/internal/store/whole"
 )
 
 // What could not be read of the logs is kept in a file beside them, a line of
@@ -53,11 +55,7 @@ func keepLosses(dir string, all []loss) error {
 			return fmt.Errorf("keeping what was lost: %w", err)
 		}
 	}
-	path := filepath.Join(dir, lossesFile)
-	if err := os.WriteFile(path+".new", b.Bytes(), 0o600); err != nil {
-		return fmt.Errorf("keeping what was lost: %w", err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := whole.Write(filepath.Join(dir, lossesFile), 0o600, whole.Bytes(b.Bytes())); err != nil {
 		return fmt.Errorf("keeping what was lost: %w", err)
 	}
 	return nil
