@@ -71,6 +71,7 @@ func rooms() []room {
 		{"internal/tool/baseline", []string{sample, table, "internal/detect", "internal/store"}},
 		{"internal/tool/diff", []string{sample, host, diagnose, table, "internal/detect", "internal/judge", "internal/replay", "internal/store", "internal/view"}},
 		{"internal/incident", []string{sample, host, source, "internal/agent", "internal/replay", "internal/store", "internal/tool"}},
+		{"internal/tool/burst", []string{source, table, host, sample, "internal/detect", "internal/store/tracefile"}},
 		{"internal/replay", []string{sample, table, "internal/store"}},
 		{"docs", []string{diagnose}},    // a test only
 		{"bench", []string{"internal"}}, // benchmarks only

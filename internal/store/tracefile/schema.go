@@ -10,6 +10,7 @@ package tracefile
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"iocause/internal/sample"
@@ -78,6 +79,23 @@ type Losses struct {
 	Paths    uint64 // names of files
 	Own      uint64 // of iocause itself, left out
 	BelowMin uint64 // faster than asked for, left out
+}
+
+// Lost are the I/Os that should be in the trace.
+func (l Losses) Lost() uint64 { return l.Dropped + l.InFlight + l.Missed }
+
+// Why says what they were lost to, "" where none were.
+func (l Losses) Why() string {
+	var why []string
+	add := func(n uint64, what string) {
+		if n > 0 {
+			why = append(why, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	add(l.Dropped, "for want of room (a larger --buffer, a filter or -o helps)")
+	add(l.InFlight, "in flight beyond what is followed")
+	add(l.Missed, "completed unseen")
+	return strings.Join(why, ", ")
 }
 
 // Since is what was lost after an earlier count of the same trace.
