@@ -72,6 +72,7 @@ func rooms() []room {
 		{"internal/tool/diff", []string{sample, host, diagnose, table, "internal/detect", "internal/judge", "internal/replay", "internal/store", "internal/view"}},
 		{"internal/incident", []string{sample, host, source, "internal/agent", "internal/replay", "internal/store", "internal/tool"}},
 		{"internal/tool/burst", []string{source, table, host, sample, "internal/detect", "internal/store/tracefile"}},
+		{"internal/tool/trace", []string{source, table, host, sample, "internal/detect", "internal/session", "internal/store/tracefile"}},
 		{"internal/replay", []string{sample, table, "internal/store"}},
 		{"docs", []string{diagnose}},    // a test only
 		{"bench", []string{"internal"}}, // benchmarks only

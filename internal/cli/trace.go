@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,9 +15,9 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/session"
-	"iocause/internal/source/probe/trace"
 	"iocause/internal/store/tracefile"
 	"iocause/internal/table"
+	"iocause/internal/tool/trace"
 	"iocause/internal/view"
 )
 
@@ -103,24 +102,17 @@ func (o *traceOptions) args(args []string) error {
 	return nil
 }
 
-// traceRun is one trace on its way from the kernel, or a file, to the output.
+// traceRun is one trace on its way to the output.
 type traceRun struct {
-	app    *app
-	o      *traceOptions
-	began  time.Time
-	tally  *ioTally
-	show   func(*sample.IO) error // nil for the summary only
-	file   *tracefile.Writer      // nil without -o
-	losses tracefile.Losses
-	notes  []string
-
-	taken     uint64          // I/Os
-	last      time.Duration   // when the last ended
-	intervals *traceIntervals // nil for one sum at the end
-	ended     bool            // after as many intervals as were asked for
-	printer   *printer
-	printed   bool // a summary, below the I/Os so far
-	progress  *session.Line
+	app *app
+	o   *traceOptions
+	*trace.Observer
+	began   time.Time
+	file    *tracefile.Writer // nil without -o
+	printer *printer
+	lines   func(*sample.IO) error // nil for the summary only
+	printed bool                   // a summary, below the I/Os so far
+	line    *session.Line
 }
 
 func (a *app) trace(c *cobra.Command, o *traceOptions) error {
@@ -128,13 +120,14 @@ func (a *app) trace(c *cobra.Command, o *traceOptions) error {
 	if err != nil {
 		return err
 	}
+	r := &traceRun{app: a, o: o, printer: a.newPrinter(&o.view), line: a.newLine(),
+		Observer: &trace.Observer{Every: o.view.every, Count: o.view.count, Most: o.ios}}
 	// a wrong column is said before an hour of tracing, not after
-	if err := a.newPrinter(&o.view).arrange(newTally().tables(0)); err != nil {
+	if err := r.printer.arrange(trace.Tables()); err != nil {
 		return err
 	}
-	r := &traceRun{app: a, o: o, tally: newTally(), printer: a.newPrinter(&o.view)}
-	if o.view.every > 0 {
-		r.intervals = &traceIntervals{every: o.view.every, whole: newTally()}
+	if o.to != "-" {
+		r.Summary = r.summary
 	}
 	if o.filter.file, err = wantedFile(c, o.filter.file); err != nil {
 		return err
@@ -144,65 +137,44 @@ func (a *app) trace(c *cobra.Command, o *traceOptions) error {
 		if err := onlyLive(c, "the I/Os of an incident are as they were traced", "duration", "buffer", "input", "output"); err != nil {
 			return err
 		}
-		return r.replayFrom(c.Context(), bytes.NewReader(data))
+		return r.read(c.Context(), bytes.NewReader(data))
+	case o.from == "-":
+		return r.read(c.Context(), a.stdin)
 	case o.from != "":
-		return r.replay(c.Context())
+		f, err := os.Open(o.from)
+		if err != nil {
+			return fmt.Errorf("opening the trace: %w", err)
+		}
+		defer f.Close()
+		return r.read(c.Context(), f)
 	}
 	return r.live(c)
 }
 
 // begin prepares the output when it is known what times are counted from.
-func (r *traceRun) begin(began time.Time) error {
+func (r *traceRun) begin(began time.Time) (err error) {
 	r.began = began
 	if r.o.summaryOnly || r.o.to != "" {
 		return nil
 	}
-	var err error
-	r.show, err = r.app.ioPrinter(r.o.view.format, began)
+	r.lines, err = r.app.ioPrinter(r.o.view.format, began)
+	r.IO = r.show
 	return err
 }
 
-var errEnough = errors.New("as many as were asked for")
-
-// take handles one I/O.
-func (r *traceRun) take(x *sample.IO) error {
-	if err := r.until(x.End()); err != nil {
-		return err
+// show prints one I/O.
+func (r *traceRun) show(x *sample.IO) error {
+	if r.printed && r.o.view.format == "text" {
+		fmt.Fprintln(r.app.stdout)
 	}
-	r.sum(x)
-	if r.file != nil {
-		if err := r.file.Add(x); err != nil {
-			return err
-		}
-	}
-	if r.show != nil {
-		if r.printed && r.o.view.format == "text" {
-			fmt.Fprintln(r.app.stdout)
-		}
-		r.printed = false
-		if err := r.show(x); err != nil {
-			return err
-		}
-	}
-	if r.taken == r.o.ios {
-		return errEnough
-	}
-	return nil
-}
-
-// wanted handles one I/O if it is for the files that the kernel could not
-// choose.
-func (r *traceRun) wanted(x *sample.IO) error {
-	if f := r.o.filter.byName; f != "" && !view.Named(x.File, f) {
-		return nil
-	}
-	return r.take(x)
+	r.printed = false
+	return r.lines(x)
 }
 
 // live traces until it is enough.
 func (r *traceRun) live(c *cobra.Command) (err error) {
-	o, h := r.o, r.app.host
-	options, err := o.filter.options(h, c)
+	o, a := r.o, r.app
+	options, err := o.filter.options(a.host, c)
 	if err != nil {
 		return err
 	}
@@ -216,179 +188,42 @@ func (r *traceRun) live(c *cobra.Command) (err error) {
 			defer func() { err = errors.Join(err, closeOutput(out)) }()
 		}
 	}
-	options.Own = outputFiles(out, r.app.stdout)
+	options.Own = outputFiles(out, a.stdout)
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
-	p, began, err := trace.Open(h, options)
+	l, err := trace.Open(a.host, options)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	if err := r.begin(began); err != nil {
+	defer func() { err = errors.Join(err, l.Close()) }()
+	if err := r.begin(l.Began); err != nil {
 		return err
 	}
 	if out != nil {
-		if r.file, err = tracefile.NewWriter(out, r.header()); err != nil {
+		h := trace.Header(a.host, programName())
+		h.Began, h.Filter = l.Began, o.filter.String()
+		if r.file, err = tracefile.NewWriter(out, h); err != nil {
 			return err
 		}
 	}
-	if o.duration > 0 {
-		var cancel context.CancelFunc
-		watch, cancel = context.WithTimeout(watch, o.duration)
-		defer cancel()
+	if f := o.filter.byName; f != "" {
+		l.Wanted = func(x *sample.IO) bool { return view.Named(x.File, f) }
 	}
-	runErr := r.watch(watch, p)
-	length := time.Since(began)
-	if r.file != nil {
-		r.file.Losses(r.losses)
-		runErr = errors.Join(runErr, r.file.End(length))
+	l.Lost = func(more uint64, all tracefile.Losses) {
+		r.line.Say(fmt.Sprintf("%d I/Os were lost, so far %s", more, all.Why()))
 	}
-	if o.to == "-" {
-		return runErr
+	if r.lines == nil {
+		l.Show = func(elapsed time.Duration) { r.line.Draw(func() string { return r.soFar(elapsed) }) }
+		if !r.line.InPlace {
+			r.line.Say("tracing; Ctrl-C ends it")
+		}
 	}
-	return errors.Join(runErr, r.conclude(length))
+	defer r.line.Erase()
+	return l.Run(watch, r.Observer, o.duration, r.file)
 }
 
-const (
-	tracePoll  = 10 * time.Millisecond  // from one look into the kernel's buffer to the next
-	traceFlush = 200 * time.Millisecond // what a killed trace lacks at most
-)
-
-// watch reads the kernel's buffer until the context ends or it is enough.
-func (r *traceRun) watch(ctx context.Context, p *trace.Probe) error {
-	line := r.newProgress()
-	r.progress = line
-	defer line.Erase()
-	ticks := time.NewTicker(tracePoll)
-	defer ticks.Stop()
-	flushed := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			if err := p.Stop(); err != nil {
-				return err
-			}
-			err := p.Each(r.wanted)
-			if errors.Is(err, errEnough) {
-				err = nil
-			}
-			return errors.Join(err, r.count(p))
-		case <-ticks.C:
-		}
-		err := p.Each(r.wanted)
-		if errors.Is(err, errEnough) {
-			return errors.Join(p.Stop(), r.count(p))
-		}
-		if err != nil {
-			return err
-		}
-		// what ended before is in the buffer by now
-		if elapsed := time.Since(r.began) - 2*tracePoll; r.intervals != nil && elapsed >= r.intervals.since+r.intervals.every {
-			line.Erase()
-			err := errors.Join(r.count(p), r.until(elapsed))
-			if errors.Is(err, errEnough) {
-				return p.Stop()
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if now := time.Now(); now.Sub(flushed) >= traceFlush {
-			flushed = now
-			if err := r.count(p); err != nil {
-				return err
-			}
-			if r.file != nil {
-				if err := r.file.Flush(); err != nil {
-					return err
-				}
-			}
-			line.Draw(func() string { return r.soFar(now.Sub(r.began)) })
-		}
-	}
-}
-
-// count reads what was lost. A loss is said at once, and kept in the file.
-func (r *traceRun) count(p *trace.Probe) error {
-	l, err := p.Losses()
-	if err != nil {
-		return err
-	}
-	now := tracefile.Losses(l)
-	if before := trace.Losses(r.losses).Lost(); l.Lost() > before {
-		r.progress.Erase()
-		fmt.Fprintf(r.app.stderr, "iocause: %d I/Os were lost, so far %s\n", l.Lost()-before, whyLost(now))
-	}
-	if now != r.losses && r.file != nil {
-		r.file.Losses(now)
-	}
-	r.losses = now
-	return nil
-}
-
-// whyLost says what losses come from.
-func whyLost(l tracefile.Losses) string {
-	var why []string
-	add := func(n uint64, what string) {
-		if n > 0 {
-			why = append(why, fmt.Sprintf("%d %s", n, what))
-		}
-	}
-	add(l.Dropped, "for want of room (a larger --buffer, a filter or -o helps)")
-	add(l.InFlight, "in flight beyond what is followed")
-	add(l.Missed, "completed unseen")
-	return strings.Join(why, ", ")
-}
-
-// summary prints the tables of a part of the trace; label goes before all else.
-func (r *traceRun) summary(since, length time.Duration, l tracefile.Losses, tally *ioTally, label string) error {
-	var notes []string
-	if lost := l.Dropped + l.InFlight + l.Missed; lost > 0 {
-		notes = append(notes, fmt.Sprintf("%d I/Os are missing: %s", lost, whyLost(l)))
-	}
-	if l.Paths > 0 {
-		notes = append(notes, fmt.Sprintf("the name of a file could not be read %s: shown as -", sample.Counted(l.Paths, "time")))
-	}
-	if l.BelowMin > 0 {
-		notes = append(notes, fmt.Sprintf("%d I/Os were faster than --min and are in no figure", l.BelowMin))
-	}
-	if l.Own > 0 {
-		notes = append(notes, fmt.Sprintf("%d I/Os of iocause and for its output are left out", l.Own))
-	}
-	notes = append(notes, r.notes...)
-	label += fmt.Sprintf("%d I/Os in %s", tally.n, table.Duration(length.Seconds()))
-	if r.file != nil {
-		label += fmt.Sprintf(", %s in %s", table.Value(float64(r.file.Written()), "bytes"), text.Escape(r.o.to))
-	}
-	if r.o.view.format == "csv" && !r.o.summaryOnly && r.o.to == "" {
-		for _, note := range notes {
-			fmt.Fprintln(r.app.stderr, "iocause: "+text.Escape(note))
-		}
-		return nil
-	}
-	tables := tally.tables(length)
-	tables[0].Notes = notes
-	r.printer.before = r.printer.before || r.show != nil && r.taken > 0 && r.o.view.format == "text"
-	r.printed = true
-	return r.printer.print(r.began.Add(since), length, label, tables)
-}
-
-// replay reads a file.
-func (r *traceRun) replay(ctx context.Context) error {
-	var from io.Reader = r.app.stdin
-	if r.o.from != "-" {
-		f, err := os.Open(r.o.from)
-		if err != nil {
-			return fmt.Errorf("opening the trace: %w", err)
-		}
-		defer f.Close()
-		from = f
-	}
-	return r.replayFrom(ctx, from)
-}
-
-// replayFrom reads what a trace wrote.
-func (r *traceRun) replayFrom(ctx context.Context, from io.Reader) error {
+// read sums up what a trace wrote.
+func (r *traceRun) read(ctx context.Context, from io.Reader) error {
 	watch, stop := session.UntilInterrupt(ctx, nil)
 	defer stop()
 	file, err := tracefile.NewReader(from)
@@ -401,43 +236,27 @@ func (r *traceRun) replayFrom(ctx context.Context, from io.Reader) error {
 	if err := r.begin(file.Header().Began); err != nil {
 		return err
 	}
-	if was := file.Header().Filter; was != "" {
-		r.notes = append(r.notes, "recorded with a filter: "+was)
+	return trace.Read(watch, file, r.o.filter.keeps, r.Observer)
+}
+
+// summary prints the tables of a part of the trace.
+func (r *traceRun) summary(s *trace.Summary) error {
+	r.line.Erase()
+	label := fmt.Sprintf("%d I/Os in %s", s.IOs(), table.Duration(s.Length.Seconds()))
+	if s.Whole {
+		label = fmt.Sprintf("in all, %s: ", table.Duration(s.Length.Seconds())) + label
 	}
-	var cut *tracefile.CutError
-	for n := 0; ; n++ {
-		if n%1000 == 0 && watch.Err() != nil {
-			r.notes = append(r.notes, "interrupted: not all was read")
-			break
-		}
-		x, err := file.Next()
-		if err == io.EOF {
-			break
-		}
-		if errors.As(err, &cut) {
-			r.notes = append(r.notes, err.Error()+"; what came before is here")
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if !r.o.filter.keeps(x) {
-			continue
-		}
-		r.losses = file.Losses()
-		if err := r.take(x); errors.Is(err, errEnough) {
-			break
-		} else if err != nil {
-			return err
-		}
+	if r.file != nil {
+		label += fmt.Sprintf(", %s in %s", table.Value(float64(r.file.Written()), "bytes"), text.Escape(r.o.to))
 	}
-	r.losses = file.Losses()
-	length, ended := file.End()
-	if !ended {
-		length = r.last
-		if cut == nil && watch.Err() == nil && !r.ended && (r.o.ios == 0 || r.taken < r.o.ios) {
-			r.notes = append(r.notes, "the trace was not ended in order: its last I/Os may be missing")
+	tables := s.Tables()
+	if r.o.view.format == "csv" && r.lines != nil {
+		for _, note := range tables[0].Notes {
+			fmt.Fprintln(r.app.stderr, "iocause: "+text.Escape(note))
 		}
+		return nil
 	}
-	return r.conclude(length)
+	r.printer.before = r.printer.before || r.lines != nil && r.Taken() > 0 && r.o.view.format == "text"
+	r.printed = true
+	return r.printer.print(r.began.Add(s.Since), s.Length, label, tables)
 }

@@ -12,7 +12,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/sample"
-	"iocause/internal/source/probe/trace"
+	"iocause/internal/tool/trace"
 	"iocause/internal/view"
 )
 

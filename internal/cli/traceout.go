@@ -5,24 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"time"
 
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
-	"iocause/internal/session"
 	"iocause/internal/store/tracefile"
 	"iocause/internal/table"
+	"iocause/internal/tool/trace"
 )
 
 // ioPrinter returns what prints one I/O in a format.
 func (a *app) ioPrinter(format string, began time.Time) (func(*sample.IO) error, error) {
 	switch format {
 	case "json":
-		return func(x *sample.IO) error { return writeJSONLine(a.stdout, ioObject(x, began)) }, nil
+		return func(x *sample.IO) error { return writeJSONLine(a.stdout, trace.Of(x, began)) }, nil
 	case "csv":
 		w := csv.NewWriter(a.stdout)
 		write := func(fields []string) error {
+			for i := range fields { // names may hold anything
+				fields[i] = text.Escape(fields[i])
+			}
 			err := w.Write(fields)
 			w.Flush()
 			if err = errors.Join(err, w.Error()); err != nil {
@@ -30,7 +32,7 @@ func (a *app) ioPrinter(format string, began time.Time) (func(*sample.IO) error,
 			}
 			return nil
 		}
-		return func(x *sample.IO) error { return write(ioRecord(x, began)) }, write(ioFields())
+		return func(x *sample.IO) error { o := trace.Of(x, began); return write(o.Record()) }, write(trace.Fields())
 	}
 	return text.NewIOLines(a.stdout, styleOf(a.stdout, os.Getenv, widestTable), began, a.longestDisk()).Write, nil
 }
@@ -46,63 +48,6 @@ func (a *app) longestDisk() int {
 		}
 	}
 	return longest
-}
-
-// ioJSON is an I/O for programs: times in seconds, null where not known.
-type ioJSON struct {
-	Time     time.Time `json:"time"`
-	Queue    *float64  `json:"queue_seconds"`
-	Device   float64   `json:"device_seconds"`
-	Disk     string    `json:"disk"`
-	Op       string    `json:"op"`
-	Flags    string    `json:"flags"`
-	Direct   bool      `json:"direct"`
-	Swap     bool      `json:"swap"`
-	Sector   uint64    `json:"sector"`
-	Bytes    uint64    `json:"bytes"`
-	Error    string    `json:"error,omitempty"`
-	Requeues uint16    `json:"requeues,omitempty"`
-	PID      int       `json:"pid"`
-	TID      int       `json:"tid"`
-	Comm     string    `json:"comm"`
-	Cgroup   *string   `json:"cgroup"`
-	File     *string   `json:"file"`
-}
-
-func ioObject(x *sample.IO, began time.Time) ioJSON {
-	o := ioJSON{Time: began.Add(x.Start), Device: x.Device.Seconds(), Disk: x.Disk, Op: x.Flags.Op(), Flags: x.Flags.String(),
-		Direct: x.Flags&sample.IODirect != 0, Swap: x.Flags&sample.IOSwap != 0, Sector: x.Sector, Bytes: x.Bytes,
-		Error: sample.IOStatus(x.Status), Requeues: x.Requeues, PID: x.PID, TID: x.TID, Comm: x.Comm}
-	if x.Queue >= 0 {
-		queue := x.Queue.Seconds()
-		o.Queue = &queue
-	}
-	if x.Cgroup != "" {
-		cgroup := x.Cgroup
-		o.Cgroup = &cgroup
-	}
-	if x.File != "" {
-		file := x.File
-		o.File = &file
-	}
-	return o
-}
-
-func ioFields() []string {
-	return []string{"time", "queue_seconds", "device_seconds", "disk", "op", "flags", "direct", "swap", "sector", "bytes",
-		"error", "requeues", "pid", "tid", "comm", "cgroup", "file"}
-}
-
-func ioRecord(x *sample.IO, began time.Time) []string {
-	queue := ""
-	if x.Queue >= 0 {
-		queue = strconv.FormatFloat(x.Queue.Seconds(), 'g', -1, 64)
-	}
-	return []string{began.Add(x.Start).Format(time.RFC3339Nano), queue, strconv.FormatFloat(x.Device.Seconds(), 'g', -1, 64),
-		text.Escape(x.Disk), x.Flags.Op(), x.Flags.String(),
-		strconv.FormatBool(x.Flags&sample.IODirect != 0), strconv.FormatBool(x.Flags&sample.IOSwap != 0),
-		strconv.FormatUint(x.Sector, 10), strconv.FormatUint(x.Bytes, 10), sample.IOStatus(x.Status), strconv.Itoa(int(x.Requeues)),
-		strconv.Itoa(x.PID), strconv.Itoa(x.TID), text.Escape(x.Comm), text.Escape(x.Cgroup), text.Escape(x.File)}
 }
 
 // create makes the file for a trace: nobody else may read it, and nothing but
@@ -129,27 +74,9 @@ func closeOutput(f *os.File) error {
 	return nil
 }
 
-func (r *traceRun) header() tracefile.Header {
-	h := tracefile.Header{Program: programName(), Began: r.began, Filter: r.o.filter.String()}
-	h.Host, _ = os.Hostname()
-	if u, err := r.app.host.Fingerprint(); err == nil {
-		h.Kernel = u.Kernel
-	}
-	return h
-}
-
-// newProgress is a line for while nothing else is printed.
-func (r *traceRun) newProgress() *session.Line {
-	line := r.app.newLine()
-	if line.InPlace = line.InPlace && r.show == nil; !line.InPlace && r.show == nil {
-		line.Say("tracing; Ctrl-C ends it")
-	}
-	return line
-}
-
 // soFar says how far the trace is.
 func (r *traceRun) soFar(elapsed time.Duration) string {
-	line := fmt.Sprintf("tracing for %s · %d I/Os", table.Duration(elapsed.Seconds()), r.taken)
+	line := fmt.Sprintf("tracing for %s · %d I/Os", table.Duration(elapsed.Seconds()), r.Taken())
 	if r.file != nil {
 		line += " · " + table.Value(float64(r.file.Written()), "bytes") + " written"
 	}

@@ -11,6 +11,7 @@ import (
 	"iocause/internal/tool/profile"
 	"iocause/internal/tool/resident"
 	"iocause/internal/tool/threads"
+	"iocause/internal/tool/trace"
 )
 
 // Kinds is all evidence of an incident, in the order in which it is shown.
@@ -47,7 +48,7 @@ func Kinds(h *host.Host, program string) []Kind {
 			},
 			Views: []View{{Command: "oncpu"}}},
 		{Section: SectionTrace, Type: TypeTrace, Turn: 3, Watches: true,
-			Observe: func(ctx context.Context, l *Look) ([]byte, error) { return traceIOs(ctx, h, program, l.Length) },
+			Observe: func(ctx context.Context, l *Look) ([]byte, error) { return trace.Keep(ctx, h, program, l.Length) },
 			Views:   []View{{Command: "trace", Args: []string{"--summary"}}, {Command: "burst", Long: true}}},
 		{Section: SectionResident, Type: TypeJSON, Turn: 4,
 			Observe: func(ctx context.Context, _ *Look) ([]byte, error) { return observed(cachedFiles(ctx, h)) },

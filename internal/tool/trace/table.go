@@ -1,4 +1,4 @@
-package cli
+package trace
 
 import (
 	"cmp"
@@ -8,177 +8,11 @@ import (
 	"time"
 
 	"iocause/internal/detect"
-	"iocause/internal/sample"
 	"iocause/internal/table"
 )
 
-const (
-	tallyBin   = 10 * time.Millisecond
-	tallyBins  = 100     // in a second
-	mostTally  = 1 << 14 // processes or files; the rest are summed up
-	mostBins   = 360_000 // of a disk: an hour; then the older half is forgotten
-	otherTally = "(others)"
-)
-
-// ioTally sums up a trace.
-type ioTally struct {
-	n         uint64
-	processes map[ioProcess]*ioSums
-	files     map[string]*ioSums
-	disks     map[string]*ioDisk
-	owners    map[ioOwner]uint32
-	ownerOf   []ioOwner
-}
-
-type ioProcess struct {
-	pid  int
-	comm string
-}
-
-type ioOwner struct {
-	ioProcess
-	cgroup string
-}
-
-// ioSums are the I/Os of somebody.
-type ioSums struct {
-	reads, writes, others, errors uint64
-	read, written                 uint64 // bytes
-	queue, device                 time.Duration
-	queued                        uint64 // of which the queue time is known
-	times                         detect.Times
-}
-
-func (s *ioSums) add(x *sample.IO) {
-	switch x.Flags.Op() {
-	case "read":
-		s.reads++
-		s.read += x.Bytes
-	case "write":
-		s.writes++
-		s.written += x.Bytes
-	default:
-		s.others++
-	}
-	if x.Status != 0 {
-		s.errors++
-	}
-	if x.Queue >= 0 {
-		s.queue += x.Queue
-		s.device += x.Device
-		s.queued++
-	}
-	s.times.Add(x.Latency())
-}
-
-func (s *ioSums) ios() uint64 { return s.reads + s.writes + s.others }
-
-// ioDisk is what a disk completed in every 10 ms, and whose it was.
-type ioDisk struct {
-	first int64 // number of the first bin that is kept
-	bins  []ioBin
-}
-
-type ioBin struct {
-	ops, bytes uint64
-	owners     []ioShare
-}
-
-type ioShare struct {
-	owner uint32
-	ops   uint32
-}
-
-func newTally() *ioTally {
-	return &ioTally{processes: map[ioProcess]*ioSums{}, files: map[string]*ioSums{}, disks: map[string]*ioDisk{}, owners: map[ioOwner]uint32{}}
-}
-
-// sumsOf is the row of a key, and that of the rest when there are too many.
-func sumsOf[K comparable](rows map[K]*ioSums, key, others K) *ioSums {
-	s := rows[key]
-	if s == nil {
-		if len(rows) >= mostTally {
-			key = others
-			if s = rows[key]; s != nil {
-				return s
-			}
-		}
-		s = &ioSums{}
-		rows[key] = s
-	}
-	return s
-}
-
-// add counts one I/O.
-func (t *ioTally) add(x *sample.IO) {
-	t.n++
-	process := ioProcess{x.PID, x.Comm}
-	sumsOf(t.processes, process, ioProcess{0, otherTally}).add(x)
-	if x.File != "" {
-		sumsOf(t.files, x.File, otherTally).add(x)
-	}
-	d := t.disks[x.Disk]
-	if d == nil {
-		d = &ioDisk{}
-		t.disks[x.Disk] = d
-	}
-	if b := d.bin(int64(max(x.End(), 0) / tallyBin)); b != nil {
-		b.ops++
-		if op := x.Flags.Op(); op == "read" || op == "write" { // discards move nothing
-			b.bytes += x.Bytes
-		}
-		b.share(t.owner(ioOwner{process, x.Cgroup}))
-	}
-}
-
-func (t *ioTally) owner(o ioOwner) uint32 {
-	n, ok := t.owners[o]
-	if !ok {
-		if len(t.ownerOf) >= mostTally {
-			o = ioOwner{ioProcess: ioProcess{0, otherTally}}
-			if n, ok = t.owners[o]; ok {
-				return n
-			}
-		}
-		n = uint32(len(t.ownerOf))
-		t.owners[o] = n
-		t.ownerOf = append(t.ownerOf, o)
-	}
-	return n
-}
-
-func (b *ioBin) share(owner uint32) {
-	for i := range b.owners {
-		if b.owners[i].owner == owner {
-			b.owners[i].ops++
-			return
-		}
-	}
-	b.owners = append(b.owners, ioShare{owner, 1})
-}
-
-// bin is the bin of a number, nil for one that is forgotten.
-func (d *ioDisk) bin(n int64) *ioBin {
-	if n-d.first >= mostBins*10 || n < d.first {
-		return nil // a clock that jumped, or late by half an hour
-	}
-	for n-d.first >= mostBins {
-		drop := min(len(d.bins), mostBins/2)
-		if drop == 0 {
-			d.first = n
-			break
-		}
-		d.bins = slices.Clone(d.bins[drop:])
-		d.first += int64(drop)
-	}
-	for int64(len(d.bins)) <= n-d.first {
-		d.bins = append(d.bins, ioBin{})
-	}
-	return &d.bins[n-d.first]
-}
-
 // tables sums up a trace of that length.
-func (t *ioTally) tables(length time.Duration) []table.Table {
+func (t *tally) tables(length time.Duration) []table.Table {
 	processes, files := t.processTable(), t.fileTable()
 	// of those that are alike, in an order that does not change; the columns are there
 	_, _ = processes.Sort("pid"), files.Sort("file")
@@ -197,7 +31,7 @@ func sumsColumns() []table.Column {
 	}
 }
 
-func (s *ioSums) cells() []table.Cell {
+func (s *sums) cells() []table.Cell {
 	mean := func(d time.Duration) table.Cell {
 		return table.Maybe(d.Seconds()/float64(max(s.queued, 1)), s.queued > 0)
 	}
@@ -209,7 +43,7 @@ func (s *ioSums) cells() []table.Cell {
 	}
 }
 
-func (t *ioTally) processTable() table.Table {
+func (t *tally) processTable() table.Table {
 	out := table.Table{Key: "processes", Title: "By process (queue and device: mean time of an I/O; p99, max: both together)",
 		Columns: append([]table.Column{{Key: "comm", Head: "PROCESS", Flex: true}, {Key: "pid", Head: "PID"}}, sumsColumns()...)}
 	for p, s := range t.processes {
@@ -221,7 +55,7 @@ func (t *ioTally) processTable() table.Table {
 // fileColumns leaves the width to the path: up to the 99th percentile.
 const fileColumns = 6
 
-func (t *ioTally) fileTable() table.Table {
+func (t *tally) fileTable() table.Table {
 	out := table.Table{Key: "files", Title: "By file, where it is known",
 		Columns: append([]table.Column{{Key: "file", Head: "FILE", Flex: true}}, sumsColumns()[:fileColumns]...)}
 	for f, s := range t.files {
@@ -230,28 +64,8 @@ func (t *ioTally) fileTable() table.Table {
 	return out
 }
 
-// names of the disks, in order.
-func (t *ioTally) names() []string {
-	var names []string
-	for name := range t.disks {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// series is what a disk completed in each bin, idle ones included.
-func (d *ioDisk) series(length time.Duration, of func(*ioBin) uint64) []uint64 {
-	n := max(int64(len(d.bins)), int64(length/tallyBin)-d.first)
-	v := make([]uint64, min(n, mostBins))
-	for i := range min(len(d.bins), len(v)) {
-		v[i] = of(&d.bins[i])
-	}
-	return v
-}
-
 // diskTable is the view below the averages of a second.
-func (t *ioTally) diskTable(length time.Duration) table.Table {
+func (t *tally) diskTable(length time.Duration) table.Table {
 	out := table.Table{Key: "disks", Title: "Microbursts: what was completed, in seconds and in bins of 10 ms",
 		Columns: []table.Column{
 			{Key: "disk", Head: "DISK", Flex: true}, {Key: "measure", Head: "OF"},
@@ -263,15 +77,15 @@ func (t *ioTally) diskTable(length time.Duration) table.Table {
 		d := t.disks[name]
 		for _, m := range []struct {
 			name string
-			of   func(*ioBin) uint64
-		}{{"I/Os", func(b *ioBin) uint64 { return b.ops }}, {"bytes", func(b *ioBin) uint64 { return b.bytes }}} {
+			of   func(*bin) uint64
+		}{{"I/Os", func(b *bin) uint64 { return b.ops }}, {"bytes", func(b *bin) uint64 { return b.bytes }}} {
 			v := d.series(length, m.of)
 			if len(v) == 0 {
 				continue
 			}
 			var sum, second, topSecond, top, idle float64
 			for i, x := range v {
-				if i%tallyBins == 0 {
+				if i%binsOfSecond == 0 {
 					second = 0
 				}
 				sum += float64(x)
@@ -283,18 +97,18 @@ func (t *ioTally) diskTable(length time.Duration) table.Table {
 			}
 			p := detect.PlateauOf(v)
 			out.Rows = append(out.Rows, []table.Cell{table.Str(name), table.Str(m.name),
-				table.Num(sum * tallyBins / float64(len(v))), table.Maybe(topSecond, len(v) >= tallyBins), table.Num(top * tallyBins),
-				table.Num(p.Level * tallyBins), table.Num(p.Share), table.Num(idle / float64(len(v)))})
+				table.Num(sum * binsOfSecond / float64(len(v))), table.Maybe(topSecond, len(v) >= binsOfSecond), table.Num(top * binsOfSecond),
+				table.Num(p.Level * binsOfSecond), table.Num(p.Share), table.Num(idle / float64(len(v)))})
 		}
 		if d.first > 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("%s: only the last %s are in this table", name, table.Duration(float64(len(d.bins))/tallyBins)))
+			out.Notes = append(out.Notes, fmt.Sprintf("%s: only the last %s are in this table", name, table.Duration(float64(len(d.bins))/binsOfSecond)))
 		}
 	}
 	return out
 }
 
 // ownerTable tells whose the I/Os at the plateau are.
-func (t *ioTally) ownerTable() table.Table {
+func (t *tally) ownerTable() table.Table {
 	out := table.Table{Key: "bursts", Title: "Whose the I/Os at the plateau are, and in the other bins",
 		Columns: []table.Column{
 			{Key: "disk", Head: "DISK", Flex: true}, {Key: "comm", Head: "PROCESS", Flex: true}, {Key: "pid", Head: "PID"},
@@ -303,7 +117,7 @@ func (t *ioTally) ownerTable() table.Table {
 		}}
 	for _, name := range t.names() {
 		d := t.disks[name]
-		p := detect.PlateauOf(d.series(0, func(b *ioBin) uint64 { return b.ops }))
+		p := detect.PlateauOf(d.series(0, func(b *bin) uint64 { return b.ops }))
 		at, under := map[uint32]uint64{}, map[uint32]uint64{}
 		var allAt, allUnder uint64
 		for i := range d.bins {
