@@ -115,7 +115,7 @@ func write(w http.ResponseWriter, a answer, err error) {
 		body = map[string]any{"status": "error", "errorType": p.kind, "error": p.what}
 		w.WriteHeader(p.status)
 	}
-	_ = json.NewEncoder(w).Encode(body) // nobody is left to hear of it
+	_ = json.NewEncoder(w).Encode(body) // the client has gone: there is nobody to tell
 }
 
 func asProblem(err error) *problem {

@@ -12,7 +12,7 @@ import (
 	"iocause/internal/notify"
 )
 
-// Incidents say what happens when the machine is off.
+// Incidents say what happens at an anomaly.
 type Incidents struct {
 	Off      bool          // nothing is learned and no incident kept
 	Diagnose time.Duration // how long the costly probes run, 0 for not at all
@@ -21,7 +21,7 @@ type Incidents struct {
 	Journal  bool // of systemd
 }
 
-// incidents reads what happens when the machine is off.
+// incidents reads what happens at an anomaly.
 func (p *parser) incidents(n *yaml.Node, to *Incidents) {
 	p.fields(n, map[string]func(*yaml.Node){
 		"watch": func(n *yaml.Node) { to.Off = !p.truth(n) },

@@ -118,7 +118,7 @@ func (f *feed) read(ctx context.Context) error {
 	opening, cancel := context.WithTimeout(ctx, patience)
 	c := source.Open(opening, f.host, []source.Entry{f.entry})
 	cancel()
-	defer c.Close() // reading has ended: nobody is left to hear its error
+	defer c.Close() // reading has ended: an error changes nothing
 	if err := c.Statuses()[0].OpenErr; err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"iocause/internal/store/whole"
 )
 
-// What the probes see while nothing is off is kept, a window for each hour of
+// What the probes see while nothing is abnormal is kept, a window for each hour of
 // the week: an incident is judged against it.
 const (
 	normalEvery  = time.Hour        // from one look to the next
@@ -38,7 +38,7 @@ func (w *watcher) normalPath(at time.Time) string {
 	return filepath.Join(w.normalDir(), fmt.Sprintf("%s-%02d.iocause", strings.ToLower(at.Weekday().String()[:3]), at.Hour()))
 }
 
-// lookAtNormal lets the probes look where it is time and nothing is off, and
+// lookAtNormal lets the probes look where it is time and nothing is abnormal, and
 // keeps the last look once it is sure that nothing was.
 func (w *watcher) lookAtNormal(ctx context.Context, now time.Time) {
 	if !w.judges() {
@@ -82,7 +82,7 @@ func (w *watcher) keepNormal() {
 	n := w.normal
 	w.normal, w.keptNormal = nil, n
 	path := w.normalPath(n.at)
-	w.keeper.put(job{of: path, bytes: len(n.data), fails: "what the machine does when nothing is off cannot be kept", do: func() error {
+	w.keeper.put(job{of: path, bytes: len(n.data), fails: "the window of normal behaviour cannot be kept", do: func() error {
 		if err := os.MkdirAll(w.normalDir(), 0o700); err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (w *watcher) normalBefore(start time.Time, last *normal) []byte {
 		}
 		b, err := os.ReadFile(path)
 		if err != nil {
-			w.log.Error("what the machine does when nothing is off cannot be read", "why", err)
+			w.log.Error("the window of normal behaviour cannot be read", "why", err)
 			return nil
 		}
 		return b

@@ -37,9 +37,9 @@ type Finding struct {
 // Ask is what the costly probes are wanted for.
 type Ask struct {
 	Length time.Duration
-	Look   bool   // nothing is off: only a window is wanted, as the one section
+	Look   bool   // nothing is abnormal: only a window is wanted, as the one section
 	Normal []byte // such a window of better times to compare with, nil for none
-	PIDs   []int  // the processes that stand still, where that is what is off
+	PIDs   []int  // the processes that stand still, where that is the anomaly
 }
 
 // Judge runs the costly probes for a time and judges what they see.
@@ -61,14 +61,14 @@ type watcher struct {
 	watch   *detect.Watch
 	keeper  *keeper
 	hours   hours
-	open    *held // nil: nothing is off
+	open    *held // nil: no anomaly
 	saved   time.Time
 	found   chan Finding
 	judging *held         // nil: none is being judged
 	telling chan struct{} // closed when the last event is told; nil: none was
 	slots   []slot
 
-	looking    bool // the probes look though nothing is off
+	looking    bool // the probes look though nothing is abnormal
 	normal     *normal
 	keptNormal *normal     // the newest that was given to the keeper; the disk need not have it
 	reading    atomic.Bool // better times, from the disk

@@ -29,7 +29,7 @@ func newAgentCommand(a *app) *cobra.Command {
 			"records them: as measured for two days, in steps of five minutes and of an hour\n" +
 			"for 13 months, within limits on processor, memory and disk. A disk that is full\n" +
 			"or hangs does not stop it: it then keeps what it measures in memory and writes\n" +
-			"it later. It learns what is normal, and when the machine is off it has the\n" +
+			"it later. It learns what is normal, and at an anomaly it has the\n" +
 			"diagnosis look for some seconds and keeps the finding with the evidence: see\n" +
 			"'iocause incidents'. 'iocause query' asks the recording; on\n" +
 			"the address that it listens on, /metrics is for scrapers, and the query API of\n" +

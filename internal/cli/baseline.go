@@ -38,7 +38,7 @@ func newBaselineCommand(a *app) *cobra.Command {
 		Long: "Baseline compares the newest hour of every signal that the agent keeps with\n" +
 			"what is normal at that time: the same hour of the week over eight weeks, or,\n" +
 			"while less is known, of working days or weekends over 14 days, or the last day.\n" +
-			"Z is how many times the usual spread the hour is off to the bad side.\n\n" +
+			"Z is by how many times the usual spread the hour deviates to the bad side.\n\n" +
 			"With SIGNAL it draws the day hour by hour (dots: medians) against the band that\n" +
 			"nine tenths of the samples are in (shaded), with the month and the year.\n\n" +
 			"Signals:\n" + signalList(),

@@ -30,7 +30,7 @@ func newCaptureCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "capture [flags]",
 		Short: "Keep what goes on now as an incident, by hand",
-		Long: "Capture does now what the agent does when a machine is off: it watches with all\n" +
+		Long: "Capture does now what the agent does at an anomaly: it watches with all\n" +
 			"probes, judges, and keeps finding and evidence as an incident. It needs no\n" +
 			"agent. After --duration it watches the threads, the stacks of who waits most,\n" +
 			"every I/O, the system calls and the stacks of what runs, for 5 seconds each at\n" +

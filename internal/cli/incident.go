@@ -30,9 +30,10 @@ func newIncidentCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "incident N|FILE [flags]",
 		Short: "Show one incident with its finding and evidence",
-		Long: "Incident shows what was off and what is normal at such a time, the finding as\n" +
-			"'iocause diagnose' prints it, the series around it, and the evidence as the\n" +
-			"commands show it that show the like live; these take an incident as --recording.\n" +
+		Long: "Incident shows which signals were abnormal and what is normal at such a time,\n" +
+			"the finding as 'iocause diagnose' prints it, the series around it, and the\n" +
+			"evidence in the tables of the live commands; these take an incident with\n" +
+			"--recording, too.\n" +
 			"FILE is what 'iocause export' wrote, on whatever machine; - is standard input,\n" +
 			"of which the evidence is only listed. A file that was cut off or damaged is\n" +
 			"shown as far as it goes.",

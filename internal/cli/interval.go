@@ -62,7 +62,7 @@ func (o *intervals) args(args []string) error {
 	if len(args) > 1 {
 		n, err := strconv.Atoi(args[1])
 		if err != nil || n < 1 {
-			return &usageError{fmt.Errorf("reading COUNT: %q is no number of intervals", args[1]), "give 1 or more"}
+			return &usageError{fmt.Errorf("reading COUNT: %q is not a number of intervals", args[1]), "give 1 or more"}
 		}
 		o.count = n
 	}

@@ -57,7 +57,7 @@ func looks[T any](parent context.Context, a *app, o *intervals, args []string,
 	}
 	first, err := take(ctx)
 	if ctx.Err() != nil {
-		return fmt.Errorf("looking: ended by %w before all was seen; let it run on, or look at less", context.Cause(ctx))
+		return fmt.Errorf("interrupted by %w before everything was read; let it finish, or ask for less (fewer paths or processes)", context.Cause(ctx))
 	}
 	if err != nil {
 		return err

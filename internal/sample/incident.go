@@ -34,7 +34,7 @@ type Reason struct {
 	Days   int     `json:"days"`   // that the reference was made of
 }
 
-// Incident is a time at which the host was off.
+// Incident is an anomaly of the host: from when to when, and why.
 type Incident struct {
 	Start   time.Time `json:"start"`   // of the first bad sample
 	Opened  time.Time `json:"opened"`  // when it was told

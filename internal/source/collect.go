@@ -283,7 +283,7 @@ func (c *Collector) call(o *opened, phase sample.Phase) error {
 		if hanging != nil {
 			hanging.Add(-1)
 		}
-		source.Close() // nobody is left to hear its error
+		source.Close() // the collector is closing: its error changes nothing
 	}()
 	return err
 }

@@ -43,7 +43,7 @@ func (r *Rows) Tables(length time.Duration, notes []string, l *Layout) ([]table.
 		shown.Notes = append(shown.Notes, sample.Counted(r.merged, "thread")+", met last, added up in one row")
 	}
 	if len(r.rows) == 0 {
-		shown.Notes = append(shown.Notes, "no such thread was met")
+		shown.Notes = append(shown.Notes, "no thread matched")
 	}
 	out := []table.Table{shown}
 	if l.Waits {
