@@ -70,7 +70,7 @@ func rooms() []room {
 		{"internal/tool/query", []string{table, "internal/replay", "internal/store"}},
 		{"internal/tool/baseline", []string{sample, table, "internal/detect", "internal/store"}},
 		{"internal/tool/diff", []string{sample, host, diagnose, table, "internal/detect", "internal/judge", "internal/replay", "internal/store", "internal/view"}},
-		{"internal/incident", []string{sample, host, source, "internal/agent", "internal/replay", "internal/store", "internal/tool"}},
+		{"internal/incident", []string{sample, host, source, diagnose, "internal/agent", "internal/judge", "internal/replay", "internal/session", "internal/store", "internal/tool"}},
 		{"internal/tool/burst", []string{source, table, host, sample, "internal/detect", "internal/store/tracefile"}},
 		{"internal/tool/trace", []string{source, table, host, sample, "internal/detect", "internal/session", "internal/store/tracefile"}},
 		{"internal/replay", []string{sample, table, "internal/store"}},

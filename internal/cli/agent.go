@@ -95,5 +95,5 @@ func (a *app) agent(c *cobra.Command, o *agentOptions) error {
 	ctx, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(a.stderr, nil))
-	return agent.New(a.host, config, log, a.judgeIncident, "iocause "+buildVersion().String()).Run(ctx)
+	return agent.New(a.host, config, log, a.incidentJudge().Judge, programName()).Run(ctx)
 }

@@ -2,115 +2,17 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"time"
 
-	"iocause/internal/agent"
-	"iocause/internal/diagnose"
 	"iocause/internal/incident"
-	"iocause/internal/judge"
-	"iocause/internal/replay"
 	"iocause/internal/sample"
 	"iocause/internal/source"
-	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
 )
 
-// judgeIncident watches with all probes for a time and judges, as diagnose
-// does, against a window of better times where there is one. What was seen
-// comes along as a recording, that every observation command can show later,
-// and with what the costly probes see afterwards.
-func (a *app) judgeIncident(ctx context.Context, ask agent.Ask) (f agent.Finding) {
-	before, costErr := source.ReadCost(a.host, sample.NewWindow(a.host.Now(), 0)) // of the agent's life so far
-	if costErr != nil {
-		f.Notes = append(f.Notes, fmt.Sprintf("what the look cost: %v", costErr))
-	}
-	w, header, err := a.watchOnce(ctx, ask.Length)
-	if err != nil {
-		f.Notes = append(f.Notes, fmt.Sprintf("the fingerprint of the machine: %v", err))
-	}
-	if w.Length < shortest {
-		f.Notes = append(f.Notes, "the finding: it was stopped before anything was seen")
-		return f
-	}
-	if ask.Look {
-		keepWindow(&f, header, w, recording.Cost{})
-		return f
-	}
-	past, err := a.pastIn(ask.Normal)
-	if err != nil {
-		f.Notes = append(f.Notes, fmt.Sprintf("comparing with better times: %v", err))
-	}
-	report, err := a.report(w, diagnose.Target{PIDs: ask.PIDs}, past)
-	if err == nil && len(ask.PIDs) > 0 && report.Primary == diagnose.Healthy { // it is not them: then whoever it is
-		report, err = a.report(w, diagnose.Target{}, past)
-	}
-	if err != nil {
-		f.Notes = append(f.Notes, fmt.Sprintf("judging: %v", err))
-		return f
-	}
-	report.Cost.CPUSeconds -= before.CPUSeconds
-	f.Cause = string(report.Primary)
-	if len(report.Findings) > 0 {
-		f.Title = report.Findings[0].Title
-	}
-	if f.Report, err = json.Marshal(report); err != nil {
-		f.Notes = append(f.Notes, fmt.Sprintf("the finding: %v", err))
-	}
-	keepWindow(&f, header, w, recording.Cost{CPUSeconds: report.Cost.CPUSeconds, RSSBytes: report.Cost.RSSBytes})
-	if past != nil {
-		f.Sections = append(f.Sections, incidents.Section{Name: incident.SectionNormal, Type: incident.TypeRecording, Data: ask.Normal})
-	}
-	sections, notes := incident.Gather(ctx, a.evidenceKinds(), incident.Look{Length: ask.Length, Victim: report.Victim.Comm})
-	f.Sections, f.Notes = append(f.Sections, sections...), append(f.Notes, notes...)
-	return f
-}
-
-// keepWindow adds the recording of a window to a finding.
-func keepWindow(f *agent.Finding, header recording.Header, w *sample.Window, cost recording.Cost) {
-	section, err := incident.Window(header, w, cost)
-	if err != nil {
-		f.Notes = append(f.Notes, fmt.Sprintf("the recording of what was seen: %v", err))
-		return
-	}
-	f.Sections = append(f.Sections, section)
-}
-
-// pastIn is a recording in memory as what a window is compared with, nil for
-// none.
-func (a *app) pastIn(data []byte) (*judge.Past, error) {
-	if len(data) == 0 {
-		return nil, nil
-	}
-	p, err := a.opener(stateDir).Data(incident.SectionNormal, data, &replay.Span{})
-	if err != nil {
-		return nil, err
-	}
-	return judge.ReadPast(p)
-}
-
-// pastOfIncident is what an incident was judged against; nil where it was
-// against nothing, and for what is no incident.
-func (a *app) pastOfIncident(name string) (*judge.Past, error) {
-	quiet := *a
-	quiet.stderr = io.Discard // what is damaged was said
-	x, err := quiet.opener(stateDir).Incident(name)
-	if errors.Is(err, fs.ErrNotExist) { // made of the agent's series
-		return nil, nil
-	}
-	if x == nil || err != nil {
-		return nil, err
-	}
-	for _, s := range x.Sections {
-		if s.Name == incident.SectionNormal {
-			return a.pastIn(s.Data)
-		}
-	}
-	return nil, nil
+// incidentJudge judges incidents of this machine.
+func (a *app) incidentJudge() *incident.Judge {
+	return &incident.Judge{Host: a.host, Program: programName(), Opener: a.opener(stateDir), Watch: a.watchOnce}
 }
 
 // watchOnce observes with all sources for a time. The window is there even

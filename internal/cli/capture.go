@@ -77,7 +77,7 @@ func (a *app) capture(parent context.Context, o *captureOptions) error {
 	began := a.host.Now()
 	fmt.Fprintf(a.stderr, "iocause: watching for %s and gathering evidence for some %s more\n",
 		table.Duration(o.length.Seconds()), table.Duration((incident.Watching(a.evidenceKinds()) * min(o.length, incident.LongestWatch)).Seconds()))
-	f := a.judgeIncident(ctx, agent.Ask{Length: o.length})
+	f := a.incidentJudge().Judge(ctx, agent.Ask{Length: o.length})
 	if f.Report == nil {
 		return session.TooEarly(ctx)
 	}

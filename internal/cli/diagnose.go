@@ -232,24 +232,11 @@ func (a *app) conclude(watch context.Context, o *diagnoseOptions, w *sample.Wind
 				missing, table.Duration(w.Seconds()))
 		}
 	}
-	r, err := a.report(w, target, before)
+	r, err := judge.Live(a.host, w, target, before)
 	if err != nil {
 		return err
 	}
 	return a.print(r, o.format)
-}
-
-// report judges the window and adds what only the outside knows.
-func (a *app) report(w *sample.Window, target diagnose.Target, before *judge.Past) (*diagnose.Report, error) {
-	cost, costErr := source.ReadCost(a.host, w)
-	if costErr != nil {
-		w.Gaps = append(w.Gaps, sample.Gap{Why: costErr.Error()})
-	}
-	fingerprint, err := a.host.Fingerprint()
-	if err != nil {
-		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf("fingerprint: %v", err)})
-	}
-	return judge.Window(w, target, before, fingerprint, cost)
 }
 
 // noteRefusals says once what is missing without privileges; the report names

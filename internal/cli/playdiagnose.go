@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/incident"
 	"iocause/internal/judge"
 	"iocause/internal/replay"
 )
@@ -59,7 +60,7 @@ func (a *app) diagnoseRecording(c *cobra.Command, o *diagnoseOptions, args []str
 	}
 	past, err := a.readPast(&o.against, o.playback.dir)
 	if past == nil && err == nil { // an incident brings what it was judged against
-		past, err = a.pastOfIncident(from.Name)
+		past, err = incident.Past(a.opener(stateDir), from.Name)
 	}
 	if err != nil {
 		return errors.Join(err, from.Close())

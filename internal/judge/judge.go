@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/session"
 	"iocause/internal/source"
@@ -28,6 +29,20 @@ func Window(w *sample.Window, target diagnose.Target, before *Past, fingerprint 
 	r.Cost = diagnose.Cost{CPUSeconds: cost.CPUSeconds, BPFSeconds: cost.BPFSeconds, RSSBytes: cost.RSSBytes, LostEvents: cost.Lost}
 	Tidy(r)
 	return r, nil
+}
+
+// Live judges a window of this machine, which has just been watched by this
+// process, knowing what was before, nil for nothing.
+func Live(h *host.Host, w *sample.Window, target diagnose.Target, before *Past) (*diagnose.Report, error) {
+	cost, costErr := source.ReadCost(h, w)
+	if costErr != nil {
+		w.Gaps = append(w.Gaps, sample.Gap{Why: costErr.Error()})
+	}
+	fingerprint, err := h.Fingerprint()
+	if err != nil {
+		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf("fingerprint: %v", err)})
+	}
+	return Window(w, target, before, fingerprint, cost)
 }
 
 // Tidy makes a report fit for output: lists are empty rather than null, gaps

@@ -1,0 +1,124 @@
+package incident
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"iocause/internal/agent"
+	"iocause/internal/diagnose"
+	"iocause/internal/host"
+	"iocause/internal/judge"
+	"iocause/internal/replay"
+	"iocause/internal/sample"
+	"iocause/internal/session"
+	"iocause/internal/source"
+	"iocause/internal/store/incidents"
+	"iocause/internal/store/recording"
+)
+
+// Judge judges incidents of a machine.
+type Judge struct {
+	Host    *host.Host
+	Program string         // who judges, for what is kept
+	Opener  *replay.Opener // of the window of better times
+	// Watch observes with all sources for a time. The window is there even where
+	// the header lacks something.
+	Watch func(context.Context, time.Duration) (*sample.Window, recording.Header, error)
+}
+
+// Judge watches with all probes for a time and judges, as diagnose does, against
+// a window of better times where there is one. What was seen comes along as a
+// recording, that every observation command can show later, and with what the
+// costly probes see afterwards.
+func (j *Judge) Judge(ctx context.Context, ask agent.Ask) (f agent.Finding) {
+	before, costErr := source.ReadCost(j.Host, sample.NewWindow(j.Host.Now(), 0)) // of the agent's life so far
+	if costErr != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("what the look cost: %v", costErr))
+	}
+	w, header, err := j.Watch(ctx, ask.Length)
+	if err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("the fingerprint of the machine: %v", err))
+	}
+	if w.Length < session.Shortest {
+		f.Notes = append(f.Notes, "the finding: it was stopped before anything was seen")
+		return f
+	}
+	if ask.Look {
+		keepWindow(&f, header, w, recording.Cost{})
+		return f
+	}
+	past, err := pastIn(j.Opener, ask.Normal)
+	if err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("comparing with better times: %v", err))
+	}
+	report, err := judge.Live(j.Host, w, diagnose.Target{PIDs: ask.PIDs}, past)
+	if err == nil && len(ask.PIDs) > 0 && report.Primary == diagnose.Healthy { // it is not them: then whoever it is
+		report, err = judge.Live(j.Host, w, diagnose.Target{}, past)
+	}
+	if err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("judging: %v", err))
+		return f
+	}
+	report.Cost.CPUSeconds -= before.CPUSeconds
+	f.Cause = string(report.Primary)
+	if len(report.Findings) > 0 {
+		f.Title = report.Findings[0].Title
+	}
+	if f.Report, err = json.Marshal(report); err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("the finding: %v", err))
+	}
+	keepWindow(&f, header, w, recording.Cost{CPUSeconds: report.Cost.CPUSeconds, RSSBytes: report.Cost.RSSBytes})
+	if past != nil {
+		f.Sections = append(f.Sections, incidents.Section{Name: SectionNormal, Type: TypeRecording, Data: ask.Normal})
+	}
+	sections, notes := Gather(ctx, Kinds(j.Host, j.Program), Look{Length: ask.Length, Victim: report.Victim.Comm})
+	f.Sections, f.Notes = append(f.Sections, sections...), append(f.Notes, notes...)
+	return f
+}
+
+// keepWindow adds the recording of a window to a finding.
+func keepWindow(f *agent.Finding, header recording.Header, w *sample.Window, cost recording.Cost) {
+	section, err := Window(header, w, cost)
+	if err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("the recording of what was seen: %v", err))
+		return
+	}
+	f.Sections = append(f.Sections, section)
+}
+
+// pastIn is a recording in memory as what a window is compared with, nil for
+// none.
+func pastIn(o *replay.Opener, data []byte) (*judge.Past, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	p, err := o.Data(SectionNormal, data, &replay.Span{})
+	if err != nil {
+		return nil, err
+	}
+	return judge.ReadPast(p)
+}
+
+// Past is what an incident was judged against; nil where it was against nothing,
+// and for what is no incident.
+func Past(o *replay.Opener, name string) (*judge.Past, error) {
+	quiet := *o
+	quiet.Note = func(error) {} // what is damaged was said
+	x, err := quiet.Incident(name)
+	if errors.Is(err, fs.ErrNotExist) { // made of the agent's series
+		return nil, nil
+	}
+	if x == nil || err != nil {
+		return nil, err
+	}
+	for _, s := range x.Sections {
+		if s.Name == SectionNormal {
+			return pastIn(o, s.Data)
+		}
+	}
+	return nil, nil
+}
