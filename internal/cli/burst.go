@@ -100,9 +100,13 @@ func (a *app) burst(c *cobra.Command, o *burstOptions) error {
 	if err != nil {
 		return err
 	}
+	disk := playedDisk
+	if data == nil {
+		disk = a.longestDisk()
+	}
 	f := burst.Filter{PIDs: t.PIDs, Comm: t.Comm, Cgroup: t.Cgroup, Device: t.Device}
 	r.lines = text.NewLines(a.stdout, styleOf(a.stdout, os.Getenv, widestTable), []text.LineColumn{
-		{Head: "TIME", Width: 12}, {Head: "DISK", Width: min(max(a.longestDisk(), 4), 12)}, {Head: "LENGTH", Width: 6, Right: true},
+		{Head: "TIME", Width: 12}, {Head: "DISK", Width: min(max(disk, 4), 12)}, {Head: "LENGTH", Width: 6, Right: true},
 		{Head: "I/Os", Width: 6, Right: true}, {Head: "BYTES", Width: 7, Right: true}, {Head: "TOP/ms", Width: 6, Right: true},
 		{Head: "LATENCY", Width: 7, Right: true}, {Head: "WHO"}})
 	if data == nil {

@@ -113,6 +113,7 @@ type traceRun struct {
 	lines   func(*sample.IO) error // nil for the summary only
 	printed bool                   // a summary, below the I/Os so far
 	line    *session.Line
+	disk    int // how long the names of disks get
 }
 
 func (a *app) trace(c *cobra.Command, o *traceOptions) error {
@@ -120,7 +121,7 @@ func (a *app) trace(c *cobra.Command, o *traceOptions) error {
 	if err != nil {
 		return err
 	}
-	r := &traceRun{app: a, o: o, printer: a.newPrinter(&o.view), line: a.newLine(),
+	r := &traceRun{app: a, o: o, printer: a.newPrinter(&o.view), line: a.newLine(), disk: playedDisk,
 		Observer: &trace.Observer{Every: o.view.every, Count: o.view.count, Most: o.ios}}
 	// a wrong column is said before an hour of tracing, not after
 	if err := r.printer.arrange(trace.Tables()); err != nil {
@@ -148,6 +149,7 @@ func (a *app) trace(c *cobra.Command, o *traceOptions) error {
 		defer f.Close()
 		return r.read(c.Context(), f)
 	}
+	r.disk = a.longestDisk()
 	return r.live(c)
 }
 
@@ -157,7 +159,7 @@ func (r *traceRun) begin(began time.Time) (err error) {
 	if r.o.summaryOnly || r.o.to != "" {
 		return nil
 	}
-	r.lines, err = r.app.ioPrinter(r.o.view.format, began)
+	r.lines, err = r.app.ioPrinter(r.o.view.format, began, r.disk)
 	r.IO = r.show
 	return err
 }

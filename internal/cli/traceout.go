@@ -14,8 +14,9 @@ import (
 	"iocause/internal/tool/trace"
 )
 
-// ioPrinter returns what prints one I/O in a format.
-func (a *app) ioPrinter(format string, began time.Time) (func(*sample.IO) error, error) {
+// ioPrinter returns what prints one I/O in a format; disk is how long the names of
+// disks get.
+func (a *app) ioPrinter(format string, began time.Time, disk int) (func(*sample.IO) error, error) {
 	switch format {
 	case "json":
 		return func(x *sample.IO) error { return writeJSONLine(a.stdout, trace.Of(x, began)) }, nil
@@ -34,8 +35,12 @@ func (a *app) ioPrinter(format string, began time.Time) (func(*sample.IO) error,
 		}
 		return func(x *sample.IO) error { o := trace.Of(x, began); return write(o.Record()) }, write(trace.Fields())
 	}
-	return text.NewIOLines(a.stdout, styleOf(a.stdout, os.Getenv, widestTable), began, a.longestDisk()).Write, nil
+	return text.NewIOLines(a.stdout, styleOf(a.stdout, os.Getenv, widestTable), began, disk).Write, nil
 }
+
+// playedDisk is how long the names of the disks of a trace or an incident may get,
+// whose machine had others than this one: as nvme0n1.
+const playedDisk = 7
 
 // longestDisk is how long the names of the disks get that have a size.
 func (a *app) longestDisk() int {
