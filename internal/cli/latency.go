@@ -151,7 +151,7 @@ func (a *app) watchCalls(watch context.Context, o *latencyOptions, observer *lat
 	p, layout := a.latencyPrinter(o)
 	var total latency.Calls
 	return a.showIntervals(watch, &o.intervals, p, &observed{tick: latency.SweepEvery, during: observer.Sweep, follow: true,
-		next: func(session.Interval) ([]table.Table, error) {
+		next: func(*session.Interval) ([]table.Table, error) {
 			seen, err := observer.Next()
 			if err != nil {
 				return nil, err

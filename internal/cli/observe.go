@@ -16,8 +16,10 @@ type observed struct {
 	tick   time.Duration // from one call of during to the next
 	during func() error  // takes in what would get lost within an interval
 	follow bool          // a line says how far a long interval is
-	next   func(session.Interval) ([]table.Table, error)
-	sum    func(length time.Duration) ([]table.Table, error) // of all intervals; called once, last
+	// next is what an interval shows. Where figures are of a window that does not
+	// begin and end at the very instant of the interval, it gives it those of the window.
+	next func(*session.Interval) ([]table.Table, error)
+	sum  func(length time.Duration) ([]table.Table, error) // of all intervals; called once, last
 }
 
 // showIntervals shows one interval after the other, and sums up if it is
@@ -39,7 +41,7 @@ func (a *app) showIntervals(watch context.Context, o *intervals, p *printer, s *
 		}
 		shown++
 		line.Erase()
-		tables, err := s.next(i)
+		tables, err := s.next(&i)
 		if err != nil {
 			return err
 		}

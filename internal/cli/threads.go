@@ -101,7 +101,7 @@ func (a *app) watchThreads(watch context.Context, o *threadsOptions, observer *t
 	p, layout := a.threadsPrinter(o)
 	total := threads.NewRows(o.by)
 	return a.showIntervals(watch, &o.intervals, p, &observed{tick: threads.SweepEvery, during: observer.Sweep, follow: true,
-		next: func(session.Interval) ([]table.Table, error) {
+		next: func(*session.Interval) ([]table.Table, error) {
 			seen, err := observer.Next()
 			if err != nil {
 				return nil, err

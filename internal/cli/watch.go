@@ -124,8 +124,9 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	collector.Begin()
 	return a.showIntervals(watch, &o.intervals, a.newPrinter(&o.intervals), &observed{
 		tick: min(o.every, time.Second), during: collector.Tick,
-		next: func(i session.Interval) ([]table.Table, error) {
+		next: func(i *session.Interval) ([]table.Table, error) {
 			w := collector.Next(i.Last)
+			i.Start, i.Length = w.Start, w.Length
 			if o.format == "text" { // else it would grow with every process, for nobody to see
 				total.Add(w)
 			}
