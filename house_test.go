@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -22,62 +23,63 @@ type room struct {
 	may  []string
 }
 
-// rooms is the table of docs/architecture.md. The most specific line counts.
-// Every room may import itself and what lies below it.
-func rooms() []room {
-	const (
-		sample, host, bpf = "internal/sample", "internal/host", "internal/bpf"
-		source, diagnose  = "internal/source", "internal/diagnose"
-		table             = "internal/table"
-		procfile          = "internal/procfile"
-		figure            = "internal/figure"
-	)
-	return []room{
-		{".", []string{"internal/cli"}},
-		{"internal/cli", []string{"internal", "experiments", "scenarios", "test/vm"}},
-		{"experiments", nil}, // files only
-		{"test/vm", nil},     // likewise
-		{sample, nil},
-		{host, nil},
-		{procfile, []string{sample, host}},
-		{bpf, []string{host, procfile, sample}},
-		{"internal/session", []string{host}},
-		{source, []string{sample, host, "internal/session", source}},
-		{source + "/*", []string{sample, host, bpf}},
-		{source + "/proc/*", []string{sample, host, procfile}},
-		{source + "/probe/*", []string{sample, host, bpf, procfile}},
-		{"internal/parse", []string{sample, procfile}},
-		{"internal/parse/*", []string{sample, procfile, "internal/parse/lines"}},
-		{"internal/symbol", []string{host, procfile}},
-		{"internal/store", []string{sample}},
-		{"internal/store/*", []string{sample, "internal/store/frames", "internal/store/whole"}},
-		{"internal/store/remote", []string{sample, "internal/store/series", "internal/store/whole"}},
-		{"internal/detect", []string{sample}},
-		{figure, []string{sample}},
-		{"internal/predict", []string{sample}},
-		{diagnose, []string{sample, figure, "internal/detect", "internal/predict"}},
-		{"internal/notify", nil},
-		{"internal/lab", []string{sample, host, procfile}},
-		{"internal/agent", []string{sample, figure, host, source, "internal/store", "internal/detect", "internal/notify"}},
-		{table, nil},
-		{"internal/present/*", []string{sample, diagnose, table}},
-		{"internal/callstack", []string{sample, "internal/symbol", bpf, source}},
-		{"internal/tool/read", []string{sample, figure, host, source, diagnose, table, "internal/judge", "internal/parse"}},
-		{"internal/tool/*", []string{sample, host, procfile, bpf, source, "internal/symbol", "internal/session", "internal/callstack", table}},
-		{"internal/view", []string{sample, figure, table}},
-		{"internal/judge", []string{sample, host, source, diagnose, table, "internal/replay", "internal/session", "internal/store"}},
-		{"internal/tool/top", []string{sample, table, "internal/replay", "internal/store"}},
-		{"internal/tool/query", []string{table, "internal/replay", "internal/store"}},
-		{"internal/tool/baseline", []string{sample, table, "internal/detect", "internal/store"}},
-		{"internal/tool/diff", []string{sample, host, diagnose, table, "internal/detect", "internal/judge", "internal/replay", "internal/store", "internal/view"}},
-		{"internal/incident", []string{sample, host, source, diagnose, "internal/agent", "internal/judge", "internal/replay", "internal/session", "internal/store", "internal/tool"}},
-		{"internal/tool/burst", []string{source, table, host, sample, "internal/detect", "internal/store/tracefile"}},
-		{"internal/tool/trace", []string{source, table, host, sample, "internal/detect", "internal/session", "internal/store/tracefile"}},
-		{"internal/replay", []string{sample, table, "internal/store"}},
-		{"docs", []string{diagnose}},    // a test only
-		{"bench", []string{"internal"}}, // benchmarks only
-		{"scenarios", nil},
+// rooms is the table of docs/architecture.md, which is the only list of them: what
+// it says in backquotes in the first column is a room, below internal/ unless there is
+// a folder of that name at the root; in the last, what that may import. The most
+// specific line counts. Every room may import itself and what lies below it.
+func rooms(t *testing.T) []room {
+	t.Helper()
+	b, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
 	}
+	_, text, _ := strings.Cut(string(b), "| room | what it does | may import |\n|---|---|---|\n")
+	text, _, _ = strings.Cut(text, "\n\n")
+	var all []room
+	for line := range strings.Lines(text) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		if len(cells) != 3 {
+			t.Fatalf("a row of rooms has %d columns: %s", len(cells), line)
+		}
+		may := inBackquotes(cells[2])
+		for i := range may {
+			may[i] = strings.TrimSuffix(may[i], "/*")
+		}
+		switch said := strings.TrimSpace(cells[2]); {
+		case strings.HasPrefix(said, "as "):
+			i := slices.IndexFunc(all, func(r room) bool { return r.path == may[0]+"/*" })
+			if i < 0 {
+				t.Fatalf("there is no row of %s/* above: %s", may[0], line)
+			}
+			may = append(may[1:], all[i].may...)
+		case said == "every room":
+			may = []string{"internal", "experiments", "scenarios", "test/vm"}
+		}
+		for _, path := range inBackquotes(cells[0]) {
+			all = append(all, room{path, may})
+		}
+	}
+	if len(all) < 20 {
+		t.Fatalf("only %d rooms were read from docs/architecture.md", len(all))
+	}
+	return all
+}
+
+// inBackquotes are the folders that a cell names in backquotes.
+func inBackquotes(cell string) []string {
+	var out []string
+	for i, name := range strings.Split(cell, "`") {
+		if i%2 == 0 {
+			continue
+		}
+		if name == "main" {
+			name = "."
+		} else if _, err := os.Stat(strings.TrimSuffix(name, "/*")); err != nil {
+			name = "internal/" + name
+		}
+		out = append(out, name)
+	}
+	return out
 }
 
 // fence is a third party, or a package of the standard library that does what
@@ -118,8 +120,8 @@ func inTestsFenced() []string { return []string{"os/exec"} }
 func below(dir, top string) bool { return dir == top || strings.HasPrefix(dir, top+"/") }
 
 // roomOf is the table's line for a folder, and the folder that is its room.
-func roomOf(dir string) (r room, own string, ok bool) {
-	for _, x := range rooms() {
+func roomOf(all []room, dir string) (r room, own string, ok bool) {
+	for _, x := range all {
 		top, siblings := strings.CutSuffix(x.path, "/*")
 		var at string
 		switch {
@@ -148,13 +150,13 @@ func roomOf(dir string) (r room, own string, ok bool) {
 
 // violations are the imports of one file that the table forbids. name is its
 // path from the root, with slashes.
-func violations(name string, src any) ([]string, error) {
+func violations(all []room, name string, src any) ([]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ImportsOnly)
 	if err != nil {
 		return nil, err
 	}
 	dir, isTest := path.Dir(name), strings.HasSuffix(name, "_test.go")
-	r, own, ok := roomOf(dir)
+	r, own, ok := roomOf(all, dir)
 	if !ok {
 		return []string{dir + " is missing from the table of rooms"}, nil
 	}
@@ -212,7 +214,8 @@ func forbiddenParty(imported, dir string, isTest bool) string {
 }
 
 func TestRoomsImportWhatTheyMay(t *testing.T) {
-	files := 0
+	files, all := 0, rooms(t)
+	used := map[string]bool{} // "ROOM IMPORT" by code that is no test
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -224,9 +227,13 @@ func TestRoomsImportWhatTheyMay(t *testing.T) {
 			return nil
 		}
 		files++
-		found, err := violations(filepath.ToSlash(name), nil)
+		name = filepath.ToSlash(name)
+		found, err := violations(all, name, nil)
 		for _, v := range found {
 			t.Error(v)
+		}
+		if err == nil && !strings.HasSuffix(name, "_test.go") {
+			err = use(all, name, used)
 		}
 		return err
 	})
@@ -236,9 +243,43 @@ func TestRoomsImportWhatTheyMay(t *testing.T) {
 	if files < 20 {
 		t.Errorf("only %d files were looked at", files)
 	}
+	for _, r := range all {
+		if _, err := os.Stat(strings.TrimSuffix(r.path, "/*")); err != nil {
+			t.Errorf("the table has a row of %s, and there is no such folder", r.path)
+		}
+		for _, may := range r.may {
+			// who may import every room needs not all of them, and as tool/* others do not
+			if !used[r.path+" "+may] && r.path != "internal/cli" && r.path != "bench" && r.path != "docs" && !strings.HasPrefix(r.path, "internal/tool/") {
+				t.Errorf("%s may import %s by the table, and does not", r.path, may)
+			}
+		}
+	}
+}
+
+// use notes which entries of the table a file needs, and that its room is there.
+func use(all []room, name string, used map[string]bool) error {
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+	if err != nil {
+		return err
+	}
+	r, _, _ := roomOf(all, path.Dir(name))
+	used[r.path+" "] = true
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		for _, may := range r.may {
+			if ours, isOurs := strings.CutPrefix(imported, "iocause/"); isOurs && below(ours, may) {
+				used[r.path+" "+may] = true
+			}
+		}
+	}
+	return nil
 }
 
 func TestPlantedImportsAreCaught(t *testing.T) {
+	all := rooms(t)
 	for _, c := range []struct {
 		file, imported string
 		caught         bool
@@ -292,7 +333,7 @@ func TestPlantedImportsAreCaught(t *testing.T) {
 		{"internal/sampler/x.go", "fmt", true},
 		{"extra/x.go", "fmt", true},
 	} {
-		found, err := violations(c.file, fmt.Sprintf("package x\n\nimport _ %q\n", c.imported))
+		found, err := violations(all, c.file, fmt.Sprintf("package x\n\nimport _ %q\n", c.imported))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,3 +1,5 @@
+// Package diff compares two recordings, or two times of one: findings, figures and
+// settings, each with how sure it is that it differs.
 package diff
 
 import (
