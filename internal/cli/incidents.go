@@ -25,8 +25,8 @@ func newIncidentsCommand(a *app) *cobra.Command {
 		Use:   "incidents [flags]",
 		Short: "List the incidents that the agent kept",
 		Long: "Incidents lists the anomalies that the agent detected on this host, the newest\n" +
-			"first: what was far from normal or at a limit, and the cause that was found. 'iocause incident N' shows\n" +
-			"one of them with its evidence.",
+			"first: what was far from normal or at a limit, and the cause that was found.\n" +
+			"'iocause incident N' shows one of them with its evidence.",
 		Example: `  iocause incidents
   iocause incidents --top 0 --format json
   iocause incidents --dir /mnt/other/var/lib/iocause`,

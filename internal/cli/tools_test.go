@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"os/exec"
@@ -72,9 +73,15 @@ func TestIntervalsAddUp(t *testing.T) {
 	const pages = 997
 	path := bpftest.File(t, pages)
 	const passes = 5
+	var out, errs stream
 	done := make(chan error, 1)
 	go func() {
-		time.Sleep(time.Second) // the command is open by then
+		for began := time.Now(); out.String() == ""; time.Sleep(5 * time.Millisecond) { // until an interval is over
+			if time.Since(began) > 30*time.Second {
+				done <- errors.New("no interval was ever over")
+				return
+			}
+		}
 		for range passes {
 			time.Sleep(200 * time.Millisecond)
 			if err := exec.Command("dd", "if="+path, "of=/dev/null", "bs=4k", "status=none").Run(); err != nil {
@@ -84,12 +91,13 @@ func TestIntervalsAddUp(t *testing.T) {
 		}
 		done <- nil
 	}()
-	_, out, errs := runApp(t.Context(), source.List(), "cache", "0.3", "10", "--by", "file", "--top", "0", "--file", path, "--format", "json")
+	a := &app{host: host.Live(), sources: source.List(), stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	a.run(t.Context(), []string{"cache", "0.4", "10", "--by", "file", "--top", "0", "--file", path, "--format", "json"})
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	sum, cold, intervals := 0.0, 0.0, 0
-	for line := range strings.Lines(out) {
+	for line := range strings.Lines(out.String()) {
 		var v struct {
 			Seconds float64
 			ByFile  struct {
@@ -106,7 +114,7 @@ func TestIntervalsAddUp(t *testing.T) {
 		}
 	}
 	if intervals != 10 {
-		t.Errorf("%d intervals, want 10 (%s)", intervals, errs)
+		t.Errorf("%d intervals, want 10 (%s)", intervals, errs.String())
 	}
 	if math.Abs(sum-passes*pages) > .01 || math.Abs(cold-pages) > .01 {
 		t.Errorf("%.1f visits and %.1f cold pages in all intervals, want %d and %d", sum, cold, passes*pages, pages)

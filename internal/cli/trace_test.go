@@ -23,7 +23,7 @@ func TestTraceFlagsThatMakeNoSense(t *testing.T) {
 		want string
 	}{
 		{[]string{"trace", "0"}, `"0" is no time`},
-		{[]string{"trace", "1", "0"}, `"0" is no number of intervals`},
+		{[]string{"trace", "1", "0"}, `"0" is not a number of intervals`},
 		{[]string{"trace", "1", "2", "3"}, `"3" is one too many`},
 		{[]string{"trace", "1", "-o", "-"}, "no summary is printed"},
 		{[]string{"trace", "--file", ""}, "the name is empty"},
