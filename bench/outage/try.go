@@ -72,7 +72,7 @@ func (p plan) try(ctx context.Context, e engine) (out outcome, err error) {
 	var engine, agent *process
 	defer func() {
 		for _, x := range []*process{agent, engine} {
-			err = errors.Join(err, x.end(syscall.SIGINT))
+			err = errors.Join(err, x.end(syscall.SIGTERM))
 		}
 	}()
 	if engine, err = start(e.path, e.args(dir, to)...); err != nil {
@@ -90,7 +90,7 @@ func (p plan) try(ctx context.Context, e engine) (out outcome, err error) {
 		do   func() error
 	}{
 		{p.before, func() error { return arrived(ctx, to) }},
-		{0, func() error { return engine.end(syscall.SIGINT) }},
+		{0, func() error { return engine.end(syscall.SIGTERM) }},
 		{p.outage / 2, func() error { return agent.end(syscall.SIGKILL) }},
 		{0, func() (err error) { agent, err = start(self, asAgent, config); return err }},
 		{p.outage - p.outage/2, func() (err error) { engine, err = start(e.path, e.args(dir, to)...); return err }},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 // Child takes signals and does nothing.
 type Child struct {
 	cmd   *exec.Cmd
+	pid   atomic.Int64 // 0 before it is started; a signal may come at any time
 	began time.Time
 	ended time.Time     // set before done is closed
 	done  chan struct{} // closed when it has ended
@@ -48,6 +50,7 @@ func (c *Child) Start(h *host.Host) error {
 	if err := c.cmd.Start(); err != nil {
 		return fmt.Errorf("starting %q: %w; see that the file exists and may be executed", c.cmd.Path, plainly(err))
 	}
+	c.pid.Store(int64(c.cmd.Process.Pid))
 	c.tree = follow(h, c.cmd.Process.Pid)
 	go func() {
 		// Its error says how the command ended, which ProcessState says too.
@@ -72,10 +75,10 @@ func (c *Child) Name() string { return c.cmd.Args[0] }
 
 // PID is the process that it started as, 0 before that.
 func (c *Child) PID() int {
-	if c == nil || c.cmd.Process == nil {
+	if c == nil {
 		return 0
 	}
-	return c.cmd.Process.Pid
+	return int(c.pid.Load())
 }
 
 // Done is closed when the command has ended.
