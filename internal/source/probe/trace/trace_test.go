@@ -187,7 +187,7 @@ func TestFilters(t *testing.T) {
 		want int
 	}{
 		"comm":             {Options{PID: os.Getpid(), Comm: all[0].Comm}, count},
-		"another comm":     {Options{PID: os.Getpid(), Comm: all[0].Comm + "x"}, 0},
+		"another comm":     {Options{PID: os.Getpid(), Comm: "x" + all[0].Comm[1:]}, 0},
 		"disk":             {Options{PID: os.Getpid(), Device: disk}, count},
 		"another disk":     {Options{PID: os.Getpid(), Device: disk + 1}, 0},
 		"file":             {Options{File: bpftest.ID(t, path)}, count},
