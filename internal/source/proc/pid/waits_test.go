@@ -5,10 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/sample"
 )
@@ -107,9 +107,8 @@ func TestWaitsAreSampled(t *testing.T) {
 
 // Who fills the memory may do nothing in the window.
 func TestIdleHogIsListed(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil && !strings.Contains(os.Getenv("IOCAUSE_REQUIRE"), "python3") {
-		t.Skipf("needs python3: %v", err)
-	}
+	_, err := exec.LookPath("python3")
+	bpftest.Need(t, "python3", err)
 	cmd := exec.Command("python3", "-c", "import time; x = b'x' * (100 << 20); print(1, flush=True); time.sleep(60)")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
