@@ -99,7 +99,7 @@ func (o *Opener) Recording(from, to time.Time) (data []byte, err error) {
 // history reads what a recording has of a span.
 func (o *Opener) history(r *series.Reader, from, to time.Time) (*history, error) {
 	asked := [2]time.Time{from, to}
-	nothing := fmt.Errorf("playing the recording in %s: nothing was recorded from %s to %s", oneLine(o.Dir), Stamp(from), Stamp(to))
+	nothing := fmt.Errorf("playing the recording in %s: nothing was recorded from %s to %s", OneLine(o.Dir), Stamp(from), Stamp(to))
 	var oldest [series.Tiers]time.Time // of this tier or a coarser one
 	for tier := series.Tiers - 1; tier >= 0; tier-- {
 		oldest[tier] = r.Oldest(tier)

@@ -55,14 +55,14 @@ func (o *Opener) Incident(name string) (*incidents.Incident, error) {
 	first := make([]byte, 32)
 	n, err := f.ReadAt(first, 0)
 	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("reading %s: %w", oneLine(name), err)
+		return nil, fmt.Errorf("reading %s: %w", OneLine(name), err)
 	}
 	if !incidents.Is(first[:n]) {
 		return nil, nil
 	}
 	x, err := incidents.Read(f)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", oneLine(name), err)
+		return nil, fmt.Errorf("reading %s: %w", OneLine(name), err)
 	}
 	for _, l := range x.Lost {
 		o.note("%s: %s", name, l)
@@ -80,7 +80,7 @@ func SectionOf(x *incidents.Incident, name, section string) ([]byte, error) {
 	if x.Finding == nil {
 		why = NotJudged(&x.Meta)
 	}
-	return nil, fmt.Errorf("playing %s: the incident holds no %s evidence: %s", oneLine(name), section, why)
+	return nil, fmt.Errorf("playing %s: the incident holds no %s evidence: %s", OneLine(name), section, why)
 }
 
 // NotJudged says why an incident has no finding, as far as its notes do not.

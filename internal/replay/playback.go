@@ -58,7 +58,7 @@ func (o *Opener) File(name string, s *Span) (*Playback, error) {
 	one, err := o.play(name, f, size, s)
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%s: %w", oneLine(name), err)
+		return nil, fmt.Errorf("%s: %w", OneLine(name), err)
 	}
 	return one, nil
 }
@@ -84,7 +84,7 @@ func (o *Opener) open(name string) (windowSource, int64, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: a recording is read at several places: it must be a file", oneLine(name))
+		err = fmt.Errorf("%s: a recording is read at several places: it must be a file", OneLine(name))
 	}
 	if err != nil {
 		f.Close()
@@ -134,10 +134,10 @@ func (p *Playback) Each(f func(*recording.Record) error) error {
 		}
 	}
 	if every := p.Header().Interval; p.windows == 0 && !p.from.IsZero() && !p.to.IsZero() && p.to.Sub(p.from).Seconds() < every {
-		return fmt.Errorf("playing %s: its windows are %s long, and that time has the middle of none; ask for more", oneLine(p.Name), table.Duration(every))
+		return fmt.Errorf("playing %s: its windows are %s long, and that time has the middle of none; ask for more", OneLine(p.Name), table.Duration(every))
 	}
 	if p.windows == 0 {
-		return fmt.Errorf("playing %s: nothing was recorded in that time; it holds %s to %s", oneLine(p.Name), Stamp(p.begin), Stamp(p.end))
+		return fmt.Errorf("playing %s: nothing was recorded in that time; it holds %s to %s", OneLine(p.Name), Stamp(p.begin), Stamp(p.end))
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (p *Playback) Nobody(what string, ofDevice bool) error {
 	if p.OfAgent && !ofDevice {
 		why = "; the agent keeps processes with incidents alone, and the busiest for 'iocause top'"
 	}
-	return fmt.Errorf("playing %s: %s in that time%s", oneLine(p.Name), what, why)
+	return fmt.Errorf("playing %s: %s in that time%s", OneLine(p.Name), what, why)
 }
 
 // What is put together in one window: 128 MiB of points, 300 MiB of series, and

@@ -53,9 +53,9 @@ func (e *BadAsk) Unwrap() error { return e.Err }
 // Stamp is a time in a note.
 func Stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
 
-// oneLine keeps a name from breaking the line of an error; who prints it
+// OneLine keeps a name from breaking the line of an error; who prints it
 // escapes the rest.
-func oneLine(name string) string { return strings.ReplaceAll(name, "\n", `\n`) }
+func OneLine(name string) string { return strings.ReplaceAll(name, "\n", `\n`) }
 
 // times reads a span of a recording that began then; zero for no bound.
 func (s *Span) times(now, begin time.Time) (from, to time.Time, err error) {

@@ -128,7 +128,7 @@ func betterTimes(o *replay.Opener, name string) (func() (*replay.Playback, error
 	}
 	at := slices.IndexFunc(x.Sections, func(s incidents.Section) bool { return s.Name == replay.SectionNormal })
 	if at < 0 {
-		return nil, fmt.Errorf("comparing %s: the incident was judged against no better times; give another to compare it with", strings.ReplaceAll(name, "\n", `\n`))
+		return nil, fmt.Errorf("comparing %s: the incident was judged against no better times; give another to compare it with", replay.OneLine(name))
 	}
 	data := x.Sections[at].Data
 	return func() (*replay.Playback, error) { return o.Data(name, data, &replay.Span{}) }, nil

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"iocause/internal/replay"
 	"iocause/internal/store/recording"
@@ -31,7 +30,7 @@ func Kept(o *replay.Opener, folder string, s *replay.Span) (*Busiest, error) {
 	case err != nil:
 		return nil, err
 	case !some:
-		return nil, fmt.Errorf("reading %s: no table was kept from %s to %s", strings.ReplaceAll(folder, "\n", `\n`), replay.Stamp(from), replay.Stamp(to))
+		return nil, fmt.Errorf("reading %s: no table was kept from %s to %s", replay.OneLine(folder), replay.Stamp(from), replay.Stamp(to))
 	}
 	return t, nil
 }
