@@ -20,7 +20,7 @@ type agentOptions struct {
 	check               bool
 }
 
-func newAgentCommand(a *app) *cobra.Command {
+func newAgentCommand(e *env) *cobra.Command {
 	o := &agentOptions{}
 	c := &cobra.Command{
 		Use:   "agent [flags]",
@@ -39,7 +39,7 @@ func newAgentCommand(a *app) *cobra.Command {
 			"  iocause agent --config /etc/iocause/agent.yaml\n" +
 			"  iocause agent --config agent.yaml --check-config",
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.agent(c, o) },
+		RunE: func(c *cobra.Command, _ []string) error { return runAgent(e, c, o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.config, "config", "", "file with the configuration (YAML)")
@@ -85,7 +85,7 @@ func (o *agentOptions) read(c *cobra.Command) (agent.Config, error) {
 	return config, nil
 }
 
-func (a *app) agent(c *cobra.Command, o *agentOptions) error {
+func runAgent(e *env, c *cobra.Command, o *agentOptions) error {
 	config, err := o.read(c)
 	if err != nil || o.check {
 		return err
@@ -94,6 +94,6 @@ func (a *app) agent(c *cobra.Command, o *agentOptions) error {
 	defer syscall.Umask(syscall.Umask(0o077))
 	ctx, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
-	log := slog.New(slog.NewTextHandler(a.stderr, nil))
-	return agent.New(a.host, config, log, a.incidentJudge().Judge, programName()).Run(ctx)
+	log := slog.New(slog.NewTextHandler(e.stderr, nil))
+	return agent.New(e.host, config, log, newIncidentJudge(e).Judge, programName()).Run(ctx)
 }

@@ -10,20 +10,23 @@ import (
 	"iocause/internal/store/recording"
 )
 
-// incidentJudge judges incidents of this machine.
-func (a *app) incidentJudge() *incident.Judge {
-	return &incident.Judge{Host: a.host, Program: programName(), Opener: a.opener(stateDir), Watch: a.watchOnce}
+// newIncidentJudge judges incidents of this machine.
+func newIncidentJudge(e *env) *incident.Judge {
+	return &incident.Judge{Host: e.host, Program: programName(), Opener: newOpener(e, stateDir),
+		Watch: func(ctx context.Context, length time.Duration) (*sample.Window, recording.Header, error) {
+			return watchOnce(ctx, e, length)
+		}}
 }
 
 // watchOnce observes with all sources for a time. The window is there even
 // where the header lacks something.
-func (a *app) watchOnce(ctx context.Context, length time.Duration) (*sample.Window, recording.Header, error) {
+func watchOnce(ctx context.Context, e *env, length time.Duration) (*sample.Window, recording.Header, error) {
 	open, cancel := context.WithTimeout(ctx, openLimit())
 	defer cancel()
-	collector := source.Open(open, a.host, a.sources)
+	collector := source.Open(open, e.host, e.sources)
 	defer collector.Close()
 	collector.StandIn(source.StandIns())
-	header, err := a.recordingHeader(collector.Statuses(), length)
+	header, err := recordingHeader(e.host, collector.Statuses(), length)
 	collector.Begin()
 	return collector.Observe(ctx, source.Observation{Length: length}), header, err
 }

@@ -31,15 +31,15 @@ func cpuTime(t *testing.T) float64 {
 func TestJudgeIncident(t *testing.T) {
 	needProbes(t)
 	var notes bytes.Buffer
-	a := &app{host: host.Live(), stdin: strings.NewReader(""), stdout: &notes, stderr: &notes, sources: source.List()}
-	look := a.incidentJudge().Judge(t.Context(), agent.Ask{Length: 200 * time.Millisecond, Look: true})
+	a := &env{streams: streams{stdin: strings.NewReader(""), stdout: &notes, stderr: &notes}, host: host.Live(), sources: source.List()}
+	look := newIncidentJudge(a).Judge(t.Context(), agent.Ask{Length: 200 * time.Millisecond, Look: true})
 	if len(look.Sections) != 1 || len(look.Notes) > 0 || look.Report != nil {
 		t.Fatalf("a look: %d sections, %q", len(look.Sections), look.Notes)
 	}
 	for until := time.Now().Add(time.Second); time.Now().Before(until); { // so much at least was used before
 	}
 	began := cpuTime(t)
-	f := a.incidentJudge().Judge(t.Context(), agent.Ask{Length: 500 * time.Millisecond, Normal: look.Sections[0].Data})
+	f := newIncidentJudge(a).Judge(t.Context(), agent.Ask{Length: 500 * time.Millisecond, Normal: look.Sections[0].Data})
 	used := cpuTime(t) - began
 	var report diagnose.Report
 	if err := json.Unmarshal(f.Report, &report); err != nil || len(f.Notes) > 0 {

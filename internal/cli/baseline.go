@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -30,7 +31,7 @@ const (
 // baselineOptions are the flags of baseline.
 type baselineOptions struct{ dir, format, day string }
 
-func newBaselineCommand(a *app) *cobra.Command {
+func newBaselineCommand(e *env) *cobra.Command {
 	o := &baselineOptions{}
 	c := &cobra.Command{
 		Use:   "baseline [SIGNAL] [flags]",
@@ -47,7 +48,7 @@ func newBaselineCommand(a *app) *cobra.Command {
   iocause baseline cpu.user --day 2026-11-03
   iocause baseline memory.available --format json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.baseline(o, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return runBaseline(e, o, args) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
@@ -69,11 +70,11 @@ func signalList() string {
 	return b.String()
 }
 
-func (a *app) baseline(o *baselineOptions, args []string) error {
+func runBaseline(e *env, o *baselineOptions, args []string) error {
 	if err := checkFormat(o.format); err != nil {
 		return err
 	}
-	day, err := dayOf(o.day, a.host.Now())
+	day, err := dayOf(o.day, e.host.Now())
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (a *app) baseline(o *baselineOptions, args []string) error {
 			return err
 		}
 	}
-	history, newest, lost, err := baseline.Read(filepath.Join(o.dir, baselinesIn), a.host.Now())
+	history, newest, lost, err := baseline.Read(filepath.Join(o.dir, baselinesIn), e.host.Now())
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; the agent keeps them: give its folder with --dir", err)
 	}
@@ -91,12 +92,12 @@ func (a *app) baseline(o *baselineOptions, args []string) error {
 		return err
 	}
 	for _, l := range lost {
-		fmt.Fprintln(a.stderr, "iocause: "+text.Escape(l))
+		fmt.Fprintln(e.stderr, "iocause: "+text.Escape(l))
 	}
 	if len(args) == 1 {
-		return a.drawBaseline(o, &signals[0], history, day)
+		return drawBaseline(e.stdout, o, &signals[0], history, day)
 	}
-	return a.listBaselines(o, signals, history, newest.In(day.Location()))
+	return listBaselines(e.stdout, o, signals, history, newest.In(day.Location()))
 }
 
 // dayOf is midnight of a day in the zone of the clock.
@@ -127,7 +128,7 @@ func signalNamed(name string) ([]detect.Signal, error) {
 }
 
 // listBaselines shows the newest hour of every signal.
-func (a *app) listBaselines(o *baselineOptions, signals []detect.Signal, history *detect.History, newest time.Time) error {
+func listBaselines(out io.Writer, o *baselineOptions, signals []detect.Signal, history *detect.History, newest time.Time) error {
 	hours := []baseline.Hour{}
 	for i := range signals {
 		if h := baseline.Beside(&signals[i], history, newest); h.Samples > 0 || h.Normal.Hours > 0 {
@@ -135,23 +136,23 @@ func (a *app) listBaselines(o *baselineOptions, signals []detect.Signal, history
 		}
 	}
 	if o.format == "json" {
-		return writeJSON(a.stdout, map[string]any{"version": 1, "hours": hours})
+		return writeJSON(out, map[string]any{"version": 1, "hours": hours})
 	}
 	t := baseline.List(hours, newest)
-	return text.WriteTable(a.stdout, &t, styleOf(a.stdout, os.Getenv, widestTable))
+	return text.WriteTable(out, &t, styleOf(out, os.Getenv, widestTable))
 }
 
 // outside is how many spreads an hour's median is off for the drawing to mark it.
 const outside = 4
 
 // drawBaseline draws a day of a signal.
-func (a *app) drawBaseline(o *baselineOptions, s *detect.Signal, history *detect.History, day time.Time) error {
+func drawBaseline(out io.Writer, o *baselineOptions, s *detect.Signal, history *detect.History, day time.Time) error {
 	hours := []baseline.Hour{}
 	for at := day; at.Before(day.AddDate(0, 0, 1)); at = at.Add(time.Hour) { // 23 or 25 where summer time begins or ends
 		hours = append(hours, baseline.Beside(s, history, at))
 	}
 	if o.format == "json" {
-		return writeJSON(a.stdout, map[string]any{"version": 1, "hours": hours})
+		return writeJSON(out, map[string]any{"version": 1, "hours": hours})
 	}
 	c := text.Chart{Title: fmt.Sprintf("%s, %s: %s", s.Name, day.Format("Mon 2006-01-02 -0700"), s.Help), Unit: s.Unit}
 	known, normal := false, false
@@ -163,13 +164,13 @@ func (a *app) drawBaseline(o *baselineOptions, s *detect.Signal, history *detect
 		known, normal = known || h.Was.P50 != nil, normal || h.Normal.Hours > 0
 		c.Bars = append(c.Bars, b)
 	}
-	style := styleOf(a.stdout, os.Getenv, widestText)
-	if err := text.WriteChart(a.stdout, &c, style); err != nil {
+	style := styleOf(out, os.Getenv, widestText)
+	if err := text.WriteChart(out, &c, style); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout)
+	fmt.Fprintln(out)
 	t := baseline.Below(hours, known, normal)
-	return text.WriteTable(a.stdout, &t, style)
+	return text.WriteTable(out, &t, style)
 }
 
 func orNaN(v *float64) float64 {

@@ -21,8 +21,8 @@ func atTime(t *testing.T, now time.Time, args ...string) (code int, stdout, stde
 	var out, err stream
 	h := host.Live()
 	h.Now = func() time.Time { return now }
-	a := &app{host: h, stdin: strings.NewReader(""), stdout: &out, stderr: &err}
-	code = a.run(t.Context(), args)
+	a := &env{streams: streams{stdin: strings.NewReader(""), stdout: &out, stderr: &err}, host: h}
+	code = runLine(t.Context(), a, args)
 	return code, out.String(), err.String()
 }
 

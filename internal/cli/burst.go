@@ -26,7 +26,7 @@ type burstOptions struct {
 	playback playback
 }
 
-func newBurstCommand(a *app) *cobra.Command {
+func newBurstCommand(e *env) *cobra.Command {
 	o := &burstOptions{}
 	c := &cobra.Command{
 		Use:   "burst " + intervalUsage,
@@ -48,7 +48,7 @@ func newBurstCommand(a *app) *cobra.Command {
   iocause burst 5 --format json
   iocause burst --recording 17`,
 		Args: func(c *cobra.Command, args []string) error { return o.args(args) },
-		RunE: func(c *cobra.Command, _ []string) error { return a.burst(c, o) },
+		RunE: func(c *cobra.Command, _ []string) error { return runBurst(e, c, o) },
 	}
 	o.bind(c, "bursts")
 	o.filter.bind(c)
@@ -69,7 +69,7 @@ func burstRefuses() []noAnswer {
 
 // burstRun is one run of the command.
 type burstRun struct {
-	app     *app
+	env     *env
 	o       *burstOptions
 	printer *printer
 	lines   *text.Lines
@@ -79,12 +79,12 @@ type burstRun struct {
 	printed bool // tables, below the bursts so far
 }
 
-func (a *app) burst(c *cobra.Command, o *burstOptions) error {
-	data, err := a.evidence(c, &o.playback, incident.SectionTrace)
+func runBurst(e *env, c *cobra.Command, o *burstOptions) error {
+	data, err := readEvidence(e, c, &o.playback, incident.SectionTrace)
 	if err != nil {
 		return err
 	}
-	r := &burstRun{app: a, o: o, printer: a.newPrinter(&o.intervals)}
+	r := &burstRun{env: e, o: o, printer: newPrinter(e.streams, &o.intervals)}
 	if err := r.printer.arrange((&burst.Interval{}).Tables()); err != nil {
 		return err
 	}
@@ -95,17 +95,17 @@ func (a *app) burst(c *cobra.Command, o *burstOptions) error {
 	if given := o.filter.given(c); data != nil {
 		t, err = o.filter.recordedTarget(given)
 	} else {
-		t, err = o.filter.target(a.host, given)
+		t, err = o.filter.target(e.host, given)
 	}
 	if err != nil {
 		return err
 	}
 	disk := playedDisk
 	if data == nil {
-		disk = a.longestDisk()
+		disk = longestDisk(e.host)
 	}
 	f := burst.Filter{PIDs: t.PIDs, Comm: t.Comm, Cgroup: t.Cgroup, Device: t.Device}
-	r.lines = text.NewLines(a.stdout, styleOf(a.stdout, os.Getenv, widestTable), []text.LineColumn{
+	r.lines = text.NewLines(e.stdout, styleOf(e.stdout, os.Getenv, widestTable), []text.LineColumn{
 		{Head: "TIME", Width: 12}, {Head: "DISK", Width: min(max(disk, 4), 12)}, {Head: "LENGTH", Width: 6, Right: true},
 		{Head: "I/Os", Width: 6, Right: true}, {Head: "BYTES", Width: 7, Right: true}, {Head: "TOP/ms", Width: 6, Right: true},
 		{Head: "LATENCY", Width: 7, Right: true}, {Head: "WHO"}})
@@ -121,17 +121,17 @@ func (a *app) burst(c *cobra.Command, o *burstOptions) error {
 
 // live watches until it is enough.
 func (r *burstRun) live(ctx context.Context, f burst.Filter) (err error) {
-	a, o := r.app, r.o
+	e, o := r.env, r.o
 	watch, stop := session.UntilInterrupt(ctx, nil)
 	defer stop()
-	observer, err := burst.Open(a.host, f)
+	observer, err := burst.Open(e.host, f)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, observer.Close()) }()
 	observer.Found = r.found
 	if o.format != "text" || o.every > 2*time.Second {
-		fmt.Fprintf(a.stderr, "iocause: looking for bursts, the first table after %s\n", table.Duration(o.every.Seconds()))
+		fmt.Fprintf(e.stderr, "iocause: looking for bursts, the first table after %s\n", table.Duration(o.every.Seconds()))
 	}
 	began, n := time.Now(), 0
 	loop := session.Loop{Every: o.every, Count: o.count, Tick: burst.Poll, During: observer.Poll}
@@ -156,7 +156,7 @@ func (r *burstRun) found(b *burst.Burst) error {
 	case "csv":
 		return nil
 	case "json":
-		return writeJSONLine(r.app.stdout, map[string]any{"burst": b.Object()})
+		return writeJSONLine(r.env.stdout, map[string]any{"burst": b.Object()})
 	}
 	if s := b.At.Unix(); s != r.second {
 		r.second, r.shown = s, 0
@@ -167,7 +167,7 @@ func (r *burstRun) found(b *burst.Burst) error {
 	}
 	if r.printed {
 		r.printed = false
-		fmt.Fprintln(r.app.stdout)
+		fmt.Fprintln(r.env.stdout)
 	}
 	latency := "-"
 	if mean, ok := b.Latency(); ok {

@@ -25,7 +25,7 @@ type captureOptions struct {
 	note, dir, out string
 }
 
-func newCaptureCommand(a *app) *cobra.Command {
+func newCaptureCommand(e *env) *cobra.Command {
 	o := &captureOptions{}
 	c := &cobra.Command{
 		Use:   "capture [flags]",
@@ -41,7 +41,7 @@ func newCaptureCommand(a *app) *cobra.Command {
   iocause capture --duration 30s -o now.iocause
   iocause incident now.iocause`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.capture(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return runCapture(c.Context(), e, o) },
 	}
 	f := c.Flags()
 	f.Var(timeIn(&o.length, 10*time.Second), "duration", "how long all probes watch")
@@ -68,20 +68,20 @@ func (o *captureOptions) check() error {
 	return nil
 }
 
-func (a *app) capture(parent context.Context, o *captureOptions) error {
+func runCapture(parent context.Context, e *env, o *captureOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
 	ctx, stop := session.UntilInterrupt(parent, nil)
 	defer stop()
-	began := a.host.Now()
-	fmt.Fprintf(a.stderr, "iocause: watching for %s and gathering evidence for some %s more\n",
-		table.Duration(o.length.Seconds()), table.Duration((incident.Watching(a.evidenceKinds()) * min(o.length, incident.LongestWatch)).Seconds()))
-	f := a.incidentJudge().Judge(ctx, agent.Ask{Length: o.length})
+	began := e.host.Now()
+	fmt.Fprintf(e.stderr, "iocause: watching for %s and gathering evidence for some %s more\n",
+		table.Duration(o.length.Seconds()), table.Duration((incident.Watching(evidenceKinds(e.host)) * min(o.length, incident.LongestWatch)).Seconds()))
+	f := newIncidentJudge(e).Judge(ctx, agent.Ask{Length: o.length})
 	if f.Report == nil {
 		return session.TooEarly(ctx)
 	}
-	x := &incidents.Incident{Finding: f.Report, Sections: f.Sections, Meta: incident.ByHand(a.host, programName(), o.note, began)}
+	x := &incidents.Incident{Finding: f.Report, Sections: f.Sections, Meta: incident.ByHand(e.host, programName(), o.note, began)}
 	x.Meta.Cause, x.Meta.Title, x.Meta.Notes = f.Cause, f.Title, f.Notes
 	top, ok, err := agent.TablesAround(o.dir, x.Meta.Program, began, x.Meta.What.End)
 	if err != nil {
@@ -102,6 +102,6 @@ func (a *app) capture(parent context.Context, o *captureOptions) error {
 			how += " --dir " + o.dir
 		}
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s\nKept; see: iocause incident %s\n", text.Escape(f.Title), text.Escape(how))
+	_, err = fmt.Fprintf(e.stdout, "%s\nKept; see: iocause incident %s\n", text.Escape(f.Title), text.Escape(how))
 	return err
 }

@@ -56,7 +56,7 @@ type checkedVerdict struct {
 	Missing  []string    `json:"missing,omitempty"` // "a or b": one of them would do
 }
 
-func newCheckCommand(a *app) *cobra.Command {
+func newCheckCommand(e *env) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   "check",
@@ -72,18 +72,18 @@ func newCheckCommand(a *app) *cobra.Command {
 			if err := checkFormat(format); err != nil {
 				return err
 			}
-			return a.check(c.Context(), format)
+			return runCheck(c.Context(), e, format)
 		},
 	}
 	c.Flags().StringVar(&format, "format", "text", "text or json")
 	return c
 }
 
-func (a *app) check(ctx context.Context, format string) error {
+func runCheck(ctx context.Context, e *env, format string) error {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
 	done := make(chan checked, 1)
-	go func() { done <- a.tryAll(ctx) }()
+	go func() { done <- tryAll(ctx, e) }()
 	var result checked
 	select {
 	case result = <-done:
@@ -92,9 +92,9 @@ func (a *app) check(ctx context.Context, format string) error {
 	}
 	var err error
 	if format == "json" {
-		err = writeJSON(a.stdout, result)
+		err = writeJSON(e.stdout, result)
 	} else {
-		err = writeChecked(a.stdout, result, styleOf(a.stdout, func(string) string { return "" }, widestText).Width)
+		err = writeChecked(e.stdout, result, styleOf(e.stdout, func(string) string { return "" }, widestText).Width)
 	}
 	if err != nil {
 		return err
@@ -106,10 +106,10 @@ func (a *app) check(ctx context.Context, format string) error {
 }
 
 // tryAll opens and reads every source.
-func (a *app) tryAll(ctx context.Context) checked {
+func tryAll(ctx context.Context, e *env) checked {
 	open, cancel := context.WithTimeout(ctx, checkOpenLimit)
 	defer cancel()
-	collector := source.Open(open, a.host, a.sources)
+	collector := source.Open(open, e.host, e.sources)
 	defer collector.Close()
 	if end, ok := ctx.Deadline(); ok { // to name what hangs before the check itself is over
 		collector.Patience = max(time.Until(end)/2, 100*time.Millisecond)

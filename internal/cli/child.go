@@ -12,19 +12,19 @@ import (
 )
 
 // newChild finds the command that is to be watched. What it prints goes to out.
-func (a *app) newChild(args []string, out io.Writer) (*session.Child, error) {
-	in := a.stdin
+func newChild(s streams, args []string, out io.Writer) (*session.Child, error) {
+	in := s.stdin
 	if _, isTerminal := terminalWidth(in); isTerminal {
 		in = nil
 	}
-	return session.NewChild(args, in, out, a.stderr)
+	return session.NewChild(args, in, out, s.stderr)
 }
 
-// waitFor waits for the command's end and returns its exit code. A command that
+// waitForChild waits for the command's end and returns its exit code. A command that
 // runs on is mentioned.
-func (a *app) waitFor(watch context.Context, c *session.Child) int {
+func waitForChild(watch context.Context, notes io.Writer, c *session.Child) int {
 	return c.Wait(watch, func(advice string) {
-		fmt.Fprintf(a.stderr, "iocause: %s (process %d) runs on; %s\n", text.Escape(c.Name()), c.PID(), advice)
+		fmt.Fprintf(notes, "iocause: %s (process %d) runs on; %s\n", text.Escape(c.Name()), c.PID(), advice)
 	})
 }
 

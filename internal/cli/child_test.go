@@ -48,10 +48,10 @@ func TestCommandRunsOnAfterTheDuration(t *testing.T) {
 
 func TestInterruptPrintsTheFindingAndEndsTheCommand(t *testing.T) {
 	var out, err stream
-	a := &app{host: host.Live(), sources: []source.Entry{working("calm", sample.WaitIO)}, stdin: strings.NewReader(""), stdout: &out, stderr: &err}
+	a := &env{streams: streams{stdin: strings.NewReader(""), stdout: &out, stderr: &err}, host: host.Live(), sources: []source.Entry{working("calm", sample.WaitIO)}}
 	done := make(chan int, 1)
 	go func() {
-		done <- a.run(t.Context(), []string{"--exit-code", "--", "sh", "-c", "trap 'exit 9' INT; sleep 0.3; echo ready; sleep 60 & wait"})
+		done <- runLine(t.Context(), a, []string{"--exit-code", "--", "sh", "-c", "trap 'exit 9' INT; sleep 0.3; echo ready; sleep 60 & wait"})
 	}()
 	for began := time.Now(); !strings.Contains(err.String(), "ready"); time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > 20*time.Second {

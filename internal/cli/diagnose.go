@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"iocause/internal/bpf"
 	"iocause/internal/diagnose"
+	"iocause/internal/host"
 	"iocause/internal/judge"
 	"iocause/internal/lab"
 	"iocause/internal/sample"
@@ -48,7 +50,7 @@ type diagnoseOptions struct {
 	against  pastOptions
 }
 
-func newDiagnoseCommand(a *app) *cobra.Command {
+func newDiagnoseCommand(e *env) *cobra.Command {
 	o := &diagnoseOptions{}
 	c := &cobra.Command{
 		Use:   "diagnose [flags] [-- COMMAND ...]",
@@ -81,7 +83,7 @@ func newDiagnoseCommand(a *app) *cobra.Command {
 			}
 			return checkCommandGiven(c, args)
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.diagnose(c, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return runDiagnose(e, c, o, args) },
 	}
 	o.bind(c)
 	return c
@@ -102,12 +104,12 @@ func (o *diagnoseOptions) bind(c *cobra.Command) {
 }
 
 // check finds out whether the options make sense together, and what they ask.
-func (o *diagnoseOptions) check(a *app, c *cobra.Command, command []string) (diagnose.Target, error) {
+func (o *diagnoseOptions) check(h *host.Host, c *cobra.Command, command []string) (diagnose.Target, error) {
 	given, err := o.checkFlags(c, command)
 	if err != nil {
 		return diagnose.Target{}, err
 	}
-	return o.filter.target(a.host, given)
+	return o.filter.target(h, given)
 }
 
 // checkFlags returns the filters that are given.
@@ -134,24 +136,24 @@ func (o *diagnoseOptions) checkFlags(c *cobra.Command, command []string) ([]stri
 	return given, nil
 }
 
-// diagnose is the command: open, watch, judge, print.
-func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) error {
+// runDiagnose is the command: open, watch, judge, print.
+func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) error {
 	if play, err := o.playback.asked(c); err != nil {
 		return err
 	} else if play {
-		return a.diagnoseRecording(c, o, args)
+		return diagnoseRecording(e, c, o, args)
 	}
-	target, err := o.check(a, c, args)
+	target, err := o.check(e.host, c, args)
 	if err != nil {
 		return err
 	}
-	before, err := a.readPast(&o.against, o.playback.dir)
+	before, err := readPast(e, &o.against, o.playback.dir)
 	if err != nil {
 		return err
 	}
 	var ch *session.Child
 	if len(args) > 0 {
-		if ch, err = a.newChild(args, a.stderr); err != nil {
+		if ch, err = newChild(e.streams, args, e.stderr); err != nil {
 			return err
 		}
 	}
@@ -161,24 +163,24 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 	defer cancel()
 	var one *started
 	if len(target.PIDs) == 1 {
-		one = startOf(a.host, target.PIDs[0])
+		one = startOf(e.host, target.PIDs[0])
 	}
-	missing := nobody(a.host, target)
+	missing := nobody(e.host, target)
 	if missing != "" {
-		fmt.Fprintf(a.stderr, "iocause: %s now; watching whether that changes\n", missing)
+		fmt.Fprintf(e.stderr, "iocause: %s now; watching whether that changes\n", missing)
 	}
-	collector := source.Open(open, a.host, a.sources)
+	collector := source.Open(open, e.host, e.sources)
 	defer collector.Close()
 	collector.StandIn(source.StandIns())
 	if watch.Err() != nil {
 		return session.TooEarly(watch)
 	}
-	a.noteRefusals(collector.Statuses())
+	noteRefusals(e.stderr, collector.Statuses())
 
 	collector.Begin()
 	ob := source.Observation{Length: o.duration}
 	if ch != nil {
-		if err := ch.Start(a.host); err != nil {
+		if err := ch.Start(e.host); err != nil {
 			return err
 		}
 		defer ch.StopTracking()
@@ -187,12 +189,12 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 			ob.Length = 0
 		}
 	}
-	line := a.newProgress(ob.Length, args)
+	line := newProgress(e.stderr, ob.Length, args)
 	ob.Progress = func(p source.Progress) { line.Draw(func() string { return observing(p) }) }
 	window := collector.Observe(watch, ob)
 	line.Erase()
 	if one != nil {
-		if why := one.ended(a.host); why != "" {
+		if why := one.ended(e.host); why != "" {
 			window.Gaps = append(window.Gaps, sample.Gap{Why: why})
 		}
 	}
@@ -205,14 +207,14 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 			ch.Signal(session.SignalOf(watch))
 		}
 	}
-	err = a.conclude(watch, o, window, target, missing, before)
+	err = conclude(watch, e, o, window, target, missing, before)
 	if ch == nil {
 		return err
 	}
 	if err := collector.Close(); err != nil { // the command may run on for long
-		fmt.Fprintf(a.stderr, "iocause: %v; the finding above is complete\n", err)
+		fmt.Fprintf(e.stderr, "iocause: %v; the finding above is complete\n", err)
 	}
-	code := a.waitFor(watch, ch)
+	code := waitForChild(watch, e.stderr, ch)
 	if err == nil && o.exitCode && code != 0 {
 		return &exitError{code}
 	}
@@ -222,29 +224,29 @@ func (a *app) diagnose(c *cobra.Command, o *diagnoseOptions, args []string) erro
 // conclude judges the window and prints the finding, if there was anything to
 // see. missing is who had not been there at the start, before what it is compared
 // with.
-func (a *app) conclude(watch context.Context, o *diagnoseOptions, w *sample.Window, target diagnose.Target, missing string, before *judge.Past) error {
+func conclude(watch context.Context, e *env, o *diagnoseOptions, w *sample.Window, target diagnose.Target, missing string, before *judge.Past) error {
 	if watch.Err() != nil && w.Length < shortest {
 		return session.TooEarly(watch)
 	}
 	if missing != "" && !target.In(w) {
-		if missing = nobody(a.host, target); missing != "" {
+		if missing = nobody(e.host, target); missing != "" {
 			return fmt.Errorf("looking for whom to diagnose: %s, before, during or after the %s watched; see 'ps -e -o pid,comm,cgroup'",
 				missing, table.Duration(w.Seconds()))
 		}
 	}
-	r, err := judge.Live(a.host, w, target, before)
+	r, err := judge.Live(e.host, w, target, before)
 	if err != nil {
 		return err
 	}
-	return a.print(r, o.format)
+	return printReport(e.stdout, r, o.format)
 }
 
 // noteRefusals says once what is missing without privileges; the report names
 // each gap.
-func (a *app) noteRefusals(all []source.Status) {
+func noteRefusals(notes io.Writer, all []source.Status) {
 	for _, s := range all {
 		if errors.Is(s.OpenErr, bpf.ErrNotPermitted) {
-			fmt.Fprintln(a.stderr, "iocause: loading kernel programs: not permitted, so only /proc is read and many causes cannot be told; run as root, or with CAP_BPF and CAP_PERFMON")
+			fmt.Fprintln(notes, "iocause: loading kernel programs: not permitted, so only /proc is read and many causes cannot be told; run as root, or with CAP_BPF and CAP_PERFMON")
 			return
 		}
 	}

@@ -27,7 +27,7 @@ type diffOptions struct {
 // times tells whether times are chosen.
 func (o *diffOptions) times() bool { return o.from != [2]string{} || o.to != [2]string{} }
 
-func newDiffCommand(a *app) *cobra.Command {
+func newDiffCommand(e *env) *cobra.Command {
 	o := &diffOptions{}
 	c := &cobra.Command{
 		Use:   "diff A [B]",
@@ -52,7 +52,7 @@ func newDiffCommand(a *app) *cobra.Command {
   iocause diff slow.txt fast.txt
   iocause diff a.iocause b.iocause --format json --all | jq .figures`,
 		Args: func(_ *cobra.Command, args []string) error { return o.check(args) },
-		RunE: func(c *cobra.Command, args []string) error { return a.diff(c, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return runDiff(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.from[0], "from", "", "begin there in A")
@@ -88,24 +88,24 @@ func alone() error {
 type diffable struct {
 	name string
 	is   func(beginning []byte) bool
-	diff func(c *cobra.Command, o *diffOptions, files [2]string) error
+	diff func(e *env, c *cobra.Command, o *diffOptions, files [2]string) error
 }
 
 // recordedKind are files, and folders of an agent, that can be played.
 const recordedKind = "a recording of iocause"
 
-func (a *app) diffables() []diffable {
+func diffables() []diffable {
 	return []diffable{
-		{recordedKind, isRecorded, a.diffRecordings},
-		{"a text with the output of tools", hasOutput, a.diffTexts},
+		{recordedKind, isRecorded, diffRecordings},
+		{"a text with the output of tools", hasOutput, diffTexts},
 	}
 }
 
 // isRecorded tells recordings, and incidents, which hold one.
 func isRecorded(beginning []byte) bool { return recording.Is(beginning) || incidents.Is(beginning) }
 
-// diff finds out what the files are and compares them.
-func (a *app) diff(c *cobra.Command, o *diffOptions, args []string) error {
+// runDiff finds out what the files are and compares them.
+func runDiff(e *env, c *cobra.Command, o *diffOptions, args []string) error {
 	if len(args) == 0 {
 		args = []string{o.dir}
 	}
@@ -113,7 +113,7 @@ func (a *app) diff(c *cobra.Command, o *diffOptions, args []string) error {
 	for i, name := range files {
 		files[i] = replay.Numbered(o.dir, name)
 	}
-	for _, kind := range a.diffables() {
+	for _, kind := range diffables() {
 		var is [2]bool
 		for i, name := range files {
 			if isDirectory(name) {
@@ -131,7 +131,7 @@ func (a *app) diff(c *cobra.Command, o *diffOptions, args []string) error {
 		}
 		switch {
 		case is[0] && is[1]:
-			return kind.diff(c, o, files)
+			return kind.diff(e, c, o, files)
 		case is[0] || is[1]:
 			other := files[0]
 			if is[0] {
@@ -159,7 +159,7 @@ func beginningOf(name string) ([]byte, error) {
 }
 
 // diffRecordings is diff for recordings.
-func (a *app) diffRecordings(c *cobra.Command, o *diffOptions, files [2]string) error {
+func diffRecordings(e *env, c *cobra.Command, o *diffOptions, files [2]string) error {
 	target, err := o.filter.recordedTarget(o.filter.given(c))
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (a *app) diffRecordings(c *cobra.Command, o *diffOptions, files [2]string) 
 	for i, flags := range [2][2]string{{"from", "to"}, {"from-b", "to-b"}} {
 		q.Spans[i] = replay.Span{From: o.from[i], To: o.to[i], FromFlag: flags[0], ToFlag: flags[1]}
 	}
-	d, err := diff.Recordings(a.opener(o.dir), &q)
+	d, err := diff.Recordings(newOpener(e, o.dir), &q)
 	if err != nil {
 		return err
 	}
@@ -176,14 +176,14 @@ func (a *app) diffRecordings(c *cobra.Command, o *diffOptions, files [2]string) 
 		if !o.all {
 			d.LeaveUnclear()
 		}
-		return writeJSON(a.stdout, d)
+		return writeJSON(e.stdout, d)
 	}
-	style := styleOf(a.stdout, os.Getenv, widestText)
+	style := styleOf(e.stdout, os.Getenv, widestText)
 	for i, t := range d.Tables(o.all, style.Width < roomy) {
 		if i > 0 {
-			fmt.Fprintln(a.stdout)
+			fmt.Fprintln(e.stdout)
 		}
-		if err := text.WriteTable(a.stdout, &t, style); err != nil {
+		if err := text.WriteTable(e.stdout, &t, style); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ func hasOutput(beginning []byte) bool {
 }
 
 // diffTexts judges two texts, each as one case, and says what differs.
-func (a *app) diffTexts(c *cobra.Command, o *diffOptions, files [2]string) error {
+func diffTexts(e *env, c *cobra.Command, o *diffOptions, files [2]string) error {
 	if o.from != [2]string{} || o.to != [2]string{} || o.filter.comm != "" || o.filter.cgroup != "" || o.all {
 		return &usageError{errors.New("reading the flags: a text has no times to choose from, and what is in it is compared as a whole"), "leave --from, --to, --comm, --cgroup and --all out"}
 	}
@@ -29,7 +29,7 @@ func (a *app) diffTexts(c *cobra.Command, o *diffOptions, files [2]string) error
 	var texts []*parse.Text
 	var cases []*parse.Case
 	for _, name := range files {
-		t, err := a.readOne(ctx, []string{name}, &parse.Reader{Tools: parse.List()})
+		t, err := readOne(ctx, e.streams, []string{name}, &parse.Reader{Tools: parse.List()})
 		if err != nil {
 			return err
 		}
@@ -39,6 +39,6 @@ func (a *app) diffTexts(c *cobra.Command, o *diffOptions, files [2]string) error
 		}
 		texts, cases = append(texts, t), append(cases, found...)
 	}
-	a.noteFaults(texts)
-	return a.printCases(texts, read.Judge(a.host, cases), &readOptions{format: o.format})
+	noteFaults(e.stderr, texts)
+	return printCases(e.stdout, texts, read.Judge(e.host, cases), &readOptions{format: o.format})
 }

@@ -6,29 +6,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/host"
 	"iocause/internal/incident"
 	"iocause/internal/replay"
 )
 
 // evidenceKinds is all evidence of an incident.
-func (a *app) evidenceKinds() []incident.Kind { return incident.Kinds(a.host, programName()) }
+func evidenceKinds(h *host.Host) []incident.Kind { return incident.Kinds(h, programName()) }
 
 // programName is what files say of who wrote them.
 func programName() string { return "iocause " + buildVersion().String() }
 
-// evidence reads what a command without answer in recordings finds in an
+// readEvidence reads what a command without answer in recordings finds in an
 // incident: nil where nothing is to be played.
-func (a *app) evidence(c *cobra.Command, p *playback, section string) ([]byte, error) {
+func readEvidence(e *env, c *cobra.Command, p *playback, section string) ([]byte, error) {
 	if is, err := p.asked(c); err != nil || !is {
 		return nil, err
 	}
 	if p.file == "" {
-		return a.opener(p.dir).Evidence(p.span(), section)
+		return newOpener(e, p.dir).Evidence(p.span(), section)
 	}
 	if p.from != "" || p.to != "" {
 		return nil, &usageError{errors.New("reading the flags: the evidence of an incident is of one time"), "leave out --from and --to"}
 	}
-	x, err := a.opener(p.dir).Incident(p.file)
+	x, err := newOpener(e, p.dir).Incident(p.file)
 	if err != nil {
 		return nil, err
 	}

@@ -7,10 +7,10 @@ import (
 // Every piece of evidence has a name of its own and a command that shows it;
 // what is observed has a turn of its own.
 func TestEvidenceIsShownByCommands(t *testing.T) {
-	a := &app{}
+	a := &env{}
 	root := newRootCommand(a)
 	names, turns := map[string]bool{}, map[int]bool{}
-	for _, k := range a.evidenceKinds() {
+	for _, k := range evidenceKinds(a.host) {
 		if names[k.Section] || k.Type == "" || len(k.Views) == 0 {
 			t.Errorf("%+v: twice, without type or without a view", k)
 		}

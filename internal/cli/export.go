@@ -12,7 +12,7 @@ import (
 	"iocause/internal/store/incidents"
 )
 
-func newExportCommand(a *app) *cobra.Command {
+func newExportCommand(e *env) *cobra.Command {
 	var dir, to string
 	c := &cobra.Command{
 		Use:   "export N -o FILE.iocause",
@@ -27,19 +27,19 @@ func newExportCommand(a *app) *cobra.Command {
 			if to == "" {
 				return &usageError{errors.New("reading --output: no file is given"), "give one, or - for standard output"}
 			}
-			x, err := a.loadIncident(dir, args[0])
+			x, err := loadIncident(e.stdin, dir, args[0])
 			if err != nil {
 				return err
 			}
 			for _, l := range x.Lost { // it is lost for whoever gets the file, too
-				fmt.Fprintln(a.stderr, "iocause: "+text.Escape(l))
+				fmt.Fprintln(e.stderr, "iocause: "+text.Escape(l))
 				x.Meta.Notes = append(x.Meta.Notes, l)
 			}
 			if to == "-" {
-				if _, terminal := terminalWidth(a.stdout); terminal {
+				if _, terminal := terminalWidth(e.stdout); terminal {
 					return &usageError{errors.New("writing the incident: a terminal would obey what is in it"), "give a file with -o, or send it to a program"}
 				}
-				return incidents.Write(a.stdout, x)
+				return incidents.Write(e.stdout, x)
 			}
 			if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("writing %s: it is there already, or cannot be looked at; give another name", to)
@@ -47,7 +47,7 @@ func newExportCommand(a *app) *cobra.Command {
 			if err := incidents.SaveFile(to, x); err != nil {
 				return fmt.Errorf("writing %s: %w", to, err)
 			}
-			fmt.Fprintf(a.stderr, "iocause: wrote %s; it holds names of processes, files and cgroups\n", text.Escape(to))
+			fmt.Fprintf(e.stderr, "iocause: wrote %s; it holds names of processes, files and cgroups\n", text.Escape(to))
 			return nil
 		},
 	}

@@ -27,7 +27,7 @@ type flameAsk struct {
 	output, format, event, by string
 }
 
-func newFlameCommand(a *app) *cobra.Command {
+func newFlameCommand(e *env) *cobra.Command {
 	ask := &flameAsk{}
 	c := &cobra.Command{
 		Use:   "flame FILE [AFTER] [flags]",
@@ -55,24 +55,24 @@ func newFlameCommand(a *app) *cobra.Command {
 				return err
 			}
 			if len(args) == 2 {
-				return a.flameDiff(args, ask)
+				return flameDiff(e.streams, args, ask)
 			}
-			p, err := a.readStacks(args[0], ask)
+			p, err := readStacks(e.streams, args[0], ask)
 			if err != nil {
 				return err
 			}
 			if ask.format == "folded" {
 				for _, note := range p.Notes {
-					fmt.Fprintln(a.stderr, "iocause: "+text.Escape(note))
+					fmt.Fprintln(e.stderr, "iocause: "+text.Escape(note))
 				}
-				return folded.Collapse(a.stdout, p)
+				return folded.Collapse(e.stdout, p)
 			}
-			return a.writeProfile(p, ask.output)
+			return writeProfile(e.streams, p, ask.output)
 		},
 	}
 	ask.bind(c, ".html, .svg, ...")
 	c.Flags().StringVar(&ask.format, "format", "", "folded: stacks to standard output, as\nstackcollapse-perf.pl")
-	c.AddCommand(newFlameDiffCommand(a))
+	c.AddCommand(newFlameDiffCommand(e))
 	return c
 }
 
@@ -101,7 +101,7 @@ func (k *flameAsk) check(files int) error {
 	return nil
 }
 
-func newFlameDiffCommand(a *app) *cobra.Command {
+func newFlameDiffCommand(e *env) *cobra.Command {
 	ask := &flameAsk{}
 	c := &cobra.Command{
 		Use:   "diff BEFORE AFTER [flags]",
@@ -118,7 +118,7 @@ func newFlameDiffCommand(a *app) *cobra.Command {
 			if err := ask.check(len(args)); err != nil {
 				return err
 			}
-			return a.flameDiff(args, ask)
+			return flameDiff(e.streams, args, ask)
 		},
 	}
 	ask.bind(c, ".html")
@@ -126,12 +126,12 @@ func newFlameDiffCommand(a *app) *cobra.Command {
 }
 
 // flameDiff draws what changed between two files.
-func (a *app) flameDiff(args []string, ask *flameAsk) error {
-	before, err := a.readStacks(args[0], ask)
+func flameDiff(s streams, args []string, ask *flameAsk) error {
+	before, err := readStacks(s, args[0], ask)
 	if err != nil {
 		return err
 	}
-	after, err := a.readStacks(args[1], ask)
+	after, err := readStacks(s, args[1], ask)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (a *app) flameDiff(args []string, ask *flameAsk) error {
 	if err := writeWhole(ask.output, func(w io.Writer) error { return html.WriteDiff(w, after, before) }); err != nil {
 		return fmt.Errorf("writing %s: %w", ask.output, err)
 	}
-	fmt.Fprintf(a.stderr, "iocause: wrote %s: %s before, %s after\n", text.Escape(ask.output), weight(before), weight(after))
+	fmt.Fprintf(s.stderr, "iocause: wrote %s: %s before, %s after\n", text.Escape(ask.output), weight(before), weight(after))
 	return nil
 }
 
@@ -173,8 +173,8 @@ func filesGiven(c *cobra.Command, args []string, n int) error {
 }
 
 // readStacks reads a file of stacks; "-" is standard input.
-func (a *app) readStacks(name string, ask *flameAsk) (*sample.Profile, error) {
-	in := a.stdin
+func readStacks(s streams, name string, ask *flameAsk) (*sample.Profile, error) {
+	in := s.stdin
 	if name != "-" {
 		f, err := os.Open(name)
 		if errors.Is(err, os.ErrNotExist) {
@@ -201,13 +201,13 @@ func (a *app) readStacks(name string, ask *flameAsk) (*sample.Profile, error) {
 		p.Title = name
 		return p, nil
 	case perfscript.Looks(head):
-		return a.readPerfScript(buffered, name, ask)
+		return readPerfScript(s.stderr, buffered, name, ask)
 	case bpfstacks.Looks(head):
-		return a.readBPFStacks(buffered, name, ask)
+		return readBPFStacks(s.stderr, buffered, name, ask)
 	}
 	var states []string
-	for _, s := range stacks.States() {
-		states = append(states, string(s))
+	for _, state := range stacks.States() {
+		states = append(states, string(state))
 	}
 	p, err := folded.Read(buffered, states)
 	if err != nil {
@@ -217,10 +217,10 @@ func (a *app) readStacks(name string, ask *flameAsk) (*sample.Profile, error) {
 	return p, nil
 }
 
-func (a *app) readPerfScript(in io.Reader, name string, ask *flameAsk) (*sample.Profile, error) {
+func readPerfScript(notes io.Writer, in io.Reader, name string, ask *flameAsk) (*sample.Profile, error) {
 	res, err := perfscript.Read(in, perfscript.Options{Name: name, Event: ask.event, Count: ask.by == "count"})
 	if res != nil {
-		a.account(name, res.Used, res.Skipped, res.Unknown, res.Bad)
+		tellLines(notes, name, res.Used, res.Skipped, res.Unknown, res.Bad)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading perf script's text of %s: %w", name, err)
@@ -228,10 +228,10 @@ func (a *app) readPerfScript(in io.Reader, name string, ask *flameAsk) (*sample.
 	return res.Profile, nil
 }
 
-func (a *app) readBPFStacks(in io.Reader, name string, ask *flameAsk) (*sample.Profile, error) {
+func readBPFStacks(notes io.Writer, in io.Reader, name string, ask *flameAsk) (*sample.Profile, error) {
 	res, err := bpfstacks.Read(in, bpfstacks.Options{Name: name, Map: ask.event})
 	if res != nil {
-		a.account(name, res.Used, res.Skipped, res.Unknown, res.Bad)
+		tellLines(notes, name, res.Used, res.Skipped, res.Unknown, res.Bad)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the stacks of %s: %w", name, err)
@@ -239,10 +239,10 @@ func (a *app) readBPFStacks(in io.Reader, name string, ask *flameAsk) (*sample.P
 	return res.Profile, nil
 }
 
-// account says what became of the lines of a text.
-func (a *app) account(name string, used, skipped, unknown int, bad []string) {
+// tellLines says what became of the lines of a text.
+func tellLines(notes io.Writer, name string, used, skipped, unknown int, bad []string) {
 	for _, line := range bad {
-		fmt.Fprintln(a.stderr, "iocause: "+text.Escape(line))
+		fmt.Fprintln(notes, "iocause: "+text.Escape(line))
 	}
-	fmt.Fprintf(a.stderr, "iocause: %s: %s used, %d skipped, %d not understood\n", text.Escape(name), sample.Counted(used, "line"), skipped, unknown)
+	fmt.Fprintf(notes, "iocause: %s: %s used, %d skipped, %d not understood\n", text.Escape(name), sample.Counted(used, "line"), skipped, unknown)
 }

@@ -15,8 +15,8 @@ const perfText = "sh 1 2.0: 250000 cpu-clock: \n\t1f f+0x1 ([kernel.kallsyms])\n
 func runFlame(t *testing.T, stdin string, code int, args ...string) (out, notes string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &app{host: host.Live(), stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr}
-	if got := a.run(t.Context(), append([]string{"flame"}, args...)); got != code {
+	a := &env{streams: streams{stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr}, host: host.Live()}
+	if got := runLine(t.Context(), a, append([]string{"flame"}, args...)); got != code {
 		t.Fatalf("%q: code %d, want %d: %s", args, got, code, &stderr)
 	}
 	return stdout.String(), stderr.String()

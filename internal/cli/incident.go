@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 	"iocause/internal/store/incidents"
 )
 
-func newIncidentCommand(a *app) *cobra.Command {
+func newIncidentCommand(e *env) *cobra.Command {
 	var dir, format, section string
 	var brief bool
 	c := &cobra.Command{
@@ -38,23 +39,23 @@ func newIncidentCommand(a *app) *cobra.Command {
 			if err := checkFormat(format); err != nil {
 				return err
 			}
-			x, err := a.loadIncident(dir, args[0])
+			x, err := loadIncident(e.stdin, dir, args[0])
 			if err != nil {
 				return err
 			}
 			for _, l := range x.Lost {
-				fmt.Fprintln(a.stderr, "iocause: "+text.Escape(l))
+				fmt.Fprintln(e.stderr, "iocause: "+text.Escape(l))
 			}
 			switch {
 			case c.Flags().Changed("section"):
-				return a.printSection(x, section)
+				return printSection(e.stdout, x, section)
 			case format == "json":
-				return a.incidentJSON(x, whichOf(dir, args[0]))
+				return writeIncidentJSON(e, x, whichOf(dir, args[0]))
 			}
-			if err := a.incidentText(x); err != nil || args[0] == "-" || brief {
+			if err := writeIncident(e, x); err != nil || args[0] == "-" || brief {
 				return err
 			}
-			return a.viewText(x, whichOf(dir, args[0]))
+			return writeViews(e, x, whichOf(dir, args[0]))
 		},
 	}
 	f := c.Flags()
@@ -76,7 +77,7 @@ func oneIncident(c *cobra.Command, args []string) error {
 
 // loadIncident reads an incident of the folder by its number, or a file. A
 // file whose name is a number is written ./17.
-func (a *app) loadIncident(dir, which string) (*incidents.Incident, error) {
+func loadIncident(in io.Reader, dir, which string) (*incidents.Incident, error) {
 	if n, err := strconv.Atoi(which); err == nil {
 		x, err := incidents.Load(filepath.Join(dir, incidentsIn), n)
 		if errors.Is(err, incidents.ErrNone) {
@@ -85,7 +86,7 @@ func (a *app) loadIncident(dir, which string) (*incidents.Incident, error) {
 		return x, err
 	}
 	if which == "-" {
-		return incidents.Read(a.stdin)
+		return incidents.Read(in)
 	}
 	f, err := os.Open(which)
 	if err != nil {
@@ -103,17 +104,17 @@ func whichOf(dir, which string) string {
 	return which
 }
 
-// incidentJSON writes an incident for programs, with what the commands show of
+// writeIncidentJSON writes an incident for programs, with what the commands show of
 // evidence that is not JSON.
-func (a *app) incidentJSON(x *incidents.Incident, which string) error {
+func writeIncidentJSON(e *env, x *incidents.Incident, which string) error {
 	d := documentOf(x)
 	if which != "-" {
 		var err error
-		if d.Shown, err = a.viewJSON(x, which); err != nil {
+		if d.Shown, err = viewsAsJSON(e, x, which); err != nil {
 			d.Lost = append(d.Lost, "the evidence cannot be shown: "+err.Error())
 		}
 	}
-	return writeJSON(a.stdout, d)
+	return writeJSON(e.stdout, d)
 }
 
 // sectionJSON is a piece of evidence: JSON as it is, else only how much.
@@ -150,7 +151,7 @@ func documentOf(x *incidents.Incident) incidentDocument {
 
 // printSection writes a piece of evidence as it is. It may hold anything, so
 // that a terminal does not get it.
-func (a *app) printSection(x *incidents.Incident, name string) error {
+func printSection(out io.Writer, x *incidents.Incident, name string) error {
 	at := sectionAt(x, name)
 	if at < 0 {
 		var names []string
@@ -159,10 +160,10 @@ func (a *app) printSection(x *incidents.Incident, name string) error {
 		}
 		return fmt.Errorf("looking for the section %q: it is not there; there are %q", name, names)
 	}
-	if _, terminal := terminalWidth(a.stdout); terminal {
+	if _, terminal := terminalWidth(out); terminal {
 		return &usageError{fmt.Errorf("writing the section %q: it may hold what a terminal obeys", name), "send it to a file or a program"}
 	}
-	if _, err := a.stdout.Write(x.Sections[at].Data); err != nil {
+	if _, err := out.Write(x.Sections[at].Data); err != nil {
 		return fmt.Errorf("writing the section: %w", err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 	"iocause/internal/table"
 )
 
-func newIncidentsCommand(a *app) *cobra.Command {
+func newIncidentsCommand(e *env) *cobra.Command {
 	var dir, format string
 	var top int
 	c := &cobra.Command{
@@ -46,9 +47,9 @@ func newIncidentsCommand(a *app) *cobra.Command {
 				return err
 			}
 			if format == "json" {
-				return a.incidentsJSON(list)
+				return writeIncidentsJSON(e.stdout, list)
 			}
-			return a.incidentsText(list, top)
+			return writeIncidents(e, list, top)
 		},
 	}
 	f := c.Flags()
@@ -67,7 +68,7 @@ type incidentJSON struct {
 	Error string `json:"error,omitempty"` // why it cannot be read
 }
 
-func (a *app) incidentsJSON(list []incidents.Entry) error {
+func writeIncidentsJSON(out io.Writer, list []incidents.Entry) error {
 	all := []incidentJSON{}
 	for _, e := range list {
 		i := incidentJSON{Meta: e.Meta, File: e.Path, Bytes: e.Bytes}
@@ -77,10 +78,10 @@ func (a *app) incidentsJSON(list []incidents.Entry) error {
 		}
 		all = append(all, i)
 	}
-	return writeJSON(a.stdout, map[string]any{"version": 1, "incidents": all})
+	return writeJSON(out, map[string]any{"version": 1, "incidents": all})
 }
 
-func (a *app) incidentsText(list []incidents.Entry, top int) error {
+func writeIncidents(here *env, list []incidents.Entry, top int) error {
 	t := table.Table{Columns: []table.Column{
 		{Key: "number", Head: "N"}, {Key: "start", Head: "BEGAN"}, {Key: "seconds", Head: "LASTED"}, {Key: "cause", Head: "CAUSE"},
 		{Key: "why", Head: "WHAT WAS OFF", Flex: true, Least: 20},
@@ -92,11 +93,11 @@ func (a *app) incidentsText(list []incidents.Entry, top int) error {
 			continue
 		}
 		m := &e.Meta
-		t.Rows = append(t.Rows, []table.Cell{number, table.Str(m.What.Start.In(a.host.Now().Location()).Format("2006-01-02 15:04")),
+		t.Rows = append(t.Rows, []table.Cell{number, table.Str(m.What.Start.In(here.host.Now().Location()).Format("2006-01-02 15:04")),
 			table.Str(lasted(m)), causeCell(m), table.Str(whatWasOff(&m.What))})
 	}
 	t.Top(top)
-	return text.WriteTable(a.stdout, &t, styleOf(a.stdout, os.Getenv, widestTable))
+	return text.WriteTable(here.stdout, &t, styleOf(here.stdout, os.Getenv, widestTable))
 }
 
 func causeCell(m *incidents.Meta) table.Cell {

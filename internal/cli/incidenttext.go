@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strings"
@@ -18,12 +19,12 @@ import (
 	"iocause/internal/tool/baseline"
 )
 
-// incidentText shows an incident to people.
-func (a *app) incidentText(x *incidents.Incident) error {
-	style := styleOf(a.stdout, os.Getenv, widestText)
+// writeIncident shows an incident to people.
+func writeIncident(e *env, x *incidents.Incident) error {
+	style := styleOf(e.stdout, os.Getenv, widestText)
 	m := &x.Meta
 	const clock = "2006-01-02 15:04:05 -0700"
-	loc := a.host.Now().Location()
+	loc := e.host.Now().Location()
 	head := []string{
 		fmt.Sprintf("%s on %s, kernel %s", numbered(m.Number), m.Host, m.Kernel),
 		fmt.Sprintf("from %s to %s (%s)", m.What.Start.In(loc).Format(clock), m.What.End.In(loc).Format(clock), lasted(m)),
@@ -42,11 +43,11 @@ func (a *app) incidentText(x *incidents.Incident) error {
 			if i > 0 {
 				part = "  " + part
 			}
-			fmt.Fprintln(a.stdout, part)
+			fmt.Fprintln(e.stdout, part)
 		}
 	}
-	parts := []func() error{func() error { return a.reasonsText(m, style) }, func() error { return a.findingText(x, style) },
-		func() error { return a.seriesText(x, style) }, func() error { return a.sectionsText(x, style) }}
+	parts := []func() error{func() error { return writeReasons(e.stdout, m, style) }, func() error { return writeFinding(e.stdout, x, style) },
+		func() error { return writeIncidentSeries(e, x, style) }, func() error { return writeSections(e.stdout, x, style) }}
 	for _, part := range parts {
 		if err := part(); err != nil {
 			return err
@@ -72,8 +73,8 @@ func reached(l *sample.Limit) string {
 	return strings.TrimSuffix(what+": "+l.What, ": ")
 }
 
-// reasonsText shows the signals that were off at the worst.
-func (a *app) reasonsText(m *incidents.Meta, style text.Style) error {
+// writeReasons shows the signals that were off at the worst.
+func writeReasons(out io.Writer, m *incidents.Meta, style text.Style) error {
 	if len(m.What.Reasons) == 0 {
 		return nil
 	}
@@ -89,26 +90,26 @@ func (a *app) reasonsText(m *incidents.Meta, style text.Style) error {
 		}
 		t.Rows = append(t.Rows, append(row, table.Str(baseline.Basis(detect.Basis(r.Basis), r.Days))))
 	}
-	fmt.Fprintln(a.stdout)
-	return text.WriteTable(a.stdout, &t, style)
+	fmt.Fprintln(out)
+	return text.WriteTable(out, &t, style)
 }
 
-func (a *app) findingText(x *incidents.Incident, style text.Style) error {
-	fmt.Fprintln(a.stdout)
+func writeFinding(out io.Writer, x *incidents.Incident, style text.Style) error {
+	fmt.Fprintln(out)
 	if x.Finding == nil {
-		_, err := fmt.Fprintf(a.stdout, "%s.\n", replay.NotJudged(&x.Meta))
+		_, err := fmt.Fprintf(out, "%s.\n", replay.NotJudged(&x.Meta))
 		return err
 	}
 	var r diagnose.Report
 	if err := json.Unmarshal(x.Finding, &r); err != nil {
-		_, err := fmt.Fprintf(a.stdout, "The finding cannot be read: %s.\n", text.Escape(err.Error()))
+		_, err := fmt.Fprintf(out, "The finding cannot be read: %s.\n", text.Escape(err.Error()))
 		return err
 	}
-	return text.Write(a.stdout, &r, style)
+	return text.Write(out, &r, style)
 }
 
-// seriesText shows every series as a line, its left end first.
-func (a *app) seriesText(x *incidents.Incident, style text.Style) error {
+// writeIncidentSeries shows every series as a line, its left end first.
+func writeIncidentSeries(e *env, x *incidents.Incident, style text.Style) error {
 	if len(x.Series) == 0 {
 		return nil
 	}
@@ -132,13 +133,13 @@ func (a *app) seriesText(x *incidents.Incident, style text.Style) error {
 			}
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Str(strings.TrimSpace(s.Name + " " + s.On)), table.Str(table.Spark(values, spark)), most,
-			table.Str(s.Start.In(a.host.Now().Location()).Format(time.TimeOnly)), table.Str(table.Duration(s.Step * float64(len(s.Values)))), table.Str(s.Source)})
+			table.Str(s.Start.In(e.host.Now().Location()).Format(time.TimeOnly)), table.Str(table.Duration(s.Step * float64(len(s.Values)))), table.Str(s.Source)})
 	}
-	fmt.Fprintln(a.stdout)
-	return text.WriteTable(a.stdout, &t, style)
+	fmt.Fprintln(e.stdout)
+	return text.WriteTable(e.stdout, &t, style)
 }
 
-func (a *app) sectionsText(x *incidents.Incident, style text.Style) error {
+func writeSections(out io.Writer, x *incidents.Incident, style text.Style) error {
 	if len(x.Sections) == 0 {
 		return nil
 	}
@@ -147,6 +148,6 @@ func (a *app) sectionsText(x *incidents.Incident, style text.Style) error {
 	for _, s := range x.Sections {
 		t.Rows = append(t.Rows, []table.Cell{table.Str(s.Name), table.Str(s.Type), table.Num(float64(len(s.Data)))})
 	}
-	fmt.Fprintln(a.stdout)
-	return text.WriteTable(a.stdout, &t, style)
+	fmt.Fprintln(out)
+	return text.WriteTable(out, &t, style)
 }

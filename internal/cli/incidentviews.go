@@ -16,10 +16,10 @@ import (
 // evidenceRows is how many rows of each table an incident is shown with.
 const evidenceRows = "5"
 
-// viewText shows the evidence as the commands do that show it live, the first
+// writeViews shows the evidence as the commands do that show it live, the first
 // rows of each. which is what --recording takes for this incident.
-func (a *app) viewText(x *incidents.Incident, which string) error {
-	for _, k := range a.evidenceKinds() {
+func writeViews(e *env, x *incidents.Incident, which string) error {
+	for _, k := range evidenceKinds(e.host) {
 		if sectionAt(x, k.Section) < 0 {
 			continue
 		}
@@ -28,9 +28,9 @@ func (a *app) viewText(x *incidents.Incident, which string) error {
 				continue
 			}
 			args := append([]string{"--recording", which}, v.Args...)
-			fmt.Fprintf(a.stdout, "\n== iocause %s %s\n\n", v.Command, text.Escape(strings.Join(args, " ")))
-			if err := a.view(v.Command, append(args, "--top", evidenceRows)); err != nil {
-				fmt.Fprintf(a.stdout, "It cannot be shown: %s.\n", text.Escape(err.Error()))
+			fmt.Fprintf(e.stdout, "\n== iocause %s %s\n\n", v.Command, text.Escape(strings.Join(args, " ")))
+			if err := runView(e, v.Command, append(args, "--top", evidenceRows)); err != nil {
+				fmt.Fprintf(e.stdout, "It cannot be shown: %s.\n", text.Escape(err.Error()))
 			}
 		}
 	}
@@ -42,29 +42,29 @@ func sectionAt(x *incidents.Incident, name string) int {
 	return slices.IndexFunc(x.Sections, func(s incidents.Section) bool { return s.Name == name })
 }
 
-// view runs a command.
-func (a *app) view(command string, args []string) error {
-	c := newRootCommand(a)
+// runView runs a command.
+func runView(e *env, command string, args []string) error {
+	c := newRootCommand(e)
 	c.SetArgs(append([]string{command}, args...))
 	c.SetOut(io.Discard)
 	c.SetErr(io.Discard)
 	return c.Execute()
 }
 
-// viewJSON is what the commands show of evidence that is not JSON itself, by
+// viewsAsJSON is what the commands show of evidence that is not JSON itself, by
 // command.
-func (a *app) viewJSON(x *incidents.Incident, which string) (map[string]json.RawMessage, error) {
+func viewsAsJSON(e *env, x *incidents.Incident, which string) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
-	for _, k := range a.evidenceKinds() {
+	for _, k := range evidenceKinds(e.host) {
 		at := sectionAt(x, k.Section)
 		if at < 0 || x.Sections[at].Type == incident.TypeJSON {
 			continue
 		}
 		for _, v := range k.Views {
 			var to bytes.Buffer
-			one := *a
+			one := *e
 			one.stdout = &to
-			if err := one.view(v.Command, append([]string{"--recording", which, "--format", "json"}, v.Args...)); err != nil {
+			if err := runView(&one, v.Command, append([]string{"--recording", which, "--format", "json"}, v.Args...)); err != nil {
 				return nil, err
 			}
 			lines := bytes.Split(bytes.TrimSpace(to.Bytes()), []byte("\n"))

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"time"
@@ -86,15 +87,16 @@ func interval(s string) (time.Duration, error) {
 
 // printer writes the tables of one interval after the other.
 type printer struct {
-	app    *app
+	stdout io.Writer
+	stderr io.Writer
 	o      *intervals
 	style  text.Style
 	csv    *csv.Writer
 	before bool // something was printed
 }
 
-func (a *app) newPrinter(o *intervals) *printer {
-	return &printer{app: a, o: o, style: styleOf(a.stdout, os.Getenv, widestTable), csv: csv.NewWriter(a.stdout)}
+func newPrinter(s streams, o *intervals) *printer {
+	return &printer{stdout: s.stdout, stderr: s.stderr, o: o, style: styleOf(s.stdout, os.Getenv, widestTable), csv: csv.NewWriter(s.stdout)}
 }
 
 // print writes the tables of the interval that began at start. label is what
@@ -110,10 +112,10 @@ func (p *printer) print(start time.Time, length time.Duration, label string, tab
 		return p.table(start, &tables[0])
 	}
 	if p.before && tables[0].Stream && label == "" {
-		return text.WriteRows(p.app.stdout, &tables[0], p.style)
+		return text.WriteRows(p.stdout, &tables[0], p.style)
 	}
 	if p.before {
-		fmt.Fprintln(p.app.stdout)
+		fmt.Fprintln(p.stdout)
 	}
 	p.before = true
 	if p.o.stamp || label != "" {
@@ -124,13 +126,13 @@ func (p *printer) print(start time.Time, length time.Duration, label string, tab
 				line += " " + label
 			}
 		}
-		fmt.Fprintln(p.app.stdout, line)
+		fmt.Fprintln(p.stdout, line)
 	}
 	for i := range tables {
 		if i > 0 {
-			fmt.Fprintln(p.app.stdout)
+			fmt.Fprintln(p.stdout)
 		}
-		if err := text.WriteTable(p.app.stdout, &tables[i], p.style); err != nil {
+		if err := text.WriteTable(p.stdout, &tables[i], p.style); err != nil {
 			return err
 		}
 	}
@@ -166,7 +168,7 @@ func (p *printer) json(start time.Time, length time.Duration, label string, tabl
 	for i := range tables {
 		object[tables[i].Key] = tables[i].Object()
 	}
-	return writeJSONLine(p.app.stdout, object)
+	return writeJSONLine(p.stdout, object)
 }
 
 func (p *printer) table(start time.Time, t *table.Table) error {
@@ -185,7 +187,7 @@ func (p *printer) table(start time.Time, t *table.Table) error {
 		return fmt.Errorf("writing the output: %w", err)
 	}
 	for _, note := range t.Notes {
-		fmt.Fprintln(p.app.stderr, "iocause: "+text.Escape(note))
+		fmt.Fprintln(p.stderr, "iocause: "+text.Escape(note))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func observation() []string {
 // Every observation command takes the same arguments, filters and formats,
 // and its help names the filters that it refuses.
 func TestObservationCommandsAreAlike(t *testing.T) {
-	root := newRootCommand(&app{})
+	root := newRootCommand(&env{})
 	commands := map[string]*cobra.Command{}
 	for _, c := range root.Commands() {
 		commands[c.Name()] = c
@@ -50,7 +50,7 @@ func TestObservationCommandsAreAlike(t *testing.T) {
 func TestFiltersWithoutAnAnswerAreRefused(t *testing.T) {
 	values := map[string]string{"pid": "1", "comm": "x", "cgroup": "/", "device": "x", "file": "x"}
 	refuse := func(name string, all []noAnswer) {
-		root := newRootCommand(&app{})
+		root := newRootCommand(&env{})
 		c, _, err := root.Find([]string{name})
 		if err != nil {
 			t.Fatal(err)

@@ -17,13 +17,14 @@ import (
 
 // newLabCommand is `iocause lab`: situations with a known cause, to try
 // observers and fixes on.
-func newLabCommand(_ io.Reader, stdout, stderr io.Writer) *cobra.Command {
+func newLabCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
 		Short: "Make slow I/O whose cause is known",
 		Long:  "Lab puts a load of a known kind on this machine, to reproduce a problem or to\ntry a diagnosis on.",
 	}
-	c.AddCommand(newLabLoadCommand(stdout, stderr))
+	c.AddCommand(newLabLoadCommand(e.stdout, e.stderr), newLabEatCommand(e), newLabProbeCommand(e), newLabFioCommand(e),
+		newLabRunCommand(e), newLabCompareCommand(e), newLabScoreCommand(e), newLabProveCommand(e))
 	return c
 }
 

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"iocause/internal/host"
 	"iocause/internal/lab/load"
 )
 
 func runLab(t *testing.T, args ...string) (stdout string, err error) {
 	t.Helper()
 	var out, notes bytes.Buffer
-	c := newLabCommand(strings.NewReader(""), &out, &notes)
+	c := newLabCommand(&env{streams: streams{stdin: strings.NewReader(""), stdout: &out, stderr: &notes}, host: host.Live()})
 	c.SetArgs(args)
 	c.SetOut(&out)
 	c.SetErr(&notes)

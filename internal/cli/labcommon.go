@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 
+	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/lab/space"
 	"iocause/internal/present/text"
@@ -14,13 +16,13 @@ import (
 
 // newLabRunner is what runs situations with this very binary, until Ctrl-C. stop
 // gives the signals back; the runner is closed by the caller.
-func (a *app) newLabRunner(parent context.Context, dir string) (ctx context.Context, runner *lab.Runner, stop func(), err error) {
+func newLabRunner(parent context.Context, h *host.Host, dir string) (ctx context.Context, runner *lab.Runner, stop func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("finding iocause itself: %w", err)
 	}
 	ctx, stop = session.UntilInterrupt(parent, nil)
-	runner, err = lab.NewRunner(a.host, self, dir)
+	runner, err = lab.NewRunner(h, self, dir)
 	if err != nil {
 		stop()
 		return nil, nil, nil, err
@@ -30,12 +32,12 @@ func (a *app) newLabRunner(parent context.Context, dir string) (ctx context.Cont
 
 // spaceOptions are those of drawn situations, with this very binary, until Ctrl-C.
 // What runs that have died left behind goes first.
-func (a *app) spaceOptions(parent context.Context, dir string) (ctx context.Context, o space.Options, stop func(), err error) {
+func spaceOptions(parent context.Context, h *host.Host, dir string) (ctx context.Context, o space.Options, stop func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, o, nil, fmt.Errorf("finding iocause itself: %w", err)
 	}
-	if _, err := lab.Sweep(a.host); err != nil {
+	if _, err := lab.Sweep(h); err != nil {
 		return nil, o, nil, err
 	}
 	ctx, stop = session.UntilInterrupt(parent, func(os.Signal) {})
@@ -46,10 +48,10 @@ func (a *app) spaceOptions(parent context.Context, dir string) (ctx context.Cont
 type titled struct{ name, title string }
 
 // listTitled writes them as a table.
-func (a *app) listTitled(key string, all []titled) error {
+func listTitled(out io.Writer, key string, all []titled) error {
 	t := &table.Table{Key: key, Whole: true, Columns: []table.Column{{Key: "name", Head: "NAME"}, {Key: "title", Head: "TITLE", Flex: true}}}
 	for _, x := range all {
 		t.Rows = append(t.Rows, []table.Cell{table.Str(x.name), table.Str(x.title)})
 	}
-	return text.WriteTable(a.stdout, t, styleOf(a.stdout, os.Getenv, widestTable))
+	return text.WriteTable(out, t, styleOf(out, os.Getenv, widestTable))
 }

@@ -42,7 +42,7 @@ type comparison struct {
 	CannotTell  []diagnose.Missing `json:"cannot_tell"`
 }
 
-func (a *app) newLabCompareCommand() *cobra.Command {
+func newLabCompareCommand(e *env) *cobra.Command {
 	var format, output string
 	c := &cobra.Command{
 		Use:   "compare A B",
@@ -78,13 +78,13 @@ func (a *app) newLabCompareCommand() *cobra.Command {
 				if err := writeWhole(output, func(w io.Writer) error { return html.WriteReport(w, page) }); err != nil {
 					return fmt.Errorf("writing %s: %w", output, err)
 				}
-				fmt.Fprintf(a.stderr, "iocause: wrote %s\n", text.Escape(output))
+				fmt.Fprintf(e.stderr, "iocause: wrote %s\n", text.Escape(output))
 				return nil
 			}
 			if format == "json" {
-				return writeJSON(a.stdout, r)
+				return writeJSON(e.stdout, r)
 			}
-			return writeComparison(a.stdout, r)
+			return writeComparison(e.stdout, r)
 		},
 	}
 	c.Flags().StringVar(&format, "format", "text", "text or json")

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/lab/load"
 	"iocause/internal/session"
@@ -41,7 +43,7 @@ type eaten struct {
 	Seconds   float64 `json:"seconds"` // that taking it took
 }
 
-func (a *app) newLabEatCommand() *cobra.Command {
+func newLabEatCommand(e *env) *cobra.Command {
 	o := &eatOptions{}
 	c := &cobra.Command{
 		Use:   "eat SIZE | --available SIZE",
@@ -61,7 +63,7 @@ func (a *app) newLabEatCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.labEat(c, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return runLabEat(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.Var(&o.leave, "available", "take what leaves this `size` available on the host")
@@ -74,7 +76,7 @@ func (a *app) newLabEatCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) labEat(c *cobra.Command, o *eatOptions, args []string) error {
+func runLabEat(here *env, c *cobra.Command, o *eatOptions, args []string) error {
 	parent := os.Getppid()
 	if err := checkFormat(o.format); err != nil {
 		return err
@@ -88,11 +90,11 @@ func (a *app) labEat(c *cobra.Command, o *eatOptions, args []string) error {
 	if o.duration < 0 {
 		return &usageError{fmt.Errorf("reading --duration: %v is below zero", o.duration), "give a time such as 30s"}
 	}
-	before, err := lab.MemoryRoom(a.host, false)
+	before, err := lab.MemoryRoom(here.host, false)
 	if err != nil {
 		return err
 	}
-	if err := a.checkEat(o, int64(size)); err != nil {
+	if err := checkEat(here.host, o, int64(size)); err != nil {
 		return err
 	}
 	ctx, stop := session.UntilInterrupt(c.Context(), nil)
@@ -105,7 +107,7 @@ func (a *app) labEat(c *cobra.Command, o *eatOptions, args []string) error {
 		spec.Floor = 0
 	}
 	start := time.Now()
-	line := a.newStep()
+	line := newStep(here.stderr)
 	hoard, err := load.Take(ctx, spec, func(held, want int64) {
 		line.show("taking memory", fmt.Sprintf("%s of %s", table.Value(float64(held), "bytes"), table.Value(float64(want), "bytes")))
 	})
@@ -115,7 +117,7 @@ func (a *app) labEat(c *cobra.Command, o *eatOptions, args []string) error {
 	}
 	defer func() { _ = hoard.Release() }() // a second time finds nothing to give
 	took := time.Since(start)
-	now, err := lab.MemoryRoom(a.host, false)
+	now, err := lab.MemoryRoom(here.host, false)
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (a *app) labEat(c *cobra.Command, o *eatOptions, args []string) error {
 	if e.Resident, err = hoard.Resident(); err != nil {
 		return err
 	}
-	if err := a.printEaten(&e, o.format); err != nil {
+	if err := printEaten(here.stdout, &e, o.format); err != nil {
 		return err
 	}
 	if o.duration > 0 {
@@ -141,13 +143,13 @@ func (a *app) labEat(c *cobra.Command, o *eatOptions, args []string) error {
 	if err := errors.Join(kept, hoard.Release()); err != nil {
 		return fmt.Errorf("holding memory: %w", err)
 	}
-	fmt.Fprintf(a.stderr, "iocause: gave %s back\n", table.Value(float64(e.Held), "bytes"))
+	fmt.Fprintf(here.stderr, "iocause: gave %s back\n", table.Value(float64(e.Held), "bytes"))
 	return nil
 }
 
 // checkEat refuses what would bring the OOM killer.
-func (a *app) checkEat(o *eatOptions, size int64) error {
-	room, err := lab.MemoryRoom(a.host, !o.lock)
+func checkEat(h *host.Host, o *eatOptions, size int64) error {
+	room, err := lab.MemoryRoom(h, !o.lock)
 	if err != nil {
 		return err
 	}
@@ -166,16 +168,16 @@ func (a *app) checkEat(o *eatOptions, size int64) error {
 	return nil
 }
 
-func (a *app) printEaten(e *eaten, format string) error {
+func printEaten(out io.Writer, e *eaten, format string) error {
 	if format == "json" {
-		return writeJSONLine(a.stdout, e)
+		return writeJSONLine(out, e)
 	}
 	bytes := func(n int64) string { return table.Value(float64(n), "bytes") }
 	locked := ""
 	if e.Locked {
 		locked = ", locked"
 	}
-	_, err := fmt.Fprintf(a.stdout, "holding %s of %s memory (%s resident%s), taken in %s\navailable on the host: %s, before %s (MemAvailable)\nCtrl-C gives it back\n",
+	_, err := fmt.Fprintf(out, "holding %s of %s memory (%s resident%s), taken in %s\navailable on the host: %s, before %s (MemAvailable)\nCtrl-C gives it back\n",
 		bytes(e.Held), e.Kind, bytes(e.Resident), locked, table.Duration(e.Seconds), bytes(e.Available), bytes(e.Before))
 	if err != nil {
 		return fmt.Errorf("writing the output: %w", err)

@@ -27,7 +27,7 @@ type fioOptions struct {
 	format     string
 }
 
-func (a *app) newLabFioCommand() *cobra.Command {
+func newLabFioCommand(e *env) *cobra.Command {
 	o := &fioOptions{}
 	c := &cobra.Command{
 		Use:   "fio JOB.fio [-- FIO-FLAGS ...]",
@@ -46,7 +46,7 @@ func (a *app) newLabFioCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.labFio(c, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return runLabFio(e, c, o, args) },
 	}
 	c.Flags().BoolVar(&o.noDiagnose, "no-diagnose", false, "run the jobs only")
 	c.Flags().StringVar(&o.format, "format", "text", "text or json")
@@ -54,7 +54,7 @@ func (a *app) newLabFioCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) labFio(c *cobra.Command, o *fioOptions, args []string) (err error) {
+func runLabFio(e *env, c *cobra.Command, o *fioOptions, args []string) (err error) {
 	if err := checkFormat(o.format); err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func (a *app) labFio(c *cobra.Command, o *fioOptions, args []string) (err error)
 	path := filepath.Join(dir, "output.json")
 	command := slices.Concat([]string{program, "--output-format=json", "--output=" + path}, args[1:], []string{args[0]})
 
-	notes := &echo{to: a.stderr}
-	report, code, err := a.runFio(c, o, command, notes)
+	notes := &echo{to: e.stderr}
+	report, code, err := runFio(e, c, o, command, notes)
 	if err != nil {
 		return err
 	}
@@ -96,36 +96,36 @@ func (a *app) labFio(c *cobra.Command, o *fioOptions, args []string) (err error)
 		// healthy would be no answer.
 		return fmt.Errorf("running fio: it ended with exit code %d and made no requests, so there is nothing to diagnose: %s", code, fioSays(notes.kept, b, out))
 	}
-	return errors.Join(a.printFio(o, out, report), failed)
+	return errors.Join(printFio(e.stdout, o, out, report), failed)
 }
 
 // runFio runs the command, with the diagnosis beside it. report is what that
 // prints, code fio's exit code; notes get what fio prints.
-func (a *app) runFio(c *cobra.Command, o *fioOptions, command []string, notes *echo) (report []byte, code int, err error) {
-	inner := *a
+func runFio(e *env, c *cobra.Command, o *fioOptions, command []string, notes *echo) (report []byte, code int, err error) {
+	inner := *e
 	inner.stderr = notes
 	if !o.noDiagnose {
-		kept := &held{of: a.stdout}
+		kept := &held{of: e.stdout}
 		inner.stdout = kept
 		// There is no --duration here, so fio is watched until it ends.
-		err := inner.diagnose(c, &diagnoseOptions{duration: lookLength, format: o.format, exitCode: true}, command)
+		err := runDiagnose(&inner, c, &diagnoseOptions{duration: lookLength, format: o.format, exitCode: true}, command)
 		var exit *exitError
 		if errors.As(err, &exit) {
 			return kept.Bytes(), exit.code, nil
 		}
 		return kept.Bytes(), 0, err
 	}
-	ch, err := inner.newChild(command, inner.stderr)
+	ch, err := newChild(inner.streams, command, inner.stderr)
 	if err != nil {
 		return nil, 0, err
 	}
 	watch, stop := session.UntilInterrupt(c.Context(), func(s os.Signal) { ch.Signal(s) })
 	defer stop()
-	if err := ch.Start(a.host); err != nil {
+	if err := ch.Start(e.host); err != nil {
 		return nil, 0, err
 	}
 	defer ch.StopTracking()
-	return nil, inner.waitFor(watch, ch), nil
+	return nil, waitForChild(watch, inner.stderr, ch), nil
 }
 
 // echo passes on what is written, by fio and beside it, and keeps the start of it
@@ -174,19 +174,19 @@ func fioSays(notes, b []byte, out *fiojson.Output) string {
 // fioLines is how many lines of fio's words are repeated.
 const fioLines = 6
 
-func (a *app) printFio(o *fioOptions, out *fiojson.Output, report []byte) error {
+func printFio(stdout io.Writer, o *fioOptions, out *fiojson.Output, report []byte) error {
 	t := fioTable(out)
 	if o.format == "text" {
 		if len(report) > 0 {
-			fmt.Fprintf(a.stdout, "%s\n", report)
+			fmt.Fprintf(stdout, "%s\n", report)
 		}
-		return text.WriteTable(a.stdout, t, styleOf(a.stdout, os.Getenv, widestTable))
+		return text.WriteTable(stdout, t, styleOf(stdout, os.Getenv, widestTable))
 	}
 	object := map[string]any{"fio_version": out.Version, "jobs": t.Object()}
 	if report != nil {
 		object["diagnosis"] = json.RawMessage(report)
 	}
-	return writeJSON(a.stdout, object)
+	return writeJSON(stdout, object)
 }
 
 func fioTable(out *fiojson.Output) *table.Table {

@@ -27,7 +27,7 @@ type probeOptions struct {
 	steps    []load.ProbeStep
 }
 
-func (a *app) newLabProbeCommand() *cobra.Command {
+func newLabProbeCommand(e *env) *cobra.Command {
 	o := &probeOptions{size: 256 << 20}
 	c := &cobra.Command{
 		Use:   "probe DIR|DEVICE",
@@ -43,7 +43,7 @@ func (a *app) newLabProbeCommand() *cobra.Command {
   iocause lab probe /data --duration 5s --bs 8k --depth 1,16 --yes
   iocause lab probe /dev/nvme0n1 --format json`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return a.labProbe(c, o, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return runLabProbe(e.streams, c, o, args[0]) },
 	}
 	f := c.Flags()
 	f.Var(&o.size, "size", "`size` of the test file, or of the part of the device from its start")
@@ -99,7 +99,7 @@ func (o *probeOptions) check(writes bool) error {
 	return nil
 }
 
-func (a *app) labProbe(c *cobra.Command, o *probeOptions, path string) error {
+func runLabProbe(s streams, c *cobra.Command, o *probeOptions, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return fmt.Errorf("finding what to probe: %w; name a directory or a block device", err)
@@ -120,17 +120,17 @@ func (a *app) labProbe(c *cobra.Command, o *probeOptions, path string) error {
 		}
 	}
 	if !o.yes && !device {
-		err = a.confirm(fmt.Sprintf("a test file of %s is written to %s for about %s, and removed", table.Value(float64(o.size), "bytes"),
+		err = confirm(s, fmt.Sprintf("a test file of %s is written to %s for about %s, and removed", table.Value(float64(o.size), "bytes"),
 			path, table.Duration(o.duration.Seconds()*float64(len(o.steps)))), "yes")
 	} else if !o.yes && o.write {
-		err = a.confirm("ALL DATA ON "+path+" WILL BE LOST", path)
+		err = confirm(s, "ALL DATA ON "+path+" WILL BE LOST", path)
 	}
 	if err != nil {
 		return err
 	}
 	ctx, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
-	line := a.newStep()
+	line := newStep(s.stderr)
 	defer line.Erase()
 	var p *load.Probe
 	if device {
@@ -145,7 +145,7 @@ func (a *app) labProbe(c *cobra.Command, o *probeOptions, path string) error {
 	}
 	defer p.Close()
 	shown := o.table(path, p.Size())
-	a.probeSteps(ctx, o, p, line, shown)
+	probeSteps(ctx, o, p, line, shown)
 	line.Erase()
 	if len(shown.Rows) == 0 {
 		return session.TooEarly(ctx)
@@ -154,9 +154,9 @@ func (a *app) labProbe(c *cobra.Command, o *probeOptions, path string) error {
 		shown.Notes = append(shown.Notes, fmt.Sprintf("ended by %v after %d of %d steps", context.Cause(ctx), len(shown.Rows), len(o.steps)))
 	}
 	if o.format == "json" {
-		return writeJSON(a.stdout, map[string]any{"path": path, "size_bytes": p.Size(), "step_seconds": o.duration.Seconds(), "steps": shown.Object()})
+		return writeJSON(s.stdout, map[string]any{"path": path, "size_bytes": p.Size(), "step_seconds": o.duration.Seconds(), "steps": shown.Object()})
 	}
-	return text.WriteTable(a.stdout, shown, styleOf(a.stdout, os.Getenv, widestTable))
+	return text.WriteTable(s.stdout, shown, styleOf(s.stdout, os.Getenv, widestTable))
 }
 
 // spaceFor refuses a test file that would take more than half of what is free.
@@ -188,7 +188,7 @@ func (o *probeOptions) table(path string, size int64) *table.Table {
 
 // probeSteps runs the steps until ctx ends. A step that fails, as direct ones
 // do where the file system cannot, is a row of its own and a note.
-func (a *app) probeSteps(ctx context.Context, o *probeOptions, p *load.Probe, line *step, t *table.Table) {
+func probeSteps(ctx context.Context, o *probeOptions, p *load.Probe, line *step, t *table.Table) {
 	synced := false
 	for i, s := range o.steps {
 		if ctx.Err() != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ type proveOptions struct {
 	format string
 }
 
-func (a *app) newLabProveCommand() *cobra.Command {
+func newLabProveCommand(e *env) *cobra.Command {
 	o := &proveOptions{}
 	c := &cobra.Command{
 		Use:   "prove SEED",
@@ -43,7 +44,7 @@ func (a *app) newLabProveCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.labProve(c, o, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return runLabProve(e, c, o, args[0]) },
 	}
 	f := c.Flags()
 	f.IntVar(&o.rounds, "rounds", 2, "try all remedies so often")
@@ -54,7 +55,7 @@ func (a *app) newLabProveCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) labProve(c *cobra.Command, o *proveOptions, arg string) error {
+func runLabProve(here *env, c *cobra.Command, o *proveOptions, arg string) error {
 	if err := checkFormat(o.format); err != nil {
 		return err
 	}
@@ -63,38 +64,38 @@ func (a *app) labProve(c *cobra.Command, o *proveOptions, arg string) error {
 		return &usageError{fmt.Errorf("reading the situation: %s, %d rounds, a look of %v", arg, o.rounds, o.look), "give a number, 1 to 100 rounds and a second at least"}
 	}
 	s := space.Draw(seed)
-	if lacks := lab.LacksAny(a.host, []string{"root", "bpf", "memcg", "blkio", "cpucg", "fuse"}); lacks != "" {
+	if lacks := lab.LacksAny(here.host, []string{"root", "bpf", "memcg", "blkio", "cpucg", "fuse"}); lacks != "" {
 		return fmt.Errorf("setting the situation up: %s", lacks)
 	}
 	if lacks := s.Lacks(); lacks != "" {
 		return fmt.Errorf("setting the situation up: %s", lacks)
 	}
-	ctx, options, stop, err := a.spaceOptions(c.Context(), o.dir)
+	ctx, options, stop, err := spaceOptions(c.Context(), here.host, o.dir)
 	if err != nil {
 		return err
 	}
 	defer stop()
 	options.Plan.Rounds, options.Look = o.rounds, o.look
-	line := a.newStep()
-	p, err := space.Run(ctx, a.host, s, options, func(what string) { line.show(what, "") })
+	line := newStep(here.stderr)
+	p, err := space.Run(ctx, here.host, s, options, func(what string) { line.show(what, "") })
 	line.Erase()
 	if err != nil {
 		return fmt.Errorf("proving situation %d: %w", seed, err)
 	}
 	if o.format == "json" {
-		e := json.NewEncoder(a.stdout)
+		e := json.NewEncoder(here.stdout)
 		e.SetIndent("", " ")
 		if err := e.Encode(p); err != nil {
 			return fmt.Errorf("writing the proof: %w", err)
 		}
 		return nil
 	}
-	return a.writeProof(p)
+	return writeProof(here.stdout, p)
 }
 
 // writeProof writes the effects as a table, then what follows from them.
-func (a *app) writeProof(p *space.Proof) error {
-	if _, err := fmt.Fprintf(a.stdout, "situation %d: %s\n\n", p.Situation.Seed, text.Escape(p.Situation.String())); err != nil {
+func writeProof(out io.Writer, p *space.Proof) error {
+	if _, err := fmt.Fprintf(out, "situation %d: %s\n\n", p.Situation.Seed, text.Escape(p.Situation.String())); err != nil {
 		return fmt.Errorf("writing the proof: %w", err)
 	}
 	t := &table.Table{Key: "remedies", Whole: true, Columns: []table.Column{
@@ -108,7 +109,7 @@ func (a *app) writeProof(p *space.Proof) error {
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Str(e.Remedy), table.Str(fmt.Sprintf("%.4g", middle(e.Before))), table.Str(fmt.Sprintf("%.4g", middle(e.With))), table.Str(factor), table.Str(what)})
 	}
-	if err := text.WriteTable(a.stdout, t, styleOf(a.stdout, os.Getenv, widestTable)); err != nil {
+	if err := text.WriteTable(out, t, styleOf(out, os.Getenv, widestTable)); err != nil {
 		return err
 	}
 	truth := "nothing helps by a tenth: "
@@ -123,7 +124,7 @@ func (a *app) writeProof(p *space.Proof) error {
 	if v.Effect != "" {
 		said += fmt.Sprintf("; it promised %.3g to %.3g times and %.3g came: %s", v.Low, v.High, v.Gained, v.Effect)
 	}
-	_, err := fmt.Fprintf(a.stdout, "\nTrue: %s%s\nSaid: %s\n", truth, strings.Join(p.Truth.Causes, " or "), said)
+	_, err := fmt.Fprintf(out, "\nTrue: %s%s\nSaid: %s\n", truth, strings.Join(p.Truth.Causes, " or "), said)
 	if err != nil {
 		return fmt.Errorf("writing the proof: %w", err)
 	}

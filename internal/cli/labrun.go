@@ -43,7 +43,7 @@ type experimentResult struct {
 	Ended      string            `json:"ended,omitempty"` // why there is no more
 }
 
-func (a *app) newLabRunCommand() *cobra.Command {
+func newLabRunCommand(e *env) *cobra.Command {
 	o := &runOptions{}
 	c := &cobra.Command{
 		Use:   "run NAME|FILE.yaml",
@@ -68,9 +68,9 @@ func (a *app) newLabRunCommand() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.list {
-				return a.listExperiments()
+				return listExperiments(e.stdout)
 			}
-			return a.labRun(c, o, args[0])
+			return runLabRun(e, c, o, args[0])
 		},
 	}
 	f := c.Flags()
@@ -101,7 +101,7 @@ func experiment(name string) (*lab.Experiment, error) {
 	return x, nil
 }
 
-func (a *app) listExperiments() error {
+func listExperiments(out io.Writer) error {
 	files, err := experiments.Files.ReadDir(".")
 	if err != nil {
 		return fmt.Errorf("listing the experiments: %w", err)
@@ -115,10 +115,10 @@ func (a *app) listExperiments() error {
 		}
 		all = append(all, titled{name, x.Title})
 	}
-	return a.listTitled("experiments", all)
+	return listTitled(out, "experiments", all)
 }
 
-func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
+func runLabRun(e *env, c *cobra.Command, o *runOptions, name string) (err error) {
 	if !(o.scale > 0 && o.scale <= 1024) || o.repeat < 0 || o.repeat > 100 {
 		return &usageError{fmt.Errorf("reading the flags: --scale %g, --repeat %d", o.scale, o.repeat), "give a scale above 0, and 1 to 100 repeats"}
 	}
@@ -129,7 +129,7 @@ func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	if lacks := lab.LacksAny(a.host, x.Requires); lacks != "" {
+	if lacks := lab.LacksAny(e.host, x.Requires); lacks != "" {
 		return fmt.Errorf("looking at what the experiment requires: %s", lacks)
 	}
 	x.Scale(o.scale)
@@ -149,17 +149,17 @@ func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
 	if err := os.Mkdir(o.out, 0o700); err != nil {
 		return fmt.Errorf("making the directory for the results: %w; name another one with --out", err)
 	}
-	ctx, runner, stop, err := a.newLabRunner(c.Context(), o.dir)
+	ctx, runner, stop, err := newLabRunner(c.Context(), e.host, o.dir)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	line := a.newStep()
+	line := newStep(e.stderr)
 	phases, ran := runner.RunExperiment(ctx, x, func(repeat int, phase string) {
 		if phase == x.Phases[0].Name && repeat == 1 {
 			// Of the machine as it is set up. What cannot be read is absent.
-			result.Host, _ = a.host.Fingerprint()
-			lab.OwnNames(a.host, &result.Host)
+			result.Host, _ = e.host.Fingerprint()
+			lab.OwnNames(e.host, &result.Host)
 		}
 		line.show(fmt.Sprintf("repeat %d of %d: %s", repeat, x.Repeat, phase), "")
 	})
@@ -175,20 +175,20 @@ func (a *app) labRun(c *cobra.Command, o *runOptions, name string) (err error) {
 	if err := writeResult(o.out, x, &result); err != nil {
 		return errors.Join(ran, fmt.Errorf("writing the results: %w", err))
 	}
-	style := styleOf(a.stdout, os.Getenv, widestTable)
-	if err := text.WriteTable(a.stdout, summary(x, &result), style); err != nil {
+	style := styleOf(e.stdout, os.Getenv, widestTable)
+	if err := text.WriteTable(e.stdout, summary(x, &result), style); err != nil {
 		return err
 	}
 	for _, t := range []*table.Table{checksTable(result.Checks), changesTable(result.Changes)} {
 		if len(t.Rows) == 0 {
 			continue
 		}
-		fmt.Fprintln(a.stdout)
-		if err := text.WriteTable(a.stdout, t, style); err != nil {
+		fmt.Fprintln(e.stdout)
+		if err := text.WriteTable(e.stdout, t, style); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(a.stderr, "iocause: results.json, series.csv and report.html are in %s\n", text.Escape(o.out))
+	fmt.Fprintf(e.stderr, "iocause: results.json, series.csv and report.html are in %s\n", text.Escape(o.out))
 	return errors.Join(ran, failedChecks(result.Checks))
 }
 

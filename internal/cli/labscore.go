@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -31,7 +32,7 @@ type scoreOptions struct {
 	drawn  seedOptions
 }
 
-func (a *app) newLabScoreCommand() *cobra.Command {
+func newLabScoreCommand(e *env) *cobra.Command {
 	o := &scoreOptions{}
 	c := &cobra.Command{
 		Use:   "score",
@@ -60,9 +61,9 @@ func (a *app) newLabScoreCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.drawn.seeds != "" {
-				return a.scoreSeeds(c.Context(), &o.drawn, o.dir)
+				return scoreSeeds(c.Context(), e, &o.drawn, o.dir)
 			}
-			return a.labScore(c, o)
+			return runLabScore(e, c, o)
 		},
 	}
 	f := c.Flags()
@@ -120,7 +121,7 @@ func (o *scoreOptions) files() (fs.FS, string) {
 	return os.DirFS(o.folder), o.folder
 }
 
-func (a *app) labScore(c *cobra.Command, o *scoreOptions) (err error) {
+func runLabScore(e *env, c *cobra.Command, o *scoreOptions) (err error) {
 	chosen, err := o.scenarios()
 	if err != nil {
 		return err
@@ -130,19 +131,19 @@ func (a *app) labScore(c *cobra.Command, o *scoreOptions) (err error) {
 		for _, s := range chosen {
 			all = append(all, titled{s.Name, s.Title})
 		}
-		return a.listTitled("scenarios", all)
+		return listTitled(e.stdout, "scenarios", all)
 	}
 	// What cannot be read of the host is absent.
-	is, _ := a.host.Fingerprint()
+	is, _ := e.host.Fingerprint()
 	x := lab.Score{Started: time.Now(), Repeat: o.repeat, Kernel: is.Kernel, CPUs: is.CPUs, CPU: is.CPUModel, Memory: is.MemoryBytes}
-	runs, interrupted, err := a.score(c.Context(), o, chosen)
+	runs, interrupted, err := scoreHere(c.Context(), e, o, chosen)
 	if err != nil {
 		return err
 	}
 	x.Runs = runs
 	x.Seconds = time.Since(x.Started).Seconds()
 	x.Tally = lab.NewTally(x.Runs)
-	if err := a.writeScore(&x, o.format); err != nil {
+	if err := writeScore(e.stdout, &x, o.format); err != nil {
 		return err
 	}
 	if interrupted {
@@ -158,21 +159,21 @@ func (a *app) labScore(c *cobra.Command, o *scoreOptions) (err error) {
 	return nil
 }
 
-// score runs the scenarios here, or in virtual machines.
-func (a *app) score(parent context.Context, o *scoreOptions, chosen []*lab.Scenario) (runs []lab.Scored, interrupted bool, err error) {
+// scoreHere runs the scenarios here, or in virtual machines.
+func scoreHere(parent context.Context, e *env, o *scoreOptions, chosen []*lab.Scenario) (runs []lab.Scored, interrupted bool, err error) {
 	if o.vm {
-		return a.scoreGuests(parent, o, chosen)
+		return scoreGuests(parent, e.stderr, o, chosen)
 	}
-	if lacks := lab.Lacks(a.host, "root"); lacks != "" {
+	if lacks := lab.Lacks(e.host, "root"); lacks != "" {
 		return nil, false, fmt.Errorf("setting situations up: %s; run it with sudo", lacks)
 	}
-	ctx, runner, stop, err := a.newLabRunner(parent, o.dir)
+	ctx, runner, stop, err := newLabRunner(parent, e.host, o.dir)
 	if err != nil {
 		return nil, false, err
 	}
 	defer stop()
-	runs = a.scoreAll(ctx, chosen, o.repeat, func(s *lab.Scenario) (lab.Scored, string) {
-		if lacks := cmp.Or(s.NeedsGuest(), lab.LacksAny(a.host, s.Requires)); lacks != "" {
+	runs = scoreAll(ctx, e.stderr, chosen, o.repeat, func(s *lab.Scenario) (lab.Scored, string) {
+		if lacks := cmp.Or(s.NeedsGuest(), lab.LacksAny(e.host, s.Requires)); lacks != "" {
 			return lab.Scored{}, lacks
 		}
 		out, err := runner.Run(ctx, s)
@@ -182,7 +183,7 @@ func (a *app) score(parent context.Context, o *scoreOptions, chosen []*lab.Scena
 }
 
 // scoreGuests runs the scenarios in virtual machines.
-func (a *app) scoreGuests(parent context.Context, o *scoreOptions, chosen []*lab.Scenario) (runs []lab.Scored, interrupted bool, err error) {
+func scoreGuests(parent context.Context, notes io.Writer, o *scoreOptions, chosen []*lab.Scenario) (runs []lab.Scored, interrupted bool, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, false, fmt.Errorf("finding iocause itself: %w", err)
@@ -196,7 +197,7 @@ func (a *app) scoreGuests(parent context.Context, o *scoreOptions, chosen []*lab
 	}
 	ctx, stop := session.UntilInterrupt(parent, nil)
 	defer stop()
-	runs = a.scoreAll(ctx, chosen, o.repeat, func(s *lab.Scenario) (lab.Scored, string) {
+	runs = scoreAll(ctx, notes, chosen, o.repeat, func(s *lab.Scenario) (lab.Scored, string) {
 		run, err := guests.Run(ctx, s)
 		if err != nil {
 			return s.Score(nil, err), ""
@@ -208,10 +209,10 @@ func (a *app) scoreGuests(parent context.Context, o *scoreOptions, chosen []*lab
 
 // scoreAll runs the scenarios, round by round, until it is interrupted. run also
 // says what this host lacks for one, which then is not run again.
-func (a *app) scoreAll(ctx context.Context, chosen []*lab.Scenario, repeat int, run func(*lab.Scenario) (lab.Scored, string)) []lab.Scored {
+func scoreAll(ctx context.Context, notes io.Writer, chosen []*lab.Scenario, repeat int, run func(*lab.Scenario) (lab.Scored, string)) []lab.Scored {
 	var runs []lab.Scored
 	lacking := map[string]bool{}
-	line := a.newStep()
+	line := newStep(notes)
 	defer line.Erase()
 	for round := range repeat {
 		for i, s := range chosen {

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 
 	"iocause/internal/lab"
@@ -29,9 +30,9 @@ func soFar(runs []lab.Scored) string {
 	return fmt.Sprintf(" (%d of %d not right so far; %s: %s)", not, len(runs), last.Scenario, ended)
 }
 
-func (a *app) writeScore(x *lab.Score, format string) error {
+func writeScore(out io.Writer, x *lab.Score, format string) error {
 	if format == "json" {
-		e := json.NewEncoder(a.stdout)
+		e := json.NewEncoder(out)
 		e.SetIndent("", " ")
 		e.SetEscapeHTML(false)
 		if err := e.Encode(x); err != nil {
@@ -39,15 +40,15 @@ func (a *app) writeScore(x *lab.Score, format string) error {
 		}
 		return nil
 	}
-	style := styleOf(a.stdout, os.Getenv, widestTable)
+	style := styleOf(out, os.Getenv, widestTable)
 	for i, t := range []*table.Table{runsTable(x.Runs), causesTable(x.Tally), confusionTable(x.Tally), sumTable(x.Tally)} {
 		if len(t.Rows) == 0 {
 			continue
 		}
 		if i > 0 {
-			fmt.Fprintln(a.stdout)
+			fmt.Fprintln(out)
 		}
-		if err := text.WriteTable(a.stdout, t, style); err != nil {
+		if err := text.WriteTable(out, t, style); err != nil {
 			return err
 		}
 	}

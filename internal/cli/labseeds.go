@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/lab/space"
 )
@@ -52,7 +53,7 @@ func (o *seedOptions) chosen() ([]uint64, error) {
 
 // scoreSeeds proves one situation after another, each in a process of its own, and
 // keeps what came out. Seeds that are in the results already are not run again.
-func (a *app) scoreSeeds(parent context.Context, o *seedOptions, dir string) error {
+func scoreSeeds(parent context.Context, e *env, o *seedOptions, dir string) error {
 	seeds, err := o.chosen()
 	if err != nil {
 		return err
@@ -65,16 +66,16 @@ func (a *app) scoreSeeds(parent context.Context, o *seedOptions, dir string) err
 	for _, r := range done {
 		have[r.Seed] = true
 	}
-	if lacks := lab.LacksAny(a.host, []string{"root", "bpf", "memcg", "blkio", "cpucg", "fuse"}); lacks != "" {
+	if lacks := lab.LacksAny(e.host, []string{"root", "bpf", "memcg", "blkio", "cpucg", "fuse"}); lacks != "" {
 		return fmt.Errorf("setting situations up: %s", lacks)
 	}
-	ctx, options, stop, err := a.spaceOptions(parent, dir)
+	ctx, options, stop, err := spaceOptions(parent, e.host, dir)
 	if err != nil {
 		return err
 	}
 	defer stop()
 	begun := time.Now()
-	line := a.newStep()
+	line := newStep(e.stderr)
 	for i, seed := range seeds {
 		if ctx.Err() != nil || o.limit > 0 && time.Since(begun) > o.limit {
 			break
@@ -86,7 +87,7 @@ func (a *app) scoreSeeds(parent context.Context, o *seedOptions, dir string) err
 		line.show(fmt.Sprintf("%d of %d: seed %d, %s", i+1, len(seeds), seed, s.Program), "")
 		r := space.Record{Seed: seed, Program: s.Program, Lacks: s.Lacks()}
 		if r.Lacks == "" {
-			r = a.scoreSeed(ctx, s, options.Binary, dir, o.details)
+			r = scoreSeed(ctx, e.host, s, options.Binary, dir, o.details)
 		}
 		if ctx.Err() != nil {
 			break // what was interrupted says nothing
@@ -97,7 +98,7 @@ func (a *app) scoreSeeds(parent context.Context, o *seedOptions, dir string) err
 		}
 	}
 	line.Erase()
-	if _, err := fmt.Fprint(a.stdout, space.Markdown(done)); err != nil {
+	if _, err := fmt.Fprint(e.stdout, space.Markdown(done)); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
 	}
 	if ctx.Err() != nil {
@@ -108,7 +109,7 @@ func (a *app) scoreSeeds(parent context.Context, o *seedOptions, dir string) err
 
 // scoreSeed proves one in a process of its own: what hangs or crashes takes nothing
 // else with it, and what it leaves behind is taken down.
-func (a *app) scoreSeed(parent context.Context, s *space.Situation, binary, dir string, details bool) space.Record {
+func scoreSeed(parent context.Context, h *host.Host, s *space.Situation, binary, dir string, details bool) space.Record {
 	r := space.Record{Seed: s.Seed, Program: s.Program}
 	ctx, cancel := context.WithTimeout(parent, longestSeed)
 	defer cancel()
@@ -126,7 +127,7 @@ func (a *app) scoreSeed(parent context.Context, s *space.Situation, binary, dir 
 	if err == nil {
 		err = json.Unmarshal(out.Bytes(), &p)
 	}
-	if _, sweepErr := lab.Sweep(a.host); sweepErr != nil {
+	if _, sweepErr := lab.Sweep(h); sweepErr != nil {
 		err = errors.Join(err, sweepErr)
 	}
 	if err != nil {

@@ -3,22 +3,14 @@ package cli
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"iocause/internal/present/text"
 	"iocause/internal/session"
 )
-
-// withLabTools adds what needs more than the lab's loads do: the host, the
-// sources, the diagnosis.
-func (a *app) withLabTools(lab *cobra.Command) *cobra.Command {
-	lab.AddCommand(a.newLabEatCommand(), a.newLabProbeCommand(), a.newLabFioCommand(), a.newLabRunCommand(), a.newLabCompareCommand(), a.newLabScoreCommand(), a.newLabProveCommand())
-	return lab
-}
 
 // step is the progress of something that takes its time: one line in place on a
 // terminal, else a line for every new label.
@@ -27,7 +19,7 @@ type step struct {
 	label string
 }
 
-func (a *app) newStep() *step { return &step{Line: a.newLine()} }
+func newStep(notes io.Writer) *step { return &step{Line: newLine(notes)} }
 
 // show says what is being done, and how far it is; ten times a second at most.
 func (s *step) show(label, detail string) {
@@ -48,15 +40,15 @@ func (s *step) show(label, detail string) {
 
 // confirm asks whoever is at the terminal to type word. Without a terminal
 // nobody is asked, and the answer is no.
-func (a *app) confirm(what, word string) error {
+func confirm(s streams, what, word string) error {
 	next := &usageError{fmt.Errorf("asking whether %s: not confirmed", what), "type " + text.Escape(word) + " when asked, or give --yes"}
-	if f, ok := a.stdin.(*os.File); ok {
+	if f, ok := s.stdin.(*os.File); ok {
 		if _, isTerminal := windowSize(f.Fd()); !isTerminal {
 			return next
 		}
 	}
-	fmt.Fprintf(a.stderr, "iocause: %s; type %s to go on: ", text.Escape(what), text.Escape(word))
-	line, _ := bufio.NewReader(a.stdin).ReadString('\n') // at its end: what there is
+	fmt.Fprintf(s.stderr, "iocause: %s; type %s to go on: ", text.Escape(what), text.Escape(word))
+	line, _ := bufio.NewReader(s.stdin).ReadString('\n') // at its end: what there is
 	if strings.TrimSpace(line) != word {
 		return next
 	}

@@ -18,8 +18,8 @@ import (
 func runLabTool(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, notes stream // a command that it starts writes, too
-	a := &app{host: host.Live(), stdin: strings.NewReader(stdin), stdout: &out, stderr: &notes}
-	code = a.run(t.Context(), append([]string{"lab"}, args...))
+	a := &env{streams: streams{stdin: strings.NewReader(stdin), stdout: &out, stderr: &notes}, host: host.Live()}
+	code = runLine(t.Context(), a, append([]string{"lab"}, args...))
 	return out.String(), notes.String(), code
 }
 

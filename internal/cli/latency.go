@@ -29,7 +29,7 @@ type latencyOptions struct {
 	playback playback
 }
 
-func newLatencyCommand(a *app) *cobra.Command {
+func newLatencyCommand(e *env) *cobra.Command {
 	o := &latencyOptions{}
 	c := &cobra.Command{
 		Use:   "latency " + intervalUsage,
@@ -55,7 +55,7 @@ func newLatencyCommand(a *app) *cobra.Command {
   iocause latency --pid 1234 --syscall fsync --slow 50ms
   iocause latency 10 1 --syscall all --format json
   iocause latency --recording 17 --sort disk_s`,
-		RunE: func(c *cobra.Command, args []string) error { return a.latency(c, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return runLatency(e, c, o, args) },
 	}
 	o.bind(c, "wall_s")
 	f := c.Flags()
@@ -108,14 +108,14 @@ func (o *latencyOptions) checkSlow() error {
 	return nil
 }
 
-// latency is the command.
-func (a *app) latency(c *cobra.Command, o *latencyOptions, args []string) error {
-	data, err := a.evidence(c, &o.playback, incident.SectionLatency)
+// runLatency is the command.
+func runLatency(e *env, c *cobra.Command, o *latencyOptions, args []string) error {
+	data, err := readEvidence(e, c, &o.playback, incident.SectionLatency)
 	if err != nil {
 		return err
 	}
 	if data != nil {
-		return a.playCalls(c, o, data, args)
+		return playCalls(e.streams, c, o, data, args)
 	}
 	if err := o.args(args); err != nil {
 		return err
@@ -130,27 +130,27 @@ func (a *app) latency(c *cobra.Command, o *latencyOptions, args []string) error 
 	if err := o.checkSlow(); err != nil {
 		return err
 	}
-	target, err := o.filter.target(a.host, o.filter.given(c))
+	target, err := o.filter.target(e.host, o.filter.given(c))
 	if err != nil {
 		return err
 	}
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
-	observer, err := latency.Open(a.host, latency.Options{Calls: numbers, PID: onePID(&target), Slow: o.slow})
+	observer, err := latency.Open(e.host, latency.Options{Calls: numbers, PID: onePID(&target), Slow: o.slow})
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.watchCalls(watch, o, observer, &latency.Filter{Comm: target.Comm}), observer.Close())
+	return errors.Join(watchCalls(watch, e.streams, o, observer, &latency.Filter{Comm: target.Comm}), observer.Close())
 }
 
 // watchCalls shows one interval after the other.
-func (a *app) watchCalls(watch context.Context, o *latencyOptions, observer *latency.Observer, filter *latency.Filter) error {
+func watchCalls(watch context.Context, s streams, o *latencyOptions, observer *latency.Observer, filter *latency.Filter) error {
 	if err := observer.Begin(); err != nil {
 		return err
 	}
-	p, layout := a.latencyPrinter(o)
+	p, layout := latencyPrinter(s, o)
 	var total latency.Calls
-	return a.showIntervals(watch, &o.intervals, p, &observed{tick: latency.SweepEvery, during: observer.Sweep, follow: true,
+	return showIntervals(watch, s.stderr, &o.intervals, p, &observed{tick: latency.SweepEvery, during: observer.Sweep, follow: true,
 		next: func(*session.Interval) ([]table.Table, error) {
 			seen, err := observer.Next()
 			if err != nil {
@@ -168,8 +168,8 @@ func (a *app) watchCalls(watch context.Context, o *latencyOptions, observer *lat
 }
 
 // latencyPrinter is who prints the tables, and how they are wanted.
-func (a *app) latencyPrinter(o *latencyOptions) (*printer, *latency.Layout) {
-	p, width := a.arrangedPrinter(&o.intervals)
+func latencyPrinter(s streams, o *latencyOptions) (*printer, *latency.Layout) {
+	p, width := arrangedPrinter(s, &o.intervals)
 	return p, &latency.Layout{Sort: o.sort, Top: o.top, Width: width, Parts: o.parts, Slow: o.slow > 0 && o.format != "csv"}
 }
 
@@ -200,7 +200,7 @@ func (o *latencyOptions) wantedCalls(k *latency.Calls) (wanted []string, err err
 }
 
 // playCalls shows the system calls of an incident.
-func (a *app) playCalls(c *cobra.Command, o *latencyOptions, data []byte, args []string) error {
+func playCalls(s streams, c *cobra.Command, o *latencyOptions, data []byte, args []string) error {
 	if err := oneTime(args); err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (a *app) playCalls(c *cobra.Command, o *latencyOptions, data []byte, args [
 		was.Notes = append(was.Notes, fmt.Sprintf("%s of processes with less time are not kept", sample.Counted(was.Left, "call")))
 	}
 	was.Keep(&filter)
-	p, layout := a.latencyPrinter(o)
+	p, layout := latencyPrinter(s, o)
 	tables, err := was.Tables(layout)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -39,14 +40,14 @@ func isInterval(s string) bool {
 
 // looks takes the state of something again and again, and prints it with what
 // changed since the one before. The state is what take returns.
-func looks[T any](parent context.Context, a *app, o *intervals, args []string,
+func looks[T any](parent context.Context, s streams, o *intervals, args []string,
 	take func(context.Context) (T, error), show func(p *printer, now T, before *T) ([]table.Table, error)) error {
 	if err := o.args(args); err != nil {
 		return err
 	}
 	ctx, stop := session.UntilInterrupt(parent, nil)
 	defer stop()
-	p := a.newPrinter(o)
+	p := newPrinter(s, o)
 	began := time.Now()
 	print := func(now T, at time.Time, before *T, since time.Duration, label string) error {
 		tables, err := show(p, now, before)
@@ -101,8 +102,8 @@ type counting struct {
 	doing string // "files measured"
 }
 
-func (a *app) newCounting(doing string) *counting {
-	line := a.newLine()
+func newCounting(notes io.Writer, doing string) *counting {
+	line := newLine(notes)
 	line.After, line.Every = 2*time.Second, 200*time.Millisecond
 	return &counting{line, doing}
 }

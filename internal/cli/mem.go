@@ -21,7 +21,7 @@ type memOptions struct {
 	playback playback
 }
 
-func newMemCommand(a *app) *cobra.Command {
+func newMemCommand(e *env) *cobra.Command {
 	o := &memOptions{}
 	c := &cobra.Command{
 		Use:   "mem [INTERVAL [COUNT]] [flags]",
@@ -41,7 +41,7 @@ func newMemCommand(a *app) *cobra.Command {
   iocause mem --format json | jq .memory.rows
   iocause mem --recording 17`,
 		Args: cobra.MaximumNArgs(2),
-		RunE: func(c *cobra.Command, args []string) error { return a.mem(c, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return runMem(e, c, o, args) },
 	}
 	c.Flags().BoolVar(&o.exact, "exact", false, "look at every page to divide the cache, not at\na sample")
 	o.filter.bind(c)
@@ -51,13 +51,13 @@ func newMemCommand(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) mem(c *cobra.Command, o *memOptions, args []string) error {
-	if data, err := a.evidence(c, &o.playback, incident.SectionMem); err != nil {
+func runMem(e *env, c *cobra.Command, o *memOptions, args []string) error {
+	if data, err := readEvidence(e, c, &o.playback, incident.SectionMem); err != nil {
 		return err
 	} else if data != nil {
-		return a.playMemory(c, o, data, args)
+		return playMemory(e, c, o, data, args)
 	}
-	choice, err := a.memChoice(c, o)
+	choice, err := memChoice(e.host, c, o)
 	if err != nil {
 		return err
 	}
@@ -66,9 +66,9 @@ func (a *app) mem(c *cobra.Command, o *memOptions, args []string) error {
 		if o.exact {
 			flags = 0
 		}
-		now, err := a.takeMemory(flags)
+		now, err := takeMemory(e, flags)
 		if err == nil && choice != nil {
-			now.Choose(a.host, *choice)
+			now.Choose(e.host, *choice)
 		}
 		return now, err
 	}
@@ -79,14 +79,14 @@ func (a *app) mem(c *cobra.Command, o *memOptions, args []string) error {
 		}
 		return mem.Tables(now, old, p.memForm()), nil
 	}
-	return looks(c.Context(), a, &o.intervals, args, take, show)
+	return looks(c.Context(), e.streams, &o.intervals, args, take, show)
 }
 
 // takeMemory looks once, at the flags of so many pages at most, 0 for all.
-func (a *app) takeMemory(flags int) (*mem.Memory, error) {
-	line := a.newCounting("processes read")
+func takeMemory(e *env, flags int) (*mem.Memory, error) {
+	line := newCounting(e.stderr, "processes read")
 	defer line.Erase()
-	return mem.Observe(a.host, mem.Options{Flags: flags, Progress: line.update})
+	return mem.Observe(e.host, mem.Options{Flags: flags, Progress: line.update})
 }
 
 // memForm is what the screen has room for.
@@ -96,8 +96,8 @@ func (p *printer) memForm() mem.Form {
 }
 
 // memChoice is which processes are asked for, nil without a filter.
-func (a *app) memChoice(c *cobra.Command, o *memOptions) (*mem.Choice, error) {
-	files, err := newFileFilter(a.host, c, o.file, o.filter.device)
+func memChoice(h *host.Host, c *cobra.Command, o *memOptions) (*mem.Choice, error) {
+	files, err := newFileFilter(h, c, o.file, o.filter.device)
 	if err != nil {
 		return nil, err
 	}
@@ -105,13 +105,13 @@ func (a *app) memChoice(c *cobra.Command, o *memOptions) (*mem.Choice, error) {
 	if len(given) == 0 && !files.narrow() {
 		return nil, nil
 	}
-	target, err := o.filter.target(a.host, given)
+	target, err := o.filter.target(h, given)
 	if err != nil {
 		return nil, err
 	}
 	choice := &mem.Choice{PIDs: target.PIDs, Comm: target.Comm}
 	if target.Cgroup != "" {
-		choice.Below = func() []int { return processesBelow(a.host, target.Cgroup) }
+		choice.Below = func() []int { return processesBelow(h, target.Cgroup) }
 	}
 	if files.narrow() {
 		choice.Maps = func(dev host.DevNumber, path string) bool { return files.named(path) && files.on(dev) }
@@ -120,7 +120,7 @@ func (a *app) memChoice(c *cobra.Command, o *memOptions) (*mem.Choice, error) {
 }
 
 // playMemory shows the memory of an incident.
-func (a *app) playMemory(c *cobra.Command, o *memOptions, data []byte, args []string) error {
+func playMemory(e *env, c *cobra.Command, o *memOptions, data []byte, args []string) error {
 	if err := oneTime(args); err != nil {
 		return err
 	}
@@ -142,8 +142,8 @@ func (a *app) playMemory(c *cobra.Command, o *memOptions, data []byte, args []st
 		return err
 	}
 	if len(target.PIDs) > 0 || target.Comm != "" {
-		was.Choose(a.host, mem.Choice{PIDs: target.PIDs, Comm: target.Comm, None: "no such process was there"})
+		was.Choose(e.host, mem.Choice{PIDs: target.PIDs, Comm: target.Comm, None: "no such process was there"})
 	}
-	p := a.newPrinter(&o.intervals)
+	p := newPrinter(e.streams, &o.intervals)
 	return p.print(was.At, 0, "", mem.Tables(was, nil, p.memForm()))
 }

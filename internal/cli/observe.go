@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"iocause/internal/session"
@@ -24,11 +25,11 @@ type observed struct {
 
 // showIntervals shows one interval after the other, and sums up if it is
 // interrupted.
-func (a *app) showIntervals(watch context.Context, o *intervals, p *printer, s *observed) error {
+func showIntervals(watch context.Context, notes io.Writer, o *intervals, p *printer, s *observed) error {
 	loop := session.Loop{Every: o.every, Count: o.count, Tick: s.tick, During: s.during}
-	line := a.newLine()
+	line := newLine(notes)
 	if s.follow && o.every > 2*time.Second {
-		line = a.newProgress(o.every, nil)
+		line = newProgress(notes, o.every, nil)
 		loop.Show = func(elapsed time.Duration) {
 			line.Draw(func() string { return observing(source.Progress{Elapsed: elapsed, Length: o.every}) })
 		}
@@ -60,10 +61,10 @@ func (a *app) showIntervals(watch context.Context, o *intervals, p *printer, s *
 
 // arrangedPrinter prints tables that come sorted and cut. width is that of the
 // terminal; 0: the output is for programs.
-func (a *app) arrangedPrinter(o *intervals) (p *printer, width int) {
+func arrangedPrinter(s streams, o *intervals) (p *printer, width int) {
 	as := *o
 	as.sort, as.top = "", 0
-	p = a.newPrinter(&as)
+	p = newPrinter(s, &as)
 	if o.format == "text" {
 		width = cmp.Or(p.style.Width, 80)
 	}

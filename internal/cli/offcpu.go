@@ -17,7 +17,7 @@ import (
 // titleWaits heads what offcpu shows.
 const titleWaits = "Where threads wait"
 
-func newOffCPUCommand(a *app) *cobra.Command {
+func newOffCPUCommand(e *env) *cobra.Command {
 	o := &profileOptions{}
 	var min time.Duration
 	var states string
@@ -53,17 +53,17 @@ func newOffCPUCommand(a *app) *cobra.Command {
 			if min < 0 {
 				return &usageError{fmt.Errorf("reading --min: %v is no length of a wait", min), "give 0 for all waits, or a time such as 1ms"}
 			}
-			if data, err := a.evidence(c, &o.playback, incident.SectionOffCPU); err != nil {
+			if data, err := readEvidence(e, c, &o.playback, incident.SectionOffCPU); err != nil {
 				return err
 			} else if data != nil {
-				return a.playStacks(c, o, incident.SectionOffCPU, titleWaits, data, keep)
+				return playStacks(e.streams, c, o, incident.SectionOffCPU, titleWaits, data, keep)
 			}
-			ask, err := o.check(a, c)
+			ask, err := o.check(e, c)
 			if err != nil {
 				return err
 			}
 			ask.Min, ask.Wakers = min, wakers
-			return a.observeProfile(c, o, ask, titleWaits, keep)
+			return observeProfile(e, c, o, ask, titleWaits, keep)
 		},
 	}
 	o.bind(c, "wait")

@@ -22,7 +22,7 @@ func runStates() map[string]bool {
 	return map[string]bool{string(stacks.OnUser): true, string(stacks.OnKernel): true}
 }
 
-func newOnCPUCommand(a *app) *cobra.Command {
+func newOnCPUCommand(e *env) *cobra.Command {
 	o := &profileOptions{}
 	var hz int
 	c := &cobra.Command{
@@ -42,20 +42,20 @@ func newOnCPUCommand(a *app) *cobra.Command {
   iocause oncpu --recording 17 -o incident.html`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if data, err := a.evidence(c, &o.playback, incident.SectionOnCPU); err != nil {
+			if data, err := readEvidence(e, c, &o.playback, incident.SectionOnCPU); err != nil {
 				return err
 			} else if data != nil {
-				return a.playStacks(c, o, incident.SectionOnCPU, titleRuns, data, runStates())
+				return playStacks(e.streams, c, o, incident.SectionOnCPU, titleRuns, data, runStates())
 			}
 			if hz < 1 || hz > fastest {
 				return &usageError{fmt.Errorf("reading --hz: %d is no such rate", hz), fmt.Sprintf("give 1 to %d; 99 is a good one", fastest)}
 			}
-			ask, err := o.check(a, c)
+			ask, err := o.check(e, c)
 			if err != nil {
 				return err
 			}
 			ask.OnCPU, ask.Hz = true, hz
-			return a.observeProfile(c, o, ask, titleRuns, runStates())
+			return observeProfile(e, c, o, ask, titleRuns, runStates())
 		},
 	}
 	o.bind(c, "run")

@@ -13,12 +13,12 @@ import (
 	"iocause/internal/present/text"
 )
 
-// print writes the report to standard output.
-func (a *app) print(r *diagnose.Report, format string) error {
+// printReport writes the report to standard output.
+func printReport(out io.Writer, r *diagnose.Report, format string) error {
 	if format == "json" {
-		return writeJSON(a.stdout, r)
+		return writeJSON(out, r)
 	}
-	return text.Write(a.stdout, r, styleOf(a.stdout, os.Getenv, widestText))
+	return text.Write(out, r, styleOf(out, os.Getenv, widestText))
 }
 
 // writeJSON writes one indented document.

@@ -39,16 +39,16 @@ func (p *playback) asked(c *cobra.Command) (bool, error) {
 
 func (p *playback) span() *replay.Span { return &replay.Span{From: p.from, To: p.to} }
 
-// play opens the recording, or without one what the agent kept. ofProbes tells
+// openPlayback opens the recording, or without one what the agent kept. ofProbes tells
 // that the command shows what kernel programs see. Its Close says on standard
 // error what it lacks.
-func (a *app) play(p *playback, ofProbes bool) (*replay.Playback, error) {
-	return a.opener(p.dir).Open(p.file, p.span(), ofProbes)
+func openPlayback(e *env, p *playback, ofProbes bool) (*replay.Playback, error) {
+	return newOpener(e, p.dir).Open(p.file, p.span(), ofProbes)
 }
 
-// opener opens what was kept. dir is the agent's folder.
-func (a *app) opener(dir string) *replay.Opener {
-	return &replay.Opener{Dir: dir, Program: programName(), Now: a.host.Now, Note: func(err error) {
-		fmt.Fprintf(a.stderr, "iocause: %s%s\n", text.Escape(err.Error()), asRoot(err))
+// newOpener opens what was kept. dir is the agent's folder.
+func newOpener(e *env, dir string) *replay.Opener {
+	return &replay.Opener{Dir: dir, Program: programName(), Now: e.host.Now, Note: func(err error) {
+		fmt.Fprintf(e.stderr, "iocause: %s%s\n", text.Escape(err.Error()), asRoot(err))
 	}}
 }

@@ -24,14 +24,14 @@ func (o *pastOptions) bind(c *cobra.Command) {
 
 // readPast reads what to compare with; nil where nothing is asked for. An
 // incident is named by its number in that folder of an agent.
-func (a *app) readPast(o *pastOptions, dir string) (*judge.Past, error) {
+func readPast(e *env, o *pastOptions, dir string) (*judge.Past, error) {
 	if o.file == "" {
 		if o.from+o.to != "" {
 			return nil, &usageError{errors.New("reading the flags: --against-from and --against-to choose a part of a recording"), "give --against FILE, too"}
 		}
 		return nil, nil
 	}
-	p, err := a.opener(dir).File(replay.Numbered(dir, o.file), &replay.Span{From: o.from, To: o.to, FromFlag: "against-from", ToFlag: "against-to"})
+	p, err := newOpener(e, dir).File(replay.Numbered(dir, o.file), &replay.Span{From: o.from, To: o.to, FromFlag: "against-from", ToFlag: "against-to"})
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (a *app) readPast(o *pastOptions, dir string) (*judge.Past, error) {
 }
 
 // diagnoseRecording judges what was recorded, as if it had been watched now.
-func (a *app) diagnoseRecording(c *cobra.Command, o *diagnoseOptions, args []string) error {
+func diagnoseRecording(e *env, c *cobra.Command, o *diagnoseOptions, args []string) error {
 	switch {
 	case len(args) > 0:
 		return &usageError{errors.New("reading the arguments: a recording and a command exclude each other"), "give one of them"}
@@ -54,13 +54,13 @@ func (a *app) diagnoseRecording(c *cobra.Command, o *diagnoseOptions, args []str
 	if err != nil {
 		return err
 	}
-	from, err := a.play(&o.playback, true)
+	from, err := openPlayback(e, &o.playback, true)
 	if err != nil {
 		return err
 	}
-	past, err := a.readPast(&o.against, o.playback.dir)
+	past, err := readPast(e, &o.against, o.playback.dir)
 	if past == nil && err == nil { // an incident brings what it was judged against
-		past, err = incident.Past(a.opener(stateDir), from.Name)
+		past, err = incident.Past(newOpener(e, stateDir), from.Name)
 	}
 	if err != nil {
 		return errors.Join(err, from.Close())
@@ -69,5 +69,5 @@ func (a *app) diagnoseRecording(c *cobra.Command, o *diagnoseOptions, args []str
 	if err != nil {
 		return errors.Join(err, from.Close())
 	}
-	return errors.Join(a.print(j.Report, o.format), from.Close())
+	return errors.Join(printReport(e.stdout, j.Report, o.format), from.Close())
 }

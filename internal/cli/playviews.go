@@ -15,16 +15,16 @@ import (
 
 // playTool shows the views of a recording: of all of it, or of the part that
 // is asked for, or interval by interval.
-func (a *app) playTool(c *cobra.Command, t *tool, o *watchOptions, q *view.Query, target diagnose.Target, args []string) (err error) {
+func playTool(here *env, c *cobra.Command, t *tool, o *watchOptions, q *view.Query, target diagnose.Target, args []string) (err error) {
 	if t.slow && c.Flags().Changed("slow") && o.slow != pagecache.Slow {
 		return &usageError{fmt.Errorf("reading --slow: a recording counts accesses that waited %v or longer", pagecache.Slow),
 			"leave it out"}
 	}
 	ofProbes := t.name != "use" && t.name != "disk"
-	if t.name == "cache" && len(o.filter.given(c)) == 0 && !c.Flags().Changed("by") && !c.Flags().Changed("file") && o.playback.file == "" && a.opener(o.playback.dir).Has(o.playback.span(), sample.CacheSampledTime) {
+	if t.name == "cache" && len(o.filter.given(c)) == 0 && !c.Flags().Changed("by") && !c.Flags().Changed("file") && o.playback.file == "" && newOpener(here, o.playback.dir).Has(o.playback.span(), sample.CacheSampledTime) {
 		ofProbes = false // an estimate of the host
 	}
-	from, err := a.play(&o.playback, ofProbes)
+	from, err := openPlayback(here, &o.playback, ofProbes)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (a *app) playTool(c *cobra.Command, t *tool, o *watchOptions, q *view.Query
 			err = e
 		}
 	}()
-	out := a.newPrinter(&o.intervals)
+	out := newPrinter(here.streams, &o.intervals)
 	s := replay.Intervals{Missing: target.Missing, OfDevice: target.Device != "", Show: func(w *sample.Window) error {
 		return out.print(w.Start, w.Length, "", t.view(w, q))
 	}}

@@ -256,8 +256,8 @@ func reportsOnTree(t *testing.T, dir string, readers []source.Entry, empty bool)
 	// The clock that stands still is the worst case of a short window.
 	for _, now := range []func() time.Time{time.Now, func() time.Time { return time.Unix(1700000000, 0) }} {
 		var out, notes stream
-		a := &app{host: host.Tree(dir, now), sources: readers, stdin: strings.NewReader(""), stdout: &out, stderr: &notes}
-		if code := a.run(t.Context(), []string{"--duration", "100ms", "--format", "json"}); code != 0 {
+		a := &env{streams: streams{stdin: strings.NewReader(""), stdout: &out, stderr: &notes}, host: host.Tree(dir, now), sources: readers}
+		if code := runLine(t.Context(), a, []string{"--duration", "100ms", "--format", "json"}); code != 0 {
 			t.Fatalf("code %d, %s", code, notes.String())
 		}
 		r := decode(t, out.String())
@@ -267,7 +267,7 @@ func reportsOnTree(t *testing.T, dir string, readers []source.Entry, empty bool)
 		}
 		var page stream
 		a.stdout = &page
-		if code := a.run(t.Context(), []string{"--duration", "100ms"}); code != 0 || !strings.Contains(page.String(), "\nCannot tell ") {
+		if code := runLine(t.Context(), a, []string{"--duration", "100ms"}); code != 0 || !strings.Contains(page.String(), "\nCannot tell ") {
 			t.Errorf("code %d, %s", code, page.String())
 		}
 	}

@@ -47,7 +47,7 @@ func (o *profileOptions) bindOutput(c *cobra.Command) {
 }
 
 // check finds out whether the options make sense, and what they ask of the probe.
-func (o *profileOptions) check(a *app, c *cobra.Command) (stacks.Options, error) {
+func (o *profileOptions) check(e *env, c *cobra.Command) (stacks.Options, error) {
 	var ask stacks.Options
 	if err := o.show.args(nil); err != nil {
 		return ask, err
@@ -63,16 +63,16 @@ func (o *profileOptions) check(a *app, c *cobra.Command) (stacks.Options, error)
 	if len(given) > 1 {
 		return ask, &usageError{fmt.Errorf("reading the flags: --%s and --%s exclude each other", given[0], given[1]), "give one of them"}
 	}
-	target, err := o.filter.target(a.host, given)
+	target, err := o.filter.target(e.host, given)
 	if err != nil {
 		return ask, err
 	}
 	ask.PID, ask.Comm = onePID(&target), target.Comm
 	if target.Cgroup != "" {
-		ask.Tree, ask.Cgroup, err = cgroupInode(a.host, target.Cgroup)
+		ask.Tree, ask.Cgroup, err = cgroupInode(e.host, target.Cgroup)
 	}
-	if o.missing = nobody(a.host, target); err == nil && o.missing != "" {
-		fmt.Fprintf(a.stderr, "iocause: %s now; watching whether that changes\n", o.missing)
+	if o.missing = nobody(e.host, target); err == nil && o.missing != "" {
+		fmt.Fprintf(e.stderr, "iocause: %s now; watching whether that changes\n", o.missing)
 	}
 	return ask, err
 }
@@ -108,13 +108,13 @@ func cgroupInode(h *host.Host, name string) (tree string, inode uint64, err erro
 }
 
 // observeProfile is what offcpu and oncpu do after they have read their flags.
-func (a *app) observeProfile(c *cobra.Command, o *profileOptions, ask stacks.Options, title string, keep map[string]bool) error {
+func observeProfile(e *env, c *cobra.Command, o *profileOptions, ask stacks.Options, title string, keep map[string]bool) error {
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	var line *session.Line
-	p, err := profile.Observe(watch, a.host, profile.Options{Options: ask, Length: o.duration, Show: func(elapsed time.Duration) {
+	p, err := profile.Observe(watch, e.host, profile.Options{Options: ask, Length: o.duration, Show: func(elapsed time.Duration) {
 		if line == nil {
-			line = a.newProgress(o.duration, nil)
+			line = newProgress(e.stderr, o.duration, nil)
 			return
 		}
 		line.Draw(func() string { return observing(source.Progress{Elapsed: elapsed, Length: o.duration}) })
@@ -133,11 +133,11 @@ func (a *app) observeProfile(c *cobra.Command, o *profileOptions, ask stacks.Opt
 	if note := p.Only(keep); note != "" {
 		p.Notes = append([]string{note}, p.Notes...)
 	}
-	return a.showProfile(&p.Profile, o)
+	return showProfile(e.streams, &p.Profile, o)
 }
 
 // playStacks shows the stacks of an incident that are of these states.
-func (a *app) playStacks(c *cobra.Command, o *profileOptions, section, title string, data []byte, keep map[string]bool) error {
+func playStacks(s streams, c *cobra.Command, o *profileOptions, section, title string, data []byte, keep map[string]bool) error {
 	if err := onlyLive(c, "the stacks of an incident are as they were taken", "duration", "min", "wakers", "hz", "cgroup"); err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (a *app) playStacks(c *cobra.Command, o *profileOptions, section, title str
 	if note := was.Only(keep); note != "" {
 		was.Notes = append(was.Notes, note)
 	}
-	return a.showProfile(&was.Profile, o)
+	return showProfile(s, &was.Profile, o)
 }
 
 func whose(comm string) string {
@@ -178,11 +178,11 @@ func whose(comm string) string {
 }
 
 // showProfile writes a profile to the file that is asked for, or prints it.
-func (a *app) showProfile(p *sample.Profile, o *profileOptions) error {
+func showProfile(s streams, p *sample.Profile, o *profileOptions) error {
 	if o.output != "" {
-		return a.writeProfile(p, o.output)
+		return writeProfile(s, p, o.output)
 	}
-	printer := a.newPrinter(&o.show)
+	printer := newPrinter(s, &o.show)
 	width := 0
 	if o.show.format == "text" {
 		width = cmp.Or(printer.style.Width, 80)

@@ -62,18 +62,18 @@ func isDirectory(dir string) bool {
 
 // writeProfile writes a profile to a file, or folded to standard output. The
 // file appears whole or not at all.
-func (a *app) writeProfile(p *sample.Profile, name string) error {
+func writeProfile(s streams, p *sample.Profile, name string) error {
 	write := writerOf(name)
 	for _, note := range p.Notes {
-		fmt.Fprintln(a.stderr, "iocause: "+text.Escape(note))
+		fmt.Fprintln(s.stderr, "iocause: "+text.Escape(note))
 	}
 	if name == "-" {
-		return write(a.stdout, p)
+		return write(s.stdout, p)
 	}
 	if err := writeWhole(name, func(w io.Writer) error { return write(w, p) }); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	fmt.Fprintf(a.stderr, "iocause: wrote %s: %s, %s in all\n", text.Escape(name), sample.Counted(len(p.Stacks), "stack"), weight(p))
+	fmt.Fprintf(s.stderr, "iocause: wrote %s: %s, %s in all\n", text.Escape(name), sample.Counted(len(p.Stacks), "stack"), weight(p))
 	return nil
 }
 

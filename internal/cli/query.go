@@ -26,7 +26,7 @@ type queryOptions struct {
 	list                  bool
 }
 
-func newQueryCommand(a *app) *cobra.Command {
+func newQueryCommand(e *env) *cobra.Command {
 	o := &queryOptions{}
 	c := &cobra.Command{
 		Use:   "query EXPRESSION [flags]",
@@ -45,7 +45,7 @@ func newQueryCommand(a *app) *cobra.Command {
 			"  iocause query 'rate(iocause_disk_busy_seconds_total[1m])' --from '1h ago'\n" +
 			"  iocause query iocause_mem_dirty_bytes --from yesterday --format csv",
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return a.query(c, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return runQuery(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.dir, "dir", agent.DefaultConfig().Dir, "directory of the recording")
@@ -90,12 +90,12 @@ func asUsage(err error) error {
 	return &usageError{err, fmt.Sprintf("it is here:\n  %s\n  %s^", shown, strings.Repeat(" ", at))}
 }
 
-func (a *app) query(c *cobra.Command, o *queryOptions, args []string) (err error) {
+func runQuery(e *env, c *cobra.Command, o *queryOptions, args []string) (err error) {
 	if err := o.check(args); err != nil {
 		return err
 	}
 	ask := query.Ask{From: o.from, To: o.to, Step: o.step}
-	if _, err := query.Times(&ask, a.host.Now(), a.host.Now()); err != nil {
+	if _, err := query.Times(&ask, e.host.Now(), e.host.Now()); err != nil {
 		return err
 	}
 	r, err := series.OpenReader(o.dir)
@@ -112,15 +112,15 @@ func (a *app) query(c *cobra.Command, o *queryOptions, args []string) (err error
 	if newest.IsZero() {
 		return fmt.Errorf("asking the recording in %s: it is empty", o.dir)
 	}
-	q, err := query.Times(&ask, a.host.Now(), newest)
+	q, err := query.Times(&ask, e.host.Now(), newest)
 	if err != nil {
 		return err
 	}
 	if o.list {
-		return a.listSeries(c, o, r)
+		return listSeries(e.stdout, c, o, r)
 	}
 	if least := series.LeastStep(q.From, q.To, q.Step); q.Step < least {
-		fmt.Fprintf(a.stderr, "iocause: a point every %v would be more than anybody can look at (%d of each series): a point every %v instead; for shorter steps give a shorter time\n",
+		fmt.Fprintf(e.stderr, "iocause: a point every %v would be more than anybody can look at (%d of each series): a point every %v instead; for shorter steps give a shorter time\n",
 			q.Step, q.To.Sub(q.From)/q.Step+1, least)
 		q.Step = least
 	}
@@ -130,20 +130,20 @@ func (a *app) query(c *cobra.Command, o *queryOptions, args []string) (err error
 		return err
 	}
 	for _, w := range result.Warnings {
-		fmt.Fprintln(a.stderr, "iocause: "+text.Escape(w))
+		fmt.Fprintln(e.stderr, "iocause: "+text.Escape(w))
 	}
 	switch o.format {
 	case "json":
-		return writeJSON(a.stdout, query.Object(result))
+		return writeJSON(e.stdout, query.Object(result))
 	case "csv":
-		return queryCSV(a.stdout, result)
+		return queryCSV(e.stdout, result)
 	}
 	if result.Type == "string" {
-		_, err := fmt.Fprintln(a.stdout, text.Escape(result.Text))
+		_, err := fmt.Fprintln(e.stdout, text.Escape(result.Text))
 		return err
 	}
 	t := query.Table(result, &q)
-	return text.WriteTable(a.stdout, t, styleOf(a.stdout, os.Getenv, widestTable))
+	return text.WriteTable(e.stdout, t, styleOf(e.stdout, os.Getenv, widestTable))
 }
 
 func queryCSV(w io.Writer, r *series.Result) error {
@@ -160,7 +160,7 @@ func queryCSV(w io.Writer, r *series.Result) error {
 }
 
 // listSeries names what a recording has.
-func (a *app) listSeries(c *cobra.Command, o *queryOptions, r *series.Reader) error {
+func listSeries(stdout io.Writer, c *cobra.Command, o *queryOptions, r *series.Reader) error {
 	from, to := series.Ever()
 	names, err := r.LabelValues(c.Context(), "__name__", nil, from, to)
 	if err != nil {
@@ -175,9 +175,9 @@ func (a *app) listSeries(c *cobra.Command, o *queryOptions, r *series.Reader) er
 	}
 	switch o.format {
 	case "json":
-		return writeJSON(a.stdout, map[string]any{"names": t.Object()})
+		return writeJSON(stdout, map[string]any{"names": t.Object()})
 	case "csv":
-		out := csv.NewWriter(a.stdout)
+		out := csv.NewWriter(stdout)
 		errs := []error{out.Write(t.Keys())}
 		for i := range t.Rows {
 			errs = append(errs, out.Write(text.Record(t, i)))
@@ -185,15 +185,15 @@ func (a *app) listSeries(c *cobra.Command, o *queryOptions, r *series.Reader) er
 		out.Flush()
 		return errors.Join(append(errs, out.Error())...)
 	}
-	return a.writeNames(names)
+	return writeNames(stdout, names)
 }
 
 // writeNames is the list for people: a series, and below it what it is, in
 // full. The extremes that are kept beside it in the coarser tiers are not told
 // again.
-func (a *app) writeNames(names []string) error {
+func writeNames(stdout io.Writer, names []string) error {
 	const indent = "    "
-	width := styleOf(a.stdout, os.Getenv, widestText).Width
+	width := styleOf(stdout, os.Getenv, widestText).Width
 	var out strings.Builder
 	more := 0
 	for _, n := range names {
@@ -211,6 +211,6 @@ func (a *app) writeNames(names []string) error {
 		note := text.Wrap("with :max and :min behind a name: the extremes of each step, of the time that is kept in steps of five minutes and of an hour", width-2)
 		out.WriteString("! " + strings.Join(note, "\n  ") + "\n")
 	}
-	_, err := io.WriteString(a.stdout, out.String())
+	_, err := io.WriteString(stdout, out.String())
 	return err
 }

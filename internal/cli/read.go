@@ -30,7 +30,7 @@ type readOptions struct {
 	format string
 }
 
-func newReadCommand(a *app) *cobra.Command {
+func newReadCommand(e *env) *cobra.Command {
 	o := &readOptions{}
 	c := &cobra.Command{
 		Use:   "read [FILE ...] [flags]",
@@ -50,7 +50,7 @@ func newReadCommand(a *app) *cobra.Command {
   iocause read --list ticket.txt
   iocause read --case 2 ticket.txt
   iocause read --series --format json iostat.log`,
-		RunE: func(c *cobra.Command, args []string) error { return a.read(c, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return readTexts(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.BoolVar(&o.list, "list", false, "show what was recognised, and do not judge it")
@@ -104,8 +104,8 @@ func (o *readOptions) tools() ([]parse.Tool, error) {
 	return nil, &usageError{fmt.Errorf("reading --as: no tool is called %q", o.as), "use one of " + strings.Join(names, ", ")}
 }
 
-// read is the command: recognise, sort into cases, judge, print.
-func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
+// readTexts is the command: recognise, sort into cases, judge, print.
+func readTexts(e *env, c *cobra.Command, o *readOptions, args []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
 		return err
 	}
 	if len(args) == 0 {
-		if _, terminal := terminalWidth(a.stdin); terminal {
+		if _, terminal := terminalWidth(e.stdin); terminal {
 			return &usageError{errors.New("reading the arguments: no FILE is given"), "name files, or pipe a tool's output into it; see 'iocause read --help'"}
 		}
 		args = []string{"-"}
@@ -124,44 +124,44 @@ func (a *app) read(c *cobra.Command, o *readOptions, args []string) error {
 	var texts []*parse.Text
 	broken := false // one could not be read to its end
 	for _, names := range blktrace.Together(args) {
-		t, err := a.readOne(ctx, names, &parse.Reader{Tools: tools})
+		t, err := readOne(ctx, e.streams, names, &parse.Reader{Tools: tools})
 		if err != nil && (t == nil || len(t.Blocks) == 0) {
 			return err
 		}
 		if err != nil {
-			fmt.Fprintf(a.stderr, "iocause: %s; what was read before is judged\n", text.Escape(err.Error()))
+			fmt.Fprintf(e.stderr, "iocause: %s; what was read before is judged\n", text.Escape(err.Error()))
 			broken = broken || ctx.Err() == nil
 		}
 		texts = append(texts, t)
 	}
-	if err := a.showRead(texts, o); err != nil || !broken {
+	if err := showRead(e, texts, o); err != nil || !broken {
 		return err
 	}
 	return &exitError{1}
 }
 
 // showRead judges and prints what was read.
-func (a *app) showRead(texts []*parse.Text, o *readOptions) error {
+func showRead(e *env, texts []*parse.Text, o *readOptions) error {
 	if o.list {
-		return a.printList(texts, o)
+		return printList(e.stdout, texts, o)
 	}
-	a.noteFaults(texts)
+	noteFaults(e.stderr, texts)
 	cases, left := parse.Cases(texts, o.one)
 	if left > 0 {
-		fmt.Fprintf(a.stderr, "iocause: %d more cases were left out; give smaller pieces\n", left)
+		fmt.Fprintf(e.stderr, "iocause: %d more cases were left out; give smaller pieces\n", left)
 	}
 	if len(cases) == 0 {
 		return read.Nothing(texts)
 	}
 	if o.series {
-		return a.printSeries(texts, o)
+		return printSeries(e.stdout, texts, o)
 	}
-	return a.printCases(texts, read.Judge(a.host, cases), o)
+	return printCases(e.stdout, texts, read.Judge(e.host, cases), o)
 }
 
 // readOne reads one file, or those of one trace; "-" is standard input.
-func (a *app) readOne(ctx context.Context, names []string, r *parse.Reader) (*parse.Text, error) {
-	from, shown := a.stdin, "stdin"
+func readOne(ctx context.Context, s streams, names []string, r *parse.Reader) (*parse.Text, error) {
+	from, shown := s.stdin, "stdin"
 	if names[0] != "-" {
 		var all []io.Reader
 		for _, name := range names {
@@ -189,7 +189,7 @@ func (a *app) readOne(ctx context.Context, names []string, r *parse.Reader) (*pa
 			}
 		}()
 	}
-	p := &readProgress{from: from, name: shown, line: a.newLine()}
+	p := &readProgress{from: from, name: shown, line: newLine(s.stderr)}
 	p.line.After, p.line.Every = patience, patience
 	defer p.line.Erase()
 	return r.Read(ctx, shown, p)
@@ -217,24 +217,24 @@ func (p *readProgress) Read(b []byte) (int, error) {
 }
 
 // noteFaults says which lines could not be read.
-func (a *app) noteFaults(texts []*parse.Text) {
+func noteFaults(notes io.Writer, texts []*parse.Text) {
 	const most = 10
 	said, all := 0, 0
 	for _, t := range texts {
 		all += t.Faulty
 		for _, f := range t.Faults {
 			if said++; said <= most {
-				fmt.Fprintf(a.stderr, "%s:%d: %s: %s\n", text.Escape(f.File), f.Line, f.Tool, text.Escape(f.Why))
+				fmt.Fprintf(notes, "%s:%d: %s: %s\n", text.Escape(f.File), f.Line, f.Tool, text.Escape(f.Why))
 			}
 		}
 		if t.Long > 0 {
-			fmt.Fprintf(a.stderr, "iocause: %s of %s cut: too long\n", sample.Counted(t.Long, "line"), text.Escape(t.File))
+			fmt.Fprintf(notes, "iocause: %s of %s cut: too long\n", sample.Counted(t.Long, "line"), text.Escape(t.File))
 		}
 		if t.Left > 0 {
-			fmt.Fprintf(a.stderr, "iocause: %d more outputs in %s were left out; give smaller pieces\n", t.Left, text.Escape(t.File))
+			fmt.Fprintf(notes, "iocause: %d more outputs in %s were left out; give smaller pieces\n", t.Left, text.Escape(t.File))
 		}
 	}
 	if all > most {
-		fmt.Fprintf(a.stderr, "iocause: %d more lines could not be read; see --list\n", all-most)
+		fmt.Fprintf(notes, "iocause: %d more lines could not be read; see --list\n", all-most)
 	}
 }

@@ -22,8 +22,8 @@ import (
 func runRead(t *testing.T, stdin string, code int, args ...string) (out, notes string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &app{host: host.Live(), stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr}
-	if got := a.run(context.Background(), append([]string{"read"}, args...)); got != code {
+	a := &env{streams: streams{stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr}, host: host.Live()}
+	if got := runLine(context.Background(), a, append([]string{"read"}, args...)); got != code {
 		t.Errorf("read %q exits with %d, want %d: %s", args, got, code, stderr.String())
 	}
 	return stdout.String(), stderr.String()

@@ -21,8 +21,8 @@ import (
 func readBack(t *testing.T, text, metric, device, pid string) (sum float64, n int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &app{host: host.Live(), stdin: strings.NewReader(text), stdout: &stdout, stderr: &stderr}
-	if code := a.run(t.Context(), []string{"read", "--series"}); code != 0 {
+	a := &env{streams: streams{stdin: strings.NewReader(text), stdout: &stdout, stderr: &stderr}, host: host.Live()}
+	if code := runLine(t.Context(), a, []string{"read", "--series"}); code != 0 {
 		t.Fatalf("code %d: %s of\n%s", code, &stderr, text)
 	}
 	if strings.Contains(stderr.String(), "stdin:") {

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/csv"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 
@@ -12,16 +13,16 @@ import (
 )
 
 // printSeries exports every value that was read.
-func (a *app) printSeries(texts []*parse.Text, o *readOptions) error {
+func printSeries(out io.Writer, texts []*parse.Text, o *readOptions) error {
 	if o.format == "json" {
 		for v := range parse.Values(texts) {
-			if err := writeJSONLine(a.stdout, v); err != nil {
+			if err := writeJSONLine(out, v); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	w := csv.NewWriter(a.stdout)
+	w := csv.NewWriter(out)
 	if err := w.Write([]string{"file", "lines", "tool", "seconds", "metric", "unit", "device", "pid", "class", "value"}); err != nil {
 		return fmt.Errorf("writing the output: %w", err)
 	}
@@ -44,14 +45,14 @@ func (a *app) printSeries(texts []*parse.Text, o *readOptions) error {
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // printList shows what was recognised.
-func (a *app) printList(texts []*parse.Text, o *readOptions) error {
+func printList(out io.Writer, texts []*parse.Text, o *readOptions) error {
 	if o.format == "json" {
-		return writeJSON(a.stdout, read.NewDocument(texts, nil))
+		return writeJSON(out, read.NewDocument(texts, nil))
 	}
-	style := styleOf(a.stdout, os.Getenv, widestText)
+	style := styleOf(out, os.Getenv, widestText)
 	t := read.OutputsTable(texts)
 	if len(t.Rows) == 0 {
 		return read.Nothing(texts)
 	}
-	return text.WriteTable(a.stdout, t, style)
+	return text.WriteTable(out, t, style)
 }

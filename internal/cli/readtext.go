@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ import (
 // fullCases is how many cases are shown in full; of more there is a table.
 const fullCases = 3
 
-func (a *app) printCases(texts []*parse.Text, all []read.Case, o *readOptions) error {
+func printCases(out io.Writer, texts []*parse.Text, all []read.Case, o *readOptions) error {
 	if o.which > len(all) {
 		return &usageError{fmt.Errorf("reading --case: there is no case %d", o.which), fmt.Sprintf("the text has %d", len(all))}
 	}
@@ -25,28 +26,28 @@ func (a *app) printCases(texts []*parse.Text, all []read.Case, o *readOptions) e
 		shown = all[o.which-1 : o.which]
 	}
 	if o.format == "json" {
-		return writeJSON(a.stdout, read.NewDocument(texts, shown))
+		return writeJSON(out, read.NewDocument(texts, shown))
 	}
-	style := styleOf(a.stdout, os.Getenv, widestText)
+	style := styleOf(out, os.Getenv, widestText)
 	if len(shown) <= fullCases {
 		for i := range shown {
 			n := i + 1
 			if o.which > 0 {
 				n = o.which
 			}
-			if err := a.printCase(&shown[i], n, len(all), style); err != nil {
+			if err := printCase(out, &shown[i], n, len(all), style); err != nil {
 				return err
 			}
 		}
 	}
 	if len(shown) > 1 {
-		return a.printSummary(shown, style)
+		return printSummary(out, shown, style)
 	}
 	return nil
 }
 
 // printCase writes the finding of one case, and what the text itself says.
-func (a *app) printCase(c *read.Case, n, of int, style text.Style) error {
+func printCase(out io.Writer, c *read.Case, n, of int, style text.Style) error {
 	var b strings.Builder
 	if of > 1 {
 		fmt.Fprintf(&b, "CASE %d of %d: ", n, of)
@@ -64,12 +65,12 @@ func (a *app) printCase(c *read.Case, n, of int, style text.Style) error {
 	}
 	for i, line := range text.Wrap(text.Escape(b.String()), columnsOf(style)) {
 		if i == 3 {
-			fmt.Fprintln(a.stdout, "and more: --list")
+			fmt.Fprintln(out, "and more: --list")
 			break
 		}
-		fmt.Fprintln(a.stdout, line)
+		fmt.Fprintln(out, line)
 	}
-	fmt.Fprintln(a.stdout)
+	fmt.Fprintln(out)
 	r := *c.Report
 	r.Findings = slices.Clone(r.Findings)
 	for i := range r.Findings {
@@ -80,25 +81,25 @@ func (a *app) printCase(c *read.Case, n, of int, style text.Style) error {
 		}
 	}
 	if r.Primary == diagnose.Unknown { // then the figures are what there is to know
-		if err := a.printFacts(c, style); err != nil {
+		if err := printFacts(out, c, style); err != nil {
 			return err
 		}
-		a.printNotes(c, style)
+		printNotes(out, c, style)
 	}
-	if err := text.Write(a.stdout, &r, style); err != nil {
+	if err := text.Write(out, &r, style); err != nil {
 		return err
 	}
 	if r.Primary != diagnose.Unknown {
-		fmt.Fprintln(a.stdout)
-		a.printNotes(c, style)
+		fmt.Fprintln(out)
+		printNotes(out, c, style)
 		return nil
 	}
-	_, err := fmt.Fprintln(a.stdout)
+	_, err := fmt.Fprintln(out)
 	return err
 }
 
 // printFacts shows the figures of a case.
-func (a *app) printFacts(c *read.Case, style text.Style) error {
+func printFacts(out io.Writer, c *read.Case, style text.Style) error {
 	t := c.FiguresTable()
 	if len(t.Rows) == 0 {
 		return nil
@@ -106,15 +107,15 @@ func (a *app) printFacts(c *read.Case, style text.Style) error {
 	for _, row := range t.Rows {
 		row[len(row)-1].Text = shortSource(row[len(row)-1].Text)
 	}
-	if err := text.WriteTable(a.stdout, t, style); err != nil {
+	if err := text.WriteTable(out, t, style); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(a.stdout)
+	_, err := fmt.Fprintln(out)
 	return err
 }
 
 // printNotes says what a reader must know of the figures of a case.
-func (a *app) printNotes(c *read.Case, style text.Style) {
+func printNotes(out io.Writer, c *read.Case, style text.Style) {
 	notes := slices.Clone(c.Notes)
 	if add := c.PasteNext(); add != "" {
 		notes = append(notes, "to be surer: "+add)
@@ -122,13 +123,13 @@ func (a *app) printNotes(c *read.Case, style text.Style) {
 	if len(notes) == 0 {
 		return
 	}
-	fmt.Fprintln(a.stdout, "Of the figures")
+	fmt.Fprintln(out, "Of the figures")
 	for _, note := range notes {
 		for i, line := range text.Wrap(text.Escape(note), columnsOf(style)-2) {
-			fmt.Fprintln(a.stdout, map[bool]string{true: "- ", false: "  "}[i == 0]+line)
+			fmt.Fprintln(out, map[bool]string{true: "- ", false: "  "}[i == 0]+line)
 		}
 	}
-	fmt.Fprintln(a.stdout)
+	fmt.Fprintln(out)
 }
 
 // shortSource keeps the lines of a place, and as much of the file's name as
@@ -144,25 +145,25 @@ func shortSource(s string) string {
 
 // printSummary shows the cases side by side, and what differs between the
 // first and the last.
-func (a *app) printSummary(all []read.Case, style text.Style) error {
-	if err := text.WriteTable(a.stdout, read.CasesTable(all), style); err != nil {
+func printSummary(out io.Writer, all []read.Case, style text.Style) error {
+	if err := text.WriteTable(out, read.CasesTable(all), style); err != nil {
 		return err
 	}
 	if len(all) > fullCases {
-		_, err := fmt.Fprintln(a.stdout, "\nOne of them in full, with its evidence: --case N")
+		_, err := fmt.Fprintln(out, "\nOne of them in full, with its evidence: --case N")
 		return err
 	}
-	return a.printDifference(&all[0], &all[len(all)-1], style)
+	return printDifference(out, &all[0], &all[len(all)-1], style)
 }
 
 // printDifference names the figures in which two cases differ most.
-func (a *app) printDifference(first, last *read.Case, style text.Style) error {
+func printDifference(out io.Writer, first, last *read.Case, style text.Style) error {
 	t := read.DifferenceTable(first, last)
 	if len(t.Rows) == 0 {
 		return nil
 	}
-	fmt.Fprintln(a.stdout)
-	return text.WriteTable(a.stdout, t, style)
+	fmt.Fprintln(out)
+	return text.WriteTable(out, t, style)
 }
 
 // columnsOf is the width that text has to fit into.

@@ -14,8 +14,8 @@ func TestReadBlktrace(t *testing.T) {
 	const dir = "../parse/blktrace/testdata/loop.blktrace."
 	run := func(args ...string) string {
 		var stdout, stderr bytes.Buffer
-		a := &app{host: host.Live(), stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr}
-		if code := a.run(t.Context(), append([]string{"read", "--series"}, args...)); code != 0 {
+		a := &env{streams: streams{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr}, host: host.Live()}
+		if code := runLine(t.Context(), a, append([]string{"read", "--series"}, args...)); code != 0 {
 			t.Fatalf("code %d: %s", code, &stderr)
 		}
 		return stdout.String()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/session"
 	"iocause/internal/source"
@@ -26,7 +27,7 @@ type recordOptions struct {
 	duration time.Duration // 0: until the command or Ctrl-C ends it
 }
 
-func newRecordCommand(a *app) *cobra.Command {
+func newRecordCommand(e *env) *cobra.Command {
 	o := &recordOptions{}
 	c := &cobra.Command{
 		Use:   "record [flags] [-- COMMAND ...]",
@@ -51,7 +52,7 @@ func newRecordCommand(a *app) *cobra.Command {
 			}
 			return checkCommandGiven(c, args)
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.record(c, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return runRecord(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME"+recording.Suffix+")")
@@ -73,7 +74,7 @@ func (o *recordOptions) check() error {
 
 // recordRun is one recording on its way to its file.
 type recordRun struct {
-	app   *app
+	env   *env
 	o     *recordOptions
 	name  string
 	file  *os.File
@@ -83,18 +84,18 @@ type recordRun struct {
 	cpu   float64 // seconds of our own so far
 }
 
-// record is the command.
-func (a *app) record(c *cobra.Command, o *recordOptions, args []string) (err error) {
+// runRecord is the command.
+func runRecord(e *env, c *cobra.Command, o *recordOptions, args []string) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
-	r := &recordRun{app: a, o: o}
+	r := &recordRun{env: e, o: o}
 	if len(args) > 0 {
-		to := a.stdout
+		to := e.stdout
 		if o.output == "-" {
-			to = a.stderr
+			to = e.stderr
 		}
-		if r.child, err = a.newChild(args, to); err != nil {
+		if r.child, err = newChild(e.streams, args, to); err != nil {
 			return err
 		}
 	}
@@ -104,19 +105,19 @@ func (a *app) record(c *cobra.Command, o *recordOptions, args []string) (err err
 	watch, stop := session.UntilInterrupt(c.Context(), func(s os.Signal) { r.child.Signal(s) })
 	defer stop()
 	err = r.run(watch)
-	if r.file != a.stdout {
+	if r.file != e.stdout {
 		err = errors.Join(err, closeRecording(r.file))
 	}
 	switch {
 	case r.to != nil:
 		r.sayRecorded()
-	case r.file != a.stdout:
+	case r.file != e.stdout:
 		err = errors.Join(err, os.Remove(r.name)) // it is empty
 	}
 	if r.child.PID() == 0 {
 		return err
 	}
-	code := a.waitFor(watch, r.child)
+	code := waitForChild(watch, e.stderr, r.child)
 	r.sayUsed()
 	if err == nil && code != 0 {
 		return &exitError{code}
@@ -135,15 +136,15 @@ func closeRecording(f *os.File) error {
 func (r *recordRun) create() (err error) {
 	r.name = r.o.output
 	if r.name == "-" {
-		out, ok := r.app.stdout.(*os.File)
-		if _, isTerminal := terminalWidth(r.app.stdout); !ok || isTerminal {
+		out, ok := r.env.stdout.(*os.File)
+		if _, isTerminal := terminalWidth(r.env.stdout); !ok || isTerminal {
 			return &usageError{errors.New("writing the recording: standard output is a terminal"), "give a file, or lead it into a pipe"}
 		}
 		r.file = out
 		return nil
 	}
 	if r.name == "" {
-		r.name = "iocause-" + r.app.host.Now().Format("20060102-150405") + recording.Suffix
+		r.name = "iocause-" + r.env.host.Now().Format("20060102-150405") + recording.Suffix
 	}
 	r.file, err = createKept(r.name, "recording", func(f *os.File) error {
 		first := make([]byte, 32)
@@ -159,20 +160,20 @@ func (r *recordRun) create() (err error) {
 func (r *recordRun) run(watch context.Context) error {
 	open, cancel := context.WithTimeout(watch, openLimit())
 	defer cancel()
-	entries := append(slices.Clone(r.app.sources), source.Others()...)
-	collector := source.Open(open, r.app.host, entries)
+	entries := append(slices.Clone(r.env.sources), source.Others()...)
+	collector := source.Open(open, r.env.host, entries)
 	defer collector.Close()
 	collector.StandIn(source.StandIns())
 	if watch.Err() != nil {
 		return session.TooEarly(watch)
 	}
-	r.app.noteRefusals(collector.Statuses())
+	noteRefusals(r.env.stderr, collector.Statuses())
 	until, end := context.WithCancel(watch)
 	defer end()
 	r.began = time.Now()
 	collector.Begin()
 	if r.child != nil {
-		if err := r.child.Start(r.app.host); err != nil {
+		if err := r.child.Start(r.env.host); err != nil {
 			return err
 		}
 		defer r.child.StopTracking()
@@ -208,9 +209,9 @@ func (r *recordRun) run(watch context.Context) error {
 
 // recordingHeader says what made a recording, where, and of what. The error is
 // of the machine's fingerprint, of which a part may be there.
-func (a *app) recordingHeader(all []source.Status, interval time.Duration) (recording.Header, error) {
-	h := recording.Header{Program: programName(), Began: a.host.Now(), Interval: interval.Seconds()}
-	fingerprint, failed := a.host.Fingerprint()
+func recordingHeader(m *host.Host, all []source.Status, interval time.Duration) (recording.Header, error) {
+	h := recording.Header{Program: programName(), Began: m.Now(), Interval: interval.Seconds()}
+	fingerprint, failed := m.Fingerprint()
 	var err error
 	if h.Host, err = json.Marshal(fingerprint); err != nil {
 		failed = errors.Join(failed, err)
@@ -227,9 +228,9 @@ func (a *app) recordingHeader(all []source.Status, interval time.Duration) (reco
 
 // begin writes the header.
 func (r *recordRun) begin(all []source.Status) error {
-	h, err := r.app.recordingHeader(all, r.o.interval)
+	h, err := recordingHeader(r.env.host, all, r.o.interval)
 	if err != nil {
-		fmt.Fprintf(r.app.stderr, "iocause: reading the fingerprint of this machine: %v; the recording lacks that part\n", err)
+		fmt.Fprintf(r.env.stderr, "iocause: reading the fingerprint of this machine: %v; the recording lacks that part\n", err)
 	}
 	if r.child != nil {
 		h.Command = &recording.Command{Name: []byte(r.child.Name()), PID: r.child.PID()}
@@ -243,7 +244,7 @@ func (r *recordRun) begin(all []source.Status) error {
 
 // window writes one window.
 func (r *recordRun) window(w *sample.Window) error {
-	cost, err := source.ReadCost(r.app.host, w)
+	cost, err := source.ReadCost(r.env.host, w)
 	if err != nil {
 		w.Gaps = append(w.Gaps, sample.Gap{Why: err.Error()})
 	}

@@ -56,13 +56,13 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 	needProbes(t)
 	file := bpftest.File(t, 800)
 	var errs stream
-	a := &app{host: host.Live(), sources: source.List(), stderr: &errs}
+	a := &env{streams: streams{stderr: &errs}, host: host.Live(), sources: source.List()}
 	path := filepath.Join(t.TempDir(), "x.iocause")
 	out, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recordRun{app: a, o: &recordOptions{interval: 400 * time.Millisecond}, name: path, file: out}
+	r := &recordRun{env: a, o: &recordOptions{interval: 400 * time.Millisecond}, name: path, file: out}
 	collector := source.Open(t.Context(), a.host, append(slices.Clone(a.sources), source.Others()...))
 	defer collector.Close()
 	collector.Begin()
@@ -95,7 +95,7 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 	}
 	show := func(f func(p *printer)) string {
 		var live stream
-		f((&app{host: a.host, stdout: &live, stderr: &errs}).newPrinter(&intervals{top: 20, format: "text", stamp: true}))
+		f(newPrinter(streams{stdout: &live, stderr: &errs}, &intervals{top: 20, format: "text", stamp: true}))
 		return live.String()
 	}
 	for _, tool := range tools() {
@@ -154,7 +154,7 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := (&app{stdout: &want}).print(report, format); err != nil {
+		if err := printReport(&want, report, format); err != nil {
 			t.Fatal(err)
 		}
 		code, got, notes := runApp(t.Context(), nil, "diagnose", "--recording", path, "--format", format)

@@ -28,7 +28,7 @@ func (r *recordRun) sayRecorded() {
 		see = fmt.Sprintf("; see 'iocause diagnose --recording %s'", text.Escape(r.name))
 	}
 	each := float64(r.to.Written()) / float64(r.to.Windows())
-	fmt.Fprintf(r.app.stderr, "iocause: %s in %s, %s, %s each%s\n", sample.Counted(r.to.Windows(), "window"), table.Duration(time.Since(r.began).Seconds()),
+	fmt.Fprintf(r.env.stderr, "iocause: %s in %s, %s, %s each%s\n", sample.Counted(r.to.Windows(), "window"), table.Duration(time.Since(r.began).Seconds()),
 		table.Value(float64(r.to.Written()), "bytes"), table.Value(each, "bytes"), see)
 }
 
@@ -38,7 +38,7 @@ func (r *recordRun) sayUsed() {
 	if !run.Ended {
 		return
 	}
-	fmt.Fprintf(r.app.stderr, "iocause: %s ran for %s (%s): %s user, %s system, at most %s of memory, %s read from disk, %s written, %s major faults\n",
+	fmt.Fprintf(r.env.stderr, "iocause: %s ran for %s (%s): %s user, %s system, at most %s of memory, %s read from disk, %s written, %s major faults\n",
 		text.Escape(r.child.Name()), table.Duration(run.Seconds), run.How, table.Duration(run.User), table.Duration(run.System),
 		table.Value(float64(run.MostBytes), "bytes"), table.Value(float64(run.ReadBytes), "bytes"), table.Value(float64(run.WriteBytes), "bytes"),
 		table.Value(float64(run.MajorFaults), "count"))
@@ -46,7 +46,7 @@ func (r *recordRun) sayUsed() {
 
 // newProgress says that it records, and until when. The line follows that.
 func (r *recordRun) newProgress() *session.Line {
-	line := r.app.newLine()
+	line := newLine(r.env.stderr)
 	line.InPlace = line.InPlace && r.child == nil // a command writes to the same terminal
 	until := "until Ctrl-C"
 	switch {

@@ -27,7 +27,7 @@ type residentOptions struct {
 	playback     playback
 }
 
-func newResidentCommand(a *app) *cobra.Command {
+func newResidentCommand(e *env) *cobra.Command {
 	o := &residentOptions{}
 	c := &cobra.Command{
 		Use:   "resident [flags] [PATH...] [INTERVAL [COUNT]]",
@@ -49,7 +49,7 @@ func newResidentCommand(a *app) *cobra.Command {
   iocause resident --map --format json ./data | jq .ranges.rows
   iocause resident --recording 17 --top 50`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error { return a.resident(c, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return runResident(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.BoolVar(&o.all, "all", false, "the whole page cache, by file")
@@ -65,11 +65,11 @@ func newResidentCommand(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) resident(c *cobra.Command, o *residentOptions, args []string) error {
-	if data, err := a.evidence(c, &o.playback, incident.SectionResident); err != nil {
+func runResident(e *env, c *cobra.Command, o *residentOptions, args []string) error {
+	if data, err := readEvidence(e, c, &o.playback, incident.SectionResident); err != nil {
 		return err
 	} else if data != nil {
-		return a.playCache(c, o, data, args)
+		return playCache(e, c, o, data, args)
 	}
 	paths, rest := splitInterval(args)
 	var asked []string
@@ -93,54 +93,54 @@ func (a *app) resident(c *cobra.Command, o *residentOptions, args []string) erro
 		return &usageError{errors.New("reading the flags: --map and --all exclude each other"), "give the files whose parts are wanted as PATHs"}
 	}
 	var err error
-	if o.files, err = newFileFilter(a.host, c, o.file, o.device); err != nil {
+	if o.files, err = newFileFilter(e.host, c, o.file, o.device); err != nil {
 		return err
 	}
 	if o.all {
-		return a.residentAll(c.Context(), o, rest)
+		return residentAll(c.Context(), e, o, rest)
 	}
 	for i, id := range o.pids {
-		if o.pids[i], err = processOf(a.host, id); err != nil {
+		if o.pids[i], err = processOf(e.host, id); err != nil {
 			return err
 		}
 	}
 	cgroup := ""
 	if given("cgroup") {
-		if cgroup, err = cgroupOf(a.host, o.cgroup); err != nil {
+		if cgroup, err = cgroupOf(e.host, o.cgroup); err != nil {
 			return err
 		}
 	}
 	take := func(ctx context.Context) (*residency.Found, error) {
-		line := a.newCounting("files measured")
+		line := newCounting(e.stderr, "files measured")
 		defer line.Erase()
 		if len(paths) > 0 {
 			found, err := residency.Below(ctx, paths, residency.Options{OneFileSystem: o.oneFS, Progress: line.update})
 			return o.files.found(found), err
 		}
-		pids, err := processesOf(a.host, c, o.pids, o.comm, o.cgroup)
+		pids, err := processesOf(e.host, c, o.pids, o.comm, o.cgroup)
 		if err != nil {
 			return nil, err
 		}
-		return o.files.found(residency.OfProcesses(a.host, pids, line.update)), nil
+		return o.files.found(residency.OfProcesses(e.host, pids, line.update)), nil
 	}
 	show := func(p *printer, now *residency.Found, before **residency.Found) ([]table.Table, error) {
 		var old *residency.Found
 		if before != nil {
 			old = *before
 		}
-		tables, err := resident.FileTables(a.host, now, old, resident.Files{Form: p.residentForm(), Held: len(paths) == 0,
+		tables, err := resident.FileTables(e.host, now, old, resident.Files{Form: p.residentForm(), Held: len(paths) == 0,
 			Parts: o.parts, Only: o.format == "csv", Width: p.style.Width})
 		if err != nil {
 			return nil, &usageError{fmt.Errorf("reading --sort: %w", err), "give one of these"}
 		}
-		if charged, source := resident.Charged(a.host, cgroup); source != "" {
+		if charged, source := resident.Charged(e.host, cgroup); source != "" {
 			total := &tables[len(tables)-1]
 			total.Notes = append(total.Notes, fmt.Sprintf("the cgroup is charged for %s of cache (%s): files that its processes have closed are in that, files that others read first are not",
 				table.Value(charged, "bytes"), source))
 		}
 		return tables, nil
 	}
-	return looks(c.Context(), a, &o.intervals, rest, take, show)
+	return looks(c.Context(), e.streams, &o.intervals, rest, take, show)
 }
 
 // roomy is the width from which on a table for people has columns that are of
@@ -168,16 +168,16 @@ func (f *fileFilter) choice() resident.Choice {
 }
 
 // residentAll is resident --all.
-func (a *app) residentAll(ctx context.Context, o *residentOptions, rest []string) error {
-	w := resident.Open(a.host)
+func residentAll(ctx context.Context, e *env, o *residentOptions, rest []string) error {
+	w := resident.Open(e.host)
 	defer w.Close()
 	doing := "inodes looked at"
 	if w.Refused != nil {
-		fmt.Fprintf(a.stderr, "iocause: %v; so only files that processes hold are listed, and closed ones are one sum\n", w.Refused)
+		fmt.Fprintf(e.stderr, "iocause: %v; so only files that processes hold are listed, and closed ones are one sum\n", w.Refused)
 		doing = "files measured"
 	}
 	take := func(ctx context.Context) (*resident.Cache, error) {
-		line := a.newCounting(doing)
+		line := newCounting(e.stderr, doing)
 		defer line.Erase()
 		return w.Look(ctx, line.update)
 	}
@@ -186,15 +186,15 @@ func (a *app) residentAll(ctx context.Context, o *residentOptions, rest []string
 		if before != nil {
 			old = *before
 		}
-		line := a.newCounting("files looked up")
+		line := newCounting(e.stderr, "files looked up")
 		defer line.Erase()
 		return resident.CacheTables(w, now, old, o.files.choice(), p.residentForm(), line.update)
 	}
-	return looks(ctx, a, &o.intervals, rest, take, show)
+	return looks(ctx, e.streams, &o.intervals, rest, take, show)
 }
 
 // playCache shows the page cache of an incident.
-func (a *app) playCache(c *cobra.Command, o *residentOptions, data []byte, args []string) error {
+func playCache(e *env, c *cobra.Command, o *residentOptions, data []byte, args []string) error {
 	if err := oneTime(args); err != nil {
 		return err
 	}
@@ -205,14 +205,14 @@ func (a *app) playCache(c *cobra.Command, o *residentOptions, data []byte, args 
 		return err
 	}
 	var err error
-	if o.files, err = newFileFilter(a.host, c, o.file, ""); err != nil {
+	if o.files, err = newFileFilter(e.host, c, o.file, ""); err != nil {
 		return err
 	}
 	was, err := incident.As[resident.Cache](data, incident.SectionResident)
 	if err != nil {
 		return err
 	}
-	p := a.newPrinter(&o.intervals)
+	p := newPrinter(e.streams, &o.intervals)
 	tables, err := resident.CacheTables(nil, was, nil, o.files.choice(), p.residentForm(), nil)
 	if err != nil {
 		return err

@@ -28,13 +28,18 @@ const (
 	exitPipe   = 128 + int(syscall.SIGPIPE) // as of a program that SIGPIPE has ended
 )
 
-// app is what the commands work with.
-type app struct {
+// streams are what a command reads and writes.
+type streams struct {
+	stdin  io.Reader
+	stdout io.Writer // what was asked for
+	stderr io.Writer // all else: notes, progress
+}
+
+// env is where commands run. Each takes of it what it needs.
+type env struct {
+	streams
 	host    *host.Host
-	sources []source.Entry
-	stdin   io.Reader
-	stdout  io.Writer
-	stderr  io.Writer
+	sources []source.Entry // that diagnose and record watch
 }
 
 // Run runs one command line, without the program's name. It returns the exit
@@ -43,17 +48,17 @@ type app struct {
 // goes to stdout, all else to stderr.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer keepBrokenPipes()()
-	a := &app{host: host.Live(), sources: source.List(), stdin: stdin, stdout: stdout, stderr: stderr}
-	return a.run(ctx, args)
+	a := &env{streams: streams{stdin: stdin, stdout: stdout, stderr: stderr}, host: host.Live(), sources: source.List()}
+	return runLine(ctx, a, args)
 }
 
-func (a *app) run(ctx context.Context, args []string) int {
-	root := newRootCommand(a)
+func runLine(ctx context.Context, e *env, args []string) int {
+	root := newRootCommand(e)
 	root.SetArgs(args)
-	root.SetIn(a.stdin)
-	out := &remembering{w: a.stdout}
+	root.SetIn(e.stdin)
+	out := &remembering{w: e.stdout}
 	root.SetOut(out)
-	root.SetErr(a.stderr)
+	root.SetErr(e.stderr)
 	err := root.ExecuteContext(ctx)
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("writing the output: %w", out.err)
@@ -65,14 +70,14 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if errors.As(err, &code) {
 		return code.code
 	}
-	if errors.Is(err, syscall.EPIPE) && readerGone(a.stdout) {
+	if errors.Is(err, syscall.EPIPE) && readerGone(e.stdout) {
 		return exitPipe // as 'head' has it: it has seen enough, and nothing is wrong
 	}
 	lines := strings.Split(err.Error(), "\n")
 	for i := range lines { // names of files are in errors as they are
 		lines[i] = text.Escape(lines[i])
 	}
-	fmt.Fprintf(a.stderr, "iocause: %s%s\n", strings.Join(lines, "\n"), asRoot(err))
+	fmt.Fprintf(e.stderr, "iocause: %s%s\n", strings.Join(lines, "\n"), asRoot(err))
 	var bad *usageError
 	var ask *replay.BadAsk
 	if errors.As(err, &bad) || errors.As(err, &ask) {

@@ -64,8 +64,8 @@ func fails(name string, err error, metrics ...sample.Metric) source.Entry {
 // runApp runs a command line on these sources.
 func runApp(ctx context.Context, entries []source.Entry, args ...string) (code int, stdout, stderr string) {
 	var out, err stream
-	a := &app{host: host.Live(), sources: entries, stdin: strings.NewReader("given\n"), stdout: &out, stderr: &err}
-	code = a.run(ctx, args)
+	a := &env{streams: streams{stdin: strings.NewReader("given\n"), stdout: &out, stderr: &err}, host: host.Live(), sources: entries}
+	code = runLine(ctx, a, args)
 	return code, out.String(), err.String()
 }
 
@@ -165,7 +165,7 @@ func TestEveryHelpEndsInExamples(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(newRootCommand(&app{host: host.Live()}))
+	walk(newRootCommand(&env{host: host.Live()}))
 }
 
 func TestVersion(t *testing.T) {
@@ -257,8 +257,8 @@ func TestOutputThatCannotBeWrittenIsOne(t *testing.T) {
 		{"--duration", "100ms"}, {"--duration", "100ms", "--format", "json"}, {"check"}, {"check", "--format", "json"}, {"version"},
 	} {
 		var err stream
-		a := &app{host: host.Live(), sources: []source.Entry{working("calm", sample.WaitIO)}, stdin: os.Stdin, stdout: full{}, stderr: &err}
-		if code := a.run(t.Context(), args); code != 1 || !strings.Contains(err.String(), "no space left") {
+		a := &env{streams: streams{stdin: os.Stdin, stdout: full{}, stderr: &err}, host: host.Live(), sources: []source.Entry{working("calm", sample.WaitIO)}}
+		if code := runLine(t.Context(), a, args); code != 1 || !strings.Contains(err.String(), "no space left") {
 			t.Errorf("%q: code %d, stderr %q", args, code, err.String())
 		}
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -66,16 +67,16 @@ func terminalWidth(stream any) (columns int, isTerminal bool) {
 }
 
 // newLine is a line on standard error that follows what goes on.
-func (a *app) newLine() *session.Line {
-	columns, isTerminal := terminalWidth(a.stderr)
-	return &session.Line{To: a.stderr, InPlace: isTerminal && os.Getenv("TERM") != "dumb",
+func newLine(notes io.Writer) *session.Line {
+	columns, isTerminal := terminalWidth(notes)
+	return &session.Line{To: notes, InPlace: isTerminal && os.Getenv("TERM") != "dumb",
 		Fit: func(line string) string { return text.End(line, columns-1) }}
 }
 
 // newProgress says what is being watched: the line that it returns follows
 // that where it can be drawn in place.
-func (a *app) newProgress(length time.Duration, command []string) *session.Line {
-	line := a.newLine()
+func newProgress(notes io.Writer, length time.Duration, command []string) *session.Line {
+	line := newLine(notes)
 	// A command writes to the same terminal: two cannot share a line.
 	line.InPlace = line.InPlace && len(command) == 0
 	switch {

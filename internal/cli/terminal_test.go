@@ -100,8 +100,8 @@ func TestProgressOnATerminal(t *testing.T) {
 		}
 	}()
 	var out stream
-	a := &app{host: host.Live(), sources: []source.Entry{working("calm", sample.WaitIO)}, stdin: strings.NewReader(""), stdout: &out, stderr: tty}
-	if code := a.run(t.Context(), []string{"--duration", "700ms"}); code != 0 {
+	a := &env{streams: streams{stdin: strings.NewReader(""), stdout: &out, stderr: tty}, host: host.Live(), sources: []source.Entry{working("calm", sample.WaitIO)}}
+	if code := runLine(t.Context(), a, []string{"--duration", "700ms"}); code != 0 {
 		t.Errorf("code %d", code)
 	}
 	const erase = "\r\x1b[K"

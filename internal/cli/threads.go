@@ -26,7 +26,7 @@ type threadsOptions struct {
 	playback  playback
 }
 
-func newThreadsCommand(a *app) *cobra.Command {
+func newThreadsCommand(e *env) *cobra.Command {
 	o := &threadsOptions{}
 	c := &cobra.Command{
 		Use:   "threads " + intervalUsage,
@@ -48,7 +48,7 @@ func newThreadsCommand(a *app) *cobra.Command {
   iocause threads --by process --sort disk_ratio
   iocause threads 5 --comm postgres --top 0 --format csv
   iocause threads --recording 17 --by process`,
-		RunE: func(c *cobra.Command, args []string) error { return a.threads(c, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return runThreads(e, c, o, args) },
 	}
 	o.bind(c, "busy_threads")
 	f := c.Flags()
@@ -61,46 +61,46 @@ func newThreadsCommand(a *app) *cobra.Command {
 	return c
 }
 
-// threads is the command.
-func (a *app) threads(c *cobra.Command, o *threadsOptions, args []string) error {
+// runThreads is the command.
+func runThreads(e *env, c *cobra.Command, o *threadsOptions, args []string) error {
 	if err := o.args(args); err != nil {
 		return err
 	}
 	if !slices.Contains(threads.Groupings(), o.by) {
 		return &usageError{fmt.Errorf("reading --by: nothing is called %q", o.by), "use " + strings.Join(threads.Groupings(), ", ")}
 	}
-	data, err := a.evidence(c, &o.playback, incident.SectionThreads)
+	data, err := readEvidence(e, c, &o.playback, incident.SectionThreads)
 	if err != nil {
 		return err
 	}
 	if data != nil {
-		return a.playThreads(c, o, data, args)
+		return playThreads(e.streams, c, o, data, args)
 	}
 	if err := checkSort(threads.Columns(o.by), o.sort); err != nil {
 		return err
 	}
-	target, err := o.filter.target(a.host, o.filter.given(c))
+	target, err := o.filter.target(e.host, o.filter.given(c))
 	if err != nil {
 		return err
 	}
 	filter := threads.Filter{PID: onePID(&target), Comm: target.Comm, Cgroup: target.Cgroup}
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
-	observer, err := threads.Open(a.host, probe.Options{PID: filter.PID, Waits: o.histogram})
+	observer, err := threads.Open(e.host, probe.Options{PID: filter.PID, Waits: o.histogram})
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.watchThreads(watch, o, observer, &filter), observer.Close())
+	return errors.Join(watchThreads(watch, e.streams, o, observer, &filter), observer.Close())
 }
 
 // watchThreads shows one interval after the other.
-func (a *app) watchThreads(watch context.Context, o *threadsOptions, observer *threads.Observer, filter *threads.Filter) error {
+func watchThreads(watch context.Context, s streams, o *threadsOptions, observer *threads.Observer, filter *threads.Filter) error {
 	if err := observer.Begin(); err != nil {
 		return err
 	}
-	p, layout := a.threadsPrinter(o)
+	p, layout := threadsPrinter(s, o)
 	total := threads.NewRows(o.by)
-	return a.showIntervals(watch, &o.intervals, p, &observed{tick: threads.SweepEvery, during: observer.Sweep, follow: true,
+	return showIntervals(watch, s.stderr, &o.intervals, p, &observed{tick: threads.SweepEvery, during: observer.Sweep, follow: true,
 		next: func(*session.Interval) ([]table.Table, error) {
 			seen, err := observer.Next()
 			if err != nil {
@@ -117,13 +117,13 @@ func (a *app) watchThreads(watch context.Context, o *threadsOptions, observer *t
 }
 
 // threadsPrinter is who prints the tables, and how they are wanted.
-func (a *app) threadsPrinter(o *threadsOptions) (*printer, *threads.Layout) {
-	p, width := a.arrangedPrinter(&o.intervals)
+func threadsPrinter(s streams, o *threadsOptions) (*printer, *threads.Layout) {
+	p, width := arrangedPrinter(s, &o.intervals)
 	return p, &threads.Layout{By: o.by, Sort: o.sort, Top: o.top, Width: width, Waits: o.histogram}
 }
 
 // playThreads shows the threads of an incident.
-func (a *app) playThreads(c *cobra.Command, o *threadsOptions, data []byte, args []string) error {
+func playThreads(s streams, c *cobra.Command, o *threadsOptions, data []byte, args []string) error {
 	if err := oneTime(args); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (a *app) playThreads(c *cobra.Command, o *threadsOptions, data []byte, args
 		return err
 	}
 	was.Keep(&threads.Filter{PID: onePID(&target), Comm: target.Comm, Cgroup: target.Cgroup})
-	p, layout := a.threadsPrinter(o)
+	p, layout := threadsPrinter(s, o)
 	tables, err := was.Tables(layout)
 	if err != nil {
 		return err

@@ -91,8 +91,8 @@ func TestIntervalsAddUp(t *testing.T) {
 		}
 		done <- nil
 	}()
-	a := &app{host: host.Live(), sources: source.List(), stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
-	a.run(t.Context(), []string{"cache", "0.4", "10", "--by", "file", "--top", "0", "--file", path, "--format", "json"})
+	a := &env{streams: streams{stdin: strings.NewReader(""), stdout: &out, stderr: &errs}, host: host.Live(), sources: source.List()}
+	runLine(t.Context(), a, []string{"cache", "0.4", "10", "--by", "file", "--top", "0", "--file", path, "--format", "json"})
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}

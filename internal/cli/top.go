@@ -18,7 +18,7 @@ type topOptions struct {
 	by   string
 }
 
-func newTopCommand(a *app) *cobra.Command {
+func newTopCommand(e *env) *cobra.Command {
 	o := &topOptions{}
 	c := &cobra.Command{
 		Use:   "top [flags]",
@@ -39,7 +39,7 @@ func newTopCommand(a *app) *cobra.Command {
 			"  iocause top --from 14:02 --to 14:03 --sort waited_seconds --format json\n" +
 			"  iocause top --recording 17",
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.top(c, o) },
+		RunE: func(c *cobra.Command, _ []string) error { return runTop(e, c, o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.by, "by", "", "only this table: process or cgroup")
@@ -54,7 +54,7 @@ func newTopCommand(a *app) *cobra.Command {
 // lately is the time that top shows unless it is told another.
 const lately = "10m ago"
 
-func (a *app) top(c *cobra.Command, o *topOptions) error {
+func runTop(e *env, c *cobra.Command, o *topOptions) error {
 	if err := o.rows.args(nil); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (a *app) top(c *cobra.Command, o *topOptions) error {
 	}
 	var t *top.Busiest
 	var err error
-	if opener := a.opener(o.dir); o.file != "" {
+	if opener := newOpener(e, o.dir); o.file != "" {
 		t, err = top.Recorded(opener, o.file, agent.SectionTop, o.span())
 	} else {
 		t, err = top.Kept(opener, filepath.Join(o.dir, agent.TablesIn), o.span())
@@ -85,5 +85,5 @@ func (a *app) top(c *cobra.Command, o *topOptions) error {
 		tables = tables[1:]
 	}
 	from, to := t.Span()
-	return a.newPrinter(&o.rows).print(from, to.Sub(from), "from "+replay.Stamp(from)+" to "+replay.Stamp(to)+":", tables)
+	return newPrinter(e.streams, &o.rows).print(from, to.Sub(from), "from "+replay.Stamp(from)+" to "+replay.Stamp(to)+":", tables)
 }

@@ -33,7 +33,7 @@ type traceOptions struct {
 	playback    playback
 }
 
-func newTraceCommand(a *app) *cobra.Command {
+func newTraceCommand(e *env) *cobra.Command {
 	o := &traceOptions{}
 	c := &cobra.Command{
 		Use:   "trace " + intervalUsage,
@@ -59,7 +59,7 @@ func newTraceCommand(a *app) *cobra.Command {
   iocause trace -i /var/tmp/slow.trace --format csv --comm postgres
   iocause trace --recording 17 --summary`,
 		Args: func(c *cobra.Command, args []string) error { return o.args(args) },
-		RunE: func(c *cobra.Command, args []string) error { return a.trace(c, o) },
+		RunE: func(c *cobra.Command, args []string) error { return runTrace(e, c, o) },
 	}
 	f := c.Flags()
 	f.StringVarP(&o.to, "output", "o", "", "keep the I/Os in this file; - is stdout")
@@ -104,7 +104,7 @@ func (o *traceOptions) args(args []string) error {
 
 // traceRun is one trace on its way to the output.
 type traceRun struct {
-	app *app
+	env *env
 	o   *traceOptions
 	*trace.Observer
 	began   time.Time
@@ -116,12 +116,12 @@ type traceRun struct {
 	disk    int // how long the names of disks get
 }
 
-func (a *app) trace(c *cobra.Command, o *traceOptions) error {
-	data, err := a.evidence(c, &o.playback, incident.SectionTrace)
+func runTrace(e *env, c *cobra.Command, o *traceOptions) error {
+	data, err := readEvidence(e, c, &o.playback, incident.SectionTrace)
 	if err != nil {
 		return err
 	}
-	r := &traceRun{app: a, o: o, printer: a.newPrinter(&o.view), line: a.newLine(), disk: playedDisk,
+	r := &traceRun{env: e, o: o, printer: newPrinter(e.streams, &o.view), line: newLine(e.stderr), disk: playedDisk,
 		Observer: &trace.Observer{Every: o.view.every, Count: o.view.count, Most: o.ios}}
 	// a wrong column is said before an hour of tracing, not after
 	if err := r.printer.arrange(trace.Tables()); err != nil {
@@ -140,7 +140,7 @@ func (a *app) trace(c *cobra.Command, o *traceOptions) error {
 		}
 		return r.read(c.Context(), bytes.NewReader(data))
 	case o.from == "-":
-		return r.read(c.Context(), a.stdin)
+		return r.read(c.Context(), e.stdin)
 	case o.from != "":
 		f, err := os.Open(o.from)
 		if err != nil {
@@ -149,7 +149,7 @@ func (a *app) trace(c *cobra.Command, o *traceOptions) error {
 		defer f.Close()
 		return r.read(c.Context(), f)
 	}
-	r.disk = a.longestDisk()
+	r.disk = longestDisk(e.host)
 	return r.live(c)
 }
 
@@ -159,7 +159,7 @@ func (r *traceRun) begin(began time.Time) (err error) {
 	if r.o.summaryOnly || r.o.to != "" {
 		return nil
 	}
-	r.lines, err = r.app.ioPrinter(r.o.view.format, began, r.disk)
+	r.lines, err = ioPrinter(r.env.stdout, r.o.view.format, began, r.disk)
 	r.IO = r.show
 	return err
 }
@@ -167,7 +167,7 @@ func (r *traceRun) begin(began time.Time) (err error) {
 // show prints one I/O.
 func (r *traceRun) show(x *sample.IO) error {
 	if r.printed && r.o.view.format == "text" {
-		fmt.Fprintln(r.app.stdout)
+		fmt.Fprintln(r.env.stdout)
 	}
 	r.printed = false
 	return r.lines(x)
@@ -175,8 +175,8 @@ func (r *traceRun) show(x *sample.IO) error {
 
 // live traces until it is enough.
 func (r *traceRun) live(c *cobra.Command) (err error) {
-	o, a := r.o, r.app
-	options, err := o.filter.options(a.host, c)
+	o, e := r.o, r.env
+	options, err := o.filter.options(e.host, c)
 	if err != nil {
 		return err
 	}
@@ -190,10 +190,10 @@ func (r *traceRun) live(c *cobra.Command) (err error) {
 			defer func() { err = errors.Join(err, closeOutput(out)) }()
 		}
 	}
-	options.Own = outputFiles(out, a.stdout)
+	options.Own = outputFiles(out, e.stdout)
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
-	l, err := trace.Open(a.host, options)
+	l, err := trace.Open(e.host, options)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (r *traceRun) live(c *cobra.Command) (err error) {
 		return err
 	}
 	if out != nil {
-		h := trace.Header(a.host, programName())
+		h := trace.Header(e.host, programName())
 		h.Began, h.Filter = l.Began, o.filter.String()
 		if r.file, err = tracefile.NewWriter(out, h); err != nil {
 			return err
@@ -254,7 +254,7 @@ func (r *traceRun) summary(s *trace.Summary) error {
 	tables := s.Tables()
 	if r.o.view.format == "csv" && r.lines != nil {
 		for _, note := range tables[0].Notes {
-			fmt.Fprintln(r.app.stderr, "iocause: "+text.Escape(note))
+			fmt.Fprintln(r.env.stderr, "iocause: "+text.Escape(note))
 		}
 		return nil
 	}

@@ -4,9 +4,11 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
+	"iocause/internal/host"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/store/tracefile"
@@ -16,12 +18,12 @@ import (
 
 // ioPrinter returns what prints one I/O in a format; disk is how long the names of
 // disks get.
-func (a *app) ioPrinter(format string, began time.Time, disk int) (func(*sample.IO) error, error) {
+func ioPrinter(out io.Writer, format string, began time.Time, disk int) (func(*sample.IO) error, error) {
 	switch format {
 	case "json":
-		return func(x *sample.IO) error { return writeJSONLine(a.stdout, trace.Of(x, began)) }, nil
+		return func(x *sample.IO) error { return writeJSONLine(out, trace.Of(x, began)) }, nil
 	case "csv":
-		w := csv.NewWriter(a.stdout)
+		w := csv.NewWriter(out)
 		write := func(fields []string) error {
 			for i := range fields { // names may hold anything
 				fields[i] = text.Escape(fields[i])
@@ -35,7 +37,7 @@ func (a *app) ioPrinter(format string, began time.Time, disk int) (func(*sample.
 		}
 		return func(x *sample.IO) error { o := trace.Of(x, began); return write(o.Record()) }, write(trace.Fields())
 	}
-	return text.NewIOLines(a.stdout, styleOf(a.stdout, os.Getenv, widestTable), began, disk).Write, nil
+	return text.NewIOLines(out, styleOf(out, os.Getenv, widestTable), began, disk).Write, nil
 }
 
 // playedDisk is how long the names of the disks of a trace or an incident may get,
@@ -43,9 +45,9 @@ func (a *app) ioPrinter(format string, began time.Time, disk int) (func(*sample.
 const playedDisk = 7
 
 // longestDisk is how long the names of the disks get that have a size.
-func (a *app) longestDisk() int {
+func longestDisk(h *host.Host) int {
 	longest := 0
-	if devices, err := a.host.Devices(); err == nil {
+	if devices, err := h.Devices(); err == nil {
 		for _, d := range devices.Disks() {
 			if d.Bytes > 0 {
 				longest = max(longest, len(d.Name))
@@ -60,8 +62,8 @@ func (a *app) longestDisk() int {
 func (r *traceRun) create() (*os.File, error) {
 	name := r.o.to
 	if name == "-" {
-		out, ok := r.app.stdout.(*os.File)
-		if _, isTerminal := terminalWidth(r.app.stdout); !ok || isTerminal {
+		out, ok := r.env.stdout.(*os.File)
+		if _, isTerminal := terminalWidth(r.env.stdout); !ok || isTerminal {
 			return nil, &usageError{errors.New("writing the trace: standard output is a terminal"), "give a file, or lead it into a pipe"}
 		}
 		return out, nil

@@ -50,7 +50,7 @@ func buildVersion() version {
 	return v
 }
 
-func newVersionCommand(a *app) *cobra.Command {
+func newVersionCommand(e *env) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   "version",
@@ -65,9 +65,9 @@ func newVersionCommand(a *app) *cobra.Command {
 			}
 			v := buildVersion()
 			if format == "json" {
-				return writeJSON(a.stdout, v)
+				return writeJSON(e.stdout, v)
 			}
-			if _, err := fmt.Fprintf(a.stdout, "iocause %s\n", v); err != nil {
+			if _, err := fmt.Fprintf(e.stdout, "iocause %s\n", v); err != nil {
 				return fmt.Errorf("writing the version: %w", err)
 			}
 			return nil

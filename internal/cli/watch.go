@@ -42,11 +42,11 @@ type watchOptions struct {
 	playback
 }
 
-func (a *app) newTool(t *tool) *cobra.Command {
+func newToolCommand(e *env, t *tool) *cobra.Command {
 	o := &watchOptions{}
 	c := &cobra.Command{
 		Use: t.name + " " + intervalUsage, Short: t.short, Long: t.long + "\n\n" + intervalHelp, Example: t.example,
-		RunE: func(c *cobra.Command, args []string) error { return a.watch(c, t, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return runTool(e, c, t, o, args) },
 	}
 	f := c.Flags()
 	if len(t.by) > 0 {
@@ -63,8 +63,8 @@ func (a *app) newTool(t *tool) *cobra.Command {
 	return c
 }
 
-// watch observes interval after interval and shows the view of each.
-func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) error {
+// runTool observes interval after interval and shows the view of each.
+func runTool(e *env, c *cobra.Command, t *tool, o *watchOptions, args []string) error {
 	if err := o.args(args); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	if err != nil {
 		return err
 	}
-	find := func(given []string) (diagnose.Target, error) { return o.filter.target(a.host, given) }
+	find := func(given []string) (diagnose.Target, error) { return o.filter.target(e.host, given) }
 	if play {
 		find = o.filter.recordedTarget
 	}
@@ -95,7 +95,7 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	}
 	q := &view.Query{PIDs: target.PIDs, Comm: target.Comm, Cgroup: target.Cgroup, Device: target.Device, File: file, By: o.by}
 	if play {
-		return a.playTool(c, t, o, q, target, args)
+		return playTool(e, c, t, o, q, target, args)
 	}
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
@@ -105,13 +105,13 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	if t.byFile && o.by == "file" {
 		names = append(slices.Clone(names), "pagecache")
 	}
-	sources := chosen(append(slices.Clone(a.sources), source.Others()...), names)
+	sources := chosen(append(slices.Clone(e.sources), source.Others()...), names)
 	for i := range sources {
 		if sources[i].Name == "pagecache" && t.slow {
 			sources[i].Open = pagecache.OpenSlow(o.slow)
 		}
 	}
-	collector := source.Open(open, a.host, sources)
+	collector := source.Open(open, e.host, sources)
 	defer collector.Close()
 	if watch.Err() != nil {
 		return session.TooEarly(watch)
@@ -119,10 +119,10 @@ func (a *app) watch(c *cobra.Command, t *tool, o *watchOptions, args []string) e
 	if err := t.blind(collector.Statuses(), o.by); err != nil {
 		return err
 	}
-	a.noteRefusals(collector.Statuses())
+	noteRefusals(e.stderr, collector.Statuses())
 	var total sample.Total
 	collector.Begin()
-	return a.showIntervals(watch, &o.intervals, a.newPrinter(&o.intervals), &observed{
+	return showIntervals(watch, e.stderr, &o.intervals, newPrinter(e.streams, &o.intervals), &observed{
 		tick: min(o.every, time.Second), during: collector.Tick,
 		next: func(i *session.Interval) ([]table.Table, error) {
 			w := collector.Next(i.Last)
