@@ -24,7 +24,7 @@ func newLabCommand(e *env) *cobra.Command {
 		Long:  "Lab puts a load of a known kind on this machine, to reproduce a problem or to\ntry a diagnosis on.",
 	}
 	c.AddCommand(newLabLoadCommand(e.stdout, e.stderr), newLabEatCommand(e), newLabProbeCommand(e), newLabFioCommand(e),
-		newLabRunCommand(e), newLabCompareCommand(e), newLabScoreCommand(e), newLabProveCommand(e))
+		newLabRunCommand(e), newLabCompareCommand(e), newLabScoreCommand(e), newLabProveCommand(e), newLabDiskCommand(e))
 	return c
 }
 

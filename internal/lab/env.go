@@ -26,7 +26,7 @@ type Env struct {
 	scratch string
 	journal *journal
 	stop    []func()             // guards, ended before anything is undone
-	slow    map[string]*slowFile // by name; each ends when it is unmounted
+	slow    map[string]*slowDisk // by name
 	marks   int                  // given to processes
 }
 
@@ -69,10 +69,16 @@ func (e *Env) Close() error {
 		stop()
 	}
 	e.stop = nil
-	for _, f := range e.slow { // what is still to be written shall not take its time
-		f.delay.Store(0)
+	var errs []error
+	for _, d := range e.slow { // what is still to be written shall not take its time
+		errs = append(errs, d.set(0))
 	}
-	return e.journal.close(e.host)
+	errs = append(errs, e.journal.close(e.host))
+	for _, d := range e.slow {
+		errs = append(errs, d.close())
+	}
+	e.slow = nil
+	return errors.Join(errs...)
 }
 
 // Scratch is the folder for files; it goes with the environment.
@@ -209,13 +215,11 @@ func (e *Env) attach(image string, direct bool) (string, error) {
 		return "", fmt.Errorf("open the control of the loop devices: %w", err)
 	}
 	defer control.Close()
-	// Not by os.OpenFile, which asks the file whether it can be polled in a call
-	// that the scheduler is not told of: a slow file could never answer.
-	backing, err := unix.Open(image, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	backing, err := os.OpenFile(image, os.O_RDWR, 0)
 	if err != nil {
 		return "", fmt.Errorf("open the loop device's file: %w", err)
 	}
-	defer unix.Close(backing)
+	defer backing.Close()
 	for range 10 {
 		n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
@@ -229,7 +233,7 @@ func (e *Env) attach(image string, direct bool) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("open a loop device: %w", err)
 		}
-		config := unix.LoopConfig{Fd: uint32(backing)}
+		config := unix.LoopConfig{Fd: uint32(backing.Fd())}
 		if direct {
 			config.Info.Flags = unix.LO_FLAGS_DIRECT_IO
 		}

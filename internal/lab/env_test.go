@@ -1,9 +1,11 @@
 package lab
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -385,17 +387,82 @@ func TestAllThatALoadStartsEnds(t *testing.T) {
 	}
 }
 
+// A process that waits for a slow disk and is killed together with whoever made
+// the disk does end: the disk answers until then.
+func TestKilledWithSlowDisk(t *testing.T) {
+	need(t, "root", "loop", "fuse")
+	if dir := os.Getenv("IOCAUSE_TEST_SLOW_DISK"); dir != "" {
+		waitForSlowDisk(t, dir)
+		return
+	}
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestKilledWithSlowDisk$")
+	cmd.Env = append(os.Environ(), "IOCAUSE_TEST_SLOW_DISK="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "waiting\n" {
+		t.Fatalf("it said %q: %v", line, err)
+	}
+	time.Sleep(100 * time.Millisecond) // it sleeps in the kernel by now
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits for its own disk after it was killed")
+	}
+	h := host.Live()
+	if _, err := sweep(h, filepath.Join(dir, "state")); err != nil {
+		t.Error(err)
+	}
+}
+
+// waitForSlowDisk makes one in this process, and waits for its first answer.
+func waitForSlowDisk(t *testing.T, dir string) {
+	e, err := newEnv(host.Live(), "", filepath.Join(dir, "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk, err := e.SlowDisk(os.Args[0], "slow", 16<<20, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Slow("slow", 2*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(disk.Dir, os.O_RDONLY|unix.O_DIRECT, 0) // a wait that no signal ends
+	if err != nil {
+		t.Fatal(err)
+	}
+	buf, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("waiting")
+	for {
+		if _, err := f.ReadAt(buf, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Every request of a slow disk takes as long as was said, also when that changes
 // under way, and nothing of it outlives the environment.
 func TestSlowDisk(t *testing.T) {
 	need(t, "root", "loop", "fuse")
 	e := testEnv(t, t.TempDir())
-	disk, err := e.SlowDisk("slow", 16<<20, 2*time.Millisecond)
+	disk, err := e.SlowDisk(os.Args[0], "slow", 16<<20, 2*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Not by the load generator, which must not be in one process with the
-	// server of what it waits for: its calls stop the scheduler.
 	f, err := os.OpenFile(disk.Dir, os.O_RDWR|unix.O_DIRECT, 0)
 	if err != nil {
 		t.Fatal(err)

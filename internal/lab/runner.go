@@ -211,7 +211,7 @@ func (st *situation) takeLoop(l *LoopStep) error {
 	var disk *LoopDisk
 	var err error
 	if l.Latency > 0 {
-		disk, err = st.env.SlowDisk(l.Name, int64(l.Size), l.Latency)
+		disk, err = st.env.SlowDisk(st.Binary, l.Name, int64(l.Size), l.Latency)
 	} else {
 		disk, err = st.env.Loop(l.Name, int64(l.Size), l.FileSystem, l.Serial)
 	}

@@ -1,0 +1,172 @@
+package lab
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// slowFile is a file of zeros whose every read and write takes a time that is
+// known: the root of a FUSE file system that a process of its own serves
+// (ServeDisk). A loop device over it is a disk of known latency that no other
+// disk has a part in. It keeps what is written in memory, or nothing of it.
+//
+// The protocol is that of include/uapi/linux/fuse.h, the part of it that a file
+// which is mounted by itself needs.
+type slowFile struct {
+	fd    int
+	size  int64
+	store int          // memory that holds what is written; -1: nothing is kept
+	delay atomic.Int64 // nanoseconds that a read or write takes
+}
+
+const (
+	fuseGetattr = 3
+	fuseOpen    = 14
+	fuseRead    = 15
+	fuseWrite   = 16
+	fuseInit    = 26
+
+	fuseForget      = 2 // these three have no reply
+	fuseInterrupt   = 36
+	fuseBatchForget = 42
+
+	fuseAsyncDIO  = 1 << 15 // several direct requests under way at a time
+	fuseInHeader  = 40      // bytes of struct fuse_in_header
+	fuseOutHeader = 16
+	fuseMostData  = 128 << 10
+)
+
+// ServeDisk answers what the kernel asks of a slow disk, on a connection with
+// /dev/fuse that is mounted already, until that is unmounted or commands ends.
+// A line of commands is the nanoseconds that a request takes from then on, and
+// is answered with a line.
+func ServeDisk(fd int, size int64, heads int, keep bool, commands io.Reader, answers io.Writer) error {
+	f := &slowFile{fd: fd, size: size, store: -1}
+	if keep {
+		var err error
+		if f.store, err = unix.MemfdCreate("iocause-lab-disk", unix.MFD_CLOEXEC); err != nil {
+			return fmt.Errorf("make room for a disk in memory: %w", err)
+		}
+		if err := unix.Ftruncate(f.store, size); err != nil {
+			return fmt.Errorf("make room for a disk in memory: %w", err)
+		}
+	}
+	for range heads {
+		go f.serve()
+	}
+	lines := bufio.NewScanner(commands)
+	for lines.Scan() {
+		delay, err := strconv.ParseInt(lines.Text(), 10, 64)
+		if err != nil {
+			return fmt.Errorf("a slow disk's delay: %w", err)
+		}
+		f.delay.Store(delay)
+		if _, err := fmt.Fprintln(answers, delay); err != nil {
+			return fmt.Errorf("a slow disk's answer: %w", err)
+		}
+	}
+	return lines.Err()
+}
+
+// serve answers requests until the file is unmounted.
+func (f *slowFile) serve() {
+	request := make([]byte, fuseMostData+4096)
+	reply := make([]byte, fuseOutHeader+fuseMostData)
+	for {
+		n, err := unix.Read(f.fd, request)
+		switch {
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOENT): // the last: whoever asked is gone
+			continue
+		case err != nil || n < fuseInHeader: // ENODEV: unmounted
+			return
+		}
+		body, errno, silent := f.answer(request[:n], reply[fuseOutHeader:])
+		if silent {
+			continue
+		}
+		out := reply[:fuseOutHeader+body]
+		binary.NativeEndian.PutUint32(out, uint32(len(out)))
+		binary.NativeEndian.PutUint32(out[4:], uint32(-int32(errno)))
+		copy(out[8:16], request[8:16]) // which request this answers
+		_, _ = unix.Write(f.fd, out)   // fails when whoever asked is gone
+	}
+}
+
+// wait takes as long as a request shall. Not by time.Sleep, which waits a
+// millisecond when there is nothing else for the scheduler to do.
+func (f *slowFile) wait() {
+	left := unix.NsecToTimespec(f.delay.Load())
+	for errors.Is(unix.Nanosleep(&left, &left), unix.EINTR) {
+	}
+}
+
+// answer fills in what follows the header of a reply, and says how long it is.
+func (f *slowFile) answer(request, out []byte) (length int, errno unix.Errno, silent bool) {
+	body := request[fuseInHeader:]
+	word := binary.NativeEndian
+	clear(out[:256])
+	switch op := word.Uint32(request[4:]); op {
+	case fuseForget, fuseInterrupt, fuseBatchForget:
+		return 0, 0, true
+	case fuseInit: // struct fuse_init_out
+		if len(body) < 8 || word.Uint32(body) != 7 {
+			return 0, unix.EPROTO, false
+		}
+		word.PutUint32(out, 7)
+		word.PutUint32(out[4:], min(word.Uint32(body[4:]), 31))
+		word.PutUint32(out[12:], fuseAsyncDIO)
+		word.PutUint16(out[16:], 64) // requests in the background
+		word.PutUint16(out[18:], 48)
+		word.PutUint32(out[20:], fuseMostData)
+		word.PutUint32(out[24:], 1)
+		return 64, 0, false
+	case fuseGetattr: // struct fuse_attr_out; valid for an hour
+		word.PutUint64(out, 3600)
+		attr := out[16:]
+		word.PutUint64(attr, 1)
+		word.PutUint64(attr[8:], uint64(f.size))
+		word.PutUint64(attr[16:], uint64(f.size/512))
+		word.PutUint32(attr[60:], unix.S_IFREG|0o600)
+		word.PutUint32(attr[64:], 1)
+		word.PutUint32(attr[80:], 4096)
+		return 16 + 88, 0, false
+	case fuseOpen: // struct fuse_open_out
+		return 16, 0, false
+	case fuseRead:
+		if len(body) < 20 {
+			return 0, unix.EINVAL, false
+		}
+		off, size := int64(word.Uint64(body[8:])), min(int64(word.Uint32(body[16:])), int64(len(out)))
+		size = max(min(size, f.size-off), 0)
+		f.wait()
+		clear(out[:size])
+		if f.store >= 0 {
+			if _, err := unix.Pread(f.store, out[:size], off); err != nil {
+				return 0, unix.EIO, false
+			}
+		}
+		return int(size), 0, false
+	case fuseWrite: // struct fuse_write_out
+		if len(body) < 20 {
+			return 0, unix.EINVAL, false
+		}
+		f.wait()
+		if f.store >= 0 {
+			const head = 40 // bytes of struct fuse_write_in
+			if _, err := unix.Pwrite(f.store, body[head:], int64(word.Uint64(body[8:]))); err != nil {
+				return 0, unix.EIO, false
+			}
+		}
+		word.PutUint32(out, word.Uint32(body[16:]))
+		return 8, 0, false
+	}
+	// Of the rest the kernel thinks that it is not needed.
+	return 0, unix.ENOSYS, false
+}
