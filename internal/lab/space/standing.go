@@ -228,10 +228,10 @@ func (st *Standing) makeLMDB() error {
 	if err := os.MkdirAll(filepath.Dir(first), 0o755); err != nil {
 		return err
 	}
-	script := fmt.Sprintf(`%s -c 'import os
+	script := fmt.Sprintf(`set -o pipefail; %s -c 'import os
 print("VERSION=3\nformat=bytevalue\ntype=btree\nmapsize=67108864\nHEADER=END")
 for i in range(20000): print(" %%08x\n %%s" %% (i, os.urandom(60).hex()))
-print("DATA=END")' | sed 's/^ 0/ 30/' | mdb_load -n %s`, python(), first)
+print("DATA=END")' | mdb_load -n %s`, python(), first)
 	if out, err := exec.Command("bash", "-c", script).CombinedOutput(); err != nil {
 		return fmt.Errorf("load a database: %w: %s", err, last(out))
 	}
