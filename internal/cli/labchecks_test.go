@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"iocause/internal/lab/labtest"
+	"iocause/internal/lab/result"
 )
 
 // A real run whose experiment has a check that must hold and one that cannot: both
@@ -28,7 +29,7 @@ checks:
 		t.Fatal(err)
 	}
 	code, stdout, notes := run{args: []string{"lab", "run", file, "--scale=1", "--out", out}}.do(t)
-	r, err := readResult(out)
+	r, err := result.Read(out)
 	if err != nil {
 		t.Fatalf("%v: %s", err, notes)
 	}

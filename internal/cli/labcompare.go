@@ -1,46 +1,18 @@
 package cli
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"math"
-	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/diagnose"
-	"iocause/internal/host"
-	"iocause/internal/lab"
+	"iocause/internal/lab/result"
 	"iocause/internal/present/html"
 	"iocause/internal/present/text"
 	"iocause/internal/table"
 )
-
-// leastChange of a rate is worth a search for its cause, however sure it is.
-const leastChange = 0.05
-
-// comparedFigure is one figure of one load of one phase, the mean of each side.
-type comparedFigure struct {
-	Phase string   `json:"phase"`
-	Load  string   `json:"load"`
-	Name  string   `json:"name"`
-	Unit  string   `json:"unit"`
-	A     float64  `json:"a"`
-	B     float64  `json:"b"`
-	Low   *float64 `json:"ratio_low,omitempty"` // of the 95 % interval of B/A; absent: too few repeats
-	High  *float64 `json:"ratio_high,omitempty"`
-}
-
-type comparison struct {
-	Method      string             `json:"method"`
-	Differences []host.Difference  `json:"differences"`
-	Figures     []comparedFigure   `json:"figures"`
-	Findings    []diagnose.Finding `json:"findings"`
-	CannotTell  []diagnose.Missing `json:"cannot_tell"`
-}
 
 func newLabCompareCommand(e *env) *cobra.Command {
 	var format, output string
@@ -61,20 +33,20 @@ func newLabCompareCommand(e *env) *cobra.Command {
 			if err := checkPage(output); err != nil {
 				return err
 			}
-			one, err := readResult(args[0])
+			one, err := result.Read(args[0])
 			if err != nil {
 				return err
 			}
-			other, err := readResult(args[1])
+			other, err := result.Read(args[1])
 			if err != nil {
 				return err
 			}
-			r, err := compare(one, other)
+			r, err := result.Compare(one, other)
 			if err != nil {
 				return err
 			}
 			if output != "" {
-				page := comparisonPage(one, other, args[0], args[1], r)
+				page := r.Page(one, other, args[0], args[1])
 				if err := writeWhole(output, func(w io.Writer) error { return html.WriteReport(w, page) }); err != nil {
 					return fmt.Errorf("writing %s: %w", output, err)
 				}
@@ -92,132 +64,9 @@ func newLabCompareCommand(e *env) *cobra.Command {
 	return c
 }
 
-func readResult(dir string) (*experimentResult, error) {
-	b, err := os.ReadFile(filepath.Join(dir, "results.json"))
-	if err != nil {
-		return nil, fmt.Errorf("reading a result: %w", err)
-	}
-	r := &experimentResult{}
-	if err := json.Unmarshal(b, r); err != nil {
-		return nil, fmt.Errorf("reading the result in %s: %w", dir, err)
-	}
-	return r, nil
-}
-
-func compare(one, other *experimentResult) (*comparison, error) {
-	if one.Title != other.Title || one.Scale != other.Scale {
-		return nil, errors.New("comparing the results: they are of different experiments or scales")
-	}
-	r := &comparison{Method: "Welch's t of logarithms, 95 % each", Findings: []diagnose.Finding{}, CannotTell: []diagnose.Missing{}}
-	differences, err := host.Differences(&one.Host, &other.Host)
-	if err != nil {
-		return nil, err
-	}
-	r.Differences = notNil(differences)
-	r.Figures = notNil(compareFigures(one, other))
-	r.judge()
-	return r, nil
-}
-
-func compareFigures(one, other *experimentResult) []comparedFigure {
-	var out []comparedFigure
-	seen := map[[2]string]bool{}
-	for _, p := range one.Phases {
-		for name := range p.Loads {
-			key := [2]string{p.Phase, name}
-			if seen[key] {
-				continue
-			}
-			seen[key] = true
-			a, b := figuresOf(one, p.Phase, name), figuresOf(other, p.Phase, name)
-			for i, what := range [][2]string{{"rate", "count/s"}, {"p50", "seconds"}, {"p99", "seconds"}} {
-				if len(a[i]) == 0 || len(b[i]) == 0 {
-					continue
-				}
-				f := comparedFigure{Phase: p.Phase, Load: name, Name: what[0], Unit: what[1], A: mean(a[i]), B: mean(b[i])}
-				if low, high, ok := lab.Ratio(a[i], b[i]); ok {
-					f.Low, f.High = &low, &high
-				}
-				out = append(out, f)
-			}
-		}
-	}
-	return out
-}
-
-// figuresOf are rate, p50 and p99 of a load, one each for every repeat.
-func figuresOf(r *experimentResult, phase, name string) (out [3][]float64) {
-	for _, p := range r.Phases {
-		if l := p.Loads[name]; p.Phase == phase && l != nil {
-			for i, v := range []float64{l.Rate(), l.P50, l.P99} {
-				out[i] = append(out[i], v)
-			}
-		}
-	}
-	return out
-}
-
-// mean is the arithmetic one.
-func mean(v []float64) (m float64) {
-	for _, x := range v {
-		m += x / float64(len(v))
-	}
-	return m
-}
-
-// judge names the differences that go with a slower rate.
-func (r *comparison) judge() {
-	var evidence []diagnose.Evidence
-	known, worst := false, 0.0
-	for _, f := range r.Figures {
-		if f.Name != "rate" || f.Low == nil {
-			continue
-		}
-		known = true
-		loss := math.Abs(f.A-f.B) / max(f.A, f.B)
-		if *f.Low <= 1 && *f.High >= 1 || loss < leastChange || math.IsNaN(loss) {
-			continue
-		}
-		worst = max(worst, loss)
-		for _, side := range []struct {
-			name string
-			v    float64
-		}{{"A", f.A}, {"B", f.B}} {
-			evidence = append(evidence, diagnose.Evidence{Name: f.Phase + ", " + f.Load + ": rate of " + side.name, Value: side.v, Unit: f.Unit, Source: "iocause lab load"})
-		}
-	}
-	missing := ""
-	switch {
-	case !known:
-		missing = fmt.Sprintf("%d repeats of each side (lab run --repeat)", lab.LeastRepeats)
-	case len(evidence) == 0:
-		missing = "a rate that differs by 5 % at least, with an interval of B/A without 1"
-	case len(r.Differences) == 0:
-		missing = "a difference between the hosts' fingerprints"
-	}
-	if missing != "" {
-		r.CannotTell = append(r.CannotTell, diagnose.Missing{Cause: "host-difference", Missing: missing})
-		return
-	}
-	f := diagnose.Finding{
-		Cause: "host-difference", Title: "the hosts differ, and that goes with the slowdown", Answer: diagnose.Yes, Weight: worst,
-		// Two hosts cannot tell which of several differences it is.
-		Confidence: 0.9 / float64(len(r.Differences)), Evidence: evidence, Excluded: []diagnose.Excluded{},
-		Disprove: "both sides measure the same with this setting made equal",
-	}
-	for _, d := range r.Differences {
-		a, b := d.Words()
-		f.Advice = append(f.Advice, diagnose.Advice{
-			Do:     fmt.Sprintf("make %s equal (A: %s, B: %s) and run both again", d.Setting, a, b),
-			Expect: "the rates meet, if this is the difference that matters",
-		})
-	}
-	r.Findings = append(r.Findings, f)
-}
-
-func writeComparison(w io.Writer, r *comparison) error {
+func writeComparison(w io.Writer, r *result.Comparison) error {
 	style := text.Style{Width: 80}
-	hosts, figures := comparisonTables(r)
+	hosts, figures := r.Tables()
 	for _, t := range []*table.Table{hosts, figures} {
 		if err := text.WriteTable(w, t, style); err != nil {
 			return err
@@ -240,23 +89,16 @@ func writeComparison(w io.Writer, r *comparison) error {
 	return nil
 }
 
-// comparisonTables are the hosts' differences and the loads' figures.
-func comparisonTables(r *comparison) (hosts, figures *table.Table) {
-	hosts = &table.Table{Key: "differences", Title: "Host differences", Whole: true,
-		Columns: []table.Column{{Key: "setting", Head: "SETTING", Flex: true, Least: 30}, {Key: "a", Head: "A", Flex: true, Least: 10}, {Key: "b", Head: "B", Flex: true, Least: 10}}}
-	for _, d := range r.Differences {
-		one, other := d.Words()
-		hosts.Rows = append(hosts.Rows, []table.Cell{table.Str(d.Setting), table.Str(one), table.Str(other)})
+// checkPage refuses a file that is no page, before time is spent, and a place
+// that is none.
+func checkPage(name string) error {
+	switch {
+	case name == "":
+		return nil
+	case !strings.HasSuffix(name, ".html"):
+		return &usageError{fmt.Errorf("reading --output: %q is no page", name), "give a name that ends in .html"}
+	case !isDirectory(filepath.Dir(name)):
+		return &usageError{fmt.Errorf("reading --output: %q is no directory", filepath.Dir(name)), "make it, or choose another"}
 	}
-	figures = &table.Table{Key: "figures", Title: "Figures, and from where to where B/A lies: " + r.Method, Whole: true,
-		Columns: []table.Column{{Key: "phase", Head: "PHASE", Flex: true, Least: 8}, {Key: "load", Head: "LOAD"}, {Key: "name", Head: "FIGURE"}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "low", Head: "FROM"}, {Key: "high", Head: "TO"}}}
-	for _, f := range r.Figures {
-		low, high := "cannot tell", ""
-		if f.Low != nil {
-			low, high = fmt.Sprintf("%.4g", *f.Low), fmt.Sprintf("%.4g", *f.High)
-		}
-		figures.Rows = append(figures.Rows, []table.Cell{table.Str(f.Phase), table.Str(f.Load), table.Str(f.Name),
-			table.Str(table.Value(f.A, f.Unit)), table.Str(table.Value(f.B, f.Unit)), table.Str(low), table.Str(high)})
-	}
-	return hosts, figures
+	return nil
 }

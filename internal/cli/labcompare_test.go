@@ -12,6 +12,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/lab/labtest"
+	"iocause/internal/lab/result"
 )
 
 // tinyExperiment reads a file on a loop device of its own, with a read-ahead.
@@ -46,7 +47,7 @@ func TestLabCompareNamesTheSetting(t *testing.T) {
 		}
 	}
 	code, out, notes := run{args: []string{"lab", "compare", dirs["1M"], dirs["4k"], "--format=json"}}.do(t)
-	var r comparison
+	var r result.Comparison
 	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
 		t.Fatalf("code %d, %v: %s", code, err, notes)
 	}
@@ -97,7 +98,7 @@ func TestLabRunKeepsWhatItHasOnInterrupt(t *testing.T) {
 	time.Sleep(700 * time.Millisecond) // some windows
 	_ = c.Process.Signal(os.Interrupt)
 	err := c.Wait()
-	r, readErr := readResult(out)
+	r, readErr := result.Read(out)
 	if err == nil || readErr != nil || len(r.Phases) != 1 || r.Phases[0].Loads["l"].Calls == 0 || r.Ended == "" {
 		t.Fatalf("%v, %v: %+v: %s", err, readErr, r, notes)
 	}

@@ -10,16 +10,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"iocause/internal/lab/fiojson"
 	"iocause/internal/present/text"
 	"iocause/internal/session"
-	"iocause/internal/table"
 )
 
 type fioOptions struct {
@@ -90,11 +87,11 @@ func runLabFio(e *env, c *cobra.Command, o *fioOptions, args []string) (err erro
 	switch made := slices.ContainsFunc(out.Jobs, func(j fiojson.Job) bool { return len(j.Sides) > 0 }); {
 	case made && code == 0:
 	case made:
-		failed = fmt.Errorf("running fio: it ended with exit code %d: %s", code, fioSays(notes.kept, b, out))
+		failed = fmt.Errorf("running fio: it ended with exit code %d: %s", code, text.Escape(out.Says(notes.kept, b)))
 	default:
 		// What was watched is a machine on which nothing was done: that it is
 		// healthy would be no answer.
-		return fmt.Errorf("running fio: it ended with exit code %d and made no requests, so there is nothing to diagnose: %s", code, fioSays(notes.kept, b, out))
+		return fmt.Errorf("running fio: it ended with exit code %d and made no requests, so there is nothing to diagnose: %s", code, text.Escape(out.Says(notes.kept, b)))
 	}
 	return errors.Join(printFio(e.stdout, o, out, report), failed)
 }
@@ -146,36 +143,8 @@ func (e *echo) Write(b []byte) (int, error) {
 	return e.to.Write(b)
 }
 
-// fioSays is why fio failed: what it wrote to its standard error, or else in front
-// of the JSON, and the errors of its jobs.
-func fioSays(notes, b []byte, out *fiojson.Output) string {
-	words, _, _ := bytes.Cut(append([]byte("\n"), b...), []byte("\n{"))
-	if len(bytes.TrimSpace(notes)) > 0 {
-		words = notes
-	}
-	var all []string
-	for line := range bytes.Lines(words) {
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			all = append(all, string(line))
-		}
-	}
-	all = all[:min(len(all), fioLines)]
-	for i := range out.Jobs {
-		if j := &out.Jobs[i]; j.Error != 0 {
-			all = append(all, fmt.Sprintf("job %s: %v", j.Name, syscall.Errno(j.Error)))
-		}
-	}
-	if len(all) == 0 {
-		return "it does not say why"
-	}
-	return text.Escape(strings.Join(all, "; "))
-}
-
-// fioLines is how many lines of fio's words are repeated.
-const fioLines = 6
-
 func printFio(stdout io.Writer, o *fioOptions, out *fiojson.Output, report []byte) error {
-	t := fioTable(out)
+	t := out.Table()
 	if o.format == "text" {
 		if len(report) > 0 {
 			fmt.Fprintf(stdout, "%s\n", report)
@@ -187,37 +156,4 @@ func printFio(stdout io.Writer, o *fioOptions, out *fiojson.Output, report []byt
 		object["diagnosis"] = json.RawMessage(report)
 	}
 	return writeJSON(stdout, object)
-}
-
-func fioTable(out *fiojson.Output) *table.Table {
-	t := &table.Table{
-		Key: "jobs", Title: "jobs of " + out.Version, Whole: true,
-		Columns: []table.Column{
-			{Key: "job", Head: "JOB", Flex: true, Least: 8}, {Key: "direction", Head: "OP"},
-			{Key: "requests_per_s", Head: "REQ/S", Unit: "count/s"}, {Key: "bytes_per_s", Head: "BYTES/S", Unit: "bytes/s"},
-			{Key: "submit_mean_seconds", Head: "SUBMIT", Unit: "seconds"}, {Key: "submit_max_seconds", Head: "MAX", Unit: "seconds", Drop: 4},
-			{Key: "complete_p50_seconds", Head: "COMPLETE P50", Unit: "seconds"}, {Key: "complete_p99_seconds", Head: "P99", Unit: "seconds"},
-			{Key: "complete_p999_seconds", Head: "P99.9", Unit: "seconds", Drop: 2}, {Key: "complete_max_seconds", Head: "MAX", Unit: "seconds", Drop: 1},
-			{Key: "cpu", Head: "CPU", Unit: "ratio", Drop: 3},
-		},
-	}
-	for i := range out.Jobs {
-		j := &out.Jobs[i]
-		for k := range j.Sides {
-			s := &j.Sides[k]
-			quantile := func(q float64) table.Cell { return table.Maybe(s.Complete.At(q)) }
-			t.Rows = append(t.Rows, []table.Cell{
-				table.Str(j.Name), table.Str(s.Direction), table.Num(s.PerSecond), table.Num(s.BytesPerSec),
-				table.Maybe(s.Submit.Mean, s.Submit.N > 0), table.Maybe(s.Submit.Max, s.Submit.N > 0),
-				quantile(0.5), quantile(0.99), quantile(0.999), table.Maybe(s.Complete.Max, s.Complete.N > 0), table.Num(j.CPU[0] + j.CPU[1]),
-			})
-		}
-		if j.Error != 0 {
-			t.Notes = append(t.Notes, fmt.Sprintf("job %s ended with error %d (%v)", j.Name, j.Error, syscall.Errno(j.Error)))
-		}
-		if len(j.Sides) == 0 {
-			t.Notes = append(t.Notes, fmt.Sprintf("job %s made no requests", j.Name))
-		}
-	}
-	return t
 }

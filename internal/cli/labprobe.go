@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"iocause/internal/lab/load"
 	"iocause/internal/present/text"
@@ -81,21 +80,7 @@ func (o *probeOptions) check(writes bool) error {
 			return &usageError{fmt.Errorf("reading --depth: %d is not from 1 to 256", d), "1,8,32 is a good choice"}
 		}
 	}
-	for _, write := range []bool{false, true} {
-		for _, random := range []bool{false, true} {
-			for _, block := range blocks {
-				s := load.ProbeStep{Write: write, Random: random, Block: block, Direct: true}
-				if write && !writes {
-					continue
-				}
-				for _, s.Depth = range o.depths {
-					o.steps = append(o.steps, s)
-				}
-				s.Depth, s.Direct = 1, false
-				o.steps = append(o.steps, s)
-			}
-		}
-	}
+	o.steps = load.ProbeSteps(blocks, o.depths, writes)
 	return nil
 }
 
@@ -115,8 +100,8 @@ func runLabProbe(s streams, c *cobra.Command, o *probeOptions, path string) erro
 		return err
 	}
 	if !device {
-		if err := spaceFor(path, int64(o.size)); err != nil {
-			return err
+		if err := load.RoomFor(path, int64(o.size)); err != nil {
+			return &usageError{err, "give a smaller --size"}
 		}
 	}
 	if !o.yes && !device {
@@ -144,8 +129,8 @@ func runLabProbe(s streams, c *cobra.Command, o *probeOptions, path string) erro
 		return fmt.Errorf("preparing the probe: %w", err)
 	}
 	defer p.Close()
-	shown := o.table(path, p.Size())
-	probeSteps(ctx, o, p, line, shown)
+	shown := load.ProbeTable(path, p.Size(), o.duration)
+	p.Measure(ctx, o.steps, o.duration, shown, func(doing string) { line.show("probing", doing) })
 	line.Erase()
 	if len(shown.Rows) == 0 {
 		return session.TooEarly(ctx)
@@ -157,62 +142,4 @@ func runLabProbe(s streams, c *cobra.Command, o *probeOptions, path string) erro
 		return writeJSON(s.stdout, map[string]any{"path": path, "size_bytes": p.Size(), "step_seconds": o.duration.Seconds(), "steps": shown.Object()})
 	}
 	return text.WriteTable(s.stdout, shown, styleOf(s.stdout, os.Getenv, widestTable))
-}
-
-// spaceFor refuses a test file that would take more than half of what is free.
-func spaceFor(dir string, size int64) error {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return fmt.Errorf("looking at the free space: %w", err)
-	}
-	if free := int64(st.Bavail) * st.Bsize; free < 2*size {
-		return &usageError{fmt.Errorf("making a test file: %s are free in %s, and %s would take more than half of it",
-			table.Value(float64(free), "bytes"), text.Escape(dir), table.Value(float64(size), "bytes")), "give a smaller --size"}
-	}
-	return nil
-}
-
-func (o *probeOptions) table(path string, size int64) *table.Table {
-	return &table.Table{
-		Key: "steps", Title: fmt.Sprintf("%s: %s, %s a step", path, table.Value(float64(size), "bytes"), table.Duration(o.duration.Seconds())), Whole: true,
-		Columns: []table.Column{
-			{Key: "pattern", Head: "PATTERN"}, {Key: "mode", Head: "MODE"},
-			{Key: "block_bytes", Head: "BLOCK", Unit: "bytes"}, {Key: "depth", Head: "DEPTH", Unit: "count"},
-			{Key: "requests_per_s", Head: "REQ/S", Unit: "count/s"}, {Key: "bytes_per_s", Head: "BYTES/S", Unit: "bytes/s"},
-			{Key: "p50_seconds", Head: "P50", Unit: "seconds"}, {Key: "p90_seconds", Head: "P90", Unit: "seconds", Drop: 4},
-			{Key: "p99_seconds", Head: "P99", Unit: "seconds"}, {Key: "p999_seconds", Head: "P99.9", Unit: "seconds", Drop: 2},
-			{Key: "max_seconds", Head: "MAX", Unit: "seconds", Drop: 3}, {Key: "sync_seconds", Head: "FSYNC", Unit: "seconds", Drop: 1},
-		},
-	}
-}
-
-// probeSteps runs the steps until ctx ends. A step that fails, as direct ones
-// do where the file system cannot, is a row of its own and a note.
-func probeSteps(ctx context.Context, o *probeOptions, p *load.Probe, line *step, t *table.Table) {
-	synced := false
-	for i, s := range o.steps {
-		if ctx.Err() != nil {
-			return
-		}
-		line.show("probing", fmt.Sprintf("step %d of %d: %v", i+1, len(o.steps), s))
-		r, err := p.Run(ctx, s, o.duration)
-		row := []table.Cell{table.Str(s.Pattern()), table.Str(s.Mode()), table.Num(float64(s.Block)), table.Num(float64(s.Depth))}
-		if err != nil {
-			for len(row) < len(t.Columns) {
-				row = append(row, table.Unread())
-			}
-			t.Notes = append(t.Notes, err.Error())
-		} else {
-			row = append(row, table.Num(float64(r.Requests)/r.Seconds), table.Num(float64(r.Bytes)/r.Seconds))
-			for _, v := range []float64{r.P50, r.P90, r.P99, r.P999, r.Most} {
-				row = append(row, table.Maybe(v, r.Requests > 0))
-			}
-			row = append(row, table.Maybe(r.Sync, s.Write && !s.Direct))
-			synced = synced || s.Write && !s.Direct
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	if synced {
-		t.Notes = append(t.Notes, "buffered writes go to memory first: the rate is that of the calls, and FSYNC is the time after them until all was on the device")
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,6 @@ import (
 	"iocause/internal/lab"
 	"iocause/internal/lab/space"
 	"iocause/internal/present/text"
-	"iocause/internal/table"
 )
 
 type proveOptions struct {
@@ -98,43 +96,13 @@ func writeProof(out io.Writer, p *space.Proof) error {
 	if _, err := fmt.Fprintf(out, "situation %d: %s\n\n", p.Situation.Seed, text.Escape(p.Situation.String())); err != nil {
 		return fmt.Errorf("writing the proof: %w", err)
 	}
-	t := &table.Table{Key: "remedies", Whole: true, Columns: []table.Column{
-		{Key: "remedy", Head: "REMEDY"}, {Key: "before", Head: "WORK/s"}, {Key: "with", Head: "WITH IT/s"},
-		{Key: "factor", Head: "TIMES"}, {Key: "causes", Head: "STANDS FOR", Flex: true},
-	}}
-	for _, e := range p.Effects {
-		factor, what := fmt.Sprintf("%.2f", e.Factor), strings.Join(e.Causes, ", ")
-		if e.Failed != "" {
-			factor, what = "-", e.Failed
-		}
-		t.Rows = append(t.Rows, []table.Cell{table.Str(e.Remedy), table.Str(fmt.Sprintf("%.4g", middle(e.Before))), table.Str(fmt.Sprintf("%.4g", middle(e.With))), table.Str(factor), table.Str(what)})
-	}
-	if err := text.WriteTable(out, t, styleOf(out, os.Getenv, widestTable)); err != nil {
+	if err := text.WriteTable(out, p.Table(), styleOf(out, os.Getenv, widestTable)); err != nil {
 		return err
 	}
-	truth := "nothing helps by a tenth: "
-	if !p.Truth.Healthy() {
-		truth = fmt.Sprintf("%q helps most, %.3g times: ", p.Truth.Best, p.Truth.Factor)
-	}
-	v := &p.Verdict
-	said := fmt.Sprintf("%s, %.0f %% sure: %s", v.Primary, 100*v.Confidence, map[bool]string{true: "right", false: "WRONG"}[v.Right])
-	if v.Culprit != "" {
-		said += "; its culprit: " + v.Culprit
-	}
-	if v.Effect != "" {
-		said += fmt.Sprintf("; it promised %.3g to %.3g times and %.3g came: %s", v.Low, v.High, v.Gained, v.Effect)
-	}
-	_, err := fmt.Fprintf(out, "\nTrue: %s%s\nSaid: %s\n", truth, strings.Join(p.Truth.Causes, " or "), said)
+	truth, said := p.Words()
+	_, err := fmt.Fprintf(out, "\nTrue: %s\nSaid: %s\n", truth, said)
 	if err != nil {
 		return fmt.Errorf("writing the proof: %w", err)
 	}
 	return nil
-}
-
-func middle(v []float64) float64 {
-	sum := 0.0
-	for _, x := range v {
-		sum += x
-	}
-	return sum / float64(max(1, len(v)))
 }

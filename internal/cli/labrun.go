@@ -6,16 +6,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"iocause/experiments"
-	"iocause/internal/host"
 	"iocause/internal/lab"
-	"iocause/internal/present/html"
+	"iocause/internal/lab/result"
 	"iocause/internal/present/text"
 	"iocause/internal/table"
 )
@@ -28,19 +26,6 @@ type runOptions struct {
 	dir    string
 	// duration is of the last phase; window of the series. 0: as the experiment says
 	duration, window time.Duration
-}
-
-// experimentResult is results.json.
-type experimentResult struct {
-	Experiment string            `json:"experiment"`
-	Title      string            `json:"title"`
-	Scale      float64           `json:"scale"`
-	Started    time.Time         `json:"started"`
-	Host       host.Fingerprint  `json:"host"`
-	Phases     []lab.PhaseResult `json:"phases"`
-	Changes    []phaseChange     `json:"changes"`
-	Checks     []lab.Checked     `json:"checks"`
-	Ended      string            `json:"ended,omitempty"` // why there is no more
 }
 
 func newLabRunCommand(e *env) *cobra.Command {
@@ -142,9 +127,9 @@ func runLabRun(e *env, c *cobra.Command, o *runOptions, name string) (err error)
 	if o.window > 0 {
 		x.Window = o.window
 	}
-	result := experimentResult{Experiment: strings.TrimSuffix(filepath.Base(name), ".yaml"), Title: x.Title, Scale: o.scale, Started: time.Now(), Changes: []phaseChange{}}
+	got := result.Result{Experiment: strings.TrimSuffix(filepath.Base(name), ".yaml"), Title: x.Title, Scale: o.scale, Started: time.Now(), Changes: []result.Change{}}
 	if o.out == "" {
-		o.out = result.Experiment + "-" + result.Started.Format("20060102-150405")
+		o.out = got.Experiment + "-" + got.Started.Format("20060102-150405")
 	}
 	if err := os.Mkdir(o.out, 0o700); err != nil {
 		return fmt.Errorf("making the directory for the results: %w; name another one with --out", err)
@@ -158,28 +143,22 @@ func runLabRun(e *env, c *cobra.Command, o *runOptions, name string) (err error)
 	phases, ran := runner.RunExperiment(ctx, x, func(repeat int, phase string) {
 		if phase == x.Phases[0].Name && repeat == 1 {
 			// Of the machine as it is set up. What cannot be read is absent.
-			result.Host, _ = e.host.Fingerprint()
-			lab.OwnNames(e.host, &result.Host)
+			got.Host, _ = e.host.Fingerprint()
+			lab.OwnNames(e.host, &got.Host)
 		}
 		line.show(fmt.Sprintf("repeat %d of %d: %s", repeat, x.Repeat, phase), "")
 	})
 	line.Erase()
 	ran = errors.Join(ran, runner.Close())
-	result.Phases, result.Checks = phases, x.Verify(phases)
-	if ran != nil {
-		result.Ended = ran.Error()
-	}
-	for i := range phases {
-		result.Changes = append(result.Changes, changesIn(&phases[i])...)
-	}
-	if err := writeResult(o.out, x, &result); err != nil {
+	got.Measured(x, phases, ran)
+	if err := got.Save(o.out, x); err != nil {
 		return errors.Join(ran, fmt.Errorf("writing the results: %w", err))
 	}
 	style := styleOf(e.stdout, os.Getenv, widestTable)
-	if err := text.WriteTable(e.stdout, summary(x, &result), style); err != nil {
+	if err := text.WriteTable(e.stdout, got.Summary(x), style); err != nil {
 		return err
 	}
-	for _, t := range []*table.Table{checksTable(result.Checks), changesTable(result.Changes)} {
+	for _, t := range []*table.Table{result.ChecksTable(got.Checks), result.ChangesTable(got.Changes)} {
 		if len(t.Rows) == 0 {
 			continue
 		}
@@ -189,80 +168,5 @@ func runLabRun(e *env, c *cobra.Command, o *runOptions, name string) (err error)
 		}
 	}
 	fmt.Fprintf(e.stderr, "iocause: results.json, series.csv and report.html are in %s\n", text.Escape(o.out))
-	return errors.Join(ran, failedChecks(result.Checks))
-}
-
-// writeResult writes the files of a result directory.
-func writeResult(dir string, x *lab.Experiment, r *experimentResult) error {
-	for _, f := range []struct {
-		name  string
-		write func(io.Writer) error
-	}{
-		{"results.json", func(w io.Writer) error { return writeJSON(w, r) }},
-		{"series.csv", func(w io.Writer) error { return writeSeries(w, r.Phases) }},
-		{"report.html", func(w io.Writer) error { return html.WriteReport(w, runPage(x, r)) }},
-	} {
-		const private = 0o600 // names of processes and files of this machine are in it
-		file, err := os.OpenFile(filepath.Join(dir, f.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, private)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(f.write(file), file.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// summary is a row for each measured load of each phase: medians over the
-// repeats, and the range of the rate.
-func summary(x *lab.Experiment, r *experimentResult) *table.Table {
-	t := &table.Table{
-		Key: "phases", Title: fmt.Sprintf("%s (scale %g)", x.Title, r.Scale), Whole: true,
-		Columns: []table.Column{
-			{Key: "phase", Head: "PHASE", Flex: true, Least: 12}, {Key: "load", Head: "LOAD", Drop: 3},
-			{Key: "calls_per_s", Head: "CALLS/S", Unit: "count/s"}, {Key: "least", Head: "LEAST", Unit: "count/s", Drop: 1}, {Key: "most", Head: "MOST", Unit: "count/s", Drop: 2},
-			{Key: "p50_seconds", Head: "P50", Unit: "seconds"}, {Key: "p99_seconds", Head: "P99", Unit: "seconds"},
-			{Key: "reference", Head: "REFERENCE", Unit: "count/s", Rare: true}, {Key: "finding", Head: "FINDING"}, {Key: "over_time", Head: "OVER TIME", Drop: 4},
-		},
-	}
-	if x.Repeat <= 1 { // there is no range: the time it took says more
-		t.Columns[3].Drop, t.Columns[4].Drop = 5, 6
-	}
-	by := ""
-	for i := range x.Phases {
-		p := &x.Phases[i]
-		for _, l := range p.Loads {
-			var rates, p50, p99 []float64
-			var found []string
-			for k := range r.Phases {
-				if one := &r.Phases[k]; one.Phase == p.Name {
-					rates, p50, p99 = append(rates, one.Loads[l.Name].Rate()), append(p50, one.Loads[l.Name].P50), append(p99, one.Loads[l.Name].P99)
-					if verdict := one.Primary; verdict == "" {
-						found = append(found, map[bool]string{true: "(not watched)", false: "(too short)"}[p.Unwatched])
-					} else if !slices.Contains(found, verdict) {
-						found = append(found, verdict)
-					}
-				}
-			}
-			if len(rates) == 0 {
-				continue
-			}
-			row := []table.Cell{table.Str(p.Name), table.Str(l.Name), table.Num(median(rates)), table.Num(slices.Min(rates)), table.Num(slices.Max(rates)),
-				table.Num(median(p50)), table.Num(median(p99)), table.None(), table.Str(strings.Join(slices.Compact(found), ", ")), table.Str(overTime(r, p.Name, l.Name))}
-			if p.Before != nil {
-				row[7], by = table.Num(p.Before.Rate), p.Before.By
-			}
-			t.Rows = append(t.Rows, row)
-		}
-	}
-	if by != "" {
-		t.Notes = append(t.Notes, "REFERENCE: "+by+", at scale 1; another device, so compare the shape, not the figures")
-	}
-	return t
-}
-
-func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	return (v[len(v)/2] + v[(len(v)-1)/2]) / 2
+	return errors.Join(ran, result.Failed(got.Checks))
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/lab"
+	"iocause/internal/lab/result"
+	"iocause/internal/present/text"
 	"iocause/internal/session"
 	"iocause/scenarios"
 	"iocause/test/vm"
@@ -161,8 +164,11 @@ func runLabScore(e *env, c *cobra.Command, o *scoreOptions) (err error) {
 
 // scoreHere runs the scenarios here, or in virtual machines.
 func scoreHere(parent context.Context, e *env, o *scoreOptions, chosen []*lab.Scenario) (runs []lab.Scored, interrupted bool, err error) {
+	line := newStep(e.stderr)
+	defer line.Erase()
+	show := func(doing string) { line.show(doing, "") }
 	if o.vm {
-		return scoreGuests(parent, e.stderr, o, chosen)
+		return scoreGuests(parent, o, chosen, show)
 	}
 	if lacks := lab.Lacks(e.host, "root"); lacks != "" {
 		return nil, false, fmt.Errorf("setting situations up: %s; run it with sudo", lacks)
@@ -172,7 +178,7 @@ func scoreHere(parent context.Context, e *env, o *scoreOptions, chosen []*lab.Sc
 		return nil, false, err
 	}
 	defer stop()
-	runs = scoreAll(ctx, e.stderr, chosen, o.repeat, func(s *lab.Scenario) (lab.Scored, string) {
+	runs = lab.ScoreAll(ctx, chosen, o.repeat, show, func(s *lab.Scenario) (lab.Scored, string) {
 		if lacks := cmp.Or(s.NeedsGuest(), lab.LacksAny(e.host, s.Requires)); lacks != "" {
 			return lab.Scored{}, lacks
 		}
@@ -183,7 +189,7 @@ func scoreHere(parent context.Context, e *env, o *scoreOptions, chosen []*lab.Sc
 }
 
 // scoreGuests runs the scenarios in virtual machines.
-func scoreGuests(parent context.Context, notes io.Writer, o *scoreOptions, chosen []*lab.Scenario) (runs []lab.Scored, interrupted bool, err error) {
+func scoreGuests(parent context.Context, o *scoreOptions, chosen []*lab.Scenario, show func(string)) (runs []lab.Scored, interrupted bool, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, false, fmt.Errorf("finding iocause itself: %w", err)
@@ -197,7 +203,7 @@ func scoreGuests(parent context.Context, notes io.Writer, o *scoreOptions, chose
 	}
 	ctx, stop := session.UntilInterrupt(parent, nil)
 	defer stop()
-	runs = scoreAll(ctx, notes, chosen, o.repeat, func(s *lab.Scenario) (lab.Scored, string) {
+	runs = lab.ScoreAll(ctx, chosen, o.repeat, show, func(s *lab.Scenario) (lab.Scored, string) {
 		run, err := guests.Run(ctx, s)
 		if err != nil {
 			return s.Score(nil, err), ""
@@ -207,31 +213,24 @@ func scoreGuests(parent context.Context, notes io.Writer, o *scoreOptions, chose
 	return runs, ctx.Err() != nil, guests.Close()
 }
 
-// scoreAll runs the scenarios, round by round, until it is interrupted. run also
-// says what this host lacks for one, which then is not run again.
-func scoreAll(ctx context.Context, notes io.Writer, chosen []*lab.Scenario, repeat int, run func(*lab.Scenario) (lab.Scored, string)) []lab.Scored {
-	var runs []lab.Scored
-	lacking := map[string]bool{}
-	line := newStep(notes)
-	defer line.Erase()
-	for round := range repeat {
-		for i, s := range chosen {
-			if ctx.Err() != nil {
-				return runs
-			}
-			if lacking[s.Name] {
-				continue
-			}
-			line.show(fmt.Sprintf("round %d of %d, %d of %d: %s%s", round+1, repeat, i+1, len(chosen), s.Name, soFar(runs)), "")
-			scored, lacks := run(s)
-			if lacks != "" {
-				lacking[s.Name] = true
-				scored = lab.Scored{Scenario: s.Name, Want: s.Expect.Primary, Skipped: lacks}
-			}
-			if ctx.Err() == nil {
-				runs = append(runs, scored)
-			}
+func writeScore(out io.Writer, x *lab.Score, format string) error {
+	if format == "json" {
+		e := json.NewEncoder(out)
+		e.SetIndent("", " ")
+		e.SetEscapeHTML(false)
+		if err := e.Encode(x); err != nil {
+			return fmt.Errorf("writing the score: %w", err)
+		}
+		return nil
+	}
+	style := styleOf(out, os.Getenv, widestTable)
+	for i, t := range result.ScoreTables(x) {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		if err := text.WriteTable(out, t, style); err != nil {
+			return err
 		}
 	}
-	return runs
+	return nil
 }

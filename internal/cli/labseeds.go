@@ -1,19 +1,13 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strconv"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/lab/space"
 )
@@ -26,9 +20,6 @@ type seedOptions struct {
 	details bool
 	limit   time.Duration
 }
-
-// longestSeed is how long one situation may take before it is given up.
-const longestSeed = 150 * time.Second
 
 // chosen are the seeds that are asked for.
 func (o *seedOptions) chosen() ([]uint64, error) {
@@ -87,7 +78,7 @@ func scoreSeeds(parent context.Context, e *env, o *seedOptions, dir string) erro
 		line.show(fmt.Sprintf("%d of %d: seed %d, %s", i+1, len(seeds), seed, s.Program), "")
 		r := space.Record{Seed: seed, Program: s.Program, Lacks: s.Lacks()}
 		if r.Lacks == "" {
-			r = scoreSeed(ctx, e.host, s, options.Binary, dir, o.details)
+			r = s.Score(ctx, e.host, options.Binary, dir, o.details)
 		}
 		if ctx.Err() != nil {
 			break // what was interrupted says nothing
@@ -105,48 +96,4 @@ func scoreSeeds(parent context.Context, e *env, o *seedOptions, dir string) erro
 		return errors.New("scoring: interrupted; the same command goes on from here")
 	}
 	return nil
-}
-
-// scoreSeed proves one in a process of its own: what hangs or crashes takes nothing
-// else with it, and what it leaves behind is taken down.
-func scoreSeed(parent context.Context, h *host.Host, s *space.Situation, binary, dir string, details bool) space.Record {
-	r := space.Record{Seed: s.Seed, Program: s.Program}
-	ctx, cancel := context.WithTimeout(parent, longestSeed)
-	defer cancel()
-	args := []string{"lab", "prove", strconv.FormatUint(s.Seed, 10), "--format", "json"}
-	if dir != "" {
-		args = append(args, "--scratch", dir)
-	}
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
-	cmd.WaitDelay = 30 * time.Second // to take the situation down; after that it is killed
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
-	err := cmd.Run()
-	var p space.Proof
-	if err == nil {
-		err = json.Unmarshal(out.Bytes(), &p)
-	}
-	if _, sweepErr := lab.Sweep(h); sweepErr != nil {
-		err = errors.Join(err, sweepErr)
-	}
-	if err != nil {
-		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
-		r.Failed = fmt.Sprintf("%v: %s", err, lines[len(lines)-1])
-		if ctx.Err() != nil {
-			r.Failed = fmt.Sprintf("it took longer than %v", longestSeed)
-		}
-		return r
-	}
-	p.Report = compact(p.Report)
-	return space.NewRecord(&p, details)
-}
-
-// compact takes the blanks out of JSON; what is none stays.
-func compact(b []byte) []byte {
-	var to bytes.Buffer
-	if json.Compact(&to, b) != nil {
-		return b
-	}
-	return to.Bytes()
 }

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"encoding/csv"
-	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,10 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"iocause/internal/lab"
 	"iocause/internal/lab/labtest"
+	"iocause/internal/lab/result"
 )
 
 // lateEater reads a file that fits into its cgroup's memory until, in the
@@ -46,17 +43,17 @@ func TestLabRunFindsWhenItBecameSlow(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("code %d: %s", code, notes)
 	}
-	r, err := readResult(out)
+	r, err := result.Read(out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	says := func(c phaseChange, of, name string, more bool) bool {
-		return slices.ContainsFunc(c.Also, func(a alsoChanged) bool { return a.Of == of && a.Name == name && (a.To > a.From) == more })
+	says := func(c result.Change, of, name string, more bool) bool {
+		return slices.ContainsFunc(c.Also, func(a result.Also) bool { return a.Of == of && a.Name == name && (a.To > a.From) == more })
 	}
-	at := slices.IndexFunc(r.Changes, func(c phaseChange) bool {
+	at := slices.IndexFunc(r.Changes, func(c result.Change) bool {
 		// Where others take the processors the rate says less than the latency
 		// does, and both may move a little before or after the memory.
-		slower := c.Figure == "calls" && c.To < c.From/2 || c.Figure == slowest && c.To > 2*c.From
+		slower := c.Figure == "calls" && c.To < c.From/2 || c.Figure == "latency p99" && c.To > 2*c.From
 		return c.Phase == "squeezed" && slower && c.After > 0.5 && c.After < 3.5 &&
 			says(c, "cgroup host", "memory in use", true) && says(c, "cgroup host", "page cache", false)
 	})
@@ -106,49 +103,5 @@ func TestLabRunFindsWhenItBecameSlow(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(out, "report.html"))
 	if err != nil || !strings.Contains(string(page), "load reads: calls") || !strings.Contains(string(page), `class="mark"`) {
 		t.Errorf("%v: no chart with the change in %d bytes", err, len(page))
-	}
-}
-
-// What changed at the time of a change is named with it, what changed at
-// another is not; nor is a load's own latency.
-func TestChangesInAPhase(t *testing.T) {
-	start := time.Unix(1000, 0)
-	step := func(of, name, source string, at int, from, to float64) lab.Series {
-		s := lab.Series{Of: of, Name: name, Unit: "count/s", Source: source, Start: start, Step: time.Second, Values: slices.Repeat([]float64{from}, 120)}
-		for i := at; i < 120; i++ {
-			s.Values[i] = to
-		}
-		return s
-	}
-	p := &lab.PhaseResult{Phase: "p", Repeat: 2, Started: start, Series: []lab.Series{
-		step("load l", "calls", loadSource, 60, 900, 300),
-		step("load l", "latency p50", loadSource, 60, 1, 3),
-		step("host", "memory available", "/proc/meminfo", 59, 8e9, 1e9),
-		step("disk a", "reads", "stat", 90, 10, 100),
-		step("neighbour rsync", "read and written", "io", 62, 0, 1e6),
-		step("load paced", "calls", loadSource, 0, 7, 7),
-		step("load paced", "latency p99", loadSource, 90, 1, 3),
-		step("load slower", "latency p99", loadSource, 80, 2, 3), // by less than what counts
-	}}
-	for i, cause := range []string{"healthy", "healthy", "cache-busting"} {
-		p.Watched = append(p.Watched, lab.Watched{Started: start.Add(time.Duration(i) * 30 * time.Second), Primary: cause})
-	}
-	got := changesIn(p)
-	if len(got) != 2 || got[1].Load != "paced" || got[1].Figure != "latency p99" || got[1].To != 3 || len(got[1].Also) != 1 {
-		t.Fatalf("%+v", got)
-	}
-	c := got[0]
-	if c.Load != "l" || c.Repeat != 2 || !c.At.Equal(start.Add(time.Minute)) || c.From != 900 || c.To != 300 || c.Before != "healthy" || c.Later != "cache-busting" {
-		t.Errorf("%+v", c)
-	}
-	var also []string
-	for _, a := range c.Also {
-		also = append(also, fmt.Sprint(a.Of, a.After))
-	}
-	if strings.Join(also, " ") != "host-1 neighbour rsync2" {
-		t.Errorf("%q", also)
-	}
-	if _, err := json.Marshal(c); err != nil {
-		t.Error(err)
 	}
 }

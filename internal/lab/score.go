@@ -172,3 +172,21 @@ func (s *Share) add(yes bool) {
 		s.Part++
 	}
 }
+
+// Ended is how a run ended in one word, and what is to be said of that.
+func (r *Scored) Ended() (ended string, why []string) {
+	why = append(append([]string{}, r.Wrong...), r.Culprit...)
+	switch {
+	case r.Skipped != "":
+		return "skipped", []string{r.Skipped}
+	case r.Failed != "":
+		return "failed", []string{r.Failed}
+	case len(r.Unreal) > 0:
+		return "unreal", r.Unreal
+	case !r.Right():
+		return "WRONG", why
+	case len(why) > 0:
+		return "partly", why
+	}
+	return "right", nil
+}

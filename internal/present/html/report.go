@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+
+	"iocause/internal/table"
 )
 
 //go:embed report.css
@@ -125,4 +127,29 @@ func (t *Table) write(w io.Writer) {
 		fmt.Fprint(w, "</tr>\n")
 	}
 	fmt.Fprint(w, "</tbody></table></div>\n")
+}
+
+// TableOf is a table as people read it.
+func TableOf(t *table.Table, caption string) Table {
+	out := Table{Caption: caption}
+	for _, c := range t.Columns {
+		out.Columns = append(out.Columns, Column{Head: c.Head, Right: c.Unit != ""})
+	}
+	for _, row := range t.Rows {
+		var cells []string
+		for i, c := range row {
+			switch {
+			case c.State == table.Absent:
+				cells = append(cells, "-")
+			case c.State == table.Failed:
+				cells = append(cells, "?")
+			case t.Columns[i].Unit != "":
+				cells = append(cells, table.Value(c.Number, t.Columns[i].Unit))
+			default:
+				cells = append(cells, c.Text)
+			}
+		}
+		out.Rows = append(out.Rows, cells)
+	}
+	return out
 }

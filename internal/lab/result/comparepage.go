@@ -1,31 +1,15 @@
-package cli
+package result
 
 import (
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"iocause/internal/present/html"
 )
 
-// checkPage refuses a file that is no page, before time is spent, and a place
-// that is none.
-func checkPage(name string) error {
-	switch {
-	case name == "":
-		return nil
-	case !strings.HasSuffix(name, ".html"):
-		return &usageError{fmt.Errorf("reading --output: %q is no page", name), "give a name that ends in .html"}
-	case !isDirectory(filepath.Dir(name)):
-		return &usageError{fmt.Errorf("reading --output: %q is no directory", filepath.Dir(name)), "make it, or choose another"}
-	}
-	return nil
-}
-
-// comparisonPage is a comparison as a page.
-func comparisonPage(one, other *experimentResult, nameOne, nameOther string, r *comparison) *html.Report {
-	hosts, figures := comparisonTables(r)
-	side := func(letter, name string, x *experimentResult) string {
+// Page is a Comparison as a page.
+func (r *Comparison) Page(one, other *Result, nameOne, nameOther string) *html.Report {
+	hosts, figures := r.Tables()
+	side := func(letter, name string, x *Result) string {
 		return fmt.Sprintf("%s: %s, begun %s on Linux %s", letter, name, x.Started.Format("2006-01-02 15:04:05 -0700"), x.Host.Kernel)
 	}
 	verdict := html.Section{Heading: "Finding"}
@@ -52,8 +36,8 @@ func comparisonPage(one, other *experimentResult, nameOne, nameOther string, r *
 		When:  fmt.Sprintf("%s. %s. Scale %g.", side("A", nameOne, one), side("B", nameOther, other), one.Scale),
 		Sections: []html.Section{
 			verdict,
-			{Heading: "Figures", Tables: []html.Table{pageTable(figures, figures.Title)}, Ranges: ratios},
-			{Heading: "Host differences", Tables: []html.Table{pageTable(hosts, "settings in which the fingerprints differ")}},
+			{Heading: "Figures", Tables: []html.Table{html.TableOf(figures, figures.Title)}, Ranges: ratios},
+			{Heading: "Host differences", Tables: []html.Table{html.TableOf(hosts, "settings in which the fingerprints differ")}},
 		},
 		Notes: []string{
 			"The ratio of a rate above 1 is a faster B, that of a latency above 1 a slower B. An interval that holds 1 shows no difference.",

@@ -1,42 +1,36 @@
-package cli
+package result
 
 import (
 	"cmp"
-	"encoding/csv"
-	"fmt"
-	"io"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"iocause/internal/detect"
 	"iocause/internal/lab"
-	"iocause/internal/present/text"
 	"iocause/internal/table"
 )
 
-// phaseChange is a moment from which on a load was faster or slower, and what
+// Change is a moment from which on a load was faster or slower, and what
 // else changed about then.
-type phaseChange struct {
-	Phase  string        `json:"phase"`
-	Repeat int           `json:"repeat"`
-	Load   string        `json:"load"`
-	Figure string        `json:"figure"` // of the load: "calls" or "latency p99"
-	Unit   string        `json:"unit"`
-	At     time.Time     `json:"at"`
-	After  float64       `json:"seconds"` // from the phase's start
-	From   float64       `json:"before"`  // medians, up to the change before and the next
-	To     float64       `json:"after"`
-	Also   []alsoChanged `json:"also_changed"`             // the earliest first
-	Before string        `json:"finding_before,omitempty"` // of the look that ended before it
-	Later  string        `json:"finding_after,omitempty"`  // of the look that began after it
-	Method string        `json:"method"`
+type Change struct {
+	Phase  string    `json:"phase"`
+	Repeat int       `json:"repeat"`
+	Load   string    `json:"load"`
+	Figure string    `json:"figure"` // of the load: "calls" or "latency p99"
+	Unit   string    `json:"unit"`
+	At     time.Time `json:"at"`
+	After  float64   `json:"seconds"` // from the phase's start
+	From   float64   `json:"before"`  // medians, up to the change before and the next
+	To     float64   `json:"after"`
+	Also   []Also    `json:"also_changed"`             // the earliest first
+	Before string    `json:"finding_before,omitempty"` // of the look that ended before it
+	Later  string    `json:"finding_after,omitempty"`  // of the look that began after it
+	Method string    `json:"method"`
 }
 
-// alsoChanged is a figure that went to another level at about that time.
-type alsoChanged struct {
+// Also is a figure that went to another level at about that time.
+type Also struct {
 	Of     string  `json:"of"`
 	Name   string  `json:"name"`
 	Unit   string  `json:"unit"`
@@ -61,8 +55,8 @@ const (
 )
 
 // changesIn finds the changes of every measured load of a phase.
-func changesIn(p *lab.PhaseResult) []phaseChange {
-	var out []phaseChange
+func changesIn(p *lab.PhaseResult) []Change {
+	var out []Change
 	type found struct {
 		s  *lab.Series
 		at time.Time
@@ -84,9 +78,9 @@ func changesIn(p *lab.PhaseResult) []phaseChange {
 			if s.Name == slowest && (max(c.Before, c.After) < slowestFactor*min(c.Before, c.After) || rateChanged(out, s.Of, f.at)) {
 				continue
 			}
-			out = append(out, phaseChange{
+			out = append(out, Change{
 				Phase: p.Phase, Repeat: p.Repeat, Load: strings.TrimPrefix(s.Of, "load "), Figure: s.Name, Unit: s.Unit, At: f.at, After: f.at.Sub(p.Started).Seconds(),
-				From: c.Before, To: c.After, Also: []alsoChanged{}, Method: changeMethod,
+				From: c.Before, To: c.After, Also: []Also{}, Method: changeMethod,
 			})
 		}
 	}
@@ -97,9 +91,9 @@ func changesIn(p *lab.PhaseResult) []phaseChange {
 			if apart.Abs() > max(sameTime, sameWindows*max(f.s.Step, stepOf(p, x.Load))) {
 				continue
 			}
-			x.Also = append(x.Also, alsoChanged{f.s.Of, f.s.Name, f.s.Unit, f.s.Source, apart.Seconds(), f.c.Before, f.c.After})
+			x.Also = append(x.Also, Also{f.s.Of, f.s.Name, f.s.Unit, f.s.Source, apart.Seconds(), f.c.Before, f.c.After})
 		}
-		slices.SortStableFunc(x.Also, func(a, b alsoChanged) int { return cmp.Compare(a.After, b.After) })
+		slices.SortStableFunc(x.Also, func(a, b Also) int { return cmp.Compare(a.After, b.After) })
 		for k, w := range p.Watched {
 			switch {
 			case w.Primary == "":
@@ -118,8 +112,8 @@ const loadSource = "iocause lab load"
 
 // rateChanged tells whether a load's rate changed at about a time; its series
 // comes before those of its latencies.
-func rateChanged(changes []phaseChange, of string, at time.Time) bool {
-	return slices.ContainsFunc(changes, func(c phaseChange) bool {
+func rateChanged(changes []Change, of string, at time.Time) bool {
+	return slices.ContainsFunc(changes, func(c Change) bool {
 		return "load "+c.Load == of && c.Figure == "calls" && c.At.Sub(at).Abs() <= sameTime
 	})
 }
@@ -134,8 +128,8 @@ func stepOf(p *lab.PhaseResult, load string) time.Duration {
 	return 0
 }
 
-// changesTable has a line for each change, and below it what changed with it.
-func changesTable(changes []phaseChange) *table.Table {
+// ChangesTable has a line for each change, and below it what changed with it.
+func ChangesTable(changes []Change) *table.Table {
 	t := &table.Table{Key: "changes", Title: "Changes that stayed, and what else changed then", Whole: true, Columns: []table.Column{
 		{Key: "at", Head: "WHEN"}, {Key: "what", Head: "WHAT", Flex: true, Least: 30}, {Key: "before", Head: "FROM"}, {Key: "after", Head: "TO"},
 	}}
@@ -168,36 +162,4 @@ func secondsApart(s float64) string {
 		return "-" + table.Duration(-s)
 	}
 	return "+" + table.Duration(s)
-}
-
-// writeSeries writes all series as CSV (RFC 4180), a line for each value. A
-// value that could not be had is empty.
-func writeSeries(w io.Writer, phases []lab.PhaseResult) error {
-	out := csv.NewWriter(w)
-	if err := out.Write([]string{"phase", "repeat", "of", "figure", "unit", "source", "time", "seconds", "value"}); err != nil {
-		return fmt.Errorf("writing the series: %w", err)
-	}
-	for i := range phases {
-		p := &phases[i]
-		for k := range p.Series {
-			s := &p.Series[k]
-			head := []string{text.Escape(p.Phase), strconv.Itoa(p.Repeat), text.Escape(s.Of), s.Name, s.Unit, text.Escape(s.Source)}
-			for n, v := range s.Values {
-				at := s.Start.Add(time.Duration(n) * s.Step)
-				value := ""
-				if !math.IsNaN(v) {
-					value = strconv.FormatFloat(v, 'g', 8, 64)
-				}
-				line := append(slices.Clone(head), at.UTC().Format("2006-01-02T15:04:05.000Z"), strconv.FormatFloat(at.Sub(p.Started).Seconds(), 'f', 3, 64), value)
-				if err := out.Write(line); err != nil {
-					return fmt.Errorf("writing the series: %w", err)
-				}
-			}
-		}
-	}
-	out.Flush()
-	if err := out.Error(); err != nil {
-		return fmt.Errorf("writing the series: %w", err)
-	}
-	return nil
 }

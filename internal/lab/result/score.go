@@ -1,11 +1,23 @@
-package cli
+package result
 
 import (
+	"fmt"
 	"strings"
 
 	"iocause/internal/lab"
 	"iocause/internal/table"
 )
+
+// ScoreTables are the runs, precision and recall of the causes, what was taken for
+// what, and the sum; those with nothing to say are left out.
+func ScoreTables(x *lab.Score) (tables []*table.Table) {
+	for _, t := range []*table.Table{runsTable(x.Runs), causesTable(x.Tally), confusionTable(x.Tally), sumTable(x.Tally)} {
+		if len(t.Rows) > 0 {
+			tables = append(tables, t)
+		}
+	}
+	return tables
+}
 
 // runsTable has a line for every run.
 func runsTable(runs []lab.Scored) *table.Table {
@@ -15,7 +27,7 @@ func runsTable(runs []lab.Scored) *table.Table {
 	}}
 	for i := range runs {
 		r := &runs[i]
-		ended, why := howEnded(r)
+		ended, why := r.Ended()
 		got := table.None()
 		if r.Got != "" {
 			got = table.Str(r.Got)
@@ -54,20 +66,27 @@ func confusionTable(x *lab.Tally) *table.Table {
 	return t
 }
 
-// howEnded is how a run ended in one word, and what is to be said of that.
-func howEnded(r *lab.Scored) (ended string, why []string) {
-	why = append(append([]string{}, r.Wrong...), r.Culprit...)
-	switch {
-	case r.Skipped != "":
-		return "skipped", []string{r.Skipped}
-	case r.Failed != "":
-		return "failed", []string{r.Failed}
-	case len(r.Unreal) > 0:
-		return "unreal", r.Unreal
-	case !r.Right():
-		return "WRONG", why
-	case len(why) > 0:
-		return "partly", why
+// sumTable is the whole score in a few lines.
+func sumTable(t *lab.Tally) *table.Table {
+	out := &table.Table{Key: "score", Whole: true, Columns: []table.Column{
+		{Key: "what", Head: "SCORE", Flex: true}, {Key: "part", Head: "RUNS", Unit: "count"}, {Key: "of", Head: "OF", Unit: "count"}, {Key: "ratio", Head: "RATIO", Unit: "ratio"},
+	}}
+	for _, l := range []struct {
+		what string
+		s    lab.Share
+	}{{"primary cause right", t.Primary}, {"culprit right, where one is asked for", t.Culprits}, {"a cause named on a healthy machine", t.Alarms}} {
+		out.Rows = append(out.Rows, []table.Cell{table.Str(l.what), table.Num(float64(l.s.Part)), table.Num(float64(l.s.Of)), table.Maybe(l.s.Ratio())})
 	}
-	return "right", nil
+	if t.Primary.Of > 0 {
+		out.Notes = append(out.Notes, "median time from the start of the diagnosis to its verdict: "+table.Duration(t.Seconds))
+	}
+	for _, l := range []struct {
+		n    int
+		what string
+	}{{t.Unreal, "not counted, since the situation did not come about"}, {t.Failed, "not counted, since it could not be run to its end"}, {t.Skipped, "skipped, since this host lacks something for it"}} {
+		if l.n > 0 {
+			out.Notes = append(out.Notes, fmt.Sprintf("%s: %d", l.what, l.n))
+		}
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package cli
+package result
 
 import (
 	"fmt"
@@ -10,12 +10,12 @@ import (
 	"iocause/internal/table"
 )
 
-// runPage is the report of an experiment as a page.
-func runPage(x *lab.Experiment, r *experimentResult) *html.Report {
-	t := summary(x, r)
+// page is the report of an experiment as a page.
+func (r *Result) page(x *lab.Experiment) *html.Report {
+	t := r.Summary(x)
 	page := &html.Report{
 		Title: x.Title, When: fmt.Sprintf("%s, scale %g, repeats: %d, Linux %s", r.Started.Format("2006-01-02 15:04:05 -0700"), r.Scale, x.Repeat, r.Host.Kernel),
-		Sections: []html.Section{{Heading: "Summary", Tables: []html.Table{pageTable(t, "medians over the repeats")}}},
+		Sections: []html.Section{{Heading: "Summary", Tables: []html.Table{html.TableOf(t, "medians over the repeats")}}},
 		Notes: append(slices.Clone(t.Notes),
 			"All values are in series.csv, all accounts and the whole reports of iocause diagnose in results.json, beside this page.",
 			"Time runs from the start of the phase. Each colour is a repeat."),
@@ -27,12 +27,12 @@ func runPage(x *lab.Experiment, r *experimentResult) *html.Report {
 		page.Sections[0].Lines = append(page.Sections[0].Lines, "It ended early: "+r.Ended)
 	}
 	if len(r.Checks) > 0 {
-		t := checksTable(r.Checks)
-		page.Sections[0].Tables = append(page.Sections[0].Tables, pageTable(t, t.Title))
+		t := ChecksTable(r.Checks)
+		page.Sections[0].Tables = append(page.Sections[0].Tables, html.TableOf(t, t.Title))
 	}
 	if len(r.Changes) > 0 {
-		t := changesTable(r.Changes)
-		s := html.Section{Heading: "Changes", Tables: []html.Table{pageTable(t, t.Title)}, Lines: t.Notes}
+		t := ChangesTable(r.Changes)
+		s := html.Section{Heading: "Changes", Tables: []html.Table{html.TableOf(t, t.Title)}, Lines: t.Notes}
 		page.Sections = append(page.Sections, s)
 	}
 	for i := range x.Phases {
@@ -45,7 +45,7 @@ func runPage(x *lab.Experiment, r *experimentResult) *html.Report {
 
 // phaseSection has a chart for each figure of a phase that was anything but
 // zero, with a line for each repeat.
-func phaseSection(name string, r *experimentResult) html.Section {
+func phaseSection(name string, r *Result) html.Section {
 	s := html.Section{Heading: "Phase: " + name}
 	at := map[[2]string]int{} // in s.Charts
 	for i := range r.Phases {
@@ -95,33 +95,8 @@ func lineOf(p *lab.PhaseResult, s *lab.Series) html.Line {
 	return l
 }
 
-// pageTable is a table as people read it.
-func pageTable(t *table.Table, caption string) html.Table {
-	out := html.Table{Caption: caption}
-	for _, c := range t.Columns {
-		out.Columns = append(out.Columns, html.Column{Head: c.Head, Right: c.Unit != ""})
-	}
-	for _, row := range t.Rows {
-		var cells []string
-		for i, c := range row {
-			switch {
-			case c.State == table.Absent:
-				cells = append(cells, "-")
-			case c.State == table.Failed:
-				cells = append(cells, "?")
-			case t.Columns[i].Unit != "":
-				cells = append(cells, table.Value(c.Number, t.Columns[i].Unit))
-			default:
-				cells = append(cells, c.Text)
-			}
-		}
-		out.Rows = append(out.Rows, cells)
-	}
-	return out
-}
-
 // overTime is the rate of the last repeat of a load as a row of bars.
-func overTime(r *experimentResult, phase, load string) string {
+func overTime(r *Result, phase, load string) string {
 	const columns = 16
 	for i := range slices.Backward(r.Phases) {
 		p := &r.Phases[i]

@@ -1,4 +1,4 @@
-package cli
+package result
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"iocause/internal/table"
 )
 
-// checksTable has a line for each check of an experiment.
-func checksTable(checks []lab.Checked) *table.Table {
+// ChecksTable has a line for each check of an experiment.
+func ChecksTable(checks []lab.Checked) *table.Table {
 	t := &table.Table{Key: "checks", Title: "What must be so on any machine", Whole: true, Columns: []table.Column{
 		{Key: "what", Head: "TIMES AS FAST", Flex: true, Least: 12}, {Key: "of", Head: "BY"}, {Key: "ratio", Head: "IS"}, {Key: "condition", Head: "MUST BE"},
 		{Key: "holds", Head: "HOLDS"}, {Key: "because", Head: "BECAUSE", Drop: 1},
@@ -34,8 +34,8 @@ func checkWord(c lab.Checked) string {
 	return "NO"
 }
 
-// failedChecks is the error of those that were measured and do not hold.
-func failedChecks(checks []lab.Checked) error {
+// Failed is the error of those that were measured and do not hold.
+func Failed(checks []lab.Checked) error {
 	var failed []string
 	for _, c := range checks {
 		if c.Measured && !c.Holds {
