@@ -33,9 +33,13 @@ vm-score: build ## count right verdicts on what needs a virtual machine (20 minu
 vm-sleep: ## in a virtual machine that sleeps, and whose parts come and go, check what the agent records
 	./test/vm/sleep
 
-.PHONY: deb
-deb: ## make a Debian package in dist/
-	./deploy/deb
+.PHONY: release
+release: ## make archives, packages and a container image in dist/ (from a clean clone)
+	cd deploy/release && CGO_ENABLED=0 go run . -root ../.. -o ../../dist
+
+.PHONY: release-check
+release-check: ## make a release twice, compare, and install it in clean systems (root, Debian)
+	./test/release
 
 .PHONY: vm-matrix
 vm-matrix: ## run the BPF tests on several kernels in virtual machines

@@ -92,10 +92,14 @@ type fence struct {
 // fences are all third parties: one that is missing here is refused.
 func fences() []fence {
 	return []fence{
-		{"os/exec", []string{"bench/day", "bench/outage", "internal/cli", "internal/lab", "internal/notify", "internal/session"}},
+		{"os/exec", []string{"bench/day", "bench/outage", "deploy/release", "internal/cli", "internal/lab", "internal/notify", "internal/session"}},
 		{"github.com/cilium/ebpf", []string{"internal/bpf", "internal/source/probe"}},
 		{"golang.org/x/sys", []string{"internal/agent", "internal/bpf", "internal/cli", "internal/host", "internal/lab", "internal/source", "internal/symbol"}},
-		{"github.com/spf13/cobra", []string{"internal/cli"}},
+		{"github.com/spf13/cobra", []string{"deploy/release", "internal/cli"}},
+		{"github.com/CycloneDX/cyclonedx-go", []string{"deploy/release"}},
+		{"github.com/google/go-containerregistry", []string{"deploy/release"}},
+		{"github.com/goreleaser/nfpm", []string{"deploy/release"}},
+		{"golang.org/x/crypto/x509roots", []string{"deploy/release"}},
 		{"go.yaml.in/yaml", []string{"internal/agent", "internal/lab"}},
 		{"github.com/ianlancetaylor/demangle", []string{"internal/symbol"}},
 		{"github.com/ulikunitz/xz", []string{"internal/parse", "internal/symbol"}},

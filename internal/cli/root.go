@@ -1,17 +1,22 @@
 package cli
 
-// A command is a file: newXCommand(e *env) makes it, with its flags, its help
-// and its examples; what it does is a function that is handed what it needs of
-// e: the host, a stream, several streams, or all. Its line is in commandGroups.
-
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"iocause/internal/host"
+	"iocause/internal/source"
 )
 
-func newRootCommand(e *env) *cobra.Command {
+// Root is the whole command line, for what is made of it: manual and completions.
+func Root() *cobra.Command {
+	return newRootCommand(&app{host: host.Live(), sources: source.List(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr})
+}
+
+func newRootCommand(a *app) *cobra.Command {
 	o := &diagnoseOptions{}
 	root := &cobra.Command{
 		Use:   "iocause [flags] [-- COMMAND ...]",
@@ -33,10 +38,10 @@ func newRootCommand(e *env) *cobra.Command {
 			}
 			return checkCommandGiven(c, args)
 		},
-		RunE: func(c *cobra.Command, args []string) error { return runDiagnose(e, c, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return a.diagnose(c, o, args) },
 	}
 	o.bind(root)
-	for _, g := range commandGroups(e) {
+	for _, g := range a.commandGroups() {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for _, c := range g.commands {
 			c.GroupID = g.title
@@ -61,21 +66,21 @@ type commandGroup struct {
 const otherCommands = "Other"
 
 // commandGroups are all commands.
-func commandGroups(e *env) []commandGroup {
-	observe := []*cobra.Command{newThreadsCommand(e), newLatencyCommand(e), newOffCPUCommand(e), newOnCPUCommand(e),
-		newResidentCommand(e), newMemCommand(e), newTraceCommand(e), newBurstCommand(e)}
+func (a *app) commandGroups() []commandGroup {
+	observe := []*cobra.Command{newThreadsCommand(a), newLatencyCommand(a), newOffCPUCommand(a), newOnCPUCommand(a),
+		newResidentCommand(a), newMemCommand(a), newTraceCommand(a), newBurstCommand(a)}
 	for _, t := range tools() {
-		observe = append(observe, newToolCommand(e, &t))
+		observe = append(observe, a.newTool(&t))
 	}
 	return []commandGroup{
-		{"Diagnose", []*cobra.Command{newDiagnoseCommand(e), newCheckCommand(e)}},
+		{"Diagnose", []*cobra.Command{newDiagnoseCommand(a), newCheckCommand(a)}},
 		{"Observe", observe},
-		{"Record and agent", []*cobra.Command{newRecordCommand(e), newAgentCommand(e), newQueryCommand(e), newTopCommand(e), newBaselineCommand(e),
-			newIncidentsCommand(e), newIncidentCommand(e), newCaptureCommand(e), newExportCommand(e)}},
-		{"Compare", []*cobra.Command{newDiffCommand(e)}},
-		{"Lab", []*cobra.Command{newLabCommand(e)}},
-		{"Import", []*cobra.Command{newReadCommand(e), newFlameCommand(e)}},
-		{otherCommands, []*cobra.Command{newVersionCommand(e)}},
+		{"Record and agent", []*cobra.Command{newRecordCommand(a), newAgentCommand(a), newQueryCommand(a), newTopCommand(a), newBaselineCommand(a),
+			newIncidentsCommand(a), newIncidentCommand(a), newCaptureCommand(a), newExportCommand(a)}},
+		{"Compare", []*cobra.Command{newDiffCommand(a)}},
+		{"Lab", []*cobra.Command{a.withLabTools(newLabCommand(a.stdin, a.stdout, a.stderr))}},
+		{"Import", []*cobra.Command{newReadCommand(a), newFlameCommand(a)}},
+		{otherCommands, []*cobra.Command{newVersionCommand(a)}},
 	}
 }
 
