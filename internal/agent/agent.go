@@ -46,6 +46,9 @@ type Agent struct {
 	tables  *tables  // nil when none are kept
 	caps    *caps    // nil when incidents are off
 	stalls  *stalls  // nil when incidents are off, or no tables are kept
+
+	facts    *facts
+	verdicts *verdicts
 }
 
 // own names one of the agent's own series.
@@ -70,6 +73,7 @@ func Sources() []string { return slices.Concat(fast(), slow(), []string{capSourc
 func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) *Agent {
 	r, short := newRing(c.RingValues()), newShortage(log, h.Now)
 	a := &Agent{
+		facts: newFacts(h, log, program), verdicts: &verdicts{now: h.Now},
 		config: c, host: h, log: log, ring: r, judge: judge, program: program, short: short,
 		latest: &latest{all: map[*series.Series]at{}}, own: map[own]*series.Series{},
 		writer: &writer{ring: r, log: log, patience: c.SlowInterval, opts: series.Options{
@@ -183,7 +187,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	if !a.config.Incidents.Off {
 		a.watcher = newWatcher(a.host, &a.config, a.log, a.judge, a.program)
-		a.watcher.caps, a.watcher.stalls = a.caps, a.stalls
+		a.watcher.caps, a.watcher.stalls, a.watcher.verdicts = a.caps, a.stalls, a.verdicts
 		if err := a.caps.restore(a.config.Dir, a.host.Now()); err != nil {
 			a.log.Error("which limits are reached every day is learned anew", "why", err)
 		}
@@ -251,7 +255,16 @@ func (a *Agent) govern(ctx context.Context) {
 			a.use = u
 		}
 		a.writer.tell(time.Now())
-		a.push(a.ownFrame(now.Add(a.config.SlowInterval / 100).Truncate(a.config.SlowInterval)))
+		frame := a.ownFrame(now.Add(a.config.SlowInterval / 100).Truncate(a.config.SlowInterval))
+		for _, told := range []func() ([]series.Value, []*series.Series){a.facts.take, a.verdicts.take} {
+			values, ended := told()
+			frame.Values = append(frame.Values, values...)
+			for _, s := range ended {
+				a.latest.drop(s)
+				a.writer.ended.Store(true)
+			}
+		}
+		a.push(frame)
 		next := now.Truncate(a.config.SlowInterval).Add(a.config.SlowInterval)
 		if !sleep(ctx, next.Sub(a.host.Now())) {
 			return

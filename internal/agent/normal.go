@@ -69,6 +69,9 @@ func (w *watcher) lookAtNormal(ctx context.Context, now time.Time) {
 // looked takes a look that ended.
 func (w *watcher) looked(f Finding) {
 	w.looking = false
+	if w.open == nil {
+		w.verdicts.set(f.Report, ofLook)
+	}
 	if w.open == nil && len(f.Sections) == 1 {
 		w.normal = &normal{f.at, f.Sections[0].Data}
 	}

@@ -48,25 +48,26 @@ type Judge func(ctx context.Context, ask Ask) Finding
 // watcher learns what is normal and keeps an incident of what is not. It is
 // used by one goroutine.
 type watcher struct {
-	config  *Config
-	host    *host.Host
-	log     *slog.Logger
-	judge   Judge
-	program string
-	hooks   []notify.Hook
-	gather  *gather
-	faults  *faults
-	caps    *caps
-	stalls  *stalls
-	watch   *detect.Watch
-	keeper  *keeper
-	hours   hours
-	open    *held // nil: no anomaly
-	saved   time.Time
-	found   chan Finding
-	judging *held         // nil: none is being judged
-	telling chan struct{} // closed when the last event is told; nil: none was
-	slots   []slot
+	config   *Config
+	host     *host.Host
+	log      *slog.Logger
+	judge    Judge
+	program  string
+	hooks    []notify.Hook
+	gather   *gather
+	faults   *faults
+	caps     *caps
+	stalls   *stalls
+	verdicts *verdicts
+	watch    *detect.Watch
+	keeper   *keeper
+	hours    hours
+	open     *held // nil: no anomaly
+	saved    time.Time
+	found    chan Finding
+	judging  *held         // nil: none is being judged
+	telling  chan struct{} // closed when the last event is told; nil: none was
+	slots    []slot
 
 	looking    bool // the probes look though nothing is abnormal
 	normal     *normal
@@ -103,7 +104,7 @@ const (
 // newWatcher reads what is known of the host.
 func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program string) *watcher {
 	w := &watcher{config: c, host: h, log: log, judge: judge, program: program, hooks: hooksOf(c, log), gather: newGather(), faults: newFaults(h, log),
-		keeper: newKeeper(log), found: make(chan Finding, 1)}
+		keeper: newKeeper(log), found: make(chan Finding, 1), verdicts: &verdicts{now: h.Now}}
 	history := detect.NewHistory(time.Local)
 	lost, err := summaries.Read(filepath.Join(c.Dir, "baselines"), history.Put)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -155,6 +156,9 @@ func (w *watcher) run(ctx context.Context) {
 	var kept sync.WaitGroup
 	kept.Go(func() { w.keeper.run(keeping) })
 	w.judgeResumed(ctx)
+	if w.open != nil {
+		w.verdicts.set(w.open.Finding, ofIncident)
+	}
 	pruned := time.Time{}
 	for {
 		now := w.host.Now()
@@ -222,6 +226,7 @@ func (w *watcher) step(ctx context.Context, s detect.Sample) {
 		w.save(w.open)
 		w.log.Info("an incident is over", "number", w.open.number.Load(), "lasted", d.Incident.End.Sub(d.Incident.Start))
 		w.tell(ctx, notify.Close, w.open)
+		w.verdicts.end()
 		w.open = nil
 	}
 }
@@ -302,6 +307,10 @@ func (w *watcher) take(ctx context.Context, f Finding) {
 	m := &x.Meta
 	x.Finding, x.Sections, m.Cause, m.Title = f.Report, f.Sections, f.Cause, f.Title
 	m.Notes = append(m.Notes, f.Notes...)
+	m.Culprit = culpritOf(f.Report)
+	if x == w.open {
+		w.verdicts.set(f.Report, ofIncident)
+	}
 	w.save(x)
 	w.log.Warn("an incident is judged", "number", x.number.Load(), "cause", f.Cause)
 	w.tell(ctx, notify.Judged, x)

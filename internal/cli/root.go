@@ -1,5 +1,9 @@
 package cli
 
+// A command is a file: newXCommand(e *env) makes it, with its flags, its help
+// and its examples; what it does is a function that is handed what it needs of
+// e: the host, a stream, several streams, or all. Its line is in commandGroups.
+
 import (
 	"fmt"
 	"os"
@@ -13,10 +17,10 @@ import (
 
 // Root is the whole command line, for what is made of it: manual and completions.
 func Root() *cobra.Command {
-	return newRootCommand(&app{host: host.Live(), sources: source.List(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr})
+	return newRootCommand(&env{streams: streams{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}, host: host.Live(), sources: source.List()})
 }
 
-func newRootCommand(a *app) *cobra.Command {
+func newRootCommand(e *env) *cobra.Command {
 	o := &diagnoseOptions{}
 	root := &cobra.Command{
 		Use:   "iocause [flags] [-- COMMAND ...]",
@@ -38,10 +42,10 @@ func newRootCommand(a *app) *cobra.Command {
 			}
 			return checkCommandGiven(c, args)
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.diagnose(c, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return runDiagnose(e, c, o, args) },
 	}
 	o.bind(root)
-	for _, g := range a.commandGroups() {
+	for _, g := range commandGroups(e) {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for _, c := range g.commands {
 			c.GroupID = g.title
@@ -66,21 +70,21 @@ type commandGroup struct {
 const otherCommands = "Other"
 
 // commandGroups are all commands.
-func (a *app) commandGroups() []commandGroup {
-	observe := []*cobra.Command{newThreadsCommand(a), newLatencyCommand(a), newOffCPUCommand(a), newOnCPUCommand(a),
-		newResidentCommand(a), newMemCommand(a), newTraceCommand(a), newBurstCommand(a)}
+func commandGroups(e *env) []commandGroup {
+	observe := []*cobra.Command{newThreadsCommand(e), newLatencyCommand(e), newOffCPUCommand(e), newOnCPUCommand(e),
+		newResidentCommand(e), newMemCommand(e), newTraceCommand(e), newBurstCommand(e)}
 	for _, t := range tools() {
-		observe = append(observe, a.newTool(&t))
+		observe = append(observe, newToolCommand(e, &t))
 	}
 	return []commandGroup{
-		{"Diagnose", []*cobra.Command{newDiagnoseCommand(a), newCheckCommand(a)}},
+		{"Diagnose", []*cobra.Command{newDiagnoseCommand(e), newCheckCommand(e)}},
 		{"Observe", observe},
-		{"Record and agent", []*cobra.Command{newRecordCommand(a), newAgentCommand(a), newQueryCommand(a), newTopCommand(a), newBaselineCommand(a),
-			newIncidentsCommand(a), newIncidentCommand(a), newCaptureCommand(a), newExportCommand(a)}},
-		{"Compare", []*cobra.Command{newDiffCommand(a)}},
-		{"Lab", []*cobra.Command{a.withLabTools(newLabCommand(a.stdin, a.stdout, a.stderr))}},
-		{"Import", []*cobra.Command{newReadCommand(a), newFlameCommand(a)}},
-		{otherCommands, []*cobra.Command{newVersionCommand(a)}},
+		{"Record and agent", []*cobra.Command{newRecordCommand(e), newAgentCommand(e), newQueryCommand(e), newTopCommand(e), newBaselineCommand(e),
+			newIncidentsCommand(e), newIncidentCommand(e), newCaptureCommand(e), newExportCommand(e)}},
+		{"Compare", []*cobra.Command{newDiffCommand(e)}},
+		{"Lab", []*cobra.Command{newLabCommand(e)}},
+		{"Import", []*cobra.Command{newReadCommand(e), newFlameCommand(e)}},
+		{otherCommands, []*cobra.Command{newVersionCommand(e)}},
 	}
 }
 

@@ -28,11 +28,11 @@ func (d *Difference) Words() (a, b string) {
 
 // Differences are the settings in which two fingerprints differ, by name.
 func Differences(a, b *Fingerprint) ([]Difference, error) {
-	one, err := settings(a)
+	one, err := Settings(a)
 	if err != nil {
 		return nil, err
 	}
-	other, err := settings(b)
+	other, err := Settings(b)
 	if err != nil {
 		return nil, err
 	}
@@ -47,9 +47,9 @@ func Differences(a, b *Fingerprint) ([]Difference, error) {
 	return out, nil
 }
 
-// settings are the leaves of a fingerprint's JSON, by their path; devices go
+// Settings are the leaves of a fingerprint's JSON, by their path; devices go
 // by their names and file systems by where they are mounted.
-func settings(f *Fingerprint) (map[string]string, error) {
+func Settings(f *Fingerprint) (map[string]string, error) {
 	b, err := json.Marshal(f)
 	if err != nil {
 		return nil, fmt.Errorf("reading a fingerprint: %w", err)

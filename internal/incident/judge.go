@@ -49,6 +49,12 @@ func (j *Judge) Judge(ctx context.Context, ask agent.Ask) (f agent.Finding) {
 	}
 	if ask.Look {
 		keepWindow(&f, header, w, recording.Cost{})
+		report, err := judge.Live(j.Host, w, diagnose.Target{}, nil)
+		if err != nil {
+			f.Notes = append(f.Notes, fmt.Sprintf("judging: %v", err))
+			return f
+		}
+		tell(&f, report)
 		return f
 	}
 	past, err := pastIn(j.Opener, ask.Normal)
@@ -64,13 +70,7 @@ func (j *Judge) Judge(ctx context.Context, ask agent.Ask) (f agent.Finding) {
 		return f
 	}
 	report.Cost.CPUSeconds -= before.CPUSeconds
-	f.Cause = string(report.Primary)
-	if len(report.Findings) > 0 {
-		f.Title = report.Findings[0].Title
-	}
-	if f.Report, err = json.Marshal(report); err != nil {
-		f.Notes = append(f.Notes, fmt.Sprintf("the finding: %v", err))
-	}
+	tell(&f, report)
 	keepWindow(&f, header, w, recording.Cost{CPUSeconds: report.Cost.CPUSeconds, RSSBytes: report.Cost.RSSBytes})
 	if past != nil {
 		f.Sections = append(f.Sections, incidents.Section{Name: SectionNormal, Type: TypeRecording, Data: ask.Normal})
@@ -78,6 +78,18 @@ func (j *Judge) Judge(ctx context.Context, ask agent.Ask) (f agent.Finding) {
 	sections, notes := Gather(ctx, Kinds(j.Host, j.Program), Look{Length: ask.Length, Victim: report.Victim.Comm})
 	f.Sections, f.Notes = append(f.Sections, sections...), append(f.Notes, notes...)
 	return f
+}
+
+// tell adds the report to a finding.
+func tell(f *agent.Finding, report *diagnose.Report) {
+	f.Cause = string(report.Primary)
+	if len(report.Findings) > 0 {
+		f.Title = report.Findings[0].Title
+	}
+	var err error
+	if f.Report, err = json.Marshal(report); err != nil {
+		f.Notes = append(f.Notes, fmt.Sprintf("the finding: %v", err))
+	}
 }
 
 // keepWindow adds the recording of a window to a finding.

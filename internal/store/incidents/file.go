@@ -52,9 +52,17 @@ type Meta struct {
 	Open    bool            `json:"open"`            // it was going on when this was written
 	Cause   string          `json:"cause,omitempty"` // of the finding; "" while not judged
 	Title   string          `json:"title,omitempty"` // of it, for people
+	Culprit *Culprit        `json:"culprit,omitempty"`
 	Notes   []string        `json:"notes,omitempty"` // what could not be gathered, and why
 	Records int             `json:"records"`         // that follow this one
 	What    sample.Incident `json:"what"`
+}
+
+// Culprit is who or what is behind the primary cause, as iocause_finding has it.
+type Culprit struct {
+	Kind string `json:"kind"` // "process", "cgroup" or "device"
+	Name string `json:"name"` // data from the system: it may hold anything
+	ID   string `json:"id"`   // the label culprit of iocause_finding: a hash of kind and name
 }
 
 // Series is a signal around the incident.
