@@ -83,11 +83,11 @@ func TestFilterTargets(t *testing.T) {
 	}
 	parts := 0
 	for _, d := range devices.All() {
-		got, err := diskOf(h, d.Name)
+		got, err := h.WholeDisk(d.Name)
 		if err != nil || got != d.Disk {
 			t.Errorf("%s: %q %v, want %s", d.Name, got, err, d.Disk)
 		}
-		if got, err := diskOf(h, "/dev/"+d.Name); err != nil || got != d.Disk {
+		if got, err := h.WholeDisk("/dev/" + d.Name); err != nil || got != d.Disk {
 			t.Errorf("/dev/%s: %q %v, want %s", d.Name, got, err, d.Disk)
 		}
 		if !d.Whole() {
@@ -120,7 +120,7 @@ func TestFilterTargets(t *testing.T) {
 			t.Errorf("cgroup %q: %q %v, want /%s", name, got, err, inside[0])
 		}
 	}
-	if got := commOf("a-very-long-name-indeed"); got != "a-very-long-nam" {
+	if got := host.Comm("a-very-long-name-indeed"); got != "a-very-long-nam" {
 		t.Errorf("comm %q", got)
 	}
 }

@@ -161,9 +161,9 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 	defer stop()
 	open, cancel := context.WithTimeout(watch, openLimit())
 	defer cancel()
-	var one *started
+	var one *host.Started
 	if len(target.PIDs) == 1 {
-		one = startOf(e.host, target.PIDs[0])
+		one = e.host.StartOf(target.PIDs[0])
 	}
 	missing := nobody(e.host, target)
 	if missing != "" {
@@ -194,7 +194,7 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 	window := collector.Observe(watch, ob)
 	line.Erase()
 	if one != nil {
-		if why := one.ended(e.host); why != "" {
+		if why := one.Ended(e.host); why != "" {
 			window.Gaps = append(window.Gaps, sample.Gap{Why: why})
 		}
 	}

@@ -3,11 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,17 +47,16 @@ type fileFilter struct {
 	host   *host.Host
 	name   string // "" for any
 	device string // "" for any
-	lookup *host.Lookup
-	known  map[host.DevNumber]string
+	disks  *host.FileDisks
 }
 
 func newFileFilter(h *host.Host, c *cobra.Command, file, device string) (f *fileFilter, err error) {
-	f = &fileFilter{host: h, lookup: host.NewLookup(h), known: map[host.DevNumber]string{}}
+	f = &fileFilter{host: h, disks: host.NewFileDisks(h)}
 	if f.name, err = wantedFile(c, file); err != nil {
 		return nil, err
 	}
 	if c.Flags().Changed("device") {
-		f.device, err = diskOf(h, device)
+		f.device, err = h.WholeDisk(device)
 	}
 	return f, err
 }
@@ -71,26 +68,8 @@ func (f *fileFilter) narrow() bool { return f.name != "" || f.device != "" }
 func (f *fileFilter) named(path string) bool { return f.name == "" || view.Named(path, f.name) }
 
 // on tells whether a file system is on the device that is asked for.
-func (f *fileFilter) on(dev host.DevNumber) bool { return f.device == "" || f.disk(dev) == f.device }
-
-// disk is the disk of a file system. Those that span several devices have a
-// number of their own; the device that they are mounted from stands for them.
-func (f *fileFilter) disk(dev host.DevNumber) string {
-	if disk, ok := f.known[dev]; ok {
-		return disk
-	}
-	disk := f.lookup.Disk(uint32(dev))
-	if dev.Major() == 0 {
-		if mounts, err := f.host.Mounts(); err == nil {
-			if m, ok := mounts.Find(dev); ok && strings.HasPrefix(m.Source, "/dev/") {
-				if whole, err := diskOf(f.host, m.Source); err == nil {
-					disk = whole
-				}
-			}
-		}
-	}
-	f.known[dev] = disk
-	return disk
+func (f *fileFilter) on(dev host.DevNumber) bool {
+	return f.device == "" || f.disks.Of(dev) == f.device
 }
 
 // processesOf are the processes that a filter names: all that is given must
@@ -105,16 +84,23 @@ func processesOf(h *host.Host, c *cobra.Command, pids []int, comm, cgroup string
 		if err != nil {
 			return nil, err
 		}
-		list := processesBelow(h, inside)
+		list := h.Below(inside)
 		if len(list) == 0 {
 			return nil, fmt.Errorf("looking for files of cgroup %q: no process is in it or below it; what it has read may still be cached: try iocause resident --all", inside)
 		}
 		lists = append(lists, list)
 	}
 	if c.Flags().Changed("comm") {
-		list, err := processesNamed(h, comm)
+		name, err := commOf(comm)
 		if err != nil {
 			return nil, err
+		}
+		list, err := h.Named(name)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == 0 {
+			return nil, fmt.Errorf("looking for processes named %q: none runs; see 'ps -e -o comm'", comm)
 		}
 		lists = append(lists, list)
 	}
@@ -132,32 +118,6 @@ func processesOf(h *host.Host, c *cobra.Command, pids []int, comm, cgroup string
 	return wanted, nil
 }
 
-// processesNamed are the processes of a name.
-func processesNamed(h *host.Host, name string) ([]int, error) {
-	if name == "" {
-		return nil, &usageError{fmt.Errorf("reading --comm: the name is empty"), "give a name as 'ps -o comm' shows it"}
-	}
-	entries, err := os.ReadDir(h.Proc())
-	if err != nil {
-		return nil, fmt.Errorf("listing the processes: %w", err)
-	}
-	var pids []int
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == h.Self {
-			continue
-		}
-		comm, err := os.ReadFile(h.Proc(e.Name(), "comm"))
-		if err == nil && strings.TrimSuffix(string(comm), "\n") == commOf(name) {
-			pids = append(pids, pid)
-		}
-	}
-	if len(pids) == 0 {
-		return nil, fmt.Errorf("looking for processes named %q: none runs; see 'ps -e -o comm'", name)
-	}
-	return pids, nil
-}
-
 // found leaves out files that are not asked for.
 func (f *fileFilter) found(all *residency.Found) *residency.Found {
 	if all == nil || !f.narrow() {
@@ -169,36 +129,4 @@ func (f *fileFilter) found(all *residency.Found) *residency.Found {
 		return err != nil || !f.named(whole) || !f.on(x.ID.Number())
 	})
 	return &some
-}
-
-// processesBelow are the processes of a cgroup and those below it, of the
-// first hierarchy that has it.
-func processesBelow(h *host.Host, cgroup string) []int {
-	var pids []int
-	for _, tree := range hierarchies(h) {
-		top, err := tree.Join(cgroup)
-		if err != nil {
-			continue
-		}
-		// Groups come and go; one that has gone holds no process.
-		_ = filepath.WalkDir(top, func(path string, e os.DirEntry, err error) error {
-			if err != nil || !e.IsDir() {
-				return nil
-			}
-			list, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
-			if err != nil {
-				return nil
-			}
-			for _, word := range strings.Fields(string(list)) {
-				if pid, err := strconv.Atoi(word); err == nil && pid != h.Self {
-					pids = append(pids, pid)
-				}
-			}
-			return nil
-		})
-		if len(pids) > 0 {
-			break
-		}
-	}
-	return pids
 }

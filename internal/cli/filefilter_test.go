@@ -25,8 +25,7 @@ func diskUnder(t *testing.T, path string) string {
 	if err := unix.Stat(path, &st); err != nil {
 		t.Fatal(err)
 	}
-	f := &fileFilter{host: host.Live(), lookup: host.NewLookup(host.Live()), known: map[host.DevNumber]string{}}
-	name := f.disk(residency.ID{Dev: st.Dev}.Number())
+	name := host.NewFileDisks(host.Live()).Of(residency.ID{Dev: st.Dev}.Number())
 	if strings.Contains(name, ":") {
 		return ""
 	}

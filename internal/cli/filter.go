@@ -2,11 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,14 +48,11 @@ func (f *filter) target(h *host.Host, given []string) (t diagnose.Target, err er
 			pid, err = processOf(h, f.pid)
 			t.PIDs = []int{pid}
 		case "comm":
-			if f.comm == "" {
-				err = &usageError{fmt.Errorf("reading --comm: the name is empty"), "give a name as 'ps -o comm' shows it"}
-			}
-			t.Comm = commOf(f.comm)
+			t.Comm, err = commOf(f.comm)
 		case "cgroup":
 			t.Cgroup, err = cgroupOf(h, f.cgroup)
 		case "device":
-			t.Device, err = diskOf(h, f.device)
+			t.Device, err = h.WholeDisk(f.device)
 		}
 		if err != nil {
 			return t, err
@@ -79,10 +72,9 @@ func (f *filter) recordedTarget(given []string) (t diagnose.Target, err error) {
 			}
 			t.PIDs = []int{f.pid}
 		case "comm":
-			if f.comm == "" {
-				return t, &usageError{fmt.Errorf("reading --comm: the name is empty"), "give a name as 'ps -o comm' shows it"}
+			if t.Comm, err = commOf(f.comm); err != nil {
+				return t, err
 			}
-			t.Comm = commOf(f.comm)
 		case "cgroup":
 			if f.cgroup == "" {
 				return t, &usageError{fmt.Errorf("reading --cgroup: the path is empty"), "give a path as /proc/PID/cgroup shows it"}
@@ -92,7 +84,7 @@ func (f *filter) recordedTarget(given []string) (t diagnose.Target, err error) {
 			if f.device == "" {
 				return t, &usageError{fmt.Errorf("reading --device: the name is empty"), "give a name as 'lsblk' shows it"}
 			}
-			t.Device = strings.ReplaceAll(strings.TrimPrefix(f.device, "/dev/"), "/", "!")
+			t.Device = host.KernelName(f.device)
 		}
 	}
 	return t, nil
@@ -135,94 +127,36 @@ func processOf(h *host.Host, id int) (int, error) {
 	if id <= 0 {
 		return 0, &usageError{fmt.Errorf("reading --pid: %d is no process id", id), "give a number as 'ps' shows it"}
 	}
-	text, err := os.ReadFile(h.Proc(strconv.Itoa(id), "status"))
-	if err != nil {
-		return 0, fmt.Errorf("looking for process %d: %w; see 'ps -e' for those that run", id, err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "Tgid:"); ok {
-			if pid, err := strconv.Atoi(strings.TrimSpace(rest)); err == nil {
-				return pid, nil
-			}
-		}
-	}
-	return id, nil
+	return h.ProcessOf(id)
 }
 
-// commOf cuts a name where the kernel does: comm holds 15 bytes.
-func commOf(name string) string {
-	const most = 15
-	if len(name) > most {
-		return name[:most]
-	}
-	return name
-}
-
-// cgroupOf is a cgroup's path inside its hierarchy. It may be given as the
-// directory that it is seen as, too.
+// cgroupOf is a cgroup's path inside its hierarchy.
 func cgroupOf(h *host.Host, name string) (string, error) {
 	if name == "" {
 		return "", &usageError{fmt.Errorf("reading --cgroup: the path is empty"), "give a path as /proc/PID/cgroup shows it"}
 	}
-	if _, err := h.Cgroups(); err != nil {
-		return "", fmt.Errorf("looking for cgroup %q: %w; mount the cgroup file system", name, err)
-	}
-	trees := hierarchies(h)
-	isDir := func(dir string) bool {
-		info, err := os.Stat(dir)
-		return err == nil && info.IsDir()
-	}
-	for _, tree := range trees {
-		if dir := path.Clean(name); (dir == tree.Dir || strings.HasPrefix(dir, tree.Dir+"/")) && isDir(dir) {
-			return tree.Path(dir), nil
-		}
-		inside := path.Join("/", name)
-		if dir, err := tree.Join(inside); err == nil && isDir(dir) {
-			return inside, nil
-		}
-	}
-	if len(trees) == 0 {
-		return "", fmt.Errorf("looking for cgroup %q: no cgroup file system is mounted; mount it, or ask by --pid or --comm", name)
-	}
-	return "", fmt.Errorf("looking for cgroup %q: no such cgroup; see 'systemd-cgls', or the paths in /proc/PID/cgroup", name)
+	return h.CgroupPath(name)
 }
 
-// hierarchies are the mounted cgroup trees that processes are named by.
-func hierarchies(h *host.Host) []host.Hierarchy {
-	cgroups, err := h.Cgroups()
-	if err != nil {
-		return nil
+// commOf is a name as the kernel has it.
+func commOf(name string) (string, error) {
+	if name == "" {
+		return "", &usageError{fmt.Errorf("reading --comm: the name is empty"), "give a name as 'ps -o comm' shows it"}
 	}
-	var trees []host.Hierarchy
-	for _, controller := range []string{"memory", "io", "blkio"} {
-		if tree, ok := cgroups.Controller(controller); ok {
-			trees = append(trees, tree)
-		}
-	}
-	if cgroups.Unified != nil {
-		trees = append(trees, *cgroups.Unified)
-	}
-	return trees
+	return host.Comm(name), nil
 }
 
-// diskOf is the whole disk of a block device, given by its name, the name of a
-// partition or a path below /dev.
-func diskOf(h *host.Host, name string) (string, error) {
-	short := name
-	if strings.HasPrefix(name, "/") {
-		if real, err := filepath.EvalSymlinks(name); err == nil { // /dev/disk/by-uuid, /dev/mapper
-			short = real
+// nobody says that no process is one of those that the question is about: "no
+// process is called x". It is "" when there is one, or when it cannot be known.
+// To find nobody is not to find that all is well.
+func nobody(h *host.Host, t diagnose.Target) string {
+	switch {
+	case t.Comm != "":
+		if pids, err := h.Named(t.Comm); err == nil && len(pids) == 0 {
+			return fmt.Sprintf("no process is called %q", t.Comm)
 		}
-		short = strings.ReplaceAll(strings.TrimPrefix(short, "/dev/"), "/", "!")
+	case t.Cgroup != "" && !h.AnyBelow(t.Cgroup):
+		return fmt.Sprintf("no process is in cgroup %q", t.Cgroup)
 	}
-	devices, err := h.Devices()
-	if err != nil {
-		return "", fmt.Errorf("looking for block device %q: %w; see 'lsblk'", name, err)
-	}
-	for _, d := range devices.All() {
-		if d.Name == short {
-			return d.Disk, nil
-		}
-	}
-	return "", fmt.Errorf("looking for block device %q: no such device; see 'lsblk'", name)
+	return ""
 }

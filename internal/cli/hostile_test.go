@@ -407,7 +407,7 @@ func TestProcessEndsHalfWay(t *testing.T) {
 func TestProcessIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	h := host.Tree(dir, time.Now)
-	start := func(ticks string) *started {
+	start := func(ticks string) *host.Started {
 		if err := os.MkdirAll(h.Proc("7"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -415,20 +415,20 @@ func TestProcessIsReplaced(t *testing.T) {
 		if err := os.WriteFile(h.Proc("7", "stat"), []byte(stat), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return startOf(h, 7)
+		return h.StartOf(7)
 	}
 	first := start("500")
-	if first == nil || first.ended(h) != "" {
-		t.Fatalf("%+v ended: %q", first, first.ended(h))
+	if first == nil || first.Ended(h) != "" {
+		t.Fatalf("%+v ended: %q", first, first.Ended(h))
 	}
 	start("501")
-	if got := first.ended(h); got != "process 7 ended while it was watched: what is said holds for the time before" {
+	if got := first.Ended(h); got != "process 7 ended while it was watched: what is said holds for the time before" {
 		t.Errorf("%q", got)
 	}
 	if err := os.RemoveAll(h.Proc("7")); err != nil {
 		t.Fatal(err)
 	}
-	if first.ended(h) == "" || startOf(h, 7) != nil {
+	if first.Ended(h) == "" || h.StartOf(7) != nil {
 		t.Error("it has gone")
 	}
 }

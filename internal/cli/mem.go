@@ -111,7 +111,7 @@ func memChoice(h *host.Host, c *cobra.Command, o *memOptions) (*mem.Choice, erro
 	}
 	choice := &mem.Choice{PIDs: target.PIDs, Comm: target.Comm}
 	if target.Cgroup != "" {
-		choice.Below = func() []int { return processesBelow(h, target.Cgroup) }
+		choice.Below = func() []int { return h.Below(target.Cgroup) }
 	}
 	if files.narrow() {
 		choice.Maps = func(dev host.DevNumber, path string) bool { return files.named(path) && files.on(dev) }

@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
-	"iocause/internal/host"
 	"iocause/internal/incident"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
@@ -69,42 +67,18 @@ func (o *profileOptions) check(e *env, c *cobra.Command) (stacks.Options, error)
 	}
 	ask.PID, ask.Comm = onePID(&target), target.Comm
 	if target.Cgroup != "" {
-		ask.Tree, ask.Cgroup, err = cgroupInode(e.host, target.Cgroup)
+		ask.Tree, ask.Cgroup, err = e.host.CgroupInode(target.Cgroup, "memory", "io", "blkio", "")
+		if err == nil && ask.Cgroup == 0 {
+			err = fmt.Errorf("looking for cgroup %q: it has no directory; see 'systemd-cgls'", target.Cgroup)
+		}
+		if ask.Tree == "blkio" {
+			ask.Tree = "io" // as version 2 has it
+		}
 	}
 	if o.missing = nobody(e.host, target); err == nil && o.missing != "" {
 		fmt.Fprintf(e.stderr, "iocause: %s now; watching whether that changes\n", o.missing)
 	}
 	return ask, err
-}
-
-// cgroupInode is the number of a cgroup's directory, which the kernel knows it
-// by, and the hierarchy that it is of.
-func cgroupInode(h *host.Host, name string) (tree string, inode uint64, err error) {
-	cgroups, err := h.Cgroups()
-	if err != nil {
-		return "", 0, fmt.Errorf("looking for cgroup %q: %w", name, err)
-	}
-	for _, tree := range []string{"memory", "io", ""} {
-		at, ok := cgroups.Controller(tree)
-		if !ok && tree == "io" {
-			at, ok = cgroups.Controller("blkio")
-		}
-		if tree == "" && cgroups.Unified != nil {
-			at, ok = *cgroups.Unified, true
-		}
-		if !ok {
-			continue
-		}
-		dir, err := at.Join(name)
-		if err != nil {
-			continue
-		}
-		var st unix.Stat_t
-		if unix.Stat(dir, &st) == nil {
-			return tree, st.Ino, nil
-		}
-	}
-	return "", 0, fmt.Errorf("looking for cgroup %q: it has no directory; see 'systemd-cgls'", name)
 }
 
 // observeProfile is what offcpu and oncpu do after they have read their flags.

@@ -162,7 +162,7 @@ func (f *fileFilter) choice() resident.Choice {
 		if f.device == "" {
 			return true
 		}
-		disk, err := diskOf(f.host, path)
+		disk, err := f.host.WholeDisk(path)
 		return err == nil && disk == f.device
 	}}
 }

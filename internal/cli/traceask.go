@@ -61,13 +61,12 @@ func (f *ioFilter) options(h *host.Host, c *cobra.Command) (o trace.Options, err
 		}
 	}
 	if given("comm") {
-		if f.comm == "" {
-			return o, &usageError{fmt.Errorf("reading --comm: the name is empty"), "give a name as 'ps -o comm' shows it"}
+		if o.Comm, err = commOf(f.comm); err != nil {
+			return o, err
 		}
-		o.Comm = commOf(f.comm)
 	}
 	if given("device") {
-		name, err := diskOf(h, f.device)
+		name, err := h.WholeDisk(f.device)
 		if err != nil {
 			return o, err
 		}
@@ -103,38 +102,26 @@ func (f *ioFilter) cgroupOption(h *host.Host, o *trace.Options) error {
 	if err != nil {
 		return err
 	}
-	groups, err := h.Cgroups()
+	controller, inode, err := h.CgroupInode(inside, "io", "blkio", "memory")
 	if err != nil {
 		return err
 	}
-	for _, controller := range []string{"io", "blkio", "memory"} {
-		tree, ok := groups.Controller(controller)
-		if !ok {
-			continue
-		}
-		dir, err := tree.Join(inside)
-		if err != nil {
-			continue
-		}
-		var st unix.Stat_t
-		if unix.Stat(dir, &st) != nil {
-			continue
-		}
-		o.Cgroup, o.ByTask = st.Ino, controller == "memory"
-		if inside = path.Clean(inside); inside != "/" {
-			o.CgroupLevel = strings.Count(inside, "/")
-		}
-		return nil
+	if inode == 0 {
+		return fmt.Errorf("looking for cgroup %q: it is in neither the I/O nor the memory controller's tree; ask by --pid or --comm", f.cgroup)
 	}
-	return fmt.Errorf("looking for cgroup %q: it is in neither the I/O nor the memory controller's tree; ask by --pid or --comm", f.cgroup)
+	o.Cgroup, o.ByTask = inode, controller == "memory"
+	if inside = path.Clean(inside); inside != "/" {
+		o.CgroupLevel = strings.Count(inside, "/")
+	}
+	return nil
 }
 
 // keeps is the filter for what is read from a file.
 func (f *ioFilter) keeps(x *sample.IO) bool {
 	switch {
 	case f.pid != 0 && x.PID != f.pid,
-		f.comm != "" && x.Comm != commOf(f.comm),
-		f.device != "" && x.Disk != strings.ReplaceAll(strings.TrimPrefix(f.device, "/dev/"), "/", "!"),
+		f.comm != "" && x.Comm != host.Comm(f.comm),
+		f.device != "" && x.Disk != host.KernelName(f.device),
 		f.file != "" && !view.Named(x.File, f.file),
 		x.Latency() < f.min:
 		return false
