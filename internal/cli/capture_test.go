@@ -16,6 +16,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/incident"
+	"iocause/internal/incident/present"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/incidents"
@@ -166,7 +167,7 @@ func TestCaptureAsTheService(t *testing.T) {
 			t.Fatalf("%v: %s", err, stderr)
 		}
 		code, text, stderr2 := runApp(t.Context(), source.List(), "incident", "1", "--dir", dir, "--format", "json")
-		var x incidentDocument
+		var x present.Document
 		if err := json.Unmarshal([]byte(text), &x); err != nil || code != 0 || len(x.Notes) > 0 || len(x.Sections) != 8 {
 			t.Fatalf("%s: code %d, %v, notes %q, %d sections: %s", out, code, err, x.Notes, len(x.Sections), stderr2)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/present/text"
+	"iocause/internal/replay"
 	"iocause/internal/store/incidents"
 )
 
@@ -27,7 +28,7 @@ func newExportCommand(e *env) *cobra.Command {
 			if to == "" {
 				return &usageError{errors.New("reading --output: no file is given"), "give one, or - for standard output"}
 			}
-			x, err := loadIncident(e.stdin, dir, args[0])
+			x, err := replay.LoadIncident(dir, args[0], e.stdin)
 			if err != nil {
 				return err
 			}

@@ -2,17 +2,16 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/incident"
+	"iocause/internal/diagnose"
+	"iocause/internal/incident/present"
 	"iocause/internal/present/text"
+	"iocause/internal/replay"
 	"iocause/internal/store/incidents"
 )
 
@@ -39,7 +38,7 @@ func newIncidentCommand(e *env) *cobra.Command {
 			if err := checkFormat(format); err != nil {
 				return err
 			}
-			x, err := loadIncident(e.stdin, dir, args[0])
+			x, err := replay.LoadIncident(dir, args[0], e.stdin)
 			if err != nil {
 				return err
 			}
@@ -50,12 +49,12 @@ func newIncidentCommand(e *env) *cobra.Command {
 			case c.Flags().Changed("section"):
 				return printSection(e.stdout, x, section)
 			case format == "json":
-				return writeIncidentJSON(e, x, whichOf(dir, args[0]))
+				return writeIncidentJSON(e, x, recordingOf(dir, args[0]))
 			}
 			if err := writeIncident(e, x); err != nil || args[0] == "-" || brief {
 				return err
 			}
-			return writeViews(e, x, whichOf(dir, args[0]))
+			return writeViews(e, x, recordingOf(dir, args[0]))
 		},
 	}
 	f := c.Flags()
@@ -75,31 +74,55 @@ func oneIncident(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// loadIncident reads an incident of the folder by its number, or a file. A
-// file whose name is a number is written ./17.
-func loadIncident(in io.Reader, dir, which string) (*incidents.Incident, error) {
-	if n, err := strconv.Atoi(which); err == nil {
-		x, err := incidents.Load(filepath.Join(dir, incidentsIn), n)
-		if errors.Is(err, incidents.ErrNone) {
-			return nil, fmt.Errorf("%w; see 'iocause incidents'", err)
+// writeIncident shows an incident to people.
+func writeIncident(e *env, x *incidents.Incident) error {
+	style := styleOf(e.stdout, os.Getenv, widestText)
+	loc := e.host.Now().Location()
+	for _, line := range present.Head(&x.Meta, loc) {
+		for i, part := range text.Wrap(text.Escape(line), style.Width-2) {
+			if i > 0 {
+				part = "  " + part
+			}
+			fmt.Fprintln(e.stdout, part)
 		}
-		return x, err
 	}
-	if which == "-" {
-		return incidents.Read(in)
+	if t := present.Reasons(&x.Meta); t != nil {
+		fmt.Fprintln(e.stdout)
+		if err := text.WriteTable(e.stdout, t, style); err != nil {
+			return err
+		}
 	}
-	f, err := os.Open(which)
-	if err != nil {
-		return nil, fmt.Errorf("reading the incident: %w", err)
+	if err := writeFinding(e.stdout, x, style); err != nil {
+		return err
 	}
-	defer f.Close()
-	return incidents.Read(f)
+	for _, t := range present.Evidence(x, loc) {
+		fmt.Fprintln(e.stdout)
+		if err := text.WriteTable(e.stdout, t, style); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// whichOf is what --recording takes for an incident that was named.
-func whichOf(dir, which string) string {
-	if n, err := strconv.Atoi(which); err == nil && dir != stateDir {
-		return incidents.Path(filepath.Join(dir, incidentsIn), n)
+// writeFinding writes the report that is kept.
+func writeFinding(out io.Writer, x *incidents.Incident, style text.Style) error {
+	fmt.Fprintln(out)
+	if x.Finding == nil {
+		_, err := fmt.Fprintf(out, "%s.\n", replay.NotJudged(&x.Meta))
+		return err
+	}
+	var r diagnose.Report
+	if err := json.Unmarshal(x.Finding, &r); err != nil {
+		_, err := fmt.Fprintf(out, "The finding cannot be read: %s.\n", text.Escape(err.Error()))
+		return err
+	}
+	return text.Write(out, &r, style)
+}
+
+// recordingOf is what --recording takes for an incident that was named.
+func recordingOf(dir, which string) string {
+	if dir != stateDir {
+		return replay.Numbered(dir, which)
 	}
 	return which
 }
@@ -107,7 +130,7 @@ func whichOf(dir, which string) string {
 // writeIncidentJSON writes an incident for programs, with what the commands show of
 // evidence that is not JSON.
 func writeIncidentJSON(e *env, x *incidents.Incident, which string) error {
-	d := documentOf(x)
+	d := present.DocumentOf(x)
 	if which != "-" {
 		var err error
 		if d.Shown, err = viewsAsJSON(e, x, which); err != nil {
@@ -115,38 +138,6 @@ func writeIncidentJSON(e *env, x *incidents.Incident, which string) error {
 		}
 	}
 	return writeJSON(e.stdout, d)
-}
-
-// sectionJSON is a piece of evidence: JSON as it is, else only how much.
-type sectionJSON struct {
-	Name  string          `json:"name"`
-	Type  string          `json:"type"`
-	Bytes int             `json:"bytes"`
-	Data  json.RawMessage `json:"data,omitempty"`
-}
-
-// incidentDocument is an incident for programs.
-type incidentDocument struct {
-	Version int `json:"version"`
-	incidents.Meta
-	Finding  json.RawMessage    `json:"finding"` // null while not judged
-	Series   []incidents.Series `json:"series"`
-	Sections []sectionJSON      `json:"sections"`
-	Lost     []string           `json:"lost"`
-	// Shown is what commands show of evidence that is not JSON, by command.
-	Shown map[string]json.RawMessage `json:"shown,omitempty"`
-}
-
-func documentOf(x *incidents.Incident) incidentDocument {
-	d := incidentDocument{Version: 1, Meta: x.Meta, Finding: x.Finding, Series: notNil(x.Series), Sections: []sectionJSON{}, Lost: notNil(x.Lost)}
-	for _, s := range x.Sections {
-		one := sectionJSON{Name: s.Name, Type: s.Type, Bytes: len(s.Data)}
-		if s.Type == incident.TypeJSON && json.Valid(s.Data) {
-			one.Data = s.Data
-		}
-		d.Sections = append(d.Sections, one)
-	}
-	return d
 }
 
 // printSection writes a piece of evidence as it is. It may hold anything, so

@@ -3,20 +3,15 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/detect"
+	"iocause/internal/incident/present"
 	"iocause/internal/present/text"
-	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
-	"iocause/internal/table"
 )
 
 func newIncidentsCommand(e *env) *cobra.Command {
@@ -47,9 +42,11 @@ func newIncidentsCommand(e *env) *cobra.Command {
 				return err
 			}
 			if format == "json" {
-				return writeIncidentsJSON(e.stdout, list)
+				return writeJSON(e.stdout, map[string]any{"version": 1, "incidents": present.List(list)})
 			}
-			return writeIncidents(e, list, top)
+			t := present.ListTable(list, e.host.Now().Location())
+			t.Top(top)
+			return text.WriteTable(e.stdout, t, styleOf(e.stdout, os.Getenv, widestTable))
 		},
 	}
 	f := c.Flags()
@@ -58,76 +55,4 @@ func newIncidentsCommand(e *env) *cobra.Command {
 	f.StringVar(&format, "format", "text", "text or json")
 	f.SortFlags = false
 	return c
-}
-
-// incidentJSON is an incident without its evidence.
-type incidentJSON struct {
-	incidents.Meta
-	File  string `json:"file"`
-	Bytes int64  `json:"bytes"`
-	Error string `json:"error,omitempty"` // why it cannot be read
-}
-
-func writeIncidentsJSON(out io.Writer, list []incidents.Entry) error {
-	all := []incidentJSON{}
-	for _, e := range list {
-		i := incidentJSON{Meta: e.Meta, File: e.Path, Bytes: e.Bytes}
-		i.Number = e.Number
-		if e.Err != nil {
-			i.Error = e.Err.Error()
-		}
-		all = append(all, i)
-	}
-	return writeJSON(out, map[string]any{"version": 1, "incidents": all})
-}
-
-func writeIncidents(here *env, list []incidents.Entry, top int) error {
-	t := table.Table{Columns: []table.Column{
-		{Key: "number", Head: "N"}, {Key: "start", Head: "BEGAN"}, {Key: "seconds", Head: "LASTED"}, {Key: "cause", Head: "CAUSE"},
-		{Key: "why", Head: "WHAT WAS OFF", Flex: true, Least: 20},
-	}}
-	for _, e := range list {
-		number := table.Str(fmt.Sprint(e.Number))
-		if e.Err != nil {
-			t.Rows = append(t.Rows, []table.Cell{number, table.Unread(), table.Unread(), table.Unread(), table.Str(e.Err.Error())})
-			continue
-		}
-		m := &e.Meta
-		t.Rows = append(t.Rows, []table.Cell{number, table.Str(m.What.Start.In(here.host.Now().Location()).Format("2006-01-02 15:04")),
-			table.Str(lasted(m)), causeCell(m), table.Str(whatWasOff(&m.What))})
-	}
-	t.Top(top)
-	return text.WriteTable(here.stdout, &t, styleOf(here.stdout, os.Getenv, widestTable))
-}
-
-func causeCell(m *incidents.Meta) table.Cell {
-	if m.Cause == "" {
-		return table.None()
-	}
-	return table.Str(m.Cause)
-}
-
-// lasted is how long an incident went on, for people.
-func lasted(m *incidents.Meta) string {
-	length := table.Duration(m.What.End.Sub(m.What.Start).Round(time.Second).Seconds())
-	if m.Open {
-		return length + ", open"
-	}
-	return length
-}
-
-// whatWasOff is one line: limits first, then signals.
-func whatWasOff(i *sample.Incident) string {
-	var all []string
-	for _, l := range i.Limits {
-		all = append(all, strings.TrimSuffix(l.Kind+": "+l.What, ": "))
-	}
-	for _, r := range i.Reasons {
-		normal := table.Value(r.Normal, r.Unit)
-		if r.Basis == string(detect.Learning) {
-			normal = "not known"
-		}
-		all = append(all, fmt.Sprintf("%s %s (normal %s)", r.Signal, table.Value(r.Value, r.Unit), normal))
-	}
-	return strings.Join(all, ", ")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/incident/present"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 )
@@ -76,7 +77,7 @@ func TestIncidentsAreListed(t *testing.T) {
 	}
 	plainText(t, out)
 	code, out, _ = atTime(t, wednesday, "incidents", "--dir", dir, "--format", "json")
-	var d struct{ Incidents []incidentJSON }
+	var d struct{ Incidents []present.Listed }
 	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 || len(d.Incidents) != 3 {
 		t.Fatalf("%v %s", err, out)
 	}
@@ -120,7 +121,7 @@ func TestIncidentIsShown(t *testing.T) {
 func TestIncidentForPrograms(t *testing.T) {
 	dir := kept(t)
 	code, out, _ := atTime(t, wednesday, "incident", "1", "--dir", dir, "--format", "json")
-	var d incidentDocument
+	var d present.Document
 	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 {
 		t.Fatalf("%v %s", err, out)
 	}

@@ -155,3 +155,24 @@ func (o *Opener) Evidence(s *Span, section string) ([]byte, error) {
 	}
 	return nil, fmt.Errorf("playing %s to %s: there was no incident, and the agent keeps no %s evidence otherwise", Stamp(from), Stamp(to), section)
 }
+
+// LoadIncident reads an incident of the folder by its number, or a file. A
+// file whose name is a number is written ./17; - is in.
+func LoadIncident(dir, which string, in io.Reader) (*incidents.Incident, error) {
+	if n, err := strconv.Atoi(which); err == nil {
+		x, err := incidents.Load(filepath.Join(dir, IncidentsIn), n)
+		if errors.Is(err, incidents.ErrNone) {
+			return nil, fmt.Errorf("%w; see 'iocause incidents'", err)
+		}
+		return x, err
+	}
+	if which == "-" {
+		return incidents.Read(in)
+	}
+	f, err := os.Open(which)
+	if err != nil {
+		return nil, fmt.Errorf("reading the incident: %w", err)
+	}
+	defer f.Close()
+	return incidents.Read(f)
+}

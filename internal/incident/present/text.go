@@ -1,31 +1,22 @@
-package cli
+package present
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"strings"
 	"time"
 
 	"iocause/internal/detect"
-	"iocause/internal/diagnose"
-	"iocause/internal/present/text"
-	"iocause/internal/replay"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 	"iocause/internal/table"
 	"iocause/internal/tool/baseline"
 )
 
-// writeIncident shows an incident to people.
-func writeIncident(e *env, x *incidents.Incident) error {
-	style := styleOf(e.stdout, os.Getenv, widestText)
-	m := &x.Meta
+// Head is what is said of an incident above its tables, with times as of loc.
+func Head(m *incidents.Meta, loc *time.Location) (head []string) {
 	const clock = "2006-01-02 15:04:05 -0700"
-	loc := e.host.Now().Location()
-	head := []string{
+	head = []string{
 		fmt.Sprintf("%s on %s, kernel %s", numbered(m.Number), m.Host, m.Kernel),
 		fmt.Sprintf("from %s to %s (%s)", m.What.Start.In(loc).Format(clock), m.What.End.In(loc).Format(clock), lasted(m)),
 	}
@@ -38,22 +29,19 @@ func writeIncident(e *env, x *incidents.Incident) error {
 	for _, n := range m.Notes {
 		head = append(head, "not gathered: "+n)
 	}
-	for _, line := range head {
-		for i, part := range text.Wrap(text.Escape(line), style.Width-2) {
-			if i > 0 {
-				part = "  " + part
-			}
-			fmt.Fprintln(e.stdout, part)
-		}
+	return head
+}
+
+// Evidence are the series around an incident and its sections, where there are
+// any, with times as of loc.
+func Evidence(x *incidents.Incident, loc *time.Location) (tables []*table.Table) {
+	if len(x.Series) > 0 {
+		tables = append(tables, seriesTable(x, loc))
 	}
-	parts := []func() error{func() error { return writeReasons(e.stdout, m, style) }, func() error { return writeFinding(e.stdout, x, style) },
-		func() error { return writeIncidentSeries(e, x, style) }, func() error { return writeSections(e.stdout, x, style) }}
-	for _, part := range parts {
-		if err := part(); err != nil {
-			return err
-		}
+	if len(x.Sections) > 0 {
+		tables = append(tables, sections(x))
 	}
-	return nil
+	return tables
 }
 
 // numbered names an incident; one that was captured into a file has no number.
@@ -73,12 +61,12 @@ func reached(l *sample.Limit) string {
 	return strings.TrimSuffix(what+": "+l.What, ": ")
 }
 
-// writeReasons shows the signals that were off at the worst.
-func writeReasons(out io.Writer, m *incidents.Meta, style text.Style) error {
+// Reasons are the signals that were off at the worst; nil for none.
+func Reasons(m *incidents.Meta) *table.Table {
 	if len(m.What.Reasons) == 0 {
 		return nil
 	}
-	t := table.Table{Title: "Off at its worst", Whole: true, Columns: []table.Column{{Key: "signal", Head: "SIGNAL", Flex: true}, {Key: "was", Head: "WAS"},
+	t := &table.Table{Title: "Off at its worst", Whole: true, Columns: []table.Column{{Key: "signal", Head: "SIGNAL", Flex: true}, {Key: "was", Head: "WAS"},
 		{Key: "normal", Head: "NORMAL"}, {Key: "from", Head: "FROM"}, {Key: "to", Head: "TO"}, {Key: "z", Head: "Z"}, {Key: "basis", Head: "COMPARED WITH", Drop: 1}}}
 	for _, r := range m.What.Reasons {
 		row := []table.Cell{table.Str(r.Signal), table.Str(table.Value(r.Value, r.Unit))}
@@ -90,31 +78,13 @@ func writeReasons(out io.Writer, m *incidents.Meta, style text.Style) error {
 		}
 		t.Rows = append(t.Rows, append(row, table.Str(baseline.Basis(detect.Basis(r.Basis), r.Days))))
 	}
-	fmt.Fprintln(out)
-	return text.WriteTable(out, &t, style)
+	return t
 }
 
-func writeFinding(out io.Writer, x *incidents.Incident, style text.Style) error {
-	fmt.Fprintln(out)
-	if x.Finding == nil {
-		_, err := fmt.Fprintf(out, "%s.\n", replay.NotJudged(&x.Meta))
-		return err
-	}
-	var r diagnose.Report
-	if err := json.Unmarshal(x.Finding, &r); err != nil {
-		_, err := fmt.Fprintf(out, "The finding cannot be read: %s.\n", text.Escape(err.Error()))
-		return err
-	}
-	return text.Write(out, &r, style)
-}
-
-// writeIncidentSeries shows every series as a line, its left end first.
-func writeIncidentSeries(e *env, x *incidents.Incident, style text.Style) error {
-	if len(x.Series) == 0 {
-		return nil
-	}
+// seriesTable shows every series as a line, its left end first.
+func seriesTable(x *incidents.Incident, loc *time.Location) *table.Table {
 	const spark = 30
-	t := table.Table{Whole: true, Columns: []table.Column{{Key: "name", Head: "SERIES", Flex: true}, {Key: "shape", Head: "FROM ZERO TO ITS MOST"},
+	t := &table.Table{Whole: true, Columns: []table.Column{{Key: "name", Head: "SERIES", Flex: true}, {Key: "shape", Head: "FROM ZERO TO ITS MOST"},
 		{Key: "most", Head: "MOST"}, {Key: "from", Head: "SINCE"}, {Key: "length", Head: "FOR", Drop: 1}, {Key: "source", Head: "FROM", Flex: true, Drop: 2}}}
 	for i := range x.Series {
 		s := &x.Series[i]
@@ -133,21 +103,17 @@ func writeIncidentSeries(e *env, x *incidents.Incident, style text.Style) error 
 			}
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Str(strings.TrimSpace(s.Name + " " + s.On)), table.Str(table.Spark(values, spark)), most,
-			table.Str(s.Start.In(e.host.Now().Location()).Format(time.TimeOnly)), table.Str(table.Duration(s.Step * float64(len(s.Values)))), table.Str(s.Source)})
+			table.Str(s.Start.In(loc).Format(time.TimeOnly)), table.Str(table.Duration(s.Step * float64(len(s.Values)))), table.Str(s.Source)})
 	}
-	fmt.Fprintln(e.stdout)
-	return text.WriteTable(e.stdout, &t, style)
+	return t
 }
 
-func writeSections(out io.Writer, x *incidents.Incident, style text.Style) error {
-	if len(x.Sections) == 0 {
-		return nil
-	}
-	t := table.Table{Whole: true, Columns: []table.Column{{Key: "name", Head: "EVIDENCE", Flex: true}, {Key: "type", Head: "TYPE", Flex: true}, {Key: "bytes", Head: "SIZE", Unit: "bytes"}},
+// sections are the pieces of evidence.
+func sections(x *incidents.Incident) *table.Table {
+	t := &table.Table{Whole: true, Columns: []table.Column{{Key: "name", Head: "EVIDENCE", Flex: true}, {Key: "type", Head: "TYPE", Flex: true}, {Key: "bytes", Head: "SIZE", Unit: "bytes"}},
 		Notes: []string{"--section NAME writes one of them; top, resident, mem, threads, latency, offcpu, oncpu, trace and burst show theirs, the other commands the recording, with --recording"}}
 	for _, s := range x.Sections {
 		t.Rows = append(t.Rows, []table.Cell{table.Str(s.Name), table.Str(s.Type), table.Num(float64(len(s.Data)))})
 	}
-	fmt.Fprintln(out)
-	return text.WriteTable(out, &t, style)
+	return t
 }
