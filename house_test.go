@@ -104,7 +104,7 @@ func fences() []fence {
 		{"github.com/ianlancetaylor/demangle", []string{"internal/symbol"}},
 		{"github.com/ulikunitz/xz", []string{"internal/parse", "internal/symbol"}},
 		{"github.com/klauspost/compress", []string{"internal/parse", "internal/store/frames", "internal/store/incidents", "internal/store/recording"}},
-		{"github.com/google/pprof", []string{"internal/present/pprof"}},
+		{"github.com/google/pprof", []string{"internal/parse/pprof", "internal/present/pprof"}},
 		{"github.com/prometheus/prometheus", []string{"internal/store"}},
 		{"github.com/oklog/ulid", []string{"internal/store"}},
 	}
@@ -113,7 +113,7 @@ func fences() []fence {
 // inTests is what test files may import on top of their room, from whatever
 // room: loads to measure, and helpers that only tests use.
 func inTests() []string {
-	return []string{"internal/present/text", "internal/lab", "internal/bpf/bpftest", "internal/source/proc/proctest", "internal/sample", "internal/host"}
+	return []string{"internal/present/text", "internal/parse/folded", "internal/parse/pprof", "internal/lab", "internal/bpf/bpftest", "internal/source/proc/proctest", "internal/sample", "internal/host"}
 }
 
 // inTestsFenced is what test files may import although it is fenced off: tests

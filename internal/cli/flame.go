@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,11 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/parse/bpfstacks"
-	"iocause/internal/parse/perfscript"
+	"iocause/internal/parse"
 	"iocause/internal/present/folded"
 	"iocause/internal/present/html"
-	"iocause/internal/present/pprof"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/stacks"
@@ -172,7 +169,8 @@ func filesGiven(c *cobra.Command, args []string, n int) error {
 	return nil
 }
 
-// readStacks reads a file of stacks; "-" is standard input.
+// readStacks reads a file of stacks; "-" is standard input. What became of its
+// lines is said, where it is text of a tool.
 func readStacks(s streams, name string, ask *flameAsk) (*sample.Profile, error) {
 	in := s.stdin
 	if name != "-" {
@@ -186,63 +184,14 @@ func readStacks(s streams, name string, ask *flameAsk) (*sample.Profile, error) 
 		defer f.Close()
 		in = f
 	}
-	const enough = 64 << 10 // bytes, to tell whose text it is
-	buffered := bufio.NewReaderSize(in, enough)
-	head, err := buffered.Peek(enough)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("reading stacks of %s: %w", name, err)
-	}
-	switch {
-	case pprof.Looks(head):
-		p, err := pprof.Read(buffered, ask.event)
-		if err != nil {
-			return nil, fmt.Errorf("reading the pprof profile %s: %w", name, err)
-		}
-		p.Title = name
-		return p, nil
-	case perfscript.Looks(head):
-		return readPerfScript(s.stderr, buffered, name, ask)
-	case bpfstacks.Looks(head):
-		return readBPFStacks(s.stderr, buffered, name, ask)
-	}
 	var states []string
 	for _, state := range stacks.States() {
 		states = append(states, string(state))
 	}
-	p, err := folded.Read(buffered, states)
-	if err != nil {
-		return nil, fmt.Errorf("reading folded stacks of %s: %w; each line is FUNCTION;FUNCTION NUMBER", name, err)
-	}
-	p.Title = name
-	return p, nil
-}
-
-func readPerfScript(notes io.Writer, in io.Reader, name string, ask *flameAsk) (*sample.Profile, error) {
-	res, err := perfscript.Read(in, perfscript.Options{Name: name, Event: ask.event, Count: ask.by == "count"})
-	if res != nil {
-		tellLines(notes, name, res.Used, res.Skipped, res.Unknown, res.Bad)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading perf script's text of %s: %w", name, err)
-	}
-	return res.Profile, nil
-}
-
-func readBPFStacks(notes io.Writer, in io.Reader, name string, ask *flameAsk) (*sample.Profile, error) {
-	res, err := bpfstacks.Read(in, bpfstacks.Options{Name: name, Map: ask.event})
-	if res != nil {
-		tellLines(notes, name, res.Used, res.Skipped, res.Unknown, res.Bad)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the stacks of %s: %w", name, err)
-	}
-	return res.Profile, nil
-}
-
-// tellLines says what became of the lines of a text.
-func tellLines(notes io.Writer, name string, used, skipped, unknown int, bad []string) {
-	for _, line := range bad {
-		fmt.Fprintln(notes, "iocause: "+text.Escape(line))
-	}
-	fmt.Fprintf(notes, "iocause: %s: %s used, %d skipped, %d not understood\n", text.Escape(name), sample.Counted(used, "line"), skipped, unknown)
+	return parse.Stacks(in, &parse.StacksAsk{Name: name, Of: ask.event, Count: ask.by == "count", States: states, Lines: func(used, skipped, unknown int, bad []string) {
+		for _, line := range bad {
+			fmt.Fprintln(s.stderr, "iocause: "+text.Escape(line))
+		}
+		fmt.Fprintf(s.stderr, "iocause: %s: %s used, %d skipped, %d not understood\n", text.Escape(name), sample.Counted(used, "line"), skipped, unknown)
+	}})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	parsed "iocause/internal/parse/folded"
 	"iocause/internal/sample"
 )
 
@@ -46,7 +47,7 @@ func TestReadWhatWasWritten(t *testing.T) {
 	if err := Write(&b, profile()); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Read(strings.NewReader(b.String()), []string{"disk", "mutex", "idle"})
+	p, err := parsed.Read(strings.NewReader(b.String()), []string{"disk", "mutex", "idle"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestReadWhatWasWritten(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
-	p, err := Read(strings.NewReader("# a remark\n\na;b c;[unknown] 12\na 3.5\n"), []string{"disk"})
+	p, err := parsed.Read(strings.NewReader("# a remark\n\na;b c;[unknown] 12\na 3.5\n"), []string{"disk"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("%+v", p.Stacks)
 	}
 	for _, bad := range []string{"", "a;b\n", "a;b x\n", "a -1\n", "a NaN\n", "a 1e300\n"} {
-		if _, err := Read(strings.NewReader(bad), nil); err == nil {
+		if _, err := parsed.Read(strings.NewReader(bad), nil); err == nil {
 			t.Errorf("%q was read", bad)
 		}
 	}
@@ -77,7 +78,7 @@ func TestRead(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add("a;b;[disk] 12\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := Read(strings.NewReader(text), []string{"disk"})
+		p, err := parsed.Read(strings.NewReader(text), []string{"disk"})
 		if err != nil {
 			return
 		}
@@ -85,7 +86,7 @@ func FuzzRead(f *testing.F) {
 		if err := Write(&b, p); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(strings.NewReader(b.String()), []string{"disk", ""}); err != nil {
+		if _, err := parsed.Read(strings.NewReader(b.String()), []string{"disk", ""}); err != nil {
 			t.Errorf("%q, written from %q: %v", b.String(), text, err)
 		}
 	})

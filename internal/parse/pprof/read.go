@@ -1,3 +1,4 @@
+// Package pprof reads profiles of pprof, and the texts that came before that format.
 package pprof
 
 import (
