@@ -14,6 +14,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
+
+	"iocause/internal/sample"
 )
 
 // Sentinel errors that Open wraps; each names what to do next.
@@ -25,12 +27,28 @@ var (
 	ErrRefused      = errors.New("refused by the verifier of this kernel, which is a fault of iocause: report it with the version of the kernel")
 )
 
-// Program is one kernel program of a probe.
+// Program is one kernel program of a probe. It is an iterator where it is for no
+// tracepoint and no function.
 type Program struct {
 	Name       string // in the object file
-	Tracepoint string // "" for an iterator
-	Arguments  int    // attach only where the tracepoint passes this many; 0 any
+	Tracepoint string
+	Entry      string // the kernel function at whose beginning it is called (fentry)
+	Exit       string // ... at whose end (fexit)
+	Arguments  int    // attach only where the tracepoint or function has this many; 0 any
 	Optional   bool   // the probe is of use without it
+}
+
+// Hook is where the program is called, as samples name it: "tp:block_rq_issue".
+func (p *Program) Hook() string {
+	switch {
+	case p.Tracepoint != "":
+		return "tp:" + p.Tracepoint
+	case p.Entry != "":
+		return "fentry:" + p.Entry
+	case p.Exit != "":
+		return "fexit:" + p.Exit
+	}
+	return ""
 }
 
 // Probe is a loaded and attached object.
@@ -39,9 +57,10 @@ type Probe struct {
 	links      map[string]link.Link // by program
 	closers    []io.Closer          // what else was attached to
 	iterators  map[string]*link.Iter
-	points     map[string]string // tracepoints by program
+	hooks      map[string]*Program // by name, those that are attached or were
 	programs   []string
 	missing    []string
+	ways       []sample.Way
 	cost       costMeter
 }
 
@@ -49,22 +68,39 @@ type Probe struct {
 // Programs whose tracepoint the kernel lacks are left out when they are
 // optional (see Missing) and fail the probe when they are not.
 func Open(spec *ebpf.CollectionSpec, programs []Program, constants map[string]any) (*Probe, error) {
+	return OpenWays(spec, programs, nil, constants)
+}
+
+// prepared tells why this process or kernel can have no probe at all.
+func prepared() (*Types, error) {
 	if err := permitted(); err != nil {
 		return nil, err
 	}
 	if err := hasTypes("/sys/kernel/btf/vmlinux"); err != nil {
 		return nil, err
 	}
-	types, err := LoadTypes()
-	if err != nil {
+	if err := rlimit.RemoveMemlock(); err != nil && !errors.Is(err, os.ErrPermission) {
+		return nil, fmt.Errorf("raising the locked-memory limit: %w", err)
+	}
+	if err := tryMap(); err != nil {
 		return nil, err
 	}
+	return LoadTypes()
+}
+
+// load loads those of the programs that this kernel has the tracepoint for, and
+// attaches them. A hookError names the program that could not be.
+func load(types *Types, spec *ebpf.CollectionSpec, programs []Program, constants map[string]any) (*Probe, error) {
 	if spec.Programs[onRename] != nil {
 		programs = append(slices.Clone(programs), Program{Name: onRename, Tracepoint: "task_rename", Optional: true})
 	}
-	p := &Probe{links: map[string]link.Link{}, iterators: map[string]*link.Iter{}, points: map[string]string{}}
-	for _, prog := range programs {
+	p := &Probe{links: map[string]link.Link{}, iterators: map[string]*link.Iter{}, hooks: map[string]*Program{}}
+	for i := range programs {
+		prog := &programs[i]
 		if prog.Tracepoint == "" {
+			if function := prog.Entry + prog.Exit; function != "" {
+				spec.Programs[prog.Name].AttachTo = function
+			}
 			continue
 		}
 		has, err := types.HasTracepoint(prog.Tracepoint)
@@ -96,31 +132,24 @@ func Open(spec *ebpf.CollectionSpec, programs []Program, constants map[string]an
 			return nil, fmt.Errorf("setting constant %s: %w", name, err)
 		}
 	}
-	if err := rlimit.RemoveMemlock(); err != nil && !errors.Is(err, os.ErrPermission) {
-		return nil, fmt.Errorf("raising the locked-memory limit: %w", err)
-	}
-	if err := tryMap(); err != nil {
-		return nil, err
-	}
 	c, err := ebpf.NewCollection(spec)
 	if err != nil {
-		return nil, explain("loading", err)
+		return nil, blame(programs, explain("loading", err))
 	}
 	p.collection = c
-	for _, prog := range programs {
-		if c.Programs[prog.Name] == nil {
+	for i := range programs {
+		if c.Programs[programs[i].Name] == nil {
 			continue
 		}
-		if err := p.attach(prog); err != nil {
-			p.Close()
-			return nil, err
+		if err := p.attach(&programs[i]); err != nil {
+			return nil, errors.Join(&hookError{programs[i].Name, err}, p.Close())
 		}
 	}
 	return p, nil
 }
 
-func (p *Probe) attach(prog Program) error {
-	if prog.Tracepoint == "" {
+func (p *Probe) attach(prog *Program) error {
+	if prog.Hook() == "" {
 		it, err := link.AttachIter(link.IterOptions{Program: p.collection.Programs[prog.Name]})
 		if err != nil {
 			return explain("attaching iterator "+prog.Name, err)
@@ -129,7 +158,7 @@ func (p *Probe) attach(prog Program) error {
 		p.links[prog.Name] = it
 		return nil
 	}
-	p.points[prog.Name] = prog.Tracepoint
+	p.hooks[prog.Name] = prog
 	if err := p.Attach(prog.Name); err != nil {
 		return err
 	}
@@ -137,29 +166,46 @@ func (p *Probe) attach(prog Program) error {
 	return nil
 }
 
-// Attach attaches a program of Open's list again that Detach has detached.
+// Attach attaches a program of Open's list again that Detach has detached; one
+// that is attached, or that this kernel has another for, is left as it is.
 func (p *Probe) Attach(program string) error {
-	l, err := link.AttachTracing(link.TracingOptions{Program: p.collection.Programs[program], AttachType: ebpf.AttachTraceRawTp})
+	hook := p.hooks[program]
+	if hook == nil || p.links[program] != nil {
+		return nil
+	}
+	kind := ebpf.AttachTraceRawTp
+	switch {
+	case hook.Entry != "":
+		kind = ebpf.AttachTraceFEntry
+	case hook.Exit != "":
+		kind = ebpf.AttachTraceFExit
+	}
+	l, err := link.AttachTracing(link.TracingOptions{Program: p.collection.Programs[program], AttachType: kind})
 	if err != nil {
-		return explain("attaching to "+p.points[program], err)
+		return explain("attaching to "+hook.Hook(), err)
 	}
 	p.links[program] = l
 	return nil
 }
 
 // Detach detaches a program for a while: the kernel no longer calls it, which
-// costs more than most programs do.
+// costs more than most programs do. Programs at functions stay: to take one away
+// the kernel patches the function and waits for all that may be in it, and a call
+// of a disabled one costs some 10 ns.
 func (p *Probe) Detach(program string) error {
 	l := p.links[program]
-	if l == nil {
+	if l == nil || p.hooks[program].Tracepoint == "" {
 		return nil
 	}
 	delete(p.links, program)
 	if err := l.Close(); err != nil {
-		return fmt.Errorf("detaching from %s: %w", p.points[program], err)
+		return fmt.Errorf("detaching from %s: %w", p.hooks[program].Hook(), err)
 	}
 	return nil
 }
+
+// Hooked names the programs that the kernel calls, attached or detached.
+func (p *Probe) Hooked() []string { return p.programs }
 
 // explain says what was attempted and what that lacks. The verifier's refusal of
 // a program is a permission denied, too, to whoever may load programs.

@@ -60,3 +60,23 @@ func (t *Types) TracepointArguments(name string) (int, error) {
 	}
 	return 0, fmt.Errorf("looking for tracepoint %s: its type is not a function", name)
 }
+
+// FunctionArguments is how many arguments a function of the kernel has: one that
+// a program can be attached to, unless the kernel refuses that in spite of it.
+func (t *Types) FunctionArguments(name string) (int, error) {
+	var f *btf.Func
+	if err := t.spec.TypeByName(name, &f); err != nil {
+		return 0, fmt.Errorf("looking for function %s: %w", name, err)
+	}
+	proto, ok := f.Type.(*btf.FuncProto)
+	if !ok {
+		return 0, fmt.Errorf("looking for function %s: it has no prototype", name)
+	}
+	return len(proto.Params), nil
+}
+
+// hasStruct tells whether the kernel has a struct of that name.
+func (t *Types) hasStruct(name string) bool {
+	var s *btf.Struct
+	return t.spec.TypeByName(name, &s) == nil
+}

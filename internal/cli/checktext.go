@@ -28,6 +28,11 @@ func writeChecked(w io.Writer, c checked, width int) error {
 		for _, why := range s.Why {
 			hang(&b, text.Escape(why), indent, width)
 		}
+		for i := range s.Ways {
+			for _, line := range wayLines(&s.Ways[i]) {
+				hang(&b, text.Escape(line), indent, width)
+			}
+		}
 		if s.Needs != "" {
 			hang(&b, "needs "+text.Escape(s.Needs), indent, width)
 		}
@@ -53,6 +58,23 @@ func writeChecked(w io.Writer, c checked, width int) error {
 		return fmt.Errorf("writing the check: %w", err)
 	}
 	return nil
+}
+
+// wayLines says how something is counted: the way, how exact it is, and what was
+// tried before.
+func wayLines(w *sample.Way) []string {
+	line := w.What + ": not counted"
+	if w.By != "" {
+		line = fmt.Sprintf("%s: %s, %s", w.What, strings.Join(w.Hooks, " and "), w.Grade)
+	}
+	if w.Proof != "" {
+		line += " (" + w.Proof + ")"
+	}
+	lines := []string{line}
+	for _, r := range w.Rejected {
+		lines = append(lines, "not by "+r)
+	}
+	return lines
 }
 
 // hang writes a text below the column of the states.

@@ -26,7 +26,11 @@ type Status struct {
 	Spent    time.Duration // in Collect, all calls
 	Stuck    bool          // a call of Collect was given up, and the source with it
 	Gaps     []sample.Gap  // what the source itself said that it lacks
+	Ways     []sample.Way  // how it asks the kernel, where there are several ways to
 }
+
+// inWays is a source that can ask the kernel in several ways.
+type inWays interface{ Ways() []sample.Way }
 
 // Works tells whether the source opened and never failed.
 func (s *Status) Works() bool { return s.OpenErr == nil && s.Failures == 0 }
@@ -323,7 +327,11 @@ func (c *Collector) describe(w *sample.Window) *sample.Window {
 func (c *Collector) Statuses() []Status {
 	var all []Status
 	for _, o := range c.sources {
-		all = append(all, o.Status)
+		status := o.Status
+		if s, ok := o.source.(inWays); ok {
+			status.Ways = s.Ways()
+		}
+		all = append(all, status)
 	}
 	return all
 }

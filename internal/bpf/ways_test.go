@@ -1,0 +1,108 @@
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func some() []Capability {
+	return []Capability{
+		{Name: "reads", Ways: []Way{
+			{By: ByTracepoint, Programs: []Program{{Name: "a", Tracepoint: "sched_switch"}}},
+			{By: ByFunction, Programs: []Program{{Name: "b", Entry: "schedule", Arguments: 0}}},
+		}},
+		{Name: "direct", Optional: true, Ways: []Way{{By: ByTracepoint, Programs: []Program{{Name: "c", Tracepoint: "no_such_tracepoint"}}}}},
+	}
+}
+
+func TestChoose(t *testing.T) {
+	types, err := LoadTypes()
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, c := range []struct {
+		forced, first string
+		left          int
+	}{
+		{"", "a", 2},
+		{"function", "b", 1},
+		{"tracepoint", "a", 1},
+		{"reads=function,direct=tracepoint", "b", 1},
+		{"direct=tracepoint", "a", 2},
+	} {
+		all, err := choose(types, some(), c.forced)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := all[0].left; len(got) != c.left || got[0].Programs[0].Name != c.first {
+			t.Errorf("%q: %+v, want %d with %s first", c.forced, got, c.left, c.first)
+		}
+		if told := all[1].told(); told.By != "" || len(told.Rejected) != 1 || !strings.Contains(told.Rejected[0], "no_such_tracepoint") {
+			t.Errorf("%q: %+v, want that there is no way, and why", c.forced, told)
+		}
+	}
+	if _, err := choose(types, some(), "kprobe"); err == nil || !strings.Contains(err.Error(), HooksVariable) {
+		t.Errorf("an unknown way gives %v", err)
+	}
+}
+
+func TestChooseByShape(t *testing.T) {
+	types, err := LoadTypes()
+	if err != nil {
+		t.Skip(err)
+	}
+	for want, p := range map[string]Program{
+		"fexit:no_such_function: not in this kernel":   {Exit: "no_such_function"},
+		"tp:sched_switch: has 4 arguments, not 7":      {Tracepoint: "sched_switch", Arguments: 7},
+		"fentry:filemap_read: has 3 arguments, not 11": {Entry: "filemap_read", Arguments: 11},
+		"": {Exit: "filemap_read", Arguments: 3},
+	} {
+		if got := fmt.Sprint(types.shows(&Way{Programs: []Program{p}})); got != want && (want != "" || got != "<nil>") {
+			t.Errorf("%+v: %q, want %q", p, got, want)
+		}
+	}
+	required := some()[1:]
+	required[0].Optional = false
+	if _, err := choose(types, required, ""); !errors.Is(err, ErrNotSupported) || !strings.Contains(err.Error(), "direct") {
+		t.Errorf("without any way: %v, want that it is not supported", err)
+	}
+}
+
+func TestForced(t *testing.T) {
+	for text, want := range map[string]map[string]string{
+		"":                          {},
+		"function":                  {"reads": ByFunction},
+		"tracepoint":                {"reads": ByTracepoint, "direct": ByTracepoint},
+		"reads=function":            {"reads": ByFunction},
+		"tracepoint,reads=function": {"reads": ByFunction, "direct": ByTracepoint},
+	} {
+		if got, err := parseForced(some(), text); err != nil || !maps.Equal(got, want) {
+			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"x", "reads=", "reads", "reads=fexit", ","} {
+		if got, err := parseForced(some(), text); err == nil {
+			t.Errorf("%q is %v, want an error", text, got)
+		}
+	}
+}
+
+func TestBlame(t *testing.T) {
+	programs := []Program{{Name: "fault"}, {Name: "on_fault"}}
+	var hook *hookError
+	if err := blame(programs, errors.New("loading: program on_fault: load program: no")); !errors.As(err, &hook) || hook.program != "on_fault" {
+		t.Errorf("%v blames %+v", err, hook)
+	}
+	if err := errors.New("loading: map x: no"); blame(programs, err) != err {
+		t.Error("a map's failure is blamed on a program")
+	}
+	c := &choice{Capability: &Capability{Name: "reads"}, left: some()[0].Ways}
+	c.reject(errors.New("wrong"))
+	if told := c.told(); told.By != ByFunction || !slices.Equal(told.Rejected, []string{"tp:sched_switch: wrong"}) || told.Grade != "exact" {
+		t.Errorf("%+v", told)
+	}
+}
