@@ -26,11 +26,7 @@ type Status struct {
 	Spent    time.Duration // in Collect, all calls
 	Stuck    bool          // a call of Collect was given up, and the source with it
 	Gaps     []sample.Gap  // what the source itself said that it lacks
-	Ways     []sample.Way  // how it asks the kernel, where there are several ways to
 }
-
-// inWays is a source that can ask the kernel in several ways.
-type inWays interface{ Ways() []sample.Way }
 
 // Works tells whether the source opened and never failed.
 func (s *Status) Works() bool { return s.OpenErr == nil && s.Failures == 0 }
@@ -80,7 +76,10 @@ type Collector struct {
 // most of the start-up, and probes share nothing. An entry that fails, or has
 // not opened when ctx ends, becomes a gap of the window.
 func Open(ctx context.Context, h *host.Host, entries []Entry) *Collector {
-	c := &Collector{host: h, Patience: patience}
+	return &Collector{host: h, Patience: patience, sources: openAll(ctx, h, entries)}
+}
+
+func openAll(ctx context.Context, h *host.Host, entries []Entry) (all []*opened) {
 	began := time.Now()
 	results := make([]chan result, len(entries))
 	for i, e := range entries {
@@ -100,9 +99,9 @@ func Open(ctx context.Context, h *host.Host, entries []Entry) *Collector {
 			o.OpenErr = fmt.Errorf("opening was given up after %.1f s: %w", time.Since(began).Seconds(), ctx.Err())
 			go closeLate(results[i])
 		}
-		c.sources = append(c.sources, o)
+		all = append(all, o)
 	}
-	return c
+	return all
 }
 
 // StandIn opens those of the entries that measure something which no open source
@@ -150,7 +149,7 @@ func (c *Collector) Begin() {
 func (c *Collector) lacks() {
 	for _, o := range c.sources {
 		if o.OpenErr != nil {
-			c.rec.PutGap(sample.Gap{Source: o.Name, Why: fmt.Sprintf("%s: %v", o.Name, o.OpenErr), Metrics: o.Metrics})
+			c.rec.PutGap(o.unopened())
 		}
 		o.Gaps = slices.Clip(o.Gaps[:o.standing])
 		for _, g := range o.Gaps {
@@ -234,25 +233,29 @@ func (c *Collector) collect(phase sample.Phase) {
 	c.rec.At(now)
 	c.meter.pass(now)
 	for _, o := range c.sources {
-		if o.source == nil {
-			continue
+		if o.source != nil {
+			c.collectOf(o, phase)
 		}
-		began := time.Now()
-		err := c.call(o, phase)
-		spent := time.Since(began)
-		o.Spent += spent
-		o.Calls++
-		o.lately.calls++
-		if err != nil {
-			o.Failures++
-			o.Err = cmp.Or(o.Err, err)
-			o.lately.failures++
-			o.lately.err = cmp.Or(o.lately.err, err)
-		}
-		if o.carry += spent; phase != sample.First {
-			c.rec.Put(sample.CostCollect, sample.Entity{Class: o.Name}, o.carry.Seconds(), "iocause")
-			o.carry = 0
-		}
+	}
+}
+
+// collectOf runs one source, and keeps account of it.
+func (c *Collector) collectOf(o *opened, phase sample.Phase) {
+	began := time.Now()
+	err := c.call(o, phase)
+	spent := time.Since(began)
+	o.Spent += spent
+	o.Calls++
+	o.lately.calls++
+	if err != nil {
+		o.Failures++
+		o.Err = cmp.Or(o.Err, err)
+		o.lately.failures++
+		o.lately.err = cmp.Or(o.lately.err, err)
+	}
+	if o.carry += spent; phase != sample.First {
+		c.rec.Put(sample.CostCollect, sample.Entity{Class: o.Name}, o.carry.Seconds(), "iocause")
+		o.carry = 0
 	}
 }
 
@@ -324,32 +327,13 @@ func (c *Collector) describe(w *sample.Window) *sample.Window {
 }
 
 // Statuses says how every source fared, in the order of the list.
-func (c *Collector) Statuses() []Status {
-	var all []Status
-	for _, o := range c.sources {
-		status := o.Status
-		if s, ok := o.source.(inWays); ok {
-			status.Ways = s.Ways()
-		}
-		all = append(all, status)
-	}
-	return all
-}
+func (c *Collector) Statuses() []Status { return statusesOf(c.sources) }
 
 // Close closes every source.
 func (c *Collector) Close() error {
-	var errs []error
-	for _, o := range c.sources {
-		if o.source == nil {
-			continue
-		}
-		if err := o.source.Close(); err != nil {
-			errs = append(errs, fmt.Errorf("closing %s: %w", o.Name, err))
-		}
-		o.source = nil
+	err := closeAll(c.sources)
+	if e := c.resident.close(); e != nil {
+		err = errors.Join(err, fmt.Errorf("closing the walk of the page cache: %w", e))
 	}
-	if err := c.resident.close(); err != nil {
-		errs = append(errs, fmt.Errorf("closing the walk of the page cache: %w", err))
-	}
-	return errors.Join(errs...)
+	return err
 }
