@@ -23,7 +23,7 @@ func goldenGroups() []group {
 		}
 		g.lines = append(g.lines,
 			name+" 1 --recording host.iocause", name+" 1 2 -t --recording host.iocause --format csv", name+" 1 --recording host.iocause --format json",
-			name+" 0.1 --recording host.iocause", name+" 2"+early, name+" --recording host.iocause --device vda", name+" --recording host.iocause --pid 0",
+			name+" 0.1 --recording host.iocause", name+" 0.5 --recording host.iocause --top 3", name+" 2"+early, name+" --recording host.iocause --device vda", name+" --recording host.iocause --pid 0",
 			name+" --recording host.iocause --comm fio", name+" --recording host.iocause --comm nobody", name+" --recording host.iocause --cgroup /db",
 			name+" --recording host.iocause --file /var/tmp/golden", name+" --recording host.iocause --from +1s --to +2s", name+" --recording b.iocause --top 0",
 			name+early+" --comm fio")

@@ -100,6 +100,7 @@ func fences() []fence {
 		{"github.com/google/go-containerregistry", []string{"deploy/release"}},
 		{"github.com/goreleaser/nfpm", []string{"deploy/release"}},
 		{"golang.org/x/crypto/x509roots", []string{"deploy/release"}},
+		{"charm.land/bubbletea", []string{"internal/live"}},
 		{"go.yaml.in/yaml", []string{"internal/agent", "internal/lab"}},
 		{"github.com/ianlancetaylor/demangle", []string{"internal/symbol"}},
 		{"github.com/ulikunitz/xz", []string{"internal/parse", "internal/symbol"}},

@@ -71,7 +71,7 @@ const otherCommands = "Other"
 
 // commandGroups are all commands.
 func commandGroups(e *env) []commandGroup {
-	observe := []*cobra.Command{newThreadsCommand(e), newLatencyCommand(e), newOffCPUCommand(e), newOnCPUCommand(e),
+	observe := []*cobra.Command{newLiveCommand(e), newThreadsCommand(e), newLatencyCommand(e), newOffCPUCommand(e), newOnCPUCommand(e),
 		newResidentCommand(e), newMemCommand(e), newTraceCommand(e), newBurstCommand(e)}
 	for _, t := range tools() {
 		observe = append(observe, newToolCommand(e, &t))

@@ -26,7 +26,11 @@ type Status struct {
 	Spent    time.Duration // in Collect, all calls
 	Stuck    bool          // a call of Collect was given up, and the source with it
 	Gaps     []sample.Gap  // what the source itself said that it lacks
+	Ways     []sample.Way  // how it asks the kernel, where there are several ways to
 }
+
+// inWays is a source that can ask the kernel in several ways.
+type inWays interface{ Ways() []sample.Way }
 
 // Works tells whether the source opened and never failed.
 func (s *Status) Works() bool { return s.OpenErr == nil && s.Failures == 0 }

@@ -68,7 +68,11 @@ func (o *opened) unopened() sample.Gap {
 
 func statusesOf(sources []*opened) (all []Status) {
 	for _, o := range sources {
-		all = append(all, o.Status)
+		status := o.Status
+		if s, ok := o.source.(inWays); ok {
+			status.Ways = s.Ways()
+		}
+		all = append(all, status)
 	}
 	return all
 }

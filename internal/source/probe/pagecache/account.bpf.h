@@ -72,6 +72,8 @@ struct task {
 	u64 scan; /* first page of that call not looked at for cold pages */
 	u64 eof; /* last page of the file */
 	u64 request; /* length of that call in pages */
+	u64 end; /* last page that it asks for, and reads that it stands for, where got_pages counts */
+	u64 each;
 	u64 ra_file, ra_index, ra_last; /* newest synchronous read-ahead */
 	u64 need_file, need_index, need_end; /* what that read-ahead had to fetch */
 	u64 fault_file, fault_index; /* newest fault that may turn out major */
@@ -203,7 +205,7 @@ u64 lost_accounts, lost_chunks, lost_tasks, lost_waits, lost_paths, lost_spans;
 u64 slow_ns;
 u64 lap; /* number of the window */
 /* What the iterator does with the accounts of all tasks. */
-enum settle { SETTLE_BEGIN = 1, SETTLE_LAP, SETTLE_END, SETTLE_SAMPLED, SETTLE_EXACT };
+enum settle { SETTLE_BEGIN = 1, SETTLE_LAP, SETTLE_END, SETTLE_SAMPLED, SETTLE_EXACT, SETTLE_FORGET };
 u32 settle_mode;
 /* Time for one of it that is looked at; 1 except while reads are sampled. */
 u64 weight = 1;

@@ -5,151 +5,13 @@
  * that tasks wait for I/O. How it counts, and why so, is in docs/pagecache.md.
  */
 #include "iter.bpf.h"
-#include "sampled.bpf.h"
+#include "direct.bpf.h"
+#include "mapped.bpf.h"
+#include "reads.bpf.h"
 #include "touched.bpf.h"
 #include "waits.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-/* Charges what the task waited since its last event to this file. */
-static __always_inline void charge_wait(struct task *t, struct inode *inode)
-{
-	struct account *a;
-
-	if (!t->pending)
-		return;
-	a = account_of(inode, this_tgid());
-	if (a) {
-		ADD(a->wait, t->pending);
-		if (t->pending >= slow_ns)
-			ADD(a->slow, 1);
-		if (a->longest_lap != lap || a->longest < t->pending) {
-			a->longest = t->pending;
-			a->longest_lap = lap;
-		}
-	}
-	t->pending = 0;
-}
-
-/*
- * While reads of cached data are counted in slices only, the loader attaches
- * the program for a little longer than a slice: the time of that varies, this
- * does not.
- */
-static __always_inline bool in_slice(void)
-{
-	u64 now = bpf_ktime_get_ns(), until = slice_until;
-
-	if (!until) {
-		__sync_val_compare_and_swap(&slice_until, 0, now + slice_ns);
-		return true;
-	}
-	return now < until;
-}
-
-/*
- * A read looks up a batch of folios: (index, last) is what is left of the
- * call. One call makes several events, all with the call's own end.
- */
-SEC("tp_btf/mm_filemap_get_pages")
-int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, unsigned long end)
-{
-	struct inode *inode = mapping->host;
-	u64 ino = inode->i_ino, size = inode->i_size, eof = size ? (size - 1) >> PAGE_SHIFT : 0;
-	u64 last = end, from = index, n = 0, calls = 0, each = 1, to, file, now, *count;
-	u32 dev = inode->i_sb->s_dev, way;
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct task *t;
-
-	if (weight > 1 && !in_slice())
-		return 0;
-	now = bpf_jiffies64();
-	if (LOOK_IS_OVER(now))
-		return 0;
-	t = task_state_of(task);
-	if (!t) {
-		ADD(lost_tasks, 1);
-		return 0;
-	}
-	if (last > eof)
-		last = eof;
-	if (last < index)
-		return 0;
-	file = file_hash(ino, dev);
-	way = way_of(task);
-	if (t->way != way) {
-		finish_scan(t);
-		flush(t);
-		t->way = way;
-	}
-	if (weight > 1)
-		each = reads_for(t, task);
-	else
-		count_all(t, task);
-	if (t->file != file) {
-		finish_scan(t);
-		flush(t);
-		t->key.ino = ino;
-		t->key.dev = dev;
-		t->key.tgid = this_tgid();
-		t->file = file;
-		t->jiffies = now;
-		account_of(inode, t->key.tgid);
-		if (t->ra_file == file && t->ra_last == end && t->ra_index < index)
-			from = t->ra_index;
-		n = last - from + 1;
-		calls = 1;
-		t->request = end - from + 1;
-	} else if (t->last == end && index > t->index && index != t->last) {
-		/* the next batch of the same call */
-		if (t->scan < from)
-			from = t->scan;
-	} else {
-		if (t->scan != NO_SCAN)
-			finish_scan(t);
-		/* a batch whose last folio was not read yet returns without an
-		 * event: find where the call began */
-		if (t->ra_file == file && t->ra_last == end && t->ra_index < index)
-			from = t->ra_index;
-		else if (index > t->last + 1 && end - t->last - t->request <= 1)
-			from = t->last + 1;
-		n = last - from + 1;
-		/* starts on the page where the last call ended: the same visit,
-		 * as the kernel sees it too */
-		if (t->last == from)
-			n--;
-		if (n || t->index == index)
-			calls = 1;
-		t->request = end - from + 1;
-	}
-	if (n)
-		touch(file, last - n + 1, last);
-	t->ra_file = 0;
-	t->calls += calls * each;
-	t->visits += n * each;
-	if (weight > 1 && way == WAY_READ) {
-		t->all_reads += calls;
-		t->all_pages += n;
-	}
-	t->size = size;
-	to = last;
-	if (to > index + SCAN_PAGES - 1)
-		to = index + SCAN_PAGES - 1;
-	t->index = index;
-	t->last = end;
-	t->eof = eof;
-	t->scan = to < last ? to + 1 : NO_SCAN;
-	count = fresh_count(file);
-	if (count && *count)
-		count_cold(t, from, to);
-	if (t->pending)
-		charge_wait(t, inode);
-	if (t->calls >= FLUSH_CALLS || now - t->jiffies > FLUSH_TICKS) {
-		flush(t);
-		t->jiffies = now;
-	}
-	return 0;
-}
 
 SEC("tp_btf/mm_filemap_add_to_page_cache")
 int COUNTING(on_add, struct folio *folio)
@@ -257,139 +119,6 @@ int COUNTING(on_dirty, struct folio *folio, struct address_space *mapping)
 	return 0;
 }
 
-SEC("tp_btf/page_cache_sync_ra")
-int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
-{
-	struct task *t = task_state_of(bpf_get_current_task_btf());
-	u64 file, last = index + request - 1;
-
-	if (!t) {
-		ADD(lost_tasks, 1);
-		return 0;
-	}
-	file = file_hash(inode->i_ino, inode->i_sb->s_dev);
-	t->need_file = file;
-	t->need_index = index;
-	t->need_end = index + request;
-	if (t->ra_file == file && t->ra_last == last)
-		return 0;
-	t->ra_file = file;
-	t->ra_index = index;
-	t->ra_last = last;
-	return 0;
-}
-
-static __always_inline void used_by_mapping(struct inode *inode, u64 from, u64 to)
-{
-	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), *count = fresh_count(file), cold;
-	struct range r = { .file = file, .from = from, .to = to };
-	struct account *a;
-
-	if (!count || !*count || to < from)
-		return;
-	r.found = new_count();
-	if (!r.found)
-		return;
-	bpf_loop(MAX_CHUNKS, use_chunk, &r, 0);
-	cold = *r.found;
-	if (!cold)
-		return;
-	TOTAL(cold_mapped, cold);
-	a = account_of(inode, this_tgid());
-	if (a)
-		ADD(a->cold_mapped, cold);
-}
-
-/*
- * Since 6.18 a fault maps a large folio whole, and so did it a huge page before;
- * the events tell of the pages around the fault at most. So where a thread goes
- * on at most a folio behind what it mapped last, it had no need to fault in what
- * lies between: the first page of that is returned.
- */
-static __always_inline u64 mapped_from(struct task *t, u64 file, u64 from, u64 to)
-{
-	u64 next = t->mapped_file == file ? t->mapped_next : ~0ULL;
-
-	t->mapped_file = file;
-	t->mapped_next = to + 1;
-	return from > next && from - next < FOLIO_PAGES ? next : from;
-}
-
-SEC("tp_btf/mm_filemap_fault")
-int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
-{
-	struct inode *inode = mapping->host;
-	struct task *t = task_state_of(bpf_get_current_task_btf());
-	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev);
-	struct account *a = account_of(inode, this_tgid());
-
-	if (LOOK_IS_OVER(bpf_jiffies64()))
-		return 0;
-	if (a) {
-		ADD(a->faults, 1);
-		a->size = inode->i_size;
-	}
-	used_by_mapping(inode, t ? mapped_from(t, file, index, index) : index, index);
-	if (!t) {
-		ADD(lost_tasks, 1);
-		return 0;
-	}
-	t->fault_file = file;
-	t->fault_index = index;
-	charge_wait(t, inode);
-	return 0;
-}
-
-SEC("tp_btf/mm_filemap_map_pages")
-int COUNTING(on_map_pages, struct address_space *mapping, unsigned long from, unsigned long to)
-{
-	struct inode *inode = mapping->host;
-	struct task *t = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
-
-	if (LOOK_IS_OVER(bpf_jiffies64()))
-		return 0;
-	if (t && to >= from)
-		from = mapped_from(t, file_hash(inode->i_ino, inode->i_sb->s_dev), from, to);
-	used_by_mapping(inode, from, to);
-	if (t)
-		charge_wait(t, inode);
-	return 0;
-}
-
-SEC("tp_btf/iomap_dio_rw_begin")
-int COUNTING(on_direct, struct kiocb *iocb, struct iov_iter *iter)
-{
-	struct inode *inode = iocb->ki_filp->f_inode;
-	struct account *a = account_of(inode, this_tgid());
-	struct task *t;
-	u64 bytes = iter->count;
-
-	if (!a)
-		return 0;
-	a->size = inode->i_size;
-	if (iter->data_source) {
-		ADD(a->direct_writes, 1);
-		ADD(a->direct_write_bytes, bytes);
-	} else {
-		ADD(a->direct_reads, 1);
-		ADD(a->direct_read_bytes, bytes);
-	}
-	t = task_state_of(bpf_get_current_task_btf());
-	if (t) /* what it waited before belongs to no file that we know */
-		t->pending = 0;
-	return 0;
-}
-
-SEC("tp_btf/iomap_dio_complete")
-int COUNTING(on_direct_done, struct kiocb *iocb)
-{
-	struct task *t = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
-
-	if (t)
-		charge_wait(t, iocb->ki_filp->f_inode);
-	return 0;
-}
-
 static __always_inline int begin_pause(s64 pause)
 {
 	struct task *t;
@@ -476,6 +205,10 @@ int settle(struct bpf_iter__task *ctx)
 			t->off_class = class;
 			t->off_for = what;
 		}
+		return 0;
+	}
+	if (settle_mode == SETTLE_FORGET) {
+		bpf_task_storage_delete(&tasks, task);
 		return 0;
 	}
 	t = bpf_task_storage_get(&tasks, task, 0, 0);

@@ -19,16 +19,13 @@ import (
 
 // Source strings of what this probe emits.
 const (
-	fromGetPages = "tp:mm_filemap_get_pages"
-	fromInsert   = "tp:mm_filemap_add_to_page_cache"
-	fromDelete   = "tp:mm_filemap_delete_from_page_cache"
-	fromFault    = "tp:mm_filemap_fault"
-	fromDirty    = "tp:writeback_dirty_folio"
-	fromDirect   = "tp:iomap_dio_rw_begin"
-	fromSwitch   = "tp:sched_switch"
-	fromBalance  = "tp:balance_dirty_pages"
-	fromStack    = "tp:sched_switch, kernel stack"
-	fromSpans    = "tp:sched_switch, schedstat of each thread"
+	fromInsert  = "tp:mm_filemap_add_to_page_cache"
+	fromDelete  = "tp:mm_filemap_delete_from_page_cache"
+	fromDirty   = "tp:writeback_dirty_folio"
+	fromSwitch  = "tp:sched_switch"
+	fromBalance = "tp:balance_dirty_pages"
+	fromStack   = "tp:sched_switch, kernel stack"
+	fromSpans   = "tp:sched_switch, schedstat of each thread"
 )
 
 // maxRows bounds the table of processes and files in a window; what is left
@@ -59,6 +56,7 @@ type Probe struct {
 	host   *host.Host
 	probe  *bpf.Probe
 	names  *names
+	from   from
 	stacks bool  // of waits are looked at
 	hidden error // why not
 	before pagecacheSums
@@ -77,7 +75,8 @@ type Probe struct {
 const Slow = 10 * time.Millisecond
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and
-// CAP_PERFMON, and a kernel with the tracepoint mm_filemap_get_pages (6.12).
+// CAP_PERFMON, and a kernel in which programs can be attached to the tracepoint
+// mm_filemap_get_pages (6.12) or to the functions that it was put into.
 func Open(h *host.Host) (sample.Source, error) { return OpenSlow(Slow)(h) }
 
 // OpenSlow is Open with another measure of what is slow.
@@ -91,22 +90,6 @@ func OpenSlow(slow time.Duration) func(*host.Host) (sample.Source, error) {
 	}
 }
 
-// counting are the programs that keep the account of pages, without those that
-// tell who waited.
-func counting() []bpf.Program {
-	return []bpf.Program{
-		{Name: "on_get_pages", Tracepoint: "mm_filemap_get_pages"},
-		{Name: "on_add", Tracepoint: "mm_filemap_add_to_page_cache"},
-		{Name: "on_delete", Tracepoint: "mm_filemap_delete_from_page_cache"},
-		{Name: "on_dirty", Tracepoint: "writeback_dirty_folio"},
-		{Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra", Optional: true},
-		{Name: "on_fault", Tracepoint: "mm_filemap_fault"},
-		{Name: "on_map_pages", Tracepoint: "mm_filemap_map_pages"},
-		{Name: "on_exit", Tracepoint: "sched_process_exit"},
-		{Name: "settle"},
-	}
-}
-
 func open(h *host.Host, slow time.Duration) (*Probe, error) {
 	spec, err := loadPagecache()
 	if err != nil {
@@ -115,20 +98,21 @@ func open(h *host.Host, slow time.Duration) (*Probe, error) {
 	rules, hidden := readRules(h)
 	constants, _ := bpf.RuleConstants(rules)
 	maps.Copy(constants, map[string]any{"syscall_class": syscallClasses(), "syscall_way": syscallWays(), "slow_ns": uint64(slow), "touch_shift": uint32(touchShift)})
-	p, err := bpf.Open(spec, append(counting(),
-		bpf.Program{Name: "on_direct", Tracepoint: "iomap_dio_rw_begin", Optional: true},
-		bpf.Program{Name: "on_direct_done", Tracepoint: "iomap_dio_complete", Optional: true},
+	p, err := bpf.OpenWays(spec, append(counting(),
 		bpf.Program{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
 		bpf.Program{Name: "on_balance_old", Tracepoint: "balance_dirty_pages", Arguments: 12},
 		bpf.Program{Name: "on_switch", Tracepoint: "sched_switch"},
-	), constants)
+	), append(reading(), passing()), constants)
 	if err != nil {
 		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
 	}
-	opened := &Probe{host: h, probe: p, names: newNames(h), stacks: hidden == nil, hidden: hidden}
+	opened := &Probe{host: h, probe: p, names: newNames(h), from: fromWays(p.Ways()), stacks: hidden == nil, hidden: hidden}
 	opened.sampler = sampler{probe: p, sums: opened.sums, settle: opened.settle, pace: pace{above: sampleAbove, miss: sampleMiss}}
 	return opened, nil
 }
+
+// Ways says how the kernel is asked, where there are several ways to.
+func (p *Probe) Ways() []sample.Way { return p.probe.Ways() }
 
 // Close detaches the probe.
 func (p *Probe) Close() error {
@@ -143,6 +127,7 @@ const (
 	settleEnd
 	settleSampled
 	settleExact
+	settleForget
 )
 
 // Collect implements sample.Source: the host's totals at every phase, the
@@ -166,7 +151,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	if sumErr != nil {
 		return errors.Join(err, sumErr)
 	}
-	emitSums(&p.before, &sums, into)
+	p.emitSums(&p.before, &sums, into)
 	p.before = sums
 	err = errors.Join(err, p.sampler.tell(into))
 	if due && !phase.Closes() {
@@ -222,11 +207,11 @@ func (p *Probe) sums() (pagecacheSums, error) {
 	return t, nil
 }
 
-func emitSums(a, b *pagecacheSums, into sample.Sink) {
+func (p *Probe) emitSums(a, b *pagecacheSums, into sample.Sink) {
 	all := sample.Entity{}
-	into.Put(sample.CacheVisits, all, float64(b.Visits-a.Visits), fromGetPages)
-	into.Put(sample.CacheCold, all, float64(b.Cold-a.Cold), fromGetPages)
-	into.Put(sample.CacheColdMapped, all, float64(b.ColdMapped-a.ColdMapped), fromFault)
+	into.Put(sample.CacheVisits, all, float64(b.Visits-a.Visits), p.from.reads)
+	into.Put(sample.CacheCold, all, float64(b.Cold-a.Cold), p.from.reads)
+	into.Put(sample.CacheColdMapped, all, float64(b.ColdMapped-a.ColdMapped), p.from.faults)
 	into.Put(sample.CacheInserted, all, float64(b.Inserted-a.Inserted), fromInsert)
 	into.Put(sample.CacheWriteAlloc, all, float64(b.WriteAlloc-a.WriteAlloc), fromDirty)
 	into.Put(sample.CacheWasted, all, float64(b.Wasted-a.Wasted), fromDelete)

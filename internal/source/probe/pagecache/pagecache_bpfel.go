@@ -132,6 +132,8 @@ type pagecacheTask struct {
 	Scan       uint64
 	Eof        uint64
 	Request    uint64
+	End        uint64
+	Each       uint64
 	RaFile     uint64
 	RaIndex    uint64
 	RaLast     uint64
@@ -209,6 +211,12 @@ const (
 	pagecacheMapTotals           = "totals"
 	pagecacheMapTouched          = "touched"
 	pagecacheMapWaits            = "waits"
+	pagecacheProgDirectDone      = "direct_done"
+	pagecacheProgDirectIter      = "direct_iter"
+	pagecacheProgFault           = "fault"
+	pagecacheProgGotPages        = "got_pages"
+	pagecacheProgGotPagesIter    = "got_pages_iter"
+	pagecacheProgMapPages        = "map_pages"
 	pagecacheProgOnAdd           = "on_add"
 	pagecacheProgOnBalance       = "on_balance"
 	pagecacheProgOnBalanceOld    = "on_balance_old"
@@ -224,6 +232,7 @@ const (
 	pagecacheProgOnSwitch        = "on_switch"
 	pagecacheProgOnSyncReadahead = "on_sync_readahead"
 	pagecacheProgSettle          = "settle"
+	pagecacheProgSyncReadahead   = "sync_readahead"
 	pagecacheVarEnabled          = "enabled"
 	pagecacheVarLap              = "lap"
 	pagecacheVarLookFrom         = "look_from"
@@ -296,6 +305,12 @@ type pagecacheSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type pagecacheProgramSpecs struct {
+	DirectDone      *ebpf.ProgramSpec `ebpf:"direct_done"`
+	DirectIter      *ebpf.ProgramSpec `ebpf:"direct_iter"`
+	Fault           *ebpf.ProgramSpec `ebpf:"fault"`
+	GotPages        *ebpf.ProgramSpec `ebpf:"got_pages"`
+	GotPagesIter    *ebpf.ProgramSpec `ebpf:"got_pages_iter"`
+	MapPages        *ebpf.ProgramSpec `ebpf:"map_pages"`
 	OnAdd           *ebpf.ProgramSpec `ebpf:"on_add"`
 	OnBalance       *ebpf.ProgramSpec `ebpf:"on_balance"`
 	OnBalanceOld    *ebpf.ProgramSpec `ebpf:"on_balance_old"`
@@ -311,6 +326,7 @@ type pagecacheProgramSpecs struct {
 	OnSwitch        *ebpf.ProgramSpec `ebpf:"on_switch"`
 	OnSyncReadahead *ebpf.ProgramSpec `ebpf:"on_sync_readahead"`
 	Settle          *ebpf.ProgramSpec `ebpf:"settle"`
+	SyncReadahead   *ebpf.ProgramSpec `ebpf:"sync_readahead"`
 }
 
 // pagecacheMapSpecs contains maps before they are loaded into the kernel.
@@ -454,6 +470,12 @@ type pagecacheVariables struct {
 //
 // It can be passed to loadPagecacheObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pagecachePrograms struct {
+	DirectDone      *ebpf.Program `ebpf:"direct_done"`
+	DirectIter      *ebpf.Program `ebpf:"direct_iter"`
+	Fault           *ebpf.Program `ebpf:"fault"`
+	GotPages        *ebpf.Program `ebpf:"got_pages"`
+	GotPagesIter    *ebpf.Program `ebpf:"got_pages_iter"`
+	MapPages        *ebpf.Program `ebpf:"map_pages"`
 	OnAdd           *ebpf.Program `ebpf:"on_add"`
 	OnBalance       *ebpf.Program `ebpf:"on_balance"`
 	OnBalanceOld    *ebpf.Program `ebpf:"on_balance_old"`
@@ -469,10 +491,17 @@ type pagecachePrograms struct {
 	OnSwitch        *ebpf.Program `ebpf:"on_switch"`
 	OnSyncReadahead *ebpf.Program `ebpf:"on_sync_readahead"`
 	Settle          *ebpf.Program `ebpf:"settle"`
+	SyncReadahead   *ebpf.Program `ebpf:"sync_readahead"`
 }
 
 func (p *pagecachePrograms) Close() error {
 	return _PagecacheClose(
+		p.DirectDone,
+		p.DirectIter,
+		p.Fault,
+		p.GotPages,
+		p.GotPagesIter,
+		p.MapPages,
 		p.OnAdd,
 		p.OnBalance,
 		p.OnBalanceOld,
@@ -488,6 +517,7 @@ func (p *pagecachePrograms) Close() error {
 		p.OnSwitch,
 		p.OnSyncReadahead,
 		p.Settle,
+		p.SyncReadahead,
 	)
 }
 

@@ -13,7 +13,8 @@ import (
 	"iocause/internal/sample"
 )
 
-// cachedReads is the program that is switched on and off.
+// cachedReads is the program at a tracepoint that is switched on and off; one at a
+// function stays, and itself looks away.
 const cachedReads = "on_get_pages"
 
 // sampler looks every period how many reads there are, from begin to end, in

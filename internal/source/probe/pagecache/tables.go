@@ -115,7 +115,7 @@ func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 		sizes[id] = max(sizes[id], rows[i].account.Size)
 	}
 	for id, a := range processes {
-		emitAccount(sample.Entity{PID: int(id.tgid)}, a, putting(into, id.ended))
+		p.emitAccount(sample.Entity{PID: int(id.tgid)}, a, putting(into, id.ended))
 	}
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(weight(&b.account), weight(&a.account)) })
 	most := maxRows
@@ -124,14 +124,14 @@ func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 	}
 	for i := most; i < len(rows); i++ {
 		if r := &rows[i]; r.ended { // it may have been told of before
-			emitAccount(r.entity(), &r.account, func(m sample.Metric, e sample.Entity, _ float64, source string) {
+			p.emitAccount(r.entity(), &r.account, func(m sample.Metric, e sample.Entity, _ float64, source string) {
 				into.PutLast(m, e, 0, source)
 			})
 		}
 	}
 	for _, r := range rows[:min(most, len(rows))] {
 		id, e := r.file(), r.entity()
-		emitAccount(e, &r.account, putting(into, r.ended))
+		p.emitAccount(e, &r.account, putting(into, r.ended))
 		touches.emitFile(r.key, into)
 		if r.account.Longest > 0 && r.account.LongestLap == p.laps-1 {
 			into.Put(sample.CacheLongest, e, float64(r.account.Longest)/1e9, fromSwitch)
@@ -198,31 +198,31 @@ func putting(into sample.Sink, ended bool) func(sample.Metric, sample.Entity, fl
 	return into.PutTotal
 }
 
-func emitAccount(e sample.Entity, a *pagecacheAccount, put func(sample.Metric, sample.Entity, float64, string)) {
+func (p *Probe) emitAccount(e sample.Entity, a *pagecacheAccount, put func(sample.Metric, sample.Entity, float64, string)) {
 	for _, c := range [...]struct {
 		metric sample.Metric
 		value  float64
 		source string
 	}{
-		{sample.CacheVisits, float64(a.Visits), fromGetPages},
-		{sample.CacheCalls, float64(a.Calls), fromGetPages},
-		{sample.CacheCold, float64(a.Cold), fromGetPages},
-		{sample.CacheColdMapped, float64(a.ColdMapped), fromFault},
+		{sample.CacheVisits, float64(a.Visits), p.from.reads},
+		{sample.CacheCalls, float64(a.Calls), p.from.reads},
+		{sample.CacheCold, float64(a.Cold), p.from.reads},
+		{sample.CacheColdMapped, float64(a.ColdMapped), p.from.faults},
 		{sample.CacheDemand, float64(a.Demand), fromInsert},
 		{sample.CacheInserted, float64(a.Inserted), fromInsert},
 		{sample.CacheWriteAlloc, float64(a.WriteAlloc), fromDirty},
 		{sample.CacheWasted, float64(a.Wasted), fromDelete},
 		{sample.CacheEvicted, float64(a.Evicted), fromDelete},
 		{sample.CacheReread, float64(a.Reread), fromInsert},
-		{sample.CacheFaults, float64(a.Faults), fromFault},
-		{sample.CacheMajor, float64(a.Major), fromFault},
+		{sample.CacheFaults, float64(a.Faults), p.from.faults},
+		{sample.CacheMajor, float64(a.Major), p.from.faults},
 		{sample.CacheDirtied, float64(a.Dirtied), fromDirty},
 		{sample.CacheWait, float64(a.Wait) / 1e9, fromSwitch},
 		{sample.CacheSlow, float64(a.Slow), fromSwitch},
-		{sample.DirectReads, float64(a.DirectReads), fromDirect},
-		{sample.DirectReadBytes, float64(a.DirectReadBytes), fromDirect},
-		{sample.DirectWrites, float64(a.DirectWrites), fromDirect},
-		{sample.DirectWriteByte, float64(a.DirectWriteBytes), fromDirect},
+		{sample.DirectReads, float64(a.DirectReads), p.from.direct},
+		{sample.DirectReadBytes, float64(a.DirectReadBytes), p.from.direct},
+		{sample.DirectWrites, float64(a.DirectWrites), p.from.direct},
+		{sample.DirectWriteByte, float64(a.DirectWriteBytes), p.from.direct},
 	} {
 		if c.value != 0 {
 			put(c.metric, e, c.value, c.source)
@@ -231,8 +231,8 @@ func emitAccount(e sample.Entity, a *pagecacheAccount, put func(sample.Metric, s
 	for i, way := range ways() {
 		if n := a.WayVisits[i]; n > 0 {
 			e.Class = way
-			put(sample.CacheWayVisits, e, float64(n), fromGetPages)
-			put(sample.CacheWayCold, e, float64(a.WayCold[i]), fromGetPages)
+			put(sample.CacheWayVisits, e, float64(n), p.from.reads)
+			put(sample.CacheWayCold, e, float64(a.WayCold[i]), p.from.reads)
 		}
 	}
 }

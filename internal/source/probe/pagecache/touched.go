@@ -23,11 +23,11 @@ func (t *touched) add(calls uint64) {
 	}
 }
 
-func (t *touched) emit(e sample.Entity, into sample.Sink) {
+func (t *touched) emit(e sample.Entity, from string, into sample.Sink) {
 	const each = 1 << touchShift
-	into.Put(sample.CacheTouched, e, t.pages*each, fromGetPages)
-	into.Put(sample.CacheTouchOnce, e, t.once*each, fromGetPages)
-	into.Put(sample.CacheTouchTwice, e, t.twice*each, fromGetPages)
+	into.Put(sample.CacheTouched, e, t.pages*each, from)
+	into.Put(sample.CacheTouchOnce, e, t.once*each, from)
+	into.Put(sample.CacheTouchTwice, e, t.twice*each, from)
 }
 
 // touchedFile is a file as the kernel program names it, read by one process or,
@@ -38,6 +38,7 @@ type touchedFile struct {
 }
 
 type touches struct {
+	from      string // where they were counted
 	processes map[uint32]*touched
 	files     map[touchedFile]*touched
 	emitted   map[uint64]bool // files for all processes
@@ -49,7 +50,7 @@ func fileHash(ino uint64, dev uint32) uint64 { return ino + uint64(dev)*0x9E3779
 // touches takes the watched pages of the window out of the kernel: the next
 // window begins with none.
 func (p *Probe) touches() (*touches, error) {
-	t := &touches{processes: map[uint32]*touched{}, files: map[touchedFile]*touched{}, emitted: map[uint64]bool{}}
+	t := &touches{from: p.from.reads, processes: map[uint32]*touched{}, files: map[touchedFile]*touched{}, emitted: map[uint64]bool{}}
 	all := map[pagecacheTouchKey]uint64{} // calls for a page, of whatever process
 	self := uint32(p.host.Self)
 	err := empty(p.probe.Map("touched"), func(k pagecacheTouchKey, calls uint64) {
@@ -82,9 +83,9 @@ func at[K comparable](m map[K]*touched, k K) *touched {
 
 // emitProcesses also emits the host's, so that none at all is a measurement.
 func (t *touches) emitProcesses(into sample.Sink) {
-	into.Put(sample.CacheTouched, sample.Entity{}, 0, fromGetPages)
+	into.Put(sample.CacheTouched, sample.Entity{}, 0, t.from)
 	for tgid, n := range t.processes {
-		n.emit(sample.Entity{PID: int(tgid)}, into)
+		n.emit(sample.Entity{PID: int(tgid)}, t.from, into)
 	}
 }
 
@@ -93,10 +94,10 @@ func (t *touches) emitFile(k pagecacheFileKey, into sample.Sink) {
 	file := fileHash(k.Ino, k.Dev)
 	id := sample.FileID{Dev: k.Dev, Ino: k.Ino}
 	if n := t.files[touchedFile{file, k.Tgid}]; n != nil {
-		n.emit(sample.Entity{PID: int(k.Tgid), File: id}, into)
+		n.emit(sample.Entity{PID: int(k.Tgid), File: id}, t.from, into)
 	}
 	if n := t.files[touchedFile{file, 0}]; n != nil && !t.emitted[file] {
 		t.emitted[file] = true
-		n.emit(sample.Entity{File: id}, into)
+		n.emit(sample.Entity{File: id}, t.from, into)
 	}
 }

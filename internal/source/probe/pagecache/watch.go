@@ -69,16 +69,22 @@ func OpenWatch(h *host.Host, pace Pace) (*Watch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the page-cache object: %w", err)
 	}
-	programs := counting()
+	programs, ways := counting(), reading()
+	wanted := slices.Clone(programs)
+	for i := range ways {
+		for _, w := range ways[i].Ways {
+			wanted = append(wanted, w.Programs...)
+		}
+	}
 	for name := range spec.Programs {
-		if !slices.ContainsFunc(programs, func(p bpf.Program) bool { return p.Name == name }) {
+		if !slices.ContainsFunc(wanted, func(p bpf.Program) bool { return p.Name == name }) {
 			delete(spec.Programs, name)
 		}
 	}
 	for _, name := range []string{"waits", "paths", "processes", "touched"} { // nobody asks for them
 		spec.Maps[name].MaxEntries = 1
 	}
-	p, err := bpf.Open(spec, programs, map[string]any{"syscall_way": syscallWays(), "look_ticks": ticks(pace.Length)})
+	p, err := bpf.OpenWays(spec, programs, ways, map[string]any{"syscall_way": syscallWays(), "look_ticks": ticks(pace.Length)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the page-cache watch: %w", err)
 	}
@@ -192,7 +198,7 @@ func (w *Watch) look(quit chan struct{}) (*look, error) {
 	began := time.Now()
 	l := &look{}
 	attach := func() error {
-		for _, p := range w.names() {
+		for _, p := range w.p.probe.Hooked() {
 			if err := w.p.probe.Attach(p); err != nil {
 				return err
 			}
@@ -235,7 +241,7 @@ func (w *Watch) look(quit chan struct{}) (*look, error) {
 	}
 	w.p.before = l.after
 	w.account(l, costs.Window(to))
-	full, err := w.forget()
+	full, err := forget(w.p.probe)
 	if err != nil {
 		return nil, err
 	}
@@ -285,20 +291,9 @@ func (w *Watch) account(l *look, costs *sample.Window) {
 	}
 }
 
-// names are the programs that this kernel has a tracepoint for.
-func (w *Watch) names() []string {
-	var all []string
-	for _, p := range counting() {
-		if p.Tracepoint != "" && !slices.Contains(w.p.probe.Missing(), p.Tracepoint) {
-			all = append(all, p.Name)
-		}
-	}
-	return all
-}
-
 func (w *Watch) detach() error {
 	var errs []error
-	for _, p := range w.names() {
+	for _, p := range w.p.probe.Hooked() {
 		errs = append(errs, w.p.probe.Detach(p))
 	}
 	return errors.Join(errs...)
@@ -307,8 +302,8 @@ func (w *Watch) detach() error {
 // forget empties what is kept from one event to another: what happens to a page
 // between two looks is not seen. full tells whether there was no room for more
 // accounts.
-func (w *Watch) forget() (full bool, err error) {
-	m := w.p.probe.Map
+func forget(p *bpf.Probe) (full bool, err error) {
+	m := p.Map
 	accounts := uint32(0)
 	err = errors.Join(empty(m("accounts"), func(pagecacheFileKey, pagecacheAccount) { accounts++ }), empty(m("paths"), func(pagecacheInodeKey, pagecachePath) {}),
 		empty(m("processes"), func(uint32, pagecacheProcess) {}))

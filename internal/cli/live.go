@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/diagnose"
+	"iocause/internal/live"
+	"iocause/internal/live/feed"
+	"iocause/internal/present/text"
+	"iocause/internal/source"
+	"iocause/internal/view"
+)
+
+// liveOptions are the flags of live.
+type liveOptions struct {
+	filter   filter
+	light    bool
+	playback playback
+}
+
+func newLiveCommand(e *env) *cobra.Command {
+	o := &liveOptions{}
+	c := &cobra.Command{
+		Use:   "live [INTERVAL] [flags]",
+		Short: "The machine in one screen: verdict, resources, latencies, tables",
+		Long: "Live shows the machine as it goes on: at the top the verdict of the last ten\n" +
+			"seconds, which is judged again and again, then the resources with their course, a\n" +
+			"heat map of latencies, and tables to sort, filter and open. It needs a terminal;\n" +
+			"? shows all keys.\n\n" +
+			"INTERVAL is in seconds, or has a unit (500ms); a second by default. Space pauses,\n" +
+			"Left and Right go back and forth in time. Kernel programs are loaded while the\n" +
+			"first figures are shown already; with --light only those that a table needs, and\n" +
+			"no verdict is worked out until v is pressed. The corner says what it costs.\n\n" +
+			"With --recording, or --from and --to, the same screen shows what was kept.",
+		Example: `  iocause live
+  iocause live 5 --light
+  iocause live --cgroup /system.slice/postgresql.service
+  iocause live --recording run.iocause
+  iocause live --recording 17
+  iocause live --from "2h ago" --to "1h ago"`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return &usageError{fmt.Errorf("reading the arguments: %q is one too many", args[1]), "give INTERVAL at most"}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return runLive(e, c, o, args) },
+	}
+	o.filter.bind(c)
+	c.Flags().BoolVar(&o.light, "light", false, "no verdict at first; load what tables need")
+	o.playback.bind(c)
+	c.Flags().SortFlags = false
+	return c
+}
+
+func runLive(e *env, c *cobra.Command, o *liveOptions, args []string) error {
+	every := time.Second
+	if len(args) > 0 {
+		var err error
+		if every, err = interval(args[0]); err != nil {
+			return err
+		}
+	}
+	if err := onTerminal(e.streams); err != nil {
+		return err
+	}
+	play, err := o.playback.asked(c)
+	if err != nil {
+		return err
+	}
+	given := o.filter.given(c)
+	if len(given) > 1 {
+		return &usageError{fmt.Errorf("reading the flags: --%s and --%s exclude each other", given[0], given[1]), "give one of them"}
+	}
+	find := func(given []string) (diagnose.Target, error) { return o.filter.target(e.host, given) }
+	if play {
+		find = o.filter.recordedTarget
+	}
+	target, err := find(given)
+	if err != nil {
+		return err
+	}
+	screen := live.Options{Every: every, Verdict: !o.light, Color: styleOf(e.stdout, os.Getenv, widestTable).Color,
+		Query: view.Query{PIDs: target.PIDs, Comm: target.Comm, Cgroup: target.Cgroup, Device: target.Device}}
+	for _, x := range e.sources {
+		screen.Sources = append(screen.Sources, x.Name)
+	}
+	if play {
+		return runLivePast(e, c, o, target, screen)
+	}
+	f, err := feed.NewMachine(e.host, append(slices.Clone(e.sources), source.Others()...), screen.Sources, every, target, openLimit())
+	if err != nil {
+		return err
+	}
+	return live.Run(c.Context(), live.New(f, screen), e.stdin, e.stdout, behindShell())
+}
+
+// livePast shows what was kept.
+func runLivePast(e *env, c *cobra.Command, o *liveOptions, target diagnose.Target, screen live.Options) (err error) {
+	from, err := openPlayback(e, &o.playback, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	f, err := feed.NewKept(from, target)
+	if err != nil {
+		return err
+	}
+	screen.Past = text.Escape(from.Name)
+	return live.Run(c.Context(), live.New(f, screen), e.stdin, e.stdout, behindShell())
+}
+
+// onTerminal refuses to draw into a file, and to read keys from one.
+func onTerminal(s streams) error {
+	const instead = "'iocause diagnose' prints the verdict, 'iocause use 1', 'iocause disk 1' and the like print tables every second"
+	if _, ok := terminalWidth(s.stdout); !ok {
+		return &usageError{errors.New("standard output is no terminal, and live draws on one"), instead}
+	}
+	if os.Getenv("TERM") == "dumb" {
+		return &usageError{errors.New("the terminal cannot move its cursor (TERM=dumb)"), instead}
+	}
+	if f, ok := s.stdin.(*os.File); !ok || !isTerminal(f) {
+		return &usageError{errors.New("standard input is no terminal, and live takes its keys from there"), instead}
+	}
+	return nil
+}
+
+func isTerminal(f *os.File) bool {
+	_, ok := windowSize(f.Fd())
+	return ok
+}
+
+// behindShell tells whether a shell with job control is there to go back to
+// when we are stopped: the kernel does not stop a process group that nobody
+// could wake (setpgid(2), orphaned process groups).
+func behindShell() bool {
+	own, err1 := unix.Getsid(0)
+	parent, err2 := unix.Getsid(os.Getppid())
+	group, err3 := unix.Getpgid(os.Getppid())
+	return err1 == nil && err2 == nil && err3 == nil && own == parent && group != unix.Getpgrp()
+}

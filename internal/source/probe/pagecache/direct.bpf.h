@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * I/O of files past the page cache: by the kernel's tracepoints where it has
+ * them (6.5), else at functions beside them.
+ */
+#pragma once
+
+#include "charge.bpf.h"
+
+#define IOMAP_WRITE (1 << 0)
+#define IOMAP_DIRECT (1 << 4)
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct iomap {
+	u64 length;
+};
+struct iomap_iter {
+	struct inode *inode;
+	u64 len;
+	unsigned int flags;
+	struct iomap iomap;
+};
+struct iomap_dio {
+	struct kiocb *iocb;
+};
+
+#pragma clang attribute pop
+
+static __always_inline int direct(struct inode *inode, u64 bytes, bool writes)
+{
+	struct account *a = account_of(inode, this_tgid());
+	struct task *t;
+
+	if (!a)
+		return 0;
+	a->size = inode->i_size;
+	if (writes) {
+		ADD(a->direct_writes, 1);
+		ADD(a->direct_write_bytes, bytes);
+	} else {
+		ADD(a->direct_reads, 1);
+		ADD(a->direct_read_bytes, bytes);
+	}
+	t = task_state_of(bpf_get_current_task_btf());
+	if (t) /* what it waited before belongs to no file that we know */
+		t->pending = 0;
+	return 0;
+}
+
+SEC("tp_btf/iomap_dio_rw_begin")
+int COUNTING(on_direct, struct kiocb *iocb, struct iov_iter *iter)
+{
+	return direct(iocb->ki_filp->f_inode, iter->count, iter->data_source);
+}
+
+/*
+ * What is called for each extent, of whatever kind: __iomap_dio_rw itself has
+ * more arguments than x86 passes to programs before 6.6.
+ */
+SEC("fentry/iomap_iter")
+int COUNTING(direct_iter, struct iomap_iter *iter)
+{
+	if (!(iter->flags & IOMAP_DIRECT) || iter->iomap.length)
+		return 0; /* the next extent of one that was counted */
+	return direct(iter->inode, iter->len, iter->flags & IOMAP_WRITE);
+}
+
+static __always_inline int direct_is_done(struct kiocb *iocb)
+{
+	struct task *t = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+
+	if (t)
+		charge_wait(t, iocb->ki_filp->f_inode);
+	return 0;
+}
+
+SEC("tp_btf/iomap_dio_complete")
+int COUNTING(on_direct_done, struct kiocb *iocb)
+{
+	return direct_is_done(iocb);
+}
+
+SEC("fentry/iomap_dio_complete")
+int COUNTING(direct_done, struct iomap_dio *dio)
+{
+	return direct_is_done(dio->iocb);
+}

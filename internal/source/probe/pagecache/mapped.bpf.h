@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Faults of mapped files: by the kernel's tracepoints where it has them (6.12),
+ * else at the functions that they were put into.
+ */
+#pragma once
+
+#include "charge.bpf.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct vm_area_struct {
+	struct file *vm_file;
+};
+struct vm_fault {
+	struct vm_area_struct *vma;
+	unsigned long pgoff;
+	void *pte;
+};
+
+#pragma clang attribute pop
+
+static __always_inline void used_by_mapping(struct inode *inode, u64 from, u64 to)
+{
+	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), *count = fresh_count(file), cold;
+	struct range r = { .file = file, .from = from, .to = to };
+	struct account *a;
+
+	if (!count || !*count || to < from)
+		return;
+	r.found = new_count();
+	if (!r.found)
+		return;
+	bpf_loop(MAX_CHUNKS, use_chunk, &r, 0);
+	cold = *r.found;
+	if (!cold)
+		return;
+	TOTAL(cold_mapped, cold);
+	a = account_of(inode, this_tgid());
+	if (a)
+		ADD(a->cold_mapped, cold);
+}
+
+/*
+ * Since 6.18 a fault maps a large folio whole, and so did it a huge page before;
+ * the events tell of the pages around the fault at most. So where a thread goes
+ * on at most a folio behind what it mapped last, it had no need to fault in what
+ * lies between: the first page of that is returned.
+ */
+static __always_inline u64 mapped_from(struct task *t, u64 file, u64 from, u64 to)
+{
+	u64 next = t->mapped_file == file ? t->mapped_next : ~0ULL;
+
+	t->mapped_file = file;
+	t->mapped_next = to + 1;
+	return from > next && from - next < FOLIO_PAGES ? next : from;
+}
+
+static __always_inline int faulted(struct inode *inode, u64 index)
+{
+	struct task *t = task_state_of(bpf_get_current_task_btf());
+	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev);
+	struct account *a = account_of(inode, this_tgid());
+
+	if (LOOK_IS_OVER(bpf_jiffies64()))
+		return 0;
+	if (a) {
+		ADD(a->faults, 1);
+		a->size = inode->i_size;
+	}
+	used_by_mapping(inode, t ? mapped_from(t, file, index, index) : index, index);
+	if (!t) {
+		ADD(lost_tasks, 1);
+		return 0;
+	}
+	t->fault_file = file;
+	t->fault_index = index;
+	charge_wait(t, inode);
+	return 0;
+}
+
+SEC("tp_btf/mm_filemap_fault")
+int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
+{
+	return faulted(mapping->host, index);
+}
+
+static __always_inline struct inode *faulting(struct vm_fault *vmf)
+{
+	return ((struct file___mapping *)vmf->vma->vm_file)->f_mapping->host;
+}
+
+SEC("fentry/filemap_fault")
+int COUNTING(fault, struct vm_fault *vmf)
+{
+	struct inode *inode = faulting(vmf);
+	u64 size = inode->i_size, index = vmf->pgoff;
+
+	return size && index <= (size - 1) >> PAGE_SHIFT ? faulted(inode, index) : 0;
+}
+
+static __always_inline int mapped(struct inode *inode, u64 from, u64 to)
+{
+	struct task *t = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+
+	if (LOOK_IS_OVER(bpf_jiffies64()))
+		return 0;
+	if (t && to >= from)
+		from = mapped_from(t, file_hash(inode->i_ino, inode->i_sb->s_dev), from, to);
+	used_by_mapping(inode, from, to);
+	if (t)
+		charge_wait(t, inode);
+	return 0;
+}
+
+SEC("tp_btf/mm_filemap_map_pages")
+int COUNTING(on_map_pages, struct address_space *mapping, unsigned long from, unsigned long to)
+{
+	return mapped(mapping->host, from, to);
+}
+
+SEC("fexit/filemap_map_pages")
+int COUNTING(map_pages, struct vm_fault *vmf, unsigned long from, unsigned long to)
+{
+	struct inode *inode;
+	u64 size, eof;
+
+	if (!vmf->pte) /* none of them was there */
+		return 0;
+	inode = faulting(vmf);
+	size = inode->i_size;
+	eof = size ? (size - 1) >> PAGE_SHIFT : 0;
+	return mapped(inode, from, to < eof ? to : eof);
+}

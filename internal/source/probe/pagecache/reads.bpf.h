@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Visits of read calls, and what a read had to fetch: by the kernel's
+ * tracepoints where it has them (6.12; 6.15 for read-ahead), else at the
+ * functions that they were put into.
+ */
+#pragma once
+
+#include "charge.bpf.h"
+#include "sampled.bpf.h"
+#include "touched.bpf.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct folio_batch {
+	unsigned char nr;
+	struct folio *folios[15]; /* or 31 */
+};
+struct readahead_control {
+	struct address_space *mapping;
+	unsigned long _index;
+};
+
+#pragma clang attribute pop
+
+/*
+ * While reads of cached data are counted in slices only, the loader attaches
+ * the program for a little longer than a slice: the time of that varies, this
+ * does not.
+ */
+static __always_inline bool in_slice(void)
+{
+	u64 now = bpf_ktime_get_ns(), until = slice_until;
+
+	if (!until) {
+		__sync_val_compare_and_swap(&slice_until, 0, now + slice_ns);
+		return true;
+	}
+	return now < until;
+}
+
+/* A look-up of pages of a file, for a task. */
+struct read {
+	struct task *t;
+	u64 file, size, eof, now;
+	u64 each; /* reads that it stands for */
+	u32 way;
+	bool moved; /* the task read another file before */
+};
+
+/* False when it is not to be counted, as behind the end of the file. */
+static __always_inline bool begin_read(struct read *r, struct inode *inode, u64 index)
+{
+	u64 ino = inode->i_ino, size = inode->i_size;
+	u32 dev = inode->i_sb->s_dev;
+	struct task_struct *task;
+	struct task *t;
+
+	if (weight > 1 && !in_slice())
+		return false;
+	r->now = bpf_jiffies64();
+	if (LOOK_IS_OVER(r->now))
+		return false;
+	task = bpf_get_current_task_btf();
+	t = task_state_of(task);
+	if (!t) {
+		ADD(lost_tasks, 1);
+		return false;
+	}
+	r->size = size;
+	r->eof = size ? (size - 1) >> PAGE_SHIFT : 0;
+	if (index > r->eof)
+		return false;
+	r->t = t;
+	r->file = file_hash(ino, dev);
+	r->way = way_of(task);
+	if (t->way != r->way) {
+		finish_scan(t);
+		flush(t);
+		t->way = r->way;
+	}
+	r->each = 1;
+	if (weight > 1)
+		r->each = reads_for(t, task);
+	else
+		count_all(t, task);
+	r->moved = t->file != r->file;
+	if (r->moved) {
+		finish_scan(t);
+		flush(t);
+		t->key.ino = ino;
+		t->key.dev = dev;
+		t->key.tgid = this_tgid();
+		t->file = r->file;
+		t->jiffies = r->now;
+		account_of(inode, t->key.tgid);
+	}
+	return true;
+}
+
+/* The look-up visits n pages, up to last; those from..to are there by now. */
+static __always_inline void end_read(struct read *r, struct inode *inode, u64 n, u64 calls, u64 last, u64 from, u64 to)
+{
+	struct task *t = r->t;
+	u64 *count;
+
+	if (n)
+		touch(r->file, last - n + 1, last);
+	t->ra_file = 0;
+	t->calls += calls * r->each;
+	t->visits += n * r->each;
+	if (weight > 1 && r->way == WAY_READ) {
+		t->all_reads += calls;
+		t->all_pages += n;
+	}
+	t->size = r->size;
+	t->eof = r->eof;
+	t->scan = to < last ? to + 1 : NO_SCAN;
+	count = fresh_count(r->file);
+	if (count && *count)
+		count_cold(t, from, to);
+	if (t->pending)
+		charge_wait(t, inode);
+	if (t->calls >= FLUSH_CALLS || r->now - t->jiffies > FLUSH_TICKS) {
+		flush(t);
+		t->jiffies = r->now;
+	}
+}
+
+/*
+ * A read looks up a batch of folios: (index, last) is what is left of the
+ * call. One call makes several events, all with the call's own end.
+ */
+SEC("tp_btf/mm_filemap_get_pages")
+int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, unsigned long end)
+{
+	struct inode *inode = mapping->host;
+	u64 from = index, last = end, n = 0, calls = 0, to;
+	struct read r = {};
+	struct task *t;
+
+	if (end < index || !begin_read(&r, inode, index))
+		return 0;
+	t = r.t;
+	if (last > r.eof)
+		last = r.eof;
+	if (r.moved) {
+		if (t->ra_file == r.file && t->ra_last == end && t->ra_index < index)
+			from = t->ra_index;
+		n = last - from + 1;
+		calls = 1;
+		t->request = end - from + 1;
+	} else if (t->last == end && index > t->index && index != t->last) {
+		/* the next batch of the same call */
+		if (t->scan < from)
+			from = t->scan;
+	} else {
+		if (t->scan != NO_SCAN)
+			finish_scan(t);
+		/* a batch whose last folio was not read yet returns without an
+		 * event: find where the call began */
+		if (t->ra_file == r.file && t->ra_last == end && t->ra_index < index)
+			from = t->ra_index;
+		else if (index > t->last + 1 && end - t->last - t->request <= 1)
+			from = t->last + 1;
+		n = last - from + 1;
+		/* starts on the page where the last call ended: the same visit,
+		 * as the kernel sees it too */
+		if (t->last == from)
+			n--;
+		if (n || t->index == index)
+			calls = 1;
+		t->request = end - from + 1;
+	}
+	to = last;
+	if (to > index + SCAN_PAGES - 1)
+		to = index + SCAN_PAGES - 1;
+	t->index = index;
+	t->last = end;
+	end_read(&r, inode, n, calls, last, from, to);
+	return 0;
+}
+
+/*
+ * The last page of a batch, which ctx[argument] points to. The pointer is read
+ * as a number: verifiers refuse arithmetic on the pointer itself.
+ */
+static __always_inline u64 batch_end(unsigned long long *ctx, u32 argument, u32 nr)
+{
+	u64 batch, folio = 0, flags = 0, pages = 1;
+	struct folio *f;
+
+	bpf_probe_read_kernel(&batch, sizeof(batch), &ctx[argument]);
+	batch += bpf_core_field_offset(struct folio_batch, folios) + (nr - 1) * sizeof(u64);
+	bpf_probe_read_kernel(&folio, sizeof(folio), (void *)batch);
+	f = (void *)folio;
+	bpf_probe_read_kernel(&flags, sizeof(flags), f);
+	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_head)) {
+		if (bpf_core_field_exists(f->_nr_pages))
+			pages = BPF_CORE_READ(f, _nr_pages);
+		else
+			pages = BPF_CORE_READ((struct folio___old *)f, _folio_nr_pages);
+	}
+	return BPF_CORE_READ(f, index) + pages - 1;
+}
+
+/*
+ * The same, where a look-up ends that found a batch of folios: each event tells
+ * of the pages that the call is about to copy, so nothing has to be guessed.
+ */
+static __always_inline int found_pages(unsigned long long *ctx, struct kiocb *iocb, u64 count, u32 argument, struct folio_batch *batch)
+{
+	struct inode *inode = ((struct file___mapping *)iocb->ki_filp)->f_mapping->host;
+	u64 pos = iocb->ki_pos, from = pos >> PAGE_SHIFT, end, last, n, calls = 1;
+	struct read r = {};
+	struct task *t;
+	u32 nr = batch->nr;
+
+	if (!count || !nr || !begin_read(&r, inode, from))
+		return 0;
+	t = r.t;
+	last = end = (pos + count - 1) >> PAGE_SHIFT;
+	if (end - from >= nr) { /* else every folio is a page of the call at least */
+		last = batch_end(ctx, argument, nr);
+		if (last > end)
+			last = end;
+	}
+	if (last > r.eof)
+		last = r.eof;
+	if (last < from)
+		return 0;
+	n = last - from + 1;
+	if (!r.moved) {
+		if (t->last == from)
+			n--; /* the same visit, as above */
+		if (t->end == end && t->last + 1 == from) {
+			calls = 0; /* the next batch of the same call */
+			r.each = t->each;
+		} else if (!n && t->index != from) {
+			calls = 0;
+		}
+	}
+	t->index = from;
+	t->last = last;
+	t->end = end;
+	t->each = r.each;
+	end_read(&r, inode, n, calls, last, from, last);
+	return 0;
+}
+
+/* (iocb, count, batch, need_uptodate), since 6.7 */
+SEC("fexit/filemap_get_pages")
+int COUNTING(got_pages, struct kiocb *iocb, unsigned long count, struct folio_batch *batch, bool whole, int failed)
+{
+	return failed ? 0 : found_pages(ctx, iocb, count, 2, batch);
+}
+
+/* (iocb, iter, batch) before */
+SEC("fexit/filemap_get_pages")
+int COUNTING(got_pages_iter, struct kiocb *iocb, struct iov_iter *iter, struct folio_batch *batch, int failed)
+{
+	return failed ? 0 : found_pages(ctx, iocb, iter->count, 2, batch);
+}
+
+static __always_inline int needed(struct inode *inode, u64 index, u64 request)
+{
+	struct task *t = task_state_of(bpf_get_current_task_btf());
+	u64 file, last = index + request - 1;
+
+	if (!t) {
+		ADD(lost_tasks, 1);
+		return 0;
+	}
+	file = file_hash(inode->i_ino, inode->i_sb->s_dev);
+	t->need_file = file;
+	t->need_index = index;
+	t->need_end = index + request;
+	if (t->ra_file == file && t->ra_last == last)
+		return 0;
+	t->ra_file = file;
+	t->ra_index = index;
+	t->ra_last = last;
+	return 0;
+}
+
+SEC("tp_btf/page_cache_sync_ra")
+int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
+{
+	return needed(inode, index, request);
+}
+
+SEC("fentry/page_cache_sync_ra")
+int COUNTING(sync_readahead, struct readahead_control *control, unsigned long request)
+{
+	return needed(control->mapping->host, control->_index, request);
+}

@@ -1,0 +1,84 @@
+package pagecache
+
+import (
+	"iocause/internal/bpf"
+	"iocause/internal/sample"
+)
+
+// counting are the programs that keep the account of pages on every kernel,
+// without those that tell who waited.
+func counting() []bpf.Program {
+	return []bpf.Program{
+		{Name: "on_add", Tracepoint: "mm_filemap_add_to_page_cache"},
+		{Name: "on_delete", Tracepoint: "mm_filemap_delete_from_page_cache"},
+		{Name: "on_dirty", Tracepoint: "writeback_dirty_folio"},
+		{Name: "on_exit", Tracepoint: "sched_process_exit"},
+		{Name: "settle"},
+	}
+}
+
+// Names of what can be counted in several ways.
+const (
+	reads  = "reads"
+	mapped = "mapped"
+	demand = "demand"
+	direct = "direct"
+)
+
+// reading is what there are several ways to see of the account of pages: at
+// tracepoints, which kernels have since 6.12 and later, and at the functions that
+// these were put into.
+func reading() []bpf.Capability {
+	return []bpf.Capability{
+		{Name: reads, Prove: proveReads, Ways: []bpf.Way{
+			{By: bpf.ByTracepoint, Programs: []bpf.Program{{Name: "on_get_pages", Tracepoint: "mm_filemap_get_pages"}}},
+			{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "got_pages", Exit: "filemap_get_pages", Arguments: 4}}},
+			{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "got_pages_iter", Exit: "filemap_get_pages", Arguments: 3}}},
+		}},
+		{Name: mapped, Prove: proveMapped, Ways: []bpf.Way{
+			{By: bpf.ByTracepoint, Programs: []bpf.Program{
+				{Name: "on_fault", Tracepoint: "mm_filemap_fault"}, {Name: "on_map_pages", Tracepoint: "mm_filemap_map_pages"},
+			}},
+			{By: bpf.ByFunction, Programs: []bpf.Program{
+				{Name: "fault", Entry: "filemap_fault", Arguments: 1}, {Name: "map_pages", Exit: "filemap_map_pages", Arguments: 3},
+			}},
+		}},
+		{Name: demand, Optional: true, Ways: []bpf.Way{
+			{By: bpf.ByTracepoint, Programs: []bpf.Program{{Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra"}}},
+			{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "sync_readahead", Entry: "page_cache_sync_ra", Arguments: 2}}},
+		}},
+	}
+}
+
+// passing is I/O past the page cache.
+func passing() bpf.Capability {
+	return bpf.Capability{Name: direct, Optional: true, Prove: proveDirect, Ways: []bpf.Way{
+		{By: bpf.ByTracepoint, Programs: []bpf.Program{
+			{Name: "on_direct", Tracepoint: "iomap_dio_rw_begin"}, {Name: "on_direct_done", Tracepoint: "iomap_dio_complete"},
+		}},
+		{By: bpf.ByFunction, Programs: []bpf.Program{
+			{Name: "direct_iter", Entry: "iomap_iter", Arguments: 2}, {Name: "direct_done", Entry: "iomap_dio_complete", Arguments: 1},
+		}},
+	}}
+}
+
+// from are the source strings of what is counted in one of several ways.
+type from struct{ reads, faults, direct string }
+
+func fromWays(ways []sample.Way) from {
+	var f from
+	for _, w := range ways {
+		if w.By == "" {
+			continue
+		}
+		switch w.What {
+		case reads:
+			f.reads = w.Hooks[0]
+		case mapped:
+			f.faults = w.Hooks[0]
+		case direct:
+			f.direct = w.Hooks[0]
+		}
+	}
+	return f
+}

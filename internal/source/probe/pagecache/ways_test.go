@@ -1,0 +1,101 @@
+package pagecache
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"iocause/internal/bpf"
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/sample"
+)
+
+// What lies behind the end of a file is not visited, whichever way counts.
+func TestReadsBeyondTheEnd(t *testing.T) {
+	bpftest.ComparesFigures(t)
+	const pages, count = 1009, 211
+	path := bpftest.File(t, pages)
+	f := observe(t, path, fmt.Sprintf("beyond %s 0 %d", path, count))
+	if v, n := f.get(sample.CacheVisits), f.get(sample.CacheCalls); v != 2*count || n != 2*count {
+		t.Errorf("visits %.0f, calls %.0f, want %d each", v, n, 2*count)
+	}
+}
+
+// A read that may not wait takes what is there. At the tracepoint it looks as if
+// it took all that it asks for; at the function it does not.
+func TestReadsThatMayNotWait(t *testing.T) {
+	bpftest.ComparesFigures(t)
+	const pages, count = 1009, 7
+	path := bpftest.File(t, pages)
+	f := observe(t, path, fmt.Sprintf("part %s %d %d", path, 64*pageBytes, count))
+	want := 2.0 * count
+	if f.ways[0].By == bpf.ByTracepoint {
+		want = count + 64
+	}
+	if v, c := f.get(sample.CacheVisits), f.get(sample.CacheCold); v != want || c != count {
+		t.Errorf("visits %.0f, cold %.0f, want %.0f and %d", v, c, want, count)
+	}
+}
+
+// elsewhere is a capability's way, at other functions than it should be.
+func elsewhere(c bpf.Capability, functions map[string]string) bpf.Way {
+	for _, w := range c.Ways {
+		if w.By != bpf.ByFunction {
+			continue
+		}
+		w.Programs = slices.Clone(w.Programs)
+		for i := range w.Programs {
+			p := &w.Programs[i]
+			if other := functions[p.Entry]; other != "" {
+				p.Entry = other
+			}
+		}
+		return w
+	}
+	return bpf.Way{}
+}
+
+// A way that attaches and counts wrong is not taken, nor one that does not attach:
+// the next one is, and nothing of the first is left.
+func TestTheNextWayIsTaken(t *testing.T) {
+	bpftest.Root(t)
+	spec, err := loadPagecache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ways := reading()
+	for i := range ways {
+		if ways[i].Name == mapped {
+			// it has the argument of filemap_fault, and without swap nobody calls it
+			ways[i].Ways = append([]bpf.Way{elsewhere(ways[i], map[string]string{"filemap_fault": "do_swap_page"})}, ways[i].Ways...)
+		}
+	}
+	for _, name := range []string{"on_direct", "on_direct_done", "direct_iter", "direct_done", "on_balance", "on_balance_old", "on_switch"} {
+		delete(spec.Programs, name)
+	}
+	p, err := bpf.OpenWays(spec, counting(), ways, nil)
+	bpftest.Need(t, "bpf", err)
+	defer p.Close()
+	i := slices.IndexFunc(p.Ways(), func(w sample.Way) bool { return w.What == mapped })
+	w := p.Ways()[i]
+	if w.By == "" || slices.Contains(w.Hooks, "fentry:do_swap_page") || len(w.Rejected) == 0 || !strings.Contains(w.Rejected[0], "do_swap_page") {
+		t.Errorf("%+v, want another way than do_swap_page, and why", w)
+	}
+	t.Logf("%+v", w)
+	var accounts int
+	if err := bpf.Each(p.Map("accounts"), func(pagecacheFileKey, pagecacheAccount) { accounts++ }); err != nil || accounts > 0 {
+		t.Errorf("the proof has left %d accounts, %v", accounts, err)
+	}
+}
+
+func TestFunctionsAreProved(t *testing.T) {
+	p, _ := opened(t)
+	for _, w := range p.Ways() {
+		t.Logf("%+v", w)
+		if w.By == bpf.ByFunction && (w.What == reads || w.What == mapped) && !strings.HasPrefix(w.Proof, "counted") {
+			bpftest.Need(t, "bpf", errors.New(w.Proof))
+		}
+	}
+}
