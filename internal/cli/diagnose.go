@@ -45,6 +45,7 @@ type diagnoseOptions struct {
 	duration time.Duration
 	filter   filter
 	format   string
+	whole    bool
 	exitCode bool
 	playback playback
 	against  pastOptions
@@ -71,7 +72,8 @@ func newDiagnoseCommand(e *env) *cobra.Command {
 		Example: `  iocause diagnose
   iocause diagnose --duration 30s --pid 1234
   iocause diagnose --cgroup /system.slice/postgresql.service
-  iocause diagnose --device nvme0n1 --format json
+  iocause diagnose --device nvme0n1 -v
+  iocause diagnose --format json
   iocause diagnose --recording run.iocause --from 14:00 --to 14:05
   iocause diagnose --comm postgres --against monday.iocause
   iocause diagnose -- tar cf /tmp/home.tar /home
@@ -97,6 +99,7 @@ func (o *diagnoseOptions) bind(c *cobra.Command) {
 	f.StringVar(&o.filter.cgroup, "cgroup", "", "limit it to the processes in and below this\ncgroup")
 	f.StringVar(&o.filter.device, "device", "", "limit it to I/O on this block device")
 	f.StringVar(&o.format, "format", "text", "text or json")
+	f.BoolVarP(&o.whole, "verbose", "v", false, "say also where figures come from, what was ruled out\nand why, and what would refute the answer")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit with the code of the COMMAND")
 	o.playback.bind(c)
 	o.against.bind(c)
@@ -238,7 +241,7 @@ func conclude(watch context.Context, e *env, o *diagnoseOptions, w *sample.Windo
 	if err != nil {
 		return err
 	}
-	return printReport(e.stdout, r, o.format)
+	return printReport(e.stdout, r, o.format, o.whole)
 }
 
 // noteRefusals says once what is missing without privileges; the report names

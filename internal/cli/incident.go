@@ -116,6 +116,7 @@ func writeFinding(out io.Writer, x *incidents.Incident, style text.Style) error 
 		_, err := fmt.Fprintf(out, "The finding cannot be read: %s.\n", text.Escape(err.Error()))
 		return err
 	}
+	style.Whole = true
 	return text.Write(out, &r, style)
 }
 

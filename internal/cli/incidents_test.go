@@ -99,7 +99,7 @@ func TestIncidentIsShown(t *testing.T) {
 		`Incident 1 on db\x1b[31m1, kernel 6.12.1` + "\nfrom 2026-11-04 13:20:00 +0100 to 2026-11-04 13:32:00 +0100 (12 min)\n",
 		`not gathered: stacks: no\nroom` + "\n",
 		"cpu.user      10 % 50 %   40 % 60 % 6.6 hour of week, 8 weeks\n", "disk.pressure 90 % -      -    -    -   learning\n",
-		"PRIMARY CAUSE: ", "cache-busting · confidence",
+		"PROBLEM: ", "cache-busting · confidence",
 		`disk.busy vd\x07a ▁.▅█ `, "/proc/diskstats", "none ", "processes application/json         11 B\n", `odd\x1b `, "--section NAME",
 	} {
 		if !strings.Contains(out, want) {

@@ -9,12 +9,15 @@ import (
 	"iocause/internal/present/text"
 )
 
-// printReport writes the report to standard output.
-func printReport(out io.Writer, r *diagnose.Report, format string) error {
+// printReport writes the report: as JSON, or for people the first screen, or the
+// whole.
+func printReport(out io.Writer, r *diagnose.Report, format string, whole bool) error {
 	if format == "json" {
 		return writeJSON(out, r)
 	}
-	return text.Write(out, r, styleOf(out, os.Getenv, widestText))
+	style := styleOf(out, os.Getenv, widestText)
+	style.Whole = whole
+	return text.Write(out, r, style)
 }
 
 // writeJSON writes one indented document.

@@ -69,5 +69,5 @@ func diagnoseRecording(e *env, c *cobra.Command, o *diagnoseOptions, args []stri
 	if err != nil {
 		return errors.Join(err, from.Close())
 	}
-	return errors.Join(printReport(e.stdout, j.Report, o.format), from.Close())
+	return errors.Join(printReport(e.stdout, j.Report, o.format, o.whole), from.Close())
 }

@@ -86,6 +86,7 @@ func printCase(out io.Writer, c *read.Case, n, of int, style text.Style) error {
 		}
 		printNotes(out, c, style)
 	}
+	style.Whole = true // where in the text each figure stands
 	if err := text.Write(out, &r, style); err != nil {
 		return err
 	}

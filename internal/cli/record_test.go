@@ -154,7 +154,7 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := printReport(&want, report, format); err != nil {
+		if err := printReport(&want, report, format, false); err != nil {
 			t.Fatal(err)
 		}
 		code, got, notes := runApp(t.Context(), nil, "diagnose", "--recording", path, "--format", format)

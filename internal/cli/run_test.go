@@ -224,7 +224,7 @@ func TestDiagnoseJSON(t *testing.T) {
 
 func TestDiagnoseText(t *testing.T) {
 	code, out, _ := runApp(t.Context(), []source.Entry{working("calm", sample.WaitIO)}, "diagnose", "--duration", "100ms")
-	if code != 0 || !strings.HasPrefix(out, "HEALTHY: ") || !strings.Contains(out, "\nCost ") || strings.Contains(out, "\x1b") {
+	if code != 0 || !strings.HasPrefix(out, "NO PROBLEM: ") || !strings.Contains(out, ", cost CPU ") || strings.Contains(out, "\x1b") {
 		t.Errorf("code %d, %s", code, out)
 	}
 }

@@ -58,7 +58,7 @@ func cgroupCacheLimit() Cause {
 				Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.3, c.exact()),
 				Weight: c.readWeight(&v), Culprit: k, Evidence: e,
 				Disprove: "refaults in the cgroup that go on after its limit was raised above what it re-reads",
-				Advice:   []Advice{c.raiseLimit(&v, &set, limit, taken, avail)},
+				Advice:   []Advice{c.raiseLimit(&v, &set, cg, limit, taken, avail)},
 			}
 		},
 	}
@@ -71,7 +71,7 @@ const (
 )
 
 // raiseLimit says how far, never below the limit there is.
-func (c *Case) raiseLimit(v *cacheView, set *readSet, limit, taken, avail float64) Advice {
+func (c *Case) raiseLimit(v *cacheView, set *readSet, cgroup string, limit, taken, avail float64) Advice {
 	low, high := set.span(limit - taken)
 	low, top := max(headroom*(low+taken), limit), 0.0
 	if high > 0 {
@@ -93,7 +93,11 @@ func (c *Case) raiseLimit(v *cacheView, set *readSet, limit, taken, avail float6
 	if low > avail+limit {
 		do += fmt.Sprintf(" (the host has only %s available)", bytes(avail))
 	}
-	return c.promise(c.servedFromMemory(v, v.refault)).advise(do, "reads are then served from memory")
+	a := c.promise(c.servedFromMemory(v, v.refault)).advise(do, "reads are then served from memory")
+	if set.known() && top < avail+limit { // else it is not known how far, or that is too far
+		a.Command = c.memoryLimitCommand(cgroup, top)
+	}
+	return a
 }
 
 // limitUnseen is the answer where no limit is known to be reached. Pages that

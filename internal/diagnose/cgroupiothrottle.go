@@ -78,14 +78,16 @@ func cgroupIOThrottle() Cause {
 			k := c.victimCulprit()
 			k.Cgroup, k.Device = best.cgroup, best.device
 			c.at(&k, c.topFile(best.device, usual()...))
+			lift := c.promise(c.withoutLimit(weight)).advise(
+				fmt.Sprintf("raise or remove the limit %s of the cgroup on %s", best.class, best.device),
+				fmt.Sprintf("the device held its requests for only %s of the waiting time: the rest goes away", percent(1-weight)),
+			)
+			lift.Command = c.ioLimitCommand(&best)
 			return Verdict{
 				Answer: Yes, Confidence: confidence(max(0.5+(used-throttleNear)*3, min(0.5+share, 0.8)), c.w.Has(sample.BlockThrottled)),
 				Weight: weight * c.blockedWeight(), Culprit: k, Evidence: e,
 				Disprove: "the same speed after the limit is lifted",
-				Advice: []Advice{c.promise(c.withoutLimit(weight)).advise(
-					fmt.Sprintf("raise or remove the limit %s of the cgroup on %s", best.class, best.device),
-					fmt.Sprintf("the device held its requests for only %s of the waiting time: the rest goes away", percent(1-weight)),
-				)},
+				Advice:   []Advice{lift},
 			}
 		},
 	}

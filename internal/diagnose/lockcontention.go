@@ -250,8 +250,9 @@ func (c *Case) lockAdvice(kind string, calls []lockCall) []Advice {
 	}
 	gain := c.promise(removal{maybe: c.victim.lock, kernel: kind != "futex"})
 	path := Advice{
-		Do:     fmt.Sprintf("see the code path: iocause offcpu --pid %d --state lock", c.victim.pid),
-		Expect: "the stacks that wait for the lock, by time",
+		Do:      "see the code path",
+		Expect:  "the stacks that wait for the lock, by time",
+		Command: fmt.Sprintf("iocause offcpu --pid %d --state lock", c.victim.pid),
 	}
 	switch maps := share("mmap munmap mremap"); {
 	case maps >= lockMapShare/2 && maps+faults >= lockMapShare:

@@ -65,8 +65,9 @@ func readaheadWaste() Cause {
 						Expect: fmt.Sprintf("the device reads %s instead of %s a second", bytes(used*pageSize/s), bytes(v.inserted*pageSize/s)),
 					},
 					{
-						Do:     fmt.Sprintf("or lower the read-ahead of the device: echo 16 > /sys/block/%s/queue/read_ahead_kb (now %.0f)", c.device, ahead/1024),
-						Expect: "the same for every program, at the cost of sequential readers",
+						Do:      fmt.Sprintf("or lower the read-ahead of the device from %.0f to 16 KiB", ahead/1024),
+						Expect:  "the same for every program, at the cost of sequential readers",
+						Command: c.readAheadCommand(16),
 					},
 				},
 			}

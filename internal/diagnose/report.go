@@ -29,12 +29,14 @@ type Evidence struct {
 
 // Advice is what to change and what that is predicted to give. Low and High are
 // by how many times as much the victim then does in the same time, at least and
-// at most; 0 where that cannot be known. Expect says the same in words.
+// at most; 0 where that cannot be known. Expect says the same in words. Command
+// does it, or shows more, where one line of a shell can; as root.
 type Advice struct {
-	Do     string  `json:"do"`
-	Expect string  `json:"expect"`
-	Low    float64 `json:"expect_low,omitempty"`
-	High   float64 `json:"expect_high,omitempty"`
+	Do      string  `json:"do"`
+	Expect  string  `json:"expect"`
+	Low     float64 `json:"expect_low,omitempty"`
+	High    float64 `json:"expect_high,omitempty"`
+	Command string  `json:"command,omitempty"`
 }
 
 // Excluded is a cause that was looked at and ruled out.

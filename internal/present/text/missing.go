@@ -11,11 +11,7 @@ import (
 // unknown is the report of a window that allows no answer: what is missing
 // comes first.
 func (p *page) unknown(r *diagnose.Report, d detail) {
-	title := "too little could be measured to name a cause or to rule out all"
-	if r.Victim != (diagnose.Culprit{}) {
-		title = "something waits, but no cause on the list could be shown"
-	}
-	p.headline("CANNOT TELL", bold, orElse(r.Title, title))
+	p.headline("CANNOT TELL", bold, unknownTitle(r))
 	p.raw(span{fmt.Sprintf("%s · watched %s", diagnose.Unknown, table.Duration(r.Window.Seconds)), plain})
 	p.blank()
 	d.missing += 2 // it is what this report is about
@@ -36,6 +32,14 @@ func (p *page) unknown(r *diagnose.Report, d detail) {
 		return
 	}
 	p.excluded(r.Excluded, d, false)
+}
+
+func unknownTitle(r *diagnose.Report) string {
+	title := "too little could be measured to name a cause or to rule out all"
+	if r.Victim != (diagnose.Culprit{}) {
+		title = "something waits, but no cause on the list could be shown"
+	}
+	return orElse(r.Title, title)
 }
 
 // notSeen says what could not be judged, and what could not be observed.

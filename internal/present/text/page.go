@@ -22,26 +22,27 @@ type span struct {
 
 // page collects lines that are never wider than width columns.
 type page struct {
-	width int
-	color bool
-	lines []string
-	label string // of the section, until its first line is out
+	width  int
+	color  bool
+	lines  []string
+	label  string // of the section, until its first line is out
+	column int    // that the content of every section starts at
 
 	indent int // columns that wrap leaves free at the start of every line
 }
 
-// labelWidth is the column that the content of every section starts at.
+// labelWidth is that column of a whole report.
 const labelWidth = 14
 
 // section makes the next line bear a label in its first column.
 func (p *page) section(label string) { p.label = label }
 
 // room is how many columns the content has.
-func (p *page) room() int { return p.width - labelWidth }
+func (p *page) room() int { return p.width - p.column }
 
 // put writes one line of content; what does not fit is cut off.
 func (p *page) put(spans ...span) {
-	p.raw(append([]span{{Pad(p.label, labelWidth), bold}}, spans...)...)
+	p.raw(append([]span{{Pad(p.label, p.column), bold}}, spans...)...)
 	p.label = ""
 }
 
@@ -55,12 +56,17 @@ func (p *page) raw(spans ...span) {
 		if i == len(spans)-1 {
 			s.text = strings.TrimRight(s.text, " ")
 		}
-		if p.color && s.look != plain && strings.TrimSpace(s.text) != "" {
-			s.text = string(s.look) + s.text + off
-		}
-		b.WriteString(s.text)
+		b.WriteString(p.paint(s))
 	}
 	p.lines = append(p.lines, strings.TrimRight(b.String(), " "))
+}
+
+// paint gives a text its look.
+func (p *page) paint(s span) string {
+	if p.color && s.look != plain && strings.TrimSpace(s.text) != "" {
+		return string(s.look) + s.text + off
+	}
+	return s.text
 }
 
 // wrap writes a text over several lines, at most limit (0: no limit), those

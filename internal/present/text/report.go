@@ -16,10 +16,19 @@ import (
 type Style struct {
 	Width int  // columns; 0 is 80, less than 40 is 40
 	Color bool // escape sequences for bold, dim, red, green
+	Whole bool // of a report, all that fits on a page, and not the first screen alone
 }
 
-// screen is how many lines a report may take before it says less.
-const screen = 40
+// columns is how wide the output is.
+func (s Style) columns() int {
+	if s.Width == 0 {
+		return 80
+	}
+	return max(s.Width, 40)
+}
+
+// pageLines is how many lines a whole report may take before it says less.
+const pageLines = 40
 
 // detail is how much of a report is said: entries of each section, and lines
 // of each entry.
@@ -27,9 +36,21 @@ type detail struct {
 	evidence, advice, adviceLines, excluded, contributing, missing, lines, waiters int
 }
 
-// Write writes a report. Lists that are too long for one screen are cut and
-// say so; the JSON output has them whole.
+// Write writes a report: its first screen, or the whole of it. Lists that are too
+// long are cut and say so; the JSON output has them whole.
 func Write(w io.Writer, r *diagnose.Report, s Style) error {
+	p := screen(r, s)
+	if s.Whole {
+		p = whole(r, s)
+	}
+	if _, err := io.WriteString(w, p.String()); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// whole makes the longest page that is short enough.
+func whole(r *diagnose.Report, s Style) *page {
 	var p *page
 	for _, d := range []detail{
 		{evidence: 10, advice: 4, adviceLines: 4, excluded: 6, contributing: 4, missing: 5, lines: 3, waiters: 5},
@@ -38,34 +59,28 @@ func Write(w io.Writer, r *diagnose.Report, s Style) error {
 		{evidence: 5, advice: 2, adviceLines: 2, excluded: 1, contributing: 1, missing: 1, lines: 1, waiters: 2},
 	} {
 		p = render(r, s, d)
-		if len(p.lines) <= screen {
+		if len(p.lines) <= pageLines {
 			break
 		}
 	}
-	if _, err := io.WriteString(w, p.String()); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
+	return p
 }
 
 func render(r *diagnose.Report, s Style, d detail) *page {
-	if s.Width == 0 {
-		s.Width = 80
-	}
-	p := &page{width: max(s.Width, 40), color: s.Color}
+	p := &page{width: s.columns(), color: s.Color, column: labelWidth}
 	switch {
 	case r.Primary == diagnose.Unknown || len(r.Findings) == 0:
 		p.unknown(r, d)
 	case r.Primary == diagnose.Healthy:
-		p.headline("HEALTHY", green, orElse(r.Findings[0].Title, "no one waits for I/O"))
+		p.headline("NO PROBLEM", green, orElse(r.Findings[0].Title, "no one waits for I/O"))
 		p.summary(r, &r.Findings[0])
 		p.waiters(r.Waiters, d)
 		p.finding(r, &r.Findings[0], d)
 		p.notSeen(r, d)
 	default:
-		label := "PRIMARY CAUSE"
+		label := "PROBLEM"
 		if r.Findings[0].Likely {
-			label = "LIKELY CAUSE"
+			label = "LIKELY"
 		}
 		p.headline(label, red, r.Findings[0].Title)
 		p.summary(r, &r.Findings[0])
@@ -208,11 +223,14 @@ func (p *page) advice(all []diagnose.Advice, d detail) {
 			return
 		}
 		p.wrap(fmt.Sprintf("%d. %s", i+1, Escape(a.Do)), 3, d.adviceLines, plain)
-		if a.Expect != "" {
-			p.indent = 3
-			p.wrap("expect: "+Escape(a.Expect), 0, d.adviceLines, dim)
-			p.indent = 0
+		p.indent = 3
+		if a.Command != "" { // whole, however long: it is to be copied
+			p.lines = append(p.lines, strings.Repeat(" ", labelWidth+3)+p.paint(span{Escape(a.Command), bold}))
 		}
+		if a.Expect != "" {
+			p.wrap("expect: "+Escape(a.Expect), 0, d.adviceLines, dim)
+		}
+		p.indent = 0
 	}
 }
 

@@ -96,20 +96,25 @@ func program(w *diagnose.Waiter) string {
 
 // waiting is for how long a program was held up, and in what.
 func waiting(w *diagnose.Waiter) string {
+	out := fmt.Sprintf("waits %s of its time awake, %s in all", percent(w.Share), table.Duration(w.Seconds))
+	if in := waitsIn(w); in != "" {
+		out += ": " + in
+	}
+	if w.Waiting >= 0.95 && w.Threads > 1 {
+		out += fmt.Sprintf("; %s of %s threads at any time", table.Digits(w.Waiting), table.Digits(w.Threads))
+	}
+	return out
+}
+
+// waitsIn is what a program is held up in, the longest first.
+func waitsIn(w *diagnose.Waiter) string {
 	var in []string
 	for _, part := range w.In[:min(3, len(w.In))] {
 		if part.Seconds >= 0.01*w.Seconds {
 			in = append(in, orElse(inWords()[part.What], Escape(part.What))+" "+percent(part.Seconds/w.Seconds))
 		}
 	}
-	out := fmt.Sprintf("waits %s of its time awake, %s in all", percent(w.Share), table.Duration(w.Seconds))
-	if len(in) > 0 {
-		out += ": " + strings.Join(in, ", ")
-	}
-	if w.Waiting >= 0.95 && w.Threads > 1 {
-		out += fmt.Sprintf("; %s of %s threads at any time", table.Digits(w.Waiting), table.Digits(w.Threads))
-	}
-	return out
+	return strings.Join(in, ", ")
 }
 
 // inWords are the classes of waiting whose names are not plain words.

@@ -100,12 +100,23 @@ func tail(s string, width int) string {
 }
 
 // Wrap breaks an escaped text into lines of at most width columns, at spaces
-// where there are any; a word that is longer than a line is cut into pieces.
+// where there are any, but not before a "%"; a word that is longer than a line is
+// cut into pieces.
 func Wrap(s string, width int) []string {
 	width = max(width, 2)
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(s) {
+	words := strings.Fields(s)
+	for i, word := range words {
+		if strings.HasPrefix(word, "%") && i > 0 {
+			continue // it went with the one before
+		}
+		for _, next := range words[i+1:] {
+			if !strings.HasPrefix(next, "%") {
+				break
+			}
+			word += " " + next
+		}
 		switch {
 		case line == "":
 		case Width(line)+1+Width(word) <= width:

@@ -1,0 +1,72 @@
+package diagnose
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+
+	"iocause/internal/figure"
+	"iocause/internal/sample"
+)
+
+// A command is for copying: it names what it changes as it was seen, and there is
+// none where that is not known, or where a name would need quoting.
+
+// plainPath is a path that a shell takes as it stands.
+var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9@%+=:,_-][A-Za-z0-9@%+=:,._-]*)*/?$`)
+
+// unit is a control group of systemd, which would set a limit back that was
+// written past it.
+var unit = regexp.MustCompile(`\.(service|slice|scope)$`)
+
+// memoryLimitCommand sets the limit that a cgroup meets to so many bytes.
+func (c *Case) memoryLimitCommand(cgroup string, size float64) string {
+	limit, _ := figure.MemoryLimit(c.w, cgroup)
+	if size <= limit || !plainPath.MatchString(cgroup) {
+		return ""
+	}
+	mib := int64(size/(1<<20)) + 1
+	for _, class := range []string{"max", "high"} {
+		l := c.w.Get(sample.CgroupMemLimit, sample.Entity{Cgroup: cgroup, Class: class})
+		if l == nil || l.Last() != limit {
+			continue
+		}
+		name := path.Base(cgroup)
+		property := map[string]string{"memory.max": "MemoryMax", "memory.high": "MemoryHigh"}[l.Source]
+		switch {
+		case property != "" && unit.MatchString(name):
+			return fmt.Sprintf("systemctl set-property --runtime %s %s=%dM", name, property, mib)
+		case property != "":
+			return fmt.Sprintf("echo %dM > /sys/fs/cgroup%s/%s", mib, cgroup, l.Source)
+		case l.Source == "memory.limit_in_bytes":
+			return fmt.Sprintf("echo %dM > /sys/fs/cgroup/memory%s/%s", mib, cgroup, l.Source)
+		}
+	}
+	return ""
+}
+
+// ioLimitCommand lifts a limit on the I/O of a cgroup.
+func (c *Case) ioLimitCommand(l *ioLimit) string {
+	of := c.w.Get(sample.CgroupIOLimit, sample.Entity{Cgroup: l.cgroup, Device: l.device, Class: l.class})
+	if of == nil || l.device == "" || !plainPath.MatchString(l.cgroup) || !plainPath.MatchString("/"+l.device) {
+		return ""
+	}
+	number := fmt.Sprintf("$(cat /sys/class/block/%s/dev)", l.device)
+	if of.Source == "io.max" {
+		key := map[string]string{"read_bytes": "rbps", "write_bytes": "wbps", "reads": "riops", "writes": "wiops"}[l.class]
+		return fmt.Sprintf(`echo "%s %s=max" > /sys/fs/cgroup%s/io.max`, number, key, l.cgroup)
+	}
+	file := map[string]string{"read_bytes": "read_bps", "write_bytes": "write_bps", "reads": "read_iops", "writes": "write_iops"}[l.class]
+	if of.Source != "blkio.throttle."+file+"_device" {
+		return ""
+	}
+	return fmt.Sprintf(`echo "%s 0" > /sys/fs/cgroup/blkio%s/%s`, number, l.cgroup, of.Source)
+}
+
+// readAheadCommand sets the read-ahead of the victim's device.
+func (c *Case) readAheadCommand(kib int) string {
+	if c.device == "" || !plainPath.MatchString("/"+c.device) {
+		return ""
+	}
+	return fmt.Sprintf("echo %d > /sys/block/%s/queue/read_ahead_kb", kib, c.device)
+}

@@ -1,0 +1,344 @@
+package text
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"iocause/internal/diagnose"
+	"iocause/internal/table"
+)
+
+// A screen is a report as it is read first: on a terminal of 80 columns and 24
+// lines the answer must not scroll away, with the prompt below it.
+const screenLines = 20
+
+// keyWidth is the column that the text of a screen's sections starts at.
+const keyWidth = 9
+
+// short is how much of a report a screen says.
+type short struct {
+	evidence, also, ways, lines, waiters int
+}
+
+// screen makes the longest screen that is short enough.
+func screen(r *diagnose.Report, s Style) *page {
+	var p *page
+	for _, d := range []short{
+		{evidence: 6, also: 3, ways: 2, lines: 3, waiters: 5},
+		{evidence: 5, also: 2, ways: 2, lines: 3, waiters: 4},
+		{evidence: 5, also: 2, ways: 1, lines: 3, waiters: 4},
+		{evidence: 4, also: 1, ways: 1, lines: 3, waiters: 3},
+		{evidence: 3, also: 1, ways: 1, lines: 2, waiters: 2},
+		{evidence: 3, also: 0, ways: 1, lines: 2, waiters: 2},
+		{evidence: 3, also: 0, ways: 1, lines: 1, waiters: 2},
+	} {
+		p = &page{width: s.columns(), color: s.Color, column: keyWidth}
+		p.screen(r, d)
+		if len(p.lines) <= screenLines {
+			break
+		}
+	}
+	return p
+}
+
+func (p *page) screen(r *diagnose.Report, d short) {
+	switch {
+	case r.Primary == diagnose.Unknown || len(r.Findings) == 0:
+		p.headline("CANNOT TELL", bold, unknownTitle(r))
+		p.gap()
+		p.doubts(r, d)
+	case r.Primary == diagnose.Healthy:
+		p.headline("NO PROBLEM", green, orElse(r.Findings[0].Title, "no one waits for I/O"))
+		p.gap()
+		p.topWaiters(r.Waiters, d)
+		p.figures(r.Findings[0].Evidence, d)
+	default:
+		f := &r.Findings[0]
+		label := "PROBLEM"
+		if f.Likely {
+			label = "LIKELY"
+		}
+		p.headline(label, red, string(f.Cause)+": "+f.Title)
+		p.gap()
+		for _, line := range Wrap(sentence(r, f), p.width) {
+			p.raw(span{line, plain})
+		}
+		p.gap()
+		p.figures(f.Evidence, d)
+		p.gap()
+		p.fix(r, f, d)
+		p.gap()
+		p.beside(r, d)
+	}
+	p.checked(r)
+	p.gap()
+	p.footer(r)
+}
+
+// sentence says who waits, how long, where, and how much of that the cause is.
+func sentence(r *diagnose.Report, f *diagnose.Finding) string {
+	var b strings.Builder
+	victim := someone(&r.Victim, "")
+	own := f.Culprit.PID == r.Victim.PID && f.Culprit.Comm == r.Victim.Comm
+	if victim != "" {
+		b.WriteString(victim)
+		if w := r.VictimWaits; w != nil && w.Share >= 0.005 {
+			b.WriteString(" " + waits(w))
+		} else {
+			b.WriteString(" is held up")
+		}
+		if own {
+			b.WriteString(place(" on ", &f.Culprit))
+		}
+		b.WriteString(". ")
+	}
+	if culprit := someone(&f.Culprit, r.Victim.Cgroup); culprit != "" && (!own || victim == "") {
+		b.WriteString("Culprit: " + culprit + place(", ", &f.Culprit) + ". ")
+	} else if at := place("", &f.Culprit); at != "" && (!own || victim == "") {
+		b.WriteString("Where: " + at + ". ")
+	}
+	if w := r.When; w != nil && !w.Steady {
+		fmt.Fprintf(&b, "Mostly from %s to %s of the time watched. ", table.Duration(w.From), table.Duration(w.To))
+	}
+	if f.Weight > 0 {
+		fmt.Fprintf(&b, "This accounts for %s; confidence %s.", weight(f), percent(f.Confidence))
+	} else {
+		fmt.Fprintf(&b, "Confidence %s.", percent(f.Confidence))
+	}
+	return b.String()
+}
+
+// someone names the processes of a culprit and their cgroup, unless that is one
+// that was named before; "" without any.
+func someone(c *diagnose.Culprit, named string) string {
+	name := who(c)
+	switch at := Middle(Escape(c.Cgroup), 48); {
+	case at == "" || at == "/" || c.Cgroup == named:
+		return name
+	case name == "":
+		return "cgroup " + at
+	default:
+		return name + " in cgroup " + at
+	}
+}
+
+// who names the processes of a culprit, "" without any.
+func who(c *diagnose.Culprit) string {
+	name := Middle(Escape(c.Comm), 32)
+	switch {
+	case c.PID == 0:
+		return name
+	case c.Processes > 1:
+		return fmt.Sprintf("%s (%d processes, pid %d waits most)", name, c.Processes, c.PID)
+	case name == "":
+		return fmt.Sprintf("pid %d", c.PID)
+	}
+	return fmt.Sprintf("%s (pid %d)", name, c.PID)
+}
+
+// place names a file and a device behind a word, "" without either.
+func place(word string, c *diagnose.Culprit) string {
+	file, device := Middle(Escape(c.File), 56), Middle(Escape(c.Device), 20)
+	switch {
+	case file != "" && device != "":
+		return word + file + " (" + device + ")"
+	case file != "" || device != "":
+		return word + file + device
+	}
+	return ""
+}
+
+// barWidth is how many columns the bar of a share takes.
+const barWidth = 20
+
+// figures are the first figures of the evidence, shares with a bar.
+func (p *page) figures(all []diagnose.Evidence, d short) {
+	all = all[:min(len(all), d.evidence)]
+	values := make([]string, len(all))
+	nameWidth, valueWidth := 0, 0
+	for i, e := range all {
+		values[i] = table.Value(e.Value, e.Unit)
+		nameWidth, valueWidth = max(nameWidth, Width(Escape(e.Name))), max(valueWidth, Width(values[i]))
+	}
+	nameWidth = max(min(nameWidth, p.width-valueWidth-barWidth-8), 8)
+	for i, e := range all {
+		spans := []span{{"  " + Pad(End(Escape(e.Name), nameWidth), nameWidth) + "  ", plain},
+			{strings.Repeat(" ", valueWidth-Width(values[i])) + values[i], bold}}
+		if e.Unit == "ratio" && e.Value >= 0 && e.Value <= 1 {
+			full := int(e.Value*barWidth + 0.5)
+			spans = append(spans, span{"  " + strings.Repeat("#", full), red}, span{strings.Repeat(".", barWidth-full), dim})
+		}
+		p.raw(spans...)
+	}
+}
+
+// fix is what to do, as a command where there is one, what that gives, and how to
+// see that it did.
+func (p *page) fix(r *diagnose.Report, f *diagnose.Finding, d short) {
+	for i, a := range f.Advice[:min(len(f.Advice), d.ways)] {
+		if p.section("FIX"); i > 0 {
+			p.section("or")
+		}
+		p.wrap(strings.TrimPrefix(Escape(a.Do), "or "), 0, d.lines, plain)
+		if a.Command != "" { // whole, however long: it is to be copied
+			p.lines = append(p.lines, strings.Repeat(" ", keyWidth+2)+p.paint(span{Escape(a.Command), bold}))
+		}
+		if i == 0 && a.Expect != "" {
+			p.section("expect")
+			p.wrap(Escape(a.Expect), 0, d.lines, plain)
+		}
+	}
+	if again := lookAgain(r); again != "" {
+		p.section("verify")
+		p.put(span{again, plain})
+	}
+}
+
+// lookAgain is the command that looks at the victim alone, "" where its name would
+// need quoting.
+func lookAgain(r *diagnose.Report) string {
+	v := &r.Victim
+	if *v == (diagnose.Culprit{}) && len(r.Findings) > 0 {
+		v = &r.Findings[0].Culprit
+	}
+	switch {
+	case v.PID != 0 && v.Processes <= 1:
+		return fmt.Sprintf("iocause diagnose --pid %d", v.PID)
+	case v.Comm != "" && strings.Trim(v.Comm, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-") == "":
+		return "iocause diagnose --comm " + v.Comm
+	}
+	return "iocause diagnose"
+}
+
+// beside are further causes, and who else waits.
+func (p *page) beside(r *diagnose.Report, d short) {
+	p.section("Also")
+	n := 0
+	for _, c := range r.Findings[1:] {
+		if n++; n > d.also {
+			break
+		}
+		p.wrap(fmt.Sprintf("%s: %s", Escape(string(c.Cause)), weight(&c)), 0, 1, plain)
+	}
+	for i := range r.Others {
+		if n++; n > d.also {
+			break
+		}
+		o := &r.Others[i]
+		cause := "its cause could not be shown"
+		if o.Cause != diagnose.Unknown {
+			cause = Escape(string(o.Cause))
+		}
+		p.wrap(fmt.Sprintf("%s %s: %s", program(&o.Waiter), awake(&o.Waiter), cause), 0, 1, plain)
+	}
+}
+
+// topWaiters are those who wait longest where nothing is wrong.
+func (p *page) topWaiters(all []diagnose.Waiter, d short) {
+	if len(all) == 0 {
+		return
+	}
+	p.section("Waits")
+	for i := range all[:min(len(all), d.waiters)] {
+		p.wrap(program(&all[i])+" "+waits(&all[i]), 0, 1, plain)
+	}
+	p.gap()
+}
+
+// doubts are what stands against an answer, who waits, and what is missing.
+func (p *page) doubts(r *diagnose.Report, d short) {
+	p.section("Blind")
+	if r.Blind != "" {
+		p.wrap(Escape(r.Blind), 0, 3, plain)
+	}
+	p.section("Doubt")
+	for _, doubt := range r.Doubts[:min(len(r.Doubts), d.also+1)] {
+		p.wrap(Escape(doubt), 2, d.lines, plain)
+	}
+	if r.VictimWaits != nil && r.VictimWaits.Share >= 0.005 {
+		p.section("Waits")
+		p.wrap(orElse(who(&r.Victim), "the host")+" "+waits(r.VictimWaits), 0, 2, plain)
+	} else {
+		p.topWaiters(r.Waiters, d)
+	}
+	p.section("Missing")
+	for _, g := range byReason(r.CannotTell)[:min(len(byReason(r.CannotTell)), d.also+1)] {
+		p.wrap(counted(len(g.causes), "cause", "causes")+": "+g.missing, 2, d.lines, plain)
+	}
+	if len(r.Findings) > 0 && len(r.Findings[0].Advice) > 0 {
+		p.gap()
+		p.fix(r, &r.Findings[0], d)
+	}
+	p.gap()
+}
+
+// waits is for how long a program is held up, and in what.
+func waits(w *diagnose.Waiter) string {
+	if in := waitsIn(w); in != "" {
+		return awake(w) + " (" + in + ")"
+	}
+	return awake(w)
+}
+
+func awake(w *diagnose.Waiter) string { return "waits " + percent(w.Share) + " of its time awake" }
+
+// checked says how many causes were looked at, and what could not be.
+func (p *page) checked(r *diagnose.Report) {
+	if len(r.Excluded)+len(r.CannotTell) > 0 {
+		all := len(r.Excluded) + len(r.CannotTell) + yes(r)
+		said := fmt.Sprintf("%d of %d causes ruled out", len(r.Excluded), all)
+		if n := len(r.CannotTell); n > 0 {
+			said += fmt.Sprintf(", %d cannot be told", n)
+		}
+		p.section("Checked")
+		p.put(span{said, plain})
+	}
+	if n := len(r.Gaps); n > 0 {
+		said := Escape(r.Gaps[0])
+		if n > 1 {
+			said = fmt.Sprintf("%s, and %d more", End(said, p.room()-14), n-1)
+		}
+		p.section("Unseen")
+		p.wrap(said, 0, 1, plain)
+	}
+	said := func(gap string) bool { return strings.Contains(gap, "events lost") }
+	if n := r.Cost.LostEvents; n > 0 && !slices.ContainsFunc(r.Gaps, said) {
+		p.section("Lost")
+		p.put(span{counted(int(n), "event", "events"), red})
+	}
+}
+
+// gap is a blank line, unless there is one.
+func (p *page) gap() {
+	if n := len(p.lines); n > 0 && p.lines[n-1] != "" {
+		p.blank()
+	}
+}
+
+// yes is how many causes were found.
+func yes(r *diagnose.Report) int {
+	n := 0
+	for _, f := range r.Findings {
+		if f.Cause != diagnose.Healthy && f.Cause != diagnose.Unknown {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *page) footer(r *diagnose.Report) {
+	watched := table.Duration(r.Window.Seconds)
+	if !r.Window.Start.IsZero() {
+		watched += " from " + r.Window.Start.UTC().Format("15:04:05Z")
+	}
+	p.raw(span{fmt.Sprintf("watched %s, cost CPU %s, %s. More: -v", watched,
+		table.Duration(r.Cost.CPUSeconds), table.Value(float64(r.Cost.RSSBytes), "bytes")), dim})
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
