@@ -21,7 +21,7 @@ const (
 )
 
 // HooksVariable is the environment variable that has ways taken which are not the
-// first: "function" for everything, or "reads=function,direct=tracepoint". It is
+// first: "function" for everything, or "reads=function,requests=getrq". It is
 // for tests of ways, on kernels that offer several.
 const HooksVariable = "IOCAUSE_HOOKS"
 
@@ -39,9 +39,10 @@ type Capability struct {
 
 // Way is one of them.
 type Way struct {
-	By       string    // ByTracepoint or ByFunction
-	Grade    string    // how exact; "exact" where it is ""
-	Programs []Program // all or none
+	By        string         // ByTracepoint, ByFunction or a name of its own
+	Grade     string         // how exact; "exact" where it is ""
+	Programs  []Program      // all or none
+	Constants map[string]any // of the object, where this way is taken
 }
 
 // hookError is the failure of one program of several.
@@ -150,7 +151,10 @@ func (e *noWay) Unwrap() error { return e.last }
 // attempt opens the probe with the first way of each capability. Where that fails
 // because of one of them, it is the culprit.
 func attempt(types *Types, spec *ebpf.CollectionSpec, programs []Program, choices []*choice, constants map[string]any) (*Probe, *choice, error) {
-	spec, programs = spec.Copy(), slices.Clone(programs)
+	spec, programs, constants = spec.Copy(), slices.Clone(programs), maps.Clone(constants)
+	if constants == nil {
+		constants = map[string]any{}
+	}
 	for _, c := range choices {
 		for w := range c.Ways {
 			for i := range c.Ways[w].Programs {
@@ -161,9 +165,10 @@ func attempt(types *Types, spec *ebpf.CollectionSpec, programs []Program, choice
 		}
 		if len(c.left) > 0 {
 			programs = append(programs, c.left[0].Programs...)
+			maps.Copy(constants, c.left[0].Constants)
 		}
 	}
-	p, err := load(types, spec, programs, maps.Clone(constants))
+	p, err := load(types, spec, programs, constants)
 	var hook *hookError
 	if errors.As(err, &hook) {
 		for _, c := range choices {
@@ -270,8 +275,8 @@ func parseForced(capabilities []Capability, text string) (map[string]string, err
 		if !isOne {
 			name, by = "", name
 		}
-		if by != ByTracepoint && by != ByFunction {
-			return nil, fmt.Errorf("%s=%q: want tracepoint or function, or reads=function,direct=tracepoint", HooksVariable, text)
+		if by != ByTracepoint && by != ByFunction && by != ByRequest {
+			return nil, fmt.Errorf("%s=%q: want tracepoint, function or getrq, or reads=function,requests=getrq", HooksVariable, text)
 		}
 		for i := range capabilities {
 			c := &capabilities[i]

@@ -82,7 +82,7 @@ func List() []Entry {
 		{Name: "reclaim", Open: reclaim.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: reclaim.Metrics()},
 		{Name: "writeback", Open: writeback.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: writeback.Metrics()},
 		{Name: "locks", Open: locks.Open, Needs: needsBPF + "Linux 5.19", Metrics: locks.Metrics()},
-		{Name: "blockio", Open: blockio.Open, Needs: needsBPF + "Linux 6.5", Metrics: blockio.Metrics()},
+		{Name: "blockio", Open: blockio.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: blockio.Metrics()},
 		{Name: "pagecache", Open: pagecache.Open, Needs: needsBPF + "Linux 6.12, or an older one whose functions programs can be attached to", Metrics: pagecache.Metrics()},
 	}
 }

@@ -104,8 +104,13 @@ static __always_inline struct dentry *inode_dentry(struct inode *inode)
  * A number as a pointer whose fields can be read directly, for a fifth of what
  * BPF_CORE_READ takes; a bad address reads as zeros. Since a35b9af4ec2c (6.2).
  */
-extern void *bpf_rdonly_cast(const void *obj, u32 type) __ksym;
+extern void *bpf_rdonly_cast(const void *obj, u32 type) __ksym __weak;
 #define KERNEL(type, pointer) ((type *)bpf_rdonly_cast((void *)(pointer), bpf_core_type_id_kernel(type)))
+
+/* A field behind a number, READ(struct inode, at, i_sb, s_dev), on older kernels as well. */
+#define READ(type, pointer, ...)                                                             \
+	(!!bpf_rdonly_cast ? ___arrow(KERNEL(type, pointer), __VA_ARGS__)     \
+					  : BPF_CORE_READ((type *)(pointer), __VA_ARGS__))
 
 static __always_inline u64 css_id(struct cgroup_subsys_state *css)
 {

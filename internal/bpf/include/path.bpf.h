@@ -28,7 +28,7 @@ static long path_step(u32 i, struct walk *w)
 	struct dentry *at = w->at, *parent;
 	struct path *p = w->path;
 	const unsigned char *name;
-	u32 length = p->length;
+	u64 length;
 	long n;
 
 	if (!at)
@@ -38,12 +38,15 @@ static long path_step(u32 i, struct walk *w)
 		w->at = 0;
 		return 1;
 	}
+	name = BPF_CORE_READ(at, d_name.name);
+	/* read here and again below: of a value that was kept on the stack older
+	 * verifiers (6.1) forget that it was compared */
+	length = p->length;
 	if (length >= PATH_BYTES)
 		return 1;
-	name = BPF_CORE_READ(at, d_name.name);
 	n = bpf_probe_read_kernel_str(&p->names[length], 256, name);
 	if (n > 0)
-		p->length = length + n;
+		p->length += n;
 	w->at = parent;
 	return 0;
 }

@@ -35,13 +35,15 @@ static __always_inline bool is_throttle_worker(struct task_struct *task)
 {
 	static const char want[] = "kthrotld";
 	char name[sizeof(want)] = {};
-	struct worker *worker;
+	struct workqueue_struct *queue;
+	void *worker;
 	u32 i;
 
 	if (!(task->flags & PF_WQ_WORKER))
 		return false;
-	worker = KERNEL(struct worker, KERNEL(struct kthread, ((struct task_struct___worker *)task)->worker_private)->data);
-	bpf_core_read(&name, sizeof(name), &worker->current_pwq->wq->name);
+	worker = READ(struct kthread, ((struct task_struct___worker *)task)->worker_private, data);
+	queue = READ(struct worker, worker, current_pwq, wq);
+	bpf_core_read(&name, sizeof(name), &queue->name);
 	for (i = 0; i < sizeof(want); i++)
 		if (name[i] != want[i])
 			return false;

@@ -14,15 +14,13 @@ static __always_inline u32 disk_dev(struct gendisk *disk)
 	return disk ? (u32)disk->major << 20 | disk->first_minor : 0;
 }
 
-static __always_inline u32 request_op(struct request *rq)
+static __always_inline u32 request_op(u32 flags, u32 size)
 {
-	u32 flags = rq->cmd_flags;
-
 	switch (flags & REQ_OP_MASK) {
 	case REQ_OP_READ:
 		return OP_READ;
 	case REQ_OP_WRITE:
-		if (!rq->__data_len && flags & 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_PREFLUSH))
+		if (!size && flags & 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_PREFLUSH))
 			return OP_FLUSH;
 		return OP_WRITE;
 	}
@@ -40,16 +38,16 @@ static __always_inline u64 bio_cgroup(struct bio *bio)
 	return node ? node->id : 0;
 }
 
-SEC("tp_btf/block_io_start")
-int COUNTING(on_start, struct request *rq)
+/* A request begins; id is what it can be found by. */
+static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 sector, u32 size, struct bio *bio)
 {
 	struct request_info info = {};
 	struct stream_key stream = {};
-	u64 id = ctx[0], end, *last, sector = rq->__sector;
 	struct device *device;
+	u64 end, *last;
 	s64 depth;
 
-	info.dev = disk_dev(rq->q->disk);
+	info.dev = disk_dev(disk);
 	if (!info.dev)
 		return 0;
 	device = ROW(devices, &info.dev, &no_device, lost_rows);
@@ -62,9 +60,9 @@ int COUNTING(on_start, struct request *rq)
 	}
 	info.start = bpf_ktime_get_ns();
 	info.tgid = bpf_get_current_pid_tgid() >> 32;
-	info.op = request_op(rq);
-	info.size = rq->__data_len;
-	info.cgroup = bio_cgroup(rq->bio);
+	info.op = request_op(flags, size);
+	info.size = size;
+	info.cgroup = bio_cgroup(bio);
 	stream.tgid = info.tgid;
 	stream.dev = info.dev;
 	end = sector + (info.size >> SECTOR_SHIFT);
@@ -89,12 +87,54 @@ int COUNTING(on_start, struct request *rq)
 	return 0;
 }
 
+SEC("tp_btf/block_io_start")
+int COUNTING(on_start, struct request *rq)
+{
+	return begun(ctx[0], rq->q->disk, rq->cmd_flags, rq->__sector, rq->__data_len, rq->bio);
+}
+
+/*
+ * Before block_io_start (6.5): the submitter has just been given a request, of
+ * which this does not tell. It is found by its first bio until it is issued.
+ */
+SEC("tp_btf/block_getrq")
+int COUNTING(on_getrq, struct bio *bio)
+{
+	return begun(ctx[0], bio->bi_bdev->bd_disk, bio->bi_opf, bio->bi_iter.bi_sector, bio->bi_iter.bi_size, bio);
+}
+
+/* Finds a request by its bios, of which more may have come before the first, and lets it be found by itself. */
+static __always_inline void claim(struct request *rq, u64 id)
+{
+	struct bio___next *bio = (struct bio___next *)rq->bio;
+	struct request_info *found, info;
+	u64 at;
+	int i;
+
+	if (bpf_map_lookup_elem(&requests, &id))
+		return;
+	for (i = 0; i < FRONT_MERGES && bio; i++) {
+		at = (u64)bio;
+		found = bpf_map_lookup_elem(&requests, &at);
+		if (found) {
+			info = *found;
+			bpf_map_delete_elem(&requests, &at);
+			if (bpf_map_update_elem(&requests, &id, &info, BPF_ANY))
+				ADD(lost_requests, 1);
+			return;
+		}
+		bio = bio->bi_next;
+	}
+}
+
 SEC("tp_btf/block_rq_issue")
 int COUNTING(on_issue, struct request *rq)
 {
 	struct request_info *info;
 	u64 id = ctx[0];
 
+	if (by_bio)
+		claim(rq, id);
 	if (!want_issue)
 		return 0;
 	info = bpf_map_lookup_elem(&requests, &id);
@@ -112,6 +152,8 @@ int COUNTING(on_merge, struct request *rq)
 	u64 id = ctx[0];
 	u32 dev;
 
+	if (by_bio)
+		claim(rq, id);
 	info = bpf_map_lookup_elem(&requests, &id);
 	if (!info)
 		return 0;
@@ -219,6 +261,8 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	bool alone = false;
 	struct io *io;
 
+	if (by_bio) /* a flush may end without having been issued by itself */
+		claim(rq, id);
 	found = bpf_map_lookup_elem(&requests, &id);
 	if (!found)
 		return 0;
@@ -289,13 +333,11 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 /* What the first page of a bio belongs to. */
 enum owner { OWNER_FILE, OWNER_USER, OWNER_KERNEL, OWNER_LOWER, OWNER_SWAP };
 
-static __always_inline enum owner bio_owner(struct bio *bio, struct inode **inode)
+static __always_inline enum owner bio_owner(struct bio *bio, u64 *inode)
 {
-	struct address_space *mapping;
-	struct super_block *sb;
+	u64 bits, flags, magic;
 	struct folio *folio;
 	struct page *page;
-	u64 bits, flags;
 
 	page = bio->bi_iter.bi_idx || !bio->bi_io_vec ? bio_page(bio) : bio->bi_io_vec->bv_page;
 	if (!page)
@@ -311,16 +353,15 @@ static __always_inline enum owner bio_owner(struct bio *bio, struct inode **inod
 		return OWNER_KERNEL;
 	if (bits & MAPPING_FLAGS)
 		return OWNER_USER;
-	mapping = KERNEL(struct address_space, bits);
-	*inode = mapping->host;
+	*inode = (u64)READ(struct address_space, bits, host);
 	if (!*inode)
 		return OWNER_KERNEL;
-	sb = (*inode)->i_sb;
-	if (((*inode)->i_mode & S_IFMT) == S_IFBLK)
+	if ((READ(struct inode, *inode, i_mode) & S_IFMT) == S_IFBLK)
 		return OWNER_FILE; /* a device read or written through its own cache */
-	if (sb->s_bdev == bio->bi_bdev)
+	if ((u64)READ(struct inode, *inode, i_sb, s_bdev) == (u64)bio->bi_bdev)
 		return OWNER_FILE;
-	if (sb->s_magic == TMPFS_MAGIC || sb->s_magic == HUGETLBFS_MAGIC)
+	magic = READ(struct inode, *inode, i_sb, s_magic);
+	if (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC)
 		return OWNER_USER; /* shared memory as the buffer of direct I/O */
 	return OWNER_LOWER; /* a stacked device's copy of a bio counted above */
 }
@@ -397,7 +438,7 @@ int COUNTING(on_bio, struct bio *bio)
 	u32 size = bio->bi_iter.bi_size, flags = bio->bi_opf, op = flags & REQ_OP_MASK, tgid;
 	struct process_bios *p;
 	struct file_key file = {};
-	struct inode *inode = 0;
+	u64 inode = 0;
 	enum owner owner;
 	struct bios *row;
 
@@ -417,8 +458,8 @@ int COUNTING(on_bio, struct bio *bio)
 		return 0;
 	}
 	if (owner == OWNER_FILE && inode) {
-		file.ino = inode->i_ino;
-		file.sdev = inode->i_sb->s_dev;
+		file.ino = READ(struct inode, inode, i_ino);
+		file.sdev = READ(struct inode, inode, i_sb, s_dev);
 		row = ROW(by_file, &file, &no_bios, lost_rows);
 		if (row) {
 			ADD(row->ops, 1);

@@ -17,7 +17,6 @@ import (
 const (
 	fromComplete = "tp:block_rq_complete"
 	fromBio      = "tp:block_bio_queue"
-	fromStart    = "tp:block_io_start"
 	fromRequeue  = "tp:block_rq_requeue"
 )
 
@@ -48,7 +47,9 @@ type Probe struct {
 	probe  *bpf.Probe
 	lookup *host.Lookup
 	sweep  bpf.Sweep
-	rest   struct {
+	// fromStart is where the begin of requests is seen.
+	fromStart string
+	rest      struct {
 		owners    rests[blockioOwnerKey]
 		processes rests[uint32]
 		files     rests[blockioFileKey]
@@ -57,25 +58,28 @@ type Probe struct {
 }
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and
-// CAP_PERFMON, and a kernel with the tracepoint block_io_start (6.5).
+// CAP_PERFMON, and a kernel with the tracepoint block_io_start (6.5)
+// or, before that, block_getrq.
 func Open(h *host.Host) (sample.Source, error) {
 	spec, err := loadBlockio()
 	if err != nil {
 		return nil, fmt.Errorf("reading the block I/O object: %w", err)
 	}
-	p, err := bpf.Open(spec, []bpf.Program{
-		{Name: "on_start", Tracepoint: "block_io_start"},
+	p, err := bpf.OpenWays(spec, []bpf.Program{
 		{Name: "on_issue", Tracepoint: "block_rq_issue"},
 		{Name: "on_merge", Tracepoint: "block_rq_merge"},
 		{Name: "on_complete", Tracepoint: "block_rq_complete"},
 		{Name: "on_requeue", Tracepoint: "block_rq_requeue"},
 		{Name: "on_bio", Tracepoint: "block_bio_queue"},
-	}, nil)
+	}, []bpf.Capability{bpf.Requests(map[string]any{"by_bio": true})}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the block I/O probe: %w", err)
 	}
-	return &Probe{host: h, probe: p, lookup: host.NewLookup(h)}, nil
+	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), fromStart: p.Ways()[0].Hooks[0]}, nil
 }
+
+// Ways says how the kernel is asked for the begin of requests.
+func (p *Probe) Ways() []sample.Way { return p.probe.Ways() }
 
 // Close detaches the probe.
 func (p *Probe) Close() error { return p.probe.Close() }

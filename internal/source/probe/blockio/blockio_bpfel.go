@@ -192,11 +192,13 @@ const (
 	blockioMapThrottled         = "throttled"
 	blockioProgOnBio            = "on_bio"
 	blockioProgOnComplete       = "on_complete"
+	blockioProgOnGetrq          = "on_getrq"
 	blockioProgOnIssue          = "on_issue"
 	blockioProgOnMerge          = "on_merge"
 	blockioProgOnRename         = "on_rename"
 	blockioProgOnRequeue        = "on_requeue"
 	blockioProgOnStart          = "on_start"
+	blockioVarByBio             = "by_bio"
 	blockioVarEnabled           = "enabled"
 	blockioVarLostBins          = "lost_bins"
 	blockioVarLostDirect        = "lost_direct"
@@ -251,6 +253,7 @@ type blockioSpecs struct {
 type blockioProgramSpecs struct {
 	OnBio      *ebpf.ProgramSpec `ebpf:"on_bio"`
 	OnComplete *ebpf.ProgramSpec `ebpf:"on_complete"`
+	OnGetrq    *ebpf.ProgramSpec `ebpf:"on_getrq"`
 	OnIssue    *ebpf.ProgramSpec `ebpf:"on_issue"`
 	OnMerge    *ebpf.ProgramSpec `ebpf:"on_merge"`
 	OnRename   *ebpf.ProgramSpec `ebpf:"on_rename"`
@@ -282,6 +285,7 @@ type blockioMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type blockioVariableSpecs struct {
+	ByBio             *ebpf.VariableSpec `ebpf:"by_bio"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
 	LostBins          *ebpf.VariableSpec `ebpf:"lost_bins"`
 	LostDirect        *ebpf.VariableSpec `ebpf:"lost_direct"`
@@ -351,6 +355,7 @@ func (m *blockioMaps) Close() error {
 //
 // It can be passed to loadBlockioObjects or ebpf.CollectionSpec.LoadAndAssign.
 type blockioVariables struct {
+	ByBio             *ebpf.Variable `ebpf:"by_bio"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
 	LostBins          *ebpf.Variable `ebpf:"lost_bins"`
 	LostDirect        *ebpf.Variable `ebpf:"lost_direct"`
@@ -367,6 +372,7 @@ type blockioVariables struct {
 type blockioPrograms struct {
 	OnBio      *ebpf.Program `ebpf:"on_bio"`
 	OnComplete *ebpf.Program `ebpf:"on_complete"`
+	OnGetrq    *ebpf.Program `ebpf:"on_getrq"`
 	OnIssue    *ebpf.Program `ebpf:"on_issue"`
 	OnMerge    *ebpf.Program `ebpf:"on_merge"`
 	OnRename   *ebpf.Program `ebpf:"on_rename"`
@@ -378,6 +384,7 @@ func (p *blockioPrograms) Close() error {
 	return _BlockioClose(
 		p.OnBio,
 		p.OnComplete,
+		p.OnGetrq,
 		p.OnIssue,
 		p.OnMerge,
 		p.OnRename,

@@ -14,9 +14,17 @@
 #define REQ_OP_READ 0
 #define REQ_OP_WRITE 1
 
+#define FRONT_MERGES 8 /* bios that may have come before a request's first */
 #define STATUS_REQUEUED 256 /* above every blk_status_t */
 
 enum op { OP_READ, OP_WRITE, OP_FLUSH, OP_OTHER };
+
+struct bio___next {
+	struct bio___next *bi_next;
+} __attribute__((preserve_access_index));
+
+/* A request is found by its first bio until it is issued: it began with block_getrq. */
+const volatile bool by_bio;
 
 struct request_info {
 	u64 start, issue; /* ns; issue only where the kernel keeps no time of its own */

@@ -8,12 +8,12 @@ import (
 	"iocause/internal/sample"
 )
 
-func putIO(e sample.Entity, io *blockioIo, put total) {
+func (p *Probe) putIO(e sample.Entity, io *blockioIo, put total) {
 	put(sample.BlockOps, e, float64(io.Ops), fromComplete)
 	put(sample.BlockBytes, e, float64(io.Bytes), fromComplete)
 	put(sample.BlockQueueTime, e, float64(io.QueueNs)/1e9, fromComplete)
 	put(sample.BlockDeviceTime, e, float64(io.DeviceNs)/1e9, fromComplete)
-	put(sample.BlockSequential, e, float64(io.Sequential), fromStart)
+	put(sample.BlockSequential, e, float64(io.Sequential), p.fromStart)
 	if io.Errors > 0 {
 		put(sample.BlockErrors, e, float64(io.Errors), fromComplete)
 	}
@@ -37,16 +37,16 @@ func (p *Probe) emitOwners(phase sample.Phase, into sample.Sink) error {
 		func(k *blockioOwnerKey) bool { return ended(k.Tgid) },
 		func(k *blockioOwnerKey, io *blockioIo, put total) {
 			device, op := p.lookup.Disk(k.Dev), opName(k.Op)
-			putIO(sample.Entity{Device: device, Class: op}, io, put)
+			p.putIO(sample.Entity{Device: device, Class: op}, io, put)
 			if k.Tgid != self {
 				e := sample.Entity{PID: int(k.Tgid), Device: device, Class: op}
-				putIO(e, io, put)
+				p.putIO(e, io, put)
 				if k.Tgid != 0 {
 					into.PutHistogram(sample.HistSize, e, sizes(io), fromComplete)
 				}
 			}
 			if path := p.lookup.IOCgroup(k.Cgroup); path != "" {
-				putIO(sample.Entity{Cgroup: path, Device: device, Class: op}, io, put)
+				p.putIO(sample.Entity{Cgroup: path, Device: device, Class: op}, io, put)
 			}
 		})
 	if err != nil {
@@ -165,7 +165,7 @@ func (p *Probe) emitFailures(phase sample.Phase, into sample.Sink) error {
 func (p *Probe) emitDevices(into sample.Sink) error {
 	err := bpf.Each(p.probe.Map("devices"), func(dev uint32, d blockioDevice) {
 		e := sample.Entity{Device: p.lookup.Disk(dev)}
-		into.Put(sample.BlockMaxFlight, e, float64(d.MaxInFlight), fromStart)
+		into.Put(sample.BlockMaxFlight, e, float64(d.MaxInFlight), p.fromStart)
 		if d.Untimed > 0 {
 			into.PutGap(sample.Gap{
 				Source: "blockio",

@@ -123,30 +123,35 @@ static __always_inline bool is_own(void)
 	return self && bpf_get_current_pid_tgid() >> 32 == self;
 }
 
-SEC("tp_btf/block_io_start")
-int COUNTING(on_start, struct request *rq)
+static __always_inline int arrived(struct gendisk *disk, struct bio *bio, u32 ops, u32 flags, u32 bytes)
 {
 	struct bin *b;
 
 	if (is_own())
 		return 0;
-	b = bin_of(rq->q->disk, bpf_ktime_get_ns());
+	b = bin_of(disk, bpf_ktime_get_ns());
 	if (b)
-		add(b, rq->bio, 1, moved(rq->cmd_flags, rq->__data_len));
+		add(b, bio, ops, moved(flags, bytes));
 	return 0;
+}
+
+SEC("tp_btf/block_io_start")
+int COUNTING(on_start, struct request *rq)
+{
+	return arrived(rq->q->disk, rq->bio, 1, rq->cmd_flags, rq->__data_len);
+}
+
+/* Before that tracepoint (6.5): the bio has just been given a request. */
+SEC("tp_btf/block_getrq")
+int COUNTING(on_getrq, struct bio *bio)
+{
+	return arrived(bio->bi_bdev->bd_disk, bio, 1, bio->bi_opf, bio->bi_iter.bi_size);
 }
 
 /* A bio that joins a request adds to its bytes. */
 static __always_inline int merged(struct bio *bio)
 {
-	struct bin *b;
-
-	if (is_own())
-		return 0;
-	b = bin_of(bio->bi_bdev->bd_disk, bpf_ktime_get_ns());
-	if (b)
-		add(b, bio, 0, moved(bio->bi_opf, bio->bi_iter.bi_size));
-	return 0;
+	return arrived(bio->bi_bdev->bd_disk, bio, 0, bio->bi_opf, bio->bi_iter.bi_size);
 }
 
 SEC("tp_btf/block_bio_backmerge")

@@ -68,7 +68,8 @@ type Probe struct {
 }
 
 // Open loads the probe and lets it count. It needs root or CAP_BPF and
-// CAP_PERFMON, and a kernel with the tracepoint block_io_start (6.5).
+// CAP_PERFMON, and a kernel with the tracepoint block_io_start (6.5)
+// or, before that, block_getrq.
 func Open(h *host.Host) (p *Probe, err error) {
 	spec, err := loadBurst()
 	if err != nil {
@@ -81,12 +82,11 @@ func Open(h *host.Host) (p *Probe, err error) {
 	p = &Probe{host: h, lookup: host.NewLookup(h), size: binary.Size(burstBin{}), comms: map[[16]byte]string{}}
 	p.room = used(devices) + spareDisks
 	spec.Maps["bins"].MaxEntries = uint32(p.room * binsOfDisk)
-	p.probe, err = bpf.Open(spec, []bpf.Program{
-		{Name: "on_start", Tracepoint: "block_io_start"},
+	p.probe, err = bpf.OpenWays(spec, []bpf.Program{
 		{Name: "on_backmerge", Tracepoint: "block_bio_backmerge"},
 		{Name: "on_frontmerge", Tracepoint: "block_bio_frontmerge"},
 		{Name: "on_complete", Tracepoint: "block_rq_complete"},
-	}, map[string]any{"self": uint32(h.Self)})
+	}, []bpf.Capability{bpf.Requests(nil)}, map[string]any{"self": uint32(h.Self)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the burst probe: %w", err)
 	}

@@ -41,6 +41,7 @@ const (
 	burstProgOnBackmerge  = "on_backmerge"
 	burstProgOnComplete   = "on_complete"
 	burstProgOnFrontmerge = "on_frontmerge"
+	burstProgOnGetrq      = "on_getrq"
 	burstProgOnStart      = "on_start"
 	burstVarEnabled       = "enabled"
 	burstVarLateReader    = "late_reader"
@@ -93,6 +94,7 @@ type burstProgramSpecs struct {
 	OnBackmerge  *ebpf.ProgramSpec `ebpf:"on_backmerge"`
 	OnComplete   *ebpf.ProgramSpec `ebpf:"on_complete"`
 	OnFrontmerge *ebpf.ProgramSpec `ebpf:"on_frontmerge"`
+	OnGetrq      *ebpf.ProgramSpec `ebpf:"on_getrq"`
 	OnStart      *ebpf.ProgramSpec `ebpf:"on_start"`
 }
 
@@ -162,6 +164,7 @@ type burstPrograms struct {
 	OnBackmerge  *ebpf.Program `ebpf:"on_backmerge"`
 	OnComplete   *ebpf.Program `ebpf:"on_complete"`
 	OnFrontmerge *ebpf.Program `ebpf:"on_frontmerge"`
+	OnGetrq      *ebpf.Program `ebpf:"on_getrq"`
 	OnStart      *ebpf.Program `ebpf:"on_start"`
 }
 
@@ -170,6 +173,7 @@ func (p *burstPrograms) Close() error {
 		p.OnBackmerge,
 		p.OnComplete,
 		p.OnFrontmerge,
+		p.OnGetrq,
 		p.OnStart,
 	)
 }

@@ -37,6 +37,11 @@ func TestCgroupFilter(t *testing.T) {
 				}
 			})
 		}
+		if tree.V2 { // there a controller is handed down level by level
+			if err := os.WriteFile(filepath.Join(top, "cgroup.subtree_control"), []byte("+"+controller), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 		byTask := controller == "memory"
 		load := func() {
 			script := `echo $$ >"$1/cgroup.procs" && exec dd if="$2" of=/dev/null bs=4k iflag=direct status=none`

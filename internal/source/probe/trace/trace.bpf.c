@@ -11,6 +11,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+#define FRONT_MERGES 8 /* bios that may have come before a request's first */
 #define CHAINED 4 /* splits of one bio that are followed */
 
 enum kind { KIND_IO = 1, KIND_PATH };
@@ -71,6 +72,8 @@ const volatile u32 only_by_task; /* it is of the memory controller's tree, not o
 const volatile u32 only_comm;
 const volatile u8 comm_wanted[16];
 const volatile u64 min_ns; /* start to completion */
+/* A request is found by its first bio until it is issued: it began with block_getrq. */
+const volatile bool by_bio;
 /* Where direct I/O ends; 0 where the symbol is hidden. */
 const volatile u64 iomap_end, chain_end, device_end, device_async_end, wait_end;
 
@@ -127,7 +130,7 @@ static __always_inline struct event *row_of(u64 id)
 			ADD(lost_requests, 1);
 			return 0;
 		}
-		if (kept < KEPT) {
+		if (!by_bio && kept < KEPT) {
 			ADD(kept, 1);
 			r->stays = 1;
 		}
@@ -157,7 +160,6 @@ static __always_inline u64 direct_inode(struct event *e, struct bio *bio)
 {
 	u64 at = (u64)bio, end = (u64)((struct bio___end *)bio)->bi_end_io;
 	u64 private = (u64)((struct bio___end *)bio)->bi_private;
-	struct bio___end *parent;
 	struct iomap_dio *dio;
 	int i;
 
@@ -166,17 +168,17 @@ static __always_inline u64 direct_inode(struct event *e, struct bio *bio)
 		return 0;
 	for (i = 0; i < CHAINED && end == chain_end; i++) {
 		at = private;
-		parent = (struct bio___end *)KERNEL(struct bio, at);
-		end = (u64)parent->bi_end_io;
-		private = (u64)parent->bi_private;
+		end = (u64)READ(struct bio___end, at, bi_end_io);
+		private = (u64)READ(struct bio___end, at, bi_private);
 	}
 	if (end == iomap_end && bpf_core_type_exists(struct iomap_dio)) {
 		dio = (void *)private;
-		return (u64)KERNEL(struct kiocb, BPF_CORE_READ(dio, iocb))->ki_filp->f_inode;
+		at = (u64)BPF_CORE_READ(dio, iocb);
+		return (u64)READ(struct kiocb, at, ki_filp, f_inode);
 	}
 	if (end == device_end || end == device_async_end || end == wait_end) {
 		e->owner = OWNER_DEVICE;
-		e->sdev = KERNEL(struct bio, at)->bi_bdev->bd_dev;
+		e->sdev = READ(struct bio, at, bi_bdev, bd_dev);
 	}
 	return 0;
 }
@@ -184,10 +186,8 @@ static __always_inline u64 direct_inode(struct event *e, struct bio *bio)
 /* What the first page of a request belongs to: an inode, or 0. */
 static __always_inline u64 find_owner(struct event *e, struct bio *bio)
 {
-	struct inode *inode;
-	struct folio *folio;
+	u64 bits, flags, end, folio, inode;
 	struct page *page;
-	u64 bits, flags, end;
 
 	if (e->flags & FLAG_SWAP)
 		goto swap;
@@ -198,33 +198,33 @@ static __always_inline u64 find_owner(struct event *e, struct bio *bio)
 	page = bio->bi_iter.bi_idx || !bio->bi_io_vec ? bio_page(bio) : bio->bi_io_vec->bv_page;
 	if (!page)
 		return 0;
-	folio = KERNEL(struct folio, page_folio(page));
-	flags = *(u64 *)folio;
-	bits = (u64)BPF_CORE_READ(folio, mapping); /* as a number, for its low bits */
+	folio = (u64)page_folio(page);
+	bpf_core_read(&flags, sizeof(flags), (void *)folio);
+	bits = (u64)BPF_CORE_READ((struct folio *)folio, mapping); /* as a number, for its low bits */
 	/* a page on its way in from swap: the request itself does not tell */
 	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapbacked) &&
 	    (!bits || flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapcache)))
 		goto swap;
 	if (!bits || bits & MAPPING_FLAGS)
 		return direct_inode(e, bio);
-	inode = KERNEL(struct address_space, bits)->host;
-	bits = inode->i_sb->s_magic;
+	inode = (u64)READ(struct address_space, bits, host);
+	bits = READ(struct inode, inode, i_sb, s_magic);
 	if (bits == TMPFS_MAGIC || bits == HUGETLBFS_MAGIC)
 		return direct_inode(e, bio); /* shared memory as the buffer */
-	return (u64)inode;
+	return inode;
 swap:
 	e->owner = OWNER_SWAP;
 	return 0;
 }
 
 /* Hands over the path of a file that was not seen before. */
-static __noinline int note_path(struct inode *inode, u64 ino, u32 sdev)
+static __noinline int note_path(u64 inode, u64 ino, u32 sdev)
 {
 	struct inode_key key = { .ino = ino, .sdev = sdev };
 	struct path_event *p;
 	u32 zero = 0, generation, *before, length;
 
-	generation = ((struct inode___generation *)inode)->i_generation ^ naming;
+	generation = READ(struct inode___generation, inode, i_generation) ^ naming;
 	before = bpf_map_lookup_elem(&named, &key);
 	if (before && *before == generation)
 		return 0;
@@ -238,7 +238,7 @@ static __noinline int note_path(struct inode *inode, u64 ino, u32 sdev)
 	p->kind = KIND_PATH;
 	p->sdev = sdev;
 	p->ino = ino;
-	path_of(&p->path, inode);
+	path_of(&p->path, (struct inode *)inode);
 	length = p->path.length;
 	if (length > sizeof(p->path.names))
 		length = sizeof(p->path.names);
@@ -282,17 +282,14 @@ static __always_inline void note_cgroup(struct event *e, struct cgroup *charged,
 	e->cgroup = BPF_CORE_READ(charged, kn, id);
 }
 
-SEC("tp_btf/block_io_start")
-int COUNTING(on_start, struct request *rq)
+/* An I/O begins; id is what it can be found by. */
+static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u32 size, struct bio *bio)
 {
-	u64 id = ctx[0], thread = bpf_get_current_pid_tgid(), owner;
+	u64 thread = bpf_get_current_pid_tgid(), inode = 0;
 	u32 tgid = thread >> 32, dev;
-	struct gendisk *disk = rq->q->disk;
 	struct cgroup *cgroup = 0;
 	struct task_struct *task;
-	struct inode *inode = 0;
 	struct event *e;
-	struct bio *bio;
 	int i;
 
 	if (!disk)
@@ -312,7 +309,6 @@ int COUNTING(on_start, struct request *rq)
 	*(u64 *)(e->comm + 8) = *(u64 *)(task->comm + 8);
 	if (only_comm && !comm_is_wanted(e))
 		goto unwanted;
-	bio = rq->bio;
 	if (bio)
 		cgroup = bio->bi_blkg->blkcg->css.cgroup;
 	if (only_cgroup && !cgroup_below(only_by_task ? memory_cgroup(task) : cgroup, only_level, only_cgroup))
@@ -320,15 +316,14 @@ int COUNTING(on_start, struct request *rq)
 	e->dev = dev;
 	e->tgid = tgid;
 	e->tid = thread;
-	e->flags = flags_of(rq->cmd_flags);
+	e->flags = flags_of(flags);
 	if (bio) {
 		note_cgroup(e, cgroup, task);
-		owner = rq->__data_len ? find_owner(e, bio) : 0;
-		if (owner) {
-			inode = KERNEL(struct inode, owner);
+		inode = size ? find_owner(e, bio) : 0;
+		if (inode) {
 			e->owner = OWNER_FILE;
-			e->ino = inode->i_ino;
-			e->sdev = inode->i_sb->s_dev;
+			e->ino = READ(struct inode, inode, i_ino);
+			e->sdev = READ(struct inode, inode, i_sb, s_dev);
 			for (i = 0; i < 2; i++) {
 				if (own_files[i].ino && own_files[i].ino == e->ino && own_files[i].sdev == e->sdev) {
 					ADD(own, 1);
@@ -349,12 +344,54 @@ unwanted:
 	return 0;
 }
 
+SEC("tp_btf/block_io_start")
+int COUNTING(on_start, struct request *rq)
+{
+	return begun(ctx[0], rq->q->disk, rq->cmd_flags, rq->__data_len, rq->bio);
+}
+
+/*
+ * Before that tracepoint (6.5): the submitter has just been given a request, of
+ * which this does not tell. It is found by its first bio until it is issued.
+ */
+SEC("tp_btf/block_getrq")
+int COUNTING(on_getrq, struct bio *bio)
+{
+	return begun(ctx[0], bio->bi_bdev->bd_disk, bio->bi_opf, bio->bi_iter.bi_size, bio);
+}
+
+/* Finds a request by its bios, of which more may have come before the first, and lets it be found by itself. */
+static __always_inline void claim(struct request *rq, u64 id)
+{
+	struct bio___next *bio = (struct bio___next *)rq->bio;
+	struct event *found, *e;
+	u64 at;
+	int i;
+
+	if (in_flight(id))
+		return;
+	for (i = 0; i < FRONT_MERGES && bio; i++) {
+		at = (u64)bio;
+		found = in_flight(at);
+		if (found) {
+			e = row_of(id);
+			if (e)
+				__builtin_memcpy(e, found, sizeof(*e));
+			release(found, at);
+			return;
+		}
+		bio = bio->bi_next;
+	}
+}
+
 SEC("tp_btf/block_rq_issue")
 int COUNTING(on_issue, struct request *rq)
 {
 	struct event *e;
 	u64 id = ctx[0];
 
+	if (by_bio)
+		claim(rq, id);
 	if (!want_issue)
 		return 0;
 	e = in_flight(id);
@@ -382,6 +419,8 @@ int COUNTING(on_merge, struct request *rq)
 	struct event *e;
 	u64 id = ctx[0];
 
+	if (by_bio)
+		claim(rq, id);
 	e = in_flight(id);
 	if (e)
 		release(e, id);
@@ -394,6 +433,8 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	struct event *e;
 	u64 id = ctx[0], issue;
 
+	if (by_bio) /* a flush may end without having been issued by itself */
+		claim(rq, id);
 	e = in_flight(id);
 	if (!e)
 		return 0;

@@ -59,7 +59,8 @@ type Probe struct {
 }
 
 // Open loads the probe and lets it record. It needs root or CAP_BPF and
-// CAP_PERFMON, and a kernel with the tracepoint block_io_start (6.5). epoch is
+// CAP_PERFMON, and a kernel with the tracepoint block_io_start (6.5)
+// or, before that, block_getrq. epoch is
 // what the times of I/Os are counted from.
 func Open(h *host.Host, o Options) (p *Probe, epoch time.Time, err error) {
 	spec, err := loadTrace()
@@ -81,13 +82,12 @@ func Open(h *host.Host, o Options) (p *Probe, epoch time.Time, err error) {
 	for name, at := range endings(h) {
 		constants[name] = at
 	}
-	loaded, err := bpf.Open(spec, []bpf.Program{
-		{Name: "on_start", Tracepoint: "block_io_start"},
+	loaded, err := bpf.OpenWays(spec, []bpf.Program{
 		{Name: "on_issue", Tracepoint: "block_rq_issue"},
 		{Name: "on_requeue", Tracepoint: "block_rq_requeue"},
 		{Name: "on_merge", Tracepoint: "block_rq_merge"},
 		{Name: "on_complete", Tracepoint: "block_rq_complete"},
-	}, constants)
+	}, []bpf.Capability{bpf.Requests(map[string]any{"by_bio": true})}, constants)
 	if err != nil {
 		return nil, epoch, fmt.Errorf("opening the trace probe: %w", err)
 	}

@@ -74,11 +74,13 @@ const (
 	traceMapRequests          = "requests"
 	traceMapScratch           = "scratch"
 	traceProgOnComplete       = "on_complete"
+	traceProgOnGetrq          = "on_getrq"
 	traceProgOnIssue          = "on_issue"
 	traceProgOnMerge          = "on_merge"
 	traceProgOnRequeue        = "on_requeue"
 	traceProgOnStart          = "on_start"
 	traceVarBelowMin          = "below_min"
+	traceVarByBio             = "by_bio"
 	traceVarChainEnd          = "chain_end"
 	traceVarCommWanted        = "comm_wanted"
 	traceVarDeviceAsyncEnd    = "device_async_end"
@@ -150,6 +152,7 @@ type traceSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type traceProgramSpecs struct {
 	OnComplete *ebpf.ProgramSpec `ebpf:"on_complete"`
+	OnGetrq    *ebpf.ProgramSpec `ebpf:"on_getrq"`
 	OnIssue    *ebpf.ProgramSpec `ebpf:"on_issue"`
 	OnMerge    *ebpf.ProgramSpec `ebpf:"on_merge"`
 	OnRequeue  *ebpf.ProgramSpec `ebpf:"on_requeue"`
@@ -171,6 +174,7 @@ type traceMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type traceVariableSpecs struct {
 	BelowMin          *ebpf.VariableSpec `ebpf:"below_min"`
+	ByBio             *ebpf.VariableSpec `ebpf:"by_bio"`
 	ChainEnd          *ebpf.VariableSpec `ebpf:"chain_end"`
 	CommWanted        *ebpf.VariableSpec `ebpf:"comm_wanted"`
 	DeviceAsyncEnd    *ebpf.VariableSpec `ebpf:"device_async_end"`
@@ -239,6 +243,7 @@ func (m *traceMaps) Close() error {
 // It can be passed to loadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type traceVariables struct {
 	BelowMin          *ebpf.Variable `ebpf:"below_min"`
+	ByBio             *ebpf.Variable `ebpf:"by_bio"`
 	ChainEnd          *ebpf.Variable `ebpf:"chain_end"`
 	CommWanted        *ebpf.Variable `ebpf:"comm_wanted"`
 	DeviceAsyncEnd    *ebpf.Variable `ebpf:"device_async_end"`
@@ -272,6 +277,7 @@ type traceVariables struct {
 // It can be passed to loadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracePrograms struct {
 	OnComplete *ebpf.Program `ebpf:"on_complete"`
+	OnGetrq    *ebpf.Program `ebpf:"on_getrq"`
 	OnIssue    *ebpf.Program `ebpf:"on_issue"`
 	OnMerge    *ebpf.Program `ebpf:"on_merge"`
 	OnRequeue  *ebpf.Program `ebpf:"on_requeue"`
@@ -281,6 +287,7 @@ type tracePrograms struct {
 func (p *tracePrograms) Close() error {
 	return _TraceClose(
 		p.OnComplete,
+		p.OnGetrq,
 		p.OnIssue,
 		p.OnMerge,
 		p.OnRequeue,

@@ -16,6 +16,12 @@ struct cgroup___tree {
 	int level;
 	struct cgroup *ancestors[0]; /* since 7f203bc89eb6 (6.2) */
 };
+struct cgroup___ids { /* before that */
+	u64 ancestor_ids[0];
+};
+struct bio___next {
+	struct bio___next *bi_next;
+};
 struct iomap_dio {
 	struct kiocb *iocb;
 };
@@ -77,9 +83,15 @@ static __always_inline u32 flags_of(u32 from)
 static __always_inline bool cgroup_below(struct cgroup *at, u32 level, u64 id)
 {
 	struct cgroup *up = 0;
+	u64 up_id = 0;
 
 	if (!at || BPF_CORE_READ((struct cgroup___tree *)at, level) < (int)level)
 		return false;
+	if (bpf_core_field_exists(((struct cgroup___ids *)at)->ancestor_ids)) {
+		bpf_probe_read_kernel(&up_id, sizeof(up_id),
+				      (void *)at + bpf_core_field_offset(struct cgroup___ids, ancestor_ids) + 8ULL * level);
+		return up_id == id;
+	}
 	bpf_probe_read_kernel(&up, sizeof(up),
 			      (void *)at + bpf_core_field_offset(struct cgroup___tree, ancestors) + 8ULL * level);
 	return up && BPF_CORE_READ(up, kn, id) == id;

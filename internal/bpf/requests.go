@@ -1,0 +1,15 @@
+package bpf
+
+// ByRequest is the way that counts requests of the block layer where a bio was
+// just given one: block_getrq, of all kernels.
+const ByRequest = "getrq"
+
+// Requests is the begin of requests of the block layer: at block_io_start (6.5)
+// by the object's program on_start, else by on_getrq. constants are those of the
+// object where it is on_getrq, or nil.
+func Requests(constants map[string]any) Capability {
+	return Capability{Name: "requests", Ways: []Way{
+		{By: ByTracepoint, Programs: []Program{{Name: "on_start", Tracepoint: "block_io_start"}}},
+		{By: ByRequest, Programs: []Program{{Name: "on_getrq", Tracepoint: "block_getrq", Arguments: 1}}, Constants: constants},
+	}}
+}

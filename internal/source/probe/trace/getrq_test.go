@@ -1,0 +1,18 @@
+package trace
+
+import (
+	"testing"
+
+	"iocause/internal/bpf"
+	"iocause/internal/bpf/bpftest"
+)
+
+// The same records where requests are found by their bios, as on kernels before
+// 6.5: every kernel has block_getrq.
+func TestRequestsByTheirBios(t *testing.T) {
+	bpftest.ComparesFigures(t)
+	t.Setenv(bpf.HooksVariable, "requests=getrq")
+	t.Run("direct reads", TestEveryDirectReadIsRecorded)
+	t.Run("cached reads", TestCachedReadsNameTheirFile)
+	t.Run("diskstats", TestAgainstDiskstats)
+}
