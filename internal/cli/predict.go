@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+	"iocause/internal/lab/load"
+	"iocause/internal/present/text"
+	"iocause/internal/sample"
+	"iocause/internal/session"
+	"iocause/internal/table"
+	"iocause/internal/tool/predict"
+)
+
+// predictOptions are the flags of predict.
+type predictOptions struct {
+	filter   filter
+	file     string
+	duration time.Duration
+	memory   string
+	format   string
+}
+
+// predictLength is how long it watches unless told otherwise.
+const predictLength = time.Minute
+
+func newPredictCommand(e *env) *cobra.Command {
+	o := &predictOptions{}
+	c := &cobra.Command{
+		Use:   "predict [flags]",
+		Short: "Predict what more or less memory would do for reads",
+		Long: "Predict watches a sample of the page cache's pages and works out how many reads\n" +
+			"would be served from a cache of other sizes, from a quarter of the memory to\n" +
+			"four times as much: hit ratio, pages from disk, how much faster reading is, each\n" +
+			"with the interval that it lies in nine times of ten; from where on more memory\n" +
+			"gains nothing, and how much could be taken away.\n\n" +
+			"The memory is that of the cgroup whose limit bounds the cache, else the host's.\n" +
+			"Caches of other sizes are simulated with the kernel's own rules. It takes the\n" +
+			"time that the data needs to come round: a minute, for large caches more. What\n" +
+			"the window was too short for is called open, and the interval says how much.",
+		Example: `  iocause predict
+  iocause predict --cgroup /system.slice/postgresql.service --duration 5m
+  iocause predict --pid 1234 --memory 2G,4G,+50%
+  iocause predict --comm mysqld --memory=-1G
+  iocause predict --file /var/lib/mysql/ibdata1
+  iocause predict --cgroup /db --format json | jq .advice`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runPredict(e, c, o) },
+	}
+	f := c.Flags()
+	f.IntVar(&o.filter.pid, "pid", 0, "only reads of this process")
+	f.StringVar(&o.filter.comm, "comm", "", "only reads of processes of this name")
+	f.StringVar(&o.filter.cgroup, "cgroup", "", "only reads of processes in and below this cgroup")
+	f.StringVar(&o.file, "file", "", "only reads of this file")
+	f.Var(timeIn(&o.duration, predictLength), "duration", "how long to watch")
+	f.StringVar(&o.memory, "memory", "", "sizes that are asked for, too: 2G, +50%, +4G, -1G")
+	f.StringVar(&o.format, "format", "text", "text, json or csv (the curve)")
+	f.SortFlags = false
+	return c
+}
+
+// runPredict is the command.
+func runPredict(e *env, c *cobra.Command, o *predictOptions) error {
+	if o.format != "text" && o.format != "json" && o.format != "csv" {
+		return &usageError{fmt.Errorf("reading --format: no format is called %q", o.format), "use text, json or csv"}
+	}
+	if o.duration < time.Second {
+		return &usageError{fmt.Errorf("reading --duration: %v is too short to see anything come round", o.duration), "use 10s or more; 1m is a good start"}
+	}
+	asks, err := memories(o.memory)
+	if err != nil {
+		return err
+	}
+	target, err := o.filter.target(e.host, o.filter.given(c))
+	if err != nil {
+		return err
+	}
+	f := predict.Filter{PIDs: target.PIDs, Comm: target.Comm, Cgroup: target.Cgroup}
+	if c.Flags().Changed("file") {
+		if f.File, err = fileNumber(o.file); err != nil {
+			return err
+		}
+	}
+	watch, stop := session.UntilInterrupt(c.Context(), nil)
+	defer stop()
+	observer, err := predict.Open(e.host, f)
+	if err != nil {
+		return err
+	}
+	line := newProgress(e.stderr, o.duration, nil)
+	loop := session.Loop{Every: o.duration, Count: 1, Tick: predict.Poll, During: observer.Poll, Show: func(elapsed time.Duration) {
+		line.Draw(func() string {
+			return fmt.Sprintf("observing %.0f of %s · %s of watched pages seen", elapsed.Seconds(), table.Duration(o.duration.Seconds()), sample.Counted(observer.Seen(), "access"))
+		})
+	}}
+	err = loop.Run(watch, func(i session.Interval) error {
+		line.Say("working it out")
+		p, err := observer.Predict(asks)
+		line.Erase()
+		if err != nil {
+			return err
+		}
+		return printPrediction(e, p, o.format)
+	})
+	return errors.Join(err, observer.Close())
+}
+
+// printPrediction writes it in one of the forms.
+func printPrediction(e *env, p *predict.Prediction, format string) error {
+	t := p.Table()
+	switch format {
+	case "json":
+		return writeJSONLine(e.stdout, p)
+	case "csv":
+		printer := newPrinter(e.streams, &intervals{format: "csv"})
+		return printer.print(p.Start, time.Duration(p.Seconds*float64(time.Second)), "", []table.Table{t})
+	}
+	style := styleOf(e.stdout, os.Getenv, widestText)
+	for _, said := range p.Advice {
+		for _, l := range text.Wrap(text.Escape(said), style.Width) {
+			fmt.Fprintln(e.stdout, l)
+		}
+	}
+	if p.Curve == nil {
+		for _, note := range p.Notes {
+			fmt.Fprintln(e.stderr, "iocause: "+text.Escape(note))
+		}
+		return nil
+	}
+	fmt.Fprintln(e.stdout)
+	chart := text.Chart{Title: "Share of pages that are hits, by memory", Unit: "ratio"}
+	for i := range p.Curve.Points {
+		x := &p.Curve.Points[i]
+		label := ""
+		if i%4 == 0 {
+			label = strings.ReplaceAll(table.Value(float64(x.Memory), "bytes"), " ", "")
+		}
+		chart.Bars = append(chart.Bars, text.Bar{Label: label, Lo: x.Low, Hi: x.High, Value: x.Hit})
+	}
+	if err := text.WriteChart(e.stdout, &chart, style); err != nil {
+		return err
+	}
+	fmt.Fprintln(e.stdout)
+	return text.WriteTable(e.stdout, &t, style)
+}
+
+// fileNumber is the file of a path, as the kernel's programs know it.
+func fileNumber(path string) (sample.FileID, error) {
+	info, err := os.Stat(path)
+	var st unix.Stat_t
+	if err == nil {
+		err = unix.Stat(path, &st)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return sample.FileID{}, &usageError{fmt.Errorf("reading --file: %w", err), "give the path of a file that is read"}
+	case err != nil:
+		return sample.FileID{}, fmt.Errorf("reading --file: %w", err)
+	case !info.Mode().IsRegular():
+		return sample.FileID{}, &usageError{fmt.Errorf("reading --file: %s is no regular file", path), "give one file; --cgroup, --comm or --pid choose by who reads"}
+	}
+	return sample.FileID{Dev: uint32(host.MakeDev(unix.Major(st.Dev), unix.Minor(st.Dev))), Ino: st.Ino}, nil
+}
+
+// memories reads what --memory asks for: sizes, or differences to what there is.
+func memories(list string) (asks []predict.Ask, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for _, word := range strings.Split(list, ",") {
+		word = strings.TrimSpace(word)
+		wrong := &usageError{fmt.Errorf("reading --memory: %q is no size of memory", word), "give sizes (2G), or more or less than now (+50%, +4G, -512M)"}
+		ask, sign, rest := predict.Ask{}, 1.0, strings.TrimPrefix(word, "+")
+		if less, ok := strings.CutPrefix(word, "-"); ok {
+			sign, rest = -1, less
+		}
+		ask.Beside = rest != word
+		if share, ok := strings.CutSuffix(rest, "%"); ok {
+			n, err := strconv.ParseFloat(share, 64)
+			if err != nil || !(n >= 0 && n <= 10000) || sign < 0 && n >= 100 {
+				return nil, wrong
+			}
+			ask.Share = sign * n / 100
+		} else {
+			var size load.Size
+			if err := size.Set(rest); err != nil || size == 0 {
+				return nil, wrong
+			}
+			ask.Bytes = sign * float64(size)
+		}
+		asks = append(asks, ask)
+	}
+	return asks, nil
+}

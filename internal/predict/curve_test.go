@@ -1,0 +1,200 @@
+package predict
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// pattern is a load: which page it asks for next.
+type pattern func(r *rand.Rand, i int) int
+
+func uniform(pages int) pattern { return func(r *rand.Rand, _ int) int { return r.IntN(pages) } }
+
+func loop(pages int) pattern { return func(_ *rand.Rand, i int) int { return i % pages } }
+
+func zipf(pages int, s float64) pattern {
+	sums := make([]float64, pages)
+	total := 0.0
+	for i := range sums {
+		total += math.Pow(float64(i+1), -s)
+		sums[i] = total
+	}
+	at := rand.New(rand.NewPCG(7, 7)).Perm(pages)
+	return func(r *rand.Rand, _ int) int {
+		x, low, high := r.Float64()*total, 0, pages-1
+		for low < high {
+			if mid := (low + high) / 2; sums[mid] < x {
+				low = mid + 1
+			} else {
+				high = mid
+			}
+		}
+		return at[low]
+	}
+}
+
+// mix takes turns: every nth is of b, on pages behind those of a.
+func mix(a pattern, pages int, b pattern, n int) pattern {
+	return func(r *rand.Rand, i int) int {
+		if i%n == 0 {
+			return pages + b(r, i/n)
+		}
+		return a(r, i-i/n-1)
+	}
+}
+
+// run lets a whole cache of a size see a load, after it was filled, and returns
+// what is seen of it and its hit ratio meanwhile.
+func run(next pattern, pages, room, n int) (t *Trace, act, hit float64) {
+	r := rand.New(rand.NewPCG(3, 5))
+	c := newTwoList(pages, room, 1, false)
+	t = &Trace{Pages: pages, Scale: 1, Length: time.Minute, Asked: []Total{{0, 0}, {60000, uint64(n)}}}
+	hits, i := 0, 0
+	for ; i < 3*n; i++ {
+		p := uint32(next(r, i))
+		if i == 2*n {
+			act = float64(c.size[activeList]) / float64(room)
+		}
+		seen := i >= 2*n
+		at := uint32(60000 * (i - 2*n) / n)
+		if c.has(p) {
+			if seen {
+				hits++
+			}
+		} else {
+			was := make([]uint32, 0, 1)
+			for c.full() {
+				was = append(was, c.evict())
+			}
+			c.insert(p, false)
+			if seen {
+				for _, e := range was {
+					t.Events = append(t.Events, Event{Page: e, At: at, Kind: Evicted})
+				}
+				t.Events = append(t.Events, Event{Page: p, At: at, Kind: Added})
+			}
+		}
+		c.mark(p)
+		if seen {
+			t.Events = append(t.Events, Event{Page: p, At: at, Kind: Read, Asked: true})
+		}
+	}
+	return t, act, float64(hits) / float64(n)
+}
+
+// sampled is one page of each run of them.
+func sampled(t *Trace, scale int) *Trace {
+	chosen := func(p uint32) bool {
+		h := (uint64(p)/uint64(scale) + 1) * 0x9E3779B97F4A7C15
+		h = (h ^ h>>33) * 0xff51afd7ed558ccd
+		return uint64(p)%uint64(scale) == (h>>33)%uint64(scale)
+	}
+	return t.Thinner(chosen, scale)
+}
+
+// What a sample of what one cache sees says of others is what those do, within
+// the interval that is stated.
+func TestCurveAgainstWholeCaches(t *testing.T) {
+	const room, n = 4096, 100000
+	inside, all := 0, 0
+	for name, load := range map[string]struct {
+		next  pattern
+		pages int
+	}{
+		"uniform":       {uniform(3 * room), 3 * room},
+		"zipf 0.9":      {zipf(6*room, 0.9), 6 * room},
+		"zipf 1.2":      {zipf(6*room, 1.2), 6 * room},
+		"loop":          {loop(3 * room / 2), 3 * room / 2},
+		"zipf and scan": {mix(zipf(2*room, 1), 2*room, loop(4*room), 4), 6 * room},
+	} {
+		trace, act, now := run(load.next, load.pages, room, n)
+		truths := map[int64]float64{}
+		for _, scale := range []int{1, 4} {
+			thin := sampled(trace, scale)
+			memory := int64(room * PageSize)
+			sizes := []int64{memory / 4, memory / 2, memory * 3 / 4, memory, memory * 3 / 2, memory * 2, memory * 4}
+			c, err := Work(thin, Setting{Memory: memory, Cache: memory, Room: memory, Active: act}, sizes)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if math.Abs(c.Now-now) > 0.03 {
+				t.Errorf("%s, one page in %d: hit ratio %.3f is seen, %.3f is right", name, scale, c.Now, now)
+			}
+			for i, m := range sizes {
+				if scale == 1 {
+					_, _, truths[m] = run(load.next, load.pages, int(m/PageSize), n)
+				}
+				truth := truths[m]
+				x := c.Points[i]
+				t.Logf("%-14s 1/%d %5.2fx: %.3f (%.3f to %.3f; LRU %.3f), truth %.3f %v", name, scale, float64(m)/float64(memory), x.Hit, x.Low, x.High, x.LRU, truth, x.Open)
+				all++
+				if truth >= x.Low-0.002 && truth <= x.High+0.002 {
+					inside++
+				}
+				if most := 0.03; math.Abs(x.Hit-truth) > most && !x.Open {
+					t.Errorf("%s, one page in %d, %.2fx: %.3f, truth %.3f", name, scale, float64(m)/float64(memory), x.Hit, truth)
+				}
+			}
+		}
+	}
+	if inside*100 < 90*all {
+		t.Errorf("%d of %d intervals hold", inside, all)
+	}
+}
+
+// There is no curve where nothing is known.
+func TestTooLittle(t *testing.T) {
+	s := Setting{Memory: 1 << 30, Cache: 1 << 29, Room: 1 << 29}
+	faults := make([]Event, 1000)
+	for i := range faults {
+		faults[i] = Event{Page: uint32(i), Kind: Faulted, Asked: true}
+	}
+	for want, events := range map[error][]Event{ErrNothing: nil, ErrFew: {{Kind: Read, Asked: true}}, ErrMapped: faults} {
+		if _, err := Work(&Trace{Events: events, Pages: 1000, Scale: 1, Length: time.Second}, s, Sizes(s.Memory, nil)); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+}
+
+// Distances are those of a list that is searched.
+func TestDistances(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	trace := &Trace{Pages: 50, Scale: 1, Length: time.Second}
+	var list []uint32
+	var want []int
+	for range 5000 {
+		p := uint32(r.IntN(50))
+		kind := Read
+		if r.IntN(20) == 0 {
+			kind = Dropped
+		}
+		trace.Events = append(trace.Events, Event{Page: p, Kind: kind})
+		at := -1
+		for i, x := range list {
+			if x == p {
+				at = i
+			}
+		}
+		if at >= 0 {
+			list = append(list[:at], list[at+1:]...)
+		}
+		if kind == Dropped {
+			continue
+		}
+		want = append(want, at)
+		list = append([]uint32{p}, list...)
+	}
+	i := 0
+	trace.distances(func(_ *Event, d int) {
+		if d != want[i] {
+			t.Fatalf("read %d: distance %d, want %d", i, d, want[i])
+		}
+		i++
+	})
+	if i != len(want) {
+		t.Errorf("%d distances, want %d", i, len(want))
+	}
+}

@@ -1,0 +1,191 @@
+package predict
+
+// blocks is how many parts the time is put into, to see how much the prediction
+// depends on when it was looked.
+const blocks = 12
+
+// tally is what a cache of one size did, by time and group of pages.
+type tally struct {
+	asked, cold [blocks][groups]uint32 // reads in question, and those of them that met no page, or one that came from disk for them
+	unknown     [blocks]uint32         // of cold: nobody knows whether a larger cache would have had the page from before
+	disk        [blocks]uint32         // pages that came from disk, whoever asked
+	settled     int                    // the block from which on the cache is as though it had always been of that size
+	full        bool                   // then
+	exact       *[blocks]float64       // all that was asked for, in watched pages; nil where that is not known
+}
+
+// played is a trace with what is worked out once for all sizes.
+type played struct {
+	*Trace
+	host  bool
+	began []uint32 // watched pages that were in the cache at the beginning, likeliest to be used first
+	fresh []bool   // by page: it came into the cache while it was watched
+	ghost int      // pages that were in the cache at the beginning, and nothing happened to
+	act   float64  // share of the cache that was on the active list
+	order []uint8  // the block of each event
+	exact *[blocks]float64
+}
+
+// prepare works out what was in the cache, of so many watched pages, when the
+// trace began: pages of which the first that is seen is a use or an eviction.
+func (t *Trace) prepare(room int, act float64, host bool) *played {
+	p := &played{Trace: t, host: host, fresh: make([]bool, t.Pages), act: act, order: make([]uint8, len(t.Events))}
+	met := make([]bool, t.Pages)
+	var gone []uint32
+	length := max(1, uint32(t.Length.Milliseconds()))
+	for i := range t.Events {
+		e := &t.Events[i]
+		p.order[i] = uint8(min(uint64(e.At)*blocks/uint64(length), blocks-1))
+		if met[e.Page] {
+			continue
+		}
+		met[e.Page] = true
+		switch e.Kind {
+		case Added:
+			p.fresh[e.Page] = true
+		case Evicted, Dropped:
+			gone = append(gone, e.Page)
+		default:
+			p.began = append(p.began, e.Page)
+		}
+	}
+	for i := len(gone) - 1; i >= 0; i-- { // who was evicted last was used last
+		p.began = append(p.began, gone[i])
+	}
+	p.ghost = max(0, room-len(p.began))
+	if len(t.Asked) > 1 {
+		p.exact = new([blocks]float64)
+		for b := range blocks {
+			from, to := float64(b)*float64(length)/blocks, float64(b+1)*float64(length)/blocks
+			p.exact[b] = (t.askedBy(to) - t.askedBy(from)) / float64(t.Scale)
+		}
+	}
+	return p
+}
+
+// cache is one of a size, with what was in the real one at the beginning.
+func (p *played) cache(room int) *twoList {
+	c := newTwoList(p.Pages+p.ghost, room, p.Scale, p.host)
+	held := min(room, len(p.began)+p.ghost)
+	hot := int(p.act * float64(held))
+	for i := held - 1; i >= 0; i-- {
+		page := uint32(p.Pages + i - len(p.began))
+		if i < len(p.began) {
+			page = p.began[i]
+		}
+		c.state[page] = resident
+		if i < hot {
+			c.state[page] |= active
+		}
+		c.push(c.listOf(page), int32(page))
+	}
+	return c
+}
+
+// play lets a cache of so many watched pages see the trace.
+func (p *played) play(room int) *tally {
+	c := p.cache(room)
+	t := &tally{settled: blocks / 2, exact: p.exact}
+	met := make([]bool, p.Pages)
+	in, ready := 0, false // pages that came in
+	for i := range p.Events {
+		e := &p.Events[i]
+		page, b := e.Page, p.order[i]
+		has := c.has(page)
+		switch e.Kind {
+		case Evicted:
+			continue
+		case Dropped:
+			c.drop(page)
+			continue
+		case Added:
+			if has {
+				continue
+			}
+			c.insert(page, false)
+			c.state[page] |= fresh
+			t.disk[b]++
+		case Written:
+			if !has {
+				c.insert(page, true)
+			} else if c.state[page]&fresh != 0 { // it was made room for, not read
+				c.state[page] &^= fresh
+				if t.disk[b] > 0 {
+					t.disk[b]--
+				}
+			}
+		case Read, Faulted:
+			cold := !has || c.state[page]&fresh != 0
+			if !has {
+				c.insert(page, false)
+				t.disk[b]++
+			}
+			c.state[page] &^= fresh
+			c.mark(page)
+			if e.Kind == Read && e.Asked {
+				g := groupOf(page)
+				t.asked[b][g]++
+				if cold {
+					t.cold[b][g]++
+					if !met[page] && p.fresh[page] && !t.full {
+						t.unknown[b]++
+					}
+				}
+			}
+			met[page] = true
+		}
+		if !has {
+			if in++; !t.full && c.full() {
+				t.full = true
+			}
+		}
+		if !ready && t.full && in >= room {
+			ready = true
+			t.settled = min(t.settled, int(b)+1)
+		}
+	}
+	return t
+}
+
+// observed is the tally of the real cache.
+func (p *played) observed() *tally {
+	t := &tally{settled: blocks / 2, full: true, exact: p.exact}
+	fresh := make([]bool, p.Pages)
+	for i := range p.Events {
+		e := &p.Events[i]
+		b := p.order[i]
+		switch e.Kind {
+		case Added:
+			fresh[e.Page] = true
+			t.disk[b]++
+		case Written:
+			if fresh[e.Page] && t.disk[b] > 0 {
+				t.disk[b]--
+			}
+			fresh[e.Page] = false
+		case Read, Faulted:
+			if e.Kind == Read && e.Asked {
+				g := groupOf(e.Page)
+				t.asked[b][g]++
+				if fresh[e.Page] {
+					t.cold[b][g]++
+				}
+			}
+			fresh[e.Page] = false
+		}
+	}
+	return t
+}
+
+// sums adds up the blocks from one on.
+func (t *tally) sums(from int) (asked, cold, unknown, disk float64) {
+	for b := from; b < blocks; b++ {
+		for g := range groups {
+			asked += float64(t.asked[b][g])
+			cold += float64(t.cold[b][g])
+		}
+		unknown += float64(t.unknown[b])
+		disk += float64(t.disk[b])
+	}
+	return asked, cold, unknown, disk
+}

@@ -1,0 +1,176 @@
+package predict
+
+import "math"
+
+// twoList is one cache as Linux keeps it without MGLRU: an inactive list that
+// pages come into and are evicted from, an active one for those that were asked
+// for twice, and shadows of evicted pages that tell how far away they are when
+// they come back (mm/swap.c, mm/workingset.c, mm/vmscan.c of 6.18). It holds
+// watched pages, each of which stands for scale pages of the real one.
+type twoList struct {
+	room  int  // watched pages that fit
+	scale int  // pages that each stands for
+	host  bool // reclaim is the host's, not a cgroup's
+
+	prev, next []int32 // by page; the lists' heads stand behind the last page
+	state      []uint8 // by page
+	shadow     []uint32
+	age        uint32 // evictions and activations so far: nonresident_age
+
+	size      [2]int  // pages of the inactive and the active list
+	recent    float64 // of the pages that came in of late, those that were activated at once
+	owed      float64 // pages of the active list that are still to be moved
+	perPage   float64 // of the active list that are moved for each that is evicted
+	untilNext int     // evictions until perPage is reckoned again
+}
+
+// What is known of a page.
+const (
+	resident uint8 = 1 << iota
+	active
+	referenced
+	fresh   // came from disk, and nobody has asked for it yet
+	evicted // shadow holds when
+)
+
+const (
+	inactiveList, activeList = 0, 1
+	reclaimBatch             = 32 // SWAP_CLUSTER_MAX
+	defPriority              = 12 // DEF_PRIORITY
+)
+
+func newTwoList(pages, room, scale int, host bool) *twoList {
+	c := &twoList{room: room, scale: scale, host: host, prev: make([]int32, pages+2), next: make([]int32, pages+2),
+		state: make([]uint8, pages), shadow: make([]uint32, pages)}
+	for _, l := range []int{inactiveList, activeList} {
+		h := c.head(l)
+		c.prev[h], c.next[h] = h, h
+	}
+	return c
+}
+
+func (c *twoList) head(list int) int32 { return int32(len(c.state) + list) }
+
+// full tells whether there is no room left.
+func (c *twoList) full() bool { return c.size[0]+c.size[1] >= c.room }
+
+// push puts a page in front of a list.
+func (c *twoList) push(list int, p int32) {
+	h := c.head(list)
+	n := c.next[h]
+	c.next[h], c.prev[p], c.next[p], c.prev[n] = p, h, n, p
+	c.size[list]++
+}
+
+func (c *twoList) unlink(list int, p int32) {
+	c.next[c.prev[p]], c.prev[c.next[p]] = c.next[p], c.prev[p]
+	c.size[list]--
+}
+
+func (c *twoList) listOf(p uint32) int {
+	if c.state[p]&active != 0 {
+		return activeList
+	}
+	return inactiveList
+}
+
+// has tells whether a page is in the cache.
+func (c *twoList) has(p uint32) bool { return c.state[p]&resident != 0 }
+
+// insert puts a page in that is not there. Pages that are written are not
+// activated (filemap_add_folio: __GFP_WRITE).
+func (c *twoList) insert(p uint32, written bool) {
+	s := c.state[p]
+	again := 0.0
+	now := resident
+	if s&evicted != 0 && !written && int(c.age-c.shadow[p]) <= c.size[activeList] {
+		now |= active
+		c.age++
+		again = 1
+	}
+	c.state[p] = now
+	c.recent += (again - c.recent) / reclaimBatch
+	for c.full() {
+		c.evict()
+	}
+	c.push(c.listOf(p), int32(p))
+}
+
+// mark is folio_mark_accessed.
+func (c *twoList) mark(p uint32) {
+	switch s := c.state[p]; {
+	case s&referenced == 0:
+		c.state[p] |= referenced
+	case s&active == 0:
+		c.unlink(inactiveList, int32(p))
+		c.state[p] = s&^referenced | active
+		c.push(activeList, int32(p))
+		c.age++
+	}
+}
+
+// evict makes room for one page, and tells which it was.
+func (c *twoList) evict() uint32 {
+	if c.untilNext == 0 {
+		c.perPage, c.untilNext = c.deactivations(), 16
+	}
+	c.untilNext--
+	c.owed += c.perPage
+	for c.size[activeList] > 0 && (c.owed >= 1 || c.size[inactiveList] == 0) {
+		p := c.prev[c.head(activeList)]
+		c.unlink(activeList, p)
+		c.state[p] &^= active
+		c.push(inactiveList, p)
+		c.owed = max(0, c.owed-1)
+	}
+	p := c.prev[c.head(inactiveList)]
+	c.unlink(inactiveList, p)
+	c.state[p] = evicted
+	c.shadow[p] = c.age
+	c.age++
+	return uint32(p)
+}
+
+// drop takes a page out for good.
+func (c *twoList) drop(p uint32) {
+	if c.has(p) {
+		c.unlink(c.listOf(p), int32(p))
+	}
+	c.state[p] = 0
+}
+
+// deactivations is how many pages of the active list are moved to the inactive
+// one for each page that is evicted. The active list is left alone unless the
+// inactive one is low, or pages that come back were activated since reclaim ran
+// last (prepare_scan_control); then both are scanned at the same priority
+// (shrink_lruvec).
+func (c *twoList) deactivations() float64 {
+	inactive, act := c.size[inactiveList]*c.scale, c.size[activeList]*c.scale
+	often := 1.0 // how much of reclaim's time the active list is scanned
+	if inactive*inactiveRatio(inactive+act) >= act {
+		often -= math.Pow(1-c.recent, reclaimBatch)
+	}
+	if c.host { // kswapd scans all that a priority tells it to
+		return often * float64(act) / float64(max(inactive, 1))
+	}
+	scanned, moved := 0, 0
+	for priority := defPriority; priority >= 0 && scanned < reclaimBatch; priority-- {
+		i, a := inactive>>priority, act>>priority
+		for (i > 0 || a > 0) && scanned < reclaimBatch {
+			n, m := min(i, reclaimBatch), min(a, reclaimBatch)
+			i, a, scanned, moved = i-n, a-m, scanned+n, moved+m
+		}
+	}
+	return often * float64(moved) / float64(max(scanned, 1))
+}
+
+// inactiveRatio is by how many times the active list may be as long as the
+// inactive one (inactive_is_low), for so many pages.
+func inactiveRatio(pages int) int {
+	gib := pages >> 18
+	ratio := 1
+	for gib > 0 && (ratio+1)*(ratio+1) <= 10*gib {
+		ratio++
+	}
+	return ratio
+}

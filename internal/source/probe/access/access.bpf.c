@@ -1,0 +1,322 @@
+//go:build ignore
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * What happens to a sample of the page cache's pages: they are put in, asked
+ * for, written, evicted. Of each aligned run of pages exactly one is watched,
+ * which one a hash tells (stratified SHARDS: Waldspurger et al., FAST '15), so
+ * that most accesses cost the hash and nothing else. docs/predict.md says what
+ * is made of it.
+ */
+#include "compat.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+#define HELD 64 /* pages that a thread counts for itself */
+#define MAX_RUNS 4096 /* of one call or folio that are looked at */
+
+/* What happened to a watched page. */
+enum kind { PAGE_READ = 1, PAGE_ADDED, PAGE_EVICTED, PAGE_DROPPED, PAGE_WRITTEN, PAGE_FAULTED };
+
+struct event {
+	u64 at; /* ns, CLOCK_MONOTONIC */
+	u64 ino;
+	u64 page;
+	u64 cgroup; /* of the memory controller: the page's if it was put in or taken out, else the thread's */
+	u32 dev;
+	u32 tgid;
+	u32 hash; /* of the run: chooses fewer pages without a bias */
+	u32 kind;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 24);
+} events SEC(".maps");
+
+const struct event *unused_event __attribute__((unused)); /* so that the reader knows its shape */
+
+/* What the threads of a process that read files ask for, and wait. */
+struct process {
+	u64 ns; /* blocked on I/O */
+	u64 threads; /* that have asked for a page */
+	u64 asked; /* pages, watched or not, but for what the threads hold */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct process);
+} processes SEC(".maps");
+
+/* Where a thread's reading stands: one call makes an event for each batch of folios. */
+struct reader {
+	u64 file, index, last, request;
+	u64 ra_file, ra_index, ra_last; /* the synchronous read-ahead that came before */
+	u64 off; /* when it began to wait, 0 while it does not */
+	u64 asked; /* pages that are not counted for the process yet */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct reader);
+} readers SEC(".maps");
+
+const volatile u32 shift; /* pages of a run, as a power of two */
+u32 thin; /* of the watched pages, those are left whose hash has none of these bits */
+u64 lost_events, lost_tasks, lost_processes, long_ranges;
+
+static const struct process new_process;
+
+static __always_inline u64 file_hash(u64 ino, u32 dev)
+{
+	return (ino + ((u64)dev << 40)) * 0x9E3779B97F4A7C15ULL;
+}
+
+/* murmur3's finisher: neighbours get unrelated pages */
+static __always_inline u64 run_hash(u64 file, u64 run)
+{
+	u64 hash = file + run * 0x9E3779B97F4A7C15ULL;
+
+	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdULL;
+	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53ULL;
+	return hash ^ hash >> 33;
+}
+
+struct range {
+	u64 file, ino, from, to, cgroup;
+	u32 dev, kind;
+};
+
+/* Hands over the page of a run that is watched, if it is in the range. */
+static long look_at_run(u32 i, struct range *r)
+{
+	u64 run = (r->from >> shift) + i, hash, page;
+	struct event *e;
+
+	if (run > r->to >> shift)
+		return 1;
+	hash = run_hash(r->file, run);
+	page = (run << shift) + (hash & ((1ULL << shift) - 1));
+	if (page < r->from || page > r->to || (u32)(hash >> 32) & thin)
+		return 0;
+	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	if (!e) {
+		ADD(lost_events, 1);
+		return 0;
+	}
+	e->at = bpf_ktime_get_ns();
+	e->ino = r->ino;
+	e->page = page;
+	e->cgroup = r->cgroup;
+	if (!r->cgroup)
+		e->cgroup = task_cgroup(bpf_get_current_task_btf(), bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
+	e->dev = r->dev;
+	e->tgid = bpf_get_current_pid_tgid() >> 32;
+	e->hash = hash >> 32;
+	e->kind = r->kind;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static __noinline int look_at(struct range *r)
+{
+	u64 runs;
+
+	if (!r || r->to < r->from)
+		return 0;
+	runs = (r->to >> shift) - (r->from >> shift) + 1;
+	if (runs > 2) {
+		if (runs > MAX_RUNS) {
+			ADD(long_ranges, 1);
+			runs = MAX_RUNS;
+		}
+		bpf_loop(runs, look_at_run, r, 0);
+		return 0;
+	}
+	look_at_run(0, r);
+	if (runs == 2)
+		look_at_run(1, r);
+	return 0;
+}
+
+static __always_inline struct process *process_of(u32 tgid)
+{
+	struct process *w = bpf_map_lookup_elem(&processes, &tgid);
+
+	if (w)
+		return w;
+	bpf_map_update_elem(&processes, &tgid, &new_process, BPF_NOEXIST);
+	w = bpf_map_lookup_elem(&processes, &tgid);
+	if (!w)
+		ADD(lost_processes, 1);
+	return w;
+}
+
+static __always_inline struct reader *reader_of(struct task_struct *task)
+{
+	struct reader *t = bpf_task_storage_get(&readers, task, 0, 0);
+	struct process *w;
+
+	if (t)
+		return t;
+	t = bpf_task_storage_get(&readers, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t) {
+		ADD(lost_tasks, 1);
+		return 0;
+	}
+	w = process_of(task->tgid);
+	if (w)
+		ADD(w->threads, 1);
+	return t;
+}
+
+static __always_inline void count_asked(struct reader *t)
+{
+	struct process *w = process_of(bpf_get_current_pid_tgid() >> 32);
+
+	if (w)
+		ADD(w->asked, t->asked);
+	t->asked = 0;
+}
+
+/* One call makes several events, all with the call's own end: only the first
+ * counts. docs/pagecache.md has the rules. */
+SEC("tp_btf/mm_filemap_get_pages")
+int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, unsigned long end)
+{
+	struct inode *inode = mapping->host;
+	u64 size = inode->i_size, eof = size ? (size - 1) >> PAGE_SHIFT : 0, last = end < eof ? end : eof, from = index;
+	struct range r = { .ino = inode->i_ino, .dev = inode->i_sb->s_dev, .kind = PAGE_READ };
+	struct reader *t;
+
+	if (last < index)
+		return 0;
+	t = reader_of(bpf_get_current_task_btf());
+	if (!t)
+		return 0;
+	r.file = file_hash(r.ino, r.dev);
+	if (t->file == r.file && t->last == end && index > t->index && index != t->last) {
+		t->index = index;
+		return 0; /* the next batch of the same call */
+	}
+	/* a batch whose last folio was not read yet returned without an event */
+	if (t->ra_file == r.file && t->ra_last == end && t->ra_index < index)
+		from = t->ra_index;
+	else if (t->file == r.file && index > t->last + 1 && end - t->last - t->request <= 1)
+		from = t->last + 1;
+	t->request = end - from + 1;
+	if (t->file == r.file && t->last == from)
+		from++; /* starts on the page where the last call ended: the same access, as the kernel sees it too */
+	t->ra_file = 0;
+	t->file = r.file;
+	t->index = index;
+	t->last = end;
+	if (last < from)
+		return 0;
+	t->asked += last - from + 1;
+	if (t->asked >= HELD)
+		count_asked(t);
+	r.from = from;
+	r.to = last;
+	look_at(&r);
+	return 0;
+}
+
+SEC("tp_btf/page_cache_sync_ra")
+int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
+{
+	struct reader *t = reader_of(bpf_get_current_task_btf());
+	u64 file;
+
+	if (!t)
+		return 0;
+	file = file_hash(inode->i_ino, inode->i_sb->s_dev);
+	if (t->ra_file == file && t->ra_last == index + request - 1)
+		return 0;
+	t->ra_file = file;
+	t->ra_index = index;
+	t->ra_last = index + request - 1;
+	return 0;
+}
+
+#define MEMCG_FLAGS 7ULL /* low bits of folio->memcg_data */
+
+static __always_inline void look_at_folio(struct folio *folio, struct inode *inode, u32 kind)
+{
+	struct range r = { .ino = inode->i_ino, .dev = inode->i_sb->s_dev, .from = folio->index, .kind = kind };
+	u64 data;
+
+	r.file = file_hash(r.ino, r.dev);
+	r.to = r.from + folio_pages(folio) - 1;
+	if (kind != PAGE_WRITTEN) {
+		data = BPF_CORE_READ(folio, memcg_data) & ~MEMCG_FLAGS;
+		if (data)
+			r.cgroup = BPF_CORE_READ((struct mem_cgroup *)data, css.cgroup, kn, id);
+	}
+	look_at(&r);
+}
+
+SEC("tp_btf/mm_filemap_add_to_page_cache")
+int COUNTING(on_add, struct folio *folio)
+{
+	look_at_folio(folio, folio->mapping->host, PAGE_ADDED);
+	return 0;
+}
+
+/* Reclaim runs with PF_MEMALLOC set, truncation and drop_caches do not. */
+SEC("tp_btf/mm_filemap_delete_from_page_cache")
+int COUNTING(on_delete, struct folio *folio)
+{
+	bool reclaim = bpf_get_current_task_btf()->flags & PF_MEMALLOC;
+
+	look_at_folio(folio, folio->mapping->host, reclaim ? PAGE_EVICTED : PAGE_DROPPED);
+	return 0;
+}
+
+SEC("tp_btf/writeback_dirty_folio")
+int COUNTING(on_dirty, struct folio *folio, struct address_space *mapping)
+{
+	if (mapping)
+		look_at_folio(folio, mapping->host, PAGE_WRITTEN);
+	return 0;
+}
+
+SEC("tp_btf/mm_filemap_fault")
+int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
+{
+	struct inode *inode = mapping->host;
+	struct range r = { .ino = inode->i_ino, .dev = inode->i_sb->s_dev, .from = index, .to = index, .kind = PAGE_FAULTED };
+
+	r.file = file_hash(r.ino, r.dev);
+	look_at(&r);
+	return 0;
+}
+
+/* Threads that have read are timed while they wait for I/O. */
+SEC("tp_btf/sched_switch")
+int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct reader *t;
+	struct process *w;
+
+	if (BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait)) {
+		t = bpf_task_storage_get(&readers, prev, 0, 0);
+		if (t)
+			t->off = bpf_ktime_get_ns();
+	}
+	if (!next->pid)
+		return 0;
+	t = bpf_task_storage_get(&readers, next, 0, 0);
+	if (t && t->off) {
+		w = process_of(next->tgid);
+		if (w)
+			ADD(w->ns, bpf_ktime_get_ns() - t->off);
+		t->off = 0;
+	}
+	return 0;
+}

@@ -1,0 +1,156 @@
+// Package access hands over what happens to a sample of the page cache's pages,
+// one by one: they are put in, asked for, written, evicted. docs/predict.md says
+// what is made of it.
+package access
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/cilium/ebpf/ringbuf"
+
+	"iocause/internal/bpf"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// Kind is what happened to a page; it is enum kind of the program.
+type Kind uint32
+
+// The kinds.
+const (
+	Read    Kind = iota + 1 // asked for by a read call
+	Added                   // put into the cache
+	Evicted                 // taken out by reclaim
+	Dropped                 // taken out by truncation, or since somebody asked for it
+	Written                 // became dirty
+	Faulted                 // asked for through a mapping; hits of a mapping leave no trace
+)
+
+// Event is something that happened to a watched page.
+type Event struct {
+	At     time.Duration // on the monotonic clock
+	File   sample.FileID
+	Page   uint64 // of 4 KiB, within the file
+	Cgroup uint64 // number of the memory controller's cgroup: the page's where it was put in or taken out, else the thread's
+	PID    int
+	Hash   uint32 // of the page: chooses fewer of them without a bias
+	Kind   Kind
+}
+
+// Process is what the threads of a process that read files did.
+type Process struct {
+	Asked   uint64        // pages that they asked for, watched or not; up to 63 for each thread are not told yet
+	Blocked time.Duration // that they waited for I/O, added up
+	Threads int
+}
+
+// Losses are events that are missing.
+type Losses struct {
+	Events    uint64 // the ring buffer was full
+	Tasks     uint64 // of threads for which there was no memory
+	Processes uint64 // that are not in Processes
+	Long      uint64 // calls and folios of which only the first part was looked at
+}
+
+// Probe is the attached probe. It is used by one goroutine.
+type Probe struct {
+	probe  *bpf.Probe
+	reader *ringbuf.Reader
+	record ringbuf.Record
+}
+
+// Open loads the probe: one page in 1<<shift is watched. It needs root or
+// CAP_BPF and CAP_PERFMON.
+func Open(h *host.Host, shift int) (p *Probe, err error) {
+	spec, err := loadAccess()
+	if err != nil {
+		return nil, fmt.Errorf("reading the access object: %w", err)
+	}
+	loaded, err := bpf.Open(spec, []bpf.Program{
+		{Name: "on_get_pages", Tracepoint: "mm_filemap_get_pages"},
+		{Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra", Optional: true},
+		{Name: "on_add", Tracepoint: "mm_filemap_add_to_page_cache"},
+		{Name: "on_delete", Tracepoint: "mm_filemap_delete_from_page_cache"},
+		{Name: "on_dirty", Tracepoint: "writeback_dirty_folio"},
+		{Name: "on_fault", Tracepoint: "mm_filemap_fault", Optional: true},
+		{Name: "on_switch", Tracepoint: "sched_switch"},
+	}, map[string]any{"shift": uint32(shift)})
+	if err != nil {
+		return nil, fmt.Errorf("opening the access probe: %w", err)
+	}
+	p = &Probe{probe: loaded}
+	if p.reader, err = ringbuf.NewReader(loaded.Map("events")); err != nil {
+		return nil, errors.Join(fmt.Errorf("reading the ring buffer of accesses: %w", err), loaded.Close())
+	}
+	p.reader.SetDeadline(time.Unix(1, 0)) // what there is, without waiting
+	if err := p.probe.SetVariable("enabled", uint32(1)); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// Missing names what the kernel does not tell.
+func (p *Probe) Missing() []string { return p.probe.Missing() }
+
+// Stop lets the programs hand over nothing more.
+func (p *Probe) Stop() error { return p.probe.SetVariable("enabled", uint32(0)) }
+
+// Thin leaves only those pages watched whose hash has none of these bits.
+func (p *Probe) Thin(bits uint32) error { return p.probe.SetVariable("thin", bits) }
+
+// Each calls f for every event that is in the buffer and returns without
+// waiting. It must be called several times a second.
+func (p *Probe) Each(f func(Event)) error {
+	for {
+		err := p.reader.ReadInto(&p.record)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading the ring buffer of accesses: %w", err)
+		}
+		raw := p.record.RawSample
+		if len(raw) < binary.Size(accessEvent{}) {
+			continue
+		}
+		le := binary.LittleEndian
+		f(Event{At: time.Duration(le.Uint64(raw)), File: sample.FileID{Ino: le.Uint64(raw[8:]), Dev: le.Uint32(raw[32:])},
+			Page: le.Uint64(raw[16:]), Cgroup: le.Uint64(raw[24:]), PID: int(le.Uint32(raw[36:])),
+			Hash: le.Uint32(raw[40:]), Kind: Kind(le.Uint32(raw[44:]))})
+	}
+}
+
+// Processes are those that have read so far, by their number.
+func (p *Probe) Processes() (map[int]Process, error) {
+	all := map[int]Process{}
+	err := bpf.Each(p.probe.Map("processes"), func(tgid uint32, x accessProcess) {
+		all[int(tgid)] = Process{Asked: x.Asked, Blocked: time.Duration(x.Ns), Threads: int(x.Threads)}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading what processes read: %w", err)
+	}
+	return all, nil
+}
+
+// Losses reads the counters.
+func (p *Probe) Losses() (l Losses, err error) {
+	for name, to := range map[string]*uint64{"lost_events": &l.Events, "lost_tasks": &l.Tasks, "lost_processes": &l.Processes, "long_ranges": &l.Long} {
+		if *to, err = p.probe.Counter(name); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
+}
+
+// Close detaches the probe.
+func (p *Probe) Close() error {
+	var err error
+	if p.reader != nil {
+		err = p.reader.Close()
+	}
+	return errors.Join(err, p.probe.Close())
+}

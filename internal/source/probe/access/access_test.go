@@ -1,0 +1,173 @@
+package access
+
+import (
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// watch counts what f makes happen to the watched pages of a file, by kind, and
+// how many pages this process asked for.
+func watch(t *testing.T, shift int, file sample.FileID, f func()) (count map[Kind]int, pages map[uint64]int, asked uint64) {
+	t.Helper()
+	runtime.LockOSThread() // where a read goes on is known of each thread
+	defer runtime.UnlockOSThread()
+	p, err := Open(host.Live(), shift)
+	bpftest.Need(t, "bpf", err)
+	defer func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	f()
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	count, pages = map[Kind]int{}, map[uint64]int{}
+	err = p.Each(func(e Event) {
+		if e.File == file {
+			count[e.Kind]++
+			if e.Kind == Read {
+				pages[e.Page]++
+			}
+			if e.PID != os.Getpid() && e.Kind == Read || e.At <= 0 {
+				t.Errorf("%+v", e)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.Processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := p.Losses()
+	if err != nil || l != (Losses{}) {
+		t.Errorf("lost %+v, %v", l, err)
+	}
+	return count, pages, all[os.Getpid()].Asked
+}
+
+// readAll reads a file in requests of a size, as often as is said.
+func readAll(t *testing.T, path string, size, times int) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	buf := make([]byte, size)
+	for range times {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			if _, err := f.Read(buf); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Every page is watched: each is put in once and asked for once in a pass,
+// whatever the size of the requests, and dropped once.
+func TestEveryPage(t *testing.T) {
+	bpftest.Root(t)
+	const pages, passes = 1009, 3
+	for _, size := range []int{1000, 4096, 5 * 4096, 1 << 20} {
+		path := bpftest.File(t, pages)
+		count, _, asked := watch(t, 0, bpftest.ID(t, path), func() {
+			readAll(t, path, size, passes)
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if count[Added] != pages || count[Read] != passes*pages || count[Dropped] != pages || count[Evicted] != 0 {
+			t.Errorf("requests of %d: %d added, %d read, %d dropped, %d evicted; want %d, %d, %d, 0", size, count[Added], count[Read], count[Dropped], count[Evicted], pages, passes*pages, pages)
+		}
+		if asked < passes*pages-63 {
+			t.Errorf("requests of %d: %d pages asked for, want %d but for 63", size, asked, passes*pages)
+		}
+	}
+}
+
+// One page of each whole run is watched, always the same, and asked for as often
+// as every other.
+func TestOneOfEachRun(t *testing.T) {
+	bpftest.Root(t)
+	const runs, shift, passes = 101, 5, 2
+	path := bpftest.File(t, runs<<shift)
+	count, pages, _ := watch(t, shift, bpftest.ID(t, path), func() { readAll(t, path, 4096, passes) })
+	if count[Added] != runs || count[Read] != passes*runs || len(pages) != runs {
+		t.Errorf("%d added, %d reads of %d pages; want %d, %d of %d", count[Added], count[Read], len(pages), runs, passes*runs, runs)
+	}
+	places := map[uint64]int{}
+	for page, n := range pages {
+		if places[page%(1<<shift)]++; n != passes {
+			t.Errorf("page %d: read %d times, want %d", page, n, passes)
+		}
+	}
+	if len(places) < 20 { // of 32; fewer than 20 has a chance below 1e-6
+		t.Errorf("the watched pages lie at %d places of their runs only", len(places))
+	}
+}
+
+// Thinning leaves about a half of the watched pages.
+func TestThin(t *testing.T) {
+	bpftest.Root(t)
+	const n = 4096
+	path := bpftest.File(t, n)
+	id := bpftest.ID(t, path)
+	p, err := Open(host.Live(), 0)
+	bpftest.Need(t, "bpf", err)
+	defer p.Close()
+	if err := p.Thin(1); err != nil {
+		t.Fatal(err)
+	}
+	readAll(t, path, 4096, 1)
+	reads := 0
+	if err := p.Each(func(e Event) {
+		if e.File == id && e.Kind == Read {
+			reads++
+			if e.Hash&1 != 0 {
+				t.Errorf("page %d is watched: its hash is %x", e.Page, e.Hash)
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(float64(reads)-n/2) > 6*math.Sqrt(n)/2 {
+		t.Errorf("%d of %d pages are left, want a half", reads, n)
+	}
+}
+
+// What a thread waits for its pages is counted.
+func TestBlocked(t *testing.T) {
+	bpftest.Root(t)
+	path := bpftest.File(t, 4096)
+	p, err := Open(host.Live(), 3)
+	bpftest.Need(t, "bpf", err)
+	defer p.Close()
+	readAll(t, path, 4096, 1) // a thread is known from its first read on
+	bpftest.Drop(t, path)
+	began := time.Now()
+	readAll(t, path, 4096, 1)
+	took := time.Since(began)
+	all, err := p.Processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is := all[os.Getpid()]; is.Blocked <= 0 || is.Blocked > 2*took+time.Second || is.Threads < 1 {
+		t.Errorf("%+v within %v", is, took)
+	}
+}

@@ -1,0 +1,170 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"iocause/internal/predict"
+	"iocause/internal/table"
+)
+
+func bytes(n float64) string { return table.Value(n, "bytes") }
+
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", share*100) }
+
+// words are whose reads are in question.
+func (f *Filter) words() string {
+	var of []string
+	if len(f.PIDs) > 0 {
+		of = append(of, fmt.Sprintf("process %d", f.PIDs[0]))
+	}
+	if f.Comm != "" {
+		of = append(of, "processes called "+f.Comm)
+	}
+	if f.Cgroup != "" {
+		of = append(of, "cgroup "+f.Cgroup)
+	}
+	if f.File.Ino != 0 {
+		of = append(of, "the file")
+	}
+	if len(of) == 0 {
+		return "everybody"
+	}
+	return strings.Join(of, ", ")
+}
+
+// cannot says why nothing can be told, and what to do.
+func (p *Prediction) cannot(err error) string {
+	next := "Watch for longer (--duration), or while they read."
+	switch {
+	case errors.Is(err, predict.ErrMapped):
+		next = "Only what is read by calls can be predicted; 'iocause files' shows the faults of mapped files."
+	case errors.Is(err, predict.ErrNothing):
+		next = "Watch while they read; reads past the cache (O_DIRECT) and of tmpfs do not count."
+	}
+	return fmt.Sprintf("Cannot tell: %v (%s, within %s). %s", err, p.Of, table.Duration(p.Seconds), next)
+}
+
+// advise says what the curve says.
+func (p *Prediction) advise(asked []int64) []string {
+	c := p.Curve
+	a := c.Judge(p.Place.Memory)
+	out := []string{fmt.Sprintf("Now %s of the pages asked for are served from the cache (%s of %s); %s pages a second (%s/s) come from disk.",
+		percent1(c.Now), bytes(float64(p.Place.Cache)), p.Place, table.Value(c.Disk, "count"), bytes(c.Disk*predict.PageSize))}
+	said := map[int64]bool{p.Place.Memory: true}
+	for _, m := range asked {
+		if x := c.At(m); x != nil && !said[m] {
+			said[m] = true
+			out = append(out, p.effect(x))
+		}
+	}
+	switch {
+	case c.Disk*p.Seconds < 100:
+		out = append(out, "Next to nothing comes from disk: more memory saves nothing.")
+	case !p.Place.full():
+		out = append(out, fmt.Sprintf("%s has memory left (%s of cache, %s could be): what comes from disk now is read for the first time, or was thrown away, and more memory does not help before that is used up.",
+			upper(p.Place.String()), bytes(float64(p.Place.Cache)), bytes(float64(p.Place.Room))))
+	case a.Knee == nil:
+		out = append(out, "Up to four times the memory saves less than 5 % of what comes from disk.")
+	default:
+		if !said[a.Knee.Memory] {
+			out = append(out, p.effect(a.Knee))
+		}
+		switch {
+		case a.Knee.Open: // said
+		case a.Ends:
+			out = append(out, fmt.Sprintf("Beyond %s nothing more is gained.", sign(a.Knee.Memory-p.Place.Memory)))
+		default:
+			out = append(out, fmt.Sprintf("It still gets better there: more than four times the memory (%s) was not looked at.", bytes(float64(a.Knee.Memory))))
+		}
+	}
+	if a.Enough != nil && a.Enough.Memory < p.Place.Memory {
+		out = append(out, fmt.Sprintf("%s could be taken away (%s left) before more than %s of the reads that are hits now would come from disk.",
+			bytes(float64(p.Place.Memory-a.Enough.Memory)), bytes(float64(a.Enough.Memory)), percent(predict.Harmless)))
+	} else if len(c.Points) > 0 && c.Points[0].Memory < p.Place.Memory {
+		out = append(out, "Nothing can be taken away without more reads from disk.")
+	}
+	return out
+}
+
+// effect is what another size does.
+func (p *Prediction) effect(x *predict.Point) string {
+	s := fmt.Sprintf("%s (%s in all)", sign(x.Memory-p.Place.Memory), bytes(float64(x.Memory)))
+	share := x.Saved
+	verb := "saves"
+	if share.Value < 0 {
+		verb, share = "costs", predict.Share{Value: -share.Value, Low: -share.High, High: -share.Low}
+	}
+	between := fmt.Sprintf("%s (%s to %s)", percent(share.Value), strings.TrimSuffix(percent(share.Low), " %"), percent(share.High))
+	if verb == "saves" {
+		s += fmt.Sprintf(" saves %s of the disk reads", between)
+	} else {
+		s += fmt.Sprintf(" costs %s more disk reads", between)
+	}
+	s += fmt.Sprintf("; %s (%s to %s) of the pages are then hits", percent1(x.Hit), strings.TrimSuffix(percent1(x.Low), " %"), percent1(x.High))
+	if low, high, ok := p.Faster(x); ok {
+		s += "; reading is then " + times(low, high)
+	}
+	if x.Open {
+		s += " (the window was too short to fill a cache of that size: what is between is possible: watch for longer)"
+	}
+	return s + "."
+}
+
+// Faster is by how many times as much is read in a time, at another size. What a
+// thread waits changes with what it misses, the rest of its time stays. The lower
+// end takes what it neither waits for I/O nor works for idle time that stays; the
+// upper one takes it away.
+func (p *Prediction) Faster(x *predict.Point) (low, high float64, ok bool) {
+	r := p.Reading
+	if r == nil || r.Threads == 0 || r.Blocked <= 0 || p.Curve.Disk <= 0 {
+		return 0, 0, false
+	}
+	wall := max(float64(r.Threads)*p.Seconds, r.Blocked+r.CPU)
+	of := func(waits, saved float64) float64 { return 1 / max(0.001, 1-waits*saved) }
+	a, b := r.Blocked/wall, r.Blocked/(r.Blocked+r.CPU)
+	ends := []float64{of(a, x.Saved.Low), of(a, x.Saved.High), of(b, x.Saved.Low), of(b, x.Saved.High)}
+	low, high = ends[0], ends[0]
+	for _, e := range ends {
+		low, high = min(low, e), max(high, e)
+	}
+	return low, high, true
+}
+
+func times(low, high float64) string {
+	if math.Round(low*10) == math.Round(high*10) {
+		return fmt.Sprintf("%.1fx as fast", low)
+	}
+	return fmt.Sprintf("%.1fx to %.1fx as fast", low, high)
+}
+
+// caveats are what bounds the prediction.
+func (p *Prediction) caveats(t *predict.Trace) (out []string) {
+	c := p.Curve
+	reads, faults := t.Uses()
+	if faults*20 > reads {
+		out = append(out, "Files are also used through mappings. Hits of those leave no trace, so the kernel keeps pages that seem unused here: for them it is a bound.")
+	}
+	if c.Wanders > 0.1 {
+		out = append(out, fmt.Sprintf("What is read changed while it was watched: the hit ratio was %s apart within the window. Watch for longer (--duration) before you trust this.", percent(c.Wanders)))
+	}
+	if off := c.Now - c.Model; math.Abs(off) > 0.05 {
+		out = append(out, fmt.Sprintf("For the memory there is now the model says %s, not the %s that were measured: something evicts pages that is not for want of memory, or the cache was being filled. The intervals are as wide as that.",
+			percent1(c.Model), percent1(c.Now)))
+	}
+	return out
+}
+
+func percent1(share float64) string { return fmt.Sprintf("%.1f %%", share*100) }
+
+// sign is a difference of memory: "4 GiB more".
+func sign(n int64) string {
+	if n < 0 {
+		return bytes(float64(-n)) + " less"
+	}
+	return bytes(float64(n)) + " more"
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -1,0 +1,243 @@
+// Package predict says what more or less memory would do for what is read
+// through the page cache now.
+package predict
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"iocause/internal/predict"
+	"iocause/internal/source/probe/access"
+)
+
+// Prediction is what was observed, what is shown and what JSON has.
+type Prediction struct {
+	Version int            `json:"version"`
+	Start   time.Time      `json:"time"`
+	Seconds float64        `json:"seconds"`
+	Of      string         `json:"of"`     // whose reads are in question, in words
+	Place   *Place         `json:"place"`  // what bounds the cache that they use
+	Curve   *predict.Curve `json:"curve"`  // null where nothing can be told
+	Advice  []string       `json:"advice"` // what it says, in sentences; why nothing can be told where Curve is null
+	Notes   []string       `json:"notes"`  // what a reader must know of the figures
+	Reading *Reading       `json:"reading"`
+}
+
+// Reading is what those do whose reads are in question; null where they are files.
+type Reading struct {
+	Threads int     `json:"threads"`
+	Blocked float64 `json:"blocked_seconds"` // waiting for I/O, all threads
+	CPU     float64 `json:"cpu_seconds"`
+}
+
+// version is the version of its JSON.
+const version = 1
+
+// Ask is a size of memory that is asked for: bytes, or a part of what there is
+// now; more than now where Beside is set.
+type Ask struct {
+	Bytes  float64
+	Share  float64 // of what there is; 0: Bytes is meant
+	Beside bool    // is added to what there is
+}
+
+// size is the memory that is meant.
+func (a Ask) size(now int64) int64 {
+	n := a.Bytes + a.Share*float64(now)
+	if a.Beside {
+		n += float64(now)
+	}
+	return int64(n)
+}
+
+// Predict ends the watch and works the prediction out.
+func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
+	length := time.Since(o.began)
+	if err := o.probe.Stop(); err != nil {
+		return nil, err
+	}
+	o.polled = time.Time{}
+	if err := o.Poll(); err != nil {
+		return nil, err
+	}
+	losses, err := o.probe.Losses()
+	if err != nil {
+		return nil, err
+	}
+	p := &Prediction{Version: version, Start: o.began, Seconds: length.Seconds(), Of: o.filter.words(), Notes: o.notes(losses)}
+	chosen := o.choose()
+	top := o.cgroup()
+	if top == "" {
+		top = o.busiest(chosen)
+	}
+	if p.Place, err = placeOf(o.host, top); err != nil {
+		return nil, err
+	}
+	trace := o.trace(p.Place, chosen, length)
+	if o.filter.given() || p.Place.Cgroup != "" {
+		p.Reading = o.reading(chosen)
+	}
+	var asked []int64
+	for _, a := range asks {
+		if n := a.size(p.Place.Memory); n <= p.Place.Memory-p.Place.Room {
+			p.Notes = append(p.Notes, fmt.Sprintf("%s were asked for: less than what is no cache there needs (%s)", bytes(float64(n)), bytes(float64(p.Place.Memory-p.Place.Room))))
+		} else {
+			asked = append(asked, n)
+		}
+	}
+	if seen := uint64(len(o.events)); losses.Events*10 > seen {
+		p.Advice = []string{fmt.Sprintf("Cannot tell: %d of %d accesses to watched pages were lost, for iocause did not get to run. Watch again while the machine is less busy.", losses.Events, losses.Events+seen)}
+		return p, nil
+	}
+	p.Curve, err = predict.Work(trace, p.Place.setting(), predict.Sizes(p.Place.Memory, asked))
+	if err != nil {
+		p.Advice = []string{p.cannot(err)}
+		return p, nil
+	}
+	p.Advice = append(p.advise(asked), p.caveats(trace)...)
+	return p, nil
+}
+
+// choose tells whose events are in question: by process and cgroup.
+func (o *Observer) choose() func(pid int, cgroup string) bool {
+	f := &o.filter
+	return func(pid int, cgroup string) bool {
+		return (len(f.PIDs) == 0 || slices.Contains(f.PIDs, pid)) && (f.Comm == "" || o.comm(pid) == f.Comm) && below(cgroup, f.Cgroup)
+	}
+}
+
+// busiest is the cgroup of which most comes from disk.
+func (o *Observer) busiest(chosen func(int, string) bool) string {
+	count := map[uint16]int{}
+	for i := range o.events {
+		if e := &o.events[i]; e.Kind == predict.Added && chosen(int(e.pid), o.cgroups[e.cgroup]) {
+			count[e.cgroup]++
+		}
+	}
+	best, most := "", 0
+	for g, n := range count {
+		if n > most || n == most && o.cgroups[g] < best {
+			best, most = o.cgroups[g], n
+		}
+	}
+	return best
+}
+
+// trace is what happened to the pages of a place.
+func (o *Observer) trace(p *Place, chosen func(int, string) bool, length time.Duration) *predict.Trace {
+	t := &predict.Trace{Scale: o.scale, Length: length}
+	type who struct {
+		pid    int32
+		cgroup uint16
+	}
+	is := map[who]bool{}
+	in := make([]bool, len(o.cgroups))
+	for i, g := range o.cgroups {
+		in[i] = p.Cgroup == "" || below(g, p.Cgroup)
+	}
+	number := make([]uint32, len(o.hashes))
+	readers := map[int32]bool{}
+	for i := range o.events {
+		e := o.events[i]
+		if number[e.Page] == 0 && !in[e.cgroup] {
+			continue
+		}
+		if number[e.Page] == 0 {
+			t.Pages++
+			number[e.Page] = uint32(t.Pages)
+		}
+		key := who{e.pid, e.cgroup}
+		mine, ok := is[key]
+		if !ok {
+			mine = in[e.cgroup] && chosen(int(e.pid), o.cgroups[e.cgroup])
+			is[key] = mine
+		}
+		e.Page, e.Asked = number[e.Page]-1, e.Asked && mine
+		if e.Kind == predict.Read && e.Asked {
+			readers[e.pid] = true
+		}
+		t.Events = append(t.Events, e.Event)
+	}
+	if o.filter.File.Ino == 0 {
+		t.Asked = o.totals(readers)
+	}
+	return t
+}
+
+// totals adds up what processes asked for.
+func (o *Observer) totals(readers map[int32]bool) []predict.Total {
+	sum := map[uint32]uint64{}
+	var times []uint32
+	for pid := range readers {
+		for _, x := range o.asked[int(pid)] {
+			if _, ok := sum[x.At]; !ok {
+				sum[x.At] = 0
+				times = append(times, x.At)
+			}
+		}
+	}
+	slices.Sort(times)
+	for pid := range readers {
+		list, at := o.asked[int(pid)], 0
+		for _, t := range times {
+			for at+1 < len(list) && list[at+1].At <= t {
+				at++
+			}
+			if len(list) > 0 && list[at].At <= t {
+				sum[t] += list[at].Pages
+			}
+		}
+	}
+	var out []predict.Total
+	for _, t := range times {
+		out = append(out, predict.Total{At: t, Pages: sum[t]})
+	}
+	return out
+}
+
+// reading adds up what the processes in question did.
+func (o *Observer) reading(chosen func(int, string) bool) *Reading {
+	all, err := o.probe.Processes()
+	if err != nil {
+		return nil
+	}
+	is := map[int]bool{}
+	for i := range o.events {
+		if e := &o.events[i]; e.Kind == predict.Read && !is[int(e.pid)] && chosen(int(e.pid), o.cgroups[e.cgroup]) {
+			is[int(e.pid)] = true
+		}
+	}
+	r := &Reading{}
+	for pid := range is {
+		r.Threads += all[pid].Threads
+		r.Blocked += all[pid].Blocked.Seconds()
+		if now := cpuTime(o.host, pid); now > 0 {
+			r.CPU += max(0, now-o.cpu[pid]).Seconds()
+		}
+	}
+	return r
+}
+
+// notes are what is missing of the figures.
+func (o *Observer) notes(l access.Losses) (notes []string) {
+	say := func(n uint64, format string) {
+		if n > 0 {
+			notes = append(notes, fmt.Sprintf(format, n))
+		}
+	}
+	say(l.Events, "%d accesses to watched pages were lost: iocause did not get to run")
+	say(l.Tasks, "reads of %d threads were not seen: there was no memory for them")
+	say(l.Processes, "%d times a process was one too many: what it asked for is in no sum")
+	say(l.Long, "of %d calls only the first part was looked at")
+	for _, point := range o.probe.Missing() {
+		notes = append(notes, "this kernel has no tracepoint "+point)
+	}
+	if _, err := os.Stat(o.host.Sys("kernel/mm/lru_gen/enabled")); err == nil {
+		if b, err := os.ReadFile(o.host.Sys("kernel/mm/lru_gen/enabled")); err == nil && len(b) > 2 && b[len(b)-2]&1 == 1 {
+			notes = append(notes, "this kernel keeps its cache by generations (MGLRU): the prediction is made with the two lists of other kernels, and was not tested against it")
+		}
+	}
+	return notes
+}

@@ -1,0 +1,240 @@
+package predict
+
+import (
+	"errors"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/predict"
+	"iocause/internal/sample"
+	"iocause/internal/source/probe/access"
+)
+
+// Filter says whose reads are in question. The cache is of all, in any case.
+type Filter struct {
+	PIDs   []int
+	Comm   string
+	Cgroup string
+	File   sample.FileID // the zero value for any
+}
+
+func (f *Filter) given() bool { return len(f.PIDs) > 0 || f.Comm != "" || f.Cgroup != "" }
+
+// Poll is the time from one Poll to the next: often enough for the kernel's room.
+const Poll = 50 * time.Millisecond
+
+const (
+	mostEvents = 1 << 22 // that are kept; then half of the pages are let go
+	mostPages  = 1 << 20
+	wanted     = 1 << 14 // watched pages in the cache, about
+)
+
+// pageKey is a page of a file.
+type pageKey struct {
+	file sample.FileID
+	page uint64
+}
+
+// event is one of the trace, with whose it is.
+type event struct {
+	predict.Event
+	cgroup uint16 // place in Observer.cgroups
+	pid    int32
+}
+
+// Observer watches accesses. It is used by one goroutine.
+type Observer struct {
+	host   *host.Host
+	filter Filter
+	probe  *access.Probe
+	lookup *host.Lookup
+
+	began   time.Time
+	epoch   time.Duration // of the first event, on the monotonic clock
+	scale   int
+	thin    uint32
+	events  []event
+	pages   map[pageKey]uint32
+	hashes  []uint32 // by page
+	cgroups []string
+	groupAt map[uint64]uint16
+	asked   map[int][]predict.Total // by process
+	comms   map[int]string
+	cpu     map[int]time.Duration // of processes, when they were first seen
+	polled  time.Time
+}
+
+// Open begins to watch.
+func Open(h *host.Host, f Filter) (*Observer, error) {
+	o := &Observer{host: h, filter: f, lookup: host.NewLookup(h), pages: map[pageKey]uint32{}, groupAt: map[uint64]uint16{},
+		asked: map[int][]predict.Total{}, comms: map[int]string{}, cpu: map[int]time.Duration{}}
+	place, err := placeOf(h, o.cgroup())
+	if err != nil {
+		return nil, err
+	}
+	const least, most = 3, 8 // powers of two
+	shift := least
+	for pages := place.Room / predict.PageSize; shift < most && pages>>(shift+1) >= wanted; {
+		shift++
+	}
+	o.scale = 1 << shift
+	if o.probe, err = access.Open(h, shift); err != nil {
+		return nil, err
+	}
+	o.began = time.Now()
+	return o, nil
+}
+
+// cgroup is the memory cgroup that the filter asks about, "" where it names none.
+func (o *Observer) cgroup() string {
+	if o.filter.Cgroup != "" {
+		return o.filter.Cgroup
+	}
+	if len(o.filter.PIDs) == 0 {
+		return ""
+	}
+	b, err := os.ReadFile(o.host.Proc(strconv.Itoa(o.filter.PIDs[0]), "cgroup"))
+	if err != nil {
+		return ""
+	}
+	whole := ""
+	for line := range strings.Lines(string(b)) {
+		part := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		switch {
+		case len(part) < 3:
+		case slices.Contains(strings.Split(part[1], ","), "memory"):
+			return part[2]
+		case part[0] == "0":
+			whole = part[2]
+		}
+	}
+	return whole
+}
+
+// Close ends the watch.
+func (o *Observer) Close() error { return o.probe.Close() }
+
+// Seen is how many accesses of watched pages are kept so far.
+func (o *Observer) Seen() int { return len(o.events) }
+
+// Poll takes what has arrived.
+func (o *Observer) Poll() error {
+	err := o.probe.Each(o.take)
+	if now := time.Now(); now.Sub(o.polled) >= time.Second/4 {
+		o.polled = now
+		err = errors.Join(err, o.readers())
+	}
+	return err
+}
+
+// readers keeps how much processes have asked for so far.
+func (o *Observer) readers() error {
+	all, err := o.probe.Processes()
+	at := uint32(time.Since(o.began).Milliseconds())
+	for pid, p := range all {
+		if _, ok := o.cpu[pid]; !ok {
+			o.cpu[pid] = cpuTime(o.host, pid)
+			o.comm(pid)
+			o.asked[pid] = []predict.Total{{}}
+		}
+		o.asked[pid] = append(o.asked[pid], predict.Total{At: at, Pages: p.Asked})
+	}
+	return err
+}
+
+// take keeps an event.
+func (o *Observer) take(e access.Event) {
+	if e.Hash&o.thin != 0 { // was on its way when half of the pages were let go
+		return
+	}
+	if o.epoch == 0 {
+		o.epoch = e.At - time.Since(o.began)
+	}
+	key := pageKey{e.File, e.Page}
+	page, ok := o.pages[key]
+	if !ok {
+		page = uint32(len(o.hashes))
+		o.pages[key] = page
+		o.hashes = append(o.hashes, e.Hash)
+	}
+	group, ok := o.groupAt[e.Cgroup]
+	if !ok {
+		path := o.lookup.MemoryCgroup(e.Cgroup)
+		group = uint16(max(0, slices.Index(o.cgroups, path)))
+		if !slices.Contains(o.cgroups, path) && len(o.cgroups) < 1<<16 {
+			group = uint16(len(o.cgroups))
+			o.cgroups = append(o.cgroups, path)
+		}
+		o.groupAt[e.Cgroup] = group
+	}
+	asked := o.filter.File == (sample.FileID{}) || o.filter.File == e.File
+	at := uint32(max(0, (e.At - o.epoch).Milliseconds()))
+	o.events = append(o.events, event{predict.Event{Page: page, At: at, Kind: predict.Kind(e.Kind), Asked: asked}, group, int32(e.PID)})
+	if len(o.events) >= mostEvents || len(o.hashes) >= mostPages {
+		o.halve()
+	}
+}
+
+// halve lets half of the watched pages go.
+func (o *Observer) halve() {
+	bit := o.thin + 1
+	o.thin |= bit
+	o.scale *= 2
+	_ = o.probe.Thin(o.thin) // until it does, take leaves them out
+	number := make([]uint32, len(o.hashes))
+	var hashes []uint32
+	for page, hash := range o.hashes {
+		if hash&o.thin == 0 {
+			hashes = append(hashes, hash)
+			number[page] = uint32(len(hashes))
+		}
+	}
+	for key, page := range o.pages {
+		if number[page] == 0 {
+			delete(o.pages, key)
+		} else {
+			o.pages[key] = number[page] - 1
+		}
+	}
+	kept := o.events[:0]
+	for _, e := range o.events {
+		if n := number[e.Page]; n > 0 {
+			e.Page = n - 1
+			kept = append(kept, e)
+		}
+	}
+	o.events, o.hashes = kept, hashes
+}
+
+// comm is a process's name when it was seen first.
+func (o *Observer) comm(pid int) string {
+	name, ok := o.comms[pid]
+	if !ok {
+		b, _ := os.ReadFile(o.host.Proc(strconv.Itoa(pid), "comm"))
+		name = strings.TrimSuffix(string(b), "\n")
+		o.comms[pid] = name
+	}
+	return name
+}
+
+// below tells whether a cgroup is one or lies below it.
+func below(cgroup, top string) bool {
+	return top == "" || top == "/" || cgroup == top || strings.HasPrefix(cgroup, path.Clean(top)+"/")
+}
+
+// cpuTime is what a process has had of processors, 0 where that is not known.
+func cpuTime(h *host.Host, pid int) time.Duration {
+	const user, system, tick = 11, 12, 10 * time.Millisecond // behind the name; USER_HZ is 100
+	f, err := h.StatFields(pid)
+	if err != nil {
+		return 0
+	}
+	a, _ := strconv.ParseInt(f[user], 10, 64)
+	b, _ := strconv.ParseInt(f[system], 10, 64)
+	return time.Duration(a+b) * tick
+}

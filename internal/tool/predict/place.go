@@ -1,0 +1,148 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"iocause/internal/figure"
+	"iocause/internal/host"
+	"iocause/internal/predict"
+	"iocause/internal/procfile"
+	"iocause/internal/source/proc/meminfo"
+)
+
+// Place is what bounds a page cache: a memory cgroup with a limit, or the host.
+type Place struct {
+	Cgroup string `json:"cgroup"` // "" for the host
+	Memory int64  `json:"memory_bytes"`
+	Used   int64  `json:"used_bytes"`  // of it, the cache included
+	Cache  int64  `json:"cache_bytes"` // pages of files that could be evicted
+	Room   int64  `json:"room_bytes"`  // what the cache can have: Memory without what is no cache
+	Active int64  `json:"active_bytes"`
+}
+
+// setting is the place in the words of the model.
+func (p *Place) setting() predict.Setting {
+	s := predict.Setting{Memory: p.Memory, Cache: p.Cache, Room: p.Room, Host: p.Cgroup == ""}
+	if p.Cache > 0 {
+		s.Active = float64(p.Active) / float64(p.Cache)
+	}
+	return s
+}
+
+// full tells whether nothing new fits without something being evicted.
+func (p *Place) full() bool { return float64(p.Cache) > 0.9*float64(p.Room) }
+
+func (p *Place) String() string {
+	if p.Cgroup == "" {
+		return "the host"
+	}
+	return "cgroup " + p.Cgroup
+}
+
+// hostPlace is the host's memory, of /proc/meminfo and /proc/zoneinfo.
+func hostPlace(h *host.Host) (*Place, error) {
+	m, err := procfile.ReadMeminfo(h)
+	if err != nil {
+		return nil, err
+	}
+	zones, err := meminfo.ReadZones(h)
+	if err != nil {
+		return nil, err
+	}
+	if m.Total == nil || m.Free == nil || m.ActiveFile == nil || m.InactiveFile == nil {
+		return nil, errors.New("looking for the size of the cache: /proc/meminfo lacks MemTotal, MemFree, Active(file) or Inactive(file)")
+	}
+	cache := int64(*m.ActiveFile + *m.InactiveFile)
+	free := max(0, int64(*m.Free)-int64(zones.Low)*predict.PageSize)
+	return &Place{Memory: int64(*m.Total), Used: int64(*m.Total) - free, Cache: cache, Room: cache + free, Active: int64(*m.ActiveFile)}, nil
+}
+
+// placeOf is what bounds the cache of a memory cgroup: of those above it, itself
+// and the host what has least left.
+func placeOf(h *host.Host, cgroup string) (*Place, error) {
+	best, err := hostPlace(h)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := h.Cgroups()
+	if err != nil {
+		return best, nil // without cgroups the host is all there is
+	}
+	tree, ok := groups.Controller("memory")
+	if !ok {
+		return best, nil
+	}
+	for at := cgroup; at != "" && at != "/"; at = figure.Above(at) {
+		dir, err := tree.Join(at)
+		if err != nil {
+			break
+		}
+		p, err := readPlace(dir, at, tree.V2)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil && p.Memory-p.Used < best.Memory-best.Used {
+			best = p
+		}
+	}
+	return best, nil
+}
+
+// readPlace is a cgroup with a limit; nil where it has none.
+func readPlace(dir, cgroup string, v2 bool) (*Place, error) {
+	limits, usage, active, inactive := []string{"memory.limit_in_bytes"}, "memory.usage_in_bytes", "total_active_file", "total_inactive_file"
+	if v2 {
+		limits, usage, active, inactive = []string{"memory.max", "memory.high"}, "memory.current", "active_file", "inactive_file"
+	}
+	const none = 1 << 60 // v1 writes a number next to the largest for no limit
+	p := &Place{Cgroup: cgroup, Memory: none}
+	for _, name := range limits {
+		if n, err := number(filepath.Join(dir, name)); err == nil {
+			p.Memory = min(p.Memory, n)
+		} else if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, strconv.ErrSyntax) {
+			return nil, err
+		}
+	}
+	if p.Memory == none {
+		return nil, nil
+	}
+	var err error
+	if p.Used, err = number(filepath.Join(dir, usage)); err != nil {
+		return nil, err
+	}
+	stat, err := os.ReadFile(filepath.Join(dir, "memory.stat"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for the size of the cache: %w", err)
+	}
+	for line := range strings.Lines(string(stat)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, _ := strconv.ParseInt(value, 10, 64)
+		switch name {
+		case active:
+			p.Active = n
+			p.Cache += n
+		case inactive:
+			p.Cache += n
+		}
+	}
+	p.Room = max(p.Cache, p.Memory-(p.Used-p.Cache))
+	return p, nil
+}
+
+// number reads a file that holds one; "max" is no number.
+func number(path string) (int64, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, fmt.Errorf("looking for a memory limit: %w", err)
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return n, nil
+}

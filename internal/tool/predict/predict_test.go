@@ -1,0 +1,124 @@
+package predict
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"iocause/internal/predict"
+)
+
+const gib = 1 << 30
+
+// curve is one that rises from 1 GiB to 3 GiB.
+func curve() *Prediction {
+	p := &Prediction{Of: "everybody", Seconds: 60, Place: &Place{Cgroup: "/db", Memory: gib, Used: gib, Cache: gib, Room: gib},
+		Curve:   &predict.Curve{Now: 0.5, Model: 0.5, Disk: 1000, Asked: 2000},
+		Reading: &Reading{Threads: 1, Blocked: 30, CPU: 30}}
+	for _, x := range []struct{ size, hit float64 }{{0.25, 0.1}, {0.5, 0.495}, {1, 0.5}, {2, 0.8}, {3, 0.9}, {4, 0.9}} {
+		saved := 1 - (1-x.hit)/0.5
+		p.Curve.Points = append(p.Curve.Points, predict.Point{Memory: int64(x.size * gib), Cache: int64(x.size * gib), Hit: x.hit, Low: x.hit - 0.02, High: x.hit + 0.02,
+			Disk: 2000 * (1 - x.hit), Saved: predict.Share{Value: saved, Low: saved - 0.04, High: saved + 0.04}})
+	}
+	return p
+}
+
+// The sentences say what the curve says.
+func TestAdvice(t *testing.T) {
+	p := curve()
+	got := strings.Join(p.advise([]int64{2 * gib}), "\n")
+	for _, want := range []string{
+		"Now 50.0 % of the pages asked for are served from the cache (1 GiB of cgroup /db); 1 k pages a second (3.91 MiB/s) come from disk.",
+		"1 GiB more (2 GiB in all) saves 60 % (56 to 64 %) of the disk reads; 80.0 % (78.0 to 82.0 %) of the pages are then hits; reading is then 1.4x to 1.5x as fast.",
+		"2 GiB more (3 GiB in all) saves 80 % (76 to 84 %)",
+		"Beyond 2 GiB more nothing more is gained.",
+		"512 MiB could be taken away (512 MiB left) before more than 1 % of the reads that are hits now would come from disk.",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not said:\n%s", want, got)
+		}
+	}
+	p.Curve.Points[4].Open, p.Curve.Points[5].Open = true, true
+	if got := strings.Join(p.advise(nil), "\n"); strings.Contains(got, "Beyond") || !strings.Contains(got, "too short") {
+		t.Errorf("of what is open:\n%s", got)
+	}
+	p.Place.Cache = gib / 2
+	if got := strings.Join(p.advise(nil), "\n"); !strings.Contains(got, "has memory left") || strings.Contains(got, "Beyond") {
+		t.Errorf("of memory that is not full:\n%s", got)
+	}
+	p = curve()
+	p.Curve.Disk = 0.1
+	if got := strings.Join(p.advise(nil), "\n"); !strings.Contains(got, "Next to nothing comes from disk") {
+		t.Errorf("without reads from disk:\n%s", got)
+	}
+	for _, err := range []error{predict.ErrNothing, predict.ErrFew, predict.ErrMapped} {
+		if got := p.cannot(fmt.Errorf("%w: so", err)); !strings.Contains(got, err.Error()) || !strings.HasPrefix(got, "Cannot tell") {
+			t.Error(got)
+		}
+	}
+}
+
+// Less waiting is worth the part of the time that is waiting.
+func TestFaster(t *testing.T) {
+	p := curve()
+	low, high, ok := p.Faster(&p.Curve.Points[3])
+	// 30 s of 60 are waiting, of which 56 to 64 % go: 1/(1-0.28) to 1/(1-0.32)
+	if !ok || fmt.Sprintf("%.3f %.3f", low, high) != "1.389 1.471" {
+		t.Errorf("%.3f to %.3f, %v", low, high, ok)
+	}
+	p.Reading = nil
+	if _, _, ok := p.Faster(&p.Curve.Points[3]); ok {
+		t.Error("faster, though nothing is known of who reads")
+	}
+}
+
+// A cgroup's room is its limit without what is no cache.
+func TestPlaceOfCgroup(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"memory.limit_in_bytes": "104857600\n", "memory.usage_in_bytes": "104000000\n",
+		"memory.stat": "cache 1\nactive_file 1\ntotal_active_file 30000000\ntotal_inactive_file 50000000\n"} {
+		write(t, dir, name, text)
+	}
+	p, err := readPlace(dir, "/x", false)
+	if err != nil || *p != (Place{Cgroup: "/x", Memory: 104857600, Used: 104000000, Cache: 80000000, Room: 80857600, Active: 30000000}) {
+		t.Errorf("%+v, %v", p, err)
+	}
+	dir = t.TempDir()
+	write(t, dir, "memory.max", "max\n")
+	write(t, dir, "memory.high", "max\n")
+	if p, err := readPlace(dir, "/x", true); p != nil || err != nil {
+		t.Errorf("without a limit: %+v, %v", p, err)
+	}
+	write(t, dir, "memory.high", "1000\n")
+	if _, err := readPlace(dir, "/x", true); err == nil {
+		t.Error("no memory.current, and no error")
+	}
+}
+
+// Sizes that are asked for are of what there is where they have a sign.
+func TestAsk(t *testing.T) {
+	for a, want := range map[Ask]int64{{Bytes: 5}: 5, {Bytes: 5, Beside: true}: 105, {Share: -0.25, Beside: true}: 75, {Bytes: -200, Beside: true}: -100} {
+		if got := a.size(100); got != want {
+			t.Errorf("%+v: %d, want %d", a, got, want)
+		}
+	}
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWords(t *testing.T) {
+	f := Filter{Comm: "db", Cgroup: "/x"}
+	if f.words() != "processes called db, cgroup /x" || (&Filter{}).words() != "everybody" {
+		t.Error(f.words())
+	}
+	if !below("/a/b", "/a") || below("/ab", "/a") || !below("/ab", "") || !below("/ab", "/") {
+		t.Error("below")
+	}
+}
