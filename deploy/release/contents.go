@@ -58,6 +58,7 @@ func gather(root string, b built, third []byte) (contents, error) {
 		read(&c.licences, "LICENSE", "LICENSE"),
 		read(&c.licences, "LICENSES/BSD-2-Clause.txt", "LICENSES", "BSD-2-Clause.txt"),
 		read(&c.licences, "LICENSES/GPL-2.0-only.txt", "LICENSES", "GPL-2.0-only.txt"),
+		read(&c.licences, "LICENSES/uPlot-MIT.txt", "third_party", "uplot", "LICENSE"),
 	} {
 		if err != nil {
 			return c, err

@@ -147,6 +147,8 @@ func debLayout(root string, b built, c contents) ([]file, error) {
 			}
 		case "LICENSE", "LICENSES/GPL-2.0-only.txt": // are in /usr/share/common-licenses
 			continue
+		case "LICENSES/uPlot-MIT.txt": // is in copyright
+			continue
 		case "LICENSES/BSD-2-Clause.txt":
 			f.name, f.data = "copyright", []byte(copyright+indented(f.data))
 		case "THIRD-PARTY.txt": // long texts are packed

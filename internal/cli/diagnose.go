@@ -17,6 +17,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/judge"
 	"iocause/internal/lab"
+	"iocause/internal/picture"
 	"iocause/internal/sample"
 	"iocause/internal/session"
 	"iocause/internal/source"
@@ -47,6 +48,7 @@ type diagnoseOptions struct {
 	format   string
 	whole    bool
 	exitCode bool
+	page     string // the file of the page; "" for none
 	playback playback
 	against  pastOptions
 }
@@ -68,7 +70,9 @@ func newDiagnoseCommand(e *env) *cobra.Command {
 			"watched now; of a command that was run for that, it judges the command.\n\n" +
 			"With --against it also compares with a recording of better times, or of another\n" +
 			"host: whether the device is slower than it was for the same requests, and which\n" +
-			"settings that differ can be behind a slowdown.",
+			"settings that differ can be behind a slowdown.\n\n" +
+			"With -o it also writes a page to look at and to mail, as 'iocause report' does,\n" +
+			"and reads the kernel programs' tables once a second for its drawings.",
 		Example: `  iocause diagnose
   iocause diagnose --duration 30s --pid 1234
   iocause diagnose --cgroup /system.slice/postgresql.service
@@ -76,6 +80,7 @@ func newDiagnoseCommand(e *env) *cobra.Command {
   iocause diagnose --format json
   iocause diagnose --recording run.iocause --from 14:00 --to 14:05
   iocause diagnose --comm postgres --against monday.iocause
+  iocause diagnose --duration 30s -o slow.html
   iocause diagnose -- tar cf /tmp/home.tar /home
   iocause diagnose --exit-code -- make test`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -100,6 +105,7 @@ func (o *diagnoseOptions) bind(c *cobra.Command) {
 	f.StringVar(&o.filter.device, "device", "", "limit it to I/O on this block device")
 	f.StringVar(&o.format, "format", "text", "text or json")
 	f.BoolVarP(&o.whole, "verbose", "v", false, "say also where figures come from, what was ruled out\nand why, and what would refute the answer")
+	f.StringVarP(&o.page, "output", "o", "", "write a page, too: FILE.html")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit with the code of the COMMAND")
 	o.playback.bind(c)
 	o.against.bind(c)
@@ -123,6 +129,14 @@ func (o *diagnoseOptions) checkFlags(c *cobra.Command, command []string) ([]stri
 	if o.duration < shortest {
 		return nil, &usageError{fmt.Errorf("reading --duration: %v is too short to see anything", o.duration),
 			"use 100ms or more; 10s is a good start"}
+	}
+	if o.page == "-" {
+		return nil, &usageError{errors.New("reading --output: standard output holds the finding"), "give a file, or use 'iocause report -o -' on a recording"}
+	}
+	if o.page != "" {
+		if err := checkReportFile(nil, o.page); err != nil {
+			return nil, err
+		}
 	}
 	given := o.filter.given(c)
 	if len(given) > 1 {
@@ -194,7 +208,14 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 	}
 	line := newProgress(e.stderr, ob.Length, args)
 	ob.Progress = func(p source.Progress) { line.Draw(func() string { return observing(p) }) }
-	window := collector.Observe(watch, ob)
+	var course *picture.Course
+	var window *sample.Window
+	if o.page != "" {
+		course = &picture.Course{}
+		window = collector.ObserveInSteps(watch, ob, time.Second, course.Add)
+	} else {
+		window = collector.Observe(watch, ob)
+	}
 	line.Erase()
 	if one != nil {
 		if why := one.Ended(e.host); why != "" {
@@ -210,7 +231,10 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 			ch.Signal(session.SignalOf(watch))
 		}
 	}
-	err = conclude(watch, e, o, window, target, missing, before)
+	r, err := conclude(watch, e, o, window, target, missing, before)
+	if err == nil && course != nil {
+		err = writePage(e, o.page, livePage(e, r, window, course, o.filter.words(o.filter.given(c))))
+	}
 	if ch == nil {
 		return err
 	}
@@ -227,21 +251,21 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 // conclude judges the window and prints the finding, if there was anything to
 // see. missing is who had not been there at the start, before what it is compared
 // with.
-func conclude(watch context.Context, e *env, o *diagnoseOptions, w *sample.Window, target diagnose.Target, missing string, before *judge.Past) error {
+func conclude(watch context.Context, e *env, o *diagnoseOptions, w *sample.Window, target diagnose.Target, missing string, before *judge.Past) (*diagnose.Report, error) {
 	if watch.Err() != nil && w.Length < shortest {
-		return session.TooEarly(watch)
+		return nil, session.TooEarly(watch)
 	}
 	if missing != "" && !target.In(w) {
 		if missing = nobody(e.host, target); missing != "" {
-			return fmt.Errorf("looking for whom to diagnose: %s, before, during or after the %s watched; see 'ps -e -o pid,comm,cgroup'",
+			return nil, fmt.Errorf("looking for whom to diagnose: %s, before, during or after the %s watched; see 'ps -e -o pid,comm,cgroup'",
 				missing, table.Duration(w.Seconds()))
 		}
 	}
 	r, err := judge.Live(e.host, w, target, before)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return printReport(e.stdout, r, o.format, o.whole)
+	return r, printReport(e.stdout, r, o.format, o.whole)
 }
 
 // noteRefusals says once what is missing without privileges; the report names

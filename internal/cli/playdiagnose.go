@@ -8,6 +8,7 @@ import (
 	"iocause/internal/incident"
 	"iocause/internal/judge"
 	"iocause/internal/replay"
+	"iocause/internal/report"
 )
 
 // pastOptions are the flags for what a diagnosis is compared with.
@@ -66,8 +67,17 @@ func diagnoseRecording(e *env, c *cobra.Command, o *diagnoseOptions, args []stri
 		return errors.Join(err, from.Close())
 	}
 	j, err := judge.Recording(from, target, true, past)
-	if err != nil {
-		return errors.Join(err, from.Close())
+	if err == nil {
+		err = printReport(e.stdout, j.Report, o.format, o.whole)
 	}
-	return errors.Join(printReport(e.stdout, j.Report, o.format, o.whole), from.Close())
+	if err = errors.Join(err, from.Close()); err != nil || o.page == "" {
+		return err
+	}
+	quiet := newOpener(e, o.playback.dir)
+	quiet.Note = func(error) {} // it was said
+	page, err := report.Of(quiet, report.Ask{Name: o.playback.file, Span: o.playback.span(), Target: target, Asked: o.filter.words(given), Past: past})
+	if err != nil {
+		return err
+	}
+	return writePage(e, o.page, page)
 }

@@ -77,7 +77,7 @@ func commandGroups(e *env) []commandGroup {
 		observe = append(observe, newToolCommand(e, &t))
 	}
 	return []commandGroup{
-		{"Diagnose", []*cobra.Command{newDiagnoseCommand(e), newPredictCommand(e), newCheckCommand(e)}},
+		{"Diagnose", []*cobra.Command{newDiagnoseCommand(e), newReportCommand(e), newPredictCommand(e), newCheckCommand(e)}},
 		{"Observe", observe},
 		{"Record and agent", []*cobra.Command{newRecordCommand(e), newAgentCommand(e), newQueryCommand(e), newTopCommand(e), newBaselineCommand(e),
 			newIncidentsCommand(e), newIncidentCommand(e), newCaptureCommand(e), newExportCommand(e)}},

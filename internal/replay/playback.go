@@ -17,8 +17,11 @@ import (
 // Playback is a recording that is being read. Close says what it lacks.
 type Playback struct {
 	*recording.Reader
-	Name     string // as it was asked for
-	OfAgent  bool   // it was made of the agent's series
+	Name    string // as it was asked for
+	OfAgent bool   // it was made of the agent's series
+	// See is shown every window that is handed out, and only reads it; nil for
+	// nobody.
+	See      func(*sample.Window)
 	note     func(format string, args ...any)
 	from, to time.Time // chosen; zero for no bound
 	begin    time.Time
@@ -128,6 +131,9 @@ func (p *Playback) Each(f func(*recording.Record) error) error {
 		}
 		if p.windows++; p.windows == 1 && !r.Window.Start.Equal(p.begin) { // what was missing from the start may be said only there
 			r.Window.Gaps = append(p.lacks(r.Window.Gaps), r.Window.Gaps...)
+		}
+		if p.See != nil {
+			p.See(r.Window)
 		}
 		if err := f(r); err != nil {
 			return err

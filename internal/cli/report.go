@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/replay"
+	"iocause/internal/report"
+)
+
+// reportOptions are the flags of report.
+type reportOptions struct {
+	output   string
+	filter   filter
+	playback playback
+	against  pastOptions
+}
+
+func newReportCommand(e *env) *cobra.Command {
+	o := &reportOptions{}
+	c := &cobra.Command{
+		Use:   "report [FILE|N] [flags]",
+		Short: "Write what was recorded as one page to look at and to mail",
+		Long: "Report judges a recording or an incident as diagnose does, and writes one HTML\n" +
+			"file: the verdict with its figures and what to do, the course of all signals, a\n" +
+			"latency heat map of each device, who waited and who used the devices, tables,\n" +
+			"what was not observed, and the finding as JSON. The file loads nothing from\n" +
+			"anywhere and works in any browser, on paper and by keyboard.\n\n" +
+			"FILE is what 'iocause record', 'export' or 'capture' wrote, N the number of an\n" +
+			"incident. Without either, --from and --to choose a time of what the agent kept.\n\n" +
+			"Only its owner may read the page: it holds names of processes, files and\n" +
+			"cgroups. A file that is there is replaced if it is such a page, else refused.\n" +
+			"For a page of what goes on now: 'iocause diagnose -o FILE.html'.",
+		Example: `  iocause report night.iocause
+  iocause report night.iocause --from 02:40 --to 02:45 -o incident.html
+  iocause report 17 -o incident17.html
+  iocause report now.iocause --against monday.iocause -o slower.html
+  iocause report --from "yesterday 14:00" --to "yesterday 14:10"`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return &usageError{fmt.Errorf("reading the arguments: report takes one recording or incident, but has %d", len(args)), "give one"}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return runReport(e, c, o, args) },
+	}
+	f := c.Flags()
+	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME.html)")
+	f.IntVar(&o.filter.pid, "pid", 0, "ask about this process")
+	f.StringVar(&o.filter.comm, "comm", "", "ask about processes of this name")
+	f.StringVar(&o.filter.cgroup, "cgroup", "", "ask about the processes in and below this cgroup")
+	f.StringVar(&o.filter.device, "device", "", "ask about I/O on this block device")
+	o.playback.bind(c)
+	o.against.bind(c)
+	f.SortFlags = false
+	return c
+}
+
+// runReport is the command: read, judge, write.
+func runReport(e *env, c *cobra.Command, o *reportOptions, args []string) error {
+	if len(args) > 0 {
+		if o.playback.file != "" {
+			return &usageError{errors.New("reading the arguments: FILE and --recording exclude each other"), "give one of them"}
+		}
+		o.playback.file = args[0]
+	}
+	if play, err := o.playback.asked(c); err != nil {
+		return err
+	} else if !play {
+		return &usageError{errors.New("reading the arguments: it is not said what to report"), "give a recording, the number of an incident, or --from; of what goes on now, use 'iocause diagnose -o FILE.html'"}
+	}
+	name := o.output
+	if name == "" {
+		name = "iocause-" + e.host.Now().Format("20060102-150405") + ".html"
+	}
+	if err := checkReportFile(e.stdout, name); err != nil {
+		return err
+	}
+	given := o.filter.given(c)
+	if len(given) > 1 {
+		return &usageError{fmt.Errorf("reading the flags: --%s and --%s exclude each other", given[0], given[1]), "give one of them"}
+	}
+	target, err := o.filter.recordedTarget(given)
+	if err != nil {
+		return err
+	}
+	past, err := readPast(e, &o.against, o.playback.dir)
+	if err != nil {
+		return err
+	}
+	page, err := report.Of(newOpener(e, o.playback.dir), report.Ask{
+		Name: replay.Numbered(o.playback.dir, o.playback.file), Span: o.playback.span(), Target: target, Asked: o.filter.words(given), Past: past,
+	})
+	if err != nil {
+		return err
+	}
+	return writePage(e, name, page)
+}
+
+// words are the filters that are given, as they were.
+func (f *filter) words(given []string) string {
+	for _, name := range given {
+		return "--" + name + " " + map[string]string{"pid": fmt.Sprint(f.pid), "comm": f.comm, "cgroup": f.cgroup, "device": f.device}[name]
+	}
+	return ""
+}
