@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -76,6 +77,7 @@ func probes() []string { return []string{"reclaim", "writeback", "locks", "block
 
 // Run implements live.Feed.
 func (m *Machine) Run(ctx context.Context, to func([]live.Lap)) (err error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as the agent: memory is what the machine may lack
 	first, cancel := context.WithTimeout(ctx, m.Limit)
 	defer cancel()
 	var cheap []source.Entry
