@@ -104,7 +104,8 @@ func runLive(e *env, c *cobra.Command, o *liveOptions, args []string) error {
 
 // livePast shows what was kept.
 func runLivePast(e *env, c *cobra.Command, o *liveOptions, target diagnose.Target, screen live.Options) (err error) {
-	from, err := openPlayback(e, &o.playback, true)
+	// of an agent's history the whole course, not the newest incident in it
+	from, err := openPlayback(e, &o.playback, false)
 	if err != nil {
 		return err
 	}

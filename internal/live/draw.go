@@ -1,7 +1,6 @@
 package live
 
 import (
-	"strconv"
 	"strings"
 
 	"iocause/internal/present/text"
@@ -21,9 +20,6 @@ const (
 	chosen look = "7" // the row that the cursor is on
 	titled look = "1;38;5;75"
 )
-
-// shade is a background of one of the 256 colours.
-func shade(color int) look { return look("48;5;" + strconv.Itoa(color)) }
 
 // line is one line of the screen, never wider than width columns.
 type line struct {

@@ -106,7 +106,11 @@ func (g *grid) stretch(room int) {
 			}
 		}
 		for k, i := range flex {
-			more := max(0, min(room/(len(flex)-k), mostWide(g.columns[i].Key)-g.widths[i]))
+			part := room / (len(flex) - k)
+			if names { // the first says most
+				part = room
+			}
+			more := max(0, min(part, mostWide(g.columns[i].Key)-g.widths[i]))
 			g.widths[i] += more
 			room -= more
 		}

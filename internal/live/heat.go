@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"iocause/internal/present/text"
@@ -134,8 +135,8 @@ func (m *Model) heatRow(l *line, cells []uint64, most uint64) {
 		k := plain
 		s := strings.Repeat(string(heatShades[level]), end-i)
 		if m.o.Color && level > 0 {
-			k = shade(colors[level-1])
-			s = strings.Repeat(" ", end-i)
+			k = look("38;5;" + strconv.Itoa(colors[level-1]))
+			s = strings.Repeat("█", end-i) // a blank with a background is drawn by erasing, which not all terminals colour
 		}
 		l.put(s, k)
 		i = end

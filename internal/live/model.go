@@ -81,7 +81,8 @@ type Model struct {
 	playing bool // one window after the other is shown
 	asked   int  // window that was asked for and has not come, -1 for none
 
-	verdicts map[int]*diagnose.Report
+	verdicts map[int]*diagnose.Report // by the window that they end with
+	marks    map[int]mark             // the same, for longer
 	judging  bool
 	rest     time.Time // no verdict before this: judging shall take little
 	verdict  bool      // wanted
@@ -111,7 +112,7 @@ type terminal struct {
 // New makes the screen.
 func New(feed Feed, o Options) *Model {
 	m := &Model{o: o, feed: feed, width: 80, height: 24, follow: true, asked: -1, verdict: o.Verdict, heat: o.Verdict,
-		verdicts: map[int]*diagnose.Report{}}
+		verdicts: map[int]*diagnose.Report{}, marks: map[int]mark{}}
 	m.pages = []*page{m.paneAt(0)}
 	m.want()
 	return m
@@ -194,7 +195,6 @@ func (m *Model) laps(all []Lap) tea.Cmd {
 			m.show(l.N, l.Window)
 		}
 	}
-	delete(m.verdicts, m.first-1)
 	if m.at < m.first && m.window != nil && !m.follow { // it is there until another one is asked for
 		m.said = "this window is not kept any more; the oldest one is later"
 	}

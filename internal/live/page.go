@@ -154,12 +154,12 @@ func filtered(t *table.Table, filter string) [][]table.Cell {
 	return rows
 }
 
-// identity names a row from one interval to the next: by its process, or by
-// what stands in its first columns.
+// identity names a row from one interval to the next: by the names before its
+// first figure.
 func identity(t *table.Table, r []table.Cell) string {
 	var b strings.Builder
 	for i, c := range t.Columns {
-		if c.Unit != "" || c.Key == "why" || c.Key == "file" && t.Columns[0].Key == "pid" && t.Key == "processes" {
+		if c.Unit != "" {
 			break
 		}
 		b.WriteString(r[i].Text + "\x00")

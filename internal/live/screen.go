@@ -195,7 +195,7 @@ func (m *Model) bar(p *page, r *ready, dropped int) string {
 		said = sample.Counted(n, "row")
 	}
 	if dropped > 0 {
-		if m.width >= 100 {
+		if m.width >= 100 && said != "" {
 			said += ", "
 		} else if p.filter == "" {
 			said = ""
@@ -281,7 +281,7 @@ func (m *Model) details() []string {
 		return []string{"", m.line().put(" there is no verdict of this time yet", faint).String()}
 	}
 	var b bytes.Buffer
-	if err := text.Write(&b, r, text.Style{Width: min(m.width, 120), Color: m.o.Color}); err != nil {
+	if err := text.Write(&b, r, text.Style{Width: min(m.width, 120), Color: m.o.Color, Whole: true}); err != nil {
 		return []string{m.line().put(err.Error(), bad).String()}
 	}
 	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n")

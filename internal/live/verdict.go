@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -42,6 +43,10 @@ func (m *Model) judged(msg VerdictMsg) tea.Cmd {
 		return nil
 	}
 	m.verdicts[msg.N] = msg.Report
+	m.marks[msg.N] = mark{msg.Report.Primary, msg.Report.Victim.Comm, msg.Report.Victim.Cgroup, msg.Report.Window.Start}
+	// of those that nobody looks at any more the mark will do
+	maps.DeleteFunc(m.verdicts, func(n int, _ *diagnose.Report) bool { return n < msg.N-mostVerdicts || n > msg.N+mostVerdicts })
+	maps.DeleteFunc(m.marks, func(n int, _ mark) bool { return n < m.first })
 	if m.window != nil {
 		m.rest = m.window.Start.Add(m.window.Length).Add(judgeShare * msg.Took)
 	}
@@ -53,6 +58,17 @@ func (m *Model) judged(msg VerdictMsg) tea.Cmd {
 
 // now tells that what is shown goes on.
 func (m *Model) now() bool { return m.follow && m.o.Past == "" }
+
+// mark is what of a verdict is kept longer than itself.
+type mark struct {
+	primary      diagnose.ID
+	comm, cgroup string    // of the victim
+	start        time.Time // of what was judged
+}
+
+// mostVerdicts is how many verdicts are kept on each side of the newest one;
+// others are worked out again when somebody goes there.
+const mostVerdicts = 60
 
 // latest is the verdict of the window that is shown, or the last one before it
 // that was judged not long ago.
@@ -74,22 +90,19 @@ func (m *Model) recently() int {
 }
 
 // since is from when on the verdicts have been the same, without a break.
-func (m *Model) since(n int, r *diagnose.Report) time.Time {
-	first := n
-	for k := n - 1; k >= m.first; k-- {
-		old := m.verdicts[k]
-		if old == nil {
-			if n-k > 600 || first-k > 30 {
-				break
-			}
-			continue
+func (m *Model) since(n int) time.Time {
+	first, now := n, m.marks[n]
+	for k := n - 1; k >= m.first && first-k <= 30; k-- {
+		old, ok := m.marks[k]
+		if !ok {
+			continue // not judged
 		}
-		if old.Primary != r.Primary || old.Victim.Comm != r.Victim.Comm || old.Victim.Cgroup != r.Victim.Cgroup {
+		if old.primary != now.primary || old.comm != now.comm || old.cgroup != now.cgroup {
 			break
 		}
 		first = k
 	}
-	return m.verdicts[first].Window.Start
+	return m.marks[first].start
 }
 
 // answer is what a report says, in a word and how that looks.
@@ -179,7 +192,7 @@ func (m *Model) parts(n int, r *diagnose.Report) []string {
 }
 
 func (m *Model) sinceWhen(n int, r *diagnose.Report) string {
-	since := m.since(n, r)
+	since := m.since(n)
 	length := r.Window.Start.Add(time.Duration(r.Window.Seconds * float64(time.Second))).Sub(since)
 	if m.width < 100 {
 		return "since " + since.Local().Format("15:04:05")
