@@ -14,7 +14,7 @@ import (
 
 // framesPerSecond is how often the terminal is written to at most: keys shall
 // feel immediate, and looking for changes costs a little each time.
-const framesPerSecond = 30
+const framesPerSecond = 20
 
 // Run shows the screen on a terminal until somebody quits it. On every way out
 // the terminal is as it was before. canStop tells that a shell is behind it,

@@ -25,12 +25,16 @@ import (
 
 const (
 	// firstLook is how long the first window is: something is to be seen soon.
-	firstLook = 250 * time.Millisecond
+	firstLook = 200 * time.Millisecond
 	// judgedOver is how long a verdict looks back.
 	judgedOver = 10 * time.Second
 	// keepLoaded is how long kernel programs stay that nothing reads: who goes
 	// from table to table shall not wait for them each time.
 	keepLoaded = time.Minute
+	// How much garbage there may be, in percent of what is in use: loading kernel
+	// programs leaves much behind at once; else little is in use, and looking for
+	// garbage more often would be a sixth of the processor time.
+	gcLoading, gcReading = 50, 150
 	// keptBytes is how much memory the past takes.
 	keptBytes = 12 << 20
 )
@@ -77,7 +81,7 @@ func probes() []string { return []string{"reclaim", "writeback", "locks", "block
 
 // Run implements live.Feed.
 func (m *Machine) Run(ctx context.Context, to func([]live.Lap)) (err error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as the agent: memory is what the machine may lack
+	defer debug.SetGCPercent(debug.SetGCPercent(gcReading))
 	first, cancel := context.WithTimeout(ctx, m.Limit)
 	defer cancel()
 	var cheap []source.Entry
@@ -199,6 +203,7 @@ func (m *Machine) load(ctx context.Context) {
 	}
 	opening := make(chan *source.Late, 1)
 	m.opening = opening
+	debug.SetGCPercent(gcLoading)
 	go func() {
 		limited, cancel := context.WithTimeout(ctx, m.Limit)
 		defer cancel()
@@ -216,6 +221,7 @@ func (m *Machine) join(*sample.Window) {
 	select {
 	case late = <-m.opening:
 		m.opening = nil
+		debug.SetGCPercent(gcReading)
 	default:
 		return
 	}
