@@ -128,7 +128,7 @@ func (c *Case) holding() []ID {
 // only how a slower device or kernel looks.
 func (c *Case) fresh() []ID {
 	old := append(c.was.holding(), deviceCauses()...)
-	old = append(old, "sync-writes", "cpu-bound", "small-io")
+	old = append(old, SyncWrites, CPUBound, SmallIO)
 	return slices.DeleteFunc(c.holding(), func(id ID) bool { return slices.Contains(old, id) })
 }
 

@@ -10,9 +10,9 @@ import (
 // cached.
 func cacheBusting() Cause {
 	return Cause{
-		ID: "cache-busting", Title: "the data set is larger than the memory that can cache it",
+		ID: CacheBusting, Title: "the data set is larger than the memory that can cache it",
 		Needs: [][]sample.Metric{{sample.CacheCold, sample.ProcReadBytes}, {sample.CacheReread, sample.VMRefaultFile}},
-		Over:  append(deviceCauses(), "cold-cache", "reclaim-stall"),
+		Over:  append(deviceCauses(), ColdCache, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			v := c.cache()
 			if !v.known {
@@ -22,7 +22,7 @@ func cacheBusting() Cause {
 				return no(why)
 			}
 			if c.untold() {
-				return c.toldCache(&v, "cache-busting")
+				return c.toldCache(&v, CacheBusting)
 			}
 			if v.refault < refaultLimit {
 				return no(fmt.Sprintf("only %s of the pages read had been evicted before: most are first reads", percent(v.refault)))

@@ -26,9 +26,9 @@ type filler struct {
 // cachePollution: one process's use-once reads push another's data out.
 func cachePollution() Cause {
 	return Cause{
-		ID: "cache-pollution", Title: "another program's use-once reads push the data out of the cache",
+		ID: CachePollution, Title: "another program's use-once reads push the data out of the cache",
 		Needs: [][]sample.Metric{{sample.CacheInserted}, {sample.CacheReread}},
-		Over:  append(deviceCauses(), "cache-busting", "cgroup-cache-limit", "cold-cache", "noisy-neighbour", "reclaim-stall"),
+		Over:  append(deviceCauses(), CacheBusting, CgroupCacheLimit, ColdCache, NoisyNeighbour, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			if !c.exact() {
 				return cannotTell(c.w.WhyAbsent(sample.CacheVisits))

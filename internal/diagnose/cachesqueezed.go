@@ -39,9 +39,9 @@ type squeeze struct {
 // of the cache.
 func cacheSqueezed() Cause {
 	return Cause{
-		ID: "cache-squeezed", Title: "other memory grew and pushed the data out of the cache",
+		ID: CacheSqueezed, Title: "other memory grew and pushed the data out of the cache",
 		Needs: [][]sample.Metric{{sample.CacheCold}, {sample.CacheReread}, {sample.MemCache}, {sample.VMRefaultFile}},
-		Over:  append(deviceCauses(), "cache-busting", "cgroup-cache-limit", "cache-pollution", "cold-cache", "noisy-neighbour", "reclaim-stall"),
+		Over:  append(deviceCauses(), CacheBusting, CgroupCacheLimit, CachePollution, ColdCache, NoisyNeighbour, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			if !c.exact() {
 				return cannotTell(c.w.WhyAbsent(sample.CacheVisits))

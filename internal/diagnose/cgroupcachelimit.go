@@ -10,9 +10,9 @@ import (
 // host has memory left.
 func cgroupCacheLimit() Cause {
 	return Cause{
-		ID: "cgroup-cache-limit", Title: "a cgroup's memory limit caps its page cache",
+		ID: CgroupCacheLimit, Title: "a cgroup's memory limit caps its page cache",
 		Needs: [][]sample.Metric{{sample.CacheCold, sample.ProcReadBytes}, {sample.CgroupMemUsage}, {sample.CgroupRefault, sample.CacheReread}},
-		Over:  append(deviceCauses(), "cache-busting", "cold-cache", "reclaim-stall"),
+		Over:  append(deviceCauses(), CacheBusting, ColdCache, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			v := c.cache()
 			if !v.known {

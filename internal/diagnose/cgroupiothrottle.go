@@ -26,10 +26,10 @@ type ioLimit struct {
 // cgroupIOThrottle: an I/O limit of a cgroup holds the victim back.
 func cgroupIOThrottle() Cause {
 	return Cause{
-		ID: "cgroup-io-throttle", Title: "an I/O limit of its cgroup holds the program back",
+		ID: CgroupIOThrottle, Title: "an I/O limit of its cgroup holds the program back",
 		Needs: [][]sample.Metric{{sample.CgroupIOLimit, sample.BlockThrottled}, {sample.CgroupReadBytes, sample.BlockBytes}},
-		Over: append(deviceCauses(), "cold-cache", "cache-busting", "cgroup-cache-limit", "direct-io", "sync-writes",
-			"readahead-waste", "dirty-throttling"),
+		Over: append(deviceCauses(), ColdCache, CacheBusting, CgroupCacheLimit, DirectIO, SyncWrites,
+			ReadaheadWaste, DirtyThrottling),
 		Judge: func(c *Case) Verdict {
 			if !c.suffers() {
 				return no("nobody waits for I/O long enough to matter")

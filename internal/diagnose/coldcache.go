@@ -6,7 +6,7 @@ import "iocause/internal/sample"
 // cached. Told from cache-busting by refaults, not by the hit ratio.
 func coldCache() Cause {
 	return Cause{
-		ID: "cold-cache", Title: "data is read for the first time: the cache is cold",
+		ID: ColdCache, Title: "data is read for the first time: the cache is cold",
 		Needs: [][]sample.Metric{{sample.CacheCold, sample.ProcReadBytes}, {sample.CacheReread, sample.VMRefaultFile}},
 		Over:  deviceCauses(),
 		Judge: func(c *Case) Verdict {
@@ -18,7 +18,7 @@ func coldCache() Cause {
 				return no(why)
 			}
 			if c.untold() {
-				return c.toldCache(&v, "cold-cache")
+				return c.toldCache(&v, ColdCache)
 			}
 			if v.refault >= refaultLimit {
 				return no(percent(v.refault) + " of the pages read had been in the cache before and were evicted")

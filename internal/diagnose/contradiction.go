@@ -57,28 +57,28 @@ func limits() map[ID][]limit {
 	// what was used was read at another instant than the limit: a tenth apart
 	full := atLeastOf(used, 0.8, capped)
 	return map[ID][]limit{
-		"cold-cache":             {atMost(hits, allHits), atMost(again, 1-refaultLimit), above("read from disk", 0)},
-		"cache-busting":          reread,
-		"cgroup-cache-limit":     append(slices.Clone(reread), full),
-		"cache-pollution":        append(slices.Clone(reread), above("put into the cache by the culprit", 0)),
-		"cache-squeezed":         append(slices.Clone(reread), atLeastOf("cache at the start", 1, "cache at the end"), atLeastOf("re-reads after it grew", 1, "re-reads before it grew"), above("growth of other memory", 0)),
-		"readahead-waste":        {above("read amplification", 1), atLeastOf("read into the cache", 1, "of that used")},
-		"direct-io":              {above("read with O_DIRECT", 0)},
-		"swap-thrash":            {above("swapped in", 0), above("swapped out", 0)},
-		"dirty-throttling":       {above("time paused", 0)},
-		"sync-writes":            {above("time blocked in fsync", 0)},
-		"reclaim-stall":          {above("time stalled", 0), full},
-		"writeback-interference": {above("written back to ", 0), above("others' requests in flight", 0)},
-		"noisy-neighbour":        {above("others' requests in flight", 0)},
-		"microbursts":            {atLeastOf("in a burst", 1, "operations on ")},
-		"device-queueing":        {above("mean in flight", 1)},
-		"device-degraded":        {atLeastOf("latency, now", 1, "the same requests before")},
-		"device-errors":          {above("failed requests of ", 0)},
-		"host-difference":        {atLeastOf("wait for each MiB, now", 1, "wait for each MiB, before")},
-		"lock-contention":        {above("time waiting for locks", 0)},
-		"cpu-saturated":          {above("of its time that it could run", 0)},
-		"cpu-bound":              {atMost("time blocked on I/O", waitShareLimit)},
-		Healthy:                  {atMost("longest blocked process", waitShareLimit)},
+		ColdCache:             {atMost(hits, allHits), atMost(again, 1-refaultLimit), above("read from disk", 0)},
+		CacheBusting:          reread,
+		CgroupCacheLimit:      append(slices.Clone(reread), full),
+		CachePollution:        append(slices.Clone(reread), above("put into the cache by the culprit", 0)),
+		CacheSqueezed:         append(slices.Clone(reread), atLeastOf("cache at the start", 1, "cache at the end"), atLeastOf("re-reads after it grew", 1, "re-reads before it grew"), above("growth of other memory", 0)),
+		ReadaheadWaste:        {above("read amplification", 1), atLeastOf("read into the cache", 1, "of that used")},
+		DirectIO:              {above("read with O_DIRECT", 0)},
+		SwapThrash:            {above("swapped in", 0), above("swapped out", 0)},
+		DirtyThrottling:       {above("time paused", 0)},
+		SyncWrites:            {above("time blocked in fsync", 0)},
+		ReclaimStall:          {above("time stalled", 0), full},
+		WritebackInterference: {above("written back to ", 0), above("others' requests in flight", 0)},
+		NoisyNeighbour:        {above("others' requests in flight", 0)},
+		Microbursts:           {atLeastOf("in a burst", 1, "operations on ")},
+		DeviceQueueing:        {above("mean in flight", 1)},
+		DeviceDegraded:        {atLeastOf("latency, now", 1, "the same requests before")},
+		DeviceErrors:          {above("failed requests of ", 0)},
+		HostDifference:        {atLeastOf("wait for each MiB, now", 1, "wait for each MiB, before")},
+		LockContention:        {above("time waiting for locks", 0)},
+		CPUSaturated:          {above("of its time that it could run", 0)},
+		CPUBound:              {atMost("time blocked on I/O", waitShareLimit)},
+		Healthy:               {atMost("longest blocked process", waitShareLimit)},
 	}
 }
 
@@ -108,7 +108,7 @@ func (c *Case) contradicted(f *Finding) string {
 			return fmt.Sprintf("its own figures contradict it: %q is %.3g %s%s", e.Name, e.Value, e.Unit, of)
 		}
 	}
-	if f.Cause == "cache-busting" {
+	if f.Cause == CacheBusting {
 		return c.roomLeft()
 	}
 	return ""

@@ -5,7 +5,7 @@ import "iocause/internal/sample"
 // cpuBound: the program computes; I/O is not what takes its time.
 func cpuBound() Cause {
 	return Cause{
-		ID: "cpu-bound", Title: "the program computes: I/O is not what takes the time",
+		ID: CPUBound, Title: "the program computes: I/O is not what takes the time",
 		Needs: [][]sample.Metric{{sample.ProcUser}},
 		Judge: func(c *Case) Verdict {
 			if !c.w.Has(sample.ProcUser) {

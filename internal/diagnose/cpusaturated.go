@@ -38,7 +38,7 @@ func (c *Case) queueing(v *victim) float64 {
 // cpuSaturated: the program is ready to run and waits for a processor.
 func cpuSaturated() Cause {
 	return Cause{
-		ID: "cpu-saturated", Title: "runnable threads wait for a processor",
+		ID: CPUSaturated, Title: "runnable threads wait for a processor",
 		Needs: [][]sample.Metric{{sample.ProcRunDelay}},
 		Judge: func(c *Case) Verdict {
 			if !c.w.Has(sample.ProcRunDelay) {

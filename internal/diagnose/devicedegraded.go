@@ -33,10 +33,10 @@ type alike struct {
 // deviceDegraded: the device answers more slowly than it did, asked for the same.
 func deviceDegraded() Cause {
 	return Cause{
-		ID: "device-degraded", Title: "the device answers more slowly than before, asked for the same", Compares: true,
+		ID: DeviceDegraded, Title: "the device answers more slowly than before, asked for the same", Compares: true,
 		Needs: [][]sample.Metric{{sample.BlockDepthOps}, {sample.BlockDepthTime}},
-		Over: append(deviceCauses(), "cold-cache", "cache-busting", "direct-io", "sync-writes", "dirty-throttling",
-			"writeback-interference"),
+		Over: append(deviceCauses(), ColdCache, CacheBusting, DirectIO, SyncWrites, DirtyThrottling,
+			WritebackInterference),
 		Judge: func(c *Case) Verdict {
 			if v, out := c.uncompared(); out {
 				return v
@@ -107,7 +107,7 @@ func deviceDegraded() Cause {
 // crowds tells of causes by which requests wait for something else than the
 // device's own work: others' requests, a limit, another try.
 func crowds(id ID) bool {
-	return slices.Contains([]ID{"noisy-neighbour", "writeback-interference", "swap-thrash", "cgroup-io-throttle", "device-errors"}, id)
+	return slices.Contains([]ID{NoisyNeighbour, WritebackInterference, SwapThrash, CgroupIOThrottle, DeviceErrors}, id)
 }
 
 // list writes causes for people.

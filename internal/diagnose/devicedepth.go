@@ -36,12 +36,12 @@ func (c *Case) depthRates() []depthRate {
 	by := map[kind]map[uint64]sums{}
 	total := map[kind]float64{}
 	c.w.Each(sample.BlockDepthOps, func(e sample.Entity, s *sample.Series) {
-		var k kind
-		var depth uint64
-		t, ok := c.w.Sum(sample.BlockDepthTime, e)
-		if _, err := fmt.Sscanf(e.Class, "%s %d %d", &k.op, &k.size, &depth); err != nil || e.Device != c.device || !ok {
+		t, timed := c.w.Sum(sample.BlockDepthTime, e)
+		of, ok := sample.ParseIOClass(e.Class)
+		if !ok || e.Device != c.device || !timed {
 			return
 		}
+		k, depth := kind{of.Op, of.Size}, of.Depth
 		if by[k] == nil {
 			by[k] = map[uint64]sums{}
 		}

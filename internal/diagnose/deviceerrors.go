@@ -21,9 +21,9 @@ type failures struct {
 // deviceErrors: requests fail. That matters whoever waits.
 func deviceErrors() Cause {
 	return Cause{
-		ID: "device-errors", Title: "the device fails requests",
+		ID: DeviceErrors, Title: "the device fails requests",
 		Needs: [][]sample.Metric{{sample.BlockFailures}},
-		Over:  append(deviceCauses(), "cold-cache", "cache-busting", "direct-io", "sync-writes", "noisy-neighbour", "writeback-interference", "device-degraded"),
+		Over:  append(deviceCauses(), ColdCache, CacheBusting, DirectIO, SyncWrites, NoisyNeighbour, WritebackInterference, DeviceDegraded),
 		Judge: func(c *Case) Verdict {
 			if !c.w.Has(sample.BlockFailures) {
 				return cannotTell(c.w.WhyAbsent(sample.BlockFailures))

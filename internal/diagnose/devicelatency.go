@@ -10,7 +10,7 @@ import (
 // before, and the device is far below what it could do.
 func deviceLatencyBound() Cause {
 	return Cause{
-		ID: "device-latency-bound", Title: "one request at a time: the latency of the device sets the pace",
+		ID: DeviceLatencyBound, Title: "one request at a time: the latency of the device sets the pace",
 		Needs: [][]sample.Metric{{sample.BlockDepthOps}, {sample.BlockDeviceTime}},
 		Judge: func(c *Case) Verdict {
 			d := c.deviceFacts()

@@ -12,9 +12,9 @@ import (
 
 func deviceIOPSLimit() Cause {
 	return Cause{
-		ID: "device-iops-limit", Title: "the device is at its limit of operations a second",
+		ID: DeviceIOPSLimit, Title: "the device is at its limit of operations a second",
 		Needs: [][]sample.Metric{{sample.BlockBinOps}, {sample.BlockOps}},
-		Over:  []ID{"device-queueing", "device-latency-bound"},
+		Over:  []ID{DeviceQueueing, DeviceLatencyBound},
 		Judge: func(c *Case) Verdict {
 			return c.limit(func(d *deviceView) bool { return d.flat.flatterOps() || !d.flat.flatterBytes() && d.size <= smallIO },
 				func(d *deviceView) Verdict {
@@ -32,9 +32,9 @@ func deviceIOPSLimit() Cause {
 
 func deviceBandwidthLimit() Cause {
 	return Cause{
-		ID: "device-bandwidth-limit", Title: "the device is at its limit of bytes a second",
+		ID: DeviceBandwidthLimit, Title: "the device is at its limit of bytes a second",
 		Needs: [][]sample.Metric{{sample.BlockBinBytes}, {sample.BlockBytes}},
-		Over:  []ID{"device-queueing", "device-latency-bound"},
+		Over:  []ID{DeviceQueueing, DeviceLatencyBound},
 		Judge: func(c *Case) Verdict {
 			return c.limit(func(d *deviceView) bool { return d.flat.flatterBytes() || !d.flat.flatterOps() && d.size >= largeIO },
 				func(d *deviceView) Verdict {

@@ -10,9 +10,9 @@ import (
 // latency, below any cap that was shown.
 func deviceQueueing() Cause {
 	return Cause{
-		ID: "device-queueing", Title: "more I/O is in flight than the device serves at its base latency",
+		ID: DeviceQueueing, Title: "more I/O is in flight than the device serves at its base latency",
 		Needs: [][]sample.Metric{{sample.BlockDepthOps}, {sample.BlockDeviceTime}},
-		Over:  []ID{"device-latency-bound"},
+		Over:  []ID{DeviceLatencyBound},
 		Judge: func(c *Case) Verdict {
 			d := c.deviceFacts()
 			if !d.known {

@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -108,7 +107,7 @@ func (c *Case) deviceFacts() deviceView {
 func (c *Case) alone(op string, size uint64) float64 { return c.aloneOn(c.device, op, size) }
 
 func (c *Case) aloneOn(device, op string, size uint64) float64 {
-	e := sample.Entity{Device: device, Class: fmt.Sprintf("%s %d", op, size)}
+	e := sample.Entity{Device: device, Class: sample.IOClass{Op: op, Size: size}.String()}
 	n, _ := c.w.Sum(sample.BlockAloneOps, e)
 	t, _ := c.w.Sum(sample.BlockAloneTime, e)
 	if n < baseOps {
@@ -135,11 +134,11 @@ func (c *Case) baseLatency(d *deviceView) (seconds float64, bound, sure bool) {
 		if e.Device != c.device {
 			return
 		}
-		var k class
-		var depth uint64
-		if _, err := fmt.Sscanf(e.Class, "%s %d %d", &k.op, &k.size, &depth); err != nil {
+		of, ok := sample.ParseIOClass(e.Class)
+		if !ok {
 			return
 		}
+		k, depth := class{of.Op, of.Size}, of.Depth
 		n := s.Sum()
 		all[k] += n
 		if depth == 1 || float64(depth) <= d.depth/crowdOverShallow {

@@ -20,9 +20,9 @@ const repeatsLimit = 25
 // directIO: data that would fit the cache is read past it.
 func directIO() Cause {
 	return Cause{
-		ID: "direct-io", Title: "the same data is read again and again past the cache (O_DIRECT)",
+		ID: DirectIO, Title: "the same data is read again and again past the cache (O_DIRECT)",
 		Needs: [][]sample.Metric{{sample.BlockDirect}, {sample.MemAvailable}},
-		Over:  append(deviceCauses(), "cold-cache"),
+		Over:  append(deviceCauses(), ColdCache),
 		Judge: func(c *Case) Verdict {
 			if !c.w.Has(sample.BlockDirect) {
 				return cannotTell(c.w.WhyAbsent(sample.BlockDirect))

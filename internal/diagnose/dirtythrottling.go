@@ -9,7 +9,7 @@ import (
 // dirtyThrottling: writers are paused because dirty pages reached the limit.
 func dirtyThrottling() Cause {
 	return Cause{
-		ID: "dirty-throttling", Title: "writers are paused: dirty pages reached the limit",
+		ID: DirtyThrottling, Title: "writers are paused: dirty pages reached the limit",
 		Needs: [][]sample.Metric{{sample.WaitDirtyPause, sample.MemDirty}, {sample.VMDirtyLimit}},
 		Over:  deviceCauses(),
 		Judge: func(c *Case) Verdict {

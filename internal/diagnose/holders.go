@@ -21,7 +21,7 @@ const mostHolders = 3
 
 // holdsMemory tells of a cause for which it matters who has the memory.
 func holdsMemory(id ID) bool {
-	return slices.Contains([]ID{"cache-busting", "cache-squeezed", "cache-pollution", "swap-thrash", "reclaim-stall"}, id)
+	return slices.Contains([]ID{CacheBusting, CacheSqueezed, CachePollution, SwapThrash, ReclaimStall}, id)
 }
 
 // holders are the kinds of memory of the host by size, the processes with most

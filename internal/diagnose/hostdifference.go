@@ -12,10 +12,10 @@ import (
 // program waits longer for the same work.
 func hostDifference() Cause {
 	return Cause{
-		ID: "host-difference", Title: "the machine is set up differently, and that goes with the slowdown", Compares: true,
+		ID: HostDifference, Title: "the machine is set up differently, and that goes with the slowdown", Compares: true,
 		Needs: [][]sample.Metric{{sample.WaitIO, sample.ProcBlkioDelay}, {sample.ProcReadChars, sample.CacheVisits}},
-		Over: append(deviceCauses(), "device-degraded", "cold-cache", "cache-busting", "readahead-waste", "direct-io", "sync-writes",
-			"dirty-throttling", "writeback-interference", "swap-thrash", "reclaim-stall", "noisy-neighbour"),
+		Over: append(deviceCauses(), DeviceDegraded, ColdCache, CacheBusting, ReadaheadWaste, DirectIO, SyncWrites,
+			DirtyThrottling, WritebackInterference, SwapThrash, ReclaimStall, NoisyNeighbour),
 		Judge: func(c *Case) Verdict {
 			if v, out := c.uncompared(); out {
 				return v
@@ -98,18 +98,18 @@ type reach struct {
 // reaches say which setting is behind which cause, the first that fits counts.
 // A setting that is in none of them does not make I/O slower.
 func reaches() []reach {
-	cache := []ID{"cache-busting", "cache-squeezed", "cgroup-cache-limit", "cache-pollution", "swap-thrash", "reclaim-stall"}
-	writes := []ID{"dirty-throttling", "sync-writes", "writeback-interference"}
-	queue := append(deviceCauses(), "device-degraded", "writeback-interference", "noisy-neighbour", "sync-writes")
+	cache := []ID{CacheBusting, CacheSqueezed, CgroupCacheLimit, CachePollution, SwapThrash, ReclaimStall}
+	writes := []ID{DirtyThrottling, SyncWrites, WritebackInterference}
+	queue := append(deviceCauses(), DeviceDegraded, WritebackInterference, NoisyNeighbour, SyncWrites)
 	return []reach{
 		{prefix: "vm.dirty", causes: writes},
 		{prefix: "vm.nr_hugepages", causes: cache},
 		{prefix: "vm.", causes: cache}, // swappiness, watermarks, vfs_cache_pressure, min_free_kbytes
-		{prefix: "memory_bytes", causes: append(cache, "dirty-throttling")},
-		{prefix: "swap_bytes", causes: []ID{"swap-thrash", "reclaim-stall"}},
-		{prefix: "transparent_hugepage", causes: []ID{"reclaim-stall", "swap-thrash"}},
+		{prefix: "memory_bytes", causes: append(cache, DirtyThrottling)},
+		{prefix: "swap_bytes", causes: []ID{SwapThrash, ReclaimStall}},
+		{prefix: "transparent_hugepage", causes: []ID{ReclaimStall, SwapThrash}},
 		{prefix: "multi_generational_lru", causes: cache},
-		{prefix: "devices[", suffix: "].read_ahead_bytes", causes: []ID{"readahead-waste", "cold-cache", "cache-busting", "cgroup-cache-limit"}},
+		{prefix: "devices[", suffix: "].read_ahead_bytes", causes: []ID{ReadaheadWaste, ColdCache, CacheBusting, CgroupCacheLimit}},
 		{prefix: "devices[", suffix: "].scheduler", causes: queue},
 		{prefix: "devices[", suffix: "].nr_requests", causes: queue},
 		{prefix: "devices[", suffix: "].max_sectors_kb", causes: queue},
@@ -129,7 +129,7 @@ func reaches() []reach {
 func (c *Case) touched(fresh []ID) []Setting {
 	holding := c.holding()
 	if deviceDegraded().Judge(c).Answer == Yes {
-		holding = append(holding, "device-degraded")
+		holding = append(holding, DeviceDegraded)
 	}
 	var out []Setting
 	for _, s := range c.before.Differ {

@@ -70,7 +70,7 @@ func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
 	}
 	r.Title = c.title(r)
 	r.Blind = c.blindness()
-	if r.Primary == "cpu-saturated" { // waits, though for no I/O
+	if r.Primary == CPUSaturated { // waits, though for no I/O
 		r.Victim = c.victimCulprit()
 	}
 	c.beside(r)
@@ -110,7 +110,7 @@ func (c *Case) askAll() judged {
 	// after the weights are final: what is left of one beside a queue for
 	// processors may be too little to be the answer
 	j.found = slices.DeleteFunc(j.found, func(f Finding) bool {
-		if f.Weight >= weightLimit || f.Cause == "device-errors" { // an error is always worth a word
+		if f.Weight >= weightLimit || f.Cause == DeviceErrors { // an error is always worth a word
 			return false
 		}
 		j.excluded = append(j.excluded, Excluded{Cause: f.Cause, Why: "it holds, but explains only " + percent(f.Weight) + " of the " + f.WeightOf})

@@ -32,6 +32,36 @@ func List() []Cause {
 	}
 }
 
+// The causes, by the names that reports have.
+const (
+	DeviceErrors          ID = "device-errors"
+	SwapThrash            ID = "swap-thrash"
+	CgroupIOThrottle      ID = "cgroup-io-throttle"
+	HostDifference        ID = "host-difference"
+	DirtyThrottling       ID = "dirty-throttling"
+	SyncWrites            ID = "sync-writes"
+	ReadaheadWaste        ID = "readahead-waste"
+	CacheSqueezed         ID = "cache-squeezed"
+	CachePollution        ID = "cache-pollution"
+	CgroupCacheLimit      ID = "cgroup-cache-limit"
+	CacheBusting          ID = "cache-busting"
+	DirectIO              ID = "direct-io"
+	ColdCache             ID = "cold-cache"
+	ReclaimStall          ID = "reclaim-stall"
+	WritebackInterference ID = "writeback-interference"
+	NoisyNeighbour        ID = "noisy-neighbour"
+	Microbursts           ID = "microbursts"
+	DeviceDegraded        ID = "device-degraded"
+	DeviceIOPSLimit       ID = "device-iops-limit"
+	DeviceBandwidthLimit  ID = "device-bandwidth-limit"
+	DeviceQueueing        ID = "device-queueing"
+	DeviceLatencyBound    ID = "device-latency-bound"
+	LockContention        ID = "lock-contention"
+	CPUSaturated          ID = "cpu-saturated"
+	SmallIO               ID = "small-io"
+	CPUBound              ID = "cpu-bound"
+)
+
 // Healthy and Unknown are the two answers that name no cause.
 const (
 	Healthy ID = "healthy"

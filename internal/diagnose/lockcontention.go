@@ -88,9 +88,9 @@ func (c *Case) measureLocks(v *victim) {
 // lockContention: threads wait for one another.
 func lockContention() Cause {
 	return Cause{
-		ID: "lock-contention", Title: "threads wait for a lock that another thread holds",
+		ID: LockContention, Title: "threads wait for a lock that another thread holds",
 		Needs: [][]sample.Metric{{sample.LockWait}},
-		Over:  []ID{"cpu-saturated"},
+		Over:  []ID{CPUSaturated},
 		Judge: func(c *Case) Verdict {
 			if !c.locksKnown() {
 				return cannotTell(c.w.WhyAbsent(sample.LockWait))

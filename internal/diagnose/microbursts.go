@@ -41,9 +41,9 @@ type burstView struct {
 // average it has little to do.
 func microbursts() Cause {
 	return Cause{
-		ID: "microbursts", Title: "requests come in bursts of milliseconds that the device cannot take at once",
+		ID: Microbursts, Title: "requests come in bursts of milliseconds that the device cannot take at once",
 		Needs: [][]sample.Metric{{sample.BlockFineOps}, {sample.BlockDepthOps}},
-		Over:  []ID{"device-iops-limit", "device-bandwidth-limit", "device-queueing", "device-latency-bound", "noisy-neighbour"},
+		Over:  []ID{DeviceIOPSLimit, DeviceBandwidthLimit, DeviceQueueing, DeviceLatencyBound, NoisyNeighbour},
 		Judge: func(c *Case) Verdict {
 			if !c.w.Has(sample.BlockOps) || !c.w.Has(sample.BlockFineOps) && c.w.Has(sample.BlockBinOps) {
 				return cannotTell(c.w.WhyAbsent(sample.BlockFineOps))

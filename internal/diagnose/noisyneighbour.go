@@ -10,9 +10,9 @@ import (
 // for.
 func noisyNeighbour() Cause {
 	return Cause{
-		ID: "noisy-neighbour", Title: "another program keeps the device busy",
+		ID: NoisyNeighbour, Title: "another program keeps the device busy",
 		Needs: [][]sample.Metric{{sample.BlockDeviceTime}, {sample.BlockDepthOps}},
-		Over:  append(deviceCauses(), "cold-cache", "cache-busting", "direct-io", "sync-writes"),
+		Over:  append(deviceCauses(), ColdCache, CacheBusting, DirectIO, SyncWrites),
 		Judge: func(c *Case) Verdict {
 			s := c.shared()
 			switch {

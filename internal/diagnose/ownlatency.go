@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"fmt"
 	"math/bits"
 
 	"iocause/internal/sample"
@@ -109,16 +108,15 @@ func (c *Case) aloneLatency(op string, size uint64) (seconds float64, bound bool
 		if e.Device != c.device {
 			return
 		}
-		var k string
-		var of, depth uint64
-		if _, err := fmt.Sscanf(e.Class, "%s %d %d", &k, &of, &depth); err != nil || k != op || bits.Len64(of) != bits.Len64(size) {
+		of, ok := sample.ParseIOClass(e.Class)
+		if !ok || of.Op != op || bits.Len64(of.Size) != bits.Len64(size) {
 			return
 		}
 		n := s.Sum()
 		if t, ok := c.w.Sum(sample.BlockDepthTime, e); ok && n >= baseOps && (fastest == 0 || t/n < fastest) {
 			fastest = t / n
 		}
-		alone = alone || depth == 1 && n >= baseOps
+		alone = alone || of.Depth == 1 && n >= baseOps
 	})
 	if alone {
 		return fastest, false

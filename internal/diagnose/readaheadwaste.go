@@ -16,9 +16,9 @@ const (
 // readaheadWaste: random reads drag in pages that nobody uses.
 func readaheadWaste() Cause {
 	return Cause{
-		ID: "readahead-waste", Title: "read-ahead brings in data that is never used",
+		ID: ReadaheadWaste, Title: "read-ahead brings in data that is never used",
 		Needs: [][]sample.Metric{{sample.CacheInserted}, {sample.DeviceReadAhead}},
-		Over:  append(deviceCauses(), "cache-busting", "cgroup-cache-limit", "cold-cache"),
+		Over:  append(deviceCauses(), CacheBusting, CgroupCacheLimit, ColdCache),
 		Judge: func(c *Case) Verdict {
 			if !c.exact() {
 				return cannotTell(c.w.WhyAbsent(sample.CacheInserted))

@@ -10,7 +10,7 @@ import (
 // reclaim, compaction) instead of doing their work.
 func reclaimStall() Cause {
 	return Cause{
-		ID: "reclaim-stall", Title: "the program stalls while it frees memory itself (direct reclaim)",
+		ID: ReclaimStall, Title: "the program stalls while it frees memory itself (direct reclaim)",
 		Needs: [][]sample.Metric{{sample.ReclaimTime}},
 		Over:  deviceCauses(),
 		Judge: func(c *Case) Verdict {

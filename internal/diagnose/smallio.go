@@ -18,9 +18,9 @@ const (
 // themselves take its time.
 func tinyCalls() Cause {
 	return Cause{
-		ID: "small-io", Title: "tiny reads or writes: the calls themselves take the time",
+		ID: SmallIO, Title: "tiny reads or writes: the calls themselves take the time",
 		Needs: [][]sample.Metric{{sample.ProcReadCalls}, {sample.ProcUser}},
-		Over:  []ID{"cpu-bound"},
+		Over:  []ID{CPUBound},
 		Judge: func(c *Case) Verdict {
 			if !c.w.Has(sample.ProcReadCalls) {
 				return cannotTell(c.w.WhyAbsent(sample.ProcReadCalls))

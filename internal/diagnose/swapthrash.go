@@ -13,9 +13,9 @@ const swapRateLimit = 256
 // swapThrash: anonymous pages go to swap and come back.
 func swapThrash() Cause {
 	return Cause{
-		ID: "swap-thrash", Title: "memory is swapped out and read back again and again",
+		ID: SwapThrash, Title: "memory is swapped out and read back again and again",
 		Needs: [][]sample.Metric{{sample.VMSwapIn}, {sample.VMSwapOut}},
-		Over:  append(deviceCauses(), "cache-busting", "cgroup-cache-limit", "cold-cache", "readahead-waste", "reclaim-stall"),
+		Over:  append(deviceCauses(), CacheBusting, CgroupCacheLimit, ColdCache, ReadaheadWaste, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			in, ok1 := c.all(sample.VMSwapIn)
 			out, ok2 := c.all(sample.VMSwapOut)

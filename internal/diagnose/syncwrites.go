@@ -10,7 +10,7 @@ import (
 // device.
 func syncWrites() Cause {
 	return Cause{
-		ID: "sync-writes", Title: "the program waits for its writes to reach the device (fsync)",
+		ID: SyncWrites, Title: "the program waits for its writes to reach the device (fsync)",
 		Needs: [][]sample.Metric{{sample.WaitIO}},
 		Over:  deviceCauses(),
 		Judge: func(c *Case) Verdict {

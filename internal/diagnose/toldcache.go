@@ -40,11 +40,11 @@ func (c *Case) toldCache(v *cacheView, cause ID) Verdict {
 	switch {
 	case replaced >= replacedLimit && hasFree && hasTotal && free > 0.2*total:
 		return cannotTell(fmt.Sprintf("the cache does not grow although %s of memory are free: a cgroup's limit may hold it; run iocause diagnose while it happens", bytes(free)))
-	case replaced >= replacedLimit && cause == "cold-cache":
+	case replaced >= replacedLimit && cause == ColdCache:
 		return no(percent(replaced) + " of what comes into the cache pushes something out of it: it is full")
 	case replaced >= replacedLimit:
 		return c.toldVerdict(v, (replaced-replacedLimit)/(1-replacedLimit), c.figure("pages in that push others out", replaced, "ratio", sample.MemCache))
-	case replaced <= growingLimit && cause == "cold-cache":
+	case replaced <= growingLimit && cause == ColdCache:
 		return c.toldVerdict(v, 1-replaced/growingLimit, c.figure("pages in that add to the cache", 1-replaced, "ratio", sample.MemCache))
 	case replaced <= growingLimit:
 		return no("the cache grows by what comes in: it is not full")
@@ -58,11 +58,11 @@ func (c *Case) toldBySize(v *cacheView, cause ID, set float64) Verdict {
 	switch {
 	case !ok:
 		return cannotTell("how much memory is available is not in the text: paste free -m")
-	case set > avail && v.hitRatio() > 0.02 && cause == "cache-busting":
+	case set > avail && v.hitRatio() > 0.02 && cause == CacheBusting:
 		return c.toldVerdict(v, (set-avail)/set+0.5, c.figure("data read", set, "bytes", sample.CacheVisits))
 	case set > avail && v.hitRatio() > 0.02:
 		return no("a part is in the cache, but the whole, " + bytes(set) + ", does not fit into the " + bytes(avail) + " available")
-	case cause == "cache-busting" && set <= avail:
+	case cause == CacheBusting && set <= avail:
 		return no("what is read, " + bytes(set) + ", fits into the " + bytes(avail) + " available")
 	}
 	return cannotTell("no read was served from the cache: run the same again; if that is fast, the cache was cold, else what is read does not fit into it")

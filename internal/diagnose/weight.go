@@ -122,14 +122,14 @@ func (c *Case) basis() string {
 func (c *Case) besideQueue(found []Finding) {
 	queued := false
 	for i := range found {
-		queued = queued || found[i].Cause == "cpu-saturated"
+		queued = queued || found[i].Cause == CPUSaturated
 	}
 	if !queued || c.waiting() == 0 {
 		return
 	}
 	v := &c.victim
 	for i := range found {
-		if f := &found[i]; f.Cause != "cpu-saturated" && f.WeightOf == OfWaiting {
+		if f := &found[i]; f.Cause != CPUSaturated && f.WeightOf == OfWaiting {
 			f.Weight *= c.waiting() / (v.delay + v.waitIO() + v.lock)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 // requests wait behind that.
 func writebackInterference() Cause {
 	return Cause{
-		ID: "writeback-interference", Title: "a background flush of dirty pages fills the device",
+		ID: WritebackInterference, Title: "a background flush of dirty pages fills the device",
 		Needs: [][]sample.Metric{{sample.BlockDeviceTime}, {sample.WritebackBytes}, {sample.BlockDepthOps}},
-		Over:  append(deviceCauses(), "cold-cache", "cache-busting", "direct-io", "sync-writes", "noisy-neighbour"),
+		Over:  append(deviceCauses(), ColdCache, CacheBusting, DirectIO, SyncWrites, NoisyNeighbour),
 		Judge: func(c *Case) Verdict {
 			s := c.shared()
 			switch {

@@ -144,11 +144,11 @@ func (r *Comparison) judge() {
 		missing = "a difference between the hosts' fingerprints"
 	}
 	if missing != "" {
-		r.CannotTell = append(r.CannotTell, diagnose.Missing{Cause: "host-difference", Missing: missing})
+		r.CannotTell = append(r.CannotTell, diagnose.Missing{Cause: diagnose.HostDifference, Missing: missing})
 		return
 	}
 	f := diagnose.Finding{
-		Cause: "host-difference", Title: "the hosts differ, and that goes with the slowdown", Answer: diagnose.Yes, Weight: worst,
+		Cause: diagnose.HostDifference, Title: "the hosts differ, and that goes with the slowdown", Answer: diagnose.Yes, Weight: worst,
 		// Two hosts cannot tell which of several differences it is.
 		Confidence: 0.9 / float64(len(r.Differences)), Evidence: evidence, Excluded: []diagnose.Excluded{},
 		Disprove: "both sides measure the same with this setting made equal",

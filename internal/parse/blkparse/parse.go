@@ -345,7 +345,7 @@ func (r *reader) Close(into lines.Values) {
 	}
 	r.flush(into)
 	for k, d := range r.depths {
-		e := sample.Entity{Device: k.device, Class: fmt.Sprintf("%s %d %d", k.kind, k.size, k.depth)}
+		e := sample.Entity{Device: k.device, Class: sample.IOClass{Op: k.kind, Size: k.size, Depth: k.depth}.String()}
 		into.At(d.first)
 		into.Put(sample.BlockDepthOps, e, d.ops)
 		into.Put(sample.BlockDepthTime, e, d.device)

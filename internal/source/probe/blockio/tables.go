@@ -175,11 +175,13 @@ func (p *Probe) emitDevices(into sample.Sink) error {
 		}
 	})
 	err = errors.Join(err, bpf.Each(p.probe.Map("depths"), func(k blockioDepthKey, d blockioDepthIo) {
-		e := sample.Entity{Device: p.lookup.Disk(k.Dev), Class: depthClass(k)}
+		class := sample.IOClass{Op: opName(k.Op), Size: 1 << (k.SizeSlot & 63), Depth: 1 << (k.DepthSlot & 63)}
+		e := sample.Entity{Device: p.lookup.Disk(k.Dev), Class: class.String()}
 		into.PutTotal(sample.BlockDepthOps, e, float64(d.Ops), fromComplete)
 		into.PutTotal(sample.BlockDepthTime, e, float64(d.Ns)/1e9, fromComplete)
 		if d.AloneOps > 0 {
-			e.Class = fmt.Sprintf("%s %d", opName(k.Op), uint64(1)<<(k.SizeSlot&63))
+			class.Depth = 0 // whatever came later
+			e.Class = class.String()
 			into.PutTotal(sample.BlockAloneOps, e, float64(d.AloneOps), fromComplete)
 			into.PutTotal(sample.BlockAloneTime, e, float64(d.AloneNs)/1e9, fromComplete)
 		}
@@ -194,12 +196,6 @@ func (p *Probe) emitDevices(into sample.Sink) error {
 		return fmt.Errorf("reading block I/O by device: %w", err)
 	}
 	return nil
-}
-
-// depthClass labels latency by operation, size and depth at arrival, both
-// rounded down to a power of two: "read 4096 8".
-func depthClass(k blockioDepthKey) string {
-	return fmt.Sprintf("%s %d %d", opName(k.Op), uint64(1)<<(k.SizeSlot&63), uint64(1)<<(k.DepthSlot&63))
 }
 
 func histogram(unit string, counts *[48]uint64, sum uint64) sample.Histogram {
