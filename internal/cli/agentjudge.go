@@ -8,6 +8,7 @@ import (
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/recording"
+	"iocause/internal/tool/record"
 )
 
 // newIncidentJudge judges incidents of this machine.
@@ -26,7 +27,7 @@ func watchOnce(ctx context.Context, e *env, length time.Duration) (*sample.Windo
 	collector := source.Open(open, e.host, e.sources)
 	defer collector.Close()
 	collector.StandIn(source.StandIns())
-	header, err := recordingHeader(e.host, collector.Statuses(), length)
+	header, err := record.Header(e.host, programName(), collector.Statuses(), length)
 	collector.Begin()
 	return collector.Observe(ctx, source.Observation{Length: length}), header, err
 }

@@ -1,23 +1,18 @@
 package cli
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/session"
 	"iocause/internal/source"
 	"iocause/internal/store/recording"
+	"iocause/internal/tool/record"
 )
 
 // recordOptions are the flags of record.
@@ -74,14 +69,11 @@ func (o *recordOptions) check() error {
 
 // recordRun is one recording on its way to its file.
 type recordRun struct {
-	env   *env
-	o     *recordOptions
-	name  string
-	file  *os.File
-	to    *recording.Writer
-	child *session.Child // nil without a command
-	began time.Time
-	cpu   float64 // seconds of our own so far
+	record.Recorder
+	env  *env
+	o    *recordOptions
+	file *os.File
+	line *session.Line
 }
 
 // runRecord is the command.
@@ -89,35 +81,44 @@ func runRecord(e *env, c *cobra.Command, o *recordOptions, args []string) (err e
 	if err := o.check(); err != nil {
 		return err
 	}
-	r := &recordRun{env: e, o: o}
+	r := &recordRun{env: e, o: o, line: newLine(e.stderr)}
+	r.Recorder = record.Recorder{Host: e.host, Program: programName(), OpenLimit: openLimit(), Interval: o.interval, Duration: o.duration,
+		Opened: func(all []source.Status) { noteRefusals(e.stderr, all) },
+		Begun:  r.sayBegun,
+		Seen:   func(w *sample.Window) { r.line.Draw(func() string { return r.soFar(w) }) },
+		Note: func(err error) {
+			fmt.Fprintf(e.stderr, "iocause: reading the fingerprint of this machine: %v; the recording lacks that part\n", err)
+		}}
 	if len(args) > 0 {
 		to := e.stdout
 		if o.output == "-" {
 			to = e.stderr
 		}
-		if r.child, err = newChild(e.streams, args, to); err != nil {
+		if r.Child, err = newChild(e.streams, args, to); err != nil {
 			return err
 		}
 	}
 	if err := r.create(); err != nil {
 		return err
 	}
-	watch, stop := session.UntilInterrupt(c.Context(), func(s os.Signal) { r.child.Signal(s) })
+	r.File = r.file
+	watch, stop := session.UntilInterrupt(c.Context(), func(s os.Signal) { r.Child.Signal(s) })
 	defer stop()
-	err = r.run(watch)
+	err = r.Run(watch, e.sources)
+	r.line.Erase()
 	if r.file != e.stdout {
 		err = errors.Join(err, closeRecording(r.file))
 	}
 	switch {
-	case r.to != nil:
+	case r.To != nil:
 		r.sayRecorded()
 	case r.file != e.stdout:
-		err = errors.Join(err, os.Remove(r.name)) // it is empty
+		err = errors.Join(err, os.Remove(r.Name)) // it is empty
 	}
-	if r.child.PID() == 0 {
+	if r.Child.PID() == 0 {
 		return err
 	}
-	code := waitForChild(watch, e.stderr, r.child)
+	code := waitForChild(watch, e.stderr, r.Child)
 	r.sayUsed()
 	if err == nil && code != 0 {
 		return &exitError{code}
@@ -134,8 +135,8 @@ func closeRecording(f *os.File) error {
 
 // create makes the file.
 func (r *recordRun) create() (err error) {
-	r.name = r.o.output
-	if r.name == "-" {
+	r.Name = r.o.output
+	if r.Name == "-" {
 		out, ok := r.env.stdout.(*os.File)
 		if _, isTerminal := terminalWidth(r.env.stdout); !ok || isTerminal {
 			return &usageError{errors.New("writing the recording: standard output is a terminal"), "give a file, or lead it into a pipe"}
@@ -143,10 +144,10 @@ func (r *recordRun) create() (err error) {
 		r.file = out
 		return nil
 	}
-	if r.name == "" {
-		r.name = "iocause-" + r.env.host.Now().Format("20060102-150405") + recording.Suffix
+	if r.Name == "" {
+		r.Name = "iocause-" + r.env.host.Now().Format("20060102-150405") + recording.Suffix
 	}
-	r.file, err = createKept(r.name, "recording", func(f *os.File) error {
+	r.file, err = createKept(r.Name, "recording", func(f *os.File) error {
 		first := make([]byte, 32)
 		if n, _ := f.ReadAt(first, 0); !recording.Is(first[:n]) {
 			return recording.ErrFormat
@@ -155,127 +156,3 @@ func (r *recordRun) create() (err error) {
 	})
 	return err
 }
-
-// run observes until it is over.
-func (r *recordRun) run(watch context.Context) error {
-	open, cancel := context.WithTimeout(watch, openLimit())
-	defer cancel()
-	entries := append(slices.Clone(r.env.sources), source.Others()...)
-	collector := source.Open(open, r.env.host, entries)
-	defer collector.Close()
-	collector.StandIn(source.StandIns())
-	if watch.Err() != nil {
-		return session.TooEarly(watch)
-	}
-	noteRefusals(r.env.stderr, collector.Statuses())
-	until, end := context.WithCancel(watch)
-	defer end()
-	r.began = time.Now()
-	collector.Begin()
-	if r.child != nil {
-		if err := r.child.Start(r.env.host); err != nil {
-			return err
-		}
-		defer r.child.StopTracking()
-		go func() {
-			select {
-			case <-r.child.Done():
-				end()
-			case <-until.Done():
-			}
-		}()
-	}
-	if r.o.duration > 0 {
-		timer := time.AfterFunc(r.o.duration, end)
-		defer timer.Stop()
-	}
-	err := r.begin(collector.Statuses())
-	if err == nil {
-		line := r.newProgress()
-		err = collector.Laps(until, r.o.interval, 0, func(w *sample.Window) error {
-			line.Draw(func() string { return r.soFar(w) })
-			return r.window(w)
-		})
-		line.Erase()
-	}
-	if r.child != nil && watch.Err() != nil {
-		r.child.Signal(session.SignalOf(watch))
-	}
-	if err != nil {
-		return fmt.Errorf("%w; %s", err, r.kept())
-	}
-	return r.to.End(recording.End{Run: r.ranSo()})
-}
-
-// recordingHeader says what made a recording, where, and of what. The error is
-// of the machine's fingerprint, of which a part may be there.
-func recordingHeader(m *host.Host, all []source.Status, interval time.Duration) (recording.Header, error) {
-	h := recording.Header{Program: programName(), Began: m.Now(), Interval: interval.Seconds()}
-	fingerprint, failed := m.Fingerprint()
-	var err error
-	if h.Host, err = json.Marshal(fingerprint); err != nil {
-		failed = errors.Join(failed, err)
-	}
-	for _, s := range all {
-		one := recording.Source{Name: s.Name, Metrics: s.Metrics, Gaps: s.Gaps}
-		if s.OpenErr != nil {
-			one.Gaps = append(one.Gaps, sample.Gap{Source: s.Name, Why: fmt.Sprintf("%s: %v", s.Name, s.OpenErr), Metrics: s.Metrics})
-		}
-		h.Sources = append(h.Sources, one)
-	}
-	return h, failed
-}
-
-// begin writes the header.
-func (r *recordRun) begin(all []source.Status) error {
-	h, err := recordingHeader(r.env.host, all, r.o.interval)
-	if err != nil {
-		fmt.Fprintf(r.env.stderr, "iocause: reading the fingerprint of this machine: %v; the recording lacks that part\n", err)
-	}
-	if r.child != nil {
-		h.Command = &recording.Command{Name: []byte(r.child.Name()), PID: r.child.PID()}
-	}
-	to, err := recording.NewWriter(r.file, h)
-	if err == nil {
-		r.to = to
-	}
-	return err
-}
-
-// window writes one window.
-func (r *recordRun) window(w *sample.Window) error {
-	cost, err := source.ReadCost(r.env.host, w)
-	if err != nil {
-		w.Gaps = append(w.Gaps, sample.Gap{Why: err.Error()})
-	}
-	one := &recording.Record{Window: w, Cost: recording.Cost{CPUSeconds: cost.CPUSeconds - r.cpu, RSSBytes: cost.RSSBytes}}
-	r.cpu = cost.CPUSeconds
-	return r.to.Window(one)
-}
-
-// ranSo is how the command went; nil without one.
-func (r *recordRun) ranSo() *recording.Run {
-	if r.child == nil {
-		return nil
-	}
-	run := &recording.Run{}
-	procs := r.child.StopTracking()
-	for _, pid := range slices.Sorted(maps.Keys(procs)) {
-		run.Processes = append(run.Processes, recording.Process{PID: pid, Comm: []byte(procs[pid])})
-	}
-	ran, state, ended := r.child.Ended()
-	if !ended {
-		return run
-	}
-	run.Ended, run.Exit, run.Seconds = true, r.child.Code(), ran.Seconds()
-	run.How = state.String()
-	if use, ok := state.SysUsage().(*syscall.Rusage); ok {
-		run.User, run.System = seconds(use.Utime), seconds(use.Stime)
-		run.MostBytes = use.Maxrss << 10
-		run.ReadBytes, run.WriteBytes = use.Inblock*512, use.Oublock*512
-		run.MajorFaults = use.Majflt
-	}
-	return run
-}
-
-func seconds(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }

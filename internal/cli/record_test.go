@@ -23,6 +23,7 @@ import (
 	"iocause/internal/source"
 	"iocause/internal/store/recording"
 	"iocause/internal/table"
+	"iocause/internal/tool/record"
 	"iocause/internal/view"
 )
 
@@ -62,11 +63,11 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recordRun{env: a, o: &recordOptions{interval: 400 * time.Millisecond}, name: path, file: out}
+	r := &record.Recorder{Host: a.host, Interval: 400 * time.Millisecond, File: out, Note: func(err error) { t.Log(err) }}
 	collector := source.Open(t.Context(), a.host, append(slices.Clone(a.sources), source.Others()...))
 	defer collector.Close()
 	collector.Begin()
-	if err := r.begin(collector.Statuses()); err != nil {
+	if err := r.Begin(collector.Statuses()); err != nil {
 		t.Fatal(err)
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -84,13 +85,13 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 		}
 	}()
 	var windows []*sample.Window
-	if err := collector.Laps(t.Context(), r.o.interval, 3, func(w *sample.Window) error {
+	if err := collector.Laps(t.Context(), r.Interval, 3, func(w *sample.Window) error {
 		windows = append(windows, w)
-		return r.window(w)
+		return r.Window(w)
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.to.End(recording.End{}); err != nil {
+	if err := r.To.End(recording.End{}); err != nil {
 		t.Fatal(err)
 	}
 	show := func(f func(p *printer)) string {

@@ -74,6 +74,20 @@ func Busiest(w *sample.Window, m sample.Metric) []string {
 	return names
 }
 
+// MostMoved is the device that moved most, and its bytes per second; "" when all
+// rested. Devices are not added up: one may lie on top of another.
+func MostMoved(w *sample.Window) (device string, read, written float64) {
+	w.Each(sample.DiskReadBytes, func(e sample.Entity, s *sample.Series) {
+		in := s.Sum() / w.Seconds()
+		out, _ := w.Sum(sample.DiskWriteBytes, e)
+		out /= w.Seconds()
+		if most := read + written; in+out > most || in+out == most && most > 0 && e.Device < device {
+			device, read, written = e.Device, in, out
+		}
+	})
+	return device, read, written
+}
+
 // MemoryLimit is the memory limit of a cgroup itself in bytes: the lower of
 // memory.max and memory.high, or the one of cgroup v1. ok is false without one,
 // and where it could not be read.
