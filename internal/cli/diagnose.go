@@ -49,6 +49,7 @@ type diagnoseOptions struct {
 	whole    bool
 	exitCode bool
 	page     string // the file of the page; "" for none
+	failOn   failOn
 	playback playback
 	against  pastOptions
 }
@@ -82,7 +83,8 @@ func newDiagnoseCommand(e *env) *cobra.Command {
   iocause diagnose --comm postgres --against monday.iocause
   iocause diagnose --duration 30s -o slow.html
   iocause diagnose -- tar cf /tmp/home.tar /home
-  iocause diagnose --exit-code -- make test`,
+  iocause diagnose --exit-code -- make test
+  iocause diagnose --comm postgres --fail-on problem,cannot-tell`,
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
 				return &usageError{fmt.Errorf("reading the arguments: %q is no flag", before[0]),
@@ -104,10 +106,11 @@ func (o *diagnoseOptions) bind(c *cobra.Command) {
 	f.StringVar(&o.filter.cgroup, "cgroup", "", "limit it to the processes in and below this\ncgroup")
 	f.StringVar(&o.filter.device, "device", "", "limit it to I/O on this block device")
 	f.StringVar(&o.format, "format", "text", "text or json")
-	f.BoolVarP(&o.whole, "verbose", "v", false, "say also where figures come from, what was ruled out\nand why, and what would refute the answer")
+	f.BoolVarP(&o.whole, "verbose", "v", false, "say also where figures come from, what was\nruled out and why, what would refute the answer")
 	f.StringVarP(&o.page, "output", "o", "", "write a page, too: FILE.html")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit with the code of the COMMAND")
 	o.playback.bind(c)
+	o.failOn.bind(c)
 	o.against.bind(c)
 	f.SortFlags = false
 }
@@ -124,6 +127,9 @@ func (o *diagnoseOptions) check(h *host.Host, c *cobra.Command, command []string
 // checkFlags returns the filters that are given.
 func (o *diagnoseOptions) checkFlags(c *cobra.Command, command []string) ([]string, error) {
 	if err := checkFormat(o.format); err != nil {
+		return nil, err
+	}
+	if err := o.failOn.check(); err != nil {
 		return nil, err
 	}
 	if o.duration < shortest {
@@ -235,17 +241,18 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 	if err == nil && course != nil {
 		err = writePage(e, o.page, livePage(e, r, window, course, o.filter.words(o.filter.given(c))))
 	}
-	if ch == nil {
+	if ch != nil {
+		if err := collector.Close(); err != nil { // the command may run on for long
+			fmt.Fprintf(e.stderr, "iocause: %v; the finding above is complete\n", err)
+		}
+		if code := waitForChild(watch, e.stderr, ch); err == nil && o.exitCode && code != 0 {
+			return &exitError{code}
+		}
+	}
+	if err != nil {
 		return err
 	}
-	if err := collector.Close(); err != nil { // the command may run on for long
-		fmt.Fprintf(e.stderr, "iocause: %v; the finding above is complete\n", err)
-	}
-	code := waitForChild(watch, e.stderr, ch)
-	if err == nil && o.exitCode && code != 0 {
-		return &exitError{code}
-	}
-	return err
+	return o.failOn.judge(r)
 }
 
 // conclude judges the window and prints the finding, if there was anything to

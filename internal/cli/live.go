@@ -31,13 +31,14 @@ func newLiveCommand(e *env) *cobra.Command {
 		Use:   "live [INTERVAL] [flags]",
 		Short: "The machine in one screen: verdict, resources, latencies, tables",
 		Long: "Live shows the machine as it goes on: at the top the verdict of the last ten\n" +
-			"seconds, which is judged again and again, then the resources with their course, a\n" +
-			"heat map of latencies, and tables to sort, filter and open. It needs a terminal;\n" +
-			"? shows all keys.\n\n" +
-			"INTERVAL is in seconds, or has a unit (500ms); a second by default. Space pauses,\n" +
-			"Left and Right go back and forth in time. Kernel programs are loaded while the\n" +
-			"first figures are shown already; with --light only those that a table needs, and\n" +
-			"no verdict is worked out until v is pressed. The corner says what it costs.\n\n" +
+			"seconds, which is judged again and again, then the resources with their\n" +
+			"course, a heat map of latencies, and tables to sort, filter and open. It needs\n" +
+			"a terminal; ? shows all keys.\n\n" +
+			"INTERVAL is in seconds, or has a unit (500ms); a second by default. Space\n" +
+			"pauses, Left and Right go back and forth in time. Kernel programs are loaded\n" +
+			"while the first figures are shown already; with --light only those that a table\n" +
+			"needs, and no verdict is worked out until v is pressed. The corner says what\n" +
+			"it costs.\n\n" +
 			"With --recording, or --from and --to, the same screen shows what was kept.",
 		Example: `  iocause live
   iocause live 5 --light

@@ -70,14 +70,19 @@ func diagnoseRecording(e *env, c *cobra.Command, o *diagnoseOptions, args []stri
 	if err == nil {
 		err = printReport(e.stdout, j.Report, o.format, o.whole)
 	}
-	if err = errors.Join(err, from.Close()); err != nil || o.page == "" {
+	if err = errors.Join(err, from.Close()); err != nil {
 		return err
 	}
-	quiet := newOpener(e, o.playback.dir)
-	quiet.Note = func(error) {} // it was said
-	page, err := report.Of(quiet, report.Ask{Name: o.playback.file, Span: o.playback.span(), Target: target, Asked: o.filter.words(given), Past: past})
-	if err != nil {
-		return err
+	if o.page != "" {
+		quiet := newOpener(e, o.playback.dir)
+		quiet.Note = func(error) {} // it was said
+		page, err := report.Of(quiet, report.Ask{Name: o.playback.file, Span: o.playback.span(), Target: target, Asked: o.filter.words(given), Past: past})
+		if err != nil {
+			return err
+		}
+		if err := writePage(e, o.page, page); err != nil {
+			return err
+		}
 	}
-	return writePage(e, o.page, page)
+	return o.failOn.judge(j.Report)
 }

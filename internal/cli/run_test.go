@@ -147,7 +147,7 @@ func TestWhatIsNotThereIsOne(t *testing.T) {
 func TestEveryHelpEndsInExamples(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
-		if c.Name() == "help" || c.Name() == "completion" {
+		if c.Name() == "help" || c.Name() == "completion" || c.Hidden {
 			return
 		}
 		args := append(strings.Fields(c.CommandPath())[1:], "--help")

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/diagnose"
+)
+
+// exitFound ends a diagnosis that found what --fail-on names.
+const exitFound = 3
+
+// anyProblem stands for every cause but healthy, in --fail-on.
+const anyProblem = "problem"
+
+// failOn are the answers that a diagnosis shall end with exitFound for.
+type failOn []string
+
+func (f *failOn) bind(c *cobra.Command) {
+	c.Flags().StringSliceVar((*[]string)(f), "fail-on", nil, "end with status 3 where this is the answer: a\ncause, \"problem\" for any, \"cannot-tell\"")
+	_ = c.RegisterFlagCompletionFunc("fail-on", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return answers(), cobra.ShellCompDirectiveNoFileComp
+	}) // fails only for a flag that does not exist
+}
+
+// answers are all that --fail-on takes.
+func answers() []string {
+	all := []string{anyProblem, string(diagnose.Unknown)}
+	for _, c := range diagnose.List() {
+		all = append(all, string(c.ID))
+	}
+	return all
+}
+
+// check refuses what can never be an answer.
+func (f failOn) check() error {
+	all := answers()
+	for _, name := range f {
+		if !slices.Contains(all, name) {
+			return &usageError{fmt.Errorf("reading --fail-on: no answer is called %q", name), "the answers are " + strings.Join(all, ", ")}
+		}
+	}
+	return nil
+}
+
+// judge is the end of a diagnosis that has been said.
+func (f failOn) judge(r *diagnose.Report) error {
+	problem := r.Primary != diagnose.Healthy && r.Primary != diagnose.Unknown
+	if slices.Contains(f, string(r.Primary)) || problem && slices.Contains(f, anyProblem) {
+		return &exitError{exitFound}
+	}
+	return nil
+}
