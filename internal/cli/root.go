@@ -81,7 +81,7 @@ func commandGroups(e *env) []commandGroup {
 		{"Observe", observe},
 		{"Record and agent", []*cobra.Command{newRecordCommand(e), newAgentCommand(e), newQueryCommand(e), newTopCommand(e), newBaselineCommand(e),
 			newIncidentsCommand(e), newIncidentCommand(e), newCaptureCommand(e), newExportCommand(e)}},
-		{"Compare", []*cobra.Command{newDiffCommand(e)}},
+		{"Compare", []*cobra.Command{newFleetCommand(e), newDiffCommand(e)}},
 		{"Lab", []*cobra.Command{newLabCommand(e)}},
 		{"Import", []*cobra.Command{newReadCommand(e), newFlameCommand(e)}},
 		{otherCommands, []*cobra.Command{newVersionCommand(e)}},

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/present/text"
+	"iocause/internal/replay"
+	"iocause/internal/table"
+	"iocause/internal/tool/fleet"
+)
+
+// fleetOptions are the flags of fleet and of the commands below it.
+type fleetOptions struct {
+	fleet.Ask
+	rows            intervals
+	from, to, cause string
+}
+
+const fleetTimeHelp = "\n\nA time is \"10m ago\", \"14:00\", \"yesterday 14:00\", \"2026-01-31 14:00\" or RFC 3339."
+
+func newFleetCommand(e *env) *cobra.Command {
+	c := newFleetPart(e, &cobra.Command{
+		Use:   "fleet --url URL [flags]",
+		Short: "Which hosts have which cause, and what they have in common",
+		Long: "Fleet asks a store that many agents send to (docs/agent.md, remote_write), or\n" +
+			"that scrapes them: Prometheus, VictoriaMetrics, Thanos, Mimir or another one\n" +
+			"with the query API of Prometheus. It shows how many hosts had which cause in\n" +
+			"the time that is asked for, how many have it now, since when, and what hosts\n" +
+			"with that cause have in common that healthy ones have not, by their settings,\n" +
+			"kernel, devices and the labels that were sent along. A host counts as healthy\n" +
+			"if it was looked at and nothing was found." + fleetTimeHelp,
+		Example: "  iocause fleet --url http://prometheus:9090\n" +
+			"  iocause fleet --url http://prometheus:9090 --from '1d ago' --match 'zone=\"a\"'\n" +
+			"  iocause fleet common --url http://prometheus:9090 --cause dirty-throttling\n" +
+			"  iocause fleet hosts --url http://prometheus:9090 --format csv\n" +
+			"  iocause fleet disks --url https://metrics.example.com --token-file token",
+	}, false, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
+		f, err := fleet.Observe(ctx, &o.Ask)
+		if err != nil {
+			return nil, err
+		}
+		return f.Tables(), nil
+	})
+	c.AddCommand(
+		newFleetPart(e, &cobra.Command{
+			Use:   "common --url URL --cause ID [flags]",
+			Short: "What hosts with one cause have in common",
+			Long: "Common compares hosts with a cause with healthy ones, fact by fact, and shows\n" +
+				"those that go with it: with how many of both, how many times as often hosts\n" +
+				"with it are affected, and how likely chance alone would have shown it among\n" +
+				"all that were tested. Of facts that come together, the one that explains the\n" +
+				"others stands for itself." + fleetTimeHelp,
+			Example: "  iocause fleet common --url http://prometheus:9090 --cause dirty-throttling",
+		}, true, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
+			if o.cause == "" {
+				return nil, &usageError{errors.New("reading --cause: it is missing"), "'iocause fleet' shows which there are"}
+			}
+			f, err := fleet.Observe(ctx, &o.Ask)
+			if err != nil {
+				return nil, err
+			}
+			common, err := f.Common(o.cause)
+			if err != nil {
+				return nil, err
+			}
+			return []table.Table{common.Table()}, nil
+		}),
+		newFleetPart(e, &cobra.Command{
+			Use:   "hosts --url URL [flags]",
+			Short: "The hosts with a cause, by name",
+			Long: "Hosts lists the hosts with any cause, or with the one that is asked for, and\n" +
+				"how much of the waiting it explained at most." + fleetTimeHelp,
+			Example: "  iocause fleet hosts --url http://prometheus:9090 --cause device-errors",
+		}, true, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
+			f, err := fleet.Observe(ctx, &o.Ask)
+			if err != nil {
+				return nil, err
+			}
+			return []table.Table{f.HostTable(o.cause)}, nil
+		}),
+		newFleetPart(e, &cobra.Command{
+			Use:   "disks --url URL [flags]",
+			Short: "Disks that are slower than their like at the same load",
+			Long: "Disks compares the latency of every disk with that of the others of its model\n" +
+				"on all hosts, at the same number of requests in flight, of the same size and\n" +
+				"with as many reads among them: a disk that is only asked for more is not slow.\n" +
+				"Virtual disks without a model are compared with those of their size." + fleetTimeHelp,
+			Example: "  iocause fleet disks --url http://prometheus:9090 --from '6h ago'",
+		}, false, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
+			d, err := fleet.ObserveDisks(ctx, &o.Ask)
+			if err != nil {
+				return nil, err
+			}
+			return []table.Table{d.Table()}, nil
+		}))
+	return c
+}
+
+// newFleetPart gives a command the flags that all have, and prints its table.
+func newFleetPart(e *env, c *cobra.Command, byCause bool, observe func(context.Context, *fleetOptions) ([]table.Table, error)) *cobra.Command {
+	o := &fleetOptions{}
+	c.Args = noArgs
+	c.RunE = func(c *cobra.Command, _ []string) error { return runFleet(e, c, o, observe) }
+	f := c.Flags()
+	f.StringVar(&o.URL, "url", "", "address of the store, as http://prometheus:9090")
+	f.StringVar(&o.from, "from", "1h ago", "begin of the time")
+	f.StringVar(&o.to, "to", "", "its end (now)")
+	if byCause {
+		f.StringVar(&o.cause, "cause", "", "only this cause, by its ID (docs/causes.md)")
+	}
+	f.StringVar(&o.Match, "match", "", "only series with such labels, as zone=\"a\"")
+	f.StringVar(&o.HostLabel, "host-label", "instance", "label that tells hosts apart")
+	f.StringVar(&o.TokenFile, "token-file", "", "file with a bearer token")
+	f.StringVar(&o.CAFile, "ca-file", "", "certificates that the store's is checked with\n(those of the system)")
+	f.Var(timeIn(&o.Timeout, time.Minute), "timeout", "longest wait for one answer")
+	f.IntVar(&o.rows.top, "top", 20, "rows, 0 for all")
+	f.StringVar(&o.rows.sort, "sort", "", "column, by its name in JSON")
+	f.StringVar(&o.rows.format, "format", "text", "text, json or csv")
+	f.SortFlags = false
+	return c
+}
+
+func runFleet(e *env, c *cobra.Command, o *fleetOptions, observe func(context.Context, *fleetOptions) ([]table.Table, error)) error {
+	if err := o.rows.args(nil); err != nil {
+		return err
+	}
+	if o.URL == "" {
+		return &usageError{errors.New("reading --url: it is missing"), "give the address of the store that agents send to, as http://prometheus:9090"}
+	}
+	now := e.host.Now()
+	for _, t := range []struct {
+		flag, said string
+		to         *time.Time
+	}{{"from", o.from, &o.From}, {"to", o.to, &o.To}} {
+		if t.said == "" {
+			*t.to = now
+			continue
+		}
+		var err error
+		if *t.to, err = replay.Instant(t.said, now); err != nil {
+			return &usageError{fmt.Errorf("reading --%s: %w", t.flag, err), replay.TimeHelp}
+		}
+	}
+	progress := newLine(e.stderr)
+	progress.After, progress.Every = 0, 0 // one line for each question, and some take their time
+	o.Progress = func(what string) { progress.Draw(func() string { return "iocause: asking " + what }) }
+	o.Note = func(what string) { progress.Say("the store says: " + text.Escape(what)) }
+	t, err := observe(c.Context(), o)
+	progress.Erase()
+	var bad *fleet.BadEndpoint
+	var none *fleet.NoSuchCause
+	switch {
+	case errors.As(err, &bad):
+		return &usageError{bad.Err, fmt.Sprintf("see '%s --help'", c.CommandPath())}
+	case errors.As(err, &none):
+		return &usageError{err, "'iocause fleet' shows them"}
+	case err != nil:
+		return err
+	}
+	return newPrinter(e.streams, &o.rows).print(o.From, o.To.Sub(o.From), "from "+replay.Stamp(o.From)+" to "+replay.Stamp(o.To)+":", t)
+}

@@ -1,0 +1,188 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Endpoint is where to ask: whatever answers the query API of Prometheus
+// (https://prometheus.io/docs/prometheus/latest/querying/api/).
+type Endpoint struct {
+	URL       string // up to, but without, /api/v1
+	TokenFile string // holds a bearer token; "" for none
+	CAFile    string // certificates that its own is checked with; "" for the system's
+	Timeout   time.Duration
+}
+
+// mostAnswer is how much of an answer is read, in bytes: ten thousand hosts give
+// some 15 MB.
+const mostAnswer = 512 << 20
+
+// client asks one endpoint.
+type client struct {
+	base  string
+	token string
+	http  *http.Client
+	note  func(string) // what the endpoint warns of
+}
+
+// BadEndpoint is one that cannot be asked for what was written.
+type BadEndpoint struct{ Err error }
+
+func (e *BadEndpoint) Error() string { return e.Err.Error() }
+
+func (e *BadEndpoint) Unwrap() error { return e.Err }
+
+func newClient(e *Endpoint, note func(string)) (*client, error) {
+	u, err := url.Parse(e.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, &BadEndpoint{fmt.Errorf("reading --url: %q is no address of a Prometheus; write it like http://prometheus:9090", e.URL)}
+	}
+	if u.User != nil {
+		return nil, &BadEndpoint{errors.New("reading --url: it holds a password, which others can see in the list of processes; put a token into a file (--token-file)")}
+	}
+	c := &client{base: strings.TrimSuffix(strings.TrimSuffix(e.URL, "/"), "/api/v1"), note: note}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
+	if e.CAFile != "" {
+		pem, err := os.ReadFile(e.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificates: %w", err)
+		}
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("reading the certificates: %s holds none (PEM)", e.CAFile)
+		}
+	}
+	if e.TokenFile != "" {
+		b, err := os.ReadFile(e.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the token: %w", err)
+		}
+		c.token = strings.TrimSpace(string(b))
+	}
+	c.http = &http.Client{Transport: transport, Timeout: e.Timeout,
+		// The token is for the address that was given.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return c, nil
+}
+
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+// line is one series of an answer.
+type line struct {
+	Metric map[string]string
+	Value  point
+	Values []point
+}
+
+// point is an instant and a value: [1790000000.5, "0.25"].
+type point struct {
+	at    time.Time
+	value float64
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *point) UnmarshalJSON(b []byte) error {
+	at, value, ok := bytes.Cut(bytes.Trim(b, "[] \n"), []byte(","))
+	seconds, err := strconv.ParseFloat(string(bytes.TrimSpace(at)), 64)
+	v, err2 := strconv.ParseFloat(string(bytes.Trim(value, `" `)), 64)
+	if !ok || err != nil || err2 != nil || math.Abs(seconds) > 1e11 {
+		return fmt.Errorf("%.60q is no point of a series", b)
+	}
+	p.at, p.value = time.UnixMilli(int64(math.Round(seconds*1000))), v
+	return nil
+}
+
+// at asks for the values at an instant.
+func (c *client) at(ctx context.Context, expr string, at time.Time) ([]line, error) {
+	return c.ask(ctx, "query", expr, url.Values{"time": {stamp(at)}})
+}
+
+// over asks for values from one instant to another.
+func (c *client) over(ctx context.Context, expr string, from, to time.Time, step time.Duration) ([]line, error) {
+	return c.ask(ctx, "query_range", expr, url.Values{"start": {stamp(from)}, "end": {stamp(to)}, "step": {strconv.FormatFloat(step.Seconds(), 'f', -1, 64)}})
+}
+
+func stamp(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64) }
+
+// answer is what the API gives.
+type answer struct {
+	Status    string
+	ErrorType string
+	Error     string
+	Warnings  []string
+	Data      struct {
+		ResultType string
+		Result     []line
+	}
+}
+
+func (c *client) ask(ctx context.Context, way, expr string, form url.Values) ([]line, error) {
+	form.Set("query", expr)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/api/v1/"+way, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, fmt.Errorf("asking %s: %w", c.base, err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("User-Agent", "iocause")
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s: %w", c.base, unwrapped(err))
+	}
+	defer resp.Body.Close()
+	a, err := read(resp)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s for %s: %w", c.base, expr, err)
+	}
+	for _, w := range a.Warnings {
+		c.note(w)
+	}
+	return a.Data.Result, nil
+}
+
+// unwrapped is an error without the URL that package http puts before it.
+func unwrapped(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// read takes an answer apart. What is no answer of the API, as the page of a
+// proxy, is told by its first words.
+func read(resp *http.Response) (*answer, error) {
+	body := &io.LimitedReader{R: resp.Body, N: mostAnswer + 1}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "application/json" {
+		head, _ := io.ReadAll(io.LimitReader(body, 200)) // only to tell what it is
+		return nil, fmt.Errorf("it answers %s with %q, which is not the query API of Prometheus: %.200q", resp.Status, kind, head)
+	}
+	var a answer
+	err := json.NewDecoder(body).Decode(&a)
+	switch {
+	case err != nil && body.N <= 0:
+		return nil, fmt.Errorf("the answer is longer than %d MiB: ask for a part of the hosts (--match), or a shorter time", mostAnswer>>20)
+	case err != nil:
+		return nil, fmt.Errorf("its answer (%s) cannot be read: %w", resp.Status, err)
+	case a.Status != "success":
+		return nil, fmt.Errorf("it refuses (%s): %s: %.500s", resp.Status, a.ErrorType, a.Error)
+	}
+	return &a, nil
+}
