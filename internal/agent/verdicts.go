@@ -146,7 +146,7 @@ func culprit(cause, comm, cgroup, device string) *incidents.Culprit {
 	case comm == "":
 		return nil
 	}
-	return &incidents.Culprit{Kind: kind, Name: name, ID: hashed(kind, changing.ReplaceAllString(name, "#"))}
+	return &incidents.Culprit{Kind: kind, Name: name, ID: hashed(kind, changing.ReplaceAllString(name, "#")), Identity: sample.IdentityOf(cgroup)}
 }
 
 // culpritOf is the one behind a report's primary cause.

@@ -57,6 +57,7 @@ func newRootCommand(e *env) *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetVersionTemplate("iocause {{.Version}}\n")
 	root.SetUsageTemplate(usageTemplate)
+	bindIdentities(root, e.host)
 	tellUsageApart(root)
 	return root
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"iocause/internal/sample"
 )
 
 // Culprit is who and what; empty fields do not apply. Names are data from the
@@ -28,6 +30,8 @@ type plainCulprit Culprit
 // field, in base64. In the strings these have U+FFFD for each odd byte.
 type culpritJSON struct {
 	plainCulprit
+	// Of the cgroup's path, for those who know it by these; made anew each time.
+	sample.Identity
 	Raw map[string][]byte `json:"raw,omitempty"`
 }
 
@@ -37,7 +41,7 @@ func (c *Culprit) names() map[string]*string {
 
 // MarshalJSON loses no byte of any name.
 func (c Culprit) MarshalJSON() ([]byte, error) {
-	out := culpritJSON{plainCulprit: plainCulprit(c)}
+	out := culpritJSON{plainCulprit: plainCulprit(c), Identity: sample.IdentityOf(c.Cgroup)}
 	for field, name := range c.names() {
 		if !utf8.ValidString(*name) {
 			if out.Raw == nil {

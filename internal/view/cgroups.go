@@ -28,6 +28,7 @@ func Cgroups(w *sample.Window, q *Query) []table.Table {
 		{Key: "reads_per_s", Head: "r/s", Unit: "count", Drop: 5}, {Key: "writes_per_s", Head: "w/s", Unit: "count", Drop: 5},
 		{Key: "processes", Head: "PROCS", Unit: "count", Drop: 2},
 		{Key: "cpu_held_share", Head: "CPU HELD", Unit: "ratio", Drop: 3},
+		{Key: "container", Data: true}, {Key: "pod", Data: true}, {Key: "unit", Data: true},
 	}, Notes: missing(w, sample.CgroupMemUsage, sample.CgroupReadBytes)}
 	sums := newGroup(w, func(e sample.Entity) (string, bool) {
 		return e.Cgroup, e.Cgroup != "" && (q.Cgroup == "" || inside(e.Cgroup, q.Cgroup)) && (q.Device == "" || e.Device == "" || e.Device == q.Device)
@@ -57,7 +58,7 @@ func Cgroups(w *sample.Window, q *Query) []table.Table {
 			cmp.Compare(y[sample.CgroupReadBytes]+y[sample.CgroupWriteBytes], x[sample.CgroupReadBytes]+x[sample.CgroupWriteBytes]), cmp.Compare(a, b))
 	}) {
 		r := sums.rows[c]
-		e := sample.Entity{Cgroup: c}
+		e, id := sample.Entity{Cgroup: c}, sample.IdentityOf(c)
 		rate := func(m sample.Metric, unit float64) table.Cell {
 			v, ok := r[m]
 			return table.Maybe(v*unit/w.Seconds(), ok)
@@ -68,7 +69,15 @@ func Cgroups(w *sample.Window, q *Query) []table.Table {
 		t.Rows = append(t.Rows, []table.Cell{table.Str(c), table.Maybe(blocked[c]/w.Seconds(), measured), table.Maybe(usage, ok1), table.Maybe(limit, ok2),
 			table.Maybe(cache, ok3), rate(sample.CgroupRefault, PageBytes), rate(sample.CgroupLimitHits, 1),
 			rate(sample.CgroupReadBytes, 1), rate(sample.CgroupWriteBytes, 1), rate(sample.CgroupReads, 1), rate(sample.CgroupWrites, 1),
-			table.Num(processes[c]), rate(sample.CgroupCPUHeld, 1)})
+			table.Num(processes[c]), rate(sample.CgroupCPUHeld, 1), known(id.Container), known(id.Pod), known(id.Unit)})
 	}
 	return []table.Table{t}
+}
+
+// known is a text that may be absent.
+func known(s string) table.Cell {
+	if s == "" {
+		return table.None()
+	}
+	return table.Str(s)
 }

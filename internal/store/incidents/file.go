@@ -63,6 +63,7 @@ type Culprit struct {
 	Kind string `json:"kind"` // "process", "cgroup" or "device"
 	Name string `json:"name"` // data from the system: it may hold anything
 	ID   string `json:"id"`   // the label culprit of iocause_finding: a hash of kind and name
+	sample.Identity
 }
 
 // Series is a signal around the incident.

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+	"iocause/internal/source"
+)
+
+// Every command that takes --cgroup takes these, but for those of the lab, which
+// make cgroups.
+func TestIdentitiesAreWhereCgroupIs(t *testing.T) {
+	n := 0
+	var visit func(*cobra.Command)
+	visit = func(c *cobra.Command) {
+		f := c.Flags().Lookup("cgroup")
+		want := f != nil && f.Value.Type() == "string" && !strings.HasPrefix(c.CommandPath(), "iocause lab")
+		for _, x := range identityFlags() {
+			if has := c.Flags().Lookup(x[0]) != nil; has != want {
+				t.Errorf("%s: --%s %v, want %v", c.CommandPath(), x[0], has, want)
+			}
+		}
+		if want {
+			n++
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newRootCommand(&env{}))
+	if n < 10 {
+		t.Errorf("only %d commands have them", n)
+	}
+}
+
+// A real cgroup of a container's name is found, and what is done in it is shown
+// by --container, --pod and --unit as by --cgroup.
+func TestContainerIsFound(t *testing.T) {
+	cgroups, err := host.Live().Cgroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, ok := cgroups.Controller("memory")
+	bpftest.Need(t, "cgroup", map[bool]error{false: host.ErrNoController}[ok])
+	id := strings.Repeat("c0ffee", 10) + "0123"
+	const uid = "c0ffee4e-5f60-7182-93a4-b5c6d7e8f901"
+	top := filepath.Join(tree.Dir, "iocause-identity.service")
+	dir := filepath.Join(top, "pod"+uid, id)
+	bpftest.Need(t, "cgroup", os.MkdirAll(dir, 0o755))
+	c := exec.Command("sleep", "60")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		for _, d := range []string{dir, filepath.Dir(dir), top} {
+			if err := os.Remove(d); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(c.Process.Pid)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--container", "c0ffeec0ffee"}, {"--pod", uid}, {"--unit", "iocause-identity"}} {
+		code, out, stderr := runApp(t.Context(), source.List(), append([]string{"threads", "0.2", "1", "--format", "json"}, args...)...)
+		if code != 0 || !strings.Contains(out, strconv.Itoa(c.Process.Pid)) {
+			t.Errorf("%v: code %d, %.500s %s", args, code, out, stderr)
+		}
+	}
+	for want, args := range map[string][]string{
+		"no cgroup's path has it; 'docker ps'": {"--container", "dddd"},
+		"a cgroup is given already":            {"--container", "c0ffee", "--cgroup", "/"},
+		"it is empty":                          {"--pod", ""},
+		"a recording may be another's":         {"--unit", "x", "--recording", "x"},
+	} {
+		if code, _, stderr := runApp(t.Context(), source.List(), append([]string{"threads", "0.2", "1"}, args...)...); code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: code %d, %s, want %q", args, code, stderr, want)
+		}
+	}
+}
