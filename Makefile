@@ -21,6 +21,15 @@ test: ## run every test (as root, or with sudo)
 laws: ## judge a million windows that nobody recorded (6 minutes)
 	IOCAUSE_SYNTHETIC=1000000 go test ./internal/diagnose -run 'TestSynthetic|TestLaws' -timeout 1h -v
 
+.PHONY: browser
+browser: ## use the pages of reports in Chromium, as people do
+	go test -tags browser ./internal/cli -run 'TestFirstScreen|TestByMouse|TestByKeyboard|TestManyCells|TestHostileNamesInABrowser' -v
+
+.PHONY: screenshots
+screenshots: ## make pictures of pages in dist/screenshots, with Chromium
+	mkdir -p dist/screenshots
+	IOCAUSE_SCREENSHOTS=$(CURDIR)/dist/screenshots go test -tags browser ./internal/cli -run TestScreenshots -v
+
 .PHONY: ci
 ci: ## run everything that must hold for a change, tests included
 	bash .ci/run

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/incident"
+	"iocause/internal/present/perfetto"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/session"
@@ -29,6 +30,7 @@ type traceOptions struct {
 	ios         uint64 // 0: no limit
 	from, to    string
 	summaryOnly bool
+	perfetto    bool
 	buffer      int // MiB
 	playback    playback
 }
@@ -47,6 +49,8 @@ func newTraceCommand(e *env) *cobra.Command {
 			"OP is what blktrace prints: R, W, D (discard), F (flush) with F before it (flush\n" +
 			"first) or behind it (forced to stable storage), A (read ahead), S (synchronous),\n" +
 			"M (metadata). What is written back later is the I/O of a kernel thread.\n\n" +
+			"--format perfetto is a trace that https://ui.perfetto.dev and chrome://tracing\n" +
+			"show, offline as well: a lane for each I/O that a process has in flight.\n\n" +
 			"With -o it prints the summary only and keeps the I/Os in FILE, which -i reads.\n" +
 			"I/Os that the kernel had no room for are counted and said; those of iocause\n" +
 			"itself, and for the files that it writes to, are left out.",
@@ -57,7 +61,8 @@ func newTraceCommand(e *env) *cobra.Command {
   iocause trace -o /var/tmp/slow.trace --cgroup /system.slice/postgresql.service
   iocause trace -i /var/tmp/slow.trace --summary
   iocause trace -i /var/tmp/slow.trace --format csv --comm postgres
-  iocause trace --recording 17 --summary`,
+  iocause trace --recording 17 --summary
+  iocause trace --recording 17 --format perfetto > incident17.json`,
 		Args: func(c *cobra.Command, args []string) error { return o.args(args) },
 		RunE: func(c *cobra.Command, args []string) error { return runTrace(e, c, o) },
 	}
@@ -70,7 +75,7 @@ func newTraceCommand(e *env) *cobra.Command {
 	f.BoolVar(&o.summaryOnly, "summary", false, "print the summary only")
 	f.IntVar(&o.view.top, "top", 10, "rows of each table, 0 for all")
 	f.StringVar(&o.view.sort, "sort", "ios", "column to sort by, as JSON names it")
-	f.StringVar(&o.view.format, "format", "text", "text, json (lines) or csv (I/Os)")
+	f.StringVar(&o.view.format, "format", "text", "text, json (lines), csv (I/Os) or perfetto")
 	f.BoolVarP(&o.view.stamp, "timestamps", "t", false, "print the time of every summary")
 	f.IntVar(&o.buffer, "buffer", 16, "MiB of room in the kernel")
 	o.playback.bind(c)
@@ -79,6 +84,9 @@ func newTraceCommand(e *env) *cobra.Command {
 }
 
 func (o *traceOptions) args(args []string) error {
+	if o.perfetto = o.view.format == "perfetto"; o.perfetto {
+		o.view.format = "csv" // like that, it has no room for tables
+	}
 	if err := o.view.args(args); err != nil {
 		return err
 	}
@@ -86,6 +94,8 @@ func (o *traceOptions) args(args []string) error {
 		o.view.every = 0
 	}
 	switch {
+	case o.perfetto && (o.to != "" || o.summaryOnly):
+		return &usageError{errors.New("reading the flags: --format perfetto is of the I/Os themselves, on standard output"), "leave out --output and --summary"}
 	case o.duration < 0:
 		return &usageError{fmt.Errorf("reading --duration: %v is no time to trace for", o.duration), "give a time such as 30s"}
 	case o.filter.min < 0:
@@ -113,7 +123,8 @@ type traceRun struct {
 	lines   func(*sample.IO) error // nil for the summary only
 	printed bool                   // a summary, below the I/Os so far
 	line    *session.Line
-	disk    int // how long the names of disks get
+	disk    int              // how long the names of disks get
+	chrome  *perfetto.Writer // nil for other formats
 }
 
 func runTrace(e *env, c *cobra.Command, o *traceOptions) error {
@@ -158,6 +169,12 @@ func (r *traceRun) begin(began time.Time) (err error) {
 	r.began = began
 	if r.o.summaryOnly || r.o.to != "" {
 		return nil
+	}
+	if r.o.perfetto {
+		if r.chrome, err = perfetto.New(r.env.stdout, programName(), began); err == nil {
+			r.lines, r.IO = r.chrome.Write, r.show
+		}
+		return err
 	}
 	r.lines, err = ioPrinter(r.env.stdout, r.o.view.format, began, r.disk)
 	r.IO = r.show
@@ -221,7 +238,7 @@ func (r *traceRun) live(c *cobra.Command) (err error) {
 		}
 	}
 	defer r.line.Erase()
-	return l.Run(watch, r.Observer, o.duration, r.file)
+	return r.ended(l.Run(watch, r.Observer, o.duration, r.file))
 }
 
 // read sums up what a trace wrote.
@@ -238,7 +255,15 @@ func (r *traceRun) read(ctx context.Context, from io.Reader) error {
 	if err := r.begin(file.Header().Began); err != nil {
 		return err
 	}
-	return trace.Read(watch, file, r.o.filter.keeps, r.Observer)
+	return r.ended(trace.Read(watch, file, r.o.filter.keeps, r.Observer))
+}
+
+// ended closes the document of a format that has an end.
+func (r *traceRun) ended(err error) error {
+	if err != nil || r.chrome == nil {
+		return err
+	}
+	return r.chrome.Close()
 }
 
 // summary prints the tables of a part of the trace.

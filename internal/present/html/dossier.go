@@ -138,6 +138,7 @@ func (d *dossier) parts(raw string) string {
 	d.story()
 	d.incident()
 	d.drawings()
+	d.flames()
 	d.allTables()
 	d.findings()
 	d.unseen()

@@ -193,6 +193,9 @@ func (d *dossier) fix(f *diagnose.Finding) {
 		d.put(`<h2>What to do</h2>`)
 		a := &f.Advice[0]
 		d.put(`<p class="fix" id="fix">%s</p>`, escape(sentence(a.Do)))
+		if a.Command != "" {
+			d.command(a.Command)
+		}
 		if a.Expect != "" {
 			d.put(`<p class="faint">Expect: %s</p>`, escape(a.Expect))
 		}

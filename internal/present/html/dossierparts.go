@@ -91,6 +91,24 @@ func (d *dossier) drawings() {
 	}
 }
 
+// flames are flame graphs of where threads spent their time.
+func (d *dossier) flames() {
+	if len(d.Profiles) == 0 {
+		return
+	}
+	d.section("Where threads spent their time")
+	d.put(`<p class="faint">A function is as wide as the time in it and in what it called; the outermost is at the top. Point at one for its name and time.</p>`)
+	for i, p := range d.Profiles {
+		d.put(`<div class="wide" tabindex="0" role="region" aria-labelledby="flames%d">`, i)
+		drawFlames(d.out, p, fmt.Sprintf("flames%d", i), "")
+		d.put(`</div>`)
+		for _, n := range p.Notes {
+			d.put(`<p class="faint">%s</p>`, escape(n))
+		}
+	}
+	d.end()
+}
+
 // findings are all figures, ways to do something, and what else was found.
 func (d *dossier) findings() {
 	r, f := d.Report, d.primary()
@@ -105,7 +123,11 @@ func (d *dossier) findings() {
 		if len(f.Advice) > 0 {
 			d.put(`<h3 id="advice">What to do</h3><ol>`)
 			for _, a := range f.Advice {
-				d.put(`<li>%s<br><span class="faint">Expect: %s</span></li>`, escape(sentence(a.Do)), escape(a.Expect))
+				d.put(`<li>%s`, escape(sentence(a.Do)))
+				if a.Command != "" {
+					d.command(a.Command)
+				}
+				d.put(`<br><span class="faint">Expect: %s</span></li>`, escape(a.Expect))
 			}
 			d.put(`</ol>`)
 		}

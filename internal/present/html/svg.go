@@ -23,6 +23,24 @@ const (
 // WriteSVG writes the flame graph as a still picture, that any browser or
 // document shows. Names too narrow to read are in the tooltips.
 func WriteSVG(w io.Writer, p *sample.Profile) error {
+	out := bufio.NewWriter(w)
+	drawFlames(out, p, "t", `<style>
+svg { background: #fff; font: 11px ui-monospace, monospace; }
+.label { fill: #1b1f24; }
+g text { fill: #14171a; pointer-events: none; }
+rect { stroke: #fff; stroke-width: .6; }
+@media (prefers-color-scheme: dark) { svg { background: #15181c; } .label { fill: #e6e9ed; } rect { stroke: #15181c; } }
+</style>
+`)
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("writing the picture: %w", err)
+	}
+	return nil
+}
+
+// drawFlames draws a flame graph whose title has that id. style is what it brings
+// where it stands alone.
+func drawFlames(out io.Writer, p *sample.Profile, id, style string) {
 	root := treeOf(p, nil)
 	states := statesOf(p)
 	scale := float64(svgWidth)
@@ -31,29 +49,17 @@ func WriteSVG(w io.Writer, p *sample.Profile) error {
 	}
 	deepest, hidden := 0, 0
 	root.measure(0, scale, &deepest, &hidden)
-	out := bufio.NewWriter(w)
 	height := svgHead + (deepest+1)*svgRow + 24
-	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="t">
-<title id="t">%s</title>
-<style>
-svg { background: #fff; font: 11px ui-monospace, monospace; }
-.label { fill: #1b1f24; }
-g text { fill: #14171a; pointer-events: none; }
-rect { stroke: #fff; stroke-width: .6; }
-@media (prefers-color-scheme: dark) { svg { background: #15181c; } .label { fill: #e6e9ed; } rect { stroke: #15181c; } }
-</style>
-<text class="label" x="4" y="18" font-size="15">%s</text>
-`, svgWidth, height, svgWidth, height, escape(p.Title), escape(p.Title))
+	fmt.Fprintf(out, `<svg class="flames" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="%s">
+<title id="%s">%s</title>
+%s<text class="label" x="4" y="18" font-size="15">%s</text>
+`, svgWidth, height, svgWidth, height, id, id, escape(p.Title), style, escape(p.Title))
 	root.legend(out, states)
 	root.draw(out, states, 0, 0, scale, root.sum, p.Unit)
 	if hidden > 0 {
 		fmt.Fprintf(out, `<text class="label" x="4" y="%d">%d functions are too narrow to be drawn</text>`+"\n", height-8, hidden)
 	}
 	fmt.Fprintln(out, "</svg>")
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("writing the picture: %w", err)
-	}
-	return nil
 }
 
 func escape(s string) string { return html.EscapeString(plain(s)) }

@@ -58,7 +58,7 @@ function common(stage, width, height, unit) {
 		cursor: {sync: {key: stage.key, setSeries: false, scales: ['x', null]}, drag: {x: true, y: false, setScale: true, dist: 4},
 			points: {size: 6}, bind: {dblclick: () => () => { stage.reset(); return null; }}},
 		scales: {x: {time: true, range: (u, min, max) => [min, max]}},
-		axes: [{...axis, space: 70, values: (u, splits, a, space, incr) => splits.map(t => stage.clock(t, incr < 1))}, {...axis, size: 62, values: (u, splits) => splits.map(v => v === null ? '' : value(v, unit))}],
+		axes: [{...axis, space: 90, values: (u, splits, a, space, incr) => splits.map(t => stage.clock(t, incr < 1))}, {...axis, size: 84, values: (u, splits) => splits.map(v => v === null ? '' : value(v, unit))}],
 		hooks: {
 			setScale: [(u, key) => { if (key === 'x' && stage.plots.includes(u)) stage.zoom(u.scales.x.min, u.scales.x.max); }],
 			drawClear: [u => marks(u, stage)],

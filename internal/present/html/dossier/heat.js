@@ -32,6 +32,7 @@ function drawHeats(stage, into) {
 		}
 		buttons.forEach((b, i) => b.setAttribute('aria-pressed', String(heats[i] === h)));
 		title.textContent = `Latency of ${heatName(h)}`;
+		place.setAttribute('aria-label', `${title.textContent}: a heat map of ${counted(h.count)} I/Os. Arrow keys move from cell to cell, Enter tells of one.`);
 		source.textContent = `source: ${h.source || 'not known'}, ${counted(h.count)} ${opWords[h.op]}`;
 		cell.replaceChildren();
 		out.textContent = 'Point at a cell, or press it for what is known of its I/Os.';
@@ -102,13 +103,57 @@ class HeatMap {
 		const shades = theme().heat;
 		return this.most < 2 ? shades.length - 1 : Math.round(Math.log(n) / Math.log(this.most) * (shades.length - 1));
 	}
-	// paint draws shade by shade: a change of colour costs more than a rectangle.
+	// image is the map as a picture of a pixel a cell, where all columns are as wide:
+	// rows always are, on an axis of logarithms. One picture is drawn at once, however
+	// many cells it has.
+	image() {
+		if (this.pixels && this.pixels.shades === theme().heat) return this.pixels;
+		const n = this.begin.length, rows = this.high - this.low + 1, step = (this.end[n - 1] - this.begin[0]) / n;
+		if (!this.begin.every((b, i) => Math.abs(b - this.begin[0] - i * step) < .02 * step)) return null;
+		const canvas = document.createElement('canvas'), shades = theme().heat;
+		canvas.width = n;
+		canvas.height = rows;
+		const ctx = canvas.getContext('2d'), data = ctx.createImageData(n, rows);
+		const rgb = shades.map(s => [1, 3, 5].map(k => parseInt(s.slice(k, k + 2), 16)));
+		this.heat.cells.forEach((c, i) => (c || []).slice(1).forEach((count, k) => {
+			if (count) data.data.set([...rgb[this.shade(count)], 255], 4 * ((rows - 1 - (c[0] + k - this.low)) * n + i));
+		}));
+		ctx.putImageData(data, 0, 0);
+		this.pixels = {canvas, shades};
+		return this.pixels;
+	}
 	paint(u) {
-		const ctx = u.ctx, {left, top, width, height} = u.bbox, shades = theme().heat, batches = shades.map(() => []);
-		const ys = [];
+		const ctx = u.ctx, {left, top, width, height} = u.bbox, shades = theme().heat, image = this.image();
+		const {min, max} = u.scales.x, seen = i => this.end[i] >= min && this.begin[i] <= max;
+		let drawn = 0;
+		ctx.save();
+		ctx.beginPath();
+		ctx.rect(left, top, width, height);
+		ctx.clip();
+		if (image) {
+			const x0 = u.valToPos(this.begin[0], 'x', true), x1 = u.valToPos(this.end[this.end.length - 1], 'x', true);
+			const y0 = u.valToPos(this.seconds(this.high + 1), 'y', true), y1 = u.valToPos(this.seconds(this.low), 'y', true);
+			ctx.imageSmoothingEnabled = false;
+			ctx.drawImage(image.canvas, x0, y0, x1 - x0, y1 - y0);
+			this.heat.cells.forEach((c, i) => { if (c && seen(i)) for (let k = 1; k < c.length; k++) if (c[k]) drawn++; });
+		} else {
+			drawn = this.rectangles(u, seen);
+		}
+		ctx.restore();
+		this.frame(u);
+		this.u?.root.setAttribute('data-cells', drawn);
+		this.legend.replaceChildren('I/Os in a cell: ', ...shades.flatMap((s, i) => {
+			const b = make('i', {});
+			b.style.background = s;
+			return [b, i === 0 ? '1 ' : i === shades.length - 1 ? counted(this.most) : ''];
+		}));
+	}
+	// rectangles draws shade by shade: a change of colour costs more than a rectangle.
+	rectangles(u, seen) {
+		const ctx = u.ctx, batches = theme().heat.map(() => []), ys = [];
 		for (let r = this.low; r <= this.high + 1; r++) ys.push(Math.round(u.valToPos(this.seconds(r), 'y', true)));
 		this.heat.cells.forEach((c, i) => {
-			if (!c || !c.length || this.end[i] < u.scales.x.min || this.begin[i] > u.scales.x.max) return;
+			if (!c || !seen(i)) return;
 			const x0 = Math.round(u.valToPos(this.begin[i], 'x', true)), w = Math.max(Math.round(u.valToPos(this.end[i], 'x', true)) - x0, 1);
 			for (let k = 1; k < c.length; k++) {
 				if (!c[k]) continue;
@@ -116,29 +161,21 @@ class HeatMap {
 				batches[this.shade(c[k])].push(x0, y, w, Math.max(ys[c[0] + k - 1 - this.low] - y, 1));
 			}
 		});
-		ctx.save();
-		ctx.beginPath();
-		ctx.rect(left, top, width, height);
-		ctx.clip();
 		let drawn = 0;
 		batches.forEach((b, s) => {
-			ctx.fillStyle = shades[s];
+			ctx.fillStyle = theme().heat[s];
 			for (let k = 0; k < b.length; k += 4, drawn++) ctx.fillRect(b[k], b[k + 1], b[k + 2], b[k + 3]);
 		});
-		if (this.picked) {
-			const [i, r] = this.picked, x0 = u.valToPos(this.begin[i], 'x', true), x1 = u.valToPos(this.end[i], 'x', true);
-			const y0 = u.valToPos(this.seconds(r + 1), 'y', true), y1 = u.valToPos(this.seconds(r), 'y', true);
-			ctx.strokeStyle = theme().edge;
-			ctx.lineWidth = 2 * devicePixelRatio;
-			ctx.strokeRect(x0, y0, x1 - x0, y1 - y0);
-		}
-		ctx.restore();
-		this.u?.root.setAttribute('data-cells', drawn);
-		this.legend.replaceChildren('I/Os in a cell: ', ...shades.flatMap((s, i) => {
-			const b = make('i', {});
-			b.style.background = s;
-			return [b, i === 0 ? '1 ' : i === shades.length - 1 ? counted(this.most) : ''];
-		}));
+		return drawn;
+	}
+	// frame is around the cell that was picked; it moves without a redraw.
+	frame(u) {
+		if (!this.mark) this.mark = u.over.appendChild(make('div', {className: 'picked'}));
+		if (!this.picked) return;
+		const [i, r] = this.picked, x0 = u.valToPos(this.begin[i], 'x'), x1 = u.valToPos(this.end[i], 'x');
+		const y0 = u.valToPos(this.seconds(r + 1), 'y'), y1 = u.valToPos(this.seconds(r), 'y');
+		this.mark.hidden = x1 < 0 || x0 > u.over.clientWidth;
+		Object.assign(this.mark.style, {left: x0 + 'px', top: y0 + 'px', width: Math.max(x1 - x0, 3) + 'px', height: Math.max(y1 - y0, 3) + 'px'});
 	}
 	// under is the cell below the cursor.
 	under(u) {
@@ -165,7 +202,7 @@ class HeatMap {
 	// tell says what is known of the I/Os of a cell.
 	tell(column, row) {
 		this.picked = [column, row];
-		this.u.redraw(false);
+		this.frame(this.u);
 		const {heat, stage} = this, use = stage.set.uses[heat.device];
 		this.cell.replaceChildren(make('h4', {textContent: this.line(column, row)}));
 		const n = this.count(column, row), all = (heat.cells[column] || []).slice(1).reduce((a, b) => a + b, 0);
@@ -196,7 +233,7 @@ class HeatMap {
 		}
 		e.preventDefault();
 		this.picked = [i, r];
-		this.u.redraw(false);
+		this.frame(this.u);
 		this.out.textContent = this.line(i, r);
 		say(this.out.textContent);
 	}

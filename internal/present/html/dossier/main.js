@@ -89,6 +89,7 @@ addEventListener('beforeprint', () => { printing = true; redrawAll(); });
 addEventListener('afterprint', () => { printing = false; redrawAll(); });
 unpack(by('pictures')).then(sets => {
 	sets.forEach(drawSet);
+	document.documentElement.dataset.took = performance.now();
 	document.documentElement.dataset.drawn = 'yes';
 }).catch(err => {
 	document.documentElement.dataset.drawn = 'no';
