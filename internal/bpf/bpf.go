@@ -134,7 +134,7 @@ func load(types *Types, spec *ebpf.CollectionSpec, programs []Program, constants
 	}
 	c, err := ebpf.NewCollection(spec)
 	if err != nil {
-		return nil, blame(programs, oldVerifier(explain("loading", err)))
+		return nil, blame(programs, lacks(explain("loading", err)))
 	}
 	p.collection = c
 	for i := range programs {
