@@ -178,10 +178,11 @@ func (m *Model) parts(n int, r *diagnose.Report) []string {
 	if r.VictimWaits != nil {
 		victim += " waits " + percent(r.VictimWaits.Share)
 	}
-	if victim != "" {
-		all = append(all, victim)
+	if victim == "" { // a share of what, the verdict in full says
+		all = append(all, "nobody in particular waits", "explains "+percent(f.Weight))
+	} else {
+		all = append(all, victim, percent(f.Weight)+" explained")
 	}
-	all = append(all, percent(f.Weight)+" explained")
 	by, what := culprit(&f.Culprit, &r.Victim)
 	for _, part := range []string{by, m.sinceWhen(n, r), what, percent(f.Confidence) + " sure", "d details"} {
 		if part != "" {
