@@ -32,9 +32,9 @@ const (
 	// from table to table shall not wait for them each time.
 	keepLoaded = time.Minute
 	// How much garbage there may be, in percent of what is in use: loading kernel
-	// programs leaves much behind at once; else little is in use, and looking for
-	// garbage more often would be a sixth of the processor time.
-	gcLoading, gcReading = 50, 150
+	// programs leaves much behind at once; else looking for garbage so often would
+	// be a sixth of the processor time.
+	gcLoading, gcReading = 50, 100
 	// keptBytes is how much memory the past takes.
 	keptBytes = 12 << 20
 )
