@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"strings"
 
 	"iocause/internal/figure"
 	"iocause/internal/sample"
@@ -69,4 +70,36 @@ func (c *Case) readAheadCommand(kib int) string {
 		return ""
 	}
 	return fmt.Sprintf("echo %d > /sys/block/%s/queue/read_ahead_kb", kib, c.device)
+}
+
+// LookAgain is the command that looks at the same thing again: at what was asked
+// for ("--pid 12"; "" for all), or else at whom the report is about. Not at a
+// process by its number: it may be another after the fix.
+func (r *Report) LookAgain(asked string) string {
+	if flag, name, ok := strings.Cut(asked, " "); ok && typeable(name) {
+		return "iocause diagnose " + flag + " " + name
+	}
+	who := r.Victim
+	if who == (Culprit{}) && len(r.Findings) > 0 {
+		who = r.Findings[0].Culprit
+	}
+	switch {
+	case who.Cgroup != "" && who.Cgroup != "/" && typeable(who.Cgroup):
+		return "iocause diagnose --cgroup " + who.Cgroup
+	case who.Comm != "" && typeable(who.Comm):
+		return "iocause diagnose --comm " + who.Comm
+	case who.Device != "" && typeable(who.Device):
+		return "iocause diagnose --device " + who.Device
+	}
+	return "iocause diagnose"
+}
+
+// typeable tells whether a name stands for itself in any shell, and is no flag.
+func typeable(name string) bool {
+	for _, c := range name {
+		if !strings.ContainsRune("/._:@+-", c) && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return !strings.HasPrefix(name, "-")
 }

@@ -174,16 +174,16 @@ func (s *Share) add(yes bool) {
 }
 
 // Ended is how a run ended in one word, and what is to be said of that.
-func (r *Scored) Ended() (ended string, why []string) {
-	why = append(append([]string{}, r.Wrong...), r.Culprit...)
+func (s *Scored) Ended() (ended string, why []string) {
+	why = append(append([]string{}, s.Wrong...), s.Culprit...)
 	switch {
-	case r.Skipped != "":
-		return "skipped", []string{r.Skipped}
-	case r.Failed != "":
-		return "failed", []string{r.Failed}
-	case len(r.Unreal) > 0:
-		return "unreal", r.Unreal
-	case !r.Right():
+	case s.Skipped != "":
+		return "skipped", []string{s.Skipped}
+	case s.Failed != "":
+		return "failed", []string{s.Failed}
+	case len(s.Unreal) > 0:
+		return "unreal", s.Unreal
+	case !s.Right():
 		return "WRONG", why
 	case len(why) > 0:
 		return "partly", why

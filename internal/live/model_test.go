@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -94,7 +95,7 @@ func fits(t *testing.T, m *Model, what string) {
 	}
 	for i, l := range lines {
 		l = looks.ReplaceAllString(l, "")
-		if strings.ContainsAny(l, "\x1b\n\r\t\x07\u202e\xff") || text.Width(l) > max(m.width, 2) {
+		if strings.ContainsAny(l, "\x1b\n\r\t\x07\u202e") || !utf8.ValidString(l) || text.Width(l) > max(m.width, 2) {
 			t.Fatalf("%s: line %d on %dx%d has %d columns: %q", what, i+1, m.width, m.height, text.Width(l), l)
 		}
 	}

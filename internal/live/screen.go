@@ -49,10 +49,7 @@ func (m *Model) Lines() []string {
 
 // tooSmall says so, in as much room as there is.
 func (m *Model) tooSmall() []string {
-	var lines []string
-	for _, s := range text.Wrap(fmt.Sprintf("iocause live needs %d columns and %d lines; q quits", leastWidth, leastHeight), max(m.width, 2)) {
-		lines = append(lines, s)
-	}
+	lines := text.Wrap(fmt.Sprintf("iocause live needs %d columns and %d lines; q quits", leastWidth, leastHeight), max(m.width, 2))
 	return lines[:min(len(lines), max(m.height, 1))]
 }
 

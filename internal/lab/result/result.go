@@ -1,3 +1,5 @@
+// Package result keeps what experiments of the lab came to, compares two of them,
+// and draws them.
 package result
 
 import (

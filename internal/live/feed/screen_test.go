@@ -122,16 +122,6 @@ func (s *screen) text() string {
 	return b.String()
 }
 
-// has fails for what is not to be seen.
-func (s *screen) has(all ...string) {
-	s.t.Helper()
-	for _, x := range all {
-		if !strings.Contains(s.text(), x) {
-			s.t.Errorf("%q is not on the screen:\n%s", x, s.text())
-		}
-	}
-}
-
 // Every screen of the recording says what it said before, at three sizes.
 func TestGoldenScreens(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {

@@ -188,7 +188,6 @@ func (d *dossier) evidence(all []diagnose.Evidence, most int) {
 
 // fix is what to do, what it gives, and how to see that it did.
 func (d *dossier) fix(f *diagnose.Finding) {
-	again := d.again()
 	if len(f.Advice) > 0 {
 		d.put(`<h2>What to do</h2>`)
 		a := &f.Advice[0]
@@ -207,7 +206,7 @@ func (d *dossier) fix(f *diagnose.Finding) {
 		return
 	}
 	d.put(`<h2>Verify</h2>`)
-	d.command(again)
+	d.command(d.Report.LookAgain(d.Asked))
 	if f.Disprove != "" {
 		d.put(`<p class="faint">Would be refuted by: %s</p>`, escape(f.Disprove))
 	}
@@ -216,33 +215,6 @@ func (d *dossier) fix(f *diagnose.Finding) {
 // command is a command line to copy.
 func (d *dossier) command(line string) {
 	d.put(`<div class="command"><pre><code>%s</code></pre><button type="button" class="copy" hidden>Copy</button></div>`, escape(line))
-}
-
-// again is the command that looks at the same thing again.
-func (d *dossier) again() string {
-	v := d.Report.Victim
-	if flag, name, ok := strings.Cut(d.Asked, " "); ok && typeable(name) {
-		return "iocause diagnose " + flag + " " + name
-	}
-	switch {
-	case v.Cgroup != "" && v.Cgroup != "/" && typeable(v.Cgroup):
-		return "iocause diagnose --cgroup " + v.Cgroup
-	case v.Comm != "" && typeable(v.Comm):
-		return "iocause diagnose --comm " + v.Comm
-	case v.Device != "" && typeable(v.Device):
-		return "iocause diagnose --device " + v.Device
-	}
-	return "iocause diagnose"
-}
-
-// typeable tells whether a name stands for itself in any shell, and is no flag.
-func typeable(name string) bool {
-	for _, c := range name {
-		if !strings.ContainsRune("/._:@+-", c) && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-			return false
-		}
-	}
-	return !strings.HasPrefix(name, "-")
 }
 
 // blind is why nothing can be said.

@@ -189,26 +189,8 @@ func (p *page) fix(r *diagnose.Report, f *diagnose.Finding, d short) {
 			p.wrap(Escape(a.Expect), 0, d.lines, plain)
 		}
 	}
-	if again := lookAgain(r); again != "" {
-		p.section("verify")
-		p.put(span{again, plain})
-	}
-}
-
-// lookAgain is the command that looks at the victim alone, "" where its name would
-// need quoting.
-func lookAgain(r *diagnose.Report) string {
-	v := &r.Victim
-	if *v == (diagnose.Culprit{}) && len(r.Findings) > 0 {
-		v = &r.Findings[0].Culprit
-	}
-	switch {
-	case v.PID != 0 && v.Processes <= 1:
-		return fmt.Sprintf("iocause diagnose --pid %d", v.PID)
-	case v.Comm != "" && strings.Trim(v.Comm, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-") == "":
-		return "iocause diagnose --comm " + v.Comm
-	}
-	return "iocause diagnose"
+	p.section("verify")
+	p.put(span{r.LookAgain(""), plain})
 }
 
 // beside are further causes, and who else waits.
