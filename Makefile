@@ -67,6 +67,11 @@ bench-machine: ## run the benchmarks that need root and a quiet machine (30 minu
 	for b in slowdown direct switches programs verdict residency load; do bench/$$b || exit 1; done
 	for n in 100 5000; do go run ./bench/tick -processes $$n || exit 1; done
 
+.PHONY: predictions
+predictions: ## predict what other memory limits would do, set them and measure, for docs/predictions.md (as root; 15 minutes)
+	go run ./bench/predictions
+	go run ./bench/predictions -write docs/predictions.md
+
 .PHONY: fmt
 fmt: ## format the Go code
 	gofmt -w $$(git ls-files -co --exclude-standard '*.go')

@@ -92,9 +92,9 @@ type fence struct {
 // fences are all third parties: one that is missing here is refused.
 func fences() []fence {
 	return []fence{
-		{"os/exec", []string{"bench/day", "bench/live", "bench/outage", "deploy/release", "internal/cli", "internal/lab", "internal/notify", "internal/session"}},
+		{"os/exec", []string{"bench/day", "bench/live", "bench/outage", "bench/predictions", "deploy/release", "internal/cli", "internal/lab", "internal/notify", "internal/session"}},
 		{"github.com/cilium/ebpf", []string{"internal/bpf", "internal/source/probe"}},
-		{"golang.org/x/sys", []string{"internal/agent", "internal/bpf", "internal/cli", "internal/host", "internal/lab", "internal/source", "internal/symbol"}},
+		{"golang.org/x/sys", []string{"bench/predictions", "internal/agent", "internal/bpf", "internal/cli", "internal/host", "internal/lab", "internal/source", "internal/symbol"}},
 		{"github.com/spf13/cobra", []string{"deploy/release", "internal/cli"}},
 		{"github.com/CycloneDX/cyclonedx-go", []string{"deploy/release"}},
 		{"github.com/google/go-containerregistry", []string{"deploy/release"}},

@@ -27,6 +27,8 @@ type predictOptions struct {
 	file     string
 	duration time.Duration
 	memory   string
+	writes   bool
+	rate     load.Size
 	format   string
 }
 
@@ -46,12 +48,15 @@ func newPredictCommand(e *env) *cobra.Command {
 			"The memory is that of the cgroup whose limit bounds the cache, else the host's.\n" +
 			"Caches of other sizes are simulated with the kernel's own rules. It takes the\n" +
 			"time that the data needs to come round: a minute, for large caches more. What\n" +
-			"the window was too short for is called open, and the interval says how much.",
+			"the window was too short for is called open, and the interval says how much.\n\n" +
+			"With --writes it says when writers are paused because too much memory is dirty,\n" +
+			"at the rate of now or another, with other limits, or faster devices.",
 		Example: `  iocause predict
   iocause predict --cgroup /system.slice/postgresql.service --duration 5m
   iocause predict --pid 1234 --memory 2G,4G,+50%
   iocause predict --comm mysqld --memory=-1G
   iocause predict --file /var/lib/mysql/ibdata1
+  iocause predict --writes --rate 200M
   iocause predict --cgroup /db --format json | jq .advice`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runPredict(e, c, o) },
@@ -63,6 +68,8 @@ func newPredictCommand(e *env) *cobra.Command {
 	f.StringVar(&o.file, "file", "", "only reads of this file")
 	f.Var(timeIn(&o.duration, predictLength), "duration", "how long to watch")
 	f.StringVar(&o.memory, "memory", "", "sizes that are asked for, too: 2G, +50%, +4G, -1G")
+	f.BoolVar(&o.writes, "writes", false, "predict when writers are paused for dirty memory,\ninstead (of the host; watches for 10s)")
+	f.Var(&o.rate, "rate", "with --writes: at this many bytes a second, not at\nwhat is written now")
 	f.StringVar(&o.format, "format", "text", "text, json or csv (the curve)")
 	f.SortFlags = false
 	return c
@@ -75,6 +82,12 @@ func runPredict(e *env, c *cobra.Command, o *predictOptions) error {
 	}
 	if o.duration < time.Second {
 		return &usageError{fmt.Errorf("reading --duration: %v is too short to see anything come round", o.duration), "use 10s or more; 1m is a good start"}
+	}
+	if o.rate > 0 && !o.writes {
+		return &usageError{errors.New("reading --rate: it is about writes"), "add --writes"}
+	}
+	if o.writes {
+		return runPredictWrites(e, c, o)
 	}
 	asks, err := memories(o.memory)
 	if err != nil {
@@ -124,11 +137,9 @@ func printPrediction(e *env, p *predict.Prediction, format string) error {
 		printer := newPrinter(e.streams, &intervals{format: "csv"})
 		return printer.print(p.Start, time.Duration(p.Seconds*float64(time.Second)), "", []table.Table{t})
 	}
-	style := styleOf(e.stdout, os.Getenv, widestText)
-	for _, said := range p.Advice {
-		for _, l := range text.Wrap(text.Escape(said), style.Width) {
-			fmt.Fprintln(e.stdout, l)
-		}
+	style, err := say(e, p.Advice)
+	if err != nil {
+		return err
 	}
 	if p.Curve == nil {
 		for _, note := range p.Notes {
@@ -151,6 +162,19 @@ func printPrediction(e *env, p *predict.Prediction, format string) error {
 	}
 	fmt.Fprintln(e.stdout)
 	return text.WriteTable(e.stdout, &t, style)
+}
+
+// say writes sentences, and returns how output may look.
+func say(e *env, sentences []string) (text.Style, error) {
+	style := styleOf(e.stdout, os.Getenv, widestText)
+	for _, said := range sentences {
+		for _, l := range text.Wrap(text.Escape(said), style.Width) {
+			if _, err := fmt.Fprintln(e.stdout, l); err != nil {
+				return style, fmt.Errorf("writing the prediction: %w", err)
+			}
+		}
+	}
+	return style, nil
 }
 
 // fileNumber is the file of a path, as the kernel's programs know it.

@@ -36,6 +36,8 @@ func TestPredictRefuses(t *testing.T) {
 		"no regular file":     {"--file", "/"},
 		"reading --file":      {"--file", "/nowhere/at/all"},
 		"no process id":       {"--pid", "0"},
+		"it is about writes":  {"--rate", "2G"},
+		"exclude each other":  {"--writes", "--comm", "x"},
 	} {
 		code, out, stderr := runApp(t.Context(), source.List(), append([]string{"predict"}, args...)...)
 		if code != exitUsage || out != "" || !strings.Contains(stderr, want) {

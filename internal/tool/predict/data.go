@@ -29,7 +29,8 @@ type Prediction struct {
 type Reading struct {
 	Threads int     `json:"threads"`
 	Blocked float64 `json:"blocked_seconds"` // waiting for I/O, all threads
-	CPU     float64 `json:"cpu_seconds"`
+	User    float64 `json:"user_seconds"`
+	System  float64 `json:"system_seconds"`
 }
 
 // version is the version of its JSON.
@@ -213,9 +214,9 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 	for pid := range is {
 		r.Threads += all[pid].Threads
 		r.Blocked += all[pid].Blocked.Seconds()
-		if now := cpuTime(o.host, pid); now > 0 {
-			r.CPU += max(0, now-o.cpu[pid]).Seconds()
-		}
+		now, was := cpuTime(o.host, pid), o.cpu[pid]
+		r.User += max(0, now.user-was.user).Seconds()
+		r.System += max(0, now.system-was.system).Seconds()
 	}
 	return r
 }

@@ -65,14 +65,14 @@ type Observer struct {
 	groupAt map[uint64]uint16
 	asked   map[int][]predict.Total // by process
 	comms   map[int]string
-	cpu     map[int]time.Duration // of processes, when they were first seen
+	cpu     map[int]cpuTimes // of processes, when they were first seen
 	polled  time.Time
 }
 
 // Open begins to watch.
 func Open(h *host.Host, f Filter) (*Observer, error) {
 	o := &Observer{host: h, filter: f, lookup: host.NewLookup(h), pages: map[pageKey]uint32{}, groupAt: map[uint64]uint16{},
-		asked: map[int][]predict.Total{}, comms: map[int]string{}, cpu: map[int]time.Duration{}}
+		asked: map[int][]predict.Total{}, comms: map[int]string{}, cpu: map[int]cpuTimes{}}
 	place, err := placeOf(h, o.cgroup())
 	if err != nil {
 		return nil, err
@@ -227,14 +227,17 @@ func below(cgroup, top string) bool {
 	return top == "" || top == "/" || cgroup == top || strings.HasPrefix(cgroup, path.Clean(top)+"/")
 }
 
-// cpuTime is what a process has had of processors, 0 where that is not known.
-func cpuTime(h *host.Host, pid int) time.Duration {
+// cpuTimes is what a process has had of processors.
+type cpuTimes struct{ user, system time.Duration }
+
+// cpuTime reads it; it is 0 where that is not known.
+func cpuTime(h *host.Host, pid int) cpuTimes {
 	const user, system, tick = 11, 12, 10 * time.Millisecond // behind the name; USER_HZ is 100
 	f, err := h.StatFields(pid)
 	if err != nil {
-		return 0
+		return cpuTimes{}
 	}
 	a, _ := strconv.ParseInt(f[user], 10, 64)
 	b, _ := strconv.ParseInt(f[system], 10, 64)
-	return time.Duration(a+b) * tick
+	return cpuTimes{time.Duration(a) * tick, time.Duration(b) * tick}
 }

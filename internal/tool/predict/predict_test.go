@@ -16,7 +16,7 @@ const gib = 1 << 30
 func curve() *Prediction {
 	p := &Prediction{Of: "everybody", Seconds: 60, Place: &Place{Cgroup: "/db", Memory: gib, Used: gib, Cache: gib, Room: gib},
 		Curve:   &predict.Curve{Now: 0.5, Model: 0.5, Disk: 1000, Asked: 2000},
-		Reading: &Reading{Threads: 1, Blocked: 30, CPU: 30}}
+		Reading: &Reading{Threads: 1, Blocked: 30, User: 30}}
 	for _, x := range []struct{ size, hit float64 }{{0.25, 0.1}, {0.5, 0.495}, {1, 0.5}, {2, 0.8}, {3, 0.9}, {4, 0.9}} {
 		saved := 1 - (1-x.hit)/0.5
 		p.Curve.Points = append(p.Curve.Points, predict.Point{Memory: int64(x.size * gib), Cache: int64(x.size * gib), Hit: x.hit, Low: x.hit - 0.02, High: x.hit + 0.02,

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+const pageSize = 4096
+
+// runLoad reads pages of a file in a pattern until it is killed. It waits for a
+// line on its standard input first.
+func runLoad(args []string) error {
+	f := flag.NewFlagSet("load", flag.ContinueOnError)
+	path := f.String("file", "", "")
+	kind := f.String("pattern", "uniform", "uniform, zipf, loop, mix (zipf, and a loop behind it), shift")
+	pages := f.Int("pages", 0, "of the file that the pattern has")
+	skew := f.Float64("skew", 0.9, "of zipf")
+	scan := f.Int("scan", 0, "pages of the loop of mix, behind the others")
+	share := f.Int("every", 4, "each so many reads are of the loop, in mix")
+	threads := f.Int("threads", 4, "")
+	request := f.Int("request", 1, "pages of a read")
+	ahead := f.Bool("read-ahead", false, "leave the kernel's read-ahead on")
+	count := f.Int("count", 0, "reads of each thread; 0: until it is killed")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	file, err := os.Open(*path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if !*ahead {
+		if err := unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
+			return err
+		}
+	}
+	units := *pages / *request
+	var table []float64
+	if *kind == "zipf" || *kind == "mix" {
+		table = sums(units, *skew)
+	}
+	at := rand.New(rand.NewPCG(1, 2)).Perm(units)
+	if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
+		return err
+	}
+	var wait sync.WaitGroup
+	errs := make(chan error, *threads)
+	for t := range *threads {
+		wait.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(t)+10, 3))
+			buf := make([]byte, *request*pageSize)
+			part := units / *threads
+			loopPart := *scan / *request / *threads
+			for i := 0; *count == 0 || i < *count; i++ {
+				var unit int
+				switch *kind {
+				case "uniform":
+					unit = r.IntN(units)
+				case "zipf":
+					unit = at[find(table, r.Float64())]
+				case "loop":
+					unit = t*part + i%part
+				case "mix":
+					if i%*share == 0 {
+						unit = units + t*loopPart + i / *share % loopPart
+					} else {
+						unit = at[find(table, r.Float64())]
+					}
+				}
+				if _, err := file.ReadAt(buf, int64(unit)*int64(*request)*pageSize); err != nil {
+					errs <- fmt.Errorf("reading: %w", err)
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	close(errs)
+	return <-errs
+}
+
+// sums are those of the probabilities of zipf's law.
+func sums(n int, s float64) []float64 {
+	out := make([]float64, n)
+	total := 0.0
+	for i := range out {
+		total += math.Pow(float64(i+1), -s)
+		out[i] = total
+	}
+	for i := range out {
+		out[i] /= total
+	}
+	return out
+}
+
+func find(sums []float64, x float64) int {
+	low, high := 0, len(sums)-1
+	for low < high {
+		if mid := (low + high) / 2; sums[mid] < x {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iocause/internal/present/text"
+	"iocause/internal/session"
+	"iocause/internal/table"
+	"iocause/internal/tool/predict"
+)
+
+// writesLength is how long predict --writes watches unless told otherwise.
+const writesLength = 10 * time.Second
+
+// runPredictWrites is predict --writes.
+func runPredictWrites(e *env, c *cobra.Command, o *predictOptions) error {
+	for _, name := range []string{"pid", "comm", "cgroup", "file", "memory"} {
+		if c.Flags().Changed(name) {
+			return &usageError{fmt.Errorf("reading the flags: --writes and --%s exclude each other: the limits of dirty memory are the host's", name), "leave one of them out"}
+		}
+	}
+	if !c.Flags().Changed("duration") {
+		o.duration = writesLength
+	}
+	watch, stop := session.UntilInterrupt(c.Context(), nil)
+	defer stop()
+	look, err := predict.LookAtWrites(e.host)
+	if err != nil {
+		return err
+	}
+	line := newProgress(e.stderr, o.duration, nil)
+	loop := session.Loop{Every: o.duration, Count: 1, Tick: time.Second / 4, During: look.Poll, Show: func(elapsed time.Duration) {
+		line.Draw(func() string {
+			return fmt.Sprintf("observing %.0f of %s", elapsed.Seconds(), table.Duration(o.duration.Seconds()))
+		})
+	}}
+	return loop.Run(watch, func(i session.Interval) error {
+		line.Erase()
+		if watch.Err() != nil && i.Length < session.Shortest {
+			return session.TooEarly(watch)
+		}
+		w, err := look.Predict(float64(o.rate))
+		if err != nil {
+			return err
+		}
+		return printWrites(e, w, o.format)
+	})
+}
+
+// printWrites writes it in one of the forms.
+func printWrites(e *env, w *predict.Writes, format string) error {
+	t := w.Table()
+	switch format {
+	case "json":
+		return writeJSONLine(e.stdout, w)
+	case "csv":
+		return newPrinter(e.streams, &intervals{format: "csv"}).print(w.Start, time.Duration(w.Seconds*float64(time.Second)), "", []table.Table{t})
+	}
+	style, err := say(e, w.Advice)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.stdout)
+	return errors.Join(err, text.WriteTable(e.stdout, &t, style))
+}

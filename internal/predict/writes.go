@@ -1,0 +1,56 @@
+package predict
+
+import "math"
+
+// Dirty is what is known of dirty memory, in bytes and bytes a second: pages that
+// were written to files and are not on disk yet.
+type Dirty struct {
+	Limit      float64 `json:"limit_bytes"`      // as the kernel works it out (nr_dirty_threshold)
+	Background float64 `json:"background_bytes"` // from here on it writes back (nr_dirty_background_threshold)
+	Now        float64 `json:"dirty_bytes"`      // dirty and under writeback
+	Rate       float64 `json:"written_bytes_per_s"`
+	Drain      float64 `json:"drained_bytes_per_s"` // what the devices take; 0: not known
+}
+
+// Pause is when writers are paused.
+type Pause struct {
+	From   float64  `json:"pauses_from_bytes"` // dirty memory at which they are
+	After  *float64 `json:"after_seconds"`     // null: never at that rate
+	Bytes  *float64 `json:"after_bytes"`       // that can be written until then
+	Then   float64  `json:"then_bytes_per_s"`  // all writers together, from then on; 0: not known
+	Bounds bool     `json:"at_least"`          // the drain is not known: After and Bytes are the least
+}
+
+// Pauses works out when writers are paused that write at Rate (balance_dirty_pages
+// of mm/page-writeback.c): below the mean of the two limits everybody writes at the
+// speed of memory, and the devices drain what is above the lower one.
+func (d Dirty) Pauses() Pause {
+	p := Pause{From: (d.Limit + d.Background) / 2, Then: d.Drain, Bounds: d.Drain <= 0}
+	rises := d.Rate - max(0, d.Drain)
+	after := 0.0
+	switch {
+	case d.Now >= p.From:
+	case d.Rate <= 0:
+		return p
+	case d.Now < d.Background && rises <= 0:
+		return p // it is drained as fast as it comes
+	case d.Now < d.Background:
+		after = (d.Background-d.Now)/d.Rate + (p.From-d.Background)/rises
+	case rises <= 0:
+		return p
+	default:
+		after = (p.From - d.Now) / rises
+	}
+	if math.IsInf(after, 0) || math.IsNaN(after) {
+		return p
+	}
+	bytes := after * d.Rate
+	p.After, p.Bytes = &after, &bytes
+	return p
+}
+
+// Scaled is the same with limits and devices so many times as large and as fast.
+func (d Dirty) Scaled(limits, devices float64) Dirty {
+	d.Limit, d.Background, d.Drain = d.Limit*limits, d.Background*limits, d.Drain*devices
+	return d
+}

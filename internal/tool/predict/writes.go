@@ -1,0 +1,188 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/predict"
+	"iocause/internal/procfile"
+	"iocause/internal/table"
+)
+
+// Writes is when writers are paused for dirty memory, now and with other limits
+// and devices: what is shown and what JSON has. The limits are the host's.
+type Writes struct {
+	Version int       `json:"version"`
+	Start   time.Time `json:"time"`
+	Seconds float64   `json:"seconds"`
+	Asked   bool      `json:"rate_was_asked_for"`
+	Cases   []Case    `json:"cases"` // the first is how it is now
+	Advice  []string  `json:"advice"`
+	Notes   []string  `json:"notes"`
+}
+
+// Case is a setting, and what it does.
+type Case struct {
+	Name string `json:"name"`
+	predict.Dirty
+	predict.Pause
+}
+
+// WriteLook is the beginning of an observation of writes.
+type WriteLook struct {
+	host  *host.Host
+	began time.Time
+	first procfile.Vmstat
+	low   float64 // the least dirty memory that was seen, bytes
+}
+
+// LookAtWrites begins one.
+func LookAtWrites(h *host.Host) (*WriteLook, error) {
+	l := &WriteLook{host: h, began: time.Now()}
+	var err error
+	if l.first, err = readVmstat(h); err != nil {
+		return nil, err
+	}
+	l.low = dirty(&l.first)
+	return l, nil
+}
+
+func readVmstat(h *host.Host) (procfile.Vmstat, error) {
+	b, err := host.Read(h.Proc("vmstat"), nil)
+	if err != nil {
+		return procfile.Vmstat{}, fmt.Errorf("looking at dirty memory: %w", err)
+	}
+	v, err := procfile.ParseVmstat(b)
+	if err == nil && (v.DirtyLimit == nil || v.DirtyBg == nil || v.Dirty == nil || v.Writeback == nil || v.Dirtied == nil || v.Written == nil) {
+		err = errors.New("nr_dirty_threshold, nr_dirty_background_threshold, nr_dirty, nr_writeback, nr_dirtied or nr_written is missing")
+	}
+	return v, host.In("/proc/vmstat", err)
+}
+
+// dirty is dirty and under writeback, in bytes.
+func dirty(v *procfile.Vmstat) float64 {
+	return float64(*v.Dirty+*v.Writeback) * predict.PageSize
+}
+
+// Poll keeps how low dirty memory was.
+func (l *WriteLook) Poll() error {
+	v, err := readVmstat(l.host)
+	if err == nil {
+		l.low = min(l.low, dirty(&v))
+	}
+	return err
+}
+
+// Predict works out when writers are paused; rate is asked for, in bytes a second,
+// or 0 for the one that was seen.
+func (l *WriteLook) Predict(rate float64) (*Writes, error) {
+	v, err := readVmstat(l.host)
+	if err != nil {
+		return nil, err
+	}
+	seconds := time.Since(l.began).Seconds()
+	w := &Writes{Version: version, Start: l.began, Seconds: seconds, Asked: rate > 0}
+	per := func(now, before *uint64) float64 { return float64(*now-*before) * predict.PageSize / seconds }
+	d := predict.Dirty{Limit: float64(*v.DirtyLimit) * predict.PageSize, Background: float64(*v.DirtyBg) * predict.PageSize, Now: dirty(&v), Rate: rate}
+	if rate == 0 {
+		d.Rate = per(v.Dirtied, l.first.Dirtied)
+	}
+	written := per(v.Written, l.first.Written)
+	from := "written back while it was watched, with more dirty memory than starts writeback all the time"
+	if d.Drain = written; l.low < d.Background || written == 0 {
+		d.Drain, from = l.bandwidth()
+	}
+	for _, x := range []struct {
+		name            string
+		limits, devices float64
+	}{{"now", 1, 1}, {"half the limits", 0.5, 1}, {"twice the limits", 2, 1}, {"four times the limits", 4, 1}, {"devices twice as fast", 1, 2}} {
+		if x.devices != 1 && d.Drain <= 0 {
+			continue
+		}
+		is := d.Scaled(x.limits, x.devices)
+		w.Cases = append(w.Cases, Case{x.name, is, is.Pauses()})
+	}
+	w.Advice = w.advise(from)
+	w.Notes = append(w.Notes, "the limits are the host's, as the kernel works them out now: they follow the memory that is free; a cgroup of version 2 has its own, lower ones, which are not looked at",
+		"pages that are dirty for longer than vm.dirty_expire_centisecs are written back earlier: who writes slowly is paused later than this, or never")
+	return w, nil
+}
+
+// bandwidth is what the kernel believes that the fastest device takes, of
+// /sys/kernel/debug/bdi, and where it is from; 0 where it is not known.
+func (l *WriteLook) bandwidth() (perSecond float64, from string) {
+	files, _ := filepath.Glob(l.host.Sys("kernel/debug/bdi/*/stats"))
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			continue
+		}
+		busy, speed := false, 0.0
+		for line := range strings.Lines(string(b)) {
+			name, value, _ := strings.Cut(line, ":")
+			n, unit, _ := strings.Cut(strings.TrimSpace(value), " ")
+			x, _ := strconv.ParseFloat(n, 64)
+			switch {
+			case name == "BdiWriteBandwidth" && unit == "kBps":
+				speed = x * 1024
+			case name == "BdiWritten":
+				busy = x > 0
+			}
+		}
+		if busy && speed > perSecond {
+			perSecond, from = speed, "the kernel's own estimate of the fastest device ("+strings.TrimPrefix(filepath.Dir(f), l.host.Sys("kernel/debug")+"/")+")"
+		}
+	}
+	return perSecond, from
+}
+
+// advise says it.
+func (w *Writes) advise(from string) []string {
+	now := &w.Cases[0]
+	out := []string{fmt.Sprintf("%s are dirty or under writeback. Writeback begins at %s, writers are paused from %s on (limit %s).",
+		bytes(now.Now), bytes(now.Background), bytes(now.From), bytes(now.Limit))}
+	at := fmt.Sprintf("At %s/s", bytes(now.Rate))
+	switch {
+	case now.Rate == 0:
+		return append(out, "Nothing was written while it was watched: give a rate (--rate 200M).")
+	case now.After == nil:
+		out = append(out, fmt.Sprintf("%s nobody is paused: devices take %s/s.", at, bytes(now.Drain)))
+	case now.Bounds:
+		out = append(out, fmt.Sprintf("%s writers are paused after %s and %s at the earliest: what the devices take is not known, for nothing had to be written back. From then on all of them together write as fast as the devices.",
+			at, table.Duration(*now.After), bytes(*now.Bytes)))
+	case *now.After == 0:
+		out = append(out, fmt.Sprintf("Writers are paused now; all of them together write %s/s.", bytes(now.Then)))
+	default:
+		out = append(out, fmt.Sprintf("%s writers are paused after %s and %s; from then on all of them together write %s/s.", at, table.Duration(*now.After), bytes(*now.Bytes), bytes(now.Then)))
+	}
+	if now.Drain > 0 {
+		out = append(out, "What the devices take is from "+from+".")
+	}
+	return out
+}
+
+// Table is the cases.
+func (w *Writes) Table() table.Table {
+	t := table.Table{Key: "cases", Title: "When writers are paused", Whole: true, Notes: w.Notes, Columns: []table.Column{
+		{Key: "name", Head: "WITH"},
+		{Key: "pauses_from_bytes", Head: "FROM", Unit: "bytes"},
+		{Key: "after_seconds", Head: "AFTER", Unit: "seconds"},
+		{Key: "after_bytes", Head: "WRITTEN", Unit: "bytes"},
+		{Key: "then_bytes_per_s", Head: "THEN", Unit: "bytes/s"},
+	}}
+	for i := range w.Cases {
+		c := &w.Cases[i]
+		after, written := table.None(), table.None()
+		if c.After != nil {
+			after, written = table.Num(*c.After), table.Num(*c.Bytes)
+		}
+		t.Rows = append(t.Rows, []table.Cell{table.Str(c.Name), table.Num(c.From), after, written, table.Maybe(c.Then, c.Then > 0)})
+	}
+	return t
+}

@@ -1,0 +1,62 @@
+package predict
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/host"
+)
+
+// tree is a host whose dirty memory is this, in pages.
+func tree(t *testing.T) (h *host.Host, set func(dirty, dirtied, written int)) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "proc"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return host.Tree(root, time.Now), func(dirty, dirtied, written int) {
+		write(t, root, "proc/vmstat", fmt.Sprintf("nr_dirty %d\nnr_writeback 0\nnr_dirtied %d\nnr_written %d\nnr_dirty_threshold 40000\nnr_dirty_background_threshold 20000\n", dirty, dirtied, written))
+	}
+}
+
+// The first case is what there is, at the rate that is asked for.
+func TestWrites(t *testing.T) {
+	h, set := tree(t)
+	set(0, 1000, 1000)
+	l, err := LookAtWrites(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(10000, 2000, 1000)
+	w, err := l.Predict(100 * 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := w.Cases[0]
+	// nothing is written back: 20,000 pages more at 100 a second
+	if now.From != 30000*4096 || now.After == nil || *now.After != 200 || *now.Bytes != 20000*4096 || !now.Bounds {
+		t.Errorf("%+v", now)
+	}
+	if len(w.Cases) != 4 {
+		t.Errorf("%d cases, want 4: nothing is known of the devices", len(w.Cases))
+	}
+	if got := strings.Join(w.Advice, " "); !strings.Contains(got, "at the earliest") || !strings.Contains(got, "writers are paused from 117 MiB on") {
+		t.Error(got)
+	}
+	set(35000, 90000, 80000)
+	if w, err = l.Predict(0); err != nil || *w.Cases[0].After != 0 || len(w.Table().Rows) != len(w.Cases) {
+		t.Errorf("%+v, %v", w.Cases[0], err)
+	}
+}
+
+// Without the kernel's limits there is no prediction.
+func TestWritesWithoutLimits(t *testing.T) {
+	h, _ := tree(t)
+	write(t, h.Root, "proc/vmstat", "nr_dirty 1\n")
+	if _, err := LookAtWrites(h); err == nil || !strings.Contains(err.Error(), "nr_dirty_threshold") {
+		t.Error(err)
+	}
+}
