@@ -1,6 +1,11 @@
 package diagnose
 
-import "iocause/internal/sample"
+import (
+	"cmp"
+	"slices"
+
+	"iocause/internal/sample"
+)
 
 // When is the part of the window that the trouble was in, in seconds from its
 // start. Steady is one that lasted throughout.
@@ -39,20 +44,22 @@ func (c *Case) when() *When {
 	}
 	best := When{To: length, Steady: true, Source: s.Source}
 	total := s.Sum()
+	// recordings of earlier times have them in the order of a table of the kernel
+	points := slices.SortedStableFunc(slices.Values(s.Points), func(a, b sample.Point) int { return cmp.Compare(a.At, b.At) })
 	// the shortest stretch of intervals with whenShare of the sum: points bear the
 	// end of theirs
 	sum, from := 0.0, 0
-	for to, p := range s.Points {
+	for to, p := range points {
 		sum += p.Value
-		for sum-s.Points[from].Value >= whenShare*total && from < to {
-			sum -= s.Points[from].Value
+		for sum-points[from].Value >= whenShare*total && from < to {
+			sum -= points[from].Value
 			from++
 		}
 		begin := 0.0
 		if from > 0 {
-			begin = s.Points[from-1].At.Seconds()
-			if gap := s.Points[from].At.Seconds() - begin; gap > longestBin { // bins without requests are left out
-				begin = s.Points[from].At.Seconds() - longestBin
+			begin = points[from-1].At.Seconds()
+			if gap := points[from].At.Seconds() - begin; gap > longestBin { // bins without requests are left out
+				begin = points[from].At.Seconds() - longestBin
 			}
 		}
 		if end := p.At.Seconds(); sum >= whenShare*total && end-begin < best.To-best.From {

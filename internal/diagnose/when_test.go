@@ -33,7 +33,9 @@ func TestWhen(t *testing.T) {
 		{"at both ends", []float64{.9, 0, 0, 0, 0, 0, 0, 0, 0, .9}, 0, 10, true},
 	} {
 		w := recordedWindow(func(r *sample.Recorder) {
-			for i, v := range c.pressure {
+			for n := range c.pressure { // out of order, as old recordings have bins
+				i := (n + 5) % len(c.pressure)
+				v := c.pressure[i]
 				r.PutAt(epoch.Add(time.Duration(i+1)*time.Second), sample.PSISome, sample.Entity{Class: "io"}, v, "psi")
 			}
 		})

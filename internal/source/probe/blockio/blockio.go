@@ -3,8 +3,11 @@
 package blockio
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -103,6 +106,12 @@ func opName(op uint32) string {
 	return [...]string{"read", "write", "flush", "other"}[op&3]
 }
 
+// fineBin is a hundredth of a second of one device.
+type fineBin struct {
+	key blockioBinKey
+	blockioBin
+}
+
 // emitBins emits and removes the bins that are complete: the operations, bytes
 // and time in the block layer of each hundredth of a second, device and leading
 // process, and of each tenth of a second and device.
@@ -116,6 +125,7 @@ func (p *Probe) emitBins(phase sample.Phase, into sample.Sink) error {
 	after := func(bins uint64) time.Time { return now.Add(time.Duration(bins)*binLength - mono) }
 	bins := p.probe.Map("bins")
 	var done []blockioBinKey
+	var fine []fineBin
 	wide := map[blockioBinKey]*blockioBin{}
 	err := bpf.Each(bins, func(k blockioBinKey, b blockioBin) {
 		at := blockioBinKey{Dev: k.Dev, Bin: k.Bin / wideBins}
@@ -131,15 +141,21 @@ func (p *Probe) emitBins(phase sample.Phase, into sample.Sink) error {
 		}
 		sum := wide[at]
 		sum.Ops, sum.Bytes, sum.Ns = sum.Ops+b.Ops, sum.Bytes+b.Bytes, sum.Ns+b.Ns
-		e := sample.Entity{Device: p.lookup.Disk(k.Dev), PID: int(b.Leader)}
-		into.PutAt(after(k.Bin+1), sample.BlockFineOps, e, float64(b.Ops), fromComplete)
-		into.PutAt(after(k.Bin+1), sample.BlockFineBytes, e, float64(b.Bytes), fromComplete)
-		into.PutAt(after(k.Bin+1), sample.BlockFineTime, e, float64(b.Ns)/1e9, fromComplete)
+		fine = append(fine, fineBin{k, b})
 	})
 	if err != nil {
 		return fmt.Errorf("reading the bins of block I/O: %w", err)
 	}
-	for k, b := range wide {
+	// a table of the kernel has no order, and series are told in that of time
+	slices.SortFunc(fine, func(a, b fineBin) int { return cmp.Compare(a.key.Bin, b.key.Bin) })
+	for _, f := range fine {
+		e, at := sample.Entity{Device: p.lookup.Disk(f.key.Dev), PID: int(f.Leader)}, after(f.key.Bin+1)
+		into.PutAt(at, sample.BlockFineOps, e, float64(f.Ops), fromComplete)
+		into.PutAt(at, sample.BlockFineBytes, e, float64(f.Bytes), fromComplete)
+		into.PutAt(at, sample.BlockFineTime, e, float64(f.Ns)/1e9, fromComplete)
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(wide), func(a, b blockioBinKey) int { return cmp.Compare(a.Bin, b.Bin) }) {
+		b := wide[k]
 		e, at := sample.Entity{Device: p.lookup.Disk(k.Dev)}, after((k.Bin+1)*wideBins)
 		into.PutAt(at, sample.BlockBinOps, e, float64(b.Ops), fromComplete)
 		into.PutAt(at, sample.BlockBinBytes, e, float64(b.Bytes), fromComplete)
