@@ -1,7 +1,8 @@
 package bpf
 
 // ByRequest is the way that counts requests of the block layer where a bio was
-// just given one: block_getrq, of all kernels.
+// just given one: block_getrq, which kernels had long before block_io_start. Here it
+// is used where it passes the bio alone, as since 5.11.
 const ByRequest = "getrq"
 
 // Requests is the begin of requests of the block layer: at block_io_start (6.5)
