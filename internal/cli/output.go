@@ -25,10 +25,3 @@ func writeJSON(w io.Writer, v any) error { return jsondoc.Write(w, v) }
 
 // writeJSONLine writes one document on one line.
 func writeJSONLine(w io.Writer, v any) error { return jsondoc.WriteLine(w, v) }
-
-func notNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}

@@ -162,6 +162,3 @@ func (b *BurstFinder) End(f func(Burst)) {
 
 // Open is the burst that is on, if one is: those that end later begin there.
 func (b *BurstFinder) Open() (from int64, on bool) { return b.now.From, b.on }
-
-// Threshold is what bins stand out above now.
-func (b *BurstFinder) Threshold() Threshold { return b.at }

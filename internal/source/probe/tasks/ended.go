@@ -14,11 +14,6 @@ import (
 // FromEnded is the source of the figures of processes that ended.
 const FromEnded = "tp:sched_process_free"
 
-// EndedMetrics is everything that Ended emits.
-func EndedMetrics() []sample.Metric {
-	return []sample.Metric{sample.ProcUser, sample.ProcSystem, sample.ProcMajorFault, sample.ProcRunDelay}
-}
-
 // Ended tells what the processes that ended within a window did in it: no file
 // of /proc tells that any more, and a shell's loop is made of nothing else. What
 // they read and wrote is among the I/O of their parents, and is not told here.

@@ -170,9 +170,6 @@ func (p *Probe) Each(f func(*sample.IO) error) error {
 	}
 }
 
-// Buffered is how much of the ring buffer is in use, in bytes.
-func (p *Probe) Buffered() (used, size int) { return p.reader.AvailableBytes(), p.reader.BufferSize() }
-
 // Losses reads the counters.
 func (p *Probe) Losses() (l Losses, err error) {
 	for _, c := range []struct {
