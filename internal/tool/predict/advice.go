@@ -157,8 +157,16 @@ func (p *Prediction) caveats(t *predict.Trace) (out []string) {
 		out = append(out, fmt.Sprintf("For the memory there is now the model says %s, not the %s that were measured: something evicts pages that is not for want of memory, or the cache was being filled. The intervals are as wide as that.",
 			percent1(c.Model), percent1(c.Now)))
 	}
+	if missed := c.Asked * (1 - c.Now); c.Disk > aheadShare*missed {
+		out = append(out, fmt.Sprintf("Read-ahead brings %s pages a second from disk, for %s that are asked for and not there. What it brings with another memory is not worked out: the hits hold, but the disk reads that are saved are the most that can be.",
+			table.Value(c.Disk, "count"), table.Value(missed, "count")))
+	}
 	return out
 }
+
+// aheadShare is how many times as many pages come from disk as are missed, before
+// read-ahead is said to be what brings them.
+const aheadShare = 1.2
 
 func percent1(share float64) string { return fmt.Sprintf("%.1f %%", share*100) }
 
