@@ -45,7 +45,9 @@ func TestBadAnswers(t *testing.T) {
 			w.WriteHeader(422)
 			fmt.Fprint(w, `{"status":"error","errorType":"execution","error":"query processing would load too many samples"}`)
 		}, "too many samples"},
-		"a redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", 302) }, "302 Found"},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		}, "302 Found"},
 		"half": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"status":"success","data":{"res`)
