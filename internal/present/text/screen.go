@@ -53,6 +53,7 @@ func (p *page) screen(r *diagnose.Report, d short) {
 		p.gap()
 		p.topWaiters(r.Waiters, d)
 		p.figures(r.Findings[0].Evidence, d)
+		p.gap()
 	default:
 		f := &r.Findings[0]
 		label := "PROBLEM"
