@@ -33,8 +33,8 @@ func TestJudgeIncident(t *testing.T) {
 	var notes bytes.Buffer
 	a := &env{streams: streams{stdin: strings.NewReader(""), stdout: &notes, stderr: &notes}, host: host.Live(), sources: source.List()}
 	look := newIncidentJudge(a).Judge(t.Context(), agent.Ask{Length: 200 * time.Millisecond, Look: true})
-	if len(look.Sections) != 1 || len(look.Notes) > 0 || look.Report != nil {
-		t.Fatalf("a look: %d sections, %q", len(look.Sections), look.Notes)
+	if len(look.Sections) != 1 || len(look.Notes) > 0 || look.Report == nil || look.Cause == "" {
+		t.Fatalf("a look: %d sections, %q, report %q, cause %q", len(look.Sections), look.Notes, look.Report, look.Cause)
 	}
 	for until := time.Now().Add(time.Second); time.Now().Before(until); { // so much at least was used before
 	}

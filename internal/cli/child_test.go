@@ -63,7 +63,7 @@ func TestInterruptPrintsTheFindingAndEndsTheCommand(t *testing.T) {
 	}
 	select {
 	case code := <-done:
-		if code != 9 || !strings.HasPrefix(out.String(), "HEALTHY") {
+		if code != 9 || !strings.HasPrefix(out.String(), "NO PROBLEM") {
 			t.Errorf("code %d, stdout %q", code, out.String())
 		}
 	case <-time.After(20 * time.Second):

@@ -335,7 +335,7 @@ func TestInterruptFromATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Wait()
-	if code := c.ProcessState.ExitCode(); code != 0 || !strings.Contains(out.String(), "\nCost ") {
+	if code := c.ProcessState.ExitCode(); code != 0 || !strings.Contains(out.String(), ", cost CPU ") {
 		t.Errorf("code %d, stdout %q, stderr %q %q", code, out, notes, seen)
 	}
 }

@@ -75,7 +75,7 @@ func newTraceCommand(e *env) *cobra.Command {
 	f.BoolVar(&o.summaryOnly, "summary", false, "print the summary only")
 	f.IntVar(&o.view.top, "top", 10, "rows of each table, 0 for all")
 	f.StringVar(&o.view.sort, "sort", "ios", "column to sort by, as JSON names it")
-	f.StringVar(&o.view.format, "format", "text", "text, json (lines), csv (I/Os) or perfetto")
+	f.StringVar(&o.view.format, "format", "text", "text, json (lines), csv (I/Os) or\nperfetto")
 	f.BoolVarP(&o.view.stamp, "timestamps", "t", false, "print the time of every summary")
 	f.IntVar(&o.buffer, "buffer", 16, "MiB of room in the kernel")
 	o.playback.bind(c)

@@ -54,6 +54,7 @@ func (p *page) screen(r *diagnose.Report, d short) {
 		p.topWaiters(r.Waiters, d)
 		p.figures(r.Findings[0].Evidence, d)
 		p.gap()
+		p.blindness(r)
 	default:
 		f := &r.Findings[0]
 		label := "PROBLEM"
@@ -70,6 +71,7 @@ func (p *page) screen(r *diagnose.Report, d short) {
 		p.gap()
 		p.fix(r, f, d)
 		p.gap()
+		p.blindness(r)
 		p.beside(r, d)
 	}
 	p.checked(r)
@@ -231,10 +233,7 @@ func (p *page) topWaiters(all []diagnose.Waiter, d short) {
 
 // doubts are what stands against an answer, who waits, and what is missing.
 func (p *page) doubts(r *diagnose.Report, d short) {
-	p.section("Blind")
-	if r.Blind != "" {
-		p.wrap(Escape(r.Blind), 0, 3, plain)
-	}
+	p.blindness(r)
 	p.section("Doubt")
 	for _, doubt := range r.Doubts[:min(len(r.Doubts), d.also+1)] {
 		p.wrap(Escape(doubt), 2, d.lines, plain)
@@ -254,6 +253,14 @@ func (p *page) doubts(r *diagnose.Report, d short) {
 		p.fix(r, &r.Findings[0], d)
 	}
 	p.gap()
+}
+
+// blindness is why it is not known who waits, and what would help.
+func (p *page) blindness(r *diagnose.Report) {
+	p.section("Blind")
+	if r.Blind != "" {
+		p.wrap(Escape(r.Blind), 0, 3, plain)
+	}
 }
 
 // waits is for how long a program is held up, and in what.
