@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"iocause/internal/bpf/bpftest"
 )
 
 // Where the kernel has what every object needs, a failure stays what it is.
 func TestAFailureStaysOne(t *testing.T) {
-	if err := permitted(); err != nil {
-		t.Skip(err)
-	}
+	bpftest.Need(t, "bpf", permitted())
 	refused := fmt.Errorf("loading: %w", ErrRefused)
 	if err := lacks(refused); !errors.Is(err, ErrRefused) || errors.Is(err, ErrNotSupported) {
 		t.Errorf("a refusal became %v", err)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"iocause/internal/bpf/bpftest"
 )
 
 func some() []Capability {
@@ -21,9 +23,7 @@ func some() []Capability {
 
 func TestChoose(t *testing.T) {
 	types, err := LoadTypes()
-	if err != nil {
-		t.Skip(err)
-	}
+	bpftest.Need(t, "bpf", err)
 	for _, c := range []struct {
 		forced, first string
 		left          int
@@ -52,9 +52,7 @@ func TestChoose(t *testing.T) {
 
 func TestChooseByShape(t *testing.T) {
 	types, err := LoadTypes()
-	if err != nil {
-		t.Skip(err)
-	}
+	bpftest.Need(t, "bpf", err)
 	for want, p := range map[string]Program{
 		"fexit:no_such_function: not in this kernel":   {Exit: "no_such_function"},
 		"tp:sched_switch: has 4 arguments, not 7":      {Tracepoint: "sched_switch", Arguments: 7},
