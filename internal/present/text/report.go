@@ -168,22 +168,15 @@ func (p *page) culprit(label string, c *diagnose.Culprit) {
 		return
 	}
 	p.section(label)
-	var who []string
-	switch {
-	case c.PID != 0 && c.Comm != "" && c.Processes > 1:
-		who = append(who, fmt.Sprintf("%s (%d processes, pid %d waits most)", Middle(Escape(c.Comm), 32), c.Processes, c.PID))
-	case c.PID != 0 && c.Comm != "":
-		who = append(who, fmt.Sprintf("%s (pid %d)", Middle(Escape(c.Comm), 32), c.PID))
-	case c.PID != 0:
-		who = append(who, fmt.Sprintf("pid %d", c.PID))
-	case c.Comm != "":
-		who = append(who, Middle(Escape(c.Comm), 32))
+	var parts []string
+	if name := who(c); name != "" {
+		parts = append(parts, name)
 	}
 	if c.Device != "" {
-		who = append(who, "device "+Middle(Escape(c.Device), 20))
+		parts = append(parts, "device "+Middle(Escape(c.Device), 20))
 	}
-	if len(who) > 0 {
-		p.wrap(strings.Join(who, " · "), 2, 2, plain)
+	if len(parts) > 0 {
+		p.wrap(strings.Join(parts, " · "), 2, 2, plain)
 	}
 	for _, path := range []struct{ what, name string }{{"cgroup ", c.Cgroup}, {"file ", c.File}} {
 		if path.name != "" {

@@ -96,10 +96,12 @@ func sentence(r *diagnose.Report, f *diagnose.Finding) string {
 		}
 		b.WriteString(". ")
 	}
-	if culprit := someone(&f.Culprit, r.Victim.Cgroup); culprit != "" && (!own || victim == "") {
-		b.WriteString("Culprit: " + culprit + place(", ", &f.Culprit) + ". ")
-	} else if at := place("", &f.Culprit); at != "" && (!own || victim == "") {
-		b.WriteString("Where: " + at + ". ")
+	if !own || victim == "" {
+		if culprit := someone(&f.Culprit, r.Victim.Cgroup); culprit != "" {
+			b.WriteString("Culprit: " + culprit + place(", ", &f.Culprit) + ". ")
+		} else if at := place("", &f.Culprit); at != "" {
+			b.WriteString("Where: " + at + ". ")
+		}
 	}
 	if w := r.When; w != nil && !w.Steady {
 		fmt.Fprintf(&b, "Mostly from %s to %s of the time watched. ", table.Duration(w.From), table.Duration(w.To))
@@ -132,10 +134,10 @@ func who(c *diagnose.Culprit) string {
 	switch {
 	case c.PID == 0:
 		return name
-	case c.Processes > 1:
-		return fmt.Sprintf("%s (%d processes, pid %d waits most)", name, c.Processes, c.PID)
 	case name == "":
 		return fmt.Sprintf("pid %d", c.PID)
+	case c.Processes > 1:
+		return fmt.Sprintf("%s (%d processes, pid %d waits most)", name, c.Processes, c.PID)
 	}
 	return fmt.Sprintf("%s (pid %d)", name, c.PID)
 }
@@ -245,7 +247,8 @@ func (p *page) doubts(r *diagnose.Report, d short) {
 		p.topWaiters(r.Waiters, d)
 	}
 	p.section("Missing")
-	for _, g := range byReason(r.CannotTell)[:min(len(byReason(r.CannotTell)), d.also+1)] {
+	missing := byReason(r.CannotTell)
+	for _, g := range missing[:min(len(missing), d.also+1)] {
 		p.wrap(counted(len(g.causes), "cause", "causes")+": "+g.missing, 2, d.lines, plain)
 	}
 	if len(r.Findings) > 0 && len(r.Findings[0].Advice) > 0 {
