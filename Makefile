@@ -9,6 +9,10 @@ help: ## list the targets
 build: ## build ./iocause, one static binary
 	CGO_ENABLED=0 go build -trimpath -o iocause .
 
+.PHONY: light
+light: ## build ./iocause without the storage engine: half the size, no agent and no query
+	CGO_ENABLED=0 go build -trimpath -tags light -o iocause .
+
 .PHONY: install
 install: build ## install to $(PREFIX)/bin (DESTDIR is honoured)
 	install -D -m 0755 iocause $(DESTDIR)$(PREFIX)/bin/iocause

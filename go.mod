@@ -91,3 +91,9 @@ replace github.com/Azure/azure-sdk-for-go/sdk/azidentity => ./third_party/aziden
 replace google.golang.org/api => ./third_party/googleapi
 
 replace k8s.io/client-go => ./third_party/clientgo
+
+replace github.com/stretchr/testify => ./third_party/testify
+
+replace github.com/google/go-cmp => ./third_party/gocmp
+
+replace github.com/kylelemons/godebug => ./third_party/godebug

@@ -17,10 +17,6 @@ const (
 	NotSupported
 )
 
-func (a Answer) String() string {
-	return [...]string{"could not tell", "supported", "not supported"}[a]
-}
-
 // Types is the kernel's own type information (BTF).
 type Types struct{ spec *btf.Spec }
 

@@ -23,23 +23,12 @@ type agentOptions struct {
 func newAgentCommand(e *env) *cobra.Command {
 	o := &agentOptions{}
 	c := &cobra.Command{
-		Use:   "agent [flags]",
-		Short: "Watch this machine all the time and record what it does",
-		Long: "Agent reads utilisation, saturation and errors of every resource each second and\n" +
-			"records them: as measured for two days, in steps of five minutes and of an hour\n" +
-			"for 13 months, within limits on processor, memory and disk. A disk that is full\n" +
-			"or hangs does not stop it: it then keeps what it measures in memory and writes\n" +
-			"it later. It learns what is normal, and at an anomaly it has the\n" +
-			"diagnosis look for some seconds and keeps the finding with the evidence: see\n" +
-			"'iocause incidents'. 'iocause query' asks the recording; on\n" +
-			"the address that it listens on, /metrics is for scrapers, and the query API of\n" +
-			"Prometheus for Grafana. Whoever reaches that address needs no password. It runs\n" +
-			"until SIGTERM or Ctrl-C. docs/agent.md has the configuration.",
-		Example: "  iocause agent\n  iocause agent --dir /tmp/rec --interval 5s\n" +
-			"  iocause agent --config /etc/iocause/agent.yaml\n" +
-			"  iocause agent --config agent.yaml --check-config",
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runAgent(e, c, o) },
+		Use:     "agent [flags]",
+		Short:   "Watch this machine all the time and record what it does",
+		Long:    helpOf("agent"),
+		Example: examplesOf("agent"),
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return runAgent(e, c, o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.config, "config", "", "file with the configuration (YAML)")

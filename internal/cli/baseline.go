@@ -34,21 +34,12 @@ type baselineOptions struct{ dir, format, day string }
 func newBaselineCommand(e *env) *cobra.Command {
 	o := &baselineOptions{}
 	c := &cobra.Command{
-		Use:   "baseline [SIGNAL] [flags]",
-		Short: "Show what is normal on this host, and today against it",
-		Long: "Baseline compares the newest hour of every signal that the agent keeps with\n" +
-			"what is normal at that time: the same hour of the week over eight weeks, or,\n" +
-			"while less is known, of working days or weekends over 14 days, or the last day.\n" +
-			"Z is by how many times the usual spread the hour deviates to the bad side.\n\n" +
-			"With SIGNAL it draws the day hour by hour (dots: medians) against the band that\n" +
-			"nine tenths of the samples are in (shaded), with the month and the year.\n\n" +
-			"Signals:\n" + signalList(),
-		Example: `  iocause baseline
-  iocause baseline disk.pressure
-  iocause baseline cpu.user --day 2026-11-03
-  iocause baseline memory.available --format json`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return runBaseline(e, o, args) },
+		Use:     "baseline [SIGNAL] [flags]",
+		Short:   "Show what is normal on this host, and today against it",
+		Long:    helpOf("baseline", "{signals}", signalList()),
+		Example: examplesOf("baseline"),
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return runBaseline(e, o, args) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")

@@ -29,26 +29,12 @@ type burstOptions struct {
 func newBurstCommand(e *env) *cobra.Command {
 	o := &burstOptions{}
 	c := &cobra.Command{
-		Use:   "burst " + intervalUsage,
-		Short: "Find bursts of I/O of milliseconds, and who made them",
-		Long: "Burst counts what arrives at each disk in every millisecond and whose it is, and\n" +
-			"prints the bursts as they happen: runs of milliseconds that stand out from the\n" +
-			"second around them. Averages of a second hide them, and limits of cloud disks\n" +
-			"are enforced within them. The table says how many there were, how far they are\n" +
-			"above the average, and how much of all I/O is in them.\n\n" +
-			intervalHelp + "\n\n" +
-			"A millisecond stands out by 8 robust standard deviations, 10 I/Os or 1 MiB at\n" +
-			"the least. Random arrivals at a steady rate are no bursts. With --pid, --comm or\n" +
-			"--cgroup only what those ask for is looked at; the latency is still the disk's.\n" +
-			"Files are not kept: --file is refused.",
-		Example: `  iocause burst
-  iocause burst 10
-  iocause burst 1 60 --device nvme0n1 -t
-  iocause burst 10 --cgroup /system.slice/backup.service
-  iocause burst 5 --format json
-  iocause burst --recording 17`,
-		Args: func(c *cobra.Command, args []string) error { return o.args(args) },
-		RunE: func(c *cobra.Command, _ []string) error { return runBurst(e, c, o) },
+		Use:     "burst " + intervalUsage,
+		Short:   "Find bursts of I/O of milliseconds, and who made them",
+		Long:    helpOf("burst"),
+		Example: examplesOf("burst"),
+		Args:    func(c *cobra.Command, args []string) error { return o.args(args) },
+		RunE:    func(c *cobra.Command, _ []string) error { return runBurst(e, c, o) },
 	}
 	o.bind(c, "bursts")
 	o.filter.bind(c)

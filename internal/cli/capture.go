@@ -28,20 +28,12 @@ type captureOptions struct {
 func newCaptureCommand(e *env) *cobra.Command {
 	o := &captureOptions{}
 	c := &cobra.Command{
-		Use:   "capture [flags]",
-		Short: "Keep what goes on now as an incident, by hand",
-		Long: "Capture does now what the agent does at an anomaly: it watches with all\n" +
-			"probes, judges, and keeps finding and evidence as an incident. It needs no\n" +
-			"agent. After --duration it watches the threads, the stacks of who waits most,\n" +
-			"every I/O, the system calls and the stacks of what runs, for 5 seconds each at\n" +
-			"most, and looks once at the cache and the memory.\n\n" +
-			"The incident goes to the others of the agent, or with -o to a file. Ctrl-C ends\n" +
-			"the gathering early, and what was seen is kept.",
-		Example: `  iocause capture --note "checkout is slow"
-  iocause capture --duration 30s -o now.iocause
-  iocause incident now.iocause`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runCapture(c.Context(), e, o) },
+		Use:     "capture [flags]",
+		Short:   "Keep what goes on now as an incident, by hand",
+		Long:    helpOf("capture"),
+		Example: examplesOf("capture"),
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return runCapture(c.Context(), e, o) },
 	}
 	f := c.Flags()
 	f.Var(timeIn(&o.length, 10*time.Second), "duration", "how long all probes watch")

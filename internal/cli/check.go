@@ -62,17 +62,11 @@ func newCheckCommand(e *env) *cobra.Command {
 	var format string
 	limit := checkLimit
 	c := &cobra.Command{
-		Use:   "check",
-		Short: "Say what can be observed here, and which verdicts that allows",
-		Long: "Check opens every source that diagnose uses, reads it for a moment and says\n" +
-			"which work, which this kernel does not support and which failed, why, and what\n" +
-			"would help. Where kernels offer several ways to count something it says which\n" +
-			"one is taken, how exact that is, and how it was tested. It exits with 1 when a\n" +
-			"verdict is impossible because of that.",
-		Example: `  iocause check
-  iocause check --timeout 30s    a machine that is slow to load programs
-  iocause check --format json`,
-		Args: noArgs,
+		Use:     "check",
+		Short:   "Say what can be observed here, and which verdicts that allows",
+		Long:    helpOf("check"),
+		Example: examplesOf("check"),
+		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := checkFormat(format); err != nil {
 				return err

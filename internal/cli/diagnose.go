@@ -57,34 +57,10 @@ type diagnoseOptions struct {
 func newDiagnoseCommand(e *env) *cobra.Command {
 	o := &diagnoseOptions{}
 	c := &cobra.Command{
-		Use:   "diagnose [flags] [-- COMMAND ...]",
-		Short: "Watch for some seconds and name the cause of slow I/O",
-		Long: "Diagnose watches the machine for --duration and names one cause, or says that\n" +
-			"all is well, or what it would need to tell. Ctrl-C ends the watching early and\n" +
-			"still prints the finding; a second Ctrl-C quits.\n\n" +
-			"With a COMMAND it starts that and watches it and what it starts until it ends,\n" +
-			"or for --duration when that is given; the command then runs on to its end\n" +
-			"before iocause exits. What the command prints goes to standard error, so that\n" +
-			"standard output holds the finding alone. Its standard input is that of iocause,\n" +
-			"unless that is a terminal. Ctrl-C is passed on to it.\n\n" +
-			"With --recording it judges what 'iocause record' has kept, as if it had been\n" +
-			"watched now; of a command that was run for that, it judges the command.\n\n" +
-			"With --against it also compares with a recording of better times, or of another\n" +
-			"host: whether the device is slower than it was for the same requests, and which\n" +
-			"settings that differ can be behind a slowdown.\n\n" +
-			"With -o it also writes a page to look at and to mail, as 'iocause report' does,\n" +
-			"and reads the kernel programs' tables once a second for its drawings.",
-		Example: `  iocause diagnose
-  iocause diagnose --duration 30s --pid 1234
-  iocause diagnose --cgroup /system.slice/postgresql.service
-  iocause diagnose --device nvme0n1 -v
-  iocause diagnose --format json
-  iocause diagnose --recording run.iocause --from 14:00 --to 14:05
-  iocause diagnose --comm postgres --against monday.iocause
-  iocause diagnose --duration 30s -o slow.html
-  iocause diagnose -- tar cf /tmp/home.tar /home
-  iocause diagnose --exit-code -- make test
-  iocause diagnose --comm postgres --fail-on problem,cannot-tell`,
+		Use:     "diagnose [flags] [-- COMMAND ...]",
+		Short:   "Watch for some seconds and name the cause of slow I/O",
+		Long:    helpOf("diagnose"),
+		Example: examplesOf("diagnose"),
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
 				return &usageError{fmt.Errorf("reading the arguments: %q is no flag", before[0]),

@@ -30,29 +30,12 @@ func (o *diffOptions) times() bool { return o.from != [2]string{} || o.to != [2]
 func newDiffCommand(e *env) *cobra.Command {
 	o := &diffOptions{}
 	c := &cobra.Command{
-		Use:   "diff A [B]",
-		Short: "Compare two recordings, two times of one, or two texts",
-		Long: "Diff compares two files of 'iocause record', or two times of one file: what is\n" +
-			"wrong in each, the figures whose change stands out, and the settings of the\n" +
-			"machines that differ. Of recorded commands it compares the commands, else the\n" +
-			"whole machine, unless a filter is given. Without a file it compares two times\n" +
-			"of what the agent recorded. An incident is given by its number or file; one\n" +
-			"alone is compared with the better times that it was judged against. Two texts\n" +
-			"with the output of other tools are judged as 'iocause read' does, and compared.\n\n" +
-			"A change stands out when the figure of the whole time differs by a tenth at\n" +
-			"least, and nine of ten pairs of windows, one of each side, differ in the same\n" +
-			"direction. Sizes and limits are compared as they are. --all shows every figure.\n" +
-			"B is judged knowing A: whether its device became slower for the same requests,\n" +
-			"and which settings that differ can be behind a slowdown.\n\n" + replay.SpanHelp,
-		Example: `  iocause diff before.iocause after.iocause
-  iocause diff night.iocause --from 02:00 --to 02:10 --from-b 04:00 --to-b 04:10
-  iocause diff a.iocause b.iocause --comm postgres
-  iocause diff --from "yesterday 14:00" --to "yesterday 15:00" --from-b "1h ago"
-  iocause diff 17
-  iocause diff slow.txt fast.txt
-  iocause diff a.iocause b.iocause --format json --all | jq .figures`,
-		Args: func(_ *cobra.Command, args []string) error { return o.check(args) },
-		RunE: func(c *cobra.Command, args []string) error { return runDiff(e, c, o, args) },
+		Use:     "diff A [B]",
+		Short:   "Compare two recordings, two times of one, or two texts",
+		Long:    helpOf("diff"),
+		Example: examplesOf("diff"),
+		Args:    func(_ *cobra.Command, args []string) error { return o.check(args) },
+		RunE:    func(c *cobra.Command, args []string) error { return runDiff(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.from[0], "from", "", "begin there in A")

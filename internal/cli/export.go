@@ -16,14 +16,11 @@ import (
 func newExportCommand(e *env) *cobra.Command {
 	var dir, to string
 	c := &cobra.Command{
-		Use:   "export N -o FILE.iocause",
-		Short: "Write one incident to a file to send to somebody",
-		Long: "Export writes an incident with all its evidence to one file, that 'iocause\n" +
-			"incident FILE' shows on any machine. It holds names of processes, files and\n" +
-			"cgroups of this host. Only its owner can read it; no other file is overwritten.",
-		Example: `  iocause export 17 -o db1.iocause
-  iocause export 17 -o - | ssh colleague iocause incident -`,
-		Args: oneIncident,
+		Use:     "export N -o FILE.iocause",
+		Short:   "Write one incident to a file to send to somebody",
+		Long:    helpOf("export"),
+		Example: examplesOf("export"),
+		Args:    oneIncident,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if to == "" {
 				return &usageError{errors.New("reading --output: no file is given"), "give one, or - for standard output"}

@@ -27,20 +27,10 @@ type flameAsk struct {
 func newFlameCommand(e *env) *cobra.Command {
 	ask := &flameAsk{}
 	c := &cobra.Command{
-		Use:   "flame FILE [AFTER] [flags]",
-		Short: "Draw recorded stacks as a flame graph, or compare two recordings",
-		Long: "Flame draws the stacks of FILE, or compares those of two files. A file holds\n" +
-			"what 'perf script' prints, the stacks of tools of bcc and bpftrace, a profile\n" +
-			"of pprof, or folded stacks as 'iocause offcpu -o FILE.folded' and many other\n" +
-			"tools write them; it is told by its content, and - is standard input.\n\n" +
-			"Of perf's text the first event is added up, by its periods; switches of the\n" +
-			"scheduler (sched:sched_switch) by the time until the thread runs again. Numbers\n" +
-			"of folded stacks are taken for microseconds.",
-		Example: `  iocause flame waits.folded -o waits.html
-  perf script | iocause flame - -o cpu.svg
-  perf script | iocause flame - --format folded
-  curl -s localhost:6060/debug/pprof/profile | iocause flame - -o go.svg
-  iocause flame before.txt after.txt -o diff.html`,
+		Use:     "flame FILE [AFTER] [flags]",
+		Short:   "Draw recorded stacks as a flame graph, or compare two recordings",
+		Long:    helpOf("flame"),
+		Example: examplesOf("flame"),
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil
@@ -101,16 +91,11 @@ func (k *flameAsk) check(files int) error {
 func newFlameDiffCommand(e *env) *cobra.Command {
 	ask := &flameAsk{}
 	c := &cobra.Command{
-		Use:   "diff BEFORE AFTER [flags]",
-		Short: "Compare two recordings in one flame graph",
-		Long: "Diff draws both recordings in one page: a function is as wide as its time in\n" +
-			"both together, red where it takes more time in the second, blue where it takes\n" +
-			"less. Record both for the same time and under the same load, or the difference\n" +
-			"is that of the recordings.",
-		Example: `  iocause offcpu --pid 1234 -o before.folded
-  iocause offcpu --pid 1234 -o after.folded
-  iocause flame diff before.folded after.folded -o diff.html`,
-		Args: func(c *cobra.Command, args []string) error { return filesGiven(c, args, 2) },
+		Use:     "diff BEFORE AFTER [flags]",
+		Short:   "Compare two recordings in one flame graph",
+		Long:    helpOf("flame-diff"),
+		Example: examplesOf("flame-diff"),
+		Args:    func(c *cobra.Command, args []string) error { return filesGiven(c, args, 2) },
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := ask.check(len(args)); err != nil {
 				return err

@@ -21,24 +21,12 @@ type fleetOptions struct {
 	from, to, cause string
 }
 
-const fleetTimeHelp = "\n\nA time is \"10m ago\", \"14:00\", \"yesterday 14:00\", \"2026-01-31 14:00\" or RFC 3339."
-
 func newFleetCommand(e *env) *cobra.Command {
 	c := newFleetPart(e, &cobra.Command{
-		Use:   "fleet --url URL [flags]",
-		Short: "Which hosts have which cause, and what they have in common",
-		Long: "Fleet asks a store that many agents send to (docs/agent.md, remote_write), or\n" +
-			"that scrapes them: Prometheus, VictoriaMetrics, Thanos, Mimir or another one\n" +
-			"with the query API of Prometheus. It shows how many hosts had which cause in\n" +
-			"the time that is asked for, how many have it now, since when, and what hosts\n" +
-			"with that cause have in common that healthy ones have not, by their settings,\n" +
-			"kernel, devices and the labels that were sent along. A host counts as healthy\n" +
-			"if it was looked at and nothing was found." + fleetTimeHelp,
-		Example: "  iocause fleet --url http://prometheus:9090\n" +
-			"  iocause fleet --url http://prometheus:9090 --from '1d ago' --match 'zone=\"a\"'\n" +
-			"  iocause fleet common --url http://prometheus:9090 --cause dirty-throttling\n" +
-			"  iocause fleet hosts --url http://prometheus:9090 --format csv\n" +
-			"  iocause fleet disks --url https://metrics.example.com --token-file token",
+		Use:     "fleet --url URL [flags]",
+		Short:   "Which hosts have which cause, and what they have in common",
+		Long:    helpOf("fleet"),
+		Example: examplesOf("fleet"),
 	}, false, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
 		f, err := fleet.Observe(ctx, &o.Ask)
 		if err != nil {
@@ -48,14 +36,10 @@ func newFleetCommand(e *env) *cobra.Command {
 	})
 	c.AddCommand(
 		newFleetPart(e, &cobra.Command{
-			Use:   "common --url URL --cause ID [flags]",
-			Short: "What hosts with one cause have in common",
-			Long: "Common compares hosts with a cause with healthy ones, fact by fact, and shows\n" +
-				"those that go with it: with how many of both, how many times as often hosts\n" +
-				"with it are affected, and how likely chance alone would have shown it among\n" +
-				"all that were tested. Of facts that come together, the one that explains the\n" +
-				"others stands for itself." + fleetTimeHelp,
-			Example: "  iocause fleet common --url http://prometheus:9090 --cause dirty-throttling",
+			Use:     "common --url URL --cause ID [flags]",
+			Short:   "What hosts with one cause have in common",
+			Long:    helpOf("fleet-common"),
+			Example: examplesOf("fleet-common"),
 		}, true, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
 			if o.cause == "" {
 				return nil, &usageError{errors.New("reading --cause: it is missing"), "'iocause fleet' shows which there are"}
@@ -71,11 +55,10 @@ func newFleetCommand(e *env) *cobra.Command {
 			return []table.Table{common.Table()}, nil
 		}),
 		newFleetPart(e, &cobra.Command{
-			Use:   "hosts --url URL [flags]",
-			Short: "The hosts with a cause, by name",
-			Long: "Hosts lists the hosts with any cause, or with the one that is asked for, and\n" +
-				"how much of the waiting it explained at most." + fleetTimeHelp,
-			Example: "  iocause fleet hosts --url http://prometheus:9090 --cause device-errors",
+			Use:     "hosts --url URL [flags]",
+			Short:   "The hosts with a cause, by name",
+			Long:    helpOf("fleet-hosts"),
+			Example: examplesOf("fleet-hosts"),
 		}, true, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
 			f, err := fleet.Observe(ctx, &o.Ask)
 			if err != nil {
@@ -84,13 +67,10 @@ func newFleetCommand(e *env) *cobra.Command {
 			return []table.Table{f.HostTable(o.cause)}, nil
 		}),
 		newFleetPart(e, &cobra.Command{
-			Use:   "disks --url URL [flags]",
-			Short: "Disks that are slower than their like at the same load",
-			Long: "Disks compares the latency of every disk with that of the others of its model\n" +
-				"on all hosts, at the same number of requests in flight, of the same size and\n" +
-				"with as many reads among them: a disk that is only asked for more is not slow.\n" +
-				"Virtual disks without a model are compared with those of their size." + fleetTimeHelp,
-			Example: "  iocause fleet disks --url http://prometheus:9090 --from '6h ago'",
+			Use:     "disks --url URL [flags]",
+			Short:   "Disks that are slower than their like at the same load",
+			Long:    helpOf("fleet-disks"),
+			Example: examplesOf("fleet-disks"),
 		}, false, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
 			d, err := fleet.ObserveDisks(ctx, &o.Ask)
 			if err != nil {

@@ -19,21 +19,11 @@ func newIncidentCommand(e *env) *cobra.Command {
 	var dir, format, section string
 	var brief bool
 	c := &cobra.Command{
-		Use:   "incident N|FILE [flags]",
-		Short: "Show one incident with its finding and evidence",
-		Long: "Incident shows which signals were abnormal and what is normal at such a time,\n" +
-			"the finding as 'iocause diagnose' prints it, the series around it, and the\n" +
-			"evidence in the tables of the live commands; these take an incident with\n" +
-			"--recording, too.\n" +
-			"FILE is what 'iocause export' wrote, on whatever machine; - is standard input,\n" +
-			"of which the evidence is only listed. A file that was cut off or damaged is\n" +
-			"shown as far as it goes.",
-		Example: `  iocause incident 17
-  iocause threads --recording 17
-  iocause incident 17 --format json
-  iocause incident 17 --section trace > slow.trace
-  iocause incident db1.iocause`,
-		Args: oneIncident,
+		Use:     "incident N|FILE [flags]",
+		Short:   "Show one incident with its finding and evidence",
+		Long:    helpOf("incident"),
+		Example: examplesOf("incident"),
+		Args:    oneIncident,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
 				return err

@@ -18,15 +18,11 @@ func newIncidentsCommand(e *env) *cobra.Command {
 	var dir, format string
 	var top int
 	c := &cobra.Command{
-		Use:   "incidents [flags]",
-		Short: "List the incidents that the agent kept",
-		Long: "Incidents lists the anomalies that the agent detected on this host, the newest\n" +
-			"first: what was far from normal or at a limit, and the cause that was found.\n" +
-			"'iocause incident N' shows one of them with its evidence.",
-		Example: `  iocause incidents
-  iocause incidents --top 0 --format json
-  iocause incidents --dir /mnt/other/var/lib/iocause`,
-		Args: noArgs,
+		Use:     "incidents [flags]",
+		Short:   "List the incidents that the agent kept",
+		Long:    helpOf("incidents"),
+		Example: examplesOf("incidents"),
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := checkFormat(format); err != nil {
 				return err

@@ -32,11 +32,6 @@ const intervalUsage = "[INTERVAL [COUNT]] [flags]"
 // firstLook is how long a command without INTERVAL watches, once.
 const firstLook = 5 * time.Second
 
-// intervalHelp ends the long help of every observation command.
-const intervalHelp = "INTERVAL is in seconds, or has a unit (500ms, 1m); with COUNT it ends after so\n" +
-	"many, without it goes on until Ctrl-C, and then sums up. Without both it watches\n" +
-	"for 5 seconds once. Ctrl-C ends an interval early and still shows it."
-
 // bind adds the flags. sort is the key of the column that tables are sorted by.
 func (o *intervals) bind(c *cobra.Command, sort string) {
 	f := c.Flags()

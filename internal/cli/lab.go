@@ -21,7 +21,7 @@ func newLabCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
 		Short: "Make slow I/O whose cause is known",
-		Long:  "Lab puts a load of a known kind on this machine, to reproduce a problem or to\ntry a diagnosis on.",
+		Long:  helpOf("lab"),
 	}
 	c.AddCommand(newLabLoadCommand(e.stdout, e.stderr), newLabEatCommand(e), newLabProbeCommand(e), newLabFioCommand(e),
 		newLabRunCommand(e), newLabCompareCommand(e), newLabScoreCommand(e), newLabProveCommand(e), newLabDiskCommand(e))
@@ -33,16 +33,10 @@ func newLabLoadCommand(stdout, stderr io.Writer) *cobra.Command {
 	var format string
 	var readyFD int
 	c := &cobra.Command{
-		Use:   "load KIND [flags]",
-		Short: "Run a load and account for exactly what it did",
-		Long: "Load reads, writes, maps, copies, computes or takes memory, and then prints what\n" +
-			"it did: calls, bytes, page visits, latencies, faults. It ends by its own limits\n" +
-			"or by an interrupt, after which it still prints the account.\n\nKinds:\n" + kindList(),
-		Example: `  iocause lab load randread --path /data/big --bs 8k --duration 10s
-  iocause lab load read --path /tmp/x --size 1G --drop --passes 2
-  iocause lab load direct --path /dev/vdb --threads 16 --threads-from 2 --ramp 8s --duration 60s
-  iocause lab load mixed --path /data/big --writes 20 --order zipf --duration 10s
-  iocause lab load anon --size 400M --duration 30s --format json`,
+		Use:       "load KIND [flags]",
+		Short:     "Run a load and account for exactly what it did",
+		Long:      helpOf("lab-load", "{kinds}", kindList()),
+		Example:   examplesOf("lab-load"),
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: load.KindNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {

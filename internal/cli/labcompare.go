@@ -17,15 +17,11 @@ import (
 func newLabCompareCommand(e *env) *cobra.Command {
 	var format, output string
 	c := &cobra.Command{
-		Use:   "compare A B",
-		Short: "Set two results of 'lab run' side by side",
-		Long: "Compare takes two result directories of one experiment at one scale, shows in\n" +
-			"what the hosts and the figures differ, and names the differences that go with a\n" +
-			"slowdown. Each side needs 3 repeats for a confidence interval.",
-		Example: `  iocause lab compare before after
-  iocause lab compare host-a host-b --format json
-  iocause lab compare host-a host-b -o comparison.html`,
-		Args: cobra.ExactArgs(2),
+		Use:     "compare A B",
+		Short:   "Set two results of 'lab run' side by side",
+		Long:    helpOf("lab-compare"),
+		Example: examplesOf("lab-compare"),
+		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if format != "text" && format != "json" {
 				return &usageError{fmt.Errorf("no format is called %q", format), "there are text and json"}

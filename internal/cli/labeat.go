@@ -46,17 +46,10 @@ type eaten struct {
 func newLabEatCommand(e *env) *cobra.Command {
 	o := &eatOptions{}
 	c := &cobra.Command{
-		Use:   "eat SIZE | --available SIZE",
-		Short: "Take memory and hold it, to see what is slow without it",
-		Long: "Eat takes anonymous memory, touches every page of it, says what it truly holds and\n" +
-			"holds that until Ctrl-C, until --duration is over or until its parent dies. Then\n" +
-			"all of it is given back. It refuses to take what would leave less than 128 MiB to\n" +
-			"the host or to its own cgroup, unless it is forced; and when others need memory\n" +
-			"after all, it is what the kernel ends first.",
-		Example: `  iocause lab eat 2G
-  iocause lab eat --available 1G
-  iocause lab eat --tmpfs --lock 512M --duration 1m
-  iocause lab eat 2G --format json &`,
+		Use:     "eat SIZE | --available SIZE",
+		Short:   "Take memory and hold it, to see what is slow without it",
+		Long:    helpOf("lab-eat"),
+		Example: examplesOf("lab-eat"),
 		Args: func(c *cobra.Command, args []string) error {
 			if (len(args) == 1) == c.Flags().Changed("available") || len(args) > 1 {
 				return &usageError{errors.New("reading the arguments: how much shall be taken?"), "give SIZE, or --available SIZE to leave"}

@@ -27,16 +27,10 @@ type fioOptions struct {
 func newLabFioCommand(e *env) *cobra.Command {
 	o := &fioOptions{}
 	c := &cobra.Command{
-		Use:   "fio JOB.fio [-- FIO-FLAGS ...]",
-		Short: "Run fio's jobs, show what they reached and diagnose them",
-		Long: "Fio runs the jobs of a file with the fio that is installed, watches them as\n" +
-			"'iocause diagnose' would, and prints the finding and a table of the jobs. SUBMIT\n" +
-			"is from a request's call to its handing over, COMPLETE from there to its end;\n" +
-			"of synchronous engines there is only the latter. The files that the jobs make\n" +
-			"are fio's affair: see 'unlink' and 'directory' in fio(1).",
-		Example: `  iocause lab fio randread.fio
-  iocause lab fio randread.fio -- --runtime=30
-  iocause lab fio randread.fio --no-diagnose --format json`,
+		Use:     "fio JOB.fio [-- FIO-FLAGS ...]",
+		Short:   "Run fio's jobs, show what they reached and diagnose them",
+		Long:    helpOf("lab-fio"),
+		Example: examplesOf("lab-fio"),
 		Args: func(c *cobra.Command, args []string) error {
 			if len(argsBeforeDash(c, args)) != 1 {
 				return &usageError{errors.New("reading the arguments: which jobs?"), "give one JOB.fio, and fio's flags behind --"}

@@ -29,20 +29,12 @@ type probeOptions struct {
 func newLabProbeCommand(e *env) *cobra.Command {
 	o := &probeOptions{size: 256 << 20}
 	c := &cobra.Command{
-		Use:   "probe DIR|DEVICE",
-		Short: "Measure what a directory or a block device can do",
-		Long: "Probe reads and writes in sequence and at random, in blocks of several sizes,\n" +
-			"with one request under way and with many, directly and through the page cache,\n" +
-			"and prints rates and latencies. Buffered steps have one request under way.\n\n" +
-			"In a directory it asks before it writes, and works on a file of its own that\n" +
-			"has no name: nothing that is there is touched and nothing stays. A device is\n" +
-			"only read; with --write what is on it is lost: it must not be mounted, and its\n" +
-			"name must be typed first.",
-		Example: `  iocause lab probe /var/lib/postgresql
-  iocause lab probe /data --duration 5s --bs 8k --depth 1,16 --yes
-  iocause lab probe /dev/nvme0n1 --format json`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return runLabProbe(e.streams, c, o, args[0]) },
+		Use:     "probe DIR|DEVICE",
+		Short:   "Measure what a directory or a block device can do",
+		Long:    helpOf("lab-probe"),
+		Example: examplesOf("lab-probe"),
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return runLabProbe(e.streams, c, o, args[0]) },
 	}
 	f := c.Flags()
 	f.Var(&o.size, "size", "`size` of the test file, or of the part of the device from its start")

@@ -26,16 +26,10 @@ type proveOptions struct {
 func newLabProveCommand(e *env) *cobra.Command {
 	o := &proveOptions{}
 	c := &cobra.Command{
-		Use:   "prove SEED",
-		Short: "Find the true cause of a situation by trying every remedy",
-		Long: "Prove sets up the situation of a seed (a program, a disk, what is in its way and\n" +
-			"who is beside it), lets 'iocause diagnose' look at it, and then applies each\n" +
-			"remedy in turn, measures the work that the program gets done, and undoes it.\n" +
-			"The true cause is the one whose removal helps most. It says whether the\n" +
-			"diagnosis was right, and whether its advice gave what it promised. For a test\n" +
-			"machine, as root; half a minute each.",
-		Example: `  iocause lab prove 12
-  iocause lab prove 12 --rounds 5 --format json`,
+		Use:     "prove SEED",
+		Short:   "Find the true cause of a situation by trying every remedy",
+		Long:    helpOf("lab-prove"),
+		Example: examplesOf("lab-prove"),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &usageError{errors.New("reading the arguments: which situation?"), "give the number of one"}

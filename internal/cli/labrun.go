@@ -31,20 +31,10 @@ type runOptions struct {
 func newLabRunCommand(e *env) *cobra.Command {
 	o := &runOptions{}
 	c := &cobra.Command{
-		Use:   "run NAME|FILE.yaml",
-		Short: "Do an experiment: set up, measure, diagnose, clean up",
-		Long: "Run does the phases of an experiment, one of iocause's own or a file, with\n" +
-			"'iocause diagnose' beside each, prints a summary and makes a directory with all\n" +
-			"figures: results.json, series.csv (window by window) and report.html (plots). It\n" +
-			"says when a load became faster or slower and what else changed then; with\n" +
-			"--duration the last phase goes on for hours. What it sets up (cgroups, loop\n" +
-			"devices, files) it takes down again, after kill -9 at its next start. For a test\n" +
-			"machine, as root.",
-		Example: `  iocause lab run --list
-  iocause lab run squeeze
-  iocause lab run read-twice --scale 0.0625 --repeat 3 --out before
-  iocause lab run tmpfs-write --duration 8h
-  iocause lab run mine.yaml`,
+		Use:     "run NAME|FILE.yaml",
+		Short:   "Do an experiment: set up, measure, diagnose, clean up",
+		Long:    helpOf("lab-run"),
+		Example: examplesOf("lab-run"),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || (len(args) == 1) == o.list {
 				return &usageError{errors.New("reading the arguments: which experiment?"), "give one NAME or FILE.yaml, or --list"}

@@ -38,30 +38,11 @@ type scoreOptions struct {
 func newLabScoreCommand(e *env) *cobra.Command {
 	o := &scoreOptions{}
 	c := &cobra.Command{
-		Use:   "score",
-		Short: "Count how often diagnose is right, on situations whose cause is known",
-		Long: "Score sets situations up, one after another, whose cause is known by how they\n" +
-			"are made; lets 'iocause diagnose' look at each; and counts: primary causes and\n" +
-			"culprits that are right, causes named on a healthy machine, precision and\n" +
-			"recall of each cause, and which is taken for which. A situation that did not\n" +
-			"come about, because others use the machine, is shown and not counted. It ends\n" +
-			"with status 1 below the floor. For a test machine, as root; about eight\n" +
-			"seconds a situation, ten minutes in all.\n\n" +
-			"Some situations need a disk with a cap, another kernel or cgroups of version 2.\n" +
-			"--vm runs these and no others, each in a virtual machine of its own (QEMU with a\n" +
-			"kernel of Debian, which it fetches): emulated, so that it needs no root and no\n" +
-			"KVM, and takes a minute or two for each.\n\n" +
-			"--seeds draws situations from a space of programs, disks and causes instead, and\n" +
-			"proves each by intervention (see 'iocause lab prove'). Even seeds are for working\n" +
-			"on, odd ones only for scoring: of these the results tell no more than whether it\n" +
-			"was right. The same command goes on where it was interrupted.",
-		Example: `  iocause lab score --list
-  iocause lab score --filter 'cold|swap' --repeat 3
-  iocause lab score --repeat 3 --format json > score.json
-  iocause lab score --vm
-  iocause lab score --seeds 1..400 --parity odd --limit 2h
-  iocause lab score --scenarios ~/my-scenarios --floor 0.9`,
-		Args: cobra.NoArgs,
+		Use:     "score",
+		Short:   "Count how often diagnose is right, on situations whose cause is known",
+		Long:    helpOf("lab-score"),
+		Example: examplesOf("lab-score"),
+		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.drawn.seeds != "" {
 				return scoreSeeds(c.Context(), e, &o.drawn, o.dir)

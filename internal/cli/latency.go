@@ -32,30 +32,11 @@ type latencyOptions struct {
 func newLatencyCommand(e *env) *cobra.Command {
 	o := &latencyOptions{}
 	c := &cobra.Command{
-		Use:   "latency " + intervalUsage,
-		Short: "Show what the time of system calls is made of",
-		Long: "Latency measures every system call of every process and parts its time into\n" +
-			"what it was made of; the parts add up to the wall time of each call:\n" +
-			"  cpu        on a processor, in the kernel\n" +
-			"  queue      woken, but waiting for a processor\n" +
-			"  preempted  lost the processor to another thread\n" +
-			"  disk       block I/O, file systems, page faults that read\n" +
-			"  lock       locks of the kernel and of the program\n" +
-			"  throttle   paused for dirty pages, asleep in direct reclaim\n" +
-			"  other      network, pipes, timers, what is not known\n" +
-			"A call counts when it returns. Calls that wait for something to happen (sleep,\n" +
-			"poll, wait, futex) are left out unless --syscall names them. Percentiles are at\n" +
-			"most 6.25 % off; counts and sums are exact. --parts shows them for every part.\n" +
-			"Of the slowest calls of each row, 3 that took --slow or longer, the stack is\n" +
-			"shown: the program's, and the kernel's of the longest wait.\n\n" + intervalHelp,
-		Example: `  iocause latency
-  iocause latency 1 --pid 1234 --parts
-  iocause latency --syscall read,fsync,mmap,munmap
-  iocause latency 5 --sort disk_s
-  iocause latency --pid 1234 --syscall fsync --slow 50ms
-  iocause latency 10 1 --syscall all --format json
-  iocause latency --recording 17 --sort disk_s`,
-		RunE: func(c *cobra.Command, args []string) error { return runLatency(e, c, o, args) },
+		Use:     "latency " + intervalUsage,
+		Short:   "Show what the time of system calls is made of",
+		Long:    helpOf("latency"),
+		Example: examplesOf("latency"),
+		RunE:    func(c *cobra.Command, args []string) error { return runLatency(e, c, o, args) },
 	}
 	o.bind(c, "wall_s")
 	f := c.Flags()

@@ -28,24 +28,10 @@ type liveOptions struct {
 func newLiveCommand(e *env) *cobra.Command {
 	o := &liveOptions{}
 	c := &cobra.Command{
-		Use:   "live [INTERVAL] [flags]",
-		Short: "The machine in one screen: verdict, resources, latencies, tables",
-		Long: "Live shows the machine as it goes on: at the top the verdict of the last ten\n" +
-			"seconds, which is judged again and again, then the resources with their\n" +
-			"course, a heat map of latencies, and tables to sort, filter and open. It needs\n" +
-			"a terminal; ? shows all keys.\n\n" +
-			"INTERVAL is in seconds, or has a unit (500ms); a second by default. Space\n" +
-			"pauses, Left and Right go back and forth in time. Kernel programs are loaded\n" +
-			"while the first figures are shown already; with --light only those that a table\n" +
-			"needs, and no verdict is worked out until v is pressed. The corner says what\n" +
-			"it costs.\n\n" +
-			"With --recording, or --from and --to, the same screen shows what was kept.",
-		Example: `  iocause live
-  iocause live 5 --light
-  iocause live --cgroup /system.slice/postgresql.service
-  iocause live --recording run.iocause
-  iocause live --recording 17
-  iocause live --from "2h ago" --to "1h ago"`,
+		Use:     "live [INTERVAL] [flags]",
+		Short:   "The machine in one screen: verdict, resources, latencies, tables",
+		Long:    helpOf("live"),
+		Example: examplesOf("live"),
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return &usageError{fmt.Errorf("reading the arguments: %q is one too many", args[1]), "give INTERVAL at most"}

@@ -11,12 +11,6 @@ import (
 	"iocause/internal/table"
 )
 
-// looksHelp ends the long help of commands that show a state rather than what
-// happens meanwhile.
-const looksHelp = "Without INTERVAL it looks once. With it, it looks every so many seconds (or\n" +
-	"500ms, 1m) and shows what changed since the look before; with COUNT that often,\n" +
-	"without until Ctrl-C, and then shows what changed since the first."
-
 // splitInterval takes [INTERVAL [COUNT]] off the end of arguments that begin
 // with paths. A file whose name is a number is written ./5.
 func splitInterval(args []string) (paths, rest []string) {

@@ -24,24 +24,12 @@ type memOptions struct {
 func newMemCommand(e *env) *cobra.Command {
 	o := &memOptions{}
 	c := &cobra.Command{
-		Use:   "mem [INTERVAL [COUNT]] [flags]",
-		Short: "Show where the memory is, and how much of it can be had back",
-		Long: "Mem divides the memory into parts that do not overlap and add up to MemTotal,\n" +
-			"with what nothing explains as a part of its own. It shows what free(1) shows,\n" +
-			"how the kernel reckons what is available and where that misleads, what dropping\n" +
-			"the cache would free and leave, and for each process what it has in memory and\n" +
-			"its share of the cache.\n\n" +
-			"Filters choose processes: --file and --device those that map such a file. The\n" +
-			"other tables are the host's and do not change.\n\n" + looksHelp,
-		Example: `  iocause mem
-  iocause mem --exact --top 5
-  iocause mem --sort pss_file_bytes
-  iocause mem 10 -t --comm postgres
-  iocause mem --file libc.so.6 --top 5
-  iocause mem --format json | jq .memory.rows
-  iocause mem --recording 17`,
-		Args: cobra.MaximumNArgs(2),
-		RunE: func(c *cobra.Command, args []string) error { return runMem(e, c, o, args) },
+		Use:     "mem [INTERVAL [COUNT]] [flags]",
+		Short:   "Show where the memory is, and how much of it can be had back",
+		Long:    helpOf("mem"),
+		Example: examplesOf("mem"),
+		Args:    cobra.MaximumNArgs(2),
+		RunE:    func(c *cobra.Command, args []string) error { return runMem(e, c, o, args) },
 	}
 	c.Flags().BoolVar(&o.exact, "exact", false, "look at every page to divide the cache, not at\na sample")
 	o.filter.bind(c)

@@ -25,26 +25,10 @@ func newOffCPUCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "offcpu [flags]",
 		Short: "Show in which code threads wait, and for what",
-		Long: "Offcpu adds up the time that threads spend off the processor, by what they wait\n" +
-			"for and by kernel and user stack, and shows the stacks with the most time, or\n" +
-			"draws all of them as a flame graph.\n\n" +
-			"A stack is taken of waits of --min and more. Shorter ones of a thread are added\n" +
-			"up, and when they reach --min the stack of the last one stands for all of them:\n" +
-			"so the time of a thread is complete, and stacks of short waits are a sample.\n" +
-			"Waits that were going on at the start count from there, those that go on at the\n" +
-			"end up to there. After a thread is woken, its waiting for a processor counts as\n" +
-			"'runnable'.\n\n" +
-			strings.Join(text.Wrap("States: "+strings.Join(stateNames(), ", ")+". Groups: "+groupNames()+
-				". Time in 'idle' is left out unless --state names it.", 79), "\n") + "\n\n" +
-			"Ctrl-C ends the watching early and still shows what was seen.",
-		Example: `  iocause offcpu
-  iocause offcpu --pid 1234 --duration 30s -o waits.html
-  iocause offcpu --state io,lock --min 10ms
-  iocause offcpu --comm postgres --wakers -o wakers.svg
-  iocause offcpu -o waits.pb.gz && go tool pprof -top waits.pb.gz
-  iocause offcpu --state all -o - | sort -k2 -n
-  iocause offcpu --recording 17 -o incident.html`,
-		Args: noArgs,
+		Long: helpOf("offcpu", "{states}", strings.Join(text.Wrap("States: "+strings.Join(stateNames(), ", ")+". Groups: "+groupNames()+
+			". Time in 'idle' is left out unless --state names it.", 79), "\n")),
+		Example: examplesOf("offcpu"),
+		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			keep, err := statesOf(states)
 			if err != nil {

@@ -26,21 +26,11 @@ func newOnCPUCommand(e *env) *cobra.Command {
 	o := &profileOptions{}
 	var hz int
 	c := &cobra.Command{
-		Use:   "oncpu [flags]",
-		Short: "Show in which code threads run",
-		Long: "Oncpu samples the running threads' kernel and user stacks --hz times a second on\n" +
-			"every processor and shows those with the most time, or draws all of them as a\n" +
-			"flame graph: the other half of what offcpu shows. It samples the processor's\n" +
-			"cycle counter, or the CPU clock where there is none, as in many virtual\n" +
-			"machines: then code that runs with interrupts off is seen when it ends. Stacks\n" +
-			"are complete without frame pointers, too, where files have unwinding tables.\n\n" +
-			"Ctrl-C ends the watching early and still shows what was seen.",
-		Example: `  iocause oncpu
-  iocause oncpu --pid 1234 --duration 30s -o runs.html
-  iocause oncpu --cgroup /system.slice/postgresql.service
-  iocause oncpu -o runs.pb.gz && go tool pprof -top runs.pb.gz
-  iocause oncpu --recording 17 -o incident.html`,
-		Args: noArgs,
+		Use:     "oncpu [flags]",
+		Short:   "Show in which code threads run",
+		Long:    helpOf("oncpu"),
+		Example: examplesOf("oncpu"),
+		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if data, err := readEvidence(e, c, &o.playback, incident.SectionOnCPU); err != nil {
 				return err

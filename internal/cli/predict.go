@@ -38,28 +38,12 @@ const predictLength = time.Minute
 func newPredictCommand(e *env) *cobra.Command {
 	o := &predictOptions{}
 	c := &cobra.Command{
-		Use:   "predict [flags]",
-		Short: "Predict what more or less memory would do for reads",
-		Long: "Predict watches a sample of the page cache's pages and works out how many reads\n" +
-			"would be served from a cache of other sizes, from a quarter of the memory to\n" +
-			"four times as much: hit ratio, pages from disk, how much faster reading is, each\n" +
-			"with the interval that it lies in nine times of ten; from where on more memory\n" +
-			"gains nothing, and how much could be taken away.\n\n" +
-			"The memory is that of the cgroup whose limit bounds the cache, else the host's.\n" +
-			"Caches of other sizes are simulated with the kernel's own rules. It takes the\n" +
-			"time that the data needs to come round: a minute, for large caches more. What\n" +
-			"the window was too short for is called open, and the interval says how much.\n\n" +
-			"With --writes it says when writers are paused because too much memory is dirty,\n" +
-			"at the rate of now or another, with other limits, or faster devices.",
-		Example: `  iocause predict
-  iocause predict --cgroup /system.slice/postgresql.service --duration 5m
-  iocause predict --pid 1234 --memory 2G,4G,+50%
-  iocause predict --comm mysqld --memory=-1G
-  iocause predict --file /var/lib/mysql/ibdata1
-  iocause predict --writes --rate 200M
-  iocause predict --cgroup /db --format json | jq .advice`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runPredict(e, c, o) },
+		Use:     "predict [flags]",
+		Short:   "Predict what more or less memory would do for reads",
+		Long:    helpOf("predict"),
+		Example: examplesOf("predict"),
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return runPredict(e, c, o) },
 	}
 	f := c.Flags()
 	f.IntVar(&o.filter.pid, "pid", 0, "only reads of this process")

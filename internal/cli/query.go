@@ -29,23 +29,12 @@ type queryOptions struct {
 func newQueryCommand(e *env) *cobra.Command {
 	o := &queryOptions{}
 	c := &cobra.Command{
-		Use:   "query EXPRESSION [flags]",
-		Short: "Ask a recording of the agent, in PromQL",
-		Long: "Query evaluates an expression of PromQL, the query language of Prometheus, on\n" +
-			"what 'iocause agent' recorded, whether that runs or not. Without --from it shows\n" +
-			"the values at --to, or at the end of the recording; with --from a line for each\n" +
-			"series: its extremes, its mean, its last value and its course. The letter behind\n" +
-			"a number is its power of a thousand; csv and json have every point, in full.\n" +
-			"A time is \"10m ago\", \"14:00\", \"yesterday 14:00\", \"2026-01-31 14:00\" or\n" +
-			"RFC 3339. For time that is no longer kept as measured, the steps of five minutes\n" +
-			"and of an hour answer: of anything but a counter the mean, with :max and :min\n" +
-			"behind the name the extremes. --list names all series.",
-		Example: "  iocause query --list\n" +
-			"  iocause query 'rate(iocause_disk_read_bytes_total[1m])'\n" +
-			"  iocause query 'rate(iocause_disk_busy_seconds_total[1m])' --from '1h ago'\n" +
-			"  iocause query iocause_mem_dirty_bytes --from yesterday --format csv",
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return runQuery(e, c, o, args) },
+		Use:     "query EXPRESSION [flags]",
+		Short:   "Ask a recording of the agent, in PromQL",
+		Long:    helpOf("query"),
+		Example: examplesOf("query"),
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return runQuery(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.dir, "dir", agent.DefaultConfig().Dir, "directory of the recording")

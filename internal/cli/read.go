@@ -33,24 +33,11 @@ type readOptions struct {
 func newReadCommand(e *env) *cobra.Command {
 	o := &readOptions{}
 	c := &cobra.Command{
-		Use:   "read [FILE ...] [flags]",
-		Short: "Name the cause from what other tools printed",
-		Long: "Read finds the output of other tools in texts, whatever stands around it, and\n" +
-			"judges it as if it had been watched here: the cause, its evidence with file and\n" +
-			"line, what is ruled out, and what to run next where the text cannot tell.\n" +
-			"Without FILE, or for -, it reads standard input. gzip, zstd, xz, bzip2 and\n" +
-			"zlib are unpacked.\n\n" +
-			"Outputs of different tools are taken as one case. Where a tool shows something\n" +
-			"anew, the next case begins; several files with one case each, and each of other\n" +
-			"tools, are one case.\n\n" +
-			"It reads:\n" + toolList(),
-		Example: `  iocause read ticket.txt
-  iostat -xz 1 5 | iocause read
-  iocause read iostat.log free.log cachestat.log.gz
-  iocause read --list ticket.txt
-  iocause read --case 2 ticket.txt
-  iocause read --series --format json iostat.log`,
-		RunE: func(c *cobra.Command, args []string) error { return readTexts(e, c, o, args) },
+		Use:     "read [FILE ...] [flags]",
+		Short:   "Name the cause from what other tools printed",
+		Long:    helpOf("read", "{tools}", toolList()),
+		Example: examplesOf("read"),
+		RunE:    func(c *cobra.Command, args []string) error { return readTexts(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.BoolVar(&o.list, "list", false, "show what was recognised, and do not judge it")

@@ -25,21 +25,10 @@ type recordOptions struct {
 func newRecordCommand(e *env) *cobra.Command {
 	o := &recordOptions{}
 	c := &cobra.Command{
-		Use:   "record [flags] [-- COMMAND ...]",
-		Short: "Keep all that diagnose looks at, to look at it later",
-		Long: "Record writes what diagnose and the observation commands look at to a file,\n" +
-			"window by window. They answer from it with --recording FILE as they would have\n" +
-			"live, and 'iocause diff' compares two such files.\n\n" +
-			"With a COMMAND it starts that, records until it ends, says what it used, and\n" +
-			"exits with its code; without, it records for --duration or until Ctrl-C. Either\n" +
-			"way the file is whole; after kill -9 it lacks the last window. Only its owner\n" +
-			"may read it. It holds names of processes, files and cgroups, but no data and no\n" +
-			"arguments of commands.",
-		Example: `  iocause record
-  iocause record -o night.iocause --interval 10s --duration 8h
-  iocause record -o before.iocause -- tar cf /tmp/home.tar /home
-  iocause diagnose --recording before.iocause
-  iocause cache 10 --recording night.iocause --from 02:00 --to 02:10`,
+		Use:     "record [flags] [-- COMMAND ...]",
+		Short:   "Keep all that diagnose looks at, to look at it later",
+		Long:    helpOf("record"),
+		Example: examplesOf("record"),
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
 				return &usageError{fmt.Errorf("reading the arguments: %q is no flag", before[0]),

@@ -21,23 +21,10 @@ type reportOptions struct {
 func newReportCommand(e *env) *cobra.Command {
 	o := &reportOptions{}
 	c := &cobra.Command{
-		Use:   "report [FILE|N] [flags]",
-		Short: "Write what was recorded as one page to look at and to mail",
-		Long: "Report judges a recording or an incident as diagnose does, and writes one HTML\n" +
-			"file: the verdict with its figures and what to do, the course of all signals, a\n" +
-			"latency heat map of each device, who waited and who used the devices, tables,\n" +
-			"what was not observed, and the finding as JSON. The file loads nothing from\n" +
-			"anywhere and works in any browser, on paper and by keyboard.\n\n" +
-			"FILE is what 'iocause record', 'export' or 'capture' wrote, N the number of an\n" +
-			"incident. Without either, --from and --to choose a time of what the agent kept.\n\n" +
-			"Only its owner may read the page: it holds names of processes, files and\n" +
-			"cgroups. A file that is there is replaced if it is such a page, else refused.\n" +
-			"For a page of what goes on now: 'iocause diagnose -o FILE.html'.",
-		Example: `  iocause report night.iocause
-  iocause report night.iocause --from 02:40 --to 02:45 -o incident.html
-  iocause report 17 -o incident17.html
-  iocause report now.iocause --against monday.iocause -o slower.html
-  iocause report --from "yesterday 14:00" --to "yesterday 14:10"`,
+		Use:     "report [FILE|N] [flags]",
+		Short:   "Write what was recorded as one page to look at and to mail",
+		Long:    helpOf("report"),
+		Example: examplesOf("report"),
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return &usageError{fmt.Errorf("reading the arguments: report takes one recording or incident, but has %d", len(args)), "give one"}

@@ -30,26 +30,12 @@ type residentOptions struct {
 func newResidentCommand(e *env) *cobra.Command {
 	o := &residentOptions{}
 	c := &cobra.Command{
-		Use:   "resident [flags] [PATH...] [INTERVAL [COUNT]]",
-		Short: "Show which files are in the page cache, and which parts of them",
-		Long: "Resident shows how much of files is in the page cache, how much of that is\n" +
-			"dirty or being written back, and how much was evicted lately: of the PATHs, with\n" +
-			"all below them, of what a process or the processes of a cgroup have open or\n" +
-			"mapped, or with --all of the whole cache by file, closed and deleted files\n" +
-			"included. --device and --file narrow any of these. It reads directories, but no\n" +
-			"file's data.\n\n" +
-			"A file with several names is counted once. A PATH that is a symbolic link is\n" +
-			"followed, links below it are not.\n\n" + looksHelp,
-		Example: `  iocause resident /var/lib/postgresql
-  iocause resident --map /var/lib/mysql/ibdata1
-  iocause resident --all --top 50 --device nvme0n1
-  iocause resident --pid 1234 --sort dirty_bytes
-  iocause resident --cgroup /system.slice/nginx.service 5
-  iocause resident --comm postgres --file '/var/lib/postgresql'
-  iocause resident --map --format json ./data | jq .ranges.rows
-  iocause resident --recording 17 --top 50`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error { return runResident(e, c, o, args) },
+		Use:     "resident [flags] [PATH...] [INTERVAL [COUNT]]",
+		Short:   "Show which files are in the page cache, and which parts of them",
+		Long:    helpOf("resident"),
+		Example: examplesOf("resident"),
+		Args:    cobra.ArbitraryArgs,
+		RunE:    func(c *cobra.Command, args []string) error { return runResident(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.BoolVar(&o.all, "all", false, "the whole page cache, by file")

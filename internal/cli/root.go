@@ -23,15 +23,10 @@ func Root() *cobra.Command {
 func newRootCommand(e *env) *cobra.Command {
 	o := &diagnoseOptions{}
 	root := &cobra.Command{
-		Use:   "iocause [flags] [-- COMMAND ...]",
-		Short: "Find out why I/O is slow",
-		Long: "iocause watches this machine for some seconds and says why I/O is slow: one\n" +
-			"cause, who suffers and who is behind it, the figures that prove it, and what\n" +
-			"would fix it. On its own it does what 'iocause diagnose' does.",
-		Example: `  iocause
-  iocause --duration 30s --pid 1234
-  iocause -- tar cf /tmp/home.tar /home
-  iocause check`,
+		Use:               "iocause [flags] [-- COMMAND ...]",
+		Short:             "Find out why I/O is slow",
+		Long:              helpOf("iocause"),
+		Example:           examplesOf("iocause"),
 		Version:           buildVersion().String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,

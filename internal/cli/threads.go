@@ -29,26 +29,11 @@ type threadsOptions struct {
 func newThreadsCommand(e *env) *cobra.Command {
 	o := &threadsOptions{}
 	c := &cobra.Command{
-		Use:   "threads " + intervalUsage,
-		Short: "Show what share of its time each thread spends in which state",
-		Long: "Threads shows what every thread does with its time: runs, waits for a processor,\n" +
-			"for the disk, for memory, for a lock of the kernel or of the program, for the\n" +
-			"network, or for work. The shares are measured at every context switch, not\n" +
-			"sampled, and add up to 100 %; what no state accounts for is in the last column.\n\n" +
-			"In a terminal of 160 columns every state has a column of its own; a narrower one\n" +
-			"shows: cpu (on a processor), queue (ready, waiting for one), disk (block I/O,\n" +
-			"file systems, page faults that read), mem (other page faults, dirty-page pauses,\n" +
-			"direct reclaim), klock (locks of the kernel), futex (locks and conditions of the\n" +
-			"program), net (sockets, pipes), idle, other (stopped, unknown), left (what no\n" +
-			"state accounts for). JSON and CSV have every state. The busiest come first:\n" +
-			"idle, net, other, and of futex all but contended mutexes, are not busy.\n\n" + intervalHelp,
-		Example: `  iocause threads
-  iocause threads 1
-  iocause threads 1 10 --pid 1234 --histogram
-  iocause threads --by process --sort disk_ratio
-  iocause threads 5 --comm postgres --top 0 --format csv
-  iocause threads --recording 17 --by process`,
-		RunE: func(c *cobra.Command, args []string) error { return runThreads(e, c, o, args) },
+		Use:     "threads " + intervalUsage,
+		Short:   "Show what share of its time each thread spends in which state",
+		Long:    helpOf("threads"),
+		Example: examplesOf("threads"),
+		RunE:    func(c *cobra.Command, args []string) error { return runThreads(e, c, o, args) },
 	}
 	o.bind(c, "busy_threads")
 	f := c.Flags()

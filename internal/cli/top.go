@@ -21,25 +21,12 @@ type topOptions struct {
 func newTopCommand(e *env) *cobra.Command {
 	o := &topOptions{}
 	c := &cobra.Command{
-		Use:   "top [flags]",
-		Short: "Busiest processes and cgroups of any time that the agent kept",
-		Long: "Top shows which processes and cgroups did most I/O, from the tables that\n" +
-			"'iocause agent' keeps every ten seconds of the 20 busiest of each, for two days:\n" +
-			"of the last ten minutes, or of the time from --from to --to. READ and WRITTEN\n" +
-			"are bytes from devices and made dirty (/proc/PID/io), CALLS.R and CALLS.W those\n" +
-			"of read and write calls, from and to anywhere; WAITED is the time that threads\n" +
-			"were blocked on block I/O, where the kernel accounts it; STARTED the time from\n" +
-			"boot to the process's start, which tells two processes of one number apart. What\n" +
-			"one did in intervals when it was not among the busiest is not in the sums, nor\n" +
-			"what a process did that began and ended within an interval, nor after the last\n" +
-			"reading before it ended. Cgroups are counted without those below them, on disks\n" +
-			"for which the kernel counts it. To watch now, see 'iocause disk --by process'.",
-		Example: "  iocause top\n  iocause top --from '2h ago' --to '1h ago'\n" +
-			"  iocause top --from 'yesterday 14:00' --to 'yesterday 14:10' --by cgroup\n" +
-			"  iocause top --from 14:02 --to 14:03 --sort waited_seconds --format json\n" +
-			"  iocause top --recording 17",
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runTop(e, c, o) },
+		Use:     "top [flags]",
+		Short:   "Busiest processes and cgroups of any time that the agent kept",
+		Long:    helpOf("top"),
+		Example: examplesOf("top"),
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return runTop(e, c, o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.by, "by", "", "only this table: process or cgroup")

@@ -38,33 +38,12 @@ type traceOptions struct {
 func newTraceCommand(e *env) *cobra.Command {
 	o := &traceOptions{}
 	c := &cobra.Command{
-		Use:   "trace " + intervalUsage,
-		Short: "Show every I/O with its times, process, cgroup and file",
-		Long: "Trace prints every I/O that the disks complete: when it was asked for, by whom,\n" +
-			"how long it queued and how long the device took, its size and file, and sums up\n" +
-			"by process, by file, and in bins of 10 ms, which show what averages of a second\n" +
-			"hide. It ends after --ios, after --duration, or with Ctrl-C.\n\n" +
-			"With INTERVAL (seconds, 500ms, 1m) it sums up every so often, COUNT times or\n" +
-			"until it ends, and then in all; intervals of a file are those of its I/Os' ends.\n\n" +
-			"OP is what blktrace prints: R, W, D (discard), F (flush) with F before it (flush\n" +
-			"first) or behind it (forced to stable storage), A (read ahead), S (synchronous),\n" +
-			"M (metadata). What is written back later is the I/O of a kernel thread.\n\n" +
-			"--format perfetto is a trace that https://ui.perfetto.dev and chrome://tracing\n" +
-			"show, offline as well: a lane for each I/O that a process has in flight.\n\n" +
-			"With -o it prints the summary only and keeps the I/Os in FILE, which -i reads.\n" +
-			"I/Os that the kernel had no room for are counted and said; those of iocause\n" +
-			"itself, and for the files that it writes to, are left out.",
-		Example: `  iocause trace
-  iocause trace --ios 100 --device nvme0n1
-  iocause trace 1 10 --summary --comm postgres -t
-  iocause trace --min 10ms --duration 1m
-  iocause trace -o /var/tmp/slow.trace --cgroup /system.slice/postgresql.service
-  iocause trace -i /var/tmp/slow.trace --summary
-  iocause trace -i /var/tmp/slow.trace --format csv --comm postgres
-  iocause trace --recording 17 --summary
-  iocause trace --recording 17 --format perfetto > incident17.json`,
-		Args: func(c *cobra.Command, args []string) error { return o.args(args) },
-		RunE: func(c *cobra.Command, args []string) error { return runTrace(e, c, o) },
+		Use:     "trace " + intervalUsage,
+		Short:   "Show every I/O with its times, process, cgroup and file",
+		Long:    helpOf("trace"),
+		Example: examplesOf("trace"),
+		Args:    func(c *cobra.Command, args []string) error { return o.args(args) },
+		RunE:    func(c *cobra.Command, args []string) error { return runTrace(e, c, o) },
 	}
 	f := c.Flags()
 	f.StringVarP(&o.to, "output", "o", "", "keep the I/Os in this file; - is stdout")

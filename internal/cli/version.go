@@ -53,12 +53,11 @@ func buildVersion() version {
 func newVersionCommand(e *env) *cobra.Command {
 	var format string
 	c := &cobra.Command{
-		Use:   "version",
-		Short: "Say which version this is",
-		Long:  "Version says from which revision and with which Go this program was built.",
-		Example: `  iocause version
-  iocause version --format json`,
-		Args: noArgs,
+		Use:     "version",
+		Short:   "Say which version this is",
+		Long:    helpOf("version"),
+		Example: examplesOf("version"),
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := checkFormat(format); err != nil {
 				return err

@@ -20,16 +20,16 @@ import (
 
 // tool is an observation command that shows a view of every interval.
 type tool struct {
-	name, short, long, example string
-	sources                    []string // of source.List
-	by                         []string // rows to choose from, the first by default; nil for no choice
-	sort                       string   // column, "" as the view has it
-	slow                       bool     // takes --slow
-	probes                     []string // of the sources: when none of them opens, rows have nothing to say
-	probesBy                   string   // ... of rows by this; "" for all
-	refuses                    []noAnswer
-	byFile                     bool // rows are by file when --file is given and --by is not; names are the page cache's
-	view                       func(*sample.Window, *view.Query) []table.Table
+	name, short string
+	sources     []string // of source.List
+	by          []string // rows to choose from, the first by default; nil for no choice
+	sort        string   // column, "" as the view has it
+	slow        bool     // takes --slow
+	probes      []string // of the sources: when none of them opens, rows have nothing to say
+	probesBy    string   // ... of rows by this; "" for all
+	refuses     []noAnswer
+	byFile      bool // rows are by file when --file is given and --by is not; names are the page cache's
+	view        func(*sample.Window, *view.Query) []table.Table
 }
 
 // watchOptions are the flags of an observation command.
@@ -45,7 +45,7 @@ type watchOptions struct {
 func newToolCommand(e *env, t *tool) *cobra.Command {
 	o := &watchOptions{}
 	c := &cobra.Command{
-		Use: t.name + " " + intervalUsage, Short: t.short, Long: t.long + "\n\n" + intervalHelp, Example: t.example,
+		Use: t.name + " " + intervalUsage, Short: t.short, Long: helpOf(t.name), Example: examplesOf(t.name),
 		RunE: func(c *cobra.Command, args []string) error { return runTool(e, c, t, o, args) },
 	}
 	f := c.Flags()

@@ -3,7 +3,6 @@ package detect
 import (
 	"math"
 	"slices"
-	"time"
 
 	"iocause/internal/sample"
 )
@@ -83,14 +82,4 @@ func (w *Watch) Flush() []sample.Hour {
 	w.pending = w.pending[:0]
 	w.endHour(&d)
 	return d.Hours
-}
-
-// Now is what is normal for a signal at an instant, with the month and the year.
-func (w *Watch) Now(signal string, at time.Time) (Reference, Context, bool) {
-	for i := range w.signals {
-		if s := &w.signals[i]; s.Name == signal {
-			return w.history.Reference(s, at), w.history.Context(s, at), true
-		}
-	}
-	return Reference{}, Context{}, false
 }

@@ -72,10 +72,6 @@ func ago(s string) (time.Duration, error) {
 	return time.Duration(n * float64(each)), nil
 }
 
-// SpanHelp ends the help of commands that take a span of a recording.
-const SpanHelp = "TIME is 14:00 or 14:00:30 (of the day that the recording began on), \"yesterday\n" +
-	"14:00\", \"2026-01-31 14:00\", RFC 3339, \"10m ago\", or +30s after the beginning."
-
 var errInstant = errors.New("no time is written like that")
 
 // InstantIn reads a time of a recording as Instant does, but for two: a time of

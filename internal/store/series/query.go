@@ -1,3 +1,5 @@
+//go:build !light
+
 package series
 
 import (
@@ -16,77 +18,11 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 )
 
-// Point is a value at an instant.
-type Point struct {
-	At    time.Time
-	Value float64
-}
-
-// Line is one series of a result, oldest point first.
-type Line struct {
-	Name   string // "" when the expression has none
-	Labels []Label
-	Points []Point
-}
-
-// Result is what an expression gives.
-type Result struct {
-	Type     string // as Prometheus names it: vector, matrix, scalar, string
-	Lines    []Line // of a scalar or string one without labels
-	Text     string // of a string
-	Warnings []string
-}
-
-// Query is an expression of PromQL over a time. An instant query has no Step
-// and is asked at To.
-type Query struct {
-	Expr     string
-	From, To time.Time
-	Step     time.Duration
-}
-
-// QueryError is an expression that cannot be parsed.
-type QueryError struct {
-	Expr string
-	At   int // byte of Expr where it goes wrong, from 0
-	What string
-}
-
-func (e *QueryError) Error() string {
-	return fmt.Sprintf("reading the expression: at character %d: %s", e.At+1, e.What)
-}
-
-// Database answers queries. It is implemented by Recording and Reader.
-type Database interface {
-	Query(ctx context.Context, q Query) (*Result, error)
-	Find(ctx context.Context, selectors []string, from, to time.Time) ([]Line, error)
-	LabelNames(ctx context.Context, selectors []string, from, to time.Time) ([]string, error)
-	LabelValues(ctx context.Context, name string, selectors []string, from, to time.Time) ([]string, error)
-	Oldest(tier int) time.Time
-	Newest(tier int) time.Time
-}
-
 const (
 	mostSamples = 20_000_000 // of a query in memory at once: 320 MB, and then an error
 	mostBeside  = 250_000    // where something is recorded meanwhile: with all copies of an answer some 40 MB
-	mostPoints  = 11_000     // of a line, as Prometheus has it
 	longest     = time.Minute
 )
-
-// ErrTooMany is a range query that asks for more points than anybody can look at.
-var ErrTooMany = fmt.Errorf("more than %d points of each series: take a longer step", mostPoints)
-
-// ErrTimeout is a query that took too long.
-var ErrTimeout = errors.New("the query took too long")
-
-// LeastStep is the step itself where a range query with it is answered, else the
-// shortest of whole seconds that is.
-func LeastStep(from, to time.Time, step time.Duration) time.Duration {
-	if step <= 0 || to.Sub(from)/step <= mostPoints {
-		return step
-	}
-	return ((to.Sub(from)-1)/mostPoints + time.Second).Truncate(time.Second)
-}
 
 func newEngine(most int) *promql.Engine {
 	return promql.NewEngine(promql.EngineOpts{

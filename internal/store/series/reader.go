@@ -1,3 +1,5 @@
+//go:build !light
+
 package series
 
 import (
@@ -17,9 +19,6 @@ import (
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb"
 )
-
-// ErrNoRecording is a directory without a recording.
-var ErrNoRecording = errors.New("there is no recording")
 
 // Reader reads a recording, whether an agent writes it meanwhile or not, and
 // changes nothing in it: what the agent has in memory is read from a copy of

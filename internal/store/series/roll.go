@@ -1,3 +1,5 @@
+//go:build !light
+
 package series
 
 import (
@@ -173,11 +175,3 @@ func renamed(l labels.Labels, name string) *Series {
 	b.Set(nameLabel, name)
 	return &Series{b.Labels()}
 }
-
-// Short rounds to 24 bits, which is finer than anything that is measured here
-// and takes half the room.
-func Short(v float64) float64 { return float64(float32(v)) }
-
-// Fine rounds a sum of seconds to 1/1024: as fine as the kernel's own figures
-// and, unlike thousandths, short in binary.
-func Fine(v float64) float64 { return math.Round(v*1024) / 1024 }

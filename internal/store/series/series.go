@@ -1,15 +1,11 @@
-// Package series keeps series of numbers on disk: a recording. A recording is
-// a directory with three databases of the same series, each the Prometheus
-// storage engine's own format: raw as measured, and rolled up to five minutes
-// and to an hour, which are kept longer. Nothing outside this package knows
-// the engine.
+//go:build !light
+
 package series
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -22,18 +18,11 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// ErrLocked is a recording that another process writes.
-var ErrLocked = errors.New("another agent records there")
-
-// ErrGone is a recording whose directory was removed or replaced while it was
-// open: what is written to it is lost.
-var ErrGone = errors.New("the directory of the recording was removed")
-
 // nameLabel holds the name of a series, as everywhere in Prometheus.
 const nameLabel = "__name__"
 
-// Label is one name and value of a series.
-type Label struct{ Name, Value string }
+// Built tells that there is a storage engine: nil. The light build has none.
+func Built() error { return nil }
 
 // Series is the identity of one series. It is made once and used for all its
 // values. Safe for concurrent use.
@@ -71,44 +60,6 @@ func split(l labels.Labels) (name string, out []Label) {
 		}
 	})
 	return name, out
-}
-
-// Value is one value of a series.
-type Value struct {
-	Of *Series
-	V  float64
-}
-
-// Frame is what was measured at one instant.
-type Frame struct {
-	At     time.Time // to the millisecond
-	Values []Value
-}
-
-// Options say where a recording is and how long its parts are kept.
-type Options struct {
-	Dir      string
-	Keep     [Tiers]time.Duration // raw, 5 minutes, 1 hour
-	MaxBytes int64                // of all blocks and the logs beside them; 0 is no limit
-	// Dropped is told what goes for want of room before it is too old: a tier
-	// and a time in it. nil: nobody asks. It is called by Open and Maintain.
-	Dropped func(tier string, from, to time.Time)
-	// Retried tells that whoever wrote here last holds what the disk refused and
-	// writes it again: an end of the log that is torn off is no loss then.
-	Retried bool
-	Log     *slog.Logger
-	Now     func() time.Time
-}
-
-// Tiers is how many resolutions a recording has.
-const Tiers = 3
-
-// TierNames are what the tiers are called, the finest first.
-func TierNames() (names [Tiers]string) {
-	for i, s := range specs() {
-		names[i] = s.name
-	}
-	return names
 }
 
 // shares are the tiers' parts of MaxBytes, in percent.
@@ -189,12 +140,6 @@ func (r *Recording) Check() error {
 		}
 	}
 	return nil
-}
-
-// Appended is what became of the values of a call of Append.
-type Appended struct {
-	Kept    int
-	Refused int // an instant already had another value, or is older than can be added
 }
 
 // Append adds frames, all or none: after an error the recording must be closed

@@ -1,9 +1,10 @@
+//go:build !light
+
 package series
 
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
 	"time"
 
@@ -149,9 +150,6 @@ func (r *Recording) shelves() shelves {
 	return s
 }
 
-// ErrClosed is a recording that is closed, or about to be opened anew.
-var ErrClosed = errors.New("the recording is closed")
-
 // reading runs f while the recording stays open.
 func (r *Recording) reading(f func(shelves) error) error {
 	r.mu.RLock()
@@ -197,6 +195,3 @@ func (r *Recording) LabelValues(ctx context.Context, name string, selectors []st
 	})
 	return out, err
 }
-
-// Ever is a time before and one after all recordings.
-func Ever() (from, to time.Time) { return time.UnixMilli(0), time.UnixMilli(math.MaxInt32 * 2000) }

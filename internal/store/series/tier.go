@@ -1,3 +1,5 @@
+//go:build !light
+
 package series
 
 import (
@@ -17,25 +19,6 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunks"
 	"github.com/prometheus/prometheus/util/compression"
 )
-
-// spec is how one tier is kept on disk.
-type spec struct {
-	name        string
-	resolution  time.Duration // 0: as measured
-	block, most time.Duration // the shortest block and the longest
-	segment     int           // bytes of a file of the write-ahead log
-}
-
-// specs are the tiers, the finest first. Half an hour in memory is what keeps
-// the agent small; with two hours it takes four times as much.
-func specs() [Tiers]spec {
-	const day = 24 * time.Hour
-	return [Tiers]spec{
-		{"raw", 0, 30 * time.Minute, 270 * time.Minute, 4 << 20},
-		{"5m", 5 * time.Minute, day / 2, 9 * day / 2, 1 << 20},
-		{"1h", time.Hour, 4 * day, 36 * day, 1 << 20},
-	}
-}
 
 // asideDir is where damaged parts are kept, in the directory of a recording.
 const asideDir = "damaged"

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"embed"
+	"strings"
+)
+
+// helpTexts are the help of commands as it is shown: what the command does, and
+// after a line EXAMPLES its examples. What stands in braces is filled in.
+//
+//go:embed help/*.txt
+var helpTexts embed.FS
+
+// examplesBegin parts the two.
+const examplesBegin = "\n\nEXAMPLES\n"
+
+// shared are paragraphs that the help of several commands has.
+func shared() []string {
+	return []string{
+		"{intervals}", `INTERVAL is in seconds, or has a unit (500ms, 1m); with COUNT it ends after so
+many, without it goes on until Ctrl-C, and then sums up. Without both it watches
+for 5 seconds once. Ctrl-C ends an interval early and still shows it.`,
+		"{looks}", `Without INTERVAL it looks once. With it, it looks every so many seconds (or
+500ms, 1m) and shows what changed since the look before; with COUNT that often,
+without until Ctrl-C, and then shows what changed since the first.`,
+		"{times}", `A time is "10m ago", "14:00", "yesterday 14:00", "2026-01-31 14:00" or RFC 3339.`,
+		"{recording times}", `TIME is 14:00 or 14:00:30 (of the day that the recording began on), "yesterday
+14:00", "2026-01-31 14:00", RFC 3339, "10m ago", or +30s after the beginning.`,
+	}
+}
+
+// helpOf is what help/NAME.txt says of a command. filled are names in braces and
+// what stands there, in turn.
+func helpOf(name string, filled ...string) string {
+	help, _ := partsOf(name)
+	return strings.NewReplacer(append(shared(), filled...)...).Replace(help)
+}
+
+// examplesOf are the examples in help/NAME.txt.
+func examplesOf(name string) string {
+	_, examples := partsOf(name)
+	return examples
+}
+
+func partsOf(name string) (help, examples string) {
+	b, err := helpTexts.ReadFile("help/" + name + ".txt")
+	if err != nil {
+		panic(err) // the file is part of the binary, and every test makes all commands
+	}
+	help, examples, _ = strings.Cut(strings.TrimSuffix(string(b), "\n"), examplesBegin)
+	return help, examples
+}

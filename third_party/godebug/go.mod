@@ -1,0 +1,3 @@
+module github.com/kylelemons/godebug
+
+go 1.26.0
