@@ -49,6 +49,7 @@ type Effect struct {
 	With   []float64 `json:"with"`             // with the remedy
 	Factor float64   `json:"factor"`           // median of With over Before, turn by turn; 0 when it could not be tried
 	Spread float64   `json:"spread"`           // of the factors: the largest by the smallest, less 1
+	Noise  float64   `json:"noise,omitempty"`  // standard deviation of the logarithm of one factor, as the turns without any remedy differ; 0: not known
 	Unsure bool      `json:"unsure,omitempty"` // whether it helps
 	Failed string    `json:"failed,omitempty"`
 }
@@ -65,6 +66,7 @@ func Try(ctx context.Context, s Subject, p Plan) ([]Effect, error) {
 	if err != nil {
 		return nil, fmt.Errorf("measure the situation: %w", err)
 	}
+	without := []float64{before}
 	for round := range max(p.Rounds, p.Most) {
 		for i := range remedies {
 			e := &effects[i]
@@ -91,7 +93,10 @@ func Try(ctx context.Context, s Subject, p Plan) ([]Effect, error) {
 			if e.Failed == "" {
 				e.Before, e.With = append(e.Before, (before+after)/2), append(e.With, with)
 			}
-			before = after
+			before, without = after, append(without, after)
+			for i := range effects {
+				effects[i].Noise = noiseOf(without)
+			}
 		}
 	}
 	for i := range effects {
@@ -159,6 +164,25 @@ func (e *Effect) factors() []float64 {
 	return factors
 }
 
+// noiseOf is how much one factor differs by chance: the standard deviation of its
+// logarithm, from how much turns differ that follow each other without any remedy.
+// Two turns of one remedy may agree by chance; these are many.
+func noiseOf(without []float64) float64 {
+	var squares, n float64
+	for i := 1; i < len(without); i++ {
+		if without[i-1] > 0 && without[i] > 0 {
+			squares += math.Pow(math.Log(without[i]/without[i-1]), 2)
+			n++
+		}
+	}
+	if n < 2 {
+		return 0
+	}
+	// Two turns differ by the noise of both; a factor has that of one turn with the
+	// remedy, and of the mean of two without.
+	return math.Sqrt(squares / n / 2 * 1.5)
+}
+
 // unsure tells whether the turns differ so much that their mean may as well be on
 // the other side of what counts as help: by two standard errors.
 func (e *Effect) unsure() bool {
@@ -174,7 +198,7 @@ func (e *Effect) unsure() bool {
 	for _, f := range factors {
 		squares += math.Pow(math.Log(f)-sum/n, 2)
 	}
-	off := 2 * math.Sqrt(squares/(n-1)/n)
+	off := 2 * max(math.Sqrt(squares/(n-1)), e.Noise) / math.Sqrt(n)
 	return math.Abs(sum/n-math.Log(Helps)) < off
 }
 

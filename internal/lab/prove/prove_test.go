@@ -85,15 +85,19 @@ func TestChance(t *testing.T) {
 func TestUnsure(t *testing.T) {
 	for _, c := range []struct {
 		with   []float64
+		noise  float64
 		unsure bool
 		want   []string
 	}{
-		{[]float64{105, 135}, true, []string{"healthy", "x"}},
-		{[]float64{101, 103}, false, []string{"healthy"}},
-		{[]float64{150, 190}, false, []string{"x"}},
-		{[]float64{105, 135, 121, 126, 130}, false, []string{"x"}},
+		{[]float64{105, 135}, 0, true, []string{"healthy", "x"}},
+		{[]float64{101, 103}, 0, false, []string{"healthy"}},
+		{[]float64{150, 190}, 0, false, []string{"x"}},
+		{[]float64{105, 135, 121, 126, 130}, 0, false, []string{"x"}},
+		{[]float64{113, 114}, 0.01, false, []string{"x"}},
+		{[]float64{113, 114}, 0.25, true, []string{"healthy", "x"}}, // two that agree by chance
+		{[]float64{300, 350}, 0.25, false, []string{"x"}},
 	} {
-		e := Effect{Remedy: "x", Causes: []string{"x"}, With: c.with}
+		e := Effect{Remedy: "x", Causes: []string{"x"}, With: c.with, Noise: c.noise}
 		for range c.with {
 			e.Before = append(e.Before, 100)
 		}
@@ -102,6 +106,24 @@ func TestUnsure(t *testing.T) {
 		slices.Sort(truth.Causes)
 		if e.Unsure != c.unsure || !slices.Equal(truth.Causes, c.want) {
 			t.Errorf("%v: unsure is %v, want %v; %v are right, want %v", c.with, e.Unsure, c.unsure, truth.Causes, c.want)
+		}
+	}
+}
+
+// How much a factor differs by chance is told from the turns without any remedy.
+func TestNoise(t *testing.T) {
+	for _, c := range []struct {
+		without []float64
+		want    float64
+	}{
+		{[]float64{100}, 0},
+		{[]float64{100, 120}, 0}, // one difference tells nothing
+		{[]float64{100, 100, 100}, 0},
+		{[]float64{100, 100 * math.E, 100}, math.Sqrt(0.75)},
+		{[]float64{0, 100, 0, 100}, 0}, // a standstill has no logarithm
+	} {
+		if got := noiseOf(c.without); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%v: %g, want %g", c.without, got, c.want)
 		}
 	}
 }
