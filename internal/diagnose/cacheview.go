@@ -188,7 +188,7 @@ func (c *Case) cacheEvidence(v *cacheView) []Evidence {
 	}
 	var e []Evidence
 	if v.blocks > v.cold { // the reads are few beside what is waited for
-		e = append(e, c.figure("time blocked on inodes, directories and maps of blocks", c.victim.shareOf(c.reading().metadata, s), "ratio", sample.WaitFor))
+		e = append(e, c.partOf("time blocked on inodes, directories and maps of blocks", c.victim.shareOf(c.reading().metadata, s), sample.WaitFor))
 	} else if !v.byMapping() && !(c.w.Told && source == sample.ProcReadBytes) { // else what the cache served is not known
 		e = append(e, c.figure("page cache hit ratio", v.hitRatio(), "ratio", source))
 	}
@@ -210,7 +210,7 @@ func (c *Case) cacheEvidence(v *cacheView) []Evidence {
 		if !c.w.Has(m) {
 			m = sample.ProcBlkioDelay
 		}
-		e = append(e, c.figure("time blocked on reads", c.victim.shareOf(v.readWait, s), "ratio", m))
+		e = append(e, c.partOf("time blocked on reads", c.victim.shareOf(v.readWait, s), m))
 	}
 	return e
 }

@@ -36,6 +36,7 @@ const togetherLimit = 0.20
 type waited struct {
 	programs, kernel float64 // seconds, summed over threads
 	awake            float64 // of the programs that waited
+	longest          float64 // of the program that waited longest
 }
 
 // waited adds up the waits of every process in the window, asked about or not.
@@ -57,6 +58,7 @@ func (c *Case) waited() waited {
 			default:
 				out.programs += t
 				out.awake += v.notResting()
+				out.longest = max(out.longest, t)
 			}
 		})
 	}
@@ -83,9 +85,18 @@ func (c *Case) doubts() []string {
 		out = append(out, fmt.Sprintf("programs waited for I/O for %s of the %s in all, %s of the time that those were awake which waited, though none of them alone for long",
 			duration(all.programs), duration(s), percent(min(1, all.programs/all.awake))))
 	}
-	if p, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok && p >= waitShareLimit*s && all.programs+all.kernel < unseenShare*p {
+	p, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"})
+	if !ok || p < waitShareLimit*s {
+		return out
+	}
+	source := c.w.Get(sample.PSISome, sample.Entity{Class: "io"}).Source
+	if all.longest >= waitShareLimit*s && c.coarse() != "" {
+		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s), and one program waited for %s of the %s: how its threads share that is not known",
+			percent(p/s), source, duration(all.longest), duration(s)))
+	}
+	if all.programs+all.kernel < unseenShare*p {
 		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s), but the waits that were seen add up to %s of the %s",
-			percent(p/s), c.w.Get(sample.PSISome, sample.Entity{Class: "io"}).Source, duration(all.programs+all.kernel), duration(s)))
+			percent(p/s), source, duration(all.programs+all.kernel), duration(s)))
 	}
 	return out
 }

@@ -320,6 +320,16 @@ func (c *Case) figure(name string, value float64, unit string, from sample.Metri
 	return Evidence{Name: name, Value: value, Unit: unit, Source: c.sourceOf(from)}
 }
 
+// partOf is figure for a part of a thread's time. Where the number of threads could not
+// be read, the time is of all of them together: then it is how many there were at
+// any time, on average.
+func (c *Case) partOf(name string, share float64, from sample.Metric) Evidence {
+	if share > 1 {
+		return c.figure(name+", threads on average", share, "count", from)
+	}
+	return c.figure(name, share, "ratio", from)
+}
+
 // figureOf is figure where it is known whose value it is.
 func (c *Case) figureOf(name string, value float64, unit string, from sample.Metric, of sample.Entity) Evidence {
 	if s := c.w.Get(from, of); s != nil {

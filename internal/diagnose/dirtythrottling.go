@@ -48,7 +48,7 @@ func dirtyThrottling() Cause {
 				c.at(&k, f)
 			}
 			e = append([]Evidence{
-				c.figure("time paused", share, "ratio", sample.WaitDirtyPause),
+				c.partOf("time paused", share, sample.WaitDirtyPause),
 				c.figure("pauses", pauses/s, "count/s", sample.DirtyPauses),
 				c.figure("mean pause", c.victim.pause/max(1, pauses), "seconds", sample.WaitDirtyPause),
 			}, e...)

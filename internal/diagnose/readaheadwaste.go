@@ -56,7 +56,7 @@ func readaheadWaste() Cause {
 					c.figure("read into the cache", v.inserted*pageSize/s, "bytes/s", sample.CacheInserted),
 					c.figure("of that used", used*pageSize/s, "bytes/s", sample.CacheCold),
 					c.figureOf("read-ahead of "+c.device, ahead, "bytes", sample.DeviceReadAhead, sample.Entity{Device: c.device}),
-					c.figure("time blocked on reads", c.victim.shareOf(v.readWait, s), "ratio", sample.WaitIO),
+					c.partOf("time blocked on reads", c.victim.shareOf(v.readWait, s), sample.WaitIO),
 				},
 				Disprove: "the pages read ahead being used soon after: the amplification then falls to 1",
 				Advice: []Advice{

@@ -29,7 +29,7 @@ func reclaimStall() Cause {
 			}
 			stalls := c.stalls("host") + c.stalls("cgroup") + c.of(sample.CompactStalls)
 			e := []Evidence{
-				c.figure("time stalled in reclaim and compaction", v.stalled(s), "ratio", sample.ReclaimTime),
+				c.partOf("time stalled in reclaim and compaction", v.stalled(s), sample.ReclaimTime),
 				c.figure("stalls", stalls/s, "count/s", sample.ReclaimStalls),
 				c.figure("mean stall", v.stall/max(1, stalls), "seconds", sample.ReclaimTime),
 			}

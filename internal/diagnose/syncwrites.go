@@ -32,7 +32,7 @@ func syncWrites() Cause {
 			}
 			s := c.w.Seconds()
 			e := []Evidence{
-				c.figure("time blocked in fsync, fdatasync, msync, O_SYNC", c.victim.shareOf(wait, s), "ratio", sample.WaitIO),
+				c.partOf("time blocked in fsync, fdatasync, msync, O_SYNC", c.victim.shareOf(wait, s), sample.WaitIO),
 			}
 			for _, op := range []string{"flush", "write"} {
 				key := sample.Entity{Device: c.device, Class: op}
