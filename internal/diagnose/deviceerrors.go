@@ -22,13 +22,16 @@ type failures struct {
 func deviceErrors() Cause {
 	return Cause{
 		ID: DeviceErrors, Title: "the device fails requests",
-		Needs: [][]sample.Metric{{sample.BlockFailures}},
+		Needs: [][]sample.Metric{{sample.BlockFailures, sample.DeviceFaults}},
 		Over:  append(deviceCauses(), ColdCache, CacheBusting, DirectIO, SyncWrites, NoisyNeighbour, WritebackInterference, DeviceDegraded),
 		Judge: func(c *Case) Verdict {
+			f := c.failures()
+			if v, ok := c.toldFaults(); ok && f.ops == 0 {
+				return v
+			}
 			if !c.w.Has(sample.BlockFailures) {
 				return cannotTell(c.w.WhyAbsent(sample.BlockFailures))
 			}
-			f := c.failures()
 			if f.ops == 0 {
 				if !c.narrowed() || c.device == "" {
 					return no("no device failed a request")

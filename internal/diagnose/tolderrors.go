@@ -36,3 +36,34 @@ func (c *Case) toldErrors(f *failures) Verdict {
 		}},
 	}
 }
+
+// toldFaults judges what a disk keeps account of about itself. ok is false where a
+// text tells of no fault: a disk that finds none may still not be reached.
+func (c *Case) toldFaults() (Verdict, bool) {
+	by := map[string]float64{}
+	var all float64
+	c.w.Each(sample.DeviceFaults, func(e sample.Entity, s *sample.Series) {
+		by[e.Device] += s.Last()
+		all += s.Last()
+	})
+	if all == 0 {
+		return Verdict{}, false
+	}
+	device := slices.MaxFunc(slices.Sorted(maps.Keys(by)), func(a, b string) int { return cmp.Compare(by[a], by[b]) })
+	var e []Evidence
+	c.w.Each(sample.DeviceFaults, func(of sample.Entity, s *sample.Series) {
+		if of.Device == device && s.Last() > 0 {
+			e = append(e, Evidence{Name: device + ": " + of.Class, Value: s.Last(), Unit: "count", Source: s.Source})
+		}
+	})
+	slices.SortFunc(e, func(a, b Evidence) int { return cmp.Or(cmp.Compare(b.Value, a.Value), strings.Compare(a.Name, b.Name)) })
+	return Verdict{
+		Answer: Yes, Confidence: confidence(min(1, by[device]/10), false), Weight: by[device] / all, WeightOf: OfLog,
+		Culprit: Culprit{Device: device}, Evidence: e,
+		Disprove: "faults from long before the slowness: they add up over the life of the disk, so compare two looks at them, and its error log (smartctl -l error) with the time of it",
+		Advice: []Advice{{
+			Do:     "save the data of " + device + " and replace it; until then paste dmesg -T to see which requests fail",
+			Expect: "who asks for what cannot be read waits until the disk gives up (seconds, or minutes without a limit: smartctl -l scterc) each time",
+		}},
+	}, true
+}

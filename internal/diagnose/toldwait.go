@@ -150,9 +150,16 @@ func (c *Case) toldNeighbour(missing string) Verdict {
 }
 
 // toldSync judges from a text whether somebody waits for what was written to
-// reach the device: by calls that a program timed itself, by a journal's thread,
-// or by the flushes of the device.
+// reach the device: by calls that a program timed itself, now or since it started,
+// by a journal's thread, or by the flushes of the device.
 func (c *Case) toldSync() Verdict {
+	times, timed := c.toldSyncTimes()
+	if timed && times.told() {
+		return c.judgeSyncTimes(&times)
+	}
+	if !c.suffers() && timed {
+		return no(times.fast())
+	}
 	if !c.suffers() {
 		return no("nobody waits for I/O long enough to matter")
 	}

@@ -25,10 +25,12 @@ import (
 	"iocause/internal/parse/perftrace"
 	"iocause/internal/parse/pressure"
 	"iocause/internal/parse/procvmstat"
+	"iocause/internal/parse/prometheus"
 	"iocause/internal/parse/residency"
 	"iocause/internal/parse/settings"
 	"iocause/internal/parse/slabtop"
 	"iocause/internal/parse/slower"
+	"iocause/internal/parse/smart"
 	"iocause/internal/parse/strace"
 	"iocause/internal/parse/sysstat"
 	"iocause/internal/parse/threads"
@@ -80,6 +82,8 @@ func List() []Tool {
 		{Name: "timehist", What: "perf sched timehist, -s, -V, -w, --state", Find: timehist.Find, New: timehist.New},
 		{Name: "perftrace", What: "perf trace -s", Find: perftrace.Find, New: perftrace.New},
 		{Name: "perfreport", What: "perf report --stdio, also -g folded", Find: perfreport.Find, New: perfreport.New},
+		{Name: "prometheus", What: "histograms of the time of syncs, as of etcd's log", Find: prometheus.Find, New: prometheus.New},
+		{Name: "smart", What: "smartctl -a -x -H -A, nvme smart-log, whole or in part", Find: smart.Find, New: smart.New, Pieces: true},
 		{Name: "dmesg", What: "the kernel's log: I/O errors, time-outs, hung tasks, no memory", Find: dmesg.Find, New: dmesg.New, Pieces: true},
 		{Name: "settings", What: "vm.NAME = VALUE of sysctl; amounts of total and available memory", Find: settings.Find, New: settings.New},
 	}

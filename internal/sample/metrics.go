@@ -84,6 +84,7 @@ const (
 	DeviceReadAhead Metric = "device.read_ahead"
 	DeviceRotate    Metric = "device.rotational"
 	DeviceRequests  Metric = "device.nr_requests"
+	DeviceFaults    Metric = "device.faults"
 )
 
 // Processes and cgroups, as the kernel counts them.
@@ -107,6 +108,7 @@ const (
 	CallTime       Metric = "proc.call_time"
 	ThreadsInState Metric = "threads.in_state"
 	TasksHung      Metric = "tasks.hung"
+	HistSync       Metric = "proc.sync_latency"
 
 	CgroupMemUsage   Metric = "cgroup.memory_usage"
 	CgroupMemLimit   Metric = "cgroup.memory_limit"

@@ -4,7 +4,6 @@ package histogram
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"iocause/internal/parse/lines"
@@ -202,7 +201,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	}
 	into.At(l.N)
 	r.rows++
-	r.add(lo*r.scale, hi*r.scale, uint64(n))
+	lines.Spread(&r.hist, lo*r.scale, hi*r.scale, uint64(n))
 	return lines.Used, nil
 }
 
@@ -231,29 +230,6 @@ func bounds(text string) (lo, hi float64, rest string, ok bool) {
 	lo, ok1 := lines.Number(strings.TrimSpace(a))
 	hi, ok2 := lines.Number(strings.TrimSpace(b))
 	return lo, hi + 1, rest, found && ok1 && ok2 && lo <= hi
-}
-
-// add spreads a row over the powers of two that it overlaps.
-func (r *reader) add(lo, hi float64, n uint64) {
-	if n == 0 || hi > 1<<52 {
-		return
-	}
-	left := n
-	for b := sample.Bucket(uint64(lo)); b < len(r.hist.Counts) && left > 0; b++ {
-		top := math.Ldexp(1, b+1)
-		if top >= hi {
-			r.hist.Counts[b] += left
-			break
-		}
-		from := max(lo, math.Ldexp(1, b))
-		if b == 0 {
-			from = lo
-		}
-		part := min(left, uint64(math.Round(float64(n)*(top-from)/(hi-lo))))
-		r.hist.Counts[b] += part
-		left -= part
-	}
-	r.hist.Sum += float64(n) * (lo + hi) / 2
 }
 
 // flush hands the histogram over and begins the next.

@@ -21,6 +21,7 @@ func (c *Case) Figures() []Figure {
 	f.threads()
 	f.cache()
 	f.calls()
+	f.syncs()
 	f.device()
 	f.memory()
 	f.processors()
@@ -96,6 +97,19 @@ func (f *figures) busiest() (device string) {
 	return device
 }
 
+// syncs are times that a program counted since it started.
+func (f *figures) syncs() {
+	var classes []string
+	f.w.EachHistogram(sample.HistSync, func(e sample.Entity, _ *sample.Hist) { classes = append(classes, e.Class) })
+	slices.Sort(classes)
+	for _, class := range classes {
+		h := f.w.Histogram(sample.HistSync, sample.Entity{Class: class})
+		if h.N() > 0 {
+			f.all = append(f.all, Figure{"sync_p99", "99 of 100 syncs take at most", h.Quantile(0.99) / 1e9, "seconds", h.Source})
+		}
+	}
+}
+
 func (f *figures) device() {
 	device := f.busiest()
 	on := sample.Entity{Device: device}
@@ -121,6 +135,9 @@ func (f *figures) device() {
 	await("write_latency", "latency of a write", sample.DiskWrites, figure.Writes(f.w, device))
 	f.each(sample.BlockFailures, func(e sample.Entity, x *sample.Series) {
 		f.add("errors", "failed requests of "+e.Device, x.Sum(), "count", x)
+	})
+	f.each(sample.DeviceFaults, func(e sample.Entity, x *sample.Series) {
+		f.add("faults", e.Device+": "+e.Class, x.Last(), "count", x)
 	})
 }
 
