@@ -64,6 +64,7 @@ func goldenGroups() []group {
 		tool("cache", by("cache", "process", "comm", "file", "cgroup", "device")...),
 		tool("disk", by("disk", "process", "comm", "cgroup", "file", "latency", "size", "heat")...),
 		tool("files", by("files", "file", "process", "directory")...),
+		tool("mounts"),
 		tool("evictions"),
 		tool("writeback"),
 		all("times", "use --recording host.iocause --from 02:06:29", "use --recording host.iocause --from 02:06 --to 02:06:30", "use --recording host.iocause --from soon",

@@ -41,7 +41,7 @@ What holds it up is added up over its threads from the accounts of what each wai
 
 | time of its threads | account | whose weight it is |
 |---|---|---|
-| blocked on I/O, by the call | ` + "`wait.io`" + ` | ` + "`sync-writes`" + `: class sync; cache causes: read and fault, without the part of direct reads and of swap; ` + "`direct-io`" + `: that part; ` + "`swap-thrash`" + `: swap's part, and memory freed; device causes: for as long as its requests are in flight (` + "`device-degraded`" + `: what of that was added); ` + "`host-difference`" + `: what was added to all of it |
+| blocked on I/O, by the call | ` + "`wait.io`" + ` | ` + "`sync-writes`" + `: class sync; cache causes: read and fault, without the part of direct reads and of swap; ` + "`direct-io`" + `: that part; ` + "`swap-thrash`" + `: swap's part, and memory freed; device causes: for as long as its requests are in flight (` + "`device-degraded`" + `: what of that was added); ` + "`host-difference`" + `: what was added to all of it; ` + "`fuse-daemon-slow`, `remote-server-slow`, `network-limits-io`" + `: waits for answers of a daemon or a server, and for pages of their files |
 | paused as a writer | ` + "`wait.dirty_pause`" + ` | ` + "`dirty-throttling`" + ` |
 | frees memory itself | ` + "`reclaim.direct_time`" + `, ` + "`reclaim.compact_time`" + ` | ` + "`reclaim-stall`" + ` |
 | waits for locks | ` + "`lock.wait`" + ` | ` + "`lock-contention`" + `; not counted where so many threads wait for I/O that the holder of the lock likely does |
@@ -54,6 +54,16 @@ Findings come by weight, but against an I/O cause the wait for processors is not
 An advice says by how many times as much the victim does in the same time once it is followed (` + "`expect_low`, `expect_high`" + ` in JSON), where that is known. Of the victim's time at most all that the remedy does not surely take away stays,
 idle time included: that is the least it gains. At least its own time on a processor stays, less what waiting costs (the kernel's work for each wait, where it goes too, and caches that are cold after each), and what is copied out of memory: that is the most.
 Both are bound by the processors that it gets beside others. Who waits for more than half of its time awake was hardly seen running: then there is no upper end ("at least"). Of texts of other tools nothing is promised.
+
+Files of a daemon or a server are told from those of disks by their file system (` + "`mount.kind`" + `); what a program waits for them is the time that it sleeps for an answer (` + "`wait.for`" + `, class fuse or network) and for pages of their files (` + "`cache.wait`" + `). From there:
+
+| cause | told from the others by |
+|---|---|
+| ` + "`fuse-daemon-slow`" + ` | the process that answers requests of the mount waits for I/O itself for less than half of the time that its answers take. Where it waits for longer it is the victim in the program's place: what holds it up (a disk, a limit, another daemon) is the cause. A disk that nobody of these waits for is not |
+| ` + "`remote-server-slow`" + ` | of the time of NFS requests at least half lies between sending and answer, fewer than 1 % are sent again, no link is at 90 % of its speed; or none is answered at all. Of CIFS, Ceph and 9p the kernel keeps no times: then the confidence is 60 % |
+| ` + "`network-limits-io`" + ` | 1 % or more of the requests, or of the host's TCP segments, are sent again, a request ran into its timeout, a link is at 90 % of its speed, or requests spend half of their time in this host before they are sent |
+
+A cold cache explains none of them; data that is read again because it does not fit the memory explains them as it explains a slow disk.
 
 | ID | what is wrong | explains | needs (one of each group) |
 |---|---|---|---|

@@ -12,7 +12,7 @@ import (
 
 // observation are the commands that share their arguments and flags.
 func observation() []string {
-	return []string{"use", "cache", "disk", "files", "resident", "mem", "evictions", "writeback", "trace", "burst"}
+	return []string{"use", "cache", "disk", "files", "mounts", "resident", "mem", "evictions", "writeback", "trace", "burst"}
 }
 
 // Every observation command takes the same arguments, filters and formats,

@@ -24,7 +24,7 @@ const refusal = "not permitted to load kernel programs: run as root, or with CAP
 
 // probes are the sources that load kernel programs.
 func probes() map[string]bool {
-	return map[string]bool{"reclaim": true, "writeback": true, "blockio": true, "pagecache": true}
+	return map[string]bool{"reclaim": true, "writeback": true, "blockio": true, "fuse": true, "pagecache": true}
 }
 
 func checkOf(t *testing.T, r run) checked {

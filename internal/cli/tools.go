@@ -5,7 +5,7 @@ import "iocause/internal/view"
 // tools are the observation commands that read the same sources as diagnose.
 func tools() []tool {
 	return []tool{
-		useTool(), cacheTool(), diskTool(), filesTool(), evictionsTool(), writebackTool(),
+		useTool(), cacheTool(), diskTool(), filesTool(), mountsTool(), evictionsTool(), writebackTool(),
 	}
 }
 
@@ -46,6 +46,14 @@ func filesTool() tool {
 		name: "files", short: "Files: read, written, from disk, waited for",
 		sources: view.FilesSources(), by: view.FilesBy(), view: view.Files, slow: true,
 		probes: []string{"pagecache", "blockio", "writeback"},
+	}
+}
+
+func mountsTool() tool {
+	return tool{
+		name: "mounts", short: "File systems of servers and daemons: NFS, FUSE and their kin",
+		sources: view.MountsSources(), view: view.Mounts,
+		refuses: []noAnswer{{flags: []string{"device"}, why: "servers and daemons have no device of this machine", instead: "use --file with a mount point"}},
 	}
 }
 

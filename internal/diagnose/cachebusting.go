@@ -12,7 +12,7 @@ func cacheBusting() Cause {
 	return Cause{
 		ID: CacheBusting, Title: "the data set is larger than the memory that can cache it",
 		Needs: [][]sample.Metric{{sample.CacheCold, sample.ProcReadBytes}, {sample.CacheReread, sample.VMRefaultFile}},
-		Over:  append(deviceCauses(), ColdCache, ReclaimStall),
+		Over:  append(append(deviceCauses(), servedCauses()...), ColdCache, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			v := c.cache()
 			if !v.known {

@@ -28,7 +28,7 @@ func cachePollution() Cause {
 	return Cause{
 		ID: CachePollution, Title: "another program's use-once reads push the data out of the cache",
 		Needs: [][]sample.Metric{{sample.CacheInserted}, {sample.CacheReread}},
-		Over:  append(deviceCauses(), CacheBusting, CgroupCacheLimit, ColdCache, NoisyNeighbour, ReclaimStall),
+		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, CgroupCacheLimit, ColdCache, NoisyNeighbour, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			if !c.exact() {
 				return cannotTell(c.w.WhyAbsent(sample.CacheVisits))

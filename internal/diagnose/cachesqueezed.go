@@ -41,7 +41,7 @@ func cacheSqueezed() Cause {
 	return Cause{
 		ID: CacheSqueezed, Title: "other memory grew and pushed the data out of the cache",
 		Needs: [][]sample.Metric{{sample.CacheCold}, {sample.CacheReread}, {sample.MemCache}, {sample.VMRefaultFile}},
-		Over:  append(deviceCauses(), CacheBusting, CgroupCacheLimit, CachePollution, ColdCache, NoisyNeighbour, ReclaimStall),
+		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, CgroupCacheLimit, CachePollution, ColdCache, NoisyNeighbour, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			if !c.exact() {
 				return cannotTell(c.w.WhyAbsent(sample.CacheVisits))

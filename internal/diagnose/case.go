@@ -23,6 +23,7 @@ type Case struct {
 	target  Target
 	asked   []victim                             // those asked about, who waits most first
 	victim  victim                               // the first of them, unless another one is looked at
+	front   Culprit                              // who waits for the victim, where that is a FUSE daemon that waits itself; see lookBehind
 	device  string                               // the one the victim's I/O goes to, "" when none
 	lies    map[sample.FileID]map[string]float64 // see homes; nil until it is asked for
 	longest float64                              // the largest share of time that a process asked about waits for I/O, 0 to 1
@@ -87,6 +88,7 @@ func newCase(w *sample.Window, target Target) *Case {
 		first = c.asked[0]
 	}
 	c.lookAt(first)
+	c.lookBehind()
 	c.longest = c.victim.share(w.Seconds())
 	for i := range c.asked {
 		c.longest = max(c.longest, c.asked[i].share(w.Seconds()))
@@ -96,7 +98,7 @@ func newCase(w *sample.Window, target Target) *Case {
 
 // lookAt makes a process the victim.
 func (c *Case) lookAt(v victim) {
-	c.victim = v
+	c.victim, c.front = v, Culprit{}
 	c.tellVictim()
 	c.device = c.mainDevice()
 }

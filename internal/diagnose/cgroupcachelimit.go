@@ -12,7 +12,7 @@ func cgroupCacheLimit() Cause {
 	return Cause{
 		ID: CgroupCacheLimit, Title: "a cgroup's memory limit caps its page cache",
 		Needs: [][]sample.Metric{{sample.CacheCold, sample.ProcReadBytes}, {sample.CgroupMemUsage}, {sample.CgroupRefault, sample.CacheReread}},
-		Over:  append(deviceCauses(), CacheBusting, ColdCache, ReclaimStall),
+		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, ColdCache, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			v := c.cache()
 			if !v.known {

@@ -20,6 +20,12 @@ var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9@%+=:,_-][A-Za-z0-9@%+=:,._-]*)
 // written past it.
 var unit = regexp.MustCompile(`\.(service|slice|scope)$`)
 
+// with adds the command to an advice.
+func (a Advice) with(command string) Advice {
+	a.Command = command
+	return a
+}
+
 // memoryLimitCommand sets the limit that a cgroup meets to so many bytes.
 func (c *Case) memoryLimitCommand(cgroup string, size float64) string {
 	limit, _ := figure.MemoryLimit(c.w, cgroup)

@@ -15,6 +15,9 @@ func List() []Cause {
 		cgroupCacheLimit(),
 		cacheBusting(),
 		directIO(),
+		fuseDaemonSlow(),
+		remoteServerSlow(),
+		networkLimitsIO(),
 		coldCache(),
 		reclaimStall(),
 		writebackInterference(),
@@ -46,6 +49,9 @@ const (
 	CgroupCacheLimit      ID = "cgroup-cache-limit"
 	CacheBusting          ID = "cache-busting"
 	DirectIO              ID = "direct-io"
+	FuseDaemonSlow        ID = "fuse-daemon-slow"
+	RemoteServerSlow      ID = "remote-server-slow"
+	NetworkLimitsIO       ID = "network-limits-io"
 	ColdCache             ID = "cold-cache"
 	ReclaimStall          ID = "reclaim-stall"
 	WritebackInterference ID = "writeback-interference"

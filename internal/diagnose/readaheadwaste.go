@@ -18,7 +18,7 @@ func readaheadWaste() Cause {
 	return Cause{
 		ID: ReadaheadWaste, Title: "read-ahead brings in data that is never used",
 		Needs: [][]sample.Metric{{sample.CacheInserted}, {sample.DeviceReadAhead}},
-		Over:  append(deviceCauses(), CacheBusting, CgroupCacheLimit, ColdCache),
+		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, CgroupCacheLimit, ColdCache),
 		Judge: func(c *Case) Verdict {
 			if !c.exact() {
 				return cannotTell(c.w.WhyAbsent(sample.CacheInserted))

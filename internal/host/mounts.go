@@ -107,7 +107,7 @@ func parseMount(line []byte) (m Mount, wrong string) {
 	if len(last) < 2 {
 		return m, "the file system's type and source are missing"
 	}
-	m = Mount{Dev: dev, Root: unescape(f[3]), Point: unescape(f[4]), Type: unescape(last[0]), Source: unescape(last[1])}
+	m = Mount{Dev: dev, Root: Unescape(f[3]), Point: Unescape(f[4]), Type: Unescape(last[0]), Source: Unescape(last[1])}
 	m.Options = options(f[5])
 	if len(last) == 3 {
 		m.Super = options(last[2])
@@ -118,13 +118,13 @@ func parseMount(line []byte) (m Mount, wrong string) {
 func options(b []byte) []string {
 	var out []string
 	for _, o := range strings.Split(string(b), ",") {
-		out = append(out, unescape([]byte(o)))
+		out = append(out, Unescape([]byte(o)))
 	}
 	return out
 }
 
-// unescape undoes the kernel's mangle_path: \040 for a blank and so on.
-func unescape(b []byte) string {
+// Unescape undoes the kernel's mangle_path: \040 for a blank and so on.
+func Unescape(b []byte) string {
 	if bytes.IndexByte(b, '\\') < 0 {
 		return string(b)
 	}

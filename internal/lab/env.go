@@ -71,7 +71,8 @@ func (e *Env) Close() error {
 	e.stop = nil
 	var errs []error
 	for _, d := range e.slow { // what is still to be written shall not take its time
-		errs = append(errs, d.set(0))
+		_, err := d.set(0)
+		errs = append(errs, err)
 	}
 	errs = append(errs, e.journal.close(e.host))
 	for _, d := range e.slow {

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 	}
 	size, err := strconv.ParseInt(os.Args[4], 10, 64)
 	if err == nil {
-		err = ServeDisk(3, size, slowHeads, false, os.Stdin, os.Stdout)
+		err = ServeDisk(3, &ServedFile{Size: size, Heads: slowHeads}, os.Stdin, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -182,6 +182,11 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 		return st.takeLoop(step.Loop)
 	case step.Slow != nil:
 		return e.Slow(step.Slow.Disk, step.Slow.Latency)
+	case step.Served != nil:
+		f := step.Served
+		path, err := e.ServeFile(st.Binary, f.Name, &ServedFile{Size: int64(f.Size), Heads: slowHeads, Backing: st.expand(f.Backing)}, f.Latency)
+		st.names[f.Name] = path
+		return err
 	case step.Mount != nil:
 		dir, err := e.Mount(step.Mount.Name, step.Mount.FileSystem, st.shared.Scratch())
 		st.names[step.Mount.Name] = dir

@@ -50,14 +50,15 @@ type Step struct {
 	Sysctl    *SysctlStep    `yaml:"sysctl"`
 	ReadAhead *load.Size     `yaml:"read_ahead"` // of the scratch folder's device
 	Cap       *CapStep       `yaml:"cap"`        // of the disk of a virtual machine
-	Slow      *SlowStep      `yaml:"slow"`       // a disk with a latency
+	Slow      *SlowStep      `yaml:"slow"`       // a disk or served file with a latency
+	Served    *ServedStep    `yaml:"served"`
 	Wait      *time.Duration `yaml:"wait"`
 }
 
 // does is how many things a step does.
 func (s *Step) does() int {
 	n := 0
-	for _, is := range []bool{s.Cgroup != nil, s.Loop != nil, s.Mount != nil, s.Swap != nil, s.Hold != nil, s.Sysctl != nil, s.ReadAhead != nil, s.Cap != nil, s.Slow != nil, s.Wait != nil} {
+	for _, is := range []bool{s.Cgroup != nil, s.Loop != nil, s.Mount != nil, s.Swap != nil, s.Hold != nil, s.Sysctl != nil, s.ReadAhead != nil, s.Cap != nil, s.Slow != nil, s.Served != nil, s.Wait != nil} {
 		if is {
 			n++
 		}
@@ -75,6 +76,8 @@ func (s *Step) check() error {
 		return fmt.Errorf("loop %s: one with a latency keeps nothing, so it has no filesystem; nor is it serial or broken", s.Loop.Name)
 	case s.Slow != nil && (s.Slow.Disk == "" || s.Slow.Latency <= 0):
 		return errors.New("slow: it needs the name of a disk, and a latency above zero")
+	case s.Served != nil && (s.Served.Name == "" || s.Served.Size <= 0 || s.Served.Latency < 0):
+		return errors.New("served: it needs a name and a size, and no latency below zero")
 	}
 	return nil
 }
@@ -83,6 +86,15 @@ func (s *Step) check() error {
 type SlowStep struct {
 	Disk    string        `yaml:"disk"`
 	Latency time.Duration `yaml:"latency"`
+}
+
+// ServedStep mounts a file that a daemon of its own serves through FUSE, eight
+// requests at a time; {name} is its path, and iocause the daemon's name.
+type ServedStep struct {
+	Name    string        `yaml:"name"`
+	Size    load.Size     `yaml:"size"`
+	Latency time.Duration `yaml:"latency"` // of each read and write, beside what the backing takes
+	Backing string        `yaml:"backing"` // a file or device that the daemon reads instead of keeping nothing
 }
 
 // CgroupStep makes a cgroup that loads can name. Its device is the one under

@@ -41,35 +41,10 @@ func (e *Env) MemoryDisk(binary, name string, size int64, heads int, delay time.
 	return e.serveDisk(binary, name, size, heads, true, delay)
 }
 
-// serveDisk mounts a file that another process serves, and puts a loop device
-// over it.
+// serveDisk puts a loop device over a file that another process serves.
 func (e *Env) serveDisk(binary, name string, size int64, heads int, keep bool, delay time.Duration) (*LoopDisk, error) {
-	image := filepath.Join(e.scratch, name+".img")
-	if err := os.WriteFile(image, nil, 0o600); err != nil {
-		return nil, fmt.Errorf("make a place for a slow disk: %w", err)
-	}
-	// Not os.File's way to open it, which would poll it.
-	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	image, err := e.ServeFile(binary, name, &ServedFile{Size: size, Heads: heads, Keep: keep}, delay)
 	if err != nil {
-		return nil, fmt.Errorf("open /dev/fuse: %w", err)
-	}
-	connection := os.NewFile(uintptr(fd), "/dev/fuse")
-	defer connection.Close() // the server has its own
-	if err := e.journal.add(record{Kind: "mount", Path: image}); err != nil {
-		return nil, err
-	}
-	if err := unix.Mount("iocause-lab", image, "fuse", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("fd=%d,rootmode=100600,user_id=0,group_id=0", fd)); err != nil {
-		return nil, fmt.Errorf("mount a slow disk: %w", err)
-	}
-	d, err := startDisk(binary, connection, size, heads, keep)
-	if err != nil {
-		return nil, err
-	}
-	if e.slow == nil {
-		e.slow = map[string]*slowDisk{}
-	}
-	e.slow[name] = d
-	if err := d.set(delay); err != nil {
 		return nil, err
 	}
 	device, err := e.attach(image, true)
@@ -85,10 +60,43 @@ func (e *Env) serveDisk(binary, name string, size int64, heads int, keep bool, d
 	return &LoopDisk{Device: filepath.Base(device), Dir: device}, nil
 }
 
+// ServeFile mounts a file that a process of its own serves through FUSE: every
+// read and write takes so long. It returns its path.
+func (e *Env) ServeFile(binary, name string, file *ServedFile, delay time.Duration) (string, error) {
+	image := filepath.Join(e.scratch, name+".img")
+	if err := os.WriteFile(image, nil, 0o600); err != nil {
+		return "", fmt.Errorf("make a place for a slow disk: %w", err)
+	}
+	// Not os.File's way to open it, which would poll it.
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", fmt.Errorf("open /dev/fuse: %w", err)
+	}
+	connection := os.NewFile(uintptr(fd), "/dev/fuse")
+	defer connection.Close() // the server has its own
+	if err := e.journal.add(record{Kind: "mount", Path: image}); err != nil {
+		return "", err
+	}
+	if err := unix.Mount("iocause-lab", image, "fuse", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("fd=%d,rootmode=100600,user_id=0,group_id=0", fd)); err != nil {
+		return "", fmt.Errorf("mount a slow disk: %w", err)
+	}
+	d, err := startDisk(binary, connection, file)
+	if err != nil {
+		return "", err
+	}
+	if e.slow == nil {
+		e.slow = map[string]*slowDisk{}
+	}
+	e.slow[name] = d
+	_, err = d.set(delay)
+	return image, err
+}
+
 // startDisk starts the server, in a process group of its own: it has to answer
 // until all who wait for it have ended, also after Ctrl-C.
-func startDisk(binary string, connection *os.File, size int64, heads int, keep bool) (*slowDisk, error) {
-	cmd := exec.Command(binary, "lab", "disk", "--size", strconv.FormatInt(size, 10), "--heads", strconv.Itoa(heads), "--keep="+strconv.FormatBool(keep))
+func startDisk(binary string, connection *os.File, f *ServedFile) (*slowDisk, error) {
+	cmd := exec.Command(binary, "lab", "disk", "--size", strconv.FormatInt(f.Size, 10), "--heads", strconv.Itoa(f.Heads),
+		"--keep="+strconv.FormatBool(f.Keep), "--backing="+f.Backing)
 	cmd.ExtraFiles = []*os.File{connection} // file descriptor 3
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -106,15 +114,27 @@ func startDisk(binary string, connection *os.File, size int64, heads int, keep b
 	return &slowDisk{cmd: cmd, delays: delays, answers: bufio.NewReader(answers)}, nil
 }
 
-// set says how long requests take, and waits until that is so.
-func (d *slowDisk) set(delay time.Duration) error {
+// set says how long requests take, and waits until that is so. It returns what
+// the server did until then, by its own account.
+func (d *slowDisk) set(delay time.Duration) (Served, error) {
+	var a Served
 	if _, err := fmt.Fprintln(d.delays, delay.Nanoseconds()); err != nil {
-		return fmt.Errorf("tell a slow disk its delay: %w", err)
+		return a, fmt.Errorf("tell a slow disk its delay: %w", err)
 	}
-	if _, err := d.answers.ReadString('\n'); err != nil {
-		return fmt.Errorf("hear from a slow disk: %w", err)
+	line, err := d.answers.ReadString('\n')
+	if err != nil {
+		return a, fmt.Errorf("hear from a slow disk: %w", err)
 	}
-	return nil
+	if _, err := fmt.Sscan(line, &a.Requests, &a.Took); err != nil {
+		return a, fmt.Errorf("understand a slow disk's %q: %w", line, err)
+	}
+	return a, nil
+}
+
+// Served is what a server of a slow disk or file did, by its own clock.
+type Served struct {
+	Requests int64         // reads and writes
+	Took     time.Duration // from when each was taken to its answer, summed
 }
 
 // close ends the server. Nobody may use the disk any more.
@@ -125,11 +145,17 @@ func (d *slowDisk) close() error {
 	return nil
 }
 
-// Slow sets how long each request of a slow disk takes from now on.
+// Slow sets how long each request of a slow disk or served file takes from now on.
 func (e *Env) Slow(name string, delay time.Duration) error {
+	_, err := e.SlowFrom(name, delay)
+	return err
+}
+
+// SlowFrom is Slow, and returns what the server did until then.
+func (e *Env) SlowFrom(name string, delay time.Duration) (Served, error) {
 	d := e.slow[name]
 	if d == nil {
-		return fmt.Errorf("no slow disk is called %q", name)
+		return Served{}, fmt.Errorf("no slow disk is called %q", name)
 	}
 	return d.set(delay)
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strconv"
 	"sync/atomic"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,8 +24,10 @@ import (
 type slowFile struct {
 	fd    int
 	size  int64
-	store int          // memory that holds what is written; -1: nothing is kept
+	store int          // memory that holds what is written, or the file below; -1: nothing is kept
 	delay atomic.Int64 // nanoseconds that a read or write takes
+
+	served, took atomic.Int64 // reads and writes, and nanoseconds by the server's own clock
 }
 
 const (
@@ -40,25 +44,52 @@ const (
 	fuseAsyncDIO  = 1 << 15 // several direct requests under way at a time
 	fuseInHeader  = 40      // bytes of struct fuse_in_header
 	fuseOutHeader = 16
+	fuseWriteIn   = 40 // of struct fuse_write_in
 	fuseMostData  = 128 << 10
 )
 
+// ServedFile is what a server of a slow file is told when it starts.
+type ServedFile struct {
+	Size    int64
+	Heads   int    // requests that it works on at a time
+	Keep    bool   // what is written, in memory
+	Backing string // a file or device that it reads and writes instead, past the page cache; "" for none
+}
+
+// open opens what keeps the data, -1 for nothing.
+func (s *ServedFile) open() (int, error) {
+	switch {
+	case s.Backing != "":
+		fd, err := unix.Open(s.Backing, unix.O_RDWR|unix.O_DIRECT|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return -1, fmt.Errorf("open what is below a slow file: %w", err)
+		}
+		return fd, nil
+	case !s.Keep:
+		return -1, nil
+	}
+	fd, err := unix.MemfdCreate("iocause-lab-disk", unix.MFD_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("make room for a disk in memory: %w", err)
+	}
+	if err := unix.Ftruncate(fd, s.Size); err != nil {
+		return -1, fmt.Errorf("make room for a disk in memory: %w", err)
+	}
+	return fd, nil
+}
+
 // ServeDisk answers what the kernel asks of a slow disk, on a connection with
 // /dev/fuse that is mounted already, until that is unmounted or commands ends.
-// A line of commands is the nanoseconds that a request takes from then on, and
-// is answered with a line.
-func ServeDisk(fd int, size int64, heads int, keep bool, commands io.Reader, answers io.Writer) error {
-	f := &slowFile{fd: fd, size: size, store: -1}
-	if keep {
-		var err error
-		if f.store, err = unix.MemfdCreate("iocause-lab-disk", unix.MFD_CLOEXEC); err != nil {
-			return fmt.Errorf("make room for a disk in memory: %w", err)
-		}
-		if err := unix.Ftruncate(f.store, size); err != nil {
-			return fmt.Errorf("make room for a disk in memory: %w", err)
-		}
+// A line of commands is the nanoseconds that a request takes from then on, and is
+// answered with what was served so far: reads and writes, and the nanoseconds from
+// when each was taken to when it was answered.
+func ServeDisk(fd int, file *ServedFile, commands io.Reader, answers io.Writer) error {
+	store, err := file.open()
+	if err != nil {
+		return err
 	}
-	for range heads {
+	f := &slowFile{fd: fd, size: file.Size, store: store}
+	for range file.Heads {
 		go f.serve()
 	}
 	lines := bufio.NewScanner(commands)
@@ -68,17 +99,25 @@ func ServeDisk(fd int, size int64, heads int, keep bool, commands io.Reader, ans
 			return fmt.Errorf("a slow disk's delay: %w", err)
 		}
 		f.delay.Store(delay)
-		if _, err := fmt.Fprintln(answers, delay); err != nil {
+		if _, err := fmt.Fprintln(answers, f.served.Load(), f.took.Load()); err != nil {
 			return fmt.Errorf("a slow disk's answer: %w", err)
 		}
 	}
 	return lines.Err()
 }
 
+// aligned is room for a message whose data begins at a page, as a file below
+// wants it that is read past the page cache.
+func aligned(head int) []byte {
+	const page = 4096
+	b := make([]byte, fuseMostData+3*page)
+	at := page - int(uintptr(unsafe.Pointer(&b[0]))%page)
+	return b[at+page-head:][:head+fuseMostData]
+}
+
 // serve answers requests until the file is unmounted.
 func (f *slowFile) serve() {
-	request := make([]byte, fuseMostData+4096)
-	reply := make([]byte, fuseOutHeader+fuseMostData)
+	request, reply := aligned(fuseInHeader+fuseWriteIn), aligned(fuseOutHeader)
 	for {
 		n, err := unix.Read(f.fd, request)
 		switch {
@@ -87,9 +126,14 @@ func (f *slowFile) serve() {
 		case err != nil || n < fuseInHeader: // ENODEV: unmounted
 			return
 		}
+		taken := time.Now()
 		body, errno, silent := f.answer(request[:n], reply[fuseOutHeader:])
 		if silent {
 			continue
+		}
+		if op := binary.NativeEndian.Uint32(request[4:]); op == fuseRead || op == fuseWrite {
+			f.served.Add(1)
+			f.took.Add(int64(time.Since(taken)))
 		}
 		out := reply[:fuseOutHeader+body]
 		binary.NativeEndian.PutUint32(out, uint32(len(out)))
@@ -159,8 +203,7 @@ func (f *slowFile) answer(request, out []byte) (length int, errno unix.Errno, si
 		}
 		f.wait()
 		if f.store >= 0 {
-			const head = 40 // bytes of struct fuse_write_in
-			if _, err := unix.Pwrite(f.store, body[head:], int64(word.Uint64(body[8:]))); err != nil {
+			if _, err := unix.Pwrite(f.store, body[fuseWriteIn:], int64(word.Uint64(body[8:]))); err != nil {
 				return 0, unix.EIO, false
 			}
 		}

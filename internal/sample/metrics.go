@@ -239,6 +239,33 @@ const (
 	LockFutexes Metric = "lock.futexes_followed"
 )
 
+// File systems of servers and daemons. Their Device is the "MAJOR:MINOR" of the
+// file system, which the mount.* name.
+const (
+	MountPoint   Metric = "mount.point"
+	MountKind    Metric = "mount.kind"
+	MountFrom    Metric = "mount.from"
+	MountWaiting Metric = "mount.waiting"
+
+	FuseRequests   Metric = "fuse.requests"
+	FuseQueueTime  Metric = "fuse.queue_time"
+	FuseDaemonTime Metric = "fuse.daemon_time"
+	FuseTime       Metric = "fuse.time"
+	FuseAnswers    Metric = "fuse.answers"
+	FuseAnswerTime Metric = "fuse.answer_time"
+	FuseOldest     Metric = "fuse.oldest"
+
+	NFSRequests      Metric = "nfs.requests"
+	NFSTransmissions Metric = "nfs.transmissions"
+	NFSTimeouts      Metric = "nfs.timeouts"
+	NFSErrors        Metric = "nfs.errors"
+	NFSSent          Metric = "nfs.sent_bytes"
+	NFSReceived      Metric = "nfs.received_bytes"
+	NFSQueueTime     Metric = "nfs.queue_time"
+	NFSServerTime    Metric = "nfs.server_time"
+	NFSTime          Metric = "nfs.time"
+)
+
 // What observing costs.
 const (
 	CostCollect Metric = "cost.collect_time"

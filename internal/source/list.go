@@ -6,6 +6,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/blockio"
+	"iocause/internal/source/probe/fuse"
 	"iocause/internal/source/probe/locks"
 	"iocause/internal/source/probe/pagecache"
 	"iocause/internal/source/probe/reclaim"
@@ -14,6 +15,7 @@ import (
 	"iocause/internal/source/proc/diskstats"
 	"iocause/internal/source/proc/filesystem"
 	"iocause/internal/source/proc/meminfo"
+	"iocause/internal/source/proc/mounts"
 	"iocause/internal/source/proc/netdev"
 	"iocause/internal/source/proc/pid"
 	"iocause/internal/source/proc/pressure"
@@ -79,10 +81,13 @@ func List() []Entry {
 			sample.ProcWriteBytes, sample.ProcBlkioDelay, sample.ProcRunDelay,
 			sample.ProcRSS, sample.ProcSwap, sample.ProcThreads,
 		}},
+		{Name: "netdev", Open: netdev.Open, Needs: "/proc/net/dev", Metrics: netdev.Metrics()},
+		{Name: "mounts", Open: mounts.Open, Needs: "/proc/self/mountinfo", Metrics: mounts.Metrics()},
 		{Name: "reclaim", Open: reclaim.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: reclaim.Metrics()},
 		{Name: "writeback", Open: writeback.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: writeback.Metrics()},
 		{Name: "locks", Open: locks.Open, Needs: needsBPF + "Linux 5.19", Metrics: locks.Metrics()},
 		{Name: "blockio", Open: blockio.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: blockio.Metrics()},
+		{Name: "fuse", Open: fuse.Open, Needs: needsBPF + "Linux 6.11 with FUSE built in", Metrics: fuse.Metrics()},
 		{Name: "pagecache", Open: pagecache.Open, Needs: needsBPF + "Linux 6.12, or an older one whose functions programs can be attached to", Metrics: pagecache.Metrics()},
 	}
 }
@@ -98,7 +103,6 @@ func StandIns() []Entry {
 // Others are sources that no cause reads, but people do.
 func Others() []Entry {
 	return []Entry{
-		{Name: "netdev", Open: netdev.Open, Needs: "/proc/net/dev", Metrics: netdev.Metrics()},
 		{Name: "filesystem", Open: filesystem.Open, Needs: "/proc/self/mountinfo", Metrics: filesystem.Metrics()},
 	}
 }

@@ -60,7 +60,7 @@ func waitIn() map[string][]string {
 			"rpc_wait_bit_killable", "nfs_wait_bit_killable", "nfs_wait_on_request", "nfs4_wait_clnt_recover", "wait_for_response",
 			"p9_client_rpc", "ceph_mdsc_wait_request", "ceph_osdc_wait_request",
 		},
-		"fuse": {"request_wait_answer", "fuse_get_req", "fuse_wait_on_page_writeback"},
+		"fuse": {"request_wait_answer", "fuse_get_req", "fuse_direct_IO", "fuse_wait_on_page_writeback"},
 		"swap": {"do_swap_page", "swap_read_folio", "swap_readpage", "shmem_swapin_folio"},
 	}
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "names.bpf.h"
+#include "onfuse.bpf.h"
 #include "rules.bpf.h"
 #include "spans.bpf.h"
 
@@ -78,7 +79,8 @@ static __always_inline u32 wait_class(void *ctx, struct task_struct *t, u32 *wha
 	 * and its kin is for I/O in any case, in others the stack must tell.
 	 */
 	state = task_state(t);
-	if (!(state & TASK_UNINTERRUPTIBLE) && class != WAIT_NAMES)
+	if (!(state & TASK_UNINTERRUPTIBLE) && class != WAIT_NAMES &&
+	    !((class == WAIT_READ || class == WAIT_WRITE || class == WAIT_SYNC) && on_fuse(t)))
 		return WAIT_CLASSES;
 	if (state & TASK_NOLOAD || t->flags & PF_KTHREAD)
 		return WAIT_CLASSES;

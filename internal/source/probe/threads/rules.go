@@ -29,7 +29,7 @@ func waitIn() map[State][]string {
 			// NFS, SMB, 9P, Ceph, FUSE: an answer of the server
 			"nfs_wait_bit_killable", "nfs_wait_on_request", "nfs_wait_client_init_complete", "rpc_wait_bit_killable",
 			"nfs4_wait_clnt_recover", "wait_for_response", "p9_client_rpc", "ceph_mdsc_wait_request", "ceph_osdc_wait_request",
-			"request_wait_answer", "fuse_get_req", "fuse_wait_on_page_writeback",
+			"request_wait_answer", "fuse_get_req", "fuse_direct_IO", "fuse_wait_on_page_writeback",
 			// all: inodes and super blocks under writeback, direct I/O in flight, frozen file systems
 			"inode_wait_for_writeback", "__inode_wait_for_writeback", "wb_wait_for_completion", "sync_inodes_sb",
 			"inode_dio_wait", "__inode_dio_wait", "__wait_on_freeing_inode", "freeze_super", "sb_wait_write",

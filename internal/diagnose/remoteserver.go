@@ -1,0 +1,197 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"iocause/internal/sample"
+)
+
+const (
+	// resentLimit is the part of what is sent that is sent again from which on the
+	// network is to blame: a network that is well loses far less.
+	resentLimit = 0.01
+	// serverShare is the part of a request's time between sending and answer from
+	// which on the server and the way there set the pace.
+	serverShare = 0.50
+	// linkFull is the part of a link's speed from which on it is full.
+	linkFull = 0.90
+)
+
+// nfsView is what became of all requests to a server's file system.
+type nfsView struct {
+	requests, sent, timeouts float64
+	queue, server, time      float64 // seconds
+	resent                   float64 // part of what was sent, 0 to 1
+	segments                 float64 // the same of the host's TCP segments
+	link                     string  // an interface that is full, "" when none is
+	full                     float64 // part of its speed
+}
+
+func (c *Case) nfs(m *served) nfsView {
+	var v nfsView
+	for metric, to := range map[sample.Metric]*float64{
+		sample.NFSRequests: &v.requests, sample.NFSTransmissions: &v.sent, sample.NFSTimeouts: &v.timeouts,
+		sample.NFSQueueTime: &v.queue, sample.NFSServerTime: &v.server, sample.NFSTime: &v.time,
+	} {
+		*to, _ = c.w.SumWhere(metric, func(e sample.Entity) bool { return e.Device == m.device && m.device != "" })
+	}
+	v.resent = max(0, v.sent-v.requests) / max(1, v.sent)
+	if out, _ := c.all(sample.TCPSegments); out > 0 {
+		again, _ := c.all(sample.TCPAgain)
+		v.segments = again / out
+	}
+	c.w.Each(sample.NetSpeed, func(e sample.Entity, s *sample.Series) {
+		for _, way := range []sample.Metric{sample.NetReceived, sample.NetSent} {
+			n, _ := c.w.Sum(way, sample.Entity{Device: e.Device})
+			if r := n / c.w.Seconds() / max(1, s.Last()); r >= linkFull && r > v.full {
+				v.link, v.full = e.Device, r
+			}
+		}
+	})
+	return v
+}
+
+// network says why the network, or the client's own queue for it, sets the pace;
+// "" when it does not.
+func (v *nfsView) network() string {
+	switch {
+	case v.resent >= resentLimit || v.timeouts >= 1:
+		return fmt.Sprintf("%s of the requests were sent again, %.0f ran into a timeout", percent(v.resent), v.timeouts)
+	case v.segments >= resentLimit:
+		return fmt.Sprintf("%s of the host's TCP segments were sent again", percent(v.segments))
+	case v.link != "":
+		return fmt.Sprintf("%s is at %s of its speed", v.link, percent(v.full))
+	case v.time > 0 && v.queue >= longQueue*v.time:
+		return fmt.Sprintf("requests wait %s of their time in this host before they are sent", percent(v.queue/v.time))
+	}
+	return ""
+}
+
+// evidence is what both causes show.
+func (v *nfsView) evidence(c *Case, all float64) []Evidence {
+	s := c.w.Seconds()
+	e := []Evidence{c.figure("time blocked on a server", c.victim.shareOf(all, s), "ratio", sample.WaitFor)}
+	if !c.w.Has(sample.NFSRequests) {
+		return e
+	}
+	e = append(e, c.figure("requests answered", v.requests/s, "count/s", sample.NFSRequests))
+	if v.requests > 0 {
+		e = append(e,
+			c.figure("a request takes", v.time/v.requests, "seconds", sample.NFSTime),
+			c.figure("of that in this host's queue", v.queue/v.requests, "seconds", sample.NFSQueueTime),
+			c.figure("of that from sending to the answer", v.server/v.requests, "seconds", sample.NFSServerTime),
+			c.figure("sent again", v.resent, "ratio", sample.NFSTransmissions))
+	}
+	if c.w.Has(sample.TCPSegments) {
+		e = append(e, c.figure("TCP segments sent again", v.segments, "ratio", sample.TCPAgain))
+	}
+	return e
+}
+
+// remote judges what both causes ask first.
+func (c *Case) remote() (m served, all float64, v nfsView, out *Verdict) {
+	refuse := func(v Verdict) *Verdict { return &v }
+	if !c.w.Has(sample.MountKind) {
+		return m, 0, v, refuse(cannotTell(c.w.WhyAbsent(sample.MountKind)))
+	}
+	if why := c.notServed(false); why != "" {
+		return m, 0, v, refuse(no(why))
+	}
+	m, all = c.servedWait(false)
+	return m, all, c.nfs(&m), nil
+}
+
+// remoteServerSlow: programs wait for the answers of a file server.
+func remoteServerSlow() Cause {
+	return Cause{
+		ID: RemoteServerSlow, Title: "a file server is slow to answer",
+		Needs: [][]sample.Metric{{sample.MountKind}, {sample.WaitFor, sample.CacheWait}},
+		Over:  append(deviceCauses(), ColdCache, SyncWrites),
+		Judge: func(c *Case) Verdict {
+			m, all, v, out := c.remote()
+			if out != nil {
+				return *out
+			}
+			counted := v.requests > 0 || v.sent > 0
+			nfs := strings.HasPrefix(m.kind, "nfs")
+			if why := v.network(); why != "" && counted {
+				return no("the network: " + why)
+			}
+			if counted && v.server < serverShare*v.time {
+				return no(fmt.Sprintf("of the time of requests to %s only %s lies between sending and answer", m.String(), percent(v.server/v.time)))
+			}
+			conf, do := 0.90, "the server of "+m.from+" and the way to it"
+			expect := "an answer took longer than all else on the way: its disks, its processors and its network are where to look"
+			switch {
+			case !counted && nfs:
+				conf, expect = 0.80, "no request to it was answered while it was watched: it is down, hangs, or cannot be reached"
+			case !counted:
+				conf, expect = 0.60, "the kernel keeps no times of "+m.kind+": whether the network or the server takes the time, a look from the server tells"
+			}
+			return Verdict{
+				Answer: Yes, Confidence: conf, Weight: c.part(all), Culprit: Culprit{File: m.point, Device: m.from}, Evidence: v.evidence(c, all),
+				Disprove: "the same requests answered at once for another client, or by the server itself",
+				Advice: []Advice{
+					c.promise(removal{maybe: all, kernel: true}).advise("look at "+do, expect).with(nfsiostat(&m)),
+					{Do: "ask it less: let the kernel keep attributes for longer (actimeo, nocto), read and write in larger parts (rsize, wsize)", Expect: "fewer answers to wait for"},
+				},
+			}
+		},
+	}
+}
+
+// nfsiostat is the command that shows the same, "" for what is no NFS.
+func nfsiostat(m *served) string {
+	if !strings.HasPrefix(m.kind, "nfs") || !plainPath.MatchString(m.point) {
+		return ""
+	}
+	return "nfsiostat 1 3 " + m.point
+}
+
+// networkLimitsIO: requests to a file server are lost on the way, or wait to be sent.
+func networkLimitsIO() Cause {
+	return Cause{
+		ID: NetworkLimitsIO, Title: "the network holds requests to a file server up",
+		Needs: [][]sample.Metric{{sample.MountKind}, {sample.WaitFor, sample.CacheWait}},
+		Over:  append(deviceCauses(), ColdCache, SyncWrites),
+		Judge: func(c *Case) Verdict {
+			m, all, v, out := c.remote()
+			if out != nil {
+				return *out
+			}
+			if !c.w.Has(sample.NFSRequests) {
+				return cannotTell("the kernel keeps no account of requests to " + m.String() + ": only of NFS")
+			}
+			if v.requests == 0 && v.sent == 0 {
+				return cannotTell("no request to " + m.String() + " came to an end while it was watched")
+			}
+			why := v.network()
+			if why == "" {
+				return no(fmt.Sprintf("%s of what was sent to %s was sent again, no link is full, and requests wait %s of their time to be sent", percent(v.resent), m.String(), percent(v.queue/max(v.time, 1e-9))))
+			}
+			e := v.evidence(c, all)
+			if v.link != "" {
+				e = append(e, c.figure("of the speed of "+v.link, v.full, "ratio", sample.NetSpeed))
+			}
+			return Verdict{
+				Answer: Yes, Confidence: 0.85, Weight: c.part(all), Culprit: Culprit{File: m.point, Device: cmp.Or(v.link, m.from)}, Evidence: e,
+				Disprove: "no request sent again, and none that waits to be sent, while the program waits as long",
+				Advice:   []Advice{v.advice(c, &m, all)},
+			}
+		},
+	}
+}
+
+func (v *nfsView) advice(c *Case, m *served, all float64) Advice {
+	gain := c.promise(removal{maybe: all, kernel: true})
+	switch {
+	case v.resent >= resentLimit || v.timeouts >= 1 || v.segments >= resentLimit:
+		return gain.advise("find where packets to the server of "+m.from+" are lost: errors and drops of the interfaces and switches on the way, the same MTU everywhere, one path of a bond that is bad",
+			v.network()).with("nstat -az TcpRetransSegs TcpOutSegs")
+	case v.link != "":
+		return gain.advise("move less over "+v.link+", or give it more: another interface, a faster one, several (nconnect, session trunking)", v.network())
+	}
+	return gain.advise("let more requests be under way: mount with nconnect=4 or more, raise sunrpc.tcp_max_slot_table_entries, and the server's threads (nfsd) with it", v.network())
+}

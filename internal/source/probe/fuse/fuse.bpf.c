@@ -1,0 +1,259 @@
+//go:build ignore
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Requests to the daemons of FUSE file systems, from the moment the kernel puts
+ * one into the daemon's queue to the daemon's answer.
+ */
+#include "process.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+#define PF_KTHREAD 0x00200000
+#define ECONNABORTED 103
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct list_head {
+	struct list_head *next;
+};
+struct fuse_iqueue {
+	struct list_head pending;
+};
+struct fuse_conn {
+	struct fuse_iqueue iq;
+};
+struct fuse_mount {
+	struct fuse_conn *fc;
+	struct super_block *sb;
+};
+struct fuse_in_header {
+	u32 opcode;
+};
+struct fuse_out_header {
+	s32 error;
+};
+struct fuse_req {
+	struct list_head list;
+	unsigned long flags;
+	struct {
+		struct fuse_in_header h;
+	} in;
+	struct {
+		struct fuse_out_header h;
+	} out;
+	struct fuse_mount *fm;
+};
+enum fuse_req_flag {
+	FR_BACKGROUND = 0x7003,
+};
+#pragma clang attribute pop
+
+/* In the order of ops in fuse.go. The numbers are those of include/uapi/linux/fuse.h. */
+enum op { OP_OTHER, OP_READ, OP_WRITE, OP_SYNC, OP_NAMES, OP_LOCK };
+
+static __always_inline u32 op_of(u32 opcode)
+{
+	switch (opcode) {
+	case 15: /* READ */
+		return OP_READ;
+	case 16: /* WRITE */
+		return OP_WRITE;
+	case 20: /* FSYNC */
+	case 25: /* FLUSH */
+	case 30: /* FSYNCDIR */
+	case 50: /* SYNCFS */
+		return OP_SYNC;
+	case 1: /* LOOKUP */
+	case 3: /* GETATTR */
+	case 14: /* OPEN */
+	case 27: /* OPENDIR */
+	case 28: /* READDIR */
+	case 34: /* ACCESS */
+	case 35: /* CREATE */
+	case 44: /* READDIRPLUS */
+	case 52: /* STATX */
+		return OP_NAMES;
+	case 33: /* SETLKW: answered when another program lets go of its lock */
+		return OP_LOCK;
+	}
+	return OP_OTHER;
+}
+
+struct key {
+	u32 dev, tgid; /* of the file system; of who asks */
+	u32 op, pad;
+};
+struct row {
+	u64 count, queue_ns, daemon_ns;
+};
+struct server_key {
+	u32 dev, tgid;
+};
+struct server {
+	u64 answers, ns;
+};
+struct open {
+	u64 since, seq;
+	struct key key;
+	u32 tid; /* that waits for the answer, 0: it need not */
+	u32 pad;
+};
+/* What a thread of a daemon did last. */
+struct worker {
+	u64 conn;
+	u64 answered; /* ns, when */
+	u64 pending;  /* the number of the oldest request in the queue then; none: the largest there is */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u64);
+	__type(value, struct open);
+} opens SEC(".maps"); /* by struct fuse_req */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct key);
+	__type(value, struct row);
+} rows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct server_key);
+	__type(value, struct server);
+} servers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct worker);
+} workers SEC(".maps");
+
+u64 lost_requests, lost_rows, lost_workers;
+u64 sent; /* requests so far: their order */
+
+static const struct row no_row;
+static const struct server no_server;
+
+SEC("tp_btf/fuse_request_send")
+int COUNTING(on_send, struct fuse_req *req)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct open o = {};
+	u64 id = (u64)req;
+
+	o.since = bpf_ktime_get_ns();
+	o.seq = __sync_fetch_and_add(&sent, 1) + 1;
+	o.key.dev = BPF_CORE_READ(req, fm, sb, s_dev); /* 0 while it is being mounted */
+	o.key.tgid = t->tgid;
+	o.key.op = op_of(req->in.h.opcode);
+	if (!(req->flags & 1UL << bpf_core_enum_value(enum fuse_req_flag, FR_BACKGROUND)))
+		o.tid = t->pid;
+	if (bpf_map_update_elem(&opens, &id, &o, BPF_ANY))
+		ADD(lost_requests, 1);
+	return 0;
+}
+
+/* The number of the request that has been in the queue longest: 0 for one from before this was counted. */
+static __always_inline u64 oldest(struct fuse_conn *conn)
+{
+	u64 head = (u64)conn + bpf_core_field_offset(struct fuse_conn, iq) + bpf_core_field_offset(struct fuse_iqueue, pending);
+	u64 first = (u64)BPF_CORE_READ((struct list_head *)head, next);
+	struct open *o;
+
+	if (!first || first == head)
+		return ~0ULL;
+	first -= bpf_core_field_offset(struct fuse_req, list);
+	o = bpf_map_lookup_elem(&opens, &first);
+	return o ? o->seq : 0;
+}
+
+/*
+ * For how long a request lay in the queue: while all threads of the daemon were
+ * busy. Nothing tells when one takes it. But the queue is first in, first out, so
+ * a request was still there when this thread gave its last answer if the queue's
+ * oldest one then was no younger; and the thread took it next, or another one
+ * did and handed it over. Of a request that had left the queue by then, all of
+ * the time is the daemon's.
+ */
+static __always_inline u64 queued(struct worker *w, struct fuse_conn *conn, struct open *o)
+{
+	if (w->conn != (u64)conn || w->answered <= o->since || w->pending > o->seq)
+		return 0;
+	return w->answered - o->since;
+}
+
+static __always_inline void answered(struct task_struct *t, u32 dev, u64 ns)
+{
+	struct server_key k = {.dev = dev, .tgid = t->tgid};
+	struct server *s = bpf_map_lookup_elem(&servers, &k);
+
+	if (!s) {
+		bpf_map_update_elem(&servers, &k, &no_server, BPF_NOEXIST);
+		s = bpf_map_lookup_elem(&servers, &k);
+		if (!s) {
+			ADD(lost_rows, 1);
+			return;
+		}
+		note_process(t, k.tgid);
+	}
+	ADD(s->answers, 1);
+	ADD(s->ns, ns);
+}
+
+SEC("tp_btf/fuse_request_end")
+int COUNTING(on_end, struct fuse_req *req)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct fuse_conn *conn = BPF_CORE_READ(req, fm, fc);
+	u64 id = (u64)req, now, queue = 0, all;
+	struct worker *w = 0;
+	struct open o, *met;
+	struct row *r;
+	bool daemon;
+
+	met = bpf_map_lookup_elem(&opens, &id);
+	if (!met)
+		return 0; /* sent before this was counted */
+	o = *met;
+	bpf_map_delete_elem(&opens, &id);
+	now = bpf_ktime_get_ns();
+	all = now - o.since;
+	/* A kernel thread answers for virtiofs; and whoever takes the file system down ends all requests. */
+	daemon = !(t->flags & PF_KTHREAD) && BPF_CORE_READ(req, out.h.error) != -ECONNABORTED;
+	if (daemon) {
+		w = bpf_task_storage_get(&workers, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (w)
+			queue = queued(w, conn, &o);
+		else
+			ADD(lost_workers, 1);
+	}
+	r = bpf_map_lookup_elem(&rows, &o.key);
+	if (!r) {
+		bpf_map_update_elem(&rows, &o.key, &no_row, BPF_NOEXIST);
+		r = bpf_map_lookup_elem(&rows, &o.key);
+	}
+	if (r) {
+		ADD(r->count, 1);
+		ADD(r->queue_ns, queue);
+		ADD(r->daemon_ns, all - queue);
+	} else {
+		ADD(lost_rows, 1);
+	}
+	if (!daemon)
+		return 0;
+	answered(t, o.key.dev, all - queue);
+	if (w) {
+		w->conn = (u64)conn;
+		w->answered = now;
+		w->pending = oldest(conn);
+	}
+	return 0;
+}

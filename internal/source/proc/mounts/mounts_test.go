@@ -1,0 +1,76 @@
+package mounts
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"iocause/internal/sample"
+	"iocause/internal/source/proc/proctest"
+)
+
+const mountinfo = "21 1 254:1 / / rw,relatime - ext4 /dev/vda1 rw\n" +
+	"40 21 0:45 / /home rw,relatime - nfs nas.lan:/vol/home rw,vers=3\n" +
+	"41 21 0:45 /a /srv/a rw,relatime - nfs nas.lan:/vol/home rw,vers=3\n" +
+	"42 21 0:46 / /mnt/with\\040blank rw - nfs4 [fd00::9]:/vol/with\\040blank rw,vers=4.1\n" +
+	"43 21 0:51 / /mnt/cloud rw,nosuid - fuse.sshfs me@there: rw,user_id=0\n" +
+	"44 21 0:52 / /sys/fs/fuse/connections rw - fusectl none rw\n" +
+	"45 21 0:53 / /share rw - cifs //win/share rw\n"
+
+func stats(requests, sent, queue, response, execute string) string {
+	return "device nas.lan:/vol/home mounted on /home with fstype nfs statvers=1.1\n\tper-op statistics\n" +
+		"\tNULL: 1 1 0 44 24 0 0 0 0\n\tREAD: " + requests + " " + sent + " 0 100 5000 " + queue + " " + response + " " + execute + " 0\n" +
+		"device nas.lan:/vol/home mounted on /srv/a with fstype nfs statvers=1.1\n\tper-op statistics\n\tREAD: " + requests + " " + sent + " 0 100 5000 " + queue + " " + response + " " + execute + " 0\n"
+}
+
+func TestCollect(t *testing.T) {
+	x := proctest.NewTree(t)
+	x.Write("proc/self/mountinfo", mountinfo)
+	x.Write("proc/self/mountstats", stats("10", "10", "5", "100", "110"))
+	x.Write("sys/fs/fuse/connections/51/waiting", "7\n")
+	s := x.Open(Open)
+	r := sample.NewRecorder(time.Unix(1700000000, 0))
+	for i, phase := range []sample.Phase{sample.First, sample.Last} {
+		if err := s.Collect(phase, r); err != nil {
+			t.Error(err)
+		}
+		if i == 0 {
+			x.Write("proc/self/mountstats", stats("14", "15", "25", "500", "640"))
+		}
+	}
+	w := r.Window(time.Unix(1700000001, 0))
+	read := sample.Entity{Device: "0:45", Class: "READ"}
+	proctest.Want(t, w, sample.NFSRequests, read, 4) // mounted twice, counted once
+	proctest.Want(t, w, sample.NFSTransmissions, read, 5)
+	proctest.Want(t, w, sample.NFSQueueTime, read, 0.02)
+	proctest.Want(t, w, sample.NFSServerTime, read, 0.4)
+	proctest.Want(t, w, sample.NFSTime, read, 0.53)
+	proctest.Want(t, w, sample.MountWaiting, sample.Entity{Device: "0:51"}, 7)
+	proctest.Want(t, w, sample.MountPoint, sample.Entity{Device: "0:45", Class: "/home"}, 1)
+	proctest.Want(t, w, sample.MountFrom, sample.Entity{Device: "0:46", Class: "[fd00::9]:/vol/with blank"}, 1)
+	proctest.Want(t, w, sample.MountKind, sample.Entity{Device: "0:53", Class: "cifs"}, 1)
+	proctest.Want(t, w, sample.MountKind, sample.Entity{}, 0)
+	n := 0
+	w.Each(sample.MountKind, func(sample.Entity, *sample.Series) { n++ })
+	if n != 5 {
+		t.Errorf("%d kinds, want those of four file systems and the host's", n)
+	}
+}
+
+// Nothing that is mounted is asked: a mount point that cannot be reached, as that of
+// a server which is gone, is never opened, looked up or listed. What is read are
+// files of /proc and /sys alone.
+func TestAsksNobody(t *testing.T) {
+	x := proctest.NewTree(t)
+	x.Write("proc/self/mountinfo", "40 21 0:45 / "+x.Dir+"/gone rw - nfs4 nas:/gone rw\n")
+	x.Write("proc/self/mountstats", "")
+	if err := os.Mkdir(x.Dir+"/gone", 0); err != nil {
+		t.Fatal(err)
+	}
+	s := x.Open(Open)
+	w := proctest.Collect(t, s, sample.Last)
+	proctest.Want(t, w, sample.MountPoint, sample.Entity{Device: "0:45", Class: x.Dir + "/gone"}, 1)
+	if len(w.Gaps) != 0 {
+		t.Errorf("%+v", w.Gaps)
+	}
+}
