@@ -78,7 +78,7 @@ func programs() []program {
 		{name: "git", needs: []string{"git"}, works: []Work{Tree}, threads: 4, files: folders, comms: []string{"git"}, start: startEach("git", "grep", "--no-index", "-c", "nothing like this", "--", "{}")},
 		{name: "sha256sum", needs: []string{"sha256sum", "sh"}, works: []Work{Tree}, threads: 16, files: folders, comms: []string{"sha256sum"}, start: startEach("sh", "-c", "exec sha256sum {}/*")},
 		{name: "lmdb", needs: []string{"mdb_dump", "mdb_load"}, works: []Work{Tree}, threads: 4, files: folders, comms: []string{"mdb_dump"}, start: startLMDB},
-		{name: "java", needs: []string{"java", "javac"}, works: file, files: oneFile, comms: []string{"java"}, start: nil},
+		{name: "java", needs: []string{"java", "javac"}, works: file, threads: 64, thinks: true, files: oneFile, comms: []string{"java"}, start: startJava},
 	}
 }
 
@@ -98,9 +98,6 @@ func (s *Situation) Lacks() string {
 		if _, err := exec.LookPath(c); err != nil {
 			return c + " is not installed"
 		}
-	}
-	if p.start == nil {
-		return "nothing to run with " + s.Program
 	}
 	if s.Program == "postgresql" && postgresBin() == "" {
 		return "the server of PostgreSQL is not installed"
@@ -228,6 +225,20 @@ func startPython(st *Standing, v variant) ([]launch, error) {
 func startNode(st *Standing, v variant) ([]launch, error) {
 	s := st.Situation
 	return []launch{{argv: []string{"node", st.script("drive.js"), string(s.Work), st.data(), strconv.FormatInt(s.Size, 10), strconv.FormatInt(s.Block, 10),
+		strconv.Itoa(s.Threads * max(1, v.wider)), map[bool]string{true: "1", false: "0"}[v.noSync], strconv.FormatInt(s.Think.Milliseconds(), 10)}, read: prove.Number}}, nil
+}
+
+// startJava compiles the program when it is started for the first time. The options
+// keep the heap and its collector small beside what the data takes.
+func startJava(st *Standing, v variant) ([]launch, error) {
+	s := st.Situation
+	if _, err := os.Stat(st.script("Drive.class")); err != nil {
+		if out, err := exec.Command("javac", "-d", st.env.Scratch(), st.script("Drive.java")).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("compile Drive.java: %w: %s", err, out)
+		}
+	}
+	return []launch{{argv: []string{"java", "-Xmx32m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", st.env.Scratch(), "Drive",
+		string(s.Work), st.data(), strconv.FormatInt(s.Size, 10), strconv.FormatInt(s.Block, 10),
 		strconv.Itoa(s.Threads * max(1, v.wider)), map[bool]string{true: "1", false: "0"}[v.noSync], strconv.FormatInt(s.Think.Milliseconds(), 10)}, read: prove.Number}}, nil
 }
 

@@ -103,7 +103,7 @@ func (st *Standing) data() string { return filepath.Join(st.dir, "data") }
 
 // makeDisk makes the disk, as fast as it can be for now, and the file system.
 func (st *Standing) makeDisk(context.Context) error {
-	for _, name := range []string{"drive.py", "drive.js"} {
+	for _, name := range []string{"drive.py", "drive.js", "Drive.java"} {
 		b, err := scripts.ReadFile("programs/" + name)
 		if err != nil {
 			return err
