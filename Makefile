@@ -27,7 +27,7 @@ laws: ## judge a million windows that nobody recorded (6 minutes)
 
 .PHONY: browser
 browser: ## use the pages of reports in Chromium, as people do
-	go test -tags browser ./internal/cli -run 'TestFirstScreen|TestByMouse|TestByKeyboard|TestManyCells|TestHostileNamesInABrowser' -v
+	go test -tags browser ./internal/cli -run 'TestFirstScreen|TestByMouse|TestByKeyboard|TestManyCells|TestHostileNamesInABrowser|TestAgentsPageInABrowser' -v
 
 .PHONY: screenshots
 screenshots: ## make pictures of pages in dist/screenshots, with Chromium

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -49,6 +50,7 @@ type Agent struct {
 
 	facts    *facts
 	verdicts *verdicts
+	page     http.Handler // nil for none
 }
 
 // own names one of the agent's own series.

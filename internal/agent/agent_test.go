@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -356,5 +357,38 @@ func TestHostileLabelsInText(t *testing.T) {
 	}
 	if want := `iocause_cpus{class="a\"b\\c\nd"} 1` + "\n"; !strings.HasSuffix(b.String(), want) || strings.Count(b.String(), "\n") != 3 {
 		t.Errorf("%q", b.String())
+	}
+}
+
+// The page is there on loopback addresses alone, and by their names alone.
+func TestPageOnLoopbackAlone(t *testing.T) {
+	a := New(host.Live(), quickConfig(t.TempDir()), slog.New(slog.DiscardHandler), nil, "test")
+	a.Show(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "names") }))
+	for _, c := range []struct {
+		local bool
+		host  string
+		code  int
+	}{{true, "127.0.0.1:9464", 200}, {true, "localhost:9464", 200}, {true, "[::1]:9464", 200}, {true, "attacker.example:9464", 403}, {false, "127.0.0.1:9464", 404}, {false, "db1:9464", 404}} {
+		r, w := httptest.NewRequest("GET", "/page/now", nil), httptest.NewRecorder()
+		r.Host = c.host
+		a.handler(c.local).ServeHTTP(w, r)
+		if w.Code != c.code || c.code != 200 && strings.Contains(w.Body.String(), "names") {
+			t.Errorf("%+v: %d %s", c, w.Code, w.Body)
+		}
+	}
+}
+
+// What was found last is known, also when it is over.
+func TestVerdictStays(t *testing.T) {
+	a := New(host.Live(), quickConfig(t.TempDir()), slog.New(slog.DiscardHandler), nil, "test")
+	if v := a.Verdict(); v.Report != nil {
+		t.Errorf("before the first look: %+v", v)
+	}
+	a.verdicts.set(json.RawMessage(`{"primary": "healthy"}`), ofLook)
+	a.verdicts.set(json.RawMessage(`{"primary": "cold-cache"}`), ofIncident)
+	a.verdicts.set(nil, ofLook) // one that was stopped
+	a.verdicts.end()
+	if v := a.Verdict(); v.Of != ofIncident || string(v.Report) != `{"primary": "cold-cache"}` {
+		t.Errorf("%s, %s", v.Of, v.Report)
 	}
 }

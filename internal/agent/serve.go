@@ -30,6 +30,13 @@ func (s *server) stop() {
 	}
 }
 
+// Show adds a page for people, and all below it, to what is answered on a loopback
+// address; not on any other, for it holds names. It is called before Run.
+func (a *Agent) Show(page http.Handler) { a.page = page }
+
+// Recording is what is being written, nil while that is not possible.
+func (a *Agent) Recording() *series.Recording { return a.writer.recording() }
+
 // serve listens, if it shall.
 func (a *Agent) serve(ctx context.Context) (*server, error) {
 	if a.config.Listen == "" {
@@ -73,6 +80,9 @@ func (a *Agent) handler(local bool) http.Handler {
 	}))
 	if !local {
 		return mux
+	}
+	if a.page != nil {
+		mux.Handle("/", a.page)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A page in a browser on this machine could have its own name point

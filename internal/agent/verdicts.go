@@ -34,6 +34,7 @@ type verdicts struct {
 	mu    sync.Mutex
 	told  []toldCause
 	until time.Time // after which they are not told any more; zero: until they end
+	last  Verdict
 	all   map[string]*series.Series
 }
 
@@ -66,6 +67,7 @@ func (v *verdicts) set(document json.RawMessage, of string) {
 	if json.Unmarshal(document, &r) != nil || r.Primary == "" {
 		return
 	}
+	v.last = Verdict{Of: of, Report: document}
 	add := func(rank, cause string, more []series.Label, weight, confidence float64) {
 		labels := append([]series.Label{{Name: "cause", Value: cause}, {Name: "rank", Value: rank}, {Name: "of", Value: of}}, more...)
 		v.told = append(v.told, toldCause{labels, weight, confidence})
@@ -85,6 +87,19 @@ func (v *verdicts) set(document json.RawMessage, of string) {
 		}
 		add(rank, f.Cause, more, f.Weight, f.Confidence)
 	}
+}
+
+// Verdict is what was found last, however long ago.
+type Verdict struct {
+	Of     string          // "look", once an hour, or "incident"
+	Report json.RawMessage // of diagnose (docs/verdict.md), with names; nil while nobody has looked
+}
+
+// Verdict is what the agent found last since it was started.
+func (a *Agent) Verdict() Verdict {
+	a.verdicts.mu.Lock()
+	defer a.verdicts.mu.Unlock()
+	return a.verdicts.last
 }
 
 // end tells nothing any more.

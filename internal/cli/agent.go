@@ -84,5 +84,7 @@ func runAgent(e *env, c *cobra.Command, o *agentOptions) error {
 	ctx, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(e.stderr, nil))
-	return agent.New(e.host, config, log, newIncidentJudge(e).Judge, programName()).Run(ctx)
+	a := agent.New(e.host, config, log, newIncidentJudge(e).Judge, programName())
+	showPage(e, a, &config, log)
+	return a.Run(ctx)
 }

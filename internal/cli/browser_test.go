@@ -26,6 +26,7 @@ type browser struct {
 	from    *bufio.Reader
 	number  int
 	session string
+	base    string   // of an agent that may be asked, "" for none
 	wrong   []string // errors, refusals of the policy, dialogs, requests to anywhere
 }
 
@@ -126,20 +127,25 @@ func (b *browser) told(method string, params json.RawMessage) {
 		}
 	case "Network.requestWillBeSent":
 		var x struct{ Request struct{ URL string } }
-		if json.Unmarshal(params, &x) == nil && !strings.HasPrefix(x.Request.URL, "file:///") && !strings.HasPrefix(x.Request.URL, "blob:") {
+		if json.Unmarshal(params, &x) == nil && !strings.HasPrefix(x.Request.URL, "file:///") && x.Request.URL != "about:blank" && (b.base == "" || !strings.HasPrefix(x.Request.URL, b.base)) && !strings.HasPrefix(x.Request.URL, "blob:") {
 			b.wrong = append(b.wrong, "a request to "+x.Request.URL)
 		}
 	}
 }
 
-// open shows a page on a screen of that size, and waits until all is drawn. It
+// open shows a file, or a page of the agent, on a screen of that size, and waits until all is drawn. It
 // returns how long that took from the start of loading.
 func (b *browser) open(name string, width, height, density int, scheme string) time.Duration {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": density, "mobile": false}, nil)
 	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 	b.eval("document.documentElement.dataset.drawn = 'earlier'", nil)
-	b.call("Page.navigate", map[string]any{"url": "file://" + name}, nil)
+	if strings.HasPrefix(name, "http") {
+		b.call("Page.navigate", map[string]any{"url": "about:blank"}, nil) // another #part alone loads nothing anew
+	} else {
+		name = "file://" + name
+	}
+	b.call("Page.navigate", map[string]any{"url": name}, nil)
 	for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(10 * time.Millisecond) {
 		if drawn := b.text("document.documentElement?.dataset.drawn || ''"); drawn == "yes" {
 			return time.Duration(b.figure("Number(document.documentElement.dataset.took)") * float64(time.Millisecond))

@@ -239,5 +239,6 @@ func TestScreenshots(t *testing.T) {
 			}
 		}
 	}
+	screenshotsOfTheAgent(t, b, dir)
 	b.well()
 }

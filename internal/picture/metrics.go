@@ -25,3 +25,6 @@ func metrics() []sample.Metric {
 		sample.HistDevice, sample.HistQueue, sample.WaitFor, sample.WaitIO, sample.WaitDirtyPause, sample.LockWait, sample.ReclaimTime,
 		sample.BlockOps, sample.BlockDeviceTime, sample.BlockFileBytes)
 }
+
+// Drawn are the metrics of the host and of devices that a Course draws over time.
+func Drawn() []sample.Metric { return append(counters(), gauges()...) }

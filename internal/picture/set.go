@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"iocause/internal/sample"
 )
@@ -24,12 +25,10 @@ const mostParts = 6
 
 // Set is what was taken, drawn. An empty victim has no course of its own.
 func (c *Course) Set(title string, victim Victim) *Set {
-	s := &Set{Title: title, Begin: Figures{}, End: Figures{}, Marks: []Mark{}, Charts: []Chart{}, Heats: []Heat{}, Uses: map[string]*Use{}, Names: []string{}}
+	s := empty(title, c.start)
 	if c.windows == 0 {
 		return s
 	}
-	s.Start = c.start
-	_, s.Offset = c.start.Zone()
 	columns := c.columns
 	if c.alone != nil { // within a single window the kernel's own figures have a course
 		columns = within(c.alone)
@@ -49,6 +48,13 @@ func (c *Course) Set(title string, victim Victim) *Set {
 	d.pressure()
 	d.processors()
 	d.heats(devices, c.columns)
+	return s
+}
+
+// empty is a set without anything in it.
+func empty(title string, start time.Time) *Set {
+	s := &Set{Title: title, Start: start, Begin: Figures{}, End: Figures{}, Marks: []Mark{}, Charts: []Chart{}, Heats: []Heat{}, Uses: map[string]*Use{}, Names: []string{}}
+	_, s.Offset = start.Zone()
 	return s
 }
 

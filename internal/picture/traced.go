@@ -21,8 +21,7 @@ const (
 // they were done, and who asked for them. Source says where they were seen; start
 // is the instant that their times are counted from.
 func Traced(title, source string, start time.Time, ios []sample.IO) *Set {
-	_, offset := start.Zone()
-	s := &Set{Title: title, Start: start, Offset: offset, Begin: Figures{}, End: Figures{}, Marks: []Mark{}, Charts: []Chart{}, Heats: []Heat{}, Uses: map[string]*Use{}, Names: []string{}}
+	s := empty(title, start)
 	if len(ios) == 0 {
 		return s
 	}
@@ -125,8 +124,7 @@ func Around(title string, signals []Signal, from, to time.Time) []*Set {
 	for _, x := range signals {
 		s := steps[x.Step]
 		if s == nil {
-			s = &Set{Title: title, Start: x.Start, Begin: Figures{}, End: Figures{}, Charts: []Chart{}, Heats: []Heat{}, Uses: map[string]*Use{}, Names: []string{}}
-			_, s.Offset = x.Start.Zone()
+			s = empty(title, x.Start)
 			s.Marks = []Mark{{From: round(from.Sub(x.Start).Seconds()), To: round(max(to.Sub(x.Start), 0).Seconds()), Name: "the incident"}}
 			for i := range x.Values {
 				s.Begin, s.End = append(s.Begin, round((time.Duration(i)*x.Step).Seconds())), append(s.End, round((time.Duration(i+1)*x.Step).Seconds()))

@@ -89,15 +89,40 @@ func (o *Opener) Recording(from, to time.Time) (data []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	h, err := o.history(r, from, to)
+	h, err := o.history(context.Background(), r, Cut{From: from, To: to, Windows: mostWindows, Ticks: ticks})
 	if err != nil {
 		return nil, err
 	}
 	return h.recording(o.Program)
 }
 
+// Series is what the agent recorded, from a copy or while it is being written.
+type Series interface {
+	Oldest(tier int) time.Time
+	Samples(ctx context.Context, from, to time.Time, step time.Duration, names []string, f func(l *series.Line, stands time.Duration)) (warnings []string, err error)
+}
+
+// Cut is a span of series and how it is cut into windows.
+type Cut struct {
+	From, To time.Time
+	Windows  int             // at most
+	Ticks    int             // values of each series in a window, at most: none is nearer to the next than a second
+	Only     []sample.Metric // of these alone; nil for all
+}
+
+// Windows hands out what is recorded of a span, the oldest first, as windows that
+// f keeps if it likes.
+func (o *Opener) Windows(ctx context.Context, r Series, c Cut, f func(*sample.Window) error) error {
+	h, err := o.history(ctx, r, c)
+	if err != nil {
+		return err
+	}
+	return h.windows(f)
+}
+
 // history reads what a recording has of a span.
-func (o *Opener) history(r *series.Reader, from, to time.Time) (*history, error) {
+func (o *Opener) history(ctx context.Context, r Series, c Cut) (*history, error) {
+	from, to := c.From, c.To
 	asked := [2]time.Time{from, to}
 	nothing := fmt.Errorf("playing the recording in %s: nothing was recorded from %s to %s", OneLine(o.Dir), Stamp(from), Stamp(to))
 	var oldest [series.Tiers]time.Time // of this tier or a coarser one
@@ -110,7 +135,7 @@ func (o *Opener) history(r *series.Reader, from, to time.Time) (*history, error)
 	if oldest[0].After(from) { // what is asked of the time before there was anything is answered from then on
 		from = oldest[0]
 	}
-	step := max(to.Sub(from)/(mostWindows*ticks), time.Second).Truncate(time.Second)
+	step := max(to.Sub(from)/time.Duration(c.Windows*c.Ticks), time.Second).Truncate(time.Second)
 	for tier, least := range []time.Duration{5 * time.Minute, time.Hour} { // the tiers that have the time
 		if first := r.Oldest(tier); !first.IsZero() && !from.Before(first) {
 			break
@@ -124,8 +149,8 @@ func (o *Opener) history(r *series.Reader, from, to time.Time) (*history, error)
 	if step > time.Second && (from.Before(asked[0]) || to.After(asked[1])) {
 		o.note("played from %s to %s: what is kept of that time is in steps of %s", Stamp(from), Stamp(to), table.Duration(step.Seconds()))
 	}
-	h := newHistory(from, to, step)
-	warnings, err := r.Samples(context.Background(), from, to, step, h.take)
+	h := newHistory(from, to, step, c.Ticks)
+	warnings, err := r.Samples(ctx, from, to, step, namesOf(c.Only), h.take)
 	if err != nil {
 		return nil, err
 	}
@@ -140,4 +165,14 @@ func (o *Opener) history(r *series.Reader, from, to time.Time) (*history, error)
 		o.note("of that time %s were not recorded", table.Duration(missing.Seconds()))
 	}
 	return h, nil
+}
+
+// namesOf are those of the series of metrics.
+func namesOf(metrics []sample.Metric) (names []string) {
+	for _, i := range sample.Catalog() {
+		if slices.Contains(metrics, i.Metric) {
+			names = append(names, series.NameOf(i))
+		}
+	}
+	return names
 }

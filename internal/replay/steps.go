@@ -15,6 +15,7 @@ import (
 type history struct {
 	from    time.Time
 	step    time.Duration
+	ticks   int                    // steps of a window
 	infos   map[string]sample.Info // by the name of the series
 	put     [][]stepValue          // by step
 	covered []time.Duration        // by step: for so much of it the increase of some counter is known
@@ -27,9 +28,9 @@ type stepValue struct {
 	value  float64
 }
 
-func newHistory(from, to time.Time, step time.Duration) *history {
+func newHistory(from, to time.Time, step time.Duration, ticks int) *history {
 	steps := int(to.Sub(from)/step) + 1
-	s := &history{from: from, step: step, infos: map[string]sample.Info{}, put: make([][]stepValue, steps), covered: make([]time.Duration, steps), has: map[sample.Metric]bool{}}
+	s := &history{from: from, step: step, ticks: ticks, infos: map[string]sample.Info{}, put: make([][]stepValue, steps), covered: make([]time.Duration, steps), has: map[sample.Metric]bool{}}
 	for _, i := range sample.Catalog() {
 		s.infos[series.NameOf(i)] = i
 	}
@@ -149,22 +150,36 @@ func (s *history) known() (some bool, missing time.Duration) {
 	return some, missing
 }
 
-// recording is the span as 'iocause record' would have it. Time that nobody
-// observed is in no window.
+// recording is the span as 'iocause record' would have it.
 func (s *history) recording(program string) ([]byte, error) {
+	var out bytes.Buffer
+	to, err := recording.NewWriter(&out, recording.Header{Program: program, Began: s.from, Interval: (s.step * time.Duration(s.ticks)).Seconds(),
+		Sources: []recording.Source{{Name: "agent"}}})
+	if err != nil {
+		return nil, err
+	}
+	windows := uint64(0)
+	if err := s.windows(func(w *sample.Window) error {
+		windows++
+		return to.Window(&recording.Record{Window: w})
+	}); err != nil {
+		return nil, err
+	}
+	if err := to.End(recording.End{Windows: windows}); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// windows hands out the span window by window. Time that nobody observed is in
+// none.
+func (s *history) windows(f func(*sample.Window) error) error {
 	gap := sample.Gap{Source: "agent", Why: "the agent records the figures of the host and its devices all the time, and tables of the busiest processes and cgroups ('iocause top'); what processes do beyond that, files and single I/Os with incidents alone"}
 	for _, i := range sample.Catalog() {
 		if !s.has[i.Metric] {
 			gap.Metrics = append(gap.Metrics, i.Metric)
 		}
 	}
-	var out bytes.Buffer
-	to, err := recording.NewWriter(&out, recording.Header{Program: program, Began: s.from, Interval: (s.step * ticks).Seconds(),
-		Sources: []recording.Source{{Name: "agent"}}})
-	if err != nil {
-		return nil, err
-	}
-	windows := uint64(0)
 	for first := 1; first < len(s.put); {
 		if !s.observed(first) {
 			first++
@@ -173,20 +188,16 @@ func (s *history) recording(program string) ([]byte, error) {
 		end := first
 		w := sample.NewRecorder(s.from.Add(time.Duration(first-1) * s.step))
 		w.PutGap(gap)
-		for ; end < len(s.put) && end < first+ticks && s.observed(end); end++ {
+		for ; end < len(s.put) && end < first+s.ticks && s.observed(end); end++ {
 			w.At(s.from.Add(time.Duration(end) * s.step))
 			for _, v := range s.put[end] {
 				w.Put(v.metric, v.entity, v.value, historySource)
 			}
 		}
-		if err := to.Window(&recording.Record{Window: w.Window(s.from.Add(time.Duration(end-1) * s.step))}); err != nil {
-			return nil, err
+		if err := f(w.Window(s.from.Add(time.Duration(end-1) * s.step))); err != nil {
+			return err
 		}
-		windows++
 		first = end
 	}
-	if err := to.End(recording.End{Windows: windows}); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	return nil
 }

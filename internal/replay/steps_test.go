@@ -16,7 +16,7 @@ import (
 // one that began anew counts from zero.
 func TestHistory(t *testing.T) {
 	from := time.Unix(1_700_000_000, 0)
-	s := newHistory(from, from.Add(40*time.Second), time.Second)
+	s := newHistory(from, from.Add(40*time.Second), time.Second, ticks)
 	points := func(all ...float64) (out []series.Point) {
 		for i, v := range all {
 			if !math.IsNaN(v) {
@@ -70,7 +70,7 @@ func TestHistory(t *testing.T) {
 // is 0 in between, and nothing is known after the last.
 func TestHistoryOfRareValues(t *testing.T) {
 	from := time.Unix(1_700_000_000, 0)
-	s := newHistory(from, from.Add(2*time.Minute), 10*time.Second)
+	s := newHistory(from, from.Add(2*time.Minute), 10*time.Second, ticks)
 	var counter, gauge []series.Point
 	for i := range 4 { // the last at 85 s
 		at := from.Add(time.Duration(i)*30*time.Second - 5*time.Second)
@@ -99,5 +99,39 @@ func TestHistoryOfRareValues(t *testing.T) {
 	}
 	if g := s.put[5]; !slices.ContainsFunc(g, func(v stepValue) bool { return v.metric == sample.MemFree && v.value == 1 }) {
 		t.Errorf("step 5 has %+v", g)
+	}
+}
+
+// However a span is cut into windows, and whether all series are asked for or one,
+// what was done in it is the same.
+func TestWindowsOfASpan(t *testing.T) {
+	const dir = "../cli/testdata/golden/agent"
+	r, err := series.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	o := &Opener{Dir: dir, Program: "test", Now: time.Now, Note: func(error) {}}
+	c := Cut{From: time.Date(2026, 11, 23, 2, 6, 0, 0, time.UTC), To: time.Date(2026, 11, 23, 2, 7, 0, 0, time.UTC)}
+	sums := map[string]float64{}
+	for name, one := range map[string]Cut{"one window": {Windows: 1, Ticks: 60}, "many": {Windows: 60, Ticks: 1}, "of one metric": {Windows: 10, Ticks: 6, Only: []sample.Metric{sample.DiskReads}}} {
+		one.From, one.To = c.From, c.To
+		if err := o.Windows(t.Context(), r, one, func(w *sample.Window) error {
+			v, _ := w.Sum(sample.DiskReads, sample.Entity{Device: "vda"})
+			sums[name] += v
+			if one.Only != nil && w.Has(sample.MemFree) {
+				t.Error("another metric is there, too")
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sums["one window"] < 1000 || sums["many"] != sums["one window"] || sums["of one metric"] != sums["one window"] {
+		t.Errorf("reads of vda: %v", sums)
+	}
+	wrong := errors.New("enough")
+	if err := o.Windows(t.Context(), r, Cut{From: c.From, To: c.To, Windows: 60, Ticks: 1}, func(*sample.Window) error { return wrong }); !errors.Is(err, wrong) {
+		t.Errorf("a window that is refused: %v", err)
 	}
 }

@@ -31,6 +31,8 @@ var (
 	chartScript string
 	//go:embed dossier/heat.js
 	heatScript string
+	//go:embed dossier/draw.js
+	drawScript string
 	//go:embed dossier/main.js
 	mainScript string
 )
@@ -39,12 +41,14 @@ var (
 // who writes a page anew knows by it that the old one may go.
 const DossierMark = `<meta name="generator" content="iocause report">`
 
+const uplotVersion = "1.6.32"
+
 // chartsScript is uPlot with the licence that must go with it.
 func chartsScript() string { return "/*\n" + uplot.Licence + "\n*/\n" + uplot.Script }
 
 // dossierScript is what the page runs besides.
 func dossierScript() string {
-	return "(() => {\n'use strict';\n" + baseScript + chartScript + heatScript + mainScript + "})();\n"
+	return "(() => {\n'use strict';\n" + baseScript + chartScript + heatScript + drawScript + mainScript + "})();\n"
 }
 
 // dossierStyles are all styles of the page.
@@ -80,6 +84,7 @@ type dossier struct {
 	*picture.Page
 	out      *bufio.Writer
 	sections []string // the headings so far
+	alone    bool     // the card stands alone: there is nothing for its links to lead to
 	tables   int
 }
 
@@ -126,7 +131,7 @@ func (d *dossier) write() error {
 <script>%s</script>
 <script>%s</script>
 </body>
-</html>`, escape(d.Program), "1.6.32", pictures, chartsScript(), dossierScript())
+</html>`, escape(d.Program), uplotVersion, pictures, chartsScript(), dossierScript())
 	return nil
 }
 

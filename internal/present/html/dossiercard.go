@@ -181,7 +181,7 @@ func (d *dossier) evidence(all []diagnose.Evidence, most int) {
 		d.put(`<div><dt>%s</dt><dd><b>%s</b>%s<small>%s</small></dd></div>`, escape(e.Name), escape(table.Value(e.Value, e.Unit)), bar, escape(e.Source))
 	}
 	d.put(`</dl>`)
-	if len(all) > most {
+	if len(all) > most && !d.alone {
 		d.put(`<p class="faint"><a href="#evidence">and %d more figures</a></p>`, len(all)-most)
 	}
 }
@@ -198,7 +198,7 @@ func (d *dossier) fix(f *diagnose.Finding) {
 		if a.Expect != "" {
 			d.put(`<p class="faint">Expect: %s</p>`, escape(a.Expect))
 		}
-		if n := len(f.Advice) - 1; n > 0 {
+		if n := len(f.Advice) - 1; n > 0 && !d.alone {
 			d.put(`<p class="faint"><a href="#advice">and %d more ways</a></p>`, n)
 		}
 	}

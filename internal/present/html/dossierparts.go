@@ -53,23 +53,19 @@ func (d *dossier) incident() {
 	}
 	d.section("What was abnormal")
 	d.put(`<p>From %s to %s.</p>`, escape(clock(x.Start)), escape(clock(x.End)))
-	if len(x.Limits) > 0 {
-		d.put(`<ul>`)
-		for _, l := range x.Limits {
-			d.put(`<li>%s</li>`, escape(strings.TrimSpace(l.Kind+": "+l.Of+" "+l.What)))
-		}
-		d.put(`</ul>`)
-	}
-	if len(x.Reasons) > 0 {
-		t := table.Table{Key: "abnormal", Title: "Signals outside of what is normal at such a time", Columns: []table.Column{
-			{Key: "signal", Head: "SIGNAL"}, {Key: "value", Head: "WAS"}, {Key: "normal", Head: "NORMAL (median)"}, {Key: "low", Head: "5 % BELOW"}, {Key: "high", Head: "5 % ABOVE"},
-			{Key: "z", Head: "SPREADS FROM NORMAL", Unit: "count"}, {Key: "basis", Head: "NORMAL FROM"}}}
-		for i := range x.Reasons {
-			t.Rows = append(t.Rows, reasonCells(&x.Reasons[i]))
-		}
-		d.table(&t)
-	}
+	d.different(x)
 	d.end()
+}
+
+// abnormal are the signals that were off.
+func abnormal(x *sample.Incident) table.Table {
+	t := table.Table{Key: "abnormal", Title: "Signals outside of what is normal at such a time", Columns: []table.Column{
+		{Key: "signal", Head: "SIGNAL"}, {Key: "value", Head: "WAS"}, {Key: "normal", Head: "NORMAL (median)"}, {Key: "low", Head: "5 % BELOW"}, {Key: "high", Head: "5 % ABOVE"},
+		{Key: "z", Head: "SPREADS FROM NORMAL", Unit: "count"}, {Key: "basis", Head: "NORMAL FROM"}}}
+	for i := range x.Reasons {
+		t.Rows = append(t.Rows, reasonCells(&x.Reasons[i]))
+	}
+	return t
 }
 
 func reasonCells(s *sample.Reason) []table.Cell {

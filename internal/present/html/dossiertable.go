@@ -84,6 +84,8 @@ func said(t *table.Table, column int) bool {
 // cellOf is a cell with the number that it is sorted by.
 func cellOf(c table.Cell, unit string) string {
 	switch {
+	case c.State == table.Absent && unit == "":
+		return `<td>-</td>`
 	case c.State == table.Absent:
 		return `<td class="r" data-v="-1">-</td>`
 	case c.State == table.Failed:

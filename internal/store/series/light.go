@@ -83,7 +83,7 @@ type Reader struct{ nothing }
 func OpenReader(string) (*Reader, error) { return nil, ErrLeftOut }
 
 // Samples fails.
-func (*Reader) Samples(context.Context, time.Time, time.Time, time.Duration, func(*Line, time.Duration)) ([]string, error) {
+func (nothing) Samples(context.Context, time.Time, time.Time, time.Duration, []string, func(*Line, time.Duration)) ([]string, error) {
 	return nil, ErrLeftOut
 }
 

@@ -61,7 +61,7 @@ func everything(t *testing.T, dir string) (values map[string]bool, warnings stri
 	}
 	defer shut(t, r)
 	values = map[string]bool{}
-	w, err := r.Samples(context.Background(), epoch().Add(-time.Hour), epoch().Add(5*time.Hour), time.Second, func(l *Line, _ time.Duration) {
+	w, err := r.Samples(context.Background(), epoch().Add(-time.Hour), epoch().Add(5*time.Hour), time.Second, nil, func(l *Line, _ time.Duration) {
 		name := fmt.Sprint(l.Name, l.Labels)
 		for _, p := range l.Points {
 			values[name+" "+strconv.FormatInt(p.At.UnixMilli(), 10)+" "+strconv.FormatFloat(p.Value, 'g', -1, 64)] = true

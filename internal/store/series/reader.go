@@ -230,14 +230,14 @@ func (r *Reader) Query(ctx context.Context, q Query) (*Result, error) {
 	return r.shelves().query(ctx, r.engine, q)
 }
 
-// Samples hands over the values of one series after the other between two
-// instants, and of a little before, as they were recorded: in the finest tier
+// Samples hands over the values of the series of these names, of all without any,
+// one series after the other between two instants, and of a little before, as they were recorded: in the finest tier
 // that has the time, or the coarsest whose resolution is no longer than a step.
 // A value stands for so long at most where the next one is missing. It returns
 // what could not be read.
-func (r *Reader) Samples(ctx context.Context, from, to time.Time, step time.Duration, f func(l *Line, stands time.Duration)) (warnings []string, err error) {
+func (r *Reader) Samples(ctx context.Context, from, to time.Time, step time.Duration, names []string, f func(l *Line, stands time.Duration)) (warnings []string, err error) {
 	s := r.shelves()
-	if err := s.samples(ctx, from, to, step, f); err != nil {
+	if err := s.samples(ctx, from, to, step, names, f); err != nil {
 		return nil, err
 	}
 	return s.notes(), nil

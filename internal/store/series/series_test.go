@@ -479,3 +479,23 @@ func TestFullChunksLeaveMemory(t *testing.T) {
 		t.Errorf("%d values are found, want 1000", n)
 	}
 }
+
+// What is being recorded can be read series by series, all of them or by name, as
+// from a copy.
+func TestSamplesWhileRecording(t *testing.T) {
+	r := open(t, options(t.TempDir()))
+	defer shut(t, r)
+	fill(t, r, epoch(), 100, time.Second)
+	count := func(names ...string) map[string]int {
+		all := map[string]int{}
+		_, err := r.Samples(t.Context(), epoch(), epoch().Add(time.Hour), time.Second, names, func(l *Line, _ time.Duration) { all[l.Name] += len(l.Points) })
+		check(t, err)
+		return all
+	}
+	if all := count(); len(all) != 2 || all["test_reads_total"] != 100 || all["test_depth"] != 100 {
+		t.Errorf("all: %v", all)
+	}
+	if one := count("test_depth", "test_other"); len(one) != 1 || one["test_depth"] != 100 {
+		t.Errorf("by name: %v", one)
+	}
+}

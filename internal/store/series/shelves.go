@@ -169,6 +169,15 @@ func (r *Recording) Query(ctx context.Context, q Query) (out *Result, err error)
 	return out, err
 }
 
+// Samples is that of Reader, of what is being recorded.
+func (r *Recording) Samples(ctx context.Context, from, to time.Time, step time.Duration, names []string, f func(l *Line, stands time.Duration)) (warnings []string, err error) {
+	err = r.reading(func(s shelves) error {
+		warnings = s.notes()
+		return s.samples(ctx, from, to, step, names, f)
+	})
+	return warnings, err
+}
+
 // Find implements Database.
 func (r *Recording) Find(ctx context.Context, selectors []string, from, to time.Time) (out []Line, err error) {
 	err = r.reading(func(s shelves) error {

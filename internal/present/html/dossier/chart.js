@@ -15,6 +15,7 @@ class Stage {
 		if (last <= first) last = first + 1;
 		this.whole = [this.start + first, this.start + last];
 		this.zooming = false;
+		this.followers = []; // told of what is shown, from and to
 	}
 	date(ts) { // one whose local fields are those of the zone of the recording
 		const d = new Date(ts * 1e3);
@@ -30,6 +31,7 @@ class Stage {
 		if (this.zooming) return;
 		this.zooming = true;
 		for (const u of this.plots) u.setScale('x', {min, max});
+		for (const f of this.followers) f(min, max);
 		this.zooming = false;
 	}
 	reset() { this.zoom(...this.whole); }
@@ -146,7 +148,7 @@ function drawChart(stage, chart, into) {
 	const few = xs.length < 40;
 	o.series = [{}, ...order.map(i => ({
 		label: chart.lines[i].name, stroke: () => chart.stacked ? theme().back : color(i), width: chart.stacked ? .5 : 1.6,
-		fill: chart.stacked ? () => color(i) : undefined, spanGaps: false, points: {show: !chart.stacked && few, size: 4, fill: () => color(i), stroke: () => color(i)},
+		fill: chart.stacked ? () => color(i) : undefined, spanGaps: false, points: {show: chart.stacked ? xs.length < 2 : few, size: 4, fill: () => color(i), stroke: () => color(i)},
 	}))];
 	const highest = chart.band ? chart.band.high : 0;
 	o.scales.y = {range: (u, min, max) => uPlot.rangeNum(0, Math.max(max || 0, highest, 1e-9), {min: {pad: 0, hard: 0, mode: 1}, max: {pad: .08, mode: 2}})};
