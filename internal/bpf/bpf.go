@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -32,6 +33,7 @@ var (
 type Program struct {
 	Name       string // in the object file
 	Tracepoint string
+	Former     string // name of the tracepoint in older kernels
 	Entry      string // the kernel function at whose beginning it is called (fentry)
 	Exit       string // ... at whose end (fexit)
 	Arguments  int    // attach only where the tracepoint or function has this many; 0 any
@@ -90,13 +92,22 @@ func prepared() (*Types, error) {
 
 // load loads those of the programs that this kernel has the tracepoint for, and
 // attaches them. A hookError names the program that could not be.
-func load(types *Types, spec *ebpf.CollectionSpec, programs []Program, constants map[string]any) (*Probe, error) {
+func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program, constants map[string]any) (*Probe, error) {
 	if spec.Programs[onRename] != nil {
 		programs = append(slices.Clone(programs), Program{Name: onRename, Tracepoint: "task_rename", Optional: true})
 	}
 	p := &Probe{links: map[string]link.Link{}, iterators: map[string]*link.Iter{}, hooks: map[string]*Program{}}
+	more, err := fit.fit(spec)
+	if err != nil {
+		return nil, err
+	}
+	programs = append(slices.Clone(programs), more...)
 	for i := range programs {
 		prog := &programs[i]
+		if has, _ := types.HasTracepoint(prog.Tracepoint); prog.Former != "" && has == NotSupported {
+			prog.Tracepoint = prog.Former
+			spec.Programs[prog.Name].AttachTo = prog.Former
+		}
 		if prog.Tracepoint == "" {
 			if function := prog.Entry + prog.Exit; function != "" {
 				spec.Programs[prog.Name].AttachTo = function
@@ -134,7 +145,7 @@ func load(types *Types, spec *ebpf.CollectionSpec, programs []Program, constants
 	}
 	c, err := ebpf.NewCollection(spec)
 	if err != nil {
-		return nil, blame(programs, lacks(explain("loading", err)))
+		return nil, blame(programs, lacks(explain("loading", err), spec.Variables["lacks"] != nil))
 	}
 	p.collection = c
 	for i := range programs {
@@ -225,8 +236,30 @@ func explain(attempted string, err error) error {
 	return fmt.Errorf("%s: %w", attempted, err)
 }
 
+// Hook is where a program is attached, as samples name it.
+func (p *Probe) Hook(program string) string {
+	if hook := p.hooks[program]; hook != nil {
+		return hook.Hook()
+	}
+	return ""
+}
+
 // Missing names the tracepoints of optional programs that the kernel lacks.
 func (p *Probe) Missing() []string { return p.missing }
+
+// Lacks says what of optional programs and ways this kernel does not have.
+func (p *Probe) Lacks() []string {
+	var all []string
+	for _, tracepoint := range p.missing {
+		all = append(all, "the kernel has no tracepoint "+tracepoint)
+	}
+	for i := range p.ways {
+		if w := &p.ways[i]; w.By == "" {
+			all = append(all, fmt.Sprintf("%s are not seen: %s", w.What, strings.Join(w.Rejected, "; ")))
+		}
+	}
+	return all
+}
 
 // Map is one of the object's maps; it must exist.
 func (p *Probe) Map(name string) *ebpf.Map { return p.collection.Maps[name] }

@@ -10,13 +10,13 @@ import (
 )
 
 // lacks makes a failure to load an object a lack of the kernel where it refuses
-// what every object has, too: atomic operations that return what was there, and
-// reading the kernel's memory.
-func lacks(err error) error {
+// what the object cannot do without: reading its memory, and where the object is
+// not fitted to kernels that lack them, atomic operations that return what was there.
+func lacks(err error, fitted bool) error {
 	if errors.Is(err, ErrNotPermitted) || errors.Is(err, ErrFiles) {
 		return err
 	}
-	if hasNoAtomics() {
+	if !fitted && hasNoAtomics() {
 		return fmt.Errorf("%w: its programs have no atomic operations that return what was there (Linux 5.12; arm64: 5.18)", ErrNotSupported)
 	}
 	if errors.Is(features.HaveProgramHelper(ebpf.RawTracepoint, asm.FnProbeReadKernel), ebpf.ErrNotSupported) {

@@ -12,10 +12,10 @@ import (
 func TestAFailureStaysOne(t *testing.T) {
 	bpftest.Need(t, "bpf", permitted())
 	refused := fmt.Errorf("loading: %w", ErrRefused)
-	if err := lacks(refused); !errors.Is(err, ErrRefused) || errors.Is(err, ErrNotSupported) {
+	if err := lacks(refused, false); !errors.Is(err, ErrRefused) || errors.Is(err, ErrNotSupported) {
 		t.Errorf("a refusal became %v", err)
 	}
-	if err := lacks(ErrFiles); err != ErrFiles {
+	if err := lacks(ErrFiles, false); err != ErrFiles {
 		t.Errorf("%v became %v", ErrFiles, err)
 	}
 }

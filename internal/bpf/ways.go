@@ -21,8 +21,9 @@ const (
 )
 
 // HooksVariable is the environment variable that has ways taken which are not the
-// first: "function" for everything, or "reads=function,requests=getrq". It is
-// for tests of ways, on kernels that offer several.
+// first: "function" for everything, or "reads=function,requests=getrq"; and what
+// older kernels lack not used: "without-storage". It is for tests of ways, on
+// kernels that offer several.
 const HooksVariable = "IOCAUSE_HOOKS"
 
 // Capability is what can be observed in several ways. The first way is taken
@@ -106,12 +107,20 @@ func OpenWays(spec *ebpf.CollectionSpec, programs []Program, capabilities []Capa
 	if err != nil {
 		return nil, err
 	}
-	choices, err := choose(types, capabilities, os.Getenv(HooksVariable))
+	forced, without, err := parseForced(capabilities, os.Getenv(HooksVariable))
+	if err != nil {
+		return nil, err
+	}
+	fit, err := fitFor(types, without)
+	if err != nil {
+		return nil, err
+	}
+	choices, err := choose(types, capabilities, forced)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		p, culprit, err := attempt(types, spec, programs, choices, constants)
+		p, culprit, err := attempt(types, fit, spec, programs, choices, constants)
 		if err == nil {
 			for _, c := range choices {
 				p.ways = append(p.ways, c.told())
@@ -150,7 +159,7 @@ func (e *noWay) Unwrap() error { return e.last }
 
 // attempt opens the probe with the first way of each capability. Where that fails
 // because of one of them, it is the culprit.
-func attempt(types *Types, spec *ebpf.CollectionSpec, programs []Program, choices []*choice, constants map[string]any) (*Probe, *choice, error) {
+func attempt(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program, choices []*choice, constants map[string]any) (*Probe, *choice, error) {
 	spec, programs, constants = spec.Copy(), slices.Clone(programs), maps.Clone(constants)
 	if constants == nil {
 		constants = map[string]any{}
@@ -168,7 +177,7 @@ func attempt(types *Types, spec *ebpf.CollectionSpec, programs []Program, choice
 			maps.Copy(constants, c.left[0].Constants)
 		}
 	}
-	p, err := load(types, spec, programs, constants)
+	p, err := load(types, fit, spec, programs, constants)
 	var hook *hookError
 	if errors.As(err, &hook) {
 		for _, c := range choices {
@@ -208,13 +217,9 @@ func (c *choice) told() sample.Way {
 // Ways says how each capability is observed, in the order of OpenWays.
 func (p *Probe) Ways() []sample.Way { return p.ways }
 
-// choose leaves the ways that the kernel's types show, and that forced, as
-// IOCAUSE_HOOKS has it, does not forbid.
-func choose(types *Types, capabilities []Capability, forced string) ([]*choice, error) {
-	force, err := parseForced(capabilities, forced)
-	if err != nil {
-		return nil, err
-	}
+// choose leaves the ways that the kernel's types show, and that force, the way of
+// a capability as IOCAUSE_HOOKS has it, does not forbid.
+func choose(types *Types, capabilities []Capability, force map[string]string) ([]*choice, error) {
 	var all []*choice
 	for i := range capabilities {
 		c := &choice{Capability: &capabilities[i]}
@@ -263,20 +268,24 @@ func (t *Types) shows(w *Way) error {
 	return nil
 }
 
-// parseForced reads IOCAUSE_HOOKS: the way of each capability that is forced. A
-// capability that has no such way keeps its own.
-func parseForced(capabilities []Capability, text string) (map[string]string, error) {
-	force := map[string]string{}
+// parseForced reads IOCAUSE_HOOKS: the way of each capability that is forced, and
+// what programs are to do without. A capability that has no such way keeps its own.
+func parseForced(capabilities []Capability, text string) (force map[string]string, without lack, err error) {
+	force = map[string]string{}
 	if text == "" {
-		return force, nil
+		return force, 0, nil
 	}
 	for _, part := range strings.Split(text, ",") {
+		if lack, ok := lackNamed(part); ok {
+			without |= lack
+			continue
+		}
 		name, by, isOne := strings.Cut(part, "=")
 		if !isOne {
 			name, by = "", name
 		}
 		if by != ByTracepoint && by != ByFunction && by != ByRequest {
-			return nil, fmt.Errorf("%s=%q: want tracepoint, function or getrq, or reads=function,requests=getrq", HooksVariable, text)
+			return nil, 0, fmt.Errorf("%s=%q: want tracepoint, function or getrq, reads=function,requests=getrq, or without-storage", HooksVariable, text)
 		}
 		for i := range capabilities {
 			c := &capabilities[i]
@@ -285,7 +294,7 @@ func parseForced(capabilities []Capability, text string) (map[string]string, err
 			}
 		}
 	}
-	return force, nil
+	return force, without, nil
 }
 
 // Runs tells how often each program was called while f ran; nil where that may

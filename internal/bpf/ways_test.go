@@ -34,7 +34,11 @@ func TestChoose(t *testing.T) {
 		{"reads=function,direct=tracepoint", "b", 1},
 		{"direct=tracepoint", "a", 2},
 	} {
-		all, err := choose(types, some(), c.forced)
+		forced, _, err := parseForced(some(), c.forced)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := choose(types, some(), forced)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +49,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%q: %+v, want that there is no way, and why", c.forced, told)
 		}
 	}
-	if _, err := choose(types, some(), "kprobe"); err == nil || !strings.Contains(err.Error(), HooksVariable) {
+	if _, _, err := parseForced(some(), "kprobe"); err == nil || !strings.Contains(err.Error(), HooksVariable) {
 		t.Errorf("an unknown way gives %v", err)
 	}
 }
@@ -65,7 +69,7 @@ func TestChooseByShape(t *testing.T) {
 	}
 	required := some()[1:]
 	required[0].Optional = false
-	if _, err := choose(types, required, ""); !errors.Is(err, ErrNotSupported) || !strings.Contains(err.Error(), "direct") {
+	if _, err := choose(types, required, nil); !errors.Is(err, ErrNotSupported) || !strings.Contains(err.Error(), "direct") {
 		t.Errorf("without any way: %v, want that it is not supported", err)
 	}
 }
@@ -78,14 +82,21 @@ func TestForced(t *testing.T) {
 		"reads=function":            {"reads": ByFunction},
 		"tracepoint,reads=function": {"reads": ByFunction, "direct": ByTracepoint},
 	} {
-		if got, err := parseForced(some(), text); err != nil || !maps.Equal(got, want) {
+		if got, _, err := parseForced(some(), text); err != nil || !maps.Equal(got, want) {
 			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"x", "reads=", "reads", "reads=fexit", ","} {
-		if got, err := parseForced(some(), text); err == nil {
+		if got, _, err := parseForced(some(), text); err == nil {
 			t.Errorf("%q is %v, want an error", text, got)
 		}
+	}
+}
+
+func TestForcedWithout(t *testing.T) {
+	force, without, err := parseForced(some(), "without-fetch,reads=function,without-loop")
+	if err != nil || without != lacksFetch|lacksLoop || force["reads"] != ByFunction {
+		t.Errorf("%v, %b, %v", force, without, err)
 	}
 }
 

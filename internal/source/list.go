@@ -85,7 +85,7 @@ func List() []Entry {
 		{Name: "mounts", Open: mounts.Open, Needs: "/proc/self/mountinfo", Metrics: mounts.Metrics()},
 		{Name: "reclaim", Open: reclaim.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: reclaim.Metrics()},
 		{Name: "writeback", Open: writeback.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: writeback.Metrics()},
-		{Name: "locks", Open: locks.Open, Needs: needsBPF + "Linux 5.19", Metrics: locks.Metrics()},
+		{Name: "locks", Open: locks.Open, Needs: needsBPF + "Linux 5.19, or an older one whose functions programs can be attached to", Metrics: locks.Metrics()},
 		{Name: "blockio", Open: blockio.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: blockio.Metrics()},
 		{Name: "fuse", Open: fuse.Open, Needs: needsBPF + "Linux 6.11 with FUSE built in", Metrics: fuse.Metrics()},
 		{Name: "pagecache", Open: pagecache.Open, Needs: needsBPF + "Linux 6.12, or an older one whose functions programs can be attached to", Metrics: pagecache.Metrics()},

@@ -2,7 +2,7 @@
 /* Every difference between kernels that the probes meet, each with its reason. */
 #pragma once
 
-#include "kernel.h"
+#include "lacks.bpf.h"
 
 /*
  * folio->flags was a plain unsigned long until 53fbef56e07d ("mm: introduce
@@ -13,6 +13,33 @@ struct folio___old {
 	unsigned int _folio_nr_pages;
 } __attribute__((preserve_access_index));
 
+/* Before folios (5.16) the page cache held pages, and a large one's second had their number. */
+struct page___cache {
+	struct address_space *mapping;
+	unsigned long index;
+	unsigned long memcg_data;
+	struct mem_cgroup *mem_cgroup; /* before bcfe06bf2622 (5.11) */
+	unsigned int compound_nr;
+} __attribute__((preserve_access_index));
+
+#define IS_FOLIO bpf_core_type_exists(struct folio)
+/* mapping and index of what is in the page cache: of an event's argument, and of any address. */
+#define FOLIO(f, field) (IS_FOLIO ? (f)->field : ((struct page___cache *)(f))->field)
+#define READ_FOLIO(f, field) (IS_FOLIO ? BPF_CORE_READ((f), field) : BPF_CORE_READ((struct page___cache *)(f), field))
+
+/* The pages of a folio that is large. */
+static __always_inline u32 large_pages(struct folio *f)
+{
+	struct page___cache *second;
+
+	if (bpf_core_field_exists(f->_nr_pages))
+		return BPF_CORE_READ(f, _nr_pages);
+	if (bpf_core_field_exists(((struct folio___old *)f)->_folio_nr_pages))
+		return BPF_CORE_READ((struct folio___old *)f, _folio_nr_pages);
+	second = (void *)f + bpf_core_type_size(struct page);
+	return BPF_CORE_READ(second, compound_nr);
+}
+
 static __always_inline u32 folio_pages(struct folio *f)
 {
 	u64 flags = *(u64 *)f;
@@ -21,7 +48,86 @@ static __always_inline u32 folio_pages(struct folio *f)
 		return 1;
 	if (bpf_core_field_exists(f->_nr_pages))
 		return f->_nr_pages;
-	return BPF_CORE_READ((struct folio___old *)f, _folio_nr_pages);
+	return large_pages(f);
+}
+
+#define MEMCG_FLAGS 7ULL /* low bits of memcg_data */
+
+/* The memory cgroup that owns a folio, as an address; 0 for none. */
+static __always_inline u64 folio_memcg(struct folio *f)
+{
+	struct page___cache *p = (void *)f;
+
+	if (bpf_core_field_exists(f->memcg_data))
+		return BPF_CORE_READ(f, memcg_data) & ~MEMCG_FLAGS;
+	if (bpf_core_field_exists(p->memcg_data))
+		return BPF_CORE_READ(p, memcg_data) & ~MEMCG_FLAGS;
+	return (u64)BPF_CORE_READ(p, mem_cgroup);
+}
+
+/* rq->q->disk came with d152c682f03c (5.15), bio->bi_bdev with 309dca309fc3 (5.12). */
+struct request___disk {
+	struct gendisk *rq_disk;
+} __attribute__((preserve_access_index));
+struct bio___disk {
+	struct gendisk *bi_disk;
+} __attribute__((preserve_access_index));
+
+static __always_inline struct gendisk *request_disk(struct request *rq)
+{
+	if (bpf_core_field_exists(rq->q->disk))
+		return rq->q->disk;
+	return ((struct request___disk *)rq)->rq_disk;
+}
+
+static __always_inline struct gendisk *bio_disk(struct bio *bio)
+{
+	if (bpf_core_field_exists(bio->bi_bdev))
+		return bio->bi_bdev->bd_disk;
+	return ((struct bio___disk *)bio)->bi_disk;
+}
+
+/* Whether a bio goes to the device that a file system is on, and is no stacked device's copy of one that did. */
+static __always_inline bool is_own_bio(struct super_block *sb, struct bio *bio)
+{
+	u64 bdev = (u64)BPF_CORE_READ(sb, s_bdev);
+
+	if (bpf_core_field_exists(bio->bi_bdev))
+		return bdev == (u64)bio->bi_bdev;
+	return (u64)BPF_CORE_READ((struct block_device *)bdev, bd_disk) == (u64)((struct bio___disk *)bio)->bi_disk;
+}
+
+/*
+ * What block_rq_complete says of the outcome: a blk_status_t since 8a7d267b4a2d
+ * (5.16), before that what blk_status_to_errno makes of one.
+ */
+static __always_inline u8 request_status(int error)
+{
+	if (error >= 0)
+		return error;
+	switch (-error) {
+	case 95: /* EOPNOTSUPP */
+		return 1;
+	case 110: /* ETIMEDOUT */
+		return 2;
+	case 28: /* ENOSPC */
+		return 3;
+	case 67: /* ENOLINK */
+		return 4;
+	case 121: /* EREMOTEIO */
+		return 5;
+	case 52: /* EBADE */
+		return 6;
+	case 61: /* ENODATA */
+		return 7;
+	case 84: /* EILSEQ */
+		return 8;
+	case 12: /* ENOMEM */
+		return 9;
+	case 11: /* EAGAIN */
+		return 12;
+	}
+	return 10; /* BLK_STS_IOERR */
 }
 
 /* task_struct.state became __state in 2f064a59a11f (5.14). */
@@ -39,12 +145,12 @@ static __always_inline u32 task_state(struct task_struct *t)
 /* The number of the system call a task is in; -1 for an exception (page fault). */
 static __always_inline s32 task_syscall(struct task_struct *t)
 {
-	void *regs = (void *)bpf_task_pt_regs(t);
+	void *regs = task_regs(t);
 
 	if (bpf_core_type_exists(struct pt_regs___x86) &&
 	    bpf_core_field_exists(((struct pt_regs___x86 *)0)->orig_ax))
-		return ((struct pt_regs___x86 *)regs)->orig_ax;
-	return ((struct pt_regs___arm64 *)regs)->syscallno;
+		return REG(struct pt_regs___x86, regs, orig_ax);
+	return REG(struct pt_regs___arm64, regs, syscallno);
 }
 
 /*

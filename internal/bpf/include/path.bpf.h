@@ -62,6 +62,6 @@ static __always_inline void path_of(struct path *p, struct inode *inode)
 	p->rdev = BPF_CORE_READ(inode, i_rdev);
 	w.at = inode_dentry(inode);
 	if (w.at)
-		bpf_loop(PATH_LEVELS, path_step, &w, 0);
+		LOOP(PATH_LEVELS, PATH_LEVELS, path_step, path_step, &w);
 	p->partial = !!w.at;
 }

@@ -2,7 +2,7 @@
 /* What a blocked thread waits for, told by the kernel functions that it sleeps in. */
 #pragma once
 
-#include "kernel.h"
+#include "lacks.bpf.h"
 
 /* Kernel functions that say what a thread waits for that sleeps inside them, by address; from the loader. */
 struct rule {
@@ -60,6 +60,6 @@ static __always_inline u32 class_of_stack(struct stack *k, u32 n)
 	struct search x = { .stack = k, .n = n };
 
 	if (rule_count)
-		bpf_loop(DEPTH, look_at, &x, 0);
+		LOOP(DEPTH, DEPTH, look_at, look_at, &x);
 	return x.class;
 }

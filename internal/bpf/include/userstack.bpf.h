@@ -21,19 +21,19 @@ struct regs {
 
 static __always_inline void read_regs(struct task_struct *t, struct regs *to)
 {
-	void *regs = (void *)bpf_task_pt_regs(t);
+	void *regs = task_regs(t);
 
 	if (bpf_core_type_exists(struct pt_regs___x86all) && bpf_core_field_exists(((struct pt_regs___x86all *)0)->orig_ax)) {
 		struct pt_regs___x86all *r = regs;
 
-		to->ip = r->ip;
-		to->sp = r->sp;
-		to->bp = r->bp;
-		to->bx = r->bx;
-		to->r12 = r->r12;
-		to->r13 = r->r13;
-		to->r14 = r->r14;
-		to->r15 = r->r15;
+		to->ip = REG(struct pt_regs___x86all, r, ip);
+		to->sp = REG(struct pt_regs___x86all, r, sp);
+		to->bp = REG(struct pt_regs___x86all, r, bp);
+		to->bx = REG(struct pt_regs___x86all, r, bx);
+		to->r12 = REG(struct pt_regs___x86all, r, r12);
+		to->r13 = REG(struct pt_regs___x86all, r, r13);
+		to->r14 = REG(struct pt_regs___x86all, r, r14);
+		to->r15 = REG(struct pt_regs___x86all, r, r15);
 	} else {
 		to->ip = BPF_CORE_READ((struct pt_regs___arm64all *)regs, pc);
 		to->sp = BPF_CORE_READ((struct pt_regs___arm64all *)regs, sp);

@@ -11,6 +11,7 @@
 /* Apart from task_struct, so that programs without use for it stay as they are. */
 struct task_struct___worker {
 	void *worker_private;
+	int *set_child_tid; /* the same of kernel threads before e32cf5dfbe22 (5.17) */
 };
 struct kthread {
 	void *data;
@@ -39,9 +40,13 @@ static __always_inline bool is_throttle_worker(struct task_struct *task)
 	void *worker;
 	u32 i;
 
-	if (!(task->flags & PF_WQ_WORKER))
+	if (!(TASK(task, flags) & PF_WQ_WORKER))
 		return false;
-	worker = READ(struct kthread, ((struct task_struct___worker *)task)->worker_private, data);
+	if (bpf_core_field_exists(((struct task_struct___worker *)task)->worker_private))
+		worker = TASK((struct task_struct___worker *)task, worker_private);
+	else
+		worker = TASK((struct task_struct___worker *)task, set_child_tid);
+	worker = READ(struct kthread, worker, data);
 	queue = READ(struct worker, worker, current_pwq, wq);
 	bpf_core_read(&name, sizeof(name), &queue->name);
 	for (i = 0; i < sizeof(want); i++)

@@ -244,8 +244,6 @@ int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *
 	return 0;
 }
 
-#define MEMCG_FLAGS 7ULL /* low bits of folio->memcg_data */
-
 static __always_inline void look_at_folio(struct folio *folio, struct inode *inode, u32 kind)
 {
 	struct range r = { .ino = inode->i_ino, .dev = inode->i_sb->s_dev, .from = folio->index, .kind = kind };

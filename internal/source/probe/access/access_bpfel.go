@@ -60,6 +60,7 @@ const (
 	accessProgOnSwitch        = "on_switch"
 	accessProgOnSyncReadahead = "on_sync_readahead"
 	accessVarEnabled          = "enabled"
+	accessVarLacks            = "lacks"
 	accessVarLongRanges       = "long_ranges"
 	accessVarLostEvents       = "lost_events"
 	accessVarLostProcesses    = "lost_processes"
@@ -134,6 +135,7 @@ type accessMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type accessVariableSpecs struct {
 	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
+	Lacks         *ebpf.VariableSpec `ebpf:"lacks"`
 	LongRanges    *ebpf.VariableSpec `ebpf:"long_ranges"`
 	LostEvents    *ebpf.VariableSpec `ebpf:"lost_events"`
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
@@ -181,6 +183,7 @@ func (m *accessMaps) Close() error {
 // It can be passed to loadAccessObjects or ebpf.CollectionSpec.LoadAndAssign.
 type accessVariables struct {
 	Enabled       *ebpf.Variable `ebpf:"enabled"`
+	Lacks         *ebpf.Variable `ebpf:"lacks"`
 	LongRanges    *ebpf.Variable `ebpf:"long_ranges"`
 	LostEvents    *ebpf.Variable `ebpf:"lost_events"`
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`

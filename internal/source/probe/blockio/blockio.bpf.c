@@ -52,9 +52,9 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 		return 0;
 	device = ROW(devices, &info.dev, &no_device, lost_rows);
 	if (device) {
-		depth = ADD(device->in_flight, 1) + 1;
+		depth = (s64)fetch_add((u64 *)&device->in_flight, 1) + 1;
 		info.depth = depth > 0 ? depth : 1;
-		info.nth = ADD(device->started, 1) + 1;
+		info.nth = fetch_add(&device->started, 1) + 1;
 		if (depth > 0 && device->max_in_flight < (u64)depth)
 			device->max_in_flight = depth;
 	}
@@ -72,7 +72,7 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 		*last = end;
 	} else {
 		bpf_map_update_elem(&streams, &stream, &end, BPF_ANY);
-		note_process((struct task_struct *)bpf_get_current_task_btf(), stream.tgid);
+		note_process(current_task(), stream.tgid);
 	}
 	if (bpf_map_lookup_elem(&requests, &id)) {
 		ADD(missed_completions, 1);
@@ -90,7 +90,7 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 SEC("tp_btf/block_io_start")
 int COUNTING(on_start, struct request *rq)
 {
-	return begun(ctx[0], rq->q->disk, rq->cmd_flags, rq->__sector, rq->__data_len, rq->bio);
+	return begun(ctx[0], request_disk(rq), rq->cmd_flags, rq->__sector, rq->__data_len, rq->bio);
 }
 
 /*
@@ -100,7 +100,16 @@ int COUNTING(on_start, struct request *rq)
 SEC("tp_btf/block_getrq")
 int COUNTING(on_getrq, struct bio *bio)
 {
-	return begun(ctx[0], bio->bi_bdev->bd_disk, bio->bi_opf, bio->bi_iter.bi_sector, bio->bi_iter.bi_size, bio);
+	return begun(ctx[0], bio_disk(bio), bio->bi_opf, bio->bi_iter.bi_sector, bio->bi_iter.bi_size, bio);
+}
+
+/* Before e8a676d61c07 (5.11) the queue came first. */
+SEC("tp_btf/block_getrq")
+int COUNTING(on_getrq_old, struct request_queue *q, struct bio *bio)
+{
+	if (!bio) /* a command of its own */
+		return 0;
+	return begun(ctx[1], bio_disk(bio), bio->bi_opf, bio->bi_iter.bi_sector, bio->bi_iter.bi_size, bio);
 }
 
 /* Finds a request by its bios, of which more may have come before the first, and lets it be found by itself. */
@@ -301,7 +310,7 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	if (io)
 		add_io(io, &info, queue, device_ns, error != 0);
 	if (error)
-		add_failure(&info, (u8)error, queue + device_ns);
+		add_failure(&info, request_status(error), queue + device_ns);
 	add_hists(&info, queue, device_ns);
 	if (info.op > OP_WRITE)
 		return 0;
@@ -344,7 +353,7 @@ static __always_inline enum owner bio_owner(struct bio *bio, u64 *inode)
 		return OWNER_KERNEL;
 	folio = page_folio(page);
 	bpf_core_read(&flags, sizeof(flags), folio);
-	bits = (u64)BPF_CORE_READ(folio, mapping);
+	bits = (u64)READ_FOLIO(folio, mapping);
 	/* a page on its way in from swap: the request itself does not tell */
 	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapbacked) &&
 	    (!bits || flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapcache)))
@@ -358,7 +367,7 @@ static __always_inline enum owner bio_owner(struct bio *bio, u64 *inode)
 		return OWNER_KERNEL;
 	if ((READ(struct inode, *inode, i_mode) & S_IFMT) == S_IFBLK)
 		return OWNER_FILE; /* a device read or written through its own cache */
-	if ((u64)READ(struct inode, *inode, i_sb, s_bdev) == (u64)bio->bi_bdev)
+	if (is_own_bio(READ(struct inode, *inode, i_sb), bio))
 		return OWNER_FILE;
 	magic = READ(struct inode, *inode, i_sb, s_magic);
 	if (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC)
@@ -387,7 +396,7 @@ static __always_inline u64 direct_again(u32 dev, u64 sector, u32 size)
 				ADD(lost_direct, 1);
 		}
 		if (seen) {
-			old = __sync_fetch_and_or(seen, mask) & mask;
+			old = fetch_or(seen, mask) & mask;
 			old -= (old >> 1) & 0x5555555555555555ULL;
 			old = (old & 0x3333333333333333ULL) + ((old >> 2) & 0x3333333333333333ULL);
 			old = (old + (old >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
@@ -410,7 +419,7 @@ static __always_inline void note_throttled(struct bio *bio, u32 dev)
 	u32 flags = bio->bi_opf;
 	struct bios *row;
 
-	if (!is_throttle_worker(bpf_get_current_task_btf()))
+	if (!is_throttle_worker(current_task()))
 		return;
 	key.cgroup = bio_cgroup(bio);
 	if (!key.cgroup)
@@ -432,8 +441,7 @@ static __always_inline void note_throttled(struct bio *bio, u32 dev)
 	}
 }
 
-SEC("tp_btf/block_bio_queue")
-int COUNTING(on_bio, struct bio *bio)
+static __always_inline int queued(struct bio *bio)
 {
 	u32 size = bio->bi_iter.bi_size, flags = bio->bi_opf, op = flags & REQ_OP_MASK, tgid;
 	struct process_bios *p;
@@ -442,7 +450,7 @@ int COUNTING(on_bio, struct bio *bio)
 	enum owner owner;
 	struct bios *row;
 
-	file.dev = disk_dev(bio->bi_bdev->bd_disk);
+	file.dev = disk_dev(bio_disk(bio));
 	note_throttled(bio, file.dev);
 	if (!size || op > REQ_OP_WRITE)
 		return 0;
@@ -473,4 +481,17 @@ int COUNTING(on_bio, struct bio *bio)
 		}
 	}
 	return 0;
+}
+
+SEC("tp_btf/block_bio_queue")
+int COUNTING(on_bio, struct bio *bio)
+{
+	return queued(bio);
+}
+
+/* Before e8a676d61c07 (5.11). */
+SEC("tp_btf/block_bio_queue")
+int COUNTING(on_bio_old, struct request_queue *q, struct bio *bio)
+{
+	return queued(bio);
 }

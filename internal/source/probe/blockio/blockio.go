@@ -73,7 +73,8 @@ func Open(h *host.Host) (sample.Source, error) {
 		{Name: "on_merge", Tracepoint: "block_rq_merge"},
 		{Name: "on_complete", Tracepoint: "block_rq_complete"},
 		{Name: "on_requeue", Tracepoint: "block_rq_requeue"},
-		{Name: "on_bio", Tracepoint: "block_bio_queue"},
+		{Name: "on_bio", Tracepoint: "block_bio_queue", Arguments: 1},
+		{Name: "on_bio_old", Tracepoint: "block_bio_queue", Arguments: 2},
 	}, []bpf.Capability{bpf.Requests(map[string]any{"by_bio": true})}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the block I/O probe: %w", err)

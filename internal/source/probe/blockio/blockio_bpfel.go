@@ -191,8 +191,10 @@ const (
 	blockioMapStreams           = "streams"
 	blockioMapThrottled         = "throttled"
 	blockioProgOnBio            = "on_bio"
+	blockioProgOnBioOld         = "on_bio_old"
 	blockioProgOnComplete       = "on_complete"
 	blockioProgOnGetrq          = "on_getrq"
+	blockioProgOnGetrqOld       = "on_getrq_old"
 	blockioProgOnIssue          = "on_issue"
 	blockioProgOnMerge          = "on_merge"
 	blockioProgOnRename         = "on_rename"
@@ -200,6 +202,7 @@ const (
 	blockioProgOnStart          = "on_start"
 	blockioVarByBio             = "by_bio"
 	blockioVarEnabled           = "enabled"
+	blockioVarLacks             = "lacks"
 	blockioVarLostBins          = "lost_bins"
 	blockioVarLostDirect        = "lost_direct"
 	blockioVarLostProcesses     = "lost_processes"
@@ -252,8 +255,10 @@ type blockioSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type blockioProgramSpecs struct {
 	OnBio      *ebpf.ProgramSpec `ebpf:"on_bio"`
+	OnBioOld   *ebpf.ProgramSpec `ebpf:"on_bio_old"`
 	OnComplete *ebpf.ProgramSpec `ebpf:"on_complete"`
 	OnGetrq    *ebpf.ProgramSpec `ebpf:"on_getrq"`
+	OnGetrqOld *ebpf.ProgramSpec `ebpf:"on_getrq_old"`
 	OnIssue    *ebpf.ProgramSpec `ebpf:"on_issue"`
 	OnMerge    *ebpf.ProgramSpec `ebpf:"on_merge"`
 	OnRename   *ebpf.ProgramSpec `ebpf:"on_rename"`
@@ -287,6 +292,7 @@ type blockioMapSpecs struct {
 type blockioVariableSpecs struct {
 	ByBio             *ebpf.VariableSpec `ebpf:"by_bio"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
+	Lacks             *ebpf.VariableSpec `ebpf:"lacks"`
 	LostBins          *ebpf.VariableSpec `ebpf:"lost_bins"`
 	LostDirect        *ebpf.VariableSpec `ebpf:"lost_direct"`
 	LostProcesses     *ebpf.VariableSpec `ebpf:"lost_processes"`
@@ -357,6 +363,7 @@ func (m *blockioMaps) Close() error {
 type blockioVariables struct {
 	ByBio             *ebpf.Variable `ebpf:"by_bio"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
+	Lacks             *ebpf.Variable `ebpf:"lacks"`
 	LostBins          *ebpf.Variable `ebpf:"lost_bins"`
 	LostDirect        *ebpf.Variable `ebpf:"lost_direct"`
 	LostProcesses     *ebpf.Variable `ebpf:"lost_processes"`
@@ -371,8 +378,10 @@ type blockioVariables struct {
 // It can be passed to loadBlockioObjects or ebpf.CollectionSpec.LoadAndAssign.
 type blockioPrograms struct {
 	OnBio      *ebpf.Program `ebpf:"on_bio"`
+	OnBioOld   *ebpf.Program `ebpf:"on_bio_old"`
 	OnComplete *ebpf.Program `ebpf:"on_complete"`
 	OnGetrq    *ebpf.Program `ebpf:"on_getrq"`
+	OnGetrqOld *ebpf.Program `ebpf:"on_getrq_old"`
 	OnIssue    *ebpf.Program `ebpf:"on_issue"`
 	OnMerge    *ebpf.Program `ebpf:"on_merge"`
 	OnRename   *ebpf.Program `ebpf:"on_rename"`
@@ -383,8 +392,10 @@ type blockioPrograms struct {
 func (p *blockioPrograms) Close() error {
 	return _BlockioClose(
 		p.OnBio,
+		p.OnBioOld,
 		p.OnComplete,
 		p.OnGetrq,
+		p.OnGetrqOld,
 		p.OnIssue,
 		p.OnMerge,
 		p.OnRename,

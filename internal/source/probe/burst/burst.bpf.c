@@ -72,7 +72,7 @@ static __always_inline struct bin *bin_of(struct gendisk *disk, u64 now)
 	b = bpf_map_lookup_elem(&bins, &at);
 	if (!b)
 		return 0;
-	old = __sync_val_compare_and_swap(&b->ms, 0, ms + 1);
+	old = COMPARE_AND_SWAP(&b->ms, 0, ms + 1);
 	if (old && old != ms + 1) {
 		ADD(late_reader, 1);
 		return 0;
@@ -95,7 +95,7 @@ static __always_inline void add(struct bin *b, struct bio *bio, u32 ops, u32 byt
 		o = &b->owners[i];
 		old = o->who;
 		if (!old) {
-			old = __sync_val_compare_and_swap(&o->who, 0, who);
+			old = COMPARE_AND_SWAP(&o->who, 0, who);
 			if (!old) {
 				o->cgroup = cgroup;
 				bpf_get_current_comm(&o->comm, sizeof(o->comm));
@@ -138,20 +138,29 @@ static __always_inline int arrived(struct gendisk *disk, struct bio *bio, u32 op
 SEC("tp_btf/block_io_start")
 int COUNTING(on_start, struct request *rq)
 {
-	return arrived(rq->q->disk, rq->bio, 1, rq->cmd_flags, rq->__data_len);
+	return arrived(request_disk(rq), rq->bio, 1, rq->cmd_flags, rq->__data_len);
 }
 
 /* Before that tracepoint (6.5): the bio has just been given a request. */
 SEC("tp_btf/block_getrq")
 int COUNTING(on_getrq, struct bio *bio)
 {
-	return arrived(bio->bi_bdev->bd_disk, bio, 1, bio->bi_opf, bio->bi_iter.bi_size);
+	return arrived(bio_disk(bio), bio, 1, bio->bi_opf, bio->bi_iter.bi_size);
+}
+
+/* Before e8a676d61c07 (5.11) the queue came first, here and below. */
+SEC("tp_btf/block_getrq")
+int COUNTING(on_getrq_old, struct request_queue *q, struct bio *bio)
+{
+	if (!bio) /* a command of its own */
+		return 0;
+	return arrived(bio_disk(bio), bio, 1, bio->bi_opf, bio->bi_iter.bi_size);
 }
 
 /* A bio that joins a request adds to its bytes. */
 static __always_inline int merged(struct bio *bio)
 {
-	return arrived(bio->bi_bdev->bd_disk, bio, 0, bio->bi_opf, bio->bi_iter.bi_size);
+	return arrived(bio_disk(bio), bio, 0, bio->bi_opf, bio->bi_iter.bi_size);
 }
 
 SEC("tp_btf/block_bio_backmerge")
@@ -166,6 +175,18 @@ int COUNTING(on_frontmerge, struct bio *bio)
 	return merged(bio);
 }
 
+SEC("tp_btf/block_bio_backmerge")
+int COUNTING(on_backmerge_old, struct request_queue *q, struct request *rq, struct bio *bio)
+{
+	return merged(bio);
+}
+
+SEC("tp_btf/block_bio_frontmerge")
+int COUNTING(on_frontmerge_old, struct request_queue *q, struct request *rq, struct bio *bio)
+{
+	return merged(bio);
+}
+
 SEC("tp_btf/block_rq_complete")
 int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 {
@@ -175,7 +196,7 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	if (bytes < rq->__data_len || !start)
 		return 0;
 	now = bpf_ktime_get_ns();
-	b = bin_of(rq->q->disk, now);
+	b = bin_of(request_disk(rq), now);
 	if (b) {
 		ADD(b->done, 1);
 		ADD(b->done_ns, now > start ? now - start : 0);

@@ -83,8 +83,10 @@ func Open(h *host.Host) (p *Probe, err error) {
 	p.room = used(devices) + spareDisks
 	spec.Maps["bins"].MaxEntries = uint32(p.room * binsOfDisk)
 	p.probe, err = bpf.OpenWays(spec, []bpf.Program{
-		{Name: "on_backmerge", Tracepoint: "block_bio_backmerge"},
-		{Name: "on_frontmerge", Tracepoint: "block_bio_frontmerge"},
+		{Name: "on_backmerge", Tracepoint: "block_bio_backmerge", Arguments: 1},
+		{Name: "on_backmerge_old", Tracepoint: "block_bio_backmerge", Arguments: 3},
+		{Name: "on_frontmerge", Tracepoint: "block_bio_frontmerge", Arguments: 1},
+		{Name: "on_frontmerge_old", Tracepoint: "block_bio_frontmerge", Arguments: 3},
 		{Name: "on_complete", Tracepoint: "block_rq_complete"},
 	}, []bpf.Capability{bpf.Requests(nil)}, map[string]any{"self": uint32(h.Self)})
 	if err != nil {

@@ -36,17 +36,21 @@ type burstOwner struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	burstMapBins          = "bins"
-	burstMapDisks         = "disks"
-	burstProgOnBackmerge  = "on_backmerge"
-	burstProgOnComplete   = "on_complete"
-	burstProgOnFrontmerge = "on_frontmerge"
-	burstProgOnGetrq      = "on_getrq"
-	burstProgOnStart      = "on_start"
-	burstVarEnabled       = "enabled"
-	burstVarLateReader    = "late_reader"
-	burstVarSelf          = "self"
-	burstVarUnknownDisk   = "unknown_disk"
+	burstMapBins             = "bins"
+	burstMapDisks            = "disks"
+	burstProgOnBackmerge     = "on_backmerge"
+	burstProgOnBackmergeOld  = "on_backmerge_old"
+	burstProgOnComplete      = "on_complete"
+	burstProgOnFrontmerge    = "on_frontmerge"
+	burstProgOnFrontmergeOld = "on_frontmerge_old"
+	burstProgOnGetrq         = "on_getrq"
+	burstProgOnGetrqOld      = "on_getrq_old"
+	burstProgOnStart         = "on_start"
+	burstVarEnabled          = "enabled"
+	burstVarLacks            = "lacks"
+	burstVarLateReader       = "late_reader"
+	burstVarSelf             = "self"
+	burstVarUnknownDisk      = "unknown_disk"
 )
 
 // loadBurst returns the embedded CollectionSpec for burst.
@@ -91,11 +95,14 @@ type burstSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type burstProgramSpecs struct {
-	OnBackmerge  *ebpf.ProgramSpec `ebpf:"on_backmerge"`
-	OnComplete   *ebpf.ProgramSpec `ebpf:"on_complete"`
-	OnFrontmerge *ebpf.ProgramSpec `ebpf:"on_frontmerge"`
-	OnGetrq      *ebpf.ProgramSpec `ebpf:"on_getrq"`
-	OnStart      *ebpf.ProgramSpec `ebpf:"on_start"`
+	OnBackmerge     *ebpf.ProgramSpec `ebpf:"on_backmerge"`
+	OnBackmergeOld  *ebpf.ProgramSpec `ebpf:"on_backmerge_old"`
+	OnComplete      *ebpf.ProgramSpec `ebpf:"on_complete"`
+	OnFrontmerge    *ebpf.ProgramSpec `ebpf:"on_frontmerge"`
+	OnFrontmergeOld *ebpf.ProgramSpec `ebpf:"on_frontmerge_old"`
+	OnGetrq         *ebpf.ProgramSpec `ebpf:"on_getrq"`
+	OnGetrqOld      *ebpf.ProgramSpec `ebpf:"on_getrq_old"`
+	OnStart         *ebpf.ProgramSpec `ebpf:"on_start"`
 }
 
 // burstMapSpecs contains maps before they are loaded into the kernel.
@@ -111,6 +118,7 @@ type burstMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type burstVariableSpecs struct {
 	Enabled     *ebpf.VariableSpec `ebpf:"enabled"`
+	Lacks       *ebpf.VariableSpec `ebpf:"lacks"`
 	LateReader  *ebpf.VariableSpec `ebpf:"late_reader"`
 	Self        *ebpf.VariableSpec `ebpf:"self"`
 	UnknownDisk *ebpf.VariableSpec `ebpf:"unknown_disk"`
@@ -152,6 +160,7 @@ func (m *burstMaps) Close() error {
 // It can be passed to loadBurstObjects or ebpf.CollectionSpec.LoadAndAssign.
 type burstVariables struct {
 	Enabled     *ebpf.Variable `ebpf:"enabled"`
+	Lacks       *ebpf.Variable `ebpf:"lacks"`
 	LateReader  *ebpf.Variable `ebpf:"late_reader"`
 	Self        *ebpf.Variable `ebpf:"self"`
 	UnknownDisk *ebpf.Variable `ebpf:"unknown_disk"`
@@ -161,19 +170,25 @@ type burstVariables struct {
 //
 // It can be passed to loadBurstObjects or ebpf.CollectionSpec.LoadAndAssign.
 type burstPrograms struct {
-	OnBackmerge  *ebpf.Program `ebpf:"on_backmerge"`
-	OnComplete   *ebpf.Program `ebpf:"on_complete"`
-	OnFrontmerge *ebpf.Program `ebpf:"on_frontmerge"`
-	OnGetrq      *ebpf.Program `ebpf:"on_getrq"`
-	OnStart      *ebpf.Program `ebpf:"on_start"`
+	OnBackmerge     *ebpf.Program `ebpf:"on_backmerge"`
+	OnBackmergeOld  *ebpf.Program `ebpf:"on_backmerge_old"`
+	OnComplete      *ebpf.Program `ebpf:"on_complete"`
+	OnFrontmerge    *ebpf.Program `ebpf:"on_frontmerge"`
+	OnFrontmergeOld *ebpf.Program `ebpf:"on_frontmerge_old"`
+	OnGetrq         *ebpf.Program `ebpf:"on_getrq"`
+	OnGetrqOld      *ebpf.Program `ebpf:"on_getrq_old"`
+	OnStart         *ebpf.Program `ebpf:"on_start"`
 }
 
 func (p *burstPrograms) Close() error {
 	return _BurstClose(
 		p.OnBackmerge,
+		p.OnBackmergeOld,
 		p.OnComplete,
 		p.OnFrontmerge,
+		p.OnFrontmergeOld,
 		p.OnGetrq,
+		p.OnGetrqOld,
 		p.OnStart,
 	)
 }

@@ -64,6 +64,7 @@ const (
 	cachewalkProgWalk       = "walk"
 	cachewalkVarAt          = "at"
 	cachewalkVarEnabled     = "enabled"
+	cachewalkVarLacks       = "lacks"
 	cachewalkVarLostOpeners = "lost_openers"
 )
 
@@ -129,6 +130,7 @@ type cachewalkMapSpecs struct {
 type cachewalkVariableSpecs struct {
 	At          *ebpf.VariableSpec `ebpf:"at"`
 	Enabled     *ebpf.VariableSpec `ebpf:"enabled"`
+	Lacks       *ebpf.VariableSpec `ebpf:"lacks"`
 	LostOpeners *ebpf.VariableSpec `ebpf:"lost_openers"`
 }
 
@@ -171,6 +173,7 @@ func (m *cachewalkMaps) Close() error {
 type cachewalkVariables struct {
 	At          *ebpf.Variable `ebpf:"at"`
 	Enabled     *ebpf.Variable `ebpf:"enabled"`
+	Lacks       *ebpf.Variable `ebpf:"lacks"`
 	LostOpeners *ebpf.Variable `ebpf:"lost_openers"`
 }
 

@@ -79,6 +79,7 @@ const (
 	fuseProgOnRename     = "on_rename"
 	fuseProgOnSend       = "on_send"
 	fuseVarEnabled       = "enabled"
+	fuseVarLacks         = "lacks"
 	fuseVarLostProcesses = "lost_processes"
 	fuseVarLostRequests  = "lost_requests"
 	fuseVarLostRows      = "lost_rows"
@@ -149,6 +150,7 @@ type fuseMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type fuseVariableSpecs struct {
 	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
+	Lacks         *ebpf.VariableSpec `ebpf:"lacks"`
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
 	LostRequests  *ebpf.VariableSpec `ebpf:"lost_requests"`
 	LostRows      *ebpf.VariableSpec `ebpf:"lost_rows"`
@@ -198,6 +200,7 @@ func (m *fuseMaps) Close() error {
 // It can be passed to loadFuseObjects or ebpf.CollectionSpec.LoadAndAssign.
 type fuseVariables struct {
 	Enabled       *ebpf.Variable `ebpf:"enabled"`
+	Lacks         *ebpf.Variable `ebpf:"lacks"`
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
 	LostRequests  *ebpf.Variable `ebpf:"lost_requests"`
 	LostRows      *ebpf.Variable `ebpf:"lost_rows"`

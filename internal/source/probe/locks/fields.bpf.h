@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* The fields of kernel structures that only the account of locks reads. */
 #pragma once
+#include "contention.bpf.h"
 #include "futex.bpf.h"
 #include "iter.bpf.h"
 #include "process.bpf.h"
@@ -40,14 +41,6 @@ struct pt_regs___arm64lock {
 #define TASK_STATE_INTERRUPTIBLE 0x0001
 #define TASK_STATE_UNINTERRUPTIBLE 0x0002
 
-/* include/trace/events/lock.h */
-#define CONTENTION_SPIN 1
-#define CONTENTION_READ 2
-#define CONTENTION_WRITE 4
-#define CONTENTION_RT 8
-#define CONTENTION_PERCPU 16
-#define CONTENTION_MUTEX 32
-
 /* The low bits of an owner (RWSEM_OWNER_FLAGS_MASK, MUTEX_FLAGS) are no part of the address. */
 #define OWNER_FLAGS 7ULL
 #define RWSEM_READER_OWNED 1ULL
@@ -55,12 +48,12 @@ struct pt_regs___arm64lock {
 /* The second and third argument of the system call that a thread is in: of futex(2), operation and value. */
 static __always_inline void futex_arguments(struct task_struct *t, u32 *op, u32 *value)
 {
-	void *regs = (void *)bpf_task_pt_regs(t);
+	void *regs = task_regs(t);
 
 	if (bpf_core_type_exists(struct pt_regs___x86) &&
 	    bpf_core_field_exists(((struct pt_regs___x86 *)0)->orig_ax)) {
-		*op = ((struct pt_regs___x86lock *)regs)->si;
-		*value = ((struct pt_regs___x86lock *)regs)->dx;
+		*op = REG(struct pt_regs___x86lock, regs, si);
+		*value = REG(struct pt_regs___x86lock, regs, dx);
 		return;
 	}
 	*op = BPF_CORE_READ((struct pt_regs___arm64lock *)regs, regs[1]);

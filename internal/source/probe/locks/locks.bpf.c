@@ -65,6 +65,10 @@ u64 lost_tasks, lost_rows, lost_threads, missed_ends;
 
 const volatile struct open no_open; /* for its type, which the reader needs */
 static const struct row no_row;
+static const struct wait no_wait;
+
+FORGETS(tasks)
+
 static const u32 no_threads;
 
 /* 0 in a kernel without CONFIG_SCHED_INFO. */
@@ -72,7 +76,7 @@ static __always_inline u64 run_delay_of(struct task_struct *t)
 {
 	if (!bpf_core_field_exists(((struct task_struct___locks *)t)->sched_info.run_delay))
 		return 0;
-	return ((struct task_struct___locks *)t)->sched_info.run_delay;
+	return TASK((struct task_struct___locks *)t, sched_info.run_delay);
 }
 
 /*
@@ -94,7 +98,7 @@ static __always_inline u32 holder_of(struct task_struct *t, u64 lock, u32 flags)
 	if (bpf_probe_read_kernel(&owner, sizeof(owner), (void *)(lock + at)) || !(owner & ~OWNER_FLAGS))
 		return 0;
 	tgid = BPF_CORE_READ((struct task_struct *)(owner & ~OWNER_FLAGS), tgid);
-	if (!(flags & CONTENTION_MUTEX) && owner & RWSEM_READER_OWNED && tgid != t->tgid)
+	if (!(flags & CONTENTION_MUTEX) && owner & RWSEM_READER_OWNED && tgid != TASK(t, tgid))
 		return 0;
 	return tgid < PID_LIMIT ? tgid : 0;
 }
@@ -107,7 +111,7 @@ static __always_inline bool stale(struct wait *w)
 
 static __always_inline struct wait *begin(struct task_struct *t, u32 kind)
 {
-	struct wait *w = bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct wait *w = new_task_row(&tasks, t, &no_wait);
 
 	if (!w) {
 		ADD(lost_tasks, 1);
@@ -115,7 +119,7 @@ static __always_inline struct wait *begin(struct task_struct *t, u32 kind)
 	}
 	if (w->since && !stale(w)) /* how long that wait was is not known */
 		ADD(missed_ends, 1);
-	w->key.tgid = t->tgid;
+	w->key.tgid = TASK(t, tgid);
 	w->key.kind = kind;
 	w->key.call = task_syscall(t);
 	w->run_delay = run_delay_of(t);
@@ -179,8 +183,7 @@ static __always_inline void end(struct task_struct *t, struct wait *w)
 	}
 }
 
-SEC("tp_btf/contention_begin")
-int COUNTING(on_lock, void *lock, unsigned int flags)
+static __always_inline int lock_begins(u64 lock, u32 flags)
 {
 	struct task_struct *t;
 	struct wait *w;
@@ -189,11 +192,11 @@ int COUNTING(on_lock, void *lock, unsigned int flags)
 
 	if (flags & CONTENTION_SPIN) /* work, not waiting */
 		return 0;
-	t = bpf_get_current_task_btf();
-	if (t->flags & PF_KTHREAD)
+	t = current_task();
+	if (TASK(t, flags) & PF_KTHREAD)
 		return 0;
-	mm = (u64)((struct task_struct___locks *)t)->mm;
-	if (mm && (u64)lock == mm + bpf_core_field_offset(struct mm_struct, mmap_lock))
+	mm = (u64)TASK((struct task_struct___locks *)t, mm);
+	if (mm && lock == mm + bpf_core_field_offset(struct mm_struct, mmap_lock))
 		kind = MMAP_LOCK;
 	else if (flags & (CONTENTION_RT | CONTENTION_PERCPU))
 		kind = OTHER;
@@ -202,18 +205,17 @@ int COUNTING(on_lock, void *lock, unsigned int flags)
 	w = begin(t, kind);
 	if (!w)
 		return 0;
-	w->lock = (u64)lock;
-	w->key.holder = holder_of(t, (u64)lock, flags);
+	w->lock = lock;
+	w->key.holder = holder_of(t, lock, flags);
 	return 0;
 }
 
-SEC("tp_btf/contention_end")
-int COUNTING(on_unlock, void *lock)
+static __always_inline int lock_ends(u64 lock)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct wait *w = bpf_task_storage_get(&tasks, t, 0, 0);
+	struct task_struct *t = current_task();
+	struct wait *w = task_row(&tasks, t);
 
-	if (w && w->since && w->lock == (u64)lock) /* not a spinlock inside */
+	if (w && w->since && w->lock == lock) /* not a spinlock inside */
 		end(t, w);
 	return 0;
 }
@@ -243,7 +245,7 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 			w->key.holder = op & FUTEX_PRIVATE ? prev->tgid : 0;
 		}
 	}
-	w = next->pid ? bpf_task_storage_get(&tasks, next, 0, 0) : 0;
+	w = next->pid ? task_row(&tasks, next) : 0;
 	if (w && w->since && w->key.kind == FUTEX) /* its wake-up was not seen */
 		end(next, w);
 	return 0;
@@ -252,7 +254,7 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 SEC("tp_btf/sched_wakeup")
 int COUNTING(on_wakeup, struct task_struct *t)
 {
-	struct wait *w = bpf_task_storage_get(&tasks, t, 0, 0);
+	struct wait *w = task_row(&tasks, t);
 
 	if (w && w->since && w->key.kind == FUTEX)
 		end(t, w);
@@ -271,7 +273,7 @@ int look(struct bpf_iter__task *ctx)
 
 	if (!t || t->flags & PF_KTHREAD || ((struct task_struct___locks *)t)->exit_state)
 		return 0;
-	w = bpf_task_storage_get(&tasks, t, 0, 0);
+	w = task_row(&tasks, t);
 	if (task_state(t) & TASK_STATE_INTERRUPTIBLE && wants_mutex(t, &op)) {
 		o.suspect = 1;
 		o.key.tgid = t->tgid;

@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	fromLock = "tp:contention_end"
 	fromLook = "bpf_iter:task"
 )
 
@@ -59,6 +58,8 @@ type Probe struct {
 	lookup *host.Lookup
 	buf    []byte
 
+	fromLock string // where waits for locks of the kernel are seen to end
+
 	begin     time.Time     // of the window
 	following time.Time     // since when futexes are followed, zero: they are not
 	suspected time.Time     // when a look last found a thread that waits for one
@@ -76,13 +77,11 @@ func Open(h *host.Host) (sample.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the locks object: %w", err)
 	}
-	p, err := bpf.Open(spec, []bpf.Program{
-		{Name: "on_lock", Tracepoint: "contention_begin"},
-		{Name: "on_unlock", Tracepoint: "contention_end"},
+	p, err := bpf.OpenWays(spec, []bpf.Program{
 		{Name: "on_switch", Tracepoint: "sched_switch"},
 		{Name: "on_wakeup", Tracepoint: "sched_wakeup"},
 		{Name: "look"},
-	}, map[string]any{"futex_call": int32(unix.SYS_FUTEX)})
+	}, []bpf.Capability{bpf.KernelLocks()}, map[string]any{"futex_call": int32(unix.SYS_FUTEX)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the locks probe: %w", err)
 	}
@@ -91,7 +90,7 @@ func Open(h *host.Host) (sample.Source, error) {
 			return nil, errors.Join(fmt.Errorf("opening the locks probe: %w", err), p.Close())
 		}
 	}
-	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), patience: patience, calls: callNames()}, nil
+	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), patience: patience, calls: callNames(), fromLock: p.Ways()[0].Hooks[1]}, nil
 }
 
 // Close detaches the probe.
@@ -118,7 +117,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 		return err
 	}
 	p.watched(into)
-	into.Put(sample.LockWait, sample.Entity{}, 0, fromLock) // nobody waited is a measurement too
+	into.Put(sample.LockWait, sample.Entity{}, 0, p.fromLock) // nobody waited is a measurement too
 	for i := range open {
 		if open[i].Ns > 0 {
 			p.put((*locksKey)(&open[i].Key), locksRow{Ns: open[i].Ns}, into.PutTotal)

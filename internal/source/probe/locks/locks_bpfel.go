@@ -64,25 +64,37 @@ type locksWait struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	locksMapProcesses     = "processes"
-	locksMapTasks         = "tasks"
-	locksMapWaiters       = "waiters"
-	locksMapWaits         = "waits"
-	locksProgLook         = "look"
-	locksProgOnLock       = "on_lock"
-	locksProgOnRename     = "on_rename"
-	locksProgOnSwitch     = "on_switch"
-	locksProgOnUnlock     = "on_unlock"
-	locksProgOnWakeup     = "on_wakeup"
-	locksVarEnabled       = "enabled"
-	locksVarFollowedFrom  = "followed_from"
-	locksVarFutexCall     = "futex_call"
-	locksVarLostProcesses = "lost_processes"
-	locksVarLostRows      = "lost_rows"
-	locksVarLostTasks     = "lost_tasks"
-	locksVarLostThreads   = "lost_threads"
-	locksVarMissedEnds    = "missed_ends"
-	locksVarNoOpen        = "no_open"
+	locksMapProcesses                            = "processes"
+	locksMapTasks                                = "tasks"
+	locksMapWaiters                              = "waiters"
+	locksMapWaits                                = "waits"
+	locksProgEnterMutexLockInterruptibleSlowpath = "enter___mutex_lock_interruptible_slowpath"
+	locksProgEnterMutexLockKillableSlowpath      = "enter___mutex_lock_killable_slowpath"
+	locksProgEnterMutexLockSlowpath              = "enter___mutex_lock_slowpath"
+	locksProgEnterRwsemDownReadSlowpath          = "enter_rwsem_down_read_slowpath"
+	locksProgEnterRwsemDownWriteSlowpath         = "enter_rwsem_down_write_slowpath"
+	locksProgLeaveMutexLockInterruptibleSlowpath = "leave___mutex_lock_interruptible_slowpath"
+	locksProgLeaveMutexLockKillableSlowpath      = "leave___mutex_lock_killable_slowpath"
+	locksProgLeaveMutexLockSlowpath              = "leave___mutex_lock_slowpath"
+	locksProgLeaveRwsemDownReadSlowpath          = "leave_rwsem_down_read_slowpath"
+	locksProgLeaveRwsemDownWriteSlowpath         = "leave_rwsem_down_write_slowpath"
+	locksProgLook                                = "look"
+	locksProgOnGone                              = "on_gone"
+	locksProgOnLock                              = "on_lock"
+	locksProgOnRename                            = "on_rename"
+	locksProgOnSwitch                            = "on_switch"
+	locksProgOnUnlock                            = "on_unlock"
+	locksProgOnWakeup                            = "on_wakeup"
+	locksVarEnabled                              = "enabled"
+	locksVarFollowedFrom                         = "followed_from"
+	locksVarFutexCall                            = "futex_call"
+	locksVarLacks                                = "lacks"
+	locksVarLostProcesses                        = "lost_processes"
+	locksVarLostRows                             = "lost_rows"
+	locksVarLostTasks                            = "lost_tasks"
+	locksVarLostThreads                          = "lost_threads"
+	locksVarMissedEnds                           = "missed_ends"
+	locksVarNoOpen                               = "no_open"
 )
 
 // loadLocks returns the embedded CollectionSpec for locks.
@@ -127,12 +139,23 @@ type locksSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type locksProgramSpecs struct {
-	Look     *ebpf.ProgramSpec `ebpf:"look"`
-	OnLock   *ebpf.ProgramSpec `ebpf:"on_lock"`
-	OnRename *ebpf.ProgramSpec `ebpf:"on_rename"`
-	OnSwitch *ebpf.ProgramSpec `ebpf:"on_switch"`
-	OnUnlock *ebpf.ProgramSpec `ebpf:"on_unlock"`
-	OnWakeup *ebpf.ProgramSpec `ebpf:"on_wakeup"`
+	EnterMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_interruptible_slowpath"`
+	EnterMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_killable_slowpath"`
+	EnterMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_slowpath"`
+	EnterRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_read_slowpath"`
+	EnterRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_write_slowpath"`
+	LeaveMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_interruptible_slowpath"`
+	LeaveMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_killable_slowpath"`
+	LeaveMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_slowpath"`
+	LeaveRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_read_slowpath"`
+	LeaveRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_write_slowpath"`
+	Look                                *ebpf.ProgramSpec `ebpf:"look"`
+	OnGone                              *ebpf.ProgramSpec `ebpf:"on_gone"`
+	OnLock                              *ebpf.ProgramSpec `ebpf:"on_lock"`
+	OnRename                            *ebpf.ProgramSpec `ebpf:"on_rename"`
+	OnSwitch                            *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnUnlock                            *ebpf.ProgramSpec `ebpf:"on_unlock"`
+	OnWakeup                            *ebpf.ProgramSpec `ebpf:"on_wakeup"`
 }
 
 // locksMapSpecs contains maps before they are loaded into the kernel.
@@ -152,6 +175,7 @@ type locksVariableSpecs struct {
 	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
 	FollowedFrom  *ebpf.VariableSpec `ebpf:"followed_from"`
 	FutexCall     *ebpf.VariableSpec `ebpf:"futex_call"`
+	Lacks         *ebpf.VariableSpec `ebpf:"lacks"`
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
 	LostRows      *ebpf.VariableSpec `ebpf:"lost_rows"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
@@ -202,6 +226,7 @@ type locksVariables struct {
 	Enabled       *ebpf.Variable `ebpf:"enabled"`
 	FollowedFrom  *ebpf.Variable `ebpf:"followed_from"`
 	FutexCall     *ebpf.Variable `ebpf:"futex_call"`
+	Lacks         *ebpf.Variable `ebpf:"lacks"`
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
 	LostRows      *ebpf.Variable `ebpf:"lost_rows"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
@@ -214,17 +239,39 @@ type locksVariables struct {
 //
 // It can be passed to loadLocksObjects or ebpf.CollectionSpec.LoadAndAssign.
 type locksPrograms struct {
-	Look     *ebpf.Program `ebpf:"look"`
-	OnLock   *ebpf.Program `ebpf:"on_lock"`
-	OnRename *ebpf.Program `ebpf:"on_rename"`
-	OnSwitch *ebpf.Program `ebpf:"on_switch"`
-	OnUnlock *ebpf.Program `ebpf:"on_unlock"`
-	OnWakeup *ebpf.Program `ebpf:"on_wakeup"`
+	EnterMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"enter___mutex_lock_interruptible_slowpath"`
+	EnterMutexLockKillableSlowpath      *ebpf.Program `ebpf:"enter___mutex_lock_killable_slowpath"`
+	EnterMutexLockSlowpath              *ebpf.Program `ebpf:"enter___mutex_lock_slowpath"`
+	EnterRwsemDownReadSlowpath          *ebpf.Program `ebpf:"enter_rwsem_down_read_slowpath"`
+	EnterRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"enter_rwsem_down_write_slowpath"`
+	LeaveMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"leave___mutex_lock_interruptible_slowpath"`
+	LeaveMutexLockKillableSlowpath      *ebpf.Program `ebpf:"leave___mutex_lock_killable_slowpath"`
+	LeaveMutexLockSlowpath              *ebpf.Program `ebpf:"leave___mutex_lock_slowpath"`
+	LeaveRwsemDownReadSlowpath          *ebpf.Program `ebpf:"leave_rwsem_down_read_slowpath"`
+	LeaveRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"leave_rwsem_down_write_slowpath"`
+	Look                                *ebpf.Program `ebpf:"look"`
+	OnGone                              *ebpf.Program `ebpf:"on_gone"`
+	OnLock                              *ebpf.Program `ebpf:"on_lock"`
+	OnRename                            *ebpf.Program `ebpf:"on_rename"`
+	OnSwitch                            *ebpf.Program `ebpf:"on_switch"`
+	OnUnlock                            *ebpf.Program `ebpf:"on_unlock"`
+	OnWakeup                            *ebpf.Program `ebpf:"on_wakeup"`
 }
 
 func (p *locksPrograms) Close() error {
 	return _LocksClose(
+		p.EnterMutexLockInterruptibleSlowpath,
+		p.EnterMutexLockKillableSlowpath,
+		p.EnterMutexLockSlowpath,
+		p.EnterRwsemDownReadSlowpath,
+		p.EnterRwsemDownWriteSlowpath,
+		p.LeaveMutexLockInterruptibleSlowpath,
+		p.LeaveMutexLockKillableSlowpath,
+		p.LeaveMutexLockSlowpath,
+		p.LeaveRwsemDownReadSlowpath,
+		p.LeaveRwsemDownWriteSlowpath,
 		p.Look,
+		p.OnGone,
 		p.OnLock,
 		p.OnRename,
 		p.OnSwitch,

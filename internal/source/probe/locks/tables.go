@@ -13,7 +13,7 @@ func (p *Probe) put(k *locksKey, r locksRow, total func(sample.Metric, sample.En
 	if int(k.Tgid) == p.host.Self || k.Kind == kindNone || k.Kind >= kinds {
 		return
 	}
-	source := fromLock
+	source := p.fromLock
 	if k.Kind == kindFutex {
 		source = "tp:sched_switch"
 	}
@@ -80,7 +80,7 @@ func (p *Probe) waiters(phase sample.Phase, into sample.Sink) error {
 			gone = append(gone, tgid)
 		}
 		if (is || phase.Closes()) && int(tgid) != p.host.Self {
-			into.Put(sample.LockThreads, sample.Entity{PID: int(tgid)}, float64(n), fromLock)
+			into.Put(sample.LockThreads, sample.Entity{PID: int(tgid)}, float64(n), p.fromLock)
 		}
 	})
 	for _, tgid := range gone {

@@ -254,6 +254,7 @@ static __always_inline bool look_is_over(u64 now)
 #define LOOK_IS_OVER(now) (look_ticks && look_is_over(now))
 
 static const struct account no_account;
+static const struct task no_task;
 static const struct wait_times no_waits;
 
 static __always_inline u64 file_hash(u64 ino, u32 dev)
@@ -304,5 +305,5 @@ static __always_inline struct sums *total(void)
 
 static __always_inline struct task *task_state_of(struct task_struct *t)
 {
-	return bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return new_task_row(&tasks, t, &no_task);
 }

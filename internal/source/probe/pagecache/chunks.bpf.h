@@ -27,7 +27,7 @@ static __noinline struct account *account_of(struct inode *inode, u32 tgid)
 		return 0;
 	}
 	note_path(inode, key.ino, key.dev);
-	note_process((struct task_struct *)bpf_get_current_task_btf(), tgid);
+	note_process(current_task(), tgid);
 	return a;
 }
 
@@ -43,7 +43,7 @@ struct range {
 
 static __always_inline u64 *new_count(void)
 {
-	struct task *t = task_state_of(bpf_get_current_task_btf());
+	struct task *t = task_state_of(current_task());
 
 	if (!t) {
 		ADD(lost_tasks, 1);
@@ -53,35 +53,60 @@ static __always_inline u64 *new_count(void)
 	return &t->found;
 }
 
-/* Takes the fresh marks off a range and counts them. */
-static long use_chunk(u32 i, struct range *r)
+#define FOLIO_CHUNKS (FOLIO_PAGES / 64 + 2)
+
+/* Takes the fresh marks off those of a range's pages that are in one chunk, and counts them. */
+static __always_inline u32 use_pages(u64 file, u64 first, u64 last, u64 chunk)
 {
-	u64 chunk = (r->from >> CHUNK_SHIFT) + i;
-	struct chunk_key key = { r->file, chunk };
+	struct chunk_key key = { file, chunk };
 	u64 from = chunk << CHUNK_SHIFT, to = from + 63, mask, old, *count;
 	struct chunk *c;
 	u32 n;
 
-	if (chunk > r->to >> CHUNK_SHIFT)
-		return 1;
-	if (from < r->from)
-		from = r->from;
-	if (to > r->to)
-		to = r->to;
+	if (from < first)
+		from = first;
+	if (to > last)
+		to = last;
 	c = bpf_map_lookup_elem(&chunks, &key);
 	if (!c || !c->fresh)
 		return 0;
 	mask = bits(from & 63, to & 63);
-	old = __sync_fetch_and_and(&c->fresh, ~mask);
+	old = fetch_and(&c->fresh, ~mask);
 	n = popcount(old & mask);
 	if (!n)
 		return 0;
-	count = fresh_count(r->file);
+	count = fresh_count(file);
 	if (count)
 		ADD(*count, -(u64)n);
 	if (!(old & ~mask) && !c->evicted)
 		bpf_map_delete_elem(&chunks, &key);
-	*r->found += n;
+	return n;
+}
+
+/* Takes the fresh marks off a range and counts them. */
+static long use_chunk(u32 i, struct range *r)
+{
+	u64 chunk = (r->from >> CHUNK_SHIFT) + i;
+
+	if (chunk > r->to >> CHUNK_SHIFT)
+		return 1;
+	*r->found += use_pages(r->file, r->from, r->to, chunk);
+	return 0;
+}
+
+/* The same for LOOP without a helper: a function that is not static is verified once, not in every round. */
+__noinline int use_pages_once(u64 file, u64 first, u64 last, u64 chunk)
+{
+	return use_pages(file, first, last, chunk);
+}
+
+static __always_inline long use_chunk_unrolled(u32 i, struct range *r)
+{
+	u64 chunk = (r->from >> CHUNK_SHIFT) + i;
+
+	if (chunk > r->to >> CHUNK_SHIFT)
+		return 1;
+	*r->found += (u32)use_pages_once(r->file, r->from, r->to, chunk);
 	return 0;
 }
 
@@ -116,11 +141,11 @@ static long insert_chunk(u32 i, struct range *r)
 			return 0;
 		}
 	}
-	old = __sync_fetch_and_or(&c->fresh, mask);
+	old = fetch_or(&c->fresh, mask);
 	if (count)
 		ADD(*count, popcount(mask & ~old));
 	if (c->evicted & mask)
-		*r->found += popcount(__sync_fetch_and_and(&c->evicted, ~mask) & mask);
+		*r->found += popcount(fetch_and(&c->evicted, ~mask) & mask);
 	return 0;
 }
 
@@ -151,7 +176,7 @@ static long evict_chunk(u32 i, struct range *r)
 			return 0;
 		}
 	}
-	__sync_fetch_and_or(&c->evicted, mask);
+	fetch_or(&c->evicted, mask);
 	return 0;
 }
 
@@ -169,7 +194,7 @@ static __noinline u64 use_folio(u64 file, u64 index, u32 pages)
 	if (pages == 1)
 		use_chunk(0, &r);
 	else
-		bpf_loop((pages >> CHUNK_SHIFT) + 2, use_chunk, &r, 0);
+		LOOP(FOLIO_CHUNKS, (pages >> CHUNK_SHIFT) + 2, use_chunk, use_chunk_unrolled, &r);
 	return *r.found;
 }
 
@@ -183,6 +208,6 @@ static __always_inline void count_cold(struct task *t, u64 from, u64 to)
 		return;
 	t->found = 0;
 	r.found = &t->found;
-	bpf_loop(MAX_CHUNKS, use_chunk, &r, 0);
+	LOOP(MAX_CHUNKS, MAX_CHUNKS, use_chunk, use_chunk_unrolled, &r);
 	t->cold += t->found;
 }

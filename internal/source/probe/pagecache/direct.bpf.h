@@ -42,10 +42,22 @@ static __always_inline int direct(struct inode *inode, u64 bytes, bool writes)
 		ADD(a->direct_reads, 1);
 		ADD(a->direct_read_bytes, bytes);
 	}
-	t = task_state_of(bpf_get_current_task_btf());
+	t = task_state_of(current_task());
 	if (t) /* what it waited before belongs to no file that we know */
 		t->pending = 0;
 	return 0;
+}
+
+/* iov_iter.data_source was a bit of its type before de4eda9de2d9 (6.2). */
+struct iov_iter___type {
+	unsigned int type;
+} __attribute__((preserve_access_index));
+
+static __always_inline bool iov_writes(struct iov_iter *iter)
+{
+	if (bpf_core_field_exists(iter->data_source))
+		return iter->data_source;
+	return ((struct iov_iter___type *)iter)->type & 1; /* WRITE */
 }
 
 SEC("tp_btf/iomap_dio_rw_begin")
@@ -66,9 +78,18 @@ int COUNTING(direct_iter, struct iomap_iter *iter)
 	return direct(iter->inode, iter->len, iter->flags & IOMAP_WRITE);
 }
 
+/* The same before 5.15, which had no iterator yet. */
+SEC("fentry/__iomap_dio_rw")
+int COUNTING(direct_begins, struct kiocb *iocb, struct iov_iter *iter)
+{
+	if (!iter->count)
+		return 0;
+	return direct(iocb->ki_filp->f_inode, iter->count, iov_writes(iter));
+}
+
 static __always_inline int direct_is_done(struct kiocb *iocb)
 {
-	struct task *t = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+	struct task *t = task_row(&tasks, current_task());
 
 	if (t)
 		charge_wait(t, iocb->ki_filp->f_inode);

@@ -31,7 +31,7 @@ static __always_inline void used_by_mapping(struct inode *inode, u64 from, u64 t
 	r.found = new_count();
 	if (!r.found)
 		return;
-	bpf_loop(MAX_CHUNKS, use_chunk, &r, 0);
+	LOOP(MAX_CHUNKS, MAX_CHUNKS, use_chunk, use_chunk_unrolled, &r);
 	cold = *r.found;
 	if (!cold)
 		return;
@@ -58,7 +58,7 @@ static __always_inline u64 mapped_from(struct task *t, u64 file, u64 from, u64 t
 
 static __always_inline int faulted(struct inode *inode, u64 index)
 {
-	struct task *t = task_state_of(bpf_get_current_task_btf());
+	struct task *t = task_state_of(current_task());
 	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev);
 	struct account *a = account_of(inode, this_tgid());
 
@@ -101,7 +101,7 @@ int COUNTING(fault, struct vm_fault *vmf)
 
 static __always_inline int mapped(struct inode *inode, u64 from, u64 to)
 {
-	struct task *t = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+	struct task *t = task_row(&tasks, current_task());
 
 	if (LOOK_IS_OVER(bpf_jiffies64()))
 		return 0;

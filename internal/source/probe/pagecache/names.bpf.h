@@ -53,7 +53,7 @@ static __noinline int note_path(struct inode *inode, u64 ino, u64 dev)
 	p = bpf_map_lookup_elem(&path_scratch, &zero);
 	if (!p)
 		return 0;
-	if (__sync_lock_test_and_set(&p->busy, 1)) {
+	if (EXCHANGE(&p->busy, 1)) {
 		ADD(lost_paths, 1);
 		return 0;
 	}
@@ -64,7 +64,7 @@ static __noinline int note_path(struct inode *inode, u64 ino, u64 dev)
 	w.path = p;
 	w.at = inode_dentry(inode);
 	if (w.at)
-		bpf_loop(PATH_LEVELS, path_step, &w, 0);
+		LOOP(PATH_LEVELS, PATH_LEVELS, path_step, path_step, &w);
 	p->partial = !!w.at;
 	if (bpf_map_update_elem(&paths, &key, p, BPF_NOEXIST))
 		ADD(lost_paths, 1);

@@ -28,11 +28,11 @@ struct pt_regs___arm64first {
 /* The first argument of the system call that a thread is in. */
 static __always_inline u64 first_argument(struct task_struct *t)
 {
-	void *regs = (void *)bpf_task_pt_regs(t);
+	void *regs = task_regs(t);
 
 	if (bpf_core_type_exists(struct pt_regs___x86first) &&
 	    bpf_core_field_exists(((struct pt_regs___x86first *)0)->di))
-		return ((struct pt_regs___x86first *)regs)->di;
+		return REG(struct pt_regs___x86first, regs, di);
 	return BPF_CORE_READ((struct pt_regs___arm64first *)regs, regs[0]);
 }
 

@@ -16,8 +16,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 SEC("tp_btf/mm_filemap_add_to_page_cache")
 int COUNTING(on_add, struct folio *folio)
 {
-	struct inode *inode = folio->mapping->host;
-	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), index = folio->index;
+	struct inode *inode = FOLIO(folio, mapping)->host;
+	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), index = FOLIO(folio, index);
 	u32 pages = folio_pages(folio);
 	struct range r = { .file = file, .from = index, .to = index + pages - 1 };
 	struct account *a = account_of(inode, this_tgid());
@@ -34,13 +34,13 @@ int COUNTING(on_add, struct folio *folio)
 	if (pages == 1)
 		insert_chunk(0, &r);
 	else
-		bpf_loop((pages >> CHUNK_SHIFT) + 2, insert_chunk, &r, 0);
+		LOOP(FOLIO_CHUNKS, (pages >> CHUNK_SHIFT) + 2, insert_chunk, insert_chunk, &r);
 	again = *r.found;
 	if (again) {
 		ADD(a->reread, again);
 		TOTAL(reread, again);
 	}
-	t = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+	t = task_row(&tasks, current_task());
 	if (!t)
 		return 0;
 	if (t->fault_file == file && t->fault_index - index < pages) {
@@ -59,17 +59,17 @@ int COUNTING(on_add, struct folio *folio)
 SEC("tp_btf/mm_filemap_delete_from_page_cache")
 int COUNTING(on_delete, struct folio *folio)
 {
-	struct inode *inode = folio->mapping->host;
-	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), index = folio->index, wasted;
+	struct inode *inode = FOLIO(folio, mapping)->host;
+	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), index = FOLIO(folio, index), wasted;
 	u32 pages = folio_pages(folio);
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	struct range r = { .file = file, .from = index, .to = index + pages - 1 };
 	struct account *a;
 
 	wasted = use_folio(file, index, pages);
 	/* reclaim runs with PF_MEMALLOC set, kswapd always does; truncation and
 	 * drop_caches do not */
-	if (!(task->flags & PF_MEMALLOC)) {
+	if (!(TASK(task, flags) & PF_MEMALLOC)) {
 		if (!wasted)
 			return 0;
 		a = account_of(inode, this_tgid());
@@ -90,7 +90,7 @@ int COUNTING(on_delete, struct folio *folio)
 	if (pages == 1)
 		evict_chunk(0, &r);
 	else
-		bpf_loop((pages >> CHUNK_SHIFT) + 2, evict_chunk, &r, 0);
+		LOOP(FOLIO_CHUNKS, (pages >> CHUNK_SHIFT) + 2, evict_chunk, evict_chunk, &r);
 	return 0;
 }
 
@@ -111,7 +111,7 @@ int COUNTING(on_dirty, struct folio *folio, struct address_space *mapping)
 	pages = folio_pages(folio);
 	ADD(a->dirtied, pages);
 	a->size = inode->i_size;
-	allocated = use_folio(file_hash(inode->i_ino, inode->i_sb->s_dev), folio->index, pages);
+	allocated = use_folio(file_hash(inode->i_ino, inode->i_sb->s_dev), FOLIO(folio, index), pages);
 	if (allocated) {
 		ADD(a->write_alloc, allocated);
 		TOTAL(write_alloc, allocated);
@@ -125,7 +125,7 @@ static __always_inline int begin_pause(s64 pause)
 
 	if (pause <= 0)
 		return 0;
-	t = task_state_of(bpf_get_current_task_btf());
+	t = task_state_of(current_task());
 	if (t)
 		t->pausing = 1;
 	else
@@ -150,13 +150,14 @@ int COUNTING(on_balance_old)
 SEC("tp_btf/sched_process_exit")
 int COUNTING(on_exit, struct task_struct *task)
 {
-	struct task *t = bpf_task_storage_get(&tasks, task, 0, 0);
+	struct task *t = task_row(&tasks, task);
 
 	if (!t)
 		return 0;
 	settle_reads(t, task, true);
 	finish_scan(t);
 	flush(t);
+	forget_task(&tasks, task);
 	return 0;
 }
 
@@ -168,7 +169,7 @@ static __always_inline void settle_task(struct task_struct *task, struct task *t
 	settle_reads(t, task, false);
 	if (settle_mode == SETTLE_LAP) {
 		/* the wait goes on, unless the task was just woken */
-		if (off && off < now && __sync_val_compare_and_swap(&t->off, off, now) == off)
+		if (off && off < now && COMPARE_AND_SWAP(&t->off, off, now) == off)
 			count_wait(task, t, now - off, false);
 	} else if (off && off < now) {
 		end_wait(task, t, now);
@@ -208,10 +209,10 @@ int settle(struct bpf_iter__task *ctx)
 		return 0;
 	}
 	if (settle_mode == SETTLE_FORGET) {
-		bpf_task_storage_delete(&tasks, task);
+		delete_task_row(&tasks, task);
 		return 0;
 	}
-	t = bpf_task_storage_get(&tasks, task, 0, 0);
+	t = task_row(&tasks, task);
 	if (settle_mode == SETTLE_SAMPLED || settle_mode == SETTLE_EXACT) {
 		if (!t)
 			return 0;

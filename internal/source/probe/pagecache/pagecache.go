@@ -21,7 +21,6 @@ import (
 const (
 	fromInsert  = "tp:mm_filemap_add_to_page_cache"
 	fromDelete  = "tp:mm_filemap_delete_from_page_cache"
-	fromDirty   = "tp:writeback_dirty_folio"
 	fromSwitch  = "tp:sched_switch"
 	fromBalance = "tp:balance_dirty_pages"
 	fromStack   = "tp:sched_switch, kernel stack"
@@ -106,7 +105,7 @@ func open(h *host.Host, slow time.Duration) (*Probe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
 	}
-	opened := &Probe{host: h, probe: p, names: newNames(h), from: fromWays(p.Ways()), stacks: hidden == nil, hidden: hidden}
+	opened := &Probe{host: h, probe: p, names: newNames(h), from: fromWays(p), stacks: hidden == nil, hidden: hidden}
 	opened.sampler = sampler{probe: p, sums: opened.sums, settle: opened.settle, pace: pace{above: sampleAbove, miss: sampleMiss}}
 	return opened, nil
 }
@@ -213,7 +212,7 @@ func (p *Probe) emitSums(a, b *pagecacheSums, into sample.Sink) {
 	into.Put(sample.CacheCold, all, float64(b.Cold-a.Cold), p.from.reads)
 	into.Put(sample.CacheColdMapped, all, float64(b.ColdMapped-a.ColdMapped), p.from.faults)
 	into.Put(sample.CacheInserted, all, float64(b.Inserted-a.Inserted), fromInsert)
-	into.Put(sample.CacheWriteAlloc, all, float64(b.WriteAlloc-a.WriteAlloc), fromDirty)
+	into.Put(sample.CacheWriteAlloc, all, float64(b.WriteAlloc-a.WriteAlloc), p.from.dirty)
 	into.Put(sample.CacheWasted, all, float64(b.Wasted-a.Wasted), fromDelete)
 	into.Put(sample.CacheEvicted, all, float64(b.Evicted-a.Evicted), fromDelete)
 	into.Put(sample.CacheReread, all, float64(b.Reread-a.Reread), fromInsert)

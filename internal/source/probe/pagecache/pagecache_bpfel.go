@@ -199,68 +199,72 @@ type pagecacheWaitTimes struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	pagecacheMapAccounts         = "accounts"
-	pagecacheMapChunks           = "chunks"
-	pagecacheMapFreshOf          = "fresh_of"
-	pagecacheMapPathScratch      = "path_scratch"
-	pagecacheMapPaths            = "paths"
-	pagecacheMapProcesses        = "processes"
-	pagecacheMapSpans            = "spans"
-	pagecacheMapStacks           = "stacks"
-	pagecacheMapTasks            = "tasks"
-	pagecacheMapTotals           = "totals"
-	pagecacheMapTouched          = "touched"
-	pagecacheMapWaits            = "waits"
-	pagecacheProgDirectDone      = "direct_done"
-	pagecacheProgDirectIter      = "direct_iter"
-	pagecacheProgFault           = "fault"
-	pagecacheProgGotPages        = "got_pages"
-	pagecacheProgGotPagesIter    = "got_pages_iter"
-	pagecacheProgMapPages        = "map_pages"
-	pagecacheProgOnAdd           = "on_add"
-	pagecacheProgOnBalance       = "on_balance"
-	pagecacheProgOnBalanceOld    = "on_balance_old"
-	pagecacheProgOnDelete        = "on_delete"
-	pagecacheProgOnDirect        = "on_direct"
-	pagecacheProgOnDirectDone    = "on_direct_done"
-	pagecacheProgOnDirty         = "on_dirty"
-	pagecacheProgOnExit          = "on_exit"
-	pagecacheProgOnFault         = "on_fault"
-	pagecacheProgOnGetPages      = "on_get_pages"
-	pagecacheProgOnMapPages      = "on_map_pages"
-	pagecacheProgOnRename        = "on_rename"
-	pagecacheProgOnSwitch        = "on_switch"
-	pagecacheProgOnSyncReadahead = "on_sync_readahead"
-	pagecacheProgSettle          = "settle"
-	pagecacheProgSyncReadahead   = "sync_readahead"
-	pagecacheVarEnabled          = "enabled"
-	pagecacheVarLap              = "lap"
-	pagecacheVarLookFrom         = "look_from"
-	pagecacheVarLookTicks        = "look_ticks"
-	pagecacheVarLookTo           = "look_to"
-	pagecacheVarLookUntil        = "look_until"
-	pagecacheVarLostAccounts     = "lost_accounts"
-	pagecacheVarLostChunks       = "lost_chunks"
-	pagecacheVarLostPaths        = "lost_paths"
-	pagecacheVarLostProcesses    = "lost_processes"
-	pagecacheVarLostSpans        = "lost_spans"
-	pagecacheVarLostTasks        = "lost_tasks"
-	pagecacheVarLostTouched      = "lost_touched"
-	pagecacheVarLostWaits        = "lost_waits"
-	pagecacheVarRuleCount        = "rule_count"
-	pagecacheVarRules            = "rules"
-	pagecacheVarSampledFrom      = "sampled_from"
-	pagecacheVarSampledSince     = "sampled_since"
-	pagecacheVarSettleMode       = "settle_mode"
-	pagecacheVarSliceNs          = "slice_ns"
-	pagecacheVarSliceNumber      = "slice_number"
-	pagecacheVarSliceUntil       = "slice_until"
-	pagecacheVarSlowNs           = "slow_ns"
-	pagecacheVarSpansFrom        = "spans_from"
-	pagecacheVarSyscallClass     = "syscall_class"
-	pagecacheVarSyscallWay       = "syscall_way"
-	pagecacheVarTouchShift       = "touch_shift"
-	pagecacheVarWeight           = "weight"
+	pagecacheMapAccounts          = "accounts"
+	pagecacheMapChunks            = "chunks"
+	pagecacheMapFreshOf           = "fresh_of"
+	pagecacheMapPathScratch       = "path_scratch"
+	pagecacheMapPaths             = "paths"
+	pagecacheMapProcesses         = "processes"
+	pagecacheMapSpans             = "spans"
+	pagecacheMapStacks            = "stacks"
+	pagecacheMapTasks             = "tasks"
+	pagecacheMapTotals            = "totals"
+	pagecacheMapTouched           = "touched"
+	pagecacheMapWaits             = "waits"
+	pagecacheProgDirectBegins     = "direct_begins"
+	pagecacheProgDirectDone       = "direct_done"
+	pagecacheProgDirectIter       = "direct_iter"
+	pagecacheProgFault            = "fault"
+	pagecacheProgGotPages         = "got_pages"
+	pagecacheProgGotPagesIter     = "got_pages_iter"
+	pagecacheProgMapPages         = "map_pages"
+	pagecacheProgOnAdd            = "on_add"
+	pagecacheProgOnBalance        = "on_balance"
+	pagecacheProgOnBalanceOld     = "on_balance_old"
+	pagecacheProgOnDelete         = "on_delete"
+	pagecacheProgOnDirect         = "on_direct"
+	pagecacheProgOnDirectDone     = "on_direct_done"
+	pagecacheProgOnDirty          = "on_dirty"
+	pagecacheProgOnExit           = "on_exit"
+	pagecacheProgOnFault          = "on_fault"
+	pagecacheProgOnGetPages       = "on_get_pages"
+	pagecacheProgOnMapPages       = "on_map_pages"
+	pagecacheProgOnRename         = "on_rename"
+	pagecacheProgOnSwitch         = "on_switch"
+	pagecacheProgOnSyncReadahead  = "on_sync_readahead"
+	pagecacheProgSettle           = "settle"
+	pagecacheProgSyncReadahead    = "sync_readahead"
+	pagecacheProgSyncReadaheadOld = "sync_readahead_old"
+	pagecacheProgWasRead          = "was_read"
+	pagecacheVarEnabled           = "enabled"
+	pagecacheVarLacks             = "lacks"
+	pagecacheVarLap               = "lap"
+	pagecacheVarLookFrom          = "look_from"
+	pagecacheVarLookTicks         = "look_ticks"
+	pagecacheVarLookTo            = "look_to"
+	pagecacheVarLookUntil         = "look_until"
+	pagecacheVarLostAccounts      = "lost_accounts"
+	pagecacheVarLostChunks        = "lost_chunks"
+	pagecacheVarLostPaths         = "lost_paths"
+	pagecacheVarLostProcesses     = "lost_processes"
+	pagecacheVarLostSpans         = "lost_spans"
+	pagecacheVarLostTasks         = "lost_tasks"
+	pagecacheVarLostTouched       = "lost_touched"
+	pagecacheVarLostWaits         = "lost_waits"
+	pagecacheVarRuleCount         = "rule_count"
+	pagecacheVarRules             = "rules"
+	pagecacheVarSampledFrom       = "sampled_from"
+	pagecacheVarSampledSince      = "sampled_since"
+	pagecacheVarSettleMode        = "settle_mode"
+	pagecacheVarSliceNs           = "slice_ns"
+	pagecacheVarSliceNumber       = "slice_number"
+	pagecacheVarSliceUntil        = "slice_until"
+	pagecacheVarSlowNs            = "slow_ns"
+	pagecacheVarSpansFrom         = "spans_from"
+	pagecacheVarSyscallClass      = "syscall_class"
+	pagecacheVarSyscallWay        = "syscall_way"
+	pagecacheVarTouchShift        = "touch_shift"
+	pagecacheVarWeight            = "weight"
 )
 
 // loadPagecache returns the embedded CollectionSpec for pagecache.
@@ -305,28 +309,31 @@ type pagecacheSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type pagecacheProgramSpecs struct {
-	DirectDone      *ebpf.ProgramSpec `ebpf:"direct_done"`
-	DirectIter      *ebpf.ProgramSpec `ebpf:"direct_iter"`
-	Fault           *ebpf.ProgramSpec `ebpf:"fault"`
-	GotPages        *ebpf.ProgramSpec `ebpf:"got_pages"`
-	GotPagesIter    *ebpf.ProgramSpec `ebpf:"got_pages_iter"`
-	MapPages        *ebpf.ProgramSpec `ebpf:"map_pages"`
-	OnAdd           *ebpf.ProgramSpec `ebpf:"on_add"`
-	OnBalance       *ebpf.ProgramSpec `ebpf:"on_balance"`
-	OnBalanceOld    *ebpf.ProgramSpec `ebpf:"on_balance_old"`
-	OnDelete        *ebpf.ProgramSpec `ebpf:"on_delete"`
-	OnDirect        *ebpf.ProgramSpec `ebpf:"on_direct"`
-	OnDirectDone    *ebpf.ProgramSpec `ebpf:"on_direct_done"`
-	OnDirty         *ebpf.ProgramSpec `ebpf:"on_dirty"`
-	OnExit          *ebpf.ProgramSpec `ebpf:"on_exit"`
-	OnFault         *ebpf.ProgramSpec `ebpf:"on_fault"`
-	OnGetPages      *ebpf.ProgramSpec `ebpf:"on_get_pages"`
-	OnMapPages      *ebpf.ProgramSpec `ebpf:"on_map_pages"`
-	OnRename        *ebpf.ProgramSpec `ebpf:"on_rename"`
-	OnSwitch        *ebpf.ProgramSpec `ebpf:"on_switch"`
-	OnSyncReadahead *ebpf.ProgramSpec `ebpf:"on_sync_readahead"`
-	Settle          *ebpf.ProgramSpec `ebpf:"settle"`
-	SyncReadahead   *ebpf.ProgramSpec `ebpf:"sync_readahead"`
+	DirectBegins     *ebpf.ProgramSpec `ebpf:"direct_begins"`
+	DirectDone       *ebpf.ProgramSpec `ebpf:"direct_done"`
+	DirectIter       *ebpf.ProgramSpec `ebpf:"direct_iter"`
+	Fault            *ebpf.ProgramSpec `ebpf:"fault"`
+	GotPages         *ebpf.ProgramSpec `ebpf:"got_pages"`
+	GotPagesIter     *ebpf.ProgramSpec `ebpf:"got_pages_iter"`
+	MapPages         *ebpf.ProgramSpec `ebpf:"map_pages"`
+	OnAdd            *ebpf.ProgramSpec `ebpf:"on_add"`
+	OnBalance        *ebpf.ProgramSpec `ebpf:"on_balance"`
+	OnBalanceOld     *ebpf.ProgramSpec `ebpf:"on_balance_old"`
+	OnDelete         *ebpf.ProgramSpec `ebpf:"on_delete"`
+	OnDirect         *ebpf.ProgramSpec `ebpf:"on_direct"`
+	OnDirectDone     *ebpf.ProgramSpec `ebpf:"on_direct_done"`
+	OnDirty          *ebpf.ProgramSpec `ebpf:"on_dirty"`
+	OnExit           *ebpf.ProgramSpec `ebpf:"on_exit"`
+	OnFault          *ebpf.ProgramSpec `ebpf:"on_fault"`
+	OnGetPages       *ebpf.ProgramSpec `ebpf:"on_get_pages"`
+	OnMapPages       *ebpf.ProgramSpec `ebpf:"on_map_pages"`
+	OnRename         *ebpf.ProgramSpec `ebpf:"on_rename"`
+	OnSwitch         *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnSyncReadahead  *ebpf.ProgramSpec `ebpf:"on_sync_readahead"`
+	Settle           *ebpf.ProgramSpec `ebpf:"settle"`
+	SyncReadahead    *ebpf.ProgramSpec `ebpf:"sync_readahead"`
+	SyncReadaheadOld *ebpf.ProgramSpec `ebpf:"sync_readahead_old"`
+	WasRead          *ebpf.ProgramSpec `ebpf:"was_read"`
 }
 
 // pagecacheMapSpecs contains maps before they are loaded into the kernel.
@@ -352,6 +359,7 @@ type pagecacheMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type pagecacheVariableSpecs struct {
 	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
+	Lacks         *ebpf.VariableSpec `ebpf:"lacks"`
 	Lap           *ebpf.VariableSpec `ebpf:"lap"`
 	LookFrom      *ebpf.VariableSpec `ebpf:"look_from"`
 	LookTicks     *ebpf.VariableSpec `ebpf:"look_ticks"`
@@ -437,6 +445,7 @@ func (m *pagecacheMaps) Close() error {
 // It can be passed to loadPagecacheObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pagecacheVariables struct {
 	Enabled       *ebpf.Variable `ebpf:"enabled"`
+	Lacks         *ebpf.Variable `ebpf:"lacks"`
 	Lap           *ebpf.Variable `ebpf:"lap"`
 	LookFrom      *ebpf.Variable `ebpf:"look_from"`
 	LookTicks     *ebpf.Variable `ebpf:"look_ticks"`
@@ -470,32 +479,36 @@ type pagecacheVariables struct {
 //
 // It can be passed to loadPagecacheObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pagecachePrograms struct {
-	DirectDone      *ebpf.Program `ebpf:"direct_done"`
-	DirectIter      *ebpf.Program `ebpf:"direct_iter"`
-	Fault           *ebpf.Program `ebpf:"fault"`
-	GotPages        *ebpf.Program `ebpf:"got_pages"`
-	GotPagesIter    *ebpf.Program `ebpf:"got_pages_iter"`
-	MapPages        *ebpf.Program `ebpf:"map_pages"`
-	OnAdd           *ebpf.Program `ebpf:"on_add"`
-	OnBalance       *ebpf.Program `ebpf:"on_balance"`
-	OnBalanceOld    *ebpf.Program `ebpf:"on_balance_old"`
-	OnDelete        *ebpf.Program `ebpf:"on_delete"`
-	OnDirect        *ebpf.Program `ebpf:"on_direct"`
-	OnDirectDone    *ebpf.Program `ebpf:"on_direct_done"`
-	OnDirty         *ebpf.Program `ebpf:"on_dirty"`
-	OnExit          *ebpf.Program `ebpf:"on_exit"`
-	OnFault         *ebpf.Program `ebpf:"on_fault"`
-	OnGetPages      *ebpf.Program `ebpf:"on_get_pages"`
-	OnMapPages      *ebpf.Program `ebpf:"on_map_pages"`
-	OnRename        *ebpf.Program `ebpf:"on_rename"`
-	OnSwitch        *ebpf.Program `ebpf:"on_switch"`
-	OnSyncReadahead *ebpf.Program `ebpf:"on_sync_readahead"`
-	Settle          *ebpf.Program `ebpf:"settle"`
-	SyncReadahead   *ebpf.Program `ebpf:"sync_readahead"`
+	DirectBegins     *ebpf.Program `ebpf:"direct_begins"`
+	DirectDone       *ebpf.Program `ebpf:"direct_done"`
+	DirectIter       *ebpf.Program `ebpf:"direct_iter"`
+	Fault            *ebpf.Program `ebpf:"fault"`
+	GotPages         *ebpf.Program `ebpf:"got_pages"`
+	GotPagesIter     *ebpf.Program `ebpf:"got_pages_iter"`
+	MapPages         *ebpf.Program `ebpf:"map_pages"`
+	OnAdd            *ebpf.Program `ebpf:"on_add"`
+	OnBalance        *ebpf.Program `ebpf:"on_balance"`
+	OnBalanceOld     *ebpf.Program `ebpf:"on_balance_old"`
+	OnDelete         *ebpf.Program `ebpf:"on_delete"`
+	OnDirect         *ebpf.Program `ebpf:"on_direct"`
+	OnDirectDone     *ebpf.Program `ebpf:"on_direct_done"`
+	OnDirty          *ebpf.Program `ebpf:"on_dirty"`
+	OnExit           *ebpf.Program `ebpf:"on_exit"`
+	OnFault          *ebpf.Program `ebpf:"on_fault"`
+	OnGetPages       *ebpf.Program `ebpf:"on_get_pages"`
+	OnMapPages       *ebpf.Program `ebpf:"on_map_pages"`
+	OnRename         *ebpf.Program `ebpf:"on_rename"`
+	OnSwitch         *ebpf.Program `ebpf:"on_switch"`
+	OnSyncReadahead  *ebpf.Program `ebpf:"on_sync_readahead"`
+	Settle           *ebpf.Program `ebpf:"settle"`
+	SyncReadahead    *ebpf.Program `ebpf:"sync_readahead"`
+	SyncReadaheadOld *ebpf.Program `ebpf:"sync_readahead_old"`
+	WasRead          *ebpf.Program `ebpf:"was_read"`
 }
 
 func (p *pagecachePrograms) Close() error {
 	return _PagecacheClose(
+		p.DirectBegins,
 		p.DirectDone,
 		p.DirectIter,
 		p.Fault,
@@ -518,6 +531,8 @@ func (p *pagecachePrograms) Close() error {
 		p.OnSyncReadahead,
 		p.Settle,
 		p.SyncReadahead,
+		p.SyncReadaheadOld,
+		p.WasRead,
 	)
 }
 

@@ -68,9 +68,9 @@ static __always_inline u32 way_of(struct task_struct *t)
 {
 	s64 nr;
 
-	if (t->flags & PF_KTHREAD)
+	if (TASK(t, flags) & PF_KTHREAD)
 		return WAY_KERNEL;
-	if (t->flags & PF_IO_WORKER)
+	if (TASK(t, flags) & PF_IO_WORKER)
 		return WAY_URING;
 	nr = task_syscall(t);
 	if (nr < 0 || nr >= SYSCALLS)

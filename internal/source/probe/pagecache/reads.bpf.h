@@ -33,7 +33,7 @@ static __always_inline bool in_slice(void)
 	u64 now = bpf_ktime_get_ns(), until = slice_until;
 
 	if (!until) {
-		__sync_val_compare_and_swap(&slice_until, 0, now + slice_ns);
+		COMPARE_AND_SWAP(&slice_until, 0, now + slice_ns);
 		return true;
 	}
 	return now < until;
@@ -61,7 +61,7 @@ static __always_inline bool begin_read(struct read *r, struct inode *inode, u64 
 	r->now = bpf_jiffies64();
 	if (LOOK_IS_OVER(r->now))
 		return false;
-	task = bpf_get_current_task_btf();
+	task = current_task();
 	t = task_state_of(task);
 	if (!t) {
 		ADD(lost_tasks, 1);
@@ -195,12 +195,8 @@ static __always_inline u64 batch_end(unsigned long long *ctx, u32 argument, u32 
 	bpf_probe_read_kernel(&folio, sizeof(folio), (void *)batch);
 	f = (void *)folio;
 	bpf_probe_read_kernel(&flags, sizeof(flags), f);
-	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_head)) {
-		if (bpf_core_field_exists(f->_nr_pages))
-			pages = BPF_CORE_READ(f, _nr_pages);
-		else
-			pages = BPF_CORE_READ((struct folio___old *)f, _folio_nr_pages);
-	}
+	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_head))
+		pages = large_pages(f);
 	return BPF_CORE_READ(f, index) + pages - 1;
 }
 
@@ -262,9 +258,39 @@ int COUNTING(got_pages_iter, struct kiocb *iocb, struct iov_iter *iter, struct f
 	return failed ? 0 : found_pages(ctx, iocb, iter->count, 2, batch);
 }
 
+/*
+ * Before filemap_get_pages (5.12): the end of a read that has copied, which is
+ * all that tells of it. written was copied before, past the cache.
+ */
+SEC("fexit/generic_file_buffered_read")
+int COUNTING(was_read, struct kiocb *iocb, struct iov_iter *iter, long written, long copied)
+{
+	struct inode *inode;
+	u64 end, from, last, n;
+	struct read r = {};
+	struct task *t;
+
+	if (copied <= written)
+		return 0;
+	inode = ((struct file___mapping *)iocb->ki_filp)->f_mapping->host;
+	end = iocb->ki_pos;
+	from = (end - (copied - written)) >> PAGE_SHIFT;
+	last = (end - 1) >> PAGE_SHIFT;
+	if (last < from || !begin_read(&r, inode, from))
+		return 0;
+	t = r.t;
+	n = last - from + 1;
+	if (!r.moved && t->last == from)
+		n--; /* the same visit, as above */
+	t->index = from;
+	t->last = last;
+	end_read(&r, inode, n, n || t->last != from ? 1 : 0, last, from, last);
+	return 0;
+}
+
 static __always_inline int needed(struct inode *inode, u64 index, u64 request)
 {
-	struct task *t = task_state_of(bpf_get_current_task_btf());
+	struct task *t = task_state_of(current_task());
 	u64 file, last = index + request - 1;
 
 	if (!t) {
@@ -291,6 +317,13 @@ int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *
 
 SEC("fentry/page_cache_sync_ra")
 int COUNTING(sync_readahead, struct readahead_control *control, unsigned long request)
+{
+	return needed(control->mapping->host, control->_index, request);
+}
+
+/* Before fcd9ae4f7f3b (5.12) with a file's own state between. */
+SEC("fentry/page_cache_sync_ra")
+int COUNTING(sync_readahead_old, struct readahead_control *control, void *state, unsigned long request)
 {
 	return needed(control->mapping->host, control->_index, request);
 }

@@ -26,13 +26,13 @@ static __always_inline u64 read_calls(struct task_struct *task)
 
 	if (!bpf_core_field_exists(t->ioac.syscr))
 		return 0;
-	return t->ioac.syscr;
+	return TASK(t, ioac.syscr);
 }
 
 /* Began after the reads began to be sampled: not so long that it did not. */
 static __always_inline u64 age_if_young(struct task_struct *task)
 {
-	u64 start = task->start_boottime;
+	u64 start = TASK(task, start_boottime);
 
 	return start > sampled_since ? bpf_ktime_get_boot_ns() - start : ~0ULL;
 }
@@ -90,7 +90,7 @@ static __noinline u64 reads_for(struct task *t, struct task_struct *task)
 	if (extra > debt)
 		extra = debt;
 	/* the end of a window takes the debt too */
-	if (extra && __sync_val_compare_and_swap(&t->debt, debt, debt - extra) != debt)
+	if (extra && COMPARE_AND_SWAP(&t->debt, debt, debt - extra) != debt)
 		extra = 0;
 	if (!n || t->by_time || t->way != WAY_READ)
 		return weight;
@@ -109,7 +109,7 @@ static __noinline int settle_reads(struct task *t, struct task_struct *task, boo
 	if (!t || !task || !t->slice)
 		return 0;
 	calls = read_calls(task);
-	rest = __sync_lock_test_and_set(&t->debt, 0);
+	rest = EXCHANGE(&t->debt, 0);
 	if (calls > t->seen) {
 		if (slice_number - t->slice <= MISSED)
 			rest += calls - t->seen;

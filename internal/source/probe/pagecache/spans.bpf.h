@@ -39,6 +39,8 @@ struct {
 	__type(value, struct span);
 } spans SEC(".maps");
 
+static const struct span no_span;
+
 /* The window began then, ns since boot: who is younger had used nothing. 0: nobody asks for the account. */
 u64 spans_from;
 
@@ -87,11 +89,11 @@ static __always_inline void settle_wait(struct task_struct *task, struct span *s
  */
 static __always_inline struct span *span_of(struct task_struct *task)
 {
-	struct span *s = bpf_task_storage_get(&spans, task, 0, 0);
+	struct span *s = task_row(&spans, task);
 
 	if (s)
 		return s;
-	s = bpf_task_storage_get(&spans, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	s = new_task_row(&spans, task, &no_span);
 	if (!s) {
 		ADD(lost_spans, 1);
 		return 0;
@@ -147,13 +149,13 @@ static __always_inline void end_span(struct task_struct *task)
 	struct wait_times *w = bpf_map_lookup_elem(&waits, &tgid);
 
 	if (w)
-		close_span(task, bpf_task_storage_get(&spans, task, 0, 0), w);
+		close_span(task, task_row(&spans, task), w);
 }
 
 /* The window ends, or the first begins: the next is counted from here. */
 static __always_inline void next_span(struct task_struct *task, bool begins)
 {
-	struct span *s = bpf_task_storage_get(&spans, task, 0, 0);
+	struct span *s = task_row(&spans, task);
 	struct wait_times *w;
 	u32 tgid = task->tgid;
 
@@ -167,7 +169,7 @@ static __always_inline void next_span(struct task_struct *task, bool begins)
 		}
 	}
 	if (!s && !(task->flags & PF_KTHREAD)) {
-		s = bpf_task_storage_get(&spans, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		s = new_task_row(&spans, task, &no_span);
 		if (!s)
 			ADD(lost_spans, 1);
 	}

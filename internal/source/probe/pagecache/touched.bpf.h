@@ -31,20 +31,18 @@ struct touch {
 	u32 tgid;
 };
 
-static long touch_run(u32 i, struct touch *t)
+static __always_inline int touch_page(u64 file, u64 run, u64 from, u64 to, u32 tgid)
 {
-	u64 run = (t->from >> touch_shift) + i, page, hash, *count, one = 1;
-	struct touch_key key = { t->file, run, t->tgid };
+	struct touch_key key = { file, run, tgid };
+	u64 page, hash, *count, one = 1;
 
-	if (run > t->to >> touch_shift)
-		return 1;
 	/* murmur3's finisher: neighbours get unrelated pages */
-	hash = t->file + run * 0x9E3779B97F4A7C15ULL;
+	hash = file + run * 0x9E3779B97F4A7C15ULL;
 	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdULL;
 	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53ULL;
 	hash ^= hash >> 33;
 	page = (run << touch_shift) + (hash & ((1ULL << touch_shift) - 1));
-	if (page < t->from || page > t->to)
+	if (page < from || page > to)
 		return 0;
 	count = bpf_map_lookup_elem(&touched, &key);
 	if (!count) {
@@ -60,6 +58,32 @@ static long touch_run(u32 i, struct touch *t)
 	return 0;
 }
 
+static long touch_run(u32 i, struct touch *t)
+{
+	u64 run = (t->from >> touch_shift) + i;
+
+	if (run > t->to >> touch_shift)
+		return 1;
+	touch_page(t->file, run, t->from, t->to, t->tgid);
+	return 0;
+}
+
+/* As in chunks.bpf.h. */
+__noinline int touch_page_once(u64 file, u64 run, u64 from, u64 to, u32 tgid)
+{
+	return touch_page(file, run, from, to, tgid);
+}
+
+static __always_inline long touch_run_unrolled(u32 i, struct touch *t)
+{
+	u64 run = (t->from >> touch_shift) + i;
+
+	if (run > t->to >> touch_shift)
+		return 1;
+	touch_page_once(t->file, run, t->from, t->to, t->tgid);
+	return 0;
+}
+
 /* A call asks for these pages of a file. */
 static __noinline int touch(u64 file, u64 from, u64 to)
 {
@@ -71,7 +95,7 @@ static __noinline int touch(u64 file, u64 from, u64 to)
 	t.tgid = this_tgid();
 	runs = (to >> touch_shift) - (from >> touch_shift) + 1;
 	if (runs > 2) {
-		bpf_loop(runs < MAX_CHUNKS ? runs : MAX_CHUNKS, touch_run, &t, 0);
+		LOOP(MAX_CHUNKS, runs < MAX_CHUNKS ? runs : MAX_CHUNKS, touch_run, touch_run_unrolled, &t);
 		return 0;
 	}
 	touch_run(0, &t);

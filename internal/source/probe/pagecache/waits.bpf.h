@@ -151,6 +151,8 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	state = preempt || !prev->pid ? 0 : task_state(prev);
 	if (state & TASK_DEAD) {
 		end_span(prev);
+		forget_task(&spans, prev);
+		forget_task(&tasks, prev);
 	} else if (state) {
 		class = wait_class(ctx, prev, &what);
 		if (class != WAIT_CLASSES) {
@@ -159,7 +161,7 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 				t->off = bpf_ktime_get_ns();
 				t->off_class = class;
 				t->off_for = what;
-				s = bpf_task_storage_get(&spans, prev, 0, 0);
+				s = task_row(&spans, prev);
 				if (s)
 					settle_wait(prev, s);
 			} else {
@@ -169,7 +171,7 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	}
 	if (!next->pid)
 		return 0;
-	t = bpf_task_storage_get(&tasks, next, 0, 0);
+	t = task_row(&tasks, next);
 	if (t && t->off)
 		end_wait(next, t, bpf_ktime_get_ns());
 	return 0;

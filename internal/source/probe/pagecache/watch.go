@@ -306,7 +306,7 @@ func forget(p *bpf.Probe) (full bool, err error) {
 	m := p.Map
 	accounts := uint32(0)
 	err = errors.Join(empty(m("accounts"), func(pagecacheFileKey, pagecacheAccount) { accounts++ }), empty(m("paths"), func(pagecacheInodeKey, pagecachePath) {}),
-		empty(m("processes"), func(uint32, pagecacheProcess) {}))
+		empty(m("processes"), func(uint32, pagecacheProcess) {}), p.ForgetTasks("tasks"))
 	files := map[uint64]bool{}
 	err = errors.Join(err, empty(m("chunks"), func(k pagecacheChunkKey, _ pagecacheChunk) { files[k.File] = true }))
 	for f := range files {

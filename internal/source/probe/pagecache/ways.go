@@ -2,7 +2,6 @@ package pagecache
 
 import (
 	"iocause/internal/bpf"
-	"iocause/internal/sample"
 )
 
 // counting are the programs that keep the account of pages on every kernel,
@@ -11,7 +10,7 @@ func counting() []bpf.Program {
 	return []bpf.Program{
 		{Name: "on_add", Tracepoint: "mm_filemap_add_to_page_cache"},
 		{Name: "on_delete", Tracepoint: "mm_filemap_delete_from_page_cache"},
-		{Name: "on_dirty", Tracepoint: "writeback_dirty_folio"},
+		{Name: "on_dirty", Tracepoint: "writeback_dirty_folio", Former: "writeback_dirty_page"},
 		{Name: "on_exit", Tracepoint: "sched_process_exit"},
 		{Name: "settle"},
 	}
@@ -34,6 +33,10 @@ func reading() []bpf.Capability {
 			{By: bpf.ByTracepoint, Programs: []bpf.Program{{Name: "on_get_pages", Tracepoint: "mm_filemap_get_pages"}}},
 			{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "got_pages", Exit: "filemap_get_pages", Arguments: 4}}},
 			{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "got_pages_iter", Exit: "filemap_get_pages", Arguments: 3}}},
+			{
+				By: bpf.ByFunction, Grade: "exact; a page that is dropped before the call that read it ends is not a miss",
+				Programs: []bpf.Program{{Name: "was_read", Exit: "generic_file_buffered_read", Arguments: 3}},
+			},
 		}},
 		{Name: mapped, Prove: proveMapped, Ways: []bpf.Way{
 			{By: bpf.ByTracepoint, Programs: []bpf.Program{
@@ -46,6 +49,7 @@ func reading() []bpf.Capability {
 		{Name: demand, Optional: true, Ways: []bpf.Way{
 			{By: bpf.ByTracepoint, Programs: []bpf.Program{{Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra"}}},
 			{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "sync_readahead", Entry: "page_cache_sync_ra", Arguments: 2}}},
+			{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "sync_readahead_old", Entry: "page_cache_sync_ra", Arguments: 3}}},
 		}},
 	}
 }
@@ -59,15 +63,18 @@ func passing() bpf.Capability {
 		{By: bpf.ByFunction, Programs: []bpf.Program{
 			{Name: "direct_iter", Entry: "iomap_iter", Arguments: 2}, {Name: "direct_done", Entry: "iomap_dio_complete", Arguments: 1},
 		}},
+		{By: bpf.ByFunction, Programs: []bpf.Program{
+			{Name: "direct_begins", Entry: "__iomap_dio_rw", Arguments: 5}, {Name: "direct_done", Entry: "iomap_dio_complete", Arguments: 1},
+		}},
 	}}
 }
 
 // from are the source strings of what is counted in one of several ways.
-type from struct{ reads, faults, direct string }
+type from struct{ reads, faults, direct, dirty string }
 
-func fromWays(ways []sample.Way) from {
-	var f from
-	for _, w := range ways {
+func fromWays(p *bpf.Probe) from {
+	f := from{dirty: p.Hook("on_dirty")}
+	for _, w := range p.Ways() {
 		if w.By == "" {
 			continue
 		}

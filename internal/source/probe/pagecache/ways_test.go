@@ -9,6 +9,7 @@ import (
 
 	"iocause/internal/bpf"
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/lab/load"
 	"iocause/internal/sample"
 )
 
@@ -36,6 +37,29 @@ func TestReadsThatMayNotWait(t *testing.T) {
 	}
 	if v, c := f.get(sample.CacheVisits), f.get(sample.CacheCold); v != want || c != count {
 		t.Errorf("visits %.0f, cold %.0f, want %.0f and %d", v, c, want, count)
+	}
+}
+
+// What the programs do without on older kernels they can do without here, too.
+func TestAccountWithoutWhatOlderKernelsLack(t *testing.T) {
+	bpftest.ComparesFigures(t)
+	t.Setenv(bpf.HooksVariable, "without-fetch,without-storage,without-task,without-regs,without-loop")
+	const pages = 20011 // prime
+	path := bpftest.File(t, pages)
+	for _, spec := range []load.Spec{
+		{Kind: "read", BlockSize: 64 << 20},
+		{Kind: "randread", Count: 10007, Threads: 4},
+	} {
+		spec.Path = path
+		var wrong []string
+		for range tries {
+			if wrong = against(t, spec, pages); len(wrong) == 0 {
+				break
+			}
+		}
+		if len(wrong) > 0 {
+			t.Errorf("%s: wrong %d times:\n%s", spec.Kind, tries, strings.Join(wrong, "\n"))
+		}
 	}
 }
 
@@ -72,7 +96,7 @@ func TestTheNextWayIsTaken(t *testing.T) {
 			ways[i].Ways = append([]bpf.Way{elsewhere(ways[i], map[string]string{"filemap_fault": "do_swap_page"})}, ways[i].Ways...)
 		}
 	}
-	for _, name := range []string{"on_direct", "on_direct_done", "direct_iter", "direct_done", "on_balance", "on_balance_old", "on_switch"} {
+	for _, name := range []string{"on_direct", "on_direct_done", "direct_iter", "direct_begins", "direct_done", "on_balance", "on_balance_old", "on_switch"} {
 		delete(spec.Programs, name)
 	}
 	p, err := bpf.OpenWays(spec, counting(), ways, nil)

@@ -38,10 +38,13 @@ struct {
 u64 lost_tasks, lost_rows;
 
 static const struct stalls none;
+static const struct stall no_stall;
+
+FORGETS(tasks)
 
 static __always_inline int begin(enum kind kind)
 {
-	struct stall *s = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct stall *s = new_task_row(&tasks, current_task(), &no_stall);
 
 	if (s)
 		s->since[kind] = bpf_ktime_get_ns();
@@ -52,9 +55,9 @@ static __always_inline int begin(enum kind kind)
 
 static __always_inline int end(enum kind kind, u64 pages)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct stall *s = bpf_task_storage_get(&tasks, task, 0, 0);
-	u32 tgid = task->tgid;
+	struct task_struct *task = current_task();
+	struct stall *s = task_row(&tasks, task);
+	u32 tgid = TASK(task, tgid);
 	struct stalls *row;
 
 	if (!s || !s->since[kind])
@@ -67,7 +70,7 @@ static __always_inline int end(enum kind kind, u64 pages)
 			ADD(lost_rows, 1);
 			return 0;
 		}
-		row->kernel = !!(task->flags & PF_KTHREAD);
+		row->kernel = !!(TASK(task, flags) & PF_KTHREAD);
 		note_process(task, tgid);
 	}
 	ADD(row->ns[kind], bpf_ktime_get_ns() - s->since[kind]);

@@ -49,10 +49,12 @@ const (
 	reclaimProgOnCgroupReclaimEnd = "on_cgroup_reclaim_end"
 	reclaimProgOnCompaction       = "on_compaction"
 	reclaimProgOnCompactionEnd    = "on_compaction_end"
+	reclaimProgOnGone             = "on_gone"
 	reclaimProgOnReclaim          = "on_reclaim"
 	reclaimProgOnReclaimEnd       = "on_reclaim_end"
 	reclaimProgOnRename           = "on_rename"
 	reclaimVarEnabled             = "enabled"
+	reclaimVarLacks               = "lacks"
 	reclaimVarLostProcesses       = "lost_processes"
 	reclaimVarLostRows            = "lost_rows"
 	reclaimVarLostTasks           = "lost_tasks"
@@ -104,6 +106,7 @@ type reclaimProgramSpecs struct {
 	OnCgroupReclaimEnd *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim_end"`
 	OnCompaction       *ebpf.ProgramSpec `ebpf:"on_compaction"`
 	OnCompactionEnd    *ebpf.ProgramSpec `ebpf:"on_compaction_end"`
+	OnGone             *ebpf.ProgramSpec `ebpf:"on_gone"`
 	OnReclaim          *ebpf.ProgramSpec `ebpf:"on_reclaim"`
 	OnReclaimEnd       *ebpf.ProgramSpec `ebpf:"on_reclaim_end"`
 	OnRename           *ebpf.ProgramSpec `ebpf:"on_rename"`
@@ -123,6 +126,7 @@ type reclaimMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type reclaimVariableSpecs struct {
 	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
+	Lacks         *ebpf.VariableSpec `ebpf:"lacks"`
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
 	LostRows      *ebpf.VariableSpec `ebpf:"lost_rows"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
@@ -166,6 +170,7 @@ func (m *reclaimMaps) Close() error {
 // It can be passed to loadReclaimObjects or ebpf.CollectionSpec.LoadAndAssign.
 type reclaimVariables struct {
 	Enabled       *ebpf.Variable `ebpf:"enabled"`
+	Lacks         *ebpf.Variable `ebpf:"lacks"`
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
 	LostRows      *ebpf.Variable `ebpf:"lost_rows"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
@@ -179,6 +184,7 @@ type reclaimPrograms struct {
 	OnCgroupReclaimEnd *ebpf.Program `ebpf:"on_cgroup_reclaim_end"`
 	OnCompaction       *ebpf.Program `ebpf:"on_compaction"`
 	OnCompactionEnd    *ebpf.Program `ebpf:"on_compaction_end"`
+	OnGone             *ebpf.Program `ebpf:"on_gone"`
 	OnReclaim          *ebpf.Program `ebpf:"on_reclaim"`
 	OnReclaimEnd       *ebpf.Program `ebpf:"on_reclaim_end"`
 	OnRename           *ebpf.Program `ebpf:"on_rename"`
@@ -190,6 +196,7 @@ func (p *reclaimPrograms) Close() error {
 		p.OnCgroupReclaimEnd,
 		p.OnCompaction,
 		p.OnCompactionEnd,
+		p.OnGone,
 		p.OnReclaim,
 		p.OnReclaimEnd,
 		p.OnRename,

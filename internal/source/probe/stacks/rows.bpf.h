@@ -34,9 +34,9 @@ enum tree { TREE_MEMORY, TREE_IO, TREE_UNIFIED };
 
 static __always_inline bool wanted(struct task_struct *t)
 {
-	u32 tgid = t->tgid;
+	u32 tgid = TASK(t, tgid);
 
-	return t->pid && tgid != not_tgid && (!only_tgid || tgid == only_tgid);
+	return TASK(t, pid) && tgid != not_tgid && (!only_tgid || tgid == only_tgid);
 }
 
 static __always_inline bool is_called(const char *comm)
@@ -259,7 +259,7 @@ static __always_inline bool name(struct key *k, struct row *r, struct task_struc
 {
 	bpf_probe_read_kernel(k->comm, sizeof(k->comm), t->comm);
 	BPF_CORE_READ_INTO(&r->process, t, group_leader, comm);
-	k->tid = t->pid;
-	k->tgid = t->tgid;
+	k->tid = TASK(t, pid);
+	k->tgid = TASK(t, tgid);
 	return chosen(t, k->comm, r->process);
 }

@@ -1,6 +1,7 @@
 //go:build ignore
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Where threads wait, and where they run, by stack. */
+#include "contention.bpf.h"
 #include "iter.bpf.h"
 #include "rows.bpf.h"
 #include "stalls.bpf.h"
@@ -59,6 +60,8 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
+static const struct thread no_thread;
+
 u64 lost_threads, short_left;
 
 static __always_inline u32 how_of(u32 state)
@@ -87,7 +90,7 @@ static __always_inline u32 how_of(u32 state)
  */
 static __always_inline u32 how_it_entered(struct task_struct *t)
 {
-	void *regs = (void *)bpf_task_pt_regs(t);
+	void *regs = task_regs(t);
 	u32 op, value;
 	s32 call;
 
@@ -115,12 +118,12 @@ static __always_inline u32 how_it_waits(struct task_struct *t, struct thread *s,
 		how |= HOW_IOWAIT;
 	if (s)
 		how |= s->lock;
-	return how | (t->flags & PF_KTHREAD ? HOW_KERNEL_THREAD : how_it_entered(t));
+	return how | (TASK(t, flags) & PF_KTHREAD ? HOW_KERNEL_THREAD : how_it_entered(t));
 }
 
 static __always_inline struct thread *thread_of(struct task_struct *t)
 {
-	struct thread *s = bpf_task_storage_get(&threads, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct thread *s = new_task_row(&threads, t, &no_thread);
 
 	if (!s)
 		ADD(lost_threads, 1);
@@ -140,6 +143,7 @@ static __always_inline void left(void *ctx, struct task_struct *t, bool preempt,
 		ADD(short_left, s->short_ns);
 		s->since = s->short_ns = 0;
 		s->how = HOW_NOLOAD;
+		forget_task(&threads, t);
 		return;
 	}
 	s->woken = 0;
@@ -160,7 +164,7 @@ static __always_inline void keep(void *ctx, struct task_struct *t, struct task_s
 		return;
 	k.how = how_it_waits(t, s, s->how);
 	k.kernel = stack_id(ctx, other, 0);
-	if (!(t->flags & PF_KTHREAD))
+	if (!(TASK(t, flags) & PF_KTHREAD))
 		k.user = can_return ? stack_id(ctx, 0, USER_STACK) : s->user;
 	if (want_wakers && s->woken && s->waker_kernel) {
 		k.waker_kernel = s->waker_kernel;
@@ -177,7 +181,7 @@ static __always_inline void keep(void *ctx, struct task_struct *t, struct task_s
 /* other is the thread when it is not the one that runs. */
 static __always_inline void returned(void *ctx, struct task_struct *t, struct task_struct *other)
 {
-	struct thread *s = bpf_task_storage_get(&threads, t, 0, 0);
+	struct thread *s = task_row(&threads, t);
 	u64 now, ns, longest, queued = 0;
 	u32 count = 1;
 
@@ -185,7 +189,7 @@ static __always_inline void returned(void *ctx, struct task_struct *t, struct ta
 		if (!wanted(t))
 			return;
 		s = thread_of(t);
-		if (!s || t->start_boottime >= started_boot)
+		if (!s || TASK(t, start_boottime) >= started_boot)
 			return;
 		s->since = started;
 		s->how = HOW_EARLIER;
@@ -235,9 +239,9 @@ int COUNTING(on_switch_old, bool preempt, struct task_struct *prev, struct task_
 SEC("tp_btf/sched_exit_tp")
 int COUNTING(on_return)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
+	struct task_struct *t = current_task();
 
-	if (t->pid)
+	if (TASK(t, pid))
 		returned(ctx, t, 0);
 	return 0;
 }
@@ -246,7 +250,7 @@ int COUNTING(on_return)
 SEC("tp_btf/sched_waking")
 int COUNTING(on_waking, struct task_struct *t)
 {
-	struct thread *s = bpf_task_storage_get(&threads, t, 0, 0);
+	struct thread *s = task_row(&threads, t);
 	struct task_struct *me;
 	u64 now;
 
@@ -260,19 +264,15 @@ int COUNTING(on_waking, struct task_struct *t)
 		s->waker_kernel = s->waker_user = NO_STACK;
 		return 0;
 	}
-	me = bpf_get_current_task_btf();
+	me = current_task();
 	bpf_probe_read_kernel(s->waker, sizeof(s->waker), me->comm);
-	s->waker_tgid = me->tgid;
+	s->waker_tgid = TASK(me, tgid);
 	s->waker_kernel = stack_id(ctx, 0, 0);
-	s->waker_user = me->flags & PF_KTHREAD ? NO_STACK : stack_id(ctx, 0, USER_STACK);
+	s->waker_user = TASK(me, flags) & PF_KTHREAD ? NO_STACK : stack_id(ctx, 0, USER_STACK);
 	return 0;
 }
 
-/* include/trace/events/lock.h: LCB_F_SPIN */
-#define CONTENTION_SPIN 1
-
-SEC("tp_btf/contention_begin")
-int COUNTING(on_lock, void *lock, unsigned int flags)
+static __always_inline int lock_begins(u64 lock, u32 flags)
 {
 	struct task_struct *t;
 	struct thread *s;
@@ -280,26 +280,25 @@ int COUNTING(on_lock, void *lock, unsigned int flags)
 
 	if (flags & CONTENTION_SPIN)
 		return 0; /* who spins does not sleep */
-	t = bpf_get_current_task_btf();
+	t = current_task();
 	if (!wanted(t))
 		return 0;
 	s = thread_of(t);
 	if (!s)
 		return 0;
-	mm = (u64)((struct task_struct___stacks *)t)->mm;
-	s->lock_at = (u64)lock;
+	mm = (u64)TASK((struct task_struct___stacks *)t, mm);
+	s->lock_at = lock;
 	s->lock = HOW_LOCK;
 	if (mm && s->lock_at == mm + bpf_core_field_offset(struct mm_struct, mmap_lock))
 		s->lock |= HOW_MMAP_LOCK;
 	return 0;
 }
 
-SEC("tp_btf/contention_end")
-int COUNTING(on_unlock, void *lock)
+static __always_inline int lock_ends(u64 lock)
 {
-	struct thread *s = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	struct thread *s = task_row(&threads, current_task());
 
-	if (s && s->lock_at == (u64)lock) { /* not a spinlock inside */
+	if (s && s->lock_at == lock) { /* not a spinlock inside */
 		s->lock = 0;
 		s->lock_at = 0;
 	}
@@ -344,7 +343,7 @@ int look(struct bpf_iter__task *ctx)
 
 	if (!t || !wanted(t) || x->exit_state)
 		return 0;
-	s = bpf_task_storage_get(&threads, t, 0, 0);
+	s = task_row(&threads, t);
 	if (s)
 		ADD(short_left, s->short_ns);
 	if (x->on_cpu)
@@ -384,18 +383,18 @@ u64 idle_samples;
 SEC("perf_event")
 int on_sample(void *ctx)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
+	struct task_struct *t = current_task();
 	struct key k = { .how = HOW_RUNS };
 	struct row r = { .ns = sample_ns, .count = 1 };
 
 	if (!enabled)
 		return 0;
-	if (!t->pid)
+	if (!TASK(t, pid))
 		ADD(idle_samples, 1);
 	if (!wanted(t) || !name(&k, &r, t))
 		return 0;
 	k.kernel = stack_id(ctx, 0, 0);
-	if (!(t->flags & PF_KTHREAD))
+	if (!(TASK(t, flags) & PF_KTHREAD))
 		k.user = stack_id(ctx, 0, USER_STACK);
 	meet(k.tgid);
 	if (!stall(t, &k, &r))

@@ -107,15 +107,18 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 		{Name: "on_switch_old", Tracepoint: "sched_switch", Arguments: 3},
 		{Name: "on_return", Tracepoint: "sched_exit_tp", Optional: true},
 		{Name: "on_waking", Tracepoint: "sched_waking"},
-		{Name: "on_lock", Tracepoint: "contention_begin", Optional: true},
-		{Name: "on_unlock", Tracepoint: "contention_end", Optional: true},
 		{Name: "look"},
 	}
+	locks := bpf.KernelLocks()
+	locks.Optional = true
+	ways := []bpf.Capability{locks}
 	if o.OnCPU {
-		for _, prog := range programs {
-			delete(spec.Programs, prog.Name)
+		for name := range spec.Programs {
+			if name != "on_sample" {
+				delete(spec.Programs, name)
+			}
 		}
-		programs = nil
+		programs, ways = nil, nil
 	} else {
 		delete(spec.Programs, "on_sample")
 	}
@@ -126,7 +129,7 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 	if !unwinds {
 		spec.Maps["stalls"].MaxEntries = uint32(os.Getpagesize()) // its memory is taken at once
 	}
-	if p.probe, err = bpf.Open(spec, programs, o.constants(h, !p.eager, unwinds)); err != nil {
+	if p.probe, err = bpf.OpenWays(spec, programs, ways, o.constants(h, !p.eager, unwinds)); err != nil {
 		return nil, fmt.Errorf("opening the stacks probe: %w", err)
 	}
 	if p.fresh, err = ringbuf.NewReader(p.probe.Map("fresh")); err != nil {

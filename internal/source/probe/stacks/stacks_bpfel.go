@@ -97,51 +97,62 @@ type stacksWaiter struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	stacksMapFresh        = "fresh"
-	stacksMapMet          = "met"
-	stacksMapRowsA        = "rows_a"
-	stacksMapRowsB        = "rows_b"
-	stacksMapScratch      = "scratch"
-	stacksMapStacks       = "stacks"
-	stacksMapStalls       = "stalls"
-	stacksMapThreads      = "threads"
-	stacksMapWaiting      = "waiting"
-	stacksProgLook        = "look"
-	stacksProgOnLock      = "on_lock"
-	stacksProgOnReturn    = "on_return"
-	stacksProgOnSample    = "on_sample"
-	stacksProgOnSwitch    = "on_switch"
-	stacksProgOnSwitchOld = "on_switch_old"
-	stacksProgOnUnlock    = "on_unlock"
-	stacksProgOnWaking    = "on_waking"
-	stacksVarCanReturn    = "can_return"
-	stacksVarCgroupTree   = "cgroup_tree"
-	stacksVarEnabled      = "enabled"
-	stacksVarEnded        = "ended"
-	stacksVarIdleSamples  = "idle_samples"
-	stacksVarKeptStalls   = "kept_stalls"
-	stacksVarLostCount    = "lost_count"
-	stacksVarLostFresh    = "lost_fresh"
-	stacksVarLostNs       = "lost_ns"
-	stacksVarLostRows     = "lost_rows"
-	stacksVarLostStacks   = "lost_stacks"
-	stacksVarLostThreads  = "lost_threads"
-	stacksVarMadeStacks   = "made_stacks"
-	stacksVarMatchComm    = "match_comm"
-	stacksVarMinNs        = "min_ns"
-	stacksVarNotTgid      = "not_tgid"
-	stacksVarOnlyCgroup   = "only_cgroup"
-	stacksVarOnlyComm     = "only_comm"
-	stacksVarOnlyTgid     = "only_tgid"
-	stacksVarSampleNs     = "sample_ns"
-	stacksVarShortLeft    = "short_left"
-	stacksVarSide         = "side"
-	stacksVarStallType    = "stall_type"
-	stacksVarStarted      = "started"
-	stacksVarStartedBoot  = "started_boot"
-	stacksVarUnkeptStalls = "unkept_stalls"
-	stacksVarWantStalls   = "want_stalls"
-	stacksVarWantWakers   = "want_wakers"
+	stacksMapFresh                                = "fresh"
+	stacksMapMet                                  = "met"
+	stacksMapRowsA                                = "rows_a"
+	stacksMapRowsB                                = "rows_b"
+	stacksMapScratch                              = "scratch"
+	stacksMapStacks                               = "stacks"
+	stacksMapStalls                               = "stalls"
+	stacksMapThreads                              = "threads"
+	stacksMapWaiting                              = "waiting"
+	stacksProgEnterMutexLockInterruptibleSlowpath = "enter___mutex_lock_interruptible_slowpath"
+	stacksProgEnterMutexLockKillableSlowpath      = "enter___mutex_lock_killable_slowpath"
+	stacksProgEnterMutexLockSlowpath              = "enter___mutex_lock_slowpath"
+	stacksProgEnterRwsemDownReadSlowpath          = "enter_rwsem_down_read_slowpath"
+	stacksProgEnterRwsemDownWriteSlowpath         = "enter_rwsem_down_write_slowpath"
+	stacksProgLeaveMutexLockInterruptibleSlowpath = "leave___mutex_lock_interruptible_slowpath"
+	stacksProgLeaveMutexLockKillableSlowpath      = "leave___mutex_lock_killable_slowpath"
+	stacksProgLeaveMutexLockSlowpath              = "leave___mutex_lock_slowpath"
+	stacksProgLeaveRwsemDownReadSlowpath          = "leave_rwsem_down_read_slowpath"
+	stacksProgLeaveRwsemDownWriteSlowpath         = "leave_rwsem_down_write_slowpath"
+	stacksProgLook                                = "look"
+	stacksProgOnLock                              = "on_lock"
+	stacksProgOnReturn                            = "on_return"
+	stacksProgOnSample                            = "on_sample"
+	stacksProgOnSwitch                            = "on_switch"
+	stacksProgOnSwitchOld                         = "on_switch_old"
+	stacksProgOnUnlock                            = "on_unlock"
+	stacksProgOnWaking                            = "on_waking"
+	stacksVarCanReturn                            = "can_return"
+	stacksVarCgroupTree                           = "cgroup_tree"
+	stacksVarEnabled                              = "enabled"
+	stacksVarEnded                                = "ended"
+	stacksVarIdleSamples                          = "idle_samples"
+	stacksVarKeptStalls                           = "kept_stalls"
+	stacksVarLacks                                = "lacks"
+	stacksVarLostCount                            = "lost_count"
+	stacksVarLostFresh                            = "lost_fresh"
+	stacksVarLostNs                               = "lost_ns"
+	stacksVarLostRows                             = "lost_rows"
+	stacksVarLostStacks                           = "lost_stacks"
+	stacksVarLostThreads                          = "lost_threads"
+	stacksVarMadeStacks                           = "made_stacks"
+	stacksVarMatchComm                            = "match_comm"
+	stacksVarMinNs                                = "min_ns"
+	stacksVarNotTgid                              = "not_tgid"
+	stacksVarOnlyCgroup                           = "only_cgroup"
+	stacksVarOnlyComm                             = "only_comm"
+	stacksVarOnlyTgid                             = "only_tgid"
+	stacksVarSampleNs                             = "sample_ns"
+	stacksVarShortLeft                            = "short_left"
+	stacksVarSide                                 = "side"
+	stacksVarStallType                            = "stall_type"
+	stacksVarStarted                              = "started"
+	stacksVarStartedBoot                          = "started_boot"
+	stacksVarUnkeptStalls                         = "unkept_stalls"
+	stacksVarWantStalls                           = "want_stalls"
+	stacksVarWantWakers                           = "want_wakers"
 )
 
 // loadStacks returns the embedded CollectionSpec for stacks.
@@ -186,14 +197,24 @@ type stacksSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type stacksProgramSpecs struct {
-	Look        *ebpf.ProgramSpec `ebpf:"look"`
-	OnLock      *ebpf.ProgramSpec `ebpf:"on_lock"`
-	OnReturn    *ebpf.ProgramSpec `ebpf:"on_return"`
-	OnSample    *ebpf.ProgramSpec `ebpf:"on_sample"`
-	OnSwitch    *ebpf.ProgramSpec `ebpf:"on_switch"`
-	OnSwitchOld *ebpf.ProgramSpec `ebpf:"on_switch_old"`
-	OnUnlock    *ebpf.ProgramSpec `ebpf:"on_unlock"`
-	OnWaking    *ebpf.ProgramSpec `ebpf:"on_waking"`
+	EnterMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_interruptible_slowpath"`
+	EnterMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_killable_slowpath"`
+	EnterMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_slowpath"`
+	EnterRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_read_slowpath"`
+	EnterRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_write_slowpath"`
+	LeaveMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_interruptible_slowpath"`
+	LeaveMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_killable_slowpath"`
+	LeaveMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_slowpath"`
+	LeaveRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_read_slowpath"`
+	LeaveRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_write_slowpath"`
+	Look                                *ebpf.ProgramSpec `ebpf:"look"`
+	OnLock                              *ebpf.ProgramSpec `ebpf:"on_lock"`
+	OnReturn                            *ebpf.ProgramSpec `ebpf:"on_return"`
+	OnSample                            *ebpf.ProgramSpec `ebpf:"on_sample"`
+	OnSwitch                            *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnSwitchOld                         *ebpf.ProgramSpec `ebpf:"on_switch_old"`
+	OnUnlock                            *ebpf.ProgramSpec `ebpf:"on_unlock"`
+	OnWaking                            *ebpf.ProgramSpec `ebpf:"on_waking"`
 }
 
 // stacksMapSpecs contains maps before they are loaded into the kernel.
@@ -221,6 +242,7 @@ type stacksVariableSpecs struct {
 	Ended        *ebpf.VariableSpec `ebpf:"ended"`
 	IdleSamples  *ebpf.VariableSpec `ebpf:"idle_samples"`
 	KeptStalls   *ebpf.VariableSpec `ebpf:"kept_stalls"`
+	Lacks        *ebpf.VariableSpec `ebpf:"lacks"`
 	LostCount    *ebpf.VariableSpec `ebpf:"lost_count"`
 	LostFresh    *ebpf.VariableSpec `ebpf:"lost_fresh"`
 	LostNs       *ebpf.VariableSpec `ebpf:"lost_ns"`
@@ -300,6 +322,7 @@ type stacksVariables struct {
 	Ended        *ebpf.Variable `ebpf:"ended"`
 	IdleSamples  *ebpf.Variable `ebpf:"idle_samples"`
 	KeptStalls   *ebpf.Variable `ebpf:"kept_stalls"`
+	Lacks        *ebpf.Variable `ebpf:"lacks"`
 	LostCount    *ebpf.Variable `ebpf:"lost_count"`
 	LostFresh    *ebpf.Variable `ebpf:"lost_fresh"`
 	LostNs       *ebpf.Variable `ebpf:"lost_ns"`
@@ -328,18 +351,38 @@ type stacksVariables struct {
 //
 // It can be passed to loadStacksObjects or ebpf.CollectionSpec.LoadAndAssign.
 type stacksPrograms struct {
-	Look        *ebpf.Program `ebpf:"look"`
-	OnLock      *ebpf.Program `ebpf:"on_lock"`
-	OnReturn    *ebpf.Program `ebpf:"on_return"`
-	OnSample    *ebpf.Program `ebpf:"on_sample"`
-	OnSwitch    *ebpf.Program `ebpf:"on_switch"`
-	OnSwitchOld *ebpf.Program `ebpf:"on_switch_old"`
-	OnUnlock    *ebpf.Program `ebpf:"on_unlock"`
-	OnWaking    *ebpf.Program `ebpf:"on_waking"`
+	EnterMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"enter___mutex_lock_interruptible_slowpath"`
+	EnterMutexLockKillableSlowpath      *ebpf.Program `ebpf:"enter___mutex_lock_killable_slowpath"`
+	EnterMutexLockSlowpath              *ebpf.Program `ebpf:"enter___mutex_lock_slowpath"`
+	EnterRwsemDownReadSlowpath          *ebpf.Program `ebpf:"enter_rwsem_down_read_slowpath"`
+	EnterRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"enter_rwsem_down_write_slowpath"`
+	LeaveMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"leave___mutex_lock_interruptible_slowpath"`
+	LeaveMutexLockKillableSlowpath      *ebpf.Program `ebpf:"leave___mutex_lock_killable_slowpath"`
+	LeaveMutexLockSlowpath              *ebpf.Program `ebpf:"leave___mutex_lock_slowpath"`
+	LeaveRwsemDownReadSlowpath          *ebpf.Program `ebpf:"leave_rwsem_down_read_slowpath"`
+	LeaveRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"leave_rwsem_down_write_slowpath"`
+	Look                                *ebpf.Program `ebpf:"look"`
+	OnLock                              *ebpf.Program `ebpf:"on_lock"`
+	OnReturn                            *ebpf.Program `ebpf:"on_return"`
+	OnSample                            *ebpf.Program `ebpf:"on_sample"`
+	OnSwitch                            *ebpf.Program `ebpf:"on_switch"`
+	OnSwitchOld                         *ebpf.Program `ebpf:"on_switch_old"`
+	OnUnlock                            *ebpf.Program `ebpf:"on_unlock"`
+	OnWaking                            *ebpf.Program `ebpf:"on_waking"`
 }
 
 func (p *stacksPrograms) Close() error {
 	return _StacksClose(
+		p.EnterMutexLockInterruptibleSlowpath,
+		p.EnterMutexLockKillableSlowpath,
+		p.EnterMutexLockSlowpath,
+		p.EnterRwsemDownReadSlowpath,
+		p.EnterRwsemDownWriteSlowpath,
+		p.LeaveMutexLockInterruptibleSlowpath,
+		p.LeaveMutexLockKillableSlowpath,
+		p.LeaveMutexLockSlowpath,
+		p.LeaveRwsemDownReadSlowpath,
+		p.LeaveRwsemDownWriteSlowpath,
 		p.Look,
 		p.OnLock,
 		p.OnReturn,

@@ -25,7 +25,7 @@ static __always_inline bool stall(struct task_struct *t, const struct key *k, co
 {
 	struct stall *s;
 
-	if (!want_stalls || t->flags & PF_KTHREAD)
+	if (!want_stalls || TASK(t, flags) & PF_KTHREAD)
 		return false;
 	s = bpf_ringbuf_reserve(&stalls, sizeof(*s), 0);
 	if (!s) {

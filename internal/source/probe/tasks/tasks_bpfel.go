@@ -52,6 +52,7 @@ const (
 	tasksProgOnFree   = "on_free"
 	tasksVarAlone     = "alone"
 	tasksVarEnabled   = "enabled"
+	tasksVarLacks     = "lacks"
 	tasksVarLostEnded = "lost_ended"
 )
 
@@ -114,6 +115,7 @@ type tasksMapSpecs struct {
 type tasksVariableSpecs struct {
 	Alone     *ebpf.VariableSpec `ebpf:"alone"`
 	Enabled   *ebpf.VariableSpec `ebpf:"enabled"`
+	Lacks     *ebpf.VariableSpec `ebpf:"lacks"`
 	LostEnded *ebpf.VariableSpec `ebpf:"lost_ended"`
 }
 
@@ -152,6 +154,7 @@ func (m *tasksMaps) Close() error {
 type tasksVariables struct {
 	Alone     *ebpf.Variable `ebpf:"alone"`
 	Enabled   *ebpf.Variable `ebpf:"enabled"`
+	Lacks     *ebpf.Variable `ebpf:"lacks"`
 	LostEnded *ebpf.Variable `ebpf:"lost_ended"`
 }
 

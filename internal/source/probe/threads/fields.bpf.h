@@ -87,16 +87,16 @@ struct call {
 
 static __always_inline void read_call(struct task_struct *t, struct call *c)
 {
-	void *regs = (void *)bpf_task_pt_regs(t);
+	void *regs = task_regs(t);
 
 	if (bpf_core_type_exists(struct pt_regs___x86args) &&
 	    bpf_core_field_exists(((struct pt_regs___x86args *)0)->orig_ax)) {
 		struct pt_regs___x86args *r = regs;
 
-		c->nr = (s32)r->orig_ax;
-		c->arg[0] = r->di;
-		c->arg[1] = r->si;
-		c->arg[2] = r->dx;
+		c->nr = (s32)REG(struct pt_regs___x86args, r, orig_ax);
+		c->arg[0] = REG(struct pt_regs___x86args, r, di);
+		c->arg[1] = REG(struct pt_regs___x86args, r, si);
+		c->arg[2] = REG(struct pt_regs___x86args, r, dx);
 		return;
 	}
 	c->nr = BPF_CORE_READ((struct pt_regs___arm64args *)regs, syscallno);

@@ -111,18 +111,22 @@ static __always_inline void uncharge(struct thread *s, u32 from, u32 to, u64 ns)
 		s->part[part] += ns;
 }
 
-static __always_inline void ends(struct task_struct *t, u64 now) {}
+static __always_inline void ends(struct task_struct *t, u64 now)
+{
+	forget_task(&threads, t);
+	forget_task(&holds, t);
+}
 
 #include "programs.bpf.h"
 
 SEC("tp_btf/sys_enter")
 int COUNTING(on_call, struct pt_regs *regs, long nr)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
+	struct task_struct *t = current_task();
 	struct thread *s;
 	u64 now, slot = nr;
 
-	if (slot >= CALLS || (only_tgid && t->tgid != only_tgid))
+	if (slot >= CALLS || (only_tgid && TASK(t, tgid) != only_tgid))
 		return 0;
 	asm volatile("" : "+r"(slot));
 	if (!wanted[slot & (CALLS - 1)])
@@ -145,8 +149,8 @@ int COUNTING(on_call, struct pt_regs *regs, long nr)
 SEC("tp_btf/sys_exit")
 int COUNTING(on_return, struct pt_regs *regs, long ret)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct thread *s = bpf_task_storage_get(&threads, t, 0, 0);
+	struct task_struct *t = current_task();
+	struct thread *s = task_row(&threads, t);
 	struct call_key k = {};
 	struct call_row *row;
 	u64 wall, off = 0, over;
@@ -166,7 +170,7 @@ int COUNTING(on_return, struct pt_regs *regs, long ret)
 		over -= ns;
 	}
 	s->part[PART_CPU] = off < wall ? wall - off : 0;
-	k.tgid = t->tgid;
+	k.tgid = TASK(t, tgid);
 	k.nr = s->call;
 	row = bpf_map_lookup_elem(&calls, &k);
 	if (!row) {

@@ -78,17 +78,15 @@ func OpenLatency(h *host.Host, o CallOptions) (*Latency, error) {
 	if o.Unwind != nil {
 		constants["want_copies"] = uint32(1)
 	}
-	p, err := bpf.Open(spec, append(statePrograms(),
+	p, err := bpf.OpenWays(spec, append(statePrograms(),
 		bpf.Program{Name: "on_call", Tracepoint: "sys_enter"},
 		bpf.Program{Name: "on_return", Tracepoint: "sys_exit"},
 		bpf.Program{Name: "begin"},
-	), constants)
+	), stateWays(), constants)
 	if err != nil {
 		return nil, fmt.Errorf("opening the latency probe: %w", err)
 	}
-	for _, tracepoint := range p.Missing() {
-		missing = append(missing, "the kernel has no tracepoint "+tracepoint)
-	}
+	missing = append(missing, p.Lacks()...)
 	l := &Latency{probe: p, missing: missing, names: CallNames(), last: map[latencyCallKey]*Call{}, ended: map[latencyCallKey]*Call{}}
 	if o.Slow > 0 {
 		if l.slow, err = watchSlowCalls(p, &o); err != nil {

@@ -48,18 +48,6 @@ int COUNTING(on_wakeup_new, struct task_struct *t)
 	return 0;
 }
 
-SEC("tp_btf/contention_begin")
-int COUNTING(on_lock, void *lock, unsigned int flags)
-{
-	return lock_begins((u64)lock, flags);
-}
-
-SEC("tp_btf/contention_end")
-int COUNTING(on_unlock, void *lock)
-{
-	return lock_ends((u64)lock);
-}
-
 /* (wb, dtc, base rate, task rate, dirtied, period, pause, start), since 6.17 */
 SEC("tp_btf/balance_dirty_pages")
 int COUNTING(on_balance)
@@ -113,5 +101,5 @@ static __always_inline void seed(struct task_struct *t, struct thread *s)
 	else
 		state = state_of_wait(0, t, s, how, bpf_ktime_get_ns());
 	s->since = bpf_ktime_get_ns();
-	__sync_val_compare_and_swap(&s->state, UNSEEN, state);
+	COMPARE_AND_SWAP(&s->state, UNSEEN, state);
 }

@@ -24,6 +24,8 @@ struct {
 	__type(value, struct held);
 } holds SEC(".maps");
 
+static const struct held no_held;
+
 /* Whether a call of that age may yet become one of its row's slowest: it goes on for a little after a wait. */
 static __always_inline bool may_be_slowest(struct task_struct *t, struct thread *s, u64 age)
 {
@@ -51,7 +53,7 @@ static __noinline void hold(struct task_struct *t, struct thread *s, u32 state, 
 
 	if (!may_be_slowest(t, s, s->since - s->call_began))
 		return;
-	h = bpf_task_storage_get(&holds, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	h = new_task_row(&holds, t, &no_held);
 	if (!h) {
 		ADD(lost_held, 1);
 		return;
@@ -100,7 +102,7 @@ static __always_inline bool is_among_slowest(struct call_row *row, u64 wall)
 		}
 		if (wall <= quickest)
 			return false;
-		if (__sync_val_compare_and_swap(at, quickest, wall) == quickest)
+		if (COMPARE_AND_SWAP(at, quickest, wall) == quickest)
 			return true;
 	}
 	ADD(lost_slow, 1); /* other processors were always quicker */
@@ -122,11 +124,11 @@ static __always_inline void tell(void *ctx, struct task_struct *t, struct thread
 	__builtin_memcpy(c->part, s->part, sizeof(c->part));
 	c->wait = c->state = c->kernel_n = 0;
 	c->result = result;
-	c->tgid = t->tgid;
-	c->tid = t->pid;
+	c->tgid = TASK(t, tgid);
+	c->tid = TASK(t, pid);
 	c->nr = s->call;
 	bpf_probe_read_kernel(c->thread, sizeof(c->thread), t->comm);
-	h = s->held_ns ? bpf_task_storage_get(&holds, t, 0, 0) : 0;
+	h = s->held_ns ? task_row(&holds, t) : 0;
 	if (h) {
 		c->wait = s->held_ns;
 		c->state = s->held_state;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* From state to state: what the events do to a thread's account. */
 #pragma once
+#include "contention.bpf.h"
 #include "reasons.bpf.h"
 
 static __always_inline bool is_blocked(u32 state) { return state >= DISK; }
 
 /* Ends the present state and begins another. */
-static __always_inline void move(struct task_struct *t, struct thread *s, u32 to, u64 now)
+static __always_inline void turn(struct thread *s, u32 to, u64 now)
 {
 	u32 state = s->state;
 	u64 ns = now - s->since;
@@ -22,24 +23,31 @@ static __always_inline void move(struct task_struct *t, struct thread *s, u32 to
 	s->since = now;
 	asm volatile("" ::: "memory");
 	s->version++;
+}
+
+static __always_inline void move(struct task_struct *t, struct thread *s, u32 to, u64 now)
+{
+	u32 state = s->state;
+	u64 ns = now - s->since;
+
+	turn(s, to, now);
 	if ((s64)ns > 0)
 		charge(t, s, state, ns);
 }
 
 /* A contended kernel lock. Spinning is work: the state does not change for it. */
-#define CONTENTION_SPIN 1 /* LCB_F_SPIN */
 static __always_inline int lock_begins(u64 lock, u32 flags)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
+	struct task_struct *t = current_task();
 	struct thread *s;
 	u64 mm;
 
 	if (flags & CONTENTION_SPIN)
 		return 0;
-	s = bpf_task_storage_get(&threads, t, 0, 0);
+	s = task_row(&threads, t);
 	if (!s)
 		return 0;
-	mm = (u64)((struct task_struct___threads *)t)->mm;
+	mm = (u64)TASK((struct task_struct___threads *)t, mm);
 	s->lock_at = lock;
 	s->lock = mm && lock == mm + bpf_core_field_offset(struct mm_struct, mmap_lock) ? MMAP_LOCK : KERNEL_LOCK;
 	return 0;
@@ -47,7 +55,7 @@ static __always_inline int lock_begins(u64 lock, u32 flags)
 
 static __always_inline int lock_ends(u64 lock)
 {
-	struct thread *s = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	struct thread *s = task_row(&threads, current_task());
 
 	if (s && s->lock_at == lock) { /* not a spinlock inside */
 		s->lock = 0;
@@ -62,7 +70,7 @@ static __always_inline int pause_begins(s64 pause)
 
 	if (pause <= 0)
 		return 0;
-	s = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	s = task_row(&threads, current_task());
 	if (s)
 		s->pausing = 1;
 	return 0;
@@ -72,14 +80,14 @@ static __always_inline u32 running(const struct thread *s) { return s->reclaim ?
 
 static __always_inline int reclaim_changes(int by)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct thread *s = bpf_task_storage_get(&threads, t, 0, 0);
+	struct task_struct *t = current_task();
+	struct thread *s = task_row(&threads, t);
 
 	if (!s || (by < 0 && !s->reclaim))
 		return 0; /* it began before we looked */
 	s->reclaim += by;
 	if (s->state == RUN || s->state == RECLAIM_RUN)
-		move(t, s, running(s), bpf_ktime_get_ns());
+		turn(s, running(s), bpf_ktime_get_ns()); /* what was run is charged to nothing else */
 	return 0;
 }
 

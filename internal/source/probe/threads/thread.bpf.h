@@ -74,6 +74,8 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
+static const struct thread no_thread;
+
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
 
 static __always_inline u64 least(u64 a, u64 b) { return a < b ? a : b; }
@@ -84,18 +86,18 @@ u64 lost_threads, missed_wakeups, missed_switches;
 /* The account of a thread, begun if there is none. */
 static __always_inline struct thread *thread_of(struct task_struct *t, u64 now)
 {
-	struct thread *s = bpf_task_storage_get(&threads, t, 0, 0);
+	struct thread *s = task_row(&threads, t);
 
 	if (s)
 		return s;
-	s = bpf_task_storage_get(&threads, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	s = new_task_row(&threads, t, &no_thread);
 	if (!s) {
 		ADD(lost_threads, 1);
 		return 0;
 	}
 	if (!s->serial) {
 		s->born = s->since = now;
-		s->serial = ADD(serials, 1) + 1;
+		s->serial = fetch_add(&serials, 1) + 1;
 	}
 	return s;
 }

@@ -126,10 +126,9 @@ static __always_inline void fill(struct record *r, struct task_struct *t, struct
 	BPF_CORE_READ_INTO(&r->process, t, group_leader, comm);
 }
 
-/* The last time that a thread leaves the processor. */
-static __always_inline void ends(struct task_struct *t, u64 now)
+static __always_inline void tell_end(struct task_struct *t, u64 now)
 {
-	struct thread *s = bpf_task_storage_get(&threads, t, 0, 0);
+	struct thread *s = task_row(&threads, t);
 	struct record *r;
 
 	if (!s || s->gone)
@@ -149,6 +148,13 @@ static __always_inline void ends(struct task_struct *t, u64 now)
 	bpf_ringbuf_submit(r, RB_NO_WAKEUP);
 }
 
+/* The last time that a thread leaves the processor. */
+static __always_inline void ends(struct task_struct *t, u64 now)
+{
+	tell_end(t, now);
+	forget_task(&threads, t);
+}
+
 #include "programs.bpf.h"
 
 /* One record for each thread. */
@@ -163,7 +169,7 @@ int look(struct bpf_iter__task *ctx)
 	if (!t || !t->pid || (only_tgid && t->tgid != only_tgid))
 		return 0;
 	if (((struct task_struct___threads *)t)->exit_state)
-		s = bpf_task_storage_get(&threads, t, 0, 0);
+		s = task_row(&threads, t);
 	else
 		s = thread_of(t, bpf_ktime_get_ns());
 	if (!s || s->gone)

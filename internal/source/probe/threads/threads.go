@@ -57,7 +57,7 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 	} else {
 		spec.Maps["waits"].MaxEntries = 1 // its memory is taken at once
 	}
-	p, err := bpf.Open(spec, append(statePrograms(), bpf.Program{Name: "look"}), constants)
+	p, err := bpf.OpenWays(spec, append(statePrograms(), bpf.Program{Name: "look"}), stateWays(), constants)
 	if err != nil {
 		return nil, fmt.Errorf("opening the threads probe: %w", err)
 	}
@@ -65,9 +65,7 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the list of ended threads: %w", err), p.Close())
 	}
-	for _, tracepoint := range p.Missing() {
-		missing = append(missing, "the kernel has no tracepoint "+tracepoint)
-	}
+	missing = append(missing, p.Lacks()...)
 	return &Probe{probe: p, ended: ended, last: map[uint64]*account{}, waits: map[threadsWaitKey]threadsWaitLengths{}, missing: missing}, nil
 }
 
@@ -78,8 +76,6 @@ func statePrograms() []bpf.Program {
 		{Name: "on_switch_old", Tracepoint: "sched_switch", Arguments: 3},
 		{Name: "on_wakeup", Tracepoint: "sched_wakeup"},
 		{Name: "on_wakeup_new", Tracepoint: "sched_wakeup_new"},
-		{Name: "on_lock", Tracepoint: "contention_begin", Optional: true},
-		{Name: "on_unlock", Tracepoint: "contention_end", Optional: true},
 		{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
 		{Name: "on_balance_old", Tracepoint: "balance_dirty_pages", Arguments: 12},
 		{Name: "on_reclaim", Tracepoint: "mm_vmscan_direct_reclaim_begin"},
@@ -87,6 +83,13 @@ func statePrograms() []bpf.Program {
 		{Name: "on_cgroup_reclaim", Tracepoint: "mm_vmscan_memcg_reclaim_begin", Optional: true},
 		{Name: "on_cgroup_reclaim_end", Tracepoint: "mm_vmscan_memcg_reclaim_end", Optional: true},
 	}
+}
+
+// stateWays are those that there are several of.
+func stateWays() []bpf.Capability {
+	locks := bpf.KernelLocks()
+	locks.Optional = true
+	return []bpf.Capability{locks}
 }
 
 // stateConstants are the constants of thread.bpf.h, and what they lack.

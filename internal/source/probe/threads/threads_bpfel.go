@@ -88,37 +88,48 @@ type threadsWaitLengths struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	threadsMapEnded               = "ended"
-	threadsMapScratch             = "scratch"
-	threadsMapStacks              = "stacks"
-	threadsMapThreads             = "threads"
-	threadsMapWaits               = "waits"
-	threadsProgLook               = "look"
-	threadsProgOnBalance          = "on_balance"
-	threadsProgOnBalanceOld       = "on_balance_old"
-	threadsProgOnCgroupReclaim    = "on_cgroup_reclaim"
-	threadsProgOnCgroupReclaimEnd = "on_cgroup_reclaim_end"
-	threadsProgOnLock             = "on_lock"
-	threadsProgOnReclaim          = "on_reclaim"
-	threadsProgOnReclaimEnd       = "on_reclaim_end"
-	threadsProgOnSwitch           = "on_switch"
-	threadsProgOnSwitchOld        = "on_switch_old"
-	threadsProgOnUnlock           = "on_unlock"
-	threadsProgOnWakeup           = "on_wakeup"
-	threadsProgOnWakeupNew        = "on_wakeup_new"
-	threadsVarCallClass           = "call_class"
-	threadsVarEnabled             = "enabled"
-	threadsVarLostEnded           = "lost_ended"
-	threadsVarLostThreads         = "lost_threads"
-	threadsVarLostWaits           = "lost_waits"
-	threadsVarMissedSwitches      = "missed_switches"
-	threadsVarMissedWakeups       = "missed_wakeups"
-	threadsVarOnlyTgid            = "only_tgid"
-	threadsVarRuleCount           = "rule_count"
-	threadsVarRules               = "rules"
-	threadsVarSerials             = "serials"
-	threadsVarTornRecords         = "torn_records"
-	threadsVarWantWaits           = "want_waits"
+	threadsMapEnded                                = "ended"
+	threadsMapScratch                              = "scratch"
+	threadsMapStacks                               = "stacks"
+	threadsMapThreads                              = "threads"
+	threadsMapWaits                                = "waits"
+	threadsProgEnterMutexLockInterruptibleSlowpath = "enter___mutex_lock_interruptible_slowpath"
+	threadsProgEnterMutexLockKillableSlowpath      = "enter___mutex_lock_killable_slowpath"
+	threadsProgEnterMutexLockSlowpath              = "enter___mutex_lock_slowpath"
+	threadsProgEnterRwsemDownReadSlowpath          = "enter_rwsem_down_read_slowpath"
+	threadsProgEnterRwsemDownWriteSlowpath         = "enter_rwsem_down_write_slowpath"
+	threadsProgLeaveMutexLockInterruptibleSlowpath = "leave___mutex_lock_interruptible_slowpath"
+	threadsProgLeaveMutexLockKillableSlowpath      = "leave___mutex_lock_killable_slowpath"
+	threadsProgLeaveMutexLockSlowpath              = "leave___mutex_lock_slowpath"
+	threadsProgLeaveRwsemDownReadSlowpath          = "leave_rwsem_down_read_slowpath"
+	threadsProgLeaveRwsemDownWriteSlowpath         = "leave_rwsem_down_write_slowpath"
+	threadsProgLook                                = "look"
+	threadsProgOnBalance                           = "on_balance"
+	threadsProgOnBalanceOld                        = "on_balance_old"
+	threadsProgOnCgroupReclaim                     = "on_cgroup_reclaim"
+	threadsProgOnCgroupReclaimEnd                  = "on_cgroup_reclaim_end"
+	threadsProgOnLock                              = "on_lock"
+	threadsProgOnReclaim                           = "on_reclaim"
+	threadsProgOnReclaimEnd                        = "on_reclaim_end"
+	threadsProgOnSwitch                            = "on_switch"
+	threadsProgOnSwitchOld                         = "on_switch_old"
+	threadsProgOnUnlock                            = "on_unlock"
+	threadsProgOnWakeup                            = "on_wakeup"
+	threadsProgOnWakeupNew                         = "on_wakeup_new"
+	threadsVarCallClass                            = "call_class"
+	threadsVarEnabled                              = "enabled"
+	threadsVarLacks                                = "lacks"
+	threadsVarLostEnded                            = "lost_ended"
+	threadsVarLostThreads                          = "lost_threads"
+	threadsVarLostWaits                            = "lost_waits"
+	threadsVarMissedSwitches                       = "missed_switches"
+	threadsVarMissedWakeups                        = "missed_wakeups"
+	threadsVarOnlyTgid                             = "only_tgid"
+	threadsVarRuleCount                            = "rule_count"
+	threadsVarRules                                = "rules"
+	threadsVarSerials                              = "serials"
+	threadsVarTornRecords                          = "torn_records"
+	threadsVarWantWaits                            = "want_waits"
 )
 
 // loadThreads returns the embedded CollectionSpec for threads.
@@ -163,19 +174,29 @@ type threadsSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type threadsProgramSpecs struct {
-	Look               *ebpf.ProgramSpec `ebpf:"look"`
-	OnBalance          *ebpf.ProgramSpec `ebpf:"on_balance"`
-	OnBalanceOld       *ebpf.ProgramSpec `ebpf:"on_balance_old"`
-	OnCgroupReclaim    *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim"`
-	OnCgroupReclaimEnd *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim_end"`
-	OnLock             *ebpf.ProgramSpec `ebpf:"on_lock"`
-	OnReclaim          *ebpf.ProgramSpec `ebpf:"on_reclaim"`
-	OnReclaimEnd       *ebpf.ProgramSpec `ebpf:"on_reclaim_end"`
-	OnSwitch           *ebpf.ProgramSpec `ebpf:"on_switch"`
-	OnSwitchOld        *ebpf.ProgramSpec `ebpf:"on_switch_old"`
-	OnUnlock           *ebpf.ProgramSpec `ebpf:"on_unlock"`
-	OnWakeup           *ebpf.ProgramSpec `ebpf:"on_wakeup"`
-	OnWakeupNew        *ebpf.ProgramSpec `ebpf:"on_wakeup_new"`
+	EnterMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_interruptible_slowpath"`
+	EnterMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_killable_slowpath"`
+	EnterMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_slowpath"`
+	EnterRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_read_slowpath"`
+	EnterRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_write_slowpath"`
+	LeaveMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_interruptible_slowpath"`
+	LeaveMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_killable_slowpath"`
+	LeaveMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_slowpath"`
+	LeaveRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_read_slowpath"`
+	LeaveRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_write_slowpath"`
+	Look                                *ebpf.ProgramSpec `ebpf:"look"`
+	OnBalance                           *ebpf.ProgramSpec `ebpf:"on_balance"`
+	OnBalanceOld                        *ebpf.ProgramSpec `ebpf:"on_balance_old"`
+	OnCgroupReclaim                     *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim"`
+	OnCgroupReclaimEnd                  *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim_end"`
+	OnLock                              *ebpf.ProgramSpec `ebpf:"on_lock"`
+	OnReclaim                           *ebpf.ProgramSpec `ebpf:"on_reclaim"`
+	OnReclaimEnd                        *ebpf.ProgramSpec `ebpf:"on_reclaim_end"`
+	OnSwitch                            *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnSwitchOld                         *ebpf.ProgramSpec `ebpf:"on_switch_old"`
+	OnUnlock                            *ebpf.ProgramSpec `ebpf:"on_unlock"`
+	OnWakeup                            *ebpf.ProgramSpec `ebpf:"on_wakeup"`
+	OnWakeupNew                         *ebpf.ProgramSpec `ebpf:"on_wakeup_new"`
 }
 
 // threadsMapSpecs contains maps before they are loaded into the kernel.
@@ -195,6 +216,7 @@ type threadsMapSpecs struct {
 type threadsVariableSpecs struct {
 	CallClass      *ebpf.VariableSpec `ebpf:"call_class"`
 	Enabled        *ebpf.VariableSpec `ebpf:"enabled"`
+	Lacks          *ebpf.VariableSpec `ebpf:"lacks"`
 	LostEnded      *ebpf.VariableSpec `ebpf:"lost_ended"`
 	LostThreads    *ebpf.VariableSpec `ebpf:"lost_threads"`
 	LostWaits      *ebpf.VariableSpec `ebpf:"lost_waits"`
@@ -251,6 +273,7 @@ func (m *threadsMaps) Close() error {
 type threadsVariables struct {
 	CallClass      *ebpf.Variable `ebpf:"call_class"`
 	Enabled        *ebpf.Variable `ebpf:"enabled"`
+	Lacks          *ebpf.Variable `ebpf:"lacks"`
 	LostEnded      *ebpf.Variable `ebpf:"lost_ended"`
 	LostThreads    *ebpf.Variable `ebpf:"lost_threads"`
 	LostWaits      *ebpf.Variable `ebpf:"lost_waits"`
@@ -268,23 +291,43 @@ type threadsVariables struct {
 //
 // It can be passed to loadThreadsObjects or ebpf.CollectionSpec.LoadAndAssign.
 type threadsPrograms struct {
-	Look               *ebpf.Program `ebpf:"look"`
-	OnBalance          *ebpf.Program `ebpf:"on_balance"`
-	OnBalanceOld       *ebpf.Program `ebpf:"on_balance_old"`
-	OnCgroupReclaim    *ebpf.Program `ebpf:"on_cgroup_reclaim"`
-	OnCgroupReclaimEnd *ebpf.Program `ebpf:"on_cgroup_reclaim_end"`
-	OnLock             *ebpf.Program `ebpf:"on_lock"`
-	OnReclaim          *ebpf.Program `ebpf:"on_reclaim"`
-	OnReclaimEnd       *ebpf.Program `ebpf:"on_reclaim_end"`
-	OnSwitch           *ebpf.Program `ebpf:"on_switch"`
-	OnSwitchOld        *ebpf.Program `ebpf:"on_switch_old"`
-	OnUnlock           *ebpf.Program `ebpf:"on_unlock"`
-	OnWakeup           *ebpf.Program `ebpf:"on_wakeup"`
-	OnWakeupNew        *ebpf.Program `ebpf:"on_wakeup_new"`
+	EnterMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"enter___mutex_lock_interruptible_slowpath"`
+	EnterMutexLockKillableSlowpath      *ebpf.Program `ebpf:"enter___mutex_lock_killable_slowpath"`
+	EnterMutexLockSlowpath              *ebpf.Program `ebpf:"enter___mutex_lock_slowpath"`
+	EnterRwsemDownReadSlowpath          *ebpf.Program `ebpf:"enter_rwsem_down_read_slowpath"`
+	EnterRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"enter_rwsem_down_write_slowpath"`
+	LeaveMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"leave___mutex_lock_interruptible_slowpath"`
+	LeaveMutexLockKillableSlowpath      *ebpf.Program `ebpf:"leave___mutex_lock_killable_slowpath"`
+	LeaveMutexLockSlowpath              *ebpf.Program `ebpf:"leave___mutex_lock_slowpath"`
+	LeaveRwsemDownReadSlowpath          *ebpf.Program `ebpf:"leave_rwsem_down_read_slowpath"`
+	LeaveRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"leave_rwsem_down_write_slowpath"`
+	Look                                *ebpf.Program `ebpf:"look"`
+	OnBalance                           *ebpf.Program `ebpf:"on_balance"`
+	OnBalanceOld                        *ebpf.Program `ebpf:"on_balance_old"`
+	OnCgroupReclaim                     *ebpf.Program `ebpf:"on_cgroup_reclaim"`
+	OnCgroupReclaimEnd                  *ebpf.Program `ebpf:"on_cgroup_reclaim_end"`
+	OnLock                              *ebpf.Program `ebpf:"on_lock"`
+	OnReclaim                           *ebpf.Program `ebpf:"on_reclaim"`
+	OnReclaimEnd                        *ebpf.Program `ebpf:"on_reclaim_end"`
+	OnSwitch                            *ebpf.Program `ebpf:"on_switch"`
+	OnSwitchOld                         *ebpf.Program `ebpf:"on_switch_old"`
+	OnUnlock                            *ebpf.Program `ebpf:"on_unlock"`
+	OnWakeup                            *ebpf.Program `ebpf:"on_wakeup"`
+	OnWakeupNew                         *ebpf.Program `ebpf:"on_wakeup_new"`
 }
 
 func (p *threadsPrograms) Close() error {
 	return _ThreadsClose(
+		p.EnterMutexLockInterruptibleSlowpath,
+		p.EnterMutexLockKillableSlowpath,
+		p.EnterMutexLockSlowpath,
+		p.EnterRwsemDownReadSlowpath,
+		p.EnterRwsemDownWriteSlowpath,
+		p.LeaveMutexLockInterruptibleSlowpath,
+		p.LeaveMutexLockKillableSlowpath,
+		p.LeaveMutexLockSlowpath,
+		p.LeaveRwsemDownReadSlowpath,
+		p.LeaveRwsemDownWriteSlowpath,
 		p.Look,
 		p.OnBalance,
 		p.OnBalanceOld,

@@ -178,7 +178,10 @@ static __always_inline u64 direct_inode(struct event *e, struct bio *bio)
 	}
 	if (end == device_end || end == device_async_end || end == wait_end) {
 		e->owner = OWNER_DEVICE;
-		e->sdev = READ(struct bio, at, bi_bdev, bd_dev);
+		if (bpf_core_field_exists(bio->bi_bdev))
+			e->sdev = READ(struct bio, at, bi_bdev, bd_dev);
+		else
+			e->sdev = e->dev;
 	}
 	return 0;
 }
@@ -200,7 +203,7 @@ static __always_inline u64 find_owner(struct event *e, struct bio *bio)
 		return 0;
 	folio = (u64)page_folio(page);
 	bpf_core_read(&flags, sizeof(flags), (void *)folio);
-	bits = (u64)BPF_CORE_READ((struct folio *)folio, mapping); /* as a number, for its low bits */
+	bits = (u64)READ_FOLIO((struct folio *)folio, mapping); /* as a number, for its low bits */
 	/* a page on its way in from swap: the request itself does not tell */
 	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapbacked) &&
 	    (!bits || flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapcache)))
@@ -231,7 +234,7 @@ static __noinline int note_path(u64 inode, u64 ino, u32 sdev)
 	p = bpf_map_lookup_elem(&scratch, &zero);
 	if (!p)
 		return 0;
-	if (__sync_lock_test_and_set(&p->path.busy, 1)) {
+	if (EXCHANGE(&p->path.busy, 1)) {
 		ADD(lost_paths, 1);
 		return 0;
 	}
@@ -304,9 +307,13 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u32 si
 	e = row_of(id);
 	if (!e)
 		return 0;
-	task = bpf_get_current_task_btf();
-	*(u64 *)e->comm = *(u64 *)task->comm;
-	*(u64 *)(e->comm + 8) = *(u64 *)(task->comm + 8);
+	task = current_task();
+	if (lacks & LACKS_TASK) {
+		bpf_get_current_comm(e->comm, sizeof(e->comm));
+	} else {
+		*(u64 *)e->comm = *(u64 *)task->comm;
+		*(u64 *)(e->comm + 8) = *(u64 *)(task->comm + 8);
+	}
 	if (only_comm && !comm_is_wanted(e))
 		goto unwanted;
 	if (bio)
@@ -347,7 +354,7 @@ unwanted:
 SEC("tp_btf/block_io_start")
 int COUNTING(on_start, struct request *rq)
 {
-	return begun(ctx[0], rq->q->disk, rq->cmd_flags, rq->__data_len, rq->bio);
+	return begun(ctx[0], request_disk(rq), rq->cmd_flags, rq->__data_len, rq->bio);
 }
 
 /*
@@ -357,7 +364,16 @@ int COUNTING(on_start, struct request *rq)
 SEC("tp_btf/block_getrq")
 int COUNTING(on_getrq, struct bio *bio)
 {
-	return begun(ctx[0], bio->bi_bdev->bd_disk, bio->bi_opf, bio->bi_iter.bi_size, bio);
+	return begun(ctx[0], bio_disk(bio), bio->bi_opf, bio->bi_iter.bi_size, bio);
+}
+
+/* Before e8a676d61c07 (5.11) the queue came first. */
+SEC("tp_btf/block_getrq")
+int COUNTING(on_getrq_old, struct request_queue *q, struct bio *bio)
+{
+	if (!bio) /* a command of its own */
+		return 0;
+	return begun(ctx[1], bio_disk(bio), bio->bi_opf, bio->bi_iter.bi_size, bio);
 }
 
 /* Finds a request by its bios, of which more may have come before the first, and lets it be found by itself. */
@@ -444,7 +460,7 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	}
 	e->bytes += bytes;
 	if (!e->status)
-		e->status = (u8)error;
+		e->status = request_status(error);
 	if (bytes < rq->__data_len)
 		return 0; /* a part; the rest is still to come */
 	e->end = bpf_ktime_get_ns();

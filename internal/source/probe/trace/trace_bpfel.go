@@ -75,6 +75,7 @@ const (
 	traceMapScratch           = "scratch"
 	traceProgOnComplete       = "on_complete"
 	traceProgOnGetrq          = "on_getrq"
+	traceProgOnGetrqOld       = "on_getrq_old"
 	traceProgOnIssue          = "on_issue"
 	traceProgOnMerge          = "on_merge"
 	traceProgOnRequeue        = "on_requeue"
@@ -89,6 +90,7 @@ const (
 	traceVarEnabled           = "enabled"
 	traceVarIomapEnd          = "iomap_end"
 	traceVarKept              = "kept"
+	traceVarLacks             = "lacks"
 	traceVarLostPaths         = "lost_paths"
 	traceVarLostRequests      = "lost_requests"
 	traceVarMinNs             = "min_ns"
@@ -153,6 +155,7 @@ type traceSpecs struct {
 type traceProgramSpecs struct {
 	OnComplete *ebpf.ProgramSpec `ebpf:"on_complete"`
 	OnGetrq    *ebpf.ProgramSpec `ebpf:"on_getrq"`
+	OnGetrqOld *ebpf.ProgramSpec `ebpf:"on_getrq_old"`
 	OnIssue    *ebpf.ProgramSpec `ebpf:"on_issue"`
 	OnMerge    *ebpf.ProgramSpec `ebpf:"on_merge"`
 	OnRequeue  *ebpf.ProgramSpec `ebpf:"on_requeue"`
@@ -183,6 +186,7 @@ type traceVariableSpecs struct {
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
 	IomapEnd          *ebpf.VariableSpec `ebpf:"iomap_end"`
 	Kept              *ebpf.VariableSpec `ebpf:"kept"`
+	Lacks             *ebpf.VariableSpec `ebpf:"lacks"`
 	LostPaths         *ebpf.VariableSpec `ebpf:"lost_paths"`
 	LostRequests      *ebpf.VariableSpec `ebpf:"lost_requests"`
 	MinNs             *ebpf.VariableSpec `ebpf:"min_ns"`
@@ -252,6 +256,7 @@ type traceVariables struct {
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
 	IomapEnd          *ebpf.Variable `ebpf:"iomap_end"`
 	Kept              *ebpf.Variable `ebpf:"kept"`
+	Lacks             *ebpf.Variable `ebpf:"lacks"`
 	LostPaths         *ebpf.Variable `ebpf:"lost_paths"`
 	LostRequests      *ebpf.Variable `ebpf:"lost_requests"`
 	MinNs             *ebpf.Variable `ebpf:"min_ns"`
@@ -278,6 +283,7 @@ type traceVariables struct {
 type tracePrograms struct {
 	OnComplete *ebpf.Program `ebpf:"on_complete"`
 	OnGetrq    *ebpf.Program `ebpf:"on_getrq"`
+	OnGetrqOld *ebpf.Program `ebpf:"on_getrq_old"`
 	OnIssue    *ebpf.Program `ebpf:"on_issue"`
 	OnMerge    *ebpf.Program `ebpf:"on_merge"`
 	OnRequeue  *ebpf.Program `ebpf:"on_requeue"`
@@ -288,6 +294,7 @@ func (p *tracePrograms) Close() error {
 	return _TraceClose(
 		p.OnComplete,
 		p.OnGetrq,
+		p.OnGetrqOld,
 		p.OnIssue,
 		p.OnMerge,
 		p.OnRequeue,

@@ -56,6 +56,18 @@ enum flag {
 
 #define REQ_FLAG(name) (1U << bpf_core_enum_value(enum req_flag_bits___all, __REQ_##name##___all))
 
+/* Before 6ce913fe3eee (5.16) there is no such flag. */
+static __always_inline u32 flag_polled(void)
+{
+	u32 bit;
+
+	if (!bpf_core_enum_value_exists(enum req_flag_bits___all, __REQ_POLLED___all))
+		return 0;
+	bit = bpf_core_enum_value(enum req_flag_bits___all, __REQ_POLLED___all);
+	asm volatile("" : "+r"(bit)); /* else it is looked up in any case */
+	return 1U << bit;
+}
+
 static __always_inline u32 flags_of(u32 from)
 {
 	u32 to = from & REQ_OP_MASK;
@@ -74,7 +86,7 @@ static __always_inline u32 flags_of(u32 from)
 		to |= FLAG_BACKGROUND;
 	if (from & REQ_FLAG(SWAP))
 		to |= FLAG_SWAP;
-	if (from & REQ_FLAG(POLLED))
+	if (from & flag_polled())
 		to |= FLAG_POLLED;
 	return to;
 }

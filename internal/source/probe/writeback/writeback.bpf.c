@@ -12,7 +12,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
 #define REQ_OP_MASK 0xff
 #define REQ_OP_WRITE 1
-#define MEMCG_FLAGS 7ULL /* low bits of folio->memcg_data */
 
 struct written_key {
 	u64 ino, cgroup;
@@ -82,8 +81,7 @@ int COUNTING(on_balance_old)
 	return note_pause(ctx[7], ctx[10]);
 }
 
-SEC("tp_btf/block_bio_queue")
-int COUNTING(on_bio, struct bio *bio)
+static __always_inline int queued(struct bio *bio)
 {
 	u32 size = bio->bi_iter.bi_size;
 	struct written_key key = {};
@@ -102,21 +100,20 @@ int COUNTING(on_bio, struct bio *bio)
 	if (!page)
 		return 0;
 	folio = page_folio(page);
-	bits = (u64)BPF_CORE_READ(folio, mapping);
+	bits = (u64)READ_FOLIO(folio, mapping);
 	if (!bits || bits & MAPPING_FLAGS)
 		return 0; /* not a page of the cache */
 	mapping = (void *)bits;
 	inode = BPF_CORE_READ(mapping, host);
 	sb = BPF_CORE_READ(inode, i_sb);
 	/* a stacked device's copy of the bio was counted above it */
-	if (BPF_CORE_READ(sb, s_bdev) != bio->bi_bdev &&
-	    (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFBLK)
+	if (!is_own_bio(sb, bio) && (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFBLK)
 		return 0;
 	key.ino = BPF_CORE_READ(inode, i_ino);
 	key.sdev = BPF_CORE_READ(sb, s_dev);
-	disk = bio->bi_bdev->bd_disk;
+	disk = bio_disk(bio);
 	key.dev = (u32)disk->major << 20 | disk->first_minor;
-	bits = BPF_CORE_READ(folio, memcg_data) & ~MEMCG_FLAGS;
+	bits = folio_memcg(folio);
 	if (bits)
 		key.cgroup = BPF_CORE_READ((struct mem_cgroup *)bits, css.cgroup, kn, id);
 	w = bpf_map_lookup_elem(&written, &key);
@@ -131,4 +128,17 @@ int COUNTING(on_bio, struct bio *bio)
 	ADD(w->bios, 1);
 	ADD(w->bytes, size);
 	return 0;
+}
+
+SEC("tp_btf/block_bio_queue")
+int COUNTING(on_bio, struct bio *bio)
+{
+	return queued(bio);
+}
+
+/* Before e8a676d61c07 (5.11). */
+SEC("tp_btf/block_bio_queue")
+int COUNTING(on_bio_old, struct request_queue *q, struct bio *bio)
+{
+	return queued(bio);
 }

@@ -51,7 +51,8 @@ func Open(h *host.Host) (sample.Source, error) {
 		return nil, fmt.Errorf("reading the writeback object: %w", err)
 	}
 	p, err := bpf.Open(spec, []bpf.Program{
-		{Name: "on_bio", Tracepoint: "block_bio_queue"},
+		{Name: "on_bio", Tracepoint: "block_bio_queue", Arguments: 1},
+		{Name: "on_bio_old", Tracepoint: "block_bio_queue", Arguments: 2},
 		{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
 		{Name: "on_balance_old", Tracepoint: "balance_dirty_pages", Arguments: 12},
 	}, nil)

@@ -42,7 +42,9 @@ const (
 	writebackProgOnBalance    = "on_balance"
 	writebackProgOnBalanceOld = "on_balance_old"
 	writebackProgOnBio        = "on_bio"
+	writebackProgOnBioOld     = "on_bio_old"
 	writebackVarEnabled       = "enabled"
+	writebackVarLacks         = "lacks"
 	writebackVarLostRows      = "lost_rows"
 )
 
@@ -91,6 +93,7 @@ type writebackProgramSpecs struct {
 	OnBalance    *ebpf.ProgramSpec `ebpf:"on_balance"`
 	OnBalanceOld *ebpf.ProgramSpec `ebpf:"on_balance_old"`
 	OnBio        *ebpf.ProgramSpec `ebpf:"on_bio"`
+	OnBioOld     *ebpf.ProgramSpec `ebpf:"on_bio_old"`
 }
 
 // writebackMapSpecs contains maps before they are loaded into the kernel.
@@ -106,6 +109,7 @@ type writebackMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type writebackVariableSpecs struct {
 	Enabled  *ebpf.VariableSpec `ebpf:"enabled"`
+	Lacks    *ebpf.VariableSpec `ebpf:"lacks"`
 	LostRows *ebpf.VariableSpec `ebpf:"lost_rows"`
 }
 
@@ -145,6 +149,7 @@ func (m *writebackMaps) Close() error {
 // It can be passed to loadWritebackObjects or ebpf.CollectionSpec.LoadAndAssign.
 type writebackVariables struct {
 	Enabled  *ebpf.Variable `ebpf:"enabled"`
+	Lacks    *ebpf.Variable `ebpf:"lacks"`
 	LostRows *ebpf.Variable `ebpf:"lost_rows"`
 }
 
@@ -155,6 +160,7 @@ type writebackPrograms struct {
 	OnBalance    *ebpf.Program `ebpf:"on_balance"`
 	OnBalanceOld *ebpf.Program `ebpf:"on_balance_old"`
 	OnBio        *ebpf.Program `ebpf:"on_bio"`
+	OnBioOld     *ebpf.Program `ebpf:"on_bio_old"`
 }
 
 func (p *writebackPrograms) Close() error {
@@ -162,6 +168,7 @@ func (p *writebackPrograms) Close() error {
 		p.OnBalance,
 		p.OnBalanceOld,
 		p.OnBio,
+		p.OnBioOld,
 	)
 }
 

@@ -1,0 +1,18 @@
+package bpf
+
+// KernelLocks is waiting for locks of the kernel: at the tracepoints of an object
+// with contention.bpf.h (5.19), else at the functions that are called where a lock
+// is not to be had at once.
+func KernelLocks() Capability {
+	w := Way{By: ByFunction, Grade: "exact, with the time that is spun before the sleep"}
+	for _, f := range []string{
+		"rwsem_down_read_slowpath", "rwsem_down_write_slowpath",
+		"__mutex_lock_slowpath", "__mutex_lock_killable_slowpath", "__mutex_lock_interruptible_slowpath",
+	} {
+		w.Programs = append(w.Programs, Program{Name: "enter_" + f, Entry: f}, Program{Name: "leave_" + f, Exit: f})
+	}
+	return Capability{Name: "locks", Ways: []Way{
+		{By: ByTracepoint, Programs: []Program{{Name: "on_lock", Tracepoint: "contention_begin"}, {Name: "on_unlock", Tracepoint: "contention_end"}}},
+		w,
+	}}
+}
