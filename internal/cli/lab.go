@@ -24,7 +24,7 @@ func newLabCommand(e *env) *cobra.Command {
 		Long:  helpOf("lab"),
 	}
 	c.AddCommand(newLabLoadCommand(e.stdout, e.stderr), newLabEatCommand(e), newLabProbeCommand(e), newLabFioCommand(e),
-		newLabRunCommand(e), newLabCompareCommand(e), newLabScoreCommand(e), newLabProveCommand(e), newLabDiskCommand(e))
+		newLabRunCommand(e), newLabCompareCommand(e), newLabScoreCommand(e), newLabProveCommand(e), newLabDiskCommand(e), newLabNFSCommand(e))
 	return c
 }
 

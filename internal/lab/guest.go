@@ -24,13 +24,16 @@ import (
 // limits that no other machine has. The disk is ext4 at /mnt (and so under the
 // scratch folder), with random bytes in /mnt/data.
 type Guest struct {
-	Kernel string        `yaml:"kernel"` // a suite of Debian (trixie, the default), or SUITE=VERSION
-	Memory load.Size     `yaml:"memory"` // 1536M by default
-	CPUs   int           `yaml:"cpus"`   // 2 by default
-	Disk   load.Size     `yaml:"disk"`   // 512M by default; the file in it has three quarters of that
-	IOPS   int64         `yaml:"iops"`   // cap of the disk's operations a second; 0: none
-	BPS    load.Size     `yaml:"bps"`    // cap of its bytes a second; 0: none
-	Limit  time.Duration `yaml:"limit"`  // after which it is given up; 20m by default
+	Kernel string    `yaml:"kernel"` // a suite of Debian (trixie, the default), or SUITE=VERSION
+	Memory load.Size `yaml:"memory"` // 1536M by default
+	CPUs   int       `yaml:"cpus"`   // 2 by default
+	Disk   load.Size `yaml:"disk"`   // 512M by default; the file in it has three quarters of that
+	IOPS   int64     `yaml:"iops"`   // cap of the disk's operations a second; 0: none
+	BPS    load.Size `yaml:"bps"`    // cap of its bytes a second; 0: none
+	// Modules are modules of its kernel that are loaded, with what they depend on.
+	Modules []string `yaml:"modules"`
+
+	Limit time.Duration `yaml:"limit"` // after which it is given up; 20m by default
 }
 
 // CapStep sets the caps of the guest's disk while it runs; 0: none.
@@ -90,6 +93,11 @@ func (s *Scenario) checkGuest() error {
 	}
 	if v.Limit == 0 {
 		v.Limit = 20 * time.Minute
+	}
+	for _, m := range v.Modules {
+		if !regexp.MustCompile(`^[a-z0-9_-]+$`).MatchString(m) {
+			return fmt.Errorf("vm.modules: %q is not the name of a module", m)
+		}
 	}
 	if v.Kernel == "" {
 		v.Kernel = "trixie"
@@ -262,6 +270,9 @@ func (g *Guests) Run(ctx context.Context, s *Scenario) (run Scored, err error) {
 		"-d", strconv.Itoa(int(s.VM.Disk >> 20)), "-i", strconv.FormatInt(s.VM.IOPS, 10), "-b", strconv.FormatInt(int64(s.VM.BPS), 10),
 		"-t", strconv.Itoa(int(s.VM.Limit.Seconds())), "-f", filepath.Join(g.dir, "iocause"), "-f", filepath.Join(work, "scenarios"),
 		"-o", result, "-s", guestScript,
+	}
+	for _, m := range s.VM.Modules {
+		args = append(args, "-M", m)
 	}
 	if err := g.boot(ctx, s.VM.Limit/2, args); err != nil {
 		return run, fmt.Errorf("run a virtual machine: %w", err)

@@ -21,7 +21,7 @@ const CappedDevice = "IOCAUSE_CAPPED_DEVICE"
 
 // Requirements are the things that a scenario can require.
 func Requirements() []string {
-	return []string{"root", "bpf", "memcg", "blkio", "cpucg", "loop", "fuse", "fio", "swap", "hostmem", "xfs", "btrfs", "sqlite3",
+	return []string{"root", "bpf", "memcg", "blkio", "cpucg", "loop", "fuse", "nfs", "fio", "swap", "hostmem", "xfs", "btrfs", "sqlite3",
 		"postgresql", "redis", "rocksdb", "rsync", "stress-ng", "vmtouch", "capped-device"}
 }
 
@@ -52,6 +52,8 @@ func Lacks(h *host.Host, requirement string) string {
 			return "no file systems of programs (/dev/fuse)"
 		}
 		return lacksFileSystem(h, "fuse")
+	case "nfs":
+		return lacksFileSystem(h, "nfs")
 	case "xfs", "btrfs":
 		if why := lacksFileSystem(h, requirement); why != "" {
 			return why

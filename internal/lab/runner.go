@@ -184,7 +184,11 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 		return e.Slow(step.Slow.Disk, step.Slow.Latency)
 	case step.Served != nil:
 		f := step.Served
-		path, err := e.ServeFile(st.Binary, f.Name, &ServedFile{Size: int64(f.Size), Heads: slowHeads, Backing: st.expand(f.Backing)}, f.Latency)
+		serve := e.ServeFile
+		if f.Over == "nfs" {
+			serve = e.ServeNFS
+		}
+		path, err := serve(st.Binary, f.Name, &ServedFile{Size: int64(f.Size), Heads: slowHeads, Backing: st.expand(f.Backing)}, f.Latency)
 		st.names[f.Name] = path
 		return err
 	case step.Mount != nil:

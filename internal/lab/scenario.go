@@ -76,8 +76,8 @@ func (s *Step) check() error {
 		return fmt.Errorf("loop %s: one with a latency keeps nothing, so it has no filesystem; nor is it serial or broken", s.Loop.Name)
 	case s.Slow != nil && (s.Slow.Disk == "" || s.Slow.Latency <= 0):
 		return errors.New("slow: it needs the name of a disk, and a latency above zero")
-	case s.Served != nil && (s.Served.Name == "" || s.Served.Size <= 0 || s.Served.Latency < 0):
-		return errors.New("served: it needs a name and a size, and no latency below zero")
+	case s.Served != nil && (s.Served.Name == "" || s.Served.Size <= 0 || s.Served.Latency < 0 || s.Served.Over != "" && (s.Served.Over != "nfs" || s.Served.Backing != "")):
+		return errors.New("served: it needs a name and a size, no latency below zero, and over nothing or nfs, which has nothing below it")
 	}
 	return nil
 }
@@ -89,11 +89,13 @@ type SlowStep struct {
 }
 
 // ServedStep mounts a file that a daemon of its own serves through FUSE, eight
-// requests at a time; {name} is its path, and iocause the daemon's name.
+// requests at a time; {name} is its path, and iocause the daemon's name. Over nfs
+// it is an NFS server on this machine, and the kernel's client.
 type ServedStep struct {
 	Name    string        `yaml:"name"`
 	Size    load.Size     `yaml:"size"`
 	Latency time.Duration `yaml:"latency"` // of each read and write, beside what the backing takes
+	Over    string        `yaml:"over"`    // nfs; FUSE by default
 	Backing string        `yaml:"backing"` // a file or device that the daemon reads instead of keeping nothing
 }
 

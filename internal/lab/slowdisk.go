@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,22 +81,50 @@ func (e *Env) ServeFile(binary, name string, file *ServedFile, delay time.Durati
 	if err := unix.Mount("iocause-lab", image, "fuse", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("fd=%d,rootmode=100600,user_id=0,group_id=0", fd)); err != nil {
 		return "", fmt.Errorf("mount a slow disk: %w", err)
 	}
-	d, err := startDisk(binary, connection, file)
+	d, err := e.startServer(binary, "disk", name, connection, file)
 	if err != nil {
 		return "", err
 	}
-	if e.slow == nil {
-		e.slow = map[string]*slowDisk{}
-	}
-	e.slow[name] = d
 	_, err = d.set(delay)
 	return image, err
 }
 
-// startDisk starts the server, in a process group of its own: it has to answer
-// until all who wait for it have ended, also after Ctrl-C.
-func startDisk(binary string, connection *os.File, f *ServedFile) (*slowDisk, error) {
-	cmd := exec.Command(binary, "lab", "disk", "--size", strconv.FormatInt(f.Size, 10), "--heads", strconv.Itoa(f.Heads),
+// ServeNFS is ServeFile through an NFS server of its own and the kernel's client.
+func (e *Env) ServeNFS(binary, name string, file *ServedFile, delay time.Duration) (string, error) {
+	dir := filepath.Join(e.scratch, name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make a place for a served file: %w", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("listen for NFS clients: %w", err)
+	}
+	defer listener.Close() // the server has its own
+	socket, err := listener.(*net.TCPListener).File()
+	if err != nil {
+		return "", fmt.Errorf("hand the socket of an NFS server over: %w", err)
+	}
+	defer socket.Close()
+	d, err := e.startServer(binary, "nfs", name, socket, file)
+	if err != nil {
+		return "", err
+	}
+	if err := e.journal.add(record{Kind: "mount", Path: dir}); err != nil {
+		return "", err
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	options := fmt.Sprintf("vers=3,proto=tcp,port=%d,mountvers=3,mountproto=tcp,mountport=%d,nolock,hard,addr=127.0.0.1,mountaddr=127.0.0.1", port, port)
+	if err := unix.Mount("127.0.0.1:/", dir, "nfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		return "", fmt.Errorf("mount a served file: %w", err)
+	}
+	_, err = d.set(delay)
+	return filepath.Join(dir, nfsFile), err
+}
+
+// startServer starts a server ("disk" or "nfs"), in a process group of its own: it
+// has to answer until all who wait for it have ended, also after Ctrl-C.
+func (e *Env) startServer(binary, kind, name string, connection *os.File, f *ServedFile) (*slowDisk, error) {
+	cmd := exec.Command(binary, "lab", kind, "--size", strconv.FormatInt(f.Size, 10), "--heads", strconv.Itoa(f.Heads),
 		"--keep="+strconv.FormatBool(f.Keep), "--backing="+f.Backing)
 	cmd.ExtraFiles = []*os.File{connection} // file descriptor 3
 	cmd.Stderr = os.Stderr
@@ -111,7 +140,12 @@ func startDisk(binary string, connection *os.File, f *ServedFile) (*slowDisk, er
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start a slow disk: %w", err)
 	}
-	return &slowDisk{cmd: cmd, delays: delays, answers: bufio.NewReader(answers)}, nil
+	d := &slowDisk{cmd: cmd, delays: delays, answers: bufio.NewReader(answers)}
+	if e.slow == nil {
+		e.slow = map[string]*slowDisk{}
+	}
+	e.slow[name] = d
+	return d, nil
 }
 
 // set says how long requests take, and waits until that is so. It returns what

@@ -92,6 +92,11 @@ func ServeDisk(fd int, file *ServedFile, commands io.Reader, answers io.Writer) 
 	for range file.Heads {
 		go f.serve()
 	}
+	return f.obey(commands, answers)
+}
+
+// obey sets delays and tells what was served, until commands ends.
+func (f *slowFile) obey(commands io.Reader, answers io.Writer) error {
 	lines := bufio.NewScanner(commands)
 	for lines.Scan() {
 		delay, err := strconv.ParseInt(lines.Text(), 10, 64)

@@ -160,7 +160,12 @@ func TestQueue(t *testing.T) {
 	for _, heads := range []int{1, 2} {
 		path, set := served(t, heads, time.Millisecond)
 		was := set(time.Millisecond)
-		a := of(t, bpftest.Observe(t, Open, func() { read(t, path, n, readers) }))
+		w := bpftest.Observe(t, Open, func() { read(t, path, n, readers) })
+		a := of(t, w)
+		w.Each(sample.CostBPFRuns, func(e sample.Entity, runs *sample.Series) {
+			took, _ := w.Sum(sample.CostBPFTime, e)
+			t.Logf("%s: %.0f ns each time", e.Class, took/runs.Sum()*1e9)
+		})
 		own := (set(0).Took - was.Took).Seconds()
 		t.Logf("%d at a time: the daemon's own account %.6g ms a request, the layer's %.6g ms, and %.6g ms in the queue", heads, own/n*1e3, a.daemon/n*1e3, a.queue/n*1e3)
 		if a.requests != n {

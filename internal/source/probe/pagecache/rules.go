@@ -57,7 +57,7 @@ func waitIn() map[string][]string {
 			"btrfs_direct_write", "inode_dio_wait", "__inode_dio_wait",
 		},
 		"network": {
-			"rpc_wait_bit_killable", "nfs_wait_bit_killable", "nfs_wait_on_request", "nfs4_wait_clnt_recover", "wait_for_response",
+			"rpc_wait_bit_killable", "nfs_wait_bit_killable", "nfs_wait_on_request", "nfs_direct_wait", "nfs_file_direct_read", "nfs_file_direct_write", "nfs4_wait_clnt_recover", "wait_for_response",
 			"p9_client_rpc", "ceph_mdsc_wait_request", "ceph_osdc_wait_request",
 		},
 		"fuse": {"request_wait_answer", "fuse_get_req", "fuse_direct_IO", "fuse_wait_on_page_writeback"},
