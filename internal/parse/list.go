@@ -12,6 +12,7 @@ import (
 	"iocause/internal/parse/dd"
 	"iocause/internal/parse/diskstats"
 	"iocause/internal/parse/dmesg"
+	"iocause/internal/parse/dstat"
 	"iocause/internal/parse/filetop"
 	"iocause/internal/parse/fio"
 	"iocause/internal/parse/free"
@@ -20,6 +21,7 @@ import (
 	"iocause/internal/parse/iotop"
 	"iocause/internal/parse/jstack"
 	"iocause/internal/parse/lines"
+	"iocause/internal/parse/mdstat"
 	"iocause/internal/parse/meminfo"
 	"iocause/internal/parse/perfreport"
 	"iocause/internal/parse/perftrace"
@@ -83,6 +85,8 @@ func List() []Tool {
 		{Name: "perftrace", What: "perf trace -s", Find: perftrace.Find, New: perftrace.New},
 		{Name: "perfreport", What: "perf report --stdio, also -g folded", Find: perfreport.Find, New: perfreport.New},
 		{Name: "prometheus", What: "histograms of the time of syncs, as of etcd's log", Find: prometheus.Find, New: prometheus.New},
+		{Name: "dstat", What: "dstat and dool: -c -d -D -g -p -m -t", Find: dstat.Find, New: dstat.New},
+		{Name: "mdstat", What: "/proc/mdstat, whole or in part", Find: mdstat.Find, New: mdstat.New},
 		{Name: "smart", What: "smartctl -a -x -H -A, nvme smart-log, whole or in part", Find: smart.Find, New: smart.New, Pieces: true},
 		{Name: "dmesg", What: "the kernel's log: I/O errors, time-outs, hung tasks, no memory", Find: dmesg.Find, New: dmesg.New, Pieces: true},
 		{Name: "settings", What: "vm.NAME = VALUE of sysctl; amounts of total and available memory", Find: settings.Find, New: settings.New},
