@@ -6,15 +6,29 @@
 
 #define HIST_SLOTS 48
 
+/* Adds step and shifts by as much where v has a bit from step on. */
+#define HIST_STEP(step)                                                             \
+	more = -(v >> (step));                                                      \
+	asm volatile("" : "+r"(more)); /* else the compiler makes a branch of it */ \
+	more = (more >> 63) * (step);                                               \
+	slot += more;                                                               \
+	asm volatile("" : "+r"(slot)); /* else it ors, and the verifier sees 63 */  \
+	v >>= more
+
+/*
+ * Without branches: with them the verifier goes each of 48 ways, for every call
+ * on every way, and the processor guesses wrongly for times, which are random.
+ * The steps add up to the last slot, which so holds all that is larger.
+ */
 static __always_inline u32 hist_slot(u64 v)
 {
-	u32 slot = 0;
+	u64 slot = 0, more;
 
-	if (v >> 32) { slot = 32; v >>= 32; }
-	if (v >> 16) { slot += 16; v >>= 16; }
-	if (v >> 8) { slot += 8; v >>= 8; }
-	if (v >> 4) { slot += 4; v >>= 4; }
-	if (v >> 2) { slot += 2; v >>= 2; }
-	if (v >> 1) slot += 1;
-	return slot < HIST_SLOTS ? slot : HIST_SLOTS - 1;
+	HIST_STEP(16);
+	HIST_STEP(16);
+	HIST_STEP(8);
+	HIST_STEP(4);
+	HIST_STEP(2);
+	HIST_STEP(1);
+	return slot;
 }

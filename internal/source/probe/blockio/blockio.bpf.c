@@ -174,7 +174,7 @@ int COUNTING(on_merge, struct request *rq)
 	return 0;
 }
 
-static __always_inline void add_io(struct io *io, struct request_info *info, u64 queue, u64 device, bool failed)
+static __always_inline void add_io(struct io *io, struct request_info *info, u32 size_slot, u64 queue, u64 device, bool failed)
 {
 	u32 slot;
 
@@ -186,13 +186,13 @@ static __always_inline void add_io(struct io *io, struct request_info *info, u64
 		ADD(io->sequential, 1);
 	if (failed)
 		ADD(io->errors, 1);
-	slot = hist_slot(info->bytes >> SECTOR_SHIFT);
+	slot = size_slot > SECTOR_SHIFT ? size_slot - SECTOR_SHIFT : 0;
 	if (slot > SIZE_SLOTS - 1)
 		slot = SIZE_SLOTS - 1;
 	ADD(io->size[slot], 1);
 }
 
-static __always_inline void add_hists(struct request_info *info, u64 queue, u64 device)
+static __always_inline void add_hists(struct request_info *info, u32 size_slot, u64 queue, u64 device)
 {
 	struct hist_key key = { .dev = info->dev, .op = info->op };
 	struct hists *h = bpf_map_lookup_elem(&histograms, &key), *zero;
@@ -211,7 +211,8 @@ static __always_inline void add_hists(struct request_info *info, u64 queue, u64 
 	}
 	ADD(h->queue[hist_slot(queue)], 1);
 	ADD(h->device[hist_slot(device)], 1);
-	ADD(h->size[hist_slot(info->bytes)], 1);
+	if (size_slot < HIST_SLOTS) /* it always is, which older verifiers forget of what was on the stack */
+		ADD(h->size[size_slot], 1);
 	ADD(h->queue_sum, queue);
 	ADD(h->device_sum, device);
 	ADD(h->size_sum, info->bytes);
@@ -268,6 +269,7 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	struct depth_io *d;
 	struct bin *b;
 	bool alone = false;
+	u32 size_slot;
 	struct io *io;
 
 	if (by_bio) /* a flush may end without having been issued by itself */
@@ -302,21 +304,22 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	queue = issue - info.start;
 	device_ns = now > issue ? now - issue : 0;
 
+	size_slot = hist_slot(info.bytes);
 	owner.cgroup = info.cgroup;
 	owner.tgid = info.tgid;
 	owner.dev = info.dev;
 	owner.op = info.op;
 	io = ROW(by_owner, &owner, &no_io, lost_rows);
 	if (io)
-		add_io(io, &info, queue, device_ns, error != 0);
+		add_io(io, &info, size_slot, queue, device_ns, error != 0);
 	if (error)
 		add_failure(&info, request_status(error), queue + device_ns);
-	add_hists(&info, queue, device_ns);
+	add_hists(&info, size_slot, queue, device_ns);
 	if (info.op > OP_WRITE)
 		return 0;
 	depth.dev = info.dev;
 	depth.op = info.op;
-	depth.size_slot = hist_slot(info.bytes);
+	depth.size_slot = size_slot;
 	depth.depth_slot = hist_slot(info.depth);
 	d = ROW(depths, &depth, &no_depth, lost_rows);
 	if (d) {
