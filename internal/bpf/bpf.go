@@ -143,7 +143,7 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 			return nil, fmt.Errorf("setting constant %s: %w", name, err)
 		}
 	}
-	c, err := ebpf.NewCollection(spec)
+	c, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: types.cache})
 	if err != nil {
 		return nil, blame(programs, lacks(explain("loading", err), spec.Variables["lacks"] != nil))
 	}

@@ -3,6 +3,8 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"sync"
+	"weak"
 
 	"github.com/cilium/ebpf/btf"
 )
@@ -17,16 +19,36 @@ const (
 	NotSupported
 )
 
-// Types is the kernel's own type information (BTF).
-type Types struct{ spec *btf.Spec }
+// Types is the kernel's own type information (BTF). Safe for concurrent use.
+type Types struct {
+	cache *btf.Cache // for the loader: modules as well
+	spec  *btf.Spec
+}
 
-// LoadTypes reads the kernel's type information.
+// decoded is what LoadTypes read last, for as long as anybody keeps it: a file
+// that does not change while the kernel runs, which takes 30 ms to decode and
+// fills 10 MB when probes have asked for their types.
+var decoded struct {
+	sync.Mutex
+	types weak.Pointer[Types]
+}
+
+// LoadTypes reads the kernel's type information. Probes that are opened at the
+// same time share it.
 func LoadTypes() (*Types, error) {
-	spec, err := btf.LoadKernelSpec()
+	decoded.Lock()
+	defer decoded.Unlock()
+	if t := decoded.types.Value(); t != nil {
+		return t, nil
+	}
+	cache := btf.NewCache()
+	spec, err := cache.Kernel()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kernel's type information: %w", err)
 	}
-	return &Types{spec}, nil
+	t := &Types{cache, spec}
+	decoded.types = weak.Make(t)
+	return t, nil
 }
 
 // HasTracepoint tells whether the kernel has a tracepoint. The error says why
