@@ -68,8 +68,12 @@ bench: ## run the benchmarks
 
 .PHONY: bench-machine
 bench-machine: ## run the benchmarks that need root and a quiet machine (30 minutes)
-	for b in slowdown direct switches programs verdict residency load; do bench/$$b || exit 1; done
+	for b in start slowdown direct switches programs verdict residency load; do bench/$$b || exit 1; done
 	for n in 100 5000; do go run ./bench/tick -processes $$n || exit 1; done
+
+.PHONY: bench-start
+bench-start: ## how long until a diagnosis observes, and what takes it (root; a minute)
+	bench/start
 
 .PHONY: predictions
 predictions: ## predict what other memory limits would do, set them and measure, for docs/predictions.md (as root; 15 minutes)
