@@ -38,6 +38,43 @@ static __always_inline u64 bio_cgroup(struct bio *bio)
 	return node ? node->id : 0;
 }
 
+static __always_inline struct request_info *in_flight(u64 id)
+{
+	struct request_info *r = bpf_map_lookup_elem(&requests, &id);
+
+	return r && r->in_flight ? r : 0;
+}
+
+static __always_inline void release(struct request_info *r, u64 id)
+{
+	r->in_flight = 0;
+	if (!r->stays)
+		bpf_map_delete_elem(&requests, &id);
+}
+
+/* Writes down a request that begins; false where there is no room. */
+static __always_inline bool keep(u64 id, struct request_info *info, struct device *device)
+{
+	struct request_info *r = bpf_map_lookup_elem(&requests, &id);
+
+	info->in_flight = 1;
+	if (r) {
+		if (r->in_flight) {
+			ADD(missed_completions, 1);
+			if (device)
+				ADD(device->in_flight, -1);
+		}
+		info->stays = r->stays;
+		*r = *info;
+		return true;
+	}
+	if (!by_bio && kept < KEPT) {
+		ADD(kept, 1);
+		info->stays = 1;
+	}
+	return !bpf_map_update_elem(&requests, &id, info, BPF_ANY);
+}
+
 /* A request begins; id is what it can be found by. */
 static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 sector, u32 size, struct bio *bio)
 {
@@ -74,12 +111,7 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 		bpf_map_update_elem(&streams, &stream, &end, BPF_ANY);
 		note_process(current_task(), stream.tgid);
 	}
-	if (bpf_map_lookup_elem(&requests, &id)) {
-		ADD(missed_completions, 1);
-		if (device)
-			ADD(device->in_flight, -1);
-	}
-	if (bpf_map_update_elem(&requests, &id, &info, BPF_ANY)) {
+	if (!keep(id, &info, device)) {
 		ADD(lost_requests, 1);
 		if (device)
 			ADD(device->in_flight, -1);
@@ -146,7 +178,7 @@ int COUNTING(on_issue, struct request *rq)
 		claim(rq, id);
 	if (!want_issue)
 		return 0;
-	info = bpf_map_lookup_elem(&requests, &id);
+	info = in_flight(id);
 	if (info)
 		info->issue = bpf_ktime_get_ns();
 	return 0;
@@ -163,14 +195,14 @@ int COUNTING(on_merge, struct request *rq)
 
 	if (by_bio)
 		claim(rq, id);
-	info = bpf_map_lookup_elem(&requests, &id);
+	info = in_flight(id);
 	if (!info)
 		return 0;
 	dev = info->dev;
 	device = bpf_map_lookup_elem(&devices, &dev);
 	if (device)
 		ADD(device->in_flight, -1);
-	bpf_map_delete_elem(&requests, &id);
+	release(info, id);
 	return 0;
 }
 
@@ -249,7 +281,7 @@ int COUNTING(on_requeue, struct request *rq)
 	struct request_info *found, info;
 	u64 id = ctx[0];
 
-	found = bpf_map_lookup_elem(&requests, &id);
+	found = in_flight(id);
 	if (!found)
 		return 0;
 	info = *found;
@@ -274,14 +306,14 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 
 	if (by_bio) /* a flush may end without having been issued by itself */
 		claim(rq, id);
-	found = bpf_map_lookup_elem(&requests, &id);
+	found = in_flight(id);
 	if (!found)
 		return 0;
 	found->bytes += bytes;
 	if (bytes < rq->__data_len)
 		return 0; /* a part; the rest is still to come */
 	info = *found;
-	bpf_map_delete_elem(&requests, &id);
+	release(found, id);
 	now = bpf_ktime_get_ns();
 	/* the kernel's own times, which it may take once for a whole batch, so
 	 * that they can lie before ours */
@@ -342,21 +374,31 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	return 0;
 }
 
+/* A word of the kernel's memory as a number, whatever is there: the first one of a page is its flags. */
+static __always_inline u64 word_at(u64 at)
+{
+	u64 word = 0;
+
+	if (!!bpf_rdonly_cast)
+		return *(u64 *)KERNEL(struct page, at);
+	bpf_probe_read_kernel(&word, sizeof(word), (void *)at);
+	return word;
+}
+
 /* What the first page of a bio belongs to. */
 enum owner { OWNER_FILE, OWNER_USER, OWNER_KERNEL, OWNER_LOWER, OWNER_SWAP };
 
 static __always_inline enum owner bio_owner(struct bio *bio, u64 *inode)
 {
-	u64 bits, flags, magic;
-	struct folio *folio;
+	u64 bits, flags, magic, folio;
 	struct page *page;
 
 	page = bio->bi_iter.bi_idx || !bio->bi_io_vec ? bio_page(bio) : bio->bi_io_vec->bv_page;
 	if (!page)
 		return OWNER_KERNEL;
-	folio = page_folio(page);
-	bpf_core_read(&flags, sizeof(flags), folio);
-	bits = (u64)READ_FOLIO(folio, mapping);
+	folio = (u64)page_folio(page);
+	flags = word_at(folio);
+	bits = word_at(folio + (IS_FOLIO ? bpf_core_field_offset(struct folio, mapping) : bpf_core_field_offset(struct page___cache, mapping)));
 	/* a page on its way in from swap: the request itself does not tell */
 	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapbacked) &&
 	    (!bits || flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapcache)))
@@ -381,8 +423,9 @@ static __always_inline enum owner bio_owner(struct bio *bio, u64 *inode)
 /* Marks pages of a device as read with O_DIRECT; counts those read before. */
 static __always_inline u64 direct_again(u32 dev, u64 sector, u32 size)
 {
-	u64 page = sector >> 3, pages = (size + 4095) >> PAGE_SHIFT, again = 0, mask, old, *seen;
-	struct sector_key key = { .dev = dev };
+	u64 page = sector >> 3, pages = (size + 4095) >> PAGE_SHIFT, again = 0, mask, old;
+	struct chunk_key key = { .dev = dev };
+	struct chunk *seen;
 	u32 i, from, n;
 
 	/* at most 1 MiB is looked at, in pieces of 64 pages */
@@ -390,16 +433,10 @@ static __always_inline u64 direct_again(u32 dev, u64 sector, u32 size)
 		from = page & 63;
 		n = pages < 64 - from ? pages : 64 - from;
 		mask = (~0ULL >> ((64 - n) & 63)) << from;
-		key.chunk = page >> 6;
-		seen = bpf_map_lookup_elem(&direct_seen, &key);
-		if (!seen && bpf_map_update_elem(&direct_seen, &key, &mask, BPF_NOEXIST)) {
-			/* full, or another processor was faster */
-			seen = bpf_map_lookup_elem(&direct_seen, &key);
-			if (!seen)
-				ADD(lost_direct, 1);
-		}
+		key.chunk = page / (64 * CHUNK_WORDS);
+		seen = ROW(direct_seen, &key, &no_chunk, lost_direct);
 		if (seen) {
-			old = fetch_or(seen, mask) & mask;
+			old = fetch_or(&seen->pages[page / 64 % CHUNK_WORDS], mask) & mask;
 			old -= (old >> 1) & 0x5555555555555555ULL;
 			old = (old & 0x3333333333333333ULL) + ((old >> 2) & 0x3333333333333333ULL);
 			old = (old + (old >> 4)) & 0x0f0f0f0f0f0f0f0fULL;

@@ -36,6 +36,18 @@ type blockioBios struct {
 	Bytes uint64
 }
 
+type blockioChunk struct {
+	_     structs.HostLayout
+	Pages [8]uint64
+}
+
+type blockioChunkKey struct {
+	_     structs.HostLayout
+	Chunk uint64
+	Dev   uint32
+	Pad   uint32
+}
+
 type blockioDepthIo struct {
 	_        structs.HostLayout
 	Ops      uint64
@@ -148,15 +160,11 @@ type blockioRequestInfo struct {
 	Dev        uint32
 	Op         uint32
 	Depth      uint32
-	Sequential uint32
+	Sequential uint8
+	InFlight   uint8
+	Stays      uint8
+	Pad        uint8
 	Size       uint32
-}
-
-type blockioSectorKey struct {
-	_     structs.HostLayout
-	Chunk uint64
-	Dev   uint32
-	Pad   uint32
 }
 
 type blockioStreamKey struct {
@@ -202,6 +210,7 @@ const (
 	blockioProgOnStart          = "on_start"
 	blockioVarByBio             = "by_bio"
 	blockioVarEnabled           = "enabled"
+	blockioVarKept              = "kept"
 	blockioVarLacks             = "lacks"
 	blockioVarLostBins          = "lost_bins"
 	blockioVarLostDirect        = "lost_direct"
@@ -292,6 +301,7 @@ type blockioMapSpecs struct {
 type blockioVariableSpecs struct {
 	ByBio             *ebpf.VariableSpec `ebpf:"by_bio"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
+	Kept              *ebpf.VariableSpec `ebpf:"kept"`
 	Lacks             *ebpf.VariableSpec `ebpf:"lacks"`
 	LostBins          *ebpf.VariableSpec `ebpf:"lost_bins"`
 	LostDirect        *ebpf.VariableSpec `ebpf:"lost_direct"`
@@ -363,6 +373,7 @@ func (m *blockioMaps) Close() error {
 type blockioVariables struct {
 	ByBio             *ebpf.Variable `ebpf:"by_bio"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
+	Kept              *ebpf.Variable `ebpf:"kept"`
 	Lacks             *ebpf.Variable `ebpf:"lacks"`
 	LostBins          *ebpf.Variable `ebpf:"lost_bins"`
 	LostDirect        *ebpf.Variable `ebpf:"lost_direct"`

@@ -26,13 +26,21 @@ struct bio___next {
 /* A request is found by its first bio until it is issued: it began with block_getrq. */
 const volatile bool by_bio;
 
+/*
+ * Drivers use the same few requests again and again: their rows stay, so that
+ * neither start nor completion takes a lock of the table, or looks for memory. No
+ * more than KEPT stay, for requests of devices that are gone do, too.
+ */
+#define KEPT 16384
+#define IN_FLIGHT 16384
 struct request_info {
 	u64 start, issue; /* ns; issue only where the kernel keeps no time of its own */
 	u64 cgroup;
 	u64 bytes; /* completed so far */
 	u64 nth; /* of the device's requests; 0: not known */
 	u32 tgid, dev, op, depth;
-	u32 sequential, size;
+	u8 sequential, in_flight, stays, pad;
+	u32 size;
 };
 
 struct io {
@@ -97,9 +105,14 @@ struct throttle_key {
 	u64 cgroup;
 	u32 dev, op;
 };
-struct sector_key {
-	u64 chunk; /* of 64 pages */
+/* A chunk is of so many pages that reads near each other find it in the processor's cache. */
+#define CHUNK_WORDS 8
+struct chunk_key {
+	u64 chunk; /* of CHUNK_WORDS * 64 pages */
 	u32 dev, pad;
+};
+struct chunk {
+	u64 pages[CHUNK_WORDS]; /* a bit each */
 };
 struct stream_key {
 	u32 tgid, dev;
@@ -114,7 +127,7 @@ struct stream_key {
 		__type(value, V);                        \
 	} name SEC(".maps")
 
-TABLE(requests, BPF_MAP_TYPE_HASH, 0, 16384, u64, struct request_info);
+TABLE(requests, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, KEPT + IN_FLIGHT, u64, struct request_info);
 TABLE(by_owner, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct owner_key, struct io);
 TABLE(by_file, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 32768, struct file_key, struct bios);
 TABLE(process_io, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, u32, struct process_bios);
@@ -124,7 +137,7 @@ TABLE(depths, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct depth_key, str
 TABLE(bins, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct bin_key, struct bin);
 TABLE(failures, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct failure_key, struct failure);
 TABLE(throttled, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct throttle_key, struct bios);
-TABLE(direct_seen, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1 << 18, struct sector_key, u64);
+TABLE(direct_seen, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1 << 17, struct chunk_key, struct chunk);
 TABLE(streams, BPF_MAP_TYPE_LRU_HASH, 0, 4096, struct stream_key, u64);
 TABLE(scratch_hists, BPF_MAP_TYPE_PERCPU_ARRAY, 0, 1, u32, struct hists);
 
@@ -134,6 +147,7 @@ u64 lost_requests, lost_rows, lost_bins, lost_direct;
 u64 missed_completions;
 /* Set when a device was seen for which the kernel keeps no issue time. */
 u32 want_issue;
+u32 kept; /* rows of requests that stay */
 
 static const struct io no_io;
 static const struct bios no_bios;
@@ -142,6 +156,7 @@ static const struct depth_io no_depth;
 static const struct bin no_bin;
 static const struct failure no_failure;
 static const struct process_bios no_process;
+static const struct chunk no_chunk;
 
 /* The row of a key, made on first sight. */
 #define ROW(map, key, zero, lost)                                            \
