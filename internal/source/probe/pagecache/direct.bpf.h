@@ -78,7 +78,7 @@ int COUNTING(direct_iter, struct iomap_iter *iter)
 	return direct(iter->inode, iter->len, iter->flags & IOMAP_WRITE);
 }
 
-/* The same before 5.15, which had no iterator yet. */
+/* The same at the function itself, where it has no more arguments than x86 passes. */
 SEC("fentry/__iomap_dio_rw")
 int COUNTING(direct_begins, struct kiocb *iocb, struct iov_iter *iter)
 {

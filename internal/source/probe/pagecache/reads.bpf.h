@@ -16,6 +16,10 @@ struct folio_batch {
 	unsigned char nr;
 	struct folio *folios[15]; /* or 31 */
 };
+struct pagevec { /* before 25d6a23e8d28 (5.17) */
+	unsigned char nr;
+	struct page *pages[15];
+};
 struct readahead_control {
 	struct address_space *mapping;
 	unsigned long _index;
@@ -191,13 +195,14 @@ static __always_inline u64 batch_end(unsigned long long *ctx, u32 argument, u32 
 	struct folio *f;
 
 	bpf_probe_read_kernel(&batch, sizeof(batch), &ctx[argument]);
-	batch += bpf_core_field_offset(struct folio_batch, folios) + (nr - 1) * sizeof(u64);
+	batch += (bpf_core_type_exists(struct folio_batch) ? bpf_core_field_offset(struct folio_batch, folios)
+							    : bpf_core_field_offset(struct pagevec, pages)) + (nr - 1) * sizeof(u64);
 	bpf_probe_read_kernel(&folio, sizeof(folio), (void *)batch);
 	f = (void *)folio;
 	bpf_probe_read_kernel(&flags, sizeof(flags), f);
 	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_head))
 		pages = large_pages(f);
-	return BPF_CORE_READ(f, index) + pages - 1;
+	return READ_FOLIO(f, index) + pages - 1;
 }
 
 /*
@@ -210,7 +215,7 @@ static __always_inline int found_pages(unsigned long long *ctx, struct kiocb *io
 	u64 pos = iocb->ki_pos, from = pos >> PAGE_SHIFT, end, last, n, calls = 1;
 	struct read r = {};
 	struct task *t;
-	u32 nr = batch->nr;
+	u32 nr = bpf_core_type_exists(struct folio_batch) ? batch->nr : ((struct pagevec *)batch)->nr;
 
 	if (!count || !nr || !begin_read(&r, inode, from))
 		return 0;

@@ -60,11 +60,15 @@ func passing() bpf.Capability {
 		{By: bpf.ByTracepoint, Programs: []bpf.Program{
 			{Name: "on_direct", Tracepoint: "iomap_dio_rw_begin"}, {Name: "on_direct_done", Tracepoint: "iomap_dio_complete"},
 		}},
-		{By: bpf.ByFunction, Programs: []bpf.Program{
-			{Name: "direct_iter", Entry: "iomap_iter", Arguments: 2}, {Name: "direct_done", Entry: "iomap_dio_complete", Arguments: 1},
-		}},
+		// before iomap_iter: 5.10 has that, too, and does not use it for this
 		{By: bpf.ByFunction, Programs: []bpf.Program{
 			{Name: "direct_begins", Entry: "__iomap_dio_rw", Arguments: 5}, {Name: "direct_done", Entry: "iomap_dio_complete", Arguments: 1},
+		}},
+		{By: bpf.ByFunction, Programs: []bpf.Program{
+			{Name: "direct_begins", Entry: "__iomap_dio_rw", Arguments: 6}, {Name: "direct_done", Entry: "iomap_dio_complete", Arguments: 1},
+		}},
+		{By: bpf.ByFunction, Programs: []bpf.Program{
+			{Name: "direct_iter", Entry: "iomap_iter", Arguments: 2}, {Name: "direct_done", Entry: "iomap_dio_complete", Arguments: 1},
 		}},
 	}}
 }

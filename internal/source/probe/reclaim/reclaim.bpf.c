@@ -75,7 +75,8 @@ static __always_inline int end(enum kind kind, u64 pages)
 	}
 	ADD(row->ns[kind], bpf_ktime_get_ns() - s->since[kind]);
 	ADD(row->count[kind], 1);
-	ADD(row->pages[kind], pages);
+	if (kind != COMPACT) /* 0, which the compiler would make an operation that older kernels lack */
+		ADD(row->pages[kind], pages);
 	s->since[kind] = 0;
 	if (!s->counted) {
 		s->counted = 1;
