@@ -12,13 +12,15 @@ import (
 	"time"
 )
 
+// noPrograms are the settings of an agent that loads no kernel program.
+const noPrograms = "interval: 100ms\nlisten: 127.0.0.1:0\nlimits: {cpu: 100%}\ntables: {interval: 0}\npage_cache: {interval: 0}\nincidents: {diagnose: 0}\n"
+
 // pageAgent runs an agent on a folder that it goes on with, and gives the address and
 // the key of its page.
-func pageAgent(t *testing.T, dir string) (base, key string) {
+func pageAgent(t *testing.T, dir, settings string) (base, key string) {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "agent.yaml")
-	settings := "dir: " + dir + "\ninterval: 100ms\nlisten: 127.0.0.1:0\nlimits: {cpu: 100%}\ntables: {interval: 0}\npage_cache: {interval: 0}\nincidents: {diagnose: 0}\n" // no kernel program
-	if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte("dir: "+dir+"\n"+settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, _, _ := run{args: []string{"agent", "--config", config}}.command(t)
@@ -55,7 +57,7 @@ func TestAgentsPage(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("testdata/golden/agent")); err != nil {
 		t.Fatal(err)
 	}
-	base, key := pageAgent(t, dir)
+	base, key := pageAgent(t, dir, noPrograms)
 	get := func(path string) (int, string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -182,7 +182,7 @@ func (b *browser) isTrue(expression string) (v bool) { b.eval(expression, &v); r
 
 func (b *browser) press(key string) {
 	code := map[string]int{"Enter": 13, "Escape": 27, "ArrowRight": 39, "ArrowLeft": 37, "ArrowUp": 38, "ArrowDown": 40, "Tab": 9}[key]
-	typed := ""
+	typed := map[string]string{"Enter": "\r"}[key]
 	if len(key) == 1 {
 		typed = key
 	}

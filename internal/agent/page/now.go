@@ -84,7 +84,7 @@ func (p *page) now(ctx context.Context, listed []html.Kept) html.Now {
 // looked says when the verdict is from.
 func looked(r *diagnose.Report, of string, now time.Time) string {
 	end := r.Window.Start.Add(time.Duration(r.Window.Seconds * float64(time.Second)))
-	occasion := "once an hour, while nothing is abnormal"
+	occasion := "the hourly look"
 	if of == "incident" {
 		occasion = "because an incident began"
 	}
