@@ -3,16 +3,21 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/picture"
 	"iocause/internal/replay"
 	"iocause/internal/report"
+	"iocause/internal/table"
 )
 
 // reportOptions are the flags of report.
 type reportOptions struct {
 	output   string
+	format   string // html, json or csv
 	filter   filter
 	playback playback
 	against  pastOptions
@@ -35,6 +40,7 @@ func newReportCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME.html)")
+	f.StringVar(&o.format, "format", "html", "html; or json or csv: the cells of the latency heat\nmaps, on standard output")
 	f.IntVar(&o.filter.pid, "pid", 0, "ask about this process")
 	f.StringVar(&o.filter.comm, "comm", "", "ask about processes of this name")
 	f.StringVar(&o.filter.cgroup, "cgroup", "", "ask about the processes in and below this cgroup")
@@ -58,12 +64,22 @@ func runReport(e *env, c *cobra.Command, o *reportOptions, args []string) error 
 	} else if !play {
 		return &usageError{errors.New("reading the arguments: it is not said what to report"), "give a recording, the number of an incident, or --from; of what goes on now, use 'iocause diagnose -o FILE.html'"}
 	}
+	switch cells := o.format == "json" || o.format == "csv"; {
+	case !cells && o.format != "html":
+		return &usageError{fmt.Errorf("reading --format: no format is called %q", o.format), "use html, json or csv"}
+	case cells && o.output != "":
+		return &usageError{errors.New("reading the flags: --output is of the page"), "lead " + o.format + " from standard output into a file"}
+	case cells:
+		o.output = "-"
+	}
 	name := o.output
 	if name == "" {
 		name = "iocause-" + e.host.Now().Format("20060102-150405") + ".html"
 	}
-	if err := checkReportFile(e.stdout, name); err != nil {
-		return err
+	if o.format == "html" {
+		if err := checkReportFile(e.stdout, name); err != nil {
+			return err
+		}
 	}
 	given := o.filter.given(c)
 	if len(given) > 1 {
@@ -83,7 +99,23 @@ func runReport(e *env, c *cobra.Command, o *reportOptions, args []string) error 
 	if err != nil {
 		return err
 	}
+	if o.format != "html" {
+		return writeCells(e, o.format, page)
+	}
 	return writePage(e, name, page)
+}
+
+// writeCells writes what the heat maps of a page are drawn from.
+func writeCells(e *env, format string, page *picture.Page) error {
+	if len(page.Sets) == 0 || !slices.ContainsFunc(page.Sets, func(s *picture.Set) bool { return len(s.Heats) > 0 }) {
+		return errors.New("writing the cells: there is no latency heat map of it: a recording of 'iocause record' and an incident with a trace have one")
+	}
+	first := page.Sets[0]
+	length := 0.0
+	if n := len(first.End); n > 0 {
+		length = first.End[n-1]
+	}
+	return newPrinter(e.streams, &intervals{format: format}).print(first.Start, time.Duration(length*float64(time.Second)), "", []table.Table{picture.Cells(page.Sets)})
 }
 
 // words are the filters that are given, as they were.

@@ -209,3 +209,42 @@ func shaken(was *sample.Window, start time.Time, random *rand.Rand) *sample.Wind
 	}
 	return w
 }
+
+const goldenIncident = "testdata/golden/agent/incidents/000001.iocause"
+
+// The cells of the heat maps have every I/O that the page's have.
+func TestReportCells(t *testing.T) {
+	code, out, stderr := runApp(t.Context(), nil, "report", goldenIncident, "--format", "json")
+	if code != exitWell {
+		t.Fatalf("code %d: %s", code, stderr)
+	}
+	var d struct {
+		Cells struct {
+			Rows []struct {
+				Part string
+				IOs  float64
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &d); err != nil {
+		t.Fatalf("%v: %.300s", err, out)
+	}
+	ios := 0.0
+	for _, c := range d.Cells.Rows {
+		if c.Part == "total" {
+			ios += c.IOs
+		}
+	}
+	if ios != 1500 {
+		t.Errorf("%v I/Os of the trace, want 1500", ios)
+	}
+	code, csv, stderr := runApp(t.Context(), nil, "report", goldenIncident, "--format", "csv")
+	if lines := strings.Count(csv, "\n"); code != exitWell || lines != len(d.Cells.Rows)+1 || !strings.Contains(csv, "device,op,part,from_seconds,to_seconds,ios\n") {
+		t.Errorf("code %d, %d lines for %d cells: %.200s %s", code, lines, len(d.Cells.Rows), csv, stderr)
+	}
+	for _, args := range [][]string{{"--format", "png"}, {"--format", "csv", "-o", "x.html"}} {
+		if code, _, stderr := runApp(t.Context(), nil, append([]string{"report", goldenIncident}, args...)...); code != exitUsage {
+			t.Errorf("%v: code %d, %s", args, code, stderr)
+		}
+	}
+}

@@ -17,8 +17,6 @@ import (
 	"iocause/internal/sample"
 )
 
-const goldenIncident = "testdata/golden/agent/incidents/000001.iocause"
-
 // What a person must see first is on the first screen, of a laptop and of a phone,
 // and nothing is wider than the screen, not at twice the size either.
 func TestFirstScreen(t *testing.T) {
