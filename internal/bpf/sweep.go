@@ -39,7 +39,13 @@ func (s *Sweep) Due(phase sample.Phase, now time.Time) bool {
 // that it had found before is lost, so only rows are taken that nothing is added
 // to any more.
 func Take[K, V any](m *ebpf.Map, key K) (v V, ok bool, err error) {
-	switch err := m.LookupAndDelete(&key, &v); {
+	err = m.LookupAndDelete(&key, &v)
+	if errors.Is(err, ebpf.ErrNotSupported) { // of hashes before 3e87f192b405 (5.14)
+		if err = m.Lookup(&key, &v); err == nil {
+			err = m.Delete(&key)
+		}
+	}
+	switch {
 	case errors.Is(err, ebpf.ErrKeyNotExist):
 		return v, false, nil
 	case err != nil:
