@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/detect"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
+	"iocause/internal/show"
 	"iocause/internal/tool/baseline"
 )
 
@@ -65,13 +66,13 @@ func runBaseline(e *env, o *baselineOptions, args []string) error {
 	if err := checkFormat(o.format); err != nil {
 		return err
 	}
-	day, err := dayOf(o.day, e.host.Now())
+	day, err := baseline.DayOf(o.day, e.host.Now())
 	if err != nil {
 		return err
 	}
 	signals := detect.Signals()
 	if len(args) == 1 {
-		if signals, err = signalNamed(args[0]); err != nil {
+		if signals, err = baseline.Named(args[0]); err != nil {
 			return err
 		}
 	}
@@ -91,82 +92,21 @@ func runBaseline(e *env, o *baselineOptions, args []string) error {
 	return listBaselines(e.stdout, o, signals, history, newest.In(day.Location()))
 }
 
-// dayOf is midnight of a day in the zone of the clock.
-func dayOf(s string, now time.Time) (time.Time, error) {
-	switch s {
-	case "today":
-	case "yesterday":
-		now = now.AddDate(0, 0, -1)
-	default:
-		day, err := time.ParseInLocation(time.DateOnly, s, now.Location())
-		if err != nil {
-			return time.Time{}, &usageError{fmt.Errorf("reading --day: %q is no day", s), "give today, yesterday or a day such as 2026-11-03"}
-		}
-		now = day
-	}
-	return time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()), nil
-}
-
-func signalNamed(name string) ([]detect.Signal, error) {
-	var names []string
-	for _, s := range detect.Signals() {
-		if s.Name == name {
-			return []detect.Signal{s}, nil
-		}
-		names = append(names, s.Name)
-	}
-	return nil, &usageError{fmt.Errorf("reading the arguments: no signal is called %q", name), "there are " + strings.Join(names, ", ")}
-}
-
 // listBaselines shows the newest hour of every signal.
 func listBaselines(out io.Writer, o *baselineOptions, signals []detect.Signal, history *detect.History, newest time.Time) error {
-	hours := []baseline.Hour{}
-	for i := range signals {
-		if h := baseline.Beside(&signals[i], history, newest); h.Samples > 0 || h.Normal.Hours > 0 {
-			hours = append(hours, h)
-		}
-	}
+	hours := baseline.Known(signals, history, newest)
 	if o.format == "json" {
 		return writeJSON(out, map[string]any{"version": 1, "hours": hours})
 	}
 	t := baseline.List(hours, newest)
-	return text.WriteTable(out, &t, styleOf(out, os.Getenv, widestTable))
+	return text.WriteTable(out, &t, console.Style(out, os.Getenv, console.WidestTable))
 }
-
-// outside is how many spreads an hour's median is off for the drawing to mark it.
-const outside = 4
 
 // drawBaseline draws a day of a signal.
 func drawBaseline(out io.Writer, o *baselineOptions, s *detect.Signal, history *detect.History, day time.Time) error {
-	hours := []baseline.Hour{}
-	for at := day; at.Before(day.AddDate(0, 0, 1)); at = at.Add(time.Hour) { // 23 or 25 where summer time begins or ends
-		hours = append(hours, baseline.Beside(s, history, at))
-	}
+	hours := baseline.Day(s, history, day)
 	if o.format == "json" {
 		return writeJSON(out, map[string]any{"version": 1, "hours": hours})
 	}
-	c := text.Chart{Title: fmt.Sprintf("%s, %s: %s", s.Name, day.Format("Mon 2006-01-02 -0700"), s.Help), Unit: s.Unit}
-	known, normal := false, false
-	for i, h := range hours {
-		b := text.Bar{Lo: orNaN(h.Normal.P05), Hi: orNaN(h.Normal.P95), Value: orNaN(h.Was.P50), Outside: h.Z != nil && *h.Z >= outside}
-		if i%3 == 0 {
-			b.Label = h.Start.Format("15")
-		}
-		known, normal = known || h.Was.P50 != nil, normal || h.Normal.Hours > 0
-		c.Bars = append(c.Bars, b)
-	}
-	style := styleOf(out, os.Getenv, widestText)
-	if err := text.WriteChart(out, &c, style); err != nil {
-		return err
-	}
-	fmt.Fprintln(out)
-	t := baseline.Below(hours, known, normal)
-	return text.WriteTable(out, &t, style)
-}
-
-func orNaN(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
+	return show.Baseline(out, s, hours, day, console.Style(out, os.Getenv, console.WidestText))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/diagnose"
 	"iocause/internal/incident"
 	"iocause/internal/present/text"
@@ -57,7 +58,7 @@ func burstRefuses() []noAnswer {
 type burstRun struct {
 	env     *env
 	o       *burstOptions
-	printer *printer
+	printer *console.Printer
 	lines   *text.Lines
 	second  int64 // that shown counts in
 	shown   int
@@ -71,7 +72,7 @@ func runBurst(e *env, c *cobra.Command, o *burstOptions) error {
 		return err
 	}
 	r := &burstRun{env: e, o: o, printer: newPrinter(e.streams, &o.intervals)}
-	if err := r.printer.arrange((&burst.Interval{}).Tables()); err != nil {
+	if err := r.printer.Arrange((&burst.Interval{}).Tables()); err != nil {
 		return err
 	}
 	if err := refused(c, burstRefuses(), ""); err != nil {
@@ -79,9 +80,9 @@ func runBurst(e *env, c *cobra.Command, o *burstOptions) error {
 	}
 	var t diagnose.Target
 	if given := o.filter.given(c); data != nil {
-		t, err = o.filter.recordedTarget(given)
+		t, err = o.filter.Recorded(given)
 	} else {
-		t, err = o.filter.target(e.host, given)
+		t, err = o.filter.Target(e.host, given)
 	}
 	if err != nil {
 		return err
@@ -91,7 +92,7 @@ func runBurst(e *env, c *cobra.Command, o *burstOptions) error {
 		disk = longestDisk(e.host)
 	}
 	f := burst.Filter{PIDs: t.PIDs, Comm: t.Comm, Cgroup: t.Cgroup, Device: t.Device}
-	r.lines = text.NewLines(e.stdout, styleOf(e.stdout, os.Getenv, widestTable), []text.LineColumn{
+	r.lines = text.NewLines(e.stdout, console.Style(e.stdout, os.Getenv, console.WidestTable), []text.LineColumn{
 		{Head: "TIME", Width: 12}, {Head: "DISK", Width: min(max(disk, 4), 12)}, {Head: "LENGTH", Width: 6, Right: true},
 		{Head: "I/Os", Width: 6, Right: true}, {Head: "BYTES", Width: 7, Right: true}, {Head: "TOP/ms", Width: 6, Right: true},
 		{Head: "LATENCY", Width: 7, Right: true}, {Head: "WHO"}})
@@ -171,7 +172,7 @@ func (r *burstRun) print(in *burst.Interval, label string) error {
 		tables[0].Notes = append(tables[0].Notes, fmt.Sprintf("%s beyond %d in a second in the table only", sample.Counted(r.hidden, "burst"), burstLines))
 		r.hidden = 0
 	}
-	r.printer.before = r.printer.before || r.o.format == "text" && r.shown > 0
+	r.printer.Before = r.printer.Before || r.o.format == "text" && r.shown > 0
 	r.printed = true
-	return r.printer.print(in.Start, in.Length, label, tables)
+	return r.printer.Print(in.Start, in.Length, label, tables)
 }

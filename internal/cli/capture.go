@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/agent"
 	"iocause/internal/incident"
 	"iocause/internal/present/text"
 	"iocause/internal/session"
@@ -69,17 +68,9 @@ func runCapture(parent context.Context, e *env, o *captureOptions) error {
 	began := e.host.Now()
 	fmt.Fprintf(e.stderr, "iocause: watching for %s and gathering evidence for some %s more\n",
 		table.Duration(o.length.Seconds()), table.Duration((incident.Watching(evidenceKinds(e.host)) * min(o.length, incident.LongestWatch)).Seconds()))
-	f := newIncidentJudge(e).Judge(ctx, agent.Ask{Length: o.length})
-	if f.Report == nil {
-		return session.TooEarly(ctx)
-	}
-	x := &incidents.Incident{Finding: f.Report, Sections: f.Sections, Meta: incident.ByHand(e.host, programName(), o.note, began)}
-	x.Meta.Cause, x.Meta.Title, x.Meta.Notes = f.Cause, f.Title, f.Notes
-	top, ok, err := agent.TablesAround(o.dir, x.Meta.Program, began, x.Meta.What.End)
+	x, err := newIncidentJudge(e).Capture(ctx, o.length, o.note, o.dir, began)
 	if err != nil {
-		x.Meta.Notes = append(x.Meta.Notes, fmt.Sprintf("%s: %v", agent.SectionTop, err))
-	} else if ok { // an agent keeps some here
-		x.Sections = append(x.Sections, top)
+		return err
 	}
 	how := o.out
 	if o.out != "" {
@@ -94,6 +85,6 @@ func runCapture(parent context.Context, e *env, o *captureOptions) error {
 			how += " --dir " + o.dir
 		}
 	}
-	_, err = fmt.Fprintf(e.stdout, "%s\nKept; see: iocause incident %s\n", text.Escape(f.Title), text.Escape(how))
+	_, err = fmt.Fprintf(e.stdout, "%s\nKept; see: iocause incident %s\n", text.Escape(x.Meta.Title), text.Escape(how))
 	return err
 }

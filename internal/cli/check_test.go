@@ -14,6 +14,7 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source"
+	"iocause/internal/tool/check"
 )
 
 // everything is a working source for all that any cause needs, but the given.
@@ -53,13 +54,13 @@ func TestCheckSaysWhatIsImpossible(t *testing.T) {
 		fails("odd", errors.New("a\x1b[2Jname"), gone...),
 	}
 	code, out, stderr := runApp(t.Context(), entries, "check", "--format", "json")
-	var c checked
+	var c check.Found
 	if err := json.Unmarshal([]byte(out), &c); code != 1 || stderr != "" || err != nil {
 		t.Fatalf("code %d, stderr %q, %v", code, stderr, err)
 	}
-	want := map[string]state{"everything": works, "refused": failed, "old": notSupported, "odd": failed}
+	want := map[string]check.State{"everything": check.Works, "refused": check.Failed, "old": check.NotSupported, "odd": check.Failed}
 	for _, s := range c.Sources {
-		if s.State != want[s.Name] || s.State != works && (len(s.Why) == 0 || s.Needs != "luck") {
+		if s.State != want[s.Name] || s.State != check.Works && (len(s.Why) == 0 || s.Needs != "luck") {
 			t.Errorf("%+v, want %q with why and needs", s, want[s.Name])
 		}
 	}
@@ -76,29 +77,6 @@ func TestCheckSaysWhatIsImpossible(t *testing.T) {
 	for _, line := range strings.Split(out, "\n") {
 		if text.Width(line) > 80 {
 			t.Errorf("%q is wider than 80 columns", line)
-		}
-	}
-}
-
-func TestCheckVerdictsNeedOneOfEach(t *testing.T) {
-	causes := []diagnose.Cause{{ID: "x", Needs: [][]sample.Metric{{"a", "b"}, {"c"}}}}
-	for _, c := range []struct {
-		has     []sample.Metric
-		missing string
-	}{
-		{[]sample.Metric{"a", "c"}, ""},
-		{[]sample.Metric{"b", "c"}, ""},
-		{[]sample.Metric{"c"}, "a or b"},
-		{[]sample.Metric{"a", "b"}, "c"},
-		{nil, "a or b,c"},
-	} {
-		has := map[sample.Metric]bool{}
-		for _, m := range c.has {
-			has[m] = true
-		}
-		v := checkVerdicts(causes, has)[0]
-		if got := strings.Join(v.Missing, ","); got != c.missing || v.Possible != (c.missing == "") {
-			t.Errorf("with %v: %+v, want missing %q", c.has, v, c.missing)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"iocause/internal/console"
 	"iocause/internal/judge"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
@@ -14,7 +15,7 @@ import (
 // newChild finds the command that is to be watched. What it prints goes to out.
 func newChild(s streams, args []string, out io.Writer) (*session.Child, error) {
 	in := s.stdin
-	if _, isTerminal := terminalWidth(in); isTerminal {
+	if _, isTerminal := console.Width(in); isTerminal {
 		in = nil
 	}
 	return session.NewChild(args, in, out, s.stderr)

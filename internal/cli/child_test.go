@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/filters"
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source"
@@ -74,7 +75,7 @@ func TestInterruptPrintsTheFindingAndEndsTheCommand(t *testing.T) {
 func TestFilterTargets(t *testing.T) {
 	tree := "../../testdata/hosts/nvme-cgroup2"
 	h := host.Tree(tree, time.Now)
-	if pid, err := processOf(h, 4242); err != nil || pid != 4242 {
+	if pid, err := filters.Process(h, 4242); err != nil || pid != 4242 {
 		t.Errorf("process 4242: %d %v", pid, err)
 	}
 	devices, err := h.Devices()
@@ -116,7 +117,7 @@ func TestFilterTargets(t *testing.T) {
 		t.Fatal("no cgroup to try")
 	}
 	for _, name := range []string{inside[0], "/" + inside[0], inside[0] + "/", memory.Dir + "/" + inside[0]} {
-		if got, err := cgroupOf(h, name); err != nil || got != "/"+inside[0] {
+		if got, err := filters.Cgroup(h, name); err != nil || got != "/"+inside[0] {
 			t.Errorf("cgroup %q: %q %v, want /%s", name, got, err, inside[0])
 		}
 	}
@@ -138,7 +139,7 @@ func TestThreadIsItsProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if pid, err := processOf(host.Live(), tid); err != nil || pid != os.Getpid() {
+	if pid, err := filters.Process(host.Live(), tid); err != nil || pid != os.Getpid() {
 		t.Errorf("thread %d: process %d %v, want %d", tid, pid, err, os.Getpid())
 	}
 }

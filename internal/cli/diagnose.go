@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/bpf"
+	"iocause/internal/console"
 	"iocause/internal/diagnose"
+	"iocause/internal/filters"
 	"iocause/internal/host"
 	"iocause/internal/judge"
 	"iocause/internal/lab"
@@ -77,10 +79,10 @@ func newDiagnoseCommand(e *env) *cobra.Command {
 func (o *diagnoseOptions) bind(c *cobra.Command) {
 	f := c.Flags()
 	f.Var(timeIn(&o.duration, lookLength), "duration", "how long to watch")
-	f.IntVar(&o.filter.pid, "pid", 0, "limit the diagnosis to this process")
-	f.StringVar(&o.filter.comm, "comm", "", "limit it to processes of this name")
-	f.StringVar(&o.filter.cgroup, "cgroup", "", "limit it to the processes in and below this\ncgroup")
-	f.StringVar(&o.filter.device, "device", "", "limit it to I/O on this block device")
+	f.IntVar(&o.filter.PID, "pid", 0, "limit the diagnosis to this process")
+	f.StringVar(&o.filter.Comm, "comm", "", "limit it to processes of this name")
+	f.StringVar(&o.filter.Cgroup, "cgroup", "", "limit it to the processes in and below this\ncgroup")
+	f.StringVar(&o.filter.Device, "device", "", "limit it to I/O on this block device")
 	f.StringVar(&o.format, "format", "text", "text or json")
 	f.BoolVarP(&o.whole, "verbose", "v", false, "say also where figures come from, what was\nruled out and why, what would refute the answer")
 	f.StringVarP(&o.page, "output", "o", "", "write a page, too: FILE.html")
@@ -97,7 +99,7 @@ func (o *diagnoseOptions) check(h *host.Host, c *cobra.Command, command []string
 	if err != nil {
 		return diagnose.Target{}, err
 	}
-	return o.filter.target(h, given)
+	return o.filter.Target(h, given)
 }
 
 // checkFlags returns the filters that are given.
@@ -120,9 +122,9 @@ func (o *diagnoseOptions) checkFlags(c *cobra.Command, command []string) ([]stri
 			return nil, err
 		}
 	}
-	given := o.filter.given(c)
-	if len(given) > 1 {
-		return nil, &usageError{fmt.Errorf("reading the flags: --%s and --%s exclude each other", given[0], given[1]), "give one of them"}
+	given, err := o.filter.one(c)
+	if err != nil {
+		return nil, err
 	}
 	if len(command) > 0 && len(given) > 0 {
 		return nil, &usageError{fmt.Errorf("reading the flags: --%s and a command exclude each other: the command is what is watched", given[0]),
@@ -164,7 +166,7 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 	if len(target.PIDs) == 1 {
 		one = e.host.StartOf(target.PIDs[0])
 	}
-	missing := nobody(e.host, target)
+	missing := filters.Nobody(e.host, target)
 	if missing != "" {
 		fmt.Fprintf(e.stderr, "iocause: %s now; watching whether that changes\n", missing)
 	}
@@ -188,8 +190,8 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 			ob.Length = 0
 		}
 	}
-	line := newProgress(e.stderr, ob.Length, args)
-	ob.Progress = func(p source.Progress) { line.Draw(func() string { return observing(p) }) }
+	line := console.NewProgress(e.stderr, ob.Length, args)
+	ob.Progress = func(p source.Progress) { line.Draw(func() string { return console.Observing(p) }) }
 	var course *picture.Course
 	var window *sample.Window
 	if o.page != "" {
@@ -215,7 +217,7 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 	}
 	r, err := conclude(watch, e, o, window, target, missing, before)
 	if err == nil && course != nil {
-		err = writePage(e, o.page, livePage(e, r, window, course, o.filter.words(o.filter.given(c))))
+		err = writePage(e, o.page, livePage(e, r, window, course, o.filter.Words(o.filter.given(c))))
 	}
 	if ch != nil {
 		if err := collector.Close(); err != nil { // the command may run on for long
@@ -239,7 +241,7 @@ func conclude(watch context.Context, e *env, o *diagnoseOptions, w *sample.Windo
 		return nil, session.TooEarly(watch)
 	}
 	if missing != "" && !target.In(w) {
-		if missing = nobody(e.host, target); missing != "" {
+		if missing = filters.Nobody(e.host, target); missing != "" {
 			return nil, fmt.Errorf("looking for whom to diagnose: %s, before, during or after the %s watched; see 'ps -e -o pid,comm,cgroup'",
 				missing, table.Duration(w.Seconds()))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
 	"iocause/internal/store/incidents"
@@ -42,8 +43,8 @@ func newDiffCommand(e *env) *cobra.Command {
 	f.StringVar(&o.to[0], "to", "", "end there in A")
 	f.StringVar(&o.from[1], "from-b", "", "begin there in B")
 	f.StringVar(&o.to[1], "to-b", "", "end there in B")
-	f.StringVar(&o.filter.comm, "comm", "", "compare processes of this name")
-	f.StringVar(&o.filter.cgroup, "cgroup", "", "compare processes below this cgroup")
+	f.StringVar(&o.filter.Comm, "comm", "", "compare processes of this name")
+	f.StringVar(&o.filter.Cgroup, "cgroup", "", "compare processes below this cgroup")
 	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
 	f.BoolVar(&o.all, "all", false, "show every figure, not only those that stand out")
 	f.StringVar(&o.format, "format", "text", "text or json")
@@ -143,7 +144,7 @@ func beginningOf(name string) ([]byte, error) {
 
 // diffRecordings is diff for recordings.
 func diffRecordings(e *env, c *cobra.Command, o *diffOptions, files [2]string) error {
-	target, err := o.filter.recordedTarget(o.filter.given(c))
+	target, err := o.filter.Recorded(o.filter.given(c))
 	if err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func diffRecordings(e *env, c *cobra.Command, o *diffOptions, files [2]string) e
 		}
 		return writeJSON(e.stdout, d)
 	}
-	style := styleOf(e.stdout, os.Getenv, widestText)
+	style := console.Style(e.stdout, os.Getenv, console.WidestText)
 	for i, t := range d.Tables(o.all, style.Width < roomy) {
 		if i > 0 {
 			fmt.Fprintln(e.stdout)

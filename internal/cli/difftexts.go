@@ -21,7 +21,7 @@ func hasOutput(beginning []byte) bool {
 
 // diffTexts judges two texts, each as one case, and says what differs.
 func diffTexts(e *env, c *cobra.Command, o *diffOptions, files [2]string) error {
-	if o.from != [2]string{} || o.to != [2]string{} || o.filter.comm != "" || o.filter.cgroup != "" || o.all {
+	if o.from != [2]string{} || o.to != [2]string{} || o.filter.Comm != "" || o.filter.Cgroup != "" || o.all {
 		return &usageError{errors.New("reading the flags: a text has no times to choose from, and what is in it is compared as a whole"), "leave --from, --to, --comm, --cgroup and --all out"}
 	}
 	ctx, stop := session.UntilInterrupt(c.Context(), nil)

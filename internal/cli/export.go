@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
 	"iocause/internal/store/incidents"
@@ -34,7 +35,7 @@ func newExportCommand(e *env) *cobra.Command {
 				x.Meta.Notes = append(x.Meta.Notes, l)
 			}
 			if to == "-" {
-				if _, terminal := terminalWidth(e.stdout); terminal {
+				if _, terminal := console.Width(e.stdout); terminal {
 					return &usageError{errors.New("writing the incident: a terminal would obey what is in it"), "give a file with -o, or send it to a program"}
 				}
 				return incidents.Write(e.stdout, x)

@@ -16,6 +16,7 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/stacks"
+	"iocause/internal/store/whole"
 	"iocause/internal/table"
 )
 
@@ -125,7 +126,7 @@ func flameDiff(s streams, args []string, ask *flameAsk) error {
 	}
 	after.Title = "What changed"
 	after.Notes = append(after.Notes, fmt.Sprintf("before: %s, after: %s", args[0], args[1]))
-	if err := writeWhole(ask.output, func(w io.Writer) error { return html.WriteDiff(w, after, before) }); err != nil {
+	if err := whole.Shown(ask.output, func(w io.Writer) error { return html.WriteDiff(w, after, before) }); err != nil {
 		return fmt.Errorf("writing %s: %w", ask.output, err)
 	}
 	fmt.Fprintf(s.stderr, "iocause: wrote %s: %s before, %s after\n", text.Escape(ask.output), weight(before), weight(after))

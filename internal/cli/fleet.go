@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
 	"iocause/internal/table"
@@ -126,7 +127,7 @@ func runFleet(e *env, c *cobra.Command, o *fleetOptions, observe func(context.Co
 			return &usageError{fmt.Errorf("reading --%s: %w", t.flag, err), replay.TimeHelp}
 		}
 	}
-	progress := newLine(e.stderr)
+	progress := console.NewLine(e.stderr)
 	progress.After, progress.Every = 0, 0 // one line for each question, and some take their time
 	o.Progress = func(what string) { progress.Draw(func() string { return "iocause: asking " + what }) }
 	o.Note = func(what string) { progress.Say("the store says: " + text.Escape(what)) }
@@ -142,5 +143,5 @@ func runFleet(e *env, c *cobra.Command, o *fleetOptions, observe func(context.Co
 	case err != nil:
 		return err
 	}
-	return newPrinter(e.streams, &o.rows).print(o.From, o.To.Sub(o.From), "from "+replay.Stamp(o.From)+" to "+replay.Stamp(o.To)+":", t)
+	return newPrinter(e.streams, &o.rows).Print(o.From, o.To.Sub(o.From), "from "+replay.Stamp(o.From)+" to "+replay.Stamp(o.To)+":", t)
 }

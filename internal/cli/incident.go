@@ -1,17 +1,17 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/diagnose"
+	"iocause/internal/console"
 	"iocause/internal/incident/present"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
+	"iocause/internal/show"
 	"iocause/internal/store/incidents"
 )
 
@@ -41,7 +41,7 @@ func newIncidentCommand(e *env) *cobra.Command {
 			case format == "json":
 				return writeIncidentJSON(e, x, recordingOf(dir, args[0]))
 			}
-			if err := writeIncident(e, x); err != nil || args[0] == "-" || brief {
+			if err := show.Incident(e.stdout, x, e.host.Now().Location(), console.Style(e.stdout, os.Getenv, console.WidestText)); err != nil || args[0] == "-" || brief {
 				return err
 			}
 			return writeViews(e, x, recordingOf(dir, args[0]))
@@ -62,52 +62,6 @@ func oneIncident(c *cobra.Command, args []string) error {
 			"give a number that 'iocause incidents' lists, or a file"}
 	}
 	return nil
-}
-
-// writeIncident shows an incident to people.
-func writeIncident(e *env, x *incidents.Incident) error {
-	style := styleOf(e.stdout, os.Getenv, widestText)
-	loc := e.host.Now().Location()
-	for _, line := range present.Head(&x.Meta, loc) {
-		for i, part := range text.Wrap(text.Escape(line), style.Width-2) {
-			if i > 0 {
-				part = "  " + part
-			}
-			fmt.Fprintln(e.stdout, part)
-		}
-	}
-	if t := present.Reasons(&x.Meta); t != nil {
-		fmt.Fprintln(e.stdout)
-		if err := text.WriteTable(e.stdout, t, style); err != nil {
-			return err
-		}
-	}
-	if err := writeFinding(e.stdout, x, style); err != nil {
-		return err
-	}
-	for _, t := range present.Evidence(x, loc) {
-		fmt.Fprintln(e.stdout)
-		if err := text.WriteTable(e.stdout, t, style); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeFinding writes the report that is kept.
-func writeFinding(out io.Writer, x *incidents.Incident, style text.Style) error {
-	fmt.Fprintln(out)
-	if x.Finding == nil {
-		_, err := fmt.Fprintf(out, "%s.\n", replay.NotJudged(&x.Meta))
-		return err
-	}
-	var r diagnose.Report
-	if err := json.Unmarshal(x.Finding, &r); err != nil {
-		_, err := fmt.Fprintf(out, "The finding cannot be read: %s.\n", text.Escape(err.Error()))
-		return err
-	}
-	style.Whole = true
-	return text.Write(out, &r, style)
 }
 
 // recordingOf is what --recording takes for an incident that was named.
@@ -142,7 +96,7 @@ func printSection(out io.Writer, x *incidents.Incident, name string) error {
 		}
 		return fmt.Errorf("looking for the section %q: it is not there; there are %q", name, names)
 	}
-	if _, terminal := terminalWidth(out); terminal {
+	if _, terminal := console.Width(out); terminal {
 		return &usageError{fmt.Errorf("writing the section %q: it may hold what a terminal obeys", name), "send it to a file or a program"}
 	}
 	if _, err := out.Write(x.Sections[at].Data); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/incident/present"
 	"iocause/internal/present/text"
 	"iocause/internal/store/incidents"
@@ -42,7 +43,7 @@ func newIncidentsCommand(e *env) *cobra.Command {
 			}
 			t := present.ListTable(list, e.host.Now().Location())
 			t.Top(top)
-			return text.WriteTable(e.stdout, t, styleOf(e.stdout, os.Getenv, widestTable))
+			return text.WriteTable(e.stdout, t, console.Style(e.stdout, os.Getenv, console.WidestTable))
 		},
 	}
 	f := c.Flags()

@@ -1,17 +1,15 @@
 package cli
 
 import (
-	"encoding/csv"
-	"errors"
+	"context"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/present/text"
+	"iocause/internal/console"
 	"iocause/internal/table"
 )
 
@@ -80,109 +78,42 @@ func interval(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// printer writes the tables of one interval after the other.
-type printer struct {
-	stdout io.Writer
-	stderr io.Writer
-	o      *intervals
-	style  text.Style
-	csv    *csv.Writer
-	before bool // something was printed
+// splitInterval takes [INTERVAL [COUNT]] off the end of arguments that begin
+// with paths. A file whose name is a number is written ./5.
+func splitInterval(args []string) (paths, rest []string) {
+	at := len(args)
+	for at > 0 && len(args)-at < 2 && isInterval(args[at-1]) {
+		at--
+	}
+	return args[:at], args[at:]
 }
 
-func newPrinter(s streams, o *intervals) *printer {
-	return &printer{stdout: s.stdout, stderr: s.stderr, o: o, style: styleOf(s.stdout, os.Getenv, widestTable), csv: csv.NewWriter(s.stdout)}
+func isInterval(s string) bool {
+	if s == "" || s[0] < '0' || s[0] > '9' {
+		return false
+	}
+	if _, err := interval(s); err != nil {
+		return false
+	}
+	_, err := os.Lstat(s)
+	return err != nil
 }
 
-// print writes the tables of the interval that began at start. label is what
-// stands above them in text, "" for nothing.
-func (p *printer) print(start time.Time, length time.Duration, label string, tables []table.Table) error {
-	if err := p.arrange(tables); err != nil {
+// form is what the flags say of tables.
+func (o *intervals) form() console.Form {
+	return console.Form{Top: o.top, Sort: o.sort, Format: o.format, Stamp: o.stamp}
+}
+
+// newPrinter prints tables as the flags say.
+func newPrinter(s streams, o *intervals) *console.Printer {
+	return console.NewPrinter(s.stdout, s.stderr, o.form())
+}
+
+// looks shows the state of something again and again: what take returns.
+func looks[T any](parent context.Context, s streams, o *intervals, args []string,
+	take func(context.Context) (T, error), show func(p *console.Printer, now T, before *T) ([]table.Table, error)) error {
+	if err := o.args(args); err != nil {
 		return err
 	}
-	switch p.o.format {
-	case "json":
-		return p.json(start, length, label, tables)
-	case "csv":
-		return p.table(start, &tables[0])
-	}
-	if p.before && tables[0].Stream && label == "" {
-		return text.WriteRows(p.stdout, &tables[0], p.style)
-	}
-	if p.before {
-		fmt.Fprintln(p.stdout)
-	}
-	p.before = true
-	if p.o.stamp || label != "" {
-		line := label
-		if p.o.stamp {
-			line = start.Format("2006-01-02 15:04:05.000 -0700") + " " + table.Duration(length.Seconds())
-			if label != "" {
-				line += " " + label
-			}
-		}
-		fmt.Fprintln(p.stdout, line)
-	}
-	for i := range tables {
-		if i > 0 {
-			fmt.Fprintln(p.stdout)
-		}
-		if err := text.WriteTable(p.stdout, &tables[i], p.style); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// arrange sorts the tables that have the column, at least one, and cuts them.
-func (p *printer) arrange(tables []table.Table) error {
-	var missing error
-	sorted := p.o.sort == ""
-	for i := range tables {
-		if tables[i].Whole {
-			continue
-		}
-		if err := tables[i].Sort(p.o.sort); err == nil {
-			sorted = true
-		} else if missing == nil {
-			missing = err
-		}
-		tables[i].Top(p.o.top)
-	}
-	if !sorted && missing != nil {
-		return &usageError{fmt.Errorf("reading --sort: %w", missing), "give one of these"}
-	}
-	return nil
-}
-
-func (p *printer) json(start time.Time, length time.Duration, label string, tables []table.Table) error {
-	object := map[string]any{"time": start.Format(time.RFC3339Nano), "seconds": length.Seconds()}
-	if label != "" {
-		object["label"] = label
-	}
-	for i := range tables {
-		object[tables[i].Key] = tables[i].Object()
-	}
-	return writeJSONLine(p.stdout, object)
-}
-
-func (p *printer) table(start time.Time, t *table.Table) error {
-	if !p.before {
-		p.before = true
-		if err := p.csv.Write(append([]string{"time"}, t.Keys()...)); err != nil {
-			return fmt.Errorf("writing the output: %w", err)
-		}
-	}
-	var errs []error
-	for i := range t.Rows {
-		errs = append(errs, p.csv.Write(append([]string{start.Format(time.RFC3339Nano)}, text.Record(t, i)...)))
-	}
-	p.csv.Flush()
-	if err := errors.Join(append(errs, p.csv.Error())...); err != nil {
-		return fmt.Errorf("writing the output: %w", err)
-	}
-	for _, note := range t.Notes {
-		fmt.Fprintln(p.stderr, "iocause: "+text.Escape(note))
-	}
-	return nil
+	return console.Snapshots(parent, newPrinter(s, o), o.every, o.count, take, show)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"iocause/internal/console"
 	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/lab/space"
@@ -53,5 +54,5 @@ func listTitled(out io.Writer, key string, all []titled) error {
 	for _, x := range all {
 		t.Rows = append(t.Rows, []table.Cell{table.Str(x.name), table.Str(x.title)})
 	}
-	return text.WriteTable(out, t, styleOf(out, os.Getenv, widestTable))
+	return text.WriteTable(out, t, console.Style(out, os.Getenv, console.WidestTable))
 }

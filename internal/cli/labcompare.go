@@ -11,7 +11,8 @@ import (
 	"iocause/internal/lab/result"
 	"iocause/internal/present/html"
 	"iocause/internal/present/text"
-	"iocause/internal/table"
+	"iocause/internal/show"
+	"iocause/internal/store/whole"
 )
 
 func newLabCompareCommand(e *env) *cobra.Command {
@@ -43,7 +44,7 @@ func newLabCompareCommand(e *env) *cobra.Command {
 			}
 			if output != "" {
 				page := r.Page(one, other, args[0], args[1])
-				if err := writeWhole(output, func(w io.Writer) error { return html.WriteReport(w, page) }); err != nil {
+				if err := whole.Shown(output, func(w io.Writer) error { return html.WriteReport(w, page) }); err != nil {
 					return fmt.Errorf("writing %s: %w", output, err)
 				}
 				fmt.Fprintf(e.stderr, "iocause: wrote %s\n", text.Escape(output))
@@ -52,37 +53,12 @@ func newLabCompareCommand(e *env) *cobra.Command {
 			if format == "json" {
 				return writeJSON(e.stdout, r)
 			}
-			return writeComparison(e.stdout, r)
+			return show.Comparison(e.stdout, r)
 		},
 	}
 	c.Flags().StringVar(&format, "format", "text", "text or json")
 	c.Flags().StringVarP(&output, "output", "o", "", "write a page to this `file`, which ends in .html, instead")
 	return c
-}
-
-func writeComparison(w io.Writer, r *result.Comparison) error {
-	style := text.Style{Width: 80}
-	hosts, figures := r.Tables()
-	for _, t := range []*table.Table{hosts, figures} {
-		if err := text.WriteTable(w, t, style); err != nil {
-			return err
-		}
-	}
-	for _, f := range r.Findings {
-		fmt.Fprintf(w, "\n%s: %s\n", f.Cause, f.Title)
-		for _, a := range f.Advice {
-			for i, line := range text.Wrap(text.Escape(a.Do), style.Width-2) {
-				fmt.Fprintln(w, []string{"- ", "  "}[min(i, 1)]+line)
-			}
-		}
-	}
-	for _, m := range r.CannotTell {
-		fmt.Fprintf(w, "\n%s: cannot tell\n", m.Cause)
-		for _, line := range text.Wrap("missing: "+text.Escape(m.Missing), style.Width) {
-			fmt.Fprintln(w, line)
-		}
-	}
-	return nil
 }
 
 // checkPage refuses a file that is no page, before time is spent, and a place

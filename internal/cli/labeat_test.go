@@ -54,7 +54,7 @@ func eat(t *testing.T, env *lab.Env, in *lab.Cgroup, path, kind string, size int
 	if err != nil {
 		t.Fatal(err)
 	}
-	var e eaten
+	var e lab.Eaten
 	for end := time.Now().Add(30 * time.Second); e.Held == 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		b, _ := os.ReadFile(out)
 		_ = json.Unmarshal(b, &e) // what is half written comes whole later

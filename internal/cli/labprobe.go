@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/lab/load"
 	"iocause/internal/present/text"
 	"iocause/internal/session"
@@ -97,24 +98,24 @@ func runLabProbe(s streams, c *cobra.Command, o *probeOptions, path string) erro
 		}
 	}
 	if !o.yes && !device {
-		err = confirm(s, fmt.Sprintf("a test file of %s is written to %s for about %s, and removed", table.Value(float64(o.size), "bytes"),
+		err = console.Confirm(s.stdin, s.stderr, fmt.Sprintf("a test file of %s is written to %s for about %s, and removed", table.Value(float64(o.size), "bytes"),
 			path, table.Duration(o.duration.Seconds()*float64(len(o.steps)))), "yes")
 	} else if !o.yes && o.write {
-		err = confirm(s, "ALL DATA ON "+path+" WILL BE LOST", path)
+		err = console.Confirm(s.stdin, s.stderr, "ALL DATA ON "+path+" WILL BE LOST", path)
 	}
 	if err != nil {
 		return err
 	}
 	ctx, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
-	line := newStep(s.stderr)
+	line := console.NewStep(s.stderr)
 	defer line.Erase()
 	var p *load.Probe
 	if device {
 		p, err = load.OpenProbeDevice(path, o.write, int64(o.size))
 	} else {
 		p, err = load.NewProbeFile(ctx, path, int64(o.size), func(done int64) {
-			line.show("writing the test file", table.Value(float64(done), "bytes"))
+			line.Show("writing the test file", table.Value(float64(done), "bytes"))
 		})
 	}
 	if err != nil {
@@ -122,7 +123,7 @@ func runLabProbe(s streams, c *cobra.Command, o *probeOptions, path string) erro
 	}
 	defer p.Close()
 	shown := load.ProbeTable(path, p.Size(), o.duration)
-	p.Measure(ctx, o.steps, o.duration, shown, func(doing string) { line.show("probing", doing) })
+	p.Measure(ctx, o.steps, o.duration, shown, func(doing string) { line.Show("probing", doing) })
 	line.Erase()
 	if len(shown.Rows) == 0 {
 		return session.TooEarly(ctx)
@@ -133,5 +134,5 @@ func runLabProbe(s streams, c *cobra.Command, o *probeOptions, path string) erro
 	if o.format == "json" {
 		return writeJSON(s.stdout, map[string]any{"path": path, "size_bytes": p.Size(), "step_seconds": o.duration.Seconds(), "steps": shown.Object()})
 	}
-	return text.WriteTable(s.stdout, shown, styleOf(s.stdout, os.Getenv, widestTable))
+	return text.WriteTable(s.stdout, shown, console.Style(s.stdout, os.Getenv, console.WidestTable))
 }

@@ -4,16 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/lab"
 	"iocause/internal/lab/space"
-	"iocause/internal/present/text"
+	"iocause/internal/show"
 )
 
 type proveOptions struct {
@@ -68,8 +68,8 @@ func runLabProve(here *env, c *cobra.Command, o *proveOptions, arg string) error
 	}
 	defer stop()
 	options.Plan.Rounds, options.Look = o.rounds, o.look
-	line := newStep(here.stderr)
-	p, err := space.Run(ctx, here.host, s, options, func(what string) { line.show(what, "") })
+	line := console.NewStep(here.stderr)
+	p, err := space.Run(ctx, here.host, s, options, func(what string) { line.Show(what, "") })
 	line.Erase()
 	if err != nil {
 		return fmt.Errorf("proving situation %d: %w", seed, err)
@@ -82,21 +82,5 @@ func runLabProve(here *env, c *cobra.Command, o *proveOptions, arg string) error
 		}
 		return nil
 	}
-	return writeProof(here.stdout, p)
-}
-
-// writeProof writes the effects as a table, then what follows from them.
-func writeProof(out io.Writer, p *space.Proof) error {
-	if _, err := fmt.Fprintf(out, "situation %d: %s\n\n", p.Situation.Seed, text.Escape(p.Situation.String())); err != nil {
-		return fmt.Errorf("writing the proof: %w", err)
-	}
-	if err := text.WriteTable(out, p.Table(), styleOf(out, os.Getenv, widestTable)); err != nil {
-		return err
-	}
-	truth, said := p.Words()
-	_, err := fmt.Fprintf(out, "\nTrue: %s\nSaid: %s\n", truth, said)
-	if err != nil {
-		return fmt.Errorf("writing the proof: %w", err)
-	}
-	return nil
+	return show.Proof(here.stdout, p, console.Style(here.stdout, os.Getenv, console.WidestTable))
 }

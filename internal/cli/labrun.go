@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/experiments"
+	"iocause/internal/console"
 	"iocause/internal/lab"
 	"iocause/internal/lab/result"
 	"iocause/internal/present/text"
@@ -129,14 +130,14 @@ func runLabRun(e *env, c *cobra.Command, o *runOptions, name string) (err error)
 		return err
 	}
 	defer stop()
-	line := newStep(e.stderr)
+	line := console.NewStep(e.stderr)
 	phases, ran := runner.RunExperiment(ctx, x, func(repeat int, phase string) {
 		if phase == x.Phases[0].Name && repeat == 1 {
 			// Of the machine as it is set up. What cannot be read is absent.
 			got.Host, _ = e.host.Fingerprint()
 			lab.OwnNames(e.host, &got.Host)
 		}
-		line.show(fmt.Sprintf("repeat %d of %d: %s", repeat, x.Repeat, phase), "")
+		line.Show(fmt.Sprintf("repeat %d of %d: %s", repeat, x.Repeat, phase), "")
 	})
 	line.Erase()
 	ran = errors.Join(ran, runner.Close())
@@ -144,7 +145,7 @@ func runLabRun(e *env, c *cobra.Command, o *runOptions, name string) (err error)
 	if err := got.Save(o.out, x); err != nil {
 		return errors.Join(ran, fmt.Errorf("writing the results: %w", err))
 	}
-	style := styleOf(e.stdout, os.Getenv, widestTable)
+	style := console.Style(e.stdout, os.Getenv, console.WidestTable)
 	if err := text.WriteTable(e.stdout, got.Summary(x), style); err != nil {
 		return err
 	}

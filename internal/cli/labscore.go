@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/lab"
 	"iocause/internal/lab/result"
 	"iocause/internal/present/text"
@@ -145,9 +146,9 @@ func runLabScore(e *env, c *cobra.Command, o *scoreOptions) (err error) {
 
 // scoreHere runs the scenarios here, or in virtual machines.
 func scoreHere(parent context.Context, e *env, o *scoreOptions, chosen []*lab.Scenario) (runs []lab.Scored, interrupted bool, err error) {
-	line := newStep(e.stderr)
+	line := console.NewStep(e.stderr)
 	defer line.Erase()
-	show := func(doing string) { line.show(doing, "") }
+	show := func(doing string) { line.Show(doing, "") }
 	if o.vm {
 		return scoreGuests(parent, o, chosen, show)
 	}
@@ -204,7 +205,7 @@ func writeScore(out io.Writer, x *lab.Score, format string) error {
 		}
 		return nil
 	}
-	style := styleOf(out, os.Getenv, widestTable)
+	style := console.Style(out, os.Getenv, console.WidestTable)
 	for i, t := range result.ScoreTables(x) {
 		if i > 0 {
 			fmt.Fprintln(out)

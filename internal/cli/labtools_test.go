@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/lab"
 )
 
 // runLabTool runs a command of the lab that needs the host.
@@ -62,7 +63,7 @@ func TestLabEatEndsWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	line, _ := bufio.NewReader(stdout).ReadBytes('\n')
-	var e eaten
+	var e lab.Eaten
 	if err := json.Unmarshal(line, &e); err != nil || e.Held != 20<<20 || e.Resident != e.Held {
 		t.Fatalf("%s: %v", line, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/console"
 	"iocause/internal/diagnose"
 	"iocause/internal/live"
 	"iocause/internal/live/feed"
@@ -62,19 +63,19 @@ func runLive(e *env, c *cobra.Command, o *liveOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	given := o.filter.given(c)
-	if len(given) > 1 {
-		return &usageError{fmt.Errorf("reading the flags: --%s and --%s exclude each other", given[0], given[1]), "give one of them"}
+	given, err := o.filter.one(c)
+	if err != nil {
+		return err
 	}
-	find := func(given []string) (diagnose.Target, error) { return o.filter.target(e.host, given) }
+	find := func(given []string) (diagnose.Target, error) { return o.filter.Target(e.host, given) }
 	if play {
-		find = o.filter.recordedTarget
+		find = o.filter.Recorded
 	}
 	target, err := find(given)
 	if err != nil {
 		return err
 	}
-	screen := live.Options{Every: every, Verdict: !o.light, Color: styleOf(e.stdout, os.Getenv, widestTable).Color,
+	screen := live.Options{Every: every, Verdict: !o.light, Color: console.Style(e.stdout, os.Getenv, console.WidestTable).Color,
 		Query: view.Query{PIDs: target.PIDs, Comm: target.Comm, Cgroup: target.Cgroup, Device: target.Device}}
 	for _, x := range e.sources {
 		screen.Sources = append(screen.Sources, x.Name)
@@ -108,21 +109,16 @@ func runLivePast(e *env, c *cobra.Command, o *liveOptions, target diagnose.Targe
 // onTerminal refuses to draw into a file, and to read keys from one.
 func onTerminal(s streams) error {
 	const instead = "'iocause diagnose' prints the verdict, 'iocause use 1', 'iocause disk 1' and the like print tables every second"
-	if _, ok := terminalWidth(s.stdout); !ok {
+	if _, ok := console.Width(s.stdout); !ok {
 		return &usageError{errors.New("standard output is no terminal, and live draws on one"), instead}
 	}
 	if os.Getenv("TERM") == "dumb" {
 		return &usageError{errors.New("the terminal cannot move its cursor (TERM=dumb)"), instead}
 	}
-	if f, ok := s.stdin.(*os.File); !ok || !isTerminal(f) {
+	if f, ok := s.stdin.(*os.File); !ok || !console.IsTerminal(f) {
 		return &usageError{errors.New("standard input is no terminal, and live takes its keys from there"), instead}
 	}
 	return nil
-}
-
-func isTerminal(f *os.File) bool {
-	_, ok := windowSize(f.Fd())
-	return ok
 }
 
 // behindShell tells whether a shell with job control is there to go back to

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/host"
 	"iocause/internal/incident"
 	"iocause/internal/table"
@@ -60,40 +61,40 @@ func runMem(e *env, c *cobra.Command, o *memOptions, args []string) error {
 		}
 		return now, err
 	}
-	show := func(p *printer, now *mem.Memory, before **mem.Memory) ([]table.Table, error) {
+	show := func(p *console.Printer, now *mem.Memory, before **mem.Memory) ([]table.Table, error) {
 		var old *mem.Memory
 		if before != nil {
 			old = *before
 		}
-		return mem.Tables(now, old, p.memForm()), nil
+		return mem.Tables(now, old, memForm(p)), nil
 	}
 	return looks(c.Context(), e.streams, &o.intervals, args, take, show)
 }
 
 // takeMemory looks once, at the flags of so many pages at most, 0 for all.
 func takeMemory(e *env, flags int) (*mem.Memory, error) {
-	line := newCounting(e.stderr, "processes read")
+	line := console.NewCounting(e.stderr, "processes read")
 	defer line.Erase()
-	return mem.Observe(e.host, mem.Options{Flags: flags, Progress: line.update})
+	return mem.Observe(e.host, mem.Options{Flags: flags, Progress: line.Update})
 }
 
 // memForm is what the screen has room for.
-func (p *printer) memForm() mem.Form {
-	people := p.o.format == "text"
-	return mem.Form{People: people, Narrow: people && p.style.Width < roomy}
+func memForm(p *console.Printer) mem.Form {
+	people := p.Form.Format == "text"
+	return mem.Form{People: people, Narrow: people && p.Style.Width < roomy}
 }
 
 // memChoice is which processes are asked for, nil without a filter.
 func memChoice(h *host.Host, c *cobra.Command, o *memOptions) (*mem.Choice, error) {
-	files, err := newFileFilter(h, c, o.file, o.filter.device)
+	files, err := wantedFiles(h, c, o.file, o.filter.Device)
 	if err != nil {
 		return nil, err
 	}
 	given := slices.DeleteFunc(o.filter.given(c), func(name string) bool { return name == "device" }) // it chooses files
-	if len(given) == 0 && !files.narrow() {
+	if len(given) == 0 && !files.Narrow() {
 		return nil, nil
 	}
-	target, err := o.filter.target(h, given)
+	target, err := o.filter.Target(h, given)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +102,8 @@ func memChoice(h *host.Host, c *cobra.Command, o *memOptions) (*mem.Choice, erro
 	if target.Cgroup != "" {
 		choice.Below = func() []int { return h.Below(target.Cgroup) }
 	}
-	if files.narrow() {
-		choice.Maps = func(dev host.DevNumber, path string) bool { return files.named(path) && files.on(dev) }
+	if files.Narrow() {
+		choice.Maps = func(dev host.DevNumber, path string) bool { return files.Named(path) && files.On(dev) }
 	}
 	return choice, nil
 }
@@ -118,7 +119,7 @@ func playMemory(e *env, c *cobra.Command, o *memOptions, data []byte, args []str
 	if err := o.args(nil); err != nil {
 		return err
 	}
-	target, err := o.filter.recordedTarget(o.filter.given(c))
+	target, err := o.filter.Recorded(o.filter.given(c))
 	if err != nil {
 		return err
 	}
@@ -133,5 +134,5 @@ func playMemory(e *env, c *cobra.Command, o *memOptions, data []byte, args []str
 		was.Choose(e.host, mem.Choice{PIDs: target.PIDs, Comm: target.Comm, None: "no such process was there"})
 	}
 	p := newPrinter(e.streams, &o.intervals)
-	return p.print(was.At, 0, "", mem.Tables(was, nil, p.memForm()))
+	return p.Print(was.At, 0, "", mem.Tables(was, nil, memForm(p)))
 }

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +9,7 @@ import (
 
 	"iocause/internal/incident"
 	"iocause/internal/present/text"
-	"iocause/internal/source/probe/stacks"
+	"iocause/internal/tool/profile"
 )
 
 // titleWaits heads what offcpu shows.
@@ -25,12 +23,12 @@ func newOffCPUCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "offcpu [flags]",
 		Short: "Show in which code threads wait, and for what",
-		Long: helpOf("offcpu", "{states}", strings.Join(text.Wrap("States: "+strings.Join(stateNames(), ", ")+". Groups: "+groupNames()+
+		Long: helpOf("offcpu", "{states}", strings.Join(text.Wrap("States: "+strings.Join(profile.WaitStates(), ", ")+". Groups: "+profile.Groups()+
 			". Time in 'idle' is left out unless --state names it.", 79), "\n")),
 		Example: examplesOf("offcpu"),
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			keep, err := statesOf(states)
+			keep, err := profile.StatesOf(states)
 			if err != nil {
 				return err
 			}
@@ -58,45 +56,4 @@ func newOffCPUCommand(e *env) *cobra.Command {
 	o.playback.bind(c)
 	o.bindOutput(c)
 	return c
-}
-
-// stateNames are the states that a wait may have.
-func stateNames() []string {
-	var names []string
-	for _, s := range stacks.States() {
-		if s != stacks.OnUser && s != stacks.OnKernel {
-			names = append(names, string(s))
-		}
-	}
-	return names
-}
-
-func groupNames() string {
-	return strings.Join(slices.Sorted(maps.Keys(stacks.Groups())), ", ")
-}
-
-// statesOf reads --state; "" is all but idle.
-func statesOf(list string) (map[string]bool, error) {
-	keep := map[string]bool{}
-	if list == "" {
-		for _, name := range stateNames() {
-			keep[name] = name != string(stacks.Idle)
-		}
-		return keep, nil
-	}
-	for _, name := range strings.Split(list, ",") {
-		name = strings.TrimSpace(name)
-		if group, ok := stacks.Groups()[name]; ok {
-			for _, s := range group {
-				keep[string(s)] = true
-			}
-			continue
-		}
-		if !slices.Contains(stateNames(), name) {
-			return nil, &usageError{fmt.Errorf("reading --state: no state is called %q", name),
-				"there are " + strings.Join(stateNames(), ", ") + "; and the groups " + groupNames()}
-		}
-		keep[name] = true
-	}
-	return keep, nil
 }

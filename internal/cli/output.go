@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 
+	"iocause/internal/console"
 	"iocause/internal/diagnose"
 	"iocause/internal/present/jsondoc"
 	"iocause/internal/present/text"
@@ -15,7 +16,7 @@ func printReport(out io.Writer, r *diagnose.Report, format string, whole bool) e
 	if format == "json" {
 		return writeJSON(out, r)
 	}
-	style := styleOf(out, os.Getenv, widestText)
+	style := console.Style(out, os.Getenv, console.WidestText)
 	style.Whole = whole
 	return text.Write(out, r, style)
 }

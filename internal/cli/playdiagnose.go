@@ -51,7 +51,7 @@ func diagnoseRecording(e *env, c *cobra.Command, o *diagnoseOptions, args []stri
 	if err != nil {
 		return err
 	}
-	target, err := o.filter.recordedTarget(given)
+	target, err := o.filter.Recorded(given)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func diagnoseRecording(e *env, c *cobra.Command, o *diagnoseOptions, args []stri
 	if o.page != "" {
 		quiet := newOpener(e, o.playback.dir)
 		quiet.Note = func(error) {} // it was said
-		page, err := report.Of(quiet, report.Ask{Name: o.playback.file, Span: o.playback.span(), Target: target, Asked: o.filter.words(given), Past: past})
+		page, err := report.Of(quiet, report.Ask{Name: o.playback.file, Span: o.playback.span(), Target: target, Asked: o.filter.Words(given), Past: past})
 		if err != nil {
 			return err
 		}

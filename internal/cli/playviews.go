@@ -35,7 +35,7 @@ func playTool(here *env, c *cobra.Command, t *tool, o *watchOptions, q *view.Que
 	}()
 	out := newPrinter(here.streams, &o.intervals)
 	s := replay.Intervals{Missing: target.Missing, OfDevice: target.Device != "", Show: func(w *sample.Window) error {
-		return out.print(w.Start, w.Length, "", t.view(w, q))
+		return out.Print(w.Start, w.Length, "", t.view(w, q))
 	}}
 	if len(args) > 0 {
 		s.Every, s.Count = o.every, o.count
@@ -44,5 +44,5 @@ func playTool(here *env, c *cobra.Command, t *tool, o *watchOptions, q *view.Que
 	if err != nil || all == nil || o.format != "text" {
 		return err
 	}
-	return out.print(all.Start, all.Length, fmt.Sprintf("in all, %s:", table.Duration(all.Seconds())), t.view(all, q))
+	return out.Print(all.Start, all.Length, fmt.Sprintf("in all, %s:", table.Duration(all.Seconds())), t.view(all, q))
 }

@@ -15,6 +15,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source"
+	"iocause/internal/tool/check"
 )
 
 // These tests run the program itself in poor surroundings: it must say what it
@@ -27,11 +28,11 @@ func probes() map[string]bool {
 	return map[string]bool{"reclaim": true, "writeback": true, "blockio": true, "fuse": true, "pagecache": true}
 }
 
-func checkOf(t *testing.T, r run) checked {
+func checkOf(t *testing.T, r run) check.Found {
 	t.Helper()
 	r.args = []string{"check", "--format", "json"}
 	code, out, stderr := r.do(t)
-	var c checked
+	var c check.Found
 	if err := json.Unmarshal([]byte(out), &c); err != nil || code != 1 {
 		t.Fatalf("code %d, %v: %s%s", code, err, out, stderr)
 	}
@@ -97,7 +98,7 @@ func TestWithoutPermission(t *testing.T) {
 					continue
 				}
 				failedProbes++
-				if why := strings.Join(s.Why, "; "); s.State != failed || !strings.HasSuffix(why, c.want) || strings.Contains(why, "MEMLOCK") {
+				if why := strings.Join(s.Why, "; "); s.State != check.Failed || !strings.HasSuffix(why, c.want) || strings.Contains(why, "MEMLOCK") {
 					t.Errorf("%s: %s, because %q; want %q", s.Name, s.State, why, c.want)
 				}
 			}
@@ -156,12 +157,12 @@ func TestWithoutFiles(t *testing.T) {
 	bpftest.Root(t)
 	for _, c := range []struct {
 		hide, source, want string
-		state              state
+		state              check.State
 	}{
-		{"/sys/kernel/btf", "blockio", "the kernel has no type information in /sys/kernel/btf/vmlinux: use a kernel built with CONFIG_DEBUG_INFO_BTF=y", notSupported},
-		{"/sys", "queue", "/sys/class/block", notSupported},
-		{"/proc/pressure", "pressure", "psi=1", notSupported},
-		{"/sys/fs/cgroup", "cgroup", "cgroup", notSupported},
+		{"/sys/kernel/btf", "blockio", "the kernel has no type information in /sys/kernel/btf/vmlinux: use a kernel built with CONFIG_DEBUG_INFO_BTF=y", check.NotSupported},
+		{"/sys", "queue", "/sys/class/block", check.NotSupported},
+		{"/proc/pressure", "pressure", "psi=1", check.NotSupported},
+		{"/sys/fs/cgroup", "cgroup", "cgroup", check.NotSupported},
 	} {
 		if _, err := os.Stat(c.hide); err != nil {
 			t.Logf("%s is not there to be hidden: %v", c.hide, err)
@@ -170,7 +171,7 @@ func TestWithoutFiles(t *testing.T) {
 		t.Run(filepath.Base(c.hide), func(t *testing.T) {
 			r := run{mount: true, env: []string{hidePaths + "=" + c.hide}, args: []string{"check", "--format", "json"}}
 			_, out, stderr := r.do(t)
-			var got checked
+			var got check.Found
 			if err := json.Unmarshal([]byte(out), &got); err != nil {
 				t.Fatal(err, stderr)
 			}

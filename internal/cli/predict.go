@@ -3,20 +3,20 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
-	"iocause/internal/host"
+	"iocause/internal/console"
+	"iocause/internal/filters"
 	"iocause/internal/lab/load"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/session"
+	"iocause/internal/show"
 	"iocause/internal/table"
 	"iocause/internal/tool/predict"
 )
@@ -46,9 +46,9 @@ func newPredictCommand(e *env) *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return runPredict(e, c, o) },
 	}
 	f := c.Flags()
-	f.IntVar(&o.filter.pid, "pid", 0, "only reads of this process")
-	f.StringVar(&o.filter.comm, "comm", "", "only reads of processes of this name")
-	f.StringVar(&o.filter.cgroup, "cgroup", "", "only reads of processes in and below this cgroup")
+	f.IntVar(&o.filter.PID, "pid", 0, "only reads of this process")
+	f.StringVar(&o.filter.Comm, "comm", "", "only reads of processes of this name")
+	f.StringVar(&o.filter.Cgroup, "cgroup", "", "only reads of processes in and below this cgroup")
 	f.StringVar(&o.file, "file", "", "only reads of this file")
 	f.Var(timeIn(&o.duration, predictLength), "duration", "how long to watch")
 	f.StringVar(&o.memory, "memory", "", "sizes that are asked for, too: 2G, +50%, +4G, -1G")
@@ -77,13 +77,13 @@ func runPredict(e *env, c *cobra.Command, o *predictOptions) error {
 	if err != nil {
 		return err
 	}
-	target, err := o.filter.target(e.host, o.filter.given(c))
+	target, err := o.filter.Target(e.host, o.filter.given(c))
 	if err != nil {
 		return err
 	}
 	f := predict.Filter{PIDs: target.PIDs, Comm: target.Comm, Cgroup: target.Cgroup}
 	if c.Flags().Changed("file") {
-		if f.File, err = fileNumber(o.file); err != nil {
+		if f.File, err = filters.OneFile(o.file); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func runPredict(e *env, c *cobra.Command, o *predictOptions) error {
 	if err != nil {
 		return err
 	}
-	line := newProgress(e.stderr, o.duration, nil)
+	line := console.NewProgress(e.stderr, o.duration, nil)
 	loop := session.Loop{Every: o.duration, Count: 1, Tick: predict.Poll, During: observer.Poll, Show: func(elapsed time.Duration) {
 		line.Draw(func() string {
 			return fmt.Sprintf("observing %.0f of %s · %s of watched pages seen", elapsed.Seconds(), table.Duration(o.duration.Seconds()), sample.Counted(observer.Seen(), "access"))
@@ -113,70 +113,25 @@ func runPredict(e *env, c *cobra.Command, o *predictOptions) error {
 
 // printPrediction writes it in one of the forms.
 func printPrediction(e *env, p *predict.Prediction, format string) error {
-	t := p.Table()
 	switch format {
 	case "json":
 		return writeJSONLine(e.stdout, p)
 	case "csv":
-		printer := newPrinter(e.streams, &intervals{format: "csv"})
-		return printer.print(p.Start, time.Duration(p.Seconds*float64(time.Second)), "", []table.Table{t})
-	}
-	style, err := say(e, p.Advice)
-	if err != nil {
-		return err
+		return printCurve(e, p.Start, p.Seconds, p.Table())
 	}
 	if p.Curve == nil {
-		for _, note := range p.Notes {
-			fmt.Fprintln(e.stderr, "iocause: "+text.Escape(note))
-		}
-		return nil
-	}
-	fmt.Fprintln(e.stdout)
-	chart := text.Chart{Title: "Share of pages that are hits, by memory", Unit: "ratio"}
-	for i := range p.Curve.Points {
-		x := &p.Curve.Points[i]
-		label := ""
-		if i%4 == 0 {
-			label = strings.ReplaceAll(table.Value(float64(x.Memory), "bytes"), " ", "")
-		}
-		chart.Bars = append(chart.Bars, text.Bar{Label: label, Lo: x.Low, Hi: x.High, Value: x.Hit})
-	}
-	if err := text.WriteChart(e.stdout, &chart, style); err != nil {
-		return err
-	}
-	fmt.Fprintln(e.stdout)
-	return text.WriteTable(e.stdout, &t, style)
-}
-
-// say writes sentences, and returns how output may look.
-func say(e *env, sentences []string) (text.Style, error) {
-	style := styleOf(e.stdout, os.Getenv, widestText)
-	for _, said := range sentences {
-		for _, l := range text.Wrap(text.Escape(said), style.Width) {
-			if _, err := fmt.Fprintln(e.stdout, l); err != nil {
-				return style, fmt.Errorf("writing the prediction: %w", err)
+		defer func() {
+			for _, note := range p.Notes {
+				fmt.Fprintln(e.stderr, "iocause: "+text.Escape(note))
 			}
-		}
+		}()
 	}
-	return style, nil
+	return show.Prediction(e.stdout, p, console.Style(e.stdout, os.Getenv, console.WidestText))
 }
 
-// fileNumber is the file of a path, as the kernel's programs know it.
-func fileNumber(path string) (sample.FileID, error) {
-	info, err := os.Stat(path)
-	var st unix.Stat_t
-	if err == nil {
-		err = unix.Stat(path, &st)
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return sample.FileID{}, &usageError{fmt.Errorf("reading --file: %w", err), "give the path of a file that is read"}
-	case err != nil:
-		return sample.FileID{}, fmt.Errorf("reading --file: %w", err)
-	case !info.Mode().IsRegular():
-		return sample.FileID{}, &usageError{fmt.Errorf("reading --file: %s is no regular file", path), "give one file; --cgroup, --comm or --pid choose by who reads"}
-	}
-	return sample.FileID{Dev: uint32(host.MakeDev(unix.Major(st.Dev), unix.Minor(st.Dev))), Ino: st.Ino}, nil
+// printCurve writes the table of a prediction for programs.
+func printCurve(e *env, start time.Time, seconds float64, t table.Table) error {
+	return newPrinter(e.streams, &intervals{format: "csv"}).Print(start, time.Duration(seconds*float64(time.Second)), "", []table.Table{t})
 }
 
 // memories reads what --memory asks for: sizes, or differences to what there is.

@@ -1,14 +1,15 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"iocause/internal/present/text"
+	"iocause/internal/console"
 	"iocause/internal/session"
+	"iocause/internal/show"
 	"iocause/internal/table"
 	"iocause/internal/tool/predict"
 )
@@ -32,7 +33,7 @@ func runPredictWrites(e *env, c *cobra.Command, o *predictOptions) error {
 	if err != nil {
 		return err
 	}
-	line := newProgress(e.stderr, o.duration, nil)
+	line := console.NewProgress(e.stderr, o.duration, nil)
 	loop := session.Loop{Every: o.duration, Count: 1, Tick: time.Second / 4, During: look.Poll, Show: func(elapsed time.Duration) {
 		line.Draw(func() string {
 			return fmt.Sprintf("observing %.0f of %s", elapsed.Seconds(), table.Duration(o.duration.Seconds()))
@@ -53,17 +54,11 @@ func runPredictWrites(e *env, c *cobra.Command, o *predictOptions) error {
 
 // printWrites writes it in one of the forms.
 func printWrites(e *env, w *predict.Writes, format string) error {
-	t := w.Table()
 	switch format {
 	case "json":
 		return writeJSONLine(e.stdout, w)
 	case "csv":
-		return newPrinter(e.streams, &intervals{format: "csv"}).print(w.Start, time.Duration(w.Seconds*float64(time.Second)), "", []table.Table{t})
+		return printCurve(e, w.Start, w.Seconds, w.Table())
 	}
-	style, err := say(e, w.Advice)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.stdout)
-	return errors.Join(err, text.WriteTable(e.stdout, &t, style))
+	return show.Writes(e.stdout, w, console.Style(e.stdout, os.Getenv, console.WidestText))
 }

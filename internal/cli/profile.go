@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
+	"iocause/internal/filters"
 	"iocause/internal/incident"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
@@ -30,9 +32,9 @@ type profileOptions struct {
 func (o *profileOptions) bind(c *cobra.Command, verb string) {
 	f := c.Flags()
 	f.Var(timeIn(&o.duration, 10*time.Second), "duration", "how long to watch")
-	f.IntVar(&o.filter.pid, "pid", 0, "where does this process "+verb+"?")
-	f.StringVar(&o.filter.comm, "comm", "", "where do processes and threads of this name "+verb+"?")
-	f.StringVar(&o.filter.cgroup, "cgroup", "", "where do the processes below this cgroup "+verb+"?")
+	f.IntVar(&o.filter.PID, "pid", 0, "where does this process "+verb+"?")
+	f.StringVar(&o.filter.Comm, "comm", "", "where do processes and threads of this name "+verb+"?")
+	f.StringVar(&o.filter.Cgroup, "cgroup", "", "where do the processes below this cgroup "+verb+"?")
 }
 
 func (o *profileOptions) bindOutput(c *cobra.Command) {
@@ -57,15 +59,15 @@ func (o *profileOptions) check(e *env, c *cobra.Command) (stacks.Options, error)
 	if err := checkOutput(o.output); err != nil {
 		return ask, err
 	}
-	given := o.filter.given(c)
-	if len(given) > 1 {
-		return ask, &usageError{fmt.Errorf("reading the flags: --%s and --%s exclude each other", given[0], given[1]), "give one of them"}
-	}
-	target, err := o.filter.target(e.host, given)
+	given, err := o.filter.one(c)
 	if err != nil {
 		return ask, err
 	}
-	ask.PID, ask.Comm = onePID(&target), target.Comm
+	target, err := o.filter.Target(e.host, given)
+	if err != nil {
+		return ask, err
+	}
+	ask.PID, ask.Comm = filters.OnePID(&target), target.Comm
 	if target.Cgroup != "" {
 		ask.Tree, ask.Cgroup, err = e.host.CgroupInode(target.Cgroup, "memory", "io", "blkio", "")
 		if err == nil && ask.Cgroup == 0 {
@@ -75,7 +77,7 @@ func (o *profileOptions) check(e *env, c *cobra.Command) (stacks.Options, error)
 			ask.Tree = "io" // as version 2 has it
 		}
 	}
-	if o.missing = nobody(e.host, target); err == nil && o.missing != "" {
+	if o.missing = filters.Nobody(e.host, target); err == nil && o.missing != "" {
 		fmt.Fprintf(e.stderr, "iocause: %s now; watching whether that changes\n", o.missing)
 	}
 	return ask, err
@@ -88,10 +90,10 @@ func observeProfile(e *env, c *cobra.Command, o *profileOptions, ask stacks.Opti
 	var line *session.Line
 	p, err := profile.Observe(watch, e.host, profile.Options{Options: ask, Length: o.duration, Show: func(elapsed time.Duration) {
 		if line == nil {
-			line = newProgress(e.stderr, o.duration, nil)
+			line = console.NewProgress(e.stderr, o.duration, nil)
 			return
 		}
-		line.Draw(func() string { return observing(source.Progress{Elapsed: elapsed, Length: o.duration}) })
+		line.Draw(func() string { return console.Observing(source.Progress{Elapsed: elapsed, Length: o.duration}) })
 	}})
 	if line != nil {
 		line.Erase()
@@ -121,7 +123,7 @@ func playStacks(s streams, c *cobra.Command, o *profileOptions, section, title s
 	if err := checkOutput(o.output); err != nil {
 		return err
 	}
-	target, err := o.filter.recordedTarget(o.filter.given(c))
+	target, err := o.filter.Recorded(o.filter.given(c))
 	if err != nil {
 		return err
 	}
@@ -134,7 +136,7 @@ func playStacks(s streams, c *cobra.Command, o *profileOptions, section, title s
 		was.Notes = append([]string{fmt.Sprintf("stacks were taken of %q alone, the one that waited most", string(was.Of))}, was.Notes...)
 	}
 	all := len(was.Stacks)
-	was.Keep(&profile.Filter{PID: onePID(&target), Comm: target.Comm})
+	was.Keep(&profile.Filter{PID: filters.OnePID(&target), Comm: target.Comm})
 	if len(was.Stacks) == 0 && all > 0 {
 		return fmt.Errorf("playing %s: no stack was taken of those that are asked for; of %s there are %d", text.Escape(o.playback.file), whose(string(was.Of)), all)
 	}
@@ -159,8 +161,8 @@ func showProfile(s streams, p *sample.Profile, o *profileOptions) error {
 	printer := newPrinter(s, &o.show)
 	width := 0
 	if o.show.format == "text" {
-		width = cmp.Or(printer.style.Width, 80)
+		width = cmp.Or(printer.Style.Width, 80)
 	}
 	label := fmt.Sprintf("%s: %s of all threads together, watched for %s", p.Title, table.Duration(p.Total().Seconds()), table.Duration(p.Length.Seconds()))
-	return printer.print(p.Begin, p.Length, label, []table.Table{profile.Table(p, width)})
+	return printer.Print(p.Begin, p.Length, label, []table.Table{profile.Table(p, width)})
 }

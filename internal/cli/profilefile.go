@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -70,23 +69,9 @@ func writeProfile(s streams, p *sample.Profile, name string) error {
 	if name == "-" {
 		return write(s.stdout, p)
 	}
-	if err := writeWhole(name, func(w io.Writer) error { return write(w, p) }); err != nil {
+	if err := whole.Shown(name, func(w io.Writer) error { return write(w, p) }); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	fmt.Fprintf(s.stderr, "iocause: wrote %s: %s, %s in all\n", text.Escape(name), sample.Counted(len(p.Stacks), "stack"), weight(p))
 	return nil
-}
-
-// writeWhole writes a file that appears whole or not at all. What is no regular
-// file (/dev/stdout) is written to directly.
-func writeWhole(name string, write func(io.Writer) error) error {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(write(f), f.Close())
-	}
-	const readable = 0o644
-	return whole.Write(name, readable, write)
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,14 +20,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/console"
 	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/source"
 )
 
 // The test binary is the program itself when it is told so; before that it may
 // be made to lack something. These are environment variables.
 const (
 	asProgram = "IOCAUSE_TEST_PROGRAM" // run the command line
+	fewOnly   = "IOCAUSE_TEST_FEW"     // with the sources alone that load no kernel program
 	asReader  = "IOCAUSE_TEST_READER"  // read this file over and over, under a hostile name
 	dropCaps  = "IOCAUSE_TEST_DROP"    // without the capabilities for kernel programs
 	hidePaths = "IOCAUSE_TEST_HIDE"    // with empty folders there, parted by colons
@@ -48,7 +52,19 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "making the test's surroundings:", err)
 		os.Exit(99)
 	}
+	if os.Getenv(fewOnly) != "" {
+		os.Exit(runFew())
+	}
 	os.Exit(Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// runFew is Run with the sources that load no kernel program. Loading them takes a
+// second, and what becomes of signals, pipes and codes does not depend on them.
+func runFew() int {
+	defer console.KeepBrokenPipes()()
+	few := slices.DeleteFunc(source.List(), func(e source.Entry) bool { return probes()[e.Name] || e.Name == "locks" })
+	e := &env{streams: streams{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}, host: host.Live(), sources: few}
+	return runLine(context.Background(), e, os.Args[1:])
 }
 
 // becomePoor takes away what the environment says, and runs the program anew:
@@ -122,6 +138,7 @@ type run struct {
 	env   []string
 	uid   uint32
 	mount bool // in a mount name space of its own
+	few   bool // with the sources alone that load no kernel program
 	out   *os.File
 }
 
@@ -136,6 +153,9 @@ func (r run) command(t *testing.T) (c *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	c = exec.CommandContext(ctx, path, r.args...)
 	c.Dir = "/"
 	c.Env = append([]string{asProgram + "=1", "PATH=" + os.Getenv("PATH")}, r.env...)
+	if r.few {
+		c.Env = append(c.Env, fewOnly+"=1")
+	}
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	c.Stdout, c.Stderr = stdout, stderr
 	if r.out != nil {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/agent"
+	"iocause/internal/console"
 	"iocause/internal/present/text"
 	"iocause/internal/store/series"
 	"iocause/internal/table"
@@ -125,27 +125,14 @@ func runQuery(e *env, c *cobra.Command, o *queryOptions, args []string) (err err
 	case "json":
 		return writeJSON(e.stdout, query.Object(result))
 	case "csv":
-		return queryCSV(e.stdout, result)
+		return console.WriteCSV(e.stdout, []string{"time", "series", "value"}, slices.Values(query.Rows(result)))
 	}
 	if result.Type == "string" {
 		_, err := fmt.Fprintln(e.stdout, text.Escape(result.Text))
 		return err
 	}
 	t := query.Table(result, &q)
-	return text.WriteTable(e.stdout, t, styleOf(e.stdout, os.Getenv, widestTable))
-}
-
-func queryCSV(w io.Writer, r *series.Result) error {
-	out := csv.NewWriter(w)
-	errs := []error{out.Write([]string{"time", "series", "value"})}
-	for _, row := range query.Rows(r) {
-		errs = append(errs, out.Write(row))
-	}
-	out.Flush()
-	if err := errors.Join(append(errs, out.Error())...); err != nil {
-		return fmt.Errorf("writing the output: %w", err)
-	}
-	return nil
+	return text.WriteTable(e.stdout, t, console.Style(e.stdout, os.Getenv, console.WidestTable))
 }
 
 // listSeries names what a recording has.
@@ -166,13 +153,7 @@ func listSeries(stdout io.Writer, c *cobra.Command, o *queryOptions, r *series.R
 	case "json":
 		return writeJSON(stdout, map[string]any{"names": t.Object()})
 	case "csv":
-		out := csv.NewWriter(stdout)
-		errs := []error{out.Write(t.Keys())}
-		for i := range t.Rows {
-			errs = append(errs, out.Write(text.Record(t, i)))
-		}
-		out.Flush()
-		return errors.Join(append(errs, out.Error())...)
+		return console.WriteCSV(stdout, t.Keys(), text.Records(t))
 	}
 	return writeNames(stdout, names)
 }
@@ -182,7 +163,7 @@ func listSeries(stdout io.Writer, c *cobra.Command, o *queryOptions, r *series.R
 // again.
 func writeNames(stdout io.Writer, names []string) error {
 	const indent = "    "
-	width := styleOf(stdout, os.Getenv, widestText).Width
+	width := console.Style(stdout, os.Getenv, console.WidestText).Width
 	var out strings.Builder
 	more := 0
 	for _, n := range names {

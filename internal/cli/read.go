@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/parse"
 	"iocause/internal/parse/blktrace"
 	"iocause/internal/present/text"
@@ -101,7 +101,7 @@ func readTexts(e *env, c *cobra.Command, o *readOptions, args []string) error {
 		return err
 	}
 	if len(args) == 0 {
-		if _, terminal := terminalWidth(e.stdin); terminal {
+		if _, terminal := console.Width(e.stdin); terminal {
 			return &usageError{errors.New("reading the arguments: no FILE is given"), "name files, or pipe a tool's output into it; see 'iocause read --help'"}
 		}
 		args = []string{"-"}
@@ -146,61 +146,18 @@ func showRead(e *env, texts []*parse.Text, o *readOptions) error {
 	return printCases(e.stdout, texts, read.Judge(e.host, cases), o)
 }
 
-// readOne reads one file, or those of one trace; "-" is standard input.
+// readOne reads one file, or those of one trace; "-" is standard input. From a
+// while on it says how far that is.
 func readOne(ctx context.Context, s streams, names []string, r *parse.Reader) (*parse.Text, error) {
-	from, shown := s.stdin, "stdin"
-	if names[0] != "-" {
-		var all []io.Reader
-		for _, name := range names {
-			f, err := os.Open(name)
-			if err != nil {
-				return nil, fmt.Errorf("opening what to read: %w", err)
-			}
-			defer f.Close()
-			all = append(all, f)
-		}
-		from, shown = all[0], names[0]
-		if len(all) > 1 {
-			base, _ := blktrace.PerProcessor(names[0])
-			from, shown = blktrace.Text(all...), base+".*"
-		}
-	}
-	done := make(chan struct{})
-	defer close(done)
-	if closer, ok := from.(io.Closer); ok && names[0] == "-" {
-		go func() { // a read from a pipe does not end by itself
-			select {
-			case <-ctx.Done():
-				closer.Close()
-			case <-done:
-			}
-		}()
-	}
-	p := &readProgress{from: from, name: shown, line: newLine(s.stderr)}
-	p.line.After, p.line.Every = patience, patience
-	defer p.line.Erase()
-	return r.Read(ctx, shown, p)
-}
-
-// readProgress says on standard error how far the reading of a long text is.
-type readProgress struct {
-	from  io.Reader
-	name  string
-	line  *session.Line
-	bytes float64
-}
-
-// patience is how long a text is read before that is said.
-const patience = 2 * time.Second
-
-// Read implements io.Reader.
-func (p *readProgress) Read(b []byte) (int, error) {
-	n, err := p.from.Read(b)
-	p.bytes += float64(n)
-	p.line.Tell(func() string {
-		return fmt.Sprintf("reading %s, %s so far", text.Middle(text.Escape(p.name), 40), table.Value(p.bytes, "bytes"))
+	const patience = 2 * time.Second
+	line := console.NewLine(s.stderr)
+	line.After, line.Every = patience, patience
+	defer line.Erase()
+	return r.ReadFiles(ctx, s.stdin, names, func(name string, bytes float64) {
+		line.Tell(func() string {
+			return fmt.Sprintf("reading %s, %s so far", text.Middle(text.Escape(name), 40), table.Value(bytes, "bytes"))
+		})
 	})
-	return n, err
 }
 
 // noteFaults says which lines could not be read.

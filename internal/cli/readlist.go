@@ -1,14 +1,15 @@
 package cli
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 
+	"iocause/internal/console"
 	"iocause/internal/parse"
 	"iocause/internal/present/text"
+	"iocause/internal/show"
 	"iocause/internal/tool/read"
 )
 
@@ -22,24 +23,18 @@ func printSeries(out io.Writer, texts []*parse.Text, o *readOptions) error {
 		}
 		return nil
 	}
-	w := csv.NewWriter(out)
-	if err := w.Write([]string{"file", "lines", "tool", "seconds", "metric", "unit", "device", "pid", "class", "value"}); err != nil {
-		return fmt.Errorf("writing the output: %w", err)
-	}
-	for v := range parse.Values(texts) {
-		pid := ""
-		if v.PID != 0 {
-			pid = strconv.Itoa(v.PID)
+	head := []string{"file", "lines", "tool", "seconds", "metric", "unit", "device", "pid", "class", "value"}
+	return console.WriteCSV(out, head, func(yield func([]string) bool) {
+		for v := range parse.Values(texts) {
+			pid := ""
+			if v.PID != 0 {
+				pid = strconv.Itoa(v.PID)
+			}
+			if !yield([]string{v.File, v.Lines, v.Tool, number(v.Seconds), string(v.Metric), string(v.Unit), v.Device, pid, v.Class, number(v.Value)}) {
+				return
+			}
 		}
-		if err := w.Write([]string{v.File, v.Lines, v.Tool, number(v.Seconds), string(v.Metric), string(v.Unit), v.Device, pid, v.Class, number(v.Value)}); err != nil {
-			return fmt.Errorf("writing the output: %w", err)
-		}
-	}
-	w.Flush()
-	if err := w.Error(); err != nil {
-		return fmt.Errorf("writing the output: %w", err)
-	}
-	return nil
+	})
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
@@ -49,10 +44,21 @@ func printList(out io.Writer, texts []*parse.Text, o *readOptions) error {
 	if o.format == "json" {
 		return writeJSON(out, read.NewDocument(texts, nil))
 	}
-	style := styleOf(out, os.Getenv, widestText)
+	style := console.Style(out, os.Getenv, console.WidestText)
 	t := read.OutputsTable(texts)
 	if len(t.Rows) == 0 {
 		return read.Nothing(texts)
 	}
 	return text.WriteTable(out, t, style)
+}
+
+// printCases shows the findings.
+func printCases(out io.Writer, texts []*parse.Text, all []read.Case, o *readOptions) error {
+	if o.which > len(all) {
+		return &usageError{fmt.Errorf("reading --case: there is no case %d", o.which), fmt.Sprintf("the text has %d", len(all))}
+	}
+	if o.format == "json" {
+		return writeJSON(out, read.NewDocument(texts, show.Chosen(all, o.which)))
+	}
+	return show.Cases(out, all, o.which, console.Style(out, os.Getenv, console.WidestText))
 }

@@ -8,10 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/sample"
 	"iocause/internal/session"
 	"iocause/internal/source"
 	"iocause/internal/store/recording"
+	"iocause/internal/store/whole"
 	"iocause/internal/tool/record"
 )
 
@@ -70,7 +72,7 @@ func runRecord(e *env, c *cobra.Command, o *recordOptions, args []string) (err e
 	if err := o.check(); err != nil {
 		return err
 	}
-	r := &recordRun{env: e, o: o, line: newLine(e.stderr)}
+	r := &recordRun{env: e, o: o, line: console.NewLine(e.stderr)}
 	r.Recorder = record.Recorder{Host: e.host, Program: programName(), OpenLimit: openLimit(), Interval: o.interval, Duration: o.duration,
 		Opened: func(all []source.Status) { noteRefusals(e.stderr, all) },
 		Begun:  r.sayBegun,
@@ -127,7 +129,7 @@ func (r *recordRun) create() (err error) {
 	r.Name = r.o.output
 	if r.Name == "-" {
 		out, ok := r.env.stdout.(*os.File)
-		if _, isTerminal := terminalWidth(r.env.stdout); !ok || isTerminal {
+		if _, isTerminal := console.Width(r.env.stdout); !ok || isTerminal {
 			return &usageError{errors.New("writing the recording: standard output is a terminal"), "give a file, or lead it into a pipe"}
 		}
 		r.file = out
@@ -136,7 +138,7 @@ func (r *recordRun) create() (err error) {
 	if r.Name == "" {
 		r.Name = "iocause-" + r.env.host.Now().Format("20060102-150405") + recording.Suffix
 	}
-	r.file, err = createKept(r.Name, "recording", func(f *os.File) error {
+	r.file, err = whole.Kept(r.Name, "recording", func(f *os.File) error {
 		first := make([]byte, 32)
 		if n, _ := f.ReadAt(first, 0); !recording.Is(first[:n]) {
 			return recording.ErrFormat

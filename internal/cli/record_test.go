@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/console"
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
 	"iocause/internal/judge"
@@ -94,7 +95,7 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 	if err := r.To.End(recording.End{}); err != nil {
 		t.Fatal(err)
 	}
-	show := func(f func(p *printer)) string {
+	show := func(f func(p *console.Printer)) string {
 		var live stream
 		f(newPrinter(streams{stdout: &live, stderr: &errs}, &intervals{top: 20, format: "text", stamp: true}))
 		return live.String()
@@ -106,16 +107,16 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 		}
 		for _, by := range by {
 			q := &view.Query{By: by}
-			want := show(func(p *printer) {
+			want := show(func(p *console.Printer) {
 				var total sample.Total
 				for _, w := range windows {
 					total.Add(w)
-					if err := p.print(w.Start, w.Length, "", tool.view(w, q)); err != nil {
+					if err := p.Print(w.Start, w.Length, "", tool.view(w, q)); err != nil {
 						t.Fatal(err)
 					}
 				}
 				w := total.Window()
-				if err := p.print(w.Start, w.Length, fmt.Sprintf("in all, %s:", table.Duration(w.Seconds())), tool.view(w, q)); err != nil {
+				if err := p.Print(w.Start, w.Length, fmt.Sprintf("in all, %s:", table.Duration(w.Seconds())), tool.view(w, q)); err != nil {
 					t.Fatal(err)
 				}
 			})

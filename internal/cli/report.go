@@ -41,10 +41,10 @@ func newReportCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME.html)")
 	f.StringVar(&o.format, "format", "html", "html; or json or csv: the cells of the latency heat\nmaps, on standard output")
-	f.IntVar(&o.filter.pid, "pid", 0, "ask about this process")
-	f.StringVar(&o.filter.comm, "comm", "", "ask about processes of this name")
-	f.StringVar(&o.filter.cgroup, "cgroup", "", "ask about the processes in and below this cgroup")
-	f.StringVar(&o.filter.device, "device", "", "ask about I/O on this block device")
+	f.IntVar(&o.filter.PID, "pid", 0, "ask about this process")
+	f.StringVar(&o.filter.Comm, "comm", "", "ask about processes of this name")
+	f.StringVar(&o.filter.Cgroup, "cgroup", "", "ask about the processes in and below this cgroup")
+	f.StringVar(&o.filter.Device, "device", "", "ask about I/O on this block device")
 	o.playback.bind(c)
 	o.against.bind(c)
 	f.SortFlags = false
@@ -81,11 +81,11 @@ func runReport(e *env, c *cobra.Command, o *reportOptions, args []string) error 
 			return err
 		}
 	}
-	given := o.filter.given(c)
-	if len(given) > 1 {
-		return &usageError{fmt.Errorf("reading the flags: --%s and --%s exclude each other", given[0], given[1]), "give one of them"}
+	given, err := o.filter.one(c)
+	if err != nil {
+		return err
 	}
-	target, err := o.filter.recordedTarget(given)
+	target, err := o.filter.Recorded(given)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func runReport(e *env, c *cobra.Command, o *reportOptions, args []string) error 
 		return err
 	}
 	page, err := report.Of(newOpener(e, o.playback.dir), report.Ask{
-		Name: replay.Numbered(o.playback.dir, o.playback.file), Span: o.playback.span(), Target: target, Asked: o.filter.words(given), Past: past,
+		Name: replay.Numbered(o.playback.dir, o.playback.file), Span: o.playback.span(), Target: target, Asked: o.filter.Words(given), Past: past,
 	})
 	if err != nil {
 		return err
@@ -115,13 +115,5 @@ func writeCells(e *env, format string, page *picture.Page) error {
 	if n := len(first.End); n > 0 {
 		length = first.End[n-1]
 	}
-	return newPrinter(e.streams, &intervals{format: format}).print(first.Start, time.Duration(length*float64(time.Second)), "", []table.Table{picture.Cells(page.Sets)})
-}
-
-// words are the filters that are given, as they were.
-func (f *filter) words(given []string) string {
-	for _, name := range given {
-		return "--" + name + " " + map[string]string{"pid": fmt.Sprint(f.pid), "comm": f.comm, "cgroup": f.cgroup, "device": f.device}[name]
-	}
-	return ""
+	return newPrinter(e.streams, &intervals{format: format}).Print(first.Start, time.Duration(length*float64(time.Second)), "", []table.Table{picture.Cells(page.Sets)})
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"iocause/internal/console"
 	"iocause/internal/diagnose"
 	"iocause/internal/picture"
 	"iocause/internal/present/html"
@@ -23,7 +24,7 @@ import (
 // nothing but an earlier page of ours is replaced.
 func checkReportFile(stdout any, name string) error {
 	if name == "-" {
-		if _, terminal := terminalWidth(stdout); terminal {
+		if _, terminal := console.Width(stdout); terminal {
 			return &usageError{errors.New("writing the page: standard output is a terminal"), "give a file with -o, or lead it into a pipe"}
 		}
 		return nil

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
+	"iocause/internal/filters"
 	"iocause/internal/incident"
 	"iocause/internal/source/residency"
 	"iocause/internal/table"
@@ -17,14 +19,14 @@ import (
 // residentOptions are the flags of resident.
 type residentOptions struct {
 	intervals
-	all          bool
-	pids         []int
-	comm, cgroup string
-	device, file string
-	parts        bool
-	oneFS        bool
-	files        *fileFilter
-	playback     playback
+	all      bool
+	pids     []int
+	filter   filters.Filter
+	file     string
+	parts    bool
+	oneFS    bool
+	files    *filters.Files
+	playback playback
 }
 
 func newResidentCommand(e *env) *cobra.Command {
@@ -40,9 +42,9 @@ func newResidentCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&o.all, "all", false, "the whole page cache, by file")
 	f.IntSliceVar(&o.pids, "pid", nil, "files that these processes have open or mapped")
-	f.StringVar(&o.comm, "comm", "", "files that processes of this name hold")
-	f.StringVar(&o.cgroup, "cgroup", "", "files that processes below this cgroup hold")
-	f.StringVar(&o.device, "device", "", "of these, files on this block device")
+	f.StringVar(&o.filter.Comm, "comm", "", "files that processes of this name hold")
+	f.StringVar(&o.filter.Cgroup, "cgroup", "", "files that processes below this cgroup hold")
+	f.StringVar(&o.filter.Device, "device", "", "of these, files on this block device")
 	bindFile(c, &o.file)
 	f.BoolVar(&o.parts, "map", false, "which parts of each file are in; JSON has ranges")
 	f.BoolVarP(&o.oneFS, "one-file-system", "x", false, "stay on the file system of each PATH")
@@ -79,43 +81,43 @@ func runResident(e *env, c *cobra.Command, o *residentOptions, args []string) er
 		return &usageError{errors.New("reading the flags: --map and --all exclude each other"), "give the files whose parts are wanted as PATHs"}
 	}
 	var err error
-	if o.files, err = newFileFilter(e.host, c, o.file, o.device); err != nil {
+	if o.files, err = wantedFiles(e.host, c, o.file, o.filter.Device); err != nil {
 		return err
 	}
 	if o.all {
 		return residentAll(c.Context(), e, o, rest)
 	}
 	for i, id := range o.pids {
-		if o.pids[i], err = processOf(e.host, id); err != nil {
+		if o.pids[i], err = filters.Process(e.host, id); err != nil {
 			return err
 		}
 	}
 	cgroup := ""
 	if given("cgroup") {
-		if cgroup, err = cgroupOf(e.host, o.cgroup); err != nil {
+		if cgroup, err = filters.Cgroup(e.host, o.filter.Cgroup); err != nil {
 			return err
 		}
 	}
 	take := func(ctx context.Context) (*residency.Found, error) {
-		line := newCounting(e.stderr, "files measured")
+		line := console.NewCounting(e.stderr, "files measured")
 		defer line.Erase()
 		if len(paths) > 0 {
-			found, err := residency.Below(ctx, paths, residency.Options{OneFileSystem: o.oneFS, Progress: line.update})
-			return o.files.found(found), err
+			found, err := residency.Below(ctx, paths, residency.Options{OneFileSystem: o.oneFS, Progress: line.Update})
+			return o.choice().Found(found), err
 		}
-		pids, err := processesOf(e.host, c, o.pids, o.comm, o.cgroup)
+		pids, err := o.filter.Processes(e.host, o.pids, changed(c, "comm", "cgroup"))
 		if err != nil {
 			return nil, err
 		}
-		return o.files.found(residency.OfProcesses(e.host, pids, line.update)), nil
+		return o.choice().Found(residency.OfProcesses(e.host, pids, line.Update)), nil
 	}
-	show := func(p *printer, now *residency.Found, before **residency.Found) ([]table.Table, error) {
+	show := func(p *console.Printer, now *residency.Found, before **residency.Found) ([]table.Table, error) {
 		var old *residency.Found
 		if before != nil {
 			old = *before
 		}
-		tables, err := resident.FileTables(e.host, now, old, resident.Files{Form: p.residentForm(), Held: len(paths) == 0,
-			Parts: o.parts, Only: o.format == "csv", Width: p.style.Width})
+		tables, err := resident.FileTables(e.host, now, old, resident.Files{Form: residentForm(p), Held: len(paths) == 0,
+			Parts: o.parts, Only: o.format == "csv", Width: p.Style.Width})
 		if err != nil {
 			return nil, &usageError{fmt.Errorf("reading --sort: %w", err), "give one of these"}
 		}
@@ -134,23 +136,17 @@ func runResident(e *env, c *cobra.Command, o *residentOptions, args []string) er
 const roomy = 110
 
 // residentForm is what was asked for, and what the screen has room for.
-func (p *printer) residentForm() resident.Form {
-	people := p.o.format == "text"
-	return resident.Form{Sort: p.o.sort, Top: p.o.top, People: people, Narrow: people && p.style.Width < roomy}
+func residentForm(p *console.Printer) resident.Form {
+	people := p.Form.Format == "text"
+	return resident.Form{Sort: p.Form.Sort, Top: p.Form.Top, People: people, Narrow: people && p.Style.Width < roomy}
 }
 
-// choice is the filter for the whole cache.
-func (f *fileFilter) choice() resident.Choice {
-	if !f.narrow() {
+// choice is the filter as the tables take it.
+func (o *residentOptions) choice() resident.Choice {
+	if !o.files.Narrow() {
 		return resident.Choice{}
 	}
-	return resident.Choice{Named: f.named, On: f.on, Device: func(path string) bool {
-		if f.device == "" {
-			return true
-		}
-		disk, err := f.host.WholeDisk(path)
-		return err == nil && disk == f.device
-	}}
+	return resident.Choice{Named: o.files.Named, On: o.files.On, Device: o.files.Is}
 }
 
 // residentAll is resident --all.
@@ -163,18 +159,18 @@ func residentAll(ctx context.Context, e *env, o *residentOptions, rest []string)
 		doing = "files measured"
 	}
 	take := func(ctx context.Context) (*resident.Cache, error) {
-		line := newCounting(e.stderr, doing)
+		line := console.NewCounting(e.stderr, doing)
 		defer line.Erase()
-		return w.Look(ctx, line.update)
+		return w.Look(ctx, line.Update)
 	}
-	show := func(p *printer, now *resident.Cache, before **resident.Cache) ([]table.Table, error) {
+	show := func(p *console.Printer, now *resident.Cache, before **resident.Cache) ([]table.Table, error) {
 		var old *resident.Cache
 		if before != nil {
 			old = *before
 		}
-		line := newCounting(e.stderr, "files looked up")
+		line := console.NewCounting(e.stderr, "files looked up")
 		defer line.Erase()
-		return resident.CacheTables(w, now, old, o.files.choice(), p.residentForm(), line.update)
+		return resident.CacheTables(w, now, old, o.choice(), residentForm(p), line.Update)
 	}
 	return looks(ctx, e.streams, &o.intervals, rest, take, show)
 }
@@ -191,7 +187,7 @@ func playCache(e *env, c *cobra.Command, o *residentOptions, data []byte, args [
 		return err
 	}
 	var err error
-	if o.files, err = newFileFilter(e.host, c, o.file, ""); err != nil {
+	if o.files, err = wantedFiles(e.host, c, o.file, ""); err != nil {
 		return err
 	}
 	was, err := incident.As[resident.Cache](data, incident.SectionResident)
@@ -199,9 +195,9 @@ func playCache(e *env, c *cobra.Command, o *residentOptions, data []byte, args [
 		return err
 	}
 	p := newPrinter(e.streams, &o.intervals)
-	tables, err := resident.CacheTables(nil, was, nil, o.files.choice(), p.residentForm(), nil)
+	tables, err := resident.CacheTables(nil, was, nil, o.choice(), residentForm(p), nil)
 	if err != nil {
 		return err
 	}
-	return p.print(was.At, 0, "", tables)
+	return p.Print(was.At, 0, "", tables)
 }

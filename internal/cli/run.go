@@ -14,9 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
+	"iocause/internal/console"
 	"iocause/internal/host"
 	"iocause/internal/present/text"
-	"iocause/internal/replay"
 	"iocause/internal/source"
 )
 
@@ -47,7 +48,7 @@ type env struct {
 // more; of a command that was watched with --exit-code, the command's own. Data
 // goes to stdout, all else to stderr.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	defer keepBrokenPipes()()
+	defer console.KeepBrokenPipes()()
 	a := &env{streams: streams{stdin: stdin, stdout: stdout, stderr: stderr}, host: host.Live(), sources: source.List()}
 	return runLine(ctx, a, args)
 }
@@ -70,7 +71,7 @@ func runLine(ctx context.Context, e *env, args []string) int {
 	if errors.As(err, &code) {
 		return code.code
 	}
-	if errors.Is(err, syscall.EPIPE) && readerGone(e.stdout) {
+	if errors.Is(err, syscall.EPIPE) && console.ReaderGone(e.stdout) {
 		return exitPipe // as 'head' has it: it has seen enough, and nothing is wrong
 	}
 	lines := strings.Split(err.Error(), "\n")
@@ -79,8 +80,8 @@ func runLine(ctx context.Context, e *env, args []string) int {
 	}
 	fmt.Fprintf(e.stderr, "iocause: %s%s\n", strings.Join(lines, "\n"), asRoot(err))
 	var bad *usageError
-	var ask *replay.BadAsk
-	if errors.As(err, &bad) || errors.As(err, &ask) {
+	var nonsense *ask.Error
+	if errors.As(err, &bad) || errors.As(err, &nonsense) {
 		return exitUsage
 	}
 	return exitFailed

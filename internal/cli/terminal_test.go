@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/console"
 	"iocause/internal/host"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
@@ -75,7 +76,7 @@ func TestStyleOfStreams(t *testing.T) {
 		{"an empty NO_COLOR", narrow, env("TERM=xterm", "NO_COLOR="), text.Style{Width: 57, Color: true}},
 		{"a dumb terminal", narrow, env("TERM=dumb"), text.Style{Width: 57}},
 	} {
-		if got := styleOf(c.stream, c.env, widestText); got != c.want {
+		if got := console.Style(c.stream, c.env, console.WidestText); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.what, got, c.want)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
+	"iocause/internal/filters"
 	"iocause/internal/incident"
 	"iocause/internal/session"
 	probe "iocause/internal/source/probe/threads"
@@ -39,9 +41,9 @@ func newThreadsCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.by, "by", "thread", "thread, process, comm or cgroup")
 	f.BoolVar(&o.histogram, "histogram", false, "show how long the waits of each state were, too")
-	f.IntVar(&o.filter.pid, "pid", 0, "only threads of this process")
-	f.StringVar(&o.filter.comm, "comm", "", "only threads of this name, or of processes of this\nname")
-	f.StringVar(&o.filter.cgroup, "cgroup", "", "only threads in and below this cgroup")
+	f.IntVar(&o.filter.PID, "pid", 0, "only threads of this process")
+	f.StringVar(&o.filter.Comm, "comm", "", "only threads of this name, or of processes of this\nname")
+	f.StringVar(&o.filter.Cgroup, "cgroup", "", "only threads in and below this cgroup")
 	o.playback.bind(c)
 	return c
 }
@@ -61,14 +63,14 @@ func runThreads(e *env, c *cobra.Command, o *threadsOptions, args []string) erro
 	if data != nil {
 		return playThreads(e.streams, c, o, data, args)
 	}
-	if err := checkSort(threads.Columns(o.by), o.sort); err != nil {
+	if err := console.CheckSort(threads.Columns(o.by), o.sort); err != nil {
 		return err
 	}
-	target, err := o.filter.target(e.host, o.filter.given(c))
+	target, err := o.filter.Target(e.host, o.filter.given(c))
 	if err != nil {
 		return err
 	}
-	filter := threads.Filter{PID: onePID(&target), Comm: target.Comm, Cgroup: target.Cgroup}
+	filter := threads.Filter{PID: filters.OnePID(&target), Comm: target.Comm, Cgroup: target.Cgroup}
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	observer, err := threads.Open(e.host, probe.Options{PID: filter.PID, Waits: o.histogram})
@@ -85,8 +87,8 @@ func watchThreads(watch context.Context, s streams, o *threadsOptions, observer 
 	}
 	p, layout := threadsPrinter(s, o)
 	total := threads.NewRows(o.by)
-	return showIntervals(watch, s.stderr, &o.intervals, p, &observed{tick: threads.SweepEvery, during: observer.Sweep, follow: true,
-		next: func(*session.Interval) ([]table.Table, error) {
+	intervals := console.Observed{Tick: probe.SweepEvery, During: observer.Sweep, Follow: true,
+		Next: func(*session.Interval) ([]table.Table, error) {
 			seen, err := observer.Next()
 			if err != nil {
 				return nil, err
@@ -95,15 +97,16 @@ func watchThreads(watch context.Context, s streams, o *threadsOptions, observer 
 			total.Add(seen)
 			return seen.Tables(layout)
 		},
-		sum: func(length time.Duration) ([]table.Table, error) {
+		Sum: func(length time.Duration) ([]table.Table, error) {
 			return total.Tables(length, observer.Lost(), layout)
 		},
-	})
+	}
+	return intervals.Show(watch, p, o.every, o.count)
 }
 
 // threadsPrinter is who prints the tables, and how they are wanted.
-func threadsPrinter(s streams, o *threadsOptions) (*printer, *threads.Layout) {
-	p, width := arrangedPrinter(s, &o.intervals)
+func threadsPrinter(s streams, o *threadsOptions) (*console.Printer, *threads.Layout) {
+	p, width := console.NewArrangedPrinter(s.stdout, s.stderr, o.form())
 	return p, &threads.Layout{By: o.by, Sort: o.sort, Top: o.top, Width: width, Waits: o.histogram}
 }
 
@@ -115,7 +118,7 @@ func playThreads(s streams, c *cobra.Command, o *threadsOptions, data []byte, ar
 	if err := onlyLive(c, "an incident holds no lengths of waits", "histogram"); err != nil {
 		return err
 	}
-	target, err := o.filter.recordedTarget(o.filter.given(c))
+	target, err := o.filter.Recorded(o.filter.given(c))
 	if err != nil {
 		return err
 	}
@@ -123,14 +126,14 @@ func playThreads(s streams, c *cobra.Command, o *threadsOptions, data []byte, ar
 	if err != nil {
 		return err
 	}
-	if err := checkSort(threads.Columns(o.by), o.sort); err != nil {
+	if err := console.CheckSort(threads.Columns(o.by), o.sort); err != nil {
 		return err
 	}
-	was.Keep(&threads.Filter{PID: onePID(&target), Comm: target.Comm, Cgroup: target.Cgroup})
+	was.Keep(&threads.Filter{PID: filters.OnePID(&target), Comm: target.Comm, Cgroup: target.Cgroup})
 	p, layout := threadsPrinter(s, o)
 	tables, err := was.Tables(layout)
 	if err != nil {
 		return err
 	}
-	return p.print(was.Begin, was.Length, "", tables)
+	return p.Print(was.Begin, was.Length, "", tables)
 }

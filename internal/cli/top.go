@@ -72,5 +72,5 @@ func runTop(e *env, c *cobra.Command, o *topOptions) error {
 		tables = tables[1:]
 	}
 	from, to := t.Span()
-	return newPrinter(e.streams, &o.rows).print(from, to.Sub(from), "from "+replay.Stamp(from)+" to "+replay.Stamp(to)+":", tables)
+	return newPrinter(e.streams, &o.rows).Print(from, to.Sub(from), "from "+replay.Stamp(from)+" to "+replay.Stamp(to)+":", tables)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
+	"iocause/internal/filters"
 	"iocause/internal/incident"
 	"iocause/internal/present/perfetto"
 	"iocause/internal/present/text"
@@ -19,12 +21,11 @@ import (
 	"iocause/internal/store/tracefile"
 	"iocause/internal/table"
 	"iocause/internal/tool/trace"
-	"iocause/internal/view"
 )
 
 // traceOptions are the flags of trace.
 type traceOptions struct {
-	filter      ioFilter
+	filter      trace.Filter
 	view        intervals // every is 0 for one sum at the end
 	duration    time.Duration
 	ios         uint64 // 0: no limit
@@ -50,7 +51,12 @@ func newTraceCommand(e *env) *cobra.Command {
 	f.StringVarP(&o.from, "input", "i", "", "read the I/Os from such a file; - is stdin")
 	f.Var(timeIn(&o.duration, 0), "duration", "how long to trace; 0 until Ctrl-C")
 	f.Uint64Var(&o.ios, "ios", 0, "end after so many I/Os; 0 for no limit")
-	o.filter.bind(c)
+	f.IntVar(&o.filter.PID, "pid", 0, "only I/Os that this process asked for")
+	f.StringVar(&o.filter.Comm, "comm", "", "only I/Os that a thread of this name asked for")
+	f.StringVar(&o.filter.Cgroup, "cgroup", "", "only I/Os of this cgroup and those below it")
+	f.StringVar(&o.filter.Device, "device", "", "only I/Os on the disk of this block device")
+	f.StringVar(&o.filter.File, "file", "", "only I/Os for a file, what is below a directory,\nor a pattern")
+	f.Var(timeIn(&o.filter.Min, 0), "min", "only I/Os that took so long (10ms) or longer")
 	f.BoolVar(&o.summaryOnly, "summary", false, "print the summary only")
 	f.IntVar(&o.view.top, "top", 10, "rows of each table, 0 for all")
 	f.StringVar(&o.view.sort, "sort", "ios", "column to sort by, as JSON names it")
@@ -77,8 +83,8 @@ func (o *traceOptions) args(args []string) error {
 		return &usageError{errors.New("reading the flags: --format perfetto is of the I/Os themselves, on standard output"), "leave out --output and --summary"}
 	case o.duration < 0:
 		return &usageError{fmt.Errorf("reading --duration: %v is no time to trace for", o.duration), "give a time such as 30s"}
-	case o.filter.min < 0:
-		return &usageError{fmt.Errorf("reading --min: %v is no latency", o.filter.min), "give a time such as 10ms"}
+	case o.filter.Min < 0:
+		return &usageError{fmt.Errorf("reading --min: %v is no latency", o.filter.Min), "give a time such as 10ms"}
 	case o.from != "" && o.to != "":
 		return &usageError{errors.New("reading the flags: --input and --output exclude each other"), "give one of them"}
 	case o.to == "-" && o.view.every > 0:
@@ -98,7 +104,7 @@ type traceRun struct {
 	*trace.Observer
 	began   time.Time
 	file    *tracefile.Writer // nil without -o
-	printer *printer
+	printer *console.Printer
 	lines   func(*sample.IO) error // nil for the summary only
 	printed bool                   // a summary, below the I/Os so far
 	line    *session.Line
@@ -111,16 +117,16 @@ func runTrace(e *env, c *cobra.Command, o *traceOptions) error {
 	if err != nil {
 		return err
 	}
-	r := &traceRun{env: e, o: o, printer: newPrinter(e.streams, &o.view), line: newLine(e.stderr), disk: playedDisk,
+	r := &traceRun{env: e, o: o, printer: newPrinter(e.streams, &o.view), line: console.NewLine(e.stderr), disk: playedDisk,
 		Observer: &trace.Observer{Every: o.view.every, Count: o.view.count, Most: o.ios}}
 	// a wrong column is said before an hour of tracing, not after
-	if err := r.printer.arrange(trace.Tables()); err != nil {
+	if err := r.printer.Arrange(trace.Tables()); err != nil {
 		return err
 	}
 	if o.to != "-" {
 		r.Summary = r.summary
 	}
-	if o.filter.file, err = wantedFile(c, o.filter.file); err != nil {
+	if o.filter.File, err = wantedFile(c, o.filter.File); err != nil {
 		return err
 	}
 	switch {
@@ -172,7 +178,7 @@ func (r *traceRun) show(x *sample.IO) error {
 // live traces until it is enough.
 func (r *traceRun) live(c *cobra.Command) (err error) {
 	o, e := r.o, r.env
-	options, err := o.filter.options(e.host, c)
+	options, err := o.filter.Options(e.host, changed(c, append(filters.Names(), "file")...))
 	if err != nil {
 		return err
 	}
@@ -186,7 +192,7 @@ func (r *traceRun) live(c *cobra.Command) (err error) {
 			defer func() { err = errors.Join(err, closeOutput(out)) }()
 		}
 	}
-	options.Own = outputFiles(out, e.stdout)
+	options.Own = trace.OutputFiles(out, e.stdout)
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	l, err := trace.Open(e.host, options)
@@ -204,9 +210,7 @@ func (r *traceRun) live(c *cobra.Command) (err error) {
 			return err
 		}
 	}
-	if f := o.filter.byName; f != "" {
-		l.Wanted = func(x *sample.IO) bool { return view.Named(x.File, f) }
-	}
+	l.Wanted = o.filter.Wanted()
 	l.Lost = func(more uint64, all tracefile.Losses) {
 		r.line.Say(fmt.Sprintf("%d I/Os were lost, so far %s", more, all.Why()))
 	}
@@ -234,7 +238,7 @@ func (r *traceRun) read(ctx context.Context, from io.Reader) error {
 	if err := r.begin(file.Header().Began); err != nil {
 		return err
 	}
-	return r.ended(trace.Read(watch, file, r.o.filter.keeps, r.Observer))
+	return r.ended(trace.Read(watch, file, r.o.filter.Keeps, r.Observer))
 }
 
 // ended closes the document of a format that has an end.
@@ -262,7 +266,7 @@ func (r *traceRun) summary(s *trace.Summary) error {
 		}
 		return nil
 	}
-	r.printer.before = r.printer.before || r.lines != nil && r.Taken() > 0 && r.o.view.format == "text"
+	r.printer.Before = r.printer.Before || r.lines != nil && r.Taken() > 0 && r.o.view.format == "text"
 	r.printed = true
-	return r.printer.print(r.began.Add(s.Since), s.Length, label, tables)
+	return r.printer.Print(r.began.Add(s.Since), s.Length, label, tables)
 }

@@ -8,10 +8,12 @@ import (
 	"os"
 	"time"
 
+	"iocause/internal/console"
 	"iocause/internal/host"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/store/tracefile"
+	"iocause/internal/store/whole"
 	"iocause/internal/table"
 	"iocause/internal/tool/trace"
 )
@@ -37,7 +39,7 @@ func ioPrinter(out io.Writer, format string, began time.Time, disk int) (func(*s
 		}
 		return func(x *sample.IO) error { o := trace.Of(x, began); return write(o.Record()) }, write(trace.Fields())
 	}
-	return text.NewIOLines(out, styleOf(out, os.Getenv, widestTable), began, disk).Write, nil
+	return text.NewIOLines(out, console.Style(out, os.Getenv, console.WidestTable), began, disk).Write, nil
 }
 
 // playedDisk is how long the names of the disks of a trace or an incident may get,
@@ -63,12 +65,12 @@ func (r *traceRun) create() (*os.File, error) {
 	name := r.o.to
 	if name == "-" {
 		out, ok := r.env.stdout.(*os.File)
-		if _, isTerminal := terminalWidth(r.env.stdout); !ok || isTerminal {
+		if _, isTerminal := console.Width(r.env.stdout); !ok || isTerminal {
 			return nil, &usageError{errors.New("writing the trace: standard output is a terminal"), "give a file, or lead it into a pipe"}
 		}
 		return out, nil
 	}
-	return createKept(name, "trace", func(f *os.File) error {
+	return whole.Kept(name, "trace", func(f *os.File) error {
 		_, err := tracefile.NewReader(f)
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/diagnose"
 	"iocause/internal/sample"
 	"iocause/internal/session"
@@ -81,9 +82,9 @@ func runTool(e *env, c *cobra.Command, t *tool, o *watchOptions, args []string) 
 	if err != nil {
 		return err
 	}
-	find := func(given []string) (diagnose.Target, error) { return o.filter.target(e.host, given) }
+	find := func(given []string) (diagnose.Target, error) { return o.filter.Target(e.host, given) }
 	if play {
-		find = o.filter.recordedTarget
+		find = o.filter.Recorded
 	}
 	target, err := find(o.filter.given(c))
 	if err != nil {
@@ -122,9 +123,9 @@ func runTool(e *env, c *cobra.Command, t *tool, o *watchOptions, args []string) 
 	noteRefusals(e.stderr, collector.Statuses())
 	var total sample.Total
 	collector.Begin()
-	return showIntervals(watch, e.stderr, &o.intervals, newPrinter(e.streams, &o.intervals), &observed{
-		tick: min(o.every, time.Second), during: collector.Tick,
-		next: func(i *session.Interval) ([]table.Table, error) {
+	shown := console.Observed{
+		Tick: min(o.every, time.Second), During: collector.Tick,
+		Next: func(i *session.Interval) ([]table.Table, error) {
 			w := collector.Next(i.Last)
 			i.Start, i.Length = w.Start, w.Length
 			if o.format == "text" { // else it would grow with every process, for nobody to see
@@ -132,7 +133,9 @@ func runTool(e *env, c *cobra.Command, t *tool, o *watchOptions, args []string) 
 			}
 			return t.view(w, q), nil
 		},
-		sum: func(time.Duration) ([]table.Table, error) { return t.view(total.Window(), q), nil }})
+		Sum: func(time.Duration) ([]table.Table, error) { return t.view(total.Window(), q), nil },
+	}
+	return shown.Show(watch, newPrinter(e.streams, &o.intervals), o.every, o.count)
 }
 
 // blind is why nothing of what is asked for can be watched, nil when some can:

@@ -13,8 +13,8 @@ import (
 // A command is for copying: it names what it changes as it was seen, and there is
 // none where that is not known, or where a name would need quoting.
 
-// plainPath is a path that a shell takes as it stands.
-var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9@%+=:,_-][A-Za-z0-9@%+=:,._-]*)*/?$`)
+// plain is a name or a path that a shell takes as it stands.
+var plain = regexp.MustCompile(`^/?([A-Za-z0-9@+:_-][A-Za-z0-9@+:._-]*/?)*$`)
 
 // unit is a control group of systemd, which would set a limit back that was
 // written past it.
@@ -29,7 +29,7 @@ func (a Advice) with(command string) Advice {
 // memoryLimitCommand sets the limit that a cgroup meets to so many bytes.
 func (c *Case) memoryLimitCommand(cgroup string, size float64) string {
 	limit, _ := figure.MemoryLimit(c.w, cgroup)
-	if size <= limit || !plainPath.MatchString(cgroup) {
+	if size <= limit || !typeable(cgroup) {
 		return ""
 	}
 	mib := int64(size/(1<<20)) + 1
@@ -55,7 +55,7 @@ func (c *Case) memoryLimitCommand(cgroup string, size float64) string {
 // ioLimitCommand lifts a limit on the I/O of a cgroup.
 func (c *Case) ioLimitCommand(l *ioLimit) string {
 	of := c.w.Get(sample.CgroupIOLimit, sample.Entity{Cgroup: l.cgroup, Device: l.device, Class: l.class})
-	if of == nil || l.device == "" || !plainPath.MatchString(l.cgroup) || !plainPath.MatchString("/"+l.device) {
+	if of == nil || l.device == "" || !typeable(l.cgroup) || !typeable(l.device) {
 		return ""
 	}
 	number := fmt.Sprintf("$(cat /sys/class/block/%s/dev)", l.device)
@@ -72,7 +72,7 @@ func (c *Case) ioLimitCommand(l *ioLimit) string {
 
 // readAheadCommand sets the read-ahead of the victim's device.
 func (c *Case) readAheadCommand(kib int) string {
-	if c.device == "" || !plainPath.MatchString("/"+c.device) {
+	if c.device == "" || !typeable(c.device) {
 		return ""
 	}
 	return fmt.Sprintf("echo %d > /sys/block/%s/queue/read_ahead_kb", kib, c.device)
@@ -101,11 +101,4 @@ func (r *Report) LookAgain(asked string) string {
 }
 
 // typeable tells whether a name stands for itself in any shell, and is no flag.
-func typeable(name string) bool {
-	for _, c := range name {
-		if !strings.ContainsRune("/._:@+-", c) && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-			return false
-		}
-	}
-	return !strings.HasPrefix(name, "-")
-}
+func typeable(name string) bool { return plain.MatchString(name) && !strings.HasPrefix(name, "-") }

@@ -2,6 +2,7 @@ package incident
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,9 +10,11 @@ import (
 	"syscall"
 	"time"
 
+	"iocause/internal/agent"
 	"iocause/internal/host"
 	"iocause/internal/replay"
 	"iocause/internal/sample"
+	"iocause/internal/session"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
 )
@@ -30,9 +33,28 @@ func Window(header recording.Header, w *sample.Window, cost recording.Cost) (inc
 	return incidents.Section{Name: SectionRecording, Type: TypeRecording, Data: kept.Bytes()}, err
 }
 
-// ByHand is what is said of an incident that was captured by hand, from began
+// Capture watches and judges for so long, as at an anomaly, and gathers what the
+// agent does then; why may be "". folder is an agent's, whose tables are
+// taken along where it has some of the time. began is when it was asked for.
+func (j *Judge) Capture(ctx context.Context, length time.Duration, why, folder string, began time.Time) (*incidents.Incident, error) {
+	f := j.Judge(ctx, agent.Ask{Length: length})
+	if f.Report == nil {
+		return nil, session.TooEarly(ctx)
+	}
+	x := &incidents.Incident{Finding: f.Report, Sections: f.Sections, Meta: byHand(j.Host, j.Program, why, began)}
+	x.Meta.Cause, x.Meta.Title, x.Meta.Notes = f.Cause, f.Title, f.Notes
+	top, ok, err := agent.TablesAround(folder, j.Program, began, x.Meta.What.End)
+	if err != nil {
+		x.Meta.Notes = append(x.Meta.Notes, fmt.Sprintf("%s: %v", agent.SectionTop, err))
+	} else if ok { // an agent keeps some here
+		x.Sections = append(x.Sections, top)
+	}
+	return x, nil
+}
+
+// byHand is what is said of an incident that was captured by hand, from began
 // until now; why may be "".
-func ByHand(h *host.Host, program, why string, began time.Time) incidents.Meta {
+func byHand(h *host.Host, program, why string, began time.Time) incidents.Meta {
 	name, _ := os.ReadFile(h.Proc("sys", "kernel", "hostname"))
 	kernel, _ := os.ReadFile(h.Proc("sys", "kernel", "osrelease"))
 	return incidents.Meta{
@@ -44,12 +66,12 @@ func ByHand(h *host.Host, program, why string, began time.Time) incidents.Meta {
 
 // Save keeps an incident with those of the agent in its folder, which must be
 // able to read it.
-func Save(agent string, x *incidents.Incident) error {
-	dir := filepath.Join(agent, replay.IncidentsIn)
+func Save(folder string, x *incidents.Incident) error {
+	dir := filepath.Join(folder, replay.IncidentsIn)
 	if err := incidents.Save(dir, x); err != nil {
 		return fmt.Errorf("%w; -o FILE keeps it elsewhere", err)
 	}
-	above, err := os.Stat(agent)
+	above, err := os.Stat(folder)
 	if err != nil {
 		return fmt.Errorf("keeping the incident: %w", err)
 	}

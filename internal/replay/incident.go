@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"iocause/internal/ask"
 	"iocause/internal/store/incidents"
 )
 
@@ -38,7 +39,7 @@ func Numbered(dir, name string) string {
 // is written ./17.
 func (o *Opener) Incident(name string) (*incidents.Incident, error) {
 	if n, err := strconv.Atoi(name); err == nil && n < 1 {
-		return nil, &BadAsk{fmt.Errorf("reading --recording: no incident has the number %d", n), "see 'iocause incidents'"}
+		return nil, &ask.Error{Err: fmt.Errorf("reading --recording: no incident has the number %d", n), Next: "see 'iocause incidents'"}
 	}
 	f, err := os.Open(Numbered(o.Dir, name))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"iocause/internal/ask"
 	"iocause/internal/sample"
 	"iocause/internal/store/recording"
 	"iocause/internal/table"
@@ -30,7 +31,7 @@ var errEnough = errors.New("that was all that was asked for")
 // on to its end, nil where there is none.
 func (s *Intervals) Play(p *Playback) (all *sample.Window, err error) {
 	if wanted := p.Header().Interval; s.Every > 0 && s.Every.Seconds() < wanted*0.99 {
-		return nil, &BadAsk{fmt.Errorf("reading INTERVAL: the windows of this recording are %s long", table.Duration(wanted)), "give that or more"}
+		return nil, &ask.Error{Err: fmt.Errorf("reading INTERVAL: the windows of this recording are %s long", table.Duration(wanted)), Next: "give that or more"}
 	}
 	err = p.Each(s.add)
 	if err == nil {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"iocause/internal/ask"
 )
 
 // Opener opens what was kept.
@@ -38,18 +40,6 @@ func (s *Span) flags() (from, to string) {
 	return s.FromFlag, s.ToFlag
 }
 
-// BadAsk is a question that makes no sense as it was put.
-type BadAsk struct {
-	Err  error
-	Next string // what to do
-}
-
-// Error implements error.
-func (e *BadAsk) Error() string { return e.Err.Error() + "; " + e.Next }
-
-// Unwrap gives what is wrong without the advice.
-func (e *BadAsk) Unwrap() error { return e.Err }
-
 // Stamp is a time in a note.
 func Stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
 
@@ -67,7 +57,7 @@ func (s *Span) times(now, begin time.Time) (from, to time.Time, err error) {
 		return from, to, err
 	}
 	if !from.IsZero() && !to.IsZero() && !from.Before(to) {
-		err = &BadAsk{fmt.Errorf("reading --%s: %s is not after %s", toFlag, Stamp(to), Stamp(from)), "give a later time"}
+		err = &ask.Error{Err: fmt.Errorf("reading --%s: %s is not after %s", toFlag, Stamp(to), Stamp(from)), Next: "give a later time"}
 	}
 	return from, to, err
 }
@@ -79,7 +69,7 @@ func flagIn(flag, s string, now, begin time.Time) (time.Time, error) {
 	}
 	t, err := InstantIn(s, now, begin)
 	if err != nil {
-		return t, &BadAsk{fmt.Errorf("reading --%s: %q: %w", flag, s, err), `give 14:00, "yesterday 14:00", "10m ago", +30s or RFC 3339`}
+		return t, &ask.Error{Err: fmt.Errorf("reading --%s: %q: %w", flag, s, err), Next: `give 14:00, "yesterday 14:00", "10m ago", +30s or RFC 3339`}
 	}
 	return t, nil
 }
@@ -98,14 +88,14 @@ func (o *Opener) Times(s *Span) (from, to time.Time, err error) {
 			continue
 		}
 		if *x.to, err = Instant(x.text, now); err != nil {
-			return from, to, &BadAsk{fmt.Errorf("reading --%s: %w", x.flag, err), TimeHelp}
+			return from, to, &ask.Error{Err: fmt.Errorf("reading --%s: %w", x.flag, err), Next: TimeHelp}
 		}
 	}
 	switch {
 	case s.From == "":
-		return from, to, &BadAsk{errors.New("reading the flags: it is not said from when on"), "give --" + fromFlag + ", or the file of a recording"}
+		return from, to, &ask.Error{Err: errors.New("reading the flags: it is not said from when on"), Next: "give --" + fromFlag + ", or the file of a recording"}
 	case !from.Before(to):
-		return from, to, &BadAsk{fmt.Errorf("reading --%s: %s is not before %s", fromFlag, Stamp(from), Stamp(to)), "give an earlier time"}
+		return from, to, &ask.Error{Err: fmt.Errorf("reading --%s: %s is not before %s", fromFlag, Stamp(from), Stamp(to)), Next: "give an earlier time"}
 	}
 	return from, to, nil
 }

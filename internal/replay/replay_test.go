@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/ask"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
@@ -98,7 +99,7 @@ func TestBadSpans(t *testing.T) {
 		{Span{To: "+x", FromFlag: "from-b", ToFlag: "to-b"}, `reading --to-b: "+x"`},
 		{Span{From: "+3s", To: "+1s"}, "reading --to: "},
 	} {
-		var bad *BadAsk
+		var bad *ask.Error
 		if _, err := o.Data("x", data, &c.span); !errors.As(err, &bad) || bad.Next == "" || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c.span, err)
 		}
@@ -155,7 +156,7 @@ func TestIntervals(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	s = Intervals{Every: 100 * time.Millisecond, Missing: nobody}
-	var bad *BadAsk
+	var bad *ask.Error
 	if _, err := s.Play(p); !errors.As(err, &bad) {
 		t.Errorf("shorter than a window: %v", err)
 	}

@@ -10,7 +10,6 @@
 package bpfstacks
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -22,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"iocause/internal/parse/lines"
 	"iocause/internal/sample"
 )
 
@@ -143,28 +143,16 @@ type parser struct {
 // stacks.
 func Read(r io.Reader, o Options) (*Result, error) {
 	p := &parser{o: o, chosen: o.Map, others: map[string]int{}, named: map[string]*sample.Frame{}, sums: map[string]*sample.Stack{}}
-	in := bufio.NewReaderSize(r, longestLine)
-	for {
-		raw, err := in.ReadSlice('\n')
-		cut := errors.Is(err, bufio.ErrBufferFull)
-		if len(raw) > 0 {
-			p.lineNo++
-			if cut {
-				p.bad(string(raw[:60]), "longer than 64 KiB")
-			} else {
-				p.line(strings.TrimRight(string(raw), " \r\n"))
-			}
+	err := lines.Each(r, longestLine, func(raw []byte, cut bool) {
+		p.lineNo++
+		if cut {
+			p.bad(string(raw[:60]), "longer than 64 KiB")
+		} else {
+			p.line(strings.TrimRight(string(raw), " \r\n"))
 		}
-		for cut {
-			_, err = in.ReadSlice('\n')
-			cut = errors.Is(err, bufio.ErrBufferFull)
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", p.lineNo+1, err)
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	return p.result()
 }

@@ -13,12 +13,11 @@
 package perfscript
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 
+	"iocause/internal/parse/lines"
 	"iocause/internal/sample"
 )
 
@@ -51,28 +50,16 @@ var ErrNone = errors.New("it holds no samples with stacks as 'perf script' print
 // stacks, not with the text.
 func Read(r io.Reader, o Options) (*Result, error) {
 	p := newParser(o)
-	in := bufio.NewReaderSize(r, longestLine)
-	for {
-		line, err := in.ReadSlice('\n')
-		cut := errors.Is(err, bufio.ErrBufferFull)
-		if len(line) > 0 {
-			p.lineNo++
-			if cut {
-				p.bad(line[:min(len(line), 60)], "longer than 1 MiB")
-			} else {
-				p.line(bytes.TrimRight(line, "\r\n"))
-			}
+	err := lines.Each(r, longestLine, func(line []byte, cut bool) {
+		p.lineNo++
+		if cut {
+			p.bad(line[:min(len(line), 60)], "longer than 1 MiB")
+		} else {
+			p.line(bytes.TrimRight(line, "\r\n"))
 		}
-		for cut {
-			_, err = in.ReadSlice('\n')
-			cut = errors.Is(err, bufio.ErrBufferFull)
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", p.lineNo+1, err)
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	return p.result()
 }

@@ -12,8 +12,8 @@ import (
 	"iocause/internal/sample"
 )
 
-// lines are a profile's stacks: state, command, functions, weight, count.
-func lines(p *sample.Profile) []string {
+// stacksOf are a profile's stacks: state, command, functions, weight, count.
+func stacksOf(p *sample.Profile) []string {
 	var out []string
 	for i := range p.Stacks {
 		s := &p.Stacks[i]
@@ -38,7 +38,7 @@ func read(t *testing.T, text string, o Options) *Result {
 
 func wantLines(t *testing.T, p *sample.Profile, want ...string) {
 	t.Helper()
-	if got := lines(p); !slices.Equal(got, want) {
+	if got := stacksOf(p); !slices.Equal(got, want) {
 		t.Errorf("stacks\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
@@ -256,7 +256,7 @@ func TestARecording(t *testing.T) {
 	}
 	var got []string
 	p := read(t, string(text), Options{}).Profile
-	for _, l := range lines(p) {
+	for _, l := range stacksOf(p) {
 		part := strings.Split(l, "|")
 		got = append(got, part[1]+" "+part[2])
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,4 +186,15 @@ func Record(t *table.Table, row int) []string {
 		}
 	}
 	return fields
+}
+
+// Records are all rows.
+func Records(t *table.Table) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for i := range t.Rows {
+			if !yield(Record(t, i)) {
+				return
+			}
+		}
+	}
 }

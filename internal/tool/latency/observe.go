@@ -61,16 +61,13 @@ func (o *Observer) Begin() error {
 }
 
 // Sweep takes in the processes that have ended. It is to be called every
-// SweepEvery.
+// SweepEvery of the probe.
 func (o *Observer) Sweep() error {
 	if err := o.probe.Sweep(); err != nil {
 		return fmt.Errorf("watching the system calls: %w", err)
 	}
 	return nil
 }
-
-// SweepEvery is how often the processes that have ended are taken in.
-const SweepEvery = 500 * time.Millisecond
 
 // Next ends an interval and begins the next. Our own calls are left out. The
 // stacks get their names when they are shown, or by Name.
@@ -118,7 +115,7 @@ func Observe(ctx context.Context, h *host.Host, length time.Duration) (seen *Cal
 	if err := o.Begin(); err != nil {
 		return nil, err
 	}
-	loop := session.Loop{Every: length, Count: 1, Tick: SweepEvery, During: o.Sweep}
+	loop := session.Loop{Every: length, Count: 1, Tick: probe.SweepEvery, During: o.Sweep}
 	err = loop.Run(ctx, func(session.Interval) (err error) {
 		seen, err = o.Next()
 		return err

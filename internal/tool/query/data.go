@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"iocause/internal/ask"
 	"iocause/internal/replay"
 	"iocause/internal/store/series"
 )
@@ -26,7 +27,7 @@ func Times(o *Ask, now, newest time.Time) (q series.Query, err error) {
 		}
 		t, e := replay.Instant(s, now)
 		if e != nil {
-			err = &replay.BadAsk{Err: fmt.Errorf("reading --%s: %w", flag, e), Next: replay.TimeHelp}
+			err = &ask.Error{Err: fmt.Errorf("reading --%s: %w", flag, e), Next: replay.TimeHelp}
 		}
 		return t
 	}
@@ -36,7 +37,7 @@ func Times(o *Ask, now, newest time.Time) (q series.Query, err error) {
 		return q, err
 	}
 	if !q.From.Before(q.To) {
-		return q, &replay.BadAsk{Err: fmt.Errorf("reading --from: %s is not before %s", q.From.Format(time.RFC3339), q.To.Format(time.RFC3339)), Next: "give an earlier time"}
+		return q, &ask.Error{Err: fmt.Errorf("reading --from: %s is not before %s", q.From.Format(time.RFC3339), q.To.Format(time.RFC3339)), Next: "give an earlier time"}
 	}
 	if q.Step = o.Step; q.Step == 0 {
 		q.Step = max((q.To.Sub(q.From) / 120).Round(time.Second), time.Second)

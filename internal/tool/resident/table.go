@@ -3,11 +3,13 @@ package resident
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/cachewalk"
+	"iocause/internal/source/residency"
 	"iocause/internal/table"
 )
 
@@ -25,6 +27,19 @@ type Choice struct {
 	Named  func(path string) bool        // files of such a path
 	On     func(dev host.DevNumber) bool // files of such a file system
 	Device func(path string) bool        // the cache of such a block device
+}
+
+// Found leaves out files that are not chosen.
+func (c Choice) Found(all *residency.Found) *residency.Found {
+	if all == nil || c.Named == nil {
+		return all
+	}
+	some := *all
+	some.Files = slices.DeleteFunc(slices.Clone(all.Files), func(x residency.File) bool {
+		whole, err := filepath.Abs(x.Path)
+		return err != nil || !c.Named(whole) || !c.On(x.ID.Number())
+	})
+	return &some
 }
 
 // CacheTables are the tables of the whole cache, with what changed since old,

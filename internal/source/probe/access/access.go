@@ -148,9 +148,5 @@ func (p *Probe) Losses() (l Losses, err error) {
 
 // Close detaches the probe.
 func (p *Probe) Close() error {
-	var err error
-	if p.reader != nil {
-		err = p.reader.Close()
-	}
-	return errors.Join(err, p.probe.Close())
+	return errors.Join(p.reader.Close(), p.probe.Close())
 }

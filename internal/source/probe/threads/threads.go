@@ -128,6 +128,10 @@ func (p *Probe) Begin() error {
 	return err
 }
 
+// SweepEvery is how often what has ended is to be taken in: Probe.Drain,
+// Latency.Sweep.
+const SweepEvery = 500 * time.Millisecond
+
 // Drain takes in the threads that have ended. It must be called every second
 // or so: the kernel keeps about 10,000 of them.
 func (p *Probe) Drain() error {

@@ -54,16 +54,6 @@ func TestParseSmallFiles(t *testing.T) {
 	if s, err = ParseStatus([]byte("Name:\tVmSwap: 3 kB\nVmSwap:\t   12 kB\n")); err != nil || *s.Swap != 12288 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	l, err := ParseLimits(proctest.Fixture(t, "limits"))
-	if err != nil || len(l) != 16 || l["Max open files"].Soft == nil || l["Max cpu time"].Hard != nil {
-		t.Errorf("%+v, %v", l, err)
-	}
-	_, err = ParseLimits([]byte("Limit\nshort\n"))
-	proctest.WantLine(t, err, 2)
-	pos, flags, err := parseFDInfo([]byte("pos:\t4096\nflags:\t0140002\nmnt_id:\t1\n"))
-	if err != nil || pos != 4096 || flags != 0o140002 {
-		t.Errorf("%d, %o, %v", pos, flags, err)
-	}
 }
 
 func TestParseCgroups(t *testing.T) {
@@ -331,30 +321,6 @@ func TestRealProcess(t *testing.T) {
 	}
 }
 
-func TestOpenFiles(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "held open"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.Seek(4321, 0); err != nil {
-		t.Fatal(err)
-	}
-	files, err := OpenFiles(host.Live(), os.Getpid(), 1024)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range files {
-		if x.FD == int(f.Fd()) {
-			if x.Target != f.Name() || x.Pos != 4321 {
-				t.Errorf("%+v", x)
-			}
-			return
-		}
-	}
-	t.Errorf("%s is not among %d open files", f.Name(), len(files))
-}
-
 func FuzzParse(f *testing.F) {
 	proctest.Seeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -365,7 +331,5 @@ func FuzzParse(f *testing.F) {
 		ParseSchedstat(b)
 		ParseStatus(b)
 		ParseCgroups(b)
-		ParseLimits(b)
-		parseFDInfo(b)
 	})
 }

@@ -1,4 +1,7 @@
-package cli
+// Package console is the screen, or what stands for it: how wide and coloured
+// output may be, lines that follow what goes on, tables of one interval after
+// another in every format, questions and their answers.
+package console
 
 import (
 	"bytes"
@@ -28,17 +31,17 @@ func windowSize(fd uintptr) (columns int, isTerminal bool) {
 	return int(size.Col), true
 }
 
-// Text is hard to read in long lines; tables are not.
+// Widths in columns: text is hard to read in long lines; tables are not.
 const (
-	widestText  = 120
-	widestTable = 400
+	WidestText  = 120
+	WidestTable = 400
 )
 
-// styleOf is how output for people may look on a stream: as wide as the
+// Style is how output for people may look on a stream: as wide as the
 // terminal, widest columns at most; coloured on a terminal that is not dumb,
 // unless NO_COLOR is set (no-color.org: to anything but nothing).
-func styleOf(stream any, getenv func(string) string, widest int) text.Style {
-	columns, isTerminal := terminalWidth(stream)
+func Style(stream any, getenv func(string) string, widest int) text.Style {
+	columns, isTerminal := Width(stream)
 	if !isTerminal {
 		return text.Style{Width: 80}
 	}
@@ -48,16 +51,16 @@ func styleOf(stream any, getenv func(string) string, widest int) text.Style {
 	}
 }
 
-// held keeps what is written, and has it look as on the stream that it is for.
-type held struct {
+// Held keeps what is written, and has it look as on the stream that it is for.
+type Held struct {
 	bytes.Buffer
-	of any
+	Of any
 }
 
-// terminalWidth is the width of a stream that is a terminal.
-func terminalWidth(stream any) (columns int, isTerminal bool) {
-	if h, ok := stream.(*held); ok {
-		stream = h.of
+// Width is the width of a stream that is a terminal.
+func Width(stream any) (columns int, isTerminal bool) {
+	if h, ok := stream.(*Held); ok {
+		stream = h.Of
 	}
 	f, ok := stream.(*os.File)
 	if !ok || f == nil {
@@ -66,17 +69,17 @@ func terminalWidth(stream any) (columns int, isTerminal bool) {
 	return windowSize(f.Fd())
 }
 
-// newLine is a line on standard error that follows what goes on.
-func newLine(notes io.Writer) *session.Line {
-	columns, isTerminal := terminalWidth(notes)
+// NewLine is a line on standard error that follows what goes on.
+func NewLine(notes io.Writer) *session.Line {
+	columns, isTerminal := Width(notes)
 	return &session.Line{To: notes, InPlace: isTerminal && os.Getenv("TERM") != "dumb",
 		Fit: func(line string) string { return text.End(line, columns-1) }}
 }
 
-// newProgress says what is being watched: the line that it returns follows
+// NewProgress says what is being watched: the line that it returns follows
 // that where it can be drawn in place.
-func newProgress(notes io.Writer, length time.Duration, command []string) *session.Line {
-	line := newLine(notes)
+func NewProgress(notes io.Writer, length time.Duration, command []string) *session.Line {
+	line := NewLine(notes)
 	// A command writes to the same terminal: two cannot share a line.
 	line.InPlace = line.InPlace && len(command) == 0
 	switch {
@@ -90,11 +93,17 @@ func newProgress(notes io.Writer, length time.Duration, command []string) *sessi
 	return line
 }
 
-// observing says how far an observation is.
-func observing(now source.Progress) string {
+// Observing says how far an observation is.
+func Observing(now source.Progress) string {
 	line := fmt.Sprintf("observing %.1f of %s", now.Elapsed.Seconds(), table.Duration(now.Length.Seconds()))
 	if now.Device != "" {
 		line += fmt.Sprintf(" · %s reads %s, writes %s", text.Escape(now.Device), table.Value(now.Read, "bytes/s"), table.Value(now.Write, "bytes/s"))
 	}
 	return line
+}
+
+// IsTerminal tells whether a file is a terminal.
+func IsTerminal(f *os.File) bool {
+	_, ok := windowSize(f.Fd())
+	return ok
 }

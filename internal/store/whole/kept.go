@@ -1,4 +1,4 @@
-package cli
+package whole
 
 import (
 	"errors"
@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// createKept makes a file for what is observed: nobody else may read it, and
-// nothing but an earlier one of the same kind is overwritten.
-func createKept(name, what string, isOurs func(*os.File) error) (*os.File, error) {
+// Kept makes a file for what is observed: nobody else may read it, and
+// nothing but an earlier one of the same kind is overwritten. It is written as it
+// grows, and not put in its place at the end.
+func Kept(name, what string, isOurs func(*os.File) error) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return overwrite(name, what, isOurs)

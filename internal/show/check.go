@@ -1,17 +1,19 @@
-package cli
+// Package show writes for people what takes more than a table: findings of texts,
+// incidents, checks, comparisons, predictions.
+package show
 
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/tool/check"
 )
 
-// writeChecked writes the result of a check for people.
-func writeChecked(w io.Writer, c checked, width int) error {
+// Check writes the result of a check for people.
+func Check(w io.Writer, c *check.Found, width int) error {
 	var b strings.Builder
 	nameWidth, indent := 8, 0
 	for _, s := range c.Sources {
@@ -37,7 +39,7 @@ func writeChecked(w io.Writer, c checked, width int) error {
 			hang(&b, "needs "+text.Escape(s.Needs), indent, width)
 		}
 	}
-	impossible := slices.DeleteFunc(slices.Clone(c.Verdicts), func(v checkedVerdict) bool { return v.Possible })
+	impossible := c.Impossible()
 	if len(impossible) == 0 {
 		fmt.Fprintf(&b, "\nAll %d verdicts are possible.\n", len(c.Verdicts))
 	} else {

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"os"
@@ -8,19 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepBrokenPipes makes writing to a closed pipe an error like any other, so
+// KeepBrokenPipes makes writing to a closed pipe an error like any other, so
 // that what was begun is ended in order, for as long as stop is not called. The
 // signal is caught rather than ignored: a command that is watched would inherit
 // that.
-func keepBrokenPipes() (stop func()) {
+func KeepBrokenPipes() (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGPIPE)
 	return func() { signal.Stop(signals) }
 }
 
-// readerGone tells whether a stream is a pipe or a socket that nobody reads any
+// ReaderGone tells whether a stream is a pipe or a socket that nobody reads any
 // more.
-func readerGone(stream any) bool {
+func ReaderGone(stream any) bool {
 	f, ok := stream.(interface{ Fd() uintptr })
 	if !ok {
 		return false

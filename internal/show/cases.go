@@ -1,15 +1,13 @@
-package cli
+package show
 
 import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"iocause/internal/diagnose"
-	"iocause/internal/parse"
 	"iocause/internal/present/text"
 	"iocause/internal/tool/read"
 )
@@ -17,23 +15,15 @@ import (
 // fullCases is how many cases are shown in full; of more there is a table.
 const fullCases = 3
 
-func printCases(out io.Writer, texts []*parse.Text, all []read.Case, o *readOptions) error {
-	if o.which > len(all) {
-		return &usageError{fmt.Errorf("reading --case: there is no case %d", o.which), fmt.Sprintf("the text has %d", len(all))}
-	}
-	shown := all
-	if o.which > 0 {
-		shown = all[o.which-1 : o.which]
-	}
-	if o.format == "json" {
-		return writeJSON(out, read.NewDocument(texts, shown))
-	}
-	style := styleOf(out, os.Getenv, widestText)
+// Cases writes the findings of cases, or of the one that is asked for, counted from
+// 1; 0 for all.
+func Cases(out io.Writer, all []read.Case, which int, style text.Style) error {
+	shown := Chosen(all, which)
 	if len(shown) <= fullCases {
 		for i := range shown {
 			n := i + 1
-			if o.which > 0 {
-				n = o.which
+			if which > 0 {
+				n = which
 			}
 			if err := printCase(out, &shown[i], n, len(all), style); err != nil {
 				return err
@@ -165,6 +155,14 @@ func printDifference(out io.Writer, first, last *read.Case, style text.Style) er
 	}
 	fmt.Fprintln(out)
 	return text.WriteTable(out, t, style)
+}
+
+// Chosen is the case that is asked for, or all.
+func Chosen(all []read.Case, which int) []read.Case {
+	if which > 0 {
+		return all[which-1 : which]
+	}
+	return all
 }
 
 // columnsOf is the width that text has to fit into.

@@ -1,0 +1,150 @@
+// Package check says what can be observed here, and which verdicts that allows.
+package check
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"iocause/internal/bpf"
+	"iocause/internal/diagnose"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+	"iocause/internal/source"
+)
+
+// Limit is how long the check takes at most, unless somebody has more time: two
+// thirds of it to open the sources.
+const Limit = 3 * time.Second
+
+// window is how long the sources are read.
+const window = 200 * time.Millisecond
+
+// Found is what the check found out.
+type Found struct {
+	Sources  []Source  `json:"sources"`
+	Verdicts []Verdict `json:"verdicts"`
+}
+
+// State is how a source fares here.
+type State string
+
+// The states; a source works in part when it said itself that it lacks
+// something.
+const (
+	Works        State = "works"
+	InPart       State = "in part"
+	NotSupported State = "not supported"
+	Failed       State = "failed"
+)
+
+// Source is how one source fares.
+type Source struct {
+	Name  string   `json:"name"`
+	State State    `json:"state"`
+	Why   []string `json:"why,omitempty"`
+	Needs string   `json:"needs,omitempty"` // when it does not work
+	// Ways is how it asks the kernel, where kernels differ in that.
+	Ways []sample.Way `json:"ways,omitempty"`
+}
+
+// Verdict is whether a cause can be judged.
+type Verdict struct {
+	Cause    diagnose.ID `json:"cause"`
+	Possible bool        `json:"possible"`
+	Missing  []string    `json:"missing,omitempty"` // "a or b": one of them would do
+}
+
+// Impossible are the verdicts that cannot be had here.
+func (f *Found) Impossible() []Verdict {
+	return slices.DeleteFunc(slices.Clone(f.Verdicts), func(v Verdict) bool { return v.Possible })
+}
+
+// Observe opens and reads every source, and gives up at the limit.
+func Observe(ctx context.Context, h *host.Host, sources []source.Entry, limit time.Duration) (*Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	done := make(chan *Found, 1)
+	go func() { done <- tryAll(ctx, h, sources, limit) }()
+	select {
+	case found := <-done:
+		return found, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("reading every source: %w within %v; the machine may be overloaded, try again with a longer --timeout", ctx.Err(), limit)
+	}
+}
+
+// tryAll opens and reads every source.
+func tryAll(ctx context.Context, h *host.Host, sources []source.Entry, limit time.Duration) *Found {
+	open, cancel := context.WithTimeout(ctx, limit*2/3)
+	defer cancel()
+	collector := source.Open(open, h, sources)
+	defer collector.Close()
+	if end, ok := ctx.Deadline(); ok { // to name what hangs before the check itself is over
+		collector.Patience = max(time.Until(end)/2, 100*time.Millisecond)
+	}
+	collector.Begin()
+	w := collector.Observe(ctx, source.Observation{Length: window})
+	all := collector.Statuses()
+	c := &Found{}
+	for i := range all {
+		c.Sources = append(c.Sources, tryOne(&all[i]))
+	}
+	c.Verdicts = verdicts(diagnose.List(), source.Offered(all, w))
+	return c
+}
+
+func tryOne(s *source.Status) Source {
+	out := Source{Name: s.Name, State: Works, Ways: s.Ways}
+	for _, g := range s.Gaps {
+		out.State = InPart
+		out.Why = append(out.Why, g.Why)
+	}
+	if err := cmp.Or(s.OpenErr, s.Err); err != nil {
+		out.State = Failed
+		if isUnsupported(err) {
+			out.State = NotSupported
+		}
+		out.Why = append([]string{err.Error()}, out.Why...)
+		out.Needs = s.Needs
+	}
+	return out
+}
+
+// isUnsupported tells a kernel that lacks something from a failure that
+// privileges or another try may cure.
+func isUnsupported(err error) bool {
+	for _, lacks := range []error{bpf.ErrNotSupported, bpf.ErrNoBTF, errors.ErrUnsupported, fs.ErrNotExist} {
+		if errors.Is(err, lacks) {
+			return true
+		}
+	}
+	return false
+}
+
+// verdicts says which causes can be judged with the metrics there are: of
+// each list in Needs one.
+func verdicts(causes []diagnose.Cause, has map[sample.Metric]bool) []Verdict {
+	var out []Verdict
+	for _, cause := range causes {
+		v := Verdict{Cause: cause.ID, Possible: true}
+		for _, oneOf := range cause.Needs {
+			if slices.ContainsFunc(oneOf, func(m sample.Metric) bool { return has[m] }) {
+				continue
+			}
+			var names []string
+			for _, m := range oneOf {
+				names = append(names, string(m))
+			}
+			v.Possible = false
+			v.Missing = append(v.Missing, strings.Join(names, " or "))
+		}
+		out = append(out, v)
+	}
+	return out
+}
