@@ -12,9 +12,9 @@ import (
 	"iocause/internal/console"
 	"iocause/internal/diagnose"
 	"iocause/internal/incident"
-	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/session"
+	"iocause/internal/show"
 	"iocause/internal/table"
 	"iocause/internal/tool/burst"
 )
@@ -59,7 +59,7 @@ type burstRun struct {
 	env     *env
 	o       *burstOptions
 	printer *console.Printer
-	lines   *text.Lines
+	lines   *show.Bursts
 	second  int64 // that shown counts in
 	shown   int
 	hidden  int  // since the last tables
@@ -89,13 +89,10 @@ func runBurst(e *env, c *cobra.Command, o *burstOptions) error {
 	}
 	disk := playedDisk
 	if data == nil {
-		disk = longestDisk(e.host)
+		disk = e.host.LongestDisk()
 	}
 	f := burst.Filter{PIDs: t.PIDs, Comm: t.Comm, Cgroup: t.Cgroup, Device: t.Device}
-	r.lines = text.NewLines(e.stdout, console.Style(e.stdout, os.Getenv, console.WidestTable), []text.LineColumn{
-		{Head: "TIME", Width: 12}, {Head: "DISK", Width: min(max(disk, 4), 12)}, {Head: "LENGTH", Width: 6, Right: true},
-		{Head: "I/Os", Width: 6, Right: true}, {Head: "BYTES", Width: 7, Right: true}, {Head: "TOP/ms", Width: 6, Right: true},
-		{Head: "LATENCY", Width: 7, Right: true}, {Head: "WHO"}})
+	r.lines = show.NewBursts(e.stdout, disk, console.Style(e.stdout, os.Getenv, console.WidestTable))
 	if data == nil {
 		return r.live(c.Context(), f)
 	}
@@ -156,13 +153,7 @@ func (r *burstRun) found(b *burst.Burst) error {
 		r.printed = false
 		fmt.Fprintln(r.env.stdout)
 	}
-	latency := "-"
-	if mean, ok := b.Latency(); ok {
-		latency = text.Short(mean.Seconds(), "seconds")
-	}
-	return r.lines.Write([]string{b.At.Format("15:04:05.000"), b.Disk, fmt.Sprintf("%dms", b.To-b.From), text.Short(float64(b.Ops), "count"),
-		text.Short(float64(b.Bytes), "bytes"), text.Short(float64(b.Peak.Ops), "count"), latency,
-		b.Who(max(1, r.lines.Columns[7].Width/24))})
+	return r.lines.Write(b)
 }
 
 // print prints the tables of an interval.

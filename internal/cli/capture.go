@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/incident"
 	"iocause/internal/present/text"
 	"iocause/internal/session"
@@ -53,7 +54,7 @@ func (o *captureOptions) check() error {
 	if _, err := os.Lstat(o.out); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("writing %s: it is there already, or cannot be looked at; give another name", o.out)
 	}
-	if dir := filepath.Dir(o.out); !isDirectory(dir) {
+	if dir := filepath.Dir(o.out); !console.IsDirectory(dir) {
 		return &usageError{fmt.Errorf("reading --output: %q is no directory", dir), "make it, or choose another"}
 	}
 	return nil

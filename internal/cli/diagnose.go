@@ -19,7 +19,9 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/judge"
 	"iocause/internal/lab"
+	"iocause/internal/output"
 	"iocause/internal/picture"
+	"iocause/internal/report"
 	"iocause/internal/sample"
 	"iocause/internal/session"
 	"iocause/internal/source"
@@ -118,7 +120,7 @@ func (o *diagnoseOptions) checkFlags(c *cobra.Command, command []string) ([]stri
 		return nil, &usageError{errors.New("reading --output: standard output holds the finding"), "give a file, or use 'iocause report -o -' on a recording"}
 	}
 	if o.page != "" {
-		if err := checkReportFile(nil, o.page); err != nil {
+		if err := output.CheckPage(nil, o.page); err != nil {
 			return nil, err
 		}
 	}
@@ -217,7 +219,7 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 	}
 	r, err := conclude(watch, e, o, window, target, missing, before)
 	if err == nil && course != nil {
-		err = writePage(e, o.page, livePage(e, r, window, course, o.filter.Words(o.filter.given(c))))
+		err = writePage(e, o.page, report.Live(e.host, r, window, course, o.filter.Words(o.filter.given(c))))
 	}
 	if ch != nil {
 		if err := collector.Close(); err != nil { // the command may run on for long

@@ -100,7 +100,7 @@ func runDiff(e *env, c *cobra.Command, o *diffOptions, args []string) error {
 	for _, kind := range diffables() {
 		var is [2]bool
 		for i, name := range files {
-			if isDirectory(name) {
+			if console.IsDirectory(name) {
 				is[i] = kind.name == recordedKind
 				continue
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/output"
 	"iocause/internal/parse"
 	"iocause/internal/present/folded"
 	"iocause/internal/present/html"
@@ -17,7 +18,6 @@ import (
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/stacks"
 	"iocause/internal/store/whole"
-	"iocause/internal/table"
 )
 
 // flameAsk is what is wanted of the stacks in a file.
@@ -55,7 +55,7 @@ func newFlameCommand(e *env) *cobra.Command {
 				}
 				return folded.Collapse(e.stdout, p)
 			}
-			return writeProfile(e.streams, p, ask.output)
+			return output.Profile(e.stdout, e.stderr, p, ask.output)
 		},
 	}
 	ask.bind(c, ".html, .svg, ...")
@@ -80,7 +80,7 @@ func (k *flameAsk) check(files int) error {
 	case k.format == "folded" && files > 1:
 		return &usageError{errors.New("reading --format: a comparison is a page, not folded stacks"), "leave --format out"}
 	}
-	if err := checkOutput(k.output); err != nil {
+	if err := output.CheckProfile(k.output); err != nil {
 		return err
 	}
 	if files > 1 && !strings.HasSuffix(k.output, ".html") {
@@ -129,23 +129,11 @@ func flameDiff(s streams, args []string, ask *flameAsk) error {
 	if err := whole.Shown(ask.output, func(w io.Writer) error { return html.WriteDiff(w, after, before) }); err != nil {
 		return fmt.Errorf("writing %s: %w", ask.output, err)
 	}
-	fmt.Fprintf(s.stderr, "iocause: wrote %s: %s before, %s after\n", text.Escape(ask.output), weight(before), weight(after))
+	fmt.Fprintf(s.stderr, "iocause: wrote %s: %s before, %s after\n", text.Escape(ask.output), output.Weight(before), output.Weight(after))
 	return nil
 }
 
 func unitOf(p *sample.Profile) string { return cmp.Or(p.Unit, "time") }
-
-// weight is what all stacks weigh together, for people.
-func weight(p *sample.Profile) string {
-	if p.Unit == "" {
-		return table.Duration(p.Total().Seconds())
-	}
-	var sum int64
-	for i := range p.Stacks {
-		sum += p.Weight(&p.Stacks[i])
-	}
-	return fmt.Sprintf("%d %s", sum, text.Escape(p.Unit))
-}
 
 func filesGiven(c *cobra.Command, args []string, n int) error {
 	if len(args) != n {

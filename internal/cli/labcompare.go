@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/console"
 	"iocause/internal/lab/result"
 	"iocause/internal/present/html"
 	"iocause/internal/present/text"
@@ -69,7 +70,7 @@ func checkPage(name string) error {
 		return nil
 	case !strings.HasSuffix(name, ".html"):
 		return &usageError{fmt.Errorf("reading --output: %q is no page", name), "give a name that ends in .html"}
-	case !isDirectory(filepath.Dir(name)):
+	case !console.IsDirectory(filepath.Dir(name)):
 		return &usageError{fmt.Errorf("reading --output: %q is no directory", filepath.Dir(name)), "make it, or choose another"}
 	}
 	return nil

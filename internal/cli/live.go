@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"iocause/internal/console"
 	"iocause/internal/diagnose"
@@ -87,7 +86,7 @@ func runLive(e *env, c *cobra.Command, o *liveOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	return live.Run(c.Context(), live.New(f, screen), e.stdin, e.stdout, behindShell())
+	return live.Run(c.Context(), live.New(f, screen), e.stdin, e.stdout, console.BehindShell())
 }
 
 // livePast shows what was kept.
@@ -103,7 +102,7 @@ func runLivePast(e *env, c *cobra.Command, o *liveOptions, target diagnose.Targe
 		return err
 	}
 	screen.Past = text.Escape(from.Name)
-	return live.Run(c.Context(), live.New(f, screen), e.stdin, e.stdout, behindShell())
+	return live.Run(c.Context(), live.New(f, screen), e.stdin, e.stdout, console.BehindShell())
 }
 
 // onTerminal refuses to draw into a file, and to read keys from one.
@@ -119,14 +118,4 @@ func onTerminal(s streams) error {
 		return &usageError{errors.New("standard input is no terminal, and live takes its keys from there"), instead}
 	}
 	return nil
-}
-
-// behindShell tells whether a shell with job control is there to go back to
-// when we are stopped: the kernel does not stop a process group that nobody
-// could wake (setpgid(2), orphaned process groups).
-func behindShell() bool {
-	own, err1 := unix.Getsid(0)
-	parent, err2 := unix.Getsid(os.Getppid())
-	group, err3 := unix.Getpgid(os.Getppid())
-	return err1 == nil && err2 == nil && err3 == nil && own == parent && group != unix.Getpgrp()
 }

@@ -10,6 +10,7 @@ import (
 	"iocause/internal/console"
 	"iocause/internal/filters"
 	"iocause/internal/incident"
+	"iocause/internal/output"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/session"
@@ -56,7 +57,7 @@ func (o *profileOptions) check(e *env, c *cobra.Command) (stacks.Options, error)
 		return ask, &usageError{fmt.Errorf("reading --duration: %v is too short to see anything", o.duration),
 			"use 100ms or more; 10s is a good start"}
 	}
-	if err := checkOutput(o.output); err != nil {
+	if err := output.CheckProfile(o.output); err != nil {
 		return ask, err
 	}
 	given, err := o.filter.one(c)
@@ -120,7 +121,7 @@ func playStacks(s streams, c *cobra.Command, o *profileOptions, section, title s
 	if err := o.show.args(nil); err != nil {
 		return err
 	}
-	if err := checkOutput(o.output); err != nil {
+	if err := output.CheckProfile(o.output); err != nil {
 		return err
 	}
 	target, err := o.filter.Recorded(o.filter.given(c))
@@ -156,7 +157,7 @@ func whose(comm string) string {
 // showProfile writes a profile to the file that is asked for, or prints it.
 func showProfile(s streams, p *sample.Profile, o *profileOptions) error {
 	if o.output != "" {
-		return writeProfile(s, p, o.output)
+		return output.Profile(s.stdout, s.stderr, p, o.output)
 	}
 	printer := newPrinter(s, &o.show)
 	width := 0

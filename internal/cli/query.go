@@ -14,6 +14,7 @@ import (
 	"iocause/internal/agent"
 	"iocause/internal/console"
 	"iocause/internal/present/text"
+	"iocause/internal/show"
 	"iocause/internal/store/series"
 	"iocause/internal/table"
 	"iocause/internal/tool/query"
@@ -155,32 +156,5 @@ func listSeries(stdout io.Writer, c *cobra.Command, o *queryOptions, r *series.R
 	case "csv":
 		return console.WriteCSV(stdout, t.Keys(), text.Records(t))
 	}
-	return writeNames(stdout, names)
-}
-
-// writeNames is the list for people: a series, and below it what it is, in
-// full. The extremes that are kept beside it in the coarser tiers are not told
-// again.
-func writeNames(stdout io.Writer, names []string) error {
-	const indent = "    "
-	width := console.Style(stdout, os.Getenv, console.WidestText).Width
-	var out strings.Builder
-	more := 0
-	for _, n := range names {
-		if base, _, is := strings.Cut(n, ":"); is && slices.Contains(names, base) {
-			more++
-			continue
-		}
-		out.WriteString(text.Escape(n) + "\n")
-		base, _, _ := strings.Cut(n, ":")
-		for _, line := range text.Wrap(agent.Help(base), width-len(indent)) {
-			out.WriteString(indent + line + "\n")
-		}
-	}
-	if more > 0 {
-		note := text.Wrap("with :max and :min behind a name: the extremes of each step, of the time that is kept in steps of five minutes and of an hour", width-2)
-		out.WriteString("! " + strings.Join(note, "\n  ") + "\n")
-	}
-	_, err := io.WriteString(stdout, out.String())
-	return err
+	return show.Names(stdout, names, agent.Help, console.Style(stdout, os.Getenv, console.WidestText).Width)
 }

@@ -49,8 +49,8 @@ func readBack(t *testing.T, text, metric, device, pid string) (sum float64, n in
 	return sum, n
 }
 
-// output runs a tool.
-func output(t *testing.T, name string, args ...string) string {
+// printed is what a tool prints.
+func printed(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
@@ -112,15 +112,15 @@ func TestReadBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		begun, before := time.Now(), stats()
-		texts := map[string]string{"iostat": "$ iostat -x -d -y 1 3\n" + output(t, "iostat", "-x", "-d", "-y", "1", "3", device)}
+		texts := map[string]string{"iostat": "$ iostat -x -d -y 1 3\n" + printed(t, "iostat", "-x", "-d", "-y", "1", "3", device)}
 		counted, _ := readBack(t, before+"\n"+stats(), "disk.reads", device, "")
 		rate := counted / time.Since(begun).Seconds()
 		if err := sadc.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		texts["sar"] = output(t, "sar", "-d", "-B", "-f", recording)
-		texts["sadf -d"] = output(t, "sadf", "-d", recording, "--", "-d")
-		texts["sadf -j"] = output(t, "sadf", "-j", recording, "--", "-d", "-B")
+		texts["sar"] = printed(t, "sar", "-d", "-B", "-f", recording)
+		texts["sadf -d"] = printed(t, "sadf", "-d", recording, "--", "-d")
+		texts["sadf -j"] = printed(t, "sadf", "-j", recording, "--", "-d", "-B")
 		sums := map[string]float64{}
 		for name, text := range texts {
 			sum, n := readBack(t, text, "disk.reads", device, "")
@@ -143,7 +143,7 @@ func TestReadBack(t *testing.T) {
 
 // States of the machine and counts of calls are exact.
 func TestReadBackExactly(t *testing.T) {
-	text := "$ free -b\n" + output(t, peer(t, "free", "procps"), "-b")
+	text := "$ free -b\n" + printed(t, peer(t, "free", "procps"), "-b")
 	shown, n := readBack(t, text, "mem.total", "", "")
 	info, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -153,12 +153,12 @@ func TestReadBackExactly(t *testing.T) {
 	if n != 1 || shown != whole {
 		t.Errorf("free has %.0f bytes in %d values, /proc/meminfo %.0f", shown, n, whole)
 	}
-	text = output(t, "dd", "if=/dev/zero", "of="+filepath.Join(t.TempDir(), "f"), "bs=4k", "count=37", "oflag=dsync")
+	text = printed(t, "dd", "if=/dev/zero", "of="+filepath.Join(t.TempDir(), "f"), "bs=4k", "count=37", "oflag=dsync")
 	if v, n := readBack(t, text, "proc.write_calls", "", ""); n != 1 || v != 37 {
 		t.Errorf("%.0f calls in %d values of\n%s", v, n, text)
 	}
 	trace := filepath.Join(t.TempDir(), "trace")
-	output(t, peer(t, "strace", "strace"), "-f", "-T", "-tt", "-o", trace, "dd", "if=/dev/zero", "of="+filepath.Join(t.TempDir(), "f"), "bs=4k", "count=37", "status=none")
+	printed(t, peer(t, "strace", "strace"), "-f", "-T", "-tt", "-o", trace, "dd", "if=/dev/zero", "of="+filepath.Join(t.TempDir(), "f"), "bs=4k", "count=37", "status=none")
 	b, err := os.ReadFile(trace)
 	if err != nil {
 		t.Fatal(err)

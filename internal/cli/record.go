@@ -11,6 +11,7 @@ import (
 	"iocause/internal/console"
 	"iocause/internal/sample"
 	"iocause/internal/session"
+	"iocause/internal/show"
 	"iocause/internal/source"
 	"iocause/internal/store/recording"
 	"iocause/internal/store/whole"
@@ -75,8 +76,11 @@ func runRecord(e *env, c *cobra.Command, o *recordOptions, args []string) (err e
 	r := &recordRun{env: e, o: o, line: console.NewLine(e.stderr)}
 	r.Recorder = record.Recorder{Host: e.host, Program: programName(), OpenLimit: openLimit(), Interval: o.interval, Duration: o.duration,
 		Opened: func(all []source.Status) { noteRefusals(e.stderr, all) },
-		Begun:  r.sayBegun,
-		Seen:   func(w *sample.Window) { r.line.Draw(func() string { return r.soFar(w) }) },
+		Begun: func() {
+			r.line.InPlace = r.line.InPlace && r.Child == nil // a command writes to the same terminal
+			r.line.Say(show.Begun(&r.Recorder))
+		},
+		Seen: func(w *sample.Window) { r.line.Draw(func() string { return show.Recording(&r.Recorder, w) }) },
 		Note: func(err error) {
 			fmt.Fprintf(e.stderr, "iocause: reading the fingerprint of this machine: %v; the recording lacks that part\n", err)
 		}}
@@ -102,7 +106,7 @@ func runRecord(e *env, c *cobra.Command, o *recordOptions, args []string) (err e
 	}
 	switch {
 	case r.To != nil:
-		r.sayRecorded()
+		r.say(show.Recorded(&r.Recorder))
 	case r.file != e.stdout:
 		err = errors.Join(err, os.Remove(r.Name)) // it is empty
 	}
@@ -110,7 +114,7 @@ func runRecord(e *env, c *cobra.Command, o *recordOptions, args []string) (err e
 		return err
 	}
 	code := waitForChild(watch, e.stderr, r.Child)
-	r.sayUsed()
+	r.say(show.Used(&r.Recorder))
 	if err == nil && code != 0 {
 		return &exitError{code}
 	}
@@ -146,4 +150,11 @@ func (r *recordRun) create() (err error) {
 		return nil
 	})
 	return err
+}
+
+// say says something, if there is anything to say.
+func (r *recordRun) say(what string) {
+	if what != "" {
+		fmt.Fprintf(r.env.stderr, "iocause: %s\n", what)
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/output"
 	"iocause/internal/picture"
 	"iocause/internal/replay"
 	"iocause/internal/report"
@@ -77,7 +78,7 @@ func runReport(e *env, c *cobra.Command, o *reportOptions, args []string) error 
 		name = "iocause-" + e.host.Now().Format("20060102-150405") + ".html"
 	}
 	if o.format == "html" {
-		if err := checkReportFile(e.stdout, name); err != nil {
+		if err := output.CheckPage(e.stdout, name); err != nil {
 			return err
 		}
 	}
@@ -116,4 +117,10 @@ func writeCells(e *env, format string, page *picture.Page) error {
 		length = first.End[n-1]
 	}
 	return newPrinter(e.streams, &intervals{format: format}).Print(first.Start, time.Duration(length*float64(time.Second)), "", []table.Table{picture.Cells(page.Sets)})
+}
+
+// writePage writes a page that nobody else may read.
+func writePage(e *env, name string, page *picture.Page) error {
+	page.Program = programName()
+	return output.Page(e.stdout, e.stderr, name, page)
 }

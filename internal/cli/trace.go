@@ -18,6 +18,7 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/session"
+	"iocause/internal/show"
 	"iocause/internal/store/tracefile"
 	"iocause/internal/table"
 	"iocause/internal/tool/trace"
@@ -145,7 +146,7 @@ func runTrace(e *env, c *cobra.Command, o *traceOptions) error {
 		defer f.Close()
 		return r.read(c.Context(), f)
 	}
-	r.disk = longestDisk(e.host)
+	r.disk = e.host.LongestDisk()
 	return r.live(c)
 }
 
@@ -161,7 +162,7 @@ func (r *traceRun) begin(began time.Time) (err error) {
 		}
 		return err
 	}
-	r.lines, err = ioPrinter(r.env.stdout, r.o.view.format, began, r.disk)
+	r.lines, err = show.IOs(r.env.stdout, r.o.view.format, began, r.disk, console.Style(r.env.stdout, os.Getenv, console.WidestTable))
 	r.IO = r.show
 	return err
 }

@@ -1,63 +1,20 @@
 package cli
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
 	"iocause/internal/console"
-	"iocause/internal/host"
-	"iocause/internal/present/text"
-	"iocause/internal/sample"
 	"iocause/internal/store/tracefile"
 	"iocause/internal/store/whole"
 	"iocause/internal/table"
-	"iocause/internal/tool/trace"
 )
-
-// ioPrinter returns what prints one I/O in a format; disk is how long the names of
-// disks get.
-func ioPrinter(out io.Writer, format string, began time.Time, disk int) (func(*sample.IO) error, error) {
-	switch format {
-	case "json":
-		return func(x *sample.IO) error { return writeJSONLine(out, trace.Of(x, began)) }, nil
-	case "csv":
-		w := csv.NewWriter(out)
-		write := func(fields []string) error {
-			for i := range fields { // names may hold anything
-				fields[i] = text.Escape(fields[i])
-			}
-			err := w.Write(fields)
-			w.Flush()
-			if err = errors.Join(err, w.Error()); err != nil {
-				return fmt.Errorf("writing the output: %w", err)
-			}
-			return nil
-		}
-		return func(x *sample.IO) error { o := trace.Of(x, began); return write(o.Record()) }, write(trace.Fields())
-	}
-	return text.NewIOLines(out, console.Style(out, os.Getenv, console.WidestTable), began, disk).Write, nil
-}
 
 // playedDisk is how long the names of the disks of a trace or an incident may get,
 // whose machine had others than this one: as nvme0n1.
 const playedDisk = 7
-
-// longestDisk is how long the names of the disks get that have a size.
-func longestDisk(h *host.Host) int {
-	longest := 0
-	if devices, err := h.Devices(); err == nil {
-		for _, d := range devices.Disks() {
-			if d.Bytes > 0 {
-				longest = max(longest, len(d.Name))
-			}
-		}
-	}
-	return longest
-}
 
 // create makes the file for a trace: nobody else may read it, and nothing but
 // an earlier trace is overwritten.

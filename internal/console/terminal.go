@@ -107,3 +107,19 @@ func IsTerminal(f *os.File) bool {
 	_, ok := windowSize(f.Fd())
 	return ok
 }
+
+// IsDirectory tells whether there is a folder of that name.
+func IsDirectory(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir()
+}
+
+// BehindShell tells whether a shell with job control is there to go back to
+// when we are stopped: the kernel does not stop a process group that nobody
+// could wake (setpgid(2), orphaned process groups).
+func BehindShell() bool {
+	own, err1 := unix.Getsid(0)
+	parent, err2 := unix.Getsid(os.Getppid())
+	group, err3 := unix.Getpgid(os.Getppid())
+	return err1 == nil && err2 == nil && err3 == nil && own == parent && group != unix.Getpgrp()
+}

@@ -144,7 +144,7 @@ func remoteServerSlow() Cause {
 
 // nfsiostat is the command that shows the same, "" for what is no NFS.
 func nfsiostat(m *served) string {
-	if !strings.HasPrefix(m.kind, "nfs") || !plainPath.MatchString(m.point) {
+	if !strings.HasPrefix(m.kind, "nfs") || !typeable(m.point) {
 		return ""
 	}
 	return "nfsiostat 1 3 " + m.point

@@ -156,3 +156,16 @@ func (d *Devices) Number(name string) (DevNumber, bool) {
 	}
 	return d.all[i].Dev, true
 }
+
+// LongestDisk is how long the names of the disks get that have a size, in bytes.
+func (h *Host) LongestDisk() int {
+	longest := 0
+	if devices, err := h.Devices(); err == nil {
+		for _, d := range devices.Disks() {
+			if d.Bytes > 0 {
+				longest = max(longest, len(d.Name))
+			}
+		}
+	}
+	return longest
+}

@@ -6,7 +6,9 @@ package report
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"iocause/internal/diagnose"
@@ -77,6 +79,16 @@ func Of(o *replay.Opener, ask Ask) (*picture.Page, error) {
 func has(x *incidents.Incident, section string) bool {
 	_, err := replay.SectionOf(x, "", section)
 	return err == nil
+}
+
+// Live is the page of what was just watched on this machine.
+func Live(h *host.Host, r *diagnose.Report, w *sample.Window, course *picture.Course, asked string) *picture.Page {
+	page := Looked(r, w, course)
+	page.Of, page.Asked = "this machine", asked
+	if name, err := os.ReadFile(h.Proc("sys", "kernel", "hostname")); err == nil {
+		page.Host = strings.TrimSpace(string(name))
+	}
+	return page
 }
 
 // Looked is the page of windows that were judged. w is all of them as one.

@@ -1,0 +1,66 @@
+package output
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"iocause/internal/ask"
+	"iocause/internal/console"
+	"iocause/internal/picture"
+	"iocause/internal/present/html"
+	"iocause/internal/present/text"
+	"iocause/internal/store/whole"
+)
+
+// CheckPage refuses, before time is spent, a name that no page can be written to:
+// nothing but an earlier page of ours is replaced.
+func CheckPage(stdout any, name string) error {
+	if name == "-" {
+		if _, terminal := console.Width(stdout); terminal {
+			return &ask.Error{Err: errors.New("writing the page: standard output is a terminal"), Next: "give a file with -o, or lead it into a pipe"}
+		}
+		return nil
+	}
+	if end := strings.ToLower(filepath.Ext(name)); end != ".html" && end != ".htm" {
+		return &ask.Error{Err: fmt.Errorf("reading --output: a report is a page, %q is not", name), Next: "give a name that ends in .html"}
+	}
+	if dir := filepath.Dir(name); !console.IsDirectory(dir) {
+		return &ask.Error{Err: fmt.Errorf("reading --output: %q is no directory", dir), Next: "make it, or choose another"}
+	}
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking at what %s is now: %w; give another name", name, err)
+	}
+	defer f.Close()
+	first := make([]byte, 1024)
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		n, _ := io.ReadFull(f, first)
+		if n == 0 || bytes.Contains(first[:n], []byte(html.DossierMark)) {
+			return nil
+		}
+	}
+	return fmt.Errorf("making the page %q: it is there already, and no report of iocause; give another name", name)
+}
+
+// Page writes a page that nobody else may read.
+func Page(stdout, notes io.Writer, name string, page *picture.Page) error {
+	if name == "-" {
+		return html.WriteDossier(stdout, page)
+	}
+	const private = 0o600
+	if err := whole.Write(name, private, func(w io.Writer) error { return html.WriteDossier(w, page) }); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	fmt.Fprintf(notes, "iocause: wrote %s; open it in a browser. It holds names of processes, files and cgroups\n", text.Escape(name))
+	return nil
+}

@@ -1,0 +1,35 @@
+package show
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"iocause/internal/present/text"
+)
+
+// Names lists series for people: a series, and below it what it is, in
+// full. The extremes that are kept beside it in the coarser tiers are not told
+// again.
+func Names(out io.Writer, names []string, help func(name string) string, width int) error {
+	const indent = "    "
+	var b strings.Builder
+	more := 0
+	for _, n := range names {
+		if base, _, is := strings.Cut(n, ":"); is && slices.Contains(names, base) {
+			more++
+			continue
+		}
+		b.WriteString(text.Escape(n) + "\n")
+		base, _, _ := strings.Cut(n, ":")
+		for _, line := range text.Wrap(help(base), width-len(indent)) {
+			b.WriteString(indent + line + "\n")
+		}
+	}
+	if more > 0 {
+		note := text.Wrap("with :max and :min behind a name: the extremes of each step, of the time that is kept in steps of five minutes and of an hour", width-2)
+		b.WriteString("! " + strings.Join(note, "\n  ") + "\n")
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
