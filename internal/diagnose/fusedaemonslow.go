@@ -39,7 +39,10 @@ func (c *Case) fuse(m *served) fuseView {
 		f.requests, f.queue, f.daemon = f.requests+n, f.queue+q, f.daemon+d
 	}
 	f.oldest, _ = c.w.Value(sample.FuseOldest, sample.Entity{Device: m.device})
-	if f.pid, f.took = c.largestOf(sample.FuseAnswerTime, m.device); f.pid != 0 {
+	if f.pid, f.took = c.largestOf(sample.FuseAnswerTime, m.device); f.pid == 0 {
+		f.pid, _ = c.largestOf(sample.MountDaemon, m.device) // it answers nothing
+	}
+	if f.pid != 0 {
 		f.own = c.measure(f.pid)
 	}
 	return f
@@ -63,7 +66,7 @@ func fuseDaemonSlow() Cause {
 			}
 			m, all := c.servedWait(true)
 			f, s := c.fuse(&m), c.w.Seconds()
-			if f.pid != 0 && f.own.waitIO() >= daemonWaits*f.took {
+			if f.took > 0 && f.own.waitIO() >= daemonWaits*f.took {
 				return no(fmt.Sprintf("the daemon of %s, process %d, waits for I/O itself for %s of the time that its answers take", m.String(), f.pid, percent(clamp01(f.own.waitIO()/f.took))))
 			}
 			e := []Evidence{c.figure("time blocked on FUSE", c.victim.shareOf(all, s), "ratio", sample.WaitFor)}
@@ -76,6 +79,9 @@ func fuseDaemonSlow() Cause {
 			}
 			if c.w.Has(sample.FuseTime) {
 				e = append(e, c.figure("requests under way", f.under/s, "count", sample.FuseTime))
+			}
+			if n, ok := c.w.Value(sample.MountWaiting, sample.Entity{Device: m.device}); ok && n > 0 {
+				e = append(e, c.figure("requests without an answer at the end", n, "count", sample.MountWaiting))
 			}
 			if f.oldest >= 1 {
 				e = append(e, c.figure("oldest request without an answer", f.oldest, "seconds", sample.FuseOldest))
@@ -114,6 +120,11 @@ func (c *Case) fuseAdvice(m *served, f *fuseView, wait float64) []Advice {
 	case f.queue >= longQueue*(f.queue+f.daemon) && f.requests > 0:
 		return []Advice{gain.advise("let the daemon work on more requests at a time: more threads (max_threads, max_idle_threads of libfuse, no -s), or requests that do not wait for one another",
 			fmt.Sprintf("a request lies in its queue for %s of %s", duration(f.queue/f.requests), duration((f.queue+f.daemon)/f.requests))), fewer}
+	case f.took == 0:
+		return []Advice{{
+			Do:     fmt.Sprintf("see why process %d answers nothing: stopped, in a deadlock, or waiting for its own server; where it is beyond help, end the connection (umount -f %s, or 1 into /sys/fs/fuse/connections/N/abort): who waits gets an error", f.pid, m.point),
+			Expect: "an answer, or an error, for all who wait", Command: fmt.Sprintf("iocause threads --pid %d", f.pid),
+		}}
 	case f.own.cpu >= daemonBusy*f.took:
 		return []Advice{gain.advise("see what the daemon computes, and make that cheaper (encryption, compression, logging)",
 			"it is on a processor for most of the time that its answers take").with(fmt.Sprintf("iocause profile --pid %d", f.pid)), fewer}

@@ -213,6 +213,7 @@ func Catalog() []Info {
 		{MountKind, Count, Gauge, "file system; class the type", "1 for its type, as /proc/self/mountinfo has it: nfs4, fuse.sshfs, cifs; at the host 0: they were read"},
 		{MountFrom, Count, Gauge, "file system; class the source", "1 for what it is mounted from: SERVER:/EXPORT, //SERVER/SHARE, or what a daemon calls itself"},
 		{MountWaiting, Count, Gauge, "file system", "requests that a FUSE daemon has not answered yet, as the kernel counts them (/sys/fs/fuse/connections/N/waiting)"},
+		{MountDaemon, Count, Gauge, "process, file system", "1 for the process that has the connection of a FUSE file system open while requests wait for an answer (/proc/PID/fdinfo, fuse_connection)"},
 		{FuseRequests, Count, Counter, "file system; process, file system; class read, write, sync, names, lock, other", "requests that a FUSE daemon has answered, by who asked. names are LOOKUP, GETATTR, OPEN, READDIR and their kin; lock is a wait for another program's lock of a file"},
 		{FuseQueueTime, Seconds, Counter, "as fuse.requests", "time that these requests lay in the daemon's queue while its threads were busy, summed; at least, where a daemon hands requests from thread to thread"},
 		{FuseDaemonTime, Seconds, Counter, "as fuse.requests", "time from then to the answer, summed: the daemon's work, and its way onto a processor"},

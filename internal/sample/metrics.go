@@ -246,6 +246,7 @@ const (
 	MountKind    Metric = "mount.kind"
 	MountFrom    Metric = "mount.from"
 	MountWaiting Metric = "mount.waiting"
+	MountDaemon  Metric = "mount.daemon"
 
 	FuseRequests   Metric = "fuse.requests"
 	FuseQueueTime  Metric = "fuse.queue_time"

@@ -77,6 +77,11 @@ func (s *servedMount) count(w *sample.Window) {
 				most, s.daemon = v, e.PID
 			}
 		})
+		w.Each(sample.MountDaemon, func(e sample.Entity, _ *sample.Series) {
+			if e.Device == s.device && s.daemon == 0 { // it answers nothing
+				s.daemon = e.PID
+			}
+		})
 		return
 	}
 	s.counted = strings.HasPrefix(s.kind, "nfs")
@@ -173,6 +178,17 @@ func mountUsers(w *sample.Window, q *Query, all []*servedMount) table.Table {
 		}
 		g.rows[k][sample.CacheWait] += r[sample.CacheWait]
 	}
+	// Who waits since before the window began has asked for nothing in it: whose answer
+	// that is, is known where there is only one that it can be.
+	w.Each(sample.WaitFor, func(e sample.Entity, n *sample.Series) {
+		only := onlyOf(all, e.Class)
+		if e.PID == 0 || only == nil || n.Sum() == 0 || q.narrow() && !q.process(w, e.PID) {
+			return
+		}
+		if k := (user{e.PID, only.device}); g.rows[k] == nil {
+			g.rows[k] = map[sample.Metric]float64{}
+		}
+	})
 	keys := g.keys(func(r map[sample.Metric]float64) float64 { return max(r[sample.FuseTime], r[sample.CacheWait]) }, func(a, b user) int {
 		return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.device, b.device))
 	})
@@ -193,6 +209,22 @@ func mountUsers(w *sample.Window, q *Query, all []*servedMount) table.Table {
 			table.Maybe((blocked+r[sample.CacheWait])/per, ok || r[sample.CacheWait] > 0)})
 	}
 	return t
+}
+
+// onlyOf is the one mount whose answers threads wait for in such a wait, nil where
+// there are several or none.
+func onlyOf(all []*servedMount, class string) *servedMount {
+	var only *servedMount
+	for _, s := range all {
+		if class != "fuse" && class != "network" || s.fuse != (class == "fuse") {
+			continue
+		}
+		if only != nil {
+			return nil
+		}
+		only = s
+	}
+	return only
 }
 
 // fileSystem is the device of a file's file system, as mounts have it.

@@ -41,6 +41,8 @@ func TestMounts(t *testing.T) {
 	put(sample.FuseAnswers, sample.Entity{Device: "0:51", PID: 9}, 100)
 	put(sample.MountWaiting, sample.Entity{Device: "0:51"}, 3)
 	put(sample.WaitFor, sample.Entity{PID: 7, Class: "fuse"}, 1)
+	put(sample.WaitFor, sample.Entity{PID: 6, Class: "fuse"}, 2)
+	r.PutProcess(6, sample.Process{Comm: "hung"})
 	put(sample.CacheWait, sample.Entity{PID: 8, File: sample.FileID{Dev: 45, Ino: 5}}, 1.8)
 	r.PutProcess(7, sample.Process{Comm: "reader"})
 	r.PutProcess(8, sample.Process{Comm: "build"})
@@ -84,6 +86,7 @@ func TestMounts(t *testing.T) {
 		{"mounts", "/share", "requests_per_s", table.None()},
 		{"by_process", "reader", "waiting_threads", table.Num(0.5)},
 		{"by_process", "build", "waiting_threads", table.Num(0.9)},
+		{"by_process", "hung", "waiting_threads", table.Num(1)},
 		{"by_process", "build", "requests_per_s", table.None()},
 	} {
 		if got := cell(c.key, c.row, c.column); got.State != c.want.State || got.Text != c.want.Text || math.Abs(got.Number-c.want.Number) > 1e-9 {

@@ -24,8 +24,11 @@ static __always_inline struct wait_times *waits_of(struct task_struct *task, u32
 	return w;
 }
 
-/* What a task waits for that is about to sleep, FOR_CALL where its stack does not tell. */
-static __always_inline u32 waits_for(void *ctx)
+/*
+ * What a task waits for, FOR_CALL where its stack does not tell. ctx is of the event
+ * that it goes to sleep, 0 for a task that sleeps already.
+ */
+static __always_inline u32 waits_for(void *ctx, struct task_struct *t)
 {
 	u32 zero = 0;
 	struct stack *k = bpf_map_lookup_elem(&stacks, &zero);
@@ -33,16 +36,15 @@ static __always_inline u32 waits_for(void *ctx)
 
 	if (!k)
 		return FOR_CALL;
-	n = bpf_get_stack(ctx, k, sizeof(*k), 0);
+	n = ctx ? bpf_get_stack(ctx, k, sizeof(*k), 0) : bpf_get_task_stack(t, k, sizeof(*k), 0);
 	return n > 0 ? class_of_stack(k, n / 8) : FOR_CALL;
 }
 
 #define TASK_NOLOAD 0x0400
 
 /*
- * The class of the wait that a task is about to enter, WAIT_CLASSES for none.
- * what is what it waits for, where ctx is of the event that it goes to sleep;
- * without ctx that is not looked at.
+ * The class of the wait that a task is about to enter, or is in where ctx is 0;
+ * WAIT_CLASSES for none. what is what it waits for.
  */
 static __always_inline u32 wait_class(void *ctx, struct task_struct *t, u32 *what)
 {
@@ -64,8 +66,7 @@ static __always_inline u32 wait_class(void *ctx, struct task_struct *t, u32 *wha
 	}
 	*what = FOR_CALL;
 	if (BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait)) {
-		if (ctx)
-			*what = waits_for(ctx);
+		*what = waits_for(ctx, t);
 		return class;
 	}
 	/* nor are completions, except by io_uring in newer kernels */
@@ -79,13 +80,15 @@ static __always_inline u32 wait_class(void *ctx, struct task_struct *t, u32 *wha
 	 * and its kin is for I/O in any case, in others the stack must tell.
 	 */
 	state = task_state(t);
-	if (!(state & TASK_UNINTERRUPTIBLE) && class != WAIT_NAMES &&
-	    !((class == WAIT_READ || class == WAIT_WRITE || class == WAIT_SYNC) && on_fuse(t)))
-		return WAIT_CLASSES;
+	if (!(state & TASK_UNINTERRUPTIBLE) && class != WAIT_NAMES) {
+		if ((class != WAIT_READ && class != WAIT_WRITE && class != WAIT_SYNC) || !on_fuse(t))
+			return WAIT_CLASSES;
+		*what = FOR_FUSE;
+		return class;
+	}
 	if (state & TASK_NOLOAD || t->flags & PF_KTHREAD)
 		return WAIT_CLASSES;
-	if (ctx)
-		*what = waits_for(ctx);
+	*what = waits_for(ctx, t);
 	return (class == WAIT_SYNC && state & TASK_UNINTERRUPTIBLE) || *what ? class : WAIT_CLASSES;
 }
 

@@ -21,12 +21,14 @@ const (
 	fromMounts = "/proc/self/mountinfo"
 	fromStats  = "/proc/self/mountstats"
 	fromFuse   = "/sys/fs/fuse/connections"
+
+	fromDescriptors = "/proc/PID/fdinfo"
 )
 
 // Metrics are what it emits.
 func Metrics() []sample.Metric {
 	return []sample.Metric{
-		sample.MountPoint, sample.MountKind, sample.MountFrom, sample.MountWaiting,
+		sample.MountPoint, sample.MountKind, sample.MountFrom, sample.MountWaiting, sample.MountDaemon,
 		sample.NFSRequests, sample.NFSTransmissions, sample.NFSTimeouts, sample.NFSErrors, sample.NFSSent, sample.NFSReceived,
 		sample.NFSQueueTime, sample.NFSServerTime, sample.NFSTime,
 	}
@@ -36,6 +38,7 @@ type source struct {
 	host     *host.Host
 	buf      []byte
 	counters host.Counters[key]
+	daemons  map[host.DevNumber]int // processes that had a connection open
 }
 
 // key is a counter of the NFS client.
@@ -118,6 +121,13 @@ func (s *source) tell(m host.Mount, into sample.Sink) error {
 		return fmt.Errorf("reading how many wait for the FUSE daemon of %q: %s says %.20q", m.Point, path, b)
 	}
 	into.Put(sample.MountWaiting, sample.Entity{Device: dev}, float64(n), fromFuse)
+	if n > 0 {
+		if pid := s.daemon(m.Dev); pid != 0 {
+			into.Put(sample.MountDaemon, sample.Entity{PID: pid, Device: dev}, 1, fromDescriptors)
+			comm, _ := host.Read(s.host.Proc(strconv.Itoa(pid), "comm"), nil) // its number says who it is where it has ended
+			into.PutProcess(pid, sample.Process{Comm: strings.TrimSuffix(string(comm), "\n")})
+		}
+	}
 	return nil
 }
 

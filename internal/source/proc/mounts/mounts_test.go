@@ -28,6 +28,16 @@ func TestCollect(t *testing.T) {
 	x.Write("proc/self/mountinfo", mountinfo)
 	x.Write("proc/self/mountstats", stats("10", "10", "5", "100", "110"))
 	x.Write("sys/fs/fuse/connections/51/waiting", "7\n")
+	for pid, connection := range map[string]string{"80": "50", "81": "51", "90": "51"} {
+		x.Write("proc/"+pid+"/comm", "sshfs\n")
+		x.Write("proc/"+pid+"/fdinfo/3", "pos:\t0\nflags:\t0100002\nfuse_connection:\t"+connection+"\n")
+		if err := os.MkdirAll(x.Dir+"/proc/"+pid+"/fd", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("/dev/fuse", x.Dir+"/proc/"+pid+"/fd/3"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s := x.Open(Open)
 	r := sample.NewRecorder(time.Unix(1700000000, 0))
 	for i, phase := range []sample.Phase{sample.First, sample.Last} {
@@ -46,6 +56,11 @@ func TestCollect(t *testing.T) {
 	proctest.Want(t, w, sample.NFSServerTime, read, 0.4)
 	proctest.Want(t, w, sample.NFSTime, read, 0.53)
 	proctest.Want(t, w, sample.MountWaiting, sample.Entity{Device: "0:51"}, 7)
+	proctest.Want(t, w, sample.MountDaemon, sample.Entity{Device: "0:51", PID: 81}, 1)
+	if comm := w.Processes[81].Comm; comm != "sshfs" {
+		t.Errorf("the daemon is called %q", comm)
+	}
+	proctest.WantAbsent(t, w, sample.MountDaemon, sample.Entity{Device: "0:51", PID: 90})
 	proctest.Want(t, w, sample.MountPoint, sample.Entity{Device: "0:45", Class: "/home"}, 1)
 	proctest.Want(t, w, sample.MountFrom, sample.Entity{Device: "0:46", Class: "[fd00::9]:/vol/with blank"}, 1)
 	proctest.Want(t, w, sample.MountKind, sample.Entity{Device: "0:53", Class: "cifs"}, 1)
