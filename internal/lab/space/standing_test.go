@@ -57,6 +57,9 @@ func TestPrograms(t *testing.T) {
 					t.Errorf("%g units of work a second: %v", rate, err)
 				}
 				for _, r := range st.Remedies() {
+					if p.name != "own" && (r.Name == fasterDisk || r.Name == "little read-ahead") {
+						continue // done to the disk, whatever the program is
+					}
 					undo, err := r.Apply(ctx)
 					if err != nil {
 						t.Errorf("%s: %v", r.Name, err)
