@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -226,9 +227,11 @@ func do(kind, path string, block, count int) error {
 			return err
 		}
 		n, err := unix.Preadv2(fd, [][]byte{make([]byte, block)}, 0, unix.RWF_NOWAIT)
-		if err != nil || n != count*pageBytes {
-			return fmt.Errorf("%d bytes could be read at once, want %d: %w", n, count*pageBytes, err)
+		if err != nil {
+			return err
 		}
+		// A fast disk may answer before the read looks for what it asked for.
+		return os.WriteFile(path+".read", []byte(strconv.Itoa(n)), 0o600)
 	case "write": // count blocks over what is there
 		buf := make([]byte, block)
 		for i := range count {
