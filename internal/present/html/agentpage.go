@@ -30,7 +30,7 @@ var agentStyle string
 // itself serves, and nothing else.
 const AgentPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'"
 
-// AgentCharts, AgentScript and AgentStyle are the files that the page loads.
+// AgentCharts is the drawing library, as the page loads it.
 func AgentCharts() string { return chartsScript() }
 
 // AgentScript is what the page runs besides the charts.

@@ -43,18 +43,18 @@ func noCalls() error {
 
 // Only has the filter choose these calls of those that were kept, by name or
 // number. What was not looked at is refused.
-func (k *Calls) Only(names []string, f *Filter) error {
+func (c *Calls) Only(names []string, f *Filter) error {
 	for _, name := range names {
 		_, known := probe.CallNumber(name)
-		kept := slices.ContainsFunc(k.Calls, func(c probe.Call) bool { return c.Name == name })
+		kept := slices.ContainsFunc(c.Calls, func(of probe.Call) bool { return of.Name == name })
 		switch n, err := strconv.Atoi(name); {
 		case name == "all":
 			f.Calls = nil
-			if len(k.Without) > 0 {
-				k.Notes = append(k.Notes, "not looked at, as they wait for something to happen: "+strings.Join(k.Without, ", "))
+			if len(c.Without) > 0 {
+				c.Notes = append(c.Notes, "not looked at, as they wait for something to happen: "+strings.Join(c.Without, ", "))
 			}
 			return nil
-		case slices.Contains(k.Without, name):
+		case slices.Contains(c.Without, name):
 			return &ask.Error{Err: fmt.Errorf("reading --syscall: the incident holds no %s: calls that wait for something to happen were not looked at", name),
 				Next: "see 'iocause threads --recording' and 'iocause offcpu --recording' for waits"}
 		case err == nil:
@@ -73,13 +73,13 @@ func (k *Calls) Only(names []string, f *Filter) error {
 
 // Replay keeps of calls that were kept what the filter chooses, and notes what
 // they lack.
-func (k *Calls) Replay(f *Filter) error {
-	if f.Slow > 0 && f.Slow < k.Slow {
-		return &ask.Error{Err: fmt.Errorf("reading --slow: the incident holds the stacks of calls that took %v or longer", k.Slow), Next: "give that or more"}
+func (c *Calls) Replay(f *Filter) error {
+	if f.Slow > 0 && f.Slow < c.Slow {
+		return &ask.Error{Err: fmt.Errorf("reading --slow: the incident holds the stacks of calls that took %v or longer", c.Slow), Next: "give that or more"}
 	}
-	if k.Left > 0 {
-		k.Notes = append(k.Notes, fmt.Sprintf("%s of processes with less time are not kept", sample.Counted(k.Left, "call")))
+	if c.Left > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("%s of processes with less time are not kept", sample.Counted(c.Left, "call")))
 	}
-	k.Keep(f)
+	c.Keep(f)
 	return nil
 }
