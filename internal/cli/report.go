@@ -41,7 +41,7 @@ func newReportCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME.html)")
-	f.StringVar(&o.format, "format", "html", "html; or json or csv: the cells of the latency heat\nmaps, on standard output")
+	f.StringVar(&o.format, "format", "html", "html; or json or csv: the cells of the latency\nheat maps, on standard output")
 	f.IntVar(&o.filter.PID, "pid", 0, "ask about this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "ask about processes of this name")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "ask about the processes in and below this cgroup")
