@@ -98,6 +98,9 @@ func sampled(t *Trace, scale int) *Trace {
 // What a sample of what one cache sees says of others is what those do, within
 // the interval that is stated.
 func TestCurveAgainstWholeCaches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares figures")
+	}
 	const room, n = 4096, 100000
 	inside, all := 0, 0
 	for name, load := range map[string]struct {
