@@ -135,7 +135,7 @@ func asProblem(err error) *problem {
 }
 
 func (a *api) query(db series.Database, r *http.Request) (answer, error) {
-	at, err := instant(r.Form.Get("time"), a.now())
+	at, err := Instant(r.Form.Get("time"), a.now())
 	if err != nil {
 		return answer{}, err
 	}
@@ -143,11 +143,11 @@ func (a *api) query(db series.Database, r *http.Request) (answer, error) {
 }
 
 func (a *api) queryRange(db series.Database, r *http.Request) (answer, error) {
-	from, err := instant(r.Form.Get("start"), time.Time{})
+	from, err := Instant(r.Form.Get("start"), time.Time{})
 	if err != nil {
 		return answer{}, err
 	}
-	to, err := instant(r.Form.Get("end"), time.Time{})
+	to, err := Instant(r.Form.Get("end"), time.Time{})
 	if err != nil {
 		return answer{}, err
 	}
@@ -297,10 +297,10 @@ func (a *api) values(db series.Database, r *http.Request) (answer, error) {
 // span is the time that a list is asked for, all there is without one.
 func (a *api) span(r *http.Request) (from, to time.Time, err error) {
 	first, last := series.Ever()
-	if from, err = instant(r.Form.Get("start"), first); err != nil {
+	if from, err = Instant(r.Form.Get("start"), first); err != nil {
 		return from, to, err
 	}
-	to, err = instant(r.Form.Get("end"), last)
+	to, err = Instant(r.Form.Get("end"), last)
 	return from, to, err
 }
 
@@ -319,8 +319,8 @@ func metadata(only string, most int) map[string][]map[string]string {
 	return out
 }
 
-// instant reads seconds since 1970 or RFC 3339.
-func instant(s string, otherwise time.Time) (time.Time, error) {
+// Instant reads seconds since 1970 or RFC 3339.
+func Instant(s string, otherwise time.Time) (time.Time, error) {
 	if s == "" {
 		return otherwise, nil
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -74,34 +73,19 @@ func (p *page) span(w http.ResponseWriter, r *http.Request) {
 // asked is the span of a request: the last hour without one.
 func (p *page) asked(r *http.Request) (from, to time.Time, err error) {
 	now := p.Host.Now()
-	if to, err = instant(r.FormValue("to"), now); err != nil {
+	if to, err = agent.Instant(r.FormValue("to"), now); err != nil {
 		return from, to, err
 	}
 	if to.After(now) {
 		to = now
 	}
-	if from, err = instant(r.FormValue("from"), to.Add(-time.Hour)); err != nil {
+	if from, err = agent.Instant(r.FormValue("from"), to.Add(-time.Hour)); err != nil {
 		return from, to, err
 	}
 	if length := to.Sub(from); length < shortest || length > longest {
 		return from, to, fmt.Errorf("from %s to %s is shorter than %v, or longer than 400 days", from.Format(time.RFC3339), to.Format(time.RFC3339), shortest)
 	}
 	return from.In(now.Location()), to.In(now.Location()), nil
-}
-
-// instant reads seconds since 1970 or RFC 3339.
-func instant(s string, otherwise time.Time) (time.Time, error) {
-	if s == "" {
-		return otherwise, nil
-	}
-	if f, err := strconv.ParseFloat(s, 64); err == nil && math.Abs(f) < 1e12 {
-		return time.UnixMilli(int64(math.Round(f * 1000))), nil
-	}
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return t, fmt.Errorf("%q is no time: give seconds since 1970 or RFC 3339", s)
-	}
-	return t, nil
 }
 
 // marks are the incidents of a span, as stretches of a drawing that begins at
