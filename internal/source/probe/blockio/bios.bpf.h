@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Who a bio is for, which file, and what was read before or held back. */
+#pragma once
+
+#include "tables.bpf.h"
+#include "worker.bpf.h"
+
+static __always_inline u32 disk_dev(struct gendisk *disk)
+{
+	return disk ? (u32)disk->major << 20 | disk->first_minor : 0;
+}
+
+static __always_inline u32 request_op(u32 flags, u32 size)
+{
+	switch (flags & REQ_OP_MASK) {
+	case REQ_OP_READ:
+		return OP_READ;
+	case REQ_OP_WRITE:
+		if (!size && flags & 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_PREFLUSH))
+			return OP_FLUSH;
+		return OP_WRITE;
+	}
+	return OP_OTHER;
+}
+
+/* The cgroup that a bio is charged to, by its kernfs id; 0 for none. */
+static __always_inline u64 bio_cgroup(struct bio *bio)
+{
+	struct blkcg_gq *group = bio ? bio->bi_blkg : 0;
+	struct blkcg *blkcg = group ? group->blkcg : 0;
+	struct cgroup *cgroup = blkcg ? blkcg->css.cgroup : 0;
+	struct kernfs_node *node = cgroup ? cgroup->kn : 0;
+
+	return node ? node->id : 0;
+}
+
+/* A word of the kernel's memory as a number, whatever is there: the first one of a page is its flags. */
+static __always_inline u64 word_at(u64 at)
+{
+	u64 word = 0;
+
+	if (!!bpf_rdonly_cast)
+		return *(u64 *)KERNEL(struct page, at);
+	bpf_probe_read_kernel(&word, sizeof(word), (void *)at);
+	return word;
+}
+
+/* What the first page of a bio belongs to. */
+enum owner { OWNER_FILE, OWNER_USER, OWNER_KERNEL, OWNER_LOWER, OWNER_SWAP };
+
+static __always_inline enum owner bio_owner(struct bio *bio, u64 *inode)
+{
+	u64 bits, flags, magic, folio;
+	struct page *page;
+
+	page = bio->bi_iter.bi_idx || !bio->bi_io_vec ? bio_page(bio) : bio->bi_io_vec->bv_page;
+	if (!page)
+		return OWNER_KERNEL;
+	folio = (u64)page_folio(page);
+	flags = word_at(folio);
+	bits = word_at(folio + (IS_FOLIO ? bpf_core_field_offset(struct folio, mapping) : bpf_core_field_offset(struct page___cache, mapping)));
+	/* a page on its way in from swap: the request itself does not tell */
+	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapbacked) &&
+	    (!bits || flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_swapcache)))
+		return OWNER_SWAP;
+	if (!bits)
+		return OWNER_KERNEL;
+	if (bits & MAPPING_FLAGS)
+		return OWNER_USER;
+	*inode = (u64)READ(struct address_space, bits, host);
+	if (!*inode)
+		return OWNER_KERNEL;
+	if ((READ(struct inode, *inode, i_mode) & S_IFMT) == S_IFBLK)
+		return OWNER_FILE; /* a device read or written through its own cache */
+	if (is_own_bio(READ(struct inode, *inode, i_sb), bio))
+		return OWNER_FILE;
+	magic = READ(struct inode, *inode, i_sb, s_magic);
+	if (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC)
+		return OWNER_USER; /* shared memory as the buffer of direct I/O */
+	return OWNER_LOWER; /* a stacked device's copy of a bio counted above */
+}
+
+/* Marks pages of a device as read with O_DIRECT; counts those read before. */
+static __always_inline u64 direct_again(u32 dev, u64 sector, u32 size)
+{
+	u64 page = sector >> 3, pages = (size + 4095) >> PAGE_SHIFT, again = 0, mask, old;
+	struct chunk_key key = { .dev = dev };
+	struct chunk *seen;
+	u32 i, from, n;
+
+	/* at most 1 MiB is looked at, in pieces of 64 pages */
+	for (i = 0; i < 5 && pages; i++) {
+		from = page & 63;
+		n = pages < 64 - from ? pages : 64 - from;
+		mask = (~0ULL >> ((64 - n) & 63)) << from;
+		key.chunk = page / (64 * CHUNK_WORDS);
+		seen = ROW(direct_seen, &key, &no_chunk, lost_direct);
+		if (seen) {
+			old = fetch_or(&seen->pages[page / 64 % CHUNK_WORDS], mask) & mask;
+			old -= (old >> 1) & 0x5555555555555555ULL;
+			old = (old & 0x3333333333333333ULL) + ((old >> 2) & 0x3333333333333333ULL);
+			old = (old + (old >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+			again += (old * 0x0101010101010101ULL) >> 56;
+		}
+		page += n;
+		pages -= n;
+	}
+	return again << PAGE_SHIFT;
+}
+
+/*
+ * A bio that a cgroup limit held back is submitted by the throttle's own work
+ * queue when it may go, and in the name of its cgroup: data, and the flush of a
+ * sync as well. The root has limits, too (blkio.throttle.* of cgroup v1).
+ */
+static __always_inline void note_throttled(struct bio *bio, u32 dev)
+{
+	struct throttle_key key = { .dev = dev };
+	u32 flags = bio->bi_opf;
+	struct bios *row;
+
+	if (!is_throttle_worker(current_task()))
+		return;
+	key.cgroup = bio_cgroup(bio);
+	if (!key.cgroup)
+		return; /* charged to nobody: no limit holds it */
+	switch (flags & REQ_OP_MASK) {
+	case REQ_OP_READ:
+		key.op = OP_READ;
+		break;
+	case REQ_OP_WRITE:
+		key.op = bio->bi_iter.bi_size ? OP_WRITE : OP_FLUSH;
+		break;
+	default:
+		key.op = OP_OTHER;
+	}
+	row = ROW(throttled, &key, &no_bios, lost_rows);
+	if (row) {
+		ADD(row->ops, 1);
+		ADD(row->bytes, bio->bi_iter.bi_size);
+	}
+}
+
+static __always_inline int queued(struct bio *bio)
+{
+	u32 size = bio->bi_iter.bi_size, flags = bio->bi_opf, op = flags & REQ_OP_MASK, tgid;
+	struct process_bios *p;
+	struct file_key file = {};
+	u64 inode = 0;
+	enum owner owner;
+	struct bios *row;
+
+	file.dev = disk_dev(bio_disk(bio));
+	note_throttled(bio, file.dev);
+	if (!size || op > REQ_OP_WRITE)
+		return 0;
+	tgid = bpf_get_current_pid_tgid() >> 32;
+	file.op = op;
+	owner = bio_owner(bio, &inode);
+	if (owner == OWNER_SWAP || flags & 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_SWAP)) {
+		p = ROW(process_io, &tgid, &no_process, lost_rows);
+		if (p && op == REQ_OP_READ)
+			ADD(p->swap_in, size);
+		else if (p)
+			ADD(p->swap_out, size);
+		return 0;
+	}
+	if (owner == OWNER_FILE && inode) {
+		file.ino = READ(struct inode, inode, i_ino);
+		file.sdev = READ(struct inode, inode, i_sb, s_dev);
+		row = ROW(by_file, &file, &no_bios, lost_rows);
+		if (row) {
+			ADD(row->ops, 1);
+			ADD(row->bytes, size);
+		}
+	} else if (owner == OWNER_USER && op == REQ_OP_READ) {
+		p = ROW(process_io, &tgid, &no_process, lost_rows);
+		if (p) {
+			ADD(p->direct_bytes, size);
+			ADD(p->direct_again, direct_again(file.dev, bio->bi_iter.bi_sector, size));
+		}
+	}
+	return 0;
+}
