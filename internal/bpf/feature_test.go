@@ -3,13 +3,13 @@ package bpf
 import (
 	"runtime"
 	"testing"
+
+	"iocause/internal/bpf/bpftest"
 )
 
 func TestTypesAreReadOnceForAllWhoKeepThem(t *testing.T) {
 	one, err := LoadTypes()
-	if err != nil {
-		t.Skip(err) // other tests fail where there must be types
-	}
+	bpftest.Need(t, "bpf", err)
 	runtime.GC() // takes what nobody keeps
 	two, err := LoadTypes()
 	if err != nil || two != one {
