@@ -53,3 +53,28 @@ func Take[K, V any](m *ebpf.Map, key K) (v V, ok bool, err error) {
 	}
 	return v, true, nil
 }
+
+// Total is how a sum is told: sample.Sink's PutTotal or PutLast.
+type Total func(sample.Metric, sample.Entity, float64, string)
+
+// Totals tells the rows of a hash map. Those that have ended, to which nothing is
+// added any more, are told for the last time and taken out; where a window ends, all
+// others are told as they stand.
+func Totals[K, V any](m *ebpf.Map, phase sample.Phase, into sample.Sink, ended func(*K, *V) bool, tell func(*K, *V, Total)) error {
+	var gone []K
+	err := Each(m, func(k K, v V) {
+		switch {
+		case ended(&k, &v):
+			gone = append(gone, k)
+		case phase.Closes():
+			tell(&k, &v, into.PutTotal)
+		}
+	})
+	for _, k := range gone {
+		v, ok, e := Take[K, V](m, k)
+		if err = errors.Join(err, e); ok {
+			tell(&k, &v, into.PutLast)
+		}
+	}
+	return err
+}

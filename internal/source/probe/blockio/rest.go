@@ -1,8 +1,6 @@
 package blockio
 
 import (
-	"errors"
-
 	"github.com/cilium/ebpf"
 
 	"iocause/internal/bpf"
@@ -15,34 +13,23 @@ import (
 // complete after the process that made it has ended: so ending alone is not enough.
 type rests[K comparable] map[K]uint64
 
-// total is how a sum is told: sample.Sink's PutTotal or PutLast.
-type total func(sample.Metric, sample.Entity, float64, string)
-
 // sweep tells the rows that may go and have rested for the last time, and where a
 // window ends all others.
 func sweep[K comparable, V any](m *ebpf.Map, before *rests[K], phase sample.Phase, into sample.Sink,
-	count func(*V) uint64, mayGo func(*K) bool, tell func(*K, *V, total),
+	count func(*V) uint64, mayGo func(*K) bool, tell func(*K, *V, bpf.Total),
 ) error {
 	now := rests[K]{}
-	var gone []K
-	err := bpf.Each(m, func(k K, v V) {
-		if mayGo(&k) {
-			if was, known := (*before)[k]; known && was == count(&v) {
-				gone = append(gone, k)
-				return
-			}
-			now[k] = count(&v)
+	err := bpf.Totals(m, phase, into, func(k *K, v *V) bool {
+		if !mayGo(k) {
+			return false
 		}
-		if phase.Closes() {
-			tell(&k, &v, into.PutTotal)
+		was, known := (*before)[*k]
+		if known && was == count(v) {
+			return true
 		}
-	})
+		now[*k] = count(v)
+		return false
+	}, tell)
 	*before = now
-	for _, k := range gone {
-		v, ok, e := bpf.Take[K, V](m, k)
-		if err = errors.Join(err, e); ok {
-			tell(&k, &v, into.PutLast)
-		}
-	}
 	return err
 }

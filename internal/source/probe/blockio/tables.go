@@ -8,7 +8,7 @@ import (
 	"iocause/internal/sample"
 )
 
-func (p *Probe) putIO(e sample.Entity, io *blockioIo, put total) {
+func (p *Probe) putIO(e sample.Entity, io *blockioIo, put bpf.Total) {
 	put(sample.BlockOps, e, float64(io.Ops), fromComplete)
 	put(sample.BlockBytes, e, float64(io.Bytes), fromComplete)
 	put(sample.BlockQueueTime, e, float64(io.QueueNs)/1e9, fromComplete)
@@ -35,7 +35,7 @@ func (p *Probe) emitOwners(phase sample.Phase, into sample.Sink) error {
 	err := sweep(p.probe.Map("by_owner"), &p.rest.owners, phase, into,
 		func(io *blockioIo) uint64 { return io.Ops },
 		func(k *blockioOwnerKey) bool { return ended(k.Tgid) },
-		func(k *blockioOwnerKey, io *blockioIo, put total) {
+		func(k *blockioOwnerKey, io *blockioIo, put bpf.Total) {
 			device, op := p.lookup.Disk(k.Dev), opName(k.Op)
 			p.putIO(sample.Entity{Device: device, Class: op}, io, put)
 			if k.Tgid != self {
@@ -55,7 +55,7 @@ func (p *Probe) emitOwners(phase sample.Phase, into sample.Sink) error {
 	err = sweep(p.probe.Map("process_io"), &p.rest.processes, phase, into,
 		func(b *blockioProcessBios) uint64 { return b.DirectBytes + b.SwapIn + b.SwapOut },
 		func(tgid *uint32) bool { return ended(*tgid) },
-		func(tgid *uint32, b *blockioProcessBios, put total) {
+		func(tgid *uint32, b *blockioProcessBios, put bpf.Total) {
 			e := sample.Entity{PID: int(*tgid)}
 			for _, c := range [...]struct {
 				metric sample.Metric
@@ -107,7 +107,7 @@ func (p *Probe) emitFiles(phase sample.Phase, into sample.Sink) error {
 	err := sweep(p.probe.Map("by_file"), &p.rest.files, phase, into,
 		func(b *blockioBios) uint64 { return b.Ops },
 		func(*blockioFileKey) bool { return true },
-		func(k *blockioFileKey, b *blockioBios, put total) {
+		func(k *blockioFileKey, b *blockioBios, put bpf.Total) {
 			e := sample.Entity{
 				File:   sample.FileID{Dev: k.Sdev, Ino: k.Ino},
 				Device: p.lookup.Disk(k.Dev),
@@ -141,7 +141,7 @@ func (p *Probe) emitFailures(phase sample.Phase, into sample.Sink) error {
 	err := sweep(p.probe.Map("failures"), &p.rest.failures, phase, into,
 		func(f *blockioFailure) uint64 { return f.Ops },
 		func(k *blockioFailureKey) bool { return ended(k.Tgid) },
-		func(k *blockioFailureKey, f *blockioFailure, put total) {
+		func(k *blockioFailureKey, f *blockioFailure, put bpf.Total) {
 			e := sample.Entity{PID: int(k.Tgid), Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}
 			if k.Status == requeued {
 				put(sample.BlockRequeues, e, float64(f.Ops), fromRequeue)

@@ -83,22 +83,7 @@ func device(dev uint32) string { return host.DevNumber(dev).String() }
 // requests emits the rows of who has ended, for the last time, and where a window
 // ends those of all others.
 func (p *Probe) requests(phase sample.Phase, ended func(uint32) bool, into sample.Sink) error {
-	rows := p.probe.Map("rows")
-	var gone []fuseKey
-	err := bpf.Each(rows, func(k fuseKey, r fuseRow) {
-		switch {
-		case ended(k.Tgid):
-			gone = append(gone, k)
-		case phase.Closes():
-			emit(k, &r, into.PutTotal)
-		}
-	})
-	for _, k := range gone {
-		r, ok, e := bpf.Take[fuseKey, fuseRow](rows, k)
-		if err = errors.Join(err, e); ok {
-			emit(k, &r, into.PutLast)
-		}
-	}
+	err := bpf.Totals(p.probe.Map("rows"), phase, into, func(k *fuseKey, _ *fuseRow) bool { return ended(k.Tgid) }, emit)
 	if err != nil {
 		return fmt.Errorf("reading the requests to FUSE daemons: %w", err)
 	}
@@ -106,7 +91,7 @@ func (p *Probe) requests(phase sample.Phase, ended func(uint32) bool, into sampl
 }
 
 // emit emits a row for the file system and for who asked.
-func emit(k fuseKey, r *fuseRow, put func(sample.Metric, sample.Entity, float64, string)) {
+func emit(k *fuseKey, r *fuseRow, put bpf.Total) {
 	dev := device(k.Dev)
 	for _, e := range [...]sample.Entity{{Device: dev}, {Device: dev, PID: int(k.Tgid)}} {
 		put(sample.FuseTime, e, seconds(r.QueueNs+r.DaemonNs), fromEnd)
@@ -119,27 +104,12 @@ func emit(k fuseKey, r *fuseRow, put func(sample.Metric, sample.Entity, float64,
 
 // answers emits who answered, in the same way.
 func (p *Probe) answers(phase sample.Phase, ended func(uint32) bool, into sample.Sink) error {
-	servers := p.probe.Map("servers")
-	tell := func(k fuseServerKey, s *fuseServer, put func(sample.Metric, sample.Entity, float64, string)) {
-		e := sample.Entity{PID: int(k.Tgid), Device: device(k.Dev)}
-		put(sample.FuseAnswers, e, float64(s.Answers), fromEnd)
-		put(sample.FuseAnswerTime, e, seconds(s.Ns), fromEnd)
-	}
-	var gone []fuseServerKey
-	err := bpf.Each(servers, func(k fuseServerKey, s fuseServer) {
-		switch {
-		case ended(k.Tgid):
-			gone = append(gone, k)
-		case phase.Closes():
-			tell(k, &s, into.PutTotal)
-		}
-	})
-	for _, k := range gone {
-		s, ok, e := bpf.Take[fuseServerKey, fuseServer](servers, k)
-		if err = errors.Join(err, e); ok {
-			tell(k, &s, into.PutLast)
-		}
-	}
+	err := bpf.Totals(p.probe.Map("servers"), phase, into, func(k *fuseServerKey, _ *fuseServer) bool { return ended(k.Tgid) },
+		func(k *fuseServerKey, s *fuseServer, put bpf.Total) {
+			e := sample.Entity{PID: int(k.Tgid), Device: device(k.Dev)}
+			put(sample.FuseAnswers, e, float64(s.Answers), fromEnd)
+			put(sample.FuseAnswerTime, e, seconds(s.Ns), fromEnd)
+		})
 	if err != nil {
 		return fmt.Errorf("reading the answers of FUSE daemons: %w", err)
 	}

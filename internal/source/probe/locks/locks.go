@@ -120,7 +120,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	into.Put(sample.LockWait, sample.Entity{}, 0, p.fromLock) // nobody waited is a measurement too
 	for i := range open {
 		if open[i].Ns > 0 {
-			p.put((*locksKey)(&open[i].Key), locksRow{Ns: open[i].Ns}, into.PutTotal)
+			p.put((*locksKey)(&open[i].Key), &locksRow{Ns: open[i].Ns}, into.PutTotal)
 		}
 	}
 	return errors.Join(err, p.probe.Losses("locks", []string{"lost_tasks", "lost_rows", "lost_threads", "lost_processes", "missed_ends"}, into))

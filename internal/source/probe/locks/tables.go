@@ -9,7 +9,7 @@ import (
 )
 
 // put tells the sums of one row; total is how they are told.
-func (p *Probe) put(k *locksKey, r locksRow, total func(sample.Metric, sample.Entity, float64, string)) {
+func (p *Probe) put(k *locksKey, r *locksRow, total bpf.Total) {
 	if int(k.Tgid) == p.host.Self || k.Kind == kindNone || k.Kind >= kinds {
 		return
 	}
@@ -44,26 +44,16 @@ func (p *Probe) waits(phase sample.Phase, into sample.Sink) error {
 	ended := p.lookup.Ended()
 	before := p.rests
 	p.rests = map[locksKey]locksRow{}
-	var gone []locksKey
-	err := bpf.Each(p.probe.Map("waits"), func(k locksKey, r locksRow) {
-		was, known := before[k]
+	err := bpf.Totals(p.probe.Map("waits"), phase, into, func(k *locksKey, r *locksRow) bool {
+		was, known := before[*k]
 		switch {
-		case ended(k.Tgid), known && was == r:
-			gone = append(gone, k)
-			return
+		case ended(k.Tgid), known && was == *r:
+			return true
 		case k.Holder != 0 && k.Holder != k.Tgid && ended(k.Holder):
-			p.rests[k] = r
+			p.rests[*k] = *r
 		}
-		if phase.Closes() {
-			p.put(&k, r, into.PutTotal)
-		}
-	})
-	for _, k := range gone {
-		r, ok, e := bpf.Take[locksKey, locksRow](p.probe.Map("waits"), k)
-		if err = errors.Join(err, e); ok {
-			p.put(&k, r, into.PutLast)
-		}
-	}
+		return false
+	}, p.put)
 	if err != nil {
 		return fmt.Errorf("reading the waits for locks: %w", err)
 	}

@@ -191,14 +191,14 @@ func add(to, a *pagecacheAccount) {
 }
 
 // putting is how a total is told: for the last time where it has ended.
-func putting(into sample.Sink, ended bool) func(sample.Metric, sample.Entity, float64, string) {
+func putting(into sample.Sink, ended bool) bpf.Total {
 	if ended {
 		return into.PutLast
 	}
 	return into.PutTotal
 }
 
-func (p *Probe) emitAccount(e sample.Entity, a *pagecacheAccount, put func(sample.Metric, sample.Entity, float64, string)) {
+func (p *Probe) emitAccount(e sample.Entity, a *pagecacheAccount, put bpf.Total) {
 	for _, c := range [...]struct {
 		metric sample.Metric
 		value  float64

@@ -65,7 +65,7 @@ func (p *Probe) emitWaits(into sample.Sink) error {
 	return nil
 }
 
-func (p *Probe) emitWait(e sample.Entity, w *pagecacheWaitTimes, into sample.Sink, put func(sample.Metric, sample.Entity, float64, string)) {
+func (p *Probe) emitWait(e sample.Entity, w *pagecacheWaitTimes, into sample.Sink, put bpf.Total) {
 	for class, name := range waitClasses() {
 		if ns := w.Ns[class]; ns > 0 {
 			e.Class = name

@@ -82,22 +82,9 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 // stalls emits those of processes that have ended, for the last time, and where a
 // window ends those of all others.
 func (p *Probe) stalls(phase sample.Phase, into sample.Sink) error {
-	var gone []uint32
 	ended := p.lookup.Ended()
-	err := bpf.Each(p.probe.Map("stalls"), func(tgid uint32, s reclaimStalls) {
-		switch {
-		case ended(tgid):
-			gone = append(gone, tgid)
-		case phase.Closes():
-			p.emit(tgid, &s, into, into.PutTotal)
-		}
-	})
-	for _, tgid := range gone {
-		s, ok, e := bpf.Take[uint32, reclaimStalls](p.probe.Map("stalls"), tgid)
-		if err = errors.Join(err, e); ok {
-			p.emit(tgid, &s, into, into.PutLast)
-		}
-	}
+	err := bpf.Totals(p.probe.Map("stalls"), phase, into, func(tgid *uint32, _ *reclaimStalls) bool { return ended(*tgid) },
+		func(tgid *uint32, s *reclaimStalls, put bpf.Total) { p.emit(*tgid, s, into, put) })
 	if err != nil {
 		return fmt.Errorf("reading the stalls in reclaim: %w", err)
 	}
@@ -105,7 +92,7 @@ func (p *Probe) stalls(phase sample.Phase, into sample.Sink) error {
 }
 
 // emit emits one process; put is how its totals are told.
-func (p *Probe) emit(tgid uint32, s *reclaimStalls, into sample.Sink, put func(sample.Metric, sample.Entity, float64, string)) {
+func (p *Probe) emit(tgid uint32, s *reclaimStalls, into sample.Sink, put bpf.Total) {
 	if s.Kernel != 0 || int(tgid) == p.host.Self {
 		return
 	}
