@@ -89,20 +89,21 @@ struct row {
 struct server_key {
 	u32 dev, tgid;
 };
+/* The queue, as it was when an answer was given. */
+struct look {
+	u64 at;
+	u64 oldest; /* the number of the request that had been in it longest; none: the largest there is */
+};
+#define LOOKS 64 /* a power of two; of a daemon that has more requests in hand the queue may count as its work */
 struct server {
 	u64 answers, ns;
+	struct look looks[LOOKS]; /* the last ones, by number of the answer */
 };
 struct open {
 	u64 since, seq;
 	struct key key;
 	u32 tid; /* that waits for the answer, 0: it need not */
 	u32 pad;
-};
-/* What a thread of a daemon did last. */
-struct worker {
-	u64 conn;
-	u64 answered; /* ns, when */
-	u64 pending;  /* the number of the oldest request in the queue then; none: the largest there is */
 };
 
 struct {
@@ -129,14 +130,7 @@ struct {
 	__type(value, struct server);
 } servers SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct worker);
-} workers SEC(".maps");
-
-u64 lost_requests, lost_rows, lost_workers;
+u64 lost_requests, lost_rows;
 u64 sent; /* requests so far: their order */
 
 static const struct row no_row;
@@ -178,46 +172,68 @@ static __always_inline u64 oldest(struct fuse_conn *conn)
 /*
  * For how long a request lay in the queue: while all threads of the daemon were
  * busy. Nothing tells when one takes it. But the queue is first in, first out, so
- * a request was still there when this thread gave its last answer if the queue's
- * oldest one then was no younger; and the thread took it next, or another one
- * did and handed it over. Of a request that had left the queue by then, all of
- * the time is the daemon's.
+ * a request was still there when an answer was given if the queue's oldest one
+ * then was no younger, and a thread took it soon after the last such answer. Of a
+ * request that had left the queue by then, all of the time
+ * is the daemon's.
  */
-static __always_inline u64 queued(struct worker *w, struct fuse_conn *conn, struct open *o)
+static __always_inline u64 queued(struct server *s, struct open *o)
 {
-	if (w->conn != (u64)conn || w->answered <= o->since || w->pending > o->seq)
-		return 0;
-	return w->answered - o->since;
+	u64 answers = s->answers;
+	int i;
+
+	for (i = 1; i <= LOOKS; i++) {
+		struct look *l = &s->looks[(answers - i) & (LOOKS - 1)];
+
+		if (l->at <= o->since)
+			return 0;
+		if (l->oldest <= o->seq)
+			return l->at - o->since;
+	}
+	return 0;
 }
 
-static __always_inline void answered(struct task_struct *t, u32 dev, u64 ns)
+static __always_inline struct server *server_of(struct task_struct *t, u32 dev)
 {
 	struct server_key k = {.dev = dev, .tgid = t->tgid};
 	struct server *s = bpf_map_lookup_elem(&servers, &k);
 
-	if (!s) {
-		bpf_map_update_elem(&servers, &k, &no_server, BPF_NOEXIST);
-		s = bpf_map_lookup_elem(&servers, &k);
-		if (!s) {
+	if (s)
+		return s;
+	bpf_map_update_elem(&servers, &k, &no_server, BPF_NOEXIST);
+	s = bpf_map_lookup_elem(&servers, &k);
+	if (s)
+		note_process(t, k.tgid);
+	else
+		ADD(lost_rows, 1);
+	return s;
+}
+
+static __always_inline void account(struct open *o, u64 queue, u64 daemon)
+{
+	struct row *r = bpf_map_lookup_elem(&rows, &o->key);
+
+	if (!r) {
+		bpf_map_update_elem(&rows, &o->key, &no_row, BPF_NOEXIST);
+		r = bpf_map_lookup_elem(&rows, &o->key);
+		if (!r) {
 			ADD(lost_rows, 1);
 			return;
 		}
-		note_process(t, k.tgid);
 	}
-	ADD(s->answers, 1);
-	ADD(s->ns, ns);
+	ADD(r->count, 1);
+	ADD(r->queue_ns, queue);
+	ADD(r->daemon_ns, daemon);
 }
 
 SEC("tp_btf/fuse_request_end")
 int COUNTING(on_end, struct fuse_req *req)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	struct fuse_conn *conn = BPF_CORE_READ(req, fm, fc);
 	u64 id = (u64)req, now, queue = 0, all;
-	struct worker *w = 0;
+	struct server *s = 0;
 	struct open o, *met;
-	struct row *r;
-	bool daemon;
+	struct look *l;
 
 	met = bpf_map_lookup_elem(&opens, &id);
 	if (!met)
@@ -227,33 +243,16 @@ int COUNTING(on_end, struct fuse_req *req)
 	now = bpf_ktime_get_ns();
 	all = now - o.since;
 	/* A kernel thread answers for virtiofs; and whoever takes the file system down ends all requests. */
-	daemon = !(t->flags & PF_KTHREAD) && BPF_CORE_READ(req, out.h.error) != -ECONNABORTED;
-	if (daemon) {
-		w = bpf_task_storage_get(&workers, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-		if (w)
-			queue = queued(w, conn, &o);
-		else
-			ADD(lost_workers, 1);
-	}
-	r = bpf_map_lookup_elem(&rows, &o.key);
-	if (!r) {
-		bpf_map_update_elem(&rows, &o.key, &no_row, BPF_NOEXIST);
-		r = bpf_map_lookup_elem(&rows, &o.key);
-	}
-	if (r) {
-		ADD(r->count, 1);
-		ADD(r->queue_ns, queue);
-		ADD(r->daemon_ns, all - queue);
-	} else {
-		ADD(lost_rows, 1);
-	}
-	if (!daemon)
+	if (!(t->flags & PF_KTHREAD) && BPF_CORE_READ(req, out.h.error) != -ECONNABORTED)
+		s = server_of(t, o.key.dev);
+	if (s)
+		queue = queued(s, &o);
+	account(&o, queue, all - queue);
+	if (!s)
 		return 0;
-	answered(t, o.key.dev, all - queue);
-	if (w) {
-		w->conn = (u64)conn;
-		w->answered = now;
-		w->pending = oldest(conn);
-	}
+	ADD(s->ns, all - queue);
+	l = &s->looks[__sync_fetch_and_add(&s->answers, 1) & (LOOKS - 1)];
+	l->oldest = oldest(BPF_CORE_READ(req, fm, fc));
+	l->at = now;
 	return 0;
 }

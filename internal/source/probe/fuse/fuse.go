@@ -74,7 +74,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	// nobody asked is a measurement too
 	into.PutTotal(sample.FuseRequests, sample.Entity{}, 0, fromEnd)
 	into.PutTotal(sample.FuseTime, sample.Entity{}, 0, fromEnd)
-	return errors.Join(err, p.open(into), p.probe.Losses("fuse", []string{"lost_requests", "lost_rows", "lost_workers", "lost_processes"}, into))
+	return errors.Join(err, p.open(into), p.probe.Losses("fuse", []string{"lost_requests", "lost_rows", "lost_processes"}, into))
 }
 
 // device names a file system by its number.

@@ -51,19 +51,17 @@ type fuseServer struct {
 	_       structs.HostLayout
 	Answers uint64
 	Ns      uint64
+	Looks   [64]struct {
+		_      structs.HostLayout
+		At     uint64
+		Oldest uint64
+	}
 }
 
 type fuseServerKey struct {
 	_    structs.HostLayout
 	Dev  uint32
 	Tgid uint32
-}
-
-type fuseWorker struct {
-	_        structs.HostLayout
-	Conn     uint64
-	Answered uint64
-	Pending  uint64
 }
 
 // Names of all BPF objects in the ELF.
@@ -74,7 +72,6 @@ const (
 	fuseMapProcesses     = "processes"
 	fuseMapRows          = "rows"
 	fuseMapServers       = "servers"
-	fuseMapWorkers       = "workers"
 	fuseProgOnEnd        = "on_end"
 	fuseProgOnRename     = "on_rename"
 	fuseProgOnSend       = "on_send"
@@ -83,7 +80,6 @@ const (
 	fuseVarLostProcesses = "lost_processes"
 	fuseVarLostRequests  = "lost_requests"
 	fuseVarLostRows      = "lost_rows"
-	fuseVarLostWorkers   = "lost_workers"
 	fuseVarSent          = "sent"
 )
 
@@ -142,7 +138,6 @@ type fuseMapSpecs struct {
 	Processes *ebpf.MapSpec `ebpf:"processes"`
 	Rows      *ebpf.MapSpec `ebpf:"rows"`
 	Servers   *ebpf.MapSpec `ebpf:"servers"`
-	Workers   *ebpf.MapSpec `ebpf:"workers"`
 }
 
 // fuseVariableSpecs contains global variables before they are loaded into the kernel.
@@ -154,7 +149,6 @@ type fuseVariableSpecs struct {
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
 	LostRequests  *ebpf.VariableSpec `ebpf:"lost_requests"`
 	LostRows      *ebpf.VariableSpec `ebpf:"lost_rows"`
-	LostWorkers   *ebpf.VariableSpec `ebpf:"lost_workers"`
 	Sent          *ebpf.VariableSpec `ebpf:"sent"`
 }
 
@@ -182,7 +176,6 @@ type fuseMaps struct {
 	Processes *ebpf.Map `ebpf:"processes"`
 	Rows      *ebpf.Map `ebpf:"rows"`
 	Servers   *ebpf.Map `ebpf:"servers"`
-	Workers   *ebpf.Map `ebpf:"workers"`
 }
 
 func (m *fuseMaps) Close() error {
@@ -191,7 +184,6 @@ func (m *fuseMaps) Close() error {
 		m.Processes,
 		m.Rows,
 		m.Servers,
-		m.Workers,
 	)
 }
 
@@ -204,7 +196,6 @@ type fuseVariables struct {
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
 	LostRequests  *ebpf.Variable `ebpf:"lost_requests"`
 	LostRows      *ebpf.Variable `ebpf:"lost_rows"`
-	LostWorkers   *ebpf.Variable `ebpf:"lost_workers"`
 	Sent          *ebpf.Variable `ebpf:"sent"`
 }
 

@@ -153,7 +153,8 @@ func TestDaemonsTime(t *testing.T) {
 
 // Eight readers of a daemon that works on one, or on two, at a time: a request lies
 // in the queue while those before it are served. The daemon, which has always the
-// next one to take, takes as long by the layer as by its own clock.
+// next one to take, takes as long by the layer as by its own clock, and some tens of
+// microseconds in which it is called.
 func TestQueue(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	const n, readers = 401, 8 // a prime
