@@ -168,15 +168,20 @@ func (a *Agent) push(f series.Frame) {
 	}
 }
 
+// Built tells why this build of the program has no agent: nil, or an error to show.
+func Built() error {
+	if err := series.Built(); err != nil {
+		return fmt.Errorf("starting the agent: %w", err)
+	}
+	return nil
+}
+
 // stopPatience is how long the disk may take when the agent stops.
 const stopPatience = 8 * time.Second
 
 // Run watches until ctx ends. It fails at once when another agent has the
 // directory; whatever else keeps it from writing is logged and tried again.
 func (a *Agent) Run(ctx context.Context) error {
-	if err := series.Built(); err != nil {
-		return fmt.Errorf("starting the agent: %w", err)
-	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(a.config.Limits.Memory / 4 * 3))
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	hold(a.host, a.log)

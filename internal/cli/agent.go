@@ -79,6 +79,9 @@ func runAgent(e *env, c *cobra.Command, o *agentOptions) error {
 	if err != nil || o.check {
 		return err
 	}
+	if err := agent.Built(); err != nil {
+		return err
+	}
 	// What a machine does is for those to read who may ask it.
 	defer syscall.Umask(syscall.Umask(0o077))
 	ctx, stop := session.UntilInterrupt(c.Context(), nil)
