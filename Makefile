@@ -21,6 +21,14 @@ install: build ## install to $(PREFIX)/bin (DESTDIR is honoured)
 test: ## run every test (as root, or with sudo)
 	./test/all
 
+.PHONY: scenarios
+scenarios: ## put every cause on this machine and demand its name, in all variants (root, 9 minutes)
+	go test ./scenarios -all -v -count=1 -timeout 30m
+
+.PHONY: race-commands
+race-commands: ## run commands that watch, write and are interrupted under the race detector (root, 4 minutes)
+	CGO_ENABLED=1 go test -race -short ./internal/cli -count=1 -run 'StopsOnSIGTERM|BesideAnAgent|JudgeIncident|Interrupt|HasItsSignals|EndsHalfWay|RecordRuns|RecordEnds|LabRunKeeps|LabEatReaches|LabEatEnds|Progress|KilledTrace|TraceEnds'
+
 .PHONY: laws
 laws: ## judge a million windows that nobody recorded (6 minutes)
 	IOCAUSE_SYNTHETIC=1000000 go test ./internal/diagnose -run 'TestSynthetic|TestLaws' -timeout 1h -v

@@ -24,19 +24,37 @@ var (
 	binary  = flag.String("iocause", "", "use this `binary` instead of a fresh one")
 	scratch = flag.String("scratch", "", "`folder` for test files, on a disk (default: $IOCAUSE_LAB_DIR or /var/tmp)")
 	reports = flag.String("reports", "", "keep reports, facts and accounts in this `folder`")
+	all     = flag.Bool("all", false, "run the variants too, which take three minutes more")
 	setUp   = flag.Bool("situations", false, "ask whether the situations come about, not for the verdicts")
 )
 
+// variants are the scenarios that have another file system, program or call than
+// one that always runs, and the same cause. They run with -all or -scenario.
+func variants() []string {
+	return []string{
+		"cache-squeezed-tmpfs", "cgroup-cache-limit-mapped", "cgroup-io-limit-unreached-sync", "cgroup-io-throttle-iops",
+		"cold-cache-btrfs", "cold-cache-in-cgroup", "cold-cache-overlay", "cold-cache-random", "cold-cache-xfs",
+		"dd-direct", "dd-dsync", "device-queueing-libaio", "device-without-errors", "direct-io-once", "dirty-throttling-xfs",
+		"fuse-daemon-buffered", "noisy-neighbour-writes", "redis-aof-always", "rsync-cold-tree", "stress-ng-cpu",
+		"stress-ng-fsync", "sync-writes-btrfs", "sync-writes-sqlite", "sync-writes-xfs", "two-cache-users",
+	}
+}
+
 // TestScenariosAreSound runs without any privilege.
 func TestScenariosAreSound(t *testing.T) {
-	all, err := lab.ReadAll(Files, ".")
+	every, err := lab.ReadAll(Files, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) == 0 {
+	if len(every) == 0 {
 		t.Fatal("there are no scenarios")
 	}
-	for _, s := range all {
+	for _, name := range variants() {
+		if !slices.ContainsFunc(every, func(s *lab.Scenario) bool { return s.Name == name }) {
+			t.Errorf("variants has %s, which is no scenario", name)
+		}
+	}
+	for _, s := range every {
 		if !slices.Contains(s.Requires, "root") {
 			t.Errorf("%s does not require root, which observing does", s.Name)
 		}
@@ -51,7 +69,7 @@ func TestScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatalf("-scenario: %v", err)
 	}
-	all, err := lab.ReadAll(Files, ".")
+	every, err := lab.ReadAll(Files, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +82,8 @@ func TestScenarios(t *testing.T) {
 	})
 	var runner *lab.Runner
 	parent := t
-	for _, s := range all {
-		if !pattern.MatchString(s.Name) {
+	for _, s := range every {
+		if !pattern.MatchString(s.Name) || *only == "" && !*all && slices.Contains(variants(), s.Name) {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {

@@ -45,25 +45,33 @@ func TestToolsInEveryFormat(t *testing.T) {
 			if by != "" {
 				args = append(args, "--by", by)
 			}
-			code, out, errs := runApp(t.Context(), source.List(), args...)
-			if code != 0 || out == "" {
-				t.Errorf("%v: code %d, %q", args, code, errs)
-			}
-			for line := range strings.Lines(out) {
-				if text.Width(strings.TrimSuffix(line, "\n")) > 80 {
-					t.Errorf("%v: a line of %d columns: %q", args, text.Width(line), line)
-				}
-			}
-			_, out, errs = runApp(t.Context(), source.List(), append(args, "--format", "json")...)
-			var object map[string]any
-			if err := json.Unmarshal([]byte(out), &object); err != nil || object["time"] == "" || object["seconds"].(float64) < 0.1 {
-				t.Errorf("%v as JSON: %v, %q, %q", args, err, out, errs)
-			}
-			_, out, errs = runApp(t.Context(), source.List(), append(args, "--format", "csv")...)
-			if all, err := csv.NewReader(strings.NewReader(out)).ReadAll(); err != nil || len(all) > 0 && all[0][0] != "time" {
-				t.Errorf("%v as CSV: %v, %q, %q", args, err, out, errs)
-			}
+			t.Run(strings.Join(args, " "), func(t *testing.T) {
+				t.Parallel() // most of the time they watch
+				inEveryFormat(t, args)
+			})
 		}
+	}
+}
+
+func inEveryFormat(t *testing.T, args []string) {
+	t.Helper()
+	code, out, errs := runApp(t.Context(), source.List(), args...)
+	if code != 0 || out == "" {
+		t.Errorf("code %d, %q", code, errs)
+	}
+	for line := range strings.Lines(out) {
+		if text.Width(strings.TrimSuffix(line, "\n")) > 80 {
+			t.Errorf("a line of %d columns: %q", text.Width(line), line)
+		}
+	}
+	_, out, errs = runApp(t.Context(), source.List(), append(slices.Clip(args), "--format", "json")...)
+	var object map[string]any
+	if err := json.Unmarshal([]byte(out), &object); err != nil || object["time"] == "" || object["seconds"].(float64) < 0.1 {
+		t.Errorf("as JSON: %v, %q, %q", err, out, errs)
+	}
+	_, out, errs = runApp(t.Context(), source.List(), append(slices.Clip(args), "--format", "csv")...)
+	if all, err := csv.NewReader(strings.NewReader(out)).ReadAll(); err != nil || len(all) > 0 && all[0][0] != "time" {
+		t.Errorf("as CSV: %v, %q, %q", err, out, errs)
 	}
 }
 

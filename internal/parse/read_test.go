@@ -90,6 +90,9 @@ func TestProseAround(t *testing.T) {
 
 // A text of any length is kept in bounded memory, at a coarser grain.
 func TestLongText(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads much text, one goroutine at a time")
+	}
 	const reports = 20000
 	in, out := io.Pipe()
 	go func() {
@@ -117,6 +120,9 @@ func TestLongText(t *testing.T) {
 
 // Many devices over a long time are kept in bounded memory as well.
 func TestManySeries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads much text, one goroutine at a time")
+	}
 	in, out := io.Pipe()
 	go func() {
 		row := strings.Repeat("x", 8)
