@@ -1,6 +1,6 @@
-// Package ask has the error of questions that make no sense as they were put,
-// wherever that is found out: the command line ends with the status of bad usage
-// for it.
+// Package ask has what people put questions with: the error of those that make no
+// sense, wherever that is found out (the command line ends with the status of bad
+// usage for it), and sizes as they are written.
 package ask
 
 // Error is a question that makes no sense as it was put.

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/agent"
+	"iocause/internal/incident"
 	"iocause/internal/session"
+	"iocause/internal/version"
 )
 
 // agentOptions are the flags of agent.
@@ -23,20 +25,17 @@ type agentOptions struct {
 func newAgentCommand(e *env) *cobra.Command {
 	o := &agentOptions{}
 	c := &cobra.Command{
-		Use:     "agent [flags]",
-		Short:   "Watch this machine all the time and record what it does",
-		Long:    helpOf("agent"),
-		Example: examplesOf("agent"),
-		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runAgent(e, c, o) },
+		Use:   "agent [flags]",
+		Short: "Watch this machine all the time and record what it does",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return runAgent(e, c, o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.config, "config", "", "file with the configuration (YAML)")
 	f.StringVar(&o.dir, "dir", "", "directory of the recording (/var/lib/iocause)")
-	f.Var(timeIn(&o.interval, 0), "interval", "time between two readings (1s)")
+	f.Var(timeIn(&o.interval, 0).from(agent.ShortestInterval, "give a time such as 1s"), "interval", "time between two readings (1s)")
 	f.StringVar(&o.listen, "listen", "", "address for scrapers and queries, none to\nlisten nowhere (127.0.0.1:9464)")
 	f.BoolVar(&o.check, "check-config", false, "only read the configuration")
-	f.SortFlags = false
 	return c
 }
 
@@ -49,8 +48,8 @@ func (o *agentOptions) read(c *cobra.Command) (agent.Config, error) {
 		}
 	}
 	if c.Flags().Changed("interval") {
-		if o.interval < agent.ShortestInterval || o.interval > time.Minute {
-			return config, &usageError{fmt.Errorf("reading --interval: %v is not between %v and 1m", o.interval, agent.ShortestInterval), "give a time such as 1s"}
+		if o.interval > time.Minute {
+			return config, &usageError{fmt.Errorf("reading --interval: %v is longer than 1m", o.interval), "give a time such as 1s"}
 		}
 		config.Interval = o.interval
 	}
@@ -74,6 +73,11 @@ func (o *agentOptions) read(c *cobra.Command) (agent.Config, error) {
 	return config, nil
 }
 
+// newIncidentJudge judges incidents of this machine.
+func newIncidentJudge(e *env) *incident.Judge {
+	return &incident.Judge{Host: e.host, Program: version.Program(), Opener: newOpener(e, stateDir), Sources: e.sources, OpenLimit: openLimit()}
+}
+
 func runAgent(e *env, c *cobra.Command, o *agentOptions) error {
 	config, err := o.read(c)
 	if err != nil || o.check {
@@ -87,7 +91,7 @@ func runAgent(e *env, c *cobra.Command, o *agentOptions) error {
 	ctx, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(e.stderr, nil))
-	a := agent.New(e.host, config, log, newIncidentJudge(e).Judge, programName())
+	a := agent.New(e.host, config, log, newIncidentJudge(e).Judge, version.Program())
 	showPage(e, a, &config, log)
 	return a.Run(ctx)
 }

@@ -203,7 +203,7 @@ func TestQueryRefuses(t *testing.T) {
 		{[]string{}, exitUsage, "the expression is missing"},
 		{[]string{"rate(x[5m]"}, exitUsage, "at character 11: unclosed left parenthesis; it is here:\n  rate(x[5m]\n            ^"},
 		{[]string{"up +\n\tsum(x) by"}, exitUsage, "it is here:"},
-		{[]string{"x", "--format", "xml"}, exitUsage, "no format is called"},
+		{[]string{"x", "--format", "xml"}, exitUsage, `"xml" is not known; use text, json or csv`},
 		{[]string{"x", "--from", "soon"}, exitUsage, "reading --from: \"soon\" is no time; write it like"},
 		{[]string{"x", "--from", "now", "--to", "1h ago"}, exitUsage, "is not before"},
 		{[]string{"x", "--step", "1s"}, exitUsage, "there is no --from"},
@@ -228,7 +228,7 @@ func TestAgentRefuses(t *testing.T) {
 	}{
 		{[]string{"--config", config, "--check-config"}, config + ":3: \"lots\" is no share"},
 		{[]string{"--config", config + ".none"}, "no such file"},
-		{[]string{"--interval", "1ms"}, "reading --interval: 1ms is not between"},
+		{[]string{"--interval", "1ms"}, "reading --interval: 1ms is too short"},
 		{[]string{"--listen", "everywhere"}, "reading --listen:"},
 		{[]string{"now"}, "takes none"},
 	} {

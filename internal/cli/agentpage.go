@@ -1,31 +1,15 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
-	"time"
 
 	"iocause/internal/agent"
 	"iocause/internal/agent/page"
 	"iocause/internal/replay"
-)
-
-// A report may take more than the agent: it is made by a process of its own, that
-// goes first where memory is short, and last where processors are.
-const (
-	reportMemory = "GOMEMLIMIT=80MiB"
-	reportNice   = 10
-	reportOOM    = "500" // oom_score_adj
+	"iocause/internal/version"
 )
 
 // showPage gives the agent its page.
@@ -38,7 +22,7 @@ func showPage(e *env, a *agent.Agent, config *agent.Config, log *slog.Logger) {
 	} else {
 		log.Info("there is a page to look at", "url", "http://"+config.Listen+"/", "password", filepath.Join(config.Dir, page.KeyFile))
 	}
-	a.Show(page.New(page.Options{Dir: config.Dir, Program: programName(), Host: e.host, Verdict: a.Verdict,
+	a.Show(page.New(page.Options{Dir: config.Dir, Program: version.Program(), Host: e.host, Verdict: a.Verdict,
 		Recording: func() replay.Series {
 			if r := a.Recording(); r != nil {
 				return r
@@ -46,39 +30,7 @@ func showPage(e *env, a *agent.Agent, config *agent.Config, log *slog.Logger) {
 			return nil
 		},
 		Report: func(ctx context.Context, w io.Writer, ask page.Ask) error {
-			return reportAside(ctx, w, config.Dir, ask)
+			return page.ReportAside(ctx, w, config.Dir, ask)
 		},
 	}))
-}
-
-// reportAside lets another process write a report.
-func reportAside(ctx context.Context, w io.Writer, dir string, ask page.Ask) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("making the report: %w", err)
-	}
-	args := []string{"report", "--dir", dir, "-o", "-"}
-	if ask.Incident > 0 {
-		args = append(args, strconv.Itoa(ask.Incident))
-	} else {
-		args = append(args, "--from", ask.From.Format(time.RFC3339), "--to", ask.To.Format(time.RFC3339))
-	}
-	c := exec.CommandContext(ctx, self, args...)
-	var said bytes.Buffer
-	c.Stdout, c.Stderr, c.WaitDelay = w, &said, time.Second
-	c.Env = append(os.Environ(), reportMemory)
-	if err := c.Start(); err != nil {
-		return fmt.Errorf("making the report: %w", err)
-	}
-	// What fails of these two costs the machine a little, and the report nothing.
-	_ = syscall.Setpriority(syscall.PRIO_PROCESS, c.Process.Pid, reportNice)
-	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", c.Process.Pid), []byte(reportOOM), 0)
-	if err := c.Wait(); err != nil {
-		var failed *exec.ExitError
-		if errors.As(err, &failed) && said.Len() > 0 {
-			return errors.New(strings.TrimSpace(said.String()))
-		}
-		return fmt.Errorf("making the report: %w", err)
-	}
-	return nil
 }

@@ -35,18 +35,16 @@ type baselineOptions struct{ dir, format, day string }
 func newBaselineCommand(e *env) *cobra.Command {
 	o := &baselineOptions{}
 	c := &cobra.Command{
-		Use:     "baseline [SIGNAL] [flags]",
-		Short:   "Show what is normal on this host, and today against it",
-		Long:    helpOf("baseline", "{signals}", signalList()),
-		Example: examplesOf("baseline"),
-		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return runBaseline(e, o, args) },
+		Use:   "baseline [SIGNAL] [flags]",
+		Short: "Show what is normal on this host, and today against it",
+		Long:  helpOf("baseline", "{signals}", signalList()),
+		Args:  cobra.MaximumNArgs(1),
+		RunE:  func(_ *cobra.Command, args []string) error { return runBaseline(e, o, args) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
 	f.StringVar(&o.day, "day", "today", "to draw: today, yesterday, 2026-11-03")
-	f.StringVar(&o.format, "format", "text", "text or json")
-	f.SortFlags = false
+	f.Var(formats(&o.format, "json"), "format", "text or json")
 	return c
 }
 
@@ -63,9 +61,6 @@ func signalList() string {
 }
 
 func runBaseline(e *env, o *baselineOptions, args []string) error {
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
 	day, err := baseline.DayOf(o.day, e.host.Now())
 	if err != nil {
 		return err
@@ -99,7 +94,7 @@ func listBaselines(out io.Writer, o *baselineOptions, signals []detect.Signal, h
 		return writeJSON(out, map[string]any{"version": 1, "hours": hours})
 	}
 	t := baseline.List(hours, newest)
-	return text.WriteTable(out, &t, console.Style(out, os.Getenv, console.WidestTable))
+	return writeTable(out, &t)
 }
 
 // drawBaseline draws a day of a signal.

@@ -10,9 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/console"
-	"iocause/internal/diagnose"
 	"iocause/internal/incident"
-	"iocause/internal/sample"
 	"iocause/internal/session"
 	"iocause/internal/show"
 	"iocause/internal/table"
@@ -30,12 +28,10 @@ type burstOptions struct {
 func newBurstCommand(e *env) *cobra.Command {
 	o := &burstOptions{}
 	c := &cobra.Command{
-		Use:     "burst " + intervalUsage,
-		Short:   "Find bursts of I/O of milliseconds, and who made them",
-		Long:    helpOf("burst"),
-		Example: examplesOf("burst"),
-		Args:    func(c *cobra.Command, args []string) error { return o.args(args) },
-		RunE:    func(c *cobra.Command, _ []string) error { return runBurst(e, c, o) },
+		Use:   "burst " + intervalUsage,
+		Short: "Find bursts of I/O of milliseconds, and who made them",
+		Args:  func(c *cobra.Command, args []string) error { return o.args(args) },
+		RunE:  func(c *cobra.Command, _ []string) error { return runBurst(e, c, o) },
 	}
 	o.bind(c, "bursts")
 	o.filter.bind(c)
@@ -43,10 +39,6 @@ func newBurstCommand(e *env) *cobra.Command {
 	o.playback.bind(c)
 	return c
 }
-
-// burstLines is how many bursts of a disk are printed in a second; the rest are
-// in the table.
-const burstLines = 10
 
 // burstRefuses are filters without an answer: files stay in the kernel.
 func burstRefuses() []noAnswer {
@@ -60,10 +52,6 @@ type burstRun struct {
 	o       *burstOptions
 	printer *console.Printer
 	lines   *show.Bursts
-	second  int64 // that shown counts in
-	shown   int
-	hidden  int  // since the last tables
-	printed bool // tables, below the bursts so far
 }
 
 func runBurst(e *env, c *cobra.Command, o *burstOptions) error {
@@ -78,12 +66,7 @@ func runBurst(e *env, c *cobra.Command, o *burstOptions) error {
 	if err := refused(c, burstRefuses(), ""); err != nil {
 		return err
 	}
-	var t diagnose.Target
-	if given := o.filter.given(c); data != nil {
-		t, err = o.filter.Recorded(given)
-	} else {
-		t, err = o.filter.Target(e.host, given)
-	}
+	t, err := o.filter.target(e.host, data != nil, o.filter.given(c))
 	if err != nil {
 		return err
 	}
@@ -92,7 +75,7 @@ func runBurst(e *env, c *cobra.Command, o *burstOptions) error {
 		disk = e.host.LongestDisk()
 	}
 	f := burst.Filter{PIDs: t.PIDs, Comm: t.Comm, Cgroup: t.Cgroup, Device: t.Device}
-	r.lines = show.NewBursts(e.stdout, disk, console.Style(e.stdout, os.Getenv, console.WidestTable))
+	r.lines = show.NewBursts(e.stdout, o.format, disk, console.Style(e.stdout, os.Getenv, console.WidestTable))
 	if data == nil {
 		return r.live(c.Context(), f)
 	}
@@ -100,7 +83,7 @@ func runBurst(e *env, c *cobra.Command, o *burstOptions) error {
 	if c.Flags().NArg() == 0 {
 		every = 0
 	}
-	return burst.Play(data, f, every, o.count, r.found, func(in *burst.Interval) error { return r.print(in, "") })
+	return burst.Play(data, f, every, o.count, r.lines.Write, func(in *burst.Interval) error { return r.print(in, "") })
 }
 
 // live watches until it is enough.
@@ -113,7 +96,7 @@ func (r *burstRun) live(ctx context.Context, f burst.Filter) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, observer.Close()) }()
-	observer.Found = r.found
+	observer.Found = r.lines.Write
 	if o.format != "text" || o.every > 2*time.Second {
 		fmt.Fprintf(e.stderr, "iocause: looking for bursts, the first table after %s\n", table.Duration(o.every.Seconds()))
 	}
@@ -134,36 +117,13 @@ func (r *burstRun) live(ctx context.Context, f burst.Filter) (err error) {
 	return r.print(observer.Sum(began, length), "All "+table.Duration(length.Seconds()))
 }
 
-// found prints a burst.
-func (r *burstRun) found(b *burst.Burst) error {
-	switch r.o.format {
-	case "csv":
-		return nil
-	case "json":
-		return writeJSONLine(r.env.stdout, map[string]any{"burst": b.Object()})
-	}
-	if s := b.At.Unix(); s != r.second {
-		r.second, r.shown = s, 0
-	}
-	if r.shown++; r.shown > burstLines {
-		r.hidden++
-		return nil
-	}
-	if r.printed {
-		r.printed = false
-		fmt.Fprintln(r.env.stdout)
-	}
-	return r.lines.Write(b)
-}
-
 // print prints the tables of an interval.
 func (r *burstRun) print(in *burst.Interval, label string) error {
 	tables := in.Tables()
-	if r.hidden > 0 {
-		tables[0].Notes = append(tables[0].Notes, fmt.Sprintf("%s beyond %d in a second in the table only", sample.Counted(r.hidden, "burst"), burstLines))
-		r.hidden = 0
+	below, note := r.lines.Tables()
+	if note != "" {
+		tables[0].Notes = append(tables[0].Notes, note)
 	}
-	r.printer.Before = r.printer.Before || r.o.format == "text" && r.shown > 0
-	r.printed = true
+	r.printer.Before = r.printer.Before || below
 	return r.printer.Print(in.Start, in.Length, label, tables)
 }

@@ -28,25 +28,22 @@ type captureOptions struct {
 func newCaptureCommand(e *env) *cobra.Command {
 	o := &captureOptions{}
 	c := &cobra.Command{
-		Use:     "capture [flags]",
-		Short:   "Keep what goes on now as an incident, by hand",
-		Long:    helpOf("capture"),
-		Example: examplesOf("capture"),
-		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runCapture(c.Context(), e, o) },
+		Use:   "capture [flags]",
+		Short: "Keep what goes on now as an incident, by hand",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return runCapture(c.Context(), e, o) },
 	}
 	f := c.Flags()
-	f.Var(timeIn(&o.length, 10*time.Second), "duration", "how long all probes watch")
+	f.Var(timeIn(&o.length, 10*time.Second).from(shortest, goodLength), "duration", "how long all probes watch")
 	f.StringVar(&o.note, "note", "", "why it was captured, to be kept with it")
 	f.StringVarP(&o.out, "output", "o", "", "keep it in this file")
 	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
-	f.SortFlags = false
 	return c
 }
 
 func (o *captureOptions) check() error {
-	if o.length < shortest || o.length > time.Hour {
-		return &usageError{fmt.Errorf("reading --duration: %v is not between %v and 1h", o.length, shortest), "10s is a good start"}
+	if o.length > time.Hour {
+		return &usageError{fmt.Errorf("reading --duration: %v is longer than 1h", o.length), goodLength}
 	}
 	if o.out == "" {
 		return nil

@@ -67,7 +67,7 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"threads 5":              "is one look, without intervals",
+		"threads 5":              "is of one time, without intervals",
 		"threads --histogram":    "--histogram and --recording exclude each other",
 		"offcpu --duration 3s":   "--duration and --recording exclude each other",
 		"resident --pid 1":       "--pid and --recording exclude each other",
@@ -75,7 +75,7 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 		"trace -o /x":            "--output and --recording exclude each other",
 		"trace --from 10:00":     "is of one time",
 		"burst --file x":         "milliseconds are kept by process and cgroup",
-		"latency 1":              "is one look, without intervals",
+		"latency 1":              "is of one time, without intervals",
 		"latency --slow 1us":     "the stacks of calls that took 1ms or longer",
 		"latency --syscall x":    "no system call is called \"x\"",
 		"latency --syscall poll": "the incident holds no poll: calls that wait for something to happen were not looked at",

@@ -14,25 +14,17 @@ import (
 
 func newCheckCommand(e *env) *cobra.Command {
 	var format string
-	limit := check.Limit
+	var limit time.Duration
 	c := &cobra.Command{
-		Use:     "check",
-		Short:   "Say what can be observed here, and which verdicts that allows",
-		Long:    helpOf("check"),
-		Example: examplesOf("check"),
-		Args:    noArgs,
+		Use:   "check",
+		Short: "Say what can be observed here, and which verdicts that allows",
+		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkFormat(format); err != nil {
-				return err
-			}
-			if limit < check.Limit {
-				return &usageError{fmt.Errorf("reading --timeout: %v is too short", limit), fmt.Sprintf("give %v or more", check.Limit)}
-			}
 			return runCheck(c.Context(), e, format, limit)
 		},
 	}
-	c.Flags().DurationVar(&limit, "timeout", limit, "give up what has not answered by then")
-	c.Flags().StringVar(&format, "format", "text", "text or json")
+	c.Flags().Var(timeIn(&limit, check.Limit).from(check.Limit, fmt.Sprintf("give %v or more", check.Limit)), "timeout", "give up what has not answered by then")
+	c.Flags().Var(formats(&format, "json"), "format", "text or json")
 	return c
 }
 

@@ -6,9 +6,7 @@ import (
 	"io"
 
 	"iocause/internal/console"
-	"iocause/internal/judge"
 	"iocause/internal/present/text"
-	"iocause/internal/sample"
 	"iocause/internal/session"
 )
 
@@ -27,12 +25,4 @@ func waitForChild(watch context.Context, notes io.Writer, c *session.Child) int 
 	return c.Wait(watch, func(advice string) {
 		fmt.Fprintf(notes, "iocause: %s (process %d) runs on; %s\n", text.Escape(c.Name()), c.PID(), advice)
 	})
-}
-
-// describeChild says in the window what is odd about how the command ran, if it
-// has ended.
-func describeChild(w *sample.Window, c *session.Child) {
-	if ran, state, ok := c.Ended(); ok {
-		judge.DescribeRun(w, ran, c.Code(), state.String())
-	}
 }

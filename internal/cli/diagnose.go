@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,6 +43,9 @@ const lookLength = 10 * time.Second
 // shortest is the shortest window that shows anything.
 const shortest = session.Shortest
 
+// goodLength is the advice where a length is none that shows anything.
+const goodLength = "give 100ms or more; 10s is a good start"
+
 // diagnoseOptions are the flags of diagnose.
 type diagnoseOptions struct {
 	duration time.Duration
@@ -61,10 +62,8 @@ type diagnoseOptions struct {
 func newDiagnoseCommand(e *env) *cobra.Command {
 	o := &diagnoseOptions{}
 	c := &cobra.Command{
-		Use:     "diagnose [flags] [-- COMMAND ...]",
-		Short:   "Watch for some seconds and name the cause of slow I/O",
-		Long:    helpOf("diagnose"),
-		Example: examplesOf("diagnose"),
+		Use:   "diagnose [flags] [-- COMMAND ...]",
+		Short: "Watch for some seconds and name the cause of slow I/O",
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
 				return &usageError{fmt.Errorf("reading the arguments: %q is no flag", before[0]),
@@ -80,19 +79,18 @@ func newDiagnoseCommand(e *env) *cobra.Command {
 
 func (o *diagnoseOptions) bind(c *cobra.Command) {
 	f := c.Flags()
-	f.Var(timeIn(&o.duration, lookLength), "duration", "how long to watch")
+	f.Var(timeIn(&o.duration, lookLength).from(shortest, goodLength), "duration", "how long to watch")
 	f.IntVar(&o.filter.PID, "pid", 0, "limit the diagnosis to this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "limit it to processes of this name")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "limit it to the processes in and below this\ncgroup")
 	f.StringVar(&o.filter.Device, "device", "", "limit it to I/O on this block device")
-	f.StringVar(&o.format, "format", "text", "text or json")
+	f.Var(formats(&o.format, "json"), "format", "text or json")
 	f.BoolVarP(&o.whole, "verbose", "v", false, "say also where figures come from, what was\nruled out and why, what would refute the answer")
 	f.StringVarP(&o.page, "output", "o", "", "write a page, too: FILE.html")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit with the code of the COMMAND")
 	o.playback.bind(c)
 	o.failOn.bind(c)
 	o.against.bind(c)
-	f.SortFlags = false
 }
 
 // check finds out whether the options make sense together, and what they ask.
@@ -106,15 +104,8 @@ func (o *diagnoseOptions) check(h *host.Host, c *cobra.Command, command []string
 
 // checkFlags returns the filters that are given.
 func (o *diagnoseOptions) checkFlags(c *cobra.Command, command []string) ([]string, error) {
-	if err := checkFormat(o.format); err != nil {
-		return nil, err
-	}
 	if err := o.failOn.check(); err != nil {
 		return nil, err
-	}
-	if o.duration < shortest {
-		return nil, &usageError{fmt.Errorf("reading --duration: %v is too short to see anything", o.duration),
-			"use 100ms or more; 10s is a good start"}
 	}
 	if o.page == "-" {
 		return nil, &usageError{errors.New("reading --output: standard output holds the finding"), "give a file, or use 'iocause report -o -' on a recording"}
@@ -162,67 +153,39 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 	}
 	watch, stop := session.UntilInterrupt(c.Context(), func(s os.Signal) { ch.Signal(s) })
 	defer stop()
-	open, cancel := context.WithTimeout(watch, openLimit())
-	defer cancel()
-	var one *host.Started
-	if len(target.PIDs) == 1 {
-		one = e.host.StartOf(target.PIDs[0])
-	}
 	missing := filters.Nobody(e.host, target)
 	if missing != "" {
 		fmt.Fprintf(e.stderr, "iocause: %s now; watching whether that changes\n", missing)
 	}
-	collector := source.Open(open, e.host, e.sources)
-	defer collector.Close()
-	collector.StandIn(source.StandIns())
-	if watch.Err() != nil {
-		return session.TooEarly(watch)
+	w, err := judge.Open(watch, e.host, e.sources, openLimit())
+	if err != nil {
+		return err
 	}
-	noteRefusals(e.stderr, collector.Statuses())
-
-	collector.Begin()
-	ob := source.Observation{Length: o.duration}
-	if ch != nil {
-		if err := ch.Start(e.host); err != nil {
-			return err
-		}
-		defer ch.StopTracking()
-		ob.Until = ch.Done()
-		if !c.Flags().Changed("duration") {
-			ob.Length = 0
-		}
+	defer w.Close()
+	noteRefusals(e.stderr, w.Statuses())
+	look := judge.Look{Target: target, Child: ch}
+	if ch == nil || c.Flags().Changed("duration") {
+		look.Length = o.duration
 	}
-	line := console.NewProgress(e.stderr, ob.Length, args)
-	ob.Progress = func(p source.Progress) { line.Draw(func() string { return console.Observing(p) }) }
+	var line *session.Line
+	look.Begun = func() { line = console.NewProgress(e.stderr, look.Length, args) }
+	look.Progress = func(p source.Progress) { line.Draw(func() string { return console.Observing(p) }) }
 	var course *picture.Course
-	var window *sample.Window
 	if o.page != "" {
 		course = &picture.Course{}
-		window = collector.ObserveInSteps(watch, ob, time.Second, course.Add)
-	} else {
-		window = collector.Observe(watch, ob)
+		look.Step = course.Add
+	}
+	window, target, err := w.Window(watch, &look)
+	if err != nil {
+		return err
 	}
 	line.Erase()
-	if one != nil {
-		if why := one.Ended(e.host); why != "" {
-			window.Gaps = append(window.Gaps, sample.Gap{Why: why})
-		}
-	}
-	if ch != nil {
-		procs := ch.StopTracking()
-		target.PIDs = slices.Sorted(maps.Keys(procs))
-		judge.Rename(window, procs)
-		describeChild(window, ch)
-		if watch.Err() != nil {
-			ch.Signal(session.SignalOf(watch))
-		}
-	}
 	r, err := conclude(watch, e, o, window, target, missing, before)
 	if err == nil && course != nil {
 		err = writePage(e, o.page, report.Live(e.host, r, window, course, o.filter.Words(o.filter.given(c))))
 	}
 	if ch != nil {
-		if err := collector.Close(); err != nil { // the command may run on for long
+		if err := w.Close(); err != nil { // the command may run on for long
 			fmt.Fprintf(e.stderr, "iocause: %v; the finding above is complete\n", err)
 		}
 		if code := waitForChild(watch, e.stderr, ch); err == nil && o.exitCode && code != 0 {

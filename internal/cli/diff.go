@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -11,9 +10,8 @@ import (
 	"iocause/internal/console"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
-	"iocause/internal/store/incidents"
-	"iocause/internal/store/recording"
 	"iocause/internal/tool/diff"
+	"iocause/internal/tool/read"
 )
 
 // diffOptions are the flags of diff.
@@ -31,12 +29,10 @@ func (o *diffOptions) times() bool { return o.from != [2]string{} || o.to != [2]
 func newDiffCommand(e *env) *cobra.Command {
 	o := &diffOptions{}
 	c := &cobra.Command{
-		Use:     "diff A [B]",
-		Short:   "Compare two recordings, two times of one, or two texts",
-		Long:    helpOf("diff"),
-		Example: examplesOf("diff"),
-		Args:    func(_ *cobra.Command, args []string) error { return o.check(args) },
-		RunE:    func(c *cobra.Command, args []string) error { return runDiff(e, c, o, args) },
+		Use:   "diff A [B]",
+		Short: "Compare two recordings, two times of one, or two texts",
+		Args:  func(_ *cobra.Command, args []string) error { return o.check(args) },
+		RunE:  func(c *cobra.Command, args []string) error { return runDiff(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.from[0], "from", "", "begin there in A")
@@ -47,8 +43,7 @@ func newDiffCommand(e *env) *cobra.Command {
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "compare processes below this cgroup")
 	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
 	f.BoolVar(&o.all, "all", false, "show every figure, not only those that stand out")
-	f.StringVar(&o.format, "format", "text", "text or json")
-	f.SortFlags = false
+	f.Var(formats(&o.format, "json"), "format", "text or json")
 	return c
 }
 
@@ -61,32 +56,12 @@ func (o *diffOptions) check(args []string) error {
 	case len(args) < 2 && o.times() && o.from[0] == o.from[1] && o.to[0] == o.to[1]:
 		return alone()
 	}
-	return checkFormat(o.format)
+	return nil
 }
 
 func alone() error {
 	return &usageError{errors.New("reading the arguments: there is nothing to compare it with"), "give a second recording, or --from-b and --to-b for another time of this one"}
 }
-
-// diffable is a kind of file that can be compared, told by how it begins.
-type diffable struct {
-	name string
-	is   func(beginning []byte) bool
-	diff func(e *env, c *cobra.Command, o *diffOptions, files [2]string) error
-}
-
-// recordedKind are files, and folders of an agent, that can be played.
-const recordedKind = "a recording of iocause"
-
-func diffables() []diffable {
-	return []diffable{
-		{recordedKind, isRecorded, diffRecordings},
-		{"a text with the output of tools", hasOutput, diffTexts},
-	}
-}
-
-// isRecorded tells recordings, and incidents, which hold one.
-func isRecorded(beginning []byte) bool { return recording.Is(beginning) || incidents.Is(beginning) }
 
 // runDiff finds out what the files are and compares them.
 func runDiff(e *env, c *cobra.Command, o *diffOptions, args []string) error {
@@ -97,49 +72,17 @@ func runDiff(e *env, c *cobra.Command, o *diffOptions, args []string) error {
 	for i, name := range files {
 		files[i] = replay.Numbered(o.dir, name)
 	}
-	for _, kind := range diffables() {
-		var is [2]bool
-		for i, name := range files {
-			if console.IsDirectory(name) {
-				is[i] = kind.name == recordedKind
-				continue
-			}
-			beginning, err := beginningOf(name)
-			if err != nil {
-				return err
-			}
-			if len(args) == 1 && !o.times() && !incidents.Is(beginning) {
-				return alone()
-			}
-			is[i] = kind.is(beginning)
-		}
-		switch {
-		case is[0] && is[1]:
-			return kind.diff(e, c, o, files)
-		case is[0] || is[1]:
-			other := files[0]
-			if is[0] {
-				other = files[1]
-			}
-			return fmt.Errorf("comparing the files: %q is not %s; give two of the same kind", other, kind.name)
-		}
+	if _, err := os.Stat(files[0]); err == nil && len(args) == 1 && !o.times() && !diff.HoldsBoth(files[0]) {
+		return alone()
 	}
-	return fmt.Errorf("comparing the files: %q is not what 'iocause record' has made, and holds no output of a tool that 'iocause read' knows; stacks are compared by 'iocause flame A B'", files[0])
-}
-
-// beginningOf is enough of a file to tell what it is.
-func beginningOf(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("comparing the files: %w", err)
+	kind, err := diff.KindOf(files, read.HasOutput)
+	switch {
+	case err != nil:
+		return err
+	case kind == diff.OfTexts:
+		return diffTexts(e, c, o, files)
 	}
-	defer f.Close()
-	b := make([]byte, 64<<10)
-	n, err := io.ReadFull(f, b)
-	if err != nil && n == 0 {
-		return nil, fmt.Errorf("comparing the files: reading the beginning of %s: %w", name, err)
-	}
-	return b[:n], nil
+	return diffRecordings(e, c, o, files)
 }
 
 // diffRecordings is diff for recordings.
@@ -163,13 +106,5 @@ func diffRecordings(e *env, c *cobra.Command, o *diffOptions, files [2]string) e
 		return writeJSON(e.stdout, d)
 	}
 	style := console.Style(e.stdout, os.Getenv, console.WidestText)
-	for i, t := range d.Tables(o.all, style.Width < roomy) {
-		if i > 0 {
-			fmt.Fprintln(e.stdout)
-		}
-		if err := text.WriteTable(e.stdout, &t, style); err != nil {
-			return err
-		}
-	}
-	return nil
+	return text.WriteTables(e.stdout, d.Tables(o.all, style.Width < roomy), style)
 }

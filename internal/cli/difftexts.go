@@ -1,23 +1,15 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
 
 	"iocause/internal/parse"
 	"iocause/internal/session"
+	"iocause/internal/show"
 	"iocause/internal/tool/read"
 )
-
-// hasOutput tells a text with the output of a tool in it by how it begins. An
-// archive that ends there was cut off here.
-func hasOutput(beginning []byte) bool {
-	t, _ := (&parse.Reader{Tools: parse.List()}).Read(context.Background(), "", bytes.NewReader(beginning))
-	return t != nil && len(t.Blocks) > 0
-}
 
 // diffTexts judges two texts, each as one case, and says what differs.
 func diffTexts(e *env, c *cobra.Command, o *diffOptions, files [2]string) error {
@@ -39,6 +31,6 @@ func diffTexts(e *env, c *cobra.Command, o *diffOptions, files [2]string) error 
 		}
 		texts, cases = append(texts, t), append(cases, found...)
 	}
-	noteFaults(e.stderr, texts)
+	show.Faults(e.stderr, texts)
 	return printCases(e.stdout, texts, read.Judge(e.host, cases), &readOptions{format: o.format})
 }

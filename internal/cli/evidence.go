@@ -6,16 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/diagnose"
 	"iocause/internal/host"
 	"iocause/internal/incident"
 	"iocause/internal/replay"
+	"iocause/internal/version"
 )
 
 // evidenceKinds is all evidence of an incident.
-func evidenceKinds(h *host.Host) []incident.Kind { return incident.Kinds(h, programName()) }
-
-// programName is what files say of who wrote them.
-func programName() string { return "iocause " + buildVersion().String() }
+func evidenceKinds(h *host.Host) []incident.Kind { return incident.Kinds(h, version.Program()) }
 
 // readEvidence reads what a command without answer in recordings finds in an
 // incident: nil where nothing is to be played.
@@ -40,20 +39,24 @@ func readEvidence(e *env, c *cobra.Command, p *playback, section string) ([]byte
 	return replay.SectionOf(x, p.file, section)
 }
 
-// onlyLive refuses flags that evidence has no answer for.
-func onlyLive(c *cobra.Command, why string, flags ...string) error {
-	for _, name := range flags {
-		if c.Flags().Changed(name) {
-			return &usageError{fmt.Errorf("reading the flags: --%s and --recording exclude each other: %s", name, why), "leave it out"}
-		}
+// onlyLive refuses arguments and flags that evidence has no answer for: it is of
+// one time, so that there are no intervals of it.
+func onlyLive(c *cobra.Command, args []string, why string, flags ...string) error {
+	if len(args) > 0 {
+		return &usageError{errors.New("reading the arguments: the evidence of an incident is of one time, without intervals"), "leave out INTERVAL"}
+	}
+	for _, name := range changed(c, flags...) {
+		return &usageError{fmt.Errorf("reading the flags: --%s and --recording exclude each other: %s", name, why), "leave it out"}
 	}
 	return nil
 }
 
-// oneTime refuses intervals of evidence that is of one time.
-func oneTime(args []string) error {
-	if len(args) == 0 {
-		return nil
+// evidenceOf is what an incident holds of T, and whom of it is asked for.
+func evidenceOf[T any](c *cobra.Command, f *filter, section string, data []byte) (*T, diagnose.Target, error) {
+	target, err := f.Recorded(f.given(c))
+	if err != nil {
+		return nil, target, err
 	}
-	return &usageError{errors.New("reading the arguments: the evidence of an incident is one look, without intervals"), "leave out INTERVAL"}
+	was, err := incident.As[T](data, section)
+	return was, target, err
 }

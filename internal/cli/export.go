@@ -17,11 +17,9 @@ import (
 func newExportCommand(e *env) *cobra.Command {
 	var dir, to string
 	c := &cobra.Command{
-		Use:     "export N -o FILE.iocause",
-		Short:   "Write one incident to a file to send to somebody",
-		Long:    helpOf("export"),
-		Example: examplesOf("export"),
-		Args:    oneIncident,
+		Use:   "export N -o FILE.iocause",
+		Short: "Write one incident to a file to send to somebody",
+		Args:  oneIncident,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if to == "" {
 				return &usageError{errors.New("reading --output: no file is given"), "give one, or - for standard output"}
@@ -53,6 +51,5 @@ func newExportCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.StringVarP(&to, "output", "o", "", "file to write; - is stdout")
 	f.StringVar(&dir, "dir", stateDir, "the agent's folder")
-	f.SortFlags = false
 	return c
 }

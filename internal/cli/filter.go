@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/diagnose"
 	"iocause/internal/filters"
 	"iocause/internal/host"
 )
@@ -23,6 +24,14 @@ func (f *filter) bind(c *cobra.Command) {
 
 // given are the names of the filter flags that were set.
 func (f *filter) given(c *cobra.Command) []string { return changed(c, filters.Names()...) }
+
+// target is whom the flags ask for: on this machine, or in what was recorded.
+func (f *filter) target(h *host.Host, recorded bool, given []string) (diagnose.Target, error) {
+	if recorded {
+		return f.Recorded(given)
+	}
+	return f.Target(h, given)
+}
 
 // one is given where a command takes one filter at most.
 func (f *filter) one(c *cobra.Command) ([]string, error) {

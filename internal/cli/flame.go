@@ -28,10 +28,8 @@ type flameAsk struct {
 func newFlameCommand(e *env) *cobra.Command {
 	ask := &flameAsk{}
 	c := &cobra.Command{
-		Use:     "flame FILE [AFTER] [flags]",
-		Short:   "Draw recorded stacks as a flame graph, or compare two recordings",
-		Long:    helpOf("flame"),
-		Example: examplesOf("flame"),
+		Use:   "flame FILE [AFTER] [flags]",
+		Short: "Draw recorded stacks as a flame graph, or compare two recordings",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil
@@ -59,7 +57,7 @@ func newFlameCommand(e *env) *cobra.Command {
 		},
 	}
 	ask.bind(c, ".html, .svg, ...")
-	c.Flags().StringVar(&ask.format, "format", "", "folded: stacks to standard output, as\nstackcollapse-perf.pl")
+	c.Flags().Var(oneOf(&ask.format, "", "folded"), "format", "folded: stacks to standard output, as\nstackcollapse-perf.pl")
 	c.AddCommand(newFlameDiffCommand(e))
 	return c
 }
@@ -67,17 +65,12 @@ func newFlameCommand(e *env) *cobra.Command {
 func (k *flameAsk) bind(c *cobra.Command, ends string) {
 	c.Flags().StringVarP(&k.output, "output", "o", "flame.html", "file to write, "+ends)
 	c.Flags().StringVar(&k.event, "event", "", "event of perf's text, map of bpftrace (@NAME) or value\nof pprof to draw (default the first; of pprof its own)")
-	c.Flags().StringVar(&k.by, "by", "time", "what switches weigh: time, count")
+	c.Flags().Var(oneOf(&k.by, "time", "time", "count"), "by", "what switches weigh: time, count")
 }
 
 // check refuses what cannot be done, before anything is read.
 func (k *flameAsk) check(files int) error {
-	switch {
-	case k.by != "time" && k.by != "count":
-		return &usageError{fmt.Errorf("reading --by: %q is not known", k.by), "give time or count"}
-	case k.format != "" && k.format != "folded":
-		return &usageError{fmt.Errorf("reading --format: %q is not known", k.format), "give folded, or a file with --output"}
-	case k.format == "folded" && files > 1:
+	if k.format == "folded" && files > 1 {
 		return &usageError{errors.New("reading --format: a comparison is a page, not folded stacks"), "leave --format out"}
 	}
 	if err := output.CheckProfile(k.output); err != nil {
@@ -92,11 +85,9 @@ func (k *flameAsk) check(files int) error {
 func newFlameDiffCommand(e *env) *cobra.Command {
 	ask := &flameAsk{}
 	c := &cobra.Command{
-		Use:     "diff BEFORE AFTER [flags]",
-		Short:   "Compare two recordings in one flame graph",
-		Long:    helpOf("flame-diff"),
-		Example: examplesOf("flame-diff"),
-		Args:    func(c *cobra.Command, args []string) error { return filesGiven(c, args, 2) },
+		Use:   "diff BEFORE AFTER [flags]",
+		Short: "Compare two recordings in one flame graph",
+		Args:  func(c *cobra.Command, args []string) error { return filesGiven(c, args, 2) },
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := ask.check(len(args)); err != nil {
 				return err

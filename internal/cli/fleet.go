@@ -24,10 +24,8 @@ type fleetOptions struct {
 
 func newFleetCommand(e *env) *cobra.Command {
 	c := newFleetPart(e, &cobra.Command{
-		Use:     "fleet --url URL [flags]",
-		Short:   "Which hosts have which cause, and what they have in common",
-		Long:    helpOf("fleet"),
-		Example: examplesOf("fleet"),
+		Use:   "fleet --url URL [flags]",
+		Short: "Which hosts have which cause, and what they have in common",
 	}, false, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
 		f, err := fleet.Observe(ctx, &o.Ask)
 		if err != nil {
@@ -37,10 +35,8 @@ func newFleetCommand(e *env) *cobra.Command {
 	})
 	c.AddCommand(
 		newFleetPart(e, &cobra.Command{
-			Use:     "common --url URL --cause ID [flags]",
-			Short:   "What hosts with one cause have in common",
-			Long:    helpOf("fleet-common"),
-			Example: examplesOf("fleet-common"),
+			Use:   "common --url URL --cause ID [flags]",
+			Short: "What hosts with one cause have in common",
 		}, true, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
 			if o.cause == "" {
 				return nil, &usageError{errors.New("reading --cause: it is missing"), "'iocause fleet' shows which there are"}
@@ -56,10 +52,8 @@ func newFleetCommand(e *env) *cobra.Command {
 			return []table.Table{common.Table()}, nil
 		}),
 		newFleetPart(e, &cobra.Command{
-			Use:     "hosts --url URL [flags]",
-			Short:   "The hosts with a cause, by name",
-			Long:    helpOf("fleet-hosts"),
-			Example: examplesOf("fleet-hosts"),
+			Use:   "hosts --url URL [flags]",
+			Short: "The hosts with a cause, by name",
 		}, true, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
 			f, err := fleet.Observe(ctx, &o.Ask)
 			if err != nil {
@@ -68,10 +62,8 @@ func newFleetCommand(e *env) *cobra.Command {
 			return []table.Table{f.HostTable(o.cause)}, nil
 		}),
 		newFleetPart(e, &cobra.Command{
-			Use:     "disks --url URL [flags]",
-			Short:   "Disks that are slower than their like at the same load",
-			Long:    helpOf("fleet-disks"),
-			Example: examplesOf("fleet-disks"),
+			Use:   "disks --url URL [flags]",
+			Short: "Disks that are slower than their like at the same load",
 		}, false, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
 			d, err := fleet.ObserveDisks(ctx, &o.Ask)
 			if err != nil {
@@ -99,17 +91,13 @@ func newFleetPart(e *env, c *cobra.Command, byCause bool, observe func(context.C
 	f.StringVar(&o.TokenFile, "token-file", "", "file with a bearer token")
 	f.StringVar(&o.CAFile, "ca-file", "", "certificates that the store's is checked with\n(those of the system)")
 	f.Var(timeIn(&o.Timeout, time.Minute), "timeout", "longest wait for one answer")
-	f.IntVar(&o.rows.top, "top", 20, "rows, 0 for all")
+	f.Var(rowsIn(&o.rows.top, 20), "top", "rows, 0 for all")
 	f.StringVar(&o.rows.sort, "sort", "", "column, by its name in JSON")
-	f.StringVar(&o.rows.format, "format", "text", "text, json or csv")
-	f.SortFlags = false
+	f.Var(formats(&o.rows.format, "json", "csv"), "format", "text, json or csv")
 	return c
 }
 
 func runFleet(e *env, c *cobra.Command, o *fleetOptions, observe func(context.Context, *fleetOptions) ([]table.Table, error)) error {
-	if err := o.rows.args(nil); err != nil {
-		return err
-	}
 	if o.URL == "" {
 		return &usageError{errors.New("reading --url: it is missing"), "give the address of the store that agents send to, as http://prometheus:9090"}
 	}

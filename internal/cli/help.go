@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"embed"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // helpTexts are the help of commands as it is shown: what the command does, and
@@ -29,24 +32,32 @@ without until Ctrl-C, and then shows what changed since the first.`,
 	}
 }
 
-// helpOf is what help/NAME.txt says of a command. filled are names in braces and
-// what stands there, in turn.
-func helpOf(name string, filled ...string) string {
-	help, _ := partsOf(name)
-	return strings.NewReplacer(append(shared(), filled...)...).Replace(help)
-}
-
-// examplesOf are the examples in help/NAME.txt.
-func examplesOf(name string) string {
-	_, examples := partsOf(name)
-	return examples
-}
-
-func partsOf(name string) (help, examples string) {
-	b, err := helpTexts.ReadFile("help/" + name + ".txt")
-	if err != nil {
-		panic(err) // the file is part of the binary, and every test makes all commands
+// describe gives a command and those below it what help/NAME.txt says of them,
+// NAME being the path of the command, as lab-run; a command whose help has more to
+// fill in has done that. Flags are listed in the order in which they were added.
+func describe(c *cobra.Command, name string) {
+	c.Flags().SortFlags = false
+	if help, examples, ok := partsOf(name); ok {
+		c.Long, c.Example = cmp.Or(c.Long, filled(help)), examples
 	}
+	for _, sub := range c.Commands() {
+		describe(sub, strings.TrimPrefix(name+"-"+sub.Name(), "iocause-"))
+	}
+}
+
+// helpOf is the help of a command that has more to fill in: names in braces and
+// what stands there, in turn.
+func helpOf(name string, more ...string) string {
+	help, _, _ := partsOf(name)
+	return filled(help, more...)
+}
+
+func filled(help string, more ...string) string {
+	return strings.NewReplacer(append(shared(), more...)...).Replace(help)
+}
+
+func partsOf(name string) (help, examples string, ok bool) {
+	b, err := helpTexts.ReadFile("help/" + name + ".txt")
 	help, examples, _ = strings.Cut(strings.TrimSuffix(string(b), "\n"), examplesBegin)
-	return help, examples
+	return help, examples, err == nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/filters"
 	"iocause/internal/host"
 	"iocause/internal/source"
 )
@@ -23,9 +24,9 @@ func TestIdentitiesAreWhereCgroupIs(t *testing.T) {
 	visit = func(c *cobra.Command) {
 		f := c.Flags().Lookup("cgroup")
 		want := f != nil && f.Value.Type() == "string" && !strings.HasPrefix(c.CommandPath(), "iocause lab")
-		for _, x := range identityFlags() {
-			if has := c.Flags().Lookup(x[0]) != nil; has != want {
-				t.Errorf("%s: --%s %v, want %v", c.CommandPath(), x[0], has, want)
+		for _, x := range filters.Identities() {
+			if has := c.Flags().Lookup(x.Name) != nil; has != want {
+				t.Errorf("%s: --%s %v, want %v", c.CommandPath(), x.Name, has, want)
 			}
 		}
 		if want {

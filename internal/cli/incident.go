@@ -19,15 +19,10 @@ func newIncidentCommand(e *env) *cobra.Command {
 	var dir, format, section string
 	var brief bool
 	c := &cobra.Command{
-		Use:     "incident N|FILE [flags]",
-		Short:   "Show one incident with its finding and evidence",
-		Long:    helpOf("incident"),
-		Example: examplesOf("incident"),
-		Args:    oneIncident,
+		Use:   "incident N|FILE [flags]",
+		Short: "Show one incident with its finding and evidence",
+		Args:  oneIncident,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkFormat(format); err != nil {
-				return err
-			}
 			x, err := replay.LoadIncident(dir, args[0], e.stdin)
 			if err != nil {
 				return err
@@ -51,8 +46,7 @@ func newIncidentCommand(e *env) *cobra.Command {
 	f.StringVar(&dir, "dir", stateDir, "the agent's folder")
 	f.StringVar(&section, "section", "", "write this piece of evidence as it is")
 	f.BoolVar(&brief, "brief", false, "leave out what the evidence shows")
-	f.StringVar(&format, "format", "text", "text or json")
-	f.SortFlags = false
+	f.Var(formats(&format, "json"), "format", "text or json")
 	return c
 }
 

@@ -33,11 +33,10 @@ const firstLook = 5 * time.Second
 // bind adds the flags. sort is the key of the column that tables are sorted by.
 func (o *intervals) bind(c *cobra.Command, sort string) {
 	f := c.Flags()
-	f.IntVar(&o.top, "top", 20, "rows of each table, 0 for all")
+	f.Var(rowsIn(&o.top, 20), "top", "rows of each table, 0 for all")
 	f.StringVar(&o.sort, "sort", sort, "column, by its name in JSON")
-	f.StringVar(&o.format, "format", "text", "text, json or csv (the first table)")
+	f.Var(formats(&o.format, "json", "csv"), "format", "text, json or csv (the first table)")
 	f.BoolVarP(&o.stamp, "timestamps", "t", false, "print the time of every interval")
-	f.SortFlags = false
 }
 
 // args reads the arguments and checks the flags.
@@ -59,12 +58,6 @@ func (o *intervals) args(args []string) error {
 			return &usageError{fmt.Errorf("reading COUNT: %q is not a number of intervals", args[1]), "give 1 or more"}
 		}
 		o.count = n
-	}
-	switch {
-	case o.top < 0:
-		return &usageError{fmt.Errorf("reading --top: %d is no number of rows", o.top), "give 0 for all, or how many"}
-	case o.format != "text" && o.format != "json" && o.format != "csv":
-		return &usageError{fmt.Errorf("reading --format: no format is called %q", o.format), "use text, json or csv"}
 	}
 	return nil
 }
@@ -111,7 +104,7 @@ func newPrinter(s streams, o *intervals) *console.Printer {
 
 // looks shows the state of something again and again: what take returns.
 func looks[T any](parent context.Context, s streams, o *intervals, args []string,
-	take func(context.Context) (T, error), show func(p *console.Printer, now T, before *T) ([]table.Table, error)) error {
+	take func(context.Context) (*T, error), show func(p *console.Printer, now, before *T) ([]table.Table, error)) error {
 	if err := o.args(args); err != nil {
 		return err
 	}

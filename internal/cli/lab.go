@@ -21,7 +21,6 @@ func newLabCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
 		Short: "Make slow I/O whose cause is known",
-		Long:  helpOf("lab"),
 	}
 	c.AddCommand(newLabLoadCommand(e.stdout, e.stderr), newLabEatCommand(e), newLabProbeCommand(e), newLabFioCommand(e),
 		newLabRunCommand(e), newLabCompareCommand(e), newLabScoreCommand(e), newLabProveCommand(e), newLabDiskCommand(e), newLabNFSCommand(e))
@@ -36,13 +35,9 @@ func newLabLoadCommand(stdout, stderr io.Writer) *cobra.Command {
 		Use:       "load KIND [flags]",
 		Short:     "Run a load and account for exactly what it did",
 		Long:      helpOf("lab-load", "{kinds}", kindList()),
-		Example:   examplesOf("lab-load"),
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: load.KindNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if format != "text" && format != "json" {
-				return fmt.Errorf("no format is called %q; there are text and json", format)
-			}
 			spec.Kind = load.Kind(args[0])
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -69,7 +64,7 @@ func newLabLoadCommand(stdout, stderr io.Writer) *cobra.Command {
 	flags := flag.NewFlagSet("load", flag.ContinueOnError)
 	spec.Bind(flags)
 	c.Flags().AddGoFlagSet(flags)
-	c.Flags().StringVar(&format, "format", "text", "how to print the account: text or json")
+	c.Flags().Var(formats(&format, "json"), "format", "how to print the account: text or json")
 	c.Flags().IntVar(&readyFD, "ready-fd", 0, "write a line to this file descriptor when the calls begin")
 	_ = c.Flags().MarkHidden("ready-fd") // fails only for a flag that does not exist
 	return c

@@ -19,15 +19,10 @@ import (
 func newLabCompareCommand(e *env) *cobra.Command {
 	var format, output string
 	c := &cobra.Command{
-		Use:     "compare A B",
-		Short:   "Set two results of 'lab run' side by side",
-		Long:    helpOf("lab-compare"),
-		Example: examplesOf("lab-compare"),
-		Args:    cobra.ExactArgs(2),
+		Use:   "compare A B",
+		Short: "Set two results of 'lab run' side by side",
+		Args:  cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if format != "text" && format != "json" {
-				return &usageError{fmt.Errorf("no format is called %q", format), "there are text and json"}
-			}
 			if err := checkPage(output); err != nil {
 				return err
 			}
@@ -57,7 +52,7 @@ func newLabCompareCommand(e *env) *cobra.Command {
 			return show.Comparison(e.stdout, r)
 		},
 	}
-	c.Flags().StringVar(&format, "format", "text", "text or json")
+	c.Flags().Var(formats(&format, "json"), "format", "text or json")
 	c.Flags().StringVarP(&output, "output", "o", "", "write a page to this `file`, which ends in .html, instead")
 	return c
 }

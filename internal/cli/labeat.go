@@ -27,10 +27,8 @@ type eatOptions struct {
 func newLabEatCommand(e *env) *cobra.Command {
 	o := &eatOptions{}
 	c := &cobra.Command{
-		Use:     "eat SIZE | --available SIZE",
-		Short:   "Take memory and hold it, to see what is slow without it",
-		Long:    helpOf("lab-eat"),
-		Example: examplesOf("lab-eat"),
+		Use:   "eat SIZE | --available SIZE",
+		Short: "Take memory and hold it, to see what is slow without it",
 		Args: func(c *cobra.Command, args []string) error {
 			if (len(args) == 1) == c.Flags().Changed("available") || len(args) > 1 {
 				return &usageError{errors.New("reading the arguments: how much shall be taken?"), "give SIZE, or --available SIZE to leave"}
@@ -45,24 +43,17 @@ func newLabEatCommand(e *env) *cobra.Command {
 	f.BoolVar(&o.Lock, "lock", false, "lock the memory, so that it is not swapped (mlock)")
 	f.Var(timeIn(&o.duration, 0), "duration", "hold it for so long, once it is taken (default: until Ctrl-C)")
 	f.BoolVar(&o.Force, "force", false, "take it even if the OOM killer may come")
-	f.StringVar(&o.format, "format", "text", "text or json")
-	f.SortFlags = false
+	f.Var(formats(&o.format, "json"), "format", "text or json")
 	return c
 }
 
 func runLabEat(here *env, c *cobra.Command, o *eatOptions, args []string) error {
 	parent := os.Getppid()
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
 	var size load.Size
 	if len(args) == 1 {
 		if err := size.Set(args[0]); err != nil || size < 4096 {
 			return &usageError{fmt.Errorf("reading SIZE: %q is not a size of a page or more", args[0]), "give bytes, or a number with k, M, G or T"}
 		}
-	}
-	if o.duration < 0 {
-		return &usageError{fmt.Errorf("reading --duration: %v is below zero", o.duration), "give a time such as 30s"}
 	}
 	o.Size, o.Leave = int64(size), int64(o.leave)
 	if err := o.Check(here.host); err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"iocause/internal/console"
 	"iocause/internal/lab/fiojson"
-	"iocause/internal/present/text"
 	"iocause/internal/session"
 )
 
@@ -23,10 +22,8 @@ type fioOptions struct {
 func newLabFioCommand(e *env) *cobra.Command {
 	o := &fioOptions{}
 	c := &cobra.Command{
-		Use:     "fio JOB.fio [-- FIO-FLAGS ...]",
-		Short:   "Run fio's jobs, show what they reached and diagnose them",
-		Long:    helpOf("lab-fio"),
-		Example: examplesOf("lab-fio"),
+		Use:   "fio JOB.fio [-- FIO-FLAGS ...]",
+		Short: "Run fio's jobs, show what they reached and diagnose them",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(argsBeforeDash(c, args)) != 1 {
 				return &usageError{errors.New("reading the arguments: which jobs?"), "give one JOB.fio, and fio's flags behind --"}
@@ -36,15 +33,11 @@ func newLabFioCommand(e *env) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return runLabFio(e, c, o, args) },
 	}
 	c.Flags().BoolVar(&o.noDiagnose, "no-diagnose", false, "run the jobs only")
-	c.Flags().StringVar(&o.format, "format", "text", "text or json")
-	c.Flags().SortFlags = false
+	c.Flags().Var(formats(&o.format, "json"), "format", "text or json")
 	return c
 }
 
 func runLabFio(e *env, c *cobra.Command, o *fioOptions, args []string) (err error) {
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
 	job, err := fiojson.Prepare(args[0], args[1:])
 	if err != nil {
 		return err
@@ -97,7 +90,7 @@ func printFio(stdout io.Writer, o *fioOptions, out *fiojson.Output, report []byt
 		if len(report) > 0 {
 			fmt.Fprintf(stdout, "%s\n", report)
 		}
-		return text.WriteTable(stdout, t, console.Style(stdout, os.Getenv, console.WidestTable))
+		return writeTable(stdout, t)
 	}
 	object := map[string]any{"fio_version": out.Version, "jobs": t.Object()}
 	if report != nil {

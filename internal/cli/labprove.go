@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -26,10 +25,8 @@ type proveOptions struct {
 func newLabProveCommand(e *env) *cobra.Command {
 	o := &proveOptions{}
 	c := &cobra.Command{
-		Use:     "prove SEED",
-		Short:   "Find the true cause of a situation by trying every remedy",
-		Long:    helpOf("lab-prove"),
-		Example: examplesOf("lab-prove"),
+		Use:   "prove SEED",
+		Short: "Find the true cause of a situation by trying every remedy",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &usageError{errors.New("reading the arguments: which situation?"), "give the number of one"}
@@ -39,21 +36,17 @@ func newLabProveCommand(e *env) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return runLabProve(e, c, o, args[0]) },
 	}
 	f := c.Flags()
-	f.IntVar(&o.rounds, "rounds", 2, "try all remedies so often")
-	f.DurationVar(&o.look, "look", 5*time.Second, "let the diagnosis observe for so long")
+	f.Var(numberIn(&o.rounds, 2, 1, 100), "rounds", "try all remedies so often")
+	f.Var(timeIn(&o.look, 5*time.Second).from(time.Second, "give 1s or more"), "look", "let the diagnosis observe for so long")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
-	f.StringVar(&o.format, "format", "text", "text or json")
-	f.SortFlags = false
+	f.Var(formats(&o.format, "json"), "format", "text or json")
 	return c
 }
 
 func runLabProve(here *env, c *cobra.Command, o *proveOptions, arg string) error {
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
 	seed, err := strconv.ParseUint(arg, 10, 64)
-	if err != nil || o.rounds < 1 || o.rounds > 100 || o.look < time.Second {
-		return &usageError{fmt.Errorf("reading the situation: %s, %d rounds, a look of %v", arg, o.rounds, o.look), "give a number, 1 to 100 rounds and a second at least"}
+	if err != nil {
+		return &usageError{fmt.Errorf("reading the situation: %q is no number", arg), "give the number of one"}
 	}
 	s := space.Draw(seed)
 	if lacks := lab.LacksAny(here.host, []string{"root", "bpf", "memcg", "blkio", "cpucg", "fuse"}); lacks != "" {
@@ -75,12 +68,7 @@ func runLabProve(here *env, c *cobra.Command, o *proveOptions, arg string) error
 		return fmt.Errorf("proving situation %d: %w", seed, err)
 	}
 	if o.format == "json" {
-		e := json.NewEncoder(here.stdout)
-		e.SetIndent("", " ")
-		if err := e.Encode(p); err != nil {
-			return fmt.Errorf("writing the proof: %w", err)
-		}
-		return nil
+		return writeJSON(here.stdout, p)
 	}
 	return show.Proof(here.stdout, p, console.Style(here.stdout, os.Getenv, console.WidestTable))
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"iocause/experiments"
+	"iocause/internal/lab"
 )
 
 func TestLabRunList(t *testing.T) {
@@ -23,7 +24,7 @@ func TestShippedExperimentsNameWhatTheyMake(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		x, err := experiment(strings.TrimSuffix(f.Name(), ".yaml"))
+		x, err := lab.FindExperiment(experiments.Files, strings.TrimSuffix(f.Name(), ".yaml"))
 		if err != nil {
 			t.Error(err)
 			continue

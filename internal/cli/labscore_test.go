@@ -35,8 +35,8 @@ func TestLabScoreRefusals(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"--repeat", "0"}, "1 to 100 repeats"},
-		{[]string{"--floor", "1.5"}, "floor from 0 to 1"},
+		{[]string{"--repeat", "0"}, "from 1 to 100"},
+		{[]string{"--floor", "1.5"}, "--floor: 1.5 is no share; give 0 to 1"},
 		{[]string{"--filter", "("}, "--filter"},
 		{[]string{"--filter", "^nothing-like-it$"}, "--list"},
 		{[]string{"--format", "xml"}, "text or json"},

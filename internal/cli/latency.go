@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,11 +29,9 @@ type latencyOptions struct {
 func newLatencyCommand(e *env) *cobra.Command {
 	o := &latencyOptions{}
 	c := &cobra.Command{
-		Use:     "latency " + intervalUsage,
-		Short:   "Show what the time of system calls is made of",
-		Long:    helpOf("latency"),
-		Example: examplesOf("latency"),
-		RunE:    func(c *cobra.Command, args []string) error { return runLatency(e, c, o, args) },
+		Use:   "latency " + intervalUsage,
+		Short: "Show what the time of system calls is made of",
+		RunE:  func(c *cobra.Command, args []string) error { return runLatency(e, c, o, args) },
 	}
 	o.bind(c, "wall_s")
 	f := c.Flags()
@@ -45,13 +42,6 @@ func newLatencyCommand(e *env) *cobra.Command {
 	f.StringVar(&o.filter.Comm, "comm", "", "only calls of processes of this name")
 	o.playback.bind(c)
 	return c
-}
-
-func (o *latencyOptions) checkSlow() error {
-	if o.slow < 0 {
-		return &usageError{fmt.Errorf("reading --slow: %v is no length of a call", o.slow), "give 0 for no stacks, or a time such as 10ms"}
-	}
-	return nil
 }
 
 // runLatency is the command.
@@ -74,9 +64,6 @@ func runLatency(e *env, c *cobra.Command, o *latencyOptions, args []string) erro
 		if numbers, err = latency.Numbers(o.calls); err != nil {
 			return err
 		}
-	}
-	if err := o.checkSlow(); err != nil {
-		return err
 	}
 	target, err := o.filter.Target(e.host, o.filter.given(c))
 	if err != nil {
@@ -124,20 +111,10 @@ func latencyPrinter(s streams, o *latencyOptions) (*console.Printer, *latency.La
 
 // playCalls shows the system calls of an incident.
 func playCalls(s streams, c *cobra.Command, o *latencyOptions, data []byte, args []string) error {
-	if err := oneTime(args); err != nil {
+	if err := onlyLive(c, args, ""); err != nil {
 		return err
 	}
-	if err := o.args(nil); err != nil {
-		return err
-	}
-	if err := o.checkSlow(); err != nil {
-		return err
-	}
-	target, err := o.filter.Recorded(o.filter.given(c))
-	if err != nil {
-		return err
-	}
-	was, err := incident.As[latency.Calls](data, incident.SectionLatency)
+	was, target, err := evidenceOf[latency.Calls](c, &o.filter, incident.SectionLatency, data)
 	if err != nil {
 		return err
 	}

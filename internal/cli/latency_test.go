@@ -26,7 +26,7 @@ func TestLatencyUsage(t *testing.T) {
 		{[]string{"--syscall", ""}, "it is empty; give names such as read,fsync, or all"},
 		{[]string{"--sort", "speed"}, "no such column; there are pid, process, syscall, calls, failed, wall_s, wall_p50_s"},
 		{[]string{"--pid", "0"}, "0 is no process id"},
-		{[]string{"--slow", "-1ms"}, "-1ms is no length of a call; give 0 for no stacks"},
+		{[]string{"--slow", "-1ms"}, "reading --slow: -1ms is below zero"},
 		{[]string{"1", "0"}, "give 1 or more"},
 	} {
 		code, out, err := runApp(t.Context(), nil, append([]string{"latency"}, c.args...)...)

@@ -28,10 +28,8 @@ type liveOptions struct {
 func newLiveCommand(e *env) *cobra.Command {
 	o := &liveOptions{}
 	c := &cobra.Command{
-		Use:     "live [INTERVAL] [flags]",
-		Short:   "The machine in one screen: verdict, resources, latencies, tables",
-		Long:    helpOf("live"),
-		Example: examplesOf("live"),
+		Use:   "live [INTERVAL] [flags]",
+		Short: "The machine in one screen: verdict, resources, latencies, tables",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return &usageError{fmt.Errorf("reading the arguments: %q is one too many", args[1]), "give INTERVAL at most"}
@@ -43,7 +41,6 @@ func newLiveCommand(e *env) *cobra.Command {
 	o.filter.bind(c)
 	c.Flags().BoolVar(&o.light, "light", false, "no verdict at first; load what tables need")
 	o.playback.bind(c)
-	c.Flags().SortFlags = false
 	return c
 }
 
@@ -66,11 +63,7 @@ func runLive(e *env, c *cobra.Command, o *liveOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	find := func(given []string) (diagnose.Target, error) { return o.filter.Target(e.host, given) }
-	if play {
-		find = o.filter.Recorded
-	}
-	target, err := find(given)
+	target, err := o.filter.target(e.host, play, given)
 	if err != nil {
 		return err
 	}

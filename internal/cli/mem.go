@@ -25,12 +25,10 @@ type memOptions struct {
 func newMemCommand(e *env) *cobra.Command {
 	o := &memOptions{}
 	c := &cobra.Command{
-		Use:     "mem [INTERVAL [COUNT]] [flags]",
-		Short:   "Show where the memory is, and how much of it can be had back",
-		Long:    helpOf("mem"),
-		Example: examplesOf("mem"),
-		Args:    cobra.MaximumNArgs(2),
-		RunE:    func(c *cobra.Command, args []string) error { return runMem(e, c, o, args) },
+		Use:   "mem [INTERVAL [COUNT]] [flags]",
+		Short: "Show where the memory is, and how much of it can be had back",
+		Args:  cobra.MaximumNArgs(2),
+		RunE:  func(c *cobra.Command, args []string) error { return runMem(e, c, o, args) },
 	}
 	c.Flags().BoolVar(&o.exact, "exact", false, "look at every page to divide the cache, not at\na sample")
 	o.filter.bind(c)
@@ -61,12 +59,8 @@ func runMem(e *env, c *cobra.Command, o *memOptions, args []string) error {
 		}
 		return now, err
 	}
-	show := func(p *console.Printer, now *mem.Memory, before **mem.Memory) ([]table.Table, error) {
-		var old *mem.Memory
-		if before != nil {
-			old = *before
-		}
-		return mem.Tables(now, old, memForm(p)), nil
+	show := func(p *console.Printer, now, before *mem.Memory) ([]table.Table, error) {
+		return mem.Tables(now, before, memForm(p)), nil
 	}
 	return looks(c.Context(), e.streams, &o.intervals, args, take, show)
 }
@@ -110,20 +104,10 @@ func memChoice(h *host.Host, c *cobra.Command, o *memOptions) (*mem.Choice, erro
 
 // playMemory shows the memory of an incident.
 func playMemory(e *env, c *cobra.Command, o *memOptions, data []byte, args []string) error {
-	if err := oneTime(args); err != nil {
+	if err := onlyLive(c, args, "an incident holds the memory of processes, not their cgroups and files", "cgroup", "device", "file", "exact"); err != nil {
 		return err
 	}
-	if err := onlyLive(c, "an incident holds the memory of processes, not their cgroups and files", "cgroup", "device", "file", "exact"); err != nil {
-		return err
-	}
-	if err := o.args(nil); err != nil {
-		return err
-	}
-	target, err := o.filter.Recorded(o.filter.given(c))
-	if err != nil {
-		return err
-	}
-	was, err := incident.As[mem.Memory](data, incident.SectionMem)
+	was, target, err := evidenceOf[mem.Memory](c, &o.filter, incident.SectionMem, data)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -25,15 +24,11 @@ func newOffCPUCommand(e *env) *cobra.Command {
 		Short: "Show in which code threads wait, and for what",
 		Long: helpOf("offcpu", "{states}", strings.Join(text.Wrap("States: "+strings.Join(profile.WaitStates(), ", ")+". Groups: "+profile.Groups()+
 			". Time in 'idle' is left out unless --state names it.", 79), "\n")),
-		Example: examplesOf("offcpu"),
-		Args:    noArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			keep, err := profile.StatesOf(states)
 			if err != nil {
 				return err
-			}
-			if min < 0 {
-				return &usageError{fmt.Errorf("reading --min: %v is no length of a wait", min), "give 0 for all waits, or a time such as 1ms"}
 			}
 			if data, err := readEvidence(e, c, &o.playback, incident.SectionOffCPU); err != nil {
 				return err

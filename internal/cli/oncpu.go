@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"iocause/internal/incident"
@@ -26,19 +24,14 @@ func newOnCPUCommand(e *env) *cobra.Command {
 	o := &profileOptions{}
 	var hz int
 	c := &cobra.Command{
-		Use:     "oncpu [flags]",
-		Short:   "Show in which code threads run",
-		Long:    helpOf("oncpu"),
-		Example: examplesOf("oncpu"),
-		Args:    noArgs,
+		Use:   "oncpu [flags]",
+		Short: "Show in which code threads run",
+		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if data, err := readEvidence(e, c, &o.playback, incident.SectionOnCPU); err != nil {
 				return err
 			} else if data != nil {
 				return playStacks(e.streams, c, o, incident.SectionOnCPU, titleRuns, data, runStates())
-			}
-			if hz < 1 || hz > fastest {
-				return &usageError{fmt.Errorf("reading --hz: %d is no such rate", hz), fmt.Sprintf("give 1 to %d; 99 is a good one", fastest)}
 			}
 			ask, err := o.check(e, c)
 			if err != nil {
@@ -49,7 +42,7 @@ func newOnCPUCommand(e *env) *cobra.Command {
 		},
 	}
 	o.bind(c, "run")
-	c.Flags().IntVar(&hz, "hz", profile.UsualHz, "samples a second and processor")
+	c.Flags().Var(numberIn(&hz, profile.UsualHz, 1, fastest), "hz", "samples a second and processor")
 	o.bindOutput(c)
 	o.playback.bind(c)
 	return c

@@ -8,6 +8,7 @@ import (
 	"iocause/internal/diagnose"
 	"iocause/internal/present/jsondoc"
 	"iocause/internal/present/text"
+	"iocause/internal/table"
 )
 
 // printReport writes the report: as JSON, or for people the first screen, or the
@@ -19,6 +20,16 @@ func printReport(out io.Writer, r *diagnose.Report, format string, whole bool) e
 	style := console.Style(out, os.Getenv, console.WidestText)
 	style.Whole = whole
 	return text.Write(out, r, style)
+}
+
+// writeTable writes a table for people, as wide as the terminal.
+func writeTable(out io.Writer, t *table.Table) error {
+	return text.WriteTable(out, t, console.Style(out, os.Getenv, console.WidestTable))
+}
+
+// writeTables writes several.
+func writeTables(out io.Writer, all []table.Table) error {
+	return text.WriteTables(out, all, console.Style(out, os.Getenv, console.WidestTable))
 }
 
 // writeJSON writes one indented document.

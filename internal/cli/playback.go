@@ -9,6 +9,7 @@ import (
 
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
+	"iocause/internal/version"
 )
 
 // playback are the flags of a command that also answers from a recording.
@@ -48,7 +49,7 @@ func openPlayback(e *env, p *playback, ofProbes bool) (*replay.Playback, error) 
 
 // newOpener opens what was kept. dir is the agent's folder.
 func newOpener(e *env, dir string) *replay.Opener {
-	return &replay.Opener{Dir: dir, Program: programName(), Now: e.host.Now, Note: func(err error) {
+	return &replay.Opener{Dir: dir, Program: version.Program(), Now: e.host.Now, Note: func(err error) {
 		fmt.Fprintf(e.stderr, "iocause: %s%s\n", text.Escape(err.Error()), asRoot(err))
 	}}
 }

@@ -4,15 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/filters"
-	"iocause/internal/lab/load"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/session"
@@ -28,7 +26,7 @@ type predictOptions struct {
 	duration time.Duration
 	memory   string
 	writes   bool
-	rate     load.Size
+	rate     ask.Size
 	format   string
 }
 
@@ -38,42 +36,33 @@ const predictLength = time.Minute
 func newPredictCommand(e *env) *cobra.Command {
 	o := &predictOptions{}
 	c := &cobra.Command{
-		Use:     "predict [flags]",
-		Short:   "Predict what more or less memory would do for reads",
-		Long:    helpOf("predict"),
-		Example: examplesOf("predict"),
-		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runPredict(e, c, o) },
+		Use:   "predict [flags]",
+		Short: "Predict what more or less memory would do for reads",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return runPredict(e, c, o) },
 	}
 	f := c.Flags()
 	f.IntVar(&o.filter.PID, "pid", 0, "only reads of this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "only reads of processes of this name")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "only reads of processes in and below this cgroup")
 	f.StringVar(&o.file, "file", "", "only reads of this file")
-	f.Var(timeIn(&o.duration, predictLength), "duration", "how long to watch")
+	f.Var(timeIn(&o.duration, predictLength).from(time.Second, "give 10s or more; 1m is a good start"), "duration", "how long to watch")
 	f.StringVar(&o.memory, "memory", "", "sizes that are asked for, too: 2G, +50%, +4G, -1G")
 	f.BoolVar(&o.writes, "writes", false, "predict when writers are paused for dirty memory,\ninstead (of the host; watches for 10s)")
 	f.Var(&o.rate, "rate", "with --writes: at this many bytes a second, not at\nwhat is written now")
-	f.StringVar(&o.format, "format", "text", "text, json or csv (the curve)")
-	f.SortFlags = false
+	f.Var(formats(&o.format, "json", "csv"), "format", "text, json or csv (the curve)")
 	return c
 }
 
 // runPredict is the command.
 func runPredict(e *env, c *cobra.Command, o *predictOptions) error {
-	if o.format != "text" && o.format != "json" && o.format != "csv" {
-		return &usageError{fmt.Errorf("reading --format: no format is called %q", o.format), "use text, json or csv"}
-	}
-	if o.duration < time.Second {
-		return &usageError{fmt.Errorf("reading --duration: %v is too short to see anything come round", o.duration), "use 10s or more; 1m is a good start"}
-	}
 	if o.rate > 0 && !o.writes {
 		return &usageError{errors.New("reading --rate: it is about writes"), "add --writes"}
 	}
 	if o.writes {
 		return runPredictWrites(e, c, o)
 	}
-	asks, err := memories(o.memory)
+	asks, err := predict.Sizes(o.memory)
 	if err != nil {
 		return err
 	}
@@ -132,35 +121,4 @@ func printPrediction(e *env, p *predict.Prediction, format string) error {
 // printCurve writes the table of a prediction for programs.
 func printCurve(e *env, start time.Time, seconds float64, t table.Table) error {
 	return newPrinter(e.streams, &intervals{format: "csv"}).Print(start, time.Duration(seconds*float64(time.Second)), "", []table.Table{t})
-}
-
-// memories reads what --memory asks for: sizes, or differences to what there is.
-func memories(list string) (asks []predict.Ask, err error) {
-	if list == "" {
-		return nil, nil
-	}
-	for _, word := range strings.Split(list, ",") {
-		word = strings.TrimSpace(word)
-		wrong := &usageError{fmt.Errorf("reading --memory: %q is no size of memory", word), "give sizes (2G), or more or less than now (+50%, +4G, -512M)"}
-		ask, sign, rest := predict.Ask{}, 1.0, strings.TrimPrefix(word, "+")
-		if less, ok := strings.CutPrefix(word, "-"); ok {
-			sign, rest = -1, less
-		}
-		ask.Beside = rest != word
-		if share, ok := strings.CutSuffix(rest, "%"); ok {
-			n, err := strconv.ParseFloat(share, 64)
-			if err != nil || !(n >= 0 && n <= 10000) || sign < 0 && n >= 100 {
-				return nil, wrong
-			}
-			ask.Share = sign * n / 100
-		} else {
-			var size load.Size
-			if err := size.Set(rest); err != nil || size == 0 {
-				return nil, wrong
-			}
-			ask.Bytes = sign * float64(size)
-		}
-		asks = append(asks, ask)
-	}
-	return asks, nil
 }

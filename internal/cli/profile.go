@@ -9,7 +9,6 @@ import (
 
 	"iocause/internal/console"
 	"iocause/internal/filters"
-	"iocause/internal/incident"
 	"iocause/internal/output"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
@@ -32,7 +31,7 @@ type profileOptions struct {
 
 func (o *profileOptions) bind(c *cobra.Command, verb string) {
 	f := c.Flags()
-	f.Var(timeIn(&o.duration, 10*time.Second), "duration", "how long to watch")
+	f.Var(timeIn(&o.duration, 10*time.Second).from(shortest, goodLength), "duration", "how long to watch")
 	f.IntVar(&o.filter.PID, "pid", 0, "where does this process "+verb+"?")
 	f.StringVar(&o.filter.Comm, "comm", "", "where do processes and threads of this name "+verb+"?")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "where do the processes below this cgroup "+verb+"?")
@@ -41,22 +40,14 @@ func (o *profileOptions) bind(c *cobra.Command, verb string) {
 func (o *profileOptions) bindOutput(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "write all to a .html or .svg (flame graph),\n.pb.gz (pprof) or .folded file; - for stdout")
-	f.IntVar(&o.show.top, "top", 20, "rows of the table, 0 for all")
+	f.Var(rowsIn(&o.show.top, 20), "top", "rows of the table, 0 for all")
 	f.StringVar(&o.show.sort, "sort", "time_s", "column to sort by")
-	f.StringVar(&o.show.format, "format", "text", "of the table: text, json or csv")
-	f.SortFlags = false
+	f.Var(formats(&o.show.format, "json", "csv"), "format", "of the table: text, json or csv")
 }
 
 // check finds out whether the options make sense, and what they ask of the probe.
 func (o *profileOptions) check(e *env, c *cobra.Command) (stacks.Options, error) {
 	var ask stacks.Options
-	if err := o.show.args(nil); err != nil {
-		return ask, err
-	}
-	if o.duration < shortest {
-		return ask, &usageError{fmt.Errorf("reading --duration: %v is too short to see anything", o.duration),
-			"use 100ms or more; 10s is a good start"}
-	}
 	if err := output.CheckProfile(o.output); err != nil {
 		return ask, err
 	}
@@ -115,20 +106,13 @@ func observeProfile(e *env, c *cobra.Command, o *profileOptions, ask stacks.Opti
 
 // playStacks shows the stacks of an incident that are of these states.
 func playStacks(s streams, c *cobra.Command, o *profileOptions, section, title string, data []byte, keep map[string]bool) error {
-	if err := onlyLive(c, "the stacks of an incident are as they were taken", "duration", "min", "wakers", "hz", "cgroup"); err != nil {
-		return err
-	}
-	if err := o.show.args(nil); err != nil {
+	if err := onlyLive(c, nil, "the stacks of an incident are as they were taken", "duration", "min", "wakers", "hz", "cgroup"); err != nil {
 		return err
 	}
 	if err := output.CheckProfile(o.output); err != nil {
 		return err
 	}
-	target, err := o.filter.Recorded(o.filter.given(c))
-	if err != nil {
-		return err
-	}
-	was, err := incident.As[profile.Profile](data, section)
+	was, target, err := evidenceOf[profile.Profile](c, &o.filter, section, data)
 	if err != nil {
 		return err
 	}

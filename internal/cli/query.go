@@ -16,7 +16,6 @@ import (
 	"iocause/internal/present/text"
 	"iocause/internal/show"
 	"iocause/internal/store/series"
-	"iocause/internal/table"
 	"iocause/internal/tool/query"
 )
 
@@ -30,21 +29,18 @@ type queryOptions struct {
 func newQueryCommand(e *env) *cobra.Command {
 	o := &queryOptions{}
 	c := &cobra.Command{
-		Use:     "query EXPRESSION [flags]",
-		Short:   "Ask a recording of the agent, in PromQL",
-		Long:    helpOf("query"),
-		Example: examplesOf("query"),
-		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return runQuery(e, c, o, args) },
+		Use:   "query EXPRESSION [flags]",
+		Short: "Ask a recording of the agent, in PromQL",
+		Args:  cobra.MaximumNArgs(1),
+		RunE:  func(c *cobra.Command, args []string) error { return runQuery(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.dir, "dir", agent.DefaultConfig().Dir, "directory of the recording")
 	f.StringVar(&o.from, "from", "", "begin of the time that is looked at")
 	f.StringVar(&o.to, "to", "", "its end (the end of the recording)")
 	f.Var(timeIn(&o.step, 0), "step", "time between two points (120 points in all;\na longer one is taken for more than 11000)")
-	f.StringVar(&o.format, "format", "text", "text, json or csv")
+	f.Var(formats(&o.format, "json", "csv"), "format", "text, json or csv")
 	f.BoolVar(&o.list, "list", false, "name the series, with what they are")
-	f.SortFlags = false
 	return c
 }
 
@@ -88,20 +84,11 @@ func runQuery(e *env, c *cobra.Command, o *queryOptions, args []string) (err err
 	if _, err := query.Times(&ask, e.host.Now(), e.host.Now()); err != nil {
 		return err
 	}
-	r, err := series.OpenReader(o.dir)
-	if errors.Is(err, series.ErrNoRecording) {
-		return fmt.Errorf("%w; 'iocause agent' makes one, --dir says where it is", err)
-	} else if err != nil {
+	r, newest, err := query.Open(o.dir)
+	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	newest := r.Newest(0)
-	for tier := 1; newest.IsZero() && tier < series.Tiers; tier++ {
-		newest = r.Newest(tier)
-	}
-	if newest.IsZero() {
-		return fmt.Errorf("asking the recording in %s: it is empty", o.dir)
-	}
 	q, err := query.Times(&ask, e.host.Now(), newest)
 	if err != nil {
 		return err
@@ -109,10 +96,8 @@ func runQuery(e *env, c *cobra.Command, o *queryOptions, args []string) (err err
 	if o.list {
 		return listSeries(e.stdout, c, o, r)
 	}
-	if least := series.LeastStep(q.From, q.To, q.Step); q.Step < least {
-		fmt.Fprintf(e.stderr, "iocause: a point every %v would be more than anybody can look at (%d of each series): a point every %v instead; for shorter steps give a shorter time\n",
-			q.Step, q.To.Sub(q.From)/q.Step+1, least)
-		q.Step = least
+	if note := query.Bound(&q); note != "" {
+		fmt.Fprintln(e.stderr, "iocause: "+note)
 	}
 	q.Expr = args[0]
 	result, err := r.Query(c.Context(), q)
@@ -133,23 +118,16 @@ func runQuery(e *env, c *cobra.Command, o *queryOptions, args []string) (err err
 		return err
 	}
 	t := query.Table(result, &q)
-	return text.WriteTable(e.stdout, t, console.Style(e.stdout, os.Getenv, console.WidestTable))
+	return writeTable(e.stdout, t)
 }
 
 // listSeries names what a recording has.
 func listSeries(stdout io.Writer, c *cobra.Command, o *queryOptions, r *series.Reader) error {
-	from, to := series.Ever()
-	names, err := r.LabelValues(c.Context(), "__name__", nil, from, to)
+	names, err := query.Names(c.Context(), r)
 	if err != nil {
 		return err
 	}
-	t := &table.Table{Key: "names", Whole: true, Columns: []table.Column{
-		{Key: "name", Head: "NAME"}, {Key: "what", Head: "WHAT IT IS", Flex: true, Least: 30},
-	}}
-	for _, n := range names {
-		base, _, _ := strings.Cut(n, ":")
-		t.Rows = append(t.Rows, []table.Cell{table.Str(n), table.Str(agent.Help(base))})
-	}
+	t := query.NamesTable(names, agent.Help)
 	switch o.format {
 	case "json":
 		return writeJSON(stdout, map[string]any{"names": t.Object()})

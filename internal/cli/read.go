@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -14,8 +14,8 @@ import (
 	"iocause/internal/parse"
 	"iocause/internal/parse/blktrace"
 	"iocause/internal/present/text"
-	"iocause/internal/sample"
 	"iocause/internal/session"
+	"iocause/internal/show"
 	"iocause/internal/table"
 	"iocause/internal/tool/read"
 )
@@ -33,20 +33,18 @@ type readOptions struct {
 func newReadCommand(e *env) *cobra.Command {
 	o := &readOptions{}
 	c := &cobra.Command{
-		Use:     "read [FILE ...] [flags]",
-		Short:   "Name the cause from what other tools printed",
-		Long:    helpOf("read", "{tools}", toolList()),
-		Example: examplesOf("read"),
-		RunE:    func(c *cobra.Command, args []string) error { return readTexts(e, c, o, args) },
+		Use:   "read [FILE ...] [flags]",
+		Short: "Name the cause from what other tools printed",
+		Long:  helpOf("read", "{tools}", toolList()),
+		RunE:  func(c *cobra.Command, args []string) error { return readTexts(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.BoolVar(&o.list, "list", false, "show what was recognised, and do not judge it")
 	f.BoolVar(&o.series, "series", false, "export the values that were read, as CSV or JSON lines")
 	f.BoolVar(&o.one, "one", false, "take everything as one case")
 	f.StringVar(&o.as, "as", "", "look for the output of this tool only")
-	f.IntVar(&o.which, "case", 0, "show this case only, counted from 1")
-	f.StringVar(&o.format, "format", "text", "text or json")
-	f.SortFlags = false
+	f.Var(numberIn(&o.which, 0, 0, math.MaxInt), "case", "show this case only, counted from 1")
+	f.Var(formats(&o.format, "json"), "format", "text or json")
 	return c
 }
 
@@ -62,41 +60,12 @@ func toolList() string {
 	return b.String()
 }
 
-func (o *readOptions) check() error {
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
+// readTexts is the command: recognise, sort into cases, judge, print.
+func readTexts(e *env, c *cobra.Command, o *readOptions, args []string) error {
 	if o.list && o.series {
 		return &usageError{errors.New("reading the flags: --list and --series exclude each other"), "give one of them"}
 	}
-	if o.which < 0 {
-		return &usageError{fmt.Errorf("reading --case: %d is no case", o.which), "cases are counted from 1"}
-	}
-	return nil
-}
-
-// tools are those to look for.
-func (o *readOptions) tools() ([]parse.Tool, error) {
-	all := parse.List()
-	if o.as == "" {
-		return all, nil
-	}
-	var names []string
-	for _, t := range all {
-		if t.Name == o.as {
-			return []parse.Tool{t}, nil
-		}
-		names = append(names, t.Name)
-	}
-	return nil, &usageError{fmt.Errorf("reading --as: no tool is called %q", o.as), "use one of " + strings.Join(names, ", ")}
-}
-
-// readTexts is the command: recognise, sort into cases, judge, print.
-func readTexts(e *env, c *cobra.Command, o *readOptions, args []string) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	tools, err := o.tools()
+	tools, err := read.Tools(o.as)
 	if err != nil {
 		return err
 	}
@@ -132,7 +101,7 @@ func showRead(e *env, texts []*parse.Text, o *readOptions) error {
 	if o.list {
 		return printList(e.stdout, texts, o)
 	}
-	noteFaults(e.stderr, texts)
+	show.Faults(e.stderr, texts)
 	cases, left := parse.Cases(texts, o.one)
 	if left > 0 {
 		fmt.Fprintf(e.stderr, "iocause: %d more cases were left out; give smaller pieces\n", left)
@@ -158,27 +127,4 @@ func readOne(ctx context.Context, s streams, names []string, r *parse.Reader) (*
 			return fmt.Sprintf("reading %s, %s so far", text.Middle(text.Escape(name), 40), table.Value(bytes, "bytes"))
 		})
 	})
-}
-
-// noteFaults says which lines could not be read.
-func noteFaults(notes io.Writer, texts []*parse.Text) {
-	const most = 10
-	said, all := 0, 0
-	for _, t := range texts {
-		all += t.Faulty
-		for _, f := range t.Faults {
-			if said++; said <= most {
-				fmt.Fprintf(notes, "%s:%d: %s: %s\n", text.Escape(f.File), f.Line, f.Tool, text.Escape(f.Why))
-			}
-		}
-		if t.Long > 0 {
-			fmt.Fprintf(notes, "iocause: %s of %s cut: too long\n", sample.Counted(t.Long, "line"), text.Escape(t.File))
-		}
-		if t.Left > 0 {
-			fmt.Fprintf(notes, "iocause: %d more outputs in %s were left out; give smaller pieces\n", t.Left, text.Escape(t.File))
-		}
-	}
-	if all > most {
-		fmt.Fprintf(notes, "iocause: %d more lines could not be read; see --list\n", all-most)
-	}
 }

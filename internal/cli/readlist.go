@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 
 	"iocause/internal/console"
 	"iocause/internal/parse"
@@ -23,21 +22,8 @@ func printSeries(out io.Writer, texts []*parse.Text, o *readOptions) error {
 		}
 		return nil
 	}
-	head := []string{"file", "lines", "tool", "seconds", "metric", "unit", "device", "pid", "class", "value"}
-	return console.WriteCSV(out, head, func(yield func([]string) bool) {
-		for v := range parse.Values(texts) {
-			pid := ""
-			if v.PID != 0 {
-				pid = strconv.Itoa(v.PID)
-			}
-			if !yield([]string{v.File, v.Lines, v.Tool, number(v.Seconds), string(v.Metric), string(v.Unit), v.Device, pid, v.Class, number(v.Value)}) {
-				return
-			}
-		}
-	})
+	return console.WriteCSV(out, read.ValuesHead(), read.Values(texts))
 }
-
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // printList shows what was recognised.
 func printList(out io.Writer, texts []*parse.Text, o *readOptions) error {

@@ -16,6 +16,7 @@ import (
 	"iocause/internal/store/recording"
 	"iocause/internal/store/whole"
 	"iocause/internal/tool/record"
+	"iocause/internal/version"
 )
 
 // recordOptions are the flags of record.
@@ -28,10 +29,8 @@ type recordOptions struct {
 func newRecordCommand(e *env) *cobra.Command {
 	o := &recordOptions{}
 	c := &cobra.Command{
-		Use:     "record [flags] [-- COMMAND ...]",
-		Short:   "Keep all that diagnose looks at, to look at it later",
-		Long:    helpOf("record"),
-		Example: examplesOf("record"),
+		Use:   "record [flags] [-- COMMAND ...]",
+		Short: "Keep all that diagnose looks at, to look at it later",
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
 				return &usageError{fmt.Errorf("reading the arguments: %q is no flag", before[0]),
@@ -43,20 +42,9 @@ func newRecordCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME"+recording.Suffix+")")
-	f.Var(timeIn(&o.interval, time.Second), "interval", "length of a window")
-	f.Var(timeIn(&o.duration, 0), "duration", "how long to record; 0 until Ctrl-C, or the end of\nCOMMAND")
-	f.SortFlags = false
+	f.Var(timeIn(&o.interval, time.Second).from(shortest, "give 100ms or more; 1s is a good start"), "interval", "length of a window")
+	f.Var(timeIn(&o.duration, 0).from(shortest, "give 100ms or more, or 0 for no limit"), "duration", "how long to record; 0 until Ctrl-C, or the end of\nCOMMAND")
 	return c
-}
-
-func (o *recordOptions) check() error {
-	switch {
-	case o.interval < shortest:
-		return &usageError{fmt.Errorf("reading --interval: %v is too short to see anything", o.interval), "use 100ms or more; 1s is a good start"}
-	case o.duration != 0 && o.duration < shortest:
-		return &usageError{fmt.Errorf("reading --duration: %v is too short to see anything", o.duration), "use 100ms or more, or 0 for no limit"}
-	}
-	return nil
 }
 
 // recordRun is one recording on its way to its file.
@@ -70,11 +58,8 @@ type recordRun struct {
 
 // runRecord is the command.
 func runRecord(e *env, c *cobra.Command, o *recordOptions, args []string) (err error) {
-	if err := o.check(); err != nil {
-		return err
-	}
 	r := &recordRun{env: e, o: o, line: console.NewLine(e.stderr)}
-	r.Recorder = record.Recorder{Host: e.host, Program: programName(), OpenLimit: openLimit(), Interval: o.interval, Duration: o.duration,
+	r.Recorder = record.Recorder{Host: e.host, Program: version.Program(), OpenLimit: openLimit(), Interval: o.interval, Duration: o.duration,
 		Opened: func(all []source.Status) { noteRefusals(e.stderr, all) },
 		Begun: func() {
 			r.line.InPlace = r.line.InPlace && r.Child == nil // a command writes to the same terminal

@@ -13,6 +13,7 @@ import (
 	"iocause/internal/replay"
 	"iocause/internal/report"
 	"iocause/internal/table"
+	"iocause/internal/version"
 )
 
 // reportOptions are the flags of report.
@@ -27,10 +28,8 @@ type reportOptions struct {
 func newReportCommand(e *env) *cobra.Command {
 	o := &reportOptions{}
 	c := &cobra.Command{
-		Use:     "report [FILE|N] [flags]",
-		Short:   "Write what was recorded as one page to look at and to mail",
-		Long:    helpOf("report"),
-		Example: examplesOf("report"),
+		Use:   "report [FILE|N] [flags]",
+		Short: "Write what was recorded as one page to look at and to mail",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return &usageError{fmt.Errorf("reading the arguments: report takes one recording or incident, but has %d", len(args)), "give one"}
@@ -41,14 +40,13 @@ func newReportCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME.html)")
-	f.StringVar(&o.format, "format", "html", "html; or json or csv: the cells of the latency\nheat maps, on standard output")
+	f.Var(oneOf(&o.format, "html", "html", "json", "csv"), "format", "html; or json or csv: the cells of the latency\nheat maps, on standard output")
 	f.IntVar(&o.filter.PID, "pid", 0, "ask about this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "ask about processes of this name")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "ask about the processes in and below this cgroup")
 	f.StringVar(&o.filter.Device, "device", "", "ask about I/O on this block device")
 	o.playback.bind(c)
 	o.against.bind(c)
-	f.SortFlags = false
 	return c
 }
 
@@ -65,9 +63,7 @@ func runReport(e *env, c *cobra.Command, o *reportOptions, args []string) error 
 	} else if !play {
 		return &usageError{errors.New("reading the arguments: it is not said what to report"), "give a recording, the number of an incident, or --from; of what goes on now, use 'iocause diagnose -o FILE.html'"}
 	}
-	switch cells := o.format == "json" || o.format == "csv"; {
-	case !cells && o.format != "html":
-		return &usageError{fmt.Errorf("reading --format: no format is called %q", o.format), "use html, json or csv"}
+	switch cells := o.format != "html"; {
 	case cells && o.output != "":
 		return &usageError{errors.New("reading the flags: --output is of the page"), "lead " + o.format + " from standard output into a file"}
 	case cells:
@@ -121,6 +117,6 @@ func writeCells(e *env, format string, page *picture.Page) error {
 
 // writePage writes a page that nobody else may read.
 func writePage(e *env, name string, page *picture.Page) error {
-	page.Program = programName()
+	page.Program = version.Program()
 	return output.Page(e.stdout, e.stderr, name, page)
 }

@@ -32,12 +32,10 @@ type residentOptions struct {
 func newResidentCommand(e *env) *cobra.Command {
 	o := &residentOptions{}
 	c := &cobra.Command{
-		Use:     "resident [flags] [PATH...] [INTERVAL [COUNT]]",
-		Short:   "Show which files are in the page cache, and which parts of them",
-		Long:    helpOf("resident"),
-		Example: examplesOf("resident"),
-		Args:    cobra.ArbitraryArgs,
-		RunE:    func(c *cobra.Command, args []string) error { return runResident(e, c, o, args) },
+		Use:   "resident [flags] [PATH...] [INTERVAL [COUNT]]",
+		Short: "Show which files are in the page cache, and which parts of them",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  func(c *cobra.Command, args []string) error { return runResident(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.BoolVar(&o.all, "all", false, "the whole page cache, by file")
@@ -111,12 +109,8 @@ func runResident(e *env, c *cobra.Command, o *residentOptions, args []string) er
 		}
 		return o.choice().Found(residency.OfProcesses(e.host, pids, line.Update)), nil
 	}
-	show := func(p *console.Printer, now *residency.Found, before **residency.Found) ([]table.Table, error) {
-		var old *residency.Found
-		if before != nil {
-			old = *before
-		}
-		tables, err := resident.FileTables(e.host, now, old, resident.Files{Form: residentForm(p), Held: len(paths) == 0,
+	show := func(p *console.Printer, now, before *residency.Found) ([]table.Table, error) {
+		tables, err := resident.FileTables(e.host, now, before, resident.Files{Form: residentForm(p), Held: len(paths) == 0,
 			Parts: o.parts, Only: o.format == "csv", Width: p.Style.Width})
 		if err != nil {
 			return nil, &usageError{fmt.Errorf("reading --sort: %w", err), "give one of these"}
@@ -163,27 +157,17 @@ func residentAll(ctx context.Context, e *env, o *residentOptions, rest []string)
 		defer line.Erase()
 		return w.Look(ctx, line.Update)
 	}
-	show := func(p *console.Printer, now *resident.Cache, before **resident.Cache) ([]table.Table, error) {
-		var old *resident.Cache
-		if before != nil {
-			old = *before
-		}
+	show := func(p *console.Printer, now, before *resident.Cache) ([]table.Table, error) {
 		line := console.NewCounting(e.stderr, "files looked up")
 		defer line.Erase()
-		return resident.CacheTables(w, now, old, o.choice(), residentForm(p), line.Update)
+		return resident.CacheTables(w, now, before, o.choice(), residentForm(p), line.Update)
 	}
 	return looks(ctx, e.streams, &o.intervals, rest, take, show)
 }
 
 // playCache shows the page cache of an incident.
 func playCache(e *env, c *cobra.Command, o *residentOptions, data []byte, args []string) error {
-	if err := oneTime(args); err != nil {
-		return err
-	}
-	if err := onlyLive(c, "an incident holds the whole cache by file; --file chooses of it", "pid", "comm", "cgroup", "device", "map", "one-file-system"); err != nil {
-		return err
-	}
-	if err := o.args(nil); err != nil {
+	if err := onlyLive(c, args, "an incident holds the whole cache by file; --file chooses of it", "pid", "comm", "cgroup", "device", "map", "one-file-system"); err != nil {
 		return err
 	}
 	var err error

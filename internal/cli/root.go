@@ -13,6 +13,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/source"
+	"iocause/internal/version"
 )
 
 // Root is the whole command line, for what is made of it: manual and completions.
@@ -25,9 +26,7 @@ func newRootCommand(e *env) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "iocause [flags] [-- COMMAND ...]",
 		Short:             "Find out why I/O is slow",
-		Long:              helpOf("iocause"),
-		Example:           examplesOf("iocause"),
-		Version:           buildVersion().String(),
+		Version:           version.Build().String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
@@ -47,6 +46,7 @@ func newRootCommand(e *env) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
+	describe(root, root.Name())
 	root.SetHelpCommandGroupID(otherCommands)
 	refuseUnknownHelp(root)
 	root.CompletionOptions.HiddenDefaultCmd = true

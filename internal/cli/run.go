@@ -9,10 +9,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"iocause/internal/ask"
 	"iocause/internal/console"
@@ -130,7 +132,25 @@ func badUsage(c *cobra.Command, err error) error {
 	if err == nil || errors.As(err, &already) {
 		return err
 	}
+	var bad *pflag.InvalidValueError
+	if errors.As(err, &bad) {
+		return badValue(c, bad)
+	}
 	return &usageError{fmt.Errorf("reading the arguments: %w", err), fmt.Sprintf("see '%s --help'", c.CommandPath())}
+}
+
+// badValue says what is wrong with the value of a flag, and what to give.
+func badValue(c *cobra.Command, bad *pflag.InvalidValueError) error {
+	why, next := bad.Unwrap(), fmt.Sprintf("see '%s --help'", c.CommandPath())
+	var known *ask.Error
+	var number *strconv.NumError
+	switch {
+	case errors.As(why, &known):
+		why, next = known.Err, known.Next
+	case errors.As(why, &number) && bad.GetFlag().Value.Type() != "bool":
+		why = fmt.Errorf("%q is no number that it takes", bad.GetValue())
+	}
+	return &usageError{fmt.Errorf("reading --%s: %w", bad.GetFlag().Name, why), next}
 }
 
 // tellUsageApart makes what cobra says about arguments and flags a usageError,
@@ -150,14 +170,6 @@ func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return &usageError{fmt.Errorf("reading the arguments: %s takes none, but has %q", c.Name(), args[0]),
 			fmt.Sprintf("see '%s --help'", c.CommandPath())}
-	}
-	return nil
-}
-
-// checkFormat refuses formats that there are not.
-func checkFormat(format string) error {
-	if format != "text" && format != "json" {
-		return &usageError{fmt.Errorf("reading --format: no format is called %q", format), "use text or json"}
 	}
 	return nil
 }

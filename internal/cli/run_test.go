@@ -20,6 +20,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source"
+	"iocause/internal/version"
 )
 
 // stream is a buffer that a command may write to while a test reads it.
@@ -92,13 +93,13 @@ func TestBadUsageIsTwoAndSaysWhatToDo(t *testing.T) {
 		{[]string{"--device", "x", "--cgroup", "/"}, "--cgroup and --device exclude each other"},
 		{[]string{"--pid", "1", "--", "true"}, "--pid and a command exclude each other"},
 		{[]string{"--pid", "0"}, "0 is no process id; give a number"},
-		{[]string{"--pid", "x"}, "invalid argument"},
+		{[]string{"--pid", "x"}, `reading --pid: "x" is no number that it takes`},
 		{[]string{"--comm", ""}, "the name is empty"},
 		{[]string{"--cgroup", ""}, "the path is empty"},
 		{[]string{"--duration", "1ms"}, "too short"},
-		{[]string{"--duration", "-1s"}, "too short"},
+		{[]string{"--duration", "-1s"}, "-1s is below zero; give 100ms or more"},
 		{[]string{"--exit-code"}, "--exit-code needs a command"},
-		{[]string{"--format", "xml"}, `no format is called "xml"; use text or json`},
+		{[]string{"--format", "xml"}, `reading --format: "xml" is not known; use text or json`},
 		{[]string{"check", "--format", "xml"}, "use text or json"},
 		{[]string{"version", "--format", "xml"}, "use text or json"},
 		{[]string{"check", "x"}, `check takes none, but has "x"`},
@@ -106,13 +107,13 @@ func TestBadUsageIsTwoAndSaysWhatToDo(t *testing.T) {
 		{[]string{"offcpu", "x"}, "offcpu takes none"},
 		{[]string{"offcpu", "--state", "disk,sleeping"}, `no state is called "sleeping"; there are disk,`},
 		{[]string{"offcpu", "--state", "user"}, `no state is called "user"`},
-		{[]string{"offcpu", "--min", "-1s"}, "give 0 for all waits"},
+		{[]string{"offcpu", "--min", "-1s"}, "reading --min: -1s is below zero"},
 		{[]string{"offcpu", "--pid", "1", "--comm", "x"}, "--pid and --comm exclude each other"},
 		{[]string{"offcpu", "--duration", "1ms"}, "too short"},
 		{[]string{"offcpu", "-o", "x.pdf"}, "end it in .html, .svg, .pb.gz or .folded"},
 		{[]string{"offcpu", "-o", "/no/such/place/x.html"}, `"/no/such/place" is no directory`},
-		{[]string{"oncpu", "--hz", "0"}, "give 1 to 10000"},
-		{[]string{"oncpu", "--top", "-1"}, "-1 is no number of rows"},
+		{[]string{"oncpu", "--hz", "0"}, "give a whole number from 1 to 10000"},
+		{[]string{"oncpu", "--top", "-1"}, `reading --top: "-1" is out of range; give a whole number, 0 or more`},
 		{[]string{"flame"}, "0 files are given, flame takes 1"},
 		{[]string{"flame", "diff", "x"}, "1 files are given, diff takes 2"},
 		{[]string{"flame", "diff", "x", "y", "-o", "x.svg"}, "a comparison is a page"},
@@ -173,7 +174,7 @@ func TestVersion(t *testing.T) {
 	if code != 0 || !strings.HasPrefix(out, "iocause ") || !strings.Contains(out, " go1.") || strings.Count(out, "\n") != 1 {
 		t.Errorf("code %d, %q", code, out)
 	}
-	var v version
+	var v version.Version
 	code, out, _ = runApp(t.Context(), nil, "version", "--format", "json")
 	if err := json.Unmarshal([]byte(out), &v); code != 0 || err != nil || !strings.HasPrefix(v.Go, "go1.") {
 		t.Errorf("code %d, %v, %q", code, err, out)

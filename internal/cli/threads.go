@@ -3,9 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,15 +28,13 @@ type threadsOptions struct {
 func newThreadsCommand(e *env) *cobra.Command {
 	o := &threadsOptions{}
 	c := &cobra.Command{
-		Use:     "threads " + intervalUsage,
-		Short:   "Show what share of its time each thread spends in which state",
-		Long:    helpOf("threads"),
-		Example: examplesOf("threads"),
-		RunE:    func(c *cobra.Command, args []string) error { return runThreads(e, c, o, args) },
+		Use:   "threads " + intervalUsage,
+		Short: "Show what share of its time each thread spends in which state",
+		RunE:  func(c *cobra.Command, args []string) error { return runThreads(e, c, o, args) },
 	}
 	o.bind(c, "busy_threads")
 	f := c.Flags()
-	f.StringVar(&o.by, "by", "thread", "thread, process, comm or cgroup")
+	f.Var(oneOf(&o.by, "thread", threads.Groupings()...), "by", "thread, process, comm or cgroup")
 	f.BoolVar(&o.histogram, "histogram", false, "show how long the waits of each state were, too")
 	f.IntVar(&o.filter.PID, "pid", 0, "only threads of this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "only threads of this name, or of processes of this\nname")
@@ -52,9 +47,6 @@ func newThreadsCommand(e *env) *cobra.Command {
 func runThreads(e *env, c *cobra.Command, o *threadsOptions, args []string) error {
 	if err := o.args(args); err != nil {
 		return err
-	}
-	if !slices.Contains(threads.Groupings(), o.by) {
-		return &usageError{fmt.Errorf("reading --by: nothing is called %q", o.by), "use " + strings.Join(threads.Groupings(), ", ")}
 	}
 	data, err := readEvidence(e, c, &o.playback, incident.SectionThreads)
 	if err != nil {
@@ -112,17 +104,10 @@ func threadsPrinter(s streams, o *threadsOptions) (*console.Printer, *threads.La
 
 // playThreads shows the threads of an incident.
 func playThreads(s streams, c *cobra.Command, o *threadsOptions, data []byte, args []string) error {
-	if err := oneTime(args); err != nil {
+	if err := onlyLive(c, args, "an incident holds no lengths of waits", "histogram"); err != nil {
 		return err
 	}
-	if err := onlyLive(c, "an incident holds no lengths of waits", "histogram"); err != nil {
-		return err
-	}
-	target, err := o.filter.Recorded(o.filter.given(c))
-	if err != nil {
-		return err
-	}
-	was, err := incident.As[threads.Threads](data, incident.SectionThreads)
+	was, target, err := evidenceOf[threads.Threads](c, &o.filter, incident.SectionThreads, data)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func TestThreadsUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--by", "user"}, `nothing is called "user"; use thread, process, comm, cgroup`},
+		{[]string{"--by", "user"}, `"user" is not known; use thread, process, comm or cgroup`},
 		{[]string{"--sort", "speed"}, `no such column; there are tid, comm, pid, process, cgroup, ended, threads, wall_s`},
 		{[]string{"0.01"}, "give seconds, or a time such as 500ms"},
 		{[]string{"1", "2", "3"}, "give INTERVAL and COUNT at most"},

@@ -5,25 +5,43 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"iocause/internal/ask"
 )
 
 // timeFlag is a flag that takes a time as INTERVAL does: in seconds, or with a
-// unit.
-type timeFlag struct{ to *time.Duration }
+// unit. Its default is taken, and else what is neither below zero nor too short.
+type timeFlag struct {
+	to           *time.Duration
+	value, least time.Duration
+	advice       string // what is a good value
+}
 
 // timeIn is the value of such a flag.
 func timeIn(to *time.Duration, value time.Duration) timeFlag {
 	*to = value
-	return timeFlag{to}
+	return timeFlag{to: to, value: value, advice: "give a time such as 10ms or 30s"}
+}
+
+// from refuses times that are shorter.
+func (t timeFlag) from(least time.Duration, advice string) timeFlag {
+	t.least, t.advice = least, advice
+	return t
 }
 
 // Set implements pflag.Value.
 func (t timeFlag) Set(s string) error {
 	d, err := parseTime(s)
-	if err == nil {
-		*t.to = d
+	switch {
+	case err != nil:
+		return err
+	case d < 0:
+		return &ask.Error{Err: fmt.Errorf("%v is below zero", d), Next: t.advice}
+	case d < t.least && d != t.value:
+		return &ask.Error{Err: fmt.Errorf("%v is too short", d), Next: t.advice}
 	}
-	return err
+	*t.to = d
+	return nil
 }
 
 // String implements pflag.Value; the help leaves out a default of "".

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -21,20 +20,17 @@ type topOptions struct {
 func newTopCommand(e *env) *cobra.Command {
 	o := &topOptions{}
 	c := &cobra.Command{
-		Use:     "top [flags]",
-		Short:   "Busiest processes and cgroups of any time that the agent kept",
-		Long:    helpOf("top"),
-		Example: examplesOf("top"),
-		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runTop(e, c, o) },
+		Use:   "top [flags]",
+		Short: "Busiest processes and cgroups of any time that the agent kept",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return runTop(e, c, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.by, "by", "", "only this table: process or cgroup")
-	f.IntVar(&o.rows.top, "top", 20, "rows of each table, 0 for all")
+	f.Var(oneOf(&o.by, "", "process", "cgroup"), "by", "only this table: process or cgroup")
+	f.Var(rowsIn(&o.rows.top, 20), "top", "rows of each table, 0 for all")
 	f.StringVar(&o.rows.sort, "sort", "", "column, by its name in JSON")
-	f.StringVar(&o.rows.format, "format", "text", "text, json or csv (the first table)")
+	f.Var(formats(&o.rows.format, "json", "csv"), "format", "text, json or csv (the first table)")
 	o.playback.bind(c)
-	f.SortFlags = false
 	return c
 }
 
@@ -42,12 +38,6 @@ func newTopCommand(e *env) *cobra.Command {
 const lately = "10m ago"
 
 func runTop(e *env, c *cobra.Command, o *topOptions) error {
-	if err := o.rows.args(nil); err != nil {
-		return err
-	}
-	if o.by != "" && o.by != "process" && o.by != "cgroup" {
-		return &usageError{fmt.Errorf("reading --by: rows cannot be by %q", o.by), "use process or cgroup"}
-	}
 	if _, err := o.playback.asked(c); err != nil {
 		return err
 	}

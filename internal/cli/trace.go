@@ -22,6 +22,7 @@ import (
 	"iocause/internal/store/tracefile"
 	"iocause/internal/table"
 	"iocause/internal/tool/trace"
+	"iocause/internal/version"
 )
 
 // traceOptions are the flags of trace.
@@ -40,12 +41,10 @@ type traceOptions struct {
 func newTraceCommand(e *env) *cobra.Command {
 	o := &traceOptions{}
 	c := &cobra.Command{
-		Use:     "trace " + intervalUsage,
-		Short:   "Show every I/O with its times, process, cgroup and file",
-		Long:    helpOf("trace"),
-		Example: examplesOf("trace"),
-		Args:    func(c *cobra.Command, args []string) error { return o.args(args) },
-		RunE:    func(c *cobra.Command, args []string) error { return runTrace(e, c, o) },
+		Use:   "trace " + intervalUsage,
+		Short: "Show every I/O with its times, process, cgroup and file",
+		Args:  func(c *cobra.Command, args []string) error { return o.args(args) },
+		RunE:  func(c *cobra.Command, args []string) error { return runTrace(e, c, o) },
 	}
 	f := c.Flags()
 	f.StringVarP(&o.to, "output", "o", "", "keep the I/Os in this file; - is stdout")
@@ -59,13 +58,12 @@ func newTraceCommand(e *env) *cobra.Command {
 	f.StringVar(&o.filter.File, "file", "", "only I/Os for a file, what is below a directory,\nor a pattern")
 	f.Var(timeIn(&o.filter.Min, 0), "min", "only I/Os that took so long (10ms) or longer")
 	f.BoolVar(&o.summaryOnly, "summary", false, "print the summary only")
-	f.IntVar(&o.view.top, "top", 10, "rows of each table, 0 for all")
+	f.Var(rowsIn(&o.view.top, 10), "top", "rows of each table, 0 for all")
 	f.StringVar(&o.view.sort, "sort", "ios", "column to sort by, as JSON names it")
-	f.StringVar(&o.view.format, "format", "text", "text, json (lines), csv (I/Os) or\nperfetto")
+	f.Var(formats(&o.view.format, "json", "csv", "perfetto"), "format", "text, json (lines), csv (I/Os) or\nperfetto")
 	f.BoolVarP(&o.view.stamp, "timestamps", "t", false, "print the time of every summary")
 	f.IntVar(&o.buffer, "buffer", 16, "MiB of room in the kernel")
 	o.playback.bind(c)
-	f.SortFlags = false
 	return c
 }
 
@@ -82,10 +80,6 @@ func (o *traceOptions) args(args []string) error {
 	switch {
 	case o.perfetto && (o.to != "" || o.summaryOnly):
 		return &usageError{errors.New("reading the flags: --format perfetto is of the I/Os themselves, on standard output"), "leave out --output and --summary"}
-	case o.duration < 0:
-		return &usageError{fmt.Errorf("reading --duration: %v is no time to trace for", o.duration), "give a time such as 30s"}
-	case o.filter.Min < 0:
-		return &usageError{fmt.Errorf("reading --min: %v is no latency", o.filter.Min), "give a time such as 10ms"}
 	case o.from != "" && o.to != "":
 		return &usageError{errors.New("reading the flags: --input and --output exclude each other"), "give one of them"}
 	case o.to == "-" && o.view.every > 0:
@@ -132,7 +126,7 @@ func runTrace(e *env, c *cobra.Command, o *traceOptions) error {
 	}
 	switch {
 	case data != nil:
-		if err := onlyLive(c, "the I/Os of an incident are as they were traced", "duration", "buffer", "input", "output"); err != nil {
+		if err := onlyLive(c, nil, "the I/Os of an incident are as they were traced", "duration", "buffer", "input", "output"); err != nil {
 			return err
 		}
 		return r.read(c.Context(), bytes.NewReader(data))
@@ -157,7 +151,7 @@ func (r *traceRun) begin(began time.Time) (err error) {
 		return nil
 	}
 	if r.o.perfetto {
-		if r.chrome, err = perfetto.New(r.env.stdout, programName(), began); err == nil {
+		if r.chrome, err = perfetto.New(r.env.stdout, version.Program(), began); err == nil {
 			r.lines, r.IO = r.chrome.Write, r.show
 		}
 		return err
@@ -205,7 +199,7 @@ func (r *traceRun) live(c *cobra.Command) (err error) {
 		return err
 	}
 	if out != nil {
-		h := trace.Header(e.host, programName())
+		h := trace.Header(e.host, version.Program())
 		h.Began, h.Filter = l.Began, o.filter.String()
 		if r.file, err = tracefile.NewWriter(out, h); err != nil {
 			return err

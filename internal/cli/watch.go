@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/console"
-	"iocause/internal/diagnose"
 	"iocause/internal/sample"
 	"iocause/internal/session"
 	"iocause/internal/source"
@@ -46,12 +45,12 @@ type watchOptions struct {
 func newToolCommand(e *env, t *tool) *cobra.Command {
 	o := &watchOptions{}
 	c := &cobra.Command{
-		Use: t.name + " " + intervalUsage, Short: t.short, Long: helpOf(t.name), Example: examplesOf(t.name),
+		Use: t.name + " " + intervalUsage, Short: t.short,
 		RunE: func(c *cobra.Command, args []string) error { return runTool(e, c, t, o, args) },
 	}
 	f := c.Flags()
 	if len(t.by) > 0 {
-		f.StringVar(&o.by, "by", t.by[0], strings.Join(append([]string{t.by[0] + " (default)"}, t.by[1:]...), ", "))
+		f.Var(oneOf(&o.by, t.by[0], t.by...), "by", strings.Join(append([]string{t.by[0] + " (default)"}, t.by[1:]...), ", "))
 		f.Lookup("by").DefValue = "" // said already, in fewer columns
 	}
 	if t.slow {
@@ -69,9 +68,6 @@ func runTool(e *env, c *cobra.Command, t *tool, o *watchOptions, args []string) 
 	if err := o.args(args); err != nil {
 		return err
 	}
-	if len(t.by) > 0 && !slices.Contains(t.by, o.by) {
-		return &usageError{fmt.Errorf("reading --by: rows cannot be by %q", o.by), "use " + strings.Join(t.by, ", ")}
-	}
 	if t.byFile && c.Flags().Changed("file") && !c.Flags().Changed("by") {
 		o.by = "file"
 	}
@@ -82,11 +78,7 @@ func runTool(e *env, c *cobra.Command, t *tool, o *watchOptions, args []string) 
 	if err != nil {
 		return err
 	}
-	find := func(given []string) (diagnose.Target, error) { return o.filter.Target(e.host, given) }
-	if play {
-		find = o.filter.Recorded
-	}
-	target, err := find(o.filter.given(c))
+	target, err := o.filter.target(e.host, play, o.filter.given(c))
 	if err != nil {
 		return err
 	}

@@ -57,13 +57,13 @@ func (s *Observed) Show(watch context.Context, p *Printer, every time.Duration, 
 }
 
 // Snapshots takes the state of something again and again, and prints it with what
-// changed since the one before. The state is what take returns.
+// changed since the one before, nil for the first. The state is what take returns.
 func Snapshots[T any](parent context.Context, p *Printer, every time.Duration, count int,
-	take func(context.Context) (T, error), show func(p *Printer, now T, before *T) ([]table.Table, error)) error {
+	take func(context.Context) (*T, error), show func(p *Printer, now, before *T) ([]table.Table, error)) error {
 	ctx, stop := session.UntilInterrupt(parent, nil)
 	defer stop()
 	began := time.Now()
-	print := func(now T, at time.Time, before *T, since time.Duration, label string) error {
+	print := func(now *T, at time.Time, before *T, since time.Duration, label string) error {
 		tables, err := show(p, now, before)
 		if err != nil {
 			return err
@@ -96,7 +96,7 @@ func Snapshots[T any](parent context.Context, p *Printer, every time.Duration, c
 		}
 		was, since := before, at.Sub(last)
 		before, last = now, at
-		return print(now, at, &was, since, "")
+		return print(now, at, was, since, "")
 	})
 	if err != nil || ctx.Err() == nil || parent.Err() != nil {
 		return err
@@ -107,5 +107,5 @@ func Snapshots[T any](parent context.Context, p *Printer, every time.Duration, c
 		return err
 	}
 	since := at.Sub(began)
-	return print(now, at, &first, since, "changes since the first look, "+table.Duration(since.Seconds())+" ago")
+	return print(now, at, first, since, "changes since the first look, "+table.Duration(since.Seconds())+" ago")
 }

@@ -69,15 +69,7 @@ func (p *Printer) Print(start time.Time, length time.Duration, label string, tab
 		}
 		fmt.Fprintln(p.stdout, line)
 	}
-	for i := range tables {
-		if i > 0 {
-			fmt.Fprintln(p.stdout)
-		}
-		if err := text.WriteTable(p.stdout, &tables[i], p.Style); err != nil {
-			return err
-		}
-	}
-	return nil
+	return text.WriteTables(p.stdout, tables, p.Style)
 }
 
 // Arrange sorts the tables that have the column, at least one, and cuts them.

@@ -18,6 +18,7 @@ import (
 	"iocause/internal/source"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
+	"iocause/internal/tool/record"
 )
 
 // Judge judges incidents of a machine.
@@ -25,9 +26,22 @@ type Judge struct {
 	Host    *host.Host
 	Program string         // who judges, for what is kept
 	Opener  *replay.Opener // of the window of better times
-	// Watch observes with all sources for a time. The window is there even where
-	// the header lacks something.
-	Watch func(context.Context, time.Duration) (*sample.Window, recording.Header, error)
+	Sources []source.Entry // that watch
+	// OpenLimit is how long one of them may take to open before it is done without.
+	OpenLimit time.Duration
+}
+
+// watch observes with all sources for a time. The window is there even where the
+// header lacks something, and is empty when it was interrupted early.
+func (j *Judge) watch(ctx context.Context, length time.Duration) (*sample.Window, recording.Header, error) {
+	w, err := judge.Open(ctx, j.Host, j.Sources, j.OpenLimit)
+	if err != nil {
+		return &sample.Window{}, recording.Header{}, nil
+	}
+	defer w.Close()
+	header, lacks := record.Header(j.Host, j.Program, w.Statuses(), length)
+	seen, _, err := w.Window(ctx, &judge.Look{Observation: source.Observation{Length: length}})
+	return seen, header, errors.Join(lacks, err)
 }
 
 // Judge watches with all probes for a time and judges, as diagnose does, against
@@ -39,7 +53,7 @@ func (j *Judge) Judge(ctx context.Context, ask agent.Ask) (f agent.Finding) {
 	if costErr != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("what the look cost: %v", costErr))
 	}
-	w, header, err := j.Watch(ctx, ask.Length)
+	w, header, err := j.watch(ctx, ask.Length)
 	if err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("the fingerprint of the machine: %v", err))
 	}

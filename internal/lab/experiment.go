@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"iocause/internal/ask"
 	"iocause/internal/lab/load"
 )
 
@@ -48,6 +51,23 @@ type Phase struct {
 type Reference struct {
 	Rate float64 `yaml:"calls_per_second" json:"calls_per_second"`
 	By   string  `yaml:"by" json:"by"`
+}
+
+// FindExperiment reads an experiment: a file that ends in .yaml, or one of those in
+// shipped by its name.
+func FindExperiment(shipped fs.FS, name string) (*Experiment, error) {
+	content, err := fs.ReadFile(shipped, name+".yaml")
+	if strings.HasSuffix(name, ".yaml") {
+		content, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finding the experiment: %w; see 'iocause lab run --list'", err)
+	}
+	x, err := ParseExperiment(name, content)
+	if err != nil {
+		return nil, &ask.Error{Err: err, Next: "correct that; docs/lab.md has the fields"}
+	}
+	return x, nil
 }
 
 // ParseExperiment reads an experiment. Errors name the file, the line and the field.

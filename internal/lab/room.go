@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 // Room is how much memory can be taken before somebody's memory ends: the
@@ -44,10 +45,10 @@ func MemoryRoom(h *host.Host, swappable bool) (Room, error) {
 	if err != nil {
 		return Room{}, err
 	}
-	f := cgroupMemory{limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", files: []string{"total_inactive_file", "total_active_file"}}
+	f := cgroupMemory{limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes"}
 	root, path := mounts["memory"], own["memory"]
 	if root == "" {
-		f = cgroupMemory{limit: "memory.max", usage: "memory.current", files: []string{"inactive_file", "active_file"}}
+		f = cgroupMemory{limit: "memory.max", usage: "memory.current"}
 		root, path = mounts[""], own[""]
 	}
 	if root == "" {
@@ -73,7 +74,6 @@ func MemoryRoom(h *host.Host, swappable bool) (Room, error) {
 // cgroupMemory names the files of one version of the memory controller.
 type cgroupMemory struct {
 	limit, usage string
-	files        []string // of memory.stat: file pages, of the cgroup and those below
 }
 
 // left is what a cgroup may still take; limited is false when there is no
@@ -98,12 +98,17 @@ func (f *cgroupMemory) left(dir string) (left int64, limited bool, err error) {
 		return 0, false, fmt.Errorf("read a cgroup's memory use: %w", err)
 	}
 	left = limit - used
-	pairs(filepath.Join(dir, "memory.stat"), func(name string, v float64) {
-		for _, file := range f.files {
-			if name == file {
-				left += int64(v)
-			}
+	if b, err = os.ReadFile(filepath.Join(dir, "memory.stat")); err != nil {
+		return 0, false, fmt.Errorf("read a cgroup's page cache: %w", err)
+	}
+	_, below, err := procfile.ParseMemoryStat(b)
+	if err != nil {
+		return 0, false, fmt.Errorf("read %s/memory.stat: %w", dir, err)
+	}
+	for _, pages := range []*uint64{below.ActiveFile, below.InactiveFile} {
+		if pages != nil {
+			left += int64(*pages)
 		}
-	})
+	}
 	return left, true, nil
 }

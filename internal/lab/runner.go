@@ -47,6 +47,24 @@ func NewRunner(h *host.Host, binary, dir string) (*Runner, error) {
 	return r, nil
 }
 
+// NewOwnRunner is a Runner of the very binary that runs.
+func NewOwnRunner(h *host.Host, dir string) (*Runner, error) {
+	self, err := Self()
+	if err != nil {
+		return nil, err
+	}
+	return NewRunner(h, self, dir)
+}
+
+// Self is the path of the binary that runs.
+func Self() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("finding iocause itself: %w", err)
+	}
+	return self, nil
+}
+
 // Close removes the shared files.
 func (r *Runner) Close() error { return r.shared.Close() }
 

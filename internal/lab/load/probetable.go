@@ -3,10 +3,12 @@ package load
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/ask"
 	"iocause/internal/table"
 )
 
@@ -29,6 +31,41 @@ func ProbeSteps(blocks []int64, depths []int, writes bool) (steps []ProbeStep) {
 		}
 	}
 	return steps
+}
+
+// ProbePlan are the steps that are asked for: blocks are bytes a request as people
+// write them, depths requests at a time, size what is under test in bytes.
+func ProbePlan(blocks []string, depths []int, size Size, writes bool) ([]ProbeStep, error) {
+	var sizes []int64
+	for _, b := range blocks {
+		var block Size
+		if err := block.Set(b); err != nil || block < 512 || block > 64<<20 || block%512 != 0 {
+			return nil, &ask.Error{Err: fmt.Errorf("reading --bs: %q is not from 512 to 64M in multiples of 512", b), Next: "4k,64k,1M is a good choice"}
+		}
+		if block > size {
+			return nil, &ask.Error{Err: fmt.Errorf("reading --size: a block of %s does not fit into %s", b, size.String()), Next: "give a larger --size"}
+		}
+		sizes = append(sizes, int64(block))
+	}
+	for _, d := range depths {
+		if d < 1 || d > 256 {
+			return nil, &ask.Error{Err: fmt.Errorf("reading --depth: %d is not from 1 to 256", d), Next: "1,8,32 is a good choice"}
+		}
+	}
+	return ProbeSteps(sizes, depths, writes), nil
+}
+
+// Probeable tells whether a path is a block device or, else, a directory.
+func Probeable(path string) (device bool, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false, fmt.Errorf("finding what to probe: %w; name a directory or a block device", err)
+	}
+	device = info.Mode()&os.ModeDevice != 0 && info.Mode()&os.ModeCharDevice == 0
+	if !device && !info.IsDir() {
+		return false, &ask.Error{Err: fmt.Errorf("finding what to probe: %s is neither a directory nor a block device", path), Next: "name one"}
+	}
+	return device, nil
 }
 
 // ProbeTable has a row for each step that is measured.

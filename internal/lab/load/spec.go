@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"iocause/internal/ask"
 )
 
 // Kind names what a load does.
@@ -28,6 +30,9 @@ const (
 	Clustered  Order = "clustered"  // a random page, then a run of calls behind it
 	Zipf       Order = "zipf"       // any block, some far more often than others
 )
+
+// Size is a number of bytes, as people write it.
+type Size = ask.Size
 
 // ErrSpec is wrapped by every complaint about a Spec.
 var ErrSpec = errors.New("load specification")

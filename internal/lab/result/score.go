@@ -10,10 +10,10 @@ import (
 
 // ScoreTables are the runs, precision and recall of the causes, what was taken for
 // what, and the sum; those with nothing to say are left out.
-func ScoreTables(x *lab.Score) (tables []*table.Table) {
+func ScoreTables(x *lab.Score) (tables []table.Table) {
 	for _, t := range []*table.Table{runsTable(x.Runs), causesTable(x.Tally), confusionTable(x.Tally), sumTable(x.Tally)} {
 		if len(t.Rows) > 0 {
-			tables = append(tables, t)
+			tables = append(tables, *t)
 		}
 	}
 	return tables

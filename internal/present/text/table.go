@@ -28,6 +28,21 @@ func WriteRows(w io.Writer, t *table.Table, s Style) error {
 // as their content; flexible ones share what is left.
 func WriteTable(w io.Writer, t *table.Table, s Style) error { return write(w, t, s, 0) }
 
+// WriteTables writes one table after the other, with an empty line between two.
+func WriteTables(w io.Writer, tables []table.Table, s Style) error {
+	for i := range tables {
+		if i > 0 {
+			if _, err := fmt.Fprintln(w); err != nil {
+				return fmt.Errorf("writing the output: %w", err)
+			}
+		}
+		if err := WriteTable(w, &tables[i], s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func write(w io.Writer, t *table.Table, s Style, from int) error {
 	p := &page{width: max(cmp.Or(s.Width, 80), 40), color: s.Color}
 	if t.Title != "" {

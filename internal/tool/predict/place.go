@@ -95,9 +95,9 @@ func placeOf(h *host.Host, cgroup string) (*Place, error) {
 
 // readPlace is a cgroup with a limit; nil where it has none.
 func readPlace(dir, cgroup string, v2 bool) (*Place, error) {
-	limits, usage, active, inactive := []string{"memory.limit_in_bytes"}, "memory.usage_in_bytes", "total_active_file", "total_inactive_file"
+	limits, usage := []string{"memory.limit_in_bytes"}, "memory.usage_in_bytes"
 	if v2 {
-		limits, usage, active, inactive = []string{"memory.max", "memory.high"}, "memory.current", "active_file", "inactive_file"
+		limits, usage = []string{"memory.max", "memory.high"}, "memory.current"
 	}
 	const none = 1 << 60 // v1 writes a number next to the largest for no limit
 	p := &Place{Cgroup: cgroup, Memory: none}
@@ -119,16 +119,12 @@ func readPlace(dir, cgroup string, v2 bool) (*Place, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for the size of the cache: %w", err)
 	}
-	for line := range strings.Lines(string(stat)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		n, _ := strconv.ParseInt(value, 10, 64)
-		switch name {
-		case active:
-			p.Active = n
-			p.Cache += n
-		case inactive:
-			p.Cache += n
-		}
+	_, below, err := procfile.ParseMemoryStat(stat)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s/memory.stat: %w", dir, err)
+	}
+	if below.ActiveFile != nil && below.InactiveFile != nil {
+		p.Active, p.Cache = int64(*below.ActiveFile), int64(*below.ActiveFile+*below.InactiveFile)
 	}
 	p.Room = max(p.Cache, p.Memory-(p.Used-p.Cache))
 	return p, nil

@@ -2,6 +2,8 @@
 package query
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -43,6 +45,42 @@ func Times(o *Ask, now, newest time.Time) (q series.Query, err error) {
 		q.Step = max((q.To.Sub(q.From) / 120).Round(time.Second), time.Second)
 	}
 	return q, nil
+}
+
+// Open opens what an agent records in dir. newest is where it ends.
+func Open(dir string) (r *series.Reader, newest time.Time, err error) {
+	r, err = series.OpenReader(dir)
+	if errors.Is(err, series.ErrNoRecording) {
+		return nil, newest, fmt.Errorf("%w; 'iocause agent' makes one, --dir says where it is", err)
+	} else if err != nil {
+		return nil, newest, err
+	}
+	for tier := 0; newest.IsZero() && tier < series.Tiers; tier++ {
+		newest = r.Newest(tier)
+	}
+	if newest.IsZero() {
+		return nil, newest, errors.Join(fmt.Errorf("asking the recording in %s: it is empty", dir), r.Close())
+	}
+	return r, newest, nil
+}
+
+// Bound makes the step long enough for the points to be looked at, and says so; ""
+// where it was.
+func Bound(q *series.Query) string {
+	least := series.LeastStep(q.From, q.To, q.Step)
+	if q.Step >= least {
+		return ""
+	}
+	note := fmt.Sprintf("a point every %v would be more than anybody can look at (%d of each series): a point every %v instead; for shorter steps give a shorter time",
+		q.Step, q.To.Sub(q.From)/q.Step+1, least)
+	q.Step = least
+	return note
+}
+
+// Names are those of all series.
+func Names(ctx context.Context, r *series.Reader) ([]string, error) {
+	from, to := series.Ever()
+	return r.LabelValues(ctx, "__name__", nil, from, to)
 }
 
 // Rows are all points of a result: time, series, value.

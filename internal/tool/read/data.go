@@ -3,10 +3,13 @@
 package read
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"iocause/internal/ask"
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
 	"iocause/internal/judge"
@@ -36,6 +39,29 @@ func Judge(h *host.Host, cases []*parse.Case) []Case {
 		out = append(out, Case{c, r})
 	}
 	return out
+}
+
+// HasOutput tells a text with the output of a tool in it by how it begins. An
+// archive that ends there was cut off here.
+func HasOutput(beginning []byte) bool {
+	t, _ := (&parse.Reader{Tools: parse.List()}).Read(context.Background(), "", bytes.NewReader(beginning))
+	return t != nil && len(t.Blocks) > 0
+}
+
+// Tools are those whose output is looked for: all, or the one of that name.
+func Tools(name string) ([]parse.Tool, error) {
+	all := parse.List()
+	if name == "" {
+		return all, nil
+	}
+	var names []string
+	for _, t := range all {
+		if t.Name == name {
+			return []parse.Tool{t}, nil
+		}
+		names = append(names, t.Name)
+	}
+	return nil, &ask.Error{Err: fmt.Errorf("reading --as: no tool is called %q", name), Next: "use one of " + strings.Join(names, ", ")}
 }
 
 // Document is all that is read of texts, and what it says.

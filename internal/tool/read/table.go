@@ -2,6 +2,7 @@ package read
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,3 +120,24 @@ func DifferenceTable(first, last *Case) *table.Table {
 
 // within tells whether two figures are about the same.
 func within(a, b float64) bool { return max(a, b) <= 1.25*min(a, b) }
+
+// ValuesHead names the columns of Values.
+func ValuesHead() []string {
+	return []string{"file", "lines", "tool", "seconds", "metric", "unit", "device", "pid", "class", "value"}
+}
+
+// Values are all figures that were read, a row each.
+func Values(texts []*parse.Text) iter.Seq[[]string] {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	return func(yield func([]string) bool) {
+		for v := range parse.Values(texts) {
+			pid := ""
+			if v.PID != 0 {
+				pid = strconv.Itoa(v.PID)
+			}
+			if !yield([]string{v.File, v.Lines, v.Tool, number(v.Seconds), string(v.Metric), string(v.Unit), v.Device, pid, v.Class, number(v.Value)}) {
+				return
+			}
+		}
+	}
+}

@@ -3,10 +3,9 @@ package resident
 import (
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 // Charged is the page cache that a cgroup and those below it are charged
@@ -28,16 +27,9 @@ func Charged(h *host.Host, cgroup string) (bytes float64, source string) {
 	if err != nil {
 		return 0, ""
 	}
-	key := "total_cache"
-	if tree.V2 {
-		key = "file"
+	_, below, err := procfile.ParseMemoryStat(stat)
+	if err != nil || below.File == nil {
+		return 0, ""
 	}
-	for line := range strings.Lines(string(stat)) {
-		if f := strings.Fields(line); len(f) == 2 && f[0] == key {
-			if v, err := strconv.ParseFloat(f[1], 64); err == nil {
-				return v, "memory.stat " + key
-			}
-		}
-	}
-	return 0, ""
+	return float64(*below.File), "memory.stat " + map[bool]string{true: "file", false: "total_cache"}[tree.V2]
 }

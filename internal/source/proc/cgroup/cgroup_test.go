@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/proctest"
 )
@@ -28,18 +29,18 @@ func TestParseLimit(t *testing.T) {
 }
 
 func TestParseMemory(t *testing.T) {
-	m, err := parseMemory(proctest.Fixture(t, "v2-memory.stat"))
+	m, _, err := procfile.ParseMemoryStat(proctest.Fixture(t, "v2-memory.stat"))
 	if err != nil || *m.File != 450000000 || *m.Shmem != 1000000 || *m.Anon != 250000000 || *m.RefaultFile != 6900 || *m.RefaultAnon != 5 {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if m, err = parseMemory(proctest.Fixture(t, "v1-memory.stat")); err != nil || *m.File != 0 || *m.Anon != 0 || *m.RefaultFile != 25152 {
+	if m, _, err = procfile.ParseMemoryStat(proctest.Fixture(t, "v1-memory.stat")); err != nil || *m.File != 0 || *m.Anon != 0 || *m.RefaultFile != 25152 {
 		t.Errorf("%+v, %v", m, err)
 	}
 	// The cgroup's own figures, and the totals only where these are missing.
-	if m, err = parseMemory(proctest.Fixture(t, "v1-4.9-memory.stat")); err != nil || *m.File != 10 || *m.Shmem != 3 || *m.Anon != 20 || *m.RefaultFile != 5 || m.RefaultAnon != nil {
+	if m, _, err = procfile.ParseMemoryStat(proctest.Fixture(t, "v1-4.9-memory.stat")); err != nil || *m.File != 10 || *m.Shmem != 3 || *m.Anon != 20 || *m.RefaultFile != 5 || m.RefaultAnon != nil {
 		t.Errorf("%+v, %v", m, err)
 	}
-	_, err = parseMemory([]byte("file 1\nanon -1\n"))
+	_, _, err = procfile.ParseMemoryStat([]byte("file 1\nanon -1\n"))
 	proctest.WantLine(t, err, 2)
 }
 
@@ -317,7 +318,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		parseLimit(b)
 		parseNumber(b)
-		parseMemory(b)
+		procfile.ParseMemoryStat(b)
 		parseEvents(b)
 		parseCPU(b)
 		parseMax(b)

@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
@@ -32,7 +33,7 @@ func (s *source) collectMemoryStat(g group, phase sample.Phase, into sample.Sink
 	if !ok {
 		return
 	}
-	m, err := parseMemory(b)
+	m, _, err := procfile.ParseMemoryStat(b)
 	if !s.fault(g, name, err) {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 // noLimit is what version 1 writes for memory without a limit, about: it
@@ -38,72 +39,12 @@ func parseNumber(b []byte) (uint64, error) {
 	return v, nil
 }
 
-// parsePairs calls take for the "key number" lines that want says yes to.
-func parsePairs(b []byte, want func(key []byte) *(*uint64)) error {
-	for n := 1; len(b) > 0; n++ {
-		var line []byte
-		line, b = host.Line(b)
-		key, rest := host.Field(line)
-		to := want(key)
-		if to == nil {
-			continue
-		}
-		f, _ := host.Field(rest)
-		v, ok := host.Uint(f)
-		if !ok {
-			return &host.LineError{Line: n, What: fmt.Sprintf("%s %.40q is not a number", key, f)}
-		}
-		*to = &v
-	}
-	return nil
-}
-
-// Memory is what is read of memory.stat. File and Anon are bytes, refaults
-// pages. Version 2 counts a cgroup and those below it, version 1 the cgroup
-// alone. Nil is not in this kernel's file.
-type Memory struct {
-	File, Shmem, Anon        *uint64 // File includes Shmem
-	RefaultFile, RefaultAnon *uint64
-}
-
-func parseMemory(b []byte) (Memory, error) {
-	var m, total Memory
-	err := parsePairs(b, func(key []byte) **uint64 {
-		to := &m
-		if rest, ok := bytes.CutPrefix(key, []byte("total_")); ok {
-			key, to = rest, &total
-		}
-		switch string(key) {
-		case "file", "cache":
-			return &to.File
-		case "shmem":
-			return &to.Shmem
-		case "anon", "rss":
-			return &to.Anon
-		case "workingset_refault_file", "workingset_refault": // one figure before 5.9
-			return &to.RefaultFile
-		case "workingset_refault_anon":
-			return &to.RefaultAnon
-		}
-		return nil
-	})
-	for _, f := range [...]struct{ to, or **uint64 }{
-		{&m.File, &total.File}, {&m.Shmem, &total.Shmem}, {&m.Anon, &total.Anon},
-		{&m.RefaultFile, &total.RefaultFile}, {&m.RefaultAnon, &total.RefaultAnon},
-	} {
-		if *f.to == nil {
-			*f.to = *f.or
-		}
-	}
-	return m, err
-}
-
 // Events is what is read of memory.events: how often the limits were met.
 type Events struct{ High, Max *uint64 }
 
 func parseEvents(b []byte) (Events, error) {
 	var e Events
-	err := parsePairs(b, func(key []byte) **uint64 {
+	err := procfile.Pairs(b, func(key []byte) **uint64 {
 		switch string(key) {
 		case "high":
 			return &e.High

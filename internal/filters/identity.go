@@ -1,0 +1,42 @@
+package filters
+
+import (
+	"fmt"
+	"strings"
+
+	"iocause/internal/ask"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// Identity is another name for a cgroup: what its path tells of who it belongs to.
+type Identity struct {
+	Name  string // of the flag
+	Help  string
+	Where string // such names are shown
+}
+
+// Identities are all of them.
+func Identities() []Identity {
+	return []Identity{
+		{"container", "the same by a container's ID, or its beginning", "'docker ps', 'podman ps' and 'crictl ps' show them"},
+		{"pod", "by the UID of a Kubernetes pod, or its beginning", "'kubectl get pod NAME -o jsonpath={.metadata.uid}' shows it"},
+		{"unit", "by the name of a systemd unit", "'systemctl list-units' shows them"},
+	}
+}
+
+// Cgroup is the path of the one cgroup that is called so.
+func (i *Identity) Cgroup(h *host.Host, name string) (string, error) {
+	if name == "" {
+		return "", &ask.Error{Err: fmt.Errorf("reading --%s: it is empty", i.Name), Next: i.Where}
+	}
+	found := h.FindCgroups(func(path string) bool { return sample.IdentityOf(path).Is(i.Name, name) })
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("looking for %s %q: no cgroup's path has it; %s", i.Name, name, i.Where)
+	case 1:
+		return found[0], nil
+	}
+	return "", &ask.Error{Err: fmt.Errorf("looking for %s %q: it is in %d cgroups: %s", i.Name, name, len(found), strings.Join(found[:min(len(found), 4)], ", ")),
+		Next: "give more of its ID, or one of these with --cgroup"}
+}

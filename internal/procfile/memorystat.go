@@ -1,0 +1,87 @@
+package procfile
+
+import (
+	"bytes"
+	"fmt"
+
+	"iocause/internal/host"
+)
+
+// MemoryStat is what is read of a cgroup's memory.stat. Sizes are bytes, refaults
+// pages. Nil is not in this kernel's file.
+type MemoryStat struct {
+	File, Shmem, Anon        *uint64 // File includes Shmem
+	ActiveFile, InactiveFile *uint64
+	RefaultFile, RefaultAnon *uint64
+}
+
+// field is where a line belongs, nil for one that is not read. The names of version 1
+// of cgroups are cache and rss.
+func (m *MemoryStat) field(key []byte) **uint64 {
+	switch string(key) {
+	case "file", "cache":
+		return &m.File
+	case "shmem":
+		return &m.Shmem
+	case "anon", "rss":
+		return &m.Anon
+	case "active_file":
+		return &m.ActiveFile
+	case "inactive_file":
+		return &m.InactiveFile
+	case "workingset_refault_file", "workingset_refault": // one figure before 5.9
+		return &m.RefaultFile
+	case "workingset_refault_anon":
+		return &m.RefaultAnon
+	}
+	return nil
+}
+
+// or gives m what it lacks.
+func (m *MemoryStat) or(other *MemoryStat) {
+	for _, f := range [...]struct{ to, from **uint64 }{
+		{&m.File, &other.File}, {&m.Shmem, &other.Shmem}, {&m.Anon, &other.Anon},
+		{&m.ActiveFile, &other.ActiveFile}, {&m.InactiveFile, &other.InactiveFile},
+		{&m.RefaultFile, &other.RefaultFile}, {&m.RefaultAnon, &other.RefaultAnon},
+	} {
+		if *f.to == nil {
+			*f.to = *f.from
+		}
+	}
+}
+
+// ParseMemoryStat reads memory.stat. In version 1 of cgroups own is of the cgroup
+// alone, and below of it with all below it (the lines that begin with total_); in
+// version 2 both are the latter.
+func ParseMemoryStat(b []byte) (own, below MemoryStat, err error) {
+	err = Pairs(b, func(key []byte) **uint64 {
+		if rest, ok := bytes.CutPrefix(key, []byte("total_")); ok {
+			return below.field(rest)
+		}
+		return own.field(key)
+	})
+	own.or(&below)
+	below.or(&own)
+	return own, below, err
+}
+
+// Pairs reads lines of a name and a number. want says where the number belongs, nil
+// for lines that are not read.
+func Pairs(b []byte, want func(key []byte) *(*uint64)) error {
+	for n := 1; len(b) > 0; n++ {
+		var line []byte
+		line, b = host.Line(b)
+		key, rest := host.Field(line)
+		to := want(key)
+		if to == nil {
+			continue
+		}
+		f, _ := host.Field(rest)
+		v, ok := host.Uint(f)
+		if !ok {
+			return &host.LineError{Line: n, What: fmt.Sprintf("%s %.40q is not a number", key, f)}
+		}
+		*to = &v
+	}
+	return nil
+}
