@@ -23,9 +23,9 @@ func shared() []string {
 		"{intervals}", `INTERVAL is in seconds, or has a unit (500ms, 1m); with COUNT it ends after so
 many, without it goes on until Ctrl-C, and then sums up. Without both it watches
 for 5 seconds once. Ctrl-C ends an interval early and still shows it.`,
-		"{looks}", `Without INTERVAL it looks once. With it, it looks every so many seconds (or
-500ms, 1m) and shows what changed since the look before; with COUNT that often,
-without until Ctrl-C, and then shows what changed since the first.`,
+		"{snapshots}", `Without INTERVAL it shows how things are, once. With INTERVAL (in seconds, or
+500ms, 1m) it does so again and again, with what changed since the time before:
+COUNT times, or until Ctrl-C, and then it shows what changed since the first.`,
 		"{times}", `A time is "10m ago", "14:00", "yesterday 14:00", "2026-01-31 14:00" or RFC 3339.`,
 		"{recording times}", `TIME is 14:00 or 14:00:30 (of the day that the recording began on), "yesterday
 14:00", "2026-01-31 14:00", RFC 3339, "10m ago", or +30s after the beginning.`,

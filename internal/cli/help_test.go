@@ -18,7 +18,7 @@ func TestHelpTexts(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		said[c.Long] = true
-		for _, name := range strings.Fields(`{intervals} {looks} {times} {recording {signals} {kinds} {tools} {states}`) {
+		for _, name := range strings.Fields(`{intervals} {snapshots} {times} {recording {signals} {kinds} {tools} {states}`) {
 			if strings.Contains(c.Long, name) {
 				t.Errorf("%s: %s is not filled in", c.CommandPath(), name)
 			}

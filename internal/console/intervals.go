@@ -107,5 +107,5 @@ func Snapshots[T any](parent context.Context, p *Printer, every time.Duration, c
 		return err
 	}
 	since := at.Sub(began)
-	return print(now, at, first, since, "changes since the first look, "+table.Duration(since.Seconds())+" ago")
+	return print(now, at, first, since, "changes since the first snapshot, "+table.Duration(since.Seconds())+" ago")
 }
