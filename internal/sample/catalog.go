@@ -117,6 +117,8 @@ func Catalog() []Info {
 		{CgroupPeriods, Count, Counter, "cgroup", "periods of the processor limit in which it ran"},
 		{CgroupThrottled, Count, Counter, "cgroup", "of these, in which the limit was reached and its threads were stopped"},
 		{CgroupCPUHeld, Seconds, Counter, "cgroup", "time that its threads were stopped, summed over processors"},
+		{CgroupPSISome, Seconds, Counter, "cgroup; class cpu, io, memory", "time in which some thread of it or below stalled (version 2)"},
+		{CgroupPSIFull, Seconds, Counter, "cgroup; class cpu, io, memory", "time in which all of its threads that were not idle stalled (version 2)"},
 		{CacheVisits, Pages, Counter, "host, process, process and file", "pages that read calls asked for, found or not"},
 		{CacheCalls, Count, Counter, "process, process and file", "read calls that went to the cache"},
 		{CacheCold, Pages, Counter, "host, process, process and file", "of the visits: the page had come from disk since its last use"},

@@ -127,6 +127,8 @@ const (
 	CgroupPeriods    Metric = "cgroup.cpu_periods"
 	CgroupThrottled  Metric = "cgroup.cpu_throttled_periods"
 	CgroupCPUHeld    Metric = "cgroup.cpu_throttled_time"
+	CgroupPSISome    Metric = "cgroup.psi_some"
+	CgroupPSIFull    Metric = "cgroup.psi_full"
 )
 
 // Page cache and waits, from the pagecache probe.

@@ -74,6 +74,7 @@ func List() []Entry {
 			sample.CgroupRefault, sample.CgroupRefaultAn, sample.CgroupLimitHits, sample.CgroupReadBytes,
 			sample.CgroupWriteBytes, sample.CgroupReads, sample.CgroupWrites, sample.CgroupIOLimit,
 			sample.CgroupCPUQuota, sample.CgroupPeriods, sample.CgroupThrottled, sample.CgroupCPUHeld,
+			sample.CgroupPSISome, sample.CgroupPSIFull,
 		}},
 		{Name: "pid", Open: openProcesses, Needs: "root to see other users' processes", Metrics: []sample.Metric{
 			sample.ProcUser, sample.ProcSystem, sample.ProcMajorFault, sample.ProcReadChars,

@@ -11,7 +11,7 @@ import (
 
 // UseSources are the sources that Use reads: none that loads a kernel program.
 func UseSources() []string {
-	return []string{"stat", "schedstat", "meminfo", "vmstat", "diskstats", "pressure", "netdev"}
+	return []string{"stat", "schedstat", "meminfo", "vmstat", "diskstats", "pressure", "netdev", "cgroup"}
 }
 
 // Use is utilisation, saturation and errors of every resource (Gregg, The USE
@@ -51,6 +51,9 @@ func Use(w *sample.Window, q *Query) []table.Table {
 			add(u.network(i))
 		}
 		add(u.tcp())
+	}
+	if q.Device == "" && w.Has(sample.CgroupPSISome) {
+		return []table.Table{t, stalledCgroups(w)}
 	}
 	return []table.Table{t}
 }

@@ -343,3 +343,37 @@ func TestCacheEstimate(t *testing.T) {
 		}
 	}
 }
+
+// Cgroups that waited are listed, the most first, with what is not known left out.
+func TestUseHasTheCgroupsThatWaited(t *testing.T) {
+	w := window()
+	if all := Use(w, &Query{}); len(all) != 1 {
+		t.Fatalf("%d tables of a host without pressure of cgroups", len(all))
+	}
+	r := sample.NewRecorder(begin)
+	r.At(begin.Add(2 * time.Second))
+	for _, p := range []struct {
+		cgroup, class string
+		some, full    float64
+	}{{"/calm", "io", 0, 0}, {"/a", "io", .5, .25}, {"/b", "io", 1, 0}, {"/b", "cpu", .5, 0}} {
+		e := sample.Entity{Cgroup: p.cgroup, Class: p.class}
+		r.Put(sample.CgroupPSISome, e, p.some, "test")
+		r.Put(sample.CgroupPSIFull, e, p.full, "test")
+	}
+	w = r.Window(begin.Add(2 * time.Second))
+	all := Use(w, &Query{})
+	if len(all) != 2 {
+		t.Fatalf("%d tables", len(all))
+	}
+	got := all[1]
+	if len(got.Rows) != 2 || got.Rows[0][0] != table.Str("/b") || got.Rows[1][0] != table.Str("/a") || !slices.Equal(got.Notes, []string{"1 cgroup waited for nothing"}) {
+		t.Fatalf("%+v", got)
+	}
+	want := []table.Cell{table.Str("/a"), table.None(), table.None(), table.None(), table.None(), table.Num(.25), table.Num(.125)}
+	if !slices.Equal(got.Rows[1], want) {
+		t.Errorf("%+v, want %+v", got.Rows[1], want)
+	}
+	if one := Use(w, &Query{Device: "sda"}); len(one) != 1 {
+		t.Errorf("%d tables of one device", len(one))
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"iocause/internal/host"
 	"iocause/internal/procfile"
@@ -162,6 +163,35 @@ func TestV1(t *testing.T) {
 	proctest.Want(t, w, sample.CgroupWriteBytes, z, 0)
 	z.Class = "reads"
 	proctest.Want(t, w, sample.CgroupIOLimit, z, 40)
+}
+
+// TestPressure reads how long the threads of a cgroup of version 2 stalled; the top
+// one's pressure is the host's.
+func TestPressure(t *testing.T) {
+	x := v2(t)
+	write := func(some, full int) {
+		text := fmt.Sprintf("some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=%d\n", some, full)
+		x.Write("sys/fs/cgroup/io.pressure", text)
+		x.Write("sys/fs/cgroup/a/io.pressure", text)
+		x.Write("sys/fs/cgroup/a/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n") // before Linux 5.13
+	}
+	write(1_000_000, 500_000)
+	s := x.Open(Open)
+	proctest.Collect(t, s, sample.First)
+	write(3_500_000, 500_000)
+	w := proctest.Collect(t, s, sample.Last)
+	of := func(cgroup, class string) sample.Entity { return sample.Entity{Cgroup: cgroup, Class: class} }
+	proctest.Want(t, w, sample.CgroupPSISome, of("/a", "io"), 2.5)
+	proctest.Want(t, w, sample.CgroupPSIFull, of("/a", "io"), 0)
+	proctest.Want(t, w, sample.CgroupPSISome, of("/a", "cpu"), 0)
+	proctest.WantAbsent(t, w, sample.CgroupPSIFull, of("/a", "cpu"))
+	proctest.WantAbsent(t, w, sample.CgroupPSISome, of("/a", "memory"))
+	proctest.WantAbsent(t, w, sample.CgroupPSISome, of("/", "io"))
+	x.Write("sys/fs/cgroup/a/io.pressure", "some avg10=0.00\n")
+	r := sample.NewRecorder(time.Now())
+	if err := s.Collect(sample.Last, r); err == nil || !strings.Contains(err.Error(), "io.pressure") {
+		t.Errorf("a file without a total gives %v", err)
+	}
 }
 
 func TestParseCPU(t *testing.T) {

@@ -62,6 +62,7 @@ func memoryMetrics() []sample.Metric {
 	return []sample.Metric{
 		sample.CgroupMemUsage, sample.CgroupMemLimit, sample.CgroupMemFile, sample.CgroupMemAnon, sample.CgroupMemShmem,
 		sample.CgroupRefault, sample.CgroupRefaultAn, sample.CgroupLimitHits,
+		sample.CgroupPSISome, sample.CgroupPSIFull,
 	}
 }
 
@@ -130,6 +131,9 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	}
 	for _, g := range s.groups(memory, into) {
 		s.collectMemory(g, phase, into)
+		if s.pressed(g) {
+			s.collectPressure(g, phase, into)
+		}
 	}
 	if groups := s.groups(blockIO, into); groups != nil {
 		s.collectIO(groups, phase, into)
