@@ -3,11 +3,14 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
+
+	"iocause/internal/sample"
 )
 
 // lack is what programs may not do in a kernel, and do in another way
@@ -53,10 +56,10 @@ const onGone = "on_gone"
 // fit fits objects to a kernel.
 type fit struct {
 	lacks lack
-	// early: memory for rows must be there before programs ask for it within
-	// the scheduler, where the general allocator, which wakes kswapd, may wait
-	// for a lock that is held: bpf_mem_alloc, which does not, is of 7c8199e24fa0
-	// (6.1).
+	// early: memory for rows of hashes must be there before programs ask for it
+	// within the scheduler, where the general allocator, which wakes kswapd, may
+	// wait for a lock that is held: bpf_mem_alloc, which does not, is of
+	// 7c8199e24fa0 (6.1).
 	early bool
 }
 
@@ -67,7 +70,7 @@ func fitFor(types *Types, without lack) (*fit, error) {
 	if hasNoAtomics() {
 		f.lacks |= lacksFetch
 	}
-	if f.early {
+	if !types.storesSafely() {
 		f.lacks |= lacksStorage
 	}
 	for helper, lack := range map[string]lack{
@@ -85,6 +88,19 @@ func fitFor(types *Types, without lack) (*fit, error) {
 		f.lacks |= lacksStorage | lacksRegs
 	}
 	return f, nil
+}
+
+// storesSafely tells whether a row with a task may be made inside the scheduler: where
+// its memory comes from bpf_mem_alloc, since 08a7ce384e33 (6.4), or from
+// kmalloc_nolock, as later; before it was the general allocator's.
+func (t *Types) storesSafely() bool {
+	var storage *btf.Struct
+	if t.spec.TypeByName("bpf_local_storage_map", &storage) != nil {
+		return false
+	}
+	return slices.ContainsFunc(storage.Members, func(m btf.Member) bool {
+		return m.Name == "selem_ma" || m.Name == "use_kmalloc_nolock"
+	})
 }
 
 // hasHelper tells whether programs can call a function of the kernel, by its name
@@ -112,6 +128,38 @@ func (f *fit) fit(spec *ebpf.CollectionSpec) ([]Program, error) {
 		p.Instructions = f.instructions(p.Instructions)
 	}
 	return f.hashes(spec), nil
+}
+
+// told is what an object does without of which the figures depend, for people.
+func (f *fit) told(spec *ebpf.CollectionSpec) (all []sample.Way) {
+	if spec.Variables["lacks"] == nil {
+		return nil
+	}
+	if f.lacks&lacksStorage != 0 && slices.ContainsFunc(slices.Collect(maps.Values(spec.Maps)), func(m *ebpf.MapSpec) bool { return m.Type == ebpf.TaskStorage }) {
+		all = append(all, sample.Way{
+			What: "what is known of each thread", By: "hash", Hooks: []string{"a hash"},
+			Grade:    fmt.Sprintf("exact for up to %d threads at a time; those beyond are counted as lost", taskRows),
+			Rejected: []string{"task storage: this kernel may wait for a lock when it makes a row within the scheduler (before 6.4)"},
+		})
+	}
+	if f.lacks&lacksFetch != 0 && slices.ContainsFunc(slices.Collect(maps.Values(spec.Programs)), fetches) {
+		all = append(all, sample.Way{
+			What: "what was there before a change", By: "read", Hooks: []string{"a read before the change"},
+			Grade:    "exact but where two processors change the same number within nanoseconds",
+			Rejected: []string{"atomic operations that return it: this kernel has none (before 5.12; arm64: 5.18)"},
+		})
+	}
+	return all
+}
+
+// fetches tells whether a program has atomic operations that return what was there.
+func fetches(p *ebpf.ProgramSpec) bool {
+	return slices.ContainsFunc(p.Instructions, func(ins asm.Instruction) bool { return isFetch(&ins) })
+}
+
+func isFetch(ins *asm.Instruction) bool {
+	op := ins.OpCode.AtomicOp()
+	return op != asm.InvalidAtomic && op != asm.AddAtomic
 }
 
 // hashes changes an object's maps, and returns the program that this takes.
@@ -144,9 +192,8 @@ const notReached = 0xfe7c4
 func (f *fit) instructions(all asm.Instructions) asm.Instructions {
 	var out asm.Instructions
 	for _, ins := range all {
-		op := ins.OpCode.AtomicOp()
 		switch {
-		case f.lacks&lacksFetch != 0 && op != asm.InvalidAtomic && op != asm.AddAtomic:
+		case f.lacks&lacksFetch != 0 && isFetch(&ins):
 			never := asm.BuiltinFunc(notReached).Call()
 			never.Metadata = ins.Metadata
 			out = append(out, never)

@@ -1,10 +1,13 @@
 package bpf
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
 )
 
 // What takes another's place is as long, or jumps would miss.
@@ -39,6 +42,83 @@ func TestInstructionsKeepTheirLength(t *testing.T) {
 	}
 	if out := (&fit{}).instructions(all); len(out) != len(all) || out[0].OpCode != all[0].OpCode {
 		t.Errorf("without need %v became %v", all, out)
+	}
+}
+
+// Rows with tasks are made within the scheduler only where their memory comes from
+// an allocator that takes no lock there. The members are those of 6.1, of 6.12 and
+// of 7.2.
+func TestStorageOfTasksIsSafe(t *testing.T) {
+	for _, c := range []struct {
+		members []string
+		want    bool
+	}{
+		{nil, false},
+		{[]string{"map", "buckets", "bucket_log", "elem_size", "cache_idx"}, false},
+		{[]string{"map", "buckets", "bucket_log", "elem_size", "cache_idx", "selem_ma", "storage_ma", "bpf_ma"}, true},
+		{[]string{"map", "buckets", "bucket_log", "elem_size", "cache_idx", "use_kmalloc_nolock"}, true},
+	} {
+		var types []btf.Type
+		if c.members != nil {
+			size := &btf.Int{Name: "u32", Size: 4}
+			storage := &btf.Struct{Name: "bpf_local_storage_map", Size: uint32(4 * len(c.members))}
+			for i, name := range c.members {
+				storage.Members = append(storage.Members, btf.Member{Name: name, Type: size, Offset: btf.Bits(32 * i)})
+			}
+			types = append(types, storage)
+		}
+		if got := typesOf(t, types).storesSafely(); got != c.want {
+			t.Errorf("%v: %v, want %v", c.members, got, c.want)
+		}
+	}
+}
+
+// typesOf is the type information of a kernel that has these.
+func typesOf(t *testing.T, all []btf.Type) *Types {
+	t.Helper()
+	b, err := btf.NewBuilder(all, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := b.Marshal(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := btf.LoadSpecFromReader(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Types{spec: spec}
+}
+
+// People are told of what is done without where figures depend on it, and of
+// nothing else.
+func TestWhatIsDoneWithoutIsTold(t *testing.T) {
+	object := &ebpf.CollectionSpec{
+		Maps: map[string]*ebpf.MapSpec{"tasks": {Type: ebpf.TaskStorage}},
+		Programs: map[string]*ebpf.ProgramSpec{
+			"adds": {Instructions: asm.Instructions{asm.AddAtomic.Mem(asm.RFP, asm.R0, asm.DWord, -8), asm.OrAtomic.Mem(asm.RFP, asm.R0, asm.DWord, -8)}},
+		},
+		Variables: map[string]*ebpf.VariableSpec{"lacks": {}},
+	}
+	for lacks, want := range map[lack]string{
+		0: "", lacksLoop: "", lacksStorage: "a hash", lacksFetch: "a read before the change",
+		lacksFetch | lacksStorage: "a hash, a read before the change",
+	} {
+		var hooks []string
+		for _, w := range (&fit{lacks: lacks}).told(object) {
+			hooks = append(hooks, w.Hooks...)
+			if w.What == "" || w.By == "" || w.Grade == "" || len(w.Rejected) != 1 {
+				t.Errorf("%+v", w)
+			}
+		}
+		if got := strings.Join(hooks, ", "); got != want {
+			t.Errorf("%b: told of %q, want %q", lacks, got, want)
+		}
+	}
+	object.Maps["tasks"].Type, object.Programs["adds"].Instructions = ebpf.Hash, object.Programs["adds"].Instructions[:1]
+	if told := (&fit{lacks: lacksFetch | lacksStorage}).told(object); told != nil {
+		t.Errorf("an object that uses neither tells %+v", told)
 	}
 }
 

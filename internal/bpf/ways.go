@@ -125,6 +125,7 @@ func OpenWays(spec *ebpf.CollectionSpec, programs []Program, capabilities []Capa
 			for _, c := range choices {
 				p.ways = append(p.ways, c.told())
 			}
+			p.ways = append(p.ways, fit.told(spec)...)
 			return p, nil
 		}
 		if culprit == nil {

@@ -11,7 +11,7 @@
 /* In the order of fit.go. */
 enum lack {
 	LACKS_FETCH = 1 << 0,   /* atomic operations that return what was there: 5ca419f2864a (5.12; arm64: 5.18) */
-	LACKS_STORAGE = 1 << 1, /* a row with each task that may be made inside the scheduler */
+	LACKS_STORAGE = 1 << 1, /* a row with each task that may be made inside the scheduler: 08a7ce384e33 (6.4) */
 	LACKS_TASK = 1 << 2,    /* bpf_get_current_task_btf: 3ca1032ab7ab (5.11) */
 	LACKS_REGS = 1 << 3,    /* bpf_task_pt_regs: dd6e10fbd9fb (5.15) */
 	LACKS_LOOP = 1 << 4,    /* bpf_loop: e6f2dd0f8067 (5.17) */
