@@ -30,7 +30,7 @@ func cpuBound() Cause {
 			if cpu+delay/s < cpuShareLimit {
 				return no("no process keeps even one processor busy: the busiest uses " + percent(cpu) + " of one")
 			}
-			if c.victim.queued() >= queueShareLimit && delay >= waitShareLimit*s {
+			if c.victim.queued() >= queueShareLimit && delay >= waitShareLimit*s && c.othersIdle() == 0 {
 				return no("it computes only " + percent(1-c.victim.queued()) + " of the time that it could: it waits for a processor")
 			}
 			if q, holds := c.quota(); holds {

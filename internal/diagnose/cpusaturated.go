@@ -16,6 +16,12 @@ const queueShareLimit = 0.30
 // thousand times a second waits each time for an idle processor to wake up.
 const fewBusy = 0.9
 
+// idleLimit is the part of the processors' time that nobody used from which on
+// nobody waits for want of them. Who waits all the same waits for an idle one to
+// wake up, or behind the thread that woke it, as threads do that hand a lock or a
+// request to one another.
+const idleLimit = 0.10
+
 // queued is the part of the time that the victim could have run and waited
 // for a processor, 0 to 1.
 func (v *victim) queued() float64 {
@@ -62,12 +68,19 @@ func cpuSaturated() Cause {
 			if busy, ok := c.busyProcessors(); ok && busy < fewBusy {
 				return no(fmt.Sprintf("only %.2g processors were busy, so that it waits for idle ones to wake up", busy))
 			}
+			allowed, pinned := c.allowed()
+			if idle := c.othersIdle(); idle > 0 {
+				return no(fmt.Sprintf("processors were idle %s of the time: what it waits for is that one wakes up, or that the thread goes on which woke it", percent(idle)))
+			}
 			e := []Evidence{
 				c.figure("threads waiting for a processor", v.delay/s, "count", sample.ProcRunDelay),
 				c.figure("of its time that it could run", v.queued(), "ratio", sample.ProcRunDelay),
 				c.figure("time on a processor", v.cpu/s, "ratio", sample.ProcUser),
 			}
 			e = append(e, c.processors()...)
+			if pinned {
+				e = append(e, c.figure("processors that it may run on", allowed, "count", sample.ProcProcessors))
+			}
 			k := c.victimCulprit()
 			rival, used := c.busiestOther()
 			advice := c.promise(removal{sure: v.delay, queue: true, more: true}).advise("give it more processors, or less to do at once",
@@ -81,6 +94,10 @@ func cpuSaturated() Cause {
 				k = Culprit{PID: rival, Comm: p.Comm, Cgroup: p.MemoryCgroup}
 				e = append(e, c.figure("time on a processor of the culprit", used/s, "ratio", sample.ProcUser))
 				advice.Do = "give the victim a larger share of the processors (cpu.weight, nice), or run the other elsewhere"
+			}
+			if idle, _ := c.idleProcessors(); pinned && idle >= idleLimit {
+				k = c.victimCulprit()
+				advice.Do = fmt.Sprintf("let it run on more processors than %.0f (taskset, cpuset): others were idle %s of the time", allowed, percent(idle))
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence((v.queued()-queueShareLimit)/0.3+0.3, v.known),
@@ -97,6 +114,38 @@ func (c *Case) busyProcessors() (n float64, known bool) {
 	system, _ := c.all(sample.CPUSystem)
 	steal, _ := c.all(sample.CPUSteal)
 	return (user + system + steal) / c.w.Seconds(), ok
+}
+
+// othersIdle is the part of the processors' time that was idle while the victim
+// could have had it, where that is enough for its waiting to be for something
+// else, else 0.
+func (c *Case) othersIdle() float64 {
+	_, pinned := c.allowed()
+	if idle, ok := c.idleProcessors(); ok && idle >= idleLimit && !pinned {
+		return idle
+	}
+	return 0
+}
+
+// noneIdle tells whether all processors are known to be busy.
+func (c *Case) noneIdle() bool {
+	idle, ok := c.idleProcessors()
+	return ok && idle < idleLimit
+}
+
+// allowed is how many processors the victim may run on, where these are not all.
+func (c *Case) allowed() (n float64, pinned bool) {
+	return c.w.Value(sample.ProcProcessors, sample.Entity{PID: c.victim.pid})
+}
+
+// idleProcessors is the part of the processors' time that nobody used, 0 to 1, that
+// with I/O under way included.
+func (c *Case) idleProcessors() (share float64, known bool) {
+	busy, ok := c.busyProcessors()
+	idle, counted := c.all(sample.CPUIdle)
+	wait, _ := c.all(sample.CPUIOWait)
+	unused := (idle + wait) / c.w.Seconds()
+	return unused / max(busy+unused, 1e-9), ok && counted
 }
 
 // processors is how busy the host's are.

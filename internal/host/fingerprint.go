@@ -74,7 +74,7 @@ func (h *Host) Fingerprint() (Fingerprint, error) {
 	}
 	f.Kernel = text(h.Proc("sys", "kernel", "osrelease"))
 	f.Arch = h.arch()
-	f.CPUs = h.cpus()
+	f.CPUs = h.Processors()
 	f.CPUModel, f.Virtual.Hypervisor = h.cpuInfo()
 	f.MemoryBytes, f.SwapBytes = h.memory()
 	f.PageSize, _ = h.pageSize()
@@ -165,8 +165,8 @@ func fileSystems(mounts Mounts, devices *Devices) []FileSystem {
 	return out
 }
 
-// cpus counts the online processors in "0-3,8-11".
-func (h *Host) cpus() int {
+// Processors counts those that are online, in "0-3,8-11"; 0 where that cannot be read.
+func (h *Host) Processors() int {
 	s, err := readString(h.Sys("devices", "system", "cpu", "online"))
 	if err != nil {
 		b, _ := Read(h.Proc("cpuinfo"), nil)

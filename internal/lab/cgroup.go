@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -282,6 +283,16 @@ func ownCgroups(h *host.Host) (map[string]string, error) {
 		}
 	}
 	return own, nil
+}
+
+// OwnMemoryCgroup is the path of the memory cgroup that we are in, "" where that
+// cannot be read.
+func OwnMemoryCgroup(h *host.Host) string {
+	own, err := ownCgroups(h)
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(own["memory"], own[""])
 }
 
 func hasWord(file, word string) bool {

@@ -181,8 +181,11 @@ func (e *Env) Remount(disk *LoopDisk, fs string) error {
 // format makes a file system on a device of that path and mounts it.
 func (e *Env) format(name, device, fs string) (*LoopDisk, error) {
 	mkfs := exec.Command("mkfs."+fs, "-q", "-F", device)
-	if fs == "xfs" || fs == "btrfs" {
+	switch fs {
+	case "xfs", "btrfs":
 		mkfs = exec.Command("mkfs."+fs, "-q", "-f", device)
+	case "ext4": // else a thread of the kernel writes to the disk for minutes, beside whatever is tried
+		mkfs = exec.Command("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0", device)
 	}
 	if out, err := mkfs.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%v: %w: %s", mkfs.Args, err, out)

@@ -105,6 +105,7 @@ const (
 	ProcRSS        Metric = "proc.rss"
 	ProcSwap       Metric = "proc.swap"
 	ProcThreads    Metric = "proc.threads"
+	ProcProcessors Metric = "proc.processors"
 	CallTime       Metric = "proc.call_time"
 	ThreadsInState Metric = "threads.in_state"
 	TasksHung      Metric = "tasks.hung"

@@ -80,7 +80,7 @@ func List() []Entry {
 			sample.ProcUser, sample.ProcSystem, sample.ProcMajorFault, sample.ProcReadChars,
 			sample.ProcWriteChars, sample.ProcReadCalls, sample.ProcWriteCalls, sample.ProcReadBytes,
 			sample.ProcWriteBytes, sample.ProcBlkioDelay, sample.ProcRunDelay,
-			sample.ProcRSS, sample.ProcSwap, sample.ProcThreads,
+			sample.ProcRSS, sample.ProcSwap, sample.ProcThreads, sample.ProcProcessors,
 		}},
 		{Name: "netdev", Open: netdev.Open, Needs: "/proc/net/dev", Metrics: netdev.Metrics()},
 		{Name: "mounts", Open: mounts.Open, Needs: "/proc/self/mountinfo", Metrics: mounts.Metrics()},

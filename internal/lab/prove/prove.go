@@ -245,7 +245,7 @@ func Prove(effects []Effect, calm []string) Truth {
 	for i := range effects {
 		e := &effects[i]
 		// What differs by less than either differs from itself is the same.
-		if e.helps() && e.Factor*(1+max(noise, min(e.Spread, mostNoise), min(best.Spread, mostNoise))) >= best.Factor {
+		if e.helps() && (e.Within(best.Factor) || e.Factor*(1+min(best.Spread, mostNoise)) >= best.Factor) {
 			t.add(e.Causes)
 		}
 	}
@@ -276,6 +276,12 @@ func (e *Effect) helps() bool {
 		}
 	}
 	return true
+}
+
+// Within tells whether a remedy may give so many times as much, as far as chance
+// lets it be told.
+func (e *Effect) Within(factor float64) bool {
+	return e.Factor*(1+max(noise, min(e.Spread, mostNoise))) >= factor
 }
 
 // Of is the largest effect of the remedies that remove a cause; ok is false where

@@ -110,6 +110,19 @@ func TestUnsure(t *testing.T) {
 	}
 }
 
+// A limit that takes half of the time is one, by as much as its turns differ.
+func TestWithin(t *testing.T) {
+	for _, c := range []struct {
+		factor, spread float64
+		want           bool
+	}{{2, 0, true}, {1.85, 0, true}, {1.75, 0.05, false}, {1.75, 0.2, true}, {1.5, 4, false}} {
+		e := Effect{Factor: c.factor, Spread: c.spread}
+		if got := e.Within(2); got != c.want {
+			t.Errorf("%g with a spread of %g may be 2: %v", c.factor, c.spread, got)
+		}
+	}
+}
+
 // How much a factor differs by chance is told from the turns without any remedy.
 func TestNoise(t *testing.T) {
 	for _, c := range []struct {

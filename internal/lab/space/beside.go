@@ -82,6 +82,11 @@ func (st *Standing) plant(ctx context.Context) error {
 			}
 		}
 	}
+	if s.cold() { // where to find it is not
+		if err := st.atFullSpeed(st.forget); err != nil {
+			return err
+		}
+	}
 	settle := 1500 * time.Millisecond
 	if s.Plant == Memory {
 		settle = 3 * time.Second // until it has gone through its memory
@@ -91,24 +96,29 @@ func (st *Standing) plant(ctx context.Context) error {
 
 // readData reads all data into the page cache, from the program's cgroup.
 func (st *Standing) readData(ctx context.Context) error {
-	if st.disk != nil {
-		if err := st.env.Slow(diskName, 0); err != nil {
+	return st.atFullSpeed(func() error {
+		p, err := st.env.Start([]string{"sh", "-c", `find "$1" -type f -exec cat {} + > /dev/null`, "sh", st.data()}, st.cgroup, false)
+		if err != nil {
 			return err
 		}
+		for !p.Ended() {
+			if err := pause(ctx, 20*time.Millisecond); err != nil {
+				return errors.Join(err, end(p))
+			}
+		}
+		return nil
+	})
+}
+
+// atFullSpeed does something while the disk takes no time.
+func (st *Standing) atFullSpeed(do func() error) error {
+	if st.disk == nil {
+		return do()
 	}
-	p, err := st.env.Start([]string{"sh", "-c", `find "$1" -type f -exec cat {} + > /dev/null`, "sh", st.data()}, st.cgroup, false)
-	if err != nil {
+	if err := st.env.Slow(diskName, 0); err != nil {
 		return err
 	}
-	for !p.Ended() {
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return errors.Join(err, end(p))
-		}
-	}
-	if st.disk != nil {
-		return st.env.Slow(diskName, st.Situation.Latency)
-	}
-	return nil
+	return errors.Join(do(), st.env.Slow(diskName, st.Situation.Latency))
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -276,9 +276,9 @@ func (st *Standing) Truth(effects []prove.Effect, spent Processors) prove.Truth 
 	}
 	// Without a sync, from memory or past nothing, a program does not meet what is
 	// on the way either: a limit or a neighbour that takes half of its time is as
-	// true as the way itself.
+	// true as the way itself. It may take half by as much as its turns differ.
 	for _, e := range effects {
-		if e.Factor >= 2 && e.Failed == "" && (e.Who == theCgroup || len(e.Who) > 5 && e.Who[:5] == "comm:") {
+		if e.Within(2) && e.Failed == "" && (e.Who == theCgroup || len(e.Who) > 5 && e.Who[:5] == "comm:") {
 			for _, c := range e.Causes {
 				if !slices.Contains(t.Causes, c) {
 					t.Causes = append(t.Causes, c)

@@ -18,7 +18,8 @@ import (
 
 // Report is the part of what iocause diagnose prints that is scored.
 type Report struct {
-	Primary  string `json:"primary"`
+	Primary  string  `json:"primary"`
+	Victim   Culprit `json:"victim"` // who waits, where somebody does
 	Findings []struct {
 		Cause      string  `json:"cause"`
 		Confidence float64 `json:"confidence"`
@@ -119,6 +120,31 @@ func (st *Standing) blames(c *Culprit, who string) bool {
 		return st.disk != nil && c.Device == st.disk.Device
 	}
 	return slices.Contains(st.program.comms, c.Comm)
+}
+
+// stranger names who waits where that is nobody of the situation: then the report is
+// about somebody of whom the remedies tell nothing. "" where it is about the
+// situation. Processes that lived for a moment are known by their names and cgroups
+// alone. The lab itself, which drops caches, is a stranger, too.
+func (st *Standing) stranger(report []byte) (string, error) {
+	var r Report
+	if err := json.Unmarshal(report, &r); err != nil {
+		return "", fmt.Errorf("read the report: %w", err)
+	}
+	ours := append(slices.Clone(st.program.comms), helpers()...)
+	for i := range st.beside {
+		ours = append(ours, st.beside[i].comm)
+	}
+	near := st.home == "" || r.Victim.Cgroup == "" || r.Victim.Cgroup == st.home || st.blames(&r.Victim, theCgroup)
+	if st.Situation.Targeted || r.Victim.PID == 0 || near && slices.Contains(ours, r.Victim.Comm) {
+		return "", nil
+	}
+	return fmt.Sprintf("%q (pid %d)", r.Victim.Comm, r.Victim.PID), nil
+}
+
+// helpers are what the programs are driven by and the data is read with.
+func helpers() []string {
+	return []string{"python3", "python3.11", "sh", "bash", "cat", "find", "env", "setpriv", "psql", "mariadb"}
 }
 
 // Proof is a situation with what is true of it and what was said of it.

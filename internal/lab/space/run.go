@@ -41,8 +41,7 @@ func Run(ctx context.Context, h *host.Host, s *Situation, o Options, say func(st
 		return nil, err
 	}
 	p = &Proof{Situation: s}
-	say("diagnose")
-	if p.Report, p.Processors, err = st.diagnose(ctx, o.Look, o.Plan.Turn); err != nil {
+	if err := p.ask(ctx, st, o, say); err != nil {
 		return nil, err
 	}
 	say("try the remedies")
@@ -55,4 +54,24 @@ func Run(ctx context.Context, h *host.Host, s *Situation, o Options, say func(st
 	}
 	p.Seconds = time.Since(begun).Seconds()
 	return p, nil
+}
+
+// attempts is how often the machine is diagnosed until the answer is about the
+// situation.
+const attempts = 3
+
+// ask lets the situation be diagnosed. Where somebody else on the machine waits
+// longer, each time, nothing can be said of the answer.
+func (p *Proof) ask(ctx context.Context, st *Standing, o Options, say func(string)) (err error) {
+	who := ""
+	for range attempts {
+		say("diagnose")
+		if p.Report, p.Processors, err = st.diagnose(ctx, o.Look, o.Plan.Turn); err != nil {
+			return err
+		}
+		if who, err = st.stranger(p.Report); err != nil || who == "" {
+			return err
+		}
+	}
+	return fmt.Errorf("%s waits longest, which is no part of the situation: what is true of it cannot be tried; try again when the machine is quiet", who)
 }

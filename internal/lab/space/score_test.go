@@ -22,6 +22,30 @@ func TestWilson(t *testing.T) {
 	}
 }
 
+// A report about somebody of whom the remedies tell nothing is no verdict on the
+// situation.
+func TestStranger(t *testing.T) {
+	for _, c := range []struct {
+		victim   string
+		targeted bool
+		want     string
+	}{
+		{`"pid": 7, "comm": "rsync"`, false, ""},
+		{`"pid": 7, "comm": "python3"`, false, ""}, // starts one rsync after another
+		{`"pid": 7, "comm": "quiet"`, false, ""},
+		{`"pid": 7, "comm": "cc1"`, false, `"cc1" (pid 7)`},
+		{`"pid": 7, "comm": "rsync", "cgroup": "/home"`, false, ""},
+		{`"pid": 7, "comm": "rsync", "cgroup": "/backup"`, false, `"rsync" (pid 7)`},
+		{`"pid": 7, "comm": "cc1"`, true, ""}, // it was asked about another, and says so
+		{``, false, ""},
+	} {
+		st := &Standing{Situation: &Situation{Targeted: c.targeted}, program: lookup("rsync"), home: "/home", beside: []bystander{{comm: "quiet"}}}
+		if got, err := st.stranger([]byte(`{"primary": "sync-writes", "victim": {` + c.victim + `}}`)); got != c.want || err != nil {
+			t.Errorf("{%s}: %q, %v; want %q", c.victim, got, err, c.want)
+		}
+	}
+}
+
 // Of an odd seed nothing is kept that tells what was wrong, and a results file
 // that was cut off goes on.
 func TestRecords(t *testing.T) {

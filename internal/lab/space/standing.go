@@ -32,6 +32,7 @@ type Standing struct {
 	binary    string
 	host      *host.Host
 	env       *lab.Env
+	home      string // the memory cgroup that all start in
 	disk      *lab.LoopDisk
 	number    string // of the disk, MAJOR:MINOR
 	dir       string // on the file system that is tried
@@ -60,7 +61,7 @@ func Stand(ctx context.Context, h *host.Host, binary, dir string, s *Situation) 
 	if err != nil {
 		return nil, err
 	}
-	st := &Standing{Situation: s, program: lookup(s.Program), binary: binary, host: h, env: env}
+	st := &Standing{Situation: s, program: lookup(s.Program), binary: binary, host: h, env: env, home: lab.OwnMemoryCgroup(h)}
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
 	for _, step := range []struct {

@@ -3,6 +3,8 @@ package pid
 import (
 	"bytes"
 	"fmt"
+	"math/bits"
+	"strconv"
 	"strings"
 
 	"iocause/internal/host"
@@ -186,7 +188,8 @@ func ParseSchedstat(b []byte) (Schedstat, error) {
 
 // Status is what is read of /proc/PID/status (proc_pid_status(5)).
 type Status struct {
-	Swap *uint64 // VmSwap, bytes; nil for kernel threads and the dead
+	Swap       *uint64 // VmSwap, bytes; nil for kernel threads and the dead
+	Processors int     // Cpus_allowed: how many, those that are not online included; 0 when not known
 }
 
 // ParseStatus reads a status file.
@@ -196,10 +199,17 @@ func ParseStatus(b []byte) (Status, error) {
 		var line []byte
 		line, b = host.Line(b)
 		key, rest := host.Field(line)
+		f, _ := host.Field(rest)
+		if string(key) == "Cpus_allowed:" {
+			processors, ok := ones(f)
+			if !ok {
+				return s, &host.LineError{Line: n, What: fmt.Sprintf("Cpus_allowed %.40q is no mask", f)}
+			}
+			s.Processors = processors
+		}
 		if string(key) != "VmSwap:" {
 			continue
 		}
-		f, _ := host.Field(rest)
 		v, ok := host.Uint(f)
 		if !ok || v >= 1<<54 {
 			return s, &host.LineError{Line: n, What: fmt.Sprintf("VmSwap %.40q is not an amount in kB", f)}
@@ -208,6 +218,21 @@ func ParseStatus(b []byte) (Status, error) {
 		s.Swap = &v
 	}
 	return s, nil
+}
+
+// ones counts the bits of a mask as the kernel prints it: "ff,ffffffff".
+func ones(mask []byte) (n int, ok bool) {
+	for _, c := range mask {
+		if c == ',' {
+			continue
+		}
+		v, err := strconv.ParseUint(string(c), 16, 8)
+		if err != nil {
+			return 0, false
+		}
+		n += bits.OnesCount64(v)
+	}
+	return n, len(mask) > 0
 }
 
 // Cgroups are the cgroups of a process, by controller; "" is version 2.

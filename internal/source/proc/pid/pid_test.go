@@ -54,6 +54,13 @@ func TestParseSmallFiles(t *testing.T) {
 	if s, err = ParseStatus([]byte("Name:\tVmSwap: 3 kB\nVmSwap:\t   12 kB\n")); err != nil || *s.Swap != 12288 {
 		t.Errorf("%+v, %v", s, err)
 	}
+	for mask, want := range map[string]int{"1": 1, "ff": 8, "3,00000000,80000001": 4} {
+		if s, err = ParseStatus([]byte("Cpus_allowed:\t" + mask + "\nCpus_allowed_list:\t0\n")); err != nil || s.Processors != want {
+			t.Errorf("mask %s: %+v, %v", mask, s, err)
+		}
+	}
+	_, err = ParseStatus([]byte("Name:\tx\nCpus_allowed:\t0x1\n"))
+	proctest.WantLine(t, err, 2)
 }
 
 func TestParseCgroups(t *testing.T) {
@@ -107,6 +114,7 @@ func TestCollect(t *testing.T) {
 	x.Write("proc/sys/kernel/task_delayacct", "1\n")
 	x.Write("proc/self/mountinfo", "1 0 0:9 / /cg rw - cgroup2 cgroup2 rw\n")
 	x.Write("cg/kept (deleted)/x", "")
+	x.Write("sys/devices/system/cpu/online", "0-3\n")
 	x.process(1, proc{comm: "idle", slices: 5, start: 1})
 	x.process(2, proc{comm: "busy", user: 10, read: 1000, delay: 1e9, slices: 5, start: 2, blkio: 100})
 	x.process(3, proc{comm: "exits", slices: 5, start: 3})
@@ -124,7 +132,8 @@ func TestCollect(t *testing.T) {
 	}
 	x.process(2, proc{comm: "a)\n\x1b[2J", user: 60, read: 5096, delay: 35e8, slices: 9, start: 2, blkio: 150, flags: kthread})
 	x.Write("proc/2/cgroup", "0::/kept (deleted)\n")
-	x.Write("proc/2/status", "VmSwap:\t8 kB\n")
+	x.Write("proc/2/status", "VmSwap:\t8 kB\nCpus_allowed:\t5\n")
+	x.Write("proc/4/status", "Cpus_allowed:\tff\n")
 	if err := os.RemoveAll(filepath.Join(x.Dir, "proc/3")); err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +156,8 @@ func TestCollect(t *testing.T) {
 	proctest.Want(t, w, sample.ProcRSS, e, 7*4096)
 	proctest.Want(t, w, sample.ProcThreads, e, 1)
 	proctest.Want(t, w, sample.ProcSwap, e, 8192)
+	proctest.Want(t, w, sample.ProcProcessors, e, 2)
+	proctest.WantAbsent(t, w, sample.ProcProcessors, sample.Entity{PID: 4}) // it may run on all
 	if p := w.Processes[2]; p != (sample.Process{Comm: "a)\n\x1b[2J", Start: 20 * time.Millisecond, Kernel: true, MemoryCgroup: "/kept (deleted)", IOCgroup: "/kept (deleted)", CPUCgroup: "/kept (deleted)"}) {
 		t.Errorf("%+v", p)
 	}

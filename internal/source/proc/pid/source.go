@@ -22,6 +22,7 @@ type source struct {
 	delays  bool    // the kernel accounts waits for I/O
 	page    float64 // bytes
 	start   uint64  // of the window, clock ticks since boot; 0 when not known
+	online  int     // processors, 0 when not known
 	before  map[int]look
 	after   tally
 
@@ -96,7 +97,7 @@ func (s *source) goOn(found []outcome) {
 
 // begun notes when the window began, in the kernel's ticks.
 func (s *source) begun() {
-	s.start = 0
+	s.start, s.online = 0, s.host.Processors()
 	if up, err := s.host.Uptime(); err == nil {
 		s.start = uint64(up / (time.Second / host.TickHz))
 	}
@@ -287,8 +288,12 @@ func (s *source) describe(pid int, l *look, into sample.Sink) {
 		}
 	}
 	if b, err := s.r.read(pid, "/status"); err == nil {
-		if st, err := ParseStatus(b); err == nil && st.Swap != nil {
+		st, err := ParseStatus(b)
+		if err == nil && st.Swap != nil {
 			into.Put(sample.ProcSwap, sample.Entity{PID: pid}, float64(*st.Swap), "/proc/PID/status")
+		}
+		if err == nil && st.Processors > 0 && st.Processors < s.online {
+			into.Put(sample.ProcProcessors, sample.Entity{PID: pid}, float64(st.Processors), "/proc/PID/status")
 		}
 	}
 	into.PutProcess(pid, p)
