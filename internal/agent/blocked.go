@@ -127,13 +127,9 @@ func switchesOf(dir string) uint64 {
 	if err != nil {
 		return 0
 	}
-	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "voluntary_ctxt_switches:"); ok {
-			n, _ := strconv.ParseUint(strings.TrimSpace(rest), 10, 64)
-			return n
-		}
-	}
-	return 0
+	switches, _ := host.StatusField(b, "voluntary_ctxt_switches")
+	n, _ := strconv.ParseUint(switches, 10, 64)
+	return n
 }
 
 // holderOf is the process that holds the lock of a file that another one waits

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +36,7 @@ func newBaselineCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "baseline [SIGNAL] [flags]",
 		Short: "Show what is normal on this host, and today against it",
-		Long:  helpOf("baseline", "{signals}", signalList()),
+		Long:  helpOf("baseline", "{signals}", listOf(detect.Signals(), func(s detect.Signal) (name, what string) { return s.Name, s.Help })),
 		Args:  cobra.MaximumNArgs(1),
 		RunE:  func(_ *cobra.Command, args []string) error { return runBaseline(e, o, args) },
 	}
@@ -46,18 +45,6 @@ func newBaselineCommand(e *env) *cobra.Command {
 	f.StringVar(&o.day, "day", "today", "to draw: today, yesterday, 2026-11-03")
 	f.Var(formats(&o.format, "json"), "format", "text or json")
 	return c
-}
-
-// signalList is the part of the help that says what is learned.
-func signalList() string {
-	var b strings.Builder
-	for i, s := range detect.Signals() {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "  %-17s %s", s.Name, s.Help)
-	}
-	return b.String()
 }
 
 func runBaseline(e *env, o *baselineOptions, args []string) error {

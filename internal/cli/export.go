@@ -34,7 +34,7 @@ func newExportCommand(e *env) *cobra.Command {
 			}
 			if to == "-" {
 				if _, terminal := console.Width(e.stdout); terminal {
-					return &usageError{errors.New("writing the incident: a terminal would obey what is in it"), "give a file with -o, or send it to a program"}
+					return &usageError{errors.New("writing the incident: it may hold escape sequences, which a terminal would execute"), "give a file with -o, or send it to a program"}
 				}
 				return incidents.Write(e.stdout, x)
 			}

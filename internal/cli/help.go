@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"embed"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,4 +61,19 @@ func partsOf(name string) (help, examples string, ok bool) {
 	b, err := helpTexts.ReadFile("help/" + name + ".txt")
 	help, examples, _ = strings.Cut(strings.TrimSuffix(string(b), "\n"), examplesBegin)
 	return help, examples, err == nil
+}
+
+// listOf are lines of names and what they are, for a help to be filled with.
+func listOf[T any](all []T, say func(T) (name, what string)) string {
+	width := 0
+	for _, x := range all {
+		name, _ := say(x)
+		width = max(width, len(name))
+	}
+	var lines []string
+	for _, x := range all {
+		name, what := say(x)
+		lines = append(lines, fmt.Sprintf("  %-*s %s", width, name, what))
+	}
+	return strings.Join(lines, "\n")
 }

@@ -91,7 +91,7 @@ func printSection(out io.Writer, x *incidents.Incident, name string) error {
 		return fmt.Errorf("looking for the section %q: it is not there; there are %q", name, names)
 	}
 	if _, terminal := console.Width(out); terminal {
-		return &usageError{fmt.Errorf("writing the section %q: it may hold what a terminal obeys", name), "send it to a file or a program"}
+		return &usageError{fmt.Errorf("writing the section %q: it may hold escape sequences, which a terminal would execute", name), "send it to a file or a program"}
 	}
 	if _, err := out.Write(x.Sections[at].Data); err != nil {
 		return fmt.Errorf("writing the section: %w", err)

@@ -188,7 +188,7 @@ func TestIncidentsThatAreNotThere(t *testing.T) {
 		want string
 	}{
 		{"incidents --dir " + dir, 1, "the agent keeps them: give its folder with --dir"},
-		{"incidents --top -1", 2, "give 0 for all"},
+		{"incidents --top -1", 2, "give a whole number, 0 or more"},
 		{"incidents x", 2, "incidents takes none"},
 		{"incidents --format csv", 2, "use text or json"},
 		{"incident 5 --dir " + dir, 1, "reading incident 5: there is no such incident in " + dir + "/incidents; see 'iocause incidents'"},

@@ -109,7 +109,7 @@ func TestRecordingsAreAnsweredOrRefused(t *testing.T) {
 			t.Errorf("%q: code %d, %q%q, want %q", args, code, out, stderr, want)
 		}
 		args = []string{name, "--to", "1h ago"}
-		if code, _, stderr := runApp(t.Context(), source.List(), args...); code != exitUsage || !strings.Contains(stderr, "it is not said from when on") {
+		if code, _, stderr := runApp(t.Context(), source.List(), args...); code != exitUsage || !strings.Contains(stderr, "the beginning of the time is missing") {
 			t.Errorf("%q: code %d, %q", args, code, stderr)
 		}
 	}

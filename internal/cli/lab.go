@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -34,7 +33,7 @@ func newLabLoadCommand(stdout, stderr io.Writer) *cobra.Command {
 	c := &cobra.Command{
 		Use:       "load KIND [flags]",
 		Short:     "Run a load and account for exactly what it did",
-		Long:      helpOf("lab-load", "{kinds}", kindList()),
+		Long:      helpOf("lab-load", "{kinds}", listOf(load.KindNames(), func(name string) (string, string) { return name, load.KindHelp(load.Kind(name)) })),
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: load.KindNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -83,12 +82,4 @@ func announce(fd int, stderr io.Writer) {
 		_, _ = fmt.Fprintf(stderr, "note: cannot tell that the load is running: %v\n", err)
 	}
 	_ = f.Close()
-}
-
-func kindList() string {
-	var b strings.Builder
-	for _, name := range load.KindNames() {
-		fmt.Fprintf(&b, "  %-16s %s\n", name, load.KindHelp(load.Kind(name)))
-	}
-	return b.String()
 }

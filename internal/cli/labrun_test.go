@@ -59,9 +59,9 @@ func TestLabRunRefusals(t *testing.T) {
 	}{
 		{nil, "which experiment"},
 		{[]string{"a", "--list"}, "which experiment"},
-		{[]string{"squeeze", "--scale=0"}, "scale above 0"},
-		{[]string{"squeeze", "--scale=NaN"}, "scale above 0"},
-		{[]string{"squeeze", "--repeat=-1"}, "repeats"},
+		{[]string{"squeeze", "--scale=0"}, "give more than 0"},
+		{[]string{"squeeze", "--scale=NaN"}, "give more than 0"},
+		{[]string{"squeeze", "--repeat=-1"}, "from 0 to 100"},
 		{[]string{"nonsense"}, "--list"},
 		{[]string{"/nowhere.yaml"}, "no such file"},
 	} {

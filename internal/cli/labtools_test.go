@@ -33,7 +33,7 @@ func TestLabEatRefusals(t *testing.T) {
 		{[]string{"1M", "--available", "1G"}, "how much"},
 		{[]string{"lots"}, "not a size"},
 		{[]string{"1M", "--duration=-1s"}, "below zero"},
-		{[]string{"1M", "--format=csv"}, "no format"},
+		{[]string{"1M", "--format=csv"}, "use text or json"},
 		{[]string{"1000T"}, "MemAvailable leaves room for"},
 		{[]string{"--available=1M"}, "--force"},
 	} {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,7 +34,7 @@ func newReadCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "read [FILE ...] [flags]",
 		Short: "Name the cause from what other tools printed",
-		Long:  helpOf("read", "{tools}", toolList()),
+		Long:  helpOf("read", "{tools}", listOf(parse.List(), func(t parse.Tool) (name, what string) { return t.Name, t.What })),
 		RunE:  func(c *cobra.Command, args []string) error { return readTexts(e, c, o, args) },
 	}
 	f := c.Flags()
@@ -46,18 +45,6 @@ func newReadCommand(e *env) *cobra.Command {
 	f.Var(numberIn(&o.which, 0, 0, math.MaxInt), "case", "show this case only, counted from 1")
 	f.Var(formats(&o.format, "json"), "format", "text or json")
 	return c
-}
-
-// toolList is the part of the help that says what can be read.
-func toolList() string {
-	var b strings.Builder
-	for i, t := range parse.List() {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "  %-12s %s", t.Name, t.What)
-	}
-	return b.String()
 }
 
 // readTexts is the command: recognise, sort into cases, judge, print.

@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/console"
+	"iocause/internal/output"
 	"iocause/internal/sample"
 	"iocause/internal/session"
 	"iocause/internal/show"
 	"iocause/internal/source"
 	"iocause/internal/store/recording"
-	"iocause/internal/store/whole"
 	"iocause/internal/tool/record"
 	"iocause/internal/version"
 )
@@ -116,18 +116,10 @@ func closeRecording(f *os.File) error {
 // create makes the file.
 func (r *recordRun) create() (err error) {
 	r.Name = r.o.output
-	if r.Name == "-" {
-		out, ok := r.env.stdout.(*os.File)
-		if _, isTerminal := console.Width(r.env.stdout); !ok || isTerminal {
-			return &usageError{errors.New("writing the recording: standard output is a terminal"), "give a file, or lead it into a pipe"}
-		}
-		r.file = out
-		return nil
-	}
 	if r.Name == "" {
 		r.Name = "iocause-" + r.env.host.Now().Format("20060102-150405") + recording.Suffix
 	}
-	r.file, err = whole.Kept(r.Name, "recording", func(f *os.File) error {
+	r.file, err = output.Kept(r.env.stdout, r.Name, "recording", func(f *os.File) error {
 		first := make([]byte, 32)
 		if n, _ := f.ReadAt(first, 0); !recording.Is(first[:n]) {
 			return recording.ErrFormat

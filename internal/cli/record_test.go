@@ -380,7 +380,7 @@ func TestPlaybackSaysWhatItCannot(t *testing.T) {
 		{[]string{"diagnose", "--comm", "nobody-is", "--recording", path}, 1, `there is no process called "nobody-is"`},
 		{[]string{"diagnose", "--recording", path, "--duration", "5s"}, 2, "choose a part of the recording with --from and --to"},
 		{[]string{"diagnose", "--recording", path, "--", "true"}, 2, "a recording and a command exclude each other"},
-		{[]string{"diagnose", "--to", "14:00"}, 2, "it is not said from when on"},
+		{[]string{"diagnose", "--to", "14:00"}, 2, "the beginning of the time is missing"},
 		{[]string{"record", "--interval", "1ms"}, 2, "too short"},
 		{[]string{"record", "dd"}, 2, "put -- before a command to record"},
 	} {

@@ -61,11 +61,11 @@ func runReport(e *env, c *cobra.Command, o *reportOptions, args []string) error 
 	if play, err := o.playback.asked(c); err != nil {
 		return err
 	} else if !play {
-		return &usageError{errors.New("reading the arguments: it is not said what to report"), "give a recording, the number of an incident, or --from; of what goes on now, use 'iocause diagnose -o FILE.html'"}
+		return &usageError{errors.New("reading the arguments: what to report on is missing"), "give a recording, the number of an incident, or --from; of what goes on now, use 'iocause diagnose -o FILE.html'"}
 	}
 	switch cells := o.format != "html"; {
 	case cells && o.output != "":
-		return &usageError{errors.New("reading the flags: --output is of the page"), "lead " + o.format + " from standard output into a file"}
+		return &usageError{errors.New("reading the flags: --output names a page, and " + o.format + " goes to standard output"), "write > FILE instead"}
 	case cells:
 		o.output = "-"
 	}

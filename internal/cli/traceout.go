@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"time"
 
-	"iocause/internal/console"
+	"iocause/internal/output"
 	"iocause/internal/store/tracefile"
-	"iocause/internal/store/whole"
 	"iocause/internal/table"
 )
 
@@ -16,18 +14,9 @@ import (
 // whose machine had others than this one: as nvme0n1.
 const playedDisk = 7
 
-// create makes the file for a trace: nobody else may read it, and nothing but
-// an earlier trace is overwritten.
+// create makes the file for a trace.
 func (r *traceRun) create() (*os.File, error) {
-	name := r.o.to
-	if name == "-" {
-		out, ok := r.env.stdout.(*os.File)
-		if _, isTerminal := console.Width(r.env.stdout); !ok || isTerminal {
-			return nil, &usageError{errors.New("writing the trace: standard output is a terminal"), "give a file, or lead it into a pipe"}
-		}
-		return out, nil
-	}
-	return whole.Kept(name, "trace", func(f *os.File) error {
+	return output.Kept(r.env.stdout, r.o.to, "trace", func(f *os.File) error {
 		_, err := tracefile.NewReader(f)
 		return err
 	})

@@ -57,8 +57,8 @@ func (s *Signal) worse(v, normal float64) float64 {
 	return v - normal
 }
 
-// Signals are the signals that iocause learns. Of a family the first counts
-// that a sample has.
+// Signals are the signals that iocause learns. Several of one family measure the
+// same: a family is judged by the first of them that a sample holds.
 func Signals() []Signal {
 	const ratio, seconds, perSecond = string(sample.Ratio), string(sample.Seconds), "/s"
 	return []Signal{

@@ -2,7 +2,6 @@ package host
 
 import (
 	"strconv"
-	"strings"
 )
 
 // CapSysPtrace is the number of the capability that opens the files of other
@@ -16,15 +15,7 @@ func (h *Host) HasCapability(number uint) bool {
 	if err != nil {
 		return false
 	}
-	for len(b) > 0 {
-		var line []byte
-		line, b = Line(b)
-		set, ok := strings.CutPrefix(string(line), "CapEff:")
-		if !ok {
-			continue
-		}
-		held, err := strconv.ParseUint(strings.TrimSpace(set), 16, 64)
-		return err == nil && held&(1<<number) != 0
-	}
-	return false
+	set, _ := StatusField(b, "CapEff")
+	held, err := strconv.ParseUint(set, 16, 64)
+	return err == nil && held&(1<<number) != 0
 }

@@ -24,12 +24,9 @@ func (h *Host) ProcessOf(id int) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("looking for process %d: %w; see 'ps -e' for those that run", id, err)
 	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "Tgid:"); ok {
-			if pid, err := strconv.Atoi(strings.TrimSpace(rest)); err == nil {
-				return pid, nil
-			}
-		}
+	group, _ := StatusField(text, "Tgid")
+	if pid, err := strconv.Atoi(group); err == nil {
+		return pid, nil
 	}
 	return id, nil
 }

@@ -218,22 +218,23 @@ func (h *Host) cpuInfo() (model string, hypervisor *bool) {
 
 func (h *Host) memory() (total uint64, swap *uint64) {
 	b, _ := Read(h.Proc("meminfo"), nil)
-	for len(b) > 0 {
-		var line []byte
-		line, b = Line(b)
-		key, rest := Field(line)
-		value, _ := Field(rest)
-		n, ok := Uint(value)
-		if !ok || n >= 1<<54 {
-			continue
-		}
-		n *= 1024
+	var all *uint64
+	_ = Pairs(b, func(key []byte) **uint64 { // a line that is no number is absent
 		switch string(key) {
 		case "MemTotal:":
-			total = n
+			return &all
 		case "SwapTotal:":
-			swap = &n
+			return &swap
 		}
+		return nil
+	})
+	for _, n := range []*uint64{all, swap} {
+		if n != nil {
+			*n *= 1024
+		}
+	}
+	if all != nil {
+		total = *all
 	}
 	return total, swap
 }

@@ -16,6 +16,17 @@ const (
 	StatStart  = 19 // clock ticks since boot
 )
 
+// StatusField is what a line of /proc/PID/status (proc_pid_status(5)) says; ok is false
+// where there is none of that name.
+func StatusField(status []byte, name string) (value string, ok bool) {
+	for line := range bytes.Lines(status) {
+		if rest, found := bytes.CutPrefix(line, []byte(name+":")); found {
+			return string(bytes.TrimSpace(rest)), true
+		}
+	}
+	return "", false
+}
+
 // StatFields are the fields of /proc/PID/stat (proc_pid_stat(5)) behind the
 // name, which may hold blanks and brackets. Kernels since 2.6 have 40 and more.
 func (h *Host) StatFields(pid int) ([]string, error) {

@@ -240,23 +240,18 @@ func findPlace(h *host.Host, v1, v2 string) (*place, error) {
 
 // cgroupMounts maps controllers to mount points; "" is the v2 hierarchy.
 func cgroupMounts(h *host.Host) (map[string]string, error) {
-	b, err := os.ReadFile(h.Proc("self/mountinfo"))
+	mounts, err := h.Mounts()
 	if err != nil {
 		return nil, fmt.Errorf("find the cgroup file systems: %w", err)
 	}
 	found := map[string]string{}
-	for line := range bytes.Lines(b) {
-		before, after, ok := bytes.Cut(line, []byte(" - "))
-		left, right := strings.Fields(string(before)), strings.Fields(string(after))
-		if !ok || len(left) < 5 || len(right) < 3 {
-			continue
-		}
-		dir := filepath.Join("/", h.Root, left[4])
-		switch right[0] {
+	for _, m := range mounts {
+		dir := filepath.Join("/", h.Root, m.Point)
+		switch m.Type {
 		case "cgroup2":
 			found[""] = dir
 		case "cgroup":
-			for option := range strings.SplitSeq(right[2], ",") {
+			for _, option := range m.Super {
 				if option != "rw" && option != "ro" {
 					found[option] = dir
 				}

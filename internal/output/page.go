@@ -23,7 +23,7 @@ import (
 func CheckPage(stdout any, name string) error {
 	if name == "-" {
 		if _, terminal := console.Width(stdout); terminal {
-			return &ask.Error{Err: errors.New("writing the page: standard output is a terminal"), Next: "give a file with -o, or lead it into a pipe"}
+			return &ask.Error{Err: errors.New("writing the page: standard output is a terminal"), Next: "give a file with -o, or pipe it into another program"}
 		}
 		return nil
 	}

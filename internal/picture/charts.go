@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -80,7 +81,8 @@ func (d *drawing) cache() {
 	hits := func(c *column) (float64, bool) {
 		asked, ok := c.sums[figureKey{metric: sample.CacheVisits}]
 		cold, ok2 := c.sums[figureKey{metric: sample.CacheCold}]
-		return 1 - cold/asked, ok && ok2 && asked > 0
+		ratio, any := figure.HitRatio(asked, cold)
+		return ratio, ok && ok2 && any
 	}
 	d.add(Chart{Key: "cache:hits", Group: "Memory and page cache", Title: "Reads that were served from the page cache", Unit: "ratio",
 		Source: d.sources(sample.CacheVisits), Lines: []Line{d.line("hit ratio", hits)}})

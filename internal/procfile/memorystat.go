@@ -2,7 +2,6 @@ package procfile
 
 import (
 	"bytes"
-	"fmt"
 
 	"iocause/internal/host"
 )
@@ -54,7 +53,7 @@ func (m *MemoryStat) or(other *MemoryStat) {
 // alone, and below of it with all below it (the lines that begin with total_); in
 // version 2 both are the latter.
 func ParseMemoryStat(b []byte) (own, below MemoryStat, err error) {
-	err = Pairs(b, func(key []byte) **uint64 {
+	err = host.Pairs(b, func(key []byte) **uint64 {
 		if rest, ok := bytes.CutPrefix(key, []byte("total_")); ok {
 			return below.field(rest)
 		}
@@ -63,25 +62,4 @@ func ParseMemoryStat(b []byte) (own, below MemoryStat, err error) {
 	own.or(&below)
 	below.or(&own)
 	return own, below, err
-}
-
-// Pairs reads lines of a name and a number. want says where the number belongs, nil
-// for lines that are not read.
-func Pairs(b []byte, want func(key []byte) *(*uint64)) error {
-	for n := 1; len(b) > 0; n++ {
-		var line []byte
-		line, b = host.Line(b)
-		key, rest := host.Field(line)
-		to := want(key)
-		if to == nil {
-			continue
-		}
-		f, _ := host.Field(rest)
-		v, ok := host.Uint(f)
-		if !ok {
-			return &host.LineError{Line: n, What: fmt.Sprintf("%s %.40q is not a number", key, f)}
-		}
-		*to = &v
-	}
-	return nil
 }

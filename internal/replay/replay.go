@@ -93,7 +93,7 @@ func (o *Opener) Times(s *Span) (from, to time.Time, err error) {
 	}
 	switch {
 	case s.From == "":
-		return from, to, &ask.Error{Err: errors.New("reading the flags: it is not said from when on"), Next: "give --" + fromFlag + ", or the file of a recording"}
+		return from, to, &ask.Error{Err: errors.New("reading the flags: the beginning of the time is missing"), Next: "give --" + fromFlag + ", or the file of a recording"}
 	case !from.Before(to):
 		return from, to, &ask.Error{Err: fmt.Errorf("reading --%s: %s is not before %s", fromFlag, Stamp(from), Stamp(to)), Next: "give an earlier time"}
 	}

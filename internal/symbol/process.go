@@ -8,6 +8,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"iocause/internal/host"
 )
 
 const deleted = " (deleted)"
@@ -117,13 +119,10 @@ func (r *Resolver) innermostPID(pid int) int {
 	if err != nil {
 		return pid
 	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "NSpid:"); ok {
-			if f := strings.Fields(rest); len(f) > 0 {
-				if n, err := strconv.Atoi(f[len(f)-1]); err == nil {
-					return n
-				}
-			}
+	all, _ := host.StatusField(text, "NSpid")
+	if f := strings.Fields(all); len(f) > 0 {
+		if n, err := strconv.Atoi(f[len(f)-1]); err == nil {
+			return n
 		}
 	}
 	return pid

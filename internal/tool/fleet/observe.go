@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"iocause/internal/diagnose"
 	"iocause/internal/fleet"
 )
 
@@ -28,8 +29,8 @@ type Ask struct {
 }
 
 const (
-	healthy    = "healthy"
-	cannotTell = "cannot-tell"
+	healthy    = string(diagnose.Healthy)
+	cannotTell = string(diagnose.Unknown)
 )
 
 // Host is a host with what was found on it in the time that was asked for.

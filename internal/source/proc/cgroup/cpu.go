@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"iocause/internal/host"
-	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
@@ -100,7 +99,7 @@ type CPU struct {
 func parseCPU(b []byte) (CPU, error) {
 	var c CPU
 	var us *uint64
-	err := procfile.Pairs(b, func(key []byte) **uint64 {
+	err := host.Pairs(b, func(key []byte) **uint64 {
 		switch string(key) {
 		case "nr_periods":
 			return &c.Periods

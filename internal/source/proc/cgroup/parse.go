@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"iocause/internal/host"
-	"iocause/internal/procfile"
 )
 
 // noLimit is what version 1 writes for memory without a limit, about: it
@@ -44,7 +43,7 @@ type Events struct{ High, Max *uint64 }
 
 func parseEvents(b []byte) (Events, error) {
 	var e Events
-	err := procfile.Pairs(b, func(key []byte) **uint64 {
+	err := host.Pairs(b, func(key []byte) **uint64 {
 		switch string(key) {
 		case "high":
 			return &e.High
