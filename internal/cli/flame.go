@@ -1,23 +1,20 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"iocause/internal/output"
-	"iocause/internal/parse"
 	"iocause/internal/present/folded"
 	"iocause/internal/present/html"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
-	"iocause/internal/source/probe/stacks"
 	"iocause/internal/store/whole"
+	"iocause/internal/tool/read"
 )
 
 // flameAsk is what is wanted of the stacks in a file.
@@ -109,22 +106,15 @@ func flameDiff(s streams, args []string, ask *flameAsk) error {
 	if err != nil {
 		return err
 	}
-	if before.Unit != after.Unit {
-		return fmt.Errorf("comparing %s with %s: one is %s, the other %s", args[0], args[1], unitOf(before), unitOf(after))
+	if err := read.Beside(before, after, args[0], args[1]); err != nil {
+		return err
 	}
-	for _, note := range before.Notes {
-		after.Notes = append(after.Notes, "before: "+note)
-	}
-	after.Title = "What changed"
-	after.Notes = append(after.Notes, fmt.Sprintf("before: %s, after: %s", args[0], args[1]))
 	if err := whole.Shown(ask.output, func(w io.Writer) error { return html.WriteDiff(w, after, before) }); err != nil {
 		return fmt.Errorf("writing %s: %w", ask.output, err)
 	}
 	fmt.Fprintf(s.stderr, "iocause: wrote %s: %s before, %s after\n", text.Escape(ask.output), output.Weight(before), output.Weight(after))
 	return nil
 }
-
-func unitOf(p *sample.Profile) string { return cmp.Or(p.Unit, "time") }
 
 func filesGiven(c *cobra.Command, args []string, n int) error {
 	if len(args) != n {
@@ -134,29 +124,8 @@ func filesGiven(c *cobra.Command, args []string, n int) error {
 	return nil
 }
 
-// readStacks reads a file of stacks; "-" is standard input. What became of its
-// lines is said, where it is text of a tool.
+// readStacks reads a file of stacks, and says what became of its lines where it is
+// text of a tool.
 func readStacks(s streams, name string, ask *flameAsk) (*sample.Profile, error) {
-	in := s.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("reading folded stacks: %w; record some with 'iocause offcpu -o %s'", err, name)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading folded stacks: %w", err)
-		}
-		defer f.Close()
-		in = f
-	}
-	var states []string
-	for _, state := range stacks.States() {
-		states = append(states, string(state))
-	}
-	return parse.Stacks(in, &parse.StacksAsk{Name: name, Of: ask.event, Count: ask.by == "count", States: states, Lines: func(used, skipped, unknown int, bad []string) {
-		for _, line := range bad {
-			fmt.Fprintln(s.stderr, "iocause: "+text.Escape(line))
-		}
-		fmt.Fprintf(s.stderr, "iocause: %s: %s used, %d skipped, %d not understood\n", text.Escape(name), sample.Counted(used, "line"), skipped, unknown)
-	}})
+	return read.Stacks(s.stdin, name, ask.event, ask.by == "count", func(note string) { fmt.Fprintln(s.stderr, "iocause: "+text.Escape(note)) })
 }
