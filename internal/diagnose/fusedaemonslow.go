@@ -55,6 +55,9 @@ func fuseDaemonSlow() Cause {
 		Needs: [][]sample.Metric{{sample.MountKind}, {sample.WaitFor, sample.CacheWait}},
 		Over:  append(deviceCauses(), ColdCache, SyncWrites),
 		Judge: func(c *Case) Verdict {
+			if c.w.Told {
+				return cannotTell("whether a FUSE daemon is slow is not in the text: run iocause diagnose while it happens")
+			}
 			if !c.w.Has(sample.MountKind) {
 				return cannotTell(c.w.WhyAbsent(sample.MountKind))
 			}

@@ -73,6 +73,9 @@ func (v *nfsView) network() string {
 func (v *nfsView) evidence(c *Case, all float64) []Evidence {
 	s := c.w.Seconds()
 	e := []Evidence{c.figure("time blocked on a server", c.victim.shareOf(all, s), "ratio", sample.WaitFor)}
+	if c.w.Told {
+		e[0] = c.figure("reads and writes under way on average", all/s, "count", sample.NFSTime)
+	}
 	if !c.w.Has(sample.NFSRequests) {
 		return e
 	}
@@ -96,6 +99,12 @@ func (c *Case) remote() (m served, all float64, v nfsView, out *Verdict) {
 	if !c.w.Has(sample.MountKind) {
 		return m, 0, v, refuse(cannotTell(c.w.WhyAbsent(sample.MountKind)))
 	}
+	if !c.w.Told && !c.w.Has(sample.WaitFor) && !c.w.Has(sample.CacheWait) {
+		return m, 0, v, refuse(cannotTell(c.w.WhyAbsent(sample.WaitFor)))
+	}
+	if _, all := c.toldServed(); c.w.Told && all == 0 {
+		return m, 0, v, refuse(no(fmt.Sprintf("no file server takes %s or more for a read or a write", duration(slowAnswer))))
+	}
 	if why := c.notServed(false); why != "" {
 		return m, 0, v, refuse(no(why))
 	}
@@ -107,7 +116,7 @@ func (c *Case) remote() (m served, all float64, v nfsView, out *Verdict) {
 func remoteServerSlow() Cause {
 	return Cause{
 		ID: RemoteServerSlow, Title: "a file server is slow to answer",
-		Needs: [][]sample.Metric{{sample.MountKind}, {sample.WaitFor, sample.CacheWait}},
+		Needs: [][]sample.Metric{{sample.MountKind}, {sample.WaitFor, sample.CacheWait, sample.NFSTime}},
 		Over:  append(deviceCauses(), ColdCache, SyncWrites),
 		Judge: func(c *Case) Verdict {
 			m, all, v, out := c.remote()
@@ -125,6 +134,8 @@ func remoteServerSlow() Cause {
 			conf, do := 0.90, "the server of "+m.from+" and the way to it"
 			expect := "an answer took longer than all else on the way: its disks, its processors and its network are where to look"
 			switch {
+			case c.w.Told:
+				conf = 0.80 // means, of nobody knows whose requests
 			case !counted && nfs:
 				conf, expect = 0.80, "no request to it was answered while it was watched: it is down, hangs, or cannot be reached"
 			case !counted:
@@ -154,7 +165,7 @@ func nfsiostat(m *served) string {
 func networkLimitsIO() Cause {
 	return Cause{
 		ID: NetworkLimitsIO, Title: "the network holds requests to a file server up",
-		Needs: [][]sample.Metric{{sample.MountKind}, {sample.WaitFor, sample.CacheWait}},
+		Needs: [][]sample.Metric{{sample.MountKind}, {sample.WaitFor, sample.CacheWait, sample.NFSTime}},
 		Over:  append(deviceCauses(), ColdCache, SyncWrites),
 		Judge: func(c *Case) Verdict {
 			m, all, v, out := c.remote()

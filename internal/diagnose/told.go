@@ -41,6 +41,9 @@ func (c *Case) tell(v *victim) {
 		return
 	}
 	c.tellCalls(v)
+	if c.tellServed(v) {
+		return
+	}
 	s := c.w.Seconds()
 	if v.pid == 0 || v.known {
 		v.outstanding = max(v.outstanding, c.toldWaiting()/s)

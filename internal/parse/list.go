@@ -23,6 +23,7 @@ import (
 	"iocause/internal/parse/lines"
 	"iocause/internal/parse/mdstat"
 	"iocause/internal/parse/meminfo"
+	"iocause/internal/parse/nfsiostat"
 	"iocause/internal/parse/perfreport"
 	"iocause/internal/parse/perftrace"
 	"iocause/internal/parse/pressure"
@@ -87,6 +88,7 @@ func List() []Tool {
 		{Name: "prometheus", What: "histograms of the time of syncs, as of etcd's log", Find: prometheus.Find, New: prometheus.New},
 		{Name: "dstat", What: "dstat and dool: -c -d -D -g -p -m -t", Find: dstat.Find, New: dstat.New},
 		{Name: "mdstat", What: "/proc/mdstat, whole or in part", Find: mdstat.Find, New: mdstat.New},
+		{Name: "nfsiostat", What: "of nfs-utils, sysstat and PCP", Find: nfsiostat.Find, New: nfsiostat.New},
 		{Name: "smart", What: "smartctl -a -x -H -A, nvme smart-log, whole or in part", Find: smart.Find, New: smart.New, Pieces: true},
 		{Name: "dmesg", What: "the kernel's log: I/O errors, time-outs, hung tasks, no memory", Find: dmesg.Find, New: dmesg.New, Pieces: true},
 		{Name: "settings", What: "vm.NAME = VALUE of sysctl; amounts of total and available memory", Find: settings.Find, New: settings.New},

@@ -45,7 +45,7 @@ type FileID struct {
 type Entity struct {
 	PID    int    // thread group id (process)
 	Cgroup string // path inside its hierarchy, "/" is the root
-	Device string // kernel name of a whole block device: "vda", "nvme0n1"; of net.* an interface, of mount.*, fuse.* and nfs.* "MAJOR:MINOR"
+	Device string // kernel name of a whole block device: "vda", "nvme0n1"; of net.* an interface, of mount.*, fuse.* and nfs.* "MAJOR:MINOR", of a text where it is mounted
 	File   FileID
 	Class  string // a label from a small closed set, named by the metric's help
 }

@@ -36,6 +36,12 @@ func etcd(buckets ...string) string {
 	return b.String()
 }
 
+// nfs is a report of nfsiostat of reads alone.
+func nfs(ops, retrans, rtt, exe string) string {
+	return "filer:/x mounted on /x:\n\n ops/s rpc bklog\n " + ops + " 0.000\n\nread: ops/s kB/s kB/op retrans avg RTT (ms) avg exe (ms)\n" +
+		ops + " 64.000 64.000 " + retrans + " " + rtt + " " + exe + "\n"
+}
+
 // What people paste beside the classics, with a look-alike that has no cause.
 func TestForms(t *testing.T) {
 	fixture := func(name string) string {
@@ -55,6 +61,12 @@ func TestForms(t *testing.T) {
 		"too few syncs":                     {etcd("0.001 1", "0.512 20", "+Inf 20"), diagnose.Unknown},
 		"sectors that cannot be read":       {fixture("smart/testdata/ata.txt"), diagnose.DeviceErrors},
 		"a disk that foretells its failure": {"SMART Health Status: FIRMWARE IMPENDING FAILURE TOO MANY BLOCK REASSIGNS [asc=5d, ascq=64]\n", diagnose.DeviceErrors},
+		"a file server that is slow":        {fixture("nfsiostat/testdata/interval.txt"), diagnose.RemoteServerSlow},
+		"a file server, as it was for long": {fixture("nfsiostat/testdata/columns.txt"), diagnose.Unknown},
+		"a file server that is quick":       {nfs("2000.000", "0 (0.0%)", "0.900", "1.000"), diagnose.Unknown},
+		"a file server with little to do":   {nfs("0.200", "0 (0.0%)", "60.000", "61.000"), diagnose.Unknown},
+		"a file server that is not reached": {nfs("20.000", "3 (15.0%)", "120.000", "190.000"), diagnose.NetworkLimitsIO},
+		"a file server with a long queue":   {nfs("100.000", "0 (0.0%)", "12.000", "90.000"), diagnose.NetworkLimitsIO},
 		"a disk that is well":               {"SMART overall-health self-assessment test result: PASSED\n197 Current_Pending_Sector  0x0012   100   100   000    Old_age   Always       -       0\n", diagnose.Unknown},
 		"a disk that has moved sectors":     {"  5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       -       8\n197 Current_Pending_Sector  0x0012   100   100   000    Old_age   Always       -       0\n", diagnose.Unknown},
 		"a disk that is worn by its count":  {"SMART/Health Information (NVMe Log 0x02)\nCritical Warning:  0x04\nAvailable Spare:  99%\nPercentage Used:  112%\nMedia and Data Integrity Errors:  0\n", diagnose.Unknown},

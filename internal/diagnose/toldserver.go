@@ -1,0 +1,37 @@
+package diagnose
+
+// slowAnswer is the mean time of reads and writes of a file server, in seconds,
+// from which on a text shows a slow one: a disk that turns takes as long, and so
+// does a network that is not of the same data centre.
+const slowAnswer = 0.010
+
+// toldServed is what a text tells of requests to file servers that take long: the
+// mount with most of their time, and the seconds for all of them. Who waits for
+// them is not in it; writes may be the kernel's.
+func (c *Case) toldServed() (most served, all float64) {
+	for _, m := range c.servedMounts() {
+		v := c.nfs(m)
+		if byDaemon(m.kind) || v.requests == 0 || v.time/v.requests < slowAnswer {
+			continue
+		}
+		m.wait = v.time
+		all += v.time
+		if m.wait > most.wait || m.wait == most.wait && m.device < most.device {
+			most = *m
+		}
+	}
+	return most, all
+}
+
+// tellServed lets the host wait for file servers, where the text shows that their
+// requests are in flight for longer than those of its disks.
+func (c *Case) tellServed(v *victim) bool {
+	s := c.w.Seconds()
+	_, all := c.toldServed()
+	if v.pid != 0 || v.known || all/s < waitShareLimit || all < c.toldWaiting() {
+		return false
+	}
+	v.wait["other"] = min(s, all)
+	v.waitTotal = v.wait["other"]
+	return true
+}
