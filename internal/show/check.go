@@ -5,6 +5,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"iocause/internal/present/text"
@@ -67,7 +68,12 @@ func Check(w io.Writer, c *check.Found, width int) error {
 func wayLines(w *sample.Way) []string {
 	line := w.What + ": not counted"
 	if w.By != "" {
-		line = fmt.Sprintf("%s: %s, %s", w.What, strings.Join(w.Hooks, " and "), w.Grade)
+		hooks := w.Hooks
+		const few = 3
+		if len(hooks) > few { // JSON has all
+			hooks = append(slices.Clone(hooks[:few-1]), fmt.Sprintf("%d more", len(hooks)-few+1))
+		}
+		line = fmt.Sprintf("%s: %s, %s", w.What, strings.Join(hooks, " and "), w.Grade)
 	}
 	if w.Proof != "" {
 		line += " (" + w.Proof + ")"

@@ -93,6 +93,9 @@ func Open(h *host.Host) (sample.Source, error) {
 	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), patience: patience, calls: callNames(), fromLock: p.Ways()[0].Hooks[1]}, nil
 }
 
+// Ways says how waits for locks are seen.
+func (p *Probe) Ways() []sample.Way { return p.probe.Ways() }
+
 // Close detaches the probe.
 func (p *Probe) Close() error { return p.probe.Close() }
 

@@ -59,6 +59,9 @@ func Open(h *host.Host) (sample.Source, error) {
 	return &Probe{host: h, probe: p, lookup: host.NewLookup(h)}, nil
 }
 
+// Ways says what the programs do without on this kernel.
+func (p *Probe) Ways() []sample.Way { return p.probe.Ways() }
+
 // Close detaches the probe.
 func (p *Probe) Close() error { return p.probe.Close() }
 
