@@ -139,7 +139,7 @@ func (f *fit) told(spec *ebpf.CollectionSpec) (all []sample.Way) {
 		all = append(all, sample.Way{
 			What: "what is known of each thread", By: "hash", Hooks: []string{"a hash"},
 			Grade:    fmt.Sprintf("exact for up to %d threads at a time; those beyond are counted as lost", taskRows),
-			Rejected: []string{"task storage: this kernel may wait for a lock when it makes a row within the scheduler (before 6.4)"},
+			Rejected: []string{"task storage: to make a row within the scheduler could bring this kernel to a halt (before 6.4)"},
 		})
 	}
 	if f.lacks&lacksFetch != 0 && slices.ContainsFunc(slices.Collect(maps.Values(spec.Programs)), fetches) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"iocause/internal/diagnose"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/tool/check"
@@ -26,18 +27,29 @@ func Check(w io.Writer, c *check.Found, width int) error {
 	const stateWidth = len("not supported")
 	indent = nameWidth + 2
 	fmt.Fprintf(&b, "%s%s\n", text.Pad("SOURCE", indent), "STATE")
+	said := map[string]string{} // the source below which a way stands already, by its lines
 	for _, s := range c.Sources {
 		fmt.Fprintf(&b, "%s%s\n", text.Pad(text.Escape(s.Name), indent), s.State)
 		for _, why := range s.Why {
 			hang(&b, text.Escape(why), indent, width)
 		}
 		for i := range s.Ways {
-			for _, line := range wayLines(&s.Ways[i]) {
+			lines := wayLines(&s.Ways[i])
+			all := strings.Join(lines, "\n")
+			if at := said[all]; at != "" {
+				lines = []string{s.Ways[i].What + ": as for " + at}
+			} else {
+				said[all] = s.Name
+			}
+			for _, line := range lines {
 				hang(&b, text.Escape(line), indent, width)
 			}
 		}
 		if s.Needs != "" {
 			hang(&b, "needs "+text.Escape(s.Needs), indent, width)
+		}
+		if s.State != check.Works {
+			hang(&b, costLine(&s), indent, width)
 		}
 	}
 	impossible := c.Impossible()
@@ -61,6 +73,29 @@ func Check(w io.Writer, c *check.Found, width int) error {
 		return fmt.Errorf("writing the check: %w", err)
 	}
 	return nil
+}
+
+// costLine says what the diagnosis loses by a source that does not work as a whole.
+func costLine(s *check.Source) string {
+	var parts []string
+	if len(s.Costs) > 0 {
+		parts = append(parts, "costs the verdict on "+names(s.Costs))
+	}
+	if len(s.Replaced) > 0 {
+		parts = append(parts, names(s.Replaced)+" judged by other figures")
+	}
+	if len(parts) == 0 {
+		return "costs no verdict"
+	}
+	return strings.Join(parts, "; ")
+}
+
+func names(ids []diagnose.ID) string {
+	var all []string
+	for _, id := range ids {
+		all = append(all, string(id))
+	}
+	return strings.Join(all, ", ")
 }
 
 // wayLines says how something is counted: the way, how exact it is, and what was

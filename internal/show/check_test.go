@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"iocause/internal/diagnose"
 	"iocause/internal/sample"
 	"iocause/internal/tool/check"
 )
@@ -27,11 +28,26 @@ func TestWayLines(t *testing.T) {
 	}
 }
 
+// What several sources do alike is said once.
+func TestCheckSaysTheSameOnce(t *testing.T) {
+	var b strings.Builder
+	way := sample.Way{What: "what is known of each thread", By: "hash", Hooks: []string{"a hash"}, Grade: "exact", Rejected: []string{"task storage: no"}}
+	found := &check.Found{Sources: []check.Source{
+		{Name: "reclaim", State: check.Works, Ways: []sample.Way{way}}, {Name: "locks", State: check.Works, Ways: []sample.Way{way}},
+	}}
+	if err := Check(&b, found, 80); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), "task storage"); n != 1 || !strings.Contains(b.String(), "what is known of each thread: as for reclaim") {
+		t.Errorf("said %d times:\n%s", n, b.String())
+	}
+}
+
 // What a source that does not work needs stands below it, inside the width.
 func TestCheckFitsTheWidth(t *testing.T) {
 	var b strings.Builder
 	found := &check.Found{
-		Sources:  []check.Source{{Name: "pagecache", State: check.NotSupported, Why: []string{strings.Repeat("why ", 40)}, Needs: "a newer kernel"}},
+		Sources:  []check.Source{{Name: "pagecache", State: check.NotSupported, Costs: []diagnose.ID{"cold-cache"}, Replaced: []diagnose.ID{"cache-busting"}, Why: []string{strings.Repeat("why ", 40)}, Needs: "a newer kernel"}},
 		Verdicts: []check.Verdict{{Cause: "cold-cache", Missing: []string{"cache.cold"}}},
 	}
 	if err := Check(&b, found, 60); err != nil {
@@ -42,7 +58,7 @@ func TestCheckFitsTheWidth(t *testing.T) {
 			t.Errorf("%d columns: %q", len(line)-1, line)
 		}
 	}
-	if !strings.Contains(b.String(), "needs a newer kernel") || !strings.Contains(b.String(), "Impossible here: 1 of 1 verdict.") {
+	if !strings.Contains(b.String(), "costs the verdict on cold-cache; cache-busting") || !strings.Contains(b.String(), "needs a newer kernel") || !strings.Contains(b.String(), "Impossible here: 1 of 1 verdict.") {
 		t.Errorf("%s", b.String())
 	}
 }

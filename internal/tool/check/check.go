@@ -49,6 +49,10 @@ type Source struct {
 	State State    `json:"state"`
 	Why   []string `json:"why,omitempty"`
 	Needs string   `json:"needs,omitempty"` // when it does not work
+	// Costs are the verdicts that cannot be had without what is missing of it,
+	// Replaced those that other sources' figures are taken for in its place.
+	Costs    []diagnose.ID `json:"costs,omitempty"`
+	Replaced []diagnose.ID `json:"replaced,omitempty"`
 	// Ways is how it asks the kernel, where kernels differ in that.
 	Ways []sample.Way `json:"ways,omitempty"`
 }
@@ -91,11 +95,15 @@ func tryAll(ctx context.Context, h *host.Host, sources []source.Entry, limit tim
 	collector.Begin()
 	w := collector.Observe(ctx, source.Observation{Length: window})
 	all := collector.Statuses()
-	c := &Found{}
+	c, has := &Found{}, source.Offered(all, w)
 	for i := range all {
-		c.Sources = append(c.Sources, tryOne(&all[i]))
+		s := tryOne(&all[i])
+		if s.State != Works {
+			s.Costs, s.Replaced = costs(diagnose.List(), all[i].Metrics, has)
+		}
+		c.Sources = append(c.Sources, s)
 	}
-	c.Verdicts = verdicts(diagnose.List(), source.Offered(all, w))
+	c.Verdicts = verdicts(diagnose.List(), has)
 	return c
 }
 
@@ -125,6 +133,31 @@ func isUnsupported(err error) bool {
 		}
 	}
 	return false
+}
+
+// costs says of which causes it is the lack of some of these metrics that they
+// cannot be judged, and which have to be judged by others.
+func costs(causes []diagnose.Cause, metrics []sample.Metric, has map[sample.Metric]bool) (impossible, replaced []diagnose.ID) {
+	lacks := func(m sample.Metric) bool { return !has[m] && slices.Contains(metrics, m) }
+	for _, cause := range causes {
+		worst := 0
+		for _, oneOf := range cause.Needs {
+			switch {
+			case !slices.ContainsFunc(oneOf, lacks):
+			case slices.ContainsFunc(oneOf, func(m sample.Metric) bool { return has[m] }):
+				worst = max(worst, 1)
+			default:
+				worst = 2
+			}
+		}
+		switch worst {
+		case 1:
+			replaced = append(replaced, cause.ID)
+		case 2:
+			impossible = append(impossible, cause.ID)
+		}
+	}
+	return impossible, replaced
 }
 
 // verdicts says which causes can be judged with the metrics there are: of

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,5 +29,19 @@ func TestCheckVerdictsNeedOneOfEach(t *testing.T) {
 		if got := strings.Join(v.Missing, ","); got != c.missing || v.Possible != (c.missing == "") {
 			t.Errorf("with %v: %+v, want missing %q", c.has, v, c.missing)
 		}
+	}
+}
+
+func TestCheckSaysWhatALackCosts(t *testing.T) {
+	causes := []diagnose.Cause{
+		{ID: "alone", Needs: [][]sample.Metric{{"a"}, {"z"}}},
+		{ID: "either", Needs: [][]sample.Metric{{"a", "b"}}},
+		{ID: "other", Needs: [][]sample.Metric{{"b"}}},
+		{ID: "elsewhere", Needs: [][]sample.Metric{{"y"}}}, // the lack of another source
+	}
+	has := map[sample.Metric]bool{"b": true, "z": true}
+	impossible, replaced := costs(causes, []sample.Metric{"a", "b"}, has)
+	if !slices.Equal(impossible, []diagnose.ID{"alone"}) || !slices.Equal(replaced, []diagnose.ID{"either"}) {
+		t.Errorf("costs %v, replaced %v", impossible, replaced)
 	}
 }

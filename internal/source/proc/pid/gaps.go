@@ -45,10 +45,11 @@ func (s *source) gaps(into sample.Sink) {
 		})
 	}
 	if !s.delays {
-		into.PutGap(sample.Gap{
-			Why:     "the kernel does not account waits for I/O: sysctl kernel.task_delayacct=1, or boot with delayacct",
-			Metrics: []sample.Metric{sample.ProcBlkioDelay},
-		})
+		why := "the kernel does not account waits for I/O: sysctl kernel.task_delayacct=1, or boot with delayacct"
+		if s.accounting() == delaysUnknown {
+			why = "no process has waited for I/O that the kernel counted: it counts unless it was built without CONFIG_TASK_DELAY_ACCT or started with nodelayacct"
+		}
+		into.PutGap(sample.Gap{Why: why, Metrics: []sample.Metric{sample.ProcBlkioDelay}})
 	}
 }
 
