@@ -39,6 +39,7 @@ import (
 	"iocause/internal/parse/threads"
 	"iocause/internal/parse/timehist"
 	"iocause/internal/parse/vmstat"
+	"iocause/internal/parse/zpool"
 )
 
 // Tool is one kind of output that can be read.
@@ -88,6 +89,7 @@ func List() []Tool {
 		{Name: "prometheus", What: "histograms of the time of syncs, as of etcd's log", Find: prometheus.Find, New: prometheus.New},
 		{Name: "dstat", What: "dstat and dool: -c -d -D -g -p -m -t", Find: dstat.Find, New: dstat.New},
 		{Name: "mdstat", What: "/proc/mdstat, whole or in part", Find: mdstat.Find, New: mdstat.New},
+		{Name: "zpool", What: "zpool status of ZFS, whole or the table of disks", Find: zpool.Find, New: zpool.New},
 		{Name: "nfsiostat", What: "of nfs-utils, sysstat and PCP", Find: nfsiostat.Find, New: nfsiostat.New},
 		{Name: "smart", What: "smartctl -a -x -H -A, nvme smart-log, whole or in part", Find: smart.Find, New: smart.New, Pieces: true},
 		{Name: "dmesg", What: "the kernel's log: I/O errors, time-outs, hung tasks, no memory", Find: dmesg.Find, New: dmesg.New, Pieces: true},

@@ -79,7 +79,7 @@ func Catalog() []Info {
 		{DeviceReadAhead, Bytes, Gauge, "device", "largest read-ahead"},
 		{DeviceRotate, Count, Gauge, "device", "1 for a rotating disk, 0 for others"},
 		{DeviceRequests, Count, Gauge, "device", "requests that the block layer queues"},
-		{DeviceFaults, Count, Gauge, "device; class what is wrong", "faults that a disk keeps account of itself (SMART): sectors that it cannot read, errors that it did not correct, checks that failed; where a text tells of them"},
+		{DeviceFaults, Count, Gauge, "device; class what is wrong", "faults that a disk (SMART) or ZFS keeps account of: sectors that it cannot read, errors that it did not correct, reads, writes and checks that failed; where a text tells of them"},
 		{ProcUser, Seconds, Counter, "process", "time in user mode"},
 		{ProcSystem, Seconds, Counter, "process", "time in the kernel"},
 		{ProcMajorFault, Count, Counter, "process", "page faults that had to wait for I/O"},

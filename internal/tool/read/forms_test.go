@@ -67,6 +67,8 @@ func TestForms(t *testing.T) {
 		"a file server with little to do":   {nfs("0.200", "0 (0.0%)", "60.000", "61.000"), diagnose.Unknown},
 		"a file server that is not reached": {nfs("20.000", "3 (15.0%)", "120.000", "190.000"), diagnose.NetworkLimitsIO},
 		"a file server with a long queue":   {nfs("100.000", "0 (0.0%)", "12.000", "90.000"), diagnose.NetworkLimitsIO},
+		"a pool with a failing disk":        {fixture("zpool/testdata/failing.txt"), diagnose.DeviceErrors},
+		"a pool that is whole":              {fixture("zpool/testdata/well.txt"), diagnose.Unknown},
 		"a disk that is well":               {"SMART overall-health self-assessment test result: PASSED\n197 Current_Pending_Sector  0x0012   100   100   000    Old_age   Always       -       0\n", diagnose.Unknown},
 		"a disk that has moved sectors":     {"  5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       -       8\n197 Current_Pending_Sector  0x0012   100   100   000    Old_age   Always       -       0\n", diagnose.Unknown},
 		"a disk that is worn by its count":  {"SMART/Health Information (NVMe Log 0x02)\nCritical Warning:  0x04\nAvailable Spare:  99%\nPercentage Used:  112%\nMedia and Data Integrity Errors:  0\n", diagnose.Unknown},
