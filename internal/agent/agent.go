@@ -41,12 +41,12 @@ type Agent struct {
 	use    use
 	short  *shortage
 
-	judge   Judge
-	program string
-	watcher *watcher // nil when incidents are off
-	tables  *tables  // nil when none are kept
-	caps    *caps    // nil when incidents are off
-	stalls  *stalls  // nil when incidents are off, or no tables are kept
+	judge        Judge
+	program      string
+	watcher      *watcher      // nil when incidents are off
+	tables       *tables       // nil when none are kept
+	cgroupLimits *cgroupLimits // nil when incidents are off
+	stalls       *stalls       // nil when incidents are off, or no tables are kept
 
 	facts    *facts
 	verdicts *verdicts
@@ -68,7 +68,7 @@ func fast() []string {
 func slow() []string { return []string{"sysctl", "queue", "filesystem"} }
 
 // Sources are the names of all sources that the agent reads.
-func Sources() []string { return slices.Concat(fast(), slow(), []string{capSource}) }
+func Sources() []string { return slices.Concat(fast(), slow(), []string{limitSource}) }
 
 // New prepares an agent, which lets judge find the causes of incidents, nil for
 // none; program is what wrote them. Nothing runs and nothing is opened yet.
@@ -93,12 +93,12 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 		a.tables = newTables(&c, log, short, program)
 	}
 	if !c.Incidents.Off {
-		a.caps = newCaps()
+		a.cgroupLimits = newCgroupLimits()
 	}
 	for _, e := range slices.Concat(source.List(), source.Others()) {
 		base := c.Interval
-		if e.Name == capSource && a.caps != nil && !slices.Contains(c.Off, e.Name) {
-			a.feed(&feed{entry: e, base: capEvery, table: true, seen: a.caps.see})
+		if e.Name == limitSource && a.cgroupLimits != nil && !slices.Contains(c.Off, e.Name) {
+			a.feed(&feed{entry: e, base: limitEvery, table: true, seen: a.cgroupLimits.see})
 			continue
 		}
 		setting := slices.Contains(slow(), e.Name)
@@ -184,7 +184,7 @@ const stopPatience = 8 * time.Second
 func (a *Agent) Run(ctx context.Context) error {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(a.config.Limits.Memory / 4 * 3))
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
-	hold(a.host, a.log)
+	protectFromOOM(a.host, a.log)
 	if err := a.writer.open(); errors.Is(err, series.ErrLocked) {
 		return fmt.Errorf("starting the agent: %w", err)
 	} else if err != nil {
@@ -197,8 +197,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	if !a.config.Incidents.Off {
 		a.watcher = newWatcher(a.host, &a.config, a.log, a.judge, a.program)
-		a.watcher.caps, a.watcher.stalls, a.watcher.verdicts = a.caps, a.stalls, a.verdicts
-		if err := a.caps.restore(a.config.Dir, a.host.Now()); err != nil {
+		a.watcher.cgroupLimits, a.watcher.stalls, a.watcher.verdicts = a.cgroupLimits, a.stalls, a.verdicts
+		if err := a.cgroupLimits.restore(a.config.Dir, a.host.Now()); err != nil {
 			a.log.Error("which limits are reached every day is learned anew", "why", err)
 		}
 	}

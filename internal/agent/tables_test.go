@@ -192,7 +192,7 @@ func TestTablesAreEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWatcher(host.Live(), &c, slog.New(slog.DiscardHandler), nil, "test")
-	w.open = &held{}
+	w.open = &openIncident{}
 	w.open.Meta.What = sample.Incident{Start: began.Add(5 * time.Minute), End: began.Add(6 * time.Minute)}
 	for range 2 { // once more does not add it twice
 		w.save(w.open)

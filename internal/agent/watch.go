@@ -48,26 +48,26 @@ type Judge func(ctx context.Context, ask Ask) Finding
 // watcher learns what is normal and keeps an incident of what is not. It is
 // used by one goroutine.
 type watcher struct {
-	config   *Config
-	host     *host.Host
-	log      *slog.Logger
-	judge    Judge
-	program  string
-	hooks    []notify.Hook
-	gather   *gather
-	faults   *faults
-	caps     *caps
-	stalls   *stalls
-	verdicts *verdicts
-	watch    *detect.Watch
-	keeper   *keeper
-	hours    hours
-	open     *held // nil: no anomaly
-	saved    time.Time
-	found    chan Finding
-	judging  *held         // nil: none is being judged
-	telling  chan struct{} // closed when the last event is told; nil: none was
-	slots    []slot
+	config       *Config
+	host         *host.Host
+	log          *slog.Logger
+	judge        Judge
+	program      string
+	hooks        []notify.Hook
+	gather       *gather
+	faults       *faults
+	cgroupLimits *cgroupLimits
+	stalls       *stalls
+	verdicts     *verdicts
+	watch        *detect.Watch
+	keeper       *keeper
+	hours        hours
+	open         *openIncident // nil: no anomaly
+	saved        time.Time
+	found        chan Finding
+	judging      *openIncident // nil: none is being judged
+	telling      chan struct{} // closed when the last event is told; nil: none was
+	slots        []slot
 
 	looking    bool // the probes look though nothing is abnormal
 	normal     *normal
@@ -143,7 +143,7 @@ func (w *watcher) resume() {
 		w.log.Error("the incident that was open cannot be read", "number", list[at].Number, "why", err)
 		return
 	}
-	w.open = &held{Incident: *x, told: true}
+	w.open = &openIncident{Incident: *x, told: true}
 	w.open.number.Store(int64(x.Meta.Number))
 	w.watch.Resume(x.Meta.What)
 }
@@ -179,8 +179,8 @@ func (w *watcher) run(ctx context.Context) {
 		}
 		now = w.host.Now()
 		w.step(ctx, w.sample(now))
-		if w.caps.due(now) {
-			w.keepCaps(now)
+		if w.cgroupLimits.due(now) {
+			w.saveLimits(now)
 		}
 		if now.Sub(pruned).Abs() > pruneEvery {
 			pruned = now
@@ -192,7 +192,7 @@ func (w *watcher) run(ctx context.Context) {
 // sample is what was seen since the last one.
 func (w *watcher) sample(now time.Time) detect.Sample {
 	s := w.gather.take(now)
-	s.Limits = slices.Concat(s.Limits, w.faults.since(), w.caps.take(), w.stalls.take())
+	s.Limits = slices.Concat(s.Limits, w.faults.since(), w.cgroupLimits.take(), w.stalls.take())
 	return s
 }
 
@@ -235,7 +235,7 @@ func (w *watcher) step(ctx context.Context, s detect.Sample) {
 func (w *watcher) begin(ctx context.Context, i sample.Incident) {
 	name, _ := os.ReadFile(w.host.Proc("sys", "kernel", "hostname"))
 	kernel, _ := os.ReadFile(w.host.Proc("sys", "kernel", "osrelease"))
-	w.open = &held{Incident: incidents.Incident{Meta: incidents.Meta{
+	w.open = &openIncident{Incident: incidents.Incident{Meta: incidents.Meta{
 		Host: strings.TrimSpace(string(name)), Kernel: strings.TrimSpace(string(kernel)), Program: w.program, Open: true, What: i,
 	}}}
 	judged := w.judges() && w.judging == nil
@@ -326,12 +326,12 @@ func (w *watcher) keepHours(hours []sample.Hour) {
 		do: func() error { return w.hours.write(filepath.Join(w.config.Dir, "baselines")) }})
 }
 
-func (w *watcher) keepCaps(now time.Time) {
-	if w.caps == nil {
+func (w *watcher) saveLimits(now time.Time) {
+	if w.cgroupLimits == nil {
 		return
 	}
-	w.keeper.put(job{of: w.caps, fails: "which limits are reached every day cannot be kept",
-		do: func() error { return w.caps.keep(w.config.Dir, now) }})
+	w.keeper.put(job{of: w.cgroupLimits, fails: "which limits are reached every day cannot be kept",
+		do: func() error { return w.cgroupLimits.keep(w.config.Dir, now) }})
 }
 
 // prune removes what is too old or too much.
@@ -365,7 +365,7 @@ func (w *watcher) finish(ctx context.Context) {
 		}
 	}
 	w.keepHours(w.watch.Flush())
-	w.keepCaps(w.host.Now())
+	w.saveLimits(w.host.Now())
 	if w.open == nil {
 		w.keepNormal()
 	}

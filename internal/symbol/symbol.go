@@ -60,7 +60,7 @@ func (r *Resolver) Meet(pid int) {
 	r.process(pid)
 }
 
-// process is the one of a number, read if it was not met before. The lock is held.
+// process is the one of a number, read when it is first asked for. The lock is held.
 func (r *Resolver) process(pid int) *process {
 	p := r.procs[pid]
 	if p == nil {

@@ -14,7 +14,7 @@ func TestSum(t *testing.T) {
 		{Tid: 6, Tgid: 5, Start: 20, ReadBytes: 20, User: 10, Runtime: 20, RunDelay: 70},
 		{Tid: 7, Tgid: 5, Start: 90, ReadBytes: 300, RunDelay: 9999}, // was missed before
 		{Tid: 8, Tgid: 5, Start: 170, WriteBytes: 4, RunDelay: 5},
-		{Tid: 9, Tgid: 40, Start: 180, ReadBytes: 4}, // its first thread was not met
+		{Tid: 9, Tgid: 40, Start: 180, ReadBytes: 4}, // its first thread is not in the table
 	}
 	rises := sum(rows, before, 100, nil)
 	if got := rises[1]; got != (rise{run: 3 + 1 + 20 + 5, blkio: 2}) {

@@ -25,8 +25,8 @@ type Ended struct {
 func Inherited(ended map[int]Ended) map[int]IO {
 	all := map[int]IO{}
 	for pid, x := range ended {
-		heir := heir(ended, pid)
-		all[heir] = all[heir].plus(x.IO)
+		parent := reaper(ended, pid)
+		all[parent] = all[parent].plus(x.IO)
 	}
 	return all
 }
@@ -34,10 +34,10 @@ func Inherited(ended map[int]Ended) map[int]IO {
 // maxAbove bounds how far up parents that ended are followed.
 const maxAbove = 16
 
-// heir is the process that takes over what an ended one had read and written.
+// reaper is the process that takes over what an ended one had read and written.
 // Where its parent ended as well, it is the next one above that did not, as for a
 // shell that waits for its commands and is waited for; 0 where there is none.
-func heir(ended map[int]Ended, pid int) int {
+func reaper(ended map[int]Ended, pid int) int {
 	parent := ended[pid].Parent
 	for range maxAbove {
 		above, also := ended[parent]

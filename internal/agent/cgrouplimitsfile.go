@@ -16,33 +16,33 @@ import (
 )
 
 // What is known of the limits of cgroups outlives the agent, in a file of its
-// folder: a line of text and one record (docs/incidents.md) with keptCaps.
+// folder: a line of text and one record (docs/incidents.md) with savedLimits.
 const (
-	capsFile  = "limits"
-	capsMagic = "iocause-limits 1\n"
-	capsMost  = 64 << 20 // bytes that are believed
+	limitsFile  = "limits"
+	limitsMagic = "iocause-limits 1\n"
+	limitsMost  = 64 << 20 // bytes that are believed
 
-	capsKeptEvery  = time.Hour        // kept at the latest
-	capsKeptTurned = 10 * time.Minute // and where a limit began to hold or ceased to
+	limitsSavedEvery  = time.Hour        // kept at the latest
+	limitsSavedTurned = 10 * time.Minute // and where a limit began to hold or ceased to
 )
 
-// errCaps is a file that does not hold what is known of limits.
-var errCaps = errors.New("it is damaged, or no file of limits of iocause")
+// errLimits is a file that does not hold what is known of limits.
+var errLimits = errors.New("it is damaged, or no file of limits of iocause")
 
-// keptCaps is caps as it is kept; times are Unix seconds. Names are bytes: those
+// savedLimits is cgroupLimits as it is kept; times are Unix seconds. Names are bytes: those
 // of cgroups need not be UTF-8.
-type keptCaps struct {
-	Cgroups []keptCgroup `json:"cgroups"`
-	Limits  []keptLimit  `json:"limits"`
+type savedLimits struct {
+	Cgroups []savedCgroup `json:"cgroups"`
+	Limits  []savedLimit  `json:"limits"`
 }
 
-type keptCgroup struct {
+type savedCgroup struct {
 	Name   []byte `json:"name"`
 	First  int64  `json:"first"`
 	Newest int64  `json:"newest"`
 }
 
-type keptLimit struct {
+type savedLimit struct {
 	Kind   string `json:"kind"`
 	Cgroup []byte `json:"cgroup"`
 	What   []byte `json:"what"`
@@ -53,14 +53,14 @@ type keptLimit struct {
 
 // due tells whether it is time to keep what is known, and takes it for done. Of
 // nil there is nothing to keep.
-func (c *caps) due(now time.Time) bool {
+func (c *cgroupLimits) due(now time.Time) bool {
 	if c == nil {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	age := now.Sub(c.kept).Abs()
-	if age < capsKeptTurned || age < capsKeptEvery && !c.turned {
+	if age < limitsSavedTurned || age < limitsSavedEvery && !c.turned {
 		return false
 	}
 	c.kept, c.turned = now, false
@@ -68,31 +68,31 @@ func (c *caps) due(now time.Time) bool {
 }
 
 // keep writes what is known into a folder, in place of what is there.
-func (c *caps) keep(dir string, now time.Time) error {
+func (c *cgroupLimits) keep(dir string, now time.Time) error {
 	b, err := json.Marshal(c.toKeep(now))
 	if err != nil {
 		return fmt.Errorf("keeping what limits do: %w", err)
 	}
-	path := filepath.Join(dir, capsFile)
+	path := filepath.Join(dir, limitsFile)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("keeping what limits do: %w", err)
 	}
-	if err := whole.Write(path, 0o600, whole.Bytes(frames.Append([]byte(capsMagic), b))); err != nil {
+	if err := whole.Write(path, 0o600, whole.Bytes(frames.Append([]byte(limitsMagic), b))); err != nil {
 		return fmt.Errorf("keeping what limits do: %w", err)
 	}
 	return nil
 }
 
-func (c *caps) toKeep(now time.Time) *keptCaps {
+func (c *cgroupLimits) toKeep(now time.Time) *savedLimits {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := &keptCaps{}
+	k := &savedLimits{}
 	for name, first := range c.first {
-		k.Cgroups = append(k.Cgroups, keptCgroup{[]byte(name), first.Unix(), c.newest[name].Unix()})
+		k.Cgroups = append(k.Cgroups, savedCgroup{[]byte(name), first.Unix(), c.newest[name].Unix()})
 	}
-	slices.SortFunc(k.Cgroups, func(a, b keptCgroup) int { return cmp.Compare(string(a.Name), string(b.Name)) })
+	slices.SortFunc(k.Cgroups, func(a, b savedCgroup) int { return cmp.Compare(string(a.Name), string(b.Name)) })
 	for of, s := range c.known {
-		x := keptLimit{Kind: of.kind, Cgroup: []byte(of.cgroup), What: []byte(of.what), Tell: s.tell, Began: s.began.Unix(), Ended: s.ended.Unix()}
+		x := savedLimit{Kind: of.kind, Cgroup: []byte(of.cgroup), What: []byte(of.what), Tell: s.tell, Began: s.began.Unix(), Ended: s.ended.Unix()}
 		if s.on {
 			x.Ended = now.Unix()
 		} else if s.ended.IsZero() {
@@ -100,7 +100,7 @@ func (c *caps) toKeep(now time.Time) *keptCaps {
 		}
 		k.Limits = append(k.Limits, x)
 	}
-	slices.SortFunc(k.Limits, func(a, b keptLimit) int {
+	slices.SortFunc(k.Limits, func(a, b savedLimit) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(string(a.Cgroup), string(b.Cgroup)), cmp.Compare(string(a.What), string(b.What)))
 	})
 	return k
@@ -108,11 +108,11 @@ func (c *caps) toKeep(now time.Time) *keptCaps {
 
 // restore goes on with what was kept in a folder. A limit that held then has to
 // hold anew, and is news no more than it was.
-func (c *caps) restore(dir string, now time.Time) error {
+func (c *cgroupLimits) restore(dir string, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kept = now
-	k, err := readCaps(filepath.Join(dir, capsFile))
+	k, err := readLimits(filepath.Join(dir, limitsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -123,34 +123,34 @@ func (c *caps) restore(dir string, now time.Time) error {
 		c.first[string(g.Name)], c.newest[string(g.Name)] = time.Unix(g.First, 0), time.Unix(g.Newest, 0)
 	}
 	for _, x := range k.Limits {
-		c.known[capKey{x.Kind, string(x.Cgroup), string(x.What)}] = &capState{tell: x.Tell, began: time.Unix(x.Began, 0), ended: time.Unix(x.Ended, 0)}
+		c.known[limitKey{x.Kind, string(x.Cgroup), string(x.What)}] = &limitState{tell: x.Tell, began: time.Unix(x.Began, 0), ended: time.Unix(x.Ended, 0)}
 	}
 	return nil
 }
 
-func readCaps(path string) (*keptCaps, error) {
+func readLimits(path string) (*savedLimits, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > capsMost {
-		return nil, fmt.Errorf("%s: %w", path, errCaps)
+	if info.Size() > limitsMost {
+		return nil, fmt.Errorf("%s: %w", path, errLimits)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	k, whole := &keptCaps{}, 0
-	if len(b) < len(capsMagic) || string(b[:len(capsMagic)]) != capsMagic {
-		return nil, fmt.Errorf("%s: %w", path, errCaps)
+	k, whole := &savedLimits{}, 0
+	if len(b) < len(limitsMagic) || string(b[:len(limitsMagic)]) != limitsMagic {
+		return nil, fmt.Errorf("%s: %w", path, errLimits)
 	}
-	lost := frames.Read(b[len(capsMagic):], int64(len(capsMagic)), func(payload []byte) {
+	lost := frames.Read(b[len(limitsMagic):], int64(len(limitsMagic)), func(payload []byte) {
 		if json.Unmarshal(payload, k) == nil {
 			whole++
 		}
 	})
 	if whole != 1 || len(lost) > 0 {
-		return nil, fmt.Errorf("%s: %w", path, errCaps)
+		return nil, fmt.Errorf("%s: %w", path, errLimits)
 	}
 	return k, nil
 }

@@ -17,11 +17,11 @@ import (
 // kept or without.
 func (c *capped) restarted(t *testing.T, dir string, away time.Duration) *capped {
 	t.Helper()
-	if err := c.caps.keep(dir, c.now); err != nil {
+	if err := c.cgroupLimits.keep(dir, c.now); err != nil {
 		t.Fatal(err)
 	}
-	next := &capped{newCaps(), c.now.Add(away)}
-	if err := next.caps.restore(dir, next.now); err != nil {
+	next := &capped{newCgroupLimits(), c.now.Add(away)}
+	if err := next.cgroupLimits.restore(dir, next.now); err != nil {
 		t.Fatal(err)
 	}
 	return next
@@ -33,7 +33,7 @@ func (c *capped) restarted(t *testing.T, dir string, away time.Duration) *capped
 func TestLimitsAreKnownAfterARestart(t *testing.T) {
 	const day = 24 * time.Hour
 	dir := t.TempDir()
-	c := &capped{newCaps(), time.Unix(1e9, 0)}
+	c := &capped{newCgroupLimits(), time.Unix(1e9, 0)}
 	step := func(what string, d time.Duration, throttled bool, wantAfter, wantTold time.Duration) {
 		t.Helper()
 		if after, told := c.spend(d, throttled); after != wantAfter || told != wantTold {
@@ -42,9 +42,9 @@ func TestLimitsAreKnownAfterARestart(t *testing.T) {
 	}
 	step("before", 2*time.Hour, false, -1, 0)
 	c = c.restarted(t, dir, time.Minute)
-	step("news of a cgroup that was seen before", 20*time.Minute, true, capHolds, 16*time.Minute+capEvery)
+	step("news of a cgroup that was seen before", 20*time.Minute, true, limitHolds, 16*time.Minute+limitEvery)
 	c = c.restarted(t, dir, time.Minute)
-	step("it goes on", 10*time.Minute, true, capHolds, 6*time.Minute+capEvery)
+	step("it goes on", 10*time.Minute, true, limitHolds, 6*time.Minute+limitEvery)
 	step("and ceases", day, false, -1, 0)
 	c = c.restarted(t, dir, time.Hour)
 	step("the same the next day", time.Hour, true, -1, 0)
@@ -53,34 +53,34 @@ func TestLimitsAreKnownAfterARestart(t *testing.T) {
 	step("and ceases, too", day, false, -1, 0)
 	c = c.restarted(t, dir, 9*day)
 	step("the agent was away for long", 2*time.Hour, false, -1, 0)
-	step("and it is news again", 20*time.Minute, true, capHolds, 16*time.Minute+capEvery)
-	c = &capped{newCaps(), c.now}
+	step("and it is news again", 20*time.Minute, true, limitHolds, 16*time.Minute+limitEvery)
+	c = &capped{newCgroupLimits(), c.now}
 	step("without what was kept the cgroup is new", 20*time.Minute, true, -1, 0)
 }
 
 // Names that are no UTF-8 are told apart, and nobody else may read the file.
 func TestKeptLimitsAreExact(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made when it is missing")
-	c := newCaps()
+	c := newCgroupLimits()
 	now := time.Unix(1_700_000_000, 0)
 	names := []string{"/a\xff", "/a\xfe", "/\n\x1b[31m", "/ü"}
 	for i, name := range names {
 		c.first[name], c.newest[name] = now.Add(time.Duration(i)*time.Second), now.Add(time.Hour)
-		c.known[capKey{sample.LimitCap, name, "memory"}] = &capState{tell: i%2 == 0, began: now, ended: now.Add(time.Minute)}
-		c.known[capKey{sample.LimitThrottled, name, "vda reads"}] = &capState{on: true, tell: i%2 == 0, began: now}
-		c.known[capKey{sample.LimitOOM, name, "memory"}] = &capState{spells: []capSpell{{now, capEvery}}} // not long enough
+		c.known[limitKey{sample.LimitCap, name, "memory"}] = &limitState{tell: i%2 == 0, began: now, ended: now.Add(time.Minute)}
+		c.known[limitKey{sample.LimitThrottled, name, "vda reads"}] = &limitState{on: true, tell: i%2 == 0, began: now}
+		c.known[limitKey{sample.LimitOOM, name, "memory"}] = &limitState{spells: []limitSpell{{now, limitEvery}}} // not long enough
 	}
 	if err := c.keep(dir, now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Stat(filepath.Join(dir, capsFile))
+	info, err := os.Stat(filepath.Join(dir, limitsFile))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
 	if all, err := os.ReadDir(dir); err != nil || len(all) != 1 {
 		t.Errorf("beside it are %v, %v", all, err)
 	}
-	d := newCaps()
+	d := newCgroupLimits()
 	if err := d.restore(dir, now); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestKeptLimitsAreExact(t *testing.T) {
 		if !d.first[name].Equal(c.first[name]) || !d.newest[name].Equal(c.newest[name]) {
 			t.Errorf("%q was seen from %v to %v", name, d.first[name], d.newest[name])
 		}
-		was, held := d.known[capKey{sample.LimitCap, name, "memory"}], d.known[capKey{sample.LimitThrottled, name, "vda reads"}]
+		was, held := d.known[limitKey{sample.LimitCap, name, "memory"}], d.known[limitKey{sample.LimitThrottled, name, "vda reads"}]
 		if was == nil || held == nil || was.tell != (i%2 == 0) || held.tell != was.tell || was.on || held.on ||
 			!was.began.Equal(now) || !was.ended.Equal(now.Add(time.Minute)) || !held.ended.Equal(now.Add(time.Hour)) {
 			t.Errorf("%q: %+v, %+v", name, was, held)
@@ -103,13 +103,13 @@ func TestKeptLimitsAreExact(t *testing.T) {
 // next one takes its place.
 func TestDamagedLimits(t *testing.T) {
 	dir := t.TempDir()
-	c := &capped{newCaps(), time.Unix(1e9, 0)}
+	c := &capped{newCgroupLimits(), time.Unix(1e9, 0)}
 	c.spend(2*time.Hour, false)
 	c.spend(time.Hour, true)
-	if err := c.caps.keep(dir, c.now); err != nil {
+	if err := c.cgroupLimits.keep(dir, c.now); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, capsFile)
+	path := filepath.Join(dir, limitsFile)
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -119,8 +119,8 @@ func TestDamagedLimits(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		x := newCaps()
-		if err := x.restore(dir, c.now); !errors.Is(err, errCaps) || len(x.first)+len(x.known) != 0 {
+		x := newCgroupLimits()
+		if err := x.restore(dir, c.now); !errors.Is(err, errLimits) || len(x.first)+len(x.known) != 0 {
 			t.Errorf("%s: %v, %d cgroups, %d limits", what, err, len(x.first), len(x.known))
 		}
 	}
@@ -131,7 +131,7 @@ func TestDamagedLimits(t *testing.T) {
 		refused("a bit is another", b)
 	}
 	refused("twice", append(append([]byte(nil), good...), good...))
-	if err := c.caps.keep(dir, c.now); err != nil {
+	if err := c.cgroupLimits.keep(dir, c.now); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(path); err != nil || string(b) != string(good) {
@@ -142,14 +142,14 @@ func TestDamagedLimits(t *testing.T) {
 // It is written rarely: soon after a limit began to hold or ceased to, else once
 // an hour.
 func TestLimitsAreKeptRarely(t *testing.T) {
-	c := &capped{newCaps(), time.Unix(1e9, 0)}
-	if err := c.caps.restore(t.TempDir(), c.now); err != nil {
+	c := &capped{newCgroupLimits(), time.Unix(1e9, 0)}
+	if err := c.cgroupLimits.restore(t.TempDir(), c.now); err != nil {
 		t.Fatal(err)
 	}
 	due := func(d time.Duration, throttled bool) (n int) {
-		for spent := time.Duration(0); spent < d; spent += capEvery {
-			c.spend(capEvery, throttled)
-			if c.caps.due(c.now) {
+		for spent := time.Duration(0); spent < d; spent += limitEvery {
+			c.spend(limitEvery, throttled)
+			if c.cgroupLimits.due(c.now) {
 				n++
 			}
 		}
@@ -169,7 +169,7 @@ func TestLimitsAreKeptRarely(t *testing.T) {
 // The agent keeps what it knows when it ends, and says when it cannot read it.
 func TestAgentKeepsLimits(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, capsFile)
+	path := filepath.Join(dir, limitsFile)
 	if err := os.WriteFile(path, []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -184,15 +184,15 @@ func TestAgentKeepsLimits(t *testing.T) {
 		if got := a.log.String(); strings.Contains(got, "is learned anew") != said {
 			t.Errorf("damage is said: %v, want %v: %s", !said, said, got)
 		}
-		if k, err := readCaps(path); err != nil || k == nil {
+		if k, err := readLimits(path); err != nil || k == nil {
 			t.Errorf("%v, %v", k, err)
 		}
 	}
 	// Nothing can be written: that is said, and no more comes of it.
 	var log logged
 	w := newWatcher(host.Live(), &Config{Dir: filepath.Join(path, "below a file")}, slog.New(slog.NewTextHandler(&log, nil)), nil, "test")
-	w.caps = newCaps()
-	w.keepCaps(time.Now())
+	w.cgroupLimits = newCgroupLimits()
+	w.saveLimits(time.Now())
 	w.keeper.work(false)
 	if !strings.Contains(log.String(), "it is tried again") {
 		t.Errorf("said %q", log.String())

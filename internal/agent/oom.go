@@ -10,10 +10,10 @@ import (
 // it is what tells why. The unit in deploy/ sets the same.
 const oomScore = -500
 
-// hold keeps the agent running when memory is short. What is not permitted is
+// protectFromOOM keeps the agent running when memory is short. What is not permitted is
 // said. Its data can only be swapped; whoever has swap sets a limit for that, as
 // the unit does.
-func hold(h *host.Host, log *slog.Logger) {
+func protectFromOOM(h *host.Host, log *slog.Logger) {
 	if err := h.SpareSelf(oomScore); err != nil {
 		log.Warn("the agent may be ended early when memory runs out", "why", err)
 	}

@@ -23,7 +23,7 @@ import (
 // Cgroups whose limits of processor time, I/O and memory hold them back, and
 // one whose memory can go nowhere, are told; one that stays below its limits is
 // not.
-func TestCapsOfRealCgroups(t *testing.T) {
+func TestLimitsOfRealCgroups(t *testing.T) {
 	e := machine(t, "root", "memcg", "blkio", "cpucg", "loop")
 	disk, err := e.Loop("capped", 16<<20, "", false)
 	if err != nil {
@@ -66,12 +66,12 @@ func TestCapsOfRealCgroups(t *testing.T) {
 		})
 		want[filepath.Base(group.Path)] = c.kind
 	}
-	limits := newCaps()
+	limits := newCgroupLimits()
 	limits.holds, limits.oomHolds, limits.seen = 2*time.Second, 2*time.Second, 0
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
 	all := source.List()
-	c := source.Open(ctx, host.Live(), all[slices.IndexFunc(all, func(x source.Entry) bool { return x.Name == capSource }):][:1])
+	c := source.Open(ctx, host.Live(), all[slices.IndexFunc(all, func(x source.Entry) bool { return x.Name == limitSource }):][:1])
 	defer c.Close()
 	c.Begin()
 	over := errors.New("all are told")
@@ -103,8 +103,8 @@ func TestCapsOfRealCgroups(t *testing.T) {
 
 // capped is a host with one cgroup, whose clock the test sets.
 type capped struct {
-	caps *caps
-	now  time.Time
+	cgroupLimits *cgroupLimits
+	now          time.Time
 }
 
 // spend gives so much time, of whose windows the share is throttled, the first
@@ -112,16 +112,16 @@ type capped struct {
 // how long it was told.
 func (c *capped) spend(d time.Duration, throttled bool) (after, told time.Duration) {
 	after = -1
-	for spent := capEvery; spent <= d; spent += capEvery {
+	for spent := limitEvery; spent <= d; spent += limitEvery {
 		r := sample.NewRecorder(c.now)
-		c.now = c.now.Add(capEvery)
+		c.now = c.now.Add(limitEvery)
 		e := sample.Entity{Cgroup: "/a"}
 		r.Put(sample.CgroupCPUQuota, e, 0.5, "test")
 		r.Put(sample.CgroupPeriods, e, 100, "test")
 		r.Put(sample.CgroupThrottled, e, map[bool]float64{true: 80, false: 20}[throttled], "test")
-		c.caps.see(r.Window(c.now))
-		if len(c.caps.take()) > 0 {
-			if told += capEvery; after < 0 {
+		c.cgroupLimits.see(r.Window(c.now))
+		if len(c.cgroupLimits.take()) > 0 {
+			if told += limitEvery; after < 0 {
 				after = spent
 			}
 		}
@@ -131,8 +131,8 @@ func (c *capped) spend(d time.Duration, throttled bool) (after, told time.Durati
 
 // What a limit does every day is told once in a week, and not of a cgroup that
 // is new.
-func TestCapsAreToldWhenTheyAreNews(t *testing.T) {
-	c := &capped{newCaps(), time.Unix(1e9, 0)}
+func TestLimitsOfCgroupsAreToldWhenTheyAreNews(t *testing.T) {
+	c := &capped{newCgroupLimits(), time.Unix(1e9, 0)}
 	step := func(what string, d time.Duration, throttled bool, wantAfter, wantTold time.Duration) {
 		t.Helper()
 		if after, told := c.spend(d, throttled); after != wantAfter || told != wantTold {
@@ -146,14 +146,14 @@ func TestCapsAreToldWhenTheyAreNews(t *testing.T) {
 		step("and free", 3*time.Minute, false, -1, 0)
 	}
 	step("free", 10*time.Minute, false, -1, 0)
-	step("news", 20*time.Minute, true, capHolds, 16*time.Minute+capEvery)
+	step("news", 20*time.Minute, true, limitHolds, 16*time.Minute+limitEvery)
 	step("a pause", 10*time.Minute, false, -1, 0)
-	step("it goes on", 20*time.Minute, true, capHolds, 16*time.Minute+capEvery)
+	step("it goes on", 20*time.Minute, true, limitHolds, 16*time.Minute+limitEvery)
 	step("a day", day, false, -1, 0)
 	step("the same the next day", time.Hour, true, -1, 0)
 	step("nine days", 9*day, false, -1, 0)
-	step("news again, and for long", 8*time.Hour, true, capHolds, 6*time.Hour-capHolds+capEvery)
-	busy := &capped{newCaps(), time.Unix(1e9, 0)}
+	step("news again, and for long", 8*time.Hour, true, limitHolds, 6*time.Hour-limitHolds+limitEvery)
+	busy := &capped{newCgroupLimits(), time.Unix(1e9, 0)}
 	c = busy
 	step("always", 3*day, true, -1, 0)
 }
@@ -161,13 +161,13 @@ func TestCapsAreToldWhenTheyAreNews(t *testing.T) {
 // What the source of an agent sees of a cgroup begins an incident.
 func TestALimitBeginsAnIncident(t *testing.T) {
 	a := New(host.Live(), quickConfig(t.TempDir()), slog.New(slog.DiscardHandler), nil, "test")
-	at := slices.IndexFunc(a.feeds, func(f *feed) bool { return f.entry.Name == capSource })
+	at := slices.IndexFunc(a.feeds, func(f *feed) bool { return f.entry.Name == limitSource })
 	if at < 0 {
 		t.Fatal("no source reads the limits of cgroups")
 	}
 	w := newWatcher(a.host, &a.config, a.log, nil, "test")
-	w.caps = a.caps
-	c := &capped{a.caps, time.Unix(1_700_000_000, 0)}
+	w.cgroupLimits = a.cgroupLimits
+	c := &capped{a.cgroupLimits, time.Unix(1_700_000_000, 0)}
 	c.spend(2*time.Hour, false)
 	w.step(t.Context(), w.sample(c.now))
 	if w.open != nil {

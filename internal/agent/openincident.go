@@ -18,8 +18,8 @@ import (
 	"iocause/internal/store/summaries"
 )
 
-// held is an incident in memory. It is the watcher's but for what is said below.
-type held struct {
+// openIncident is an incident in memory. It is the watcher's but for what is said below.
+type openIncident struct {
 	incidents.Incident
 	told   bool         // that it has begun
 	number atomic.Int64 // on the disk; 0: it is not there yet
@@ -67,7 +67,7 @@ func hooksOf(c *Config, log *slog.Logger) (all []notify.Hook) {
 }
 
 // save has the incident written, with the signals around it, as it is now.
-func (w *watcher) save(x *held) {
+func (w *watcher) save(x *openIncident) {
 	w.saved = w.host.Now()
 	around := w.around(x.Meta.What.Start)
 	if len(around) > 0 && (len(x.Series) == 0 || !around[0].Start.After(x.Series[0].Start)) { // of one that lasts, the beginning
@@ -89,7 +89,7 @@ func (w *watcher) save(x *held) {
 }
 
 // addTables adds the tables from a minute before the incident on.
-func (w *watcher) addTables(x *held, now *incidents.Incident) {
+func (w *watcher) addTables(x *openIncident, now *incidents.Incident) {
 	if w.config.Tables.Interval == 0 {
 		return
 	}
@@ -164,7 +164,7 @@ func (w *watcher) tellOpen(ctx context.Context) {
 }
 
 // tell tells the hooks, one event after the other.
-func (w *watcher) tell(ctx context.Context, action notify.Action, x *held) {
+func (w *watcher) tell(ctx context.Context, action notify.Action, x *openIncident) {
 	if len(w.hooks) == 0 {
 		return
 	}
