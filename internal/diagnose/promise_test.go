@@ -77,3 +77,19 @@ func TestPromise(t *testing.T) {
 		})
 	}
 }
+
+// What is done between processes that follow each other nobody counts, so how much
+// of the whole their waiting is cannot be promised.
+func TestPromiseOfManyProcesses(t *testing.T) {
+	m := newMachine()
+	for pid := 100; pid < 300; pid++ {
+		m.process(pid, "tar", "read", thread{cpu: 0.02})
+		m.put(sample.ProcRunDelay, sample.Entity{PID: pid}, 0.04)
+	}
+	m.put(sample.ProcThreads, sample.Entity{PID: 299}, 1) // of those that have ended nobody can ask
+	m.put(sample.CPUUser, sample.Entity{}, 14)
+	r := m.judge()
+	if r.Primary != CPUSaturated || r.Findings[0].Advice[0].Low != 0 {
+		t.Fatalf("%s, %+v: want cpu-saturated, and no promise", r.Primary, r.Findings[0].Advice)
+	}
+}

@@ -78,5 +78,17 @@ func (c *Case) syncWait() float64 {
 	if dirtied := c.of(sample.CacheDirtied) * pageSize; dirtied > 0 && sent >= ownWrites*dirtied {
 		wait += v.wait["write"]
 	}
+	// A database's log may be written past the cache: then the write waits for the
+	// device, and the sync that belongs to it only for the device's own cache.
+	writes, _ := c.w.Sum(sample.BlockOps, sample.Entity{PID: v.pid, Device: c.device, Class: "write"})
+	flushes, _ := c.w.Sum(sample.BlockOps, sample.Entity{PID: v.pid, Device: c.device, Class: "flush"})
+	if direct := c.of(sample.DirectWriteByte); direct > 0 && direct >= ownWrites*sent && writes > 0 && flushes >= flushedWrites*writes {
+		wait = max(wait, v.wait["sync"]+v.wait["write"])
+	}
 	return max(wait, v.waits["commit"]+v.waits["flush"])
 }
+
+// flushedWrites is the share of its writes past the cache that a program has the
+// device flush, from which on each of them is a commit. A program that writes
+// much and syncs now and then waits for the device's speed.
+const flushedWrites = 0.5

@@ -51,8 +51,9 @@ type launch struct {
 type variant struct {
 	noSync   bool
 	buffered bool
-	wider    int // times as many requests in flight; 0: as drawn
-	larger   int // times as many bytes a call
+	wider    int  // times as many requests in flight; 0: as drawn
+	larger   int  // times as many bytes a call
+	apart    bool // a process for each thread, with a file of its own where it writes
 }
 
 // programs is the list; a new program is one more row.
@@ -143,8 +144,18 @@ func startOwn(st *Standing, v variant) ([]launch, error) {
 	spec.Direct = spec.Direct && !v.buffered
 	spec.Threads *= max(1, v.wider)
 	spec.BlockSize *= load.Size(max(1, v.larger))
+	processes := s.Processes
+	if v.apart {
+		processes, spec.Threads = processes*spec.Threads, 1
+	}
 	var all []launch
-	for range s.Processes {
+	for i := range processes {
+		if v.apart && (s.Work == Write || s.Work == Commit) {
+			spec.Path = fmt.Sprintf("%s.%d", st.data(), i)
+			if err := st.atFullSpeed(func() error { return load.Create(spec.Path, max(4<<20, s.Size/int64(processes)&^(1<<20-1))) }); err != nil {
+				return nil, err
+			}
+		}
 		all = append(all, launch{argv: append([]string{st.binary, "lab", "load", "--format=json"}, spec.Args()...), read: prove.Number})
 	}
 	return all, nil
@@ -214,7 +225,11 @@ func startPython(st *Standing, v variant) ([]launch, error) {
 	if s.Program == "sqlite" {
 		work = "sqlite"
 	}
-	argv := st.drive(work, s.Threads*max(1, v.wider), "--path="+st.data(), "--processes="+strconv.Itoa(s.Processes),
+	threads, processes := s.Threads*max(1, v.wider), s.Processes
+	if v.apart {
+		threads, processes = 1, threads*processes
+	}
+	argv := st.drive(work, threads, "--path="+st.data(), "--processes="+strconv.Itoa(processes),
 		"--size="+strconv.FormatInt(s.Size, 10), "--bs="+strconv.FormatInt(s.Block, 10), fmt.Sprintf("--think=%g", s.Think.Seconds()))
 	if v.noSync {
 		argv = append(argv, "--nosync")

@@ -122,6 +122,9 @@ func (st *Standing) Remedies() []prove.Remedy {
 	if (s.direct() || s.Work == ReadRand || s.Work == Tree) && st.program.threads > 1 && s.Threads <= 32 && !s.cold() && s.Plant != Burner && s.Plant != Quota {
 		add(moreInFlight, theDevice, []string{"device-latency-bound"}, st.restart(variant{wider: 4}))
 	}
+	if s.locks() {
+		add("a process for each thread", itself, []string{"lock-contention"}, st.restart(variant{apart: true}))
+	}
 	if s.Work == Small {
 		add("larger calls", itself, []string{"small-io"}, st.restart(variant{larger: 256}))
 	}
@@ -135,6 +138,16 @@ func (st *Standing) Remedies() []prove.Remedy {
 		add("little read-ahead", itself, []string{"readahead-waste"}, st.lessReadAhead)
 	}
 	return all
+}
+
+// locks tells whether threads of the program take turns at something: at the
+// interpreter, or at the file that all write to. More of them that run at a time
+// would take processors from who burns them, whatever else they gain; and who
+// writes to files that are new does not write as fast as to old ones.
+func (s *Situation) locks() bool {
+	writes := s.Work == Write || s.Work == Commit
+	one := s.Program == "python" && !writes || s.Program == "own" && writes
+	return one && s.Threads > 1 && s.Threads*s.Processes <= 64 && s.Plant != Burner && s.Plant != Quota && !s.cold()
 }
 
 func (st *Standing) lift(controller string) func(context.Context) (func() error, error) {
