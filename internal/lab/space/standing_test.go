@@ -65,7 +65,11 @@ func standsAndWorks(t *testing.T, h *host.Host, binary, scratch string, p progra
 		t.Fatal(err)
 	}
 	works := func(when string) {
-		if rate, err := st.Measure(ctx, 300*time.Millisecond); err != nil || rate <= 0 {
+		rate, err := st.Measure(ctx, 300*time.Millisecond)
+		if err == nil && rate <= 0 { // others work beside it
+			rate, err = st.Measure(ctx, 3*time.Second)
+		}
+		if err != nil || rate <= 0 {
 			t.Errorf("%s: %g units of work a second: %v", when, rate, err)
 		}
 	}
