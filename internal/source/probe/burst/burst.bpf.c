@@ -89,7 +89,8 @@ static __always_inline void add(struct bin *b, struct bio *bio, u32 ops, u32 byt
 
 	if (bio)
 		cgroup = BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup, kn, id);
-	ADD(b->ops, ops);
+	if (ops) /* adding 0 compilers make an atomic or, which kernels have since 5.12 */
+		ADD(b->ops, ops);
 	ADD(b->bytes, bytes);
 	for (i = 0; i < OWNERS; i++) {
 		o = &b->owners[i];
@@ -105,7 +106,8 @@ static __always_inline void add(struct bin *b, struct bio *bio, u32 ops, u32 byt
 		/* of two that claim places at once, one may take a second: the
 		 * reader adds them up */
 		if (old == who && o->cgroup == cgroup) {
-			ADD(o->ops, ops);
+			if (ops)
+				ADD(o->ops, ops);
 			ADD(o->bytes, bytes);
 			return;
 		}
