@@ -64,7 +64,7 @@ release-check: ## make a release twice, compare, and install it in clean systems
 
 .PHONY: vm-matrix
 vm-matrix: ## run the BPF tests on several kernels in virtual machines
-	./test/vm/matrix
+	./test/vm/matrix -u
 
 .PHONY: generate
 generate: ## build the BPF objects (clang 14) and generated documents anew
