@@ -127,12 +127,6 @@ func (c *Case) othersIdle() float64 {
 	return 0
 }
 
-// noneIdle tells whether all processors are known to be busy.
-func (c *Case) noneIdle() bool {
-	idle, ok := c.idleProcessors()
-	return ok && idle < idleLimit
-}
-
 // allowed is how many processors the victim may run on, where these are not all.
 func (c *Case) allowed() (n float64, pinned bool) {
 	return c.w.Value(sample.ProcProcessors, sample.Entity{PID: c.victim.pid})

@@ -33,15 +33,11 @@ func (v *victim) locked(seconds float64) float64 {
 // what the holders of the locks wait for, else 0.
 func (c *Case) contended(v *victim) float64 {
 	s := c.w.Seconds()
-	if v.waitIO() >= lockIOLimit*s || v.locked(s) < lockShareLimit || c.waitsForItsTurn(v) || c.wouldQueue(v) {
+	if v.waitIO() >= lockIOLimit*s || v.locked(s) < lockShareLimit || c.waitsForItsTurn(v) || c.hasAll(v) {
 		return 0
 	}
 	return v.locked(s)
 }
-
-// wouldQueue tells of threads that wait for a processor at least as long as for
-// locks, where none is idle: without the locks they would only wait there.
-func (c *Case) wouldQueue(v *victim) bool { return v.lock > 0 && v.delay >= v.lock && c.noneIdle() }
 
 // waitsForItsTurn tells of a process whose one thread waits for a lock of a file from
 // the beginning of the window to its end, as a job does that shall not run beside
@@ -107,8 +103,8 @@ func lockContention() Cause {
 				return no("the victim waits for locks " + percent(v.locked(s)) + " of its time")
 			case c.waitsForItsTurn(v):
 				return no("one thread waits for a lock of a file from beginning to end, as a job does that waits for its turn (flock); if it should not, ask about it alone: --pid")
-			case c.wouldQueue(v):
-				return no("no processor is idle, and the victim waits for one as long as for locks: without them it would wait for a processor")
+			case c.hasAll(v):
+				return no("the victim has all processors, and computes most of that time: without locks its threads would wait for one")
 			case c.contended(v) == 0:
 				return no(fmt.Sprintf("the victim waits for locks, but %.1f of its threads wait for I/O or memory at any time: so may who holds the locks", v.waitIO()/s))
 			case v.delay >= 2*v.lock:
