@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -66,8 +67,8 @@ func waitOf(dir string) (waits, file int) {
 	if err != nil {
 		return waitsNot, 0
 	}
-	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
-	if rest == "" || rest[0] != 'S' && rest[0] != 'D' {
+	rest := bytes.TrimLeft(host.BehindName(stat), " ")
+	if len(rest) == 0 || rest[0] != 'S' && rest[0] != 'D' {
 		return waitsNot, 0
 	}
 	call, err := os.ReadFile(filepath.Join(dir, "syscall"))

@@ -27,14 +27,18 @@ func StatusField(status []byte, name string) (value string, ok bool) {
 	return "", false
 }
 
+// BehindName is what stands behind the name in a stat file of a process or of a
+// thread: the name may hold anything, brackets included, nothing behind it can.
+func BehindName(stat []byte) []byte { return stat[bytes.LastIndexByte(stat, ')')+1:] }
+
 // StatFields are the fields of /proc/PID/stat (proc_pid_stat(5)) behind the
-// name, which may hold blanks and brackets. Kernels since 2.6 have 40 and more.
+// name. Kernels since 2.6 have 40 and more.
 func (h *Host) StatFields(pid int) ([]string, error) {
 	b, err := os.ReadFile(h.Proc(strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return nil, fmt.Errorf("looking at process %d: %w", pid, err)
 	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	fields := strings.Fields(string(BehindName(b)))
 	if len(fields) <= StatStart {
 		return nil, fmt.Errorf("looking at process %d: its stat file has %d fields behind the name, not %d", pid, len(fields), StatStart+1)
 	}

@@ -133,10 +133,9 @@ func (t *tree) scan() {
 	}
 }
 
-// family reads parent and process group, fields 4 and 5 of /proc/PID/stat. The
-// name before them may hold anything, brackets included.
+// family reads parent and process group, fields 4 and 5 of /proc/PID/stat.
 func family(stat []byte) (parent, group int, ok bool) {
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	fields := bytes.Fields(host.BehindName(stat))
 	if len(fields) < 3 {
 		return 0, 0, false
 	}

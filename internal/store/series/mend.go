@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/tsdb/chunks"
+	"github.com/prometheus/prometheus/tsdb/fileutil"
 	logged "github.com/prometheus/prometheus/tsdb/record"
 	"github.com/prometheus/prometheus/tsdb/wlog"
 	"github.com/prometheus/prometheus/util/compression"
@@ -345,7 +346,7 @@ func (m *mender) rewrite(path string, records []logRecord, aside bool) error {
 			return err
 		}
 	}
-	return os.Rename(wlog.SegmentName(tmp, 0), path)
+	return fileutil.Rename(wlog.SegmentName(tmp, 0), path) // and syncs the directory
 }
 
 // keep puts a damaged segment aside, for whoever wants to look at it.

@@ -72,7 +72,7 @@ func parseStat(b []byte) (Stat, error) {
 		return s, &host.LineError{Line: 1, What: fmt.Sprintf("%.40q is not a process id", b[:open])}
 	}
 	s.PID = int(pid)
-	rest, _ := host.Line(b[end+1:])
+	rest, _ := host.Line(host.BehindName(b))
 	var f []byte
 	for n := 3; ; n++ {
 		if f, rest = host.Field(rest); len(f) == 0 {
