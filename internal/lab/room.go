@@ -98,7 +98,11 @@ func (f *cgroupMemory) left(dir string) (left int64, limited bool, err error) {
 		return 0, false, fmt.Errorf("read a cgroup's memory use: %w", err)
 	}
 	left = limit - used
-	if b, err = os.ReadFile(filepath.Join(dir, "memory.stat")); err != nil {
+	b, err = os.ReadFile(filepath.Join(dir, "memory.stat"))
+	if errors.Is(err, os.ErrNotExist) {
+		return left, true, nil // what it could drop is not known
+	}
+	if err != nil {
 		return 0, false, fmt.Errorf("read a cgroup's page cache: %w", err)
 	}
 	_, below, err := procfile.ParseMemoryStat(b)

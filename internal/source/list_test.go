@@ -77,10 +77,11 @@ func TestListedMetricsAreTheEmittedOnes(t *testing.T) {
 }
 
 // mayLack tells of metrics that this host need not have: no swap, no account of
-// delays, a network card without a speed, no file system of a server or a daemon.
+// delays, a network card without a speed, no file system of a server or a daemon,
+// no process that may not run on all processors.
 // Nothing moves on a captured host; the tests of their sources have them.
 func mayLack(m sample.Metric) bool {
-	return slices.Contains([]sample.Metric{sample.ProcSwap, sample.ProcBlkioDelay, sample.ProcRunDelay, sample.NetSpeed}, m) ||
+	return slices.Contains([]sample.Metric{sample.ProcSwap, sample.ProcBlkioDelay, sample.ProcRunDelay, sample.ProcProcessors, sample.NetSpeed}, m) ||
 		strings.HasPrefix(string(m), "nfs.") || strings.HasPrefix(string(m), "mount.")
 }
 
