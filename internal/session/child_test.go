@@ -2,6 +2,8 @@ package session
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,6 +84,12 @@ func TestScanFindsOrphansOfTheGroup(t *testing.T) {
 	orphan, err := strconv.Atoi(strings.TrimSpace(out.String()))
 	if err != nil {
 		t.Fatal(err)
+	}
+	comm := filepath.Join("/proc", strconv.Itoa(orphan), "comm")
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if b, _ := os.ReadFile(comm); string(b) == "sleep\n" {
+			break // until then it is a copy of the shell
+		}
 	}
 	tr := &tree{host: host.Live(), group: c.cmd.Process.Pid, seen: map[int]string{c.cmd.Process.Pid: ""}}
 	tr.look()
