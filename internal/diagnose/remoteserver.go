@@ -102,8 +102,10 @@ func (c *Case) remote() (m served, all float64, v nfsView, out *Verdict) {
 	if !c.w.Told && !c.w.Has(sample.WaitFor) && !c.w.Has(sample.CacheWait) {
 		return m, 0, v, refuse(cannotTell(c.w.WhyAbsent(sample.WaitFor)))
 	}
-	if _, all := c.toldServed(); c.w.Told && all == 0 {
-		return m, 0, v, refuse(no(fmt.Sprintf("no file server takes %s or more for a read or a write", duration(slowAnswer))))
+	if c.w.Told {
+		if _, all := c.toldServed(); all == 0 {
+			return m, 0, v, refuse(no(fmt.Sprintf("no file server takes %s or more for a read or a write", duration(slowAnswer))))
+		}
 	}
 	if why := c.notServed(false); why != "" {
 		return m, 0, v, refuse(no(why))

@@ -14,9 +14,7 @@ import (
 // What a log, a cluster or a numbering puts before every line does not change
 // what is read; the time in it, where the tool prints none, is used.
 func TestPrefixes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads much text, one goroutine at a time")
-	}
+	muchText(t)
 	files, err := filepath.Glob("*/testdata/*.txt")
 	if err != nil || len(files) < 50 {
 		t.Fatalf("%d fixtures: %v", len(files), err)

@@ -88,11 +88,18 @@ func TestProseAround(t *testing.T) {
 	}
 }
 
-// A text of any length is kept in bounded memory, at a coarser grain.
-func TestLongText(t *testing.T) {
+// muchText leaves a test that reads much text, with one goroutine at a time, to the
+// run without the race detector.
+func muchText(t *testing.T) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("reads much text, one goroutine at a time")
 	}
+}
+
+// A text of any length is kept in bounded memory, at a coarser grain.
+func TestLongText(t *testing.T) {
+	muchText(t)
 	const reports = 20000
 	in, out := io.Pipe()
 	go func() {
@@ -120,9 +127,7 @@ func TestLongText(t *testing.T) {
 
 // Many devices over a long time are kept in bounded memory as well.
 func TestManySeries(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads much text, one goroutine at a time")
-	}
+	muchText(t)
 	in, out := io.Pipe()
 	go func() {
 		row := strings.Repeat("x", 8)

@@ -73,9 +73,7 @@ func TestPacked(t *testing.T) {
 // Of a cut or damaged archive, what is before is kept, and the error says
 // where it is.
 func TestPackedBroken(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads much text, one goroutine at a time")
-	}
+	muchText(t)
 	text := report(20000)
 	for name, how := range packers() {
 		z := pack(t, how, text)

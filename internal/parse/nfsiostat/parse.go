@@ -188,12 +188,11 @@ func (r *reader) report(into lines.Values) {
 func (r *reader) put(all []*mount, into lines.Values) {
 	for _, m := range all {
 		into.At(m.line)
-		at := sample.Entity{Device: m.point}
 		for metric, class := range map[sample.Metric]string{sample.MountPoint: m.point, sample.MountFrom: m.from, sample.MountKind: "nfs"} {
-			into.Put(metric, sample.Entity{Device: at.Device, Class: class}, 1)
+			into.Put(metric, sample.Entity{Device: m.point, Class: class}, 1)
 		}
-		r.requests(m.figures[reads], sample.Entity{Device: at.Device, Class: "READ"}, sample.NFSReceived, into)
-		r.requests(m.figures[writes], sample.Entity{Device: at.Device, Class: "WRITE"}, sample.NFSSent, into)
+		r.requests(m.figures[reads], sample.Entity{Device: m.point, Class: "READ"}, sample.NFSReceived, into)
+		r.requests(m.figures[writes], sample.Entity{Device: m.point, Class: "WRITE"}, sample.NFSSent, into)
 	}
 	into.Tick(r.every)
 }

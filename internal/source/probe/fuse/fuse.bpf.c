@@ -174,8 +174,8 @@ static __always_inline u64 oldest(struct fuse_conn *conn)
  * busy. Nothing tells when one takes it. But the queue is first in, first out, so
  * a request was still there when an answer was given if the queue's oldest one
  * then was no younger, and a thread took it soon after the last such answer. Of a
- * request that had left the queue by then, all of the time
- * is the daemon's.
+ * request that had left the queue by then, all of the time is
+ * the daemon's.
  */
 static __always_inline u64 queued(struct server *s, struct open *o)
 {
