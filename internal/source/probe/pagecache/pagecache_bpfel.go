@@ -41,6 +41,13 @@ type pagecacheAccount struct {
 	WayCold          [6]uint64
 }
 
+type pagecacheCallKey struct {
+	_    structs.HostLayout
+	File uint64
+	Last uint64
+	Tgid uint64
+}
+
 type pagecacheChunk struct {
 	_       structs.HostLayout
 	Fresh   uint64
@@ -200,6 +207,7 @@ type pagecacheWaitTimes struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	pagecacheMapAccounts          = "accounts"
+	pagecacheMapBegun             = "begun"
 	pagecacheMapChunks            = "chunks"
 	pagecacheMapFreshOf           = "fresh_of"
 	pagecacheMapPathScratch       = "path_scratch"
@@ -341,6 +349,7 @@ type pagecacheProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type pagecacheMapSpecs struct {
 	Accounts    *ebpf.MapSpec `ebpf:"accounts"`
+	Begun       *ebpf.MapSpec `ebpf:"begun"`
 	Chunks      *ebpf.MapSpec `ebpf:"chunks"`
 	FreshOf     *ebpf.MapSpec `ebpf:"fresh_of"`
 	PathScratch *ebpf.MapSpec `ebpf:"path_scratch"`
@@ -410,6 +419,7 @@ func (o *pagecacheObjects) Close() error {
 // It can be passed to loadPagecacheObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pagecacheMaps struct {
 	Accounts    *ebpf.Map `ebpf:"accounts"`
+	Begun       *ebpf.Map `ebpf:"begun"`
 	Chunks      *ebpf.Map `ebpf:"chunks"`
 	FreshOf     *ebpf.Map `ebpf:"fresh_of"`
 	PathScratch *ebpf.Map `ebpf:"path_scratch"`
@@ -426,6 +436,7 @@ type pagecacheMaps struct {
 func (m *pagecacheMaps) Close() error {
 	return _PagecacheClose(
 		m.Accounts,
+		m.Begun,
 		m.Chunks,
 		m.FreshOf,
 		m.PathScratch,

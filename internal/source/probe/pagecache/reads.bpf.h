@@ -43,6 +43,30 @@ static __always_inline bool in_slice(void)
 	return now < until;
 }
 
+/*
+ * Where calls of io_uring began that had to fetch something, besides the newest
+ * one of each thread: many are under way at a time. What it could serve at once it
+ * copies without an event, and goes on later, often in another thread.
+ */
+struct call_key {
+	u64 file, last, tgid;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct call_key);
+	__type(value, u64);
+} begun SEC(".maps");
+
+/* Keeps the beginning of the thread's newest call, before it is forgotten. */
+static __always_inline void keep_begun(struct task *t, u32 way)
+{
+	struct call_key key = { t->ra_file, t->ra_last, this_tgid() };
+
+	if (t->ra_file && way == WAY_URING)
+		bpf_map_update_elem(&begun, &key, &t->ra_index, BPF_ANY);
+}
+
 /* A look-up of pages of a file, for a task. */
 struct read {
 	struct task *t;
@@ -102,6 +126,28 @@ static __always_inline bool begin_read(struct read *r, struct inode *inode, u64 
 	return true;
 }
 
+/* Where the call began that asks for index..end, as far as that was noted. */
+static __always_inline u64 call_begin(struct read *r, u64 index, u64 end)
+{
+	struct task *t = r->t;
+	struct call_key key = { r->file, end };
+	u64 *count, *begin, from = index;
+
+	if (t->ra_file == r->file && t->ra_last == end)
+		return t->ra_index < index ? t->ra_index : index;
+	count = fresh_count(r->file);
+	if (r->way != WAY_URING || !count || !*count)
+		return index;
+	key.tgid = this_tgid();
+	begin = bpf_map_lookup_elem(&begun, &key);
+	if (!begin)
+		return index;
+	if (*begin < index)
+		from = *begin;
+	bpf_map_delete_elem(&begun, &key);
+	return from;
+}
+
 /* The look-up visits n pages, up to last; those from..to are there by now. */
 static __always_inline void end_read(struct read *r, struct inode *inode, u64 n, u64 calls, u64 last, u64 from, u64 to)
 {
@@ -146,11 +192,12 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 	if (end < index || !begin_read(&r, inode, index))
 		return 0;
 	t = r.t;
+	if (t->ra_file != r.file || t->ra_last != end)
+		keep_begun(t, r.way);
 	if (last > r.eof)
 		last = r.eof;
 	if (r.moved) {
-		if (t->ra_file == r.file && t->ra_last == end && t->ra_index < index)
-			from = t->ra_index;
+		from = call_begin(&r, index, end);
 		n = last - from + 1;
 		calls = 1;
 		t->request = end - from + 1;
@@ -163,9 +210,9 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 			finish_scan(t);
 		/* a batch whose last folio was not read yet returns without an
 		 * event: find where the call began */
-		if (t->ra_file == r.file && t->ra_last == end && t->ra_index < index)
-			from = t->ra_index;
-		else if (index > t->last + 1 && end - t->last - t->request <= 1)
+		from = call_begin(&r, index, end);
+		/* what was not noted follows the call before; of one page none is left out */
+		if (from == index && t->request > 1 && index > t->last + 1 && end - t->last - t->request <= 1)
 			from = t->last + 1;
 		n = last - from + 1;
 		/* starts on the page where the last call ended: the same visit,
@@ -308,6 +355,8 @@ static __always_inline int needed(struct inode *inode, u64 index, u64 request)
 	t->need_end = index + request;
 	if (t->ra_file == file && t->ra_last == last)
 		return 0;
+	if (t->ra_file)
+		keep_begun(t, way_of(current_task()));
 	t->ra_file = file;
 	t->ra_index = index;
 	t->ra_last = last;
