@@ -19,6 +19,8 @@ const (
 	// lockMapShare is the part of the waiting that has to be in calls that
 	// change the address space for the advice to be about mappings.
 	lockMapShare = 0.50
+	// directoryCalls are those that change a directory, and take its lock.
+	directoryCalls = "open openat openat2 creat unlink unlinkat rename renameat renameat2 mkdir mkdirat rmdir link linkat symlink symlinkat"
 )
 
 // waitIO is the time that threads are held up by I/O and for want of memory.
@@ -273,6 +275,10 @@ func (c *Case) lockAdvice(kind string, calls []lockCall) []Advice {
 		return []Advice{gain.advise(
 			"do less while the lock is held (no I/O, no system calls), or part what it guards into several",
 			"threads that need not wait for one another"), path}
+	case share(directoryCalls) >= lockMapShare:
+		return []Advice{gain.advise(
+			"spread the files over several directories, or create and remove fewer of them: keep a file and empty it (SQLite: journal_mode=WAL or TRUNCATE)",
+			"files are created, renamed and removed in one directory by one at a time"), path}
 	case share("write pwrite64 writev pwritev pwritev2 ftruncate fallocate") >= lockMapShare:
 		return []Advice{gain.advise(
 			"let each thread write a file of its own, or write with O_DIRECT into space that was filled before",

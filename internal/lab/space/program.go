@@ -53,7 +53,7 @@ type variant struct {
 	buffered bool
 	wider    int  // times as many requests in flight; 0: as drawn
 	larger   int  // times as many bytes a call
-	apart    bool // a process for each thread, with a file of its own where it writes
+	apart    bool // a process for each thread, with a file of its own where it writes; databases: a directory for each
 }
 
 // programs is the list; a new program is one more row.
@@ -226,13 +226,16 @@ func startPython(st *Standing, v variant) ([]launch, error) {
 		work = "sqlite"
 	}
 	threads, processes := s.Threads*max(1, v.wider), s.Processes
-	if v.apart {
+	if v.apart && s.Program != "sqlite" {
 		threads, processes = 1, threads*processes
 	}
 	argv := st.drive(work, threads, "--path="+st.data(), "--processes="+strconv.Itoa(processes),
 		"--size="+strconv.FormatInt(s.Size, 10), "--bs="+strconv.FormatInt(s.Block, 10), fmt.Sprintf("--think=%g", s.Think.Seconds()))
 	if v.noSync {
 		argv = append(argv, "--nosync")
+	}
+	if v.apart && s.Program == "sqlite" {
+		argv = append(argv, "--folders")
 	}
 	return []launch{{argv: argv, read: prove.Number}}, nil
 }

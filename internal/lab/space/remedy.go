@@ -122,6 +122,9 @@ func (st *Standing) Remedies() []prove.Remedy {
 	if (s.direct() || s.Work == ReadRand || s.Work == Tree) && st.program.threads > 1 && s.Threads <= 32 && !s.cold() && s.Plant != Burner && s.Plant != Quota {
 		add(moreInFlight, theDevice, []string{"device-latency-bound"}, st.restart(variant{wider: 4}))
 	}
+	if s.Program == "sqlite" && s.Processes > 1 && s.Plant != Burner && s.Plant != Quota {
+		add("a directory for each process", itself, []string{"lock-contention"}, st.restart(variant{apart: true}))
+	}
 	if s.locks() {
 		add("a process for each thread", itself, []string{"lock-contention"}, st.restart(variant{apart: true}))
 	}
@@ -233,6 +236,32 @@ func (st *Standing) moreDirty(context.Context) (func() error, error) {
 	return undo, nil
 }
 
+// waitsOften is how many threads of a program must wait for commits at any time for
+// it to be right to say so, though its speed is that of its pauses.
+const waitsOften = 0.10
+
+// commitsBetweenPauses is how many threads of a program that pauses between its
+// commits wait for the disk at any time, at least: each commit takes one request
+// or more, of a known latency. Without them the program would do no more, for it
+// pauses; yet of the time in which it does something that is all.
+func (st *Standing) commitsBetweenPauses(effects []prove.Effect) float64 {
+	s := st.Situation
+	if s.Work != Commit || s.Think == 0 || st.disk == nil {
+		return 0
+	}
+	unit := 1.0
+	if s.Program == "own" { // tells bytes
+		unit = float64(s.Block)
+	}
+	var waiting float64
+	for i := range effects {
+		for _, rate := range effects[i].Before {
+			waiting = max(waiting, rate/unit*s.Latency.Seconds())
+		}
+	}
+	return waiting
+}
+
 func (st *Standing) lessReadAhead(context.Context) (func() error, error) {
 	path := st.host.Sys("block", st.disk.Device, "queue/read_ahead_kb")
 	b, err := os.ReadFile(path)
@@ -285,6 +314,9 @@ func (st *Standing) Truth(effects []prove.Effect, spent Processors) prove.Truth 
 	}
 	t := prove.Prove(effects, calm)
 	if t.Healthy() {
+		if st.commitsBetweenPauses(effects) >= waitsOften && !slices.Contains(t.Causes, "sync-writes") {
+			t.Causes = append(t.Causes, "sync-writes")
+		}
 		return t
 	}
 	// Without a sync, from memory or past nothing, a program does not meet what is

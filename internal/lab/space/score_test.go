@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"iocause/internal/lab"
 	"iocause/internal/lab/prove"
 )
 
@@ -121,6 +123,25 @@ func TestTruth(t *testing.T) {
 		truth := st.Truth(c.effects, Processors{Idle: c.idle, Stolen: c.stolen})
 		if got := strings.Join(truth.Causes, " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// Who pauses between commits gains nothing by not syncing; that it waits in them is
+// true all the same where they are many.
+func TestTruthOfPauses(t *testing.T) {
+	for _, c := range []struct {
+		rate float64 // bytes/s
+		want string
+	}{
+		{40 * 4096, "healthy cpu-bound sync-writes"}, // 40 commits of 4 ms a second: 0.16 of a thread
+		{10 * 4096, "healthy cpu-bound"},
+	} {
+		st := &Standing{Situation: &Situation{Program: "own", Work: Commit, Block: 4096, Think: 300 * time.Millisecond, Latency: 4 * time.Millisecond}, disk: &lab.LoopDisk{}}
+		effects := []prove.Effect{{Remedy: "no sync", Causes: []string{"sync-writes"}, Before: []float64{c.rate, c.rate}, With: []float64{c.rate, c.rate}, Factor: 1}}
+		truth := st.Truth(effects, Processors{Idle: 0.5})
+		if got := strings.Join(truth.Causes, " "); got != c.want {
+			t.Errorf("%g bytes/s: %s, want %s", c.rate, got, c.want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ a.add_argument("--threads", type=int, default=1)
 a.add_argument("--processes", type=int, default=1)
 a.add_argument("--think", type=float, default=0.0)
 a.add_argument("--nosync", action="store_true")
+a.add_argument("--folders", action="store_true")
 a.add_argument("--direct", action="store_true")
 a.add_argument("--port", type=int, default=0)
 a.add_argument("--socket", default="")
@@ -129,7 +130,11 @@ def spawn(i):
 def sqlite(i):
     import sqlite3
     t, r = Told(), random.Random(i)
-    db = sqlite3.connect("%s.%d.%d" % (o.path, os.getpid(), i), isolation_level=None)
+    name = "%s.%d.%d" % (o.path, os.getpid(), i)
+    if o.folders:
+        os.mkdir(name + ".d")
+        name += ".d/db"
+    db = sqlite3.connect(name, isolation_level=None)
     db.execute("pragma synchronous=" + ("off" if o.nosync else "full"))
     db.execute("create table if not exists t(a integer primary key, b)")
     while True:
