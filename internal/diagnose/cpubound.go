@@ -33,7 +33,7 @@ func cpuBound() Cause {
 			if c.victim.queued() >= queueShareLimit && delay >= waitShareLimit*s && c.othersIdle() == 0 {
 				return no("it computes only " + percent(1-c.victim.queued()) + " of the time that it could: it waits for a processor")
 			}
-			if q, holds := c.quota(); holds {
+			if q, holds := c.quota(&c.victim); holds {
 				return no("the processor limit of its cgroup stops it in " + percent(q.throttled) + " of the periods")
 			}
 			if !c.victim.known && c.blind() {

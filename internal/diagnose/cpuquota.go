@@ -23,9 +23,9 @@ type cpuQuota struct {
 	throttled float64 // of these, in which the limit was reached, 0 to 1
 }
 
-// quota finds the victim's, and whether it holds the victim back.
-func (c *Case) quota() (q cpuQuota, holds bool) {
-	own := c.victim.process.CPUCgroup
+// quota finds that of a process, and whether it holds the process back.
+func (c *Case) quota(v *victim) (q cpuQuota, holds bool) {
+	own := v.process.CPUCgroup
 	if own == "" {
 		return q, false
 	}
@@ -39,7 +39,6 @@ func (c *Case) quota() (q cpuQuota, holds bool) {
 			q = cpuQuota{cgroup: e.Cgroup, limit: limit, periods: periods, throttled: share}
 		}
 	})
-	v := &c.victim
 	return q, q.throttled >= quotaPeriods && v.queued() >= quotaQueued && v.delay >= waitShareLimit*c.w.Seconds()
 }
 

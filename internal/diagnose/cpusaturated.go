@@ -35,8 +35,13 @@ func (v *victim) queued() float64 {
 // enough to slow it down, else 0: of all that are not held up by I/O it is the one
 // to ask about, and not the one that has the processor.
 func (c *Case) queueing(v *victim) float64 {
-	if v.delay < waitShareLimit*c.w.Seconds() || v.queued() < queueShareLimit {
+	if v.delay < waitShareLimit*c.w.Seconds() {
 		return 0
+	}
+	if v.queued() < queueShareLimit {
+		if _, holds := c.quota(v); !holds {
+			return 0
+		}
 	}
 	return v.delay
 }
@@ -59,7 +64,7 @@ func cpuSaturated() Cause {
 			case c.held() && v.delay < 2*held: // threads that help out queue, too, and hold nobody up
 				return no(fmt.Sprintf("the victim waits %s for I/O, memory and locks, and only %s for a processor", duration(held), duration(v.delay)))
 			}
-			if q, holds := c.quota(); holds {
+			if q, holds := c.quota(&c.victim); holds {
 				return c.overQuota(&q)
 			}
 			if v.queued() < queueShareLimit {

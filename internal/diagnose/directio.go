@@ -89,6 +89,7 @@ type directSet struct {
 	draws    float64 // pages
 	share    float64 // of the bytes, that had been read before
 	random   float64 // estimate for reads at random, infinite without repeats
+	least    float64 // the same, with as many repeats as chance may have hidden
 	files    float64 // sizes of the files, 0 when not known
 }
 
@@ -99,12 +100,29 @@ func (c *Case) directSet(direct, again float64) directSet {
 	again = min(again, direct) // of reads smaller than a page, the whole page counts as read before
 	d := directSet{distinct: direct - again, repeats: again / pageSize, draws: direct / pageSize, share: again / direct}
 	d.random = population(d.distinct/pageSize, d.draws) * pageSize
+	// A request comes back as a whole, so that what counts for chance is how many of
+	// those did: by two standard deviations.
+	missed := 2 * math.Sqrt(d.repeats*c.pagesOfRead())
+	d.least = population(max(0, d.distinct/pageSize-missed), d.draws) * pageSize
 	c.w.Each(sample.DirectReadBytes, func(e sample.Entity, s *sample.Series) {
 		if e.PID == c.victim.pid && e.File != (sample.FileID{}) && s.Sum() > 0 {
 			d.files += max(0, float64(c.w.Files[e.File].Size))
 		}
 	})
 	return d
+}
+
+// pagesOfRead is how long a read request of the victim is, 1 or more.
+func (c *Case) pagesOfRead() float64 {
+	var moved, n float64
+	c.w.Each(sample.BlockBytes, func(e sample.Entity, s *sample.Series) {
+		if e.PID == c.victim.pid && e.Class == "read" {
+			moved += s.Sum()
+			ops, _ := c.w.Sum(sample.BlockOps, e)
+			n += ops
+		}
+	})
+	return max(1, moved/pageSize/max(n, 1))
 }
 
 // expected is how many pages reads at random in so many bytes would meet twice.
@@ -119,7 +137,7 @@ func (d *directSet) expected(size float64) float64 {
 // ordered tells of reads that meet far fewer pages twice than reads at random
 // in their files would: they go through them in some order.
 func (d *directSet) ordered() bool {
-	return d.files > 0 && d.expected(d.files) >= repeatsLimit && d.random > extrapolate*d.files
+	return d.files > 0 && d.expected(d.files) >= repeatsLimit && d.least > extrapolate*d.files
 }
 
 // set is all that is read, with what the window did not see.

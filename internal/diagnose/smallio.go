@@ -12,6 +12,7 @@ const (
 	smallCalls  = 50_000 // a second, at least: at 1 us each a twentieth of a processor
 	smallSystem = 0.40   // of the processor time that is the kernel's, at least
 	largeBytes  = 65536  // what the advice compares with
+	ownPages    = 0.75   // pages that a read asks for which the one before did not, from which on a buffer has nothing to give
 )
 
 // tinyCalls: the program makes so many tiny reads or writes that the calls
@@ -44,6 +45,8 @@ func tinyCalls() Cause {
 				return no("only " + percent(system/max(c.victim.cpu, 1e-9)) + " of its processor time is the kernel's")
 			case op == "read" && c.exact() && c.of(sample.CacheCalls) < 0.5*calls:
 				return no("most of its small reads are not of files")
+			case op == "read" && c.exact() && c.of(sample.CacheVisits) >= ownPages*c.of(sample.CacheCalls):
+				return no("its reads are of different pages: a buffer would not make them fewer")
 			}
 			k := c.culprit()
 			if f := c.topFile("", sample.CacheVisits); f != (sample.FileID{}) && op == "read" {

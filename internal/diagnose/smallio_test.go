@@ -1,0 +1,32 @@
+package diagnose
+
+import (
+	"testing"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+// A buffer helps who reads a page in many calls, and not who reads pages at random,
+// whatever small calls it makes beside that, as an event loop does.
+func TestSmallReadsOfOnePage(t *testing.T) {
+	for _, c := range []struct {
+		visits float64 // pages a call
+		want   Answer
+	}{{0.025, Yes}, {1, No}} {
+		r := sample.NewRecorder(epoch)
+		e := sample.Entity{PID: 7}
+		r.Put(sample.ProcReadCalls, e, 800_000, "test")
+		r.Put(sample.ProcReadChars, e, 800_000*2800, "test")
+		r.Put(sample.ProcUser, e, 5, "test")
+		r.Put(sample.ProcSystem, e, 5, "test")
+		r.Put(sample.WaitIO, e, 0, "test")
+		r.Put(sample.CacheCalls, e, 500_000, "test")
+		r.Put(sample.CacheVisits, e, 500_000*c.visits, "test")
+		k := newCase(r.Window(epoch.Add(10*time.Second)), Target{})
+		small := tinyCalls()
+		if v := small.Judge(k); v.Answer != c.want {
+			t.Errorf("%g pages a call: %q (%s)", c.visits, v.Answer, v.Why)
+		}
+	}
+}
