@@ -76,7 +76,7 @@ func TestLimitsOfRealCgroups(t *testing.T) {
 	c.Begin()
 	over := errors.New("all are told")
 	got := map[string]string{}
-	err = c.Laps(ctx, time.Second, 0, func(w *sample.Window) error {
+	err = c.Intervals(ctx, time.Second, 0, func(w *sample.Window) error {
 		limits.see(w)
 		for _, l := range limits.take() {
 			for name := range want {

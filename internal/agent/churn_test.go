@@ -70,21 +70,21 @@ func TestNumberIsUsedAgain(t *testing.T) {
 				t.Fatalf("not %s: %s", from, log)
 			}
 			r := sample.NewRecorder(time.Now())
-			lap := func(phase sample.Phase) *sample.Window {
+			observe := func(phase sample.Phase) *sample.Window {
 				t.Helper()
 				r.At(time.Now())
 				if err := s.Collect(phase, r); err != nil {
 					t.Fatal(err)
 				}
-				return r.Lap(time.Now())
+				return r.NextWindow(time.Now())
 			}
 			old := proctest.StartWorker(t, file, 1)
 			id := old.PID
-			lap(sample.First)
+			observe(sample.First)
 			for range 5 {
 				old.Work(t)
 			}
-			w := lap(sample.Lap)
+			w := observe(sample.IntervalEnd)
 			was := w.Processes[id]
 			if n, _ := w.Sum(sample.ProcReadBytes, sample.Entity{PID: id}); n < 5*proctest.WorkerRead {
 				t.Fatalf("%g bytes read", n)
@@ -93,7 +93,7 @@ func TestNumberIsUsedAgain(t *testing.T) {
 			again := startWorkerAs(t, file, id)
 			again.Work(t)
 			before := counted(t, again)
-			w = lap(sample.Lap)
+			w = observe(sample.IntervalEnd)
 			after := counted(t, again)
 			for m, most := range map[sample.Metric][2]uint64{
 				sample.ProcReadBytes: {before.ReadBytes, after.ReadBytes}, sample.ProcWriteBytes: {before.WriteBytes, after.WriteBytes},

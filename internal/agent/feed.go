@@ -129,9 +129,9 @@ func (f *feed) read(ctx context.Context) error {
 	c.Begin()
 	f.up.Store(true)
 	before, failures := time.Duration(0), 0
-	for laps := f.first; ; laps = f.laps {
+	for windows := f.first; ; windows = f.windows {
 		every := f.interval()
-		err := laps(ctx, c, every, func(w *sample.Window) error {
+		err := windows(ctx, c, every, func(w *sample.Window) error {
 			s := c.Statuses()[0]
 			f.spent.Add(int64(s.Spent - before))
 			before = s.Spent
@@ -158,7 +158,7 @@ func (f *feed) read(ctx context.Context) error {
 	}
 }
 
-// first is laps, with a first window that ends at the next whole interval: who
+// first is windows, with a first window that ends at the next whole interval: who
 // has just started the agent waits for no more than that.
 func (f *feed) first(ctx context.Context, c *source.Collector, every time.Duration, take func(*sample.Window) error) error {
 	if !f.setting && !f.late {
@@ -166,18 +166,18 @@ func (f *feed) first(ctx context.Context, c *source.Collector, every time.Durati
 		if length < every/leastOfFirst {
 			length += every
 		}
-		err := c.Laps(ctx, length, 0, func(w *sample.Window) error { return cmp.Or(take(w), errFirst) })
+		err := c.Intervals(ctx, length, 0, func(w *sample.Window) error { return cmp.Or(take(w), errFirst) })
 		if !errors.Is(err, errFirst) || ctx.Err() != nil {
 			return err
 		}
 	}
-	return f.laps(ctx, c, every, take)
+	return f.windows(ctx, c, every, take)
 }
 
-// laps gives window after window to take.
-func (f *feed) laps(ctx context.Context, c *source.Collector, every time.Duration, take func(*sample.Window) error) error {
+// windows gives window after window to take.
+func (f *feed) windows(ctx context.Context, c *source.Collector, every time.Duration, take func(*sample.Window) error) error {
 	if !f.setting {
-		return c.Laps(ctx, every, 0, take)
+		return c.Intervals(ctx, every, 0, take)
 	}
 	over := make(chan struct{})
 	close(over)

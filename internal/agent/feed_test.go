@@ -332,7 +332,7 @@ func TestLateReading(t *testing.T) {
 	for _, end := range []time.Duration{time.Second, 2900 * time.Millisecond, 3 * time.Second, 4 * time.Second} {
 		r.At(start.Add(end))
 		r.Put(sample.DiskReadBytes, sample.Entity{Device: "vda"}, 100, "test")
-		if err := f.take(r.Lap(start.Add(end)), start.Add(end), time.Second); err != nil {
+		if err := f.take(r.NextWindow(start.Add(end)), start.Add(end), time.Second); err != nil {
 			t.Error(err)
 		}
 	}

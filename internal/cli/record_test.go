@@ -86,7 +86,7 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 		}
 	}()
 	var windows []*sample.Window
-	if err := collector.Laps(t.Context(), r.Interval, 3, func(w *sample.Window) error {
+	if err := collector.Intervals(t.Context(), r.Interval, 3, func(w *sample.Window) error {
 		windows = append(windows, w)
 		return r.Window(w)
 	}); err != nil {

@@ -21,7 +21,7 @@ import (
 type Feed interface {
 	// Run hands out one window after the other, until the context ends or there
 	// are no more.
-	Run(ctx context.Context, to func([]Lap)) error
+	Run(ctx context.Context, to func([]Interval)) error
 	// At is a window that was handed out, as long as it is kept.
 	At(n int) (*sample.Window, error)
 	// Judge judges the time that ends with a window.
@@ -32,8 +32,8 @@ type Feed interface {
 	Ended(pid int) bool
 }
 
-// Lap is a window that has just ended.
-type Lap struct {
+// Interval is a window that has just ended.
+type Interval struct {
 	N      int
 	First  int // the oldest that is kept
 	Window *sample.Window
@@ -118,8 +118,8 @@ func New(feed Feed, o Options) *Model {
 	return m
 }
 
-// LapsMsg are windows that have ended.
-type LapsMsg []Lap
+// IntervalsMsg are windows that have ended.
+type IntervalsMsg []Interval
 
 // EndMsg tells that there are no more windows, and why.
 type EndMsg struct{ Err error }
@@ -154,8 +154,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.key(msg)
 	case tea.PasteMsg:
 		m.paste(msg.Content)
-	case LapsMsg:
-		return m, m.laps(msg)
+	case IntervalsMsg:
+		return m, m.intervals(msg)
 	case EndMsg:
 		m.done, m.failed = true, msg.Err
 		if msg.Err != nil && len(m.strips) == 0 {
@@ -180,8 +180,8 @@ func (m *Model) Err() error { return m.failed }
 // mostStrips is how many columns the sparklines and the heat map have at most.
 const mostStrips = 1024
 
-// laps takes windows that have ended.
-func (m *Model) laps(all []Lap) tea.Cmd {
+// intervals takes windows that have ended.
+func (m *Model) intervals(all []Interval) tea.Cmd {
 	for i := range all {
 		l := &all[i]
 		m.strips = append(m.strips, stripOf(l.Window))

@@ -24,7 +24,7 @@ type none struct {
 	ended   map[int]bool
 }
 
-func (n *none) Run(context.Context, func([]Lap)) error { return nil }
+func (n *none) Run(context.Context, func([]Interval)) error { return nil }
 
 func (n *none) At(i int) (*sample.Window, error) {
 	if i < 0 || i >= len(n.windows) {
@@ -78,7 +78,7 @@ func started(w ...*sample.Window) (*Model, *none) {
 	feed := &none{windows: w, ended: map[int]bool{}}
 	m := New(feed, Options{Every: time.Second, Color: true, Verdict: true})
 	for i := range w {
-		m.Update(LapsMsg{{N: i, Window: w[i], State: State{Ready: true}}})
+		m.Update(IntervalsMsg{{N: i, Window: w[i], State: State{Ready: true}}})
 	}
 	return m, feed
 }
@@ -146,7 +146,7 @@ func TestFilterAndCursor(t *testing.T) {
 	press(m, "down", "down")
 	m.Lines()
 	was := m.page().chosen
-	m.Update(LapsMsg{{N: 1, Window: busy(24), State: State{Ready: true}}}) // two of the five are gone
+	m.Update(IntervalsMsg{{N: 1, Window: busy(24), State: State{Ready: true}}}) // two of the five are gone
 	m.Lines()
 	if m.page().chosen != was {
 		t.Errorf("the cursor was on %q and is on %q", was, m.page().chosen)
@@ -169,7 +169,7 @@ func TestProcessThatIsGone(t *testing.T) {
 		t.Fatal("no process was opened")
 	}
 	feed.ended[pid] = true
-	m.Update(LapsMsg{{N: 1, Window: busy(0), State: State{Ready: true}}})
+	m.Update(IntervalsMsg{{N: 1, Window: busy(0), State: State{Ready: true}}})
 	if all := strings.Join(m.Lines(), "\n"); !strings.Contains(all, "has ended") {
 		t.Errorf("nothing says that process %d has ended:\n%s", pid, all)
 	}
@@ -180,7 +180,7 @@ func TestProcessThatIsGone(t *testing.T) {
 func TestPauseAndSources(t *testing.T) {
 	m, feed := started(busy(3), busy(4))
 	press(m, " ")
-	m.Update(LapsMsg{{N: 2, Window: busy(5), State: State{Ready: true}}})
+	m.Update(IntervalsMsg{{N: 2, Window: busy(5), State: State{Ready: true}}})
 	feed.windows = append(feed.windows, busy(5))
 	if m.at != 1 || m.follow {
 		t.Errorf("paused at window %d, following: %v; want 1", m.at, m.follow)
@@ -218,14 +218,14 @@ func BenchmarkKey(b *testing.B) {
 	}
 }
 
-// BenchmarkLap is an interval of 5,000 processes.
-func BenchmarkLap(b *testing.B) {
+// BenchmarkInterval is an interval of 5,000 processes.
+func BenchmarkInterval(b *testing.B) {
 	w := []*sample.Window{busy(5000), busy(5000)}
 	m, _ := started(w...)
 	m.Update(tea.WindowSizeMsg{Width: 200, Height: 50})
 	n := len(w)
 	for b.Loop() {
-		m.Update(LapsMsg{{N: n, Window: w[n%2], State: State{}}})
+		m.Update(IntervalsMsg{{N: n, Window: w[n%2], State: State{}}})
 		m.Lines()
 		n++
 	}

@@ -28,7 +28,7 @@ func Run(ctx context.Context, m *Model, in io.Reader, out io.Writer, canStop boo
 	m.terminal.start = func() tea.Msg {
 		close(started)
 		defer close(ended)
-		return EndMsg{m.feed.Run(ctx, func(all []Lap) { p.Send(LapsMsg(all)) })}
+		return EndMsg{m.feed.Run(ctx, func(all []Interval) { p.Send(IntervalsMsg(all)) })}
 	}
 	if canStop {
 		m.terminal.stop = tea.Suspend

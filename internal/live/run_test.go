@@ -89,8 +89,8 @@ type runs struct {
 	then func(ctx context.Context)
 }
 
-func (r *runs) Run(ctx context.Context, to func([]Lap)) error {
-	to([]Lap{{Window: busy(3), State: State{Ready: true}}})
+func (r *runs) Run(ctx context.Context, to func([]Interval)) error {
+	to([]Interval{{Window: busy(3), State: State{Ready: true}}})
 	r.then(ctx)
 	return nil
 }

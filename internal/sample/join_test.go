@@ -11,7 +11,7 @@ import (
 // been recorded instead.
 func TestJoinedLapsAreOneWindow(t *testing.T) {
 	start := time.Unix(1000, 0)
-	laps, whole := NewRecorder(start), NewRecorder(start)
+	cut, whole := NewRecorder(start), NewRecorder(start)
 	rnd := rand.New(rand.NewPCG(3, 4))
 	var total [3]float64
 	var h Histogram
@@ -27,7 +27,7 @@ func TestJoinedLapsAreOneWindow(t *testing.T) {
 		for i := range total {
 			total[i] += float64(rnd.IntN(100))
 		}
-		for _, r := range []*Recorder{laps, whole} {
+		for _, r := range []*Recorder{cut, whole} {
 			r.At(now)
 			r.Put(ProcsRunning, Entity{}, run, "here")
 			r.Put(DiskReads, disk, run, "here")
@@ -39,7 +39,7 @@ func TestJoinedLapsAreOneWindow(t *testing.T) {
 		if !closes && tick < 12 {
 			continue
 		}
-		for _, r := range []*Recorder{laps, whole} {
+		for _, r := range []*Recorder{cut, whole} {
 			if r == whole && tick < 12 {
 				continue
 			}
@@ -48,7 +48,7 @@ func TestJoinedLapsAreOneWindow(t *testing.T) {
 			}
 			r.PutHistogram(HistDevice, Entity{Device: "a"}, h, "kernel")
 		}
-		j.Add(laps.Lap(now))
+		j.Add(cut.NextWindow(now))
 	}
 	got, want := j.Window(), whole.Window(start.Add(6*time.Second))
 	if got.Length != want.Length || !reflect.DeepEqual(got.Processes, want.Processes) || !reflect.DeepEqual(got.Files, want.Files) || len(got.Gaps) != 1 {

@@ -26,12 +26,12 @@ type Recorder struct {
 	totals map[of]*tally
 	shapes map[of]*shape
 
-	laps      int
-	processes map[int]int    // the lap that told of them last
+	windows   int
+	processes map[int]int    // the window that told of them last
 	files     map[FileID]int // the same
 }
 
-// forgetAfter is how many laps a process or file is known that nothing tells of
+// forgetAfter is how many windows a process or file is known that nothing tells of
 // any more: those that end would else be known for ever.
 const forgetAfter = 60
 
@@ -171,13 +171,13 @@ func (r *Recorder) PutProcess(pid int, p Process) {
 	}
 	p.Kernel = p.Kernel || old.Kernel
 	r.w.Processes[pid] = p
-	r.processes[pid] = r.laps
+	r.processes[pid] = r.windows
 }
 
 // PutFile implements Sink.
 func (r *Recorder) PutFile(id FileID, f File) {
 	r.w.Files[id] = f
-	r.files[id] = r.laps
+	r.files[id] = r.windows
 }
 
 // PutGap implements Sink.
@@ -206,32 +206,32 @@ func (r *Recorder) Window(end time.Time) *Window {
 	return r.w
 }
 
-// Lap ends the window at end, hands it over and begins the next one there.
+// NextWindow ends the window at end, hands it over and begins the next one there.
 // What is known of processes and files is known in the next windows too, until
 // nothing has told of them for a while.
-func (r *Recorder) Lap(end time.Time) *Window {
+func (r *Recorder) NextWindow(end time.Time) *Window {
 	w := r.Window(end)
 	r.w = newWindow(end)
 	for _, of := range w.series {
 		for e := range of {
 			if _, ok := w.Processes[e.PID]; ok {
-				r.processes[e.PID] = r.laps
+				r.processes[e.PID] = r.windows
 			}
 			if _, ok := w.Files[e.File]; ok {
-				r.files[e.File] = r.laps
+				r.files[e.File] = r.windows
 			}
 		}
 	}
-	carry(r.w.Processes, w.Processes, r.processes, r.laps)
-	carry(r.w.Files, w.Files, r.files, r.laps)
-	r.laps++
+	carry(r.w.Processes, w.Processes, r.processes, r.windows)
+	carry(r.w.Files, w.Files, r.files, r.windows)
+	r.windows++
 	return w
 }
 
 // carry copies what was told of lately, and forgets the rest.
-func carry[K comparable, T any](to, from map[K]T, told map[K]int, lap int) {
+func carry[K comparable, T any](to, from map[K]T, told map[K]int, window int) {
 	for k, v := range from {
-		if lap-told[k] >= forgetAfter {
+		if window-told[k] >= forgetAfter {
 			delete(told, k)
 			continue
 		}

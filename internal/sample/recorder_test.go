@@ -34,10 +34,10 @@ func TestLapsHaveTheIncreaseOfTotals(t *testing.T) {
 		end := start.Add(time.Duration(i+1) * time.Second)
 		r.At(end)
 		total(c.a, c.b, c.values...)
-		w := r.Lap(end)
+		w := r.NextWindow(end)
 		got, ok := w.Sum(BlockBytes, disk)
 		if ok != (c.want >= 0) || ok && got != c.want {
-			t.Errorf("lap %d: %g, %v, want %g", i, got, ok, c.want)
+			t.Errorf("window %d: %g, %v, want %g", i, got, ok, c.want)
 		}
 		h := w.Histogram(HistSize, disk)
 		if n := uint64(0); c.n > 0 {
@@ -45,13 +45,13 @@ func TestLapsHaveTheIncreaseOfTotals(t *testing.T) {
 				n = h.N()
 			}
 			if n != c.n {
-				t.Errorf("lap %d: %d values in the histogram, want %d", i, n, c.n)
+				t.Errorf("window %d: %d values in the histogram, want %d", i, n, c.n)
 			}
 		} else if h != nil {
-			t.Errorf("lap %d has a histogram of %d values, want none", i, h.N())
+			t.Errorf("window %d has a histogram of %d values, want none", i, h.N())
 		}
 		if w.Seconds() != 1 {
-			t.Errorf("lap %d has %g s, want 1", i, w.Seconds())
+			t.Errorf("window %d has %g s, want 1", i, w.Seconds())
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestTotalsOutliveAnAbsence(t *testing.T) {
 		if total >= 0 {
 			r.PutTotal(CacheCold, Entity{PID: 1}, total, "here")
 		}
-		w := r.Lap(end)
+		w := r.NextWindow(end)
 		if got, _ := w.Sum(CacheCold, Entity{PID: 1}); i == 2 && got != 4 {
 			t.Errorf("got %g after an absence, want 4", got)
 		}
@@ -81,19 +81,19 @@ func TestLapsForgetWhatHasEnded(t *testing.T) {
 	r.PutProcess(2, Process{Comm: "told once"})
 	r.PutFile(FileID{Ino: 8}, File{Path: "/closed"})
 	r.PutFile(file, File{Path: "/read"})
-	for lap := range 3 * forgetAfter {
+	for window := range 3 * forgetAfter {
 		now = now.Add(time.Second)
 		r.At(now)
 		r.Put(ProcUser, Entity{PID: 2}, 1, "test")
 		r.Put(CacheVisits, Entity{PID: 2, File: file}, 1, "test")
-		r.PutProcess(1000+lap, Process{Comm: "short"})
-		w := r.Lap(now)
+		r.PutProcess(1000+window, Process{Comm: "short"})
+		w := r.NextWindow(now)
 		_, ended := w.Processes[1]
-		if w.Processes[2].Comm != "told once" || w.Files[file].Path != "/read" || ended != (lap <= forgetAfter) || len(w.Files) != 2 && lap <= forgetAfter {
-			t.Fatalf("lap %d: %d processes, %v", lap, len(w.Processes), w.Files)
+		if w.Processes[2].Comm != "told once" || w.Files[file].Path != "/read" || ended != (window <= forgetAfter) || len(w.Files) != 2 && window <= forgetAfter {
+			t.Fatalf("window %d: %d processes, %v", window, len(w.Processes), w.Files)
 		}
 		if len(w.Processes) > forgetAfter+3 || len(r.processes) > forgetAfter+4 {
-			t.Fatalf("lap %d knows %d processes", lap, len(w.Processes))
+			t.Fatalf("window %d knows %d processes", window, len(w.Processes))
 		}
 	}
 }

@@ -145,15 +145,15 @@ const (
 	First Phase = iota
 	// Tick is one of the regular collections between first and last.
 	Tick
-	// Lap closes a window and begins the next at the same instant: nothing
+	// IntervalEnd closes a window and begins the next at the same instant: nothing
 	// falls between. Tables that are kept in the kernel are read.
-	Lap
+	IntervalEnd
 	// Last closes the window; tables that are kept in the kernel are read.
 	Last
 )
 
 // Closes tells whether a window ends with this phase.
-func (p Phase) Closes() bool { return p >= Lap }
+func (p Phase) Closes() bool { return p >= IntervalEnd }
 
 // Sink takes what sources measure.
 type Sink interface {

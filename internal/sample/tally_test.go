@@ -29,7 +29,7 @@ func TestTotalsThatFall(t *testing.T) {
 				now = now.Add(time.Second)
 				r.At(now)
 				r.PutTotal(LockWait, e, total, "here")
-				w := r.Lap(now)
+				w := r.NextWindow(now)
 				got, ok := w.Sum(LockWait, e)
 				if ok != (c.want[i] >= 0) || ok && (got < c.want[i]-1e-9 || got > c.want[i]+1e-9) {
 					t.Errorf("window %d: %g, %v, want %g", i, got, ok, c.want[i])
@@ -51,12 +51,12 @@ func TestTotalsThatFall(t *testing.T) {
 // Of many totals that fall, some are named and the others counted.
 func TestManyTotalsThatFall(t *testing.T) {
 	r := NewRecorder(time.Unix(100, 0))
-	for lap := range 2 {
+	for window := range 2 {
 		for pid := range 50 {
-			r.PutTotal(LockWait, Entity{PID: 1 + pid}, float64(100-lap), "here")
+			r.PutTotal(LockWait, Entity{PID: 1 + pid}, float64(100-window), "here")
 		}
-		w := r.Lap(time.Unix(int64(101+lap), 0))
-		if lap == 1 && (len(w.Gaps) != mostTold+1 || w.Gaps[mostTold].Why != "the same is missing of 47 more totals") {
+		w := r.NextWindow(time.Unix(int64(101+window), 0))
+		if window == 1 && (len(w.Gaps) != mostTold+1 || w.Gaps[mostTold].Why != "the same is missing of 47 more totals") {
 			t.Errorf("%d gaps: %v", len(w.Gaps), w.Gaps)
 		}
 	}
@@ -69,10 +69,10 @@ func TestRowsThatEnd(t *testing.T) {
 	now := time.Unix(100, 0)
 	r := NewRecorder(now)
 	disk, ended := Entity{Device: "vda"}, Entity{PID: 7}
-	lap := func() *Window {
+	next := func() *Window {
 		now = now.Add(time.Second)
 		r.At(now)
-		return r.Lap(now)
+		return r.NextWindow(now)
 	}
 	want := func(w *Window, e Entity, want float64) {
 		t.Helper()
@@ -86,14 +86,14 @@ func TestRowsThatEnd(t *testing.T) {
 	r.PutTotal(WritebackBytes, disk, 1000, "here") // a file that will be gone
 	r.PutTotal(WritebackBytes, disk, 50, "here")   // one that stays
 	r.PutTotal(WritebackBytes, ended, 900, "here")
-	w := lap()
+	w := next()
 	want(w, disk, 1050)
 	want(w, ended, 900)
 
 	r.PutLast(WritebackBytes, disk, 1010, "here") // at a tick
 	r.PutLast(WritebackBytes, ended, 905, "here")
 	r.PutTotal(WritebackBytes, disk, 57, "here") // where the window ends
-	w = lap()
+	w = next()
 	want(w, disk, 17)
 	want(w, ended, 5)
 	if _, kept := r.totals[of{WritebackBytes, ended}]; kept {
@@ -102,14 +102,14 @@ func TestRowsThatEnd(t *testing.T) {
 
 	r.PutTotal(WritebackBytes, disk, 60, "here")
 	r.PutTotal(WritebackBytes, ended, 901, "here") // another one with its number
-	w = lap()
+	w = next()
 	want(w, disk, 3)
 	want(w, ended, 901)
 
 	// A row whose end is told without a total: nobody knows what it rose by.
 	r.PutLast(WritebackBytes, ended, 0, "here")
 	r.PutLast(WritebackBytes, Entity{PID: 8}, 0, "here") // which nobody had told of
-	w = lap()
+	w = next()
 	want(w, ended, 0)
 	if len(r.totals) != 1 {
 		t.Errorf("%d totals are kept, want that of the disk", len(r.totals))

@@ -196,11 +196,11 @@ func (c *Collector) Observe(ctx context.Context, o Observation) *sample.Window {
 	return w
 }
 
-// Laps observes one window after the other, each as long as every, and hands
+// Intervals observes one window after the other, each as long as every, and hands
 // each to f as it ends: count of them, or until ctx ends if count is 0, which
 // closes the window that it falls into. Within long windows it ticks every
 // second. f's error ends it, too.
-func (c *Collector) Laps(ctx context.Context, every time.Duration, count int, f func(*sample.Window) error) error {
+func (c *Collector) Intervals(ctx context.Context, every time.Duration, count int, f func(*sample.Window) error) error {
 	loop := session.Loop{Every: every, Count: count, Tick: min(every, time.Second), During: c.Tick}
 	return loop.Run(ctx, func(i session.Interval) error { return f(c.Next(i.Last)) })
 }
@@ -219,9 +219,9 @@ func (c *Collector) Next(last bool) *sample.Window {
 		c.collect(sample.Last)
 		return c.describe(c.rec.Window(c.meter.now))
 	}
-	c.collect(sample.Lap)
+	c.collect(sample.IntervalEnd)
 	w := c.describe(c.rec.Window(c.meter.now)) // while it is still the recorder's
-	c.rec.Lap(c.meter.now)
+	c.rec.NextWindow(c.meter.now)
 	c.lacks()
 	return w
 }

@@ -32,8 +32,8 @@ func NewKept(from *replay.Playback, target diagnose.Target) (*Kept, error) {
 }
 
 // Run implements live.Feed.
-func (k *Kept) Run(ctx context.Context, to func([]live.Lap)) error {
-	var laps []live.Lap
+func (k *Kept) Run(ctx context.Context, to func([]live.Interval)) error {
+	var intervals []live.Interval
 	said, n := time.Time{}, 0
 	err := k.from.Each(func(r *recording.Record) error {
 		if err := ctx.Err(); err != nil {
@@ -43,16 +43,16 @@ func (k *Kept) Run(ctx context.Context, to func([]live.Lap)) error {
 			return err
 		}
 		first, _ := k.past.Kept()
-		laps = append(laps, live.Lap{N: n, First: first, Window: r.Window, State: live.State{Ready: true}})
+		intervals = append(intervals, live.Interval{N: n, First: first, Window: r.Window, State: live.State{Ready: true}})
 		n++
 		if time.Since(said) > 100*time.Millisecond { // so that something is to be seen while the rest is read
-			to(laps)
-			laps, said = nil, time.Now()
+			to(intervals)
+			intervals, said = nil, time.Now()
 		}
 		return nil
 	})
-	if len(laps) > 0 {
-		to(laps)
+	if len(intervals) > 0 {
+		to(intervals)
 	}
 	if ctx.Err() != nil {
 		return nil

@@ -80,7 +80,7 @@ func NewMachine(h *host.Host, sources []source.Entry, needs []string, every time
 func probes() []string { return []string{"reclaim", "writeback", "locks", "blockio", "pagecache"} }
 
 // Run implements live.Feed.
-func (m *Machine) Run(ctx context.Context, to func([]live.Lap)) (err error) {
+func (m *Machine) Run(ctx context.Context, to func([]live.Interval)) (err error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcReading))
 	first, cancel := context.WithTimeout(ctx, m.Limit)
 	defer cancel()
@@ -101,14 +101,14 @@ func (m *Machine) Run(ctx context.Context, to func([]live.Lap)) (err error) {
 		return nil
 	case <-time.After(min(firstLook, m.Every)):
 	}
-	if err := m.lap(ctx, m.collector.Next(false), to); err != nil {
+	if err := m.interval(ctx, m.collector.Next(false), to); err != nil {
 		return err
 	}
-	return m.collector.Laps(ctx, m.Every, 0, func(w *sample.Window) error {
+	return m.collector.Intervals(ctx, m.Every, 0, func(w *sample.Window) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		return m.lap(ctx, w, to)
+		return m.interval(ctx, w, to)
 	})
 }
 
@@ -121,9 +121,9 @@ func (m *Machine) close() error {
 	return m.collector.Close()
 }
 
-// lap hands on a window that has just ended, and sees to it that the next one
+// interval hands on a window that has just ended, and sees to it that the next one
 // has what the screen reads.
-func (m *Machine) lap(ctx context.Context, w *sample.Window, to func([]live.Lap)) error {
+func (m *Machine) interval(ctx context.Context, w *sample.Window, to func([]live.Interval)) error {
 	complete := m.complete()
 	m.join(w)
 	m.load(ctx)
@@ -153,7 +153,7 @@ func (m *Machine) lap(ctx context.Context, w *sample.Window, to func([]live.Lap)
 	}
 	state := live.State{Loading: m.opening != nil, Ready: m.ready >= 0, Refused: m.refused}
 	m.mu.Unlock()
-	to([]live.Lap{{N: n, First: first, Window: w, Cost: m.cost(w), State: state}})
+	to([]live.Interval{{N: n, First: first, Window: w, Cost: m.cost(w), State: state}})
 	return nil
 }
 

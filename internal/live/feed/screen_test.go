@@ -51,7 +51,7 @@ func past(t *testing.T, w, h int, o live.Options) *screen {
 	o.Past, o.Verdict, o.Every = "host.iocause", true, time.Second
 	s := &screen{t, live.New(f, o), w, h}
 	s.send(tea.WindowSizeMsg{Width: w, Height: h})
-	if err := f.Run(t.Context(), func(all []live.Lap) { s.send(live.LapsMsg(all)) }); err != nil {
+	if err := f.Run(t.Context(), func(all []live.Interval) { s.send(live.IntervalsMsg(all)) }); err != nil {
 		t.Fatal(err)
 	}
 	s.send(live.EndMsg{})

@@ -367,8 +367,8 @@ func TestIdleNamesAreWrittenNowAndThen(t *testing.T) {
 
 // machine is a window of a machine with so many processes, of which some did
 // something.
-func machine(processes, busy int, lap int, rec *sample.Recorder, r *rand.Rand) *sample.Window {
-	at := time.Unix(1700000000+int64(lap), 0)
+func machine(processes, busy int, window int, rec *sample.Recorder, r *rand.Rand) *sample.Window {
+	at := time.Unix(1700000000+int64(window), 0)
 	rec.At(at)
 	for pid := 1; pid <= processes; pid++ {
 		e := sample.Entity{PID: pid}
@@ -391,7 +391,7 @@ func machine(processes, busy int, lap int, rec *sample.Recorder, r *rand.Rand) *
 			rec.Put(m.Metric, sample.Entity{}, float64(r.Int64N(1<<34)), "/proc/vmstat")
 		}
 	}
-	return rec.Lap(at)
+	return rec.NextWindow(at)
 }
 
 // Bytes and time of a window by processes on the machine, and of these by how
@@ -405,17 +405,17 @@ func BenchmarkWindow(b *testing.B) {
 			}
 			rec, r := sample.NewRecorder(time.Unix(1700000000, 0)), rand.New(rand.NewPCG(1, 1))
 			head := w.Written()
-			lap := 0
+			window := 0
 			for b.Loop() {
 				b.StopTimer()
-				lap++
-				x := machine(n[0], n[1], lap, rec, r)
+				window++
+				x := machine(n[0], n[1], window, rec, r)
 				b.StartTimer()
 				if err := w.Window(&Record{Window: x}); err != nil {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(w.Written()-head)/float64(lap), "B/window")
+			b.ReportMetric(float64(w.Written()-head)/float64(window), "B/window")
 		})
 	}
 }

@@ -76,7 +76,7 @@ func (r *Recorder) Run(watch context.Context, sources []source.Entry) error {
 	err := r.Begin(collector.Statuses())
 	if err == nil {
 		r.Begun()
-		err = collector.Laps(until, r.Interval, 0, func(w *sample.Window) error {
+		err = collector.Intervals(until, r.Interval, 0, func(w *sample.Window) error {
 			r.Seen(w)
 			return r.Window(w)
 		})

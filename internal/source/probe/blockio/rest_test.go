@@ -72,20 +72,20 @@ func TestRowsThatRest(t *testing.T) {
 	set(self, 10)
 	collect(sample.Tick)
 	set(ended, 5) // two were in flight when it ended
-	collect(sample.Lap)
-	check("in the window in which it ended", r.Lap(time.Now()), 5, 10)
+	collect(sample.IntervalEnd)
+	check("in the window in which it ended", r.NextWindow(time.Now()), 5, 10)
 	if !kept(ended) {
 		t.Error("the row of the ended process went although it had grown since the last look")
 	}
 	collect(sample.Tick)
-	collect(sample.Lap)
-	check("when it rests", r.Lap(time.Now()), 0, 0)
+	collect(sample.IntervalEnd)
+	check("when it rests", r.NextWindow(time.Now()), 0, 0)
 	if kept(ended) || !kept(self) {
 		t.Errorf("kept of the ended process: %v, of the living: %v", kept(ended), kept(self))
 	}
 	set(self, 17)
-	collect(sample.Lap)
-	w := r.Lap(time.Now())
+	collect(sample.IntervalEnd)
+	w := r.NextWindow(time.Now())
 	if n, _ := w.Sum(sample.BlockOps, device); n != 7 {
 		t.Errorf("after that the device did %g requests, want 7", n)
 	}

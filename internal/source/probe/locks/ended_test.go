@@ -22,15 +22,15 @@ func TestRowsOfEndedProcesses(t *testing.T) {
 	defer source.Close()
 	p := source.(*Probe)
 	r := sample.NewRecorder(time.Now())
-	lap := func(phase sample.Phase) *sample.Window {
+	observe := func(phase sample.Phase) *sample.Window {
 		t.Helper()
 		p.sweep = bpf.Sweep{} // which is due
 		if err := p.Collect(phase, r); err != nil {
 			t.Fatal(err)
 		}
-		return r.Lap(time.Now())
+		return r.NextWindow(time.Now())
 	}
-	lap(sample.First)
+	observe(sample.First)
 	self := uint32(os.Getpid())
 	waiter, holder := uint32(bpftest.Ended(t)), uint32(bpftest.Ended(t))
 	keys := []locksKey{
@@ -60,7 +60,7 @@ func TestRowsOfEndedProcesses(t *testing.T) {
 		s, _ := w.Sum(m, sample.Entity{PID: int(pid), Class: class})
 		return s
 	}
-	w := lap(sample.Lap)
+	w := observe(sample.IntervalEnd)
 	if got := of(w, sample.LockWait, waiter, "other"); got != 10 {
 		t.Errorf("who has ended waited %g s, want 10", got)
 	}
@@ -75,16 +75,16 @@ func TestRowsOfEndedProcesses(t *testing.T) {
 	}
 	set(1, 21, 3) // the wait that had begun when the holder lived
 	set(2, 35, 3)
-	w = lap(sample.Lap)
+	w = observe(sample.IntervalEnd)
 	if got := of(w, sample.LockWait, self, "other"); got != 6 || kept() != 2 {
 		t.Errorf("then %g s, want 1 + 5; %d rows kept", got, kept())
 	}
-	w = lap(sample.Lap)
+	w = observe(sample.IntervalEnd)
 	if got := of(w, sample.LockWait, self, "other"); got != 0 || kept() != 1 {
 		t.Errorf("then %g s, want none; %d rows kept, want one", got, kept())
 	}
 	set(2, 36, 4)
-	w = lap(sample.Lap)
+	w = observe(sample.IntervalEnd)
 	if got := of(w, sample.LockWait, self, "other"); got != 1 || len(w.Gaps) > 0 {
 		t.Errorf("then %g s, want 1; %v", got, w.Gaps)
 	}

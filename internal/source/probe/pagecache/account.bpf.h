@@ -55,7 +55,7 @@ struct account {
 	u64 dirtied;
 	u64 wait; /* ns blocked in the kernel's I/O wait for this file */
 	u64 slow; /* accesses that waited slow_ns or longer */
-	u64 longest, longest_lap; /* ns; and the window that it was in */
+	u64 longest, longest_window; /* ns; and the window that it was in */
 	u64 direct_reads, direct_read_bytes, direct_writes, direct_write_bytes;
 	u64 size; /* bytes, the newest seen */
 	u64 way_visits[WAYS], way_cold[WAYS];
@@ -118,8 +118,8 @@ struct wait_times {
 	u64 weighted_ns; /* waiting, each thread's times the share of its awake time that it is */
 	u64 held, ran; /* in the window: threads held up, and that did anything */
 	u64 worst_ns; /* in the window: waiting of the thread with most of it */
-	u64 spans_lap; /* that window */
-	u64 lap; /* the last window that ended with the process alive */
+	u64 spans_window; /* that window */
+	u64 window; /* the last window that ended with the process alive */
 };
 
 #define PATH_BYTES 768
@@ -203,7 +203,7 @@ struct {
 /* What could not be kept because a map was full; shown, never hidden. */
 u64 lost_accounts, lost_chunks, lost_tasks, lost_waits, lost_paths, lost_spans;
 u64 slow_ns;
-u64 lap; /* number of the window */
+u64 window; /* number of the window */
 /* What the iterator does with the accounts of all tasks. */
 enum settle { SETTLE_BEGIN = 1, SETTLE_LAP, SETTLE_END, SETTLE_SAMPLED, SETTLE_EXACT, SETTLE_FORGET };
 u32 settle_mode;

@@ -21,9 +21,9 @@ static __always_inline void charge_wait(struct task *t, struct inode *inode)
 		ADD(a->wait, t->pending);
 		if (t->pending >= slow_ns)
 			ADD(a->slow, 1);
-		if (a->longest_lap != lap || a->longest < t->pending) {
+		if (a->longest_window != window || a->longest < t->pending) {
 			a->longest = t->pending;
-			a->longest_lap = lap;
+			a->longest_window = window;
 		}
 	}
 	t->pending = 0;

@@ -66,8 +66,8 @@ func TestRowsOfEndedProcesses(t *testing.T) {
 				collect(sample.Tick)
 			}
 		}
-		collect(sample.Lap)
-		w := r.Lap(time.Now())
+		collect(sample.IntervalEnd)
+		w := r.NextWindow(time.Now())
 		w.Each(sample.CacheVisits, func(e sample.Entity, s *sample.Series) {
 			switch {
 			case e.File == shortID && pids[uint32(e.PID)]:
@@ -117,13 +117,13 @@ func TestPathsOfFilesThatNobodyUses(t *testing.T) {
 	defer source.Close()
 	p := source.(*Probe)
 	r := sample.NewRecorder(time.Now())
-	lap := func(phase sample.Phase) *sample.Window {
+	observe := func(phase sample.Phase) *sample.Window {
 		t.Helper()
 		r.At(time.Now())
 		if err := p.Collect(phase, r); err != nil {
 			t.Fatal(err)
 		}
-		return r.Lap(time.Now())
+		return r.NextWindow(time.Now())
 	}
 	has := func() (kept bool) {
 		id := bpftest.ID(t, path)
@@ -136,17 +136,17 @@ func TestPathsOfFilesThatNobodyUses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lap(sample.First)
+	observe(sample.First)
 	read()
-	if w := lap(sample.Lap); w.Files[bpftest.ID(t, path)].Path != path || !has() {
+	if w := observe(sample.IntervalEnd); w.Files[bpftest.ID(t, path)].Path != path || !has() {
 		t.Errorf("%+v, kept: %v", w.Files[bpftest.ID(t, path)], has())
 	}
-	lap(sample.Lap)
+	observe(sample.IntervalEnd)
 	if has() {
 		t.Error("the path is kept though nobody has used the file for two windows")
 	}
 	read()
-	if w := lap(sample.Lap); w.Files[bpftest.ID(t, path)].Path != path || !has() {
+	if w := observe(sample.IntervalEnd); w.Files[bpftest.ID(t, path)].Path != path || !has() {
 		t.Errorf("%+v, kept: %v", w.Files[bpftest.ID(t, path)], has())
 	}
 }

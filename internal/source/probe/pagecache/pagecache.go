@@ -52,14 +52,14 @@ func Metrics() []sample.Metric {
 
 // Probe is the attached probe.
 type Probe struct {
-	host   *host.Host
-	probe  *bpf.Probe
-	names  *names
-	from   from
-	stacks bool  // of waits are looked at
-	hidden error // why not
-	before pagecacheSums
-	laps   uint64 // windows that ended
+	host    *host.Host
+	probe   *bpf.Probe
+	names   *names
+	from    from
+	stacks  bool  // of waits are looked at
+	hidden  error // why not
+	before  pagecacheSums
+	windows uint64 // windows that ended
 
 	due        bpf.Sweep
 	ended      []row                      // of processes that ended in this window
@@ -122,7 +122,7 @@ func (p *Probe) Close() error {
 // Values of settle_mode, in the order of enum settle in account.bpf.h.
 const (
 	settleBegin = 1 + iota
-	settleLap
+	settleInterval
 	settleEnd
 	settleSampled
 	settleExact
@@ -140,8 +140,8 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 		var sumErr error
 		p.before, sumErr = p.sums()
 		return errors.Join(err, sumErr, p.sampler.begin())
-	case sample.Lap:
-		err = errors.Join(err, p.settle(settleLap))
+	case sample.IntervalEnd:
+		err = errors.Join(err, p.settle(settleInterval))
 	case sample.Last:
 		p.sampler.end()
 		err = errors.Join(err, p.settle(settleEnd))
@@ -160,8 +160,8 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 		if p.hidden != nil {
 			into.PutGap(sample.Gap{Why: fmt.Sprintf("what threads wait for is told by their system calls only: %v", p.hidden), Metrics: []sample.Metric{sample.WaitFor}})
 		}
-		p.laps++
-		err = errors.Join(err, p.probe.SetVariable("lap", p.laps), p.beginSpans(), p.emitTables(phase, into), p.probe.Losses("pagecache",
+		p.windows++
+		err = errors.Join(err, p.probe.SetVariable("window", p.windows), p.beginSpans(), p.emitTables(phase, into), p.probe.Losses("pagecache",
 			[]string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_spans", "lost_processes", "lost_touched"}, into))
 	}
 	return err

@@ -31,7 +31,7 @@ type pagecacheAccount struct {
 	Wait             uint64
 	Slow             uint64
 	Longest          uint64
-	LongestLap       uint64
+	LongestWindow    uint64
 	DirectReads      uint64
 	DirectReadBytes  uint64
 	DirectWrites     uint64
@@ -186,20 +186,20 @@ type pagecacheTouchKey struct {
 }
 
 type pagecacheWaitTimes struct {
-	_          structs.HostLayout
-	Ns         [9]uint64
-	ForNs      [11]uint64
-	Flocks     uint64
-	PauseNs    uint64
-	Pauses     uint64
-	Threads    uint64
-	AwakeNs    uint64
-	WeightedNs uint64
-	Held       uint64
-	Ran        uint64
-	WorstNs    uint64
-	SpansLap   uint64
-	Lap        uint64
+	_           structs.HostLayout
+	Ns          [9]uint64
+	ForNs       [11]uint64
+	Flocks      uint64
+	PauseNs     uint64
+	Pauses      uint64
+	Threads     uint64
+	AwakeNs     uint64
+	WeightedNs  uint64
+	Held        uint64
+	Ran         uint64
+	WorstNs     uint64
+	SpansWindow uint64
+	Window      uint64
 }
 
 // Names of all BPF objects in the ELF.
@@ -246,7 +246,7 @@ const (
 	pagecacheProgWasRead          = "was_read"
 	pagecacheVarEnabled           = "enabled"
 	pagecacheVarLacks             = "lacks"
-	pagecacheVarLap               = "lap"
+	pagecacheVarWindow            = "window"
 	pagecacheVarLookFrom          = "look_from"
 	pagecacheVarLookTicks         = "look_ticks"
 	pagecacheVarLookTo            = "look_to"
@@ -369,7 +369,7 @@ type pagecacheMapSpecs struct {
 type pagecacheVariableSpecs struct {
 	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
 	Lacks         *ebpf.VariableSpec `ebpf:"lacks"`
-	Lap           *ebpf.VariableSpec `ebpf:"lap"`
+	Window        *ebpf.VariableSpec `ebpf:"window"`
 	LookFrom      *ebpf.VariableSpec `ebpf:"look_from"`
 	LookTicks     *ebpf.VariableSpec `ebpf:"look_ticks"`
 	LookTo        *ebpf.VariableSpec `ebpf:"look_to"`
@@ -457,7 +457,7 @@ func (m *pagecacheMaps) Close() error {
 type pagecacheVariables struct {
 	Enabled       *ebpf.Variable `ebpf:"enabled"`
 	Lacks         *ebpf.Variable `ebpf:"lacks"`
-	Lap           *ebpf.Variable `ebpf:"lap"`
+	Window        *ebpf.Variable `ebpf:"window"`
 	LookFrom      *ebpf.Variable `ebpf:"look_from"`
 	LookTicks     *ebpf.Variable `ebpf:"look_ticks"`
 	LookTo        *ebpf.Variable `ebpf:"look_to"`

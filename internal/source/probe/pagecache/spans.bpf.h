@@ -124,11 +124,11 @@ static __always_inline void close_span(struct task_struct *task, struct span *s,
 	awake = ran + wait;
 	if (!awake)
 		return;
-	if (w->spans_lap != lap) {
+	if (w->spans_window != window) {
 		w->held = 0;
 		w->ran = 0;
 		w->worst_ns = 0;
-		w->spans_lap = lap;
+		w->spans_window = window;
 	}
 	ADD(w->awake_ns, awake);
 	ADD(w->ran, 1);
@@ -164,7 +164,7 @@ static __always_inline void next_span(struct task_struct *task, bool begins)
 	if (!begins) {
 		w = bpf_map_lookup_elem(&waits, &tgid);
 		if (w) {
-			w->lap = lap;
+			w->window = window;
 			close_span(task, s, w);
 		}
 	}

@@ -104,10 +104,10 @@ func TestRowsOfEndedProcessesGo(t *testing.T) {
 		}
 		return n
 	}
-	if err := p.Collect(sample.Lap, r); err != nil {
+	if err := p.Collect(sample.IntervalEnd, r); err != nil {
 		t.Fatal(err)
 	}
-	w := r.Lap(time.Now())
+	w := r.NextWindow(time.Now())
 	told := 0
 	w.Each(sample.WaitWorst, func(e sample.Entity, _ *sample.Series) {
 		if strings.HasPrefix(filepath.Base(os.Args[0]), w.Processes[e.PID].Comm) {

@@ -119,7 +119,7 @@ func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 	}
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(weight(&b.account), weight(&a.account)) })
 	most := maxRows
-	if phase == sample.Lap || p.laps > 1 {
+	if phase == sample.IntervalEnd || p.windows > 1 {
 		most = maxLapRows
 	}
 	for i := most; i < len(rows); i++ {
@@ -133,7 +133,7 @@ func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 		id, e := r.file(), r.entity()
 		p.emitAccount(e, &r.account, putting(into, r.ended))
 		touches.emitFile(r.key, into)
-		if r.account.Longest > 0 && r.account.LongestLap == p.laps-1 {
+		if r.account.Longest > 0 && r.account.LongestWindow == p.windows-1 {
 			into.Put(sample.CacheLongest, e, float64(r.account.Longest)/1e9, fromSwitch)
 		}
 		path, err := p.path(r.key)

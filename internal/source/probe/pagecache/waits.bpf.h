@@ -19,7 +19,7 @@ static __always_inline struct wait_times *waits_of(struct task_struct *task, u32
 		ADD(lost_waits, 1);
 		return 0;
 	}
-	w->lap = lap;
+	w->window = window;
 	note_process(task, tgid);
 	return w;
 }

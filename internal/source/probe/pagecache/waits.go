@@ -42,7 +42,7 @@ func (p *Probe) waitRows(ended func(tgid uint32, w *pagecacheWaitTimes) bool) ([
 // emitWaits emits what each process waited for. Here the programs themselves have
 // told which processes still live, containers' included.
 func (p *Probe) emitWaits(into sample.Sink) error {
-	rows, err := p.waitRows(func(_ uint32, w *pagecacheWaitTimes) bool { return w.Lap+1 < p.laps })
+	rows, err := p.waitRows(func(_ uint32, w *pagecacheWaitTimes) bool { return w.Window+1 < p.windows })
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (p *Probe) emitWait(e sample.Entity, w *pagecacheWaitTimes, into sample.Sin
 	into.Put(sample.WaitThreads, e, float64(w.Threads), fromSwitch)
 	put(sample.WaitAwake, e, seconds(w.AwakeNs), fromSpans)
 	put(sample.WaitWeighted, e, seconds(w.WeightedNs), fromSpans)
-	if w.SpansLap+1 == p.laps {
+	if w.SpansWindow+1 == p.windows {
 		into.Put(sample.WaitHeld, e, float64(w.Held), fromSpans)
 		into.Put(sample.WaitRan, e, float64(w.Ran), fromSpans)
 		into.Put(sample.WaitWorst, e, seconds(w.WorstNs), fromSpans)

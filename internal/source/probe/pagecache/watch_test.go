@@ -36,7 +36,7 @@ func atEnd(t *testing.T, w *Watch, r *sample.Recorder, phase sample.Phase) {
 			break
 		}
 		if !looking { // it was too short to tell anything
-			if err := w.Collect(sample.Lap, r); err != nil {
+			if err := w.Collect(sample.IntervalEnd, r); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -113,7 +113,7 @@ func TestWatchScalesToAllReads(t *testing.T) {
 		}
 		calls := readCalls(t, cmd.Process.Pid)
 		for range looks - 1 {
-			atEnd(t, w, r, sample.Lap)
+			atEnd(t, w, r, sample.IntervalEnd)
 		}
 		atEnd(t, w, r, sample.Last)
 		truth := pages * (readCalls(t, cmd.Process.Pid) - calls)
@@ -237,7 +237,7 @@ func TestWatchPaysForLongLooks(t *testing.T) {
 func TestWatchWithoutALookSaysNothing(t *testing.T) {
 	w := watching(t, Pace{Length: time.Second, Every: func() time.Duration { return time.Hour }})
 	r := sample.NewRecorder(time.Now())
-	for _, phase := range []sample.Phase{sample.First, sample.Tick, sample.Lap, sample.Last} {
+	for _, phase := range []sample.Phase{sample.First, sample.Tick, sample.IntervalEnd, sample.Last} {
 		if err := w.Collect(phase, r); err != nil {
 			t.Fatal(err)
 		}

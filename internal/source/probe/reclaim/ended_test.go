@@ -14,7 +14,7 @@ import (
 // A process that has ended is told of once more, and its row is given up; one
 // that goes on keeps its own. Between the ends of windows, too.
 func TestRowsOfEndedProcesses(t *testing.T) {
-	for _, phase := range []sample.Phase{sample.Lap, sample.Tick} {
+	for _, phase := range []sample.Phase{sample.IntervalEnd, sample.Tick} {
 		h := host.Live()
 		h.Self = 0
 		source, err := Open(h)
@@ -39,9 +39,9 @@ func TestRowsOfEndedProcesses(t *testing.T) {
 		}
 		collect(phase)
 		if phase == sample.Tick {
-			collect(sample.Lap)
+			collect(sample.IntervalEnd)
 		}
-		w := r.Lap(time.Now())
+		w := r.NextWindow(time.Now())
 		for _, tgid := range []uint32{ended, self} {
 			e := sample.Entity{PID: int(tgid), Class: "host"}
 			if s, _ := w.Sum(sample.ReclaimTime, e); s != 5 {

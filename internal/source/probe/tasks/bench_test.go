@@ -11,10 +11,10 @@ import (
 	"iocause/internal/source/proc/proctest"
 )
 
-// BenchmarkLap measures a pass over real, sleeping processes beside those that
+// BenchmarkInterval measures a pass over real, sleeping processes beside those that
 // run on the machine anyway: BenchmarkCollect of source/proc/pid is the same
 // with the files of /proc.
-func BenchmarkLap(b *testing.B) {
+func BenchmarkInterval(b *testing.B) {
 	bpftest.Root(b)
 	for _, n := range []int{100, 5000, 20000} {
 		if n > 100 && testing.Short() {
@@ -33,10 +33,10 @@ func BenchmarkLap(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := s.Collect(sample.Lap, r); err != nil {
+				if err := s.Collect(sample.IntervalEnd, r); err != nil {
 					b.Fatal(err)
 				}
-				r.Lap(time.Now())
+				r.NextWindow(time.Now())
 			}
 		})
 	}

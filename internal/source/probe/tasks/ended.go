@@ -75,7 +75,7 @@ func (p *Ended) Collect(phase sample.Phase, into sample.Sink) error {
 	}
 	clear(p.gone) // threads of processes that live on are counted with these
 	err = errors.Join(err, p.probe.Losses("ended", []string{"lost_ended"}, into))
-	if phase == sample.Lap {
+	if phase == sample.IntervalEnd {
 		err = errors.Join(err, p.begin())
 	}
 	return err

@@ -161,8 +161,8 @@ func TestKnownWork(t *testing.T) {
 	sums := map[sample.Metric]float64{}
 	for range rounds {
 		c.Work(t)
-		collect(sample.Lap)
-		w := r.Lap(time.Now())
+		collect(sample.IntervalEnd)
+		w := r.NextWindow(time.Now())
 		for _, m := range Metrics() {
 			v, _ := w.Sum(m, sample.Entity{PID: pid})
 			if v < 0 {

@@ -37,12 +37,12 @@ func TestFilesThatRest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lap := func(phase sample.Phase) (bytes float64, rows int) {
+	observe := func(phase sample.Phase) (bytes float64, rows int) {
 		t.Helper()
 		if err := p.Collect(phase, r); err != nil {
 			t.Fatal(err)
 		}
-		w := r.Lap(time.Now())
+		w := r.NextWindow(time.Now())
 		w.Each(sample.WritebackBytes, func(e sample.Entity, s *sample.Series) {
 			if e.File == id {
 				bytes += s.Sum()
@@ -58,14 +58,14 @@ func TestFilesThatRest(t *testing.T) {
 		}
 		return bytes, rows
 	}
-	lap(sample.First)
+	observe(sample.First)
 	for i, c := range []struct{ write, rows int }{
 		{pages, 1}, {0, 1}, {0, 0}, {0, 0}, {17, 1}, {pages, 1}, {0, 1}, {0, 0},
 	} {
 		if c.write > 0 {
 			write(c.write)
 		}
-		if bytes, rows := lap(sample.Lap); bytes != float64(c.write*4096) || rows != c.rows {
+		if bytes, rows := observe(sample.IntervalEnd); bytes != float64(c.write*4096) || rows != c.rows {
 			t.Errorf("window %d: %g bytes of %d rows, want %d of %d", i, bytes, rows, c.write*4096, c.rows)
 		}
 	}

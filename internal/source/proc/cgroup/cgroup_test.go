@@ -290,23 +290,23 @@ func TestCgroupsComeAndGo(t *testing.T) {
 	}
 	s := x.Open(OpenIO)
 	r := sample.NewRecorder(x.Host().Now())
-	lap := func(phase sample.Phase) *sample.Window {
+	observe := func(phase sample.Phase) *sample.Window {
 		t.Helper()
 		if err := s.Collect(phase, r); err != nil {
 			t.Fatal(err)
 		}
-		return r.Lap(x.Host().Now())
+		return r.NextWindow(x.Host().Now())
 	}
 	e := func(name string) sample.Entity { return sample.Entity{Cgroup: "/" + name, Device: "vda"} }
 	write("a", 1000)
-	lap(sample.First)
+	observe(sample.First)
 	// The new one is made before the old one goes, so that it has another inode.
 	write("new", 1500)
 	remove("a")
 	if err := os.Rename(filepath.Join(x.Dir, "sys/fs/cgroup/new"), filepath.Join(x.Dir, "sys/fs/cgroup/a")); err != nil {
 		t.Fatal(err)
 	}
-	w := lap(sample.Lap)
+	w := observe(sample.IntervalEnd)
 	proctest.Want(t, w, sample.CgroupReadBytes, e("a"), 1500)
 	if len(w.Gaps) > 0 {
 		t.Errorf("%+v", w.Gaps)
@@ -317,15 +317,15 @@ func TestCgroupsComeAndGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w = lap(sample.Lap)
+	w = observe(sample.IntervalEnd)
 	proctest.WantAbsent(t, w, sample.CgroupReadBytes, e("z"))
 	for i := range most {
 		remove(fmt.Sprintf("c%04d", i))
 	}
-	w = lap(sample.Lap)
+	w = observe(sample.IntervalEnd)
 	proctest.WantAbsent(t, w, sample.CgroupReadBytes, e("z")) // it may be old
 	write("z", 7e6+5)
-	w = lap(sample.Lap)
+	w = observe(sample.IntervalEnd)
 	proctest.Want(t, w, sample.CgroupReadBytes, e("z"), 5)
 }
 

@@ -74,7 +74,7 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	}
 	s.after.ended = max(0, len(s.before)-s.after.seen)
 	s.gaps(into)
-	if phase == sample.Lap {
+	if phase == sample.IntervalEnd {
 		s.goOn(found)
 	}
 	return s.after.err

@@ -13,13 +13,13 @@ import (
 	"iocause/internal/sample"
 )
 
-func laps(t *testing.T, every time.Duration, count int, f func(i int, w *sample.Window), entries ...Entry) *Collector {
+func intervals(t *testing.T, every time.Duration, count int, f func(i int, w *sample.Window), entries ...Entry) *Collector {
 	t.Helper()
 	c := Open(t.Context(), host.Live(), entries)
 	c.host.IsLive = false // no look at the real cache
 	c.Begin()
 	i := 0
-	if err := c.Laps(t.Context(), every, count, func(w *sample.Window) error { f(i, w); i++; return nil }); err != nil {
+	if err := c.Intervals(t.Context(), every, count, func(w *sample.Window) error { f(i, w); i++; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Close(); err != nil {
@@ -39,7 +39,7 @@ func TestLapsEndAfterAStop(t *testing.T) {
 			return nil
 		}}
 		windows := 0
-		laps(t, 300*time.Millisecond, 3, func(int, *sample.Window) {
+		intervals(t, 300*time.Millisecond, 3, func(int, *sample.Window) {
 			if windows++; windows > 3 {
 				t.Fatal("it goes on")
 			}
@@ -59,7 +59,7 @@ func TestLapsWithoutCountGoOn(t *testing.T) {
 		c.host.IsLive = false
 		c.Begin()
 		windows := 0
-		if err := c.Laps(ctx, time.Second, 0, func(*sample.Window) error { windows++; return nil }); err != nil || windows < 9 {
+		if err := c.Intervals(ctx, time.Second, 0, func(*sample.Window) error { windows++; return nil }); err != nil || windows < 9 {
 			t.Errorf("%d windows, %v", windows, err)
 		}
 	})
@@ -67,18 +67,18 @@ func TestLapsWithoutCountGoOn(t *testing.T) {
 
 // What a source that hangs has counted in this window is not used either, in
 // none of the windows: half of a counter would pass for a small one.
-func TestStuckSourceIsLeftBehindInLaps(t *testing.T) {
+func TestStuckSourceIsLeftBehindInIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		released := make(chan struct{})
 		defer close(released)
 		f := &fake{put: dirty}
 		f.fails = func(call int) error {
-			if call == 7 { // the end of the third lap, after a tick that it answered
+			if call == 7 { // the end of the third interval, after a tick that it answered
 				<-released
 			}
 			return nil
 		}
-		laps(t, 2*time.Second, 20, func(i int, w *sample.Window) {
+		intervals(t, 2*time.Second, 20, func(i int, w *sample.Window) {
 			if has, want := w.Has(sample.DiskReadBytes), i < 2; has != want {
 				t.Errorf("window %d has figures: %v, want %v", i, has, want)
 			}
@@ -91,7 +91,7 @@ func TestStuckSourceIsLeftBehindInLaps(t *testing.T) {
 
 // What a source lacks is said in every window that lacks it, in no other, and
 // no list grows: neither that of what it lacks for good nor that of the rest.
-func TestGapsOfEachLap(t *testing.T) {
+func TestGapsOfEachInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
 		f := &fake{put: func(phase sample.Phase, into sample.Sink) {
@@ -111,7 +111,7 @@ func TestGapsOfEachLap(t *testing.T) {
 			return nil
 		}
 		shut := Entry{Name: "shut", Open: func(*host.Host) (sample.Source, error) { return nil, errors.New("refused") }}
-		c := laps(t, time.Second, 5, func(i int, w *sample.Window) {
+		c := intervals(t, time.Second, 5, func(i int, w *sample.Window) {
 			var got []string
 			for _, g := range w.Gaps {
 				got = append(got, g.Why)
