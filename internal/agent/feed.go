@@ -31,7 +31,7 @@ type feed struct {
 	table   bool // what it reads is no series: seen keeps it
 	late    bool // it is costly to open: not before it is read for the first time
 
-	infos map[sample.Metric]sample.Info
+	infos map[sample.Metric][]sample.Info
 	known map[of]*stream
 	last  time.Time // the instant of the newest frame
 
@@ -212,12 +212,14 @@ func (f *feed) take(w *sample.Window, read time.Time, every time.Duration) error
 		metrics = append(metrics, f.entry.Metrics...)
 	}
 	for _, m := range metrics {
-		info := f.infos[m]
+		infos := f.infos[m]
 		w.Each(m, func(e sample.Entity, s *sample.Series) {
 			if e.PID != 0 || e.File != (sample.FileID{}) {
 				return
 			}
-			frame.Values = append(frame.Values, f.value(info, e, s, read))
+			for _, info := range infos {
+				frame.Values = append(frame.Values, f.value(info, e, s, read))
+			}
 		})
 	}
 	kernel := 0.0

@@ -282,7 +282,7 @@ func TestSeriesNames(t *testing.T) {
 		sample.DiskReadBytes: "iocause_disk_read_bytes_total", sample.MemTotal: "iocause_mem_total_bytes",
 		sample.VMSwapIn: "iocause_vm_swap_in_pages_total", sample.DiskInFlight: "iocause_disk_in_flight",
 	} {
-		if got := series.NameOf(infos()[m]); got != want {
+		if got := series.NameOf(infos()[m][0]); got != want {
 			t.Errorf("%s is %s, want %s", m, got, want)
 		}
 	}

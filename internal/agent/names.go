@@ -13,11 +13,11 @@ func labelsOf(e sample.Entity) []series.Label {
 	return []series.Label{{Name: "device", Value: e.Device}, {Name: "class", Value: e.Class}, {Name: "cgroup", Value: e.Cgroup}}
 }
 
-// infos is the catalog by metric.
-func infos() map[sample.Metric]sample.Info {
-	all := map[sample.Metric]sample.Info{}
+// infos is the catalog by metric: under each name that a metric goes by.
+func infos() map[sample.Metric][]sample.Info {
+	all := map[sample.Metric][]sample.Info{}
 	for _, i := range sample.Catalog() {
-		all[i.Metric] = i
+		all[i.Metric] = i.Names()
 	}
 	return all
 }

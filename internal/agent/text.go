@@ -27,7 +27,9 @@ func describe() map[string]described {
 		if _, class, ok := strings.Cut(i.On, "class "); ok {
 			d.help += "; class: " + class
 		}
-		all[series.NameOf(i)] = d
+		for _, name := range series.NamesOf(i) {
+			all[name] = d
+		}
 	}
 	return all
 }

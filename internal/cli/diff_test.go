@@ -127,9 +127,9 @@ func TestDiffOfAnAgent(t *testing.T) {
 			cold := (1 - hits) * s
 			look := math.Floor(s / 20) // of 200 ms every 20 s
 			return map[string]float64{
-				"iocause_cache_sampled_time_seconds_total": look * .2, "iocause_cache_sampled_visits_pages_total": look * 20 * 10_000,
+				"iocause_cache_sampled_time_seconds_total": look * .2, "iocause_cache_sampled_accesses_pages_total": look * 20 * 10_000,
 				"iocause_cache_sampled_hits_pages_total": hits * look * 20 * 10_000, "iocause_cache_sampled_misses_pages_total": (1 - hits) * look * 20 * 10_000,
-				"iocause_cache_sampled_visited_bytes_total": look * 20 * 10_000 * 4096, "iocause_disk_read_bytes_total": cold * 10_000 * 4096,
+				"iocause_cache_sampled_accessed_bytes_total": look * 20 * 10_000 * 4096, "iocause_disk_read_bytes_total": cold * 10_000 * 4096,
 				"iocause_disk_reads_total": cold * 160, "iocause_disk_busy_seconds_total": cold,
 			}
 		}
@@ -167,7 +167,7 @@ func TestDiffOfAnAgent(t *testing.T) {
 	// The cache of the second time as its command shows it.
 	code, out, notes = runApp(t.Context(), nil, "cache", "--dir", dir, "--from", at(length), "--to", at(0), "--format", "json")
 	if r := rows(t, out, "estimate"); code != 0 || len(r) != 1 || math.Abs(r[0]["hit_ratio"].(float64)-.2) > .001 ||
-		math.Abs(r[0]["visited_bytes_per_s"].(float64)/(10_000*4096)-1) > .02 || r[0]["evicted_bytes_per_s"] != nil {
+		math.Abs(r[0]["read_bytes_per_s"].(float64)/(10_000*4096)-1) > .02 || r[0]["evicted_bytes_per_s"] != nil {
 		t.Errorf("code %d: %s%s", code, out, notes)
 	}
 }

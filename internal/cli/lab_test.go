@@ -31,7 +31,7 @@ func TestLabLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r load.Result
-	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Calls != 97 || r.Visits != 194 {
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Calls != 97 || r.Accesses != 194 {
 		t.Errorf("%s: %v", out, err)
 	}
 	out, err = runLab(t, "load", "read", "--path", path)

@@ -279,7 +279,7 @@ func reportsOnTree(t *testing.T, dir string, readers []source.Entry, empty bool)
 func TestCalmIsNotCertain(t *testing.T) {
 	quiet := source.Entry{Name: "pressure", Metrics: []sample.Metric{sample.PSISome}, Needs: "nothing",
 		Open: func(*host.Host) (sample.Source, error) { return onlyPressure{}, nil }}
-	entries := []source.Entry{quiet, fails("probe", os.ErrPermission, sample.WaitIO, sample.CacheVisits, sample.BlockDeviceTime)}
+	entries := []source.Entry{quiet, fails("probe", os.ErrPermission, sample.WaitIO, sample.CacheAccesses, sample.BlockDeviceTime)}
 	_, out, _ := runApp(t.Context(), entries, "--duration", "100ms", "--format", "json")
 	r := decode(t, out)
 	checkReport(t, &r)

@@ -228,7 +228,7 @@ func TestRecordEndsWithItsDurationOrAnInterrupt(t *testing.T) {
 		}
 		// what was missing from the start is missing in every part
 		code, out, notes := runApp(t.Context(), nil, "cache", "--recording", path, "--from", "+150ms")
-		if code != 0 || !strings.Contains(notes+out, "cache.visits was not measured") {
+		if code != 0 || !strings.Contains(notes+out, "cache.accesses was not measured") {
 			t.Errorf("code %d, %q%q", code, out, notes)
 		}
 		code, out, _ = runApp(t.Context(), nil, "diagnose", "--recording", path, "--from", "+150ms", "--format", "json")

@@ -117,8 +117,8 @@ func TestIntervalsAddUp(t *testing.T) {
 		}
 		intervals++
 		for _, row := range v.ByFile.Rows {
-			sum += row["visited_bytes_per_s"].(float64) * v.Seconds / 4096
-			cold += row["cold_bytes_per_s"].(float64) * v.Seconds / 4096
+			sum += row["read_bytes_per_s"].(float64) * v.Seconds / 4096
+			cold += row["from_disk_bytes_per_s"].(float64) * v.Seconds / 4096
 		}
 	}
 	if intervals != 10 {

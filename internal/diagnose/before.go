@@ -79,7 +79,7 @@ func (c *Case) paceOf(wanted func(pid int, comm string) bool) pace {
 		// what io_uring does is in the second account only; what a program
 		// reads of its mappings nobody counts
 		p.bytes += max(sum(sample.ProcReadChars)+sum(sample.ProcWriteChars),
-			(sum(sample.CacheVisits)+sum(sample.CacheDirtied))*pageSize+c.direct(pid))
+			(sum(sample.CacheAccesses)+sum(sample.CacheDirtied))*pageSize+c.direct(pid))
 		v := c.measure(pid)
 		if t := v.waitIO(); t > 0 {
 			p.waiting += t

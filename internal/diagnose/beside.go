@@ -74,7 +74,7 @@ func (c *Case) title(r *Report) string {
 		return "no program was seen to wait long, but other figures say that somebody does"
 	case len(r.Doubts) > 0:
 		return "somebody may wait, and it is not known who"
-	case !c.w.Told && !c.tasksKnown() && (c.w.Has(sample.PSISome) || c.w.Has(sample.WaitLooks)):
+	case !c.w.Told && !c.tasksKnown() && (c.w.Has(sample.PSISome) || c.w.Has(sample.WaitSnapshots)):
 		return fmt.Sprintf("no problem seen, %s unchecked", sample.Counted(len(r.CannotTell), "cause"))
 	}
 	return "too little could be measured to name a cause or to rule out all"

@@ -11,7 +11,7 @@ import (
 func cacheBusting() Cause {
 	return Cause{
 		ID: CacheBusting, Title: "the data set is larger than the memory that can cache it",
-		Needs: [][]sample.Metric{{sample.CacheCold, sample.ProcReadBytes}, {sample.CacheReread, sample.VMRefaultFile}},
+		Needs: [][]sample.Metric{{sample.CacheMisses, sample.ProcReadBytes}, {sample.CacheReread, sample.VMRefaultFile}},
 		Over:  append(append(deviceCauses(), servedCauses()...), ColdCache, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			v := c.cache()

@@ -31,7 +31,7 @@ func cachePollution() Cause {
 		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, CgroupCacheLimit, ColdCache, NoisyNeighbour, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			if !c.exact() {
-				return cannotTell(c.w.WhyAbsent(sample.CacheVisits))
+				return cannotTell(c.w.WhyAbsent(sample.CacheAccesses))
 			}
 			v := c.cache()
 			if why := c.readsMatter(&v); why != "" {
@@ -130,8 +130,8 @@ func (c *Case) fillers(capacity float64) (most filler, all float64) {
 // before. On a second pass over more than can be cached every page is a re-read,
 // and still none is a hit.
 func (c *Case) useOnce(f *filler, capacity float64) bool {
-	visits, missed := c.sumOf(sample.CacheVisits, f.pid), c.sumOf(sample.CacheCold, f.pid)
-	if visits-missed > useOnceHits*visits {
+	accesses, missed := c.sumOf(sample.CacheAccesses, f.pid), c.sumOf(sample.CacheMisses, f.pid)
+	if accesses-missed > useOnceHits*accesses {
 		return false
 	}
 	if f.reread <= useOnceReread*f.inserted {
@@ -153,7 +153,7 @@ func (c *Case) readsFile(id sample.FileID) bool {
 	if id == (sample.FileID{}) {
 		return false
 	}
-	for _, m := range []sample.Metric{sample.CacheVisits, sample.CacheColdMapped, sample.CacheInserted} {
+	for _, m := range []sample.Metric{sample.CacheAccesses, sample.CacheMappedMisses, sample.CacheInserted} {
 		if c.w.Get(m, sample.Entity{PID: c.victim.pid, File: id}) != nil {
 			return true
 		}

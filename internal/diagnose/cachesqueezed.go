@@ -40,11 +40,11 @@ type squeeze struct {
 func cacheSqueezed() Cause {
 	return Cause{
 		ID: CacheSqueezed, Title: "other memory grew and pushed the data out of the cache",
-		Needs: [][]sample.Metric{{sample.CacheCold}, {sample.CacheReread}, {sample.MemCache}, {sample.VMRefaultFile}},
+		Needs: [][]sample.Metric{{sample.CacheMisses}, {sample.CacheReread}, {sample.MemCache}, {sample.VMRefaultFile}},
 		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, CgroupCacheLimit, CachePollution, ColdCache, NoisyNeighbour, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			if !c.exact() {
-				return cannotTell(c.w.WhyAbsent(sample.CacheVisits))
+				return cannotTell(c.w.WhyAbsent(sample.CacheAccesses))
 			}
 			v := c.cache()
 			if why := c.readsMatter(&v); why != "" {
@@ -87,7 +87,7 @@ func (c *Case) judgeSqueeze(v *cacheView, q *squeeze) Verdict {
 	}
 	set := c.victimsSet().least
 	if q.since {
-		now, then := c.filesVisited(), c.was.filesVisited()
+		now, then := c.filesAccessed(), c.was.filesAccessed()
 		if then > 0 && now > dataGrew*then && now > q.room {
 			return no(fmt.Sprintf("the data grew: the files that the victim reads have %s, before %s, and there was room for %s", bytes(now), bytes(then), bytes(q.room)))
 		}

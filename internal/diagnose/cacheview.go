@@ -10,15 +10,15 @@ import (
 // Thresholds of the page-cache causes.
 const (
 	refaultLimit = 0.25 // share of inserted pages that had been evicted: from here on "busting"
-	coldVisits   = 64   // pages; fewer cold pages than this are not worth a cause
+	fewMisses    = 64   // pages; fewer misses pages than this are not worth a cause
 )
 
 // cacheView is what the page cache did for the victim.
 type cacheView struct {
 	known    bool
 	why      string  // when not known
-	visits   float64 // pages asked for by reads
-	cold     float64 // of these from disk
+	accesses float64 // pages asked for by reads
+	misses   float64 // of these from disk
 	mapped   float64 // pages first used through a mapping, from disk
 	inserted float64 // pages put in for reading
 	reread   float64 // of these, evicted during the window
@@ -29,9 +29,9 @@ type cacheView struct {
 	from     sample.Metric
 }
 
-// hitRatio is the share of visits served from the cache, 0 to 1.
+// hitRatio is the share of accesses served from the cache, 0 to 1.
 func (v *cacheView) hitRatio() float64 {
-	if r, ok := figure.HitRatio(v.visits, v.cold); ok {
+	if r, ok := figure.HitRatio(v.accesses, v.misses); ok {
 		return r
 	}
 	return 1
@@ -39,25 +39,25 @@ func (v *cacheView) hitRatio() float64 {
 
 // byMapping tells of a victim whose pages come from disk by faults of mapped
 // files: the hit ratio of read calls says nothing of these.
-func (v *cacheView) byMapping() bool { return v.mapped > v.cold }
+func (v *cacheView) byMapping() bool { return v.mapped > v.misses }
 
 // fromDisk is the pages that came from disk and were used.
-func (v *cacheView) fromDisk() float64 { return v.cold + v.mapped + v.blocks }
+func (v *cacheView) fromDisk() float64 { return v.misses + v.mapped + v.blocks }
 
 func (c *Case) cache() cacheView {
 	w := c.w
-	if !w.Has(sample.CacheVisits) {
+	if !w.Has(sample.CacheAccesses) {
 		return c.cacheFromProc()
 	}
 	v := cacheView{
-		known: true, visits: c.of(sample.CacheVisits), cold: c.of(sample.CacheCold),
-		mapped: c.of(sample.CacheColdMapped), major: c.of(sample.CacheMajor),
+		known: true, accesses: c.of(sample.CacheAccesses), misses: c.of(sample.CacheMisses),
+		mapped: c.of(sample.CacheMappedMisses), major: c.of(sample.CacheMajor),
 		inserted: c.of(sample.CacheInserted) - c.of(sample.CacheWriteAlloc), reread: c.of(sample.CacheReread),
 	}
 	r := c.reading()
 	v.readWait = r.cached + r.metadata
 	if r.metadata > r.cached { // its blocks are put in, and no event tells that they are used
-		v.blocks = max(0, v.inserted-v.cold-v.mapped)
+		v.blocks = max(0, v.inserted-v.misses-v.mapped)
 	}
 	v.refault, v.from = c.refaultShare(&v)
 	if c.w.Told {
@@ -117,13 +117,13 @@ func (c *Case) cacheFromProc() cacheView {
 	}
 	refaults, hasRefaults := c.all(sample.VMRefaultFile)
 	if !ok || !hasRefaults {
-		return cacheView{why: c.w.WhyAbsent(sample.CacheVisits)}
+		return cacheView{why: c.w.WhyAbsent(sample.CacheAccesses)}
 	}
 	v := cacheView{
-		known: true, inserted: in / pageSize, cold: in / pageSize, visits: c.of(sample.ProcReadChars) / pageSize,
+		known: true, inserted: in / pageSize, misses: in / pageSize, accesses: c.of(sample.ProcReadChars) / pageSize,
 		readWait: c.victim.waitTotal - c.victim.wait["sync"] - c.victim.wait["write"], from: sample.VMRefaultFile,
 	}
-	v.visits = max(v.visits, v.cold)
+	v.accesses = max(v.accesses, v.misses)
 	if all, ok := c.all(sample.VMPageIn); ok && all > 0 {
 		v.refault = min(1, refaults*pageSize/all)
 	}
@@ -131,16 +131,16 @@ func (c *Case) cacheFromProc() cacheView {
 }
 
 // exact tells whether the page cache was accounted page by page.
-func (c *Case) exact() bool { return c.w.Has(sample.CacheVisits) && !c.w.Told }
+func (c *Case) exact() bool { return c.w.Has(sample.CacheAccesses) && !c.w.Told }
 
 // readsMatter says why a cache cause is out of the question, "" when it is not.
 func (c *Case) readsMatter(v *cacheView) string {
 	switch {
 	case !c.suffers():
 		return "nobody waits for I/O long enough to matter"
-	case c.w.Told && v.visits == 0:
+	case c.w.Told && v.accesses == 0:
 		return "the victim reads nothing"
-	case v.fromDisk() < coldVisits:
+	case v.fromDisk() < fewMisses:
 		return fmt.Sprintf("the victim's reads are served from the cache: only %.0f pages came from disk", v.fromDisk())
 	case v.readWait < 0.3*(c.victim.waitTotal+c.victim.pause) && !c.neverBlocks():
 		return "the victim waits mostly in something else than cached reads"
@@ -170,9 +170,9 @@ func (c *Case) filesFromDisk() float64 {
 		if e.PID != c.victim.pid || e.File == (sample.FileID{}) {
 			return
 		}
-		reread, _ := c.w.Sum(sample.CacheCold, e)
-		mapped, _ := c.w.Sum(sample.CacheColdMapped, e)
-		if f, ok := c.w.Files[e.File]; ok && f.Size > 0 && reread+mapped >= coldVisits {
+		reread, _ := c.w.Sum(sample.CacheMisses, e)
+		mapped, _ := c.w.Sum(sample.CacheMappedMisses, e)
+		if f, ok := c.w.Files[e.File]; ok && f.Size > 0 && reread+mapped >= fewMisses {
 			total += float64(f.Size)
 		}
 	})
@@ -182,24 +182,24 @@ func (c *Case) filesFromDisk() float64 {
 // cacheEvidence is what every page-cache cause shows.
 func (c *Case) cacheEvidence(v *cacheView) []Evidence {
 	s := c.w.Seconds()
-	source := sample.CacheVisits
+	source := sample.CacheAccesses
 	if !c.w.Has(source) {
 		source = sample.ProcReadBytes
 	}
 	var e []Evidence
-	if v.blocks > v.cold { // the reads are few beside what is waited for
+	if v.blocks > v.misses { // the reads are few beside what is waited for
 		e = append(e, c.partOf("time blocked on inodes, directories and maps of blocks", c.victim.shareOf(c.reading().metadata, s), sample.WaitFor))
 	} else if !v.byMapping() && !(c.w.Told && source == sample.ProcReadBytes) { // else what the cache served is not known
 		e = append(e, c.figure("page cache hit ratio", v.hitRatio(), "ratio", source))
 	}
 	if v.byMapping() {
 		e = append(e, c.figure("major faults", v.major/s, "count/s", sample.CacheMajor),
-			c.figure("pages first used through a mapping", v.mapped/s, "pages/s", sample.CacheColdMapped))
+			c.figure("pages first used through a mapping", v.mapped/s, "pages/s", sample.CacheMappedMisses))
 	}
 	e = append(e,
 		c.figure("read from disk", v.fromDisk()*pageSize/s, "bytes/s", source),
 		c.figure("re-read after eviction", v.refault, "ratio", v.from))
-	if id := c.topFile("", sample.CacheWait, sample.CacheCold, sample.CacheColdMapped); id != (sample.FileID{}) {
+	if id := c.topFile("", sample.CacheWait, sample.CacheMisses, sample.CacheMappedMisses); id != (sample.FileID{}) {
 		if s := c.w.Get(sample.CacheResident, sample.Entity{File: id}); s != nil && c.w.Files[id].Size > 0 {
 			e = append(e, Evidence{Name: "of its file in the cache", Value: s.Last() * pageSize / float64(c.w.Files[id].Size),
 				Unit: "ratio", Source: s.Source})

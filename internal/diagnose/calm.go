@@ -134,7 +134,7 @@ func (c *Case) tasksKnown() bool {
 // counted tells whether waits were counted one by one: not told by a text, and not
 // sampled from looks at the states of threads, which do not see who sleeps until
 // io_uring or libaio is done.
-func (c *Case) counted() bool { return c.w.Has(sample.WaitIO) && !c.w.Has(sample.WaitLooks) }
+func (c *Case) counted() bool { return c.w.Has(sample.WaitIO) && !c.w.Has(sample.WaitSnapshots) }
 
 // hiding are the counters of lost events behind which a waiter may hide, and what
 // of it. Other losses take figures away, and nobody who waits.
@@ -191,7 +191,7 @@ func (c *Case) blindness() string {
 		return ""
 	}
 	why := "who waits for what could not be counted"
-	if looks, ok := c.gauge(sample.WaitLooks); ok {
+	if looks, ok := c.gauge(sample.WaitSnapshots); ok {
 		why = fmt.Sprintf("who waits for what is sampled, %.0f looks a second, because it could not be counted", looks)
 	}
 	for _, g := range c.w.Gaps {

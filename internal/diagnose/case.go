@@ -64,7 +64,7 @@ func newCase(w *sample.Window, target Target) *Case {
 	pids := map[int]bool{}
 	for _, m := range []sample.Metric{
 		sample.WaitIO, sample.WaitDirtyPause, sample.BlockOps, sample.ProcUser, sample.ProcReadBytes,
-		sample.ProcBlkioDelay, sample.BlockDirect, sample.CacheVisits, sample.ReclaimTime, sample.CompactTime,
+		sample.ProcBlkioDelay, sample.BlockDirect, sample.CacheAccesses, sample.ReclaimTime, sample.CompactTime,
 		sample.LockWait, sample.CallTime,
 	} {
 		w.Each(m, func(e sample.Entity, _ *sample.Series) {
@@ -301,7 +301,7 @@ func (c *Case) culprit() Culprit {
 // had from disk, what it wrote.
 func usual() []sample.Metric {
 	return []sample.Metric{
-		sample.CacheWait, sample.CacheCold, sample.CacheColdMapped, sample.DirectReadBytes, sample.CacheInserted, sample.CacheDirtied,
+		sample.CacheWait, sample.CacheMisses, sample.CacheMappedMisses, sample.DirectReadBytes, sample.CacheInserted, sample.CacheDirtied,
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func cgroupCacheLimit() Cause {
 	return Cause{
 		ID: CgroupCacheLimit, Title: "a cgroup's memory limit caps its page cache",
-		Needs: [][]sample.Metric{{sample.CacheCold, sample.ProcReadBytes}, {sample.CgroupMemUsage}, {sample.CgroupRefault, sample.CacheReread}},
+		Needs: [][]sample.Metric{{sample.CacheMisses, sample.ProcReadBytes}, {sample.CgroupMemUsage}, {sample.CgroupRefault, sample.CacheReread}},
 		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, ColdCache, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			v := c.cache()

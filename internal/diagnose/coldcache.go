@@ -7,7 +7,7 @@ import "iocause/internal/sample"
 func coldCache() Cause {
 	return Cause{
 		ID: ColdCache, Title: "data is read for the first time: the cache is cold",
-		Needs: [][]sample.Metric{{sample.CacheCold, sample.ProcReadBytes}, {sample.CacheReread, sample.VMRefaultFile}},
+		Needs: [][]sample.Metric{{sample.CacheMisses, sample.ProcReadBytes}, {sample.CacheReread, sample.VMRefaultFile}},
 		Over:  deviceCauses(),
 		Judge: func(c *Case) Verdict {
 			v := c.cache()

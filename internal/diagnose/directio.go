@@ -31,7 +31,7 @@ func directIO() Cause {
 				return no("nobody waits for I/O long enough to matter")
 			}
 			direct, again := c.of(sample.BlockDirect), c.of(sample.BlockDirectAgn)
-			cached := (c.of(sample.CacheCold) + c.of(sample.CacheColdMapped)) * pageSize
+			cached := (c.of(sample.CacheMisses) + c.of(sample.CacheMappedMisses)) * pageSize
 			if direct == 0 {
 				return no("the victim reads nothing with O_DIRECT")
 			}

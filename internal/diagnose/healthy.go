@@ -30,9 +30,9 @@ func (c *Case) healthy(excluded []Excluded, unchecked int) Finding {
 		}
 		f.Evidence = append(f.Evidence, c.figure("longest blocked process", c.longest, "ratio", m))
 	}
-	if c.w.Told && c.victim.pid != 0 && c.of(sample.CacheVisits) > 0 {
+	if c.w.Told && c.victim.pid != 0 && c.of(sample.CacheAccesses) > 0 {
 		v := c.cache()
-		f.Evidence = append(f.Evidence, c.figure("page cache hit ratio", v.hitRatio(), "ratio", sample.CacheVisits))
+		f.Evidence = append(f.Evidence, c.figure("page cache hit ratio", v.hitRatio(), "ratio", sample.CacheAccesses))
 	}
 	if c.w.Told {
 		f.Evidence = append(f.Evidence, c.callEvidence()...)
@@ -51,10 +51,10 @@ func (c *Case) healthy(excluded []Excluded, unchecked int) Finding {
 	if p := c.w.Get(sample.PSISome, sample.Entity{Class: "io"}); p != nil {
 		f.Evidence = append(f.Evidence, Evidence{Name: "I/O pressure, some", Value: p.Sum() / c.w.Seconds(), Unit: "ratio", Source: p.Source})
 	}
-	visits, _ := c.all(sample.CacheVisits)
-	cold, _ := c.all(sample.CacheCold)
-	if r, ok := figure.HitRatio(visits, cold); ok {
-		f.Evidence = append(f.Evidence, c.figure("page cache hit ratio", r, "ratio", sample.CacheVisits))
+	accesses, _ := c.all(sample.CacheAccesses)
+	misses, _ := c.all(sample.CacheMisses)
+	if r, ok := figure.HitRatio(accesses, misses); ok {
+		f.Evidence = append(f.Evidence, c.figure("page cache hit ratio", r, "ratio", sample.CacheAccesses))
 	}
 	c.w.Each(sample.DiskBusy, func(e sample.Entity, s *sample.Series) {
 		if e.Device == c.device {

@@ -13,7 +13,7 @@ import (
 func hostDifference() Cause {
 	return Cause{
 		ID: HostDifference, Title: "the machine is set up differently, and that goes with the slowdown", Compares: true,
-		Needs: [][]sample.Metric{{sample.WaitIO, sample.ProcBlkioDelay}, {sample.ProcReadChars, sample.CacheVisits}},
+		Needs: [][]sample.Metric{{sample.WaitIO, sample.ProcBlkioDelay}, {sample.ProcReadChars, sample.CacheAccesses}},
 		Over: append(deviceCauses(), DeviceDegraded, ColdCache, CacheBusting, ReadaheadWaste, DirectIO, SyncWrites,
 			DirtyThrottling, WritebackInterference, SwapThrash, ReclaimStall, NoisyNeighbour),
 		Judge: func(c *Case) Verdict {

@@ -47,7 +47,7 @@ func (c *Case) evictsFor() evictor {
 	kswapd, ok := c.all(sample.VMStealKswapd)
 	direct, _ := c.all(sample.VMStealDirect)
 	refaults, counted := c.all(sample.VMRefaultFile)
-	if !ok || !counted || refaults < coldVisits {
+	if !ok || !counted || refaults < fewMisses {
 		return byUnknown
 	}
 	// What comes back must have been pushed out by somebody. Pages may have left

@@ -185,7 +185,7 @@ func (p promise) advise(do, expect string) Advice {
 // servedFromMemory is what goes away when what was evicted before is found in
 // memory instead: the waits for it, and making room for it.
 func (c *Case) servedFromMemory(v *cacheView, share float64) removal {
-	r := removal{kernel: true, copies: v.visits * pageSize}
+	r := removal{kernel: true, copies: v.accesses * pageSize}
 	if c.neverBlocks() {
 		r.sure = share * c.inFlight()
 		return r

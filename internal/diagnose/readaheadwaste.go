@@ -27,7 +27,7 @@ func readaheadWaste() Cause {
 			if !c.suffers() {
 				return no("nobody waits for I/O long enough to matter")
 			}
-			if v.inserted < coldVisits {
+			if v.inserted < fewMisses {
 				return no("the victim brings nothing into the cache")
 			}
 			used := v.fromDisk()
@@ -54,7 +54,7 @@ func readaheadWaste() Cause {
 				Evidence: []Evidence{
 					c.figure("read amplification", amplification, "ratio", sample.CacheInserted),
 					c.figure("read into the cache", v.inserted*pageSize/s, "bytes/s", sample.CacheInserted),
-					c.figure("of that used", used*pageSize/s, "bytes/s", sample.CacheCold),
+					c.figure("of that used", used*pageSize/s, "bytes/s", sample.CacheMisses),
 					c.figureOf("read-ahead of "+c.device, ahead, "bytes", sample.DeviceReadAhead, sample.Entity{Device: c.device}),
 					c.partOf("time blocked on reads", c.victim.shareOf(v.readWait, s), sample.WaitIO),
 				},

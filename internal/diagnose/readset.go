@@ -27,7 +27,7 @@ func (c *Case) victimsSet() readSet {
 // readSet adds up the files of the processes that are in it.
 func (c *Case) readSet(in func(pid int) bool) readSet {
 	files := map[sample.FileID]bool{}
-	for _, m := range []sample.Metric{sample.CacheVisits, sample.CacheInserted, sample.CacheColdMapped} {
+	for _, m := range []sample.Metric{sample.CacheAccesses, sample.CacheInserted, sample.CacheMappedMisses} {
 		c.w.Each(m, func(e sample.Entity, _ *sample.Series) {
 			if (e.PID != 0 || c.w.Told) && e.File != (sample.FileID{}) && in(e.PID) {
 				files[e.File] = true
@@ -51,7 +51,7 @@ func (c *Case) readSet(in func(pid int) bool) readSet {
 		put.all += p.inserted
 		put.distinct += max(0, p.inserted-p.reread)
 	}
-	if rest := c.unlisted(in); rest > 0.05*s.least && rest >= coldVisits {
+	if rest := c.unlisted(in); rest > 0.05*s.least && rest >= fewMisses {
 		s.least, s.most, s.open = s.least+rest, s.most+rest, true
 		asked.once, asked.twice = c.processes(sample.CacheTouchOnce, in), c.processes(sample.CacheTouchTwice, in)
 	}
@@ -125,10 +125,10 @@ type drawn struct {
 // filePages is what is known of one file's pages. All but asked is of whoever
 // read them.
 type filePages struct {
-	resident, evicted, inserted, reread, visits, mapped float64
-	known                                               bool    // resident is
-	whole                                               float64 // the file's size, 0 when not known
-	asked                                               drawn   // by read calls
+	resident, evicted, inserted, reread, accesses, mapped float64
+	known                                                 bool    // resident is
+	whole                                                 float64 // the file's size, 0 when not known
+	asked                                                 drawn   // by read calls
 }
 
 func (c *Case) filePages(f sample.FileID, in func(pid int) bool) filePages {
@@ -138,7 +138,7 @@ func (c *Case) filePages(f sample.FileID, in func(pid int) bool) filePages {
 	}
 	p := filePages{
 		evicted: of(sample.CacheEvicted), inserted: of(sample.CacheInserted), reread: of(sample.CacheReread),
-		visits: of(sample.CacheVisits), mapped: of(sample.CacheColdMapped) + of(sample.CacheFaults),
+		accesses: of(sample.CacheAccesses), mapped: of(sample.CacheMappedMisses) + of(sample.CacheFaults),
 	}
 	p.resident, p.known = c.w.Value(sample.CacheResident, sample.Entity{File: f})
 	if size := c.w.Files[f].Size; size > 0 {
@@ -183,7 +183,7 @@ func (p *filePages) seen() float64 {
 		n = max(n, p.resident+max(0, p.evicted-p.reread))
 	}
 	if p.mapped == 0 { // what is used through a mapping is not counted
-		n = min(n, max(first, p.visits))
+		n = min(n, max(first, p.accesses))
 	}
 	if p.whole > 0 {
 		n = min(n, p.whole)

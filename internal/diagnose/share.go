@@ -193,18 +193,18 @@ func (c *Case) inFlightShare(v *victim) float64 {
 func (c *Case) fetching(v *victim) float64 {
 	e := sample.Entity{PID: v.pid}
 	system, _ := c.w.Sum(sample.ProcSystem, e)
-	cold, _ := c.w.Sum(sample.CacheCold, e)
-	visits, _ := c.w.Sum(sample.CacheVisits, e)
-	if v.cpu == 0 || visits == 0 {
+	misses, _ := c.w.Sum(sample.CacheMisses, e)
+	accesses, _ := c.w.Sum(sample.CacheAccesses, e)
+	if v.cpu == 0 || accesses == 0 {
 		return 0
 	}
-	return clamp01(system / v.cpu * cold / visits)
+	return clamp01(system / v.cpu * misses / accesses)
 }
 
 // submits tells whether a process reads through the cache with libaio or io_uring.
 func (c *Case) submits(pid int) bool {
 	for _, way := range []string{"aio", "io_uring"} {
-		if n, _ := c.w.Sum(sample.CacheWayVisits, sample.Entity{PID: pid, Class: way}); n > 0 {
+		if n, _ := c.w.Sum(sample.CacheWayAccesses, sample.Entity{PID: pid, Class: way}); n > 0 {
 			return true
 		}
 	}

@@ -18,8 +18,8 @@ func newMachine() machine {
 	m.put(sample.WaitIO, sample.Entity{}, 0)
 	m.put(sample.WaitWeighted, sample.Entity{}, 0)
 	m.put(sample.WaitCompletions, sample.Entity{}, 0)
-	m.put(sample.CacheVisits, sample.Entity{}, 1000)
-	m.put(sample.CacheCold, sample.Entity{}, 0)
+	m.put(sample.CacheAccesses, sample.Entity{}, 1000)
+	m.put(sample.CacheMisses, sample.Entity{}, 0)
 	m.put(sample.CacheReread, sample.Entity{}, 0)
 	for _, class := range []string{"read", "write", "flush"} {
 		m.put(sample.BlockOps, sample.Entity{Device: "vda", Class: class}, 10)
@@ -70,7 +70,7 @@ func (m machine) master(pid int, comm string) {
 
 // reads adds what a process reads from disk, in pages.
 func (m machine) reads(pid int, pages float64) {
-	for _, metric := range []sample.Metric{sample.CacheVisits, sample.CacheCold, sample.CacheInserted} {
+	for _, metric := range []sample.Metric{sample.CacheAccesses, sample.CacheMisses, sample.CacheInserted} {
 		m.put(metric, sample.Entity{PID: pid}, pages)
 		m.put(metric, sample.Entity{}, pages)
 	}

@@ -122,7 +122,7 @@ func (c *Case) outside(s *sharing) float64 {
 	if s.others.time < c.w.Seconds() || c.syncs() || c.heldBack(v.process.IOCgroup, c.device) > 0 {
 		return 0
 	}
-	fetched := (c.of(sample.CacheCold)+c.of(sample.CacheColdMapped))*pageSize + c.of(sample.DirectReadBytes)
+	fetched := (c.of(sample.CacheMisses)+c.of(sample.CacheMappedMisses))*pageSize + c.of(sample.DirectReadBytes)
 	if s.own.bytes < fetched/2 {
 		return 0 // most of what it waits for comes from elsewhere
 	}

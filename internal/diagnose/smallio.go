@@ -45,11 +45,11 @@ func tinyCalls() Cause {
 				return no("only " + percent(system/max(c.victim.cpu, 1e-9)) + " of its processor time is the kernel's")
 			case op == "read" && c.exact() && c.of(sample.CacheCalls) < 0.5*calls:
 				return no("most of its small reads are not of files")
-			case op == "read" && c.exact() && c.of(sample.CacheVisits) >= ownPages*c.of(sample.CacheCalls):
+			case op == "read" && c.exact() && c.of(sample.CacheAccesses) >= ownPages*c.of(sample.CacheCalls):
 				return no("its reads are of different pages: a buffer would not make them fewer")
 			}
 			k := c.culprit()
-			if f := c.topFile("", sample.CacheVisits); f != (sample.FileID{}) && op == "read" {
+			if f := c.topFile("", sample.CacheAccesses); f != (sample.FileID{}) && op == "read" {
 				c.at(&k, f)
 			}
 			fewer := largeBytes / max(1, size)

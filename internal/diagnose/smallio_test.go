@@ -22,7 +22,7 @@ func TestSmallReadsOfOnePage(t *testing.T) {
 		r.Put(sample.ProcSystem, e, 5, "test")
 		r.Put(sample.WaitIO, e, 0, "test")
 		r.Put(sample.CacheCalls, e, 500_000, "test")
-		r.Put(sample.CacheVisits, e, 500_000*c.visits, "test")
+		r.Put(sample.CacheAccesses, e, 500_000*c.visits, "test")
 		k := newCase(r.Window(epoch.Add(10*time.Second)), Target{})
 		small := tinyCalls()
 		if v := small.Judge(k); v.Answer != c.want {

@@ -77,12 +77,12 @@ func (c *Case) refaultsSince() (earlier, later float64, ok bool) {
 	return then / c.before.Window.Seconds(), now / c.w.Seconds(), true
 }
 
-// filesVisited is the size in bytes of the files that programs of the victim's
+// filesAccessed is the size in bytes of the files that programs of the victim's
 // name read through the cache.
-func (c *Case) filesVisited() float64 {
+func (c *Case) filesAccessed() float64 {
 	var files []sample.FileID
 	var size float64
-	c.w.Each(sample.CacheVisits, func(e sample.Entity, s *sample.Series) {
+	c.w.Each(sample.CacheAccesses, func(e sample.Entity, s *sample.Series) {
 		if e.File == (sample.FileID{}) || s.Sum() == 0 || c.w.Processes[e.PID].Comm != c.victim.process.Comm || slices.Contains(files, e.File) {
 			return
 		}

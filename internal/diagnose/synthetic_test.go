@@ -214,7 +214,7 @@ func contradicts(w *sample.Window, f *Finding, victim int) string {
 	case "direct-io":
 		return zero("direct byte", sample.DirectReadBytes, sample.DirectWriteByte, sample.BlockDirect)
 	case "cold-cache", "cache-busting", "cgroup-cache-limit", "cache-pollution", "cache-squeezed", "readahead-waste":
-		return zero("page from disk", sample.CacheCold, sample.CacheColdMapped, sample.CacheInserted)
+		return zero("page from disk", sample.CacheMisses, sample.CacheMappedMisses, sample.CacheInserted)
 	case "cpu-saturated":
 		return zero("wait for a processor", sample.ProcRunDelay)
 	case "sync-writes":

@@ -180,11 +180,11 @@ func (s *synthetic) process(pid int) {
 	case 0, 1: // reads through the cache
 		in("read")
 		s.request(pid, cgroup, device, "read", n, bytes, latency, queue)
-		visits := bytes / 4096 * s.scale(1, 100)
+		accesses := bytes / 4096 * s.scale(1, 100)
 		again := bytes / 4096 * s.between(0, 1)
 		for _, at := range []sample.Entity{{}, e, ef} {
-			s.put(sample.CacheVisits, at, visits)
-			s.put(sample.CacheCold, at, bytes/4096)
+			s.put(sample.CacheAccesses, at, accesses)
+			s.put(sample.CacheMisses, at, bytes/4096)
 			s.put(sample.CacheInserted, at, bytes/4096)
 			s.put(sample.CacheReread, at, again)
 			s.put(sample.CacheWait, at, waits)
@@ -218,7 +218,7 @@ func (s *synthetic) process(pid int) {
 		in("fault")
 		s.request(pid, cgroup, device, "read", n, bytes, latency, queue)
 		for _, at := range []sample.Entity{{}, e, ef} {
-			s.put(sample.CacheColdMapped, at, bytes/4096)
+			s.put(sample.CacheMappedMisses, at, bytes/4096)
 			s.put(sample.CacheInserted, at, bytes/4096)
 			s.put(sample.CacheReread, at, bytes/4096*s.between(0, 1))
 		}

@@ -59,7 +59,7 @@ func (c *Case) toldBySize(v *cacheView, cause ID, set float64) Verdict {
 	case !ok:
 		return cannotTell("how much memory is available is not in the text: paste free -m")
 	case set > avail && v.hitRatio() > 0.02 && cause == CacheBusting:
-		return c.toldVerdict(v, (set-avail)/set+0.5, c.figure("data read", set, "bytes", sample.CacheVisits))
+		return c.toldVerdict(v, (set-avail)/set+0.5, c.figure("data read", set, "bytes", sample.CacheAccesses))
 	case set > avail && v.hitRatio() > 0.02:
 		return no("a part is in the cache, but the whole, " + bytes(set) + ", does not fit into the " + bytes(avail) + " available")
 	case cause == CacheBusting && set <= avail:
@@ -71,7 +71,7 @@ func (c *Case) toldBySize(v *cacheView, cause ID, set float64) Verdict {
 // toldSet is the size of the files that the victim is said to read.
 func (c *Case) toldSet() float64 {
 	total := 0.0
-	c.w.Each(sample.CacheVisits, func(e sample.Entity, _ *sample.Series) {
+	c.w.Each(sample.CacheAccesses, func(e sample.Entity, _ *sample.Series) {
 		if e.PID == c.victim.pid && e.File != (sample.FileID{}) {
 			total += float64(max(0, c.w.Files[e.File].Size))
 		}
@@ -83,21 +83,21 @@ func (c *Case) toldSet() float64 {
 // grow, 0 to 1.
 func (c *Case) replaced(v *cacheView) (share float64, ok bool) {
 	cache := c.w.Get(sample.MemCache, sample.Entity{})
-	if cache == nil || len(cache.Points) < 3 || v.cold < coldVisits {
+	if cache == nil || len(cache.Points) < 3 || v.misses < fewMisses {
 		return 0, false
 	}
 	n := float64(len(cache.Points))
-	came := v.cold * pageSize * (n - 1) / n
+	came := v.misses * pageSize * (n - 1) / n
 	return clamp01(1 - (cache.Last()-cache.Points[0].Value)/came), true
 }
 
 // toldVerdict is the positive answer with all that the text shows for it.
 func (c *Case) toldVerdict(v *cacheView, margin float64, decided Evidence) Verdict {
 	d := c.deviceTold()
-	e := []Evidence{c.figure("page cache hit ratio", v.hitRatio(), "ratio", sample.CacheVisits)}
+	e := []Evidence{c.figure("page cache hit ratio", v.hitRatio(), "ratio", sample.CacheAccesses)}
 	if low, high, ok := c.hitRange(); ok {
-		e = append(e, c.figure("lowest of an interval", low, "ratio", sample.CacheVisits),
-			c.figure("highest of an interval", high, "ratio", sample.CacheVisits))
+		e = append(e, c.figure("lowest of an interval", low, "ratio", sample.CacheAccesses),
+			c.figure("highest of an interval", high, "ratio", sample.CacheAccesses))
 	}
 	e = append(e, decided)
 	for _, g := range []struct {
@@ -142,13 +142,13 @@ func (c *Case) toldVerdict(v *cacheView, margin float64, decided Evidence) Verdi
 // hitRange is the lowest and the highest hit ratio of an interval.
 func (c *Case) hitRange() (low, high float64, ok bool) {
 	e := sample.Entity{PID: c.victim.pid}
-	visits, cold := c.w.Get(sample.CacheVisits, e), c.w.Get(sample.CacheCold, e)
-	if visits == nil || cold == nil || len(visits.Points) < 2 || len(visits.Points) != len(cold.Points) {
+	accesses, misses := c.w.Get(sample.CacheAccesses, e), c.w.Get(sample.CacheMisses, e)
+	if accesses == nil || misses == nil || len(accesses.Points) < 2 || len(accesses.Points) != len(misses.Points) {
 		return 0, 0, false
 	}
 	low = 1
-	for i, p := range visits.Points {
-		if r, asked := figure.HitRatio(p.Value, cold.Points[i].Value); asked {
+	for i, p := range accesses.Points {
+		if r, asked := figure.HitRatio(p.Value, misses.Points[i].Value); asked {
 			low, high, ok = min(low, r), max(high, r), true
 		}
 	}
@@ -216,7 +216,7 @@ func (c *Case) toldRefaults(v *cacheView) {
 	if !ok {
 		return
 	}
-	from := v.cold
+	from := v.misses
 	if in, ok := c.all(sample.VMPageIn); ok {
 		from = in / pageSize
 	}

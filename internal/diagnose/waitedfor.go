@@ -58,7 +58,7 @@ func (c *Case) reading() reading {
 func (c *Case) asyncCached() float64 {
 	pages := 0.0
 	for _, way := range []string{"aio", "io_uring"} {
-		n, _ := c.w.Sum(sample.CacheWayCold, sample.Entity{PID: c.victim.pid, Class: way})
+		n, _ := c.w.Sum(sample.CacheWayMisses, sample.Entity{PID: c.victim.pid, Class: way})
 		pages += n
 	}
 	if pages == 0 {
@@ -74,7 +74,7 @@ func (c *Case) readingByCall() reading {
 	cached := reads
 	// direct reads wait in the same calls: split by bytes read
 	direct := c.of(sample.BlockDirect)
-	if disk := (c.of(sample.CacheCold) + c.of(sample.CacheColdMapped)) * pageSize; direct > 0 {
+	if disk := (c.of(sample.CacheMisses) + c.of(sample.CacheMappedMisses)) * pageSize; direct > 0 {
 		cached *= disk / (disk + direct)
 	}
 	swapped := c.swapShare()

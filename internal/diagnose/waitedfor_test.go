@@ -25,8 +25,8 @@ func TestWaitsByWhatTheyAreFor(t *testing.T) {
 			m.process(10, "server", "async", thread{wait: 8, cpu: 1})
 			m.waits(10, "unknown", 8)
 			m.reads(10, 1<<16)
-			m.put(sample.CacheWayVisits, sample.Entity{PID: 10, Class: "io_uring"}, 1<<16)
-			m.put(sample.CacheWayCold, sample.Entity{PID: 10, Class: "io_uring"}, 1<<16)
+			m.put(sample.CacheWayAccesses, sample.Entity{PID: 10, Class: "io_uring"}, 1<<16)
+			m.put(sample.CacheWayMisses, sample.Entity{PID: 10, Class: "io_uring"}, 1<<16)
 		}, map[ID]Answer{"cold-cache": Yes, "sync-writes": No}},
 		{"find, of inodes and directories that are not cached", func(m machine) {
 			m.process(10, "find", "other", thread{wait: 8, cpu: 1})

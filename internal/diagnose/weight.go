@@ -61,7 +61,7 @@ func (c *Case) swapShare() float64 {
 	if own == 0 {
 		return 0
 	}
-	return own / (own + (c.of(sample.CacheCold)+c.of(sample.CacheColdMapped))*pageSize)
+	return own / (own + (c.of(sample.CacheMisses)+c.of(sample.CacheMappedMisses))*pageSize)
 }
 
 // directWeight is the weight of reads past the cache: of what the victim waits

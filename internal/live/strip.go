@@ -44,7 +44,7 @@ func stripOf(w *sample.Window) strip {
 	if v, ok := w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok {
 		s.io = v / w.Seconds()
 	}
-	if ratio, ok := figure.HitRatio(sum(sample.CacheVisits, host), sum(sample.CacheCold, host)); ok {
+	if ratio, ok := figure.HitRatio(sum(sample.CacheAccesses, host), sum(sample.CacheMisses, host)); ok {
 		s.hits = ratio
 	}
 	w.Each(sample.DiskBusy, func(e sample.Entity, b *sample.Series) {

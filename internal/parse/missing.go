@@ -9,7 +9,7 @@ func next() []sample.Gap {
 		{Why: "whether pages are read again after an eviction is not in the text: paste /proc/vmstat twice, some seconds apart (workingset_refault_file, pgpgin)",
 			Metrics: []sample.Metric{sample.CacheReread, sample.VMRefaultFile}},
 		{Why: "hits and misses of the page cache are not in the text: paste cachestat",
-			Metrics: []sample.Metric{sample.CacheVisits, sample.CacheCold}},
+			Metrics: []sample.Metric{sample.CacheAccesses, sample.CacheMisses}},
 		{Why: "who waits in which system call is not in the text: run iocause diagnose while it happens",
 			Metrics: []sample.Metric{sample.WaitIO, sample.WaitDirtyPause}},
 		{Why: "what the devices do is not in the text: paste iostat -xz 1 5",

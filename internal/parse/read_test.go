@@ -271,9 +271,9 @@ func TestRatesOfDifferentTimes(t *testing.T) {
 	cases, _ := Cases([]*Text{read(t, text)}, false)
 	w := cases[0].Window
 	reads, _ := w.Sum(sample.DiskReads, sample.Entity{Device: "sda"})
-	visits, _ := w.Sum(sample.CacheVisits, sample.Entity{})
-	if w.Seconds() != 4 || reads != 400 || visits != 400 {
-		t.Errorf("in %g s %g reads and %g visits, want 4 s, 400 and 400", w.Seconds(), reads, visits)
+	accesses, _ := w.Sum(sample.CacheAccesses, sample.Entity{})
+	if w.Seconds() != 4 || reads != 400 || accesses != 400 {
+		t.Errorf("in %g s %g reads and %g accesses, want 4 s, 400 and 400", w.Seconds(), reads, accesses)
 	}
 	if at := w.Get(sample.DiskReads, sample.Entity{Device: "sda"}).Source; at != "a.txt:9" {
 		t.Errorf("reads are from %s, want a.txt:9", at)

@@ -79,13 +79,13 @@ func (d *drawing) cache() {
 		return rate(figureKey{metric: m}, pageBytes)
 	}
 	hits := func(c *column) (float64, bool) {
-		asked, ok := c.sums[figureKey{metric: sample.CacheVisits}]
-		cold, ok2 := c.sums[figureKey{metric: sample.CacheCold}]
-		ratio, any := figure.HitRatio(asked, cold)
+		asked, ok := c.sums[figureKey{metric: sample.CacheAccesses}]
+		misses, ok2 := c.sums[figureKey{metric: sample.CacheMisses}]
+		ratio, any := figure.HitRatio(asked, misses)
 		return ratio, ok && ok2 && any
 	}
 	d.add(Chart{Key: "cache:hits", Group: "Memory and page cache", Title: "Reads that were served from the page cache", Unit: "ratio",
-		Source: d.sources(sample.CacheVisits), Lines: []Line{d.line("hit ratio", hits)}})
+		Source: d.sources(sample.CacheAccesses), Lines: []Line{d.line("hit ratio", hits)}})
 	d.add(Chart{Key: "cache:flow", Group: "Memory and page cache", Title: "Page cache, in and out", Unit: "bytes/s",
 		Source: d.sources(sample.CacheInserted, sample.VMRefaultFile), Lines: []Line{
 			d.line("inserted", pages(sample.CacheInserted)), d.line("evicted", pages(sample.CacheEvicted)),

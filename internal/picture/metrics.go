@@ -8,7 +8,7 @@ func counters() []sample.Metric {
 		sample.PSISome, sample.PSIFull,
 		sample.CPUUser, sample.CPUSystem, sample.CPUIdle, sample.CPUIOWait, sample.CPUSteal,
 		sample.VMRefaultFile, sample.VMSwapIn, sample.VMSwapOut,
-		sample.CacheVisits, sample.CacheCold, sample.CacheInserted, sample.CacheEvicted, sample.CacheReread,
+		sample.CacheAccesses, sample.CacheMisses, sample.CacheInserted, sample.CacheEvicted, sample.CacheReread,
 		sample.DiskReads, sample.DiskWrites, sample.DiskReadBytes, sample.DiskWriteBytes, sample.DiskReadTime, sample.DiskWriteTime,
 		sample.DiskBusy, sample.DiskWeighted,
 	}

@@ -134,7 +134,7 @@ func TestASingleWindow(t *testing.T) {
 		r.At(start.Add(time.Duration(i) * time.Second))
 		r.Put(sample.PSISome, sample.Entity{Class: "io"}, float64(i)/10, "/proc/pressure/io")
 	}
-	r.Put(sample.CacheVisits, sample.Entity{}, 7, "probe")
+	r.Put(sample.CacheAccesses, sample.Entity{}, 7, "probe")
 	s := taken([]*sample.Window{r.Window(start.Add(5 * time.Second))}).Set("", Victim{})
 	got := chart(t, s, "pressure").Lines[0].Values
 	if len(got) != 5 || got[0] != .1 || got[4] != .5 || len(s.Charts) != 1 {

@@ -76,7 +76,7 @@ func (o *Opener) Has(s *Span, m sample.Metric) bool {
 	defer r.Close()
 	all := sample.Catalog()
 	at := slices.IndexFunc(all, func(i sample.Info) bool { return i.Metric == m })
-	found, err := r.Find(context.Background(), []string{series.NameOf(all[at])}, from, to)
+	found, err := r.Find(context.Background(), series.NamesOf(all[at]), from, to)
 	return err == nil && len(found) > 0
 }
 
@@ -171,7 +171,7 @@ func (o *Opener) history(ctx context.Context, r Series, c Cut) (*history, error)
 func namesOf(metrics []sample.Metric) (names []string) {
 	for _, i := range sample.Catalog() {
 		if slices.Contains(metrics, i.Metric) {
-			names = append(names, series.NameOf(i))
+			names = append(names, series.NamesOf(i)...)
 		}
 	}
 	return names

@@ -2,7 +2,9 @@ package replay
 
 import (
 	"bytes"
+	"iter"
 	"math"
+	"slices"
 	"time"
 
 	"iocause/internal/sample"
@@ -26,13 +28,16 @@ type stepValue struct {
 	metric sample.Metric
 	entity sample.Entity
 	value  float64
+	former bool // from a series by the metric's name in the version before
 }
 
 func newHistory(from, to time.Time, step time.Duration, ticks int) *history {
 	steps := int(to.Sub(from)/step) + 1
 	s := &history{from: from, step: step, ticks: ticks, infos: map[string]sample.Info{}, put: make([][]stepValue, steps), covered: make([]time.Duration, steps), has: map[sample.Metric]bool{}}
 	for _, i := range sample.Catalog() {
-		s.infos[series.NameOf(i)] = i
+		for _, name := range series.NamesOf(i) {
+			s.infos[name] = i
+		}
 	}
 	return s
 }
@@ -60,16 +65,17 @@ func (s *history) take(l *series.Line, stands time.Duration) {
 			e.Cgroup = label.Value
 		}
 	}
+	v := stepValue{metric: info.Metric, entity: e, former: l.Name != series.NameOf(info)}
 	if info.Kind == sample.Counter {
-		s.takeCounter(info.Metric, e, l.Points, stands)
+		s.takeCounter(v, l.Points, stands)
 	} else {
-		s.takeGauge(info.Metric, e, l.Points, stands)
+		s.takeGauge(v, l.Points, stands)
 	}
 }
 
 // takeGauge puts each value into its step, and into those to the next where that
 // is near: a slow source is read once in several steps.
-func (s *history) takeGauge(m sample.Metric, e sample.Entity, points []series.Point, stands time.Duration) {
+func (s *history) takeGauge(of stepValue, points []series.Point, stands time.Duration) {
 	for i, p := range points {
 		first, last := s.stepOf(p.At), s.stepOf(p.At)
 		if i+1 < len(points) {
@@ -82,8 +88,7 @@ func (s *history) takeGauge(m sample.Metric, e sample.Entity, points []series.Po
 			}
 		}
 		for n := max(first, 1); n <= min(last, len(s.put)-1); n++ {
-			s.has[m] = true
-			s.put[n] = append(s.put[n], stepValue{m, e, p.Value})
+			s.add(n, of, p.Value)
 		}
 	}
 }
@@ -91,7 +96,7 @@ func (s *history) takeGauge(m sample.Metric, e sample.Entity, points []series.Po
 // takeCounter puts increases into the steps that they are from: one that is
 // known of several steps is spread over them. Of a counter that fell, which
 // began anew with the agent, all that it has is the increase.
-func (s *history) takeCounter(m sample.Metric, e sample.Entity, points []series.Point, stands time.Duration) {
+func (s *history) takeCounter(of stepValue, points []series.Point, stands time.Duration) {
 	rise := map[int]float64{}
 	known := map[int]time.Duration{}
 	for i := 1; i < len(points); i++ {
@@ -115,9 +120,30 @@ func (s *history) takeCounter(m sample.Metric, e sample.Entity, points []series.
 		}
 	}
 	for n, v := range rise {
-		s.has[m] = true
-		s.put[n] = append(s.put[n], stepValue{m, e, v})
+		s.add(n, of, v)
 		s.covered[n] = max(s.covered[n], known[n])
+	}
+}
+
+// add puts a value into a step.
+func (s *history) add(n int, of stepValue, value float64) {
+	of.value = value
+	s.has[of.metric] = true
+	s.put[n] = append(s.put[n], of)
+}
+
+// values are those of a step, each once: of what was recorded under two names
+// the newer one counts.
+func (s *history) values(n int) iter.Seq[stepValue] {
+	return func(yield func(stepValue) bool) {
+		for _, v := range s.put[n] {
+			again := v.former && slices.ContainsFunc(s.put[n], func(o stepValue) bool {
+				return !o.former && o.metric == v.metric && o.entity == v.entity
+			})
+			if !again && !yield(v) {
+				return
+			}
+		}
 	}
 }
 
@@ -190,7 +216,7 @@ func (s *history) windows(f func(*sample.Window) error) error {
 		w.PutGap(gap)
 		for ; end < len(s.put) && end < first+s.ticks && s.observed(end); end++ {
 			w.At(s.from.Add(time.Duration(end) * s.step))
-			for _, v := range s.put[end] {
+			for v := range s.values(end) {
 				w.Put(v.metric, v.entity, v.value, historySource)
 			}
 		}

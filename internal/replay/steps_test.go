@@ -61,8 +61,38 @@ func TestHistory(t *testing.T) {
 	if free == nil || len(free.Points) != 2 || free.Last() != 5 || free.Source != historySource {
 		t.Errorf("%+v", free)
 	}
-	if why := w.WhyAbsent(sample.CacheVisits); !strings.Contains(why, "with incidents alone") {
+	if why := w.WhyAbsent(sample.CacheAccesses); !strings.Contains(why, "with incidents alone") {
 		t.Errorf("%q", why)
+	}
+}
+
+// A metric that had another name in the version before is the same series: what
+// was recorded under both names counts once.
+func TestHistoryOfARenamedMetric(t *testing.T) {
+	from := time.Unix(1_700_000_000, 0)
+	s := newHistory(from, from.Add(10*time.Second), time.Second, ticks)
+	line := func(name string, values ...float64) {
+		l := series.Line{Name: name}
+		for i, v := range values {
+			if !math.IsNaN(v) {
+				l.Points = append(l.Points, series.Point{At: from.Add(time.Duration(i) * time.Second), Value: v})
+			}
+		}
+		s.take(&l, 1500*time.Millisecond)
+	}
+	nan := math.NaN()
+	line("iocause_cache_sampled_visits_pages_total", 0, 7, 18, 31, 48)
+	line("iocause_cache_sampled_accesses_pages_total", nan, nan, 18, 31, 48) // the version after takes over
+	sum := 0.0
+	if err := s.windows(func(w *sample.Window) error {
+		v, _ := w.Sum(sample.CacheSampledAccesses, sample.Entity{})
+		sum += v
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if sum != 48 {
+		t.Errorf("%g accesses, want 48", sum)
 	}
 }
 

@@ -44,7 +44,7 @@ func TestJoinedLapsAreOneWindow(t *testing.T) {
 				continue
 			}
 			for i := range total {
-				r.PutTotal(CacheVisits, Entity{PID: i + 1}, total[i], "kernel")
+				r.PutTotal(CacheAccesses, Entity{PID: i + 1}, total[i], "kernel")
 			}
 			r.PutHistogram(HistDevice, Entity{Device: "a"}, h, "kernel")
 		}
@@ -62,7 +62,7 @@ func TestJoinedLapsAreOneWindow(t *testing.T) {
 		want.Each(m, func(e Entity, s *Series) {
 			o := got.Get(m, e)
 			points += len(o.Points)
-			if m == CacheVisits {
+			if m == CacheAccesses {
 				if o.Sum() != s.Sum() {
 					t.Errorf("%s of %v: %g, want %g", m, e, o.Sum(), s.Sum())
 				}

@@ -63,10 +63,10 @@ func TestTotalsOutliveAnAbsence(t *testing.T) {
 		end := time.Unix(int64(101+i), 0)
 		r.At(end)
 		if total >= 0 {
-			r.PutTotal(CacheCold, Entity{PID: 1}, total, "here")
+			r.PutTotal(CacheMisses, Entity{PID: 1}, total, "here")
 		}
 		w := r.NextWindow(end)
-		if got, _ := w.Sum(CacheCold, Entity{PID: 1}); i == 2 && got != 4 {
+		if got, _ := w.Sum(CacheMisses, Entity{PID: 1}); i == 2 && got != 4 {
 			t.Errorf("got %g after an absence, want 4", got)
 		}
 	}
@@ -85,7 +85,7 @@ func TestLapsForgetWhatHasEnded(t *testing.T) {
 		now = now.Add(time.Second)
 		r.At(now)
 		r.Put(ProcUser, Entity{PID: 2}, 1, "test")
-		r.Put(CacheVisits, Entity{PID: 2, File: file}, 1, "test")
+		r.Put(CacheAccesses, Entity{PID: 2, File: file}, 1, "test")
 		r.PutProcess(1000+window, Process{Comm: "short"})
 		w := r.NextWindow(now)
 		_, ended := w.Processes[1]

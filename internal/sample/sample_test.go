@@ -39,17 +39,17 @@ func TestCatalogIsComplete(t *testing.T) {
 func TestWindowTellsAbsentFromZero(t *testing.T) {
 	start := time.Unix(100, 0)
 	r := NewRecorder(start)
-	r.Put(CacheCold, Entity{PID: 1}, 0, "here")
+	r.Put(CacheMisses, Entity{PID: 1}, 0, "here")
 	r.At(start.Add(time.Second))
-	r.Put(CacheCold, Entity{PID: 1}, 5, "here")
+	r.Put(CacheMisses, Entity{PID: 1}, 5, "here")
 	w := r.Window(start.Add(2 * time.Second))
-	if v, ok := w.Sum(CacheCold, Entity{PID: 1}); v != 5 || !ok {
+	if v, ok := w.Sum(CacheMisses, Entity{PID: 1}); v != 5 || !ok {
 		t.Errorf("got %g, %v, want 5, true", v, ok)
 	}
-	if _, ok := w.Sum(CacheCold, Entity{PID: 2}); ok {
+	if _, ok := w.Sum(CacheMisses, Entity{PID: 2}); ok {
 		t.Error("a process that was not measured has a value")
 	}
-	if _, ok := w.SumWhere(CacheVisits, func(Entity) bool { return true }); ok {
+	if _, ok := w.SumWhere(CacheAccesses, func(Entity) bool { return true }); ok {
 		t.Error("a metric that was not measured has a value")
 	}
 	if w.Seconds() != 2 {

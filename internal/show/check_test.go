@@ -48,7 +48,7 @@ func TestCheckFitsTheWidth(t *testing.T) {
 	var b strings.Builder
 	found := &check.Found{
 		Sources:  []check.Source{{Name: "pagecache", State: check.NotSupported, Costs: []diagnose.ID{"cold-cache"}, Replaced: []diagnose.ID{"cache-busting"}, Why: []string{strings.Repeat("why ", 40)}, Needs: "a newer kernel"}},
-		Verdicts: []check.Verdict{{Cause: "cold-cache", Missing: []string{"cache.cold"}}},
+		Verdicts: []check.Verdict{{Cause: "cold-cache", Missing: []string{"cache.misses"}}},
 	}
 	if err := Check(&b, found, 60); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 // Column is one column of a table.
 type Column struct {
 	Key   string // for programs: lower case, with the unit ("read_bytes_per_s")
+	Was   string // the key in the version before: JSON has the figure under it as well, and tables are sorted by it; "" where it has not changed
 	Head  string // for people, above the column
 	Unit  string // of the numbers, as Value takes it; "" in a column of text
 	Flex  bool   // a name of any length: cut in its middle to what is left of the width
@@ -75,7 +76,7 @@ type Table struct {
 // Sort orders the rows by a column, largest number or smallest text first.
 // What is not known comes last.
 func (t *Table) Sort(key string) error {
-	at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Key == key })
+	at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Key == key || c.Was != "" && c.Was == key })
 	if at < 0 {
 		return fmt.Errorf("sorting by %q: no such column; there are %s", key, strings.Join(t.Keys(), ", "))
 	}
@@ -134,7 +135,11 @@ func (t *Table) Object() map[string]any {
 	for _, cells := range t.Rows {
 		object := map[string]any{}
 		for i, c := range cells {
-			object[t.Columns[i].Key] = c.value(t.Columns[i].Unit)
+			v := c.value(t.Columns[i].Unit)
+			object[t.Columns[i].Key] = v
+			if was := t.Columns[i].Was; was != "" {
+				object[was] = v
+			}
 		}
 		rows = append(rows, object)
 	}

@@ -24,7 +24,7 @@ type cacheRow struct {
 
 func cacheMetrics() []sample.Metric {
 	return []sample.Metric{
-		sample.CacheVisits, sample.CacheCalls, sample.CacheCold, sample.CacheColdMapped, sample.CacheDemand,
+		sample.CacheAccesses, sample.CacheCalls, sample.CacheMisses, sample.CacheMappedMisses, sample.CacheDemand,
 		sample.CacheInserted, sample.CacheWriteAlloc, sample.CacheWasted, sample.CacheEvicted, sample.CacheReread,
 		sample.CacheFaults, sample.CacheMajor, sample.CacheDirtied, sample.CacheWait,
 	}
@@ -58,7 +58,7 @@ func Cache(w *sample.Window, q *Query) []table.Table {
 	if ok {
 		all.Title = fmt.Sprintf("Page cache: %s", table.Value(size, "bytes"))
 	}
-	all.Notes = append(missing(w, sample.CacheVisits), losses(w)...)
+	all.Notes = append(missing(w, sample.CacheAccesses), losses(w)...)
 	for _, g := range w.Gaps {
 		if g.Source == "pagecache" && len(g.Metrics) == 0 {
 			all.Notes = append(all.Notes, g.Why)
@@ -66,7 +66,7 @@ func Cache(w *sample.Window, q *Query) []table.Table {
 	}
 
 	by := table.Table{Key: "by_" + q.By, Title: "By " + q.By, Columns: cacheColumns(cacheNames(q.By))}
-	keys := rows.keys(func(r map[sample.Metric]float64) float64 { return r[sample.CacheVisits] + r[sample.CacheInserted] },
+	keys := rows.keys(func(r map[sample.Metric]float64) float64 { return r[sample.CacheAccesses] + r[sample.CacheInserted] },
 		func(a, b cacheRow) int { return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.name, b.name)) })
 	for _, k := range keys {
 		if idle(rows.rows[k]) {
@@ -78,7 +78,7 @@ func Cache(w *sample.Window, q *Query) []table.Table {
 		}
 		by.Rows = append(by.Rows, append(cells, cacheCells(w, rows.rows[k])...))
 	}
-	if host, ok := estimate(w); ok && !w.Has(sample.CacheVisits) && !q.narrow() && !q.byFile() {
+	if host, ok := estimate(w); ok && !w.Has(sample.CacheAccesses) && !q.narrow() && !q.byFile() {
 		by.Notes = all.Notes
 		return []table.Table{host, by}
 	}
@@ -133,8 +133,8 @@ func cacheNames(by string) []table.Column {
 func cacheColumns(names []table.Column) []table.Column {
 	return append(names, []table.Column{
 		{Key: "hit_ratio", Head: "HIT", Unit: "ratio"},
-		{Key: "visited_bytes_per_s", Head: "READ/s", Unit: "bytes"},
-		{Key: "cold_bytes_per_s", Head: "COLD/s", Unit: "bytes"},
+		{Key: "read_bytes_per_s", Was: "visited_bytes_per_s", Head: "READ/s", Unit: "bytes"},
+		{Key: "from_disk_bytes_per_s", Was: "cold_bytes_per_s", Head: "MISS/s", Unit: "bytes"},
 		{Key: "inserted_bytes_per_s", Head: "FILLED/s", Unit: "bytes"},
 		{Key: "read_amplification", Head: "AMPL", Unit: "count", Drop: 2},
 		{Key: "wasted_bytes_per_s", Head: "WASTED/s", Unit: "bytes", Drop: 4},
@@ -142,7 +142,7 @@ func cacheColumns(names []table.Column) []table.Column {
 		{Key: "reread_bytes_per_s", Head: "REREAD/s", Unit: "bytes", Drop: 3},
 		{Key: "write_allocated_bytes_per_s", Head: "WALLOC/s", Unit: "bytes", Drop: 7},
 		{Key: "dirtied_bytes_per_s", Head: "DIRTIED/s", Unit: "bytes", Drop: 8},
-		{Key: "cold_mapped_bytes_per_s", Head: "MAPPED/s", Unit: "bytes", Drop: 9},
+		{Key: "mapped_from_disk_bytes_per_s", Was: "cold_mapped_bytes_per_s", Head: "MAPPED/s", Unit: "bytes", Drop: 9},
 		{Key: "major_faults_per_s", Head: "MAJOR/s", Unit: "count", Drop: 6},
 		{Key: "read_calls_per_s", Head: "CALLS/s", Unit: "count", Drop: 10},
 		{Key: "wait_seconds_per_s", Head: "WAIT", Unit: "ratio", Drop: 1},
@@ -160,13 +160,13 @@ func cacheCells(w *sample.Window, r map[sample.Metric]float64) []table.Cell {
 	}
 	bytes := func(pages float64) table.Cell { return table.Num(pages * PageBytes / w.Seconds()) }
 	rate := func(n float64) table.Cell { return table.Num(n / w.Seconds()) }
-	cold, fill := r[sample.CacheCold], r[sample.CacheInserted]-r[sample.CacheWriteAlloc]
+	misses, fill := r[sample.CacheMisses], r[sample.CacheInserted]-r[sample.CacheWriteAlloc]
 	return []table.Cell{
-		table.Maybe(figure.HitRatio(r[sample.CacheVisits], cold)),
-		bytes(r[sample.CacheVisits]), bytes(cold), bytes(fill),
-		ratio(fill, cold+r[sample.CacheColdMapped]),
+		table.Maybe(figure.HitRatio(r[sample.CacheAccesses], misses)),
+		bytes(r[sample.CacheAccesses]), bytes(misses), bytes(fill),
+		ratio(fill, misses+r[sample.CacheMappedMisses]),
 		bytes(r[sample.CacheWasted]), bytes(r[sample.CacheEvicted]), bytes(r[sample.CacheReread]),
-		bytes(r[sample.CacheWriteAlloc]), bytes(r[sample.CacheDirtied]), bytes(r[sample.CacheColdMapped]),
+		bytes(r[sample.CacheWriteAlloc]), bytes(r[sample.CacheDirtied]), bytes(r[sample.CacheMappedMisses]),
 		rate(r[sample.CacheMajor]), rate(r[sample.CacheCalls]), rate(r[sample.CacheWait]),
 	}
 }

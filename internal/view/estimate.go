@@ -82,17 +82,17 @@ func estimate(w *sample.Window) (t table.Table, ok bool) {
 		Key: "estimate", Whole: true, Title: "Page cache of the host, estimated",
 		Columns: []table.Column{
 			{Key: "hit_ratio", Head: "HIT", Unit: "ratio"},
-			{Key: "visited_bytes_per_s", Head: "READ/s", Unit: "bytes"},
-			{Key: "cold_bytes_per_s", Head: "COLD/s", Unit: "bytes"},
+			{Key: "read_bytes_per_s", Was: "visited_bytes_per_s", Head: "READ/s", Unit: "bytes"},
+			{Key: "from_disk_bytes_per_s", Was: "cold_bytes_per_s", Head: "MISS/s", Unit: "bytes"},
 			{Key: "inserted_bytes_per_s", Head: "INSERT/s", Unit: "bytes"},
 			{Key: "evicted_bytes_per_s", Head: "EVICT/s", Unit: "bytes"},
-			{Key: "cold_mapped_bytes_per_s", Head: "MAPPED/s", Unit: "bytes", Drop: 2},
+			{Key: "mapped_from_disk_bytes_per_s", Was: "cold_mapped_bytes_per_s", Head: "MAPPED/s", Unit: "bytes", Drop: 2},
 			{Key: "read_calls_per_s", Head: "CALLS/s", Unit: "count", Drop: 1},
 			{Key: "looked_seconds", Head: "LOOKED", Unit: "seconds"},
 			{Key: "of_seconds", Head: "OF", Unit: "seconds"},
 		},
 		Rows: [][]table.Cell{{
-			table.Maybe(figure.HitRatio(l.sum(sample.CacheSampledVisits), l.sum(sample.CacheSampledVisits)-l.sum(sample.CacheSampledHits))),
+			table.Maybe(figure.HitRatio(l.sum(sample.CacheSampledAccesses), l.sum(sample.CacheSampledAccesses)-l.sum(sample.CacheSampledHits))),
 			rate(sample.CacheSampledBytes, 1), rate(sample.CacheSampledMisses, PageBytes), rate(sample.CacheSampledIn, PageBytes),
 			rate(sample.CacheSampledOut, PageBytes), rate(sample.CacheSampledMapped, PageBytes), rate(sample.CacheSampledCalls, 1),
 			table.Maybe(l.looked, l.n > 1), table.Maybe(l.seconds(), l.n > 1),
@@ -115,19 +115,19 @@ func (f *figures) estimates() {
 	if !ok {
 		return
 	}
-	visits, _ := f.w.Sum(sample.CacheSampledVisits, sample.Entity{})
+	accesses, _ := f.w.Sum(sample.CacheSampledAccesses, sample.Entity{})
 	hits, _ := f.w.Sum(sample.CacheSampledHits, sample.Entity{})
-	if r, asked := figure.HitRatio(visits, visits-hits); asked {
-		f.add("cache.hit_ratio", "page cache hit ratio, estimate", "ratio", r, sample.CacheSampledVisits)
+	if r, asked := figure.HitRatio(accesses, accesses-hits); asked {
+		f.add("cache.hit_ratio", "page cache hit ratio, estimate", "ratio", r, sample.CacheSampledAccesses)
 	}
 	for _, x := range []struct {
 		key, name string
 		m         sample.Metric
 		unit      float64
 	}{
-		{"cache.visited", "read through the page cache, estimate", sample.CacheSampledBytes, 1},
-		{"cache.cold", "of that from disk, estimate", sample.CacheSampledMisses, PageBytes},
-		{"cache.cold_mapped", "read from disk by mappings, estimate", sample.CacheSampledMapped, PageBytes},
+		{"cache.read", "read through the page cache, estimate", sample.CacheSampledBytes, 1},
+		{"cache.from_disk", "of that from disk, estimate", sample.CacheSampledMisses, PageBytes},
+		{"cache.mapped_from_disk", "read from disk by mappings, estimate", sample.CacheSampledMapped, PageBytes},
 		{"cache.evicted", "evicted from the page cache, estimate", sample.CacheSampledOut, PageBytes},
 	} {
 		if v, ok := l.rate(x.m, x.unit); ok {

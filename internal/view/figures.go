@@ -82,24 +82,24 @@ func (f *figures) part(key, name, unit string, part, whole float64, m sample.Met
 }
 
 func (f *figures) cache() {
-	visits, ok := f.sum(sample.CacheVisits)
-	cold, _ := f.sum(sample.CacheCold)
+	accesses, ok := f.sum(sample.CacheAccesses)
+	misses, _ := f.sum(sample.CacheMisses)
 	if ok {
-		if r, asked := figure.HitRatio(visits, cold); asked {
-			f.add("cache.hit_ratio", "page cache hit ratio", "ratio", r, sample.CacheVisits)
+		if r, asked := figure.HitRatio(accesses, misses); asked {
+			f.add("cache.hit_ratio", "page cache hit ratio", "ratio", r, sample.CacheAccesses)
 		}
 		inserted, _ := f.sum(sample.CacheInserted)
 		written, _ := f.sum(sample.CacheWriteAlloc)
-		mapped, _ := f.sum(sample.CacheColdMapped)
-		f.part("cache.read_amplification", "pages read for each page used", "count", inserted-written, cold+mapped, sample.CacheInserted)
+		mapped, _ := f.sum(sample.CacheMappedMisses)
+		f.part("cache.read_amplification", "pages read for each page used", "count", inserted-written, misses+mapped, sample.CacheInserted)
 		again, _ := f.sum(sample.CacheReread)
 		f.part("cache.reread_ratio", "re-read after eviction", "ratio", again, inserted, sample.CacheReread)
 	} else if f.scope == nil {
 		f.estimates()
 	}
-	f.rate("cache.visited", "read through the page cache", "bytes/s", sample.CacheVisits, PageBytes)
-	f.rate("cache.cold", "of that from disk", "bytes/s", sample.CacheCold, PageBytes)
-	f.rate("cache.cold_mapped", "read from disk by mappings", "bytes/s", sample.CacheColdMapped, PageBytes)
+	f.rate("cache.read", "read through the page cache", "bytes/s", sample.CacheAccesses, PageBytes)
+	f.rate("cache.from_disk", "of that from disk", "bytes/s", sample.CacheMisses, PageBytes)
+	f.rate("cache.mapped_from_disk", "read from disk by mappings", "bytes/s", sample.CacheMappedMisses, PageBytes)
 	f.rate("cache.evicted", "evicted from the page cache", "bytes/s", sample.CacheEvicted, PageBytes)
 	f.rate("cache.wasted", "dropped before it was used", "bytes/s", sample.CacheWasted, PageBytes)
 	f.rate("cache.dirtied", "made dirty", "bytes/s", sample.CacheDirtied, PageBytes)
@@ -138,7 +138,7 @@ func (f *figures) processes() {
 // data is how large what is read is.
 func (f *figures) data() {
 	read := map[sample.FileID]bool{}
-	for _, m := range []sample.Metric{sample.CacheVisits, sample.CacheColdMapped, sample.DirectReads} {
+	for _, m := range []sample.Metric{sample.CacheAccesses, sample.CacheMappedMisses, sample.DirectReads} {
 		f.w.Each(m, func(e sample.Entity, s *sample.Series) {
 			if e.PID != 0 && e.File != (sample.FileID{}) && (f.scope == nil || f.scope[e.PID]) && s.Sum() > 0 {
 				read[e.File] = true
@@ -184,7 +184,7 @@ func (f *figures) memoryCgroup() string {
 		if !ok || p.MemoryCgroup == "" {
 			continue
 		}
-		if v, _ := f.w.Sum(sample.CacheVisits, sample.Entity{PID: pid}); v > most {
+		if v, _ := f.w.Sum(sample.CacheAccesses, sample.Entity{PID: pid}); v > most {
 			best, most = p.MemoryCgroup, v
 		}
 	}

@@ -27,14 +27,14 @@ func compared() *sample.Window {
 	put(sample.CgroupIOLimit, sample.Entity{Cgroup: "/other", Device: "vda", Class: "reads"}, 9)
 	for pid, f := range map[int]sample.FileID{7: file, 8: other} {
 		for _, e := range []sample.Entity{{PID: pid}, {PID: pid, File: f}} {
-			put(sample.CacheVisits, e, 1000)
-			put(sample.CacheCold, e, float64(pid)*100)
+			put(sample.CacheAccesses, e, 1000)
+			put(sample.CacheMisses, e, float64(pid)*100)
 		}
 		put(sample.WaitIO, sample.Entity{PID: pid, Class: "read"}, 1)
 		put(sample.WaitIO, sample.Entity{PID: pid, Class: "sync"}, 0.5)
 	}
-	put(sample.CacheVisits, sample.Entity{}, 2500) // the host's own: more than the sum
-	put(sample.CacheCold, sample.Entity{}, 1500)
+	put(sample.CacheAccesses, sample.Entity{}, 2500) // the host's own: more than the sum
+	put(sample.CacheMisses, sample.Entity{}, 1500)
 	put(sample.DiskBusy, sample.Entity{Device: "vda"}, 1)
 	put(sample.DiskReads, sample.Entity{Device: "vda"}, 100)
 	put(sample.DiskReadTime, sample.Entity{Device: "vda"}, 0.5)
@@ -48,7 +48,7 @@ func TestFigures(t *testing.T) {
 		absent []string
 	}{
 		"a program": {Scope{7: true}, map[string]float64{
-			"cache.hit_ratio": 0.3, "cache.visited": 1000 * PageBytes / 2, "wait.io": 0.75,
+			"cache.hit_ratio": 0.3, "cache.read": 1000 * PageBytes / 2, "wait.io": 0.75,
 			"data.read_files": 400 << 20, "data.of_memory": 4, "cgroup.limit": 100 << 20, "cgroup.usage": 99 << 20,
 			"cgroup.io_limit.vda.reads": 500, "disk.vda.busy": 0.5, "disk.vda.read_latency": 0.005,
 		}, []string{"disk.vda.write_latency", "wait.locks", "host.cpu"}},

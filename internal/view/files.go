@@ -25,21 +25,21 @@ type wayRow struct {
 	way string
 }
 
-// readWays are the classes of cache.visits_by_way.
+// readWays are the classes of cache.accesses_by_way.
 func readWays() []string { return []string{"read", "splice", "copy", "aio", "io_uring", "kernel"} }
 
 // Files is what was done with each file, whatever the way: through the cache,
 // mapped or past it; and what of it the devices saw.
 func Files(w *sample.Window, q *Query) []table.Table {
 	byProcess := q.By == "process"
-	t := table.Table{Key: "files", Title: "Files", Notes: append(missing(w, sample.CacheVisits), losses(w)...)}
+	t := table.Table{Key: "files", Title: "Files", Notes: append(missing(w, sample.CacheAccesses), losses(w)...)}
 	if byProcess {
 		t.Columns = []table.Column{{Key: "pid", Head: "PID"}, {Key: "comm", Head: "COMM", Flex: true}}
 	}
 	t.Columns = append(t.Columns, []table.Column{
 		{Key: "file", Head: "FILE", Flex: true, Least: 28},
 		{Key: "read_bytes_per_s", Head: "READ/s", Unit: "bytes"},
-		{Key: "from_disk_bytes_per_s", Head: "COLD/s", Unit: "bytes"},
+		{Key: "from_disk_bytes_per_s", Head: "MISS/s", Unit: "bytes"},
 		{Key: "mapped_from_disk_bytes_per_s", Head: "MAPPED/s", Unit: "bytes", Drop: 3},
 		{Key: "dirtied_bytes_per_s", Head: "DIRTIED/s", Unit: "bytes"},
 		{Key: "direct_read_bytes_per_s", Head: "DIR.R/s", Unit: "bytes", Drop: 2},
@@ -51,7 +51,7 @@ func Files(w *sample.Window, q *Query) []table.Table {
 	for _, way := range readWays() {
 		t.Columns = append(t.Columns,
 			table.Column{Key: "read_by_" + way + "_bytes_per_s", Head: way + "/s", Unit: "bytes", Drop: 8, Rare: true},
-			table.Column{Key: "from_disk_by_" + way + "_bytes_per_s", Head: "cold/s", Unit: "bytes", Drop: 9, Rare: true})
+			table.Column{Key: "from_disk_by_" + way + "_bytes_per_s", Head: "miss/s", Unit: "bytes", Drop: 9, Rare: true})
 	}
 	if !byProcess {
 		t.Columns = append(t.Columns,
@@ -69,13 +69,13 @@ func Files(w *sample.Window, q *Query) []table.Table {
 		}
 		return k, true
 	})
-	g.add(sample.CacheVisits, sample.CacheCold, sample.CacheColdMapped, sample.CacheDirtied, sample.DirectReadBytes,
+	g.add(sample.CacheAccesses, sample.CacheMisses, sample.CacheMappedMisses, sample.CacheDirtied, sample.DirectReadBytes,
 		sample.DirectWriteByte, sample.CacheWait, sample.CacheInserted, sample.CacheSlow)
-	visits := newGroup(w, func(e sample.Entity) (wayRow, bool) {
+	accesses := newGroup(w, func(e sample.Entity) (wayRow, bool) {
 		k, ok := g.key(e)
 		return wayRow{k, e.Class}, ok
 	})
-	visits.add(sample.CacheWayVisits, sample.CacheWayCold)
+	accesses.add(sample.CacheWayAccesses, sample.CacheWayMisses)
 	longest := map[fileRow]float64{}
 	w.Each(sample.CacheLongest, func(e sample.Entity, s *sample.Series) {
 		if k, ok := g.key(e); ok {
@@ -84,7 +84,7 @@ func Files(w *sample.Window, q *Query) []table.Table {
 	})
 	disk := diskBytes(w, q)
 	keys := g.keys(func(r map[sample.Metric]float64) float64 {
-		return PageBytes*(r[sample.CacheVisits]+r[sample.CacheDirtied]+r[sample.CacheColdMapped]+r[sample.CacheInserted]) +
+		return PageBytes*(r[sample.CacheAccesses]+r[sample.CacheDirtied]+r[sample.CacheMappedMisses]+r[sample.CacheInserted]) +
 			r[sample.DirectReadBytes] + r[sample.DirectWriteByte]
 	}, func(a, b fileRow) int {
 		return cmp.Or(cmp.Compare(a.file.Dev, b.file.Dev), cmp.Compare(a.file.Ino, b.file.Ino), cmp.Compare(a.pid, b.pid))
@@ -104,12 +104,12 @@ func Files(w *sample.Window, q *Query) []table.Table {
 			slowest = table.Num(longest[k])
 		}
 		cells = append(cells, table.Str(name(w, k.file)),
-			rate(r[sample.CacheVisits]*PageBytes), rate(r[sample.CacheCold]*PageBytes), rate(r[sample.CacheColdMapped]*PageBytes),
+			rate(r[sample.CacheAccesses]*PageBytes), rate(r[sample.CacheMisses]*PageBytes), rate(r[sample.CacheMappedMisses]*PageBytes),
 			rate(r[sample.CacheDirtied]*PageBytes), rate(r[sample.DirectReadBytes]), rate(r[sample.DirectWriteByte]),
 			rate(r[sample.CacheWait]), table.Num(r[sample.CacheSlow]), slowest)
 		for _, way := range readWays() {
 			key := wayRow{k, way}
-			cells = append(cells, rate(visits.rows[key][sample.CacheWayVisits]*PageBytes), rate(visits.rows[key][sample.CacheWayCold]*PageBytes))
+			cells = append(cells, rate(accesses.rows[key][sample.CacheWayAccesses]*PageBytes), rate(accesses.rows[key][sample.CacheWayMisses]*PageBytes))
 		}
 		if !byProcess {
 			size := table.None()

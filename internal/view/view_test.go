@@ -27,21 +27,21 @@ func window() *sample.Window {
 		r.Put(m, sample.Entity{PID: pid, File: file}, v, "test")
 		r.Put(m, sample.Entity{PID: pid}, v, "test")
 	}
-	put(sample.CacheVisits, 1, big, 1000)
-	put(sample.CacheCold, 1, big, 1000)
+	put(sample.CacheAccesses, 1, big, 1000)
+	put(sample.CacheMisses, 1, big, 1000)
 	put(sample.CacheInserted, 1, big, 1100)
 	put(sample.CacheWasted, 1, big, 100)
 	put(sample.CacheEvicted, 1, hot, 500)
-	put(sample.CacheVisits, 2, hot, 2000)
-	put(sample.CacheCold, 2, hot, 500)
+	put(sample.CacheAccesses, 2, hot, 2000)
+	put(sample.CacheMisses, 2, hot, 500)
 	put(sample.CacheInserted, 2, hot, 500)
 	put(sample.CacheReread, 2, hot, 400)
 	put(sample.CacheWait, 2, hot, 1)
 	put(sample.CacheSlow, 2, hot, 3)
 	r.Put(sample.CacheLongest, sample.Entity{PID: 2, File: hot}, .25, "test")
 	var all sample.Entity
-	r.Put(sample.CacheVisits, all, 3000, "test")
-	r.Put(sample.CacheCold, all, 1500, "test")
+	r.Put(sample.CacheAccesses, all, 3000, "test")
+	r.Put(sample.CacheMisses, all, 1500, "test")
 	r.Put(sample.CacheInserted, all, 2000, "test")
 	r.PutProcess(1, sample.Process{Comm: "backup", MemoryCgroup: "/batch/night", IOCgroup: "/batch/night"})
 	r.PutProcess(2, sample.Process{Comm: "database", MemoryCgroup: "/db", IOCgroup: "/db"})
@@ -110,7 +110,7 @@ func TestViews(t *testing.T) {
 		{Cache(w, &Query{By: "process"}), "by_process", "backup", "read_amplification", table.Num(1.1)},
 		{Cache(w, &Query{By: "process"}), "total", "", "hit_ratio", table.Num(.5)},
 		{Cache(w, &Query{By: "process", Comm: "database"}), "total", "", "hit_ratio", table.Num(.75)},
-		{Cache(w, &Query{By: "cgroup"}), "by_cgroup", "/batch/night", "cold_bytes_per_s", table.Num(500 * 4096)},
+		{Cache(w, &Query{By: "cgroup"}), "by_cgroup", "/batch/night", "from_disk_bytes_per_s", table.Num(500 * 4096)},
 		{Cache(w, &Query{By: "device"}), "by_device", "sdb", "reread_bytes_per_s", table.Num(200 * 4096)},
 		{Cache(w, &Query{By: "file"}), "by_file", "/var/lib/db/hot.ibd", "wait_seconds_per_s", table.Num(.5)},
 		{Files(w, &Query{By: "file"}), "files", "/var/lib/db/hot.ibd", "slow_waits", table.Num(3)},
@@ -259,7 +259,7 @@ func TestTheChosenRowsComeFirst(t *testing.T) {
 // What a probe could not give is said, not shown as zero.
 func TestAbsentIsNotZero(t *testing.T) {
 	r := sample.NewRecorder(begin)
-	r.PutGap(sample.Gap{Why: "no type information", Metrics: []sample.Metric{sample.CacheVisits, sample.BlockOps}})
+	r.PutGap(sample.Gap{Why: "no type information", Metrics: []sample.Metric{sample.CacheAccesses, sample.BlockOps}})
 	w := r.Window(begin.Add(time.Second))
 	tables := Cache(w, &Query{By: "process"})
 	if got := at(t, tables, "total", "", "hit_ratio"); got != table.None() {
@@ -304,7 +304,7 @@ func TestCacheEstimate(t *testing.T) {
 		for i := range n {
 			r.At(begin.Add(time.Duration(i+1) * 20 * time.Second))
 			for m, v := range map[sample.Metric]float64{
-				sample.CacheSampledTime: .2, sample.CacheSampledCalls: 100, sample.CacheSampledVisits: 2000, sample.CacheSampledHits: 1500,
+				sample.CacheSampledTime: .2, sample.CacheSampledCalls: 100, sample.CacheSampledAccesses: 2000, sample.CacheSampledHits: 1500,
 				sample.CacheSampledMisses: 500, sample.CacheSampledBytes: 2000 * PageBytes, sample.CacheSampledIn: 600, sample.CacheSampledOut: 0,
 			} {
 				r.Put(m, sample.Entity{}, v, "test")
@@ -316,8 +316,8 @@ func TestCacheEstimate(t *testing.T) {
 	}
 	some := Cache(looks(4), &Query{By: "process"})
 	for column, want := range map[string]table.Cell{
-		"hit_ratio": table.Num(.75), "visited_bytes_per_s": table.Num(100 * PageBytes), "cold_bytes_per_s": table.Num(25 * PageBytes),
-		"inserted_bytes_per_s": table.Num(30 * PageBytes), "evicted_bytes_per_s": table.Num(0), "cold_mapped_bytes_per_s": table.None(),
+		"hit_ratio": table.Num(.75), "read_bytes_per_s": table.Num(100 * PageBytes), "from_disk_bytes_per_s": table.Num(25 * PageBytes),
+		"inserted_bytes_per_s": table.Num(30 * PageBytes), "evicted_bytes_per_s": table.Num(0), "mapped_from_disk_bytes_per_s": table.None(),
 		"read_calls_per_s": table.Num(5), "of_seconds": table.Num(60),
 	} {
 		if got := at(t, some, "estimate", "", column); got != want {
@@ -327,13 +327,13 @@ func TestCacheEstimate(t *testing.T) {
 	if got := at(t, some, "estimate", "", "looked_seconds").Number; math.Abs(got-.6) > 1e-9 || !strings.HasSuffix(some[0].Title, "looks at 1 % of the time") {
 		t.Errorf("%g s: %s", got, some[0].Title)
 	}
-	if one := Cache(looks(1), &Query{By: "process"}); at(t, one, "estimate", "", "visited_bytes_per_s") != table.None() || !strings.Contains(one[0].Notes[0], "fewer than two looks") {
+	if one := Cache(looks(1), &Query{By: "process"}); at(t, one, "estimate", "", "read_bytes_per_s") != table.None() || !strings.Contains(one[0].Notes[0], "fewer than two looks") {
 		t.Errorf("%+v", one[0])
 	}
 	var all sample.Total
 	all.Add(looks(4))
 	summed := Cache(all.Window(), &Query{By: "process"})
-	if got := at(t, summed, "estimate", "", "visited_bytes_per_s"); got != table.Num(8000.0/300*PageBytes) || at(t, summed, "estimate", "", "of_seconds") != table.Num(300) {
+	if got := at(t, summed, "estimate", "", "read_bytes_per_s"); got != table.Num(8000.0/300*PageBytes) || at(t, summed, "estimate", "", "of_seconds") != table.Num(300) {
 		t.Errorf("%+v", got)
 	}
 	// It is of nobody in particular, and nobody needs it who has the account.

@@ -4,13 +4,13 @@ import "math/bits"
 
 const pageSize = 4096
 
-// account counts the pages that one thread visits. A call visits every page
-// that it covers.
+// account counts the pages that one thread accesses: every page that a
+// call covers.
 type account struct {
-	seen   bitmap
-	visits int64 // every call counted in full
-	dedup  int64 // minus one for a call that starts on the page where the one before ended
-	end    int64 // page on which the call before ended, -1 at first
+	seen     bitmap
+	accesses int64 // every call counted in full
+	dedup    int64 // minus one for a call that starts on the page where the one before ended
+	end      int64 // page on which the call before ended, -1 at first
 }
 
 func newAccount(pages int64) account {
@@ -20,7 +20,7 @@ func newAccount(pages int64) account {
 // add counts one call of n bytes at off; n must be above zero.
 func (a *account) add(off, n int64) {
 	first, last := off/pageSize, (off+n-1)/pageSize
-	a.visits += last - first + 1
+	a.accesses += last - first + 1
 	a.dedup += last - first + 1
 	if first == a.end {
 		a.dedup--

@@ -35,15 +35,15 @@ func TestExactAccounts(t *testing.T) {
 	const size = 4 << 20 // 1024 pages
 	path := testFile(t, size)
 	tests := []struct {
-		name                            string
-		spec                            Spec
-		calls, bytes                    int64
-		visits, dedup, writes, distinct int64
+		name                              string
+		spec                              Spec
+		calls, bytes                      int64
+		accesses, dedup, writes, distinct int64
 	}{
 		{"one pass", Spec{Kind: "read", BlockSize: 64 << 10}, 64, size, 1024, 1024, 0, 1024},
 		{"two passes", Spec{Kind: "read", BlockSize: 64 << 10, Passes: 2}, 128, 2 * size, 2048, 2048, 0, 1024},
 		{"two threads, two passes each", Spec{Kind: "read", BlockSize: 1 << 20, Passes: 2, Threads: 2}, 16, 4 * size, 4096, 4096, 0, 1024},
-		// 4195 calls of 1000 bytes: 1024 pages, and each edge inside a page is visited twice.
+		// 4195 calls of 1000 bytes: 1024 pages, and each edge inside a page is accessed twice.
 		{"1000 bytes a call", Spec{Kind: "small", BlockSize: 1000}, 4195, size, 1024 + 4194 - 8, 1024, 0, 1024},
 		{"1000 bytes, 41 calls", Spec{Kind: "small", BlockSize: 1000, Count: 41}, 41, 41000, 51, 11, 0, 11},
 		// 839 calls of 5000 bytes; every 512th starts on a page edge (5000*512 = 625*4096).
@@ -88,9 +88,9 @@ func TestExactAccounts(t *testing.T) {
 			}
 			check("calls", r.Calls, tt.calls)
 			check("bytes", r.Bytes, tt.bytes)
-			check("visits", r.Visits, tt.visits)
-			check("visits without shared edges", r.VisitsDedup, tt.dedup)
-			check("visits by writes", r.WriteVisits, tt.writes)
+			check("accesses", r.Accesses, tt.accesses)
+			check("accesses without shared edges", r.AccessesDedup, tt.dedup)
+			check("accesses by writes", r.WriteAccesses, tt.writes)
 			check("distinct pages", r.Distinct, tt.distinct)
 		})
 	}

@@ -19,8 +19,8 @@ func TestMixed(t *testing.T) {
 	if w := r.Writes.Calls; w < 1800 || w > 2200 { // five standard deviations; the seed is fixed
 		t.Errorf("%d of 10000 calls wrote, want 20 %%", w)
 	}
-	if r.Visits != 2*r.Reads.Calls || r.WriteVisits != 2*r.Writes.Calls {
-		t.Errorf("%d and %d visits", r.Visits, r.WriteVisits)
+	if r.Accesses != 2*r.Reads.Calls || r.WriteAccesses != 2*r.Writes.Calls {
+		t.Errorf("%d and %d accesses", r.Accesses, r.WriteAccesses)
 	}
 	if r.Max != max(r.Reads.Max, r.Writes.Max) {
 		t.Errorf("the longest call took %g s, of the sides %g and %g", r.Max, r.Reads.Max, r.Writes.Max)

@@ -21,14 +21,16 @@ type Result struct {
 	Errors  int64   `json:"errors"`  // of the calls, EIO, where the load was to go on
 	Seconds float64 `json:"seconds"` // from the first call to the end of the last
 
-	// Visits of page-cache pages by reads and by touches of mapped files:
+	// Accesses to page-cache pages by reads and by touches of mapped files:
 	// every call counted in full, and (Dedup) less one for a call that starts
 	// on the page where the thread's call before it ended. Direct input and
-	// output visits none. Writes are counted apart.
-	Visits      int64 `json:"visits"`
-	VisitsDedup int64 `json:"visits_dedup"`
-	WriteVisits int64 `json:"write_visits"`
-	Distinct    int64 `json:"distinct_pages"` // covered at least once, by any call
+	// output has none. Writes are counted apart.
+	Accesses      int64 `json:"accesses"`
+	AccessesDedup int64 `json:"accesses_dedup"`
+	WriteAccesses int64 `json:"write_accesses"`
+	Distinct      int64 `json:"distinct_pages"` // covered at least once, by any call
+
+	formerResult
 
 	// ResidentBefore is how many pages of the region were in the page cache
 	// when the load started, DistinctResident how many of these it covered;
@@ -50,6 +52,13 @@ type Result struct {
 
 	Reads  *Side `json:"reads,omitempty"` // mixed: the calls that read
 	Writes *Side `json:"writes,omitempty"`
+}
+
+// formerResult has figures under the keys of the version before, too.
+type formerResult struct {
+	Visits      int64 `json:"visits"`
+	VisitsDedup int64 `json:"visits_dedup"`
+	WriteVisits int64 `json:"write_visits"`
 }
 
 // Side is what the calls of one direction did.
@@ -82,13 +91,13 @@ func (r *Result) WriteText(w io.Writer) error {
 	over := max(r.Seconds, 1e-9)
 	_, err := fmt.Fprintf(w, `%s: %d calls, %.1f MiB in %.2f s: %.0f calls/s, %.1f MiB/s
 latency   p50 %v  p90 %v  p99 %v  max %v
-pages     %d visits, %d without shared edges, %d by writes, %d distinct
+pages     %d accesses, %d without shared edges, %d by writes, %d distinct
 cache     %s in it before, %s of the distinct pages
 threads   %d minor faults, %d major faults, %.1f MiB read, %.1f MiB written
 `,
 		r.Kind, r.Calls, mib(r.Bytes), r.Seconds, float64(r.Calls)/over, mib(r.Bytes)/over,
 		duration(r.P50), duration(r.P90), duration(r.P99), duration(r.Max),
-		r.Visits, r.VisitsDedup, r.WriteVisits, r.Distinct,
+		r.Accesses, r.AccessesDedup, r.WriteAccesses, r.Distinct,
 		known(r.ResidentBefore), known(r.DistinctResident),
 		r.MinorFaults, r.MajorFaults, mib(r.InBlock*512), mib(r.OutBlock*512))
 	if err != nil {

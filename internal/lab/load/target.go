@@ -247,9 +247,9 @@ func (t *target) result(workers []*worker) *Result {
 		r.Bytes += w.bytes
 		r.Errors += w.errors
 		if !t.kind.direct && t.spec.Path != "" {
-			r.Visits += w.reads.visits
-			r.VisitsDedup += w.reads.dedup
-			r.WriteVisits += w.writes.visits
+			r.Accesses += w.reads.accesses
+			r.AccessesDedup += w.reads.dedup
+			r.WriteAccesses += w.writes.accesses
 		}
 		seen.or(w.reads.seen)
 		seen.or(w.writes.seen)
@@ -265,6 +265,7 @@ func (t *target) result(workers []*worker) *Result {
 		r.InBlock += w.usage[1].Inblock - w.usage[0].Inblock
 		r.OutBlock += w.usage[1].Oublock - w.usage[0].Oublock
 	}
+	r.formerResult = formerResult{Visits: r.Accesses, VisitsDedup: r.AccessesDedup, WriteVisits: r.WriteAccesses}
 	r.Distinct = seen.count()
 	if t.resident != nil {
 		r.ResidentBefore, r.DistinctResident = t.resident.count(), countBoth(t.resident, seen)

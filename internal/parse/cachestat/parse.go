@@ -112,8 +112,8 @@ func (r *reader) row(v map[string]float64, into lines.Values) {
 	}
 	hits, misses := max(0, v["HITS"]), max(0, v["MISSES"])
 	host := sample.Entity{}
-	into.Put(sample.CacheVisits, host, hits+misses)
-	into.Put(sample.CacheCold, host, misses)
+	into.Put(sample.CacheAccesses, host, hits+misses)
+	into.Put(sample.CacheMisses, host, misses)
 	cache, ok1 := v["CACHE_MB"]
 	if !ok1 {
 		cache, ok1 = v["CACHED_MB"]

@@ -94,8 +94,8 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	}
 	into.At(l.N)
 	into.Process(pid, sample.Process{Comm: row["CMD"]})
-	into.Put(sample.CacheVisits, sample.Entity{PID: pid}, hits+misses)
-	into.Put(sample.CacheCold, sample.Entity{PID: pid}, misses)
+	into.Put(sample.CacheAccesses, sample.Entity{PID: pid}, hits+misses)
+	into.Put(sample.CacheMisses, sample.Entity{PID: pid}, misses)
 	r.hits, r.misses = r.hits+hits, r.misses+misses
 	r.rows++
 	return lines.Used, nil
@@ -106,8 +106,8 @@ func (r *reader) flush(into lines.Values) {
 	if r.rows == 0 {
 		return
 	}
-	into.Put(sample.CacheVisits, sample.Entity{}, r.hits+r.misses)
-	into.Put(sample.CacheCold, sample.Entity{}, r.misses)
+	into.Put(sample.CacheAccesses, sample.Entity{}, r.hits+r.misses)
+	into.Put(sample.CacheMisses, sample.Entity{}, r.misses)
 	if r.hasCache {
 		into.Put(sample.MemCache, sample.Entity{}, r.cache)
 	}

@@ -18,8 +18,8 @@ func TestUncachedReads(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "read-2g.txt")
 	g.Want(sample.CallTime, calls(725, "read"), 382.22e-6*262144)
 	g.Want(sample.ProcReadCalls, of(725), 262144)
-	g.Want(sample.CacheVisits, of(725), 0, 2<<30/4096)
-	g.Want(sample.CacheCold, of(725), 0, 2<<30/4096)
+	g.Want(sample.CacheAccesses, of(725), 0, 2<<30/4096)
+	g.Want(sample.CacheMisses, of(725), 0, 2<<30/4096)
 	g.Want(sample.DiskReads, sample.Entity{Device: "nvme0n1"}, 262144)
 	g.Want(sample.DiskReadTime, sample.Entity{Device: "nvme0n1"}, 97.587)
 	g.WantNote("a digit is missing")
@@ -30,16 +30,16 @@ func TestUncachedReads(t *testing.T) {
 
 func TestCachedReads(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "read-2g-cached.txt")
-	g.Want(sample.CacheCold, of(0), 0, 0)
+	g.Want(sample.CacheMisses, of(0), 0, 0)
 	g.Want(sample.DiskReads, sample.Entity{Device: "device"}, 0)
 }
 
 func TestPartlyCachedReads(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "read-4g-partly.txt")
-	visits := g.Values[linestest.Key{Metric: sample.CacheVisits, Entity: of(22616)}][1]
-	cold := g.Values[linestest.Key{Metric: sample.CacheCold, Entity: of(22616)}][1]
+	accesses := g.Values[linestest.Key{Metric: sample.CacheAccesses, Entity: of(22616)}][1]
+	misses := g.Values[linestest.Key{Metric: sample.CacheMisses, Entity: of(22616)}][1]
 	// 330920 of 524288 reads reached the device: 36.9 % did not
-	if hits := 1 - cold/visits; hits < 0.365 || hits > 0.375 {
+	if hits := 1 - misses/accesses; hits < 0.365 || hits > 0.375 {
 		t.Errorf("the share of hits is %.3f, want 0.37", hits)
 	}
 	for id, f := range g.Files {

@@ -98,8 +98,8 @@ func (x *run) putJob(j *job, into lines.Values) (cold, read float64) {
 		into.Put(sample.ProcUser, e, j.usr*t*j.threads)
 		into.Put(sample.ProcSystem, e, j.sys*t*j.threads)
 	}
-	into.Put(sample.CacheVisits, e, 0)
-	into.Put(sample.CacheCold, e, 0)
+	into.Put(sample.CacheAccesses, e, 0)
+	into.Put(sample.CacheMisses, e, 0)
 	for _, d := range directions()[:2] {
 		o := j.ops[d]
 		if o == nil {
@@ -216,8 +216,8 @@ func (x *run) putCache(j *job, o *operation, into lines.Values) float64 {
 	}
 	into.At(max(o.clat.line, j.line))
 	for _, k := range keys {
-		into.Put(sample.CacheVisits, k, o.io/page)
-		into.Put(sample.CacheCold, k, o.io/page*(1-hits))
+		into.Put(sample.CacheAccesses, k, o.io/page)
+		into.Put(sample.CacheMisses, k, o.io/page*(1-hits))
 	}
 	return o.io * (1 - hits)
 }

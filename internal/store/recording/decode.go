@@ -191,7 +191,7 @@ func (d *decoder) gaps(w *sample.Window) {
 	for range n {
 		g := sample.Gap{Source: d.text(), Why: d.text()}
 		for range d.count(1, sizeText) {
-			g.Metrics = append(g.Metrics, sample.Metric(d.text()))
+			g.Metrics = append(g.Metrics, sample.Current(sample.Metric(d.text())))
 		}
 		w.Gaps = append(w.Gaps, g)
 	}
@@ -210,7 +210,7 @@ func (d *decoder) entity(before *uint64) (e sample.Entity, ok bool) {
 }
 
 func (d *decoder) metric(w *sample.Window) {
-	m := sample.Metric(d.text())
+	m := sample.Current(sample.Metric(d.text()))
 	at := uint64(0)
 	for range d.count(3, sizeSeries) {
 		e, ok := d.entity(&at)

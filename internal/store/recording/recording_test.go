@@ -28,7 +28,7 @@ func some(seed uint64, start time.Time) *Record {
 			rec.Put(sample.ProcRSS, e, float64(r.Int64N(1<<40)), "/proc/PID/stat")
 			rec.Put(sample.WaitIO, sample.Entity{PID: pid, Class: "read"}, r.Float64(), "tp:sched_switch")
 			e.File = sample.FileID{Dev: math.MaxUint32, Ino: math.MaxUint64 - uint64(pid)}
-			rec.Put(sample.CacheVisits, e, -float64(r.IntN(1<<30)), "tp:x")
+			rec.Put(sample.CacheAccesses, e, -float64(r.IntN(1<<30)), "tp:x")
 			rec.PutFile(e.File, sample.File{Path: fmt.Sprintf("/f/\x1b[31m%d", pid), Size: -1, Device: "vda", Deleted: pid%2 == 0, Partial: pid%3 == 0})
 		}
 		rec.PutAt(start.Add(time.Duration(r.Int64N(1e9))), sample.BlockBinOps, sample.Entity{Device: "vda"}, 3, "tp:y")
@@ -382,7 +382,7 @@ func machine(processes, busy int, window int, rec *sample.Recorder, r *rand.Rand
 		id := sample.FileID{Dev: 0xfd00000, Ino: uint64(1000 + pid)}
 		rec.PutFile(id, sample.File{Path: fmt.Sprintf("/var/lib/app/data/segment-%d.dat", pid), Size: 1 << 30, Device: "vda"})
 		e.File = id
-		for _, m := range []sample.Metric{sample.CacheVisits, sample.CacheCold, sample.CacheInserted, sample.CacheCalls, sample.CacheWait} {
+		for _, m := range []sample.Metric{sample.CacheAccesses, sample.CacheMisses, sample.CacheInserted, sample.CacheCalls, sample.CacheWait} {
 			rec.Put(m, e, float64(r.IntN(1<<16))/1e3, "tp:mm_filemap_get_pages")
 		}
 	}

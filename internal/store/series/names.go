@@ -22,3 +22,13 @@ func NameOf(i sample.Info) string {
 	}
 	return name
 }
+
+// NamesOf are the names that a metric has in recordings of this version and the
+// one before.
+func NamesOf(i sample.Info) []string {
+	var names []string
+	for _, n := range i.Names() {
+		names = append(names, NameOf(n))
+	}
+	return names
+}

@@ -55,10 +55,10 @@ func (f *figures) threads() {
 }
 
 func (f *figures) cache() {
-	f.each(sample.CacheVisits, func(e sample.Entity, x *sample.Series) {
+	f.each(sample.CacheAccesses, func(e sample.Entity, x *sample.Series) {
 		if e.File == (sample.FileID{}) && x.Sum() > 0 {
-			cold, _ := f.w.Sum(sample.CacheCold, e)
-			hits, _ := figure.HitRatio(x.Sum(), cold)
+			misses, _ := f.w.Sum(sample.CacheMisses, e)
+			hits, _ := figure.HitRatio(x.Sum(), misses)
 			f.add("hit_ratio", "page cache hit ratio", hits, "ratio", x)
 		}
 	})

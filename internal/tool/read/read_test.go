@@ -19,8 +19,8 @@ func reading(primary diagnose.ID, reads, seconds, cold float64) Case {
 	r.Put(sample.DiskReadTime, sda, seconds, "f:1")
 	r.Put(sample.DiskBusy, sda, 8, "f:2")
 	r.Put(sample.DiskBusy, sample.Entity{Device: "aaa"}, 3, "f:3")
-	r.Put(sample.CacheVisits, sample.Entity{}, 100, "f:4")
-	r.Put(sample.CacheCold, sample.Entity{}, cold, "f:4")
+	r.Put(sample.CacheAccesses, sample.Entity{}, 100, "f:4")
+	r.Put(sample.CacheMisses, sample.Entity{}, cold, "f:4")
 	w := r.Window(time.Unix(1700000010, 0))
 	return Case{&parse.Case{Window: w, Blocks: []*parse.Block{{Tool: "iostat", File: "f", First: 1, Last: 4}}},
 		&diagnose.Report{Primary: primary}}

@@ -43,9 +43,9 @@ struct file_key {
 
 /* One process and file. All but wait and bytes are pages or events. */
 struct account {
-	u64 visits, calls; /* pages asked of the cache by read calls, and the calls */
-	u64 cold; /* of the visits: the page had come from disk since it was last used */
-	u64 cold_mapped; /* the same, first used through a mapping */
+	u64 accesses, calls; /* pages asked of the cache by read calls, and the calls */
+	u64 misses; /* of the accesses: the page had come from disk since it was last used */
+	u64 mapped_misses; /* the same, first used through a mapping */
 	u64 demand; /* inserted because a read had to have them */
 	u64 inserted, write_alloc; /* pages put in; of these, for a write */
 	u64 wasted; /* dropped before anybody used them */
@@ -58,11 +58,11 @@ struct account {
 	u64 longest, longest_window; /* ns; and the window that it was in */
 	u64 direct_reads, direct_read_bytes, direct_writes, direct_write_bytes;
 	u64 size; /* bytes, the newest seen */
-	u64 way_visits[WAYS], way_cold[WAYS];
+	u64 way_accesses[WAYS], way_misses[WAYS];
 };
 
 struct sums {
-	u64 visits, calls, cold, cold_mapped, inserted, write_alloc, wasted, evicted, reread;
+	u64 accesses, calls, misses, mapped_misses, inserted, write_alloc, wasted, evicted, reread;
 };
 
 /* What is not published yet of the file that a task reads, and where it stands. */
@@ -78,7 +78,7 @@ struct task {
 	u64 need_file, need_index, need_end; /* what that read-ahead had to fetch */
 	u64 fault_file, fault_index; /* newest fault that may turn out major */
 	u64 mapped_file, mapped_next; /* the page behind those that were mapped last */
-	u64 visits, cold, calls, jiffies;
+	u64 accesses, misses, calls, jiffies;
 	u64 size;
 	u64 off; /* when it began to wait, 0 when it does not */
 	u64 pending; /* waited, not yet charged to a file */

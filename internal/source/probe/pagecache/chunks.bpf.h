@@ -199,7 +199,7 @@ static __noinline u64 use_folio(u64 file, u64 index, u32 pages)
 }
 
 /* Counts the pages of a range that had come from disk since their last use. */
-static __always_inline void count_cold(struct task *t, u64 from, u64 to)
+static __always_inline void count_misses(struct task *t, u64 from, u64 to)
 {
 	struct range r = { .file = t->file, .from = from, .to = to };
 	u64 *count = fresh_count(t->file);
@@ -209,5 +209,5 @@ static __always_inline void count_cold(struct task *t, u64 from, u64 to)
 	t->found = 0;
 	r.found = &t->found;
 	LOOP(MAX_CHUNKS, MAX_CHUNKS, use_chunk, use_chunk_unrolled, &r);
-	t->cold += t->found;
+	t->misses += t->found;
 }

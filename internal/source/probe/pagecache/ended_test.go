@@ -68,7 +68,7 @@ func TestRowsOfEndedProcesses(t *testing.T) {
 		}
 		collect(sample.IntervalEnd)
 		w := r.NextWindow(time.Now())
-		w.Each(sample.CacheVisits, func(e sample.Entity, s *sample.Series) {
+		w.Each(sample.CacheAccesses, func(e sample.Entity, s *sample.Series) {
 			switch {
 			case e.File == shortID && pids[uint32(e.PID)]:
 				ofShort += s.Sum()

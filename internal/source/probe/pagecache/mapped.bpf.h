@@ -22,7 +22,7 @@ struct vm_fault {
 
 static __always_inline void used_by_mapping(struct inode *inode, u64 from, u64 to)
 {
-	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), *count = fresh_count(file), cold;
+	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), *count = fresh_count(file), misses;
 	struct range r = { .file = file, .from = from, .to = to };
 	struct account *a;
 
@@ -32,13 +32,13 @@ static __always_inline void used_by_mapping(struct inode *inode, u64 from, u64 t
 	if (!r.found)
 		return;
 	LOOP(MAX_CHUNKS, MAX_CHUNKS, use_chunk, use_chunk_unrolled, &r);
-	cold = *r.found;
-	if (!cold)
+	misses = *r.found;
+	if (!misses)
 		return;
-	TOTAL(cold_mapped, cold);
+	TOTAL(mapped_misses, misses);
 	a = account_of(inode, this_tgid());
 	if (a)
-		ADD(a->cold_mapped, cold);
+		ADD(a->mapped_misses, misses);
 }
 
 /*

@@ -27,25 +27,25 @@ type pace struct {
 
 // activity is what happened in a period.
 type activity struct {
-	calls, visits, inserted float64
-	length                  time.Duration
+	calls, accesses, inserted float64
+	length                    time.Duration
 }
 
 // next adds a period and says whether the one that follows is sampled.
 func (p *pace) next(a activity) bool {
 	if !p.sampled {
-		p.sampled = a.calls/a.length.Seconds() >= p.above && a.inserted <= p.miss/2*a.visits
+		p.sampled = a.calls/a.length.Seconds() >= p.above && a.inserted <= p.miss/2*a.accesses
 		p.last = append(p.last[:0], a)
 		return p.sampled
 	}
 	var sum activity
 	for _, l := range append(p.last, a) {
 		sum.calls += l.calls
-		sum.visits += l.visits
+		sum.accesses += l.accesses
 		sum.length += l.length
 	}
 	mean := a.length.Seconds() / sum.length.Seconds()
-	if a.inserted > p.miss*max(a.visits, sum.visits*mean) {
+	if a.inserted > p.miss*max(a.accesses, sum.accesses*mean) {
 		p.sampled = false
 		return false
 	}

@@ -9,7 +9,7 @@ import (
 func TestPace(t *testing.T) {
 	const above = 200_000
 	period := func(rate, inserted float64) activity {
-		return activity{calls: rate / 5, visits: rate / 5, inserted: inserted, length: 200 * time.Millisecond}
+		return activity{calls: rate / 5, accesses: rate / 5, inserted: inserted, length: 200 * time.Millisecond}
 	}
 	// step is a number of equal periods, and whether reads are sampled after
 	// the first of them and after the last.

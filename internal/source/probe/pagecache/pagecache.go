@@ -38,8 +38,8 @@ const (
 // Metrics is everything that the probe emits.
 func Metrics() []sample.Metric {
 	return []sample.Metric{
-		sample.CacheVisits, sample.CacheCalls, sample.CacheCold, sample.CacheColdMapped,
-		sample.CacheWayVisits, sample.CacheWayCold,
+		sample.CacheAccesses, sample.CacheCalls, sample.CacheMisses, sample.CacheMappedMisses,
+		sample.CacheWayAccesses, sample.CacheWayMisses,
 		sample.CacheDemand, sample.CacheInserted, sample.CacheWriteAlloc, sample.CacheWasted,
 		sample.CacheUnread, sample.CacheEvicted, sample.CacheReread, sample.CacheFaults,
 		sample.CacheMajor, sample.CacheDirtied, sample.CacheTouched, sample.CacheTouchOnce, sample.CacheTouchTwice, sample.CacheWait, sample.CacheSlow, sample.CacheLongest, sample.DirectReads,
@@ -193,10 +193,10 @@ func (p *Probe) sums() (pagecacheSums, error) {
 	}
 	var t pagecacheSums
 	for _, c := range perCPU {
-		t.Visits += c.Visits
+		t.Accesses += c.Accesses
 		t.Calls += c.Calls
-		t.Cold += c.Cold
-		t.ColdMapped += c.ColdMapped
+		t.Misses += c.Misses
+		t.MappedMisses += c.MappedMisses
 		t.Inserted += c.Inserted
 		t.WriteAlloc += c.WriteAlloc
 		t.Wasted += c.Wasted
@@ -208,14 +208,14 @@ func (p *Probe) sums() (pagecacheSums, error) {
 
 func (p *Probe) emitSums(a, b *pagecacheSums, into sample.Sink) {
 	all := sample.Entity{}
-	into.Put(sample.CacheVisits, all, float64(b.Visits-a.Visits), p.from.reads)
-	into.Put(sample.CacheCold, all, float64(b.Cold-a.Cold), p.from.reads)
-	into.Put(sample.CacheColdMapped, all, float64(b.ColdMapped-a.ColdMapped), p.from.faults)
+	into.Put(sample.CacheAccesses, all, float64(b.Accesses-a.Accesses), p.from.reads)
+	into.Put(sample.CacheMisses, all, float64(b.Misses-a.Misses), p.from.reads)
+	into.Put(sample.CacheMappedMisses, all, float64(b.MappedMisses-a.MappedMisses), p.from.faults)
 	into.Put(sample.CacheInserted, all, float64(b.Inserted-a.Inserted), fromInsert)
 	into.Put(sample.CacheWriteAlloc, all, float64(b.WriteAlloc-a.WriteAlloc), p.from.dirty)
 	into.Put(sample.CacheWasted, all, float64(b.Wasted-a.Wasted), fromDelete)
 	into.Put(sample.CacheEvicted, all, float64(b.Evicted-a.Evicted), fromDelete)
 	into.Put(sample.CacheReread, all, float64(b.Reread-a.Reread), fromInsert)
-	fresh := (b.Inserted - b.WriteAlloc) - (b.Cold + b.ColdMapped + b.Wasted)
+	fresh := (b.Inserted - b.WriteAlloc) - (b.Misses + b.MappedMisses + b.Wasted)
 	into.Put(sample.CacheUnread, all, float64(int64(fresh)), fromInsert)
 }

@@ -15,10 +15,10 @@ import (
 
 type pagecacheAccount struct {
 	_                structs.HostLayout
-	Visits           uint64
+	Accesses         uint64
 	Calls            uint64
-	Cold             uint64
-	ColdMapped       uint64
+	Misses           uint64
+	MappedMisses     uint64
 	Demand           uint64
 	Inserted         uint64
 	WriteAlloc       uint64
@@ -37,8 +37,8 @@ type pagecacheAccount struct {
 	DirectWrites     uint64
 	DirectWriteBytes uint64
 	Size             uint64
-	WayVisits        [6]uint64
-	WayCold          [6]uint64
+	WayAccesses      [6]uint64
+	WayMisses        [6]uint64
 }
 
 type pagecacheCallKey struct {
@@ -119,16 +119,16 @@ type pagecacheStack struct {
 }
 
 type pagecacheSums struct {
-	_          structs.HostLayout
-	Visits     uint64
-	Calls      uint64
-	Cold       uint64
-	ColdMapped uint64
-	Inserted   uint64
-	WriteAlloc uint64
-	Wasted     uint64
-	Evicted    uint64
-	Reread     uint64
+	_            structs.HostLayout
+	Accesses     uint64
+	Calls        uint64
+	Misses       uint64
+	MappedMisses uint64
+	Inserted     uint64
+	WriteAlloc   uint64
+	Wasted       uint64
+	Evicted      uint64
+	Reread       uint64
 }
 
 type pagecacheTask struct {
@@ -151,8 +151,8 @@ type pagecacheTask struct {
 	FaultIndex uint64
 	MappedFile uint64
 	MappedNext uint64
-	Visits     uint64
-	Cold       uint64
+	Accesses   uint64
+	Misses     uint64
 	Calls      uint64
 	Jiffies    uint64
 	Size       uint64

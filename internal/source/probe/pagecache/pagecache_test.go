@@ -265,8 +265,8 @@ func TestColdScan(t *testing.T) {
 		t.Run(fmt.Sprint(block), func(t *testing.T) {
 			bpftest.Drop(t, path)
 			f := observe(t, path, fmt.Sprintf("scan %s %d 0", path, block))
-			if v, c := f.get(sample.CacheVisits), f.get(sample.CacheCold); v != pages || c != pages {
-				t.Errorf("visits %.0f, cold %.0f, want %d each", v, c, pages)
+			if v, c := f.get(sample.CacheAccesses), f.get(sample.CacheMisses); v != pages || c != pages {
+				t.Errorf("accesses %.0f, misses %.0f, want %d each", v, c, pages)
 			}
 			if got := f.window.Files[f.file].Path; got != path {
 				t.Errorf("the file is %q, want %q", got, path)
@@ -280,8 +280,8 @@ func TestSecondPassIsServedFromTheCache(t *testing.T) {
 	path := bpftest.File(t, pages)
 	job := fmt.Sprintf("scan %s 65536 0", path)
 	f := observe(t, path, job, job)
-	if v, c := f.get(sample.CacheVisits), f.get(sample.CacheCold); v != 2*pages || c != pages {
-		t.Errorf("visits %.0f, cold %.0f, want %d and %d", v, c, 2*pages, pages)
+	if v, c := f.get(sample.CacheAccesses), f.get(sample.CacheMisses); v != 2*pages || c != pages {
+		t.Errorf("accesses %.0f, misses %.0f, want %d and %d", v, c, 2*pages, pages)
 	}
 }
 
@@ -290,12 +290,12 @@ func TestRandomReads(t *testing.T) {
 	const pages, count = 40009, 4001
 	path := bpftest.File(t, 2*pages)
 	f := observe(t, path, fmt.Sprintf("random %s 8192 %d", path, count))
-	v, c, n := f.get(sample.CacheVisits), f.get(sample.CacheCold), f.get(sample.CacheCalls)
+	v, c, n := f.get(sample.CacheAccesses), f.get(sample.CacheMisses), f.get(sample.CacheCalls)
 	if !f.isWhole() {
-		near(t, "visits", v, 2*count)
+		near(t, "accesses", v, 2*count)
 		near(t, "cold pages", c, 2*count)
 	} else if v != 2*count || c != 2*count || n != count {
-		t.Errorf("visits %.0f, cold %.0f, calls %.0f, want %d, %d, %d", v, c, n, 2*count, 2*count, count)
+		t.Errorf("accesses %.0f, misses %.0f, calls %.0f, want %d, %d, %d", v, c, n, 2*count, 2*count, count)
 	}
 	if w := f.get(sample.CacheWait); w <= 0 {
 		t.Errorf("waited %g s for reads from disk, want more than nothing", w)
@@ -307,14 +307,14 @@ func TestMajorFaults(t *testing.T) {
 	const pages, count = 40009, 1009
 	path := bpftest.File(t, pages)
 	f := observe(t, path, fmt.Sprintf("map %s 1 %d", path, count))
-	if m, c := f.get(sample.CacheMajor), f.get(sample.CacheColdMapped); m != count || c != count {
+	if m, c := f.get(sample.CacheMajor), f.get(sample.CacheMappedMisses); m != count || c != count {
 		t.Errorf("major faults %.0f, cold pages %.0f, want %d each", m, c, count)
 	}
 	if all, _ := f.window.Sum(sample.CacheMajor, sample.Entity{PID: f.pid}); all != float64(f.usage.Majflt) {
 		t.Errorf("major faults of the process %.0f, its ru_majflt is %d", all, f.usage.Majflt)
 	}
-	if v := f.get(sample.CacheVisits); v != 0 {
-		t.Errorf("%.0f visits by read calls, want none", v)
+	if v := f.get(sample.CacheAccesses); v != 0 {
+		t.Errorf("%.0f accesses by read calls, want none", v)
 	}
 	if s := f.window.Files[f.file].Size; s != pages*pageBytes {
 		t.Errorf("the file has %d bytes, want %d", s, pages*pageBytes)
@@ -326,8 +326,8 @@ func TestDirectReadsPassTheCache(t *testing.T) {
 	const count = 503
 	path := bpftest.File(t, 4001)
 	f := observe(t, path, fmt.Sprintf("direct %s 4096 %d", path, count))
-	if n, b, v := f.get(sample.DirectReads), f.get(sample.DirectReadBytes), f.get(sample.CacheVisits); n != count || b != count*4096 || v != 0 {
-		t.Errorf("direct reads %.0f, bytes %.0f, visits %.0f, want %d, %d, 0", n, b, v, count, count*4096)
+	if n, b, v := f.get(sample.DirectReads), f.get(sample.DirectReadBytes), f.get(sample.CacheAccesses); n != count || b != count*4096 || v != 0 {
+		t.Errorf("direct reads %.0f, bytes %.0f, accesses %.0f, want %d, %d, 0", n, b, v, count, count*4096)
 	}
 }
 
@@ -337,8 +337,8 @@ func TestWritesAreNotMisses(t *testing.T) {
 	const count = 2003
 	path := bpftest.File(t, 4001)
 	f := observe(t, path, fmt.Sprintf("write %s 4096 %d", path, count))
-	if in, wa, c := f.get(sample.CacheInserted), f.get(sample.CacheWriteAlloc), f.get(sample.CacheCold); in != count || wa != count || c != 0 {
-		t.Errorf("inserted %.0f, for writes %.0f, cold %.0f, want %d, %d, 0", in, wa, c, count, count)
+	if in, wa, c := f.get(sample.CacheInserted), f.get(sample.CacheWriteAlloc), f.get(sample.CacheMisses); in != count || wa != count || c != 0 {
+		t.Errorf("inserted %.0f, for writes %.0f, misses %.0f, want %d, %d, 0", in, wa, c, count, count)
 	}
 }
 

@@ -23,7 +23,7 @@ const proveTries = 3
 var errUnproved = errors.New("not tested: there is no file on a disk to read")
 
 // proveReads reads pages that are cached, one whole, two of which only the bytes
-// between them are asked for, and the last one beyond its end: four visits by three
+// between them are asked for, and the last one beyond its end: four accesses by three
 // calls.
 func proveReads(p *bpf.Probe) (string, error) {
 	return prove(p, func(f *os.File, size int64) error {
@@ -35,11 +35,11 @@ func proveReads(p *bpf.Probe) (string, error) {
 		}
 		return nil
 	}, func(a *pagecacheAccount, _ map[string]uint64) (string, error) {
-		const visits, calls = 4, 3
-		if a.Visits != visits || a.Calls != calls {
-			return "", fmt.Errorf("of %d pages read by %d calls it counted %d by %d", visits, calls, a.Visits, a.Calls)
+		const accesses, calls = 4, 3
+		if a.Accesses != accesses || a.Calls != calls {
+			return "", fmt.Errorf("of %d pages read by %d calls it counted %d by %d", accesses, calls, a.Accesses, a.Calls)
 		}
-		return fmt.Sprintf("counted %d pages read by %d calls", visits, calls), nil
+		return fmt.Sprintf("counted %d pages read by %d calls", accesses, calls), nil
 	})
 }
 

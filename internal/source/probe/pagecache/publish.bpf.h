@@ -12,12 +12,12 @@ static __noinline int finish_scan(struct task *t)
 	if (!t || !t->file || t->scan == NO_SCAN)
 		return 0;
 	to = t->last < t->eof ? t->last : t->eof;
-	count_cold(t, t->scan, to);
+	count_misses(t, t->scan, to);
 	t->scan = NO_SCAN;
 	return 0;
 }
 
-static __noinline int publish(struct task *t, u64 way, u64 visits, u64 calls, u64 cold)
+static __noinline int publish(struct task *t, u64 way, u64 accesses, u64 calls, u64 misses)
 {
 	struct file_key key;
 	struct account *a;
@@ -25,21 +25,21 @@ static __noinline int publish(struct task *t, u64 way, u64 visits, u64 calls, u6
 	if (!t)
 		return 0;
 	key = t->key;
-	TOTAL(visits, visits);
+	TOTAL(accesses, accesses);
 	TOTAL(calls, calls);
-	TOTAL(cold, cold);
+	TOTAL(misses, misses);
 	a = find_account(&key);
 	if (!a) {
 		ADD(lost_accounts, 1);
 		return 0;
 	}
-	ADD(a->visits, visits);
-	ADD(a->cold, cold);
+	ADD(a->accesses, accesses);
+	ADD(a->misses, misses);
 	ADD(a->calls, calls);
 	asm volatile("" : "+r"(way)); /* else the compiler drops the bound that the verifier wants */
 	if (way < WAYS) {
-		ADD(a->way_visits[way], visits);
-		ADD(a->way_cold[way], cold);
+		ADD(a->way_accesses[way], accesses);
+		ADD(a->way_misses[way], misses);
 	}
 	a->size = t->size;
 	return 0;
@@ -48,18 +48,18 @@ static __noinline int publish(struct task *t, u64 way, u64 visits, u64 calls, u6
 /* Publishes what the task has counted. */
 static __noinline int flush(struct task *t)
 {
-	u64 visits, cold, calls;
+	u64 accesses, misses, calls;
 
 	if (!t || !t->file)
 		return 0;
-	visits = t->visits;
-	cold = t->cold;
+	accesses = t->accesses;
+	misses = t->misses;
 	calls = t->calls;
-	t->visits = 0;
-	t->cold = 0;
+	t->accesses = 0;
+	t->misses = 0;
 	t->calls = 0;
-	if (visits || calls || cold)
-		publish(t, t->way, visits, calls, cold);
+	if (accesses || calls || misses)
+		publish(t, t->way, accesses, calls, misses);
 	return 0;
 }
 

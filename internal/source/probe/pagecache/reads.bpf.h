@@ -158,7 +158,7 @@ static __always_inline void end_read(struct read *r, struct inode *inode, u64 n,
 		touch(r->file, last - n + 1, last);
 	t->ra_file = 0;
 	t->calls += calls * r->each;
-	t->visits += n * r->each;
+	t->accesses += n * r->each;
 	if (weight > 1 && r->way == WAY_READ) {
 		t->all_reads += calls;
 		t->all_pages += n;
@@ -168,7 +168,7 @@ static __always_inline void end_read(struct read *r, struct inode *inode, u64 n,
 	t->scan = to < last ? to + 1 : NO_SCAN;
 	count = fresh_count(r->file);
 	if (count && *count)
-		count_cold(t, from, to);
+		count_misses(t, from, to);
 	if (t->pending)
 		charge_wait(t, inode);
 	if (t->calls >= FLUSH_CALLS || r->now - t->jiffies > FLUSH_TICKS) {
@@ -215,7 +215,7 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 		if (from == index && t->request > 1 && index > t->last + 1 && end - t->last - t->request <= 1)
 			from = t->last + 1;
 		n = last - from + 1;
-		/* starts on the page where the last call ended: the same visit,
+		/* starts on the page where the last call ended: the same access,
 		 * as the kernel sees it too */
 		if (t->last == from)
 			n--;
@@ -280,7 +280,7 @@ static __always_inline int found_pages(unsigned long long *ctx, struct kiocb *io
 	n = last - from + 1;
 	if (!r.moved) {
 		if (t->last == from)
-			n--; /* the same visit, as above */
+			n--; /* the same access, as above */
 		if (t->end == end && t->last + 1 == from) {
 			calls = 0; /* the next batch of the same call */
 			r.each = t->each;
@@ -333,7 +333,7 @@ int COUNTING(was_read, struct kiocb *iocb, struct iov_iter *iter, long written, 
 	t = r.t;
 	n = last - from + 1;
 	if (!r.moved && t->last == from)
-		n--; /* the same visit, as above */
+		n--; /* the same access, as above */
 	t->index = from;
 	t->last = last;
 	end_read(&r, inode, n, n || t->last != from ? 1 : 0, last, from, last);

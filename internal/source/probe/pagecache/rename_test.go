@@ -25,7 +25,7 @@ func TestProcessThatExecutesAnotherProgram(t *testing.T) {
 		t.Errorf("process %d is %q, started %v, want cat", pid, p.Comm, p.Start)
 	}
 	e := sample.Entity{PID: pid, File: bpftest.ID(t, path)}
-	if v, _ := w.Sum(sample.CacheVisits, e); v < 101 {
-		t.Errorf("%.0f visits, want the shell's and those of cat, 101 or more", v)
+	if v, _ := w.Sum(sample.CacheAccesses, e); v < 101 {
+		t.Errorf("%.0f accesses, want the shell's and those of cat, 101 or more", v)
 	}
 }

@@ -90,7 +90,7 @@ func (s *sampler) run(before pagecacheSums, since time.Time) {
 		length := time.Since(since)
 		since = since.Add(length)
 		if err == nil {
-			err = s.step(activity{calls: float64(now.Calls - before.Calls), visits: float64(now.Visits - before.Visits),
+			err = s.step(activity{calls: float64(now.Calls - before.Calls), accesses: float64(now.Accesses - before.Accesses),
 				inserted: float64(now.Inserted-before.Inserted) - float64(now.WriteAlloc-before.WriteAlloc), length: length})
 			before = now
 		}

@@ -104,15 +104,15 @@ func TestManyCachedReadsAreSampled(t *testing.T) {
 		}
 	})
 	for i, pid := range pids {
-		got, _ := w.Sum(sample.CacheVisits, sample.Entity{PID: pid})
+		got, _ := w.Sum(sample.CacheAccesses, sample.Entity{PID: pid})
 		if got < 0.97*truths[i] || got > 1.03*truths[i] {
-			t.Errorf("%.0f visits, %.4f of the %.0f", got, got/truths[i], truths[i])
+			t.Errorf("%.0f accesses, %.4f of the %.0f", got, got/truths[i], truths[i])
 		}
 		t.Logf("%.5f of the %.0f reads", got/truths[i], truths[i])
 		for _, path := range []string{a, b} { // half each
-			got, _ := w.Sum(sample.CacheVisits, sample.Entity{PID: pid, File: bpftest.ID(t, path)})
+			got, _ := w.Sum(sample.CacheAccesses, sample.Entity{PID: pid, File: bpftest.ID(t, path)})
 			if got < 0.4*truths[i] || got > 0.6*truths[i] {
-				t.Errorf("%.0f visits of one of two files, %.3f of the truth", got, got/truths[i])
+				t.Errorf("%.0f accesses of one of two files, %.3f of the truth", got, got/truths[i])
 			}
 		}
 	}

@@ -63,7 +63,7 @@ const (
 	wayUring
 )
 
-// ways names them; they are the Class of cache.visits_by_way.
+// ways names them; they are the Class of cache.accesses_by_way.
 func ways() [6]string { return [6]string{"read", "splice", "copy", "aio", "io_uring", "kernel"} }
 
 // syscallWays says which way each system call reads; all that are not named

@@ -160,15 +160,15 @@ func (p *Probe) path(k pagecacheFileKey) (sample.File, error) {
 // weight orders rows by how much they matter: waiting first, then disk pages,
 // then cache traffic.
 func weight(a *pagecacheAccount) uint64 {
-	return a.Wait/1000 + 100*(a.Cold+a.ColdMapped+a.Reread) + a.Inserted + a.Visits/8 + a.Dirtied +
+	return a.Wait/1000 + 100*(a.Misses+a.MappedMisses+a.Reread) + a.Inserted + a.Accesses/8 + a.Dirtied +
 		(a.DirectReadBytes+a.DirectWriteBytes)/4096 + a.Evicted/8
 }
 
 func add(to, a *pagecacheAccount) {
-	to.Visits += a.Visits
+	to.Accesses += a.Accesses
 	to.Calls += a.Calls
-	to.Cold += a.Cold
-	to.ColdMapped += a.ColdMapped
+	to.Misses += a.Misses
+	to.MappedMisses += a.MappedMisses
 	to.Demand += a.Demand
 	to.Inserted += a.Inserted
 	to.WriteAlloc += a.WriteAlloc
@@ -180,9 +180,9 @@ func add(to, a *pagecacheAccount) {
 	to.Dirtied += a.Dirtied
 	to.Wait += a.Wait
 	to.Slow += a.Slow
-	for i := range a.WayVisits {
-		to.WayVisits[i] += a.WayVisits[i]
-		to.WayCold[i] += a.WayCold[i]
+	for i := range a.WayAccesses {
+		to.WayAccesses[i] += a.WayAccesses[i]
+		to.WayMisses[i] += a.WayMisses[i]
 	}
 	to.DirectReads += a.DirectReads
 	to.DirectReadBytes += a.DirectReadBytes
@@ -204,10 +204,10 @@ func (p *Probe) emitAccount(e sample.Entity, a *pagecacheAccount, put bpf.Total)
 		value  float64
 		source string
 	}{
-		{sample.CacheVisits, float64(a.Visits), p.from.reads},
+		{sample.CacheAccesses, float64(a.Accesses), p.from.reads},
 		{sample.CacheCalls, float64(a.Calls), p.from.reads},
-		{sample.CacheCold, float64(a.Cold), p.from.reads},
-		{sample.CacheColdMapped, float64(a.ColdMapped), p.from.faults},
+		{sample.CacheMisses, float64(a.Misses), p.from.reads},
+		{sample.CacheMappedMisses, float64(a.MappedMisses), p.from.faults},
 		{sample.CacheDemand, float64(a.Demand), fromInsert},
 		{sample.CacheInserted, float64(a.Inserted), fromInsert},
 		{sample.CacheWriteAlloc, float64(a.WriteAlloc), p.from.dirty},
@@ -229,10 +229,10 @@ func (p *Probe) emitAccount(e sample.Entity, a *pagecacheAccount, put bpf.Total)
 		}
 	}
 	for i, way := range ways() {
-		if n := a.WayVisits[i]; n > 0 {
+		if n := a.WayAccesses[i]; n > 0 {
 			e.Class = way
-			put(sample.CacheWayVisits, e, float64(n), p.from.reads)
-			put(sample.CacheWayCold, e, float64(a.WayCold[i]), p.from.reads)
+			put(sample.CacheWayAccesses, e, float64(n), p.from.reads)
+			put(sample.CacheWayMisses, e, float64(a.WayMisses[i]), p.from.reads)
 		}
 	}
 }

@@ -89,18 +89,18 @@ func against(t *testing.T, spec load.Spec, pages float64) (wrong []string) {
 		v, _ := w.Sum(m, e)
 		return v
 	}
-	visits, cold := sum(sample.CacheVisits), sum(sample.CacheCold)
-	want := float64(truth.VisitsDedup)
+	accesses, misses := sum(sample.CacheAccesses), sum(sample.CacheMisses)
+	want := float64(truth.AccessesDedup)
 	first := float64(truth.Distinct - truth.DistinctResident)
-	if spec.Warm { // the warming reads are ours too, and all of them cold
+	if spec.Warm { // the warming reads are ours too, and each a miss
 		want += pages
 		first = pages
 	}
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	if d := differs("visits", visits, want); d != "" {
+	if d := differs("accesses", accesses, want); d != "" {
 		wrong = append(wrong, d)
 	}
-	if d := differs("cold pages", cold, first); d != "" {
+	if d := differs("cold pages", misses, first); d != "" {
 		wrong = append(wrong, d)
 	}
 	if spec.Kind != "copy_file_range" { // it reads what its own writing side asks for
@@ -116,11 +116,11 @@ func against(t *testing.T, spec load.Spec, pages float64) (wrong []string) {
 		}
 	}
 	e.Class = cmp.Or(map[load.Kind]string{"sendfile": "splice", "splice": "splice", "copy_file_range": "copy"}[spec.Kind], "read")
-	if by := sum(sample.CacheWayVisits); by != visits {
-		say("%.0f visits by %s, want all %.0f", by, e.Class, visits)
+	if by := sum(sample.CacheWayAccesses); by != accesses {
+		say("%.0f accesses by %s, want all %.0f", by, e.Class, accesses)
 	}
-	if by := sum(sample.CacheWayCold); by != cold {
-		say("%.0f cold pages by %s, want all %.0f", by, e.Class, cold)
+	if by := sum(sample.CacheWayMisses); by != misses {
+		say("%.0f cold pages by %s, want all %.0f", by, e.Class, misses)
 	}
 	e.Class = ""
 	if len(wrong) > 0 {
@@ -238,19 +238,19 @@ func asynchronous(t *testing.T, fio, path []string, pages float64) (wrong []stri
 			t.Fatalf("%v\n%s", err, out)
 		}
 	})
-	var visits, cold float64
+	var accesses, misses float64
 	id := bpftest.ID(t, path[0])
-	w.Each(sample.CacheVisits, func(e sample.Entity, s *sample.Series) {
+	w.Each(sample.CacheAccesses, func(e sample.Entity, s *sample.Series) {
 		if e.File == id {
-			visits += s.Sum()
+			accesses += s.Sum()
 		}
 	})
-	w.Each(sample.CacheCold, func(e sample.Entity, s *sample.Series) {
+	w.Each(sample.CacheMisses, func(e sample.Entity, s *sample.Series) {
 		if e.File == id {
-			cold += s.Sum()
+			misses += s.Sum()
 		}
 	})
-	for what, got := range map[string]float64{"visits": visits, "cold pages": cold} {
+	for what, got := range map[string]float64{"accesses": accesses, "cold pages": misses} {
 		if got != pages {
 			wrong = append(wrong, fmt.Sprintf("%s %.0f, the truth is %.0f", what, got, pages))
 		}
@@ -259,9 +259,9 @@ func asynchronous(t *testing.T, fio, path []string, pages float64) (wrong []stri
 	if slices.Contains(fio, "--ioengine=libaio") {
 		way = "aio"
 	}
-	w.Each(sample.CacheWayVisits, func(e sample.Entity, s *sample.Series) {
+	w.Each(sample.CacheWayAccesses, func(e sample.Entity, s *sample.Series) {
 		if e.File == id && e.Class != way {
-			wrong = append(wrong, fmt.Sprintf("%.0f visits by %s, want none but by %s", s.Sum(), e.Class, way))
+			wrong = append(wrong, fmt.Sprintf("%.0f accesses by %s, want none but by %s", s.Sum(), e.Class, way))
 		}
 	})
 	return wrong

@@ -19,7 +19,7 @@ import (
 // WatchMetrics is everything that a Watch emits.
 func WatchMetrics() []sample.Metric {
 	return []sample.Metric{
-		sample.CacheSampledCalls, sample.CacheSampledVisits, sample.CacheSampledHits, sample.CacheSampledMisses,
+		sample.CacheSampledCalls, sample.CacheSampledAccesses, sample.CacheSampledHits, sample.CacheSampledMisses,
 		sample.CacheSampledMapped, sample.CacheSampledBytes, sample.CacheSampledIn, sample.CacheSampledOut,
 		sample.CacheSampledTime, sample.CostBPFTime, sample.CostLost,
 	}
@@ -155,13 +155,13 @@ func (w *Watch) emit(l *look, all time.Duration, into sample.Sink) {
 	}
 	a, b := &l.before, &l.after
 	put(sample.CacheSampledCalls, b.Calls, a.Calls)
-	put(sample.CacheSampledVisits, b.Visits, a.Visits)
+	put(sample.CacheSampledAccesses, b.Accesses, a.Accesses)
 	// A page may be put in, used and evicted, and put in again while one call
 	// is under way: there are no fewer hits than none.
-	put(sample.CacheSampledHits, b.Visits-a.Visits, min(b.Cold-a.Cold, b.Visits-a.Visits))
-	put(sample.CacheSampledMisses, b.Cold, a.Cold)
-	put(sample.CacheSampledMapped, b.ColdMapped, a.ColdMapped)
-	put(sample.CacheSampledBytes, (b.Visits-a.Visits)*uint64(os.Getpagesize()), 0)
+	put(sample.CacheSampledHits, b.Accesses-a.Accesses, min(b.Misses-a.Misses, b.Accesses-a.Accesses))
+	put(sample.CacheSampledMisses, b.Misses, a.Misses)
+	put(sample.CacheSampledMapped, b.MappedMisses, a.MappedMisses)
+	put(sample.CacheSampledBytes, (b.Accesses-a.Accesses)*uint64(os.Getpagesize()), 0)
 	put(sample.CacheSampledIn, b.Inserted, a.Inserted)
 	put(sample.CacheSampledOut, b.Evicted, a.Evicted)
 	into.Put(sample.CacheSampledTime, e, l.length.Seconds(), fromLooks)

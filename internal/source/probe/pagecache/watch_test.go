@@ -125,16 +125,16 @@ func TestWatchScalesToAllReads(t *testing.T) {
 			}
 			return v
 		}
-		visits, hits := get(sample.CacheSampledVisits), get(sample.CacheSampledHits)
-		t.Logf("try %d: %.3f of %.0f reads, in %.2f s of looks", try, visits/truth, truth, get(sample.CacheSampledTime))
-		if math.Abs(visits/truth-1) > tolerance && try < tries {
+		accesses, hits := get(sample.CacheSampledAccesses), get(sample.CacheSampledHits)
+		t.Logf("try %d: %.3f of %.0f reads, in %.2f s of looks", try, accesses/truth, truth, get(sample.CacheSampledTime))
+		if math.Abs(accesses/truth-1) > tolerance && try < tries {
 			continue
 		}
-		if math.Abs(visits/truth-1) > tolerance {
-			t.Errorf("%.0f visits, %.0f reads", visits, truth)
+		if math.Abs(accesses/truth-1) > tolerance {
+			t.Errorf("%.0f accesses, %.0f reads", accesses, truth)
 		}
-		if hits < 0.9*visits || get(sample.CacheSampledBytes) != float64(os.Getpagesize())*visits {
-			t.Errorf("%.0f of %.0f visits are hits, with %.0f bytes", hits, visits, get(sample.CacheSampledBytes))
+		if hits < 0.9*accesses || get(sample.CacheSampledBytes) != float64(os.Getpagesize())*accesses {
+			t.Errorf("%.0f of %.0f accesses are hits, with %.0f bytes", hits, accesses, get(sample.CacheSampledBytes))
 		}
 		spent := 0.0
 		window.Each(sample.CostBPFTime, func(_ sample.Entity, s *sample.Series) { spent += s.Sum() })
@@ -181,7 +181,7 @@ func TestWatchTellsMisses(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name        string
-		cold        uint64 // at least; others read, too, and some hosts hide an event now and then
+		misses      uint64 // at least; others read, too, and some hosts hide an event now and then
 		before      func()
 		mostOfCache bool
 	}{
@@ -194,12 +194,12 @@ func TestWatchTellsMisses(t *testing.T) {
 		if l == nil {
 			t.Fatal("no figures")
 		}
-		visits, cold := l.after.Visits-l.before.Visits, l.after.Cold-l.before.Cold
-		if visits < pages-pages/50 || cold < c.cold {
-			t.Errorf("%s: %d visits, %d from disk; want %d and %d at least", c.name, visits, cold, pages, c.cold)
+		accesses, misses := l.after.Accesses-l.before.Accesses, l.after.Misses-l.before.Misses
+		if accesses < pages-pages/50 || misses < c.misses {
+			t.Errorf("%s: %d accesses, %d from disk; want %d and %d at least", c.name, accesses, misses, pages, c.misses)
 		}
-		if c.mostOfCache && cold > visits-pages/2 {
-			t.Errorf("%s: %d of %d visits are from disk", c.name, cold, visits)
+		if c.mostOfCache && misses > accesses-pages/2 {
+			t.Errorf("%s: %d of %d accesses are from disk", c.name, misses, accesses)
 		}
 		left := 0
 		for _, m := range []string{"accounts", "chunks", "paths", "processes"} {
@@ -299,12 +299,12 @@ func TestLookEndsByItself(t *testing.T) {
 	if l == nil {
 		t.Fatal("no figures")
 	}
-	if l.length > over || l.length < 500*time.Millisecond || l.after.Visits-l.before.Visits < pages {
-		t.Errorf("a look of %v with %d visits; it was over after %v", l.length, l.after.Visits-l.before.Visits, over)
+	if l.length > over || l.length < 500*time.Millisecond || l.after.Accesses-l.before.Accesses < pages {
+		t.Errorf("a look of %v with %d accesses; it was over after %v", l.length, l.after.Accesses-l.before.Accesses, over)
 	}
-	before := l.after.Visits
+	before := l.after.Accesses
 	w.pace.Length = 50 * time.Millisecond
-	if l, err := w.look(make(chan struct{})); err != nil || l.before.Visits != before || l.length > time.Minute {
+	if l, err := w.look(make(chan struct{})); err != nil || l.before.Accesses != before || l.length > time.Minute {
 		t.Errorf("the next one: %+v, %v", l, err)
 	}
 }

@@ -21,8 +21,8 @@ func TestReadsBeyondTheEnd(t *testing.T) {
 	const pages, count = 1009, 211
 	path := bpftest.File(t, pages)
 	f := observe(t, path, fmt.Sprintf("beyond %s 0 %d", path, count))
-	if v, n := f.get(sample.CacheVisits), f.get(sample.CacheCalls); v != 2*count || n != 2*count {
-		t.Errorf("visits %.0f, calls %.0f, want %d each", v, n, 2*count)
+	if v, n := f.get(sample.CacheAccesses), f.get(sample.CacheCalls); v != 2*count || n != 2*count {
+		t.Errorf("accesses %.0f, calls %.0f, want %d each", v, n, 2*count)
 	}
 }
 
@@ -46,8 +46,8 @@ func TestReadsThatMayNotWait(t *testing.T) {
 	if f.ways[0].By == bpf.ByTracepoint {
 		want = count + asked
 	}
-	if v, c := f.get(sample.CacheVisits), f.get(sample.CacheCold); v != want || c != got {
-		t.Errorf("visits %.0f, cold %.0f, want %.0f and %.0f", v, c, want, got)
+	if v, c := f.get(sample.CacheAccesses), f.get(sample.CacheMisses); v != want || c != got {
+		t.Errorf("accesses %.0f, misses %.0f, want %.0f and %.0f", v, c, want, got)
 	}
 }
 

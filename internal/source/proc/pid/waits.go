@@ -65,7 +65,7 @@ type waits struct {
 // WaitMetrics is what OpenWaits emits.
 func WaitMetrics() []sample.Metric {
 	return []sample.Metric{
-		sample.WaitIO, sample.WaitThreads, sample.WaitDirtyPause, sample.WaitLooks,
+		sample.WaitIO, sample.WaitThreads, sample.WaitDirtyPause, sample.WaitSnapshots,
 		sample.WaitAwake, sample.WaitWeighted, sample.WaitHeld, sample.WaitRan, sample.WaitWorst,
 	}
 }
@@ -285,7 +285,7 @@ func (s *waits) emit(into sample.Sink) {
 		into.PutGap(sample.Gap{Why: "looking at the states of threads: " + why, Metrics: WaitMetrics()})
 		return
 	}
-	into.Put(sample.WaitLooks, sample.Entity{}, float64(s.looks)/length, fromLooks)
+	into.Put(sample.WaitSnapshots, sample.Entity{}, float64(s.looks)/length, fromLooks)
 	for pid, p := range s.seen {
 		var blocked, held int
 		var awake, weighted, worst float64

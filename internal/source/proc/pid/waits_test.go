@@ -78,7 +78,7 @@ func TestWaitsAreSampled(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := rec.Window(time.Now())
-	looks, ok := w.Value(sample.WaitLooks, sample.Entity{})
+	looks, ok := w.Value(sample.WaitSnapshots, sample.Entity{})
 	if !ok || looks < 5 {
 		t.Errorf("%g looks a second", looks)
 	}
