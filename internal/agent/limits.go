@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 // use is what the agent has used so far.
@@ -43,12 +44,12 @@ func readUse(h *host.Host) (use, error) {
 	if b, err = os.ReadFile(h.Proc("self", "io")); err != nil {
 		return u, fmt.Errorf("reading the own writes: %w", err)
 	}
-	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "write_bytes: "); ok {
-			u.written, err = strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
-		}
+	own, err := procfile.ParseIO(b)
+	if err != nil {
+		return u, fmt.Errorf("reading the own writes: %w", host.In("/proc/self/io", err))
 	}
-	return u, err
+	u.written = int64(own.WriteBytes)
+	return u, nil
 }
 
 // governor keeps the agent within its limits: when it takes too much for three

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -199,8 +198,8 @@ func (s *stalls) say(f *detect.Fell, at time.Time, on []blockedThread, threads i
 	}
 	if holder := holderOf(s.host, on[0].pid); holder > 0 {
 		what += fmt.Sprintf(", that process %d", holder)
-		if name, err := os.ReadFile(filepath.Join(s.host.Proc(strconv.Itoa(holder)), "comm")); err == nil {
-			what += fmt.Sprintf(" (%q)", strings.TrimSpace(string(name)))
+		if name, err := s.host.CommOf(holder); err == nil {
+			what += fmt.Sprintf(" (%q)", name)
 		}
 		what += " holds"
 	}

@@ -15,8 +15,8 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
-	"iocause/internal/source/proc/pid"
 	"iocause/internal/source/proc/proctest"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
@@ -31,7 +31,7 @@ func counted(t *testing.T, w *proctest.Worker) host.IO {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := pid.ParseIO(b)
+	x, err := procfile.ParseIO(b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
 )
 
 // perfEvents are open perf events; each is a link of its probe.
@@ -94,24 +94,9 @@ func onlineCPUs() ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for processors: %w", err)
 	}
-	return parseCPUs(file, string(text))
-}
-
-func parseCPUs(file, text string) ([]int, error) {
-	var cpus []int
-	for _, part := range strings.Split(strings.TrimSpace(text), ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		if !isRange {
-			to = from
-		}
-		first, err := strconv.Atoi(from)
-		last, err2 := strconv.Atoi(to)
-		if err := errors.Join(err, err2); err != nil || last < first || last > 1<<16 {
-			return nil, fmt.Errorf("looking for processors in %s: %.60q is no list of them", file, text)
-		}
-		for cpu := first; cpu <= last; cpu++ {
-			cpus = append(cpus, cpu)
-		}
+	cpus, err := host.ParseCPUs(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("looking for processors in %s: %w", file, err)
 	}
 	return cpus, nil
 }

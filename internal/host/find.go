@@ -17,6 +17,12 @@ func Comm(name string) string {
 	return name
 }
 
+// CommOf is the name of a process (/proc/PID/comm).
+func (h *Host) CommOf(pid int) (string, error) {
+	b, err := os.ReadFile(h.Proc(strconv.Itoa(pid), "comm"))
+	return strings.TrimSuffix(string(b), "\n"), err
+}
+
 // ProcessOf is the process that a process or thread id belongs to
 // (/proc/PID/status).
 func (h *Host) ProcessOf(id int) (int, error) {
@@ -43,8 +49,7 @@ func (h *Host) Named(name string) ([]int, error) {
 		if err != nil || pid == h.Self {
 			continue
 		}
-		comm, err := os.ReadFile(h.Proc(e.Name(), "comm"))
-		if err == nil && strings.TrimSuffix(string(comm), "\n") == Comm(name) {
+		if comm, err := h.CommOf(pid); err == nil && comm == Comm(name) {
 			pids = append(pids, pid)
 		}
 	}

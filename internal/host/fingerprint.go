@@ -172,20 +172,8 @@ func (h *Host) Processors() int {
 		b, _ := Read(h.Proc("cpuinfo"), nil)
 		return strings.Count("\n"+string(b), "\nprocessor\t:")
 	}
-	n := 0
-	for _, r := range strings.Split(s, ",") {
-		from, to, isRange := strings.Cut(r, "-")
-		a, ok1 := Uint([]byte(from))
-		b, ok2 := a, true
-		if isRange {
-			b, ok2 = Uint([]byte(to))
-		}
-		if !ok1 || !ok2 || b < a || b > 1<<20 {
-			return 0
-		}
-		n += int(b - a + 1)
-	}
-	return n
+	cpus, _ := ParseCPUs(s)
+	return len(cpus)
 }
 
 // cpuInfo reads the first processor of /proc/cpuinfo. ARM has no model name.
@@ -219,20 +207,15 @@ func (h *Host) cpuInfo() (model string, hypervisor *bool) {
 func (h *Host) memory() (total uint64, swap *uint64) {
 	b, _ := Read(h.Proc("meminfo"), nil)
 	var all *uint64
-	_ = Pairs(b, func(key []byte) **uint64 { // a line that is no number is absent
+	_ = Amounts(b, func(key []byte) **uint64 { // a line that is no amount is absent
 		switch string(key) {
-		case "MemTotal:":
+		case "MemTotal":
 			return &all
-		case "SwapTotal:":
+		case "SwapTotal":
 			return &swap
 		}
 		return nil
 	})
-	for _, n := range []*uint64{all, swap} {
-		if n != nil {
-			*n *= 1024
-		}
-	}
 	if all != nil {
 		total = *all
 	}

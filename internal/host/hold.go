@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -37,29 +36,20 @@ func (h *Host) LockProgram() error {
 	if err != nil {
 		return fmt.Errorf("finding the own program: %w", err)
 	}
-	f, err := os.Open(h.Proc("self", "maps"))
+	text, err := os.ReadFile(h.Proc("self", "maps"))
 	if err != nil {
 		return fmt.Errorf("reading the own mappings: %w", err)
 	}
-	defer f.Close()
 	var errs []error
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		// address perms offset dev inode pathname (proc_pid_maps(5))
-		fields := strings.SplitN(lines.Text(), " ", 6)
-		if len(fields) < 6 || strings.TrimLeft(fields[5], " ") != exe {
+	for m := range Mappings(text) {
+		if m.Path != exe {
 			continue
 		}
-		var from, to uintptr
-		if _, err := fmt.Sscanf(fields[0], "%x-%x", &from, &to); err != nil || to <= from {
-			errs = append(errs, fmt.Errorf("reading the own mappings: %q", fields[0]))
-			continue
-		}
-		if err := lockRange(from, to-from); err != nil {
-			errs = append(errs, fmt.Errorf("locking %d bytes of the program: %w", to-from, err))
+		if err := lockRange(uintptr(m.Start), uintptr(m.End-m.Start)); err != nil {
+			errs = append(errs, fmt.Errorf("locking %d bytes of the program: %w", m.End-m.Start, err))
 		}
 	}
-	return errors.Join(append(errs, lines.Err())...)
+	return errors.Join(errs...)
 }
 
 // lockRange is mlock2(2) with MLOCK_ONFAULT: nothing is read for it.

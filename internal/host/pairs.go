@@ -1,6 +1,9 @@
 package host
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // Pairs reads lines of a name and a number. want says where the number belongs, nil
 // for lines that are not read.
@@ -18,6 +21,34 @@ func Pairs(b []byte, want func(key []byte) *(*uint64)) error {
 		if !ok {
 			return &LineError{Line: n, What: fmt.Sprintf("%s %.40q is not a number", key, f)}
 		}
+		*to = &v
+	}
+	return nil
+}
+
+// Amounts reads lines such as "MemFree:  12 kB" of /proc/meminfo, /proc/PID/status
+// and smaps_rollup, in bytes. want says where the amount behind a key belongs, nil
+// for lines that are not read.
+func Amounts(b []byte, want func(key []byte) *(*uint64)) error {
+	for n := 1; len(b) > 0; n++ {
+		var line []byte
+		line, b = Line(b)
+		key, rest := Field(line)
+		name, isKey := bytes.CutSuffix(key, []byte(":"))
+		if !isKey {
+			continue
+		}
+		to := want(name)
+		if to == nil {
+			continue
+		}
+		f, rest := Field(rest)
+		unit, _ := Field(rest)
+		v, ok := Uint(f)
+		if !ok || v >= 1<<54 || string(unit) != "kB" {
+			return &LineError{Line: n, What: fmt.Sprintf("%s %.40q %.10q is not an amount in kB", key, f, unit)}
+		}
+		v *= 1024
 		*to = &v
 	}
 	return nil

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 // ErrNoCgroup says that a controller cannot be used here.
@@ -262,20 +262,14 @@ func cgroupMounts(h *host.Host) (map[string]string, error) {
 }
 
 // ownCgroups maps controllers to our own cgroup's path; "" is the v2 hierarchy.
-func ownCgroups(h *host.Host) (map[string]string, error) {
+func ownCgroups(h *host.Host) (procfile.Cgroups, error) {
 	b, err := os.ReadFile(h.Proc("self/cgroup"))
 	if err != nil {
 		return nil, fmt.Errorf("find our own cgroup: %w", err)
 	}
-	own := map[string]string{}
-	for line := range strings.Lines(string(b)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
-			continue
-		}
-		for controller := range strings.SplitSeq(parts[1], ",") {
-			own[controller] = parts[2]
-		}
+	own, err := procfile.ParseCgroups(b)
+	if err != nil {
+		return nil, fmt.Errorf("find our own cgroup: %w", host.In("/proc/self/cgroup", err))
 	}
 	return own, nil
 }
@@ -287,7 +281,7 @@ func OwnMemoryCgroup(h *host.Host) string {
 	if err != nil {
 		return ""
 	}
-	return cmp.Or(own["memory"], own[""])
+	return own.Memory()
 }
 
 func hasWord(file, word string) bool {

@@ -1,8 +1,6 @@
 package lab
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 // Condition holds a figure to a bound: "> 100", "< 0.5".
@@ -62,91 +61,115 @@ func (c Condition) holds(v float64) bool {
 //	host.foreign_bytes     what went to and from block devices, but for the loads' share
 type Facts map[string]float64
 
-// raw reads the counters as they are; gauges are under names with "=".
+// raw reads the counters as they are; gauges are under names with "=". A file that
+// is not there gives no facts, and a proof that asks for them fails by that.
 func raw(h *host.Host, device string, cgroups map[string]*Cgroup, loads map[string]*Process) map[string]float64 {
 	f := map[string]float64{}
-	pairs(h.Proc("vmstat"), func(name string, v float64) { f["vmstat."+name] = v })
-	pairs(h.Proc("meminfo"), func(name string, v float64) {
-		switch name {
-		case "MemAvailable:":
-			f["=mem.available"] = v * 1024
-		case "Cached:":
-			f["=mem.cached"] = v * 1024
-		case "Dirty:":
-			f["=mem.dirty"] = v * 1024
-		case "Writeback:":
-			f["=mem.writeback"] = v * 1024
+	put := func(name string, v *uint64) {
+		if v != nil {
+			f[name] = float64(*v)
 		}
-	})
+	}
+	for name, v := range vmstat(h) {
+		put("vmstat."+name, *v)
+	}
+	if m, err := procfile.ReadMeminfo(h); err == nil {
+		put("=mem.available", m.Available)
+		put("=mem.cached", m.Cached)
+		put("=mem.dirty", m.Dirty)
+		put("=mem.writeback", m.Writeback)
+	}
 	diskFacts(h, device, "disk", f)
-	if b, err := os.ReadFile(h.Proc("stat")); err == nil { // cpu user nice system idle iowait irq softirq steal, in ticks of 1/100 s
-		if fields := strings.Fields(string(b)); len(fields) > 8 {
-			stolen, _ := strconv.ParseFloat(fields[8], 64)
-			f["host.stolen"] = stolen / 100
+	if b, err := os.ReadFile(h.Proc("stat")); err == nil {
+		if cpus, err := procfile.ParseCPUStat(b, nil); err == nil && cpus.Fields > procfile.CPUSteal {
+			f["host.stolen"] = float64(cpus.Times[procfile.CPUSteal]) / host.TickHz
 		}
 	}
 	for name, c := range cgroups {
-		if c.Memory == "" {
-			continue
+		if c.Memory != "" {
+			cgroupFacts(c.Memory, "cgroup."+name+".", f)
 		}
-		at := "cgroup." + name + "."
-		number(filepath.Join(c.Memory, "memory.failcnt"), at+"limit_hits", f)
-		number(filepath.Join(c.Memory, "memory.usage_in_bytes"), "="+at+"usage", f)
-		number(filepath.Join(c.Memory, "memory.current"), "="+at+"usage", f)
-		pairs(filepath.Join(c.Memory, "memory.events"), func(name string, v float64) {
-			if name == "max" {
-				f[at+"limit_hits"] = v
-			}
-		})
-		pairs(filepath.Join(c.Memory, "memory.stat"), func(name string, v float64) {
-			switch name {
-			case "workingset_refault_file":
-				f[at+"refault_file"] = v
-			case "cache", "file": // of version 1 and 2
-				f["="+at+"cache"] += v
-			case "shmem": // tmpfs is part of both, and no cache
-				f["="+at+"cache"] -= v
-			}
-		})
 	}
 	for name, p := range loads {
 		at := "load." + name + "."
 		if fields, err := h.StatFields(p.PID); err == nil {
-			user, _ := strconv.ParseFloat(fields[11], 64) // in ticks of 1/100 s (USER_HZ)
+			user, _ := strconv.ParseFloat(fields[11], 64)
 			system, _ := strconv.ParseFloat(fields[12], 64)
-			f[at+"cpu"], f[at+"system"] = (user+system)/100, system/100
+			f[at+"cpu"], f[at+"system"] = (user+system)/host.TickHz, system/host.TickHz
 			f[at+"majflt"], _ = strconv.ParseFloat(fields[9], 64)
 		}
-		pairs(h.Proc(strconv.Itoa(p.PID), "io"), func(name string, v float64) {
-			switch name {
-			case "read_bytes:", "write_bytes:":
-				f[at+strings.TrimSuffix(name, ":")] = v
-			case "rchar:":
-				f[at+"read_chars"] = v
-			}
-		})
+		if did, err := processIO(h, p.PID); err == nil {
+			f[at+"read_bytes"], f[at+"write_bytes"], f[at+"read_chars"] = float64(did.ReadBytes), float64(did.WriteBytes), float64(did.ReadChars)
+		}
 	}
 	return f
 }
 
-// diskFacts reads Documentation/admin-guide/iostats.rst's fields, under names
-// that start with at.
+// vmstat is every line of /proc/vmstat, by name.
+func vmstat(h *host.Host) map[string]**uint64 {
+	b, err := os.ReadFile(h.Proc("vmstat"))
+	if err != nil {
+		return nil
+	}
+	all := map[string]**uint64{}
+	_ = host.Pairs(b, func(key []byte) **uint64 { // a line that is no number is absent
+		to := new(*uint64)
+		all[string(key)] = to
+		return to
+	})
+	return all
+}
+
+// cgroupFacts reads the memory controller's files of a cgroup, of version 1 or 2.
+func cgroupFacts(dir, at string, f map[string]float64) {
+	for file, name := range map[string]string{"memory.failcnt": at + "limit_hits", "memory.usage_in_bytes": "=" + at + "usage", "memory.current": "=" + at + "usage"} {
+		if v, err := readInt(filepath.Join(dir, file)); err == nil {
+			f[name] = float64(v)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "memory.events")); err == nil {
+		if events, err := procfile.ParseMemoryEvents(b); err == nil && events.Max != nil {
+			f[at+"limit_hits"] = float64(*events.Max)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "memory.stat"))
+	if err != nil {
+		return
+	}
+	own, _, err := procfile.ParseMemoryStat(b)
+	if err != nil {
+		return
+	}
+	if own.RefaultFile != nil {
+		f[at+"refault_file"] = float64(*own.RefaultFile)
+	}
+	if own.File != nil && own.Shmem != nil { // tmpfs is part of it, and no cache
+		f["="+at+"cache"] = float64(*own.File) - float64(*own.Shmem)
+	}
+}
+
+// processIO is what a process did since it began.
+func processIO(h *host.Host, pid int) (host.IO, error) {
+	b, err := os.ReadFile(h.Proc(strconv.Itoa(pid), "io"))
+	if err != nil {
+		return host.IO{}, err
+	}
+	return procfile.ParseIO(b)
+}
+
+// diskFacts reads what the kernel counts of a disk, under names that start with at.
 func diskFacts(h *host.Host, device, at string, f map[string]float64) {
 	b, err := os.ReadFile(h.Sys("block", device, "stat"))
 	if err != nil {
 		return
 	}
-	fields := strings.Fields(string(b))
-	if len(fields) < 11 {
+	d, err := procfile.ParseDiskFile(b)
+	if err != nil {
 		return
 	}
-	v := make([]float64, len(fields))
-	for i, s := range fields {
-		v[i], _ = strconv.ParseFloat(s, 64)
-	}
-	f[at+".reads"], f[at+".read_bytes"], f[at+".read_time"] = v[0], v[2]*512, v[3]
-	f[at+".writes"], f[at+".write_bytes"], f[at+".write_time"] = v[4], v[6]*512, v[7]
-	f[at+".busy"], f[at+".in_flight"] = v[9]/1000, v[10]/1000
+	f[at+".reads"], f[at+".read_bytes"], f[at+".read_time"] = float64(d.Reads), float64(d.ReadSectors)*512, float64(d.ReadTime)
+	f[at+".writes"], f[at+".write_bytes"], f[at+".write_time"] = float64(d.Writes), float64(d.WriteSectors)*512, float64(d.WriteTime)
+	f[at+".busy"], f[at+".in_flight"] = float64(d.Busy)/1000, float64(d.Weighted)/1000
 }
 
 // between turns two readings into facts.
@@ -181,32 +204,4 @@ func between(before, after map[string]float64, elapsed time.Duration) Facts {
 		}
 	}
 	return facts
-}
-
-// pairs calls f for every line of the form "name number ...". A file that is
-// not there gives no facts, and a proof that asks for them fails by that.
-func pairs(path string, f func(name string, v float64)) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return
-	}
-	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
-		fields := strings.Fields(s.Text())
-		if len(fields) < 2 {
-			continue
-		}
-		if v, err := strconv.ParseFloat(fields[1], 64); err == nil {
-			f(fields[0], v)
-		}
-	}
-}
-
-func number(path, name string, f map[string]float64) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return
-	}
-	if v, err := strconv.ParseFloat(strings.TrimSpace(string(b)), 64); err == nil {
-		f[name] = v
-	}
 }

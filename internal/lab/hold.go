@@ -130,16 +130,24 @@ func guard(h *host.Host, pool string, size, leave int64, ended <-chan struct{}) 
 
 // memInfo is one line of /proc/meminfo, in bytes.
 func memInfo(h *host.Host, name string) (int64, error) {
-	found := int64(-1)
-	pairs(h.Proc("meminfo"), func(n string, v float64) {
-		if n == name+":" {
-			found = int64(v) << 10
-		}
-	})
-	if found < 0 {
-		return 0, fmt.Errorf("%s is not in /proc/meminfo", name)
+	b, err := os.ReadFile(h.Proc("meminfo"))
+	if err != nil {
+		return 0, fmt.Errorf("read the use of memory: %w", err)
 	}
-	return found, nil
+	var found *uint64
+	err = host.Amounts(b, func(key []byte) **uint64 {
+		if string(key) == name {
+			return &found
+		}
+		return nil
+	})
+	if err == nil && found == nil {
+		err = fmt.Errorf("%s is not there", name)
+	}
+	if err != nil {
+		return 0, host.In("/proc/meminfo", err)
+	}
+	return int64(*found), nil
 }
 
 func readInt(path string) (int64, error) {

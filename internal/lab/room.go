@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"iocause/internal/host"
 	"iocause/internal/procfile"
@@ -45,11 +43,9 @@ func MemoryRoom(h *host.Host, swappable bool) (Room, error) {
 	if err != nil {
 		return Room{}, err
 	}
-	f := cgroupMemory{limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes"}
-	root, path := mounts["memory"], own["memory"]
+	root, path, v2 := mounts["memory"], own["memory"], false
 	if root == "" {
-		f = cgroupMemory{limit: "memory.max", usage: "memory.current"}
-		root, path = mounts[""], own[""]
+		root, path, v2 = mounts[""], own[""], true
 	}
 	if root == "" {
 		return room, nil
@@ -58,12 +54,12 @@ func MemoryRoom(h *host.Host, swappable bool) (Room, error) {
 		path = "/" // a container sees its own cgroup as the root, but by its name outside
 	}
 	for ; ; path = filepath.Dir(path) {
-		left, limited, err := f.left(filepath.Join(root, path))
+		left, by, err := leftOf(filepath.Join(root, path), v2)
 		if err != nil {
 			return Room{}, err
 		}
-		if limited && left < room.Bytes {
-			room.Bytes, room.By = left, filepath.Join(root, path, f.limit)
+		if by != "" && left < room.Bytes {
+			room.Bytes, room.By = left, by
 		}
 		if path == "/" || path == "." {
 			return room, nil
@@ -71,48 +67,38 @@ func MemoryRoom(h *host.Host, swappable bool) (Room, error) {
 	}
 }
 
-// cgroupMemory names the files of one version of the memory controller.
-type cgroupMemory struct {
-	limit, usage string
-}
-
-// left is what a cgroup may still take; limited is false when there is no
-// limit. Files that are missing, as in the root of v2, limit nothing.
-func (f *cgroupMemory) left(dir string) (left int64, limited bool, err error) {
-	b, err := os.ReadFile(filepath.Join(dir, f.limit))
-	if errors.Is(err, os.ErrNotExist) || err == nil && strings.TrimSpace(string(b)) == "max" {
-		return 0, false, nil
+// leftOf is what a cgroup may still take, and the file of its limit; "" when there
+// is none.
+func leftOf(dir string, v2 bool) (left int64, by string, err error) {
+	limit, file, err := procfile.MemoryLimit(dir, v2)
+	if err != nil || limit == nil {
+		return 0, "", err
 	}
+	by = filepath.Join(dir, file)
+	usage := "memory.usage_in_bytes"
+	if v2 {
+		usage = "memory.current"
+	}
+	used, err := readInt(filepath.Join(dir, usage))
 	if err != nil {
-		return 0, false, fmt.Errorf("read a cgroup's memory limit: %w", err)
+		return 0, "", fmt.Errorf("read a cgroup's memory use: %w", err)
 	}
-	limit, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-	if err != nil {
-		return 0, false, fmt.Errorf("read a cgroup's memory limit: %w", err)
-	}
-	if limit >= 1<<62 { // v1 says "no limit" by the largest multiple of a page
-		return 0, false, nil
-	}
-	used, err := readInt(filepath.Join(dir, f.usage))
-	if err != nil {
-		return 0, false, fmt.Errorf("read a cgroup's memory use: %w", err)
-	}
-	left = limit - used
-	b, err = os.ReadFile(filepath.Join(dir, "memory.stat"))
+	left = int64(*limit) - used
+	b, err := os.ReadFile(filepath.Join(dir, "memory.stat"))
 	if errors.Is(err, os.ErrNotExist) {
-		return left, true, nil // what it could drop is not known
+		return left, by, nil // what it could drop is not known
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("read a cgroup's page cache: %w", err)
+		return 0, "", fmt.Errorf("read a cgroup's page cache: %w", err)
 	}
 	_, below, err := procfile.ParseMemoryStat(b)
 	if err != nil {
-		return 0, false, fmt.Errorf("read %s/memory.stat: %w", dir, err)
+		return 0, "", fmt.Errorf("read %s/memory.stat: %w", dir, err)
 	}
 	for _, pages := range []*uint64{below.ActiveFile, below.InactiveFile} {
 		if pages != nil {
 			left += int64(*pages)
 		}
 	}
-	return left, true, nil
+	return left, by, nil
 }

@@ -222,14 +222,12 @@ func (n *neighbours) read(but map[int]bool) (bytes map[int]float64, names map[in
 		if err != nil || but[pid] {
 			continue
 		}
-		pairs(n.host.Proc(e.Name(), "io"), func(name string, v float64) {
-			if name == "read_bytes:" || name == "write_bytes:" {
-				bytes[pid] += v
-			}
-		})
+		if did, err := processIO(n.host, pid); err == nil {
+			bytes[pid] = float64(did.ReadBytes + did.WriteBytes)
+		}
 		if bytes[pid] > n.before[pid] {
-			b, _ := os.ReadFile(n.host.Proc(e.Name(), "comm")) // it may have ended
-			names[pid] = cmp.Or(strings.TrimSpace(string(b)), "(ended)")
+			comm, _ := n.host.CommOf(pid)
+			names[pid] = cmp.Or(comm, "(ended)")
 		}
 	}
 	return bytes, names

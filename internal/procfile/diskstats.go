@@ -106,6 +106,25 @@ func ParseDisk(line []byte) (Disk, error) {
 	if !ok || len(name) == 0 {
 		return Disk{}, fmt.Errorf("%.40q is not a device", line)
 	}
+	d, err := parseFigures(rest)
+	if err != nil {
+		return Disk{}, fmt.Errorf("%q: %w", name, err)
+	}
+	d.Dev, d.Name = dev, string(name)
+	return d, nil
+}
+
+// ParseDiskFile parses /sys/block/DEVICE/stat: the figures of one line alone.
+func ParseDiskFile(b []byte) (Disk, error) {
+	line, _ := host.Line(b)
+	d, err := parseFigures(line)
+	if err == nil && d.Fields < leastDisk {
+		err = fmt.Errorf("%d figures, not %d or more", d.Fields, leastDisk)
+	}
+	return d, err
+}
+
+func parseFigures(rest []byte) (Disk, error) {
 	var v [withFlush]uint64
 	fields := 0
 	for fields < len(v) {
@@ -113,20 +132,21 @@ func ParseDisk(line []byte) (Disk, error) {
 		if f, rest = host.Field(rest); len(f) == 0 {
 			break
 		}
+		var ok bool
 		if v[fields], ok = host.Uint(f); !ok {
-			return Disk{}, fmt.Errorf("figure %d of %q, %.40q, is not a number", fields+1, name, f)
+			return Disk{}, fmt.Errorf("figure %d, %.40q, is not a number", fields+1, f)
 		}
 		fields++
 	}
 	switch {
 	case fields == 4:
-		return Disk{Dev: dev, Name: string(name), Fields: fields}, nil
+		return Disk{Fields: fields}, nil
 	case fields < leastDisk:
-		return Disk{}, fmt.Errorf("%q has %d figures, not %d or more", name, fields, leastDisk)
+		return Disk{}, fmt.Errorf("%d figures, not %d or more", fields, leastDisk)
 	}
 	return Disk{
-		Dev: dev, Name: string(name), Fields: fields,
-		Reads: v[0], ReadsMerged: v[1], ReadSectors: v[2], ReadTime: v[3],
+		Fields: fields,
+		Reads:  v[0], ReadsMerged: v[1], ReadSectors: v[2], ReadTime: v[3],
 		Writes: v[4], WritesMerged: v[5], WriteSectors: v[6], WriteTime: v[7],
 		InFlight: v[8], Busy: v[9], Weighted: v[10],
 		Flushes: v[15], FlushTime: v[16],

@@ -96,26 +96,11 @@ func ReadMeminfo(h *host.Host) (Meminfo, error) {
 func ParseMeminfo(b []byte) (Meminfo, error) {
 	var m Meminfo
 	known := m.lines()
-	for n := 1; len(b) > 0; n++ {
-		var line []byte
-		line, b = host.Line(b)
-		key, rest := host.Field(line)
-		if len(key) == 0 || key[len(key)-1] != ':' {
-			continue
+	err := host.Amounts(b, func(key []byte) **uint64 {
+		if at := slices.IndexFunc(known, func(l meminfoLine) bool { return l.name == string(key) }); at >= 0 {
+			return known[at].to
 		}
-		name := key[:len(key)-1]
-		at := slices.IndexFunc(known, func(l meminfoLine) bool { return l.name == string(name) })
-		if at < 0 {
-			continue
-		}
-		f, rest := host.Field(rest)
-		unit, _ := host.Field(rest)
-		v, ok := host.Uint(f)
-		if !ok || v >= 1<<54 || string(unit) != "kB" {
-			return m, &host.LineError{Line: n, What: fmt.Sprintf("%s %.40q %.10q is not an amount in kB", key, f, unit)}
-		}
-		v *= 1024
-		*known[at].to = &v
-	}
-	return m, nil
+		return nil
+	})
+	return m, err
 }

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"maps"
 	"os"
 	"slices"
@@ -70,8 +69,8 @@ func (t *tree) look() {
 		pid := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		// Read every time: between fork and exec it is still the parent's.
-		if comm, err := os.ReadFile(t.host.Proc(strconv.Itoa(pid), "comm")); err == nil {
-			t.seen[pid] = strings.TrimSuffix(string(comm), "\n")
+		if comm, err := t.host.CommOf(pid); err == nil {
+			t.seen[pid] = comm
 		}
 		for _, child := range t.children(pid) {
 			if _, ok := t.seen[child]; !ok {
@@ -119,27 +118,17 @@ func (t *tree) scan() {
 		if _, ok := t.seen[pid]; ok {
 			continue
 		}
-		text, err := os.ReadFile(t.host.Proc(e.Name(), "stat"))
+		fields, err := t.host.StatFields(pid)
 		if err != nil {
 			continue
 		}
-		parent, group, ok := family(text)
-		if !ok {
+		parent, err1 := strconv.Atoi(fields[host.StatParent])
+		group, err2 := strconv.Atoi(fields[host.StatGroup])
+		if err1 != nil || err2 != nil {
 			continue
 		}
 		if _, ours := t.seen[parent]; ours || group == t.group {
 			t.seen[pid] = ""
 		}
 	}
-}
-
-// family reads parent and process group, fields 4 and 5 of /proc/PID/stat.
-func family(stat []byte) (parent, group int, ok bool) {
-	fields := bytes.Fields(host.BehindName(stat))
-	if len(fields) < 3 {
-		return 0, 0, false
-	}
-	parent, err1 := strconv.Atoi(string(fields[1]))
-	group, err2 := strconv.Atoi(string(fields[2]))
-	return parent, group, err1 == nil && err2 == nil
 }

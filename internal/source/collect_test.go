@@ -308,7 +308,7 @@ func TestPeakRSS(t *testing.T) {
 	path := t.TempDir() + "/status"
 	for text, want := range map[string]string{
 		"Name:\tx\nVmPeak:\t  100 kB\n": "no VmHWM",
-		"VmHWM:\tmany kB\n":             "invalid syntax",
+		"VmHWM:\tmany kB\n":             "is not an amount",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

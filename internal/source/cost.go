@@ -1,15 +1,13 @@
 package source
 
 import (
-	"bufio"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
@@ -46,24 +44,19 @@ func everything(sample.Entity) bool { return true }
 
 func seconds(t unix.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
 
-// peakRSS reads VmHWM, in bytes, of a /proc/<pid>/status file.
+// peakRSS is the most memory that the process of a status file had resident, in
+// bytes.
 func peakRSS(path string) (int64, error) {
-	f, err := os.Open(path)
+	b, err := os.ReadFile(path)
 	if err != nil {
 		return 0, fmt.Errorf("reading the own memory: %w", err)
 	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		rest, ok := strings.CutPrefix(lines.Text(), "VmHWM:")
-		if !ok {
-			continue
-		}
-		kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("reading the own memory: VmHWM in %s: %w", path, err)
-		}
-		return kib << 10, nil
+	status, err := procfile.ParseStatus(b)
+	if err != nil {
+		return 0, fmt.Errorf("reading the own memory: %w", host.In(path, err))
 	}
-	return 0, fmt.Errorf("reading the own memory: no VmHWM in %s", path)
+	if status.Peak == nil {
+		return 0, fmt.Errorf("reading the own memory: no VmHWM in %s", path)
+	}
+	return int64(*status.Peak), nil
 }

@@ -30,7 +30,7 @@ func BenchmarkStacks(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var ips, kips []uint64
 	for range stacks * user {
-		ips = append(ips, code.start+random.Uint64N(code.end-code.start))
+		ips = append(ips, code.Start+random.Uint64N(code.End-code.Start))
 	}
 	for range stacks * inKernel {
 		kips = append(kips, k.starts[random.IntN(len(k.starts))]+1)

@@ -10,11 +10,13 @@ import (
 
 	"github.com/ianlancetaylor/demangle"
 	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
 )
 
 // fileID tells files apart, whatever they are called in which container.
 type fileID struct {
-	dev   string
+	dev   host.DevNumber
 	inode uint64
 }
 
@@ -38,11 +40,11 @@ const mostOpen = 2000
 // open opens a mapped file: through /proc/PID/map_files, which works for
 // deleted files too, else by its name in the process's root directory. The lock of r is held.
 func (r *Resolver) open(pid int, m *mapping) *file {
-	id := fileID{m.dev, m.inode}
+	id := fileID{m.Dev, m.Inode}
 	if f := r.files[id]; f != nil {
 		return f
 	}
-	f := &file{path: m.path, plain: map[string]string{}}
+	f := &file{path: m.Path, plain: map[string]string{}}
 	r.files[id] = f
 	if len(r.files) > mostOpen {
 		f.err, f.read = errors.New("too many files"), true
@@ -51,13 +53,13 @@ func (r *Resolver) open(pid int, m *mapping) *file {
 	if f.open, f.err = os.Open(r.mapFile(pid, m)); f.err == nil {
 		return f
 	}
-	if strings.HasSuffix(m.path, deleted) {
+	if strings.HasSuffix(m.Path, deleted) {
 		f.err = fmt.Errorf("it was deleted, and may not be opened through map_files: %w", f.err)
 		f.read = true
 		return f
 	}
-	f.open, f.err = openRegular(r.at(pid, m.path))
-	if f.err == nil && !isInode(f.open, m.inode) {
+	f.open, f.err = openRegular(r.at(pid, m.Path))
+	if f.err == nil && !isInode(f.open, m.Inode) {
 		f.close()
 		f.err = errors.New("another file has its name by now")
 	}
@@ -97,7 +99,7 @@ func (f *file) symbol(r *Resolver, pid int, m *mapping, at uint64) (string, bool
 		f.err = f.readSymbols(r, pid)
 		f.close()
 	}
-	addr, ok := f.address(at - m.start + m.offset)
+	addr, ok := f.address(at - m.Start + m.Offset)
 	if !ok {
 		return "", false
 	}
@@ -172,7 +174,7 @@ func (r *Resolver) readVDSO() *file {
 		return f
 	}
 	for _, m := range parseMaps(text) {
-		if m.path != "[vdso]" || m.end-m.start > 1<<20 {
+		if m.Path != "[vdso]" || m.End-m.Start > 1<<20 {
 			continue
 		}
 		mem, err := os.Open("/proc/self/mem")
@@ -181,8 +183,8 @@ func (r *Resolver) readVDSO() *file {
 			return f
 		}
 		defer mem.Close()
-		f.memory = make([]byte, m.end-m.start)
-		if _, err := mem.ReadAt(f.memory, int64(m.start)); err != nil {
+		f.memory = make([]byte, m.End-m.Start)
+		if _, err := mem.ReadAt(f.memory, int64(m.Start)); err != nil {
 			f.err, f.read, f.memory = err, true, nil
 		}
 		return f

@@ -60,18 +60,13 @@ func TestParseMaps(t *testing.T) {
 garbage
 `))
 	want := []mapping{
-		{start: 0x55d0c0001000, end: 0x55d0c0002000, offset: 0x1000, dev: "fe:00", inode: 1234, path: "/bin/x"},
-		{start: 0x7f0000000000, end: 0x7f0000001000, dev: "00:00"},
-		{start: 0x7f0000002000, end: 0x7f0000003000, offset: 0x2000, dev: "fe:00", inode: 99, path: "/tmp/a b\nc (deleted)"},
-		{start: 0x7fff00000000, end: 0x7fff00001000, dev: "00:00", path: "[vdso]"},
+		{Mapping: host.Mapping{Start: 0x55d0c0001000, End: 0x55d0c0002000, Offset: 0x1000, Code: true, Dev: host.MakeDev(0xfe, 0), Inode: 1234, Path: "/bin/x"}},
+		{Mapping: host.Mapping{Start: 0x7f0000000000, End: 0x7f0000001000, Code: true}},
+		{Mapping: host.Mapping{Start: 0x7f0000002000, End: 0x7f0000003000, Offset: 0x2000, Code: true, Dev: host.MakeDev(0xfe, 0), Inode: 99, Path: "/tmp/a b\nc (deleted)"}},
+		{Mapping: host.Mapping{Start: 0x7fff00000000, End: 0x7fff00001000, Code: true, Path: "[vdso]"}},
 	}
-	if len(got) != len(want) {
-		t.Fatalf("%+v", got)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("%+v, want %+v", got[i], want[i])
-		}
+	if !slices.Equal(got, want) {
+		t.Fatalf("%+v, want %+v", got, want)
 	}
 	if m := got[2].module(); m != "a b\nc" {
 		t.Errorf("module %q", m)

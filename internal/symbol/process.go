@@ -1,7 +1,6 @@
 package symbol
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -29,11 +28,8 @@ type process struct {
 
 // mapping is one executable mapping.
 type mapping struct {
-	start, end, offset uint64
-	dev                string
-	inode              uint64
-	path               string // any bytes
-	file               *file  // nil when it is no file
+	host.Mapping
+	file *file // nil when it is no file
 }
 
 // most readings of a process that are kept.
@@ -52,9 +48,9 @@ func (p *process) read(r *Resolver) {
 	for i := range maps {
 		m := &maps[i]
 		switch {
-		case m.path == "[vdso]":
+		case m.Path == "[vdso]":
 			m.file = r.readVDSO()
-		case m.inode != 0 && !strings.HasPrefix(m.path, "/dev/zero"):
+		case m.Inode != 0 && !strings.HasPrefix(m.Path, "/dev/zero"):
 			m.file = r.open(p.pid, m)
 		}
 	}
@@ -64,45 +60,27 @@ func (p *process) read(r *Resolver) {
 }
 
 func (m mapping) same(o mapping) bool {
-	return m.start == o.start && m.end == o.end && m.offset == o.offset && m.inode == o.inode && m.dev == o.dev
+	return m.Start == o.Start && m.End == o.End && m.Offset == o.Offset && m.Inode == o.Inode && m.Dev == o.Dev
 }
 
 // find is the mapping of an address, nil for none.
 func (p *process) find(at uint64) *mapping {
 	for _, maps := range p.maps {
-		i := sort.Search(len(maps), func(i int) bool { return maps[i].end > at })
-		if i < len(maps) && at >= maps[i].start {
+		i := sort.Search(len(maps), func(i int) bool { return maps[i].End > at })
+		if i < len(maps) && at >= maps[i].Start {
 			return &maps[i]
 		}
 	}
 	return nil
 }
 
-// parseMaps keeps the executable mappings: proc_pid_maps(5). The kernel writes
-// a newline in a path as \012, so a line is a line.
+// parseMaps keeps the executable mappings.
 func parseMaps(text []byte) []mapping {
 	var out []mapping
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimSuffix(line, []byte("\n"))
-		fields := bytes.SplitN(line, []byte(" "), 6)
-		if len(fields) < 5 || len(fields[1]) < 3 || fields[1][2] != 'x' {
-			continue
+	for m := range host.Mappings(text) {
+		if m.Code {
+			out = append(out, mapping{Mapping: m})
 		}
-		from, to, _ := bytes.Cut(fields[0], []byte("-"))
-		var m mapping
-		var errs [4]error
-		m.start, errs[0] = strconv.ParseUint(string(from), 16, 64)
-		m.end, errs[1] = strconv.ParseUint(string(to), 16, 64)
-		m.offset, errs[2] = strconv.ParseUint(string(fields[2]), 16, 64)
-		m.inode, errs[3] = strconv.ParseUint(string(fields[4]), 10, 64)
-		if errs != [4]error{} || m.end <= m.start {
-			continue
-		}
-		m.dev = string(fields[3])
-		if len(fields) == 6 {
-			m.path = strings.ReplaceAll(string(bytes.TrimLeft(fields[5], " ")), `\012`, "\n")
-		}
-		out = append(out, m)
 	}
 	return out
 }
@@ -130,5 +108,5 @@ func (r *Resolver) innermostPID(pid int) int {
 
 // mapFile is the path of a mapped file that works whatever became of its name.
 func (r *Resolver) mapFile(pid int, m *mapping) string {
-	return r.host.Proc(strconv.Itoa(pid), "map_files", fmt.Sprintf("%x-%x", m.start, m.end))
+	return r.host.Proc(strconv.Itoa(pid), "map_files", fmt.Sprintf("%x-%x", m.Start, m.End))
 }

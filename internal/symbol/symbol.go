@@ -130,10 +130,10 @@ func (r *Resolver) user(p *process, at uint64) Frame {
 		}
 		return Frame{Name: fmt.Sprintf("%#x", at), NoCode: len(p.maps) > 0}
 	}
-	f := Frame{Module: m.module(), File: m.path}
+	f := Frame{Module: m.module(), File: m.Path}
 	if m.file == nil {
 		if name := p.jit(r, at); name != "" {
-			return Frame{Name: name, Module: "jit", File: m.path, IsSymbol: true}
+			return Frame{Name: name, Module: "jit", File: m.Path, IsSymbol: true}
 		}
 		f.Name = nameless(m, at)
 		if f.Module == anonymous {
@@ -146,12 +146,12 @@ func (r *Resolver) user(p *process, at uint64) Frame {
 		return f
 	}
 	if name := p.jit(r, at); name != "" { // compiled into a file in memory
-		return Frame{Name: name, Module: "jit", File: m.path, IsSymbol: true}
+		return Frame{Name: name, Module: "jit", File: m.Path, IsSymbol: true}
 	}
 	f.Name = nameless(m, at)
 	if m.file.err != nil && !m.file.noted {
 		m.file.noted = true
-		r.notes[fmt.Sprintf("no symbols of %s: %v", m.path, m.file.err)]++
+		r.notes[fmt.Sprintf("no symbols of %s: %v", m.Path, m.file.err)]++
 	}
 	return f
 }
@@ -161,7 +161,7 @@ func nameless(m *mapping, at uint64) string {
 	if m == nil {
 		return fmt.Sprintf("%#x", at)
 	}
-	return fmt.Sprintf("%s+%#x", m.module(), at-m.start+m.offset)
+	return fmt.Sprintf("%s+%#x", m.module(), at-m.Start+m.Offset)
 }
 
 // anonymous is the name of memory that is no file's.
@@ -169,10 +169,10 @@ const anonymous = "[anonymous]"
 
 // module is the short name of what is mapped.
 func (m *mapping) module() string {
-	if m.path == "" || strings.HasPrefix(m.path, "//anon") {
+	if m.Path == "" || strings.HasPrefix(m.Path, "//anon") {
 		return anonymous
 	}
-	return path.Base(strings.TrimSuffix(m.path, deleted))
+	return path.Base(strings.TrimSuffix(m.Path, deleted))
 }
 
 // gone is the note on processes without mappings.

@@ -83,7 +83,7 @@ func runningAs(t *testing.T, name string, c *exec.Cmd) (pid int, code mapping) {
 		}
 		maps := parseMaps(text)
 		for _, m := range maps {
-			if strings.TrimSuffix(m.path, deleted) == name && strings.Contains(string(text), "libc.so") {
+			if strings.TrimSuffix(m.Path, deleted) == name && strings.Contains(string(text), "libc.so") {
 				return c.Process.Pid, m
 			}
 		}
@@ -109,7 +109,7 @@ func look(t *testing.T, r *Resolver, pid int, code mapping, at map[string]functi
 	for part, f := range at {
 		for _, p := range file.Progs {
 			if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
-				got[part] = r.User(pid, f.start+f.size/2-p.Vaddr+p.Off-code.offset+code.start, false)
+				got[part] = r.User(pid, f.start+f.size/2-p.Vaddr+p.Off-code.Offset+code.Start, false)
 			}
 		}
 	}
@@ -233,8 +233,8 @@ func TestDeletedAndGone(t *testing.T) {
 	if got["main"].Name != "main" || got["main"].Module != "wait" {
 		t.Errorf("%+v", got["main"])
 	}
-	base := code.start - code.offset
-	if f := r.User(pid, base+code.offset, false); f.Module != "wait" {
+	base := code.Start - code.Offset
+	if f := r.User(pid, base+code.Offset, false); f.Module != "wait" {
 		t.Errorf("after its end: %+v", f)
 	}
 }
@@ -258,7 +258,7 @@ func TestThisProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range parseMaps(text) {
-		if m.path != "[vdso]" {
+		if m.Path != "[vdso]" {
 			continue
 		}
 		v := r.readVDSO()
@@ -267,7 +267,7 @@ func TestThisProcess(t *testing.T) {
 		}
 		found := false
 		for _, f := range v.table {
-			name := r.User(os.Getpid(), m.start+f.start, false).Name
+			name := r.User(os.Getpid(), m.Start+f.start, false).Name
 			found = found || strings.HasSuffix(name, "clock_gettime")
 		}
 		if !found {

@@ -73,7 +73,7 @@ func (r *Resolver) outwards(p *process, now *registers, isCall bool, read memory
 		return byFramePointer(now, read)
 	}
 	t := m.file.unwinding(r, p.pid, m)
-	addr, ok := m.file.address(at - m.start + m.offset)
+	addr, ok := m.file.address(at - m.Start + m.Offset)
 	e := t.find(addr)
 	if !ok || e == nil {
 		// Assembly among code that has a table, such as the entries of musl:

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"iocause/internal/lab/prove"
+	"iocause/internal/procfile"
 )
 
 // Report is the part of what iocause diagnose prints that is scored.
@@ -83,27 +84,22 @@ func (t ticks) since(before ticks) Processors {
 	return Processors{Idle: (t.idle - before.idle) / all, Stolen: (t.stolen - before.stolen) / all}
 }
 
-// processors reads the first line of /proc/stat (proc_stat(5)); what waits for I/O is
-// idle too, and guests are in user's time.
+// processors reads /proc/stat; what waits for I/O is idle too, and guests are in
+// user's time.
 func processors(path string) (t ticks) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return t
 	}
-	line, _, _ := strings.Cut(string(b), "\n")
-	for i, f := range strings.Fields(line) {
-		v, err := strconv.ParseFloat(f, 64)
-		if err != nil || i > 8 {
-			continue
-		}
-		t.all += v
-		switch i {
-		case 4, 5:
-			t.idle += v
-		case 8:
-			t.stolen = v
-		}
+	s, err := procfile.ParseCPUStat(b, nil)
+	if err != nil {
+		return t
 	}
+	for _, v := range s.Times[:procfile.CPUSteal+1] {
+		t.all += float64(v)
+	}
+	t.idle = float64(s.Times[procfile.CPUIdle] + s.Times[procfile.CPUIOWait])
+	t.stolen = float64(s.Times[procfile.CPUSteal])
 	return t
 }
 

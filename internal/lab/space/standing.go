@@ -13,13 +13,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/lab/load"
 	"iocause/internal/lab/prove"
+	"iocause/internal/procfile"
 )
 
 //go:embed programs
@@ -353,9 +353,8 @@ func (st *Standing) follow(p *lab.Process, to io.Writer) {
 		if err != nil {
 			continue // it ends
 		}
-		_, rest, _ := strings.Cut(string(b), "wchar: ")
-		line, _, _ := strings.Cut(rest, "\n")
-		now, err := strconv.ParseFloat(line, 64)
+		did, err := procfile.ParseIO(b)
+		now := float64(did.WriteChars)
 		if err == nil && before >= 0 && now > before {
 			fmt.Fprintf(to, "%.0f\n", now-before) // to memory: it does not fail
 		}

@@ -1,7 +1,6 @@
 package residency
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +17,7 @@ import (
 // once. Files of a process that may not be looked into are counted as failed;
 // a process that has ended is left out. progress may be nil.
 func OfProcesses(h *host.Host, pids []int, progress func(files int)) *Found {
-	c := &holders{host: h, found: &Found{}, at: map[ID]int{}, mapped: map[string]int{}, progress: progress}
+	c := &holders{host: h, found: &Found{}, at: map[ID]int{}, mapped: map[mapped]int{}, progress: progress}
 	for _, pid := range pids {
 		c.opened(pid)
 		c.mappings(pid)
@@ -30,7 +29,7 @@ type holders struct {
 	host     *host.Host
 	found    *Found
 	at       map[ID]int
-	mapped   map[string]int // "device inode" of /proc/PID/maps to its file, -1 for none
+	mapped   map[mapped]int // to its file, -1 for none
 	progress func(files int)
 	told     int
 }
@@ -71,18 +70,16 @@ func (c *holders) mappings(pid int) {
 		c.fail(fmt.Errorf("listing the mappings of process %d: %w", pid, err))
 		return
 	}
-	for len(text) > 0 {
-		var line []byte
-		line, text = host.Line(text)
-		m, ok := parseMapping(line)
-		if !ok {
+	for m := range host.Mappings(text) {
+		if m.Inode == 0 {
 			continue
 		}
-		i, known := c.mapped[m.identity]
+		id := mapped{m.Dev, m.Inode}
+		i, known := c.mapped[id]
 		if !known {
 			// map_files leads to deleted files too; where it is not permitted, the path does
-			i = c.take(c.host.Proc(strconv.Itoa(pid), "map_files", m.span), m.path, pid)
-			c.mapped[m.identity] = i
+			i = c.take(c.host.Proc(strconv.Itoa(pid), "map_files", fmt.Sprintf("%x-%x", m.Start, m.End)), m.Path, pid)
+			c.mapped[id] = i
 		}
 		if i >= 0 {
 			c.found.Files[i].Mapped = true
@@ -140,60 +137,17 @@ func Maps(h *host.Host, pid int, yes func(dev host.DevNumber, path string) bool)
 	if err != nil {
 		return false, fmt.Errorf("listing the mappings of process %d: %w", pid, err)
 	}
-	for len(text) > 0 {
-		var line []byte
-		line, text = host.Line(text)
-		m, ok := parseMapping(line)
-		if !ok {
-			continue
-		}
-		if dev, ok := m.dev(); ok && yes(dev, unescapeLines(strings.TrimSuffix(m.path, " (deleted)"))) {
+	for m := range host.Mappings(text) {
+		if m.Inode != 0 && yes(m.Dev, strings.TrimSuffix(m.Path, " (deleted)")) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// unescapeLines undoes what maps does to names, which must not break its lines.
-func unescapeLines(path string) string { return strings.ReplaceAll(path, `\012`, "\n") }
-
-// mapping is a line of /proc/PID/maps that stands for a file.
-type mapping struct {
-	span     string // "7f00-7f01", the name in map_files
-	identity string // device and inode, as the line has them
-	path     string
-}
-
-// parseMapping reads "7f00-7f01 r-xp 00000000 fe:01 1234   /usr/lib/x.so".
-func parseMapping(line []byte) (m mapping, ok bool) {
-	var f [5][]byte
-	rest := line
-	for i := range f {
-		f[i], rest = host.Field(rest)
-	}
-	if len(f[4]) == 0 || string(f[4]) == "0" { // memory of nobody's file
-		return m, false
-	}
-	span := f[0]
-	// leading zeros are in maps, and not in map_files
-	if a, b, cut := bytes.Cut(span, []byte("-")); cut {
-		span = append(append(trimZeros(a), '-'), trimZeros(b)...)
-	}
-	return mapping{span: string(span), identity: string(f[3]) + " " + string(f[4]), path: string(bytes.TrimLeft(rest, " "))}, true
-}
-
-// dev is the number of the file system, "fe:01" in hexadecimal digits.
-func (m *mapping) dev() (host.DevNumber, bool) {
-	dev, _, _ := strings.Cut(m.identity, " ")
-	a, b, _ := strings.Cut(dev, ":")
-	major, err1 := strconv.ParseUint(a, 16, 12)
-	minor, err2 := strconv.ParseUint(b, 16, 20)
-	return host.MakeDev(uint32(major), uint32(minor)), err1 == nil && err2 == nil
-}
-
-func trimZeros(b []byte) []byte {
-	if t := bytes.TrimLeft(b, "0"); len(t) > 0 {
-		return bytes.Clone(t)
-	}
-	return []byte("0")
+// mapped is the file of a mapping, as /proc/PID/maps names it: on btrfs and overlayfs
+// its device is another one than stat(2) says.
+type mapped struct {
+	dev   host.DevNumber
+	inode uint64
 }

@@ -215,15 +215,3 @@ func TestOfProcesses(t *testing.T) {
 		}
 	}
 }
-
-func TestParseMapping(t *testing.T) {
-	m, ok := parseMapping([]byte("00400000-0041a000 r-xp 00001000 fe:01 1234                     /opt/a b (deleted)"))
-	if want := (mapping{"400000-41a000", "fe:01 1234", "/opt/a b (deleted)"}); !ok || m != want {
-		t.Errorf("%+v %v, want %+v", m, ok, want)
-	}
-	for _, s := range []string{"", "x", "1-2 r-xp 0 0:0 0 [heap]", "1-2 r-xp 0 0:0"} {
-		if m, ok := parseMapping([]byte(s)); ok {
-			t.Errorf("%q is %+v", s, m)
-		}
-	}
-}

@@ -11,6 +11,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/predict"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/access"
 )
@@ -102,18 +103,8 @@ func (o *Observer) cgroup() string {
 	if err != nil {
 		return ""
 	}
-	whole := ""
-	for line := range strings.Lines(string(b)) {
-		part := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		switch {
-		case len(part) < 3:
-		case slices.Contains(strings.Split(part[1], ","), "memory"):
-			return part[2]
-		case part[0] == "0":
-			whole = part[2]
-		}
-	}
-	return whole
+	own, _ := procfile.ParseCgroups(b)
+	return own.Memory()
 }
 
 // Close ends the watch.
@@ -215,8 +206,7 @@ func (o *Observer) halve() {
 func (o *Observer) comm(pid int) string {
 	name, ok := o.comms[pid]
 	if !ok {
-		b, _ := os.ReadFile(o.host.Proc(strconv.Itoa(pid), "comm"))
-		name = strings.TrimSuffix(string(b), "\n")
+		name, _ = o.host.CommOf(pid) // "" where it has ended
 		o.comms[pid] = name
 	}
 	return name

@@ -95,23 +95,15 @@ func placeOf(h *host.Host, cgroup string) (*Place, error) {
 
 // readPlace is a cgroup with a limit; nil where it has none.
 func readPlace(dir, cgroup string, v2 bool) (*Place, error) {
-	limits, usage := []string{"memory.limit_in_bytes"}, "memory.usage_in_bytes"
+	limit, _, err := procfile.MemoryLimit(dir, v2)
+	if err != nil || limit == nil {
+		return nil, err
+	}
+	usage := "memory.usage_in_bytes"
 	if v2 {
-		limits, usage = []string{"memory.max", "memory.high"}, "memory.current"
+		usage = "memory.current"
 	}
-	const none = 1 << 60 // v1 writes a number next to the largest for no limit
-	p := &Place{Cgroup: cgroup, Memory: none}
-	for _, name := range limits {
-		if n, err := number(filepath.Join(dir, name)); err == nil {
-			p.Memory = min(p.Memory, n)
-		} else if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, strconv.ErrSyntax) {
-			return nil, err
-		}
-	}
-	if p.Memory == none {
-		return nil, nil
-	}
-	var err error
+	p := &Place{Cgroup: cgroup, Memory: int64(*limit)}
 	if p.Used, err = number(filepath.Join(dir, usage)); err != nil {
 		return nil, err
 	}
@@ -130,7 +122,7 @@ func readPlace(dir, cgroup string, v2 bool) (*Place, error) {
 	return p, nil
 }
 
-// number reads a file that holds one; "max" is no number.
+// number reads a file that holds one.
 func number(path string) (int64, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 
 	"iocause/internal/host"
 	"iocause/internal/procfile"
@@ -280,9 +279,9 @@ func (f *File) dirty() *float64 {
 // processName is a process for a table: its name and number, the number alone
 // when it has ended.
 func processName(h *host.Host, pid int) string {
-	comm, err := os.ReadFile(h.Proc(strconv.Itoa(pid), "comm"))
+	comm, err := h.CommOf(pid)
 	if err != nil {
 		return fmt.Sprintf("(%d)", pid)
 	}
-	return fmt.Sprintf("%s (%d)", strings.TrimSuffix(string(comm), "\n"), pid)
+	return fmt.Sprintf("%s (%d)", comm, pid)
 }

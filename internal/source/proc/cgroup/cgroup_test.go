@@ -9,48 +9,11 @@ import (
 	"time"
 
 	"iocause/internal/host"
-	"iocause/internal/procfile"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/proctest"
 )
 
 var vda = host.MakeDev(254, 0)
-
-func TestParseLimit(t *testing.T) {
-	for s, want := range map[string]int64{"max\n": -1, "9223372036854771712\n": -1, "18446744073709551615": -1, "0\n": 0, "16777216": 16777216} {
-		got, err := parseLimit([]byte(s))
-		if err != nil || (got == nil) != (want < 0) || got != nil && *got != uint64(want) {
-			t.Errorf("%q: %v, %v", s, got, err)
-		}
-	}
-	for _, s := range []string{"", "-1", "x", "1 2"} {
-		_, err := parseLimit([]byte(s))
-		proctest.WantLine(t, err, 1)
-	}
-}
-
-func TestParseMemory(t *testing.T) {
-	m, _, err := procfile.ParseMemoryStat(proctest.Fixture(t, "v2-memory.stat"))
-	if err != nil || *m.File != 450000000 || *m.Shmem != 1000000 || *m.Anon != 250000000 || *m.RefaultFile != 6900 || *m.RefaultAnon != 5 {
-		t.Errorf("%+v, %v", m, err)
-	}
-	if m, _, err = procfile.ParseMemoryStat(proctest.Fixture(t, "v1-memory.stat")); err != nil || *m.File != 0 || *m.Anon != 0 || *m.RefaultFile != 25152 {
-		t.Errorf("%+v, %v", m, err)
-	}
-	// The cgroup's own figures, and the totals only where these are missing.
-	if m, _, err = procfile.ParseMemoryStat(proctest.Fixture(t, "v1-4.9-memory.stat")); err != nil || *m.File != 10 || *m.Shmem != 3 || *m.Anon != 20 || *m.RefaultFile != 5 || m.RefaultAnon != nil {
-		t.Errorf("%+v, %v", m, err)
-	}
-	_, _, err = procfile.ParseMemoryStat([]byte("file 1\nanon -1\n"))
-	proctest.WantLine(t, err, 2)
-}
-
-func TestParseEvents(t *testing.T) {
-	e, err := parseEvents(proctest.Fixture(t, "v2-memory.events"))
-	if err != nil || *e.High != 12 || *e.Max != 40 {
-		t.Errorf("%+v, %v", e, err)
-	}
-}
 
 func TestParseIO(t *testing.T) {
 	d := devices{}
@@ -346,10 +309,7 @@ func TestBadFile(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	proctest.Seeds(f)
 	f.Fuzz(func(_ *testing.T, b []byte) {
-		parseLimit(b)
 		parseNumber(b)
-		procfile.ParseMemoryStat(b)
-		parseEvents(b)
 		parseCPU(b)
 		parseMax(b)
 		parseV1IO(b, readBytes, devices{})

@@ -83,7 +83,7 @@ func (s *source) limitsV2(g group, phase sample.Phase, into sample.Sink) {
 	if !ok {
 		return
 	}
-	if ev, err := parseEvents(b); s.fault(g, name, err) && ev.Max != nil && ev.High != nil {
+	if ev, err := procfile.ParseMemoryEvents(b); s.fault(g, name, err) && ev.Max != nil && ev.High != nil {
 		s.count(g, phase, into, memory, sample.CgroupLimitHits, sample.Entity{Cgroup: g.path}, *ev.Max+*ev.High, name)
 	}
 }
@@ -93,7 +93,7 @@ func (s *source) limit(g group, name string) *uint64 {
 	if !ok {
 		return nil
 	}
-	v, err := parseLimit(b)
+	v, err := procfile.ParseLimit(b)
 	s.fault(g, name, err)
 	return v
 }

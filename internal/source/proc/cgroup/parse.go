@@ -7,27 +7,6 @@ import (
 	"iocause/internal/host"
 )
 
-// noLimit is what version 1 writes for memory without a limit, about: it
-// rounds LONG_MAX down to whole pages.
-const noLimit = 1 << 62
-
-// parseLimit reads memory.limit_in_bytes, memory.max, memory.high and the
-// like, in bytes. It is nil without a limit.
-func parseLimit(b []byte) (*uint64, error) {
-	s := bytes.TrimSpace(b)
-	if string(s) == "max" {
-		return nil, nil
-	}
-	v, ok := host.Uint(s)
-	if !ok {
-		return nil, &host.LineError{Line: 1, What: fmt.Sprintf("%.40q is not an amount", s)}
-	}
-	if v >= noLimit {
-		return nil, nil
-	}
-	return &v, nil
-}
-
 // parseNumber reads a file of one number.
 func parseNumber(b []byte) (uint64, error) {
 	s := bytes.TrimSpace(b)
@@ -36,23 +15,6 @@ func parseNumber(b []byte) (uint64, error) {
 		return 0, &host.LineError{Line: 1, What: fmt.Sprintf("%.40q is not a number", s)}
 	}
 	return v, nil
-}
-
-// Events is what is read of memory.events: how often the limits were met.
-type Events struct{ High, Max *uint64 }
-
-func parseEvents(b []byte) (Events, error) {
-	var e Events
-	err := host.Pairs(b, func(key []byte) **uint64 {
-		switch string(key) {
-		case "high":
-			return &e.High
-		case "max":
-			return &e.Max
-		}
-		return nil
-	})
-	return e, err
 }
 
 // Direction and measure: the figures that each device has, and their limits.

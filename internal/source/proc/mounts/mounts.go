@@ -124,8 +124,8 @@ func (s *source) tell(m host.Mount, into sample.Sink) error {
 	if n > 0 {
 		if pid := s.daemon(m.Dev); pid != 0 {
 			into.Put(sample.MountDaemon, sample.Entity{PID: pid, Device: dev}, 1, fromDescriptors)
-			comm, _ := host.Read(s.host.Proc(strconv.Itoa(pid), "comm"), nil) // its number says who it is where it has ended
-			into.PutProcess(pid, sample.Process{Comm: strings.TrimSuffix(string(comm), "\n")})
+			comm, _ := s.host.CommOf(pid) // its number says who it is where it has ended
+			into.PutProcess(pid, sample.Process{Comm: comm})
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 // look is what one process had counted at one time.
@@ -93,7 +94,7 @@ func (r *reader) look(pid int) (look, error) {
 	b, err = r.read(pid, "/io")
 	switch {
 	case err == nil:
-		if l.io, err = ParseIO(b); err == nil {
+		if l.io, err = procfile.ParseIO(b); err == nil {
 			l.hasIO = true
 		} else if len(b) > 0 {
 			return l, host.In(string(r.path), err)

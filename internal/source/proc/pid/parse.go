@@ -3,9 +3,6 @@ package pid
 import (
 	"bytes"
 	"fmt"
-	"math/bits"
-	"strconv"
-	"strings"
 
 	"iocause/internal/host"
 )
@@ -122,47 +119,6 @@ func parseStat(b []byte) (Stat, error) {
 	}
 }
 
-// ParseIO reads an io file.
-func ParseIO(b []byte) (host.IO, error) {
-	var x host.IO
-	found := 0
-	for n := 1; len(b) > 0; n++ {
-		var line []byte
-		line, b = host.Line(b)
-		key, rest := host.Field(line)
-		var to *uint64
-		switch string(key) {
-		case "rchar:":
-			to = &x.ReadChars
-		case "wchar:":
-			to = &x.WriteChars
-		case "syscr:":
-			to = &x.ReadCalls
-		case "syscw:":
-			to = &x.WriteCalls
-		case "read_bytes:":
-			to = &x.ReadBytes
-		case "write_bytes:":
-			to = &x.WriteBytes
-		case "cancelled_write_bytes:":
-			to = &x.CancelledWriteBytes
-		default:
-			continue
-		}
-		f, _ := host.Field(rest)
-		v, ok := host.Uint(f)
-		if !ok {
-			return x, &host.LineError{Line: n, What: fmt.Sprintf("%s %.40q is not a number", key, f)}
-		}
-		*to = v
-		found++
-	}
-	if found < 6 {
-		return x, &host.LineError{Line: 1, What: "figures are missing"}
-	}
-	return x, nil
-}
-
 // Schedstat is /proc/PID/schedstat, or a thread's (Documentation/scheduler/
 // sched-stats.rst). The process's file is of its first thread alone.
 type Schedstat struct {
@@ -184,94 +140,4 @@ func ParseSchedstat(b []byte) (Schedstat, error) {
 		}
 	}
 	return Schedstat{v[0], v[1], v[2]}, nil
-}
-
-// Status is what is read of /proc/PID/status (proc_pid_status(5)).
-type Status struct {
-	Swap       *uint64 // VmSwap, bytes; nil for kernel threads and the dead
-	Processors int     // Cpus_allowed: how many, those that are not online included; 0 when not known
-}
-
-// ParseStatus reads a status file.
-func ParseStatus(b []byte) (Status, error) {
-	var s Status
-	for n := 1; len(b) > 0; n++ {
-		var line []byte
-		line, b = host.Line(b)
-		key, rest := host.Field(line)
-		f, _ := host.Field(rest)
-		if string(key) == "Cpus_allowed:" {
-			processors, ok := ones(f)
-			if !ok {
-				return s, &host.LineError{Line: n, What: fmt.Sprintf("Cpus_allowed %.40q is no mask", f)}
-			}
-			s.Processors = processors
-		}
-		if string(key) != "VmSwap:" {
-			continue
-		}
-		v, ok := host.Uint(f)
-		if !ok || v >= 1<<54 {
-			return s, &host.LineError{Line: n, What: fmt.Sprintf("VmSwap %.40q is not an amount in kB", f)}
-		}
-		v *= 1024
-		s.Swap = &v
-	}
-	return s, nil
-}
-
-// ones counts the bits of a mask as the kernel prints it: "ff,ffffffff".
-func ones(mask []byte) (n int, ok bool) {
-	for _, c := range mask {
-		if c == ',' {
-			continue
-		}
-		v, err := strconv.ParseUint(string(c), 16, 8)
-		if err != nil {
-			return 0, false
-		}
-		n += bits.OnesCount64(v)
-	}
-	return n, len(mask) > 0
-}
-
-// Cgroups are the cgroups of a process, by controller; "" is version 2.
-type Cgroups map[string]string
-
-// ParseCgroups reads /proc/PID/cgroup (cgroups(7)): "4:memory:/a" and
-// "0::/a". A path may hold blanks and colons, and cannot hold a line's end.
-func ParseCgroups(b []byte) (Cgroups, error) {
-	c := Cgroups{}
-	for n := 1; len(b) > 0; n++ {
-		var line []byte
-		line, b = host.Line(b)
-		if len(line) == 0 {
-			continue
-		}
-		part := strings.SplitN(string(line), ":", 3)
-		if len(part) < 3 || !strings.HasPrefix(part[2], "/") {
-			return c, &host.LineError{Line: n, What: fmt.Sprintf("%.60q is not a cgroup", line)}
-		}
-		for _, controller := range strings.Split(part[1], ",") {
-			c[controller] = part[2]
-		}
-	}
-	return c, nil
-}
-
-// Memory is the path in the hierarchy of the memory controller, "" when there
-// is none.
-func (c Cgroups) Memory() string { return c.of("memory") }
-
-// IO is the path in the hierarchy of the block I/O controller.
-func (c Cgroups) IO() string { return c.of("blkio") }
-
-// CPU is the path in the hierarchy of the processor controller.
-func (c Cgroups) CPU() string { return c.of("cpu") }
-
-func (c Cgroups) of(v1 string) string {
-	if p, ok := c[v1]; ok {
-		return p
-	}
-	return c[""]
 }

@@ -32,51 +32,13 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-func TestParseSmallFiles(t *testing.T) {
-	x, err := ParseIO(proctest.Fixture(t, "io"))
-	if err != nil || x != (host.IO{ReadChars: 19707853, WriteChars: 19661205, ReadCalls: 371, WriteCalls: 304, ReadBytes: 90112, WriteBytes: 12288}) {
-		t.Errorf("%+v, %v", x, err)
-	}
-	_, err = ParseIO([]byte("rchar: 1\n"))
-	proctest.WantLine(t, err, 1)
-	_, err = ParseIO([]byte("rchar: 1\nwchar: -1\n"))
-	proctest.WantLine(t, err, 2)
+func TestParseSchedstat(t *testing.T) {
 	d, err := ParseSchedstat(proctest.Fixture(t, "schedstat"))
 	if err != nil || d != (Schedstat{4152958, 1270765, 11}) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	_, err = ParseSchedstat([]byte("1 2\n"))
 	proctest.WantLine(t, err, 1)
-	s, err := ParseStatus(proctest.Fixture(t, "status"))
-	if err != nil || s.Swap == nil || *s.Swap != 0 {
-		t.Errorf("%+v, %v", s, err)
-	}
-	if s, err = ParseStatus([]byte("Name:\tVmSwap: 3 kB\nVmSwap:\t   12 kB\n")); err != nil || *s.Swap != 12288 {
-		t.Errorf("%+v, %v", s, err)
-	}
-	for mask, want := range map[string]int{"1": 1, "ff": 8, "3,00000000,80000001": 4} {
-		if s, err = ParseStatus([]byte("Cpus_allowed:\t" + mask + "\nCpus_allowed_list:\t0\n")); err != nil || s.Processors != want {
-			t.Errorf("mask %s: %+v, %v", mask, s, err)
-		}
-	}
-	_, err = ParseStatus([]byte("Name:\tx\nCpus_allowed:\t0x1\n"))
-	proctest.WantLine(t, err, 2)
-}
-
-func TestParseCgroups(t *testing.T) {
-	c, err := ParseCgroups(proctest.Fixture(t, "cgroup"))
-	if err != nil || c.Memory() != "/batch/job" || c.IO() != "/job" {
-		t.Errorf("%v, %v", c, err)
-	}
-	c, err = ParseCgroups([]byte("3:cpu,cpuacct:/x\n0::/a b:c \"d\" (deleted)\n"))
-	if err != nil || c.Memory() != "/a b:c \"d\" (deleted)" || c["cpuacct"] != "/x" {
-		t.Errorf("%v, %v", c, err)
-	}
-	_, err = ParseCgroups([]byte("0::/\n1:memory\n"))
-	proctest.WantLine(t, err, 2)
-	if c, _ := ParseCgroups(nil); c.IO() != "" {
-		t.Error("an empty file has no cgroup")
-	}
 }
 
 // tree is a host that processes can be put into.
@@ -338,9 +300,6 @@ func FuzzParse(f *testing.F) {
 		if s, err := ParseStat(b); err == nil && (s.PID <= 0 || s.State == 0) {
 			t.Errorf("%+v", s)
 		}
-		ParseIO(b)
 		ParseSchedstat(b)
-		ParseStatus(b)
-		ParseCgroups(b)
 	})
 }

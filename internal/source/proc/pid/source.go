@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
@@ -283,12 +284,12 @@ func (s *source) describe(pid int, l *look, into sample.Sink) {
 		}
 	}
 	if b, err := s.r.read(pid, "/cgroup"); err == nil {
-		if c, err := ParseCgroups(b); err == nil {
+		if c, err := procfile.ParseCgroups(b); err == nil {
 			p.MemoryCgroup, p.IOCgroup, p.CPUCgroup = s.alive(c.Memory()), s.alive(c.IO()), s.alive(c.CPU())
 		}
 	}
 	if b, err := s.r.read(pid, "/status"); err == nil {
-		st, err := ParseStatus(b)
+		st, err := procfile.ParseStatus(b)
 		if err == nil && st.Swap != nil {
 			into.Put(sample.ProcSwap, sample.Entity{PID: pid}, float64(*st.Swap), "/proc/PID/status")
 		}

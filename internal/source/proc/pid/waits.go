@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
@@ -338,7 +339,7 @@ func (s *waits) emit(into sample.Sink) {
 func (s *waits) known(pid int, p *processLooks) sample.Process {
 	out := p.process
 	if b, err := s.r.read(pid, "/cgroup"); err == nil {
-		if c, err := ParseCgroups(b); err == nil {
+		if c, err := procfile.ParseCgroups(b); err == nil {
 			out.MemoryCgroup, out.IOCgroup, out.CPUCgroup = c.Memory(), c.IO(), c.CPU()
 		}
 	}

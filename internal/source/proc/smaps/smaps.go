@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
@@ -88,36 +89,22 @@ func read(h *host.Host, pid int, buf []byte) (Process, []byte, bool) {
 	if buf, err = host.Read(h.Proc(strconv.Itoa(pid), "status"), buf); err != nil {
 		return p, buf, false
 	}
-	hasMemory := parse(buf, func(key string) *uint64 {
-		switch key {
-		case "RssAnon:":
-			return &p.Anon
-		case "RssFile:":
-			return &p.File
-		case "RssShmem:":
-			return &p.Shmem
-		case "VmSwap:":
-			return &p.Swap
-		}
-		return nil
-	})
-	if !hasMemory {
+	status, err := procfile.ParseStatus(buf)
+	if err != nil || status.Anon == nil {
 		return p, buf, false
 	}
-	comm, err := os.ReadFile(h.Proc(strconv.Itoa(pid), "comm"))
-	if err != nil || len(comm) == 0 {
+	p.Anon, p.File, p.Shmem, p.Swap = orZero(status.Anon), orZero(status.File), orZero(status.Shmem), orZero(status.Swap)
+	comm, err := h.CommOf(pid)
+	if err != nil {
 		return p, buf, false
 	}
-	p.Comm = sample.RawName(comm[:len(comm)-1])
+	p.Comm = sample.RawName(comm)
 	if buf, err = host.Read(h.Proc(strconv.Itoa(pid), "smaps_rollup"), buf); err != nil {
 		p.Unread = fmt.Sprintf("reading the shares of process %d: %v", pid, err)
 		return p, buf, !errors.Is(err, unix.ESRCH) && !gone(h, pid)
 	}
-	s := &Shares{}
-	if parse(buf, s.field) {
-		p.Shares = s
-	} else {
-		p.Unread = fmt.Sprintf("reading the shares of process %d: its smaps_rollup has none", pid)
+	if p.Shares, err = parseShares(buf); err != nil {
+		p.Unread = fmt.Sprintf("reading the shares of process %d: %v", pid, err)
 	}
 	return p, buf, true
 }
@@ -127,40 +114,38 @@ func gone(h *host.Host, pid int) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-func (s *Shares) field(key string) *uint64 {
-	switch key {
-	case "Pss:":
-		return &s.All
-	case "Pss_Anon:":
-		return &s.Anon
-	case "Pss_File:":
-		return &s.File
-	case "Pss_Shmem:":
-		return &s.Shmem
-	case "Locked:":
-		return &s.Locked
+var errNoShares = errors.New("its smaps_rollup has none")
+
+// parseShares reads /proc/PID/smaps_rollup (proc_pid_smaps(5)).
+func parseShares(b []byte) (*Shares, error) {
+	var all, anon, file, shmem, locked *uint64
+	err := host.Amounts(b, func(key []byte) **uint64 {
+		switch string(key) {
+		case "Pss":
+			return &all
+		case "Pss_Anon":
+			return &anon
+		case "Pss_File":
+			return &file
+		case "Pss_Shmem":
+			return &shmem
+		case "Locked":
+			return &locked
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	if all == nil {
+		return nil, errNoShares
+	}
+	return &Shares{All: *all, Anon: orZero(anon), File: orZero(file), Shmem: orZero(shmem), Locked: orZero(locked)}, nil
 }
 
-// parse reads lines "Key: 12 kB" into where field says, in bytes. It is false
-// when there was none; lines of another form are not ours.
-func parse(b []byte, field func(key string) *uint64) (some bool) {
-	for len(b) > 0 {
-		var line []byte
-		line, b = host.Line(b)
-		key, rest := host.Field(line)
-		to := field(string(key))
-		if to == nil {
-			continue
-		}
-		value, rest := host.Field(rest)
-		unit, _ := host.Field(rest)
-		v, ok := host.Uint(value)
-		if !ok || string(unit) != "kB" || v >= 1<<54 {
-			continue
-		}
-		*to, some = v*1024, true
+func orZero(v *uint64) uint64 {
+	if v == nil {
+		return 0
 	}
-	return some
+	return *v
 }

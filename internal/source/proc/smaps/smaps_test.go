@@ -11,17 +11,17 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	s := &Shares{}
-	b := []byte("562b-7ffd ---p 00000000 00:00 0 [rollup]\nRss: 1764 kB\nPss:      247 kB\nPss_Anon:  116 kB\nPss_File: 131 kB\nLocked: 0 kB\nPss_Shmem: x kB\n")
-	if !parse(b, s.field) || *s != (Shares{All: 247 << 10, Anon: 116 << 10, File: 131 << 10}) {
-		t.Errorf("%+v", s)
+	const rollup = "562b-7ffd ---p 00000000 00:00 0 [rollup]\nRss: 1764 kB\nPss:      247 kB\nPss_Anon:  116 kB\nPss_File: 131 kB\nLocked: 0 kB\n"
+	if s, err := parseShares([]byte(rollup)); err != nil || *s != (Shares{All: 247 << 10, Anon: 116 << 10, File: 131 << 10}) {
+		t.Errorf("%+v, %v", s, err)
 	}
-	s = &Shares{}
-	if !parse(proctest.Fixture(t, "rollup-6.18"), s.field) || s.All == 0 || s.All < s.File {
-		t.Errorf("%+v", s)
+	if s, err := parseShares(proctest.Fixture(t, "rollup-6.18")); err != nil || s.All == 0 || s.All < s.File {
+		t.Errorf("%+v, %v", s, err)
 	}
-	if parse([]byte("Pss: 1 MB\nPss: -1 kB\nPss:\n"), s.field) {
-		t.Error("something was read of nothing")
+	for _, bad := range []string{"", "Rss: 1 kB\n", "Pss: 1 MB\n", "Pss: -1 kB\n", "Pss:\n", rollup + "Pss_Shmem: x kB\n"} {
+		if s, err := parseShares([]byte(bad)); err == nil {
+			t.Errorf("%q is %+v", bad, s)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
@@ -14,7 +15,7 @@ const file = "/proc/stat"
 type source struct {
 	path     string
 	buf      []byte
-	each     []CPU
+	each     []procfile.CPU
 	counters host.Counters[sample.Metric]
 	highest  map[of]uint64
 	rested   map[of]uint64 // ticks that processors were idle in all since the first reading
@@ -40,12 +41,12 @@ func Open(h *host.Host) (sample.Source, error) {
 	return s, nil
 }
 
-func (s *source) read() (Stat, error) {
+func (s *source) read() (procfile.CPUStat, error) {
 	var err error
 	if s.buf, err = host.Read(s.path, s.buf); err != nil {
-		return Stat{}, fmt.Errorf("reading the processors' time: %w", err)
+		return procfile.CPUStat{}, fmt.Errorf("reading the processors' time: %w", err)
 	}
-	st, err := parse(s.buf, s.each)
+	st, err := procfile.ParseCPUStat(s.buf, s.each)
 	s.each = st.Each
 	return st, host.In(file, err)
 }
@@ -63,17 +64,17 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		clear(s.online)
 	}
 	t := &st.Times
-	s.count(into, sample.CPUUser, t[user]+t[nice])
-	s.count(into, sample.CPUSystem, t[system]+t[irq]+t[softirq])
+	s.count(into, sample.CPUUser, t[procfile.CPUUser]+t[procfile.CPUNice])
+	s.count(into, sample.CPUSystem, t[procfile.CPUSystem]+t[procfile.CPUIRQ]+t[procfile.CPUSoftIRQ])
 	idles, waits := s.idle(&st)
 	s.count(into, sample.CPUIdle, idles)
-	if st.Fields > iowait {
+	if st.Fields > procfile.CPUIOWait {
 		s.count(into, sample.CPUIOWait, waits)
 	} else if phase == sample.First {
 		into.PutGap(sample.Gap{Why: file + " has no time waiting for I/O", Metrics: []sample.Metric{sample.CPUIOWait}})
 	}
-	if st.Fields > steal {
-		s.count(into, sample.CPUSteal, t[steal])
+	if st.Fields > procfile.CPUSteal {
+		s.count(into, sample.CPUSteal, t[procfile.CPUSteal])
 	} else if phase == sample.First {
 		into.PutGap(sample.Gap{Why: file + " has no stolen time", Metrics: []sample.Metric{sample.CPUSteal}})
 	}
@@ -105,9 +106,9 @@ const jitter = 3 * host.TickHz
 // the kernel gives: for a processor that is offline that has another account,
 // so it leaps by what the processor was idle since the boot whenever one goes
 // or comes. Here each counts while it is online.
-func (s *source) idle(st *Stat) (idles, waits uint64) {
+func (s *source) idle(st *procfile.CPUStat) (idles, waits uint64) {
 	if len(st.Each) == 0 {
-		return s.steady(of{sample.CPUIdle, all}, st.Times[idle]), s.steady(of{sample.CPUIOWait, all}, st.Times[iowait])
+		return s.steady(of{sample.CPUIdle, all}, st.Times[procfile.CPUIdle]), s.steady(of{sample.CPUIOWait, all}, st.Times[procfile.CPUIOWait])
 	}
 	here := make(map[uint64]bool, len(st.Each))
 	for _, c := range st.Each {

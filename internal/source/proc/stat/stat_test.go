@@ -8,25 +8,6 @@ import (
 	"iocause/internal/source/proc/proctest"
 )
 
-func TestParse(t *testing.T) {
-	s, err := parse(proctest.Fixture(t, "5.10"), nil)
-	if err != nil || s.Fields != 10 || s.CPUs != 2 || *s.Running != 2 || *s.Blocked != 3 || s.Times[iowait] != 400 || s.Times[steal] != 70 {
-		t.Errorf("%+v, %v", s, err)
-	}
-	if s, err = parse(proctest.Fixture(t, "6.18"), nil); err != nil || s.Fields != 10 || s.CPUs != 2 {
-		t.Errorf("%+v, %v", s, err)
-	}
-	if s, err = parse(proctest.Fixture(t, "2.4"), nil); err != nil || s.Fields != 4 || s.CPUs != 0 || s.Running != nil {
-		t.Errorf("%+v, %v", s, err)
-	}
-	_, err = parse(nil, nil)
-	proctest.WantLine(t, err, 1)
-	_, err = parse([]byte("btime 1\ncpu 1 2 x 4\n"), nil)
-	proctest.WantLine(t, err, 2)
-	_, err = parse([]byte("cpu 1 2 3 4\n\nprocs_running 99999999999999999999\n"), nil)
-	proctest.WantLine(t, err, 3)
-}
-
 func TestCollect(t *testing.T) {
 	x := proctest.NewTree(t)
 	x.Write("proc/stat", "cpu 100 10 50 1000 200 3 4 5 0 0\ncpu0 1\ncpu1 1\nprocs_running 1\nprocs_blocked 2\n")
@@ -96,13 +77,4 @@ func TestProcessorsComeAndGo(t *testing.T) {
 			t.Errorf("step %d: %+v", i, w.Gaps)
 		}
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	proctest.Seeds(f)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if s, err := parse(b, nil); err == nil && s.Fields <= idle {
-			t.Errorf("%+v", s)
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package stat
+package procfile
 
 import (
 	"bytes"
@@ -7,9 +7,9 @@ import (
 	"iocause/internal/host"
 )
 
-// Stat is /proc/stat (proc_stat(5)). Times are in clock ticks, summed over
+// CPUStat is /proc/stat (proc_stat(5)). Times are in clock ticks, summed over
 // all processors since boot.
-type Stat struct {
+type CPUStat struct {
 	// Times are user, nice, system, idle, iowait, irq, softirq, steal, guest
 	// and guest_nice. Guest time is part of user time.
 	Times  [10]uint64
@@ -27,20 +27,21 @@ type CPU struct {
 	Idle, IOWait uint64 // clock ticks since boot
 }
 
-// Places in Stat.Times.
+// Places in CPUStat.Times.
 const (
-	user = iota
-	nice
-	system
-	idle
-	iowait
-	irq
-	softirq
-	steal
+	CPUUser = iota
+	CPUNice
+	CPUSystem
+	CPUIdle
+	CPUIOWait
+	CPUIRQ
+	CPUSoftIRQ
+	CPUSteal
 )
 
-func parse(b []byte, into []CPU) (Stat, error) {
-	s := Stat{Each: into[:0]}
+// ParseCPUStat parses /proc/stat. The processors are in the memory of into.
+func ParseCPUStat(b []byte, into []CPU) (CPUStat, error) {
+	s := CPUStat{Each: into[:0]}
 	for n := 1; len(b) > 0; n++ {
 		var line []byte
 		line, b = host.Line(b)
@@ -76,7 +77,7 @@ func parse(b []byte, into []CPU) (Stat, error) {
 			}
 		}
 	}
-	if s.Fields <= idle {
+	if s.Fields <= CPUIdle {
 		return s, &host.LineError{Line: 1, What: "the line of all processors is missing or short"}
 	}
 	return s, nil
@@ -87,7 +88,7 @@ func parseCPU(key, rest []byte) (c CPU, ok bool) {
 	if c.Number, ok = host.Uint(key[len("cpu"):]); !ok {
 		return c, false
 	}
-	for i := range iowait + 1 {
+	for i := range CPUIOWait + 1 {
 		var f []byte
 		f, rest = host.Field(rest)
 		v, ok := host.Uint(f)
@@ -95,9 +96,9 @@ func parseCPU(key, rest []byte) (c CPU, ok bool) {
 			return c, false
 		}
 		switch i {
-		case idle:
+		case CPUIdle:
 			c.Idle = v
-		case iowait:
+		case CPUIOWait:
 			c.IOWait = v
 		}
 	}
