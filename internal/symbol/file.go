@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -125,29 +126,43 @@ func (f *file) address(offset uint64) (uint64, bool) {
 	return 0, false
 }
 
-// readSymbols reads the segments and the functions. Files are made by whoever
-// runs them: what the parser trips over is an error of that file.
-func (f *file) readSymbols(r *Resolver, pid int) (err error) {
+// readSymbols reads the segments and the functions.
+func (f *file) readSymbols(r *Resolver, pid int) error {
+	closed := func() (*os.File, error) { return nil, f.err }
+	return f.asELF("symbols", closed, func(e *elf.File) (err error) {
+		f.segments(e)
+		f.table, err = functions(e, func() table { return r.debugFile(pid, f.path, e) })
+		return err
+	})
+}
+
+// asELF reads a part of the file. Files are made by whoever runs them: what the
+// parser trips over is an error of that file. One that was closed is opened again.
+func (f *file) asELF(part string, again func() (*os.File, error), read func(e *elf.File) error) (err error) {
 	defer func() {
 		if trouble := recover(); trouble != nil {
-			err = fmt.Errorf("reading its symbols: %v", trouble)
+			err = fmt.Errorf("reading its %s: %v", part, trouble)
 		}
 	}()
-	var e *elf.File
+	var from io.ReaderAt
 	switch {
 	case f.memory != nil:
-		e, err = elf.NewFile(bytes.NewReader(f.memory))
+		from = bytes.NewReader(f.memory)
 	case f.open != nil:
-		e, err = elf.NewFile(f.open)
+		from = f.open
 	default:
-		return f.err
+		open, err := again()
+		if err != nil {
+			return err
+		}
+		defer open.Close()
+		from = open
 	}
+	e, err := elf.NewFile(from)
 	if err != nil {
-		return fmt.Errorf("reading its symbols: %w", err)
+		return fmt.Errorf("reading its %s: %w", part, err)
 	}
-	f.segments(e)
-	f.table, err = functions(e, func() table { return r.debugFile(pid, f.path, e) })
-	return err
+	return read(e)
 }
 
 // segments notes which parts of the file are code.

@@ -1,7 +1,6 @@
 package symbol
 
 import (
-	"bytes"
 	"debug/elf"
 	"fmt"
 	"os"
@@ -129,33 +128,14 @@ func (f *file) unwinding(r *Resolver, pid int, m *mapping) *unwindTable {
 	return f.unwind
 }
 
-func (f *file) readUnwinding(r *Resolver, pid int, m *mapping) (err error) {
-	defer func() {
-		if trouble := recover(); trouble != nil {
-			err = fmt.Errorf("reading its .eh_frame: %v", trouble)
+func (f *file) readUnwinding(r *Resolver, pid int, m *mapping) error {
+	mapped := func() (*os.File, error) { return os.Open(r.mapFile(pid, m)) }
+	return f.asELF(".eh_frame", mapped, func(e *elf.File) (err error) {
+		if e.Machine != elf.EM_X86_64 {
+			return nil
 		}
-	}()
-	var e *elf.File
-	switch {
-	case f.memory != nil:
-		e, err = elf.NewFile(bytes.NewReader(f.memory))
-	case f.open != nil:
-		e, err = elf.NewFile(f.open)
-	default:
-		open, fail := os.Open(r.mapFile(pid, m))
-		if fail != nil {
-			return fail
-		}
-		defer open.Close()
-		e, err = elf.NewFile(open)
-	}
-	if err != nil {
-		return fmt.Errorf("reading its .eh_frame: %w", err)
-	}
-	if e.Machine != elf.EM_X86_64 {
-		return nil
-	}
-	f.segments(e)
-	f.unwind, err = readUnwindTable(e)
-	return err
+		f.segments(e)
+		f.unwind, err = readUnwindTable(e)
+		return err
+	})
 }

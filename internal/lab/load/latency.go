@@ -6,7 +6,8 @@ import (
 )
 
 // latencies is a histogram with 64 steps to the power of two: a percentile is
-// at most 1.6 % off. The maximum is exact.
+// at most 1.6 % off. The maximum is exact. The lab has its own, as what iocause
+// counts is held to it.
 type latencies struct {
 	counts [64 * 40]int64
 	n      int64

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compat.bpf.h"
+#include "path.bpf.h"
 
 #define FOLIO_PAGES 512 /* in the largest folio that is mapped at once, with pages of 4 KiB */
 #define CHUNK_SHIFT 6 /* 64 pages share one bitmap */
@@ -122,18 +123,6 @@ struct wait_times {
 	u64 window; /* the last window that ended with the process alive */
 };
 
-#define PATH_BYTES 768
-#define PATH_LEVELS 20
-struct path {
-	u32 length; /* of names: leaf first, each ended by a NUL */
-	u32 links;
-	u32 partial; /* deeper or longer than what fits */
-	u32 kind; /* i_mode's type bits */
-	u32 busy; /* of the scratch copy: somebody was interrupted in it */
-	u32 pad;
-	u64 rdev;
-	u8 names[PATH_BYTES + 256];
-};
 struct inode_key {
 	u64 ino;
 	u64 dev;

@@ -238,17 +238,9 @@ func lengthsOf(slots *[len(Lengths{}.Slots)]uint32, longest uint64) *Lengths {
 // Losses are the counters of what could not be kept or was not seen, since the
 // probe was opened. Their names say what was lost.
 func (l *Latency) Losses() (Losses, error) {
-	losses, err := stateLosses(l.probe, l.missed)
-	for name, what := range map[string]string{
+	return losses(l.probe, l.missed, map[string]string{
 		"lost_calls": "calls of more kinds and processes than there is room for",
 		"lost_slow":  "slow calls whose stacks found no room: the slowest may be others than shown",
 		"lost_held":  "waits of slow calls whose stacks found no memory",
-	} {
-		n, e := l.probe.Counter(name)
-		err = errors.Join(err, e)
-		if n > 0 {
-			losses[what] = n
-		}
-	}
-	return losses, err
+	})
 }

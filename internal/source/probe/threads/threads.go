@@ -210,19 +210,11 @@ func (p *Probe) usage(r *threadsRecord, ended bool) Usage {
 // Losses are the counters of what could not be kept or was not seen, since the
 // probe was opened. Their names say what was lost.
 func (p *Probe) Losses() (Losses, error) {
-	losses, err := stateLosses(p.probe, p.missed)
-	for name, what := range map[string]string{
+	return losses(p.probe, p.missed, map[string]string{
 		"lost_ended":   "threads whose last figures were lost, because too many ended at once",
 		"lost_waits":   "waits that are missing in the histogram: its table was full or in use",
 		"torn_records": "threads that changed too fast to be read",
-	} {
-		n, e := p.probe.Counter(name)
-		err = errors.Join(err, e)
-		if n > 0 {
-			losses[what] = n
-		}
-	}
-	return losses, err
+	})
 }
 
 // Losses are counts by what was lost.
@@ -238,26 +230,27 @@ func (l Losses) Since(before Losses) (notes []string) {
 	return notes
 }
 
-// stateLosses are the counters of thread.bpf.h. missed is how many events had
-// been missed before.
-func stateLosses(p *bpf.Probe, missed uint64) (Losses, error) {
-	losses := Losses{}
-	for name, what := range map[string]string{
+// losses are the counters of thread.bpf.h and those of an object of its own. missed
+// is how many events had interrupted their own program when the probe was opened.
+func losses(p *bpf.Probe, missed uint64, own map[string]string) (Losses, error) {
+	counters := map[string]string{
 		"lost_threads":    "threads whose account began an event late",
 		"missed_wakeups":  "wake-ups that were not seen, made up for by the scheduler's own account",
 		"missed_switches": "context switches that were not seen, made up for by the scheduler's own account",
-	} {
+	}
+	maps.Copy(counters, own)
+	all := Losses{}
+	var errs []error
+	for name, what := range counters {
 		n, err := p.Counter(name)
-		if err != nil {
-			return losses, err
-		}
+		errs = append(errs, err)
 		if n > 0 {
-			losses[what] = n
+			all[what] = n
 		}
 	}
 	now, err := p.Missed()
 	if now > missed {
-		losses["events that interrupted their own program"] = now - missed
+		all["events that interrupted their own program"] = now - missed
 	}
-	return losses, err
+	return all, errors.Join(append(errs, err)...)
 }
