@@ -246,7 +246,6 @@ const (
 	pagecacheProgWasRead          = "was_read"
 	pagecacheVarEnabled           = "enabled"
 	pagecacheVarLacks             = "lacks"
-	pagecacheVarWindow            = "window"
 	pagecacheVarLookFrom          = "look_from"
 	pagecacheVarLookTicks         = "look_ticks"
 	pagecacheVarLookTo            = "look_to"
@@ -273,6 +272,7 @@ const (
 	pagecacheVarSyscallWay        = "syscall_way"
 	pagecacheVarTouchShift        = "touch_shift"
 	pagecacheVarWeight            = "weight"
+	pagecacheVarWindow            = "window"
 )
 
 // loadPagecache returns the embedded CollectionSpec for pagecache.
@@ -369,7 +369,6 @@ type pagecacheMapSpecs struct {
 type pagecacheVariableSpecs struct {
 	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
 	Lacks         *ebpf.VariableSpec `ebpf:"lacks"`
-	Window        *ebpf.VariableSpec `ebpf:"window"`
 	LookFrom      *ebpf.VariableSpec `ebpf:"look_from"`
 	LookTicks     *ebpf.VariableSpec `ebpf:"look_ticks"`
 	LookTo        *ebpf.VariableSpec `ebpf:"look_to"`
@@ -396,6 +395,7 @@ type pagecacheVariableSpecs struct {
 	SyscallWay    *ebpf.VariableSpec `ebpf:"syscall_way"`
 	TouchShift    *ebpf.VariableSpec `ebpf:"touch_shift"`
 	Weight        *ebpf.VariableSpec `ebpf:"weight"`
+	Window        *ebpf.VariableSpec `ebpf:"window"`
 }
 
 // pagecacheObjects contains all objects after they have been loaded into the kernel.
@@ -457,7 +457,6 @@ func (m *pagecacheMaps) Close() error {
 type pagecacheVariables struct {
 	Enabled       *ebpf.Variable `ebpf:"enabled"`
 	Lacks         *ebpf.Variable `ebpf:"lacks"`
-	Window        *ebpf.Variable `ebpf:"window"`
 	LookFrom      *ebpf.Variable `ebpf:"look_from"`
 	LookTicks     *ebpf.Variable `ebpf:"look_ticks"`
 	LookTo        *ebpf.Variable `ebpf:"look_to"`
@@ -484,6 +483,7 @@ type pagecacheVariables struct {
 	SyscallWay    *ebpf.Variable `ebpf:"syscall_way"`
 	TouchShift    *ebpf.Variable `ebpf:"touch_shift"`
 	Weight        *ebpf.Variable `ebpf:"weight"`
+	Window        *ebpf.Variable `ebpf:"window"`
 }
 
 // pagecachePrograms contains all programs after they have been loaded into the kernel.
