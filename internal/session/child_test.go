@@ -102,22 +102,3 @@ func TestScanFindsOrphansOfTheGroup(t *testing.T) {
 		t.Errorf("process %d of group %d is not in %v", orphan, tr.group, tr.seen)
 	}
 }
-
-func TestFamily(t *testing.T) {
-	for _, c := range []struct {
-		stat          string
-		parent, group int
-		ok            bool
-	}{
-		{"12 (sh) S 7 12 12 0", 7, 12, true},
-		{"12 (a) b (c)) S 7 13 12 0", 7, 13, true},
-		{"12 (x\n) R 1 2) S 7 14 12 0", 7, 14, true},
-		{"12 (sh) S", 0, 0, false},
-		{"12 (sh) S x y", 0, 0, false},
-		{"", 0, 0, false},
-	} {
-		if parent, group, ok := family([]byte(c.stat)); parent != c.parent && c.ok || group != c.group && c.ok || ok != c.ok {
-			t.Errorf("%q: %d %d %v", c.stat, parent, group, ok)
-		}
-	}
-}

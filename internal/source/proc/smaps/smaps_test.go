@@ -79,5 +79,5 @@ func TestOwnMemory(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	proctest.Seeds(f)
-	f.Fuzz(func(_ *testing.T, b []byte) { parse(b, (&Shares{}).field) })
+	f.Fuzz(func(_ *testing.T, b []byte) { parseShares(b) })
 }
