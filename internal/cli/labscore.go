@@ -25,6 +25,7 @@ type scoreOptions struct {
 	floor  float64
 	folder string
 	dir    string
+	keep   string
 	vm     bool
 	format string
 	drawn  seedOptions
@@ -37,6 +38,9 @@ func newLabScoreCommand(e *env) *cobra.Command {
 		Short: "Count how often diagnose is right, on situations whose cause is known",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if o.keep != "" && (o.vm || o.drawn.seeds != "") {
+				return &usageError{errors.New("reading --keep: recordings are kept of scenarios on this machine alone"), "leave out --vm and --seeds"}
+			}
 			if o.drawn.seeds != "" {
 				return scoreSeeds(c.Context(), e, &o.drawn, o.dir)
 			}
@@ -51,6 +55,7 @@ func newLabScoreCommand(e *env) *cobra.Command {
 	f.BoolVar(&o.vm, "vm", false, "run those that need a virtual machine")
 	f.StringVar(&o.folder, "scenarios", "", "`directory` of other scenarios, NAME/scenario.yaml (default: iocause's own)")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
+	f.StringVar(&o.keep, "keep", "", "`directory` for a recording of each situation, NAME.iocause;\nit is judged in place of what is seen live")
 	f.Var(formats(&o.format, "json"), "format", "text or json")
 	f.StringVar(&o.drawn.seeds, "seeds", "", "draw situations from `FIRST..LAST` in place of the scenarios")
 	f.Var(oneOf(&o.drawn.parity, "both", "both", "even", "odd"), "parity", "with --seeds: even, odd or both")
@@ -113,7 +118,7 @@ func runLabScore(e *env, c *cobra.Command, o *scoreOptions) error {
 	if files, _ := o.files(); o.vm {
 		err = x.InGuests(ctx, vm.Scripts, files, chosen, show)
 	} else {
-		err = x.Here(ctx, e.host, chosen, o.dir, show)
+		err = x.Here(ctx, e.host, chosen, o.dir, o.keep, show)
 	}
 	line.Erase()
 	if err != nil {

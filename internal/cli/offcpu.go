@@ -23,7 +23,7 @@ func newOffCPUCommand(e *env) *cobra.Command {
 		Use:   "offcpu [flags]",
 		Short: "Show in which code threads wait, and for what",
 		Long: helpOf("offcpu", "{states}", strings.Join(text.Wrap("States: "+strings.Join(profile.WaitStates(), ", ")+". Groups: "+profile.Groups()+
-			". Time in 'idle' is left out unless --state names it.", 79), "\n")),
+			". Without --state: waits for I/O, memory, locks and processors; not futex (conditions, free locks: one that is fought for is mutex), network, ipc, idle, stopped.", 79), "\n")),
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			keep, err := profile.StatesOf(states)
@@ -49,6 +49,6 @@ func newOffCPUCommand(e *env) *cobra.Command {
 	f.StringVar(&states, "state", "", "waits for these alone (disk,lock,...; all)")
 	f.BoolVar(&wakers, "wakers", false, "add the stack of who ended the wait")
 	o.playback.bind(c)
-	o.bindOutput(c)
+	o.bindOutput(c, "perfetto")
 	return c
 }

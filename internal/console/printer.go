@@ -37,7 +37,9 @@ type Printer struct {
 
 // NewPrinter prints to stdout; notes of tables that go to programs go to stderr.
 func NewPrinter(stdout, stderr io.Writer, form Form) *Printer {
-	return &Printer{Form: form, Style: Style(stdout, os.Getenv, WidestTable), stdout: stdout, stderr: stderr, csv: csv.NewWriter(stdout)}
+	style := Style(stdout, os.Getenv, WidestTable)
+	style.Kept = &text.Kept{}
+	return &Printer{Form: form, Style: style, stdout: stdout, stderr: stderr, csv: csv.NewWriter(stdout)}
 }
 
 // Print writes the tables of the interval that began at start. label is what

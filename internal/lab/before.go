@@ -46,18 +46,14 @@ func (st *situation) record(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	path := filepath.Join(st.env.Scratch(), "before.iocause")
-	window := cmp.Or(b.Duration, st.Window)
-	args := []string{"record", "-o", path, "--duration", window.String()}
-	ctx, cancel := context.WithTimeout(ctx, window+30*time.Second+st.scenario.patience())
-	defer cancel()
-	_, environment, err := st.env.marked()
-	if err != nil {
-		return nil, err
+	if st.Keep != "" {
+		path = st.kept("-before")
 	}
-	recorder := exec.CommandContext(ctx, st.Binary, args...)
-	recorder.Env = environment
-	if out, err := recorder.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("record what comes before: %w: %s", err, lastLine(bytes.TrimSpace(out)))
+	window := cmp.Or(b.Duration, st.Window)
+	recordCtx, cancel := context.WithTimeout(ctx, window+30*time.Second+st.scenario.patience())
+	defer cancel()
+	if err := st.recordTo(recordCtx, path, window); err != nil {
+		return nil, fmt.Errorf("what comes before: %w", err)
 	}
 	for i, step := range b.Change {
 		if err := st.take(ctx, &step); err != nil {
@@ -65,4 +61,23 @@ func (st *situation) record(ctx context.Context) ([]string, error) {
 		}
 	}
 	return []string{"--against", path}, st.startAll(ctx, b.Loads)
+}
+
+// kept is the file of the situation's recording, or of what was before it.
+func (st *situation) kept(part string) string {
+	return filepath.Join(st.Keep, st.scenario.Name+part+".iocause")
+}
+
+// recordTo records the machine for so long, in windows of a second.
+func (st *situation) recordTo(ctx context.Context, path string, window time.Duration) error {
+	_, environment, err := st.env.marked()
+	if err != nil {
+		return err
+	}
+	recorder := exec.CommandContext(ctx, st.Binary, "record", "-o", path, "--duration", window.String())
+	recorder.Env = environment
+	if out, err := recorder.CombinedOutput(); err != nil {
+		return fmt.Errorf("record the situation: %w: %s", err, lastLine(bytes.TrimSpace(out)))
+	}
+	return nil
 }

@@ -25,6 +25,9 @@ type Runner struct {
 	Binary string
 	// Window is how long iocause looks where a scenario does not say; 5s by default.
 	Window time.Duration
+	// Keep is a folder for the recording of each situation, NAME.iocause; the verdict
+	// is then that of the recording. "" keeps none.
+	Keep   string
 	host   *host.Host
 	shared *Env
 	device string // under the shared files: kernel name and number
@@ -313,7 +316,12 @@ func (st *situation) startLoad(l *Load, ready bool) (*Process, error) {
 func (st *situation) observe(ctx context.Context, out *Outcome, against []string) error {
 	o := &st.scenario.Observe
 	window := cmp.Or(o.Duration, st.Window)
-	args := append([]string{"diagnose", "--format", "json", "--duration", window.String()}, against...)
+	args := append([]string{"diagnose", "--format", "json"}, against...)
+	if st.Keep == "" {
+		args = append(args, "--duration", window.String())
+	} else {
+		args = append(args, "--recording", st.kept(""))
+	}
 	for _, a := range o.Args {
 		args = append(args, st.expand(a))
 	}
@@ -328,6 +336,11 @@ func (st *situation) observe(ctx context.Context, out *Outcome, against []string
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	start := time.Now()
 	before := st.raw()
+	if st.Keep != "" {
+		if err := st.recordTo(ctx, st.kept(""), window); err != nil {
+			return err
+		}
+	}
 	err = cmd.Run()
 	out.Looked = time.Since(start)
 	out.Facts = between(before, st.raw(), out.Looked)

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"time"
 
 	"iocause/internal/host"
@@ -37,14 +39,23 @@ func (x *Score) Reaches(floor float64) error {
 	return nil
 }
 
-// Here runs the scenarios on this machine, with test files in dir.
-func (x *Score) Here(ctx context.Context, h *host.Host, chosen []*Scenario, dir string, show func(doing string)) error {
+// Here runs the scenarios on this machine, with test files in dir. Their recordings
+// are kept in keep; "" keeps none.
+func (x *Score) Here(ctx context.Context, h *host.Host, chosen []*Scenario, dir, keep string, show func(doing string)) error {
 	if lacks := Lacks(h, "root"); lacks != "" {
 		return fmt.Errorf("setting situations up: %s; run it with sudo", lacks)
 	}
 	runner, err := NewOwnRunner(h, dir)
 	if err != nil {
 		return err
+	}
+	if keep != "" {
+		if err := os.MkdirAll(keep, 0o700); err != nil {
+			return errors.Join(fmt.Errorf("making the folder for recordings: %w", err), runner.Close())
+		}
+		if runner.Keep, err = filepath.Abs(keep); err != nil {
+			return errors.Join(fmt.Errorf("finding the folder for recordings: %w", err), runner.Close())
+		}
 	}
 	x.Runs = ScoreAll(ctx, chosen, x.Repeat, show, func(s *Scenario) (Scored, string) {
 		if lacks := cmp.Or(s.NeedsGuest(), LacksAny(h, s.Requires)); lacks != "" {

@@ -29,6 +29,7 @@ type page struct {
 	column int    // that the content of every section starts at
 
 	indent int // columns that wrap leaves free at the start of every line
+	extra  int // lines of the terminal that lines which are not cut take beyond their own
 }
 
 // labelWidth is that column of a whole report.
@@ -45,6 +46,17 @@ func (p *page) put(spans ...span) {
 	p.raw(append([]span{{Pad(p.label, p.column), bold}}, spans...)...)
 	p.label = ""
 }
+
+// copied writes one line of content that is to be copied, so that it is never cut: the
+// terminal breaks it.
+func (p *page) copied(s span) {
+	p.lines = append(p.lines, p.paint(span{Pad(p.label, p.column), bold})+p.paint(s))
+	p.extra += max(p.column+Width(s.text)-1, 0) / p.width
+	p.label = ""
+}
+
+// height is how many lines of the terminal it takes.
+func (p *page) height() int { return len(p.lines) + p.extra }
 
 // raw writes one line from the first column on.
 func (p *page) raw(spans ...span) {

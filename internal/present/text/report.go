@@ -14,9 +14,10 @@ import (
 
 // Style is how the output may look.
 type Style struct {
-	Width int  // columns; 0 is 80, less than 40 is 40
-	Color bool // escape sequences for bold, dim, red, green
-	Whole bool // of a report, all that fits on a page, and not the first screen alone
+	Width int   // columns; 0 is 80, less than 40 is 40
+	Color bool  // escape sequences for bold, dim, red, green
+	Whole bool  // of a report, all that fits on a page, and not the first screen alone
+	Kept  *Kept // columns of tables that are written again and again; nil keeps none
 }
 
 // columns is how wide the output is.

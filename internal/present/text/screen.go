@@ -19,23 +19,29 @@ const keyWidth = 9
 // short is how much of a report a screen says.
 type short struct {
 	evidence, also, ways, lines, waiters int
+	expect                               int  // lines of what the fix gives
+	tight                                bool // no empty line above the last
 }
 
 // screen makes the longest screen that is short enough.
 func screen(r *diagnose.Report, s Style) *page {
 	var p *page
 	for _, d := range []short{
-		{evidence: 6, also: 3, ways: 2, lines: 3, waiters: 5},
-		{evidence: 5, also: 2, ways: 2, lines: 3, waiters: 4},
-		{evidence: 5, also: 2, ways: 1, lines: 3, waiters: 4},
-		{evidence: 4, also: 1, ways: 1, lines: 3, waiters: 3},
-		{evidence: 3, also: 1, ways: 1, lines: 2, waiters: 2},
-		{evidence: 3, also: 0, ways: 1, lines: 2, waiters: 2},
-		{evidence: 3, also: 0, ways: 1, lines: 1, waiters: 2},
+		{evidence: 6, also: 3, ways: 2, lines: 3, expect: 3, waiters: 5},
+		{evidence: 5, also: 2, ways: 2, lines: 3, expect: 3, waiters: 4},
+		{evidence: 5, also: 2, ways: 1, lines: 3, expect: 3, waiters: 4},
+		{evidence: 4, also: 1, ways: 1, lines: 3, expect: 3, waiters: 3},
+		{evidence: 3, also: 1, ways: 1, lines: 3, expect: 2, waiters: 2},
+		{evidence: 3, also: 1, ways: 1, lines: 3, expect: 1, waiters: 2, tight: true},
+		{evidence: 3, also: 0, ways: 1, lines: 3, expect: 2, waiters: 2},
+		// What to do is the last to be cut: where to, and how far, stands at its end.
+		{evidence: 3, also: 0, ways: 1, lines: 3, expect: 1, waiters: 2, tight: true},
+		{evidence: 2, also: 0, ways: 1, lines: 3, expect: 1, waiters: 2, tight: true},
+		{evidence: 2, also: 0, ways: 1, lines: 2, expect: 1, waiters: 1, tight: true},
 	} {
 		p = &page{width: s.columns(), color: s.Color, column: keyWidth}
 		p.screen(r, d)
-		if len(p.lines) <= screenLines {
+		if p.height() <= screenLines {
 			break
 		}
 	}
@@ -75,7 +81,9 @@ func (p *page) screen(r *diagnose.Report, d short) {
 		p.beside(r, d)
 	}
 	p.checked(r)
-	p.gap()
+	if !d.tight {
+		p.gap()
+	}
 	p.footer(r)
 }
 
@@ -187,15 +195,15 @@ func (p *page) fix(r *diagnose.Report, f *diagnose.Finding, d short) {
 		}
 		p.wrap(strings.TrimPrefix(Escape(a.Do), "or "), 0, d.lines, plain)
 		if a.Command != "" { // whole, however long: it is to be copied
-			p.lines = append(p.lines, strings.Repeat(" ", keyWidth+2)+p.paint(span{Escape(a.Command), bold}))
+			p.copied(span{"  " + Escape(a.Command), bold})
 		}
 		if i == 0 && a.Expect != "" {
 			p.section("expect")
-			p.wrap(Escape(a.Expect), 0, d.lines, plain)
+			p.wrap(Escape(a.Expect), 0, d.expect, plain)
 		}
 	}
 	p.section("verify")
-	p.put(span{r.LookAgain(""), plain})
+	p.copied(span{Escape(r.LookAgain("")), plain})
 }
 
 // beside are further causes, and who else waits.
@@ -295,7 +303,9 @@ func (p *page) checked(r *diagnose.Report) {
 		p.section("Unseen")
 		p.wrap(said, 0, 1, plain)
 	}
-	said := func(gap string) bool { return strings.Contains(gap, "events lost") }
+	said := func(gap string) bool {
+		return strings.Contains(gap, "events lost") || strings.Contains(gap, "1 event lost")
+	}
 	if n := r.Cost.LostEvents; n > 0 && !slices.ContainsFunc(r.Gaps, said) {
 		p.section("Lost")
 		p.put(span{counted(int(n), "event", "events"), red})

@@ -49,7 +49,7 @@ func write(w io.Writer, t *table.Table, s Style, from int) error {
 		p.raw(span{Escape(t.Title), bold})
 	}
 	grid := gridOf(t)
-	shown, widths := fit(t.Columns, t.Rows, grid, p.width)
+	shown, widths := fit(t, grid, p.width, s.Kept)
 	for r, line := range grid {
 		l := plain
 		switch {
@@ -110,8 +110,40 @@ func show(c table.Cell, unit string) string {
 	return Escape(c.Text)
 }
 
+// Kept are the columns of tables that were written before: one that is written again,
+// interval after interval, has its columns where they were. The zero value is ready
+// for use, by one goroutine.
+type Kept struct {
+	columns map[keptKey]kept
+}
+
+// keptKey is a column of a table.
+type keptKey struct{ table, column string }
+
+// kept is how wide its widest content was, and whether it was shown although it is rare.
+type kept struct {
+	width int
+	shown bool
+}
+
+// of is what is kept of a column, with what it is now.
+func (k *Kept) of(t *table.Table, column int, now kept) kept {
+	if k == nil {
+		return now
+	}
+	key := keptKey{t.Key, t.Columns[column].Key}
+	was := k.columns[key]
+	now = kept{max(now.width, was.width), now.shown || was.shown}
+	if k.columns == nil {
+		k.columns = map[keptKey]kept{}
+	}
+	k.columns[key] = now
+	return now
+}
+
 // fit chooses the columns that there is room for, and their widths.
-func fit(columns []table.Column, rows [][]table.Cell, grid [][]string, width int) (shown []int, widths []int) {
+func fit(t *table.Table, grid [][]string, width int, before *Kept) (shown []int, widths []int) {
+	columns, rows := t.Columns, t.Rows
 	widths = make([]int, len(columns))
 	for _, line := range grid {
 		for i, cell := range line {
@@ -122,9 +154,11 @@ func fit(columns []table.Column, rows [][]table.Cell, grid [][]string, width int
 		if c.Data {
 			continue
 		}
-		if !c.Rare || slices.ContainsFunc(rows, func(r []table.Cell) bool {
+		now := before.of(t, i, kept{widths[i], !c.Rare || slices.ContainsFunc(rows, func(r []table.Cell) bool {
 			return r[i].State == table.Failed || r[i].State == table.Known && r[i].Number != 0
-		}) {
+		})})
+		widths[i] = now.width
+		if now.shown {
 			shown = append(shown, i)
 		}
 	}

@@ -98,3 +98,28 @@ func TestRareColumns(t *testing.T) {
 		}
 	}
 }
+
+// Interval after interval, columns stay where they are: no narrower than they were,
+// and what was shown once although it is rare goes on being shown.
+func TestColumnsStayWhereTheyAre(t *testing.T) {
+	s := Style{Width: 80, Kept: &Kept{}}
+	at := func(name string, errors, rate float64) (head, last string) {
+		var b strings.Builder
+		x := &table.Table{Key: "disks", Columns: []table.Column{{Key: "name", Head: "DISK"}, {Key: "errors", Head: "ERRORS", Unit: "count", Rare: true}, {Key: "rate", Head: "READ", Unit: "bytes/s"}},
+			Rows: [][]table.Cell{{table.Str(name), table.Num(errors), table.Num(rate)}}}
+		if err := WriteTable(&b, x, s); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+		return lines[0], lines[len(lines)-1]
+	}
+	first, _ := at("vda", 0, 1<<20)
+	if strings.Contains(first, "ERRORS") {
+		t.Errorf("what is rare is shown: %q", first)
+	}
+	wide, _ := at("nvme0n1", 3, 1023*1024)
+	after, last := at("vda", 0, 1)
+	if after != wide || !strings.Contains(last, " 0 ") || len(last) != len(strings.TrimRight(after, " ")) {
+		t.Errorf("columns moved:\n%q\n%q\n%q", wide, after, last)
+	}
+}

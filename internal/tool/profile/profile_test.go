@@ -75,3 +75,20 @@ func TestProfileJSON(t *testing.T) {
 		t.Errorf("%+v, %q", again.Stacks, note)
 	}
 }
+
+// Without --state, what may well be a lack of work is left out.
+func TestStatesThatAreShownByDefault(t *testing.T) {
+	keep, err := StatesOf("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for state, want := range map[string]bool{"disk": true, "mutex": true, "mmap_lock": true, "reclaim": true, "runnable": true, "other": true,
+		"futex": false, "idle": false, "network": false, "ipc": false, "stopped": false} {
+		if keep[state] != want {
+			t.Errorf("%s is shown: %v", state, keep[state])
+		}
+	}
+	if all, err := StatesOf("all"); err != nil || !all["futex"] || !all["idle"] {
+		t.Errorf("all: %v, %v", all, err)
+	}
+}

@@ -26,12 +26,18 @@ func Groups() string {
 	return strings.Join(slices.Sorted(maps.Keys(stacks.Groups())), ", ")
 }
 
-// StatesOf reads --state; "" is all but idle.
+// notHeldUp are the states of threads that may well have nothing to do: as far as the
+// kernel can know they wait for work, not for what holds it up.
+func notHeldUp() []stacks.State {
+	return []stacks.State{stacks.Futex, stacks.Network, stacks.IPC, stacks.Idle, stacks.Halted}
+}
+
+// StatesOf reads --state; "" is what holds work up: I/O, memory, locks, processors.
 func StatesOf(list string) (map[string]bool, error) {
 	keep := map[string]bool{}
 	if list == "" {
 		for _, name := range WaitStates() {
-			keep[name] = name != string(stacks.Idle)
+			keep[name] = !slices.Contains(notHeldUp(), stacks.State(name))
 		}
 		return keep, nil
 	}
