@@ -30,12 +30,13 @@ const intervalUsage = "[INTERVAL [COUNT]] [flags]"
 // firstLook is how long a command without INTERVAL watches, once.
 const firstLook = 5 * time.Second
 
-// bind adds the flags. sort is the key of the column that tables are sorted by.
-func (o *intervals) bind(c *cobra.Command, sort string) {
+// bind adds the flags. sort is the key of the column that tables are sorted by; more
+// are formats besides those that every command has.
+func (o *intervals) bind(c *cobra.Command, sort string, more ...string) {
 	f := c.Flags()
 	f.Var(rowsIn(&o.top, 20), "top", "rows of each table, 0 for all")
 	f.StringVar(&o.sort, "sort", sort, "column, by its name in JSON")
-	f.Var(formats(&o.format, "json", "csv"), "format", "text, json or csv (the first table)")
+	f.Var(formats(&o.format, append([]string{"json", "csv"}, more...)...), "format", orList(append([]string{"text", "json", "csv (the first table)"}, more...)))
 	f.BoolVarP(&o.stamp, "timestamps", "t", false, "print the time of every interval")
 }
 

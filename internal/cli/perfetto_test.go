@@ -34,3 +34,39 @@ func TestTraceForViewers(t *testing.T) {
 		t.Errorf("with -o: code %d", code)
 	}
 }
+
+// What threads did, where they waited, and the course of a recording, in that form.
+func TestMoreForViewers(t *testing.T) {
+	for _, c := range []struct {
+		phase string // that there must be
+		args  []string
+	}{
+		{"C", []string{"threads", "--recording", goldenIncident}},
+		{"X", []string{"offcpu", "--recording", goldenIncident, "--state", "all"}},
+		{"C", []string{"report", goldenRecording}},
+		{"C", []string{"report", goldenIncident}},
+	} {
+		code, out, stderr := runApp(t.Context(), nil, append(c.args, "--format", "perfetto")...)
+		var got struct {
+			TraceEvents []struct {
+				Ph, Name string
+				Dur      float64
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &got); code != exitWell || err != nil {
+			t.Fatalf("%q: code %d, %v: %s", c.args, code, err, stderr)
+		}
+		events := 0
+		for _, e := range got.TraceEvents {
+			if e.Ph == c.phase {
+				events++
+			}
+		}
+		if events < 20 {
+			t.Errorf("%q: %d events of kind %s", c.args, events, c.phase)
+		}
+	}
+	if code, _, stderr := runApp(t.Context(), nil, "offcpu", "--recording", goldenIncident, "--format", "perfetto", "-o", "x.svg"); code != exitUsage {
+		t.Errorf("with -o: code %d: %s", code, stderr)
+	}
+}

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +12,7 @@ import (
 	"iocause/internal/console"
 	"iocause/internal/filters"
 	"iocause/internal/output"
+	"iocause/internal/present/perfetto"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/session"
@@ -17,6 +20,7 @@ import (
 	"iocause/internal/source/probe/stacks"
 	"iocause/internal/table"
 	"iocause/internal/tool/profile"
+	"iocause/internal/version"
 )
 
 // profileOptions are the flags that offcpu and oncpu share.
@@ -37,18 +41,19 @@ func (o *profileOptions) bind(c *cobra.Command, verb string) {
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "where do the processes below this cgroup "+verb+"?")
 }
 
-func (o *profileOptions) bindOutput(c *cobra.Command) {
+// bindOutput adds the flags of what is written; more are formats that one has alone.
+func (o *profileOptions) bindOutput(c *cobra.Command, more ...string) {
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "write all to a .html or .svg (flame graph),\n.pb.gz (pprof) or .folded file; - for stdout")
 	f.Var(rowsIn(&o.show.top, 20), "top", "rows of the table, 0 for all")
 	f.StringVar(&o.show.sort, "sort", "time_s", "column to sort by")
-	f.Var(formats(&o.show.format, "json", "csv"), "format", "of the table: text, json or csv")
+	f.Var(formats(&o.show.format, append([]string{"json", "csv"}, more...)...), "format", "of the table: "+orList([]string{"text", "json", "csv"})+strings.Join(append([]string{""}, more...), "; or "))
 }
 
 // check finds out whether the options make sense, and what they ask of the probe.
 func (o *profileOptions) check(e *env, c *cobra.Command) (stacks.Options, error) {
 	var ask stacks.Options
-	if err := output.CheckProfile(o.output); err != nil {
+	if err := o.checkOutput(); err != nil {
 		return ask, err
 	}
 	given, err := o.filter.one(c)
@@ -73,6 +78,14 @@ func (o *profileOptions) check(e *env, c *cobra.Command) (stacks.Options, error)
 		fmt.Fprintf(e.stderr, "iocause: %s now; watching whether that changes\n", o.missing)
 	}
 	return ask, err
+}
+
+// checkOutput refuses two forms at once, and files whose form cannot be told.
+func (o *profileOptions) checkOutput() error {
+	if o.output != "" && o.show.format == "perfetto" {
+		return &usageError{errors.New("reading the flags: --format perfetto goes to standard output, --output names another form"), "leave one of them out"}
+	}
+	return output.CheckProfile(o.output)
 }
 
 // observeProfile is what offcpu and oncpu do after they have read their flags.
@@ -109,7 +122,7 @@ func playStacks(s streams, c *cobra.Command, o *profileOptions, section, title s
 	if err := onlyLive(c, nil, "the stacks of an incident are as they were taken", "duration", "min", "wakers", "hz", "cgroup"); err != nil {
 		return err
 	}
-	if err := output.CheckProfile(o.output); err != nil {
+	if err := o.checkOutput(); err != nil {
 		return err
 	}
 	was, target, err := evidenceOf[profile.Profile](c, &o.filter, section, data)
@@ -142,6 +155,12 @@ func whose(comm string) string {
 func showProfile(s streams, p *sample.Profile, o *profileOptions) error {
 	if o.output != "" {
 		return output.Profile(s.stdout, s.stderr, p, o.output)
+	}
+	if o.show.format == "perfetto" {
+		for _, note := range p.Notes {
+			fmt.Fprintln(s.stderr, "iocause: "+text.Escape(note))
+		}
+		return perfetto.Stacks(s.stdout, version.Program(), p)
 	}
 	printer := newPrinter(s, &o.show)
 	width := 0

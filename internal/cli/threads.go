@@ -10,10 +10,13 @@ import (
 	"iocause/internal/console"
 	"iocause/internal/filters"
 	"iocause/internal/incident"
+	"iocause/internal/present/perfetto"
 	"iocause/internal/session"
+	"iocause/internal/show"
 	probe "iocause/internal/source/probe/threads"
 	"iocause/internal/table"
 	"iocause/internal/tool/threads"
+	"iocause/internal/version"
 )
 
 // threadsOptions are the flags of threads.
@@ -32,7 +35,7 @@ func newThreadsCommand(e *env) *cobra.Command {
 		Short: "Show what share of its time each thread spends in which state",
 		RunE:  func(c *cobra.Command, args []string) error { return runThreads(e, c, o, args) },
 	}
-	o.bind(c, "busy_threads")
+	o.bind(c, "busy_threads", "perfetto")
 	f := c.Flags()
 	f.Var(oneOf(&o.by, "thread", threads.Groupings()...), "by", "thread, process, comm or cgroup")
 	f.BoolVar(&o.histogram, "histogram", false, "show how long the waits of each state were, too")
@@ -69,7 +72,11 @@ func runThreads(e *env, c *cobra.Command, o *threadsOptions, args []string) erro
 	if err != nil {
 		return err
 	}
-	return errors.Join(watchThreads(watch, e.streams, o, observer, &filter), observer.Close())
+	follow := watchThreads
+	if o.format == "perfetto" {
+		follow = followThreads
+	}
+	return errors.Join(follow(watch, e.streams, o, observer, &filter), observer.Close())
 }
 
 // watchThreads shows one interval after the other.
@@ -115,6 +122,13 @@ func playThreads(s streams, c *cobra.Command, o *threadsOptions, data []byte, ar
 		return err
 	}
 	was.Keep(&threads.Filter{PID: filters.OnePID(&target), Comm: target.Comm, Cgroup: target.Cgroup})
+	if o.format == "perfetto" {
+		w, err := perfetto.New(s.stdout, version.Program(), was.Begin)
+		if err != nil {
+			return err
+		}
+		return errors.Join(show.ThreadsCourse(w, was, was.Begin), w.Close())
+	}
 	p, layout := threadsPrinter(s, o)
 	tables, err := was.Tables(layout)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package perfetto writes I/Os as the JSON trace that Chrome's about:tracing and
-// Perfetto's viewer open: "Trace Event Format", Google, 2016.
+// Package perfetto writes I/Os, what threads do, stacks and courses as the JSON trace
+// that Chrome's about:tracing and Perfetto's viewer open: "Trace Event Format",
+// Google, 2016.
 package perfetto
 
 import (
@@ -22,6 +23,8 @@ type Writer struct {
 	names map[int]bool // processes that are named
 	next  int          // number of a lane
 	began bool
+
+	counted map[counterKey]map[string]bool // figures that were told
 }
 
 // owner is a process on a disk.
@@ -40,7 +43,7 @@ type lane struct {
 type event struct {
 	Name     string         `json:"name"`
 	Category string         `json:"cat,omitempty"`
-	Phase    string         `json:"ph"` // X complete, M metadata
+	Phase    string         `json:"ph"` // X complete, C counter, M metadata
 	At       float64        `json:"ts"`
 	Length   float64        `json:"dur,omitempty"`
 	PID      int            `json:"pid"`
@@ -80,11 +83,8 @@ func (w *Writer) event(e *event) error {
 // Write writes one I/O: from request to completion, and in it the time before the
 // device and in it, where both are known.
 func (w *Writer) Write(x *sample.IO) error {
-	if !w.names[x.PID] {
-		w.names[x.PID] = true
-		if err := w.event(&event{Name: "process_name", Phase: "M", PID: x.PID, Args: map[string]any{"name": x.Comm}}); err != nil {
-			return err
-		}
+	if err := w.name(x.PID, x.Comm); err != nil {
+		return err
 	}
 	tid, err := w.lane(x)
 	if err != nil {
@@ -106,6 +106,21 @@ func (w *Writer) Write(x *sample.IO) error {
 	return w.event(&event{Name: "in the device", Category: x.Disk, Phase: "X", At: micros(x.Start + x.Queue), Length: micros(x.Device), PID: x.PID, TID: tid})
 }
 
+// name says once what a group of lanes is called.
+func (w *Writer) name(pid int, name string) error {
+	if w.names[pid] {
+		return nil
+	}
+	w.names[pid] = true
+	return w.event(&event{Name: "process_name", Phase: "M", PID: pid, Args: map[string]any{"name": name}})
+}
+
+// thread is a new lane of that name.
+func (w *Writer) thread(pid int, name string) (number int, err error) {
+	w.next++
+	return w.next, w.event(&event{Name: "thread_name", Phase: "M", PID: pid, TID: w.next, Args: map[string]any{"name": name}})
+}
+
 // lane is one that is free from the start of an I/O on. I/Os come by their ends, so
 // that all that is in a lane ended before this one did.
 func (w *Writer) lane(x *sample.IO) (number int, err error) {
@@ -116,9 +131,9 @@ func (w *Writer) lane(x *sample.IO) (number int, err error) {
 			return l.number, nil
 		}
 	}
-	w.next++
-	w.lanes[k] = append(w.lanes[k], lane{w.next, x.End()})
-	return w.next, w.event(&event{Name: "thread_name", Phase: "M", PID: x.PID, TID: w.next, Args: map[string]any{"name": x.Disk + " " + strconv.Itoa(len(w.lanes[k]))}})
+	number, err = w.thread(x.PID, x.Disk+" "+strconv.Itoa(len(w.lanes[k])+1))
+	w.lanes[k] = append(w.lanes[k], lane{number, x.End()})
+	return number, err
 }
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
