@@ -96,7 +96,7 @@ func (d *dossier) flames() {
 	d.put(`<p class="faint">A function is as wide as the time in it and in what it called; the outermost is at the top. Point at one for its name and time.</p>`)
 	for i, p := range d.Profiles {
 		d.put(`<div class="wide" tabindex="0" role="region" aria-labelledby="flames%d">`, i)
-		drawFlames(d.out, p, fmt.Sprintf("flames%d", i), "")
+		drawFlames(d.out, p, fmt.Sprintf("flames%d", i), svgLeast, "", "")
 		d.put(`</div>`)
 		for _, n := range p.Notes {
 			d.put(`<p class="faint">%s</p>`, escape(n))

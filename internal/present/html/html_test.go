@@ -98,10 +98,14 @@ func TestPageIsSelfContainedAndSafe(t *testing.T) {
 				}
 			}
 			outside := regexp.MustCompile(`(?i)(src|href)\s*=|https?://|@import|url\(|fetch\(|XMLHttp|WebSocket|innerHTML|document\.write`)
-			for _, m := range outside.FindAllString(strings.ReplaceAll(text, `xmlns="http://www.w3.org/2000/svg"`, ""), -1) {
+			names := strings.NewReplacer(`xmlns="http://www.w3.org/2000/svg"`, "", `'http://www.w3.org/1999/xhtml'`, "") // of languages: nothing is fetched
+			for _, m := range outside.FindAllString(names.Replace(text), -1) {
 				t.Errorf("reaches outside, or makes code of text: %q", m)
 			}
 			if name == "svg" {
+				if n := strings.Count(text, "<script"); n != 1 || strings.Count(text, "]]>") != 1 {
+					t.Errorf("%d scripts, want 1 in one section", n)
+				}
 				return
 			}
 			if n := strings.Count(text, "<script"); n != 2 {
@@ -135,9 +139,29 @@ func TestSVG(t *testing.T) {
 			rects++
 		}
 	}
-	// of the tree: all, cat, main, hostile, vfs_read, cut, hostile, main; of the legend: 4
-	if rects != 12 {
-		t.Errorf("%d rectangles, want 12", rects)
+	// of the tree: all, cat, main, hostile, vfs_read, cut, hostile, main, late; of the legend: 4
+	if rects != 13 {
+		t.Errorf("%d rectangles, want 13", rects)
+	}
+}
+
+// A picture of its own draws what one can zoom to; in a page, where it is still, what
+// is too narrow is counted.
+func TestNarrowFunctions(t *testing.T) {
+	p := &sample.Profile{States: []string{"disk"}, Stacks: []sample.Stack{
+		{Process: "a", State: "disk", Time: 5000, Count: 1, Frames: []*sample.Frame{{Name: "wide"}}},
+		{Process: "a", State: "disk", Time: 1, Count: 1, Frames: []*sample.Frame{{Name: "narrow_one"}}},
+	}}
+	var alone, within bytes.Buffer
+	if err := WriteSVG(&alone, p); err != nil {
+		t.Fatal(err)
+	}
+	drawFlames(&within, p, "t", svgLeast, "", "")
+	if !strings.Contains(alone.String(), "narrow_one") || strings.Contains(alone.String(), "too narrow") {
+		t.Error("alone, a function of 0.24 of 1200 units is not drawn")
+	}
+	if strings.Contains(within.String(), "narrow_one") || !strings.Contains(within.String(), ">1 functions are too narrow") || strings.Contains(within.String(), "<script") {
+		t.Error("within a page, it is drawn, or not counted, or brings a script")
 	}
 }
 

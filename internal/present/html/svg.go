@@ -2,6 +2,7 @@ package html
 
 import (
 	"bufio"
+	_ "embed"
 	"fmt"
 	"html"
 	"io"
@@ -17,30 +18,44 @@ const (
 	svgRow    = 17
 	svgHead   = 64
 	svgLetter = 6.7 // of the monospaced font at 11 units
-	svgLeast  = 0.5 // what is narrower is not drawn
+	// What is narrower is not drawn: in a page, and in a picture of its own, where one
+	// can look closer.
+	svgLeast      = 0.5
+	svgLeastAlone = 0.1
 )
 
-// WriteSVG writes the flame graph as a still picture, that any browser or
-// document shows. Names too narrow to read are in the tooltips.
+// svgScript zooms and searches where a picture is opened as a document of its own.
+//
+//go:embed flamesvg.js
+var svgScript string
+
+// WriteSVG writes the flame graph as a picture that any browser or document shows.
+// Names too narrow to read are in the tooltips. Opened in a browser it zooms and
+// searches; as an image of a page, or where scripts are refused, it is still.
 func WriteSVG(w io.Writer, p *sample.Profile) error {
 	out := bufio.NewWriter(w)
-	drawFlames(out, p, "t", `<style>
+	drawFlames(out, p, "t", svgLeastAlone, `<style>
 svg { background: #fff; font: 11px ui-monospace, monospace; }
 .label { fill: #1b1f24; }
+.act, svg > g { cursor: pointer; }
+.act { text-decoration: underline; }
 g text { fill: #14171a; pointer-events: none; }
 rect { stroke: #fff; stroke-width: .6; }
-@media (prefers-color-scheme: dark) { svg { background: #15181c; } .label { fill: #e6e9ed; } rect { stroke: #15181c; } }
+.hit rect { fill: #e5a3e0; }
+.now rect { stroke: #0b57d0; stroke-width: 1.6; }
+input { width: 100%; box-sizing: border-box; font: inherit; }
+@media (prefers-color-scheme: dark) { svg { background: #15181c; color-scheme: dark; } .label { fill: #e6e9ed; } rect { stroke: #15181c; } .now rect { stroke: #8ab4ff; } }
 </style>
-`)
+`, "<script><![CDATA[\n"+svgScript+"]]></script>\n")
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("writing the picture: %w", err)
 	}
 	return nil
 }
 
-// drawFlames draws a flame graph whose title has that id. style is what it brings
-// where it stands alone.
-func drawFlames(out io.Writer, p *sample.Profile, id, style string) {
+// drawFlames draws a flame graph whose title has that id, without what is narrower
+// than least. style and script are what it brings where it stands alone.
+func drawFlames(out io.Writer, p *sample.Profile, id string, least float64, style, script string) {
 	root := treeOf(p, nil)
 	states := statesOf(p)
 	scale := float64(svgWidth)
@@ -48,31 +63,34 @@ func drawFlames(out io.Writer, p *sample.Profile, id, style string) {
 		scale /= float64(root.sum)
 	}
 	deepest, hidden := 0, 0
-	root.measure(0, scale, &deepest, &hidden)
+	root.measure(0, scale, least, &deepest, &hidden)
 	height := svgHead + (deepest+1)*svgRow + 24
+	if script != "" {
+		height += 14 // for a line on what is pointed at
+	}
 	fmt.Fprintf(out, `<svg class="flames" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="%s">
 <title id="%s">%s</title>
 %s<text class="label" x="4" y="18" font-size="15">%s</text>
 `, svgWidth, height, svgWidth, height, id, id, escape(p.Title), style, escape(p.Title))
 	root.legend(out, states)
-	root.draw(out, states, 0, 0, scale, root.sum, p.Unit)
+	root.draw(out, states, 0, 0, scale, least, root.sum, p.Unit)
 	if hidden > 0 {
-		fmt.Fprintf(out, `<text class="label" x="4" y="%d">%d functions are too narrow to be drawn</text>`+"\n", height-8, hidden)
+		fmt.Fprintf(out, `<text class="label narrow" x="4" y="%d">%d functions are too narrow to be drawn</text>`+"\n", height-8, hidden)
 	}
-	fmt.Fprintln(out, "</svg>")
+	fmt.Fprintln(out, script+"</svg>")
 }
 
 func escape(s string) string { return html.EscapeString(plain(s)) }
 
 // measure finds how deep the picture is, and what is too narrow for it.
-func (n *node) measure(depth int, scale float64, deepest, hidden *int) {
+func (n *node) measure(depth int, scale, least float64, deepest, hidden *int) {
 	*deepest = max(*deepest, depth)
 	for _, k := range n.kids {
-		if float64(k.sum)*scale < svgLeast {
+		if float64(k.sum)*scale < least {
 			k.each(func(*node) { *hidden++ })
 			continue
 		}
-		k.measure(depth+1, scale, deepest, hidden)
+		k.measure(depth+1, scale, least, deepest, hidden)
 	}
 }
 
@@ -115,7 +133,7 @@ func percent(part, whole int64) string {
 }
 
 // draw draws a function in the colour of the state that it has most of.
-func (n *node) draw(w io.Writer, states []string, x float64, depth int, scale float64, whole int64, unit string) {
+func (n *node) draw(w io.Writer, states []string, x float64, depth int, scale, least float64, whole int64, unit string) {
 	wide := float64(n.sum) * scale
 	y := svgHead + depth*svgRow
 	fill := "#dfe3e8"
@@ -135,8 +153,8 @@ func (n *node) draw(w io.Writer, states []string, x float64, depth int, scale fl
 	}
 	fmt.Fprintln(w, "</g>")
 	for _, k := range n.kids {
-		if float64(k.sum)*scale >= svgLeast {
-			k.draw(w, states, x, depth+1, scale, whole, unit)
+		if float64(k.sum)*scale >= least {
+			k.draw(w, states, x, depth+1, scale, least, whole, unit)
 		}
 		x += float64(k.sum) * scale
 	}
