@@ -17,7 +17,6 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/judge"
 	"iocause/internal/lab"
-	"iocause/internal/output"
 	"iocause/internal/picture"
 	"iocause/internal/report"
 	"iocause/internal/sample"
@@ -110,10 +109,8 @@ func (o *diagnoseOptions) checkFlags(c *cobra.Command, command []string) ([]stri
 	if o.page == "-" {
 		return nil, &usageError{errors.New("reading --output: standard output holds the finding"), "give a file, or use 'iocause report -o -' on a recording"}
 	}
-	if o.page != "" {
-		if err := output.CheckPage(nil, o.page); err != nil {
-			return nil, err
-		}
+	if err := checkBeside(o.page); err != nil {
+		return nil, err
 	}
 	given, err := o.filter.one(c)
 	if err != nil {

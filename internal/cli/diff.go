@@ -8,8 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/console"
+	"iocause/internal/output"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
+	"iocause/internal/show"
 	"iocause/internal/tool/diff"
 	"iocause/internal/tool/read"
 )
@@ -20,6 +22,7 @@ type diffOptions struct {
 	from, to [2]string // of A and of B
 	all      bool
 	format   string
+	output   string
 	dir      string
 }
 
@@ -44,6 +47,7 @@ func newDiffCommand(e *env) *cobra.Command {
 	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
 	f.BoolVar(&o.all, "all", false, "show every figure, not only those that stand out")
 	f.Var(formats(&o.format, "json"), "format", "text or json")
+	f.StringVarP(&o.output, "output", "o", "", "write a page, too: FILE.html (of recordings)")
 	return c
 }
 
@@ -65,6 +69,9 @@ func alone() error {
 
 // runDiff finds out what the files are and compares them.
 func runDiff(e *env, c *cobra.Command, o *diffOptions, args []string) error {
+	if err := checkBeside(o.output); err != nil {
+		return err
+	}
 	if len(args) == 0 {
 		args = []string{o.dir}
 	}
@@ -99,6 +106,14 @@ func diffRecordings(e *env, c *cobra.Command, o *diffOptions, files [2]string) e
 	if err != nil {
 		return err
 	}
+	if err := printDifference(e, o, d); err != nil || o.output == "" {
+		return err
+	}
+	return output.Report(e.stdout, e.stderr, o.output, show.DifferencePage(d, o.all))
+}
+
+// printDifference writes it in one of the forms.
+func printDifference(e *env, o *diffOptions, d *diff.Difference) error {
 	if o.format == "json" {
 		if !o.all {
 			d.LeaveUnclear()

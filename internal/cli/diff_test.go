@@ -279,3 +279,39 @@ func TestDiffSaysWhatItCannot(t *testing.T) {
 		t.Errorf("code %d, %v, %s%+v", code, err, notes, d.Sides)
 	}
 }
+
+// The comparison as a page, beside what is printed: private, replaced by the next, and
+// nothing else is.
+func TestDiffAsAPage(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "x.html")
+	for range 2 {
+		code, out, stderr := runApp(t.Context(), nil, "diff", "testdata/golden/a.iocause", "testdata/golden/b.iocause", "-o", page)
+		if code != exitWell || !strings.Contains(out, "FINDING") || !strings.Contains(stderr, "wrote "+page) {
+			t.Fatalf("code %d: %s%s", code, out, stderr)
+		}
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"default-src 'none'", "<h2 id=\"s0\" tabindex=\"-1\">What was found</h2>", "B / A of the figures whose change stands out", "What proves them"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if info, err := os.Stat(page); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	for _, args := range [][]string{{"a.iocause", "b.iocause", "-o", "-"}, {"a.iocause", "b.iocause", "-o", "x.txt"}} {
+		if code, _, stderr := runApp(t.Context(), nil, append([]string{"diff"}, args...)...); code != exitUsage || !strings.Contains(stderr, "reading --output") {
+			t.Errorf("%q: code %d: %s", args, code, stderr)
+		}
+	}
+	mine := filepath.Join(t.TempDir(), "mine.html")
+	if err := os.WriteFile(mine, []byte("<p>mine</p>"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := runApp(t.Context(), nil, "diff", "testdata/golden/a.iocause", "testdata/golden/b.iocause", "-o", mine); code == exitWell || !strings.Contains(stderr, "give another name") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+}

@@ -13,6 +13,9 @@ import (
 
 // diffTexts judges two texts, each as one case, and says what differs.
 func diffTexts(e *env, c *cobra.Command, o *diffOptions, files [2]string) error {
+	if o.output != "" {
+		return &usageError{errors.New("reading --output: a page is made of two recordings"), "leave it out; '> FILE' keeps what is printed"}
+	}
 	if o.from != [2]string{} || o.to != [2]string{} || o.filter.Comm != "" || o.filter.Cgroup != "" || o.all {
 		return &usageError{errors.New("reading the flags: a text has no times to choose from, and what is in it is compared as a whole"), "leave --from, --to, --comm, --cgroup and --all out"}
 	}

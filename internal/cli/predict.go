@@ -11,6 +11,7 @@ import (
 	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/filters"
+	"iocause/internal/output"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
 	"iocause/internal/session"
@@ -28,6 +29,7 @@ type predictOptions struct {
 	writes   bool
 	rate     ask.Size
 	format   string
+	output   string
 }
 
 // predictLength is how long it watches unless told otherwise.
@@ -51,6 +53,7 @@ func newPredictCommand(e *env) *cobra.Command {
 	f.BoolVar(&o.writes, "writes", false, "predict when writers are paused for dirty memory,\ninstead (of the host; watches for 10s)")
 	f.Var(&o.rate, "rate", "with --writes: at this many bytes a second, not at\nwhat is written now")
 	f.Var(formats(&o.format, "json", "csv"), "format", "text, json or csv (the curve)")
+	f.StringVarP(&o.output, "output", "o", "", "write a page, too: FILE.html")
 	return c
 }
 
@@ -58,6 +61,9 @@ func newPredictCommand(e *env) *cobra.Command {
 func runPredict(e *env, c *cobra.Command, o *predictOptions) error {
 	if o.rate > 0 && !o.writes {
 		return &usageError{errors.New("reading --rate: it is about writes"), "add --writes"}
+	}
+	if err := checkBeside(o.output); err != nil {
+		return err
 	}
 	if o.writes {
 		return runPredictWrites(e, c, o)
@@ -95,7 +101,10 @@ func runPredict(e *env, c *cobra.Command, o *predictOptions) error {
 		if err != nil {
 			return err
 		}
-		return printPrediction(e, p, o.format)
+		if err := printPrediction(e, p, o.format); err != nil || o.output == "" {
+			return err
+		}
+		return output.Report(e.stdout, e.stderr, o.output, show.PredictionPage(p))
 	})
 	return errors.Join(err, observer.Close())
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/console"
+	"iocause/internal/output"
 	"iocause/internal/session"
 	"iocause/internal/show"
 	"iocause/internal/table"
@@ -48,7 +49,10 @@ func runPredictWrites(e *env, c *cobra.Command, o *predictOptions) error {
 		if err != nil {
 			return err
 		}
-		return printWrites(e, w, o.format)
+		if err := printWrites(e, w, o.format); err != nil || o.output == "" {
+			return err
+		}
+		return output.Report(e.stdout, e.stderr, o.output, show.WritesPage(w))
 	})
 }
 

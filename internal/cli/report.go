@@ -10,6 +10,7 @@ import (
 
 	"iocause/internal/output"
 	"iocause/internal/picture"
+	"iocause/internal/present/perfetto"
 	"iocause/internal/replay"
 	"iocause/internal/report"
 	"iocause/internal/table"
@@ -40,7 +41,7 @@ func newReportCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME.html)")
-	f.Var(oneOf(&o.format, "html", "html", "json", "csv"), "format", "html; or json or csv: the cells of the latency\nheat maps, on standard output")
+	f.Var(oneOf(&o.format, "html", "html", "json", "csv", "perfetto"), "format", "html; or on standard output json or csv: the cells\nof the latency heat maps; perfetto: the course")
 	f.IntVar(&o.filter.PID, "pid", 0, "ask about this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "ask about processes of this name")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "ask about the processes in and below this cgroup")
@@ -96,7 +97,11 @@ func runReport(e *env, c *cobra.Command, o *reportOptions, args []string) error 
 	if err != nil {
 		return err
 	}
-	if o.format != "html" {
+	switch o.format {
+	case "perfetto":
+		page.Program = version.Program()
+		return perfetto.Course(e.stdout, page)
+	case "json", "csv":
 		return writeCells(e, o.format, page)
 	}
 	return writePage(e, name, page)
@@ -113,6 +118,18 @@ func writeCells(e *env, format string, page *picture.Page) error {
 		length = first.End[n-1]
 	}
 	return newPrinter(e.streams, &intervals{format: format}).Print(first.Start, time.Duration(length*float64(time.Second)), "", []table.Table{picture.Cells(page.Sets)})
+}
+
+// checkBeside refuses a page that could not be written beside what is printed; "" is
+// none.
+func checkBeside(name string) error {
+	switch name {
+	case "":
+		return nil
+	case "-":
+		return &usageError{errors.New("reading --output: standard output has what is printed"), "give a file that ends in .html"}
+	}
+	return output.CheckPage(nil, name)
 }
 
 // writePage writes a page that nobody else may read.

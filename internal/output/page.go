@@ -45,7 +45,7 @@ func CheckPage(stdout any, name string) error {
 	info, err := f.Stat()
 	if err == nil && info.Mode().IsRegular() {
 		n, _ := io.ReadFull(f, first)
-		if n == 0 || bytes.Contains(first[:n], []byte(html.DossierMark)) {
+		if n == 0 || bytes.Contains(first[:n], []byte(html.DossierMark)) || bytes.Contains(first[:n], []byte(html.ReportMark)) {
 			return nil
 		}
 	}
@@ -54,11 +54,20 @@ func CheckPage(stdout any, name string) error {
 
 // Page writes a page that nobody else may read.
 func Page(stdout, notes io.Writer, name string, page *picture.Page) error {
+	return private(stdout, notes, name, func(w io.Writer) error { return html.WriteDossier(w, page) })
+}
+
+// Report writes a page of tables and charts likewise.
+func Report(stdout, notes io.Writer, name string, page *html.Report) error {
+	return private(stdout, notes, name, func(w io.Writer) error { return html.WriteReport(w, page) })
+}
+
+func private(stdout, notes io.Writer, name string, write func(io.Writer) error) error {
 	if name == "-" {
-		return html.WriteDossier(stdout, page)
+		return write(stdout)
 	}
-	const private = 0o600
-	if err := whole.Write(name, private, func(w io.Writer) error { return html.WriteDossier(w, page) }); err != nil {
+	const mode = 0o600
+	if err := whole.Write(name, mode, write); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	fmt.Fprintf(notes, "iocause: wrote %s; open it in a browser. It holds names of processes, files and cgroups\n", text.Escape(name))

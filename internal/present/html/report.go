@@ -12,6 +12,9 @@ import (
 //go:embed report.css
 var reportStyle string
 
+// ReportMark is in every page that WriteReport wrote, as DossierMark is in the others.
+const ReportMark = `<meta name="generator" content="iocause">`
+
 // Report is a page of tables and charts that needs nothing but itself: no
 // script, no network. All its texts are data, and escaped here.
 type Report struct {
@@ -52,7 +55,7 @@ func WriteReport(w io.Writer, r *Report) error {
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="iocause">
+%s
 <title>%s</title>
 <style>
 %s</style>
@@ -62,7 +65,7 @@ func WriteReport(w io.Writer, r *Report) error {
 <h1>%s</h1>
 <p class="when">%s</p>
 <nav aria-label="Sections"><ul>
-`, escape(r.Title), reportStyle, escape(r.Title), escape(r.When))
+`, ReportMark, escape(r.Title), reportStyle, escape(r.Title), escape(r.When))
 	for i, s := range r.Sections {
 		fmt.Fprintf(out, `<li><a href="#s%d">%s</a></li>`+"\n", i, escape(s.Heading))
 	}
