@@ -21,9 +21,6 @@ type failOn []string
 
 func (f *failOn) bind(c *cobra.Command) {
 	c.Flags().StringSliceVar((*[]string)(f), "fail-on", nil, "end with status 3 where this is the answer: a\ncause, \"problem\" for any, \"cannot-tell\"")
-	_ = c.RegisterFlagCompletionFunc("fail-on", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return answers(), cobra.ShellCompDirectiveNoFileComp
-	}) // fails only for a flag that does not exist
 }
 
 // answers are all that --fail-on takes.
