@@ -49,10 +49,10 @@ func newRootCommand(e *env) *cobra.Command {
 	describe(root, root.Name())
 	root.SetHelpCommandGroupID(otherCommands)
 	refuseUnknownHelp(root)
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetVersionTemplate("iocause {{.Version}}\n")
 	root.SetUsageTemplate(usageTemplate)
 	bindIdentities(root, e.host)
+	completeValues(root, e.host)
 	tellUsageApart(root)
 	return root
 }
@@ -80,7 +80,7 @@ func commandGroups(e *env) []commandGroup {
 		{"Compare", []*cobra.Command{newFleetCommand(e), newDiffCommand(e)}},
 		{"Lab", []*cobra.Command{newLabCommand(e)}},
 		{"Import", []*cobra.Command{newReadCommand(e), newFlameCommand(e)}},
-		{otherCommands, []*cobra.Command{newVersionCommand(e)}},
+		{otherCommands, []*cobra.Command{newSchemaCommand(e), newCompletionCommand(e), newVersionCommand(e)}},
 	}
 }
 

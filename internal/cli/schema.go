@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"iocause/docs/schema"
+)
+
+func newSchemaCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema [COMMAND]",
+		Short: "Print the JSON Schema of what a command prints with --format json",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return listSchemas(e.stdout)
+			}
+			text, err := schemaOf(strings.Join(args, " "))
+			if err != nil {
+				return err
+			}
+			if _, err := e.stdout.Write(text); err != nil {
+				return fmt.Errorf("writing the schema: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+const schemaSuffix = ".json"
+
+// schemaOf is the schema of a command's output, by its path without iocause.
+func schemaOf(command string) ([]byte, error) {
+	text, err := fs.ReadFile(schema.Files, strings.ReplaceAll(command, " ", "-")+schemaSuffix)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("looking for the schema of %q: no such command prints JSON", command), "'iocause schema' lists those that do"}
+	}
+	return text, nil
+}
+
+// schemaCommands are the commands that have one.
+func schemaCommands() []string {
+	entries, err := schema.Files.ReadDir(".")
+	if err != nil {
+		return nil // an embedded folder can be read
+	}
+	var all []string
+	for _, entry := range entries {
+		name := strings.TrimSuffix(entry.Name(), schemaSuffix)
+		if below, ok := strings.CutPrefix(name, "lab-"); ok {
+			name = "lab " + below
+		} else if below, ok := strings.CutPrefix(name, "fleet-"); ok {
+			name = "fleet " + below
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+func listSchemas(out io.Writer) error {
+	var all []titled
+	for _, command := range schemaCommands() {
+		text, err := schemaOf(command)
+		if err != nil {
+			return err
+		}
+		var head struct {
+			Title string `json:"title"`
+		}
+		if err := json.Unmarshal(text, &head); err != nil {
+			return fmt.Errorf("reading the schema of %q: %w", command, err)
+		}
+		all = append(all, titled{command, head.Title})
+	}
+	return listTitled(out, "schemas", all)
+}
