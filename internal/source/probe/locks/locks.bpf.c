@@ -220,6 +220,8 @@ static __always_inline int lock_ends(u64 lock)
 	return 0;
 }
 
+CONTENTION_PROGRAMS(lock_begins, lock_ends)
+
 /* Whether a thread that sleeps waits for a contended mutex; all else is a thread without work. */
 static __always_inline bool wants_mutex(struct task_struct *t, u32 *op)
 {

@@ -305,6 +305,8 @@ static __always_inline int lock_ends(u64 lock)
 	return 0;
 }
 
+CONTENTION_PROGRAMS(lock_begins, lock_ends)
+
 /* Where threads that wait still will go on: user space walks their stacks. */
 struct waiter {
 	struct regs regs;

@@ -64,6 +64,8 @@ static __always_inline int lock_ends(u64 lock)
 	return 0;
 }
 
+CONTENTION_PROGRAMS(lock_begins, lock_ends)
+
 static __always_inline int pause_begins(s64 pause)
 {
 	struct thread *s;
