@@ -62,6 +62,3 @@ const (
 	Extend         // it goes on: keep Decision.Incident in place of the former
 	Close          // it is over; Decision.Incident is final
 )
-
-// String is the action's name.
-func (a Action) String() string { return [...]string{"nothing", "open", "extend", "close"}[a] }

@@ -15,21 +15,6 @@ const (
 	families // how many, None included
 )
 
-// String is the family's name.
-func (f Family) String() string {
-	switch f {
-	case CPU:
-		return "cpu"
-	case Memory:
-		return "memory"
-	case Disk:
-		return "disk"
-	case Requests:
-		return "requests"
-	}
-	return ""
-}
-
 // Signal is a figure of the host that is summed up by the hour.
 type Signal struct {
 	Name   string

@@ -3,7 +3,6 @@ package threads
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -75,15 +74,6 @@ func bounds(slot int) (low, high float64) {
 	width := math.Ldexp(1, e-3)
 	low = width * float64(8+(slot-1)%8)
 	return low, low + width
-}
-
-// slotOf is the slot of a time in nanoseconds.
-func slotOf(ns uint64) int {
-	if ns < 1<<firstPower {
-		return 0
-	}
-	e := bits.Len64(ns) - 1
-	return min(1+(e-firstPower)*8+int(ns>>(e-3)&7), len(Lengths{}.Slots)-1)
 }
 
 // N is how many times were counted.

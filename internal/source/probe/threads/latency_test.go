@@ -2,6 +2,7 @@ package threads
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -343,4 +344,13 @@ func TestSlowestCalls(t *testing.T) {
 	if n := met[pid]; n != slowReads { // each was slower than those before
 		t.Errorf("%d slow calls of the process were told, want %d", n, slowReads)
 	}
+}
+
+// slotOf is the slot of a time in nanoseconds.
+func slotOf(ns uint64) int {
+	if ns < 1<<firstPower {
+		return 0
+	}
+	e := bits.Len64(ns) - 1
+	return min(1+(e-firstPower)*8+int(ns>>(e-3)&7), len(Lengths{}.Slots)-1)
 }

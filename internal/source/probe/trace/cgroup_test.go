@@ -62,7 +62,7 @@ func TestCgroupFilter(t *testing.T) {
 		}
 		for dir, want := range map[string]int{top: count, inner: count, other: 0, tree.Dir: count} {
 			ios, l := record(t, options(dir), load)
-			if len(ios) != want || l.Lost() != 0 {
+			if len(ios) != want || lost(l) != 0 {
 				t.Errorf("%s, %s: %d I/Os, want %d; %+v", controller, dir, len(ios), want, l)
 			}
 			// In the root of the I/O controller's tree it is the memory controller's that counts.

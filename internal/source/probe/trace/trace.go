@@ -43,9 +43,6 @@ type Losses struct {
 	BelowMin uint64 // faster than Options.Min: left out
 }
 
-// Lost is how many records should be there and are not.
-func (l Losses) Lost() uint64 { return l.Dropped + l.InFlight + l.Missed }
-
 // Probe is the attached probe. It is used by one goroutine.
 type Probe struct {
 	probe  *bpf.Probe
