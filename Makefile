@@ -10,7 +10,7 @@ build: ## build ./iocause, one static binary
 	CGO_ENABLED=0 go build -trimpath -o iocause .
 
 .PHONY: light
-light: ## build ./iocause without the storage engine: 28 MB rather than 34, no agent and no query
+light: ## build ./iocause without the storage engine: 28 MB rather than 38, no agent, no query, no mcp
 	CGO_ENABLED=0 go build -trimpath -tags light -o iocause .
 
 .PHONY: install

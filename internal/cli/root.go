@@ -80,7 +80,7 @@ func commandGroups(e *env) []commandGroup {
 		{"Compare", []*cobra.Command{newFleetCommand(e), newDiffCommand(e)}},
 		{"Lab", []*cobra.Command{newLabCommand(e)}},
 		{"Import", []*cobra.Command{newReadCommand(e), newFlameCommand(e)}},
-		{otherCommands, []*cobra.Command{newSchemaCommand(e), newCompletionCommand(e), newVersionCommand(e)}},
+		{otherCommands, []*cobra.Command{newMCPCommand(e), newSchemaCommand(e), newCompletionCommand(e), newVersionCommand(e)}},
 	}
 }
 
