@@ -2,19 +2,21 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"iocause/internal/filters"
-	"iocause/internal/host"
+	"iocause/internal/replay"
 )
 
 // bindIdentities gives --container, --pod and --unit to every command that has
 // --cgroup. They set it, so that all that is said of it holds for them.
-func bindIdentities(c *cobra.Command, h *host.Host) {
+func bindIdentities(c *cobra.Command, e *env) {
 	for _, sub := range c.Commands() {
-		bindIdentities(sub, h)
+		bindIdentities(sub, e)
 	}
 	if f := c.Flags().Lookup("cgroup"); f == nil || f.Value.Type() != "string" || strings.HasPrefix(c.CommandPath(), "iocause lab") {
 		return
@@ -22,11 +24,11 @@ func bindIdentities(c *cobra.Command, h *host.Host) {
 	for _, i := range filters.Identities() {
 		c.Flags().String(i.Name, "", i.Help)
 	}
-	c.PreRunE = func(c *cobra.Command, _ []string) error { return setCgroup(c, h) }
+	c.PreRunE = func(c *cobra.Command, _ []string) error { return setCgroup(c, e) }
 }
 
 // setCgroup sets --cgroup to what is called so by another name.
-func setCgroup(c *cobra.Command, h *host.Host) error {
+func setCgroup(c *cobra.Command, e *env) error {
 	flags := c.Flags()
 	for _, i := range filters.Identities() {
 		switch {
@@ -34,11 +36,10 @@ func setCgroup(c *cobra.Command, h *host.Host) error {
 			continue
 		case flags.Changed("cgroup"):
 			return &usageError{fmt.Errorf("reading --%s: a cgroup is given already", i.Name), "give one of --cgroup, --container, --pod and --unit"}
-		case flags.Changed("recording"), flags.Changed("input"):
-			return &usageError{fmt.Errorf("reading --%s: it is looked for on this machine, and a recording may be another's", i.Name),
-				"give the path with --cgroup; 'iocause disk --by cgroup' of that recording shows them"}
+		case flags.Changed("input"):
+			return &usageError{fmt.Errorf("reading --%s: it is looked for on this machine, and a trace may be another's", i.Name), "give the path with --cgroup"}
 		}
-		path, err := i.Cgroup(h, flags.Lookup(i.Name).Value.String())
+		path, err := cgroupOf(flags, e, &i)
 		if err != nil {
 			return err
 		}
@@ -47,4 +48,22 @@ func setCgroup(c *cobra.Command, h *host.Host) error {
 		}
 	}
 	return nil
+}
+
+// cgroupOf finds the cgroup on this machine, or in the recording that is asked.
+func cgroupOf(flags *pflag.FlagSet, e *env, i *filters.Identity) (string, error) {
+	name := flags.Lookup(i.Name).Value.String()
+	file := flags.Lookup("recording")
+	if file == nil || file.Value.String() == "" {
+		return i.Cgroup(e.host, name)
+	}
+	dir := flags.Lookup("dir").Value.String()
+	if info, err := os.Stat(file.Value.String()); err == nil && info.IsDir() { // an agent's, which has series of the host
+		return i.Cgroup(e.host, name)
+	}
+	paths, err := newOpener(e, dir).Cgroups(replay.Numbered(dir, file.Value.String()))
+	if err != nil {
+		return "", err
+	}
+	return i.Recorded(paths, name)
 }

@@ -56,7 +56,7 @@ func TestContainerIsFound(t *testing.T) {
 	top := filepath.Join(tree.Dir, "iocause-identity.service")
 	dir := filepath.Join(top, "pod"+uid, id)
 	bpftest.Need(t, "cgroup", os.MkdirAll(dir, 0o755))
-	c := exec.Command("sleep", "60")
+	c := exec.Command("sh", "-c", "while :; do read x </etc/passwd; done")
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -78,11 +78,28 @@ func TestContainerIsFound(t *testing.T) {
 			t.Errorf("%v: code %d, %.500s %s", args, code, out, stderr)
 		}
 	}
+	recording := filepath.Join(t.TempDir(), "x.iocause")
+	if code, _, stderr := runApp(t.Context(), source.List(), "record", "-o", recording, "--duration", "300ms"); code != 0 {
+		t.Fatal(stderr)
+	}
+	by := func(flags ...string) string {
+		_, out, stderr := runApp(t.Context(), nil, append([]string{"cache", "--by", "cgroup", "--recording", recording, "--format", "json"}, flags...)...)
+		return out + stderr
+	}
+	same := by("--cgroup", "/iocause-identity.service")
+	for _, args := range [][]string{{"--pod", "c0ffee4e"}, {"--unit", "iocause-identity"}, {"--container", "c0ffeec0ffee"}} {
+		if said := by(args...); !strings.Contains(said, "iocause-identity.service") || args[0] == "--unit" && said != same {
+			t.Errorf("%v of a recording: %.600s, want %.600s", args, said, same)
+		}
+	}
+	if said := by("--pod", "dddd"); !strings.Contains(said, "no cgroup in the recording has it") {
+		t.Errorf("%.600s", said)
+	}
 	for want, args := range map[string][]string{
 		"no cgroup's path has it; 'docker ps'": {"--container", "dddd"},
 		"a cgroup is given already":            {"--container", "c0ffee", "--cgroup", "/"},
 		"it is empty":                          {"--pod", ""},
-		"a recording may be another's":         {"--unit", "x", "--recording", "x"},
+		"no such file":                         {"--unit", "x", "--recording", "x"},
 	} {
 		if code, _, stderr := runApp(t.Context(), source.List(), append([]string{"threads", "0.2", "1"}, args...)...); code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: code %d, %s, want %q", args, code, stderr, want)

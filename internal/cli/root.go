@@ -51,7 +51,7 @@ func newRootCommand(e *env) *cobra.Command {
 	refuseUnknownHelp(root)
 	root.SetVersionTemplate("iocause {{.Version}}\n")
 	root.SetUsageTemplate(usageTemplate)
-	bindIdentities(root, e.host)
+	bindIdentities(root, e)
 	completeValues(root, e.host)
 	tellUsageApart(root)
 	return root

@@ -2,6 +2,7 @@ package filters
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"iocause/internal/ask"
@@ -31,10 +32,38 @@ func (i *Identity) Cgroup(h *host.Host, name string) (string, error) {
 		return "", &ask.Error{Err: fmt.Errorf("reading --%s: it is empty", i.Name), Next: i.Where}
 	}
 	found := h.FindCgroups(func(path string) bool { return sample.IdentityOf(path).Is(i.Name, name) })
-	switch len(found) {
-	case 0:
+	if len(found) == 0 {
 		return "", fmt.Errorf("looking for %s %q: no cgroup's path has it; %s", i.Name, name, i.Where)
-	case 1:
+	}
+	return i.one(name, found)
+}
+
+// Recorded is the path of the one cgroup that is called so among those of a
+// recording.
+func (i *Identity) Recorded(paths []string, name string) (string, error) {
+	if name == "" {
+		return "", &ask.Error{Err: fmt.Errorf("reading --%s: it is empty", i.Name), Next: "'iocause disk --by cgroup' of that recording shows them"}
+	}
+	var found []string
+	for _, path := range paths {
+		for end := 1; end <= len(path); end++ { // the outermost one: those below are its parts
+			if end < len(path) && path[end] != '/' || !sample.IdentityOf(path[:end]).Is(i.Name, name) {
+				continue
+			}
+			found = append(found, path[:end])
+			break
+		}
+	}
+	slices.Sort(found)
+	if found = slices.Compact(found); len(found) == 0 {
+		return "", fmt.Errorf("looking for %s %q: no cgroup in the recording has it in its path; 'iocause disk --by cgroup' of that recording shows them", i.Name, name)
+	}
+	return i.one(name, found)
+}
+
+// one is the only one of those that were found.
+func (i *Identity) one(name string, found []string) (string, error) {
+	if len(found) == 1 {
 		return found[0], nil
 	}
 	return "", &ask.Error{Err: fmt.Errorf("looking for %s %q: it is in %d cgroups: %s", i.Name, name, len(found), strings.Join(found[:min(len(found), 4)], ", ")),
