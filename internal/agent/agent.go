@@ -86,7 +86,7 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 	if c.Remote.URL != "" {
 		a.sender = remote.New(remote.Options{
 			URL: c.Remote.URL, Every: c.Remote.Every, Slowest: patience, Labels: instanceLabels(h, c.Remote.Labels), TokenFile: c.Remote.TokenFile,
-			Cursor: filepath.Join(c.Dir, "sent"), Log: log, Now: h.Now,
+			Version: c.Remote.Version, Describe: kindAndHelp(), Cursor: filepath.Join(c.Dir, "sent"), Log: log, Now: h.Now,
 		})
 	}
 	if c.Tables.Interval > 0 {
@@ -155,10 +155,19 @@ func instanceLabels(h *host.Host, set map[string]string) []series.Label {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		out = append(out, series.Label{Name: name, Value: set[name]})
 	}
-	if b, err := os.ReadFile(h.Proc("sys", "kernel", "hostname")); err == nil && set["instance"] == "" {
-		out = append(out, series.Label{Name: "instance", Value: strings.TrimSpace(string(b))})
+	if name := instanceOf(h); name != "" && set["instance"] == "" {
+		out = append(out, series.Label{Name: "instance", Value: name})
 	}
 	return out
+}
+
+// instanceOf is the host's name, "" where it cannot be read.
+func instanceOf(h *host.Host) string {
+	b, err := os.ReadFile(h.Proc("sys", "kernel", "hostname"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
 }
 
 func (a *Agent) push(f series.Frame) {

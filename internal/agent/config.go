@@ -52,6 +52,7 @@ type Remote struct {
 	Every     time.Duration
 	Labels    map[string]string // of all series
 	TokenFile string            // holds a bearer token, "" for none
+	Version   string            // of the protocol, "" for the newest that is understood
 }
 
 // Limits are what the agent may take.

@@ -28,6 +28,7 @@ remote_write:
   every: 30s
   labels: {instance: db1}
   token_file: /etc/iocause/token
+  version: 1.0
 tables: {interval: 30s, rows: 5, keep: 7d, disk: 1GiB}
 page_cache: {interval: 1m, look: 50ms}
 `))
@@ -36,7 +37,7 @@ page_cache: {interval: 1m, look: 50ms}
 	}
 	want := Config{Dir: "/srv/rec", Interval: 500 * time.Millisecond, SlowInterval: 30 * time.Second, Listen: "[::]:9999",
 		Off: []string{"netdev", "sysctl"}, Limits: Limits{CPU: 0.015, BPF: 0.005, Memory: 96 << 20, Disk: 3 << 29},
-		Remote: Remote{"https://example.com/api/v1/write", 30 * time.Second, map[string]string{"instance": "db1"}, "/etc/iocause/token"}}
+		Remote: Remote{"https://example.com/api/v1/write", 30 * time.Second, map[string]string{"instance": "db1"}, "/etc/iocause/token", "1.0"}}
 	want.Incidents.Diagnose = 10 * time.Second
 	want.Tables = Tables{30 * time.Second, 5, 7 * 24 * time.Hour, 1 << 30}
 	want.PageCache = PageCache{time.Minute, 50 * time.Millisecond}

@@ -19,6 +19,16 @@ type Incidents struct {
 	Command  []string      // is run with the incident on its standard input
 	Webhook  struct{ URL, SecretFile string }
 	Journal  bool // of systemd
+
+	Alertmanager Alertmanager
+}
+
+// Alertmanager says which ones are told of incidents. Of a cluster of them all
+// have to be.
+type Alertmanager struct {
+	URLs              []string          // none: nobody is told
+	Labels            map[string]string // of all alerts
+	TokenFile, CAFile string            // "" for no token, and the system's certificates
 }
 
 // incidents reads what happens at an anomaly.
@@ -50,8 +60,39 @@ func (p *parser) incidents(n *yaml.Node, to *Incidents) {
 				"secret_file": func(n *yaml.Node) { to.Webhook.SecretFile = p.path(n) },
 			})
 		},
-		"journal": func(n *yaml.Node) { to.Journal = p.truth(n) },
+		"journal":      func(n *yaml.Node) { to.Journal = p.truth(n) },
+		"alertmanager": func(n *yaml.Node) { p.alertmanager(n, &to.Alertmanager) },
 	})
+}
+
+// alertmanager reads which ones are told.
+func (p *parser) alertmanager(n *yaml.Node, to *Alertmanager) {
+	p.fields(n, map[string]func(*yaml.Node){
+		"urls": func(n *yaml.Node) {
+			if n.Kind != yaml.SequenceNode {
+				p.bad(n, "this should be a list of URLs: [\"http://alertmanager:9093\"]")
+				return
+			}
+			to.URLs = nil
+			for _, x := range n.Content {
+				if u, err := url.Parse(x.Value); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+					p.bad(x, "%q is no URL, or holds a password: write it like http://alertmanager:9093", x.Value)
+				}
+				to.URLs = append(to.URLs, x.Value)
+			}
+		},
+		"labels":     func(n *yaml.Node) { to.Labels = p.labels(n) },
+		"token_file": func(n *yaml.Node) { to.TokenFile = p.path(n) },
+		"ca_file":    func(n *yaml.Node) { to.CAFile = p.path(n) },
+	})
+	if len(to.URLs) == 0 {
+		p.bad(n, "urls is missing")
+	}
+	for _, own := range []string{"alertname", "cause", "culprit", "culprit_kind"} {
+		if to.Labels[own] != "" {
+			p.bad(n, "the label %s is the incident's own", own)
+		}
+	}
 }
 
 func (p *parser) truth(n *yaml.Node) bool {

@@ -26,25 +26,35 @@ func (p *parser) remote(n *yaml.Node, to *Remote) {
 		},
 		"every":      func(n *yaml.Node) { to.Every = p.duration(n, time.Second, time.Hour) },
 		"token_file": func(n *yaml.Node) { to.TokenFile = p.path(n) },
-		"labels": func(n *yaml.Node) {
-			if n.Kind != yaml.MappingNode {
-				p.bad(n, "this should be a mapping of names to values")
-				return
-			}
-			to.Labels = map[string]string{}
-			for i := 0; i+1 < len(n.Content); i += 2 {
-				name, value := n.Content[i], n.Content[i+1]
-				if !regexp.MustCompile(labelName).MatchString(name.Value) || strings.HasPrefix(name.Value, "__") {
-					p.bad(name, "%q cannot be the name of a label", name.Value)
-				}
-				if value.Kind != yaml.ScalarNode || value.Value == "" {
-					p.bad(value, "the label %s has no value", name.Value)
-				}
-				to.Labels[name.Value] = value.Value
+		"labels":     func(n *yaml.Node) { to.Labels = p.labels(n) },
+		"version": func(n *yaml.Node) {
+			to.Version = map[string]string{"auto": "", "1.0": "1.0", "2.0": "2.0"}[n.Value]
+			if to.Version == "" && n.Value != "auto" {
+				p.bad(n, "%q is no version: write auto, 1.0 or 2.0", n.Value)
 			}
 		},
 	})
 	if to.URL == "" {
 		p.bad(n, "url is missing")
 	}
+}
+
+// labels reads labels that are sent along.
+func (p *parser) labels(n *yaml.Node) map[string]string {
+	if n.Kind != yaml.MappingNode {
+		p.bad(n, "this should be a mapping of names to values")
+		return nil
+	}
+	all := map[string]string{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i], n.Content[i+1]
+		if !regexp.MustCompile(labelName).MatchString(name.Value) || strings.HasPrefix(name.Value, "__") {
+			p.bad(name, "%q cannot be the name of a label", name.Value)
+		}
+		if value.Kind != yaml.ScalarNode || value.Value == "" {
+			p.bad(value, "the label %s has no value", name.Value)
+		}
+		all[name.Value] = value.Value
+	}
+	return all
 }

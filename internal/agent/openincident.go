@@ -163,13 +163,24 @@ func (w *watcher) tellOpen(ctx context.Context) {
 	w.tell(ctx, notify.Open, w.open)
 }
 
-// tell tells the hooks, one event after the other.
+// openMeta is what is told of the incident that is going on, nil for none.
+func (w *watcher) openMeta() *incidents.Meta {
+	if w.open == nil {
+		return nil
+	}
+	m := w.open.Meta
+	m.Number = int(w.open.number.Load())
+	return &m
+}
+
+// tell tells Alertmanagers, and the hooks, one event after the other.
 func (w *watcher) tell(ctx context.Context, action notify.Action, x *openIncident) {
+	m := x.Meta
+	m.Number = int(x.number.Load())
+	w.alerts.tell(&m, action == notify.Open && w.judging == x)
 	if len(w.hooks) == 0 {
 		return
 	}
-	m := x.Meta
-	m.Number = int(x.number.Load())
 	document, err := json.Marshal(&m)
 	if err != nil {
 		w.log.Error("an incident cannot be told", "why", err)

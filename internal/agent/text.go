@@ -68,5 +68,14 @@ func escapeLabel(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(s)
 }
 
+// kindAndHelp tells what a series is.
+func kindAndHelp() func(name string) (kind, help string) {
+	known := describe()
+	return func(name string) (kind, help string) {
+		d := known[name]
+		return d.kind, d.help
+	}
+}
+
 // Help says what a series is, "" when its name is not known.
 func Help(name string) string { return describe()[name].help }

@@ -156,12 +156,24 @@ func culprit(cause, comm, cgroup, device string) *incidents.Culprit {
 		kind, name = "device", device
 	case strings.HasPrefix(cause, "cgroup-") && cgroup != "" || comm == "" && cgroup != "":
 		kind, name = "cgroup", cgroup
+	case comm == "" && ofServer(device):
+		kind, name = "server", device
 	case comm == "" && device != "":
 		kind, name = "device", device
 	case comm == "":
 		return nil
 	}
-	return &incidents.Culprit{Kind: kind, Name: name, ID: hashed(kind, changing.ReplaceAllString(name, "#")), Identity: sample.IdentityOf(cgroup)}
+	id := hashed(kind, changing.ReplaceAllString(name, "#"))
+	if kind == "server" { // of which there may be several, told apart by a number
+		id = hashed(kind, name)
+	}
+	return &incidents.Culprit{Kind: kind, Name: name, ID: id, Identity: sample.IdentityOf(cgroup)}
+}
+
+// ofServer tells whether a culprit's device is a file system of a server, as
+// server:/export or //server/share.
+func ofServer(device string) bool {
+	return strings.Contains(device, ":/") || strings.HasPrefix(device, "//")
 }
 
 // culpritOf is the one behind a report's primary cause.

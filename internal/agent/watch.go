@@ -54,6 +54,7 @@ type watcher struct {
 	judge        Judge
 	program      string
 	hooks        []notify.Hook
+	alerts       *alerts // nil: no Alertmanager is told
 	gather       *gather
 	faults       *faults
 	cgroupLimits *cgroupLimits
@@ -117,6 +118,7 @@ func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program 
 	if err := os.MkdirAll(w.dir(), 0o700); err != nil {
 		log.Warn("there is no place for incidents yet", "why", err)
 	}
+	w.alerts = newAlerts(c, instanceOf(h), log, h.Now, w.keeper.put)
 	w.resume()
 	return w
 }
@@ -159,6 +161,8 @@ func (w *watcher) run(ctx context.Context) {
 	if w.open != nil {
 		w.verdicts.set(w.open.Finding, ofIncident)
 	}
+	w.alerts.resume(w.openMeta(), w.judging != nil)
+	go w.alerts.run(ctx)
 	pruned := time.Time{}
 	for {
 		now := w.host.Now()

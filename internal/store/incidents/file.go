@@ -60,7 +60,7 @@ type Meta struct {
 
 // Culprit is who or what is behind the primary cause, as iocause_finding has it.
 type Culprit struct {
-	Kind string `json:"kind"` // "process", "cgroup" or "device"
+	Kind string `json:"kind"` // "process", "cgroup", "device" or "server"
 	Name string `json:"name"` // data from the system: it may hold anything
 	ID   string `json:"id"`   // the label culprit of iocause_finding: a hash of kind and name
 	sample.Identity

@@ -1,27 +1,22 @@
 // Package remote sends a recording to whatever takes the remote-write protocol
-// of Prometheus, version 1.0 (https://prometheus.io/docs/specs/prw/remote_write_spec/).
+// of Prometheus, version 2.0 (https://prometheus.io/docs/specs/prw/remote_write_spec_2_0/)
+// or 1.0 (https://prometheus.io/docs/specs/prw/remote_write_spec/).
 // It sends from the recording, not from memory: after an outage all that is
 // still there as measured is sent, in order and once.
 package remote
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/prometheus/prometheus/prompb"
-	"github.com/prometheus/prometheus/util/compression"
 
 	"iocause/internal/store/series"
 	"iocause/internal/store/whole"
@@ -33,16 +28,20 @@ type Options struct {
 	Every     time.Duration // between two values of a series
 	Slowest   time.Duration // reading: a value bears the instant at which it was asked for
 	Labels    []series.Label
-	TokenFile string // holds a bearer token; "" for none
-	Cursor    string // file that keeps how far sending has come
+	Version   string                                // "1.0", "2.0", or "" for 2.0 where it is taken
+	Describe  func(name string) (kind, help string) // of a series: counter or gauge; nil for nothing
+	TokenFile string                                // holds a bearer token; "" for none
+	Cursor    string                                // file that keeps how far sending has come
 	Log       *slog.Logger
 	Now       func() time.Time
 }
 
 // Sender sends one recording to one place.
 type Sender struct {
-	o      Options
-	client *http.Client
+	o       Options
+	client  *http.Client
+	version string // that is spoken now
+	sure    bool   // that 2.0 is understood
 
 	// Sent and Refused are values so far; Behind is the age in nanoseconds of
 	// what was sent last.
@@ -51,7 +50,7 @@ type Sender struct {
 
 // New prepares a sender.
 func New(o Options) *Sender {
-	return &Sender{o: o, client: &http.Client{
+	return &Sender{o: o, version: cmp.Or(o.Version, version2), client: &http.Client{
 		Timeout: 30 * time.Second,
 		// The token is for the address that was given.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -178,30 +177,35 @@ func (s *Sender) step(ctx context.Context, r *series.Recording, p *place) error 
 	return nil
 }
 
-// deliver sends one request. One that is refused for good is counted and done
-// with.
-func (s *Sender) deliver(ctx context.Context, w *prompb.WriteRequest) error {
-	n := 0
-	for _, t := range w.Timeseries {
-		n += len(t.Samples)
-	}
-	err := s.send(ctx, w)
-	switch {
-	case errors.Is(err, errRefused):
-		s.Refused.Add(int64(n))
-		s.o.Log.Error("values are not taken and are left out", "to", s.o.URL, "values", n, "why", err)
-		return nil
-	case err != nil:
+// deliver sends one request. What is refused for good is counted and done with.
+func (s *Sender) deliver(ctx context.Context, b batch) error {
+	taken, err := s.send(ctx, b)
+	if err != nil && !errors.Is(err, errRefused) {
 		return err
 	}
-	s.Sent.Add(int64(n))
+	s.Sent.Add(int64(taken))
+	if err != nil {
+		left := b.values() - taken
+		s.Refused.Add(int64(left))
+		s.o.Log.Error("values are not taken and are left out", "to", s.o.URL, "values", left, "why", err)
+	}
 	return nil
+}
+
+// batch are the values of one request: series with all their labels, sorted.
+type batch []series.Line
+
+func (b batch) values() (n int) {
+	for _, l := range b {
+		n += len(l.Points)
+	}
+	return n
 }
 
 // batches makes requests of lines. A series is in as many as it takes, its
 // values in order.
-func batches(lines []series.Line, more []series.Label) []*prompb.WriteRequest {
-	var out []*prompb.WriteRequest
+func batches(lines []series.Line, more []series.Label) []batch {
+	var out []batch
 	room := 0
 	for _, l := range lines {
 		all := append([]series.Label{{Name: "__name__", Value: l.Name}}, l.Labels...)
@@ -211,67 +215,18 @@ func batches(lines []series.Line, more []series.Label) []*prompb.WriteRequest {
 			}
 		}
 		slices.SortFunc(all, func(a, b series.Label) int { return cmp.Compare(a.Name, b.Name) })
-		of := make([]prompb.Label, len(all))
-		for i, x := range all {
-			of[i] = prompb.Label{Name: x.Name, Value: x.Value}
-		}
 		for points := l.Points; len(points) > 0; {
 			if room == 0 {
-				out = append(out, &prompb.WriteRequest{})
+				out = append(out, nil)
 				room = mostBatch
 			}
 			n := min(room, len(points))
-			t := prompb.TimeSeries{Labels: of}
-			for _, p := range points[:n] {
-				t.Samples = append(t.Samples, prompb.Sample{Timestamp: p.At.UnixMilli(), Value: p.Value})
-			}
-			last := out[len(out)-1]
-			last.Timeseries = append(last.Timeseries, t)
+			last := &out[len(out)-1]
+			*last = append(*last, series.Line{Name: l.Name, Labels: all, Points: points[:n]})
 			points, room = points[n:], room-n
 		}
 	}
 	return out
-}
-
-func (s *Sender) send(ctx context.Context, w *prompb.WriteRequest) error {
-	raw, err := w.Marshal()
-	if err != nil {
-		return fmt.Errorf("packing values: %w", err)
-	}
-	packed, err := compression.Encode(compression.Snappy, raw, compression.NewSyncEncodeBuffer())
-	if err != nil {
-		return fmt.Errorf("packing values: %w", err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.o.URL, bytes.NewReader(packed))
-	if err != nil {
-		return fmt.Errorf("sending values: %w", err)
-	}
-	req.Header.Set("Content-Encoding", "snappy")
-	req.Header.Set("Content-Type", "application/x-protobuf")
-	req.Header.Set("X-Prometheus-Remote-Write-Version", "0.1.0")
-	req.Header.Set("User-Agent", "iocause")
-	if s.o.TokenFile != "" {
-		token, err := os.ReadFile(s.o.TokenFile) // each time: it may be changed
-		if err != nil {
-			return fmt.Errorf("reading the token: %w", err)
-		}
-		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-	}
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return fmt.Errorf("sending values: %w", err)
-	}
-	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // only to tell why
-	switch code := resp.StatusCode; {
-	case code/100 == 2:
-		return nil
-	case code/100 == 4 && code != http.StatusTooManyRequests && code != http.StatusUnauthorized &&
-		code != http.StatusForbidden && code != http.StatusNotFound && code != http.StatusRequestTimeout:
-		return fmt.Errorf("%w: %s: %q", errRefused, resp.Status, text)
-	default:
-		return fmt.Errorf("sending values: %s: %q", resp.Status, text)
-	}
 }
 
 // load reads how far sending had come; the zero place when nothing was sent.

@@ -160,7 +160,7 @@ func TestEveryValueArrivesOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			sent, refused := drain(t, rec, Options{
-				URL: server.URL, Every: 30 * time.Second, TokenFile: token, Cursor: filepath.Join(t.TempDir(), "cursor"),
+				URL: server.URL, Version: "1.0", Every: 30 * time.Second, TokenFile: token, Cursor: filepath.Join(t.TempDir(), "cursor"),
 				Labels: []series.Label{{Name: "instance", Value: "here"}, {Name: "device", Value: "not this one"}},
 				Log:    slog.New(slog.DiscardHandler), Now: func() time.Time { return epoch().Add(1210 * time.Second) },
 			})
@@ -197,7 +197,7 @@ func TestRefused(t *testing.T) {
 	defer server.Close()
 	var log bytes.Buffer
 	sent, refused := drain(t, rec, Options{
-		URL: server.URL, Every: 30 * time.Second, Cursor: filepath.Join(t.TempDir(), "cursor"),
+		URL: server.URL, Version: "1.0", Every: 30 * time.Second, Cursor: filepath.Join(t.TempDir(), "cursor"),
 		Log: slog.New(slog.NewTextHandler(&log, nil)), Now: func() time.Time { return epoch().Add(1210 * time.Second) },
 	})
 	if refused == 0 || sent+refused != many*41 || !strings.Contains(log.String(), "not taken") {
@@ -245,7 +245,7 @@ func TestClockThatIsSetBackIsTold(t *testing.T) {
 	seconds.Store(1210)
 	log := make(told, 10)
 	s := New(Options{
-		URL: server.URL, Every: 100 * time.Millisecond, Cursor: filepath.Join(t.TempDir(), "cursor"),
+		URL: server.URL, Version: "1.0", Every: 100 * time.Millisecond, Cursor: filepath.Join(t.TempDir(), "cursor"),
 		Log: slog.New(slog.NewTextHandler(log, nil)), Now: func() time.Time { return epoch().Add(time.Duration(seconds.Load()) * time.Second) },
 	})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,0 +1,191 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/prometheus/prompb"
+	writev2 "github.com/prometheus/prometheus/prompb/io/prometheus/write/v2"
+	"github.com/prometheus/prometheus/util/compression"
+)
+
+// The versions of the protocol.
+const (
+	version1 = "1.0"
+	version2 = "2.0"
+)
+
+// writtenHeader tells, in version 2.0, how many values were taken.
+const writtenHeader = "X-Prometheus-Remote-Write-Samples-Written"
+
+// send sends one request, and tells how many of its values were taken. Where it is
+// not known yet whether the receiver speaks 2.0, it is asked in that, and in 1.0 if
+// it answers as one that does not.
+func (s *Sender) send(ctx context.Context, b batch) (taken int, err error) {
+	if s.version == version1 {
+		return s.ask1(ctx, b)
+	}
+	resp, err := s.post(ctx, b, version2)
+	if err != nil {
+		return 0, err
+	}
+	err = resp.failure()
+	taken, said := resp.written(b.values())
+	switch {
+	case said && err == nil && taken < b.values():
+		err = fmt.Errorf("%w: %d of %d were taken", errRefused, taken, b.values())
+		fallthrough
+	case said:
+		s.sure = s.sure || resp.code/100 == 2
+		return taken, err
+	case resp.code != http.StatusUnsupportedMediaType && (s.sure || err != nil && !resp.refuses()), s.o.Version == version2:
+		if err == nil {
+			err = fmt.Errorf("sending values: it is not known whether they were taken: the answer has no %s", writtenHeader)
+		}
+		return 0, err
+	}
+	if taken, err = s.ask1(ctx, b); err == nil {
+		s.o.Log.Info("remote write 2.0 is not understood: 1.0 is spoken from now on", "to", s.o.URL)
+		s.version = version1
+	}
+	return taken, err
+}
+
+// ask1 asks in version 1.0, where an answer counts as a whole.
+func (s *Sender) ask1(ctx context.Context, b batch) (taken int, err error) {
+	resp, err := s.post(ctx, b, version1)
+	if err == nil {
+		err = resp.failure()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return b.values(), nil
+}
+
+// answer is what the receiver said.
+type answer struct {
+	code   int
+	status string
+	header http.Header
+	text   []byte // its begin
+}
+
+// refuses tells whether trying again will not change the answer.
+func (a *answer) refuses() bool {
+	switch a.code {
+	case http.StatusTooManyRequests, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusRequestTimeout:
+		return false
+	}
+	return a.code/100 == 4
+}
+
+// written is how many of so many values were taken, if it says.
+func (a *answer) written(of int) (n int, said bool) {
+	n, err := strconv.Atoi(a.header.Get(writtenHeader))
+	if err != nil || n < 0 || n > of {
+		return 0, false
+	}
+	return n, true
+}
+
+// failure is why the values as a whole, or the rest of them, were not taken.
+func (a *answer) failure() error {
+	switch {
+	case a.code/100 == 2:
+		return nil
+	case a.refuses():
+		return fmt.Errorf("%w: %s: %q", errRefused, a.status, a.text)
+	default:
+		return fmt.Errorf("sending values: %s: %q", a.status, a.text)
+	}
+}
+
+// post sends one request.
+func (s *Sender) post(ctx context.Context, b batch, version string) (*answer, error) {
+	pack, kind, number := pack1, "application/x-protobuf", "0.1.0"
+	if version == version2 {
+		pack, kind, number = s.pack2, "application/x-protobuf;proto=io.prometheus.write.v2.Request", "2.0.0"
+	}
+	raw, err := pack(b)
+	if err != nil {
+		return nil, fmt.Errorf("packing values: %w", err)
+	}
+	packed, err := compression.Encode(compression.Snappy, raw, compression.NewSyncEncodeBuffer())
+	if err != nil {
+		return nil, fmt.Errorf("packing values: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.o.URL, bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("sending values: %w", err)
+	}
+	req.Header.Set("Content-Encoding", "snappy")
+	req.Header.Set("Content-Type", kind)
+	req.Header.Set("X-Prometheus-Remote-Write-Version", number)
+	req.Header.Set("User-Agent", "iocause")
+	if s.o.TokenFile != "" {
+		token, err := os.ReadFile(s.o.TokenFile) // each time: it may be changed
+		if err != nil {
+			return nil, fmt.Errorf("reading the token: %w", err)
+		}
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("sending values: %w", err)
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // only to tell why
+	return &answer{resp.StatusCode, resp.Status, resp.Header, text}, nil
+}
+
+func pack1(b batch) ([]byte, error) {
+	w := prompb.WriteRequest{Timeseries: make([]prompb.TimeSeries, len(b))}
+	for i, l := range b {
+		t := &w.Timeseries[i]
+		for _, x := range l.Labels {
+			t.Labels = append(t.Labels, prompb.Label{Name: x.Name, Value: x.Value})
+		}
+		for _, p := range l.Points {
+			t.Samples = append(t.Samples, prompb.Sample{Timestamp: p.At.UnixMilli(), Value: p.Value})
+		}
+	}
+	return w.Marshal()
+}
+
+// pack2 writes each name once, and says what each series is.
+func (s *Sender) pack2(b batch) ([]byte, error) {
+	symbols := writev2.NewSymbolTable()
+	w := writev2.Request{Timeseries: make([]writev2.TimeSeries, len(b))}
+	for i, l := range b {
+		t := &w.Timeseries[i]
+		for _, x := range l.Labels {
+			t.LabelsRefs = append(t.LabelsRefs, symbols.Symbolize(x.Name), symbols.Symbolize(x.Value))
+		}
+		for _, p := range l.Points {
+			t.Samples = append(t.Samples, writev2.Sample{Timestamp: p.At.UnixMilli(), Value: p.Value})
+		}
+		if s.o.Describe != nil {
+			kind, help := s.o.Describe(l.Name)
+			t.Metadata = writev2.Metadata{Type: typeOf(kind), HelpRef: symbols.Symbolize(help)}
+		}
+	}
+	w.Symbols = symbols.Symbols()
+	return w.Marshal()
+}
+
+func typeOf(kind string) writev2.Metadata_MetricType {
+	switch kind {
+	case "counter":
+		return writev2.Metadata_METRIC_TYPE_COUNTER
+	case "gauge":
+		return writev2.Metadata_METRIC_TYPE_GAUGE
+	}
+	return writev2.Metadata_METRIC_TYPE_UNSPECIFIED
+}
