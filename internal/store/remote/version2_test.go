@@ -23,12 +23,12 @@ import (
 // store keeps what the receiver of Prometheus's own library hands on: that checks
 // versions and content types, unpacks, and answers what was written.
 type store struct {
-	t       *testing.T
-	got     map[string][]int64
-	kinds   map[string]string
-	refuse  int // values of the next request of 2.0
-	fail    int // requests that are answered with 503 after they were stored
-	spoken  []string
+	t      *testing.T
+	got    map[string][]int64
+	kinds  map[string]string
+	refuse int // values of the next request of 2.0
+	fail   int // requests that are answered with 503 after they were stored
+	spoken []string
 }
 
 func (s *store) Store(r *http.Request, kind remoteapi.WriteMessageType) (*remoteapi.WriteResponse, error) {
