@@ -129,7 +129,7 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 	}
 	if c.PageCache.Interval > 0 {
 		f := &feed{base: c.PageCache.Interval, late: true, seen: func(*sample.Window) {}}
-		f.entry = pageCacheEntry(c.PageCache.Look, f.interval)
+		f.entry = pageCacheEntry(c.PageCache.Sample, f.interval)
 		a.feed(f)
 	}
 	return a

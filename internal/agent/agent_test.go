@@ -382,7 +382,7 @@ func TestPageOnLoopbackAlone(t *testing.T) {
 func TestVerdictStays(t *testing.T) {
 	a := New(host.Live(), quickConfig(t.TempDir()), slog.New(slog.DiscardHandler), nil, "test")
 	if v := a.Verdict(); v.Report != nil {
-		t.Errorf("before the first look: %+v", v)
+		t.Errorf("before the first check: %+v", v)
 	}
 	a.verdicts.set(json.RawMessage(`{"primary": "healthy"}`), ofLook)
 	a.verdicts.set(json.RawMessage(`{"primary": "cold-cache"}`), ofIncident)

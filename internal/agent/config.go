@@ -40,10 +40,10 @@ type Tables struct {
 	Disk     int64 // bytes
 }
 
-// PageCache says how often the page cache is looked at, and for how long.
+// PageCache says how often the page cache is sampled, and for how long.
 type PageCache struct {
 	Interval time.Duration // 0 for not at all
-	Look     time.Duration
+	Sample   time.Duration
 }
 
 // Remote says where values are sent, besides being recorded.
@@ -73,7 +73,7 @@ func DefaultConfig() Config {
 	c.Remote.Every = 15 * time.Second
 	c.Incidents.Diagnose = 10 * time.Second
 	c.Keep.Raw, c.Keep.FiveMinutes, c.Keep.Hours = 2*day, 396*day, 396*day
-	c.PageCache = PageCache{Interval: 20 * time.Second, Look: 200 * time.Millisecond}
+	c.PageCache = PageCache{Interval: 20 * time.Second, Sample: 200 * time.Millisecond}
 	c.Tables = Tables{Interval: 10 * time.Second, Rows: 20, Keep: 2 * day, Disk: 64 << 20}
 	return c
 }

@@ -30,21 +30,23 @@ func (p *parser) tables(n *yaml.Node, to *Tables) {
 	})
 }
 
-// lookShare is how much of the time the page cache may be looked at: what a
-// program loses by that is no more.
-const lookShare = 0.01
+// sampleShare is how much of the time the page cache may be sampled: a program
+// loses no more by that.
+const sampleShare = 0.01
 
-// pageCache reads how the page cache is looked at.
+// pageCache reads how the page cache is sampled.
 func (p *parser) pageCache(n *yaml.Node, to *PageCache) {
+	sample := func(n *yaml.Node) { to.Sample = p.duration(n, 20*time.Millisecond, 5*time.Second) }
 	p.fields(n, map[string]func(*yaml.Node){
 		"interval": func(n *yaml.Node) {
 			if to.Interval = 0; n.Value != "0" {
 				to.Interval = p.duration(n, 5*time.Second, 10*time.Minute)
 			}
 		},
-		"look": func(n *yaml.Node) { to.Look = p.duration(n, 20*time.Millisecond, 5*time.Second) },
+		"sample": sample,
+		"look":   sample, // its name in the version before
 	})
-	if to.Interval > 0 && to.Look.Seconds() > lookShare*to.Interval.Seconds() {
-		p.bad(n, "a look of %v is more than a hundredth of the interval, %v: programs could lose more than 1 %%", to.Look, to.Interval)
+	if to.Interval > 0 && to.Sample.Seconds() > sampleShare*to.Interval.Seconds() {
+		p.bad(n, "a sample of %v is more than a hundredth of the interval, %v: programs could lose more than 1 %%", to.Sample, to.Interval)
 	}
 }

@@ -28,7 +28,7 @@ func Own() []sample.Info {
 	return []sample.Info{
 		{Metric: hostInfo, Unit: sample.Count, Kind: g, Help: "always 1: the labels are the host's kernel, processors, memory and settings, as 'iocause diff' compares them; machine is a hash of its machine-id"},
 		{Metric: deviceInfo, Unit: sample.Count, Kind: g, On: "device", Help: "always 1: the labels are a disk's model, size and the settings of its queue"},
-		{Metric: findingWeight, Unit: sample.Count, Kind: g, On: "cause", Help: "share of the victim's waiting that the cause explains, of the newest look or of the incident that is going on; 0 for healthy and cannot-tell; culprit is a hash, the name is in the incident"},
+		{Metric: findingWeight, Unit: sample.Count, Kind: g, On: "cause", Help: "share of the victim's waiting that the cause explains, of the newest hourly check or of the incident that is going on; 0 for healthy and cannot-tell; culprit is a hash, the name is in the incident"},
 		{Metric: findingConfidence, Unit: sample.Ratio, Kind: g, On: "cause", Help: "how sure that is"},
 		{Metric: "agent.cpu", Unit: sample.Seconds, Kind: c, Help: "processor time of the agent"},
 		{Metric: "agent.resident", Unit: sample.Bytes, Kind: g, Help: "resident memory of the agent"},

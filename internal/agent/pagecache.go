@@ -13,10 +13,10 @@ import (
 // series have it.
 const pageCacheSource = "pagecache"
 
-// pageCacheEntry looks at the page cache for so long once in every interval.
-func pageCacheEntry(look time.Duration, every func() time.Duration) source.Entry {
+// pageCacheEntry samples the page cache for so long once in every interval.
+func pageCacheEntry(sampled time.Duration, every func() time.Duration) source.Entry {
 	open := func(h *host.Host) (sample.Source, error) {
-		w, err := pagecache.OpenWatch(h, pagecache.Pace{Length: look, Every: every})
+		w, err := pagecache.OpenWatch(h, pagecache.Pace{Length: sampled, Every: every})
 		if err != nil {
 			return nil, err // and no Source that holds a nil
 		}

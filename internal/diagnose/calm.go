@@ -132,7 +132,7 @@ func (c *Case) tasksKnown() bool {
 }
 
 // counted tells whether waits were counted one by one: not told by a text, and not
-// sampled from looks at the states of threads, which do not see who sleeps until
+// sampled from the states of threads, which do not see who sleeps until
 // io_uring or libaio is done.
 func (c *Case) counted() bool { return c.w.Has(sample.WaitIO) && !c.w.Has(sample.WaitSnapshots) }
 
@@ -192,7 +192,7 @@ func (c *Case) blindness() string {
 	}
 	why := "who waits for what could not be counted"
 	if looks, ok := c.gauge(sample.WaitSnapshots); ok {
-		why = fmt.Sprintf("who waits for what is sampled, %.0f looks a second, because it could not be counted", looks)
+		why = fmt.Sprintf("who waits for what is sampled %.0f times a second, because it could not be counted", looks)
 	}
 	for _, g := range c.w.Gaps {
 		if !slices.Contains(g.Metrics, sample.ProcBlkioDelay) || c.w.Has(sample.ProcBlkioDelay) || !strings.Contains(g.Why, "task_delayacct") {

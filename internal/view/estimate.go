@@ -9,22 +9,22 @@ import (
 	"iocause/internal/table"
 )
 
-// summedUp is how long a time is, at least, that looks are few or many in by
+// summedUp is how long a time is, at least, that samples are few or many in by
 // chance alone.
 const summedUp = time.Minute
 
-// looks are what the short looks of the agent at the page cache stand for. Each
+// samples are what the agent's samples of the page cache stand for. Each
 // stands for the time since the one before it; when that was is not known of
 // the first.
-type looks struct {
+type samples struct {
 	w        *sample.Window
 	n        int
 	from, to time.Duration // after the window's start: what they stand for
-	looked   float64       // seconds of it
+	sampled  float64       // seconds of it
 }
 
-// looksOf are those of the host; ok is false where nobody took any.
-func looksOf(w *sample.Window) (l looks, ok bool) {
+// samplesOf are those of the host; ok is false where nobody took any.
+func samplesOf(w *sample.Window) (l samples, ok bool) {
 	s := w.Get(sample.CacheSampledTime, sample.Entity{})
 	if s == nil {
 		return l, false
@@ -37,20 +37,20 @@ func looksOf(w *sample.Window) (l looks, ok bool) {
 		if l.n++; l.n == 1 {
 			l.from = p.At
 		} else {
-			l.looked += p.Value
+			l.sampled += p.Value
 		}
 		l.to = p.At
 	}
 	if len(s.Points) == 1 && w.Length >= summedUp { // windows that were added up: they stand for all of it, on average
-		l.n, l.from, l.to, l.looked = 2, -1, w.Length, s.Sum()
+		l.n, l.from, l.to, l.sampled = 2, -1, w.Length, s.Sum()
 	}
 	return l, true
 }
 
-// seconds are what the looks stand for, 0 where that is not known.
-func (l *looks) seconds() float64 { return (l.to - max(l.from, 0)).Seconds() }
+// seconds are what the samples stand for, 0 where that is not known.
+func (l *samples) seconds() float64 { return (l.to - max(l.from, 0)).Seconds() }
 
-func (l *looks) sum(m sample.Metric) (v float64) {
+func (l *samples) sum(m sample.Metric) (v float64) {
 	if s := l.w.Get(m, sample.Entity{}); s != nil {
 		for _, p := range s.Points {
 			if p.At > l.from && p.At <= l.to {
@@ -63,17 +63,17 @@ func (l *looks) sum(m sample.Metric) (v float64) {
 
 // rate is what a counter rose by in a second, times a unit; ok is false where
 // that is not known.
-func (l *looks) rate(m sample.Metric, unit float64) (v float64, ok bool) {
+func (l *samples) rate(m sample.Metric, unit float64) (v float64, ok bool) {
 	if l.n < 2 || l.seconds() <= 0 || !l.w.Has(m) {
 		return 0, false
 	}
 	return l.sum(m) * unit / l.seconds(), true
 }
 
-// estimate is the page cache's account as looks have it: of the host alone. ok
+// estimate is the page cache's account as samples have it: of the host alone. ok
 // is false where nobody took any.
 func estimate(w *sample.Window) (t table.Table, ok bool) {
-	l, ok := looksOf(w)
+	l, ok := samplesOf(w)
 	if !ok {
 		return t, false
 	}
@@ -88,30 +88,30 @@ func estimate(w *sample.Window) (t table.Table, ok bool) {
 			{Key: "evicted_bytes_per_s", Head: "EVICT/s", Unit: "bytes"},
 			{Key: "mapped_from_disk_bytes_per_s", Was: "cold_mapped_bytes_per_s", Head: "MAPPED/s", Unit: "bytes", Drop: 2},
 			{Key: "read_calls_per_s", Head: "CALLS/s", Unit: "count", Drop: 1},
-			{Key: "looked_seconds", Head: "LOOKED", Unit: "seconds"},
+			{Key: "sampled_seconds", Was: "looked_seconds", Head: "SAMPLED", Unit: "seconds"},
 			{Key: "of_seconds", Head: "OF", Unit: "seconds"},
 		},
 		Rows: [][]table.Cell{{
 			table.Maybe(figure.HitRatio(l.sum(sample.CacheSampledAccesses), l.sum(sample.CacheSampledAccesses)-l.sum(sample.CacheSampledHits))),
 			rate(sample.CacheSampledBytes, 1), rate(sample.CacheSampledMisses, PageBytes), rate(sample.CacheSampledIn, PageBytes),
 			rate(sample.CacheSampledOut, PageBytes), rate(sample.CacheSampledMapped, PageBytes), rate(sample.CacheSampledCalls, 1),
-			table.Maybe(l.looked, l.n > 1), table.Maybe(l.seconds(), l.n > 1),
+			table.Maybe(l.sampled, l.n > 1), table.Maybe(l.seconds(), l.n > 1),
 		}},
 	}
 	if l.n < 2 {
-		t.Notes = []string{"there were fewer than two looks in this time: how much they stand for is not known; ask for a longer time"}
+		t.Notes = []string{"there are fewer than two samples in this time: how much they stand for is not known; ask for a longer time"}
 		return t, true
 	}
-	t.Title += fmt.Sprintf(" from looks at %.2g %% of the time", 100*l.looked/l.seconds())
-	t.Notes = []string{"what short looks counted, scaled: what happened once may be missing or too much; INSERT is all that was put into the cache, also by writes"}
+	t.Title += fmt.Sprintf(" from samples of %.2g %% of the time", 100*l.sampled/l.seconds())
+	t.Notes = []string{"what short samples counted, scaled up: what happened once may be missing or overestimated; INSERT is all that was put into the cache, also by writes"}
 	return t, true
 }
 
 // estimates are the figures of the page cache where there is no account of it.
-// The share of hits needs no time that a look stands for, so that one look will
+// The share of hits needs no time that a sample stands for, so that one sample will
 // do for a window's.
 func (f *figures) estimates() {
-	l, ok := looksOf(f.w)
+	l, ok := samplesOf(f.w)
 	if !ok {
 		return
 	}

@@ -324,10 +324,10 @@ func TestCacheEstimate(t *testing.T) {
 			t.Errorf("%s is %+v, want %+v", column, got, want)
 		}
 	}
-	if got := at(t, some, "estimate", "", "looked_seconds").Number; math.Abs(got-.6) > 1e-9 || !strings.HasSuffix(some[0].Title, "looks at 1 % of the time") {
+	if got := at(t, some, "estimate", "", "sampled_seconds").Number; math.Abs(got-.6) > 1e-9 || !strings.HasSuffix(some[0].Title, "samples of 1 % of the time") {
 		t.Errorf("%g s: %s", got, some[0].Title)
 	}
-	if one := Cache(looks(1), &Query{By: "process"}); at(t, one, "estimate", "", "read_bytes_per_s") != table.None() || !strings.Contains(one[0].Notes[0], "fewer than two looks") {
+	if one := Cache(looks(1), &Query{By: "process"}); at(t, one, "estimate", "", "read_bytes_per_s") != table.None() || !strings.Contains(one[0].Notes[0], "fewer than two samples") {
 		t.Errorf("%+v", one[0])
 	}
 	var all sample.Total

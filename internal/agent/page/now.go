@@ -56,9 +56,9 @@ func (p *page) incidentsPart(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, html.IncidentsPart(p.incidents()))
 }
 
-// now is the verdict of the last look, and the resources of the last minute.
+// now is the last verdict, and the resources of the last minute.
 func (p *page) now(ctx context.Context, listed []html.Kept) html.Now {
-	n := html.Now{Unjudged: "Nobody has looked since the agent was started", Looked: "It looks a minute after its start, once an hour, and when an incident begins."}
+	n := html.Now{Unjudged: "Nothing has been checked since the agent was started", Looked: "It checks a minute after its start, once an hour, and when an incident begins."}
 	for i := range listed {
 		if listed[i].Open {
 			n.GoesOn = listed[i].Number
@@ -84,11 +84,11 @@ func (p *page) now(ctx context.Context, listed []html.Kept) html.Now {
 // looked says when the verdict is from.
 func looked(r *diagnose.Report, of string, now time.Time) string {
 	end := r.Window.Start.Add(time.Duration(r.Window.Seconds * float64(time.Second)))
-	occasion := "the hourly look"
+	occasion := "the hourly check"
 	if of == "incident" {
 		occasion = "because an incident began"
 	}
-	return fmt.Sprintf("Looked at %s for %s (%s), %s ago.", r.Window.Start.In(now.Location()).Format(time.TimeOnly), table.Duration(r.Window.Seconds),
+	return fmt.Sprintf("Checked at %s for %s (%s), %s ago.", r.Window.Start.In(now.Location()).Format(time.TimeOnly), table.Duration(r.Window.Seconds),
 		occasion, table.Duration(max(now.Sub(end), 0).Round(time.Second).Seconds()))
 }
 

@@ -98,8 +98,8 @@ func TestIndex(t *testing.T) {
 	}
 	s.o.Verdict = func() agent.Verdict { return agent.Verdict{} }
 	s.Handler = New(s.o)
-	if w := s.get("/page/now"); !strings.Contains(w.Body.String(), "NOT JUDGED") || !strings.Contains(w.Body.String(), "Nobody has looked since") {
-		t.Errorf("before the first look: %s", w.Body)
+	if w := s.get("/page/now"); !strings.Contains(w.Body.String(), "NOT JUDGED") || !strings.Contains(w.Body.String(), "Nothing has been checked since") {
+		t.Errorf("before the first check: %s", w.Body)
 	}
 }
 

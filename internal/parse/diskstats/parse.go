@@ -85,7 +85,7 @@ func (r *reader) Close(into lines.Values) {
 	seconds := r.pause
 	if seconds == 0 {
 		seconds = 10
-		into.Note("the time between the looks at /proc/diskstats is not in the text: 10 s is assumed; latencies do not depend on it, the number in flight does")
+		into.Note("the time between the snapshots of /proc/diskstats is not in the text: 10 s is assumed; latencies do not depend on it, the number in flight does")
 	}
 	into.Tick(seconds * float64(s.Taken-1))
 }

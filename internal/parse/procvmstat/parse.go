@@ -1,5 +1,5 @@
 // Package procvmstat reads /proc/vmstat out of a text, whole or a few lines of
-// it. Its counters need two looks.
+// it. Its counters need two snapshots.
 package procvmstat
 
 import (
@@ -94,11 +94,11 @@ func (r *reader) Close(into lines.Values) {
 	seconds := r.pause
 	if seconds == 0 {
 		seconds = 10
-		into.Note("the time between the looks at /proc/vmstat is not in the text: 10 s is assumed for rates; shares do not depend on it")
+		into.Note("the time between the snapshots of /proc/vmstat is not in the text: 10 s is assumed for rates; shares do not depend on it")
 	}
 	if s.Taken > 2 {
 		seconds *= float64(s.Taken - 1)
-		into.Note(fmt.Sprintf("of %d looks at /proc/vmstat the first and the last are compared", s.Taken))
+		into.Note(fmt.Sprintf("of %d snapshots of /proc/vmstat the first and the last are compared", s.Taken))
 	}
 	into.Tick(seconds)
 }

@@ -103,7 +103,7 @@ func availableTable(now *Memory) table.Table {
 	} else if e, ok := now.Beside.Zones.Estimate(m, now.Beside.Page); ok {
 		row(float64(e.Free), "free")
 		row(-float64(e.Reserve), "kept back for the kernel (high marks and protection of the zones)")
-		row(float64(e.FilePages), "pages of files that reclaim looks at, active and inactive")
+		row(float64(e.FilePages), "pages of files that reclaim scans, active and inactive")
 		row(-float64(e.KeptFile), "of them the low marks, at most half: too busy to take")
 		row(float64(e.Reclaimable), "kernel objects and pages, reclaimable")
 		row(-float64(e.KeptSlab), "of them the low marks, at most half: in use")

@@ -79,7 +79,7 @@ func memoryTable(now, old *Memory, f Form) table.Table {
 func memoryNotes(now *Memory) []string {
 	var notes []string
 	if f := now.Beside.Files; f != nil && f.Every > 1 {
-		notes = append(notes, fmt.Sprintf("how the cache divides is estimated from one page in %d; --exact looks at all", f.Every))
+		notes = append(notes, fmt.Sprintf("how the cache divides is estimated from one page in %d; --exact reads all", f.Every))
 	}
 	if now.Beside.Files != nil {
 		notes = append(notes, "dirty, written and pinned pages of block devices are counted with those of files")

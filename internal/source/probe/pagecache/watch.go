@@ -144,7 +144,7 @@ func (w *Watch) Collect(phase sample.Phase, into sample.Sink) error {
 }
 
 // fromLooks says where the figures come from: they are an estimate.
-const fromLooks = "tp:mm_filemap, in short looks, scaled"
+const fromLooks = "tp:mm_filemap, in short samples, scaled"
 
 // emit emits a look as if all the time had been like it.
 func (w *Watch) emit(l *look, all time.Duration, into sample.Sink) {

@@ -17,48 +17,48 @@ import (
 )
 
 // Where no kernel program can count who waits for what, the states of all threads
-// are looked at many times a second: a thread that is found in state D in a fifth
-// of the looks waits a fifth of the time. Looks come at random distances, so that
-// nothing periodic hides between them. What sleeps until I/O is complete without
+// are read many times a second: a thread that is found in state D in a fifth of
+// the snapshots waits a fifth of the time. They are taken at random distances, so
+// that nothing periodic hides between them. What sleeps until I/O is complete without
 // state D (io_uring, libaio) is not seen, so what is not found here may still be.
 
 const (
-	// lookEvery is the mean time between two looks: 400 looks in ten seconds tell a
+	// snapshotEvery is the mean time between two snapshots: 400 in ten seconds tell a
 	// tenth from a seventh.
-	lookEvery = 25 * time.Millisecond
-	// lookShare bounds what looking takes of one processor.
-	lookShare = 0.05
+	snapshotEvery = 25 * time.Millisecond
+	// snapshotShare bounds what they take of one processor.
+	snapshotShare = 0.05
 	// heldUp is the share of its time awake from which on a thread counts as held up
 	// (wait.held_threads), as in the page cache's probe.
 	heldUp    = 0.10
-	fromLooks = "/proc/PID/task/TID/stat, sampled"
+	fromSnapshots = "/proc/PID/task/TID/stat, sampled"
 )
 
-// threadLooks is what was seen of one thread, in seconds.
-type threadLooks struct{ wait, awake float64 }
+// threadSeen is what was seen of one thread, in seconds.
+type threadSeen struct{ wait, awake float64 }
 
-// processLooks is what was seen of one process, in seconds summed over threads.
-type processLooks struct {
+// processSeen is what was seen of one process, in seconds summed over threads.
+type processSeen struct {
 	process sample.Process
 	start   uint64
 	wait    map[string]float64 // by class of wait.io
 	pause   float64
-	threads map[int]*threadLooks
+	threads map[int]*threadSeen
 }
 
-// waits samples states. Collect and the goroutine that looks share it.
+// waits samples states. Collect and the goroutine that takes snapshots share it.
 type waits struct {
 	host *host.Host
 	r    *reader
 
 	mu    sync.Mutex
-	seen  map[int]*processLooks
-	looks int
-	since time.Time // the last look, or the start
+	seen  map[int]*processSeen
+	taken int // snapshots
+	since time.Time // the last snapshot, or the start
 	began time.Time
-	err   error // the last look that failed
-	lost  int   // looks that failed
-	cut   bool  // some threads were not looked at
+	err   error // the last snapshot that failed
+	lost  int   // snapshots that failed
+	cut   bool  // some threads were not read
 
 	stop, done chan struct{}
 }
@@ -75,7 +75,7 @@ func WaitMetrics() []sample.Metric {
 // the page cache where that cannot be loaded.
 func OpenWaits(h *host.Host) (sample.Source, error) {
 	if !h.IsLive {
-		return nil, fmt.Errorf("looking at the states of threads: only a machine that runs has any")
+		return nil, fmt.Errorf("reading the states of threads: only a machine that runs has any")
 	}
 	if _, err := numbers(h.Proc()); err != nil {
 		return nil, fmt.Errorf("listing the processes: %w", err)
@@ -104,14 +104,14 @@ func (s *waits) Collect(phase sample.Phase, into sample.Sink) error {
 // begin starts an account. The lock is held.
 func (s *waits) begin() {
 	now := time.Now()
-	s.seen, s.looks, s.lost, s.err, s.cut = map[int]*processLooks{}, 0, 0, nil, false
+	s.seen, s.taken, s.lost, s.err, s.cut = map[int]*processSeen{}, 0, 0, nil, false
 	s.since, s.began = now, now
 }
 
-// run looks until stop is closed.
+// run takes snapshots until stop is closed.
 func (s *waits) run(stop, done chan struct{}) {
 	defer close(done)
-	timer := time.NewTimer(lookEvery)
+	timer := time.NewTimer(snapshotEvery)
 	defer timer.Stop()
 	for {
 		select {
@@ -121,16 +121,16 @@ func (s *waits) run(stop, done chan struct{}) {
 		}
 		began := time.Now()
 		s.mu.Lock()
-		s.look(began)
+		s.snapshot(began)
 		s.mu.Unlock()
-		pause := max(lookEvery, time.Duration(float64(time.Since(began))/lookShare))
+		pause := max(snapshotEvery, time.Duration(float64(time.Since(began))/snapshotShare))
 		timer.Reset(time.Duration((0.5 + rand.Float64()) * float64(pause)))
 	}
 }
 
-// look takes the state of every thread as what it was in since the last look. The
+// snapshot takes the state of every thread as what it was in since the last one. The
 // lock is held.
-func (s *waits) look(now time.Time) {
+func (s *waits) snapshot(now time.Time) {
 	pids, err := numbers(s.host.Proc())
 	if err != nil {
 		s.lost, s.err = s.lost+1, err
@@ -138,7 +138,7 @@ func (s *waits) look(now time.Time) {
 	}
 	d := now.Sub(s.since).Seconds()
 	s.since = now
-	s.looks++
+	s.taken++
 	left := maxThreads
 	for _, pid := range pids {
 		if pid == s.host.Self {
@@ -177,20 +177,20 @@ func (s *waits) look(now time.Time) {
 	}
 }
 
-// note adds one look at one thread.
+// note adds one thread of a snapshot.
 func (s *waits) note(st *Stat, name string, tid int, state byte, d float64) {
 	if state != 'R' && state != 'D' {
 		return
 	}
 	p := s.seen[st.PID]
 	if p == nil || p.start != st.Start {
-		p = &processLooks{start: st.Start, wait: map[string]float64{}, threads: map[int]*threadLooks{}}
+		p = &processSeen{start: st.Start, wait: map[string]float64{}, threads: map[int]*threadSeen{}}
 		s.seen[st.PID] = p
 	}
 	p.process = sample.Process{Comm: name, Kernel: st.Kernel, Start: time.Duration(min(st.Start, 1<<53)) * (time.Second / host.TickHz)}
 	t := p.threads[tid]
 	if t == nil {
-		t = &threadLooks{}
+		t = &threadSeen{}
 		p.threads[tid] = t
 	}
 	t.awake += d
@@ -278,15 +278,15 @@ func classOfCall(line []byte) string {
 // emit hands over what was seen. The lock is held.
 func (s *waits) emit(into sample.Sink) {
 	length := time.Since(s.began).Seconds()
-	if s.looks == 0 || length <= 0 {
-		why := "no look was taken in time"
+	if s.taken == 0 || length <= 0 {
+		why := "no snapshot was taken in time"
 		if s.err != nil {
 			why = s.err.Error()
 		}
-		into.PutGap(sample.Gap{Why: "looking at the states of threads: " + why, Metrics: WaitMetrics()})
+		into.PutGap(sample.Gap{Why: "reading the states of threads: " + why, Metrics: WaitMetrics()})
 		return
 	}
-	into.Put(sample.WaitSnapshots, sample.Entity{}, float64(s.looks)/length, fromLooks)
+	into.Put(sample.WaitSnapshots, sample.Entity{}, float64(s.taken)/length, fromSnapshots)
 	for pid, p := range s.seen {
 		var blocked, held int
 		var awake, weighted, worst float64
@@ -314,29 +314,29 @@ func (s *waits) emit(into sample.Sink) {
 			{sample.WaitThreads, float64(blocked)}, {sample.WaitHeld, float64(held)}, {sample.WaitRan, float64(len(p.threads))},
 			{sample.WaitAwake, awake}, {sample.WaitWeighted, weighted}, {sample.WaitWorst, worst},
 		} {
-			into.Put(x.metric, e, x.value, fromLooks)
+			into.Put(x.metric, e, x.value, fromSnapshots)
 		}
 		if p.pause > 0 {
-			into.Put(sample.WaitDirtyPause, e, p.pause, fromLooks)
+			into.Put(sample.WaitDirtyPause, e, p.pause, fromSnapshots)
 		}
 		for class, t := range p.wait {
 			e.Class = class
-			into.Put(sample.WaitIO, e, t, fromLooks)
+			into.Put(sample.WaitIO, e, t, fromSnapshots)
 		}
 	}
 	// that nobody was found waiting is a measurement too
-	into.Put(sample.WaitIO, sample.Entity{}, 0, fromLooks)
-	into.Put(sample.WaitDirtyPause, sample.Entity{}, 0, fromLooks)
+	into.Put(sample.WaitIO, sample.Entity{}, 0, fromSnapshots)
+	into.Put(sample.WaitDirtyPause, sample.Entity{}, 0, fromSnapshots)
 	if s.lost > 0 {
-		into.PutGap(sample.Gap{Why: fmt.Sprintf("%d looks at the states of threads failed, last: %v", s.lost, s.err)})
+		into.PutGap(sample.Gap{Why: fmt.Sprintf("%d snapshots of the states of threads failed, last: %v", s.lost, s.err)})
 	}
 	if s.cut {
-		into.PutGap(sample.Gap{Why: fmt.Sprintf("there are more than %d threads: the states of the others were not looked at", maxThreads)})
+		into.PutGap(sample.Gap{Why: fmt.Sprintf("there are more than %d threads: the states of the others were not read", maxThreads)})
 	}
 }
 
 // known is the process with its cgroups, where they can still be read.
-func (s *waits) known(pid int, p *processLooks) sample.Process {
+func (s *waits) known(pid int, p *processSeen) sample.Process {
 	out := p.process
 	if b, err := s.r.read(pid, "/cgroup"); err == nil {
 		if c, err := procfile.ParseCgroups(b); err == nil {

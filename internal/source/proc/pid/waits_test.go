@@ -78,9 +78,9 @@ func TestWaitsAreSampled(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := rec.Window(time.Now())
-	looks, ok := w.Value(sample.WaitSnapshots, sample.Entity{})
-	if !ok || looks < 5 {
-		t.Errorf("%g looks a second", looks)
+	snapshots, ok := w.Value(sample.WaitSnapshots, sample.Entity{})
+	if !ok || snapshots < 5 {
+		t.Errorf("%g snapshots a second", snapshots)
 	}
 	pid := cmd.Process.Pid
 	var all float64
