@@ -80,13 +80,13 @@ func TestConfigErrorsHaveALine(t *testing.T) {
 		"remote_write: {url: 'http://a/', labels: {a-b: c}}":  `x.yaml:1: "a-b" cannot be the name`,
 		"remote_write: {url: 'http://a/', labels: {abc: ''}}": `x.yaml:1: the label abc has no value`,
 		"remote_write: {url: 'http://a/', token_file: token}": `x.yaml:1: "token" is no path`,
-		"tables: {rows: 0}":                        `x.yaml:1: "0" is no number from 1 to 1000`,
-		"tables: {interval: 1ms}":                  `x.yaml:1: 1ms is not between 1s and 10m0s`,
-		"page_cache: {sample: 2s}":                 `x.yaml:1: a sample of 2s is more than a hundredth of the interval, 20s`,
+		"tables: {rows: 0}":                          `x.yaml:1: "0" is no number from 1 to 1000`,
+		"tables: {interval: 1ms}":                    `x.yaml:1: 1ms is not between 1s and 10m0s`,
+		"page_cache: {sample: 2s}":                   `x.yaml:1: a sample of 2s is more than a hundredth of the interval, 20s`,
 		"page_cache: {sample: 200ms, interval: 10s}": `x.yaml:1: a sample of 200ms is more than a hundredth of the interval, 10s`,
-		"page_cache: {interval: 1s}":               `x.yaml:1: 1s is not between 5s and 10m0s`,
-		"limits:\n  bpf: 2":                        `x.yaml:2: "2" is no share`,
-		"tables:\n  disk: 1MiB":                    `x.yaml:2: 1MiB is less than 16 MiB`,
+		"page_cache: {interval: 1s}":                 `x.yaml:1: 1s is not between 5s and 10m0s`,
+		"limits:\n  bpf: 2":                          `x.yaml:2: "2" is no share`,
+		"tables:\n  disk: 1MiB":                      `x.yaml:2: 1MiB is less than 16 MiB`,
 	} {
 		_, err := parseConfig("x.yaml", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -30,7 +30,7 @@ const (
 	snapshotShare = 0.05
 	// heldUp is the share of its time awake from which on a thread counts as held up
 	// (wait.held_threads), as in the page cache's probe.
-	heldUp    = 0.10
+	heldUp        = 0.10
 	fromSnapshots = "/proc/PID/task/TID/stat, sampled"
 )
 
@@ -53,7 +53,7 @@ type waits struct {
 
 	mu    sync.Mutex
 	seen  map[int]*processSeen
-	taken int // snapshots
+	taken int       // snapshots
 	since time.Time // the last snapshot, or the start
 	began time.Time
 	err   error // the last snapshot that failed
