@@ -36,7 +36,11 @@ func (o *intervals) bind(c *cobra.Command, sort string, more ...string) {
 	f := c.Flags()
 	f.Var(rowsIn(&o.top, 20), "top", "rows of each table, 0 for all")
 	f.StringVar(&o.sort, "sort", sort, "column, by its name in JSON")
-	f.Var(formats(&o.format, append([]string{"json", "csv"}, more...)...), "format", orList(append([]string{"text", "json", "csv (the first table)"}, more...)))
+	help := "text, json or csv (the first table)"
+	if len(more) > 0 {
+		help = "text, json, csv (the first table)\nor " + orList(more)
+	}
+	f.Var(formats(&o.format, append([]string{"json", "csv"}, more...)...), "format", help)
 	f.BoolVarP(&o.stamp, "timestamps", "t", false, "print the time of every interval")
 }
 

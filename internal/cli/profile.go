@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,7 +46,11 @@ func (o *profileOptions) bindOutput(c *cobra.Command, more ...string) {
 	f.StringVarP(&o.output, "output", "o", "", "write all to a .html or .svg (flame graph),\n.pb.gz (pprof) or .folded file; - for stdout")
 	f.Var(rowsIn(&o.show.top, 20), "top", "rows of the table, 0 for all")
 	f.StringVar(&o.show.sort, "sort", "time_s", "column to sort by")
-	f.Var(formats(&o.show.format, append([]string{"json", "csv"}, more...)...), "format", "of the table: "+orList([]string{"text", "json", "csv"})+strings.Join(append([]string{""}, more...), "; or "))
+	help := "of the table: text, json or csv"
+	if len(more) > 0 {
+		help += ";\nor of all: " + orList(more)
+	}
+	f.Var(formats(&o.show.format, append([]string{"json", "csv"}, more...)...), "format", help)
 }
 
 // check finds out whether the options make sense, and what they ask of the probe.

@@ -73,7 +73,7 @@ func observeSelf(t *testing.T, args ...string) (code int, stdout, stderr string)
 
 func TestOffCPUTable(t *testing.T) {
 	waiter(t)
-	code, out, notes := observeSelf(t, "offcpu", "--format", "json", "--top", "0")
+	code, out, notes := observeSelf(t, "offcpu", "--format", "json", "--top", "0", "--state", "ipc")
 	if code != 0 {
 		t.Fatalf("code %d: %s", code, notes)
 	}
@@ -112,7 +112,7 @@ func TestOffCPUForms(t *testing.T) {
 		".html": "cli.waitInAKnownFunction", ".svg": "cli.waitInAKnownFunction", ".folded": ";iocause/internal/cli.waitInAKnownFunction;", ".pb.gz": "",
 	} {
 		name := filepath.Join(dir, "waits"+end)
-		code, out, notes := observeSelf(t, "offcpu", "-o", name)
+		code, out, notes := observeSelf(t, "offcpu", "--state", "all", "-o", name)
 		if code != 0 || out != "" || !strings.Contains(notes, "wrote "+name) {
 			t.Fatalf("%s: code %d, stdout %q, stderr %q", end, code, out, notes)
 		}

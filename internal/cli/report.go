@@ -41,7 +41,7 @@ func newReportCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME.html)")
-	f.Var(oneOf(&o.format, "html", "html", "json", "csv", "perfetto"), "format", "html; or on standard output json or csv: the cells\nof the latency heat maps; perfetto: the course")
+	f.Var(oneOf(&o.format, "html", "html", "json", "csv", "perfetto"), "format", "html; or on standard output json or csv, the cells\nof the latency heat maps, or perfetto, the\ncourse")
 	f.IntVar(&o.filter.PID, "pid", 0, "ask about this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "ask about processes of this name")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "ask about the processes in and below this cgroup")

@@ -26,7 +26,7 @@ func TestThreadsUsage(t *testing.T) {
 		{[]string{"1", "2", "3"}, "give INTERVAL and COUNT at most"},
 		{[]string{"--pid", "0"}, "0 is no process id"},
 		{[]string{"--comm", ""}, "the name is empty"},
-		{[]string{"--format", "xml"}, "use text, json or csv"},
+		{[]string{"--format", "xml"}, "use text, json, csv or perfetto"},
 	} {
 		code, out, err := runApp(t.Context(), nil, append([]string{"threads"}, c.args...)...)
 		if code != exitUsage || out != "" || !strings.Contains(err, c.want) {
