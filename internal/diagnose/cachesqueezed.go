@@ -116,10 +116,10 @@ func (c *Case) squeezed(v *cacheView, q *squeeze, set, earlier, later float64) V
 		start, end = "before", "now"
 	}
 	e := append(c.cacheEvidence(v),
-		c.figure("cache "+start, q.before, "bytes", q.from),
-		c.figure("cache "+end, q.after, "bytes", q.from),
+		c.figure("cache "+start, q.before, "bytes", q.from).as("cache-before-it-grew"),
+		c.figure("cache "+end, q.after, "bytes", q.from).as("cache-after-it-grew"),
 		c.figure("growth of other memory", q.grown, "bytes", q.other),
-		c.figure("of that "+q.kind, q.kindBy, "bytes", q.other),
+		c.figure("of that "+q.kind, q.kindBy, "bytes", q.other).as("growth-of-the-largest-kind"),
 		c.figure("re-reads before it grew", earlier, "pages/s", sample.VMRefaultFile),
 		c.figure("re-reads after it grew", later, "pages/s", sample.VMRefaultFile),
 		c.figure("what the victim re-reads", set, "bytes", sample.CacheReread))

@@ -319,7 +319,7 @@ func (c *Case) gauge(m sample.Metric) (float64, bool) { return c.w.Value(m, samp
 
 // figure makes evidence of a value read through a metric.
 func (c *Case) figure(name string, value float64, unit string, from sample.Metric) Evidence {
-	return Evidence{Name: name, Value: value, Unit: unit, Source: c.sourceOf(from)}
+	return Evidence{ID: idOf(name), Name: name, Value: value, Unit: unit, Source: c.sourceOf(from)}
 }
 
 // partOf is figure for a part of a thread's time. Where the number of threads could not
@@ -327,7 +327,7 @@ func (c *Case) figure(name string, value float64, unit string, from sample.Metri
 // any time, on average.
 func (c *Case) partOf(name string, share float64, from sample.Metric) Evidence {
 	if share > 1 {
-		return c.figure(name+", threads on average", share, "count", from)
+		return c.figure(name+", threads on average", share, "count", from).as(idOf(name))
 	}
 	return c.figure(name, share, "ratio", from)
 }
@@ -335,7 +335,7 @@ func (c *Case) partOf(name string, share float64, from sample.Metric) Evidence {
 // figureOf is figure where it is known whose value it is.
 func (c *Case) figureOf(name string, value float64, unit string, from sample.Metric, of sample.Entity) Evidence {
 	if s := c.w.Get(from, of); s != nil {
-		return Evidence{Name: name, Value: value, Unit: unit, Source: s.Source}
+		return Evidence{ID: idOf(name), Name: name, Value: value, Unit: unit, Source: s.Source}
 	}
 	return c.figure(name, value, unit, from)
 }

@@ -58,7 +58,7 @@ func cgroupIOThrottle() Cause {
 			s := c.w.Seconds()
 			unit := map[string]string{"read_bytes": "bytes/s", "write_bytes": "bytes/s", "reads": "count/s", "writes": "count/s"}[best.class]
 			e := []Evidence{
-				c.figure("limit of the cgroup ("+best.class+" a second)", best.limit, unit, sample.CgroupIOLimit),
+				c.figure("limit of the cgroup ("+best.class+" a second)", best.limit, unit, sample.CgroupIOLimit).as("limit-of-the-cgroup"),
 				c.figure("used", best.rate, unit, c.rateMetric(best.class)),
 				{Name: "time blocked", Value: c.victim.share(s), Unit: "ratio", Source: c.w.Source(sample.WaitIO)},
 			}

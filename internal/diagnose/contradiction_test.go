@@ -84,16 +84,16 @@ func TestContradicted(t *testing.T) {
 		evidence []Evidence
 		want     string
 	}{
-		{"cold-cache", []Evidence{{"page cache hit ratio", 1, "ratio", "x"}}, "page cache hit ratio"},
-		{"cold-cache", []Evidence{{"page cache hit ratio", 0.9, "ratio", "x"}}, ""},
-		{"cache-busting", []Evidence{{"re-read after eviction", 0.01, "ratio", "x"}}, "re-read"},
-		{"cgroup-cache-limit", []Evidence{{"memory used by the cgroup", 10, "bytes", "x"}, {"memory limit of the cgroup", 100, "bytes", "x"}}, "memory used"},
-		{"cgroup-cache-limit", []Evidence{{"memory used by the cgroup", 99, "bytes", "x"}, {"memory limit of the cgroup", 100, "bytes", "x"}}, ""},
-		{"cache-squeezed", []Evidence{{"cache at the start", 10, "bytes", "x"}, {"cache at the end", 100, "bytes", "x"}}, "cache at the start"},
-		{"cpu-bound", []Evidence{{"time blocked on I/O", 0.4, "ratio", "x"}}, "time blocked"},
-		{"sync-writes", []Evidence{{"time of one flush", -1, "seconds", "x"}}, "counted wrongly"},
-		{"sync-writes", []Evidence{{"time of one flush", math.Inf(1), "seconds", "x"}}, "counted wrongly"},
-		{Healthy, []Evidence{{"longest blocked process", 0.25, "ratio", "x"}}, "longest blocked"},
+		{"cold-cache", []Evidence{{Name: "page cache hit ratio", Value: 1, Unit: "ratio", Source: "x"}}, "page cache hit ratio"},
+		{"cold-cache", []Evidence{{Name: "page cache hit ratio", Value: 0.9, Unit: "ratio", Source: "x"}}, ""},
+		{"cache-busting", []Evidence{{Name: "re-read after eviction", Value: 0.01, Unit: "ratio", Source: "x"}}, "re-read"},
+		{"cgroup-cache-limit", []Evidence{{Name: "memory used by the cgroup", Value: 10, Unit: "bytes", Source: "x"}, {Name: "memory limit of the cgroup", Value: 100, Unit: "bytes", Source: "x"}}, "memory used"},
+		{"cgroup-cache-limit", []Evidence{{Name: "memory used by the cgroup", Value: 99, Unit: "bytes", Source: "x"}, {Name: "memory limit of the cgroup", Value: 100, Unit: "bytes", Source: "x"}}, ""},
+		{"cache-squeezed", []Evidence{{Name: "cache at the start", Value: 10, Unit: "bytes", Source: "x"}, {Name: "cache at the end", Value: 100, Unit: "bytes", Source: "x"}}, "cache at the start"},
+		{"cpu-bound", []Evidence{{Name: "time blocked on I/O", Value: 0.4, Unit: "ratio", Source: "x"}}, "time blocked"},
+		{"sync-writes", []Evidence{{Name: "time of one flush", Value: -1, Unit: "seconds", Source: "x"}}, "counted wrongly"},
+		{"sync-writes", []Evidence{{Name: "time of one flush", Value: math.Inf(1), Unit: "seconds", Source: "x"}}, "counted wrongly"},
+		{Healthy, []Evidence{{Name: "longest blocked process", Value: 0.25, Unit: "ratio", Source: "x"}}, "longest blocked"},
 	} {
 		got := k.contradicted(&Finding{Cause: c.cause, Evidence: c.evidence})
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {

@@ -52,7 +52,7 @@ func deviceErrors() Cause {
 				return c.toldErrors(&f)
 			}
 			e := []Evidence{
-				c.figure("failed requests of "+f.device, f.ops, "count", sample.BlockFailures),
+				c.figure("failed requests of "+f.device, f.ops, "count", sample.BlockFailures).as("failed-requests"),
 				c.figure("of all its requests", f.ops/max(all, f.ops), "ratio", sample.BlockOps),
 				c.figure("time until one fails", f.time/f.ops, "seconds", sample.BlockFailTime),
 			}
@@ -60,7 +60,7 @@ func deviceErrors() Cause {
 				return cmp.Or(cmp.Compare(f.kinds[b], f.kinds[a]), strings.Compare(a, b))
 			}) {
 				op, status, _ := strings.Cut(kind, " ")
-				e = append(e, c.figure(op+"s that ended with "+status, f.kinds[kind]/s, "count/s", sample.BlockFailures))
+				e = append(e, c.figure(op+"s that ended with "+status, f.kinds[kind]/s, "count/s", sample.BlockFailures).as("failures-of-a-kind"))
 			}
 			again, _ := c.w.SumWhere(sample.BlockRequeues, func(e sample.Entity) bool { return e.Device == f.device })
 			if again > 0 {

@@ -297,8 +297,8 @@ func (c *Case) deviceEvidence(d *deviceView) []Evidence {
 		return c.deviceEvidenceTold(d)
 	}
 	e := []Evidence{
-		c.figure("operations on "+c.device, d.ops, "count/s", sample.BlockOps),
-		c.figure("bandwidth of "+c.device, d.bytes, "bytes/s", sample.BlockBytes),
+		c.figure("operations on "+c.device, d.ops, "count/s", sample.BlockOps).as("operations"),
+		c.figure("bandwidth of "+c.device, d.bytes, "bytes/s", sample.BlockBytes).as("bandwidth"),
 		c.figure("latency", d.latency, "seconds", sample.BlockDeviceTime),
 		c.figure("of that queued before the device", d.queued, "ratio", sample.BlockQueueTime),
 		c.figure("mean in flight", d.depth, "count", sample.BlockDeviceTime),
@@ -308,7 +308,7 @@ func (c *Case) deviceEvidence(d *deviceView) []Evidence {
 		if d.baseBound {
 			name = "fastest percent of requests"
 		}
-		e = append(e, c.figure(name, d.base, "seconds", sample.BlockDepthTime))
+		e = append(e, c.figure(name, d.base, "seconds", sample.BlockDepthTime).as("base-latency"))
 	}
 	return e
 }

@@ -58,7 +58,7 @@ func (c *Case) healthy(excluded []Excluded, unchecked int) Finding {
 	}
 	c.w.Each(sample.DiskBusy, func(e sample.Entity, s *sample.Series) {
 		if e.Device == c.device {
-			f.Evidence = append(f.Evidence, Evidence{Name: "busiest device " + e.Device, Value: s.Sum() / c.w.Seconds(), Unit: "ratio", Source: s.Source})
+			f.Evidence = append(f.Evidence, Evidence{ID: "busiest-device", Name: "busiest device " + e.Device, Value: s.Sum() / c.w.Seconds(), Unit: "ratio", Source: s.Source})
 		}
 	})
 	return f

@@ -74,6 +74,7 @@ func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
 		r.Victim = c.victimCulprit()
 	}
 	c.beside(r)
+	identify(r.Findings)
 	return r
 }
 

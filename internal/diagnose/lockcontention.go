@@ -116,14 +116,14 @@ func lockContention() Cause {
 			waits, _ := c.w.Sum(sample.LockWaits, sample.Entity{PID: v.pid, Class: kind})
 			from := c.w.Get(sample.LockWait, sample.Entity{PID: v.pid, Class: kind}).Source
 			e := []Evidence{
-				{"time waiting for locks", v.locked(s), "ratio", from},
-				{"threads waiting for locks", v.lock / s, "count", from},
-				{"of that, for " + lockName(kind), of, "ratio", from},
-				{"waits for it", waits / s, "count/s", from},
+				{Name: "time waiting for locks", Value: v.locked(s), Unit: "ratio", Source: from},
+				{Name: "threads waiting for locks", Value: v.lock / s, Unit: "count", Source: from},
+				{ID: "of-the-waiting-for-one-lock", Name: "of that, for " + lockName(kind), Value: of, Unit: "ratio", Source: from},
+				{Name: "waits for it", Value: waits / s, Unit: "count/s", Source: from},
 			}
 			calls := c.lockCalls()
 			for _, call := range calls[:min(3, len(calls))] {
-				e = append(e, c.figure("of the waiting in "+call.name, call.share, "ratio", sample.LockWaitIn))
+				e = append(e, c.figure("of the waiting in "+call.name, call.share, "ratio", sample.LockWaitIn).as("waiting-in-one-call"))
 			}
 			own := c.of(sample.LockOwn) / max(c.seenLocks(), 1e-9)
 			if c.w.Has(sample.LockOwn) {

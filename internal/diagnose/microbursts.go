@@ -94,13 +94,13 @@ func microbursts() Cause {
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: c.deviceWeight() * gain, Culprit: k,
 				Evidence: []Evidence{
-					c.figure("operations on "+c.device+" on average", b.mean, "count/s", sample.BlockOps),
+					c.figure("operations on "+c.device+" on average", b.mean, "count/s", sample.BlockOps).as("operations-on-average"),
 					c.figure("in a burst", b.peak, "count/s", sample.BlockFineOps),
 					c.figure("bursts", float64(b.count)/c.w.Seconds(), "count/s", sample.BlockFineOps),
 					c.figure("mean length of a burst", b.length, "seconds", sample.BlockFineOps),
 					c.figure("operations of a burst", b.each, "count", sample.BlockFineOps),
 					c.figure("latency in bursts", b.latency, "seconds", sample.BlockFineTime),
-					c.figure(name, base, "seconds", sample.BlockDepthTime),
+					c.figure(name, base, "seconds", sample.BlockDepthTime).as("base-latency"),
 					c.figure("time of requests that is in bursts", b.share, "ratio", sample.BlockFineTime),
 					c.figure("of that led by the culprit", b.led, "ratio", sample.BlockFineTime),
 				},

@@ -38,7 +38,7 @@ func noisyNeighbour() Cause {
 			}
 			for _, op := range []string{"read", "write"} {
 				if b, _ := c.w.Sum(sample.BlockBytes, sample.Entity{PID: s.rival, Device: c.device, Class: op}); b > 0 {
-					e = append(e, c.figure("the culprit's "+op+"s", b/seconds, "bytes/s", sample.BlockBytes))
+					e = append(e, c.figure("the culprit's "+op+"s", b/seconds, "bytes/s", sample.BlockBytes).as("bytes-of-the-culprit"))
 				}
 			}
 			conf := confidence((s.latency/s.base-queueingRatio)/3+0.2, true) * (0.7 + 0.3*s.most.part(&s.rivals))

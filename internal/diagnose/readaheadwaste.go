@@ -55,7 +55,7 @@ func readaheadWaste() Cause {
 					c.figure("read amplification", amplification, "ratio", sample.CacheInserted),
 					c.figure("read into the cache", v.inserted*pageSize/s, "bytes/s", sample.CacheInserted),
 					c.figure("of that used", used*pageSize/s, "bytes/s", sample.CacheMisses),
-					c.figureOf("read-ahead of "+c.device, ahead, "bytes", sample.DeviceReadAhead, sample.Entity{Device: c.device}),
+					c.figureOf("read-ahead of "+c.device, ahead, "bytes", sample.DeviceReadAhead, sample.Entity{Device: c.device}).as("read-ahead"),
 					c.partOf("time blocked on reads", c.victim.shareOf(v.readWait, s), sample.WaitIO),
 				},
 				Disprove: "the pages read ahead being used soon after: the amplification then falls to 1",

@@ -186,7 +186,7 @@ func networkLimitsIO() Cause {
 			}
 			e := v.evidence(c, all)
 			if v.link != "" {
-				e = append(e, c.figure("of the speed of "+v.link, v.full, "ratio", sample.NetSpeed))
+				e = append(e, c.figure("of the speed of "+v.link, v.full, "ratio", sample.NetSpeed).as("of-the-speed-of-the-link"))
 			}
 			return Verdict{
 				Answer: Yes, Confidence: 0.85, Weight: c.part(all), Culprit: Culprit{File: m.point, Device: cmp.Or(v.link, m.from)}, Evidence: e,

@@ -21,6 +21,7 @@ const (
 // Evidence is one figure that speaks for or against a cause. Unit is a base
 // unit of sample.Unit or a rate of one ("bytes/s", "count/s").
 type Evidence struct {
+	ID     string  `json:"id"` // of the figure, for programs: stays the same when the words of Name change
 	Name   string  `json:"name"`
 	Value  float64 `json:"value"`
 	Unit   string  `json:"unit"`

@@ -149,7 +149,7 @@ func (c *Case) sharingEvidence(s *sharing) []Evidence {
 	}
 	return []Evidence{
 		c.figure("its request takes", s.latency, "seconds", sample.BlockDeviceTime),
-		c.figure(name, s.base, "seconds", sample.BlockDepthTime),
+		c.figure(name, s.base, "seconds", sample.BlockDepthTime).as("base-latency"),
 		c.figure("its requests in flight", s.own.time/seconds, "count", sample.BlockDeviceTime),
 		c.figure("others' requests in flight", s.others.time/seconds, "count", sample.BlockDeviceTime),
 		c.figure("of its waiting, for requests to begin", c.part(s.outside), "ratio", sample.WaitIO),

@@ -57,8 +57,8 @@ func tinyCalls() Cause {
 				Answer: Yes, Confidence: confidence((calls/s-smallCalls)/100_000+0.3, c.victim.known),
 				Weight: system / c.victim.awake(), WeightOf: OfTime, Culprit: k,
 				Evidence: []Evidence{
-					c.figure(op+" calls", calls/s, "count/s", m),
-					c.figure("bytes of one "+op, size, "bytes", m),
+					c.figure(op+" calls", calls/s, "count/s", m).as("calls"),
+					c.figure("bytes of one "+op, size, "bytes", m).as("bytes-of-one-call"),
 					c.figure("processor time of one, in the kernel", system/calls, "seconds", sample.ProcSystem),
 					c.figure("processor time that is the kernel's", system/c.victim.cpu, "ratio", sample.ProcSystem),
 					c.figure("time on a processor", c.victim.cpu/s, "ratio", sample.ProcUser),

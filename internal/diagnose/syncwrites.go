@@ -37,9 +37,9 @@ func syncWrites() Cause {
 			for _, op := range []string{"flush", "write"} {
 				key := sample.Entity{Device: c.device, Class: op}
 				if n, ok := c.w.Sum(sample.BlockOps, key); ok && n > 0 {
-					e = append(e, c.figure(op+" requests to "+c.device, n/s, "count/s", sample.BlockOps))
+					e = append(e, c.figure(op+" requests to "+c.device, n/s, "count/s", sample.BlockOps).as("sync-requests"))
 					if t, ok := c.w.Sum(sample.BlockDeviceTime, key); ok {
-						e = append(e, c.figure("time of one "+op, t/n, "seconds", sample.BlockDeviceTime))
+						e = append(e, c.figure("time of one "+op, t/n, "seconds", sample.BlockDeviceTime).as("time-of-one-sync-request"))
 					}
 				}
 			}

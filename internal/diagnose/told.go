@@ -341,12 +341,12 @@ func (c *Case) noCapTold(d *deviceView) Verdict {
 // deviceEvidenceTold is what every device cause shows of a text.
 func (c *Case) deviceEvidenceTold(d *deviceView) []Evidence {
 	e := append(c.callEvidence(), []Evidence{
-		c.figure("operations on "+cmp.Or(c.device, "the device"), d.ops, "count/s", sample.BlockOps),
+		c.figure("operations on "+cmp.Or(c.device, "the device"), d.ops, "count/s", sample.BlockOps).as("operations"),
 		c.figure("latency", d.latency, "seconds", sample.BlockDeviceTime),
 		c.figure("mean in flight", d.depth, "count", sample.BlockBinTime),
 	}...)
 	if d.bytes > 0 {
-		e = append(e, c.figure("bandwidth of "+cmp.Or(c.device, "the device"), d.bytes, "bytes/s", sample.BlockBytes))
+		e = append(e, c.figure("bandwidth of "+cmp.Or(c.device, "the device"), d.bytes, "bytes/s", sample.BlockBytes).as("bandwidth"))
 	}
 	if busy, ok := c.w.Sum(sample.DiskBusy, sample.Entity{Device: c.device}); ok {
 		e = append(e, Evidence{Name: "of the time with I/O in flight", Value: busy / c.w.Seconds(), Unit: "ratio", Source: c.toldOn(sample.DiskBusy)})
@@ -356,7 +356,7 @@ func (c *Case) deviceEvidenceTold(d *deviceView) []Evidence {
 		if d.baseBound {
 			name = "fastest percent of requests"
 		}
-		one := c.figure(name, d.base, "seconds", sample.BlockDepthTime)
+		one := c.figure(name, d.base, "seconds", sample.BlockDepthTime).as("base-latency")
 		if d.assumed {
 			one.Name, one.Source = "one request alone, at most", "worked out from the time busy"
 		}
@@ -374,8 +374,8 @@ func (c *Case) callEvidence() []Evidence {
 	}{{"read", sample.ProcReadCalls}, {"write", sample.ProcWriteCalls}, {"sync", sample.ProcSyncCalls}} {
 		t, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: c.victim.pid, Class: k.class})
 		if n := c.of(k.calls); ok && n > 0 {
-			out = append(out, c.figure(k.class+"s of "+c.victim.process.Comm, n/c.w.Seconds(), "count/s", k.calls),
-				Evidence{Name: "time of one " + k.class, Value: t / n, Unit: "seconds",
+			out = append(out, c.figure(k.class+"s of "+c.victim.process.Comm, n/c.w.Seconds(), "count/s", k.calls).as("calls"),
+				Evidence{ID: "time-of-one-call", Name: "time of one " + k.class, Value: t / n, Unit: "seconds",
 					Source: c.w.Get(sample.CallTime, sample.Entity{PID: c.victim.pid, Class: k.class}).Source})
 		}
 	}

@@ -110,9 +110,9 @@ func (c *Case) toldVerdict(v *cacheView, margin float64, decided Evidence) Verdi
 	}
 	if d.known && d.why == "" {
 		if read, ok := c.w.Sum(sample.DiskReadBytes, sample.Entity{Device: c.device}); ok {
-			e = append(e, c.figure("read from "+c.device, read/c.w.Seconds(), "bytes/s", sample.DiskReadBytes))
+			e = append(e, c.figure("read from "+c.device, read/c.w.Seconds(), "bytes/s", sample.DiskReadBytes).as("read-from-the-device"))
 		}
-		e = append(e, c.figure("latency of "+c.device, d.latency, "seconds", sample.BlockDeviceTime),
+		e = append(e, c.figure("latency of "+c.device, d.latency, "seconds", sample.BlockDeviceTime).as("latency"),
 			c.figure("mean in flight", d.depth, "count", sample.BlockBinTime))
 	}
 	if avail, ok := c.gauge(sample.MemAvailable); ok {
@@ -191,7 +191,7 @@ func (c *Case) dirtyTold() Verdict {
 		e = append(e, c.figure("mean time of one write", wait/calls, "seconds", sample.CallTime))
 	}
 	if n, ok := c.w.Sum(sample.DiskWrites, sample.Entity{Device: c.device}); ok && n > 0 {
-		e = append(e, c.figure("writes to "+c.device, n/s, "count/s", sample.DiskWrites))
+		e = append(e, c.figure("writes to "+c.device, n/s, "count/s", sample.DiskWrites).as("writes-to-the-device"))
 	}
 	k := c.victimCulprit()
 	k.Device = c.device

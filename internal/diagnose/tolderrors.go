@@ -14,12 +14,12 @@ import (
 // log says neither how many requests went well nor how long it took to fail.
 func (c *Case) toldErrors(f *failures) Verdict {
 	var all float64
-	e := []Evidence{c.figure("failures of "+f.device, f.ops, "count", sample.BlockFailures)}
+	e := []Evidence{c.figure("failures of "+f.device, f.ops, "count", sample.BlockFailures).as("failures")}
 	for _, kind := range slices.SortedFunc(maps.Keys(f.kinds), func(a, b string) int {
 		return cmp.Or(cmp.Compare(f.kinds[b], f.kinds[a]), strings.Compare(a, b))
 	}) {
 		op, status, _ := strings.Cut(kind, " ")
-		e = append(e, c.figure(op+"s that ended with "+status, f.kinds[kind], "count", sample.BlockFailures))
+		e = append(e, c.figure(op+"s that ended with "+status, f.kinds[kind], "count", sample.BlockFailures).as("failures-of-a-kind"))
 	}
 	c.w.Each(sample.BlockFailures, func(_ sample.Entity, s *sample.Series) { all += s.Sum() })
 	do := fmt.Sprintf("look at %s itself (smartctl -a, nvme smart-log), then at its cable, port and controller; save the data and replace what is broken", f.device)
@@ -53,7 +53,7 @@ func (c *Case) toldFaults() (Verdict, bool) {
 	var e []Evidence
 	c.w.Each(sample.DeviceFaults, func(of sample.Entity, s *sample.Series) {
 		if of.Device == device && s.Last() > 0 {
-			e = append(e, Evidence{Name: device + ": " + of.Class, Value: s.Last(), Unit: "count", Source: s.Source})
+			e = append(e, Evidence{ID: "device-faults", Name: device + ": " + of.Class, Value: s.Last(), Unit: "count", Source: s.Source})
 		}
 	})
 	slices.SortFunc(e, func(a, b Evidence) int { return cmp.Or(cmp.Compare(b.Value, a.Value), strings.Compare(a.Name, b.Name)) })

@@ -133,11 +133,11 @@ func (c *Case) toldNeighbour(missing string) Verdict {
 	}
 	p := c.w.Processes[pid]
 	e := []Evidence{
-		c.figure("of all bytes read and written, those of "+p.Comm, share, "ratio", sample.ProcWriteBytes),
-		c.figure("time that "+c.victim.process.Comm+" waits", c.victim.share(c.w.Seconds()), "ratio", sample.ProcBlkioDelay),
+		c.figure("of all bytes read and written, those of "+p.Comm, share, "ratio", sample.ProcWriteBytes).as("of-all-bytes"),
+		c.figure("time that "+c.victim.process.Comm+" waits", c.victim.share(c.w.Seconds()), "ratio", sample.ProcBlkioDelay).as("time-that-the-victim-waits"),
 	}
 	own := c.of(sample.ProcReadBytes) + c.of(sample.ProcWriteBytes)
-	e = append(e, c.figure("read and written by "+c.victim.process.Comm, own/c.w.Seconds(), "bytes/s", sample.ProcReadBytes))
+	e = append(e, c.figure("read and written by "+c.victim.process.Comm, own/c.w.Seconds(), "bytes/s", sample.ProcReadBytes).as("read-and-written"))
 	return Verdict{
 		Answer: Yes, Confidence: confidence((share-othersLimit)/(1-othersLimit), false), Weight: share,
 		Culprit: Culprit{PID: pid, Comm: p.Comm, Cgroup: p.IOCgroup, Device: c.device}, Evidence: e,
@@ -174,11 +174,11 @@ func (c *Case) toldSync() Verdict {
 	}
 	var e []Evidence
 	if share >= waitShareLimit {
-		e = append(e, c.figure("time that "+journal+" waits", share, "ratio", sample.ProcBlkioDelay))
+		e = append(e, c.figure("time that "+journal+" waits", share, "ratio", sample.ProcBlkioDelay).as("time-that-the-journal-waits"))
 	}
 	if flush >= waitShareLimit {
-		e = append(e, c.figure("time of flushes of "+c.device, flush, "ratio", sample.DiskFlushTime),
-			c.figure("flushes of "+c.device, flushes, "count/s", sample.DiskFlushes))
+		e = append(e, c.figure("time of flushes of "+c.device, flush, "ratio", sample.DiskFlushTime).as("time-of-flushes"),
+			c.figure("flushes of "+c.device, flushes, "count/s", sample.DiskFlushes).as("flushes"))
 	}
 	d := c.deviceTold()
 	if d.known && d.why == "" {

@@ -32,7 +32,7 @@ func writebackInterference() Cause {
 			flushed, _ := c.w.Sum(sample.WritebackBytes, sample.Entity{Device: c.device})
 			e := append(c.sharingEvidence(&s),
 				c.figure("of the others', writeback", s.flusher.time/s.others.time, "ratio", sample.BlockDeviceTime),
-				c.figure("written back to "+c.device, flushed/seconds, "bytes/s", sample.WritebackBytes))
+				c.figure("written back to "+c.device, flushed/seconds, "bytes/s", sample.WritebackBytes).as("written-back"))
 			if bg, ok := c.gauge(sample.VMDirtyBg); ok {
 				e = append(e, c.figure("writeback begins at", bg, "bytes", sample.VMDirtyBg))
 			}

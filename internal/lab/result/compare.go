@@ -131,7 +131,7 @@ func (r *Comparison) judge() {
 			name string
 			v    float64
 		}{{"A", f.A}, {"B", f.B}} {
-			evidence = append(evidence, diagnose.Evidence{Name: f.Phase + ", " + f.Load + ": rate of " + side.name, Value: side.v, Unit: f.Unit, Source: "iocause lab load"})
+			evidence = append(evidence, diagnose.Evidence{ID: "rate", Name: f.Phase + ", " + f.Load + ": rate of " + side.name, Value: side.v, Unit: f.Unit, Source: "iocause lab load"})
 		}
 	}
 	missing := ""

@@ -81,7 +81,7 @@ func (d *Difference) compareFindings(sides [2]*side) {
 			if !ok {
 				n = len(d.Evidence)
 				seen[key] = n
-				d.Evidence = append(d.Evidence, Evidence{Cause: r.Findings[0].Cause, Name: e.Name, Unit: e.Unit, Source: e.Source})
+				d.Evidence = append(d.Evidence, Evidence{Cause: r.Findings[0].Cause, ID: e.ID, Name: e.Name, Unit: e.Unit, Source: e.Source})
 			}
 			v := e.Value
 			if i == 0 {

@@ -53,6 +53,7 @@ type State struct {
 // Evidence is a figure that proves a cause; null where a side has it not.
 type Evidence struct {
 	Cause  diagnose.ID `json:"cause"`
+	ID     string      `json:"id"` // of the figure, as in a finding
 	Name   string      `json:"name"`
 	Unit   string      `json:"unit"`
 	Source string      `json:"source"`
