@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"iocause/internal/bpf/bpftest"
-	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/lab/labtest"
 	"iocause/internal/sample"
@@ -31,15 +30,10 @@ func machine(t *testing.T, requirements ...string) *lab.Env {
 		t.Skip("it takes seconds")
 	}
 	labtest.Need(t, requirements...)
-	e, err := lab.New(host.Live(), "")
+	e, err := labtest.New(t, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return e
 }
 

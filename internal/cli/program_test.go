@@ -23,6 +23,7 @@ import (
 	"iocause/internal/console"
 	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/source"
 )
 
@@ -197,15 +198,10 @@ func (r run) do(t *testing.T) (code int, stdout, stderr string) {
 // that goes with the test.
 func smallCgroup(t *testing.T, limit int64) (*lab.Env, *lab.Cgroup) {
 	t.Helper()
-	env, err := lab.New(host.Live(), "")
+	env, err := labtest.New(t, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := env.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	small, err := env.Cgroup("small", &lab.Limits{Memory: limit})
 	if errors.Is(err, lab.ErrNoCgroup) {
 		bpftest.Need(t, "cgroup", err)

@@ -22,7 +22,7 @@ func TestNeighboursAreCountedByName(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, content := range map[string]string{
-			"comm": comm + "\n", "io": fmt.Sprintf("rchar: 99\nread_bytes: %d\nwrite_bytes: %d\n", read, written),
+			"comm": comm + "\n", "io": fmt.Sprintf("rchar: 99\nwchar: 0\nsyscr: 1\nsyscw: 0\nread_bytes: %d\nwrite_bytes: %d\n", read, written),
 		} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 				t.Fatal(err)

@@ -105,15 +105,19 @@ func ObserveOnce(t *testing.T, open func(*host.Host) (sample.Source, error), f f
 		}
 	}()
 	r := sample.NewRecorder(time.Now())
-	if err := p.Collect(sample.First, r); err != nil {
-		t.Fatal(err)
-	}
+	Collect(t, p, sample.First, r)
 	f()
 	r.At(time.Now())
-	if err := p.Collect(sample.Last, r); err != nil {
+	Collect(t, p, sample.Last, r)
+	return r.Window(time.Now())
+}
+
+// Collect collects a source once.
+func Collect(t testing.TB, s sample.Source, phase sample.Phase, r *sample.Recorder) {
+	t.Helper()
+	if err := s.Collect(phase, r); err != nil {
 		t.Fatal(err)
 	}
-	return r.Window(time.Now())
 }
 
 // File makes a file of n pages of 4096 bytes on a real disk, written out and

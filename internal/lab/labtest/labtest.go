@@ -23,3 +23,18 @@ func Need(t testing.TB, requirements ...string) {
 		}
 	}
 }
+
+// New makes an environment that is taken down with the test; dir is its scratch
+// folder, "" for the usual one. The error says what the machine lacks.
+func New(t testing.TB, dir string) (*lab.Env, error) {
+	t.Helper()
+	env, err := lab.New(host.Live(), dir)
+	if err == nil {
+		t.Cleanup(func() {
+			if err := env.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return env, err
+}

@@ -9,21 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
-	"iocause/internal/host"
-	"iocause/internal/lab"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/sample"
 )
 
 // A loop device whose file ends half way fails every read behind that.
 func TestFailedAndLoneReadsAreCountedOneByOne(t *testing.T) {
 	const good, bad = 101, 211 // primes
-	env, err := lab.New(host.Live(), "")
+	env, err := labtest.New(t, "")
 	bpftest.Need(t, "loop", err)
-	t.Cleanup(func() {
-		if err := env.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	disk, err := env.Loop("disk", 16<<20, "", false)
 	bpftest.Need(t, "loop", err)
 	if err := env.Break("disk", 8<<20); err != nil {

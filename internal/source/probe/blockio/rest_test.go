@@ -44,9 +44,7 @@ func TestRowsThatRest(t *testing.T) {
 	collect := func(phase sample.Phase) {
 		t.Helper()
 		p.sweep = bpf.Sweep{} // which is due
-		if err := p.Collect(phase, r); err != nil {
-			t.Fatal(err)
-		}
+		bpftest.Collect(t, p, phase, r)
 	}
 	device := sample.Entity{Device: p.lookup.Disk(dev), Class: "read"}
 	check := func(when string, w *sample.Window, ofEnded, ofSelf float64) {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
-	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/sample"
 )
 
@@ -24,13 +24,8 @@ const count = 7
 // in a cgroup ran dd on a disk of 16 MiB.
 func heldBack(t *testing.T, iops int64, args ...string) map[string]float64 {
 	t.Helper()
-	env, err := lab.New(host.Live(), "")
+	env, err := labtest.New(t, "")
 	bpftest.Need(t, "loop", err)
-	t.Cleanup(func() {
-		if err := env.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	disk, err := env.Loop("disk", 16<<20, "", false)
 	bpftest.Need(t, "loop", err)
 	var st unix.Stat_t
@@ -110,13 +105,8 @@ func TestHeldBackInRoot(t *testing.T) {
 	if _, err := os.Stat(file); err != nil {
 		t.Skipf("the root cgroup has no I/O limits here: %v", err)
 	}
-	env, err := lab.New(host.Live(), "")
+	env, err := labtest.New(t, "")
 	bpftest.Need(t, "loop", err)
-	t.Cleanup(func() {
-		if err := env.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	disk, err := env.Loop("disk", 16<<20, "", false)
 	bpftest.Need(t, "loop", err)
 	var st unix.Stat_t

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
-	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/sample"
 )
 
@@ -40,15 +40,10 @@ func served(t *testing.T, heads int, delay time.Duration) (path string, set func
 	if os.Geteuid() != 0 {
 		bpftest.Need(t, "bpf", errors.New("root"))
 	}
-	env, err := lab.New(host.Live(), t.TempDir())
+	env, err := labtest.New(t, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := env.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	path, err = env.ServeFile(os.Args[0], "slow", &lab.ServedFile{Size: fileBytes, Heads: heads}, delay)
 	if err != nil {
 		t.Fatal(err)

@@ -25,9 +25,7 @@ func TestRowsOfEndedProcesses(t *testing.T) {
 	observe := func(phase sample.Phase) *sample.Window {
 		t.Helper()
 		p.sweep = bpf.Sweep{} // which is due
-		if err := p.Collect(phase, r); err != nil {
-			t.Fatal(err)
-		}
+		bpftest.Collect(t, p, phase, r)
 		return r.NextWindow(time.Now())
 	}
 	observe(sample.First)

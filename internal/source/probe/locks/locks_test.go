@@ -114,9 +114,7 @@ func sleepOnFutexes(t *testing.T, value uint32, n int) (w *sample.Window, took t
 	r := sample.NewRecorder(time.Now())
 	collect := func(phase sample.Phase) {
 		r.At(time.Now())
-		if err := p.Collect(phase, r); err != nil {
-			t.Fatal(err)
-		}
+		bpftest.Collect(t, p, phase, r)
 	}
 	collect(sample.First)
 	word := value
@@ -185,9 +183,7 @@ func TestFollowingEnds(t *testing.T) {
 	r := sample.NewRecorder(time.Now())
 	collect := func(phase sample.Phase) {
 		r.At(time.Now())
-		if err := p.Collect(phase, r); err != nil {
-			t.Fatal(err)
-		}
+		bpftest.Collect(t, p, phase, r)
 	}
 	follow := func() {
 		for p.following.IsZero() {
@@ -269,9 +265,7 @@ func TestWaitThatLasts(t *testing.T) {
 			time.Sleep(300 * time.Millisecond)
 		}
 		r.At(time.Now())
-		if err := p.Collect(phase, r); err != nil {
-			t.Fatal(err)
-		}
+		bpftest.Collect(t, p, phase, r)
 	}
 	w := r.Window(time.Now())
 	<-done

@@ -31,9 +31,7 @@ func TestRowsOfEndedProcesses(t *testing.T) {
 	collect := func(phase sample.Phase) {
 		t.Helper()
 		r.At(time.Now())
-		if err := p.Collect(phase, r); err != nil {
-			t.Fatal(err)
-		}
+		bpftest.Collect(t, p, phase, r)
 	}
 	collect(sample.First)
 	shortID, longID := bpftest.ID(t, short), bpftest.ID(t, long)
@@ -120,9 +118,7 @@ func TestPathsOfFilesThatNobodyUses(t *testing.T) {
 	observe := func(phase sample.Phase) *sample.Window {
 		t.Helper()
 		r.At(time.Now())
-		if err := p.Collect(phase, r); err != nil {
-			t.Fatal(err)
-		}
+		bpftest.Collect(t, p, phase, r)
 		return r.NextWindow(time.Now())
 	}
 	has := func() (kept bool) {

@@ -63,9 +63,7 @@ func observe(t *testing.T, path string, jobs ...string) *figures {
 	t.Helper()
 	p, r := opened(t)
 	cmd := run(t, jobs...)
-	if err := p.Collect(sample.Last, r); err != nil {
-		t.Fatal(err)
-	}
+	bpftest.Collect(t, p, sample.Last, r)
 	f := &figures{window: r.Window(time.Now()), ways: p.Ways(), pid: cmd.Process.Pid, usage: cmd.ProcessState.SysUsage().(*syscall.Rusage)}
 	f.file = bpftest.ID(t, path)
 	f.window.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
@@ -83,9 +81,7 @@ func opened(t *testing.T) (*Probe, *sample.Recorder) {
 	t.Cleanup(func() { p.Close() })
 	p.sampler.pace.above = math.Inf(1) // figures are compared exactly
 	r := sample.NewRecorder(time.Now())
-	if err := p.Collect(sample.First, r); err != nil {
-		t.Fatal(err)
-	}
+	bpftest.Collect(t, p, sample.First, r)
 	return p, r
 }
 

@@ -104,9 +104,7 @@ func TestRowsOfEndedProcessesGo(t *testing.T) {
 		}
 		return n
 	}
-	if err := p.Collect(sample.IntervalEnd, r); err != nil {
-		t.Fatal(err)
-	}
+	bpftest.Collect(t, p, sample.IntervalEnd, r)
 	w := r.NextWindow(time.Now())
 	told := 0
 	w.Each(sample.WaitWorst, func(e sample.Entity, _ *sample.Series) {
@@ -118,9 +116,7 @@ func TestRowsOfEndedProcessesGo(t *testing.T) {
 		t.Errorf("%d processes are told of, want %d", told, jobs)
 	}
 	before := rows()
-	if err := p.Collect(sample.Last, r); err != nil {
-		t.Fatal(err)
-	}
+	bpftest.Collect(t, p, sample.Last, r)
 	if after := rows(); after > before-jobs {
 		t.Errorf("%d rows after the next window, %d before: those of %d that ended are still there", after, before, jobs)
 	}

@@ -36,17 +36,13 @@ func atEnd(t *testing.T, w *Watch, r *sample.Recorder, phase sample.Phase) {
 			break
 		}
 		if !looking { // it was too short to tell anything
-			if err := w.Collect(sample.IntervalEnd, r); err != nil {
-				t.Fatal(err)
-			}
+			bpftest.Collect(t, w, sample.IntervalEnd, r)
 		}
 		if time.Since(began) > 30*time.Second {
 			t.Fatal("no look ended in half a minute")
 		}
 	}
-	if err := w.Collect(phase, r); err != nil {
-		t.Fatal(err)
-	}
+	bpftest.Collect(t, w, phase, r)
 }
 
 // readCalls is the kernel's count of a process's read calls.
@@ -108,9 +104,7 @@ func TestWatchScalesToAllReads(t *testing.T) {
 	}
 	for try := 1; ; try++ {
 		r := sample.NewRecorder(time.Now())
-		if err := w.Collect(sample.First, r); err != nil {
-			t.Fatal(err)
-		}
+		bpftest.Collect(t, w, sample.First, r)
 		calls := readCalls(t, cmd.Process.Pid)
 		for range looks - 1 {
 			atEnd(t, w, r, sample.IntervalEnd)
@@ -238,9 +232,7 @@ func TestWatchWithoutALookSaysNothing(t *testing.T) {
 	w := watching(t, Pace{Length: time.Second, Every: func() time.Duration { return time.Hour }})
 	r := sample.NewRecorder(time.Now())
 	for _, phase := range []sample.Phase{sample.First, sample.Tick, sample.IntervalEnd, sample.Last} {
-		if err := w.Collect(phase, r); err != nil {
-			t.Fatal(err)
-		}
+		bpftest.Collect(t, w, phase, r)
 	}
 	window := r.Window(time.Now())
 	for _, m := range WatchMetrics() {

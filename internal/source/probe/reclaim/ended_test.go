@@ -24,9 +24,7 @@ func TestRowsOfEndedProcesses(t *testing.T) {
 		collect := func(phase sample.Phase) {
 			t.Helper()
 			p.sweep = bpf.Sweep{} // which is due
-			if err := p.Collect(phase, r); err != nil {
-				t.Fatal(err)
-			}
+			bpftest.Collect(t, p, phase, r)
 		}
 		collect(sample.First)
 		ended, self := uint32(bpftest.Ended(t)), uint32(os.Getpid())

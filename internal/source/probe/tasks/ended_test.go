@@ -30,9 +30,7 @@ func TestEndedProcesses(t *testing.T) {
 	}
 	stolen := bpftest.Stolen(t)
 	r := sample.NewRecorder(time.Now())
-	if err := p.Collect(sample.First, r); err != nil {
-		t.Fatal(err)
-	}
+	bpftest.Collect(t, p, sample.First, r)
 	want := map[int]time.Duration{}
 	run := func(n int) {
 		for range n {
@@ -45,9 +43,7 @@ func TestEndedProcesses(t *testing.T) {
 	}
 	run(13)
 	p.sweep = bpf.Sweep{} // due
-	if err := p.Collect(sample.Tick, r); err != nil {
-		t.Fatal(err)
-	}
+	bpftest.Collect(t, p, sample.Tick, r)
 	run(10)
 	hold.Close()
 	if err := older.Wait(); err != nil {
@@ -55,9 +51,7 @@ func TestEndedProcesses(t *testing.T) {
 	}
 	want[older.Process.Pid] = older.ProcessState.UserTime() + older.ProcessState.SystemTime()
 	time.Sleep(time.Second) // they are freed when all processors have passed a quiet state, which a busy host delays
-	if err := p.Collect(sample.Last, r); err != nil {
-		t.Fatal(err)
-	}
+	bpftest.Collect(t, p, sample.Last, r)
 	w := r.Window(time.Now())
 	slack := bpftest.Stolen(t) - stolen
 	for pid, used := range want {

@@ -151,9 +151,7 @@ func TestKnownWork(t *testing.T) {
 	collect := func(phase sample.Phase) {
 		t.Helper()
 		r.At(time.Now())
-		if err := p.Collect(phase, r); err != nil {
-			t.Fatal(err)
-		}
+		bpftest.Collect(t, p, phase, r)
 	}
 	first := look()
 	collect(sample.First)

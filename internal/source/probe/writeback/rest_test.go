@@ -39,9 +39,7 @@ func TestFilesThatRest(t *testing.T) {
 	}
 	observe := func(phase sample.Phase) (bytes float64, rows int) {
 		t.Helper()
-		if err := p.Collect(phase, r); err != nil {
-			t.Fatal(err)
-		}
+		bpftest.Collect(t, p, phase, r)
 		w := r.NextWindow(time.Now())
 		w.Each(sample.WritebackBytes, func(e sample.Entity, s *sample.Series) {
 			if e.File == id {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"iocause/internal/bpf/bpftest"
-	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/sample"
 )
 
@@ -50,16 +50,10 @@ func TestBytesByFile(t *testing.T) {
 // Two writers in memory cgroups of their own: each cgroup has exactly what its
 // writer wrote.
 func TestBytesByCgroup(t *testing.T) {
-	h := host.Live()
-	env, err := lab.New(h, t.TempDir())
+	env, err := labtest.New(t, t.TempDir())
 	if err != nil {
 		bpftest.Need(t, "cgroup", err)
 	}
-	defer func() {
-		if err := env.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
 	type writer struct {
 		cgroup *lab.Cgroup
 		path   string
