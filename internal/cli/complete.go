@@ -1,26 +1,15 @@
 package cli
 
 import (
-	"errors"
-	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"iocause/experiments"
-	"iocause/internal/detect"
-	"iocause/internal/diagnose"
 	"iocause/internal/filters"
 	"iocause/internal/host"
-	"iocause/internal/lab"
-	"iocause/internal/parse"
-	"iocause/internal/replay"
-	"iocause/internal/store/incidents"
+	"iocause/internal/offers"
 	"iocause/internal/tool/profile"
-	"iocause/internal/tool/query"
-	"iocause/scenarios"
 )
 
 // offering finds the values that a shell can offer for a flag or an argument which
@@ -88,11 +77,11 @@ func valuesOf(h *host.Host, f *pflag.Flag) (offering, cobra.ShellCompDirective) 
 	case "fail-on":
 		return listOfThese(answers()), noFiles | cobra.ShellCompDirectiveNoSpace
 	case "cause":
-		return causes, noFiles
+		return plain(offers.Causes), noFiles
 	case "as":
-		return recognised, noFiles
+		return plain(offers.Tools), noFiles
 	case "filter":
-		return scenarioNames, noFiles
+		return plain(offers.Scenarios), noFiles
 	case "dir", "scratch", "keep":
 		return func(*cobra.Command, string) []filters.Offer { return nil }, cobra.ShellCompDirectiveFilterDirs
 	}
@@ -107,37 +96,34 @@ func argumentsOf(c *cobra.Command) (offering, cobra.ShellCompDirective) {
 	case "export":
 		return incidentNumbers, noFiles
 	case "baseline":
-		return signals, noFiles
+		return plain(offers.Signals), noFiles
 	case "query":
 		return seriesNames, noFiles | cobra.ShellCompDirectiveNoSpace
 	case "lab run":
-		return experimentNames, 0
+		return plain(offers.Experiments), 0
 	}
 	return nil, 0
 }
 
 func oneOfThese(words []string) offering {
-	return func(_ *cobra.Command, begin string) []filters.Offer { return filters.Begin(named(words), begin) }
+	return func(_ *cobra.Command, begin string) []filters.Offer { return offers.Words(words, begin) }
 }
 
-// listOfThese offers the last of several words with commas between them.
 func listOfThese(words []string) offering {
-	return func(_ *cobra.Command, begin string) []filters.Offer {
-		before := begin[:strings.LastIndexByte(begin, ',')+1]
-		all := filters.Begin(named(words), begin[len(before):])
-		for i := range all {
-			all[i].Value = before + all[i].Value
-		}
-		return all
-	}
+	return func(_ *cobra.Command, begin string) []filters.Offer { return offers.List(words, begin) }
 }
 
-func named(words []string) []filters.Offer {
-	var all []filters.Offer
-	for _, w := range words {
-		all = append(all, filters.Offer{Value: w})
-	}
-	return all
+// plain is an offering that the command line before it does not change.
+func plain(offer func(begin string) []filters.Offer) offering {
+	return func(_ *cobra.Command, begin string) []filters.Offer { return offer(begin) }
+}
+
+func incidentNumbers(c *cobra.Command, begin string) []filters.Offer {
+	return offers.Incidents(agentDir(c), begin)
+}
+
+func seriesNames(c *cobra.Command, begin string) []filters.Offer {
+	return offers.Series(c.Context(), agentDir(c), begin)
 }
 
 // onThisMachine offers what there is here; of a recording, which may be another
@@ -157,90 +143,4 @@ func agentDir(c *cobra.Command) string {
 		return f.Value.String()
 	}
 	return stateDir
-}
-
-func incidentNumbers(c *cobra.Command, begin string) []filters.Offer {
-	list, err := incidents.List(filepath.Join(agentDir(c), incidentsIn))
-	if err != nil {
-		return nil // there is no agent here
-	}
-	var all []filters.Offer
-	for _, e := range list {
-		what := replay.Stamp(e.Meta.What.Start) + " " + e.Meta.Cause
-		all = append(all, filters.Offer{Value: strconv.Itoa(e.Number), What: strings.TrimSpace(what)})
-	}
-	return filters.Begin(all, begin)
-}
-
-func causes(_ *cobra.Command, begin string) []filters.Offer {
-	var all []filters.Offer
-	for _, c := range diagnose.List() {
-		all = append(all, filters.Offer{Value: string(c.ID), What: c.Title})
-	}
-	return filters.Begin(all, begin)
-}
-
-func recognised(_ *cobra.Command, begin string) []filters.Offer {
-	var all []filters.Offer
-	for _, t := range parse.List() {
-		all = append(all, filters.Offer{Value: t.Name, What: t.What})
-	}
-	return filters.Begin(all, begin)
-}
-
-func signals(_ *cobra.Command, begin string) []filters.Offer {
-	var all []filters.Offer
-	for _, s := range detect.Signals() {
-		all = append(all, filters.Offer{Value: s.Name, What: s.Help})
-	}
-	return filters.Begin(all, begin)
-}
-
-func scenarioNames(_ *cobra.Command, begin string) []filters.Offer {
-	every, err := lab.ReadAll(scenarios.Files, ".")
-	if err != nil {
-		return nil
-	}
-	var all []filters.Offer
-	for _, s := range every {
-		all = append(all, filters.Offer{Value: s.Name, What: s.Title})
-	}
-	return filters.Begin(all, begin)
-}
-
-func experimentNames(_ *cobra.Command, begin string) []filters.Offer {
-	files, err := experiments.Files.ReadDir(".")
-	if err != nil {
-		return nil
-	}
-	var all []filters.Offer
-	for _, f := range files {
-		all = append(all, filters.Offer{Value: strings.TrimSuffix(f.Name(), ".yaml")})
-	}
-	return filters.Begin(all, begin)
-}
-
-// seriesNames offers the metrics that the agent keeps for the last name of an
-// expression: rate(iocause_d goes on as rate(iocause_disk_busy_seconds_total.
-func seriesNames(c *cobra.Command, begin string) []filters.Offer {
-	r, _, err := query.Open(agentDir(c))
-	if err != nil {
-		return nil
-	}
-	names, err := query.Names(c.Context(), r)
-	if err = errors.Join(err, r.Close()); err != nil {
-		return nil
-	}
-	at := strings.LastIndexFunc(begin, func(r rune) bool { return !isNameRune(r) }) + 1
-	var all []filters.Offer
-	for _, name := range names {
-		if strings.HasPrefix(name, begin[at:]) {
-			all = append(all, filters.Offer{Value: begin[:at] + name})
-		}
-	}
-	return all
-}
-
-func isNameRune(r rune) bool {
-	return r == '_' || r == ':' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,39 +31,18 @@ func newSchemaCommand(e *env) *cobra.Command {
 	}
 }
 
-const schemaSuffix = ".json"
-
 // schemaOf is the schema of a command's output, by its path without iocause.
 func schemaOf(command string) ([]byte, error) {
-	text, err := fs.ReadFile(schema.Files, strings.ReplaceAll(command, " ", "-")+schemaSuffix)
+	text, err := schema.Of(command)
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("looking for the schema of %q: no such command prints JSON", command), "'iocause schema' lists those that do"}
 	}
 	return text, nil
 }
 
-// schemaCommands are the commands that have one.
-func schemaCommands() []string {
-	entries, err := schema.Files.ReadDir(".")
-	if err != nil {
-		return nil // an embedded folder can be read
-	}
-	var all []string
-	for _, entry := range entries {
-		name := strings.TrimSuffix(entry.Name(), schemaSuffix)
-		if below, ok := strings.CutPrefix(name, "lab-"); ok {
-			name = "lab " + below
-		} else if below, ok := strings.CutPrefix(name, "fleet-"); ok {
-			name = "fleet " + below
-		}
-		all = append(all, name)
-	}
-	return all
-}
-
 func listSchemas(out io.Writer) error {
 	var all []titled
-	for _, command := range schemaCommands() {
+	for _, command := range schema.Commands() {
 		text, err := schemaOf(command)
 		if err != nil {
 			return err

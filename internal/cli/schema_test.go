@@ -227,7 +227,7 @@ func TestSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		text = append(text, '\n')
-		name := filepath.Join(dir, strings.ReplaceAll(c.command, " ", "-")+schemaSuffix)
+		name := filepath.Join(dir, strings.ReplaceAll(c.command, " ", "-")+".json")
 		if *updateSchemas {
 			if err := os.WriteFile(name, text, 0o644); err != nil {
 				t.Fatal(err)
