@@ -90,6 +90,11 @@ bench-machine: ## run the benchmarks that need root and a quiet machine (30 minu
 bench-start: ## how long until a diagnosis observes, and what takes it (root; a minute)
 	bench/start
 
+.PHONY: collector
+collector: ## send to the receiver of the OpenTelemetry Collector, which is built for it (5 minutes)
+	cd test/collector && CGO_ENABLED=0 go build -o ../../dist/collector .
+	IOCAUSE_COLLECTOR=$(CURDIR)/dist/collector go test -count=1 -v -run 'TestCollectorTakes' ./internal/store/remote ./internal/agent
+
 .PHONY: predictions
 predictions: ## predict what other memory limits would do, set them and measure, for docs/predictions.md (as root; 15 minutes)
 	go run ./bench/predictions

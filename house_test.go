@@ -109,6 +109,9 @@ func fences() []fence {
 		{"github.com/klauspost/compress", []string{"internal/parse", "internal/store/frames", "internal/store/incidents", "internal/store/recording"}},
 		{"github.com/google/pprof", []string{"internal/parse/pprof", "internal/present/pprof"}},
 		{"github.com/prometheus/prometheus", []string{"internal/store"}},
+		{"go.opentelemetry.io/collector", []string{"test/collector"}},
+		{"go.opentelemetry.io/proto", []string{"internal/notify", "internal/store/remote"}},
+		{"google.golang.org/protobuf", []string{"internal/notify", "internal/store/remote"}},
 		{"github.com/prometheus/client_golang", []string{"internal/store"}},
 		{"github.com/oklog/ulid", []string{"internal/store"}},
 		{"github.com/google/jsonschema-go", []string{"internal/cli"}}, // tests
@@ -122,10 +125,10 @@ func inTests() []string {
 }
 
 // inTestsFenced is what test files may import although it is fenced off: tests
-// run mkfs, mount and the commands that the documents show, and ask as an
-// assistant does.
+// run mkfs, mount and the commands that the documents show, ask as an assistant
+// does, and receive what is sent.
 func inTestsFenced() []string {
-	return []string{"os/exec", "github.com/modelcontextprotocol/go-sdk"}
+	return []string{"os/exec", "github.com/modelcontextprotocol/go-sdk", "go.opentelemetry.io/proto", "google.golang.org/protobuf"}
 }
 
 // below tells whether a folder is top or lies below it.

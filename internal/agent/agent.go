@@ -35,6 +35,7 @@ type Agent struct {
 	latest *latest
 	writer *writer
 	sender *remote.Sender // nil when nothing is sent
+	otlp   *remote.Sender // the same, over OTLP
 	feeds  []*feed
 	steps  atomic.Int64
 	own    map[own]*series.Series
@@ -87,6 +88,12 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 		a.sender = remote.New(remote.Options{
 			URL: c.Remote.URL, Every: c.Remote.Every, Slowest: patience, Labels: instanceLabels(h, c.Remote.Labels), TokenFile: c.Remote.TokenFile,
 			Version: c.Remote.Version, Describe: kindAndHelp(), Cursor: filepath.Join(c.Dir, "sent"), Log: log, Now: h.Now,
+		})
+	}
+	if c.OTLP.URL != "" && c.OTLP.Metrics {
+		a.otlp = remote.New(remote.Options{
+			URL: c.OTLP.endpoint("metrics"), Version: remote.OTLP, Every: c.OTLP.Every, Slowest: patience, Labels: instanceLabels(h, c.OTLP.Labels),
+			TokenFile: c.OTLP.TokenFile, Describe: kindAndHelp(), Cursor: filepath.Join(c.Dir, "sent-otlp"), Log: log, Now: h.Now,
 		})
 	}
 	if c.Tables.Interval > 0 {
@@ -238,8 +245,10 @@ func (a *Agent) Run(ctx context.Context) error {
 		both.Wait()
 	}()
 	go a.writer.upkeep(measuring)
-	if a.sender != nil {
-		go a.sender.Run(measuring, a.writer.recording)
+	for _, s := range []*remote.Sender{a.sender, a.otlp} {
+		if s != nil {
+			go s.Run(measuring, a.writer.recording)
+		}
 	}
 	a.log.Info("the agent runs", "interval", a.config.Interval, "sources", len(a.feeds), "listen", serving.address())
 	<-ctx.Done()
@@ -330,6 +339,11 @@ func (a *Agent) ownFrame(now time.Time) series.Frame {
 		put("agent.remote", "sent", float64(a.sender.Sent.Load()))
 		put("agent.remote", "refused", float64(a.sender.Refused.Load()))
 		put("agent.remote_behind", "", series.Short(time.Duration(a.sender.Behind.Load()).Seconds()))
+	}
+	if a.otlp != nil {
+		put("agent.otlp", "sent", float64(a.otlp.Sent.Load()))
+		put("agent.otlp", "refused", float64(a.otlp.Refused.Load()))
+		put("agent.otlp_behind", "", series.Short(time.Duration(a.otlp.Behind.Load()).Seconds()))
 	}
 	if a.tables != nil {
 		put("agent.tables", "kept", float64(a.tables.kept.Load()))

@@ -27,6 +27,7 @@ type Config struct {
 	Keep         struct{ Raw, FiveMinutes, Hours time.Duration }
 	Limits       Limits
 	Remote       Remote
+	OTLP         OTLP
 	Incidents    Incidents
 	Tables       Tables
 	PageCache    PageCache
@@ -55,6 +56,15 @@ type Remote struct {
 	Version   string            // of the protocol, "" for the newest that is understood
 }
 
+// OTLP says which receiver of OpenTelemetry's protocol is told, over HTTP.
+type OTLP struct {
+	URL           string // of the receiver, without /v1/metrics; "" for none
+	Metrics, Logs bool   // whether values, and what happens to incidents, are sent
+	Every         time.Duration
+	Labels        map[string]string // attributes of the host
+	TokenFile     string            // holds a bearer token, "" for none
+}
+
 // Limits are what the agent may take.
 type Limits struct {
 	CPU    float64 // of one processor
@@ -71,6 +81,7 @@ func DefaultConfig() Config {
 		Limits: Limits{CPU: 0.02, BPF: 0.02, Memory: 128 << 20, Disk: 2 << 30},
 	}
 	c.Remote.Every = 15 * time.Second
+	c.OTLP = OTLP{Metrics: true, Logs: true, Every: 15 * time.Second}
 	c.Incidents.Diagnose = 10 * time.Second
 	c.Keep.Raw, c.Keep.FiveMinutes, c.Keep.Hours = 2*day, 396*day, 396*day
 	c.PageCache = PageCache{Interval: 20 * time.Second, Sample: 200 * time.Millisecond}
@@ -134,6 +145,7 @@ func parseConfig(path string, b []byte) (Config, error) {
 			})
 		},
 		"remote_write": func(n *yaml.Node) { p.remote(n, &c.Remote) },
+		"otlp":         func(n *yaml.Node) { p.otlp(n, &c.OTLP) },
 		"incidents":    func(n *yaml.Node) { p.incidents(n, &c.Incidents) },
 		"tables":       func(n *yaml.Node) { p.tables(n, &c.Tables) },
 		"page_cache":   func(n *yaml.Node) { p.pageCache(n, &c.PageCache) },

@@ -39,6 +39,7 @@ page_cache: {interval: 1m, look: 50ms}
 		Off: []string{"netdev", "sysctl"}, Limits: Limits{CPU: 0.015, BPF: 0.005, Memory: 96 << 20, Disk: 3 << 29},
 		Remote: Remote{"https://example.com/api/v1/write", 30 * time.Second, map[string]string{"instance": "db1"}, "/etc/iocause/token", "1.0"}}
 	want.Incidents.Diagnose = 10 * time.Second
+	want.OTLP = DefaultConfig().OTLP
 	want.Tables = Tables{30 * time.Second, 5, 7 * 24 * time.Hour, 1 << 30}
 	want.PageCache = PageCache{time.Minute, 50 * time.Millisecond}
 	want.Keep.Raw, want.Keep.FiveMinutes, want.Keep.Hours = 24*time.Hour, 720*time.Hour, 9600*time.Hour

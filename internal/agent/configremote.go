@@ -16,13 +16,7 @@ const labelName = `^[a-zA-Z_][a-zA-Z0-9_]*$`
 func (p *parser) remote(n *yaml.Node, to *Remote) {
 	p.fields(n, map[string]func(*yaml.Node){
 		"url": func(n *yaml.Node) {
-			to.URL = n.Value
-			u, err := url.Parse(n.Value)
-			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-				p.bad(n, "%q is no URL: write it like https://example.com/api/v1/write", n.Value)
-			} else if u.User != nil {
-				p.bad(n, "the URL holds a password: put a token into a file (token_file)")
-			}
+			to.URL = p.url(n, "https://example.com/api/v1/write")
 		},
 		"every":      func(n *yaml.Node) { to.Every = p.duration(n, time.Second, time.Hour) },
 		"token_file": func(n *yaml.Node) { to.TokenFile = p.path(n) },
@@ -33,6 +27,32 @@ func (p *parser) remote(n *yaml.Node, to *Remote) {
 				p.bad(n, "%q is no version: write auto, 1.0 or 2.0", n.Value)
 			}
 		},
+	})
+	if to.URL == "" {
+		p.bad(n, "url is missing")
+	}
+}
+
+// url reads the address of a receiver.
+func (p *parser) url(n *yaml.Node, like string) string {
+	u, err := url.Parse(n.Value)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		p.bad(n, "%q is no URL: write it like %s", n.Value, like)
+	} else if u.User != nil {
+		p.bad(n, "the URL holds a password: put a token into a file (token_file)")
+	}
+	return n.Value
+}
+
+// otlp reads where OpenTelemetry's protocol is spoken.
+func (p *parser) otlp(n *yaml.Node, to *OTLP) {
+	p.fields(n, map[string]func(*yaml.Node){
+		"url":        func(n *yaml.Node) { to.URL = p.url(n, "http://collector:4318") },
+		"metrics":    func(n *yaml.Node) { to.Metrics = p.truth(n) },
+		"logs":       func(n *yaml.Node) { to.Logs = p.truth(n) },
+		"every":      func(n *yaml.Node) { to.Every = p.duration(n, time.Second, time.Hour) },
+		"token_file": func(n *yaml.Node) { to.TokenFile = p.path(n) },
+		"labels":     func(n *yaml.Node) { to.Labels = p.labels(n) },
 	})
 	if to.URL == "" {
 		p.bad(n, "url is missing")

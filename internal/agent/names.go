@@ -44,6 +44,8 @@ func Own() []sample.Info {
 		{Metric: "agent.tables_disk", Unit: sample.Bytes, Kind: g, Help: "room that these tables take"},
 		{Metric: "agent.remote", Unit: sample.Count, Kind: c, On: "class sent, refused", Help: "values that were sent with remote write, and that the receiver would not take"},
 		{Metric: "agent.remote_behind", Unit: sample.Seconds, Kind: g, Help: "age of the newest value that was sent with remote write"},
+		{Metric: "agent.otlp", Unit: sample.Count, Kind: c, On: "class sent, refused", Help: "values that were sent over OTLP, and that the receiver would not take"},
+		{Metric: "agent.otlp_behind", Unit: sample.Seconds, Kind: g, Help: "age of the newest value that was sent over OTLP"},
 		{Metric: "agent.interval", Unit: sample.Seconds, Kind: g, On: "class the source", Help: "time between two readings of a source; longer than set while the agent spares the machine"},
 		{Metric: "agent.source_up", Unit: sample.Count, Kind: g, On: "class the source", Help: "1 when the source can be read, else 0"},
 	}

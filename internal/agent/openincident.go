@@ -178,6 +178,7 @@ func (w *watcher) tell(ctx context.Context, action notify.Action, x *openInciden
 	m := x.Meta
 	m.Number = int(x.number.Load())
 	w.alerts.tell(&m, action == notify.Open && w.judging == x)
+	w.events.tell(action, &m)
 	if len(w.hooks) == 0 {
 		return
 	}

@@ -55,6 +55,7 @@ type watcher struct {
 	program      string
 	hooks        []notify.Hook
 	alerts       *alerts // nil: no Alertmanager is told
+	events       *events // nil: no log records are sent
 	gather       *gather
 	faults       *faults
 	cgroupLimits *cgroupLimits
@@ -119,6 +120,7 @@ func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program 
 		log.Warn("there is no place for incidents yet", "why", err)
 	}
 	w.alerts = newAlerts(c, instanceOf(h), log, h.Now, w.keeper.put)
+	w.events = newEvents(c, instanceOf(h), log, h.Now, w.keeper.put)
 	w.resume()
 	return w
 }
@@ -163,6 +165,7 @@ func (w *watcher) run(ctx context.Context) {
 	}
 	w.alerts.resume(w.openMeta(), w.judging != nil)
 	go w.alerts.run(ctx)
+	go w.events.run(ctx)
 	pruned := time.Time{}
 	for {
 		now := w.host.Now()

@@ -1,6 +1,6 @@
 // Package remote sends a recording to whatever takes the remote-write protocol
 // of Prometheus, version 2.0 (https://prometheus.io/docs/specs/prw/remote_write_spec_2_0/)
-// or 1.0 (https://prometheus.io/docs/specs/prw/remote_write_spec/).
+// or 1.0 (https://prometheus.io/docs/specs/prw/remote_write_spec/), or OpenTelemetry's.
 // It sends from the recording, not from memory: after an outage all that is
 // still there as measured is sent, in order and once.
 package remote
@@ -28,7 +28,7 @@ type Options struct {
 	Every     time.Duration // between two values of a series
 	Slowest   time.Duration // reading: a value bears the instant at which it was asked for
 	Labels    []series.Label
-	Version   string                                // "1.0", "2.0", or "" for 2.0 where it is taken
+	Version   string                                // "1.0", "2.0", "" for 2.0 where it is taken, or OTLP
 	Describe  func(name string) (kind, help string) // of a series: counter or gauge; nil for nothing
 	TokenFile string                                // holds a bearer token; "" for none
 	Cursor    string                                // file that keeps how far sending has come

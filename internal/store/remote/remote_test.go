@@ -121,9 +121,11 @@ func recorded(t *testing.T, epoch time.Time) *series.Recording {
 // started anew, until all is sent.
 func drain(t *testing.T, r *series.Recording, o Options) (sent, refused int64) {
 	t.Helper()
+	var err error
 	for range 100 {
 		s := New(o)
-		p, err := s.load()
+		var p place
+		p, err = s.load()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +140,7 @@ func drain(t *testing.T, r *series.Recording, o Options) (sent, refused int64) {
 			return sent, refused
 		}
 	}
-	t.Fatal("it never ends")
+	t.Fatal("it never ends: ", err)
 	return
 }
 

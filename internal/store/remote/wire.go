@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -28,7 +27,10 @@ const writtenHeader = "X-Prometheus-Remote-Write-Samples-Written"
 // not known yet whether the receiver speaks 2.0, it is asked in that, and in 1.0 if
 // it answers as one that does not.
 func (s *Sender) send(ctx context.Context, b batch) (taken int, err error) {
-	if s.version == version1 {
+	switch s.version {
+	case OTLP:
+		return s.sendOTLP(ctx, b)
+	case version1:
 		return s.ask1(ctx, b)
 	}
 	resp, err := s.post(ctx, b, version2)
@@ -74,7 +76,7 @@ type answer struct {
 	code   int
 	status string
 	header http.Header
-	text   []byte // its begin
+	text   []byte // 64 KiB of it at most
 }
 
 // refuses tells whether trying again will not change the answer.
@@ -101,9 +103,9 @@ func (a *answer) failure() error {
 	case a.code/100 == 2:
 		return nil
 	case a.refuses():
-		return fmt.Errorf("%w: %s: %q", errRefused, a.status, a.text)
+		return fmt.Errorf("%w: %s: %.512q", errRefused, a.status, a.text)
 	default:
-		return fmt.Errorf("sending values: %s: %q", a.status, a.text)
+		return fmt.Errorf("sending values: %s: %.512q", a.status, a.text)
 	}
 }
 
@@ -121,13 +123,18 @@ func (s *Sender) post(ctx context.Context, b batch, version string) (*answer, er
 	if err != nil {
 		return nil, fmt.Errorf("packing values: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.o.URL, bytes.NewReader(packed))
+	return s.ask(ctx, packed, map[string]string{"Content-Encoding": "snappy", "Content-Type": kind, "X-Prometheus-Remote-Write-Version": number})
+}
+
+// ask posts a body, and reads the begin of the answer.
+func (s *Sender) ask(ctx context.Context, body []byte, header map[string]string) (*answer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.o.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("sending values: %w", err)
 	}
-	req.Header.Set("Content-Encoding", "snappy")
-	req.Header.Set("Content-Type", kind)
-	req.Header.Set("X-Prometheus-Remote-Write-Version", number)
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
 	req.Header.Set("User-Agent", "iocause")
 	if s.o.TokenFile != "" {
 		token, err := os.ReadFile(s.o.TokenFile) // each time: it may be changed
@@ -141,8 +148,7 @@ func (s *Sender) post(ctx context.Context, b batch, version string) (*answer, er
 		return nil, fmt.Errorf("sending values: %w", err)
 	}
 	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // only to tell why
-	return &answer{resp.StatusCode, resp.Status, resp.Header, text}, nil
+	return &answer{resp.StatusCode, resp.Status, resp.Header, readAnswer(resp.Body)}, nil
 }
 
 func pack1(b batch) ([]byte, error) {

@@ -1,0 +1,183 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"iocause/internal/notify"
+	"iocause/internal/store/incidents"
+	"iocause/internal/store/whole"
+)
+
+// events sends what happens to incidents as log records of OpenTelemetry, in
+// order. What nobody has taken yet is kept in a file. Safe for concurrent use.
+type events struct {
+	to   *notify.Logs
+	path string
+	log  *slog.Logger
+	now  func() time.Time
+	keep func(job)
+	soon time.Duration // after it failed
+	wake chan struct{}
+
+	mu  sync.Mutex
+	all []notify.Record // oldest first
+}
+
+const (
+	eventsIn   = "events" // the file
+	mostEvents = 1000     // that wait
+	inOneEvent = 100      // of them, in a request
+)
+
+// newEvents goes on with what was not sent; nil where nothing is.
+func newEvents(c *Config, instance string, log *slog.Logger, now func() time.Time, keep func(job)) *events {
+	if c.OTLP.URL == "" || !c.OTLP.Logs {
+		return nil
+	}
+	of := map[string]string{"service.name": "iocause", "os.type": "linux", "host.name": cmp.Or(c.OTLP.Labels["instance"], instance)}
+	of["service.instance.id"] = of["host.name"]
+	for name, value := range c.OTLP.Labels {
+		if name != "instance" {
+			of[name] = value
+		}
+	}
+	e := &events{path: filepath.Join(c.Dir, eventsIn), log: log, now: now, keep: keep, soon: tellSoon, wake: make(chan struct{}, 1),
+		to: &notify.Logs{URL: c.OTLP.endpoint("logs"), TokenFile: c.OTLP.TokenFile, Resource: of,
+			Client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}}
+	b, err := os.ReadFile(e.path)
+	if err == nil {
+		err = json.Unmarshal(b, &e.all)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		log.Error("events that were not sent cannot be read; they are left out", "why", err)
+		e.all = nil
+	}
+	return e
+}
+
+// tell has an event of an incident sent.
+func (e *events) tell(action notify.Action, m *incidents.Meta) {
+	if e == nil {
+		return
+	}
+	at := map[string]string{
+		"iocause.incident.start": m.What.Start.UTC().Format(time.RFC3339Nano),
+		// The same event has the same, should it arrive twice.
+		"log.record.uid": hashed("event", string(action)+m.What.Start.UTC().Format(time.RFC3339Nano)),
+	}
+	if m.Number != 0 {
+		at["iocause.incident.number"], at["iocause.incident.look"] = strconv.Itoa(m.Number), "iocause incident "+strconv.Itoa(m.Number)
+	}
+	if m.Cause != "" {
+		at["iocause.cause"] = m.Cause
+	}
+	if c := m.Culprit; c != nil {
+		at["iocause.culprit.kind"], at["iocause.culprit.id"], at["iocause.culprit.name"] = c.Kind, c.ID, harmless(c.Name)
+		for name, value := range map[string]string{"container.id": c.Container, "k8s.pod.uid": c.Pod, "iocause.culprit.unit": c.Unit} {
+			if value != "" {
+				at[name] = harmless(value)
+			}
+		}
+	}
+	body := harmless(summary(&m.What))
+	if m.Title != "" {
+		body = harmless(m.Title) + ": " + body
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, notify.Record{At: e.now(), Name: "iocause.incident." + string(action), Warning: action != notify.Close, Body: body, Attributes: at})
+	if over := len(e.all) - mostEvents; over > 0 {
+		e.all = slices.Delete(e.all, 0, over)
+		e.log.Error("the oldest events that wait to be sent are left out: there are too many", "left_out", over)
+	}
+	e.save()
+	signal(e.wake)
+}
+
+// save has the file written.
+func (e *events) save() {
+	e.keep(job{of: e, fails: "events that were not sent cannot be kept", do: func() error {
+		e.mu.Lock()
+		b, err := json.Marshal(e.all)
+		e.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		return whole.Write(e.path, 0o600, whole.Bytes(b))
+	}})
+}
+
+// run sends until ctx ends.
+func (e *events) run(ctx context.Context) {
+	if e == nil {
+		return
+	}
+	said := false
+	for {
+		err := e.send(ctx)
+		var again <-chan time.Time
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			if !said {
+				e.log.Error("events cannot be sent", "why", err)
+				said = true
+			}
+			again = time.After(e.soon)
+		case said:
+			e.log.Info("events can be sent again")
+			said = false
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-again:
+		case <-e.wake:
+		}
+	}
+}
+
+// send sends what waits. What is refused for good is left out.
+func (e *events) send(ctx context.Context) error {
+	for {
+		e.mu.Lock()
+		some := slices.Clone(e.all[:min(len(e.all), inOneEvent)])
+		e.mu.Unlock()
+		if len(some) == 0 {
+			return nil
+		}
+		one, cancel := context.WithTimeout(ctx, alertAnswer)
+		err := e.to.Post(one, some)
+		cancel()
+		switch {
+		case errors.Is(err, notify.ErrNotTaken):
+			e.log.Error("events are not taken and are left out", "why", err)
+		case err != nil:
+			return err
+		}
+		e.mu.Lock()
+		// Meanwhile the oldest may have been left out.
+		e.all = slices.DeleteFunc(e.all, func(r notify.Record) bool {
+			return slices.ContainsFunc(some, func(x notify.Record) bool { return x.At.Equal(r.At) && x.Name == r.Name })
+		})
+		e.save()
+		e.mu.Unlock()
+	}
+}
+
+// endpoint is where one kind of signal goes.
+func (o *OTLP) endpoint(signal string) string { return strings.TrimRight(o.URL, "/") + "/v1/" + signal }
