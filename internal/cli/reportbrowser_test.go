@@ -237,6 +237,7 @@ func TestScreenshots(t *testing.T) {
 			}
 		}
 	}
+	screenshotsOfSituations(t, b, dir)
 	screenshotsOfTheAgent(t, b, dir)
 	b.well()
 }

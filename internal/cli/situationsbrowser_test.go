@@ -35,3 +35,20 @@ func TestSituationsInABrowser(t *testing.T) {
 	}
 	b.well()
 }
+
+// screenshotsOfSituations are the first screens of those that the tutorial is about.
+func screenshotsOfSituations(t *testing.T, b *browser, dir string) {
+	for _, s := range situations() {
+		if s.name != "sync-writes" && s.name != "cgroup-cache-limit" && s.name != "noisy-neighbour" {
+			continue
+		}
+		page := filepath.Join(t.TempDir(), "x.html")
+		if code, _, stderr := runApp(t.Context(), nil, append(s.args("report"), "-o", page)...); code != exitWell {
+			t.Fatalf("%s: code %d: %s", s.name, code, stderr)
+		}
+		b.open(page, 1280, 800, 1, "light")
+		b.picture(filepath.Join(dir, "situation-"+s.name+".png"))
+		b.eval("document.querySelector('.heat, .charts').scrollIntoView()", nil)
+		b.picture(filepath.Join(dir, "situation-"+s.name+"-drawings.png"))
+	}
+}
