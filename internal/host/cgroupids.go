@@ -69,6 +69,9 @@ func (c *CgroupIDs) visit(dir string, depth int) {
 		return
 	}
 	c.paths[st.Ino] = c.tree.Path(dir)
+	if st.Nlink == 2 { // kernfs counts the directories in a directory: here are only files, dozens
+		return
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return

@@ -14,8 +14,8 @@ import (
 )
 
 // judgeShare is how much longer than judging took nothing is judged: it shall
-// take a hundredth of a processor.
-const judgeShare = 100
+// take 4 thousandths of a processor.
+const judgeShare = 250
 
 // judge asks for the verdict of the window that is shown, unless one is being
 // worked out.
