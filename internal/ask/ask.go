@@ -1,6 +1,6 @@
 // Package ask has what people put questions with: the error of those that make no
 // sense, wherever that is found out (the command line ends with the status of bad
-// usage for it), and sizes as they are written.
+// usage for it), and values of flags: sizes, times, numbers, one of some words.
 package ask
 
 // Error is a question that makes no sense as it was put.

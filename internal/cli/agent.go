@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/agent"
+	"iocause/internal/ask"
 	"iocause/internal/incident"
 	"iocause/internal/session"
 	"iocause/internal/version"
@@ -33,7 +34,7 @@ func newAgentCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.config, "config", "", "file with the configuration (YAML)")
 	f.StringVar(&o.dir, "dir", "", "directory of the recording (/var/lib/iocause)")
-	f.Var(timeIn(&o.interval, 0).from(agent.ShortestInterval, "give a time such as 1s"), "interval", "time between two readings (1s)")
+	f.Var(ask.TimeIn(&o.interval, 0).From(agent.ShortestInterval, "give a time such as 1s"), "interval", "time between two readings (1s)")
 	f.StringVar(&o.listen, "listen", "", "address for scrapers and queries, none to\nlisten nowhere (127.0.0.1:9464)")
 	f.BoolVar(&o.check, "check-config", false, "only read the configuration")
 	return c

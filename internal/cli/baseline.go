@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/detect"
 	"iocause/internal/present/text"
@@ -43,7 +44,7 @@ func newBaselineCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
 	f.StringVar(&o.day, "day", "today", "to draw: today, yesterday, 2026-11-03")
-	f.Var(formats(&o.format, "json"), "format", "text or json")
+	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	return c
 }
 

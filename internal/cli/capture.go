@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/incident"
 	"iocause/internal/present/text"
@@ -34,7 +35,7 @@ func newCaptureCommand(e *env) *cobra.Command {
 		RunE:  func(c *cobra.Command, _ []string) error { return runCapture(c.Context(), e, o) },
 	}
 	f := c.Flags()
-	f.Var(timeIn(&o.length, 10*time.Second).from(shortest, goodLength), "duration", "how long all probes watch")
+	f.Var(ask.TimeIn(&o.length, 10*time.Second).From(shortest, goodLength), "duration", "how long all probes watch")
 	f.StringVar(&o.note, "note", "", "why it was captured, to be kept with it")
 	f.StringVarP(&o.out, "output", "o", "", "keep it in this file")
 	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/show"
 	"iocause/internal/tool/check"
@@ -23,8 +24,8 @@ func newCheckCommand(e *env) *cobra.Command {
 			return runCheck(c.Context(), e, format, limit)
 		},
 	}
-	c.Flags().Var(timeIn(&limit, check.Limit).from(check.Limit, fmt.Sprintf("give %v or more", check.Limit)), "timeout", "give up what has not answered by then")
-	c.Flags().Var(formats(&format, "json"), "format", "text or json")
+	c.Flags().Var(ask.TimeIn(&limit, check.Limit).From(check.Limit, fmt.Sprintf("give %v or more", check.Limit)), "timeout", "give up what has not answered by then")
+	c.Flags().Var(ask.Formats(&format, "json"), "format", "text or json")
 	return c
 }
 

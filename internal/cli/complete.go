@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"iocause/internal/ask"
 	"iocause/internal/filters"
 	"iocause/internal/host"
 	"iocause/internal/offers"
@@ -61,8 +62,8 @@ func completed(offer offering, others cobra.ShellCompDirective) cobra.Completion
 
 // valuesOf finds the values of a flag; nil where there is nothing to offer.
 func valuesOf(h *host.Host, f *pflag.Flag) (offering, cobra.ShellCompDirective) {
-	if words, ok := f.Value.(choiceFlag); ok {
-		return oneOfThese(words.all), noFiles
+	if words, ok := f.Value.(ask.Choice); ok {
+		return oneOfThese(words.All), noFiles
 	}
 	switch f.Name {
 	case "pid", "comm", "cgroup", "device", "container", "pod", "unit":

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/bpf"
 	"iocause/internal/console"
 	"iocause/internal/diagnose"
@@ -78,12 +79,12 @@ func newDiagnoseCommand(e *env) *cobra.Command {
 
 func (o *diagnoseOptions) bind(c *cobra.Command) {
 	f := c.Flags()
-	f.Var(timeIn(&o.duration, lookLength).from(shortest, goodLength), "duration", "how long to watch")
+	f.Var(ask.TimeIn(&o.duration, lookLength).From(shortest, goodLength), "duration", "how long to watch")
 	f.IntVar(&o.filter.PID, "pid", 0, "limit the diagnosis to this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "limit it to processes of this name")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "limit it to the processes in and below this\ncgroup")
 	f.StringVar(&o.filter.Device, "device", "", "limit it to I/O on this block device")
-	f.Var(formats(&o.format, "json"), "format", "text or json")
+	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	f.BoolVarP(&o.whole, "verbose", "v", false, "say also where figures come from, what was\nruled out and why, what would refute the answer")
 	f.StringVarP(&o.page, "output", "o", "", "write a page, too: FILE.html")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit with the code of the COMMAND")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/output"
 	"iocause/internal/present/text"
@@ -46,7 +47,7 @@ func newDiffCommand(e *env) *cobra.Command {
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "compare processes below this cgroup")
 	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
 	f.BoolVar(&o.all, "all", false, "show every figure, not only those that stand out")
-	f.Var(formats(&o.format, "json"), "format", "text or json")
+	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	f.StringVarP(&o.output, "output", "o", "", "write a page, too: FILE.html (of recordings)")
 	return c
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/output"
 	"iocause/internal/present/folded"
 	"iocause/internal/present/html"
@@ -23,7 +24,7 @@ type flameAsk struct {
 }
 
 func newFlameCommand(e *env) *cobra.Command {
-	ask := &flameAsk{}
+	o := &flameAsk{}
 	c := &cobra.Command{
 		Use:   "flame FILE [AFTER] [flags]",
 		Short: "Draw recorded stacks as a flame graph, or compare two recordings",
@@ -34,27 +35,27 @@ func newFlameCommand(e *env) *cobra.Command {
 			return filesGiven(c, args, 1)
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := ask.check(len(args)); err != nil {
+			if err := o.check(len(args)); err != nil {
 				return err
 			}
 			if len(args) == 2 {
-				return flameDiff(e.streams, args, ask)
+				return flameDiff(e.streams, args, o)
 			}
-			p, err := readStacks(e.streams, args[0], ask)
+			p, err := readStacks(e.streams, args[0], o)
 			if err != nil {
 				return err
 			}
-			if ask.format == "folded" {
+			if o.format == "folded" {
 				for _, note := range p.Notes {
 					fmt.Fprintln(e.stderr, "iocause: "+text.Escape(note))
 				}
 				return folded.Collapse(e.stdout, p)
 			}
-			return output.Profile(e.stdout, e.stderr, p, ask.output)
+			return output.Profile(e.stdout, e.stderr, p, o.output)
 		},
 	}
-	ask.bind(c, ".html, .svg, ...")
-	c.Flags().Var(oneOf(&ask.format, "", "folded"), "format", "folded: stacks to standard output, as\nstackcollapse-perf.pl")
+	o.bind(c, ".html, .svg, ...")
+	c.Flags().Var(ask.OneOf(&o.format, "", "folded"), "format", "folded: stacks to standard output, as\nstackcollapse-perf.pl")
 	c.AddCommand(newFlameDiffCommand(e))
 	return c
 }
@@ -62,7 +63,7 @@ func newFlameCommand(e *env) *cobra.Command {
 func (k *flameAsk) bind(c *cobra.Command, ends string) {
 	c.Flags().StringVarP(&k.output, "output", "o", "flame.html", "file to write, "+ends)
 	c.Flags().StringVar(&k.event, "event", "", "event of perf's text, map of bpftrace (@NAME) or value\nof pprof to draw (default the first; of pprof its own)")
-	c.Flags().Var(oneOf(&k.by, "time", "time", "count"), "by", "what switches weigh: time, count")
+	c.Flags().Var(ask.OneOf(&k.by, "time", "time", "count"), "by", "what switches weigh: time, count")
 }
 
 // check refuses what cannot be done, before anything is read.
@@ -80,39 +81,39 @@ func (k *flameAsk) check(files int) error {
 }
 
 func newFlameDiffCommand(e *env) *cobra.Command {
-	ask := &flameAsk{}
+	o := &flameAsk{}
 	c := &cobra.Command{
 		Use:   "diff BEFORE AFTER [flags]",
 		Short: "Compare two recordings in one flame graph",
 		Args:  func(c *cobra.Command, args []string) error { return filesGiven(c, args, 2) },
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := ask.check(len(args)); err != nil {
+			if err := o.check(len(args)); err != nil {
 				return err
 			}
-			return flameDiff(e.streams, args, ask)
+			return flameDiff(e.streams, args, o)
 		},
 	}
-	ask.bind(c, ".html")
+	o.bind(c, ".html")
 	return c
 }
 
 // flameDiff draws what changed between two files.
-func flameDiff(s streams, args []string, ask *flameAsk) error {
-	before, err := readStacks(s, args[0], ask)
+func flameDiff(s streams, args []string, o *flameAsk) error {
+	before, err := readStacks(s, args[0], o)
 	if err != nil {
 		return err
 	}
-	after, err := readStacks(s, args[1], ask)
+	after, err := readStacks(s, args[1], o)
 	if err != nil {
 		return err
 	}
 	if err := read.Beside(before, after, args[0], args[1]); err != nil {
 		return err
 	}
-	if err := whole.Shown(ask.output, func(w io.Writer) error { return html.WriteDiff(w, after, before) }); err != nil {
-		return fmt.Errorf("writing %s: %w", ask.output, err)
+	if err := whole.Shown(o.output, func(w io.Writer) error { return html.WriteDiff(w, after, before) }); err != nil {
+		return fmt.Errorf("writing %s: %w", o.output, err)
 	}
-	fmt.Fprintf(s.stderr, "iocause: wrote %s: %s before, %s after\n", text.Escape(ask.output), output.Weight(before), output.Weight(after))
+	fmt.Fprintf(s.stderr, "iocause: wrote %s: %s before, %s after\n", text.Escape(o.output), output.Weight(before), output.Weight(after))
 	return nil
 }
 
@@ -126,6 +127,6 @@ func filesGiven(c *cobra.Command, args []string, n int) error {
 
 // readStacks reads a file of stacks, and says what became of its lines where it is
 // text of a tool.
-func readStacks(s streams, name string, ask *flameAsk) (*sample.Profile, error) {
-	return read.Stacks(s.stdin, name, ask.event, ask.by == "count", func(note string) { fmt.Fprintln(s.stderr, "iocause: "+text.Escape(note)) })
+func readStacks(s streams, name string, o *flameAsk) (*sample.Profile, error) {
+	return read.Stacks(s.stdin, name, o.event, o.by == "count", func(note string) { fmt.Fprintln(s.stderr, "iocause: "+text.Escape(note)) })
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
@@ -90,10 +91,10 @@ func newFleetPart(e *env, c *cobra.Command, byCause bool, observe func(context.C
 	f.StringVar(&o.HostLabel, "host-label", "instance", "label that tells hosts apart")
 	f.StringVar(&o.TokenFile, "token-file", "", "file with a bearer token")
 	f.StringVar(&o.CAFile, "ca-file", "", "certificates that the store's is checked with\n(those of the system)")
-	f.Var(timeIn(&o.Timeout, time.Minute), "timeout", "longest wait for one answer")
-	f.Var(rowsIn(&o.rows.top, 20), "top", "rows, 0 for all")
+	f.Var(ask.TimeIn(&o.Timeout, time.Minute), "timeout", "longest wait for one answer")
+	f.Var(ask.RowsIn(&o.rows.top, 20), "top", "rows, 0 for all")
 	f.StringVar(&o.rows.sort, "sort", "", "column, by its name in JSON")
-	f.Var(formats(&o.rows.format, "json", "csv"), "format", "text, json or csv")
+	f.Var(ask.Formats(&o.rows.format, "json", "csv"), "format", "text, json or csv")
 	return c
 }
 

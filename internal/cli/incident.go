@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/incident/present"
 	"iocause/internal/present/text"
@@ -46,7 +47,7 @@ func newIncidentCommand(e *env) *cobra.Command {
 	f.StringVar(&dir, "dir", stateDir, "the agent's folder")
 	f.StringVar(&section, "section", "", "write this piece of evidence as it is")
 	f.BoolVar(&brief, "brief", false, "leave out what the evidence shows")
-	f.Var(formats(&format, "json"), "format", "text or json")
+	f.Var(ask.Formats(&format, "json"), "format", "text or json")
 	return c
 }
 

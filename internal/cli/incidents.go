@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/incident/present"
 	"iocause/internal/store/incidents"
 )
@@ -37,7 +38,7 @@ func newIncidentsCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&dir, "dir", stateDir, "the agent's folder")
-	f.Var(rowsIn(&top, 20), "top", "rows, 0 for all")
-	f.Var(formats(&format, "json"), "format", "text or json")
+	f.Var(ask.RowsIn(&top, 20), "top", "rows, 0 for all")
+	f.Var(ask.Formats(&format, "json"), "format", "text or json")
 	return c
 }

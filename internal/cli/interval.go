@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/table"
 )
@@ -34,13 +35,13 @@ const firstLook = 5 * time.Second
 // are formats besides those that every command has.
 func (o *intervals) bind(c *cobra.Command, sort string, more ...string) {
 	f := c.Flags()
-	f.Var(rowsIn(&o.top, 20), "top", "rows of each table, 0 for all")
+	f.Var(ask.RowsIn(&o.top, 20), "top", "rows of each table, 0 for all")
 	f.StringVar(&o.sort, "sort", sort, "column, by its name in JSON")
 	help := "text, json or csv (the first table)"
 	if len(more) > 0 {
-		help = "text, json, csv (the first table)\nor " + orList(more)
+		help = "text, json, csv (the first table)\nor " + ask.Or(more)
 	}
-	f.Var(formats(&o.format, append([]string{"json", "csv"}, more...)...), "format", help)
+	f.Var(ask.Formats(&o.format, append([]string{"json", "csv"}, more...)...), "format", help)
 	f.BoolVarP(&o.stamp, "timestamps", "t", false, "print the time of every interval")
 }
 
@@ -69,7 +70,7 @@ func (o *intervals) args(args []string) error {
 
 // interval reads seconds, with a unit or without.
 func interval(s string) (time.Duration, error) {
-	d, err := parseTime(s)
+	d, err := ask.ParseTime(s)
 	if err != nil || d < shortest {
 		return 0, &usageError{fmt.Errorf("reading INTERVAL: %q is no time of %v or more", s, shortest), "give seconds, or a time such as 500ms"}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/lab/load"
 )
 
@@ -63,7 +64,7 @@ func newLabLoadCommand(stdout, stderr io.Writer) *cobra.Command {
 	flags := flag.NewFlagSet("load", flag.ContinueOnError)
 	spec.Bind(flags)
 	c.Flags().AddGoFlagSet(flags)
-	c.Flags().Var(formats(&format, "json"), "format", "how to print the account: text or json")
+	c.Flags().Var(ask.Formats(&format, "json"), "format", "how to print the account: text or json")
 	c.Flags().IntVar(&readyFD, "ready-fd", 0, "write a line to this file descriptor when the calls begin")
 	_ = c.Flags().MarkHidden("ready-fd") // fails only for a flag that does not exist
 	return c

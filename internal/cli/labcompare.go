@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/lab/result"
 	"iocause/internal/present/html"
@@ -52,7 +53,7 @@ func newLabCompareCommand(e *env) *cobra.Command {
 			return show.Comparison(e.stdout, r)
 		},
 	}
-	c.Flags().Var(formats(&format, "json"), "format", "text or json")
+	c.Flags().Var(ask.Formats(&format, "json"), "format", "text or json")
 	c.Flags().StringVarP(&output, "output", "o", "", "write a page to this `file`, which ends in .html, instead")
 	return c
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/lab"
 	"iocause/internal/lab/load"
@@ -41,9 +42,9 @@ func newLabEatCommand(e *env) *cobra.Command {
 	f.Var(&o.leave, "available", "take what leaves this `size` available on the host")
 	f.BoolVar(&o.Tmpfs, "tmpfs", false, "take pages of a file in tmpfs, which only swap can push out")
 	f.BoolVar(&o.Lock, "lock", false, "lock the memory, so that it is not swapped (mlock)")
-	f.Var(timeIn(&o.duration, 0), "duration", "hold it for so long, once it is taken (default: until Ctrl-C)")
+	f.Var(ask.TimeIn(&o.duration, 0), "duration", "hold it for so long, once it is taken (default: until Ctrl-C)")
 	f.BoolVar(&o.Force, "force", false, "take it even if the OOM killer may come")
-	f.Var(formats(&o.format, "json"), "format", "text or json")
+	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	return c
 }
 

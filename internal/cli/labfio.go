@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/lab/fiojson"
 	"iocause/internal/session"
@@ -33,7 +34,7 @@ func newLabFioCommand(e *env) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return runLabFio(e, c, o, args) },
 	}
 	c.Flags().BoolVar(&o.noDiagnose, "no-diagnose", false, "run the jobs only")
-	c.Flags().Var(formats(&o.format, "json"), "format", "text or json")
+	c.Flags().Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/lab/load"
 	"iocause/internal/session"
@@ -34,12 +35,12 @@ func newLabProbeCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.Var(&o.size, "size", "`size` of the test file, or of the part of the device from its start")
-	f.Var(timeIn(&o.duration, time.Second).from(50*time.Millisecond, "give 50ms or more; 1s is a good start"), "duration", "length of each step")
+	f.Var(ask.TimeIn(&o.duration, time.Second).From(50*time.Millisecond, "give 50ms or more; 1s is a good start"), "duration", "length of each step")
 	f.StringSliceVar(&o.blocks, "bs", []string{"4k", "64k", "1M"}, "bytes a request")
 	f.IntSliceVar(&o.depths, "depth", []int{1, 8, 32}, "requests under way at a time")
 	f.BoolVar(&o.write, "write", false, "write to the device: what is on it is LOST")
 	f.BoolVar(&o.yes, "yes", false, "do not ask before writing")
-	f.Var(formats(&o.format, "json"), "format", "text or json")
+	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	return c
 }
 

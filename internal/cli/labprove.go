@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/lab"
 	"iocause/internal/lab/space"
@@ -36,10 +37,10 @@ func newLabProveCommand(e *env) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return runLabProve(e, c, o, args[0]) },
 	}
 	f := c.Flags()
-	f.Var(numberIn(&o.rounds, 2, 1, 100), "rounds", "try all remedies so often")
-	f.Var(timeIn(&o.look, 5*time.Second).from(time.Second, "give 1s or more"), "look", "let the diagnosis observe for so long")
+	f.Var(ask.NumberIn(&o.rounds, 2, 1, 100), "rounds", "try all remedies so often")
+	f.Var(ask.TimeIn(&o.look, 5*time.Second).From(time.Second, "give 1s or more"), "look", "let the diagnosis observe for so long")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
-	f.Var(formats(&o.format, "json"), "format", "text or json")
+	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/experiments"
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/lab"
 	"iocause/internal/lab/result"
@@ -48,10 +49,10 @@ func newLabRunCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&o.list, "list", false, "list iocause's own experiments")
 	f.Float64Var(&o.scale, "scale", 0.125, "multiply every size by this")
-	f.Var(numberIn(&o.repeat, 0, 0, 100), "repeat", "do all of it so often (default: as the file says)")
+	f.Var(ask.NumberIn(&o.repeat, 0, 0, 100), "repeat", "do all of it so often (default: as the file says)")
 	f.StringVar(&o.out, "out", "", "`directory` to make for results (default: NAME-TIME)")
-	f.Var(timeIn(&o.duration, 0), "duration", "let the loads of the last phase go on for so long")
-	f.Var(timeIn(&o.window, 0).from(lab.LeastWindow, "give 100ms or more"), "window", "of series.csv (default: 250ms, or more for hours)")
+	f.Var(ask.TimeIn(&o.duration, 0), "duration", "let the loads of the last phase go on for so long")
+	f.Var(ask.TimeIn(&o.window, 0).From(lab.LeastWindow, "give 100ms or more"), "window", "of series.csv (default: 250ms, or more for hours)")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it\n(default: $IOCAUSE_LAB_DIR or /var/tmp)")
 	return c
 }

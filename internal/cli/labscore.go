@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/lab"
 	"iocause/internal/lab/result"
@@ -50,18 +51,18 @@ func newLabScoreCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&o.list, "list", false, "list the scenarios")
 	f.StringVar(&o.filter, "filter", "", "only scenarios whose name matches this `regexp`")
-	f.Var(numberIn(&o.repeat, 1, 1, 100), "repeat", "run each so often")
+	f.Var(ask.NumberIn(&o.repeat, 1, 1, 100), "repeat", "run each so often")
 	f.Float64Var(&o.floor, "floor", 0.97, "share of right primary causes that is demanded")
 	f.BoolVar(&o.vm, "vm", false, "run those that need a virtual machine")
 	f.StringVar(&o.folder, "scenarios", "", "`directory` of other scenarios, NAME/scenario.yaml (default: iocause's own)")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
 	f.StringVar(&o.keep, "keep", "", "`directory` for a recording of each situation, NAME.iocause;\nit is judged in place of what is seen live")
-	f.Var(formats(&o.format, "json"), "format", "text or json")
+	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	f.StringVar(&o.drawn.seeds, "seeds", "", "draw situations from `FIRST..LAST` in place of the scenarios")
-	f.Var(oneOf(&o.drawn.parity, "both", "both", "even", "odd"), "parity", "with --seeds: even, odd or both")
+	f.Var(ask.OneOf(&o.drawn.parity, "both", "both", "even", "odd"), "parity", "with --seeds: even, odd or both")
 	f.StringVar(&o.drawn.results, "results", "iocause-space.jsonl", "with --seeds: the `file` that results are added to, a line each")
 	f.BoolVar(&o.drawn.details, "details", false, "with --seeds: keep the proofs of odd seeds too")
-	f.Var(timeIn(&o.drawn.limit, 0), "limit", "with --seeds: begin no other situation after this time")
+	f.Var(ask.TimeIn(&o.drawn.limit, 0), "limit", "with --seeds: begin no other situation after this time")
 	return c
 }
 

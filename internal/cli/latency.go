@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/filters"
 	"iocause/internal/incident"
@@ -37,7 +38,7 @@ func newLatencyCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.StringSliceVar(&o.calls, "syscall", nil, "only these calls, by name or number, or all")
 	f.BoolVar(&o.parts, "parts", false, "show the percentiles of every part, too")
-	f.Var(timeIn(&o.slow, latency.DefaultSlow), "slow", "stacks of calls this long, 0 for none")
+	f.Var(ask.TimeIn(&o.slow, latency.DefaultSlow), "slow", "stacks of calls this long, 0 for none")
 	f.IntVar(&o.filter.PID, "pid", 0, "only calls of this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "only calls of processes of this name")
 	o.playback.bind(c)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/incident"
 	"iocause/internal/present/text"
 	"iocause/internal/tool/profile"
@@ -45,7 +46,7 @@ func newOffCPUCommand(e *env) *cobra.Command {
 	}
 	o.bind(c, "wait")
 	f := c.Flags()
-	f.Var(timeIn(&min, time.Millisecond), "min", "shorter waits are added up to this")
+	f.Var(ask.TimeIn(&min, time.Millisecond), "min", "shorter waits are added up to this")
 	f.StringVar(&states, "state", "", "waits for these alone (disk,lock,...; all)")
 	f.BoolVar(&wakers, "wakers", false, "add the stack of who ended the wait")
 	o.playback.bind(c)

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/incident"
 	"iocause/internal/source/probe/stacks"
 	"iocause/internal/tool/profile"
@@ -42,7 +43,7 @@ func newOnCPUCommand(e *env) *cobra.Command {
 		},
 	}
 	o.bind(c, "run")
-	c.Flags().Var(numberIn(&hz, profile.UsualHz, 1, fastest), "hz", "samples a second and processor")
+	c.Flags().Var(ask.NumberIn(&hz, profile.UsualHz, 1, fastest), "hz", "samples a second and processor")
 	o.bindOutput(c)
 	o.playback.bind(c)
 	return c

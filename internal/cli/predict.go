@@ -48,11 +48,11 @@ func newPredictCommand(e *env) *cobra.Command {
 	f.StringVar(&o.filter.Comm, "comm", "", "only reads of processes of this name")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "only reads of processes in and below this cgroup")
 	f.StringVar(&o.file, "file", "", "only reads of this file")
-	f.Var(timeIn(&o.duration, predictLength).from(time.Second, "give 10s or more; 1m is a good start"), "duration", "how long to watch")
+	f.Var(ask.TimeIn(&o.duration, predictLength).From(time.Second, "give 10s or more; 1m is a good start"), "duration", "how long to watch")
 	f.StringVar(&o.memory, "memory", "", "sizes that are asked for, too: 2G, +50%, +4G, -1G")
 	f.BoolVar(&o.writes, "writes", false, "predict when writers are paused for dirty memory,\ninstead (of the host; watches for 10s)")
 	f.Var(&o.rate, "rate", "with --writes: at this many bytes a second, not at\nwhat is written now")
-	f.Var(formats(&o.format, "json", "csv"), "format", "text, json or csv (the curve)")
+	f.Var(ask.Formats(&o.format, "json", "csv"), "format", "text, json or csv (the curve)")
 	f.StringVarP(&o.output, "output", "o", "", "write a page, too: FILE.html")
 	return c
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/filters"
 	"iocause/internal/output"
@@ -34,7 +35,7 @@ type profileOptions struct {
 
 func (o *profileOptions) bind(c *cobra.Command, verb string) {
 	f := c.Flags()
-	f.Var(timeIn(&o.duration, 10*time.Second).from(shortest, goodLength), "duration", "how long to watch")
+	f.Var(ask.TimeIn(&o.duration, 10*time.Second).From(shortest, goodLength), "duration", "how long to watch")
 	f.IntVar(&o.filter.PID, "pid", 0, "where does this process "+verb+"?")
 	f.StringVar(&o.filter.Comm, "comm", "", "where do processes and threads of this name "+verb+"?")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "where do the processes below this cgroup "+verb+"?")
@@ -44,13 +45,13 @@ func (o *profileOptions) bind(c *cobra.Command, verb string) {
 func (o *profileOptions) bindOutput(c *cobra.Command, more ...string) {
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "write all to a .html or .svg (flame graph),\n.pb.gz (pprof) or .folded file; - for stdout")
-	f.Var(rowsIn(&o.show.top, 20), "top", "rows of the table, 0 for all")
+	f.Var(ask.RowsIn(&o.show.top, 20), "top", "rows of the table, 0 for all")
 	f.StringVar(&o.show.sort, "sort", "time_s", "column to sort by")
 	help := "of the table: text, json or csv"
 	if len(more) > 0 {
-		help += ";\nor of all: " + orList(more)
+		help += ";\nor of all: " + ask.Or(more)
 	}
-	f.Var(formats(&o.show.format, append([]string{"json", "csv"}, more...)...), "format", help)
+	f.Var(ask.Formats(&o.show.format, append([]string{"json", "csv"}, more...)...), "format", help)
 }
 
 // check finds out whether the options make sense, and what they ask of the probe.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/agent"
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/present/text"
 	"iocause/internal/show"
@@ -38,8 +39,8 @@ func newQueryCommand(e *env) *cobra.Command {
 	f.StringVar(&o.dir, "dir", agent.DefaultConfig().Dir, "directory of the recording")
 	f.StringVar(&o.from, "from", "", "begin of the time that is looked at")
 	f.StringVar(&o.to, "to", "", "its end (the end of the recording)")
-	f.Var(timeIn(&o.step, 0), "step", "time between two points (120 points in all;\na longer one is taken for more than 11000)")
-	f.Var(formats(&o.format, "json", "csv"), "format", "text, json or csv")
+	f.Var(ask.TimeIn(&o.step, 0), "step", "time between two points (120 points in all;\na longer one is taken for more than 11000)")
+	f.Var(ask.Formats(&o.format, "json", "csv"), "format", "text, json or csv")
 	f.BoolVar(&o.list, "list", false, "name the series, with what they are")
 	return c
 }

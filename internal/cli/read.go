@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/parse"
 	"iocause/internal/parse/blktrace"
@@ -42,8 +43,8 @@ func newReadCommand(e *env) *cobra.Command {
 	f.BoolVar(&o.series, "series", false, "export the values that were read, as CSV or JSON lines")
 	f.BoolVar(&o.one, "one", false, "take everything as one case")
 	f.StringVar(&o.as, "as", "", "look for the output of this tool only")
-	f.Var(numberIn(&o.which, 0, 0, math.MaxInt), "case", "show this case only, counted from 1")
-	f.Var(formats(&o.format, "json"), "format", "text or json")
+	f.Var(ask.NumberIn(&o.which, 0, 0, math.MaxInt), "case", "show this case only, counted from 1")
+	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/output"
 	"iocause/internal/sample"
@@ -42,8 +43,8 @@ func newRecordCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME"+recording.Suffix+")")
-	f.Var(timeIn(&o.interval, time.Second).from(shortest, "give 100ms or more; 1s is a good start"), "interval", "length of a window")
-	f.Var(timeIn(&o.duration, 0).from(shortest, "give 100ms or more, or 0 for no limit"), "duration", "how long to record; 0 until Ctrl-C, or the end of\nCOMMAND")
+	f.Var(ask.TimeIn(&o.interval, time.Second).From(shortest, "give 100ms or more; 1s is a good start"), "interval", "length of a window")
+	f.Var(ask.TimeIn(&o.duration, 0).From(shortest, "give 100ms or more, or 0 for no limit"), "duration", "how long to record; 0 until Ctrl-C, or the end of\nCOMMAND")
 	return c
 }
 

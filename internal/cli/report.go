@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/output"
 	"iocause/internal/picture"
 	"iocause/internal/present/perfetto"
@@ -41,7 +42,7 @@ func newReportCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME.html)")
-	f.Var(oneOf(&o.format, "html", "html", "json", "csv", "perfetto"), "format", "html; or on standard output json or csv, the cells\nof the latency heat maps, or perfetto, the\ncourse")
+	f.Var(ask.OneOf(&o.format, "html", "html", "json", "csv", "perfetto"), "format", "html; or on standard output json or csv, the cells\nof the latency heat maps, or perfetto, the\ncourse")
 	f.IntVar(&o.filter.PID, "pid", 0, "ask about this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "ask about processes of this name")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "ask about the processes in and below this cgroup")

@@ -16,6 +16,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/host"
 	"iocause/internal/incident/present"
 	"iocause/internal/lab"
@@ -279,7 +280,7 @@ func inGolden(t *testing.T) {
 // jsonCommands are the commands with --format json.
 func jsonCommands(c *cobra.Command) (all []string) {
 	if f := c.Flags().Lookup("format"); f != nil && c.HasParent() && !c.Hidden {
-		if words, ok := f.Value.(choiceFlag); ok && slices.Contains(words.all, "json") {
+		if words, ok := f.Value.(ask.Choice); ok && slices.Contains(words.All, "json") {
 			all = append(all, strings.TrimPrefix(c.CommandPath(), "iocause "))
 		}
 	}

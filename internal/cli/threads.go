@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/filters"
 	"iocause/internal/incident"
@@ -37,7 +38,7 @@ func newThreadsCommand(e *env) *cobra.Command {
 	}
 	o.bind(c, "busy_threads", "perfetto")
 	f := c.Flags()
-	f.Var(oneOf(&o.by, "thread", threads.Groupings()...), "by", "thread, process, comm or cgroup")
+	f.Var(ask.OneOf(&o.by, "thread", threads.Groupings()...), "by", "thread, process, comm or cgroup")
 	f.BoolVar(&o.histogram, "histogram", false, "show how long the waits of each state were, too")
 	f.IntVar(&o.filter.PID, "pid", 0, "only threads of this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "only threads of this name, or of processes of this\nname")

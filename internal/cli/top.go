@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/agent"
+	"iocause/internal/ask"
 	"iocause/internal/replay"
 	"iocause/internal/tool/top"
 )
@@ -26,10 +27,10 @@ func newTopCommand(e *env) *cobra.Command {
 		RunE:  func(c *cobra.Command, _ []string) error { return runTop(e, c, o) },
 	}
 	f := c.Flags()
-	f.Var(oneOf(&o.by, "", "process", "cgroup"), "by", "only this table: process or cgroup")
-	f.Var(rowsIn(&o.rows.top, 20), "top", "rows of each table, 0 for all")
+	f.Var(ask.OneOf(&o.by, "", "process", "cgroup"), "by", "only this table: process or cgroup")
+	f.Var(ask.RowsIn(&o.rows.top, 20), "top", "rows of each table, 0 for all")
 	f.StringVar(&o.rows.sort, "sort", "", "column, by its name in JSON")
-	f.Var(formats(&o.rows.format, "json", "csv"), "format", "text, json or csv (the first table)")
+	f.Var(ask.Formats(&o.rows.format, "json", "csv"), "format", "text, json or csv (the first table)")
 	o.playback.bind(c)
 	return c
 }

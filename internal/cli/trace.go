@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/filters"
 	"iocause/internal/incident"
@@ -49,18 +50,18 @@ func newTraceCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.StringVarP(&o.to, "output", "o", "", "keep the I/Os in this file; - is stdout")
 	f.StringVarP(&o.from, "input", "i", "", "read the I/Os from such a file; - is stdin")
-	f.Var(timeIn(&o.duration, 0), "duration", "how long to trace; 0 until Ctrl-C")
+	f.Var(ask.TimeIn(&o.duration, 0), "duration", "how long to trace; 0 until Ctrl-C")
 	f.Uint64Var(&o.ios, "ios", 0, "end after so many I/Os; 0 for no limit")
 	f.IntVar(&o.filter.PID, "pid", 0, "only I/Os that this process asked for")
 	f.StringVar(&o.filter.Comm, "comm", "", "only I/Os that a thread of this name asked for")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "only I/Os of this cgroup and those below it")
 	f.StringVar(&o.filter.Device, "device", "", "only I/Os on the disk of this block device")
 	f.StringVar(&o.filter.File, "file", "", "only I/Os for a file, what is below a directory,\nor a pattern")
-	f.Var(timeIn(&o.filter.Min, 0), "min", "only I/Os that took so long (10ms) or longer")
+	f.Var(ask.TimeIn(&o.filter.Min, 0), "min", "only I/Os that took so long (10ms) or longer")
 	f.BoolVar(&o.summaryOnly, "summary", false, "print the summary only")
-	f.Var(rowsIn(&o.view.top, 10), "top", "rows of each table, 0 for all")
+	f.Var(ask.RowsIn(&o.view.top, 10), "top", "rows of each table, 0 for all")
 	f.StringVar(&o.view.sort, "sort", "ios", "column to sort by, as JSON names it")
-	f.Var(formats(&o.view.format, "json", "csv", "perfetto"), "format", "text, json (lines), csv (I/Os) or\nperfetto")
+	f.Var(ask.Formats(&o.view.format, "json", "csv", "perfetto"), "format", "text, json (lines), csv (I/Os) or\nperfetto")
 	f.BoolVarP(&o.view.stamp, "timestamps", "t", false, "print the time of every summary")
 	f.IntVar(&o.buffer, "buffer", 16, "MiB of room in the kernel")
 	o.playback.bind(c)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/version"
 )
 
@@ -25,6 +26,6 @@ func newVersionCommand(e *env) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().Var(formats(&format, "json"), "format", "text or json")
+	c.Flags().Var(ask.Formats(&format, "json"), "format", "text or json")
 	return c
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/sample"
 	"iocause/internal/session"
@@ -50,11 +51,11 @@ func newToolCommand(e *env, t *tool) *cobra.Command {
 	}
 	f := c.Flags()
 	if len(t.by) > 0 {
-		f.Var(oneOf(&o.by, t.by[0], t.by...), "by", strings.Join(append([]string{t.by[0] + " (default)"}, t.by[1:]...), ", "))
+		f.Var(ask.OneOf(&o.by, t.by[0], t.by...), "by", strings.Join(append([]string{t.by[0] + " (default)"}, t.by[1:]...), ", "))
 		f.Lookup("by").DefValue = "" // said already, in fewer columns
 	}
 	if t.slow {
-		f.Var(timeIn(&o.slow, pagecache.Slow), "slow", "count accesses that waited so long")
+		f.Var(ask.TimeIn(&o.slow, pagecache.Slow), "slow", "count accesses that waited so long")
 	}
 	o.filter.bind(c)
 	bindFile(c, &o.file)

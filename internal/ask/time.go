@@ -1,51 +1,49 @@
-package cli
+package ask
 
 import (
 	"fmt"
 	"math"
 	"strconv"
 	"time"
-
-	"iocause/internal/ask"
 )
 
-// timeFlag is a flag that takes a time as INTERVAL does: in seconds, or with a
+// Time is a flag that takes a time as INTERVAL does: in seconds, or with a
 // unit. Its default is taken, and else what is neither below zero nor too short.
-type timeFlag struct {
+type Time struct {
 	to           *time.Duration
 	value, least time.Duration
 	advice       string // what is a good value
 }
 
-// timeIn is the value of such a flag.
-func timeIn(to *time.Duration, value time.Duration) timeFlag {
+// TimeIn is the value of such a flag.
+func TimeIn(to *time.Duration, value time.Duration) Time {
 	*to = value
-	return timeFlag{to: to, value: value, advice: "give a time such as 10ms or 30s"}
+	return Time{to: to, value: value, advice: "give a time such as 10ms or 30s"}
 }
 
-// from refuses times that are shorter.
-func (t timeFlag) from(least time.Duration, advice string) timeFlag {
+// From refuses times that are shorter.
+func (t Time) From(least time.Duration, advice string) Time {
 	t.least, t.advice = least, advice
 	return t
 }
 
 // Set implements pflag.Value.
-func (t timeFlag) Set(s string) error {
-	d, err := parseTime(s)
+func (t Time) Set(s string) error {
+	d, err := ParseTime(s)
 	switch {
 	case err != nil:
 		return err
 	case d < 0:
-		return &ask.Error{Err: fmt.Errorf("%v is below zero", d), Next: t.advice}
+		return &Error{Err: fmt.Errorf("%v is below zero", d), Next: t.advice}
 	case d < t.least && d != t.value:
-		return &ask.Error{Err: fmt.Errorf("%v is too short", d), Next: t.advice}
+		return &Error{Err: fmt.Errorf("%v is too short", d), Next: t.advice}
 	}
 	*t.to = d
 	return nil
 }
 
 // String implements pflag.Value; the help leaves out a default of "".
-func (t timeFlag) String() string {
+func (t Time) String() string {
 	if t.to == nil || *t.to == 0 {
 		return ""
 	}
@@ -53,10 +51,10 @@ func (t timeFlag) String() string {
 }
 
 // Type implements pflag.Value.
-func (timeFlag) Type() string { return "duration" }
+func (Time) Type() string { return "duration" }
 
-// parseTime reads seconds, with a unit or without.
-func parseTime(s string) (time.Duration, error) {
+// ParseTime reads seconds, with a unit or without.
+func ParseTime(s string) (time.Duration, error) {
 	seconds, err := strconv.ParseFloat(s, 64)
 	if err != nil {
 		d, err := time.ParseDuration(s)
