@@ -277,6 +277,9 @@ func TestSeriesNames(t *testing.T) {
 		}
 		seen[n] = true
 	}
+	if was := infos()[sample.CacheSampledAccesses]; len(was) != 2 || series.NameOf(was[1]) != "iocause_cache_sampled_visits_pages_total" {
+		t.Errorf("%+v, want the name of the version before, too", was)
+	}
 	for m, want := range map[sample.Metric]string{
 		sample.CPUCount: "iocause_cpus", sample.CPUUser: "iocause_cpu_user_seconds_total",
 		sample.DiskReadBytes: "iocause_disk_read_bytes_total", sample.MemTotal: "iocause_mem_total_bytes",
