@@ -44,6 +44,7 @@ import (
 	"iocause/internal/tool/threads"
 	"iocause/internal/tool/top"
 	"iocause/internal/tool/trace"
+	"iocause/internal/tool/verify"
 	"iocause/internal/version"
 	"iocause/internal/view"
 )
@@ -70,6 +71,7 @@ func contracts(t *testing.T) []contract {
 		{"check", "What can be observed here, and which verdicts that allows", g.of(check.Found{}), nil},
 		{"predict", "What other sizes of memory would do for reads; with --writes, when writers are paused", anyOf("", g.of(predict.Prediction{}), g.of(predict.Writes{})), nil},
 		{"report", "The cells of latency heat maps", g.tables([]table.Table{picture.Cells(nil)}), []string{"report host.iocause"}},
+		{"verify", "What came of a fix", g.of(verify.Outcome{}), []string{"verify a.iocause b.iocause"}},
 		{"diff", "What differs between two recordings; of two texts, their findings", anyOf("", g.of(diff.Difference{}), g.document()), []string{"diff a.iocause b.iocause", "diff a.iocause b.iocause --all"}},
 		{"incidents", "The incidents that the agent keeps", lists("incidents", []present.Listed{}), []string{"incidents" + agent}},
 		{"incident", "An incident with its finding and evidence", g.of(present.Document{}), []string{"incident 1" + agent}},
