@@ -85,14 +85,14 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 		}},
 	}
 	if c.Remote.URL != "" {
-		a.sender = remote.New(remote.Options{
-			URL: c.Remote.URL, Every: c.Remote.Every, Slowest: patience, Labels: instanceLabels(h, c.Remote.Labels), TokenFile: c.Remote.TokenFile,
+		a.sender = newSender(log, remote.Options{
+			URL: c.Remote.URL, CAFile: c.Remote.CAFile, Every: c.Remote.Every, Slowest: patience, Labels: instanceLabels(h, c.Remote.Labels), TokenFile: c.Remote.TokenFile,
 			Version: c.Remote.Version, Describe: kindAndHelp(), Cursor: filepath.Join(c.Dir, "sent"), Log: log, Now: h.Now,
 		})
 	}
 	if c.OTLP.URL != "" && c.OTLP.Metrics {
-		a.otlp = remote.New(remote.Options{
-			URL: c.OTLP.endpoint("metrics"), Version: remote.OTLP, Every: c.OTLP.Every, Slowest: patience, Labels: instanceLabels(h, c.OTLP.Labels),
+		a.otlp = newSender(log, remote.Options{
+			URL: c.OTLP.endpoint("metrics"), CAFile: c.OTLP.CAFile, Version: remote.OTLP, Every: c.OTLP.Every, Slowest: patience, Labels: instanceLabels(h, c.OTLP.Labels),
 			TokenFile: c.OTLP.TokenFile, Describe: kindAndHelp(), Cursor: filepath.Join(c.Dir, "sent-otlp"), Log: log, Now: h.Now,
 		})
 	}
@@ -153,6 +153,16 @@ func (a *Agent) feed(f *feed) {
 	}
 	f.factor.Store(1)
 	a.feeds = append(a.feeds, f)
+}
+
+// newSender is nil where nothing can be sent: the rest of the agent goes on.
+func newSender(log *slog.Logger, o remote.Options) *remote.Sender {
+	s, err := remote.New(o)
+	if err != nil {
+		log.Error("values are not sent", "to", o.URL, "why", err)
+		return nil
+	}
+	return s
 }
 
 // instanceLabels are the labels of all that is sent: without an instance among

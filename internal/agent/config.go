@@ -54,6 +54,7 @@ type Remote struct {
 	Labels    map[string]string // of all series
 	TokenFile string            // holds a bearer token, "" for none
 	Version   string            // of the protocol, "" for the newest that is understood
+	CAFile    string            // certificates that the receiver's is checked with, "" for the system's
 }
 
 // OTLP says which receiver of OpenTelemetry's protocol is told, over HTTP.
@@ -63,6 +64,7 @@ type OTLP struct {
 	Every         time.Duration
 	Labels        map[string]string // attributes of the host
 	TokenFile     string            // holds a bearer token, "" for none
+	CAFile        string            // certificates that the receiver's is checked with, "" for the system's
 }
 
 // Limits are what the agent may take.

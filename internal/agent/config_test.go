@@ -29,6 +29,7 @@ remote_write:
   labels: {instance: db1}
   token_file: /etc/iocause/token
   version: 1.0
+  ca_file: /etc/iocause/ca.pem
 tables: {interval: 30s, rows: 5, keep: 7d, disk: 1GiB}
 page_cache: {interval: 1m, look: 50ms}
 `))
@@ -37,7 +38,7 @@ page_cache: {interval: 1m, look: 50ms}
 	}
 	want := Config{Dir: "/srv/rec", Interval: 500 * time.Millisecond, SlowInterval: 30 * time.Second, Listen: "[::]:9999",
 		Off: []string{"netdev", "sysctl"}, Limits: Limits{CPU: 0.015, BPF: 0.005, Memory: 96 << 20, Disk: 3 << 29},
-		Remote: Remote{"https://example.com/api/v1/write", 30 * time.Second, map[string]string{"instance": "db1"}, "/etc/iocause/token", "1.0"}}
+		Remote: Remote{"https://example.com/api/v1/write", 30 * time.Second, map[string]string{"instance": "db1"}, "/etc/iocause/token", "1.0", "/etc/iocause/ca.pem"}}
 	want.Incidents.Diagnose = 10 * time.Second
 	want.OTLP = DefaultConfig().OTLP
 	want.Tables = Tables{30 * time.Second, 5, 7 * 24 * time.Hour, 1 << 30}

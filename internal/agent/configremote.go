@@ -20,6 +20,7 @@ func (p *parser) remote(n *yaml.Node, to *Remote) {
 		},
 		"every":      func(n *yaml.Node) { to.Every = p.duration(n, time.Second, time.Hour) },
 		"token_file": func(n *yaml.Node) { to.TokenFile = p.path(n) },
+		"ca_file":    func(n *yaml.Node) { to.CAFile = p.path(n) },
 		"labels":     func(n *yaml.Node) { to.Labels = p.labels(n) },
 		"version": func(n *yaml.Node) {
 			to.Version = map[string]string{"auto": "", "1.0": "1.0", "2.0": "2.0"}[n.Value]
@@ -52,6 +53,7 @@ func (p *parser) otlp(n *yaml.Node, to *OTLP) {
 		"logs":       func(n *yaml.Node) { to.Logs = p.truth(n) },
 		"every":      func(n *yaml.Node) { to.Every = p.duration(n, time.Second, time.Hour) },
 		"token_file": func(n *yaml.Node) { to.TokenFile = p.path(n) },
+		"ca_file":    func(n *yaml.Node) { to.CAFile = p.path(n) },
 		"labels":     func(n *yaml.Node) { to.Labels = p.labels(n) },
 	})
 	if to.URL == "" {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"iocause/internal/notify"
+	"iocause/internal/outbound"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/whole"
 )
@@ -54,9 +54,14 @@ func newEvents(c *Config, instance string, log *slog.Logger, now func() time.Tim
 			of[name] = value
 		}
 	}
+	client, err := outbound.Client(c.OTLP.CAFile)
+	if err != nil {
+		log.Error("events are not sent", "why", err)
+		return nil
+	}
 	e := &events{path: filepath.Join(c.Dir, eventsIn), log: log, now: now, keep: keep, soon: tellSoon, wake: make(chan struct{}, 1),
 		to: &notify.Logs{URL: c.OTLP.endpoint("logs"), TokenFile: c.OTLP.TokenFile, Resource: of,
-			Client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}}
+			Client: client}}
 	b, err := os.ReadFile(e.path)
 	if err == nil {
 		err = json.Unmarshal(b, &e.all)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,10 +11,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"iocause/internal/outbound"
 )
 
 // Alert is what an Alertmanager is told, and told again while it holds. Its
@@ -46,23 +45,11 @@ const mostSkew = 2 * time.Second
 // has a bearer token, caFile the certificates that its own is checked with; "" for
 // none and for the system's.
 func NewAlertmanager(base, tokenFile, caFile string) (*Alertmanager, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	if caFile != "" {
-		pem, err := os.ReadFile(caFile)
-		if err != nil {
-			return nil, fmt.Errorf("reading certificates: %w", err)
-		}
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("reading certificates: %s has none", caFile)
-		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+	client, err := outbound.Client(caFile)
+	if err != nil {
+		return nil, err
 	}
-	return &Alertmanager{url: strings.TrimRight(base, "/") + "/api/v2/alerts", tokenFile: tokenFile, client: &http.Client{
-		Transport: transport,
-		// The token is for the address that was given.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	return &Alertmanager{url: strings.TrimRight(base, "/") + "/api/v2/alerts", tokenFile: tokenFile, client: client}, nil
 }
 
 // Host is whom it asks, without what may be a secret.
@@ -118,13 +105,8 @@ func (a *Alertmanager) post(ctx context.Context, body []byte) error {
 		return unquoted(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", "iocause")
-	if a.tokenFile != "" {
-		token, err := os.ReadFile(a.tokenFile) // each time: it may be changed
-		if err != nil {
-			return fmt.Errorf("reading the token: %w", err)
-		}
-		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	if err := outbound.Introduce(r, a.tokenFile); err != nil {
+		return err
 	}
 	answer, err := a.client.Do(r)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +20,8 @@ import (
 	logs "go.opentelemetry.io/proto/slim/otlp/logs/v1"
 	resource "go.opentelemetry.io/proto/slim/otlp/resource/v1"
 	"google.golang.org/protobuf/proto"
+
+	"iocause/internal/outbound"
 )
 
 // Record is a log record of OpenTelemetry: an event with a name.
@@ -75,13 +76,8 @@ func (l *Logs) post(ctx context.Context, records []Record) error {
 	}
 	r.Header.Set("Content-Type", otlpType)
 	r.Header.Set("Content-Encoding", "gzip")
-	r.Header.Set("User-Agent", "iocause")
-	if l.TokenFile != "" {
-		token, err := os.ReadFile(l.TokenFile) // each time: it may be changed
-		if err != nil {
-			return fmt.Errorf("reading the token: %w", err)
-		}
-		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	if err := outbound.Introduce(r, l.TokenFile); err != nil {
+		return err
 	}
 	answer, err := l.Client.Do(r)
 	if err != nil {

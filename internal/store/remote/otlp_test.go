@@ -125,7 +125,7 @@ func TestNoOTLPReceiver(t *testing.T) {
 		},
 	} {
 		server := httptest.NewServer(answer)
-		s := New(Options{URL: server.URL, Version: OTLP, Every: 30 * time.Second, Cursor: filepath.Join(t.TempDir(), "cursor"),
+		s := newSender(t, Options{URL: server.URL, Version: OTLP, Every: 30 * time.Second, Cursor: filepath.Join(t.TempDir(), "cursor"),
 			Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return epoch().Add(1210 * time.Second) }})
 		p := place{}
 		if err := s.step(t.Context(), rec, &p); err == nil || !strings.Contains(err.Error(), "no answer of an OTLP receiver") || s.Sent.Load() != 0 {
@@ -137,7 +137,7 @@ func TestNoOTLPReceiver(t *testing.T) {
 
 // Names of series as OpenTelemetry has them.
 func TestConventions(t *testing.T) {
-	s := New(Options{Version: OTLP})
+	s := newSender(t, Options{Version: OTLP})
 	at := []series.Point{{At: epoch(), Value: 5}}
 	for name, want := range map[string]string{
 		"iocause_disk_read_bytes_total":  "system.disk.io By true disk.io.direction=read system.device=d class=c ",

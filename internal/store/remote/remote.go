@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"iocause/internal/outbound"
 	"iocause/internal/store/series"
 	"iocause/internal/store/whole"
 )
@@ -31,6 +32,7 @@ type Options struct {
 	Version   string                                // "1.0", "2.0", "" for 2.0 where it is taken, or OTLP
 	Describe  func(name string) (kind, help string) // of a series: counter or gauge; nil for nothing
 	TokenFile string                                // holds a bearer token; "" for none
+	CAFile    string                                // certificates that the receiver's is checked with; "" for the system's
 	Cursor    string                                // file that keeps how far sending has come
 	Log       *slog.Logger
 	Now       func() time.Time
@@ -49,13 +51,17 @@ type Sender struct {
 }
 
 // New prepares a sender.
-func New(o Options) *Sender {
-	return &Sender{o: o, version: cmp.Or(o.Version, version2), client: &http.Client{
-		Timeout: 30 * time.Second,
-		// The token is for the address that was given.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+func New(o Options) (*Sender, error) {
+	client, err := outbound.Client(o.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	client.Timeout = patience
+	return &Sender{o: o, version: cmp.Or(o.Version, version2), client: client}, nil
 }
+
+// patience is how long one request may take.
+const patience = 30 * time.Second
 
 const (
 	settled   = 3 * time.Second // how old values are that are sent: the writer has to have them

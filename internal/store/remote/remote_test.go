@@ -117,13 +117,22 @@ func recorded(t *testing.T, epoch time.Time) *series.Recording {
 	return r
 }
 
+func newSender(t *testing.T, o Options) *Sender {
+	t.Helper()
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // drain runs senders, a new one after each failure as if the agent had been
 // started anew, until all is sent.
 func drain(t *testing.T, r *series.Recording, o Options) (sent, refused int64) {
 	t.Helper()
 	var err error
 	for range 100 {
-		s := New(o)
+		s := newSender(t, o)
 		var p place
 		p, err = s.load()
 		if err != nil {
@@ -212,7 +221,7 @@ func TestRunComesBackAfterAnOutage(t *testing.T) {
 	to := &receiver{t: t, got: map[string][]int64{}, broken: func(n int) int { return map[bool]int{true: 503}[n == 1] }}
 	server := httptest.NewServer(to)
 	defer server.Close()
-	s := New(Options{
+	s := newSender(t, Options{
 		URL: server.URL, Every: 30 * time.Millisecond * 10, Cursor: filepath.Join(t.TempDir(), "cursor"),
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return epoch().Add(1210 * time.Second) },
 	})
@@ -246,7 +255,7 @@ func TestClockThatIsSetBackIsTold(t *testing.T) {
 	var seconds atomic.Int64
 	seconds.Store(1210)
 	log := make(told, 10)
-	s := New(Options{
+	s := newSender(t, Options{
 		URL: server.URL, Version: "1.0", Every: 100 * time.Millisecond, Cursor: filepath.Join(t.TempDir(), "cursor"),
 		Log: slog.New(slog.NewTextHandler(log, nil)), Now: func() time.Time { return epoch().Add(time.Duration(seconds.Load()) * time.Second) },
 	})
@@ -323,7 +332,7 @@ func takesIt(t *testing.T, e engine) {
 	begin := time.Now().Add(-21 * time.Minute).Truncate(30 * time.Second)
 	rec := recorded(t, begin)
 	now := begin.Add(10 * time.Minute)
-	s := New(Options{
+	s := newSender(t, Options{
 		URL: "http://" + at + e.write, Every: 30 * time.Second, Cursor: filepath.Join(dir, "cursor"),
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
 	})
@@ -407,7 +416,7 @@ func TestWrittenLate(t *testing.T) {
 	server := httptest.NewServer(to)
 	defer server.Close()
 	now := epoch().Add(1500 * time.Second) // 290 s after the newest value
-	s := New(Options{
+	s := newSender(t, Options{
 		URL: server.URL, Every: 10 * time.Second, Cursor: filepath.Join(t.TempDir(), "cursor"),
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
 	})
@@ -448,7 +457,7 @@ func TestSpoiltCursor(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if p, err := New(Options{Cursor: path}).load(); err == nil || p != (place{}) {
+		if p, err := newSender(t, Options{Cursor: path}).load(); err == nil || p != (place{}) {
 			t.Errorf("%q is read as %+v", text, p)
 		}
 	}

@@ -156,7 +156,7 @@ func TestVersion2(t *testing.T) {
 func TestSilenceIsNoReceipt(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
-	s := New(Options{URL: server.URL, Every: 30 * time.Second, Version: "2.0", Cursor: filepath.Join(t.TempDir(), "cursor"),
+	s := newSender(t, Options{URL: server.URL, Every: 30 * time.Second, Version: "2.0", Cursor: filepath.Join(t.TempDir(), "cursor"),
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return epoch().Add(1210 * time.Second) }})
 	p := place{}
 	if err := s.step(t.Context(), recorded(t, epoch()), &p); err == nil || !strings.Contains(err.Error(), "it is not known whether they were taken") || s.Sent.Load() != 0 {
@@ -183,7 +183,7 @@ func TestNoReceiver(t *testing.T) {
 	defer server.Close()
 	rec := recorded(t, epoch())
 	for path, want := range map[string]string{"/html": `404 Not Found: "<html>no such page"`, "/endless": "502"} {
-		s := New(Options{URL: server.URL + path, Every: 30 * time.Second, Cursor: filepath.Join(t.TempDir(), "cursor"),
+		s := newSender(t, Options{URL: server.URL + path, Every: 30 * time.Second, Cursor: filepath.Join(t.TempDir(), "cursor"),
 			Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return epoch().Add(1210 * time.Second) }})
 		p := place{}
 		if err := s.step(t.Context(), rec, &p); err == nil || !strings.Contains(err.Error(), want) {

@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"strconv"
-	"strings"
 
 	"github.com/prometheus/prometheus/prompb"
 	writev2 "github.com/prometheus/prometheus/prompb/io/prometheus/write/v2"
 	"github.com/prometheus/prometheus/util/compression"
+
+	"iocause/internal/outbound"
 )
 
 // The versions of the protocol.
@@ -135,13 +135,8 @@ func (s *Sender) ask(ctx context.Context, body []byte, header map[string]string)
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
-	req.Header.Set("User-Agent", "iocause")
-	if s.o.TokenFile != "" {
-		token, err := os.ReadFile(s.o.TokenFile) // each time: it may be changed
-		if err != nil {
-			return nil, fmt.Errorf("reading the token: %w", err)
-		}
-		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	if err := outbound.Introduce(req, s.o.TokenFile); err != nil {
+		return nil, err
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {

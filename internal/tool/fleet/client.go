@@ -3,8 +3,6 @@ package fleet
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"iocause/internal/outbound"
 )
 
 // Endpoint is where to ask: whatever answers the query API of Prometheus
@@ -56,17 +56,10 @@ func newClient(e *Endpoint, note func(string)) (*client, error) {
 		return nil, &BadEndpoint{errors.New("reading --url: it holds a password, which others can see in the list of processes; put a token into a file (--token-file)")}
 	}
 	c := &client{base: strings.TrimSuffix(strings.TrimSuffix(e.URL, "/"), "/api/v1"), note: note}
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
-	if e.CAFile != "" {
-		pem, err := os.ReadFile(e.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("reading the certificates: %w", err)
-		}
-		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
-		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("reading the certificates: %s holds none (PEM)", e.CAFile)
-		}
+	if c.http, err = outbound.Client(e.CAFile); err != nil {
+		return nil, err
 	}
+	c.http.Timeout = e.Timeout
 	if e.TokenFile != "" {
 		b, err := os.ReadFile(e.TokenFile)
 		if err != nil {
@@ -74,9 +67,6 @@ func newClient(e *Endpoint, note func(string)) (*client, error) {
 		}
 		c.token = strings.TrimSpace(string(b))
 	}
-	c.http = &http.Client{Transport: transport, Timeout: e.Timeout,
-		// The token is for the address that was given.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return c, nil
 }
 
