@@ -194,10 +194,10 @@ func (g *generator) tables(forms ...[]table.Table) *jsonschema.Schema {
 				fields[t.Key] = g.table(t)
 				continue
 			}
-			rows := fields[t.Key].Properties["rows"].Items
-			for key, column := range g.table(t).Properties["rows"].Items.Properties {
+			rows, more := fields[t.Key].Properties["rows"].Items, g.table(t).Properties["rows"].Items
+			for _, key := range more.PropertyOrder { // not in the order of a map, which differs from run to run
 				if rows.Properties[key] == nil {
-					rows.Properties[key] = column
+					rows.Properties[key] = more.Properties[key]
 					rows.PropertyOrder = append(rows.PropertyOrder, key)
 				}
 			}
