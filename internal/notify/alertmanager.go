@@ -114,7 +114,7 @@ func (a *Alertmanager) post(ctx context.Context, body []byte) error {
 	}
 	defer answer.Body.Close()
 	if theirs, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
-		a.setSkew(theirs.Sub(time.Now()))
+		a.setSkew(time.Until(theirs))
 	}
 	said := &head{}
 	_, _ = io.CopyN(said, answer.Body, most) // best effort: the status says it all
