@@ -28,6 +28,9 @@ func Judge(w *sample.Window, target Target) *Report { return JudgeAgainst(w, tar
 // JudgeAgainst is Judge with a window to compare with, which the causes that
 // need one ask; nil for none.
 func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
+	if w.Seconds() <= 0 {
+		return ofNoLength(w)
+	}
 	c := newCaseAgainst(w, target, before)
 	r := &Report{
 		Version: 1,
@@ -75,6 +78,17 @@ func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
 	}
 	c.beside(r)
 	identify(r.Findings)
+	return r
+}
+
+// ofNoLength is the report of a window in which no time went by, as when the clock
+// was set back by as much as was watched: every figure a second would be infinite.
+func ofNoLength(w *sample.Window) *Report {
+	const why = "the clock stood still, or was set back, while this was watched: no figure has a time that it belongs to"
+	r := &Report{Version: 1, Window: Span{Start: w.Start}, Primary: Unknown, Title: "the time that was watched has no length", Gaps: append(losses(w), why)}
+	for _, cause := range List() {
+		r.CannotTell = append(r.CannotTell, Missing{Cause: cause.ID, Missing: why})
+	}
 	return r
 }
 
