@@ -47,20 +47,8 @@ func TestHostileNamesDoNoHarm(t *testing.T) {
 	} else if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader := exec.CommandContext(t.Context(), self)
-	reader.Env = []string{asReader + "=" + path}
-	if err := reader.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = reader.Process.Kill()
-		_ = reader.Wait()
-	}()
-	pid := strconv.Itoa(reader.Process.Pid)
+	reading := startReader(t, path)
+	pid := strconv.Itoa(reading)
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		if comm, err := os.ReadFile("/proc/" + pid + "/comm"); err == nil && strings.HasPrefix(string(comm), hostileComm) {
 			break
@@ -87,7 +75,7 @@ func TestHostileNamesDoNoHarm(t *testing.T) {
 			t.Logf("%q: the reader did not wait enough to be the victim: %s", filter, rep.Primary)
 			continue
 		}
-		if who.Comm != hostileComm || who.PID != reader.Process.Pid {
+		if who.Comm != hostileComm || who.PID != reading {
 			t.Errorf("%q: victim %+v, want %q", filter, who, hostileComm)
 		}
 		if file := rep.Findings[0].Culprit.File; !strings.Contains(stderr, "not permitted") && file != "" && file != path {
@@ -480,4 +468,24 @@ func TestThousandsOfProcesses(t *testing.T) {
 	if r.Window.Seconds > 3 || strings.Contains(strings.Join(r.Gaps, "\n"), "could not be read") {
 		t.Errorf("window of %g s, gaps %q", r.Window.Seconds, r.Gaps)
 	}
+}
+
+// startReader starts a process of a hostile name that reads a file over and over, and
+// ends it with the test.
+func startReader(t *testing.T, path string) (pid int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := exec.CommandContext(t.Context(), self)
+	reader.Env = []string{asReader + "=" + path}
+	if err := reader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = reader.Process.Kill()
+		_ = reader.Wait()
+	})
+	return reader.Process.Pid
 }
