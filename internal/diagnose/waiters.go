@@ -27,11 +27,11 @@ type WaitIn struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// What a waiter is held up in besides the classes of wait.io.
+// What a waiter is held up in besides the classes of wait.io, in WaitIn.
 const (
-	inPause  = "dirty pause"
-	inMemory = "memory"
-	inLock   = "lock"
+	InPause  = "dirty pause"
+	InMemory = "memory"
+	InLock   = "lock"
 )
 
 const (
@@ -43,7 +43,7 @@ const (
 
 // in is what a process was held up in, in seconds.
 func (v *victim) in() map[string]float64 {
-	out := map[string]float64{inPause: v.pause, inMemory: v.stall, inLock: v.lock}
+	out := map[string]float64{InPause: v.pause, InMemory: v.stall, InLock: v.lock}
 	for class, t := range v.wait {
 		out[class] += t
 	}

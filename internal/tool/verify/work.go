@@ -27,11 +27,11 @@ func kindOf(r *diagnose.Report) string {
 	if r.VictimWaits != nil {
 		for _, in := range r.VictimWaits.In {
 			switch in.What {
-			case "write", "sync", "dirty pause":
+			case "write", "sync", diagnose.InPause:
 				by[writes] += in.Seconds
-			case "lock":
+			case diagnose.InLock:
 				by[computes] += in.Seconds
-			case "memory":
+			case diagnose.InMemory:
 			default:
 				by[reads] += in.Seconds
 			}
