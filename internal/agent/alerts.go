@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -81,11 +79,7 @@ func newAlerts(c *Config, instance string, log *slog.Logger, now func() time.Tim
 	if len(a.to) == 0 {
 		return nil
 	}
-	b, err := os.ReadFile(a.path)
-	if err == nil {
-		err = json.Unmarshal(b, &a.all)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := readKept(a.path, &a.all); err != nil {
 		log.Error("it is not known which alerts were told: those of incidents that are over by now end with resolve_timeout", "why", err)
 		a.all = nil
 	}

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -62,11 +60,7 @@ func newEvents(c *Config, instance string, log *slog.Logger, now func() time.Tim
 	e := &events{path: filepath.Join(c.Dir, eventsIn), log: log, now: now, keep: keep, soon: tellSoon, wake: make(chan struct{}, 1),
 		to: &notify.Logs{URL: c.OTLP.endpoint("logs"), TokenFile: c.OTLP.TokenFile, Resource: of,
 			Client: client}}
-	b, err := os.ReadFile(e.path)
-	if err == nil {
-		err = json.Unmarshal(b, &e.all)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := readKept(e.path, &e.all); err != nil {
 		log.Error("events that were not sent cannot be read; they are left out", "why", err)
 		e.all = nil
 	}

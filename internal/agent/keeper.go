@@ -2,7 +2,11 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -129,4 +133,17 @@ func (k *keeper) work(last bool) (failed bool) {
 	}
 	k.makeRoom()
 	return len(left) > 0
+}
+
+// readKept reads the JSON that an agent before this one has kept in a file; where
+// there is none, it leaves into as it is.
+func readKept(path string, into any) error {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, into)
 }
