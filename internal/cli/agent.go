@@ -45,12 +45,12 @@ func (o *agentOptions) read(c *cobra.Command) (agent.Config, error) {
 	if o.config != "" {
 		var err error
 		if config, err = agent.LoadConfig(o.config); err != nil {
-			return config, &usageError{err, "see docs/agent.md for what can be set"}
+			return config, &ask.Error{Err: err, Next: "see docs/agent.md for what can be set"}
 		}
 	}
 	if c.Flags().Changed("interval") {
 		if o.interval > time.Minute {
-			return config, &usageError{fmt.Errorf("reading --interval: %v is longer than 1m", o.interval), "give a time such as 1s"}
+			return config, &ask.Error{Err: fmt.Errorf("reading --interval: %v is longer than 1m", o.interval), Next: "give a time such as 1s"}
 		}
 		config.Interval = o.interval
 	}
@@ -66,7 +66,7 @@ func (o *agentOptions) read(c *cobra.Command) (agent.Config, error) {
 		config.Listen = ""
 	case o.listen != "":
 		if err := agent.CheckListen(o.listen); err != nil {
-			return config, &usageError{fmt.Errorf("reading --listen: %w", err), "or give none"}
+			return config, &ask.Error{Err: fmt.Errorf("reading --listen: %w", err), Next: "or give none"}
 		}
 		config.Listen = o.listen
 	}

@@ -44,7 +44,7 @@ func newCaptureCommand(e *env) *cobra.Command {
 
 func (o *captureOptions) check() error {
 	if o.length > time.Hour {
-		return &usageError{fmt.Errorf("reading --duration: %v is longer than 1h", o.length), goodLength}
+		return &ask.Error{Err: fmt.Errorf("reading --duration: %v is longer than 1h", o.length), Next: goodLength}
 	}
 	if o.out == "" {
 		return nil
@@ -53,7 +53,7 @@ func (o *captureOptions) check() error {
 		return fmt.Errorf("writing %s: it is there already, or cannot be looked at; give another name", o.out)
 	}
 	if dir := filepath.Dir(o.out); !console.IsDirectory(dir) {
-		return &usageError{fmt.Errorf("reading --output: %q is no directory", dir), "make it, or choose another"}
+		return &ask.Error{Err: fmt.Errorf("reading --output: %q is no directory", dir), Next: "make it, or choose another"}
 	}
 	return nil
 }

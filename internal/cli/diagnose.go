@@ -66,8 +66,8 @@ func newDiagnoseCommand(e *env) *cobra.Command {
 		Short: "Watch for some seconds and name the cause of slow I/O",
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
-				return &usageError{fmt.Errorf("reading the arguments: %q is no flag", before[0]),
-					"put -- before a command to watch; see 'iocause diagnose --help'"}
+				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is no flag", before[0]), Next: "put -- before a command to watch; see 'iocause diagnose --help'"}
+
 			}
 			return checkCommandGiven(c, args)
 		},
@@ -108,7 +108,7 @@ func (o *diagnoseOptions) checkFlags(c *cobra.Command, command []string) ([]stri
 		return nil, err
 	}
 	if o.page == "-" {
-		return nil, &usageError{errors.New("reading --output: standard output holds the finding"), "give a file, or use 'iocause report -o -' on a recording"}
+		return nil, &ask.Error{Err: errors.New("reading --output: standard output holds the finding"), Next: "give a file, or use 'iocause report -o -' on a recording"}
 	}
 	if err := checkBeside(o.page); err != nil {
 		return nil, err
@@ -118,12 +118,12 @@ func (o *diagnoseOptions) checkFlags(c *cobra.Command, command []string) ([]stri
 		return nil, err
 	}
 	if len(command) > 0 && len(given) > 0 {
-		return nil, &usageError{fmt.Errorf("reading the flags: --%s and a command exclude each other: the command is what is watched", given[0]),
-			"give one of them"}
+		return nil, &ask.Error{Err: fmt.Errorf("reading the flags: --%s and a command exclude each other: the command is what is watched", given[0]), Next: "give one of them"}
+
 	}
 	if len(command) == 0 && o.exitCode {
-		return nil, &usageError{errors.New("reading the flags: --exit-code needs a command to take the code from"),
-			"add -- COMMAND, or leave it out"}
+		return nil, &ask.Error{Err: errors.New("reading the flags: --exit-code needs a command to take the code from"), Next: "add -- COMMAND, or leave it out"}
+
 	}
 	return given, nil
 }

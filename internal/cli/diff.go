@@ -55,9 +55,9 @@ func newDiffCommand(e *env) *cobra.Command {
 func (o *diffOptions) check(args []string) error {
 	switch {
 	case len(args) == 0 && !o.times():
-		return &usageError{errors.New("reading the arguments: nothing to compare is named"), "give two recordings, or two times with --from, --to, --from-b and --to-b"}
+		return &ask.Error{Err: errors.New("reading the arguments: nothing to compare is named"), Next: "give two recordings, or two times with --from, --to, --from-b and --to-b"}
 	case len(args) > 2:
-		return &usageError{fmt.Errorf("reading the arguments: %q is one too many", args[2]), "give two recordings"}
+		return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is one too many", args[2]), Next: "give two recordings"}
 	case len(args) < 2 && o.times() && o.from[0] == o.from[1] && o.to[0] == o.to[1]:
 		return alone()
 	}
@@ -65,7 +65,7 @@ func (o *diffOptions) check(args []string) error {
 }
 
 func alone() error {
-	return &usageError{errors.New("reading the arguments: there is nothing to compare it with"), "give a second recording, or --from-b and --to-b for another time of this one"}
+	return &ask.Error{Err: errors.New("reading the arguments: there is nothing to compare it with"), Next: "give a second recording, or --from-b and --to-b for another time of this one"}
 }
 
 // runDiff finds out what the files are and compares them.

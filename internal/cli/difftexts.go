@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/parse"
 	"iocause/internal/session"
 	"iocause/internal/show"
@@ -14,10 +15,10 @@ import (
 // diffTexts judges two texts, each as one case, and says what differs.
 func diffTexts(e *env, c *cobra.Command, o *diffOptions, files [2]string) error {
 	if o.output != "" {
-		return &usageError{errors.New("reading --output: a page is made of two recordings"), "leave it out; '> FILE' keeps what is printed"}
+		return &ask.Error{Err: errors.New("reading --output: a page is made of two recordings"), Next: "leave it out; '> FILE' keeps what is printed"}
 	}
 	if o.from != [2]string{} || o.to != [2]string{} || o.filter.Comm != "" || o.filter.Cgroup != "" || o.all {
-		return &usageError{errors.New("reading the flags: a text has no times to choose from, and what is in it is compared as a whole"), "leave --from, --to, --comm, --cgroup and --all out"}
+		return &ask.Error{Err: errors.New("reading the flags: a text has no times to choose from, and what is in it is compared as a whole"), Next: "leave --from, --to, --comm, --cgroup and --all out"}
 	}
 	ctx, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
 	"iocause/internal/incident"
@@ -26,7 +27,7 @@ func readEvidence(e *env, c *cobra.Command, p *playback, section string) ([]byte
 		return newOpener(e, p.dir).Evidence(p.span(), section)
 	}
 	if p.from != "" || p.to != "" {
-		return nil, &usageError{errors.New("reading the flags: the evidence of an incident is of one time"), "leave out --from and --to"}
+		return nil, &ask.Error{Err: errors.New("reading the flags: the evidence of an incident is of one time"), Next: "leave out --from and --to"}
 	}
 	x, err := newOpener(e, p.dir).Incident(p.file)
 	if err != nil {
@@ -34,7 +35,7 @@ func readEvidence(e *env, c *cobra.Command, p *playback, section string) ([]byte
 	}
 	if x == nil {
 		u := notInRecordings()[c.Name()]
-		return nil, &usageError{fmt.Errorf("reading --recording: %s", u.why), u.instead}
+		return nil, &ask.Error{Err: fmt.Errorf("reading --recording: %s", u.why), Next: u.instead}
 	}
 	return replay.SectionOf(x, p.file, section)
 }
@@ -43,10 +44,10 @@ func readEvidence(e *env, c *cobra.Command, p *playback, section string) ([]byte
 // one time, so that there are no intervals of it.
 func onlyLive(c *cobra.Command, args []string, why string, flags ...string) error {
 	if len(args) > 0 {
-		return &usageError{errors.New("reading the arguments: the evidence of an incident is of one time, without intervals"), "leave out INTERVAL"}
+		return &ask.Error{Err: errors.New("reading the arguments: the evidence of an incident is of one time, without intervals"), Next: "leave out INTERVAL"}
 	}
 	for _, name := range changed(c, flags...) {
-		return &usageError{fmt.Errorf("reading the flags: --%s and --recording exclude each other: %s", name, why), "leave it out"}
+		return &ask.Error{Err: fmt.Errorf("reading the flags: --%s and --recording exclude each other: %s", name, why), Next: "leave it out"}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
@@ -22,7 +23,7 @@ func newExportCommand(e *env) *cobra.Command {
 		Args:  oneIncident,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if to == "" {
-				return &usageError{errors.New("reading --output: no file is given"), "give one, or - for standard output"}
+				return &ask.Error{Err: errors.New("reading --output: no file is given"), Next: "give one, or - for standard output"}
 			}
 			x, err := replay.LoadIncident(dir, args[0], e.stdin)
 			if err != nil {
@@ -34,7 +35,7 @@ func newExportCommand(e *env) *cobra.Command {
 			}
 			if to == "-" {
 				if _, terminal := console.Width(e.stdout); terminal {
-					return &usageError{errors.New("writing the incident: it may hold escape sequences, which a terminal would execute"), "give a file with -o, or send it to a program"}
+					return &ask.Error{Err: errors.New("writing the incident: it may hold escape sequences, which a terminal would execute"), Next: "give a file with -o, or send it to a program"}
 				}
 				return incidents.Write(e.stdout, x)
 			}

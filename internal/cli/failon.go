@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/diagnose"
 )
 
@@ -37,7 +38,7 @@ func (f failOn) check() error {
 	all := answers()
 	for _, name := range f {
 		if !slices.Contains(all, name) {
-			return &usageError{fmt.Errorf("reading --fail-on: no answer is called %q", name), "the answers are " + strings.Join(all, ", ")}
+			return &ask.Error{Err: fmt.Errorf("reading --fail-on: no answer is called %q", name), Next: "the answers are " + strings.Join(all, ", ")}
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/diagnose"
 	"iocause/internal/filters"
 	"iocause/internal/host"
@@ -37,7 +38,7 @@ func (f *filter) target(h *host.Host, recorded bool, given []string) (diagnose.T
 func (f *filter) one(c *cobra.Command) ([]string, error) {
 	given := f.given(c)
 	if len(given) > 1 {
-		return nil, &usageError{fmt.Errorf("reading the flags: --%s and --%s exclude each other", given[0], given[1]), "give one of them"}
+		return nil, &ask.Error{Err: fmt.Errorf("reading the flags: --%s and --%s exclude each other", given[0], given[1]), Next: "give one of them"}
 	}
 	return given, nil
 }
@@ -68,7 +69,7 @@ func refused(c *cobra.Command, refusals []noAnswer, by string) error {
 			continue
 		}
 		for _, name := range changed(c, r.flags...) {
-			return &usageError{fmt.Errorf("reading --%s: %s", name, r.why), r.instead}
+			return &ask.Error{Err: fmt.Errorf("reading --%s: %s", name, r.why), Next: r.instead}
 		}
 	}
 	return nil

@@ -69,13 +69,13 @@ func (k *flameAsk) bind(c *cobra.Command, ends string) {
 // check refuses what cannot be done, before anything is read.
 func (k *flameAsk) check(files int) error {
 	if k.format == "folded" && files > 1 {
-		return &usageError{errors.New("reading --format: a comparison is a page, not folded stacks"), "leave --format out"}
+		return &ask.Error{Err: errors.New("reading --format: a comparison is a page, not folded stacks"), Next: "leave --format out"}
 	}
 	if err := output.CheckProfile(k.output); err != nil {
 		return err
 	}
 	if files > 1 && !strings.HasSuffix(k.output, ".html") {
-		return &usageError{fmt.Errorf("reading --output: a comparison is a page, %q is not", k.output), "give a name that ends in .html"}
+		return &ask.Error{Err: fmt.Errorf("reading --output: a comparison is a page, %q is not", k.output), Next: "give a name that ends in .html"}
 	}
 	return nil
 }
@@ -119,8 +119,8 @@ func flameDiff(s streams, args []string, o *flameAsk) error {
 
 func filesGiven(c *cobra.Command, args []string, n int) error {
 	if len(args) != n {
-		return &usageError{fmt.Errorf("reading the arguments: %d files are given, %s takes %d", len(args), c.Name(), n),
-			fmt.Sprintf("see '%s --help'", c.CommandPath())}
+		return &ask.Error{Err: fmt.Errorf("reading the arguments: %d files are given, %s takes %d", len(args), c.Name(), n), Next: fmt.Sprintf("see '%s --help'", c.CommandPath())}
+
 	}
 	return nil
 }

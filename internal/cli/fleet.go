@@ -40,7 +40,7 @@ func newFleetCommand(e *env) *cobra.Command {
 			Short: "What hosts with one cause have in common",
 		}, true, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
 			if o.cause == "" {
-				return nil, &usageError{errors.New("reading --cause: it is missing"), "'iocause fleet' shows which there are"}
+				return nil, &ask.Error{Err: errors.New("reading --cause: it is missing"), Next: "'iocause fleet' shows which there are"}
 			}
 			f, err := fleet.Observe(ctx, &o.Ask)
 			if err != nil {
@@ -100,7 +100,7 @@ func newFleetPart(e *env, c *cobra.Command, byCause bool, observe func(context.C
 
 func runFleet(e *env, c *cobra.Command, o *fleetOptions, observe func(context.Context, *fleetOptions) ([]table.Table, error)) error {
 	if o.URL == "" {
-		return &usageError{errors.New("reading --url: it is missing"), "give the address of the store that agents send to, as http://prometheus:9090"}
+		return &ask.Error{Err: errors.New("reading --url: it is missing"), Next: "give the address of the store that agents send to, as http://prometheus:9090"}
 	}
 	now := e.host.Now()
 	for _, t := range []struct {
@@ -113,7 +113,7 @@ func runFleet(e *env, c *cobra.Command, o *fleetOptions, observe func(context.Co
 		}
 		var err error
 		if *t.to, err = replay.Instant(t.said, now); err != nil {
-			return &usageError{fmt.Errorf("reading --%s: %w", t.flag, err), replay.TimeHelp}
+			return &ask.Error{Err: fmt.Errorf("reading --%s: %w", t.flag, err), Next: replay.TimeHelp}
 		}
 	}
 	progress := console.NewLine(e.stderr)
@@ -126,9 +126,9 @@ func runFleet(e *env, c *cobra.Command, o *fleetOptions, observe func(context.Co
 	var none *fleet.NoSuchCause
 	switch {
 	case errors.As(err, &bad):
-		return &usageError{bad.Err, fmt.Sprintf("see '%s --help'", c.CommandPath())}
+		return &ask.Error{Err: bad.Err, Next: fmt.Sprintf("see '%s --help'", c.CommandPath())}
 	case errors.As(err, &none):
-		return &usageError{err, "'iocause fleet' shows them"}
+		return &ask.Error{Err: err, Next: "'iocause fleet' shows them"}
 	case err != nil:
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"iocause/internal/ask"
 	"iocause/internal/filters"
 	"iocause/internal/replay"
 )
@@ -35,9 +36,9 @@ func setCgroup(c *cobra.Command, e *env) error {
 		case !flags.Changed(i.Name):
 			continue
 		case flags.Changed("cgroup"):
-			return &usageError{fmt.Errorf("reading --%s: a cgroup is given already", i.Name), "give one of --cgroup, --container, --pod and --unit"}
+			return &ask.Error{Err: fmt.Errorf("reading --%s: a cgroup is given already", i.Name), Next: "give one of --cgroup, --container, --pod and --unit"}
 		case flags.Changed("input"):
-			return &usageError{fmt.Errorf("reading --%s: it is looked for on this machine, and a trace may be another's", i.Name), "give the path with --cgroup"}
+			return &ask.Error{Err: fmt.Errorf("reading --%s: it is looked for on this machine, and a trace may be another's", i.Name), Next: "give the path with --cgroup"}
 		}
 		path, err := cgroupOf(flags, e, &i)
 		if err != nil {

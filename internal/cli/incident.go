@@ -53,8 +53,8 @@ func newIncidentCommand(e *env) *cobra.Command {
 
 func oneIncident(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return &usageError{fmt.Errorf("reading the arguments: %s takes one incident, but has %d", c.Name(), len(args)),
-			"give a number that 'iocause incidents' lists, or a file"}
+		return &ask.Error{Err: fmt.Errorf("reading the arguments: %s takes one incident, but has %d", c.Name(), len(args)), Next: "give a number that 'iocause incidents' lists, or a file"}
+
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func printSection(out io.Writer, x *incidents.Incident, name string) error {
 		return fmt.Errorf("looking for the section %q: it is not there; there are %q", name, names)
 	}
 	if _, terminal := console.Width(out); terminal {
-		return &usageError{fmt.Errorf("writing the section %q: it may hold escape sequences, which a terminal would execute", name), "send it to a file or a program"}
+		return &ask.Error{Err: fmt.Errorf("writing the section %q: it may hold escape sequences, which a terminal would execute", name), Next: "send it to a file or a program"}
 	}
 	if _, err := out.Write(x.Sections[at].Data); err != nil {
 		return fmt.Errorf("writing the section: %w", err)

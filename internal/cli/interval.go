@@ -49,7 +49,7 @@ func (o *intervals) bind(c *cobra.Command, sort string, more ...string) {
 func (o *intervals) args(args []string) error {
 	o.every, o.count = firstLook, 1
 	if len(args) > 2 {
-		return &usageError{fmt.Errorf("reading the arguments: %q is one too many", args[2]), "give INTERVAL and COUNT at most"}
+		return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is one too many", args[2]), Next: "give INTERVAL and COUNT at most"}
 	}
 	if len(args) > 0 {
 		every, err := interval(args[0])
@@ -61,7 +61,7 @@ func (o *intervals) args(args []string) error {
 	if len(args) > 1 {
 		n, err := strconv.Atoi(args[1])
 		if err != nil || n < 1 {
-			return &usageError{fmt.Errorf("reading COUNT: %q is not a number of intervals", args[1]), "give 1 or more"}
+			return &ask.Error{Err: fmt.Errorf("reading COUNT: %q is not a number of intervals", args[1]), Next: "give 1 or more"}
 		}
 		o.count = n
 	}
@@ -72,7 +72,7 @@ func (o *intervals) args(args []string) error {
 func interval(s string) (time.Duration, error) {
 	d, err := ask.ParseTime(s)
 	if err != nil || d < shortest {
-		return 0, &usageError{fmt.Errorf("reading INTERVAL: %q is no time of %v or more", s, shortest), "give seconds, or a time such as 500ms"}
+		return 0, &ask.Error{Err: fmt.Errorf("reading INTERVAL: %q is no time of %v or more", s, shortest), Next: "give seconds, or a time such as 500ms"}
 	}
 	return d, nil
 }

@@ -32,7 +32,7 @@ func newLabEatCommand(e *env) *cobra.Command {
 		Short: "Take memory and hold it, to see what is slow without it",
 		Args: func(c *cobra.Command, args []string) error {
 			if (len(args) == 1) == c.Flags().Changed("available") || len(args) > 1 {
-				return &usageError{errors.New("reading the arguments: how much shall be taken?"), "give SIZE, or --available SIZE to leave"}
+				return &ask.Error{Err: errors.New("reading the arguments: how much shall be taken?"), Next: "give SIZE, or --available SIZE to leave"}
 			}
 			return nil
 		},
@@ -53,7 +53,7 @@ func runLabEat(here *env, c *cobra.Command, o *eatOptions, args []string) error 
 	var size load.Size
 	if len(args) == 1 {
 		if err := size.Set(args[0]); err != nil || size < 4096 {
-			return &usageError{fmt.Errorf("reading SIZE: %q is not a size of a page or more", args[0]), "give bytes, or a number with k, M, G or T"}
+			return &ask.Error{Err: fmt.Errorf("reading SIZE: %q is not a size of a page or more", args[0]), Next: "give bytes, or a number with k, M, G or T"}
 		}
 	}
 	o.Size, o.Leave = int64(size), int64(o.leave)

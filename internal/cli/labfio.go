@@ -27,7 +27,7 @@ func newLabFioCommand(e *env) *cobra.Command {
 		Short: "Run fio's jobs, show what they reached and diagnose them",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(argsBeforeDash(c, args)) != 1 {
-				return &usageError{errors.New("reading the arguments: which jobs?"), "give one JOB.fio, and fio's flags behind --"}
+				return &ask.Error{Err: errors.New("reading the arguments: which jobs?"), Next: "give one JOB.fio, and fio's flags behind --"}
 			}
 			return nil
 		},

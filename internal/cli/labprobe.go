@@ -50,7 +50,7 @@ func runLabProbe(s streams, c *cobra.Command, o *probeOptions, path string) erro
 		return err
 	}
 	if !device && o.write {
-		return &usageError{errors.New("reading --write: it is for devices"), "leave it out: a directory is written to in any case"}
+		return &ask.Error{Err: errors.New("reading --write: it is for devices"), Next: "leave it out: a directory is written to in any case"}
 	}
 	steps, err := load.ProbePlan(o.blocks, o.depths, o.size, !device || o.write)
 	if err != nil {
@@ -58,7 +58,7 @@ func runLabProbe(s streams, c *cobra.Command, o *probeOptions, path string) erro
 	}
 	if !device {
 		if err := load.RoomFor(path, int64(o.size)); err != nil {
-			return &usageError{err, "give a smaller --size"}
+			return &ask.Error{Err: err, Next: "give a smaller --size"}
 		}
 	}
 	if !o.yes && !device {

@@ -30,7 +30,7 @@ func newLabProveCommand(e *env) *cobra.Command {
 		Short: "Find the true cause of a situation by trying every remedy",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &usageError{errors.New("reading the arguments: which situation?"), "give the number of one"}
+				return &ask.Error{Err: errors.New("reading the arguments: which situation?"), Next: "give the number of one"}
 			}
 			return nil
 		},
@@ -47,7 +47,7 @@ func newLabProveCommand(e *env) *cobra.Command {
 func runLabProve(here *env, c *cobra.Command, o *proveOptions, arg string) error {
 	seed, err := strconv.ParseUint(arg, 10, 64)
 	if err != nil {
-		return &usageError{fmt.Errorf("reading the situation: %q is no number", arg), "give the number of one"}
+		return &ask.Error{Err: fmt.Errorf("reading the situation: %q is no number", arg), Next: "give the number of one"}
 	}
 	s := space.Draw(seed)
 	if lacks := lab.LacksAny(here.host, []string{"root", "bpf", "memcg", "blkio", "cpucg", "fuse"}); lacks != "" {

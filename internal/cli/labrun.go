@@ -35,7 +35,7 @@ func newLabRunCommand(e *env) *cobra.Command {
 		Short: "Do an experiment: set up, measure, diagnose, clean up",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || (len(args) == 1) == o.list {
-				return &usageError{errors.New("reading the arguments: which experiment?"), "give one NAME or FILE.yaml, or --list"}
+				return &ask.Error{Err: errors.New("reading the arguments: which experiment?"), Next: "give one NAME or FILE.yaml, or --list"}
 			}
 			return nil
 		},
@@ -76,7 +76,7 @@ func listExperiments(out io.Writer) error {
 
 func runLabRun(e *env, c *cobra.Command, o *runOptions, name string) (err error) {
 	if !(o.scale > 0 && o.scale <= 1024) {
-		return &usageError{fmt.Errorf("reading --scale: %g is out of range", o.scale), "give more than 0, and 1024 at most"}
+		return &ask.Error{Err: fmt.Errorf("reading --scale: %g is out of range", o.scale), Next: "give more than 0, and 1024 at most"}
 	}
 	x, err := lab.FindExperiment(experiments.Files, name)
 	if err != nil {

@@ -40,7 +40,7 @@ func newLabScoreCommand(e *env) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.keep != "" && (o.vm || o.drawn.seeds != "") {
-				return &usageError{errors.New("reading --keep: recordings are kept of scenarios on this machine alone"), "leave out --vm and --seeds"}
+				return &ask.Error{Err: errors.New("reading --keep: recordings are kept of scenarios on this machine alone"), Next: "leave out --vm and --seeds"}
 			}
 			if o.drawn.seeds != "" {
 				return scoreSeeds(c.Context(), e, &o.drawn, o.dir)
@@ -69,16 +69,16 @@ func newLabScoreCommand(e *env) *cobra.Command {
 // scenarios reads those that are asked for.
 func (o *scoreOptions) scenarios() ([]*lab.Scenario, error) {
 	if !(o.floor >= 0 && o.floor <= 1) {
-		return nil, &usageError{fmt.Errorf("reading --floor: %g is no share", o.floor), "give 0 to 1"}
+		return nil, &ask.Error{Err: fmt.Errorf("reading --floor: %g is no share", o.floor), Next: "give 0 to 1"}
 	}
 	pattern, err := regexp.Compile(o.filter)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("reading --filter: %w", err), "--filter 'cold|swap' is a good start"}
+		return nil, &ask.Error{Err: fmt.Errorf("reading --filter: %w", err), Next: "--filter 'cold|swap' is a good start"}
 	}
 	files, folder := o.files()
 	all, err := lab.ReadAll(files, folder)
 	if err != nil {
-		return nil, &usageError{err, "correct that; docs/lab.md says where the fields are described"}
+		return nil, &ask.Error{Err: err, Next: "correct that; docs/lab.md says where the fields are described"}
 	}
 	var chosen []*lab.Scenario
 	for _, s := range all {
@@ -87,7 +87,7 @@ func (o *scoreOptions) scenarios() ([]*lab.Scenario, error) {
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, &usageError{errors.New("looking for scenarios: there are none of that name"), "'iocause lab score --list' shows them"}
+		return nil, &ask.Error{Err: errors.New("looking for scenarios: there are none of that name"), Next: "'iocause lab score --list' shows them"}
 	}
 	return chosen, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/diagnose"
 	"iocause/internal/live"
@@ -32,7 +33,7 @@ func newLiveCommand(e *env) *cobra.Command {
 		Short: "The machine in one screen: verdict, resources, latencies, tables",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return &usageError{fmt.Errorf("reading the arguments: %q is one too many", args[1]), "give INTERVAL at most"}
+				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is one too many", args[1]), Next: "give INTERVAL at most"}
 			}
 			return nil
 		},
@@ -102,13 +103,13 @@ func runLivePast(e *env, c *cobra.Command, o *liveOptions, target diagnose.Targe
 func onTerminal(s streams) error {
 	const instead = "'iocause diagnose' prints the verdict, 'iocause use 1', 'iocause disk 1' and the like print tables every second"
 	if _, ok := console.Width(s.stdout); !ok {
-		return &usageError{errors.New("standard output is no terminal, and live draws on one"), instead}
+		return &ask.Error{Err: errors.New("standard output is no terminal, and live draws on one"), Next: instead}
 	}
 	if os.Getenv("TERM") == "dumb" {
-		return &usageError{errors.New("the terminal cannot move its cursor (TERM=dumb)"), instead}
+		return &ask.Error{Err: errors.New("the terminal cannot move its cursor (TERM=dumb)"), Next: instead}
 	}
 	if f, ok := s.stdin.(*os.File); !ok || !console.IsTerminal(f) {
-		return &usageError{errors.New("standard input is no terminal, and live takes its keys from there"), instead}
+		return &ask.Error{Err: errors.New("standard input is no terminal, and live takes its keys from there"), Next: instead}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/mcp"
 	"iocause/internal/session"
@@ -31,8 +32,8 @@ func newMCPCommand(e *env) *cobra.Command {
 // its own, with what it prints kept apart from the protocol.
 func runMCP(e *env, c *cobra.Command, dir string) error {
 	if _, terminal := console.Width(e.stdin); terminal {
-		return &usageError{errors.New("answering assistants: standard input is a terminal"),
-			"let the client of an assistant start 'iocause mcp'; docs/mcp.md has what to write into its configuration"}
+		return &ask.Error{Err: errors.New("answering assistants: standard input is a terminal"), Next: "let the client of an assistant start 'iocause mcp'; docs/mcp.md has what to write into its configuration"}
+
 	}
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
 	"iocause/internal/version"
@@ -28,7 +29,7 @@ func (p *playback) bind(c *cobra.Command) {
 // asked tells whether something that was recorded is to be played.
 func (p *playback) asked(c *cobra.Command) (bool, error) {
 	if c.Flags().Changed("recording") && p.file == "" {
-		return false, &usageError{errors.New("reading --recording: the name is empty"), "give a file that 'iocause record' has made"}
+		return false, &ask.Error{Err: errors.New("reading --recording: the name is empty"), Next: "give a file that 'iocause record' has made"}
 	}
 	p.file = replay.Numbered(p.dir, p.file)
 	if info, err := os.Stat(p.file); err == nil && info.IsDir() { // an agent's

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/incident"
 	"iocause/internal/judge"
 	"iocause/internal/replay"
@@ -28,7 +29,7 @@ func (o *pastOptions) bind(c *cobra.Command) {
 func readPast(e *env, o *pastOptions, dir string) (*judge.Past, error) {
 	if o.file == "" {
 		if o.from+o.to != "" {
-			return nil, &usageError{errors.New("reading the flags: --against-from and --against-to choose a part of a recording"), "give --against FILE, too"}
+			return nil, &ask.Error{Err: errors.New("reading the flags: --against-from and --against-to choose a part of a recording"), Next: "give --against FILE, too"}
 		}
 		return nil, nil
 	}
@@ -43,9 +44,9 @@ func readPast(e *env, o *pastOptions, dir string) (*judge.Past, error) {
 func diagnoseRecording(e *env, c *cobra.Command, o *diagnoseOptions, args []string) error {
 	switch {
 	case len(args) > 0:
-		return &usageError{errors.New("reading the arguments: a recording and a command exclude each other"), "give one of them"}
+		return &ask.Error{Err: errors.New("reading the arguments: a recording and a command exclude each other"), Next: "give one of them"}
 	case c.Flags().Changed("duration"):
-		return &usageError{errors.New("reading the flags: --duration is for what is watched now"), "choose a part of the recording with --from and --to"}
+		return &ask.Error{Err: errors.New("reading the flags: --duration is for what is watched now"), Next: "choose a part of the recording with --from and --to"}
 	}
 	given, err := o.checkFlags(c, args)
 	if err != nil {

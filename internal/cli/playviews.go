@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/diagnose"
 	"iocause/internal/replay"
 	"iocause/internal/sample"
@@ -17,8 +18,8 @@ import (
 // is asked for, or interval by interval.
 func playTool(here *env, c *cobra.Command, t *tool, o *watchOptions, q *view.Query, target diagnose.Target, args []string) (err error) {
 	if t.slow && c.Flags().Changed("slow") && o.slow != pagecache.Slow {
-		return &usageError{fmt.Errorf("reading --slow: a recording counts accesses that waited %v or longer", pagecache.Slow),
-			"leave it out"}
+		return &ask.Error{Err: fmt.Errorf("reading --slow: a recording counts accesses that waited %v or longer", pagecache.Slow), Next: "leave it out"}
+
 	}
 	ofProbes := t.name != "use" && t.name != "disk"
 	if t.name == "cache" && len(o.filter.given(c)) == 0 && !c.Flags().Changed("by") && !c.Flags().Changed("file") && o.playback.file == "" && newOpener(here, o.playback.dir).Has(o.playback.span(), sample.CacheSampledTime) {

@@ -60,7 +60,7 @@ func newPredictCommand(e *env) *cobra.Command {
 // runPredict is the command.
 func runPredict(e *env, c *cobra.Command, o *predictOptions) error {
 	if o.rate > 0 && !o.writes {
-		return &usageError{errors.New("reading --rate: it is about writes"), "add --writes"}
+		return &ask.Error{Err: errors.New("reading --rate: it is about writes"), Next: "add --writes"}
 	}
 	if err := checkBeside(o.output); err != nil {
 		return err

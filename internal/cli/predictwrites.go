@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/output"
 	"iocause/internal/session"
@@ -22,7 +23,7 @@ const writesLength = 10 * time.Second
 func runPredictWrites(e *env, c *cobra.Command, o *predictOptions) error {
 	for _, name := range []string{"pid", "comm", "cgroup", "file", "memory"} {
 		if c.Flags().Changed(name) {
-			return &usageError{fmt.Errorf("reading the flags: --writes and --%s exclude each other: the limits of dirty memory are the host's", name), "leave one of them out"}
+			return &ask.Error{Err: fmt.Errorf("reading the flags: --writes and --%s exclude each other: the limits of dirty memory are the host's", name), Next: "leave one of them out"}
 		}
 	}
 	if !c.Flags().Changed("duration") {

@@ -87,7 +87,7 @@ func (o *profileOptions) check(e *env, c *cobra.Command) (stacks.Options, error)
 // checkOutput refuses two forms at once, and files whose form cannot be told.
 func (o *profileOptions) checkOutput() error {
 	if o.output != "" && o.show.format == "perfetto" {
-		return &usageError{errors.New("reading the flags: --format perfetto goes to standard output, --output names another form"), "leave one of them out"}
+		return &ask.Error{Err: errors.New("reading the flags: --format perfetto goes to standard output, --output names another form"), Next: "leave one of them out"}
 	}
 	return output.CheckProfile(o.output)
 }

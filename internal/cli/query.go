@@ -48,11 +48,11 @@ func newQueryCommand(e *env) *cobra.Command {
 func (o *queryOptions) check(args []string) error {
 	switch {
 	case o.step > 0 && o.from == "":
-		return &usageError{errors.New("reading --step: there is no --from"), "give both"}
+		return &ask.Error{Err: errors.New("reading --step: there is no --from"), Next: "give both"}
 	case o.list && len(args) > 0:
-		return &usageError{errors.New("reading the arguments: --list takes no expression"), "leave one of them out"}
+		return &ask.Error{Err: errors.New("reading the arguments: --list takes no expression"), Next: "leave one of them out"}
 	case !o.list && len(args) == 0:
-		return &usageError{errors.New("reading the arguments: the expression is missing"), "give one, or --list; see 'iocause query --help'"}
+		return &ask.Error{Err: errors.New("reading the arguments: the expression is missing"), Next: "give one, or --list; see 'iocause query --help'"}
 	}
 	if o.list {
 		return nil
@@ -70,7 +70,7 @@ func asUsage(err error) error {
 	begin := strings.LastIndexByte(q.Expr[:q.At], '\n') + 1
 	shown := text.Escape(strings.Split(q.Expr, "\n")[line])
 	at := text.Width(text.Escape(q.Expr[begin:q.At]))
-	return &usageError{err, fmt.Sprintf("it is here:\n  %s\n  %s^", shown, strings.Repeat(" ", at))}
+	return &ask.Error{Err: err, Next: fmt.Sprintf("it is here:\n  %s\n  %s^", shown, strings.Repeat(" ", at))}
 }
 
 func runQuery(e *env, c *cobra.Command, o *queryOptions, args []string) (err error) {

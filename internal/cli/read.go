@@ -51,7 +51,7 @@ func newReadCommand(e *env) *cobra.Command {
 // readTexts is the command: recognise, sort into cases, judge, print.
 func readTexts(e *env, c *cobra.Command, o *readOptions, args []string) error {
 	if o.list && o.series {
-		return &usageError{errors.New("reading the flags: --list and --series exclude each other"), "give one of them"}
+		return &ask.Error{Err: errors.New("reading the flags: --list and --series exclude each other"), Next: "give one of them"}
 	}
 	tools, err := read.Tools(o.as)
 	if err != nil {
@@ -59,7 +59,7 @@ func readTexts(e *env, c *cobra.Command, o *readOptions, args []string) error {
 	}
 	if len(args) == 0 {
 		if _, terminal := console.Width(e.stdin); terminal {
-			return &usageError{errors.New("reading the arguments: no FILE is given"), "name files, or pipe a tool's output into it; see 'iocause read --help'"}
+			return &ask.Error{Err: errors.New("reading the arguments: no FILE is given"), Next: "name files, or pipe a tool's output into it; see 'iocause read --help'"}
 		}
 		args = []string{"-"}
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/parse"
 	"iocause/internal/present/text"
@@ -41,7 +42,7 @@ func printList(out io.Writer, texts []*parse.Text, o *readOptions) error {
 // printCases shows the findings.
 func printCases(out io.Writer, texts []*parse.Text, all []read.Case, o *readOptions) error {
 	if o.which > len(all) {
-		return &usageError{fmt.Errorf("reading --case: there is no case %d", o.which), fmt.Sprintf("the text has %d", len(all))}
+		return &ask.Error{Err: fmt.Errorf("reading --case: there is no case %d", o.which), Next: fmt.Sprintf("the text has %d", len(all))}
 	}
 	if o.format == "json" {
 		return writeJSON(out, read.NewDocument(texts, show.Chosen(all, o.which)))

@@ -34,8 +34,8 @@ func newRecordCommand(e *env) *cobra.Command {
 		Short: "Keep all that diagnose looks at, to look at it later",
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
-				return &usageError{fmt.Errorf("reading the arguments: %q is no flag", before[0]),
-					"put -- before a command to record; see 'iocause record --help'"}
+				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is no flag", before[0]), Next: "put -- before a command to record; see 'iocause record --help'"}
+
 			}
 			return checkCommandGiven(c, args)
 		},

@@ -34,7 +34,7 @@ func newReportCommand(e *env) *cobra.Command {
 		Short: "Write what was recorded as one page to look at and to mail",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return &usageError{fmt.Errorf("reading the arguments: report takes one recording or incident, but has %d", len(args)), "give one"}
+				return &ask.Error{Err: fmt.Errorf("reading the arguments: report takes one recording or incident, but has %d", len(args)), Next: "give one"}
 			}
 			return nil
 		},
@@ -56,18 +56,18 @@ func newReportCommand(e *env) *cobra.Command {
 func runReport(e *env, c *cobra.Command, o *reportOptions, args []string) error {
 	if len(args) > 0 {
 		if o.playback.file != "" {
-			return &usageError{errors.New("reading the arguments: FILE and --recording exclude each other"), "give one of them"}
+			return &ask.Error{Err: errors.New("reading the arguments: FILE and --recording exclude each other"), Next: "give one of them"}
 		}
 		o.playback.file = args[0]
 	}
 	if play, err := o.playback.asked(c); err != nil {
 		return err
 	} else if !play {
-		return &usageError{errors.New("reading the arguments: what to report on is missing"), "give a recording, the number of an incident, or --from; of what goes on now, use 'iocause diagnose -o FILE.html'"}
+		return &ask.Error{Err: errors.New("reading the arguments: what to report on is missing"), Next: "give a recording, the number of an incident, or --from; of what goes on now, use 'iocause diagnose -o FILE.html'"}
 	}
 	switch cells := o.format != "html"; {
 	case cells && o.output != "":
-		return &usageError{errors.New("reading the flags: --output names a page, and " + o.format + " goes to standard output"), "write > FILE instead"}
+		return &ask.Error{Err: errors.New("reading the flags: --output names a page, and " + o.format + " goes to standard output"), Next: "write > FILE instead"}
 	case cells:
 		o.output = "-"
 	}
@@ -128,7 +128,7 @@ func checkBeside(name string) error {
 	case "":
 		return nil
 	case "-":
-		return &usageError{errors.New("reading --output: standard output has what is printed"), "give a file that ends in .html"}
+		return &ask.Error{Err: errors.New("reading --output: standard output has what is printed"), Next: "give a file that ends in .html"}
 	}
 	return output.CheckPage(nil, name)
 }

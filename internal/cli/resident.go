@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/filters"
 	"iocause/internal/incident"
@@ -70,13 +71,13 @@ func runResident(e *env, c *cobra.Command, o *residentOptions, args []string) er
 	}
 	switch {
 	case len(asked) == 0:
-		return &usageError{errors.New("reading the arguments: nothing to look at is named"), "give a PATH, --pid, --comm, --cgroup, or --all for the whole cache"}
+		return &ask.Error{Err: errors.New("reading the arguments: nothing to look at is named"), Next: "give a PATH, --pid, --comm, --cgroup, or --all for the whole cache"}
 	case len(asked) > 1:
-		return &usageError{fmt.Errorf("reading the arguments: %s exclude each other", strings.Join(asked, " and ")), "give one of them"}
+		return &ask.Error{Err: fmt.Errorf("reading the arguments: %s exclude each other", strings.Join(asked, " and ")), Next: "give one of them"}
 	case o.oneFS && len(paths) == 0:
-		return &usageError{errors.New("reading the flags: --one-file-system is about what lies below a PATH"), "give a PATH, or leave it out"}
+		return &ask.Error{Err: errors.New("reading the flags: --one-file-system is about what lies below a PATH"), Next: "give a PATH, or leave it out"}
 	case o.all && o.parts:
-		return &usageError{errors.New("reading the flags: --map and --all exclude each other"), "give the files whose parts are wanted as PATHs"}
+		return &ask.Error{Err: errors.New("reading the flags: --map and --all exclude each other"), Next: "give the files whose parts are wanted as PATHs"}
 	}
 	var err error
 	if o.files, err = wantedFiles(e.host, c, o.file, o.filter.Device); err != nil {
@@ -113,7 +114,7 @@ func runResident(e *env, c *cobra.Command, o *residentOptions, args []string) er
 		tables, err := resident.FileTables(e.host, now, before, resident.Files{Form: residentForm(p), Held: len(paths) == 0,
 			Parts: o.parts, Only: o.format == "csv", Width: p.Style.Width})
 		if err != nil {
-			return nil, &usageError{fmt.Errorf("reading --sort: %w", err), "give one of these"}
+			return nil, &ask.Error{Err: fmt.Errorf("reading --sort: %w", err), Next: "give one of these"}
 		}
 		if charged, source := resident.Charged(e.host, cgroup); source != "" {
 			total := &tables[len(tables)-1]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/ask"
 	"iocause/internal/host"
 	"iocause/internal/source"
 	"iocause/internal/version"
@@ -91,7 +92,7 @@ func unknownCommand(c *cobra.Command, name, next string) error {
 	if like := c.SuggestionsFor(name); len(like) > 0 {
 		next = fmt.Sprintf("did you mean '%s'? See '%s --help'", like[0], c.CommandPath())
 	}
-	return &usageError{fmt.Errorf("reading the arguments: no command is called %q", name), next}
+	return &ask.Error{Err: fmt.Errorf("reading the arguments: no command is called %q", name), Next: next}
 }
 
 // refuseUnknownHelp makes 'help' fail for what there is no help of; cobra prints
@@ -128,8 +129,8 @@ func argsBeforeDash(c *cobra.Command, args []string) []string {
 // checkCommandGiven refuses a "--" with nothing behind it.
 func checkCommandGiven(c *cobra.Command, args []string) error {
 	if n := c.ArgsLenAtDash(); n >= 0 && n == len(args) {
-		return &usageError{fmt.Errorf("reading the arguments: no command follows --"),
-			fmt.Sprintf("write it there, or leave out the --; see '%s --help'", c.CommandPath())}
+		return &ask.Error{Err: fmt.Errorf("reading the arguments: no command follows --"), Next: fmt.Sprintf("write it there, or leave out the --; see '%s --help'", c.CommandPath())}
+
 	}
 	return nil
 }

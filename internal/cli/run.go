@@ -81,9 +81,8 @@ func runLine(ctx context.Context, e *env, args []string) int {
 		lines[i] = text.Escape(lines[i])
 	}
 	fmt.Fprintf(e.stderr, "iocause: %s%s\n", strings.Join(lines, "\n"), asRoot(err))
-	var bad *usageError
-	var nonsense *ask.Error
-	if errors.As(err, &bad) || errors.As(err, &nonsense) {
+	var bad *ask.Error
+	if errors.As(err, &bad) {
 		return exitUsage
 	}
 	return exitFailed
@@ -116,27 +115,17 @@ type exitError struct{ code int }
 
 func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
-// usageError is a command line that makes no sense.
-type usageError struct {
-	err  error
-	next string // what to do
-}
-
-func (e *usageError) Error() string { return e.err.Error() + "; " + e.next }
-
-func (e *usageError) Unwrap() error { return e.err }
-
-// badUsage is a usageError that points to the command's help.
+// badUsage is an ask.Error that points to the command's help.
 func badUsage(c *cobra.Command, err error) error {
-	var already *usageError
-	if err == nil || errors.As(err, &already) {
-		return err
-	}
-	var bad *pflag.InvalidValueError
+	var bad *pflag.InvalidValueError // has what an ask.Error says of the value alone
 	if errors.As(err, &bad) {
 		return badValue(c, bad)
 	}
-	return &usageError{fmt.Errorf("reading the arguments: %w", err), fmt.Sprintf("see '%s --help'", c.CommandPath())}
+	var already *ask.Error
+	if err == nil || errors.As(err, &already) {
+		return err
+	}
+	return &ask.Error{Err: fmt.Errorf("reading the arguments: %w", err), Next: fmt.Sprintf("see '%s --help'", c.CommandPath())}
 }
 
 // badValue says what is wrong with the value of a flag, and what to give.
@@ -150,10 +139,10 @@ func badValue(c *cobra.Command, bad *pflag.InvalidValueError) error {
 	case errors.As(why, &number) && bad.GetFlag().Value.Type() != "bool":
 		why = fmt.Errorf("%q is no number that it takes", bad.GetValue())
 	}
-	return &usageError{fmt.Errorf("reading --%s: %w", bad.GetFlag().Name, why), next}
+	return &ask.Error{Err: fmt.Errorf("reading --%s: %w", bad.GetFlag().Name, why), Next: next}
 }
 
-// tellUsageApart makes what cobra says about arguments and flags a usageError,
+// tellUsageApart makes what cobra says about arguments and flags an ask.Error,
 // in every command.
 func tellUsageApart(c *cobra.Command) {
 	c.SetFlagErrorFunc(badUsage)
@@ -168,8 +157,8 @@ func tellUsageApart(c *cobra.Command) {
 // noArgs refuses arguments.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return &usageError{fmt.Errorf("reading the arguments: %s takes none, but has %q", c.Name(), args[0]),
-			fmt.Sprintf("see '%s --help'", c.CommandPath())}
+		return &ask.Error{Err: fmt.Errorf("reading the arguments: %s takes none, but has %q", c.Name(), args[0]), Next: fmt.Sprintf("see '%s --help'", c.CommandPath())}
+
 	}
 	return nil
 }

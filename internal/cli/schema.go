@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/docs/schema"
+	"iocause/internal/ask"
 )
 
 func newSchemaCommand(e *env) *cobra.Command {
@@ -35,7 +36,7 @@ func newSchemaCommand(e *env) *cobra.Command {
 func schemaOf(command string) ([]byte, error) {
 	text, err := schema.Of(command)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("looking for the schema of %q: no such command prints JSON", command), "'iocause schema' lists those that do"}
+		return nil, &ask.Error{Err: fmt.Errorf("looking for the schema of %q: no such command prints JSON", command), Next: "'iocause schema' lists those that do"}
 	}
 	return text, nil
 }

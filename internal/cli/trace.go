@@ -80,15 +80,15 @@ func (o *traceOptions) args(args []string) error {
 	}
 	switch {
 	case o.perfetto && (o.to != "" || o.summaryOnly):
-		return &usageError{errors.New("reading the flags: --format perfetto is of the I/Os themselves, on standard output"), "leave out --output and --summary"}
+		return &ask.Error{Err: errors.New("reading the flags: --format perfetto is of the I/Os themselves, on standard output"), Next: "leave out --output and --summary"}
 	case o.from != "" && o.to != "":
-		return &usageError{errors.New("reading the flags: --input and --output exclude each other"), "give one of them"}
+		return &ask.Error{Err: errors.New("reading the flags: --input and --output exclude each other"), Next: "give one of them"}
 	case o.to == "-" && o.view.every > 0:
-		return &usageError{errors.New("reading the arguments: with --output - no summary is printed"), "leave out INTERVAL, or give a file"}
+		return &ask.Error{Err: errors.New("reading the arguments: with --output - no summary is printed"), Next: "leave out INTERVAL, or give a file"}
 	case o.from != "" && o.duration != 0:
-		return &usageError{errors.New("reading the flags: --input and --duration exclude each other"), "leave out --duration"}
+		return &ask.Error{Err: errors.New("reading the flags: --input and --duration exclude each other"), Next: "leave out --duration"}
 	case o.buffer < 1 || o.buffer > 1024 || o.buffer&(o.buffer-1) != 0:
-		return &usageError{fmt.Errorf("reading --buffer: %d MiB is no power of two from 1 to 1024", o.buffer), "give 16, 64 or 256"}
+		return &ask.Error{Err: fmt.Errorf("reading --buffer: %d MiB is no power of two from 1 to 1024", o.buffer), Next: "give 16, 64 or 256"}
 	}
 	return nil
 }

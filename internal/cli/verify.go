@@ -35,9 +35,9 @@ func newVerifyCommand(e *env) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return &usageError{errors.New("reading the arguments: the finding to hold it against is missing"), "give the number of an incident ('iocause incidents'), or a file of 'iocause record'"}
+				return &ask.Error{Err: errors.New("reading the arguments: the finding to hold it against is missing"), Next: "give the number of an incident ('iocause incidents'), or a file of 'iocause record'"}
 			case len(args) > 2:
-				return &usageError{fmt.Errorf("reading the arguments: %q is one too many", args[2]), "give one recording of before, and one of after or none to watch now"}
+				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is one too many", args[2]), Next: "give one recording of before, and one of after or none to watch now"}
 			}
 			return nil
 		},
@@ -70,7 +70,7 @@ func runVerify(e *env, c *cobra.Command, o *verifyOptions, args []string) error 
 	}
 	target, err := verify.Target(before.Report)
 	if err != nil {
-		return &usageError{fmt.Errorf("reading %s: it says %s: %w", replay.OneLine(args[0]), before.Report.Primary, err), "give a time when something was wrong; 'iocause diff' compares any two"}
+		return &ask.Error{Err: fmt.Errorf("reading %s: it says %s: %w", replay.OneLine(args[0]), before.Report.Primary, err), Next: "give a time when something was wrong; 'iocause diff' compares any two"}
 	}
 	var after *verify.Seen
 	if len(args) == 2 {
