@@ -15,6 +15,7 @@ import (
 	"iocause/internal/show"
 	"iocause/internal/table"
 	"iocause/internal/tool/burst"
+	"iocause/internal/view"
 )
 
 // burstOptions are the flags of burst.
@@ -41,9 +42,9 @@ func newBurstCommand(e *env) *cobra.Command {
 }
 
 // burstRefuses are filters without an answer: files stay in the kernel.
-func burstRefuses() []noAnswer {
-	return []noAnswer{{flags: []string{"file"}, why: "milliseconds are kept by process and cgroup, not by file",
-		instead: "use 'iocause trace --file', which sees every I/O"}}
+func burstRefuses() []view.Refusal {
+	return []view.Refusal{{Flags: []string{"file"}, Why: "milliseconds are kept by process and cgroup, not by file",
+		Instead: "use 'iocause trace --file', which sees every I/O"}}
 }
 
 // burstRun is one run of the command.

@@ -67,7 +67,6 @@ func newDiagnoseCommand(e *env) *cobra.Command {
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
 				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is no flag", before[0]), Next: "put -- before a command to watch; see 'iocause diagnose --help'"}
-
 			}
 			return checkCommandGiven(c, args)
 		},
@@ -119,11 +118,9 @@ func (o *diagnoseOptions) checkFlags(c *cobra.Command, command []string) ([]stri
 	}
 	if len(command) > 0 && len(given) > 0 {
 		return nil, &ask.Error{Err: fmt.Errorf("reading the flags: --%s and a command exclude each other: the command is what is watched", given[0]), Next: "give one of them"}
-
 	}
 	if len(command) == 0 && o.exitCode {
 		return nil, &ask.Error{Err: errors.New("reading the flags: --exit-code needs a command to take the code from"), Next: "add -- COMMAND, or leave it out"}
-
 	}
 	return given, nil
 }

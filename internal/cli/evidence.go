@@ -10,7 +10,6 @@ import (
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
 	"iocause/internal/incident"
-	"iocause/internal/replay"
 	"iocause/internal/version"
 )
 
@@ -23,21 +22,7 @@ func readEvidence(e *env, c *cobra.Command, p *playback, section string) ([]byte
 	if is, err := p.asked(c); err != nil || !is {
 		return nil, err
 	}
-	if p.file == "" {
-		return newOpener(e, p.dir).Evidence(p.span(), section)
-	}
-	if p.from != "" || p.to != "" {
-		return nil, &ask.Error{Err: errors.New("reading the flags: the evidence of an incident is of one time"), Next: "leave out --from and --to"}
-	}
-	x, err := newOpener(e, p.dir).Incident(p.file)
-	if err != nil {
-		return nil, err
-	}
-	if x == nil {
-		u := notInRecordings()[c.Name()]
-		return nil, &ask.Error{Err: fmt.Errorf("reading --recording: %s", u.why), Next: u.instead}
-	}
-	return replay.SectionOf(x, p.file, section)
+	return incident.Evidence(newOpener(e, p.dir), p.file, p.span(), section, c.Name())
 }
 
 // onlyLive refuses arguments and flags that evidence has no answer for: it is of

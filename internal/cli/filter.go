@@ -9,6 +9,7 @@ import (
 	"iocause/internal/diagnose"
 	"iocause/internal/filters"
 	"iocause/internal/host"
+	"iocause/internal/view"
 )
 
 // filter are the flags that narrow a question.
@@ -53,23 +54,14 @@ func changed(c *cobra.Command, names ...string) (set []string) {
 	return set
 }
 
-// noAnswer is a filter that a command has no answer for.
-type noAnswer struct {
-	by      string   // with rows by this, "" with any
-	flags   []string // of pid, comm, cgroup, device, file
-	why     string
-	instead string
-}
-
-// refused fails for a filter that was given and is without meaning: to show
-// everything as though it had been narrowed would be wrong.
-func refused(c *cobra.Command, refusals []noAnswer, by string) error {
+// refused fails for a filter that was given and is without meaning.
+func refused(c *cobra.Command, refusals []view.Refusal, by string) error {
 	for _, r := range refusals {
-		if r.by != "" && r.by != by {
+		if r.By != "" && r.By != by {
 			continue
 		}
-		for _, name := range changed(c, r.flags...) {
-			return &ask.Error{Err: fmt.Errorf("reading --%s: %s", name, r.why), Next: r.instead}
+		for _, name := range changed(c, r.Flags...) {
+			return &ask.Error{Err: fmt.Errorf("reading --%s: %s", name, r.Why), Next: r.Instead}
 		}
 	}
 	return nil

@@ -120,7 +120,6 @@ func flameDiff(s streams, args []string, o *flameAsk) error {
 func filesGiven(c *cobra.Command, args []string, n int) error {
 	if len(args) != n {
 		return &ask.Error{Err: fmt.Errorf("reading the arguments: %d files are given, %s takes %d", len(args), c.Name(), n), Next: fmt.Sprintf("see '%s --help'", c.CommandPath())}
-
 	}
 	return nil
 }

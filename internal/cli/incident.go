@@ -54,7 +54,6 @@ func newIncidentCommand(e *env) *cobra.Command {
 func oneIncident(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return &ask.Error{Err: fmt.Errorf("reading the arguments: %s takes one incident, but has %d", c.Name(), len(args)), Next: "give a number that 'iocause incidents' lists, or a file"}
-
 	}
 	return nil
 }

@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/incident"
 	"iocause/internal/source"
+	"iocause/internal/view"
 )
 
 // observation are the commands that share their arguments and flags.
@@ -49,30 +51,30 @@ func TestObservationCommandsAreAlike(t *testing.T) {
 // A filter that a command has no answer for is refused, and its help says so.
 func TestFiltersWithoutAnAnswerAreRefused(t *testing.T) {
 	values := map[string]string{"pid": "1", "comm": "x", "cgroup": "/", "device": "x", "file": "x"}
-	refuse := func(name string, all []noAnswer) {
+	refuse := func(name string, all []view.Refusal) {
 		root := newRootCommand(&env{})
 		c, _, err := root.Find([]string{name})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range all {
-			for _, flag := range r.flags {
-				if r.by == "" && !strings.Contains(c.Long, "--"+flag) {
+			for _, flag := range r.Flags {
+				if r.By == "" && !strings.Contains(c.Long, "--"+flag) {
 					t.Errorf("the help of %s does not say that --%s is refused", name, flag)
 				}
 				args := []string{name, "0.1", "1", "--" + flag, values[flag]}
-				if r.by != "" {
-					args = append(args, "--by", r.by)
+				if r.By != "" {
+					args = append(args, "--by", r.By)
 				}
 				code, out, stderr := runApp(t.Context(), source.List(), args...)
-				if want := "reading --" + flag + ": " + r.why + "; " + r.instead; code != exitUsage || out != "" || !strings.Contains(stderr, want) {
+				if want := "reading --" + flag + ": " + r.Why + "; " + r.Instead; code != exitUsage || out != "" || !strings.Contains(stderr, want) {
 					t.Errorf("%q: code %d, %q%q, want 2 and %q", args, code, out, stderr, want)
 				}
 			}
 		}
 	}
-	for _, tool := range tools() {
-		refuse(tool.name, tool.refuses)
+	for _, tool := range view.List() {
+		refuse(tool.Name, tool.Refuses)
 	}
 	refuse("burst", burstRefuses())
 }
@@ -85,11 +87,12 @@ func TestRecordingsAreAnsweredOrRefused(t *testing.T) {
 		t.Fatalf("code %d: %s", code, stderr)
 	}
 	answers := map[string]bool{}
-	for _, tool := range tools() {
-		answers[tool.name] = true
+	for _, tool := range view.List() {
+		answers[tool.Name] = true
 	}
 	for _, name := range append(observation(), "threads", "latency", "offcpu", "oncpu") {
-		u, refused := notInRecordings()[name]
+		u := incident.ViewOf(name)
+		refused := u.Lacking != ""
 		if refused == answers[name] {
 			t.Errorf("%s: answers %v, refuses %v", name, answers[name], refused)
 		}
@@ -100,7 +103,7 @@ func TestRecordingsAreAnsweredOrRefused(t *testing.T) {
 		}
 		args = []string{name, "--recording", file}
 		code, out, stderr = runApp(t.Context(), source.List(), args...)
-		if want := "reading --recording: " + u.why + "; " + u.instead; refused && (code != exitUsage || out != "" || !strings.Contains(stderr, want)) {
+		if want := "reading --recording: " + u.Lacking + "; " + u.Instead; refused && (code != exitUsage || out != "" || !strings.Contains(stderr, want)) {
 			t.Errorf("%q: code %d, %q%q, want %q", args, code, out, stderr, want)
 		}
 		args = []string{name, "--from", "1h ago", "--dir", t.TempDir()}

@@ -33,7 +33,6 @@ func newMCPCommand(e *env) *cobra.Command {
 func runMCP(e *env, c *cobra.Command, dir string) error {
 	if _, terminal := console.Width(e.stdin); terminal {
 		return &ask.Error{Err: errors.New("answering assistants: standard input is a terminal"), Next: "let the client of an assistant start 'iocause mcp'; docs/mcp.md has what to write into its configuration"}
-
 	}
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()

@@ -35,7 +35,6 @@ func newRecordCommand(e *env) *cobra.Command {
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
 				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is no flag", before[0]), Next: "put -- before a command to record; see 'iocause record --help'"}
-
 			}
 			return checkCommandGiven(c, args)
 		},

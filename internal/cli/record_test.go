@@ -100,8 +100,8 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 		f(newPrinter(streams{stdout: &live, stderr: &errs}, &intervals{top: 20, format: "text", stamp: true}))
 		return live.String()
 	}
-	for _, tool := range tools() {
-		by := tool.by
+	for _, tool := range view.List() {
+		by := tool.By
 		if len(by) == 0 {
 			by = []string{""}
 		}
@@ -111,16 +111,16 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 				var total sample.Total
 				for _, w := range windows {
 					total.Add(w)
-					if err := p.Print(w.Start, w.Length, "", tool.view(w, q)); err != nil {
+					if err := p.Print(w.Start, w.Length, "", tool.View(w, q)); err != nil {
 						t.Fatal(err)
 					}
 				}
 				w := total.Window()
-				if err := p.Print(w.Start, w.Length, fmt.Sprintf("in all, %s:", table.Duration(w.Seconds())), tool.view(w, q)); err != nil {
+				if err := p.Print(w.Start, w.Length, fmt.Sprintf("in all, %s:", table.Duration(w.Seconds())), tool.View(w, q)); err != nil {
 					t.Fatal(err)
 				}
 			})
-			args := []string{tool.name, "0.4", "-t", "--sort", tool.sort, "--recording", path}
+			args := []string{tool.Name, "0.4", "-t", "--sort", tool.sort, "--recording", path}
 			if by != "" {
 				args = append(args, "--by", by)
 			}

@@ -15,6 +15,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/source"
 	"iocause/internal/version"
+	"iocause/internal/view"
 )
 
 // Root is the whole command line, for what is made of it: manual and completions.
@@ -70,7 +71,7 @@ const otherCommands = "Other"
 func commandGroups(e *env) []commandGroup {
 	observe := []*cobra.Command{newLiveCommand(e), newThreadsCommand(e), newLatencyCommand(e), newOffCPUCommand(e), newOnCPUCommand(e),
 		newResidentCommand(e), newMemCommand(e), newTraceCommand(e), newBurstCommand(e)}
-	for _, t := range tools() {
+	for _, t := range view.List() {
 		observe = append(observe, newToolCommand(e, &t))
 	}
 	return []commandGroup{
@@ -130,7 +131,6 @@ func argsBeforeDash(c *cobra.Command, args []string) []string {
 func checkCommandGiven(c *cobra.Command, args []string) error {
 	if n := c.ArgsLenAtDash(); n >= 0 && n == len(args) {
 		return &ask.Error{Err: fmt.Errorf("reading the arguments: no command follows --"), Next: fmt.Sprintf("write it there, or leave out the --; see '%s --help'", c.CommandPath())}
-
 	}
 	return nil
 }

@@ -158,7 +158,6 @@ func tellUsageApart(c *cobra.Command) {
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return &ask.Error{Err: fmt.Errorf("reading the arguments: %s takes none, but has %q", c.Name(), args[0]), Next: fmt.Sprintf("see '%s --help'", c.CommandPath())}
-
 	}
 	return nil
 }

@@ -103,18 +103,18 @@ func contracts(t *testing.T) []contract {
 		{"lab fio", "What jobs of fio did, and the finding beside them", object([]string{"fio_version", "jobs"}, map[string]*jsonschema.Schema{
 			"fio_version": {Type: "string"}, "jobs": {Type: "object"}, "diagnosis": g.report()}), nil},
 	}
-	for _, tool := range tools() {
+	for _, tool := range view.List() {
 		var forms [][]table.Table
-		for _, by := range append([]string{""}, tool.by...) {
+		for _, by := range append([]string{""}, tool.By...) {
 			for _, w := range g.windows() {
-				forms = append(forms, tool.view(w, &view.Query{By: by}))
+				forms = append(forms, tool.View(w, &view.Query{By: by}))
 			}
 		}
-		lines := []string{tool.name + recorded, tool.name + " 1" + recorded}
-		for _, by := range tool.by {
-			lines = append(lines, tool.name+" --by "+by+recorded)
+		lines := []string{tool.Name + recorded, tool.Name + " 1" + recorded}
+		for _, by := range tool.By {
+			lines = append(lines, tool.Name+" --by "+by+recorded)
 		}
-		all = append(all, contract{tool.name, tool.short, g.tables(forms...), lines})
+		all = append(all, contract{tool.Name, tool.short, g.tables(forms...), lines})
 	}
 	for i := range all {
 		all[i].schema.Schema, all[i].schema.Title = "https://json-schema.org/draft/2020-12/schema", all[i].title

@@ -18,6 +18,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/present/text"
 	"iocause/internal/source"
+	"iocause/internal/view"
 )
 
 // needProbes skips where no kernel program can be loaded.
@@ -35,13 +36,13 @@ func needProbes(t *testing.T) {
 // Every observation command runs, in every format, and its text fits.
 func TestToolsInEveryFormat(t *testing.T) {
 	needProbes(t)
-	for _, tool := range tools() {
-		by := tool.by
+	for _, tool := range view.List() {
+		by := tool.By
 		if len(by) == 0 {
 			by = []string{""}
 		}
 		for _, by := range by {
-			args := []string{tool.name, "0.2", "1"}
+			args := []string{tool.Name, "0.2", "1"}
 			if by != "" {
 				args = append(args, "--by", by)
 			}
@@ -175,10 +176,10 @@ func TestToolsNameRealSources(t *testing.T) {
 	for _, e := range append(source.List(), source.Others()...) {
 		names = append(names, e.Name)
 	}
-	for _, tool := range tools() {
-		for _, s := range tool.sources {
+	for _, tool := range view.List() {
+		for _, s := range tool.Sources {
 			if !slices.Contains(names, s) {
-				t.Errorf("%s reads %q, which is no source", tool.name, s)
+				t.Errorf("%s reads %q, which is no source", tool.Name, s)
 			}
 		}
 	}

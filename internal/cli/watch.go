@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	"iocause/internal/ask"
 	"iocause/internal/console"
+	"iocause/internal/diagnose"
+	"iocause/internal/replay"
 	"iocause/internal/sample"
 	"iocause/internal/session"
 	"iocause/internal/source"
@@ -18,20 +21,6 @@ import (
 	"iocause/internal/table"
 	"iocause/internal/view"
 )
-
-// tool is an observation command that shows a view of every interval.
-type tool struct {
-	name, short string
-	sources     []string // of source.List
-	by          []string // rows to choose from, the first by default; nil for no choice
-	sort        string   // column, "" as the view has it
-	slow        bool     // takes --slow
-	probes      []string // of the sources: when none of them opens, rows have nothing to say
-	probesBy    string   // ... of rows by this; "" for all
-	refuses     []noAnswer
-	byFile      bool // rows are by file when --file is given and --by is not; names are the page cache's
-	view        func(*sample.Window, *view.Query) []table.Table
-}
 
 // watchOptions are the flags of an observation command.
 type watchOptions struct {
@@ -43,36 +32,36 @@ type watchOptions struct {
 	playback
 }
 
-func newToolCommand(e *env, t *tool) *cobra.Command {
+func newToolCommand(e *env, t *view.Tool) *cobra.Command {
 	o := &watchOptions{}
 	c := &cobra.Command{
-		Use: t.name + " " + intervalUsage, Short: t.short,
+		Use: t.Name + " " + intervalUsage, Short: t.What,
 		RunE: func(c *cobra.Command, args []string) error { return runTool(e, c, t, o, args) },
 	}
 	f := c.Flags()
-	if len(t.by) > 0 {
-		f.Var(ask.OneOf(&o.by, t.by[0], t.by...), "by", strings.Join(append([]string{t.by[0] + " (default)"}, t.by[1:]...), ", "))
+	if len(t.By) > 0 {
+		f.Var(ask.OneOf(&o.by, t.By[0], t.By...), "by", strings.Join(append([]string{t.By[0] + " (default)"}, t.By[1:]...), ", "))
 		f.Lookup("by").DefValue = "" // said already, in fewer columns
 	}
-	if t.slow {
+	if t.Slow {
 		f.Var(ask.TimeIn(&o.slow, pagecache.Slow), "slow", "count accesses that waited so long")
 	}
 	o.filter.bind(c)
 	bindFile(c, &o.file)
-	o.intervals.bind(c, t.sort)
+	o.intervals.bind(c, "")
 	o.playback.bind(c)
 	return c
 }
 
 // runTool observes interval after interval and shows the view of each.
-func runTool(e *env, c *cobra.Command, t *tool, o *watchOptions, args []string) error {
+func runTool(e *env, c *cobra.Command, t *view.Tool, o *watchOptions, args []string) error {
 	if err := o.args(args); err != nil {
 		return err
 	}
-	if t.byFile && c.Flags().Changed("file") && !c.Flags().Changed("by") {
+	if t.ByFile && c.Flags().Changed("file") && !c.Flags().Changed("by") {
 		o.by = "file"
 	}
-	if err := refused(c, t.refuses, o.by); err != nil {
+	if err := refused(c, t.Refuses, o.by); err != nil {
 		return err
 	}
 	play, err := o.playback.asked(c)
@@ -95,13 +84,13 @@ func runTool(e *env, c *cobra.Command, t *tool, o *watchOptions, args []string) 
 	defer stop()
 	open, cancel := context.WithTimeout(watch, openLimit())
 	defer cancel()
-	names := t.sources
-	if t.byFile && o.by == "file" {
+	names := t.Sources
+	if t.ByFile && o.by == "file" {
 		names = append(slices.Clone(names), "pagecache")
 	}
-	sources := chosen(append(slices.Clone(e.sources), source.Others()...), names)
+	sources := source.Named(append(slices.Clone(e.sources), source.Others()...), names)
 	for i := range sources {
-		if sources[i].Name == "pagecache" && t.slow {
+		if sources[i].Name == "pagecache" && t.Slow {
 			sources[i].Open = pagecache.OpenSlow(o.slow)
 		}
 	}
@@ -110,8 +99,10 @@ func runTool(e *env, c *cobra.Command, t *tool, o *watchOptions, args []string) 
 	if watch.Err() != nil {
 		return session.TooEarly(watch)
 	}
-	if err := t.blind(collector.Statuses(), o.by); err != nil {
-		return err
+	if t.ProbesBy == "" || o.by == t.ProbesBy {
+		if err := source.NoneOf(collector.Statuses(), t.Probes); err != nil {
+			return fmt.Errorf("nothing can be watched: %w", err)
+		}
 	}
 	noteRefusals(e.stderr, collector.Statuses())
 	var total sample.Total
@@ -124,44 +115,38 @@ func runTool(e *env, c *cobra.Command, t *tool, o *watchOptions, args []string) 
 			if o.format == "text" { // else it would grow with every process, for nobody to see
 				total.Add(w)
 			}
-			return t.view(w, q), nil
+			return t.View(w, q), nil
 		},
-		Sum: func(time.Duration) ([]table.Table, error) { return t.view(total.Window(), q), nil },
+		Sum: func(time.Duration) ([]table.Table, error) { return t.View(total.Window(), q), nil },
 	}
 	return shown.Show(watch, newPrinter(e.streams, &o.intervals), o.every, o.count)
 }
 
-// blind is why nothing of what is asked for can be watched, nil when some can:
-// empty tables would say that nothing happened.
-func (t *tool) blind(all []source.Status, by string) error {
-	if t.probesBy != "" && by != t.probesBy {
-		return nil
+// playTool shows the views of a recording: of all of it, or of the part that
+// is asked for, or interval by interval.
+func playTool(e *env, c *cobra.Command, t *view.Tool, o *watchOptions, q *view.Query, target diagnose.Target, args []string) (err error) {
+	if t.Slow && c.Flags().Changed("slow") && o.slow != pagecache.Slow {
+		return &ask.Error{Err: fmt.Errorf("reading --slow: a recording counts accesses that waited %v or longer", pagecache.Slow), Next: "leave it out"}
 	}
-	var first error
-	for _, s := range all {
-		if !slices.Contains(t.probes, s.Name) {
-			continue
-		}
-		if s.OpenErr == nil {
-			return nil
-		}
-		if first == nil {
-			first = s.OpenErr
-		}
+	ofProbes := t.Name != "use" && t.Name != "disk"
+	if t.Name == "cache" && len(o.filter.given(c)) == 0 && !c.Flags().Changed("by") && !c.Flags().Changed("file") && o.playback.file == "" && newOpener(e, o.playback.dir).Has(o.playback.span(), sample.CacheSampledTime) {
+		ofProbes = false // an estimate of the host
 	}
-	if first != nil {
-		return fmt.Errorf("nothing can be watched: %w", first)
+	from, err := openPlayback(e, &o.playback, ofProbes)
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// chosen are the sources of these names, in the order of the list.
-func chosen(all []source.Entry, names []string) []source.Entry {
-	var some []source.Entry
-	for _, e := range all {
-		if slices.Contains(names, e.Name) {
-			some = append(some, e)
-		}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	out := newPrinter(e.streams, &o.intervals)
+	s := replay.Intervals{Missing: target.Missing, OfDevice: target.Device != "", Show: func(w *sample.Window) error {
+		return out.Print(w.Start, w.Length, "", t.View(w, q))
+	}}
+	if len(args) > 0 {
+		s.Every, s.Count = o.every, o.count
 	}
-	return some
+	all, err := s.Play(from)
+	if err != nil || all == nil || o.format != "text" {
+		return err
+	}
+	return out.Print(all.Start, all.Length, fmt.Sprintf("in all, %s:", table.Duration(all.Seconds())), t.View(all, q))
 }

@@ -5,10 +5,12 @@ package incident
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"iocause/internal/agent"
+	"iocause/internal/ask"
 	"iocause/internal/replay"
 )
 
@@ -51,6 +53,9 @@ type View struct {
 	Command string
 	Args    []string // beside --recording
 	Long    bool     // too long to be shown with all others
+	// Lacking is why a recording of 'iocause record' has no answer for the command, whose
+	// evidence is kept with incidents alone, and Instead what to do; "" where it has one.
+	Lacking, Instead string
 }
 
 // Look is what one gathering goes by. It is handed from kind to kind, by
@@ -88,4 +93,36 @@ func As[T any](data []byte, section string) (*T, error) {
 		return nil, fmt.Errorf("reading the %s evidence: %w", section, err)
 	}
 	return to, nil
+}
+
+// Evidence reads what a command without an answer in recordings shows: of the incident
+// of that name or, without one, of the newest in a span of the agent's history.
+func Evidence(o *replay.Opener, name string, s *replay.Span, section, command string) ([]byte, error) {
+	if name == "" {
+		return o.Evidence(s, section)
+	}
+	if s.From != "" || s.To != "" {
+		return nil, &ask.Error{Err: errors.New("reading the flags: the evidence of an incident is of one time"), Next: "leave out --from and --to"}
+	}
+	x, err := o.Incident(name)
+	if err != nil {
+		return nil, err
+	}
+	if x == nil {
+		v := ViewOf(command)
+		return nil, &ask.Error{Err: fmt.Errorf("reading --recording: %s", v.Lacking), Next: v.Instead}
+	}
+	return replay.SectionOf(x, name, section)
+}
+
+// ViewOf is how a command shows evidence; nothing for one that shows none.
+func ViewOf(command string) (of View) {
+	for _, k := range Kinds(nil, "") {
+		for _, v := range k.Views {
+			if v.Command == command {
+				of = v
+			}
+		}
+	}
+	return of
 }

@@ -30,34 +30,52 @@ func Kinds(h *host.Host, program string) []Kind {
 				}
 				return observed(seen, err)
 			},
-			Views: []View{{Command: "threads", Args: []string{"--by", "process"}}}},
+			Views: []View{{Command: "threads", Args: []string{"--by", "process"},
+				Lacking: "it holds what processes waited for, not the states of every thread",
+				Instead: "see 'iocause diagnose --recording', or watch with 'iocause threads'"}}},
 		{Section: SectionLatency, Type: TypeJSON, Turn: 6, Watches: true,
 			Observe: func(ctx context.Context, l *Look) ([]byte, error) { return observed(latency.Observe(ctx, h, l.Length)) },
-			Views:   []View{{Command: "latency", Args: []string{"--slow", "0"}}}}, // stacks are long
+			// Without stacks, which are long.
+			Views: []View{{Command: "latency", Args: []string{"--slow", "0"},
+				Lacking: "it holds no system calls",
+				Instead: "see 'iocause disk --by latency --recording' for devices, or watch with 'iocause latency'"}}},
 		{Section: SectionOffCPU, Type: TypeJSON, Turn: 2, Watches: true,
 			Observe: func(ctx context.Context, l *Look) ([]byte, error) {
 				waits := stacks.Options{Min: time.Millisecond, Comm: l.Victim}
 				return observed(profile.Observe(ctx, h, profile.Options{Options: waits, Length: l.Length}))
 			},
-			Views: []View{{Command: "offcpu"}}},
+			Views: []View{{Command: "offcpu",
+				Lacking: "it holds how long processes waited, not in which code",
+				Instead: "keep stacks with 'iocause offcpu -o FILE.pb.gz', or see 'iocause diagnose --recording'"}}},
 		{Section: SectionOnCPU, Type: TypeJSON, Turn: 7, Watches: true,
 			// Of all processes: who has the processors may be another than who waits.
 			Observe: func(ctx context.Context, l *Look) ([]byte, error) {
 				runs := stacks.Options{OnCPU: true, Hz: profile.UsualHz}
 				return observed(profile.Observe(ctx, h, profile.Options{Options: runs, Length: l.Length}))
 			},
-			Views: []View{{Command: "oncpu"}}},
+			Views: []View{{Command: "oncpu",
+				Lacking: "it holds how long processes ran, not in which code",
+				Instead: "keep stacks with 'iocause oncpu -o FILE.pb.gz', or see 'iocause diagnose --recording'"}}},
 		{Section: SectionTrace, Type: TypeTrace, Turn: 3, Watches: true,
 			Observe: func(ctx context.Context, l *Look) ([]byte, error) { return trace.Keep(ctx, h, program, l.Length) },
-			Views:   []View{{Command: "trace", Args: []string{"--summary"}}, {Command: "burst", Long: true}}},
+			Views: []View{{Command: "trace", Args: []string{"--summary"},
+				Lacking: "it holds sums of windows, not single I/Os",
+				Instead: "keep these with 'iocause trace -o FILE' and read them with -i; see 'iocause disk --recording' for the sums"},
+				{Command: "burst", Long: true,
+					Lacking: "it holds I/O in steps of 10 ms, not of 1 ms",
+					Instead: "'iocause diagnose --recording' finds bursts of 10 ms and more"}}},
 		{Section: SectionResident, Type: TypeJSON, Turn: 4,
 			Observe: func(ctx context.Context, _ *Look) ([]byte, error) { return observed(cachedFiles(ctx, h)) },
-			Views:   []View{{Command: "resident"}}},
+			Views: []View{{Command: "resident",
+				Lacking: "it holds what moved in and out of the page cache, not what all is in it",
+				Instead: "see 'iocause files --recording' and 'iocause cache --recording' for that"}}},
 		{Section: SectionMem, Type: TypeJSON, Turn: 5,
 			Observe: func(context.Context, *Look) ([]byte, error) {
 				return observed(mem.Observe(h, mem.Options{Flags: mem.Sample}))
 			},
-			Views: []View{{Command: "mem"}}},
+			Views: []View{{Command: "mem",
+				Lacking: "it holds the sums of /proc/meminfo, not the parts that need every page's flags and every process's mappings",
+				Instead: "see 'iocause use --recording' for the sums"}}},
 	}
 }
 

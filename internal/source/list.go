@@ -3,6 +3,8 @@
 package source
 
 import (
+	"slices"
+
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/blockio"
@@ -106,4 +108,33 @@ func Others() []Entry {
 	return []Entry{
 		{Name: "filesystem", Open: filesystem.Open, Needs: "/proc/self/mountinfo", Metrics: filesystem.Metrics()},
 	}
+}
+
+// Named are the sources of these names, in the order of the list.
+func Named(all []Entry, names []string) []Entry {
+	var some []Entry
+	for _, e := range all {
+		if slices.Contains(names, e.Name) {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// NoneOf is why none of the sources of these names could be opened, nil when one
+// could, or none was asked for: empty tables would say that nothing happened.
+func NoneOf(all []Status, names []string) error {
+	var first error
+	for _, s := range all {
+		if !slices.Contains(names, s.Name) {
+			continue
+		}
+		if s.OpenErr == nil {
+			return nil
+		}
+		if first == nil {
+			first = s.OpenErr
+		}
+	}
+	return first
 }
