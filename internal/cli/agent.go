@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"syscall"
@@ -10,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/agent"
+	"iocause/internal/agent/page"
 	"iocause/internal/ask"
 	"iocause/internal/incident"
+	"iocause/internal/replay"
 	"iocause/internal/session"
 	"iocause/internal/version"
 )
@@ -95,4 +99,27 @@ func runAgent(e *env, c *cobra.Command, o *agentOptions) error {
 	a := agent.New(e.host, config, log, newIncidentJudge(e).Judge, version.Program())
 	showPage(e, a, &config, log)
 	return a.Run(ctx)
+}
+
+// showPage gives the agent its page.
+func showPage(e *env, a *agent.Agent, config *agent.Config, log *slog.Logger) {
+	if config.Listen == "" {
+		return
+	}
+	if err := page.Prepare(config.Dir); err != nil {
+		log.Error("the page cannot be shown yet", "why", err)
+	} else {
+		log.Info("there is a page to look at", "url", "http://"+config.Listen+"/", "password", filepath.Join(config.Dir, page.KeyFile))
+	}
+	a.Show(page.New(page.Options{Dir: config.Dir, Program: version.Program(), Host: e.host, Verdict: a.Verdict,
+		Recording: func() replay.Series {
+			if r := a.Recording(); r != nil {
+				return r
+			}
+			return nil
+		},
+		Report: func(ctx context.Context, w io.Writer, ask page.Ask) error {
+			return page.ReportAside(ctx, w, config.Dir, ask)
+		},
+	}))
 }

@@ -7,18 +7,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"iocause/internal/ask"
-	"iocause/internal/filters"
 	"iocause/internal/host"
 	"iocause/internal/offers"
-	"iocause/internal/tool/profile"
 )
-
-// offering finds the values that a shell can offer for a flag or an argument which
-// begins so.
-type offering func(c *cobra.Command, begin string) []filters.Offer
-
-// noFiles tells a shell that files are no answer.
-const noFiles = cobra.ShellCompDirectiveNoFileComp
 
 // completeValues makes the shell offer values of flags and arguments, of a command
 // and of those below it.
@@ -27,29 +18,45 @@ func completeValues(c *cobra.Command, h *host.Host) {
 		completeValues(sub, h)
 	}
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if offer, others := valuesOf(h, f); offer != nil {
-			_ = c.RegisterFlagCompletionFunc(f.Name, completed(offer, others)) // fails for one that has a function already
+		values := offers.OfFlag(f.Name)
+		if words, ok := f.Value.(ask.Choice); ok {
+			values = offers.OneOf(words.All)
+		}
+		if values.Of != nil {
+			_ = c.RegisterFlagCompletionFunc(f.Name, completed(h, values)) // fails for one that has a function already
 		}
 	})
-	if offer, others := argumentsOf(c); offer != nil {
-		most := 1
-		if c.Name() == "diff" {
-			most = 2
-		}
+	if values := offers.OfArgument(strings.TrimPrefix(c.CommandPath(), "iocause ")); values.Of != nil {
+		offer := completed(h, values)
 		c.ValidArgsFunction = func(c *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
-			if len(args) >= most {
-				return nil, others
+			all, others := offer(c, args, begin)
+			if len(args) >= values.Most {
+				all = nil
 			}
-			return completed(offer, others)(c, args, begin)
+			return all, others
 		}
 	}
 }
 
-// completed puts offers into the form of a shell. others is what else it may offer.
-func completed(offer offering, others cobra.ShellCompDirective) cobra.CompletionFunc {
+// completed puts offers into the form of a shell.
+func completed(h *host.Host, v offers.Values) cobra.CompletionFunc {
+	others := cobra.ShellCompDirectiveNoFileComp
+	switch {
+	case v.Folders:
+		others = cobra.ShellCompDirectiveFilterDirs
+	case v.Files:
+		others = cobra.ShellCompDirectiveDefault
+	}
+	if v.More {
+		others |= cobra.ShellCompDirectiveNoSpace
+	}
 	return func(c *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
+		line := offers.Line{Host: h, Dir: stateDir, Begin: begin, Recorded: len(changed(c, "recording")) > 0}
+		if f := c.Flags().Lookup("dir"); f != nil {
+			line.Dir = f.Value.String()
+		}
 		var all []string
-		for _, o := range offer(c, begin) {
+		for _, o := range v.Of(c.Context(), &line) {
 			if o.What == "" {
 				all = append(all, o.Value)
 				continue
@@ -58,90 +65,4 @@ func completed(offer offering, others cobra.ShellCompDirective) cobra.Completion
 		}
 		return all, others
 	}
-}
-
-// valuesOf finds the values of a flag; nil where there is nothing to offer.
-func valuesOf(h *host.Host, f *pflag.Flag) (offering, cobra.ShellCompDirective) {
-	if words, ok := f.Value.(ask.Choice); ok {
-		return oneOfThese(words.All), noFiles
-	}
-	switch f.Name {
-	case "pid", "comm", "cgroup", "device", "container", "pod", "unit":
-		if f.Name == "cgroup" {
-			return onThisMachine(h, f.Name), noFiles | cobra.ShellCompDirectiveNoSpace // more may follow
-		}
-		return onThisMachine(h, f.Name), noFiles
-	case "recording", "against":
-		return incidentNumbers, 0
-	case "state":
-		return listOfThese(append(profile.WaitStates(), strings.Split(profile.Groups(), ", ")...)), noFiles | cobra.ShellCompDirectiveNoSpace
-	case "fail-on":
-		return listOfThese(answers()), noFiles | cobra.ShellCompDirectiveNoSpace
-	case "cause":
-		return plain(offers.Causes), noFiles
-	case "as":
-		return plain(offers.Tools), noFiles
-	case "filter":
-		return plain(offers.Scenarios), noFiles
-	case "dir", "scratch", "keep":
-		return func(*cobra.Command, string) []filters.Offer { return nil }, cobra.ShellCompDirectiveFilterDirs
-	}
-	return nil, 0
-}
-
-// argumentsOf finds the values of a command's arguments; nil likewise.
-func argumentsOf(c *cobra.Command) (offering, cobra.ShellCompDirective) {
-	switch strings.TrimPrefix(c.CommandPath(), "iocause ") {
-	case "incident", "report", "diff":
-		return incidentNumbers, 0
-	case "export":
-		return incidentNumbers, noFiles
-	case "baseline":
-		return plain(offers.Signals), noFiles
-	case "query":
-		return seriesNames, noFiles | cobra.ShellCompDirectiveNoSpace
-	case "lab run":
-		return plain(offers.Experiments), 0
-	}
-	return nil, 0
-}
-
-func oneOfThese(words []string) offering {
-	return func(_ *cobra.Command, begin string) []filters.Offer { return offers.Words(words, begin) }
-}
-
-func listOfThese(words []string) offering {
-	return func(_ *cobra.Command, begin string) []filters.Offer { return offers.List(words, begin) }
-}
-
-// plain is an offering that the command line before it does not change.
-func plain(offer func(begin string) []filters.Offer) offering {
-	return func(_ *cobra.Command, begin string) []filters.Offer { return offer(begin) }
-}
-
-func incidentNumbers(c *cobra.Command, begin string) []filters.Offer {
-	return offers.Incidents(agentDir(c), begin)
-}
-
-func seriesNames(c *cobra.Command, begin string) []filters.Offer {
-	return offers.Series(c.Context(), agentDir(c), begin)
-}
-
-// onThisMachine offers what there is here; of a recording, which may be another
-// machine's, nothing.
-func onThisMachine(h *host.Host, flag string) offering {
-	return func(c *cobra.Command, begin string) []filters.Offer {
-		if f := c.Flags().Lookup("recording"); f != nil && f.Changed {
-			return nil
-		}
-		return filters.Offers(h, flag, begin)
-	}
-}
-
-// agentDir is the folder of the agent that the command line names.
-func agentDir(c *cobra.Command) string {
-	if f := c.Flags().Lookup("dir"); f != nil {
-		return f.Value.String()
-	}
-	return stateDir
 }

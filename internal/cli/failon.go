@@ -14,9 +14,6 @@ import (
 // exitFound ends a diagnosis that found what --fail-on names.
 const exitFound = 3
 
-// anyProblem stands for every cause but healthy, in --fail-on.
-const anyProblem = "problem"
-
 // failOn are the answers that a diagnosis shall end with exitFound for.
 type failOn []string
 
@@ -24,18 +21,9 @@ func (f *failOn) bind(c *cobra.Command) {
 	c.Flags().StringSliceVar((*[]string)(f), "fail-on", nil, "end with status 3 where this is the answer: a\ncause, \"problem\" for any, \"cannot-tell\"")
 }
 
-// answers are all that --fail-on takes.
-func answers() []string {
-	all := []string{anyProblem, string(diagnose.Unknown)}
-	for _, c := range diagnose.List() {
-		all = append(all, string(c.ID))
-	}
-	return all
-}
-
 // check refuses what can never be an answer.
 func (f failOn) check() error {
-	all := answers()
+	all := diagnose.Answers()
 	for _, name := range f {
 		if !slices.Contains(all, name) {
 			return &ask.Error{Err: fmt.Errorf("reading --fail-on: no answer is called %q", name), Next: "the answers are " + strings.Join(all, ", ")}
@@ -46,8 +34,7 @@ func (f failOn) check() error {
 
 // judge is the end of a diagnosis that has been said.
 func (f failOn) judge(r *diagnose.Report) error {
-	problem := r.Primary != diagnose.Healthy && r.Primary != diagnose.Unknown
-	if slices.Contains(f, string(r.Primary)) || problem && slices.Contains(f, anyProblem) {
+	if r.Is(f) {
 		return &exitError{exitFound}
 	}
 	return nil

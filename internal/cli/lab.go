@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -12,7 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/ask"
+	"iocause/internal/host"
+	"iocause/internal/lab"
 	"iocause/internal/lab/load"
+	"iocause/internal/lab/space"
+	"iocause/internal/session"
+	"iocause/internal/table"
 )
 
 // newLabCommand is `iocause lab`: situations with a known cause, to try
@@ -83,4 +89,30 @@ func announce(fd int, stderr io.Writer) {
 		_, _ = fmt.Fprintf(stderr, "note: cannot tell that the load is running: %v\n", err)
 	}
 	_ = f.Close()
+}
+
+// spaceOptions are those of drawn situations, with this very binary, until Ctrl-C.
+// What runs that have died left behind goes first.
+func spaceOptions(parent context.Context, h *host.Host, dir string) (ctx context.Context, o space.Options, stop func(), err error) {
+	self, err := lab.Self()
+	if err != nil {
+		return nil, o, nil, err
+	}
+	if _, err := lab.Sweep(h); err != nil {
+		return nil, o, nil, err
+	}
+	ctx, stop = session.UntilInterrupt(parent, func(os.Signal) {})
+	return ctx, space.Usual(self, dir), stop, nil
+}
+
+// titled is a thing of the lab that has a name and a line that says what it is.
+type titled struct{ name, title string }
+
+// listTitled writes them as a table.
+func listTitled(out io.Writer, key string, all []titled) error {
+	t := &table.Table{Key: key, Whole: true, Columns: []table.Column{{Key: "name", Head: "NAME"}, {Key: "title", Head: "TITLE", Flex: true}}}
+	for _, x := range all {
+		t.Rows = append(t.Rows, []table.Cell{table.Str(x.name), table.Str(x.title)})
+	}
+	return writeTable(out, t)
 }

@@ -1,12 +1,13 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 	"iocause/internal/console"
 	"iocause/internal/lab"
 	"iocause/internal/lab/result"
+	"iocause/internal/lab/space"
 	"iocause/internal/session"
 	"iocause/scenarios"
 	"iocause/test/vm"
@@ -71,25 +73,8 @@ func (o *scoreOptions) scenarios() ([]*lab.Scenario, error) {
 	if !(o.floor >= 0 && o.floor <= 1) {
 		return nil, &ask.Error{Err: fmt.Errorf("reading --floor: %g is no share", o.floor), Next: "give 0 to 1"}
 	}
-	pattern, err := regexp.Compile(o.filter)
-	if err != nil {
-		return nil, &ask.Error{Err: fmt.Errorf("reading --filter: %w", err), Next: "--filter 'cold|swap' is a good start"}
-	}
 	files, folder := o.files()
-	all, err := lab.ReadAll(files, folder)
-	if err != nil {
-		return nil, &ask.Error{Err: err, Next: "correct that; docs/lab.md says where the fields are described"}
-	}
-	var chosen []*lab.Scenario
-	for _, s := range all {
-		if pattern.MatchString(s.Name) && (s.VM != nil || !o.vm) {
-			chosen = append(chosen, s)
-		}
-	}
-	if len(chosen) == 0 {
-		return nil, &ask.Error{Err: errors.New("looking for scenarios: there are none of that name"), Next: "'iocause lab score --list' shows them"}
-	}
-	return chosen, nil
+	return lab.Choose(files, folder, o.filter, o.vm)
 }
 
 // files are where the scenarios are read.
@@ -140,4 +125,44 @@ func writeScore(out io.Writer, x *lab.Score, format string) error {
 		return writeJSON(out, x)
 	}
 	return writeTables(out, result.ScoreTables(x))
+}
+
+// seedOptions are those of lab score --seeds.
+type seedOptions struct {
+	seeds   string
+	parity  string
+	results string
+	details bool
+	limit   time.Duration
+}
+
+// scoreSeeds proves one situation after another, each in a process of its own, and
+// keeps what came out. Seeds that are in the results already are not run again.
+func scoreSeeds(parent context.Context, e *env, o *seedOptions, dir string) error {
+	seeds, err := space.Seeds(o.seeds, o.parity)
+	if err != nil {
+		return err
+	}
+	if lacks := lab.LacksAny(e.host, []string{"root", "bpf", "memcg", "blkio", "cpucg", "fuse"}); lacks != "" {
+		return fmt.Errorf("setting situations up: %s", lacks)
+	}
+	ctx, options, stop, err := spaceOptions(parent, e.host, dir)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	line := console.NewStep(e.stderr)
+	series := space.Series{Results: o.results, Scratch: dir, Details: o.details, Limit: o.limit, Show: func(doing string) { line.Show(doing, "") }}
+	done, err := series.Score(ctx, e.host, options.Binary, seeds)
+	if err != nil {
+		return err
+	}
+	line.Erase()
+	if _, err := fmt.Fprint(e.stdout, space.Markdown(done)); err != nil {
+		return fmt.Errorf("writing the table: %w", err)
+	}
+	if ctx.Err() != nil {
+		return errors.New("scoring: interrupted; the same command goes on from here")
+	}
+	return nil
 }

@@ -134,25 +134,10 @@ func playStacks(s streams, c *cobra.Command, o *profileOptions, section, title s
 		return err
 	}
 	was.Title = title
-	if was.Of != "" {
-		was.Notes = append([]string{fmt.Sprintf("stacks were taken of %q alone, the one that waited most", string(was.Of))}, was.Notes...)
-	}
-	all := len(was.Stacks)
-	was.Keep(&profile.Filter{PID: filters.OnePID(&target), Comm: target.Comm})
-	if len(was.Stacks) == 0 && all > 0 {
-		return fmt.Errorf("playing %s: no stack was taken of those that are asked for; of %s there are %d", text.Escape(o.playback.file), whose(string(was.Of)), all)
-	}
-	if note := was.Only(keep); note != "" {
-		was.Notes = append(was.Notes, note)
+	if err := was.Replay(&profile.Filter{PID: filters.OnePID(&target), Comm: target.Comm}, keep); err != nil {
+		return fmt.Errorf("playing %s: %w", text.Escape(o.playback.file), err)
 	}
 	return showProfile(s, &was.Profile, o)
-}
-
-func whose(comm string) string {
-	if comm == "" {
-		return "all processes"
-	}
-	return fmt.Sprintf("%q", comm)
 }
 
 // showProfile writes a profile to the file that is asked for, or prints it.

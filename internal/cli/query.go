@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,20 +56,7 @@ func (o *queryOptions) check(args []string) error {
 	if o.list {
 		return nil
 	}
-	return asUsage(series.CheckExpr(args[0]))
-}
-
-// asUsage shows where an expression goes wrong.
-func asUsage(err error) error {
-	var q *series.QueryError
-	if !errors.As(err, &q) {
-		return err
-	}
-	line := strings.Count(q.Expr[:q.At], "\n")
-	begin := strings.LastIndexByte(q.Expr[:q.At], '\n') + 1
-	shown := text.Escape(strings.Split(q.Expr, "\n")[line])
-	at := text.Width(text.Escape(q.Expr[begin:q.At]))
-	return &ask.Error{Err: err, Next: fmt.Sprintf("it is here:\n  %s\n  %s^", shown, strings.Repeat(" ", at))}
+	return show.QueryError(series.CheckExpr(args[0]))
 }
 
 func runQuery(e *env, c *cobra.Command, o *queryOptions, args []string) (err error) {

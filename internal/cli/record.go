@@ -87,7 +87,7 @@ func runRecord(e *env, c *cobra.Command, o *recordOptions, args []string) (err e
 	err = r.Run(watch, e.sources)
 	r.line.Erase()
 	if r.file != e.stdout {
-		err = errors.Join(err, closeRecording(r.file))
+		err = errors.Join(err, closed(r.file, "recording"))
 	}
 	switch {
 	case r.To != nil:
@@ -104,13 +104,6 @@ func runRecord(e *env, c *cobra.Command, o *recordOptions, args []string) (err e
 		return &exitError{code}
 	}
 	return err
-}
-
-func closeRecording(f *os.File) error {
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("writing the recording: %w", err)
-	}
-	return nil
 }
 
 // create makes the file.

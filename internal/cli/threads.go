@@ -137,3 +137,34 @@ func playThreads(s streams, c *cobra.Command, o *threadsOptions, data []byte, ar
 	}
 	return p.Print(was.Begin, was.Length, "", tables)
 }
+
+// followThreads writes interval after interval as one trace.
+func followThreads(watch context.Context, s streams, o *threadsOptions, observer *threads.Observer, filter *threads.Filter) error {
+	if err := observer.Begin(); err != nil {
+		return err
+	}
+	var w *perfetto.Writer
+	var began time.Time
+	loop := session.Loop{Every: o.every, Count: o.count, Tick: probe.SweepEvery, During: observer.Sweep}
+	err := loop.Run(watch, func(i session.Interval) error {
+		if watch.Err() != nil && w == nil && i.Length < session.Shortest {
+			return session.TooEarly(watch)
+		}
+		seen, err := observer.Next()
+		if err != nil {
+			return err
+		}
+		if w == nil {
+			began = seen.Begin
+			if w, err = perfetto.New(s.stdout, version.Program(), began); err != nil {
+				return err
+			}
+		}
+		seen.Keep(filter)
+		return show.ThreadsCourse(w, seen, began)
+	})
+	if w == nil {
+		return err
+	}
+	return errors.Join(err, w.Close())
+}

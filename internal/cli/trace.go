@@ -12,16 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/ask"
-	"iocause/internal/console"
 	"iocause/internal/filters"
 	"iocause/internal/incident"
-	"iocause/internal/present/perfetto"
-	"iocause/internal/present/text"
-	"iocause/internal/sample"
+	"iocause/internal/output"
 	"iocause/internal/session"
 	"iocause/internal/show"
 	"iocause/internal/store/tracefile"
-	"iocause/internal/table"
 	"iocause/internal/tool/trace"
 	"iocause/internal/version"
 )
@@ -93,34 +89,24 @@ func (o *traceOptions) args(args []string) error {
 	return nil
 }
 
-// traceRun is one trace on its way to the output.
-type traceRun struct {
-	env *env
-	o   *traceOptions
-	*trace.Observer
-	began   time.Time
-	file    *tracefile.Writer // nil without -o
-	printer *console.Printer
-	lines   func(*sample.IO) error // nil for the summary only
-	printed bool                   // a summary, below the I/Os so far
-	line    *session.Line
-	disk    int              // how long the names of disks get
-	chrome  *perfetto.Writer // nil for other formats
-}
+// playedDisk is how long the names of the disks of a trace or an incident may get,
+// whose machine had others than this one: as nvme0n1.
+const playedDisk = 7
 
 func runTrace(e *env, c *cobra.Command, o *traceOptions) error {
 	data, err := readEvidence(e, c, &o.playback, incident.SectionTrace)
 	if err != nil {
 		return err
 	}
-	r := &traceRun{env: e, o: o, printer: newPrinter(e.streams, &o.view), line: console.NewLine(e.stderr), disk: playedDisk,
-		Observer: &trace.Observer{Every: o.view.every, Count: o.view.count, Most: o.ios}}
+	t := show.NewTrace(e.stdout, e.stderr, &trace.Observer{Every: o.view.every, Count: o.view.count, Most: o.ios})
+	t.Printer, t.Program, t.Disk = newPrinter(e.streams, &o.view), version.Program(), playedDisk
+	t.Each, t.Perfetto, t.To = !o.summaryOnly && o.to == "", o.perfetto, o.to
 	// a wrong column is said before an hour of tracing, not after
-	if err := r.printer.Arrange(trace.Tables()); err != nil {
+	if err := t.Printer.Arrange(trace.Tables()); err != nil {
 		return err
 	}
 	if o.to != "-" {
-		r.Summary = r.summary
+		t.Summary = t.Sum
 	}
 	if o.filter.File, err = wantedFile(c, o.filter.File); err != nil {
 		return err
@@ -130,50 +116,23 @@ func runTrace(e *env, c *cobra.Command, o *traceOptions) error {
 		if err := onlyLive(c, nil, "the I/Os of an incident are as they were traced", "duration", "buffer", "input", "output"); err != nil {
 			return err
 		}
-		return r.read(c.Context(), bytes.NewReader(data))
+		return readTrace(c.Context(), t, o, bytes.NewReader(data))
 	case o.from == "-":
-		return r.read(c.Context(), e.stdin)
+		return readTrace(c.Context(), t, o, e.stdin)
 	case o.from != "":
 		f, err := os.Open(o.from)
 		if err != nil {
 			return fmt.Errorf("opening the trace: %w", err)
 		}
 		defer f.Close()
-		return r.read(c.Context(), f)
+		return readTrace(c.Context(), t, o, f)
 	}
-	r.disk = e.host.LongestDisk()
-	return r.live(c)
+	t.Disk = e.host.LongestDisk()
+	return liveTrace(e, c, t, o)
 }
 
-// begin prepares the output when it is known what times are counted from.
-func (r *traceRun) begin(began time.Time) (err error) {
-	r.began = began
-	if r.o.summaryOnly || r.o.to != "" {
-		return nil
-	}
-	if r.o.perfetto {
-		if r.chrome, err = perfetto.New(r.env.stdout, version.Program(), began); err == nil {
-			r.lines, r.IO = r.chrome.Write, r.show
-		}
-		return err
-	}
-	r.lines, err = show.IOs(r.env.stdout, r.o.view.format, began, r.disk, console.Style(r.env.stdout, os.Getenv, console.WidestTable))
-	r.IO = r.show
-	return err
-}
-
-// show prints one I/O.
-func (r *traceRun) show(x *sample.IO) error {
-	if r.printed && r.o.view.format == "text" {
-		fmt.Fprintln(r.env.stdout)
-	}
-	r.printed = false
-	return r.lines(x)
-}
-
-// live traces until it is enough.
-func (r *traceRun) live(c *cobra.Command) (err error) {
-	o, e := r.o, r.env
+// liveTrace traces until it is enough.
+func liveTrace(e *env, c *cobra.Command, t *show.Trace, o *traceOptions) (err error) {
 	options, err := o.filter.Options(e.host, changed(c, append(filters.Names(), "file")...))
 	if err != nil {
 		return err
@@ -181,11 +140,11 @@ func (r *traceRun) live(c *cobra.Command) (err error) {
 	options.Buffer = o.buffer << 20
 	var out *os.File
 	if o.to != "" {
-		if out, err = r.create(); err != nil {
+		if out, err = output.Kept(e.stdout, o.to, "trace", trace.IsFile); err != nil {
 			return err
 		}
 		if o.to != "-" {
-			defer func() { err = errors.Join(err, closeOutput(out)) }()
+			defer func() { err = errors.Join(err, closed(out, "trace")) }()
 		}
 	}
 	options.Own = trace.OutputFiles(out, e.stdout)
@@ -196,32 +155,31 @@ func (r *traceRun) live(c *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	if err := r.begin(l.Began); err != nil {
+	if err := t.Begin(l.Began); err != nil {
 		return err
 	}
 	if out != nil {
 		h := trace.Header(e.host, version.Program())
 		h.Began, h.Filter = l.Began, o.filter.String()
-		if r.file, err = tracefile.NewWriter(out, h); err != nil {
+		if t.File, err = tracefile.NewWriter(out, h); err != nil {
 			return err
 		}
 	}
 	l.Wanted = o.filter.Wanted()
-	l.Lost = func(more uint64, all tracefile.Losses) {
-		r.line.Say(fmt.Sprintf("%d I/Os were lost, so far %s", more, all.Why()))
-	}
-	if r.lines == nil {
-		l.Show = func(elapsed time.Duration) { r.line.Draw(func() string { return r.soFar(elapsed) }) }
-		if !r.line.InPlace {
-			r.line.Say("tracing; Ctrl-C ends it")
-		}
-	}
-	defer r.line.Erase()
-	return r.ended(l.Run(watch, r.Observer, o.duration, r.file))
+	t.Follow(l)
+	return t.Ended(l.Run(watch, t.Observer, o.duration, t.File))
 }
 
-// read sums up what a trace wrote.
-func (r *traceRun) read(ctx context.Context, from io.Reader) error {
+// closed closes a file that was written.
+func closed(f *os.File, kind string) error {
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("writing the %s: %w", kind, err)
+	}
+	return nil
+}
+
+// readTrace sums up what a trace wrote.
+func readTrace(ctx context.Context, t *show.Trace, o *traceOptions, from io.Reader) error {
 	watch, stop := session.UntilInterrupt(ctx, nil)
 	defer stop()
 	file, err := tracefile.NewReader(from)
@@ -231,38 +189,8 @@ func (r *traceRun) read(ctx context.Context, from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if err := r.begin(file.Header().Began); err != nil {
+	if err := t.Begin(file.Header().Began); err != nil {
 		return err
 	}
-	return r.ended(trace.Read(watch, file, r.o.filter.Keeps, r.Observer))
-}
-
-// ended closes the document of a format that has an end.
-func (r *traceRun) ended(err error) error {
-	if err != nil || r.chrome == nil {
-		return err
-	}
-	return r.chrome.Close()
-}
-
-// summary prints the tables of a part of the trace.
-func (r *traceRun) summary(s *trace.Summary) error {
-	r.line.Erase()
-	label := fmt.Sprintf("%d I/Os in %s", s.IOs(), table.Duration(s.Length.Seconds()))
-	if s.Whole {
-		label = fmt.Sprintf("in all, %s: ", table.Duration(s.Length.Seconds())) + label
-	}
-	if r.file != nil {
-		label += fmt.Sprintf(", %s in %s", table.Value(float64(r.file.Written()), "bytes"), text.Escape(r.o.to))
-	}
-	tables := s.Tables()
-	if r.o.view.format == "csv" && r.lines != nil {
-		for _, note := range tables[0].Notes {
-			fmt.Fprintln(r.env.stderr, "iocause: "+text.Escape(note))
-		}
-		return nil
-	}
-	r.printer.Before = r.printer.Before || r.lines != nil && r.Taken() > 0 && r.o.view.format == "text"
-	r.printed = true
-	return r.printer.Print(r.began.Add(s.Since), s.Length, label, tables)
+	return t.Ended(trace.Read(watch, file, o.filter.Keeps, t.Observer))
 }

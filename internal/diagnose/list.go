@@ -1,5 +1,7 @@
 package diagnose
 
+import "slices"
+
 // List is every cause that is judged, in the order in which ties are broken.
 func List() []Cause {
 	return []Cause{
@@ -33,6 +35,25 @@ func List() []Cause {
 		tinyCalls(),
 		cpuBound(),
 	}
+}
+
+// AnyProblem stands for every cause but healthy where answers are named.
+const AnyProblem = "problem"
+
+// Answers are what can be asked of a report: that it names a cause, any, or none that
+// can be told.
+func Answers() []string {
+	all := []string{AnyProblem, string(Unknown)}
+	for _, c := range List() {
+		all = append(all, string(c.ID))
+	}
+	return all
+}
+
+// Is tells whether the report has one of these answers.
+func (r *Report) Is(answers []string) bool {
+	problem := r.Primary != Healthy && r.Primary != Unknown
+	return slices.Contains(answers, string(r.Primary)) || problem && slices.Contains(answers, AnyProblem)
 }
 
 // The causes, by the names that reports have.

@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"iocause/internal/ask"
 	"iocause/internal/lab/load"
 )
 
@@ -256,6 +257,29 @@ func ReadAll(files fs.FS, folder string) ([]*Scenario, error) {
 		all = append(all, s)
 	}
 	return all, errors.Join(errs...)
+}
+
+// Choose reads the scenarios below a folder whose name matches filter; inGuests, only
+// those that need a virtual machine.
+func Choose(files fs.FS, folder, filter string, inGuests bool) ([]*Scenario, error) {
+	pattern, err := regexp.Compile(filter)
+	if err != nil {
+		return nil, &ask.Error{Err: fmt.Errorf("reading --filter: %w", err), Next: "--filter 'cold|swap' is a good start"}
+	}
+	all, err := ReadAll(files, folder)
+	if err != nil {
+		return nil, &ask.Error{Err: err, Next: "correct that; docs/lab.md says where the fields are described"}
+	}
+	var chosen []*Scenario
+	for _, s := range all {
+		if pattern.MatchString(s.Name) && (s.VM != nil || !inGuests) {
+			chosen = append(chosen, s)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, &ask.Error{Err: errors.New("looking for scenarios: there are none of that name"), Next: "'iocause lab score --list' shows them"}
+	}
+	return chosen, nil
 }
 
 // located turns the decoder's "line 3: field x not found in type lab.Step"

@@ -13,17 +13,101 @@ import (
 	"iocause/internal/detect"
 	"iocause/internal/diagnose"
 	"iocause/internal/filters"
+	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/parse"
 	"iocause/internal/replay"
 	"iocause/internal/store/incidents"
+	"iocause/internal/tool/profile"
 	"iocause/internal/tool/query"
 	"iocause/scenarios"
 )
 
-// Words are the words themselves.
-func Words(words []string, begin string) []filters.Offer {
-	return filters.Begin(named(words), begin)
+// Line is a command line so far, as far as values depend on it.
+type Line struct {
+	Host     *host.Host
+	Dir      string // the agent's folder
+	Recorded bool   // it asks a recording, which may be another machine's
+	Begin    string // what is typed of the value
+}
+
+// Values are those of a flag or an argument.
+type Values struct {
+	Of      func(context.Context, *Line) []filters.Offer // nil where there is nothing to offer
+	Files   bool                                         // files are values, too
+	Folders bool                                         // folders are the only values
+	More    bool                                         // a value may go on behind what is offered
+	Most    int                                          // arguments, of an argument
+}
+
+// OfFlag are the values of a flag, by its name.
+func OfFlag(name string) Values {
+	switch name {
+	case "pid", "comm", "device", "container", "pod", "unit":
+		return Values{Of: here(name)}
+	case "cgroup":
+		return Values{Of: here(name), More: true}
+	case "recording", "against":
+		return Values{Of: numbers, Files: true}
+	case "state":
+		return Values{Of: list(append(profile.WaitStates(), strings.Split(profile.Groups(), ", ")...)), More: true}
+	case "fail-on":
+		return Values{Of: list(diagnose.Answers()), More: true}
+	case "cause":
+		return Values{Of: plain(Causes)}
+	case "as":
+		return Values{Of: plain(Tools)}
+	case "filter":
+		return Values{Of: plain(Scenarios)}
+	case "dir", "scratch", "keep":
+		return Values{Of: func(context.Context, *Line) []filters.Offer { return nil }, Folders: true}
+	}
+	return Values{}
+}
+
+// OfArgument are the values of a command's arguments, by its path without iocause.
+func OfArgument(command string) Values {
+	switch command {
+	case "incident", "report":
+		return Values{Of: numbers, Files: true, Most: 1}
+	case "diff":
+		return Values{Of: numbers, Files: true, Most: 2}
+	case "export":
+		return Values{Of: numbers, Most: 1}
+	case "baseline":
+		return Values{Of: plain(Signals), Most: 1}
+	case "query":
+		return Values{Of: func(ctx context.Context, l *Line) []filters.Offer { return Series(ctx, l.Dir, l.Begin) }, More: true, Most: 1}
+	case "lab run":
+		return Values{Of: plain(Experiments), Files: true, Most: 1}
+	}
+	return Values{}
+}
+
+// OneOf are some words.
+func OneOf(words []string) Values {
+	return Values{Of: plain(func(begin string) []filters.Offer { return filters.Begin(named(words), begin) })}
+}
+
+// here are what there is on this machine; of a recording nothing.
+func here(flag string) func(context.Context, *Line) []filters.Offer {
+	return func(_ context.Context, l *Line) []filters.Offer {
+		if l.Recorded {
+			return nil
+		}
+		return filters.Offers(l.Host, flag, l.Begin)
+	}
+}
+
+func numbers(_ context.Context, l *Line) []filters.Offer { return Incidents(l.Dir, l.Begin) }
+
+// plain are values that the command line before them does not change.
+func plain(offer func(begin string) []filters.Offer) func(context.Context, *Line) []filters.Offer {
+	return func(_ context.Context, l *Line) []filters.Offer { return offer(l.Begin) }
+}
+
+func list(words []string) func(context.Context, *Line) []filters.Offer {
+	return plain(func(begin string) []filters.Offer { return List(words, begin) })
 }
 
 // List is for several words with commas between them: it offers the last.

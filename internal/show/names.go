@@ -1,11 +1,15 @@
 package show
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"iocause/internal/ask"
 	"iocause/internal/present/text"
+	"iocause/internal/store/series"
 )
 
 // Names lists series for people: a series, and below it what it is, in
@@ -32,4 +36,17 @@ func Names(out io.Writer, names []string, help func(name string) string, width i
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// QueryError shows where an expression goes wrong; any other error stays as it is.
+func QueryError(err error) error {
+	var q *series.QueryError
+	if !errors.As(err, &q) {
+		return err
+	}
+	line := strings.Count(q.Expr[:q.At], "\n")
+	begin := strings.LastIndexByte(q.Expr[:q.At], '\n') + 1
+	shown := text.Escape(strings.Split(q.Expr, "\n")[line])
+	at := text.Width(text.Escape(q.Expr[begin:q.At]))
+	return &ask.Error{Err: err, Next: fmt.Sprintf("it is here:\n  %s\n  %s^", shown, strings.Repeat(" ", at))}
 }

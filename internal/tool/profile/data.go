@@ -5,6 +5,7 @@ package profile
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -100,6 +101,25 @@ func (p *Profile) Only(states map[string]bool) (note string) {
 		return p.Sampling.note(&p.Profile)
 	}
 	return leftOut(left)
+}
+
+// Replay makes of what an incident keeps what is asked for: the stacks of some, in some
+// states. It fails where none was taken of them.
+func (p *Profile) Replay(f *Filter, states map[string]bool) error {
+	of := "all processes"
+	if p.Of != "" {
+		of = fmt.Sprintf("%q", string(p.Of))
+		p.Notes = append([]string{fmt.Sprintf("stacks were taken of %s alone, the one that waited most", of)}, p.Notes...)
+	}
+	all := len(p.Stacks)
+	p.Keep(f)
+	if len(p.Stacks) == 0 && all > 0 {
+		return fmt.Errorf("no stack was taken of those that are asked for; of %s there are %d", of, all)
+	}
+	if note := p.Only(states); note != "" {
+		p.Notes = append(p.Notes, note)
+	}
+	return nil
 }
 
 // leftOut says what was left out, largest first.

@@ -152,3 +152,9 @@ func Header(h *host.Host, program string) tracefile.Header {
 	}
 	return header
 }
+
+// IsFile fails for a file that no trace is in.
+func IsFile(f *os.File) error {
+	_, err := tracefile.NewReader(f)
+	return err
+}
