@@ -120,7 +120,7 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			args := []string{tool.Name, "0.4", "-t", "--sort", tool.sort, "--recording", path}
+			args := []string{tool.Name, "0.4", "-t", "--sort", "", "--recording", path}
 			if by != "" {
 				args = append(args, "--by", by)
 			}

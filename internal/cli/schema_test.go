@@ -114,7 +114,7 @@ func contracts(t *testing.T) []contract {
 		for _, by := range tool.By {
 			lines = append(lines, tool.Name+" --by "+by+recorded)
 		}
-		all = append(all, contract{tool.Name, tool.short, g.tables(forms...), lines})
+		all = append(all, contract{tool.Name, tool.What, g.tables(forms...), lines})
 	}
 	for i := range all {
 		all[i].schema.Schema, all[i].schema.Title = "https://json-schema.org/draft/2020-12/schema", all[i].title
