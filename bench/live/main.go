@@ -1,5 +1,5 @@
-// Live measures what 'iocause live' takes: it runs the binary on a
-// pseudo-terminal beside so many sleeping processes, and prints how soon
+// Live measures what 'iocause live' takes: it runs one binary after the other on
+// a pseudo-terminal beside so many sleeping processes, and prints how soon
 // something is to be seen, and processor time, memory and bytes written from
 // then on.
 package main
@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -18,13 +19,18 @@ import (
 )
 
 func main() {
-	bin := flag.String("iocause", "./iocause", "the binary")
 	processes := flag.Int("processes", 500, "that sleep beside it")
+	files := flag.Int("files", 0, "that one process has read: all once, then a hundredth of them every second")
+	rounds := flag.Int("rounds", 1, "in which each binary is run once")
 	length := flag.Duration("duration", 20*time.Second, "how long each run is measured, after ten seconds")
 	columns := flag.Int("columns", 80, "of the terminal")
 	lines := flag.Int("lines", 24, "of the terminal")
 	flag.Parse()
-	if err := run(*bin, *processes, *length, uint16(*columns), uint16(*lines)); err != nil {
+	b := bench{length: *length, columns: uint16(*columns), lines: uint16(*lines), bins: flag.Args()}
+	if len(b.bins) == 0 {
+		b.bins = []string{"./iocause"}
+	}
+	if err := b.run(*processes, *files, *rounds); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/live:", err)
 		os.Exit(1)
 	}
@@ -34,7 +40,15 @@ func main() {
 // being loaded, and the first windows are not those that follow.
 const settle = 10 * time.Second
 
-func run(bin string, processes int, length time.Duration, columns, lines uint16) error {
+// bench is what is run, and how.
+type bench struct {
+	bins           []string
+	length         time.Duration
+	columns, lines uint16
+	paths          []string // files that are read meanwhile
+}
+
+func (b *bench) run(processes, files, rounds int) error {
 	// One command that starts them all ends them all: its group.
 	sleepers := exec.Command("sh", "-c", fmt.Sprintf("for i in $(seq %d); do sleep 600 & done; wait", processes))
 	sleepers.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -45,23 +59,63 @@ func run(bin string, processes int, length time.Duration, columns, lines uint16)
 		_ = syscall.Kill(-sleepers.Process.Pid, syscall.SIGKILL)
 		_ = sleepers.Wait()
 	}()
+	dir, err := os.MkdirTemp("/var/tmp", "iocause-bench-live-")
+	if err != nil {
+		return fmt.Errorf("making files: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	for i := range files {
+		b.paths = append(b.paths, fmt.Sprintf("%s/%d", dir, i))
+		if err := os.WriteFile(b.paths[i], make([]byte, 8192), 0o600); err != nil {
+			return fmt.Errorf("making files: %w", err)
+		}
+	}
 	time.Sleep(time.Second)
-	fmt.Printf("%-18s %12s %14s %8s %9s %9s %10s\n", "", "FIRST PAINT", "FIRST FIGURES", "CPU", "MEMORY", "MOST", "WRITTEN")
-	for _, args := range [][]string{{"live", "--light"}, {"live"}} {
-		if err := measure(bin, args, length, columns, lines); err != nil {
-			return err
+	fmt.Printf("%-30s %12s %14s %8s %9s %9s %10s\n", "", "FIRST PAINT", "FIRST FIGURES", "CPU", "MEMORY", "MOST", "WRITTEN")
+	for range rounds {
+		for _, args := range [][]string{{"live", "--light"}, {"live"}} {
+			for _, bin := range b.bins {
+				if err := b.measure(bin, args); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
 }
 
+// read reads files every second until stop is closed: all of them half way to
+// where the measurement begins, and then a hundredth each time.
+func (b *bench) read(stop chan struct{}) {
+	pause, next := settle/2, b.paths
+	for at := 0; ; {
+		select {
+		case <-stop:
+			return
+		case <-time.After(pause):
+		}
+		for _, path := range next {
+			_, _ = os.ReadFile(path) // it is there, or the next run says so
+		}
+		pause = time.Second
+		part := (len(b.paths) + 99) / 100
+		next = b.paths[min(at, len(b.paths)):min(at+part, len(b.paths))]
+		if at += part; at >= len(b.paths) {
+			at = 0
+		}
+	}
+}
+
 // measure runs it once and prints a line.
-func measure(bin string, args []string, length time.Duration, columns, lines uint16) error {
-	master, slave, err := terminal(columns, lines)
+func (b *bench) measure(bin string, args []string) error {
+	master, slave, err := terminal(b.columns, b.lines)
 	if err != nil {
 		return err
 	}
 	defer master.Close()
+	stop := make(chan struct{})
+	defer close(stop)
+	go b.read(stop)
 	c := exec.Command(bin, args...)
 	c.Stdin, c.Stdout, c.Stderr = slave, slave, slave
 	c.Env = append(os.Environ(), "TERM=xterm-256color")
@@ -91,7 +145,7 @@ func measure(bin string, args []string, length time.Duration, columns, lines uin
 	var paint, figures, from time.Duration
 	var cpu float64
 	written := 0
-	for end := time.After(settle + length); ; {
+	for end := time.After(settle + b.length); ; {
 		select {
 		case x := <-chunks:
 			if figures == 0 {
@@ -116,7 +170,7 @@ func measure(bin string, args []string, length time.Duration, columns, lines uin
 	seconds := (time.Since(began) - from).Seconds()
 	share := (used(c.Process.Pid) - cpu) / seconds
 	now, most := memory(c.Process.Pid)
-	fmt.Printf("%-18s %12v %14v %6.2f %% %5d MiB %5d MiB %6.0f B/s\n", "iocause "+strings.Join(args, " "),
+	fmt.Printf("%-30s %12v %14v %6.2f %% %5d MiB %5d MiB %6.0f B/s\n", filepath.Base(bin)+" "+strings.Join(args, " "),
 		paint.Round(time.Millisecond), figures.Round(time.Millisecond), 100*share, now>>10, most>>10, float64(written)/seconds)
 	if _, err := master.WriteString("q"); err != nil {
 		return fmt.Errorf("quitting: %w", err)

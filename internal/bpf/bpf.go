@@ -353,15 +353,3 @@ func (p *Probe) Close() error {
 	}
 	return errors.Join(errs...)
 }
-
-// Each calls f for every entry of a hash map. Entries that are added or
-// removed meanwhile may be missed.
-func Each[K, V any](m *ebpf.Map, f func(K, V)) error {
-	var k K
-	var v V
-	it := m.Iterate()
-	for it.Next(&k, &v) {
-		f(k, v)
-	}
-	return it.Err()
-}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Lookup turns the numbers that kernel programs report into names. It reads
@@ -16,6 +18,7 @@ type Lookup struct {
 	devices *Devices
 	gone    map[uint32]time.Time // devices that were not found, and when
 	ids     map[string]*CgroupIDs
+	ended   func(pid uint32) bool // nil until it is asked
 }
 
 // goneFor is how long a device that was not found is not looked for again: it
@@ -106,17 +109,36 @@ func (l *Lookup) hierarchy(controllers []string) *CgroupIDs {
 // container with its own numbers, where the first kernel thread is not called 2,
 // and of a captured tree.
 func (l *Lookup) Ended() func(pid uint32) bool {
-	if b, err := os.ReadFile(l.h.Proc("2", "comm")); !l.h.IsLive || err != nil || string(b) != "kthreadd\n" {
-		return func(uint32) bool { return false }
+	if l.ended == nil {
+		l.ended = l.h.endedBy()
 	}
 	known := map[uint32]bool{}
 	return func(pid uint32) bool {
 		is, ok := known[pid]
 		if !ok {
-			_, err := os.Lstat(l.h.Proc(strconv.FormatUint(uint64(pid), 10)))
-			is = errors.Is(err, fs.ErrNotExist)
+			is = l.ended(pid)
 			known[pid] = is
 		}
 		return is
+	}
+}
+
+// endedBy is the cheapest way to ask that gives the right answer.
+func (h *Host) endedBy() func(pid uint32) bool {
+	if b, err := os.ReadFile(h.Proc("2", "comm")); !h.IsLive || err != nil || string(b) != "kthreadd\n" {
+		return func(uint32) bool { return false }
+	}
+	// Where /proc calls us as we call ourselves, system calls mean the same
+	// processes as /proc does. This one takes a tenth of the time, asks for no
+	// permission, and no security module hears of it.
+	if self, err := os.Readlink(h.Proc("self")); err == nil && self == strconv.Itoa(os.Getpid()) {
+		return func(pid uint32) bool {
+			_, err := unix.Getpriority(unix.PRIO_PROCESS, int(pid))
+			return pid == 0 || errors.Is(err, unix.ESRCH) // to the call, 0 is who asks
+		}
+	}
+	return func(pid uint32) bool {
+		_, err := os.Lstat(h.Proc(strconv.FormatUint(uint64(pid), 10)))
+		return errors.Is(err, fs.ErrNotExist)
 	}
 }

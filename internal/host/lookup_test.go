@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -58,8 +59,20 @@ func TestEnded(t *testing.T) {
 	if ended(uint32(os.Getpid())) || ended(1) {
 		t.Error("who lives has ended")
 	}
-	if b, err := os.ReadFile("/proc/2/comm"); err == nil && string(b) == "kthreadd\n" && !ended(uint32(c.Process.Pid)) {
-		t.Error("who has ended lives")
+	if b, err := os.ReadFile("/proc/2/comm"); err == nil && string(b) == "kthreadd\n" {
+		if !ended(uint32(c.Process.Pid)) {
+			t.Error("who has ended lives")
+		}
+		// The answers are those of /proc, also of 0 and of numbers of threads.
+		byProc := func(pid uint32) bool {
+			_, err := os.Lstat("/proc/" + strconv.FormatUint(uint64(pid), 10))
+			return err != nil
+		}
+		for pid := range uint32(3000) {
+			if got := ended(pid); got != byProc(pid) && l.Ended()(pid) != byProc(pid) { // it may end or begin meanwhile
+				t.Errorf("%d has ended: %v, /proc says %v", pid, got, !got)
+			}
+		}
 	}
 	l = NewLookup(Tree(t.TempDir(), time.Now))
 	if l.Ended()(uint32(c.Process.Pid)) {

@@ -17,13 +17,19 @@ type processes struct {
 }
 
 func openProcesses(h *host.Host) (sample.Source, error) {
-	living, err := pid.Open(h)
+	p := &processes{}
+	ended, err := tasks.OpenEnded(h)
+	if err != nil { // why it cannot is told by the probes, that need the same
+		p.living, err = pid.Open(h)
+	} else { // it has looked at all processes by the time that these are
+		p.ended = ended
+		p.living, err = pid.OpenBeside(h, ended.Rested)
+	}
+	if err != nil && p.ended != nil {
+		err = errors.Join(err, p.ended.Close())
+	}
 	if err != nil {
 		return nil, err
-	}
-	p := &processes{living: living}
-	if ended, err := tasks.OpenEnded(h); err == nil { // why it cannot is told by the probes, that need the same
-		p.ended = ended
 	}
 	return p, nil
 }

@@ -6,6 +6,7 @@ package pagecache
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"sync"
 	"time"
@@ -35,6 +36,9 @@ const (
 	maxLapRows = 4096
 )
 
+// forgetEvery is how often paths of files are looked for that nobody needs.
+const forgetEvery = 5 * time.Second
+
 // Metrics is everything that the probe emits.
 func Metrics() []sample.Metric {
 	return []sample.Metric{
@@ -62,9 +66,13 @@ type Probe struct {
 	windows uint64 // windows that ended
 
 	due        bpf.Sweep
-	ended      []row                      // of processes that ended in this window
-	endedWaits []waitRow                  // the same
-	idle       map[pagecacheInodeKey]bool // paths that no account needed at the sweep before
+	ended      []row                       // of processes that ended in this window
+	endedWaits []waitRow                   // the same
+	idle       map[pagecacheInodeKey]bool  // paths that no account needed at the sweep before
+	paths      int                         // how many there were then
+	forgot     time.Time                   // when that was
+	told       map[pagecacheFileKey]uint64 // hashes of accounts as they were told last
+	seed       maphash.Seed
 
 	sampler  sampler
 	settling sync.Mutex // Collect and the sampler both do
@@ -105,7 +113,7 @@ func open(h *host.Host, slow time.Duration) (*Probe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
 	}
-	opened := &Probe{host: h, probe: p, names: newNames(h), from: fromWays(p), stacks: hidden == nil, hidden: hidden}
+	opened := &Probe{host: h, probe: p, names: newNames(h), from: fromWays(p), stacks: hidden == nil, hidden: hidden, seed: maphash.MakeSeed()}
 	opened.sampler = sampler{probe: p, sums: opened.sums, settle: opened.settle, pace: pace{above: sampleAbove, miss: sampleMiss}}
 	return opened, nil
 }
@@ -137,6 +145,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	switch phase {
 	case sample.First:
 		err = errors.Join(err, p.beginSpans(), p.settle(settleBegin))
+		p.told = map[pagecacheFileKey]uint64{}
 		var sumErr error
 		p.before, sumErr = p.sums()
 		return errors.Join(err, sumErr, p.sampler.begin())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 
 	"iocause/internal/bpf"
@@ -14,6 +15,7 @@ type row struct {
 	key     pagecacheFileKey
 	account pagecacheAccount
 	ended   bool // its process, and it is in the map no more
+	changed bool // since it was told last
 }
 
 func (r *row) file() sample.FileID { return sample.FileID{Dev: r.key.Dev, Ino: r.key.Ino} }
@@ -36,9 +38,10 @@ func (p *Probe) rows() ([]row, error) {
 		}
 	})
 	for _, k := range gone {
+		delete(p.told, k)
 		a, ok, e := bpf.Take[pagecacheFileKey, pagecacheAccount](p.probe.Map("accounts"), k)
 		if err = errors.Join(err, e); ok {
-			p.ended = append(p.ended, row{k, a, true})
+			p.ended = append(p.ended, row{key: k, account: a, ended: true})
 		}
 	}
 	if err != nil {
@@ -52,13 +55,22 @@ func (p *Probe) sweep(into sample.Sink) error {
 	rows, err := p.rows()
 	ended := p.names.lookup.Ended()
 	_, waitErr := p.waitRows(func(tgid uint32, _ *pagecacheWaitTimes) bool { return ended(tgid) })
-	return errors.Join(err, waitErr, p.forgetPaths(rows), p.probe.Processes(p.names.lookup, into))
+	return errors.Join(err, waitErr, p.forgetPaths(rows, len(rows)+len(p.ended)), p.probe.Processes(p.names.lookup, into))
 }
+
+// fewPaths is a quarter of what their map holds: as long as there are fewer, it
+// is enough to look for paths that nobody needs every few seconds.
+const fewPaths = 4096
 
 // forgetPaths takes the paths of files out of their map that no account has
 // needed for two sweeps: one that is just being made may find its file's path
-// there.
-func (p *Probe) forgetPaths(rows []row) error {
+// there. used is how many rows there were since the sweep before.
+func (p *Probe) forgetPaths(rows []row, used int) error {
+	if now := p.host.Now(); used > fewPaths || p.paths > fewPaths || now.Sub(p.forgot) >= forgetEvery {
+		p.forgot = now
+	} else {
+		return nil
+	}
 	needed := map[pagecacheInodeKey]bool{}
 	for _, all := range [...][]row{rows, p.ended} {
 		for i := range all {
@@ -66,8 +78,9 @@ func (p *Probe) forgetPaths(rows []row) error {
 		}
 	}
 	before := p.idle
-	p.idle = map[pagecacheInodeKey]bool{}
+	p.idle, p.paths = map[pagecacheInodeKey]bool{}, 0
 	err := bpf.Each(p.probe.Map("paths"), func(k pagecacheInodeKey, _ pagecachePath) {
+		p.paths++
 		if !needed[k] {
 			p.idle[k] = true
 		}
@@ -85,25 +98,25 @@ func (p *Probe) forgetPaths(rows []row) error {
 	return nil
 }
 
-// emitTables emits the accounts per process, and per process and file.
+// who is a process that rows are of.
+type who struct {
+	tgid  uint32
+	ended bool
+}
+
+// emitTables emits the accounts per process, and per process and file. Of most
+// rows nothing has changed since the window before: the sums that are known of
+// them stand.
 func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 	live, err := p.rows()
 	if err != nil {
 		return err
 	}
-	rows := slices.Concat(live, p.ended)
-	type who struct {
-		tgid  uint32
-		ended bool
+	rows := live
+	if len(p.ended) > 0 {
+		rows = slices.Concat(live, p.ended)
 	}
-	processes := map[who]*pagecacheAccount{}
-	for i := range rows {
-		id := who{rows[i].key.Tgid, rows[i].ended}
-		if processes[id] == nil {
-			processes[id] = &pagecacheAccount{}
-		}
-		add(processes[id], &rows[i].account)
-	}
+	processes, any := p.changes(rows)
 	touches, err := p.touches()
 	if err != nil {
 		return err
@@ -111,28 +124,39 @@ func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 	touches.emitProcesses(into)
 	sizes := map[sample.FileID]uint64{} // not every process's account has it
 	for i := range rows {
-		id := rows[i].file()
-		sizes[id] = max(sizes[id], rows[i].account.Size)
+		r := &rows[i]
+		if sum := processes[who{r.key.Tgid, r.ended}]; sum != nil {
+			add(sum, &r.account)
+		}
+		if any {
+			sizes[r.file()] = max(sizes[r.file()], r.account.Size)
+		}
 	}
 	for id, a := range processes {
 		p.emitAccount(sample.Entity{PID: int(id.tgid)}, a, putting(into, id.ended))
 	}
-	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(weight(&b.account), weight(&a.account)) })
 	most := maxRows
 	if phase == sample.IntervalEnd || p.windows > 1 {
 		most = maxLapRows
 	}
-	for i := most; i < len(rows); i++ {
+	in := order(rows)
+	for _, i := range in[min(most, len(in)):] {
 		if r := &rows[i]; r.ended { // it may have been told of before
 			p.emitAccount(r.entity(), &r.account, func(m sample.Metric, e sample.Entity, _ float64, source string) {
 				into.PutLast(m, e, 0, source)
 			})
+		} else {
+			delete(p.told, r.key) // it was not told of
 		}
 	}
-	for _, r := range rows[:min(most, len(rows))] {
+	for _, i := range in[:min(most, len(in))] {
+		r := &rows[i]
+		touches.emitFile(r.key, into)
+		if !r.changed {
+			continue
+		}
 		id, e := r.file(), r.entity()
 		p.emitAccount(e, &r.account, putting(into, r.ended))
-		touches.emitFile(r.key, into)
 		if r.account.Longest > 0 && r.account.LongestWindow == p.windows-1 {
 			into.Put(sample.CacheLongest, e, float64(r.account.Longest)/1e9, fromSwitch)
 		}
@@ -146,7 +170,42 @@ func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 		into.PutFile(id, path)
 	}
 	p.ended = nil
-	return errors.Join(p.forgetPaths(live), p.emitWaits(into), p.probe.Processes(p.names.lookup, into))
+	return errors.Join(p.forgetPaths(live, len(rows)), p.emitWaits(into), p.probe.Processes(p.names.lookup, into))
+}
+
+// changes finds the rows that are not as they were told last, and makes room for
+// the sums of their processes. any tells whether there is one.
+func (p *Probe) changes(rows []row) (processes map[who]*pagecacheAccount, any bool) {
+	processes = map[who]*pagecacheAccount{}
+	for i := range rows {
+		r := &rows[i]
+		sum := maphash.Comparable(p.seed, r.account)
+		before, known := p.told[r.key]
+		if r.changed = r.ended || !known || before != sum; !r.changed {
+			continue
+		}
+		any = true
+		if !r.ended {
+			p.told[r.key] = sum
+		}
+		// a process of which some rows have ended and some have not is told as both
+		for _, ended := range [...]bool{r.ended, false} {
+			if id := (who{r.key.Tgid, ended}); processes[id] == nil {
+				processes[id] = &pagecacheAccount{}
+			}
+		}
+	}
+	return processes, any
+}
+
+// order is the places of the rows, those that matter most first.
+func order(rows []row) []int {
+	weights, places := make([]uint64, len(rows)), make([]int, len(rows))
+	for i := range rows {
+		weights[i], places[i] = weight(&rows[i].account), i
+	}
+	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
+	return places
 }
 
 func (p *Probe) path(k pagecacheFileKey) (sample.File, error) {

@@ -27,6 +27,7 @@ type Ended struct {
 	buf    []byte     // what they lie in
 	began  uint64     // of the window, ns since boot
 	gone   map[uint32]*goneProcess
+	ran    [2]map[uint32]ran // at the look before the newest, and at that; nil where one failed
 }
 
 // goneProcess is what the threads of a process did in the window until they ended.
@@ -36,7 +37,7 @@ type goneProcess struct {
 }
 
 // OpenEnded loads the probe. It needs root, or CAP_BPF and CAP_PERFMON.
-func OpenEnded(h *host.Host) (sample.Source, error) {
+func OpenEnded(h *host.Host) (*Ended, error) {
 	p, err := load(h, []bpf.Program{{Name: "look"}, {Name: "on_free", Tracepoint: "sched_process_free"}}, map[string]any{"alone": true})
 	if err != nil {
 		return nil, fmt.Errorf("opening the probe of ended processes: %w", err)
@@ -74,15 +75,26 @@ func (p *Ended) Collect(phase sample.Phase, into sample.Sink) error {
 		}
 	}
 	clear(p.gone) // threads of processes that live on are counted with these
-	err = errors.Join(err, p.probe.Losses("ended", []string{"lost_ended"}, into))
-	if phase == sample.IntervalEnd {
-		err = errors.Join(err, p.begin())
-	}
-	return err
+	return errors.Join(err, p.probe.Losses("ended", []string{"lost_ended"}, into), p.begin())
 }
+
+// Rested tells whether none of a process's threads has run from the look at all
+// threads where the window before began to the one where the newest did. start is
+// when the process began, in ticks since boot: of another one with its number,
+// or where /proc has other numbers than the kernel, nothing is known. It may be
+// called by several goroutines at once.
+func (p *Ended) Rested(pid int, start uint64) bool {
+	before, ok := p.ran[0][uint32(pid)]
+	now := p.ran[1][uint32(pid)]
+	return ok && now == before && now.running == 0 && now.first/(nanoseconds/host.TickHz) == start
+}
+
+const nanoseconds = 1_000_000_000 // in a second
 
 // begin takes the start values of the threads that live.
 func (p *Ended) begin() error {
+	before, spare := p.ran[1], p.ran[0]
+	p.ran = [2]map[uint32]ran{}
 	began, err := now()
 	if err != nil {
 		return err
@@ -90,9 +102,16 @@ func (p *Ended) begin() error {
 	if p.buf, err = p.probe.ReadIterator("look", p.buf); err != nil {
 		return err
 	}
-	p.before, err = rowsIn(p.buf)
+	if p.before, err = rowsIn(p.buf); err != nil {
+		return err
+	}
 	p.began = began
-	return err
+	if spare == nil {
+		spare = map[uint32]ran{}
+	}
+	ranBy(spare, p.before)
+	p.ran = [2]map[uint32]ran{before, spare}
+	return nil
 }
 
 // take takes the threads that have ended out of the kernel's map.

@@ -15,10 +15,9 @@ import (
 // its own account gives, also beyond a sweep within the window, and of one that
 // lived before only what it did since.
 func TestEndedProcesses(t *testing.T) {
-	s, err := OpenEnded(host.Live())
+	p, err := OpenEnded(host.Live())
 	bpftest.Need(t, "bpf", err)
-	defer s.Close()
-	p := s.(*Ended)
+	defer p.Close()
 	const compute = `n=0; while [ $n -lt 20000 ]; do n=$((n+1)); done`
 	older := exec.Command("/bin/sh", "-c", "read line; "+compute)
 	hold, err := older.StdinPipe()

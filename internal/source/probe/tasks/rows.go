@@ -17,7 +17,37 @@ const (
 	hasRunDelay
 	hasBlkioDelay
 	kernelThread
+	running
 )
+
+// ran is how much the threads of a process that live have run. Another set of
+// threads has another sum of starts, as those that are new began last; and in the
+// same set, each that ran has run longer. Two that are equal, and of nobody who
+// is running, say that none ran in between.
+type ran struct {
+	threads, running uint32
+	first            uint64 // start of the first thread, ns since boot
+	starts, runtime  uint64 // sums, in ns
+}
+
+// ranBy is that of each process, in a map's memory.
+func ranBy(all map[uint32]ran, rows []tasksRow) {
+	clear(all)
+	for i := range rows {
+		r := &rows[i]
+		x := all[r.Tgid]
+		x.threads++
+		x.starts += r.Start
+		x.runtime += r.Runtime
+		if r.Flags&running != 0 {
+			x.running++
+		}
+		if r.Tid == r.Tgid {
+			x.first = r.Start
+		}
+		all[r.Tgid] = x
+	}
+}
 
 // rise is by how much what the kernel counts for each thread alone has risen:
 // the sum over a process's threads, in nanoseconds.

@@ -1,6 +1,9 @@
 package tasks
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestSum(t *testing.T) {
 	before := []tasksRow{
@@ -51,5 +54,43 @@ func TestRowsInRefuses(t *testing.T) {
 		if _, err := rowsIn(make([]byte, n)); err == nil {
 			t.Errorf("%d bytes are rows", n)
 		}
+	}
+}
+
+// A process has rested when it is the same, and none of its threads has run, is
+// running, began or ended.
+func TestRested(t *testing.T) {
+	const tick = 10_000_000 // ns
+	before := []tasksRow{
+		{Tid: 5, Tgid: 5, Start: 7*tick + 3, Runtime: 100}, {Tid: 6, Tgid: 5, Start: 8 * tick, Runtime: 50},
+		{Tid: 7, Tgid: 7, Start: 9 * tick, Runtime: 1},
+	}
+	first := func(change func([]tasksRow) []tasksRow) bool {
+		p := &Ended{ran: [2]map[uint32]ran{{}, {}}}
+		ranBy(p.ran[0], before)
+		ranBy(p.ran[1], change(slices.Clone(before)))
+		return p.Rested(5, 7)
+	}
+	for name, c := range map[string]struct {
+		want   bool
+		change func([]tasksRow) []tasksRow
+	}{
+		"nothing":                {true, func(r []tasksRow) []tasksRow { return r }},
+		"another process ran":    {true, func(r []tasksRow) []tasksRow { r[2].Runtime++; return r }},
+		"a thread ran":           {false, func(r []tasksRow) []tasksRow { r[1].Runtime++; return r }},
+		"a thread is running":    {false, func(r []tasksRow) []tasksRow { r[1].Flags |= running; return r }},
+		"a thread ended":         {false, func(r []tasksRow) []tasksRow { return append(r[:1], r[2]) }},
+		"a thread began":         {false, func(r []tasksRow) []tasksRow { return append(r, tasksRow{Tid: 8, Tgid: 5, Start: 90}) }},
+		"one ended, one began":   {false, func(r []tasksRow) []tasksRow { r[1].Tid, r[1].Start = 9, 9*tick; return r }},
+		"it ended":               {false, func(r []tasksRow) []tasksRow { return r[2:] }},
+		"another has its number": {false, func(r []tasksRow) []tasksRow { r[0].Start = 6 * tick; return r }},
+	} {
+		if got := first(c.change); got != c.want {
+			t.Errorf("%s: rested: %v", name, got)
+		}
+	}
+	p := &Ended{}
+	if p.Rested(5, 7) {
+		t.Error("who was never looked at has rested")
 	}
 }

@@ -36,6 +36,7 @@ struct task_struct___tasks {
 	struct task_struct *real_parent;
 	struct task_io_accounting ioac;
 	struct task_delay_info *delays;
+	int on_cpu;
 };
 enum cgroup_subsys_id___cpu {
 	cpu_cgrp_id = 0x7001,
@@ -50,6 +51,7 @@ enum {
 	HAS_RUN_DELAY = 4,
 	HAS_BLKIO_DELAY = 8,
 	KERNEL_THREAD = 16,
+	RUNNING = 32, /* on a processor: what it runs is counted at its next tick or switch */
 };
 
 /* The record of a process's first thread has what its ended threads did, too,
@@ -101,6 +103,8 @@ static __always_inline void fill(struct row *r, struct task_struct *t)
 	r->major_faults = x->maj_flt;
 	if (t->flags & PF_KTHREAD)
 		r->flags |= KERNEL_THREAD;
+	if (bpf_core_field_exists(x->on_cpu) && x->on_cpu) /* CONFIG_SMP */
+		r->flags |= RUNNING;
 	if (bpf_core_field_exists(x->ioac.rchar)) { /* CONFIG_TASK_XACCT */
 		r->flags |= HAS_CHARS;
 		r->read_chars = x->ioac.rchar;

@@ -2,6 +2,7 @@ package pid
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -17,16 +18,22 @@ const (
 // outcome is what a pass found of one process.
 type outcome struct {
 	pid   int
-	same  bool // has not run since before: nothing else was read
+	same  bool // has not run since before: nothing more was read
 	look  look
 	error error
 }
 
 // pass looks at all processes. Those that before knows and that have not run
 // since are not looked at again: one file instead of three for the many that
-// sleep. The order is that of pids.
+// sleep, none where somebody else knows that they do. The order is that of pids.
+// What it returns is overwritten by the next pass.
 func (s *source) pass(pids []int, before map[int]look) []outcome {
-	out := make([]outcome, len(pids))
+	s.found = slices.Grow(s.found[:0], len(pids))[:len(pids)]
+	clear(s.found)
+	out, rested := s.found, s.rested
+	if s.missed { // it is told for a shorter time than since before
+		rested = nil
+	}
 	workers := max(1, min(maxWorkers, runtime.GOMAXPROCS(0), len(pids)/perWorker))
 	for len(s.readers) < workers {
 		s.readers = append(s.readers, newReader(s.host))
@@ -43,7 +50,7 @@ func (s *source) pass(pids []int, before map[int]look) []outcome {
 					return
 				}
 				for j := end - chunk; j < min(end, len(pids)); j++ {
-					out[j] = r.outcome(pids[j], before)
+					out[j] = r.outcome(pids[j], before, rested)
 				}
 			}
 		})
@@ -52,9 +59,14 @@ func (s *source) pass(pids []int, before map[int]look) []outcome {
 	return out
 }
 
-func (r *reader) outcome(pid int, before map[int]look) outcome {
+func (r *reader) outcome(pid int, before map[int]look, rested func(int, uint64) bool) outcome {
 	o := outcome{pid: pid}
-	if old, ok := before[pid]; ok && old.hasSched && old.stat.Threads == 1 {
+	old, known := before[pid]
+	if known && rested != nil && rested(pid, old.stat.Start) {
+		o.same = true
+		return o
+	}
+	if known && old.hasSched && old.stat.Threads == 1 {
 		now, ok := r.sched(pid)
 		if o.same = ok && now == old.sched && now.Slices > 0; o.same {
 			return o

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 type source struct {
 	host    *host.Host
+	rested  func(pid int, start uint64) bool // nil where nobody knows
 	readers []*reader
 	r       *reader // the first of them
 	delays  bool    // the kernel accounts waits for I/O
@@ -25,6 +27,8 @@ type source struct {
 	start   uint64  // of the window, clock ticks since boot; 0 when not known
 	online  int     // processors, 0 when not known
 	before  map[int]look
+	found   []outcome // of the last pass
+	missed  bool      // there was none at the Collect before
 	after   tally
 
 	tookOver map[int]host.IO // by parents, of children that ended in this window
@@ -41,8 +45,15 @@ type tally struct {
 }
 
 // Open opens the source. It fails when the processes cannot be listed.
-func Open(h *host.Host) (sample.Source, error) {
-	s := &source{host: h, page: float64(h.PageSize()), before: map[int]look{}}
+func Open(h *host.Host) (sample.Source, error) { return OpenBeside(h, nil) }
+
+// OpenBeside is Open beside somebody who knows which processes have not run: no
+// file of these is read. rested tells, of the process that began at a time (in
+// ticks since boot), whether none of its threads has run between the instant just
+// before this Collect and the one just before the Collect ahead of it. It is
+// called by several goroutines at once.
+func OpenBeside(h *host.Host, rested func(pid int, start uint64) bool) (sample.Source, error) {
+	s := &source{host: h, rested: rested, page: float64(h.PageSize()), before: map[int]look{}}
 	s.r = newReader(h)
 	s.readers = []*reader{s.r}
 	if _, err := numbers(h.Proc()); err != nil {
@@ -59,16 +70,19 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	}
 	pids, err := numbers(s.host.Proc())
 	if err != nil {
+		s.missed = true
 		return fmt.Errorf("listing the processes: %w", err)
 	}
 	pids = slices.DeleteFunc(pids, func(pid int) bool { return pid == s.host.Self })
 	slices.Sort(pids)
 	if phase == sample.First {
 		s.begin(pids)
+		s.missed = false
 		return nil
 	}
 	s.after = tally{}
 	found := s.pass(pids, s.before)
+	s.missed = false
 	s.tookOver = s.inherited(found)
 	for i := range found {
 		s.end(&found[i], into)
@@ -83,16 +97,25 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 
 // goOn makes what ends one window the start values of the next.
 func (s *source) goOn(found []outcome) {
-	next := make(map[int]look, len(found))
-	for _, o := range found {
+	kept := 0
+	for i := range found {
+		o := &found[i]
 		switch {
 		case o.same:
-			next[o.pid] = s.before[o.pid]
+			kept++
 		case o.error == nil:
-			next[o.pid] = o.look
+			s.before[o.pid] = o.look
+			kept++
+		default:
+			delete(s.before, o.pid)
 		}
 	}
-	s.before = next
+	if kept < len(s.before) {
+		maps.DeleteFunc(s.before, func(pid int, _ look) bool {
+			_, ok := slices.BinarySearchFunc(found, pid, func(o outcome, pid int) int { return o.pid - pid })
+			return !ok
+		})
+	}
 	s.begun()
 }
 
@@ -124,7 +147,7 @@ func (s *source) end(o *outcome, into sample.Sink) {
 	old, known := s.before[o.pid]
 	if o.same {
 		s.after.seen++
-		s.after.slices = true
+		s.after.slices = s.after.slices || old.sched.Slices > 0
 		if old.denied {
 			s.after.denied++
 		}
