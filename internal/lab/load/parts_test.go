@@ -44,27 +44,6 @@ func TestPermuteIsOneToOne(t *testing.T) {
 	}
 }
 
-func TestLatencyPercentiles(t *testing.T) {
-	var l latencies
-	for i := 1; i <= 1000; i++ {
-		l.add(time.Duration(i) * time.Microsecond)
-	}
-	for q, want := range map[float64]time.Duration{0.5: 500 * time.Microsecond, 0.9: 900 * time.Microsecond, 0.99: 990 * time.Microsecond, 1: time.Millisecond} {
-		got := l.quantile(q)
-		if d := float64(got-want) / float64(want); d < -0.001 || d > 0.017 {
-			t.Errorf("quantile %v: %v, want %v", q, got, want)
-		}
-	}
-	last := -1
-	for v := uint64(0); v < 1<<20; v++ {
-		s := slot(v)
-		if s < last || s > last+1 || uint64(value(s)) < v {
-			t.Fatalf("value %d in step %d (last %d), which ends at %d", v, s, last, value(s))
-		}
-		last = s
-	}
-}
-
 func TestEndless(t *testing.T) {
 	for _, c := range []struct {
 		spec Spec

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"iocause/internal/sample"
 )
 
 // ProbeStep is one pattern of access. Depth is how many threads have one
@@ -165,11 +167,12 @@ func (p *Probe) Run(ctx context.Context, s ProbeStep, length time.Duration) (*Pr
 	defer timer.Stop()
 	// As in Run: no thread shall wait for a processor of the Go scheduler.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(s.Depth + 2))
-	all := make([]latencies, s.Depth)
+	all := make([]sample.Times, s.Depth)
 	errs := make([]error, s.Depth)
 	var wait sync.WaitGroup
 	start := time.Now()
 	for i := range s.Depth {
+		all[i] = latencies()
 		wait.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(start.UnixNano()), uint64(i)))
 			errs[i] = probeThread(fd, s, &all[i], &stop, func() int64 {
@@ -198,17 +201,18 @@ func (p *Probe) Run(ctx context.Context, s ProbeStep, length time.Duration) (*Pr
 		return nil, fmt.Errorf("%v: %w", s, err)
 	}
 	for i := range all[1:] {
-		all[0].merge(&all[i+1])
+		all[0].Merge(&all[i+1])
 	}
 	l := &all[0]
-	r.Requests, r.Bytes = l.n, l.n*s.Block
-	r.P50, r.P90, r.P99 = l.quantile(0.5).Seconds(), l.quantile(0.9).Seconds(), l.quantile(0.99).Seconds()
-	r.P999, r.Most = l.quantile(0.999).Seconds(), l.max.Seconds()
+	r.Requests = int64(l.N())
+	r.Bytes = r.Requests * s.Block
+	r.P50, r.P90, r.P99 = l.Quantile(0.5).Seconds(), l.Quantile(0.9).Seconds(), l.Quantile(0.99).Seconds()
+	r.P999, r.Most = l.Quantile(0.999).Seconds(), l.Most().Seconds()
 	return r, nil
 }
 
 // probeThread makes requests, one after the other.
-func probeThread(fd int, s ProbeStep, l *latencies, stop *atomic.Bool, where func() int64) error {
+func probeThread(fd int, s ProbeStep, l *sample.Times, stop *atomic.Bool, where func() int64) error {
 	// From mmap, the buffer is aligned for O_DIRECT.
 	buf, err := unix.Mmap(-1, 0, int(s.Block), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -235,7 +239,7 @@ func probeThread(fd int, s ProbeStep, l *latencies, stop *atomic.Bool, where fun
 		if int64(n) != s.Block {
 			return fmt.Errorf("at byte %d: %d bytes instead of %d", at, n, s.Block)
 		}
-		l.add(time.Since(start))
+		l.Add(time.Since(start))
 	}
 	return nil
 }

@@ -73,8 +73,8 @@ type Side struct {
 
 func newSide(s *direction) *Side {
 	return &Side{
-		Calls: s.lat.n, Bytes: s.bytes, P50: s.lat.quantile(0.5).Seconds(), P90: s.lat.quantile(0.9).Seconds(),
-		P99: s.lat.quantile(0.99).Seconds(), Max: s.lat.max.Seconds(),
+		Calls: int64(s.lat.N()), Bytes: s.bytes, P50: s.lat.Quantile(0.5).Seconds(), P90: s.lat.Quantile(0.9).Seconds(),
+		P99: s.lat.Quantile(0.99).Seconds(), Max: s.lat.Most().Seconds(),
 	}
 }
 

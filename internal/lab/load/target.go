@@ -101,7 +101,7 @@ func (t *target) workers() ([]*worker, error) {
 	}
 	turn := new(mutex)
 	for id := range t.spec.Threads {
-		w := &worker{id: id, spec: t.spec, kind: t.kind, size: t.size, fd: -1, out: -1, mem: anon, turn: turn}
+		w := &worker{id: id, spec: t.spec, kind: t.kind, size: t.size, fd: -1, out: -1, mem: anon, turn: turn, lat: latencies()}
 		pages := (t.size + pageSize - 1) / pageSize
 		w.reads, w.writes = newAccount(pages), newAccount(pages)
 		w.offsets = newOffsets(t.spec, t.size, id)
@@ -116,7 +116,7 @@ func (t *target) workers() ([]*worker, error) {
 		}
 		w.buf = buf
 		if t.kind.mixed {
-			w.sides = new([2]direction)
+			w.sides = &[2]direction{{lat: latencies()}, {lat: latencies()}}
 		}
 		if t.spec.Path != "" {
 			if err := t.open(w); err != nil {
@@ -239,11 +239,10 @@ func (t *target) result(workers []*worker) *Result {
 		Kind: t.spec.Kind, Path: t.spec.Path, Args: t.spec.Args(), PID: os.Getpid(), Threads: len(workers),
 		ResidentBefore: -1, DistinctResident: -1,
 	}
-	var lat latencies
-	var sides [2]direction
+	lat, sides := latencies(), [2]direction{{lat: latencies()}, {lat: latencies()}}
 	seen := newBitmap((t.size + pageSize - 1) / pageSize)
 	for _, w := range workers {
-		r.Calls += w.lat.n
+		r.Calls += int64(w.lat.N())
 		r.Bytes += w.bytes
 		r.Errors += w.errors
 		if !t.kind.direct && t.spec.Path != "" {
@@ -253,10 +252,10 @@ func (t *target) result(workers []*worker) *Result {
 		}
 		seen.or(w.reads.seen)
 		seen.or(w.writes.seen)
-		lat.merge(&w.lat)
+		lat.Merge(&w.lat)
 		if w.sides != nil {
 			for i := range sides {
-				sides[i].lat.merge(&w.sides[i].lat)
+				sides[i].lat.Merge(&w.sides[i].lat)
 				sides[i].bytes += w.sides[i].bytes
 			}
 		}
@@ -270,8 +269,8 @@ func (t *target) result(workers []*worker) *Result {
 	if t.resident != nil {
 		r.ResidentBefore, r.DistinctResident = t.resident.count(), countBoth(t.resident, seen)
 	}
-	r.P50, r.P90 = lat.quantile(0.5).Seconds(), lat.quantile(0.9).Seconds()
-	r.P99, r.Max = lat.quantile(0.99).Seconds(), lat.max.Seconds()
+	r.P50, r.P90 = lat.Quantile(0.5).Seconds(), lat.Quantile(0.9).Seconds()
+	r.P99, r.Max = lat.Quantile(0.99).Seconds(), lat.Most().Seconds()
 	if t.kind.mixed {
 		r.Reads, r.Writes = newSide(&sides[0]), newSide(&sides[1])
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"iocause/internal/sample"
 )
 
 // Series is what a load did, window by window. A call belongs to the window
@@ -45,7 +47,7 @@ type threadWindow struct {
 	id    int
 	index int64
 	end   time.Duration // since the start
-	lat   latencies
+	lat   sample.Times
 	bytes int64
 }
 
@@ -54,7 +56,7 @@ func newWindows(start time.Time, length time.Duration, threads int) *windows {
 }
 
 func (w *windows) thread(id int) *threadWindow {
-	return &threadWindow{all: w, id: id, end: w.length}
+	return &threadWindow{all: w, id: id, end: w.length, lat: latencies()}
 }
 
 // add counts a call that ended so long after the start.
@@ -66,7 +68,7 @@ func (t *threadWindow) add(now, took time.Duration, bytes int64) {
 		t.moveTo(int64(now / t.all.length))
 		t.end = time.Duration(t.index+1) * t.all.length
 	}
-	t.lat.add(took)
+	t.lat.Add(took)
 	t.bytes += bytes
 }
 
@@ -83,19 +85,21 @@ func (t *threadWindow) moveTo(next int64) {
 	w := t.all
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if t.lat.n > 0 {
+	if t.lat.N() > 0 {
 		sum := w.open[t.index]
 		if sum == nil {
 			if sum, w.free = w.free, nil; sum == nil {
-				sum = &threadWindow{}
+				sum = &threadWindow{lat: latencies()}
 			}
-			sum.lat, sum.bytes = latencies{}, 0
+			sum.lat.Reset()
+			sum.bytes = 0
 			w.open[t.index] = sum
 		}
-		sum.lat.merge(&t.lat)
+		sum.lat.Merge(&t.lat)
 		sum.bytes += t.bytes
 	}
-	t.lat, t.bytes, t.index = latencies{}, 0, next
+	t.lat.Reset()
+	t.bytes, t.index = 0, next
 	w.at[t.id] = next
 	if oldest := slices.Min(w.at); oldest != math.MaxInt64 {
 		w.close(oldest)
@@ -107,8 +111,8 @@ func (w *windows) close(before int64) {
 	for i := int64(len(w.closed)); i < before; i++ {
 		x := Window{Seconds: w.length.Seconds()}
 		if sum := w.open[i]; sum != nil {
-			x.Calls, x.Bytes = sum.lat.n, sum.bytes
-			x.P50, x.P99, x.Max = sum.lat.quantile(0.5).Seconds(), sum.lat.quantile(0.99).Seconds(), sum.lat.max.Seconds()
+			x.Calls, x.Bytes = int64(sum.lat.N()), sum.bytes
+			x.P50, x.P99, x.Max = sum.lat.Quantile(0.5).Seconds(), sum.lat.Quantile(0.99).Seconds(), sum.lat.Most().Seconds()
 			delete(w.open, i)
 			w.free = sum
 		}

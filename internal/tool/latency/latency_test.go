@@ -18,12 +18,12 @@ import (
 // made is a call of 100 that took 2 ms each, half of it for the disk.
 func made(process sample.RawName, name string, number int) *probe.Call {
 	c := &probe.Call{PID: 4194000, Process: process, Number: number, Name: name, Count: 100, Failed: 3, Wall: 200 * time.Millisecond}
-	c.Walls = &probe.Lengths{Longest: 2 * time.Millisecond}
-	c.Walls.Slots[113] = 100 // 1.97 to 2.1 ms
+	c.Walls = &sample.Times{Longest: 2 * time.Millisecond}
+	c.Walls.Count(113, 100) // 1.97 to 2.1 ms
 	c.In[probe.PartCPU], c.In[probe.PartPreempted], c.In[probe.PartDisk] = 90*time.Millisecond, 10*time.Millisecond, 100*time.Millisecond
 	c.Times[probe.PartCPU] = c.Walls
-	c.Times[probe.PartDisk] = &probe.Lengths{Longest: time.Millisecond}
-	c.Times[probe.PartDisk].Slots[105] = 80 // 0.98 to 1.05 ms
+	c.Times[probe.PartDisk] = &sample.Times{Longest: time.Millisecond}
+	c.Times[probe.PartDisk].Count(105, 80) // 0.98 to 1.05 ms
 	return c
 }
 

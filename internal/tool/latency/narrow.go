@@ -33,7 +33,7 @@ func (full *shown) narrow(width int) table.Table {
 	}
 	for _, row := range full.Rows {
 		c := full.of[&row[0]]
-		quantile := func(q float64) table.Cell { return table.Num(c.Walls.Quantile(q, c.Count).Seconds()) }
+		quantile := func(q float64) table.Cell { return table.Num(c.Walls.QuantileOf(q, c.Count).Seconds()) }
 		cells := map[string]table.Cell{
 			"pid": row[0], "process": row[1], "syscall": row[2], "calls": row[3], "failed": row[4], "wall_s": table.Num(c.Wall.Seconds()),
 			"p50": quantile(0.5), "p90": quantile(0.9), "p99": quantile(0.99), "max": table.Num(c.Walls.Most().Seconds()),

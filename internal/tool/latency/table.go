@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"iocause/internal/sample"
 	probe "iocause/internal/source/probe/threads"
 	"iocause/internal/table"
 )
@@ -100,11 +101,11 @@ func (c *Calls) full() *shown {
 }
 
 // lengthCells are a sum, percentiles and the longest.
-func lengthCells(sum time.Duration, l *probe.Lengths, n uint64) []table.Cell {
+func lengthCells(sum time.Duration, l *sample.Times, n uint64) []table.Cell {
 	cells := []table.Cell{table.Num(sum.Seconds())}
 	all := quantiles()
 	for _, q := range slices.Sorted(maps.Keys(all)) {
-		cells = append(cells, table.Num(l.Quantile(all[q], n).Seconds()))
+		cells = append(cells, table.Num(l.QuantileOf(all[q], n).Seconds()))
 	}
 	return append(cells, table.Num(l.Most().Seconds()))
 }

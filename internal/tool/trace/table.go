@@ -38,7 +38,7 @@ func (s *sums) cells() []table.Cell {
 	return []table.Cell{
 		table.Num(float64(s.ios())), table.Num(float64(s.read)), table.Num(float64(s.written)),
 		mean(s.queue), mean(s.device),
-		table.Num(s.times.Quantile(0.99).Seconds()), table.Num(s.times.Max().Seconds()), table.Num(float64(s.errors)),
+		table.Num(s.times.Quantile(0.99).Seconds()), table.Num(s.times.Most().Seconds()), table.Num(float64(s.errors)),
 		table.Num(float64(s.reads)), table.Num(float64(s.writes)), table.Num(float64(s.others)),
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"iocause/internal/detect"
 	"iocause/internal/sample"
 )
 
@@ -42,7 +41,7 @@ type sums struct {
 	read, written                 uint64 // bytes
 	queue, device                 time.Duration
 	queued                        uint64 // of which the queue time is known
-	times                         detect.Times
+	times                         sample.Times
 }
 
 func (s *sums) add(x *sample.IO) {
@@ -99,7 +98,7 @@ func sumsOf[K comparable](rows map[K]*sums, key, others K) *sums {
 				return s
 			}
 		}
-		s = &sums{}
+		s = &sums{times: sample.Times{Scale: sample.Scale{First: 4, Bits: 4, Powers: 60}}} // right to 6 %
 		rows[key] = s
 	}
 	return s

@@ -3,6 +3,8 @@ package threads
 import (
 	"encoding/json"
 	"time"
+
+	"iocause/internal/sample"
 )
 
 // StateTimes are times by state. JSON has them by the states' keys, without
@@ -63,11 +65,11 @@ func byKey[K ~int](times []time.Duration, key func(K) string) map[string]time.Du
 
 // PartLengths are the lengths of calls by part, nil where the part is 0 in all.
 // JSON has them by the parts' keys.
-type PartLengths [Parts]*Lengths
+type PartLengths [Parts]*sample.Times
 
 // MarshalJSON implements json.Marshaler.
 func (l PartLengths) MarshalJSON() ([]byte, error) {
-	out := map[string]*Lengths{}
+	out := map[string]*sample.Times{}
 	for p := range l {
 		if l[p] != nil {
 			out[Part(p).Key()] = l[p]
@@ -78,44 +80,12 @@ func (l PartLengths) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *PartLengths) UnmarshalJSON(b []byte) error {
-	var lengths map[string]*Lengths
+	var lengths map[string]*sample.Times
 	if err := json.Unmarshal(b, &lengths); err != nil {
 		return err
 	}
 	for p := range l {
 		l[p] = lengths[Part(p).Key()]
-	}
-	return nil
-}
-
-// lengthsJSON is how Lengths are written: the slots that are not empty, with
-// their counts.
-type lengthsJSON struct {
-	Longest time.Duration `json:"longest_ns"`
-	Slots   [][2]uint64   `json:"slots"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (l *Lengths) MarshalJSON() ([]byte, error) {
-	out := lengthsJSON{Longest: l.Longest, Slots: [][2]uint64{}}
-	for slot, n := range l.Slots {
-		if n > 0 {
-			out.Slots = append(out.Slots, [2]uint64{uint64(slot), n})
-		}
-	}
-	return json.Marshal(out)
-}
-
-// UnmarshalJSON implements json.Unmarshaler. A slot that is not known counts as
-// the last: the file may be damaged.
-func (l *Lengths) UnmarshalJSON(b []byte) error {
-	var in lengthsJSON
-	if err := json.Unmarshal(b, &in); err != nil {
-		return err
-	}
-	*l = Lengths{Longest: in.Longest}
-	for _, s := range in.Slots {
-		l.Slots[min(s[0], uint64(len(l.Slots)-1))] += s[1]
 	}
 	return nil
 }

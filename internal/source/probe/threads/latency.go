@@ -11,6 +11,7 @@ import (
 
 	"iocause/internal/bpf"
 	"iocause/internal/host"
+	"iocause/internal/sample"
 )
 
 // maxCalls is CALLS in thread.bpf.h.
@@ -210,29 +211,30 @@ func (l *Latency) slowest() (map[latencyCallKey][]SlowCall, error) {
 
 func callOf(k latencyCallKey, r *latencyCallRow) *Call {
 	c := &Call{PID: int(k.Tgid), Number: int(k.Nr), Process: name(&r.Process), Failed: r.Failed}
-	c.Walls = lengthsOf(&r.Wall, r.MostWall).plus(lengthsOf(&r.Plain, r.MostWall))
+	c.Walls = timesOf(r.Wall[:], r.MostWall).Plus(timesOf(r.Plain[:], r.MostWall))
 	for p := range c.In {
 		c.In[p] = time.Duration(r.PartNs[p])
 		c.Wall += c.In[p]
-		c.Times[p] = lengthsOf(&r.Part[p], r.Most[p])
+		c.Times[p] = timesOf(r.Part[p][:], r.Most[p])
 	}
-	c.Times[PartCPU] = c.Times[PartCPU].plus(lengthsOf(&r.Plain, min(r.MostWall, r.PartNs[PartCPU])))
+	c.Times[PartCPU] = c.Times[PartCPU].Plus(timesOf(r.Plain[:], min(r.MostWall, r.PartNs[PartCPU])))
 	c.Count = c.Walls.N()
 	return c
 }
 
-// lengthsOf is nil where nothing was counted.
-func lengthsOf(slots *[len(Lengths{}.Slots)]uint32, longest uint64) *Lengths {
-	l := &Lengths{Longest: time.Duration(longest)}
-	counted := false
+// timesOf is nil where nothing was counted.
+func timesOf(slots []uint32, longest uint64) *sample.Times {
+	var t *sample.Times
 	for i, n := range slots {
-		l.Slots[i] = uint64(n)
-		counted = counted || n > 0
+		if n == 0 {
+			continue
+		}
+		if t == nil {
+			t = &sample.Times{Longest: time.Duration(longest)}
+		}
+		t.Count(i, uint64(n))
 	}
-	if !counted {
-		return nil
-	}
-	return l
+	return t
 }
 
 // Losses are the counters of what could not be kept or was not seen, since the

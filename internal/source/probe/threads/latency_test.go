@@ -2,8 +2,6 @@ package threads
 
 import (
 	"fmt"
-	"math/bits"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"reflect"
@@ -19,6 +17,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/sample"
 )
 
 // latency looks at calls while f runs. Whatever of their switches was not seen,
@@ -106,7 +105,7 @@ func TestCountedCalls(t *testing.T) {
 	if string(c.Process) != commOf(os.Args[0]) {
 		t.Errorf("process %q, want %q", c.Process, commOf(os.Args[0]))
 	}
-	if p50, most := c.Walls.Quantile(0.5, c.Count), c.Walls.Most(); p50 <= 0 || p50 > most || most > took {
+	if p50, most := c.Walls.QuantileOf(0.5, c.Count), c.Walls.Most(); p50 <= 0 || p50 > most || most > took {
 		t.Errorf("median %v, longest %v of %v", p50, most, took)
 	}
 }
@@ -179,60 +178,13 @@ func TestPartsOfCalls(t *testing.T) {
 	}
 }
 
-// A slot is where its bounds say, and no wider than an eighth of its times.
-func TestSlots(t *testing.T) {
-	last := len(Lengths{}.Slots) - 1
-	for slot := range last {
-		low, high := bounds(slot)
-		if slotOf(uint64(low)) != slot || slotOf(uint64(high)-1) != slot || slotOf(uint64(high)) != slot+1 {
-			t.Errorf("slot %d is %g to %g, which are in %d and %d", slot, low, high, slotOf(uint64(low)), slotOf(uint64(high)-1))
-		}
-		if slot > 0 && high-low > low/8 {
-			t.Errorf("slot %d is %g to %g", slot, low, high)
-		}
-	}
-	if low, _ := bounds(last); low < 30e9 {
-		t.Errorf("the last slot begins at %g ns", low)
-	}
-	if slotOf(1<<63) != last {
-		t.Errorf("the longest time is in slot %d", slotOf(1<<63))
-	}
-}
-
-func TestQuantilesAreNearTheTruth(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	const n, zeros = 5003, 997
-	var l Lengths
-	times := make([]time.Duration, zeros, n)
-	for range n - zeros {
-		d := time.Duration(100 * (1 << random.IntN(23)) * (1 + random.IntN(7)))
-		times = append(times, d)
-		l.Slots[slotOf(uint64(d))]++
-		l.Longest = max(l.Longest, d)
-	}
-	slices.Sort(times)
-	for _, q := range []float64{0.01, 0.199, 0.2, 0.5, 0.9, 0.99, 1} {
-		rank := int(q*n+0.999999) - 1
-		got, want := l.Quantile(q, n), times[rank]
-		if (got - want).Abs().Seconds() > want.Seconds()/16+64e-9 {
-			t.Errorf("%g-quantile %v, want %v", q, got, want)
-		}
-	}
-	if got := l.Most(); got != times[n-1] {
-		t.Errorf("longest %v, want %v", got, times[n-1])
-	}
-	var none *Lengths
-	if none.N() != 0 || none.Quantile(0.5, 3) != 0 || none.Most() != 0 {
-		t.Error("none has some")
-	}
-}
-
 func TestCallsSinceTheLastLook(t *testing.T) {
 	bpftest.ComparesFigures(t)
-	a := Call{Number: 1, Count: 2, Wall: 300, Walls: &Lengths{Longest: 200}}
-	a.Walls.Slots[slotOf(100)], a.Walls.Slots[slotOf(200)] = 1, 1
-	b := Call{Number: 1, Count: 3, Wall: 350, Walls: a.Walls.plus(&Lengths{})}
-	b.Walls.Slots[slotOf(50)]++
+	a := Call{Number: 1, Count: 2, Wall: 300, Walls: &sample.Times{}}
+	a.Walls.Add(100)
+	a.Walls.Add(200)
+	b := Call{Number: 1, Count: 3, Wall: 350, Walls: a.Walls.Plus(&sample.Times{})}
+	b.Walls.Add(50)
 	d := b.since(&a)
 	if d.Count != 1 || d.Wall != 50 || d.Walls.N() != 1 || d.Walls.Most() != 128 || b.Walls.N() != 3 {
 		t.Errorf("%+v, %d, %v", d, d.Walls.N(), d.Walls.Most())
@@ -344,13 +296,4 @@ func TestSlowestCalls(t *testing.T) {
 	if n := met[pid]; n != slowReads { // each was slower than those before
 		t.Errorf("%d slow calls of the process were told, want %d", n, slowReads)
 	}
-}
-
-// slotOf is the slot of a time in nanoseconds.
-func slotOf(ns uint64) int {
-	if ns < 1<<firstPower {
-		return 0
-	}
-	e := bits.Len64(ns) - 1
-	return min(1+(e-firstPower)*8+int(ns>>(e-3)&7), len(Lengths{}.Slots)-1)
 }
