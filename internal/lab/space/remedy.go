@@ -22,6 +22,7 @@ var deviceCauses = []string{"device-latency-bound", "device-queueing", "device-i
 const (
 	fasterDisk   = "a disk twice as fast"
 	moreInFlight = "more in flight"
+	withoutSync  = "no sync"
 )
 
 // Who is to blame, in the terms of Culprit.
@@ -111,7 +112,7 @@ func (st *Standing) Remedies() []prove.Remedy {
 		})
 	}
 	if s.Work == Commit {
-		add("no sync", itself, []string{"sync-writes"}, st.noSync())
+		add(withoutSync, itself, []string{"sync-writes"}, st.noSync())
 	}
 	if s.Work == Write {
 		add("more dirty memory", itself, []string{"dirty-throttling"}, st.moreDirty)
@@ -318,6 +319,11 @@ func (st *Standing) Truth(effects []prove.Effect, spent Processors) prove.Truth 
 			t.Causes = append(t.Causes, "sync-writes")
 		}
 		return t
+	}
+	// Where there is no disk a sync waits for nothing: what a database no longer does
+	// without one is its own work.
+	if st.disk == nil && t.Best == withoutSync {
+		t.Causes = append(t.Causes, calm...)
 	}
 	// Without a sync, from memory or past nothing, a program does not meet what is
 	// on the way either: a limit or a neighbour that takes half of its time is as
