@@ -80,13 +80,18 @@ func (c *Case) doubts() []string {
 	s := c.w.Seconds()
 	all := c.waited()
 	// No program alone may be slow, and yet all together: whatever is weighed as
-	// one program, the sum must agree.
-	if all.programs >= togetherLimit*s && all.awake > 0 && all.programs >= groupShareLimit*all.awake {
+	// one program, the sum must agree. Where the kernel, too, saw somebody wait for
+	// much of the time, less is enough.
+	limit := groupShareLimit
+	p, pressed := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"})
+	if pressed && p >= togetherLimit*s {
+		limit = waitShareLimit
+	}
+	if all.programs >= togetherLimit*s && all.awake > 0 && all.programs >= limit*all.awake {
 		out = append(out, fmt.Sprintf("programs waited for I/O for %s of the %s in all, %s of the time that those were awake which waited, though none of them alone for long",
 			duration(all.programs), duration(s), percent(min(1, all.programs/all.awake))))
 	}
-	p, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"})
-	if !ok || p < waitShareLimit*s {
+	if !pressed || p < waitShareLimit*s {
 		return out
 	}
 	source := c.w.Get(sample.PSISome, sample.Entity{Class: "io"}).Source

@@ -48,6 +48,21 @@ func TestTitleOfWhatIsNotKnown(t *testing.T) {
 	}
 }
 
+// Programs of which each waits for a little more than a tenth of its time awake are
+// in doubt where the kernel saw somebody wait for much of the window.
+func TestDoubtOfManyThatWaitALittle(t *testing.T) {
+	for share, primary := range map[float64]ID{0.05: Healthy, 0.3: Unknown} {
+		m := newMachine()
+		for pid := 100; pid < 115; pid++ {
+			m.process(pid, "tool"+string(rune('a'+pid-100)), "read", thread{wait: 0.4, cpu: 2})
+		}
+		m.put(sample.PSISome, sample.Entity{Class: "io"}, share*testSeconds)
+		if r := m.judge(); r.Primary != primary {
+			t.Errorf("pressure of %g: %s, doubts %q", share, r.Primary, r.Doubts)
+		}
+	}
+}
+
 // Every report lists who was held up longest; processes of one program count as one.
 func TestWaiters(t *testing.T) {
 	r := Judge(calmWindow(func(r *sample.Recorder) {

@@ -7,6 +7,12 @@ package diagnose
 // waits for may hold no other up.
 const groupShareLimit = 0.25
 
+// commitsLimit is the part of the window from which on a program whose processes
+// are in a sync, all added up, commits nearly all the time. Then what is asked of a
+// single process is enough: who has to commit while another one syncs the same log
+// sleeps until that is done, and no account of I/O shows it.
+const commitsLimit = 0.50
+
 // programs are told apart by their name and by the cgroup that they run in.
 type program struct{ comm, cgroup string }
 
@@ -93,9 +99,10 @@ func (c *Case) heldTogether(members []int) bool {
 	if len(members) < 2 {
 		return false
 	}
-	var wait, weighted, alone float64
+	var wait, weighted, alone, syncs float64
 	for _, i := range members {
 		v := &c.asked[i]
+		syncs += max(v.wait["sync"], v.waits["commit"]+v.waits["flush"])
 		if v.spans == nil {
 			if v.blocked() > 0 {
 				return false
@@ -106,7 +113,11 @@ func (c *Case) heldTogether(members []int) bool {
 		weighted += v.spans.weighted
 		alone = max(alone, c.notable(v))
 	}
-	if wait == 0 || weighted/wait < groupShareLimit {
+	limit := groupShareLimit
+	if syncs >= commitsLimit*c.w.Seconds() {
+		limit = waitShareLimit
+	}
+	if wait == 0 || weighted/wait < limit {
 		return false
 	}
 	share := min(weighted/wait, wait/c.w.Seconds())

@@ -32,20 +32,22 @@ func (m machine) put(metric sample.Metric, e sample.Entity, v float64) {
 }
 
 // thread is what one thread does in the window, in seconds.
-type thread struct{ wait, cpu float64 }
+type thread struct{ wait, cpu, delay float64 }
 
 // process adds a process that waits in one class of call.
 func (m machine) process(pid int, comm, class string, threads ...thread) {
 	e := sample.Entity{PID: pid}
-	var wait, cpu, weighted, worst, held float64
+	var wait, cpu, delay, weighted, worst, held float64
 	for _, t := range threads {
+		awake := t.wait + t.cpu + t.delay
 		wait += t.wait
 		cpu += t.cpu
+		delay += t.delay
 		worst = max(worst, t.wait)
 		if t.wait > 0 {
-			weighted += t.wait * t.wait / (t.wait + t.cpu)
+			weighted += t.wait * t.wait / awake
 		}
-		if 10*t.wait >= t.wait+t.cpu {
+		if 10*t.wait >= awake {
 			held++
 		}
 	}
@@ -53,13 +55,13 @@ func (m machine) process(pid int, comm, class string, threads ...thread) {
 	m.put(sample.WaitIO, sample.Entity{PID: pid, Class: class}, wait)
 	m.put(sample.WaitThreads, e, float64(len(threads)))
 	m.put(sample.WaitWeighted, e, weighted)
-	m.put(sample.WaitAwake, e, wait+cpu)
+	m.put(sample.WaitAwake, e, wait+cpu+delay)
 	m.put(sample.WaitWorst, e, worst)
 	m.put(sample.WaitHeld, e, held)
 	m.put(sample.WaitRan, e, float64(len(threads)))
 	m.put(sample.ProcUser, e, cpu)
 	m.put(sample.ProcSystem, e, 0)
-	m.put(sample.ProcRunDelay, e, 0)
+	m.put(sample.ProcRunDelay, e, delay)
 }
 
 // master adds a process that never waits for I/O, and so has no account of it.
@@ -133,6 +135,15 @@ func TestWhoIsHeldUp(t *testing.T) {
 			}
 			m.master(99, "mailer")
 		}, "sync-writes", "mailer", 200},
+		{"backends that commit by turns to one log, and compute", func(m machine) {
+			for pid := 100; pid < 115; pid++ {
+				m.process(pid, "postgres", "sync", thread{wait: 0.56, cpu: 1, delay: 1.6})
+			}
+			m.master(99, "postgres")
+			m.put(sample.CPUCount, sample.Entity{}, 2)
+			m.put(sample.CPUUser, sample.Entity{}, 16)
+			m.put(sample.CPUIdle, sample.Entity{}, 3)
+		}, "sync-writes", "postgres", 15},
 		{"a log that is synced twice a second", func(m machine) {
 			m.process(10, "logger", "sync", thread{wait: 0.04, cpu: 0.01})
 		}, Healthy, "", 0},
