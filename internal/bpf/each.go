@@ -2,20 +2,21 @@ package bpf
 
 import (
 	"errors"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 )
 
 // How many entries of a map are read at once: few at first, as most maps have
-// few, and then more. A batch of 1024 of the largest rows is a megabyte.
-const firstBatch, mostBatch = 32, 1024
+// few, and then as many as take so many bytes.
+const firstBatch, mostBatch = 32, 128 << 10
 
 // Each calls f for every entry of a hash map. Entries that are added or
 // removed meanwhile may be missed.
 func Each[K, V any](m *ebpf.Map, f func(K, V)) error {
 	var cursor ebpf.MapBatchCursor
-	size := firstBatch
+	size, each := firstBatch, int(unsafe.Sizeof(*new(K))+unsafe.Sizeof(*new(V)))
 	keys, values := make([]K, size), make([]V, size)
 	for {
 		n, err := m.BatchLookup(&cursor, keys, values, nil)
@@ -31,7 +32,7 @@ func Each[K, V any](m *ebpf.Map, f func(K, V)) error {
 		case err != nil && !full:
 			return err
 		}
-		if full || size < mostBatch {
+		if full || 2*size*each <= mostBatch {
 			size *= 2
 			keys, values = make([]K, size), make([]V, size)
 		}

@@ -53,7 +53,7 @@ func (j *Join) append(next *Window) {
 			old := w.Get(m, e)
 			if old == nil {
 				j.series++
-				old = &Series{Source: s.Source}
+				old = newSeries(s.Source)
 				w.SetSeries(m, e, old)
 			}
 			for _, p := range s.Points {

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -27,8 +28,14 @@ type Recorder struct {
 	shapes map[of]*shape
 
 	windows   int
-	processes map[int]int    // the window that told of them last
-	files     map[FileID]int // the same
+	processes map[int]int // the window that told of them last
+	files     map[FileID]known
+}
+
+// known is what is known of a file, and the window that told of it last.
+type known struct {
+	file   File
+	window int
 }
 
 // forgetAfter is how many windows a process or file is known that nothing tells of
@@ -42,7 +49,7 @@ const startsDiffer = 15 * time.Millisecond
 // NewRecorder starts a window at start.
 func NewRecorder(start time.Time) *Recorder {
 	return &Recorder{now: start, w: newWindow(start), totals: map[of]*tally{}, shapes: map[of]*shape{},
-		processes: map[int]int{}, files: map[FileID]int{}}
+		processes: map[int]int{}, files: map[FileID]known{}}
 }
 
 // At sets the instant of the values that follow.
@@ -62,8 +69,9 @@ func (r *Recorder) PutAt(at time.Time, m Metric, e Entity, value float64, source
 	}
 	s := of[e]
 	if s == nil {
-		s = &Series{Source: source}
+		s = newSeries(source)
 		of[e] = s
+		r.meet(e)
 	}
 	s.Points = append(s.Points, Point{At: at.Sub(r.w.Start), Value: value})
 }
@@ -137,6 +145,7 @@ func (r *Recorder) settle() {
 				r.w.histograms[k.metric] = map[Entity]*Hist{}
 			}
 			r.w.histograms[k.metric][k.entity] = &Hist{Histogram: rise, Source: s.source}
+			r.meet(k.entity)
 		}
 		s.before, s.now, s.touched = s.now, Histogram{}, false
 	}
@@ -177,7 +186,21 @@ func (r *Recorder) PutProcess(pid int, p Process) {
 // PutFile implements Sink.
 func (r *Recorder) PutFile(id FileID, f File) {
 	r.w.Files[id] = f
-	r.files[id] = r.windows
+	r.files[id] = known{f, r.windows}
+}
+
+// meet gives the window what is known of an entity's file. A machine knows
+// thousands of files of which a few do something in a window.
+func (r *Recorder) meet(e Entity) {
+	if e.File == (FileID{}) {
+		return
+	}
+	if _, ok := r.w.Files[e.File]; ok {
+		return
+	}
+	if k, ok := r.files[e.File]; ok {
+		r.w.Files[e.File] = k.file
+	}
 }
 
 // PutGap implements Sink.
@@ -207,8 +230,8 @@ func (r *Recorder) Window(end time.Time) *Window {
 }
 
 // NextWindow ends the window at end, hands it over and begins the next one there.
-// What is known of processes and files is known in the next windows too, until
-// nothing has told of them for a while.
+// What is known of processes is known in the next windows too, and what is known of
+// files in those with figures of them, until nothing has told of them for a while.
 func (r *Recorder) NextWindow(end time.Time) *Window {
 	w := r.Window(end)
 	r.w = newWindow(end)
@@ -217,26 +240,21 @@ func (r *Recorder) NextWindow(end time.Time) *Window {
 			if _, ok := w.Processes[e.PID]; ok {
 				r.processes[e.PID] = r.windows
 			}
-			if _, ok := w.Files[e.File]; ok {
-				r.files[e.File] = r.windows
-			}
 		}
 	}
-	carry(r.w.Processes, w.Processes, r.processes, r.windows)
-	carry(r.w.Files, w.Files, r.files, r.windows)
-	r.windows++
-	return w
-}
-
-// carry copies what was told of lately, and forgets the rest.
-func carry[K comparable, T any](to, from map[K]T, told map[K]int, window int) {
-	for k, v := range from {
-		if window-told[k] >= forgetAfter {
-			delete(told, k)
+	for pid, p := range w.Processes {
+		if r.windows-r.processes[pid] >= forgetAfter {
+			delete(r.processes, pid)
 			continue
 		}
-		to[k] = v
+		r.w.Processes[pid] = p
 	}
+	for id, f := range w.Files {
+		r.files[id] = known{f, r.windows}
+	}
+	maps.DeleteFunc(r.files, func(_ FileID, k known) bool { return r.windows-k.window >= forgetAfter })
+	r.windows++
+	return w
 }
 
 // mostTold is how many totals that fell are named in a window.

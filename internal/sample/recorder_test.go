@@ -76,20 +76,27 @@ func TestTotalsOutliveAnAbsence(t *testing.T) {
 func TestLapsForgetWhatHasEnded(t *testing.T) {
 	now := time.Unix(100, 0)
 	r := NewRecorder(now)
-	file := FileID{Ino: 7}
+	file, again := FileID{Ino: 7}, FileID{Ino: 9}
 	r.PutProcess(1, Process{Comm: "ended"})
 	r.PutProcess(2, Process{Comm: "told once"})
 	r.PutFile(FileID{Ino: 8}, File{Path: "/closed"})
 	r.PutFile(file, File{Path: "/read"})
+	r.PutFile(again, File{Path: "/again"})
 	for window := range 3 * forgetAfter {
 		now = now.Add(time.Second)
 		r.At(now)
 		r.Put(ProcUser, Entity{PID: 2}, 1, "test")
 		r.Put(CacheAccesses, Entity{PID: 2, File: file}, 1, "test")
 		r.PutProcess(1000+window, Process{Comm: "short"})
+		if window == forgetAfter || window == 2*forgetAfter+1 { // as long as it is remembered, and longer
+			r.Put(CacheAccesses, Entity{File: again}, 1, "test")
+		}
 		w := r.NextWindow(now)
+		if path, want := w.Files[again].Path, map[int]string{0: "/again", forgetAfter: "/again"}[window]; path != want {
+			t.Errorf("window %d: the file used again is called %q, want %q", window, path, want)
+		}
 		_, ended := w.Processes[1]
-		if w.Processes[2].Comm != "told once" || w.Files[file].Path != "/read" || ended != (window <= forgetAfter) || len(w.Files) != 2 && window <= forgetAfter {
+		if w.Processes[2].Comm != "told once" || w.Files[file].Path != "/read" || ended != (window <= forgetAfter) || window > 0 && window != forgetAfter && len(w.Files) != 1 {
 			t.Fatalf("window %d: %d processes, %v", window, len(w.Processes), w.Files)
 		}
 		if len(w.Processes) > forgetAfter+3 || len(r.processes) > forgetAfter+4 {

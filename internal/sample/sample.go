@@ -63,6 +63,17 @@ type Series struct {
 	Points []Point
 }
 
+// newSeries makes a series with room for a point: most have one in a window, and
+// windows have tens of thousands of series.
+func newSeries(source string) *Series {
+	s := &struct {
+		Series
+		first [1]Point
+	}{Series: Series{Source: source}}
+	s.Points = s.first[:0]
+	return &s.Series
+}
+
 // Sum is the sum of all points: for a Counter the increase over the window.
 func (s *Series) Sum() float64 {
 	var t float64

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -16,6 +17,7 @@ import (
 // capabilities, are found by a walk of the kernel's inodes. The programs for
 // that are loaded when they are first needed. Used by one goroutine.
 type resident struct {
+	share  int // walks take one part of so many of a processor; 0 is walkShare
 	walker *cachewalk.Walker
 	next   time.Time // no walk before then
 	why    error     // that there is none, ever
@@ -23,8 +25,8 @@ type resident struct {
 
 const (
 	walkSource = "inode.i_data.nrpages"
-	// walkShare is how much of a processor walks may take: the next one waits
-	// so many times as long as the last one took. A machine may have millions
+	// walkShare is how much of a processor walks may take by default: the next one
+	// waits so many times as long as the last one took. A machine may have millions
 	// of inodes.
 	walkShare = 20
 	// walkPatience is how long one walk may take.
@@ -57,7 +59,7 @@ func (r *resident) walk(h *host.Host, files []sample.FileID, into sample.Sink) e
 	defer stop()
 	began := time.Now()
 	pages, err := r.walker.Pages(ctx, files)
-	r.next = began.Add(walkShare * time.Since(began))
+	r.next = began.Add(time.Duration(cmp.Or(r.share, walkShare)) * time.Since(began))
 	if err != nil {
 		return err
 	}

@@ -92,6 +92,7 @@ func (m *Machine) Run(ctx context.Context, to func([]live.Interval)) (err error)
 		}
 	}
 	m.collector = source.Open(first, m.Host, cheap)
+	m.collector.WalkRarely()
 	defer func() { err = errors.Join(err, m.close()) }()
 	m.cost(sample.NewWindow(m.Host.Now(), 0))
 	m.collector.Begin()

@@ -36,6 +36,9 @@ const (
 	maxLapRows = 4096
 )
 
+// mostScratch is for how many rows memory is kept from one window to the next.
+const mostScratch = 8192
+
 // forgetEvery is how often paths of files are looked for that nobody needs.
 const forgetEvery = 5 * time.Second
 
@@ -71,6 +74,7 @@ type Probe struct {
 	idle       map[pagecacheInodeKey]bool  // paths that no account needed at the sweep before
 	paths      int                         // how many there were then
 	forgot     time.Time                   // when that was
+	scratch    []row                       // memory of rows
 	told       map[pagecacheFileKey]uint64 // hashes of accounts as they were told last
 	seed       maphash.Seed
 

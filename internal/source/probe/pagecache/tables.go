@@ -23,10 +23,11 @@ func (r *row) file() sample.FileID { return sample.FileID{Dev: r.key.Dev, Ino: r
 func (r *row) entity() sample.Entity { return sample.Entity{PID: int(r.key.Tgid), File: r.file()} }
 
 // rows are those of the processes that go on. Those of processes that have ended
-// are taken out of the map, and kept for the end of the window.
+// are taken out of the map, and kept for the end of the window. What it returns is
+// overwritten by the next call.
 func (p *Probe) rows() ([]row, error) {
 	self, ended := uint32(p.host.Self), p.names.lookup.Ended()
-	var rows []row
+	rows := p.scratch[:0]
 	var gone []pagecacheFileKey
 	err := bpf.Each(p.probe.Map("accounts"), func(k pagecacheFileKey, a pagecacheAccount) {
 		switch {
@@ -37,6 +38,9 @@ func (p *Probe) rows() ([]row, error) {
 			rows = append(rows, row{key: k, account: a})
 		}
 	})
+	if p.scratch = rows; cap(rows) > mostScratch {
+		p.scratch = nil
+	}
 	for _, k := range gone {
 		delete(p.told, k)
 		a, ok, e := bpf.Take[pagecacheFileKey, pagecacheAccount](p.probe.Map("accounts"), k)
