@@ -63,6 +63,15 @@ func (c *Case) memoryAdvice(v *cacheView) []Advice {
 	gain := c.promise(c.servedFromMemory(v, v.refault))
 	room := c.room()
 	set := c.readSet(func(int) bool { return true })
+	if r, ok := c.returns(v, "/"); ok {
+		most := 0.0
+		if !set.open && room.known && set.most > room.bytes {
+			most = headroom * (set.most - room.bytes)
+		}
+		return append(append(c.emptyTmpfs(), c.larger(v, &r, most, func(more float64) string {
+			return fmt.Sprintf("add about %s of memory, or move other uses of so much away", bytes(more))
+		}, "those are then served from memory")), inParts())
+	}
 	low, high := set.span(room.bytes)
 	if !set.known() || !room.known {
 		return append([]Advice{gain.advise("give the cache more memory, or read the data in fewer passes or smaller parts",
@@ -72,11 +81,15 @@ func (c *Case) memoryAdvice(v *cacheView) []Advice {
 	if high > 0 && low > room.bytes {
 		more += fmt.Sprintf(": about %s more than %s", bytes(low-room.bytes), &room)
 	}
-	return append(append(c.emptyTmpfs(), gain.advise(more, "reads are then served from memory")),
-		Advice{
-			Do:     "or work through the data in parts that fit, instead of passing over all of it several times",
-			Expect: "each part is read from disk once",
-		})
+	return append(append(c.emptyTmpfs(), gain.advise(more, "reads are then served from memory")), inParts())
+}
+
+// inParts is what to do without more memory.
+func inParts() Advice {
+	return Advice{
+		Do:     "or work through the data in parts that fit, instead of passing over all of it several times",
+		Expect: "each part is read from disk once",
+	}
 }
 
 // fileCache is the bytes of files that are cached, without tmpfs and shared

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 
+	"iocause/internal/predict"
 	"iocause/internal/sample"
 )
 
@@ -72,6 +73,9 @@ const (
 
 // raiseLimit says how far, never below the limit there is.
 func (c *Case) raiseLimit(v *cacheView, set *readSet, cgroup string, limit, taken, avail float64) Advice {
+	if r, ok := c.returns(v, cgroup); ok {
+		return c.raiseFor(v, &r, set, cgroup, limit, taken, avail)
+	}
 	low, high := set.span(limit - taken)
 	low, top := max(headroom*(low+taken), limit), 0.0
 	if high > 0 {
@@ -96,6 +100,28 @@ func (c *Case) raiseLimit(v *cacheView, set *readSet, cgroup string, limit, take
 	a := c.promise(c.servedFromMemory(v, v.refault)).advise(do, "reads are then served from memory")
 	if set.known() && top < avail+limit { // else it is not known how far, or that is too far
 		a.Command = c.memoryLimitCommand(cgroup, top)
+	}
+	return a
+}
+
+// raiseFor says how far by how far away the pages had been that came back. What is
+// read cannot be more than the files have.
+func (c *Case) raiseFor(v *cacheView, r *predict.Returns, set *readSet, cgroup string, limit, taken, avail float64) Advice {
+	most, bounded := avail, false
+	if whole := headroom*(set.most+taken) - limit; !set.open && whole > 0 {
+		most = min(most, whole)
+	}
+	to := 0.0
+	a := c.larger(v, r, most, func(more float64) string {
+		to, bounded = limit+more, more >= avail
+		do := fmt.Sprintf("raise the memory limit of the cgroup from %s to about %s", bytes(limit), bytes(to))
+		if bounded {
+			do += ", which is all that the host has available"
+		}
+		return do
+	}, "those are then served from memory")
+	if !bounded {
+		a.Command = c.memoryLimitCommand(cgroup, to)
 	}
 	return a
 }

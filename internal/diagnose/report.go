@@ -38,6 +38,7 @@ type Advice struct {
 	Low     float64 `json:"expect_low,omitempty"`
 	High    float64 `json:"expect_high,omitempty"`
 	Command string  `json:"command,omitempty"`
+	Saves   *Saves  `json:"saves,omitempty"` // of more memory; absent where that cannot be told
 }
 
 // Excluded is a cause that was looked at and ruled out.

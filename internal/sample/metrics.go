@@ -228,6 +228,9 @@ const (
 	ReclaimStalls  Metric = "reclaim.direct_stalls"
 	ReclaimThreads Metric = "reclaim.threads"
 	CompactTime    Metric = "reclaim.compact_time"
+	RefaultPages   Metric = "refault.pages"
+	RefaultEvicted Metric = "refault.evicted"
+	RefaultHorizon Metric = "refault.horizon"
 	CompactStalls  Metric = "reclaim.compact_stalls"
 )
 

@@ -1,11 +1,13 @@
 //go:build ignore
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Time that processes stall in direct reclaim and in compaction. */
+/* Time that processes stall in direct reclaim and in compaction, and what comes back of what reclaim evicts. */
 #include "process.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+
+#include "refault.bpf.h"
 
 enum kind { RECLAIM_HOST, RECLAIM_CGROUP, COMPACT, KINDS };
 

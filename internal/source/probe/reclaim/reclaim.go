@@ -1,5 +1,6 @@
 // Package reclaim measures how long processes stall in direct reclaim and in
-// compaction: time in which they look for memory instead of doing their work.
+// compaction: time in which they look for memory instead of doing their work. And
+// how far away the pages had been that come back after reclaim evicted them.
 package reclaim
 
 import (
@@ -28,7 +29,8 @@ const (
 // reclaim.direct_stalls carry the Class "host" (memory of the host ran low) or
 // "cgroup" (a cgroup reached its limit).
 func Metrics() []sample.Metric {
-	return []sample.Metric{sample.ReclaimTime, sample.ReclaimStalls, sample.ReclaimThreads, sample.CompactTime, sample.CompactStalls}
+	return []sample.Metric{sample.ReclaimTime, sample.ReclaimStalls, sample.ReclaimThreads, sample.CompactTime, sample.CompactStalls,
+		sample.RefaultPages, sample.RefaultEvicted, sample.RefaultHorizon}
 }
 
 // Probe is the attached probe.
@@ -52,6 +54,8 @@ func Open(h *host.Host) (sample.Source, error) {
 		{Name: "on_cgroup_reclaim_end", Tracepoint: "mm_vmscan_memcg_reclaim_end", Optional: true},
 		{Name: "on_compaction", Tracepoint: "mm_compaction_begin", Optional: true},
 		{Name: "on_compaction_end", Tracepoint: "mm_compaction_end", Optional: true},
+		{Name: "on_return", Tracepoint: "mm_filemap_add_to_page_cache"},
+		{Name: "on_evict", Tracepoint: "mm_filemap_delete_from_page_cache"},
 	}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the reclaim probe: %w", err)
@@ -72,14 +76,14 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	if !p.sweep.Due(phase, p.host.Now()) {
 		return err
 	}
-	err = errors.Join(err, p.stalls(phase, into), p.probe.Processes(p.lookup, into))
+	err = errors.Join(err, p.stalls(phase, into), p.refaults(phase, into), p.probe.Processes(p.lookup, into))
 	if !phase.Closes() {
 		return err
 	}
 	// nobody stalled is a measurement too
 	into.Put(sample.ReclaimTime, sample.Entity{}, 0, fromReclaim)
 	into.Put(sample.CompactTime, sample.Entity{}, 0, fromCompact)
-	return errors.Join(err, p.probe.Losses("reclaim", []string{"lost_tasks", "lost_rows", "lost_processes"}, into))
+	return errors.Join(err, p.probe.Losses("reclaim", []string{"lost_tasks", "lost_rows", "lost_refaults", "lost_processes"}, into))
 }
 
 // stalls emits those of processes that have ended, for the last time, and where a

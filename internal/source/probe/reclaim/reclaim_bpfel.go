@@ -13,6 +13,19 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type reclaimEvicted struct {
+	_      structs.HostLayout
+	Cgroup uint64
+	Own    uint64
+	All    uint64
+}
+
+type reclaimPageKey struct {
+	_    structs.HostLayout
+	File uint64
+	Page uint64
+}
+
 type reclaimProcess struct {
 	_            structs.HostLayout
 	Start        uint64
@@ -21,6 +34,18 @@ type reclaimProcess struct {
 	Kernel       uint32
 	Comm         [16]uint8
 	_            [4]byte
+}
+
+type reclaimRefaultKey struct {
+	_      structs.HostLayout
+	Cgroup uint64
+	Tgid   uint32
+	Pad    uint32
+}
+
+type reclaimRefaults struct {
+	_     structs.HostLayout
+	Pages [120]uint64
 }
 
 type reclaimStall struct {
@@ -42,20 +67,26 @@ type reclaimStalls struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	reclaimMapAway                = "away"
+	reclaimMapEvictions           = "evictions"
 	reclaimMapProcesses           = "processes"
+	reclaimMapRefaults            = "refaults"
 	reclaimMapStalls              = "stalls"
 	reclaimMapTasks               = "tasks"
 	reclaimProgOnCgroupReclaim    = "on_cgroup_reclaim"
 	reclaimProgOnCgroupReclaimEnd = "on_cgroup_reclaim_end"
 	reclaimProgOnCompaction       = "on_compaction"
 	reclaimProgOnCompactionEnd    = "on_compaction_end"
+	reclaimProgOnEvict            = "on_evict"
 	reclaimProgOnGone             = "on_gone"
 	reclaimProgOnReclaim          = "on_reclaim"
 	reclaimProgOnReclaimEnd       = "on_reclaim_end"
 	reclaimProgOnRename           = "on_rename"
+	reclaimProgOnReturn           = "on_return"
 	reclaimVarEnabled             = "enabled"
 	reclaimVarLacks               = "lacks"
 	reclaimVarLostProcesses       = "lost_processes"
+	reclaimVarLostRefaults        = "lost_refaults"
 	reclaimVarLostRows            = "lost_rows"
 	reclaimVarLostTasks           = "lost_tasks"
 )
@@ -106,17 +137,22 @@ type reclaimProgramSpecs struct {
 	OnCgroupReclaimEnd *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim_end"`
 	OnCompaction       *ebpf.ProgramSpec `ebpf:"on_compaction"`
 	OnCompactionEnd    *ebpf.ProgramSpec `ebpf:"on_compaction_end"`
+	OnEvict            *ebpf.ProgramSpec `ebpf:"on_evict"`
 	OnGone             *ebpf.ProgramSpec `ebpf:"on_gone"`
 	OnReclaim          *ebpf.ProgramSpec `ebpf:"on_reclaim"`
 	OnReclaimEnd       *ebpf.ProgramSpec `ebpf:"on_reclaim_end"`
 	OnRename           *ebpf.ProgramSpec `ebpf:"on_rename"`
+	OnReturn           *ebpf.ProgramSpec `ebpf:"on_return"`
 }
 
 // reclaimMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type reclaimMapSpecs struct {
+	Away      *ebpf.MapSpec `ebpf:"away"`
+	Evictions *ebpf.MapSpec `ebpf:"evictions"`
 	Processes *ebpf.MapSpec `ebpf:"processes"`
+	Refaults  *ebpf.MapSpec `ebpf:"refaults"`
 	Stalls    *ebpf.MapSpec `ebpf:"stalls"`
 	Tasks     *ebpf.MapSpec `ebpf:"tasks"`
 }
@@ -128,6 +164,7 @@ type reclaimVariableSpecs struct {
 	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
 	Lacks         *ebpf.VariableSpec `ebpf:"lacks"`
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
+	LostRefaults  *ebpf.VariableSpec `ebpf:"lost_refaults"`
 	LostRows      *ebpf.VariableSpec `ebpf:"lost_rows"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
 }
@@ -152,14 +189,20 @@ func (o *reclaimObjects) Close() error {
 //
 // It can be passed to loadReclaimObjects or ebpf.CollectionSpec.LoadAndAssign.
 type reclaimMaps struct {
+	Away      *ebpf.Map `ebpf:"away"`
+	Evictions *ebpf.Map `ebpf:"evictions"`
 	Processes *ebpf.Map `ebpf:"processes"`
+	Refaults  *ebpf.Map `ebpf:"refaults"`
 	Stalls    *ebpf.Map `ebpf:"stalls"`
 	Tasks     *ebpf.Map `ebpf:"tasks"`
 }
 
 func (m *reclaimMaps) Close() error {
 	return _ReclaimClose(
+		m.Away,
+		m.Evictions,
 		m.Processes,
+		m.Refaults,
 		m.Stalls,
 		m.Tasks,
 	)
@@ -172,6 +215,7 @@ type reclaimVariables struct {
 	Enabled       *ebpf.Variable `ebpf:"enabled"`
 	Lacks         *ebpf.Variable `ebpf:"lacks"`
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
+	LostRefaults  *ebpf.Variable `ebpf:"lost_refaults"`
 	LostRows      *ebpf.Variable `ebpf:"lost_rows"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
 }
@@ -184,10 +228,12 @@ type reclaimPrograms struct {
 	OnCgroupReclaimEnd *ebpf.Program `ebpf:"on_cgroup_reclaim_end"`
 	OnCompaction       *ebpf.Program `ebpf:"on_compaction"`
 	OnCompactionEnd    *ebpf.Program `ebpf:"on_compaction_end"`
+	OnEvict            *ebpf.Program `ebpf:"on_evict"`
 	OnGone             *ebpf.Program `ebpf:"on_gone"`
 	OnReclaim          *ebpf.Program `ebpf:"on_reclaim"`
 	OnReclaimEnd       *ebpf.Program `ebpf:"on_reclaim_end"`
 	OnRename           *ebpf.Program `ebpf:"on_rename"`
+	OnReturn           *ebpf.Program `ebpf:"on_return"`
 }
 
 func (p *reclaimPrograms) Close() error {
@@ -196,10 +242,12 @@ func (p *reclaimPrograms) Close() error {
 		p.OnCgroupReclaimEnd,
 		p.OnCompaction,
 		p.OnCompactionEnd,
+		p.OnEvict,
 		p.OnGone,
 		p.OnReclaim,
 		p.OnReclaimEnd,
 		p.OnRename,
+		p.OnReturn,
 	)
 }
 

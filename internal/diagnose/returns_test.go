@@ -1,0 +1,63 @@
+package diagnose
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"iocause/internal/sample"
+)
+
+// A window of ten seconds in a cgroup that may cache 100 MiB: a program loops through
+// 140 MiB, so that each page comes back from 40 MiB away.
+func looping(horizon float64) *sample.Window {
+	const (
+		away  = 40 << 20 / pageSize
+		read  = 400000 // pages
+		limit = 100 << 20
+	)
+	r := sample.NewRecorder(epoch)
+	e := sample.Entity{PID: 7}
+	k := worker{read: 9, system: 0.5, user: 0.5, threads: 1, processors: 4}
+	k.fill(r)
+	r.PutProcess(7, sample.Process{Comm: "worker", MemoryCgroup: "/db"})
+	for _, x := range []struct {
+		m sample.Metric
+		e sample.Entity
+		v float64
+	}{
+		{sample.CacheAccesses, e, read}, {sample.CacheMisses, e, read}, {sample.CacheInserted, e, read},
+		{sample.CacheInserted, sample.Entity{}, read}, {sample.CacheReread, e, read - away},
+		{sample.CgroupRefault, sample.Entity{Cgroup: "/db"}, read},
+		{sample.CgroupMemUsage, sample.Entity{Cgroup: "/db"}, limit}, {sample.CgroupMemLimit, sample.Entity{Cgroup: "/db", Class: "max"}, limit},
+		{sample.MemAvailable, sample.Entity{}, 8 << 30}, {sample.MemTotal, sample.Entity{}, 16 << 30},
+		{sample.RefaultPages, sample.Entity{PID: 7, Cgroup: "/db", Class: sample.Distance{Low: away - 100, High: away + 100}.String()}, read - away},
+		{sample.RefaultEvicted, sample.Entity{Cgroup: "/db"}, read},
+	} {
+		r.Put(x.m, x.e, x.v, "test")
+	}
+	r.Put(sample.RefaultHorizon, sample.Entity{Cgroup: "/db"}, horizon, "test")
+	return r.Window(epoch.Add(10 * time.Second))
+}
+
+// What is seen to come back says how far to raise a limit, and what that saves.
+func TestSavesOfALimit(t *testing.T) {
+	report := Judge(looping(400000), Target{})
+	if report.Primary != CgroupCacheLimit {
+		t.Fatalf("%s, %+v", report.Primary, report.CannotTell)
+	}
+	a := report.Findings[0].Advice[0]
+	checkPromise(t, CgroupCacheLimit, &a)
+	s := a.Saves
+	if s == nil || math.Abs(s.Memory-headroom*(40<<20)) > 0.03*(40<<20) || s.Share < 0.97 || s.Low < 0.95 || s.High < s.Share {
+		t.Fatalf("%+v, want about 44 MiB more to save all", s)
+	}
+	if a.Low < 1.5 || !strings.Contains(a.Do, "from 100 MiB to about 14") || !strings.HasPrefix(a.Expect, "saves ") {
+		t.Errorf("%q, %q", a.Do, a.Expect)
+	}
+	// who has looked for less than it takes to come back says nothing of it
+	if a := Judge(looping(10000), Target{}).Findings[0].Advice[0]; a.Saves != nil || strings.Contains(a.Expect, "saves") {
+		t.Errorf("%+v", a)
+	}
+}
