@@ -135,7 +135,7 @@ func checksums(all []made) []byte {
 // fill writes the files and removes those of an earlier release.
 func fill(out string, all []made, errw io.Writer) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
-		return fmt.Errorf("making the folder of the release: %w", err)
+		return fmt.Errorf("creating the directory of the release: %w", err)
 	}
 	old, err := filepath.Glob(filepath.Join(out, "iocause[\\-_]*"))
 	if err != nil {

@@ -214,7 +214,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.writer.open(); errors.Is(err, series.ErrLocked) {
 		return fmt.Errorf("starting the agent: %w", err)
 	} else if err != nil {
-		a.log.Error("the recording cannot be opened; what is measured stays in memory", "why", err)
+		a.log.Error("the history cannot be opened; values are kept in memory", "why", err)
 	}
 	serving, err := a.serve(ctx)
 	if err != nil {
@@ -225,7 +225,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.watcher = newWatcher(a.host, &a.config, a.log, a.judge, a.program)
 		a.watcher.cgroupLimits, a.watcher.stalls, a.watcher.verdicts = a.cgroupLimits, a.stalls, a.verdicts
 		if err := a.cgroupLimits.restore(a.config.Dir, a.host.Now()); err != nil {
-			a.log.Error("which limits are reached every day is learned anew", "why", err)
+			a.log.Error("the limits that are reached every day are learned again", "why", err)
 		}
 	}
 	measuring, stop := context.WithCancel(ctx)
@@ -272,7 +272,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		case <-patience:
 		}
 		left, _ := a.ring.waiting()
-		a.log.Error("the disk does not answer: what it has not taken is lost", "values", left)
+		a.log.Error("the disk does not answer: values not yet written are lost", "values", left)
 		break
 	}
 	serving.stop()
@@ -287,7 +287,7 @@ func (a *Agent) govern(ctx context.Context) {
 		now := a.host.Now()
 		u, err := readUse(a.host)
 		if err != nil {
-			a.log.Error("the agent cannot tell what it takes", "why", err)
+			a.log.Error("the agent cannot measure its own cost", "why", err)
 		} else {
 			g.look(time.Now(), u)
 			a.use = u

@@ -234,17 +234,17 @@ func checkAPI(t *testing.T, a *running) {
 	for path, want := range map[string]string{
 		"/api/v1/query?query=rate(":                              `at character 6`,
 		"/api/v1/query?query=1&time=soon":                        `no time`,
-		"/api/v1/query?query=1&timeout=soon":                     `no time to take`,
+		"/api/v1/query?query=1&timeout=soon":                     `not a valid timeout`,
 		"/api/v1/query_range?query=iocause_cpus[5m]" + span:      `"errorType":"bad_data"`,
 		"/api/v1/query_range?query=1":                            `start or end is missing`,
 		"/api/v1/query_range?query=1&start=5&end=1&step=1":       `before the start`,
 		"/api/v1/query_range?query=1&start=0&end=9999999&step=1": `points`,
-		"/api/v1/query_range?query=1&start=1&end=2&step=0":       `more than nothing`,
+		"/api/v1/query_range?query=1&start=1&end=2&step=0":       `above zero`,
 		"/api/v1/series": `match[] is missing`,
 		"/api/v1/query_range?query=1&start=1&end=2&step=1x": `no step`,
 		"/api/v1/labels?limit=some":                         `no limit`,
 		"/api/v1/metadata?limit=-1":                         `no limit`,
-		"/api/v1/targets":                                   `not answered here`,
+		"/api/v1/targets":                                   `does not exist here`,
 	} {
 		if code, body := a.get(t, path); code < 400 || code >= 500 || !strings.Contains(body, want) || !strings.Contains(body, `"status":"error"`) {
 			t.Errorf("%s: %d, %s, want %s", path, code, body, want)
@@ -326,7 +326,7 @@ func TestAgentOutlivesItsDirectory(t *testing.T) {
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the loss to be said", func() bool { return strings.Contains(a.log.String(), "the recording is lost and begun anew") })
+	until(t, "the loss to be said", func() bool { return strings.Contains(a.log.String(), "the history is lost; a new one begins") })
 	until(t, "the agent to say that it cannot write", func() bool {
 		_, body := a.get(t, "/metrics")
 		return strings.Contains(body, "iocause_agent_writable 0") && !strings.Contains(body, "iocause_agent_waiting 0\n")

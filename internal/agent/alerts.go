@@ -71,7 +71,7 @@ func newAlerts(c *Config, instance string, log *slog.Logger, now func() time.Tim
 	for _, url := range c.Incidents.Alertmanager.URLs {
 		one, err := notify.NewAlertmanager(url, c.Incidents.Alertmanager.TokenFile, c.Incidents.Alertmanager.CAFile)
 		if err != nil {
-			log.Error("an Alertmanager cannot be told of incidents", "why", err)
+			log.Error("incidents cannot be sent to an Alertmanager", "why", err)
 			continue
 		}
 		a.to = append(a.to, one)
@@ -80,7 +80,7 @@ func newAlerts(c *Config, instance string, log *slog.Logger, now func() time.Tim
 		return nil
 	}
 	if err := readKept(a.path, &a.all); err != nil {
-		log.Error("it is not known which alerts were told: those of incidents that are over by now end with resolve_timeout", "why", err)
+		log.Error("it is not known which alerts were sent: those of incidents that have ended will resolve after resolve_timeout", "why", err)
 		a.all = nil
 	}
 	return a
@@ -126,7 +126,7 @@ func (a *alerts) tell(m *incidents.Meta, judging bool) {
 		if at >= 0 {
 			a.all = slices.Delete(a.all, at, at+1)
 			a.save()
-			a.log.Info("an incident was over before an Alertmanager was told", "number", m.Number)
+			a.log.Info("an incident was over before an Alertmanager received it", "number", m.Number)
 		}
 		return
 	}
@@ -248,14 +248,14 @@ func (a *alerts) tellAll(ctx context.Context, said map[string]bool) (failed bool
 		never := errors.Is(errs[i], notify.ErrNotTaken)
 		switch {
 		case errs[i] != nil && !said[to.Key()]:
-			then := "it is tried again"
+			then := "it will be retried"
 			if never {
-				then = "they are left out"
+				then = "they are dropped"
 			}
-			a.log.Error("alerts cannot be told; "+then, "why", errs[i])
+			a.log.Error("alerts cannot be sent; "+then, "why", errs[i])
 			said[to.Key()] = true
 		case errs[i] == nil && said[to.Key()] && len(dues[i]) > 0:
-			a.log.Info("alerts can be told again", "to", to.Host())
+			a.log.Info("alerts can be sent again", "to", to.Host())
 			said[to.Key()] = false
 		}
 		failed = failed || errs[i] != nil && !never
@@ -307,7 +307,7 @@ func (a *alerts) document() ([]byte, error) {
 
 // save has the file written, with the lock held or not.
 func (a *alerts) save() {
-	a.keep(job{of: a, fails: "which alerts were told cannot be kept", do: func() error {
+	a.keep(job{of: a, fails: "the list of sent alerts cannot be saved", do: func() error {
 		b, err := a.document()
 		if err != nil {
 			return err

@@ -292,11 +292,11 @@ func TestAlertmanagerConfig(t *testing.T) {
 		t.Errorf("%+v, %v", c.Incidents.Alertmanager, err)
 	}
 	for text, want := range map[string]string{
-		"{urls: http://a}":                              "should be a list",
+		"{urls: http://a}":                              "must be a list",
 		"{labels: {a: b}}":                              "urls is missing",
-		"{urls: [\"ftp://a\"]}":                         "is no URL",
+		"{urls: [\"ftp://a\"]}":                         "is not a URL",
 		"{urls: [\"http://u:p@a\"]}":                    "holds a password",
-		"{urls: [\"http://a\"], labels: {cause: mine}}": "is the incident's own",
+		"{urls: [\"http://a\"], labels: {cause: mine}}": "is reserved for the incident",
 	} {
 		if _, err := parseConfig("x.yaml", []byte("incidents:\n  alertmanager: "+text+"\n")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

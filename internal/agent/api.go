@@ -69,7 +69,7 @@ func newAPI(now func() time.Time, db func() series.Database) http.Handler {
 		write(w, answer{data: map[string]string{"version": "3.15.0", "application": "iocause", "goVersion": runtime.Version()}}, nil)
 	})
 	mux.HandleFunc("/api/v1/", func(w http.ResponseWriter, r *http.Request) {
-		write(w, answer{}, &problem{http.StatusNotFound, "not_found", r.URL.Path + " is not answered here"})
+		write(w, answer{}, &problem{http.StatusNotFound, "not_found", r.URL.Path + " does not exist here"})
 	})
 	return mux
 }
@@ -87,7 +87,7 @@ func (a *api) handle(f func(series.Database, *http.Request) (answer, error)) htt
 		}
 		db := a.db()
 		if db == nil {
-			write(w, answer{}, &problem{http.StatusServiceUnavailable, "unavailable", "the recording cannot be read at the moment"})
+			write(w, answer{}, &problem{http.StatusServiceUnavailable, "unavailable", "the history cannot be read at the moment"})
 			return
 		}
 		select {
@@ -161,7 +161,7 @@ func (a *api) queryRange(db series.Database, r *http.Request) (answer, error) {
 	case to.Before(from):
 		return answer{}, badData("the end is before the start")
 	case step <= 0:
-		return answer{}, badData("the step must be more than nothing")
+		return answer{}, badData("the step must be above zero")
 	}
 	return a.ask(db, r, series.Query{Expr: r.Form.Get("query"), From: from, To: to, Step: step})
 }
@@ -171,7 +171,7 @@ func (a *api) ask(db series.Database, r *http.Request, q series.Query) (answer, 
 	if given := r.Form.Get("timeout"); given != "" {
 		d, err := duration(given)
 		if err != nil {
-			return answer{}, badData("%q is no time to take", given)
+			return answer{}, badData("%q is not a valid timeout", given)
 		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d)
@@ -271,7 +271,7 @@ func limit(s string) (int, error) {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
-		return 0, badData("%q is no limit: give a number, or 0 for none", s)
+		return 0, badData("%q is not a limit: give a number, or 0 for none", s)
 	}
 	return n, nil
 }
@@ -329,7 +329,7 @@ func Instant(s string, otherwise time.Time) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return t, badData("%q is no time: give seconds since 1970 or RFC 3339", s)
+		return t, badData("%q is not a time: give seconds since 1970 or RFC 3339", s)
 	}
 	return t, nil
 }
@@ -353,7 +353,7 @@ func duration(s string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(rest)
 	if err != nil && (rest != "" || long == 0) {
-		return d, badData("%q is no step: give seconds, or a time such as 30s", s)
+		return d, badData("%q is not a step: give seconds, or a time such as 30s", s)
 	}
 	return long + d, nil
 }

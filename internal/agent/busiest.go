@@ -115,14 +115,14 @@ func openBusiest(h *host.Host, g *gaps, log *slog.Logger) (sample.Source, error)
 func openProcesses(h *host.Host, log *slog.Logger) (sample.Source, error) {
 	s, why := tasks.Open(h)
 	if why == nil {
-		log.Info("a kernel program reads what processes do", "source", busiestSource, "from", tasks.From)
+		log.Info("a BPF program reads the I/O of processes", "source", busiestSource, "from", tasks.From)
 		return s, nil
 	}
 	s, err := pid.Open(h)
 	if err != nil {
 		return nil, errors.Join(err, why)
 	}
-	log.Warn("what processes do is read from the files of each, which takes more time the more there are", "source", busiestSource, "from", "/proc/PID", "why", why)
+	log.Warn("the I/O of processes is read from /proc/PID, which costs more with more processes", "source", busiestSource, "from", "/proc/PID", "why", why)
 	return s, nil
 }
 

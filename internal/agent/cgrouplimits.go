@@ -209,7 +209,7 @@ func cpuLimits(w *sample.Window, reached map[limitKey]string) {
 			return
 		}
 		reached[limitKey{sample.LimitThrottled, e.Cgroup, "cpu"}] = fmt.Sprintf(
-			"the cgroup %q was stopped in %.0f of %.0f periods for want of more than %.3g processors", e.Cgroup, s.Sum(), periods, quota)
+			"the cgroup %q was throttled in %.0f of %.0f periods by its limit of %.3g processors", e.Cgroup, s.Sum(), periods, quota)
 	})
 }
 
@@ -226,13 +226,13 @@ func memoryLimits(w *sample.Window, reached map[limitKey]string) {
 		anon, _ := w.Sum(sample.CgroupRefaultAn, e)
 		if again := (file + anon) / w.Seconds(); hits > 0 && again >= rereads {
 			reached[limitKey{sample.LimitCap, e.Cgroup, "memory"}] = fmt.Sprintf(
-				"the cgroup %q is at its memory limit of %.0f bytes and reads %.0f pages a second again", e.Cgroup, limit, again)
+				"the cgroup %q is at its memory limit of %.0f bytes and re-reads %.0f pages a second", e.Cgroup, limit, again)
 		}
 		own, ok := w.Value(sample.CgroupMemAnon, e)
 		shared, _ := w.Value(sample.CgroupMemShmem, e)
 		if ok && limited.Class == "max" && own+shared >= anonNear*limit {
 			reached[limitKey{sample.LimitOOM, e.Cgroup, "memory"}] = fmt.Sprintf(
-				"%.1f %% of the memory that the cgroup %q may take is what cannot be dropped", 100*(own+shared)/limit, e.Cgroup)
+				"%.1f %% of the memory limit of the cgroup %q is memory that cannot be dropped", 100*(own+shared)/limit, e.Cgroup)
 		}
 	})
 }

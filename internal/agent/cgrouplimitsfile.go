@@ -27,7 +27,7 @@ const (
 )
 
 // errLimits is a file that does not hold what is known of limits.
-var errLimits = errors.New("it is damaged, or no file of limits of iocause")
+var errLimits = errors.New("it is damaged, or not a file of limits of iocause")
 
 // savedLimits is cgroupLimits as it is kept; times are Unix seconds. Names are bytes: those
 // of cgroups need not be UTF-8.

@@ -181,7 +181,7 @@ func TestAgentKeepsLimits(t *testing.T) {
 		if err := a.stop(); err != nil {
 			t.Error(err)
 		}
-		if got := a.log.String(); strings.Contains(got, "is learned anew") != said {
+		if got := a.log.String(); strings.Contains(got, "are learned again") != said {
 			t.Errorf("damage is said: %v, want %v: %s", !said, said, got)
 		}
 		if k, err := readLimits(path); err != nil || k == nil {
@@ -194,7 +194,7 @@ func TestAgentKeepsLimits(t *testing.T) {
 	w.cgroupLimits = newCgroupLimits()
 	w.saveLimits(time.Now())
 	w.keeper.work(false)
-	if !strings.Contains(log.String(), "it is tried again") {
+	if !strings.Contains(log.String(), "it will be retried") {
 		t.Errorf("said %q", log.String())
 	}
 }

@@ -184,7 +184,7 @@ func (p *parser) fields(n *yaml.Node, known map[string]func(*yaml.Node)) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		p.bad(n, "this should be a mapping of %s", names(known))
+		p.bad(n, "this must be a mapping of %s", names(known))
 		return
 	}
 	seen := map[string]bool{}
@@ -193,9 +193,9 @@ func (p *parser) fields(n *yaml.Node, known map[string]func(*yaml.Node)) {
 		read := known[key.Value]
 		switch {
 		case read == nil:
-			p.bad(key, "%q is not known here; there are %s", key.Value, names(known))
+			p.bad(key, "%q is not a key here; the keys are %s", key.Value, names(known))
 		case seen[key.Value]:
-			p.bad(key, "%q stands here twice", key.Value)
+			p.bad(key, "%q is given twice", key.Value)
 		default:
 			read(value)
 		}
@@ -221,7 +221,7 @@ func (p *parser) duration(n *yaml.Node, least, most time.Duration) time.Duration
 	}
 	switch {
 	case err != nil || n.Kind != yaml.ScalarNode:
-		p.bad(n, "%q is no time: write it like 1s, 48h or 90d", n.Value)
+		p.bad(n, "%q is not a time: write it like 1s, 48h or 90d", n.Value)
 	case d < least || d > most:
 		p.bad(n, "%s is not between %v and %v", n.Value, least, most)
 	}
@@ -230,7 +230,7 @@ func (p *parser) duration(n *yaml.Node, least, most time.Duration) time.Duration
 
 func (p *parser) path(n *yaml.Node) string {
 	if n.Kind != yaml.ScalarNode || !filepath.IsAbs(n.Value) {
-		p.bad(n, "%q is no path from the root", n.Value)
+		p.bad(n, "%q is not an absolute path", n.Value)
 	}
 	return n.Value
 }
@@ -249,7 +249,7 @@ func (p *parser) address(n *yaml.Node) string {
 func CheckListen(s string) error {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
-		return fmt.Errorf("%q is no address: write it like 127.0.0.1:9464", s)
+		return fmt.Errorf("%q is not an address: write it like 127.0.0.1:9464", s)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > math.MaxUint16 {
 		return fmt.Errorf("%q has no port", s)
@@ -262,13 +262,13 @@ func CheckListen(s string) error {
 
 func (p *parser) sources(n *yaml.Node) []string {
 	if n.Kind != yaml.SequenceNode {
-		p.bad(n, "this should be a list of sources: %s", strings.Join(Sources(), ", "))
+		p.bad(n, "this must be a list of sources: %s", strings.Join(Sources(), ", "))
 		return nil
 	}
 	var out []string
 	for _, x := range n.Content {
 		if !slices.Contains(Sources(), x.Value) {
-			p.bad(x, "no source is called %q; there are %s", x.Value, strings.Join(Sources(), ", "))
+			p.bad(x, "there is no source %q; the sources are %s", x.Value, strings.Join(Sources(), ", "))
 		}
 		out = append(out, x.Value)
 	}
@@ -279,7 +279,7 @@ func (p *parser) share(n *yaml.Node) float64 {
 	number, isPercent := strings.CutSuffix(n.Value, "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil || !isPercent || !(v > 0 && v <= 100) {
-		p.bad(n, "%q is no share of a processor: write it like 2%%", n.Value)
+		p.bad(n, "%q is not a share of a processor: write it like 2%%", n.Value)
 	}
 	return v / 100
 }
@@ -290,7 +290,7 @@ func (p *parser) bytes(n *yaml.Node, least int64) int64 {
 	v, err := strconv.ParseFloat(number, 64)
 	switch {
 	case err != nil || factor == 0 || !(v > 0 && v < 1<<20):
-		p.bad(n, "%q is no amount: write it like 64MiB or 2GiB", n.Value)
+		p.bad(n, "%q is not an amount: write it like 64MiB or 2GiB", n.Value)
 	case v*factor < float64(least):
 		p.bad(n, "%s is less than %d MiB", n.Value, least>>20)
 	}

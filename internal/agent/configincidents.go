@@ -42,7 +42,7 @@ func (p *parser) incidents(n *yaml.Node, to *Incidents) {
 		},
 		"command": func(n *yaml.Node) {
 			if n.Kind != yaml.SequenceNode || len(n.Content) == 0 || n.Content[0].Value == "" {
-				p.bad(n, "this should be a list: the program and its arguments")
+				p.bad(n, "this must be a list: the program and its arguments")
 			}
 			to.Command = nil
 			for _, x := range n.Content {
@@ -54,7 +54,7 @@ func (p *parser) incidents(n *yaml.Node, to *Incidents) {
 				"url": func(n *yaml.Node) {
 					to.Webhook.URL = n.Value
 					if u, err := url.Parse(n.Value); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-						p.bad(n, "%q is no URL, or holds a password: write it like https://example.com/hook", n.Value)
+						p.bad(n, "%q is not a URL, or holds a password: write it like https://example.com/hook", n.Value)
 					}
 				},
 				"secret_file": func(n *yaml.Node) { to.Webhook.SecretFile = p.path(n) },
@@ -70,13 +70,13 @@ func (p *parser) alertmanager(n *yaml.Node, to *Alertmanager) {
 	p.fields(n, map[string]func(*yaml.Node){
 		"urls": func(n *yaml.Node) {
 			if n.Kind != yaml.SequenceNode {
-				p.bad(n, "this should be a list of URLs: [\"http://alertmanager:9093\"]")
+				p.bad(n, "this must be a list of URLs: [\"http://alertmanager:9093\"]")
 				return
 			}
 			to.URLs = nil
 			for _, x := range n.Content {
 				if u, err := url.Parse(x.Value); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
-					p.bad(x, "%q is no URL, or holds a password: write it like http://alertmanager:9093", x.Value)
+					p.bad(x, "%q is not a URL, or holds a password: write it like http://alertmanager:9093", x.Value)
 				}
 				to.URLs = append(to.URLs, x.Value)
 			}
@@ -90,7 +90,7 @@ func (p *parser) alertmanager(n *yaml.Node, to *Alertmanager) {
 	}
 	for _, own := range []string{"alertname", "cause", "culprit", "culprit_kind"} {
 		if to.Labels[own] != "" {
-			p.bad(n, "the label %s is the incident's own", own)
+			p.bad(n, "the label %s is reserved for the incident", own)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (i *Incidents) hooks(log *slog.Logger) []notify.Hook {
 			secret, err = os.ReadFile(i.Webhook.SecretFile)
 		}
 		if err != nil {
-			log.Error("the web hook's secret cannot be read: incidents are not told there", "why", err)
+			log.Error("the webhook's secret cannot be read: it gets no incidents", "why", err)
 		} else {
 			all = append(all, notify.Webhook{URL: i.Webhook.URL, Secret: bytes.TrimSpace(secret)})
 		}

@@ -25,7 +25,7 @@ func (p *parser) remote(n *yaml.Node, to *Remote) {
 		"version": func(n *yaml.Node) {
 			to.Version = map[string]string{"auto": "", "1.0": "1.0", "2.0": "2.0"}[n.Value]
 			if to.Version == "" && n.Value != "auto" {
-				p.bad(n, "%q is no version: write auto, 1.0 or 2.0", n.Value)
+				p.bad(n, "%q is not a version: write auto, 1.0 or 2.0", n.Value)
 			}
 		},
 	})
@@ -38,7 +38,7 @@ func (p *parser) remote(n *yaml.Node, to *Remote) {
 func (p *parser) url(n *yaml.Node, like string) string {
 	u, err := url.Parse(n.Value)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		p.bad(n, "%q is no URL: write it like %s", n.Value, like)
+		p.bad(n, "%q is not a URL: write it like %s", n.Value, like)
 	} else if u.User != nil {
 		p.bad(n, "the URL holds a password: put a token into a file (token_file)")
 	}
@@ -64,7 +64,7 @@ func (p *parser) otlp(n *yaml.Node, to *OTLP) {
 // labels reads labels that are sent along.
 func (p *parser) labels(n *yaml.Node) map[string]string {
 	if n.Kind != yaml.MappingNode {
-		p.bad(n, "this should be a mapping of names to values")
+		p.bad(n, "this must be a mapping of names to values")
 		return nil
 	}
 	all := map[string]string{}

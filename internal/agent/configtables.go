@@ -21,7 +21,7 @@ func (p *parser) tables(n *yaml.Node, to *Tables) {
 		"rows": func(n *yaml.Node) {
 			rows, err := strconv.Atoi(n.Value)
 			if err != nil || rows < 1 || rows > mostRows {
-				p.bad(n, "%q is no number from 1 to %d", n.Value, mostRows)
+				p.bad(n, "%q is not a number from 1 to %d", n.Value, mostRows)
 			}
 			to.Rows = rows
 		},

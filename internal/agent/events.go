@@ -61,7 +61,7 @@ func newEvents(c *Config, instance string, log *slog.Logger, now func() time.Tim
 		to: &notify.Logs{URL: c.OTLP.endpoint("logs"), TokenFile: c.OTLP.TokenFile, Resource: of,
 			Client: client}}
 	if err := readKept(e.path, &e.all); err != nil {
-		log.Error("events that were not sent cannot be read; they are left out", "why", err)
+		log.Error("unsent events cannot be read; they are dropped", "why", err)
 		e.all = nil
 	}
 	return e
@@ -100,7 +100,7 @@ func (e *events) tell(action notify.Action, m *incidents.Meta) {
 	e.all = append(e.all, notify.Record{At: e.now(), Name: "iocause.incident." + string(action), Warning: action != notify.Close, Body: body, Attributes: at})
 	if over := len(e.all) - mostEvents; over > 0 {
 		e.all = slices.Delete(e.all, 0, over)
-		e.log.Error("the oldest events that wait to be sent are left out: there are too many", "left_out", over)
+		e.log.Error("too many events wait to be sent: the oldest are dropped", "left_out", over)
 	}
 	e.save()
 	signal(e.wake)
@@ -108,7 +108,7 @@ func (e *events) tell(action notify.Action, m *incidents.Meta) {
 
 // save has the file written.
 func (e *events) save() {
-	e.keep(job{of: e, fails: "events that were not sent cannot be kept", do: func() error {
+	e.keep(job{of: e, fails: "unsent events cannot be saved", do: func() error {
 		e.mu.Lock()
 		b, err := json.Marshal(e.all)
 		e.mu.Unlock()
@@ -164,7 +164,7 @@ func (e *events) send(ctx context.Context) error {
 		cancel()
 		switch {
 		case errors.Is(err, notify.ErrNotTaken):
-			e.log.Error("events are not taken and are left out", "why", err)
+			e.log.Error("the receiver refuses events; they are dropped", "why", err)
 		case err != nil:
 			return err
 		}

@@ -135,9 +135,9 @@ func TestEventsArriveOnce(t *testing.T) {
 // nothing.
 func TestNoReceiverOfEvents(t *testing.T) {
 	for want, answer := range map[string]http.HandlerFunc{
-		"no answer of an OTLP receiver": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>welcome") },
-		"it answered 404":               http.NotFound,
-		notify.ErrNotTaken.Error():      func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad", http.StatusBadRequest) },
+		"not an answer of an OTLP receiver": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>welcome") },
+		"it answered 404":                   http.NotFound,
+		notify.ErrNotTaken.Error():          func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad", http.StatusBadRequest) },
 	} {
 		server := httptest.NewServer(answer)
 		l := notify.Logs{URL: server.URL + "/v1/logs", Client: server.Client()}

@@ -91,7 +91,7 @@ func (f *facts) ofHost(print *host.Fingerprint) []series.Label {
 	short.Devices, short.FileSystems, short.MemoryBytes, short.SwapBytes = nil, nil, 0, nil
 	settings, err := host.Settings(&short)
 	if err != nil {
-		f.log.Warn("the facts of the host cannot be told", "why", err)
+		f.log.Warn("the host's facts cannot be published", "why", err)
 	}
 	settings["memory_gib"] = gib(print.MemoryBytes)
 	if print.SwapBytes != nil {

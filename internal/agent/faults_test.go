@@ -114,7 +114,7 @@ func TestDiskFullWhileRecording(t *testing.T) {
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Fatal(err)
 		}
-		return strings.Contains(a.log.String(), "the recording cannot be written")
+		return strings.Contains(a.log.String(), "the history cannot be written")
 	})
 	full := time.Now()
 	a.says(t, "iocause_agent_writable 0")
@@ -279,7 +279,7 @@ func TestAgentEndsThoughTheDiskHangs(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Error("it waits for the disk")
 	}
-	if log := a.log.String(); strings.Count(log, "what it has not taken is lost") != 1 || !strings.Contains(log, "the agent has stopped") {
+	if log := a.log.String(); strings.Count(log, "values not yet written are lost") != 1 || !strings.Contains(log, "the agent has stopped") {
 		t.Error(log)
 	}
 	thaw()

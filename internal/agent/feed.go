@@ -75,7 +75,7 @@ const (
 var (
 	errFirst    = errors.New("the first reading is done")
 	errInterval = errors.New("the interval was changed")
-	errAlign    = errors.New("the readings are off whole intervals")
+	errAlign    = errors.New("the readings are not at whole intervals")
 	errStepped  = errors.New("the clock was set, or the machine slept")
 	errStuck    = errors.New("the source hangs")
 )

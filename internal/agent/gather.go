@@ -116,11 +116,11 @@ func (g *gather) take(now time.Time) detect.Sample {
 		share := g.free.sum / g.free.n
 		s.Values["memory.available"] = share
 		if share < oomNear {
-			s.Limits = append(s.Limits, sample.Limit{Kind: sample.LimitOOM, What: fmt.Sprintf("%.1f %% of the memory can still be had", 100*share)})
+			s.Limits = append(s.Limits, sample.Limit{Kind: sample.LimitOOM, What: fmt.Sprintf("%.1f %% of the memory is still available", 100*share)})
 		}
 	}
 	if g.kills > 0 {
-		s.Limits = append(s.Limits, sample.Limit{Kind: sample.LimitOOM, What: fmt.Sprintf("%g processes were ended for want of memory", g.kills)})
+		s.Limits = append(s.Limits, sample.Limit{Kind: sample.LimitOOM, What: fmt.Sprintf("the OOM killer ended %g processes", g.kills)})
 	}
 	latency := math.NaN()
 	for name, d := range g.disks {

@@ -79,7 +79,7 @@ func (k *keeper) makeRoom() {
 			i++
 			continue
 		}
-		k.log.Error(k.jobs[i].fails + "; it is given up, for too much waits for the disk")
+		k.log.Error(k.jobs[i].fails + "; it is dropped, because too much waits for the disk")
 		held -= k.jobs[i].bytes
 		k.jobs = slices.Delete(k.jobs, i, i+1)
 	}
@@ -119,7 +119,7 @@ func (k *keeper) work(last bool) (failed bool) {
 		case last:
 			k.log.Error(j.fails+"; it is lost", "why", err)
 		case time.Since(j.said) > keepSaid:
-			k.log.Error(j.fails+"; it is tried again", "why", err)
+			k.log.Error(j.fails+"; it will be retried", "why", err)
 			j.said = time.Now()
 		}
 		left = append(left, j)

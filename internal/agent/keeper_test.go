@@ -29,13 +29,13 @@ func TestKeeper(t *testing.T) {
 	k.put(job{of: "c", do: do("c1")})
 	k.put(job{of: "a", do: do("a2")})
 	for range 2 { // what fails is said once
-		if !k.work(false) || len(did) != 0 || strings.Count(log.String(), "it is tried again") != 3 {
+		if !k.work(false) || len(did) != 0 || strings.Count(log.String(), "it will be retried") != 3 {
 			t.Fatalf("did %v, said %s", did, log.String())
 		}
 	}
 	k.put(job{of: "b", do: do("b2")})
 	full = false
-	if k.work(false) || !slices.Equal(did, []string{"c1", "a2", "b2"}) || strings.Count(log.String(), "it is tried again") != 3 {
+	if k.work(false) || !slices.Equal(did, []string{"c1", "a2", "b2"}) || strings.Count(log.String(), "it will be retried") != 3 {
 		t.Errorf("did %v", did)
 	}
 	if k.work(false) || len(did) != 3 {
@@ -75,11 +75,11 @@ func TestKeeperGivesUp(t *testing.T) {
 	put("second", mostWaiting/2)
 	put("third", mostWaiting/2)
 	put("first", mostWaiting/2) // given up before, and newer now
-	if got := log.String(); strings.Count(got, "it is given up") != 2 || !strings.Contains(got, "first cannot be kept") || !strings.Contains(got, "second cannot be kept") {
+	if got := log.String(); strings.Count(got, "it is dropped") != 2 || !strings.Contains(got, "first cannot be kept") || !strings.Contains(got, "second cannot be kept") {
 		t.Errorf("said %s", got)
 	}
 	put("large", mostWaiting+1)
-	if k.work(false) || !slices.Equal(did, []string{"small", "large"}) || strings.Count(log.String(), "it is given up") != 4 {
+	if k.work(false) || !slices.Equal(did, []string{"small", "large"}) || strings.Count(log.String(), "it is dropped") != 4 {
 		t.Errorf("did %v, said %s", did, log.String())
 	}
 }

@@ -25,28 +25,28 @@ type use struct {
 func readUse(h *host.Host) (use, error) {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		return use{}, fmt.Errorf("reading the own processor time: %w", err)
+		return use{}, fmt.Errorf("reading its own processor time: %w", err)
 	}
 	u := use{cpu: time.Duration(r.Utime.Nano() + r.Stime.Nano())}
 	b, err := os.ReadFile(h.Proc("self", "statm"))
 	if err != nil {
-		return u, fmt.Errorf("reading the own memory: %w", err)
+		return u, fmt.Errorf("reading its own memory: %w", err)
 	}
 	f := strings.Fields(string(b))
 	if len(f) < 2 {
-		return u, fmt.Errorf("reading the own memory: /proc/self/statm has %d fields", len(f))
+		return u, fmt.Errorf("reading its own memory: /proc/self/statm has %d fields", len(f))
 	}
 	pages, err := strconv.ParseInt(f[1], 10, 64)
 	if err != nil {
-		return u, fmt.Errorf("reading the own memory: %w", err)
+		return u, fmt.Errorf("reading its own memory: %w", err)
 	}
 	u.resident = pages * int64(os.Getpagesize())
 	if b, err = os.ReadFile(h.Proc("self", "io")); err != nil {
-		return u, fmt.Errorf("reading the own writes: %w", err)
+		return u, fmt.Errorf("reading its own writes: %w", err)
 	}
 	own, err := procfile.ParseIO(b)
 	if err != nil {
-		return u, fmt.Errorf("reading the own writes: %w", host.In("/proc/self/io", err))
+		return u, fmt.Errorf("reading its own writes: %w", host.In("/proc/self/io", err))
 	}
 	u.written = int64(own.WriteBytes)
 	return u, nil
@@ -129,12 +129,12 @@ func (g *governor) shed(costs map[*feed]int64, why string) {
 		}
 	}
 	if worst == nil {
-		g.log.Error("the agent takes more than its limits, and nothing is left to spare", "why", why)
+		g.log.Error("the agent exceeds its limits, and no source can be read less often", "why", why)
 		return
 	}
 	worst.factor.Store(2 * worst.factor.Load())
 	worst.kernel.Store(0) // that was at the former interval
-	g.log.Warn("the costliest source is read less often", "source", worst.entry.Name,
+	g.log.Warn("the most expensive source is read less often", "source", worst.entry.Name,
 		"interval", worst.interval(), "why", why, "its_time_in_10_s", time.Duration(costs[worst]))
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // What the probes see while nothing is abnormal is kept, a window for each hour of
-// the week: an incident is judged against it.
+// the week: an incident is diagnosed against it.
 const (
 	normalEvery  = time.Hour        // from one look to the next
 	normalFirst  = time.Minute      // after the start
@@ -85,7 +85,7 @@ func (w *watcher) keepNormal() {
 	n := w.normal
 	w.normal, w.keptNormal = nil, n
 	path := w.normalPath(n.at)
-	w.keeper.put(job{of: path, bytes: len(n.data), fails: "the window of normal behaviour cannot be kept", do: func() error {
+	w.keeper.put(job{of: path, bytes: len(n.data), fails: "the baseline window cannot be saved", do: func() error {
 		if err := os.MkdirAll(w.normalDir(), 0o700); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (w *watcher) normalBefore(start time.Time, last *normal) []byte {
 		}
 		b, err := os.ReadFile(path)
 		if err != nil {
-			w.log.Error("the window of normal behaviour cannot be read", "why", err)
+			w.log.Error("the baseline window cannot be read", "why", err)
 			return nil
 		}
 		return b

@@ -15,9 +15,9 @@ const oomScore = -500
 // the unit does.
 func protectFromOOM(h *host.Host, log *slog.Logger) {
 	if err := h.SpareSelf(oomScore); err != nil {
-		log.Warn("the agent may be ended early when memory runs out", "why", err)
+		log.Warn("the OOM killer may end the agent early", "why", err)
 	}
 	if err := h.LockProgram(); err != nil {
-		log.Warn("the agent's program may be dropped from memory when that is short", "why", err)
+		log.Warn("the agent's code may be dropped from memory under memory pressure", "why", err)
 	}
 }

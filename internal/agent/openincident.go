@@ -79,7 +79,7 @@ func (w *watcher) save(x *openIncident) {
 	for _, s := range now.Sections {
 		size += len(s.Data)
 	}
-	w.keeper.put(job{of: x, bytes: size, fails: "the incident cannot be kept", do: func() error {
+	w.keeper.put(job{of: x, bytes: size, fails: "the incident cannot be saved", do: func() error {
 		w.addTables(x, &now)
 		now.Meta.Number = int(x.number.Load())
 		err := incidents.Save(w.dir(), &now)
@@ -101,7 +101,7 @@ func (w *watcher) addTables(x *openIncident, now *incidents.Incident) {
 	// The table of an interval belongs to its middle.
 	one, ok, err := TablesAround(w.config.Dir, w.program, what.Start, what.End.Add(w.config.Tables.Interval))
 	if err != nil {
-		w.log.Error("the tables around the incident cannot be kept with it", "why", err)
+		w.log.Error("the tables around the incident cannot be saved with it", "why", err)
 	}
 	if ok {
 		x.top, x.topUntil = &one, what.End
@@ -159,7 +159,7 @@ func (w *watcher) announce(ctx context.Context) {
 
 func (w *watcher) tellOpen(ctx context.Context) {
 	w.open.told = true
-	w.log.Warn("an incident has begun", "number", w.open.number.Load(), "since", w.open.Meta.What.Start, "what", summary(&w.open.Meta.What))
+	w.log.Warn("an incident began", "number", w.open.number.Load(), "since", w.open.Meta.What.Start, "what", summary(&w.open.Meta.What))
 	w.tell(ctx, notify.Open, w.open)
 }
 
@@ -184,7 +184,7 @@ func (w *watcher) tell(ctx context.Context, action notify.Action, x *openInciden
 	}
 	document, err := json.Marshal(&m)
 	if err != nil {
-		w.log.Error("an incident cannot be told", "why", err)
+		w.log.Error("an incident cannot be sent", "why", err)
 		return
 	}
 	what := summary(&m.What)
@@ -200,7 +200,7 @@ func (w *watcher) tell(ctx context.Context, action notify.Action, x *openInciden
 			<-before
 		}
 		if err := notify.All(context.WithoutCancel(ctx), hookPatience, w.hooks, e); err != nil {
-			w.log.Error("an incident could not be told", "number", e.Number, "why", err)
+			w.log.Error("an incident could not be sent", "number", e.Number, "why", err)
 		}
 	}()
 }

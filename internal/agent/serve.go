@@ -53,7 +53,7 @@ func (a *Agent) serve(ctx context.Context) (*server, error) {
 	}}
 	go func() {
 		if err := s.http.Serve(at); !errors.Is(err, http.ErrServerClosed) {
-			a.log.Error("the agent answers no queries any more", "why", err)
+			a.log.Error("the agent no longer answers queries", "why", err)
 		}
 	}()
 	return s, nil

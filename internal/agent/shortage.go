@@ -34,7 +34,7 @@ func (s *shortage) dropped(part string, from, to time.Time) {
 		return
 	}
 	s.told[part] = now
-	s.log.Warn("the oldest part of the recording is removed before it is as old as it may be: it takes all the room that it may",
+	s.log.Warn("the history is at its size limit: its oldest part is removed early",
 		"part", part, "from", from.UTC().Format(time.RFC3339), "to", to.UTC().Format(time.RFC3339), "removed_since_the_start", s.spans[part].String())
 }
 

@@ -75,7 +75,7 @@ func TestAgentMakesRoom(t *testing.T) {
 	if err := a.stop(); err != nil {
 		t.Error(err)
 	}
-	if got := a.log.String(); strings.Count(got, "is removed before it is as old") != 1 || !strings.Contains(got, "from="+oldest.UTC().Format(time.RFC3339)) {
+	if got := a.log.String(); strings.Count(got, "is removed early") != 1 || !strings.Contains(got, "from="+oldest.UTC().Format(time.RFC3339)) {
 		t.Errorf("%v is the oldest; said is %s", oldest, got)
 	}
 }

@@ -188,7 +188,7 @@ func since(t *time.Time, now time.Time, holds bool) {
 
 // say is a standstill in words.
 func (s *stalls) say(f *detect.Fell, at time.Time, on []blockedThread, threads int) string {
-	what := fmt.Sprintf("%q gets %s done for %.0f s, before %s; %d of its %d threads wait for %s",
+	what := fmt.Sprintf("%q has done %s for %.0f s, before %s; %d of its %d threads wait for %s",
 		f.Comm, amount(f.Is), at.Sub(f.Since).Seconds(), amount(f.Was), len(on), threads, waitName(on[0].waits))
 	if on[0].waits != waitsFile {
 		return what

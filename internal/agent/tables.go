@@ -53,7 +53,7 @@ func (t *tables) take(w *sample.Window) {
 	if len(t.waiting) > mostTables {
 		t.waiting = t.waiting[1:]
 		if t.lost.Add(1) == 1 {
-			t.log.Error("memory for tables that cannot be written is full: the oldest are lost")
+			t.log.Error("the buffer for unwritten tables is full: the oldest are lost")
 		}
 	}
 	t.mu.Unlock()
@@ -86,7 +86,7 @@ func (t *tables) run(ctx context.Context) {
 		last := !await(ctx, wait, t.wake)
 		if err := t.write(); err != nil {
 			wait = min(max(2*wait, time.Second), slowestTry)
-			t.log.Error("the tables of processes and cgroups cannot be written; they stay in memory", "why", err, "next_try_in", wait)
+			t.log.Error("the tables of processes and cgroups cannot be written; they are kept in memory", "why", err, "next_try_in", wait)
 		} else {
 			wait = 0
 		}

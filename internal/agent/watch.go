@@ -110,14 +110,14 @@ func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program 
 	history := detect.NewHistory(time.Local)
 	lost, err := summaries.Read(filepath.Join(c.Dir, "baselines"), history.Put)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Error("what is normal cannot be read; it is learned anew", "why", err)
+		log.Error("the baselines cannot be read; they are learned again", "why", err)
 	}
 	for _, what := range lost {
-		log.Error("a part of what is normal cannot be read", "what", what)
+		log.Error("a part of the baselines cannot be read", "what", what)
 	}
 	w.watch = detect.NewWatch(detect.Signals(), detect.DefaultRule(), time.Local, history)
 	if err := os.MkdirAll(w.dir(), 0o700); err != nil {
-		log.Warn("there is no place for incidents yet", "why", err)
+		log.Warn("there is no directory for incidents yet", "why", err)
 	}
 	w.alerts = newAlerts(c, instanceOf(h), log, h.Now, w.keeper.put)
 	w.events = newEvents(c, instanceOf(h), log, h.Now, w.keeper.put)
@@ -144,7 +144,7 @@ func (w *watcher) resume() {
 	}
 	x, err := incidents.Load(w.dir(), list[at].Number)
 	if err != nil {
-		w.log.Error("the incident that was open cannot be read", "number", list[at].Number, "why", err)
+		w.log.Error("the open incident cannot be read", "number", list[at].Number, "why", err)
 		return
 	}
 	w.open = &openIncident{Incident: *x, told: true}
@@ -191,7 +191,7 @@ func (w *watcher) run(ctx context.Context) {
 		}
 		if now.Sub(pruned).Abs() > pruneEvery {
 			pruned = now
-			w.keeper.put(job{of: "prune", fails: "old hours of what is normal, or old incidents, cannot be removed", do: w.prune})
+			w.keeper.put(job{of: "prune", fails: "old baselines or incidents cannot be removed", do: w.prune})
 		}
 	}
 }
@@ -247,7 +247,7 @@ func (w *watcher) begin(ctx context.Context, i sample.Incident) {
 	}}}
 	judged := w.judges() && w.judging == nil
 	if !judged {
-		w.open.Meta.Notes = append(w.open.Meta.Notes, "the finding: diagnosing is off, or another incident was being judged")
+		w.open.Meta.Notes = append(w.open.Meta.Notes, "the finding: diagnosis is off, or another incident was being diagnosed")
 	}
 	w.save(w.open)
 	if !judged {
@@ -269,7 +269,7 @@ func (w *watcher) judgeResumed(ctx context.Context) {
 		return
 	}
 	if w.host.Now().Sub(x.Meta.What.End).Abs() > stillOn {
-		x.Meta.Notes = append(x.Meta.Notes, "the finding: the agent ended before")
+		x.Meta.Notes = append(x.Meta.Notes, "the finding: the agent stopped first")
 		return
 	}
 	w.judging = x
@@ -292,7 +292,7 @@ func (w *watcher) startJudging(ctx context.Context) {
 		ask.Normal, late = w.soonNormal(start, last)
 		f := w.judge(ctx, ask)
 		if late != nil {
-			f.Notes = append(f.Notes, fmt.Sprintf("comparing with better times: %v", late))
+			f.Notes = append(f.Notes, fmt.Sprintf("comparing with the baseline: %v", late))
 		}
 		w.found <- f
 	}()
@@ -319,7 +319,7 @@ func (w *watcher) take(ctx context.Context, f Finding) {
 		w.verdicts.set(f.Report, ofIncident)
 	}
 	w.save(x)
-	w.log.Warn("an incident is judged", "number", x.number.Load(), "cause", f.Cause)
+	w.log.Warn("an incident is diagnosed", "number", x.number.Load(), "cause", f.Cause)
 	w.tell(ctx, notify.Judged, x)
 }
 
@@ -329,7 +329,7 @@ func (w *watcher) keepHours(hours []sample.Hour) {
 		return
 	}
 	w.hours.add(hours)
-	w.keeper.put(job{of: "hours", fails: "what is normal cannot be written",
+	w.keeper.put(job{of: "hours", fails: "the baselines cannot be written",
 		do: func() error { return w.hours.write(filepath.Join(w.config.Dir, "baselines")) }})
 }
 
@@ -337,7 +337,7 @@ func (w *watcher) saveLimits(now time.Time) {
 	if w.cgroupLimits == nil {
 		return
 	}
-	w.keeper.put(job{of: w.cgroupLimits, fails: "which limits are reached every day cannot be kept",
+	w.keeper.put(job{of: w.cgroupLimits, fails: "the limits that are reached every day cannot be saved",
 		do: func() error { return w.cgroupLimits.keep(w.config.Dir, now) }})
 }
 
@@ -400,7 +400,7 @@ func (w *watcher) end(ctx context.Context, kept *sync.WaitGroup) {
 		select {
 		case <-w.telling:
 		case <-time.After(tellPatience):
-			w.log.Error("the agent ends before all was told of an incident")
+			w.log.Error("the agent stops before an incident was sent to all receivers")
 		}
 	}
 	<-over

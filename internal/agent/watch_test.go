@@ -70,7 +70,7 @@ func TestGather(t *testing.T) {
 	if len(s.Values) != 8 {
 		t.Errorf("%v has more than what was measured", s.Values)
 	}
-	if len(s.Limits) != 1 || s.Limits[0].Kind != sample.LimitOOM || s.Limits[0].What != "1.0 % of the memory can still be had" {
+	if len(s.Limits) != 1 || s.Limits[0].Kind != sample.LimitOOM || s.Limits[0].What != "1.0 % of the memory is still available" {
 		t.Errorf("limits %v", s.Limits)
 	}
 	if s := g.take(time.Unix(1_700_000_020, 0)); len(s.Values) != 0 || len(s.Limits) != 0 {
@@ -196,7 +196,7 @@ func TestJudgedByTheNextAgent(t *testing.T) {
 		case f := <-seen:
 			return f
 		case <-ctx.Done():
-			return Finding{Notes: []string{"the finding: it was stopped before anything was seen"}}
+			return Finding{Notes: []string{"the finding: it was interrupted first anything was seen"}}
 		}
 	}
 	h := host.Live()
@@ -228,7 +228,7 @@ func TestJudgedByTheNextAgent(t *testing.T) {
 	if w.judging == nil {
 		t.Fatal("it is not judged")
 	}
-	seen <- Finding{Cause: "cache-busting", Report: json.RawMessage(`{"primary":"cache-busting"}`), Notes: []string{"threads: it was stopped before"}}
+	seen <- Finding{Cause: "cache-busting", Report: json.RawMessage(`{"primary":"cache-busting"}`), Notes: []string{"threads: it was interrupted first"}}
 	if x := end(w, func() {}); x.Meta.Cause != "cache-busting" || len(x.Meta.Notes) != 1 {
 		t.Errorf("what was seen before the end is not kept: %+v", x)
 	}
@@ -428,7 +428,7 @@ func TestHookWithoutItsSecret(t *testing.T) {
 	i := Incidents{Command: []string{"true"}, Journal: true}
 	i.Webhook.URL, i.Webhook.SecretFile = "https://example.com/hook", filepath.Join(t.TempDir(), "none")
 	all := i.hooks(slog.New(slog.NewTextHandler(&log, nil)))
-	if len(all) != 2 || !strings.Contains(log.String(), "incidents are not told there") {
+	if len(all) != 2 || !strings.Contains(log.String(), "it gets no incidents") {
 		t.Fatalf("%+v, %s", all, log.String())
 	}
 	if _, ok := all[1].(notify.Journal); !ok {

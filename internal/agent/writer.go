@@ -63,10 +63,10 @@ func (w *writer) open() error {
 	w.opts.Retried = false
 	w.disk.Store(r.Bytes())
 	if last := r.Newest(0); !last.IsZero() {
-		w.log.Info("the recording goes on", "dir", w.opts.Dir, "last_value", last.UTC().Format(time.RFC3339),
+		w.log.Info("the history continues", "dir", w.opts.Dir, "last_value", last.UTC().Format(time.RFC3339),
 			"missing_for", w.opts.Now().Sub(last).Round(time.Second).String())
 	} else {
-		w.log.Info("the recording is new", "dir", w.opts.Dir)
+		w.log.Info("the history is new", "dir", w.opts.Dir)
 	}
 	w.set(r)
 	return nil
@@ -104,7 +104,7 @@ func (w *writer) tell(now time.Time) {
 	switch hangs := w.hangs(now); {
 	case hangs && !w.hung:
 		w.hung = true
-		w.log.Error("the disk does not answer; what is measured stays in memory", "for", now.Sub(time.Unix(0, w.since.Load())).Round(time.Second).String())
+		w.log.Error("the disk does not answer; values are kept in memory", "for", now.Sub(time.Unix(0, w.since.Load())).Round(time.Second).String())
 	case !hangs && w.hung:
 		w.hung = false
 		w.log.Info("the disk answers again")
@@ -115,7 +115,7 @@ func (w *writer) tell(now time.Time) {
 	if first := w.ring.losses(); !first.IsZero() {
 		w.lossSaid = now
 		_, lost := w.ring.waiting()
-		w.log.Error("memory for values that cannot be written is full: the oldest are lost",
+		w.log.Error("the buffer for unwritten values is full: the oldest are lost",
 			"from", first.UTC().Format(time.RFC3339), "lost_so_far", lost)
 	}
 }
@@ -145,13 +145,13 @@ func (w *writer) write(held []series.Frame, waited time.Duration) ([]series.Fram
 	}
 	if w.rec == nil {
 		if err := w.open(); err != nil {
-			return fail("the recording cannot be opened; what is measured stays in memory", err)
+			return fail("the history cannot be opened; values are kept in memory", err)
 		}
 		w.reopened.Add(1)
 	}
 	if err := w.rec.Check(); err != nil {
 		w.abandon()
-		return fail("the recording is lost and begun anew", err)
+		return fail("the history is lost; a new one begins", err)
 	}
 	if w.ended.Swap(false) {
 		w.rec.Forget()
@@ -166,7 +166,7 @@ func (w *writer) write(held []series.Frame, waited time.Duration) ([]series.Fram
 		if err != nil {
 			w.abandon()
 			w.opts.Retried = true // held is written again
-			return fail("the recording cannot be written; what is measured stays in memory", err)
+			return fail("the history cannot be written; values are kept in memory", err)
 		}
 		w.since.Store(time.Now().UnixNano())
 		w.kept.Add(int64(a.Kept))
@@ -181,7 +181,7 @@ func (w *writer) abandon() {
 	r := w.rec
 	w.set(nil)
 	if err := r.Close(); err != nil {
-		w.log.Debug("closing a recording that failed", "why", err)
+		w.log.Debug("closing a history that failed", "why", err)
 	}
 }
 
@@ -197,7 +197,7 @@ func (w *writer) finish(held []series.Frame) {
 		return
 	}
 	if err := w.rec.Close(); err != nil {
-		w.log.Error("the recording did not close well", "why", err)
+		w.log.Error("the history was not closed cleanly", "why", err)
 	}
 	w.set(nil)
 }
@@ -209,8 +209,8 @@ func (w *writer) upkeep(ctx context.Context) {
 		if r == nil {
 			continue
 		}
-		w.attempt(ctx, "rolling up failed; it is tried again", r.Roll)
-		w.attempt(ctx, "making blocks failed; it is tried again", r.Maintain)
+		w.attempt(ctx, "rolling up failed; it will be retried", r.Roll)
+		w.attempt(ctx, "making blocks failed; it will be retried", r.Maintain)
 		w.disk.Store(r.Bytes())
 	}
 }

@@ -177,7 +177,7 @@ func TestMemoryIsFullWhileTheDiskHangs(t *testing.T) {
 	}
 	w.tell(time.Now())
 	for _, want := range []string{
-		"the disk does not answer; what is measured stays in memory", "the oldest are lost",
+		"the disk does not answer; values are kept in memory", "the oldest are lost",
 		"from=" + m.began.Add(2*time.Second).UTC().Format(time.RFC3339), fmt.Sprintf("lost_so_far=%d", 30*each-room),
 	} {
 		if !strings.Contains(log.String(), want) {

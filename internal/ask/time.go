@@ -59,7 +59,7 @@ func ParseTime(s string) (time.Duration, error) {
 	if err != nil {
 		d, err := time.ParseDuration(s)
 		if err != nil {
-			return 0, fmt.Errorf("%q is no time; give seconds, or a time such as 500ms or 2m", s)
+			return 0, fmt.Errorf("%q is not a time; give seconds, or a time such as 500ms or 2m", s)
 		}
 		return d, nil
 	}

@@ -21,11 +21,11 @@ import (
 
 // Sentinel errors that Open wraps; each names what to do next.
 var (
-	ErrNotPermitted = errors.New("not permitted to load kernel programs: run as root, or with CAP_BPF and CAP_PERFMON")
+	ErrNotPermitted = errors.New("not permitted to load BPF programs: run as root, or with CAP_BPF and CAP_PERFMON")
 	ErrNoBTF        = errors.New("the kernel has no type information in /sys/kernel/btf/vmlinux: use a kernel built with CONFIG_DEBUG_INFO_BTF=y")
 	ErrNotSupported = errors.New("not supported by this kernel")
 	ErrFiles        = errors.New("too many open files: iocause needs 200 of them; raise the limit (ulimit -n, LimitNOFILE= of a service)")
-	ErrRefused      = errors.New("refused by the verifier of this kernel, which is a fault of iocause: report it with the version of the kernel")
+	ErrRefused      = errors.New("refused by this kernel's verifier, which is a bug of iocause: please report it with the kernel version")
 )
 
 // Program is one kernel program of a probe. It is an iterator where it is for no

@@ -73,7 +73,7 @@ func (p *Probe) emitCost(phase sample.Phase, now time.Time, into sample.Sink) er
 		err := p.measureOn(now)
 		if errors.Is(err, os.ErrPermission) { // it takes CAP_SYS_ADMIN, counting does not
 			into.PutGap(sample.Gap{
-				Why:     "what the kernel programs cost was not measured: run as root, or with CAP_SYS_ADMIN",
+				Why:     "the cost of the BPF programs was not measured: run as root, or with CAP_SYS_ADMIN",
 				Metrics: []sample.Metric{sample.CostBPFTime, sample.CostBPFRuns},
 			})
 			c.refused = true

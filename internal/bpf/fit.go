@@ -139,14 +139,14 @@ func (f *fit) told(spec *ebpf.CollectionSpec) (all []sample.Way) {
 		all = append(all, sample.Way{
 			What: "what is known of each thread", By: "hash", Hooks: []string{"a hash"},
 			Grade:    fmt.Sprintf("exact for up to %d threads at a time; those beyond are counted as lost", taskRows),
-			Rejected: []string{"task storage: to make a row within the scheduler could bring this kernel to a halt (before 6.4)"},
+			Rejected: []string{"task storage: creating a row in the scheduler could deadlock this kernel (before 6.4)"},
 		})
 	}
 	if f.lacks&lacksFetch != 0 && slices.ContainsFunc(slices.Collect(maps.Values(spec.Programs)), fetches) {
 		all = append(all, sample.Way{
-			What: "what was there before a change", By: "read", Hooks: []string{"a read before the change"},
-			Grade:    "exact but where two processors change the same number within nanoseconds",
-			Rejected: []string{"atomic operations that return it: this kernel has none (before 5.12; arm64: 5.18)"},
+			What: "the value before a change", By: "read", Hooks: []string{"a read before the change"},
+			Grade:    "exact unless two processors change the same number within nanoseconds",
+			Rejected: []string{"atomic operations that return it: not in this kernel (before 5.12; arm64: 5.18)"},
 		})
 	}
 	return all

@@ -17,7 +17,7 @@ func lacks(err error, fitted bool) error {
 		return err
 	}
 	if !fitted && hasNoAtomics() {
-		return fmt.Errorf("%w: its programs have no atomic operations that return what was there (Linux 5.12; arm64: 5.18)", ErrNotSupported)
+		return fmt.Errorf("%w: its BPF has no atomic operations that return the old value (Linux 5.12; arm64: 5.18)", ErrNotSupported)
 	}
 	if errors.Is(features.HaveProgramHelper(ebpf.RawTracepoint, asm.FnProbeReadKernel), ebpf.ErrNotSupported) {
 		return fmt.Errorf("%w: programs may not read its memory (lockdown=confidentiality; with lockdown=integrity they may)", ErrNotSupported)

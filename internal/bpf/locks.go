@@ -4,7 +4,7 @@ package bpf
 // with contention.bpf.h (5.19), else at the functions that are called where a lock
 // is not to be had at once.
 func KernelLocks() Capability {
-	w := Way{By: ByFunction, Grade: "exact, with the time that is spun before the sleep"}
+	w := Way{By: ByFunction, Grade: "exact, including the time spent spinning"}
 	for _, f := range []string{
 		"rwsem_down_read_slowpath", "rwsem_down_write_slowpath",
 		"__mutex_lock_slowpath", "__mutex_lock_killable_slowpath", "__mutex_lock_interruptible_slowpath",

@@ -46,7 +46,7 @@ func capabilities() (uint64, error) {
 	var data [2]unix.CapUserData
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	if err := unix.Capget(&header, &data[0]); err != nil {
-		return 0, fmt.Errorf("reading the own capabilities: %w", err)
+		return 0, fmt.Errorf("reading its own capabilities: %w", err)
 	}
 	return uint64(data[1].Effective)<<32 | uint64(data[0].Effective), nil
 }
@@ -65,9 +65,9 @@ func tryMap() error {
 func explainMap(err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("%w (bpf(2) is refused in spite of the capabilities, as in a container: run it on the host)", ErrNotPermitted)
+		return fmt.Errorf("%w (bpf(2) is refused despite the capabilities, as in a container: run it on the host)", ErrNotPermitted)
 	case errors.Is(err, unix.ENOSYS):
-		return fmt.Errorf("%w: there is no bpf(2): the kernel was built without CONFIG_BPF_SYSCALL, or a filter of system calls (seccomp, as of a container) hides it: run it on the host (%w)", ErrNotSupported, err)
+		return fmt.Errorf("%w: there is no bpf(2): the kernel was built without CONFIG_BPF_SYSCALL, or a seccomp filter (of a container) blocks it: run it on the host (%w)", ErrNotSupported, err)
 	}
 	return explain("making a map", err)
 }
@@ -82,7 +82,7 @@ func hasTypes(path string) error {
 	defer f.Close()
 	var head [2]byte
 	if _, err := io.ReadFull(f, head[:]); err != nil {
-		return fmt.Errorf("%w (%s is empty, as where something is mounted over it: %w)", ErrNoBTF, path, err)
+		return fmt.Errorf("%w (%s is empty; something may be mounted over it: %w)", ErrNoBTF, path, err)
 	}
 	return nil
 }

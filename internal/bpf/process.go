@@ -40,7 +40,7 @@ func (p *Probe) Processes(lookup *host.Lookup, into sample.Sink) error {
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("reading the processes that were met: %w", err)
+		return fmt.Errorf("reading the processes that were seen: %w", err)
 	}
 	for _, tgid := range gone {
 		if _, _, err := Take[uint32, process](p.Map("processes"), tgid); err != nil {

@@ -85,7 +85,7 @@ func (c *choice) has(program string) bool {
 func (c *choice) reject(why error) {
 	w := &c.left[0]
 	if w.By == ByFunction && errors.Is(why, ErrNotPermitted) {
-		why = fmt.Errorf("%w: it refuses programs at its functions", ErrNotSupported)
+		why = fmt.Errorf("%w: it refuses to attach programs to its functions", ErrNotSupported)
 	}
 	c.failed = append(c.failed, fmt.Sprintf("%s: %v", hooksOf(w)[0], why))
 	c.last = why
@@ -255,7 +255,7 @@ func (t *Types) shows(w *Way) error {
 		case p.Exit != "" && !t.hasStruct("bpf_tramp_image"):
 			// Before e21aa341785c (5.12) taking the program away could crash a
 			// kernel in which the function slept.
-			return fmt.Errorf("%s: not safe in this kernel, which frees the way back from a function that still runs", p.Hook())
+			return fmt.Errorf("%s: not safe in this kernel, which frees the trampoline of a function that still runs", p.Hook())
 		default:
 			n, err = t.FunctionArguments(p.Entry + p.Exit)
 		}

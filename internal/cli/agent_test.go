@@ -201,14 +201,14 @@ func TestQueryRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{}, exitUsage, "the expression is missing"},
-		{[]string{"rate(x[5m]"}, exitUsage, "at character 11: unclosed left parenthesis; it is here:\n  rate(x[5m]\n            ^"},
-		{[]string{"up +\n\tsum(x) by"}, exitUsage, "it is here:"},
+		{[]string{"rate(x[5m]"}, exitUsage, "at character 11: unclosed left parenthesis; the error is here:\n  rate(x[5m]\n            ^"},
+		{[]string{"up +\n\tsum(x) by"}, exitUsage, "the error is here:"},
 		{[]string{"x", "--format", "xml"}, exitUsage, `"xml" is not known; use text, json or csv`},
-		{[]string{"x", "--from", "soon"}, exitUsage, "reading --from: \"soon\" is no time; write it like"},
+		{[]string{"x", "--from", "soon"}, exitUsage, "reading --from: \"soon\" is not a time; write it like"},
 		{[]string{"x", "--from", "now", "--to", "1h ago"}, exitUsage, "is not before"},
 		{[]string{"x", "--step", "1s"}, exitUsage, "there is no --from"},
 		{[]string{"x", "--list"}, exitUsage, "--list takes no expression"},
-		{[]string{"x"}, exitFailed, "there is no recording; 'iocause agent' makes one"},
+		{[]string{"x"}, exitFailed, "there is no history; 'iocause agent' makes one"},
 	} {
 		code, out, stderr := runApp(t.Context(), source.List(), append([]string{"query", "--dir", empty}, c.args...)...)
 		if code != c.code || out != "" || !strings.Contains(stderr, c.want) {
@@ -226,11 +226,11 @@ func TestAgentRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--config", config, "--check-config"}, config + ":3: \"lots\" is no share"},
+		{[]string{"--config", config, "--check-config"}, config + ":3: \"lots\" is not a share"},
 		{[]string{"--config", config + ".none"}, "no such file"},
 		{[]string{"--interval", "1ms"}, "reading --interval: 1ms is too short"},
 		{[]string{"--listen", "everywhere"}, "reading --listen:"},
-		{[]string{"now"}, "takes none"},
+		{[]string{"now"}, "takes no arguments"},
 	} {
 		code, _, stderr := runApp(t.Context(), source.List(), append([]string{"agent"}, c.args...)...)
 		if code != exitUsage || !strings.Contains(stderr, c.want) {

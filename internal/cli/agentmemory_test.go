@@ -123,7 +123,7 @@ func TestAgentWhenMemoryIsTaken(t *testing.T) {
 	}
 	if log := agent.Stderr.String(); !strings.Contains(log, "the agent has stopped") || strings.Contains(log, "lost") {
 		t.Error(log)
-	} else if strings.TrimSpace(string(score)) != "-500" && !strings.Contains(log, "lowering the own score") {
+	} else if strings.TrimSpace(string(score)) != "-500" && !strings.Contains(log, "lowering its own score") {
 		t.Errorf("the score is %s and nothing is said: %s", score, log)
 	}
 }

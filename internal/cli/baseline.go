@@ -36,14 +36,14 @@ func newBaselineCommand(e *env) *cobra.Command {
 	o := &baselineOptions{}
 	c := &cobra.Command{
 		Use:   "baseline [SIGNAL] [flags]",
-		Short: "Show what is normal on this host, and today against it",
+		Short: "Compare this host's signals with their baselines",
 		Long:  helpOf("baseline", "{signals}", listOf(detect.Signals(), func(s detect.Signal) (name, what string) { return s.Name, s.Help })),
 		Args:  cobra.MaximumNArgs(1),
 		RunE:  func(_ *cobra.Command, args []string) error { return runBaseline(e, o, args) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
-	f.StringVar(&o.day, "day", "today", "to draw: today, yesterday, 2026-11-03")
+	f.StringVar(&o.dir, "dir", stateDir, "the agent's directory")
+	f.StringVar(&o.day, "day", "today", "day to draw: today, yesterday\nor a date, 2026-11-03")
 	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	return c
 }
@@ -61,7 +61,7 @@ func runBaseline(e *env, o *baselineOptions, args []string) error {
 	}
 	history, newest, lost, err := baseline.Read(filepath.Join(o.dir, baselinesIn), e.host.Now())
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w; the agent keeps them: give its folder with --dir", err)
+		return fmt.Errorf("%w; the agent keeps them: name its directory with --dir", err)
 	}
 	if err != nil {
 		return err

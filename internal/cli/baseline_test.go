@@ -114,7 +114,7 @@ func TestBaselineOfALongDay(t *testing.T) {
 func TestBaselineWithoutAny(t *testing.T) {
 	dir := t.TempDir()
 	code, out, stderr := atTime(t, wednesday, "baseline", "--dir", dir)
-	if code != 1 || out != "" || !strings.Contains(stderr, "no such file or directory; the agent keeps them: give its folder with --dir\n") {
+	if code != 1 || out != "" || !strings.Contains(stderr, "no such file or directory; the agent keeps them: name its directory with --dir\n") {
 		t.Errorf("code %d %s%s", code, out, stderr)
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "baselines"), 0o700); err != nil {
@@ -129,12 +129,12 @@ func TestBaselineWithoutAny(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "baselines", "x.hours"), []byte("\x1b[31m"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr = atTime(t, wednesday, "baseline", "--dir", dir); code != 0 || !strings.Contains(stderr, "x.hours: not a file of hours") {
+	if code, _, stderr = atTime(t, wednesday, "baseline", "--dir", dir); code != 0 || !strings.Contains(stderr, "x.hours: not a baseline file") {
 		t.Errorf("code %d %s", code, stderr)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"baseline nothing", `no signal is called "nothing"; there are cpu.user, `},
-		{"baseline --day maybe", `"maybe" is no day; give today`},
+		{"baseline nothing", `there is no signal "nothing"; there are cpu.user, `},
+		{"baseline --day maybe", `"maybe" is not a day; give today`},
 		{"baseline --format csv", "use text or json"},
 	} {
 		code, out, stderr := atTime(t, wednesday, strings.Fields(c.args)...)

@@ -30,7 +30,7 @@ func newBurstCommand(e *env) *cobra.Command {
 	o := &burstOptions{}
 	c := &cobra.Command{
 		Use:   "burst " + intervalUsage,
-		Short: "Find bursts of I/O of milliseconds, and who made them",
+		Short: "Find I/O bursts of milliseconds, and who makes them",
 		Args:  func(c *cobra.Command, args []string) error { return o.args(args) },
 		RunE:  func(c *cobra.Command, _ []string) error { return runBurst(e, c, o) },
 	}
@@ -43,7 +43,7 @@ func newBurstCommand(e *env) *cobra.Command {
 
 // burstRefuses are filters without an answer: files stay in the kernel.
 func burstRefuses() []view.Refusal {
-	return []view.Refusal{{Flags: []string{"file"}, Why: "milliseconds are kept by process and cgroup, not by file",
+	return []view.Refusal{{Flags: []string{"file"}, Why: "bursts are counted by process and cgroup, not by file",
 		Instead: "use 'iocause trace --file', which sees every I/O"}}
 }
 
@@ -99,7 +99,7 @@ func (r *burstRun) live(ctx context.Context, f burst.Filter) (err error) {
 	defer func() { err = errors.Join(err, observer.Close()) }()
 	observer.Found = r.lines.Write
 	if o.format != "text" || o.every > 2*time.Second {
-		fmt.Fprintf(e.stderr, "iocause: looking for bursts, the first table after %s\n", table.Duration(o.every.Seconds()))
+		fmt.Fprintf(e.stderr, "iocause: looking for bursts; the first table comes after %s\n", table.Duration(o.every.Seconds()))
 	}
 	began, n := time.Now(), 0
 	loop := session.Loop{Every: o.every, Count: o.count, Tick: burst.Poll, During: observer.Poll}

@@ -30,15 +30,15 @@ func newCaptureCommand(e *env) *cobra.Command {
 	o := &captureOptions{}
 	c := &cobra.Command{
 		Use:   "capture [flags]",
-		Short: "Keep what goes on now as an incident, by hand",
+		Short: "Keep what happens now as an incident",
 		Args:  noArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return runCapture(c.Context(), e, o) },
 	}
 	f := c.Flags()
 	f.Var(ask.TimeIn(&o.length, 10*time.Second).From(shortest, goodLength), "duration", "how long all probes watch")
-	f.StringVar(&o.note, "note", "", "why it was captured, to be kept with it")
+	f.StringVar(&o.note, "note", "", "text to keep with the incident")
 	f.StringVarP(&o.out, "output", "o", "", "keep it in this file")
-	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
+	f.StringVar(&o.dir, "dir", stateDir, "the agent's directory")
 	return c
 }
 
@@ -50,10 +50,10 @@ func (o *captureOptions) check() error {
 		return nil
 	}
 	if _, err := os.Lstat(o.out); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("writing %s: it is there already, or cannot be looked at; give another name", o.out)
+		return fmt.Errorf("writing %s: it exists already, or cannot be examined; give another name", o.out)
 	}
 	if dir := filepath.Dir(o.out); !console.IsDirectory(dir) {
-		return &ask.Error{Err: fmt.Errorf("reading --output: %q is no directory", dir), Next: "make it, or choose another"}
+		return &ask.Error{Err: fmt.Errorf("reading --output: %q is not a directory", dir), Next: "create it, or choose another"}
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func runCapture(parent context.Context, e *env, o *captureOptions) error {
 	ctx, stop := session.UntilInterrupt(parent, nil)
 	defer stop()
 	began := e.host.Now()
-	fmt.Fprintf(e.stderr, "iocause: watching for %s and gathering evidence for some %s more\n",
+	fmt.Fprintf(e.stderr, "iocause: watching for %s, then gathering evidence for about %s\n",
 		table.Duration(o.length.Seconds()), table.Duration((incident.Watching(evidenceKinds(e.host)) * min(o.length, incident.LongestWatch)).Seconds()))
 	x, err := newIncidentJudge(e).Capture(ctx, o.length, o.note, o.dir, began)
 	if err != nil {

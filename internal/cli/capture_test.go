@@ -36,7 +36,7 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "Kept; see: iocause incident") {
 		t.Fatalf("code %d: %s%s", code, out, stderr)
 	}
-	if code, _, stderr := runApp(t.Context(), source.List(), "capture", "-o", name); code != exitFailed || !strings.Contains(stderr, "it is there already") {
+	if code, _, stderr := runApp(t.Context(), source.List(), "capture", "-o", name); code != exitFailed || !strings.Contains(stderr, "it exists already") {
 		t.Errorf("a file is overwritten: code %d, %s", code, stderr)
 	}
 	code, out, stderr = runApp(t.Context(), source.List(), "incident", name)
@@ -67,19 +67,19 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"threads 5":              "is of one time, without intervals",
-		"threads --histogram":    "--histogram and --recording exclude each other",
-		"offcpu --duration 3s":   "--duration and --recording exclude each other",
-		"resident --pid 1":       "--pid and --recording exclude each other",
-		"mem --exact":            "--exact and --recording exclude each other",
-		"trace -o /x":            "--output and --recording exclude each other",
-		"trace --from 10:00":     "is of one time",
-		"burst --file x":         "milliseconds are kept by process and cgroup",
-		"latency 1":              "is of one time, without intervals",
+		"threads 5":              "has no intervals",
+		"threads --histogram":    "--histogram and --recording cannot be combined",
+		"offcpu --duration 3s":   "--duration and --recording cannot be combined",
+		"resident --pid 1":       "--pid and --recording cannot be combined",
+		"mem --exact":            "--exact and --recording cannot be combined",
+		"trace -o /x":            "--output and --recording cannot be combined",
+		"trace --from 10:00":     "covers one time only",
+		"burst --file x":         "bursts are counted by process and cgroup",
+		"latency 1":              "has no intervals",
 		"latency --slow 1us":     "the stacks of calls that took 1ms or longer",
-		"latency --syscall x":    "no system call is called \"x\"",
-		"latency --syscall poll": "the incident holds no poll: calls that wait for something to happen were not looked at",
-		"oncpu --hz 9":           "--hz and --recording exclude each other",
+		"latency --syscall x":    "there is no system call \"x\"",
+		"latency --syscall poll": "the incident holds no poll: calls that wait for events are left out",
+		"oncpu --hz 9":           "--hz and --recording cannot be combined",
 	} {
 		all := append(strings.Fields(args), "--recording", name)
 		if code, _, stderr := runApp(t.Context(), source.List(), all...); code == exitWell || !strings.Contains(stderr, want) {

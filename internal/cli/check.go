@@ -18,13 +18,13 @@ func newCheckCommand(e *env) *cobra.Command {
 	var limit time.Duration
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Say what can be observed here, and which verdicts that allows",
+		Short: "Check what can be observed here, and which verdicts that allows",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runCheck(c.Context(), e, format, limit)
 		},
 	}
-	c.Flags().Var(ask.TimeIn(&limit, check.Limit).From(check.Limit, fmt.Sprintf("give %v or more", check.Limit)), "timeout", "give up what has not answered by then")
+	c.Flags().Var(ask.TimeIn(&limit, check.Limit).From(check.Limit, fmt.Sprintf("give %v or more", check.Limit)), "timeout", "give up sources that take longer")
 	c.Flags().Var(ask.Formats(&format, "json"), "format", "text or json")
 	return c
 }

@@ -88,7 +88,7 @@ func TestCheckEndsInTime(t *testing.T) {
 	}}
 	began := time.Now()
 	code, out, _ := runApp(t.Context(), []source.Entry{everything(), slow}, "check")
-	if took := time.Since(began); took > 3500*time.Millisecond || !strings.Contains(out, "given up after 2.0 s") {
+	if took := time.Since(began); took > 3500*time.Millisecond || !strings.Contains(out, "took longer than 2.0 s") {
 		t.Errorf("code %d after %v: %s", code, took, out)
 	}
 }

@@ -23,6 +23,6 @@ func newChild(s streams, args []string, out io.Writer) (*session.Child, error) {
 // runs on is mentioned.
 func waitForChild(watch context.Context, notes io.Writer, c *session.Child) int {
 	return c.Wait(watch, func(advice string) {
-		fmt.Fprintf(notes, "iocause: %s (process %d) runs on; %s\n", text.Escape(c.Name()), c.PID(), advice)
+		fmt.Fprintf(notes, "iocause: %s (process %d) is still running; %s\n", text.Escape(c.Name()), c.PID(), advice)
 	})
 }

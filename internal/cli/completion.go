@@ -11,7 +11,7 @@ import (
 func newCompletionCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:       "completion bash|zsh|fish",
-		Short:     "Let the shell complete commands, flags and their values",
+		Short:     "Print a script for shell completion",
 		ValidArgs: []string{"bash", "zsh", "fish"},
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		RunE: func(c *cobra.Command, args []string) error {

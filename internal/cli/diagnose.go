@@ -66,7 +66,7 @@ func newDiagnoseCommand(e *env) *cobra.Command {
 		Short: "Watch for some seconds and name the cause of slow I/O",
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
-				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is no flag", before[0]), Next: "put -- before a command to watch; see 'iocause diagnose --help'"}
+				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is not a flag", before[0]), Next: "put -- before a command to watch; see 'iocause diagnose --help'"}
 			}
 			return checkCommandGiven(c, args)
 		},
@@ -84,8 +84,8 @@ func (o *diagnoseOptions) bind(c *cobra.Command) {
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "limit it to the processes in and below this\ncgroup")
 	f.StringVar(&o.filter.Device, "device", "", "limit it to I/O on this block device")
 	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
-	f.BoolVarP(&o.whole, "verbose", "v", false, "say also where figures come from, what was\nruled out and why, what would refute the answer")
-	f.StringVarP(&o.page, "output", "o", "", "write a page, too: FILE.html")
+	f.BoolVarP(&o.whole, "verbose", "v", false, "also show sources of figures, what was ruled\nout and why, and what would disprove the finding")
+	f.StringVarP(&o.page, "output", "o", "", "also write a page: FILE.html")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit with the code of the COMMAND")
 	o.playback.bind(c)
 	o.failOn.bind(c)
@@ -107,7 +107,7 @@ func (o *diagnoseOptions) checkFlags(c *cobra.Command, command []string) ([]stri
 		return nil, err
 	}
 	if o.page == "-" {
-		return nil, &ask.Error{Err: errors.New("reading --output: standard output holds the finding"), Next: "give a file, or use 'iocause report -o -' on a recording"}
+		return nil, &ask.Error{Err: errors.New("reading --output: standard output is for the finding"), Next: "give a file, or use 'iocause report -o -' on a recording"}
 	}
 	if err := checkBeside(o.page); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (o *diagnoseOptions) checkFlags(c *cobra.Command, command []string) ([]stri
 		return nil, err
 	}
 	if len(command) > 0 && len(given) > 0 {
-		return nil, &ask.Error{Err: fmt.Errorf("reading the flags: --%s and a command exclude each other: the command is what is watched", given[0]), Next: "give one of them"}
+		return nil, &ask.Error{Err: fmt.Errorf("reading the flags: --%s and a command cannot be combined: the command is what is watched", given[0]), Next: "give one of them"}
 	}
 	if len(command) == 0 && o.exitCode {
 		return nil, &ask.Error{Err: errors.New("reading the flags: --exit-code needs a command to take the code from"), Next: "add -- COMMAND, or leave it out"}
@@ -150,7 +150,7 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 	defer stop()
 	missing := filters.Nobody(e.host, target)
 	if missing != "" {
-		fmt.Fprintf(e.stderr, "iocause: %s now; watching whether that changes\n", missing)
+		fmt.Fprintf(e.stderr, "iocause: %s now; watching in case that changes\n", missing)
 	}
 	w, err := judge.Open(watch, e.host, e.sources, openLimit())
 	if err != nil {
@@ -202,7 +202,7 @@ func conclude(watch context.Context, e *env, o *diagnoseOptions, w *sample.Windo
 	}
 	if missing != "" && !target.In(w) {
 		if missing = filters.Nobody(e.host, target); missing != "" {
-			return nil, fmt.Errorf("looking for whom to diagnose: %s, before, during or after the %s watched; see 'ps -e -o pid,comm,cgroup'",
+			return nil, fmt.Errorf("looking for the target: %s, nor did one appear in the %s watched; see 'ps -e -o pid,comm,cgroup'",
 				missing, table.Duration(w.Seconds()))
 		}
 	}
@@ -218,7 +218,7 @@ func conclude(watch context.Context, e *env, o *diagnoseOptions, w *sample.Windo
 func noteRefusals(notes io.Writer, all []source.Status) {
 	for _, s := range all {
 		if errors.Is(s.OpenErr, bpf.ErrNotPermitted) {
-			fmt.Fprintln(notes, "iocause: loading kernel programs: not permitted, so only /proc is read and many causes cannot be told; run as root, or with CAP_BPF and CAP_PERFMON")
+			fmt.Fprintln(notes, "iocause: loading BPF programs: not permitted; only /proc is read, so many causes cannot be decided; run as root, or with CAP_BPF and CAP_PERFMON")
 			return
 		}
 	}

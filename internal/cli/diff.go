@@ -41,25 +41,25 @@ func newDiffCommand(e *env) *cobra.Command {
 		RunE:  func(c *cobra.Command, args []string) error { return runDiff(e, c, o, args) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.from[0], "from", "", "begin there in A")
+	f.StringVar(&o.from[0], "from", "", "start there in A")
 	f.StringVar(&o.to[0], "to", "", "end there in A")
-	f.StringVar(&o.from[1], "from-b", "", "begin there in B")
+	f.StringVar(&o.from[1], "from-b", "", "start there in B")
 	f.StringVar(&o.to[1], "to-b", "", "end there in B")
 	f.StringVar(&o.filter.Comm, "comm", "", "compare processes of this name")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "compare processes below this cgroup")
-	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
+	f.StringVar(&o.dir, "dir", stateDir, "the agent's directory")
 	f.BoolVar(&o.all, "all", false, "show every figure, not only those that stand out")
 	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
-	f.StringVarP(&o.output, "output", "o", "", "write a page, too: FILE.html (of recordings)")
+	f.StringVarP(&o.output, "output", "o", "", "also write a page: FILE.html (of recordings)")
 	return c
 }
 
 func (o *diffOptions) check(args []string) error {
 	switch {
 	case len(args) == 0 && !o.times():
-		return &ask.Error{Err: errors.New("reading the arguments: nothing to compare is named"), Next: "give two recordings, or two times with --from, --to, --from-b and --to-b"}
+		return &ask.Error{Err: errors.New("reading the arguments: there is nothing to compare"), Next: "give two recordings, or two times with --from, --to, --from-b and --to-b"}
 	case len(args) > 2:
-		return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is one too many", args[2]), Next: "give two recordings"}
+		return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is an unexpected argument", args[2]), Next: "give two recordings"}
 	case len(args) < 2 && o.times() && o.from[0] == o.from[1] && o.to[0] == o.to[1]:
 		return alone()
 	}
@@ -130,10 +130,10 @@ func printDifference(e *env, o *diffOptions, d *diff.Difference) error {
 // diffTexts judges two texts, each as one case, and says what differs.
 func diffTexts(e *env, c *cobra.Command, o *diffOptions, files [2]string) error {
 	if o.output != "" {
-		return &ask.Error{Err: errors.New("reading --output: a page is made of two recordings"), Next: "leave it out; '> FILE' keeps what is printed"}
+		return &ask.Error{Err: errors.New("reading --output: a page needs two recordings"), Next: "leave it out, or redirect the output with '> FILE'"}
 	}
 	if o.from != [2]string{} || o.to != [2]string{} || o.filter.Comm != "" || o.filter.Cgroup != "" || o.all {
-		return &ask.Error{Err: errors.New("reading the flags: a text has no times to choose from, and what is in it is compared as a whole"), Next: "leave --from, --to, --comm, --cgroup and --all out"}
+		return &ask.Error{Err: errors.New("reading the flags: texts can only be compared as a whole"), Next: "leave --from, --to, --comm, --cgroup and --all out"}
 	}
 	ctx, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()

@@ -234,7 +234,7 @@ func TestDiffOfIncidents(t *testing.T) {
 		}
 	}
 	code, _, notes := runApp(t.Context(), nil, "diff", "--dir", dir, "2")
-	if code != exitFailed || !strings.Contains(notes, "was judged against no better times") {
+	if code != exitFailed || !strings.Contains(notes, "has no baseline") {
 		t.Errorf("code %d, %s", code, notes)
 	}
 }
@@ -254,14 +254,14 @@ func TestDiffSaysWhatItCannot(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"diff"}, 2, "nothing to compare is named"},
+		{[]string{"diff"}, 2, "there is nothing to compare"},
 		{[]string{"diff", path}, 2, "give a second recording, or --from-b and --to-b"},
 		{[]string{"diff", "--dir", "/nowhere", "--from", "1h ago", "--from-b", "2h ago"}, 1, "open /nowhere: no such file"},
 		{[]string{"diff", "--from", "1h ago", "--from-b", "1h ago"}, 2, "give a second recording, or --from-b and --to-b"},
 		{[]string{"diff", "--dir", "/nowhere", "7"}, 1, "000007.iocause: no such file"},
-		{[]string{"diff", path, path, path}, 2, "is one too many"},
+		{[]string{"diff", path, path, path}, 2, "is an unexpected argument"},
 		{[]string{"diff", path, folded}, 1, "is not a recording of iocause; give two of the same kind"},
-		{[]string{"diff", folded, folded}, 1, "is not what 'iocause record' has made, and holds no output of a tool that 'iocause read' knows; stacks are compared by 'iocause flame A B'"},
+		{[]string{"diff", folded, folded}, 1, "is neither a recording nor output of a tool that 'iocause read' knows; to compare stacks, use 'iocause flame A B'"},
 		{[]string{"diff", path, "/nowhere"}, 1, "open /nowhere"},
 		{[]string{"diff", path, "--from-b", "noon"}, 2, `reading --from-b: "noon"`},
 		{[]string{"diff", path, path, "--comm", "nobody-is"}, 1, `there is no process called "nobody-is"`},

@@ -29,10 +29,10 @@ func readEvidence(e *env, c *cobra.Command, p *playback, section string) ([]byte
 // one time, so that there are no intervals of it.
 func onlyLive(c *cobra.Command, args []string, why string, flags ...string) error {
 	if len(args) > 0 {
-		return &ask.Error{Err: errors.New("reading the arguments: the evidence of an incident is of one time, without intervals"), Next: "leave out INTERVAL"}
+		return &ask.Error{Err: errors.New("reading the arguments: the evidence of an incident has no intervals"), Next: "leave out INTERVAL"}
 	}
 	for _, name := range changed(c, flags...) {
-		return &ask.Error{Err: fmt.Errorf("reading the flags: --%s and --recording exclude each other: %s", name, why), Next: "leave it out"}
+		return &ask.Error{Err: fmt.Errorf("reading the flags: --%s and --recording cannot be combined: %s", name, why), Next: "leave it out"}
 	}
 	return nil
 }

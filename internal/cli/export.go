@@ -19,7 +19,7 @@ func newExportCommand(e *env) *cobra.Command {
 	var dir, to string
 	c := &cobra.Command{
 		Use:   "export N -o FILE.iocause",
-		Short: "Write one incident to a file to send to somebody",
+		Short: "Write one incident to a file, to send it to somebody",
 		Args:  oneIncident,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if to == "" {
@@ -40,7 +40,7 @@ func newExportCommand(e *env) *cobra.Command {
 				return incidents.Write(e.stdout, x)
 			}
 			if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("writing %s: it is there already, or cannot be looked at; give another name", to)
+				return fmt.Errorf("writing %s: it exists already, or cannot be examined; give another name", to)
 			}
 			if err := incidents.SaveFile(to, x); err != nil {
 				return fmt.Errorf("writing %s: %w", to, err)
@@ -51,6 +51,6 @@ func newExportCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&to, "output", "o", "", "file to write; - is stdout")
-	f.StringVar(&dir, "dir", stateDir, "the agent's folder")
+	f.StringVar(&dir, "dir", stateDir, "the agent's directory")
 	return c
 }

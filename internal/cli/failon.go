@@ -18,7 +18,7 @@ const exitFound = 3
 type failOn []string
 
 func (f *failOn) bind(c *cobra.Command) {
-	c.Flags().StringSliceVar((*[]string)(f), "fail-on", nil, "end with status 3 where this is the answer: a\ncause, \"problem\" for any, \"cannot-tell\"")
+	c.Flags().StringSliceVar((*[]string)(f), "fail-on", nil, "exit with status 3 if this is the answer: a cause,\n\"problem\" for any cause, \"cannot-tell\"")
 }
 
 // check refuses what can never be an answer.
@@ -26,7 +26,7 @@ func (f failOn) check() error {
 	all := diagnose.Answers()
 	for _, name := range f {
 		if !slices.Contains(all, name) {
-			return &ask.Error{Err: fmt.Errorf("reading --fail-on: no answer is called %q", name), Next: "the answers are " + strings.Join(all, ", ")}
+			return &ask.Error{Err: fmt.Errorf("reading --fail-on: %q is not an answer", name), Next: "the answers are " + strings.Join(all, ", ")}
 		}
 	}
 	return nil

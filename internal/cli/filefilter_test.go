@@ -76,7 +76,7 @@ func TestResidentFilters(t *testing.T) {
 		want([]string{one, two, hostile}, "--all", "--device", disk, "--file", dir)
 	}
 	code, _, stderr := run{args: []string{"resident", "--pid", "1", "--comm", name}}.do(t)
-	if code != 1 || !strings.Contains(stderr, "none is all that is asked for") {
+	if code != 1 || !strings.Contains(stderr, "none matches all filters") {
 		t.Errorf("process 1 of another name: code %d, %s", code, stderr)
 	}
 }

@@ -18,10 +18,10 @@ type filter struct{ filters.Filter }
 // bind adds the flags of a command that shows what they choose.
 func (f *filter) bind(c *cobra.Command) {
 	flags := c.Flags()
-	flags.IntVar(&f.PID, "pid", 0, "show this process")
-	flags.StringVar(&f.Comm, "comm", "", "show processes of this name")
-	flags.StringVar(&f.Cgroup, "cgroup", "", "show processes below this cgroup")
-	flags.StringVar(&f.Device, "device", "", "show this block device")
+	flags.IntVar(&f.PID, "pid", 0, "only this process")
+	flags.StringVar(&f.Comm, "comm", "", "only processes of this name")
+	flags.StringVar(&f.Cgroup, "cgroup", "", "only processes in and below this cgroup")
+	flags.StringVar(&f.Device, "device", "", "only this block device")
 }
 
 // given are the names of the filter flags that were set.
@@ -39,7 +39,7 @@ func (f *filter) target(h *host.Host, recorded bool, given []string) (diagnose.T
 func (f *filter) one(c *cobra.Command) ([]string, error) {
 	given := f.given(c)
 	if len(given) > 1 {
-		return nil, &ask.Error{Err: fmt.Errorf("reading the flags: --%s and --%s exclude each other", given[0], given[1]), Next: "give one of them"}
+		return nil, &ask.Error{Err: fmt.Errorf("reading the flags: --%s and --%s cannot be combined", given[0], given[1]), Next: "give one of them"}
 	}
 	return given, nil
 }
@@ -69,7 +69,7 @@ func refused(c *cobra.Command, refusals []view.Refusal, by string) error {
 
 // bindFile adds --file.
 func bindFile(c *cobra.Command, file *string) {
-	c.Flags().StringVar(file, "file", "", "show a file, what is below a directory, or a pattern")
+	c.Flags().StringVar(file, "file", "", "only this file, directory tree or pattern")
 }
 
 // wantedFile is what --file names, "" where it is not given.

@@ -63,19 +63,19 @@ func newFlameCommand(e *env) *cobra.Command {
 func (k *flameAsk) bind(c *cobra.Command, ends string) {
 	c.Flags().StringVarP(&k.output, "output", "o", "flame.html", "file to write, "+ends)
 	c.Flags().StringVar(&k.event, "event", "", "event of perf's text, map of bpftrace (@NAME) or value\nof pprof to draw (default the first; of pprof its own)")
-	c.Flags().Var(ask.OneOf(&k.by, "time", "time", "count"), "by", "what switches weigh: time, count")
+	c.Flags().Var(ask.OneOf(&k.by, "time", "time", "count"), "by", "weight of thread switches: time, count")
 }
 
 // check refuses what cannot be done, before anything is read.
 func (k *flameAsk) check(files int) error {
 	if k.format == "folded" && files > 1 {
-		return &ask.Error{Err: errors.New("reading --format: a comparison is a page, not folded stacks"), Next: "leave --format out"}
+		return &ask.Error{Err: errors.New("reading --format: a comparison is written as a page only"), Next: "leave --format out"}
 	}
 	if err := output.CheckProfile(k.output); err != nil {
 		return err
 	}
 	if files > 1 && !strings.HasSuffix(k.output, ".html") {
-		return &ask.Error{Err: fmt.Errorf("reading --output: a comparison is a page, %q is not", k.output), Next: "give a name that ends in .html"}
+		return &ask.Error{Err: fmt.Errorf("reading --output: a comparison is written as a page, which %q is not", k.output), Next: "give a name that ends in .html"}
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func newFleetCommand(e *env) *cobra.Command {
 		}),
 		newFleetPart(e, &cobra.Command{
 			Use:   "disks --url URL [flags]",
-			Short: "Disks that are slower than their like at the same load",
+			Short: "Disks that are slower than others of their model at the same load",
 		}, false, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
 			d, err := fleet.ObserveDisks(ctx, &o.Ask)
 			if err != nil {
@@ -82,18 +82,18 @@ func newFleetPart(e *env, c *cobra.Command, byCause bool, observe func(context.C
 	c.RunE = func(c *cobra.Command, _ []string) error { return runFleet(e, c, o, observe) }
 	f := c.Flags()
 	f.StringVar(&o.URL, "url", "", "address of the store, as http://prometheus:9090")
-	f.StringVar(&o.from, "from", "1h ago", "begin of the time")
+	f.StringVar(&o.from, "from", "1h ago", "start of the time")
 	f.StringVar(&o.to, "to", "", "its end (now)")
 	if byCause {
 		f.StringVar(&o.cause, "cause", "", "only this cause, by its ID (docs/causes.md)")
 	}
-	f.StringVar(&o.Match, "match", "", "only series with such labels, as zone=\"a\"")
+	f.StringVar(&o.Match, "match", "", "only series with these labels, e.g. zone=\"a\"")
 	f.StringVar(&o.HostLabel, "host-label", "instance", "label that tells hosts apart")
 	f.StringVar(&o.TokenFile, "token-file", "", "file with a bearer token")
-	f.StringVar(&o.CAFile, "ca-file", "", "certificates that the store's is checked with\n(those of the system)")
+	f.StringVar(&o.CAFile, "ca-file", "", "CA certificates to check the store's with\n(default: the system's)")
 	f.Var(ask.TimeIn(&o.Timeout, time.Minute), "timeout", "longest wait for one answer")
 	f.Var(ask.RowsIn(&o.rows.top, 20), "top", "rows, 0 for all")
-	f.StringVar(&o.rows.sort, "sort", "", "column, by its name in JSON")
+	f.StringVar(&o.rows.sort, "sort", "", "sort by column (JSON name)")
 	f.Var(ask.Formats(&o.rows.format, "json", "csv"), "format", "text, json or csv")
 	return c
 }

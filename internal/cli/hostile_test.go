@@ -262,7 +262,7 @@ func TestInterrupts(t *testing.T) {
 		defer func() { _ = syscall.Kill(-child, syscall.SIGKILL) }()
 		time.Sleep(300 * time.Millisecond)
 		_ = c.Process.Signal(syscall.SIGINT)
-		waitFor(t, notes, "runs on; Ctrl-C again leaves it to itself")
+		waitFor(t, notes, "runs on; Ctrl-C again leaves it running")
 		if out.String() == "" {
 			t.Error("the first did not print the finding")
 		}
@@ -279,7 +279,7 @@ func TestInterrupts(t *testing.T) {
 	})
 	t.Run("after the window is passed on", func(t *testing.T) {
 		c, _, notes := run{args: []string{"--duration", "100ms", "--exit-code", "--", "sh", "-c", "trap 'exit 9' INT; for i in $(seq 400); do sleep 0.05; done"}, few: true}.launch(t)
-		waitFor(t, notes, "runs on; Ctrl-C ends it")
+		waitFor(t, notes, "is still running; Ctrl-C ends it")
 		_ = c.Process.Signal(syscall.SIGINT)
 		_ = c.Wait()
 		if code := c.ProcessState.ExitCode(); code != 9 {
@@ -340,8 +340,8 @@ func TestInterruptFromATerminal(t *testing.T) {
 func TestNobodyToDiagnose(t *testing.T) {
 	for _, args := range [][]string{{"--comm", "nobody-has-this"}} {
 		code, out, stderr := run{args: append(args, "--duration", "200ms"), few: true}.do(t)
-		if code != 1 || out != "" || !strings.Contains(stderr, `no process is called "nobody-has-this" now`) ||
-			!strings.Contains(stderr, "before, during or after the 2") {
+		if code != 1 || out != "" || !strings.Contains(stderr, `there is no process called "nobody-has-this" now`) ||
+			!strings.Contains(stderr, "nor did one appear in the 2") {
 			t.Errorf("%q: code %d, stdout %q, stderr %q", args, code, out, stderr)
 		}
 	}
@@ -362,7 +362,7 @@ func TestNobodyToDiagnose(t *testing.T) {
 		}
 	}()
 	code, out, stderr := run{args: []string{"--cgroup", dir, "--duration", "200ms"}, few: true}.do(t)
-	if code != 1 || out != "" || !strings.Contains(stderr, `no process is in cgroup "/iocause-test-\xff\x1b-`) {
+	if code != 1 || out != "" || !strings.Contains(stderr, `there is no process in cgroup "/iocause-test-\xff\x1b-`) {
 		t.Errorf("code %d, stdout %q, stderr %q", code, out, stderr)
 	}
 	harmless(t, stderr)
@@ -373,7 +373,7 @@ func TestLateComerIsFound(t *testing.T) {
 	late := source.Entry{Name: "waits", Metrics: []sample.Metric{sample.WaitIO}, Needs: "nothing",
 		Open: func(*host.Host) (sample.Source, error) { return hostileSource{}, nil }}
 	code, out, stderr := runApp(t.Context(), []source.Entry{late}, "--duration", "100ms", "--format", "json", "--comm", hostileComm)
-	if r := decode(t, out); code != 0 || r.Victim.PID != 7 || !strings.Contains(stderr, "watching whether that changes") {
+	if r := decode(t, out); code != 0 || r.Victim.PID != 7 || !strings.Contains(stderr, "watching in case that changes") {
 		t.Errorf("code %d, %+v, stderr %q", code, r.Victim, stderr)
 	}
 }
@@ -419,7 +419,7 @@ func TestProcessIsReplaced(t *testing.T) {
 		t.Fatalf("%+v ended: %q", first, first.Ended(h))
 	}
 	start("501")
-	if got := first.Ended(h); got != "process 7 ended while it was watched: what is said holds for the time before" {
+	if got := first.Ended(h); got != "process 7 ended while it was watched: the finding is about the time before" {
 		t.Errorf("%q", got)
 	}
 	if err := os.RemoveAll(h.Proc("7")); err != nil {

@@ -38,7 +38,7 @@ func setCgroup(c *cobra.Command, e *env) error {
 		case flags.Changed("cgroup"):
 			return &ask.Error{Err: fmt.Errorf("reading --%s: a cgroup is given already", i.Name), Next: "give one of --cgroup, --container, --pod and --unit"}
 		case flags.Changed("input"):
-			return &ask.Error{Err: fmt.Errorf("reading --%s: it is looked for on this machine, and a trace may be another's", i.Name), Next: "give the path with --cgroup"}
+			return &ask.Error{Err: fmt.Errorf("reading --%s: it is looked up on this machine, but the trace may be of another", i.Name), Next: "give the path with --cgroup"}
 		}
 		path, err := cgroupOf(flags, e, &i)
 		if err != nil {

@@ -96,10 +96,10 @@ func TestContainerIsFound(t *testing.T) {
 		t.Errorf("%.600s", said)
 	}
 	for want, args := range map[string][]string{
-		"no cgroup's path has it; 'docker ps'": {"--container", "dddd"},
-		"a cgroup is given already":            {"--container", "c0ffee", "--cgroup", "/"},
-		"it is empty":                          {"--pod", ""},
-		"no such file":                         {"--unit", "x", "--recording", "x"},
+		"no cgroup has it in its path; 'docker ps'": {"--container", "dddd"},
+		"a cgroup is given already":                 {"--container", "c0ffee", "--cgroup", "/"},
+		"it is empty":                               {"--pod", ""},
+		"no such file":                              {"--unit", "x", "--recording", "x"},
 	} {
 		if code, _, stderr := runApp(t.Context(), source.List(), append([]string{"threads", "0.2", "1"}, args...)...); code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: code %d, %s, want %q", args, code, stderr, want)

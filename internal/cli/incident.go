@@ -49,9 +49,9 @@ func newIncidentCommand(e *env) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&dir, "dir", stateDir, "the agent's folder")
-	f.StringVar(&section, "section", "", "write this piece of evidence as it is")
-	f.BoolVar(&brief, "brief", false, "leave out what the evidence shows")
+	f.StringVar(&dir, "dir", stateDir, "the agent's directory")
+	f.StringVar(&section, "section", "", "print this piece of evidence unchanged")
+	f.BoolVar(&brief, "brief", false, "leave out the evidence")
 	f.Var(ask.Formats(&format, "json"), "format", "text or json")
 	return c
 }
@@ -93,7 +93,7 @@ func printSection(out io.Writer, x *incidents.Incident, name string) error {
 		for _, s := range x.Sections {
 			names = append(names, s.Name)
 		}
-		return fmt.Errorf("looking for the section %q: it is not there; there are %q", name, names)
+		return fmt.Errorf("looking for the section %q: the incident does not have it; it has %q", name, names)
 	}
 	if _, terminal := console.Width(out); terminal {
 		return &ask.Error{Err: fmt.Errorf("writing the section %q: it may hold escape sequences, which a terminal would execute", name), Next: "send it to a file or a program"}

@@ -23,7 +23,7 @@ func newIncidentsCommand(e *env) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			list, err := incidents.List(filepath.Join(dir, incidentsIn))
 			if errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("%w; the agent keeps them: give its folder with --dir", err)
+				return fmt.Errorf("%w; the agent keeps them: name its directory with --dir", err)
 			}
 			if err != nil {
 				return err
@@ -37,7 +37,7 @@ func newIncidentsCommand(e *env) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&dir, "dir", stateDir, "the agent's folder")
+	f.StringVar(&dir, "dir", stateDir, "the agent's directory")
 	f.Var(ask.RowsIn(&top, 20), "top", "rows, 0 for all")
 	f.Var(ask.Formats(&format, "json"), "format", "text or json")
 	return c

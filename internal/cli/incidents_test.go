@@ -108,7 +108,7 @@ func TestIncidentIsShown(t *testing.T) {
 	}
 	plainText(t, out)
 	code, out, _ = atTime(t, wednesday, "incident", "2", "--dir", dir)
-	for _, want := range []string{"(1 s, open)\n", "new normal\n", `a limit was reached: errors: vda: 3\x1b` + "\n", "The incident is not judged yet: look again in a minute,"} {
+	for _, want := range []string{"(1 s, open)\n", "new baseline\n", `a limit was reached: errors: vda: 3\x1b` + "\n", "The incident is not diagnosed yet: try again in a minute,"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("%q is missing:\n%s", want, out)
 		}
@@ -136,7 +136,7 @@ func TestIncidentForPrograms(t *testing.T) {
 	if code != 0 || out != "\x00\x1b[2J" {
 		t.Errorf("code %d %q", code, out)
 	}
-	if code, _, stderr := atTime(t, wednesday, "incident", "1", "--dir", dir, "--section", ""); code != 1 || !strings.Contains(stderr, `there are ["processes" "odd\x1b"]`) {
+	if code, _, stderr := atTime(t, wednesday, "incident", "1", "--dir", dir, "--section", ""); code != 1 || !strings.Contains(stderr, `it has ["processes" "odd\x1b"]`) {
 		t.Errorf("code %d %q", code, stderr)
 	}
 }
@@ -157,7 +157,7 @@ func TestExport(t *testing.T) {
 	if code != 0 || stderr != "" || here != there {
 		t.Errorf("code %d %s\n%s\n%s", code, stderr, here, there)
 	}
-	if code, _, stderr := atTime(t, wednesday, "export", "2", "-o", file, "--dir", dir); code != 1 || !strings.Contains(stderr, "it is there already") {
+	if code, _, stderr := atTime(t, wednesday, "export", "2", "-o", file, "--dir", dir); code != 1 || !strings.Contains(stderr, "it exists already") {
 		t.Errorf("code %d %s", code, stderr)
 	}
 	code, out, _ := atTime(t, wednesday, "export", "1", "-o", "-", "--dir", dir)
@@ -187,9 +187,9 @@ func TestIncidentsThatAreNotThere(t *testing.T) {
 		code int
 		want string
 	}{
-		{"incidents --dir " + dir, 1, "the agent keeps them: give its folder with --dir"},
+		{"incidents --dir " + dir, 1, "the agent keeps them: name its directory with --dir"},
 		{"incidents --top -1", 2, "give a whole number, 0 or more"},
-		{"incidents x", 2, "incidents takes none"},
+		{"incidents x", 2, "incidents takes no arguments"},
 		{"incidents --format csv", 2, "use text or json"},
 		{"incident 5 --dir " + dir, 1, "reading incident 5: there is no such incident in " + dir + "/incidents; see 'iocause incidents'"},
 		{"incident", 2, "give a number that 'iocause incidents' lists, or a file"},

@@ -35,8 +35,8 @@ const firstLook = 5 * time.Second
 // are formats besides those that every command has.
 func (o *intervals) bind(c *cobra.Command, sort string, more ...string) {
 	f := c.Flags()
-	f.Var(ask.RowsIn(&o.top, 20), "top", "rows of each table, 0 for all")
-	f.StringVar(&o.sort, "sort", sort, "column, by its name in JSON")
+	f.Var(ask.RowsIn(&o.top, 20), "top", "rows of each table; 0: all")
+	f.StringVar(&o.sort, "sort", sort, "sort by column (JSON name)")
 	help := "text, json or csv (the first table)"
 	if len(more) > 0 {
 		help = "text, json, csv (the first table)\nor " + ask.Or(more)
@@ -49,7 +49,7 @@ func (o *intervals) bind(c *cobra.Command, sort string, more ...string) {
 func (o *intervals) args(args []string) error {
 	o.every, o.count = firstLook, 1
 	if len(args) > 2 {
-		return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is one too many", args[2]), Next: "give INTERVAL and COUNT at most"}
+		return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is an unexpected argument", args[2]), Next: "give INTERVAL and COUNT at most"}
 	}
 	if len(args) > 0 {
 		every, err := interval(args[0])
@@ -72,7 +72,7 @@ func (o *intervals) args(args []string) error {
 func interval(s string) (time.Duration, error) {
 	d, err := ask.ParseTime(s)
 	if err != nil || d < shortest {
-		return 0, &ask.Error{Err: fmt.Errorf("reading INTERVAL: %q is no time of %v or more", s, shortest), Next: "give seconds, or a time such as 500ms"}
+		return 0, &ask.Error{Err: fmt.Errorf("reading INTERVAL: %q is not a time of %v or more", s, shortest), Next: "give seconds, or a time such as 500ms"}
 	}
 	return d, nil
 }

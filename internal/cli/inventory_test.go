@@ -108,11 +108,11 @@ func TestRecordingsAreAnsweredOrRefused(t *testing.T) {
 		}
 		args = []string{name, "--from", "1h ago", "--dir", t.TempDir()}
 		code, out, stderr = runApp(t.Context(), source.List(), args...)
-		if want := map[bool]string{true: "there was no incident", false: "there is no recording"}[refused]; code != exitFailed || out != "" || !strings.Contains(stderr, want) {
+		if want := map[bool]string{true: "there was no incident", false: "there is no history"}[refused]; code != exitFailed || out != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%q: code %d, %q%q, want %q", args, code, out, stderr, want)
 		}
 		args = []string{name, "--to", "1h ago"}
-		if code, _, stderr := runApp(t.Context(), source.List(), args...); code != exitUsage || !strings.Contains(stderr, "the beginning of the time is missing") {
+		if code, _, stderr := runApp(t.Context(), source.List(), args...); code != exitUsage || !strings.Contains(stderr, "the start of the time is missing") {
 			t.Errorf("%q: code %d, %q", args, code, stderr)
 		}
 	}

@@ -49,7 +49,7 @@ func newLabLoadCommand(stdout, stderr io.Writer) *cobra.Command {
 			defer stop()
 			r, err := load.Run(ctx, spec, func() {
 				if readyFD == 0 && spec.Endless() {
-					_, _ = fmt.Fprintf(stderr, "%s has no end without --duration, --count or --passes: Ctrl-C ends it\n", spec.Kind)
+					_, _ = fmt.Fprintf(stderr, "%s runs until Ctrl-C; --duration, --count or --passes end it earlier\n", spec.Kind)
 				}
 				announce(readyFD, stderr)
 			})
@@ -70,7 +70,7 @@ func newLabLoadCommand(stdout, stderr io.Writer) *cobra.Command {
 	flags := flag.NewFlagSet("load", flag.ContinueOnError)
 	spec.Bind(flags)
 	c.Flags().AddGoFlagSet(flags)
-	c.Flags().Var(ask.Formats(&format, "json"), "format", "how to print the account: text or json")
+	c.Flags().Var(ask.Formats(&format, "json"), "format", "text or json")
 	c.Flags().IntVar(&readyFD, "ready-fd", 0, "write a line to this file descriptor when the calls begin")
 	_ = c.Flags().MarkHidden("ready-fd") // fails only for a flag that does not exist
 	return c

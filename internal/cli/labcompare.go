@@ -65,9 +65,9 @@ func checkPage(name string) error {
 	case name == "":
 		return nil
 	case !strings.HasSuffix(name, ".html"):
-		return &ask.Error{Err: fmt.Errorf("reading --output: %q is no page", name), Next: "give a name that ends in .html"}
+		return &ask.Error{Err: fmt.Errorf("reading --output: %q is not a page", name), Next: "give a name that ends in .html"}
 	case !console.IsDirectory(filepath.Dir(name)):
-		return &ask.Error{Err: fmt.Errorf("reading --output: %q is no directory", filepath.Dir(name)), Next: "make it, or choose another"}
+		return &ask.Error{Err: fmt.Errorf("reading --output: %q is not a directory", filepath.Dir(name)), Next: "create it, or choose another"}
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func newLabEatCommand(e *env) *cobra.Command {
 		Short: "Take memory and hold it, to see what is slow without it",
 		Args: func(c *cobra.Command, args []string) error {
 			if (len(args) == 1) == c.Flags().Changed("available") || len(args) > 1 {
-				return &ask.Error{Err: errors.New("reading the arguments: how much shall be taken?"), Next: "give SIZE, or --available SIZE to leave"}
+				return &ask.Error{Err: errors.New("reading the arguments: exactly one SIZE is needed"), Next: "give SIZE, or --available SIZE to leave"}
 			}
 			return nil
 		},
@@ -40,10 +40,10 @@ func newLabEatCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.Var(&o.leave, "available", "take what leaves this `size` available on the host")
-	f.BoolVar(&o.Tmpfs, "tmpfs", false, "take pages of a file in tmpfs, which only swap can push out")
+	f.BoolVar(&o.Tmpfs, "tmpfs", false, "take pages of a tmpfs file, which can only be swapped out")
 	f.BoolVar(&o.Lock, "lock", false, "lock the memory, so that it is not swapped (mlock)")
-	f.Var(ask.TimeIn(&o.duration, 0), "duration", "hold it for so long, once it is taken (default: until Ctrl-C)")
-	f.BoolVar(&o.Force, "force", false, "take it even if the OOM killer may come")
+	f.Var(ask.TimeIn(&o.duration, 0), "duration", "hold it for this long once it is taken (default: until Ctrl-C)")
+	f.BoolVar(&o.Force, "force", false, "take it even at the risk of the OOM killer")
 	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	return c
 }
@@ -91,6 +91,6 @@ func runLabEat(here *env, c *cobra.Command, o *eatOptions, args []string) error 
 	if err := errors.Join(kept, hoard.Release()); err != nil {
 		return fmt.Errorf("holding memory: %w", err)
 	}
-	fmt.Fprintf(here.stderr, "iocause: gave %s back\n", table.Value(float64(e.Held), "bytes"))
+	fmt.Fprintf(here.stderr, "iocause: freed %s\n", table.Value(float64(e.Held), "bytes"))
 	return nil
 }

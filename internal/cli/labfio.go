@@ -24,10 +24,10 @@ func newLabFioCommand(e *env) *cobra.Command {
 	o := &fioOptions{}
 	c := &cobra.Command{
 		Use:   "fio JOB.fio [-- FIO-FLAGS ...]",
-		Short: "Run fio's jobs, show what they reached and diagnose them",
+		Short: "Run fio's jobs, show their results and diagnose them",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(argsBeforeDash(c, args)) != 1 {
-				return &ask.Error{Err: errors.New("reading the arguments: which jobs?"), Next: "give one JOB.fio, and fio's flags behind --"}
+				return &ask.Error{Err: errors.New("reading the arguments: exactly one job file is needed"), Next: "give one JOB.fio, and fio's flags after --"}
 			}
 			return nil
 		},

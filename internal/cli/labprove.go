@@ -30,15 +30,15 @@ func newLabProveCommand(e *env) *cobra.Command {
 		Short: "Find the true cause of a situation by trying every remedy",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &ask.Error{Err: errors.New("reading the arguments: which situation?"), Next: "give the number of one"}
+				return &ask.Error{Err: errors.New("reading the arguments: exactly one situation is needed"), Next: "give its number"}
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error { return runLabProve(e, c, o, args[0]) },
 	}
 	f := c.Flags()
-	f.Var(ask.NumberIn(&o.rounds, 2, 1, 100), "rounds", "try all remedies so often")
-	f.Var(ask.TimeIn(&o.look, 5*time.Second).From(time.Second, "give 1s or more"), "look", "let the diagnosis observe for so long")
+	f.Var(ask.NumberIn(&o.rounds, 2, 1, 100), "rounds", "how often to try all remedies")
+	f.Var(ask.TimeIn(&o.look, 5*time.Second).From(time.Second, "give 1s or more"), "look", "how long the diagnosis watches")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
 	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	return c
@@ -47,7 +47,7 @@ func newLabProveCommand(e *env) *cobra.Command {
 func runLabProve(here *env, c *cobra.Command, o *proveOptions, arg string) error {
 	seed, err := strconv.ParseUint(arg, 10, 64)
 	if err != nil {
-		return &ask.Error{Err: fmt.Errorf("reading the situation: %q is no number", arg), Next: "give the number of one"}
+		return &ask.Error{Err: fmt.Errorf("reading the situation: %q is not a number", arg), Next: "give its number"}
 	}
 	s := space.Draw(seed)
 	if lacks := lab.LacksAny(here.host, []string{"root", "bpf", "memcg", "blkio", "cpucg", "fuse"}); lacks != "" {

@@ -32,10 +32,10 @@ func newLabRunCommand(e *env) *cobra.Command {
 	o := &runOptions{}
 	c := &cobra.Command{
 		Use:   "run NAME|FILE.yaml",
-		Short: "Do an experiment: set up, measure, diagnose, clean up",
+		Short: "Run an experiment: set up, measure, diagnose, clean up",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || (len(args) == 1) == o.list {
-				return &ask.Error{Err: errors.New("reading the arguments: which experiment?"), Next: "give one NAME or FILE.yaml, or --list"}
+				return &ask.Error{Err: errors.New("reading the arguments: exactly one experiment is needed"), Next: "give one NAME or FILE.yaml, or --list"}
 			}
 			return nil
 		},
@@ -49,9 +49,9 @@ func newLabRunCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&o.list, "list", false, "list iocause's own experiments")
 	f.Float64Var(&o.scale, "scale", 0.125, "multiply every size by this")
-	f.Var(ask.NumberIn(&o.repeat, 0, 0, 100), "repeat", "do all of it so often (default: as the file says)")
-	f.StringVar(&o.out, "out", "", "`directory` to make for results (default: NAME-TIME)")
-	f.Var(ask.TimeIn(&o.duration, 0), "duration", "let the loads of the last phase go on for so long")
+	f.Var(ask.NumberIn(&o.repeat, 0, 0, 100), "repeat", "number of repeats (default: from the file)")
+	f.StringVar(&o.out, "out", "", "`directory` to create for results (default: NAME-TIME)")
+	f.Var(ask.TimeIn(&o.duration, 0), "duration", "how long the loads of the last phase go on")
 	f.Var(ask.TimeIn(&o.window, 0).From(lab.LeastWindow, "give 100ms or more"), "window", "of series.csv (default: 250ms, or more for hours)")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it\n(default: $IOCAUSE_LAB_DIR or /var/tmp)")
 	return c

@@ -57,8 +57,8 @@ func TestLabRunRefusals(t *testing.T) {
 		args []string
 		says string
 	}{
-		{nil, "which experiment"},
-		{[]string{"a", "--list"}, "which experiment"},
+		{nil, "exactly one experiment"},
+		{[]string{"a", "--list"}, "exactly one experiment"},
 		{[]string{"squeeze", "--scale=0"}, "give more than 0"},
 		{[]string{"squeeze", "--scale=NaN"}, "give more than 0"},
 		{[]string{"squeeze", "--repeat=-1"}, "from 0 to 100"},

@@ -42,7 +42,7 @@ func newLabScoreCommand(e *env) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.keep != "" && (o.vm || o.drawn.seeds != "") {
-				return &ask.Error{Err: errors.New("reading --keep: recordings are kept of scenarios on this machine alone"), Next: "leave out --vm and --seeds"}
+				return &ask.Error{Err: errors.New("reading --keep: only scenarios on this machine are recorded"), Next: "leave out --vm and --seeds"}
 			}
 			if o.drawn.seeds != "" {
 				return scoreSeeds(c.Context(), e, &o.drawn, o.dir)
@@ -53,8 +53,8 @@ func newLabScoreCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&o.list, "list", false, "list the scenarios")
 	f.StringVar(&o.filter, "filter", "", "only scenarios whose name matches this `regexp`")
-	f.Var(ask.NumberIn(&o.repeat, 1, 1, 100), "repeat", "run each so often")
-	f.Float64Var(&o.floor, "floor", 0.97, "share of right primary causes that is demanded")
+	f.Var(ask.NumberIn(&o.repeat, 1, 1, 100), "repeat", "how often to run each")
+	f.Float64Var(&o.floor, "floor", 0.97, "required share of right primary causes")
 	f.BoolVar(&o.vm, "vm", false, "run those that need a virtual machine")
 	f.StringVar(&o.folder, "scenarios", "", "`directory` of other scenarios, NAME/scenario.yaml (default: iocause's own)")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
@@ -64,14 +64,14 @@ func newLabScoreCommand(e *env) *cobra.Command {
 	f.Var(ask.OneOf(&o.drawn.parity, "both", "both", "even", "odd"), "parity", "with --seeds: even, odd or both")
 	f.StringVar(&o.drawn.results, "results", "iocause-space.jsonl", "with --seeds: the `file` that results are added to, a line each")
 	f.BoolVar(&o.drawn.details, "details", false, "with --seeds: keep the proofs of odd seeds too")
-	f.Var(ask.TimeIn(&o.drawn.limit, 0), "limit", "with --seeds: begin no other situation after this time")
+	f.Var(ask.TimeIn(&o.drawn.limit, 0), "limit", "with --seeds: begin no further situation after this time")
 	return c
 }
 
 // scenarios reads those that are asked for.
 func (o *scoreOptions) scenarios() ([]*lab.Scenario, error) {
 	if !(o.floor >= 0 && o.floor <= 1) {
-		return nil, &ask.Error{Err: fmt.Errorf("reading --floor: %g is no share", o.floor), Next: "give 0 to 1"}
+		return nil, &ask.Error{Err: fmt.Errorf("reading --floor: %g is not a share", o.floor), Next: "give 0 to 1"}
 	}
 	files, folder := o.files()
 	return lab.Choose(files, folder, o.filter, o.vm)

@@ -36,7 +36,7 @@ func TestLabScoreRefusals(t *testing.T) {
 		says string
 	}{
 		{[]string{"--repeat", "0"}, "from 1 to 100"},
-		{[]string{"--floor", "1.5"}, "--floor: 1.5 is no share; give 0 to 1"},
+		{[]string{"--floor", "1.5"}, "--floor: 1.5 is not a share; give 0 to 1"},
 		{[]string{"--filter", "("}, "--filter"},
 		{[]string{"--filter", "^nothing-like-it$"}, "--list"},
 		{[]string{"--format", "xml"}, "text or json"},

@@ -29,8 +29,8 @@ func TestLabEatRefusals(t *testing.T) {
 		args []string
 		says string
 	}{
-		{nil, "how much"},
-		{[]string{"1M", "--available", "1G"}, "how much"},
+		{nil, "exactly one SIZE"},
+		{[]string{"1M", "--available", "1G"}, "exactly one SIZE"},
 		{[]string{"lots"}, "not a size"},
 		{[]string{"1M", "--duration=-1s"}, "below zero"},
 		{[]string{"1M", "--format=csv"}, "use text or json"},

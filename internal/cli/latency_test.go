@@ -22,10 +22,10 @@ func TestLatencyUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--syscall", "reed"}, `no system call is called "reed"; give names as 'man 2 syscalls' lists them, numbers, or all`},
+		{[]string{"--syscall", "reed"}, `there is no system call "reed"; give names as 'man 2 syscalls' lists them, numbers, or all`},
 		{[]string{"--syscall", ""}, "it is empty; give names such as read,fsync, or all"},
 		{[]string{"--sort", "speed"}, "no such column; there are pid, process, syscall, calls, failed, wall_s, wall_p50_s"},
-		{[]string{"--pid", "0"}, "0 is no process id"},
+		{[]string{"--pid", "0"}, "0 is not a process id"},
 		{[]string{"--slow", "-1ms"}, "reading --slow: -1ms is below zero"},
 		{[]string{"1", "0"}, "give 1 or more"},
 	} {

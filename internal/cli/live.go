@@ -30,10 +30,10 @@ func newLiveCommand(e *env) *cobra.Command {
 	o := &liveOptions{}
 	c := &cobra.Command{
 		Use:   "live [INTERVAL] [flags]",
-		Short: "The machine in one screen: verdict, resources, latencies, tables",
+		Short: "Full-screen view: verdict, resources, latencies, tables",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is one too many", args[1]), Next: "give INTERVAL at most"}
+				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is an unexpected argument", args[1]), Next: "give INTERVAL at most"}
 			}
 			return nil
 		},
@@ -101,15 +101,15 @@ func runLivePast(e *env, c *cobra.Command, o *liveOptions, target diagnose.Targe
 
 // onTerminal refuses to draw into a file, and to read keys from one.
 func onTerminal(s streams) error {
-	const instead = "'iocause diagnose' prints the verdict, 'iocause use 1', 'iocause disk 1' and the like print tables every second"
+	const instead = "'iocause diagnose' prints the verdict; 'iocause use 1' and 'iocause disk 1' print tables every second"
 	if _, ok := console.Width(s.stdout); !ok {
-		return &ask.Error{Err: errors.New("standard output is no terminal, and live draws on one"), Next: instead}
+		return &ask.Error{Err: errors.New("standard output is not a terminal, which live needs"), Next: instead}
 	}
 	if os.Getenv("TERM") == "dumb" {
 		return &ask.Error{Err: errors.New("the terminal cannot move its cursor (TERM=dumb)"), Next: instead}
 	}
 	if f, ok := s.stdin.(*os.File); !ok || !console.IsTerminal(f) {
-		return &ask.Error{Err: errors.New("standard input is no terminal, and live takes its keys from there"), Next: instead}
+		return &ask.Error{Err: errors.New("standard input is not a terminal, and live reads its keys from there"), Next: instead}
 	}
 	return nil
 }

@@ -20,11 +20,11 @@ func newMCPCommand(e *env) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use:   "mcp [flags]",
-		Short: "Answer assistants, over the Model Context Protocol",
+		Short: "Answer AI assistants over the Model Context Protocol",
 		Args:  noArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return runMCP(e, c, dir) },
 	}
-	c.Flags().StringVar(&dir, "dir", stateDir, "the agent's folder")
+	c.Flags().StringVar(&dir, "dir", stateDir, "the agent's directory")
 	return c
 }
 
@@ -32,7 +32,7 @@ func newMCPCommand(e *env) *cobra.Command {
 // its own, with what it prints kept apart from the protocol.
 func runMCP(e *env, c *cobra.Command, dir string) error {
 	if _, terminal := console.Width(e.stdin); terminal {
-		return &ask.Error{Err: errors.New("answering assistants: standard input is a terminal"), Next: "let the client of an assistant start 'iocause mcp'; docs/mcp.md has what to write into its configuration"}
+		return &ask.Error{Err: errors.New("answering assistants: standard input is a terminal"), Next: "an assistant's client starts 'iocause mcp'; docs/mcp.md shows its configuration"}
 	}
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()

@@ -189,7 +189,7 @@ func TestAssistantGetsWhatCommandsSay(t *testing.T) {
 		{"diagnose", map[string]any{"second": 1}, "second"},
 		{"diagnose", map[string]any{"seconds": "ten"}, "seconds"},
 		{"diagnose", map[string]any{"recording": "/nowhere"}, "no such file"},
-		{"diagnose", map[string]any{"recording": host, "seconds": 5}, "--duration is for what is watched now"},
+		{"diagnose", map[string]any{"recording": host, "seconds": 5}, "--duration is for watching live"},
 		{"diagnose", map[string]any{"recording": host, "comm": "--exit-code"}, "no process"},
 		{"disk", map[string]any{"recording": host, "by": "colour"}, "colour"},
 		{"disk", map[string]any{"rows": 5000}, "give 1 to 500"},

@@ -13,9 +13,9 @@ import (
 func newMCPCommand(*env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "mcp",
-		Short: "Answer assistants, over the Model Context Protocol (not in this build)",
+		Short: "Answer AI assistants over the Model Context Protocol (not in this build)",
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("answering assistants: this is the light build of iocause, which cannot; use the one that 'make build' or a release has")
+			return errors.New("answering assistants: the light build of iocause cannot do that; use the full build ('make build', or a release)")
 		},
 	}
 }

@@ -26,11 +26,11 @@ func newMemCommand(e *env) *cobra.Command {
 	o := &memOptions{}
 	c := &cobra.Command{
 		Use:   "mem [INTERVAL [COUNT]] [flags]",
-		Short: "Show where the memory is, and how much of it can be had back",
+		Short: "Show where the memory is, and how much can be freed",
 		Args:  cobra.MaximumNArgs(2),
 		RunE:  func(c *cobra.Command, args []string) error { return runMem(e, c, o, args) },
 	}
-	c.Flags().BoolVar(&o.exact, "exact", false, "look at every page to divide the cache, not at\na sample")
+	c.Flags().BoolVar(&o.exact, "exact", false, "examine every page of the cache, not a sample")
 	o.filter.bind(c)
 	bindFile(c, &o.file)
 	o.bind(c, "pss_bytes")

@@ -24,7 +24,7 @@ func newOffCPUCommand(e *env) *cobra.Command {
 		Use:   "offcpu [flags]",
 		Short: "Show in which code threads wait, and for what",
 		Long: helpOf("offcpu", "{states}", strings.Join(text.Wrap("States: "+strings.Join(profile.WaitStates(), ", ")+". Groups: "+profile.Groups()+
-			". Without --state: waits for I/O, memory, locks and processors; not futex (conditions, free locks: one that is fought for is mutex), network, ipc, idle, stopped.", 79), "\n")),
+			". Without --state: waits for I/O, memory, locks and processors; not futex (conditions and uncontended locks; contended ones are mutex), network, ipc, idle, stopped.", 79), "\n")),
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			keep, err := profile.StatesOf(states)
@@ -46,9 +46,9 @@ func newOffCPUCommand(e *env) *cobra.Command {
 	}
 	o.bind(c, "wait")
 	f := c.Flags()
-	f.Var(ask.TimeIn(&min, time.Millisecond), "min", "shorter waits are added up to this")
-	f.StringVar(&states, "state", "", "waits for these alone (disk,lock,...; all)")
-	f.BoolVar(&wakers, "wakers", false, "add the stack of who ended the wait")
+	f.Var(ask.TimeIn(&min, time.Millisecond), "min", "add up shorter waits to this")
+	f.StringVar(&states, "state", "", "only these waits (disk,lock,...; all)")
+	f.BoolVar(&wakers, "wakers", false, "add the stack of the thread that ended the wait")
 	o.playback.bind(c)
 	o.bindOutput(c, "perfetto")
 	return c

@@ -43,7 +43,7 @@ func newOnCPUCommand(e *env) *cobra.Command {
 		},
 	}
 	o.bind(c, "run")
-	c.Flags().Var(ask.NumberIn(&hz, profile.UsualHz, 1, fastest), "hz", "samples a second and processor")
+	c.Flags().Var(ask.NumberIn(&hz, profile.UsualHz, 1, fastest), "hz", "samples per second on each processor")
 	o.bindOutput(c)
 	o.playback.bind(c)
 	return c

@@ -20,10 +20,10 @@ type playback struct {
 
 func (p *playback) bind(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&p.file, "recording", "", "answer from a file of 'iocause record', from the\nevidence of an incident (its number or file), or\nfrom the folder of an agent")
-	f.StringVar(&p.from, "from", "", "begin there, in the recording or, without one, in\nwhat the agent keeps: 14:00, \"yesterday 14:00\",\n\"10m ago\", RFC 3339; +30s in a recording")
+	f.StringVar(&p.file, "recording", "", "replay a file of 'iocause record', an incident\n(its number or file), or an agent's directory")
+	f.StringVar(&p.from, "from", "", "start there, in the recording or else in the\nagent's history: 14:00, \"yesterday 14:00\",\n\"10m ago\", RFC 3339; +30s in a recording")
 	f.StringVar(&p.to, "to", "", "end there")
-	f.StringVar(&p.dir, "dir", stateDir, "the agent's folder")
+	f.StringVar(&p.dir, "dir", stateDir, "the agent's directory")
 }
 
 // asked tells whether something that was recorded is to be played.
@@ -48,7 +48,7 @@ func openPlayback(e *env, p *playback, ofProbes bool) (*replay.Playback, error) 
 	return newOpener(e, p.dir).Open(p.file, p.span(), ofProbes)
 }
 
-// newOpener opens what was kept. dir is the agent's folder.
+// newOpener opens what was kept. dir is the agent's directory.
 func newOpener(e *env, dir string) *replay.Opener {
 	return &replay.Opener{Dir: dir, Program: version.Program(), Now: e.host.Now, Note: func(err error) {
 		fmt.Fprintf(e.stderr, "iocause: %s%s\n", text.Escape(err.Error()), asRoot(err))

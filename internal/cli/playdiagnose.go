@@ -19,9 +19,9 @@ type pastOptions struct {
 
 func (o *pastOptions) bind(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.file, "against", "", "compare with this file of 'iocause record'")
-	f.StringVar(&o.from, "against-from", "", "begin there in that one")
-	f.StringVar(&o.to, "against-to", "", "end there in that one")
+	f.StringVar(&o.file, "against", "", "baseline: compare with this recording")
+	f.StringVar(&o.from, "against-from", "", "start there in the baseline")
+	f.StringVar(&o.to, "against-to", "", "end there in the baseline")
 }
 
 // readPast reads what to compare with; nil where nothing is asked for. An
@@ -44,9 +44,9 @@ func readPast(e *env, o *pastOptions, dir string) (*judge.Past, error) {
 func diagnoseRecording(e *env, c *cobra.Command, o *diagnoseOptions, args []string) error {
 	switch {
 	case len(args) > 0:
-		return &ask.Error{Err: errors.New("reading the arguments: a recording and a command exclude each other"), Next: "give one of them"}
+		return &ask.Error{Err: errors.New("reading the arguments: a recording and a command cannot be combined"), Next: "give one of them"}
 	case c.Flags().Changed("duration"):
-		return &ask.Error{Err: errors.New("reading the flags: --duration is for what is watched now"), Next: "choose a part of the recording with --from and --to"}
+		return &ask.Error{Err: errors.New("reading the flags: --duration is for watching live"), Next: "choose a part of the recording with --from and --to"}
 	}
 	given, err := o.checkFlags(c, args)
 	if err != nil {

@@ -46,14 +46,14 @@ func TestAgentIsPlayedBack(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &disk); err != nil || disk.Seconds < 1 || disk.Seconds > 60 {
 		t.Errorf("%v: %s", err, out)
 	}
-	if out, _ := do("cache"); !strings.Contains(out, "By process") || !strings.Contains(out, "with incidents alone") {
+	if out, _ := do("cache"); !strings.Contains(out, "By process") || !strings.Contains(out, "only for incidents") {
 		t.Errorf("%s", out)
 	}
 	code, _, stderr = runApp(t.Context(), source.List(), "cache", "--pid", "1", "--dir", dir, "--from", "10m ago")
-	if code != exitFailed || !strings.Contains(stderr, "keeps processes with incidents alone") {
+	if code != exitFailed || !strings.Contains(stderr, "keeps processes only for incidents") {
 		t.Errorf("code %d, %s", code, stderr)
 	}
-	if out, _ := do("files"); !strings.Contains(out, "with incidents alone") {
+	if out, _ := do("files"); !strings.Contains(out, "only for incidents") {
 		t.Errorf("%s", out)
 	}
 	if out, _ := do("diagnose"); !strings.HasPrefix(out, "CANNOT TELL") {
@@ -78,7 +78,7 @@ func TestAgentIsPlayedBack(t *testing.T) {
 		t.Errorf("of one that is not judged: code %d, %s", code, stderr)
 	}
 	code, _, stderr = runApp(t.Context(), source.List(), "threads", "--dir", dir, "--recording", "1")
-	if code != exitFailed || !strings.Contains(stderr, "not judged yet") {
+	if code != exitFailed || !strings.Contains(stderr, "not diagnosed yet") {
 		t.Errorf("code %d, %s", code, stderr)
 	}
 	x := &incidents.Incident{Sections: []incidents.Section{{Name: incident.SectionThreads, Type: incident.TypeJSON, Data: data}},
@@ -93,7 +93,7 @@ func TestAgentIsPlayedBack(t *testing.T) {
 		t.Errorf("%s", stderr)
 	}
 	code, _, stderr = runApp(t.Context(), source.List(), "use", "--dir", dir, "--from", "3 days ago", "--to", "2 days ago")
-	if code != exitFailed || !strings.Contains(stderr, "nothing was recorded from") {
+	if code != exitFailed || !strings.Contains(stderr, "it has nothing from") {
 		t.Errorf("code %d, %s", code, stderr)
 	}
 }

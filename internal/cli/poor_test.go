@@ -21,7 +21,7 @@ import (
 // These tests run the program itself in poor surroundings: it must say what it
 // lacks, and claim nothing that it cannot know.
 
-const refusal = "not permitted to load kernel programs: run as root, or with CAP_BPF and CAP_PERFMON"
+const refusal = "not permitted to load BPF programs: run as root, or with CAP_BPF and CAP_PERFMON"
 
 // probes are the sources that load kernel programs.
 func probes() map[string]bool {
@@ -110,7 +110,7 @@ func TestWithoutPermission(t *testing.T) {
 				t.Errorf("stderr %q, cannot tell %v", stderr, r.CannotTell)
 			}
 			c.run.args = []string{"--duration", "200ms"}
-			if _, out, _ := c.run.do(t); !strings.Contains(out, " cannot be told") || !strings.Contains(out, "run as root") {
+			if _, out, _ := c.run.do(t); !strings.Contains(out, " undecided") || !strings.Contains(out, "run as root") {
 				t.Errorf("the text does not say what could not be judged:\n%s", out)
 			}
 		})
@@ -268,7 +268,7 @@ func reportsOnTree(t *testing.T, dir string, readers []source.Entry, empty bool)
 		}
 		var page stream
 		a.stdout = &page
-		if code := runLine(t.Context(), a, []string{"--duration", "100ms"}); code != 0 || !strings.Contains(page.String(), " cannot be told") {
+		if code := runLine(t.Context(), a, []string{"--duration", "100ms"}); code != 0 || !strings.Contains(page.String(), " undecided") {
 			t.Errorf("code %d, %s", code, page.String())
 		}
 	}
@@ -287,7 +287,7 @@ func TestCalmIsNotCertain(t *testing.T) {
 		t.Errorf("primary %s, cannot tell %v", r.Primary, r.CannotTell)
 	}
 	_, out, _ = runApp(t.Context(), entries, "--duration", "100ms")
-	if !strings.HasPrefix(out, "CANNOT TELL: no problem seen, ") || !strings.Contains(out, " cannot be told") || !strings.Contains(out, "permission denied") {
+	if !strings.HasPrefix(out, "CANNOT TELL: no problem seen, ") || !strings.Contains(out, " undecided") || !strings.Contains(out, "permission denied") {
 		t.Errorf("text:\n%s", out)
 	}
 }

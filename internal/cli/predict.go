@@ -49,18 +49,18 @@ func newPredictCommand(e *env) *cobra.Command {
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "only reads of processes in and below this cgroup")
 	f.StringVar(&o.file, "file", "", "only reads of this file")
 	f.Var(ask.TimeIn(&o.duration, predictLength).From(time.Second, "give 10s or more; 1m is a good start"), "duration", "how long to watch")
-	f.StringVar(&o.memory, "memory", "", "sizes that are asked for, too: 2G, +50%, +4G, -1G")
-	f.BoolVar(&o.writes, "writes", false, "predict when writers are paused for dirty memory,\ninstead (of the host; watches for 10s)")
-	f.Var(&o.rate, "rate", "with --writes: at this many bytes a second, not at\nwhat is written now")
+	f.StringVar(&o.memory, "memory", "", "additional sizes: 2G, +50%, +4G, -1G")
+	f.BoolVar(&o.writes, "writes", false, "predict instead when writers are paused for dirty\nmemory (of the host; watches for 10s)")
+	f.Var(&o.rate, "rate", "with --writes: at this many bytes a second instead\nof the current rate")
 	f.Var(ask.Formats(&o.format, "json", "csv"), "format", "text, json or csv (the curve)")
-	f.StringVarP(&o.output, "output", "o", "", "write a page, too: FILE.html")
+	f.StringVarP(&o.output, "output", "o", "", "also write a page: FILE.html")
 	return c
 }
 
 // runPredict is the command.
 func runPredict(e *env, c *cobra.Command, o *predictOptions) error {
 	if o.rate > 0 && !o.writes {
-		return &ask.Error{Err: errors.New("reading --rate: it is about writes"), Next: "add --writes"}
+		return &ask.Error{Err: errors.New("reading --rate: it needs --writes"), Next: "add --writes"}
 	}
 	if err := checkBeside(o.output); err != nil {
 		return err
@@ -139,7 +139,7 @@ const writesLength = 10 * time.Second
 func runPredictWrites(e *env, c *cobra.Command, o *predictOptions) error {
 	for _, name := range []string{"pid", "comm", "cgroup", "file", "memory"} {
 		if c.Flags().Changed(name) {
-			return &ask.Error{Err: fmt.Errorf("reading the flags: --writes and --%s exclude each other: the limits of dirty memory are the host's", name), Next: "leave one of them out"}
+			return &ask.Error{Err: fmt.Errorf("reading the flags: --writes and --%s cannot be combined: the limits of dirty memory are the host's", name), Next: "leave one of them out"}
 		}
 	}
 	if !c.Flags().Changed("duration") {

@@ -10,14 +10,14 @@ import (
 // What makes no sense is refused before anything is watched.
 func TestPredictRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
-		"no size of memory":  {"--memory", "much"},
+		"not a memory size":  {"--memory", "much"},
 		"too short":          {"--duration", "0.5"},
 		"text, json or csv":  {"--format", "xml"},
-		"no regular file":    {"--file", "/"},
+		"not a regular file": {"--file", "/"},
 		"reading --file":     {"--file", "/nowhere/at/all"},
-		"no process id":      {"--pid", "0"},
-		"it is about writes": {"--rate", "2G"},
-		"exclude each other": {"--writes", "--comm", "x"},
+		"not a process id":   {"--pid", "0"},
+		"it needs --writes":  {"--rate", "2G"},
+		"cannot be combined": {"--writes", "--comm", "x"},
 	} {
 		code, out, stderr := runApp(t.Context(), source.List(), append([]string{"predict"}, args...)...)
 		if code != exitUsage || out != "" || !strings.Contains(stderr, want) {

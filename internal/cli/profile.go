@@ -72,14 +72,14 @@ func (o *profileOptions) check(e *env, c *cobra.Command) (stacks.Options, error)
 	if target.Cgroup != "" {
 		ask.Tree, ask.Cgroup, err = e.host.CgroupInode(target.Cgroup, "memory", "io", "blkio", "")
 		if err == nil && ask.Cgroup == 0 {
-			err = fmt.Errorf("looking for cgroup %q: it has no directory; see 'systemd-cgls'", target.Cgroup)
+			err = fmt.Errorf("looking for cgroup %q: it does not exist; see 'systemd-cgls'", target.Cgroup)
 		}
 		if ask.Tree == "blkio" {
 			ask.Tree = "io" // as version 2 has it
 		}
 	}
 	if o.missing = filters.Nobody(e.host, target); err == nil && o.missing != "" {
-		fmt.Fprintf(e.stderr, "iocause: %s now; watching whether that changes\n", o.missing)
+		fmt.Fprintf(e.stderr, "iocause: %s now; watching in case that changes\n", o.missing)
 	}
 	return ask, err
 }
@@ -111,7 +111,7 @@ func observeProfile(e *env, c *cobra.Command, o *profileOptions, ask stacks.Opti
 		return err
 	}
 	if o.missing != "" && len(p.Stacks) == 0 {
-		return fmt.Errorf("looking for whom to watch: %s, nor was there in the %s watched; see 'ps -e -o pid,comm,cgroup'",
+		return fmt.Errorf("looking for the target: %s, nor did one appear in the %s watched; see 'ps -e -o pid,comm,cgroup'",
 			o.missing, table.Duration(p.Length.Seconds()))
 	}
 	p.Title = title
@@ -123,7 +123,7 @@ func observeProfile(e *env, c *cobra.Command, o *profileOptions, ask stacks.Opti
 
 // playStacks shows the stacks of an incident that are of these states.
 func playStacks(s streams, c *cobra.Command, o *profileOptions, section, title string, data []byte, keep map[string]bool) error {
-	if err := onlyLive(c, nil, "the stacks of an incident are as they were taken", "duration", "min", "wakers", "hz", "cgroup"); err != nil {
+	if err := onlyLive(c, nil, "the stacks of an incident are fixed", "duration", "min", "wakers", "hz", "cgroup"); err != nil {
 		return err
 	}
 	if err := o.checkOutput(); err != nil {
@@ -135,7 +135,7 @@ func playStacks(s streams, c *cobra.Command, o *profileOptions, section, title s
 	}
 	was.Title = title
 	if err := was.Replay(&profile.Filter{PID: filters.OnePID(&target), Comm: target.Comm}, keep); err != nil {
-		return fmt.Errorf("playing %s: %w", text.Escape(o.playback.file), err)
+		return fmt.Errorf("replaying %s: %w", text.Escape(o.playback.file), err)
 	}
 	return showProfile(s, &was.Profile, o)
 }

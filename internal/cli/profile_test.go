@@ -184,7 +184,7 @@ func TestProfileNeedsPermission(t *testing.T) {
 func TestProfileOfNobody(t *testing.T) {
 	bpftest.Root(t)
 	code, out, notes := run{args: []string{"offcpu", "--comm", "no-such-name", "--duration", "200ms"}}.do(t)
-	if code != 1 || out != "" || !strings.Contains(notes, `no process is called "no-such-name", nor was there`) {
+	if code != 1 || out != "" || !strings.Contains(notes, `there is no process called "no-such-name", nor did one appear`) {
 		t.Errorf("code %d, stdout %q, stderr %q", code, out, notes)
 	}
 }

@@ -30,17 +30,17 @@ func newQueryCommand(e *env) *cobra.Command {
 	o := &queryOptions{}
 	c := &cobra.Command{
 		Use:   "query EXPRESSION [flags]",
-		Short: "Ask a recording of the agent, in PromQL",
+		Short: "Query the agent's history, in PromQL",
 		Args:  cobra.MaximumNArgs(1),
 		RunE:  func(c *cobra.Command, args []string) error { return runQuery(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.dir, "dir", agent.DefaultConfig().Dir, "directory of the recording")
-	f.StringVar(&o.from, "from", "", "begin of the time that is looked at")
-	f.StringVar(&o.to, "to", "", "its end (the end of the recording)")
-	f.Var(ask.TimeIn(&o.step, 0), "step", "time between two points (120 points in all;\na longer one is taken for more than 11000)")
+	f.StringVar(&o.from, "from", "", "start of the time range")
+	f.StringVar(&o.to, "to", "", "its end (default: end of the history)")
+	f.Var(ask.TimeIn(&o.step, 0), "step", "time between points (default: 120 points;\nraised above 11000)")
 	f.Var(ask.Formats(&o.format, "json", "csv"), "format", "text, json or csv")
-	f.BoolVar(&o.list, "list", false, "name the series, with what they are")
+	f.BoolVar(&o.list, "list", false, "list all series with their meaning")
 	return c
 }
 

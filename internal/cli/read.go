@@ -34,12 +34,12 @@ func newReadCommand(e *env) *cobra.Command {
 	o := &readOptions{}
 	c := &cobra.Command{
 		Use:   "read [FILE ...] [flags]",
-		Short: "Name the cause from what other tools printed",
+		Short: "Name the cause from the output of other tools",
 		Long:  helpOf("read", "{tools}", listOf(parse.List(), func(t parse.Tool) (name, what string) { return t.Name, t.What })),
 		RunE:  func(c *cobra.Command, args []string) error { return readTexts(e, c, o, args) },
 	}
 	f := c.Flags()
-	f.BoolVar(&o.list, "list", false, "show what was recognised, and do not judge it")
+	f.BoolVar(&o.list, "list", false, "show what was recognised, without a verdict")
 	f.BoolVar(&o.series, "series", false, "export the values that were read, as CSV or JSON lines")
 	f.BoolVar(&o.one, "one", false, "take everything as one case")
 	f.StringVar(&o.as, "as", "", "look for the output of this tool only")
@@ -51,7 +51,7 @@ func newReadCommand(e *env) *cobra.Command {
 // readTexts is the command: recognise, sort into cases, judge, print.
 func readTexts(e *env, c *cobra.Command, o *readOptions, args []string) error {
 	if o.list && o.series {
-		return &ask.Error{Err: errors.New("reading the flags: --list and --series exclude each other"), Next: "give one of them"}
+		return &ask.Error{Err: errors.New("reading the flags: --list and --series cannot be combined"), Next: "give one of them"}
 	}
 	tools, err := read.Tools(o.as)
 	if err != nil {
@@ -73,7 +73,7 @@ func readTexts(e *env, c *cobra.Command, o *readOptions, args []string) error {
 			return err
 		}
 		if err != nil {
-			fmt.Fprintf(e.stderr, "iocause: %s; what was read before is judged\n", text.Escape(err.Error()))
+			fmt.Fprintf(e.stderr, "iocause: %s; the part before it is judged\n", text.Escape(err.Error()))
 			broken = broken || ctx.Err() == nil
 		}
 		texts = append(texts, t)
@@ -92,7 +92,7 @@ func showRead(e *env, texts []*parse.Text, o *readOptions) error {
 	show.Faults(e.stderr, texts)
 	cases, left := parse.Cases(texts, o.one)
 	if left > 0 {
-		fmt.Fprintf(e.stderr, "iocause: %d more cases were left out; give smaller pieces\n", left)
+		fmt.Fprintf(e.stderr, "iocause: %d more cases were left out; split the input\n", left)
 	}
 	if len(cases) == 0 {
 		return read.Nothing(texts)

@@ -237,7 +237,7 @@ func TestReadComplaints(t *testing.T) {
 		{"", 1, []string{none}, "no such file"},
 		{"", 2, []string{"--as", "xyz"}, "use one of iostat"},
 		{"", 2, []string{"--format", "csv"}, "use text or json"},
-		{"", 2, []string{"--list", "--series"}, "exclude each other"},
+		{"", 2, []string{"--list", "--series"}, "cannot be combined"},
 		{"\x28\xb5\x2f\xfd1234", 1, nil, "unpacking zstd at byte 7 of the archive"},
 		{"\x1f\x8b12", 1, nil, "unpacking gzip at byte 4 of the archive: it is cut off"},
 		{"   total  used  free  shared  buff/cache  available\nMem: 12 1\n", 1, nil, "none in 2 lines"},
@@ -266,7 +266,7 @@ func TestReadCutArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, notes := runRead(t, "", 1, "--list", name)
-	if want := fmt.Sprintf("cut.gz after line 1: unpacking gzip at byte %d of the archive: it is cut off; what was read before is judged", z.Len()-4); !strings.Contains(notes, want) || !strings.Contains(out, "settings") {
+	if want := fmt.Sprintf("cut.gz after line 1: unpacking gzip at byte %d of the archive: it is cut off; the part before it is judged", z.Len()-4); !strings.Contains(notes, want) || !strings.Contains(out, "settings") {
 		t.Errorf("%s%s, want %q", out, notes, want)
 	}
 }

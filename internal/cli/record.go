@@ -31,10 +31,10 @@ func newRecordCommand(e *env) *cobra.Command {
 	o := &recordOptions{}
 	c := &cobra.Command{
 		Use:   "record [flags] [-- COMMAND ...]",
-		Short: "Keep all that diagnose looks at, to look at it later",
+		Short: "Record what diagnose reads, to replay it later",
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
-				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is no flag", before[0]), Next: "put -- before a command to record; see 'iocause record --help'"}
+				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is not a flag", before[0]), Next: "put -- before a command to record; see 'iocause record --help'"}
 			}
 			return checkCommandGiven(c, args)
 		},
@@ -43,7 +43,7 @@ func newRecordCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME"+recording.Suffix+")")
 	f.Var(ask.TimeIn(&o.interval, time.Second).From(shortest, "give 100ms or more; 1s is a good start"), "interval", "length of a window")
-	f.Var(ask.TimeIn(&o.duration, 0).From(shortest, "give 100ms or more, or 0 for no limit"), "duration", "how long to record; 0 until Ctrl-C, or the end of\nCOMMAND")
+	f.Var(ask.TimeIn(&o.duration, 0).From(shortest, "give 100ms or more, or 0 for no limit"), "duration", "how long to record; 0: until Ctrl-C or the end of\nCOMMAND")
 	return c
 }
 

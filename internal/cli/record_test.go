@@ -264,7 +264,7 @@ func TestKilledRecording(t *testing.T) {
 		t.Errorf("%d windows, there were %d; losses %v", len(all), before, told)
 	}
 	code, out, errs := runApp(t.Context(), nil, "diagnose", "--recording", path)
-	if code != 0 || !strings.Contains(out, "watched") || !strings.Contains(errs, "was not ended in order") {
+	if code != 0 || !strings.Contains(out, "watched") || !strings.Contains(errs, "was not closed cleanly") {
 		t.Errorf("code %d, %q%q", code, out, errs)
 	}
 }
@@ -294,7 +294,7 @@ func TestRecordOverwritesOnlyRecordings(t *testing.T) {
 	if err := os.WriteFile(path, []byte("precious"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, notes := runApp(t.Context(), entries, "record", "-o", path, "--duration", "100ms"); code != 1 || !strings.Contains(notes, "no recording; give another name") {
+	if code, _, notes := runApp(t.Context(), entries, "record", "-o", path, "--duration", "100ms"); code != 1 || !strings.Contains(notes, "not a recording; give another name") {
 		t.Errorf("code %d, %q", code, notes)
 	}
 	if b, err := os.ReadFile(path); err != nil || string(b) != "precious" {
@@ -367,20 +367,20 @@ func TestPlaybackSaysWhatItCannot(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"cache", "--recording", other}, 1, "not a recording of iocause: it does not begin with \"iocause-recording\"; give what 'iocause record' has made"},
-		{[]string{"cache", "--recording", "/dev/null"}, 1, "it must be a file"},
+		{[]string{"cache", "--recording", other}, 1, "not a recording of iocause: it does not begin with \"iocause-recording\"; give a file of 'iocause record'"},
+		{[]string{"cache", "--recording", "/dev/null"}, 1, "must be a file"},
 		{[]string{"cache", "--recording", ""}, 2, "reading --recording: the name is empty"},
 		{[]string{"cache", "--recording", path, "--from", "2000-01-01", "--to", "2000-01-02"}, 1, "nothing was recorded in that time; it holds "},
 		{[]string{"cache", "--recording", path, "--from", "+2s", "--to", "+1s"}, 2, "is not after"},
-		{[]string{"cache", "--recording", path, "--to", "noon"}, 2, `reading --to: "noon": no time is written like that`},
-		{[]string{"cache", "0.05", "--recording", path}, 2, "is no time of 100ms or more"},
+		{[]string{"cache", "--recording", path, "--to", "noon"}, 2, `reading --to: "noon": that is not a time`},
+		{[]string{"cache", "0.05", "--recording", path}, 2, "is not a time of 100ms or more"},
 		{[]string{"files", "--slow", "1ms", "--recording", path}, 2, "a recording counts accesses that waited 10ms or longer"},
 		{[]string{"cache", "--pid", "999999", "--recording", path}, 1, "there is no process 999999 in that time"},
 		{[]string{"disk", "--device", "sdzz", "--recording", path}, 1, `there is no device called "sdzz" in that time`},
 		{[]string{"diagnose", "--comm", "nobody-is", "--recording", path}, 1, `there is no process called "nobody-is"`},
 		{[]string{"diagnose", "--recording", path, "--duration", "5s"}, 2, "choose a part of the recording with --from and --to"},
-		{[]string{"diagnose", "--recording", path, "--", "true"}, 2, "a recording and a command exclude each other"},
-		{[]string{"diagnose", "--to", "14:00"}, 2, "the beginning of the time is missing"},
+		{[]string{"diagnose", "--recording", path, "--", "true"}, 2, "a recording and a command cannot be combined"},
+		{[]string{"diagnose", "--to", "14:00"}, 2, "the start of the time is missing"},
 		{[]string{"record", "--interval", "1ms"}, 2, "too short"},
 		{[]string{"record", "dd"}, 2, "put -- before a command to record"},
 	} {

@@ -31,7 +31,7 @@ func newReportCommand(e *env) *cobra.Command {
 	o := &reportOptions{}
 	c := &cobra.Command{
 		Use:   "report [FILE|N] [flags]",
-		Short: "Write what was recorded as one page to look at and to mail",
+		Short: "Write a recording or an incident as one HTML page",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return &ask.Error{Err: fmt.Errorf("reading the arguments: report takes one recording or incident, but has %d", len(args)), Next: "give one"}
@@ -42,11 +42,11 @@ func newReportCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME.html)")
-	f.Var(ask.OneOf(&o.format, "html", "html", "json", "csv", "perfetto"), "format", "html; or on standard output json or csv, the cells\nof the latency heat maps, or perfetto, the\ncourse")
-	f.IntVar(&o.filter.PID, "pid", 0, "ask about this process")
-	f.StringVar(&o.filter.Comm, "comm", "", "ask about processes of this name")
-	f.StringVar(&o.filter.Cgroup, "cgroup", "", "ask about the processes in and below this cgroup")
-	f.StringVar(&o.filter.Device, "device", "", "ask about I/O on this block device")
+	f.Var(ask.OneOf(&o.format, "html", "html", "json", "csv", "perfetto"), "format", "html; or to standard output: json or csv (cells of\nthe latency heat maps), perfetto (time\nseries)")
+	f.IntVar(&o.filter.PID, "pid", 0, "limit it to this process")
+	f.StringVar(&o.filter.Comm, "comm", "", "limit it to processes of this name")
+	f.StringVar(&o.filter.Cgroup, "cgroup", "", "limit it to processes in and below this cgroup")
+	f.StringVar(&o.filter.Device, "device", "", "limit it to I/O on this block device")
 	o.playback.bind(c)
 	o.against.bind(c)
 	return c
@@ -56,14 +56,14 @@ func newReportCommand(e *env) *cobra.Command {
 func runReport(e *env, c *cobra.Command, o *reportOptions, args []string) error {
 	if len(args) > 0 {
 		if o.playback.file != "" {
-			return &ask.Error{Err: errors.New("reading the arguments: FILE and --recording exclude each other"), Next: "give one of them"}
+			return &ask.Error{Err: errors.New("reading the arguments: FILE and --recording cannot be combined"), Next: "give one of them"}
 		}
 		o.playback.file = args[0]
 	}
 	if play, err := o.playback.asked(c); err != nil {
 		return err
 	} else if !play {
-		return &ask.Error{Err: errors.New("reading the arguments: what to report on is missing"), Next: "give a recording, the number of an incident, or --from; of what goes on now, use 'iocause diagnose -o FILE.html'"}
+		return &ask.Error{Err: errors.New("reading the arguments: there is nothing to report on"), Next: "give a recording, the number of an incident, or --from; for the current state use 'iocause diagnose -o FILE.html'"}
 	}
 	switch cells := o.format != "html"; {
 	case cells && o.output != "":
@@ -111,7 +111,7 @@ func runReport(e *env, c *cobra.Command, o *reportOptions, args []string) error 
 // writeCells writes what the heat maps of a page are drawn from.
 func writeCells(e *env, format string, page *picture.Page) error {
 	if len(page.Sets) == 0 || !slices.ContainsFunc(page.Sets, func(s *picture.Set) bool { return len(s.Heats) > 0 }) {
-		return errors.New("writing the cells: there is no latency heat map of it: a recording of 'iocause record' and an incident with a trace have one")
+		return errors.New("writing the cells: it has no latency heat map; recordings of 'iocause record' and incidents with a trace have one")
 	}
 	first := page.Sets[0]
 	length := 0.0
@@ -128,7 +128,7 @@ func checkBeside(name string) error {
 	case "":
 		return nil
 	case "-":
-		return &ask.Error{Err: errors.New("reading --output: standard output has what is printed"), Next: "give a file that ends in .html"}
+		return &ask.Error{Err: errors.New("reading --output: standard output is for the printed output"), Next: "give a file that ends in .html"}
 	}
 	return output.CheckPage(nil, name)
 }

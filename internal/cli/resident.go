@@ -45,7 +45,7 @@ func newResidentCommand(e *env) *cobra.Command {
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "files that processes below this cgroup hold")
 	f.StringVar(&o.filter.Device, "device", "", "of these, files on this block device")
 	bindFile(c, &o.file)
-	f.BoolVar(&o.parts, "map", false, "which parts of each file are in; JSON has ranges")
+	f.BoolVar(&o.parts, "map", false, "which parts of each file are cached; JSON has ranges")
 	f.BoolVarP(&o.oneFS, "one-file-system", "x", false, "stay on the file system of each PATH")
 	o.bind(c, "cached_bytes")
 	o.playback.bind(c)
@@ -71,13 +71,13 @@ func runResident(e *env, c *cobra.Command, o *residentOptions, args []string) er
 	}
 	switch {
 	case len(asked) == 0:
-		return &ask.Error{Err: errors.New("reading the arguments: nothing to look at is named"), Next: "give a PATH, --pid, --comm, --cgroup, or --all for the whole cache"}
+		return &ask.Error{Err: errors.New("reading the arguments: no file is given"), Next: "give a PATH, --pid, --comm, --cgroup, or --all for the whole cache"}
 	case len(asked) > 1:
-		return &ask.Error{Err: fmt.Errorf("reading the arguments: %s exclude each other", strings.Join(asked, " and ")), Next: "give one of them"}
+		return &ask.Error{Err: fmt.Errorf("reading the arguments: %s cannot be combined", strings.Join(asked, " and ")), Next: "give one of them"}
 	case o.oneFS && len(paths) == 0:
-		return &ask.Error{Err: errors.New("reading the flags: --one-file-system is about what lies below a PATH"), Next: "give a PATH, or leave it out"}
+		return &ask.Error{Err: errors.New("reading the flags: --one-file-system needs a PATH"), Next: "give a PATH, or leave it out"}
 	case o.all && o.parts:
-		return &ask.Error{Err: errors.New("reading the flags: --map and --all exclude each other"), Next: "give the files whose parts are wanted as PATHs"}
+		return &ask.Error{Err: errors.New("reading the flags: --map and --all cannot be combined"), Next: "give the files as PATHs"}
 	}
 	var err error
 	if o.files, err = wantedFiles(e.host, c, o.file, o.filter.Device); err != nil {
@@ -118,7 +118,7 @@ func runResident(e *env, c *cobra.Command, o *residentOptions, args []string) er
 		}
 		if charged, source := resident.Charged(e.host, cgroup); source != "" {
 			total := &tables[len(tables)-1]
-			total.Notes = append(total.Notes, fmt.Sprintf("the cgroup is charged for %s of cache (%s): files that its processes have closed are in that, files that others read first are not",
+			total.Notes = append(total.Notes, fmt.Sprintf("the cgroup is charged for %s of cache (%s): with files that its processes have closed, without files that others read first",
 				table.Value(charged, "bytes"), source))
 		}
 		return tables, nil
@@ -150,7 +150,7 @@ func residentAll(ctx context.Context, e *env, o *residentOptions, rest []string)
 	defer w.Close()
 	doing := "inodes looked at"
 	if w.Refused != nil {
-		fmt.Fprintf(e.stderr, "iocause: %v; so only files that processes hold are listed, and closed ones are one sum\n", w.Refused)
+		fmt.Fprintf(e.stderr, "iocause: %v; only files that processes have open are listed, closed ones as one sum\n", w.Refused)
 		doing = "files measured"
 	}
 	take := func(ctx context.Context) (*resident.Cache, error) {
@@ -168,7 +168,7 @@ func residentAll(ctx context.Context, e *env, o *residentOptions, rest []string)
 
 // playCache shows the page cache of an incident.
 func playCache(e *env, c *cobra.Command, o *residentOptions, data []byte, args []string) error {
-	if err := onlyLive(c, args, "an incident holds the whole cache by file; --file chooses of it", "pid", "comm", "cgroup", "device", "map", "one-file-system"); err != nil {
+	if err := onlyLive(c, args, "an incident has the whole cache by file; select with --file", "pid", "comm", "cgroup", "device", "map", "one-file-system"); err != nil {
 		return err
 	}
 	var err error

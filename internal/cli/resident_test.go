@@ -88,7 +88,7 @@ func TestResidentAllAddsUpAndNamesAll(t *testing.T) {
 		if code, out, stderr = (run{args: []string{"resident", "--all", "--top", "0", "--format", "json"}}).do(t); code != 0 {
 			t.Fatalf("code %d: %s", code, stderr)
 		}
-		if strings.Contains(stderr, "so only files that processes hold") {
+		if strings.Contains(stderr, "only files that processes have open") {
 			bpftest.Need(t, "bpf", errors.New(stderr))
 		}
 		sums := rows(t, out, "cache")

@@ -93,7 +93,7 @@ func unknownCommand(c *cobra.Command, name, next string) error {
 	if like := c.SuggestionsFor(name); len(like) > 0 {
 		next = fmt.Sprintf("did you mean '%s'? See '%s --help'", like[0], c.CommandPath())
 	}
-	return &ask.Error{Err: fmt.Errorf("reading the arguments: no command is called %q", name), Next: next}
+	return &ask.Error{Err: fmt.Errorf("reading the arguments: there is no command %q", name), Next: next}
 }
 
 // refuseUnknownHelp makes 'help' fail for what there is no help of; cobra prints

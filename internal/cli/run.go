@@ -137,7 +137,7 @@ func badValue(c *cobra.Command, bad *pflag.InvalidValueError) error {
 	case errors.As(why, &known):
 		why, next = known.Err, known.Next
 	case errors.As(why, &number) && bad.GetFlag().Value.Type() != "bool":
-		why = fmt.Errorf("%q is no number that it takes", bad.GetValue())
+		why = fmt.Errorf("%q is not a valid number", bad.GetValue())
 	}
 	return &ask.Error{Err: fmt.Errorf("reading --%s: %w", bad.GetFlag().Name, why), Next: next}
 }
@@ -157,7 +157,7 @@ func tellUsageApart(c *cobra.Command) {
 // noArgs refuses arguments.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return &ask.Error{Err: fmt.Errorf("reading the arguments: %s takes none, but has %q", c.Name(), args[0]), Next: fmt.Sprintf("see '%s --help'", c.CommandPath())}
+		return &ask.Error{Err: fmt.Errorf("reading the arguments: %s takes no arguments, but has %q", c.Name(), args[0]), Next: fmt.Sprintf("see '%s --help'", c.CommandPath())}
 	}
 	return nil
 }

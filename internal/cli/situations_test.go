@@ -33,13 +33,13 @@ type situation struct {
 // situations are the twenty.
 func situations() []situation {
 	return []situation{
-		{"cache-pollution", "service", "cache-pollution", "scan", "page cache hit ratio", "let the other program leave the cache alone"},
+		{"cache-pollution", "service", "cache-pollution", "scan", "page cache hit ratio", "keep the other program's data out of the cache"},
 		{"cgroup-cache-limit", "cycler", "cgroup-cache-limit", "cycler", "re-read after eviction", "raise the memory limit of the cgroup from 256 MiB to between 282 MiB and 1.1 GiB"},
 		{"cgroup-io-throttle-bps", "scan", "cgroup-io-throttle", "slow", "limit of the cgroup", "raise or remove the limit"},
 		{"cold-cache-scan", "scan", "cold-cache", "scan", "page cache hit ratio", "let it warm up, or read the files ahead of use"},
 		{"cpu-saturated", "solver", "cpu-saturated", "crowd", "of its time that it could run", "give the victim a larger share of the processors"},
-		{"device-degraded", "lookup", "device-degraded", "lookup", "the same requests before", "look at what is below loop0: its health"},
-		{"device-errors", "reader", "device-errors", "reader", "failed requests of loop0", "save the data and replace it"},
+		{"device-degraded", "lookup", "device-degraded", "lookup", "the same requests before", "check what loop0 is made of: its health"},
+		{"device-errors", "reader", "device-errors", "reader", "failed requests of loop0", "save the data and replace the device"},
 		{"device-latency-bound", "lookup", "device-latency-bound", "vda", "latency", "keep several requests in flight: more threads, asynchronous I/O"},
 		{"direct-io", "bypass", "direct-io", "bypass", "of that read before in this window", "read through the page cache (without O_DIRECT)"},
 		{"dirty-throttling", "writer", "dirty-throttling", "writer", "time paused", "raise vm.dirty_bytes (or vm.dirty_ratio): the limit of 8.0 MiB is small"},
@@ -47,7 +47,7 @@ func situations() []situation {
 		{"healthy-cached-reads", "server", "healthy", "", "longest blocked process", ""},
 		{"lock-contention", "scanner", "lock-contention", "scanner", "time waiting for locks", "read the file with read(2) or pread(2) instead of mapping and unmapping"},
 		{"microbursts", "fio", "microbursts", "fio", "bursts", "spread the requests"},
-		{"noisy-neighbour", "lookup", "noisy-neighbour", "backup", "its request takes", "hold the other program back"},
+		{"noisy-neighbour", "lookup", "noisy-neighbour", "backup", "its request takes", "throttle the other program"},
 		{"readahead-waste", "hopper", "readahead-waste", "hopper", "read amplification", "tell the kernel that the access is random"},
 		{"reclaim-stall", "writer", "reclaim-stall", "writer", "time stalled in reclaim and compaction", "raise the memory limit of the cgroup above 96.0 MiB"},
 		{"swap-thrash", "heap", "swap-thrash", "heap", "swapped in", "raise the memory limit of the cgroup from 200 MiB to at least 432 MiB"},

@@ -33,13 +33,13 @@ func newThreadsCommand(e *env) *cobra.Command {
 	o := &threadsOptions{}
 	c := &cobra.Command{
 		Use:   "threads " + intervalUsage,
-		Short: "Show what share of its time each thread spends in which state",
+		Short: "Show how each thread's time divides into states",
 		RunE:  func(c *cobra.Command, args []string) error { return runThreads(e, c, o, args) },
 	}
 	o.bind(c, "busy_threads", "perfetto")
 	f := c.Flags()
 	f.Var(ask.OneOf(&o.by, "thread", threads.Groupings()...), "by", "thread, process, comm or cgroup")
-	f.BoolVar(&o.histogram, "histogram", false, "show how long the waits of each state were, too")
+	f.BoolVar(&o.histogram, "histogram", false, "also show how long the waits of each state were")
 	f.IntVar(&o.filter.PID, "pid", 0, "only threads of this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "only threads of this name, or of processes of this\nname")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "only threads in and below this cgroup")
@@ -112,7 +112,7 @@ func threadsPrinter(s streams, o *threadsOptions) (*console.Printer, *threads.La
 
 // playThreads shows the threads of an incident.
 func playThreads(s streams, c *cobra.Command, o *threadsOptions, data []byte, args []string) error {
-	if err := onlyLive(c, args, "an incident holds no lengths of waits", "histogram"); err != nil {
+	if err := onlyLive(c, args, "an incident does not have the lengths of waits", "histogram"); err != nil {
 		return err
 	}
 	was, target, err := evidenceOf[threads.Threads](c, &o.filter, incident.SectionThreads, data)

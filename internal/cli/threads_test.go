@@ -24,7 +24,7 @@ func TestThreadsUsage(t *testing.T) {
 		{[]string{"--sort", "speed"}, `no such column; there are tid, comm, pid, process, cgroup, ended, threads, wall_s`},
 		{[]string{"0.01"}, "give seconds, or a time such as 500ms"},
 		{[]string{"1", "2", "3"}, "give INTERVAL and COUNT at most"},
-		{[]string{"--pid", "0"}, "0 is no process id"},
+		{[]string{"--pid", "0"}, "0 is not a process id"},
 		{[]string{"--comm", ""}, "the name is empty"},
 		{[]string{"--format", "xml"}, "use text, json, csv or perfetto"},
 	} {

@@ -158,7 +158,7 @@ func TestBadIntervals(t *testing.T) {
 		{[]string{"use", "-1"}, "unknown shorthand flag"},
 		{[]string{"use", "1e300"}, `reading INTERVAL: "1e300"`},
 		{[]string{"use", "1", "0"}, `reading COUNT: "0"`},
-		{[]string{"use", "1", "1", "1"}, "is one too many"},
+		{[]string{"use", "1", "1", "1"}, "is an unexpected argument"},
 		{[]string{"use", "--format", "xml"}, `"xml" is not known; use text, json or csv`},
 		{[]string{"cache", "--by", "moon"}, `reading --by: "moon" is not known; use `},
 		{[]string{"disk", "0.1", "1", "--sort", "moon"}, "there are device, reads_per_s"},

@@ -22,14 +22,14 @@ func newTopCommand(e *env) *cobra.Command {
 	o := &topOptions{}
 	c := &cobra.Command{
 		Use:   "top [flags]",
-		Short: "Busiest processes and cgroups of any time that the agent kept",
+		Short: "Busiest processes and cgroups, from the agent's history",
 		Args:  noArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return runTop(e, c, o) },
 	}
 	f := c.Flags()
 	f.Var(ask.OneOf(&o.by, "", "process", "cgroup"), "by", "only this table: process or cgroup")
-	f.Var(ask.RowsIn(&o.rows.top, 20), "top", "rows of each table, 0 for all")
-	f.StringVar(&o.rows.sort, "sort", "", "column, by its name in JSON")
+	f.Var(ask.RowsIn(&o.rows.top, 20), "top", "rows of each table; 0: all")
+	f.StringVar(&o.rows.sort, "sort", "", "sort by column (JSON name)")
 	f.Var(ask.Formats(&o.rows.format, "json", "csv"), "format", "text, json or csv (the first table)")
 	o.playback.bind(c)
 	return c

@@ -45,7 +45,7 @@ func newTraceCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&o.to, "output", "o", "", "keep the I/Os in this file; - is stdout")
-	f.StringVarP(&o.from, "input", "i", "", "read the I/Os from such a file; - is stdin")
+	f.StringVarP(&o.from, "input", "i", "", "read the I/Os from this file; - is stdin")
 	f.Var(ask.TimeIn(&o.duration, 0), "duration", "how long to trace; 0 until Ctrl-C")
 	f.Uint64Var(&o.ios, "ios", 0, "end after so many I/Os; 0 for no limit")
 	f.IntVar(&o.filter.PID, "pid", 0, "only I/Os that this process asked for")
@@ -53,13 +53,13 @@ func newTraceCommand(e *env) *cobra.Command {
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "only I/Os of this cgroup and those below it")
 	f.StringVar(&o.filter.Device, "device", "", "only I/Os on the disk of this block device")
 	f.StringVar(&o.filter.File, "file", "", "only I/Os for a file, what is below a directory,\nor a pattern")
-	f.Var(ask.TimeIn(&o.filter.Min, 0), "min", "only I/Os that took so long (10ms) or longer")
+	f.Var(ask.TimeIn(&o.filter.Min, 0), "min", "only I/Os that took this long (10ms) or longer")
 	f.BoolVar(&o.summaryOnly, "summary", false, "print the summary only")
-	f.Var(ask.RowsIn(&o.view.top, 10), "top", "rows of each table, 0 for all")
+	f.Var(ask.RowsIn(&o.view.top, 10), "top", "rows of each table; 0: all")
 	f.StringVar(&o.view.sort, "sort", "ios", "column to sort by, as JSON names it")
 	f.Var(ask.Formats(&o.view.format, "json", "csv", "perfetto"), "format", "text, json (lines), csv (I/Os) or\nperfetto")
 	f.BoolVarP(&o.view.stamp, "timestamps", "t", false, "print the time of every summary")
-	f.IntVar(&o.buffer, "buffer", 16, "MiB of room in the kernel")
+	f.IntVar(&o.buffer, "buffer", 16, "MiB of buffer in the kernel")
 	o.playback.bind(c)
 	return c
 }
@@ -76,15 +76,15 @@ func (o *traceOptions) args(args []string) error {
 	}
 	switch {
 	case o.perfetto && (o.to != "" || o.summaryOnly):
-		return &ask.Error{Err: errors.New("reading the flags: --format perfetto is of the I/Os themselves, on standard output"), Next: "leave out --output and --summary"}
+		return &ask.Error{Err: errors.New("reading the flags: --format perfetto writes the I/Os to standard output"), Next: "leave out --output and --summary"}
 	case o.from != "" && o.to != "":
-		return &ask.Error{Err: errors.New("reading the flags: --input and --output exclude each other"), Next: "give one of them"}
+		return &ask.Error{Err: errors.New("reading the flags: --input and --output cannot be combined"), Next: "give one of them"}
 	case o.to == "-" && o.view.every > 0:
 		return &ask.Error{Err: errors.New("reading the arguments: with --output - no summary is printed"), Next: "leave out INTERVAL, or give a file"}
 	case o.from != "" && o.duration != 0:
-		return &ask.Error{Err: errors.New("reading the flags: --input and --duration exclude each other"), Next: "leave out --duration"}
+		return &ask.Error{Err: errors.New("reading the flags: --input and --duration cannot be combined"), Next: "leave out --duration"}
 	case o.buffer < 1 || o.buffer > 1024 || o.buffer&(o.buffer-1) != 0:
-		return &ask.Error{Err: fmt.Errorf("reading --buffer: %d MiB is no power of two from 1 to 1024", o.buffer), Next: "give 16, 64 or 256"}
+		return &ask.Error{Err: fmt.Errorf("reading --buffer: %d MiB is not a power of two from 1 to 1024", o.buffer), Next: "give 16, 64 or 256"}
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func runTrace(e *env, c *cobra.Command, o *traceOptions) error {
 	}
 	switch {
 	case data != nil:
-		if err := onlyLive(c, nil, "the I/Os of an incident are as they were traced", "duration", "buffer", "input", "output"); err != nil {
+		if err := onlyLive(c, nil, "the I/Os of an incident are fixed", "duration", "buffer", "input", "output"); err != nil {
 			return err
 		}
 		return readTrace(c.Context(), t, o, bytes.NewReader(data))

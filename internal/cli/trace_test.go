@@ -22,20 +22,20 @@ func TestTraceFlagsThatMakeNoSense(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"trace", "0"}, `"0" is no time`},
+		{[]string{"trace", "0"}, `"0" is not a time`},
 		{[]string{"trace", "1", "0"}, `"0" is not a number of intervals`},
-		{[]string{"trace", "1", "2", "3"}, `"3" is one too many`},
+		{[]string{"trace", "1", "2", "3"}, `"3" is an unexpected argument`},
 		{[]string{"trace", "1", "-o", "-"}, "no summary is printed"},
 		{[]string{"trace", "--file", ""}, "the name is empty"},
-		{[]string{"burst", "--file", "x"}, "kept by process and cgroup"},
+		{[]string{"burst", "--file", "x"}, "counted by process and cgroup"},
 		{[]string{"trace", "--duration", "-1s"}, "-1s is below zero"},
 		{[]string{"trace", "--min", "-1ms"}, "-1ms is below zero"},
-		{[]string{"trace", "--buffer", "3"}, "3 MiB is no power of two"},
-		{[]string{"trace", "-i", "x", "-o", "y"}, "exclude each other"},
-		{[]string{"trace", "-i", "x", "--duration", "1s"}, "exclude each other"},
+		{[]string{"trace", "--buffer", "3"}, "3 MiB is not a power of two"},
+		{[]string{"trace", "-i", "x", "-o", "y"}, "cannot be combined"},
+		{[]string{"trace", "-i", "x", "--duration", "1s"}, "cannot be combined"},
 		{[]string{"trace", "--format", "xml"}, `"xml" is not known; use text, json, csv or perfetto`},
 		{[]string{"trace", "--sort", "colour"}, `"colour": no such column`},
-		{[]string{"burst", "x"}, `"x" is no time`},
+		{[]string{"burst", "x"}, `"x" is not a time`},
 		{[]string{"burst", "--sort", "colour"}, `"colour": no such column`},
 	} {
 		code, out, err := runApp(t.Context(), nil, c.args...)
@@ -220,7 +220,7 @@ func TestAKilledTraceIsReadable(t *testing.T) {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	code, out, stderr := runApp(t.Context(), nil, "trace", "-i", path, "--summary", "--file", data)
-	if code != 0 || !strings.Contains(out, "not ended in order") && !strings.Contains(out, "cannot be read from") {
+	if code != 0 || !strings.Contains(out, "not closed cleanly") && !strings.Contains(out, "cannot be read from") {
 		t.Errorf("code %d, %s%s", code, out, stderr)
 	}
 }

@@ -31,13 +31,13 @@ func newVerifyCommand(e *env) *cobra.Command {
 	o := &verifyOptions{}
 	c := &cobra.Command{
 		Use:   "verify BEFORE [AFTER]",
-		Short: "Tell whether a fix helped: what a program does now, and did then",
+		Short: "Tell whether a fix helped: compare a program now and before",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return &ask.Error{Err: errors.New("reading the arguments: the finding to hold it against is missing"), Next: "give the number of an incident ('iocause incidents'), or a file of 'iocause record'"}
+				return &ask.Error{Err: errors.New("reading the arguments: there is nothing to compare with"), Next: "give the number of an incident ('iocause incidents'), or a file of 'iocause record'"}
 			case len(args) > 2:
-				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is one too many", args[2]), Next: "give one recording of before, and one of after or none to watch now"}
+				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is an unexpected argument", args[2]), Next: "give one recording of before, and one of after or none to watch now"}
 			}
 			return nil
 		},
@@ -45,10 +45,10 @@ func newVerifyCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.Var(ask.TimeIn(&o.duration, lookLength).From(shortest, goodLength), "duration", "how long to watch")
-	f.IntVar(&o.filter.PID, "pid", 0, "of BEFORE, judge this process alone")
-	f.StringVar(&o.filter.Comm, "comm", "", "of BEFORE, judge processes of this name alone")
-	f.StringVar(&o.filter.Cgroup, "cgroup", "", "of BEFORE, judge processes below this cgroup alone")
-	f.StringVar(&o.dir, "dir", stateDir, "the agent's folder")
+	f.IntVar(&o.filter.PID, "pid", 0, "of BEFORE, judge this process only")
+	f.StringVar(&o.filter.Comm, "comm", "", "of BEFORE, judge processes of this name only")
+	f.StringVar(&o.filter.Cgroup, "cgroup", "", "of BEFORE, judge processes below this cgroup only")
+	f.StringVar(&o.dir, "dir", stateDir, "the agent's directory")
 	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	return c
 }
@@ -124,7 +124,7 @@ func watchAgain(e *env, c *cobra.Command, o *verifyOptions, target diagnose.Targ
 		return nil, session.TooEarly(watch)
 	}
 	if missing := target.Missing(window); missing != "" {
-		return nil, fmt.Errorf("looking for whom to compare: %s; start it and ask it to do what it did then", missing)
+		return nil, fmt.Errorf("looking for the program to compare: %s; start it and put the same load on it", missing)
 	}
 	r, err := judge.Live(e.host, window, target, nil)
 	if err != nil {

@@ -44,7 +44,7 @@ func newToolCommand(e *env, t *view.Tool) *cobra.Command {
 		f.Lookup("by").DefValue = "" // said already, in fewer columns
 	}
 	if t.Slow {
-		f.Var(ask.TimeIn(&o.slow, pagecache.Slow), "slow", "count accesses that waited so long")
+		f.Var(ask.TimeIn(&o.slow, pagecache.Slow), "slow", "count accesses that waited this long\nor longer")
 	}
 	o.filter.bind(c)
 	bindFile(c, &o.file)

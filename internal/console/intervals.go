@@ -72,7 +72,7 @@ func Snapshots[T any](parent context.Context, p *Printer, every time.Duration, c
 	}
 	first, err := take(ctx)
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted by %w before everything was read; let it finish, or ask for less (fewer paths or processes)", context.Cause(ctx))
+		return fmt.Errorf("interrupted by %w before everything was read; let it finish, or select fewer paths or processes", context.Cause(ctx))
 	}
 	if err != nil {
 		return err

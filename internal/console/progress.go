@@ -64,7 +64,7 @@ func Confirm(stdin io.Reader, notes io.Writer, what, word string) error {
 	if f, ok := stdin.(*os.File); ok && !IsTerminal(f) {
 		return next
 	}
-	fmt.Fprintf(notes, "iocause: %s; type %s to go on: ", text.Escape(what), text.Escape(word))
+	fmt.Fprintf(notes, "iocause: %s; type %s to continue: ", text.Escape(what), text.Escape(word))
 	line, _ := bufio.NewReader(stdin).ReadString('\n') // at its end: what there is
 	if strings.TrimSpace(line) != word {
 		return next

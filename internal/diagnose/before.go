@@ -16,7 +16,7 @@ const slower = 1.5
 const leastWork = 1 << 20
 
 // nothingToCompare is what is missing where only one window is known.
-const nothingToCompare = "nothing to compare it with (a recording of better times, or of another host: --against FILE)"
+const nothingToCompare = "no baseline to compare with; name a recording of a good time or of another host with --against FILE"
 
 // Before is what a window is compared with: the same machine at a better time,
 // or another machine.
@@ -137,9 +137,9 @@ func (c *Case) fresh() []ID {
 func (c *Case) uncompared() (v Verdict, out bool) {
 	switch {
 	case !c.suffers():
-		return no("nobody waits for I/O long enough to matter"), true
+		return no("no program waits for I/O long enough to matter"), true
 	case c.w.Told:
-		return no("a text tells of one time only"), true
+		return no("pasted output covers one interval, so there is nothing to compare"), true
 	case c.before == nil:
 		return cannotTell(nothingToCompare), true
 	}

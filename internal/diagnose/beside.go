@@ -55,7 +55,7 @@ func (c *Case) beside(r *Report) {
 func (c *Case) other(v *victim) Other {
 	k := *c
 	k.lookAt(*v)
-	out := Other{Waiter: k.waiter(v), Cause: Unknown, Title: "no cause on the list could be shown"}
+	out := Other{Waiter: k.waiter(v), Cause: Unknown, Title: "no known cause could be shown"}
 	if j := k.askAll(); len(j.found) > 0 {
 		f := &j.found[0]
 		out.Cause, out.Title, out.Confidence, out.Weight, out.Culprit = f.Cause, f.Title, f.Confidence, f.Weight, f.Culprit
@@ -69,13 +69,13 @@ func (c *Case) title(r *Report) string {
 	case len(r.Findings) > 0:
 		return r.Findings[0].Title
 	case c.held():
-		return "something waits, but no cause on the list could be shown"
+		return "something waits, but no known cause could be shown"
 	case len(r.Doubts) > 0 && c.tasksKnown():
-		return "no program was seen to wait long, but other figures say that somebody does"
+		return "no program was seen to wait long, but other figures show waiting"
 	case len(r.Doubts) > 0:
-		return "somebody may wait, and it is not known who"
+		return "something may be waiting for I/O; which program is not known"
 	case !c.w.Told && !c.tasksKnown() && (c.w.Has(sample.PSISome) || c.w.Has(sample.WaitSnapshots)):
 		return fmt.Sprintf("no problem seen, %s unchecked", sample.Counted(len(r.CannotTell), "cause"))
 	}
-	return "too little could be measured to name a cause or to rule out all"
+	return "too little was measured to name a cause or to rule all of them out"
 }

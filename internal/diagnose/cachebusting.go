@@ -28,11 +28,11 @@ func cacheBusting() Cause {
 				return no(fmt.Sprintf("only %s of the pages read had been evicted before: most are first reads", percent(v.refault)))
 			}
 			if cg, _, limit, ok := c.memoryLimit(); ok {
-				return no(fmt.Sprintf("not the host's memory but the limit of cgroup %q (%s) keeps the cache small", cg, bytes(limit)))
+				return no(fmt.Sprintf("the limit of cgroup %q (%s) keeps the cache small, not the host's memory", cg, bytes(limit)))
 			}
 			unread := c.limitUnknown()
 			if by, why := c.evictor(); by == byCgroup {
-				return no(why + ": not for want of the host's memory, but for a cgroup's limit that does not show here")
+				return no(why + ": a cgroup limit that is not visible here keeps the cache small, not the host's memory")
 			}
 			set, room := c.readSet(func(int) bool { return true }), c.room()
 			if room.known && set.fits(fitsShare*room.bytes) {
@@ -41,11 +41,11 @@ func cacheBusting() Cause {
 			out := Verdict{
 				Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.3, c.exact() && unread == ""),
 				Weight: c.readWeight(&v), Culprit: c.culprit(), Evidence: append(c.cacheEvidence(&v), c.setEvidence("read through the cache", &set)...),
-				Disprove: "refaults that stop while the same data is read on",
+				Disprove: "no more refaults while the same data is still being read",
 				Advice:   c.memoryAdvice(&v),
 			}
 			if unread != "" {
-				out.Disprove += "; or a memory limit of its cgroups that is reached: " + unread
+				out.Disprove += "; or one of its cgroups at its memory limit: " + unread
 			}
 			if cached, ok := c.fileCache(); ok {
 				out.Evidence = append(out.Evidence, c.figure("page cache, without tmpfs", cached, "bytes", sample.MemCache))
@@ -75,7 +75,7 @@ func (c *Case) memoryAdvice(v *cacheView) []Advice {
 	low, high := set.span(room.bytes)
 	if !set.known() || !room.known {
 		return append([]Advice{gain.advise("give the cache more memory, or read the data in fewer passes or smaller parts",
-			"once what is re-read fits, its reads stop waiting")}, c.emptyTmpfs()...)
+			"once the data that is re-read fits, its reads no longer wait")}, c.emptyTmpfs()...)
 	}
 	more := "add memory (or move other uses away) until what is re-read, " + between(low, high) + ", fits into the cache"
 	if high > 0 && low > room.bytes {
@@ -87,7 +87,7 @@ func (c *Case) memoryAdvice(v *cacheView) []Advice {
 // inParts is what to do without more memory.
 func inParts() Advice {
 	return Advice{
-		Do:     "or work through the data in parts that fit, instead of passing over all of it several times",
+		Do:     "or process the data in parts that fit, instead of reading all of it several times",
 		Expect: "each part is read from disk once",
 	}
 }

@@ -47,10 +47,10 @@ func cachePollution() Cause {
 			capacity, from := room.bytes, room.from
 			f, all := c.fillers(capacity)
 			if f.pid == 0 {
-				return no("no other program fills the cache with data that it gets nothing back of")
+				return no("no other program fills the cache with data that it does not re-read")
 			}
 			if f.inserted < fillerShare*all {
-				return no(fmt.Sprintf("only %s of what is put into the cache by others is such data", percent(f.inserted/all)))
+				return no(fmt.Sprintf("only %s of what other programs bring into the cache is not re-read", percent(f.inserted/all)))
 			}
 			own := c.victimsSet()
 			if set := max(own.least, own.likely); set > fitsShare*capacity {
@@ -60,7 +60,7 @@ func cachePollution() Cause {
 			// what is put in holds its share of the cache until it is evicted
 			share := f.inserted / (all + v.inserted)
 			if set < (1-share)*capacity {
-				return no(fmt.Sprintf("%s of what is put into the cache is another's: what the victim re-reads (%s) fits beside that", percent(share), bytes(set)))
+				return no(fmt.Sprintf("the other program brings in %s of what enters the cache: what the victim re-reads (%s) fits beside that", percent(share), bytes(set)))
 			}
 			s := c.w.Seconds()
 			p := c.w.Processes[f.pid]
@@ -78,9 +78,9 @@ func cachePollution() Cause {
 			return Verdict{
 				Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.2, true) * (0.8 + 0.2*share),
 				Weight: c.readWeight(&v) * share, Culprit: k, Evidence: e,
-				Disprove: "evictions of the victim's pages that go on while the other program is stopped",
+				Disprove: "the victim's pages are still evicted while the other program is stopped",
 				Advice: []Advice{c.promise(c.servedFromMemory(&v, v.refault)).advise(
-					"let the other program leave the cache alone: posix_fadvise(POSIX_FADV_DONTNEED) behind its reads or POSIX_FADV_NOREUSE, RWF_DONTCACHE or O_DIRECT",
+					"keep the other program's data out of the cache: posix_fadvise(POSIX_FADV_DONTNEED) behind its reads or POSIX_FADV_NOREUSE, RWF_DONTCACHE or O_DIRECT",
 					fmt.Sprintf("the %s that the victim re-reads then stay in the cache of %s", bytes(set), bytes(capacity)),
 				), {
 					Do:     "or run it in a memory cgroup of its own with a small limit",

@@ -101,7 +101,7 @@ func (c *Case) judgeSqueeze(v *cacheView, q *squeeze) Verdict {
 	}
 	switch {
 	case !ok:
-		return cannotTell("the window does not hold a time before other memory grew: watch from before it does")
+		return cannotTell("other memory grew from the first interval on: start observing earlier")
 	case later < beganRatio*earlier:
 		return no("pages were re-read after eviction before other memory grew, too")
 	}
@@ -131,9 +131,9 @@ func (c *Case) squeezed(v *cacheView, q *squeeze, set, earlier, later float64) V
 	return Verdict{
 		Answer: Yes, Confidence: confidence(min(began, (v.refault-refaultLimit)/(1-refaultLimit)+0.3), true),
 		Weight: c.readWeight(v), Culprit: k, Evidence: e,
-		Disprove: "refaults that go on once the other memory is back to what it was",
+		Disprove: "refaults continue after the other memory has shrunk again",
 		Advice: []Advice{c.promise(c.servedFromMemory(v, v.refault)).advise(
-			fmt.Sprintf("take back the memory that %s took: %s of %s", who, bytes(q.kindBy), q.kind),
+			fmt.Sprintf("free the memory that %s took: %s of %s", who, bytes(q.kindBy), q.kind),
 			fmt.Sprintf("the %s that the victim re-reads fit again, as they did before", bytes(set)),
 		), {
 			Do:     fmt.Sprintf("or limit it (memory.max of a cgroup, size= of a tmpfs), or protect the victim's cache (memory.low), or add %s", bytes(max(set-q.after, q.before-q.after))),
@@ -158,7 +158,7 @@ func (c *Case) squeeze() (q squeeze, missing string) {
 	case free == nil:
 		return q, c.w.WhyAbsent(sample.MemFree)
 	case len(cache.Points) < 2 || len(cache.Points) != len(free.Points):
-		return q, "memory was read once only"
+		return q, "memory was sampled only once: observe for longer"
 	}
 	q = squeeze{from: sample.MemCache, before: cache.Points[0].Value, after: cache.Last()}
 	q.room = q.before + free.Points[0].Value
@@ -176,7 +176,7 @@ func (c *Case) squeeze() (q squeeze, missing string) {
 	i := slices.IndexFunc(other, func(x float64) bool { return x >= other[0]+(1-settled)*q.grown })
 	q.end = cache.Points[max(i, 0)].At
 	q.most(c, []growth{
-		{"anonymous memory", sample.MemAnon}, {"tmpfs and shared memory", sample.MemShmem}, {"slab of the kernel", sample.MemSlab},
+		{"anonymous memory", sample.MemAnon}, {"tmpfs and shared memory", sample.MemShmem}, {"kernel slab", sample.MemSlab},
 	}, func(m sample.Metric) (float64, float64, bool) {
 		s := c.w.Get(m, sample.Entity{})
 		if s == nil || len(s.Points) < 2 {

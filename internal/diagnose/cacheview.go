@@ -137,7 +137,7 @@ func (c *Case) exact() bool { return c.w.Has(sample.CacheAccesses) && !c.w.Told 
 func (c *Case) readsMatter(v *cacheView) string {
 	switch {
 	case !c.suffers():
-		return "nobody waits for I/O long enough to matter"
+		return "no program waits for I/O long enough to matter"
 	case c.w.Told && v.accesses == 0:
 		return "the victim reads nothing"
 	case v.fromDisk() < fewMisses:

@@ -88,7 +88,7 @@ func (c *Case) doubts() []string {
 		limit = waitShareLimit
 	}
 	if all.programs >= togetherLimit*s && all.awake > 0 && all.programs >= limit*all.awake {
-		out = append(out, fmt.Sprintf("programs waited for I/O for %s of the %s in all, %s of the time that those were awake which waited, though none of them alone for long",
+		out = append(out, fmt.Sprintf("all programs together waited %s for I/O in %s, %s of their time awake, though none of them waited long alone",
 			duration(all.programs), duration(s), percent(min(1, all.programs/all.awake))))
 	}
 	if !pressed || p < waitShareLimit*s {
@@ -96,11 +96,11 @@ func (c *Case) doubts() []string {
 	}
 	source := c.w.Get(sample.PSISome, sample.Entity{Class: "io"}).Source
 	if all.longest >= waitShareLimit*s && c.coarse() != "" {
-		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s), and one program waited for %s of the %s: how its threads share that is not known",
+		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s), and one program waited %s in %s; how its threads share that is not known",
 			percent(p/s), source, duration(all.longest), duration(s)))
 	}
 	if all.programs+all.kernel < unseenShare*p {
-		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s), but the waits that were seen add up to %s of the %s",
+		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s), but the waits that were counted add up to only %s in %s",
 			percent(p/s), source, duration(all.programs+all.kernel), duration(s)))
 	}
 	return out
@@ -114,12 +114,12 @@ func (c *Case) busyUnknown() []string {
 	var out []string
 	s := c.w.Seconds()
 	if p, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok && p >= waitShareLimit*s {
-		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s), and it is not known which", percent(p/s), c.w.Get(sample.PSISome, sample.Entity{Class: "io"}).Source))
+		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s); which one is not known", percent(p/s), c.w.Get(sample.PSISome, sample.Entity{Class: "io"}).Source))
 	}
 	var busy []string
 	c.w.Each(sample.DiskBusy, func(e sample.Entity, x *sample.Series) {
 		if x.Sum() >= waitShareLimit*s {
-			busy = append(busy, fmt.Sprintf("%s had I/O in flight %s of the time (%s), and it is not known whether anybody waits for it", e.Device, percent(x.Sum()/s), x.Source))
+			busy = append(busy, fmt.Sprintf("%s had I/O in flight %s of the time (%s); whether a program waits for it is not known", e.Device, percent(x.Sum()/s), x.Source))
 		}
 	})
 	slices.Sort(busy)
@@ -164,7 +164,7 @@ func (c *Case) lostWaits() []string {
 	var out []string
 	for _, h := range hiding() {
 		if n, ok := c.w.Sum(sample.CostLost, sample.Entity{Class: h.class}); ok && n >= c.w.Seconds() {
-			out = append(out, fmt.Sprintf("no problem seen, but %s of the account of %s were lost (%s): a table in the kernel was full", sample.Counted(n, "event"), h.what, h.class))
+			out = append(out, fmt.Sprintf("no problem seen, but %s about %s were lost (%s): a BPF map was full", sample.Counted(n, "event"), h.what, h.class))
 		}
 	}
 	return out
@@ -180,13 +180,13 @@ func (c *Case) background() string {
 	}
 	written, _ := c.w.Sum(sample.WritebackBytes, sample.Entity{Device: c.device})
 	moved, ok := c.w.SumWhere(sample.BlockBytes, func(e sample.Entity) bool { return e.Device == c.device && e.PID == 0 && e.Cgroup == "" })
-	why := "what it does is not waited for"
+	why := "no program waits for that I/O"
 	if ok && moved > 0 && written >= 0.5*moved {
 		why = "it writes dirty pages back in the background"
 	} else if reads, _ := c.w.Sum(sample.BlockBytes, sample.Entity{Device: c.device, Class: "read"}); reads >= 0.5*moved && moved > 0 {
-		why = "most of it is read before anybody needs it"
+		why = "most of it is read-ahead"
 	}
-	return fmt.Sprintf("%s is busy %s of the time, and nobody waits for it: %s", c.device, percent(min(1, busy/s)), why)
+	return fmt.Sprintf("%s is busy %s of the time, but no program waits for it: %s", c.device, percent(min(1, busy/s)), why)
 }
 
 // blindness says in one line why it is not known who waits, and what would help;
@@ -195,9 +195,9 @@ func (c *Case) blindness() string {
 	if c.w.Told || c.counted() {
 		return ""
 	}
-	why := "who waits for what could not be counted"
+	why := "waits could not be counted"
 	if looks, ok := c.gauge(sample.WaitSnapshots); ok {
-		why = fmt.Sprintf("who waits for what is sampled %.0f times a second, because it could not be counted", looks)
+		why = fmt.Sprintf("waits are sampled %.0f times a second, because they could not be counted", looks)
 	}
 	for _, g := range c.w.Gaps {
 		if !slices.Contains(g.Metrics, sample.ProcBlkioDelay) || c.w.Has(sample.ProcBlkioDelay) || !strings.Contains(g.Why, "task_delayacct") {
@@ -215,4 +215,4 @@ func (c *Case) blindness() string {
 }
 
 // delaySwitch is the one switch that makes /proc tell who waits for I/O.
-const delaySwitch = "sysctl kernel.task_delayacct=1 would make the kernel count it"
+const delaySwitch = "sysctl kernel.task_delayacct=1 makes the kernel count them"

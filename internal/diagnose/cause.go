@@ -6,7 +6,7 @@ import "iocause/internal/sample"
 type Cause struct {
 	ID    ID
 	Title string // what is wrong, in one line
-	// Needs are the metrics without which the cause cannot be told; of each
+	// Needs are the metrics without which the cause is not known; of each
 	// inner list one suffices.
 	Needs [][]sample.Metric
 	// Over names the causes that this one explains: when both hold, they

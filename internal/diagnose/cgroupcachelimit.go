@@ -58,7 +58,7 @@ func cgroupCacheLimit() Cause {
 			return Verdict{
 				Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.3, c.exact()),
 				Weight: c.readWeight(&v), Culprit: k, Evidence: e,
-				Disprove: "refaults in the cgroup that go on after its limit was raised above what it re-reads",
+				Disprove: "refaults in the cgroup continue after its limit was raised above what it re-reads",
 				Advice:   []Advice{c.raiseLimit(&v, &set, cg, limit, taken, avail)},
 			}
 		},
@@ -86,12 +86,12 @@ func (c *Case) raiseLimit(v *cacheView, set *readSet, cgroup string, limit, take
 	case !set.known():
 		do = fmt.Sprintf("raise the memory limit of the cgroup above %s", bytes(limit))
 	case top == 0:
-		do = fmt.Sprintf("raise the memory limit of the cgroup from %s to more than %s: at least %s are read again and again, and it was not seen how much more",
+		do = fmt.Sprintf("raise the memory limit of the cgroup from %s to more than %s: at least %s are re-read; how much more was not seen",
 			bytes(limit), bytes(low), bytes(set.least))
 	case top <= 1.1*low:
-		do = fmt.Sprintf("raise the memory limit of the cgroup from %s to about %s: what is re-read is %s", bytes(limit), bytes(top), bytes(high))
+		do = fmt.Sprintf("raise the memory limit of the cgroup from %s to about %s: %s are re-read", bytes(limit), bytes(top), bytes(high))
 	default:
-		do = fmt.Sprintf("raise the memory limit of the cgroup from %s to between %s and %s: %s were seen to be read, of files of %s",
+		do = fmt.Sprintf("raise the memory limit of the cgroup from %s to between %s and %s: %s were seen being read, of files with %s in all",
 			bytes(limit), bytes(low), bytes(top), bytes(set.least), bytes(high))
 	}
 	if low > avail+limit {
@@ -148,9 +148,9 @@ func (c *Case) limitUnseen(v *cacheView) Verdict {
 	}
 	return Verdict{
 		Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.3, false), Weight: c.readWeight(v), Culprit: c.culprit(), Evidence: e,
-		Disprove: "memory limits that are not reached of all cgroups that the victim is in, those above its container included (or memory bound to one NUMA node that is full)",
+		Disprove: "no cgroup of the victim, nor one above its container, is at its memory limit (or its memory is bound to one NUMA node, and that is full)",
 		Advice: []Advice{c.promise(c.servedFromMemory(v, v.refault)).advise(
-			fmt.Sprintf("look at the memory limits of the cgroups of pid %d as /proc/%d/cgroup of the host names them (memory.max, memory.limit_in_bytes), and raise the one that is reached; from here it is not seen: run iocause where the host's /sys/fs/cgroup is", pid, pid),
+			fmt.Sprintf("on the host, look at the memory limits (memory.max, memory.limit_in_bytes) of the cgroups in /proc/%d/cgroup and raise the one that is reached; it is not visible from here: run iocause where the host's /sys/fs/cgroup is", pid),
 			why+", so the host's size is not what evicts them: reads are then served from memory")},
 	}
 }

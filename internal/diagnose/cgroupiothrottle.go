@@ -26,13 +26,13 @@ type ioLimit struct {
 // cgroupIOThrottle: an I/O limit of a cgroup holds the victim back.
 func cgroupIOThrottle() Cause {
 	return Cause{
-		ID: CgroupIOThrottle, Title: "an I/O limit of its cgroup holds the program back",
+		ID: CgroupIOThrottle, Title: "an I/O limit of its cgroup throttles the program",
 		Needs: [][]sample.Metric{{sample.CgroupIOLimit, sample.BlockThrottled}, {sample.CgroupReadBytes, sample.BlockBytes}},
 		Over: append(deviceCauses(), ColdCache, CacheBusting, CgroupCacheLimit, DirectIO, SyncWrites,
 			ReadaheadWaste, DirtyThrottling),
 		Judge: func(c *Case) Verdict {
 			if !c.suffers() {
-				return no("nobody waits for I/O long enough to matter")
+				return no("no program waits for I/O long enough to matter")
 			}
 			if c.victim.process.IOCgroup == "" {
 				return cannotTell("the I/O cgroup of the victim is not known")
@@ -40,7 +40,7 @@ func cgroupIOThrottle() Cause {
 			best, any := c.nearestIOLimit()
 			if !any {
 				if n := c.heldBack(c.victim.process.IOCgroup, ""); n > 0 {
-					return cannotTell(fmt.Sprintf("%.0f requests of its cgroup were held back, but no limit could be read: %s",
+					return cannotTell(fmt.Sprintf("%.0f requests of its cgroup were throttled, but no limit could be read: %s",
 						n, c.w.WhyAbsent(sample.CgroupIOLimit)))
 				}
 				return no("no cgroup of the victim has an I/O limit")
@@ -52,7 +52,7 @@ func cgroupIOThrottle() Cause {
 			held := 0.0
 			if c.w.Has(sample.BlockThrottled) {
 				if held = c.heldFor(&best); held == 0 {
-					return no("no request of its cgroup was held back")
+					return no("no request of its cgroup was throttled")
 				}
 			}
 			s := c.w.Seconds()
@@ -80,13 +80,13 @@ func cgroupIOThrottle() Cause {
 			c.at(&k, c.topFile(best.device, usual()...))
 			lift := c.promise(c.withoutLimit(weight)).advise(
 				fmt.Sprintf("raise or remove the limit %s of the cgroup on %s", best.class, best.device),
-				fmt.Sprintf("the device held its requests for only %s of the waiting time: the rest goes away", percent(1-weight)),
+				fmt.Sprintf("the device had its requests for only %s of the waiting time; the rest goes away", percent(1-weight)),
 			)
 			lift.Command = c.ioLimitCommand(&best)
 			return Verdict{
 				Answer: Yes, Confidence: confidence(max(0.5+(used-throttleNear)*3, min(0.5+share, 0.8)), c.w.Has(sample.BlockThrottled)),
 				Weight: weight * c.blockedWeight(), Culprit: k, Evidence: e,
-				Disprove: "the same speed after the limit is lifted",
+				Disprove: "the speed stays the same after the limit is removed",
 				Advice:   []Advice{lift},
 			}
 		},

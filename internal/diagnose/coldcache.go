@@ -37,7 +37,7 @@ func coldCache() Cause {
 				} else {
 					out.Advice = append(out.Advice, Advice{
 						Do:     "expect the next pass to miss again: the files read (" + bytes(size) + ") exceed " + room.String(),
-						Expect: "a second pass is then cache-busting, or cgroup-cache-limit, not cold",
+						Expect: "from the second pass on the cause is cache-busting or cgroup-cache-limit",
 					})
 				}
 			}

@@ -91,7 +91,7 @@ func (c *Case) contradicted(f *Finding) string {
 	for _, e := range f.Evidence {
 		// counters, sizes and times have no sign; less than nothing was not measured
 		if e.Value < 0 || math.IsNaN(e.Value) || math.IsInf(e.Value, 0) {
-			return fmt.Sprintf("its figure %q came out as %g: something was counted wrongly", e.Name, e.Value)
+			return fmt.Sprintf("its figure %q is %g, which cannot be: something was counted wrongly", e.Name, e.Value)
 		}
 	}
 	for _, l := range limits()[f.Cause] {
@@ -139,5 +139,5 @@ func (c *Case) roomLeft() string {
 	if free == nil || !ok || c.w.Told || free.Min() < freeLimit*total || c.evictsFor() == byHost {
 		return ""
 	}
-	return fmt.Sprintf("%s of the host's %s of memory were free all the time, so the host did not push the data out: a memory limit that could not be seen does that, or pages that were dropped on purpose", bytes(free.Min()), bytes(total))
+	return fmt.Sprintf("%s of the host's %s of memory stayed free, so the host did not evict the data: a memory limit that is not visible here did, or something dropped the pages on purpose", bytes(free.Min()), bytes(total))
 }

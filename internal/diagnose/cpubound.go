@@ -18,7 +18,7 @@ func cpuBound() Cause {
 				return no("the victim waits for locks " + percent(c.victim.locked(c.w.Seconds())) + " of its time")
 			}
 			if c.held() {
-				return no("the victim stalls for want of memory " + percent(c.victim.stalled(c.w.Seconds())) + " of its time")
+				return no("the victim stalls in memory reclaim " + percent(c.victim.stalled(c.w.Seconds())) + " of its time")
 			}
 			if c.victim.pid == 0 {
 				return no("no process used the processor")
@@ -63,7 +63,7 @@ func cpuBound() Cause {
 				Culprit: c.victimCulprit(), Evidence: e,
 				Disprove: "threads of the program blocked on I/O for a tenth of their time or more",
 				Advice: []Advice{c.working(promise{high: c.victim.awake() / c.victim.cpu}).advise(
-					"look at where the program spends its processor time (perf top -p PID); a faster device would not help",
+					"see where the program spends its processor time (perf top -p PID); a faster device would not help",
 					"without any wait it would be")},
 			}
 		},

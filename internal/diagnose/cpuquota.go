@@ -60,10 +60,10 @@ func (c *Case) overQuota(q *cpuQuota) Verdict {
 	return Verdict{
 		Answer: Yes, Confidence: confidence((q.throttled-quotaPeriods)/0.3+0.3, v.known),
 		Weight: v.delay / (v.delay + v.waitIO() + v.lock), Culprit: k, Evidence: append(e, c.processors()...),
-		Disprove: "the same speed after the limit is lifted",
+		Disprove: "the speed stays the same after the limit is removed",
 		Advice: []Advice{c.promise(removal{sure: v.delay, queue: true}).advise(
-			fmt.Sprintf("raise the cgroup's processor limit (%s), or take it away and give it a weight; or run fewer threads at once in it", file),
-			fmt.Sprintf("it runs into the limit of %.3g processors in %s of its periods; without waiting for a processor it would be",
+			fmt.Sprintf("raise the cgroup's CPU limit (%s), or replace it by a weight, or run fewer threads in the cgroup", file),
+			fmt.Sprintf("it reaches the limit of %.3g processors in %s of its periods; without waiting for a processor it would be",
 				q.limit, percent(q.throttled)))},
 	}
 }

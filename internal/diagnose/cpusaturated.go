@@ -68,14 +68,14 @@ func cpuSaturated() Cause {
 				return c.overQuota(&q)
 			}
 			if v.queued() < queueShareLimit {
-				return no("of the time that it could run, the victim waits for a processor only " + percent(v.queued()))
+				return no("of the time it was runnable, the victim waits for a processor only " + percent(v.queued()))
 			}
 			if busy, ok := c.busyProcessors(); ok && busy < fewBusy {
-				return no(fmt.Sprintf("only %.2g processors were busy, so that it waits for idle ones to wake up", busy))
+				return no(fmt.Sprintf("only %.2g processors were busy: it waits for idle ones to wake up", busy))
 			}
 			allowed, pinned := c.allowed()
 			if idle := c.othersIdle(); idle > 0 {
-				return no(fmt.Sprintf("processors were idle %s of the time: what it waits for is that one wakes up, or that the thread goes on which woke it", percent(idle)))
+				return no(fmt.Sprintf("processors were idle %s of the time: it waits for one to wake up, or for the thread that woke it", percent(idle)))
 			}
 			e := []Evidence{
 				c.figure("threads waiting for a processor", v.delay/s, "count", sample.ProcRunDelay),
@@ -93,21 +93,21 @@ func cpuSaturated() Cause {
 			switch stolen, _ := c.all(sample.CPUSteal); {
 			case stolen > max(used, v.cpu):
 				k = Culprit{} // it is none of this machine
-				advice.Do = fmt.Sprintf("have the hypervisor give this machine its processors, of which it keeps %.2g for others: dedicated ones, or another host", stolen/s)
+				advice.Do = fmt.Sprintf("the hypervisor gives %.2g of this machine's processors to other guests: get dedicated processors, or move to another host", stolen/s)
 			case used > v.cpu:
 				p := c.w.Processes[rival]
 				k = Culprit{PID: rival, Comm: p.Comm, Cgroup: p.MemoryCgroup}
 				e = append(e, c.figure("time on a processor of the culprit", used/s, "ratio", sample.ProcUser))
-				advice.Do = "give the victim a larger share of the processors (cpu.weight, nice), or run the other elsewhere"
+				advice.Do = "give the victim a larger share of the processors (cpu.weight, nice), or run the other program elsewhere"
 			}
 			if idle, _ := c.idleProcessors(); pinned && idle >= idleLimit {
 				k = c.victimCulprit()
-				advice.Do = fmt.Sprintf("let it run on more processors than %.0f (taskset, cpuset): others were idle %s of the time", allowed, percent(idle))
+				advice.Do = fmt.Sprintf("let it run on more than %s (taskset, cpuset): the others were idle %s of the time", sample.Counted(allowed, "processor"), percent(idle))
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence((v.queued()-queueShareLimit)/0.3+0.3, v.known),
 				Weight: v.delay / (v.delay + v.waitIO() + v.lock), Culprit: k, Evidence: e, Advice: []Advice{advice},
-				Disprove: "the same speed with a processor for every runnable thread",
+				Disprove: "the speed stays the same with a processor for every runnable thread",
 			}
 		},
 	}

@@ -33,7 +33,7 @@ type alike struct {
 // deviceDegraded: the device answers more slowly than it did, asked for the same.
 func deviceDegraded() Cause {
 	return Cause{
-		ID: DeviceDegraded, Title: "the device answers more slowly than before, asked for the same", Compares: true,
+		ID: DeviceDegraded, Title: "the device is slower than before for the same requests", Compares: true,
 		Needs: [][]sample.Metric{{sample.BlockDepthOps}, {sample.BlockDepthTime}},
 		Over: append(deviceCauses(), ColdCache, CacheBusting, DirectIO, SyncWrites, DirtyThrottling,
 			WritebackInterference),
@@ -60,22 +60,22 @@ func deviceDegraded() Cause {
 				return cannotTell(c.device + " did no I/O before")
 			}
 			if f := c.fresh(); slices.ContainsFunc(f, crowds) {
-				return no(fmt.Sprintf("what holds now and did not before explains it: %s", list(f)))
+				return no(fmt.Sprintf("a cause that did not apply before explains it: %s", list(f)))
 			}
 			if now.bytes > degradedLoad*was.bytes || now.ops > degradedLoad*was.ops {
-				return no(fmt.Sprintf("%s does more than before: %s/s in %.0f operations/s, then %s/s in %.0f", c.device,
+				return no(fmt.Sprintf("%s is busier than before: now %s/s in %.0f operations/s, before %s/s in %.0f", c.device,
 					bytes(now.bytes), now.ops, bytes(was.bytes), was.ops))
 			}
 			a := c.alike()
 			if a.covered < degradedAlike {
-				return cannotTell(fmt.Sprintf("requests of the same sizes, with as many in flight: %s of the time of all had their like before", percent(a.covered)))
+				return cannotTell(fmt.Sprintf("too few requests to compare: only %s of the request time was at a size and queue depth that occurred before", percent(a.covered)))
 			}
 			if was.inSequence-now.inSequence > degradedPattern {
-				return cannotTell(fmt.Sprintf("requests in the same order: %s follow one another, before %s did", percent(now.inSequence), percent(was.inSequence)))
+				return cannotTell(fmt.Sprintf("the access pattern changed: %s of the requests are sequential, before %s were", percent(now.inSequence), percent(was.inSequence)))
 			}
 			r := a.time / a.expected
 			if r < slower {
-				return no(fmt.Sprintf("requests of the same size, with as many in flight, take %.1fx as long as before", r))
+				return no(fmt.Sprintf("requests of the same size and queue depth take %.1fx as long as before", r))
 			}
 			k := c.deviceCulprit()
 			conf := confidence((r-slower)/slower, true) * (0.8 + 0.2*a.covered)
@@ -93,9 +93,9 @@ func deviceDegraded() Cause {
 					c.figure("bandwidth of "+c.device, now.bytes, "bytes/s", sample.BlockBytes).as("bandwidth"),
 					c.figure("bandwidth before", was.bytes, "bytes/s", sample.BlockBytes),
 				},
-				Disprove: "the old latency when the program that waits has the device to itself, or a neighbour below the device (of a virtual machine, of a storage network) that is busy now",
+				Disprove: "the old latency returns when the program has the device to itself; or another user of the same storage (a virtual machine, a storage network) is busy now",
 				Advice: []Advice{{
-					Do: fmt.Sprintf("look at what is below %s: its health (smartctl -a, nvme smart-log), a RAID that rebuilds, a volume out of burst credits, a limit that was lowered",
+					Do: fmt.Sprintf("check what %s is made of: its health (smartctl -a, nvme smart-log), a RAID that rebuilds, a volume out of burst credits, a limit that was lowered",
 						c.device),
 					Expect: fmt.Sprintf("a request takes %s again instead of %s", duration(a.expected/a.ops), duration(a.time/a.ops)),
 				}},

@@ -75,7 +75,7 @@ func (c *Case) depthRates() []depthRate {
 // and takes nothing from who counts them.
 func (c *Case) queueAdvice(d *deviceView) []Advice {
 	more := Advice{
-		Do:     "use a device with more parallelism, or ask less of this one (cache, larger blocks), if throughput is what is missing",
+		Do:     "use a device with more parallelism, or send this one less (cache, larger blocks), if throughput is what is missing",
 		Expect: "more requests are served at the base latency",
 	}
 	rates := c.depthRates()
@@ -87,14 +87,14 @@ func (c *Case) queueAdvice(d *deviceView) []Advice {
 		if r.ops >= (1-sameRate)*now.ops {
 			more.Do = "or " + more.Do
 			return []Advice{{
-				Do: fmt.Sprintf("keep about %.0f requests in flight (now %.0f): lower the queue depth or the number of workers, where the time of one request matters",
+				Do: fmt.Sprintf("if latency matters, keep about %.0f requests in flight (now %.0f): lower the queue depth or the number of workers",
 					r.depth, d.depth),
-				Expect: fmt.Sprintf("one takes %s instead of %s; the device does no more with more of them in flight (about %.0f and %.0f a second)",
+				Expect: fmt.Sprintf("one takes %s instead of %s; more in flight do not raise the rate (about %.0f and %.0f a second)",
 					duration(r.latency), duration(now.latency), r.ops, now.ops),
 			}, more}
 		}
 	}
-	more.Expect += fmt.Sprintf("; fewer in flight would do less here: with %.0f about %.0f a second, with %.0f about %.0f",
+	more.Expect += fmt.Sprintf("; fewer in flight would lower the rate: with %.0f about %.0f a second, with %.0f about %.0f",
 		rates[0].depth, rates[0].ops, now.depth, now.ops)
 	return []Advice{more}
 }
@@ -110,13 +110,13 @@ func (c *Case) aheadAdvice(d *deviceView) []Advice {
 	}
 	ahead := Advice{
 		Do:     "keep several requests in flight: more threads, asynchronous I/O (io_uring), or read-ahead",
-		Expect: "the device serves them at the same time until it is full",
+		Expect: "the device serves them in parallel until it is saturated",
 	}
 	switch largest(v.wait) {
 	case "other": // stat, getdents, open: each tells which comes next
-		ahead.Do = "let several threads or processes walk different parts of the tree at once: within one walk each request depends on the one before"
+		ahead.Do = "let several threads or processes walk different parts of the tree: within one walk each request depends on the previous one"
 	case "fault":
-		ahead.Do = "say ahead what of the mapping is needed (madvise(MADV_WILLNEED), MAP_POPULATE), or touch it with several threads"
+		ahead.Do = "prefetch the mapping (madvise(MADV_WILLNEED), MAP_POPULATE), or touch it with several threads"
 	case "sync":
 		ahead.Do = "let several commits share a flush (group commit), or commit in several threads at once"
 	}
@@ -125,7 +125,7 @@ func (c *Case) aheadAdvice(d *deviceView) []Advice {
 		if two.ops < (1+sameRate)*one.ops {
 			return []Advice{latency} // more in flight was seen to give nothing
 		}
-		ahead.Expect = fmt.Sprintf("with %.0f in flight this device was seen to do about %.0f operations a second instead of %.0f",
+		ahead.Expect = fmt.Sprintf("with %.0f in flight this device did about %.0f operations a second instead of %.0f",
 			two.depth, two.ops, one.ops)
 	}
 	latency.Do = "or " + latency.Do

@@ -45,8 +45,8 @@ func TestDepthAdvice(t *testing.T) {
 		{"only one depth was seen", deepCase("async", map[int]float64{32: 1e-3}, 32), queue, "use a device with more parallelism", "base latency", "keep about"},
 		{"two at a time do more", deepCase("read", map[int]float64{1: 100e-6, 2: 110e-6}, 3), ahead, "keep several requests in flight", "22727 operations a second instead of 10000", ""},
 		{"two at a time do no more", deepCase("read", flat, 32), ahead, "cut the latency", "half the latency", "in flight"},
-		{"a walk depends on what it reads", deepCase("other", map[int]float64{1: 100e-6}, 1), ahead, "different parts of the tree", "until it is full", "io_uring"},
-		{"faults", deepCase("fault", map[int]float64{1: 100e-6}, 1), ahead, "MADV_WILLNEED", "until it is full", "io_uring"},
+		{"a walk depends on what it reads", deepCase("other", map[int]float64{1: 100e-6}, 1), ahead, "different parts of the tree", "until it is saturated", "io_uring"},
+		{"faults", deepCase("fault", map[int]float64{1: 100e-6}, 1), ahead, "MADV_WILLNEED", "until it is saturated", "io_uring"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := c.of(c.from)

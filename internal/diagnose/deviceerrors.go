@@ -73,10 +73,10 @@ func deviceErrors() Cause {
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence(min(1, f.ops/10)+0.3, true), Weight: weight, WeightOf: of, Culprit: k, Evidence: e,
-				Disprove: "requests that fail because of what they ask for (a size or an operation that the device does not have)",
+				Disprove: "the requests themselves are invalid (a size or an operation that the device does not support)",
 				Advice: []Advice{{
-					Do: fmt.Sprintf("look into the kernel's log (dmesg) for %s and at the device's own (smartctl -a, nvme smart-log); save the data and replace it", f.device),
-					Expect: fmt.Sprintf("%.0f requests failed in %s: programs get errors or wait for retries until the device, its path or what backs it is repaired",
+					Do: fmt.Sprintf("look for %s in the kernel's log (dmesg) and in the device's own (smartctl -a, nvme smart-log); save the data and replace the device", f.device),
+					Expect: fmt.Sprintf("%.0f requests failed in %s: programs get errors or wait for retries until the device, its path or its backend is repaired",
 						f.ops, duration(s)),
 				}},
 			}

@@ -10,7 +10,7 @@ import (
 // before, and the device is far below what it could do.
 func deviceLatencyBound() Cause {
 	return Cause{
-		ID: DeviceLatencyBound, Title: "one request at a time: the latency of the device sets the pace",
+		ID: DeviceLatencyBound, Title: "one request at a time: the device's latency limits the rate",
 		Needs: [][]sample.Metric{{sample.BlockDepthOps}, {sample.BlockDeviceTime}},
 		Judge: func(c *Case) Verdict {
 			d := c.deviceFacts()
@@ -34,7 +34,7 @@ func deviceLatencyBound() Cause {
 				return no(fmt.Sprintf("%.1f requests are in flight on average and take %.1fx the base latency", d.depth, r))
 			}
 			if d.asynchronous(&c.victim) && d.depth >= crowd {
-				return cannotTell(fmt.Sprintf("%.1f requests are in flight by %.0f waiting threads and take %.1fx the base latency: neither one at a time nor queueing is shown",
+				return cannotTell(fmt.Sprintf("%.1f requests of %.0f waiting threads are in flight and take %.1fx the base latency: that shows neither one request at a time nor queueing",
 					d.depth, max(1, c.victim.threads), r))
 			}
 			return Verdict{
@@ -43,7 +43,7 @@ func deviceLatencyBound() Cause {
 				Evidence: append(c.deviceEvidence(&d), Evidence{
 					Name: "operations a second x latency", Value: d.ops * d.latency, Unit: "count", Source: c.sourceOf(sample.BlockOps),
 				}),
-				Disprove: "the same rate when twice as many requests are kept in flight",
+				Disprove: "the rate stays the same with twice as many requests in flight",
 				Advice:   c.aheadAdvice(&d),
 			}
 		},

@@ -19,7 +19,7 @@ func deviceIOPSLimit() Cause {
 			return c.limit(func(d *deviceView) bool { return d.flat.flatterOps() || !d.flat.flatterBytes() && d.size <= smallIO },
 				func(d *deviceView) Verdict {
 					return Verdict{
-						Disprove: "more operations a second when more are in flight",
+						Disprove: "the rate of operations rises with more requests in flight",
 						Advice: []Advice{{
 							Do:     "make fewer, larger operations (larger blocks, merge neighbours), keep more in memory, or raise the device's operations limit",
 							Expect: fmt.Sprintf("the limit is about %.0f operations a second; throughput grows with the size of each", d.ops),
@@ -39,10 +39,10 @@ func deviceBandwidthLimit() Cause {
 			return c.limit(func(d *deviceView) bool { return d.flat.flatterBytes() || !d.flat.flatterOps() && d.size >= largeIO },
 				func(d *deviceView) Verdict {
 					return Verdict{
-						Disprove: "more bytes a second when more are in flight",
+						Disprove: "the bandwidth rises with more requests in flight",
 						Advice: []Advice{{
 							Do:     "read or write less (compress, cache, read only what is needed), or raise the device's bandwidth limit",
-							Expect: "the limit is about " + bytes(d.bytes) + "/s; more in flight or larger blocks give nothing",
+							Expect: "the limit is about " + bytes(d.bytes) + "/s; more requests in flight or larger blocks do not help",
 						}},
 					}
 				})
@@ -67,7 +67,7 @@ func (c *Case) limit(is func(*deviceView) bool, verdict func(*deviceView) Verdic
 		case d.flat.depthRatio == 0:
 			return no("too little I/O to see a plateau")
 		case d.flat.depthRatio < depthVaries:
-			return no(fmt.Sprintf("no cap shown: the number in flight varied only %.1fx", d.flat.depthRatio))
+			return no(fmt.Sprintf("no cap shows: the number in flight varied only %.1fx", d.flat.depthRatio))
 		}
 		return no(fmt.Sprintf("the rate is not flat (varies %s) while the number in flight varies %.1fx",
 			percent(min(d.flat.opsCV, d.flat.bytesCV)), d.flat.depthRatio))

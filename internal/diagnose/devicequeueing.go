@@ -57,7 +57,7 @@ func deviceQueueing() Cause {
 				Evidence: append(c.deviceEvidence(&d), Evidence{
 					Name: "latency to base latency", Value: r, Unit: "ratio", Source: c.sourceOf(sample.BlockDepthTime),
 				}),
-				Disprove: "the same latency with one request in flight",
+				Disprove: "one request in flight takes as long",
 				Advice:   c.queueAdvice(&d),
 			}
 		},

@@ -282,7 +282,7 @@ func variation(x []float64) float64 {
 func (c *Case) deviceOut(d *deviceView) string {
 	switch {
 	case !c.suffers():
-		return "nobody waits for I/O long enough to matter"
+		return "no program waits for I/O long enough to matter"
 	case d.why != "":
 		return d.why
 	case d.depth < 0.05:

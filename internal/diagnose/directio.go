@@ -28,7 +28,7 @@ func directIO() Cause {
 				return cannotTell(c.w.WhyAbsent(sample.BlockDirect))
 			}
 			if !c.suffers() {
-				return no("nobody waits for I/O long enough to matter")
+				return no("no program waits for I/O long enough to matter")
 			}
 			direct, again := c.of(sample.BlockDirect), c.of(sample.BlockDirectAgn)
 			cached := (c.of(sample.CacheMisses) + c.of(sample.CacheMappedMisses)) * pageSize
@@ -45,17 +45,17 @@ func directIO() Cause {
 			if d.ordered() {
 				switch {
 				case d.share < directAgainDoubt:
-					return no(fmt.Sprintf("only %s of the bytes read with O_DIRECT were read before in this window, far fewer than reads at random would have: it goes through the data in order", percent(d.share)))
+					return no(fmt.Sprintf("only %s of the bytes read with O_DIRECT had been read before in this window, far fewer than with random reads: the access is sequential", percent(d.share)))
 				case d.share < directAgainLimit:
-					return cannotTell(fmt.Sprintf("%s of the bytes read with O_DIRECT were read before: observe longer to see the whole set", percent(d.share)))
+					return cannotTell(fmt.Sprintf("only %s of the bytes read with O_DIRECT had been read before: observe longer to see the whole working set", percent(d.share)))
 				}
 			}
 			least, set := d.distinct, d.set()
 			switch {
 			case least > room.bytes:
-				return no(fmt.Sprintf("the %s read do not fit into %s", bytes(least), &room))
+				return no(fmt.Sprintf("the %s that were read do not fit into %s", bytes(least), &room))
 			case d.repeats < repeatsLimit && d.expected(room.bytes) < repeatsLimit:
-				return cannotTell("too little was read with O_DIRECT to tell whether the same is read again: observe longer")
+				return cannotTell("too little was read with O_DIRECT to tell whether it is re-read: observe longer")
 			case d.repeats < repeatsLimit:
 				return no(fmt.Sprintf("%.0f pages read with O_DIRECT were read twice: it does not come back to data that would fit into %s", d.repeats, &room))
 			case set > room.bytes:
@@ -73,10 +73,10 @@ func directIO() Cause {
 					c.figure("memory it may be cached in", room.bytes, "bytes", room.from),
 					c.figure("requests in flight", c.victim.outstanding, "count", sample.BlockDeviceTime),
 				},
-				Disprove: "a set of offsets that keeps growing, so that no block is read twice",
+				Disprove: "no block is read twice: the program reads new offsets all the time",
 				Advice: []Advice{c.promise(c.cachedInstead(&v)).advise(
-					fmt.Sprintf("read through the page cache (without O_DIRECT), or, if the program has a cache of its own (a database's buffer pool, a block cache), raise that to about %s: two caches of the same data waste memory", bytes(set)),
-					"once all of it has been read, reads are served from memory")},
+					fmt.Sprintf("read through the page cache (without O_DIRECT), or, if the program has a cache of its own (a database's buffer pool, a block cache), raise that cache to about %s: two caches of the same data waste memory", bytes(set)),
+					"once all data has been read, reads are served from memory")},
 			}
 		},
 	}

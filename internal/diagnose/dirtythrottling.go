@@ -54,7 +54,7 @@ func dirtyThrottling() Cause {
 			}, e...)
 			advice := []Advice{{
 				Do:     fmt.Sprintf("write less, or give the device more write bandwidth: it takes %s/s", bytes(drain)),
-				Expect: "writers then run at the speed of the device; no limit makes the device faster",
+				Expect: "writers then run at the device's speed; raising a limit does not make the device faster",
 			}}
 			if drain > 0 {
 				e = append(e, c.figure("written back to devices", drain, "bytes/s", c.drainMetric()))
@@ -63,13 +63,13 @@ func dirtyThrottling() Cause {
 				advice = append([]Advice{{
 					Do: fmt.Sprintf("raise vm.dirty_bytes (or vm.dirty_ratio): the limit of %s is small beside the %s available",
 						bytes(limit), bytes(avail)),
-					Expect: "bursts up to about half the new limit are taken at the speed of memory; what goes on for longer is as fast as the device",
+					Expect: "bursts up to about half the new limit go at the speed of memory; longer writes go at the speed of the device",
 				}}, advice...)
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence((share-waitShareLimit)/0.5+0.3, true), Weight: c.part(c.victim.pause),
 				Culprit: k, Evidence: e, Advice: advice,
-				Disprove: "pauses that go on while dirty pages stay below the point where they begin",
+				Disprove: "pauses continue while dirty pages stay below the point where they begin",
 			}
 		},
 	}

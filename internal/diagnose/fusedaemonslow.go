@@ -56,7 +56,7 @@ func fuseDaemonSlow() Cause {
 		Over:  append(deviceCauses(), ColdCache, SyncWrites),
 		Judge: func(c *Case) Verdict {
 			if c.w.Told {
-				return cannotTell("whether a FUSE daemon is slow is not in the text: run iocause diagnose while it happens")
+				return cannotTell("the pasted output does not show whether a FUSE daemon is slow: run iocause diagnose while it happens")
 			}
 			if !c.w.Has(sample.MountKind) {
 				return cannotTell(c.w.WhyAbsent(sample.MountKind))
@@ -98,7 +98,7 @@ func fuseDaemonSlow() Cause {
 			}
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: c.part(all), Culprit: k, Evidence: e,
-				Disprove: "requests to the daemon that take a small part of what the program waits",
+				Disprove: "requests to the daemon take only a small part of the program's waiting time",
 				Advice:   c.fuseAdvice(&m, &f, all),
 			}
 		},
@@ -109,29 +109,29 @@ func fuseDaemonSlow() Cause {
 func (c *Case) fuseAdvice(m *served, f *fuseView, wait float64) []Advice {
 	gain := c.promise(removal{maybe: wait, kernel: true})
 	fewer := Advice{
-		Do:     fmt.Sprintf("ask the daemon less: let the kernel keep names and attributes for longer (entry_timeout, attr_timeout), keep pages between opens (kernel_cache, auto_cache), gather writes (writeback_cache), and ask for more at once (max_read, max_write) at %s", m.point),
-		Expect: "what the kernel has itself is not waited for",
+		Do:     fmt.Sprintf("send the daemon of %s fewer requests: cache names and attributes for longer (entry_timeout, attr_timeout), keep pages between opens (kernel_cache, auto_cache), combine writes (writeback_cache), use larger requests (max_read, max_write)", m.point),
+		Expect: "what the kernel has cached needs no answer of the daemon",
 	}
 	switch {
 	case m.kind == "virtiofs":
-		return []Advice{gain.advise("look at virtiofsd on the host that this is a guest of, and at the disks below what it shares as "+m.from, "it answers the requests"), fewer}
+		return []Advice{gain.advise("on this guest's host, look at virtiofsd and at the disks of what it shares as "+m.from, "it answers the requests"), fewer}
 	case f.pid == 0:
 		return []Advice{{
 			Do: fmt.Sprintf("find the daemon that serves %s (who has /dev/fuse open) and what it waits for", m.point), Expect: "its process",
 			Command: "fuser -v /dev/fuse",
 		}, fewer}
 	case f.queue >= longQueue*(f.queue+f.daemon) && f.requests > 0:
-		return []Advice{gain.advise("let the daemon work on more requests at a time: more threads (max_threads, max_idle_threads of libfuse, no -s), or requests that do not wait for one another",
-			fmt.Sprintf("a request lies in its queue for %s of %s", duration(f.queue/f.requests), duration((f.queue+f.daemon)/f.requests))), fewer}
+		return []Advice{gain.advise("let the daemon work on more requests at a time: more threads (max_threads, max_idle_threads of libfuse, no -s), or requests that do not wait for each other",
+			fmt.Sprintf("a request spends %s of %s in its queue", duration(f.queue/f.requests), duration((f.queue+f.daemon)/f.requests))), fewer}
 	case f.took == 0:
 		return []Advice{{
-			Do:     fmt.Sprintf("see why process %d answers nothing: stopped, in a deadlock, or waiting for its own server; where it is beyond help, end the connection (umount -f %s, or 1 into /sys/fs/fuse/connections/N/abort): who waits gets an error", f.pid, m.point),
-			Expect: "an answer, or an error, for all who wait", Command: fmt.Sprintf("iocause threads --pid %d", f.pid),
+			Do:     fmt.Sprintf("see why process %d does not answer: stopped, in a deadlock, or waiting for its own server; as a last resort abort the connection (umount -f %s, or write 1 to /sys/fs/fuse/connections/N/abort): programs that wait get an error", f.pid, m.point),
+			Expect: "every waiting program gets an answer or an error", Command: fmt.Sprintf("iocause threads --pid %d", f.pid),
 		}}
 	case f.own.cpu >= daemonBusy*f.took:
-		return []Advice{gain.advise("see what the daemon computes, and make that cheaper (encryption, compression, logging)",
-			"it is on a processor for most of the time that its answers take").with(fmt.Sprintf("iocause profile --pid %d", f.pid)), fewer}
+		return []Advice{gain.advise("see what the daemon spends CPU time on, and reduce it (encryption, compression, logging)",
+			"it computes for most of the time that its answers take").with(fmt.Sprintf("iocause profile --pid %d", f.pid)), fewer}
 	}
 	return []Advice{gain.advise("see what the daemon waits for: its network, its server, its locks",
-		"it is neither on a processor nor waits for a disk for most of the time that its answers take").with(fmt.Sprintf("iocause threads --pid %d", f.pid)), fewer}
+		"for most of the time that its answers take it neither computes nor waits for a disk").with(fmt.Sprintf("iocause threads --pid %d", f.pid)), fewer}
 }

@@ -12,7 +12,7 @@ import (
 func (c *Case) healthy(excluded []Excluded, unchecked int) Finding {
 	f := Finding{
 		Cause: Healthy, Title: "nothing holds I/O up", Answer: Yes, Excluded: excluded, Confidence: 0.95,
-		Disprove: "a program that waits for I/O for a tenth of its time or more while it is observed",
+		Disprove: "a program waits for I/O a tenth of its time or more while it is observed",
 	}
 	if !c.counted() {
 		f.Confidence, f.Likely = likelyMost, !c.w.Told

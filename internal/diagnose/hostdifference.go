@@ -12,7 +12,7 @@ import (
 // program waits longer for the same work.
 func hostDifference() Cause {
 	return Cause{
-		ID: HostDifference, Title: "the machine is set up differently, and that goes with the slowdown", Compares: true,
+		ID: HostDifference, Title: "the machine's settings differ from the baseline, and it is slower", Compares: true,
 		Needs: [][]sample.Metric{{sample.WaitIO, sample.ProcBlkioDelay}, {sample.ProcReadChars, sample.CacheAccesses}},
 		Over: append(deviceCauses(), DeviceDegraded, ColdCache, CacheBusting, ReadaheadWaste, DirectIO, SyncWrites,
 			DirtyThrottling, WritebackInterference, SwapThrash, ReclaimStall, NoisyNeighbour),
@@ -22,26 +22,26 @@ func hostDifference() Cause {
 			}
 			switch {
 			case c.before.Unknown != "":
-				return cannotTell("the settings of both sides: " + c.before.Unknown)
+				return cannotTell("the settings of one side are not known: " + c.before.Unknown)
 			case len(c.before.Differ) == 0:
 				return no("no setting differs")
 			}
 			now, was := c.pace(), c.was.pace()
 			if now.bytes < leastWork || was.bytes < leastWork {
-				return cannotTell(fmt.Sprintf("work of %s on both sides: it read and wrote %s now, %s before",
+				return cannotTell(fmt.Sprintf("too little work of %s to compare: it read and wrote %s now, %s before",
 					orNobody(c.victim.process.Comm), bytes(now.bytes), bytes(was.bytes)))
 			}
 			longer := now.waiting / now.bytes / max(was.waiting/was.bytes, 1e-15)
 			if longer < slower {
-				return no(fmt.Sprintf("for each byte it waits %.1fx as long as before", longer))
+				return no(fmt.Sprintf("per byte it waits only %.1fx as long as before", longer))
 			}
 			fresh := c.fresh()
 			touched := c.touched(fresh)
 			switch {
 			case len(touched) == 0 && len(fresh) > 0:
-				return no(fmt.Sprintf("what holds now and did not before explains it: %s; no setting that differs brings that about", list(fresh)))
+				return no(fmt.Sprintf("a cause that did not apply before explains it: %s; no setting that differs leads to that", list(fresh)))
 			case len(touched) == 0:
-				return no(fmt.Sprintf("none of the settings that differ (%d) has to do with what it waits for", len(c.before.Differ)))
+				return no(fmt.Sprintf("none of the %d settings that differ affects what it waits for", len(c.before.Differ)))
 			}
 			e := []Evidence{
 				c.figure("wait for each MiB, now", now.waiting/now.bytes*(1<<20), "seconds", sample.WaitIO),
@@ -52,16 +52,16 @@ func hostDifference() Cause {
 				// Two machines cannot tell which of several differences it is.
 				Answer: Yes, Confidence: confidence((longer-slower)/slower, true) / float64(len(touched)),
 				Weight: c.blockedWeight() * (1 - 1/longer), Culprit: c.culprit(), Evidence: e,
-				Disprove: "the same waits after the settings were made equal",
+				Disprove: "the waits stay the same after the settings were made equal",
 			}
 			for i, s := range touched {
 				if i == mostAdvised {
-					v.Advice = append(v.Advice, Advice{Do: fmt.Sprintf("then the %d others that differ", len(touched)-i), Expect: "as above"})
+					v.Advice = append(v.Advice, Advice{Do: fmt.Sprintf("then the other %d settings that differ", len(touched)-i), Expect: "as above"})
 					break
 				}
 				v.Advice = append(v.Advice, Advice{
-					Do: fmt.Sprintf("make %s what it was: %s instead of %s", s.Name, orAbsent(s.Before), orAbsent(s.Now)),
-					Expect: fmt.Sprintf("it waits %s for each MiB, as it did, instead of %s, if this is the difference that matters",
+					Do: fmt.Sprintf("set %s to %s, as before (now %s)", s.Name, orAbsent(s.Before), orAbsent(s.Now)),
+					Expect: fmt.Sprintf("if this setting matters, it waits %s per MiB again instead of %s",
 						duration(was.waiting/was.bytes*(1<<20)), duration(now.waiting/now.bytes*(1<<20))),
 				})
 			}

@@ -84,8 +84,8 @@ func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
 // ofNoLength is the report of a window in which no time went by, as when the clock
 // was set back by as much as was watched: every figure a second would be infinite.
 func ofNoLength(w *sample.Window) *Report {
-	const why = "the clock stood still, or was set back, while this was watched: no figure has a time that it belongs to"
-	r := &Report{Version: 1, Window: Span{Start: w.Start}, Primary: Unknown, Title: "the time that was watched has no length", Gaps: append(losses(w), why)}
+	const why = "the clock stopped or was set back while this was observed: no rate can be computed. Observe again"
+	r := &Report{Version: 1, Window: Span{Start: w.Start}, Primary: Unknown, Title: "the observed interval has no length", Gaps: append(losses(w), why)}
 	for _, cause := range List() {
 		r.CannotTell = append(r.CannotTell, Missing{Cause: cause.ID, Missing: why})
 	}
@@ -128,7 +128,7 @@ func (c *Case) askAll() judged {
 		if f.Weight >= weightLimit || f.Cause == DeviceErrors { // an error is always worth a word
 			return false
 		}
-		j.excluded = append(j.excluded, Excluded{Cause: f.Cause, Why: "it holds, but explains only " + percent(f.Weight) + " of the " + f.WeightOf})
+		j.excluded = append(j.excluded, Excluded{Cause: f.Cause, Why: "it applies, but explains only " + percent(f.Weight) + " of the " + f.WeightOf})
 		return true
 	})
 	for i := range j.found {

@@ -104,11 +104,11 @@ func lockContention() Cause {
 			case v.locked(s) < lockShareLimit:
 				return no("the victim waits for locks " + percent(v.locked(s)) + " of its time")
 			case c.waitsForItsTurn(v):
-				return no("one thread waits for a lock of a file from beginning to end, as a job does that waits for its turn (flock); if it should not, ask about it alone: --pid")
+				return no("one thread waits for a file lock all the time, like a job that waits for its turn (flock); if that is the problem, diagnose it alone: --pid")
 			case c.hasAll(v):
-				return no("the victim has all processors, and computes most of that time: without locks its threads would wait for one")
+				return no("the victim has all processors and computes most of the time: without locks its threads would wait for a processor")
 			case c.contended(v) == 0:
-				return no(fmt.Sprintf("the victim waits for locks, but %.1f of its threads wait for I/O or memory at any time: so may who holds the locks", v.waitIO()/s))
+				return no(fmt.Sprintf("the victim waits for locks, but on average %.1f of its threads wait for I/O or memory, and those may hold the locks", v.waitIO()/s))
 			case v.delay >= 2*v.lock:
 				return no("the victim waits longer for a processor than for locks")
 			}
@@ -141,7 +141,7 @@ func lockContention() Cause {
 			return Verdict{
 				Answer: Yes, Confidence: confidence((v.locked(s)-lockShareLimit)/0.3+0.3, v.known),
 				Weight: c.part(v.lock), Culprit: k, Evidence: e,
-				Disprove: "the same speed with one thread as with all, each doing its share",
+				Disprove: "one thread alone does the same work in the same time as all of them",
 				Advice:   c.lockAdvice(kind, calls),
 			}
 		},
@@ -261,30 +261,30 @@ func (c *Case) lockAdvice(kind string, calls []lockCall) []Advice {
 	switch maps := share("mmap munmap mremap"); {
 	case maps >= lockMapShare/2 && maps+faults >= lockMapShare:
 		return []Advice{gain.advise(
-			"read the file with read(2) or pread(2) instead of mapping and unmapping it, or map it once, in larger parts, and keep the map",
-			"mmap and munmap take the lock of the address space for themselves alone, so the threads run one at a time; read takes none"), path}
+			"read the file with read(2) or pread(2) instead of mapping and unmapping it, or map it once, in larger parts, and keep it mapped",
+			"mmap and munmap take the address space's lock exclusively, so only one thread runs at a time; read takes no lock"), path}
 	case kind == "mmap_lock":
 		return []Advice{gain.advise(
-			"change the address space less often: an allocator that keeps freed memory (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD), fewer madvise and mprotect calls, or processes instead of threads",
-			"threads of one process share that lock"), path}
+			"change the address space less often: use an allocator that keeps freed memory (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD), fewer madvise and mprotect calls, or processes instead of threads",
+			"all threads of a process share that lock"), path}
 	case kind == "file":
 		return []Advice{gain.advise(
 			"find who holds the lock: lslocks -o PID,COMMAND,PATH,BLOCKER; hold it for less time, or give each its own file",
-			"one at a time goes on now")}
+			"only one of them runs at a time now")}
 	case kind == "futex":
 		return []Advice{gain.advise(
-			"do less while the lock is held (no I/O, no system calls), or part what it guards into several",
-			"threads that need not wait for one another"), path}
+			"do less while the lock is held (no I/O, no system calls), or split it into several locks",
+			"threads then wait for each other less"), path}
 	case share(directoryCalls) >= lockMapShare:
 		return []Advice{gain.advise(
-			"spread the files over several directories, or create and remove fewer of them: keep a file and empty it (SQLite: journal_mode=WAL or TRUNCATE)",
-			"files are created, renamed and removed in one directory by one at a time"), path}
+			"spread the files over several directories, or create and remove fewer of them: truncate a file instead of removing it (SQLite: journal_mode=WAL or TRUNCATE)",
+			"only one thread at a time can create, rename or remove files in a directory"), path}
 	case share("write pwrite64 writev pwritev pwritev2 ftruncate fallocate") >= lockMapShare:
 		return []Advice{gain.advise(
 			"let each thread write a file of its own, or write with O_DIRECT into space that was filled before",
-			"writes to one file take turns"), path}
+			"only one thread at a time writes to a file"), path}
 	}
 	return []Advice{gain.advise(
 		"let fewer threads work on the same file, directory or address space at once",
-		"they take turns at it now"), path}
+		"only one of them runs at a time now"), path}
 }

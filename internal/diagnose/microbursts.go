@@ -41,7 +41,7 @@ type burstView struct {
 // average it has little to do.
 func microbursts() Cause {
 	return Cause{
-		ID: Microbursts, Title: "requests come in bursts of milliseconds that the device cannot take at once",
+		ID: Microbursts, Title: "bursts of requests that last milliseconds overload the device",
 		Needs: [][]sample.Metric{{sample.BlockFineOps}, {sample.BlockDepthOps}},
 		Over:  []ID{DeviceIOPSLimit, DeviceBandwidthLimit, DeviceQueueing, DeviceLatencyBound, NoisyNeighbour},
 		Judge: func(c *Case) Verdict {
@@ -63,15 +63,15 @@ func microbursts() Cause {
 			case b.mean >= burstAverage*b.peak || b.calm < 0.9:
 				return no(fmt.Sprintf("the load is steady: on average %s of what the device does at its busiest", percent(b.mean/b.peak)))
 			case b.each < burstOps:
-				return no(fmt.Sprintf("%.1f requests at a time are no burst", b.each))
+				return no(fmt.Sprintf("with %.1f requests at a time there is no burst", b.each))
 			case b.length > burstLength:
 				return no("the bursts last " + duration(b.length) + ", which shows in ordinary averages")
 			case b.share < burstShare:
-				return no(fmt.Sprintf("only %s of the time of requests is in bursts", percent(b.share)))
+				return no(fmt.Sprintf("only %s of the request time is in bursts", percent(b.share)))
 			case base == 0:
 				return cannotTell("no request was seen alone on the device, so its base latency is not known")
 			case b.latency < need*base:
-				return no(fmt.Sprintf("in bursts requests take %s, no more than alone (%s): the device takes them at once",
+				return no(fmt.Sprintf("in bursts requests take %s, no longer than alone (%s): the device serves them at once",
 					duration(b.latency), duration(base)))
 			case c.w.Processes[b.leader].Kernel && c.flushes():
 				return no("the bursts are the kernel's writeback")
@@ -104,15 +104,15 @@ func microbursts() Cause {
 					c.figure("time of requests that is in bursts", b.share, "ratio", sample.BlockFineTime),
 					c.figure("of that led by the culprit", b.led, "ratio", sample.BlockFineTime),
 				},
-				Disprove: "the same latency when the same requests come evenly spread",
+				Disprove: "latency stays the same when the requests come evenly spread",
 				Advice: []Advice{{
 					Do: fmt.Sprintf("spread the requests: %.0f a second on average, with at most %.0f at a time instead of about %.0f in one burst",
 						b.mean, max(1, b.peak*base), b.each),
 					Expect: fmt.Sprintf("latency falls from %s towards %s; the device serves %.0f a second in a burst",
 						duration(b.latency), duration(base), b.peak),
 				}, {
-					Do:     "or give the device a higher limit, or one that allows bursts, if a cap is what cuts them off",
-					Expect: "bursts are then over sooner",
+					Do:     "or, if a limit cuts the bursts off, raise it or allow bursts",
+					Expect: "bursts then end sooner",
 				}},
 			}
 		},

@@ -48,13 +48,13 @@ func noisyNeighbour() Cause {
 			weight := c.blamed(&s)
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: weight, Culprit: k, Evidence: e,
-				Disprove: "requests of the victim that take as long while the other program is stopped",
+				Disprove: "the victim's requests take as long while the other program is stopped",
 				Advice: []Advice{c.promise(c.without(weight)).advise(
-					"hold the other program back (io.max or io.weight of its cgroup, ionice, fewer requests at a time), or run it at another time",
+					"throttle the other program (io.max or io.weight of its cgroup, ionice, fewer requests at a time), or run it at another time",
 					fmt.Sprintf("requests of the victim fall from %s towards %s", duration(s.latency), duration(s.base)),
 				), {
 					Do:     "or put the data of one of them on another device",
-					Expect: "they are then not in each other's way at all",
+					Expect: "they then no longer slow each other down",
 				}},
 			}
 		},

@@ -167,7 +167,7 @@ func (p promise) String() string {
 	case p.high > 0:
 		return fmt.Sprintf("at most %sx as fast", factor(p.high))
 	}
-	return "by how much cannot be told"
+	return "the gain is not known"
 }
 
 func factor(x float64) string {

@@ -60,8 +60,8 @@ func TestPromise(t *testing.T) {
 		{"one thread beside others that use all is given its part", worker{read: 9.5, user: 0.5, threads: 1, processors: 2, others: 2}, removal{sure: 9.5}, "at least 13x as fast"},
 		{"stalls count as blocking does", worker{read: 1, stall: 8, user: 1, threads: 1, processors: 4}, removal{sure: 9}, "at least 9.0x as fast"},
 		{"a tenth at most", worker{read: 0.4, user: 9.6, threads: 1, processors: 4}, removal{maybe: 0.4}, "at most 1.1x as fast"},
-		{"it waits for nothing", worker{user: 9.6, threads: 1, processors: 4}, removal{}, "by how much cannot be told"},
-		{"nothing of what it waits for is known to go", worker{read: 9, user: 0.1, system: 0.9, threads: 1, processors: 4}, removal{maybe: 9, kernel: true}, "by how much cannot be told"},
+		{"it waits for nothing", worker{user: 9.6, threads: 1, processors: 4}, removal{}, "the gain is not known"},
+		{"nothing of what it waits for is known to go", worker{read: 9, user: 0.1, system: 0.9, threads: 1, processors: 4}, removal{maybe: 9, kernel: true}, "the gain is not known"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := sample.NewRecorder(epoch)
@@ -71,7 +71,7 @@ func TestPromise(t *testing.T) {
 				t.Errorf("it is %q, want %q", got, c.want)
 			}
 			w.Told = true
-			if got := newCase(w, Target{}).promise(c.removal).String(); got != "by how much cannot be told" {
+			if got := newCase(w, Target{}).promise(c.removal).String(); got != "the gain is not known" {
 				t.Errorf("in a text it is %q", got)
 			}
 		})

@@ -25,10 +25,10 @@ func readaheadWaste() Cause {
 			}
 			v := c.cache()
 			if !c.suffers() {
-				return no("nobody waits for I/O long enough to matter")
+				return no("no program waits for I/O long enough to matter")
 			}
 			if v.inserted < fewMisses {
-				return no("the victim brings nothing into the cache")
+				return no("the victim reads nothing into the cache")
 			}
 			used := v.fromDisk()
 			wasted := max(0, v.inserted-used) * pageSize
@@ -42,10 +42,10 @@ func readaheadWaste() Cause {
 			}
 			// A huge page is mapped whole by one fault that no event tells of.
 			if huge, ok := c.w.Sum(sample.VMHugeMapped, sample.Entity{}); ok && v.mapped > 0 && v.inserted/(used+huge) < amplificationLimit {
-				return no(fmt.Sprintf("%s of files were mapped in huge pages: what of them was used cannot be seen, and with them read-ahead fits the pattern", bytes(huge*pageSize)))
+				return no(fmt.Sprintf("%s of files were mapped in huge pages, whose use cannot be seen: apart from them read-ahead fits the pattern", bytes(huge*pageSize)))
 			}
 			if wasted < streamsAhead*ahead {
-				return no(fmt.Sprintf("only %s were read and not used yet, which is what streams have ahead of them", bytes(wasted)))
+				return no(fmt.Sprintf("only %s were read and not used yet, which is normal for sequential reads", bytes(wasted)))
 			}
 			s := c.w.Seconds()
 			return Verdict{
@@ -58,7 +58,7 @@ func readaheadWaste() Cause {
 					c.figureOf("read-ahead of "+c.device, ahead, "bytes", sample.DeviceReadAhead, sample.Entity{Device: c.device}).as("read-ahead"),
 					c.partOf("time blocked on reads", c.victim.shareOf(v.readWait, s), sample.WaitIO),
 				},
-				Disprove: "the pages read ahead being used soon after: the amplification then falls to 1",
+				Disprove: "the pages that were read ahead are used soon after, and the amplification falls to 1",
 				Advice: []Advice{
 					{
 						Do:     "tell the kernel that the access is random: posix_fadvise(POSIX_FADV_RANDOM) for read(2), madvise(MADV_RANDOM) for mappings",
@@ -66,7 +66,7 @@ func readaheadWaste() Cause {
 					},
 					{
 						Do:      fmt.Sprintf("or lower the read-ahead of the device from %.0f to 16 KiB", ahead/1024),
-						Expect:  "the same for every program, at the cost of sequential readers",
+						Expect:  "the same for every program, but sequential readers become slower",
 						Command: c.readAheadCommand(16),
 					},
 				},

@@ -25,7 +25,7 @@ func reclaimStall() Cause {
 				return no(fmt.Sprintf("the victim stalls in reclaim and compaction for only %s of its time", percent(v.stalled(s))))
 			}
 			if in := c.of(sample.BlockSwapIn) / pageSize / s; in >= swapRateLimit {
-				return no(fmt.Sprintf("what it frees comes back: it reads %.0f pages/s from swap", in))
+				return no(fmt.Sprintf("what it frees is needed again: it reads %.0f pages/s from swap", in))
 			}
 			stalls := c.stalls("host") + c.stalls("cgroup") + c.of(sample.CompactStalls)
 			e := []Evidence{
@@ -48,8 +48,8 @@ func reclaimStall() Cause {
 				e = append(e, c.figure("memory used by the cgroup", usage, "bytes", sample.CgroupMemUsage),
 					c.figure("memory limit of the cgroup", limit, "bytes", sample.CgroupMemLimit))
 				advice = append(advice, gain.advise(
-					fmt.Sprintf("raise the memory limit of the cgroup above %s, or make what runs in it need less", bytes(limit)),
-					"pages are then there when they are asked for"))
+					fmt.Sprintf("raise the memory limit of the cgroup above %s, or make its programs use less", bytes(limit)),
+					"free pages are then available when they are needed"))
 			} else {
 				if avail, ok := c.gauge(sample.MemAvailable); ok {
 					e = append(e, c.figure("memory available", avail, "bytes", sample.MemAvailable))
@@ -61,14 +61,14 @@ func reclaimStall() Cause {
 			if dirtied, written := c.of(sample.CacheDirtied), c.of(sample.CacheWriteAlloc); dirtied > 0 && written >= 0.5*c.of(sample.CacheInserted) {
 				e = append(e, c.figure("pages made dirty", dirtied/s, "pages/s", sample.CacheDirtied))
 				advice = append(advice, Advice{
-					Do:     "or write out what was written sooner (sync_file_range, or vm.dirty_background_bytes well below the limit)",
-					Expect: "clean pages can be dropped at once, dirty ones have to reach the device first",
+					Do:     "or write dirty pages out sooner (sync_file_range, or vm.dirty_background_bytes well below the limit)",
+					Expect: "clean pages can be dropped at once, dirty ones must be written to the device first",
 				})
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence((v.stalled(s)-waitShareLimit)/0.4+0.3, true),
 				Weight: c.part(v.stall), Culprit: k, Evidence: e, Advice: advice,
-				Disprove: "the same speed with enough free memory that nobody has to reclaim",
+				Disprove: "the speed stays the same with so much free memory that nothing is reclaimed",
 			}
 		},
 	}

@@ -134,21 +134,21 @@ func remoteServerSlow() Cause {
 				return no(fmt.Sprintf("of the time of requests to %s only %s lies between sending and answer", m.String(), percent(v.server/v.time)))
 			}
 			conf, do := 0.90, "the server of "+m.from+" and the way to it"
-			expect := "an answer took longer than all else on the way: its disks, its processors and its network are where to look"
+			expect := "waiting for its answers took longer than everything else: look at its disks, processors and network"
 			switch {
 			case c.w.Told:
 				conf = 0.80 // means, of nobody knows whose requests
 			case !counted && nfs:
-				conf, expect = 0.80, "no request to it was answered while it was watched: it is down, hangs, or cannot be reached"
+				conf, expect = 0.80, "it answered no request while it was observed: it is down, hangs, or cannot be reached"
 			case !counted:
-				conf, expect = 0.60, "the kernel keeps no times of "+m.kind+": whether the network or the server takes the time, a look from the server tells"
+				conf, expect = 0.60, "the kernel keeps no times of "+m.kind+": look from the server to see whether the network or the server takes the time"
 			}
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: c.part(all), Culprit: Culprit{File: m.point, Device: m.from}, Evidence: v.evidence(c, all),
-				Disprove: "the same requests answered at once for another client, or by the server itself",
+				Disprove: "the server answers the same requests at once to another client, or locally",
 				Advice: []Advice{
 					c.promise(removal{maybe: all, kernel: true}).advise("look at "+do, expect).with(nfsiostat(&m)),
-					{Do: "ask it less: let the kernel keep attributes for longer (actimeo, nocto), read and write in larger parts (rsize, wsize)", Expect: "fewer answers to wait for"},
+					{Do: "send it fewer requests: cache attributes for longer (actimeo, nocto), read and write in larger parts (rsize, wsize)", Expect: "fewer answers to wait for"},
 				},
 			}
 		},
@@ -166,7 +166,7 @@ func nfsiostat(m *served) string {
 // networkLimitsIO: requests to a file server are lost on the way, or wait to be sent.
 func networkLimitsIO() Cause {
 	return Cause{
-		ID: NetworkLimitsIO, Title: "the network holds requests to a file server up",
+		ID: NetworkLimitsIO, Title: "the network delays requests to a file server",
 		Needs: [][]sample.Metric{{sample.MountKind}, {sample.WaitFor, sample.CacheWait, sample.NFSTime}},
 		Over:  append(deviceCauses(), ColdCache, SyncWrites),
 		Judge: func(c *Case) Verdict {
@@ -178,11 +178,11 @@ func networkLimitsIO() Cause {
 				return cannotTell("the kernel keeps no account of requests to " + m.String() + ": only of NFS")
 			}
 			if v.requests == 0 && v.sent == 0 {
-				return cannotTell("no request to " + m.String() + " came to an end while it was watched")
+				return cannotTell("no request to " + m.String() + " ended while it was observed")
 			}
 			why := v.network()
 			if why == "" {
-				return no(fmt.Sprintf("%s of what was sent to %s was sent again, no link is full, and requests wait %s of their time to be sent", percent(v.resent), m.String(), percent(v.queue/max(v.time, 1e-9))))
+				return no(fmt.Sprintf("only %s of what was sent to %s was sent again, no link is full, and requests wait only %s of their time to be sent", percent(v.resent), m.String(), percent(v.queue/max(v.time, 1e-9))))
 			}
 			e := v.evidence(c, all)
 			if v.link != "" {
@@ -190,7 +190,7 @@ func networkLimitsIO() Cause {
 			}
 			return Verdict{
 				Answer: Yes, Confidence: 0.85, Weight: c.part(all), Culprit: Culprit{File: m.point, Device: cmp.Or(v.link, m.from)}, Evidence: e,
-				Disprove: "no request sent again, and none that waits to be sent, while the program waits as long",
+				Disprove: "the program waits as long although no request is sent again or waits to be sent",
 				Advice:   []Advice{v.advice(c, &m, all)},
 			}
 		},
@@ -206,5 +206,5 @@ func (v *nfsView) advice(c *Case, m *served, all float64) Advice {
 	case v.link != "":
 		return gain.advise("move less over "+v.link+", or give it more: another interface, a faster one, several (nconnect, session trunking)", v.network())
 	}
-	return gain.advise("let more requests be under way: mount with nconnect=4 or more, raise sunrpc.tcp_max_slot_table_entries, and the server's threads (nfsd) with it", v.network())
+	return gain.advise("allow more requests in flight: mount with nconnect=4 or more, raise sunrpc.tcp_max_slot_table_entries, and the server's threads (nfsd) with it", v.network())
 }

@@ -90,6 +90,6 @@ func (c *Case) emptyTmpfs() []Advice {
 	return []Advice{{
 		Do: fmt.Sprintf("empty tmpfs (/dev/shm, /tmp, /run: df -t tmpfs shows which) and shared memory (ipcs -m): they hold %s of the %s of memory",
 			bytes(shmem), bytes(total)),
-		Expect: "what they hold counts as cached, but the kernel cannot drop it: removed, it is room for files that are read",
+		Expect: "the kernel cannot drop what they hold, though it counts as cached; once removed, that memory can cache files",
 	}}
 }

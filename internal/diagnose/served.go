@@ -141,7 +141,7 @@ func (c *Case) notServed(daemon bool) string {
 	case !any:
 		return "no file system of " + what + " is mounted"
 	case !c.suffers():
-		return "nobody waits for I/O long enough to matter"
+		return "no program waits for I/O long enough to matter"
 	}
 	if _, all := c.servedWait(daemon); c.part(all) < weightLimit {
 		return fmt.Sprintf("the victim waits for %s %s of its waiting", what, percent(c.part(all)))

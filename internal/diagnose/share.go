@@ -51,7 +51,7 @@ func (c *Case) coarse() string {
 	if c.w.Told || !c.w.Has(sample.WaitIO) || c.w.Has(sample.WaitWeighted) {
 		return ""
 	}
-	return "this window has no account of each thread's waiting (wait.weighted): a process that waits with one of many threads looks as if it were well"
+	return "this window does not have the waiting of each thread (wait.weighted): a process with one waiting thread of many looks healthy"
 }
 
 // blocked is the seconds, summed over threads, that it is blocked on I/O or

@@ -67,7 +67,7 @@ func (c *Case) shared() sharing {
 		s.why, s.missing = w.WhyAbsent(sample.BlockDeviceTime), true
 		return s
 	case !c.suffers():
-		s.why = "nobody waits for I/O long enough to matter"
+		s.why = "no program waits for I/O long enough to matter"
 		return s
 	case c.device == "":
 		s.why = "no device did any I/O"
@@ -90,7 +90,7 @@ func (c *Case) shared() sharing {
 		need *= 2 // the true base is lower than the bound, but requests differ
 	}
 	reach, seconds := s.reach(w.Seconds()), w.Seconds()
-	less := fmt.Sprintf("others have only %.2g requests in flight on %s on average, of %s each: too little to hold up one of the victim's, which takes %s",
+	less := fmt.Sprintf("others have only %.2g requests in flight on %s on average, of %s each: too few to delay the victim's, which take %s each",
 		s.others.time/seconds, c.device, duration(s.others.time/max(s.others.ops, 1)), duration(s.latency))
 	switch {
 	case s.others.ops == 0:
@@ -98,16 +98,16 @@ func (c *Case) shared() sharing {
 	case reach < weightLimit*s.latency:
 		s.why = less
 	case s.base == 0:
-		s.why, s.missing = "it is not known how long the victim's requests take when they are alone on "+c.device, true
+		s.why, s.missing = "how long the victim's requests take alone is not known on "+c.device, true
 	case s.latency < queueingRatio*s.base:
-		s.why = fmt.Sprintf("its requests take %s, beside others no more than alone (%s)", duration(s.latency), duration(s.base))
+		s.why = fmt.Sprintf("its requests take %s beside others, no longer than alone (%s)", duration(s.latency), duration(s.base))
 	case s.latency < need*s.base:
-		s.why, s.missing = fmt.Sprintf("its requests take %s beside others; how long alone is not known, but for the fastest percent on %s (%s)",
+		s.why, s.missing = fmt.Sprintf("its requests take %s beside others; how long alone is not known, only the fastest percent on %s (%s)",
 			duration(s.latency), c.device, duration(s.base)), true
 	case reach < (s.latency-s.base)/2:
 		s.why = less + ", alone " + duration(s.base)
 	case s.excess()*s.blame(seconds) < weightLimit:
-		s.why = fmt.Sprintf("its own %.0f requests in flight are what its requests wait for: others have %s of the bytes on %s",
+		s.why = fmt.Sprintf("its requests wait for its own %.0f requests in flight: others have %s of the bytes on %s",
 			s.own.time/seconds, percent(s.others.bytes/max(s.own.bytes+s.others.bytes, 1)), c.device)
 	}
 	return s

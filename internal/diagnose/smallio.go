@@ -36,7 +36,7 @@ func tinyCalls() Cause {
 			system := c.of(sample.ProcSystem)
 			switch {
 			case c.held():
-				return no("the victim waits: its calls are not what takes the time")
+				return no("the victim waits most of the time: the calls themselves are not the problem")
 			case calls < smallCalls*s:
 				return no(fmt.Sprintf("the victim makes %.0f calls a second at most", calls/s))
 			case size > smallBytes:
@@ -46,7 +46,7 @@ func tinyCalls() Cause {
 			case op == "read" && c.exact() && c.of(sample.CacheCalls) < 0.5*calls:
 				return no("most of its small reads are not of files")
 			case op == "read" && c.exact() && c.of(sample.CacheAccesses) >= ownPages*c.of(sample.CacheCalls):
-				return no("its reads are of different pages: a buffer would not make them fewer")
+				return no("each of its reads is of another page: a buffer would not save any")
 			}
 			k := c.culprit()
 			if f := c.topFile("", sample.CacheAccesses); f != (sample.FileID{}) && op == "read" {
@@ -63,7 +63,7 @@ func tinyCalls() Cause {
 					c.figure("processor time that is the kernel's", system/c.victim.cpu, "ratio", sample.ProcSystem),
 					c.figure("time on a processor", c.victim.cpu/s, "ratio", sample.ProcUser),
 				},
-				Disprove: "the same speed with a buffer of 64 KiB in front of the file",
+				Disprove: "the speed stays the same with a buffer of 64 KiB in front of the file",
 				Advice: []Advice{c.working(promise{low: c.victim.awake() / (c.victim.awake() - system*(1-1/fewer))}).advise(
 					fmt.Sprintf("%s through a buffer of 64 KiB (stdio, bufio, BufferedReader) or map the file", op),
 					fmt.Sprintf("%.0f times fewer calls", fewer))},

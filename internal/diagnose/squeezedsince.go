@@ -35,7 +35,7 @@ func (c *Case) squeezeSince() (q squeeze, missing string) {
 		}
 	}
 	q.most(c, []growth{
-		{"anonymous memory", sample.MemAnon}, {"tmpfs and shared memory", sample.MemShmem}, {"slab of the kernel", sample.MemSlab},
+		{"anonymous memory", sample.MemAnon}, {"tmpfs and shared memory", sample.MemShmem}, {"kernel slab", sample.MemSlab},
 	}, func(m sample.Metric) (float64, float64, bool) {
 		first, ok1 := gauge(then, m)
 		last, ok2 := gauge(now, m)
@@ -49,7 +49,7 @@ func (c *Case) squeezeInSince(cg string, limit float64) (q squeeze, missing stri
 	_, before, ok1 := c.was.charged(sample.CgroupMemFile, cg)
 	_, after, ok2 := c.charged(sample.CgroupMemFile, cg)
 	if !ok1 || !ok2 {
-		return q, "the memory of cgroup " + cg + " is not known of before"
+		return q, "the memory of cgroup " + cg + " was not recorded before"
 	}
 	q = squeeze{cgroup: cg, from: sample.CgroupMemFile, before: before, after: after, since: true, room: limit}
 	moved := func(m sample.Metric) (float64, float64, bool) {

@@ -53,7 +53,7 @@ func swapThrash() Cause {
 			}
 			k := c.victimCulprit()
 			advice := c.promise(removal{sure: weight * c.waiting(), maybe: (1 - weight) * c.waiting(), kernel: true}).advise(
-				"give the program the memory that it touches, or make it touch less", "without swapping")
+				"give the program the memory that it uses, or make it use less", "without swapping")
 			if cg, usage, limit, ok := c.memoryLimit(); ok {
 				k.Cgroup = cg
 				e = append(e, c.figure("memory used by the cgroup", usage, "bytes", sample.CgroupMemUsage),
@@ -62,14 +62,14 @@ func swapThrash() Cause {
 				if swap, ok := c.w.Value(sample.ProcSwap, sample.Entity{PID: c.victim.pid}); ok {
 					need += swap
 				}
-				advice.Do = fmt.Sprintf("raise the memory limit of the cgroup from %s to at least %s, or make the program touch less", bytes(limit), bytes(need))
+				advice.Do = fmt.Sprintf("raise the memory limit of the cgroup from %s to at least %s, or make the program use less", bytes(limit), bytes(need))
 			} else if avail, ok := c.gauge(sample.MemAvailable); ok {
 				e = append(e, c.figure("memory available", avail, "bytes", sample.MemAvailable))
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence(min(in, out)/(10*swapRateLimit)+0.3, true), Weight: weight,
 				Culprit: k, Evidence: e, Advice: []Advice{advice},
-				Disprove: "pages that go out and never come back (swap-out without swap-in)",
+				Disprove: "pages are swapped out and not read back (swap-out without swap-in)",
 			}
 		},
 	}

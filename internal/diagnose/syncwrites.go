@@ -22,13 +22,13 @@ func syncWrites() Cause {
 			}
 			wait, total := c.syncWait(), c.victim.waitTotal+c.victim.pause
 			if !c.suffers() {
-				return no("nobody waits for I/O long enough to matter")
+				return no("no program waits for I/O long enough to matter")
 			}
 			if !c.w.Told && !c.counted() && wait+c.victim.wait["write"]+c.victim.wait["other"] >= 0.3*total && wait < 0.3*total {
-				return cannotTell("whether its writes wait for the device (O_SYNC) or for something else: who waits for what was not counted")
+				return cannotTell("its writes wait, but waits were not counted: whether they wait for the device (O_SYNC) is not known")
 			}
 			if wait < 0.3*total || total == 0 {
-				return no(fmt.Sprintf("the victim waits in fsync and its kin for %s of its waiting time", percent(wait/max(total, 1e-9))))
+				return no(fmt.Sprintf("the victim waits in fsync and similar calls for %s of its waiting time", percent(wait/max(total, 1e-9))))
 			}
 			s := c.w.Seconds()
 			e := []Evidence{
@@ -49,10 +49,10 @@ func syncWrites() Cause {
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence(wait/total, true), Weight: c.part(wait), Culprit: k, Evidence: e,
-				Disprove: "the same speed with the syncs left out on a copy",
+				Disprove: "the program is as slow on a copy of the data without the syncs",
 				Advice: []Advice{c.promise(removal{sure: wait, maybe: total - wait, kernel: true}).advise(
 					"sync less often: commit in groups, or write several records before one fdatasync",
-					"half the syncs, half this waiting; without any, until the device's bandwidth sets the pace"),
+					"half the syncs, half this waiting; without any syncs only the device's bandwidth limits it"),
 					{
 						Do:     "or put the log on a device with a lower flush time (power-loss protected cache)",
 						Expect: "waiting falls with the time of one flush",
@@ -68,7 +68,7 @@ func syncWrites() Cause {
 const ownWrites = 0.5
 
 // syncWait is the seconds that the victim waits until what it wrote is on the
-// device: in fsync and its kin, and in write(2) where that does the same. Others
+// device: in fsync and similar, and in write(2) where that does the same. Others
 // wait for a commit or a flush, too: a worker of io_uring that syncs for who
 // asked it, and who finds no room in the journal.
 func (c *Case) syncWait() float64 {

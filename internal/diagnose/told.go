@@ -198,7 +198,7 @@ func (c *Case) deviceTold() deviceView {
 	all := reads.Plus(figure.Writes(w, c.device))
 	ops, took := all.Count, all.Seconds
 	if !w.Has(sample.DiskReads) || !w.Has(sample.DiskReadTime) {
-		return deviceView{why: "how long requests take is not in the text: paste iostat -xz 1 5"}
+		return deviceView{why: "the pasted output does not show how long requests take: paste iostat -xz 1 5"}
 	}
 	if ops == 0 {
 		return deviceView{known: true, why: c.device + " did no I/O"}
@@ -334,7 +334,7 @@ func (c *Case) noCapTold(d *deviceView) Verdict {
 	if d.depth < 1.5 {
 		return no(fmt.Sprintf("only %.1f requests are in flight on average: that does not fill a device", d.depth))
 	}
-	return cannotTell(fmt.Sprintf("a cap shows in a rate that stays while the number in flight varies, and that stays at %.1f here: compare %.0f operations/s and %s/s with the limits of %s",
+	return cannotTell(fmt.Sprintf("a cap shows as a constant rate while the number in flight varies, but that is always %.1f here: compare %.0f operations/s and %s/s with the limits of %s",
 		d.depth, d.ops, bytes(d.bytes), c.device))
 }
 

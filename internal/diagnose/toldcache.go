@@ -39,7 +39,7 @@ func (c *Case) toldCache(v *cacheView, cause ID) Verdict {
 	total, hasTotal := c.gauge(sample.MemTotal)
 	switch {
 	case replaced >= replacedLimit && hasFree && hasTotal && free > 0.2*total:
-		return cannotTell(fmt.Sprintf("the cache does not grow although %s of memory are free: a cgroup's limit may hold it; run iocause diagnose while it happens", bytes(free)))
+		return cannotTell(fmt.Sprintf("the cache does not grow although %s of memory are free: a cgroup's limit may stop it; run iocause diagnose while it happens", bytes(free)))
 	case replaced >= replacedLimit && cause == ColdCache:
 		return no(percent(replaced) + " of what comes into the cache pushes something out of it: it is full")
 	case replaced >= replacedLimit:
@@ -57,15 +57,15 @@ func (c *Case) toldBySize(v *cacheView, cause ID, set float64) Verdict {
 	avail, ok := c.gauge(sample.MemAvailable)
 	switch {
 	case !ok:
-		return cannotTell("how much memory is available is not in the text: paste free -m")
+		return cannotTell("the pasted output does not show how much memory is available: paste free -m")
 	case set > avail && v.hitRatio() > 0.02 && cause == CacheBusting:
 		return c.toldVerdict(v, (set-avail)/set+0.5, c.figure("data read", set, "bytes", sample.CacheAccesses))
 	case set > avail && v.hitRatio() > 0.02:
-		return no("a part is in the cache, but the whole, " + bytes(set) + ", does not fit into the " + bytes(avail) + " available")
+		return no("a part is in the cache, but all of it, " + bytes(set) + ", does not fit into the " + bytes(avail) + " available")
 	case cause == CacheBusting && set <= avail:
 		return no("what is read, " + bytes(set) + ", fits into the " + bytes(avail) + " available")
 	}
-	return cannotTell("no read was served from the cache: run the same again; if that is fast, the cache was cold, else what is read does not fit into it")
+	return cannotTell("no read was served from the cache: run the same reads again; if they are fast, the cache was cold, else the data does not fit")
 }
 
 // toldSet is the size of the files that the victim is said to read.
@@ -120,11 +120,11 @@ func (c *Case) toldVerdict(v *cacheView, margin float64, decided Evidence) Verdi
 	}
 	out := Verdict{
 		Answer: Yes, Confidence: confidence(margin, false), Weight: c.readWeight(v), Culprit: c.culprit(), Evidence: e,
-		Disprove: "refaults (workingset_refault_file in /proc/vmstat) that do not rise meanwhile: then it is one pass over data that was not cached",
+		Disprove: "refaults (workingset_refault_file in /proc/vmstat) do not rise meanwhile: then it is one pass over data that was not cached",
 	}
 	out.Culprit.Device = c.device
 	if c.toldSet() == 0 && margin > 0 && decided.Name == "pages in that add to the cache" {
-		out.Disprove = "refaults (workingset_refault_file in /proc/vmstat) that rise meanwhile: then the cache was busted"
+		out.Disprove = "refaults (workingset_refault_file in /proc/vmstat) rise meanwhile: then the data does not fit into the cache"
 		out.Advice = []Advice{{Do: "let it warm up, or read the files ahead of use", Expect: "reads of data that is in the cache do not wait for the device"}}
 		return out
 	}
@@ -198,10 +198,10 @@ func (c *Case) dirtyTold() Verdict {
 	return Verdict{
 		Answer: Yes, Confidence: confidence(min(1, (written-freerun)/freerun/4+wait/(s*max(1, c.victim.threads))/2), false),
 		Weight: c.part(wait), Culprit: k, Evidence: e,
-		Disprove: "Dirty and Writeback of /proc/meminfo that stay below the point where pauses begin while it writes, or a file opened with O_SYNC",
+		Disprove: "Dirty and Writeback of /proc/meminfo stay below the point where pauses begin while it writes, or the file is opened with O_SYNC",
 		Advice: []Advice{{
-			Do:     "write less at a time, or give the device more write bandwidth: beyond the limit writers run at its speed",
-			Expect: "no limit makes the device faster; bursts below " + bytes(freerun) + " are taken at the speed of memory",
+			Do:     "write less at a time, or give the device more write bandwidth: beyond the limit writers run at the device's speed",
+			Expect: "raising the limit does not make the device faster; bursts below " + bytes(freerun) + " go at the speed of memory",
 		}, {
 			Do:     "or free memory, or raise vm.dirty_ratio: the limit is a share of the memory available",
 			Expect: "the limit, now " + bytes(limit) + ", grows with it",

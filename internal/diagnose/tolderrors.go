@@ -29,10 +29,10 @@ func (c *Case) toldErrors(f *failures) Verdict {
 	return Verdict{
 		Answer: Yes, Confidence: confidence(min(1, f.ops/10)+0.3, true), Weight: f.ops / max(all, f.ops), WeightOf: OfLog,
 		Culprit: Culprit{Device: f.device}, Evidence: e,
-		Disprove: "failures of another time than the slowness: compare the times of the log's lines with it",
+		Disprove: "the failures happened at another time than the slowness: compare with the times in the log",
 		Advice: []Advice{{
 			Do:     do,
-			Expect: "who asks for what cannot be read or written waits for every retry (up to 30 s each on a SCSI disk), until that is repaired",
+			Expect: "until it is repaired, a program that reads or writes a bad sector waits for every retry (up to 30 s each on a SCSI disk)",
 		}},
 	}
 }
@@ -60,10 +60,10 @@ func (c *Case) toldFaults() (Verdict, bool) {
 	return Verdict{
 		Answer: Yes, Confidence: confidence(min(1, by[device]/10), false), Weight: by[device] / all, WeightOf: OfLog,
 		Culprit: Culprit{Device: device}, Evidence: e,
-		Disprove: "faults from long before the slowness: they add up over the life of the disk, so compare two looks at them, and its error log (smartctl -l error) with the time of it",
+		Disprove: "the faults are older than the slowness: the counters cover the life of the disk, so read them twice, and compare the times in its error log (smartctl -l error)",
 		Advice: []Advice{{
 			Do:     "save the data of " + device + " and replace it; until then paste dmesg -T to see which requests fail",
-			Expect: "who asks for what cannot be read waits until the disk gives up (seconds, or minutes without a limit: smartctl -l scterc) each time",
+			Expect: "a program that reads a bad sector waits until the disk gives up (seconds, or minutes without a limit: smartctl -l scterc), each time",
 		}},
 	}, true
 }

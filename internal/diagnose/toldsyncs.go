@@ -75,8 +75,8 @@ func (c *Case) judgeSyncTimes(s *syncTimes) Verdict {
 	return Verdict{
 		Answer: Yes, Confidence: confidence(max(s.slow, s.stalled), false), Weight: clamp01(max(s.slow, s.stalled)), WeightOf: OfWaiting,
 		Culprit: Culprit{Comm: c.w.Processes[0].Comm, Device: c.device}, Evidence: e,
-		Disprove: "slow syncs of another time than the slowness: these figures are of all the time since the program started, so compare two looks at them; and a host whose processors or memory are full delays syncs as well",
-		Advice:   syncAdvice("commits wait for fewer syncs; how many there are a second is not in the text"),
+		Disprove: "the slow syncs happened at another time: these figures cover the time since the program started, so read them twice; and a host short of processors or memory delays syncs as well",
+		Advice:   syncAdvice("commits wait for fewer syncs; the pasted output does not show how many there are a second"),
 	}
 }
 

@@ -123,13 +123,13 @@ func (c *Case) toldNeighbour(missing string) Verdict {
 	case pid == 0:
 		return cannotTell(missing)
 	case !c.suffers():
-		return no("nobody waits for I/O long enough to matter")
+		return no("no program waits for I/O long enough to matter")
 	case c.victim.pid == 0:
-		return cannotTell("which process waits for I/O is not in the text: paste iotop -b -n 3 or pidstat -d 1 3 with kernel.task_delayacct=1")
+		return cannotTell("the pasted output does not show which process waits for I/O: paste iotop -b -n 3 or pidstat -d 1 3 with kernel.task_delayacct=1")
 	case c.w.Processes[pid].Comm == c.victim.process.Comm:
-		return no("who waits moves most of the bytes itself")
+		return no("the waiting program itself moves most of the bytes")
 	case share < othersLimit:
-		return no("no other program moves as much as half of the bytes: the most is " + percent(share))
+		return no("no other program moves half of the bytes: the most is " + percent(share))
 	}
 	p := c.w.Processes[pid]
 	e := []Evidence{
@@ -141,9 +141,9 @@ func (c *Case) toldNeighbour(missing string) Verdict {
 	return Verdict{
 		Answer: Yes, Confidence: confidence((share-othersLimit)/(1-othersLimit), false), Weight: share,
 		Culprit: Culprit{PID: pid, Comm: p.Comm, Cgroup: p.IOCgroup, Device: c.device}, Evidence: e,
-		Disprove: "the same waiting while the other program is stopped",
+		Disprove: "the waiting stays the same while the other program is stopped",
 		Advice: []Advice{{
-			Do:     "hold the other program back (io.max or io.weight of its cgroup, ionice, fewer requests at a time), or run it at another time",
+			Do:     "throttle the other program (io.max or io.weight of its cgroup, ionice, fewer requests at a time), or run it at another time",
 			Expect: c.victim.process.Comm + " then has the device to itself",
 		}},
 	}
@@ -161,7 +161,7 @@ func (c *Case) toldSync() Verdict {
 		return no(times.fast())
 	}
 	if !c.suffers() {
-		return no("nobody waits for I/O long enough to matter")
+		return no("no program waits for I/O long enough to matter")
 	}
 	v := &c.victim
 	if v.known && v.wait["sync"] > 0 {
@@ -187,8 +187,8 @@ func (c *Case) toldSync() Verdict {
 	k := c.toldCulprit(Culprit{Device: c.device})
 	return Verdict{
 		Answer: Yes, Confidence: confidence(max(share, flush), false), Weight: clamp01(max(share, flush)), Culprit: k, Evidence: e,
-		Disprove: "as much waiting with the syncs left out on a copy, or flushes of a journal that nobody's call waits for (iocause latency shows fsync)",
-		Advice:   syncAdvice("time waiting falls with them; how far is not in the text"),
+		Disprove: "the program waits as long on a copy of the data without the syncs, or no program waits for the journal's flushes (iocause latency shows fsync)",
+		Advice:   syncAdvice("less waiting; the pasted output does not show how much less"),
 	}
 }
 
@@ -197,14 +197,14 @@ func (c *Case) toldSyncCalls() Verdict {
 	v, s := &c.victim, c.w.Seconds()
 	wait, total := v.wait["sync"], v.waitTotal+v.pause
 	if wait < 0.3*total {
-		return no("the victim waits in fsync and its kin for " + percent(wait/total) + " of its waiting time")
+		return no("the victim waits in fsync and similar for " + percent(wait/total) + " of its waiting time")
 	}
 	k := c.victimCulprit()
 	k.Device = c.device
 	e := append([]Evidence{c.figure("time blocked in fsync, fdatasync, msync, O_SYNC", wait/(s*max(1, v.threads)), "ratio", sample.WaitIO)}, c.callEvidence()...)
 	return Verdict{
 		Answer: Yes, Confidence: confidence(wait/total, true), Weight: c.part(wait), Culprit: k, Evidence: e,
-		Disprove: "the same speed with the syncs left out on a copy",
+		Disprove: "the program is as slow on a copy of the data without the syncs",
 		Advice:   syncAdvice("half the syncs, half this waiting"),
 	}
 }

@@ -10,7 +10,7 @@ import (
 // requests wait behind that.
 func writebackInterference() Cause {
 	return Cause{
-		ID: WritebackInterference, Title: "a background flush of dirty pages fills the device",
+		ID: WritebackInterference, Title: "writeback of dirty pages keeps the device busy",
 		Needs: [][]sample.Metric{{sample.BlockDeviceTime}, {sample.WritebackBytes}, {sample.BlockDepthOps}},
 		Over:  append(deviceCauses(), ColdCache, CacheBusting, DirectIO, SyncWrites, NoisyNeighbour),
 		Judge: func(c *Case) Verdict {
@@ -23,9 +23,9 @@ func writebackInterference() Cause {
 			case !c.w.Has(sample.WritebackBytes):
 				return cannotTell(c.w.WhyAbsent(sample.WritebackBytes))
 			case s.flusher.ops == 0:
-				return no("nothing is written back to " + c.device)
+				return no("no dirty pages are written back to " + c.device)
 			case s.flusher.part(&s.others) <= s.rivals.part(&s.others):
-				return no(fmt.Sprintf("the kernel's writeback has only %s of the requests' time that others have on %s",
+				return no(fmt.Sprintf("only %s of the request time of others is the kernel's writeback on %s",
 					percent(s.flusher.time/max(s.others.time, 1e-9)), c.device))
 			}
 			seconds := c.w.Seconds()
@@ -47,13 +47,13 @@ func writebackInterference() Cause {
 			weight := c.blamed(&s) * s.flusher.part(&s.others)
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: weight, Culprit: k, Evidence: e,
-				Disprove: "requests of the victim that take as long while nothing is written back",
+				Disprove: "the victim's requests take as long while nothing is written back",
 				Advice: []Advice{c.promise(c.without(weight)).advise(
-					fmt.Sprintf("make the writer write less or more slowly (now %s/s reach the device), or write past the cache at its own pace (sync_file_range, O_DIRECT)",
+					fmt.Sprintf("make the writer write less or more slowly (now %s/s reach the device), or bypass the cache at a steady rate (sync_file_range, O_DIRECT)",
 						bytes(flushed/seconds)),
 					fmt.Sprintf("requests of the victim fall from %s towards %s", duration(s.latency), duration(s.base)),
 				), {
-					Do:     fmt.Sprintf("or let the kernel hold writeback back: a lower /sys/block/%s/queue/wbt_lat_usec, or an I/O scheduler that prefers reads (mq-deadline, bfq)", c.device),
+					Do:     fmt.Sprintf("or throttle writeback: a lower /sys/block/%s/queue/wbt_lat_usec, or an I/O scheduler that prefers reads (mq-deadline, bfq)", c.device),
 					Expect: "fewer writes are in flight when a read comes; the flush takes longer",
 				}},
 			}

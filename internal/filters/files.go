@@ -24,7 +24,7 @@ func File(name string) (string, error) {
 	}
 	if !strings.Contains(name, "/") {
 		if _, err := path.Match(name, ""); err != nil {
-			return "", &ask.Error{Err: fmt.Errorf("reading --file: %q: %w", name, err), Next: `write \[ for a bracket that is meant as such`}
+			return "", &ask.Error{Err: fmt.Errorf("reading --file: %q: %w", name, err), Next: `write \[ for a literal bracket`}
 		}
 		return name, nil
 	}
@@ -49,7 +49,7 @@ func OneFile(path string) (sample.FileID, error) {
 	case err != nil:
 		return sample.FileID{}, fmt.Errorf("reading --file: %w", &fs.PathError{Op: "stat", Path: path, Err: err})
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return sample.FileID{}, &ask.Error{Err: fmt.Errorf("reading --file: %s is no regular file", path), Next: "give one file; --cgroup, --comm or --pid choose by who reads"}
+		return sample.FileID{}, &ask.Error{Err: fmt.Errorf("reading --file: %s is not a regular file", path), Next: "give one file; select readers with --cgroup, --comm or --pid"}
 	}
 	return FileID(&st), nil
 }

@@ -55,7 +55,7 @@ func (f *Filter) Recorded(given []string) (t diagnose.Target, err error) {
 		switch name {
 		case "pid":
 			if f.PID <= 0 {
-				return t, &ask.Error{Err: fmt.Errorf("reading --pid: %d is no process id", f.PID), Next: "give a number as 'ps' showed it"}
+				return t, &ask.Error{Err: fmt.Errorf("reading --pid: %d is not a process id", f.PID), Next: "give a number as 'ps' showed it"}
 			}
 			t.PIDs = []int{f.PID}
 		case "comm":
@@ -96,7 +96,7 @@ func OnePID(t *diagnose.Target) int {
 // Process is the process that a process or thread id belongs to.
 func Process(h *host.Host, id int) (int, error) {
 	if id <= 0 {
-		return 0, &ask.Error{Err: fmt.Errorf("reading --pid: %d is no process id", id), Next: "give a number as 'ps' shows it"}
+		return 0, &ask.Error{Err: fmt.Errorf("reading --pid: %d is not a process id", id), Next: "give a number as 'ps' shows it"}
 	}
 	return h.ProcessOf(id)
 }
@@ -124,10 +124,10 @@ func Nobody(h *host.Host, t diagnose.Target) string {
 	switch {
 	case t.Comm != "":
 		if pids, err := h.Named(t.Comm); err == nil && len(pids) == 0 {
-			return fmt.Sprintf("no process is called %q", t.Comm)
+			return fmt.Sprintf("there is no process called %q", t.Comm)
 		}
 	case t.Cgroup != "" && !h.AnyBelow(t.Cgroup):
-		return fmt.Sprintf("no process is in cgroup %q", t.Cgroup)
+		return fmt.Sprintf("there is no process in cgroup %q", t.Cgroup)
 	}
 	return ""
 }
@@ -173,7 +173,7 @@ func (f *Filter) Processes(h *host.Host, pids []int, given []string) ([]int, err
 		wanted = slices.DeleteFunc(wanted, func(pid int) bool { return !slices.Contains(list, pid) })
 	}
 	if len(lists) > 0 && len(wanted) == 0 {
-		return nil, errors.New("looking for the processes: none is all that is asked for; leave out one of --pid, --comm and --cgroup")
+		return nil, errors.New("looking for the processes: none matches all filters; leave out one of --pid, --comm and --cgroup")
 	}
 	return wanted, nil
 }

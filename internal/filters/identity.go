@@ -33,7 +33,7 @@ func (i *Identity) Cgroup(h *host.Host, name string) (string, error) {
 	}
 	found := h.FindCgroups(func(path string) bool { return sample.IdentityOf(path).Is(i.Name, name) })
 	if len(found) == 0 {
-		return "", fmt.Errorf("looking for %s %q: no cgroup's path has it; %s", i.Name, name, i.Where)
+		return "", fmt.Errorf("looking for %s %q: no cgroup has it in its path; %s", i.Name, name, i.Where)
 	}
 	return i.one(name, found)
 }

@@ -135,5 +135,5 @@ func (s *Started) Ended(h *Host) string {
 	if now := h.StartOf(s.pid); now != nil && now.ticks == s.ticks {
 		return ""
 	}
-	return fmt.Sprintf("process %d ended while it was watched: what is said holds for the time before", s.pid)
+	return fmt.Sprintf("process %d ended while it was watched: the finding is about the time before", s.pid)
 }

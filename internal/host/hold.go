@@ -16,13 +16,13 @@ func (h *Host) SpareSelf(score int) error {
 	path := h.Proc("self", "oom_score_adj")
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("reading the own score: %w", err)
+		return fmt.Errorf("reading its own score: %w", err)
 	}
 	if now, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && now <= score {
 		return nil
 	}
 	if err := os.WriteFile(path, []byte(strconv.Itoa(score)), 0); err != nil {
-		return fmt.Errorf("lowering the own score: %w", err)
+		return fmt.Errorf("lowering its own score: %w", err)
 	}
 	return nil
 }
@@ -34,11 +34,11 @@ func (h *Host) SpareSelf(score int) error {
 func (h *Host) LockProgram() error {
 	exe, err := os.Readlink(h.Proc("self", "exe"))
 	if err != nil {
-		return fmt.Errorf("finding the own program: %w", err)
+		return fmt.Errorf("finding its own program: %w", err)
 	}
 	text, err := os.ReadFile(h.Proc("self", "maps"))
 	if err != nil {
-		return fmt.Errorf("reading the own mappings: %w", err)
+		return fmt.Errorf("reading its own mappings: %w", err)
 	}
 	var errs []error
 	for m := range Mappings(text) {

@@ -102,7 +102,7 @@ func Evidence(o *replay.Opener, name string, s *replay.Span, section, command st
 		return o.Evidence(s, section)
 	}
 	if s.From != "" || s.To != "" {
-		return nil, &ask.Error{Err: errors.New("reading the flags: the evidence of an incident is of one time"), Next: "leave out --from and --to"}
+		return nil, &ask.Error{Err: errors.New("reading the flags: the evidence of an incident covers one time only"), Next: "leave out --from and --to"}
 	}
 	x, err := o.Incident(name)
 	if err != nil {

@@ -24,7 +24,7 @@ func Gather(ctx context.Context, kinds []Kind, look Look) (sections []incidents.
 			continue
 		}
 		if ctx.Err() != nil {
-			notes = append(notes, k.Section+": it was stopped before")
+			notes = append(notes, k.Section+": it was interrupted first")
 			continue
 		}
 		data, err := k.Observe(ctx, &look)

@@ -51,14 +51,14 @@ func (j *Judge) watch(ctx context.Context, length time.Duration) (*sample.Window
 func (j *Judge) Judge(ctx context.Context, ask agent.Ask) (f agent.Finding) {
 	before, costErr := source.ReadCost(j.Host, sample.NewWindow(j.Host.Now(), 0)) // of the agent's life so far
 	if costErr != nil {
-		f.Notes = append(f.Notes, fmt.Sprintf("what the look cost: %v", costErr))
+		f.Notes = append(f.Notes, fmt.Sprintf("the cost of watching: %v", costErr))
 	}
 	w, header, err := j.watch(ctx, ask.Length)
 	if err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("the fingerprint of the machine: %v", err))
 	}
 	if w.Length < session.Shortest {
-		f.Notes = append(f.Notes, "the finding: it was stopped before anything was seen")
+		f.Notes = append(f.Notes, "the finding: it was interrupted first anything was seen")
 		return f
 	}
 	if ask.Look {
@@ -73,7 +73,7 @@ func (j *Judge) Judge(ctx context.Context, ask agent.Ask) (f agent.Finding) {
 	}
 	past, err := pastIn(j.Opener, ask.Normal)
 	if err != nil {
-		f.Notes = append(f.Notes, fmt.Sprintf("comparing with better times: %v", err))
+		f.Notes = append(f.Notes, fmt.Sprintf("comparing with the baseline: %v", err))
 	}
 	report, err := judge.Live(j.Host, w, diagnose.Target{PIDs: ask.PIDs}, past)
 	if err == nil && len(ask.PIDs) > 0 && report.Primary == diagnose.Healthy { // it is not them: then whoever it is

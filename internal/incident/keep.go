@@ -69,7 +69,7 @@ func byHand(h *host.Host, program, why string, began time.Time) incidents.Meta {
 func Save(folder string, x *incidents.Incident) error {
 	dir := filepath.Join(folder, replay.IncidentsIn)
 	if err := incidents.Save(dir, x); err != nil {
-		return fmt.Errorf("%w; -o FILE keeps it elsewhere", err)
+		return fmt.Errorf("%w; -o FILE writes it elsewhere", err)
 	}
 	above, err := os.Stat(folder)
 	if err != nil {

@@ -59,7 +59,7 @@ func Kinds(h *host.Host, program string) []Kind {
 		{Section: SectionTrace, Type: TypeTrace, Turn: 3, Watches: true,
 			Observe: func(ctx context.Context, l *Look) ([]byte, error) { return trace.Keep(ctx, h, program, l.Length) },
 			Views: []View{{Command: "trace", Args: []string{"--summary"},
-				Lacking: "it holds sums of windows, not single I/Os",
+				Lacking: "it holds the sums of each window, not single I/Os",
 				Instead: "keep these with 'iocause trace -o FILE' and read them with -i; see 'iocause disk --recording' for the sums"},
 				{Command: "burst", Long: true,
 					Lacking: "it holds I/O in steps of 10 ms, not of 1 ms",
@@ -67,14 +67,14 @@ func Kinds(h *host.Host, program string) []Kind {
 		{Section: SectionResident, Type: TypeJSON, Turn: 4,
 			Observe: func(ctx context.Context, _ *Look) ([]byte, error) { return observed(cachedFiles(ctx, h)) },
 			Views: []View{{Command: "resident",
-				Lacking: "it holds what moved in and out of the page cache, not what all is in it",
+				Lacking: "it holds what entered and left the page cache, not its whole content",
 				Instead: "see 'iocause files --recording' and 'iocause cache --recording' for that"}}},
 		{Section: SectionMem, Type: TypeJSON, Turn: 5,
 			Observe: func(context.Context, *Look) ([]byte, error) {
 				return observed(mem.Observe(h, mem.Options{Flags: mem.Sample}))
 			},
 			Views: []View{{Command: "mem",
-				Lacking: "it holds the sums of /proc/meminfo, not the parts that need every page's flags and every process's mappings",
+				Lacking: "it holds the sums of /proc/meminfo, not the parts, which need every page's flags and every process's mappings",
 				Instead: "see 'iocause use --recording' for the sums"}}},
 	}
 }

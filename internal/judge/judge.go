@@ -60,13 +60,13 @@ func Tidy(r *diagnose.Report) {
 		for _, share := range []*float64{&f.Confidence, &f.Weight} {
 			if math.IsNaN(*share) || math.IsInf(*share, 0) {
 				*share = 0
-				gaps = append(gaps, fmt.Sprintf("confidence or weight of %s came out as no number", f.Cause))
+				gaps = append(gaps, fmt.Sprintf("confidence or weight of %s is not a number", f.Cause))
 			}
 		}
 		f.Evidence = slices.DeleteFunc(f.Evidence, func(e diagnose.Evidence) bool {
 			bad := math.IsNaN(e.Value) || math.IsInf(e.Value, 0)
 			if bad {
-				gaps = append(gaps, fmt.Sprintf("%s, evidence of %s, came out as no number", e.Name, f.Cause))
+				gaps = append(gaps, fmt.Sprintf("%s, evidence of %s, is not a number", e.Name, f.Cause))
 			}
 			return bad
 		})
@@ -104,6 +104,6 @@ func DescribeRun(w *sample.Window, ran time.Duration, code int, how string) {
 	}
 	if code != 0 {
 		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf(
-			"the command failed (%s), so this may not be how it runs when it works", how)})
+			"the command failed (%s): a successful run may differ", how)})
 	}
 }

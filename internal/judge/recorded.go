@@ -83,7 +83,7 @@ func commandOf(p *replay.Playback, j *Recorded) diagnose.Target {
 		return diagnose.Target{}
 	case j.Run == nil:
 		w.Gaps = append(w.Gaps, sample.Gap{Why: fmt.Sprintf(
-			"the recording was not ended in order: of what %s (process %d) started nothing is known", c.Name, c.PID)})
+			"the recording is incomplete: child processes of %s (process %d) are not known", c.Name, c.PID)})
 		return diagnose.Target{PIDs: []int{c.PID}}
 	}
 	var t diagnose.Target

@@ -277,7 +277,7 @@ func Choose(files fs.FS, folder, filter string, inGuests bool) ([]*Scenario, err
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, &ask.Error{Err: errors.New("looking for scenarios: there are none of that name"), Next: "'iocause lab score --list' shows them"}
+		return nil, &ask.Error{Err: errors.New("looking for scenarios: none has that name"), Next: "'iocause lab score --list' shows them"}
 	}
 	return chosen, nil
 }

@@ -41,7 +41,7 @@ const (
 	fuseInterrupt   = 36
 	fuseBatchForget = 42
 
-	fuseAsyncDIO  = 1 << 15 // several direct requests under way at a time
+	fuseAsyncDIO  = 1 << 15 // several direct requests in flight
 	fuseInHeader  = 40      // bytes of struct fuse_in_header
 	fuseOutHeader = 16
 	fuseWriteIn   = 40 // of struct fuse_write_in

@@ -61,8 +61,8 @@ func (p processes) flags() []string {
 }
 
 type past struct {
-	Recording string `json:"recording,omitempty" jsonschema:"answer from what was kept instead of watching: a file of 'iocause record', or the number of an incident"`
-	From      string `json:"from,omitempty" jsonschema:"begin of the time, in the recording or in what the agent keeps: '14:00', 'yesterday 14:00', '10m ago', RFC 3339; '+30s' in a recording"`
+	Recording string `json:"recording,omitempty" jsonschema:"replay instead of watching: a file of 'iocause record', or the number of an incident"`
+	From      string `json:"from,omitempty" jsonschema:"start of the time, in the recording or in the agent's history: '14:00', 'yesterday 14:00', '10m ago', RFC 3339; '+30s' in a recording"`
 	To        string `json:"to,omitempty" jsonschema:"end of that time"`
 }
 

@@ -52,7 +52,7 @@ func (r *results) find(name string) []byte {
 func (s *Server) more(_ context.Context, _ *sdk.CallToolRequest, q moreQuestion) (*sdk.CallToolResult, any, error) {
 	doc := s.results.find(q.Result)
 	if doc == nil {
-		return nil, nil, fmt.Errorf("there is no result %q: the last %d are kept; ask again", q.Result, mostResults)
+		return nil, nil, fmt.Errorf("there is no result %q: only the last %d are kept; ask again", q.Result, mostResults)
 	}
 	if q.From < 0 || q.Count < 0 || q.Count > mostRows {
 		return nil, nil, fmt.Errorf("from is %d and count %d: give 0 or more, and 1 to %d", q.From, q.Count, mostRows)
@@ -72,7 +72,7 @@ func (s *Server) more(_ context.Context, _ *sdk.CallToolRequest, q moreQuestion)
 	case part.open == '[':
 		part = &node{open: '[', items: part.items[q.From:]}
 	case q.From > 0:
-		return nil, nil, fmt.Errorf("at %q is no list that 'from' could count in", q.At)
+		return nil, nil, fmt.Errorf("there is no list at %q for 'from' to count in", q.At)
 	}
 	a, err := s.part(part, cmp.Or(q.Count, listed), func() string { return q.Result })
 	if err != nil {

@@ -33,7 +33,7 @@ type Runner func(ctx context.Context, args []string, stdin io.Reader, stdout, st
 // Server answers one client.
 type Server struct {
 	Version string
-	Dir     string // the agent's folder
+	Dir     string // the agent's directory
 	Run     Runner
 
 	results results

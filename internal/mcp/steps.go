@@ -46,12 +46,12 @@ func nextSteps(doc []byte, q diagnoseQuestion) []step {
 	}
 	switch r.Primary {
 	case diagnose.Healthy:
-		return []step{call("use", "nothing holds anybody up in this time: see which resources are busy at all"),
+		return []step{call("use", "no program waits in this time: see which resources are busy"),
 			{Why: "it may have been slow at another time", Tool: "incidents", Arguments: map[string]any{}}}
 	case diagnose.Unknown:
 		all := []step{call("use", "no cause could be shown: see which resources are busy")}
 		for _, m := range r.CannotTell[:min(3, len(r.CannotTell))] {
-			all = append(all, step{Why: "whether it is " + string(m.Cause) + " cannot be told", Person: text.Escape(m.Missing)})
+			all = append(all, step{Why: "whether it is " + string(m.Cause) + " undecided", Person: text.Escape(m.Missing)})
 		}
 		return all
 	}
@@ -73,7 +73,7 @@ func nextSteps(doc []byte, q diagnoseQuestion) []step {
 		all = append(all, call("predict", "what more memory would do for reads"))
 	}
 	if who := r.Victim; who.Comm != "" && q.Recording == "" {
-		s := call("threads", "what the threads of the one that waits do")
+		s := call("threads", "what the threads of the waiting program do")
 		s.Arguments["by"] = "comm"
 		if who.PID != 0 && (who.Processes < 2 || text.Escape(who.Comm) != who.Comm) {
 			s.Arguments["pid"] = who.PID

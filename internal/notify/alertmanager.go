@@ -94,7 +94,7 @@ func (a *Alertmanager) Post(ctx context.Context, alerts []Alert) error {
 		err = a.post(ctx, body)
 	}
 	if err != nil {
-		return fmt.Errorf("telling the Alertmanager at %s of %d alerts: %w", a.Host(), len(alerts), err)
+		return fmt.Errorf("sending to the Alertmanager at %s %d alerts: %w", a.Host(), len(alerts), err)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (a *Alertmanager) post(ctx context.Context, body []byte) error {
 }
 
 // ErrNotTaken is an answer that trying again will not change.
-var ErrNotTaken = errors.New("it will never take them")
+var ErrNotTaken = errors.New("it refuses them for good")
 
 func (a *Alertmanager) setSkew(d time.Duration) {
 	if d.Abs() <= mostSkew {

@@ -60,7 +60,7 @@ func TestAlertmanagerThatIsNone(t *testing.T) {
 	s := httptest.NewServer(mux)
 	defer s.Close()
 	for path, want := range map[string]string{
-		"/html": `it answered 404 Not Found; it said "<html>\x1b[2Jno such page"`, "/bad": "it will never take them: 400", "/down": "503", "/slow": "deadline", "/endless": "", "/redirect": "307",
+		"/html": `it answered 404 Not Found; it said "<html>\x1b[2Jno such page"`, "/bad": "it refuses them for good: 400", "/down": "503", "/slow": "deadline", "/endless": "", "/redirect": "307",
 	} {
 		began := time.Now()
 		err := post(t, s.URL+path, "", Alert{})

@@ -67,7 +67,7 @@ func All(ctx context.Context, limit time.Duration, hooks []Hook, e *Event) error
 		case err := <-told:
 			all = append(all, err)
 		case <-late:
-			return errors.Join(append(all, fmt.Errorf("telling of incident %d: %d hooks hang", e.Number, len(hooks)-n))...)
+			return errors.Join(append(all, fmt.Errorf("sending incident %d: %d hooks hang", e.Number, len(hooks)-n))...)
 		}
 	}
 	return errors.Join(all...)
@@ -85,7 +85,7 @@ type alone struct {
 // Notify implements Hook.
 func (a *alone) Notify(ctx context.Context, e *Event) error {
 	if !a.busy.CompareAndSwap(false, true) {
-		return fmt.Errorf("telling of incident %d: %T still has an event before", e.Number, a.h)
+		return fmt.Errorf("sending incident %d: %T still has an earlier event", e.Number, a.h)
 	}
 	defer a.busy.Store(false)
 	return a.h.Notify(ctx, e)
@@ -103,7 +103,7 @@ const most = 4096
 // Notify implements Hook.
 func (c Command) Notify(ctx context.Context, e *Event) error {
 	if len(c.Args) == 0 {
-		return errors.New("telling a command of an incident: no command is given")
+		return errors.New("sending an incident to a command: no command is given")
 	}
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Stdin = bytes.NewReader(e.Document)
@@ -115,7 +115,7 @@ func (c Command) Notify(ctx context.Context, e *Event) error {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return fmt.Errorf("telling the command %q of incident %d: %w%s", c.Args[0], e.Number, err, said)
+		return fmt.Errorf("running the command %q for incident %d: %w%s", c.Args[0], e.Number, err, said)
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (w Webhook) Notify(ctx context.Context, e *Event) error {
 		where += " at " + u.Host // the rest may be a secret
 	}
 	if err := w.post(ctx, e); err != nil {
-		return fmt.Errorf("telling %s of incident %d: %w", where, e.Number, err)
+		return fmt.Errorf("sending to %s incident %d: %w", where, e.Number, err)
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (j Journal) Notify(ctx context.Context, e *Event) error {
 		_, err = conn.Write(b)
 	}
 	if err != nil {
-		return fmt.Errorf("telling the journal of incident %d: %w", e.Number, err)
+		return fmt.Errorf("writing incident %d to the journal: %w", e.Number, err)
 	}
 	return nil
 }

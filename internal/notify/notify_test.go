@@ -39,7 +39,7 @@ func TestCommandThatFails(t *testing.T) {
 	}{
 		{nil, "no command is given"},
 		{[]string{"/no/such"}, "no such file"},
-		{[]string{"sh", "-c", "echo no mail; exit 3"}, `telling the command "sh" of incident 17: exit status 3; it said "no mail"`},
+		{[]string{"sh", "-c", "echo no mail; exit 3"}, `running the command "sh" for incident 17: exit status 3; it said "no mail"`},
 		{[]string{"sh", "-c", "yes | head -c 100000; exit 1"}, `it said "y"`},
 	} {
 		if err := (Command{c.args}).Notify(t.Context(), an()); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -117,7 +117,7 @@ func TestJournalHasTheFields(t *testing.T) {
 	if want := "MESSAGE=disk.pressure 90 % PRIORITY=0\nPRIORITY=4\nSYSLOG_IDENTIFIER=iocause\nIOCAUSE_ACTION=open\nIOCAUSE_INCIDENT=17\n"; err != nil || string(b[:n]) != want {
 		t.Errorf("%v %q", err, b[:n])
 	}
-	if err := (Journal{socket + "x"}).Notify(t.Context(), an()); err == nil || !strings.Contains(err.Error(), "telling the journal of incident 17") {
+	if err := (Journal{socket + "x"}).Notify(t.Context(), an()); err == nil || !strings.Contains(err.Error(), "writing incident 17 to the journal") {
 		t.Errorf("%v", err)
 	}
 }
@@ -137,7 +137,7 @@ func TestOneHangs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out")
 	h := hung{make(chan struct{})}
 	hooks := []Hook{Alone(h), Alone(Command{[]string{"sh", "-c", "echo $IOCAUSE_INCIDENT >>" + file}})}
-	for _, want := range []string{"1 hooks hang", "still has an event before"} {
+	for _, want := range []string{"1 hooks hang", "still has an earlier event"} {
 		if err := All(t.Context(), time.Second, hooks, an()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -93,7 +93,7 @@ func (l *Logs) post(ctx context.Context, records []Record) error {
 	case code/100 != 2:
 		return fmt.Errorf("it answered %s: %.200q", answer.Status, text)
 	case kind != otlpType || proto.Unmarshal(text, &said) != nil:
-		return fmt.Errorf("this is no answer of an OTLP receiver: %s: %.200q", kind, text)
+		return fmt.Errorf("this is not an answer of an OTLP receiver: %s: %.200q", kind, text)
 	case said.PartialSuccess.GetRejectedLogRecords() > 0:
 		return fmt.Errorf("%w: %d of them: %.200q", ErrNotTaken, said.PartialSuccess.RejectedLogRecords, said.PartialSuccess.ErrorMessage)
 	}

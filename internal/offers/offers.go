@@ -26,7 +26,7 @@ import (
 // Line is a command line so far, as far as values depend on it.
 type Line struct {
 	Host     *host.Host
-	Dir      string // the agent's folder
+	Dir      string // the agent's directory
 	Recorded bool   // it asks a recording, which may be another machine's
 	Begin    string // what is typed of the value
 }

@@ -28,17 +28,17 @@ func CheckPage(stdout any, name string) error {
 		return nil
 	}
 	if end := strings.ToLower(filepath.Ext(name)); end != ".html" && end != ".htm" {
-		return &ask.Error{Err: fmt.Errorf("reading --output: a report is a page, %q is not", name), Next: "give a name that ends in .html"}
+		return &ask.Error{Err: fmt.Errorf("reading --output: a report is a page, which %q is not", name), Next: "give a name that ends in .html"}
 	}
 	if dir := filepath.Dir(name); !console.IsDirectory(dir) {
-		return &ask.Error{Err: fmt.Errorf("reading --output: %q is no directory", dir), Next: "make it, or choose another"}
+		return &ask.Error{Err: fmt.Errorf("reading --output: %q is not a directory", dir), Next: "create it, or choose another"}
 	}
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("looking at what %s is now: %w; give another name", name, err)
+		return fmt.Errorf("examining %s: %w; give another name", name, err)
 	}
 	defer f.Close()
 	first := make([]byte, 1024)
@@ -49,7 +49,7 @@ func CheckPage(stdout any, name string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("making the page %q: it is there already, and no report of iocause; give another name", name)
+	return fmt.Errorf("making the page %q: it exists already and is not a report of iocause; give another name", name)
 }
 
 // Page writes a page that nobody else may read.

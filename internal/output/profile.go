@@ -49,11 +49,11 @@ func CheckProfile(name string) error {
 		return nil
 	}
 	if writerOf(name) == nil {
-		return &ask.Error{Err: fmt.Errorf("reading --output: %q does not end in a form that is known", name),
+		return &ask.Error{Err: fmt.Errorf("reading --output: %q does not end in a known format", name),
 			Next: "end it in .html, .svg, .pb.gz or .folded, or give - for folded text"}
 	}
 	if dir := filepath.Dir(name); !console.IsDirectory(dir) {
-		return &ask.Error{Err: fmt.Errorf("reading --output: %q is no directory", dir), Next: "make it, or choose another"}
+		return &ask.Error{Err: fmt.Errorf("reading --output: %q is not a directory", dir), Next: "create it, or choose another"}
 	}
 	return nil
 }

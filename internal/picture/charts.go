@@ -121,6 +121,6 @@ func quiet(lines []Line) []Line {
 func (d *drawing) processors() {
 	host := func(m sample.Metric) func(*column) (float64, bool) { return rate(figureKey{metric: m}, 1) }
 	d.add(Chart{Key: "cpu", Group: "Machine", Title: "Processors in use", Unit: "count", Source: d.sources(sample.CPUUser), Stacked: true, Lines: []Line{
-		d.line("user", host(sample.CPUUser)), d.line("system", host(sample.CPUSystem)), d.line("idle, I/O under way", host(sample.CPUIOWait)), d.line("given to others (steal)", host(sample.CPUSteal)),
+		d.line("user", host(sample.CPUUser)), d.line("system", host(sample.CPUSystem)), d.line("idle, I/O under way", host(sample.CPUIOWait)), d.line("stolen by the hypervisor (steal)", host(sample.CPUSteal)),
 	}})
 }

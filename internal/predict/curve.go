@@ -60,7 +60,7 @@ type Curve struct {
 var (
 	ErrNothing = errors.New("nothing was read through the page cache")
 	ErrFew     = errors.New("too few reads were seen")
-	ErrMapped  = errors.New("files were used through mappings only")
+	ErrMapped  = errors.New("files were read through mappings only")
 )
 
 // least is how many reads of watched pages there must be.
@@ -120,7 +120,7 @@ func (t *Trace) enough() error {
 	reads, faults := t.Uses()
 	switch {
 	case reads == 0 && faults > 0:
-		return fmt.Errorf("%w: uses of pages that are mapped leave no trace", ErrMapped)
+		return fmt.Errorf("%w: accesses through mappings leave no trace", ErrMapped)
 	case reads == 0:
 		return ErrNothing
 	case reads < least:

@@ -36,7 +36,7 @@ func Symbols(r io.Reader) iter.Seq2[Symbol, error] {
 			kind, rest, ok := bytes.Cut(rest, []byte(" "))
 			start, err := strconv.ParseUint(string(hex), 16, 64)
 			if err != nil || !ok || len(kind) != 1 {
-				yield(Symbol{}, &host.LineError{Line: n, What: fmt.Sprintf("%.40q is no symbol", lines.Bytes())})
+				yield(Symbol{}, &host.LineError{Line: n, What: fmt.Sprintf("%.40q is not a symbol", lines.Bytes())})
 				return
 			}
 			if start == 0 {

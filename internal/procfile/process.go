@@ -82,7 +82,7 @@ func ParseStatus(b []byte) (Status, error) {
 	}
 	if mask, ok := host.StatusField(b, "Cpus_allowed"); ok {
 		if s.Processors, ok = ones(mask); !ok {
-			return s, fmt.Errorf("the mask of Cpus_allowed, %.40q, is none", mask)
+			return s, fmt.Errorf("the mask of Cpus_allowed, %.40q, is not a mask", mask)
 		}
 	}
 	return s, nil

@@ -16,7 +16,7 @@ import (
 // 'iocause record' makes them, and played as such: through the same code.
 
 const (
-	historySource = "recording of iocause agent"
+	historySource = "history of iocause agent"
 	mostWindows   = 360 // of a span
 	ticks         = 10  // values of each series in a window
 )
@@ -31,7 +31,7 @@ func (o *Opener) Agent(s *Span, ofProbes bool) (*Playback, error) {
 	}
 	for i, e := range o.Judged(from, to) {
 		if !ofProbes || i > 0 {
-			o.note("incident %d (%s, %s) is of that time: --recording %s has processes, files and single I/Os",
+			o.note("incident %d (%s, %s) is from that time: --recording %s has processes, files and single I/Os",
 				e.Number, Stamp(e.Meta.What.Start), e.Meta.Cause, e.Path)
 			continue
 		}
@@ -41,7 +41,7 @@ func (o *Opener) Agent(s *Span, ofProbes bool) (*Playback, error) {
 			ofProbes = false
 			continue
 		}
-		o.note("this is what the probes saw of incident %d, for %s from %s on", e.Number,
+		o.note("this is the evidence of incident %d, %s from %s on", e.Number,
 			table.Duration(one.end.Sub(one.begin).Seconds()), Stamp(one.begin))
 		return one, nil
 	}
@@ -54,7 +54,7 @@ func (o *Opener) Agent(s *Span, ofProbes bool) (*Playback, error) {
 
 // Made opens a recording that was made of the agent's series.
 func (o *Opener) Made(data []byte) (*Playback, error) {
-	one, err := o.Data("the recording of the agent", data, &Span{})
+	one, err := o.Data("the agent's history", data, &Span{})
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (o *Opener) Has(s *Span, m sample.Metric) bool {
 func (o *Opener) Recording(from, to time.Time) (data []byte, err error) {
 	r, err := series.OpenReader(o.Dir)
 	if errors.Is(err, series.ErrNoRecording) {
-		return nil, fmt.Errorf("%w; 'iocause agent' makes one, --dir says where it is; or give --recording", err)
+		return nil, fmt.Errorf("%w; 'iocause agent' makes one, --dir names its directory; or give --recording", err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (o *Opener) Windows(ctx context.Context, r Series, c Cut, f func(*sample.Wi
 func (o *Opener) history(ctx context.Context, r Series, c Cut) (*history, error) {
 	from, to := c.From, c.To
 	asked := [2]time.Time{from, to}
-	nothing := fmt.Errorf("playing the recording in %s: nothing was recorded from %s to %s", OneLine(o.Dir), Stamp(from), Stamp(to))
+	nothing := fmt.Errorf("replaying the history in %s: it has nothing from %s to %s", OneLine(o.Dir), Stamp(from), Stamp(to))
 	var oldest [series.Tiers]time.Time // of this tier or a coarser one
 	for tier := series.Tiers - 1; tier >= 0; tier-- {
 		oldest[tier] = r.Oldest(tier)
@@ -147,7 +147,7 @@ func (o *Opener) history(ctx context.Context, r Series, c Cut) (*history, error)
 	}
 	from, to = from.Truncate(step), to.Add(step-1).Truncate(step)
 	if step > time.Second && (from.Before(asked[0]) || to.After(asked[1])) {
-		o.note("played from %s to %s: what is kept of that time is in steps of %s", Stamp(from), Stamp(to), table.Duration(step.Seconds()))
+		o.note("replayed from %s to %s: the history of that time is in steps of %s", Stamp(from), Stamp(to), table.Duration(step.Seconds()))
 	}
 	h := newHistory(from, to, step, c.Ticks)
 	warnings, err := r.Samples(ctx, from, to, step, namesOf(c.Only), h.take)
@@ -162,7 +162,7 @@ func (o *Opener) history(ctx context.Context, r Series, c Cut) (*history, error)
 		return nil, nothing
 	}
 	if missing > step {
-		o.note("of that time %s were not recorded", table.Duration(missing.Seconds()))
+		o.note("%s of that time were not recorded", table.Duration(missing.Seconds()))
 	}
 	return h, nil
 }

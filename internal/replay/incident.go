@@ -39,7 +39,7 @@ func Numbered(dir, name string) string {
 // is written ./17.
 func (o *Opener) Incident(name string) (*incidents.Incident, error) {
 	if n, err := strconv.Atoi(name); err == nil && n < 1 {
-		return nil, &ask.Error{Err: fmt.Errorf("reading --recording: no incident has the number %d", n), Next: "see 'iocause incidents'"}
+		return nil, &ask.Error{Err: fmt.Errorf("reading --recording: there is no incident %d", n), Next: "see 'iocause incidents'"}
 	}
 	f, err := os.Open(Numbered(o.Dir, name))
 	if err != nil {
@@ -81,15 +81,15 @@ func SectionOf(x *incidents.Incident, name, section string) ([]byte, error) {
 	if x.Finding == nil {
 		why = NotJudged(&x.Meta)
 	}
-	return nil, fmt.Errorf("playing %s: the incident holds no %s evidence: %s", OneLine(name), section, why)
+	return nil, fmt.Errorf("replaying %s: the incident holds no %s evidence: %s", OneLine(name), section, why)
 }
 
 // NotJudged says why an incident has no finding, as far as its notes do not.
 func NotJudged(m *incidents.Meta) string {
 	if m.Open && len(m.Notes) == 0 {
-		return "The incident is not judged yet: look again in a minute, or run 'iocause diagnose' now"
+		return "The incident is not diagnosed yet: try again in a minute, or run 'iocause diagnose' now"
 	}
-	return "The incident was not judged"
+	return "The incident was not diagnosed"
 }
 
 // Judged are the incidents of a span that have a finding, the newest first.
@@ -114,7 +114,7 @@ func (o *Opener) incidentsBetween(from, to time.Time) ([]incidents.Entry, error)
 	const written = 2 * time.Minute // after which that of an open one is written again
 	return slices.DeleteFunc(all, func(e incidents.Entry) bool {
 		if e.Err != nil {
-			o.note("whether incident %d is of that time cannot be told: %v", e.Number, e.Err)
+			o.note("whether incident %d is from that time is not known: %v", e.Number, e.Err)
 			return true
 		}
 		w := &e.Meta.What
@@ -135,7 +135,7 @@ func (o *Opener) Evidence(s *Span, section string) ([]byte, error) {
 	var numbers []string
 	found, err := o.incidentsBetween(from, to)
 	if err != nil {
-		return nil, fmt.Errorf("playing %s to %s: %w", Stamp(from), Stamp(to), err)
+		return nil, fmt.Errorf("replaying %s to %s: %w", Stamp(from), Stamp(to), err)
 	}
 	for _, e := range found {
 		numbers = append(numbers, fmt.Sprint(e.Number))
@@ -152,9 +152,9 @@ func (o *Opener) Evidence(s *Span, section string) ([]byte, error) {
 		}
 	}
 	if len(numbers) > 0 {
-		return nil, fmt.Errorf("playing %s to %s: the incidents of that time (%s) hold no %s evidence: 'iocause incident' says why", Stamp(from), Stamp(to), strings.Join(numbers, ", "), section)
+		return nil, fmt.Errorf("rereplaying %s to %s: the incidents of that time (%s) hold no %s evidence: 'iocause incident' says why", Stamp(from), Stamp(to), strings.Join(numbers, ", "), section)
 	}
-	return nil, fmt.Errorf("playing %s to %s: there was no incident, and the agent keeps no %s evidence otherwise", Stamp(from), Stamp(to), section)
+	return nil, fmt.Errorf("replaying %s to %s: there was no incident, and the agent keeps %s evidence only for incidents", Stamp(from), Stamp(to), section)
 }
 
 // LoadIncident reads an incident of the folder by its number, or a file. A

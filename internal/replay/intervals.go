@@ -25,7 +25,7 @@ type Intervals struct {
 	long     bool // too long to be put together with every point
 }
 
-var errEnough = errors.New("that was all that was asked for")
+var errEnough = errors.New("COUNT intervals are over")
 
 // Play shows the intervals of a recording. all is the sum of several that went
 // on to its end, nil where there is none.
@@ -93,7 +93,7 @@ func (s *Intervals) end(p *Playback) error {
 		return p.Nobody(s.missing, s.OfDevice)
 	case s.long:
 		w := s.total.Window()
-		p.note("the %s are summed up: of gauges the newest value stands for all", table.Duration(w.Seconds()))
+		p.note("the %s are summed up; gauges have their newest value", table.Duration(w.Seconds()))
 		return s.Show(w)
 	case s.now != nil:
 		return s.show()

@@ -87,7 +87,7 @@ func (o *Opener) open(name string) (windowSource, int64, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: a recording is read at several places: it must be a file", OneLine(name))
+		err = fmt.Errorf("%s: a recording must be a file, not a pipe", OneLine(name))
 	}
 	if err != nil {
 		f.Close()
@@ -99,7 +99,7 @@ func (o *Opener) open(name string) (windowSource, int64, error) {
 func (o *Opener) play(name string, f windowSource, size int64, s *Span) (*Playback, error) {
 	r, err := recording.NewReader(f, size)
 	if errors.Is(err, recording.ErrFormat) {
-		return nil, fmt.Errorf("%w; give what 'iocause record' has made", err)
+		return nil, fmt.Errorf("%w; give a file of 'iocause record'", err)
 	}
 	if err != nil {
 		return nil, err
@@ -140,10 +140,10 @@ func (p *Playback) Each(f func(*recording.Record) error) error {
 		}
 	}
 	if every := p.Header().Interval; p.windows == 0 && !p.from.IsZero() && !p.to.IsZero() && p.to.Sub(p.from).Seconds() < every {
-		return fmt.Errorf("playing %s: its windows are %s long, and that time has the middle of none; ask for more", OneLine(p.Name), table.Duration(every))
+		return fmt.Errorf("replaying %s: its windows are %s long, and no window has its middle in that time; choose a longer time", OneLine(p.Name), table.Duration(every))
 	}
 	if p.windows == 0 {
-		return fmt.Errorf("playing %s: nothing was recorded in that time; it holds %s to %s", OneLine(p.Name), Stamp(p.begin), Stamp(p.end))
+		return fmt.Errorf("replaying %s: nothing was recorded in that time; it holds %s to %s", OneLine(p.Name), Stamp(p.begin), Stamp(p.end))
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (p *Playback) Close() error {
 		p.note("%s: %s", p.Name, l)
 	}
 	if _, ended := p.End(); !ended && p.whole && p.windows > 0 {
-		p.note("%s was not ended in order: its last window may be missing", p.Name)
+		p.note("%s was not closed cleanly: its last window may be missing", p.Name)
 	}
 	return p.Release()
 }
@@ -200,9 +200,9 @@ func (p *Playback) Close() error {
 func (p *Playback) Nobody(what string, ofDevice bool) error {
 	why := ""
 	if p.OfAgent && !ofDevice {
-		why = "; the agent keeps processes with incidents alone, and the busiest for 'iocause top'"
+		why = "; the agent keeps processes only for incidents, and the busiest for 'iocause top'"
 	}
-	return fmt.Errorf("playing %s: %s in that time%s", OneLine(p.Name), what, why)
+	return fmt.Errorf("replaying %s: %s in that time%s", OneLine(p.Name), what, why)
 }
 
 // What is put together in one window: 128 MiB of points, 300 MiB of series, and

@@ -14,7 +14,7 @@ import (
 
 // Opener opens what was kept.
 type Opener struct {
-	Dir     string           // the agent's folder
+	Dir     string           // the agent's directory
 	Program string           // and its version: who makes a recording of the agent's series
 	Now     func() time.Time // the clock, in the zone of times without one
 	// Note is told, in one line, what is missing or was chosen. Names in it may
@@ -93,7 +93,7 @@ func (o *Opener) Times(s *Span) (from, to time.Time, err error) {
 	}
 	switch {
 	case s.From == "":
-		return from, to, &ask.Error{Err: errors.New("reading the flags: the beginning of the time is missing"), Next: "give --" + fromFlag + ", or the file of a recording"}
+		return from, to, &ask.Error{Err: errors.New("reading the flags: the start of the time is missing"), Next: "give --" + fromFlag + ", or the file of a recording"}
 	case !from.Before(to):
 		return from, to, &ask.Error{Err: fmt.Errorf("reading --%s: %s is not before %s", fromFlag, Stamp(from), Stamp(to)), Next: "give an earlier time"}
 	}

@@ -108,7 +108,7 @@ func TestBadSpans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Each(func(*recording.Record) error { return nil }); err == nil || !strings.Contains(err.Error(), `playing a\nb: nothing was recorded in that time`) {
+	if err := p.Each(func(*recording.Record) error { return nil }); err == nil || !strings.Contains(err.Error(), `replaying a\nb: nothing was recorded in that time`) {
 		t.Errorf("%v", err)
 	}
 }

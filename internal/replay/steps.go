@@ -200,7 +200,7 @@ func (s *history) recording(program string) ([]byte, error) {
 // windows hands out the span window by window. Time that nobody observed is in
 // none.
 func (s *history) windows(f func(*sample.Window) error) error {
-	gap := sample.Gap{Source: "agent", Why: "the agent records the figures of the host and its devices all the time, and tables of the busiest processes and cgroups ('iocause top'); what processes do beyond that, files and single I/Os with incidents alone"}
+	gap := sample.Gap{Source: "agent", Why: "the agent always records the host, its devices, and the busiest processes and cgroups ('iocause top'); it records other processes, files and single I/Os only for incidents"}
 	for _, i := range sample.Catalog() {
 		if !s.has[i.Metric] {
 			gap.Metrics = append(gap.Metrics, i.Metric)

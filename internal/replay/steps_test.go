@@ -61,7 +61,7 @@ func TestHistory(t *testing.T) {
 	if free == nil || len(free.Points) != 2 || free.Last() != 5 || free.Source != historySource {
 		t.Errorf("%+v", free)
 	}
-	if why := w.WhyAbsent(sample.CacheAccesses); !strings.Contains(why, "with incidents alone") {
+	if why := w.WhyAbsent(sample.CacheAccesses); !strings.Contains(why, "only for incidents") {
 		t.Errorf("%q", why)
 	}
 }

@@ -48,7 +48,7 @@ func Instant(s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time", s)
+	return time.Time{}, fmt.Errorf("%q is not a time", s)
 }
 
 // TimeHelp is what to do about a time that cannot be read.
@@ -67,12 +67,12 @@ func ago(s string) (time.Duration, error) {
 		"day": 24 * time.Hour, "d": 24 * time.Hour, "week": 7 * 24 * time.Hour, "w": 7 * 24 * time.Hour, "year": 365 * 24 * time.Hour,
 	}[unit]
 	if err != nil || each == 0 || !(n >= 0 && n < 1e6) {
-		return 0, fmt.Errorf("%q is no time", s)
+		return 0, fmt.Errorf("%q is not a time", s)
 	}
 	return time.Duration(n * float64(each)), nil
 }
 
-var errInstant = errors.New("no time is written like that")
+var errInstant = errors.New("that is not a time")
 
 // InstantIn reads a time of a recording as Instant does, but for two: a time of
 // day is what the recording's clock showed, and +30s is after its beginning.

@@ -99,14 +99,14 @@ func Looked(r *diagnose.Report, w *sample.Window, course *picture.Course) *pictu
 	} else if f, ok := r.Host.(*host.Fingerprint); ok && f != nil {
 		page.Kernel = f.Kernel
 	}
-	set := course.Set("What it looked like", picture.Victim{PID: r.Victim.PID, Comm: r.Victim.Comm, Many: r.Victim.Processes > 1})
+	set := course.Set("Time series", picture.Victim{PID: r.Victim.PID, Comm: r.Victim.Comm, Many: r.Victim.Processes > 1})
 	if when := r.When; when != nil && !when.Steady && when.To > when.From && len(set.Begin) > 1 {
-		set.Marks = append(set.Marks, picture.Mark{From: when.From, To: when.To, Name: "most of the trouble"})
+		set.Marks = append(set.Marks, picture.Mark{From: when.From, To: when.To, Name: "most of the waiting"})
 	}
 	page.Sets = append(page.Sets, set)
 	page.Tables = tables(r, w)
 	if course.Windows() == 1 {
-		page.Notes = append(page.Notes, "The time was watched as a whole: what kernel programs count (who waits, latencies, the page cache) is one figure for all of it, so the charts show the kernel's own figures alone. A recording of 'iocause record', or 'iocause diagnose -o FILE.html', has their course.")
+		page.Notes = append(page.Notes, "This window was not divided: what BPF programs count (waits, latencies, the page cache) is one figure for all of it, so the charts show only the kernel's own counters. 'iocause record' and 'iocause diagnose -o FILE.html' keep the time series.")
 	}
 	return page
 }

@@ -75,7 +75,7 @@ func TestOfAnIncident(t *testing.T) {
 }
 
 func TestOfWhatIsNotThere(t *testing.T) {
-	for name, want := range map[string]string{"nothing.iocause": "opening the recording", "../../go.mod": "give what 'iocause record' has made", "99": "no such file"} {
+	for name, want := range map[string]string{"nothing.iocause": "opening the recording", "../../go.mod": "give a file of 'iocause record'", "99": "no such file"} {
 		if _, err := Of(opener(t), Ask{Name: name, Span: &replay.Span{}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}

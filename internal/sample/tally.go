@@ -48,7 +48,7 @@ func (t *tally) fell(k of) string {
 	if t.now >= last*(1-rounding) || t.before-t.now > t.now || t.over {
 		return ""
 	}
-	return fmt.Sprintf("%s: %s%s fell from %g to %g: the kernel took back part of what it had counted, and as much of what came after is missing",
+	return fmt.Sprintf("%s: %s%s fell from %g to %g: the kernel's counter went back, and as much of what came after is missing",
 		t.source, k.metric, k.entity.of(), last, t.now)
 }
 

@@ -32,7 +32,7 @@ type Child struct {
 func NewChild(args []string, in io.Reader, out, err io.Writer) (*Child, error) {
 	c := exec.Command(args[0], args[1:]...)
 	if c.Err != nil {
-		return nil, fmt.Errorf("starting %q: %w; give its path, or see that it is in PATH", args[0], c.Err)
+		return nil, fmt.Errorf("starting %q: %w; give its path, or add it to PATH", args[0], c.Err)
 	}
 	// In a group of its own Ctrl-C reaches it through us, after the window is
 	// closed.
@@ -48,7 +48,7 @@ func NewChild(args []string, in io.Reader, out, err io.Writer) (*Child, error) {
 func (c *Child) Start(h *host.Host) error {
 	c.began = time.Now()
 	if err := c.cmd.Start(); err != nil {
-		return fmt.Errorf("starting %q: %w; see that the file exists and may be executed", c.cmd.Path, plainly(err))
+		return fmt.Errorf("starting %q: %w; check that the file exists and is executable", c.cmd.Path, plainly(err))
 	}
 	c.pid.Store(int64(c.cmd.Process.Pid))
 	c.tree = follow(h, c.cmd.Process.Pid)
@@ -127,7 +127,7 @@ const mentionAfter = 2 * time.Second
 func (c *Child) Wait(watch context.Context, mention func(advice string)) int {
 	interrupt, advice := watch.Done(), "Ctrl-C ends it"
 	if watch.Err() != nil { // it has been passed on
-		interrupt, advice = nil, "Ctrl-C again leaves it to itself"
+		interrupt, advice = nil, "Ctrl-C again leaves it running"
 	}
 	late := time.NewTimer(mentionAfter)
 	defer late.Stop()
@@ -137,7 +137,7 @@ func (c *Child) Wait(watch context.Context, mention func(advice string)) int {
 			return c.Code()
 		case <-interrupt:
 			c.Signal(SignalOf(watch))
-			interrupt, advice = nil, "Ctrl-C again leaves it to itself"
+			interrupt, advice = nil, "Ctrl-C again leaves it running"
 			late.Reset(mentionAfter)
 		case <-late.C:
 			mention(advice)

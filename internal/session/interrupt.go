@@ -63,5 +63,5 @@ func SignalOf(watch context.Context) os.Signal {
 
 // TooEarly is the error of a run that was ended before it had seen anything.
 func TooEarly(watch context.Context) error {
-	return fmt.Errorf("watching: ended by %w before anything was seen; let it run for a second or more", context.Cause(watch))
+	return fmt.Errorf("watching: ended by %w before anything was observed; let it run for a second or more", context.Cause(watch))
 }

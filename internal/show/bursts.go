@@ -66,7 +66,7 @@ func (l *Bursts) Write(b *burst.Burst) error {
 // none.
 func (l *Bursts) Tables() (below bool, note string) {
 	if l.hidden > 0 {
-		note = fmt.Sprintf("%s beyond %d in a second in the table only", sample.Counted(l.hidden, "burst"), burstLines)
+		note = fmt.Sprintf("%s beyond %d in a second appear in the table only", sample.Counted(l.hidden, "burst"), burstLines)
 	}
 	l.hidden, l.tables = 0, true
 	return l.shown > 0, note

@@ -141,7 +141,7 @@ func printSummary(out io.Writer, all []read.Case, style text.Style) error {
 		return err
 	}
 	if len(all) > fullCases {
-		_, err := fmt.Fprintln(out, "\nOne of them in full, with its evidence: --case N")
+		_, err := fmt.Fprintln(out, "\nOne case with its evidence: --case N")
 		return err
 	}
 	return printDifference(out, &all[0], &all[len(all)-1], style)

@@ -25,7 +25,7 @@ func Faults(notes io.Writer, texts []*parse.Text) {
 			fmt.Fprintf(notes, "iocause: %s of %s cut: too long\n", sample.Counted(t.Long, "line"), text.Escape(t.File))
 		}
 		if t.Left > 0 {
-			fmt.Fprintf(notes, "iocause: %d more outputs in %s were left out; give smaller pieces\n", t.Left, text.Escape(t.File))
+			fmt.Fprintf(notes, "iocause: %d more outputs in %s were left out; split the input\n", t.Left, text.Escape(t.File))
 		}
 	}
 	if all > most {

@@ -60,7 +60,7 @@ func Eaten(out io.Writer, e *lab.Eaten) error {
 	if e.Locked {
 		locked = ", locked"
 	}
-	_, err := fmt.Fprintf(out, "holding %s of %s memory (%s resident%s), taken in %s\navailable on the host: %s, before %s (MemAvailable)\nCtrl-C gives it back\n",
+	_, err := fmt.Fprintf(out, "holding %s of %s memory (%s resident%s), taken in %s\navailable on the host: %s, before %s (MemAvailable)\nCtrl-C frees it\n",
 		bytes(e.Held), e.Kind, bytes(e.Resident), locked, table.Duration(e.Seconds), bytes(e.Available), bytes(e.Before))
 	if err != nil {
 		return fmt.Errorf("writing the output: %w", err)

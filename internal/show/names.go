@@ -31,7 +31,7 @@ func Names(out io.Writer, names []string, help func(name string) string, width i
 		}
 	}
 	if more > 0 {
-		note := text.Wrap("with :max and :min behind a name: the extremes of each step, of the time that is kept in steps of five minutes and of an hour", width-2)
+		note := text.Wrap("with :max or :min behind a name: the extremes of each step, for history in steps of five minutes and of an hour", width-2)
 		b.WriteString("! " + strings.Join(note, "\n  ") + "\n")
 	}
 	_, err := io.WriteString(out, b.String())
@@ -48,5 +48,5 @@ func QueryError(err error) error {
 	begin := strings.LastIndexByte(q.Expr[:q.At], '\n') + 1
 	shown := text.Escape(strings.Split(q.Expr, "\n")[line])
 	at := text.Width(text.Escape(q.Expr[begin:q.At]))
-	return &ask.Error{Err: err, Next: fmt.Sprintf("it is here:\n  %s\n  %s^", shown, strings.Repeat(" ", at))}
+	return &ask.Error{Err: err, Next: fmt.Sprintf("the error is here:\n  %s\n  %s^", shown, strings.Repeat(" ", at))}
 }

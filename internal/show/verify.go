@@ -59,7 +59,7 @@ func headline(o *verify.Outcome) string {
 		}
 		return fmt.Sprintf("GONE: %s is gone; %s%s", cause, factor, now)
 	case verify.Worse:
-		return fmt.Sprintf("WORSE: %s, and is held up longer", factor)
+		return fmt.Sprintf("WORSE: %s, and it waits longer", factor)
 	case verify.Unchanged:
 		return fmt.Sprintf("NO CHANGE: %s is still there, and %s", cause, factor)
 	}

@@ -101,7 +101,7 @@ func openAll(ctx context.Context, h *host.Host, entries []Entry) (all []*opened)
 		case r := <-results[i]:
 			o.source, o.OpenErr = r.source, r.err
 		case <-ctx.Done():
-			o.OpenErr = fmt.Errorf("opening was given up after %.1f s: %w", time.Since(began).Seconds(), ctx.Err())
+			o.OpenErr = fmt.Errorf("opening took longer than %.1f s: %w", time.Since(began).Seconds(), ctx.Err())
 			go closeLate(results[i])
 		}
 		all = append(all, o)
@@ -286,7 +286,7 @@ func (c *Collector) call(o *opened, phase sample.Phase) error {
 	}
 	into.shut()
 	o.source, o.Stuck = nil, true
-	err := fmt.Errorf("reading did not end within %.1f s", c.Patience.Seconds())
+	err := fmt.Errorf("reading took longer than %.1f s", c.Patience.Seconds())
 	o.gaveUp = err
 	if !c.impatient {
 		c.impatient = true
@@ -317,7 +317,7 @@ func (c *Collector) describe(w *sample.Window) *sample.Window {
 				c.rec.Forget(m)
 			}
 			w.Gaps = append(w.Gaps, sample.Gap{Source: o.Name, Metrics: o.Metrics,
-				Why: fmt.Sprintf("%s: %v, so nothing of it is used", o.Name, o.gaveUp)})
+				Why: fmt.Sprintf("%s: %v; none of its figures are used", o.Name, o.gaveUp)})
 			continue
 		}
 		if o.lately.failures == 0 {

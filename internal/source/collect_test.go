@@ -247,7 +247,7 @@ func TestStuckSourceIsLeftBehind(t *testing.T) {
 				t.Errorf("%s: took %v", phase, took)
 			}
 			for _, m := range []sample.Metric{sample.MemDirty, sample.DiskReadBytes} {
-				if why := w.WhyAbsent(m); w.Has(m) || why != "stuck: reading did not end within 20.0 s, so nothing of it is used" {
+				if why := w.WhyAbsent(m); w.Has(m) || why != "stuck: reading took longer than 20.0 s; none of its figures are used" {
 					t.Errorf("%s: %s is there: %v, %q", phase, m, w.Has(m), why)
 				}
 			}

@@ -32,7 +32,7 @@ func ReadCost(h *host.Host, w *sample.Window) (Cost, error) {
 	}
 	var use unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &use); err != nil {
-		return c, fmt.Errorf("reading the own processor time: %w", err)
+		return c, fmt.Errorf("reading its own processor time: %w", err)
 	}
 	c.CPUSeconds = seconds(use.Utime) + seconds(use.Stime)
 	peak, err := peakRSS(h.Proc("self", "status"))
@@ -49,14 +49,14 @@ func seconds(t unix.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1
 func peakRSS(path string) (int64, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return 0, fmt.Errorf("reading the own memory: %w", err)
+		return 0, fmt.Errorf("reading its own memory: %w", err)
 	}
 	status, err := procfile.ParseStatus(b)
 	if err != nil {
-		return 0, fmt.Errorf("reading the own memory: %w", host.In(path, err))
+		return 0, fmt.Errorf("reading its own memory: %w", host.In(path, err))
 	}
 	if status.Peak == nil {
-		return 0, fmt.Errorf("reading the own memory: no VmHWM in %s", path)
+		return 0, fmt.Errorf("reading its own memory: no VmHWM in %s", path)
 	}
 	return int64(*status.Peak), nil
 }

@@ -40,7 +40,7 @@ func (p *processes) Collect(phase sample.Phase, into sample.Sink) error {
 	if p.ended != nil { // first: who ends between the two is in the next window, not in this one twice
 		err = p.ended.Collect(phase, into)
 	} else if phase.Closes() {
-		into.PutGap(sample.Gap{Why: "what processes that ended did on a processor is missing: no kernel program could be loaded that tells"})
+		into.PutGap(sample.Gap{Why: "the CPU time of processes that ended is missing: the BPF program that counts it could not be loaded"})
 	}
 	return errors.Join(err, p.living.Collect(phase, into))
 }

@@ -50,7 +50,7 @@ type frameRules struct {
 }
 
 var (
-	errOperation = errors.New("an operation is not understood")
+	errOperation = errors.New("an operation is not supported")
 	errUnknown   = errors.New("a value is not known")
 )
 

@@ -55,14 +55,14 @@ func (r *Resolver) open(pid int, m *mapping) *file {
 		return f
 	}
 	if strings.HasSuffix(m.Path, deleted) {
-		f.err = fmt.Errorf("it was deleted, and may not be opened through map_files: %w", f.err)
+		f.err = fmt.Errorf("it was deleted, and cannot be opened through map_files: %w", f.err)
 		f.read = true
 		return f
 	}
 	f.open, f.err = openRegular(r.at(pid, m.Path))
 	if f.err == nil && !isInode(f.open, m.Inode) {
 		f.close()
-		f.err = errors.New("another file has its name by now")
+		f.err = errors.New("it was replaced by another file")
 	}
 	f.read = f.err != nil
 	return f
@@ -76,7 +76,7 @@ func openRegular(path string) (*os.File, error) {
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close()
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	return f, nil
 }

@@ -27,7 +27,7 @@ func (r *Resolver) Kernel(ip uint64, isReturn bool) Frame {
 	if r.kernel == nil {
 		r.kernel = readKernel(r.host)
 		if err := r.kernel.err; err != nil {
-			r.notes[fmt.Sprintf("kernel functions have no names, and waits are told by their flags alone: %v", err)]++
+			r.notes[fmt.Sprintf("kernel functions have no names, and waits are classified by their flags only: %v", err)]++
 		}
 	}
 	if isReturn {

@@ -122,7 +122,7 @@ func (f *file) unwinding(r *Resolver, pid int, m *mapping) *unwindTable {
 	if f.unwind == nil {
 		f.unwind = &unwindTable{}
 		if err := f.readUnwinding(r, pid, m); err != nil {
-			r.notes[fmt.Sprintf("callers in %s are found by frame pointers alone: %v", f.path, err)]++
+			r.notes[fmt.Sprintf("callers in %s are found by frame pointers only: %v", f.path, err)]++
 		}
 	}
 	return f.unwind

@@ -210,7 +210,7 @@ func diskFiles(w *sample.Window, q *Query) table.Table {
 	t := table.Table{Key: "by_file", Title: "By file", Columns: []table.Column{
 		{Key: "file", Head: "FILE", Flex: true}, {Key: "device", Head: "DEVICE"}, {Key: "op", Head: "OP"},
 		{Key: "bytes_per_s", Head: "BYTES/s", Unit: "bytes"},
-	}, Notes: []string{"paths are known of files that 'iocause files' shows; direct I/O has none here"}}
+	}, Notes: []string{"paths are those that 'iocause files' shows; direct I/O has none here"}}
 	type key struct {
 		file         sample.FileID
 		device, kind string

@@ -99,11 +99,11 @@ func estimate(w *sample.Window) (t table.Table, ok bool) {
 		}},
 	}
 	if l.n < 2 {
-		t.Notes = []string{"there are fewer than two samples in this time: how much they stand for is not known; ask for a longer time"}
+		t.Notes = []string{"there are fewer than two samples in this time, too few for an estimate; choose a longer time"}
 		return t, true
 	}
 	t.Title += fmt.Sprintf(" from samples of %.2g %% of the time", 100*l.sampled/l.seconds())
-	t.Notes = []string{"what short samples counted, scaled up: what happened once may be missing or overestimated; INSERT is all that was put into the cache, also by writes"}
+	t.Notes = []string{"scaled up from short samples: rare events may be missing or overestimated; INSERT counts all insertions, also by writes"}
 	return t, true
 }
 

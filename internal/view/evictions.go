@@ -51,7 +51,7 @@ func evicted(w *sample.Window, q *Query) table.Table {
 			bytesRate(w, r[sample.CacheEvicted]), bytesRate(w, r[sample.CacheWasted]), bytesRate(w, pages), who})
 	}
 	if shared {
-		t.Notes = append(t.Notes, "REREAD/s is the file's, whoever pushed its pages out")
+		t.Notes = append(t.Notes, "REREAD/s is the file's, whoever evicted its pages")
 	}
 	return t
 }

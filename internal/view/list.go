@@ -46,9 +46,9 @@ func List() []Tool {
 			Sources: DiskSources(), By: DiskBy(), View: Disk, ByFile: true,
 			Probes: []string{"blockio"}, ProbesBy: "heat",
 			Refuses: []Refusal{
-				{By: "process", Flags: []string{"file"}, Why: "rows by process know no files", Instead: "use --by file, or 'iocause files --by process'"},
-				{By: "cgroup", Flags: []string{"pid", "comm", "file"}, Why: "rows by cgroup know neither processes nor files", Instead: "use --by process or --by file"},
-				{By: "file", Flags: []string{"pid", "comm", "cgroup"}, Why: "rows by file know neither processes nor cgroups", Instead: "use --by process, or 'iocause files --by process'"},
+				{By: "process", Flags: []string{"file"}, Why: "rows by process have no files", Instead: "use --by file, or 'iocause files --by process'"},
+				{By: "cgroup", Flags: []string{"pid", "comm", "file"}, Why: "rows by cgroup have neither processes nor files", Instead: "use --by process or --by file"},
+				{By: "file", Flags: []string{"pid", "comm", "cgroup"}, Why: "rows by file have neither processes nor cgroups", Instead: "use --by process, or 'iocause files --by process'"},
 				{By: "latency", Flags: []string{"pid", "comm", "cgroup", "file"}, Why: "latencies are kept by device and operation", Instead: "use --device, or 'iocause trace'"},
 				{By: "size", Flags: []string{"file"}, Why: "sizes are kept by process", Instead: "use --pid, --comm or --cgroup"},
 				{By: "heat", Flags: []string{"pid", "comm", "cgroup", "file"}, Why: "a heat map is of whole devices", Instead: "use --device, or --by latency"},
@@ -60,9 +60,9 @@ func List() []Tool {
 			Probes: []string{"pagecache", "blockio", "writeback"},
 		},
 		{
-			Name: "mounts", What: "File systems of servers and daemons: NFS, FUSE and their kin",
+			Name: "mounts", What: "File systems of servers and daemons: NFS, FUSE, others",
 			Sources: MountsSources(), View: Mounts,
-			Refuses: []Refusal{{Flags: []string{"device"}, Why: "servers and daemons have no device of this machine", Instead: "use --file with a mount point"}},
+			Refuses: []Refusal{{Flags: []string{"device"}, Why: "servers and daemons have no device on this machine", Instead: "use --file with a mount point"}},
 		},
 		{
 			Name: "evictions", What: "Who pushed whose pages out of the cache, and who read them back",

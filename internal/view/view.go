@@ -176,7 +176,7 @@ func missing(w *sample.Window, metrics ...sample.Metric) []string {
 func losses(w *sample.Window) []string {
 	var notes []string
 	w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
-		notes = append(notes, table.Value(s.Sum(), "count")+" events lost or unseen: "+e.Class)
+		notes = append(notes, table.Value(s.Sum(), "count")+" events lost or not seen: "+e.Class)
 	})
 	slices.Sort(notes)
 	return notes

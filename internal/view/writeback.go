@@ -138,7 +138,7 @@ func written(w *sample.Window, q *Query) table.Table {
 		{Key: "bytes_per_s", Head: "BYTES/s", Unit: "bytes"}, {Key: "bytes", Head: "BYTES", Unit: "bytes"},
 	}, Notes: missing(w, sample.WritebackBytes)}
 	if len(q.PIDs) > 0 || q.Comm != "" {
-		t.Notes = append(t.Notes, "pages are written out for their file and cgroup, not for a process: this table holds all of them")
+		t.Notes = append(t.Notes, "writeback belongs to files and cgroups, not to processes: this table is not filtered")
 	}
 	type key struct {
 		device, kind, name string

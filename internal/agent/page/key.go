@@ -14,7 +14,7 @@ import (
 	"iocause/internal/store/whole"
 )
 
-// KeyFile is the file of the page's password, in the agent's folder: who may read
+// KeyFile is the file of the page's password, in the agent's directory: who may read
 // what the agent keeps may see the page, and nobody else.
 const KeyFile = "page.key"
 
@@ -41,7 +41,7 @@ func (k *key) get() (string, error) {
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("the page needs a password, and it cannot be kept: %w", err)
+		return "", fmt.Errorf("the page needs a password, and it cannot be saved: %w", err)
 	}
 	text := strings.TrimSpace(string(b))
 	if text == "" {

@@ -58,7 +58,7 @@ func (p *page) incidentsPart(w http.ResponseWriter, _ *http.Request) {
 
 // now is the last verdict, and the resources of the last minute.
 func (p *page) now(ctx context.Context, listed []html.Kept) html.Now {
-	n := html.Now{Unjudged: "Nothing has been checked since the agent was started", Looked: "It checks a minute after its start, once an hour, and when an incident begins."}
+	n := html.Now{Unjudged: "No diagnosis since the agent started", Looked: "The agent runs one a minute after its start, every hour, and when an incident begins."}
 	for i := range listed {
 		if listed[i].Open {
 			n.GoesOn = listed[i].Number
@@ -96,7 +96,7 @@ func looked(r *diagnose.Report, of string, now time.Time) string {
 func (p *page) resources(ctx context.Context) (all []table.Table, notes []string, err error) {
 	r := p.Recording()
 	if r == nil {
-		return nil, nil, errors.New("the recording cannot be read at the moment")
+		return nil, nil, errors.New("the history cannot be read at the moment")
 	}
 	now := p.Host.Now()
 	o := p.opener(&notes)

@@ -19,7 +19,7 @@ import (
 
 // Options are what a page is made from.
 type Options struct {
-	Dir     string // the agent's folder
+	Dir     string // the agent's directory
 	Program string // and its version
 	Host    *host.Host
 	Verdict func() agent.Verdict
@@ -84,7 +84,7 @@ func (p *page) guarded(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
 		if foreign(r) {
-			http.Error(w, "this is answered to its own page alone", http.StatusForbidden)
+			http.Error(w, "only the agent's own page may request this", http.StatusForbidden)
 			return
 		}
 		_, given, _ := r.BasicAuth()
@@ -95,7 +95,7 @@ func (p *page) guarded(next http.Handler) http.Handler {
 		}
 		if !ok {
 			h.Set("WWW-Authenticate", `Basic realm="iocause agent", charset="UTF-8"`)
-			http.Error(w, "The page shows names of processes, files and cgroups, so it asks for a password.\nIt is in "+p.key.path+":\n\n  sudo cat "+p.key.path+"\n\nAny user name will do.", http.StatusUnauthorized)
+			http.Error(w, "The page shows names of processes, files and cgroups, so it needs a password.\nThe password is in "+p.key.path+":\n\n  sudo cat "+p.key.path+"\n\nAny user name will do.", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -98,7 +98,7 @@ func TestIndex(t *testing.T) {
 	}
 	s.o.Verdict = func() agent.Verdict { return agent.Verdict{} }
 	s.Handler = New(s.o)
-	if w := s.get("/page/now"); !strings.Contains(w.Body.String(), "NOT JUDGED") || !strings.Contains(w.Body.String(), "Nothing has been checked since") {
+	if w := s.get("/page/now"); !strings.Contains(w.Body.String(), "NOT JUDGED") || !strings.Contains(w.Body.String(), "No diagnosis since") {
 		t.Errorf("before the first check: %s", w.Body)
 	}
 }
@@ -184,7 +184,7 @@ func TestSpan(t *testing.T) {
 			t.Errorf("%s: %d %.200s", bad, w.Code, w.Body)
 		}
 	}
-	if w := s.get("/page/span?from=2026-11-22T02:06:00Z&to=2026-11-22T03:00:00Z"); w.Code != 200 || !strings.Contains(w.Body.String(), "nothing was recorded") {
+	if w := s.get("/page/span?from=2026-11-22T02:06:00Z&to=2026-11-22T03:00:00Z"); w.Code != 200 || !strings.Contains(w.Body.String(), "it has nothing from") {
 		t.Errorf("when nothing was recorded: %d %.300s", w.Code, w.Body)
 	}
 	s.o.Recording = func() replay.Series { return nil }

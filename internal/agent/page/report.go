@@ -37,7 +37,7 @@ func (p *page) report(w http.ResponseWriter, r *http.Request) {
 	var err error
 	if number := r.FormValue("incident"); number != "" {
 		if ask.Incident, err = strconv.Atoi(number); err != nil || ask.Incident < 1 {
-			http.Error(w, "incident: give the number of one, from 1 on", http.StatusBadRequest)
+			http.Error(w, "incident: give its number, 1 or more", http.StatusBadRequest)
 			return
 		}
 	} else if ask.From, ask.To, err = p.asked(r); err != nil {

@@ -45,7 +45,7 @@ func (p *page) span(w http.ResponseWriter, r *http.Request) {
 	}
 	series := p.Recording()
 	if series == nil {
-		http.Error(w, "the recording cannot be read at the moment", http.StatusServiceUnavailable)
+		http.Error(w, "the history cannot be read at the moment", http.StatusServiceUnavailable)
 		return
 	}
 	d := Drawn{From: from, To: to}

@@ -21,7 +21,7 @@ func Head(m *incidents.Meta, loc *time.Location) (head []string) {
 		fmt.Sprintf("from %s to %s (%s)", m.What.Start.In(loc).Format(clock), m.What.End.In(loc).Format(clock), lasted(m)),
 	}
 	if m.What.Lasting {
-		head = append(head, "it went on for so long that it is taken for the new normal")
+		head = append(head, "it lasted so long that it became the new baseline")
 	}
 	for _, l := range m.What.Limits {
 		head = append(head, reached(&l))
@@ -66,7 +66,7 @@ func Reasons(m *incidents.Meta) *table.Table {
 	if len(m.What.Reasons) == 0 {
 		return nil
 	}
-	t := &table.Table{Title: "Off at its worst", Whole: true, Columns: []table.Column{{Key: "signal", Head: "SIGNAL", Flex: true}, {Key: "was", Head: "WAS"},
+	t := &table.Table{Title: "Abnormal signals at the worst time", Whole: true, Columns: []table.Column{{Key: "signal", Head: "SIGNAL", Flex: true}, {Key: "was", Head: "WAS"},
 		{Key: "normal", Head: "NORMAL"}, {Key: "from", Head: "FROM"}, {Key: "to", Head: "TO"}, {Key: "z", Head: "Z"}, {Key: "basis", Head: "COMPARED WITH", Drop: 1}}}
 	for _, r := range m.What.Reasons {
 		row := []table.Cell{table.Str(r.Signal), table.Str(table.Value(r.Value, r.Unit))}
@@ -84,7 +84,7 @@ func Reasons(m *incidents.Meta) *table.Table {
 // seriesTable shows every series as a line, its left end first.
 func seriesTable(x *incidents.Incident, loc *time.Location) *table.Table {
 	const spark = 30
-	t := &table.Table{Whole: true, Columns: []table.Column{{Key: "name", Head: "SERIES", Flex: true}, {Key: "shape", Head: "FROM ZERO TO ITS MOST"},
+	t := &table.Table{Whole: true, Columns: []table.Column{{Key: "name", Head: "SERIES", Flex: true}, {Key: "shape", Head: "FROM ZERO TO ITS MAXIMUM"},
 		{Key: "most", Head: "MOST"}, {Key: "from", Head: "SINCE"}, {Key: "length", Head: "FOR", Drop: 1}, {Key: "source", Head: "FROM", Flex: true, Drop: 2}}}
 	for i := range x.Series {
 		s := &x.Series[i]

@@ -73,5 +73,5 @@ func (p *Proof) ask(ctx context.Context, st *Standing, o Options, say func(strin
 			return err
 		}
 	}
-	return fmt.Errorf("%s waits longest, which is no part of the situation: what is true of it cannot be tried; try again when the machine is quiet", who)
+	return fmt.Errorf("%s waits longest and is not part of the situation, so nothing can be proved; try again when the machine is quiet", who)
 }

@@ -128,7 +128,7 @@ func (x *run) putJob(j *job, into lines.Values) (cold, read float64) {
 	return cold, read
 }
 
-// putSync hands over the time that a section spent in fsync and its kin. Where
+// putSync hands over the time that a section spent in fsync and similar. Where
 // the report does not tell how many there were, each write had one, as many as
 // fit into the run.
 func (x *run) putSync(j *job, length float64, into lines.Values) {

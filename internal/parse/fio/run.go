@@ -32,7 +32,7 @@ type job struct {
 	hasCPU   bool
 	reads    float64 // issued; -1 not known
 	writes   float64
-	sync     latency // of fsync and its kin
+	sync     latency // of fsync and similar
 	syncs    float64 // issued; 0 not known
 	buckets  []bucket
 	line     int

@@ -76,7 +76,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		if !slices.Contains(states(), r.state) {
 			state := r.state
 			r.state = ""
-			return lines.Broken, fmt.Errorf("%.30q is no state of a Java thread", state)
+			return lines.Broken, fmt.Errorf("%.30q is not a state of a Java thread", state)
 		}
 		return lines.Used, nil
 	}

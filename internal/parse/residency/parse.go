@@ -89,7 +89,7 @@ func (r *reader) vmtouch(s string, n int, into lines.Values) (lines.Use, error) 
 	pages, ok1 := lines.Number(a)
 	all, ok2 := lines.Number(b)
 	if !ok1 || !ok2 || pages > all {
-		return lines.Broken, fmt.Errorf("%.20q is no share of pages", f[0])
+		return lines.Broken, fmt.Errorf("%.20q is not a share of pages", f[0])
 	}
 	name := "the files of vmtouch"
 	if words := strings.Fields(r.command); len(words) > 1 {

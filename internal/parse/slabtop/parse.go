@@ -82,7 +82,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	}
 	size, ok := lines.Binary(f[6], 1)
 	if !ok || size > 1<<60 {
-		return lines.Broken, fmt.Errorf("%.20q is no size of a cache", f[6])
+		return lines.Broken, fmt.Errorf("%.20q is not a size of a cache", f[6])
 	}
 	if len(r.rows) < maxCaches {
 		r.rows = append(r.rows, cache{f[7], size})

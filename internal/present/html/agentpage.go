@@ -92,7 +92,7 @@ func WriteAgentPage(w io.Writer, p *AgentPage) error {
 <div id="now">`, escape(plain(p.Host)+" - iocause"), escape(p.Host), escape(p.Kernel), escape(p.Program), escape(p.Zone))
 	d.now(&p.Now)
 	d.put(`</div>
-<section aria-labelledby="h-drawings"><h2 id="h-drawings">What it looked like</h2>
+<section aria-labelledby="h-drawings"><h2 id="h-drawings">Time series</h2>
 <div id="span" class="tools" role="group" aria-label="Time that is shown" hidden></div>
 <p id="shown" class="faint" hidden></p>
 <p class="faint">Drag over a time to choose it, in all charts at once; double click or Esc shows all of it. By keyboard: Tab to a chart, arrow keys move, + and - choose. Incidents are shaded.</p>

@@ -59,7 +59,7 @@ func titleOf(r *diagnose.Report) string {
 	if len(r.Findings) > 0 && r.Primary != diagnose.Unknown {
 		return cmp.Or(r.Findings[0].Title, r.Title)
 	}
-	return cmp.Or(r.Title, "too little could be measured to name a cause or to rule out all")
+	return cmp.Or(r.Title, "too little was measured to name a cause or to rule all of them out")
 }
 
 // sentence begins with a capital.

@@ -35,9 +35,9 @@ func (p *page) unknown(r *diagnose.Report, d detail) {
 }
 
 func unknownTitle(r *diagnose.Report) string {
-	title := "too little could be measured to name a cause or to rule out all"
+	title := "too little was measured to name a cause or to rule all of them out"
 	if r.Victim != (diagnose.Culprit{}) {
-		title = "something waits, but no cause on the list could be shown"
+		title = "something waits, but no known cause could be shown"
 	}
 	return orElse(r.Title, title)
 }

@@ -290,7 +290,7 @@ func (p *page) checked(r *diagnose.Report) {
 		all := len(r.Excluded) + len(r.CannotTell) + yes(r)
 		said := fmt.Sprintf("%d of %d causes ruled out", len(r.Excluded), all)
 		if n := len(r.CannotTell); n > 0 {
-			said += fmt.Sprintf(", %d cannot be told", n)
+			said += fmt.Sprintf(", %d undecided", n)
 		}
 		p.section("Checked")
 		p.put(span{said, plain})

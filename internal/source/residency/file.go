@@ -40,7 +40,7 @@ func OfSame(path string, ino uint64) (Pages, error) {
 		return Pages{}, fmt.Errorf("looking at %q: %w", path, err)
 	}
 	if f.ID.Ino != ino {
-		return Pages{}, fmt.Errorf("looking at %q: it is another file by now", path)
+		return Pages{}, fmt.Errorf("looking at %q: it was replaced by another file", path)
 	}
 	f.measure(fd)
 	return f.Pages, f.Err

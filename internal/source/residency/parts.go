@@ -145,7 +145,7 @@ func openRegular(path string, same ID) (*os.File, int64, error) {
 	}
 	if same != (ID{}) && d.ID != same {
 		f.Close()
-		return nil, 0, fmt.Errorf("looking at %q: it is another file than the one that was measured, or not seen from here", path)
+		return nil, 0, fmt.Errorf("looking at %q: it is not the file that was measured, or not visible from here", path)
 	}
 	return f, d.Size, nil
 }

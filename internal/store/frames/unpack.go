@@ -17,7 +17,7 @@ const (
 )
 
 // ErrBomb is content that unpacks to more than anything that is kept does.
-var ErrBomb = errors.New("it unpacks to more than is believed")
+var ErrBomb = errors.New("it unpacks to an implausible size")
 
 // Decoder unpacks single frames of zstd in bounded memory. It is used by one
 // goroutine.

@@ -37,7 +37,7 @@ type Entry struct {
 // a folder: a new number is nobody else's.
 func Save(dir string, x *Incident) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making the folder of incidents: %w", err)
+		return fmt.Errorf("creating the directory of incidents: %w", err)
 	}
 	if x.Meta.Number == 0 {
 		return saveNew(dir, x)
@@ -94,7 +94,7 @@ func Path(dir string, number int) string {
 func numbers(dir string) ([]int, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("reading the folder of incidents: %w", err)
+		return nil, fmt.Errorf("reading the directory of incidents: %w", err)
 	}
 	var all []int
 	for _, e := range entries {

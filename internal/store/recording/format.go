@@ -56,10 +56,10 @@ const (
 var ErrFormat = errors.New("not a recording of iocause")
 
 // ErrVersion is a recording that a later version has made.
-var ErrVersion = errors.New("a recording of a format that this version does not know")
+var ErrVersion = errors.New("a recording in a format that this version does not know")
 
 // errDamaged is a record whose checksum is right and whose content is not.
-var errDamaged = errors.New("its content makes no sense")
+var errDamaged = errors.New("its content is invalid")
 
 // Header is the first record.
 type Header struct {

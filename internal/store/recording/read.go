@@ -215,7 +215,7 @@ func (r *Reader) try(at int64) (h head, rest []byte, why string, err error) {
 	length := binary.LittleEndian.Uint32(fields[4:])
 	switch {
 	case length > mostPacked:
-		return h, nil, "a record's length makes no sense", nil
+		return h, nil, "a record's length is invalid", nil
 	case int64(length) > r.size-at-int64(headSize):
 		return h, nil, "it ends within a record", nil
 	}
@@ -236,7 +236,7 @@ func (r *Reader) try(at int64) (h head, rest []byte, why string, err error) {
 	h = head{at: at, kind: kind(fields[0]), start: time.Unix(0, int64(binary.LittleEndian.Uint64(fields[8:]))),
 		length: time.Duration(binary.LittleEndian.Uint64(fields[16:]))}
 	if h.length < 0 {
-		return h, nil, "a record's length makes no sense", nil
+		return h, nil, "a record's length is invalid", nil
 	}
 	return h, rest, "", nil
 }

@@ -48,7 +48,7 @@ func (s *Sender) sendOTLP(ctx context.Context, b batch) (taken int, err error) {
 	var said collector.ExportMetricsServiceResponse
 	kind, _, _ := mime.ParseMediaType(resp.header.Get("Content-Type"))
 	if kind != otlpType || proto.Unmarshal(resp.text, &said) != nil {
-		return 0, fmt.Errorf("sending values: this is no answer of an OTLP receiver: %s: %.200q", kind, resp.text)
+		return 0, fmt.Errorf("sending values: this is not an answer of an OTLP receiver: %s: %.200q", kind, resp.text)
 	}
 	if p := said.PartialSuccess; p.GetRejectedDataPoints() > 0 {
 		return max(0, b.values()-int(p.RejectedDataPoints)), fmt.Errorf("%w: %.200q", errRefused, p.ErrorMessage)

@@ -128,7 +128,7 @@ func TestNoOTLPReceiver(t *testing.T) {
 		s := newSender(t, Options{URL: server.URL, Version: OTLP, Every: 30 * time.Second, Cursor: filepath.Join(t.TempDir(), "cursor"),
 			Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return epoch().Add(1210 * time.Second) }})
 		p := place{}
-		if err := s.step(t.Context(), rec, &p); err == nil || !strings.Contains(err.Error(), "no answer of an OTLP receiver") || s.Sent.Load() != 0 {
+		if err := s.step(t.Context(), rec, &p); err == nil || !strings.Contains(err.Error(), "not an answer of an OTLP receiver") || s.Sent.Load() != 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 		server.Close()

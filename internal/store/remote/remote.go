@@ -78,7 +78,7 @@ var errRefused = errors.New("the values were refused")
 func (s *Sender) Run(ctx context.Context, recording func() *series.Recording) {
 	p, err := s.load()
 	if err != nil {
-		s.o.Log.Error("it is not known how far sending had come: it begins with the oldest value", "why", err)
+		s.o.Log.Error("the position of sending is lost: it begins again with the oldest value", "why", err)
 	}
 	wait := time.Duration(0)
 	said, back := false, false
@@ -105,7 +105,7 @@ func (s *Sender) Run(ctx context.Context, recording func() *series.Recording) {
 		case err != nil:
 			wait = min(max(2*wait, time.Second), slowest)
 			if !said {
-				s.o.Log.Error("values cannot be sent; it is tried again", "to", s.o.URL, "why", err)
+				s.o.Log.Error("values cannot be sent; it will be retried", "to", s.o.URL, "why", err)
 				said = true
 			}
 		default:
@@ -120,7 +120,7 @@ func (s *Sender) Run(ctx context.Context, recording func() *series.Recording) {
 		behind := s.o.Now().Sub(p.from)
 		s.Behind.Store(int64(behind))
 		if behind < 0 && !back {
-			s.o.Log.Warn("the clock was set back: nothing is sent until it has passed the newest value that was", "until", p.from.UTC().Format(time.RFC3339))
+			s.o.Log.Warn("the clock was set back: nothing is sent until it has passed the newest value sent", "until", p.from.UTC().Format(time.RFC3339))
 		}
 		back = behind < 0
 	}
@@ -143,7 +143,7 @@ func (s *Sender) step(ctx context.Context, r *series.Recording, p *place) error 
 	}
 	if p.from.Before(oldest.Add(-time.Millisecond)) {
 		if !p.from.IsZero() {
-			s.o.Log.Error("what was not sent is no longer recorded as measured",
+			s.o.Log.Error("unsent values are no longer in the history at full resolution",
 				"from", p.from.UTC().Format(time.RFC3339), "to", oldest.UTC().Format(time.RFC3339))
 		}
 		*p = place{from: oldest.Add(-time.Millisecond)}
@@ -193,7 +193,7 @@ func (s *Sender) deliver(ctx context.Context, b batch) error {
 	if err != nil {
 		left := b.values() - taken
 		s.Refused.Add(int64(left))
-		s.o.Log.Error("values are not taken and are left out", "to", s.o.URL, "values", left, "why", err)
+		s.o.Log.Error("the receiver refuses values; they are dropped", "to", s.o.URL, "values", left, "why", err)
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (s *Sender) load() (place, error) {
 	var from, end int64
 	var p place
 	if _, err := fmt.Sscanf(string(b), "%d %d %d\n", &from, &end, &p.requests); err != nil || from <= 0 || p.requests < 0 {
-		return place{}, fmt.Errorf("reading %s: %q is no place", s.o.Cursor, b)
+		return place{}, fmt.Errorf("reading %s: %q is not a position", s.o.Cursor, b)
 	}
 	p.from = time.UnixMilli(from)
 	if end > from {
@@ -264,7 +264,7 @@ func (s *Sender) save(p *place) {
 	line := fmt.Appendf(nil, "%d %d %d\n", p.from.UnixMilli(), end, p.requests)
 	err := whole.Write(s.o.Cursor, 0o600, whole.Bytes(line)) // on the disk: after a power cut all would be sent again else
 	if err != nil {                                          // it was sent, and stays so
-		s.o.Log.Warn("how far sending has come cannot be kept", "why", err)
+		s.o.Log.Warn("the position of sending cannot be saved", "why", err)
 	}
 }
 

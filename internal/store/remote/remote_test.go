@@ -211,7 +211,7 @@ func TestRefused(t *testing.T) {
 		URL: server.URL, Version: "1.0", Every: 30 * time.Second, Cursor: filepath.Join(t.TempDir(), "cursor"),
 		Log: slog.New(slog.NewTextHandler(&log, nil)), Now: func() time.Time { return epoch().Add(1210 * time.Second) },
 	})
-	if refused == 0 || sent+refused != many*41 || !strings.Contains(log.String(), "not taken") {
+	if refused == 0 || sent+refused != many*41 || !strings.Contains(log.String(), "refuses values") {
 		t.Errorf("%d sent, %d refused: %s", sent, refused, log.String())
 	}
 }

@@ -109,7 +109,7 @@ func TestVersion2(t *testing.T) {
 		said          string
 	}{
 		"2.0":               {takes: both, sent: all, last: remoteapi.WriteV2MessageType},
-		"1.0 alone":         {takes: both[:1], sent: all, last: remoteapi.WriteV1MessageType, said: "1.0 is spoken from now on"},
+		"1.0 alone":         {takes: both[:1], sent: all, last: remoteapi.WriteV1MessageType, said: "using 1.0 from now on"},
 		"1.0 is wanted":     {version: "1.0", takes: both, sent: all, last: remoteapi.WriteV1MessageType},
 		"some are refused":  {takes: both, store: store{refuse: 7}, sent: all - 7, refused: 7, last: remoteapi.WriteV2MessageType, said: "values=7"},
 		"an answer is lost": {takes: both, store: store{fail: 2}, sent: all, last: remoteapi.WriteV2MessageType},

@@ -53,7 +53,7 @@ func (s *Sender) send(ctx context.Context, b batch) (taken int, err error) {
 		return 0, err
 	}
 	if taken, err = s.ask1(ctx, b); err == nil {
-		s.o.Log.Info("remote write 2.0 is not understood: 1.0 is spoken from now on", "to", s.o.URL)
+		s.o.Log.Info("the receiver does not support remote write 2.0: using 1.0 from now on", "to", s.o.URL)
 		s.version = version1
 	}
 	return taken, err

@@ -39,7 +39,7 @@ func (d *damage) add(what string) {
 	}
 	d.found = append(d.found, what)
 	if d.log != nil {
-		d.log.Warn("part of the recording is damaged", "what", what)
+		d.log.Warn("part of the history is damaged", "what", what)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestDamagedBlocks(t *testing.T) {
 			if n := both(r); n >= all || n < all-2*180 || n > seen {
 				t.Errorf("the agent finds %d of %d values, the reader %d", n, all, seen)
 			}
-			if got := strings.Join(r.Damage(), "\n"); !strings.Contains(got, c.said) || !strings.Contains(log.String(), "part of the recording is damaged") {
+			if got := strings.Join(r.Damage(), "\n"); !strings.Contains(got, c.said) || !strings.Contains(log.String(), "part of the history is damaged") {
 				t.Errorf("said %q, logged %q, want %q", got, log.String(), c.said)
 			}
 			fill(t, r, end, 60, time.Second)

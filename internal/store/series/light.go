@@ -14,7 +14,7 @@ import (
 // the binary: whoever diagnoses, observes and records needs neither.
 
 // ErrLeftOut is what everything here fails with.
-var ErrLeftOut = errors.New("this is the light build of iocause, which keeps and queries no series; use the full one")
+var ErrLeftOut = errors.New("the light build of iocause neither keeps nor queries series; use the full build")
 
 // Built says why there is no storage engine.
 func Built() error { return ErrLeftOut }

@@ -65,7 +65,7 @@ type mender struct {
 func mendAll(o Options) ([]loss, error) {
 	before, err := losses(o.Dir)
 	if err != nil && o.Log != nil {
-		o.Log.Error("what was lost of the recording before is not known", "why", err)
+		o.Log.Error("earlier losses of the history are not known", "why", err)
 	}
 	kept, now := before[:0:0], time.Now().UnixMilli()
 	if o.Now != nil {
@@ -89,9 +89,9 @@ func mendAll(o Options) ([]loss, error) {
 				continue
 			}
 			if o.Log != nil {
-				o.Log.Warn("part of the recording is damaged", "what", l.String())
+				o.Log.Warn("part of the history is damaged", "what", l.String())
 			}
-			if l.To == none { // the recording goes on now
+			if l.To == none { // the history continues now
 				l.To = now
 			}
 			kept, changed = append(kept, l), true
@@ -306,7 +306,7 @@ func (c *course) unnamed() {
 		return
 	}
 	c.m.lost = append(c.m.lost, loss{Tier: c.m.name, From: c.from, To: c.to,
-		Why: fmt.Sprintf("of %d series only: their names were in a damaged part of the log of %s", len(c.nameless), c.m.name)})
+		Why: fmt.Sprintf("of only %d series: their names were in a damaged part of the log of %s", len(c.nameless), c.m.name)})
 }
 
 // placeholder names a series above all that have lost their names: the engine

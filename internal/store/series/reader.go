@@ -50,7 +50,7 @@ const (
 func OpenReader(dir string) (*Reader, error) {
 	specs := specs()
 	if _, err := os.Stat(filepath.Join(dir, specs[0].name, "wal")); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("opening the recording in %s: %w", dir, ErrNoRecording)
+		return nil, fmt.Errorf("opening the history in %s: %w", dir, ErrNoRecording)
 	}
 	tmp, err := os.MkdirTemp("", "iocause-query-")
 	if err != nil {
@@ -59,15 +59,15 @@ func OpenReader(dir string) (*Reader, error) {
 	r := &Reader{dir: tmp, engine: newEngine(mostSamples)}
 	before, err := losses(dir)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the recording in %s: %w", dir, err), r.Close())
+		return nil, errors.Join(fmt.Errorf("opening the history in %s: %w", dir, err), r.Close())
 	}
 	for i, s := range specs {
 		t, err := readTierIn(filepath.Join(dir, s.name), filepath.Join(tmp, s.name), s, before)
 		if errors.Is(err, syscall.ENOSPC) {
-			err = fmt.Errorf("%w; its newest part is copied to %s: name a folder with more room with TMPDIR", err, os.TempDir())
+			err = fmt.Errorf("%w; its newest part is copied to %s: set TMPDIR to a directory with more room", err, os.TempDir())
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("opening the recording in %s: %w", dir, err), r.Close())
+			return nil, errors.Join(fmt.Errorf("opening the history in %s: %w", dir, err), r.Close())
 		}
 		r.tiers[i] = t
 	}

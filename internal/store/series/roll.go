@@ -119,7 +119,7 @@ func summarize(it chunkenc.Iterator, from, to int64, counter bool) (summary, err
 	beforeAt, last := int64(none), 0.0
 	for v := it.Next(); v != chunkenc.ValNone; v = it.Next() {
 		if v != chunkenc.ValFloat {
-			return s, errors.New("a value that is no number")
+			return s, errors.New("a value that is not a number")
 		}
 		at, x := it.At()
 		if at > to {

@@ -182,7 +182,7 @@ func (r *segmentReader) lose(from, to int) {
 	r.bad = append(r.bad, lostBytes{from: from, to: to, before: len(r.all)})
 }
 
-var errRecord = errors.New("no record of the log")
+var errRecord = errors.New("not a record of the log")
 
 // decode makes a record of the parts. The checksum does not cover the bits that
 // say how they are compressed, so what these say is not believed before the

@@ -85,17 +85,17 @@ func Open(o Options) (*Recording, error) {
 	}
 	lock, err := lockDir(o.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("opening the recording in %s: %w", o.Dir, err)
+		return nil, fmt.Errorf("opening the history in %s: %w", o.Dir, err)
 	}
 	r := &Recording{o: o, lock: lock, engine: newEngine(mostBeside)}
 	before, err := mendAll(o)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the recording in %s: %w", o.Dir, err), r.Close())
+		return nil, errors.Join(fmt.Errorf("opening the history in %s: %w", o.Dir, err), r.Close())
 	}
 	for i, spec := range specs() {
 		t, err := openTier(o, i, spec, before)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("opening the recording in %s: %w", o.Dir, err), r.Close())
+			return nil, errors.Join(fmt.Errorf("opening the history in %s: %w", o.Dir, err), r.Close())
 		}
 		r.tiers[i] = t
 	}
@@ -123,14 +123,14 @@ func lockDir(dir string) (*os.File, error) {
 func (r *Recording) Check() error {
 	ours, err := r.lock.Stat()
 	if err != nil {
-		return fmt.Errorf("looking at the recording: %w", err)
+		return fmt.Errorf("examining the history: %w", err)
 	}
 	there, err := os.Stat(filepath.Join(r.o.Dir, "lock"))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return ErrGone
 	case err != nil:
-		return fmt.Errorf("looking at the recording: %w", err)
+		return fmt.Errorf("examining the history: %w", err)
 	case !os.SameFile(ours, there):
 		return ErrGone
 	}

@@ -137,9 +137,9 @@ func guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			if cause, ok := p.(error); ok {
-				err = fmt.Errorf("the storage engine gave up: %w", cause)
+				err = fmt.Errorf("the storage engine failed: %w", cause)
 			} else {
-				err = fmt.Errorf("the storage engine gave up: %v", p)
+				err = fmt.Errorf("the storage engine failed: %v", p)
 			}
 		}
 	}()

@@ -18,17 +18,17 @@ import (
 // without it (light.go).
 
 // ErrLocked is a recording that another process writes.
-var ErrLocked = errors.New("another agent records there")
+var ErrLocked = errors.New("another agent uses that directory")
 
 // ErrGone is a recording whose directory was removed or replaced while it was
 // open: what is written to it is lost.
-var ErrGone = errors.New("the directory of the recording was removed")
+var ErrGone = errors.New("the directory of the history was removed")
 
 // ErrNoRecording is a directory without a recording.
-var ErrNoRecording = errors.New("there is no recording")
+var ErrNoRecording = errors.New("there is no history")
 
 // ErrClosed is a recording that is closed, or about to be opened anew.
-var ErrClosed = errors.New("the recording is closed")
+var ErrClosed = errors.New("the history is closed")
 
 // Label is one name and value of a series.
 type Label struct{ Name, Value string }
@@ -150,7 +150,7 @@ type Database interface {
 const mostPoints = 11_000
 
 // ErrTooMany is a range query that asks for more points than anybody can look at.
-var ErrTooMany = fmt.Errorf("more than %d points of each series: take a longer step", mostPoints)
+var ErrTooMany = fmt.Errorf("more than %d points of each series: use a longer step", mostPoints)
 
 // ErrTimeout is a query that took too long.
 var ErrTimeout = errors.New("the query took too long")

@@ -36,7 +36,7 @@ const (
 const keptMonths = 14
 
 // ErrFormat is a file that holds no hours.
-var ErrFormat = errors.New("not a file of hours of iocause")
+var ErrFormat = errors.New("not a baseline file of iocause")
 
 // Append adds hours to the files of a folder, which it makes. They are on the
 // disk when it returns.
@@ -50,7 +50,7 @@ func Append(dir string, hours []sample.Hour) error {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making the folder of baselines: %w", err)
+		return fmt.Errorf("creating the directory of baselines: %w", err)
 	}
 	for name, hours := range byMonth {
 		if err := appendTo(filepath.Join(dir, name), hours); err != nil {
@@ -105,7 +105,7 @@ func encode(hours []sample.Hour) []byte {
 }
 
 // errHours is a frame that holds no hours, though its checksum is right.
-var errHours = errors.New("a record of hours makes no sense")
+var errHours = errors.New("a record of hours is invalid")
 
 func decode(b []byte) ([]sample.Hour, error) {
 	var hours []sample.Hour
@@ -162,7 +162,7 @@ func Read(dir string, f func(sample.Hour)) (lost []string, err error) {
 func list(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("reading the folder of baselines: %w", err)
+		return nil, fmt.Errorf("reading the directory of baselines: %w", err)
 	}
 	var names []string
 	for _, e := range entries {
@@ -196,7 +196,7 @@ func readFile(name string, f func(sample.Hour)) (lost []string) {
 		lost = append(lost, fmt.Sprintf("%s is damaged: %s are lost", name, l))
 	}
 	if bad > 0 {
-		lost = append(lost, fmt.Sprintf("%s: %d of its records make no sense", name, bad))
+		lost = append(lost, fmt.Sprintf("%s: %d of its records are invalid", name, bad))
 	}
 	return lost
 }

@@ -176,7 +176,7 @@ func (r *Reader) next() error {
 	}
 	length := binary.LittleEndian.Uint32(head[:])
 	if length == 0 || length > mostBlock {
-		return r.cut("a block's length makes no sense")
+		return r.cut("a block's length is invalid")
 	}
 	if cap(r.block) < int(length) {
 		r.block = make([]byte, length)

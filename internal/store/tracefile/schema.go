@@ -92,8 +92,8 @@ func (l Losses) Why() string {
 			why = append(why, fmt.Sprintf("%d %s", n, what))
 		}
 	}
-	add(l.Dropped, "for want of room (a larger --buffer, a filter or -o helps)")
-	add(l.InFlight, "in flight beyond what is followed")
+	add(l.Dropped, "because the buffer was full (use a larger --buffer, a filter or -o)")
+	add(l.InFlight, "because too many were in flight")
 	add(l.Missed, "completed unseen")
 	return strings.Join(why, ", ")
 }

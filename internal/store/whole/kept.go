@@ -33,10 +33,10 @@ func overwrite(name, what string, isOurs func(*os.File) error) (*os.File, error)
 	var st unix.Stat_t
 	err = unix.Fstat(int(f.Fd()), &st)
 	if err == nil && (st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != os.Geteuid()) {
-		err = errors.New("it is there already, and no file of this user")
+		err = errors.New("it exists already and belongs to another user")
 	}
 	if err == nil && st.Size > 0 && isOurs(f) != nil {
-		err = fmt.Errorf("it is there already, and no %s", what)
+		err = fmt.Errorf("it exists already and is not a %s", what)
 	}
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)

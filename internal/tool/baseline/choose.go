@@ -18,7 +18,7 @@ func DayOf(s string, now time.Time) (time.Time, error) {
 	default:
 		day, err := time.ParseInLocation(time.DateOnly, s, now.Location())
 		if err != nil {
-			return time.Time{}, &ask.Error{Err: fmt.Errorf("reading --day: %q is no day", s), Next: "give today, yesterday or a day such as 2026-11-03"}
+			return time.Time{}, &ask.Error{Err: fmt.Errorf("reading --day: %q is not a day", s), Next: "give today, yesterday or a day such as 2026-11-03"}
 		}
 		now = day
 	}
@@ -34,7 +34,7 @@ func Named(name string) ([]detect.Signal, error) {
 		}
 		names = append(names, s.Name)
 	}
-	return nil, &ask.Error{Err: fmt.Errorf("reading the arguments: no signal is called %q", name), Next: "there are " + strings.Join(names, ", ")}
+	return nil, &ask.Error{Err: fmt.Errorf("reading the arguments: there is no signal %q", name), Next: "there are " + strings.Join(names, ", ")}
 }
 
 // Known is the hour that begins at start, of all signals of which anything is

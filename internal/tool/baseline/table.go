@@ -77,10 +77,10 @@ func Basis(b detect.Basis, days int) string {
 func Below(hours []Hour, known, normal bool) table.Table {
 	var notes []string
 	if !known {
-		notes = append(notes, "nothing was measured on that day, or it is not an hour old")
+		notes = append(notes, "there are no values of that day, or less than an hour")
 	}
 	if !normal {
-		notes = append(notes, "learning: too little is known to say what is normal")
+		notes = append(notes, "learning: not enough history for a baseline")
 	}
 	at := hours[len(hours)-1]
 	alarmed := 0
@@ -91,7 +91,7 @@ func Below(hours []Hour, known, normal bool) table.Table {
 		}
 	}
 	if alarmed > 0 {
-		notes = append(notes, fmt.Sprintf("%s of that day were off: incidents, or what recurs", table.Duration(float64(alarmed)*10)))
+		notes = append(notes, fmt.Sprintf("%s of that day were abnormal: incidents, or recurring events", table.Duration(float64(alarmed)*10)))
 	}
 	t := table.Table{Whole: true, Notes: notes, Columns: []table.Column{{Key: "at", Head: at.Start.Format("At 15:04")}, {Key: "p05", Head: "5 %"},
 		{Key: "p50", Head: "MEDIAN"}, {Key: "p95", Head: "95 %"}, {Key: "extreme", Head: "WORST MINUTE"}, {Key: "from", Head: "FROM"}}}

@@ -132,8 +132,8 @@ func lost(now, before burst.Losses, beyond uint64) (notes []string) {
 			notes = append(notes, fmt.Sprintf(format, n))
 		}
 	}
-	say(now.UnknownDisk-before.UnknownDisk, "%d I/Os went to disks that came after the start: they are missing")
-	say(beyond, "%d I/Os came after those of eight others in their millisecond: whose they are is not known, and they are left out")
-	say(now.LateReader-before.LateReader, "%d I/Os are missing: iocause did not get to run for a second")
+	say(now.UnknownDisk-before.UnknownDisk, "%d I/Os went to disks added after the start: they are missing")
+	say(beyond, "%d I/Os are left out: more than eight processes did I/O in their millisecond")
+	say(now.LateReader-before.LateReader, "%d I/Os are missing: iocause got no CPU for a second")
 	return notes
 }

@@ -52,7 +52,7 @@ func Play(data []byte, f Filter, every time.Duration, count int, found func(*Bur
 		return err
 	}
 	if length > longest {
-		return fmt.Errorf("playing the trace: its %v are more than %v", length, longest)
+		return fmt.Errorf("replaying the trace: its %v are more than %v", length, longest)
 	}
 	from := &played{bins: bins}
 	o := newObserver(from, file.Header().Began, f)

@@ -8,7 +8,7 @@ import (
 
 // Tables are those of an interval.
 func (in *Interval) Tables() []table.Table {
-	disks := table.Table{Key: "disks", Title: "What arrives, a second, in the top 1 ms and 10 ms and on average",
+	disks := table.Table{Key: "disks", Title: "Arrivals per second: in the top 1 ms, the top 10 ms, and on average",
 		Columns: []table.Column{
 			{Key: "disk", Head: "DISK", Flex: true}, {Key: "bursts", Head: "BURSTS", Unit: "count"},
 			{Key: "longest_seconds", Head: "LONGEST", Unit: "seconds"}, {Key: "in_bursts_ratio", Head: "I/O IN", Unit: "ratio"},
@@ -17,7 +17,7 @@ func (in *Interval) Tables() []table.Table {
 			{Key: "peak_1ms_bytes_per_s", Head: "B/s 1ms", Unit: "bytes"}, {Key: "peak_10ms_bytes_per_s", Head: "10ms", Unit: "bytes", Drop: 2},
 			{Key: "bytes_per_s", Head: "MEAN", Unit: "bytes", Drop: 1}, {Key: "who", Head: "WHO BURST", Flex: true},
 		}}
-	owners := table.Table{Key: "owners", Title: "Who asked, in bursts and in all",
+	owners := table.Table{Key: "owners", Title: "Who sent the I/O, in bursts and in all",
 		Columns: []table.Column{
 			{Key: "disk", Head: "DISK", Flex: true}, {Key: "comm", Head: "PROCESS", Flex: true}, {Key: "pid", Head: "PID"},
 			{Key: "bursts", Head: "IN BURSTS", Unit: "count"}, {Key: "burst_ratio", Head: "OF ITS OWN", Unit: "ratio"},
@@ -49,7 +49,7 @@ func (in *Interval) Tables() []table.Table {
 			table.Num(float64(s.top1.Bytes) * 1000), table.Num(float64(s.top10.Bytes) * 100), table.Num(float64(s.all.Bytes) / seconds), who})
 	}
 	if early {
-		owners.Notes = append(owners.Notes, "a burst counts in the interval that it is found in, the first second's when that is over: some began earlier, and have no share here")
+		owners.Notes = append(owners.Notes, "a burst counts in the interval in which it is found; bursts that began earlier are not in these shares")
 	}
 	for _, key := range []string{"pid", "ios"} { // of those that are alike, in an order that does not change
 		_ = owners.Sort(key) // the column is there

@@ -49,7 +49,7 @@ func compareSides(sides [2]*side) (*Difference, error) {
 // titleOf is what a report says in a line.
 func titleOf(r *diagnose.Report) string {
 	if r.Primary == diagnose.Unknown || len(r.Findings) == 0 {
-		return "the cause cannot be told"
+		return "the cause is not known"
 	}
 	return r.Findings[0].Title
 }

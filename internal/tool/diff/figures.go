@@ -70,10 +70,10 @@ func (d *Difference) compareFigures(sides [2]*side) {
 		d.Figures[i].beside = sizes && size[d.Figures[i].Key]
 	}
 	if few {
-		d.Notes = append(d.Notes, fmt.Sprintf("a side has fewer than %d windows: whether figures changed by chance cannot be told", detect.LeastValues))
+		d.Notes = append(d.Notes, fmt.Sprintf("a side has fewer than %d windows: figures may have changed by chance", detect.LeastValues))
 	}
 	if rare > 0 {
-		d.Notes = append(d.Notes, fmt.Sprintf("%s of these had a value in fewer than %d windows of a side: whether they changed by chance cannot be told", sample.Counted(rare, "figure"), detect.LeastValues))
+		d.Notes = append(d.Notes, fmt.Sprintf("%s of these had a value in fewer than %d windows of a side: they may have changed by chance", sample.Counted(rare, "figure"), detect.LeastValues))
 	}
 	for i, n := range alone {
 		if n > 0 {

@@ -45,7 +45,7 @@ func KindOf(files [2]string, hasOutput func(beginning []byte) bool) (Kind, error
 	case texts[0] != texts[1]:
 		return 0, unlike(files, texts, "a text with the output of tools")
 	}
-	return 0, fmt.Errorf("comparing the files: %q is not what 'iocause record' has made, and holds no output of a tool that 'iocause read' knows; stacks are compared by 'iocause flame A B'", files[0])
+	return 0, fmt.Errorf("comparing the files: %q is neither a recording nor output of a tool that 'iocause read' knows; to compare stacks, use 'iocause flame A B'", files[0])
 }
 
 func unlike(files [2]string, is [2]bool, kind string) error {

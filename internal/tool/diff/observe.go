@@ -109,7 +109,7 @@ func ofAgent(o *replay.Opener, dir string, span *replay.Span) (func() (*replay.P
 		return nil, err
 	}
 	for _, e := range of.Judged(from, to) {
-		o.Note(fmt.Errorf("incident %d (%s, %s) is of that time: 'iocause diff %d' compares it with better times",
+		o.Note(fmt.Errorf("incident %d (%s, %s) is from that time: 'iocause diff %d' compares it with its baseline",
 			e.Number, replay.Stamp(e.Meta.What.Start), e.Meta.Cause, e.Number))
 	}
 	data, err := of.Recording(from, to)
@@ -128,7 +128,7 @@ func betterTimes(o *replay.Opener, name string) (func() (*replay.Playback, error
 	}
 	at := slices.IndexFunc(x.Sections, func(s incidents.Section) bool { return s.Name == replay.SectionNormal })
 	if at < 0 {
-		return nil, fmt.Errorf("comparing %s: the incident was judged against no better times; give another to compare it with", replay.OneLine(name))
+		return nil, fmt.Errorf("comparing %s: the incident has no baseline; give a second recording or incident", replay.OneLine(name))
 	}
 	data := x.Sections[at].Data
 	return func() (*replay.Playback, error) { return o.Data(name, data, &replay.Span{}) }, nil

@@ -117,7 +117,7 @@ func (d *Difference) figuresTable(all, narrow bool) table.Table {
 	}
 	if narrow { // names say more than sources cut short
 		t.Without("source")
-		t.Notes = append(t.Notes, "where each was read: in a wider terminal, or with --format json")
+		t.Notes = append(t.Notes, "sources of the figures: in a wider terminal, or with --format json")
 	}
 	if left > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("%d more that changed less: --all", left))

@@ -50,7 +50,7 @@ func (e *BadEndpoint) Unwrap() error { return e.Err }
 func newClient(e *Endpoint, note func(string)) (*client, error) {
 	u, err := url.Parse(e.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, &BadEndpoint{fmt.Errorf("reading --url: %q is no address of a Prometheus; write it like http://prometheus:9090", e.URL)}
+		return nil, &BadEndpoint{fmt.Errorf("reading --url: %q is not the address of a Prometheus; write it like http://prometheus:9090", e.URL)}
 	}
 	if u.User != nil {
 		return nil, &BadEndpoint{errors.New("reading --url: it holds a password, which others can see in the list of processes; put a token into a file (--token-file)")}
@@ -91,7 +91,7 @@ func (p *point) UnmarshalJSON(b []byte) error {
 	seconds, err := strconv.ParseFloat(string(bytes.TrimSpace(at)), 64)
 	v, err2 := strconv.ParseFloat(string(bytes.Trim(value, `" `)), 64)
 	if !ok || err != nil || err2 != nil || math.Abs(seconds) > 1e11 {
-		return fmt.Errorf("%.60q is no point of a series", b)
+		return fmt.Errorf("%.60q is not a point of a series", b)
 	}
 	p.at, p.value = time.UnixMilli(int64(math.Round(seconds*1000))), v
 	return nil

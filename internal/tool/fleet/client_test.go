@@ -55,7 +55,7 @@ func TestBadAnswers(t *testing.T) {
 		"no points": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"status":"success","data":{"result":[{"metric":{},"value":["x","y"]}]}}`)
-		}, "is no point"},
+		}, "is not a point"},
 		"nothing": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"status":"success","data":{"result":[]}}`)

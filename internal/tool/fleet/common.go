@@ -27,7 +27,7 @@ type NoSuchCause struct {
 }
 
 func (e *NoSuchCause) Error() string {
-	return fmt.Sprintf("no host had %q in this time; there were %v", e.Cause, e.There)
+	return fmt.Sprintf("no host had %q in this time; the causes were %v", e.Cause, e.There)
 }
 
 // Common compares the hosts that had a cause with those that had nothing. Hosts
@@ -51,7 +51,7 @@ func (f *Fleet) Common(cause string) (*Common, error) {
 	case out.Affected == 0 || cause == healthy:
 		return nil, &NoSuchCause{cause, f.causes()}
 	case out.Affected < fewest || out.Healthy < fewest:
-		out.Why = fmt.Sprintf("%d hosts had it and %d were healthy: to compare, there must be %d of each", out.Affected, out.Healthy, fewest)
+		out.Why = fmt.Sprintf("%d hosts had it and %d were healthy: a comparison needs %d of each", out.Affected, out.Healthy, fewest)
 		return out, nil
 	}
 	out.Factors, out.Tested = fleet.Common(hosts)

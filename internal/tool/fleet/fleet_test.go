@@ -275,7 +275,7 @@ func TestWhatIsNotKnownIsTold(t *testing.T) {
 	finding := line{Metric: map[string]string{"instance": "a", "cause": "healthy"}}
 	f.take("instance", []line{finding, {Metric: map[string]string{"instance": "c", "cause": "cold-cache"}}}, []line{info("a", "1"), info("a", "2"), info("b", "3")}, nil)
 	notes := strings.Join(f.Tables()[0].Notes, "\n")
-	for _, want := range []string{"1 hosts sent no finding", "1 names are those of two machines", "and count as one: a", "1 hosts sent findings and no iocause_host_info"} {
+	for _, want := range []string{"1 hosts sent no finding", "1 names belong to two machines", "and count as one: a", "1 hosts sent findings but no iocause_host_info"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("%q is missing in %s", want, notes)
 		}

@@ -69,11 +69,11 @@ var matcherForm = regexp.MustCompile(`^\s*[a-zA-Z_][a-zA-Z0-9_]*\s*(=|!=|=~|!~)\
 func (a *Ask) check() error {
 	switch {
 	case !a.From.Before(a.To):
-		return &BadEndpoint{errors.New("the time that is asked for ends before it begins; give an earlier --from")}
+		return &BadEndpoint{errors.New("the time ends before it begins; give an earlier --from")}
 	case !regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`).MatchString(a.HostLabel):
-		return &BadEndpoint{fmt.Errorf("reading --host-label: %q is no name of a label", a.HostLabel)}
+		return &BadEndpoint{fmt.Errorf("reading --host-label: %q is not a label name", a.HostLabel)}
 	case a.Match != "" && !matcherForm.MatchString(a.Match):
-		return &BadEndpoint{fmt.Errorf("reading --match: %q is no matcher; write it like zone=\"a\"", a.Match)}
+		return &BadEndpoint{fmt.Errorf("reading --match: %q is not a matcher; write it like zone=\"a\"", a.Match)}
 	}
 	return nil
 }

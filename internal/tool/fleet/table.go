@@ -19,7 +19,7 @@ func (f *Fleet) Tables() []table.Table {
 		{Key: "cause", Head: "CAUSE"}, {Key: "hosts", Head: "HOSTS", Unit: "count"}, {Key: "share", Head: "SHARE", Unit: "ratio"},
 		{Key: "hosts_now", Head: "NOW", Unit: "count"}, {Key: "first", Head: "FIRST"}, {Key: "course", Head: "COURSE", Drop: 1},
 	}}
-	common := table.Table{Key: "in_common", Whole: true, Title: "What they have in common and healthy hosts have not", Columns: []table.Column{
+	common := table.Table{Key: "in_common", Whole: true, Title: "What they have in common and healthy hosts do not", Columns: []table.Column{
 		{Key: "cause", Head: "CAUSE"}, {Key: "fact", Head: "IN COMMON", Flex: true, Least: 24}, {Key: "affected_share", Head: "OF THEM", Unit: "ratio"},
 		{Key: "healthy_share", Head: "OF HEALTHY", Unit: "ratio"}, {Key: "lift", Head: "TIMES", Unit: "count"},
 	}}
@@ -112,13 +112,13 @@ func clock(t, from, to time.Time) string {
 
 func (f *Fleet) notes() (notes []string) {
 	if blind := len(f.Hosts) - f.looked(); blind > 0 {
-		notes = append(notes, fmt.Sprintf("%d hosts sent no finding in this time: nobody knows whether they are healthy (agents look once an hour, if incidents are on)", blind))
+		notes = append(notes, fmt.Sprintf("%d hosts sent no finding in this time: whether they are healthy is not known (agents diagnose once an hour if incidents are on)", blind))
 	}
 	if f.Factless > 0 {
-		notes = append(notes, fmt.Sprintf("%d hosts sent findings and no iocause_host_info: they count, but nothing is known of what they have in common", f.Factless))
+		notes = append(notes, fmt.Sprintf("%d hosts sent findings but no iocause_host_info: they are counted, but not compared", f.Factless))
 	}
 	if n := len(f.Twice); n > 0 {
-		notes = append(notes, fmt.Sprintf("%d names are those of two machines, or of one that was set up anew, and count as one: %s", n, some(f.Twice, 3)))
+		notes = append(notes, fmt.Sprintf("%d names belong to two machines, or to one that was reinstalled, and count as one: %s", n, some(f.Twice, 3)))
 	}
 	return notes
 }
@@ -163,8 +163,8 @@ func (c *Common) Table() table.Table {
 	case len(c.Factors) == 0:
 		t.Notes = append(t.Notes, fmt.Sprintf("none of %d facts is more frequent among hosts with the cause than chance allows (false-discovery rate %g)", c.Tested, fleet.MostFalse))
 	default:
-		t.Notes = append(t.Notes, fmt.Sprintf("of %d facts those are shown that are more frequent among hosts with the cause (Fisher's exact test, false-discovery rate at most %g) and make it %g times as likely. "+
-			"What goes along with another makes no difference among hosts that are alike in that one. Common is not yet the reason: change one of them on some hosts, and look again",
+		t.Notes = append(t.Notes, fmt.Sprintf("shown are those of %d facts that are more frequent among hosts with the cause (Fisher's exact test, false-discovery rate at most %g) and make it %g times as likely. "+
+			"A fact that goes along with another makes no difference among hosts that agree in the other. Correlation is not causation: change one fact on some hosts, and look again",
 			c.Tested, fleet.MostFalse, fleet.LeastLift))
 	}
 	return t
@@ -199,15 +199,15 @@ func (d *Disks) Table() table.Table {
 		{Key: "times", Head: "TIMES", Unit: "count"}, {Key: "latency_seconds", Head: "LATENCY", Unit: "seconds"}, {Key: "like_seconds", Head: "ITS LIKE", Unit: "seconds"},
 		{Key: "deviations", Head: "DEVIATIONS", Unit: "count", Drop: 2}, {Key: "intervals", Head: "INTERVALS", Unit: "count", Drop: 3}, {Key: "peers", Head: "PEERS", Unit: "count", Drop: 2},
 	}}
-	t.Title = fmt.Sprintf("%d of %d disks are slower than their like", len(d.Slow), d.Compared)
+	t.Title = fmt.Sprintf("%d of %d disks are slower than others of their model", len(d.Slow), d.Compared)
 	for _, s := range d.Slow {
 		t.Rows = append(t.Rows, []table.Cell{table.Str(s.Host), table.Str(s.Device), table.Str(s.Model), table.Num(s.Times), table.Num(s.Latency), table.Num(s.Like),
 			table.Tenths(s.Deviation), table.Num(float64(s.Intervals)), table.Num(float64(s.Peers))})
 	}
 	if left := d.Disks - d.Compared; left > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%d disks that did something are not compared: fewer than six of their model had the same load in three intervals", left))
+		t.Notes = append(t.Notes, fmt.Sprintf("%d busy disks are not compared: fewer than six of their model had the same load in three intervals", left))
 	}
-	t.Notes = append(t.Notes, fmt.Sprintf("latency is compared in intervals of %v with the median of other disks of the same model at the same depth, size and mix of reads; slow is %g times that, and far outside of how much they differ",
+	t.Notes = append(t.Notes, fmt.Sprintf("latency is compared in intervals of %v with the median of other disks of the same model at the same depth, size and mix of reads; slow is %g times that, and far outside their usual variation",
 		d.Step, fleet.LeastSlower))
 	return t
 }

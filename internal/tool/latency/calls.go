@@ -34,7 +34,7 @@ func Numbers(names []string) (numbers []int, err error) {
 }
 
 func noSuchCall(name string) error {
-	return &ask.Error{Err: fmt.Errorf("reading --syscall: no system call is called %q", name), Next: "give names as 'man 2 syscalls' lists them, numbers, or all"}
+	return &ask.Error{Err: fmt.Errorf("reading --syscall: there is no system call %q", name), Next: "give names as 'man 2 syscalls' lists them, numbers, or all"}
 }
 
 func noCalls() error {
@@ -51,11 +51,11 @@ func (c *Calls) Only(names []string, f *Filter) error {
 		case name == "all":
 			f.Calls = nil
 			if len(c.Without) > 0 {
-				c.Notes = append(c.Notes, "not looked at, as they wait for something to happen: "+strings.Join(c.Without, ", "))
+				c.Notes = append(c.Notes, "left out, because they wait for events: "+strings.Join(c.Without, ", "))
 			}
 			return nil
 		case slices.Contains(c.Without, name):
-			return &ask.Error{Err: fmt.Errorf("reading --syscall: the incident holds no %s: calls that wait for something to happen were not looked at", name),
+			return &ask.Error{Err: fmt.Errorf("reading --syscall: the incident holds no %s: calls that wait for events are left out", name),
 				Next: "see 'iocause threads --recording' and 'iocause offcpu --recording' for waits"}
 		case err == nil:
 			f.Calls = append(f.Calls, strconv.Itoa(n))

@@ -12,7 +12,7 @@ import (
 // narrow is the same for people: the wall time, and its parts in percent.
 func (full *shown) narrow(width int) table.Table {
 	wide := width >= 110
-	out := table.Table{Key: full.Key, Left: full.Left, Title: "System calls, and what their time is made of in %", Columns: []table.Column{
+	out := table.Table{Key: full.Key, Left: full.Left, Title: "System calls, and the parts of their time in %", Columns: []table.Column{
 		{Key: "process", Head: "PROCESS", Flex: true}, {Key: "syscall", Head: "CALL"}, {Key: "calls", Head: "CALLS", Unit: "count"},
 		{Key: "wall_s", Head: "TIME", Unit: "seconds", Drop: 1}, {Key: "p50", Head: "P50", Unit: "seconds"},
 		{Key: "p99", Head: "P99", Unit: "seconds"}, {Key: "max", Head: "MAX", Unit: "seconds", Drop: 2},

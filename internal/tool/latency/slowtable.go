@@ -74,7 +74,7 @@ const slowShown = 5
 func slowText(calls []slowCall, top int) table.Table {
 	t := table.Table{Key: "slowest", Whole: true, Title: "The slowest calls, and where they waited longest", Columns: []table.Column{
 		{Key: "max", Head: "MAX"}, {Key: "calls", Head: "CALLS"}, {Key: "process", Head: "PROCESS"}, {Key: "syscall", Head: "CALL"},
-		{Key: "function", Head: "FUNCTIONS, THE INNERMOST FIRST", Flex: true},
+		{Key: "function", Head: "STACK, INNERMOST FUNCTION FIRST", Flex: true},
 	}}
 	type entry struct {
 		slowCall
@@ -101,7 +101,7 @@ func slowText(calls []slowCall, top int) table.Table {
 		}
 		lead := []table.Cell{table.Str(table.Duration(e.Wall.Seconds())), table.Str(fmt.Sprint(e.calls)), table.Str(string(e.of.Process)), table.Str(e.of.Name)}
 		if e.Wait > 0 {
-			t.Rows = append(t.Rows, append(lead, table.Str(fmt.Sprintf("[waited %s at once: %s]", table.Duration(e.Wait.Seconds()), e.State.Key()))))
+			t.Rows = append(t.Rows, append(lead, table.Str(fmt.Sprintf("[one wait of %s: %s]", table.Duration(e.Wait.Seconds()), e.State.Key()))))
 			lead = nil
 		}
 		for _, f := range e.Stack {

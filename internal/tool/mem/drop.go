@@ -73,16 +73,16 @@ func dropTable(now *Memory) table.Table {
 	}
 	freed := "clean, and nobody maps it"
 	if !d.known {
-		freed = "clean; at most, as what is mapped is not known"
+		freed = "clean; an upper bound, because mappings are not known"
 	}
 	row(d.freed, true, "freed", freed)
 	row(d.shmem, true, "stays", "shared memory and tmpfs: only swap takes it")
 	row(d.mapped, d.known, "stays", "mapped by a process")
 	row(d.dirty, true, "stays", "dirty: run sync first")
 	row(d.writing, true, "stays", "being written")
-	row(d.pinned, d.known, "stays", "locked by mlock(2), or of a file system in memory")
+	row(d.pinned, d.known, "stays", "locked by mlock(2), or in a memory file system")
 	row(d.all, true, "all", "Cached + Buffers of /proc/meminfo")
-	t.Notes = append(t.Notes, "blocks that file systems hold on to (journals, tables) and pages in the middle of I/O stay too: that shows only when it is tried")
+	t.Notes = append(t.Notes, "blocks that file systems keep (journals, tables) and pages under I/O stay too; how many is not known in advance")
 	if s := now.Info.SReclaimable; s != nil {
 		t.Notes = append(t.Notes, fmt.Sprintf("writing 2 frees kernel objects, names and inodes: at most %s; 3 does both. What is dropped is read again from the disk",
 			table.Value(float64(*s), "bytes")))
@@ -92,7 +92,7 @@ func dropTable(now *Memory) table.Table {
 
 // availableTable is how the kernel comes to MemAvailable.
 func availableTable(now *Memory) table.Table {
-	t := table.Table{Key: "available", Title: "How the kernel reckons what is available", Whole: true, Columns: []table.Column{
+	t := table.Table{Key: "available", Title: "How the kernel estimates available memory", Whole: true, Columns: []table.Column{
 		{Key: "bytes", Head: "BYTES", Unit: "bytes"}, {Key: "term", Head: "TERM", Flex: true}}}
 	row := func(v float64, term string) {
 		t.Rows = append(t.Rows, []table.Cell{table.Num(v), table.Str(term)})
@@ -102,11 +102,11 @@ func availableTable(now *Memory) table.Table {
 		t.Notes = append(t.Notes, "/proc/zoneinfo could not be read")
 	} else if e, ok := now.Beside.Zones.Estimate(m, now.Beside.Page); ok {
 		row(float64(e.Free), "free")
-		row(-float64(e.Reserve), "kept back for the kernel (high marks and protection of the zones)")
+		row(-float64(e.Reserve), "reserved for the kernel (high watermarks, zone protection)")
 		row(float64(e.FilePages), "pages of files that reclaim scans, active and inactive")
-		row(-float64(e.KeptFile), "of them the low marks, at most half: too busy to take")
+		row(-float64(e.KeptFile), "minus the low watermarks, at most half: in use")
 		row(float64(e.Reclaimable), "kernel objects and pages, reclaimable")
-		row(-float64(e.KeptSlab), "of them the low marks, at most half: in use")
+		row(-float64(e.KeptSlab), "minus the low watermarks, at most half: in use")
 		row(float64(e.Sum), "together")
 	}
 	if m.Available == nil {
@@ -124,14 +124,14 @@ func misleading(now *Memory) []string {
 	value := func(v float64) string { return table.Value(v, "bytes") }
 	d := drop(now)
 	if d.known && d.mapped > 0 {
-		notes = append(notes, value(d.mapped)+" of it are mapped pages, programs' own code among them: taking those makes the programs wait for the disk")
+		notes = append(notes, value(d.mapped)+" of it are mapped pages, such as programs' code: programs wait for the disk when they are evicted")
 	}
 	if d.dirty+d.writing > 0 {
-		notes = append(notes, value(d.dirty+d.writing)+" must be written to disks before it can be had")
+		notes = append(notes, value(d.dirty+d.writing)+" must be written to disk before it can be freed")
 	}
 	if d.shmem > 0 {
-		notes = append(notes, value(d.shmem)+" of shared memory and tmpfs stand in buff/cache, but are not available")
+		notes = append(notes, value(d.shmem)+" of shared memory and tmpfs count as buff/cache, but are not available")
 	}
-	notes = append(notes, "limits of cgroups and memory that they protect (memory.min, memory.low) are not in it")
+	notes = append(notes, "cgroup limits and protection (memory.min, memory.low) are not considered")
 	return notes
 }

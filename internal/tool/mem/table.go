@@ -79,17 +79,17 @@ func memoryTable(now, old *Memory, f Form) table.Table {
 func memoryNotes(now *Memory) []string {
 	var notes []string
 	if f := now.Beside.Files; f != nil && f.Every > 1 {
-		notes = append(notes, fmt.Sprintf("how the cache divides is estimated from one page in %d; --exact reads all", f.Every))
+		notes = append(notes, fmt.Sprintf("the parts of the cache are estimated from one page in %d; --exact reads all", f.Every))
 	}
 	if now.Beside.Files != nil {
 		notes = append(notes, "dirty, written and pinned pages of block devices are counted with those of files")
 	}
 	if s := now.Info.SwapCached; s != nil && *s > 0 {
-		notes = append(notes, fmt.Sprintf("%s of what was swapped out is in memory too: in the anonymous part where it is mapped, unexplained where it is not",
+		notes = append(notes, fmt.Sprintf("%s of swapped-out memory is in memory too: counted as anonymous if mapped, else as unexplained",
 			table.Value(float64(*s), "bytes")))
 	}
 	if b := now.Info.Balloon; b != nil && *b > 0 {
-		notes = append(notes, fmt.Sprintf("the hypervisor's balloon holds %s, which not every driver takes out of MemTotal: then it is unexplained here",
+		notes = append(notes, fmt.Sprintf("the hypervisor's balloon holds %s; with some drivers it counts as unexplained here",
 			table.Value(float64(*b), "bytes")))
 	}
 	for _, why := range now.Unread {
@@ -138,7 +138,7 @@ func processTable(now, old *Memory) table.Table {
 		t.Rows = append(t.Rows, append(row, num(x.Anon), num(x.File), num(x.Shmem), num(x.Swap), locked,
 			table.Str(fmt.Sprint(x.PID)), table.Str(string(x.Comm))))
 	}
-	t.Notes = []string{"PSS shares a page among those that map it; CACHE is that of mapped files, MAPPED their resident pages whole. What a process only reads or writes is in the cache without being its own: see iocause resident --pid"}
+	t.Notes = []string{"PSS divides a page among the processes that map it; CACHE is the same for mapped files, MAPPED counts their resident pages in full. Files that a process only reads or writes are not in its figures: see iocause resident --pid"}
 	t.Notes = append(t.Notes, now.notes...)
 	if failed > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("the shares of %s could not be read: %s", sample.Counted(failed, "process"), first))

@@ -43,7 +43,7 @@ func (p *Prediction) cannot(err error) string {
 	case errors.Is(err, predict.ErrMapped):
 		next = "Only what is read by calls can be predicted; 'iocause files' shows the faults of mapped files."
 	case errors.Is(err, predict.ErrNothing):
-		next = "Watch while they read; reads past the cache (O_DIRECT) and of tmpfs do not count."
+		next = "Watch while they read; direct reads (O_DIRECT) and tmpfs do not count."
 	}
 	return fmt.Sprintf("Cannot tell: %v (%s, within %s). %s", err, p.Of, table.Duration(p.Seconds), next)
 }
@@ -63,12 +63,12 @@ func (p *Prediction) advise(asked []int64) []string {
 	}
 	switch {
 	case c.Disk*p.Seconds < 100:
-		out = append(out, "Next to nothing comes from disk: more memory saves nothing.")
+		out = append(out, "Almost nothing comes from disk: more memory does not help.")
 	case !p.Place.full():
-		out = append(out, fmt.Sprintf("%s has memory left (%s of cache, %s could be): what comes from disk now is read for the first time, or was thrown away, and more memory does not help before that is used up.",
+		out = append(out, fmt.Sprintf("%s has memory left (%s of cache, %s are possible): the data that comes from disk now is read for the first time or was dropped; more memory does not help until this is used up.",
 			upper(p.Place.String()), bytes(float64(p.Place.Cache)), bytes(float64(p.Place.Room))))
 	case a.Knee == nil:
-		out = append(out, "Up to four times the memory saves less than 5 % of what comes from disk.")
+		out = append(out, "Even four times the memory saves less than 5 % of the disk reads.")
 	default:
 		if !said[a.Knee.Memory] {
 			out = append(out, p.effect(a.Knee))
@@ -76,9 +76,9 @@ func (p *Prediction) advise(asked []int64) []string {
 		switch {
 		case a.Knee.Open: // said
 		case a.Ends:
-			out = append(out, fmt.Sprintf("Beyond %s nothing more is gained.", sign(a.Knee.Memory-p.Place.Memory)))
+			out = append(out, fmt.Sprintf("%s is enough; larger sizes gain nothing.", sign(a.Knee.Memory-p.Place.Memory)))
 		default:
-			out = append(out, fmt.Sprintf("It still gets better there: more than four times the memory (%s) was not looked at.", bytes(float64(a.Knee.Memory))))
+			out = append(out, fmt.Sprintf("More would help still: sizes above four times the memory (%s) are not simulated.", bytes(float64(a.Knee.Memory))))
 		}
 	}
 	if a.Enough != nil && a.Enough.Memory < p.Place.Memory {
@@ -109,7 +109,7 @@ func (p *Prediction) effect(x *predict.Point) string {
 		s += "; reading is then " + times(low, high)
 	}
 	if x.Open {
-		s += " (the window was too short to fill a cache of that size: what is between is possible: watch for longer)"
+		s += " (the window was too short to fill a cache of that size: watch for longer)"
 	}
 	return s + "."
 }
@@ -148,17 +148,17 @@ func (p *Prediction) caveats(t *predict.Trace) (out []string) {
 	c := p.Curve
 	reads, faults := t.Uses()
 	if faults*20 > reads {
-		out = append(out, "Files are also used through mappings. Hits of those leave no trace, so the kernel keeps pages that seem unused here: for them it is a bound.")
+		out = append(out, "Files are also used through mappings, whose hits leave no trace: the kernel keeps pages that seem unused here, so the prediction is a bound.")
 	}
 	if c.Wanders > 0.1 {
-		out = append(out, fmt.Sprintf("What is read changed while it was watched: the hit ratio was %s apart within the window. Watch for longer (--duration) before you trust this.", percent(c.Wanders)))
+		out = append(out, fmt.Sprintf("The access pattern changed while it was watched: the hit ratio differed by %s within the window. Watch for longer (--duration) before you trust this.", percent(c.Wanders)))
 	}
 	if off := c.Now - c.Model; math.Abs(off) > 0.05 {
-		out = append(out, fmt.Sprintf("For the memory there is now the model says %s, not the %s that were measured: something evicts pages that is not for want of memory, or the cache was being filled. The intervals are as wide as that.",
+		out = append(out, fmt.Sprintf("For the current memory the model predicts %s, but %s were measured: pages are evicted although memory is free, or the cache was being filled. The intervals include this difference.",
 			percent1(c.Model), percent1(c.Now)))
 	}
 	if missed := c.Asked * (1 - c.Now); c.Disk > aheadShare*missed {
-		out = append(out, fmt.Sprintf("Read-ahead brings %s pages a second from disk, for %s that are asked for and not there. What it brings with another memory is not worked out: the hits hold, but the disk reads that are saved are the most that can be.",
+		out = append(out, fmt.Sprintf("Read-ahead brings %s pages a second from disk for %s that are missed. Its effect with other sizes is not simulated: hits are right, but saved disk reads are an upper bound.",
 			table.Value(c.Disk, "count"), table.Value(missed, "count")))
 	}
 	return out

@@ -83,13 +83,13 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 	var asked []int64
 	for _, a := range asks {
 		if n := a.size(p.Place.Memory); n <= p.Place.Memory-p.Place.Room {
-			p.Notes = append(p.Notes, fmt.Sprintf("%s were asked for: less than what is no cache there needs (%s)", bytes(float64(n)), bytes(float64(p.Place.Memory-p.Place.Room))))
+			p.Notes = append(p.Notes, fmt.Sprintf("%s is too small: memory that is not cache needs %s", bytes(float64(n)), bytes(float64(p.Place.Memory-p.Place.Room))))
 		} else {
 			asked = append(asked, n)
 		}
 	}
 	if seen := uint64(len(o.events)); losses.Events*10 > seen {
-		p.Advice = []string{fmt.Sprintf("Cannot tell: %d of %d accesses to watched pages were lost, for iocause did not get to run. Watch again while the machine is less busy.", losses.Events, losses.Events+seen)}
+		p.Advice = []string{fmt.Sprintf("Cannot tell: %d of %d accesses to watched pages were lost, because iocause got no CPU. Try again while the machine is less busy.", losses.Events, losses.Events+seen)}
 		return p, nil
 	}
 	p.Curve, err = predict.Work(trace, p.Place.setting(), predict.Sizes(p.Place.Memory, asked))
@@ -228,16 +228,16 @@ func (o *Observer) notes(l access.Losses) (notes []string) {
 			notes = append(notes, fmt.Sprintf(format, n))
 		}
 	}
-	say(l.Events, "%d accesses to watched pages were lost: iocause did not get to run")
+	say(l.Events, "%d accesses to watched pages were lost: iocause got no CPU")
 	say(l.Tasks, "reads of %d threads were not seen: there was no memory for them")
-	say(l.Processes, "%d times a process was one too many: what it asked for is in no sum")
-	say(l.Long, "of %d calls only the first part was looked at")
+	say(l.Processes, "%d times there were too many processes: their reads are in no sum")
+	say(l.Long, "of %d calls only the first part was counted")
 	for _, point := range o.probe.Missing() {
 		notes = append(notes, "this kernel has no tracepoint "+point)
 	}
 	if _, err := os.Stat(o.host.Sys("kernel/mm/lru_gen/enabled")); err == nil {
 		if b, err := os.ReadFile(o.host.Sys("kernel/mm/lru_gen/enabled")); err == nil && len(b) > 2 && b[len(b)-2]&1 == 1 {
-			notes = append(notes, "this kernel keeps its cache by generations (MGLRU): the prediction is made with the two lists of other kernels, and was not tested against it")
+			notes = append(notes, "this kernel keeps its cache by generations (MGLRU): the prediction simulates two-list LRU, and was not tested against MGLRU")
 		}
 	}
 	return notes

@@ -33,7 +33,7 @@ func TestAdvice(t *testing.T) {
 		"Now 50.0 % of the pages asked for are served from the cache (1 GiB of cgroup /db); 1 k pages a second (3.91 MiB/s) come from disk.",
 		"1 GiB more (2 GiB in all) saves 60 % (56 to 64 %) of the disk reads; 80.0 % (78.0 to 82.0 %) of the pages are then hits; reading is then 1.4x to 1.5x as fast.",
 		"2 GiB more (3 GiB in all) saves 80 % (76 to 84 %)",
-		"Beyond 2 GiB more nothing more is gained.",
+		"2 GiB more is enough; larger sizes gain nothing.",
 		"512 MiB could be taken away (512 MiB left) before more than 1 % of the reads that are hits now would come from disk.",
 	} {
 		if !strings.Contains(got, want) {
@@ -50,7 +50,7 @@ func TestAdvice(t *testing.T) {
 	}
 	p = curve()
 	p.Curve.Disk = 0.1
-	if got := strings.Join(p.advise(nil), "\n"); !strings.Contains(got, "Next to nothing comes from disk") {
+	if got := strings.Join(p.advise(nil), "\n"); !strings.Contains(got, "Almost nothing comes from disk") {
 		t.Errorf("without reads from disk:\n%s", got)
 	}
 	for _, err := range []error{predict.ErrNothing, predict.ErrFew, predict.ErrMapped} {

@@ -16,7 +16,7 @@ func Sizes(list string) (asks []Ask, err error) {
 	}
 	for _, word := range strings.Split(list, ",") {
 		word = strings.TrimSpace(word)
-		wrong := &ask.Error{Err: fmt.Errorf("reading --memory: %q is no size of memory", word), Next: "give sizes (2G), or more or less than now (+50%, +4G, -512M)"}
+		wrong := &ask.Error{Err: fmt.Errorf("reading --memory: %q is not a memory size", word), Next: "give sizes (2G), or more or less than now (+50%, +4G, -512M)"}
 		a, sign, rest := Ask{}, 1.0, strings.TrimPrefix(word, "+")
 		if less, ok := strings.CutPrefix(word, "-"); ok {
 			sign, rest = -1, less

@@ -94,7 +94,7 @@ func (l *WriteLook) Predict(rate float64) (*Writes, error) {
 		d.Rate = per(v.Dirtied, l.first.Dirtied)
 	}
 	written := per(v.Written, l.first.Written)
-	from := "written back while it was watched, with more dirty memory than starts writeback all the time"
+	from := "written back while it was watched, always above the threshold of writeback"
 	if d.Drain = written; l.low < d.Background || written == 0 {
 		d.Drain, from = l.bandwidth()
 	}
@@ -109,8 +109,8 @@ func (l *WriteLook) Predict(rate float64) (*Writes, error) {
 		w.Cases = append(w.Cases, Case{x.name, is, is.Pauses()})
 	}
 	w.Advice = w.advise(from)
-	w.Notes = append(w.Notes, "the limits are the host's, as the kernel works them out now: they follow the memory that is free; a cgroup of version 2 has its own, lower ones, which are not looked at",
-		"pages that are dirty for longer than vm.dirty_expire_centisecs are written back earlier: who writes slowly is paused later than this, or never")
+	w.Notes = append(w.Notes, "the limits are the host's current ones; they follow free memory; the lower limits of cgroups (v2) are not considered",
+		"pages that are dirty for longer than vm.dirty_expire_centisecs are written back earlier: slow writers are paused later than this, or never")
 	return w, nil
 }
 
@@ -152,9 +152,9 @@ func (w *Writes) advise(from string) []string {
 	case now.Rate == 0:
 		return append(out, "Nothing was written while it was watched: give a rate (--rate 200M).")
 	case now.After == nil:
-		out = append(out, fmt.Sprintf("%s nobody is paused: devices take %s/s.", at, bytes(now.Drain)))
+		out = append(out, fmt.Sprintf("%s no writer is paused: devices take %s/s.", at, bytes(now.Drain)))
 	case now.Bounds:
-		out = append(out, fmt.Sprintf("%s writers are paused after %s and %s at the earliest: what the devices take is not known, for nothing had to be written back. From then on all of them together write as fast as the devices.",
+		out = append(out, fmt.Sprintf("%s writers are paused after %s and %s at the earliest: the devices' rate is not known, because nothing had to be written back. From then on all of them together write as fast as the devices.",
 			at, table.Duration(*now.After), bytes(*now.Bytes)))
 	case *now.After == 0:
 		out = append(out, fmt.Sprintf("Writers are paused now; all of them together write %s/s.", bytes(now.Then)))

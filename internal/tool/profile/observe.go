@@ -88,7 +88,7 @@ func Observe(ctx context.Context, h *host.Host, o Options) (*Profile, error) {
 	}
 	p.Notes = lossNotes(&losses)
 	if probe.Eager() {
-		p.Notes = append(p.Notes, "this kernel does not tell when a thread comes back (sched_exit_tp): user stacks were taken of every wait, which costs more")
+		p.Notes = append(p.Notes, "this kernel lacks the tracepoint sched_exit_tp: a user stack was taken at every wait, which costs more")
 	}
 	if cost, ok := w.cost(); ok {
 		p.Notes = append(p.Notes, fmt.Sprintf("the kernel programs took %s of CPU time in %s", table.Duration(cost), table.Duration(p.Length.Seconds())))
@@ -133,14 +133,14 @@ func lossNotes(l *stacks.Losses) (notes []string) {
 			notes = append(notes, fmt.Sprintf(format, args...))
 		}
 	}
-	say(l.Rows, "%d of the waits or samples, %s in all, found no room in the kernel's table: they are missing here", l.LostCount, table.Duration(l.LostTime.Seconds()))
-	say(l.Stacks, "%s found no room in the kernel's table: the time is there, under [stack lost]", sample.Counted(l.Stacks, "stack"))
-	say(l.Threads, "%s the kernel had no memory to time a thread: its wait is missing here", sample.Counted(l.Threads, "time"))
-	say(uint64(l.Folded), "%s, %s in all, added up for want of memory under [stack lost]", sample.Counted(l.Folded, "small stack"), table.Duration(l.FoldedTime.Seconds()))
-	say(l.Unstalled, "of %s the user part was followed by frame pointers alone, for want of room to copy it: it may be incomplete", sample.Counted(l.Unstalled, "stack"))
+	say(l.Rows, "%d waits or samples, %s in all, are missing: the BPF map was full", l.LostCount, table.Duration(l.LostTime.Seconds()))
+	say(l.Stacks, "%s had no stack because the BPF map was full: their time is under [stack lost]", sample.Counted(l.Stacks, "stack"))
+	say(l.Threads, "%s the kernel had no memory to time a thread: its wait is missing", sample.Counted(l.Threads, "time"))
+	say(uint64(l.Folded), "%s, %s in all, are under [stack lost] because memory was short", sample.Counted(l.Folded, "small stack"), table.Duration(l.FoldedTime.Seconds()))
+	say(l.Unstalled, "the user stack of %s was unwound by frame pointers only, because the copy buffer was full: it may be incomplete", sample.Counted(l.Unstalled, "stack"))
 	say(l.Unmet, "the mappings of %s could not be read at once: functions of those that ended have no names", sample.Counted(l.Unmet, "process"))
 	if l.ShortTime > time.Millisecond {
-		notes = append(notes, fmt.Sprintf("%s of waits shorter than --min had not added up to one that is kept", table.Duration(l.ShortTime.Seconds())))
+		notes = append(notes, fmt.Sprintf("%s of waits shorter than --min are missing: they had not added up to --min", table.Duration(l.ShortTime.Seconds())))
 	}
 	return notes
 }

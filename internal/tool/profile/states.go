@@ -50,7 +50,7 @@ func StatesOf(list string) (map[string]bool, error) {
 			continue
 		}
 		if !slices.Contains(WaitStates(), name) {
-			return nil, &ask.Error{Err: fmt.Errorf("reading --state: no state is called %q", name),
+			return nil, &ask.Error{Err: fmt.Errorf("reading --state: there is no state %q", name),
 				Next: "there are " + strings.Join(WaitStates(), ", ") + "; and the groups " + Groups()}
 		}
 		keep[name] = true

@@ -21,7 +21,7 @@ func Table(p *sample.Profile, width int) table.Table {
 			{Key: "share", Head: "SHARE", Unit: "ratio"},
 			{Key: p.Counts, Head: strings.ToUpper(p.Counts), Unit: "count", Drop: 2},
 			{Key: "process", Head: "PROCESS"},
-			{Key: "stack", Head: "FROM THE INNERMOST FUNCTION OUTWARDS", Flex: true},
+			{Key: "stack", Head: "STACK, INNERMOST FUNCTION FIRST", Flex: true},
 		},
 		Notes: p.Notes,
 	}

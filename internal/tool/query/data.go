@@ -51,7 +51,7 @@ func Times(o *Ask, now, newest time.Time) (q series.Query, err error) {
 func Open(dir string) (r *series.Reader, newest time.Time, err error) {
 	r, err = series.OpenReader(dir)
 	if errors.Is(err, series.ErrNoRecording) {
-		return nil, newest, fmt.Errorf("%w; 'iocause agent' makes one, --dir says where it is", err)
+		return nil, newest, fmt.Errorf("%w; 'iocause agent' makes one, --dir names its directory", err)
 	} else if err != nil {
 		return nil, newest, err
 	}
@@ -59,7 +59,7 @@ func Open(dir string) (r *series.Reader, newest time.Time, err error) {
 		newest = r.Newest(tier)
 	}
 	if newest.IsZero() {
-		return nil, newest, errors.Join(fmt.Errorf("asking the recording in %s: it is empty", dir), r.Close())
+		return nil, newest, errors.Join(fmt.Errorf("querying the history in %s: it is empty", dir), r.Close())
 	}
 	return r, newest, nil
 }
@@ -71,7 +71,7 @@ func Bound(q *series.Query) string {
 	if q.Step >= least {
 		return ""
 	}
-	note := fmt.Sprintf("a point every %v would be more than anybody can look at (%d of each series): a point every %v instead; for shorter steps give a shorter time",
+	note := fmt.Sprintf("a point every %v would be %d points of each series: showing one every %v instead; for shorter steps give a shorter time",
 		q.Step, q.To.Sub(q.From)/q.Step+1, least)
 	q.Step = least
 	return note

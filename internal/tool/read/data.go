@@ -61,7 +61,7 @@ func Tools(name string) ([]parse.Tool, error) {
 		}
 		names = append(names, t.Name)
 	}
-	return nil, &ask.Error{Err: fmt.Errorf("reading --as: no tool is called %q", name), Next: "use one of " + strings.Join(names, ", ")}
+	return nil, &ask.Error{Err: fmt.Errorf("reading --as: there is no tool %q", name), Next: "use one of " + strings.Join(names, ", ")}
 }
 
 // Document is all that is read of texts, and what it says.

@@ -188,7 +188,7 @@ func foundNotes(f *residency.Found) []string {
 	add(f.Again, "name", " more of files that are counted once")
 	add(f.Links, "symbolic link", " not followed")
 	add(f.Others, "file", " without pages of their own: pipes, sockets, devices")
-	add(f.Skipped, "directory", " not looked into: on other file systems, or on the kernel's own such as /proc")
+	add(f.Skipped, "directory", " skipped: on other file systems, or on the kernel's own such as /proc")
 	if f.Failed > 0 {
 		why := sample.Counted(f.Failed, "name") + " could not be measured, so the sums are too small"
 		for _, err := range f.Errors {
@@ -198,7 +198,7 @@ func foundNotes(f *residency.Found) []string {
 	}
 	for i := range f.Files {
 		if f.Files[i].Pages.Source == "mincore(2)" {
-			notes = append(notes, "this kernel lacks cachestat(2) (Linux 6.5): by mincore(2), which does not know dirty and evicted pages")
+			notes = append(notes, "this kernel lacks cachestat(2) (Linux 6.5): using mincore(2), which does not show dirty and evicted pages")
 			break
 		}
 	}

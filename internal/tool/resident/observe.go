@@ -88,7 +88,7 @@ func (o *Observer) walk(ctx context.Context, c *Cache, progress func(n int)) err
 	if err != nil {
 		return err
 	}
-	c.Rest = "not in any list of inodes (rings of asynchronous I/O, secret and guest memory), or counted by a processor and not yet added up"
+	c.Rest = "not in any list of inodes (asynchronous I/O rings, secret and guest memory), or in per-CPU counters"
 	kinds := []cachewalk.Kind{cachewalk.Regular, cachewalk.Memory, cachewalk.Block, cachewalk.Other}
 	names := []string{"files", "shmem, tmpfs and memfd", "block devices (buffers)", "directories and file systems' own"}
 	sums := make([]Sum, len(kinds))
@@ -111,13 +111,13 @@ func (o *Observer) walk(ctx context.Context, c *Cache, progress func(n int)) err
 	c.Notes = append(c.Notes, fmt.Sprintf("looked at %s of %s in %s, at most %s at a time; by BPF, without a lock",
 		sample.Counted(r.Inodes, "inode"), sample.Counted(r.Supers, "file system"), table.Duration(r.Took.Seconds()), table.Duration(r.Longest.Seconds())))
 	if r.Restarts > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("%s what the walk stood on was freed, and a file system was begun again", sample.Counted(r.Restarts, "time")))
+		c.Notes = append(c.Notes, fmt.Sprintf("%s a file system was walked again, because an inode was freed meanwhile", sample.Counted(r.Restarts, "time")))
 	}
 	if r.Incomplete != "" {
 		c.Notes = append(c.Notes, r.Incomplete)
 	}
 	if lost, err := o.walker.Unopened(); err != nil || lost > 0 {
-		c.Notes = append(c.Notes, sample.Counted(lost, "open file")+" could not be noted, and shown as closed")
+		c.Notes = append(c.Notes, sample.Counted(lost, "open file")+" could not be recorded, and are shown as closed")
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (o *Observer) held(c *Cache, progress func(n int)) error {
 	if err != nil {
 		return err
 	}
-	c.Rest = "files that no process holds, or none that may be looked into: their names need kernel programs"
+	c.Rest = "files that no process has open, or that may not be examined: their names need BPF programs"
 	held := Sum{Kind: "files that processes hold"}
 	for i := range found.Files {
 		f := &found.Files[i]

@@ -33,7 +33,7 @@ func partsTable(files *table.Table, shown []*residency.File, o Files) (table.Tab
 		{Key: "offset_bytes", Unit: "bytes"}, {Key: "length_bytes", Unit: "bytes"}, {Key: "file"}}}
 	if bars {
 		t = table.Table{Key: "map", Whole: true, Columns: []table.Column{{Key: "map", Head: "FROM ITS BEGINNING TO ITS END"}, {Key: "file", Head: "FILE", Flex: true}}}
-		t.Notes = []string{"█ all of the part is in the cache, ▓ over two thirds, ▒ over one third, ░ some, · nothing"}
+		t.Notes = []string{"█ all of the part is cached, ▓ over two thirds, ▒ over one third, ░ some, · nothing"}
 	}
 	failed := 0
 	var first error

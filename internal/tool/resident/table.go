@@ -185,11 +185,11 @@ func sumsTable(now, old *Cache) table.Table {
 	row("Cached + Buffers of /proc/meminfo", -1, now.Bytes, was)
 	t.Notes = append(t.Notes, "remainder: "+now.Rest)
 	if now.Moved != 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("the cache changed by %s during the look; its mean is taken", table.Value(now.Moved, "bytes")))
+		t.Notes = append(t.Notes, fmt.Sprintf("the cache changed by %s during the snapshot; the mean is shown", table.Value(now.Moved, "bytes")))
 	}
 	t.Notes = append(t.Notes, now.Notes...)
 	if now.Left > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%d files with less in the cache are in the sums alone", now.Left))
+		t.Notes = append(t.Notes, fmt.Sprintf("%d files with less in the cache are only in the sums", now.Left))
 	}
 	return t
 }

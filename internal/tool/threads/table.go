@@ -40,7 +40,7 @@ func (r *Rows) Tables(length time.Duration, notes []string, l *Layout) ([]table.
 	}
 	shown.Notes = slices.Clone(notes)
 	if r.merged > 0 {
-		shown.Notes = append(shown.Notes, sample.Counted(r.merged, "thread")+", met last, added up in one row")
+		shown.Notes = append(shown.Notes, sample.Counted(r.merged, "thread")+", seen last, added up in one row")
 	}
 	if len(r.rows) == 0 {
 		shown.Notes = append(shown.Notes, "no thread matched")

@@ -26,7 +26,7 @@ func Kept(o *replay.Opener, folder string, s *replay.Span) (*Busiest, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w; 'iocause agent' keeps tables of processes and cgroups, --dir says where; to watch now, see 'iocause disk --by process'", err)
+		return nil, fmt.Errorf("%w; 'iocause agent' keeps tables of processes and cgroups, --dir names its directory; to watch now, see 'iocause disk --by process'", err)
 	case err != nil:
 		return nil, err
 	case !some:

@@ -85,7 +85,7 @@ func (t *Busiest) notes(metrics ...sample.Metric) []string {
 		}
 	}
 	if covered := t.to.Sub(t.from); t.length > 0 && float64(t.length) < 0.95*float64(covered) {
-		notes = append(notes, fmt.Sprintf("what was kept covers %s of these %s", table.Duration(t.length.Seconds()), table.Duration(covered.Seconds())))
+		notes = append(notes, fmt.Sprintf("the history covers %s of these %s", table.Duration(t.length.Seconds()), table.Duration(covered.Seconds())))
 	}
 	return notes
 }

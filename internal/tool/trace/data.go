@@ -44,7 +44,7 @@ func (s *Summary) notes() (notes []string) {
 		notes = append(notes, fmt.Sprintf("the name of a file could not be read %s: shown as -", sample.Counted(l.Paths, "time")))
 	}
 	if l.BelowMin > 0 {
-		notes = append(notes, fmt.Sprintf("%d I/Os were faster than --min and are in no figure", l.BelowMin))
+		notes = append(notes, fmt.Sprintf("%d I/Os were faster than --min and are not counted", l.BelowMin))
 	}
 	if l.Own > 0 {
 		notes = append(notes, fmt.Sprintf("%d I/Os of iocause and for its output are left out", l.Own))

@@ -82,7 +82,7 @@ func TestReadSaysWhatIsMissing(t *testing.T) {
 	if err := Read(t.Context(), file(t, 5, false), none, o); err != nil || o.Taken() != 0 {
 		t.Errorf("%d I/Os, %v", o.Taken(), err)
 	}
-	if want := []string{"recorded with a filter: comm x", "the trace was not ended in order: its last I/Os may be missing"}; !slices.Equal(notes, want) {
+	if want := []string{"recorded with a filter: comm x", "the trace was not closed cleanly: its last I/Os may be missing"}; !slices.Equal(notes, want) {
 		t.Errorf("notes %q, want %q", notes, want)
 	}
 	sorry := errors.New("sorry")

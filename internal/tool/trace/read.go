@@ -24,7 +24,7 @@ func Read(ctx context.Context, file *tracefile.Reader, wanted func(*sample.IO) b
 	if !ended {
 		length = o.last
 		if whole {
-			o.Notes = append(o.Notes, "the trace was not ended in order: its last I/Os may be missing")
+			o.Notes = append(o.Notes, "the trace was not closed cleanly: its last I/Os may be missing")
 		}
 	}
 	return o.conclude(length)
@@ -34,7 +34,7 @@ func Read(ctx context.Context, file *tracefile.Reader, wanted func(*sample.IO) b
 func read(ctx context.Context, file *tracefile.Reader, wanted func(*sample.IO) bool, o *Observer) (whole bool, err error) {
 	for n := 0; ; n++ {
 		if n%1000 == 0 && ctx.Err() != nil {
-			o.Notes = append(o.Notes, "interrupted: not all was read")
+			o.Notes = append(o.Notes, "interrupted: only a part was read")
 			return false, nil
 		}
 		x, err := file.Next()

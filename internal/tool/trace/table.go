@@ -109,7 +109,7 @@ func (t *tally) diskTable(length time.Duration) table.Table {
 
 // ownerTable tells whose the I/Os at the plateau are.
 func (t *tally) ownerTable() table.Table {
-	out := table.Table{Key: "bursts", Title: "Whose the I/Os at the plateau are, and in the other bins",
+	out := table.Table{Key: "bursts", Title: "Who did the I/Os at the plateau, and in the other bins",
 		Columns: []table.Column{
 			{Key: "disk", Head: "DISK", Flex: true}, {Key: "comm", Head: "PROCESS", Flex: true}, {Key: "pid", Head: "PID"},
 			{Key: "plateau_ios", Head: "AT PLATEAU", Unit: "count"}, {Key: "plateau_ratio", Head: "SHARE", Unit: "ratio"},

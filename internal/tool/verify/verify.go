@@ -29,7 +29,7 @@ const (
 )
 
 // ErrNobody is a finding that is about no program.
-var ErrNobody = errors.New("the finding names no program that is held up, so there is nobody to look at again")
+var ErrNobody = errors.New("the finding names no waiting program, so there is none to watch")
 
 // Side is a time that was judged.
 type Side struct {
@@ -132,7 +132,7 @@ func (o *Outcome) judge(now *diagnose.Report) {
 	switch {
 	case o.Factor == nil && !gone:
 		o.Result = Unknown
-		o.note("how much it does was not measured on both sides")
+		o.note("its work was not measured on both sides")
 	case more && gone:
 		o.Result = Helped
 	case more:
@@ -141,7 +141,7 @@ func (o *Outcome) judge(now *diagnose.Report) {
 		o.Result = Worse
 	case less:
 		o.Result = Unknown
-		o.note("it does less than then, and is not held up longer: less may be asked of it now")
+		o.note("it does less than before and waits no longer: it may have less load now")
 	case gone:
 		o.Result = Gone
 	default:

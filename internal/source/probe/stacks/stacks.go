@@ -27,7 +27,7 @@ import (
 // Options say what is looked at.
 type Options struct {
 	OnCPU  bool          // sample running threads instead of timing those that wait
-	Hz     int           // samples a second and processor, for OnCPU
+	Hz     int           // samples per second on each processor, for OnCPU
 	Min    time.Duration // waits shorter than that are added up, not for OnCPU
 	Wakers bool          // take the stack of who ends a wait, too
 	PID    int           // 0 all

@@ -165,7 +165,7 @@ func (s *source) groups(of controller, into sample.Sink) []group {
 	}
 	if more {
 		into.PutGap(sample.Gap{
-			Why:     fmt.Sprintf("there are more than %d cgroups below %s: %s of the others was not read", most, t.Dir, of),
+			Why:     fmt.Sprintf("there are more than %d cgroups below %s: %s of the rest was not read", most, t.Dir, of),
 			Metrics: of.metrics(),
 		})
 	}

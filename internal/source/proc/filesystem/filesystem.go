@@ -15,7 +15,7 @@ import (
 )
 
 // ErrNotLive is a captured host: its file systems cannot be asked.
-var ErrNotLive = errors.New("a captured host has no file systems to ask")
+var ErrNotLive = errors.New("a captured host has no file systems")
 
 type source struct{ host *host.Host }
 

@@ -17,7 +17,7 @@ type FilePages struct {
 	Mapped    uint64 // into the memory of a process
 	Dirty     uint64 // must be written first
 	Writeback uint64 // is being written
-	Pinned    uint64 // locked by mlock(2), or of a file system in memory
+	Pinned    uint64 // locked by mlock(2), or in a memory file system
 	Every     int    // one page in so many was looked at; 1: all of them
 }
 

@@ -19,7 +19,7 @@ func ioMetrics() []sample.Metric {
 func (s *source) gaps(into sample.Sink) {
 	t := &s.after
 	if t.ended > 0 {
-		into.PutGap(sample.Gap{Why: processes(t.ended) + " exited before the end of the window: what they read and wrote since is missing, or among the I/O of their parents"})
+		into.PutGap(sample.Gap{Why: processes(t.ended) + " exited before the end of the window: their last I/O is missing, or counted for their parents"})
 	}
 	if t.late > 0 {
 		into.PutGap(sample.Gap{Why: processes(t.late) + " could not be read at the start of the window: the figures are missing"})
@@ -36,18 +36,18 @@ func (s *source) gaps(into sample.Sink) {
 	}
 	if t.truncated > 0 {
 		into.PutGap(sample.Gap{Why: fmt.Sprintf(
-			"of %s with many threads only the first thread's waits are known: more than %d threads are not read", processes(t.truncated), maxThreads)})
+			"of %s with more than %[2]d threads only the first thread's waits are known", processes(t.truncated), maxThreads)})
 	}
 	if !t.slices {
 		into.PutGap(sample.Gap{
-			Why:     "/proc/PID/schedstat counts nothing: a kernel with CONFIG_SCHED_INFO (SCHEDSTATS or TASK_DELAY_ACCT) does",
+			Why:     "/proc/PID/schedstat is zero: it needs a kernel with CONFIG_SCHED_INFO (SCHEDSTATS or TASK_DELAY_ACCT)",
 			Metrics: []sample.Metric{sample.ProcRunDelay},
 		})
 	}
 	if !s.delays {
 		why := "the kernel does not account waits for I/O: sysctl kernel.task_delayacct=1, or boot with delayacct"
 		if s.accounting() == delaysUnknown {
-			why = "no process has waited for I/O that the kernel counted: it counts unless it was built without CONFIG_TASK_DELAY_ACCT or started with nodelayacct"
+			why = "the kernel counted no wait for I/O: there was none, or it was built without CONFIG_TASK_DELAY_ACCT or started with nodelayacct"
 		}
 		into.PutGap(sample.Gap{Why: why, Metrics: []sample.Metric{sample.ProcBlkioDelay}})
 	}
@@ -60,7 +60,7 @@ func (s *source) gaps(into sample.Sink) {
 func (s *source) denied(into sample.Sink) {
 	n, why := s.after.denied, "run as root to see the I/O of all"
 	if s.host.HasCapability(host.CapSysPtrace) {
-		n, why = s.after.active, "the kernel keeps that even from root, so what they read and wrote is missing"
+		n, why = s.after.active, "the kernel denies that even to root, so their I/O is missing"
 	}
 	if n > 0 {
 		into.PutGap(sample.Gap{

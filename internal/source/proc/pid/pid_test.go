@@ -202,7 +202,7 @@ func TestDenied(t *testing.T) {
 		{user, "of 1 process was not permitted: run as root", outcome{pid: 1, look: ran}},
 		{"", "of 1 process was not permitted: run as root", outcome{pid: 1, look: ran}},
 		{root, "proc.read_bytes was not measured", outcome{pid: 1, same: true}},
-		{root, "of 1 process was not permitted: the kernel keeps that even from root", outcome{pid: 1, look: ran}},
+		{root, "of 1 process was not permitted: the kernel denies that even to root", outcome{pid: 1, look: ran}},
 	} {
 		x := newTree(t)
 		x.Write("proc/self/status", "Name:\tx\n"+c.status)

@@ -75,7 +75,7 @@ func WaitMetrics() []sample.Metric {
 // the page cache where that cannot be loaded.
 func OpenWaits(h *host.Host) (sample.Source, error) {
 	if !h.IsLive {
-		return nil, fmt.Errorf("reading the states of threads: only a machine that runs has any")
+		return nil, fmt.Errorf("reading the states of threads: a captured host has none")
 	}
 	if _, err := numbers(h.Proc()); err != nil {
 		return nil, fmt.Errorf("listing the processes: %w", err)
