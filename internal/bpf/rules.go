@@ -42,29 +42,44 @@ func ReadRules(h *host.Host, classes map[string]uint32) ([]Rule, error) {
 // A function ends where the next symbol begins; the parts that the compiler
 // split off (".cold", ".part.0") count as the function.
 func parseRules(r io.Reader, classes map[string]uint32) ([]Rule, error) {
-	var starts []uint64
+	starts := make([]uint64, 0, manySymbols)
 	var rules []Rule
 	for symbol, err := range procfile.Symbols(r) {
 		if err != nil {
 			return nil, err
 		}
 		starts = append(starts, symbol.Start)
+		if !symbol.Text {
+			continue
+		}
 		name, _, _ := bytes.Cut(symbol.Name, []byte("."))
-		if c, ok := classes[string(name)]; ok && symbol.Text {
-			rules = append(rules, Rule{Start: symbol.Start, Class: c})
+		if c, ok := classes[string(name)]; ok {
+			rules = append(rules, Rule{Start: symbol.Start, End: symbol.Start + 1<<12, Class: c}) // of the last symbol of all
 		}
 	}
-	slices.Sort(starts)
 	slices.SortFunc(rules, func(a, b Rule) int { return cmp.Compare(a.Start, b.Start) })
-	for i := range rules {
-		at, _ := slices.BinarySearch(starts, rules[i].Start+1)
-		rules[i].End = rules[i].Start + 1<<12 // of the last symbol of all
-		if at < len(starts) {
-			rules[i].End = starts[at]
+	// Each start may be the end of the last rule before it: that is quicker than
+	// to sort them all, of which a few are out of order.
+	ends := make([]uint64, len(rules))
+	for _, start := range starts {
+		at, _ := slices.BinarySearchFunc(rules, start, func(r Rule, start uint64) int { return cmp.Compare(r.Start, start) })
+		if at > 0 && (ends[at-1] == 0 || start < ends[at-1]) {
+			ends[at-1] = start
+		}
+	}
+	for i := len(rules) - 1; i >= 0; i-- {
+		switch {
+		case i+1 < len(rules) && rules[i+1].Start == rules[i].Start: // two names of one function
+			rules[i].End = rules[i+1].End
+		case ends[i] != 0:
+			rules[i].End = ends[i]
 		}
 	}
 	return rules, nil
 }
+
+// manySymbols is about as many as a kernel has.
+const manySymbols = 1 << 17
 
 // RuleConstants are the constants of include/rules.bpf.h; what is left out for
 // want of room is said.

@@ -39,6 +39,22 @@ func TestParseRules(t *testing.T) {
 	}
 }
 
+// Names of one function end where the function does, whatever the order of lines.
+func TestParseRulesOfOneAddress(t *testing.T) {
+	rules, err := parseRules(strings.NewReader("ffffffff81000300 t behind\nffffffff81000100 T absent\nffffffff81000100 T start_this_handle\n"+
+		"ffffffff81000200 t next\nffffffff81000050 t __mutex_lock\n"), classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range rules {
+		got = append(got, fmt.Sprintf("%x-%x", r.Start&0xfff, r.End&0xfff))
+	}
+	if want := "[50-100 100-200 100-200]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}
+
 func TestParseRulesThatAreHiddenOrBroken(t *testing.T) {
 	if _, err := parseRules(strings.NewReader("0000000000000000 T _text\n0000000000000000 T jbd2_log_wait_commit\n"), classes); !errors.Is(err, procfile.ErrHidden) {
 		t.Errorf("hidden addresses: %v", err)

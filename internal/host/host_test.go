@@ -367,6 +367,11 @@ func TestRead(t *testing.T) {
 	if err != nil || string(b) != long {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
+	for room := range 9 {
+		if b, err := ReadRecord(p, make([]byte, 0, room)); err != nil || string(b) != long {
+			t.Errorf("%d bytes, %v", len(b), err)
+		}
+	}
 	if _, err := Read(p+"x", b); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}

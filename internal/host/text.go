@@ -41,7 +41,13 @@ var ErrTooLong = errors.New("longer than 16 MiB")
 // Read reads a whole file into buf's memory, which it grows when needed, and
 // returns the filled part. It goes around os.File, whose finalizer and poller
 // cost as much as reading a small kernel file.
-func Read(path string, buf []byte) ([]byte, error) {
+func Read(path string, buf []byte) ([]byte, error) { return read(path, buf, false) }
+
+// ReadRecord is Read of a file that the kernel makes in one piece, as those of
+// cgroups: where one read has not filled the memory there is no more.
+func ReadRecord(path string, buf []byte) ([]byte, error) { return read(path, buf, true) }
+
+func read(path string, buf []byte, record bool) ([]byte, error) {
 	buf = buf[:0]
 	fd, err := open(path)
 	if err != nil {
@@ -66,6 +72,9 @@ func Read(path string, buf []byte) ([]byte, error) {
 		}
 		if buf = buf[:len(buf)+n]; len(buf) > maxFile {
 			return buf, &os.PathError{Op: "read", Path: path, Err: ErrTooLong}
+		}
+		if record && len(buf) < cap(buf) {
+			return buf, nil
 		}
 	}
 }

@@ -29,10 +29,19 @@ type source struct {
 	asked    bool // the devices were read again in this pass
 	buf      []byte
 	counters host.Counters[key]
-	more     [controllers]bool // there are cgroups that this pass did not read
-	wasMore  [controllers]bool // the same of the pass before
-	lacks    []sample.Gap      // told once, at the start
-	errs     []error           // of this pass
+	more     [controllers]bool   // there are cgroups that this pass did not read
+	wasMore  [controllers]bool   // the same of the pass before
+	walked   [controllers]walked // in this pass
+	lacks    []sample.Gap        // told once, at the start
+	errs     []error             // of this pass
+}
+
+// walked is what a walk found.
+type walked struct {
+	groups []group
+	more   bool
+	err    error
+	done   bool
 }
 
 // controller is what a hierarchy is read for.
@@ -122,7 +131,7 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	if phase == sample.Tick {
 		return nil
 	}
-	s.errs, s.asked = nil, false
+	s.errs, s.asked, s.walked = nil, false, [controllers]walked{}
 	if phase == sample.First {
 		s.counters.Reset()
 		for _, g := range s.lacks {
@@ -157,27 +166,35 @@ func (s *source) groups(of controller, into sample.Sink) []group {
 	if !s.has[of] {
 		return nil
 	}
-	t := s.trees[of]
-	groups, more, err := walk(t)
-	if err != nil {
-		s.errs = append(s.errs, err)
+	t, w := s.trees[of], &s.walked[of]
+	for i := range of { // in version 2 all controllers are in one hierarchy
+		if s.walked[i].done && s.trees[i] == t {
+			*w = s.walked[i]
+		}
+	}
+	if !w.done {
+		groups, more, err := walk(t)
+		*w = walked{groups, more, err, true}
+	}
+	if w.err != nil {
+		s.errs = append(s.errs, w.err)
 		return nil
 	}
-	if more {
+	if w.more {
 		into.PutGap(sample.Gap{
 			Why:     fmt.Sprintf("there are more than %d cgroups below %s: %s of the rest was not read", most, t.Dir, of),
 			Metrics: of.metrics(),
 		})
 	}
-	s.more[of] = more
-	return groups
+	s.more[of] = w.more
+	return w.groups
 }
 
 // read reads a file of a cgroup. It is not ok when there is none: the top
 // cgroup lacks most, and a cgroup may be removed at any time.
 func (s *source) read(g group, name string) (b []byte, ok bool) {
 	var err error
-	s.buf, err = host.Read(g.dir+"/"+name, s.buf)
+	s.buf, err = host.ReadRecord(g.dir+"/"+name, s.buf)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENODEV) && !errors.Is(err, syscall.EOPNOTSUPP) {
 			s.errs = append(s.errs, err)

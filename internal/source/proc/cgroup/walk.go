@@ -19,6 +19,7 @@ type group struct {
 	dir    string
 	id     uint64 // the inode of dir; a cgroup that is made anew has another one
 	parent int    // its place in the list, -1 for the top
+	leaf   bool   // no cgroups are below it
 }
 
 // walk lists the cgroups of a hierarchy, those near the top first, in the
@@ -27,6 +28,9 @@ type group struct {
 func walk(t host.Hierarchy) (all []group, more bool, err error) {
 	all = []group{{path: t.Path(t.Dir), dir: t.Dir, parent: -1}}
 	for i := 0; i < len(all); i++ {
+		if all[i].leaf {
+			continue
+		}
 		entries, e := os.ReadDir(all[i].dir)
 		if e != nil && i == 0 {
 			return nil, false, fmt.Errorf("listing the cgroups: %w", e)
@@ -43,7 +47,8 @@ func walk(t host.Hierarchy) (all []group, more bool, err error) {
 			if syscall.Lstat(dir, &st) != nil {
 				continue // removed meanwhile
 			}
-			all = append(all, group{t.Path(dir), dir, st.Ino, i})
+			// kernfs counts the directories in a directory: in a leaf are only files, dozens
+			all = append(all, group{path: t.Path(dir), dir: dir, id: st.Ino, parent: i, leaf: st.Nlink == 2})
 		}
 	}
 	return all, false, nil

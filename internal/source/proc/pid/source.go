@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -27,6 +26,8 @@ type source struct {
 	start   uint64  // of the window, clock ticks since boot; 0 when not known
 	online  int     // processors, 0 when not known
 	before  map[int]look
+	pids    []int     // those in before, in order
+	spare   []int     // memory for the next of these
 	found   []outcome // of the last pass
 	missed  bool      // there was none at the Collect before
 	after   tally
@@ -97,25 +98,27 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 
 // goOn makes what ends one window the start values of the next.
 func (s *source) goOn(found []outcome) {
-	kept := 0
+	kept := s.spare[:0]
 	for i := range found {
 		o := &found[i]
 		switch {
 		case o.same:
-			kept++
+			kept = append(kept, o.pid)
 		case o.error == nil:
 			s.before[o.pid] = o.look
-			kept++
-		default:
-			delete(s.before, o.pid)
+			kept = append(kept, o.pid)
 		}
 	}
-	if kept < len(s.before) {
-		maps.DeleteFunc(s.before, func(pid int, _ look) bool {
-			_, ok := slices.BinarySearchFunc(found, pid, func(o outcome, pid int) int { return o.pid - pid })
-			return !ok
-		})
+	i := 0
+	for _, pid := range s.pids {
+		for i < len(kept) && kept[i] < pid {
+			i++
+		}
+		if i == len(kept) || kept[i] != pid {
+			delete(s.before, pid)
+		}
 	}
+	s.pids, s.spare = kept, s.pids
 	s.begun()
 }
 
@@ -130,12 +133,14 @@ func (s *source) begun() {
 // begin takes the start values.
 func (s *source) begin(pids []int) {
 	clear(s.before)
+	s.pids = s.pids[:0]
 	s.begun()
 	accounting, waited := s.accounting(), false
 	s.delays = accounting != delaysOff
 	for _, o := range s.pass(pids, nil) {
 		if o.error == nil {
 			s.before[o.pid] = o.look
+			s.pids = append(s.pids, o.pid)
 			waited = waited || o.look.stat.BlkioDelay > 0
 		}
 	}
