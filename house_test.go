@@ -293,6 +293,84 @@ func use(all []room, name string, used map[string]bool) error {
 	return nil
 }
 
+// Data flows one way: no room imports one that imports it, straight or through others.
+func TestRoomsHaveNoCircle(t *testing.T) {
+	all := rooms(t)
+	imports := map[string][]string{}
+	for _, name := range sources(t) {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, own, _ := roomOf(all, path.Dir(name))
+		for _, spec := range file.Imports {
+			ours, isOurs := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "iocause/")
+			if _, of, _ := roomOf(all, ours); isOurs && of != own && !slices.Contains(imports[own], of) {
+				imports[own] = append(imports[own], of)
+			}
+		}
+	}
+	if len(imports) < 20 {
+		t.Fatalf("only %d rooms import others", len(imports))
+	}
+	done := map[string]bool{}
+	var visit func(way []string)
+	visit = func(way []string) {
+		at := way[len(way)-1]
+		if i := slices.Index(way, at); i < len(way)-1 {
+			t.Errorf("a circle: %v", way[i:])
+			return
+		}
+		if done[at] {
+			return
+		}
+		for _, next := range imports[at] {
+			visit(append(slices.Clone(way), next))
+		}
+		done[at] = true
+	}
+	for room := range imports {
+		visit([]string{room})
+	}
+}
+
+// The command line wires rooms, and shall stay that small.
+func TestTheCommandLineIsThin(t *testing.T) {
+	const most, mostOfAFile = 6000, 300
+	sum := 0
+	for _, name := range sources(t) {
+		if path.Dir(name) != "internal/cli" {
+			continue
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := strings.Count(string(b), "\n")
+		if sum += n; n > mostOfAFile {
+			t.Errorf("%s has %d lines, more than %d: what is no wiring belongs into a room", name, n, mostOfAFile)
+		}
+	}
+	if sum > most || sum < 1000 {
+		t.Errorf("internal/cli has %d lines, more than %d: what is no wiring belongs into a room", sum, most)
+	}
+}
+
+// sources are the Go files that are no tests, by their paths from the root.
+func sources(t *testing.T) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir("internal", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !strings.Contains(name, "testdata") {
+			all = append(all, filepath.ToSlash(name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 func TestPlantedImportsAreCaught(t *testing.T) {
 	all := rooms(t)
 	for _, c := range []struct {
