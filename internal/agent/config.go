@@ -31,6 +31,8 @@ type Config struct {
 	Incidents    Incidents
 	Tables       Tables
 	PageCache    PageCache
+
+	watchEvery time.Duration // from one look for anomalies to the next; 0 for the usual: tests wait for it
 }
 
 // Tables are those of the busiest processes and cgroups.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,6 +63,7 @@ type watcher struct {
 	stalls       *stalls
 	verdicts     *verdicts
 	watch        *detect.Watch
+	every        time.Duration // from one sample to the next
 	keeper       *keeper
 	hours        hours
 	open         *openIncident // nil: no anomaly
@@ -105,7 +107,7 @@ const (
 
 // newWatcher reads what is known of the host.
 func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program string) *watcher {
-	w := &watcher{config: c, host: h, log: log, judge: judge, program: program, hooks: hooksOf(c, log), gather: newGather(), faults: newFaults(h, log),
+	w := &watcher{config: c, host: h, log: log, judge: judge, program: program, every: cmp.Or(c.watchEvery, watchEvery), hooks: hooksOf(c, log), gather: newGather(), faults: newFaults(h, log),
 		keeper: newKeeper(log), found: make(chan Finding, 1), verdicts: &verdicts{now: h.Now}}
 	history := detect.NewHistory(time.Local)
 	lost, err := summaries.Read(filepath.Join(c.Dir, "baselines"), history.Put)
@@ -169,7 +171,7 @@ func (w *watcher) run(ctx context.Context) {
 	pruned := time.Time{}
 	for {
 		now := w.host.Now()
-		next := now.Truncate(watchEvery).Add(watchEvery)
+		next := now.Truncate(w.every).Add(w.every)
 		select {
 		case <-ctx.Done():
 			w.finish(ctx)

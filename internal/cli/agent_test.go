@@ -149,6 +149,7 @@ func recordSome(t *testing.T) (dir string) {
 }
 
 func TestQuery(t *testing.T) {
+	t.Parallel() // most of the time it waits
 	dir := recordSome(t)
 	ask := func(args ...string) string {
 		t.Helper()

@@ -39,7 +39,7 @@ func TestJudgeIncident(t *testing.T) {
 	for until := time.Now().Add(time.Second); time.Now().Before(until); { // so much at least was used before
 	}
 	began := cpuTime(t)
-	f := newIncidentJudge(a).Judge(t.Context(), agent.Ask{Length: 500 * time.Millisecond, Normal: look.Sections[0].Data})
+	f := newIncidentJudge(a).Judge(t.Context(), agent.Ask{Length: 300 * time.Millisecond, Normal: look.Sections[0].Data})
 	used := cpuTime(t) - began
 	var report diagnose.Report
 	if err := json.Unmarshal(f.Report, &report); err != nil || len(f.Notes) > 0 {
@@ -48,7 +48,7 @@ func TestJudgeIncident(t *testing.T) {
 	if report.Cost.CPUSeconds <= 0 || report.Cost.CPUSeconds > used {
 		t.Errorf("the look cost %g s, and all that was done meanwhile %g s", report.Cost.CPUSeconds, used)
 	}
-	if f.Cause == "" || f.Title == "" || string(report.Primary) != f.Cause || report.Window.Seconds < 0.5 {
+	if f.Cause == "" || f.Title == "" || string(report.Primary) != f.Cause || report.Window.Seconds < 0.3 {
 		t.Errorf("%q, %q, %+v", f.Cause, f.Title, report.Window)
 	}
 	if len(f.Sections) != 9 || f.Sections[0].Name != "recording" {

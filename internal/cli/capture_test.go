@@ -31,7 +31,7 @@ func TestCaptureIsPlayedBack(t *testing.T) {
 	dir := t.TempDir()
 	shelveTop(t, dir, time.Now().Add(-50*time.Second)) // as an agent does
 	stop := doKnownThings(t)
-	code, out, stderr := run{args: []string{"capture", "--duration", "600ms", "--note", "a\x1btest", "-o", name, "--dir", dir}}.do(t)
+	code, out, stderr := run{args: []string{"capture", "--duration", "400ms", "--note", "a\x1btest", "-o", name, "--dir", dir}}.do(t)
 	stop()
 	if code != 0 || !strings.Contains(out, "Kept; see: iocause incident") {
 		t.Fatalf("code %d: %s%s", code, out, stderr)
@@ -147,6 +147,7 @@ func knownThingsAreKept(t *testing.T, name string) {
 // The service has three capabilities and no more: it gathers all the same, and
 // counts the cached pages of files that it may not open.
 func TestCaptureAsTheService(t *testing.T) {
+	t.Parallel() // most of the time it waits
 	bpftest.Root(t)
 	needProbes(t)
 	for try := range 3 { // others may read more, and the kernel may evict
@@ -280,6 +281,7 @@ func evidenceResidency(t *testing.T, dir string, names []string) (pages []int) {
 // A capture by root beside an agent of another user can be read by the agent,
 // and takes no number of it.
 func TestCaptureBesideAnAgent(t *testing.T) {
+	t.Parallel() // most of the time it waits
 	bpftest.Root(t)
 	needProbes(t)
 	dir := kept(t)

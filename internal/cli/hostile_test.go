@@ -144,6 +144,7 @@ func (hostileSource) Close() error { return nil }
 // Output that cannot be written fails the program, and says so, but for output
 // that nobody wants any more; a command that was watched still runs to its end.
 func TestOutputFails(t *testing.T) {
+	t.Parallel() // most of the time it waits
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +233,9 @@ func (r run) launch(t *testing.T) (c *exec.Cmd, out, notes *stream) {
 }
 
 func TestInterrupts(t *testing.T) {
+	t.Parallel() // most of the time it waits
 	t.Run("once prints the finding", func(t *testing.T) {
+		t.Parallel()
 		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 			c, out, notes := run{args: []string{"--duration", "1h", "--format", "json"}, few: s == syscall.SIGTERM}.launch(t)
 			waitFor(t, notes, "observing")
@@ -245,6 +248,7 @@ func TestInterrupts(t *testing.T) {
 		}
 	})
 	t.Run("too early is an error", func(t *testing.T) {
+		t.Parallel()
 		c, out, notes := run{args: []string{"--duration", "1h"}, few: true}.launch(t)
 		waitFor(t, notes, "observing")
 		_ = c.Process.Signal(syscall.SIGINT)
@@ -255,6 +259,7 @@ func TestInterrupts(t *testing.T) {
 		}
 	})
 	t.Run("twice quits", func(t *testing.T) {
+		t.Parallel()
 		// The command does not take the first for its end.
 		c, out, notes := run{args: []string{"--", "sh", "-c", "trap 'echo no >&2' INT; echo ready >&2; for i in $(seq 400); do sleep 0.05; done"}, few: true}.launch(t)
 		waitFor(t, notes, "ready")
@@ -278,6 +283,7 @@ func TestInterrupts(t *testing.T) {
 		}
 	})
 	t.Run("after the window is passed on", func(t *testing.T) {
+		t.Parallel()
 		c, _, notes := run{args: []string{"--duration", "100ms", "--exit-code", "--", "sh", "-c", "trap 'exit 9' INT; for i in $(seq 400); do sleep 0.05; done"}, few: true}.launch(t)
 		waitFor(t, notes, "is still running; Ctrl-C ends it")
 		_ = c.Process.Signal(syscall.SIGINT)
@@ -380,6 +386,7 @@ func TestLateComerIsFound(t *testing.T) {
 
 // A process that ends while it is watched: the report says so.
 func TestProcessEndsHalfWay(t *testing.T) {
+	t.Parallel() // most of the time it waits
 	sleeper := exec.CommandContext(t.Context(), "sleep", "0.5")
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 // What an agent recorded is shown by the commands that show it live; what it
 // does not record is said, unless an incident of that time has it.
 func TestAgentIsPlayedBack(t *testing.T) {
+	t.Parallel() // most of the time it waits
 	dir := recordSome(t)
 	do := func(args ...string) (string, string) {
 		t.Helper()

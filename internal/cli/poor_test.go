@@ -83,6 +83,7 @@ func checkReport(t *testing.T, r *diagnose.Report) {
 }
 
 func TestWithoutPermission(t *testing.T) {
+	t.Parallel() // most of the time it waits
 	bpftest.Root(t)
 	for _, c := range []struct {
 		name, want string
@@ -92,6 +93,7 @@ func TestWithoutPermission(t *testing.T) {
 		{"root without capabilities", refusal + " (this root lacks CAP_BPF and CAP_PERFMON)", run{env: []string{dropCaps + "=1"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			failedProbes := 0
 			for _, s := range checkOf(t, c.run).Sources {
 				if !probes()[s.Name] {
@@ -120,17 +122,18 @@ func TestWithoutPermission(t *testing.T) {
 // What cannot watch anything fails, and says why; what reads /proc as well
 // shows that.
 func TestNothingToWatch(t *testing.T) {
+	t.Parallel() // most of the time it waits
 	bpftest.Root(t)
 	for _, c := range []struct {
 		args []string
 		code int
 	}{
-		{[]string{"cache", "1", "1"}, 1},
-		{[]string{"files", "1", "1"}, 1},
-		{[]string{"evictions", "1", "1"}, 1},
-		{[]string{"disk", "--by", "heat", "1", "1"}, 1},
-		{[]string{"disk", "1", "1"}, 0},
-		{[]string{"use", "1", "1"}, 0},
+		{[]string{"cache", "0.2", "1"}, 1},
+		{[]string{"files", "0.2", "1"}, 1},
+		{[]string{"evictions", "0.2", "1"}, 1},
+		{[]string{"disk", "--by", "heat", "0.2", "1"}, 1},
+		{[]string{"disk", "0.2", "1"}, 0},
+		{[]string{"use", "0.2", "1"}, 0},
 	} {
 		code, out, stderr := run{uid: nobodyID, args: c.args}.do(t)
 		if code != c.code || (c.code == 1) != (out == "") {
@@ -154,6 +157,7 @@ func TestNobodyIsToldOfHiddenProcesses(t *testing.T) {
 }
 
 func TestWithoutFiles(t *testing.T) {
+	t.Parallel() // most of the time it waits
 	bpftest.Root(t)
 	for _, c := range []struct {
 		hide, source, want string
@@ -169,6 +173,7 @@ func TestWithoutFiles(t *testing.T) {
 			continue
 		}
 		t.Run(filepath.Base(c.hide), func(t *testing.T) {
+			t.Parallel()
 			r := run{mount: true, env: []string{hidePaths + "=" + c.hide}, args: []string{"check", "--format", "json"}}
 			_, out, stderr := r.do(t)
 			var got check.Found

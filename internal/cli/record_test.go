@@ -55,6 +55,7 @@ func windowsOf(t *testing.T, path string) (*recording.Reader, []*recording.Recor
 // What was shown live is shown from the recording, to the byte, by every view
 // and by the diagnosis.
 func TestRecordedIsShownAsItWasLive(t *testing.T) {
+	t.Parallel() // most of the time it waits
 	needProbes(t)
 	file := bpftest.File(t, 800)
 	var errs stream
@@ -240,6 +241,7 @@ func TestRecordEndsWithItsDurationOrAnInterrupt(t *testing.T) {
 
 // kill -9 costs the window that was being written, and the rest is judged.
 func TestKilledRecording(t *testing.T) {
+	t.Parallel() // most of the time it waits
 	path := filepath.Join(t.TempDir(), "killed.iocause")
 	c, _, notes := run{args: []string{"record", "-o", path, "--interval", "100ms"}}.command(t)
 	if err := c.Start(); err != nil {
@@ -271,6 +273,7 @@ func TestKilledRecording(t *testing.T) {
 
 // A disk that is full ends the recording, not the command, and keeps the rest.
 func TestRecordOnAFullDisk(t *testing.T) {
+	t.Parallel() // most of the time it waits
 	bpftest.Root(t)
 	dir := t.TempDir()
 	if err := unix.Mount("none", dir, "tmpfs", 0, "size=4k"); err != nil {

@@ -115,6 +115,7 @@ func compactJSON(t *testing.T, v any) string {
 
 // A page of what goes on now has a column for every second.
 func TestDiagnoseWritesAPage(t *testing.T) {
+	t.Parallel() // most of the time it waits
 	bpftest.Root(t)
 	page := filepath.Join(t.TempDir(), "x.html")
 	code, out, stderr := runApp(t.Context(), source.List(), "diagnose", "--duration", "2s", "--format", "json", "-o", page)
