@@ -155,16 +155,21 @@ func alertsOf(t *testing.T, m *alertmanager, dir, instance string) (a *alerts, k
 	k := newKeeper(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	a = newAlerts(&c, instance, k.log, time.Now, k.put)
 	a.again, a.soon = 200*time.Millisecond, 200*time.Millisecond
+	return a, untilKilled(t, k.run, a.run)
+}
+
+// untilKilled runs both until they are killed, or the test ends.
+func untilKilled(t *testing.T, one, other func(context.Context)) (kill func()) {
 	ctx, stop := context.WithCancel(t.Context())
 	var both sync.WaitGroup
-	both.Go(func() { k.run(ctx) })
-	both.Go(func() { a.run(ctx) })
+	both.Go(func() { one(ctx) })
+	both.Go(func() { other(ctx) })
 	kill = sync.OnceFunc(func() {
 		stop()
 		both.Wait()
 	})
 	t.Cleanup(kill)
-	return a, kill
+	return kill
 }
 
 // slowServer is an incident of a file server that is slow.

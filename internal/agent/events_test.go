@@ -3,7 +3,6 @@ package agent
 import (
 	"bufio"
 	"compress/gzip"
-	"context"
 	"io"
 	"log/slog"
 	"net"
@@ -77,16 +76,7 @@ func eventsOf(t *testing.T, url, dir string) (e *events, kill func()) {
 	k := newKeeper(slog.New(slog.DiscardHandler))
 	e = newEvents(&c, "db1", k.log, time.Now, k.put)
 	e.soon = 20 * time.Millisecond
-	ctx, stop := context.WithCancel(t.Context())
-	var both sync.WaitGroup
-	both.Go(func() { k.run(ctx) })
-	both.Go(func() { e.run(ctx) })
-	kill = sync.OnceFunc(func() {
-		stop()
-		both.Wait()
-	})
-	t.Cleanup(kill)
-	return e, kill
+	return e, untilKilled(t, k.run, e.run)
 }
 
 // What happens to incidents arrives in order and once, also what happened while

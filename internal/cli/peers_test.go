@@ -35,18 +35,8 @@ func peer(t *testing.T, name, from string) string {
 // returns its device.
 func steady(t *testing.T) string {
 	t.Helper()
-	fio := peer(t, "fio", "fio")
 	path := bpftest.File(t, 16384)
-	cmd := exec.Command(fio, "--name=steady", "--filename="+path, "--size=64M", "--rw=randread", "--bs=8k", "--direct=1",
-		"--rate_iops=1501", "--rate_process=linear", "--time_based", "--runtime=60", "--output="+filepath.Join(t.TempDir(), "fio"))
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Signal(os.Interrupt)
-		cmd.Wait()
-	})
-	time.Sleep(time.Second) // it has laid out its job and reads
+	readAt(t, "1501", "--filename="+path, "--size=64M")
 	devices, err := host.Live().Devices()
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +47,22 @@ func steady(t *testing.T) string {
 		bpftest.Need(t, "disk", errors.New("/var/tmp is not on a block device"))
 	}
 	return name
+}
+
+// readAt makes so many direct reads a second until the test ends; where, fio is told.
+func readAt(t *testing.T, rate string, where ...string) {
+	t.Helper()
+	args := append(where, "--name=steady", "--rw=randread", "--bs=8k", "--direct=1", "--rate_iops="+rate, "--rate_process=linear",
+		"--time_based", "--runtime=60", "--output="+filepath.Join(t.TempDir(), "fio"))
+	cmd := exec.Command(peer(t, "fio", "fio"), args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(os.Interrupt)
+		cmd.Wait()
+	})
+	time.Sleep(time.Second) // it has laid out its job and reads
 }
 
 // rowsOf are the rows of a table of the only line of JSON that a command prints.

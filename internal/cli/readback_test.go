@@ -65,7 +65,7 @@ func printed(t *testing.T, name string, args ...string) string {
 // until the test ends; it returns the device's name.
 func loop(t *testing.T) string {
 	t.Helper()
-	fio := peer(t, "fio", "fio")
+	peer(t, "fio", "fio")
 	path := bpftest.File(t, 4096)
 	out, err := exec.Command("losetup", "--find", "--show", path).CombinedOutput()
 	if err != nil {
@@ -77,16 +77,7 @@ func loop(t *testing.T) string {
 			t.Errorf("losetup: %v: %s", err, out)
 		}
 	})
-	cmd := exec.Command(fio, "--name=steady", "--filename="+device, "--rw=randread", "--bs=8k", "--direct=1",
-		"--rate_iops=501", "--rate_process=linear", "--time_based", "--runtime=60", "--output="+filepath.Join(t.TempDir(), "fio"))
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Signal(os.Interrupt)
-		cmd.Wait()
-	})
-	time.Sleep(time.Second) // it has laid out its job and reads
+	readAt(t, "501", "--filename="+device)
 	return filepath.Base(device)
 }
 

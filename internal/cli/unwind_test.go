@@ -67,25 +67,32 @@ func mutexWaiter(t *testing.T) (pid int, run func()) {
 	}
 }
 
-// 37 waits for a mutex: all of them with their callers.
-func TestOffCPUWithoutFramePointers(t *testing.T) {
-	needProbes(t)
-	pid, run := mutexWaiter(t)
-	c, out, notes := launch(t, "offcpu", "--pid", strconv.Itoa(pid), "--state", "all", "--min", "0", "--duration", "20s", "--format", "json", "--top", "0")
+// seenBy runs the command line, and what it is to see; into is what it printed.
+func seenBy(t *testing.T, run func(), into any, args ...string) (out string) {
+	t.Helper()
+	c, said, notes := launch(t, args...)
 	attached(t, c.Process.Pid)
 	run()
 	_ = c.Process.Signal(syscall.SIGINT)
 	if err := c.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, notes)
 	}
+	if err := json.Unmarshal([]byte(said.String()), into); err != nil {
+		t.Fatal(err)
+	}
+	return said.String()
+}
+
+// 37 waits for a mutex: all of them with their callers.
+func TestOffCPUWithoutFramePointers(t *testing.T) {
+	needProbes(t)
+	pid, run := mutexWaiter(t)
 	var got struct {
 		Stacks struct {
 			Rows []stackRow `json:"rows"`
 		} `json:"stacks"`
 	}
-	if err := json.Unmarshal([]byte(out.String()), &got); err != nil {
-		t.Fatal(err)
-	}
+	out := seenBy(t, run, &got, "offcpu", "--pid", strconv.Itoa(pid), "--state", "all", "--min", "0", "--duration", "20s", "--format", "json", "--top", "0")
 	waits, seconds := 0.0, 0.0
 	for _, r := range got.Stacks.Rows {
 		if !strings.Contains(r.Stack, "innermost_holder") || r.State != "mutex" {
@@ -100,7 +107,7 @@ func TestOffCPUWithoutFramePointers(t *testing.T) {
 	if waits != 37 || seconds < 37*0.005 {
 		t.Errorf("%g waits for the mutex, %g s in all, want 37 of 6 ms or more:\n%s", waits, seconds, out)
 	}
-	if !strings.Contains(out.String(), " < main < __libc_start_call_main") {
+	if !strings.Contains(out, " < main < __libc_start_call_main") {
 		t.Errorf("%s", out)
 	}
 }
@@ -109,13 +116,6 @@ func TestOffCPUWithoutFramePointers(t *testing.T) {
 func TestLatencyWithoutFramePointers(t *testing.T) {
 	needProbes(t)
 	pid, run := mutexWaiter(t)
-	c, out, notes := launch(t, "latency", "60", "1", "--pid", strconv.Itoa(pid), "--syscall", "futex", "--slow", "1ms", "--format", "json")
-	attached(t, c.Process.Pid)
-	run()
-	_ = c.Process.Signal(syscall.SIGINT)
-	if err := c.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, notes)
-	}
 	var got struct {
 		Slowest struct {
 			Rows []struct {
@@ -124,9 +124,7 @@ func TestLatencyWithoutFramePointers(t *testing.T) {
 			} `json:"rows"`
 		} `json:"slowest"`
 	}
-	if err := json.Unmarshal([]byte(out.String()), &got); err != nil {
-		t.Fatal(err)
-	}
+	out := seenBy(t, run, &got, "latency", "60", "1", "--pid", strconv.Itoa(pid), "--syscall", "futex", "--slow", "1ms", "--format", "json")
 	if len(got.Slowest.Rows) != threads.Kept {
 		t.Errorf("%d slow calls, want %d: %s", len(got.Slowest.Rows), threads.Kept, out)
 	}

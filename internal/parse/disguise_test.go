@@ -2,8 +2,6 @@ package parse
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -11,16 +9,7 @@ import (
 // What stands around an output as it is pasted does not change what is read of
 // it: quoting, indentation, the line ends of other systems, colours.
 func TestDisguise(t *testing.T) {
-	files, err := filepath.Glob("*/testdata/*.txt")
-	if err != nil || len(files) < 50 {
-		t.Fatalf("%d fixtures: %v", len(files), err)
-	}
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plain := string(b)
+	for file, plain := range fixtures(t) {
 		want := shape(t, plain)
 		if strings.Contains(plain, "\r") {
 			continue

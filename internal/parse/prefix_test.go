@@ -2,8 +2,6 @@ package parse
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,16 +13,7 @@ import (
 // what is read; the time in it, where the tool prints none, is used.
 func TestPrefixes(t *testing.T) {
 	muchText(t)
-	files, err := filepath.Glob("*/testdata/*.txt")
-	if err != nil || len(files) < 50 {
-		t.Fatalf("%d fixtures: %v", len(files), err)
-	}
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plain := string(b)
+	for file, plain := range fixtures(t) {
 		rows := strings.Split(strings.TrimSuffix(plain, "\n"), "\n")
 		if len(rows) < 3 || strings.Contains(plain, "\r") {
 			continue

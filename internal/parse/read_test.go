@@ -30,7 +30,7 @@ func read(t testing.TB, text string) *Text {
 func fixtures(t testing.TB) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob("*/testdata/*.txt")
-	if err != nil || len(names) < 20 {
+	if err != nil || len(names) < 50 {
 		t.Fatalf("%d fixtures: %v", len(names), err)
 	}
 	out := map[string]string{}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"iocause/internal/parse/lines/linestest"
 )
 
 func fixture(t *testing.T, name string, o Options) *Result {
@@ -114,17 +116,7 @@ func TestBroken(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	names, err := filepath.Glob("testdata/*.stacks")
-	if err != nil || len(names) == 0 {
-		f.Fatalf("no fixtures: %v", err)
-	}
-	for _, n := range names {
-		b, err := os.ReadFile(n)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(string(b))
-	}
+	linestest.Seeds(f, "testdata/*.stacks")
 	f.Fuzz(func(t *testing.T, text string) {
 		res, _ := Read(strings.NewReader(text), Options{Name: "f"})
 		for _, s := range res.Profile.Stacks {

@@ -184,20 +184,23 @@ func (x *run) direction() string {
 	return "read"
 }
 
+// latencyOf reads what fio prints of latencies, in that unit, on line n.
+func latencyOf(unit, low, high, mean string, n int) (v latency, ok bool) {
+	lowest, ok1 := lines.Scaled(low)
+	highest, ok2 := lines.Scaled(high)
+	middle, ok3 := lines.Scaled(mean)
+	scale := seconds(unit)
+	return latency{known: true, line: n, min: lowest * scale, max: highest * scale, mean: middle * scale}, ok1 && ok2 && ok3
+}
+
 func (x *run) latency(kind, unit, low, high, mean string, n int) (lines.Use, error) {
 	if x.ended() && x.job().last == "" {
 		return lines.Another, nil
 	}
-	v := latency{known: true, line: n}
-	var ok [3]bool
-	v.min, ok[0] = lines.Scaled(low)
-	v.max, ok[1] = lines.Scaled(high)
-	v.mean, ok[2] = lines.Scaled(mean)
-	if ok != [3]bool{true, true, true} {
+	v, ok := latencyOf(unit, low, high, mean, n)
+	if !ok {
 		return broken("a latency", low+" "+high+" "+mean)
 	}
-	scale := seconds(unit)
-	v.min, v.max, v.mean = v.min*scale, v.max*scale, v.mean*scale
 	j := x.job()
 	o := j.ops[j.last]
 	if o == nil {
@@ -243,16 +246,10 @@ func (x *run) processor(usr, sys string) (lines.Use, error) {
 
 // synced takes the latency of fsync, fdatasync or sync_file_range.
 func (x *run) synced(unit, low, high, mean string, n int) (lines.Use, error) {
-	v := latency{known: true, line: n}
-	var ok [3]bool
-	v.min, ok[0] = lines.Scaled(low)
-	v.max, ok[1] = lines.Scaled(high)
-	v.mean, ok[2] = lines.Scaled(mean)
-	if ok != [3]bool{true, true, true} {
+	v, ok := latencyOf(unit, low, high, mean, n)
+	if !ok {
 		return broken("the latency of syncs", low+" "+high+" "+mean)
 	}
-	scale := seconds(unit)
-	v.min, v.max, v.mean = v.min*scale, v.max*scale, v.mean*scale
 	if j := x.job(); !j.sync.known {
 		j.sync = v
 	}

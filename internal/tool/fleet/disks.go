@@ -36,10 +36,7 @@ const mostIntervals = 12
 
 // ObserveDisks compares every disk with those of its model at the same load.
 func ObserveDisks(ctx context.Context, a *Ask) (*Disks, error) {
-	if err := a.check(); err != nil {
-		return nil, err
-	}
-	c, err := newClient(&a.Endpoint, a.Note)
+	c, err := a.client()
 	if err != nil {
 		return nil, err
 	}

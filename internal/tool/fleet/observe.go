@@ -91,12 +91,17 @@ func (a *Ask) window() string { return fmt.Sprintf("[%ds]", int(a.To.Sub(a.From)
 
 const mostPoints = 60 // of a course
 
-// Observe asks for hosts by cause, their course and the hosts' facts.
-func Observe(ctx context.Context, a *Ask) (*Fleet, error) {
+// client asks the store, of what makes sense.
+func (a *Ask) client() (*client, error) {
 	if err := a.check(); err != nil {
 		return nil, err
 	}
-	c, err := newClient(&a.Endpoint, a.Note)
+	return newClient(&a.Endpoint, a.Note)
+}
+
+// Observe asks for hosts by cause, their course and the hosts' facts.
+func Observe(ctx context.Context, a *Ask) (*Fleet, error) {
+	c, err := a.client()
 	if err != nil {
 		return nil, err
 	}

@@ -187,9 +187,10 @@ func (g *Got) WantNote(words string) {
 	g.t.Errorf("no note says %q: %q", words, g.Notes)
 }
 
-// Fuzz feeds a reader whatever a fuzzer makes of the fixtures.
-func Fuzz(f *testing.F, tool Tool) {
-	names, err := filepath.Glob("testdata/*.txt")
+// Seeds adds the files that match to what a fuzzer begins with.
+func Seeds(f *testing.F, pattern string) {
+	f.Helper()
+	names, err := filepath.Glob(pattern)
 	if err != nil || len(names) == 0 {
 		f.Fatalf("no fixtures: %v", err)
 	}
@@ -200,5 +201,10 @@ func Fuzz(f *testing.F, tool Tool) {
 		}
 		f.Add(string(b))
 	}
+}
+
+// Fuzz feeds a reader whatever a fuzzer makes of the fixtures.
+func Fuzz(f *testing.F, tool Tool) {
+	Seeds(f, "testdata/*.txt")
 	f.Fuzz(func(t *testing.T, text string) { Read(t, tool, text) })
 }

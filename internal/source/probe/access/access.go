@@ -7,10 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"time"
-
-	"github.com/cilium/ebpf/ringbuf"
 
 	"iocause/internal/bpf"
 	"iocause/internal/host"
@@ -58,9 +55,8 @@ type Losses struct {
 
 // Probe is the attached probe. It is used by one goroutine.
 type Probe struct {
-	probe  *bpf.Probe
-	reader *ringbuf.Reader
-	record ringbuf.Record
+	probe *bpf.Probe
+	ring  *bpf.Ring
 }
 
 // Open loads the probe: one page in 1<<shift is watched. It needs root or
@@ -83,10 +79,9 @@ func Open(h *host.Host, shift int) (p *Probe, err error) {
 		return nil, fmt.Errorf("opening the access probe: %w", err)
 	}
 	p = &Probe{probe: loaded}
-	if p.reader, err = ringbuf.NewReader(loaded.Map("events")); err != nil {
-		return nil, errors.Join(fmt.Errorf("reading the ring buffer of accesses: %w", err), loaded.Close())
+	if p.ring, err = bpf.OpenRing(loaded.Map("events"), "accesses"); err != nil {
+		return nil, errors.Join(err, loaded.Close())
 	}
-	p.reader.SetDeadline(time.Unix(1, 0)) // what there is, without waiting
 	if err := p.probe.SetVariable("enabled", uint32(1)); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -106,14 +101,10 @@ func (p *Probe) Thin(bits uint32) error { return p.probe.SetVariable("thin", bit
 // waiting. It must be called several times a second.
 func (p *Probe) Each(f func(Event)) error {
 	for {
-		err := p.reader.ReadInto(&p.record)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return nil
+		raw, err := p.ring.Next()
+		if raw == nil || err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("reading the ring buffer of accesses: %w", err)
-		}
-		raw := p.record.RawSample
 		if len(raw) < binary.Size(accessEvent{}) {
 			continue
 		}
@@ -148,5 +139,5 @@ func (p *Probe) Losses() (l Losses, err error) {
 
 // Close detaches the probe.
 func (p *Probe) Close() error {
-	return errors.Join(p.reader.Close(), p.probe.Close())
+	return errors.Join(p.ring.Close(), p.probe.Close())
 }

@@ -7,10 +7,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
-	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf"
@@ -45,12 +43,11 @@ type Losses struct {
 
 // Probe is the attached probe. It is used by one goroutine.
 type Probe struct {
-	probe  *bpf.Probe
-	reader *ringbuf.Reader
-	record ringbuf.Record
-	epoch  time.Duration // of sample.IO, on the monotonic clock
-	names  *names
-	io     sample.IO
+	probe *bpf.Probe
+	ring  *bpf.Ring
+	epoch time.Duration // of sample.IO, on the monotonic clock
+	names *names
+	io    sample.IO
 
 	forgotten uint32 // times that the paths were
 }
@@ -97,10 +94,9 @@ func Open(h *host.Host, o Options) (p *Probe, epoch time.Time, err error) {
 	if err := p.leaveOut(o.Own); err != nil {
 		return nil, epoch, err
 	}
-	if p.reader, err = ringbuf.NewReader(loaded.Map("events")); err != nil {
-		return nil, epoch, fmt.Errorf("reading the trace's ring buffer: %w", err)
+	if p.ring, err = bpf.OpenRing(loaded.Map("events"), "the trace"); err != nil {
+		return nil, epoch, err
 	}
-	p.reader.SetDeadline(time.Unix(1, 0)) // what there is, without waiting
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
 		return nil, epoch, fmt.Errorf("reading the monotonic clock: %w", err)
@@ -134,14 +130,10 @@ func (p *Probe) Stop() error { return p.set(false) }
 // waiting. The I/O is valid during the call.
 func (p *Probe) Each(f func(*sample.IO) error) error {
 	for {
-		err := p.reader.ReadInto(&p.record)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return nil
+		raw, err := p.ring.Next()
+		if raw == nil || err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("reading the trace's ring buffer: %w", err)
-		}
-		raw := p.record.RawSample
 		if len(raw) < 4 {
 			continue
 		}
@@ -186,8 +178,8 @@ func (p *Probe) Losses() (l Losses, err error) {
 // Close detaches the probe.
 func (p *Probe) Close() error {
 	var err error
-	if p.reader != nil {
-		err = p.reader.Close()
+	if p.ring != nil {
+		err = p.ring.Close()
 	}
 	return errors.Join(err, p.probe.Close())
 }
