@@ -33,37 +33,34 @@ func causes() string {
 	b.WriteString(`# Causes
 
 Made from the code by ` + "`go test ./docs -update`" + `. A diagnosis names one of these, ` + "`healthy`" + ` or ` + "`cannot-tell`" + `.
-A cause that explains others is named before them, unless it weighs less than half of what they weigh (device-errors always, cgroup-cache-limit always before reclaim-stall);
-those that hold as well are contributing causes.
+If several causes apply, one that explains others is named before them, unless it weighs less than half as much (device-errors always, cgroup-cache-limit always before reclaim-stall).
+The others are contributing causes.
 
-The weight of a cause (` + "`weight`" + ` in JSON, "explains N %" in the text) is the share of what holds the victim up that goes away with the cause.
-What holds it up is added up over its threads from the accounts of what each waits for:
+The weight of a cause (` + "`weight`" + ` in JSON, "explains N %" in the text) is the share of the victim's waiting that goes away with the cause. The waiting is summed over its threads:
 
-| time of its threads | account | whose weight it is |
+| threads are | metric | counts for |
 |---|---|---|
-| blocked on I/O, by the call | ` + "`wait.io`" + ` | ` + "`sync-writes`" + `: class sync; cache causes: read and fault, without the part of direct reads and of swap; ` + "`direct-io`" + `: that part; ` + "`swap-thrash`" + `: swap's part, and memory freed; device causes: for as long as its requests are in flight (` + "`device-degraded`" + `: what of that was added); ` + "`host-difference`" + `: what was added to all of it; ` + "`fuse-daemon-slow`, `remote-server-slow`, `network-limits-io`" + `: waits for answers of a daemon or a server, and for pages of their files |
+| blocked on I/O, by the call | ` + "`wait.io`" + ` | ` + "`sync-writes`" + `: class sync; cache causes: read and fault, without direct reads and swap; ` + "`direct-io`" + `: direct reads; ` + "`swap-thrash`" + `: swap, and direct reclaim; device causes: while its requests are in flight (` + "`device-degraded`" + `: the increase of that); ` + "`host-difference`" + `: the increase of all waiting; ` + "`fuse-daemon-slow`, `remote-server-slow`, `network-limits-io`" + `: waits for answers of a daemon or a server, and for pages of their files |
 | paused as a writer | ` + "`wait.dirty_pause`" + ` | ` + "`dirty-throttling`" + ` |
-| frees memory itself | ` + "`reclaim.direct_time`" + `, ` + "`reclaim.compact_time`" + ` | ` + "`reclaim-stall`" + ` |
-| waits for locks | ` + "`lock.wait`" + ` | ` + "`lock-contention`" + `; not counted where so many threads wait for I/O that the holder of the lock likely does |
-| waits for a processor | ` + "`proc.run_delay`" + ` | ` + "`cpu-saturated`" + `; not counted where that is not a cause |
+| in direct reclaim or compaction | ` + "`reclaim.direct_time`" + `, ` + "`reclaim.compact_time`" + ` | ` + "`reclaim-stall`" + ` |
+| waiting for locks | ` + "`lock.wait`" + ` | ` + "`lock-contention`" + `; not if so many threads wait for I/O that the lock's holder probably does too |
+| waiting for a processor | ` + "`proc.run_delay`" + ` | ` + "`cpu-saturated`" + `; only if that is a cause |
 
-Causes of different rows do not explain more than 100 % together. Causes on the way of the same request (a cache too small, a slow device) explain the same wait, and each weighs as if only it went away.
-` + "`weight_of`" + ` says what the share is of: ` + "`waiting`" + ` as above; ` + "`time`" + ` on processors and waiting, for a program that nothing holds up (` + "`cpu-bound`" + `, ` + "`small-io`" + `); ` + "`in flight`" + `, the time with I/O in flight, for a program that never blocks; ` + "`requests`" + ` of the device, for errors that nobody waits for.
-Findings come by weight, but against an I/O cause the wait for processors is not held: it can come first and weigh less than ` + "`cpu-saturated`" + `.
+Causes of different rows add up to 100 % at most. Causes of the same request (a small cache, a slow device) explain the same wait: each weighs as if only it went away.
+` + "`weight_of`" + ` says what the share is of: ` + "`waiting`" + ` as above; ` + "`time`" + ` on processors and waiting, for a program that does not wait (` + "`cpu-bound`" + `, ` + "`small-io`" + `); ` + "`in flight`" + `, the time with I/O in flight, for a program that never blocks; ` + "`requests`" + ` of the device, for errors that no program waits for.
+Findings are ordered by weight. An I/O cause may come before ` + "`cpu-saturated`" + ` although it weighs less.
 
-An advice says by how many times as much the victim does in the same time once it is followed (` + "`expect_low`, `expect_high`" + ` in JSON), where that is known. Of the victim's time at most all that the remedy does not surely take away stays,
-idle time included: that is the least it gains. At least its own time on a processor stays, less what waiting costs (the kernel's work for each wait, where it goes too, and caches that are cold after each), and what is copied out of memory: that is the most.
-Both are bound by the processors that it gets beside others. Who waits for more than half of its time awake was hardly seen running: then there is no upper end ("at least"). Of texts of other tools nothing is promised.
+Advice says how much faster the victim becomes (` + "`expect_low`" + `, ` + "`expect_high`" + ` in JSON), if that is known. The least gain: only the waiting that the remedy surely removes goes away, idle time stays. The most: only its CPU time stays, less the kernel's work for each wait and cold caches after it, plus copying from memory. Both are limited by the processors that it gets. If it waits for more than half of its time awake, its running was hardly seen, and there is no upper end ("at least"). For pasted output of other tools nothing is promised.
 
-Files of a daemon or a server are told from those of disks by their file system (` + "`mount.kind`" + `); what a program waits for them is the time that it sleeps for an answer (` + "`wait.for`" + `, class fuse or network) and for pages of their files (` + "`cache.wait`" + `). From there:
+Files of a daemon or a server are known by their file system (` + "`mount.kind`" + `). A program waits for them when it sleeps for an answer (` + "`wait.for`" + `, class fuse or network) or for pages of their files (` + "`cache.wait`" + `). The causes are:
 
-| cause | told from the others by |
+| cause | applies if |
 |---|---|
-| ` + "`fuse-daemon-slow`" + ` | the process that answers requests of the mount waits for I/O itself for less than half of the time that its answers take. Where it waits for longer it is the victim in the program's place: what holds it up (a disk, a limit, another daemon) is the cause. A disk that nobody of these waits for is not |
-| ` + "`remote-server-slow`" + ` | of the time of NFS requests at least half lies between sending and answer, fewer than 1 % are sent again, no link is at 90 % of its speed; or none is answered at all. Of CIFS, Ceph and 9p the kernel keeps no times: then the confidence is 60 % |
+| ` + "`fuse-daemon-slow`" + ` | the daemon waits for I/O itself for less than half of the time that its answers take. Otherwise the daemon is judged as the victim: what it waits for (a disk, a limit, another daemon) is the cause |
+| ` + "`remote-server-slow`" + ` | at least half of the time of NFS requests is between sending and answer, fewer than 1 % are sent again, and no link is at 90 % of its speed; or none is answered. For CIFS, Ceph and 9p the kernel keeps no times: the confidence is 60 % |
 | ` + "`network-limits-io`" + ` | 1 % or more of the requests, or of the host's TCP segments, are sent again, a request ran into its timeout, a link is at 90 % of its speed, or requests spend half of their time in this host before they are sent |
 
-A cold cache explains none of them; data that is read again because it does not fit the memory explains them as it explains a slow disk.
+A cold cache explains none of them; refaults of data that does not fit into memory explain them as they explain a slow disk.
 
 | ID | what is wrong | explains | needs (one of each group) |
 |---|---|---|---|
