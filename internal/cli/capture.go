@@ -66,7 +66,7 @@ func runCapture(parent context.Context, e *env, o *captureOptions) error {
 	defer stop()
 	began := e.host.Now()
 	fmt.Fprintf(e.stderr, "iocause: watching for %s, then gathering evidence for about %s\n",
-		table.Duration(o.length.Seconds()), table.Duration((incident.Watching(evidenceKinds(e.host)) * min(o.length, incident.LongestWatch)).Seconds()))
+		table.Duration(o.length.Seconds()), table.Duration(incident.Watching(evidenceKinds(e.host), o.length).Seconds()))
 	x, err := newIncidentJudge(e).Capture(ctx, o.length, o.note, o.dir, began)
 	if err != nil {
 		return err

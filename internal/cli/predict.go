@@ -88,13 +88,12 @@ func runPredict(e *env, c *cobra.Command, o *predictOptions) error {
 	if err != nil {
 		return err
 	}
-	line := console.NewProgress(e.stderr, o.duration, nil)
-	loop := session.Loop{Every: o.duration, Count: 1, Tick: predict.Poll, During: observer.Poll, Show: func(elapsed time.Duration) {
-		line.Draw(func() string {
-			return fmt.Sprintf("observing %.0f of %s · %s of watched pages seen", elapsed.Seconds(), table.Duration(o.duration.Seconds()), sample.Counted(observer.Seen(), "access"))
-		})
-	}}
-	err = loop.Run(watch, func(i session.Interval) error {
+	seen := func() string {
+		return fmt.Sprintf(" · %s of watched pages seen", sample.Counted(observer.Seen(), "access"))
+	}
+	loop := session.Loop{Every: o.duration, Count: 1, Tick: predict.Poll, During: observer.Poll}
+	line := followed(e, &loop, seen)
+	err = loop.Run(watch, func(session.Interval) error {
 		line.Say("working it out")
 		p, err := observer.Predict(asks)
 		line.Erase()
@@ -107,6 +106,17 @@ func runPredict(e *env, c *cobra.Command, o *predictOptions) error {
 		return output.Report(e.stdout, e.stderr, o.output, show.PredictionPage(p))
 	})
 	return errors.Join(err, observer.Close())
+}
+
+// followed has a line say how far a loop is, and more.
+func followed(e *env, loop *session.Loop, more func() string) *session.Line {
+	line := console.NewProgress(e.stderr, loop.Every, nil)
+	loop.Show = func(elapsed time.Duration) {
+		line.Draw(func() string {
+			return fmt.Sprintf("observing %.0f of %s%s", elapsed.Seconds(), table.Duration(loop.Every.Seconds()), more())
+		})
+	}
+	return line
 }
 
 // printPrediction writes it in one of the forms.
@@ -151,12 +161,8 @@ func runPredictWrites(e *env, c *cobra.Command, o *predictOptions) error {
 	if err != nil {
 		return err
 	}
-	line := console.NewProgress(e.stderr, o.duration, nil)
-	loop := session.Loop{Every: o.duration, Count: 1, Tick: time.Second / 4, During: look.Poll, Show: func(elapsed time.Duration) {
-		line.Draw(func() string {
-			return fmt.Sprintf("observing %.0f of %s", elapsed.Seconds(), table.Duration(o.duration.Seconds()))
-		})
-	}}
+	loop := session.Loop{Every: o.duration, Count: 1, Tick: time.Second / 4, During: look.Poll}
+	line := followed(e, &loop, func() string { return "" })
 	return loop.Run(watch, func(i session.Interval) error {
 		line.Erase()
 		if watch.Err() != nil && i.Length < session.Shortest {

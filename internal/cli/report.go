@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -113,12 +112,8 @@ func writeCells(e *env, format string, page *picture.Page) error {
 	if len(page.Sets) == 0 || !slices.ContainsFunc(page.Sets, func(s *picture.Set) bool { return len(s.Heats) > 0 }) {
 		return errors.New("writing the cells: it has no latency heat map; recordings of 'iocause record' and incidents with a trace have one")
 	}
-	first := page.Sets[0]
-	length := 0.0
-	if n := len(first.End); n > 0 {
-		length = first.End[n-1]
-	}
-	return newPrinter(e.streams, &intervals{format: format}).Print(first.Start, time.Duration(length*float64(time.Second)), "", []table.Table{picture.Cells(page.Sets)})
+	start, length := picture.Span(page.Sets)
+	return newPrinter(e.streams, &intervals{format: format}).Print(start, length, "", []table.Table{picture.Cells(page.Sets)})
 }
 
 // checkBeside refuses a page that could not be written beside what is printed; "" is

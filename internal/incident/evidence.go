@@ -67,14 +67,15 @@ type Look struct {
 	Victim string
 }
 
-// Watching counts the kinds that watch, one after the other.
-func Watching(kinds []Kind) (n time.Duration) {
+// Watching is how long the kinds together watch, one after the other, where each shall
+// for that length.
+func Watching(kinds []Kind, length time.Duration) (sum time.Duration) {
 	for i := range kinds {
 		if kinds[i].Watches {
-			n++
+			sum += min(length, LongestWatch)
 		}
 	}
-	return n
+	return sum
 }
 
 // JSON writes evidence.

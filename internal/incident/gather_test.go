@@ -39,7 +39,7 @@ func TestGather(t *testing.T) {
 	if len(notes) != 1 || notes[0] != "fails: no room" {
 		t.Errorf("notes %q", notes)
 	}
-	if n := Watching(kinds); n != 3 {
+	if n := Watching(kinds, time.Minute); n != 3*LongestWatch {
 		t.Errorf("%d watch", n)
 	}
 

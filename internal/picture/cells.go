@@ -7,6 +7,17 @@ import (
 	"iocause/internal/table"
 )
 
+// Span is when the first of sets begins, and how long it is.
+func Span(sets []*Set) (start time.Time, length time.Duration) {
+	if len(sets) == 0 {
+		return start, 0
+	}
+	if n := len(sets[0].End); n > 0 {
+		length = time.Duration(sets[0].End[n-1] * float64(time.Second))
+	}
+	return sets[0].Start, length
+}
+
 // Cells are the cells of the latency heat maps of sets, a row each, as they are
 // drawn: how many I/Os of a device took how long in a stretch of time. Maps follow
 // each other as on the page, each from the left to the right and from the bottom up.
