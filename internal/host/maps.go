@@ -12,6 +12,7 @@ type Mapping struct {
 	Start, End uint64 // addresses
 	Offset     uint64 // in the file
 	Code       bool   // it may be run
+	Writable   bool   // it may be written to
 	Dev        DevNumber
 	Inode      uint64 // 0: it is no file
 	Path       string // any bytes; "[vdso]" and the like, or "", where it is no file
@@ -51,6 +52,6 @@ func parseMapping(line []byte) (m Mapping, ok bool) {
 		numbers[i] = v
 	}
 	m = Mapping{Start: numbers[0], End: numbers[1], Offset: numbers[2], Dev: MakeDev(uint32(numbers[3]), uint32(numbers[4])), Inode: numbers[5],
-		Code: len(f[1]) > 2 && f[1][2] == 'x', Path: strings.ReplaceAll(string(bytes.TrimLeft(line, " ")), `\012`, "\n")}
+		Code: len(f[1]) > 2 && f[1][2] == 'x', Writable: len(f[1]) > 1 && f[1][1] == 'w', Path: strings.ReplaceAll(string(bytes.TrimLeft(line, " ")), `\012`, "\n")}
 	return m, m.End > m.Start
 }

@@ -17,7 +17,7 @@ x
 `)))
 	want := []Mapping{
 		{Start: 0x400000, End: 0x41a000, Offset: 0x1000, Code: true, Dev: MakeDev(0xfe, 1), Inode: 1234, Path: "/opt/a b (deleted)"},
-		{Start: 0x7f0000000000, End: 0x7f0000001000},
+		{Start: 0x7f0000000000, End: 0x7f0000001000, Writable: true},
 		{Start: 0x7f0000002000, End: 0x7f0000003000, Dev: MakeDev(0, 0x2a), Inode: 1<<64 - 1, Path: "/x\ny"},
 	}
 	if !slices.Equal(got, want) {

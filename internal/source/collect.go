@@ -106,9 +106,16 @@ func openAll(ctx context.Context, h *host.Host, entries []Entry) (all []*opened)
 		}
 		all = append(all, o)
 	}
-	debug.FreeOSMemory() // loading leaves more behind than observing uses
+	if time.Since(began) > loading {
+		debug.FreeOSMemory()
+		_ = host.ReleaseProgram() // what it does not give back is resident: nothing is wrong with that
+	}
 	return all
 }
+
+// loading is from when on opening has loaded kernel programs, which leaves more
+// memory behind than observing uses.
+const loading = 10 * time.Millisecond
 
 // StandIn opens those of the entries that measure something which no open source
 // offers. It is called before Begin, if at all.
