@@ -196,6 +196,32 @@ func TestWhoIsHeldUp(t *testing.T) {
 	}
 }
 
+// Who writes past the cache, and reads a block of a directory now and then, waits
+// for the device all the same.
+func TestDirectWriterThatReadsALittle(t *testing.T) {
+	m := newMachine()
+	m.process(10, "shred", "write", thread{wait: 7, cpu: 2})
+	m.put(sample.WaitIO, sample.Entity{PID: 10, Class: "read"}, 0.001)
+	for class, n := range map[string]float64{"read": 3, "write": 20000} {
+		for _, pid := range []int{0, 10} {
+			e := sample.Entity{PID: pid, Device: "vda", Class: class}
+			m.put(sample.BlockOps, e, n)
+			m.put(sample.BlockBytes, e, n*65536)
+			m.put(sample.BlockDeviceTime, e, n*3.3e-4)
+			m.put(sample.BlockQueueTime, e, 0)
+		}
+		depth := sample.Entity{Device: "vda", Class: class + " 65536 1"}
+		m.put(sample.BlockDepthOps, depth, n)
+		m.put(sample.BlockDepthTime, depth, n*3.3e-4)
+	}
+	m.put(sample.DirectWriteByte, sample.Entity{PID: 10}, 20000*65536)
+	m.busy(0.67)
+	r := m.judge()
+	if r.Primary != DeviceLatencyBound || r.Findings[0].Weight < 0.8 {
+		t.Errorf("%s: %+v; %+v", r.Primary, r.Findings, r.Excluded)
+	}
+}
+
 // While threads of a program wait for the disk, its others have all processors:
 // without the waiting it would do no more.
 func TestWhoHasAllProcessorsIsNotHeldUp(t *testing.T) {

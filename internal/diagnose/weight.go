@@ -85,8 +85,11 @@ func (c *Case) deviceWeight() float64 {
 	if c.victim.outstanding == 0 {
 		return c.part(min(blocked, busy))
 	}
-	sync := c.syncWait()
-	return c.part(min(sync, busy) + min(max(0, blocked-sync), c.victim.outstanding*c.w.Seconds()))
+	// Its own requests are told apart from others' only where they are reads: what it
+	// writes, the kernel may send.
+	in := c.victim.outstanding * c.w.Seconds()
+	shared := func(t float64) float64 { return min(t, busy) + min(max(0, blocked-t), in) }
+	return c.part(max(shared(c.syncWait()), shared(c.victim.wait["sync"]+c.victim.wait["write"])))
 }
 
 // blockedWeight is the weight of all that the victim waits for I/O, writers'
