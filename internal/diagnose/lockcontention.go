@@ -75,7 +75,7 @@ func (c *Case) oneLongFileWait(pid int) bool {
 // the program are followed from the first look on that saw one: what was seen
 // stands for the whole window.
 func (c *Case) measureLocks(v *victim) {
-	for _, class := range []string{"mmap_lock", "rwsem", "mutex", "other", "file"} {
+	for _, class := range []string{"mmap_lock", "rwsem", "mutex", "other", "freeze", "file"} {
 		t, _ := c.w.Sum(sample.LockWait, sample.Entity{PID: v.pid, Class: class})
 		v.lock += t
 	}
@@ -167,6 +167,8 @@ func lockName(class string) string {
 		return "a kernel " + class
 	case "futex":
 		return "a lock of the program"
+	case "freeze":
+		return "a frozen file system"
 	case "file":
 		return "a lock of a file (flock, fcntl)"
 	}
@@ -267,6 +269,11 @@ func (c *Case) lockAdvice(kind string, calls []lockCall) []Advice {
 		return []Advice{gain.advise(
 			"change the address space less often: use an allocator that keeps freed memory (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD), fewer madvise and mprotect calls, or processes instead of threads",
 			"all threads of a process share that lock"), path}
+	case kind == "freeze":
+		return []Advice{{
+			Do:     "thaw the file system: fsfreeze --unfreeze MOUNT; a snapshot or backup that froze it (qemu-guest-agent, LVM, xfs_freeze) has not ended, or failed",
+			Expect: "writes go on at once",
+		}}
 	case kind == "file":
 		return []Advice{gain.advise(
 			"find who holds the lock: lslocks -o PID,COMMAND,PATH,BLOCKER; hold it for less time, or give each its own file",

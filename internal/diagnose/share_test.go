@@ -222,6 +222,23 @@ func TestDirectWriterThatReadsALittle(t *testing.T) {
 	}
 }
 
+// Who waits for a frozen file system is held up by nothing else.
+func TestFrozenFileSystem(t *testing.T) {
+	m := newMachine()
+	e := sample.Entity{PID: 10, Class: "freeze"}
+	m.PutProcess(10, sample.Process{Comm: "backup", MemoryCgroup: "/", IOCgroup: "/"})
+	m.put(sample.ProcUser, sample.Entity{PID: 10}, 0.01)
+	m.put(sample.LockWait, e, 9)
+	m.put(sample.LockWaits, e, 0)
+	m.put(sample.LockWaitIn, sample.Entity{PID: 10, Class: "write"}, 9)
+	m.put(sample.LockThreads, sample.Entity{PID: 10}, 1)
+	r := m.judge()
+	if r.Primary != LockContention || !strings.Contains(r.Findings[0].Advice[0].Do, "fsfreeze --unfreeze") {
+		t.Errorf("%s: %+v", r.Primary, r.Findings)
+	}
+	checkReport(t, r)
+}
+
 // While threads of a program wait for the disk, its others have all processors:
 // without the waiting it would do no more.
 func TestWhoHasAllProcessorsIsNotHeldUp(t *testing.T) {

@@ -26,3 +26,15 @@ func callNames() map[int]string {
 	maps.Copy(names, oldCallNames())
 	return names
 }
+
+// changesFiles tells whether what a thread waits in may change a file or a
+// directory: a write to a map is a page fault.
+func changesFiles(call string) bool {
+	switch call {
+	case "page fault", "write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "splice", "copy_file_range", "ftruncate", "truncate", "fallocate",
+		"open", "openat", "openat2", "creat", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir", "rename", "renameat", "renameat2",
+		"link", "linkat", "symlink", "symlinkat", "fchmodat", "utimensat", "close", "msync", "io_submit", "io_uring_enter":
+		return true
+	}
+	return false
+}

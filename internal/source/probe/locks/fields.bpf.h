@@ -25,6 +25,7 @@ struct sched_info {
 };
 struct task_struct___locks {
 	int exit_state;
+	unsigned long nvcsw;
 	struct sched_info sched_info;
 	struct mm_struct *mm;
 };
@@ -40,6 +41,7 @@ struct pt_regs___arm64lock {
 /* include/linux/sched.h */
 #define TASK_STATE_INTERRUPTIBLE 0x0001
 #define TASK_STATE_UNINTERRUPTIBLE 0x0002
+#define TASK_STATE_NOLOAD 0x0400
 
 /* The low bits of an owner (RWSEM_OWNER_FLAGS_MASK, MUTEX_FLAGS) are no part of the address. */
 #define OWNER_FLAGS 7ULL

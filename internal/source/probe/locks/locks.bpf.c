@@ -10,7 +10,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile s32 futex_call; /* the number of futex(2) */
 
 /* In the order of kinds in locks.go. */
-enum kind { NONE, MMAP_LOCK, RWSEM, MUTEX, OTHER, FUTEX };
+enum kind { NONE, MMAP_LOCK, RWSEM, MUTEX, OTHER, FUTEX, FREEZE };
 
 /* A thread counts as one that waits when it has waited so long (ns). */
 #define NOTABLE 10000000ULL
@@ -35,6 +35,8 @@ struct open {
 	struct key key;
 	u64 ns;
 	u64 suspect; /* sleeps on a contended futex */
+	u64 asleep;  /* thread that sleeps in the kernel since before anybody looked, 0: none */
+	u64 sleeps;  /* of it: how often it has gone to sleep */
 };
 
 struct {
@@ -198,6 +200,8 @@ static __always_inline int lock_begins(u64 lock, u32 flags)
 	mm = (u64)TASK((struct task_struct___locks *)t, mm);
 	if (mm && lock == mm + bpf_core_field_offset(struct mm_struct, mmap_lock))
 		kind = MMAP_LOCK;
+	else if (flags & CONTENTION_PERCPU && flags & CONTENTION_READ) /* as who writes to a file system that is frozen */
+		kind = FREEZE;
 	else if (flags & (CONTENTION_RT | CONTENTION_PERCPU))
 		kind = OTHER;
 	else
@@ -263,6 +267,18 @@ int COUNTING(on_wakeup, struct task_struct *t)
 	return 0;
 }
 
+/*
+ * A thread that sleeps in the kernel, for no I/O, and was not seen to begin. It may
+ * wait for a lock: the reader asks for its stack.
+ */
+static __always_inline bool unseen(struct task_struct *t, struct wait *w)
+{
+	u32 state = task_state(t);
+
+	return state & TASK_STATE_UNINTERRUPTIBLE && !(state & TASK_STATE_NOLOAD) && !(w && w->since) &&
+	       !BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait);
+}
+
 /* Waits that go on, and threads that wait for a mutex of their program. */
 SEC("iter/task")
 int look(struct bpf_iter__task *ctx)
@@ -300,7 +316,13 @@ int look(struct bpf_iter__task *ctx)
 			count_thread(t, w->key.tgid);
 		}
 	}
-	if (o.ns || o.suspect)
+	if (unseen(t, w)) {
+		o.key.tgid = t->tgid;
+		o.key.call = task_syscall(t);
+		o.asleep = t->pid;
+		o.sleeps = ((struct task_struct___locks *)t)->nvcsw;
+	}
+	if (o.ns || o.suspect || o.asleep)
 		bpf_seq_write(ctx->meta->seq, &o, sizeof(o));
 	return 0;
 }

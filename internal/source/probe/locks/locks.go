@@ -30,12 +30,13 @@ const (
 	kindMutex
 	kindOther
 	kindFutex
+	kindFreeze
 	kinds
 )
 
 // kindNames are the classes of lock.wait.
 func kindNames() [kinds]string {
-	return [kinds]string{kindMmap: "mmap_lock", kindRWSem: "rwsem", kindMutex: "mutex", kindOther: "other", kindFutex: "futex"}
+	return [kinds]string{kindMmap: "mmap_lock", kindRWSem: "rwsem", kindMutex: "mutex", kindOther: "other", kindFutex: "futex", kindFreeze: "freeze"}
 }
 
 // patience is how long context switches are followed after the last look that
@@ -66,6 +67,7 @@ type Probe struct {
 	followed  time.Duration // of the window, before following was last given up
 	patience  time.Duration
 	calls     map[int]string // names of system calls
+	asleep    sleepers
 
 	sweep bpf.Sweep
 	rests map[locksKey]locksRow // rows of ended holders at the sweep before
@@ -90,7 +92,7 @@ func Open(h *host.Host) (sample.Source, error) {
 			return nil, errors.Join(fmt.Errorf("opening the locks probe: %w", err), p.Close())
 		}
 	}
-	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), patience: patience, calls: callNames(), fromLock: p.Ways()[0].Hooks[1]}, nil
+	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), patience: patience, calls: callNames(), asleep: newSleepers(h), fromLock: p.Ways()[0].Hooks[1]}, nil
 }
 
 // Ways says how waits for locks are seen.
@@ -110,6 +112,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	if e != nil {
 		return errors.Join(err, e)
 	}
+	p.asleep.look(open, time.Now())
 	if phase != sample.Last {
 		err = errors.Join(err, p.suspect(open))
 	}
@@ -125,6 +128,9 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 		if open[i].Ns > 0 {
 			p.put((*locksKey)(&open[i].Key), &locksRow{Ns: open[i].Ns}, into.PutTotal)
 		}
+	}
+	for k, ns := range p.asleep.totals(p.lookup.Ended()) {
+		p.put(&k, &locksRow{Ns: ns}, into.PutTotal)
 	}
 	return errors.Join(err, p.probe.Losses("locks", []string{"lost_tasks", "lost_rows", "lost_threads", "lost_processes", "missed_ends"}, into))
 }

@@ -32,6 +32,8 @@ type locksOpen struct {
 	}
 	Ns      uint64
 	Suspect uint64
+	Asleep  uint64
+	Sleeps  uint64
 }
 
 type locksProcess struct {

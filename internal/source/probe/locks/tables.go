@@ -17,15 +17,19 @@ func (p *Probe) put(k *locksKey, r *locksRow, total bpf.Total) {
 	if k.Kind == kindFutex {
 		source = "tp:sched_switch"
 	}
-	e, s := sample.Entity{PID: int(k.Tgid), Class: kindNames()[k.Kind]}, float64(r.Ns)/1e9
-	total(sample.LockWait, e, s, source)
-	total(sample.LockWaits, e, float64(r.Count), source)
 	in := "other call"
 	if k.Call < 0 {
 		in = "page fault"
 	} else if name := p.calls[int(k.Call)]; name != "" {
 		in = name
 	}
+	kind := k.Kind
+	if kind == kindFreeze && !changesFiles(in) { // processes that start and end take such a lock for their cgroup
+		kind = kindOther
+	}
+	e, s := sample.Entity{PID: int(k.Tgid), Class: kindNames()[kind]}, float64(r.Ns)/1e9
+	total(sample.LockWait, e, s, source)
+	total(sample.LockWaits, e, float64(r.Count), source)
 	total(sample.LockWaitIn, sample.Entity{PID: int(k.Tgid), Class: in}, s, source)
 	switch k.Holder {
 	case 0:
