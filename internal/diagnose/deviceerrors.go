@@ -18,14 +18,17 @@ type failures struct {
 	by        map[int]float64    // by process
 }
 
-// deviceErrors: requests fail. That matters whoever waits.
+// deviceErrors: requests fail, or are never answered. That matters whoever waits.
 func deviceErrors() Cause {
 	return Cause{
-		ID: DeviceErrors, Title: "the device fails requests",
+		ID: DeviceErrors, Title: "the device fails requests, or answers none",
 		Needs: [][]sample.Metric{{sample.BlockFailures, sample.DeviceFaults}},
 		Over:  append(deviceCauses(), ColdCache, CacheBusting, DirectIO, SyncWrites, NoisyNeighbour, WritebackInterference, DeviceDegraded),
 		Judge: func(c *Case) Verdict {
 			f := c.failures()
+			if v, ok := c.silent(); ok && f.ops == 0 {
+				return v
+			}
 			if v, ok := c.toldFaults(); ok && f.ops == 0 {
 				return v
 			}

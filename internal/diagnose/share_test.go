@@ -222,6 +222,26 @@ func TestDirectWriterThatReadsALittle(t *testing.T) {
 	}
 }
 
+// A device that has requests in flight and completes none does not answer; one that
+// completes some is slow.
+func TestDeviceThatDoesNotAnswer(t *testing.T) {
+	for done, primary := range map[float64]ID{0: DeviceErrors, 1: SyncWrites} {
+		m := newMachine()
+		m.process(10, "dd", "sync", thread{wait: 10})
+		e := sample.Entity{Device: "sdb"}
+		m.put(sample.BlockFailures, sample.Entity{}, 0)
+		m.put(sample.DiskInFlight, e, 4)
+		m.put(sample.DiskBusy, e, 10)
+		m.put(sample.DiskReads, e, 0)
+		m.put(sample.DiskWrites, e, done)
+		r := m.judge()
+		if r.Primary != primary || primary == DeviceErrors && r.Findings[0].Culprit.Device != "sdb" {
+			t.Errorf("%g requests completed: %s, %+v", done, r.Primary, r.Findings)
+		}
+		checkReport(t, r)
+	}
+}
+
 // Who waits for a frozen file system is held up by nothing else.
 func TestFrozenFileSystem(t *testing.T) {
 	m := newMachine()
