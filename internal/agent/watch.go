@@ -20,6 +20,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/notify"
 	"iocause/internal/sample"
+	"iocause/internal/store/advice"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/summaries"
 )
@@ -32,6 +33,8 @@ type Finding struct {
 	Sections []incidents.Section
 	Notes    []string // what could not be gathered, and why
 
+	Again *advice.Outcome // what came of an advice
+
 	at time.Time // of a look: when it began
 }
 
@@ -39,6 +42,7 @@ type Finding struct {
 type Ask struct {
 	Length time.Duration
 	Look   bool   // nothing is abnormal: only a window is wanted, as the one section
+	Again  string // the file of an incident: only what came of its advice is wanted
 	Normal []byte // such a window of better times to compare with, nil for none
 	PIDs   []int  // the processes that stand still, where that is the anomaly
 }
@@ -62,6 +66,7 @@ type watcher struct {
 	cgroupLimits *cgroupLimits
 	stalls       *stalls
 	verdicts     *verdicts
+	advised      *advised
 	watch        *detect.Watch
 	every        time.Duration // from one sample to the next
 	keeper       *keeper
@@ -116,6 +121,9 @@ func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program 
 	}
 	for _, what := range lost {
 		log.Error("a part of the baselines cannot be read", "what", what)
+	}
+	if w.advised, err = newAdvised(h, c.Dir); err != nil {
+		log.Error("what was advised before is forgotten", "why", err)
 	}
 	w.watch = detect.NewWatch(detect.Signals(), detect.DefaultRule(), time.Local, history)
 	if err := os.MkdirAll(w.dir(), 0o700); err != nil {
@@ -214,6 +222,7 @@ func (w *watcher) step(ctx context.Context, s detect.Sample) {
 	d := w.watch.Add(s)
 	w.keepHours(d.Hours)
 	defer w.lookAtNormal(ctx, s.At)
+	defer w.followAdvice(ctx, s.At)
 	if w.open != nil && !w.open.told {
 		w.tellOpen(ctx) // the disk does not take it
 	}
@@ -303,7 +312,12 @@ func (w *watcher) startJudging(ctx context.Context) {
 // take adds what the probes found.
 func (w *watcher) take(ctx context.Context, f Finding) {
 	if w.looking {
-		if w.looked(f); w.judging != nil {
+		if w.advised != nil && w.advised.measuring != 0 {
+			w.cameOf(&f)
+		} else {
+			w.looked(f)
+		}
+		if w.judging != nil {
 			w.startJudging(ctx)
 		}
 		return
@@ -317,6 +331,7 @@ func (w *watcher) take(ctx context.Context, f Finding) {
 	x.Finding, x.Sections, m.Cause, m.Title = f.Report, f.Sections, f.Cause, f.Title
 	m.Notes = append(m.Notes, f.Notes...)
 	m.Culprit = culpritOf(f.Report)
+	w.adviseIn(x)
 	if x == w.open {
 		w.verdicts.set(f.Report, ofIncident)
 	}

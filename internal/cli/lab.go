@@ -29,7 +29,7 @@ func newLabCommand(e *env) *cobra.Command {
 		Short: "Make slow I/O whose cause is known",
 	}
 	c.AddCommand(newLabLoadCommand(e.stdout, e.stderr), newLabEatCommand(e), newLabProbeCommand(e), newLabFioCommand(e),
-		newLabRunCommand(e), newLabCompareCommand(e), newLabScoreCommand(e), newLabProveCommand(e), newLabDiskCommand(e), newLabNFSCommand(e))
+		newLabRunCommand(e), newLabCompareCommand(e), newLabScoreCommand(e), newLabProveCommand(e), newLabVerifyCommand(e), newLabDiskCommand(e), newLabNFSCommand(e))
 	return c
 }
 

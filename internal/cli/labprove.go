@@ -45,20 +45,32 @@ func newLabProveCommand(e *env) *cobra.Command {
 }
 
 func runLabProve(here *env, c *cobra.Command, o *proveOptions, arg string) error {
+	p, err := proveSituation(here, c, o, arg)
+	if err != nil {
+		return err
+	}
+	if o.format == "json" {
+		return writeJSON(here.stdout, p)
+	}
+	return show.Proof(here.stdout, p, console.Style(here.stdout, os.Getenv, console.WidestTable))
+}
+
+// proveSituation sets a situation up, has it diagnosed and tries all remedies.
+func proveSituation(here *env, c *cobra.Command, o *proveOptions, arg string) (*space.Proof, error) {
 	seed, err := strconv.ParseUint(arg, 10, 64)
 	if err != nil {
-		return &ask.Error{Err: fmt.Errorf("reading the situation: %q is not a number", arg), Next: "give its number"}
+		return nil, &ask.Error{Err: fmt.Errorf("reading the situation: %q is not a number", arg), Next: "give its number"}
 	}
 	s := space.Draw(seed)
 	if lacks := lab.LacksAny(here.host, []string{"root", "bpf", "memcg", "blkio", "cpucg", "fuse"}); lacks != "" {
-		return fmt.Errorf("setting the situation up: %s", lacks)
+		return nil, fmt.Errorf("setting the situation up: %s", lacks)
 	}
 	if lacks := s.Lacks(); lacks != "" {
-		return fmt.Errorf("setting the situation up: %s", lacks)
+		return nil, fmt.Errorf("setting the situation up: %s", lacks)
 	}
 	ctx, options, stop, err := spaceOptions(c.Context(), here.host, o.dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer stop()
 	options.Plan.Rounds, options.Look = o.rounds, o.look
@@ -66,10 +78,7 @@ func runLabProve(here *env, c *cobra.Command, o *proveOptions, arg string) error
 	p, err := space.Run(ctx, here.host, s, options, func(what string) { line.Show(what, "") })
 	line.Erase()
 	if err != nil {
-		return fmt.Errorf("proving situation %d: %w", seed, err)
+		return nil, fmt.Errorf("proving situation %d: %w", seed, err)
 	}
-	if o.format == "json" {
-		return writeJSON(here.stdout, p)
-	}
-	return show.Proof(here.stdout, p, console.Style(here.stdout, os.Getenv, console.WidestTable))
+	return p, nil
 }

@@ -75,7 +75,7 @@ func commandGroups(e *env) []commandGroup {
 		observe = append(observe, newToolCommand(e, &t))
 	}
 	return []commandGroup{
-		{"Diagnose", []*cobra.Command{newDiagnoseCommand(e), newReportCommand(e), newPredictCommand(e), newVerifyCommand(e), newCheckCommand(e)}},
+		{"Diagnose", []*cobra.Command{newDiagnoseCommand(e), newReportCommand(e), newPredictCommand(e), newVerifyCommand(e), newAdviceCommand(e), newCheckCommand(e)}},
 		{"Observe", observe},
 		{"Record and agent", []*cobra.Command{newRecordCommand(e), newAgentCommand(e), newQueryCommand(e), newTopCommand(e), newBaselineCommand(e),
 			newIncidentsCommand(e), newIncidentCommand(e), newCaptureCommand(e), newExportCommand(e)}},

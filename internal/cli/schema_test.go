@@ -27,6 +27,7 @@ import (
 	"iocause/internal/picture"
 	"iocause/internal/replay"
 	"iocause/internal/sample"
+	"iocause/internal/show"
 	"iocause/internal/source/residency"
 	"iocause/internal/table"
 	"iocause/internal/tool/baseline"
@@ -73,6 +74,7 @@ func contracts(t *testing.T) []contract {
 		{"report", "The cells of latency heat maps", g.tables([]table.Table{picture.Cells(nil)}), []string{"report host.iocause"}},
 		{"verify", "What came of a fix", g.of(verify.Outcome{}), []string{"verify a.iocause b.iocause"}},
 		{"diff", "What differs between two recordings; of two texts, their findings", anyOf("", g.of(diff.Difference{}), g.document()), []string{"diff a.iocause b.iocause", "diff a.iocause b.iocause --all"}},
+		{"advice", "What was advised, what was predicted of it, and what came of it", lists("advice", []show.Advised{}), []string{"advice --dir ledger"}},
 		{"incidents", "The incidents that the agent keeps", lists("incidents", []present.Listed{}), []string{"incidents" + agent}},
 		{"incident", "An incident with its finding and evidence", g.of(present.Document{}), []string{"incident 1" + agent}},
 		{"baseline", "What is normal, hour by hour", lists("hours", []baseline.Hour{}), []string{"baseline" + agent, "baseline" + agent + " disk.busy --day 2026-11-04"}},
@@ -96,6 +98,7 @@ func contracts(t *testing.T) []contract {
 		{"lab load", "The account of a load", g.of(load.Result{}), []string{"lab load read --path x --size 64k --bs 4k --passes 1"}},
 		{"lab score", "How often diagnose was right", g.of(lab.Score{}), nil},
 		{"lab prove", "A situation that was drawn, and its cause as interventions show it", g.of(space.Proof{}), nil},
+		{"lab verify", "What was advised in a situation of the lab, and what its remedy gave", lists("advice", []show.Advised{}), nil},
 		{"lab compare", "What differs between two runs of an experiment", g.of(result.Comparison{}), nil},
 		{"lab probe", "What a directory or a block device can do", object([]string{"path", "size_bytes", "step_seconds", "steps"}, map[string]*jsonschema.Schema{
 			"path": {Type: "string"}, "size_bytes": {Type: "integer"}, "step_seconds": {Type: "number"}, "steps": g.table(load.ProbeTable("", 0, 0))}), nil},

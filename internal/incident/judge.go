@@ -16,9 +16,11 @@ import (
 	"iocause/internal/sample"
 	"iocause/internal/session"
 	"iocause/internal/source"
+	"iocause/internal/store/advice"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
 	"iocause/internal/tool/record"
+	"iocause/internal/tool/verify"
 )
 
 // Judge judges incidents of a machine.
@@ -49,6 +51,9 @@ func (j *Judge) watch(ctx context.Context, length time.Duration) (*sample.Window
 // recording, that every observation command can show later, and with what the
 // costly probes see afterwards.
 func (j *Judge) Judge(ctx context.Context, ask agent.Ask) (f agent.Finding) {
+	if ask.Again != "" {
+		return j.again(ctx, &ask)
+	}
 	before, costErr := source.ReadCost(j.Host, sample.NewWindow(j.Host.Now(), 0)) // of the agent's life so far
 	if costErr != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("the cost of watching: %v", costErr))
@@ -92,6 +97,39 @@ func (j *Judge) Judge(ctx context.Context, ask agent.Ask) (f agent.Finding) {
 	sections, notes := Gather(ctx, Kinds(j.Host, j.Program), Look{Length: ask.Length, Victim: report.Victim.Comm})
 	f.Sections, f.Notes = append(f.Sections, sections...), append(f.Notes, notes...)
 	return f
+}
+
+// again tells what came of the advice of an incident: the program that was held up is
+// watched, and held against what it did then.
+func (j *Judge) again(ctx context.Context, ask *agent.Ask) (f agent.Finding) {
+	fail := func(what string, err error) agent.Finding {
+		return agent.Finding{Notes: []string{fmt.Sprintf("%s: %v", what, err)}}
+	}
+	p, err := j.Opener.File(ask.Again, &replay.Span{})
+	if err != nil {
+		return fail("reading the incident", err)
+	}
+	r, err := judge.Recording(p, diagnose.Target{}, true, nil)
+	if err = errors.Join(err, p.Close()); err != nil {
+		return fail("judging the incident", err)
+	}
+	target, err := verify.Target(r.Report)
+	if err != nil {
+		return fail("judging the incident", err)
+	}
+	w, _, err := j.watch(ctx, ask.Length)
+	if err != nil && w.Length < session.Shortest {
+		return fail("watching", err)
+	}
+	if missing := target.Missing(w); missing != "" {
+		return fail("looking for the program", errors.New(missing))
+	}
+	now, err := judge.Live(j.Host, w, target, nil)
+	if err != nil {
+		return fail("judging", err)
+	}
+	o := verify.Compare(&verify.Seen{Window: r.Window, Report: r.Report}, &verify.Seen{Window: w, Report: now})
+	return agent.Finding{Again: &advice.Outcome{Result: string(o.Result), Factor: o.Factor, Notes: o.Notes}}
 }
 
 // tell adds the report to a finding.

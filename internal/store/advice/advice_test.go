@@ -1,0 +1,60 @@
+package advice
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What is kept is read back; nobody else may read it; and of too many the oldest go.
+func TestKept(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Load(dir); !errors.Is(err, ErrNone) {
+		t.Errorf("an empty folder: %v", err)
+	}
+	l := &Ledger{}
+	for range most + 3 {
+		l.Add(Entry{Given: time.Unix(1, 0).UTC(), Program: "a\"\x1b[2J", Low: 2})
+	}
+	b, err := l.Bytes()
+	if err == nil {
+		err = Save(dir, b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(dir)
+	if err != nil || len(got.Entries) != most || got.Entries[0].Number != 4 || got.Entries[most-1].Number != most+3 || got.Entries[0].Program != l.Entries[0].Program {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	if st, err := os.Stat(filepath.Join(dir, file)); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", st.Mode(), err)
+	}
+	for _, bad := range []string{"{", `{"version":2}`, strings.Repeat(" ", mostSize) + string(b)} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(dir); err == nil {
+			t.Errorf("%.20q is a ledger", bad)
+		}
+	}
+}
+
+func TestError(t *testing.T) {
+	for _, c := range []struct{ low, high, factor, want float64 }{{2, 4, 3, 0}, {2, 4, 1.5, -0.25}, {2, 4, 5, 0.25}, {2, 0, 50, 0}, {0, 1.5, 1, 0}} {
+		e := Entry{Low: c.low, High: c.high, Outcome: &Outcome{Factor: &c.factor}}
+		if got, ok := e.Error(); !ok || math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%+v: %g", c, got)
+		}
+	}
+	one := 1.0
+	for _, e := range []Entry{{}, {Low: 1.5}, {Low: 1.5, Outcome: &Outcome{}}, {Outcome: &Outcome{Factor: &one}}} {
+		if _, ok := e.Error(); ok {
+			t.Errorf("%+v has an error", e)
+		}
+	}
+}
