@@ -233,7 +233,7 @@ func checkAPI(t *testing.T, a *running) {
 	}
 	for path, want := range map[string]string{
 		"/api/v1/query?query=rate(":                              `at character 6`,
-		"/api/v1/query?query=1&time=soon":                        `no time`,
+		"/api/v1/query?query=1&time=soon":                        `is not a time`,
 		"/api/v1/query?query=1&timeout=soon":                     `not a valid timeout`,
 		"/api/v1/query_range?query=iocause_cpus[5m]" + span:      `"errorType":"bad_data"`,
 		"/api/v1/query_range?query=1":                            `start or end is missing`,
@@ -241,9 +241,9 @@ func checkAPI(t *testing.T, a *running) {
 		"/api/v1/query_range?query=1&start=0&end=9999999&step=1": `points`,
 		"/api/v1/query_range?query=1&start=1&end=2&step=0":       `above zero`,
 		"/api/v1/series": `match[] is missing`,
-		"/api/v1/query_range?query=1&start=1&end=2&step=1x": `no step`,
-		"/api/v1/labels?limit=some":                         `no limit`,
-		"/api/v1/metadata?limit=-1":                         `no limit`,
+		"/api/v1/query_range?query=1&start=1&end=2&step=1x": `is not a step`,
+		"/api/v1/labels?limit=some":                         `is not a limit`,
+		"/api/v1/metadata?limit=-1":                         `is not a limit`,
 		"/api/v1/targets":                                   `does not exist here`,
 	} {
 		if code, body := a.get(t, path); code < 400 || code >= 500 || !strings.Contains(body, want) || !strings.Contains(body, `"status":"error"`) {

@@ -119,11 +119,16 @@ func TestTruth(t *testing.T) {
 		{"a limit on the way of the sync", []prove.Effect{effect("no I/O limit", theCgroup, 8, "cgroup-io-throttle"), disk(1), effect("no sync", itself, 300, "sync-writes")}, 0.5, 0, "sync-writes cgroup-io-throttle"},
 		{"a limit that hardly matters", []prove.Effect{effect("no I/O limit", theCgroup, 1.2, "cgroup-io-throttle"), disk(1), effect("no sync", itself, 300, "sync-writes")}, 0.5, 0, "sync-writes"},
 	} {
-		st := &Standing{Situation: &Situation{Work: Direct}}
+		st := &Standing{Situation: &Situation{Work: Direct}, disk: &lab.LoopDisk{}}
 		truth := st.Truth(c.effects, Processors{Idle: c.idle, Stolen: c.stolen})
 		if got := strings.Join(truth.Causes, " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
+	}
+	// On tmpfs a sync waits for nothing: what it costs is the program's own work.
+	st := &Standing{Situation: &Situation{Work: Commit}}
+	if got := st.Truth([]prove.Effect{effect("no sync", itself, 300, "sync-writes")}, Processors{Idle: 0.5}); strings.Join(got.Causes, " ") != "sync-writes healthy cpu-bound" {
+		t.Errorf("without a disk: %v", got.Causes)
 	}
 }
 
