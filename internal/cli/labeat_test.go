@@ -73,7 +73,7 @@ func eat(t *testing.T, env *lab.Env, in *lab.Cgroup, path, kind string, size int
 		}
 	}
 	used = cgroupUse(t, in)
-	if err := p.Stop(30 * time.Second); err != nil || !strings.Contains(p.Stderr.String(), "gave ") {
+	if err := p.Stop(30 * time.Second); err != nil || !strings.Contains(p.Stderr.String(), "freed ") {
 		t.Errorf("%s: %v: %s", kind, err, p.Stderr.String())
 	}
 	return resident, used

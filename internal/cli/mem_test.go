@@ -93,7 +93,7 @@ func TestMemWithoutRights(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("code %d: %s", code, stderr)
 	}
-	for _, want := range []string{"clean, mapped or pinned", "at most, as what is mapped is not known", "kpageflags: permission denied", "could not be read"} {
+	for _, want := range []string{"clean, mapped or pinned", "an upper bound, because mappings are not known", "kpageflags: permission denied", "could not be read"} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("%q is missing:\n%s", want, out)
 		}

@@ -36,7 +36,7 @@ type Checked struct {
 func (c *Check) check(phases []Phase) error {
 	for _, name := range []string{c.Phase, c.Against} {
 		if !slices.ContainsFunc(phases, func(p Phase) bool { return p.Name == name }) {
-			return fmt.Errorf("no phase is called %q", name)
+			return fmt.Errorf("there is no phase %q", name)
 		}
 	}
 	if (c.Rate == Condition{}) == (c.Faster == Condition{}) {

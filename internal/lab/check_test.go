@@ -44,8 +44,8 @@ checks:
 		}
 	}
 	for _, c := range []struct{ check, says string }{
-		{`{phase: three, against: one, rate: "> 1"}`, `x.yaml:11: checks: no phase is called "three"`},
-		{`{phase: one, rate: "> 1"}`, `x.yaml:11: checks: no phase is called ""`},
+		{`{phase: three, against: one, rate: "> 1"}`, `x.yaml:11: checks: there is no phase "three"`},
+		{`{phase: one, rate: "> 1"}`, `x.yaml:11: checks: there is no phase ""`},
 		{`{phase: one, against: one}`, `x.yaml:11: checks: it needs either`},
 		{`{phase: one, against: one, rate: "> 1", faster: "> 1"}`, `x.yaml:11: checks: it needs either`},
 		{`{phase: one, against: one, rate: "about 5"}`, "is not a condition"},

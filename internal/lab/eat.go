@@ -50,7 +50,7 @@ func (m *Meal) Check(h *host.Host) error {
 	}
 	if m.Leave > 0 && m.Leave < leastLeft || room.Bytes-size < leastLeft {
 		most := max(room.Bytes-leastLeft, 0)
-		return &ask.Error{Err: fmt.Errorf("taking %s: %s leaves room for %s, so that the OOM killer might come",
+		return &ask.Error{Err: fmt.Errorf("taking %s: %s leaves room for only %s, so the OOM killer may act",
 			table.Value(float64(size), "bytes"), room.By, table.Value(float64(most), "bytes")), Next: "take less, or give --force"}
 	}
 	return nil
@@ -70,7 +70,7 @@ func (m *Meal) Take(ctx context.Context, h *host.Host, progress func(held, want 
 	start := time.Now()
 	hoard, err := load.Take(ctx, spec, progress)
 	if err != nil {
-		return nil, nil, fmt.Errorf("taking memory: %w; all is given back", err)
+		return nil, nil, fmt.Errorf("taking memory: %w; all of it is freed", err)
 	}
 	took := time.Since(start)
 	e := &Eaten{

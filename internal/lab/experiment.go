@@ -179,7 +179,7 @@ func (x *Experiment) check() (field string, index int, err error) {
 	x.Repeat = max(x.Repeat, 1)
 	for i, r := range x.Requires {
 		if !slices.Contains(Requirements(), r) {
-			return "requires", i, fmt.Errorf("nothing is called %q; there are: %s", r, strings.Join(Requirements(), ", "))
+			return "requires", i, fmt.Errorf("%q is not known; there are: %s", r, strings.Join(Requirements(), ", "))
 		}
 	}
 	cgroups := map[string]bool{"": true}
@@ -213,7 +213,7 @@ func (x *Experiment) check() (field string, index int, err error) {
 		names[p.Name] = true
 		for _, f := range p.Drop {
 			if _, ok := x.Files[f]; !ok {
-				return "phases", i, fmt.Errorf("drop: no file is called %q", f)
+				return "phases", i, fmt.Errorf("drop: there is no file %q", f)
 			}
 		}
 		for k, l := range slices.Concat(p.Pressure, p.Loads) {
@@ -223,9 +223,9 @@ func (x *Experiment) check() (field string, index int, err error) {
 			case l.Do == nil:
 				return "phases", i, fmt.Errorf("load %s has no do", l.Name)
 			case l.After < 0 || l.After > 0 && k >= len(p.Pressure):
-				return "phases", i, fmt.Errorf("load %s: after is for pressure, and not below zero", l.Name)
+				return "phases", i, fmt.Errorf("load %s: after is for pressure only, and not below zero", l.Name)
 			case !cgroups[l.Cgroup]:
-				return "phases", i, fmt.Errorf("load %s: no cgroup is called %q", l.Name, l.Cgroup)
+				return "phases", i, fmt.Errorf("load %s: there is no cgroup %q", l.Name, l.Cgroup)
 			}
 		}
 	}

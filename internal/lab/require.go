@@ -93,7 +93,7 @@ func Lacks(h *host.Host, requirement string) string {
 			return CappedDevice + " names no block device with known limits"
 		}
 	default:
-		return "nobody knows how to check for " + requirement
+		return "there is no check for " + requirement
 	}
 	return ""
 }

@@ -44,7 +44,7 @@ func figures(device string, loops map[string]string, cgroups map[string]*Cgroup,
 		{"mem.dirty", "host", "dirty", "bytes", mem, 1, ""},
 		{"mem.writeback", "host", "under writeback", "bytes", mem, 1, ""},
 		{"vmstat.workingset_refault_file", "host", "file pages read back after eviction", "count/s", vm, 1, ""},
-		{"vmstat.pgscan_direct", "host", "pages scanned by threads that wanted memory", "count/s", vm, 1, ""},
+		{"vmstat.pgscan_direct", "host", "pages scanned by direct reclaim", "count/s", vm, 1, ""},
 		{"vmstat.pswpin", "host", "pages swapped in", "count/s", vm, 1, ""},
 		{"host.foreign_bytes", "host", "block I/O of others", "bytes/s", vm + " less /proc/PID/io of the loads", 1, ""},
 	}

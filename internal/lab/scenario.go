@@ -341,7 +341,7 @@ func (s *Scenario) check() error {
 		case l.After != 0:
 			return fmt.Errorf("load %s: only loads of an experiment have an after", l.Name)
 		case !cgroups[l.Cgroup]:
-			return fmt.Errorf("load %s: no cgroup is called %q", l.Name, l.Cgroup)
+			return fmt.Errorf("load %s: there is no cgroup %q", l.Name, l.Cgroup)
 		}
 	}
 	for field, pattern := range s.Expect.Culprit {

@@ -60,7 +60,7 @@ func TestMistakesInScenariosAreLocated(t *testing.T) {
 		{"bs: 8k", "bz: 8k", `scenario.yaml:11: a load has no field "bz"`},
 		{"bs: 8k", "bs: lots", "scenario.yaml:11: bs: "},
 		{"kind: randread", "kind: randreed", `scenario.yaml:11: no kind of load is called "randreed"`},
-		{"cgroup: small", "cgroup: big", `no cgroup is called "big"`},
+		{"cgroup: small", "cgroup: big", `there is no cgroup "big"`},
 		{`"> 10"`, `"about 10"`, "is not a condition"},
 		{"[root]", "[rooot]", `nothing to require is called "rooot"`},
 		{`"^x$"`, `"("`, "pattern for the culprit's comm"},
@@ -74,7 +74,7 @@ func TestMistakesInScenariosAreLocated(t *testing.T) {
 		{"- sysctl: {name: vm.swappiness, value: \"1\"}", "- cap: {iops: 100}", "only the disk of a virtual machine can be capped"},
 		{"observe: {", "before: {change: [{cgroup: {name: late}}]}\nobserve: {", "before.change: a cgroup is made before the loads start"},
 		{"observe: {", "before: {change: [{}]}\nobserve: {", "setup step 3: the step does 0 things"},
-		{"observe: {", "before: {loads: [{name: late, cgroup: none, command: [true]}]}\nobserve: {", `no cgroup is called "none"`},
+		{"observe: {", "before: {loads: [{name: late, cgroup: none, command: [true]}]}\nobserve: {", `there is no cgroup "none"`},
 	} {
 		if _, err := readText(t, strings.Replace(sound, tt.old, tt.new, 1)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.new, err, tt.want)

@@ -189,7 +189,7 @@ func (e *Env) Slow(name string, delay time.Duration) error {
 func (e *Env) SlowFrom(name string, delay time.Duration) (Served, error) {
 	d := e.slow[name]
 	if d == nil {
-		return Served{}, fmt.Errorf("no slow disk is called %q", name)
+		return Served{}, fmt.Errorf("there is no slow disk %q", name)
 	}
 	return d.set(delay)
 }

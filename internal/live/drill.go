@@ -38,7 +38,7 @@ func (m *Model) open() {
 			}
 		case "file":
 			if !strings.HasPrefix(name, "/") {
-				m.said = "its name is not known, so nothing more can be asked about it"
+				m.said = "its name is not known, so it cannot be opened"
 				return
 			}
 			if p.query.File != name {

@@ -155,7 +155,7 @@ func heatLevel(n, most uint64) int {
 func (m *Model) noHeat() string {
 	switch {
 	case m.state.Loading:
-		return "the kernel program that measures it is being loaded"
+		return "the BPF program that measures it is being loaded"
 	case m.state.Refused != "":
 		return "not known: " + text.Escape(m.state.Refused)
 	}

@@ -16,7 +16,7 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		return tea.Quit
 	case name == "ctrl+z":
 		if m.terminal.stop == nil {
-			m.said = "no shell is there to go back to; q quits"
+			m.said = "there is no shell to return to; q quits"
 		}
 		return m.terminal.stop
 	case name == "ctrl+l":

@@ -196,7 +196,7 @@ func (m *Model) intervals(all []Interval) tea.Cmd {
 		}
 	}
 	if m.at < m.first && m.window != nil && !m.follow { // it is there until another one is asked for
-		m.said = "this window is not kept any more; the oldest one is later"
+		m.said = "this window was already dropped; showing the oldest"
 	}
 	return m.judge()
 }

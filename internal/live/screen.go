@@ -153,11 +153,11 @@ func (m *Model) rows(p *page, r *ready, room int) (lines []string, dropped int) 
 func (m *Model) empty(p *page, r *ready) string {
 	switch {
 	case p.filter != "" && r.all > 0:
-		return fmt.Sprintf("none of the %d rows has that in a name; Esc shows all", r.all)
+		return fmt.Sprintf("no name in %d rows has that; Esc shows all", r.all)
 	case p.pid != 0 && m.o.Past == "" && m.feed.Ended(p.pid):
 		return "the process has ended; Left goes back to what it did"
 	case m.state.Loading:
-		return "the kernel programs that tell are being loaded"
+		return "the BPF programs for this are being loaded"
 	case m.o.Past == "" && m.state.Refused != "":
 		return "not known: " + text.Escape(m.state.Refused)
 	}

@@ -128,9 +128,9 @@ func (m *Model) verdictLines() []string {
 	case len(m.strips) == 0:
 		first.put("STARTING", strong).put("  the first figures come in a moment", plain)
 	case !m.verdict:
-		first.put("NO VERDICT", strong).put("  it is off; v loads its kernel programs", plain)
+		first.put("NO VERDICT", strong).put("  it is off; v loads its BPF programs", plain)
 	case r == nil && m.state.Loading:
-		first.put("LOADING", strong).put("  the kernel programs that a verdict needs", plain)
+		first.put("LOADING", strong).put("  the BPF programs that a verdict needs", plain)
 	case r == nil:
 		first.put("JUDGING", strong).put("  the last seconds", plain)
 	default:
@@ -179,7 +179,7 @@ func (m *Model) parts(n int, r *diagnose.Report) []string {
 		victim += " waits " + percent(r.VictimWaits.Share)
 	}
 	if victim == "" { // a share of what, the verdict in full says
-		all = append(all, "nobody in particular waits", "explains "+percent(f.Weight))
+		all = append(all, "no single program waits", "explains "+percent(f.Weight))
 	} else {
 		all = append(all, victim, percent(f.Weight)+" explained")
 	}

@@ -81,7 +81,7 @@ func DifferencePage(d *diff.Difference, all bool) *html.Report {
 		}
 		page.Sections = append(page.Sections, html.Section{Heading: heading, Lines: t.Notes, Tables: []html.Table{html.TableOf(&t, "")}})
 	}
-	page.Notes = append(page.Notes, "A change stands out when the figure of the whole time differs by a tenth at least, and nine of ten pairs of windows, one of each side, differ in the same direction.")
+	page.Notes = append(page.Notes, "A change stands out if the totals differ by at least a tenth and nine of ten pairs of windows, one of each side, differ in the same direction.")
 	return page
 }
 

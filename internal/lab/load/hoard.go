@@ -176,7 +176,7 @@ func EndWithParent(parent int) error {
 		return fmt.Errorf("ask to be told when the parent dies: %w", err)
 	}
 	if now := os.Getppid(); now != parent {
-		return fmt.Errorf("whoever started this (process %d) has ended", parent)
+		return fmt.Errorf("the parent (process %d) has ended", parent)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (h *Hoard) Keep(ctx context.Context) error {
 			return err
 		}
 		if available < h.spec.Floor/2 {
-			return fmt.Errorf("%w: %d MiB are available, and at %d MiB all is given back", ErrScarce, available>>20, h.spec.Floor>>21)
+			return fmt.Errorf("%w: %d MiB are available, and at %d MiB all is freed", ErrScarce, available>>20, h.spec.Floor>>21)
 		}
 	}
 }

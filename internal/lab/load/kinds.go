@@ -30,7 +30,7 @@ func kinds() []kind {
 		{name: "clustered", help: "a random position, then a run of small preads", blockSize: 4 << 10, order: Clustered, file: true, step: pread},
 		{name: "preadv2", help: "random preadv2", blockSize: 8 << 10, order: Random, file: true, step: preadv2},
 		{name: "direct", help: "random O_DIRECT pread", blockSize: 4 << 10, order: Random, file: true, direct: true, step: pread},
-		{name: "io_uring", help: "random reads through an io_uring, --depth of them under way at a time", blockSize: 4 << 10, order: Random, file: true, ring: true},
+		{name: "io_uring", help: "random reads through an io_uring, --depth of them in flight", blockSize: 4 << 10, order: Random, file: true, ring: true},
 		{name: "sendfile", help: "sequential sendfile to /dev/null", blockSize: 128 << 10, order: Sequential, file: true, step: sendfile},
 		{name: "splice", help: "sequential splice through a pipe to /dev/null", blockSize: 128 << 10, order: Sequential, file: true, step: splice},
 		{name: "copy_file_range", help: "sequential copy to --to", blockSize: 1 << 20, order: Sequential, file: true, step: copyFileRange},
@@ -44,8 +44,8 @@ func kinds() []kind {
 		{name: "mixed", help: "random pread, or, --writes of a hundred times, pwrite", blockSize: 8 << 10, order: Random, file: true, write: true, mixed: true, step: mixed},
 		{name: "direct-write", help: "random O_DIRECT pwrite", blockSize: 4 << 10, order: Random, file: true, direct: true, write: true, step: pwrite},
 		{name: "anon", help: "write to anonymous memory, page by page", blockSize: 4 << 10, order: Sequential, memory: true, step: touchWrite},
-		{name: "eat", help: "take and keep memory, --size of it or all but --leave", blockSize: 64 << 20, order: Sequential, memory: true, step: nil},
-		{name: "turns", help: "hold a lock of the program for a millisecond, asleep, one thread at a time", blockSize: 4 << 10, order: Random, step: takeTurn},
+		{name: "eat", help: "take and keep memory: --size, or all but --leave", blockSize: 64 << 20, order: Sequential, memory: true, step: nil},
+		{name: "turns", help: "hold a program lock for a millisecond, asleep, one thread at a time", blockSize: 4 << 10, order: Random, step: takeTurn},
 		{name: "spin", help: "compute, with one pread a step when --path is given", blockSize: 4 << 10, order: Random, step: spin},
 	}
 }

@@ -82,21 +82,21 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&s.Path, "path", "", "`file` or block device to use; a file that does not exist is made, with --size")
 	flags.StringVar(&s.To, "to", "", "copy_file_range: the `file` to copy to (default: path with .copy)")
 	flags.Var(&s.Size, "size", "`size` of the region used from the start of the file (default: all of it)")
-	flags.Var(&s.BlockSize, "bs", "bytes a call, as a `size` (default depends on the kind)")
+	flags.Var(&s.BlockSize, "bs", "`size` of each call in bytes (default depends on the kind)")
 	flags.Int64Var(&s.Count, "count", 0, "stop after `N` calls, all threads together")
 	flags.DurationVar(&s.Duration, "duration", 0, "stop after this time")
-	flags.DurationVar(&s.Delay, "delay", 0, "wait so long before the first call, when all is prepared")
+	flags.DurationVar(&s.Delay, "delay", 0, "wait this long before the first call")
 	flags.IntVar(&s.Passes, "passes", 0, "stop after `N` passes over the region by each thread (default: 1 for orders that end, without --count and --duration)")
 	flags.IntVar(&s.Threads, "threads", 1, "`N` threads, each with its own open file")
 	flags.IntVar(&s.ThreadsFrom, "threads-from", 1, "with --ramp: `N` threads at the lowest point")
-	flags.DurationVar(&s.Ramp, "ramp", 0, "go from --threads-from to --threads in this time, and back, and so on")
+	flags.DurationVar(&s.Ramp, "ramp", 0, "go from --threads-from to --threads in this time and back, repeatedly")
 	flags.Float64Var(&s.Rate, "rate", 0, "at most `N` calls a second, all threads together")
 	flags.Int64Var(&s.Burst, "burst", 0, "with --rate: calls come `N` at a time, and then a pause")
-	flags.IntVar(&s.Depth, "depth", 16, "io_uring: `N` requests of each thread under way at a time")
-	flags.BoolVar(&s.Direct, "direct", false, "read and write past the page cache (O_DIRECT)")
+	flags.IntVar(&s.Depth, "depth", 16, "io_uring: `N` requests in flight for each thread")
+	flags.BoolVar(&s.Direct, "direct", false, "bypass the page cache (O_DIRECT)")
 	flags.IntVar(&s.Writes, "writes", 30, "mixed: `N` of a hundred calls write")
 	flags.BoolVar(&s.Keep, "keep-on", false, "go on after an input/output error (EIO), and count it")
-	flags.Uint64Var(&s.Seed, "seed", 1, "`N` to start the random numbers from")
+	flags.Uint64Var(&s.Seed, "seed", 1, "seed `N` of the random numbers")
 	flags.Func("order", "`order` of the calls: sequential, random, once (every block once), unaligned, clustered or zipf", func(v string) error {
 		s.Order = Order(v)
 		if !slices.Contains([]Order{"", Sequential, Random, Once, Unaligned, Clustered, Zipf}, s.Order) {
@@ -105,20 +105,20 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 		return nil
 	})
 	flags.StringVar(&s.Advice, "advice", "", "tell the kernel to expect `what`: random or sequential (fadvise, madvise)")
-	flags.IntVar(&s.Run, "run", 8, "clustered: `N` calls in a row behind each random position")
+	flags.IntVar(&s.Run, "run", 8, "clustered: `N` calls in a row at each random position")
 	flags.Float64Var(&s.Zipf, "zipf", 1.1, "zipf: `exponent`; the block of rank k is taken k^-exponent as often as the first")
 	flags.Int64Var(&s.SyncEvery, "sync-every", 0, "fsync after every `N` writes of a thread")
 	flags.BoolVar(&s.Truncate, "truncate", false, "write: empty the file before each pass, as dd does")
 	flags.DurationVar(&s.Think, "think", 0, "pause after every call")
-	flags.BoolVar(&s.Drop, "drop", false, "drop the file from the page cache first, and make sure that it is gone")
+	flags.BoolVar(&s.Drop, "drop", false, "drop the file from the page cache first, and verify that")
 	flags.BoolVar(&s.Warm, "warm", false, "read the region into the page cache first")
 	flags.Var(&s.Leave, "leave", "eat: leave this `size` of memory available on the host")
 	flags.BoolVar(&s.Tmpfs, "tmpfs", false, "eat: take pages of a file in tmpfs")
-	flags.DurationVar(&s.Window, "window", 0, "account for each stretch of this length too")
-	flags.IntVar(&s.Tell, "tell-fd", 0, "write to file descriptor `N`, ten times a second, a line with the bytes (calls, where there are none) done since the last")
+	flags.DurationVar(&s.Window, "window", 0, "also report windows of this length")
+	flags.IntVar(&s.Tell, "tell-fd", 0, "write progress to file descriptor `N` ten times a second: bytes since the last line (calls, if there are none)")
 	flags.StringVar(&s.Comm, "comm", "", "`name` that the process and its threads go by (15 bytes)")
 	flags.IntVar(&s.Nice, "nice", 0, "nice value `N` of the threads, -20 to 19")
-	flags.IntVar(&s.OOMScoreAdj, "oom-score-adj", 0, "`N` for /proc/self/oom_score_adj; 1000 dies first")
+	flags.IntVar(&s.OOMScoreAdj, "oom-score-adj", 0, "`N` for /proc/self/oom_score_adj; 1000: killed first")
 }
 
 // Args is the command line of `iocause lab load` that gives s.
@@ -175,7 +175,7 @@ func (s Spec) Endless() bool {
 func (s *Spec) prepare() (*kind, error) {
 	k := lookup(s.Kind)
 	if k == nil {
-		return nil, fmt.Errorf("%w: no kind is called %q; there are: %s", ErrSpec, s.Kind, strings.Join(KindNames(), ", "))
+		return nil, fmt.Errorf("%w: there is no kind %q; the kinds are: %s", ErrSpec, s.Kind, strings.Join(KindNames(), ", "))
 	}
 	s.Threads = max(s.Threads, 1)
 	s.ThreadsFrom = min(max(s.ThreadsFrom, 1), s.Threads)
@@ -215,19 +215,19 @@ func (s *Spec) prepare() (*kind, error) {
 	case s.Advice != "" && s.Advice != "random" && s.Advice != "sequential":
 		return nil, fmt.Errorf("%w: no advice is called %q", ErrSpec, s.Advice)
 	case s.Direct && !k.file || s.Direct && (k.mapped || k.name == "remap"):
-		return nil, fmt.Errorf("%w: %s does not read or write a file by calls, so --direct is not for it", ErrSpec, s.Kind)
+		return nil, fmt.Errorf("%w: %s does not read or write a file by calls, so it does not take --direct", ErrSpec, s.Kind)
 	case s.Zipf < 0.01 || s.Zipf > 10:
 		return nil, fmt.Errorf("%w: an exponent of %g is not from 0.01 to 10", ErrSpec, s.Zipf)
 	case s.Writes < 1 || s.Writes > 99:
 		return nil, fmt.Errorf("%w: mixed writes with 1 to 99 of a hundred calls, not %d", ErrSpec, s.Writes)
 	case s.Depth < 1 || s.Depth > ringMost:
-		return nil, fmt.Errorf("%w: %d requests under way are not from 1 to %d", ErrSpec, s.Depth, ringMost)
+		return nil, fmt.Errorf("%w: a depth of %d is not from 1 to %d", ErrSpec, s.Depth, ringMost)
 	case k.ring && (s.Rate > 0 || s.Think > 0 || s.Ramp > 0):
-		return nil, fmt.Errorf("%w: io_uring keeps --depth requests under way; --rate, --think and --ramp are not for it", ErrSpec)
+		return nil, fmt.Errorf("%w: io_uring keeps --depth requests in flight; it does not take --rate, --think and --ramp", ErrSpec)
 	case s.Burst < 0 || s.Burst > 0 && (s.Rate == 0 || s.Burst%int64(s.Threads) != 0):
-		return nil, fmt.Errorf("%w: --burst %d needs --rate, and as many calls of each thread", ErrSpec, s.Burst)
+		return nil, fmt.Errorf("%w: --burst %d needs --rate, with at least as many calls of each thread", ErrSpec, s.Burst)
 	case s.Passes > 0 && slices.Contains([]Order{Random, Unaligned, Clustered, Zipf}, s.Order):
-		return nil, fmt.Errorf("%w: calls in the order %s never have been through; give --count or --duration, or --order once", ErrSpec, s.Order)
+		return nil, fmt.Errorf("%w: the order %s never ends; give --count or --duration, or --order once", ErrSpec, s.Order)
 	case s.Count < 0 || s.Duration < 0 || s.Passes < 0 || s.Rate < 0 || s.Think < 0 || s.Ramp < 0 || s.Delay < 0:
 		return nil, fmt.Errorf("%w: limits cannot be below zero", ErrSpec)
 	case s.Window < 0 || s.Window > 0 && s.Window < time.Millisecond:

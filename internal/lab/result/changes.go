@@ -151,7 +151,7 @@ func ChangesTable(changes []Change) *table.Table {
 		}
 	}
 	if len(t.Rows) > 0 {
-		t.Notes = append(t.Notes, "medians of the levels, by "+changeMethod+"; that two things change together does not say which is the cause")
+		t.Notes = append(t.Notes, "medians of the levels, by "+changeMethod+"; correlation does not show which is the cause")
 	}
 	return t
 }

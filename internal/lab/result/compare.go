@@ -139,7 +139,7 @@ func (r *Comparison) judge() {
 	case !known:
 		missing = fmt.Sprintf("%d repeats of each side (lab run --repeat)", lab.LeastRepeats)
 	case len(evidence) == 0:
-		missing = "a rate that differs by 5 % at least, with an interval of B/A without 1"
+		missing = "a rate that differs by at least 5 %, with an interval of B/A that excludes 1"
 	case len(r.Differences) == 0:
 		missing = "a difference between the hosts' fingerprints"
 	}
@@ -148,16 +148,16 @@ func (r *Comparison) judge() {
 		return
 	}
 	f := diagnose.Finding{
-		Cause: diagnose.HostDifference, Title: "the hosts differ, and that goes with the slowdown", Answer: diagnose.Yes, Weight: worst,
+		Cause: diagnose.HostDifference, Title: "the hosts' settings differ, and B is slower", Answer: diagnose.Yes, Weight: worst,
 		// Two hosts cannot tell which of several differences it is.
 		Confidence: 0.9 / float64(len(r.Differences)), Evidence: evidence, Excluded: []diagnose.Excluded{},
-		Disprove: "both sides measure the same with this setting made equal",
+		Disprove: "the rates still differ after this setting was made equal",
 	}
 	for _, d := range r.Differences {
 		a, b := d.Words()
 		f.Advice = append(f.Advice, diagnose.Advice{
 			Do:     fmt.Sprintf("make %s equal (A: %s, B: %s) and run both again", d.Setting, a, b),
-			Expect: "the rates meet, if this is the difference that matters",
+			Expect: "equal rates, if this difference matters",
 		})
 	}
 	r.Findings = append(r.Findings, f)

@@ -83,7 +83,7 @@ func sumTable(t *lab.Tally) *table.Table {
 	for _, l := range []struct {
 		n    int
 		what string
-	}{{t.Unreal, "not counted, since the situation did not come about"}, {t.Failed, "not counted, since it could not be run to its end"}, {t.Skipped, "skipped, since this host lacks something for it"}} {
+	}{{t.Unreal, "not counted: the situation could not be set up"}, {t.Failed, "not counted: the run failed"}, {t.Skipped, "skipped: this host lacks something"}} {
 		if l.n > 0 {
 			out.Notes = append(out.Notes, fmt.Sprintf("%s: %d", l.what, l.n))
 		}

@@ -208,7 +208,7 @@ func (d *dossier) fix(f *diagnose.Finding) {
 	d.put(`<h2>Verify</h2>`)
 	d.command(d.Report.LookAgain(d.Asked))
 	if f.Disprove != "" {
-		d.put(`<p class="faint">Would be refuted by: %s</p>`, escape(f.Disprove))
+		d.put(`<p class="faint">Would be disproved by: %s</p>`, escape(f.Disprove))
 	}
 }
 

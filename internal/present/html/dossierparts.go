@@ -59,7 +59,7 @@ func (d *dossier) incident() {
 
 // abnormal are the signals that were off.
 func abnormal(x *sample.Incident) table.Table {
-	t := table.Table{Key: "abnormal", Title: "Signals outside of what is normal at such a time", Columns: []table.Column{
+	t := table.Table{Key: "abnormal", Title: "Signals outside their baselines", Columns: []table.Column{
 		{Key: "signal", Head: "SIGNAL"}, {Key: "value", Head: "WAS"}, {Key: "normal", Head: "NORMAL (median)"}, {Key: "low", Head: "5 % BELOW"}, {Key: "high", Head: "5 % ABOVE"},
 		{Key: "z", Head: "SPREADS FROM NORMAL", Unit: "count"}, {Key: "basis", Head: "NORMAL FROM"}}}
 	for i := range x.Reasons {
@@ -80,7 +80,7 @@ func (d *dossier) drawings() {
 	}
 	for i, s := range d.Sets {
 		d.section(s.Title)
-		d.put(`<p class="faint">Drag over a time to look closer, in all charts at once; double click or Esc shows all of it. By keyboard: Tab to a chart, arrow keys move, + and - zoom, Enter tells of a cell of the heat map.</p>`)
+		d.put(`<p class="faint">Drag over a time to zoom in, in all charts at once; double click or Esc shows all of it. By keyboard: Tab to a chart, arrow keys move, + and - zoom, Enter describes a cell of the heat map.</p>`)
 		d.put(`<div class="tools" data-tools="%d" hidden></div><div class="drawings" data-set="%d"></div>`, i, i)
 		d.put(`<noscript><p>The charts are drawn by a script in this page, and scripts are switched off here. All figures are in the tables below.</p></noscript>`)
 		d.end()
@@ -148,7 +148,7 @@ func (d *dossier) findings() {
 	if f != nil && len(f.Excluded) >= len(all) {
 		all = f.Excluded
 	}
-	d.put(`<p>%s looked at and ruled out.</p><dl class="plain">`, sample.Counted(len(all), "cause"))
+	d.put(`<p>%s examined and ruled out.</p><dl class="plain">`, sample.Counted(len(all), "cause"))
 	for _, e := range all {
 		d.put(`<dt><code>%s</code></dt><dd>%s</dd>`, escape(string(e.Cause)), escape(e.Why))
 	}
@@ -187,7 +187,7 @@ func (d *dossier) unseen() {
 	}
 	d.put(`</ul>`)
 	if n == 0 {
-		d.put(`<p>Everything that was asked for was observed.</p>`)
+		d.put(`<p>Everything requested was observed.</p>`)
 	}
 	d.end()
 }
@@ -199,7 +199,7 @@ func (d *dossier) machine() {
 	}
 	d.section("Machine and cost")
 	c := &d.Report.Cost
-	d.put(`<p>Looking took %s of processor time, kernel programs %s of that of the programs that were watched, and %s of memory at most.</p>`,
+	d.put(`<p>Watching took %s of processor time, BPF programs %s of that of the watched programs, and at most %s of memory.</p>`,
 		seconds(c.CPUSeconds), seconds(c.BPFSeconds), table.Value(float64(c.RSSBytes), "bytes"))
 	if text, err := json.MarshalIndent(d.Report.Host, "", "  "); err == nil && d.Report.Host != nil {
 		d.put(`<details><summary>Fingerprint of the machine</summary><pre class="json">%s</pre></details>`, escapeLines(string(text)))

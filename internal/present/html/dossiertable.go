@@ -16,7 +16,7 @@ func (d *dossier) allTables() {
 		return
 	}
 	d.section("Figures")
-	d.put(`<p class="faint">A press on the head of a column sorts by it.</p>`)
+	d.put(`<p class="faint">Click the head of a column to sort by it.</p>`)
 	for i := range d.Tables {
 		d.table(&d.Tables[i])
 	}

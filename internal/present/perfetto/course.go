@@ -90,7 +90,7 @@ func (w *Writer) marks(s *picture.Set, r *diagnose.Report, at func(float64) time
 				return err
 			}
 		}
-		if err := slice("not observed: counters show what was before", s.End[i-1], s.Begin[i], gaps); err != nil {
+		if err := slice("not observed: counters keep their last value", s.End[i-1], s.Begin[i], gaps); err != nil {
 			return err
 		}
 	}

@@ -139,7 +139,7 @@ func TestCourse(t *testing.T) {
 		switch {
 		case e.Phase == "X":
 			slices[e.Name]++
-			if e.Name == "not observed: counters show what was before" && (e.At != 2e6 || e.Length != 3e6) {
+			if e.Name == "not observed: counters keep their last value" && (e.At != 2e6 || e.Length != 3e6) {
 				t.Errorf("the gap is at %v for %v us", e.At, e.Length)
 			}
 		case e.Phase == "C":

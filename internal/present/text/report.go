@@ -73,7 +73,7 @@ func render(r *diagnose.Report, s Style, d detail) *page {
 	case r.Primary == diagnose.Unknown || len(r.Findings) == 0:
 		p.unknown(r, d)
 	case r.Primary == diagnose.Healthy:
-		p.headline("NO PROBLEM", green, orElse(r.Findings[0].Title, "no one waits for I/O"))
+		p.headline("NO PROBLEM", green, orElse(r.Findings[0].Title, "no program waits for I/O"))
 		p.summary(r, &r.Findings[0])
 		p.waiters(r.Waiters, d)
 		p.finding(r, &r.Findings[0], d)

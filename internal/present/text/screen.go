@@ -55,7 +55,7 @@ func (p *page) screen(r *diagnose.Report, d short) {
 		p.gap()
 		p.doubts(r, d)
 	case r.Primary == diagnose.Healthy:
-		p.headline("NO PROBLEM", green, orElse(r.Findings[0].Title, "no one waits for I/O"))
+		p.headline("NO PROBLEM", green, orElse(r.Findings[0].Title, "no program waits for I/O"))
 		p.gap()
 		p.topWaiters(r.Waiters, d)
 		p.figures(r.Findings[0].Evidence, d)
