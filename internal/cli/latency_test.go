@@ -177,7 +177,7 @@ func TestLatencyNamesSlowCalls(t *testing.T) {
 			t.Errorf("%v", row)
 		}
 	}
-	for _, want := range []string{"The slowest calls", " read [waited ", "\n" + strings.Repeat(" ", 20), "iocause/internal/cli.readInAKnownFunction\n"} {
+	for _, want := range []string{"The slowest calls", " read [one wait of ", "\n" + strings.Repeat(" ", 20), "iocause/internal/cli.readInAKnownFunction\n"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("%q is missing in\n%s", want, table)
 		}

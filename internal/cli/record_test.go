@@ -55,7 +55,6 @@ func windowsOf(t *testing.T, path string) (*recording.Reader, []*recording.Recor
 // What was shown live is shown from the recording, to the byte, by every view
 // and by the diagnosis.
 func TestRecordedIsShownAsItWasLive(t *testing.T) {
-	t.Parallel() // most of the time it waits
 	needProbes(t)
 	file := bpftest.File(t, 800)
 	var errs stream

@@ -136,7 +136,7 @@ func TestWhatIsNotThereIsOne(t *testing.T) {
 		{[]string{"--device", "no-such-device"}, `looking for block device "no-such-device": no such device; see 'lsblk'`},
 		{[]string{"--cgroup", "/no/such/group"}, `looking for cgroup "/no/such/group": `},
 		{[]string{"--", "no-such-command"}, `starting "no-such-command": `},
-		{[]string{"--", "/etc/passwd"}, `starting "/etc/passwd": permission denied; see that`},
+		{[]string{"--", "/etc/passwd"}, `starting "/etc/passwd": permission denied; check that`},
 	} {
 		code, out, err := runApp(t.Context(), nil, c.args...)
 		if code != 1 || out != "" || !strings.Contains(err, "iocause: "+c.want) {
