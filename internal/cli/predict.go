@@ -28,6 +28,7 @@ type predictOptions struct {
 	memory   string
 	writes   bool
 	rate     ask.Size
+	limit    ask.Size
 	format   string
 	output   string
 }
@@ -52,6 +53,7 @@ func newPredictCommand(e *env) *cobra.Command {
 	f.StringVar(&o.memory, "memory", "", "additional sizes: 2G, +50%, +4G, -1G")
 	f.BoolVar(&o.writes, "writes", false, "predict instead when writers are paused for dirty\nmemory (of the host; watches for 10s)")
 	f.Var(&o.rate, "rate", "with --writes: at this many bytes a second instead\nof the current rate")
+	f.Var(&o.limit, "limit", "with --writes: also with this limit of dirty memory\n(vm.dirty_bytes)")
 	f.Var(ask.Formats(&o.format, "json", "csv"), "format", "text, json or csv (the curve)")
 	f.StringVarP(&o.output, "output", "o", "", "also write a page: FILE.html")
 	return c
@@ -61,6 +63,9 @@ func newPredictCommand(e *env) *cobra.Command {
 func runPredict(e *env, c *cobra.Command, o *predictOptions) error {
 	if o.rate > 0 && !o.writes {
 		return &ask.Error{Err: errors.New("reading --rate: it needs --writes"), Next: "add --writes"}
+	}
+	if o.limit > 0 && !o.writes {
+		return &ask.Error{Err: errors.New("reading --limit: it needs --writes"), Next: "add --writes; --memory has other sizes of memory"}
 	}
 	if err := checkBeside(o.output); err != nil {
 		return err
@@ -168,7 +173,7 @@ func runPredictWrites(e *env, c *cobra.Command, o *predictOptions) error {
 		if watch.Err() != nil && i.Length < session.Shortest {
 			return session.TooEarly(watch)
 		}
-		w, err := look.Predict(float64(o.rate))
+		w, err := look.Predict(float64(o.rate), float64(o.limit))
 		if err != nil {
 			return err
 		}

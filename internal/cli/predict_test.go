@@ -17,6 +17,7 @@ func TestPredictRefuses(t *testing.T) {
 		"reading --file":     {"--file", "/nowhere/at/all"},
 		"not a process id":   {"--pid", "0"},
 		"it needs --writes":  {"--rate", "2G"},
+		"reading --limit":    {"--limit", "2G"},
 		"cannot be combined": {"--writes", "--comm", "x"},
 	} {
 		code, out, stderr := runApp(t.Context(), source.List(), append([]string{"predict"}, args...)...)

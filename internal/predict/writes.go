@@ -54,3 +54,13 @@ func (d Dirty) Scaled(limits, devices float64) Dirty {
 	d.Limit, d.Background, d.Drain = d.Limit*limits, d.Background*limits, d.Drain*devices
 	return d
 }
+
+// Limited is the same with another limit. Writeback begins where it does now, or at
+// half of the limit where that is not below it (domain_dirty_limits of
+// mm/page-writeback.c).
+func (d Dirty) Limited(limit float64) Dirty {
+	if d.Limit = limit; d.Background >= limit {
+		d.Background = limit / 2
+	}
+	return d
+}

@@ -80,8 +80,9 @@ func (l *WriteLook) Poll() error {
 }
 
 // Predict works out when writers are paused; rate is asked for, in bytes a second,
-// or 0 for the one that was seen.
-func (l *WriteLook) Predict(rate float64) (*Writes, error) {
+// or 0 for the one that was seen; limit is one of dirty memory that is asked for, too,
+// in bytes, or 0.
+func (l *WriteLook) Predict(rate, limit float64) (*Writes, error) {
 	v, err := readVmstat(l.host)
 	if err != nil {
 		return nil, err
@@ -107,6 +108,10 @@ func (l *WriteLook) Predict(rate float64) (*Writes, error) {
 		}
 		is := d.Scaled(x.limits, x.devices)
 		w.Cases = append(w.Cases, Case{x.name, is, is.Pauses()})
+	}
+	if limit > 0 {
+		is := d.Limited(limit)
+		w.Cases = append(w.Cases, Case{"a limit of " + bytes(limit), is, is.Pauses()})
 	}
 	w.Advice = w.advise(from)
 	w.Notes = append(w.Notes, "the limits are the host's current ones; they follow free memory; the lower limits of cgroups (v2) are not considered",

@@ -31,7 +31,7 @@ func TestWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	set(10000, 2000, 1000)
-	w, err := l.Predict(100 * 4096)
+	w, err := l.Predict(100*4096, 10000*4096)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,14 +40,18 @@ func TestWrites(t *testing.T) {
 	if now.From != 30000*4096 || now.After == nil || *now.After != 200 || *now.Bytes != 20000*4096 || !now.Bounds {
 		t.Errorf("%+v", now)
 	}
-	if len(w.Cases) != 4 {
-		t.Errorf("%d cases, want 4: nothing is known of the devices", len(w.Cases))
+	if len(w.Cases) != 5 {
+		t.Fatalf("%d cases, want 5: nothing is known of the devices", len(w.Cases))
+	}
+	// a limit below where writeback begins now: it begins at half of that then, and 10,000 pages are dirty
+	if asked := w.Cases[4]; asked.From != 7500*4096 || asked.After == nil || *asked.After != 0 || asked.Name != "a limit of 39.1 MiB" {
+		t.Errorf("%+v", asked)
 	}
 	if got := strings.Join(w.Advice, " "); !strings.Contains(got, "at the earliest") || !strings.Contains(got, "writers are paused from 117 MiB on") {
 		t.Error(got)
 	}
 	set(35000, 90000, 80000)
-	if w, err = l.Predict(0); err != nil || *w.Cases[0].After != 0 || len(w.Table().Rows) != len(w.Cases) {
+	if w, err = l.Predict(0, 0); err != nil || *w.Cases[0].After != 0 || len(w.Table().Rows) != len(w.Cases) {
 		t.Errorf("%+v, %v", w.Cases[0], err)
 	}
 }
