@@ -293,16 +293,20 @@ func (c *Case) victimCulprit() Culprit {
 // culprit is the victim's own doing, on its busiest file.
 func (c *Case) culprit() Culprit {
 	k := c.victimCulprit()
-	c.at(&k, c.topFile("", usual()...))
+	c.at(&k, c.topFile("", c.usual()...))
 	return k
 }
 
 // usual is by what a process's busiest file is found: what it waits for, what it
-// had from disk, what it wrote.
-func usual() []sample.Metric {
-	return []sample.Metric{
-		sample.CacheWait, sample.CacheMisses, sample.CacheMappedMisses, sample.DirectReadBytes, sample.CacheInserted, sample.CacheDirtied,
+// had from disk, what it wrote. For who waits to write, what it wrote comes first: it
+// is not slow for the library that its start has read.
+func (c *Case) usual() []sample.Metric {
+	reads := []sample.Metric{sample.CacheWait, sample.CacheMisses, sample.CacheMappedMisses, sample.DirectReadBytes, sample.CacheInserted}
+	writes := []sample.Metric{sample.CacheDirtied, sample.DirectWriteByte}
+	if v := &c.victim; 2*(v.wait["write"]+v.wait["sync"]+v.pause) > v.waitTotal+v.pause {
+		return append(writes, reads...)
 	}
+	return append(reads, writes...)
 }
 
 // of is a counter of the victim's over the window, 0 when it has none.

@@ -77,7 +77,7 @@ func cgroupIOThrottle() Cause {
 			}
 			k := c.victimCulprit()
 			k.Cgroup, k.Device = best.cgroup, best.device
-			c.at(&k, c.topFile(best.device, usual()...))
+			c.at(&k, c.topFile(best.device, c.usual()...))
 			lift := c.promise(c.withoutLimit(weight)).advise(
 				fmt.Sprintf("raise or remove the limit %s of the cgroup on %s", best.class, best.device),
 				fmt.Sprintf("the device had its requests for only %s of the waiting time; the rest goes away", percent(1-weight)),

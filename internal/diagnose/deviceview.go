@@ -316,6 +316,6 @@ func (c *Case) deviceEvidence(d *deviceView) []Evidence {
 // deviceCulprit is the victim on its device.
 func (c *Case) deviceCulprit() Culprit {
 	k := c.victimCulprit()
-	c.at(&k, c.topFile(c.device, usual()...))
+	c.at(&k, c.topFile(c.device, c.usual()...))
 	return c.toldCulprit(k)
 }

@@ -215,10 +215,18 @@ func TestDirectWriterThatReadsALittle(t *testing.T) {
 		m.put(sample.BlockDepthTime, depth, n*3.3e-4)
 	}
 	m.put(sample.DirectWriteByte, sample.Entity{PID: 10}, 20000*65536)
+	data, library := sample.FileID{Dev: 1, Ino: 1}, sample.FileID{Dev: 2, Ino: 2}
+	m.PutFile(data, sample.File{Path: "/data"})
+	m.PutFile(library, sample.File{Path: "/usr/lib/libc.so.6"})
+	m.put(sample.DirectWriteByte, sample.Entity{PID: 10, File: data}, 20000*65536)
+	m.put(sample.CacheMisses, sample.Entity{PID: 10, File: library}, 3)
 	m.busy(0.67)
 	r := m.judge()
 	if r.Primary != DeviceLatencyBound || r.Findings[0].Weight < 0.8 {
 		t.Errorf("%s: %+v; %+v", r.Primary, r.Findings, r.Excluded)
+	}
+	if f := r.Findings[0].Culprit.File; f != "/data" {
+		t.Errorf("the file is %q, want what it writes", f)
 	}
 }
 
