@@ -254,7 +254,7 @@ func TestInterrupts(t *testing.T) {
 		_ = c.Process.Signal(syscall.SIGINT)
 		_ = c.Wait()
 		// A slow machine may have seen something by then.
-		if code := c.ProcessState.ExitCode(); out.String() == "" && (code != 1 || !strings.Contains(notes.String(), "ended by interrupt before anything was seen")) {
+		if code := c.ProcessState.ExitCode(); out.String() == "" && (code != 1 || !strings.Contains(notes.String(), "ended by interrupt before anything was observed")) {
 			t.Errorf("code %d, stdout %q, stderr %q", code, out, notes)
 		}
 	})
@@ -267,7 +267,7 @@ func TestInterrupts(t *testing.T) {
 		defer func() { _ = syscall.Kill(-child, syscall.SIGKILL) }()
 		time.Sleep(300 * time.Millisecond)
 		_ = c.Process.Signal(syscall.SIGINT)
-		waitFor(t, notes, "runs on; Ctrl-C again leaves it running")
+		waitFor(t, notes, "is still running; Ctrl-C again leaves it running")
 		if out.String() == "" {
 			t.Error("the first did not print the finding")
 		}
