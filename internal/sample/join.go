@@ -49,12 +49,17 @@ func (j *Join) append(next *Window) {
 		}
 	}
 	for m, of := range next.series {
+		all := w.series[m]
+		if all == nil {
+			all = make(map[Entity]*Series, len(of))
+			w.series[m] = all
+		}
 		for e, s := range of {
-			old := w.Get(m, e)
+			old := all[e]
 			if old == nil {
 				j.series++
 				old = newSeries(s.Source)
-				w.SetSeries(m, e, old)
+				all[e] = old
 			}
 			for _, p := range s.Points {
 				p.At += offset

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -101,5 +102,33 @@ func TestJoinLeavesWindowsAlone(t *testing.T) {
 	}
 	if got, _ := j.Window().Sum(DiskReads, Entity{}); got != 6 || j.Window().Length != 2*time.Second {
 		t.Errorf("%g in %v", got, j.Window().Length)
+	}
+}
+
+// BenchmarkJoin puts ten windows together, of which one has so many series and the
+// others a tenth of them: what a verdict of the live screen reads.
+func BenchmarkJoin(b *testing.B) {
+	for _, n := range []int{300, 30000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var windows []*Window
+			r := NewRecorder(time.Unix(100, 0))
+			for i := range 10 {
+				now := time.Unix(int64(101+i), 0)
+				r.At(now)
+				for k := range n {
+					if i == 5 || k%10 == i {
+						r.Put(CacheAccesses, Entity{PID: k % 97, File: FileID{Ino: uint64(k)}}, 1, "test")
+					}
+				}
+				windows = append(windows, r.NextWindow(now))
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				var j Join
+				for _, w := range windows {
+					j.Add(w)
+				}
+			}
+		})
 	}
 }
