@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"iocause/internal/host"
 	"iocause/internal/store/incidents"
 )
 
@@ -35,9 +34,6 @@ func Gather(ctx context.Context, kinds []Kind, look Look) (sections []incidents.
 			continue
 		}
 		sections = append(sections, incidents.Section{Name: k.Section, Type: k.Type, Data: data})
-	}
-	if err := host.ReleaseProgram(); err != nil { // most of what runs here runs only now
-		notes = append(notes, err.Error())
 	}
 	return sections, notes
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime/debug"
 	"time"
 
 	"iocause/internal/agent"
@@ -51,6 +52,12 @@ func (j *Judge) watch(ctx context.Context, length time.Duration) (*sample.Window
 // recording, that every observation command can show later, and with what the
 // costly probes see afterwards.
 func (j *Judge) Judge(ctx context.Context, ask agent.Ask) (f agent.Finding) {
+	defer func() { // most of what runs here runs only now
+		debug.FreeOSMemory()
+		if err := host.ReleaseProgram(); err != nil {
+			f.Notes = append(f.Notes, err.Error())
+		}
+	}()
 	if ask.Again != "" {
 		return j.again(ctx, &ask)
 	}
