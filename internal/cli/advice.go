@@ -16,7 +16,7 @@ func newAdviceCommand(e *env) *cobra.Command {
 	var top int
 	c := &cobra.Command{
 		Use:   "advice [flags]",
-		Short: "List what was advised, what was predicted of it, and what came of it",
+		Short: "List past advice with its predicted and its real gain",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := advice.Load(dir)
@@ -37,9 +37,9 @@ func newAdviceCommand(e *env) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&dir, "dir", stateDir, "the agent's folder")
+	f.StringVar(&dir, "dir", stateDir, "the agent's directory")
 	f.Var(ask.TimeIn(&since, 0), "since", "only advice of the last 24h, or any other time")
-	f.Var(ask.RowsIn(&top, 20), "top", "rows, 0 for all")
+	f.Var(ask.RowsIn(&top, 20), "top", "rows; 0: all")
 	f.Var(ask.Formats(&format, "json"), "format", "text or json")
 	return c
 }

@@ -38,7 +38,7 @@ func newLabScoreCommand(e *env) *cobra.Command {
 	o := &scoreOptions{}
 	c := &cobra.Command{
 		Use:   "score",
-		Short: "Count how often diagnose is right, on situations whose cause is known",
+		Short: "Count how often diagnose is right, with known causes",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.keep != "" && (o.vm || o.drawn.seeds != "") {

@@ -17,7 +17,7 @@ func newLabVerifyCommand(e *env) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use:   "verify SEED",
-		Short: "Hold what the advice in a situation predicts against what its remedy gives",
+		Short: "Compare the predicted gain of advice with the real one",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &ask.Error{Err: errors.New("reading the arguments: exactly one situation is needed"), Next: "give its number"}
@@ -29,7 +29,7 @@ func newLabVerifyCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.Var(ask.NumberIn(&o.rounds, 2, 1, 100), "rounds", "how often to try all remedies")
 	f.Var(ask.TimeIn(&o.look, 5*time.Second).From(time.Second, "give 1s or more"), "look", "how long the diagnosis watches")
-	f.StringVar(&dir, "dir", "", "folder to keep the result in, for 'iocause advice'\n(none: it is only shown)")
+	f.StringVar(&dir, "dir", "", "directory to keep the result in, for 'iocause advice'\n(none: it is only shown)")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
 	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	return c
