@@ -284,10 +284,14 @@ func (c *Case) victimCulprit() Culprit {
 	if c.victim.pid == 0 && !c.w.Told {
 		return Culprit{}
 	}
-	return Culprit{
+	k := Culprit{
 		PID: c.victim.pid, Comm: c.victim.process.Comm, Processes: c.stand[c.victim.pid],
 		Cgroup: c.victim.process.MemoryCgroup, Device: c.device,
 	}
+	if c.victim.lock > 0 && c.victim.waitIO() == 0 && c.target.Device == "" {
+		k.Device = "" // it waits for no device: that one is only the host's busiest
+	}
+	return k
 }
 
 // culprit is the victim's own doing, on its busiest file.

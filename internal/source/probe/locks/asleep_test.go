@@ -84,6 +84,9 @@ func TestFrozenFileSystem(t *testing.T) {
 	if s := waited(); s < 1.1 || s > w.Seconds()+0.7 {
 		t.Errorf("%g s of waiting for a frozen file system in %g s, want 0.6 s of one thread, 0.6 of another and what looks take", s, w.Seconds())
 	}
+	if comm := w.Processes[e.PID].Comm; comm == "" {
+		t.Error("who waits has no name")
+	}
 	in := ""
 	w.Each(sample.LockWaitIn, func(of sample.Entity, s *sample.Series) {
 		if of.PID == e.PID && s.Sum() > 0.5 {

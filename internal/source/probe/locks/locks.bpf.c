@@ -321,6 +321,7 @@ int look(struct bpf_iter__task *ctx)
 		o.key.call = task_syscall(t);
 		o.asleep = t->pid;
 		o.sleeps = ((struct task_struct___locks *)t)->nvcsw;
+		note_process(t, t->tgid);
 	}
 	if (o.ns || o.suspect || o.asleep)
 		bpf_seq_write(ctx->meta->seq, &o, sizeof(o));
