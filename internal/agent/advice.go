@@ -136,6 +136,7 @@ func settingOf(name string) (string, bool) {
 // see looks for settings that are others than they were; it tells whether any is. What
 // cannot be read any more, as of a cgroup that is gone, is no change.
 func (a *advised) see(now time.Time) (changed bool) {
+	read := map[string]*string{} // most settings are of several entries
 	first := max(0, len(a.ledger.Entries)-adviceWatched)
 	for i := first; i < len(a.ledger.Entries); i++ {
 		e := &a.ledger.Entries[i]
@@ -143,12 +144,18 @@ func (a *advised) see(now time.Time) (changed bool) {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(e.Settings)) {
-			text, ok := settingOf(name)
-			if !ok || text == e.Settings[name] {
+			text, known := read[name]
+			if !known {
+				if now, ok := settingOf(name); ok {
+					text = &now
+				}
+				read[name] = text
+			}
+			if text == nil || *text == e.Settings[name] {
 				continue
 			}
-			e.Changes = append(e.Changes, advice.Change{At: now, What: name, From: e.Settings[name], To: text})
-			e.Settings[name] = text
+			e.Changes = append(e.Changes, advice.Change{At: now, What: name, From: e.Settings[name], To: *text})
+			e.Settings[name] = *text
 			changed = true
 		}
 	}
