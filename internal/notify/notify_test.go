@@ -143,6 +143,7 @@ func TestOneHangs(t *testing.T) {
 		}
 	}
 	close(h.release)
+	time.Sleep(100 * time.Millisecond) // until the one that hung has seen it
 	if err := All(t.Context(), time.Second, hooks, an()); err != nil {
 		t.Error(err)
 	}

@@ -61,7 +61,7 @@ garbage
 `))
 	want := []mapping{
 		{Mapping: host.Mapping{Start: 0x55d0c0001000, End: 0x55d0c0002000, Offset: 0x1000, Code: true, Dev: host.MakeDev(0xfe, 0), Inode: 1234, Path: "/bin/x"}},
-		{Mapping: host.Mapping{Start: 0x7f0000000000, End: 0x7f0000001000, Code: true}},
+		{Mapping: host.Mapping{Start: 0x7f0000000000, End: 0x7f0000001000, Code: true, Writable: true}},
 		{Mapping: host.Mapping{Start: 0x7f0000002000, End: 0x7f0000003000, Offset: 0x2000, Code: true, Dev: host.MakeDev(0xfe, 0), Inode: 99, Path: "/tmp/a b\nc (deleted)"}},
 		{Mapping: host.Mapping{Start: 0x7fff00000000, End: 0x7fff00001000, Code: true, Path: "[vdso]"}},
 	}

@@ -186,8 +186,10 @@ func TestFollowingEnds(t *testing.T) {
 		bpftest.Collect(t, p, phase, r)
 	}
 	follow := func() {
-		for p.following.IsZero() {
-			collect(sample.Tick)
+		for began := time.Now(); p.following.IsZero(); collect(sample.Tick) {
+			if time.Since(began) > 10*time.Second {
+				t.Fatal("no look has found the thread that sleeps")
+			}
 		}
 	}
 	collect(sample.First)
