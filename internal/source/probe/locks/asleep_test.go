@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
-	"iocause/internal/host"
 	"iocause/internal/lab/labtest"
 	"iocause/internal/sample"
 )
@@ -54,16 +53,8 @@ func TestFrozenFileSystem(t *testing.T) {
 	}
 	early := write("early")
 	time.Sleep(100 * time.Millisecond)
-	h := host.Live()
-	h.Self = 0 // here it is this process that is looked at
-	p, err := Open(h)
-	bpftest.Need(t, "bpf", err)
+	p, r, collect := watchSelf(t)
 	defer p.Close()
-	r := sample.NewRecorder(time.Now())
-	collect := func(phase sample.Phase) {
-		r.At(time.Now())
-		bpftest.Collect(t, p, phase, r)
-	}
 	e := sample.Entity{PID: os.Getpid(), Class: "freeze"}
 	waited := func() float64 {
 		s, _ := r.Window(time.Now()).Sum(sample.LockWait, e)

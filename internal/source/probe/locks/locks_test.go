@@ -100,22 +100,30 @@ func futex(word *uint32, op int, value uint32, timeout *unix.Timespec) {
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), uintptr(op), uintptr(value), uintptr(unsafe.Pointer(timeout)), 0, 0)
 }
 
+// watchSelf opens the probe, which looks at this process here, and what takes its
+// figures.
+func watchSelf(t *testing.T) (p *Probe, r *sample.Recorder, collect func(sample.Phase)) {
+	t.Helper()
+	h := host.Live()
+	h.Self = 0
+	source, err := Open(h)
+	bpftest.Need(t, "bpf", err)
+	r = sample.NewRecorder(time.Now())
+	return source.(*Probe), r, func(phase sample.Phase) {
+		t.Helper()
+		r.At(time.Now())
+		bpftest.Collect(t, source, phase, r)
+	}
+}
+
 // sleepOnFutexes makes a thread wait on a futex with a value, n times 20 ms,
 // after a first wait that a look of the probe falls into. It returns the window and
 // how long these waits took by the clock.
 func sleepOnFutexes(t *testing.T, value uint32, n int) (w *sample.Window, took time.Duration) {
 	t.Helper()
 	const wait, private = 0, 128 // FUTEX_WAIT, FUTEX_PRIVATE_FLAG
-	h := host.Live()
-	h.Self = 0 // here it is this process that is looked at
-	p, err := Open(h)
-	bpftest.Need(t, "bpf", err)
+	p, r, collect := watchSelf(t)
 	defer p.Close()
-	r := sample.NewRecorder(time.Now())
-	collect := func(phase sample.Phase) {
-		r.At(time.Now())
-		bpftest.Collect(t, p, phase, r)
-	}
 	collect(sample.First)
 	word := value
 	followed := make(chan struct{})
@@ -173,18 +181,9 @@ func TestFutexes(t *testing.T) {
 // end fell in between is not counted as one that lasted all that time.
 func TestFollowingEnds(t *testing.T) {
 	const wait, private = 0, 128 // FUTEX_WAIT, FUTEX_PRIVATE_FLAG
-	h := host.Live()
-	h.Self = 0 // here it is this process that is looked at
-	source, err := Open(h)
-	bpftest.Need(t, "bpf", err)
-	defer source.Close()
-	p := source.(*Probe)
+	p, r, collect := watchSelf(t)
+	defer p.Close()
 	p.patience = 0
-	r := sample.NewRecorder(time.Now())
-	collect := func(phase sample.Phase) {
-		r.At(time.Now())
-		bpftest.Collect(t, p, phase, r)
-	}
 	follow := func() {
 		for began := time.Now(); p.following.IsZero(); collect(sample.Tick) {
 			if time.Since(began) > 10*time.Second {
