@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,8 +23,8 @@ func (c *Case) silent() (Verdict, bool) {
 		return Verdict{}, false
 	}
 	type device struct {
-		name     string
-		inFlight float64
+		name           string
+		inFlight, busy float64
 	}
 	var all []device
 	c.w.Each(sample.DiskInFlight, func(e sample.Entity, _ *sample.Series) {
@@ -33,7 +34,7 @@ func (c *Case) silent() (Verdict, bool) {
 			return
 		}
 		if c.completed(e.Device) == 0 {
-			all = append(all, device{e.Device, n})
+			all = append(all, device{e.Device, n, busy})
 		}
 	})
 	// The victim's requests are on it, if none of them was completed elsewhere.
@@ -41,19 +42,15 @@ func (c *Case) silent() (Verdict, bool) {
 		return Verdict{}, false
 	}
 	slices.SortFunc(all, func(a, b device) int {
-		if a.inFlight != b.inFlight {
-			return int(b.inFlight - a.inFlight)
-		}
-		return strings.Compare(a.name, b.name)
+		return cmp.Or(cmp.Compare(b.inFlight, a.inFlight), strings.Compare(a.name, b.name))
 	})
 	var e []Evidence
 	for _, d := range all[:min(3, len(all))] {
 		at := sample.Entity{Device: d.name}
-		busy, _ := c.w.Sum(sample.DiskBusy, at)
 		e = append(e,
 			c.figureOf("requests in flight on "+d.name, d.inFlight, "count", sample.DiskInFlight, at).as("in-flight-unanswered"),
 			c.figureOf("requests that "+d.name+" completed", 0, "count", sample.DiskReads, at).as("completed"),
-			c.figureOf("time with requests in flight", busy/s, "ratio", sample.DiskBusy, at).as("time-in-flight"))
+			c.figureOf("time with requests in flight", d.busy/s, "ratio", sample.DiskBusy, at).as("time-in-flight"))
 	}
 	weight, of := 1.0, OfRequest
 	if c.standsStill() {
