@@ -39,26 +39,37 @@ func drawnOf(all []space.Record) string {
 	return `
 ## Situations drawn by seed
 
-Made from space.jsonl, which ` + "`iocause lab score --seeds`" + ` wrote: what is true of each was found by trying
-every remedy, as [lab.md](lab.md#find-out-what-is-true-lab-prove) says. In parentheses: the interval that holds the true
-share with 95 %.
+Made from space.jsonl, which ` + "`iocause lab score --seeds`" + ` wrote. The true cause of each situation was found by trying
+every remedy ([lab.md](lab.md#find-out-what-is-true-lab-prove)). In parentheses: 95 % confidence intervals.
 
-Scored on 2026-11-23: odd seeds up to 53 and even ones up to 50 by commit 01319b2, even ones from 52 to 100 by
-5f9751e, odd ones from 55 to 123 by f81d5d9 and from 125 by 7779252 on a machine that did nothing else, even ones
-from 108 to 180 by 77880d1. Of the even ones ten were wrong when they were scored first: of 60, 62, 66, 78, 126
-and 176 the measure (60, 78 and 176 were about programs that were no part of the situation, 66 about the lab
-itself, in 62 a limit took half of the time but for chance, in 126 no remedy took away the lock that processes
-of one directory wait for), of 98, 148, 154 and 164 the diagnosis. Mended, they were scored again, by 6e05d26
-and 11df0a3, as were 100 to 106. Only even seeds are scored again, for they are worked on, so that the even
-column is too good by that. Of the odd column 22 of 26 were right before the measure was mended and while
-others used the machine, 33 of 35 after it, and 27 of 29 up to 183 (179 took longer than two and a half
-minutes and failed), and all nine from 185, by 046e8f2. Of the even ones from 182, by 05eda78, 31 of 36 were right
-at first; of the other five 236 was scored again by 046e8f2, for the measure was mended: without a disk a sync
-costs only the program's own work. 220, a false healthy, is mended, and was right when it was tried again beside
-other work; 218 was right when it was repeated. Both stand as they were scored first.
+Scored on 2026-11-23:
 
-A program that pauses between its commits gains nothing without them. Where it waits in them all the same, a
-tenth of a thread at any time, sync-writes is taken for right, too ([lab.md](lab.md#find-out-what-is-true-lab-prove)).
+| seeds | by commit | right at first |
+|---|---|---|
+| even, up to 50 | 01319b2 | see below |
+| even, 52 to 106 | 5f9751e; 100 to 106 again by 6e05d26 and 11df0a3 | see below |
+| even, 108 to 180 | 77880d1 | see below |
+| even, from 182 | 05eda78 | 31 of 36 |
+| odd, up to 53 | 01319b2, on a machine that others used | 22 of 26 |
+| odd, 55 to 123 | f81d5d9, after the measurement was fixed | 33 of 35 |
+| odd, 125 to 183 | 7779252, on a quiet machine | 27 of 29 (179 took longer than two and a half minutes) |
+| odd, from 185 | 046e8f2, on a quiet machine | 9 of 9 |
+
+Odd seeds were scored once. Even seeds are for development: where one was wrong, the reason was fixed and the seed scored
+again, so the even column is too good. Of those up to 180 ten were wrong at first:
+
+- 98, 148, 154 and 164: the diagnosis.
+- 60, 78 and 176: the measurement; the diagnosis was about programs outside the situation.
+- 66: the measurement; the diagnosis was about the lab itself.
+- 62: the measurement; a limit took half of the time, except for noise.
+- 126: the measurement; no remedy removed the lock that processes of one directory wait for.
+
+Of the five from 182, 236 was scored again by 046e8f2, because the measurement was wrong (without a disk a sync costs only
+the program's own work). 218 and 220 count as first scored; both were right when repeated, 220 (a false healthy) after
+a fix.
+
+A program that pauses between its commits gains nothing without them. If it still waits in them with a tenth of
+a thread on average, sync-writes counts as right, too.
 
 ` + space.Markdown(all)
 }
@@ -70,7 +81,7 @@ func scoreOf(s *lab.Score) string {
 
 Made by `+"`go test ./docs -update`"+` from score.json, which is what
 `+"`iocause lab score --repeat %d --format json`"+` printed on %s:
-Linux %s, %d x %s, %.1f GiB of memory, %.0f minutes in all. What the words mean is in
+Linux %s, %d x %s, %.1f GiB of memory, %.0f minutes in all. The terms are explained in
 [lab.md](lab.md#count-how-often-the-diagnosis-is-right-lab-score).
 
 | what | runs | of | share |
@@ -82,7 +93,7 @@ Linux %s, %d x %s, %.1f GiB of memory, %.0f minutes in all. What the words mean 
 	}{{"primary cause right", tally.Primary}, {"culprit right, where one is asked for", tally.Culprits}, {"a cause named on a healthy machine", tally.Alarms}} {
 		fmt.Fprintf(&b, "| %s | %d | %d | %s |\n", l.what, l.s.Part, l.s.Of, percent(l.s))
 	}
-	fmt.Fprintf(&b, "\nNot counted: %d runs whose situation did not come about, %d that failed, %d scenarios that this host lacks something for.\n", tally.Unreal, tally.Failed, tally.Skipped)
+	fmt.Fprintf(&b, "\nNot counted: %d runs whose situation did not arise, %d that failed, %d scenarios that this host lacks something for.\n", tally.Unreal, tally.Failed, tally.Skipped)
 	if tally.Primary.Of > 0 {
 		fmt.Fprintf(&b, "Median time from the start of the diagnosis to its verdict: %.1f s.\n", tally.Seconds)
 	}
@@ -94,7 +105,7 @@ Linux %s, %d x %s, %.1f GiB of memory, %.0f minutes in all. What the words mean 
 	for _, c := range tally.Causes {
 		fmt.Fprintf(&b, "| `%s` | %d | %s | %d | %s |\n", cell(c.Cause), c.Precision.Of, percent(c.Precision), c.Recall.Of, percent(c.Recall))
 	}
-	b.WriteString("\n## What was taken for what\n\n| true cause | was taken for | runs |\n|---|---|---:|\n")
+	b.WriteString("\n## Confusions\n\n| true cause | named | runs |\n|---|---|---:|\n")
 	for _, c := range tally.Confusion {
 		if c.Want != c.Got {
 			fmt.Fprintf(&b, "| `%s` | `%s` | %d |\n", cell(c.Want), cell(c.Got), c.Runs)
