@@ -21,6 +21,7 @@ type proveOptions struct {
 	rounds int
 	look   time.Duration
 	format string
+	named  bool
 }
 
 func newLabProveCommand(e *env) *cobra.Command {
@@ -40,6 +41,7 @@ func newLabProveCommand(e *env) *cobra.Command {
 	f.Var(ask.NumberIn(&o.rounds, 2, 1, 100), "rounds", "how often to try all remedies")
 	f.Var(ask.TimeIn(&o.look, 5*time.Second).From(time.Second, "give 1s or more"), "look", "how long the diagnosis watches")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
+	f.BoolVar(&o.named, "if-named", false, "try the remedies only if the diagnosis names a cause")
 	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	return c
 }
@@ -73,7 +75,7 @@ func proveSituation(here *env, c *cobra.Command, o *proveOptions, arg string) (*
 		return nil, err
 	}
 	defer stop()
-	options.Plan.Rounds, options.Look = o.rounds, o.look
+	options.Plan.Rounds, options.Look, options.IfNamed = o.rounds, o.look, o.named
 	line := console.NewStep(here.stderr)
 	p, err := space.Run(ctx, here.host, s, options, func(what string) { line.Show(what, "") })
 	line.Erase()

@@ -63,6 +63,7 @@ func newLabScoreCommand(e *env) *cobra.Command {
 	f.StringVar(&o.drawn.seeds, "seeds", "", "draw situations from `FIRST..LAST` in place of the scenarios")
 	f.Var(ask.OneOf(&o.drawn.parity, "both", "both", "even", "odd"), "parity", "with --seeds: even, odd or both")
 	f.StringVar(&o.drawn.results, "results", "iocause-space.jsonl", "with --seeds: the `file` that results are added to, a line each")
+	f.BoolVar(&o.drawn.unplanted, "unplanted", false, "with --seeds: only situations that have no cause by design;\nremedies are tried where diagnose names one")
 	f.BoolVar(&o.drawn.details, "details", false, "with --seeds: keep the proofs of odd seeds too")
 	f.Var(ask.TimeIn(&o.drawn.limit, 0), "limit", "with --seeds: begin no further situation after this time")
 	return c
@@ -129,11 +130,12 @@ func writeScore(out io.Writer, x *lab.Score, format string) error {
 
 // seedOptions are those of lab score --seeds.
 type seedOptions struct {
-	seeds   string
-	parity  string
-	results string
-	details bool
-	limit   time.Duration
+	seeds     string
+	parity    string
+	results   string
+	details   bool
+	unplanted bool
+	limit     time.Duration
 }
 
 // scoreSeeds proves one situation after another, each in a process of its own, and
@@ -152,13 +154,17 @@ func scoreSeeds(parent context.Context, e *env, o *seedOptions, dir string) erro
 	}
 	defer stop()
 	line := console.NewStep(e.stderr)
-	series := space.Series{Results: o.results, Scratch: dir, Details: o.details, Limit: o.limit, Show: func(doing string) { line.Show(doing, "") }}
+	series := space.Series{Results: o.results, Scratch: dir, Details: o.details, Limit: o.limit, Unplanted: o.unplanted, Show: func(doing string) { line.Show(doing, "") }}
 	done, err := series.Score(ctx, e.host, options.Binary, seeds)
 	if err != nil {
 		return err
 	}
 	line.Erase()
-	if _, err := fmt.Fprint(e.stdout, space.Markdown(done)); err != nil {
+	table := space.Markdown
+	if o.unplanted {
+		table = space.Unplanted
+	}
+	if _, err := fmt.Fprint(e.stdout, table(done)); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
 	}
 	if ctx.Err() != nil {

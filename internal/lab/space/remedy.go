@@ -279,7 +279,7 @@ const stolenLimit = 0.10
 // Truth is what the effects prove of this situation; spent is how the processors'
 // went while it was diagnosed.
 func (st *Standing) Truth(effects []prove.Effect, spent Processors) prove.Truth {
-	calm := []string{"healthy", "cpu-bound"}
+	calm := slices.Clone(calm)
 	if spent.Idle < 0.10 || spent.Stolen >= stolenLimit { // its own threads are more than the processors
 		calm = append(calm, "cpu-saturated")
 	}

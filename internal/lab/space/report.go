@@ -150,7 +150,8 @@ type Proof struct {
 	Truth      prove.Truth     `json:"truth"`
 	Processors Processors      `json:"processors"` // while it was diagnosed
 	Verdict    Verdict         `json:"verdict"`
-	Report     json.RawMessage `json:"report,omitempty"` // what iocause diagnose printed
+	Report     json.RawMessage `json:"report,omitempty"`  // what iocause diagnose printed
+	Untried    bool            `json:"untried,omitempty"` // the diagnosis named no cause, so no remedy was tried
 	Seconds    float64         `json:"seconds"`
 }
 
@@ -168,6 +169,18 @@ type Verdict struct {
 
 // effectFactor is how far from the promised interval an effect may be.
 const effectFactor = 1.3
+
+// calm are the answers that name nothing that could be mended.
+var calm = []string{"healthy", "cpu-bound"}
+
+// unnamed tells that the diagnosis names no cause.
+func (p *Proof) unnamed() (bool, error) {
+	var r Report
+	if err := json.Unmarshal(p.Report, &r); err != nil {
+		return false, fmt.Errorf("read the report: %w", err)
+	}
+	return r.Primary == "cannot-tell" || slices.Contains(calm, r.Primary), nil
+}
 
 // judge holds a report against the truth.
 func (st *Standing) judge(b []byte, effects []prove.Effect, truth *prove.Truth) (Verdict, error) {

@@ -16,6 +16,7 @@ type Options struct {
 	Scratch string        // for test files; "" as for all of the lab
 	Look    time.Duration // that the diagnosis observes
 	Plan    prove.Plan
+	IfNamed bool // try the remedies only if the diagnosis names a cause
 }
 
 // Usual is what fits into half a minute.
@@ -43,6 +44,17 @@ func Run(ctx context.Context, h *host.Host, s *Situation, o Options, say func(st
 	p = &Proof{Situation: s}
 	if err := p.ask(ctx, st, o, say); err != nil {
 		return nil, err
+	}
+	if o.IfNamed {
+		if p.Untried, err = p.unnamed(); err != nil {
+			return nil, err
+		}
+	}
+	if p.Untried {
+		p.Truth = prove.Truth{Causes: calm}
+		p.Verdict, err = st.judge(p.Report, nil, &p.Truth)
+		p.Seconds = time.Since(begun).Seconds()
+		return p, err
 	}
 	say("try the remedies")
 	if p.Effects, err = prove.Try(ctx, st, o.Plan); err != nil {

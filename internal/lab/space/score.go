@@ -21,6 +21,7 @@ type Record struct {
 	Lacks      string  `json:"lacks,omitempty"`   // what is not installed
 	Failed     string  `json:"failed,omitempty"`  // why it could not be run
 	Healthy    bool    `json:"healthy"`           // nothing helps by a tenth
+	Untried    bool    `json:"untried,omitempty"` // taken for healthy: nothing was planted and no cause was named
 	Right      bool    `json:"right"`             // the primary cause
 	Calm       bool    `json:"calm"`              // healthy was said, or cpu-bound
 	Unsaid     bool    `json:"cannot_tell"`       // no cause was named
@@ -37,8 +38,8 @@ func (r *Record) Even() bool { return r.Seed%2 == 0 }
 // NewRecord is the record of a proof.
 func NewRecord(p *Proof, details bool) Record {
 	v := &p.Verdict
-	r := Record{Seed: p.Situation.Seed, Program: p.Situation.Program, Healthy: p.Truth.Healthy(), Right: v.Right,
-		Calm: v.Primary == "healthy" || v.Primary == "cpu-bound", Unsaid: v.Primary == "cannot-tell",
+	r := Record{Seed: p.Situation.Seed, Program: p.Situation.Program, Healthy: p.Truth.Healthy(), Untried: p.Untried, Right: v.Right,
+		Calm: slices.Contains(calm, v.Primary), Unsaid: v.Primary == "cannot-tell",
 		Confidence: v.Confidence, Culprit: v.Culprit, Effect: v.Effect, Seconds: p.Seconds}
 	if details || r.Even() {
 		r.Proof = p

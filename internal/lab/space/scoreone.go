@@ -21,15 +21,17 @@ import (
 const longestSeed = 150 * time.Second
 
 // Score proves one in a process of its own: what hangs or crashes takes nothing
-// else with it, and what it leaves behind is taken down. binary is iocause, dir where
-// its test files go.
-func (s *Situation) Score(parent context.Context, h *host.Host, binary, dir string, details bool) Record {
+// else with it, and what it leaves behind is taken down. binary is iocause.
+func (s *Situation) Score(parent context.Context, h *host.Host, binary string, x *Series) Record {
 	r := Record{Seed: s.Seed, Program: s.Program}
 	ctx, cancel := context.WithTimeout(parent, longestSeed)
 	defer cancel()
 	args := []string{"lab", "prove", strconv.FormatUint(s.Seed, 10), "--format", "json"}
-	if dir != "" {
-		args = append(args, "--scratch", dir)
+	if x.Scratch != "" {
+		args = append(args, "--scratch", x.Scratch)
+	}
+	if x.Unplanted {
+		args = append(args, "--if-named")
 	}
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
@@ -53,7 +55,7 @@ func (s *Situation) Score(parent context.Context, h *host.Host, binary, dir stri
 		return r
 	}
 	p.Report = compact(p.Report)
-	return NewRecord(&p, details)
+	return NewRecord(&p, x.Details)
 }
 
 // compact takes the blanks out of JSON; what is none stays.

@@ -38,6 +38,10 @@ type Series struct {
 	Details bool   // keep the proofs of odd seeds too
 	Limit   time.Duration
 	Show    func(doing string)
+	// Unplanted leaves out what is drawn to have a cause, and tries the remedies
+	// only where one is named: four times as many in the same time, to count how
+	// often a cause is named where there is none.
+	Unplanted bool
 }
 
 // Score proves one situation after another, each in a process of its own, and
@@ -57,14 +61,14 @@ func (x *Series) Score(ctx context.Context, h *host.Host, binary string, seeds [
 		if ctx.Err() != nil || x.Limit > 0 && time.Since(begun) > x.Limit {
 			break
 		}
-		if have[seed] {
+		s := Draw(seed)
+		if have[seed] || x.Unplanted && !s.unplanted() {
 			continue
 		}
-		s := Draw(seed)
 		x.Show(fmt.Sprintf("%d of %d: seed %d, %s", i+1, len(seeds), seed, s.Program))
 		r := Record{Seed: seed, Program: s.Program, Lacks: s.Lacks()}
 		if r.Lacks == "" {
-			r = s.Score(ctx, h, binary, x.Scratch, x.Details)
+			r = s.Score(ctx, h, binary, x)
 		}
 		if ctx.Err() != nil {
 			break // what was interrupted says nothing

@@ -116,6 +116,15 @@ func (s *Situation) direct() bool {
 	return slices.Contains([]Work{Direct, Ring, DirectWrite}, s.Work)
 }
 
+// restful is a pause between two commits from which on they take little of the time.
+const restful = 50 * time.Millisecond
+
+// unplanted tells whether nothing is put in the program's way and it has not chosen a
+// slow way itself.
+func (s *Situation) unplanted() bool {
+	return s.Plant == None && !s.direct() && (s.Work != Commit || s.Think >= restful)
+}
+
 // plants are what can be put in the way of a work, the likelier ones more than once.
 func plants(w Work) []Plant {
 	switch w {

@@ -26,6 +26,9 @@ func (p *Proof) Table() *table.Table {
 // Words say what the remedies prove, and what the diagnosis said.
 func (p *Proof) Words() (truth, said string) {
 	truth = "nothing helps by a tenth: "
+	if p.Untried {
+		truth = "no cause was named, so no remedy was tried: "
+	}
 	if !p.Truth.Healthy() {
 		truth = fmt.Sprintf("%q helps most, %.3g times: ", p.Truth.Best, p.Truth.Factor)
 	}

@@ -1,0 +1,61 @@
+package space
+
+import (
+	"fmt"
+	"strings"
+)
+
+// calls is the account of runs in which nothing was planted.
+type calls struct {
+	named   Share // a cause was named, of all
+	truly   Share // of these, a remedy helps or the named cause is right
+	wrongly Share // a cause was named and nothing helps, of the healthy
+	unsaid  Share // cannot tell, of all
+	failed  int
+	kinds   map[string]bool // programs and what they do, among the healthy
+}
+
+// Unplanted is the table of runs of --unplanted: how often a cause is named where
+// there is none. What no cause was named for was not tried, and counts as healthy.
+func Unplanted(all []Record) string {
+	var of [2]calls
+	for i := range of {
+		of[i].kinds = map[string]bool{}
+	}
+	for _, r := range all {
+		c := &of[r.Seed%2]
+		switch {
+		case r.Lacks != "":
+		case r.Failed != "":
+			c.failed++
+		default:
+			c.add(&r)
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| what | even seeds (worked on) | odd seeds (scored only) |\n|---|---:|---:|\n")
+	row := func(what string, value func(*calls) string) {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", what, value(&of[0]), value(&of[1]))
+	}
+	row("a cause named", func(c *calls) string { return cell(c.named) })
+	row("of these, a remedy proves that there is one", func(c *calls) string { return cell(c.truly) })
+	row("a cause named, where nothing helps", func(c *calls) string { return cell(c.wrongly) })
+	row("cannot tell", func(c *calls) string { return cell(c.unsaid) })
+	row("kinds of programs and work among the healthy", func(c *calls) string { return fmt.Sprint(len(c.kinds)) })
+	row("failed", func(c *calls) string { return fmt.Sprint(c.failed) })
+	return b.String()
+}
+
+func (c *calls) add(r *Record) {
+	named := !r.Calm && !r.Unsaid
+	c.named.add(named)
+	c.unsaid.add(r.Unsaid)
+	healthy := r.Untried || r.Healthy && !r.Right
+	if named {
+		c.truly.add(!healthy)
+	}
+	if healthy {
+		c.wrongly.add(named)
+		c.kinds[r.Program+" "+string(Draw(r.Seed).Work)] = true
+	}
+}

@@ -1,0 +1,45 @@
+package space
+
+import (
+	"strings"
+	"testing"
+)
+
+// A cause that a remedy bears out is no false alarm, and neither is it a healthy run.
+func TestUnplanted(t *testing.T) {
+	got := Unplanted([]Record{
+		{Seed: 1, Program: "fio", Untried: true, Healthy: true, Right: true, Calm: true},
+		{Seed: 3, Program: "fio", Untried: true, Healthy: true, Unsaid: true},
+		{Seed: 5, Program: "fio", Healthy: true},              // named, and nothing helps
+		{Seed: 7, Program: "fio", Healthy: true, Right: true}, // named cpu-saturated, which no remedy can tell
+		{Seed: 9, Program: "fio", Right: true},
+		{Seed: 11, Program: "fio"}, // another cause than the one named
+		{Seed: 13, Program: "fio", Failed: "killed"},
+		{Seed: 15, Program: "fio", Lacks: "fio"},
+	})
+	for _, want := range []string{
+		"a cause named | - | 4 of 6:", "that there is one | - | 3 of 4:", "nothing helps | - | 1 of 3:", "cannot tell | - | 1 of 6:", "failed | 0 | 1 |",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in:\n%s", want, got)
+		}
+	}
+}
+
+// What is drawn without a plant can still be slow by its own choice.
+func TestUnplantedDraws(t *testing.T) {
+	n := 0
+	for seed := range uint64(2000) {
+		s := Draw(seed)
+		if !s.unplanted() {
+			continue
+		}
+		n++
+		if s.Plant != None || s.direct() || s.Work == Commit && s.Think < restful {
+			t.Errorf("seed %d: %v", seed, s)
+		}
+	}
+	if n < 300 {
+		t.Errorf("%d of 2000 draws: too few to count false alarms", n)
+	}
+}
