@@ -10,7 +10,8 @@ import (
 // Thresholds of the page-cache causes.
 const (
 	refaultLimit = 0.25 // share of inserted pages that had been evicted: from here on "busting"
-	fewMisses    = 64   // pages; fewer misses pages than this are not worth a cause
+	fewMisses    = 64   // pages from disk: fewer are not worth a cause,
+	leastMisses  = 8    // unless most of the waiting is for pages: then from so many on
 )
 
 // cacheView is what the page cache did for the victim.
@@ -43,6 +44,15 @@ func (v *cacheView) byMapping() bool { return v.mapped > v.misses }
 
 // fromDisk is the pages that came from disk and were used.
 func (v *cacheView) fromDisk() float64 { return v.misses + v.mapped + v.blocks }
+
+// fewPages tells that the pages from disk are too few to be worth a cause. Of a crowd
+// that reads the same files each brings few in, and waits for those of the others.
+func (c *Case) fewPages(v *cacheView) bool {
+	if n := v.fromDisk(); n >= fewMisses || n < leastMisses {
+		return n < leastMisses
+	}
+	return c.victim.waits["page"] < 0.5*c.victim.waitTotal
+}
 
 func (c *Case) cache() cacheView {
 	w := c.w
@@ -140,7 +150,7 @@ func (c *Case) readsMatter(v *cacheView) string {
 		return "no program waits for I/O long enough to matter"
 	case c.w.Told && v.accesses == 0:
 		return "the victim reads nothing"
-	case v.fromDisk() < fewMisses:
+	case c.fewPages(v):
 		return fmt.Sprintf("the victim's reads are served from the cache: only %.0f pages came from disk", v.fromDisk())
 	case v.readWait < 0.3*(c.victim.waitTotal+c.victim.pause) && !c.neverBlocks():
 		return "the victim waits mostly in something else than cached reads"

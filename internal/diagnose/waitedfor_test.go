@@ -39,6 +39,17 @@ func TestWaitsByWhatTheyAreFor(t *testing.T) {
 			m.waits(10, "page", 8)
 			m.reads(10, 1<<14)
 		}, map[ID]Answer{"cold-cache": Yes}},
+		{"one of a crowd that waits for pages that the others read in", func(m machine) {
+			m.process(10, "worker", "read", thread{wait: 9})
+			m.waits(10, "page", 9)
+			m.reads(10, 21)
+		}, map[ID]Answer{"cold-cache": Yes}},
+		{"a few pages read beside other waiting", func(m machine) {
+			m.process(10, "worker", "read", thread{wait: 9})
+			m.waits(10, "queue", 8)
+			m.waits(10, "page", 1)
+			m.reads(10, 21)
+		}, map[ID]Answer{"cold-cache": No}},
 		{"a worker of io_uring that syncs", func(m machine) {
 			m.process(10, "server", "other", thread{wait: 8, cpu: 1})
 			m.waits(10, "commit", 5)
