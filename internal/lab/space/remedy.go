@@ -241,26 +241,13 @@ func (st *Standing) moreDirty(context.Context) (func() error, error) {
 // it to be right to say so, though its speed is that of its pauses.
 const waitsOften = 0.10
 
-// commitsBetweenPauses is how many threads of a program that pauses between its
-// commits wait for the disk at any time, at least: each commit takes one request
-// or more, of a known latency. Without them the program would do no more, for it
-// pauses; yet of the time in which it does something that is all.
-func (st *Standing) commitsBetweenPauses(effects []prove.Effect) float64 {
+// commitsBetweenPauses tells of a program that pauses between its commits, of which
+// waitsOften wait for the disk at any time: as many as there are requests to write in
+// flight. Without them the program would do no more, for it pauses; yet of the time
+// in which it does something that is all.
+func (st *Standing) commitsBetweenPauses(writing float64) bool {
 	s := st.Situation
-	if s.Work != Commit || s.Think == 0 || st.disk == nil {
-		return 0
-	}
-	unit := 1.0
-	if s.Program == "own" { // tells bytes
-		unit = float64(s.Block)
-	}
-	var waiting float64
-	for i := range effects {
-		for _, rate := range effects[i].Before {
-			waiting = max(waiting, rate/unit*s.Latency.Seconds())
-		}
-	}
-	return waiting
+	return s.Work == Commit && s.Think > 0 && st.disk != nil && writing >= waitsOften
 }
 
 func (st *Standing) lessReadAhead(context.Context) (func() error, error) {
@@ -277,8 +264,9 @@ func (st *Standing) lessReadAhead(context.Context) (func() error, error) {
 const stolenLimit = 0.10
 
 // Truth is what the effects prove of this situation; spent is how the processors'
-// went while it was diagnosed.
-func (st *Standing) Truth(effects []prove.Effect, spent Processors) prove.Truth {
+// time went while it was diagnosed, writing how many requests to write were in flight
+// then, on average.
+func (st *Standing) Truth(effects []prove.Effect, spent Processors, writing float64) prove.Truth {
 	calm := slices.Clone(calm)
 	if spent.Idle < 0.10 || spent.Stolen >= stolenLimit { // its own threads are more than the processors
 		calm = append(calm, "cpu-saturated")
@@ -315,7 +303,7 @@ func (st *Standing) Truth(effects []prove.Effect, spent Processors) prove.Truth 
 	}
 	t := prove.Prove(effects, calm)
 	if t.Healthy() {
-		if st.commitsBetweenPauses(effects) >= waitsOften && !slices.Contains(t.Causes, "sync-writes") {
+		if st.commitsBetweenPauses(writing) && !slices.Contains(t.Causes, "sync-writes") {
 			t.Causes = append(t.Causes, "sync-writes")
 		}
 		return t

@@ -48,9 +48,10 @@ type Processors struct {
 	Stolen float64 `json:"stolen"` // by the hypervisor
 }
 
-// diagnose asks iocause. How the processors' time went meanwhile comes with it. What is cold stays so, as it does where the effects are measured, turn
-// by turn.
-func (st *Standing) diagnose(ctx context.Context, d, turn time.Duration) (report []byte, spent Processors, err error) {
+// diagnose asks iocause and puts its report into the proof, with what the kernel
+// counted of the processors and the disk meanwhile. What is cold stays so, as it does
+// where the effects are measured, turn by turn.
+func (p *Proof) diagnose(ctx context.Context, st *Standing, d, turn time.Duration) (err error) {
 	args := []string{"diagnose", "--format", "json", "--duration", d.String()}
 	if st.Situation.Targeted {
 		args = append(args, "--comm", st.program.comms[0])
@@ -68,11 +69,35 @@ func (st *Standing) diagnose(ctx context.Context, d, turn time.Duration) (report
 	cmd := exec.CommandContext(ctx, st.binary, args...)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	before := processors(st.host.Proc("stat"))
+	before, written, begun := processors(st.host.Proc("stat")), st.writing(), time.Now()
 	if err := cmd.Run(); err != nil {
-		return nil, spent, fmt.Errorf("iocause diagnose: %w: %s", err, last(said.Bytes()))
+		return fmt.Errorf("iocause diagnose: %w: %s", err, last(said.Bytes()))
 	}
-	return out.Bytes(), processors(st.host.Proc("stat")).since(before), nil
+	p.Report, p.Processors = out.Bytes(), processors(st.host.Proc("stat")).since(before)
+	p.Writing = float64(st.writing()-written) / float64(time.Since(begun))
+	return nil
+}
+
+// writing is the time that the disk's requests to write took since it is there, each
+// for itself; 0 without a disk.
+func (st *Standing) writing() time.Duration {
+	if st.disk == nil {
+		return 0
+	}
+	b, err := os.ReadFile(st.host.Proc("diskstats"))
+	if err != nil {
+		return 0
+	}
+	disks, err := procfile.ParseDiskstats(b, nil)
+	if err != nil {
+		return 0
+	}
+	for i := range disks {
+		if disks[i].Name == st.disk.Device {
+			return time.Duration(disks[i].WriteTime) * time.Millisecond
+		}
+	}
+	return 0
 }
 
 // ticks are what the processors did since boot.
@@ -149,6 +174,7 @@ type Proof struct {
 	Effects    []prove.Effect  `json:"effects"`
 	Truth      prove.Truth     `json:"truth"`
 	Processors Processors      `json:"processors"` // while it was diagnosed
+	Writing    float64         `json:"writing"`    // requests to write in flight meanwhile, on average
 	Verdict    Verdict         `json:"verdict"`
 	Report     json.RawMessage `json:"report,omitempty"`  // what iocause diagnose printed
 	Untried    bool            `json:"untried,omitempty"` // the diagnosis named no cause, so no remedy was tried

@@ -60,7 +60,7 @@ func Run(ctx context.Context, h *host.Host, s *Situation, o Options, say func(st
 	if p.Effects, err = prove.Try(ctx, st, o.Plan); err != nil {
 		return nil, err
 	}
-	p.Truth = st.Truth(p.Effects, p.Processors)
+	p.Truth = st.Truth(p.Effects, p.Processors, p.Writing)
 	if p.Verdict, err = st.judge(p.Report, p.Effects, &p.Truth); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (p *Proof) ask(ctx context.Context, st *Standing, o Options, say func(strin
 	who := ""
 	for range attempts {
 		say("diagnose")
-		if p.Report, p.Processors, err = st.diagnose(ctx, o.Look, o.Plan.Turn); err != nil {
+		if err = p.diagnose(ctx, st, o.Look, o.Plan.Turn); err != nil {
 			return err
 		}
 		if who, err = st.stranger(p.Report); err != nil || who == "" {

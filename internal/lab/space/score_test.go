@@ -120,14 +120,14 @@ func TestTruth(t *testing.T) {
 		{"a limit that hardly matters", []prove.Effect{effect("no I/O limit", theCgroup, 1.2, "cgroup-io-throttle"), disk(1), effect("no sync", itself, 300, "sync-writes")}, 0.5, 0, "sync-writes"},
 	} {
 		st := &Standing{Situation: &Situation{Work: Direct}, disk: &lab.LoopDisk{}}
-		truth := st.Truth(c.effects, Processors{Idle: c.idle, Stolen: c.stolen})
+		truth := st.Truth(c.effects, Processors{Idle: c.idle, Stolen: c.stolen}, 0)
 		if got := strings.Join(truth.Causes, " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 	// On tmpfs a sync waits for nothing: what it costs is the program's own work.
 	st := &Standing{Situation: &Situation{Work: Commit}}
-	if got := st.Truth([]prove.Effect{effect("no sync", itself, 300, "sync-writes")}, Processors{Idle: 0.5}); strings.Join(got.Causes, " ") != "sync-writes healthy cpu-bound" {
+	if got := st.Truth([]prove.Effect{effect("no sync", itself, 300, "sync-writes")}, Processors{Idle: 0.5}, 0); strings.Join(got.Causes, " ") != "sync-writes healthy cpu-bound" {
 		t.Errorf("without a disk: %v", got.Causes)
 	}
 }
@@ -136,17 +136,17 @@ func TestTruth(t *testing.T) {
 // true all the same where they are many.
 func TestTruthOfPauses(t *testing.T) {
 	for _, c := range []struct {
-		rate float64 // bytes/s
-		want string
+		writing float64
+		want    string
 	}{
-		{40 * 4096, "healthy cpu-bound sync-writes"}, // 40 commits of 4 ms a second: 0.16 of a thread
-		{10 * 4096, "healthy cpu-bound"},
+		{0.16, "healthy cpu-bound sync-writes"},
+		{0.04, "healthy cpu-bound"},
 	} {
 		st := &Standing{Situation: &Situation{Program: "own", Work: Commit, Block: 4096, Think: 300 * time.Millisecond, Latency: 4 * time.Millisecond}, disk: &lab.LoopDisk{}}
-		effects := []prove.Effect{{Remedy: "no sync", Causes: []string{"sync-writes"}, Before: []float64{c.rate, c.rate}, With: []float64{c.rate, c.rate}, Factor: 1}}
-		truth := st.Truth(effects, Processors{Idle: 0.5})
+		effects := []prove.Effect{{Remedy: "no sync", Causes: []string{"sync-writes"}, Before: []float64{1, 1}, With: []float64{1, 1}, Factor: 1}}
+		truth := st.Truth(effects, Processors{Idle: 0.5}, c.writing)
 		if got := strings.Join(truth.Causes, " "); got != c.want {
-			t.Errorf("%g bytes/s: %s, want %s", c.rate, got, c.want)
+			t.Errorf("%g in flight: %s, want %s", c.writing, got, c.want)
 		}
 	}
 }
