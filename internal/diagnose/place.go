@@ -11,7 +11,7 @@ import "iocause/internal/sample"
 func (c *Case) homes(id sample.FileID) map[string]float64 {
 	if c.lies == nil {
 		c.lies = map[sample.FileID]map[string]float64{}
-		for _, m := range []sample.Metric{sample.BlockFileBytes, sample.WritebackBytes} {
+		for _, m := range []sample.Metric{sample.BlockFileBytes, sample.BlockLowerBytes, sample.WritebackBytes} {
 			c.w.Each(m, func(e sample.Entity, s *sample.Series) {
 				if e.File == (sample.FileID{}) || e.Device == "" {
 					return

@@ -36,6 +36,7 @@ type BlockDevice struct {
 	Name  string `json:"name"`
 	Bytes uint64 `json:"bytes"`
 	Model string `json:"model,omitempty"`
+	Layer *Layer `json:"layer,omitempty"` // of a device that lies on others
 	Queue
 }
 
@@ -114,6 +115,7 @@ func clean(s string) string {
 func (h *Host) blockDevices(devices *Devices) ([]BlockDevice, error) {
 	var out []BlockDevice
 	var errs []error
+	layers := h.Layers(devices)
 	for _, d := range devices.Disks() {
 		if d.Bytes == 0 || strings.HasPrefix(d.Name, "ram") {
 			continue
@@ -123,7 +125,11 @@ func (h *Host) blockDevices(devices *Devices) ([]BlockDevice, error) {
 			errs = append(errs, err)
 		}
 		model, _ := readString(h.Sys("block", d.Name, "device", "model"))
-		out = append(out, BlockDevice{Name: d.Name, Bytes: d.Bytes, Model: clean(model), Queue: q})
+		b := BlockDevice{Name: d.Name, Bytes: d.Bytes, Model: clean(model), Queue: q}
+		if l, ok := layers[d.Name]; ok {
+			b.Layer = &l
+		}
+		out = append(out, b)
 	}
 	return out, errors.Join(errs...)
 }

@@ -85,6 +85,10 @@ const (
 	DeviceRotate    Metric = "device.rotational"
 	DeviceRequests  Metric = "device.nr_requests"
 	DeviceFaults    Metric = "device.faults"
+	DeviceKind      Metric = "device.kind"
+	DeviceLabel     Metric = "device.label"
+	DeviceOn        Metric = "device.on"
+	DeviceMount     Metric = "device.mount"
 )
 
 // Processes and cgroups, as the kernel counts them.
@@ -215,6 +219,13 @@ const (
 	BlockDepthTime  Metric = "block.depth_time"
 	BlockAloneOps   Metric = "block.alone_ops"
 	BlockAloneTime  Metric = "block.alone_time"
+	BlockLowerBytes Metric = "block.lower_file_bytes"
+	BlockNoOrigin   Metric = "block.no_origin"
+	LayerOps        Metric = "layer.ops"
+	LayerBytes      Metric = "layer.bytes"
+	LayerTime       Metric = "layer.time"
+	LayerOwnTime    Metric = "layer.own_time"
+	LayerBeside     Metric = "layer.beside_time"
 	HistQueue       Metric = "block.queue_latency"
 	HistDevice      Metric = "block.device_latency"
 	HistSize        Metric = "block.size"

@@ -67,6 +67,7 @@ func List() []Entry {
 		}},
 		{Name: "queue", Open: queue.Open, Needs: "/sys/class/block", Metrics: []sample.Metric{
 			sample.DeviceReadAhead, sample.DeviceRotate, sample.DeviceRequests,
+			sample.DeviceKind, sample.DeviceLabel, sample.DeviceOn, sample.DeviceMount,
 		}},
 		{Name: "pressure", Open: pressure.Open, Needs: "a kernel with CONFIG_PSI, started with psi=1", Metrics: []sample.Metric{
 			sample.PSISome, sample.PSIFull,

@@ -14,7 +14,9 @@ import (
 func DiskSources() []string { return []string{"diskstats", "queue", "blockio"} }
 
 // DiskBy are the tables that Disk can show beside the devices.
-func DiskBy() []string { return []string{"process", "cgroup", "file", "latency", "size", "heat"} }
+func DiskBy() []string {
+	return []string{"process", "cgroup", "file", "latency", "size", "heat", "stack"}
+}
 
 // Disk is the block devices, and who uses them; by latency and by size it
 // shows histograms instead.
@@ -30,6 +32,8 @@ func Disk(w *sample.Window, q *Query) []table.Table {
 			{"size", "Size of an I/O", sample.HistSize}})...)
 	case "heat":
 		return []table.Table{heatMap(w, q)}
+	case "stack":
+		return []table.Table{diskStack(w, q), devices}
 	}
 	rows := diskUsers
 	if q.By == "file" {
@@ -66,7 +70,9 @@ func diskDevices(w *sample.Window, q *Query) table.Table {
 		{Key: "discards_per_s", Head: "d/s", Unit: "count", Drop: 9},
 		{Key: "max_in_flight", Head: "max", Unit: "count", Drop: 10},
 		{Key: "errors", Head: "ERR", Unit: "count", Drop: 4},
+		{Key: "lies_on", Head: "LIES ON", Drop: 11, Rare: true},
 	}}
+	on := liesOn(w)
 	var names []string
 	w.Each(sample.DiskReads, func(e sample.Entity, _ *sample.Series) {
 		if q.Device == "" || e.Device == q.Device {
@@ -80,7 +86,7 @@ func diskDevices(w *sample.Window, q *Query) table.Table {
 		if q.Device == "" && traffic(w, name) == 0 {
 			continue
 		}
-		t.Rows = append(t.Rows, diskCells(w, name))
+		t.Rows = append(t.Rows, append(diskCells(w, name), on(name)))
 	}
 	return t
 }
@@ -219,12 +225,13 @@ func diskFiles(w *sample.Window, q *Query) table.Table {
 		ok := e.File.Ino != 0 && (q.Device == "" || e.Device == q.Device) && q.file(w, e.File)
 		return key{e.File, e.Device, e.Class}, ok
 	})
-	g.add(sample.BlockFileBytes)
-	for _, k := range g.keys(func(r map[sample.Metric]float64) float64 { return r[sample.BlockFileBytes] }, func(a, b key) int {
+	g.add(sample.BlockFileBytes, sample.BlockLowerBytes)
+	moved := func(r map[sample.Metric]float64) float64 { return r[sample.BlockFileBytes] + r[sample.BlockLowerBytes] }
+	for _, k := range g.keys(moved, func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.file.Ino, b.file.Ino), cmp.Compare(a.kind, b.kind), cmp.Compare(a.device, b.device))
 	}) {
 		t.Rows = append(t.Rows, []table.Cell{table.Str(name(w, k.file)), table.Str(k.device), table.Str(k.kind),
-			table.Num(g.rows[k][sample.BlockFileBytes] / w.Seconds())})
+			table.Num(moved(g.rows[k]) / w.Seconds())})
 	}
 	return t
 }

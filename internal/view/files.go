@@ -127,7 +127,7 @@ func Files(w *sample.Window, q *Query) []table.Table {
 // for each file.
 func diskBytes(w *sample.Window, q *Query) map[sample.FileID][2]float64 {
 	bytes := map[sample.FileID][2]float64{}
-	w.Each(sample.BlockFileBytes, func(e sample.Entity, s *sample.Series) {
+	add := func(e sample.Entity, s *sample.Series) {
 		if q.Device != "" && e.Device != q.Device {
 			return
 		}
@@ -138,6 +138,10 @@ func diskBytes(w *sample.Window, q *Query) map[sample.FileID][2]float64 {
 			b[1] += s.Sum()
 		}
 		bytes[e.File] = b
-	})
+	}
+	w.Each(sample.BlockFileBytes, add)
+	if q.Device != "" { // else they would count twice
+		w.Each(sample.BlockLowerBytes, add)
+	}
 	return bytes
 }

@@ -155,7 +155,7 @@ func fit(t *table.Table, grid [][]string, width int, before *Kept) (shown []int,
 			continue
 		}
 		now := before.of(t, i, kept{widths[i], !c.Rare || slices.ContainsFunc(rows, func(r []table.Cell) bool {
-			return r[i].State == table.Failed || r[i].State == table.Known && r[i].Number != 0
+			return r[i].State == table.Failed || r[i].State == table.Known && (r[i].Number != 0 || r[i].Text != "")
 		})})
 		widths[i] = now.width
 		if now.shown {

@@ -5,11 +5,6 @@
 #include "tables.bpf.h"
 #include "worker.bpf.h"
 
-static __always_inline u32 disk_dev(struct gendisk *disk)
-{
-	return disk ? (u32)disk->major << 20 | disk->first_minor : 0;
-}
-
 static __always_inline u32 request_op(u32 flags, u32 size)
 {
 	switch (flags & REQ_OP_MASK) {
@@ -141,21 +136,61 @@ static __always_inline void note_throttled(struct bio *bio, u32 dev)
 	}
 }
 
-static __always_inline int queued(struct bio *bio)
+/* What is moved for a file: at the device that the file system is on, or below that one. */
+static __always_inline void add_file(struct file_key *file, u32 size)
+{
+	struct bios *row = ROW(by_file, file, &no_bios, lost_rows);
+
+	if (row) {
+		ADD(row->ops, 1);
+		ADD(row->bytes, size);
+	}
+}
+
+/* A bio of which nobody knows what for it was made, on a disk below a layer. */
+static __always_inline void note_no_origin(u32 dev, u32 op)
+{
+	struct hist_key key = { .dev = dev, .op = op };
+	struct bios *row;
+
+	if (!bpf_map_lookup_elem(&lower, &dev))
+		return;
+	row = ROW(no_origin, &key, &no_bios, lost_rows);
+	if (row)
+		ADD(row->ops, 1);
+}
+
+static __always_inline int queued(struct bio *bio, u64 id)
 {
 	u32 size = bio->bi_iter.bi_size, flags = bio->bi_opf, op = flags & REQ_OP_MASK, tgid;
+	struct layer_bio *layer = 0;
 	struct process_bios *p;
 	struct file_key file = {};
 	u64 inode = 0;
 	enum owner owner;
-	struct bios *row;
 
 	file.dev = disk_dev(bio_disk(bio));
 	note_throttled(bio, file.dev);
+	tgid = bpf_get_current_pid_tgid() >> 32;
+	if (follow) {
+		layer = layer_queued(bio, id, request_op(flags, size));
+		if (layer && !layer->above) {
+			layer->from.thread = bpf_get_current_pid_tgid();
+			layer->from.cgroup = bio_cgroup(bio);
+			note_process(current_task(), tgid);
+		}
+	}
 	if (!size || op > REQ_OP_WRITE)
 		return 0;
-	tgid = bpf_get_current_pid_tgid() >> 32;
 	file.op = op;
+	if (layer && layer->above) { /* what is counted of it was so at the first layer */
+		file.ino = layer->from.ino;
+		file.sdev = layer->from.sdev;
+		file.lower = 1;
+		if (file.ino)
+			add_file(&file, size);
+		return 0;
+	}
 	owner = bio_owner(bio, &inode);
 	if (owner == OWNER_SWAP || flags & 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_SWAP)) {
 		p = ROW(process_io, &tgid, &no_process, lost_rows);
@@ -165,13 +200,16 @@ static __always_inline int queued(struct bio *bio)
 			ADD(p->swap_out, size);
 		return 0;
 	}
-	if (owner == OWNER_FILE && inode) {
+	if (inode) { /* of a file, or of one whose file system lies above */
 		file.ino = READ(struct inode, inode, i_ino);
 		file.sdev = READ(struct inode, inode, i_sb, s_dev);
-		row = ROW(by_file, &file, &no_bios, lost_rows);
-		if (row) {
-			ADD(row->ops, 1);
-			ADD(row->bytes, size);
+	}
+	if (inode && (owner == OWNER_FILE || owner == OWNER_LOWER)) {
+		file.lower = owner == OWNER_LOWER;
+		add_file(&file, size);
+		if (layer) {
+			layer->from.ino = file.ino;
+			layer->from.sdev = file.sdev;
 		}
 	} else if (owner == OWNER_USER && op == REQ_OP_READ) {
 		p = ROW(process_io, &tgid, &no_process, lost_rows);
@@ -180,5 +218,7 @@ static __always_inline int queued(struct bio *bio)
 			ADD(p->direct_again, direct_again(file.dev, bio->bi_iter.bi_sector, size));
 		}
 	}
+	if (follow && !layer && owner == OWNER_KERNEL)
+		note_no_origin(file.dev, op);
 	return 0;
 }

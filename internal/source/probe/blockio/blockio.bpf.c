@@ -50,6 +50,7 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 {
 	struct request_info info = {};
 	struct stream_key stream = {};
+	struct layer_bio *layer = 0;
 	struct device *device;
 	u64 end, *last;
 	s64 depth;
@@ -66,10 +67,17 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 			device->max_in_flight = depth;
 	}
 	info.start = bpf_ktime_get_ns();
-	info.tgid = bpf_get_current_pid_tgid() >> 32;
 	info.op = request_op(flags, size);
 	info.size = size;
-	info.cgroup = bio_cgroup(bio);
+	if (follow && bio)
+		layer = layer_of(bio);
+	if (layer) { /* the thread here may be a layer's */
+		info.tgid = layer->from.thread >> 32;
+		info.cgroup = *(volatile u64 *)&layer->from.cgroup; /* else one load serves both, of pointers of two kinds */
+	} else {
+		info.tgid = bpf_get_current_pid_tgid() >> 32;
+		info.cgroup = bio_cgroup(bio);
+	}
 	stream.tgid = info.tgid;
 	stream.dev = info.dev;
 	end = sector + (info.size >> SECTOR_SHIFT);
@@ -79,7 +87,8 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 		*last = end;
 	} else {
 		bpf_map_update_elem(&streams, &stream, &end, BPF_ANY);
-		note_process(current_task(), stream.tgid);
+		if (!layer)
+			note_process(current_task(), stream.tgid);
 	}
 	if (!keep(id, &info, device)) {
 		ADD(lost_requests, 1);
@@ -347,12 +356,30 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 SEC("tp_btf/block_bio_queue")
 int COUNTING(on_bio, struct bio *bio)
 {
-	return queued(bio);
+	return queued(bio, ctx[0]);
 }
 
 /* Before e8a676d61c07 (5.11). */
 SEC("tp_btf/block_bio_queue")
 int COUNTING(on_bio_old, struct request_queue *q, struct bio *bio)
 {
-	return queued(bio);
+	return queued(bio, ctx[1]);
+}
+
+SEC("tp_btf/block_bio_remap")
+int COUNTING(on_remap, struct bio *bio, u32 dev, u64 from)
+{
+	return follow ? layer_remapped(bio, ctx[0], dev, from, request_op(bio->bi_opf, bio->bi_iter.bi_size)) : 0;
+}
+
+SEC("tp_btf/block_split")
+int COUNTING(on_split, struct bio *bio)
+{
+	return follow ? layer_split(bio, ctx[0]) : 0;
+}
+
+SEC("tp_btf/block_bio_complete")
+int COUNTING(on_bio_done, struct request_queue *q, struct bio *bio)
+{
+	return follow ? layer_done(ctx[1]) : 0;
 }

@@ -39,7 +39,8 @@ func Metrics() []sample.Metric {
 		sample.BlockThrottled, sample.BlockThrottledB, sample.BlockMaxFlight, sample.BlockBinOps,
 		sample.BlockBinBytes, sample.BlockBinTime, sample.BlockFineOps, sample.BlockFineBytes, sample.BlockFineTime,
 		sample.BlockFailures, sample.BlockFailTime, sample.BlockRequeues, sample.BlockDepthOps, sample.BlockDepthTime,
-		sample.BlockAloneOps, sample.BlockAloneTime,
+		sample.BlockAloneOps, sample.BlockAloneTime, sample.BlockLowerBytes, sample.BlockNoOrigin,
+		sample.LayerOps, sample.LayerBytes, sample.LayerTime, sample.LayerOwnTime, sample.LayerBeside,
 		sample.HistQueue, sample.HistDevice, sample.HistSize,
 	}
 }
@@ -49,6 +50,7 @@ type Probe struct {
 	host   *host.Host
 	probe  *bpf.Probe
 	lookup *host.Lookup
+	layers *bpf.Layers
 	sweep  bpf.Sweep
 	// fromStart is where the begin of requests is seen.
 	fromStart string
@@ -68,18 +70,22 @@ func Open(h *host.Host) (sample.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the block I/O object: %w", err)
 	}
-	p, err := bpf.OpenWays(spec, []bpf.Program{
+	p, err := bpf.OpenWays(spec, append([]bpf.Program{
 		{Name: "on_issue", Tracepoint: "block_rq_issue"},
 		{Name: "on_merge", Tracepoint: "block_rq_merge"},
 		{Name: "on_complete", Tracepoint: "block_rq_complete"},
 		{Name: "on_requeue", Tracepoint: "block_rq_requeue"},
 		{Name: "on_bio", Tracepoint: "block_bio_queue", Arguments: 1},
 		{Name: "on_bio_old", Tracepoint: "block_bio_queue", Arguments: 2},
-	}, []bpf.Capability{bpf.Requests(map[string]any{"by_bio": true})}, nil)
+	}, bpf.LayerPrograms()...), []bpf.Capability{bpf.Requests(map[string]any{"by_bio": true})}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the block I/O probe: %w", err)
 	}
-	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), fromStart: p.Ways()[0].Hooks[0]}, nil
+	layers, err := bpf.FollowLayers(p, h, "on_remap", "on_split", "on_bio_done")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the block I/O probe: %w", err), p.Close())
+	}
+	return &Probe{host: h, probe: p, layers: layers, lookup: host.NewLookup(h), fromStart: p.Ways()[0].Hooks[0]}, nil
 }
 
 // Ways says how the kernel is asked for the begin of requests.
@@ -91,7 +97,7 @@ func (p *Probe) Close() error { return p.probe.Close() }
 // Collect implements sample.Source: the bins at every phase, the tables
 // where a window ends, and of these what rests every few seconds.
 func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
-	err := errors.Join(p.probe.Phase(phase, p.host.Now(), into), p.emitBins(phase, into))
+	err := errors.Join(p.layers.Look(), p.probe.Phase(phase, p.host.Now(), into), p.emitBins(phase, into))
 	if p.sweep.Due(phase, p.host.Now()) {
 		err = errors.Join(err, p.emitOwners(phase, into), p.emitFiles(phase, into), p.emitFailures(phase, into),
 			p.probe.Processes(p.lookup, into))
@@ -99,8 +105,8 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	if !phase.Closes() {
 		return err
 	}
-	return errors.Join(err, p.emitThrottled(into), p.emitDevices(into),
-		p.probe.Losses("blockio", []string{"lost_requests", "lost_rows", "lost_bins", "lost_direct", "lost_processes", "missed_completions"}, into))
+	return errors.Join(err, p.emitThrottled(into), p.emitDevices(into), p.emitLayers(into),
+		p.probe.Losses("blockio", []string{"lost_requests", "lost_rows", "lost_bins", "lost_direct", "lost_processes", "lost_layers", "missed_completions"}, into))
 }
 
 func opName(op uint32) string {

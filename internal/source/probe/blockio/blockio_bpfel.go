@@ -87,12 +87,12 @@ type blockioFailureKey struct {
 }
 
 type blockioFileKey struct {
-	_    structs.HostLayout
-	Ino  uint64
-	Sdev uint32
-	Dev  uint32
-	Op   uint32
-	Pad  uint32
+	_     structs.HostLayout
+	Ino   uint64
+	Sdev  uint32
+	Dev   uint32
+	Op    uint32
+	Lower uint32
 }
 
 type blockioHistKey struct {
@@ -122,6 +122,52 @@ type blockioIo struct {
 	Size       [16]uint64
 }
 
+type blockioLayer struct {
+	_        structs.HostLayout
+	Ops      uint64
+	Bytes    uint64
+	Ns       uint64
+	OwnNs    uint64
+	BesideNs uint64
+}
+
+type blockioLayerBio struct {
+	_       structs.HostLayout
+	Start   uint64
+	Above   uint64
+	Pages   uint64
+	Sector  uint64
+	Dev     uint32
+	Top     uint32
+	Op      uint32
+	Bytes   uint32
+	Below   uint64
+	Since   uint64
+	BelowNs uint64
+	PartsNs uint64
+	From    struct {
+		_         structs.HostLayout
+		Inode     uint64
+		Ino       uint64
+		Cgroup    uint64
+		OwnCgroup uint64
+		Thread    uint64
+		Sdev      uint32
+		Flags     uint32
+		Comm      [16]uint8
+		Owner     uint8
+		Pad       [7]uint8
+	}
+}
+
+type blockioLayerKey struct {
+	_   structs.HostLayout
+	Top uint32
+	Dev uint32
+	Op  uint32
+	Pad uint32
+}
+
 type blockioOwnerKey struct {
 	_      structs.HostLayout
 	Cgroup uint64
@@ -129,6 +175,14 @@ type blockioOwnerKey struct {
 	Dev    uint32
 	Op     uint32
 	Pad    uint32
+}
+
+type blockioPlace struct {
+	_   structs.HostLayout
+	At  uint64
+	Bio uint64
+	Dev uint32
+	Pad uint32
 }
 
 type blockioProcess struct {
@@ -192,6 +246,11 @@ const (
 	blockioMapDirectSeen        = "direct_seen"
 	blockioMapFailures          = "failures"
 	blockioMapHistograms        = "histograms"
+	blockioMapLayerBios         = "layer_bios"
+	blockioMapLayers            = "layers"
+	blockioMapLower             = "lower"
+	blockioMapNoOrigin          = "no_origin"
+	blockioMapPlaces            = "places"
 	blockioMapProcessIo         = "process_io"
 	blockioMapProcesses         = "processes"
 	blockioMapRequests          = "requests"
@@ -199,21 +258,26 @@ const (
 	blockioMapStreams           = "streams"
 	blockioMapThrottled         = "throttled"
 	blockioProgOnBio            = "on_bio"
+	blockioProgOnBioDone        = "on_bio_done"
 	blockioProgOnBioOld         = "on_bio_old"
 	blockioProgOnComplete       = "on_complete"
 	blockioProgOnGetrq          = "on_getrq"
 	blockioProgOnGetrqOld       = "on_getrq_old"
 	blockioProgOnIssue          = "on_issue"
 	blockioProgOnMerge          = "on_merge"
+	blockioProgOnRemap          = "on_remap"
 	blockioProgOnRename         = "on_rename"
 	blockioProgOnRequeue        = "on_requeue"
+	blockioProgOnSplit          = "on_split"
 	blockioProgOnStart          = "on_start"
 	blockioVarByBio             = "by_bio"
 	blockioVarEnabled           = "enabled"
+	blockioVarFollow            = "follow"
 	blockioVarKept              = "kept"
 	blockioVarLacks             = "lacks"
 	blockioVarLostBins          = "lost_bins"
 	blockioVarLostDirect        = "lost_direct"
+	blockioVarLostLayers        = "lost_layers"
 	blockioVarLostProcesses     = "lost_processes"
 	blockioVarLostRequests      = "lost_requests"
 	blockioVarLostRows          = "lost_rows"
@@ -264,14 +328,17 @@ type blockioSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type blockioProgramSpecs struct {
 	OnBio      *ebpf.ProgramSpec `ebpf:"on_bio"`
+	OnBioDone  *ebpf.ProgramSpec `ebpf:"on_bio_done"`
 	OnBioOld   *ebpf.ProgramSpec `ebpf:"on_bio_old"`
 	OnComplete *ebpf.ProgramSpec `ebpf:"on_complete"`
 	OnGetrq    *ebpf.ProgramSpec `ebpf:"on_getrq"`
 	OnGetrqOld *ebpf.ProgramSpec `ebpf:"on_getrq_old"`
 	OnIssue    *ebpf.ProgramSpec `ebpf:"on_issue"`
 	OnMerge    *ebpf.ProgramSpec `ebpf:"on_merge"`
+	OnRemap    *ebpf.ProgramSpec `ebpf:"on_remap"`
 	OnRename   *ebpf.ProgramSpec `ebpf:"on_rename"`
 	OnRequeue  *ebpf.ProgramSpec `ebpf:"on_requeue"`
+	OnSplit    *ebpf.ProgramSpec `ebpf:"on_split"`
 	OnStart    *ebpf.ProgramSpec `ebpf:"on_start"`
 }
 
@@ -287,6 +354,11 @@ type blockioMapSpecs struct {
 	DirectSeen   *ebpf.MapSpec `ebpf:"direct_seen"`
 	Failures     *ebpf.MapSpec `ebpf:"failures"`
 	Histograms   *ebpf.MapSpec `ebpf:"histograms"`
+	LayerBios    *ebpf.MapSpec `ebpf:"layer_bios"`
+	Layers       *ebpf.MapSpec `ebpf:"layers"`
+	Lower        *ebpf.MapSpec `ebpf:"lower"`
+	NoOrigin     *ebpf.MapSpec `ebpf:"no_origin"`
+	Places       *ebpf.MapSpec `ebpf:"places"`
 	ProcessIo    *ebpf.MapSpec `ebpf:"process_io"`
 	Processes    *ebpf.MapSpec `ebpf:"processes"`
 	Requests     *ebpf.MapSpec `ebpf:"requests"`
@@ -301,10 +373,12 @@ type blockioMapSpecs struct {
 type blockioVariableSpecs struct {
 	ByBio             *ebpf.VariableSpec `ebpf:"by_bio"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
+	Follow            *ebpf.VariableSpec `ebpf:"follow"`
 	Kept              *ebpf.VariableSpec `ebpf:"kept"`
 	Lacks             *ebpf.VariableSpec `ebpf:"lacks"`
 	LostBins          *ebpf.VariableSpec `ebpf:"lost_bins"`
 	LostDirect        *ebpf.VariableSpec `ebpf:"lost_direct"`
+	LostLayers        *ebpf.VariableSpec `ebpf:"lost_layers"`
 	LostProcesses     *ebpf.VariableSpec `ebpf:"lost_processes"`
 	LostRequests      *ebpf.VariableSpec `ebpf:"lost_requests"`
 	LostRows          *ebpf.VariableSpec `ebpf:"lost_rows"`
@@ -340,6 +414,11 @@ type blockioMaps struct {
 	DirectSeen   *ebpf.Map `ebpf:"direct_seen"`
 	Failures     *ebpf.Map `ebpf:"failures"`
 	Histograms   *ebpf.Map `ebpf:"histograms"`
+	LayerBios    *ebpf.Map `ebpf:"layer_bios"`
+	Layers       *ebpf.Map `ebpf:"layers"`
+	Lower        *ebpf.Map `ebpf:"lower"`
+	NoOrigin     *ebpf.Map `ebpf:"no_origin"`
+	Places       *ebpf.Map `ebpf:"places"`
 	ProcessIo    *ebpf.Map `ebpf:"process_io"`
 	Processes    *ebpf.Map `ebpf:"processes"`
 	Requests     *ebpf.Map `ebpf:"requests"`
@@ -358,6 +437,11 @@ func (m *blockioMaps) Close() error {
 		m.DirectSeen,
 		m.Failures,
 		m.Histograms,
+		m.LayerBios,
+		m.Layers,
+		m.Lower,
+		m.NoOrigin,
+		m.Places,
 		m.ProcessIo,
 		m.Processes,
 		m.Requests,
@@ -373,10 +457,12 @@ func (m *blockioMaps) Close() error {
 type blockioVariables struct {
 	ByBio             *ebpf.Variable `ebpf:"by_bio"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
+	Follow            *ebpf.Variable `ebpf:"follow"`
 	Kept              *ebpf.Variable `ebpf:"kept"`
 	Lacks             *ebpf.Variable `ebpf:"lacks"`
 	LostBins          *ebpf.Variable `ebpf:"lost_bins"`
 	LostDirect        *ebpf.Variable `ebpf:"lost_direct"`
+	LostLayers        *ebpf.Variable `ebpf:"lost_layers"`
 	LostProcesses     *ebpf.Variable `ebpf:"lost_processes"`
 	LostRequests      *ebpf.Variable `ebpf:"lost_requests"`
 	LostRows          *ebpf.Variable `ebpf:"lost_rows"`
@@ -389,28 +475,34 @@ type blockioVariables struct {
 // It can be passed to loadBlockioObjects or ebpf.CollectionSpec.LoadAndAssign.
 type blockioPrograms struct {
 	OnBio      *ebpf.Program `ebpf:"on_bio"`
+	OnBioDone  *ebpf.Program `ebpf:"on_bio_done"`
 	OnBioOld   *ebpf.Program `ebpf:"on_bio_old"`
 	OnComplete *ebpf.Program `ebpf:"on_complete"`
 	OnGetrq    *ebpf.Program `ebpf:"on_getrq"`
 	OnGetrqOld *ebpf.Program `ebpf:"on_getrq_old"`
 	OnIssue    *ebpf.Program `ebpf:"on_issue"`
 	OnMerge    *ebpf.Program `ebpf:"on_merge"`
+	OnRemap    *ebpf.Program `ebpf:"on_remap"`
 	OnRename   *ebpf.Program `ebpf:"on_rename"`
 	OnRequeue  *ebpf.Program `ebpf:"on_requeue"`
+	OnSplit    *ebpf.Program `ebpf:"on_split"`
 	OnStart    *ebpf.Program `ebpf:"on_start"`
 }
 
 func (p *blockioPrograms) Close() error {
 	return _BlockioClose(
 		p.OnBio,
+		p.OnBioDone,
 		p.OnBioOld,
 		p.OnComplete,
 		p.OnGetrq,
 		p.OnGetrqOld,
 		p.OnIssue,
 		p.OnMerge,
+		p.OnRemap,
 		p.OnRename,
 		p.OnRequeue,
+		p.OnSplit,
 		p.OnStart,
 	)
 }

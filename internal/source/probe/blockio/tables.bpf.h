@@ -4,9 +4,9 @@
 
 #include "compat.bpf.h"
 #include "hist.bpf.h"
+#include "layers.bpf.h"
 #include "process.bpf.h"
 
-#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
 #define SECTOR_SHIFT 9
 #define BIN_NS 10000000ULL /* 10 ms */
 #define SIZE_SLOTS 16
@@ -55,7 +55,8 @@ struct owner_key {
 };
 struct file_key {
 	u64 ino;
-	u32 sdev, dev, op, pad;
+	u32 sdev, dev, op;
+	u32 lower; /* the file system lies on a device above this one */
 };
 struct bios {
 	u64 ops, bytes;
@@ -137,6 +138,7 @@ TABLE(depths, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct depth_key, str
 TABLE(bins, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct bin_key, struct bin);
 TABLE(failures, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct failure_key, struct failure);
 TABLE(throttled, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct throttle_key, struct bios);
+TABLE(no_origin, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1024, struct hist_key, struct bios);
 TABLE(direct_seen, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1 << 17, struct chunk_key, struct chunk);
 TABLE(streams, BPF_MAP_TYPE_LRU_HASH, 0, 4096, struct stream_key, u64);
 TABLE(scratch_hists, BPF_MAP_TYPE_PERCPU_ARRAY, 0, 1, u32, struct hists);

@@ -113,7 +113,11 @@ func (p *Probe) emitFiles(phase sample.Phase, into sample.Sink) error {
 				Device: p.lookup.Disk(k.Dev),
 				Class:  opName(k.Op),
 			}
-			put(sample.BlockFileBytes, e, float64(b.Bytes), fromBio)
+			metric := sample.BlockFileBytes
+			if k.Lower != 0 {
+				metric = sample.BlockLowerBytes
+			}
+			put(metric, e, float64(b.Bytes), fromBio)
 		})
 	if err != nil {
 		return fmt.Errorf("reading block I/O by file: %w", err)

@@ -5,12 +5,12 @@
  * file, how long it queued and how long the device took. docs/trace.md says
  * how it works and what it costs.
  */
+#include "layers.bpf.h"
 #include "path.bpf.h"
 #include "types.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
 #define FRONT_MERGES 8 /* bios that may have come before a request's first */
 #define CHAINED 4 /* splits of one bio that are followed */
 
@@ -253,6 +253,16 @@ static __noinline int note_path(u64 inode, u64 ino, u32 sdev)
 	return 0;
 }
 
+static __always_inline void comm_of(u8 *comm, struct task_struct *task)
+{
+	if (lacks & LACKS_TASK) {
+		bpf_get_current_comm(comm, 16);
+	} else {
+		*(u64 *)comm = *(u64 *)task->comm;
+		*(u64 *)(comm + 8) = *(u64 *)(task->comm + 8);
+	}
+}
+
 static __always_inline bool comm_is_wanted(struct event *e)
 {
 	int i;
@@ -271,16 +281,11 @@ static __always_inline bool comm_is_wanted(struct event *e)
  * who are in no cgroup of the I/O controller's tree, the one that limits the
  * task's memory.
  */
-static __always_inline void note_cgroup(struct event *e, struct cgroup *charged, struct task_struct *task)
+static __always_inline void note_cgroup(struct event *e, struct cgroup *charged, struct cgroup *own)
 {
-	struct cgroup *own;
-
-	if (!BPF_CORE_READ((struct cgroup___tree *)charged, level)) {
-		own = memory_cgroup(task);
-		if (own) {
-			charged = own;
-			e->flags |= FLAG_TASK_CGROUP;
-		}
+	if (!cgroup_level(charged) && own) {
+		charged = own;
+		e->flags |= FLAG_TASK_CGROUP;
 	}
 	e->cgroup = BPF_CORE_READ(charged, kn, id);
 }
@@ -289,15 +294,21 @@ static __always_inline void note_cgroup(struct event *e, struct cgroup *charged,
 static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u32 size, struct bio *bio)
 {
 	u64 thread = bpf_get_current_pid_tgid(), inode = 0;
-	u32 tgid = thread >> 32, dev;
-	struct cgroup *cgroup = 0;
+	struct layer_bio *layer = 0;
+	struct cgroup *cgroup = 0, *of_task;
+	u32 tgid, dev;
 	struct task_struct *task;
 	struct event *e;
 	int i;
 
 	if (!disk)
 		return 0;
-	dev = (u32)disk->major << 20 | disk->first_minor;
+	dev = disk_dev(disk);
+	if (follow && bio)
+		layer = layer_of(bio);
+	if (layer) /* the thread here may be a layer's */
+		thread = layer->from.thread;
+	tgid = thread >> 32;
 	if ((only_dev && dev != only_dev) || (only_tgid && tgid != only_tgid))
 		return 0;
 	if (self && tgid == self) {
@@ -308,25 +319,36 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u32 si
 	if (!e)
 		return 0;
 	task = current_task();
-	if (lacks & LACKS_TASK) {
-		bpf_get_current_comm(e->comm, sizeof(e->comm));
+	if (layer) {
+		__builtin_memcpy(e->comm, layer->from.comm, sizeof(e->comm));
+		cgroup = (void *)layer->from.cgroup;
+		of_task = (void *)layer->from.own_cgroup;
 	} else {
-		*(u64 *)e->comm = *(u64 *)task->comm;
-		*(u64 *)(e->comm + 8) = *(u64 *)(task->comm + 8);
+		comm_of(e->comm, task);
+		if (bio)
+			cgroup = bio->bi_blkg->blkcg->css.cgroup;
+		of_task = 0;
 	}
 	if (only_comm && !comm_is_wanted(e))
 		goto unwanted;
-	if (bio)
-		cgroup = bio->bi_blkg->blkcg->css.cgroup;
-	if (only_cgroup && !cgroup_below(only_by_task ? memory_cgroup(task) : cgroup, only_level, only_cgroup))
+	if (!layer && (only_by_task || (cgroup && !cgroup_level(cgroup))))
+		of_task = memory_cgroup(task);
+	if (only_cgroup && !cgroup_below(only_by_task ? of_task : cgroup, only_level, only_cgroup))
 		goto unwanted;
 	e->dev = dev;
 	e->tgid = tgid;
 	e->tid = thread;
 	e->flags = flags_of(flags);
 	if (bio) {
-		note_cgroup(e, cgroup, task);
-		inode = size ? find_owner(e, bio) : 0;
+		note_cgroup(e, cgroup, of_task);
+		if (layer) {
+			inode = size ? layer->from.inode : 0;
+			e->owner = layer->from.owner;
+			e->sdev = layer->from.sdev;
+			e->flags |= layer->from.flags;
+		} else if (size) {
+			inode = find_owner(e, bio);
+		}
 		if (inode) {
 			e->owner = OWNER_FILE;
 			e->ino = READ(struct inode, inode, i_ino);
@@ -482,4 +504,48 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 		ADD(dropped, 1);
 	release(e, id);
 	return 0;
+}
+
+/* What comes to the first layer: for whom, and for which file. */
+SEC("tp_btf/block_bio_queue")
+int COUNTING(on_bio, struct bio *bio)
+{
+	struct task_struct *task = current_task();
+	struct origin from = {};
+	struct layer_bio *b;
+	struct event e = {};
+
+	b = follow ? layer_queued(bio, ctx[0], bio->bi_opf & REQ_OP_MASK) : 0;
+	if (!b || b->above)
+		return 0;
+	e.dev = disk_dev(bio_disk(bio));
+	e.flags = flags_of(bio->bi_opf);
+	from.inode = bio->bi_iter.bi_size ? find_owner(&e, bio) : 0;
+	from.owner = e.owner;
+	from.sdev = e.sdev;
+	from.flags = e.flags & FLAG_DIRECT;
+	from.cgroup = (u64)bio->bi_blkg->blkcg->css.cgroup;
+	from.own_cgroup = (u64)memory_cgroup(task);
+	from.thread = bpf_get_current_pid_tgid();
+	comm_of(from.comm, task);
+	b->from = from;
+	return 0;
+}
+
+SEC("tp_btf/block_bio_remap")
+int COUNTING(on_remap, struct bio *bio, u32 dev, u64 from)
+{
+	return follow ? layer_remapped(bio, ctx[0], dev, from, bio->bi_opf & REQ_OP_MASK) : 0;
+}
+
+SEC("tp_btf/block_split")
+int COUNTING(on_split, struct bio *bio)
+{
+	return follow ? layer_split(bio, ctx[0]) : 0;
+}
+
+SEC("tp_btf/block_bio_complete")
+int COUNTING(on_bio_done, struct request_queue *q, struct bio *bio)
+{
+	return follow ? layer_done(ctx[1]) : 0;
 }

@@ -45,6 +45,7 @@ type Losses struct {
 type Probe struct {
 	probe *bpf.Probe
 	ring  *bpf.Ring
+	layer *bpf.Layers
 	epoch time.Duration // of sample.IO, on the monotonic clock
 	names *names
 	io    sample.IO
@@ -76,12 +77,13 @@ func Open(h *host.Host, o Options) (p *Probe, epoch time.Time, err error) {
 	for name, at := range endings(h) {
 		constants[name] = at
 	}
-	loaded, err := bpf.OpenWays(spec, []bpf.Program{
+	loaded, err := bpf.OpenWays(spec, append([]bpf.Program{
 		{Name: "on_issue", Tracepoint: "block_rq_issue"},
 		{Name: "on_requeue", Tracepoint: "block_rq_requeue"},
 		{Name: "on_merge", Tracepoint: "block_rq_merge"},
 		{Name: "on_complete", Tracepoint: "block_rq_complete"},
-	}, []bpf.Capability{bpf.Requests(map[string]any{"by_bio": true})}, constants)
+		{Name: "on_bio", Tracepoint: "block_bio_queue", Arguments: 1, Optional: true},
+	}, bpf.LayerPrograms()...), []bpf.Capability{bpf.Requests(map[string]any{"by_bio": true})}, constants)
 	if err != nil {
 		return nil, epoch, fmt.Errorf("opening the trace probe: %w", err)
 	}
@@ -92,6 +94,9 @@ func Open(h *host.Host, o Options) (p *Probe, epoch time.Time, err error) {
 		}
 	}()
 	if err := p.leaveOut(o.Own); err != nil {
+		return nil, epoch, err
+	}
+	if p.layer, err = bpf.FollowLayers(loaded, h, "on_bio", "on_remap", "on_split", "on_bio_done"); err != nil {
 		return nil, epoch, err
 	}
 	if p.ring, err = bpf.OpenRing(loaded.Map("events"), "the trace"); err != nil {
@@ -129,6 +134,9 @@ func (p *Probe) Stop() error { return p.set(false) }
 // Each calls f for every I/O that is in the buffer and returns without
 // waiting. The I/O is valid during the call.
 func (p *Probe) Each(f func(*sample.IO) error) error {
+	if err := p.layer.Look(); err != nil {
+		return err
+	}
 	for {
 		raw, err := p.ring.Next()
 		if raw == nil || err != nil {

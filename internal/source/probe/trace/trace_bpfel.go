@@ -40,6 +40,52 @@ type traceInodeKey struct {
 	Sdev uint64
 }
 
+type traceLayer struct {
+	_        structs.HostLayout
+	Ops      uint64
+	Bytes    uint64
+	Ns       uint64
+	OwnNs    uint64
+	BesideNs uint64
+}
+
+type traceLayerBio struct {
+	_       structs.HostLayout
+	Start   uint64
+	Above   uint64
+	Pages   uint64
+	Sector  uint64
+	Dev     uint32
+	Top     uint32
+	Op      uint32
+	Bytes   uint32
+	Below   uint64
+	Since   uint64
+	BelowNs uint64
+	PartsNs uint64
+	From    struct {
+		_         structs.HostLayout
+		Inode     uint64
+		Ino       uint64
+		Cgroup    uint64
+		OwnCgroup uint64
+		Thread    uint64
+		Sdev      uint32
+		Flags     uint32
+		Comm      [16]uint8
+		Owner     uint8
+		Pad       [7]uint8
+	}
+}
+
+type traceLayerKey struct {
+	_   structs.HostLayout
+	Top uint32
+	Dev uint32
+	Op  uint32
+	Pad uint32
+}
+
 type tracePathEvent struct {
 	_    structs.HostLayout
 	Kind uint32
@@ -58,6 +104,14 @@ type tracePathEvent struct {
 	}
 }
 
+type tracePlace struct {
+	_   structs.HostLayout
+	At  uint64
+	Bio uint64
+	Dev uint32
+	Pad uint32
+}
+
 type traceRow struct {
 	_     structs.HostLayout
 	E     traceEvent
@@ -70,15 +124,23 @@ type traceRow struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	traceMapEvents            = "events"
+	traceMapLayerBios         = "layer_bios"
+	traceMapLayers            = "layers"
+	traceMapLower             = "lower"
 	traceMapNamed             = "named"
+	traceMapPlaces            = "places"
 	traceMapRequests          = "requests"
 	traceMapScratch           = "scratch"
+	traceProgOnBio            = "on_bio"
+	traceProgOnBioDone        = "on_bio_done"
 	traceProgOnComplete       = "on_complete"
 	traceProgOnGetrq          = "on_getrq"
 	traceProgOnGetrqOld       = "on_getrq_old"
 	traceProgOnIssue          = "on_issue"
 	traceProgOnMerge          = "on_merge"
+	traceProgOnRemap          = "on_remap"
 	traceProgOnRequeue        = "on_requeue"
+	traceProgOnSplit          = "on_split"
 	traceProgOnStart          = "on_start"
 	traceVarBelowMin          = "below_min"
 	traceVarByBio             = "by_bio"
@@ -88,9 +150,11 @@ const (
 	traceVarDeviceEnd         = "device_end"
 	traceVarDropped           = "dropped"
 	traceVarEnabled           = "enabled"
+	traceVarFollow            = "follow"
 	traceVarIomapEnd          = "iomap_end"
 	traceVarKept              = "kept"
 	traceVarLacks             = "lacks"
+	traceVarLostLayers        = "lost_layers"
 	traceVarLostPaths         = "lost_paths"
 	traceVarLostRequests      = "lost_requests"
 	traceVarMinNs             = "min_ns"
@@ -153,12 +217,16 @@ type traceSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type traceProgramSpecs struct {
+	OnBio      *ebpf.ProgramSpec `ebpf:"on_bio"`
+	OnBioDone  *ebpf.ProgramSpec `ebpf:"on_bio_done"`
 	OnComplete *ebpf.ProgramSpec `ebpf:"on_complete"`
 	OnGetrq    *ebpf.ProgramSpec `ebpf:"on_getrq"`
 	OnGetrqOld *ebpf.ProgramSpec `ebpf:"on_getrq_old"`
 	OnIssue    *ebpf.ProgramSpec `ebpf:"on_issue"`
 	OnMerge    *ebpf.ProgramSpec `ebpf:"on_merge"`
+	OnRemap    *ebpf.ProgramSpec `ebpf:"on_remap"`
 	OnRequeue  *ebpf.ProgramSpec `ebpf:"on_requeue"`
+	OnSplit    *ebpf.ProgramSpec `ebpf:"on_split"`
 	OnStart    *ebpf.ProgramSpec `ebpf:"on_start"`
 }
 
@@ -166,10 +234,14 @@ type traceProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type traceMapSpecs struct {
-	Events   *ebpf.MapSpec `ebpf:"events"`
-	Named    *ebpf.MapSpec `ebpf:"named"`
-	Requests *ebpf.MapSpec `ebpf:"requests"`
-	Scratch  *ebpf.MapSpec `ebpf:"scratch"`
+	Events    *ebpf.MapSpec `ebpf:"events"`
+	LayerBios *ebpf.MapSpec `ebpf:"layer_bios"`
+	Layers    *ebpf.MapSpec `ebpf:"layers"`
+	Lower     *ebpf.MapSpec `ebpf:"lower"`
+	Named     *ebpf.MapSpec `ebpf:"named"`
+	Places    *ebpf.MapSpec `ebpf:"places"`
+	Requests  *ebpf.MapSpec `ebpf:"requests"`
+	Scratch   *ebpf.MapSpec `ebpf:"scratch"`
 }
 
 // traceVariableSpecs contains global variables before they are loaded into the kernel.
@@ -184,9 +256,11 @@ type traceVariableSpecs struct {
 	DeviceEnd         *ebpf.VariableSpec `ebpf:"device_end"`
 	Dropped           *ebpf.VariableSpec `ebpf:"dropped"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
+	Follow            *ebpf.VariableSpec `ebpf:"follow"`
 	IomapEnd          *ebpf.VariableSpec `ebpf:"iomap_end"`
 	Kept              *ebpf.VariableSpec `ebpf:"kept"`
 	Lacks             *ebpf.VariableSpec `ebpf:"lacks"`
+	LostLayers        *ebpf.VariableSpec `ebpf:"lost_layers"`
 	LostPaths         *ebpf.VariableSpec `ebpf:"lost_paths"`
 	LostRequests      *ebpf.VariableSpec `ebpf:"lost_requests"`
 	MinNs             *ebpf.VariableSpec `ebpf:"min_ns"`
@@ -227,16 +301,24 @@ func (o *traceObjects) Close() error {
 //
 // It can be passed to loadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type traceMaps struct {
-	Events   *ebpf.Map `ebpf:"events"`
-	Named    *ebpf.Map `ebpf:"named"`
-	Requests *ebpf.Map `ebpf:"requests"`
-	Scratch  *ebpf.Map `ebpf:"scratch"`
+	Events    *ebpf.Map `ebpf:"events"`
+	LayerBios *ebpf.Map `ebpf:"layer_bios"`
+	Layers    *ebpf.Map `ebpf:"layers"`
+	Lower     *ebpf.Map `ebpf:"lower"`
+	Named     *ebpf.Map `ebpf:"named"`
+	Places    *ebpf.Map `ebpf:"places"`
+	Requests  *ebpf.Map `ebpf:"requests"`
+	Scratch   *ebpf.Map `ebpf:"scratch"`
 }
 
 func (m *traceMaps) Close() error {
 	return _TraceClose(
 		m.Events,
+		m.LayerBios,
+		m.Layers,
+		m.Lower,
 		m.Named,
+		m.Places,
 		m.Requests,
 		m.Scratch,
 	)
@@ -254,9 +336,11 @@ type traceVariables struct {
 	DeviceEnd         *ebpf.Variable `ebpf:"device_end"`
 	Dropped           *ebpf.Variable `ebpf:"dropped"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
+	Follow            *ebpf.Variable `ebpf:"follow"`
 	IomapEnd          *ebpf.Variable `ebpf:"iomap_end"`
 	Kept              *ebpf.Variable `ebpf:"kept"`
 	Lacks             *ebpf.Variable `ebpf:"lacks"`
+	LostLayers        *ebpf.Variable `ebpf:"lost_layers"`
 	LostPaths         *ebpf.Variable `ebpf:"lost_paths"`
 	LostRequests      *ebpf.Variable `ebpf:"lost_requests"`
 	MinNs             *ebpf.Variable `ebpf:"min_ns"`
@@ -281,23 +365,31 @@ type traceVariables struct {
 //
 // It can be passed to loadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracePrograms struct {
+	OnBio      *ebpf.Program `ebpf:"on_bio"`
+	OnBioDone  *ebpf.Program `ebpf:"on_bio_done"`
 	OnComplete *ebpf.Program `ebpf:"on_complete"`
 	OnGetrq    *ebpf.Program `ebpf:"on_getrq"`
 	OnGetrqOld *ebpf.Program `ebpf:"on_getrq_old"`
 	OnIssue    *ebpf.Program `ebpf:"on_issue"`
 	OnMerge    *ebpf.Program `ebpf:"on_merge"`
+	OnRemap    *ebpf.Program `ebpf:"on_remap"`
 	OnRequeue  *ebpf.Program `ebpf:"on_requeue"`
+	OnSplit    *ebpf.Program `ebpf:"on_split"`
 	OnStart    *ebpf.Program `ebpf:"on_start"`
 }
 
 func (p *tracePrograms) Close() error {
 	return _TraceClose(
+		p.OnBio,
+		p.OnBioDone,
 		p.OnComplete,
 		p.OnGetrq,
 		p.OnGetrqOld,
 		p.OnIssue,
 		p.OnMerge,
+		p.OnRemap,
 		p.OnRequeue,
+		p.OnSplit,
 		p.OnStart,
 	)
 }

@@ -91,6 +91,11 @@ static __always_inline u32 flags_of(u32 from)
 	return to;
 }
 
+static __always_inline int cgroup_level(struct cgroup *at)
+{
+	return BPF_CORE_READ((struct cgroup___tree *)at, level);
+}
+
 /* Whether a cgroup is the one of that level and id, or lies below it. */
 static __always_inline bool cgroup_below(struct cgroup *at, u32 level, u64 id)
 {

@@ -29,6 +29,13 @@ func TestCollect(t *testing.T) {
 			}
 		}
 	}
+	for m, class := range map[sample.Metric]string{
+		sample.DeviceKind: "dm", sample.DeviceLabel: "vg-data", sample.DeviceOn: "nvme0n1", sample.DeviceMount: "/mnt/big data",
+	} {
+		if v, _ := w.Value(m, sample.Entity{Device: "dm-0", Class: class}); v != 1 {
+			t.Errorf("%s of dm-0 is not %q", m, class)
+		}
+	}
 	if w.Get(sample.DeviceRequests, sample.Entity{Device: "loop0"}) != nil {
 		t.Error("loop0 has no size")
 	}

@@ -23,15 +23,22 @@ func Open(h *host.Host) (sample.Source, error) {
 }
 
 // Collect implements sample.Source: the settings are read at the start, of
-// every disk that has a size.
+// every disk that has a size, and what lies on what where a window ends.
 func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
-	if phase != sample.First {
+	if phase != sample.First && !phase.Closes() {
 		return nil
 	}
 	devices, err := s.host.Devices()
 	if err != nil {
 		return err
 	}
+	if phase.Closes() {
+		return s.layers(devices, into)
+	}
+	return s.settings(devices, into)
+}
+
+func (s *source) settings(devices *host.Devices, into sample.Sink) error {
 	var errs []error
 	for _, d := range devices.Disks() {
 		if d.Bytes == 0 || strings.HasPrefix(d.Name, "ram") {

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Bios on their way through stacked devices (device-mapper, md): for whom the first
+ * layer was asked, down to the requests of the disks, and how long each layer took.
+ * docs/blockio.md says how.
+ */
+#pragma once
+
+#include "compat.bpf.h"
+
+#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+#define PLACES 8192 /* a power of two */
+#define BACK 64 /* blocks of 4 KiB that a bio is looked for before where a part of it begins */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct block_device_operations {
+	void *submit_bio; /* a function; of devices that have no requests */
+};
+struct gendisk___ops {
+	struct block_device_operations *fops;
+};
+struct bio___private {
+	void *bi_private;
+};
+#pragma clang attribute pop
+
+/* For whom the first layer was asked; what of it is filled in is up to the probe. */
+struct origin {
+	u64 inode; /* its address: it stays while the bio is in flight */
+	u64 ino;
+	u64 cgroup; /* charged: kernfs id, or address */
+	u64 own_cgroup; /* of the task, by the memory controller; address */
+	u64 thread; /* process << 32 | thread */
+	u32 sdev, flags;
+	u8 comm[16];
+	u8 owner;
+	u8 pad[7];
+};
+
+/* A bio of a layer, or of a disk below one, from where it was made to its completion. */
+struct layer_bio {
+	u64 start; /* ns; 0 until it is queued */
+	u64 above; /* the bio of the layer above that it is a part of; 0 for the first layer */
+	u64 pages, sector; /* what its parts are found by */
+	u32 dev, top, op, bytes; /* top: of the first layer */
+	u64 below; /* its parts in layers below, now */
+	u64 since, below_ns, parts_ns; /* when the first of them came; how long there were any; their times summed */
+	struct origin from;
+};
+
+/* What a layer did for the device that the file system lies on. */
+struct layer_key {
+	u32 top, dev, op, pad;
+};
+struct layer {
+	u64 ops, bytes, ns, own_ns, beside_ns;
+};
+
+/* Where the bio of a device is found by the sector that it began with, or by the address of its list of pages, which is above every sector. */
+struct place {
+	u64 at, bio;
+	u32 dev, pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u64);
+	__type(value, struct layer_bio);
+} layer_bios SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PLACES);
+	__type(key, u32);
+	__type(value, struct place);
+} places SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct layer_key);
+	__type(value, struct layer);
+} layers SEC(".maps");
+
+/* Disks that have been seen below a layer. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, u32);
+} lower SEC(".maps");
+
+u32 follow; /* some device of this machine lies on another */
+u64 lost_layers;
+
+static const struct layer_bio no_layer_bio;
+static const struct layer no_layer;
+
+static __always_inline u32 disk_dev(struct gendisk *disk)
+{
+	return disk ? (u32)disk->major << 20 | disk->first_minor : 0;
+}
+
+/* Whether a device takes bios itself instead of having requests made of them. */
+static __always_inline bool takes_bios(struct gendisk *disk)
+{
+	if (!disk || !bpf_core_field_exists(((struct block_device_operations *)0)->submit_bio))
+		return false;
+	return !!READ(struct gendisk___ops, disk, fops, submit_bio);
+}
+
+static __always_inline struct place *place_of(u32 dev, u64 at)
+{
+	u32 slot = (at + ((u64)dev << 32)) * 0x9e3779b97f4a7c15ULL >> 51;
+
+	return bpf_map_lookup_elem(&places, &slot);
+}
+
+/* A later one in the same place hides the one before: then a part may be looked for in vain. */
+static __always_inline void put_place(u32 dev, u64 at, u64 bio)
+{
+	struct place *p = place_of(dev, at);
+
+	if (p) {
+		p->dev = dev;
+		p->at = at;
+		p->bio = bio;
+	}
+}
+
+/* The bio of a device that a part was made of, by the sector that the part begins with there, or by its pages. */
+static __always_inline struct layer_bio *layer_above(struct bio *bio, u32 dev, u64 sector, u64 *id)
+{
+	u64 pages = (u64)BPF_CORE_READ(bio, bi_io_vec), at;
+	struct layer_bio *b;
+	struct place *p;
+	int i;
+
+	p = place_of(dev, sector);
+	if (p && p->dev == dev && p->at == sector) {
+		*id = p->bio;
+		b = bpf_map_lookup_elem(&layer_bios, id);
+		if (b && b->dev == dev && (b->sector == sector || sector - b->sector < b->bytes >> 9))
+			return b;
+	}
+	p = place_of(dev, pages);
+	if (p && p->dev == dev && p->at == pages) {
+		*id = p->bio;
+		b = bpf_map_lookup_elem(&layer_bios, id);
+		if (b && b->dev == dev && b->pages == pages)
+			return b;
+	}
+	/* a part with pages of its own, of a bio that is larger */
+	for (i = 1; i <= BACK; i++) {
+		at = sector - 8 * i;
+		if (sector < 8 * i)
+			break;
+		p = place_of(dev, at);
+		if (!p || p->dev != dev || p->at != at)
+			continue;
+		*id = p->bio;
+		b = bpf_map_lookup_elem(&layer_bios, id);
+		if (b && b->dev == dev && b->sector == at && at + (b->bytes >> 9) > sector)
+			return b;
+	}
+	return 0;
+}
+
+/* A bio is to be handled in two parts: the second is found by where it begins. */
+static __always_inline int layer_split(struct bio *bio, u64 id)
+{
+	struct layer_bio *b = bpf_map_lookup_elem(&layer_bios, &id);
+	u64 at = bio->bi_iter.bi_sector; /* device-mapper passes what is left */
+
+	if (!b) { /* others what they have cut off in front */
+		at += bio->bi_iter.bi_size >> 9;
+		id = (u64)READ(struct bio___private, bio, bi_private);
+		b = bpf_map_lookup_elem(&layer_bios, &id);
+	}
+	if (b)
+		put_place(b->dev, at, id);
+	return 0;
+}
+
+/* A layer hands a bio on to a device below it. */
+static __always_inline int layer_remapped(struct bio *bio, u64 id, u32 dev, u64 sector, u32 op)
+{
+	struct layer_bio *b, *above;
+	u32 below, one = 1;
+	u64 above_id = 0;
+
+	above = layer_above(bio, dev, sector, &above_id);
+	if (!above || above_id == id)
+		return 0;
+	below = disk_dev(bio_disk(bio));
+	if (!bpf_map_lookup_elem(&lower, &below))
+		bpf_map_update_elem(&lower, &below, &one, BPF_ANY);
+	if (bpf_map_update_elem(&layer_bios, &id, &no_layer_bio, BPF_ANY)) {
+		ADD(lost_layers, 1);
+		return 0;
+	}
+	b = bpf_map_lookup_elem(&layer_bios, &id);
+	if (!b)
+		return 0;
+	b->above = above_id;
+	b->top = above->top;
+	b->from = above->from;
+	b->dev = below;
+	b->op = op;
+	b->bytes = bio->bi_iter.bi_size;
+	return 0;
+}
+
+/*
+ * A bio is queued: what a layer has made begins its time, and what comes to a first
+ * layer is written down. 0 where no layer has to do with it.
+ */
+static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u32 op)
+{
+	struct gendisk *disk = bio_disk(bio);
+	bool takes = takes_bios(disk);
+	struct layer_bio *b, *above;
+	u64 above_id;
+
+	b = bpf_map_lookup_elem(&layer_bios, &id);
+	if (!b || b->start) { /* or one whose completion was not seen */
+		if (!takes) {
+			if (b)
+				bpf_map_delete_elem(&layer_bios, &id);
+			return 0;
+		}
+		if (bpf_map_update_elem(&layer_bios, &id, &no_layer_bio, BPF_ANY)) {
+			ADD(lost_layers, 1);
+			return 0;
+		}
+		b = bpf_map_lookup_elem(&layer_bios, &id);
+		if (!b)
+			return 0;
+		b->dev = b->top = disk_dev(disk);
+		b->op = op;
+		b->bytes = bio->bi_iter.bi_size;
+	}
+	b->start = bpf_ktime_get_ns();
+	above_id = b->above;
+	if (above_id) {
+		above = bpf_map_lookup_elem(&layer_bios, &above_id);
+		if (above && !fetch_add(&above->below, 1))
+			above->since = b->start;
+	}
+	if (takes) {
+		b->sector = bio->bi_iter.bi_sector;
+		b->pages = (u64)BPF_CORE_READ(bio, bi_io_vec);
+		put_place(b->dev, b->sector, id);
+		put_place(b->dev, b->pages, id);
+	}
+	return b;
+}
+
+/* A bio is complete. */
+static __always_inline int layer_done(u64 id)
+{
+	struct layer_bio *b = bpf_map_lookup_elem(&layer_bios, &id), *above;
+	u64 now, total, below, above_id;
+	struct layer_key key = {};
+	struct layer *l;
+
+	if (!b)
+		return 0;
+	if (!b->start) /* handed on and never queued */
+		goto forget;
+	now = bpf_ktime_get_ns();
+	total = now - b->start;
+	below = b->below_ns;
+	if (b->below) /* it does not wait for all of its parts */
+		below += now - b->since;
+	key.top = b->top;
+	key.dev = b->dev;
+	key.op = b->op;
+	l = bpf_map_lookup_elem(&layers, &key);
+	if (!l) {
+		bpf_map_update_elem(&layers, &key, &no_layer, BPF_NOEXIST);
+		l = bpf_map_lookup_elem(&layers, &key);
+	}
+	if (l) {
+		ADD(l->ops, 1);
+		ADD(l->bytes, b->bytes);
+		ADD(l->ns, total);
+		if (total > below)
+			ADD(l->own_ns, total - below);
+		if (b->parts_ns > b->below_ns)
+			ADD(l->beside_ns, b->parts_ns - b->below_ns);
+	} else {
+		ADD(lost_layers, 1);
+	}
+	above_id = b->above;
+	above = above_id ? bpf_map_lookup_elem(&layer_bios, &above_id) : 0;
+	if (above) {
+		ADD(above->parts_ns, total);
+		if (fetch_add(&above->below, -1) == 1)
+			ADD(above->below_ns, now - above->since);
+	}
+forget:
+	bpf_map_delete_elem(&layer_bios, &id);
+	return 0;
+}
+
+/* Where a request comes from whose first bio this is, or what that bio was cut off from; 0 where no layer made it. */
+static __always_inline struct layer_bio *layer_of(struct bio *bio)
+{
+	u64 id = (u64)bio;
+	struct layer_bio *b = bpf_map_lookup_elem(&layer_bios, &id);
+
+	if (!b) {
+		id = (u64)READ(struct bio___private, bio, bi_private);
+		b = bpf_map_lookup_elem(&layer_bios, &id);
+	}
+	return b && b->above ? b : 0;
+}

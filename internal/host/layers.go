@@ -1,0 +1,93 @@
+package host
+
+import (
+	"os"
+	"slices"
+	"strings"
+)
+
+// Layer is what a block device is that lies on others, or on a file: a volume of
+// device-mapper, an array of md, a loop device.
+type Layer struct {
+	Kind  string   `json:"kind"`            // "dm-crypt", "raid1", "loop"; "dm" where its targets could not be asked for
+	Label string   `json:"label,omitempty"` // what device-mapper calls it: "vg-root"
+	On    []string `json:"on,omitempty"`    // disks and partitions right below it, by the kernel's names
+	File  string   `json:"file,omitempty"`  // of a loop device
+}
+
+// Layers are the disks that lie on others or on a file, by the kernel's names:
+// /sys/block/DISK/slaves, dm, md and loop. Those that are taken away meanwhile are
+// left out.
+func (h *Host) Layers(devices *Devices) map[string]Layer {
+	out := map[string]Layer{}
+	for _, d := range devices.Disks() {
+		if l, ok := h.layer(d); ok {
+			out[d.Name] = l
+		}
+	}
+	return out
+}
+
+// Stacked tells whether any disk lies on another one.
+func (h *Host) Stacked() bool {
+	disks, err := os.ReadDir(h.Sys("block"))
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(disks, func(d os.DirEntry) bool { return len(h.below(d.Name())) > 0 })
+}
+
+// below are the devices right below a disk.
+func (h *Host) below(disk string) []string {
+	entries, err := os.ReadDir(h.Sys("block", disk, "slaves"))
+	if err != nil {
+		return nil // it has none, or was taken away
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func (h *Host) layer(d Device) (l Layer, ok bool) {
+	text := func(parts ...string) string {
+		s, err := readString(h.Sys(append([]string{"block", d.Name}, parts...)...))
+		if err != nil {
+			return ""
+		}
+		return clean(s)
+	}
+	l.On = h.below(d.Name)
+	if uuid, label := text("dm", "uuid"), text("dm", "name"); label != "" {
+		l.Label, l.Kind = label, h.targets(d.Dev)
+		if l.Kind == "" {
+			l.Kind = kindOf(uuid)
+		}
+		return l, true
+	}
+	if level := text("md", "level"); level != "" {
+		l.Kind = level
+		return l, true
+	}
+	if file := text("loop", "backing_file"); file != "" {
+		l.Kind, l.File = "loop", file
+		return l, true
+	}
+	if len(l.On) > 0 {
+		l.Kind = strings.TrimRight(d.Name, "0123456789") // "bcache"
+	}
+	return l, l.Kind != ""
+}
+
+// kindOf is what the tools' prefix of a device-mapper device's UUID says of it.
+func kindOf(uuid string) string {
+	prefix, _, _ := strings.Cut(uuid, "-")
+	switch {
+	case prefix == "CRYPT":
+		return "dm-crypt"
+	case strings.Contains(uuid, "mpath-"):
+		return "dm-multipath"
+	}
+	return "dm"
+}

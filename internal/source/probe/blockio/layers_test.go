@@ -1,0 +1,178 @@
+package blockio
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// stackOf is the device that a file's file system lies on, and the disks at the
+// bottom of it. It skips the test where that is a disk itself: test/vm/layers sets
+// up several stacks.
+func stackOf(t *testing.T, path string) (top string, disks []string) {
+	t.Helper()
+	devices, err := host.Live().Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers := host.Live().Layers(devices)
+	top, _ = devices.Disk(host.DevNumber(bpftest.ID(t, path).Dev))
+	if len(layers[top].On) == 0 {
+		bpftest.Need(t, "layers", errors.New("a file system in /var/tmp that lies on device-mapper or md (test/vm/layers)"))
+	}
+	var walk func(string)
+	walk = func(name string) {
+		dev, _ := devices.Number(name)
+		disk, _ := devices.Disk(dev)
+		if len(layers[disk].On) == 0 {
+			disks = append(disks, disk)
+		}
+		for _, below := range layers[disk].On {
+			walk(below)
+		}
+	}
+	walk(top)
+	return top, disks
+}
+
+// sums adds up a metric on the disks, each once, of those entities that are wanted.
+func sums(w *sample.Window, m sample.Metric, disks []string, keep func(sample.Entity) bool) float64 {
+	total := 0.0
+	seen := map[string]bool{}
+	for _, d := range disks {
+		if !seen[d] {
+			n, _ := w.SumWhere(m, func(e sample.Entity) bool { return e.Device == d && keep(e) })
+			total += n
+		}
+		seen[d] = true
+	}
+	return total
+}
+
+// nearly tells of at least 99 % of what is wanted, and not more than that.
+func nearly(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	t.Logf("%s: %g of %g", what, got, want)
+	if got < 0.99*want || got > 1.001*want {
+		t.Errorf("%s: %g, want %g", what, got, want)
+	}
+}
+
+// Reads through layers are this process's, and this file's, on the disks.
+func TestReadsThroughLayers(t *testing.T) {
+	const count, pages = 1009, 997 // primes
+	direct, cached := bpftest.File(t, 4*count), bpftest.File(t, pages)
+	top, disks := stackOf(t, direct)
+	buf := bpftest.Aligned(t, 4096)
+	var slept time.Duration
+	w := bpftest.Observe(t, Open, func() {
+		from := time.Now()
+		directReads(t, direct, buf, stride(count, 16384))
+		slept = time.Since(from)
+		if _, err := os.ReadFile(cached); err != nil {
+			t.Fatal(err)
+		}
+	})
+	id := bpftest.ID(t, cached)
+	own := func(e sample.Entity) bool { return e.PID == os.Getpid() && e.Class == "read" }
+	nearly(t, "bytes read by this process", sums(w, sample.BlockBytes, disks, own), (count+pages)*4096)
+	nearly(t, "bytes of the file read from the disks", sums(w, sample.BlockLowerBytes, disks, func(e sample.Entity) bool {
+		return e.File == id && e.Class == "read"
+	}), pages*4096)
+	if n, _ := w.Sum(sample.BlockFileBytes, sample.Entity{File: id, Device: top, Class: "read"}); n != pages*4096 {
+		t.Errorf("%g bytes of the file read from %s, want %d", n, top, pages*4096)
+	}
+	report(t, w, top)
+	t.Logf("a direct read took %v in the program", slept/count)
+}
+
+// What is written is this process's and this file's on every disk, also where a
+// thread of the kernel, for a layer, makes the request.
+func TestWritesThroughLayers(t *testing.T) {
+	const pages = 1511 // prime
+	path := bpftest.File(t, 1)
+	top, disks := stackOf(t, path)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	data := make([]byte, pages*4096)
+	w := bpftest.Observe(t, Open, func() {
+		if _, err := f.WriteAt(data, 0); err != nil {
+			t.Fatal(err)
+		}
+		// written by this thread, not by the kernel's flusher
+		if err := unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WAIT_BEFORE|unix.SYNC_FILE_RANGE_WRITE|unix.SYNC_FILE_RANGE_WAIT_AFTER); err != nil {
+			t.Fatal(err)
+		}
+	})
+	id := bpftest.ID(t, path)
+	copies, _ := w.Sum(sample.BlockFileBytes, sample.Entity{File: id, Device: top, Class: "write"})
+	nearly(t, "bytes of the file written to the top", copies, pages*4096)
+	want := float64(pages * 4096)
+	if os.Getenv("IOCAUSE_MIRRORS") != "" {
+		want *= 2
+	}
+	nearly(t, "bytes of the file written to the disks", sums(w, sample.BlockLowerBytes, disks, func(e sample.Entity) bool {
+		return e.File == id && e.Class == "write"
+	}), want)
+	nearly(t, "bytes written by this process", sums(w, sample.BlockBytes, disks, func(e sample.Entity) bool {
+		return e.PID == os.Getpid() && e.Class == "write"
+	}), want)
+	report(t, w, top)
+}
+
+// What the kernel's flusher writes in the background is this file's.
+func TestWritebackThroughLayers(t *testing.T) {
+	const pages = 1103 // prime
+	path := bpftest.File(t, 1)
+	top, disks := stackOf(t, path)
+	w := bpftest.Observe(t, Open, func() {
+		if err := os.WriteFile(path, make([]byte, pages*4096), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		unix.Sync() // the flusher's work
+	})
+	id := bpftest.ID(t, path)
+	top1, _ := w.Sum(sample.BlockFileBytes, sample.Entity{File: id, Device: top, Class: "write"})
+	want := top1
+	if os.Getenv("IOCAUSE_MIRRORS") != "" {
+		want *= 2
+	}
+	nearly(t, "bytes of the file written to the top", top1, pages*4096)
+	nearly(t, "bytes of the file written to the disks", sums(w, sample.BlockLowerBytes, disks, func(e sample.Entity) bool {
+		return e.File == id && e.Class == "write"
+	}), want)
+	report(t, w, top)
+}
+
+// report logs the layers below top, whose times must add up to its own.
+func report(t *testing.T, w *sample.Window, top string) {
+	t.Helper()
+	total, rest := 0.0, 0.0
+	sum := func(m sample.Metric, e sample.Entity) float64 { v, _ := w.Sum(m, e); return v }
+	w.Each(sample.LayerOps, func(e sample.Entity, s *sample.Series) {
+		c, ok := sample.ParseLayerClass(e.Class)
+		if !ok || c.Top != top {
+			return
+		}
+		n, all, own := s.Sum(), sum(sample.LayerTime, e), sum(sample.LayerOwnTime, e)
+		t.Logf("%s, %s: %g I/Os, %.3f ms each, %.3f ms own", e.Device, c.Op, n, 1e3*all/max(1, n), 1e3*own/max(1, n))
+		if e.Device == top {
+			total += all
+		}
+		rest += sum(sample.LayerBeside, e) - own
+	})
+	if total == 0 || (total+rest)/total > 0.02 || (total+rest)/total < -0.02 {
+		t.Errorf("%s: %g s of %g s are of no layer, want less than 2 %%", top, total+rest, total)
+	}
+	t.Logf("%.3f %% of the time is of no layer", 100*(total+rest)/total)
+}
