@@ -11,11 +11,6 @@ import (
 	"iocause/internal/sample"
 )
 
-// mostLines bounds how many different lines of stacks are remembered with what
-// they stand for; they differ by offset, so there may be many more of them than
-// functions.
-const mostLines = 1 << 18
-
 // list is what one line of a stack stands for, outermost first.
 type list struct {
 	frames []*sample.Frame
@@ -30,10 +25,11 @@ type parser struct {
 	event      string // that is added up
 	merged     map[string]bool
 	others     map[string]int // samples left out, by event
-	byLine     [2]map[string]*list
 	byFunction [2]map[string]*list
+	function   []byte // of the line under way, with its module: what byFunction has
 	lists      []*list
 	comms      map[string]uint32
+	names      []string // of the commands, by their numbers
 	sums       map[string]*sum
 	order      []*sum
 
@@ -41,7 +37,6 @@ type parser struct {
 	keep   bool // and it counts
 	java   int  // 1 if it is of Java
 	lines  int  // of the sample so far
-	comm   []byte
 	frames int
 	period uint64
 	key    []byte // command, state and lists of the sample, innermost first
@@ -72,7 +67,6 @@ func newParser(o Options) *parser {
 	return &parser{
 		o: o, event: o.Event, timed: true,
 		merged: map[string]bool{}, others: map[string]int{},
-		byLine:     [2]map[string]*list{{}, {}},
 		byFunction: [2]map[string]*list{{}, {}},
 		comms:      map[string]uint32{}, sums: map[string]*sum{}, waits: map[int]*wait{},
 	}
@@ -121,31 +115,16 @@ func framed(line []byte) bool {
 	return ok
 }
 
-// stackLine takes a function into the sample. What a line stands for is looked
-// up by all that follows the address.
+// stackLine takes a function into the sample. What a line stands for is looked up
+// by function and module: addresses and offsets may differ in every line.
 func (p *parser) stackLine(line []byte) {
-	i := 0
-	for i < len(line) && space(line[i]) {
-		i++
-	}
-	for i < len(line) && !space(line[i]) {
-		i++
-	}
-	l := p.byLine[p.java][string(line[i:])]
-	if l == nil {
-		_, function, module, ok := parseFrame(line)
-		if !ok {
-			p.bad(line, "no function of a stack")
-			return
-		}
-		l = p.listOf(function, module)
-		if len(p.byLine[p.java]) >= mostLines {
-			clear(p.byLine[p.java])
-		}
-		p.byLine[p.java][string(line[i:])] = l
+	_, function, module, ok := parseFrame(line)
+	if !ok {
+		p.bad(line, "no function of a stack")
+		return
 	}
 	p.lines++
-	p.push(l)
+	p.push(p.listOf(function, module))
 }
 
 func (p *parser) push(l *list) {
@@ -156,11 +135,11 @@ func (p *parser) push(l *list) {
 }
 
 func (p *parser) listOf(function, module []byte) *list {
-	key := string(stripOffset(function)) + "\x00" + string(module)
-	l := p.byFunction[p.java][key]
+	p.function = append(append(append(p.function[:0], stripOffset(function)...), 0), module...)
+	l := p.byFunction[p.java][string(p.function)]
 	if l == nil {
 		l = &list{frames(function, module, p.java == 1), uint32(len(p.lists))}
-		p.byFunction[p.java][key] = l
+		p.byFunction[p.java][string(p.function)] = l
 		p.lists = append(p.lists, l)
 	}
 	return l
@@ -188,9 +167,7 @@ func (p *parser) begin(h header) {
 	if !p.keep {
 		return
 	}
-	p.comm = append(p.comm[:0], h.comm...)
-	p.key = append(p.key[:0], make([]byte, idSize)...)
-	binary.LittleEndian.PutUint32(p.key, p.commID(h.comm))
+	p.key = binary.LittleEndian.AppendUint32(p.key[:0], p.commID(h.comm))
 	if oneLine && !p.off {
 		p.push(p.listOf(function, module))
 		p.end()
@@ -218,7 +195,9 @@ func (p *parser) choose(h header, oneLine bool) {
 		p.others[string(h.event)]++
 		return
 	}
-	p.merged[string(h.event)] = true
+	if !p.merged[string(h.event)] {
+		p.merged[string(h.event)] = true
+	}
 	if p.timed && (fields || !h.counted || !nanoseconds(string(h.event))) {
 		p.timed = false
 	}
@@ -232,8 +211,9 @@ func nanoseconds(event string) bool {
 func (p *parser) commID(comm []byte) uint32 {
 	id, ok := p.comms[string(comm)]
 	if !ok {
-		id = uint32(len(p.comms))
-		p.comms[string(comm)] = id
+		id = uint32(len(p.names))
+		p.names = append(p.names, string(comm))
+		p.comms[p.names[id]] = id
 	}
 	return id
 }
@@ -251,7 +231,7 @@ func (p *parser) end() {
 		return
 	}
 	const most = 1 << 62
-	s := p.sumOf(string(p.comm), p.key, "")
+	s := p.sumOf(p.names[binary.LittleEndian.Uint32(p.key)], p.key, "")
 	s.weight = int64(min(uint64(s.weight)+min(p.period, most), most))
 	s.count++
 }
@@ -295,8 +275,9 @@ func (p *parser) result() (*Result, error) {
 		} else {
 			one.Count = uint64(s.weight)
 		}
+		one.Frames = make([]*sample.Frame, 0, len(s.lists)/idSize) // more where functions are inlined
 		for i := len(s.lists); i > 0; i -= idSize {
-			one.Frames = append(one.Frames, p.lists[binary.LittleEndian.Uint32([]byte(s.lists[i-idSize:i]))].frames...)
+			one.Frames = append(one.Frames, p.lists[binary.LittleEndian.Uint32(s.lists[i-idSize:i])].frames...)
 		}
 		if !seen[s.state] {
 			seen[s.state] = true

@@ -55,13 +55,21 @@ func Read(r io.Reader, o Options) (*Result, error) {
 		if cut {
 			p.bad(line[:min(len(line), 60)], "longer than 1 MiB")
 		} else {
-			p.line(bytes.TrimRight(line, "\r\n"))
+			p.line(withoutEnd(line))
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
 	return p.result()
+}
+
+// withoutEnd takes the end off a line.
+func withoutEnd(line []byte) []byte {
+	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
+		line = line[:len(line)-1]
+	}
+	return line
 }
 
 // Looks tells whether a text that begins like this is perf script's.

@@ -16,6 +16,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"iocause/internal/sample"
@@ -26,37 +27,40 @@ const kernelMark = "_[k]"
 // Write writes a profile. Lines that come out alike are added up.
 func Write(w io.Writer, p *sample.Profile) error {
 	sums := map[string]int64{}
+	var line []byte
 	for i := range p.Stacks {
 		s := &p.Stacks[i]
-		parts := []string{clean(cmp.Or(s.Process, "?"))}
+		line = append(line[:0], clean(cmp.Or(s.Process, "?"))...)
 		for _, f := range s.Frames {
-			name := clean(f.Name)
+			line = append(append(line, ';'), clean(f.Name)...)
 			if f.Kernel {
-				name += kernelMark
+				line = append(line, kernelMark...)
 			}
-			parts = append(parts, name)
 		}
 		if s.State != "" {
-			parts = append(parts, "["+clean(s.State)+"]")
+			line = append(append(append(line, ";["...), clean(s.State)...), ']')
 		}
 		n := s.Time.Nanoseconds()
 		if p.Counts == samples || p.Unit != "" {
 			n = int64(s.Count)
 		}
-		sums[strings.Join(parts, ";")] += n
+		sums[string(line)] += n
 	}
-	lines := make([]string, 0, len(sums))
-	for line := range sums {
-		lines = append(lines, line)
-	}
-	slices.Sort(lines)
+	return write(w, sums, p.Counts != samples && p.Unit == "")
+}
+
+// write writes sums by stack; inTime are nanoseconds, and written as microseconds.
+func write(w io.Writer, sums map[string]int64, inTime bool) error {
 	out := bufio.NewWriter(w)
-	for _, line := range lines {
+	var number []byte
+	for _, line := range slices.Sorted(maps.Keys(sums)) {
 		n := sums[line]
-		if p.Counts != samples && p.Unit == "" {
+		if inTime {
 			n = max(1, (n+500)/1000)
 		}
-		fmt.Fprintf(out, "%s %d\n", line, n)
+		number = append(strconv.AppendInt(append(number[:0], ' '), n, 10), '\n')
+		out.WriteString(line) // errors are told by Flush
+		out.Write(number)
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("writing folded stacks: %w", err)
@@ -71,30 +75,20 @@ const samples = "samples"
 // marks. Numbers are the sums of the samples' periods; waits are microseconds.
 func Collapse(w io.Writer, p *sample.Profile) error {
 	sums := map[string]int64{}
+	var line []byte
 	for i := range p.Stacks {
 		s := &p.Stacks[i]
-		parts := []string{strings.ReplaceAll(clean(s.Process), " ", "_")}
+		line = append(line[:0], strings.ReplaceAll(clean(s.Process), " ", "_")...)
 		for _, f := range s.Frames {
 			name := " " // where perf prints none
 			if f.Name != "" {
 				name = clean(f.Name)
 			}
-			parts = append(parts, name)
+			line = append(append(line, ';'), name...)
 		}
-		sums[strings.Join(parts, ";")] += p.Weight(s)
+		sums[string(line)] += p.Weight(s)
 	}
-	out := bufio.NewWriter(w)
-	for _, line := range slices.Sorted(maps.Keys(sums)) {
-		n := sums[line]
-		if p.Counts == "waits" {
-			n = max(1, (n+500)/1000)
-		}
-		fmt.Fprintf(out, "%s %d\n", line, n)
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("writing folded stacks: %w", err)
-	}
-	return nil
+	return write(w, sums, p.Counts == "waits")
 }
 
 // clean takes what separates out of a name; all else that is no text is
@@ -102,6 +96,9 @@ func Collapse(w io.Writer, p *sample.Profile) error {
 func clean(name string) string {
 	if name == "" {
 		return "?"
+	}
+	if !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' || r == ';' }) {
+		return name
 	}
 	var b strings.Builder
 	for _, r := range name {
