@@ -41,11 +41,12 @@ func (s *state) begins(line string) bool {
 }
 
 func (h *hosts) line(l lines.Line, host string) {
-	host = shortName(host)
+	if host = shortName(host); host == "" {
+		h.first.line(l)
+		return
+	}
 	s := h.by[host]
 	switch {
-	case host == "":
-		s = h.first
 	case s == nil && len(h.by) >= maxHosts:
 		s = h.first
 	case s == nil:
@@ -67,6 +68,9 @@ func (h *hosts) close() {
 
 // shortName is a machine's name without its domain.
 func shortName(host string) string {
+	if host == "" {
+		return ""
+	}
 	name, _, _ := strings.Cut(host, ".")
 	if name != "" && strings.Trim(name, "0123456789") == "" {
 		return host // an address

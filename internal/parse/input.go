@@ -3,6 +3,7 @@ package parse
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"html"
 	"io"
@@ -45,6 +46,10 @@ func (s *scanner) next() (string, error) {
 	cut := false
 	for {
 		part, err := s.r.ReadSlice(s.end)
+		if err == nil && len(s.buf) == 0 && len(part) <= maxPlain { // as nearly all are
+			s.n++
+			return clean(part), nil
+		}
 		if room := s.room(part); len(part) > room {
 			part, cut = part[:room], true
 		}
@@ -81,7 +86,6 @@ func (s *scanner) room(part []byte) int {
 // clean takes off the line end, marks of quoting, colour codes and other terminal sequences, and
 // writes blanks for tabs and the blanks of web pages.
 func clean(b []byte) string {
-	plain := true
 	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
 		b = b[:len(b)-1]
 	}
@@ -89,13 +93,7 @@ func clean(b []byte) string {
 		b = entities(b)
 	}
 	b = unquote(b)
-	for _, c := range b {
-		if c < ' ' || c >= utf8.RuneSelf {
-			plain = false
-			break
-		}
-	}
-	if plain {
+	if plain(b) {
 		return string(b)
 	}
 	var out strings.Builder
@@ -123,6 +121,22 @@ func clean(b []byte) string {
 		i++
 	}
 	return out.String()
+}
+
+// plain tells whether a line is of printable ASCII alone, eight bytes at a time.
+func plain(b []byte) bool {
+	const blanks, tops = 0x2020202020202020, 0x8080808080808080
+	for ; len(b) >= 8; b = b[8:] {
+		if x := binary.LittleEndian.Uint64(b); ((x-blanks)&^x|x)&tops != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c < ' ' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // odd is 1 for blanks of other widths and -1 for marks that have none: of

@@ -86,6 +86,10 @@ func (p *prefixes) line(text string, n int) {
 		p.queue = append(p.queue, held{line: text, rest: text, n: n, key: p.key})
 		return
 	}
+	if p.key == "" && p.bare(text) { // what most lines are
+		p.out(lines.Line{Text: text, N: n}, "")
+		return
+	}
 	if p.on { // what most lines of a run are
 		if h, ok := p.strip(text, n, p.key); ok {
 			p.out(lines.Line{Text: h.rest, N: n, At: h.stamp}, h.host)
@@ -309,7 +313,7 @@ func mayBegin(kind, rest string) bool {
 		return letter && strings.IndexByte(rest[:min(len(rest), 64)], '|') > 0
 	case "pdsh":
 		at := strings.IndexByte(rest[:min(len(rest), 64)], ':')
-		return letter && at > 0 && strings.IndexByte(rest[:at], ' ') < 0
+		return letter && at > 0 && strings.IndexByte(rest[:at], ' ') < 0 && machineName(rest[:at]) && !strings.HasPrefix(rest, "avg-cpu:")
 	case "grep":
 		at := strings.IndexAny(rest[:min(len(rest), 9)], ":-")
 		return digit && at > 0
@@ -321,6 +325,18 @@ func mayBegin(kind, rest string) bool {
 	return true
 }
 
+// bare rules out quickly that a line has any prefix at all.
+func (p *prefixes) bare(text string) bool {
+	c := text[0]
+	switch {
+	case c == ' ': // a number or a bar, which are weak
+		return p.busy()
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z' && !mayBegin("syslog", text):
+		return !mayBegin("compose", text) && !mayBegin("pdsh", text)
+	}
+	return false
+}
+
 // notPrefix tells what looks like a prefix and is of a tool: "Mem:", "Cached:",
 // "Average:", "avg-cpu:", "cpu  :", the first columns of vmstat.
 func notPrefix(kind, rest string, end int) bool {
@@ -328,13 +344,16 @@ func notPrefix(kind, rest string, end int) bool {
 	case "pdsh", "compose":
 		name := strings.TrimRight(rest[:end], " :|")
 		behind := rest[end:]
-		if !strings.ContainsAny(name, "0123456789.-") || deviceName().MatchString(name) {
-			return true // names of machines have a number, a dash or a domain
+		if !machineName(name) || deviceName().MatchString(name) {
+			return true
 		}
 		return strings.HasPrefix(behind, "(g") // a job of fio
 	}
 	return false
 }
+
+// machineName tells what may be one: they have a number, a dash or a domain.
+func machineName(name string) bool { return strings.ContainsAny(name, "0123456789.-") }
 
 // deviceName tells names that the kernel's messages and tools begin with.
 var deviceName = sync.OnceValue(func() *regexp.Regexp {

@@ -62,7 +62,10 @@ type key struct {
 
 // series is one metric of one entity. Points are in order of their time.
 type series struct {
-	first, last int // lines
+	key
+	counter     bool
+	next        *series // the one that was asked for after it
+	first, last int     // lines
 	points      []sample.Point
 	kept        []int // the interval of each point
 	asked       int   // the interval of the newest value
@@ -73,6 +76,7 @@ type recorder struct {
 	b       *Block
 	kinds   map[sample.Metric]sample.Kind
 	line    int
+	newest  *series   // that was put into
 	pending []*series // that have a value in the interval under way
 	at      time.Duration
 	n       int // intervals so far
@@ -105,20 +109,15 @@ func (r *recorder) At(n int) {
 // Put implements lines.Values. Of two values in one interval, counters add up
 // and the later gauge counts.
 func (r *recorder) Put(m sample.Metric, e sample.Entity, v float64) {
-	k := key{m, e}
-	s := r.b.series[k]
+	s := r.seriesOf(key{m, e})
 	if s == nil {
-		if len(r.b.series) >= maxSeries {
-			r.b.left++
-			return
-		}
-		s = &series{first: r.line, last: r.line}
-		r.b.series[k] = s
+		r.b.left++
+		return
 	}
 	s.first, s.last = min(s.first, r.line), max(s.last, r.line)
 	at := r.n / r.b.Merged
 	if n := len(s.kept); n > 0 && s.kept[n-1] == at {
-		if r.kinds[m] == sample.Counter {
+		if s.counter {
 			s.points[n-1].Value += v
 		} else {
 			s.points[n-1].Value = v
@@ -132,6 +131,30 @@ func (r *recorder) Put(m sample.Metric, e sample.Entity, v float64) {
 	}
 	s.asked = r.n
 	r.pending = append(r.pending, s)
+}
+
+// seriesOf finds a series, or makes it; nil where there is no room. Values come in
+// the same order in every interval: each series knows what followed it, for to
+// compare a key takes a tenth of the time of looking it up.
+func (r *recorder) seriesOf(k key) *series {
+	before := r.newest
+	if before != nil && before.next != nil && before.next.key == k {
+		r.newest = before.next
+		return r.newest
+	}
+	s := r.b.series[k]
+	if s == nil {
+		if len(r.b.series) >= maxSeries {
+			return nil
+		}
+		s = &series{key: k, counter: r.kinds[k.metric] == sample.Counter, first: r.line, last: r.line}
+		r.b.series[k] = s
+	}
+	if before != nil {
+		before.next = s
+	}
+	r.newest = s
+	return s
 }
 
 // Tick implements lines.Values.
@@ -158,13 +181,12 @@ func (r *recorder) settle() {
 func (r *recorder) coarsen() {
 	r.b.Merged *= 2
 	r.points = 0
-	for k, s := range r.b.series {
-		var points []sample.Point
-		var kept []int
+	for _, s := range r.b.series {
+		points, kept := s.points[:0], s.kept[:0]
 		for i, p := range s.points {
 			at := s.kept[i] / 2
 			if n := len(kept); n > 0 && kept[n-1] == at {
-				if r.kinds[k.metric] == sample.Counter {
+				if s.counter {
 					p.Value += points[n-1].Value
 				}
 				points[n-1] = p

@@ -16,52 +16,55 @@ func (r *reader) putDevice(d *record, into lines.Values) {
 	into.At(d.line)
 	e := sample.Entity{Device: d.device}
 	put := func(m sample.Metric, v float64) { into.Put(m, e, v*r.every) }
-	get := func(names ...string) (float64, bool) {
-		for _, n := range names {
-			if v, ok := d.values[n]; ok {
-				return v * max(1, rateUnit(n)), true
+	get := func(of ...column) (float64, bool) {
+		for _, c := range of {
+			if v, ok := d.get(c); ok {
+				return v * c.unit(), true
 			}
 		}
 		return 0, false
 	}
-	reads, ok := get("r/s")
+	readOps, ok := get(reads)
 	if ok {
-		put(sample.DiskReads, reads)
-	} else if _, sums := d.values["kB/s"]; sums { // -s
+		put(sample.DiskReads, readOps)
+	} else if _, sums := get(both); sums { // -s
 		r.sums = true
 	}
-	writes, hasWrites := get("w/s")
+	writeOps, hasWrites := get(writes)
 	if hasWrites {
-		put(sample.DiskWrites, writes)
+		put(sample.DiskWrites, writeOps)
 	}
-	if v, ok := get("rkB/s", "rMB/s", "rsec/s", "kB_read/s", "MB_read/s", "Blk_read/s"); ok {
+	if v, ok := get(readKB, readMB, readSectors, readKBShort, readMBShort, readBlocks); ok {
 		put(sample.DiskReadBytes, v)
 	}
-	if v, ok := get("wkB/s", "wMB/s", "wsec/s", "kB_wrtn/s", "MB_wrtn/s", "Blk_wrtn/s", "kB_w+d/s", "MB_w+d/s"); ok {
+	if v, ok := get(writtenKB, writtenMB, writtenSectors, writtenKBShort, writtenMBShort, writtenBlocks, writtenKBSums, writtenMBSums); ok {
 		put(sample.DiskWriteBytes, v)
 	}
-	if v, ok := get("f/s"); ok {
+	if v, ok := get(flushes); ok {
 		put(sample.DiskFlushes, v)
-		if t, ok := get("f_await"); ok {
+		if t, ok := get(flushWait); ok {
 			put(sample.DiskFlushTime, v*t/1e3)
 		}
 	}
-	if v, ok := get("r_await", "await"); ok && !r.sums {
-		put(sample.DiskReadTime, reads*v/1e3)
+	if v, ok := get(readWait, wait); ok && !r.sums {
+		put(sample.DiskReadTime, readOps*v/1e3)
 	}
-	if v, ok := get("w_await", "await"); ok && !r.sums {
-		put(sample.DiskWriteTime, writes*v/1e3)
+	if v, ok := get(writeWait, wait); ok && !r.sums {
+		put(sample.DiskWriteTime, writeOps*v/1e3)
 	}
-	if v, ok := get("aqu-sz", "avgqu-sz"); ok {
+	if v, ok := get(queue, queueOld); ok {
 		put(sample.DiskWeighted, v)
 	}
-	if v, ok := get("%util", "util"); ok {
+	if v, ok := get(busy, busyJSON); ok {
 		put(sample.DiskBusy, min(v/100, 1))
 	}
 }
 
 // json reads -o JSON as iostat prints it, one object a line.
 func (r *reader) json(text string, n int, into lines.Values) (lines.Use, error) {
+	if strings.IndexByte(text, '"') < 0 && strings.IndexByte("{}[],", text[0]) < 0 {
+		return lines.Foreign, nil
+	}
 	at := strings.IndexByte(text, '{')
 	switch {
 	case strings.HasPrefix(text, `"avg-cpu"`), strings.HasPrefix(text, `{"avg-cpu"`):
@@ -83,17 +86,17 @@ func (r *reader) json(text string, n int, into lines.Values) (lines.Use, error) 
 	if err := json.NewDecoder(strings.NewReader(text[at:])).Decode(&fields); err != nil {
 		return lines.Broken, fmt.Errorf("reading the JSON: %w", err)
 	}
-	v := record{line: n, values: map[string]float64{}}
+	v := record{line: n}
 	for name, x := range fields {
 		switch x := x.(type) {
 		case float64:
-			v.values[name] = max(0, x)
+			v.set(columnOf(name), max(0, x))
 		case string:
 			v.device = x
 		}
 	}
 	if v.device == "" {
-		r.cpu = &v
+		r.cpu, r.hasCPU = v, true
 	} else {
 		r.devices = append(r.devices, v)
 	}

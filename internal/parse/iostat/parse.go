@@ -5,7 +5,6 @@ package iostat
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -53,20 +52,23 @@ func header(line string) []string {
 }
 
 type reader struct {
-	every    float64 // seconds between two reports, as far as is known
-	known    bool    // every was said
-	cpus     float64 // 0: not known
-	boot     bool    // the report under way is the mean since boot
-	sums     bool    // reads and writes are not told apart (-s)
-	skipped  bool    // a mean since boot was left out
-	columns  []string
-	cpuNames []string
-	stamp    time.Time
-	stamps   bool // it prints them itself (-t)
+	every   float64  // seconds between two reports, as far as is known
+	known   bool     // every was said
+	cpus    float64  // 0: not known
+	boot    bool     // the report under way is the mean since boot
+	sums    bool     // reads and writes are not told apart (-s)
+	skipped bool     // a mean since boot was left out
+	head    heading  // the newest that names the columns of devices
+	columns []string // of the table under way; nil before it
+	takes   []column // what each of these is
+	cpuHead heading
+	onCPU   bool     // the next line has the processors' figures
+	fields  []string // of the line under way
+	stamp   time.Time
+	stamps  bool // it prints them itself (-t)
 
-	line    int // where the report under way begins
-	cpu     *record
-	devices []record
+	line    int     // where the report under way begins
+	report          // the report under way
 	part    *record // a row whose end may be in the next line
 	partAt  int     // the column that it goes on with
 	more    []string
@@ -79,12 +81,20 @@ type reader struct {
 type record struct {
 	device string
 	line   int
-	values map[string]float64
+	figures
 }
 
 type report struct {
-	cpu     *record
+	cpu     record
+	hasCPU  bool
 	devices []record
+}
+
+// heading is a line that names columns. Thousands of reports have the same.
+type heading struct {
+	text    string
+	columns []string
+	takes   []column
 }
 
 // New makes a reader; before is the text that precedes the output.
@@ -114,18 +124,26 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	text := strings.TrimSpace(l.Text)
 	switch {
 	case text == "":
-		r.cpuNames = nil
+		r.onCPU = false
 		return lines.Skipped, nil
 	case strings.HasPrefix(text, "avg-cpu:"):
 		r.flush(into)
 		r.stampAt(l.At)
 		r.line, r.columns = l.N, nil
-		r.cpuNames = strings.Fields(strings.TrimPrefix(text, "avg-cpu:"))
+		if text != r.cpuHead.text {
+			names := strings.Fields(strings.TrimPrefix(text, "avg-cpu:"))
+			for i, name := range names {
+				names[i] = strings.TrimPrefix(name, "%")
+			}
+			r.cpuHead = heading{text, names, columnsOf(names)}
+		}
+		r.onCPU = true
 		return lines.Used, nil
-	case r.cpuNames != nil:
+	case r.onCPU:
 		return r.processors(text, l.N)
 	}
-	if c := header(text); c != nil {
+	if r.isHeader(text) {
+		c := r.head.columns
 		if len(r.devices) > 0 && (slices.Equal(c, r.columns) || slices.Contains(c, "tps") || slices.Contains(c, "r/s")) {
 			r.flush(into)
 			r.stampAt(l.At)
@@ -133,13 +151,14 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		if r.stamp.IsZero() {
 			r.stampAt(l.At)
 		}
-		r.columns = c
+		r.columns, r.takes = c, r.head.takes
 		if r.line == 0 {
 			r.line = l.N
 		}
 		return lines.Used, nil
 	}
-	if r.goesOn(text) {
+	r.fields = lines.Fields(text, r.fields[:0])
+	if r.goesOn(r.fields) {
 		return lines.Used, nil
 	}
 	if t, ok := stamped(text); ok {
@@ -153,9 +172,22 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		return use, err
 	}
 	if r.columns != nil {
-		return r.device(text, l.N)
+		return r.device(r.fields, l.N)
 	}
 	return lines.Foreign, nil
+}
+
+// isHeader tells whether a line names the columns of devices, which r.head then has.
+func (r *reader) isHeader(text string) bool {
+	if text == r.head.text {
+		return true
+	}
+	c := header(text)
+	if c == nil {
+		return false
+	}
+	r.head = heading{text, slices.Clip(c), slices.Clip(columnsOf(c))} // goesOn appends to them
+	return true
 }
 
 // stampAt takes the time of a report.
@@ -170,31 +202,36 @@ func (r *reader) stampAt(t time.Time) {
 }
 
 func (r *reader) processors(text string, n int) (lines.Use, error) {
-	v := lines.Numbers(strings.Fields(strings.ReplaceAll(text, "%", "")))
-	names := r.cpuNames
-	if len(v) == 0 {
+	r.fields = lines.Fields(strings.ReplaceAll(text, "%", ""), r.fields[:0])
+	c := record{line: n}
+	figures := 0
+	for i, s := range r.fields {
+		v, ok := lines.Number(s)
+		if !ok {
+			break
+		}
+		if figures++; i < len(r.cpuHead.takes) {
+			c.set(r.cpuHead.takes[i], v)
+		}
+	}
+	if figures == 0 {
 		return lines.Foreign, nil
 	}
-	r.cpuNames = nil
-	if len(v) < len(names) {
-		return lines.Broken, fmt.Errorf("%d figures below the %d columns of avg-cpu", len(v), len(names))
+	r.onCPU = false
+	if named := len(r.cpuHead.columns); figures < named {
+		return lines.Broken, fmt.Errorf("%d figures below the %d columns of avg-cpu", figures, named)
 	}
-	c := record{line: n, values: map[string]float64{}}
-	for i, name := range names {
-		c.values[strings.TrimPrefix(name, "%")] = v[i]
-	}
-	r.cpu = &c
+	r.cpu, r.hasCPU = c, true
 	return lines.Used, nil
 }
 
 // device reads one row of the table. What follows the figures, as when a text
 // goes on in the same line, is left alone.
-func (r *reader) device(text string, n int) (lines.Use, error) {
-	f := strings.Fields(text)
-	d := record{line: n, values: map[string]float64{}}
+func (r *reader) device(f []string, n int) (lines.Use, error) {
 	if len(f) < 2 {
 		return lines.Foreign, nil
 	}
+	d := record{line: n}
 	figures := 0
 	for i, name := range r.columns {
 		if i >= len(f) {
@@ -212,17 +249,18 @@ func (r *reader) device(text string, n int) (lines.Use, error) {
 			return lines.Broken, fmt.Errorf("%s of %.20q is %.20q, no figure", name, d.device, f[i])
 		}
 		figures++
-		d.values[name] = v
+		d.set(r.takes[i], v)
 	}
 	if d.device == "" || figures < len(r.columns)-1 {
 		if d.device != "" && figures >= 2 {
-			r.part, r.partAt = &d, figures+1
+			part := d
+			r.part, r.partAt = &part, figures+1
 		}
 		return lines.Broken, fmt.Errorf("%d figures below %d columns: the line is cut off", figures, len(r.columns)-1)
 	}
 	for i := range r.devices { // -h has a table each for reads, writes and the rest
 		if r.devices[i].device == d.device {
-			maps.Copy(r.devices[i].values, d.values)
+			r.devices[i].add(&d.figures)
 			return lines.Used, nil
 		}
 	}
@@ -231,12 +269,12 @@ func (r *reader) device(text string, n int) (lines.Use, error) {
 }
 
 // value reads one figure; -h adds suffixes.
-func value(column, s string) (float64, bool) {
+func value(name, s string) (float64, bool) {
 	s = strings.TrimSuffix(s, "%")
 	if v, ok := lines.Number(s); ok {
 		return v, ok
 	}
-	if unit := rateUnit(column); unit > 0 {
+	if unit := rateUnit(name); unit > 0 {
 		v, ok := lines.Binary(s, unit)
 		return v / unit, ok
 	}
@@ -245,13 +283,13 @@ func value(column, s string) (float64, bool) {
 
 // rateUnit is the bytes that a column counts in, 0 for those that do not count
 // bytes.
-func rateUnit(column string) float64 {
+func rateUnit(name string) float64 {
 	switch {
-	case strings.Contains(column, "kB"):
+	case strings.Contains(name, "kB"):
 		return 1 << 10
-	case strings.Contains(column, "MB"):
+	case strings.Contains(name, "MB"):
 		return 1 << 20
-	case strings.Contains(column, "sec/s"), strings.Contains(column, "Blk"):
+	case strings.Contains(name, "sec/s"), strings.Contains(name, "Blk"):
 		return 512
 	}
 	return 0
@@ -276,57 +314,72 @@ func (r *reader) Close(into lines.Values) {
 
 // flush ends the report under way.
 func (r *reader) flush(into lines.Values) {
-	if r.cpu == nil && len(r.devices) == 0 {
+	if !r.hasCPU && len(r.devices) == 0 {
 		return
 	}
-	now := &report{r.cpu, r.devices}
-	r.cpu, r.devices, r.line = nil, nil, 0
+	now := r.report
+	r.report, r.line = report{}, 0
 	r.part, r.more, r.moreAt = nil, nil, 0
 	if r.boot {
-		r.boot, r.skipped, r.held = false, true, now
+		since := now
+		r.boot, r.skipped, r.held = false, true, &since
 		return
 	}
 	r.held = nil
-	r.emit(now, into)
+	r.emit(&now, into)
 	r.reports++
+	r.devices = now.devices[:0]
 }
 
 func (r *reader) emit(p *report, into lines.Values) {
-	if p.cpu != nil {
-		r.putProcessors(p.cpu, into)
+	if p.hasCPU {
+		into.At(p.cpu.line)
+		lines.Processors(into, r.cpus, r.every, p.cpu.percent)
 	}
-	here := map[string]bool{}
 	for i := range p.devices {
-		d := &p.devices[i]
-		here[d.device] = true
-		r.putDevice(d, into)
+		r.putDevice(&p.devices[i], into)
 	}
-	for _, name := range r.seen { // -z leaves out what is idle
-		if !here[name] {
-			r.putDevice(&record{device: name, line: r.last(p), values: idle()}, into)
-		}
-	}
-	for _, d := range p.devices {
-		if !slices.Contains(r.seen, d.device) && len(r.seen) < 4096 {
-			r.seen = append(r.seen, d.device)
-		}
+	if !p.has(r.seen) {
+		r.putIdle(p, into)
 	}
 	into.Tick(r.every)
 }
 
-func (r *reader) last(p *report) int {
+// has tells whether a report has these devices and no others, in this order.
+func (p *report) has(devices []string) bool {
+	if len(p.devices) != len(devices) {
+		return false
+	}
+	for i, name := range devices {
+		if p.devices[i].device != name {
+			return false
+		}
+	}
+	return true
+}
+
+// putIdle puts the devices that a report lacks, and remembers those that it has.
+func (r *reader) putIdle(p *report, into lines.Values) {
+	here := map[string]bool{}
+	for i := range p.devices {
+		here[p.devices[i].device] = true
+	}
+	for _, name := range r.seen { // -z leaves out what is idle
+		if !here[name] {
+			r.putDevice(&record{device: name, line: p.last(), figures: idleDevice()}, into)
+		}
+	}
+	for i := range p.devices {
+		if name := p.devices[i].device; !slices.Contains(r.seen, name) && len(r.seen) < 4096 {
+			r.seen = append(r.seen, strings.Clone(name)) // and not its whole line
+		}
+	}
+}
+
+// last is the report's last line.
+func (p *report) last() int {
 	if n := len(p.devices); n > 0 {
 		return p.devices[n-1].line
 	}
 	return p.cpu.line
-}
-
-// idle is the figures of a device that did nothing.
-func idle() map[string]float64 {
-	return map[string]float64{"r/s": 0, "w/s": 0, "rkB/s": 0, "wkB/s": 0, "r_await": 0, "w_await": 0, "aqu-sz": 0, "%util": 0}
-}
-
-func (r *reader) putProcessors(c *record, into lines.Values) {
-	into.At(c.line)
-	lines.Processors(into, r.cpus, r.every, func(name string) float64 { return c.values[name] })
 }

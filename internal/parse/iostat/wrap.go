@@ -1,7 +1,7 @@
 package iostat
 
 import (
-	"strings"
+	"slices"
 
 	"iocause/internal/parse/lines"
 )
@@ -9,16 +9,15 @@ import (
 // goesOn takes lines that a mail or a book has broken off: the rest of the names
 // of the columns, the rest of a row, or a second table with the columns that did
 // not fit into the first.
-func (r *reader) goesOn(text string) bool {
+func (r *reader) goesOn(f []string) bool {
 	if r.columns == nil {
 		return false
 	}
-	f := strings.Fields(text)
 	if onlyColumns(f) {
 		if len(r.devices) == 0 && r.part == nil {
-			r.columns = append(r.columns, f...)
+			r.columns, r.takes = append(r.columns, f...), append(r.takes, columnsOf(f)...)
 		} else {
-			r.more, r.moreAt = f, 0
+			r.more, r.moreAt = slices.Clone(f), 0
 		}
 		return true
 	}
@@ -30,13 +29,15 @@ func (r *reader) goesOn(text string) bool {
 		return false
 	case part != nil && len(f) == len(r.columns)-r.partAt:
 		for i, s := range f {
-			part.values[r.columns[r.partAt+i]], _ = value(r.columns[r.partAt+i], s)
+			v, _ := value(r.columns[r.partAt+i], s)
+			part.set(r.takes[r.partAt+i], v)
 		}
 		r.devices = append(r.devices, *part)
 		return true
 	case r.more != nil && r.moreAt < len(r.devices) && len(f) == len(r.more):
 		for i, s := range f {
-			r.devices[r.moreAt].values[r.more[i]], _ = value(r.more[i], s)
+			v, _ := value(r.more[i], s)
+			r.devices[r.moreAt].set(columnOf(r.more[i]), v)
 		}
 		r.moreAt++
 		return true

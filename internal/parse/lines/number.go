@@ -11,6 +11,9 @@ func Number(s string) (float64, bool) {
 	if s == "" || s[0] < '0' || s[0] > '9' {
 		return 0, false
 	}
+	if v, ok := short(s); ok {
+		return v, true
+	}
 	for i := range len(s) {
 		if c := s[i]; (c < '0' || c > '9') && c != '.' && c != ',' {
 			return 0, false
@@ -25,6 +28,30 @@ func Number(s string) (float64, bool) {
 		return 0, false
 	}
 	return v, true
+}
+
+// short reads what most figures are: up to fifteen digits with one point among
+// them at most, which floats hold exactly, so that the quotient is the nearest one.
+func short(s string) (float64, bool) {
+	if len(s) > 16 {
+		return 0, false
+	}
+	var digits uint64
+	scale, pointed := 1.0, false
+	for i := range len(s) {
+		switch c := s[i] - '0'; {
+		case c <= 9:
+			digits = digits*10 + uint64(c)
+			if pointed {
+				scale *= 10
+			}
+		case s[i] == '.' && !pointed:
+			pointed = true
+		default:
+			return 0, false
+		}
+	}
+	return float64(digits) / scale, digits < 1e15
 }
 
 // ungrouped takes out the marks between thousands where they can be nothing else:
@@ -171,6 +198,24 @@ func Interval(command string) float64 {
 		}
 	}
 	return 0
+}
+
+// Fields appends the words of a line to those of into, without allocating where
+// there is room.
+func Fields(line string, into []string) []string {
+	start := -1
+	for i := range len(line) {
+		switch blank := line[i] == ' ' || line[i] == '\t'; {
+		case blank && start >= 0:
+			into, start = append(into, line[start:i]), -1
+		case !blank && start < 0:
+			start = i
+		}
+	}
+	if start >= 0 {
+		into = append(into, line[start:])
+	}
+	return into
 }
 
 // Split puts the fields of a line into an array, as many as it has room for,
