@@ -10,6 +10,7 @@
 
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
 #define PLACES 8192 /* a power of two */
+#define MERGED 64 /* bios of one request that are followed to its end */
 #define BACK 64 /* blocks of 4 KiB that a bio is looked for before where a part of it begins */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -261,7 +262,7 @@ static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u
 }
 
 /* A bio is complete. */
-static __always_inline int layer_done(u64 id)
+static __noinline int layer_done(u64 id)
 {
 	struct layer_bio *b = bpf_map_lookup_elem(&layer_bios, &id), *above;
 	u64 now, total, below, above_id;
@@ -306,6 +307,22 @@ static __always_inline int layer_done(u64 id)
 forget:
 	bpf_map_delete_elem(&layer_bios, &id);
 	return 0;
+}
+
+struct bio___chain {
+	void *bi_next;
+} __attribute__((preserve_access_index));
+
+/* A request is complete: of its bios block_bio_complete does not tell. */
+static __always_inline void layers_done(struct request *rq)
+{
+	u64 id = (u64)BPF_CORE_READ(rq, bio);
+	int i;
+
+	for (i = 0; i < MERGED && id; i++) {
+		layer_done(id);
+		id = (u64)READ(struct bio___chain, id, bi_next);
+	}
 }
 
 /* Where a request comes from whose first bio this is, or what that bio was cut off from; 0 where no layer made it. */

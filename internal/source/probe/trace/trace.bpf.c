@@ -473,6 +473,8 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 
 	if (by_bio) /* a flush may end without having been issued by itself */
 		claim(rq, id);
+	if (follow && bytes >= rq->__data_len)
+		layers_done(rq);
 	e = in_flight(id);
 	if (!e)
 		return 0;
