@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -149,7 +150,7 @@ func (c *Cgroup) Limit(l *Limits) error {
 func limitMemory(dir string, v2 bool, l *Limits) error {
 	files := map[bool][2]string{false: {"memory.limit_in_bytes", "memory.swappiness"}, true: {"memory.max", ""}}[v2]
 	if l.Memory > 0 {
-		if err := writeLimit(dir, files[0], strconv.FormatInt(l.Memory, 10)); err != nil {
+		if err := lowerMemory(dir, files[0], l.Memory); err != nil {
 			return err
 		}
 	}
@@ -157,6 +158,18 @@ func limitMemory(dir string, v2 bool, l *Limits) error {
 		return writeLimit(dir, files[1], l.Swappiness)
 	}
 	return nil
+}
+
+// lowerMemory sets a limit below what is used. cgroup v1 refuses with EBUSY while too
+// little can be freed at once, as where pages are being read or written.
+func lowerMemory(dir, file string, limit int64) error {
+	const most, pause = 5 * time.Second, 100 * time.Millisecond
+	for begun := time.Now(); ; time.Sleep(pause) {
+		err := writeLimit(dir, file, strconv.FormatInt(limit, 10))
+		if !errors.Is(err, unix.EBUSY) || time.Since(begun) > most {
+			return err
+		}
+	}
 }
 
 func limitIO(dir string, v2 bool, l *Limits) error {
