@@ -108,9 +108,9 @@ func simulateHost(number, weeks int, start time.Time, loc *time.Location, v vari
 		if !ok {
 			continue
 		}
-		values["cpu.user"], values["memory.pressure"], values["disk.pressure"] = cpu, memory, disk
+		values[detect.SignalUser], values[detect.SignalMemoryPressure], values[detect.SignalDiskPressure] = cpu, memory, disk
 		if !v.blind {
-			values["disk.requests"] = requests
+			values[detect.SignalRequests] = requests
 		}
 		keep(w.Add(detect.Sample{At: at, Values: values}))
 	}

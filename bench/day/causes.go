@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"iocause/internal/diagnose"
 )
 
 // cause is something to be planted.
@@ -21,14 +23,14 @@ type cause struct {
 
 func causes() []cause {
 	return []cause{
-		{id: "cache-squeezed", what: "a program beside the database takes the memory of its cache", also: []string{"cgroup-cache-limit"}, plant: squeeze,
+		{id: string(diagnose.CacheSqueezed), what: "a program beside the database takes the memory of its cache", also: []string{string(diagnose.CgroupCacheLimit)}, plant: squeeze,
 			culprit: func(d *day) string { return fmt.Sprintf("%.15s", filepath.Base(d.bin)) }},
-		{id: "noisy-neighbour", what: "a backup writes to the same disk", also: []string{"device-bandwidth-limit", "sync-writes"}, plant: neighbour,
+		{id: string(diagnose.NoisyNeighbour), what: "a backup writes to the same disk", also: []string{string(diagnose.DeviceBandwidthLimit), string(diagnose.SyncWrites)}, plant: neighbour,
 			culprit: func(*day) string { return "backup" }},
 		// Both are true of it: a setting is another one, and the kernel writes all the time.
-		{id: "writeback-interference", what: "less may be dirty, and a bulk load dirties more", also: []string{"host-difference", "sync-writes"}, plant: bulk,
+		{id: string(diagnose.WritebackInterference), what: "less may be dirty, and a bulk load dirties more", also: []string{string(diagnose.HostDifference), string(diagnose.SyncWrites)}, plant: bulk,
 			culprit: func(*day) string { return "bulk" }},
-		{id: "cgroup-io-throttle", what: "the disk becomes slow for the database", plant: slow,
+		{id: string(diagnose.CgroupIOThrottle), what: "the disk becomes slow for the database", plant: slow,
 			culprit: func(d *day) string { return filepath.Base(d.dir) }},
 	}
 }

@@ -230,7 +230,7 @@ func memoryLimits(w *sample.Window, reached map[limitKey]string) {
 		}
 		own, ok := w.Value(sample.CgroupMemAnon, e)
 		shared, _ := w.Value(sample.CgroupMemShmem, e)
-		if ok && limited.Class == "max" && own+shared >= anonNear*limit {
+		if ok && limited.Class == sample.ClassMax && own+shared >= anonNear*limit {
 			reached[limitKey{sample.LimitOOM, e.Cgroup, "memory"}] = fmt.Sprintf(
 				"%.1f %% of the memory limit of the cgroup %q is memory that cannot be dropped", 100*(own+shared)/limit, e.Cgroup)
 		}

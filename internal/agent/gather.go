@@ -53,13 +53,13 @@ func (g *gather) see(w *sample.Window) {
 	defer g.mu.Unlock()
 	seconds := w.Seconds()
 	if cpus, ok := w.Value(sample.CPUCount, sample.Entity{}); ok && cpus > 0 {
-		g.add("cpu.user", w, sample.CPUUser, sample.Entity{}, seconds*cpus)
+		g.add(detect.SignalUser, w, sample.CPUUser, sample.Entity{}, seconds*cpus)
 	}
-	for signal, class := range map[string]string{"cpu.pressure": "cpu", "memory.pressure": "memory", "disk.pressure": "io"} {
+	for signal, class := range map[string]string{detect.SignalCPUPressure: sample.ClassCPU, detect.SignalMemoryPressure: sample.ClassMemory, detect.SignalDiskPressure: sample.ClassIO} {
 		g.add(signal, w, sample.PSISome, sample.Entity{Class: class}, seconds)
 	}
-	g.add("memory.refaults", w, sample.VMRefaultFile, sample.Entity{}, seconds)
-	g.add("memory.refaults", w, sample.VMRefaultAnon, sample.Entity{}, 0)
+	g.add(detect.SignalRefaults, w, sample.VMRefaultFile, sample.Entity{}, seconds)
+	g.add(detect.SignalRefaults, w, sample.VMRefaultAnon, sample.Entity{}, 0)
 	if n, ok := w.Sum(sample.VMKilled, sample.Entity{}); ok {
 		g.kills += n
 	}
@@ -114,7 +114,7 @@ func (g *gather) take(now time.Time) detect.Sample {
 	}
 	if g.free.n > 0 {
 		share := g.free.sum / g.free.n
-		s.Values["memory.available"] = share
+		s.Values[detect.SignalAvailable] = share
 		if share < oomNear {
 			s.Limits = append(s.Limits, sample.Limit{Kind: sample.LimitOOM, What: fmt.Sprintf("%.1f %% of the memory is still available", 100*share)})
 		}
@@ -127,18 +127,18 @@ func (g *gather) take(now time.Time) detect.Sample {
 		if d.seconds <= 0 {
 			continue
 		}
-		s.Values["disk.busy"] = max(s.Values["disk.busy"], d.busy/d.seconds)
+		s.Values[detect.SignalBusy] = max(s.Values[detect.SignalBusy], d.busy/d.seconds)
 		if await, ok := d.requests.Await(); ok && d.requests.Count >= fewRequests && !(await <= latency) {
 			latency = await
 		}
 		if !isStacked(name) {
-			s.Values["disk.read"] += d.read / d.seconds
-			s.Values["disk.write"] += d.written / d.seconds
-			s.Values["disk.requests"] += d.requests.Count / d.seconds
+			s.Values[detect.SignalRead] += d.read / d.seconds
+			s.Values[detect.SignalWrite] += d.written / d.seconds
+			s.Values[detect.SignalRequests] += d.requests.Count / d.seconds
 		}
 	}
 	if !math.IsNaN(latency) {
-		s.Values["disk.latency"] = latency
+		s.Values[detect.SignalLatency] = latency
 	}
 	clear(g.rates)
 	clear(g.disks)

@@ -42,27 +42,42 @@ func (s *Signal) worse(v, normal float64) float64 {
 	return v - normal
 }
 
+// The signals by name, which baselines, incidents and their signatures have.
+const (
+	SignalUser           = "cpu.user"
+	SignalMemoryPressure = "memory.pressure"
+	SignalRefaults       = "memory.refaults"
+	SignalDiskPressure   = "disk.pressure"
+	SignalLatency        = "disk.latency"
+	SignalRequests       = "disk.requests"
+	SignalBusy           = "disk.busy"
+	SignalRead           = "disk.read"
+	SignalWrite          = "disk.write"
+	SignalAvailable      = "memory.available"
+	SignalCPUPressure    = "cpu.pressure"
+)
+
 // Signals are the signals that iocause learns. Several of one family measure the
 // same: a family is judged by the first of them that a sample holds.
 func Signals() []Signal {
 	const ratio, seconds, perSecond = string(sample.Ratio), string(sample.Seconds), "/s"
 	return []Signal{
-		{Name: "cpu.user", Unit: ratio, Family: CPU, Down: true, Floor: 0.02,
+		{Name: SignalUser, Unit: ratio, Family: CPU, Down: true, Floor: 0.02,
 			Help: "processors' time in programs"},
-		{Name: "memory.pressure", Unit: ratio, Family: Memory, Floor: 0.01, Saturated: 0.4,
+		{Name: SignalMemoryPressure, Unit: ratio, Family: Memory, Floor: 0.01, Saturated: 0.4,
 			Help: "time in which threads waited for memory"},
-		{Name: "memory.refaults", Unit: string(sample.Pages) + perSecond, Family: Memory, Floor: 200,
+		{Name: SignalRefaults, Unit: string(sample.Pages) + perSecond, Family: Memory, Floor: 200,
 			Help: "pages read back that had been pushed out"},
-		{Name: "disk.pressure", Unit: ratio, Family: Disk, Floor: 0.03, Saturated: 0.8,
+		{Name: SignalDiskPressure, Unit: ratio, Family: Disk, Floor: 0.03, Saturated: 0.8,
 			Help: "time in which threads waited for I/O"},
-		{Name: "disk.latency", Unit: seconds, Family: Disk, Floor: 0.002,
+		{Name: SignalLatency, Unit: seconds, Family: Disk, Floor: 0.002,
 			Help: "mean time of a request, of the slowest disk"},
-		{Name: "disk.requests", Unit: string(sample.Count) + perSecond, Family: Requests, Down: true, Floor: 20,
+		{Name: SignalRequests, Unit: string(sample.Count) + perSecond, Family: Requests, Down: true, Floor: 20,
 			Help: "requests that all disks completed"},
-		{Name: "disk.busy", Unit: ratio, Floor: 0.03, Help: "time with I/O in flight, of the busiest disk"},
-		{Name: "disk.read", Unit: string(sample.Bytes) + perSecond, Floor: 1 << 20, Help: "read from all disks"},
-		{Name: "disk.write", Unit: string(sample.Bytes) + perSecond, Floor: 1 << 20, Help: "written to all disks"},
-		{Name: "memory.available", Unit: ratio, Down: true, Floor: 0.02, Help: "memory that programs can still get"},
-		{Name: "cpu.pressure", Unit: ratio, Floor: 0.03, Help: "time in which threads waited for a processor"},
+		{Name: SignalBusy, Unit: ratio, Floor: 0.03, Help: "time with I/O in flight, of the busiest disk"},
+		{Name: SignalRead, Unit: string(sample.Bytes) + perSecond, Floor: 1 << 20, Help: "read from all disks"},
+		{Name: SignalWrite, Unit: string(sample.Bytes) + perSecond, Floor: 1 << 20, Help: "written to all disks"},
+		{Name: SignalAvailable, Unit: ratio, Down: true, Floor: 0.02, Help: "memory that programs can still get"},
+		{Name: SignalCPUPressure, Unit: ratio, Floor: 0.03, Help: "time in which threads waited for a processor"},
 	}
 }

@@ -14,12 +14,9 @@ func cacheBusting() Cause {
 		Needs: [][]sample.Metric{{sample.CacheMisses, sample.ProcReadBytes}, {sample.CacheReread, sample.VMRefaultFile}},
 		Over:  append(append(deviceCauses(), servedCauses()...), ColdCache, ReclaimStall),
 		Judge: func(c *Case) Verdict {
-			v := c.cache()
-			if !v.known {
-				return cannotTell(v.why)
-			}
-			if why := c.readsMatter(&v); why != "" {
-				return no(why)
+			v, refused := c.missedReads()
+			if refused != nil {
+				return *refused
 			}
 			if c.untold() {
 				return c.toldCache(&v, CacheBusting)

@@ -30,15 +30,9 @@ func cachePollution() Cause {
 		Needs: [][]sample.Metric{{sample.CacheInserted}, {sample.CacheReread}},
 		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, CgroupCacheLimit, ColdCache, NoisyNeighbour, ReclaimStall),
 		Judge: func(c *Case) Verdict {
-			if !c.exact() {
-				return cannotTell(c.w.WhyAbsent(sample.CacheAccesses))
-			}
-			v := c.cache()
-			if why := c.readsMatter(&v); why != "" {
-				return no(why)
-			}
-			if v.refault < refaultLimit {
-				return no(fmt.Sprintf("only %s of the pages read had been evicted before", percent(v.refault)))
+			v, refused := c.evictedReads()
+			if refused != nil {
+				return *refused
 			}
 			room := c.room()
 			if !room.known {

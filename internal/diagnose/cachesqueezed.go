@@ -43,15 +43,9 @@ func cacheSqueezed() Cause {
 		Needs: [][]sample.Metric{{sample.CacheMisses}, {sample.CacheReread}, {sample.MemCache}, {sample.VMRefaultFile}},
 		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, CgroupCacheLimit, CachePollution, ColdCache, NoisyNeighbour, ReclaimStall),
 		Judge: func(c *Case) Verdict {
-			if !c.exact() {
-				return cannotTell(c.w.WhyAbsent(sample.CacheAccesses))
-			}
-			v := c.cache()
-			if why := c.readsMatter(&v); why != "" {
-				return no(why)
-			}
-			if v.refault < refaultLimit {
-				return no(fmt.Sprintf("only %s of the pages read had been evicted before", percent(v.refault)))
+			v, refused := c.evictedReads()
+			if refused != nil {
+				return *refused
 			}
 			q, missing := c.squeeze()
 			out := cannotTell(missing)

@@ -51,7 +51,33 @@ func (c *Case) fewPages(v *cacheView) bool {
 	if n := v.fromDisk(); n >= fewMisses || n < leastMisses {
 		return n < leastMisses
 	}
-	return c.victim.waits["page"] < 0.5*c.victim.waitTotal
+	return c.victim.waits[sample.ClassPage] < 0.5*c.victim.waitTotal
+}
+
+// missedReads is the page cache as the victim sees it, for a cause of reads that
+// miss it; refused is the answer where nothing is known of it, or reads do not matter.
+func (c *Case) missedReads() (v cacheView, refused *Verdict) {
+	v = c.cache()
+	if !v.known {
+		return v, refuse(cannotTell(v.why))
+	}
+	if why := c.readsMatter(&v); why != "" {
+		return v, refuse(no(why))
+	}
+	return v, nil
+}
+
+// evictedReads is the same for a cause that must see every access, of pages that
+// had been in the cache.
+func (c *Case) evictedReads() (v cacheView, refused *Verdict) {
+	if !c.exact() {
+		return v, refuse(cannotTell(c.w.WhyAbsent(sample.CacheAccesses)))
+	}
+	v, refused = c.missedReads()
+	if refused == nil && v.refault < refaultLimit {
+		refused = refuse(no(fmt.Sprintf("only %s of the pages read had been evicted before", percent(v.refault))))
+	}
+	return v, refused
 }
 
 func (c *Case) cache() cacheView {
@@ -131,7 +157,7 @@ func (c *Case) cacheFromProc() cacheView {
 	}
 	v := cacheView{
 		known: true, inserted: in / pageSize, misses: in / pageSize, accesses: c.of(sample.ProcReadChars) / pageSize,
-		readWait: c.victim.waitTotal - c.victim.wait["sync"] - c.victim.wait["write"], from: sample.VMRefaultFile,
+		readWait: c.victim.waitTotal - c.victim.wait[sample.ClassSync] - c.victim.wait[sample.ClassWrite], from: sample.VMRefaultFile,
 	}
 	v.accesses = max(v.accesses, v.misses)
 	if all, ok := c.all(sample.VMPageIn); ok && all > 0 {

@@ -83,7 +83,7 @@ func (c *Case) doubts() []string {
 	// one program, the sum must agree. Where the kernel, too, saw somebody wait for
 	// much of the time, less is enough.
 	limit := groupShareLimit
-	p, pressed := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"})
+	p, pressed := c.w.Sum(sample.PSISome, sample.Entity{Class: sample.ClassIO})
 	if pressed && p >= togetherLimit*s {
 		limit = waitShareLimit
 	}
@@ -94,7 +94,7 @@ func (c *Case) doubts() []string {
 	if !pressed || p < waitShareLimit*s {
 		return out
 	}
-	source := c.w.Get(sample.PSISome, sample.Entity{Class: "io"}).Source
+	source := c.w.Get(sample.PSISome, sample.Entity{Class: sample.ClassIO}).Source
 	if all.longest >= waitShareLimit*s && c.coarse() != "" {
 		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s), and one program waited %s in %s; how its threads share that is not known",
 			percent(p/s), source, duration(all.longest), duration(s)))
@@ -113,8 +113,8 @@ func (c *Case) busyUnknown() []string {
 	}
 	var out []string
 	s := c.w.Seconds()
-	if p, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok && p >= waitShareLimit*s {
-		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s); which one is not known", percent(p/s), c.w.Get(sample.PSISome, sample.Entity{Class: "io"}).Source))
+	if p, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: sample.ClassIO}); ok && p >= waitShareLimit*s {
+		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s); which one is not known", percent(p/s), c.w.Get(sample.PSISome, sample.Entity{Class: sample.ClassIO}).Source))
 	}
 	var busy []string
 	c.w.Each(sample.DiskBusy, func(e sample.Entity, x *sample.Series) {
@@ -183,7 +183,7 @@ func (c *Case) background() string {
 	why := "no program waits for that I/O"
 	if ok && moved > 0 && written >= 0.5*moved {
 		why = "it writes dirty pages back in the background"
-	} else if reads, _ := c.w.Sum(sample.BlockBytes, sample.Entity{Device: c.device, Class: "read"}); reads >= 0.5*moved && moved > 0 {
+	} else if reads, _ := c.w.Sum(sample.BlockBytes, sample.Entity{Device: c.device, Class: sample.ClassRead}); reads >= 0.5*moved && moved > 0 {
 		why = "most of it is read-ahead"
 	}
 	return fmt.Sprintf("%s is busy %s of the time, but no program waits for it: %s", c.device, percent(min(1, busy/s)), why)

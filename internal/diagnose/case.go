@@ -130,7 +130,7 @@ func inCgroup(path, top string) bool {
 func (c *Case) measure(pid int) victim {
 	w := c.w
 	v := victim{pid: pid, process: w.Processes[pid], wait: map[string]float64{}, known: w.Has(sample.WaitIO)}
-	for _, class := range []string{"read", "write", "sync", "fault", "async", "other"} {
+	for _, class := range []string{sample.ClassRead, sample.ClassWrite, sample.ClassSync, sample.ClassFault, sample.ClassAsync, sample.ClassOther} {
 		if s, ok := w.Sum(sample.WaitIO, sample.Entity{PID: pid, Class: class}); ok {
 			v.wait[class] = s
 			v.waitTotal += s
@@ -139,7 +139,7 @@ func (c *Case) measure(pid int) victim {
 	v.pause, _ = w.Sum(sample.WaitDirtyPause, sample.Entity{PID: pid})
 	v.threads, _ = w.Value(sample.WaitThreads, sample.Entity{PID: pid})
 	v.spans, v.waits = c.spansOf(pid), c.waitedFor(pid)
-	for _, e := range []sample.Entity{{PID: pid, Class: "host"}, {PID: pid, Class: "cgroup"}} {
+	for _, e := range []sample.Entity{{PID: pid, Class: sample.ClassHost}, {PID: pid, Class: sample.ClassCgroup}} {
 		t, _ := w.Sum(sample.ReclaimTime, e)
 		v.stall += t
 	}
@@ -149,11 +149,11 @@ func (c *Case) measure(pid int) victim {
 	c.measureLocks(&v)
 	if !v.known {
 		if d, ok := w.Sum(sample.ProcBlkioDelay, sample.Entity{PID: pid}); ok {
-			v.wait["other"], v.waitTotal, v.known = d, d, true
+			v.wait[sample.ClassOther], v.waitTotal, v.known = d, d, true
 		}
 	}
 	v.outstanding = c.blockTime(func(e sample.Entity) bool {
-		return e.PID == pid && (e.Class == "read" || v.waitTotal == 0 && c.direct(pid) > 0)
+		return e.PID == pid && (e.Class == sample.ClassRead || v.waitTotal == 0 && c.direct(pid) > 0)
 	}) / w.Seconds()
 	user, _ := w.Sum(sample.ProcUser, sample.Entity{PID: pid})
 	system, _ := w.Sum(sample.ProcSystem, sample.Entity{PID: pid})
@@ -307,7 +307,7 @@ func (c *Case) culprit() Culprit {
 func (c *Case) usual() []sample.Metric {
 	reads := []sample.Metric{sample.CacheWait, sample.CacheMisses, sample.CacheMappedMisses, sample.DirectReadBytes, sample.CacheInserted}
 	writes := []sample.Metric{sample.CacheDirtied, sample.DirectWriteByte}
-	if v := &c.victim; 2*(v.wait["write"]+v.wait["sync"]+v.pause) > v.waitTotal+v.pause {
+	if v := &c.victim; 2*(v.wait[sample.ClassWrite]+v.wait[sample.ClassSync]+v.pause) > v.waitTotal+v.pause {
 		return append(writes, reads...)
 	}
 	return append(reads, writes...)

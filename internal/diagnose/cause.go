@@ -33,3 +33,6 @@ type Verdict struct {
 func no(why string) Verdict { return Verdict{Answer: No, Why: why} }
 
 func cannotTell(missing string) Verdict { return Verdict{Answer: CannotTell, Why: missing} }
+
+// refuse is an answer that comes instead of what was asked for.
+func refuse(v Verdict) *Verdict { return &v }

@@ -15,12 +15,9 @@ func cgroupCacheLimit() Cause {
 		Needs: [][]sample.Metric{{sample.CacheMisses, sample.ProcReadBytes}, {sample.CgroupMemUsage}, {sample.CgroupRefault, sample.CacheReread}},
 		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, ColdCache, ReclaimStall),
 		Judge: func(c *Case) Verdict {
-			v := c.cache()
-			if !v.known {
-				return cannotTell(v.why)
-			}
-			if why := c.readsMatter(&v); why != "" {
-				return no(why)
+			v, refused := c.missedReads()
+			if refused != nil {
+				return *refused
 			}
 			if c.untold() {
 				return cannotTell(c.w.WhyAbsent(sample.CgroupMemLimit))

@@ -124,9 +124,9 @@ func (c *Case) cgroupRate(cgroup, device, class string) float64 {
 		return inCgroup(e.Cgroup, cgroup) && e.Device == device
 	})
 	if total == 0 { // not charged where we look: what the device completed for it
-		op := map[string]string{"read_bytes": "read", "reads": "read", "write_bytes": "write", "writes": "write"}[class]
+		op := map[string]string{sample.ClassReadBytes: sample.ClassRead, sample.ClassReads: sample.ClassRead, sample.ClassWriteBytes: sample.ClassWrite, sample.ClassWrites: sample.ClassWrite}[class]
 		m := sample.BlockOps
-		if class == "read_bytes" || class == "write_bytes" {
+		if class == sample.ClassReadBytes || class == sample.ClassWriteBytes {
 			m = sample.BlockBytes
 		}
 		total, _ = c.w.SumWhere(m, func(e sample.Entity) bool {
@@ -145,7 +145,7 @@ func (c *Case) heldFor(l *ioLimit) float64 {
 		return n
 	}
 	v := &c.victim
-	if 2*(c.syncWait()+v.wait["write"]+v.pause) < v.waitTotal+v.pause {
+	if 2*(c.syncWait()+v.wait[sample.ClassWrite]+v.pause) < v.waitTotal+v.pause {
 		return 0
 	}
 	return c.heldBack(l.cgroup, l.device)
@@ -179,7 +179,7 @@ func (c *Case) heldShare(l *ioLimit) float64 {
 		m = sample.BlockThrottledB
 	}
 	n, _ := c.w.SumWhere(m, func(e sample.Entity) bool {
-		return e.Cgroup != "" && inCgroup(e.Cgroup, l.cgroup) && e.Device == l.device && (e.Class == "read") == read
+		return e.Cgroup != "" && inCgroup(e.Cgroup, l.cgroup) && e.Device == l.device && (e.Class == sample.ClassRead) == read
 	})
 	if l.rate <= 0 {
 		return 0

@@ -10,12 +10,9 @@ func coldCache() Cause {
 		Needs: [][]sample.Metric{{sample.CacheMisses, sample.ProcReadBytes}, {sample.CacheReread, sample.VMRefaultFile}},
 		Over:  deviceCauses(),
 		Judge: func(c *Case) Verdict {
-			v := c.cache()
-			if !v.known {
-				return cannotTell(v.why)
-			}
-			if why := c.readsMatter(&v); why != "" {
-				return no(why)
+			v, refused := c.missedReads()
+			if refused != nil {
+				return *refused
 			}
 			if c.untold() {
 				return c.toldCache(&v, ColdCache)

@@ -33,7 +33,7 @@ func (c *Case) memoryLimitCommand(cgroup string, size float64) string {
 		return ""
 	}
 	mib := int64(size/(1<<20)) + 1
-	for _, class := range []string{"max", "high"} {
+	for _, class := range []string{sample.ClassMax, sample.ClassHigh} {
 		l := c.w.Get(sample.CgroupMemLimit, sample.Entity{Cgroup: cgroup, Class: class})
 		if l == nil || l.Last() != limit {
 			continue

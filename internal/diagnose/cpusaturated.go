@@ -161,7 +161,7 @@ func (c *Case) processors() []Evidence {
 			e = append(e, c.figure("taken by the hypervisor", steal/whole, "ratio", sample.CPUSteal))
 		}
 	}
-	if p := c.w.Get(sample.PSISome, sample.Entity{Class: "cpu"}); p != nil {
+	if p := c.w.Get(sample.PSISome, sample.Entity{Class: sample.ClassCPU}); p != nil {
 		e = append(e, Evidence{Name: "processor pressure, some", Value: p.Sum() / c.w.Seconds(), Unit: "ratio", Source: p.Source})
 	}
 	return e

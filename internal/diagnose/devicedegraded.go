@@ -41,12 +41,9 @@ func deviceDegraded() Cause {
 			if v, out := c.uncompared(); out {
 				return v
 			}
-			d := c.deviceFacts()
-			if !d.known {
-				return cannotTell(d.why)
-			}
-			if why := c.deviceOut(&d); why != "" {
-				return no(why)
+			_, refused := c.slowDevice()
+			if refused != nil {
+				return *refused
 			}
 			if !c.before.Window.Has(sample.BlockDepthOps) {
 				return cannotTell("before: " + c.before.Window.WhyAbsent(sample.BlockDepthOps))
@@ -145,7 +142,7 @@ type deviceLoad struct{ ops, bytes, inSequence float64 }
 
 func (c *Case) deviceLoad(device string) deviceLoad {
 	var l deviceLoad
-	for _, op := range []string{"read", "write"} {
+	for _, op := range []string{sample.ClassRead, sample.ClassWrite} {
 		e := sample.Entity{Device: device, Class: op}
 		n, _ := c.w.Sum(sample.BlockOps, e)
 		b, _ := c.w.Sum(sample.BlockBytes, e)

@@ -113,11 +113,11 @@ func (c *Case) aheadAdvice(d *deviceView) []Advice {
 		Expect: "the device serves them in parallel until it is saturated",
 	}
 	switch largest(v.wait) {
-	case "other": // stat, getdents, open: each tells which comes next
+	case sample.ClassOther: // stat, getdents, open: each tells which comes next
 		ahead.Do = "let several threads or processes walk different parts of the tree: within one walk each request depends on the previous one"
-	case "fault":
+	case sample.ClassFault:
 		ahead.Do = "prefetch the mapping (madvise(MADV_WILLNEED), MAP_POPULATE), or touch it with several threads"
-	case "sync":
+	case sample.ClassSync:
 		ahead.Do = "let several commits share a flush (group commit), or commit in several threads at once"
 	}
 	if rates := c.depthRates(); len(rates) > 1 && rates[0].depth == 1 && !c.w.Told {

@@ -13,12 +13,9 @@ func deviceLatencyBound() Cause {
 		ID: DeviceLatencyBound, Title: "one request at a time: the device's latency limits the rate",
 		Needs: [][]sample.Metric{{sample.BlockDepthOps}, {sample.BlockDeviceTime}},
 		Judge: func(c *Case) Verdict {
-			d := c.deviceFacts()
-			if !d.known {
-				return cannotTell(d.why)
-			}
-			if why := c.deviceOut(&d); why != "" {
-				return no(why)
+			d, refused := c.slowDevice()
+			if refused != nil {
+				return *refused
 			}
 			if d.flat.found {
 				return no("the device is at a cap: its rate is flat while the number in flight varies")

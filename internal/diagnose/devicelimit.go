@@ -52,12 +52,9 @@ func deviceBandwidthLimit() Cause {
 
 // limit judges one of the two caps; is tells whether a plateau is this cap.
 func (c *Case) limit(is func(*deviceView) bool, verdict func(*deviceView) Verdict) Verdict {
-	d := c.deviceFacts()
-	if !d.known {
-		return cannotTell(d.why)
-	}
-	if why := c.deviceOut(&d); why != "" {
-		return no(why)
+	d, refused := c.slowDevice()
+	if refused != nil {
+		return *refused
 	}
 	if !d.flat.found && c.w.Told {
 		return c.noCapTold(&d)

@@ -51,7 +51,7 @@ const asMany = 4
 // sameLoad tells whether two processes ask the same of the device.
 func sameLoad(a, b map[string]load) bool {
 	near := func(x, y float64) bool { return x <= asMany*y && y <= asMany*x }
-	for _, op := range []string{"read", "write"} {
+	for _, op := range []string{sample.ClassRead, sample.ClassWrite} {
 		x, y := a[op], b[op]
 		if !near(x.ops, y.ops) || x.ops > 0 && !near(x.bytes/x.ops, y.bytes/y.ops) {
 			return false
@@ -73,18 +73,18 @@ func (c *Case) users(s *sharing) {
 	for pid, ops := range c.loads() {
 		p := c.w.Processes[pid]
 		if hands[pid] {
-			s.own.add(ops["read"])
-			s.own.add(ops["write"])
-			s.own.add(ops["flush"])
+			s.own.add(ops[sample.ClassRead])
+			s.own.add(ops[sample.ClassWrite])
+			s.own.add(ops[sample.ClassFlush])
 			continue
 		}
-		l := ops["read"]
-		l.add(ops["flush"])
+		l := ops[sample.ClassRead]
+		l.add(ops[sample.ClassFlush])
 		if flushes && p.Kernel {
-			s.flusher.add(ops["write"])
-			s.others.add(ops["write"])
+			s.flusher.add(ops[sample.ClassWrite])
+			s.others.add(ops[sample.ClassWrite])
 		} else {
-			l.add(ops["write"])
+			l.add(ops[sample.ClassWrite])
 		}
 		s.rivals.add(l)
 		s.others.add(l)
@@ -118,7 +118,7 @@ func (c *Case) loads() map[int]map[string]load {
 	by := map[int]map[string]load{}
 	for _, m := range []sample.Metric{sample.BlockQueueTime, sample.BlockDeviceTime, sample.BlockBytes, sample.BlockOps} {
 		c.w.Each(m, func(e sample.Entity, s *sample.Series) {
-			if e.Device != c.device || e.PID == 0 || e.Class == "other" {
+			if e.Device != c.device || e.PID == 0 || e.Class == sample.ClassOther {
 				return
 			}
 			if by[e.PID] == nil {
@@ -147,7 +147,7 @@ func (c *Case) flushes() bool {
 		return false
 	}
 	written, _ := c.w.SumWhere(sample.BlockBytes, func(e sample.Entity) bool {
-		return e.Device == c.device && e.PID != 0 && e.Class == "write" && c.w.Processes[e.PID].Kernel
+		return e.Device == c.device && e.PID != 0 && e.Class == sample.ClassWrite && c.w.Processes[e.PID].Kernel
 	})
 	return flushed >= 0.5*written
 }

@@ -65,6 +65,19 @@ func (d *deviceView) ratio() float64 {
 	return d.latency / d.base
 }
 
+// slowDevice is the victim's device, for a cause that lies there; refused is the
+// answer where nothing is known of it, or where it is not what the victim waits for.
+func (c *Case) slowDevice() (d deviceView, refused *Verdict) {
+	d = c.deviceFacts()
+	if !d.known {
+		return d, refuse(cannotTell(d.why))
+	}
+	if why := c.deviceOut(&d); why != "" {
+		return d, refuse(no(why))
+	}
+	return d, nil
+}
+
 // asynchronous tells whether more is in flight than one request a thread.
 func (d *deviceView) asynchronous(v *victim) bool { return d.depth > 1.5*max(1, v.threads) }
 
@@ -80,7 +93,7 @@ func (c *Case) deviceFacts() deviceView {
 		return deviceView{known: true, why: "no device did any I/O"}
 	}
 	var ops, size, queue, device float64
-	for _, op := range []string{"read", "write"} {
+	for _, op := range []string{sample.ClassRead, sample.ClassWrite} {
 		e := sample.Entity{Device: dev, Class: op}
 		n, _ := w.Sum(sample.BlockOps, e)
 		b, _ := w.Sum(sample.BlockBytes, e)
@@ -163,7 +176,7 @@ func (c *Case) baseLatency(d *deviceView) (seconds float64, bound, sure bool) {
 		}
 	}
 	var h sample.Histogram
-	for _, op := range []string{"read", "write"} {
+	for _, op := range []string{sample.ClassRead, sample.ClassWrite} {
 		if one := c.w.Histogram(sample.HistDevice, sample.Entity{Device: c.device, Class: op}); one != nil {
 			h.Merge(&one.Histogram)
 		}

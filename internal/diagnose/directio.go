@@ -116,7 +116,7 @@ func (c *Case) directSet(direct, again float64) directSet {
 func (c *Case) pagesOfRead() float64 {
 	var moved, n float64
 	c.w.Each(sample.BlockBytes, func(e sample.Entity, s *sample.Series) {
-		if e.PID == c.victim.pid && e.Class == "read" {
+		if e.PID == c.victim.pid && e.Class == sample.ClassRead {
 			moved += s.Sum()
 			ops, _ := c.w.Sum(sample.BlockOps, e)
 			n += ops

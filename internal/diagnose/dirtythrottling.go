@@ -88,7 +88,7 @@ func (c *Case) dirtyFromProc(dirty, freerun float64) Verdict {
 func (c *Case) drainRate() float64 {
 	total := 0.0
 	c.w.Each(c.drainMetric(), func(e sample.Entity, s *sample.Series) {
-		if e.PID == 0 && e.Cgroup == "" && e.Device != "" && (e.Class == "write" || e.Class == "") {
+		if e.PID == 0 && e.Cgroup == "" && e.Device != "" && (e.Class == sample.ClassWrite || e.Class == "") {
 			total += s.Sum()
 		}
 	})

@@ -31,7 +31,7 @@ func (c *Case) fuse(m *served) fuseView {
 	var f fuseView
 	mine := sample.Entity{PID: c.victim.pid, Device: m.device}
 	f.under, _ = c.w.Sum(sample.FuseTime, mine)
-	for _, op := range []string{"read", "write", "sync", "names", "other"} { // a wait for a lock is not the daemon's
+	for _, op := range []string{sample.ClassRead, sample.ClassWrite, sample.ClassSync, sample.ClassNames, sample.ClassOther} { // a wait for a lock is not the daemon's
 		mine.Class = op
 		n, _ := c.w.Sum(sample.FuseRequests, mine)
 		q, _ := c.w.Sum(sample.FuseQueueTime, mine)

@@ -1,5 +1,7 @@
 package diagnose
 
+import "iocause/internal/sample"
+
 // groupShareLimit is the part of their time awake from which on like processes
 // are held up together, where none of them waits for a tenth of the window: each
 // would then do its work in three quarters of the time. More is asked than of a
@@ -102,7 +104,7 @@ func (c *Case) heldTogether(members []int) bool {
 	var wait, weighted, alone, syncs float64
 	for _, i := range members {
 		v := &c.asked[i]
-		syncs += max(v.wait["sync"], v.waits["commit"]+v.waits["flush"])
+		syncs += max(v.wait[sample.ClassSync], v.waits[sample.ClassCommit]+v.waits[sample.ClassFlush])
 		if v.spans == nil {
 			if v.blocked() > 0 {
 				return false

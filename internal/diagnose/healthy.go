@@ -48,7 +48,7 @@ func (c *Case) healthy(excluded []Excluded, unchecked int) Finding {
 		idle, _ := c.all(sample.CPUIdle)
 		f.Evidence = append(f.Evidence, c.figure("idle time with I/O under way", t/max(t+idle, 1e-9), "ratio", sample.CPUIOWait))
 	}
-	if p := c.w.Get(sample.PSISome, sample.Entity{Class: "io"}); p != nil {
+	if p := c.w.Get(sample.PSISome, sample.Entity{Class: sample.ClassIO}); p != nil {
 		f.Evidence = append(f.Evidence, Evidence{Name: "I/O pressure, some", Value: p.Sum() / c.w.Seconds(), Unit: "ratio", Source: p.Source})
 	}
 	accesses, _ := c.all(sample.CacheAccesses)

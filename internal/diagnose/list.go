@@ -98,7 +98,7 @@ const (
 // deviceCauses are what a device can be slow for; whatever sends it needless
 // I/O explains them.
 func deviceCauses() []ID {
-	return []ID{"device-iops-limit", "device-bandwidth-limit", "device-queueing", "device-latency-bound", "microbursts"}
+	return []ID{DeviceIOPSLimit, DeviceBandwidthLimit, DeviceQueueing, DeviceLatencyBound, Microbursts}
 }
 
 // isRoot tells whether a cause is behind another one however little it weighs
@@ -106,5 +106,5 @@ func deviceCauses() []ID {
 // a memory limit pushed out must find room below that limit for every page,
 // which is why it stalls.
 func isRoot(cause, of ID) bool {
-	return cause == "device-errors" || cause == "cgroup-cache-limit" && of == "reclaim-stall"
+	return cause == DeviceErrors || cause == CgroupCacheLimit && of == ReclaimStall
 }

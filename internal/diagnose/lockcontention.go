@@ -51,7 +51,7 @@ func (c *Case) waitsForItsTurn(v *victim) bool {
 	}
 	n := 0
 	c.w.Each(sample.LockWait, func(e sample.Entity, _ *sample.Series) {
-		if e.Class == "file" && c.oneLongFileWait(e.PID) {
+		if e.Class == sample.ClassFile && c.oneLongFileWait(e.PID) {
 			n++
 		}
 	})
@@ -65,7 +65,7 @@ const standstill = 3
 // oneLongFileWait tells whether a process waits for a lock of a file once, for all of
 // the window.
 func (c *Case) oneLongFileWait(pid int) bool {
-	e := sample.Entity{PID: pid, Class: "file"}
+	e := sample.Entity{PID: pid, Class: sample.ClassFile}
 	t, _ := c.w.Sum(sample.LockWait, e)
 	n, counted := c.w.Sum(sample.LockWaits, e)
 	return counted && n <= 1 && t >= 0.9*c.w.Seconds()
@@ -75,11 +75,11 @@ func (c *Case) oneLongFileWait(pid int) bool {
 // the program are followed from the first look on that saw one: what was seen
 // stands for the whole window.
 func (c *Case) measureLocks(v *victim) {
-	for _, class := range []string{"mmap_lock", "rwsem", "mutex", "other", "freeze", "file"} {
+	for _, class := range []string{sample.ClassMmapLock, sample.ClassRWSem, sample.ClassMutex, sample.ClassOther, sample.ClassFreeze, sample.ClassFile} {
 		t, _ := c.w.Sum(sample.LockWait, sample.Entity{PID: v.pid, Class: class})
 		v.lock += t
 	}
-	v.futex, _ = c.w.Sum(sample.LockWait, sample.Entity{PID: v.pid, Class: "futex"})
+	v.futex, _ = c.w.Sum(sample.LockWait, sample.Entity{PID: v.pid, Class: sample.ClassFutex})
 	if followed, _ := c.gauge(sample.LockFutexes); followed > 0 {
 		v.futex *= max(1, c.w.Seconds()/followed)
 	}
@@ -153,7 +153,7 @@ func lockContention() Cause {
 func (c *Case) locksKnown() bool {
 	known := false
 	c.w.Each(sample.LockWait, func(e sample.Entity, _ *sample.Series) {
-		known = known || e.Class != "file" || e.PID == c.victim.pid
+		known = known || e.Class != sample.ClassFile || e.PID == c.victim.pid
 	})
 	return known
 }
@@ -161,15 +161,15 @@ func (c *Case) locksKnown() bool {
 // lockName is a class of lock.wait, for people.
 func lockName(class string) string {
 	switch class {
-	case "mmap_lock":
-		return "mmap_lock"
-	case "rwsem", "mutex":
+	case sample.ClassMmapLock:
+		return class
+	case sample.ClassRWSem, sample.ClassMutex:
 		return "a kernel " + class
-	case "futex":
+	case sample.ClassFutex:
 		return "a lock of the program"
-	case "freeze":
+	case sample.ClassFreeze:
 		return "a frozen file system"
-	case "file":
+	case sample.ClassFile:
 		return "a lock of a file (flock, fcntl)"
 	}
 	return "another kernel lock"
@@ -254,7 +254,7 @@ func (c *Case) lockAdvice(kind string, calls []lockCall) []Advice {
 			faults = call.share
 		}
 	}
-	gain := c.promise(removal{maybe: c.victim.lock, kernel: kind != "futex"})
+	gain := c.promise(removal{maybe: c.victim.lock, kernel: kind != sample.ClassFutex})
 	path := Advice{
 		Do:      "see the code path",
 		Expect:  "the stacks that wait for the lock, by time",
@@ -265,20 +265,20 @@ func (c *Case) lockAdvice(kind string, calls []lockCall) []Advice {
 		return []Advice{gain.advise(
 			"read the file with read(2) or pread(2) instead of mapping and unmapping it, or map it once, in larger parts, and keep it mapped",
 			"mmap and munmap take the address space's lock exclusively, so only one thread runs at a time; read takes no lock"), path}
-	case kind == "mmap_lock":
+	case kind == sample.ClassMmapLock:
 		return []Advice{gain.advise(
 			"change the address space less often: use an allocator that keeps freed memory (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD), fewer madvise and mprotect calls, or processes instead of threads",
 			"all threads of a process share that lock"), path}
-	case kind == "freeze":
+	case kind == sample.ClassFreeze:
 		return []Advice{{
 			Do:     "thaw the file system: fsfreeze --unfreeze MOUNT; a snapshot or backup that froze it (qemu-guest-agent, LVM, xfs_freeze) has not ended, or failed",
 			Expect: "writes go on at once",
 		}}
-	case kind == "file":
+	case kind == sample.ClassFile:
 		return []Advice{gain.advise(
 			"find who holds the lock: lslocks -o PID,COMMAND,PATH,BLOCKER; hold it for less time, or give each its own file",
 			"only one of them runs at a time now")}
-	case kind == "futex":
+	case kind == sample.ClassFutex:
 		return []Advice{gain.advise(
 			"do less while the lock is held (no I/O, no system calls), or split it into several locks",
 			"threads then wait for each other less"), path}

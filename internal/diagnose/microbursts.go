@@ -48,12 +48,9 @@ func microbursts() Cause {
 			if !c.w.Has(sample.BlockOps) || !c.w.Has(sample.BlockFineOps) && c.w.Has(sample.BlockBinOps) {
 				return cannotTell(c.w.WhyAbsent(sample.BlockFineOps))
 			}
-			d := c.deviceFacts()
-			if !d.known {
-				return cannotTell(d.why)
-			}
-			if why := c.deviceOut(&d); why != "" {
-				return no(why)
+			d, refused := c.slowDevice()
+			if refused != nil {
+				return *refused
 			}
 			b := c.bursts()
 			base, bound, need := c.burstBase(&d)
@@ -130,7 +127,7 @@ func (c *Case) burstBase(d *deviceView) (base float64, bound bool, need float64)
 		return d.base, true, 2 * queueingRatio
 	}
 	var h sample.Histogram
-	for _, op := range []string{"read", "write"} {
+	for _, op := range []string{sample.ClassRead, sample.ClassWrite} {
 		if one := c.w.Histogram(sample.HistDevice, sample.Entity{Device: c.device, Class: op}); one != nil {
 			h.Merge(&one.Histogram)
 		}

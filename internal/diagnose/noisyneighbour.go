@@ -36,7 +36,7 @@ func noisyNeighbour() Cause {
 			if s.together > 1 {
 				e = append(e, c.figure("processes that the culprit is", float64(s.together), "count", sample.BlockBytes))
 			}
-			for _, op := range []string{"read", "write"} {
+			for _, op := range []string{sample.ClassRead, sample.ClassWrite} {
 				if b, _ := c.w.Sum(sample.BlockBytes, sample.Entity{PID: s.rival, Device: c.device, Class: op}); b > 0 {
 					e = append(e, c.figure("the culprit's "+op+"s", b/seconds, "bytes/s", sample.BlockBytes).as("bytes-of-the-culprit"))
 				}

@@ -28,7 +28,7 @@ func (c *Case) operations() []Operation {
 		return nil
 	}
 	var out []Operation
-	for _, class := range []string{"read", "write", "flush"} {
+	for _, class := range []string{sample.ClassRead, sample.ClassWrite, sample.ClassFlush} {
 		e := sample.Entity{Device: c.device, Class: class}
 		n, ok := c.w.Sum(sample.BlockOps, e)
 		if !ok || n == 0 {

@@ -37,7 +37,7 @@ func (c *Case) syncs() bool {
 func (c *Case) ownLatency() ownLatency {
 	var o ownLatency
 	var queue, device float64
-	ops := []string{"read", "write"}
+	ops := []string{sample.ClassRead, sample.ClassWrite}
 	if c.syncs() {
 		ops = append(ops, "flush")
 	}
@@ -82,7 +82,7 @@ func (c *Case) baseOf(op string, size uint64) (seconds float64, bound, before bo
 // flushLatency is how long a flush takes when the device has little to write: the
 // mean before, or the fastest percent now.
 func (c *Case) flushLatency() (seconds float64, bound, before bool) {
-	e := sample.Entity{Device: c.device, Class: "flush"}
+	e := sample.Entity{Device: c.device, Class: sample.ClassFlush}
 	if c.comparable() {
 		n, _ := c.was.w.Sum(sample.BlockOps, e)
 		t, ok := c.was.w.Sum(sample.BlockDeviceTime, e)

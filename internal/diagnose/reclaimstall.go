@@ -27,7 +27,7 @@ func reclaimStall() Cause {
 			if in := c.of(sample.BlockSwapIn) / pageSize / s; in >= swapRateLimit {
 				return no(fmt.Sprintf("what it frees is needed again: it reads %.0f pages/s from swap", in))
 			}
-			stalls := c.stalls("host") + c.stalls("cgroup") + c.of(sample.CompactStalls)
+			stalls := c.stalls(sample.ClassHost) + c.stalls(sample.ClassCgroup) + c.of(sample.CompactStalls)
 			e := []Evidence{
 				c.partOf("time stalled in reclaim and compaction", v.stalled(s), sample.ReclaimTime),
 				c.figure("stalls", stalls/s, "count/s", sample.ReclaimStalls),
@@ -36,11 +36,11 @@ func reclaimStall() Cause {
 			if t := c.of(sample.CompactTime); t > 0 {
 				e = append(e, c.figure("of that in compaction", t/v.stall, "ratio", sample.CompactTime))
 			}
-			if p := c.w.Get(sample.PSISome, sample.Entity{Class: "memory"}); p != nil {
+			if p := c.w.Get(sample.PSISome, sample.Entity{Class: sample.ClassMemory}); p != nil {
 				e = append(e, Evidence{Name: "memory pressure, some", Value: p.Sum() / s, Unit: "ratio", Source: p.Source})
 			}
 			k, advice := c.victimCulprit(), []Advice(nil)
-			inCgroup, _ := c.w.Sum(sample.ReclaimTime, sample.Entity{PID: v.pid, Class: "cgroup"})
+			inCgroup, _ := c.w.Sum(sample.ReclaimTime, sample.Entity{PID: v.pid, Class: sample.ClassCgroup})
 			cg, usage, limit, limited := c.memoryLimit()
 			gain := c.promise(removal{sure: v.stall, maybe: v.waitTotal + v.pause, kernel: true})
 			if limited && inCgroup >= 0.5*v.stall {

@@ -95,7 +95,6 @@ func (v *nfsView) evidence(c *Case, all float64) []Evidence {
 
 // remote judges what both causes ask first.
 func (c *Case) remote() (m served, all float64, v nfsView, out *Verdict) {
-	refuse := func(v Verdict) *Verdict { return &v }
 	if !c.w.Has(sample.MountKind) {
 		return m, 0, v, refuse(cannotTell(c.w.WhyAbsent(sample.MountKind)))
 	}

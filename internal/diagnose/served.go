@@ -82,9 +82,9 @@ func (c *Case) servedWait(daemon bool) (most served, all float64) {
 			m.wait += s.Sum()
 		}
 	})
-	answers := v.waits["network"]
+	answers := v.waits[sample.ClassNetwork]
 	if daemon {
-		answers = v.waits["fuse"]
+		answers = v.waits[sample.ClassFUSE]
 	}
 	took := c.servedTimes(mounts, daemon)
 	var sum float64

@@ -117,7 +117,7 @@ func (c *Case) measureCompletions(v *victim) {
 	}
 	sleep = max(0, sleep-v.blocked())
 	v.async = sleep
-	v.wait["async"] += sleep
+	v.wait[sample.ClassAsync] += sleep
 	v.waitTotal += sleep
 }
 
@@ -203,7 +203,7 @@ func (c *Case) fetching(v *victim) float64 {
 
 // submits tells whether a process reads through the cache with libaio or io_uring.
 func (c *Case) submits(pid int) bool {
-	for _, way := range []string{"aio", "io_uring"} {
+	for _, way := range []string{sample.ClassAIO, sample.ClassIOUring} {
 		if n, _ := c.w.Sum(sample.CacheWayAccesses, sample.Entity{PID: pid, Class: way}); n > 0 {
 			return true
 		}

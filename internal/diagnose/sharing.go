@@ -126,7 +126,7 @@ func (c *Case) outside(s *sharing) float64 {
 	if s.own.bytes < fetched/2 {
 		return 0 // most of what it waits for comes from elsewhere
 	}
-	return max(0, v.waitTotal-v.wait["sync"]-s.own.time)
+	return max(0, v.waitTotal-v.wait[sample.ClassSync]-s.own.time)
 }
 
 // blamed is the share of the victim's waiting that others are to blame for.

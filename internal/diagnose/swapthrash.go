@@ -46,9 +46,9 @@ func swapThrash() Cause {
 				c.figure("swapped out", out*pageSize, "bytes/s", sample.VMSwapOut),
 			}
 			if total > 0 {
-				e = append(e, c.partOf("time blocked in page faults", c.victim.shareOf(c.victim.wait["fault"], s), sample.WaitIO))
+				e = append(e, c.partOf("time blocked in page faults", c.victim.shareOf(c.victim.wait[sample.ClassFault], s), sample.WaitIO))
 			}
-			if p := c.w.Get(sample.PSIFull, sample.Entity{Class: "memory"}); p != nil {
+			if p := c.w.Get(sample.PSIFull, sample.Entity{Class: sample.ClassMemory}); p != nil {
 				e = append(e, Evidence{Name: "memory pressure, full", Value: p.Sum() / s, Unit: "ratio", Source: p.Source})
 			}
 			k := c.victimCulprit()

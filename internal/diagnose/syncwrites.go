@@ -24,7 +24,7 @@ func syncWrites() Cause {
 			if !c.suffers() {
 				return no("no program waits for I/O long enough to matter")
 			}
-			if !c.w.Told && !c.counted() && wait+c.victim.wait["write"]+c.victim.wait["other"] >= 0.3*total && wait < 0.3*total {
+			if !c.w.Told && !c.counted() && wait+c.victim.wait[sample.ClassWrite]+c.victim.wait[sample.ClassOther] >= 0.3*total && wait < 0.3*total {
 				return cannotTell("its writes wait, but waits were not counted: whether they wait for the device (O_SYNC) is not known")
 			}
 			if wait < 0.3*total || total == 0 {
@@ -34,7 +34,7 @@ func syncWrites() Cause {
 			e := []Evidence{
 				c.partOf("time blocked in fsync, fdatasync, msync, O_SYNC", c.victim.shareOf(wait, s), sample.WaitIO),
 			}
-			for _, op := range []string{"flush", "write"} {
+			for _, op := range []string{sample.ClassFlush, sample.ClassWrite} {
 				key := sample.Entity{Device: c.device, Class: op}
 				if n, ok := c.w.Sum(sample.BlockOps, key); ok && n > 0 {
 					e = append(e, c.figure(op+" requests to "+c.device, n/s, "count/s", sample.BlockOps).as("sync-requests"))
@@ -73,19 +73,19 @@ const ownWrites = 0.5
 // asked it, and who finds no room in the journal.
 func (c *Case) syncWait() float64 {
 	v := &c.victim
-	wait := v.wait["sync"]
-	sent, _ := c.w.Sum(sample.BlockBytes, sample.Entity{PID: v.pid, Device: c.device, Class: "write"})
+	wait := v.wait[sample.ClassSync]
+	sent, _ := c.w.Sum(sample.BlockBytes, sample.Entity{PID: v.pid, Device: c.device, Class: sample.ClassWrite})
 	if dirtied := c.of(sample.CacheDirtied) * pageSize; dirtied > 0 && sent >= ownWrites*dirtied {
-		wait += v.wait["write"]
+		wait += v.wait[sample.ClassWrite]
 	}
 	// A database's log may be written past the cache: then the write waits for the
 	// device, and the sync that belongs to it only for the device's own cache.
-	writes, _ := c.w.Sum(sample.BlockOps, sample.Entity{PID: v.pid, Device: c.device, Class: "write"})
-	flushes, _ := c.w.Sum(sample.BlockOps, sample.Entity{PID: v.pid, Device: c.device, Class: "flush"})
+	writes, _ := c.w.Sum(sample.BlockOps, sample.Entity{PID: v.pid, Device: c.device, Class: sample.ClassWrite})
+	flushes, _ := c.w.Sum(sample.BlockOps, sample.Entity{PID: v.pid, Device: c.device, Class: sample.ClassFlush})
 	if direct := c.of(sample.DirectWriteByte); direct > 0 && direct >= ownWrites*sent && writes > 0 && flushes >= flushedWrites*writes {
-		wait = max(wait, v.wait["sync"]+v.wait["write"])
+		wait = max(wait, v.wait[sample.ClassSync]+v.wait[sample.ClassWrite])
 	}
-	return max(wait, v.waits["commit"]+v.waits["flush"])
+	return max(wait, v.waits[sample.ClassCommit]+v.waits[sample.ClassFlush])
 }
 
 // flushedWrites is the share of its writes past the cache that a program has the

@@ -48,7 +48,7 @@ func (c *Case) tell(v *victim) {
 	if v.pid == 0 || v.known {
 		v.outstanding = max(v.outstanding, c.toldWaiting()/s)
 	}
-	if flight, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: v.pid, Class: "flight"}); ok {
+	if flight, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: v.pid, Class: sample.ClassFlight}); ok {
 		v.outstanding, v.known = max(v.outstanding, flight/s), true
 	}
 	if v.pid != 0 || v.known || v.outstanding >= outstandingLimit {
@@ -57,10 +57,10 @@ func (c *Case) tell(v *victim) {
 	for _, m := range []struct {
 		metric sample.Metric
 		entity sample.Entity
-	}{{sample.PSISome, sample.Entity{Class: "io"}}, {sample.CPUIOWait, sample.Entity{}}} {
+	}{{sample.PSISome, sample.Entity{Class: sample.ClassIO}}, {sample.CPUIOWait, sample.Entity{}}} {
 		if t, ok := c.w.Sum(m.metric, m.entity); ok && t/s >= waitShareLimit {
-			v.wait["other"] = min(s, t)
-			v.waitTotal = v.wait["other"]
+			v.wait[sample.ClassOther] = min(s, t)
+			v.waitTotal = v.wait[sample.ClassOther]
 			return
 		}
 	}
@@ -76,8 +76,8 @@ func (c *Case) tell(v *victim) {
 		share = 1
 	}
 	if share >= waitShareLimit {
-		v.wait["other"] = s * share
-		v.waitTotal = v.wait["other"]
+		v.wait[sample.ClassOther] = s * share
+		v.waitTotal = v.wait[sample.ClassOther]
 	}
 }
 
@@ -87,20 +87,20 @@ func (c *Case) tellCalls(v *victim) {
 	system, timed := c.w.Sum(sample.ProcSystem, sample.Entity{PID: v.pid})
 	total := 0.0
 	calls := map[string]float64{}
-	for _, class := range []string{"read", "write"} {
+	for _, class := range []string{sample.ClassRead, sample.ClassWrite} {
 		if t, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: v.pid, Class: class}); ok {
 			calls[class] = t
 			total += t
 			v.known = true
 		}
 	}
-	if t, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: v.pid, Class: "sync"}); ok { // all of it is waiting
-		v.wait["sync"] += t
+	if t, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: v.pid, Class: sample.ClassSync}); ok { // all of it is waiting
+		v.wait[sample.ClassSync] += t
 		v.waitTotal += t
 		v.known = true
 	}
 	for class, t := range calls {
-		moved, _ := c.w.Sum(map[string]sample.Metric{"read": sample.ProcReadChars, "write": sample.ProcWriteChars}[class], sample.Entity{PID: v.pid})
+		moved, _ := c.w.Sum(map[string]sample.Metric{sample.ClassRead: sample.ProcReadChars, sample.ClassWrite: sample.ProcWriteChars}[class], sample.Entity{PID: v.pid})
 		busy := moved / slowCopy
 		if timed && total > 0 {
 			busy = system * t / total
@@ -116,7 +116,7 @@ func (c *Case) sleeping() (d, all float64) {
 	c.w.Each(sample.ThreadsInState, func(e sample.Entity, s *sample.Series) {
 		n := s.Sum()
 		all += n
-		if e.Class == "D" {
+		if e.Class == sample.ClassBlocked {
 			d += n
 		}
 	})
@@ -129,7 +129,7 @@ func (c *Case) toldBlind() bool {
 		return false
 	}
 	s := c.w.Seconds()
-	if t, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok {
+	if t, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: sample.ClassIO}); ok {
 		return t/s >= waitShareLimit
 	}
 	if t, ok := c.all(sample.CPUIOWait); ok && t/s >= waitShareLimit {
@@ -211,7 +211,7 @@ func (c *Case) deviceTold() deviceView {
 	if q, ok := w.Sum(sample.DiskWeighted, e); ok {
 		d.depth = q / s
 	}
-	if await, ok := reads.Await(); ok && c.victim.known && c.victim.wait["read"] > 0.8*c.victim.waitTotal {
+	if await, ok := reads.Await(); ok && c.victim.known && c.victim.wait[sample.ClassRead] > 0.8*c.victim.waitTotal {
 		// it waits for reads: what others write in the meantime is not its time
 		size := sum(sample.DiskReadBytes)
 		d.ops, d.latency, d.depth, d.bytes, d.size = reads.Count/s, await, reads.Seconds/s, size/s, size/reads.Count
@@ -225,7 +225,7 @@ func (c *Case) deviceTold() deviceView {
 // asynchronous requests were in flight, where the text has no figures of devices.
 func (c *Case) ownFlight() (deviceView, bool) {
 	s := c.w.Seconds()
-	flight, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: c.victim.pid, Class: "flight"})
+	flight, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: c.victim.pid, Class: sample.ClassFlight})
 	n := c.of(sample.ProcReadCalls) + c.of(sample.ProcWriteCalls)
 	if !ok || n == 0 {
 		return deviceView{}, false
@@ -371,7 +371,7 @@ func (c *Case) callEvidence() []Evidence {
 	for _, k := range []struct {
 		class string
 		calls sample.Metric
-	}{{"read", sample.ProcReadCalls}, {"write", sample.ProcWriteCalls}, {"sync", sample.ProcSyncCalls}} {
+	}{{sample.ClassRead, sample.ProcReadCalls}, {sample.ClassWrite, sample.ProcWriteCalls}, {sample.ClassSync, sample.ProcSyncCalls}} {
 		t, ok := c.w.Sum(sample.CallTime, sample.Entity{PID: c.victim.pid, Class: k.class})
 		if n := c.of(k.calls); ok && n > 0 {
 			out = append(out, c.figure(k.class+"s of "+c.victim.process.Comm, n/c.w.Seconds(), "count/s", k.calls).as("calls"),

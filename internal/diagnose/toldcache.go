@@ -161,7 +161,7 @@ func (c *Case) dirtyTold() Verdict {
 	limit, ok1 := c.gauge(sample.VMDirtyLimit)
 	background, ok2 := c.gauge(sample.VMDirtyBg)
 	written := c.of(sample.ProcWriteChars)
-	wait := c.victim.wait["write"]
+	wait := c.victim.wait[sample.ClassWrite]
 	s := c.w.Seconds()
 	switch {
 	case c.victim.known && written == 0:

@@ -1,5 +1,7 @@
 package diagnose
 
+import "iocause/internal/sample"
+
 // slowAnswer is the mean time of reads and writes of a file server, in seconds,
 // from which on a text shows a slow one: a disk that turns takes as long, and so
 // does a network that is not of the same data centre.
@@ -31,7 +33,7 @@ func (c *Case) tellServed(v *victim) bool {
 	if v.pid != 0 || v.known || all/s < waitShareLimit || all < c.toldWaiting() {
 		return false
 	}
-	v.wait["other"] = min(s, all)
-	v.waitTotal = v.wait["other"]
+	v.wait[sample.ClassOther] = min(s, all)
+	v.waitTotal = v.wait[sample.ClassOther]
 	return true
 }

@@ -28,7 +28,7 @@ func (c *Case) toldWaiting() float64 {
 // threads, or by processors that idle without any I/O under way.
 func (c *Case) toldIdle() bool {
 	s := c.w.Seconds()
-	if t, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok {
+	if t, ok := c.w.Sum(sample.PSISome, sample.Entity{Class: sample.ClassIO}); ok {
 		return t/s < waitShareLimit
 	}
 	if b := c.w.Get(sample.ProcsBlocked, sample.Entity{}); b != nil && b.Mean() >= waitShareLimit {
@@ -164,7 +164,7 @@ func (c *Case) toldSync() Verdict {
 		return no("no program waits for I/O long enough to matter")
 	}
 	v := &c.victim
-	if v.known && v.wait["sync"] > 0 {
+	if v.known && v.wait[sample.ClassSync] > 0 {
 		return c.toldSyncCalls()
 	}
 	share, journal := c.toldJournal()
@@ -195,7 +195,7 @@ func (c *Case) toldSync() Verdict {
 // toldSyncCalls judges syncs that a program timed itself.
 func (c *Case) toldSyncCalls() Verdict {
 	v, s := &c.victim, c.w.Seconds()
-	wait, total := v.wait["sync"], v.waitTotal+v.pause
+	wait, total := v.wait[sample.ClassSync], v.waitTotal+v.pause
 	if wait < 0.3*total {
 		return no("the victim waits in fsync and similar for " + percent(wait/total) + " of its waiting time")
 	}

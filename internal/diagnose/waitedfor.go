@@ -19,7 +19,7 @@ func (c *Case) waitedFor(pid int) map[string]float64 {
 		return nil
 	}
 	by := map[string]float64{}
-	for _, what := range []string{"page", "metadata", "writeback", "commit", "flush", "queue", "direct", "network", "fuse", "swap", "unknown"} {
+	for _, what := range []string{sample.ClassPage, sample.ClassMetadata, sample.ClassWriteback, sample.ClassCommit, sample.ClassFlush, sample.ClassQueue, sample.ClassDirect, sample.ClassNetwork, sample.ClassFUSE, sample.ClassSwap, sample.ClassUnknown} {
 		by[what], _ = c.w.Sum(sample.WaitFor, sample.Entity{PID: pid, Class: what})
 	}
 	return by
@@ -37,13 +37,13 @@ func (c *Case) reading() reading {
 	if v.waits == nil {
 		return c.readingByCall()
 	}
-	r := reading{cached: v.waits["page"], metadata: v.waits["metadata"], direct: v.waits["direct"], swap: v.waits["swap"]}
-	if calls := v.wait["read"] + v.wait["write"]; calls > 0 {
-		r.direct *= v.wait["read"] / calls
+	r := reading{cached: v.waits[sample.ClassPage], metadata: v.waits[sample.ClassMetadata], direct: v.waits[sample.ClassDirect], swap: v.waits[sample.ClassSwap]}
+	if calls := v.wait[sample.ClassRead] + v.wait[sample.ClassWrite]; calls > 0 {
+		r.direct *= v.wait[sample.ClassRead] / calls
 	}
-	async := v.wait["async"]
+	async := v.wait[sample.ClassAsync]
 	if told := r.cached + r.metadata + r.direct + r.swap; told > 0 {
-		rest := max(0, v.waits["queue"]+v.waits["unknown"]-(async-v.async)-v.wait["sync"]-v.wait["write"])
+		rest := max(0, v.waits[sample.ClassQueue]+v.waits[sample.ClassUnknown]-(async-v.async)-v.wait[sample.ClassSync]-v.wait[sample.ClassWrite])
 		f := 1 + rest/told
 		r.cached, r.metadata, r.direct, r.swap = r.cached*f, r.metadata*f, r.direct*f, r.swap*f
 	}
@@ -57,7 +57,7 @@ func (c *Case) reading() reading {
 // goes through the cache, 0 to 1.
 func (c *Case) asyncCached() float64 {
 	pages := 0.0
-	for _, way := range []string{"aio", "io_uring"} {
+	for _, way := range []string{sample.ClassAIO, sample.ClassIOUring} {
 		n, _ := c.w.Sum(sample.CacheWayMisses, sample.Entity{PID: c.victim.pid, Class: way})
 		pages += n
 	}
@@ -70,7 +70,7 @@ func (c *Case) asyncCached() float64 {
 // readingByCall is reading, as well as the system calls tell it.
 func (c *Case) readingByCall() reading {
 	v := &c.victim
-	reads := v.wait["read"] + v.wait["fault"]
+	reads := v.wait[sample.ClassRead] + v.wait[sample.ClassFault]
 	cached := reads
 	// direct reads wait in the same calls: split by bytes read
 	direct := c.of(sample.BlockDirect)
@@ -79,8 +79,8 @@ func (c *Case) readingByCall() reading {
 	}
 	swapped := c.swapShare()
 	cached *= 1 - swapped
-	r := reading{cached: cached, swap: swapped * (reads + v.wait["other"])}
-	r.direct = max(0, v.waitTotal-v.wait["sync"]-v.wait["write"]-cached-r.swap)
+	r := reading{cached: cached, swap: swapped * (reads + v.wait[sample.ClassOther])}
+	r.direct = max(0, v.waitTotal-v.wait[sample.ClassSync]-v.wait[sample.ClassWrite]-cached-r.swap)
 	return r
 }
 
@@ -91,7 +91,7 @@ func (c *Case) swapWait(share float64) float64 {
 	if v.waits != nil {
 		return c.reading().swap
 	}
-	return share * (v.wait["read"] + v.wait["fault"] + v.wait["other"])
+	return share * (v.wait[sample.ClassRead] + v.wait[sample.ClassFault] + v.wait[sample.ClassOther])
 }
 
 // offDisk is the seconds that the victim waits for what is on no disk of this
@@ -110,5 +110,5 @@ func (c *Case) offDisk() float64 {
 	if all > 0 {
 		off *= c.reading().cached / all
 	}
-	return v.waits["network"] + v.waits["fuse"] + off
+	return v.waits[sample.ClassNetwork] + v.waits[sample.ClassFUSE] + off
 }

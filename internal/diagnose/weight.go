@@ -89,7 +89,7 @@ func (c *Case) deviceWeight() float64 {
 	// writes, the kernel may send.
 	in := c.victim.outstanding * c.w.Seconds()
 	shared := func(t float64) float64 { return min(t, busy) + min(max(0, blocked-t), in) }
-	return c.part(max(shared(c.syncWait()), shared(c.victim.wait["sync"]+c.victim.wait["write"])))
+	return c.part(max(shared(c.syncWait()), shared(c.victim.wait[sample.ClassSync]+c.victim.wait[sample.ClassWrite])))
 }
 
 // blockedWeight is the weight of all that the victim waits for I/O, writers'

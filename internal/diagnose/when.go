@@ -33,7 +33,7 @@ const (
 func (c *Case) when() *When {
 	var s *sample.Series
 	if !c.narrowed() {
-		s = c.w.Get(sample.PSISome, sample.Entity{Class: "io"})
+		s = c.w.Get(sample.PSISome, sample.Entity{Class: sample.ClassIO})
 	}
 	if s == nil || len(s.Points) < whenPoints || s.Sum() < waitShareLimit*c.w.Seconds() {
 		s = c.w.Get(sample.BlockBinTime, sample.Entity{Device: c.device})

@@ -92,7 +92,7 @@ func MostMoved(w *sample.Window) (device string, read, written float64) {
 // memory.max and memory.high, or the one of cgroup v1. ok is false without one,
 // and where it could not be read.
 func MemoryLimit(w *sample.Window, cgroup string) (limit float64, ok bool) {
-	for _, class := range []string{"max", "high", ""} {
+	for _, class := range []string{sample.ClassMax, sample.ClassHigh, ""} {
 		if l, has := w.Value(sample.CgroupMemLimit, sample.Entity{Cgroup: cgroup, Class: class}); has && (!ok || l < limit) {
 			limit, ok = l, true
 		}

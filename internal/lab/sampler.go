@@ -12,6 +12,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/lab/load"
+	"iocause/internal/sample"
 )
 
 // Series is one figure over the time of a phase. Value i is of the stretch
@@ -39,10 +40,10 @@ type figure struct {
 func figures(device string, loops map[string]string, cgroups map[string]*Cgroup, loads []Load) []figure {
 	const mem, vm = "/proc/meminfo", "/proc/vmstat"
 	all := []figure{
-		{"mem.available", "host", "memory available", "bytes", mem, 1, ""},
+		{string(sample.MemAvailable), "host", "memory available", "bytes", mem, 1, ""},
 		{"mem.cached", "host", "page cache", "bytes", mem, 1, ""},
-		{"mem.dirty", "host", "dirty", "bytes", mem, 1, ""},
-		{"mem.writeback", "host", "under writeback", "bytes", mem, 1, ""},
+		{string(sample.MemDirty), "host", "dirty", "bytes", mem, 1, ""},
+		{string(sample.MemWriteback), "host", "under writeback", "bytes", mem, 1, ""},
 		{"vmstat.workingset_refault_file", "host", "file pages read back after eviction", "count/s", vm, 1, ""},
 		{"vmstat.pgscan_direct", "host", "pages scanned by direct reclaim", "count/s", vm, 1, ""},
 		{"vmstat.pswpin", "host", "pages swapped in", "count/s", vm, 1, ""},

@@ -41,7 +41,7 @@ func stripOf(w *sample.Window) strip {
 	if available, ok2 := w.Value(sample.MemAvailable, host); ok && ok2 && total > 0 {
 		s.memory = (total - available) / total
 	}
-	if v, ok := w.Sum(sample.PSISome, sample.Entity{Class: "io"}); ok {
+	if v, ok := w.Sum(sample.PSISome, sample.Entity{Class: sample.ClassIO}); ok {
 		s.io = v / w.Seconds()
 	}
 	if ratio, ok := figure.HitRatio(sum(sample.CacheAccesses, host), sum(sample.CacheMisses, host)); ok {

@@ -35,28 +35,39 @@ func ParseLimit(b []byte) (*uint64, error) {
 // that is met, or memory.limit_in_bytes of version 1. nil without a limit, and where
 // there is no such file, as in the root of version 2.
 func MemoryLimit(dir string, v2 bool) (limit *uint64, file string, err error) {
+	limit, file = LowestLimit(v2, func(name string) *uint64 {
+		path := filepath.Join(dir, name)
+		b, failed := os.ReadFile(path)
+		if os.IsNotExist(failed) || err != nil {
+			return nil
+		}
+		if failed != nil {
+			err = fmt.Errorf("reading a memory limit: %w", failed)
+			return nil
+		}
+		l, failed := ParseLimit(b)
+		err = host.In(path, failed)
+		return l
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return limit, file, nil
+}
+
+// LowestLimit is the lowest of the limits that read finds in the files of a cgroup
+// that hold one, and its file.
+func LowestLimit(v2 bool, read func(name string) *uint64) (limit *uint64, file string) {
 	names := []string{"memory.limit_in_bytes"}
 	if v2 {
 		names = []string{"memory.max", "memory.high"}
 	}
 	for _, name := range names {
-		path := filepath.Join(dir, name)
-		b, err := os.ReadFile(path)
-		if os.IsNotExist(err) {
-			continue
-		}
-		if err != nil {
-			return nil, "", fmt.Errorf("reading a memory limit: %w", err)
-		}
-		l, err := ParseLimit(b)
-		if err != nil {
-			return nil, "", host.In(path, err)
-		}
-		if l != nil && (limit == nil || *l < *limit) {
+		if l := read(name); l != nil && (limit == nil || *l < *limit) {
 			limit, file = l, name
 		}
 	}
-	return limit, file, nil
+	return limit, file
 }
 
 // MemoryEvents is what is read of memory.events: how often the limits were met.

@@ -52,15 +52,15 @@ const (
 func (f IOFlags) Op() string {
 	switch f & 0xff {
 	case 0:
-		return "read"
+		return ClassRead
 	case 1:
-		return "write"
+		return ClassWrite
 	case 2:
-		return "flush"
+		return ClassFlush
 	case 3, 5: // discard, secure erase
 		return "discard"
 	}
-	return "other"
+	return ClassOther
 }
 
 // String writes operation and flags the way blktrace does: F before the
@@ -73,11 +73,11 @@ func (f IOFlags) String() string {
 		b = append(b, 'F')
 	}
 	switch f.Op() {
-	case "read":
+	case ClassRead:
 		b = append(b, 'R')
-	case "write":
+	case ClassWrite:
 		b = append(b, 'W')
-	case "flush":
+	case ClassFlush:
 		b = append(b, 'F')
 	case "discard":
 		b = append(b, 'D')

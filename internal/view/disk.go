@@ -118,7 +118,7 @@ func diskCells(w *sample.Window, device string) []table.Cell {
 		return table.Maybe(v/w.Seconds(), ok)
 	}
 	var ops, queue, inside, sequential, errors float64
-	for _, class := range []string{"read", "write"} {
+	for _, class := range []string{sample.ClassRead, sample.ClassWrite} {
 		n, _ := sum(sample.BlockOps, class)
 		ops += n
 		n, _ = sum(sample.BlockQueueTime, class)
@@ -128,7 +128,7 @@ func diskCells(w *sample.Window, device string) []table.Cell {
 		n, _ = sum(sample.BlockSequential, class)
 		sequential += n
 	}
-	for _, class := range []string{"read", "write", "flush", "other"} {
+	for _, class := range []string{sample.ClassRead, sample.ClassWrite, sample.ClassFlush, sample.ClassOther} {
 		n, _ := sum(sample.BlockErrors, class)
 		errors += n
 	}

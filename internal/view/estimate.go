@@ -128,7 +128,7 @@ func (f *figures) estimates() {
 		{"cache.read", "read through the page cache, estimate", sample.CacheSampledBytes, 1},
 		{"cache.from_disk", "of that from disk, estimate", sample.CacheSampledMisses, PageBytes},
 		{"cache.mapped_from_disk", "read from disk by mappings, estimate", sample.CacheSampledMapped, PageBytes},
-		{"cache.evicted", "evicted from the page cache, estimate", sample.CacheSampledOut, PageBytes},
+		{string(sample.CacheEvicted), "evicted from the page cache, estimate", sample.CacheSampledOut, PageBytes},
 	} {
 		if v, ok := l.rate(x.m, x.unit); ok {
 			f.add(x.key, x.name, "bytes/s", v, x.m)

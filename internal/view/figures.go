@@ -100,37 +100,37 @@ func (f *figures) cache() {
 	f.rate("cache.read", "read through the page cache", "bytes/s", sample.CacheAccesses, PageBytes)
 	f.rate("cache.from_disk", "of that from disk", "bytes/s", sample.CacheMisses, PageBytes)
 	f.rate("cache.mapped_from_disk", "read from disk by mappings", "bytes/s", sample.CacheMappedMisses, PageBytes)
-	f.rate("cache.evicted", "evicted from the page cache", "bytes/s", sample.CacheEvicted, PageBytes)
-	f.rate("cache.wasted", "dropped before it was used", "bytes/s", sample.CacheWasted, PageBytes)
-	f.rate("cache.dirtied", "made dirty", "bytes/s", sample.CacheDirtied, PageBytes)
+	f.rate(string(sample.CacheEvicted), "evicted from the page cache", "bytes/s", sample.CacheEvicted, PageBytes)
+	f.rate(string(sample.CacheWasted), "dropped before it was used", "bytes/s", sample.CacheWasted, PageBytes)
+	f.rate(string(sample.CacheDirtied), "made dirty", "bytes/s", sample.CacheDirtied, PageBytes)
 	f.rate("direct.read", "read with O_DIRECT", "bytes/s", sample.DirectReadBytes, 1)
 	f.rate("direct.written", "written with O_DIRECT", "bytes/s", sample.DirectWriteByte, 1)
 }
 
 func (f *figures) waits() {
-	f.rate("wait.io", "threads waiting for I/O", "count", sample.WaitIO, 1)
-	f.rate("wait.dirty_pause", "threads paused for dirty pages", "count", sample.WaitDirtyPause, 1)
+	f.rate(string(sample.WaitIO), "threads waiting for I/O", "count", sample.WaitIO, 1)
+	f.rate(string(sample.WaitDirtyPause), "threads paused for dirty pages", "count", sample.WaitDirtyPause, 1)
 	f.rate("wait.reclaim", "threads freeing memory", "count", sample.ReclaimTime, 1)
 	f.rate("wait.locks", "threads waiting for locks", "count", sample.LockWait, 1)
 }
 
 func (f *figures) processes() {
-	f.rate("proc.read_calls", "read calls", "count/s", sample.ProcReadCalls, 1)
-	f.rate("proc.read_chars", "read by calls", "bytes/s", sample.ProcReadChars, 1)
-	f.rate("proc.write_calls", "write calls", "count/s", sample.ProcWriteCalls, 1)
-	f.rate("proc.write_chars", "written by calls", "bytes/s", sample.ProcWriteChars, 1)
-	f.rate("proc.major_faults", "major page faults", "count/s", sample.ProcMajorFault, 1)
+	f.rate(string(sample.ProcReadCalls), "read calls", "count/s", sample.ProcReadCalls, 1)
+	f.rate(string(sample.ProcReadChars), "read by calls", "bytes/s", sample.ProcReadChars, 1)
+	f.rate(string(sample.ProcWriteCalls), "write calls", "count/s", sample.ProcWriteCalls, 1)
+	f.rate(string(sample.ProcWriteChars), "written by calls", "bytes/s", sample.ProcWriteChars, 1)
+	f.rate(string(sample.ProcMajorFault), "major page faults", "count/s", sample.ProcMajorFault, 1)
 	if user, ok := f.sum(sample.ProcUser); ok && f.scope != nil {
 		system, _ := f.sum(sample.ProcSystem)
 		f.add("proc.cpu", "processors used", "count", (user+system)/f.w.Seconds(), sample.ProcUser)
-		f.rate("proc.cpu_system", "of these in the kernel", "count", sample.ProcSystem, 1)
+		f.rate(string(sample.ProcSystem), "of these in the kernel", "count", sample.ProcSystem, 1)
 		rss := 0.0
 		for pid := range f.scope {
 			v, _ := f.w.Value(sample.ProcRSS, sample.Entity{PID: pid})
 			rss += v
 		}
 		if rss > 0 {
-			f.add("proc.rss", "memory of the processes", "bytes", rss, sample.ProcRSS)
+			f.add(string(sample.ProcRSS), "memory of the processes", "bytes", rss, sample.ProcRSS)
 		}
 	}
 }
@@ -220,7 +220,7 @@ func (f *figures) cgroup() {
 		f.add("cgroup.refaults", "refaults in the cgroup", "bytes/s", v*PageBytes/f.w.Seconds(), sample.CgroupRefault)
 	}
 	if v, ok := f.w.Sum(sample.CgroupLimitHits, e); ok {
-		f.add("cgroup.limit_hits", "times the cgroup reached its limit", "count/s", v/f.w.Seconds(), sample.CgroupLimitHits)
+		f.add(string(sample.CgroupLimitHits), "times the cgroup reached its limit", "count/s", v/f.w.Seconds(), sample.CgroupLimitHits)
 	}
 }
 
@@ -267,7 +267,7 @@ func (f *figures) machine() {
 			f.add(x.key, x.name, "bytes", v, x.m)
 		}
 	}
-	for _, class := range []string{"io", "memory", "cpu"} {
+	for _, class := range []string{sample.ClassIO, sample.ClassMemory, sample.ClassCPU} {
 		if v, ok := f.w.Sum(sample.PSISome, sample.Entity{Class: class}); ok {
 			f.all = append(f.all, Figure{Key: "host.pressure_" + class, Name: class + " pressure, some", Unit: "ratio", Value: v / f.w.Seconds(),
 				Source: "/proc/pressure/" + class})

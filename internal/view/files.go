@@ -26,7 +26,9 @@ type wayRow struct {
 }
 
 // readWays are the classes of cache.accesses_by_way.
-func readWays() []string { return []string{"read", "splice", "copy", "aio", "io_uring", "kernel"} }
+func readWays() []string {
+	return []string{sample.ClassRead, sample.ClassSplice, sample.ClassCopy, sample.ClassAIO, sample.ClassIOUring, sample.ClassKernel}
+}
 
 // Files is what was done with each file, whatever the way: through the cache,
 // mapped or past it; and what of it the devices saw.
@@ -132,7 +134,7 @@ func diskBytes(w *sample.Window, q *Query) map[sample.FileID][2]float64 {
 			return
 		}
 		b := bytes[e.File]
-		if e.Class == "read" {
+		if e.Class == sample.ClassRead {
 			b[0] += s.Sum()
 		} else {
 			b[1] += s.Sum()

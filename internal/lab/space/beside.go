@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"iocause/internal/diagnose"
 	"iocause/internal/lab/load"
 )
 
@@ -31,13 +32,13 @@ func (st *Standing) startBystanders(context.Context) error {
 		case idlePool:
 			err = start(name, "python3", nil, st.drive("touch", 100, "--path="+filepath.Join(st.dir, "idle"))...)
 		case busyCPU:
-			err = start(name, "busy", []string{"cpu-saturated"}, own(load.Spec{Kind: "spin", Nice: 19, Comm: "busy"})...)
+			err = start(name, "busy", named(diagnose.CPUSaturated), own(load.Spec{Kind: "spin", Nice: 19, Comm: "busy"})...)
 		case quiet:
 			other := filepath.Join(st.dir, "quiet")
 			if err := load.Create(other, 16<<20); err != nil {
 				return err
 			}
-			err = start(name, "quiet", []string{"noisy-neighbour"}, own(load.Spec{Kind: "direct", Path: other, Rate: 5, Comm: "quiet"})...)
+			err = start(name, "quiet", named(diagnose.NoisyNeighbour), own(load.Spec{Kind: "direct", Path: other, Rate: 5, Comm: "quiet"})...)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -50,14 +51,14 @@ func (st *Standing) startBystanders(context.Context) error {
 			return err
 		}
 		spec := load.Spec{Kind: "direct", Path: other, BlockSize: 64 << 10, Threads: 1 + int(15*s.Strength), Comm: "greedy"}
-		causes := []string{"noisy-neighbour"}
+		causes := named(diagnose.NoisyNeighbour)
 		if s.Seed%3 == 0 { // it writes, synced or not
 			spec.Kind, spec.SyncEvery = "randwrite", 32
-			causes = append(causes, "writeback-interference")
+			causes = append(causes, string(diagnose.WritebackInterference))
 		}
 		return start("the neighbour", "greedy", causes, own(spec)...)
 	case Burner:
-		return start("the burner", "burner", []string{"cpu-saturated"}, own(load.Spec{Kind: "spin", Threads: 2 + int(4*s.Strength), Comm: "burner"})...)
+		return start("the burner", "burner", named(diagnose.CPUSaturated), own(load.Spec{Kind: "spin", Threads: 2 + int(4*s.Strength), Comm: "burner"})...)
 	}
 	return nil
 }

@@ -12,11 +12,21 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/diagnose"
 	"iocause/internal/lab/prove"
 )
 
 // deviceCauses are what a device can be slow for.
-var deviceCauses = []string{"device-latency-bound", "device-queueing", "device-iops-limit", "device-bandwidth-limit"}
+var deviceCauses = named(diagnose.DeviceLatencyBound, diagnose.DeviceQueueing, diagnose.DeviceIOPSLimit, diagnose.DeviceBandwidthLimit)
+
+// named are causes by the names that the diagnosis gives them.
+func named(causes ...diagnose.ID) []string {
+	names := make([]string, len(causes))
+	for i, c := range causes {
+		names[i] = string(c)
+	}
+	return names
+}
 
 // Remedies whose effects are read together.
 const (
@@ -92,9 +102,9 @@ func (st *Standing) Remedies() []prove.Remedy {
 			name, controller, dir string
 			causes                []string
 		}{
-			{"no memory limit", "memory", c.Memory, []string{"cgroup-cache-limit", "reclaim-stall"}},
-			{"no I/O limit", "io", c.IO, []string{"cgroup-io-throttle"}},
-			{"no processor limit", "cpu", c.CPU, []string{"cpu-saturated"}},
+			{"no memory limit", "memory", c.Memory, named(diagnose.CgroupCacheLimit, diagnose.ReclaimStall)},
+			{"no I/O limit", "io", c.IO, named(diagnose.CgroupIOThrottle)},
+			{"no processor limit", "cpu", c.CPU, named(diagnose.CPUSaturated)},
 		} {
 			if x.dir != "" {
 				add(x.name, theCgroup, x.causes, st.lift(x.controller))
@@ -112,34 +122,34 @@ func (st *Standing) Remedies() []prove.Remedy {
 		})
 	}
 	if s.Work == Commit {
-		add(withoutSync, itself, []string{"sync-writes"}, st.noSync())
+		add(withoutSync, itself, named(diagnose.SyncWrites), st.noSync())
 	}
 	if s.Work == Write {
-		add("more dirty memory", itself, []string{"dirty-throttling"}, st.moreDirty)
+		add("more dirty memory", itself, named(diagnose.DirtyThrottling), st.moreDirty)
 	}
 	if s.direct() && s.Work != DirectWrite {
-		add("buffered", itself, []string{"direct-io"}, st.restart(variant{buffered: true}))
+		add("buffered", itself, named(diagnose.DirectIO), st.restart(variant{buffered: true}))
 	}
 	if (s.direct() || s.Work == ReadRand || s.Work == Tree) && st.program.threads > 1 && s.Threads <= 32 && !s.cold() && s.Plant != Burner && s.Plant != Quota {
-		add(moreInFlight, theDevice, []string{"device-latency-bound"}, st.restart(variant{wider: 4}))
+		add(moreInFlight, theDevice, named(diagnose.DeviceLatencyBound), st.restart(variant{wider: 4}))
 	}
 	if s.Program == "sqlite" && s.Processes > 1 && s.Plant != Burner && s.Plant != Quota {
-		add("a directory for each process", itself, []string{"lock-contention"}, st.restart(variant{apart: true}))
+		add("a directory for each process", itself, named(diagnose.LockContention), st.restart(variant{apart: true}))
 	}
 	if s.locks() {
-		add("a process for each thread", itself, []string{"lock-contention"}, st.restart(variant{apart: true}))
+		add("a process for each thread", itself, named(diagnose.LockContention), st.restart(variant{apart: true}))
 	}
 	if s.Work == Small {
-		add("larger calls", itself, []string{"small-io"}, st.restart(variant{larger: 256}))
+		add("larger calls", itself, named(diagnose.SmallIO), st.restart(variant{larger: 256}))
 	}
 	if s.cold() {
-		add("all of it cached", itself, []string{"cold-cache"}, func(ctx context.Context) (func() error, error) {
+		add("all of it cached", itself, named(diagnose.ColdCache), func(ctx context.Context) (func() error, error) {
 			st.warm = true
 			return func() error { st.warm = false; return nil }, st.readData(ctx)
 		})
 	}
 	if s.reads() && st.disk != nil && s.Work != MapRand {
-		add("little read-ahead", itself, []string{"readahead-waste"}, st.lessReadAhead)
+		add("little read-ahead", itself, named(diagnose.ReadaheadWaste), st.lessReadAhead)
 	}
 	return all
 }
@@ -269,29 +279,29 @@ const stolenLimit = 0.10
 func (st *Standing) Truth(effects []prove.Effect, spent Processors, writing float64) prove.Truth {
 	calm := slices.Clone(calm)
 	if spent.Idle < 0.10 || spent.Stolen >= stolenLimit { // its own threads are more than the processors
-		calm = append(calm, "cpu-saturated")
+		calm = append(calm, string(diagnose.CPUSaturated))
 	}
 	if st.Situation.Work == Small {
-		calm = append(calm, "small-io")
+		calm = append(calm, string(diagnose.SmallIO))
 	}
 	effects = slices.Clone(effects)
 	// More threads get more of the processors too: only where the speed of the disk
 	// matters does their number tell of it.
-	if disk, tried := prove.Of(effects, "device-queueing"); !tried || disk.Factor < prove.Helps {
+	if disk, tried := prove.Of(effects, string(diagnose.DeviceQueueing)); !tried || disk.Factor < prove.Helps {
 		effects = slices.DeleteFunc(effects, func(e prove.Effect) bool { return e.Remedy == moreInFlight })
 	}
 	// Of the time, a disk twice as fast takes away half of what is the disk's; four
 	// times as many in flight can take three quarters of that, and what they give
 	// beyond is the processors'.
 	for i := range effects {
-		disk, tried := prove.Of(effects, "device-queueing")
+		disk, tried := prove.Of(effects, string(diagnose.DeviceQueueing))
 		if e := &effects[i]; tried && e.Remedy == moreInFlight {
 			share := min(1, 2*(1-1/disk.Factor))
 			e.Factor = min(e.Factor, 1/(1-0.75*share))
 		}
 	}
 	if i := slices.IndexFunc(effects, func(e prove.Effect) bool { return e.Remedy == moreInFlight && e.Failed == "" }); i >= 0 {
-		causes := []string{"device-latency-bound"}
+		causes := named(diagnose.DeviceLatencyBound)
 		if effects[i].Factor < prove.Helps { // it is full
 			causes = deviceCauses[1:]
 		}
@@ -303,8 +313,8 @@ func (st *Standing) Truth(effects []prove.Effect, spent Processors, writing floa
 	}
 	t := prove.Prove(effects, calm)
 	if t.Healthy() {
-		if st.commitsBetweenPauses(writing) && !slices.Contains(t.Causes, "sync-writes") {
-			t.Causes = append(t.Causes, "sync-writes")
+		if st.commitsBetweenPauses(writing) && !slices.Contains(t.Causes, string(diagnose.SyncWrites)) {
+			t.Causes = append(t.Causes, string(diagnose.SyncWrites))
 		}
 		return t
 	}

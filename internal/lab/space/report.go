@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"iocause/internal/diagnose"
 	"iocause/internal/lab/prove"
 	"iocause/internal/procfile"
 )
@@ -197,7 +198,7 @@ type Verdict struct {
 const effectFactor = 1.3
 
 // calm are the answers that name nothing that could be mended.
-var calm = []string{"healthy", "cpu-bound"}
+var calm = named(diagnose.Healthy, diagnose.CPUBound)
 
 // unnamed tells that the diagnosis names no cause.
 func (p *Proof) unnamed() (bool, error) {
@@ -205,7 +206,7 @@ func (p *Proof) unnamed() (bool, error) {
 	if err := json.Unmarshal(p.Report, &r); err != nil {
 		return false, fmt.Errorf("read the report: %w", err)
 	}
-	return r.Primary == "cannot-tell" || slices.Contains(calm, r.Primary), nil
+	return r.Primary == string(diagnose.Unknown) || slices.Contains(calm, r.Primary), nil
 }
 
 // judge holds a report against the truth.

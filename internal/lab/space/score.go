@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"iocause/internal/diagnose"
 )
 
 // Record is how one seed ended: a line of a results file. Of an odd seed nothing
@@ -39,7 +41,7 @@ func (r *Record) Even() bool { return r.Seed%2 == 0 }
 func NewRecord(p *Proof, details bool) Record {
 	v := &p.Verdict
 	r := Record{Seed: p.Situation.Seed, Program: p.Situation.Program, Healthy: p.Truth.Healthy(), Untried: p.Untried, Right: v.Right,
-		Calm: slices.Contains(calm, v.Primary), Unsaid: v.Primary == "cannot-tell",
+		Calm: slices.Contains(calm, v.Primary), Unsaid: v.Primary == string(diagnose.Unknown),
 		Confidence: v.Confidence, Culprit: v.Culprit, Effect: v.Effect, Seconds: p.Seconds}
 	if details || r.Even() {
 		r.Proof = p

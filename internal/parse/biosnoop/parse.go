@@ -77,15 +77,12 @@ func New(before string) lines.Reader {
 	if r.every == 0 {
 		r.every = 1
 	}
-	return r
+	return lines.Trim(r)
 }
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := strings.TrimSpace(l.Text)
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, error) {
 	switch {
-	case text == "":
-		return lines.Skipped, nil
 	case Find(text) == 0:
 		columns := strings.Fields(text)
 		if r.rows > 0 && !slices.Equal(columns, r.columns) {
@@ -195,10 +192,10 @@ func (r *reader) flush(seconds float64, into lines.Values) {
 		into.Put(sample.BlockBytes, e, s.bytes)
 		into.Put(sample.BlockQueueTime, e, s.queue)
 		into.Put(sample.BlockDeviceTime, e, s.device)
-		if e.PID == 0 && e.Class != "other" {
+		if e.PID == 0 && e.Class != sample.ClassOther {
 			d := sample.Entity{Device: e.Device}
 			ops, size, took := sample.DiskReads, sample.DiskReadBytes, sample.DiskReadTime
-			if e.Class == "write" {
+			if e.Class == sample.ClassWrite {
 				ops, size, took = sample.DiskWrites, sample.DiskWriteBytes, sample.DiskWriteTime
 			}
 			into.Put(ops, d, s.ops)

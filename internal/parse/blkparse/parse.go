@@ -151,18 +151,14 @@ type depthClass struct {
 
 // New makes a reader.
 func New(string) lines.Reader {
-	return &reader{
+	return lines.Trim(&reader{
 		flight: map[place]request{}, depth: map[string]int{}, procs: map[int]bool{}, names: map[[2]string]string{},
 		sums: map[sample.Entity]*sums{}, depths: map[depthClass]*sums{}, hists: map[sample.Entity]*sample.Histogram{},
-	}
+	})
 }
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := strings.TrimSpace(l.Text)
-	if text == "" {
-		return lines.Skipped, nil
-	}
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, error) {
 	if at := commandAt(text); at >= 0 {
 		if r.started || r.format != nil {
 			return lines.Another, nil
@@ -323,7 +319,7 @@ func (r *reader) flush(into lines.Values) {
 		if e.PID == 0 {
 			d := sample.Entity{Device: e.Device}
 			ops, size, took := sample.DiskReads, sample.DiskReadBytes, sample.DiskReadTime
-			if e.Class == "write" {
+			if e.Class == sample.ClassWrite {
 				ops, size, took = sample.DiskWrites, sample.DiskWriteBytes, sample.DiskWriteTime
 			}
 			put(ops, d, s.ops)

@@ -46,15 +46,11 @@ func New(before string) lines.Reader {
 	if r.said = r.every > 0; !r.said {
 		r.every = 1
 	}
-	return r
+	return lines.Trim(r)
 }
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := strings.TrimSpace(l.Text)
-	if text == "" {
-		return lines.Skipped, nil
-	}
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, _ lines.Line, into lines.Values) (lines.Use, error) {
 	if at := Find(text); at == 0 {
 		if r.rows > 0 {
 			return lines.Another, nil

@@ -41,7 +41,7 @@ func New(before string) lines.Reader {
 	}
 	before = strings.TrimRight(before, "\n ")
 	r.size(before[strings.LastIndexByte(before, '\n')+1:])
-	return r
+	return lines.Trim(r)
 }
 
 // size reads the line above the table.
@@ -61,12 +61,9 @@ func (r *reader) size(s string) bool {
 	return true
 }
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := strings.TrimSpace(l.Text)
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, error) {
 	switch {
-	case text == "":
-		return lines.Skipped, nil
 	case Find(text) == 0:
 		r.flush(into)
 		r.columns, r.begun = strings.Fields(text), true

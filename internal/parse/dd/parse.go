@@ -104,10 +104,10 @@ func (r *reader) put(size, seconds float64, into lines.Values) {
 		into.Put(sample.ProcReadCalls, host, r.in)
 	}
 	if syncs.MatchString(r.command) { // each write waits until it is on the device
-		into.Put(sample.CallTime, sample.Entity{Class: "sync"}, seconds)
+		into.Put(sample.CallTime, sample.Entity{Class: sample.ClassSync}, seconds)
 		into.Put(sample.ProcSyncCalls, host, r.out)
 	} else {
-		into.Put(sample.CallTime, sample.Entity{Class: "write"}, seconds)
+		into.Put(sample.CallTime, sample.Entity{Class: sample.ClassWrite}, seconds)
 	}
 	into.Tick(seconds)
 	if r.out == 0 {

@@ -148,7 +148,7 @@ func (x *run) putSync(j *job, length float64, into lines.Values) {
 		total = limit
 	}
 	into.Put(sample.ProcSyncCalls, sample.Entity{PID: j.pid}, n)
-	into.Put(sample.CallTime, sample.Entity{PID: j.pid, Class: "sync"}, total)
+	into.Put(sample.CallTime, sample.Entity{PID: j.pid, Class: sample.ClassSync}, total)
 }
 
 // operations is how many there were.
@@ -177,7 +177,7 @@ func (x *run) putTime(j *job, direction string, o *operation, n float64, into li
 	if !x.synchronous() {
 		if l.known {
 			into.At(l.line)
-			e.Class = "flight"
+			e.Class = sample.ClassFlight
 			into.Put(sample.CallTime, e, l.mean*n)
 		}
 		return

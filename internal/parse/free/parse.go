@@ -74,15 +74,11 @@ func New(before string) lines.Reader {
 		}
 	}
 	r.said = r.said || command != ""
-	return r
+	return lines.Trim(r)
 }
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := strings.TrimSpace(l.Text)
-	if text == "" {
-		return lines.Skipped, nil
-	}
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, _ lines.Line, into lines.Values) (lines.Use, error) {
 	if at, columns := header(text); at == 0 {
 		if r.rows > 0 {
 			into.Tick(r.every)

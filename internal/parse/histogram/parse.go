@@ -136,11 +136,11 @@ func (r *reader) section(line string) bool {
 	case "flags":
 		switch value = strings.ToLower(value); {
 		case strings.Contains(value, "read"):
-			r.entity.Class = "read"
+			r.entity.Class = sample.ClassRead
 		case strings.Contains(value, "write"):
-			r.entity.Class = "write"
+			r.entity.Class = sample.ClassWrite
 		default:
-			r.entity.Class = "other"
+			r.entity.Class = sample.ClassOther
 		}
 	case "Process Name":
 		r.entity, r.name = sample.Entity{}, value

@@ -44,15 +44,12 @@ type reader struct {
 
 // New makes a reader.
 func New(string) lines.Reader {
-	return &reader{states: map[string]int{}, locks: map[string]*lock{}, files: map[string]int{}}
+	return lines.Trim(&reader{states: map[string]int{}, locks: map[string]*lock{}, files: map[string]int{}})
 }
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := strings.TrimSpace(l.Text)
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, _ lines.Line, _ lines.Values) (lines.Use, error) {
 	switch {
-	case text == "":
-		return lines.Skipped, nil
 	case Find(text) == 0:
 		if r.rows > 0 {
 			return lines.Another, nil

@@ -45,14 +45,10 @@ type reader struct {
 }
 
 // New makes a reader.
-func New(string) lines.Reader { return &reader{seen: map[string]bool{}} }
+func New(string) lines.Reader { return lines.Trim(&reader{seen: map[string]bool{}}) }
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := strings.TrimSpace(l.Text)
-	if text == "" {
-		return lines.Skipped, nil
-	}
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, error) {
 	name, rest, ok := strings.Cut(text, ":")
 	f := strings.Fields(rest)
 	if !ok || strings.ContainsRune(name, ' ') || len(f) == 0 || len(f) > 2 || len(f) == 2 && f[1] != "kB" {

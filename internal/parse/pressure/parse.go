@@ -47,7 +47,7 @@ func New(before string) lines.Reader {
 	if strings.Contains(last, "/proc/pressure/*") {
 		r.class, r.order = "", []string{"cpu", "io", "irq", "memory"}
 	}
-	return r
+	return lines.Trim(r)
 }
 
 // classIn is the last pressure file that a text names, "" without one.
@@ -65,12 +65,8 @@ func classIn(s string) string {
 	return ""
 }
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := strings.TrimSpace(l.Text)
-	if text == "" {
-		return lines.Skipped, nil
-	}
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, error) {
 	if Find(text) < 0 {
 		if c := classIn(text); c != "" && strings.HasPrefix(text, "==>") { // head(1) names files
 			r.class = c

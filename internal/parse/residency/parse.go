@@ -41,15 +41,14 @@ type reader struct {
 }
 
 // New makes a reader; before is the text that precedes the output.
-func New(before string) lines.Reader { return &reader{command: lines.Command(before, "vmtouch")} }
+func New(before string) lines.Reader {
+	return lines.Trim(&reader{command: lines.Command(before, "vmtouch")})
+}
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := strings.TrimSpace(l.Text)
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, error) {
 	f := strings.Fields(text)
 	switch {
-	case text == "":
-		return lines.Skipped, nil
 	case r.object || isFincore(text):
 		return r.fincoreObject(text, l.N, into)
 	case fincoreColumns(text) != nil:

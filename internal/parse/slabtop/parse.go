@@ -46,15 +46,12 @@ type reader struct {
 const maxCaches = 1 << 16
 
 // New makes a reader.
-func New(string) lines.Reader { return &reader{} }
+func New(string) lines.Reader { return lines.Trim(&reader{}) }
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := strings.TrimSpace(l.Text)
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, _ lines.Line, _ lines.Values) (lines.Use, error) {
 	f := strings.Fields(text)
 	switch {
-	case text == "":
-		return lines.Skipped, nil
 	case Find(text) == 0:
 		isTable := f[0] == "OBJS"
 		if r.table || !isTable && r.begun {

@@ -92,15 +92,12 @@ func New(before string) lines.Reader {
 		}
 		r.all = !ok && strings.Contains(said[at:], " operations") || r.limit == "0 ms"
 	}
-	return r
+	return lines.Trim(r)
 }
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := strings.TrimSpace(l.Text)
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, error) {
 	switch {
-	case text == "":
-		return lines.Skipped, nil
 	case Find(text) == 0:
 		if r.rows > 0 {
 			return lines.Another, nil

@@ -77,18 +77,15 @@ type reader struct {
 
 // New makes a reader.
 func New(string) lines.Reader {
-	return &reader{
+	return lines.Trim(&reader{
 		pending: map[int]call{}, fds: map[int]map[int]string{}, by: map[int]map[string]*sums{}, names: map[string]*sums{},
 		files: map[sample.Entity]*sums{}, paths: map[sample.FileID]string{},
-	}
+	})
 }
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := strings.TrimSpace(l.Text)
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, error) {
 	switch {
-	case text == "":
-		return lines.Skipped, nil
 	case isSummary(text):
 		if r.summary != nil {
 			return lines.Another, nil

@@ -102,16 +102,13 @@ func New(before string) lines.Reader {
 	if r.cpus == 0 {
 		r.cpus = processorsIn(before)
 	}
-	return r
+	return lines.Trim(r)
 }
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, error) {
 	r.sheet.Values = into
-	text := strings.TrimSpace(l.Text)
 	switch {
-	case text == "":
-		return lines.Skipped, nil
 	case r.object.begun || isObject(text):
 		return r.jsonLine(text, l.N)
 	case r.load.begun || isLoad(text):

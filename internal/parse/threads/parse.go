@@ -89,14 +89,10 @@ type reader struct {
 }
 
 // New makes a reader.
-func New(string) lines.Reader { return &reader{} }
+func New(string) lines.Reader { return lines.Trim(&reader{}) }
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := strings.TrimSpace(l.Text)
-	if text == "" {
-		return lines.Skipped, nil
-	}
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, error) {
 	if summary(text) {
 		return r.summarise(text, into)
 	}
@@ -170,7 +166,7 @@ func (r *reader) flush(into lines.Values) {
 	for state, n := range r.count {
 		into.Put(sample.ThreadsInState, sample.Entity{Class: state}, n)
 	}
-	for _, state := range []string{"D", "R"} {
+	for _, state := range []string{sample.ClassBlocked, sample.ClassRunning} {
 		if r.count[state] == 0 {
 			into.Put(sample.ThreadsInState, sample.Entity{Class: state}, 0)
 		}

@@ -94,15 +94,12 @@ func New(before string) lines.Reader {
 	if r.known = r.every > 0; !r.known {
 		r.every = 1
 	}
-	return r
+	return lines.Trim(r)
 }
 
-// Line implements lines.Reader.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
-	text := strings.TrimSpace(l.Text)
+// Text implements lines.Trimmed.
+func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, error) {
 	switch {
-	case text == "":
-		return lines.Skipped, nil
 	case strings.Contains(text, "-memory-"):
 		return lines.Skipped, nil
 	case Find(text) == 0:

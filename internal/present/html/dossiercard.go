@@ -48,7 +48,7 @@ func kindOf(r *diagnose.Report) (class, badge string) {
 	case r.Primary == diagnose.Unknown || len(r.Findings) == 0:
 		return "unknown", "CANNOT TELL"
 	case r.Primary == diagnose.Healthy:
-		return "healthy", "NO PROBLEM"
+		return string(diagnose.Healthy), "NO PROBLEM"
 	case r.Findings[0].Likely:
 		return "likely", "LIKELY"
 	}

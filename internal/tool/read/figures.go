@@ -47,7 +47,7 @@ func (f *figures) each(m sample.Metric, do func(sample.Entity, *sample.Series)) 
 func (f *figures) threads() {
 	all := 0.0
 	f.each(sample.ThreadsInState, func(_ sample.Entity, x *sample.Series) { all += x.Sum() })
-	for _, class := range []string{"D", "R", "S"} {
+	for _, class := range []string{sample.ClassBlocked, sample.ClassRunning, sample.ClassSleeping} {
 		if x := f.w.Get(sample.ThreadsInState, sample.Entity{Class: class}); x != nil && all > 0 {
 			f.add("state_"+class, "threads in state "+class, x.Sum()/all, "ratio", x)
 		}
@@ -75,10 +75,10 @@ func (f *figures) cache() {
 func (f *figures) calls() {
 	f.each(sample.CallTime, func(e sample.Entity, x *sample.Series) {
 		m := sample.ProcReadCalls
-		if e.Class == "write" {
+		if e.Class == sample.ClassWrite {
 			m = sample.ProcWriteCalls
 		}
-		if n, ok := f.w.Sum(m, sample.Entity{PID: e.PID}); ok && n > 0 && e.Class != "flight" {
+		if n, ok := f.w.Sum(m, sample.Entity{PID: e.PID}); ok && n > 0 && e.Class != sample.ClassFlight {
 			f.add("call_"+e.Class, "time of one "+e.Class, x.Sum()/n, "seconds", x)
 			f.add("calls_"+e.Class, e.Class+" calls", n/f.w.Seconds(), "count/s", x)
 		}
@@ -169,7 +169,7 @@ func (f *figures) processors() {
 			f.add(m.key, m.name, x.Sum()/all, "ratio", x)
 		}
 	}
-	for _, class := range []string{"io", "memory"} {
+	for _, class := range []string{sample.ClassIO, sample.ClassMemory} {
 		if x := f.w.Get(sample.PSISome, sample.Entity{Class: class}); x != nil {
 			f.add("pressure_"+class, "pressure, "+class+", some", x.Sum()/f.w.Seconds(), "ratio", x)
 		}

@@ -24,7 +24,9 @@ const (
 
 // ops are the kinds of requests, in the order of enum op in fuse.bpf.c: the
 // Class of fuse.requests.
-func ops() [6]string { return [6]string{"other", "read", "write", "sync", "names", "lock"} }
+func ops() [6]string {
+	return [6]string{sample.ClassOther, sample.ClassRead, sample.ClassWrite, sample.ClassSync, sample.ClassNames, sample.ClassLock}
+}
 
 // Metrics is everything that the probe emits.
 func Metrics() []sample.Metric {

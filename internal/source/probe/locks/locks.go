@@ -36,7 +36,8 @@ const (
 
 // kindNames are the classes of lock.wait.
 func kindNames() [kinds]string {
-	return [kinds]string{kindMmap: "mmap_lock", kindRWSem: "rwsem", kindMutex: "mutex", kindOther: "other", kindFutex: "futex", kindFreeze: "freeze"}
+	return [kinds]string{kindMmap: sample.ClassMmapLock, kindRWSem: sample.ClassRWSem, kindMutex: sample.ClassMutex, kindOther: sample.ClassOther,
+		kindFutex: sample.ClassFutex, kindFreeze: sample.ClassFreeze}
 }
 
 // patience is how long context switches are followed after the last look that

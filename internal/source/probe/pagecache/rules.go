@@ -3,12 +3,14 @@ package pagecache
 import (
 	"iocause/internal/bpf"
 	"iocause/internal/host"
+	"iocause/internal/sample"
 )
 
 // What a thread waits for, in the order of enum wait_for in account.bpf.h. They
 // are the Class of wait.for; the first is what no stack told.
 func waitsFor() [11]string {
-	return [11]string{"unknown", "page", "metadata", "writeback", "commit", "flush", "queue", "direct", "network", "fuse", "swap"}
+	return [11]string{sample.ClassUnknown, sample.ClassPage, sample.ClassMetadata, sample.ClassWriteback, sample.ClassCommit, sample.ClassFlush,
+		sample.ClassQueue, sample.ClassDirect, sample.ClassNetwork, sample.ClassFUSE, sample.ClassSwap}
 }
 
 // waitIn names kernel functions in which a thread sleeps, and what it then waits
@@ -18,26 +20,26 @@ func waitsFor() [11]string {
 func waitIn() map[string][]string {
 	return map[string][]string{
 		// data of a file that is to be in the page cache
-		"page": {
+		sample.ClassPage: {
 			"filemap_read_folio", "filemap_update_page", "filemap_get_pages", "filemap_read", "filemap_fault", "filemap_splice_read",
 			"generic_file_buffered_read", "do_read_cache_folio", "do_read_cache_page", "read_cache_folio", "page_cache_ra_unbounded",
 			"page_cache_ra_order", "iomap_write_begin", "block_write_begin", "__block_write_begin_int", "ext4_block_write_begin",
 			"prepare_one_folio", "netfs_read_folio", "squashfs_readpage_block",
 		},
 		// blocks of the file system's own: inodes, directories, maps of blocks
-		"metadata": {
+		sample.ClassMetadata: {
 			"__wait_on_buffer", "__bread_gfp", "bh_read", "__bh_read", "ext4_bread", "ext4_sb_bread_nofail", "__ext4_get_inode_loc",
 			"ext4_wait_block_bitmap", "ext4_read_inode_bitmap", "xfs_buf_iowait", "xfs_buf_read_map", "read_extent_buffer_pages",
 			"read_extent_buffer_pages_nowait", "wait_on_extent_buffer", "btrfs_read_extent_buffer", "f2fs_get_meta_page",
 		},
 		// what the kernel writes from the page cache
-		"writeback": {
+		sample.ClassWriteback: {
 			"folio_wait_writeback", "folio_wait_writeback_killable", "folio_wait_stable", "wait_on_page_writeback", "__filemap_fdatawait_range",
 			"wb_wait_for_completion", "sync_inodes_sb", "inode_wait_for_writeback", "__inode_wait_for_writeback", "file_write_and_wait_range",
 			"btrfs_wait_ordered_range", "btrfs_start_ordered_extent", "btrfs_start_ordered_extent_nowriteback", "btrfs_wait_ordered_extents",
 		},
 		// the journal
-		"commit": {
+		sample.ClassCommit: {
 			"jbd2_log_wait_commit", "__jbd2_log_wait_for_space", "jbd2_log_do_checkpoint", "add_transaction_credits", "start_this_handle",
 			"wait_transaction_locked", "wait_transaction_switching", "do_get_write_access", "ext4_fc_commit", "jbd2_fc_begin_commit",
 			"jbd2_fc_wait_bufs", "xlog_wait_on_iclog", "xlog_wait_on_iclog_lsn", "xlog_grant_head_wait", "xlog_cil_force_seq",
@@ -45,23 +47,23 @@ func waitIn() map[string][]string {
 			"wait_current_trans", "wait_for_commit", "btrfs_sync_log", "wait_log_commit", "wait_for_writer", "f2fs_issue_checkpoint",
 		},
 		// the device's own cache, to be brought onto its medium
-		"flush": {"blkdev_issue_flush", "__blkdev_issue_flush", "f2fs_issue_flush"},
+		sample.ClassFlush: {"blkdev_issue_flush", "__blkdev_issue_flush", "f2fs_issue_flush"},
 		// room in a queue on the way to the device
-		"queue": {
+		sample.ClassQueue: {
 			"blk_mq_get_tag", "rq_qos_wait", "wbt_wait", "ioc_rqos_throttle", "__bio_queue_enter", "blk_queue_enter", "md_write_start",
 			"raid5_get_active_stripe", "wait_barrier",
 		},
 		// I/O past the page cache
-		"direct": {
+		sample.ClassDirect: {
 			"__iomap_dio_rw", "iomap_dio_rw", "__blockdev_direct_IO", "__blkdev_direct_IO_simple", "blkdev_direct_IO", "btrfs_direct_read",
 			"btrfs_direct_write", "inode_dio_wait", "__inode_dio_wait",
 		},
-		"network": {
+		sample.ClassNetwork: {
 			"rpc_wait_bit_killable", "nfs_wait_bit_killable", "nfs_wait_on_request", "nfs_direct_wait", "nfs_file_direct_read", "nfs_file_direct_write", "nfs4_wait_clnt_recover", "wait_for_response",
 			"p9_client_rpc", "ceph_mdsc_wait_request", "ceph_osdc_wait_request",
 		},
-		"fuse": {"request_wait_answer", "fuse_get_req", "fuse_direct_IO", "fuse_wait_on_page_writeback"},
-		"swap": {"do_swap_page", "swap_read_folio", "swap_readpage", "shmem_swapin_folio"},
+		sample.ClassFUSE: {"request_wait_answer", "fuse_get_req", "fuse_direct_IO", "fuse_wait_on_page_writeback"},
+		sample.ClassSwap: {"do_swap_page", "swap_read_folio", "swap_readpage", "shmem_swapin_folio"},
 	}
 }
 

@@ -1,6 +1,10 @@
 package pagecache
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/sample"
+)
 
 // Wait classes, in the order of enum wait_class in account.bpf.h.
 const (
@@ -19,7 +23,7 @@ const (
 // they are wait.completions and a lock.wait. Calls with names are others to who
 // reads the account.
 func waitClasses() [waitDoze]string {
-	return [waitDoze]string{"other", "read", "write", "sync", "fault", "async", "other"}
+	return [waitDoze]string{sample.ClassOther, sample.ClassRead, sample.ClassWrite, sample.ClassSync, sample.ClassFault, sample.ClassAsync, sample.ClassOther}
 }
 
 // syscallClasses says what a thread blocked in each system call waits for.
@@ -64,7 +68,9 @@ const (
 )
 
 // ways names them; they are the Class of cache.accesses_by_way.
-func ways() [6]string { return [6]string{"read", "splice", "copy", "aio", "io_uring", "kernel"} }
+func ways() [6]string {
+	return [6]string{sample.ClassRead, sample.ClassSplice, sample.ClassCopy, sample.ClassAIO, sample.ClassIOUring, sample.ClassKernel}
+}
 
 // syscallWays says which way each system call reads; all that are not named
 // count as read.

@@ -79,7 +79,7 @@ func (p *Probe) emitWait(e sample.Entity, w *pagecacheWaitTimes, into sample.Sin
 		}
 	}
 	if w.Flocks > 0 || w.Ns[waitFlock] > 0 {
-		e.Class = "file"
+		e.Class = sample.ClassFile
 		put(sample.LockWait, e, seconds(w.Ns[waitFlock]), fromSwitch)
 		put(sample.LockWaits, e, float64(w.Flocks), fromSwitch)
 	}

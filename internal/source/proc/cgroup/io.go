@@ -8,7 +8,7 @@ import (
 // The metrics and limit classes of a device's figures.
 var (
 	ioMetric = [figures]sample.Metric{sample.CgroupReadBytes, sample.CgroupWriteBytes, sample.CgroupReads, sample.CgroupWrites}
-	ioClass  = [figures]string{"read_bytes", "write_bytes", "reads", "writes"}
+	ioClass  = [figures]string{sample.ClassReadBytes, sample.ClassWriteBytes, sample.ClassReads, sample.ClassWrites}
 	v1IO     = [figures]string{
 		"blkio.throttle.io_service_bytes", "blkio.throttle.io_service_bytes",
 		"blkio.throttle.io_serviced", "blkio.throttle.io_serviced",

@@ -20,11 +20,19 @@ func (s *source) collectMemory(g group, phase sample.Phase, into sample.Sink) {
 		}
 	}
 	s.collectMemoryStat(g, phase, into)
-	if s.trees[memory].V2 {
-		s.limitsV2(g, phase, into)
-	} else {
-		s.limitsV1(g, phase, into)
+	limit, file := procfile.LowestLimit(s.trees[memory].V2, func(name string) *uint64 { return s.limit(g, name) })
+	if limit != nil {
+		into.Put(sample.CgroupMemLimit, sample.Entity{Cgroup: g.path, Class: limitClass(file)}, float64(*limit), file)
 	}
+	s.collectLimitHits(g, phase, into)
+}
+
+// limitClass is the class of a limit by its file.
+func limitClass(file string) string {
+	if file == "memory.high" {
+		return sample.ClassHigh
+	}
+	return sample.ClassMax
 }
 
 func (s *source) collectMemoryStat(g group, phase sample.Phase, into sample.Sink) {
@@ -56,35 +64,21 @@ func (s *source) collectMemoryStat(g group, phase sample.Phase, into sample.Sink
 	}
 }
 
-func (s *source) limitsV1(g group, phase sample.Phase, into sample.Sink) {
-	e := sample.Entity{Cgroup: g.path}
-	if limit := s.limit(g, "memory.limit_in_bytes"); limit != nil {
-		into.Put(sample.CgroupMemLimit, sample.Entity{Cgroup: g.path, Class: "max"}, float64(*limit), "memory.limit_in_bytes")
+func (s *source) collectLimitHits(g group, phase sample.Phase, into sample.Sink) {
+	e, name := sample.Entity{Cgroup: g.path}, "memory.failcnt"
+	if s.trees[memory].V2 {
+		name = "memory.events"
 	}
-	const name = "memory.failcnt"
-	if b, ok := s.read(g, name); ok {
-		if v, err := parseNumber(b); s.fault(g, name, err) {
-			s.count(g, phase, into, memory, sample.CgroupLimitHits, e, v, name)
-		}
-	}
-}
-
-// limitsV2 emits the lower of the two limits, as that is the one that is met.
-func (s *source) limitsV2(g group, phase sample.Phase, into sample.Sink) {
-	limit, class := s.limit(g, "memory.max"), "max"
-	if high := s.limit(g, "memory.high"); high != nil && (limit == nil || *high < *limit) {
-		limit, class = high, "high"
-	}
-	if limit != nil {
-		into.Put(sample.CgroupMemLimit, sample.Entity{Cgroup: g.path, Class: class}, float64(*limit), "memory."+class)
-	}
-	const name = "memory.events"
 	b, ok := s.read(g, name)
 	if !ok {
 		return
 	}
-	if ev, err := procfile.ParseMemoryEvents(b); s.fault(g, name, err) && ev.Max != nil && ev.High != nil {
-		s.count(g, phase, into, memory, sample.CgroupLimitHits, sample.Entity{Cgroup: g.path}, *ev.Max+*ev.High, name)
+	if s.trees[memory].V2 {
+		if ev, err := procfile.ParseMemoryEvents(b); s.fault(g, name, err) && ev.Max != nil && ev.High != nil {
+			s.count(g, phase, into, memory, sample.CgroupLimitHits, e, *ev.Max+*ev.High, name)
+		}
+	} else if v, err := parseNumber(b); s.fault(g, name, err) {
+		s.count(g, phase, into, memory, sample.CgroupLimitHits, e, v, name)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // resources are what version 2 accounts pressure of, in a file of each cgroup.
-var resources = [...]string{"cpu", "io", "memory"}
+var resources = [...]string{sample.ClassCPU, sample.ClassIO, sample.ClassMemory}
 
 // pressed tells whether cgroups have the pressure of their own: in version 2, and
 // not the top one, whose pressure is the host's (/proc/pressure).

@@ -222,11 +222,11 @@ func (s *waits) class(st *Stat, tid int) string {
 		}
 	}
 	if st.Kernel {
-		return "other"
+		return sample.ClassOther
 	}
 	b, err := s.r.readThread(st.PID, tid, "/syscall")
 	if err != nil {
-		return "other"
+		return sample.ClassOther
 	}
 	return classOfCall(b)
 }
@@ -238,9 +238,9 @@ func telling() []struct{ function, class string } {
 		{"balance_dirty_pages", "pause"},
 		{"rwsem_down", ""}, {"mutex_lock", ""}, {"__down", ""}, // locks
 		{"wait_for_vfork_done", ""}, {"wait_for_completion_state", ""},
-		{"fsync", "sync"}, {"sync_file", "sync"}, {"jbd2_log_wait_commit", "sync"}, {"folio_wait_writeback", "sync"},
-		{"xlog_wait_on_iclog", "sync"}, {"xfs_log_force", "sync"}, {"blkdev_issue_flush", "sync"}, {"generic_write_sync", "sync"},
-		{"filemap_fault", "fault"}, {"do_swap_page", "fault"},
+		{"fsync", sample.ClassSync}, {"sync_file", sample.ClassSync}, {"jbd2_log_wait_commit", sample.ClassSync}, {"folio_wait_writeback", sample.ClassSync},
+		{"xlog_wait_on_iclog", sample.ClassSync}, {"xfs_log_force", sample.ClassSync}, {"blkdev_issue_flush", sample.ClassSync}, {"generic_write_sync", sample.ClassSync},
+		{"filemap_fault", sample.ClassFault}, {"do_swap_page", sample.ClassFault},
 	}
 }
 
@@ -260,19 +260,19 @@ func classOfCall(line []byte) string {
 	f, _, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
 	nr, err := strconv.Atoi(string(f))
 	if err != nil {
-		return "other" // it runs again
+		return sample.ClassOther // it runs again
 	}
 	switch nr {
 	case -1:
-		return "fault" // in the kernel, and in no call
+		return sample.ClassFault // in the kernel, and in no call
 	case unix.SYS_READ, unix.SYS_PREAD64, unix.SYS_READV, unix.SYS_PREADV, unix.SYS_PREADV2, unix.SYS_SENDFILE:
-		return "read"
+		return sample.ClassRead
 	case unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_WRITEV, unix.SYS_PWRITEV, unix.SYS_PWRITEV2:
-		return "write"
+		return sample.ClassWrite
 	case unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_MSYNC, unix.SYS_SYNC, unix.SYS_SYNCFS, unix.SYS_SYNC_FILE_RANGE:
-		return "sync"
+		return sample.ClassSync
 	}
-	return "other"
+	return sample.ClassOther
 }
 
 // emit hands over what was seen. The lock is held.

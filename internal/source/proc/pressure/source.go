@@ -14,7 +14,7 @@ import (
 // ErrNoPSI is a kernel that does not account pressure.
 var ErrNoPSI = errors.New("the kernel was built without CONFIG_PSI or does not account pressure: boot it with psi=1")
 
-var resources = [...]string{"cpu", "io", "memory"}
+var resources = [...]string{sample.ClassCPU, sample.ClassIO, sample.ClassMemory}
 
 type key struct {
 	metric sample.Metric
