@@ -93,7 +93,7 @@ Linux %s, %d x %s, %.1f GiB of memory, %.0f minutes in all. The terms are explai
 	for _, l := range []struct {
 		what string
 		s    lab.Share
-	}{{"primary cause right", tally.Primary}, {"culprit right, where one is asked for", tally.Culprits}, {"a cause named on a healthy machine", tally.Alarms}} {
+	}{{"primary cause right", tally.Primary}, {"culprit right, where the scenario names one", tally.Culprits}, {"a cause named on a healthy machine", tally.Alarms}} {
 		fmt.Fprintf(&b, "| %s | %d | %d | %s |\n", l.what, l.s.Part, l.s.Of, percent(l.s))
 	}
 	fmt.Fprintf(&b, "\nNot counted: %d runs whose situation did not arise, %d that failed, %d scenarios that this host lacks something for.\n", tally.Unreal, tally.Failed, tally.Skipped)
@@ -177,7 +177,7 @@ func TestScoreShowsWhatIsWrong(t *testing.T) {
 	}})
 	for _, want := range []string{
 		"| primary cause right | 3 | 4 | 75.0 % |\n",
-		"| culprit right, where one is asked for | 3 | 4 | 75.0 % |\n",
+		"| culprit right, where the scenario names one | 3 | 4 | 75.0 % |\n",
 		"| a cause named on a healthy machine | 0 | 0 | - |\n",
 		"| good | a | 2 | 100.0 % | 100.0 % |  |\n",
 		"| bad | a or b | 2 | 50.0 % | 50.0 % | comm is x; named c\\|d |\n",

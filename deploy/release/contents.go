@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 
 	"iocause/internal/cli"
@@ -75,6 +74,7 @@ func gather(root string, b built, third []byte) (contents, error) {
 	if c.completions, err = completions(command); err != nil {
 		return c, err
 	}
+	markDown(command)
 	c.manual, err = manual(command, b)
 	return c, err
 }
@@ -96,31 +96,6 @@ func completions(root *cobra.Command) ([]file, error) {
 		all = append(all, file{shell.name, 0o644, b.Bytes()})
 	}
 	return all, nil
-}
-
-// manual is a page for each command that --help shows.
-func manual(c *cobra.Command, b built) ([]file, error) {
-	head := &doc.GenManHeader{Section: "1", Date: &b.time, Source: "iocause " + b.version, Manual: "iocause"}
-	var page bytes.Buffer
-	if err := doc.GenMan(c, head, &page); err != nil {
-		return nil, fmt.Errorf("making the manual of %s: %w", c.CommandPath(), err)
-	}
-	all := []file{{pageName(c), 0o644, page.Bytes()}}
-	for _, sub := range c.Commands() {
-		if !sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
-			continue
-		}
-		pages, err := manual(sub, b)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, pages...)
-	}
-	return all, nil
-}
-
-func pageName(c *cobra.Command) string {
-	return strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
 }
 
 // under gives files a folder.

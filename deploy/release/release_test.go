@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // dpkg itself says which version is newer.
@@ -90,5 +92,24 @@ func TestStandInsAreToldFromModules(t *testing.T) {
 	}
 	if _, err := component(&debug.Module{Path: "x.org/y", Version: "v1.0.0"}); err == nil {
 		t.Error("a module without a checksum passed")
+	}
+}
+
+// A list of the help keeps its lines in the manual, and stars and angle brackets
+// stay.
+func TestManualKeepsLists(t *testing.T) {
+	c := &cobra.Command{Use: "x", Short: "does x", Run: func(*cobra.Command, []string) {}, Example: "  x 1\n  x 2",
+		Long: "It reads *.log of <host>:\n  cpu    on CPU\n  disk_w  block I/O\nand the rest.\n\n  a\n  b"}
+	c.Flags().Bool("all", false, "also of others,\nin any_order_")
+	markDown(c)
+	pages, err := manual(c, built{})
+	if err != nil || len(pages) != 1 {
+		t.Fatal(len(pages), err)
+	}
+	page := string(pages[0].data)
+	for _, want := range []string{"*.log of <host>:", "\n.EX\n  cpu    on CPU\n  disk_w  block I/O\n.EE\n", "\nand the rest.", "\n.EX\n  a\n  b\n.EE\n", "\n.EX\n  x 1\n  x 2\n.EE\n", "also of others, in any_order_"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("lacks %q:\n%s", want, page)
+		}
 	}
 }

@@ -233,7 +233,7 @@ func (w *watcher) adviseIn(x *openIncident) {
 	}
 	added, err := w.advised.given(int(x.number.Load()), x.Finding, w.host.Now())
 	if err != nil {
-		w.log.Error("what an advice is about is not watched as a whole", "why", err)
+		w.log.Error("some cgroups or settings of earlier advice are not watched", "why", err)
 	}
 	if added {
 		w.saveAdvice()
@@ -243,7 +243,7 @@ func (w *watcher) adviseIn(x *openIncident) {
 // saveAdvice has the ledger written as it is now.
 func (w *watcher) saveAdvice() {
 	b, err := w.advised.ledger.Bytes()
-	w.keeper.put(job{of: "advice", bytes: len(b), fails: "what was advised cannot be kept", do: func() error {
+	w.keeper.put(job{of: "advice", bytes: len(b), fails: "advice cannot be saved", do: func() error {
 		return errors.Join(err, advice.Save(w.config.Dir, b))
 	}})
 }

@@ -71,14 +71,14 @@ func (c *cgroupLimits) due(now time.Time) bool {
 func (c *cgroupLimits) keep(dir string, now time.Time) error {
 	b, err := json.Marshal(c.toKeep(now))
 	if err != nil {
-		return fmt.Errorf("keeping what limits do: %w", err)
+		return fmt.Errorf("saving which limits are reached: %w", err)
 	}
 	path := filepath.Join(dir, limitsFile)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("keeping what limits do: %w", err)
+		return fmt.Errorf("saving which limits are reached: %w", err)
 	}
 	if err := whole.Write(path, 0o600, whole.Bytes(frames.Append([]byte(limitsMagic), b))); err != nil {
-		return fmt.Errorf("keeping what limits do: %w", err)
+		return fmt.Errorf("saving which limits are reached: %w", err)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (c *cgroupLimits) restore(dir string, now time.Time) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading what limits did: %w", err)
+		return fmt.Errorf("reading which limits were reached: %w", err)
 	}
 	for _, g := range k.Cgroups {
 		c.first[string(g.Name)], c.newest[string(g.Name)] = time.Unix(g.First, 0), time.Unix(g.Newest, 0)

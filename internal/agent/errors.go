@@ -35,7 +35,7 @@ func newFaults(h *host.Host, log *slog.Logger) *faults {
 func (f *faults) patterns() map[string]string {
 	return map[string]string{
 		// fs/ext4/sysfs.c: since the file system was last checked
-		f.host.Sys("fs", "ext4", "*", "errors_count"): "the file system on %s found %d errors (ext4)",
+		f.host.Sys("fs", "ext4", "*", "errors_count"): "the file system on %s has found %d errors (ext4)",
 		// fs/btrfs/sysfs.c
 		f.host.Sys("fs", "btrfs", "*", "devinfo", "*", "error_stats"): "the file system %s had %d errors of a device (btrfs)",
 	}

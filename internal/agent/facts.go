@@ -60,7 +60,7 @@ func (f *facts) take() (values []series.Value, ended []*series.Series) {
 func (f *facts) look() (ended []*series.Series) {
 	print, err := f.host.Fingerprint()
 	if err != nil && !f.said {
-		f.log.Warn("some facts of the host cannot be read", "why", err)
+		f.log.Warn("some facts about the host cannot be read", "why", err)
 		f.said = true
 	}
 	next := map[string]*series.Series{}

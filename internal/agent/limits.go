@@ -129,7 +129,7 @@ func (g *governor) shed(costs map[*feed]int64, why string) {
 		}
 	}
 	if worst == nil {
-		g.log.Error("the agent exceeds its limits, and no source can be read less often", "why", why)
+		g.log.Error("the agent exceeds its limits, although every source is read as rarely as possible", "why", why)
 		return
 	}
 	worst.factor.Store(2 * worst.factor.Load())

@@ -101,7 +101,7 @@ func (t *tables) run(ctx context.Context) {
 		t.log.Error("tables were lost", "never_written", left, "pushed_out", t.lost.Load())
 	}
 	if err := t.shelf.Close(); err != nil {
-		t.log.Error("the tables did not end well", "why", err)
+		t.log.Error("a file of tables was not closed cleanly", "why", err)
 	}
 }
 

@@ -123,7 +123,7 @@ func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program 
 		log.Error("a part of the baselines cannot be read", "what", what)
 	}
 	if w.advised, err = newAdvised(h, c.Dir); err != nil {
-		log.Error("what was advised before is forgotten", "why", err)
+		log.Error("the list of earlier advice is lost", "why", err)
 	}
 	w.watch = detect.NewWatch(detect.Signals(), detect.DefaultRule(), time.Local, history)
 	if err := os.MkdirAll(w.dir(), 0o700); err != nil {

@@ -196,7 +196,7 @@ func TestJudgedByTheNextAgent(t *testing.T) {
 		case f := <-seen:
 			return f
 		case <-ctx.Done():
-			return Finding{Notes: []string{"the finding: it was interrupted first anything was seen"}}
+			return Finding{Notes: []string{"the finding: it was interrupted before anything was seen"}}
 		}
 	}
 	h := host.Live()
@@ -228,7 +228,7 @@ func TestJudgedByTheNextAgent(t *testing.T) {
 	if w.judging == nil {
 		t.Fatal("it is not judged")
 	}
-	seen <- Finding{Cause: "cache-busting", Report: json.RawMessage(`{"primary":"cache-busting"}`), Notes: []string{"threads: it was interrupted first"}}
+	seen <- Finding{Cause: "cache-busting", Report: json.RawMessage(`{"primary":"cache-busting"}`), Notes: []string{"threads: interrupted before that"}}
 	if x := end(w, func() {}); x.Meta.Cause != "cache-busting" || len(x.Meta.Notes) != 1 {
 		t.Errorf("what was seen before the end is not kept: %+v", x)
 	}

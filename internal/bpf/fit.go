@@ -137,7 +137,7 @@ func (f *fit) told(spec *ebpf.CollectionSpec) (all []sample.Way) {
 	}
 	if f.lacks&lacksStorage != 0 && slices.ContainsFunc(slices.Collect(maps.Values(spec.Maps)), func(m *ebpf.MapSpec) bool { return m.Type == ebpf.TaskStorage }) {
 		all = append(all, sample.Way{
-			What: "what is known of each thread", By: "hash", Hooks: []string{"a hash"},
+			What: "figures of each thread", By: "hash", Hooks: []string{"a hash"},
 			Grade:    fmt.Sprintf("exact for up to %d threads at a time; those beyond are counted as lost", taskRows),
 			Rejected: []string{"task storage: creating a row in the scheduler could deadlock this kernel (before 6.4)"},
 		})
@@ -146,7 +146,7 @@ func (f *fit) told(spec *ebpf.CollectionSpec) (all []sample.Way) {
 		all = append(all, sample.Way{
 			What: "the value before a change", By: "read", Hooks: []string{"a read before the change"},
 			Grade:    "exact unless two processors change the same number within nanoseconds",
-			Rejected: []string{"atomic operations that return it: not in this kernel (before 5.12; arm64: 5.18)"},
+			Rejected: []string{"atomic operations that return a value: not in this kernel (before 5.12; arm64: 5.18)"},
 		})
 	}
 	return all

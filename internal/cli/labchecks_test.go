@@ -38,7 +38,7 @@ checks:
 	}
 	page, err := os.ReadFile(filepath.Join(out, "report.html"))
 	for _, text := range []string{stdout, string(page)} {
-		for _, want := range []string{"What must be so on any machine", "warm as cold", "it is cached", "yes", "NO"} {
+		for _, want := range []string{"What must hold on any machine", "warm as cold", "it is cached", "yes", "NO"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%v: no %q in %s", err, want, text[:min(len(text), 3000)])
 			}

@@ -134,7 +134,7 @@ func TestReadRuns(t *testing.T) {
 func TestReadWithoutACause(t *testing.T) {
 	for file, words := range map[string][]string{
 		"threads.txt": {"CANNOT TELL: something waits", "threads in state D", "62.5 %", "10 of 16 threads", "off-CPU stacks", "iostat -xz 1 5"},
-		"dd.txt":      {"CANNOT TELL: something waits", "12.7 ms a record", "every record waited", "ruled out by the figure itself", "compare: the same dd"},
+		"dd.txt":      {"CANNOT TELL: something waits", "12.7 ms a record", "every record waited", "this rules out a bandwidth limit", "compare: the same dd"},
 	} {
 		path := filepath.Join("testdata", "read", file)
 		if all := reports(t, path); len(all) != 1 || all[0].Primary != diagnose.Unknown {

@@ -66,7 +66,7 @@ func (c *Case) memoryAdvice(v *cacheView) []Advice {
 			most = headroom * (set.most - room.bytes)
 		}
 		return append(append(c.emptyTmpfs(), c.larger(v, &r, most, func(more float64) string {
-			return fmt.Sprintf("add about %s of memory, or move other uses of so much away", bytes(more))
+			return fmt.Sprintf("add about %s of memory, or free as much by moving other programs elsewhere", bytes(more))
 		}, "those are then served from memory")), inParts())
 	}
 	low, high := set.span(room.bytes)
@@ -74,7 +74,7 @@ func (c *Case) memoryAdvice(v *cacheView) []Advice {
 		return append([]Advice{gain.advise("give the cache more memory, or read the data in fewer passes or smaller parts",
 			"once the data that is re-read fits, its reads no longer wait")}, c.emptyTmpfs()...)
 	}
-	more := "add memory (or move other uses away) until what is re-read, " + between(low, high) + ", fits into the cache"
+	more := "add memory (or move other programs elsewhere) until what is re-read, " + between(low, high) + ", fits into the cache"
 	if high > 0 && low > room.bytes {
 		more += fmt.Sprintf(": about %s more than %s", bytes(low-room.bytes), &room)
 	}

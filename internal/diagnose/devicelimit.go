@@ -64,7 +64,7 @@ func (c *Case) limit(is func(*deviceView) bool, verdict func(*deviceView) Verdic
 		case d.flat.depthRatio == 0:
 			return no("too little I/O to see a plateau")
 		case d.flat.depthRatio < depthVaries:
-			return no(fmt.Sprintf("no cap shows: the number in flight varied only %.1fx", d.flat.depthRatio))
+			return no(fmt.Sprintf("a cap cannot be seen: the number in flight varied only %.1fx", d.flat.depthRatio))
 		}
 		return no(fmt.Sprintf("the rate is not flat (varies %s) while the number in flight varies %.1fx",
 			percent(min(d.flat.opsCV, d.flat.bytesCV)), d.flat.depthRatio))
@@ -73,7 +73,7 @@ func (c *Case) limit(is func(*deviceView) bool, verdict func(*deviceView) Verdic
 		if d.size > smallIO && d.size < largeIO {
 			return cannotTell(fmt.Sprintf("the rate is flat, but all operations have one size (%s): operations and bytes cannot be told apart", bytes(d.size)))
 		}
-		return no("the rate is flat, but operations of " + bytes(d.size) + " speak for the other limit")
+		return no("the rate is flat, but operations of " + bytes(d.size) + " point to the other limit")
 	}
 	v := verdict(&d)
 	v.Answer = Yes

@@ -60,8 +60,8 @@ func (c *Case) silent() (Verdict, bool) {
 		Answer: Yes, Confidence: confidence(0.6+min(0.3, s/100), true), Weight: weight, WeightOf: of, Culprit: Culprit{Device: all[0].name}, Evidence: e,
 		Disprove: "a single request that takes longer than was watched, such as a large discard: watch for longer",
 		Advice: []Advice{{
-			Do:     fmt.Sprintf("look why %s does not answer: dmesg, its path (multipath -ll, the hypervisor, the network to its storage), what it stands on (lsblk -s, a frozen file system below a loop device)", all[0].name),
-			Expect: "programs that wait go on when it answers; they cannot be killed before",
+			Do:     fmt.Sprintf("find out why %s does not answer: dmesg, its path (multipath -ll, the hypervisor, the network to its storage), what is below it (lsblk -s, a frozen file system below a loop device)", all[0].name),
+			Expect: "waiting programs continue when it answers; they cannot be killed until then",
 		}},
 	}, true
 }

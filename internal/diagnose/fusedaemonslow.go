@@ -130,7 +130,7 @@ func (c *Case) fuseAdvice(m *served, f *fuseView, wait float64) []Advice {
 		}}
 	case f.own.cpu >= daemonBusy*f.took:
 		return []Advice{gain.advise("see what the daemon spends CPU time on, and reduce it (encryption, compression, logging)",
-			"it computes for most of the time that its answers take").with(fmt.Sprintf("iocause profile --pid %d", f.pid)), fewer}
+			"it computes for most of the time that its answers take").with(fmt.Sprintf("iocause oncpu --pid %d", f.pid)), fewer}
 	}
 	return []Advice{gain.advise("see what the daemon waits for: its network, its server, its locks",
 		"for most of the time that its answers take it neither computes nor waits for a disk").with(fmt.Sprintf("iocause threads --pid %d", f.pid)), fewer}

@@ -46,7 +46,7 @@ func (c *Case) healthy(excluded []Excluded, unchecked int) Finding {
 	}
 	if t, ok := c.all(sample.CPUIOWait); ok && c.w.Told {
 		idle, _ := c.all(sample.CPUIdle)
-		f.Evidence = append(f.Evidence, c.figure("idle time with I/O under way", t/max(t+idle, 1e-9), "ratio", sample.CPUIOWait))
+		f.Evidence = append(f.Evidence, c.figure("idle time with I/O in flight", t/max(t+idle, 1e-9), "ratio", sample.CPUIOWait).as("idle-time-with-i-o-under-way"))
 	}
 	if p := c.w.Get(sample.PSISome, sample.Entity{Class: sample.ClassIO}); p != nil {
 		f.Evidence = append(f.Evidence, Evidence{Name: "I/O pressure, some", Value: p.Sum() / c.w.Seconds(), Unit: "ratio", Source: p.Source})

@@ -39,14 +39,14 @@ func hostDifference() Cause {
 			touched := c.touched(fresh)
 			switch {
 			case len(touched) == 0 && len(fresh) > 0:
-				return no(fmt.Sprintf("a cause that did not apply before explains it: %s; no setting that differs leads to that", list(fresh)))
+				return no(fmt.Sprintf("a cause that did not apply before explains it: %s; no setting that differs can explain that", list(fresh)))
 			case len(touched) == 0:
 				return no(fmt.Sprintf("none of the %d settings that differ affects what it waits for", len(c.before.Differ)))
 			}
 			e := []Evidence{
 				c.figure("wait for each MiB, now", now.waiting/now.bytes*(1<<20), "seconds", sample.WaitIO),
 				c.figure("wait for each MiB, before", was.waiting/was.bytes*(1<<20), "seconds", sample.WaitIO),
-				{Name: "settings that differ and can bring it about", Value: float64(len(touched)), Unit: "count", Source: "fingerprints of both sides"},
+				{Name: "settings that differ and can explain it", Value: float64(len(touched)), Unit: "count", Source: "fingerprints of both sides", ID: "settings-that-differ-and-can-bring-it-about"},
 			}
 			v := Verdict{
 				// Two machines cannot tell which of several differences it is.

@@ -174,7 +174,7 @@ func networkLimitsIO() Cause {
 				return *out
 			}
 			if !c.w.Has(sample.NFSRequests) {
-				return cannotTell("the kernel keeps no account of requests to " + m.String() + ": only of NFS")
+				return cannotTell("the kernel has no counters of requests to " + m.String() + ": only of NFS")
 			}
 			if v.requests == 0 && v.sent == 0 {
 				return cannotTell("no request to " + m.String() + " ended while it was observed")

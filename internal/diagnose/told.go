@@ -358,7 +358,7 @@ func (c *Case) deviceEvidenceTold(d *deviceView) []Evidence {
 		}
 		one := c.figure(name, d.base, "seconds", sample.BlockDepthTime).as("base-latency")
 		if d.assumed {
-			one.Name, one.Source = "one request alone, at most", "worked out from the time busy"
+			one.Name, one.Source = "one request alone, at most", "derived from the time busy"
 		}
 		e = append(e, one)
 	}

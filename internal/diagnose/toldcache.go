@@ -41,13 +41,13 @@ func (c *Case) toldCache(v *cacheView, cause ID) Verdict {
 	case replaced >= replacedLimit && hasFree && hasTotal && free > 0.2*total:
 		return cannotTell(fmt.Sprintf("the cache does not grow although %s of memory are free: a cgroup's limit may stop it; run iocause diagnose while it happens", bytes(free)))
 	case replaced >= replacedLimit && cause == ColdCache:
-		return no(percent(replaced) + " of what comes into the cache pushes something out of it: it is full")
+		return no(percent(replaced) + " of what comes into the cache evicts something: it is full")
 	case replaced >= replacedLimit:
-		return c.toldVerdict(v, (replaced-replacedLimit)/(1-replacedLimit), c.figure("pages in that push others out", replaced, "ratio", sample.MemCache))
+		return c.toldVerdict(v, (replaced-replacedLimit)/(1-replacedLimit), c.figure("inserted pages evicting others", replaced, "ratio", sample.MemCache).as("pages-in-that-push-others-out"))
 	case replaced <= growingLimit && cause == ColdCache:
-		return c.toldVerdict(v, 1-replaced/growingLimit, c.figure("pages in that add to the cache", 1-replaced, "ratio", sample.MemCache))
+		return c.toldVerdict(v, 1-replaced/growingLimit, c.figure("inserted pages growing the cache", 1-replaced, "ratio", sample.MemCache).as("pages-in-that-add-to-the-cache"))
 	case replaced <= growingLimit:
-		return no("the cache grows by what comes in: it is not full")
+		return no("the cache grows by what is read: it is not full")
 	}
 	return missing
 }
@@ -123,7 +123,7 @@ func (c *Case) toldVerdict(v *cacheView, margin float64, decided Evidence) Verdi
 		Disprove: "refaults (workingset_refault_file in /proc/vmstat) do not rise meanwhile: then it is one pass over data that was not cached",
 	}
 	out.Culprit.Device = c.device
-	if c.toldSet() == 0 && margin > 0 && decided.Name == "pages in that add to the cache" {
+	if c.toldSet() == 0 && margin > 0 && decided.Name == "inserted pages growing the cache" {
 		out.Disprove = "refaults (workingset_refault_file in /proc/vmstat) rise meanwhile: then the data does not fit into the cache"
 		out.Advice = []Advice{{Do: "let it warm up, or read the files ahead of use", Expect: "reads of data that is in the cache do not wait for the device"}}
 		return out

@@ -24,7 +24,7 @@ func Gather(ctx context.Context, kinds []Kind, look Look) (sections []incidents.
 			continue
 		}
 		if ctx.Err() != nil {
-			notes = append(notes, k.Section+": it was interrupted first")
+			notes = append(notes, k.Section+": interrupted before that")
 			continue
 		}
 		data, err := k.Observe(ctx, &look)

@@ -46,7 +46,7 @@ func TestGather(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	sections, notes = Gather(stopped, kinds, Look{Length: time.Second})
-	if len(sections) != 0 || len(notes) != 3 || !strings.Contains(notes[0], "interrupted first") {
+	if len(sections) != 0 || len(notes) != 3 || !strings.Contains(notes[0], "interrupted before that") {
 		t.Errorf("stopped: %+v, %q", sections, notes)
 	}
 }

@@ -63,14 +63,14 @@ func (j *Judge) Judge(ctx context.Context, ask agent.Ask) (f agent.Finding) {
 	}
 	before, costErr := source.ReadCost(j.Host, sample.NewWindow(j.Host.Now(), 0)) // of the agent's life so far
 	if costErr != nil {
-		f.Notes = append(f.Notes, fmt.Sprintf("the cost of watching: %v", costErr))
+		f.Notes = append(f.Notes, fmt.Sprintf("the cost of observing: %v", costErr))
 	}
 	w, header, err := j.watch(ctx, ask.Length)
 	if err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("the fingerprint of the machine: %v", err))
 	}
 	if w.Length < session.Shortest {
-		f.Notes = append(f.Notes, "the finding: it was interrupted first anything was seen")
+		f.Notes = append(f.Notes, "the finding: it was interrupted before anything was seen")
 		return f
 	}
 	if ask.Look {

@@ -31,13 +31,13 @@ func Kinds(h *host.Host, program string) []Kind {
 				return observed(seen, err)
 			},
 			Views: []View{{Command: "threads", Args: []string{"--by", "process"},
-				Lacking: "it holds what processes waited for, not the states of every thread",
+				Lacking: "it has what processes waited for, not the states of every thread",
 				Instead: "see 'iocause diagnose --recording', or watch with 'iocause threads'"}}},
 		{Section: SectionLatency, Type: TypeJSON, Turn: 6, Watches: true,
 			Observe: func(ctx context.Context, l *Look) ([]byte, error) { return observed(latency.Observe(ctx, h, l.Length)) },
 			// Without stacks, which are long.
 			Views: []View{{Command: "latency", Args: []string{"--slow", "0"},
-				Lacking: "it holds no system calls",
+				Lacking: "it has no system calls",
 				Instead: "see 'iocause disk --by latency --recording' for devices, or watch with 'iocause latency'"}}},
 		{Section: SectionOffCPU, Type: TypeJSON, Turn: 2, Watches: true,
 			Observe: func(ctx context.Context, l *Look) ([]byte, error) {
@@ -45,7 +45,7 @@ func Kinds(h *host.Host, program string) []Kind {
 				return observed(profile.Observe(ctx, h, profile.Options{Options: waits, Length: l.Length}))
 			},
 			Views: []View{{Command: "offcpu",
-				Lacking: "it holds how long processes waited, not in which code",
+				Lacking: "it has how long processes waited, not in which code",
 				Instead: "keep stacks with 'iocause offcpu -o FILE.pb.gz', or see 'iocause diagnose --recording'"}}},
 		{Section: SectionOnCPU, Type: TypeJSON, Turn: 7, Watches: true,
 			// Of all processes: who has the processors may be another than who waits.
@@ -54,27 +54,27 @@ func Kinds(h *host.Host, program string) []Kind {
 				return observed(profile.Observe(ctx, h, profile.Options{Options: runs, Length: l.Length}))
 			},
 			Views: []View{{Command: "oncpu",
-				Lacking: "it holds how long processes ran, not in which code",
+				Lacking: "it has how long processes ran, not in which code",
 				Instead: "keep stacks with 'iocause oncpu -o FILE.pb.gz', or see 'iocause diagnose --recording'"}}},
 		{Section: SectionTrace, Type: TypeTrace, Turn: 3, Watches: true,
 			Observe: func(ctx context.Context, l *Look) ([]byte, error) { return trace.Keep(ctx, h, program, l.Length) },
 			Views: []View{{Command: "trace", Args: []string{"--summary"},
-				Lacking: "it holds the sums of each window, not single I/Os",
+				Lacking: "it has the sums of each window, not single I/Os",
 				Instead: "keep these with 'iocause trace -o FILE' and read them with -i; see 'iocause disk --recording' for the sums"},
 				{Command: "burst", Long: true,
-					Lacking: "it holds I/O in steps of 10 ms, not of 1 ms",
+					Lacking: "it has I/O in steps of 10 ms, not of 1 ms",
 					Instead: "'iocause diagnose --recording' finds bursts of 10 ms and more"}}},
 		{Section: SectionResident, Type: TypeJSON, Turn: 4,
 			Observe: func(ctx context.Context, _ *Look) ([]byte, error) { return observed(cachedFiles(ctx, h)) },
 			Views: []View{{Command: "resident",
-				Lacking: "it holds what entered and left the page cache, not its whole content",
+				Lacking: "it has what entered and left the page cache, not its whole content",
 				Instead: "see 'iocause files --recording' and 'iocause cache --recording' for that"}}},
 		{Section: SectionMem, Type: TypeJSON, Turn: 5,
 			Observe: func(context.Context, *Look) ([]byte, error) {
 				return observed(mem.Observe(h, mem.Options{Flags: mem.Sample}))
 			},
 			Views: []View{{Command: "mem",
-				Lacking: "it holds the sums of /proc/meminfo, not the parts, which need every page's flags and every process's mappings",
+				Lacking: "it has the sums of /proc/meminfo, not the parts, which need every page's flags and every process's mappings",
 				Instead: "see 'iocause use --recording' for the sums"}}},
 	}
 }

@@ -33,7 +33,7 @@ func (b *Before) check() error {
 	}
 	for _, step := range b.Change {
 		if step.Cgroup != nil {
-			return errors.New("before.change: a cgroup is made before the loads start, in setup")
+			return errors.New("before.change: create cgroups before the loads start, in setup")
 		}
 	}
 	return nil
@@ -53,7 +53,7 @@ func (st *situation) record(ctx context.Context) ([]string, error) {
 	recordCtx, cancel := context.WithTimeout(ctx, window+30*time.Second+st.scenario.patience())
 	defer cancel()
 	if err := st.recordTo(recordCtx, path, window); err != nil {
-		return nil, fmt.Errorf("what comes before: %w", err)
+		return nil, fmt.Errorf("the earlier recording: %w", err)
 	}
 	for i, step := range b.Change {
 		if err := st.take(ctx, &step); err != nil {

@@ -103,7 +103,7 @@ func (st *situation) phase(ctx context.Context, p *Phase, asked time.Duration) (
 	for _, l := range p.Loads {
 		process, result := st.loads[l.Name], &load.Result{}
 		if err := json.Unmarshal(process.Stdout.Bytes(), result); err != nil {
-			return nil, fmt.Errorf("load %s gave no account (%w): %s", l.Name, process.outcome(), firstLine(process.Stderr.Bytes()))
+			return nil, fmt.Errorf("load %s printed no results (%w): %s", l.Name, process.outcome(), firstLine(process.Stderr.Bytes()))
 		}
 		if result.Series != nil {
 			out.Series = append(out.Series, loadSeries(l.Name, result.Series)...)

@@ -65,7 +65,7 @@ func figures(device string, loops map[string]string, cgroups map[string]*Cgroup,
 		at, of := "load."+l.Name+".", "load "+l.Name
 		all = append(all, figure{at + "cpu", of, "processors used", "count", "/proc/PID/stat", 1, l.Name},
 			figure{at + "read_bytes", of, "read from devices", "bytes/s", "/proc/PID/io", 1, l.Name},
-			figure{at + "write_bytes", of, "written, to be brought to devices", "bytes/s", "/proc/PID/io", 1, l.Name})
+			figure{at + "write_bytes", of, "dirtied, to be written to devices", "bytes/s", "/proc/PID/io", 1, l.Name})
 	}
 	return all
 }

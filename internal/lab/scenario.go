@@ -74,11 +74,11 @@ func (s *Step) check() error {
 	}
 	switch {
 	case s.Loop != nil && (s.Loop.Latency < 0 || s.Loop.Latency > 0 && (s.Loop.FileSystem != "" || s.Loop.Serial || s.Loop.BrokenFrom > 0)):
-		return fmt.Errorf("loop %s: one with a latency keeps nothing, so it has no filesystem; nor is it serial or broken", s.Loop.Name)
+		return fmt.Errorf("loop %s: a disk with a latency stores no data: it takes no filesystem, serial or broken", s.Loop.Name)
 	case s.Slow != nil && (s.Slow.Disk == "" || s.Slow.Latency <= 0):
 		return errors.New("slow: it needs the name of a disk, and a latency above zero")
 	case s.Served != nil && (s.Served.Name == "" || s.Served.Size <= 0 || s.Served.Latency < 0 || s.Served.Over != "" && (s.Served.Over != "nfs" || s.Served.Backing != "")):
-		return errors.New("served: it needs a name and a size, no latency below zero, and over nothing or nfs, which has nothing below it")
+		return errors.New("served: it needs a name, a size and a latency of zero or more; over may only be nfs, and then without backing")
 	}
 	return nil
 }
@@ -315,7 +315,7 @@ func (s *Scenario) check() error {
 	}
 	for _, r := range s.Requires {
 		if !slices.Contains(Requirements(), r) {
-			return fmt.Errorf("nothing to require is called %q; there are: %s", r, strings.Join(Requirements(), ", "))
+			return fmt.Errorf("unknown requirement %q; known are: %s", r, strings.Join(Requirements(), ", "))
 		}
 	}
 	cgroups := map[string]bool{"": true}
@@ -337,9 +337,9 @@ func (s *Scenario) check() error {
 		case (l.Do == nil) == (len(l.Command) == 0):
 			return fmt.Errorf("load %s needs either do or command", l.Name)
 		case l.Ready && l.Do != nil:
-			return fmt.Errorf("load %s: ready is for a command; what it does says so by itself", l.Name)
+			return fmt.Errorf("load %s: ready is only for a command", l.Name)
 		case l.After != 0:
-			return fmt.Errorf("load %s: only loads of an experiment have an after", l.Name)
+			return fmt.Errorf("load %s: after is only for experiments", l.Name)
 		case !cgroups[l.Cgroup]:
 			return fmt.Errorf("load %s: there is no cgroup %q", l.Name, l.Cgroup)
 		}

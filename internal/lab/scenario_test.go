@@ -69,10 +69,10 @@ func TestMistakesInScenariosAreLocated(t *testing.T) {
 		{"command: [sleep, \"1\"]", "cgroup: small", "load other needs either do or command"},
 		{"duration: 3s", "duration: soon", "scenario.yaml:13: "},
 		{"- sysctl: {name: vm.swappiness, value: \"1\"}", "- {swap: 1G, read_ahead: 1M}", "setup step 2: the step does 2 things"},
-		{"- sysctl: {name: vm.swappiness, value: \"1\"}", "- served: {name: remote}", "served: it needs a name and a size"},
+		{"- sysctl: {name: vm.swappiness, value: \"1\"}", "- served: {name: remote}", "served: it needs a name, a size"},
 		{"requires: [root]", "requires: [root]\nvm: {kernel: ../x}", `"../x" is not a suite of Debian`},
 		{"- sysctl: {name: vm.swappiness, value: \"1\"}", "- cap: {iops: 100}", "only the disk of a virtual machine can be capped"},
-		{"observe: {", "before: {change: [{cgroup: {name: late}}]}\nobserve: {", "before.change: a cgroup is made before the loads start"},
+		{"observe: {", "before: {change: [{cgroup: {name: late}}]}\nobserve: {", "before.change: create cgroups before the loads start"},
 		{"observe: {", "before: {change: [{}]}\nobserve: {", "setup step 3: the step does 0 things"},
 		{"observe: {", "before: {loads: [{name: late, cgroup: none, command: [true]}]}\nobserve: {", `there is no cgroup "none"`},
 	} {

@@ -31,10 +31,10 @@ func (x *Score) End() {
 func (x *Score) Reaches(floor float64) error {
 	ratio, known := x.Tally.Primary.Ratio()
 	if !known {
-		return errors.New("counting: not one situation came about; the reasons are above")
+		return errors.New("counting: no situation could be set up; the reasons are above")
 	}
 	if ratio < floor {
-		return fmt.Errorf("holding the score against the floor: %.1f %% of the primary causes are right, less than %.1f %%", 100*ratio, 100*floor)
+		return fmt.Errorf("comparing the score with the floor: %.1f %% of the primary causes are right, less than %.1f %%", 100*ratio, 100*floor)
 	}
 	return nil
 }

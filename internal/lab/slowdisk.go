@@ -153,14 +153,14 @@ func (e *Env) startServer(binary, kind, name string, connection *os.File, f *Ser
 func (d *slowDisk) set(delay time.Duration) (Served, error) {
 	var a Served
 	if _, err := fmt.Fprintln(d.delays, delay.Nanoseconds()); err != nil {
-		return a, fmt.Errorf("tell a slow disk its delay: %w", err)
+		return a, fmt.Errorf("set the delay of a slow disk: %w", err)
 	}
 	line, err := d.answers.ReadString('\n')
 	if err != nil {
-		return a, fmt.Errorf("hear from a slow disk: %w", err)
+		return a, fmt.Errorf("read the answer of a slow disk: %w", err)
 	}
 	if _, err := fmt.Sscan(line, &a.Requests, &a.Took); err != nil {
-		return a, fmt.Errorf("understand a slow disk's %q: %w", line, err)
+		return a, fmt.Errorf("parse the answer of a slow disk, %q: %w", line, err)
 	}
 	return a, nil
 }

@@ -24,7 +24,7 @@ func undo(h *host.Host, r *record) error {
 		err = os.WriteFile(r.Path, []byte(r.Value), 0)
 	case "dir":
 		if !strings.HasPrefix(filepath.Base(r.Path), Prefix) {
-			return fmt.Errorf("undo: %s is not a folder of ours", r.Path)
+			return fmt.Errorf("undo: %s is not a folder of the lab", r.Path)
 		}
 		err = os.RemoveAll(r.Path)
 	case "cgroup":
@@ -61,7 +61,7 @@ func patiently(try func() error) error {
 // removeCgroup kills whoever is still in the cgroup: only we put processes there.
 func removeCgroup(path string) error {
 	if !strings.HasPrefix(filepath.Base(path), Prefix) {
-		return fmt.Errorf("%s is not a cgroup of ours", path)
+		return fmt.Errorf("%s is not a cgroup of the lab", path)
 	}
 	return patiently(func() error {
 		procs, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))

@@ -181,7 +181,7 @@ func (c *Case) inherit(blocks []*Block) {
 	for _, b := range slices.Backward(blocks) {
 		if b.state && b.Last < first && b.Last >= first-near && b.series[memory] != nil {
 			c.inherited = b
-			c.Notes = append(c.Notes, fmt.Sprintf("the memory available is that of line %d, before an earlier run: nothing nearer is in the text", b.First))
+			c.Notes = append(c.Notes, fmt.Sprintf("the available memory is from line %d, before an earlier run: the text has nothing nearer", b.First))
 			return
 		}
 	}

@@ -36,7 +36,7 @@ func (c *Case) derive(into *sample.Recorder) {
 		}
 		from = w.Source(sample.MemTotal)
 		if !isBytes {
-			note("how much memory was available is not in the text: the dirty limit is worked out from all memory and is an upper bound")
+			note("the available memory is not in the text: the dirty limit is computed from all memory and is an upper bound")
 		}
 	}
 	if !isBytes {

@@ -75,7 +75,7 @@ func List() []Tool {
 		{Name: "pressure", What: "/proc/pressure", Find: pressure.Find, New: pressure.New, Pieces: true},
 		{Name: "residency", What: "fincore -J -o, vmtouch, pcstat (-terse)", Find: residency.Find, New: residency.New},
 		{Name: "filetop", What: "of bcc", Find: filetop.Find, New: filetop.New},
-		{Name: "slower", What: "fileslower, ext4slower and their kin of bcc, -j", Find: slower.Find, New: slower.New},
+		{Name: "slower", What: "fileslower, ext4slower and similar tools of bcc, -j", Find: slower.Find, New: slower.New},
 		{Name: "strace", What: "-T with -t, -tt, -ttt or -r, -f, -y; -c", Find: strace.Find, New: strace.New, Pieces: true},
 		{Name: "jstack", What: "jstack, -l, jcmd Thread.print, kill -3", Find: jstack.Find, New: jstack.New},
 		{Name: "slabtop", What: "-o, sorted by anything, whole or in part", Find: slabtop.Find, New: slabtop.New},

@@ -18,7 +18,7 @@ func (r *Reader) ReadFiles(ctx context.Context, stdin io.Reader, names []string,
 		for _, name := range names {
 			f, err := os.Open(name)
 			if err != nil {
-				return nil, fmt.Errorf("opening what to read: %w", err)
+				return nil, fmt.Errorf("opening the input: %w", err)
 			}
 			defer f.Close()
 			all = append(all, f)

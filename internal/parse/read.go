@@ -242,7 +242,7 @@ func damaged(text string) bool {
 	return strings.ContainsAny(text, "0123456789") && !strings.Contains(text, "$ ") && !strings.Contains(text, "# ") && len(strings.Fields(text)) < 40
 }
 
-func errDamaged() error { return errors.New("not a row of it, between two that are") }
+func errDamaged() error { return errors.New("a foreign line in the table") }
 
 func (s *state) fault(n int, tool string, err error) {
 	if s.Faulty++; len(s.Faults) < maxFaults {
@@ -286,13 +286,13 @@ func (s *state) close() {
 	o.record.settle()
 	b := o.block
 	if b.omits {
-		b.Notes = append(b.Notes, "lines of it were left out by who pasted it: what stands there is not known")
+		b.Notes = append(b.Notes, "some of its lines were omitted from the text")
 	}
 	if b.left > 0 {
 		b.Notes = append(b.Notes, fmt.Sprintf("%s of more than %d devices and processes left out", sample.Counted(b.left, "value"), maxSeries))
 	}
 	if b.Merged > 1 {
-		b.Notes = append(b.Notes, fmt.Sprintf("%d intervals: %d neighbours at a time are taken together", b.Intervals, b.Merged))
+		b.Notes = append(b.Notes, fmt.Sprintf("%d intervals: merged %d at a time", b.Intervals, b.Merged))
 	}
 	s.Blocks = append(s.Blocks, b)
 	s.points += o.record.points
@@ -312,7 +312,7 @@ func (s *state) repeat(old, again *Block) {
 	if again.Doubts < old.Doubts && len(again.series) >= len(old.series) {
 		old.series, again.series = again.series, old.series
 		old.hists, old.procs, old.files = again.hists, again.procs, again.files
-		old.Notes = append([]string{fmt.Sprintf("taken from line %d on, where the same run is shown without contradictions", again.First)}, again.Notes...)
+		old.Notes = append([]string{fmt.Sprintf("replaced by the copy from line %d on, which has no contradictions", again.First)}, again.Notes...)
 		old.Doubts, old.Seconds, old.Intervals = again.Doubts, again.Seconds, again.Intervals
 	}
 	again.Repeats, again.Notes, again.series, again.hists = old.First, nil, nil, nil

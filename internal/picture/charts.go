@@ -84,7 +84,7 @@ func (d *drawing) cache() {
 		ratio, any := figure.HitRatio(asked, misses)
 		return ratio, ok && ok2 && any
 	}
-	d.add(Chart{Key: "cache:hits", Group: "Memory and page cache", Title: "Reads that were served from the page cache", Unit: "ratio",
+	d.add(Chart{Key: "cache:hits", Group: "Memory and page cache", Title: "Reads served from the page cache", Unit: "ratio",
 		Source: d.sources(sample.CacheAccesses), Lines: []Line{d.line("hit ratio", hits)}})
 	d.add(Chart{Key: "cache:flow", Group: "Memory and page cache", Title: "Page cache, in and out", Unit: "bytes/s",
 		Source: d.sources(sample.CacheInserted, sample.VMRefaultFile), Lines: []Line{
@@ -98,7 +98,7 @@ func (d *drawing) memory() {
 		d.line("page cache", gauge(sample.MemCache)), d.line("anonymous", gauge(sample.MemAnon)), d.line("shared and tmpfs", gauge(sample.MemShmem)),
 		d.line("kernel objects", gauge(sample.MemSlab)), d.line("free", gauge(sample.MemFree)),
 	}})
-	d.add(Chart{Key: "memory:dirty", Group: "Memory and page cache", Title: "Page cache not yet on disk", Unit: "bytes", Source: d.sources(sample.MemDirty), Lines: []Line{
+	d.add(Chart{Key: "memory:dirty", Group: "Memory and page cache", Title: "Dirty page cache", Unit: "bytes", Source: d.sources(sample.MemDirty), Lines: []Line{
 		d.line("dirty", gauge(sample.MemDirty)), d.line("being written", gauge(sample.MemWriteback)),
 	}})
 	d.add(Chart{Key: "memory:swap", Group: "Memory and page cache", Title: "Swap", Unit: "bytes/s", Source: d.sources(sample.VMSwapIn), Lines: quiet([]Line{
@@ -121,6 +121,6 @@ func quiet(lines []Line) []Line {
 func (d *drawing) processors() {
 	host := func(m sample.Metric) func(*column) (float64, bool) { return rate(figureKey{metric: m}, 1) }
 	d.add(Chart{Key: "cpu", Group: "Machine", Title: "Processors in use", Unit: "count", Source: d.sources(sample.CPUUser), Stacked: true, Lines: []Line{
-		d.line("user", host(sample.CPUUser)), d.line("system", host(sample.CPUSystem)), d.line("idle, I/O under way", host(sample.CPUIOWait)), d.line("stolen by the hypervisor (steal)", host(sample.CPUSteal)),
+		d.line("user", host(sample.CPUUser)), d.line("system", host(sample.CPUSystem)), d.line("idle, I/O in flight", host(sample.CPUIOWait)), d.line("stolen by the hypervisor (steal)", host(sample.CPUSteal)),
 	}})
 }

@@ -197,8 +197,8 @@ func waitsIn(m sample.Metric, class string) string {
 		return "reclaim of memory"
 	}
 	if name, ok := map[string]string{
-		"page": "data of files", "metadata": "file system's own blocks", "writeback": "writeback", "commit": "journal commit",
-		"flush": "flush of the device's cache", "queue": "a free place in the device's queue", "direct": "direct I/O", "network": "a server",
+		"page": "data of files", "metadata": "file-system metadata", "writeback": "writeback", "commit": "journal commit",
+		"flush": "flush of the device's cache", "queue": "room in the device's queue", "direct": "direct I/O", "network": "a server",
 		"fuse": "FUSE", "swap": "swap", "unknown": "other I/O",
 		"read": "reads", "write": "writes", "sync": "fsync and similar", "fault": "page faults", "async": "asynchronous I/O", "other": "other calls",
 	}[class]; ok {

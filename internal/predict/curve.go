@@ -87,7 +87,7 @@ func Work(t *Trace, s Setting, sizes []int64) (*Curve, error) {
 	asked, _, _, disk := now.sums(now.settled)
 	seconds := t.Length.Seconds() * float64(blocks-now.settled) / blocks
 	if asked < least/2 {
-		return nil, fmt.Errorf("%w: %.0f of watched pages in the later half of the time", ErrFew, asked)
+		return nil, fmt.Errorf("%w: %.0f watched pages in the second half of the window", ErrFew, asked)
 	}
 	scale := float64(t.Scale)
 	missed, _ := now.missing()

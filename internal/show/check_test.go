@@ -31,14 +31,14 @@ func TestWayLines(t *testing.T) {
 // What several sources do alike is said once.
 func TestCheckSaysTheSameOnce(t *testing.T) {
 	var b strings.Builder
-	way := sample.Way{What: "what is known of each thread", By: "hash", Hooks: []string{"a hash"}, Grade: "exact", Rejected: []string{"task storage: no"}}
+	way := sample.Way{What: "figures of each thread", By: "hash", Hooks: []string{"a hash"}, Grade: "exact", Rejected: []string{"task storage: no"}}
 	found := &check.Found{Sources: []check.Source{
 		{Name: "reclaim", State: check.Works, Ways: []sample.Way{way}}, {Name: "locks", State: check.Works, Ways: []sample.Way{way}},
 	}}
 	if err := Check(&b, found, 80); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(b.String(), "task storage"); n != 1 || !strings.Contains(b.String(), "what is known of each thread: as for reclaim") {
+	if n := strings.Count(b.String(), "task storage"); n != 1 || !strings.Contains(b.String(), "figures of each thread: as for reclaim") {
 		t.Errorf("said %d times:\n%s", n, b.String())
 	}
 }

@@ -17,7 +17,7 @@ func stampedAt(t time.Time) string { return t.Format("2006-01-02 15:04:05 -0700"
 // PredictionPage is what other sizes of memory would do, as a page.
 func PredictionPage(p *predict.Prediction) *html.Report {
 	page := &html.Report{
-		Title: "What more or less memory would do", When: fmt.Sprintf("%s, from %s, watched for %s.", p.Of, stampedAt(p.Start), table.Duration(p.Seconds)),
+		Title: "The effect of more or less memory", When: fmt.Sprintf("%s, from %s, watched for %s.", p.Of, stampedAt(p.Start), table.Duration(p.Seconds)),
 		Sections: []html.Section{{Heading: "What it says", Lines: p.Advice}}, Notes: p.Notes,
 	}
 	if p.Curve == nil {

@@ -36,7 +36,7 @@ func TestPredictionPage(t *testing.T) {
 		if strings.Contains(text, "<script") || strings.Contains(text, "\x1b") || strings.Contains(text, "\u202e") || !strings.Contains(text, "What it says") {
 			t.Errorf("a name acts, or nothing is said:\n%s", text)
 		}
-		if page.Title == "What more or less memory would do" && len(page.Sections) == 2 {
+		if page.Title == "The effect of more or less memory" && len(page.Sections) == 2 {
 			for _, want := range []string{"With 2 GiB it is faster", "at least", "at most", "<td>now</td>", "<td>open</td>", `class="mark"`} {
 				if !strings.Contains(text, want) {
 					t.Errorf("the page lacks %q", want)

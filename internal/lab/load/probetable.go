@@ -110,7 +110,7 @@ func (p *Probe) Measure(ctx context.Context, steps []ProbeStep, length time.Dura
 		t.Rows = append(t.Rows, row)
 	}
 	if synced {
-		t.Notes = append(t.Notes, "buffered writes go to memory first: the rate is that of the calls, and FSYNC is the time after them until all was on the device")
+		t.Notes = append(t.Notes, "buffered writes go to memory first: the rate is that of the calls, and FSYNC is the time after them until all is on the device")
 	}
 }
 

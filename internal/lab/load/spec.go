@@ -79,7 +79,7 @@ type Spec struct {
 // Bind makes every field but Kind a flag of flags. The same names are used
 // on the command line and in scenario files.
 func (s *Spec) Bind(flags *flag.FlagSet) {
-	flags.StringVar(&s.Path, "path", "", "`file` or block device to use; a file that does not exist is made, with --size")
+	flags.StringVar(&s.Path, "path", "", "`file` or block device to use; created with --size if it does not exist")
 	flags.StringVar(&s.To, "to", "", "copy_file_range: the `file` to copy to (default: path with .copy)")
 	flags.Var(&s.Size, "size", "`size` of the region used from the start of the file (default: all of it)")
 	flags.Var(&s.BlockSize, "bs", "`size` of each call in bytes (default depends on the kind)")
@@ -89,13 +89,13 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 	flags.IntVar(&s.Passes, "passes", 0, "stop after `N` passes over the region by each thread (default: 1 for orders that end, without --count and --duration)")
 	flags.IntVar(&s.Threads, "threads", 1, "`N` threads, each with its own open file")
 	flags.IntVar(&s.ThreadsFrom, "threads-from", 1, "with --ramp: `N` threads at the lowest point")
-	flags.DurationVar(&s.Ramp, "ramp", 0, "go from --threads-from to --threads in this time and back, repeatedly")
+	flags.DurationVar(&s.Ramp, "ramp", 0, "ramp from --threads-from to --threads in this time and back, repeatedly")
 	flags.Float64Var(&s.Rate, "rate", 0, "at most `N` calls a second, all threads together")
 	flags.Int64Var(&s.Burst, "burst", 0, "with --rate: calls come `N` at a time, and then a pause")
 	flags.IntVar(&s.Depth, "depth", 16, "io_uring: `N` requests in flight for each thread")
 	flags.BoolVar(&s.Direct, "direct", false, "bypass the page cache (O_DIRECT)")
 	flags.IntVar(&s.Writes, "writes", 30, "mixed: `N` of a hundred calls write")
-	flags.BoolVar(&s.Keep, "keep-on", false, "go on after an input/output error (EIO), and count it")
+	flags.BoolVar(&s.Keep, "keep-on", false, "continue after an input/output error (EIO), and count it")
 	flags.Uint64Var(&s.Seed, "seed", 1, "seed `N` of the random numbers")
 	flags.Func("order", "`order` of the calls: sequential, random, once (every block once), unaligned, clustered or zipf", func(v string) error {
 		s.Order = Order(v)
@@ -106,7 +106,7 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 	})
 	flags.StringVar(&s.Advice, "advice", "", "tell the kernel to expect `what`: random or sequential (fadvise, madvise)")
 	flags.IntVar(&s.Run, "run", 8, "clustered: `N` calls in a row at each random position")
-	flags.Float64Var(&s.Zipf, "zipf", 1.1, "zipf: `exponent`; the block of rank k is taken k^-exponent as often as the first")
+	flags.Float64Var(&s.Zipf, "zipf", 1.1, "zipf: `exponent`; the block of rank k is used k^-exponent as often as the first")
 	flags.Int64Var(&s.SyncEvery, "sync-every", 0, "fsync after every `N` writes of a thread")
 	flags.BoolVar(&s.Truncate, "truncate", false, "write: empty the file before each pass, as dd does")
 	flags.DurationVar(&s.Think, "think", 0, "pause after every call")
@@ -116,7 +116,7 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 	flags.BoolVar(&s.Tmpfs, "tmpfs", false, "eat: take pages of a file in tmpfs")
 	flags.DurationVar(&s.Window, "window", 0, "also report windows of this length")
 	flags.IntVar(&s.Tell, "tell-fd", 0, "write progress to file descriptor `N` ten times a second: bytes since the last line (calls, if there are none)")
-	flags.StringVar(&s.Comm, "comm", "", "`name` that the process and its threads go by (15 bytes)")
+	flags.StringVar(&s.Comm, "comm", "", "`name` of the process and its threads (15 bytes)")
 	flags.IntVar(&s.Nice, "nice", 0, "nice value `N` of the threads, -20 to 19")
 	flags.IntVar(&s.OOMScoreAdj, "oom-score-adj", 0, "`N` for /proc/self/oom_score_adj; 1000: killed first")
 }

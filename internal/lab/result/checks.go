@@ -10,7 +10,7 @@ import (
 
 // ChecksTable has a line for each check of an experiment.
 func ChecksTable(checks []lab.Checked) *table.Table {
-	t := &table.Table{Key: "checks", Title: "What must be so on any machine", Whole: true, Columns: []table.Column{
+	t := &table.Table{Key: "checks", Title: "What must hold on any machine", Whole: true, Columns: []table.Column{
 		{Key: "what", Head: "TIMES AS FAST", Flex: true, Least: 12}, {Key: "of", Head: "BY"}, {Key: "ratio", Head: "IS"}, {Key: "condition", Head: "MUST BE"},
 		{Key: "holds", Head: "HOLDS"}, {Key: "because", Head: "BECAUSE", Drop: 1},
 	}}
@@ -45,5 +45,5 @@ func Failed(checks []lab.Checked) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	return fmt.Errorf("checking what must be so: %s", strings.Join(failed, "; "))
+	return fmt.Errorf("checks failed: %s", strings.Join(failed, "; "))
 }

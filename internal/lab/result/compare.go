@@ -171,7 +171,7 @@ func (r *Comparison) Tables() (hosts, figures *table.Table) {
 		one, other := d.Words()
 		hosts.Rows = append(hosts.Rows, []table.Cell{table.Str(d.Setting), table.Str(one), table.Str(other)})
 	}
-	figures = &table.Table{Key: "figures", Title: "Figures, and from where to where B/A lies: " + r.Method, Whole: true,
+	figures = &table.Table{Key: "figures", Title: "Figures, and the interval of B/A: " + r.Method, Whole: true,
 		Columns: []table.Column{{Key: "phase", Head: "PHASE", Flex: true, Least: 8}, {Key: "load", Head: "LOAD"}, {Key: "name", Head: "FIGURE"}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "low", Head: "FROM"}, {Key: "high", Head: "TO"}}}
 	for _, f := range r.Figures {
 		low, high := "cannot tell", ""

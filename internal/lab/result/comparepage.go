@@ -40,8 +40,8 @@ func (r *Comparison) Page(one, other *Result, nameOne, nameOther string) *html.R
 			{Heading: "Host differences", Tables: []html.Table{html.TableOf(hosts, "settings in which the fingerprints differ")}},
 		},
 		Notes: []string{
-			"The ratio of a rate above 1 is a faster B, that of a latency above 1 a slower B. An interval that holds 1 shows no difference.",
-			"Each interval is 95 % alone, not all together.",
+			"The ratio of a rate above 1 is a faster B, that of a latency above 1 a slower B. An interval that contains 1 shows no difference.",
+			"Each interval is 95 % by itself, without correction for their number.",
 		},
 	}
 }

@@ -17,7 +17,7 @@ func (r *Result) page(x *lab.Experiment) *html.Report {
 		Title: x.Title, When: fmt.Sprintf("%s, scale %g, repeats: %d, Linux %s", r.Started.Format("2006-01-02 15:04:05 -0700"), r.Scale, x.Repeat, r.Host.Kernel),
 		Sections: []html.Section{{Heading: "Summary", Tables: []html.Table{html.TableOf(t, "medians over the repeats")}}},
 		Notes: append(slices.Clone(t.Notes),
-			"All values are in series.csv, all accounts and the whole reports of iocause diagnose in results.json, beside this page.",
+			"All values are in series.csv, all results and the whole reports of iocause diagnose in results.json, beside this page.",
 			"Time runs from the start of the phase. Each colour is a repeat."),
 	}
 	if x.About != "" {

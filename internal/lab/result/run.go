@@ -29,7 +29,7 @@ type Run struct {
 // is why that has not all phases; without a result nothing was written.
 func (o *Run) Do(ctx context.Context, h *host.Host, x *lab.Experiment, show func(doing string)) (*Result, error) {
 	if lacks := lab.LacksAny(h, x.Requires); lacks != "" {
-		return nil, fmt.Errorf("looking at what the experiment requires: %s", lacks)
+		return nil, fmt.Errorf("checking what the experiment requires: %s", lacks)
 	}
 	x.Scale(o.Scale)
 	if o.Repeat > 0 {

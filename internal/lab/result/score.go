@@ -74,7 +74,7 @@ func sumTable(t *lab.Tally) *table.Table {
 	for _, l := range []struct {
 		what string
 		s    lab.Share
-	}{{"primary cause right", t.Primary}, {"culprit right, where one is asked for", t.Culprits}, {"a cause named on a healthy machine", t.Alarms}} {
+	}{{"primary cause right", t.Primary}, {"culprit right, where the scenario names one", t.Culprits}, {"a cause named on a healthy machine", t.Alarms}} {
 		out.Rows = append(out.Rows, []table.Cell{table.Str(l.what), table.Num(float64(l.s.Part)), table.Num(float64(l.s.Of)), table.Maybe(l.s.Ratio())})
 	}
 	if t.Primary.Of > 0 {

@@ -85,5 +85,5 @@ func (p *Proof) ask(ctx context.Context, st *Standing, o Options, say func(strin
 			return err
 		}
 	}
-	return fmt.Errorf("%s waits longest and is not part of the situation, so nothing can be proved; try again when the machine is quiet", who)
+	return fmt.Errorf("%s waits longest but is not part of the situation, so nothing can be proved; repeat it on a quiet machine", who)
 }

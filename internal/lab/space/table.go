@@ -25,7 +25,7 @@ func (p *Proof) Table() *table.Table {
 
 // Words say what the remedies prove, and what the diagnosis said.
 func (p *Proof) Words() (truth, said string) {
-	truth = "nothing helps by a tenth: "
+	truth = "no remedy helps by a tenth: "
 	if p.Untried {
 		truth = "no cause was named, so no remedy was tried: "
 	}
@@ -38,7 +38,7 @@ func (p *Proof) Words() (truth, said string) {
 		said += "; its culprit: " + v.Culprit
 	}
 	if v.Effect != "" {
-		said += fmt.Sprintf("; it promised %.3g to %.3g times and %.3g came: %s", v.Low, v.High, v.Gained, v.Effect)
+		said += fmt.Sprintf("; promised %.3g to %.3g times, measured %.3g: %s", v.Low, v.High, v.Gained, v.Effect)
 	}
 	return truth + strings.Join(p.Truth.Causes, " or "), said
 }

@@ -115,7 +115,7 @@ func (r *reader) row(row map[string]string, pid, n int, into lines.Values) (line
 	size, ok1 := lines.Number(row[y.bytes])
 	latency, ok2 := lines.Number(row[y.latency])
 	if !ok1 || !ok2 {
-		return lines.Broken, fmt.Errorf("%.20q bytes in %.20q ms: no figures", row[y.bytes], row[y.latency])
+		return lines.Broken, fmt.Errorf("%.20q bytes in %.20q ms: not numbers", row[y.bytes], row[y.latency])
 	}
 	count, queue := 1.0, 0.0
 	if y.count != "" {
@@ -223,7 +223,7 @@ func (r *reader) Close(into lines.Values) {
 	case r.started:
 		r.flush(max(r.last-r.begun-float64(r.second), 1e-3), into)
 	default:
-		into.Note("iosnoop shows no times (-t does): how long it watched is not known, so that rates and the number in flight are not")
+		into.Note("iosnoop shows no times (use -t): without its duration, rates and the number in flight are unknown")
 	}
-	into.Note("the process of a request is the one that was on the processor when it was issued, which may be a kernel thread")
+	into.Note("a request shows the process that was on the processor when it was issued, which may be a kernel thread")
 }

@@ -27,7 +27,7 @@ func TestOthers(t *testing.T) {
 	g.Want(sample.BlockDeviceTime, sample.Entity{PID: 14501, Device: "xvda1", Class: "read"}, 361*.00339)
 	g = linestest.Fixture(t, tool(), "iosnoop.txt")
 	g.Want(sample.DiskReadTime, sample.Entity{Device: "202:1"})
-	g.WantNote("how long it watched is not known")
+	g.WantNote("without its duration")
 	h := g.Hists[linestest.Key{Metric: sample.HistDevice, Entity: sample.Entity{Device: "202:1", Class: "read"}}]
 	if h.N() != 1 || h.Sum != 7.53e6 {
 		t.Errorf("the latencies are %+v", h)

@@ -354,10 +354,10 @@ func (r *reader) Close(into lines.Values) {
 	}
 	into.Tick(max(r.last-r.begun-float64(r.second), 1e-3))
 	if r.done == 0 {
-		into.Note("blkparse: no request is shown from its beginning to its end")
+		into.Note("blkparse: no request is shown from start to end")
 	}
 	if r.unknown > 0 {
-		into.Note(fmt.Sprintf("blkparse: the beginning of %d completed requests is not in the text", r.unknown))
+		into.Note(fmt.Sprintf("blkparse: the start of %d completed requests is not in the text", r.unknown))
 	}
 	if n := len(r.flight); n > 0 {
 		into.Note(fmt.Sprintf("blkparse: the end of %s is not in the text", sample.Counted(n, "request")))

@@ -32,7 +32,7 @@ func TestEvents(t *testing.T) {
 	if g.Procs[900].Comm != "my reader" || len(g.Ticks) != 2 || g.Ticks[1] < 0.59 || g.Ticks[1] > 0.61 {
 		t.Errorf("%q, intervals %v", g.Procs[900].Comm, g.Ticks)
 	}
-	g.WantNote("the beginning of 1 completed requests is not in the text")
+	g.WantNote("the start of 1 completed requests is not in the text")
 }
 
 // In a format that the command tells, the same trace says the same.

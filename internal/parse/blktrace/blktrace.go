@@ -25,7 +25,7 @@ const (
 )
 
 // ErrRecord is a file with something else where a record should begin.
-var ErrRecord = errors.New("no record of blktrace")
+var ErrRecord = errors.New("not a record of blktrace")
 
 // Is tells whether a file that begins like this is of blktrace.
 func Is(head []byte) bool { return orderOf(head) != nil }

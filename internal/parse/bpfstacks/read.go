@@ -47,7 +47,7 @@ const (
 )
 
 // ErrNone is returned for a text without any stack.
-var ErrNone = errors.New("it holds no stacks as tools of bcc and bpftrace print them")
+var ErrNone = errors.New("it has no stacks as printed by tools of bcc and bpftrace")
 
 // Looks tells whether a text that begins like this holds such stacks.
 func Looks(head []byte) bool {
@@ -403,13 +403,13 @@ func (p *parser) result() (*Result, error) {
 		note("%d entries of %s are left out; --event chooses another map", p.others[name], name)
 	}
 	if p.unclosed {
-		note("stacks without a number at their end are left out: the text is cut off there")
+		note("stacks without a number at their end are left out (cut off)")
 	}
 	if len(p.order) == 0 {
 		return &p.res, ErrNone
 	}
 	if p.mixed {
-		return &p.res, fmt.Errorf("it holds stacks in different units: give one tool's output at a time")
+		return &p.res, fmt.Errorf("it has stacks in different units: give one tool's output at a time")
 	}
 	return &p.res, nil
 }

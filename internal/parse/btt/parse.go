@@ -205,11 +205,11 @@ func (r *reader) Close(into lines.Values) {
 	if whole.n > 0 {
 		into.Note(fmt.Sprintf("btt: %s took %.3g ms each (at most %.3g ms), of which the device had them for %.3g ms (at most %.3g ms)",
 			sample.Counted(whole.n, "request"), 1e3*whole.mean, 1e3*whole.longest, 1e3*r.steps["D2C"].mean, 1e3*r.steps["D2C"].longest))
-		into.Note("btt does not tell reads from writes, nor whose they are: blkparse of the same trace does")
+		into.Note("btt does not separate reads from writes or processes: use blkparse of the same trace")
 	}
 	for i, d := range r.devices {
 		if d.deep && i < shown {
-			into.Note(fmt.Sprintf("btt: %.3g requests were under way on %s when another came", d.queue, d.name))
+			into.Note(fmt.Sprintf("btt: %.3g requests were in flight on %s when another arrived", d.queue, d.name))
 		}
 	}
 	if r.full {

@@ -18,7 +18,7 @@ func TestOneDevice(t *testing.T) {
 	g.Want(sample.DiskWeighted, loop, 100*0.000037920)
 	g.Want(sample.DiskBusy, loop, 100*0.000027567)
 	g.WantNote("100 requests took 0.0379 ms each (at most 0.203 ms), of which the device had them for 0.0276 ms")
-	g.WantNote("0 requests were under way on 7:0")
+	g.WantNote("0 requests were in flight on 7:0")
 	if len(g.Ticks) != 1 || math.Abs(g.Ticks[0]-100*(0.000027567+0.000116809)) > 1e-9 || len(g.Faults) > 0 || g.Uses[lines.Foreign] > 0 {
 		t.Errorf("%v, %q, %v", g.Ticks, g.Faults, g.Uses)
 	}

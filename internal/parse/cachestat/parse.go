@@ -75,7 +75,7 @@ func (r *reader) Text(text string, _ lines.Line, into lines.Values) (lines.Use, 
 		}
 		x, ok := figure(f[i])
 		if !ok {
-			return lines.Broken, fmt.Errorf("%s is %.20q, no figure", name, f[i])
+			return lines.Broken, fmt.Errorf("%s is %.20q, not a number", name, f[i])
 		}
 		v[name] = x
 	}
@@ -126,9 +126,9 @@ func (r *reader) Close(into lines.Values) {
 	if r.rows == 0 {
 		return
 	}
-	into.Note("cachestat estimates: it counts calls of kernel functions, so writes, read-ahead and folios of several pages shift its hits and misses; its ratio is right to the order, not to the digit")
+	into.Note("cachestat estimates: it counts calls of kernel functions, so writes, read-ahead and folios of several pages shift its hits and misses; its ratio is only approximate")
 	if r.negative > 0 {
-		into.Note(fmt.Sprintf("%s of cachestat with negative figures, a known error of the tool: taken as 0", sample.Counted(r.negative, "row")))
+		into.Note(fmt.Sprintf("%s of cachestat with negative figures, a known bug of the tool: taken as 0", sample.Counted(r.negative, "row")))
 	}
 	if !r.said && r.rows > 1 {
 		into.Note("the interval of cachestat is not in the text: 1 s is assumed")

@@ -81,7 +81,7 @@ func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, 
 	hits, ok1 := lines.Number(strings.TrimPrefix(row["HITS"], "-"))
 	misses, ok2 := lines.Number(strings.TrimPrefix(row["MISSES"], "-"))
 	if !ok1 || !ok2 {
-		return lines.Broken, fmt.Errorf("%.20q hits and %.20q misses: no figures", row["HITS"], row["MISSES"])
+		return lines.Broken, fmt.Errorf("%.20q hits and %.20q misses: not numbers", row["HITS"], row["MISSES"])
 	}
 	if row["HITS"][0] == '-' { // a known error of the tool
 		hits = 0
@@ -117,6 +117,6 @@ func (r *reader) Close(into lines.Values) {
 	any := r.rows > 0
 	r.flush(into)
 	if any {
-		into.Note("cachetop estimates as cachestat does: its ratios are right to the order, not to the digit")
+		into.Note("cachetop estimates as cachestat does: its ratios are only approximate")
 	}
 }

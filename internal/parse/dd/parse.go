@@ -88,7 +88,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		}
 	}
 	if !ok1 || !ok2 || seconds <= 0 || r.out == 0 && r.seenIn {
-		return lines.Broken, fmt.Errorf("%.20q bytes in %.20q s: no figures", sum[1], sum[2])
+		return lines.Broken, fmt.Errorf("%.20q bytes in %.20q s: not numbers", sum[1], sum[2])
 	}
 	r.done = true
 	r.put(size, seconds, into)
@@ -111,7 +111,7 @@ func (r *reader) put(size, seconds float64, into lines.Values) {
 	}
 	into.Tick(seconds)
 	if r.out == 0 {
-		into.Note(fmt.Sprintf("dd: %s/s for %.2f s; how large its records were is not in the text", amount(size/seconds), seconds))
+		into.Note(fmt.Sprintf("dd: %s/s for %.2f s; the size of its records is not in the text", amount(size/seconds), seconds))
 		return
 	}
 	each := seconds / r.out
@@ -120,7 +120,7 @@ func (r *reader) put(size, seconds float64, into lines.Values) {
 		r.out, record, seconds, duration(each), r.out/seconds, amount(size/seconds)))
 	if copying := record / slowCopy; each > 20*copying && each > 1e-3 {
 		into.Note(fmt.Sprintf("a buffered write of %.0f bytes takes microseconds: every record waited, as synchronous writes do (oflag=sync, dsync; a mount with sync) or writers that are paused because too many pages are dirty", record))
-		into.Note(fmt.Sprintf("ruled out by the figure itself: a bandwidth limit (%s/s is far below any device's), and a slow source or copy", amount(size/seconds)))
+		into.Note(fmt.Sprintf("this rules out a bandwidth limit (%s/s is far below any device's), and a slow source or copy", amount(size/seconds)))
 		into.Note("compare: the same dd with oflag=direct (the device alone) and with conv=fdatasync; grep -E 'Dirty|Writeback|MemAvailable' /proc/meminfo and sysctl -a | grep dirty while it runs; then iocause diagnose -- dd ...")
 	}
 	if m := block.FindStringSubmatch(r.command); m != nil {

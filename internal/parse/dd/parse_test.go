@@ -16,7 +16,7 @@ func TestOneLine(t *testing.T) {
 	g.Want(sample.CallTime, sample.Entity{Class: "write"}, 3.35126)
 	g.WantNote("264 records of 512 bytes in 3.35 s: 12.7 ms a record")
 	g.WantNote("every record waited")
-	g.WantNote("ruled out")
+	g.WantNote("rules out")
 }
 
 func TestThreeLines(t *testing.T) {

@@ -46,7 +46,7 @@ func parse(line string) (message, bool) {
 		return message{note: fmt.Sprintf("reports that %s (pid %s) hung for %s s", m[1], m[2], m[3]), op: "hung"}, true
 	}
 	if m := oom.FindStringSubmatch(line); m != nil {
-		return message{note: fmt.Sprintf("times that %s was killed for want of memory", m[2])}, true
+		return message{note: fmt.Sprintf("times that %s was killed by the OOM killer", m[2])}, true
 	}
 	all := compiled()
 	for i := range all {
@@ -154,7 +154,7 @@ func (r *reader) Close(into lines.Values) {
 		into.Put(sample.TasksHung, sample.Entity{}, 1)
 	}
 	for _, what := range r.order {
-		into.Note(fmt.Sprintf("kernel log: %d %s; look into that before anything else", r.count[what], what))
+		into.Note(fmt.Sprintf("kernel log: %d %s; investigate this first", r.count[what], what))
 	}
 }
 

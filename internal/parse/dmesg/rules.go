@@ -44,21 +44,21 @@ func rules() []rule {
 		return rule{regexp.MustCompile(is), layer, what, class}
 	}
 	return []rule{
-		r(block, "requests that the device does not know:", "request not supported", `operation not supported error(?: on|,)? dev (\S+?),? sector`),
+		r(block, "requests that the device does not support:", "request not supported", `operation not supported error(?: on|,)? dev (\S+?),? sector`),
 		r(block, sector, "request I/O error", `(?:I/O|critical \w+|protection|timeout|lost|EIO|recoverable transport) error(?: on|,)? dev (\S+?),? sector (\d+)(?: op 0x[0-9a-f]+:\((\w+)\))?`),
 		r(page, "I/O errors of pages of device", "request I/O error", `[Bb]uffer I/O error on (?:dev(?:ice)? )(\S+?),? logical block`),
 		r(page, "lost writes of device", "write I/O error", `lost (?:async |sync )?page write due to I/O error on (?:dev )?(\S+)`),
 
 		r(scsi, "failed commands of", "request I/O error", `\bsd \S+ \[(\w+)\].*(?:Sense Key ?: ?0?x?(?:Medium Error|Hardware Error|Aborted Command|Not Ready|0?3\b|0?4\b|0?b\b)|FAILED Result|Unhandled (?:sense|error) code)`),
 		r(scsi, "failed commands of", "request I/O error", `\bs[dr] (\d+:\d+:\d+:\d+):.*(?:Sense Key ?: ?(?:Medium Error|Hardware Error|Aborted Command|Not Ready)|FAILED Result)`),
-		r(scsi, "commands that were not answered in time, of", "request timeout", `\bsd \S+ \[(\w+)\].*(?:[Tt]ask abort|attempting (?:task|device) (?:abort|reset)|ABORT|abort(?:ing)? command|timing out command|timed out)`),
-		r(scsi, "commands that were not answered in time, of", "request timeout", `\b(?:sd|scsi) (\d+:\d+:\d+:\d+): .*(?:[Tt]ask abort|attempting (?:task|device|target|host) (?:abort|reset)|ABORT|abort(?:ing)? command|timing out command|timed out)`),
+		r(scsi, "commands that timed out, of", "request timeout", `\bsd \S+ \[(\w+)\].*(?:[Tt]ask abort|attempting (?:task|device) (?:abort|reset)|ABORT|abort(?:ing)? command|timing out command|timed out)`),
+		r(scsi, "commands that timed out, of", "request timeout", `\b(?:sd|scsi) (\d+:\d+:\d+:\d+): .*(?:[Tt]ask abort|attempting (?:task|device|target|host) (?:abort|reset)|ABORT|abort(?:ing)? command|timing out command|timed out)`),
 		r(scsi, "requests to a device that is offline:", "request I/O error", `\bsd \S+ (?:\[(\w+)\].*)?(?:rejecting I/O to (?:offline|dead) device|Device offlined|device offline)`),
 		r(block, "requests to a device that is offline:", "request I/O error", `device offline error, dev (\S+?),`),
 		r(link, "resets of", "request timeout", `\b(scsi host\d+|scsi\d+|(?:megaraid_sas|mpt[23]sas_cm|mpt[23]sas|hpsa|aacraid|aic\w+|arcmsr\d*|qla2xxx|lpfc|virtio_scsi|pvscsi|hv_storvsc|usb)(?: ?[\w.:-]*\d)?):? .*(?:resett?ing (?:scsi|host|bus|device|controller|adapter|logical)|reset (?:high|super|full)-?speed.* USB device|[Hh]ost (?:adapter|bus) (?:abort|reset)|task abort|TASK ABORT|ABORT(?:ING)?|cmd timed out|FW in FAULT|log_info\(0x31)`),
 
-		r(link, "errors of the link", "request timeout", `\b(ata\d+)(?:\.\d+)?: (?:exception Emask.*|.*\(timeout\).*)(?:frozen|timeout)`),
-		r(link, "errors of the link", "request I/O error", `\b(ata\d+)(?:\.\d+)?: (?:exception|failed command|hard resetting|soft resetting|SError|error: \{|limiting (?:SATA link )?speed|device not ready|SRST failed|COMRESET failed|link is slow to respond|qc timeout|revalidation failed)`),
+		r(link, "link errors", "request timeout", `\b(ata\d+)(?:\.\d+)?: (?:exception Emask.*|.*\(timeout\).*)(?:frozen|timeout)`),
+		r(link, "link errors", "request I/O error", `\b(ata\d+)(?:\.\d+)?: (?:exception|failed command|hard resetting|soft resetting|SError|error: \{|limiting (?:SATA link )?speed|device not ready|SRST failed|COMRESET failed|link is slow to respond|qc timeout|revalidation failed)`),
 
 		r(link, "time-outs of", "request timeout", `\b(nvme\d+)(?:n\d+)?:? .*(?:I/O .*timeout|I/O tag .*timeout|timeout, (?:aborting|reset|completion)|Abort status|controller is down|Device not ready; aborting|reset controller|Removing after probe failure|Disabling device after reset)`),
 		r(link, "resets of", "request timeout", `\b(nvme\d+)(?:n\d+)?: .*(?:resetting controller|failed to (?:reset|set))`),
@@ -70,10 +70,10 @@ func rules() []rule {
 		r(link, "paths that failed:", "request I/O error", `(?:device-mapper: )?multipath:? .*?(?:Failing path|[Ff]ail(?:ed|ing) path) (\S+?)\.?$`),
 		r(link, "paths that failed:", "request I/O error", `multipathd?.*?: (\w+): (?:mark as failed|checker msg is|.*path is down|directio checker reports path is down)`),
 
-		r(block, "errors of the card", "request I/O error", `\b(mmcblk\d+)(?:p\d+)?: .*(?:error -?\d+|timed out|retrying using single block|status error)`),
-		r(link, "errors of the card", "request timeout", `\b(mmc\d+): .*(?:[Tt]imeout waiting|error -110|tuning execution failed|cache flush error|req failed|Card stuck)`),
+		r(block, "card errors", "request I/O error", `\b(mmcblk\d+)(?:p\d+)?: .*(?:error -?\d+|timed out|retrying using single block|status error)`),
+		r(link, "card errors", "request timeout", `\b(mmc\d+): .*(?:[Tt]imeout waiting|error -110|tuning execution failed|cache flush error|req failed|Card stuck)`),
 
-		r(link, "times that it did not answer: NFS server", "request timeout", `\bnfs: server (\S+?),? (?:OK|is not responding|not responding)`),
+		r(link, "times without an answer from NFS server", "request timeout", `\bnfs: server (\S+?),? (?:OK|is not responding|not responding)`),
 		r(link, "errors of Ceph", "request timeout", `\b(rbd\d+|libceph: osd\d+)[: ].*(?:result -\d+|timed? ?out|down|socket closed|slow)`),
 
 		r(page, "I/O errors of the file system on", "request I/O error", `\bXFS \(([^)]+)\): (?:metadata I/O error|log I/O error|.*(?:I/O error|error 5\b|Log I/O Error))`),

@@ -111,7 +111,7 @@ func (r *reader) Close(into lines.Values) {
 		return strings.Compare(a, b)
 	})
 	if total > 0 {
-		into.Note(fmt.Sprintf("filetop: %.0f %% of the bytes read by calls are of %s; whether from the cache or a device it does not tell: fincore shows how much of it is cached", 100*r.bytes[names[0]]/total, names[0]))
+		into.Note(fmt.Sprintf("filetop: %.0f %% of the bytes read by calls are of %s, from the cache or a device: fincore shows how much of it is cached", 100*r.bytes[names[0]]/total, names[0]))
 	}
 	if !r.said {
 		into.Note("the interval of filetop is not in the text: 1 s is assumed")

@@ -210,7 +210,7 @@ func seconds(unit string) float64 {
 }
 
 func broken(what, s string) (lines.Use, error) {
-	return lines.Broken, fmt.Errorf("%s is %.30q, no figure", what, s)
+	return lines.Broken, fmt.Errorf("%s is %.30q, not a number", what, s)
 }
 
 // Close implements lines.Reader.

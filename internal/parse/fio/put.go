@@ -66,12 +66,12 @@ func (o *operation) repair(into lines.Values) {
 	for _, unit := range []float64{1e-6, 1e-3, 1e3, 1e6} {
 		if t := o.runtime * unit; t > 0.5*want && t < 2*want {
 			into.At(max(o.line, 1))
-			into.Doubt(fmt.Sprintf("fio: the amount and the rate make %.4g s, not the %.4g s printed: the unit is damaged", want, o.runtime))
+			into.Doubt(fmt.Sprintf("fio: amount divided by rate is %.4g s, not the %.4g s printed: the unit is damaged", want, o.runtime))
 			o.runtime = t
 			return
 		}
 	}
-	into.Doubt(fmt.Sprintf("fio: the amount and the rate make %.4g s, not the %.4g s printed", want, o.runtime))
+	into.Doubt(fmt.Sprintf("fio: amount divided by rate is %.4g s, not the %.4g s printed", want, o.runtime))
 }
 
 // synchronous tells engines that have one operation at a time in each thread.
@@ -201,7 +201,7 @@ func (x *run) putTime(j *job, direction string, o *operation, n float64, into li
 func (x *run) putCache(j *job, o *operation, into lines.Values) float64 {
 	hits, how, known := j.hitShare(o)
 	if !known {
-		into.Note("fio's report does not say which reads the page cache served: no latencies are in the text")
+		into.Note("without latencies fio's report does not show which reads the page cache served")
 		return o.io
 	}
 	if hits > 0 && hits < 1 {
@@ -270,7 +270,7 @@ func (x *run) putDisks(cold, read, length float64, into lines.Values) {
 		into.At(max(d.line, 1))
 		if x.block > 0 && read > 0 && strings.Contains(x.rw, "rand") && x.block <= 128<<10 && len(x.disks) == 1 {
 			if want := cold / x.block; want > 1000 && d.reads < 0.6*want {
-				into.Doubt(fmt.Sprintf("fio: %.0f reads of the device cannot serve the %.0f reads that the latencies show to have come from it: a digit is missing; %.0f is taken", d.reads, want, want))
+				into.Doubt(fmt.Sprintf("fio: %.0f device reads cannot serve the %.0f reads with a device's latency: a digit is missing; %.0f is assumed", d.reads, want, want))
 				d.reads = want
 			}
 		}

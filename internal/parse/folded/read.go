@@ -64,7 +64,7 @@ func Read(r io.Reader, states []string) (*sample.Profile, error) {
 		return nil, fmt.Errorf("line %d: %w", n+1, err)
 	}
 	if len(p.Stacks) == 0 {
-		return nil, errors.New("it holds no stacks")
+		return nil, errors.New("it has no stacks")
 	}
 	for _, state := range append(slices.Clone(states), "") {
 		if seen[state] {

@@ -117,7 +117,7 @@ func (r *reader) memory(f []string, into lines.Values) (lines.Use, error) {
 	for i, name := range r.columns {
 		v, ok := lines.Binary(f[i], r.unit)
 		if !ok {
-			return lines.Broken, fmt.Errorf("%s is %.20q, no figure", name, f[i])
+			return lines.Broken, fmt.Errorf("%s is %.20q, not a number", name, f[i])
 		}
 		switch name {
 		case "total":
@@ -182,7 +182,7 @@ func (r *reader) swap(f []string, into lines.Values) (lines.Use, error) {
 	total, ok1 := lines.Binary(f[0], r.unit)
 	free, ok2 := lines.Binary(f[2], r.unit)
 	if !ok1 || !ok2 {
-		return lines.Broken, fmt.Errorf("the swap space is %.20q, of that free %.20q: no figures", f[0], f[2])
+		return lines.Broken, fmt.Errorf("the swap space is %.20q, free of that %.20q: not numbers", f[0], f[2])
 	}
 	into.Put(sample.SwapTotal, sample.Entity{}, total)
 	into.Put(sample.SwapFree, sample.Entity{}, free)

@@ -197,7 +197,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	}
 	n, ok := lines.Number(f[0])
 	if !ok || n > 1e15 {
-		return lines.Broken, fmt.Errorf("the count is %.20q, no figure", f[0])
+		return lines.Broken, fmt.Errorf("the count is %.20q, not a number", f[0])
 	}
 	into.At(l.N)
 	r.rows++
@@ -242,7 +242,7 @@ func (r *reader) flush(into lines.Values) {
 		for _, c := range r.hist.Counts {
 			n += c
 		}
-		into.Note(fmt.Sprintf("histogram of %s: %s, on average about %.3g ms; not of a device, and left out of the judgement", r.other, sample.Counted(n, "value"), r.hist.Sum/float64(max(n, 1))/1e6))
+		into.Note(fmt.Sprintf("histogram of %s: %s, on average about %.3g ms; not of a device, so not judged", r.other, sample.Counted(n, "value"), r.hist.Sum/float64(max(n, 1))/1e6))
 		r.hist, r.rows = sample.Histogram{}, 0
 		return
 	}

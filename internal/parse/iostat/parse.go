@@ -246,7 +246,7 @@ func (r *reader) device(f []string, n int) (lines.Use, error) {
 			if figures < 3 {
 				return lines.Foreign, nil
 			}
-			return lines.Broken, fmt.Errorf("%s of %.20q is %.20q, no figure", name, d.device, f[i])
+			return lines.Broken, fmt.Errorf("%s of %.20q is %.20q, not a number", name, d.device, f[i])
 		}
 		figures++
 		d.set(r.takes[i], v)
@@ -305,7 +305,7 @@ func (r *reader) Close(into lines.Values) {
 		into.Note("the first report of iostat is the mean since boot and was left out")
 	}
 	if r.sums {
-		into.Note("iostat -x -s does not tell reads from writes: of devices only the load is taken; iostat -xz 1 5 has both")
+		into.Note("iostat -x -s does not separate reads from writes: only the load of devices is used; iostat -xz 1 5 has both")
 	}
 	if !r.known && r.reports > 1 {
 		into.Note("the interval of iostat is not in the text: 1 s is assumed; rates and latencies do not depend on it")

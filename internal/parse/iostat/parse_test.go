@@ -92,7 +92,7 @@ func TestSums(t *testing.T) {
 	g.Want(sample.DiskBusy, on("vda"), .308)
 	g.Want(sample.DiskReads, on("vda"))
 	g.Want(sample.DiskReadTime, on("vda"))
-	g.WantNote("does not tell reads from writes")
+	g.WantNote("does not separate reads from writes")
 }
 
 // Decimal commas, and lines that are cut off.

@@ -186,7 +186,7 @@ func (r *reader) accumulated(pid int, f []string, n int, into lines.Values) (lin
 	read, ok1 := lines.Binary(f[3]+f[4], 1)
 	written, ok2 := lines.Binary(f[5]+f[6], 1)
 	if !ok1 || !ok2 {
-		return lines.Broken, fmt.Errorf("%.10q %.10q and %.10q %.10q are no amounts", f[3], f[4], f[5], f[6])
+		return lines.Broken, fmt.Errorf("%.10q %.10q and %.10q %.10q are not amounts", f[3], f[4], f[5], f[6])
 	}
 	if r.sums == nil {
 		r.sums = map[int][2]float64{}
@@ -220,9 +220,9 @@ func (r *reader) Close(into lines.Values) {
 	}
 	into.Tick(r.every)
 	if r.sums != nil {
-		into.Note("iotop -a adds up since it began: between two reports the difference counts, of the first report nothing")
+		into.Note("iotop -a shows totals: differences between reports are used, the first report is not")
 	}
 	if r.rows > 0 && !r.waits {
-		into.Note("iotop shows no waiting at all: on kernels since 5.14 it does so unless kernel.task_delayacct is 1")
+		into.Note("iotop shows no waiting: since Linux 5.14 it needs kernel.task_delayacct=1")
 	}
 }

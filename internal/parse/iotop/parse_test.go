@@ -44,7 +44,7 @@ func TestOptions(t *testing.T) {
 			}
 		})
 	}
-	linestest.Fixture(t, tool(), "accumulated.txt").WantNote("since it began")
+	linestest.Fixture(t, tool(), "accumulated.txt").WantNote("shows totals")
 	for _, prose := range []string{"it is be/4 here", "12 be/4 root and so on", "1 idle"} {
 		if Find(prose) >= 0 {
 			t.Errorf("%q is taken for a row", prose)

@@ -226,7 +226,7 @@ func (r *reader) Close(into lines.Values) {
 		}
 	}
 	into.Note(fmt.Sprintf("of %d Java threads at one instant: %s; %d threads of the JVM itself", all, strings.Join(parts, ", "), r.own))
-	into.Note("RUNNABLE is what the JVM thinks: such a thread may be blocked in the kernel; whether it is, iocause offcpu shows")
+	into.Note("RUNNABLE is the JVM's view: such a thread may be blocked in the kernel, which iocause offcpu shows")
 	r.waits(into)
 	n := 0
 	for _, k := range r.files {

@@ -80,7 +80,7 @@ func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
 		want, _ := lines.Number(m[1])
 		have, _ := lines.Number(m[2])
 		if have < want {
-			r.said = append(r.said, fmt.Sprintf("array %s works with %.0f of %.0f disks: what the missing ones held is read from the others, or worked out of them", r.name, have, want))
+			r.said = append(r.said, fmt.Sprintf("array %s works with %.0f of %.0f disks: the data of the missing ones is read or reconstructed from the others", r.name, have, want))
 		}
 		return lines.Used, nil
 	}
@@ -90,7 +90,7 @@ func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
 		if !ok || share > 100 {
 			return lines.Broken, fmt.Errorf("%s is at %.20q %%", m[1], m[2])
 		}
-		r.said = append(r.said, fmt.Sprintf("a %s of array %s is under way (%.4g %%, %.3g MB/s): it takes its disks from who else wants them; dev.raid.speed_limit_max holds it back", m[1], r.name, share, speed*1024/1e6))
+		r.said = append(r.said, fmt.Sprintf("a %s of array %s is running (%.4g %%, %.3g MB/s): it competes with other I/O; dev.raid.speed_limit_max limits it", m[1], r.name, share, speed*1024/1e6))
 		return lines.Used, nil
 	}
 	for _, part := range []string{" blocks", "=DELAYED", "=PENDING"} {
@@ -108,6 +108,6 @@ func (r *reader) Close(into lines.Values) {
 		into.Note(s)
 	}
 	if len(r.said) == 0 && r.arrays > 0 {
-		into.Note(sample.Counted(min(r.arrays, maxArrays), "array") + " of md, whole and at rest")
+		into.Note(sample.Counted(min(r.arrays, maxArrays), "array") + " of md, healthy and idle")
 	}
 }

@@ -13,7 +13,7 @@ func TestArrays(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "check.txt")
 	g.WantNote("1 disk of array md127 failed")
 	g.WantNote("md127 works with 3 of 4 disks")
-	g.WantNote("a check of array md1 is under way (21.5 %, 132 MB/s)")
+	g.WantNote("a check of array md1 is running (21.5 %, 132 MB/s)")
 	if len(g.Notes) != 3 || g.Uses[lines.Foreign] > 0 || !g.IsState {
 		t.Errorf("notes %q, uses %v", g.Notes, g.Uses)
 	}
@@ -22,7 +22,7 @@ func TestArrays(t *testing.T) {
 // An array that is whole has nothing to tell, and an array alone is enough.
 func TestWhole(t *testing.T) {
 	g := linestest.Read(t, tool(), "md2 : active raid1 sda3[2] sdb3[1]\n      2927641919 blocks super 1.2 [2/2] [UU]\n")
-	g.WantNote("1 array of md, whole")
+	g.WantNote("1 array of md, healthy")
 	for _, other := range []string{"the service is active and [2] shows", "md5sum : active", "Personalities differ"} {
 		if Find(other) >= 0 {
 			t.Errorf("%q is taken for an array", other)

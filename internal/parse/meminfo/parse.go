@@ -58,7 +58,7 @@ func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, 
 	m := procfile.MeminfoMetric(name)
 	switch {
 	case !ok && known(name):
-		return lines.Broken, fmt.Errorf("%s is %.20q, no amount", name, f[0])
+		return lines.Broken, fmt.Errorf("%s is %.20q, not an amount", name, f[0])
 	case !ok:
 		return lines.Foreign, nil
 	case m == "":

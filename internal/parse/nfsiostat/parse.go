@@ -238,6 +238,6 @@ func (r *reader) Close(into lines.Values) {
 		}
 	}
 	if r.derived {
-		into.Note("this nfsiostat has no time in the queue: what a request takes beyond its round trip stands for it")
+		into.Note("this nfsiostat has no queue time: the request's time beyond its round trip is used")
 	}
 }

@@ -35,7 +35,7 @@ func TestFigureALine(t *testing.T) {
 	g.Want(sample.NFSTime, sample.Entity{Device: "/var/www", Class: "READ"}, .25*.044)
 	g.Want(sample.NFSQueueTime, sample.Entity{Device: "/var/www", Class: "WRITE"}, .5*.023)
 	g.WantNote("only report of nfsiostat")
-	g.WantNote("no time in the queue")
+	g.WantNote("no queue time")
 }
 
 func TestSentAgain(t *testing.T) {

@@ -101,7 +101,7 @@ func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
 	}
 	share, ok := lines.Percent(f[r.self])
 	if !ok || share > 1 {
-		return lines.Broken, fmt.Errorf("the share is %.20q, no percentage", f[r.self])
+		return lines.Broken, fmt.Errorf("the share is %.20q, not a percentage", f[r.self])
 	}
 	r.add(share, f[r.self+1:])
 	return lines.Used, nil
@@ -159,10 +159,10 @@ func (r *reader) Close(into lines.Values) {
 		}
 		top = append(top, s)
 	}
-	event := cmp.Or(r.event, "an event that the text does not name")
-	samples := cmp.Or(r.samples, "how many the text does not tell")
+	event := cmp.Or(r.event, "an unnamed event")
+	samples := cmp.Or(r.samples, "an unknown number")
 	into.Note(fmt.Sprintf("perf report: samples of %s (%s), %.0f %% of what is listed in the kernel; most in %s", event, samples, 100*r.kernel/max(r.total, 1e-9), strings.Join(top, ", ")))
 	if strings.HasPrefix(event, "cpu-clock") || strings.HasPrefix(event, "cycles") || strings.HasPrefix(event, "task-clock") || strings.HasPrefix(event, "cpu_core/cycles") {
-		into.Note("perf report: such samples are taken of threads that run; what threads wait for is not in them (iocause offcpu shows it)")
+		into.Note("perf report: samples are of running threads; iocause offcpu shows what threads wait for")
 	}
 }

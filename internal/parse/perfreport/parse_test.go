@@ -13,7 +13,7 @@ func TestFlat(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "flat.txt")
 	g.WantNote("samples of cpu-clock:ppp (40)")
 	g.WantNote("most in _raw_spin_unlock_irq 7.5 % (dd), _raw_spin_unlock_irqrestore 7.5 % (dd)")
-	g.WantNote("what threads wait for is not in them")
+	g.WantNote("offcpu shows what threads wait for")
 	if g.Uses[lines.Used] != 29 || g.Uses[lines.Foreign] > 0 || len(g.Faults) > 0 {
 		t.Errorf("%v, %q", g.Uses, g.Faults)
 	}

@@ -289,10 +289,10 @@ func (p *parser) result() (*Result, error) {
 	p.res.Profile = profile
 	if len(profile.Stacks) == 0 {
 		if n := len(p.waits) + p.unseen; p.off && n > 0 {
-			return &p.res, fmt.Errorf("in %d waits the thread is not seen to come back: record all processors with 'perf record -a', or draw counts with --by count", n)
+			return &p.res, fmt.Errorf("%d waits have no switch back to the thread: record all processors with 'perf record -a', or draw counts with --by count", n)
 		}
 		if p.stats > 0 {
-			return &p.res, errors.New("it holds sched_stat events and no switches, which have the stacks of the waits: record sched:sched_switch as well, or name an event with --event")
+			return &p.res, errors.New("it has sched_stat events but no switches, which have the stacks of the waits: record sched:sched_switch as well, or name an event with --event")
 		}
 		return &p.res, ErrNone
 	}

@@ -44,7 +44,7 @@ const mostBad = 10
 const longestLine = 1 << 20
 
 // ErrNone is returned for a text without any sample.
-var ErrNone = errors.New("it holds no samples with stacks as 'perf script' prints them")
+var ErrNone = errors.New("it has no samples with stacks as printed by 'perf script'")
 
 // Read reads a text to its end. Memory grows with the number of different
 // stacks, not with the text.

@@ -155,7 +155,7 @@ func TestSwitchesAreTime(t *testing.T) {
 
 func TestSwitchesOfOneThreadHaveNoEnd(t *testing.T) {
 	_, err := Read(strings.NewReader(switchAt("1.0", 7, "D", 8)+switchAt("1.5", 7, "D", 8)), Options{})
-	if err == nil || !strings.Contains(err.Error(), "in 2 waits the thread is not seen to come back: record all processors") {
+	if err == nil || !strings.Contains(err.Error(), "2 waits have no switch back to the thread: record all processors") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -172,7 +172,7 @@ func TestStatisticsTellTheLength(t *testing.T) {
 	wantNote(t, res.Profile, "2 waits as long as sched_stat events say")
 	res = read(t, switchAt("1.0", 7, "D", 8)+stat("1.4", "blocked", 7, 400000000)+switchAt("1.5", 8, "S", 7), Options{})
 	wantLines(t, res.Profile, "runnable|p7;f7;schedule|100000000|1", "uninterruptible|p7;f7;schedule|400000000|1")
-	if _, err := Read(strings.NewReader(stat("1.4", "blocked", 7, 4)), Options{}); err == nil || !strings.Contains(err.Error(), "sched_stat events and no switches") {
+	if _, err := Read(strings.NewReader(stat("1.4", "blocked", 7, 4)), Options{}); err == nil || !strings.Contains(err.Error(), "sched_stat events but no switches") {
 		t.Errorf("%v", err)
 	}
 }
@@ -196,7 +196,7 @@ func TestBrokenLinesAreTold(t *testing.T) {
 	if !slices.Equal(res.Bad, want) || res.Unknown != 2 || res.Used != 5 || res.Skipped != 0 {
 		t.Errorf("%q, %d unknown, %d used, %d skipped; want %q, 2, 5, 0", res.Bad, res.Unknown, res.Used, res.Skipped, want)
 	}
-	wantNote(t, res.Profile, "the text ends with a sample")
+	wantNote(t, res.Profile, "the last sample has no empty line")
 }
 
 func TestOneLineSamples(t *testing.T) {

@@ -222,12 +222,12 @@ func (p *parser) waited(w *wait, state string, ns int64) {
 func (p *parser) notes(to *sample.Profile) {
 	add := func(format string, args ...any) { to.Notes = append(to.Notes, fmt.Sprintf(format, args...)) }
 	if p.off {
-		add("time off the processor, from switch to switch; by the state in which the thread left")
+		add("time off the processor, by the state in which the thread left it")
 		if p.told > 0 {
 			add("%s as long as sched_stat events say: the switch back is not in the text", sample.Counted(p.told, "wait"))
 		}
 		if len(p.waits) > 0 {
-			add("%s off the processor at the end of the recording: the time since is not in", sample.Counted(len(p.waits), "thread"))
+			add("%s off the processor at the end of the recording, without their time", sample.Counted(len(p.waits), "thread"))
 		}
 	}
 	if p.unseen > 0 {
@@ -244,6 +244,6 @@ func (p *parser) notes(to *sample.Profile) {
 		add("%s without a time left out", sample.Counted(p.noTime, "switch"))
 	}
 	if p.cut {
-		add("the text ends with a sample that has no empty line after it: where it was cut off, its outermost functions may be missing")
+		add("the last sample has no empty line after it: if it was cut off, its outermost functions are missing")
 	}
 }

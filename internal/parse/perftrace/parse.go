@@ -182,5 +182,5 @@ func (r *reader) Close(into lines.Values) {
 		}
 		into.Note(fmt.Sprintf("perf trace: %s spent %.3g s in %.0f calls of %s, %.3g ms each, at most %.3g ms", who, c.total, c.n, c.name, 1e3*c.mean, 1e3*c.worst))
 	}
-	into.Note("perf trace -s tells neither the files nor how long it watched: whether these calls wait for a disk cannot be told; iocause latency takes them apart")
+	into.Note("perf trace -s shows neither files nor its duration, so not whether these calls wait for a disk; iocause latency divides their time")
 }

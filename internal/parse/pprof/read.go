@@ -83,7 +83,7 @@ func Read(r io.Reader, kind string) (*sample.Profile, error) {
 	}
 	out := profileOf(p, at)
 	if text {
-		out.Notes = append(out.Notes, "this text has addresses and no names of functions: take the profile without debug=1 for these")
+		out.Notes = append(out.Notes, "this text has addresses and no function names: fetch the profile without debug=1")
 	}
 	return out, nil
 }
@@ -208,7 +208,7 @@ func profileOf(p *profile.Profile, at int) *sample.Profile {
 	}
 	out.Notes = append(out.Notes, fmt.Sprintf("values are %s, in %s", t.Type, t.Unit))
 	if below > 0 {
-		out.Notes = append(out.Notes, sample.Counted(below, "sample")+" with values below 0, as of a difference, left out")
+		out.Notes = append(out.Notes, sample.Counted(below, "sample")+" with negative values, as in a difference, left out")
 	}
 	return out
 }

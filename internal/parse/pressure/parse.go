@@ -95,7 +95,7 @@ func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, 
 	}
 	v, ok := lines.Number(string(said.Avg10))
 	if !ok || v > 100 {
-		return lines.Broken, fmt.Errorf("avg10 is %.20q, no percentage", said.Avg10)
+		return lines.Broken, fmt.Errorf("avg10 is %.20q, not a percentage", said.Avg10)
 	}
 	if class == "" {
 		r.lost++
@@ -110,7 +110,7 @@ func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, 
 // Close implements lines.Reader.
 func (r *reader) Close(into lines.Values) {
 	if r.lost > 0 {
-		into.Note(sample.Counted(r.lost, "line") + " of pressure without saying of what: paste grep . /proc/pressure/*")
+		into.Note(sample.Counted(r.lost, "line") + " of pressure without their resource: paste grep . /proc/pressure/*")
 	}
 	if r.any {
 		into.Tick(window)

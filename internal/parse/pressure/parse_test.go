@@ -27,7 +27,7 @@ func TestUnknownFile(t *testing.T) {
 	if len(g.Values) != 0 {
 		t.Errorf("values %v", g.Values)
 	}
-	g.WantNote("without saying of what")
+	g.WantNote("without their resource")
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }

@@ -88,7 +88,7 @@ func (r *reader) Close(into lines.Values) {
 	}
 	if s.Taken < 2 {
 		into.State()
-		into.Note("/proc/vmstat is in the text once: its counters since boot say nothing of now; a second look some seconds later does")
+		into.Note("/proc/vmstat is in the text once: that shows only totals since boot; paste it twice, some seconds apart")
 		return
 	}
 	seconds := r.pause

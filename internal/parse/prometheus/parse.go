@@ -227,7 +227,7 @@ func (h *histogram) put(into lines.Values) {
 		out.Sum = h.sum * 1e9
 	}
 	if last := h.buckets[len(h.buckets)-1]; !math.IsInf(last.le, 1) {
-		into.Note(fmt.Sprintf("%s: how many took longer than %g s is not in the text", h.name, last.le))
+		into.Note(fmt.Sprintf("%s: the number above %g s is not in the text", h.name, last.le))
 	}
 	program, _, _ := strings.Cut(h.name, "_")
 	into.Process(0, sample.Process{Comm: program})

@@ -44,7 +44,7 @@ func TestLabels(t *testing.T) {
 			t.Errorf("%s has %d syncs, want %d", labels, h.N(), n)
 		}
 	}
-	g.WantNote("longer than 0.001 s is not in the text")
+	g.WantNote("above 0.001 s is not in the text")
 }
 
 // The same histogram at another time is another output, and one whose counts

@@ -111,7 +111,7 @@ func (r *reader) finish(n int, into lines.Values) (lines.Use, error) {
 	}
 	size, _ := lines.Binary(r.fields["size"], 1) // without it, the share is not known
 	if !ok || name == "" {
-		return lines.Broken, fmt.Errorf("%.20q pages of %.20q: no figures", r.fields["pages"], name)
+		return lines.Broken, fmt.Errorf("%.20q pages of %.20q: not numbers", r.fields["pages"], name)
 	}
 	r.put(name, pages, size, n, into)
 	return lines.Used, nil

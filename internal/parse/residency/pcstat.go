@@ -59,7 +59,7 @@ func (r *reader) pcstat(text string, n int, into lines.Values) (lines.Use, error
 	pages, ok2 := lines.Number(f[len(f)-3])
 	cached, ok3 := lines.Number(f[len(f)-2])
 	if !ok1 || !ok2 || !ok3 || cached > pages {
-		return lines.Broken, fmt.Errorf("%.20q bytes, %.20q of %.20q pages: no figures", f[at], f[len(f)-2], f[len(f)-3])
+		return lines.Broken, fmt.Errorf("%.20q bytes, %.20q of %.20q pages: not numbers", f[at], f[len(f)-2], f[len(f)-3])
 	}
 	r.put(strings.Join(f[:at], r.sep), cached, size, n, into)
 	return lines.Used, nil

@@ -60,7 +60,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		metric := map[string]sample.Metric{"available": sample.MemAvailable, "total": sample.MemTotal, "free": sample.MemFree}[strings.ToLower(m[1])]
 		v, ok := lines.Binary(m[2]+m[3], 1)
 		if !ok {
-			return lines.Broken, fmt.Errorf("%s memory is %.20q %s, no amount", m[1], m[2], m[3])
+			return lines.Broken, fmt.Errorf("%s memory is %.20q %s, not an amount", m[1], m[2], m[3])
 		}
 		if old, ok := r.said[metric]; ok && old != v {
 			return lines.Another, nil
@@ -77,7 +77,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	for _, m := range settings {
 		v, ok := lines.Number(m[2])
 		if !ok {
-			return lines.Broken, fmt.Errorf("vm.%s is %.20q, no figure", m[1], m[2])
+			return lines.Broken, fmt.Errorf("vm.%s is %.20q, not a number", m[1], m[2])
 		}
 		into.Put(sample.Sysctl, sample.Entity{Class: m[1]}, v)
 	}

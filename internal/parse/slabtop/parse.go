@@ -66,7 +66,7 @@ func (r *reader) Text(text string, _ lines.Line, _ lines.Values) (lines.Use, err
 		_, all, _ := strings.Cut(counts, "/")
 		n := lines.Numbers(strings.Fields(all))
 		if len(n) == 0 {
-			return lines.Broken, fmt.Errorf("%.20q are no caches", counts)
+			return lines.Broken, fmt.Errorf("%.20q is not a number of caches", counts)
 		}
 		r.all = n[0]
 		return lines.Used, nil

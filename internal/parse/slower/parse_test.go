@@ -39,7 +39,7 @@ func TestOfFileSystems(t *testing.T) {
 
 	g = linestest.Fixture(t, tool(), "btrfsslower.txt")
 	g.Want(sample.CacheLongest, g.On(2717, "data1"), 0.024762)
-	g.WantNote("a limit that is not in the text, in 0.0756 s: 3 reads of 10.1 ms")
+	g.WantNote("an unknown limit, in 0.0756 s: 3 reads of 10.1 ms")
 }
 
 // Names of commands and files hold what separates columns; midnight passes.

@@ -71,7 +71,7 @@ func (r *reader) notes(seconds float64, most sample.Entity, into lines.Values) {
 			all.add(*s)
 		}
 	}
-	what := "accesses to files slower than a limit that is not in the text"
+	what := "accesses to files slower than an unknown limit"
 	switch {
 	case r.all:
 		what = "all accesses to files"
@@ -83,9 +83,9 @@ func (r *reader) notes(seconds float64, most sample.Entity, into lines.Values) {
 		into.Note(fmt.Sprintf("%.0f %% of their time is of %s, by process %d", 100*s.seconds/all.seconds, r.names[most.File], most.PID))
 	}
 	if !r.all {
-		into.Note("faster accesses are not in the table: how many there were, and the mean time of one, cannot be told")
+		into.Note("faster accesses are not in the table: their number and the mean time are unknown")
 	}
-	into.Note("the time of an access is that of the whole call: the device, locks of the file system and waiting for a processor")
+	into.Note("the time of an access is that of the whole call, with file-system locks and waiting for a processor")
 	if r.left > 0 {
 		into.Note(fmt.Sprintf("%s of more than %d processes and files in the sums only", sample.Counted(r.left, "access"), maxEntries))
 	}

@@ -245,7 +245,7 @@ func (r *reader) attribute(a *attribute, line int) (lines.Use, error) {
 	}
 	n, ok := lines.Number(a.raw)
 	if !ok {
-		return lines.Broken, fmt.Errorf("the raw value of %s is %.20q, no figure", a.name, a.raw)
+		return lines.Broken, fmt.Errorf("the raw value of %s is %.20q, not a number", a.name, a.raw)
 	}
 	if n > mostCount {
 		r.note(fmt.Sprintf("%s is %.0f, which cannot be a count: it is left out", a.name, n))
@@ -260,11 +260,11 @@ func (r *reader) attribute(a *attribute, line int) (lines.Use, error) {
 		r.fault(uncorrected, n, line)
 	case 4:
 		if n > 0 {
-			r.note(fmt.Sprintf("%s has moved %s elsewhere (%s): they could not be relied on", r.device, sample.Counted(n, "sector"), a.name))
+			r.note(fmt.Sprintf("%s has reallocated %s (%s)", r.device, sample.Counted(n, "sector"), a.name))
 		}
 	case 5:
 		if n > 0 {
-			r.note(fmt.Sprintf("%s on the way to and from %s were broken (%s): look at its cable", sample.Counted(n, "transfer"), r.device, a.name))
+			r.note(fmt.Sprintf("%s to or from %s failed on the cable (%s): check the cable", sample.Counted(n, "transfer"), r.device, a.name))
 		}
 	}
 	return lines.Used, nil
@@ -286,7 +286,7 @@ func (r *reader) pair(key, value string, line int) (lines.Use, error) {
 			return lines.Used, nil
 		}
 		r.fault(forecast, 1, line)
-		r.note(fmt.Sprintf("%s says of itself: %.80s", r.device, value))
+		r.note(fmt.Sprintf("%s reports: %.80s", r.device, value))
 		return lines.Used, nil
 	}
 	word, _, _ := strings.Cut(strings.TrimSuffix(strings.Fields(value)[0], "%"), "%")
@@ -295,18 +295,18 @@ func (r *reader) pair(key, value string, line int) (lines.Use, error) {
 		n, ok = float64(v), true
 	}
 	if !ok {
-		return lines.Broken, fmt.Errorf("%s is %.20q, no figure", key, value)
+		return lines.Broken, fmt.Errorf("%s is %.20q, not a number", key, value)
 	}
 	switch key {
 	case "media_and_data_integrity_errors", "media_errors":
 		r.fault(uncorrected, min(n, mostCount), line)
 	case "ata_error_count":
 		if n > 0 {
-			r.note(fmt.Sprintf("%s has logged %s of commands; commands that it does not have are among them", r.device, sample.Counted(n, "error")))
+			r.note(fmt.Sprintf("%s has logged %s of commands, including unsupported commands", r.device, sample.Counted(n, "error")))
 		}
 	case "elements_in_grown_defect_list":
 		if n > 0 {
-			r.note(fmt.Sprintf("%s has moved %s elsewhere: they could not be relied on", r.device, sample.Counted(n, "sector")))
+			r.note(fmt.Sprintf("%s has reallocated %s", r.device, sample.Counted(n, "sector")))
 		}
 	default:
 		r.values[key] = n
@@ -352,13 +352,13 @@ func (r *reader) warning() {
 	switch {
 	case worn:
 		r.refused = 0
-		r.note(fmt.Sprintf("%s has written all that its maker promised (%.0f %%): a warning by its count, and no failure", r.device, used))
+		r.note(fmt.Sprintf("%s has used up its rated endurance (%.0f %%): a warning, not a failure", r.device, used))
 	case bits&(1<<0|1<<2|1<<3) != 0: // no spare blocks, errors inside, read-only
 		r.fault(forecast, 1, r.at["critical_warning"])
 		r.refused = 0
 	}
 	if bits&(1<<1) != 0 {
-		r.note(fmt.Sprintf("%s is too hot or too cold: it may have slowed itself down", r.device))
+		r.note(fmt.Sprintf("%s is too hot or too cold: it may throttle itself", r.device))
 	}
 }
 

@@ -20,8 +20,8 @@ func TestATA(t *testing.T) {
 	g.Want(sample.DeviceFaults, fault("sdc", uncorrected), 17)
 	g.Want(sample.DeviceFaults, fault("sdc", failedTest), 1)
 	g.Want(sample.DeviceFaults, fault("sdc", forecast), 0)
-	g.WantNote("sdc has moved 1432 sectors elsewhere")
-	g.WantNote("look at its cable")
+	g.WantNote("sdc has reallocated 1432 sectors")
+	g.WantNote("check the cable")
 	if g.Uses[lines.Foreign] > 0 || !g.IsState {
 		t.Errorf("uses %v, a state: %v", g.Uses, g.IsState)
 	}
@@ -38,7 +38,7 @@ func TestSCSI(t *testing.T) {
 	g.Want(sample.DeviceFaults, fault("sg4", forecast), 1)
 	g.Want(sample.DeviceFaults, fault("sg4", uncorrected), 4)
 	g.WantNote("IMPENDING FAILURE")
-	g.WantNote("211 sectors elsewhere")
+	g.WantNote("reallocated 211 sectors")
 }
 
 // A disk that has written what its maker promised warns of that, and is well;
@@ -48,7 +48,7 @@ func TestWorn(t *testing.T) {
 		"Critical Warning:  0x04\nAvailable Spare:   100%\nAvailable Spare Threshold:  10%\nPercentage Used:  134%\nMedia and Data Integrity Errors:  0\n")
 	g.Want(sample.DeviceFaults, fault("disk", uncorrected), 0)
 	g.Want(sample.DeviceFaults, fault("disk", forecast))
-	g.WantNote("by its count")
+	g.WantNote("rated endurance")
 	for row, want := range map[string][]float64{
 		"  9 Power_On_Hours          0x0032   001   001   010    Old_age   Always   FAILING_NOW 90000": nil,
 		"  3 Spin_Up_Time            0x0027   001   001   021    Pre-fail  Always   FAILING_NOW 9900":  {1},

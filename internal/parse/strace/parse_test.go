@@ -81,7 +81,7 @@ func TestDescriptors(t *testing.T) {
 // that never ends is named.
 func TestOpenQuestions(t *testing.T) {
 	g := linestest.Read(t, tool(), "7 10:00:00.0 read(3, \"\", 1) = 1 <0.500000>\n8 10:00:01.0 fsync(3 <unfinished ...>\n7 10:00:02.0 close(3) = 0 <0.0>\n7 10:00:02.5 pread64(4, \"\", 1, 0) = 1 <0.001000>\n")
-	g.WantNote("whether anybody waits for I/O cannot be told")
+	g.WantNote("whether anybody waits for I/O is unknown")
 	g.WantNote("process 8 is in fsync for 1.5 s when the text ends")
 	if len(g.Values) != 0 {
 		t.Errorf("%v", g.Values)

@@ -40,18 +40,18 @@ func (r *reader) Close(into lines.Values) {
 	known := r.started && seconds > 0
 	switch {
 	case known && r.timeds > 0 && r.unknown.seconds >= openShare*seconds && r.waited() < openShare*seconds:
-		into.Note("whether anybody waits for I/O cannot be told: most of the time in reads and writes is of descriptors whose file is not known (-y names them)")
+		into.Note("whether anybody waits for I/O is unknown: most of the time in reads and writes is on descriptors without a known file (use -y)")
 	case known && r.timeds > 0:
 		r.put(into)
 		into.Tick(seconds)
 	case known:
-		into.Note("strace shows no times of calls (-T does): how long they waited cannot be told")
+		into.Note("strace shows no times of calls (use -T), so not how long they waited")
 	default:
-		into.Note("strace shows no times of day (-tt does): which share of the time the calls take cannot be told")
+		into.Note("strace shows no times of day (use -tt), so not which share of the time the calls take")
 	}
 	into.Note(fmt.Sprintf("system calls by their time: %s", top(r.names)))
 	if r.unknown.n > 0 {
-		into.Note(fmt.Sprintf("%.0f reads and writes of %.3g s together are of descriptors that were opened before the trace or by a call that is not in it: files, pipes, sockets or terminals; they are not taken for I/O", r.unknown.n, r.unknown.seconds))
+		into.Note(fmt.Sprintf("%.0f reads and writes of %.3g s together are of descriptors that were opened before the trace or by a call that is not in it: files, pipes, sockets or terminals; they do not count as I/O", r.unknown.n, r.unknown.seconds))
 	}
 	if r.missing > 0 && r.timeds > 0 {
 		into.Note(sample.Counted(r.missing, "call") + " without a time")
@@ -60,9 +60,9 @@ func (r *reader) Close(into lines.Values) {
 		r.stuck(into)
 	}
 	if r.lost > 0 {
-		into.Note(sample.Counted(r.lost, "call") + " began before the text does: the file is not known")
+		into.Note(sample.Counted(r.lost, "call") + " began before the text: the file is not known")
 	}
-	into.Note("strace stops a program at every call: short calls take longer under it, and their rate is lower than without it")
+	into.Note("strace stops a program at every call, so short calls take longer and their rate is lower than without it")
 }
 
 // openShare is the share of the time that, spent in calls of which it is not
@@ -161,7 +161,7 @@ func (s *summary) line(text string) (lines.Use, error) {
 		return lines.Skipped, nil
 	}
 	if len(v) < 4 || len(v) != len(f)-1 || !isName(name) {
-		return lines.Broken, fmt.Errorf("%d figures and %.20q are no row of the summary", len(v), name)
+		return lines.Broken, fmt.Errorf("%d figures and %.20q are not a row of the summary", len(v), name)
 	}
 	s.rows++
 	s.total += v[1]
@@ -177,5 +177,5 @@ func (s *summary) close(into lines.Values) {
 		return
 	}
 	into.Note(fmt.Sprintf("strace -c: %.0f system calls, %.3g s together; most time: %s", s.calls, s.total, strings.Join(s.top, ", ")))
-	into.Note("the seconds of strace -c are those on a processor unless it ran with -w: waiting for I/O is not in them; strace -f -T -tt shows it")
+	into.Note("the seconds of strace -c are processor time unless it ran with -w, without waiting for I/O: use strace -f -T -tt")
 }

@@ -69,7 +69,7 @@ func (r *reader) loadLine(text string, n int) (lines.Use, error) {
 		}
 	}
 	if len(v) == 0 {
-		return lines.Broken, fmt.Errorf("no figure in the row")
+		return lines.Broken, fmt.Errorf("the row has no number")
 	}
 	r.put((*reader).processors, r.end, v, s, n)
 	return lines.Used, nil

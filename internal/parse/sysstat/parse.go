@@ -177,7 +177,7 @@ func (r *reader) values(at float64, f []string, n int) (lines.Use, error) {
 	}
 	v, s := rowOf(r.columns, f)
 	if len(v) == 0 {
-		return lines.Broken, fmt.Errorf("no figure in the row")
+		return lines.Broken, fmt.Errorf("the row has no number")
 	}
 	if at += r.days; at < r.end-day/2 || r.end < 0 && at < r.begun {
 		r.days += day
@@ -234,6 +234,6 @@ func (r *reader) Close(into lines.Values) {
 	r.sheet.Values = into
 	r.sheet.close()
 	if r.split {
-		into.Note("sar -d does not tell reads from writes: requests and their time are shared out by bytes")
+		into.Note("sar -d does not separate reads from writes: requests and their time are divided by bytes")
 	}
 }

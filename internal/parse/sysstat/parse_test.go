@@ -24,7 +24,7 @@ func TestSar(t *testing.T) {
 	if len(g.Ticks) != 2 || g.Ticks[0] != 1 || g.Ticks[1] != 1 {
 		t.Errorf("the intervals are %v, want 2 of 1 s", g.Ticks)
 	}
-	g.WantNote("does not tell reads from writes")
+	g.WantNote("does not separate reads from writes")
 }
 
 func TestMpstat(t *testing.T) {

@@ -48,7 +48,7 @@ func (r *reader) separated(text string, n int) (lines.Use, error) {
 		return lines.Broken, fmt.Errorf("no interval and time in %.40q", text)
 	}
 	if r.several {
-		return lines.Broken, fmt.Errorf("several tables in one row (-h), which cannot be told apart: use sadf -d without -h")
+		return lines.Broken, fmt.Errorf("several tables in one row (-h), which cannot be separated: use sadf -d without -h")
 	}
 	f = f[fixed:]
 	if len(f) == 0 || len(f)%len(r.columns) != 0 {
@@ -58,7 +58,7 @@ func (r *reader) separated(text string, n int) (lines.Use, error) {
 	for ; len(f) > 0; f = f[len(r.columns):] {
 		v, s := rowOf(r.columns, f)
 		if len(v) == 0 {
-			return lines.Broken, fmt.Errorf("no figure in the row")
+			return lines.Broken, fmt.Errorf("the row has no number")
 		}
 		r.put(r.table, at, v, s, n)
 	}
@@ -210,7 +210,7 @@ func (r *reader) record(text string, n int) error {
 	}
 	at, ok := stamp(when.Date + " " + when.Time)
 	if !ok || !(when.Interval >= 0 && when.Interval < 1e7) {
-		return fmt.Errorf("%.20q, %.20q is no time", when.Date, when.Time)
+		return fmt.Errorf("%.20q, %.20q is not a time", when.Date, when.Time)
 	}
 	r.every = max(1, when.Interval)
 	if err := spread(members, "psi"); err != nil {

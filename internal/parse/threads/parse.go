@@ -186,7 +186,7 @@ func (r *reader) flush(into lines.Values) {
 func (r *reader) Close(into lines.Values) {
 	r.flush(into)
 	if r.screens == 1 {
-		into.Note("the first screen of top -b shows the processors since boot, not now: top -b -n 2 shows both")
+		into.Note("the first screen of top -b shows processor time since boot, not now: use top -b -n 2")
 	}
 	if r.total == 0 {
 		return
@@ -195,9 +195,9 @@ func (r *reader) Close(into lines.Values) {
 		into.Note(fmt.Sprintf("none of the %.0f threads listed is in uninterruptible sleep (D)", r.total))
 		return
 	}
-	into.Note(fmt.Sprintf("%.0f of %.0f threads listed are in uninterruptible sleep (D): that is I/O or a lock inside the kernel, such as a process's mmap lock; the state alone does not tell which", r.waits, r.total))
-	into.Note("to tell: take off-CPU stacks of the process (bcc's offcputime -p PID 10, or perf record -g -e sched:sched_switch -p PID -- sleep 10): they name the function that sleeps; /proc/PID/task/*/wchan is a quick look")
+	into.Note(fmt.Sprintf("%.0f of %.0f threads listed are in uninterruptible sleep (D): that is I/O or a lock inside the kernel, such as a process's mmap lock; the state alone does not show which", r.waits, r.total))
+	into.Note("to find out, take off-CPU stacks of the process (bcc's offcputime -p PID 10, or perf record -g -e sched:sched_switch -p PID -- sleep 10): they name the function that sleeps; /proc/PID/task/*/wchan is a quick check")
 	if r.lists == 1 {
-		into.Note("one look at thread states is a sample of as many threads, not a share of time; look several times")
+		into.Note("one snapshot of thread states shows threads, not shares of time: take several")
 	}
 }

@@ -42,7 +42,7 @@ func (r *reader) perProcessor(text string) (lines.Use, error) {
 	_, rest, _ := strings.Cut(text, ":")
 	p := pairs(rest)
 	if _, ok := lines.Number(p["id"]); !ok {
-		return lines.Broken, fmt.Errorf("the idle time is %.20q, no figure", p["id"])
+		return lines.Broken, fmt.Errorf("the idle time is %.20q, not a number", p["id"])
 	}
 	if r.each == nil {
 		r.each = map[string]float64{}
@@ -167,7 +167,7 @@ func processors(text string, into lines.Values) (lines.Use, error) {
 		return t / 100
 	}
 	if _, ok := lines.Number(p["id"]); !ok {
-		return lines.Broken, fmt.Errorf("the idle time is %.20q, no figure", p["id"])
+		return lines.Broken, fmt.Errorf("the idle time is %.20q, not a number", p["id"])
 	}
 	into.Put(sample.CPUUser, sample.Entity{}, sum("us", "ni"))
 	into.Put(sample.CPUSystem, sample.Entity{}, sum("sy", "hi", "si"))
@@ -199,7 +199,7 @@ func amounts(text, unit string, into lines.Values) (lines.Use, error) {
 		}
 	}
 	if _, ok := get("total"); !ok {
-		return lines.Broken, fmt.Errorf("the total is %.20q, no amount", p["total"])
+		return lines.Broken, fmt.Errorf("the total is %.20q, not an amount", p["total"])
 	}
 	if isSwap(text) {
 		put(sample.SwapTotal, "total")

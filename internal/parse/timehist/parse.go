@@ -253,10 +253,10 @@ func (r *reader) turns(into lines.Values) {
 	}
 	by("waited longest for a processor", func(t *thread) float64 { return t.delay }, func(t *thread) float64 { return t.longDelay })
 	if r.state {
-		by("waited longest without being interruptible (disk, locks of the kernel)", func(t *thread) float64 { return t.blocked }, nil)
+		by("waited longest uninterruptibly (disk, locks of the kernel)", func(t *thread) float64 { return t.blocked }, nil)
 	} else {
-		into.Note("perf sched: in which state a thread waits is not in the text (--state shows it); waits hold sleep as well as I/O")
-		by("waited longest, for whatever", func(t *thread) float64 { return t.wait }, func(t *thread) float64 { return t.longest })
+		into.Note("perf sched: the state of waiting threads is not in the text (use --state); waits include sleep as well as I/O")
+		by("waited longest, for anything", func(t *thread) float64 { return t.wait }, func(t *thread) float64 { return t.longest })
 	}
 }
 

@@ -28,7 +28,7 @@ func TestStates(t *testing.T) {
 // Columns of processors, next threads and wake-ups change nothing.
 func TestWakeUps(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "wakeups.txt")
-	g.WantNote("in which state a thread waits is not in the text")
+	g.WantNote("the state of waiting threads is not in the text")
 	if g.Uses[lines.Skipped] < 5 || g.Uses[lines.Used] < 15 || len(g.Faults) > 0 {
 		t.Errorf("%v, %q", g.Uses, g.Faults)
 	}

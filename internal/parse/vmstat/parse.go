@@ -134,7 +134,7 @@ func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, 
 	}
 	if r.guess && notKilobytes(r.columns, v) {
 		r.guess, r.unit = false, 1<<20
-		into.Note("the unit of vmstat is not in the text: its figures of memory are no multiples of 4 kB, so that they are taken as MiB (-S M)")
+		into.Note("the unit of vmstat is not in the text: its memory figures are not multiples of 4 kB, so MiB (-S M) is assumed")
 	}
 	if r.boot {
 		r.boot, r.held, r.heldAt = false, v[:n], l.N

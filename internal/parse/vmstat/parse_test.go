@@ -36,7 +36,7 @@ func TestUnitThatIsNotSaid(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "mib-without-command.txt")
 	g.Want(sample.MemFree, sample.Entity{}, 19477<<20)
 	g.Want(sample.VMPageIn, sample.Entity{}, 1254656<<10)
-	g.WantNote("taken as MiB")
+	g.WantNote("so MiB (-S M) is assumed")
 	g = linestest.Fixture(t, tool(), "fr_FR.txt")
 	g.Want(sample.MemFree, sample.Entity{}, 19499928<<10)
 	g.Want(sample.MemCache, sample.Entity{}, (125368+4664820)<<10)

@@ -100,7 +100,7 @@ func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
 		r.scan = course().FindStringSubmatch(text)[1]
 		return lines.Used, nil
 	case r.scan != "" && done().MatchString(text):
-		r.say(fmt.Sprintf("a %s of pool %s is under way (%s %%): it takes its disks from who else wants them", r.scan, r.pool, done().FindStringSubmatch(text)[1]))
+		r.say(fmt.Sprintf("a %s of pool %s is running (%s %%): it competes with other I/O", r.scan, r.pool, done().FindStringSubmatch(text)[1]))
 		r.scan = ""
 		return lines.Used, nil
 	case r.table && !strings.HasPrefix(text, "errors:"):
@@ -144,7 +144,7 @@ func (r *reader) row(text string, n int) (lines.Use, error) {
 	for i := range counts {
 		v, ok := lines.Binary(f[2+i], 1)
 		if !ok || v < 0 {
-			return lines.Broken, fmt.Errorf("%.20q errors: no figure", f[2+i])
+			return lines.Broken, fmt.Errorf("%.20q errors: not a number", f[2+i])
 		}
 		counts[i] = v
 	}
@@ -177,9 +177,9 @@ func (r *reader) Close(into lines.Values) {
 		into.Note(s)
 	}
 	if r.wrong > 0 {
-		into.Note(fmt.Sprintf("%g blocks had another checksum than they should: a disk, a cable, a controller or memory changes data, which makes nothing slow by itself", r.wrong))
+		into.Note(fmt.Sprintf("%g blocks have checksum errors: a disk, a cable, a controller or memory corrupts data, which by itself slows nothing", r.wrong))
 	}
 	if len(r.said) == 0 && r.wrong == 0 && r.disks > 0 {
-		into.Note("pool " + r.pool + " of ZFS is whole and at rest")
+		into.Note("pool " + r.pool + " of ZFS is healthy and idle")
 	}
 }

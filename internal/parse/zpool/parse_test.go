@@ -19,15 +19,15 @@ func TestFailing(t *testing.T) {
 		t.Errorf("values %v", g.Values)
 	}
 	g.WantNote("pool tank is DEGRADED")
-	g.WantNote("a resilver of pool tank is under way (66.46 %)")
+	g.WantNote("a resilver of pool tank is running (66.46 %)")
 	g.WantNote("disk ata-MAKER_ONE_1 of pool tank is FAULTED")
-	g.WantNote("2 blocks had another checksum")
+	g.WantNote("2 blocks have checksum errors")
 }
 
 func TestWell(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "well.txt")
 	g.Want(sample.DeviceFaults, sample.Entity{Device: "sda3", Class: failedWrites}, 0)
-	g.WantNote("pool rpool of ZFS is whole and at rest")
+	g.WantNote("pool rpool of ZFS is healthy and idle")
 }
 
 func TestOthers(t *testing.T) {

@@ -37,7 +37,7 @@ func Stacks(to io.Writer, program string, p *sample.Profile) error {
 	for _, k := range owners {
 		first := by[k][0]
 		if !w.names[k.pid] {
-			label := event{Name: "process_labels", Phase: "M", PID: k.pid, Args: map[string]any{"labels": "sums laid end to end, not when they happened"}}
+			label := event{Name: "process_labels", Phase: "M", PID: k.pid, Args: map[string]any{"labels": "sums laid end to end, not in their order of time"}}
 			if err := w.event(&label); err != nil {
 				return err
 			}

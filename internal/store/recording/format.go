@@ -56,7 +56,7 @@ const (
 var ErrFormat = errors.New("not a recording of iocause")
 
 // ErrVersion is a recording that a later version has made.
-var ErrVersion = errors.New("a recording in a format that this version does not know")
+var ErrVersion = errors.New("a recording of a newer format: use a newer iocause")
 
 // errDamaged is a record whose checksum is right and whose content is not.
 var errDamaged = errors.New("its content is invalid")

@@ -121,7 +121,7 @@ func Open(h *host.Host) (*Walker, error) {
 	}
 	p, err := bpf.Open(spec, []bpf.Program{{Name: "on_file"}}, nil)
 	if errors.Is(err, ebpf.ErrNotSupported) { // bpf_rcu_read_lock
-		return nil, fmt.Errorf("opening the walk of the page cache: %w: it takes Linux 6.2 (%w)", bpf.ErrNotSupported, err)
+		return nil, fmt.Errorf("opening the walk of the page cache: %w: it needs Linux 6.2 (%w)", bpf.ErrNotSupported, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the walk of the page cache: %w", err)
@@ -216,7 +216,7 @@ func (w *Walker) each(ctx context.Context, r *Result, progress func(inodes uint6
 			continue
 		}
 		if r.Restarts++; r.Restarts > patience {
-			r.Incomplete = fmt.Sprintf("inodes are freed so fast that the walk lost its place %s: files are missing", sample.Counted(r.Restarts, "time"))
+			r.Incomplete = fmt.Sprintf("inodes are freed so fast that the walk had to restart %s: files are missing", sample.Counted(r.Restarts, "time"))
 			return nil
 		}
 		if err := w.probe.SetVariable("at", at); err != nil {

@@ -145,7 +145,7 @@ func (p *Probe) look() ([]locksOpen, error) {
 	}
 	const size = int(unsafe.Sizeof(locksOpen{}))
 	if len(p.buf)%size != 0 {
-		return nil, fmt.Errorf("running iterator look: %d bytes are no whole records of %d", len(p.buf), size)
+		return nil, fmt.Errorf("running iterator look: %d bytes are not a multiple of the record size, %d", len(p.buf), size)
 	}
 	open := make([]locksOpen, len(p.buf)/size)
 	for i := range open { // a record may lie at any address
@@ -179,7 +179,7 @@ func (p *Probe) suspect(open []locksOpen) error {
 	case !p.following.IsZero() && now.Sub(p.suspected) > p.patience:
 		for _, program := range followers() {
 			if err := p.probe.Detach(program); err != nil {
-				return fmt.Errorf("following waits for futexes no more: %w", err)
+				return fmt.Errorf("ending to follow waits for futexes: %w", err)
 			}
 		}
 		p.followed += p.since(now)

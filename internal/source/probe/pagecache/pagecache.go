@@ -171,7 +171,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	}
 	if phase.Closes() {
 		if p.hidden != nil {
-			into.PutGap(sample.Gap{Why: fmt.Sprintf("what threads wait for is told by their system calls only: %v", p.hidden), Metrics: []sample.Metric{sample.WaitFor}})
+			into.PutGap(sample.Gap{Why: fmt.Sprintf("what threads wait for is known from their system calls only: %v", p.hidden), Metrics: []sample.Metric{sample.WaitFor}})
 		}
 		p.windows++
 		err = errors.Join(err, p.probe.SetVariable("window", p.windows), p.beginSpans(), p.emitTables(phase, into), p.probe.Losses("pagecache",

@@ -60,7 +60,7 @@ func proveMapped(p *bpf.Probe) (string, error) {
 		case a.Faults == 0 || a.Faults > provePages:
 			return "", fmt.Errorf("of three faults of a mapping it counted %d", a.Faults)
 		case runs != nil && runs["map_pages"] == 0:
-			return "", errors.New("it is not called when a mapping is read")
+			return "", errors.New("the kernel does not call it when a mapping is read")
 		}
 		return "counted faults of a mapping", nil
 	})
@@ -86,7 +86,7 @@ func proveDirect(p *bpf.Probe) (string, error) {
 	}, func(a *pagecacheAccount, _ map[string]uint64) (string, error) {
 		switch {
 		case !passed, a.DirectReads == 0: // or one that does it by functions of its own
-			return "not tested: the file system that it was tried on does not use them", nil
+			return "not tested: the test file's file system does not use them", nil
 		case a.DirectReads != 1 || a.DirectReadBytes != uint64(page):
 			return "", fmt.Errorf("of one direct read of %d bytes it counted %d of %d bytes", page, a.DirectReads, a.DirectReadBytes)
 		}

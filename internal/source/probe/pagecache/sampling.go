@@ -68,7 +68,7 @@ func (s *sampler) tell(into sample.Sink) error {
 	defer s.mu.Unlock()
 	if s.rate > 0 {
 		into.PutGap(sample.Gap{Why: fmt.Sprintf(
-			"reads of cached data, %.0f a second, were looked at for %v of every %v and scaled by the kernel's count of each thread's read calls: looking at all of them would have slowed them", s.rate, slice, period)})
+			"reads of cached data, %.0f a second, were counted for %v of every %v and scaled by the kernel's count of each thread's read calls: counting all of them would have slowed them", s.rate, slice, period)})
 		s.rate = 0
 	}
 	err := s.failed

@@ -166,7 +166,7 @@ func (w *Watch) emit(l *look, all time.Duration, into sample.Sink) {
 	put(sample.CacheSampledOut, b.Evicted, a.Evicted)
 	into.Put(sample.CacheSampledTime, e, l.length.Seconds(), fromLooks)
 	for program, seconds := range l.cost {
-		into.Put(sample.CostBPFTime, sample.Entity{Class: program}, seconds, "BPF_ENABLE_STATS, or events times what docs/performance.md has of one")
+		into.Put(sample.CostBPFTime, sample.Entity{Class: program}, seconds, "BPF_ENABLE_STATS, or events x the ns of one in docs/performance.md")
 	}
 	for what, events := range l.lost {
 		into.Put(sample.CostLost, sample.Entity{Class: what}, events, "BPF_ENABLE_STATS")

@@ -60,7 +60,7 @@ const rowSize = int(unsafe.Sizeof(tasksRow{}))
 // with a length that is one does, and so does each row.
 func rowsIn(buf []byte) ([]tasksRow, error) {
 	if len(buf)%rowSize != 0 || len(buf) == 0 {
-		return nil, fmt.Errorf("running iterator look: %d bytes are no whole records of %d", len(buf), rowSize)
+		return nil, fmt.Errorf("running iterator look: %d bytes are not a multiple of the record size, %d", len(buf), rowSize)
 	}
 	rows := unsafe.Slice((*tasksRow)(unsafe.Pointer(&buf[0])), len(buf)/rowSize)
 	if !slices.IsSortedFunc(rows, byThread) { // the kernel goes by number

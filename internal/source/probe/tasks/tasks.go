@@ -60,7 +60,7 @@ func Open(h *host.Host) (sample.Source, error) {
 // load loads the object with these of its programs.
 func load(h *host.Host, programs []bpf.Program, constants map[string]any) (*bpf.Probe, error) {
 	if !h.IsLive {
-		return nil, fmt.Errorf("%w: this is the picture of a machine", bpf.ErrNotSupported)
+		return nil, fmt.Errorf("%w: this host is a captured copy", bpf.ErrNotSupported)
 	}
 	spec, err := loadTasks()
 	if err != nil {
@@ -77,7 +77,7 @@ func load(h *host.Host, programs []bpf.Program, constants map[string]any) (*bpf.
 // those of the first process name space.
 func ownName(rows []tasksRow) error {
 	if find(rows, uint32(unix.Getpid())) < 0 {
-		return fmt.Errorf("%w: the own process is not called %d by the kernel, as in a container", bpf.ErrNotSupported, unix.Getpid())
+		return fmt.Errorf("%w: iocause has another PID in the kernel than here (%d), as in a container", bpf.ErrNotSupported, unix.Getpid())
 	}
 	return nil
 }

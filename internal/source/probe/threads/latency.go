@@ -241,8 +241,8 @@ func timesOf(slots []uint32, longest uint64) *sample.Times {
 // probe was opened. Their names say what was lost.
 func (l *Latency) Losses() (Losses, error) {
 	return losses(l.probe, l.missed, map[string]string{
-		"lost_calls": "calls of more kinds and processes than there is room for",
-		"lost_slow":  "slow calls whose stacks found no room: the slowest may be others than shown",
-		"lost_held":  "waits of slow calls whose stacks found no memory",
+		"lost_calls": "calls lost: too many pairs of process and call",
+		"lost_slow":  "slow calls whose stacks were lost: others may be the slowest",
+		"lost_held":  "waits of slow calls without memory for their stacks",
 	})
 }

@@ -100,7 +100,7 @@ func stateConstants(h *host.Host) (constants map[string]any, missing []string) {
 	}
 	constants, left := bpf.RuleConstants(rules)
 	if left > 0 {
-		missing = append(missing, fmt.Sprintf("%d of %d kernel functions are not looked for", left, len(rules)))
+		missing = append(missing, fmt.Sprintf("%d of %d kernel functions are ignored: too many", left, len(rules)))
 	}
 	constants["call_class"] = callClasses()
 	return constants, missing
@@ -168,7 +168,7 @@ func (p *Probe) Look() ([]Usage, error) {
 		return nil, err
 	}
 	if len(p.buf)%recordSize != 0 {
-		return nil, fmt.Errorf("running iterator look: %d bytes are no whole records of %d", len(p.buf), recordSize)
+		return nil, fmt.Errorf("running iterator look: %d bytes are not a multiple of the record size, %d", len(p.buf), recordSize)
 	}
 	if err := p.Drain(); err != nil { // after the iterator: so that the last word on a thread counts
 		return nil, err
@@ -211,8 +211,8 @@ func (p *Probe) usage(r *threadsRecord, ended bool) Usage {
 // probe was opened. Their names say what was lost.
 func (p *Probe) Losses() (Losses, error) {
 	return losses(p.probe, p.missed, map[string]string{
-		"lost_ended":   "threads whose last figures were lost, because too many ended at once",
-		"lost_waits":   "waits that are missing in the histogram: its table was full or in use",
+		"lost_ended":   "threads whose last figures were lost: too many ended at once",
+		"lost_waits":   "waits missing in the histogram: its table was full or in use",
 		"torn_records": "threads that changed too fast to be read",
 	})
 }
@@ -234,9 +234,9 @@ func (l Losses) Since(before Losses) (notes []string) {
 // is how many events had interrupted their own program when the probe was opened.
 func losses(p *bpf.Probe, missed uint64, own map[string]string) (Losses, error) {
 	counters := map[string]string{
-		"lost_threads":    "threads whose account began an event late",
-		"missed_wakeups":  "wake-ups that were not seen, made up for by the scheduler's own account",
-		"missed_switches": "context switches that were not seen, made up for by the scheduler's own account",
+		"lost_threads":    "threads counted late, from their second event on",
+		"missed_wakeups":  "missed wake-ups, corrected by the scheduler's own figures",
+		"missed_switches": "missed context switches, corrected by the scheduler's own figures",
 	}
 	maps.Copy(counters, own)
 	all := Losses{}

@@ -90,7 +90,7 @@ func watchOnce(t *testing.T, p *troupe) watched {
 	}
 	for what, n := range losses {
 		// This host hides events of some threads. What follows must hold nevertheless.
-		if strings.Contains(what, "made up for") || strings.Contains(what, "late") || strings.Contains(what, "interrupted") {
+		if strings.Contains(what, "corrected by") || strings.Contains(what, "late") || strings.Contains(what, "interrupted") {
 			t.Logf("%d %s", n, what)
 			w.hidden += n
 		} else {
@@ -157,7 +157,7 @@ func (w *watched) wrong(p *troupe) (all []string) {
 	return all
 }
 
-// watch looks at a troupe. Events that this host hides are made up for, but not
+// watch looks at a troupe. Events that this host hides are corrected by, but not
 // always to 2 %: then, and only then, it gets another try. also is what else is
 // not as it must be.
 func watch(t *testing.T, p *troupe, also ...func(w *watched) []string) watched {
