@@ -62,7 +62,7 @@ func TestMistakesInScenariosAreLocated(t *testing.T) {
 		{"kind: randread", "kind: randreed", `scenario.yaml:11: no kind of load is called "randreed"`},
 		{"cgroup: small", "cgroup: big", `there is no cgroup "big"`},
 		{`"> 10"`, `"about 10"`, "is not a condition"},
-		{"[root]", "[rooot]", `nothing to require is called "rooot"`},
+		{"[root]", "[rooot]", `unknown requirement "rooot"`},
 		{`"^x$"`, `"("`, "pattern for the culprit's comm"},
 		{"culprit: {comm", "culprit: {cmm", `a culprit has no field "cmm"`},
 		{"primary: [healthy], ", "", "expect.primary"},
