@@ -107,7 +107,7 @@ func TestManualKeepsLists(t *testing.T) {
 		t.Fatal(len(pages), err)
 	}
 	page := string(pages[0].data)
-	for _, want := range []string{"*.log of <host>:", "\n.EX\n  cpu    on CPU\n  disk_w  block I/O\n.EE\n", "\nand the rest.", "\n.EX\n  a\n  b\n.EE\n", "\n.EX\n  x 1\n  x 2\n.EE\n", "also of others, in any_order_"} {
+	for _, want := range []string{"*\\&.log of <host>:", "\n.EX\n  cpu    on CPU\n  disk_w  block I/O\n.EE\n", "\nand the rest.", "\n.EX\n  a\n  b\n.EE\n", "\n.EX\n  x 1\n  x 2\n.EE\n", "also of others, in any_order_"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("lacks %q:\n%s", want, page)
 		}
