@@ -96,7 +96,7 @@ func fences() []fence {
 		{"github.com/cilium/ebpf", []string{"internal/bpf", "internal/source/probe"}},
 		{"golang.org/x/sys", []string{"bench/predictions", "internal/agent", "internal/bpf", "internal/cli", "internal/console", "internal/filters", "internal/host", "internal/lab", "internal/source", "internal/store/whole", "internal/symbol", "internal/tool/trace"}},
 		{"github.com/spf13/cobra", []string{"deploy/release", "internal/cli"}},
-		{"github.com/spf13/pflag", []string{"internal/cli"}},
+		{"github.com/spf13/pflag", []string{"internal/cli", "deploy/release"}},
 		{"github.com/CycloneDX/cyclonedx-go", []string{"deploy/release"}},
 		{"github.com/google/go-containerregistry", []string{"deploy/release"}},
 		{"github.com/goreleaser/nfpm", []string{"deploy/release"}},
