@@ -44,7 +44,7 @@ func TestFaults(t *testing.T) {
 	put("fs/ext4/sdc/errors_count", "many\n")
 	l := f.since()
 	if len(l) != 2 || l[0] != (sample.Limit{Kind: sample.LimitErrors, Of: "0b-1c", What: "the file system 0b-1c had 3 errors of a device (btrfs)"}) ||
-		l[1].What != "the file system on sda1 found 2 errors (ext4)" {
+		l[1].What != "the file system on sda1 has found 2 errors (ext4)" {
 		t.Errorf("%+v", l)
 	}
 	put(stats, "invalid\n")
@@ -89,7 +89,7 @@ func TestFaultsOfExt4(t *testing.T) {
 	if err := os.WriteFile("/sys/fs/ext4/"+device+"/trigger_fs_error", []byte("a test of iocause"), 0o200); err != nil {
 		t.Fatal(err)
 	}
-	want := "the file system on " + device + " found 1 errors (ext4)"
+	want := "the file system on " + device + " has found 1 errors (ext4)"
 	// the kernel adds it up in the background
 	for began := time.Now(); time.Since(began) < 30*time.Second; time.Sleep(20 * time.Millisecond) {
 		for _, l := range f.since() {

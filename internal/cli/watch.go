@@ -13,6 +13,7 @@ import (
 	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/diagnose"
+	"iocause/internal/present/text"
 	"iocause/internal/replay"
 	"iocause/internal/sample"
 	"iocause/internal/session"
@@ -40,7 +41,7 @@ func newToolCommand(e *env, t *view.Tool) *cobra.Command {
 	}
 	f := c.Flags()
 	if len(t.By) > 0 {
-		f.Var(ask.OneOf(&o.by, t.By[0], t.By...), "by", strings.Join(append([]string{t.By[0] + " (default)"}, t.By[1:]...), ", "))
+		f.Var(ask.OneOf(&o.by, t.By[0], t.By...), "by", strings.Join(text.Wrap(strings.Join(append([]string{t.By[0] + " (default)"}, t.By[1:]...), ", "), 50), "\n"))
 		f.Lookup("by").DefValue = "" // said already, in fewer columns
 	}
 	if t.Slow {

@@ -178,7 +178,7 @@ const both = " Watches for some seconds, or replays a recording, an incident or 
 func views() []*sdk.Tool {
 	return []*sdk.Tool{
 		named("cache", "Page cache", "Page cache: hits, misses, read-ahead that was wasted, evictions, re-reads. by: process, comm, file, cgroup, device."+both),
-		named("disk", "Block devices", "Block devices: rates, latency in the queue and in the device, depth, sizes, and who uses them. by: process, comm, cgroup, file, latency, size, heat."+both),
+		named("disk", "Block devices", "Block devices: rates, latency in the queue and in the device, depth, sizes, and who uses them. by: process, comm, cgroup, file, latency, size, heat, stack."+both),
 		named("files", "Files", "Files: what was read, written, read from disk, waited for. by: file, process, directory."+both),
 	}
 }
