@@ -363,3 +363,21 @@ func TestRecordingsWithoutThreads(t *testing.T) {
 		t.Errorf("the gaps are %q, want a word on the missing account", r.Gaps)
 	}
 }
+
+// What is written past the cache is sent by the program itself, and dirties a page
+// of the inode's beside: it does not wait in write(2) for a sync.
+func TestDirectWriterDoesNotSync(t *testing.T) {
+	for direct, want := range map[float64]float64{100e6: 0, 0: 8} {
+		m := newMachine()
+		m.process(10, "writer", "write", thread{wait: 8, cpu: 1})
+		m.busy(0.9)
+		e := sample.Entity{PID: 10}
+		m.put(sample.CacheDirtied, e, 1)
+		m.put(sample.DirectWriteByte, e, direct)
+		m.put(sample.BlockBytes, sample.Entity{PID: 10, Device: "vda", Class: "write"}, 100e6+4096)
+		k := newCase(m.Window(epoch.Add(testSeconds*time.Second)), Target{})
+		if got := k.syncWait(); got != want {
+			t.Errorf("of 100 MB that it sent, %g past the cache: it waits %g s for syncs, want %g", direct, got, want)
+		}
+	}
+}

@@ -75,14 +75,17 @@ func (c *Case) syncWait() float64 {
 	v := &c.victim
 	wait := v.wait[sample.ClassSync]
 	sent, _ := c.w.Sum(sample.BlockBytes, sample.Entity{PID: v.pid, Device: c.device, Class: sample.ClassWrite})
-	if dirtied := c.of(sample.CacheDirtied) * pageSize; dirtied > 0 && sent >= ownWrites*dirtied {
+	direct := c.of(sample.DirectWriteByte)
+	past := direct > 0 && direct >= ownWrites*sent
+	// What it writes past the cache it sends itself, too, and dirties the inode's page by it.
+	if dirtied := c.of(sample.CacheDirtied) * pageSize; dirtied > 0 && sent >= ownWrites*dirtied && !past {
 		wait += v.wait[sample.ClassWrite]
 	}
 	// A database's log may be written past the cache: then the write waits for the
 	// device, and the sync that belongs to it only for the device's own cache.
 	writes, _ := c.w.Sum(sample.BlockOps, sample.Entity{PID: v.pid, Device: c.device, Class: sample.ClassWrite})
 	flushes, _ := c.w.Sum(sample.BlockOps, sample.Entity{PID: v.pid, Device: c.device, Class: sample.ClassFlush})
-	if direct := c.of(sample.DirectWriteByte); direct > 0 && direct >= ownWrites*sent && writes > 0 && flushes >= flushedWrites*writes {
+	if past && writes > 0 && flushes >= flushedWrites*writes {
 		wait = max(wait, v.wait[sample.ClassSync]+v.wait[sample.ClassWrite])
 	}
 	return max(wait, v.waits[sample.ClassCommit]+v.waits[sample.ClassFlush])
