@@ -10,11 +10,9 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -172,19 +170,10 @@ func instanceLabels(h *host.Host, set map[string]string) []series.Label {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		out = append(out, series.Label{Name: name, Value: set[name]})
 	}
-	if name := instanceOf(h); name != "" && set["instance"] == "" {
+	if name := h.Name(); name != "" && set["instance"] == "" {
 		out = append(out, series.Label{Name: "instance", Value: name})
 	}
 	return out
-}
-
-// instanceOf is the host's name, "" where it cannot be read.
-func instanceOf(h *host.Host) string {
-	b, err := os.ReadFile(h.Proc("sys", "kernel", "hostname"))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
 }
 
 func (a *Agent) push(f series.Frame) {

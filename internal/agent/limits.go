@@ -41,12 +41,9 @@ func readUse(h *host.Host) (use, error) {
 		return u, fmt.Errorf("reading its own memory: %w", err)
 	}
 	u.resident = pages * int64(os.Getpagesize())
-	if b, err = os.ReadFile(h.Proc("self", "io")); err != nil {
-		return u, fmt.Errorf("reading its own writes: %w", err)
-	}
-	own, err := procfile.ParseIO(b)
+	own, err := procfile.ReadIO(h.Proc("self", "io"))
 	if err != nil {
-		return u, fmt.Errorf("reading its own writes: %w", host.In("/proc/self/io", err))
+		return u, fmt.Errorf("reading its own writes: %w", err)
 	}
 	u.written = int64(own.WriteBytes)
 	return u, nil

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -129,8 +128,8 @@ func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program 
 	if err := os.MkdirAll(w.dir(), 0o700); err != nil {
 		log.Warn("there is no directory for incidents yet", "why", err)
 	}
-	w.alerts = newAlerts(c, instanceOf(h), log, h.Now, w.keeper.put)
-	w.events = newEvents(c, instanceOf(h), log, h.Now, w.keeper.put)
+	w.alerts = newAlerts(c, h.Name(), log, h.Now, w.keeper.put)
+	w.events = newEvents(c, h.Name(), log, h.Now, w.keeper.put)
 	w.resume()
 	return w
 }
@@ -251,10 +250,8 @@ func (w *watcher) step(ctx context.Context, s detect.Sample) {
 
 // begin keeps a new incident at once, and has it judged.
 func (w *watcher) begin(ctx context.Context, i sample.Incident) {
-	name, _ := os.ReadFile(w.host.Proc("sys", "kernel", "hostname"))
-	kernel, _ := os.ReadFile(w.host.Proc("sys", "kernel", "osrelease"))
 	w.open = &openIncident{Incident: incidents.Incident{Meta: incidents.Meta{
-		Host: strings.TrimSpace(string(name)), Kernel: strings.TrimSpace(string(kernel)), Program: w.program, Open: true, What: i,
+		Host: w.host.Name(), Kernel: w.host.Release(), Program: w.program, Open: true, What: i,
 	}}}
 	judged := w.judges() && w.judging == nil
 	if !judged {

@@ -113,7 +113,7 @@ func (d *Devices) add(dir, name, disk string) bool {
 	if !ok {
 		return false
 	}
-	sectors, _ := readNumber(filepath.Join(dir, "size"))
+	sectors, _ := ReadNumber(filepath.Join(dir, "size"))
 	d.byDev[dev], d.byName[name] = len(d.all), len(d.all)
 	d.all = append(d.all, Device{Name: name, Dev: dev, Disk: disk, Bytes: sectors * 512})
 	return true

@@ -211,21 +211,11 @@ func (h *Host) cpuInfo() (model string, hypervisor *bool) {
 }
 
 func (h *Host) memory() (total uint64, swap *uint64) {
-	b, _ := Read(h.Proc("meminfo"), nil)
-	var all *uint64
-	_ = Amounts(b, func(key []byte) **uint64 { // a line that is no amount is absent
-		switch string(key) {
-		case "MemTotal":
-			return &all
-		case "SwapTotal":
-			return &swap
-		}
-		return nil
-	})
-	if all != nil {
-		total = *all
+	found, _ := h.Meminfo("MemTotal", "SwapTotal") // a line that is no amount is absent
+	if found[0] != nil {
+		total = *found[0]
 	}
-	return total, swap
+	return total, found[1]
 }
 
 // container names what hints at a container around us.

@@ -91,3 +91,9 @@ func kindOf(uuid string) string {
 	}
 	return "dm"
 }
+
+// LoopFile is the file behind a loop device, "" for a free one and other devices.
+func (h *Host) LoopFile(device string) string {
+	file, _ := readString(h.Sys("block", device, "loop", "backing_file"))
+	return file
+}

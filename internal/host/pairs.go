@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"fmt"
+	"slices"
 )
 
 // Pairs reads lines of a name and a number. want says where the number belongs, nil
@@ -52,4 +53,20 @@ func Amounts(b []byte, want func(key []byte) *(*uint64)) error {
 		*to = &v
 	}
 	return nil
+}
+
+// Meminfo reads lines of /proc/meminfo by their names, in bytes; nil is not there.
+func (h *Host) Meminfo(names ...string) ([]*uint64, error) {
+	b, err := Read(h.Proc("meminfo"), nil)
+	if err != nil {
+		return make([]*uint64, len(names)), fmt.Errorf("reading the use of memory: %w", err)
+	}
+	found := make([]*uint64, len(names))
+	err = Amounts(b, func(key []byte) **uint64 {
+		if at := slices.Index(names, string(key)); at >= 0 {
+			return &found[at]
+		}
+		return nil
+	})
+	return found, In("/proc/meminfo", err)
 }

@@ -26,7 +26,7 @@ func (h *Host) Queue(disk string) (Queue, error) {
 	var errs []error
 	number := func(name string) *uint64 {
 		path := h.Sys("block", disk, "queue", name)
-		n, err := readNumber(path)
+		n, err := ReadNumber(path)
 		if err != nil {
 			// Attributes that a driver lacks answer EINVAL; -1 is "none".
 			if v, readErr := readString(path); readErr == nil && v != "-1" {

@@ -24,7 +24,7 @@ func (h *Host) VMSysctls() (map[string]uint64, error) {
 	values := map[string]uint64{}
 	var errs []error
 	for _, name := range VMSysctlNames() {
-		n, err := readNumber(h.Proc("sys", "vm", name))
+		n, err := ReadNumber(h.Proc("sys", "vm", name))
 		switch {
 		case err == nil:
 			values[name] = n

@@ -97,8 +97,8 @@ func readString(path string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// readNumber reads a file that holds one number.
-func readNumber(path string) (uint64, error) {
+// ReadNumber reads a file that holds one number.
+func ReadNumber(path string) (uint64, error) {
 	s, err := readString(path)
 	if err != nil {
 		return 0, err

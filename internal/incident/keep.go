@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -55,10 +54,8 @@ func (j *Judge) Capture(ctx context.Context, length time.Duration, why, folder s
 // byHand is what is said of an incident that was captured by hand, from began
 // until now; why may be "".
 func byHand(h *host.Host, program, why string, began time.Time) incidents.Meta {
-	name, _ := os.ReadFile(h.Proc("sys", "kernel", "hostname"))
-	kernel, _ := os.ReadFile(h.Proc("sys", "kernel", "osrelease"))
 	return incidents.Meta{
-		Host: strings.TrimSpace(string(name)), Kernel: strings.TrimSpace(string(kernel)), Program: program,
+		Host: h.Name(), Kernel: h.Release(), Program: program,
 		What: sample.Incident{Start: began, Opened: began, End: h.Now(), Reasons: []sample.Reason{},
 			Limits: []sample.Limit{{Kind: sample.LimitByHand, What: why}}},
 	}

@@ -219,7 +219,7 @@ func writeLimit(dir, file, value string) error {
 // findPlace looks for a controller in the v1 hierarchies first: a controller
 // is in one place only.
 func findPlace(h *host.Host, v1, v2 string) (*place, error) {
-	mounts, err := cgroupMounts(h)
+	mounted, err := h.Cgroups()
 	if err != nil {
 		return nil, err
 	}
@@ -227,17 +227,16 @@ func findPlace(h *host.Host, v1, v2 string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if dir, ok := mounts[v1]; ok {
-		return &place{dir: filepath.Join(dir, own[v1]), path: own[v1]}, nil
+	if tree, ok := mounted.Controller(v1); ok && !tree.V2 {
+		return &place{dir: filepath.Join(tree.Dir, own[v1]), path: own[v1]}, nil
 	}
-	root, ok := mounts[""]
-	if !ok {
+	if mounted.Unified == nil {
 		return nil, fmt.Errorf("%w: cgroups are not mounted", ErrNoCgroup)
 	}
 	// A cgroup with processes in it cannot have limited children, except for
 	// the root: go up until one can.
 	for path := own[""]; ; path = filepath.Dir(path) {
-		dir := filepath.Join(root, path)
+		dir := filepath.Join(mounted.Unified.Dir, path)
 		if hasWord(filepath.Join(dir, "cgroup.subtree_control"), v2) {
 			return &place{dir: dir, path: path, v2: true}, nil
 		}
@@ -251,38 +250,11 @@ func findPlace(h *host.Host, v1, v2 string) (*place, error) {
 	}
 }
 
-// cgroupMounts maps controllers to mount points; "" is the v2 hierarchy.
-func cgroupMounts(h *host.Host) (map[string]string, error) {
-	mounts, err := h.Mounts()
-	if err != nil {
-		return nil, fmt.Errorf("find the cgroup file systems: %w", err)
-	}
-	found := map[string]string{}
-	for _, m := range mounts {
-		dir := filepath.Join("/", h.Root, m.Point)
-		switch m.Type {
-		case "cgroup2":
-			found[""] = dir
-		case "cgroup":
-			for _, option := range m.Super {
-				if option != "rw" && option != "ro" {
-					found[option] = dir
-				}
-			}
-		}
-	}
-	return found, nil
-}
-
 // ownCgroups maps controllers to our own cgroup's path; "" is the v2 hierarchy.
 func ownCgroups(h *host.Host) (procfile.Cgroups, error) {
-	b, err := os.ReadFile(h.Proc("self/cgroup"))
+	own, err := procfile.ReadCgroups(h.Proc("self", "cgroup"))
 	if err != nil {
 		return nil, fmt.Errorf("find our own cgroup: %w", err)
-	}
-	own, err := procfile.ParseCgroups(b)
-	if err != nil {
-		return nil, fmt.Errorf("find our own cgroup: %w", host.In("/proc/self/cgroup", err))
 	}
 	return own, nil
 }

@@ -21,10 +21,9 @@ func OwnNames(h *host.Host, f *host.Fingerprint) {
 	own := fmt.Sprintf("%s%d-", Prefix, os.Getpid())
 	devices := map[string]string{} // of the lab, by the kernel's name; "" for others' runs
 	for _, d := range f.Devices {
-		b, err := os.ReadFile(h.Sys("block", d.Name, "loop/backing_file"))
-		file := strings.TrimSpace(string(b))
+		file := h.LoopFile(d.Name)
 		switch {
-		case err != nil || !strings.Contains(file, "/"+Prefix):
+		case !strings.Contains(file, "/"+Prefix):
 		case strings.Contains(file, "/"+own):
 			devices[d.Name] = "lab:" + strings.TrimSuffix(filepath.Base(file), ".img")
 		default:

@@ -98,7 +98,7 @@ func raw(h *host.Host, device string, cgroups map[string]*Cgroup, loads map[stri
 			f[at+"cpu"], f[at+"system"] = (user+system)/host.TickHz, system/host.TickHz
 			f[at+"majflt"], _ = strconv.ParseFloat(fields[9], 64)
 		}
-		if did, err := processIO(h, p.PID); err == nil {
+		if did, err := procfile.ReadIO(h.Proc(strconv.Itoa(p.PID), "io")); err == nil {
 			f[at+"read_bytes"], f[at+"write_bytes"], f[at+"read_chars"] = float64(did.ReadBytes), float64(did.WriteBytes), float64(did.ReadChars)
 		}
 	}
@@ -122,8 +122,8 @@ func vmstat(h *host.Host) map[string]**uint64 {
 
 // cgroupFacts reads the memory controller's files of a cgroup, of version 1 or 2.
 func cgroupFacts(dir, at string, f map[string]float64) {
-	for file, name := range map[string]string{"memory.failcnt": at + "limit_hits", "memory.usage_in_bytes": "=" + at + "usage", "memory.current": "=" + at + "usage"} {
-		if v, err := readInt(filepath.Join(dir, file)); err == nil {
+	for file, name := range map[string]string{"memory.failcnt": at + "limit_hits", procfile.MemoryUsageFile(false): "=" + at + "usage", procfile.MemoryUsageFile(true): "=" + at + "usage"} {
+		if v, err := host.ReadNumber(filepath.Join(dir, file)); err == nil {
 			f[name] = float64(v)
 		}
 	}
@@ -132,11 +132,7 @@ func cgroupFacts(dir, at string, f map[string]float64) {
 			f[at+"limit_hits"] = float64(*events.Max)
 		}
 	}
-	b, err := os.ReadFile(filepath.Join(dir, "memory.stat"))
-	if err != nil {
-		return
-	}
-	own, _, err := procfile.ParseMemoryStat(b)
+	own, _, err := procfile.ReadMemoryStat(dir)
 	if err != nil {
 		return
 	}
@@ -146,15 +142,6 @@ func cgroupFacts(dir, at string, f map[string]float64) {
 	if own.File != nil && own.Shmem != nil { // tmpfs is part of it, and no cache
 		f["="+at+"cache"] = float64(*own.File) - float64(*own.Shmem)
 	}
-}
-
-// processIO is what a process did since it began.
-func processIO(h *host.Host, pid int) (host.IO, error) {
-	b, err := os.ReadFile(h.Proc(strconv.Itoa(pid), "io"))
-	if err != nil {
-		return host.IO{}, err
-	}
-	return procfile.ParseIO(b)
 }
 
 // diskFacts reads what the kernel counts of a disk, under names that start with at.

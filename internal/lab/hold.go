@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +19,7 @@ import (
 // programs need more than half of what was left, they get it back at once.
 func (e *Env) HoldMemory(leave int64) error {
 	pool := e.host.Proc("sys/vm/nr_hugepages")
-	held, err := readInt(pool)
+	held, err := host.ReadNumber(pool)
 	if err != nil {
 		return fmt.Errorf("see the pool of huge pages: %w", err)
 	}
@@ -35,7 +34,7 @@ func (e *Env) HoldMemory(leave int64) error {
 	if available <= leave {
 		return nil
 	}
-	if err := e.SetFile(pool, strconv.FormatInt(held, 10)); err != nil { // for the journal
+	if err := e.SetFile(pool, strconv.FormatUint(held, 10)); err != nil { // for the journal
 		return err
 	}
 	if err := fillPool(e.host, pool, size, leave); err != nil {
@@ -57,7 +56,7 @@ func (e *Env) HoldMemory(leave int64) error {
 // be pushed out anyway.
 func fillPool(h *host.Host, pool string, size, leave int64) error {
 	for try := range 8 {
-		held, err := readInt(pool)
+		held, err := host.ReadNumber(pool)
 		if err != nil {
 			return fmt.Errorf("see the pool of huge pages: %w", err)
 		}
@@ -76,7 +75,7 @@ func fillPool(h *host.Host, pool string, size, leave int64) error {
 			err = os.WriteFile(h.Proc("sys/vm/drop_caches"), []byte("1"), 0)
 		}
 		if err == nil {
-			err = os.WriteFile(pool, strconv.AppendInt(nil, held+(available-leave)/size, 10), 0)
+			err = os.WriteFile(pool, strconv.AppendInt(nil, int64(held)+(available-leave)/size, 10), 0)
 		}
 		if err != nil {
 			return fmt.Errorf("hold memory: %w", err)
@@ -121,39 +120,21 @@ func guard(h *host.Host, pool string, size, leave int64, ended <-chan struct{}) 
 		if err != nil || available > leave/2 {
 			continue
 		}
-		if held, err := readInt(pool); err == nil {
+		if held, err := host.ReadNumber(pool); err == nil {
 			give := max((leave-available)/size, 1)
-			_ = os.WriteFile(pool, strconv.AppendInt(nil, max(held-give, 0), 10), 0)
+			_ = os.WriteFile(pool, strconv.AppendInt(nil, max(int64(held)-give, 0), 10), 0)
 		}
 	}
 }
 
 // memInfo is one line of /proc/meminfo, in bytes.
 func memInfo(h *host.Host, name string) (int64, error) {
-	b, err := os.ReadFile(h.Proc("meminfo"))
-	if err != nil {
-		return 0, fmt.Errorf("read the use of memory: %w", err)
-	}
-	var found *uint64
-	err = host.Amounts(b, func(key []byte) **uint64 {
-		if string(key) == name {
-			return &found
-		}
-		return nil
-	})
-	if err == nil && found == nil {
-		err = fmt.Errorf("%s is not there", name)
-	}
-	if err != nil {
-		return 0, host.In("/proc/meminfo", err)
-	}
-	return int64(*found), nil
-}
-
-func readInt(path string) (int64, error) {
-	b, err := os.ReadFile(path)
+	found, err := h.Meminfo(name)
 	if err != nil {
 		return 0, err
 	}
-	return strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	if found[0] == nil {
+		return 0, fmt.Errorf("/proc/meminfo has no %s", name)
+	}
+	return int64(*found[0]), nil
 }

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -35,7 +34,7 @@ func MemoryRoom(h *host.Host, swappable bool) (Room, error) {
 		}
 		room.Bytes += swap
 	}
-	mounts, err := cgroupMounts(h)
+	mounted, err := h.Cgroups()
 	if err != nil {
 		return Room{}, err
 	}
@@ -43,18 +42,19 @@ func MemoryRoom(h *host.Host, swappable bool) (Room, error) {
 	if err != nil {
 		return Room{}, err
 	}
-	root, path, v2 := mounts["memory"], own["memory"], false
-	if root == "" {
-		root, path, v2 = mounts[""], own[""], true
-	}
-	if root == "" {
+	tree, ok := mounted.Controller("memory")
+	if !ok && mounted.Unified == nil {
 		return room, nil
 	}
+	if !ok {
+		tree = *mounted.Unified
+	}
+	root, path := tree.Dir, own.Memory()
 	if _, err := os.Stat(filepath.Join(root, path)); err != nil {
 		path = "/" // a container sees its own cgroup as the root, but by its name outside
 	}
 	for ; ; path = filepath.Dir(path) {
-		left, by, err := leftOf(filepath.Join(root, path), v2)
+		left, by, err := leftOf(filepath.Join(root, path), tree.V2)
 		if err != nil {
 			return Room{}, err
 		}
@@ -75,25 +75,17 @@ func leftOf(dir string, v2 bool) (left int64, by string, err error) {
 		return 0, "", err
 	}
 	by = filepath.Join(dir, file)
-	usage := "memory.usage_in_bytes"
-	if v2 {
-		usage = "memory.current"
-	}
-	used, err := readInt(filepath.Join(dir, usage))
+	used, err := procfile.ReadMemoryUsage(dir, v2)
 	if err != nil {
-		return 0, "", fmt.Errorf("read a cgroup's memory use: %w", err)
+		return 0, "", err
 	}
-	left = int64(*limit) - used
-	b, err := os.ReadFile(filepath.Join(dir, "memory.stat"))
+	left = int64(*limit) - int64(used)
+	_, below, err := procfile.ReadMemoryStat(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return left, by, nil // what it could drop is not known
 	}
 	if err != nil {
-		return 0, "", fmt.Errorf("read a cgroup's page cache: %w", err)
-	}
-	_, below, err := procfile.ParseMemoryStat(b)
-	if err != nil {
-		return 0, "", fmt.Errorf("read %s/memory.stat: %w", dir, err)
+		return 0, "", err
 	}
 	for _, pages := range []*uint64{below.ActiveFile, below.InactiveFile} {
 		if pages != nil {

@@ -12,6 +12,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/lab/load"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 )
 
@@ -223,7 +224,7 @@ func (n *neighbours) read(but map[int]bool) (bytes map[int]float64, names map[in
 		if err != nil || but[pid] {
 			continue
 		}
-		if did, err := processIO(n.host, pid); err == nil {
+		if did, err := procfile.ReadIO(n.host.Proc(e.Name(), "io")); err == nil {
 			bytes[pid] = float64(did.ReadBytes + did.WriteBytes)
 		}
 		if bytes[pid] > n.before[pid] {

@@ -97,8 +97,7 @@ func unmount(dir string) error {
 
 // detachLoop frees a loop device if it is still the one over our file.
 func detachLoop(h *host.Host, device, backing string) error {
-	b, err := os.ReadFile(h.Sys("block", filepath.Base(device), "loop/backing_file"))
-	if err != nil || strings.TrimSuffix(strings.TrimSpace(string(b)), " (deleted)") != backing {
+	if strings.TrimSuffix(h.LoopFile(filepath.Base(device)), " (deleted)") != backing {
 		return nil // free, or somebody else's
 	}
 	f, err := os.Open(device)

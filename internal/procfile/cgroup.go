@@ -70,6 +70,23 @@ func LowestLimit(v2 bool, read func(name string) *uint64) (limit *uint64, file s
 	return limit, file
 }
 
+// MemoryUsageFile is the file of what a cgroup and all below it use.
+func MemoryUsageFile(v2 bool) string {
+	if v2 {
+		return "memory.current"
+	}
+	return "memory.usage_in_bytes"
+}
+
+// ReadMemoryUsage is what the cgroup of a directory and all below it use, in bytes.
+func ReadMemoryUsage(dir string, v2 bool) (uint64, error) {
+	n, err := host.ReadNumber(filepath.Join(dir, MemoryUsageFile(v2)))
+	if err != nil {
+		return 0, fmt.Errorf("reading the memory use of a cgroup: %w", err)
+	}
+	return n, nil
+}
+
 // MemoryEvents is what is read of memory.events: how often the limits were met.
 type MemoryEvents struct{ High, Max *uint64 }
 

@@ -2,6 +2,8 @@ package procfile
 
 import (
 	"bytes"
+	"fmt"
+	"path/filepath"
 
 	"iocause/internal/host"
 )
@@ -62,4 +64,15 @@ func ParseMemoryStat(b []byte) (own, below MemoryStat, err error) {
 	own.or(&below)
 	below.or(&own)
 	return own, below, err
+}
+
+// ReadMemoryStat reads memory.stat of the cgroup of a directory.
+func ReadMemoryStat(dir string) (own, below MemoryStat, err error) {
+	path := filepath.Join(dir, "memory.stat")
+	b, err := host.Read(path, nil)
+	if err != nil {
+		return own, below, fmt.Errorf("reading the page cache of a cgroup: %w", err)
+	}
+	own, below, err = ParseMemoryStat(b)
+	return own, below, host.In(path, err)
 }

@@ -50,6 +50,16 @@ func ParseIO(b []byte) (host.IO, error) {
 	return x, nil
 }
 
+// ReadIO reads one.
+func ReadIO(path string) (host.IO, error) {
+	b, err := host.Read(path, nil)
+	if err != nil {
+		return host.IO{}, fmt.Errorf("reading the I/O of a process: %w", err)
+	}
+	x, err := ParseIO(b)
+	return x, host.In(path, err)
+}
+
 // Status is what is read of /proc/PID/status (proc_pid_status(5)), in bytes. Kernel
 // threads and processes that have ended have no memory: nil.
 type Status struct {
@@ -125,6 +135,16 @@ func ParseCgroups(b []byte) (Cgroups, error) {
 		}
 	}
 	return c, nil
+}
+
+// ReadCgroups reads such a file.
+func ReadCgroups(path string) (Cgroups, error) {
+	b, err := host.Read(path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading the cgroups of a process: %w", err)
+	}
+	c, err := ParseCgroups(b)
+	return c, host.In(path, err)
 }
 
 // Memory is the path in the hierarchy of the memory controller, "" when there

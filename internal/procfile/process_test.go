@@ -54,11 +54,21 @@ func TestParseCgroups(t *testing.T) {
 	}
 }
 
+func TestParseSchedstat(t *testing.T) {
+	d, err := ParseSchedstat(proctest.Fixture(t, "process-schedstat"))
+	if err != nil || d != (Schedstat{4152958, 1270765, 11}) {
+		t.Errorf("%+v, %v", d, err)
+	}
+	_, err = ParseSchedstat([]byte("1 2\n"))
+	proctest.WantLine(t, err, 1)
+}
+
 func FuzzProcess(f *testing.F) {
 	proctest.Seeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		ParseIO(b)
 		ParseStatus(b)
 		ParseCgroups(b)
+		ParseSchedstat(b)
 	})
 }

@@ -6,9 +6,7 @@ package report
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"iocause/internal/diagnose"
@@ -84,10 +82,7 @@ func has(x *incidents.Incident, section string) bool {
 // Live is the page of what was just watched on this machine.
 func Live(h *host.Host, r *diagnose.Report, w *sample.Window, course *picture.Course, asked string) *picture.Page {
 	page := Looked(r, w, course)
-	page.Of, page.Asked = "this machine", asked
-	if name, err := os.ReadFile(h.Proc("sys", "kernel", "hostname")); err == nil {
-		page.Host = strings.TrimSpace(string(name))
-	}
+	page.Of, page.Asked, page.Host = "this machine", asked, h.Name()
 	return page
 }
 

@@ -8,9 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"iocause/internal/diagnose"
@@ -29,19 +27,10 @@ const (
 
 func (p *page) index(w http.ResponseWriter, r *http.Request) {
 	listed, older := p.incidents()
-	one := html.AgentPage{Program: p.Program, Host: p.fact("hostname"), Kernel: p.fact("osrelease"),
+	one := html.AgentPage{Program: p.Program, Host: p.Host.Name(), Kernel: p.Host.Release(),
 		Zone: p.Host.Now().Format("MST (UTC-07:00)"), Now: p.now(r.Context(), listed), Incidents: listed, Older: older}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = html.WriteAgentPage(w, &one) // the browser has gone: there is nobody to tell
-}
-
-// fact is a line of /proc/sys/kernel, "" where it cannot be read.
-func (p *page) fact(name string) string {
-	b, err := os.ReadFile(p.Host.Proc("sys", "kernel", name))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
 }
 
 func (p *page) nowPart(w http.ResponseWriter, r *http.Request) {

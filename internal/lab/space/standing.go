@@ -349,13 +349,12 @@ func (st *Standing) run(ctx context.Context, v variant) error {
 func (st *Standing) follow(p *lab.Process, to io.Writer) {
 	before := -1.0
 	for ; !p.Ended(); time.Sleep(100 * time.Millisecond) {
-		b, err := os.ReadFile(st.host.Proc(strconv.Itoa(p.PID), "io"))
+		did, err := procfile.ReadIO(st.host.Proc(strconv.Itoa(p.PID), "io"))
 		if err != nil {
 			continue // it ends
 		}
-		did, err := procfile.ParseIO(b)
 		now := float64(did.WriteChars)
-		if err == nil && before >= 0 && now > before {
+		if before >= 0 && now > before {
 			fmt.Fprintf(to, "%.0f\n", now-before) // to memory: it does not fail
 		}
 		before = now

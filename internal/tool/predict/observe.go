@@ -2,7 +2,6 @@ package predict
 
 import (
 	"errors"
-	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -99,12 +98,8 @@ func (o *Observer) cgroup() string {
 	if len(o.filter.PIDs) == 0 {
 		return ""
 	}
-	b, err := os.ReadFile(o.host.Proc(strconv.Itoa(o.filter.PIDs[0]), "cgroup"))
-	if err != nil {
-		return ""
-	}
-	own, _ := procfile.ParseCgroups(b)
-	return own.Memory()
+	own, _ := procfile.ReadCgroups(o.host.Proc(strconv.Itoa(o.filter.PIDs[0]), "cgroup"))
+	return own.Memory() // "" for a process that has ended
 }
 
 // Close ends the watch.

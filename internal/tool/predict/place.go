@@ -2,11 +2,6 @@ package predict
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 
 	"iocause/internal/figure"
 	"iocause/internal/host"
@@ -99,38 +94,18 @@ func readPlace(dir, cgroup string, v2 bool) (*Place, error) {
 	if err != nil || limit == nil {
 		return nil, err
 	}
-	usage := "memory.usage_in_bytes"
-	if v2 {
-		usage = "memory.current"
-	}
-	p := &Place{Cgroup: cgroup, Memory: int64(*limit)}
-	if p.Used, err = number(filepath.Join(dir, usage)); err != nil {
+	used, err := procfile.ReadMemoryUsage(dir, v2)
+	if err != nil {
 		return nil, err
 	}
-	stat, err := os.ReadFile(filepath.Join(dir, "memory.stat"))
+	_, below, err := procfile.ReadMemoryStat(dir)
 	if err != nil {
-		return nil, fmt.Errorf("looking for the size of the cache: %w", err)
+		return nil, err
 	}
-	_, below, err := procfile.ParseMemoryStat(stat)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s/memory.stat: %w", dir, err)
-	}
+	p := &Place{Cgroup: cgroup, Memory: int64(*limit), Used: int64(used)}
 	if below.ActiveFile != nil && below.InactiveFile != nil {
 		p.Active, p.Cache = int64(*below.ActiveFile), int64(*below.ActiveFile+*below.InactiveFile)
 	}
 	p.Room = max(p.Cache, p.Memory-(p.Used-p.Cache))
 	return p, nil
-}
-
-// number reads a file that holds one.
-func number(path string) (int64, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return 0, fmt.Errorf("looking for a memory limit: %w", err)
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("reading %s: %w", path, err)
-	}
-	return n, nil
 }

@@ -1,9 +1,6 @@
 package resident
 
 import (
-	"os"
-	"path/filepath"
-
 	"iocause/internal/host"
 	"iocause/internal/procfile"
 )
@@ -23,11 +20,7 @@ func Charged(h *host.Host, cgroup string) (bytes float64, source string) {
 	if err != nil {
 		return 0, ""
 	}
-	stat, err := os.ReadFile(filepath.Join(dir, "memory.stat"))
-	if err != nil {
-		return 0, ""
-	}
-	_, below, err := procfile.ParseMemoryStat(stat)
+	_, below, err := procfile.ReadMemoryStat(dir)
 	if err != nil || below.File == nil {
 		return 0, ""
 	}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 	"unsafe"
 
@@ -16,6 +15,7 @@ import (
 
 	"iocause/internal/bpf"
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 )
 
 func (r *stacksRegs) registers() bpf.Registers {
@@ -109,16 +109,16 @@ func (p *Probe) walk() {
 // third figure of /proc/TID/schedstat, which a kernel without CONFIG_SCHED_INFO
 // does not have.
 func ranAgain(h *host.Host, tid uint32, runs uint64) bool {
-	text, err := os.ReadFile(h.Proc(strconv.Itoa(int(tid)), "schedstat"))
+	text, err := host.Read(h.Proc(strconv.Itoa(int(tid)), "schedstat"), nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err := os.Stat(h.Proc(strconv.Itoa(int(tid))))
 		return err != nil // it ended
 	}
-	f := strings.Fields(string(text))
-	if err != nil || len(f) < 3 {
+	if err != nil {
 		return true
 	}
-	return f[2] != strconv.FormatUint(runs, 10)
+	now, err := procfile.ParseSchedstat(text)
+	return err != nil || now.Slices != runs
 }
 
 // walkFrames follows frame pointers as the kernel does: each points to the

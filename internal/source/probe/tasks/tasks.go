@@ -223,8 +223,8 @@ func (p *Probe) emit(r, was *tasksRow, up rise, delays bool, into sample.Sink) {
 // delays tells whether the kernel accounts waits for I/O. Before Linux 5.14 no
 // file tells: then it does if it has room for them in some thread.
 func (p *Probe) delays(rows []tasksRow) bool {
-	if b, err := host.Read(p.host.Proc("sys", "kernel", "task_delayacct"), nil); err == nil {
-		return len(b) > 0 && b[0] == '1'
+	if on, known := p.host.DelayAccounting(); known {
+		return on
 	}
 	for i := range rows {
 		if rows[i].Flags&hasBlkioDelay != 0 {

@@ -10,10 +10,7 @@ import (
 // version 1 and of all below it in version 2.
 func (s *source) collectMemory(g group, phase sample.Phase, into sample.Sink) {
 	e := sample.Entity{Cgroup: g.path}
-	usage := "memory.usage_in_bytes"
-	if s.trees[memory].V2 {
-		usage = "memory.current"
-	}
+	usage := procfile.MemoryUsageFile(s.trees[memory].V2)
 	if b, ok := s.read(g, usage); ok {
 		if v, err := parseNumber(b); s.fault(g, usage, err) {
 			into.Put(sample.CgroupMemUsage, e, float64(v), usage)

@@ -15,7 +15,7 @@ import (
 type look struct {
 	stat      Stat
 	io        host.IO
-	sched     Schedstat // first thread
+	sched     procfile.Schedstat // first thread
 	hasIO     bool
 	hasSched  bool
 	denied    bool              // io may not be read
@@ -110,12 +110,12 @@ func (r *reader) look(pid int) (look, error) {
 }
 
 // sched reads the first thread's schedstat.
-func (r *reader) sched(pid int) (Schedstat, bool) {
+func (r *reader) sched(pid int) (procfile.Schedstat, bool) {
 	b, err := r.read(pid, "/schedstat")
 	if err != nil {
-		return Schedstat{}, false
+		return procfile.Schedstat{}, false
 	}
-	s, err := ParseSchedstat(b)
+	s, err := procfile.ParseSchedstat(b)
 	return s, err == nil
 }
 
@@ -142,7 +142,7 @@ func (r *reader) lookThreads(pid int, l *look) {
 		if err != nil {
 			continue // ended
 		}
-		if s, err := ParseSchedstat(b); err == nil {
+		if s, err := procfile.ParseSchedstat(b); err == nil {
 			t.delay = s.Delay
 		}
 		if r.delays {

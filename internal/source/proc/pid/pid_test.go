@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/proctest"
 )
@@ -30,15 +31,6 @@ func TestParseStat(t *testing.T) {
 		_, err := ParseStat([]byte(b))
 		proctest.WantLine(t, err, 1)
 	}
-}
-
-func TestParseSchedstat(t *testing.T) {
-	d, err := ParseSchedstat(proctest.Fixture(t, "schedstat"))
-	if err != nil || d != (Schedstat{4152958, 1270765, 11}) {
-		t.Errorf("%+v, %v", d, err)
-	}
-	_, err = ParseSchedstat([]byte("1 2\n"))
-	proctest.WantLine(t, err, 1)
 }
 
 // tree is a host that processes can be put into.
@@ -193,7 +185,7 @@ func TestWithoutAccounting(t *testing.T) {
 // some processes as well, is not, and hears of it only if they did something.
 func TestDenied(t *testing.T) {
 	const user, root = "CapEff:\t0000000000000000\n", "CapEff:\t000001ffffffffff\n"
-	ran := look{denied: true, stat: Stat{PID: 1, Threads: 1}, sched: Schedstat{Slices: 2}}
+	ran := look{denied: true, stat: Stat{PID: 1, Threads: 1}, sched: procfile.Schedstat{Slices: 2}}
 	for _, c := range []struct {
 		status, want string
 		o            outcome
@@ -206,7 +198,7 @@ func TestDenied(t *testing.T) {
 	} {
 		x := newTree(t)
 		x.Write("proc/self/status", "Name:\tx\n"+c.status)
-		s := &source{host: x.Host(), r: newReader(x.Host()), before: map[int]look{1: {denied: true, stat: Stat{PID: 1}, sched: Schedstat{Slices: 1}}}}
+		s := &source{host: x.Host(), r: newReader(x.Host()), before: map[int]look{1: {denied: true, stat: Stat{PID: 1}, sched: procfile.Schedstat{Slices: 1}}}}
 		r := sample.NewRecorder(time.Now())
 		s.end(&c.o, r)
 		s.gaps(r)
@@ -300,6 +292,5 @@ func FuzzParse(f *testing.F) {
 		if s, err := ParseStat(b); err == nil && (s.PID <= 0 || s.State == 0) {
 			t.Errorf("%+v", s)
 		}
-		ParseSchedstat(b)
 	})
 }

@@ -360,11 +360,11 @@ const (
 )
 
 func (s *source) accounting() int {
-	b, err := host.Read(s.host.Proc("sys", "kernel", "task_delayacct"), nil)
+	on, known := s.host.DelayAccounting()
 	switch {
-	case err != nil:
+	case !known:
 		return delaysUnknown
-	case len(b) > 0 && b[0] == '1':
+	case on:
 		return delaysOn
 	}
 	return delaysOff
