@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -199,6 +200,9 @@ const stopPatience = 8 * time.Second
 func (a *Agent) Run(ctx context.Context) error {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(a.config.Limits.Memory / 4 * 3))
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	// One processor is plenty, and to wake others for a dozen small readings costs more
+	// than it saves.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	protectFromOOM(a.host, a.log)
 	if err := a.writer.open(); errors.Is(err, series.ErrLocked) {
 		return fmt.Errorf("starting the agent: %w", err)

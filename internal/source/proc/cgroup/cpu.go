@@ -12,9 +12,12 @@ import (
 // the cgroup's threads. Both are the cgroup's own, whatever is above it.
 func (s *source) collectCPU(g group, phase sample.Phase, into sample.Sink) {
 	e := sample.Entity{Cgroup: g.path}
-	from, quota := s.quota(g)
+	from, quota, known := s.quota(g)
 	if quota > 0 {
 		into.Put(sample.CgroupCPUQuota, e, quota, from)
+	}
+	if quota == 0 && known && g.kept.noPeriods {
+		return
 	}
 	const name = "cpu.stat"
 	b, ok := s.read(g, name)
@@ -27,7 +30,11 @@ func (s *source) collectCPU(g group, phase sample.Phase, into sample.Sink) {
 	}
 	// All cgroups have these figures, mostly 0; those without a limit are not
 	// worth a series.
-	if quota == 0 && *c.Periods == 0 {
+	none := quota == 0 && *c.Periods == 0
+	if g.kept != nil {
+		g.kept.noPeriods = none
+	}
+	if none {
 		return
 	}
 	s.count(g, phase, into, cpu, sample.CgroupPeriods, e, *c.Periods, name)
@@ -40,35 +47,35 @@ func (s *source) collectCPU(g group, phase sample.Phase, into sample.Sink) {
 }
 
 // quota is how many processors a cgroup may use at once, 0 without a limit,
-// and where that is set.
-func (s *source) quota(g group) (file string, processors float64) {
+// where that is set, and whether nobody set it since the pass before.
+func (s *source) quota(g group) (file string, processors float64, known bool) {
 	if s.trees[cpu].V2 {
 		file = "cpu.max"
-		if b, ok := s.read(g, file); ok {
+		if b, known, ok := s.setting(g, file); ok {
 			q, err := parseMax(b)
 			s.fault(g, file, err)
-			return file, q
+			return file, q, known
 		}
-		return file, 0
+		return file, 0, false
 	}
 	file = "cpu.cfs_quota_us"
-	b, ok := s.read(g, file)
+	b, known, ok := s.setting(g, file)
 	if !ok || bytes.HasPrefix(b, []byte("-1")) {
-		return file, 0
+		return file, 0, ok && known
 	}
 	quota, err := parseNumber(b)
 	if !s.fault(g, file, err) {
-		return file, 0
+		return file, 0, false
 	}
 	const length = "cpu.cfs_period_us"
-	if b, ok = s.read(g, length); !ok {
-		return file, 0
+	if b, _, ok = s.setting(g, length); !ok {
+		return file, 0, false
 	}
 	period, err := parseNumber(b)
 	if !s.fault(g, length, err) || period == 0 {
-		return file, 0
+		return file, 0, false
 	}
-	return file, float64(quota) / float64(period)
+	return file, float64(quota) / float64(period), known
 }
 
 // parseMax reads cpu.max, "QUOTA PERIOD" in microseconds, as processors; it is

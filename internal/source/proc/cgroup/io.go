@@ -1,6 +1,8 @@
 package cgroup
 
 import (
+	"bytes"
+
 	"iocause/internal/host"
 	"iocause/internal/sample"
 )
@@ -155,23 +157,37 @@ func (s *source) limitFile(f int) string {
 }
 
 func (s *source) readV1(g group, usage, limits devices) {
-	for _, f := range [...]int{readBytes, reads} {
-		if b, ok := s.read(g, v1IO[f]); ok {
-			s.fault(g, v1IO[f], parseV1IO(b, f, usage))
+	const served, moved = reads, readBytes
+	b, ok := s.read(g, v1IO[served])
+	if ok {
+		s.fault(g, v1IO[served], parseV1IO(b, served, usage))
+	}
+	if k := g.kept; ok && k != nil && k.moved != nil && bytes.Equal(b, k.served) {
+		s.fault(g, v1IO[moved], parseV1IO(k.moved, moved, usage))
+	} else {
+		if k != nil {
+			k.served, k.moved = append(k.served[:0], b...), nil
+		}
+		if b, ok = s.read(g, v1IO[moved]); ok {
+			s.fault(g, v1IO[moved], parseV1IO(b, moved, usage))
+			if k != nil {
+				k.moved = bytes.Clone(b)
+			}
 		}
 	}
 	for f, name := range v1Limit {
-		if b, ok := s.read(g, name); ok {
+		if b, _, ok := s.setting(g, name); ok {
 			s.fault(g, name, parseV1Limit(b, f, limits))
 		}
 	}
 }
 
 func (s *source) readV2(g group, usage, limits devices) {
-	for name, d := range map[string]devices{"io.stat": usage, "io.max": limits} {
-		if b, ok := s.read(g, name); ok {
-			s.fault(g, name, parseV2IO(b, d))
-		}
+	if b, ok := s.read(g, "io.stat"); ok {
+		s.fault(g, "io.stat", parseV2IO(b, usage))
+	}
+	if b, _, ok := s.setting(g, "io.max"); ok {
+		s.fault(g, "io.max", parseV2IO(b, limits))
 	}
 }
 

@@ -17,11 +17,16 @@ func (s *source) collectMemory(g group, phase sample.Phase, into sample.Sink) {
 		}
 	}
 	s.collectMemoryStat(g, phase, into)
-	limit, file := procfile.LowestLimit(s.trees[memory].V2, func(name string) *uint64 { return s.limit(g, name) })
+	known := true
+	limit, file := procfile.LowestLimit(s.trees[memory].V2, func(name string) *uint64 {
+		l, unchanged := s.limit(g, name)
+		known = known && unchanged
+		return l
+	})
 	if limit != nil {
 		into.Put(sample.CgroupMemLimit, sample.Entity{Cgroup: g.path, Class: limitClass(file)}, float64(*limit), file)
 	}
-	s.collectLimitHits(g, phase, into)
+	s.collectLimitHits(g, phase, into, limit == nil && known)
 }
 
 // limitClass is the class of a limit by its file.
@@ -61,12 +66,21 @@ func (s *source) collectMemoryStat(g group, phase sample.Phase, into sample.Sink
 	}
 }
 
-func (s *source) collectLimitHits(g group, phase sample.Phase, into sample.Sink) {
+// collectLimitHits reads how often limits were met. In version 1 that is the cgroup's own
+// limit: while it has none, the figure stays as it is.
+func (s *source) collectLimitHits(g group, phase sample.Phase, into sample.Sink, unlimited bool) {
 	e, name := sample.Entity{Cgroup: g.path}, "memory.failcnt"
 	if s.trees[memory].V2 {
 		name = "memory.events"
 	}
-	b, ok := s.read(g, name)
+	var b []byte
+	var ok bool
+	if unlimited && !s.trees[memory].V2 {
+		b, _, ok = s.setting(g, name)
+	} else {
+		g.kept.written(name)
+		b, ok = s.read(g, name)
+	}
 	if !ok {
 		return
 	}
@@ -79,12 +93,13 @@ func (s *source) collectLimitHits(g group, phase sample.Phase, into sample.Sink)
 	}
 }
 
-func (s *source) limit(g group, name string) *uint64 {
-	b, ok := s.read(g, name)
+// limit reads a limit, nil for none, and tells whether nobody set it since the pass before.
+func (s *source) limit(g group, name string) (l *uint64, known bool) {
+	b, known, ok := s.setting(g, name)
 	if !ok {
-		return nil
+		return nil, false
 	}
 	v, err := procfile.ParseLimit(b)
 	s.fault(g, name, err)
-	return v
+	return v, known
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+	"time"
 
 	"iocause/internal/host"
 	"iocause/internal/sample"
@@ -29,19 +30,17 @@ type source struct {
 	asked    bool // the devices were read again in this pass
 	buf      []byte
 	counters host.Counters[key]
-	more     [controllers]bool   // there are cgroups that this pass did not read
-	wasMore  [controllers]bool   // the same of the pass before
-	walked   [controllers]walked // in this pass
-	lacks    []sample.Gap        // told once, at the start
-	errs     []error             // of this pass
-}
+	more     [controllers]bool // there are cgroups that this pass did not read
+	wasMore  [controllers]bool // the same of the pass before
+	lacks    []sample.Gap      // told once, at the start
+	errs     []error           // of this pass
 
-// walked is what a walk found.
-type walked struct {
-	groups []group
-	more   bool
-	err    error
-	done   bool
+	pass        int
+	walks       map[host.Hierarchy]*walked
+	watch       *watch // nil for none
+	unwatchable bool
+	open        int       // files of cgroups that are kept open
+	reread      time.Time // when all was read last, changed or not
 }
 
 // controller is what a hierarchy is read for.
@@ -94,7 +93,7 @@ func open(h *host.Host, wanted [controllers]bool) (sample.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{host: h}
+	s := &source{host: h, walks: map[host.Hierarchy]*walked{}}
 	want := 0
 	const help = "mount a hierarchy with it, or enable it at boot"
 	for i, names := range [controllers][]string{{"memory"}, {"blkio", "io"}, {"cpu"}} {
@@ -131,7 +130,8 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	if phase == sample.Tick {
 		return nil
 	}
-	s.errs, s.asked, s.walked = nil, false, [controllers]walked{}
+	s.errs, s.asked = nil, false
+	s.begin(phase == sample.IntervalEnd)
 	if phase == sample.First {
 		s.counters.Reset()
 		for _, g := range s.lacks {
@@ -166,16 +166,8 @@ func (s *source) groups(of controller, into sample.Sink) []group {
 	if !s.has[of] {
 		return nil
 	}
-	t, w := s.trees[of], &s.walked[of]
-	for i := range of { // in version 2 all controllers are in one hierarchy
-		if s.walked[i].done && s.trees[i] == t {
-			*w = s.walked[i]
-		}
-	}
-	if !w.done {
-		groups, more, err := walk(t)
-		*w = walked{groups, more, err, true}
-	}
+	t := s.trees[of]
+	w := s.list(t) // in version 2 all controllers are in one hierarchy
 	if w.err != nil {
 		s.errs = append(s.errs, w.err)
 		return nil
@@ -193,15 +185,20 @@ func (s *source) groups(of controller, into sample.Sink) []group {
 // read reads a file of a cgroup. It is not ok when there is none: the top
 // cgroup lacks most, and a cgroup may be removed at any time.
 func (s *source) read(g group, name string) (b []byte, ok bool) {
+	if g.kept != nil {
+		return s.readKept(g, name)
+	}
 	var err error
 	s.buf, err = host.ReadRecord(g.dir+"/"+name, s.buf)
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENODEV) && !errors.Is(err, syscall.EOPNOTSUPP) {
-			s.errs = append(s.errs, err)
-		}
-		return nil, false
+	return s.buf, s.have(err)
+}
+
+// have tells whether a file could be read, and keeps an error that is no absence.
+func (s *source) have(err error) bool {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENODEV) && !errors.Is(err, syscall.EOPNOTSUPP) {
+		s.errs = append(s.errs, err)
 	}
-	return s.buf, true
+	return err == nil
 }
 
 // fault keeps a parser's error and tells whether there was none.
@@ -237,4 +234,7 @@ func (s *source) rise(g group, phase sample.Phase, into sample.Sink, of controll
 }
 
 // Close implements sample.Source.
-func (s *source) Close() error { return nil }
+func (s *source) Close() error {
+	s.forget()
+	return nil
+}

@@ -20,14 +20,17 @@ type group struct {
 	id     uint64 // the inode of dir; a cgroup that is made anew has another one
 	parent int    // its place in the list, -1 for the top
 	leaf   bool   // no cgroups are below it
+	kept   *kept  // nil where nothing is
 }
 
 // walk lists the cgroups of a hierarchy, those near the top first, in the
 // order of their names. It tells whether there are more than it lists. One
-// that is removed meanwhile is left out.
-func walk(t host.Hierarchy) (all []group, more bool, err error) {
+// that is removed meanwhile is left out. Before it lists what is in a cgroup it gives
+// it to enter.
+func walk(t host.Hierarchy, enter func(*group)) (all []group, more bool, err error) {
 	all = []group{{path: t.Path(t.Dir), dir: t.Dir, parent: -1}}
 	for i := 0; i < len(all); i++ {
+		enter(&all[i])
 		if all[i].leaf {
 			continue
 		}
@@ -40,6 +43,9 @@ func walk(t host.Hierarchy) (all []group, more bool, err error) {
 				continue
 			}
 			if len(all) == most {
+				for j := i + 1; j < most; j++ {
+					enter(&all[j])
+				}
 				return all, true, nil
 			}
 			dir := filepath.Join(all[i].dir, x.Name())
