@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,16 +16,11 @@ import (
 // file, a device or a cgroup, whichever its first columns name.
 func (m *Model) open() {
 	p := m.page()
-	if p.ready == nil || p.cursor >= len(p.ready.rows.Rows) {
+	cells := p.names()
+	if cells == nil {
 		return
 	}
 	t := &p.ready.rows
-	cells := map[string]string{}
-	for i, c := range t.Columns {
-		if t.Rows[p.cursor][i].State == table.Known && c.Unit == "" {
-			cells[c.Key] = t.Rows[p.cursor][i].Text
-		}
-	}
 	for _, c := range t.Columns {
 		name, known := cells[c.Key]
 		if !known {
@@ -33,7 +29,7 @@ func (m *Model) open() {
 		switch c.Key {
 		case "pid", "victim_pid":
 			if pid, err := strconv.Atoi(name); err == nil && p.pid != pid {
-				m.push(m.processPage(p.pane, pid, cells["comm"]))
+				m.push(m.processPage(p.pane, pid, cmp.Or(cells["process"], cells["comm"])))
 				return
 			}
 		case "file":
@@ -55,6 +51,31 @@ func (m *Model) open() {
 			return
 		}
 	}
+}
+
+// names are the names in the row under the cursor, by the keys of their columns;
+// nil where there is no row.
+func (p *page) names() map[string]string {
+	if p.ready == nil || p.cursor >= len(p.ready.rows.Rows) {
+		return nil
+	}
+	t, cells := &p.ready.rows, map[string]string{}
+	for i, c := range t.Columns {
+		if t.Rows[p.cursor][i].State == table.Known && c.Unit == "" {
+			cells[c.Key] = t.Rows[p.cursor][i].Text
+		}
+	}
+	return cells
+}
+
+// process is the process that the row under the cursor names, 0 for none.
+func (p *page) process() (pid int, comm string) {
+	cells := p.names()
+	pid, err := strconv.Atoi(cmp.Or(cells["pid"], cells["victim_pid"]))
+	if err != nil {
+		return 0, ""
+	}
+	return pid, cmp.Or(cells["process"], cells["comm"])
 }
 
 func (m *Model) push(p *page) {

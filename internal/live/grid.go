@@ -58,7 +58,7 @@ func gridOf(t *table.Table, rows [][]table.Cell, width int) *grid {
 		case c.Flex:
 			g.widths[i] = cmp.Or(c.Least, 12)
 		case c.Unit != "":
-			g.widths[i] = max(text.Width(c.Head), unitWidth(c.Unit))
+			g.widths[i] = max(text.Width(c.Head), cmp.Or(c.Least, unitWidth(c.Unit)))
 		case c.Key == "pid":
 			g.widths[i] = 7
 		default:

@@ -10,11 +10,12 @@ func (m *Model) help() []string {
 		keys  [][2]string
 	}{
 		{"Tables", [][2]string{
-			{"1 to 7, Tab", "processes, files, devices, cgroups, page cache, evictions, dirty pages and writers"},
+			{"1 to 8, Tab", "processes, files, devices, cgroups, page cache, evictions, dirty pages and writers, threads"},
 			{"Up Down j k PgUp PgDn", "move; g and G go to the first and the last row"},
 			{"< >", "sort by the previous or next column; r reverses the order"},
 			{"/", "filter rows by text in a name; Esc shows all again"},
 			{"Enter", "open: a process (where its time goes, its files), a file (who uses it), a device (its users and heat map), a cgroup (its processes)"},
+			{"t, s", "of a process: the states of its threads; the code in which it waits (stacks, since that was opened)"},
 			{"Esc", "go back"},
 		}},
 		{"Time", [][2]string{

@@ -118,6 +118,10 @@ func (m *Model) tableKey(name string) {
 		m.typing = true
 	case "enter":
 		m.open()
+	case "t":
+		m.openAside(Threads)
+	case "s":
+		m.openAside(Stacks)
 	case "esc", "backspace":
 		if p.filter != "" {
 			p.filter = ""

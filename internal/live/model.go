@@ -13,6 +13,7 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 	"iocause/internal/view"
 )
 
@@ -28,6 +29,9 @@ type Feed interface {
 	Judge(n int) (*diagnose.Report, error)
 	// Want says which sources the screen reads. Others need not be read.
 	Want(sources []string)
+	// Watch hands out tables of what no window has, interval by interval, until the
+	// context ends. It fails where that cannot be had.
+	Watch(ctx context.Context, what Aside, to func([]table.Table)) error
 	// Ended tells of a process that it is gone for good.
 	Ended(pid int) bool
 }
@@ -100,6 +104,9 @@ type Model struct {
 	done    bool   // there will be no more windows
 	failed  error
 
+	watching *watching // aside, for the page that is shown; nil for nothing
+	last     *watching // that was begun, perhaps not at its end yet; nil for none
+
 	terminal terminal
 }
 
@@ -151,7 +158,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tea.KeyPressMsg:
-		return m, m.key(msg)
+		return m, tea.Batch(m.key(msg), m.watch())
 	case tea.PasteMsg:
 		m.paste(msg.Content)
 	case IntervalsMsg:
@@ -166,6 +173,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.arrived(msg)
 	case VerdictMsg:
 		return m, m.judged(msg)
+	case AsideMsg:
+		return m, m.seenAside(msg)
 	case playMsg:
 		if m.playing {
 			return m, m.play()

@@ -15,6 +15,7 @@ import (
 	"iocause/internal/diagnose"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // none is a feed that has no more windows than it was given.
@@ -22,6 +23,7 @@ type none struct {
 	windows []*sample.Window
 	wanted  []string
 	ended   map[int]bool
+	aside   map[string]func(context.Context, func([]table.Table)) error // what Watch does
 }
 
 func (n *none) Run(context.Context, func([]Interval)) error { return nil }
@@ -37,7 +39,10 @@ func (n *none) Judge(i int) (*diagnose.Report, error) {
 	return diagnose.Judge(n.windows[i], diagnose.Target{}), nil
 }
 func (n *none) Want(sources []string) { n.wanted = sources }
-func (n *none) Ended(pid int) bool    { return n.ended[pid] }
+func (n *none) Watch(ctx context.Context, a Aside, to func([]table.Table)) error {
+	return n.aside[a.What](ctx, to)
+}
+func (n *none) Ended(pid int) bool { return n.ended[pid] }
 
 // hostile are names that would garble a terminal.
 var hostile = []string{"\x1b[2J\x1b]0;owned\x07", "two\nlines", "日本語の名前とても長い", "\u202egnp.exe", "a\xff\xfeb", "é́́́́́", "", "plain"}

@@ -13,22 +13,25 @@ import (
 // pane is one of the tables that the number keys choose.
 type pane struct {
 	name    string
+	short   string   // on a narrow terminal; "" for the same
 	sources []string // that it needs; what others tell it shows where they are there
 	by      string   // of the view's query
 	table   string   // key of the table that the cursor is in; the others stand below it
 	view    func(*sample.Window, *view.Query) []table.Table
+	aside   string // what is watched for it, where no window has it; else ""
 }
 
-// panes are all of them, by the keys 1 to 7.
+// panes are all of them, by the keys 1 to 8.
 func panes() []pane {
 	return []pane{
-		{"processes", view.ProcessesSources(), "", "processes", view.Processes},
-		{"files", view.FilesSources(), "file", "files", view.Files},
-		{"devices", view.DiskSources(), "process", "devices", view.Disk},
-		{"cgroups", view.CgroupsSources(), "", "cgroups", view.Cgroups},
-		{"cache", view.CacheSources(), "process", "by_process", view.Cache},
-		{"evicted", view.EvictionsSources(), "", "evictions", view.Evictions},
-		{"dirty", view.WritebackSources(), "", "writers", view.Writeback},
+		{"processes", "procs", view.ProcessesSources(), "", "processes", view.Processes, ""},
+		{"files", "", view.FilesSources(), "file", "files", view.Files, ""},
+		{"devices", "disks", view.DiskSources(), "process", "devices", view.Disk, ""},
+		{"cgroups", "", view.CgroupsSources(), "", "cgroups", view.Cgroups, ""},
+		{"cache", "", view.CacheSources(), "process", "by_process", view.Cache, ""},
+		{"evicted", "", view.EvictionsSources(), "", "evictions", view.Evictions, ""},
+		{"dirty", "", view.WritebackSources(), "", "writers", view.Writeback, ""},
+		{"threads", "", nil, "", "threads", nil, Threads},
 	}
 }
 
@@ -44,6 +47,11 @@ type page struct {
 	upper   func(*sample.Window, *view.Query) []table.Table // what stands above the rows; nil for none
 	view    func(*sample.Window, *view.Query) []table.Table
 	table   string // key of the table that the cursor is in
+
+	aside   *Aside        // what it shows of what no window has; nil for a page of windows
+	seen    []table.Table // the last of it
+	rounds  int           // how often it was seen
+	refused error         // why it cannot be seen
 
 	sort    string // key of the column; "" as the view has it
 	reverse bool
@@ -61,6 +69,7 @@ type readyOf struct {
 	window        *sample.Window
 	sort, filter  string
 	reverse, made bool
+	rounds        int
 }
 
 // ready is a page's tables of one window, sorted and filtered: they are made
@@ -78,12 +87,15 @@ func (m *Model) paneAt(i int) *page {
 	p := panes()[i]
 	q := m.o.Query
 	q.By = p.by
+	if p.aside != "" {
+		return asidePage(i, p.aside, p.table, q)
+	}
 	return &page{pane: i, query: q, sources: p.sources, view: p.view, table: p.table}
 }
 
 // refresh makes the tables of the window that is shown, where that is not done.
 func (p *page) refresh(w *sample.Window) *ready {
-	want := readyOf{w, p.sort, p.filter, p.reverse, true}
+	want := readyOf{w, p.sort, p.filter, p.reverse, true, p.rounds}
 	if p.ready != nil && p.wanted == want {
 		return p.ready
 	}

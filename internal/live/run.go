@@ -36,6 +36,7 @@ func Run(ctx context.Context, m *Model, in io.Reader, out io.Writer, canStop boo
 	defer quitOn(p, syscall.SIGHUP)()
 	_, err := p.Run()
 	cancel()
+	m.stopWatching()
 	select {
 	case <-started:
 		<-ended

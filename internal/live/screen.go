@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -154,8 +155,14 @@ func (m *Model) empty(p *page, r *ready) string {
 	switch {
 	case p.filter != "" && r.all > 0:
 		return fmt.Sprintf("no name in %d rows has that; Esc shows all", r.all)
+	case p.refused != nil:
+		return text.Escape(p.refused.Error())
 	case p.pid != 0 && m.o.Past == "" && m.feed.Ended(p.pid):
 		return "the process has ended; Left goes back to what it did"
+	case p.aside != nil && p.seen == nil:
+		return "being watched; the first figures come after an interval"
+	case p.aside != nil:
+		return "nothing so far"
 	case m.state.Loading:
 		return "the BPF programs for this are being loaded"
 	case m.o.Past == "" && m.state.Refused != "":
@@ -169,6 +176,9 @@ func (m *Model) note(r *ready) string {
 	said := m.said
 	if m.failed != nil {
 		said = "watching ended: " + m.failed.Error()
+	}
+	if said == "" && m.page().aside != nil && m.page().seen != nil && !m.follow {
+		said = "this is of when it was paused: of past intervals neither threads nor stacks are known"
 	}
 	if said == "" && len(r.notes) > 0 && !m.state.Loading {
 		said = r.notes[0]
@@ -211,7 +221,11 @@ func (m *Model) bar(p *page, r *ready, dropped int) string {
 		l.put("  Esc goes back", faint)
 	} else {
 		for i, x := range all {
-			name := fmt.Sprintf("%d %s", i+1, x.name)
+			name := x.name
+			if m.width < 100 {
+				name = cmp.Or(x.short, name)
+			}
+			name = fmt.Sprintf("%d %s", i+1, name)
 			if i == p.pane {
 				l.put("[", strong).put(name, titled).put("]", strong)
 				continue
@@ -241,7 +255,7 @@ func (m *Model) footer() string {
 	}
 	full := l.width
 	l.width -= text.Width(own) + 1
-	for i, k := range [][2]string{{"?", "keys"}, {"q", "quit"}, {"/", "filter"}, {"<>", "sort"}, {"Enter", "open"}, {"d", "verdict"}, {"←→", "time"}, {"Space", m.spaceDoes()}, {"1-7", "tables"}, {"h", "heat map"}} {
+	for i, k := range [][2]string{{"?", "keys"}, {"q", "quit"}, {"/", "filter"}, {"<>", "sort"}, {"Enter", "open"}, {"d", "verdict"}, {"←→", "time"}, {"Space", m.spaceDoes()}, {"1-8", "tables"}, {"h", "heat map"}} {
 		lead := " "
 		if i > 0 {
 			lead = "  "

@@ -22,8 +22,11 @@ const UsualHz = 99
 // Options say what is watched, and for how long.
 type Options struct {
 	stacks.Options
-	Length time.Duration
+	Length time.Duration               // 0: until ctx ends
 	Show   func(elapsed time.Duration) // how far it is, once it has begun; may be nil
+	// Each is called every second with what ended since the beginning; may be nil.
+	// Waits that go on are only in what Observe returns.
+	Each func(*Profile)
 }
 
 // watching is an observation that is under way.
@@ -33,6 +36,8 @@ type watching struct {
 	symbols *symbol.Resolver
 	into    *sample.Recorder // what the probe costs
 	ticks   int
+	options *Options
+	begin   time.Time
 }
 
 // Stacks that are new find room and names so many times a second, and all are
@@ -51,9 +56,8 @@ func Observe(ctx context.Context, h *host.Host, o Options) (*Profile, error) {
 	}
 	defer probe.Close()
 	go probe.Fresh(symbols.Meet)
-	p := &Profile{Version: 1, Of: sample.RawName(o.Comm)}
-	p.Begin = h.Now()
-	w := &watching{host: h, probe: probe, symbols: symbols, into: sample.NewRecorder(p.Begin)}
+	begin := h.Now()
+	w := &watching{host: h, probe: probe, symbols: symbols, into: sample.NewRecorder(begin), options: &o, begin: begin}
 	if err := probe.Begin(w.into); err != nil {
 		return nil, err
 	}
@@ -61,39 +65,48 @@ func Observe(ctx context.Context, h *host.Host, o Options) (*Profile, error) {
 		o.Show(0)
 	}
 	loop := session.Loop{Every: o.Length, Count: 1, Tick: time.Second / ticksPerSecond, During: w.tick, Show: o.Show}
+	var length time.Duration
 	err = loop.Run(ctx, func(session.Interval) (err error) {
 		w.into.At(h.Now())
-		p.Length, err = probe.End(w.into)
+		length, err = probe.End(w.into)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	w.meet()
-	if ctx.Err() != nil && p.Length < session.Shortest {
+	if ctx.Err() != nil && length < session.Shortest {
 		return nil, session.TooEarly(ctx)
 	}
-	losses, err := probe.Losses()
+	return w.profile(length)
+}
+
+// profile is what was seen so far.
+func (w *watching) profile(length time.Duration) (*Profile, error) {
+	o := w.options
+	p := &Profile{Version: 1, Of: sample.RawName(o.Comm)}
+	p.Begin, p.Length = w.begin, length
+	losses, err := w.probe.Losses()
 	if err != nil {
 		return nil, err
 	}
 	if o.Comm != "" || o.Cgroup != 0 {
 		losses.ShortTime = 0 // that is of all threads
 	}
-	if rows, names := probe.Rows(), newNamer(symbols); o.OnCPU {
+	if rows, names := w.probe.Rows(), newNamer(w.symbols); o.OnCPU {
 		p.Counts, p.Stacks = "samples", names.runs(rows)
-		p.Sampling = samplingOf(probe.Event(), o.Hz)
+		p.Sampling = samplingOf(w.probe.Event(), o.Hz)
 	} else {
 		p.Counts, p.Stacks = "waits", names.waits(rows)
 	}
 	p.Notes = lossNotes(&losses)
-	if probe.Eager() {
+	if w.probe.Eager() {
 		p.Notes = append(p.Notes, "this kernel lacks the tracepoint sched_exit_tp: a user stack was taken at every wait, which costs more")
 	}
 	if cost, ok := w.cost(); ok {
 		p.Notes = append(p.Notes, fmt.Sprintf("the kernel programs took %s of CPU time in %s", table.Duration(cost), table.Duration(p.Length.Seconds())))
 	}
-	p.Notes = append(p.Notes, slices.Sorted(slices.Values(symbols.Notes()))...)
+	p.Notes = append(p.Notes, slices.Sorted(slices.Values(w.symbols.Notes()))...)
 	return p, nil
 }
 
@@ -104,6 +117,14 @@ func (w *watching) tick() error {
 		return err
 	}
 	w.meet()
+	if w.options.Each == nil || w.ticks%ticksPerSecond != 0 {
+		return nil
+	}
+	p, err := w.profile(w.host.Now().Sub(w.begin))
+	if err != nil {
+		return err
+	}
+	w.options.Each(p)
 	return nil
 }
 

@@ -57,6 +57,9 @@ func groupsOf(width int) []stateGroup {
 	}
 }
 
+// percentWidth is as wide as a share gets: "99.9".
+const percentWidth = 4
+
 // Widths from which each state has a column, and from which there is a bar.
 const (
 	wideThreads = 160
@@ -101,9 +104,9 @@ func (r *Rows) narrow(full *ranked, width int) table.Table {
 		out.Columns = append(out.Columns, table.Column{Key: "user", Head: "user", Unit: "count", Drop: 5}, table.Column{Key: "sys", Head: "sys", Unit: "count", Drop: 5})
 	}
 	for _, g := range groups {
-		out.Columns = append(out.Columns, table.Column{Key: g.head, Head: g.head, Unit: "count"})
+		out.Columns = append(out.Columns, table.Column{Key: g.head, Head: g.head, Unit: "count", Least: percentWidth})
 	}
-	out.Columns = append(out.Columns, table.Column{Key: left, Head: left, Unit: "count"})
+	out.Columns = append(out.Columns, table.Column{Key: left, Head: left, Unit: "count", Least: percentWidth})
 	for _, cells := range full.Rows {
 		of := full.of[&cells[0]]
 		line := slices.Clone(cells[:named])

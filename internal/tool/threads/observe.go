@@ -96,18 +96,31 @@ func (o *Observer) Close() error { return o.probe.Close() }
 
 // Observe watches all threads for a time, or until ctx ends.
 func Observe(ctx context.Context, h *host.Host, length time.Duration) (seen *Threads, err error) {
-	o, err := Open(h, probe.Options{})
+	err = watch(ctx, h, 0, session.Loop{Every: length, Count: 1}, func(t *Threads) { seen = t })
+	return seen, err
+}
+
+// Watch watches the threads of a process, 0 for all, and tells of each interval
+// until ctx ends.
+func Watch(ctx context.Context, h *host.Host, pid int, every time.Duration, to func(*Threads)) error {
+	return watch(ctx, h, pid, session.Loop{Every: every}, to)
+}
+
+func watch(ctx context.Context, h *host.Host, pid int, loop session.Loop, to func(*Threads)) (err error) {
+	o, err := Open(h, probe.Options{PID: pid})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, o.Close()) }()
 	if err := o.Begin(); err != nil {
-		return nil, err
+		return err
 	}
-	loop := session.Loop{Every: length, Count: 1, Tick: probe.SweepEvery, During: o.Sweep}
-	err = loop.Run(ctx, func(session.Interval) (err error) {
-		seen, err = o.Next()
+	loop.Tick, loop.During = probe.SweepEvery, o.Sweep
+	return loop.Run(ctx, func(session.Interval) error {
+		seen, err := o.Next()
+		if err == nil {
+			to(seen)
+		}
 		return err
 	})
-	return seen, err
 }
