@@ -51,7 +51,10 @@ func completed(h *host.Host, v offers.Values) cobra.CompletionFunc {
 		others |= cobra.ShellCompDirectiveNoSpace
 	}
 	return func(c *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
-		line := offers.Line{Host: h, Dir: stateDir, Begin: begin, Recorded: len(changed(c, "recording")) > 0}
+		line := offers.Line{Host: h, Dir: stateDir, Begin: begin}
+		if f := c.Flags().Lookup("recording"); f != nil {
+			line.Recording = f.Value.String()
+		}
 		if f := c.Flags().Lookup("dir"); f != nil {
 			line.Dir = f.Value.String()
 		}

@@ -99,6 +99,28 @@ func TestCompletionOfTheMachine(t *testing.T) {
 	}
 }
 
+// Of a recording and of an incident the shell offers what is in it, not what there
+// is on this machine.
+func TestCompletionOfARecording(t *testing.T) {
+	const golden = "testdata/golden/"
+	e := &env{host: host.Tree(t.TempDir(), time.Now)}
+	for line, want := range map[string][]string{
+		"threads --recording " + golden + "host.iocause --pid 2446":      {"24465"},
+		"threads --recording " + golden + "host.iocause --comm f":        {"fio", "flock"},
+		"disk --recording " + golden + "host.iocause --device v":         {"vda"},
+		"cache --dir " + golden + "agent --recording 1 --comm ji":        nil,
+		"cache --dir " + golden + "agent --recording 1 --comm jo":        {"jobs.sh"},
+		"diagnose --recording " + golden + "host.iocause --cgroup /":     {"/app.service", "/db"},
+		"diagnose --recording " + golden + "host.iocause --unit a":       {"app.service"},
+		"threads --recording " + golden + "nothing.iocause --pid ":       nil,
+		"diagnose --recording " + golden + "host.iocause --unit nothing": nil,
+	} {
+		if got := offered(t, e, strings.Split(line, " ")...); !slices.Equal(got, want) {
+			t.Errorf("%q offers %q, want %q", line, got, want)
+		}
+	}
+}
+
 // Each shell gets a script, and nothing else is one.
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {

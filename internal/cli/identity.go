@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -62,9 +63,9 @@ func cgroupOf(flags *pflag.FlagSet, e *env, i *filters.Identity) (string, error)
 	if info, err := os.Stat(file.Value.String()); err == nil && info.IsDir() { // an agent's, which has series of the host
 		return i.Cgroup(e.host, name)
 	}
-	paths, err := newOpener(e, dir).Cgroups(replay.Numbered(dir, file.Value.String()))
+	names, err := newOpener(e, dir).Names(context.Background(), replay.Numbered(dir, file.Value.String()))
 	if err != nil {
 		return "", err
 	}
-	return i.Recorded(paths, name)
+	return i.Recorded(names.Cgroups, name)
 }

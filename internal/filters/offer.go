@@ -3,7 +3,6 @@ package filters
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -22,13 +21,59 @@ type Offer struct{ Value, What string }
 // can choose, and a shell that completes one obeys what is in it.
 var tame = regexp.MustCompile(`^[\w./:@%+,=-]+$`)
 
-// Offers are the values of a filter on this machine that begin so; nil for a flag
-// that is none. What cannot be read is not offered.
-func Offers(h *host.Host, flag, begin string) []Offer {
+// Place is where the values of filters are looked up: this machine, or what was
+// recorded of one.
+type Place struct {
+	Processes func() map[int]string // the names of processes, by their number
+	Devices   func() []Offer
+	// Cgroups calls f for paths, parents first; what it returns true for is not gone
+	// into.
+	Cgroups func(f func(path string) bool)
+	Were    string // what processes of a name do there: "running"
+}
+
+// Here is this machine.
+func Here(h *host.Host) Place {
+	return Place{
+		Processes: func() map[int]string { return processes(h) },
+		Devices:   func() []Offer { return disks(h) },
+		Cgroups:   func(f func(string) bool) { h.FindCgroups(f) },
+		Were:      "running",
+	}
+}
+
+// Recorded is what was recorded.
+func Recorded(processes map[int]string, devices, cgroups []string) Place {
+	return Place{
+		Processes: func() map[int]string { return processes },
+		Devices: func() (all []Offer) {
+			for _, d := range devices {
+				all = append(all, Offer{Value: d})
+			}
+			return all
+		},
+		Cgroups: func(f func(string) bool) {
+			seen := map[string]bool{}
+			for _, path := range cgroups {
+				for i := 1; i <= len(path); i++ { // with those above it, which may have had no figure
+					if up := path[:i]; (i == len(path) || path[i] == '/') && !seen[up] {
+						seen[up] = true
+						f(up)
+					}
+				}
+			}
+		},
+		Were: "recorded",
+	}
+}
+
+// Offers are the values of a filter that begin so; nil for a flag that is none.
+// What cannot be read is not offered.
+func (p *Place) Offers(flag, begin string) []Offer {
 	var all []Offer
 	switch flag {
 	case "pid":
-		for pid, comm := range processes(h) {
+		for pid, comm := range p.Processes() {
 			o := Offer{Value: strconv.Itoa(pid)}
 			if tame.MatchString(comm) {
 				o.What = comm
@@ -36,21 +81,13 @@ func Offers(h *host.Host, flag, begin string) []Offer {
 			all = append(all, o)
 		}
 	case "comm":
-		all = commands(h)
+		all = p.commands()
 	case "device":
-		devices, err := h.Devices()
-		if err != nil {
-			return nil
-		}
-		for _, d := range devices.Disks() {
-			if d.Bytes > 0 {
-				all = append(all, Offer{d.Name, table.Value(float64(d.Bytes), "bytes")})
-			}
-		}
+		all = p.Devices()
 	case "cgroup":
-		all = cgroups(h, begin)
+		all = p.cgroups(begin)
 	case "container", "pod", "unit":
-		all = identities(h, flag)
+		all = p.identities(flag)
 	default:
 		return nil
 	}
@@ -89,25 +126,39 @@ func processes(h *host.Host) map[int]string {
 	return names
 }
 
-// commands are their names, each once.
-func commands(h *host.Host) []Offer {
+// disks are the devices of this machine that have a size.
+func disks(h *host.Host) (all []Offer) {
+	devices, err := h.Devices()
+	if err != nil {
+		return nil
+	}
+	for _, d := range devices.Disks() {
+		if d.Bytes > 0 {
+			all = append(all, Offer{d.Name, table.Value(float64(d.Bytes), "bytes")})
+		}
+	}
+	return all
+}
+
+// commands are the names of processes, each once.
+func (p *Place) commands() []Offer {
 	count := map[string]int{}
-	for _, comm := range processes(h) {
+	for _, comm := range p.Processes() {
 		count[comm]++
 	}
 	var all []Offer
-	for _, comm := range slices.Collect(maps.Keys(count)) {
-		all = append(all, Offer{comm, fmt.Sprintf("%d running", count[comm])})
+	for comm, n := range count {
+		all = append(all, Offer{comm, fmt.Sprintf("%d %s", n, p.Were)})
 	}
 	return all
 }
 
 // cgroups are those that a path which begins so can go on with: a machine has
 // thousands, so that each level is offered by itself.
-func cgroups(h *host.Host, begin string) []Offer {
+func (p *Place) cgroups(begin string) []Offer {
 	depth := max(strings.Count(begin, "/"), 1)
 	var all []Offer
-	h.FindCgroups(func(path string) bool {
+	p.Cgroups(func(path string) bool {
 		if path != "/" && strings.Count(path, "/") <= depth {
 			all = append(all, Offer{Value: path})
 		}
@@ -117,9 +168,9 @@ func cgroups(h *host.Host, begin string) []Offer {
 }
 
 // identities are what the paths of cgroups tell of who they belong to.
-func identities(h *host.Host, kind string) []Offer {
+func (p *Place) identities(kind string) []Offer {
 	var all []Offer
-	h.FindCgroups(func(path string) bool {
+	p.Cgroups(func(path string) bool {
 		id := sample.IdentityOf(path)
 		if value := map[string]string{"container": id.Container, "pod": id.Pod, "unit": id.Unit}[kind]; value != "" {
 			all = append(all, Offer{Value: value})

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"iocause/experiments"
 	"iocause/internal/detect"
@@ -25,10 +26,10 @@ import (
 
 // Line is a command line so far, as far as values depend on it.
 type Line struct {
-	Host     *host.Host
-	Dir      string // the agent's directory
-	Recorded bool   // it asks a recording, which may be another machine's
-	Begin    string // what is typed of the value
+	Host      *host.Host
+	Dir       string // the agent's directory
+	Recording string // it asks this file or incident; "" for this machine
+	Begin     string // what is typed of the value
 }
 
 // Values are those of a flag or an argument.
@@ -44,9 +45,9 @@ type Values struct {
 func OfFlag(name string) Values {
 	switch name {
 	case "pid", "comm", "device", "container", "pod", "unit":
-		return Values{Of: here(name)}
+		return Values{Of: of(name)}
 	case "cgroup":
-		return Values{Of: here(name), More: true}
+		return Values{Of: of(name), More: true}
 	case "recording", "against":
 		return Values{Of: numbers, Files: true}
 	case "state":
@@ -89,13 +90,25 @@ func OneOf(words []string) Values {
 	return Values{Of: plain(func(begin string) []filters.Offer { return filters.Begin(named(words), begin) })}
 }
 
-// here are what there is on this machine; of a recording nothing.
-func here(flag string) func(context.Context, *Line) []filters.Offer {
-	return func(_ context.Context, l *Line) []filters.Offer {
-		if l.Recorded {
-			return nil
+// longest is how long a recording is read: nobody waits longer for a shell. What
+// comes later in it is not offered.
+const longest = 400 * time.Millisecond
+
+// of are what there is on this machine, or in the recording that is asked.
+func of(flag string) func(context.Context, *Line) []filters.Offer {
+	return func(ctx context.Context, l *Line) []filters.Offer {
+		place := filters.Here(l.Host)
+		if l.Recording != "" {
+			ctx, cancel := context.WithTimeout(ctx, longest)
+			defer cancel()
+			from := replay.Opener{Dir: l.Dir, Now: l.Host.Now}
+			names, err := from.Names(ctx, replay.Numbered(l.Dir, l.Recording))
+			if err != nil {
+				return nil // an agent's directory, or what is no recording
+			}
+			place = filters.Recorded(names.Processes, names.Devices, names.Cgroups)
 		}
-		return filters.Offers(l.Host, flag, l.Begin)
+		return place.Offers(flag, l.Begin)
 	}
 }
 

@@ -25,7 +25,8 @@ type Intervals struct {
 	long     bool // too long to be put together with every point
 }
 
-var errEnough = errors.New("COUNT intervals are over")
+// errEnough ends reading before the end of a recording.
+var errEnough = errors.New("enough was read")
 
 // Play shows the intervals of a recording. all is the sum of several that went
 // on to its end, nil where there is none.
