@@ -8,9 +8,9 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// ReadIterator runs an attached iterator to its end and returns what it wrote,
-// in buf's memory, which it grows when needed.
-func (p *Probe) ReadIterator(name string, buf []byte) ([]byte, error) {
+// ReadIterator runs an attached iterator to its end and returns what it wrote, whole
+// records of size bytes, in buf's memory, which it grows when needed.
+func (p *Probe) ReadIterator(name string, size int, buf []byte) ([]byte, error) {
 	buf = buf[:0]
 	it := p.iterators[name]
 	if it == nil {
@@ -33,6 +33,9 @@ func (p *Probe) ReadIterator(name string, buf []byte) ([]byte, error) {
 	}
 	if err = errors.Join(err, r.Close()); err != nil {
 		return buf, fmt.Errorf("running iterator %s: %w", name, err)
+	}
+	if len(buf)%size != 0 {
+		return buf[:0], fmt.Errorf("running iterator %s: %d bytes are not a multiple of the record size, %d", name, len(buf), size)
 	}
 	return buf, nil
 }

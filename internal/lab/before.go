@@ -53,7 +53,7 @@ func (st *situation) record(ctx context.Context) ([]string, error) {
 	recordCtx, cancel := context.WithTimeout(ctx, window+30*time.Second+st.scenario.patience())
 	defer cancel()
 	if err := st.recordTo(recordCtx, path, window); err != nil {
-		return nil, fmt.Errorf("the earlier recording: %w", err)
+		return nil, fmt.Errorf("make the earlier recording: %w", err)
 	}
 	for i, step := range b.Change {
 		if err := st.take(ctx, &step); err != nil {

@@ -207,7 +207,7 @@ func (e *Env) format(name, device, fs string) (*LoopDisk, error) {
 // medium do: its file ends there.
 func (e *Env) Break(name string, from int64) error {
 	if err := os.Truncate(filepath.Join(e.scratch, name+".img"), from); err != nil {
-		return fmt.Errorf("break a loop disk: %w", err)
+		return fmt.Errorf("let reads of loop disk %s fail: %w", name, err)
 	}
 	return nil
 }
@@ -252,7 +252,7 @@ func (e *Env) attach(image string, direct bool) (string, error) {
 			return "", fmt.Errorf("set %s up: %w", device, err)
 		}
 	}
-	return "", errors.New("other programs take every free loop device")
+	return "", errors.New("find a free loop device: other programs took each of ten before it was set up; try again when they are done (see 'losetup -a')")
 }
 
 // Swap makes a swap file and turns it on, ahead of any other swap.
@@ -265,18 +265,18 @@ func (e *Env) Swap(size int64) (string, error) {
 		return "", fmt.Errorf("protect the swap file: %w", err)
 	}
 	if out, err := exec.Command("mkswap", path).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("mkswap: %w: %s", err, out)
+		return "", fmt.Errorf("prepare the swap file %s: mkswap: %w: %s", path, err, out)
 	}
 	if err := e.journal.add(record{Kind: "swap", Path: path}); err != nil {
 		return "", err
 	}
 	b, err := unix.BytePtrFromString(path)
 	if err != nil {
-		return "", fmt.Errorf("swapon: %w", err)
+		return "", fmt.Errorf("turn swap on in %s: %w", path, err)
 	}
 	const prefer, priority = 0x8000, 100 // SWAP_FLAG_PREFER, include/linux/swap.h
 	if _, _, errno := unix.Syscall(unix.SYS_SWAPON, uintptr(unsafe.Pointer(b)), prefer|priority, 0); errno != 0 {
-		return "", fmt.Errorf("swapon %s: %w", path, errno)
+		return "", fmt.Errorf("turn swap on in %s: %w", path, errno)
 	}
 	return path, nil
 }

@@ -27,7 +27,7 @@ func (c *Condition) UnmarshalText(text []byte) error {
 	var err error
 	c.above = fields[0] == ">"
 	if c.bound, err = strconv.ParseFloat(fields[1], 64); err != nil {
-		return fmt.Errorf("bound of a condition: %w", err)
+		return fmt.Errorf("%q is not a condition like \"> 100\": %w", text, err)
 	}
 	return nil
 }

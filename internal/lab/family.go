@@ -121,7 +121,7 @@ func (l *leader) endFamily(h *host.Host, patience time.Duration) error {
 			return err
 		}
 		if took > patience+longestDeath {
-			return fmt.Errorf("%d processes of a load (process group %d) cannot be killed", members, l.pid)
+			return fmt.Errorf("%d processes of a load (process group %d) cannot be killed; see what they wait for in the kernel: 'ps -eo pid,pgid,stat,wchan'", members, l.pid)
 		}
 		s = 0 // once asked, they are only looked at
 	}
@@ -144,7 +144,7 @@ func (l *leader) kill(h *host.Host) error {
 			return nil
 		}
 		if time.Since(begun) > longestDeath {
-			return fmt.Errorf("%d processes of a load (process group %d) cannot be killed", members, l.pid)
+			return fmt.Errorf("%d processes of a load (process group %d) cannot be killed; see what they wait for in the kernel: 'ps -eo pid,pgid,stat,wchan'", members, l.pid)
 		}
 	}
 }

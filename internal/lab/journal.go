@@ -61,10 +61,10 @@ func newJournal(h *host.Host, stateDir, name string) (*journal, error) {
 func (j *journal) write(r *record) error {
 	line, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("write to the lab journal: %w", err)
 	}
 	if _, err := j.file.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("write to the lab journal: %w", err)
 	}
 	return nil
 }

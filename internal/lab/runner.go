@@ -378,7 +378,7 @@ func firstLine(b []byte) string {
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("wait: %w", ctx.Err())
+		return fmt.Errorf("waiting was ended: %w", ctx.Err())
 	case <-time.After(d):
 		return nil
 	}

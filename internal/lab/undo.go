@@ -38,7 +38,7 @@ func undo(h *host.Host, r *record) error {
 	case "process":
 		err = (&leader{pid: r.PID, start: r.Start, mark: r.Value}).kill(h)
 	default:
-		err = errors.New("no such kind of record")
+		err = errors.New("this iocause does not know records of that kind; use the one that made it")
 	}
 	if err != nil {
 		return fmt.Errorf("undo %s %s: %w", r.Kind, r.Path, err)
@@ -111,11 +111,11 @@ func detachLoop(h *host.Host, device, backing string) error {
 func swapOff(path string) error {
 	b, err := unix.BytePtrFromString(path)
 	if err != nil {
-		return fmt.Errorf("swapoff: %w", err)
+		return fmt.Errorf("turn swap off in %s: %w", path, err)
 	}
 	_, _, errno := unix.Syscall(unix.SYS_SWAPOFF, uintptr(unsafe.Pointer(b)), 0, 0)
 	if errno != 0 && errno != unix.EINVAL && errno != unix.ENOENT { // EINVAL: not in use
-		return fmt.Errorf("swapoff: %w", errno)
+		return fmt.Errorf("turn swap off in %s: %w", path, errno)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func pwrite(w *worker, off, length int64) (int64, error) {
 	n, err := retry(func() (int, error) { return raw(unix.SYS_PWRITE64, w.fd, w.buf[:length], off) })
 	if err == nil && w.spec.SyncEvery > 0 && (w.writeCalls()+1)%w.spec.SyncEvery == 0 {
 		if err := unix.Fsync(w.fd); err != nil {
-			return 0, fmt.Errorf("fsync: %w", err)
+			return 0, fmt.Errorf("bring what was written to the device: %w", err)
 		}
 	}
 	return moved("pwrite", n, err)

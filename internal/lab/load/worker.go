@@ -135,7 +135,7 @@ func (w *worker) run(p *pace, count int64) error {
 		}
 	}
 	if err := unix.Getrusage(unix.RUSAGE_THREAD, &w.usage[0]); err != nil {
-		return fmt.Errorf("getrusage: %w", err)
+		return fmt.Errorf("read the processor time of a thread: %w", err)
 	}
 	calls := w.runCalls
 	if w.kind.ring {
@@ -145,7 +145,7 @@ func (w *worker) run(p *pace, count int64) error {
 		return err
 	}
 	if err := unix.Getrusage(unix.RUSAGE_THREAD, &w.usage[1]); err != nil {
-		return fmt.Errorf("getrusage: %w", err)
+		return fmt.Errorf("read the processor time of a thread: %w", err)
 	}
 	return nil
 }

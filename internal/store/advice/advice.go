@@ -98,7 +98,7 @@ func Load(dir string) (*Ledger, error) {
 	}
 	l := &Ledger{}
 	if err := json.Unmarshal(b, l); err != nil || len(b) > mostSize || l.Version != version {
-		return nil, fmt.Errorf("reading the advice in %q: it is damaged, or of another version", f.Name())
+		return nil, fmt.Errorf("reading the advice in %q: it is damaged, or of another version of iocause; move it away to begin a new one", f.Name())
 	}
 	return l, nil
 }

@@ -80,7 +80,7 @@ func (m *Memory) At(n int) (*sample.Window, error) {
 	one := &Reader{from: bytes.NewReader(b), size: int64(len(b)), sum: crc32.MakeTable(crc32.Castagnoli), zstd: m.unpack, broken: -1}
 	r, err := one.Next()
 	if err == io.EOF {
-		return nil, fmt.Errorf("window %d cannot be unpacked", n)
+		return nil, fmt.Errorf("window %d cannot be unpacked: what was packed of it ends too early", n)
 	}
 	if err != nil {
 		return nil, err

@@ -246,7 +246,7 @@ func (s *Sender) load() (place, error) {
 	var from, end int64
 	var p place
 	if _, err := fmt.Sscanf(string(b), "%d %d %d\n", &from, &end, &p.requests); err != nil || from <= 0 || p.requests < 0 {
-		return place{}, fmt.Errorf("reading %s: %q is not a position", s.o.Cursor, b)
+		return place{}, fmt.Errorf("reading %s: %q is not a position in the history; delete the file to send from the oldest on", s.o.Cursor, b)
 	}
 	p.from = time.UnixMilli(from)
 	if end > from {

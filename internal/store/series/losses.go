@@ -29,7 +29,7 @@ func losses(dir string) ([]loss, error) {
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err == nil && info.Size() > lossesBytes {
-		return nil, fmt.Errorf("%s has %d bytes, more than %d: iocause did not write it", path, info.Size(), lossesBytes)
+		return nil, fmt.Errorf("%s has %d bytes, more than %d, so iocause did not write it; move it away", path, info.Size(), lossesBytes)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {

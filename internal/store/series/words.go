@@ -18,7 +18,7 @@ import (
 // without it (light.go).
 
 // ErrLocked is a recording that another process writes.
-var ErrLocked = errors.New("another agent uses that directory")
+var ErrLocked = errors.New("another agent uses that directory; stop it, or give each a directory of its own")
 
 // ErrGone is a recording whose directory was removed or replaced while it was
 // open: what is written to it is lost.

@@ -212,7 +212,7 @@ func read(name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(data) > mostBytes:
-		return nil, fmt.Errorf("%s has more than %d MiB", name, mostBytes>>20)
+		return nil, fmt.Errorf("reading hours of the baselines: %s has more than %d MiB, so iocause did not write it; move it away", name, mostBytes>>20)
 	}
 	return data, nil
 }

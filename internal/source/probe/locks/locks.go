@@ -139,13 +139,10 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 // look runs the iterator: waits that go on, and threads that wait for a lock
 // of their program.
 func (p *Probe) look() ([]locksOpen, error) {
-	var err error
-	if p.buf, err = p.probe.ReadIterator("look", p.buf); err != nil {
-		return nil, err
-	}
 	const size = int(unsafe.Sizeof(locksOpen{}))
-	if len(p.buf)%size != 0 {
-		return nil, fmt.Errorf("running iterator look: %d bytes are not a multiple of the record size, %d", len(p.buf), size)
+	var err error
+	if p.buf, err = p.probe.ReadIterator("look", size, p.buf); err != nil {
+		return nil, err
 	}
 	open := make([]locksOpen, len(p.buf)/size)
 	for i := range open { // a record may lie at any address

@@ -99,7 +99,7 @@ func (p *Ended) begin() error {
 	if err != nil {
 		return err
 	}
-	if p.buf, err = p.probe.ReadIterator("look", p.buf); err != nil {
+	if p.buf, err = p.probe.ReadIterator("look", rowSize, p.buf); err != nil {
 		return err
 	}
 	if p.before, err = rowsIn(p.buf); err != nil {

@@ -2,7 +2,7 @@ package tasks
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -59,8 +59,8 @@ const rowSize = int(unsafe.Sizeof(tasksRow{}))
 // order of thread ids. buf begins on a multiple of 8 bytes, as all that is made
 // with a length that is one does, and so does each row.
 func rowsIn(buf []byte) ([]tasksRow, error) {
-	if len(buf)%rowSize != 0 || len(buf) == 0 {
-		return nil, fmt.Errorf("running iterator look: %d bytes are not a multiple of the record size, %d", len(buf), rowSize)
+	if len(buf) == 0 {
+		return nil, errors.New("running iterator look: it found no thread, not even our own")
 	}
 	rows := unsafe.Slice((*tasksRow)(unsafe.Pointer(&buf[0])), len(buf)/rowSize)
 	if !slices.IsSortedFunc(rows, byThread) { // the kernel goes by number

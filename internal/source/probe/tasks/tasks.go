@@ -99,7 +99,7 @@ func (p *Probe) look() (rows []tasksRow, began uint64, err error) {
 	if began, err = now(); err != nil {
 		return nil, 0, err
 	}
-	buf, err := p.probe.ReadIterator("look", p.bufs[0])
+	buf, err := p.probe.ReadIterator("look", rowSize, p.bufs[0])
 	if err != nil {
 		return nil, 0, err
 	}

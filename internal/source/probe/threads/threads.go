@@ -164,11 +164,8 @@ func decode(b []byte) (r threadsRecord) {
 func (p *Probe) Look() ([]Usage, error) {
 	p.round++
 	var err error
-	if p.buf, err = p.probe.ReadIterator("look", p.buf); err != nil {
+	if p.buf, err = p.probe.ReadIterator("look", recordSize, p.buf); err != nil {
 		return nil, err
-	}
-	if len(p.buf)%recordSize != 0 {
-		return nil, fmt.Errorf("running iterator look: %d bytes are not a multiple of the record size, %d", len(p.buf), recordSize)
 	}
 	if err := p.Drain(); err != nil { // after the iterator: so that the last word on a thread counts
 		return nil, err
