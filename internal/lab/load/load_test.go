@@ -12,10 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// testFile makes a file in a file system that has a page cache of its own.
+// testFile makes a file on a disk, whose pages can leave the page cache.
 func testFile(t *testing.T, size int64) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "data")
+	dir, err := os.MkdirTemp("/var/tmp", "iocause-test-") // the usual place may be in memory
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "data")
 	if err := Create(path, size); err != nil {
 		t.Fatal(err)
 	}
