@@ -14,12 +14,20 @@ import (
 // a window ends, and every few seconds within a long one. A machine may start a
 // thousand processes a second, and a map that is full counts no more of them.
 // The zero value is ready for use.
-type Sweep struct{ last time.Time }
+type Sweep struct {
+	last time.Time
+	soon bool
+}
 
-// sweepEvery is so short that maps of 16384 rows do not fill up between two
-// sweeps by 3000 processes a second, and so long that reading full maps, a
-// microsecond or two a row, takes less than a hundredth of a processor.
-const sweepEvery = 5 * time.Second
+// sweepEvery is so long that reading full maps, a microsecond or two a row, takes less
+// than a hundredth of a processor. Where more than manyEnd rows end in that time, it is
+// done soonEvery, so that maps of 16384 rows do not fill up: a row may be kept for one
+// more sweep.
+const (
+	sweepEvery = 5 * time.Second
+	soonEvery  = 900 * time.Millisecond // at the next tick
+	manyEnd    = 1000
+)
 
 // Due tells whether it is time to; it is asked in every phase.
 func (s *Sweep) Due(phase sample.Phase, now time.Time) bool {
@@ -27,12 +35,19 @@ func (s *Sweep) Due(phase sample.Phase, now time.Time) bool {
 		s.last = now
 		return false
 	}
-	if !phase.Closes() && now.Sub(s.last) < sweepEvery {
+	every := sweepEvery
+	if s.soon {
+		every = soonEvery
+	}
+	if !phase.Closes() && now.Sub(s.last) < every {
 		return false
 	}
 	s.last = now
 	return true
 }
+
+// Saw says how many rows had ended at a sweep.
+func (s *Sweep) Saw(ended int) { s.soon = ended > manyEnd }
 
 // Take takes a row out of a hash map and returns what it was when it went; ok is
 // false when it was gone already. What a program adds in this moment to a row

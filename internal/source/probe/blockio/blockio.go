@@ -101,6 +101,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	if p.sweep.Due(phase, p.host.Now()) {
 		err = errors.Join(err, p.emitOwners(phase, into), p.emitFiles(phase, into), p.emitFailures(phase, into),
 			p.probe.Processes(p.lookup, into))
+		p.sweep.Saw(len(p.rest.owners))
 	}
 	if !phase.Closes() {
 		return err

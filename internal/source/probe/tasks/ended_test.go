@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"iocause/internal/bpf"
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/sample"
@@ -41,7 +40,6 @@ func TestEndedProcesses(t *testing.T) {
 		}
 	}
 	run(13)
-	p.sweep = bpf.Sweep{} // due
 	bpftest.Collect(t, p, sample.Tick, r)
 	run(10)
 	hold.Close()
@@ -60,7 +58,6 @@ func TestEndedProcesses(t *testing.T) {
 	// They are freed when all processors have passed a quiet state, which a busy host
 	// delays.
 	for began := time.Now(); !told() && time.Since(began) < 10*time.Second; time.Sleep(100 * time.Millisecond) {
-		p.sweep = bpf.Sweep{} // due
 		bpftest.Collect(t, p, sample.Tick, r)
 	}
 	bpftest.Collect(t, p, sample.Last, r)

@@ -1,0 +1,108 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+	"iocause/internal/sample"
+	"iocause/internal/source/proc/proctest"
+)
+
+func TestMain(m *testing.M) { proctest.Main(m) }
+
+// TestShortLived starts and ends IOCAUSE_TEST_ENDS processes (3,000), each of which reads
+// past the cache, beside one that lives. No row may be lost, and the figures of that one
+// lack no more than the completions that are said to be missed.
+func TestShortLived(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts thousands of processes")
+	}
+	bpftest.Root(t)
+	ends := 3000
+	if s := os.Getenv("IOCAUSE_TEST_ENDS"); s != "" {
+		var err error
+		if ends, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := host.Live()
+	file := bpftest.File(t, 64)
+	w := proctest.StartWorker(t, file, 1)
+	c := Open(context.Background(), h, List())
+	defer c.Close()
+	for _, s := range c.Statuses() {
+		if s.Name == "blockio" || s.Name == "pagecache" {
+			bpftest.Need(t, "bpf", s.OpenErr)
+		}
+	}
+	c.Begin()
+	const shells = 4
+	over := make(chan error, shells)
+	began := time.Now()
+	for range shells {
+		script := fmt.Sprintf(`i=0; while [ $i -lt %d ]; do dd if="$0" of=/dev/null bs=4k count=1 iflag=direct status=none || exit 1; i=$((i+1)); done`, ends/shells)
+		shell := exec.Command("/bin/sh", "-c", script, file)
+		if err := shell.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = shell.Process.Kill() })
+		go func() { over <- shell.Wait() }()
+	}
+	var works int
+	var bytes, reads, missed float64
+	see := func(window *sample.Window) {
+		window.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
+			switch e.Class {
+			case "pagecache lost_paths": // written down at the next access
+			case "blockio missed_completions": // of requests, and said; not for want of room
+				missed += s.Sum()
+			default:
+				if s.Sum() > 0 {
+					t.Errorf("%g events lost (%s)", s.Sum(), e.Class)
+				}
+			}
+		})
+		n, _ := window.SumWhere(sample.BlockBytes, func(e sample.Entity) bool { return e.PID == w.PID })
+		bytes += n
+		window.Each(sample.BlockOps, func(e sample.Entity, s *sample.Series) {
+			if e.PID > 0 && e.PID != w.PID && e.Class == "read" {
+				reads += s.Sum()
+			}
+		})
+	}
+	for left, next := shells, time.Now(); left > 0; {
+		select {
+		case err := <-over:
+			if left--; err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(100 * time.Millisecond):
+			w.Work(t)
+			works++
+			if err := c.Tick(); err != nil {
+				t.Fatal(err)
+			}
+			if time.Since(next) > 10*time.Second {
+				see(c.Next(false))
+				next = time.Now()
+			}
+		}
+	}
+	lasted := time.Since(began)
+	see(c.Next(true))
+	t.Logf("%d processes in %.0f s, %g of their reads seen, %d times work, %g of %g bytes, %g completions missed", ends, lasted.Seconds(), reads, works,
+		bytes, float64(works*(proctest.WorkerRead+proctest.WorkerWritten)), missed)
+	if want := float64(works * (proctest.WorkerRead + proctest.WorkerWritten)); bytes > want || bytes < want-missed*proctest.WorkerWritten {
+		t.Errorf("the one that lives read and wrote %g bytes, want %g; %g requests were missed", bytes, want, missed)
+	}
+	if reads < float64(ends)-missed {
+		t.Errorf("%g reads of %d short processes were seen; %g completions were missed", reads, ends, missed)
+	}
+}
