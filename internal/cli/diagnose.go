@@ -36,9 +36,9 @@ func openLimit() time.Duration {
 	return 15 * time.Second
 }
 
-// lookLength is how long diagnose watches unless it is told, or is given a command
+// usualLength is how long diagnose watches unless it is told, or is given a command
 // to watch until that ends.
-const lookLength = 10 * time.Second
+const usualLength = 10 * time.Second
 
 // shortest is the shortest window that shows anything.
 const shortest = session.Shortest
@@ -78,7 +78,7 @@ func newDiagnoseCommand(e *env) *cobra.Command {
 
 func (o *diagnoseOptions) bind(c *cobra.Command) {
 	f := c.Flags()
-	f.Var(ask.TimeIn(&o.duration, lookLength).From(shortest, goodLength), "duration", "how long to watch")
+	f.Var(ask.TimeIn(&o.duration, usualLength).From(shortest, goodLength), "duration", "how long to watch")
 	f.IntVar(&o.filter.PID, "pid", 0, "limit the diagnosis to this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "limit it to processes of this name")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "limit it to the processes in and below this\ncgroup")
@@ -158,19 +158,19 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 	}
 	defer w.Close()
 	noteRefusals(e.stderr, w.Statuses())
-	look := judge.Look{Target: target, Child: ch}
+	run := judge.Run{Target: target, Child: ch}
 	if ch == nil || c.Flags().Changed("duration") {
-		look.Length = o.duration
+		run.Length = o.duration
 	}
 	var line *session.Line
-	look.Begun = func() { line = console.NewProgress(e.stderr, look.Length, args) }
-	look.Progress = func(p source.Progress) { line.Draw(func() string { return console.Observing(p) }) }
+	run.Begun = func() { line = console.NewProgress(e.stderr, run.Length, args) }
+	run.Progress = func(p source.Progress) { line.Draw(func() string { return console.Observing(p) }) }
 	var course *picture.Course
 	if o.page != "" {
 		course = &picture.Course{}
-		look.Step = course.Add
+		run.Step = course.Add
 	}
-	window, target, err := w.Window(watch, &look)
+	window, target, err := w.Window(watch, &run)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func diffRecordings(e *env, c *cobra.Command, o *diffOptions, files [2]string) e
 	}
 	q := diff.Ask{Files: files, Target: target}
 	for i, flags := range [2][2]string{{"from", "to"}, {"from-b", "to-b"}} {
-		q.Spans[i] = replay.Span{From: o.from[i], To: o.to[i], FromFlag: flags[0], ToFlag: flags[1]}
+		q.Spans[i] = replay.Interval{From: o.from[i], To: o.to[i], FromFlag: flags[0], ToFlag: flags[1]}
 	}
 	d, err := diff.Recordings(newOpener(e, o.dir), &q)
 	if err != nil {

@@ -22,7 +22,7 @@ func readEvidence(e *env, c *cobra.Command, p *playback, section string) ([]byte
 	if is, err := p.asked(c); err != nil || !is {
 		return nil, err
 	}
-	return incident.Evidence(newOpener(e, p.dir), p.file, p.span(), section, c.Name())
+	return incident.Evidence(newOpener(e, p.dir), p.file, p.interval(), section, c.Name())
 }
 
 // onlyLive refuses arguments and flags that evidence has no answer for: it is of

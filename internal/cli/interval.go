@@ -108,8 +108,8 @@ func newPrinter(s streams, o *intervals) *console.Printer {
 	return console.NewPrinter(s.stdout, s.stderr, o.form())
 }
 
-// looks shows the state of something again and again: what take returns.
-func looks[T any](parent context.Context, s streams, o *intervals, args []string,
+// snapshots shows the state of something again and again: what take returns.
+func snapshots[T any](parent context.Context, s streams, o *intervals, args []string,
 	take func(context.Context) (*T, error), show func(p *console.Printer, now, before *T) ([]table.Table, error)) error {
 	if err := o.args(args); err != nil {
 		return err

@@ -65,7 +65,7 @@ func runFio(e *env, c *cobra.Command, o *fioOptions, command []string, notes io.
 		kept := &console.Held{Of: e.stdout}
 		inner.stdout = kept
 		// There is no --duration here, so fio is watched until it ends.
-		err := runDiagnose(&inner, c, &diagnoseOptions{duration: lookLength, format: o.format, exitCode: true}, command)
+		err := runDiagnose(&inner, c, &diagnoseOptions{duration: usualLength, format: o.format, exitCode: true}, command)
 		var exit *exitError
 		if errors.As(err, &exit) {
 			return kept.Bytes(), exit.code, nil

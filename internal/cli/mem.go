@@ -62,7 +62,7 @@ func runMem(e *env, c *cobra.Command, o *memOptions, args []string) error {
 	show := func(p *console.Printer, now, before *mem.Memory) ([]table.Table, error) {
 		return mem.Tables(now, before, memForm(p)), nil
 	}
-	return looks(c.Context(), e.streams, &o.intervals, args, take, show)
+	return snapshots(c.Context(), e.streams, &o.intervals, args, take, show)
 }
 
 // takeMemory looks once, at the flags of so many pages at most, 0 for all.

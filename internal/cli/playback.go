@@ -39,13 +39,13 @@ func (p *playback) asked(c *cobra.Command) (bool, error) {
 	return p.file+p.from+p.to != "", nil
 }
 
-func (p *playback) span() *replay.Span { return &replay.Span{From: p.from, To: p.to} }
+func (p *playback) interval() *replay.Interval { return &replay.Interval{From: p.from, To: p.to} }
 
 // openPlayback opens the recording, or without one what the agent kept. ofProbes tells
 // that the command shows what kernel programs see. Its Close says on standard
 // error what it lacks.
 func openPlayback(e *env, p *playback, ofProbes bool) (*replay.Playback, error) {
-	return newOpener(e, p.dir).Open(p.file, p.span(), ofProbes)
+	return newOpener(e, p.dir).Open(p.file, p.interval(), ofProbes)
 }
 
 // newOpener opens what was kept. dir is the agent's directory.

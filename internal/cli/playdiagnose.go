@@ -33,7 +33,7 @@ func readPast(e *env, o *pastOptions, dir string) (*judge.Past, error) {
 		}
 		return nil, nil
 	}
-	p, err := newOpener(e, dir).File(replay.Numbered(dir, o.file), &replay.Span{From: o.from, To: o.to, FromFlag: "against-from", ToFlag: "against-to"})
+	p, err := newOpener(e, dir).File(replay.Numbered(dir, o.file), &replay.Interval{From: o.from, To: o.to, FromFlag: "against-from", ToFlag: "against-to"})
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func diagnoseRecording(e *env, c *cobra.Command, o *diagnoseOptions, args []stri
 	if o.page != "" {
 		quiet := newOpener(e, o.playback.dir)
 		quiet.Note = func(error) {} // it was said
-		page, err := report.Of(quiet, report.Ask{Name: o.playback.file, Span: o.playback.span(), Target: target, Asked: o.filter.Words(given), Past: past})
+		page, err := report.Of(quiet, report.Ask{Name: o.playback.file, Interval: o.playback.interval(), Target: target, Asked: o.filter.Words(given), Past: past})
 		if err != nil {
 			return err
 		}

@@ -162,18 +162,18 @@ func runPredictWrites(e *env, c *cobra.Command, o *predictOptions) error {
 	}
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
-	look, err := predict.LookAtWrites(e.host)
+	writes, err := predict.WatchWrites(e.host)
 	if err != nil {
 		return err
 	}
-	loop := session.Loop{Every: o.duration, Count: 1, Tick: time.Second / 4, During: look.Poll}
+	loop := session.Loop{Every: o.duration, Count: 1, Tick: time.Second / 4, During: writes.Poll}
 	line := followed(e, &loop, func() string { return "" })
 	return loop.Run(watch, func(i session.Interval) error {
 		line.Erase()
 		if watch.Err() != nil && i.Length < session.Shortest {
 			return session.TooEarly(watch)
 		}
-		w, err := look.Predict(float64(o.rate), float64(o.limit))
+		w, err := writes.Predict(float64(o.rate), float64(o.limit))
 		if err != nil {
 			return err
 		}

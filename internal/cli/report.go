@@ -92,7 +92,7 @@ func runReport(e *env, c *cobra.Command, o *reportOptions, args []string) error 
 		return err
 	}
 	page, err := report.Of(newOpener(e, o.playback.dir), report.Ask{
-		Name: replay.Numbered(o.playback.dir, o.playback.file), Span: o.playback.span(), Target: target, Asked: o.filter.Words(given), Past: past,
+		Name: replay.Numbered(o.playback.dir, o.playback.file), Interval: o.playback.interval(), Target: target, Asked: o.filter.Words(given), Past: past,
 	})
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func writeCells(e *env, format string, page *picture.Page) error {
 	if len(page.Sets) == 0 || !slices.ContainsFunc(page.Sets, func(s *picture.Set) bool { return len(s.Heats) > 0 }) {
 		return errors.New("writing the cells: it has no latency heat map; recordings of 'iocause record' and incidents with a trace have one")
 	}
-	start, length := picture.Span(page.Sets)
+	start, length := picture.Interval(page.Sets)
 	return newPrinter(e.streams, &intervals{format: format}).Print(start, length, "", []table.Table{picture.Cells(page.Sets)})
 }
 

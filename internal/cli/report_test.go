@@ -140,7 +140,7 @@ func TestReportOfTenMinutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	p, err := report.Of(&replay.Opener{Now: time.Now, Note: func(err error) { t.Log(err) }}, report.Ask{Name: name, Span: &replay.Span{}})
+	p, err := report.Of(&replay.Opener{Now: time.Now, Note: func(err error) { t.Log(err) }}, report.Ask{Name: name, Interval: &replay.Interval{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestReportOfTenMinutes(t *testing.T) {
 // every figure of every second by another factor.
 func tenMinutes(t *testing.T) []byte {
 	t.Helper()
-	from, err := (&replay.Opener{Now: time.Now, Note: func(error) {}}).File(goldenRecording, &replay.Span{})
+	from, err := (&replay.Opener{Now: time.Now, Note: func(error) {}}).File(goldenRecording, &replay.Interval{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func runResident(e *env, c *cobra.Command, o *residentOptions, args []string) er
 		}
 		return tables, nil
 	}
-	return looks(c.Context(), e.streams, &o.intervals, rest, take, show)
+	return snapshots(c.Context(), e.streams, &o.intervals, rest, take, show)
 }
 
 // roomy is the width from which on a table for people has columns that are of
@@ -156,14 +156,14 @@ func residentAll(ctx context.Context, e *env, o *residentOptions, rest []string)
 	take := func(ctx context.Context) (*resident.Cache, error) {
 		line := console.NewCounting(e.stderr, doing)
 		defer line.Erase()
-		return w.Look(ctx, line.Update)
+		return w.Snapshot(ctx, line.Update)
 	}
 	show := func(p *console.Printer, now, before *resident.Cache) ([]table.Table, error) {
 		line := console.NewCounting(e.stderr, "files looked up")
 		defer line.Erase()
 		return resident.CacheTables(w, now, before, o.choice(), residentForm(p), line.Update)
 	}
-	return looks(ctx, e.streams, &o.intervals, rest, take, show)
+	return snapshots(ctx, e.streams, &o.intervals, rest, take, show)
 }
 
 // playCache shows the page cache of an incident.

@@ -167,7 +167,7 @@ func (g *generator) resident() (forms [][]table.Table) {
 func (g *generator) windows() []*sample.Window {
 	all := []*sample.Window{{}}
 	for _, name := range []string{"host.iocause", "b.iocause"} {
-		from, err := newOpener(&env{streams: streams{stderr: io.Discard}, host: host.Live()}, "").File("testdata/golden/"+name, &replay.Span{})
+		from, err := newOpener(&env{streams: streams{stderr: io.Discard}, host: host.Live()}, "").File("testdata/golden/"+name, &replay.Interval{})
 		if err != nil {
 			g.t.Fatal(err)
 		}

@@ -48,9 +48,9 @@ func runTop(e *env, c *cobra.Command, o *topOptions) error {
 	var t *top.Busiest
 	var err error
 	if opener := newOpener(e, o.dir); o.file != "" {
-		t, err = top.Recorded(opener, o.file, agent.SectionTop, o.span())
+		t, err = top.Recorded(opener, o.file, agent.SectionTop, o.interval())
 	} else {
-		t, err = top.Kept(opener, filepath.Join(o.dir, agent.TablesIn), o.span())
+		t, err = top.Kept(opener, filepath.Join(o.dir, agent.TablesIn), o.interval())
 	}
 	if err != nil {
 		return err
@@ -62,6 +62,6 @@ func runTop(e *env, c *cobra.Command, o *topOptions) error {
 	case "cgroup":
 		tables = tables[1:]
 	}
-	from, to := t.Span()
+	from, to := t.Interval()
 	return newPrinter(e.streams, &o.rows).Print(from, to.Sub(from), "from "+replay.Stamp(from)+" to "+replay.Stamp(to)+":", tables)
 }

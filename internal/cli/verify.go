@@ -44,7 +44,7 @@ func newVerifyCommand(e *env) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return runVerify(e, c, o, args) },
 	}
 	f := c.Flags()
-	f.Var(ask.TimeIn(&o.duration, lookLength).From(shortest, goodLength), "duration", "how long to watch")
+	f.Var(ask.TimeIn(&o.duration, usualLength).From(shortest, goodLength), "duration", "how long to watch")
 	f.IntVar(&o.filter.PID, "pid", 0, "of BEFORE, judge this process only")
 	f.StringVar(&o.filter.Comm, "comm", "", "of BEFORE, judge processes of this name only")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "of BEFORE, judge processes below this cgroup only")
@@ -90,7 +90,7 @@ func runVerify(e *env, c *cobra.Command, o *verifyOptions, args []string) error 
 
 // judgeRecorded judges a recording or an incident.
 func judgeRecorded(o *replay.Opener, name string, target diagnose.Target) (*verify.Seen, error) {
-	p, err := o.File(name, &replay.Span{})
+	p, err := o.File(name, &replay.Interval{})
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +111,11 @@ func watchAgain(e *env, c *cobra.Command, o *verifyOptions, target diagnose.Targ
 	}
 	defer w.Close()
 	noteRefusals(e.stderr, w.Statuses())
-	look := judge.Look{Target: target}
-	look.Length = o.duration
-	line := console.NewProgress(e.stderr, look.Length, nil)
-	look.Progress = func(p source.Progress) { line.Draw(func() string { return console.Observing(p) }) }
-	window, target, err := w.Window(watch, &look)
+	run := judge.Run{Target: target}
+	run.Length = o.duration
+	line := console.NewProgress(e.stderr, run.Length, nil)
+	run.Progress = func(p source.Progress) { line.Draw(func() string { return console.Observing(p) }) }
+	window, target, err := w.Window(watch, &run)
 	if err != nil {
 		return nil, err
 	}

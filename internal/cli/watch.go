@@ -130,7 +130,7 @@ func playTool(e *env, c *cobra.Command, t *view.Tool, o *watchOptions, q *view.Q
 		return &ask.Error{Err: fmt.Errorf("reading --slow: a recording counts accesses that waited %v or longer", pagecache.Slow), Next: "leave it out"}
 	}
 	ofProbes := t.Name != "use" && t.Name != "disk"
-	if t.Name == "cache" && len(o.filter.given(c)) == 0 && !c.Flags().Changed("by") && !c.Flags().Changed("file") && o.playback.file == "" && newOpener(e, o.playback.dir).Has(o.playback.span(), sample.CacheSampledTime) {
+	if t.Name == "cache" && len(o.filter.given(c)) == 0 && !c.Flags().Changed("by") && !c.Flags().Changed("file") && o.playback.file == "" && newOpener(e, o.playback.dir).Has(o.playback.interval(), sample.CacheSampledTime) {
 		ofProbes = false // an estimate of the host
 	}
 	from, err := openPlayback(e, &o.playback, ofProbes)

@@ -34,7 +34,7 @@ func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
 	c := newCaseAgainst(w, target, before)
 	r := &Report{
 		Version: 1,
-		Window:  Span{Start: w.Start, Seconds: w.Seconds()},
+		Window:  Interval{Start: w.Start, Seconds: w.Seconds()},
 		Primary: Healthy,
 	}
 	if c.held() {
@@ -85,7 +85,7 @@ func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
 // was set back by as much as was watched: every figure a second would be infinite.
 func ofNoLength(w *sample.Window) *Report {
 	const why = "the clock stopped or was set back while this was observed: no rate can be computed. Observe again"
-	r := &Report{Version: 1, Window: Span{Start: w.Start}, Primary: Unknown, Title: "the observed interval has no length", Gaps: append(losses(w), why)}
+	r := &Report{Version: 1, Window: Interval{Start: w.Start}, Primary: Unknown, Title: "the observed interval has no length", Gaps: append(losses(w), why)}
 	for _, cause := range List() {
 		r.CannotTell = append(r.CannotTell, Missing{Cause: cause.ID, Missing: why})
 	}

@@ -69,8 +69,8 @@ type Finding struct {
 	Advice     []Advice   `json:"advice"`
 }
 
-// Span is the observed window.
-type Span struct {
+// Interval is the observed window.
+type Interval struct {
 	Start   time.Time `json:"start"`
 	Seconds float64   `json:"seconds"`
 }
@@ -88,7 +88,7 @@ type Cost struct {
 type Report struct {
 	Version    int        `json:"version"`
 	Host       any        `json:"host,omitempty"` // the fingerprint, opaque to this room
-	Window     Span       `json:"window"`
+	Window     Interval   `json:"window"`
 	Primary    ID         `json:"primary"`
 	Title      string     `json:"title"`  // the answer in one line, for people
 	Victim     Culprit    `json:"victim"` // who waits; empty when nobody does

@@ -42,9 +42,9 @@ type Kind struct {
 	Type    string // media type of what is kept
 	// Observe takes it. It is nil where the evidence comes with the window that
 	// was judged, or from the agent.
-	Observe func(context.Context, *Look) ([]byte, error)
+	Observe func(context.Context, *Gathering) ([]byte, error)
 	Turn    int  // of Observe: what passes soonest has the first
-	Watches bool // for Look.Length; else it looks once
+	Watches bool // for Gathering.Length; else it reads once
 	Views   []View
 }
 
@@ -58,9 +58,9 @@ type View struct {
 	Lacking, Instead string
 }
 
-// Look is what one gathering goes by. It is handed from kind to kind, by
+// Gathering is what one gathering goes by. It is handed from kind to kind, by
 // their turns.
-type Look struct {
+type Gathering struct {
 	Length time.Duration // of each kind that watches
 	// Victim is the command name of who is held up, "" when it is not known. A
 	// kind that finds out sets it for those that follow.
@@ -97,8 +97,8 @@ func As[T any](data []byte, section string) (*T, error) {
 }
 
 // Evidence reads what a command without an answer in recordings shows: of the incident
-// of that name or, without one, of the newest in a span of the agent's history.
-func Evidence(o *replay.Opener, name string, s *replay.Span, section, command string) ([]byte, error) {
+// of that name or, without one, of the newest in an interval of the agent's history.
+func Evidence(o *replay.Opener, name string, s *replay.Interval, section, command string) ([]byte, error) {
 	if name == "" {
 		return o.Evidence(s, section)
 	}

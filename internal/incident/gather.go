@@ -15,8 +15,8 @@ import (
 const LongestWatch = 5 * time.Second
 
 // Gather takes the evidence of each kind by turns, each for a bounded time. What fails is a note: the rest is worth having.
-func Gather(ctx context.Context, kinds []Kind, look Look) (sections []incidents.Section, notes []string) {
-	look.Length = min(look.Length, LongestWatch)
+func Gather(ctx context.Context, kinds []Kind, by Gathering) (sections []incidents.Section, notes []string) {
+	by.Length = min(by.Length, LongestWatch)
 	kinds = slices.SortedStableFunc(slices.Values(kinds), func(x, y Kind) int { return cmp.Compare(x.Turn, y.Turn) })
 	for i := range kinds {
 		k := &kinds[i]
@@ -27,7 +27,7 @@ func Gather(ctx context.Context, kinds []Kind, look Look) (sections []incidents.
 			notes = append(notes, k.Section+": interrupted before that")
 			continue
 		}
-		data, err := k.Observe(ctx, &look)
+		data, err := k.Observe(ctx, &by)
 		debug.FreeOSMemory() // of tables of symbols above all: the service has little
 		if err != nil {
 			notes = append(notes, fmt.Sprintf("%s: %v", k.Section, err))

@@ -13,8 +13,8 @@ import (
 // fails costs itself alone.
 func TestGather(t *testing.T) {
 	var victims []string
-	kind := func(section string, turn int, take func(*Look) error) Kind {
-		return Kind{Section: section, Type: TypeJSON, Turn: turn, Watches: true, Observe: func(_ context.Context, l *Look) ([]byte, error) {
+	kind := func(section string, turn int, take func(*Gathering) error) Kind {
+		return Kind{Section: section, Type: TypeJSON, Turn: turn, Watches: true, Observe: func(_ context.Context, l *Gathering) ([]byte, error) {
 			victims = append(victims, section+" "+l.Victim)
 			if l.Length != LongestWatch {
 				t.Errorf("%s watches for %v", section, l.Length)
@@ -22,14 +22,14 @@ func TestGather(t *testing.T) {
 			return []byte(section), take(l)
 		}}
 	}
-	well := func(*Look) error { return nil }
+	well := func(*Gathering) error { return nil }
 	kinds := []Kind{
 		{Section: SectionRecording},
 		kind("last", 3, well),
-		kind("fails", 2, func(*Look) error { return errors.New("no room") }),
-		kind("first", 1, func(l *Look) error { l.Victim = "db"; return nil }),
+		kind("fails", 2, func(*Gathering) error { return errors.New("no room") }),
+		kind("first", 1, func(l *Gathering) error { l.Victim = "db"; return nil }),
 	}
-	sections, notes := Gather(t.Context(), kinds, Look{Length: time.Minute})
+	sections, notes := Gather(t.Context(), kinds, Gathering{Length: time.Minute})
 	if want := []string{"first ", "fails db", "last db"}; !slices.Equal(victims, want) {
 		t.Errorf("observed %q, want %q", victims, want)
 	}
@@ -45,7 +45,7 @@ func TestGather(t *testing.T) {
 
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	sections, notes = Gather(stopped, kinds, Look{Length: time.Second})
+	sections, notes = Gather(stopped, kinds, Gathering{Length: time.Second})
 	if len(sections) != 0 || len(notes) != 3 || !strings.Contains(notes[0], "interrupted before that") {
 		t.Errorf("stopped: %+v, %q", sections, notes)
 	}

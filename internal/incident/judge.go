@@ -43,7 +43,7 @@ func (j *Judge) watch(ctx context.Context, length time.Duration) (*sample.Window
 	}
 	defer w.Close()
 	header, lacks := record.Header(j.Host, j.Program, w.Statuses(), length)
-	seen, _, err := w.Window(ctx, &judge.Look{Observation: source.Observation{Length: length}})
+	seen, _, err := w.Window(ctx, &judge.Run{Observation: source.Observation{Length: length}})
 	return seen, header, errors.Join(lacks, err)
 }
 
@@ -101,7 +101,7 @@ func (j *Judge) Judge(ctx context.Context, ask agent.Ask) (f agent.Finding) {
 	if past != nil {
 		f.Sections = append(f.Sections, incidents.Section{Name: SectionNormal, Type: TypeRecording, Data: ask.Normal})
 	}
-	sections, notes := Gather(ctx, Kinds(j.Host, j.Program), Look{Length: ask.Length, Victim: report.Victim.Comm})
+	sections, notes := Gather(ctx, Kinds(j.Host, j.Program), Gathering{Length: ask.Length, Victim: report.Victim.Comm})
 	f.Sections, f.Notes = append(f.Sections, sections...), append(f.Notes, notes...)
 	return f
 }
@@ -112,7 +112,7 @@ func (j *Judge) again(ctx context.Context, ask *agent.Ask) (f agent.Finding) {
 	fail := func(what string, err error) agent.Finding {
 		return agent.Finding{Notes: []string{fmt.Sprintf("%s: %v", what, err)}}
 	}
-	p, err := j.Opener.File(ask.Again, &replay.Span{})
+	p, err := j.Opener.File(ask.Again, &replay.Interval{})
 	if err != nil {
 		return fail("reading the incident", err)
 	}
@@ -167,7 +167,7 @@ func pastIn(o *replay.Opener, data []byte) (*judge.Past, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
-	p, err := o.Data(SectionNormal, data, &replay.Span{})
+	p, err := o.Data(SectionNormal, data, &replay.Interval{})
 	if err != nil {
 		return nil, err
 	}

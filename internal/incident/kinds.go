@@ -23,7 +23,7 @@ func Kinds(h *host.Host, program string) []Kind {
 		{Section: SectionTop, Type: TypeRecording, // of the agent
 			Views: []View{{Command: "top"}}},
 		{Section: SectionThreads, Type: TypeJSON, Turn: 1, Watches: true,
-			Observe: func(ctx context.Context, l *Look) ([]byte, error) {
+			Observe: func(ctx context.Context, l *Gathering) ([]byte, error) {
 				seen, err := threads.Observe(ctx, h, l.Length)
 				if err == nil && l.Victim == "" {
 					l.Victim = seen.MostHeldUp()
@@ -34,13 +34,15 @@ func Kinds(h *host.Host, program string) []Kind {
 				Lacking: "it has what processes waited for, not the states of every thread",
 				Instead: "see 'iocause diagnose --recording', or watch with 'iocause threads'"}}},
 		{Section: SectionLatency, Type: TypeJSON, Turn: 6, Watches: true,
-			Observe: func(ctx context.Context, l *Look) ([]byte, error) { return observed(latency.Observe(ctx, h, l.Length)) },
+			Observe: func(ctx context.Context, l *Gathering) ([]byte, error) {
+				return observed(latency.Observe(ctx, h, l.Length))
+			},
 			// Without stacks, which are long.
 			Views: []View{{Command: "latency", Args: []string{"--slow", "0"},
 				Lacking: "it has no system calls",
 				Instead: "see 'iocause disk --by latency --recording' for devices, or watch with 'iocause latency'"}}},
 		{Section: SectionOffCPU, Type: TypeJSON, Turn: 2, Watches: true,
-			Observe: func(ctx context.Context, l *Look) ([]byte, error) {
+			Observe: func(ctx context.Context, l *Gathering) ([]byte, error) {
 				waits := stacks.Options{Min: time.Millisecond, Comm: l.Victim}
 				return observed(profile.Observe(ctx, h, profile.Options{Options: waits, Length: l.Length}))
 			},
@@ -49,7 +51,7 @@ func Kinds(h *host.Host, program string) []Kind {
 				Instead: "keep stacks with 'iocause offcpu -o FILE.pb.gz', or see 'iocause diagnose --recording'"}}},
 		{Section: SectionOnCPU, Type: TypeJSON, Turn: 7, Watches: true,
 			// Of all processes: who has the processors may be another than who waits.
-			Observe: func(ctx context.Context, l *Look) ([]byte, error) {
+			Observe: func(ctx context.Context, l *Gathering) ([]byte, error) {
 				runs := stacks.Options{OnCPU: true, Hz: profile.UsualHz}
 				return observed(profile.Observe(ctx, h, profile.Options{Options: runs, Length: l.Length}))
 			},
@@ -57,7 +59,7 @@ func Kinds(h *host.Host, program string) []Kind {
 				Lacking: "it has how long processes ran, not in which code",
 				Instead: "keep stacks with 'iocause oncpu -o FILE.pb.gz', or see 'iocause diagnose --recording'"}}},
 		{Section: SectionTrace, Type: TypeTrace, Turn: 3, Watches: true,
-			Observe: func(ctx context.Context, l *Look) ([]byte, error) { return trace.Keep(ctx, h, program, l.Length) },
+			Observe: func(ctx context.Context, l *Gathering) ([]byte, error) { return trace.Keep(ctx, h, program, l.Length) },
 			Views: []View{{Command: "trace", Args: []string{"--summary"},
 				Lacking: "it has the sums of each window, not single I/Os",
 				Instead: "keep these with 'iocause trace -o FILE' and read them with -i; see 'iocause disk --recording' for the sums"},
@@ -65,12 +67,12 @@ func Kinds(h *host.Host, program string) []Kind {
 					Lacking: "it has I/O in steps of 10 ms, not of 1 ms",
 					Instead: "'iocause diagnose --recording' finds bursts of 10 ms and more"}}},
 		{Section: SectionResident, Type: TypeJSON, Turn: 4,
-			Observe: func(ctx context.Context, _ *Look) ([]byte, error) { return observed(cachedFiles(ctx, h)) },
+			Observe: func(ctx context.Context, _ *Gathering) ([]byte, error) { return observed(cachedFiles(ctx, h)) },
 			Views: []View{{Command: "resident",
 				Lacking: "it has what entered and left the page cache, not its whole content",
 				Instead: "see 'iocause files --recording' and 'iocause cache --recording' for that"}}},
 		{Section: SectionMem, Type: TypeJSON, Turn: 5,
-			Observe: func(context.Context, *Look) ([]byte, error) {
+			Observe: func(context.Context, *Gathering) ([]byte, error) {
 				return observed(mem.Observe(h, mem.Options{Flags: mem.Sample}))
 			},
 			Views: []View{{Command: "mem",
@@ -83,7 +85,7 @@ func Kinds(h *host.Host, program string) []Kind {
 func cachedFiles(ctx context.Context, h *host.Host) (*resident.Cache, error) {
 	w := resident.Open(h)
 	defer w.Close()
-	now, err := w.Look(ctx, func(int) {})
+	now, err := w.Snapshot(ctx, func(int) {})
 	if err != nil {
 		return nil, err
 	}

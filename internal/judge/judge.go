@@ -1,5 +1,5 @@
 // Package judge makes a report of a window, live or recorded: what diagnose says
-// of it, and what only the outside knows: the machine, what the look cost, and
+// of it, and what only the outside knows: the machine, what the run cost, and
 // what the window is compared with.
 package judge
 

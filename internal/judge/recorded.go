@@ -13,7 +13,7 @@ import (
 	"iocause/internal/store/recording"
 )
 
-// Recorded is a span of a recording as one window, and what was found in it.
+// Recorded is an interval of a recording as one window, and what was found in it.
 type Recorded struct {
 	Window *sample.Window
 	Target diagnose.Target
@@ -21,7 +21,7 @@ type Recorded struct {
 	Run    *recording.Run // nil where no command was run, or its end was not seen
 }
 
-// Recording reads the span that was chosen and judges it. Without a target it asks
+// Recording reads the interval that was chosen and judges it. Without a target it asks
 // for the command that was recorded, where that is wanted, or for the whole
 // machine. It compares with what was before; nil for nothing.
 func Recording(p *replay.Playback, target diagnose.Target, ofCommand bool, before *Past) (*Recorded, error) {
@@ -38,7 +38,7 @@ func Recording(p *replay.Playback, target diagnose.Target, ofCommand bool, befor
 	return j, nil
 }
 
-// joined reads the span that was chosen as one window, and whom it is asked
+// joined reads the interval that was chosen as one window, and whom it is asked
 // about.
 func joined(p *replay.Playback, target diagnose.Target, ofCommand bool) (*Recorded, source.Cost, error) {
 	var all replay.Join

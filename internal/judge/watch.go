@@ -34,8 +34,8 @@ func Open(ctx context.Context, h *host.Host, sources []source.Entry, limit time.
 	return w, nil
 }
 
-// Look is what is to be observed.
-type Look struct {
+// Run is what is to be observed.
+type Run struct {
 	source.Observation
 	Target diagnose.Target
 	Child  *session.Child       // a command that is started, and watched with all that it starts; nil for none
@@ -46,27 +46,27 @@ type Look struct {
 // Window observes until the time is over, the command has ended or watch has. It
 // returns what was seen, and whom it is about: the processes of the command, where
 // there is one. What is odd about these is among the gaps.
-func (w *Watch) Window(watch context.Context, look *Look) (*sample.Window, diagnose.Target, error) {
-	t := look.Target
+func (w *Watch) Window(watch context.Context, run *Run) (*sample.Window, diagnose.Target, error) {
+	t := run.Target
 	var one *host.Started
 	if len(t.PIDs) == 1 {
 		one = w.host.StartOf(t.PIDs[0])
 	}
 	w.Begin()
-	ob := look.Observation
-	if look.Child != nil {
-		if err := look.Child.Start(w.host); err != nil {
+	ob := run.Observation
+	if run.Child != nil {
+		if err := run.Child.Start(w.host); err != nil {
 			return nil, t, err
 		}
-		defer look.Child.StopTracking()
-		ob.Until = look.Child.Done()
+		defer run.Child.StopTracking()
+		ob.Until = run.Child.Done()
 	}
-	if look.Begun != nil {
-		look.Begun()
+	if run.Begun != nil {
+		run.Begun()
 	}
 	var seen *sample.Window
-	if look.Step != nil {
-		seen = w.ObserveInSteps(watch, ob, time.Second, look.Step)
+	if run.Step != nil {
+		seen = w.ObserveInSteps(watch, ob, time.Second, run.Step)
 	} else {
 		seen = w.Observe(watch, ob)
 	}
@@ -75,8 +75,8 @@ func (w *Watch) Window(watch context.Context, look *Look) (*sample.Window, diagn
 			seen.Gaps = append(seen.Gaps, sample.Gap{Why: why})
 		}
 	}
-	if look.Child != nil {
-		t.PIDs = w.ran(watch, look.Child, seen)
+	if run.Child != nil {
+		t.PIDs = w.ran(watch, run.Child, seen)
 	}
 	return seen, t, nil
 }

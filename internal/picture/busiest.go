@@ -35,7 +35,7 @@ const (
 	didCgroup = "cgroup"
 )
 
-// NewBusiest draws a span of time.
+// NewBusiest draws an interval of time.
 func NewBusiest(from, to time.Time) *Busiest {
 	b := &Busiest{from: from, sources: map[sample.Metric]string{}, step: max(to.Sub(from)/mostBusiest, 10*time.Second).Truncate(time.Second)}
 	n := int(math.Ceil(float64(to.Sub(from)) / float64(b.step)))

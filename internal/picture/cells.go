@@ -7,8 +7,8 @@ import (
 	"iocause/internal/table"
 )
 
-// Span is when the first of sets begins, and how long it is.
-func Span(sets []*Set) (start time.Time, length time.Duration) {
+// Interval is when the first of sets begins, and how long it is.
+func Interval(sets []*Set) (start time.Time, length time.Duration) {
 	if len(sets) == 0 {
 		return start, 0
 	}

@@ -12,19 +12,19 @@ import (
 	"iocause/internal/table"
 )
 
-// A span of what the agent records all the time is made into a recording as
+// An interval of what the agent records all the time is made into a recording as
 // 'iocause record' makes them, and played as such: through the same code.
 
 const (
 	historySource = "history of iocause agent"
-	mostWindows   = 360 // of a span
+	mostWindows   = 360 // of an interval
 	ticks         = 10  // values of each series in a window
 )
 
-// Agent opens what the agent recorded in a span. Where the command asks for what
+// Agent opens what the agent recorded in an interval. Where the command asks for what
 // no series has but the probes see, the newest incident of that time is played
 // instead.
-func (o *Opener) Agent(s *Span, ofProbes bool) (*Playback, error) {
+func (o *Opener) Agent(s *Interval, ofProbes bool) (*Playback, error) {
 	from, to, err := o.Times(s)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (o *Opener) Agent(s *Span, ofProbes bool) (*Playback, error) {
 				e.Number, Stamp(e.Meta.What.Start), e.Meta.Cause, e.Path)
 			continue
 		}
-		one, err := o.File(e.Path, &Span{})
+		one, err := o.File(e.Path, &Interval{})
 		if err != nil {
 			o.note("incident %d: %v", e.Number, err)
 			ofProbes = false
@@ -54,7 +54,7 @@ func (o *Opener) Agent(s *Span, ofProbes bool) (*Playback, error) {
 
 // Made opens a recording that was made of the agent's series.
 func (o *Opener) Made(data []byte) (*Playback, error) {
-	one, err := o.Data("the agent's history", data, &Span{})
+	one, err := o.Data("the agent's history", data, &Interval{})
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (o *Opener) Made(data []byte) (*Playback, error) {
 }
 
 // Has tells whether a metric of the host is in what the agent recorded in a
-// span, or shortly before it. What is wrong with either is said by who plays it.
-func (o *Opener) Has(s *Span, m sample.Metric) bool {
+// interval, or shortly before it. What is wrong with either is said by who plays it.
+func (o *Opener) Has(s *Interval, m sample.Metric) bool {
 	from, to, err := o.Times(s)
 	if err != nil {
 		return false
@@ -80,7 +80,7 @@ func (o *Opener) Has(s *Span, m sample.Metric) bool {
 	return err == nil && len(found) > 0
 }
 
-// Recording makes a recording of a span of the agent's series.
+// Recording makes a recording of an interval of the agent's series.
 func (o *Opener) Recording(from, to time.Time) (data []byte, err error) {
 	r, err := series.OpenReader(o.Dir)
 	if errors.Is(err, series.ErrNoRecording) {
@@ -102,7 +102,7 @@ type Series interface {
 	Samples(ctx context.Context, from, to time.Time, step time.Duration, names []string, f func(l *series.Line, stands time.Duration)) (warnings []string, err error)
 }
 
-// Cut is a span of series and how it is cut into windows.
+// Cut is an interval of series and how it is cut into windows.
 type Cut struct {
 	From, To time.Time
 	Windows  int             // at most
@@ -110,7 +110,7 @@ type Cut struct {
 	Only     []sample.Metric // of these alone; nil for all
 }
 
-// Windows hands out what is recorded of a span, the oldest first, as windows that
+// Windows hands out what is recorded of an interval, the oldest first, as windows that
 // f keeps if it likes.
 func (o *Opener) Windows(ctx context.Context, r Series, c Cut, f func(*sample.Window) error) error {
 	h, err := o.history(ctx, r, c)
@@ -120,7 +120,7 @@ func (o *Opener) Windows(ctx context.Context, r Series, c Cut, f func(*sample.Wi
 	return h.windows(f)
 }
 
-// history reads what a recording has of a span.
+// history reads what a recording has of an interval.
 func (o *Opener) history(ctx context.Context, r Series, c Cut) (*history, error) {
 	from, to := c.From, c.To
 	asked := [2]time.Time{from, to}

@@ -92,7 +92,7 @@ func NotJudged(m *incidents.Meta) string {
 	return "The incident was not diagnosed"
 }
 
-// Judged are the incidents of a span that have a finding, the newest first.
+// Judged are the incidents of an interval that have a finding, the newest first.
 // That they cannot be read is noted: the series say what there is.
 func (o *Opener) Judged(from, to time.Time) []incidents.Entry {
 	all, err := o.incidentsBetween(from, to)
@@ -102,7 +102,7 @@ func (o *Opener) Judged(from, to time.Time) []incidents.Entry {
 	return slices.DeleteFunc(all, func(e incidents.Entry) bool { return e.Meta.Cause == "" })
 }
 
-// incidentsBetween are the incidents of a span, the newest first.
+// incidentsBetween are the incidents of an interval, the newest first.
 func (o *Opener) incidentsBetween(from, to time.Time) ([]incidents.Entry, error) {
 	all, err := incidents.List(filepath.Join(o.Dir, IncidentsIn))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,8 +126,8 @@ func (o *Opener) incidentsBetween(from, to time.Time) ([]incidents.Entry, error)
 	}), nil
 }
 
-// Evidence is a piece of evidence of the newest incident of a span that has it.
-func (o *Opener) Evidence(s *Span, section string) ([]byte, error) {
+// Evidence is a piece of evidence of the newest incident of an interval that has it.
+func (o *Opener) Evidence(s *Interval, section string) ([]byte, error) {
 	from, to, err := o.Times(s)
 	if err != nil {
 		return nil, err

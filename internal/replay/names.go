@@ -22,7 +22,7 @@ type Names struct {
 func (o *Opener) Names(ctx context.Context, name string) (*Names, error) {
 	quiet := *o
 	quiet.Note = func(error) {}
-	from, err := quiet.File(name, &Span{})
+	from, err := quiet.File(name, &Interval{})
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ type Playback struct {
 
 // Open opens a file, or without a name what the agent kept. ofProbes tells that
 // the command shows what kernel programs see.
-func (o *Opener) Open(name string, s *Span, ofProbes bool) (*Playback, error) {
+func (o *Opener) Open(name string, s *Interval, ofProbes bool) (*Playback, error) {
 	if name == "" {
 		return o.Agent(s, ofProbes)
 	}
@@ -51,9 +51,9 @@ type inMemory struct{ *bytes.Reader }
 
 func (inMemory) Close() error { return nil }
 
-// File opens a span of a recording, or of the windows that are the evidence of
+// File opens an interval of a recording, or of the windows that are the evidence of
 // an incident.
-func (o *Opener) File(name string, s *Span) (*Playback, error) {
+func (o *Opener) File(name string, s *Interval) (*Playback, error) {
 	f, size, err := o.open(name)
 	if err != nil {
 		return nil, err
@@ -66,8 +66,8 @@ func (o *Opener) File(name string, s *Span) (*Playback, error) {
 	return one, nil
 }
 
-// Data opens a span of a recording that is in memory.
-func (o *Opener) Data(name string, data []byte, s *Span) (*Playback, error) {
+// Data opens an interval of a recording that is in memory.
+func (o *Opener) Data(name string, data []byte, s *Interval) (*Playback, error) {
 	return o.play(name, inMemory{bytes.NewReader(data)}, int64(len(data)), s)
 }
 
@@ -96,7 +96,7 @@ func (o *Opener) open(name string) (windowSource, int64, error) {
 	return f, info.Size(), nil
 }
 
-func (o *Opener) play(name string, f windowSource, size int64, s *Span) (*Playback, error) {
+func (o *Opener) play(name string, f windowSource, size int64, s *Interval) (*Playback, error) {
 	r, err := recording.NewReader(f, size)
 	if errors.Is(err, recording.ErrFormat) {
 		return nil, fmt.Errorf("%w; give a file of 'iocause record'", err)
@@ -105,7 +105,7 @@ func (o *Opener) play(name string, f windowSource, size int64, s *Span) (*Playba
 		return nil, err
 	}
 	one := &Playback{Reader: r, Name: name, note: o.note, file: f}
-	if one.begin, one.end, err = r.Span(); err != nil {
+	if one.begin, one.end, err = r.Interval(); err != nil {
 		return nil, err
 	}
 	if one.begin.IsZero() {

@@ -25,15 +25,15 @@ type Opener struct {
 // note is Note of a formatted line.
 func (o *Opener) note(format string, args ...any) { o.Note(fmt.Errorf(format, args...)) }
 
-// Span is a part of what was kept, as people write it. An empty time is no
+// Interval is a part of what was kept, as people write it. An empty time is no
 // bound.
-type Span struct {
+type Interval struct {
 	From, To         string
 	FromFlag, ToFlag string // the flags that they were given with; "" for from and to
 }
 
 // flags are the names of the flags.
-func (s *Span) flags() (from, to string) {
+func (s *Interval) flags() (from, to string) {
 	if s.FromFlag == "" {
 		return "from", "to"
 	}
@@ -47,8 +47,8 @@ func Stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") 
 // escapes the rest.
 func OneLine(name string) string { return strings.ReplaceAll(name, "\n", `\n`) }
 
-// times reads a span of a recording that began then; zero for no bound.
-func (s *Span) times(now, begin time.Time) (from, to time.Time, err error) {
+// times reads an interval of a recording that began then; zero for no bound.
+func (s *Interval) times(now, begin time.Time) (from, to time.Time, err error) {
 	fromFlag, toFlag := s.flags()
 	if from, err = flagIn(fromFlag, s.From, now, begin); err != nil {
 		return from, to, err
@@ -74,9 +74,9 @@ func flagIn(flag, s string, now, begin time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// Times reads a span of what the agent recorded; it ends now where nothing else
+// Times reads an interval of what the agent recorded; it ends now where nothing else
 // is asked for.
-func (o *Opener) Times(s *Span) (from, to time.Time, err error) {
+func (o *Opener) Times(s *Interval) (from, to time.Time, err error) {
 	fromFlag, toFlag := s.flags()
 	now := o.Now()
 	to = now

@@ -59,7 +59,7 @@ func TestSameWindowsFromEverywhere(t *testing.T) {
 	if err := incidents.Save(filepath.Join(dir, IncidentsIn), x); err != nil {
 		t.Fatal(err)
 	}
-	o, span := opener(t, dir), &Span{From: "+1s", To: "+3s"}
+	o, span := opener(t, dir), &Interval{From: "+1s", To: "+3s"}
 	read := func(p *Playback, err error) (w *sample.Window) {
 		t.Helper()
 		if err != nil {
@@ -83,28 +83,28 @@ func TestSameWindowsFromEverywhere(t *testing.T) {
 			t.Errorf("%s has\n%+v, want\n%+v", name, got, want)
 		}
 	}
-	if evidence, err := (&Opener{Dir: dir, Now: o.Now, Note: func(error) {}}).Evidence(&Span{From: "2 hours ago"}, SectionRecording); err != nil || !bytes.Equal(evidence, data) {
+	if evidence, err := (&Opener{Dir: dir, Now: o.Now, Note: func(error) {}}).Evidence(&Interval{From: "2 hours ago"}, SectionRecording); err != nil || !bytes.Equal(evidence, data) {
 		t.Errorf("%d bytes, %v", len(evidence), err)
 	}
 }
 
-// A span that makes no sense says which flag is wrong, and what to do.
+// An interval that makes no sense says which flag is wrong, and what to do.
 func TestBadSpans(t *testing.T) {
 	o, data := opener(t, t.TempDir()), fiveSeconds(t)
 	for _, c := range []struct {
-		span Span
+		span Interval
 		want string
 	}{
-		{Span{From: "soon"}, `reading --from: "soon"`},
-		{Span{To: "+x", FromFlag: "from-b", ToFlag: "to-b"}, `reading --to-b: "+x"`},
-		{Span{From: "+3s", To: "+1s"}, "reading --to: "},
+		{Interval{From: "soon"}, `reading --from: "soon"`},
+		{Interval{To: "+x", FromFlag: "from-b", ToFlag: "to-b"}, `reading --to-b: "+x"`},
+		{Interval{From: "+3s", To: "+1s"}, "reading --to: "},
 	} {
 		var bad *ask.Error
 		if _, err := o.Data("x", data, &c.span); !errors.As(err, &bad) || bad.Next == "" || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c.span, err)
 		}
 	}
-	p, err := o.Data("a\nb", data, &Span{From: "+1h"})
+	p, err := o.Data("a\nb", data, &Interval{From: "+1h"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestIntervals(t *testing.T) {
 		{2 * time.Second, 2, []float64{3, 7}, 0},
 		{time.Minute, 0, []float64{15}, 0},
 	} {
-		p, err := opener(t, "").Data("x", fiveSeconds(t), &Span{})
+		p, err := opener(t, "").Data("x", fiveSeconds(t), &Interval{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestIntervals(t *testing.T) {
 			t.Errorf("every %v, %d of them: %v, %v, in all %v; want %v and %g", c.every, c.count, err, got, all, c.want, c.all)
 		}
 	}
-	p, err := opener(t, "").Data("x", fiveSeconds(t), &Span{})
+	p, err := opener(t, "").Data("x", fiveSeconds(t), &Interval{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"iocause/internal/store/series"
 )
 
-// history is a span of series on its way to windows, in steps of one length.
+// history is an interval of series on its way to windows, in steps of one length.
 // Step n, from 1 on, ends n steps after the beginning.
 type history struct {
 	from    time.Time
@@ -42,7 +42,7 @@ func newHistory(from, to time.Time, step time.Duration, ticks int) *history {
 	return s
 }
 
-// stepOf is the step that an instant is in, which may be none of the span.
+// stepOf is the step that an instant is in, which may be none of the interval.
 func (s *history) stepOf(at time.Time) int {
 	return int(math.Ceil(float64(at.Sub(s.from)) / float64(s.step)))
 }
@@ -176,7 +176,7 @@ func (s *history) known() (some bool, missing time.Duration) {
 	return some, missing
 }
 
-// recording is the span as 'iocause record' would have it.
+// recording is the interval as 'iocause record' would have it.
 func (s *history) recording(program string) ([]byte, error) {
 	var out bytes.Buffer
 	to, err := recording.NewWriter(&out, recording.Header{Program: program, Began: s.from, Interval: (s.step * time.Duration(s.ticks)).Seconds(),
@@ -197,7 +197,7 @@ func (s *history) recording(program string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// windows hands out the span window by window. Time that nobody observed is in
+// windows hands out the interval window by window. Time that nobody observed is in
 // none.
 func (s *history) windows(f func(*sample.Window) error) error {
 	gap := sample.Gap{Source: "agent", Why: "the agent always records the host, its devices, and the busiest processes and cgroups ('iocause top'); it records other processes, files and single I/Os only for incidents"}

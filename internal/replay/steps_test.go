@@ -132,7 +132,7 @@ func TestHistoryOfRareValues(t *testing.T) {
 	}
 }
 
-// However a span is cut into windows, and whether all series are asked for or one,
+// However an interval is cut into windows, and whether all series are asked for or one,
 // what was done in it is the same.
 func TestWindowsOfASpan(t *testing.T) {
 	const dir = "../cli/testdata/golden/agent"

@@ -22,11 +22,11 @@ import (
 
 // Ask is what a page is wanted of.
 type Ask struct {
-	Name   string // a file of windows or of an incident; "" for what the agent kept of Span
-	Span   *replay.Span
-	Target diagnose.Target
-	Asked  string      // the target in words, "" for nobody
-	Past   *judge.Past // that it is compared with; nil for nothing, or what an incident brings
+	Name     string // a file of windows or of an incident; "" for what the agent kept of Interval
+	Interval *replay.Interval
+	Target   diagnose.Target
+	Asked    string      // the target in words, "" for nobody
+	Past     *judge.Past // that it is compared with; nil for nothing, or what an incident brings
 }
 
 // Of gathers the page of what was kept.
@@ -47,7 +47,7 @@ func Of(o *replay.Opener, ask Ask) (*picture.Page, error) {
 	if x != nil {
 		quiet.Note = func(error) {} // what is damaged was said
 	}
-	from, err := quiet.Open(ask.Name, ask.Span, true)
+	from, err := quiet.Open(ask.Name, ask.Interval, true)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func Of(o *replay.Opener, ask Ask) (*picture.Page, error) {
 	if err != nil {
 		return nil, errors.Join(err, from.Close())
 	}
-	page := Looked(found.Report, found.Window, &course)
+	page := Judged(found.Report, found.Window, &course)
 	page.Of, page.Asked = "the recording "+filepath.Base(from.Name), ask.Asked
 	if from.OfAgent {
 		page.Of = "what the agent kept"
@@ -81,13 +81,13 @@ func has(x *incidents.Incident, section string) bool {
 
 // Live is the page of what was just watched on this machine.
 func Live(h *host.Host, r *diagnose.Report, w *sample.Window, course *picture.Course, asked string) *picture.Page {
-	page := Looked(r, w, course)
+	page := Judged(r, w, course)
 	page.Of, page.Asked, page.Host = "this machine", asked, h.Name()
 	return page
 }
 
-// Looked is the page of windows that were judged. w is all of them as one.
-func Looked(r *diagnose.Report, w *sample.Window, course *picture.Course) *picture.Page {
+// Judged is the page of windows that were judged. w is all of them as one.
+func Judged(r *diagnose.Report, w *sample.Window, course *picture.Course) *picture.Page {
 	page := &picture.Page{Report: r}
 	if f, ok := r.Host.(host.Fingerprint); ok {
 		page.Kernel = f.Kernel

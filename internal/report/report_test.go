@@ -18,7 +18,7 @@ func opener(t *testing.T) *replay.Opener {
 
 func page(t *testing.T, name string) *picture.Page {
 	t.Helper()
-	p, err := Of(opener(t), Ask{Name: name, Span: &replay.Span{}})
+	p, err := Of(opener(t), Ask{Name: name, Interval: &replay.Interval{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +76,11 @@ func TestOfAnIncident(t *testing.T) {
 
 func TestOfWhatIsNotThere(t *testing.T) {
 	for name, want := range map[string]string{"nothing.iocause": "opening the recording", "../../go.mod": "give a file of 'iocause record'", "99": "no such file"} {
-		if _, err := Of(opener(t), Ask{Name: name, Span: &replay.Span{}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Of(opener(t), Ask{Name: name, Interval: &replay.Interval{}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	if _, err := Of(opener(t), Ask{Name: golden + "host.iocause", Span: &replay.Span{}, Target: diagnose.Target{Comm: "nobody"}}); err == nil || !strings.Contains(err.Error(), "nobody") {
+	if _, err := Of(opener(t), Ask{Name: golden + "host.iocause", Interval: &replay.Interval{}, Target: diagnose.Target{Comm: "nobody"}}); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("of a program that is not in it: %v", err)
 	}
 }

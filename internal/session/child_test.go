@@ -92,12 +92,12 @@ func TestScanFindsOrphansOfTheGroup(t *testing.T) {
 		}
 	}
 	tr := &tree{host: host.Live(), group: c.cmd.Process.Pid, seen: map[int]string{c.cmd.Process.Pid: ""}}
-	tr.look()
+	tr.update()
 	if _, ok := tr.seen[orphan]; ok {
 		t.Fatalf("process %d is no orphan", orphan)
 	}
 	tr.scan()
-	tr.look()
+	tr.update()
 	if tr.seen[orphan] != "sleep" {
 		t.Errorf("process %d of group %d is not in %v", orphan, tr.group, tr.seen)
 	}

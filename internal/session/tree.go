@@ -16,11 +16,11 @@ import (
 // second.
 const (
 	lookEvery = 50 * time.Millisecond
-	scanEvery = 20 // looks
+	scanEvery = 20 // updates
 )
 
 // tree follows a process and everything that it starts. A process that begins
-// and ends between two looks is missed.
+// and ends between two updates is missed.
 type tree struct {
 	host  *host.Host
 	group int            // process group of the first process
@@ -32,7 +32,7 @@ type tree struct {
 // follow starts to follow the process, which leads its process group.
 func follow(h *host.Host, pid int) *tree {
 	t := &tree{host: h, group: pid, seen: map[int]string{pid: ""}, end: make(chan struct{}), ended: make(chan struct{})}
-	t.look()
+	t.update()
 	go func() {
 		defer close(t.ended)
 		tick := time.NewTicker(lookEvery)
@@ -41,11 +41,11 @@ func follow(h *host.Host, pid int) *tree {
 			select {
 			case <-t.end:
 				t.scan()
-				t.look()
+				t.update()
 				return
 			case <-tick.C:
 			}
-			t.look()
+			t.update()
 			if n%scanEvery == 0 {
 				t.scan()
 			}
@@ -62,8 +62,8 @@ func (t *tree) stop() map[int]string {
 	return t.seen
 }
 
-// look walks down from every process that was seen.
-func (t *tree) look() {
+// update walks down from every process that was seen.
+func (t *tree) update() {
 	todo := slices.Collect(maps.Keys(t.seen))
 	for len(todo) > 0 {
 		pid := todo[len(todo)-1]

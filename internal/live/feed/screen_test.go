@@ -39,7 +39,7 @@ func past(t *testing.T, w, h int, o live.Options) *screen {
 	time.Local = time.UTC
 	t.Cleanup(func() { time.Local = zone })
 	opener := &replay.Opener{Now: time.Now, Note: func(err error) { t.Log(err) }}
-	from, err := opener.File(filepath.Join(golden, "host.iocause"), &replay.Span{})
+	from, err := opener.File(filepath.Join(golden, "host.iocause"), &replay.Interval{})
 	if err != nil {
 		t.Fatal(err)
 	}

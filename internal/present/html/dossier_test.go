@@ -32,7 +32,7 @@ func nasty() *picture.Page {
 		CannotTell: []diagnose.Missing{{Cause: "host-difference", Missing: hostile}},
 		Excluded:   []diagnose.Excluded{{Cause: "cold-cache", Why: hostile}},
 		Host:       map[string]string{hostile: hostile},
-		Window:     diagnose.Span{Start: time.Unix(1700000000, 0).UTC(), Seconds: 10},
+		Window:     diagnose.Interval{Start: time.Unix(1700000000, 0).UTC(), Seconds: 10},
 		When:       &diagnose.When{From: 1, To: 2, Source: hostile},
 		Findings: []diagnose.Finding{{Cause: "cache-busting", Title: "the data is larger than the memory, " + hostile, Confidence: .97, Weight: .83, Culprit: who, Disprove: hostile,
 			Evidence: []diagnose.Evidence{{Name: "hit ratio " + hostile, Value: .12, Unit: "ratio", Source: hostile}, {Name: "b", Value: 3, Unit: hostile}},

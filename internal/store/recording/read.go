@@ -138,9 +138,9 @@ func (r *Reader) wanted(h *head) bool {
 	return (r.since.IsZero() || !middle.Before(r.since)) && (r.until.IsZero() || middle.Before(r.until))
 }
 
-// Span is when the first window begins and the last one ends, without
+// Interval is when the first window begins and the last one ends, without
 // unpacking any. Both are zero where there is no window.
-func (r *Reader) Span() (from, to time.Time, err error) {
+func (r *Reader) Interval() (from, to time.Time, err error) {
 	scan := &Reader{from: r.from, size: r.size, at: int64(len(magic)), sum: r.sum, broken: -1}
 	for {
 		h, _, err := scan.record()

@@ -153,7 +153,7 @@ func TestWhatIsReadIsWhatWasWritten(t *testing.T) {
 	if l, more := r.Losses(); len(l)+more > 0 {
 		t.Errorf("losses %v", l)
 	}
-	from, to, err := r.Span()
+	from, to, err := r.Interval()
 	if last := want[3].Window; err != nil || !from.Equal(want[0].Window.Start) || !to.Equal(last.Start.Add(last.Length)) {
 		t.Errorf("from %v to %v, %v", from, to, err)
 	}

@@ -205,7 +205,7 @@ func listShelf(dir string) ([]shelved, error) {
 	return all, nil
 }
 
-// EachShelved hands out the windows of a folder whose middle lies in a span,
+// EachShelved hands out the windows of a folder whose middle lies in an interval,
 // file by file. It returns what could not be read, for people; the rest was
 // handed out. An error that wraps fs.ErrNotExist is a folder that is not there.
 func EachShelved(dir string, from, to time.Time, f func(*Record) error) (lost []string, err error) {

@@ -20,10 +20,10 @@ import (
 // side is one side of a comparison.
 type side struct {
 	name    string
-	open    func() (*replay.Playback, error) // of the span that was chosen
+	open    func() (*replay.Playback, error) // of the interval that was chosen
 	header  recording.Header
 	found   *judge.Recorded
-	whole   []view.Figure        // of the span
+	whole   []view.Figure        // of the interval
 	values  map[string][]float64 // of its windows, by the figure's key
 	windows int
 	// ofCommand tells that without a filter the command is asked for, not the machine.
@@ -34,7 +34,7 @@ type side struct {
 // agent, or one file twice.
 type Ask struct {
 	Files  [2]string
-	Spans  [2]replay.Span
+	Spans  [2]replay.Interval
 	Target diagnose.Target // none: the commands where both sides have one, else the machines
 }
 
@@ -99,12 +99,12 @@ func openSides(o *replay.Opener, q *Ask) (sides [2]*side, err error) {
 	return sides, nil
 }
 
-// ofAgent makes a recording of a span of what an agent recorded, and names the
+// ofAgent makes a recording of an interval of what an agent recorded, and names the
 // incidents of that time.
-func ofAgent(o *replay.Opener, dir string, span *replay.Span) (func() (*replay.Playback, error), error) {
+func ofAgent(o *replay.Opener, dir string, interval *replay.Interval) (func() (*replay.Playback, error), error) {
 	of := *o
 	of.Dir = dir
-	from, to, err := of.Times(span)
+	from, to, err := of.Times(interval)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func betterTimes(o *replay.Opener, name string) (func() (*replay.Playback, error
 		return nil, fmt.Errorf("comparing %s: the incident has no baseline; give a second recording or incident", replay.OneLine(name))
 	}
 	data := x.Sections[at].Data
-	return func() (*replay.Playback, error) { return o.Data(name, data, &replay.Span{}) }, nil
+	return func() (*replay.Playback, error) { return o.Data(name, data, &replay.Interval{}) }, nil
 }
 
 // read reads a side twice: to judge it, which also says whose it is, and for

@@ -73,7 +73,7 @@ func (o *Observer) Sweep() error {
 // stacks get their names when they are shown, or by Name.
 func (o *Observer) Next() (*Calls, error) {
 	now := o.host.Now()
-	calls, err := o.probe.Look()
+	calls, err := o.probe.Read()
 	if err != nil {
 		return nil, fmt.Errorf("watching the system calls: %w", err)
 	}

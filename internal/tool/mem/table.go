@@ -15,7 +15,7 @@ type Form struct {
 	Narrow bool // the screen has no room for where each figure is from
 }
 
-// Tables are all that is shown of a look, with what changed since old, nil for
+// Tables are all that is shown of a snapshot, with what changed since old, nil for
 // none. Where processes were chosen, they come first: it is what CSV has.
 func Tables(now, old *Memory, f Form) []table.Table {
 	tables := []table.Table{memoryTable(now, old, f), freeTable(&now.Info), dropTable(now), availableTable(now), processTable(now, old)}

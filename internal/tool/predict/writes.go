@@ -34,17 +34,17 @@ type Case struct {
 	predict.Pause
 }
 
-// WriteLook is the beginning of an observation of writes.
-type WriteLook struct {
+// WriteWatch is the beginning of an observation of writes.
+type WriteWatch struct {
 	host  *host.Host
 	began time.Time
 	first procfile.Vmstat
 	low   float64 // the least dirty memory that was seen, bytes
 }
 
-// LookAtWrites begins one.
-func LookAtWrites(h *host.Host) (*WriteLook, error) {
-	l := &WriteLook{host: h, began: time.Now()}
+// WatchWrites begins one.
+func WatchWrites(h *host.Host) (*WriteWatch, error) {
+	l := &WriteWatch{host: h, began: time.Now()}
 	var err error
 	if l.first, err = readVmstat(h); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func dirty(v *procfile.Vmstat) float64 {
 }
 
 // Poll keeps how low dirty memory was.
-func (l *WriteLook) Poll() error {
+func (l *WriteWatch) Poll() error {
 	v, err := readVmstat(l.host)
 	if err == nil {
 		l.low = min(l.low, dirty(&v))
@@ -82,7 +82,7 @@ func (l *WriteLook) Poll() error {
 // Predict works out when writers are paused; rate is asked for, in bytes a second,
 // or 0 for the one that was seen; limit is one of dirty memory that is asked for, too,
 // in bytes, or 0.
-func (l *WriteLook) Predict(rate, limit float64) (*Writes, error) {
+func (l *WriteWatch) Predict(rate, limit float64) (*Writes, error) {
 	v, err := readVmstat(l.host)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (l *WriteLook) Predict(rate, limit float64) (*Writes, error) {
 
 // bandwidth is what the kernel believes that the fastest device takes, of
 // /sys/kernel/debug/bdi, and where it is from; 0 where it is not known.
-func (l *WriteLook) bandwidth() (perSecond float64, from string) {
+func (l *WriteWatch) bandwidth() (perSecond float64, from string) {
 	files, _ := filepath.Glob(l.host.Sys("kernel/debug/bdi/*/stats"))
 	for _, f := range files {
 		b, err := os.ReadFile(f)

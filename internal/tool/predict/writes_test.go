@@ -26,7 +26,7 @@ func tree(t *testing.T) (h *host.Host, set func(dirty, dirtied, written int)) {
 func TestWrites(t *testing.T) {
 	h, set := tree(t)
 	set(0, 1000, 1000)
-	l, err := LookAtWrites(h)
+	l, err := WatchWrites(h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestWrites(t *testing.T) {
 func TestWritesWithoutLimits(t *testing.T) {
 	h, _ := tree(t)
 	write(t, h.Root, "proc/vmstat", "nr_dirty 1\n")
-	if _, err := LookAtWrites(h); err == nil || !strings.Contains(err.Error(), "nr_dirty_threshold") {
+	if _, err := WatchWrites(h); err == nil || !strings.Contains(err.Error(), "nr_dirty_threshold") {
 		t.Error(err)
 	}
 }

@@ -17,7 +17,7 @@ type Cache struct {
 	Version int       `json:"version"`
 	At      time.Time `json:"at"`
 	// Bytes is Cached + Buffers of /proc/meminfo: the mean of before and after
-	// the look, between which it moved.
+	// the snapshot, between which it moved.
 	Bytes float64  `json:"cache_bytes"`
 	Moved float64  `json:"moved_bytes"`
 	Sums  []Sum    `json:"sums"`

@@ -42,9 +42,9 @@ func (o *Observer) Close() error {
 	return o.walker.Close()
 }
 
-// Look takes the cache by file. progress is told how many inodes or files were
+// Snapshot takes the cache by file. progress is told how many inodes or files were
 // looked at.
-func (o *Observer) Look(ctx context.Context, progress func(n int)) (*Cache, error) {
+func (o *Observer) Snapshot(ctx context.Context, progress func(n int)) (*Cache, error) {
 	c := &Cache{Version: version, At: o.host.Now()}
 	if o.walker != nil {
 		return c, o.walk(ctx, c, progress)
@@ -52,13 +52,13 @@ func (o *Observer) Look(ctx context.Context, progress func(n int)) (*Cache, erro
 	return c, o.held(c, progress)
 }
 
-// between takes the size of the cache before and after a look.
-func (o *Observer) between(c *Cache, look func() error) (procfile.Meminfo, error) {
+// between takes the size of the cache before and after a snapshot.
+func (o *Observer) between(c *Cache, read func() error) (procfile.Meminfo, error) {
 	m, before, err := cacheOf(o.host)
 	if err != nil {
 		return m, err
 	}
-	if err := look(); err != nil {
+	if err := read(); err != nil {
 		return m, err
 	}
 	_, after, err := cacheOf(o.host)
@@ -185,7 +185,7 @@ func (o *Observer) held(c *Cache, progress func(n int)) error {
 	return nil
 }
 
-// Describe fills in of files what costs more than the look: their paths, who
+// Describe fills in of files what costs more than the snapshot: their paths, who
 // has them open, and how much is dirty, for which they are opened. progress may
 // be nil.
 func (o *Observer) Describe(files []*File, progress func(n int)) error {

@@ -13,7 +13,7 @@ import (
 	"iocause/internal/table"
 )
 
-// Form is how much of a look is shown, and for whom.
+// Form is how much of a snapshot is shown, and for whom.
 type Form struct {
 	Sort   string // the key of a column
 	Top    int    // files, 0 for all

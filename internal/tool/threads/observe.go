@@ -63,7 +63,7 @@ func (o *Observer) Next() (*Threads, error) {
 
 func (o *Observer) next() (*Threads, error) {
 	now := o.host.Now()
-	usages, err := o.probe.Look()
+	usages, err := o.probe.Read()
 	if err != nil {
 		return nil, err
 	}

@@ -104,5 +104,5 @@ func (t *Busiest) row(w *sample.Window, e sample.Entity) *topRow {
 	return nil
 }
 
-// Span is when the first window begins and the last one ends.
-func (t *Busiest) Span() (from, to time.Time) { return t.from, t.to }
+// Interval is when the first window begins and the last one ends.
+func (t *Busiest) Interval() (from, to time.Time) { return t.from, t.to }

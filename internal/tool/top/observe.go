@@ -9,8 +9,8 @@ import (
 	"iocause/internal/store/recording"
 )
 
-// Kept adds up the tables that the agent kept in that folder, in a span.
-func Kept(o *replay.Opener, folder string, s *replay.Span) (*Busiest, error) {
+// Kept adds up the tables that the agent kept in that folder, in an interval.
+func Kept(o *replay.Opener, folder string, s *replay.Interval) (*Busiest, error) {
 	from, to, err := o.Times(s)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func Kept(o *replay.Opener, folder string, s *replay.Span) (*Busiest, error) {
 
 // Recorded adds up the windows of a recording, or those of the tables that are
 // this piece of an incident's evidence.
-func Recorded(o *replay.Opener, name, section string, s *replay.Span) (*Busiest, error) {
+func Recorded(o *replay.Opener, name, section string, s *replay.Interval) (*Busiest, error) {
 	p, err := open(o, name, section, s)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func Recorded(o *replay.Opener, name, section string, s *replay.Span) (*Busiest,
 	return t, errors.Join(err, p.Close())
 }
 
-func open(o *replay.Opener, name, section string, s *replay.Span) (*replay.Playback, error) {
+func open(o *replay.Opener, name, section string, s *replay.Interval) (*replay.Playback, error) {
 	x, err := o.Incident(name)
 	if err != nil {
 		return nil, err

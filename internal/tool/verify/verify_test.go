@@ -23,7 +23,7 @@ func seen(pages, waited float64, evicted bool) *Seen {
 		r.Put(sample.CacheMisses, e, pages/2, "test")
 	}
 	w := r.Window(start.Add(10 * time.Second))
-	report := &diagnose.Report{Primary: diagnose.Healthy, Title: "nothing holds I/O up", Window: diagnose.Span{Start: start, Seconds: 10}}
+	report := &diagnose.Report{Primary: diagnose.Healthy, Title: "nothing holds I/O up", Window: diagnose.Interval{Start: start, Seconds: 10}}
 	if evicted {
 		report.Primary = diagnose.CgroupCacheLimit
 		report.Victim = diagnose.Culprit{PID: 7, Comm: "db"}

@@ -51,7 +51,7 @@ type Latency struct {
 	missed  uint64
 	names   map[int]string // of the calls
 	last    map[latencyCallKey]*Call
-	ended   map[latencyCallKey]*Call // of processes that ended since the last look
+	ended   map[latencyCallKey]*Call // of processes that ended since they were last read
 }
 
 // OpenLatency loads and attaches the probe. It needs root, or CAP_BPF and CAP_PERFMON.
@@ -166,8 +166,8 @@ func (l *Latency) retire(k latencyCallKey) error {
 	return calls.Delete(k)
 }
 
-// Look returns the calls that returned since the last look.
-func (l *Latency) Look() ([]Call, error) {
+// Read returns the calls that returned since they were last read.
+func (l *Latency) Read() ([]Call, error) {
 	slow, err := l.slowest()
 	if err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func (l *Latency) Look() ([]Call, error) {
 	return calls, nil
 }
 
-// slowest are the slowest calls since the last look; from here on the kernel
+// slowest are the slowest calls since they were last read; from here on the kernel
 // looks for those that are slowest until the next.
 func (l *Latency) slowest() (map[latencyCallKey][]SlowCall, error) {
 	if l.slow == nil {

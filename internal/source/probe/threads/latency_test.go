@@ -34,7 +34,7 @@ func latency(t *testing.T, o CallOptions, f func()) []Call {
 	if err := probe.Sweep(); err != nil {
 		t.Fatal(err)
 	}
-	calls, err := probe.Look()
+	calls, err := probe.Read()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ type Probe struct {
 	last    map[uint64]*account
 	round   int
 	missed  uint64
-	over    []threadsRecord // ended since the last look
+	over    []threadsRecord // ended since they were last read
 	buf     []byte
 	waits   map[threadsWaitKey]threadsWaitLengths
 	missing []string
@@ -117,7 +117,7 @@ func (p *Probe) Begin() error {
 	if err := p.probe.SetVariable("enabled", uint32(1)); err != nil {
 		return err
 	}
-	if _, err := p.Look(); err != nil {
+	if _, err := p.Read(); err != nil {
 		return err
 	}
 	if _, err := p.Waits(); err != nil {
@@ -159,9 +159,9 @@ func decode(b []byte) (r threadsRecord) {
 	return r
 }
 
-// Look returns what each thread did since the last look, those that ended
+// Read returns what each thread did since they were last read, those that ended
 // meanwhile included. What a thread is doing counts up to now.
-func (p *Probe) Look() ([]Usage, error) {
+func (p *Probe) Read() ([]Usage, error) {
 	p.round++
 	var err error
 	if p.buf, err = p.probe.ReadIterator("look", recordSize, p.buf); err != nil {

@@ -66,7 +66,7 @@ func watchOnce(t *testing.T, p *troupe) watched {
 	c1, d1 := p.clocks(), p.delays()
 	time.Sleep(1500 * time.Millisecond)
 	c2, d2 := p.clocks(), p.delays()
-	usages, err := probe.Look()
+	usages, err := probe.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(300 * time.Millisecond)
-	usages, err := probe.Look()
+	usages, err := probe.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,7 +397,7 @@ func TestEndedThreads(t *testing.T) {
 		}
 		used[cmd.Process.Pid] = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
-	usages, err := probe.Look()
+	usages, err := probe.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -421,7 +421,7 @@ func TestEndedThreads(t *testing.T) {
 			t.Errorf("process %d: %d threads ran for %v, its rusage says %v, and the hypervisor took %v", pid, threads[pid], got, want, took)
 		}
 	}
-	again, err := probe.Look()
+	again, err := probe.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,7 +443,7 @@ func TestManyThreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	usages, err := probe.Look()
+	usages, err := probe.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
