@@ -69,6 +69,10 @@ release: ## make archives, packages and a container image in dist/ (from a clean
 release-check: ## make a release twice, compare, and install it in clean systems (root, Debian)
 	./test/release
 
+.PHONY: helm-check
+helm-check: ## lint the Helm chart, render it, and hold it against the types of Kubernetes
+	cd deploy/helm/check && CGO_ENABLED=0 GOWORK=off go test -count=1 ./...
+
 .PHONY: vm-matrix
 vm-matrix: ## run the BPF tests on several kernels in virtual machines
 	./test/vm/matrix -u

@@ -16,11 +16,13 @@ type Host struct {
 	Now    func() time.Time // the clock
 	Self   int              // our own process id, left out of every finding
 	IsLive bool             // false for a captured tree: system calls on it are meaningless
+
+	called string // its name, if it is told; "" for what the kernel says
 }
 
 // Live is the machine that we run on.
 func Live() *Host {
-	return &Host{Now: time.Now, Self: os.Getpid(), IsLive: true}
+	return &Host{Now: time.Now, Self: os.Getpid(), IsLive: true, called: os.Getenv(nameVariable)}
 }
 
 // Tree is a captured machine below root.

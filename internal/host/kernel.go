@@ -1,7 +1,13 @@
 package host
 
+import "cmp"
+
+// nameVariable has the host's name where the kernel tells another: in a pod, the
+// pod's.
+const nameVariable = "IOCAUSE_HOST"
+
 // Name is the host's name, "" where it cannot be read.
-func (h *Host) Name() string { return h.kernelSetting("hostname") }
+func (h *Host) Name() string { return cmp.Or(h.called, h.kernelSetting("hostname")) }
 
 // Release is the release of the kernel, "" where it cannot be read.
 func (h *Host) Release() string { return h.kernelSetting("osrelease") }
