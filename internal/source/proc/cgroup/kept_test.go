@@ -155,7 +155,7 @@ func (k *kernel) step() {
 
 // write writes the files that differ: what is written says so to who watches.
 func (k *kernel) write(name string, g *state) {
-	all := map[string]string{}
+	var all map[string]string
 	if k.v2 {
 		memory, quota, io := "max\n", "max 100000\n", ""
 		if g.limit > 0 {
