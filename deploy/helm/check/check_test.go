@@ -75,7 +75,7 @@ func TestLint(t *testing.T) {
 }
 
 // The agent has the capabilities that it names, and no others; nothing is writable
-// but its state.
+// but its state and temporary files.
 func TestLeastPrivileges(t *testing.T) {
 	ds := daemonSet(t, "1.32.0", map[string]any{"image": image})
 	pod := ds.Spec.Template.Spec
@@ -91,7 +91,7 @@ func TestLeastPrivileges(t *testing.T) {
 		t.Error("of the node's namespaces it needs that of processes alone, and no token")
 	}
 	for _, m := range agent.VolumeMounts {
-		if m.ReadOnly == (m.MountPath == "/var/lib/iocause") {
+		if m.ReadOnly == (m.MountPath == "/var/lib/iocause" || m.MountPath == "/tmp") {
 			t.Errorf("%s: read-only is %v", m.MountPath, m.ReadOnly)
 		}
 	}
