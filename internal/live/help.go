@@ -27,7 +27,7 @@ func (m *Model) help() []string {
 			{"v", "switch it off and on; when off, its BPF programs are unloaded after a minute"},
 			{"h", "switch the heat map off and on"},
 		}},
-		{"", [][2]string{{"q, Ctrl-C", "quit"}, {"Ctrl-Z", "suspend; fg continues"}, {"Ctrl-L", "redraw"}}},
+		{"", [][2]string{{"q, Ctrl-C", "quit"}, {"Ctrl-Z", "suspend; fg continues"}, {"Ctrl-L", "redraw"}, {"m", "use the mouse: click a row (again: open it), a table's name, a column's head, a time in the heat map; the wheel moves. m again leaves it to the terminal, which selects text"}}},
 		{"What is seen", [][2]string{
 			{"top", "the verdict of the last 10 s: cause, victim, culprit, how much of its waiting that explains, since when"},
 			{"io stall", "share of the time in which some thread waited for I/O (/proc/pressure/io)"},

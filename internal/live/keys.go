@@ -45,6 +45,12 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	case "h":
 		m.heat = !m.heat
 		m.want()
+	case "m":
+		m.pointing = !m.pointing
+		m.said = "the mouse selects text again; m takes it back"
+		if m.pointing {
+			m.said = "click a row, a table's name, a column's head or a time; m leaves the mouse to the terminal"
+		}
 	}
 	return nil
 }

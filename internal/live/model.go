@@ -97,12 +97,14 @@ type Model struct {
 	device string // of the heat map; "" for the busiest
 	heat   bool   // the heat map is shown
 
-	overlay string // "keys", "verdict" or ""
-	scroll  int    // of the overlay
-	typing  bool   // the filter
-	said    string // in the notes' line until the next key
-	done    bool   // there will be no more windows
-	failed  error
+	overlay  string // "keys", "verdict" or ""
+	scroll   int    // of the overlay
+	typing   bool   // the filter
+	said     string // in the notes' line until the next key
+	done     bool   // there will be no more windows
+	spots    []spot // where a click does something, of what was drawn last
+	pointing bool   // the mouse is taken from the terminal
+	failed   error
 
 	watching *watching // aside, for the page that is shown; nil for nothing
 	last     *watching // that was begun, perhaps not at its end yet; nil for none
@@ -159,6 +161,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.width, m.height = msg.Width, msg.Height
 	case tea.KeyPressMsg:
 		return m, tea.Batch(m.key(msg), m.watch())
+	case tea.MouseMsg:
+		return m, tea.Batch(m.mouse(msg), m.watch())
 	case tea.PasteMsg:
 		m.paste(msg.Content)
 	case IntervalsMsg:

@@ -212,14 +212,23 @@ func TestPauseAndSources(t *testing.T) {
 	}
 }
 
-// BenchmarkKey is a key among 5,000 processes: what it costs to draw anew.
+// BenchmarkKey is a key among 5,000 processes, and among the 5,000 cgroups that
+// they are in: what it costs to draw anew.
 func BenchmarkKey(b *testing.B) {
-	m, _ := started(busy(5000))
-	m.Update(tea.WindowSizeMsg{Width: 200, Height: 50})
-	m.Lines()
-	for b.Loop() {
-		press(m, "down")
-		m.Lines()
+	for pane, name := range map[string]string{"1": "processes=5000", "4": "cgroups=5000"} {
+		b.Run(name, func(b *testing.B) {
+			m, _ := started(busy(5000))
+			m.Update(tea.WindowSizeMsg{Width: 200, Height: 50})
+			press(m, pane)
+			m.Lines()
+			if n := len(m.page().ready.rows.Rows); n != 5000 {
+				b.Fatalf("%d rows", n)
+			}
+			for b.Loop() {
+				press(m, "down")
+				m.Lines()
+			}
+		})
 	}
 }
 

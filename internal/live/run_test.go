@@ -95,6 +95,12 @@ func (r *runs) Run(ctx context.Context, to func([]Interval)) error {
 	return nil
 }
 
+// What a terminal is told to hand mouse events to the program, and to stop that.
+const (
+	mouseOn  = "\x1b[?1002h"
+	mouseOff = "\x1b[?1002l"
+)
+
 // However it ends, the terminal is as it was: its settings, its screen, its
 // cursor.
 func TestTerminalIsRestored(t *testing.T) {
@@ -107,7 +113,12 @@ func TestTerminalIsRestored(t *testing.T) {
 		end  func(p *pseudo, cancel func())
 		err  bool
 	}{
-		"q":       {then: wait, end: func(p *pseudo, _ func()) { fmt.Fprint(p.master, "q") }},
+		"q": {then: wait, end: func(p *pseudo, _ func()) { fmt.Fprint(p.master, "q") }},
+		"q with the mouse taken": {then: wait, end: func(p *pseudo, _ func()) {
+			fmt.Fprint(p.master, "m")
+			p.says(t, mouseOn)
+			fmt.Fprint(p.master, "q")
+		}},
 		"Ctrl-C":  {then: wait, end: func(p *pseudo, _ func()) { fmt.Fprint(p.master, "\x03") }},
 		"SIGINT":  {then: wait, end: func(*pseudo, func()) { _ = syscall.Kill(os.Getpid(), syscall.SIGINT) }},
 		"SIGTERM": {then: wait, end: func(*pseudo, func()) { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) }},
@@ -141,7 +152,12 @@ func TestTerminalIsRestored(t *testing.T) {
 			p.says(t, "\x1b[?1049l")
 			p.says(t, "\x1b[?25h")
 			said := p.said()
-			for _, x := range [][2]string{{"\x1b[?1049h", "\x1b[?1049l"}, {"\x1b[?25l", "\x1b[?25h"}} {
+			pairs := [][2]string{{"\x1b[?1049h", "\x1b[?1049l"}, {"\x1b[?25l", "\x1b[?25h"}}
+			if strings.Contains(said, mouseOn) {
+				p.says(t, mouseOff)
+				pairs = append(pairs, [2]string{mouseOn, mouseOff})
+			}
+			for _, x := range pairs {
 				on, off := strings.LastIndex(said, x[0]), strings.LastIndex(said, x[1])
 				if on < 0 || off < on {
 					t.Errorf("%q at %d, %q at %d of %d bytes", x[0], on, x[1], off, len(said))

@@ -23,6 +23,9 @@ const (
 func (m *Model) View() tea.View {
 	v := tea.NewView(strings.Join(m.Lines(), "\n"))
 	v.AltScreen = true
+	if m.pointing {
+		v.MouseMode = tea.MouseModeCellMotion
+	}
 	return v
 }
 
@@ -31,6 +34,7 @@ func (m *Model) Lines() []string {
 	if m.width < leastWidth || m.height < leastHeight {
 		return m.tooSmall()
 	}
+	m.spots = m.spots[:0]
 	lines := append(m.verdictLines(), m.resources()...)
 	footer := m.footer()
 	rest := m.height - len(lines) - 1
@@ -40,7 +44,7 @@ func (m *Model) Lines() []string {
 	case m.overlay == "verdict":
 		lines = append(lines, m.scrolled(m.details(), rest)...)
 	default:
-		lines = append(lines, m.body(rest)...)
+		lines = append(lines, m.body(len(lines), rest)...)
 	}
 	for len(lines) < m.height-1 {
 		lines = append(lines, "")
@@ -54,16 +58,18 @@ func (m *Model) tooSmall() []string {
 	return lines[:min(len(lines), max(m.height, 1))]
 }
 
-// body is the heat map and the tables, in so many lines.
-func (m *Model) body(rest int) []string {
+// body is the heat map and the tables, from a line of the screen on, in so many
+// lines.
+func (m *Model) body(at, rest int) []string {
 	if m.window == nil {
 		return nil
 	}
 	var lines []string
 	if rows := m.heatRows(); rows > 0 {
 		lines = m.heatMap(m.device, rows)
+		m.spotTime(at+1, rows, m.columns(max(m.width-heatLabel, 1)))
 	}
-	return append(lines, m.tables(rest-len(lines))...)
+	return append(lines, m.tables(at+len(lines), rest-len(lines))...)
 }
 
 // heatRows is how many lines the heat map has at most below its title.
@@ -80,8 +86,8 @@ func (m *Model) heatRows() int {
 	return 12
 }
 
-// tables are the page's, in so many lines.
-func (m *Model) tables(rest int) []string {
+// tables are the page's, from a line of the screen on, in so many lines.
+func (m *Model) tables(at, rest int) []string {
 	p := m.page()
 	r := p.refresh(m.window)
 	note := m.note(r)
@@ -101,8 +107,8 @@ func (m *Model) tables(rest int) []string {
 	need := 1 + max(len(r.rows.Rows), 1)
 	room := max(rest-need, rest/3) // for what stands below
 	lower = lower[:max(0, min(len(lower), room))]
-	rows, dropped := m.rows(p, r, rest-len(lower))
-	lines := append([]string{m.bar(p, r, dropped)}, upper...)
+	rows, dropped := m.rows(p, r, at+1+len(upper), rest-len(lower))
+	lines := append([]string{m.bar(p, r, at, dropped)}, upper...)
 	lines = append(append(lines, rows...), lower...)
 	if note != "" {
 		for len(lines) < rest+1+len(upper) {
@@ -129,18 +135,20 @@ func (m *Model) small(t *table.Table) []string {
 	return lines
 }
 
-// rows are the head and the rows around the cursor.
-func (m *Model) rows(p *page, r *ready, room int) (lines []string, dropped int) {
+// rows are the head and the rows around the cursor, from a line of the screen on.
+func (m *Model) rows(p *page, r *ready, at, room int) (lines []string, dropped int) {
 	room = max(room-1, 1)
 	p.top = min(max(p.top, p.cursor-room+1), p.cursor)
 	p.top = max(0, min(p.top, len(r.rows.Rows)-room))
 	seen := r.rows.Rows[min(p.top, len(r.rows.Rows)):min(p.top+room, len(r.rows.Rows))]
 	g := gridOf(&r.rows, seen, m.width-2)
 	lines = append(lines, g.head(m.line().put("  ", plain), p.sort, p.reverse).String())
+	m.spotHead(p, g, at, 2)
 	if len(seen) == 0 {
 		lines = append(lines, m.line().put("  "+m.empty(p, r), faint).String())
 	}
 	for i, row := range seen {
+		m.spotRow(p, at+1+i, p.top+i)
 		if p.top+i == p.cursor {
 			lines = append(lines, g.row(m.line().put("> ", strong), row, chosen).String())
 			continue
@@ -192,8 +200,8 @@ func (m *Model) note(r *ready) string {
 	return m.line().put(" ! ", warn).put(text.Escape(strings.ReplaceAll(said, "\n", " ")), faint).String()
 }
 
-// bar says which table is shown, and how.
-func (m *Model) bar(p *page, r *ready, dropped int) string {
+// bar says on a line which table is shown, and how.
+func (m *Model) bar(p *page, r *ready, at, dropped int) string {
 	l := m.line()
 	said := ""
 	if n := len(r.rows.Rows); p.filter != "" {
@@ -226,6 +234,7 @@ func (m *Model) bar(p *page, r *ready, dropped int) string {
 				name = cmp.Or(x.short, name)
 			}
 			name = fmt.Sprintf("%d %s", i+1, name)
+			m.spot(at, l.used, l.used+len(name)+1, func() tea.Cmd { m.choose(i); return nil })
 			if i == p.pane {
 				l.put("[", strong).put(name, titled).put("]", strong)
 				continue
