@@ -35,11 +35,12 @@ laws: ## judge a million windows that nobody recorded (6 minutes)
 
 .PHONY: browser
 browser: ## use the pages of reports in Chromium, as people do
-	go test -tags browser ./internal/cli -run 'TestFirstScreen|TestByMouse|TestByKeyboard|TestManyCells|TestHostileNamesInABrowser|TestAgentsPageInABrowser|TestFlamesInABrowser|TestSituationsInABrowser' -v
+	go test -tags browser ./internal/cli -run 'TestFirstScreen|TestByMouse|TestSavedPictures|TestByKeyboard|TestManyCells|TestHostileNamesInABrowser|TestAgentsPageInABrowser|TestFlamesInABrowser|TestSituationsInABrowser' -v
 
 .PHONY: screenshots
-screenshots: ## make pictures of pages in dist/screenshots, with Chromium
+screenshots: ## make pictures of pages and of the live screen in dist/screenshots, with Chromium
 	mkdir -p dist/screenshots
+	IOCAUSE_SCREENSHOTS=$(CURDIR)/dist/screenshots go test ./internal/live/feed -run TestGoldenScreens -count=1
 	IOCAUSE_SCREENSHOTS=$(CURDIR)/dist/screenshots go test -tags browser ./internal/cli -run TestScreenshots -v
 
 SITUATIONS = ^(cache-pollution|cgroup-cache-limit|cgroup-io-throttle-bps|cold-cache-scan|cpu-saturated|device-degraded|device-errors|device-latency-bound|direct-io|dirty-throttling|fuse-daemon-slow|healthy-cached-reads|lock-contention|microbursts|noisy-neighbour|readahead-waste|reclaim-stall|swap-thrash|sync-writes|writeback-interference)$$

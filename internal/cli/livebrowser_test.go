@@ -11,82 +11,36 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
-
-	tea "charm.land/bubbletea/v2"
-
-	"iocause/internal/diagnose"
-	"iocause/internal/live"
-	"iocause/internal/live/feed"
-	"iocause/internal/replay"
 )
 
-// screenshotsOfLive are the panes of the live screen, as terminals of three sizes show
-// them, and without colours and on a light ground.
+// screenshotsOfLive draws the screens that the tests of the live screen left in the
+// folder: on a dark ground, and the smallest ones on a light one, too.
 func screenshotsOfLive(t *testing.T, b *browser, dir string) {
-	panes := map[string][]string{"processes": {"1"}, "files": {"2"}, "devices": {"3"}, "cgroups": {"4"}, "cache": {"5"}, "evicted": {"6"}, "dirty": {"7"},
-		"process": {"1", "enter"}, "file": {"2", "enter"}, "device": {"3", "enter"}, "verdict": {"d"}, "keys": {"?"}}
-	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
-		for name, keys := range panes {
-			lines := liveScreen(t, size[0], size[1], true, keys...)
-			terminalPicture(t, b, filepath.Join(dir, fmt.Sprintf("live-%s-%dx%d.png", name, size[0], size[1])), lines, size, "dark")
-		}
-	}
-	size := [2]int{80, 24}
-	terminalPicture(t, b, filepath.Join(dir, "live-processes-light.png"), liveScreen(t, 80, 24, true), size, "light")
-	terminalPicture(t, b, filepath.Join(dir, "live-processes-without-colour.png"), liveScreen(t, 80, 24, false), size, "dark")
-}
-
-// liveScreen is the screen of the recording that all golden outputs are of, after keys.
-func liveScreen(t *testing.T, w, h int, colours bool, keys ...string) []string {
-	t.Helper()
-	opener := &replay.Opener{Now: time.Now, Note: func(err error) { t.Log(err) }}
-	from, err := opener.File(goldenRecording, &replay.Interval{})
+	screens, err := filepath.Glob(filepath.Join(dir, "live-*.ansi"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer from.Close()
-	f, err := feed.NewKept(from, diagnose.Target{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := live.New(f, live.Options{Past: "host.iocause", Every: time.Second, Color: colours, Verdict: true})
-	var send func(tea.Msg)
-	send = func(msg tea.Msg) {
-		if _, cmd := m.Update(msg); cmd != nil {
-			switch next := cmd().(type) {
-			case tea.BatchMsg:
-				for _, c := range next {
-					if c != nil {
-						send(c())
-					}
-				}
-			case nil:
-			default:
-				send(next)
-			}
+	for _, screen := range screens {
+		var width, height int
+		if _, err := fmt.Sscanf(filepath.Base(screen), "live-%dx%d-", &width, &height); err != nil {
+			t.Fatalf("%s: %v", screen, err)
+		}
+		text, err := os.ReadFile(screen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, lines := strings.TrimSuffix(screen, ".ansi"), strings.Split(string(text), "\n")
+		terminalPicture(t, b, name+".png", lines, width, height, "dark")
+		if width == 80 {
+			terminalPicture(t, b, name+"-light.png", lines, width, height, "light")
 		}
 	}
-	send(tea.WindowSizeMsg{Width: w, Height: h})
-	if err := f.Run(t.Context(), func(all []live.Interval) { send(live.IntervalsMsg(all)) }); err != nil {
-		t.Fatal(err)
-	}
-	send(live.EndMsg{})
-	for _, k := range keys {
-		m.Lines() // a key goes to what was drawn
-		if k == "enter" {
-			send(tea.KeyPressMsg{Code: tea.KeyEnter})
-		} else {
-			send(tea.KeyPressMsg{Code: rune(k[0]), Text: k})
-		}
-	}
-	return m.Lines()
 }
 
 var sgr = regexp.MustCompile("\x1b\\[([0-9;]*)m")
 
 // terminalPicture draws lines as a terminal does.
-func terminalPicture(t *testing.T, b *browser, name string, lines []string, size [2]int, scheme string) {
+func terminalPicture(t *testing.T, b *browser, name string, lines []string, width, height int, scheme string) {
 	t.Helper()
 	ground, ink := "#101418", "#d8dee6"
 	if scheme == "light" {
@@ -113,7 +67,7 @@ func terminalPicture(t *testing.T, b *browser, name string, lines []string, size
 	if err := os.WriteFile(file, []byte(page.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.open(file, size[0]*8+size[0]*43/100+16, size[1]*17+16, 1, scheme)
+	b.open(file, width*843/100+16, height*17+16, 1, scheme)
 	b.picture(name)
 }
 

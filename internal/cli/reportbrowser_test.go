@@ -3,7 +3,11 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/base64"
 	"fmt"
+	"image/color"
+	"image/png"
 	"math"
 	"os"
 	"path/filepath"
@@ -88,6 +92,48 @@ func TestByMouse(t *testing.T) {
 	b.well()
 }
 
+// Drawings are saved as pictures of what is shown, with title, keys and source.
+func TestSavedPictures(t *testing.T) {
+	b := newBrowser(t)
+	for _, scheme := range []string{"light", "dark"} {
+		b.open(pageOf(t, goldenRecording), 1280, 900, 2, scheme)
+		for _, of := range []string{".heat", ".chart"} {
+			drawn := b.figure("document.querySelector('" + of + " canvas').width")
+			encoded := b.text(`new Promise(done => {
+				const was = URL.createObjectURL;
+				URL.createObjectURL = blob => {
+					URL.createObjectURL = was;
+					blob.arrayBuffer().then(a => done(btoa(String.fromCharCode(...new Uint8Array(a)))));
+					return was(blob);
+				};
+				document.querySelector('` + of + ` .save').click();
+			})`)
+			file, err := base64.StdEncoding.DecodeString(encoded)
+			if err != nil {
+				t.Fatal(err)
+			}
+			img, err := png.Decode(bytes.NewReader(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			size := img.Bounds().Size()
+			if float64(size.X) != drawn+48 || size.Y < 400 {
+				t.Errorf("%s, %s: a picture of %v, of a drawing %g wide", of, scheme, size, drawn)
+			}
+			light := color.GrayModel.Convert(img.At(3, 3)).(color.Gray).Y > 128
+			if light != (scheme == "light") {
+				t.Errorf("%s, %s: the picture's ground is %v", of, scheme, img.At(3, 3))
+			}
+			if dir := os.Getenv("IOCAUSE_SCREENSHOTS"); dir != "" {
+				if err := os.WriteFile(filepath.Join(dir, "saved"+of+"-"+scheme+".png"), file, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	b.well()
+}
+
 // By keyboard alone, and what a screen reader is told.
 func TestByKeyboard(t *testing.T) {
 	b := newBrowser(t)
@@ -124,8 +170,10 @@ func TestByKeyboard(t *testing.T) {
 	if told := said(); !strings.Contains(told, "data of files") {
 		t.Errorf("a chart says %q", told)
 	}
-	b.eval("document.querySelector('.chart details').open = true", nil)
-	if rows := b.figure("document.querySelector('.chart details tbody').rows.length"); rows != 6 {
+	// the table is made when the browser tells that it was opened, which is later
+	rows := b.figure(`new Promise(done => { const d = document.querySelector('.chart details');
+		d.addEventListener('toggle', () => done(d.querySelector('tbody').rows.length), {once: true}); d.open = true; })`)
+	if rows != 6 {
 		t.Errorf("the figures as a table have %g rows, want 6", rows)
 	}
 	if unnamed := b.text(`[...document.querySelectorAll('button, [tabindex="0"], a')].filter(e => !(e.getAttribute('aria-label') || e.getAttribute('aria-labelledby') || e.textContent.trim())).map(e => e.outerHTML).join()`); unnamed != "" {
@@ -239,5 +287,6 @@ func TestScreenshots(t *testing.T) {
 	}
 	screenshotsOfSituations(t, b, dir)
 	screenshotsOfTheAgent(t, b, dir)
+	screenshotsOfLive(t, b, dir)
 	b.well()
 }

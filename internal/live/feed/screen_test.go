@@ -122,27 +122,49 @@ func (s *screen) text() string {
 	return b.String()
 }
 
-// Every screen of the recording says what it said before, at three sizes.
+// step is a screen, and the keys that lead to it from the one before.
+type step struct {
+	said string
+	keys []string
+}
+
+func steps() []step {
+	return []step{
+		{"as it begins", nil}, {"files", []string{"2"}}, {"devices", []string{"3"}}, {"cgroups", []string{"4"}}, {"cache", []string{"5"}},
+		{"evictions", []string{"6"}}, {"writeback", []string{"7"}}, {"a process", []string{"1", "enter"}}, {"its file", []string{"enter"}},
+		{"back", []string{"esc", "esc"}}, {"two intervals back", []string{"left", "left"}}, {"filtered", []string{"/", "dd", "enter"}},
+		{"no filter, by CPU", []string{"esc", ">", ">", ">", ">", ">"}}, {"turned round", []string{"r"}}, {"a device", []string{"3", "enter"}},
+		{"the verdict", []string{"esc", "d"}}, {"keys", []string{"esc", "?"}}, {"without the heat map", []string{"esc", "h", "1"}},
+	}
+}
+
+// Every screen of the recording says what it said before, at three sizes. The same
+// with colours is written to the folder that IOCAUSE_SCREENSHOTS names, for 'make
+// screenshots' to draw.
 func TestGoldenScreens(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
-		name := fmt.Sprintf("live-%dx%d.txt", size[0], size[1])
+		name := fmt.Sprintf("live-%dx%d", size[0], size[1])
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
 			s := past(t, size[0], size[1], live.Options{})
-			for _, step := range []struct {
-				said string
-				keys []string
-			}{
-				{"as it begins", nil}, {"files", []string{"2"}}, {"devices", []string{"3"}}, {"cgroups", []string{"4"}}, {"cache", []string{"5"}},
-				{"evictions", []string{"6"}}, {"writeback", []string{"7"}}, {"a process", []string{"1", "enter"}}, {"its file", []string{"enter"}},
-				{"back", []string{"esc", "esc"}}, {"two intervals back", []string{"left", "left"}}, {"filtered", []string{"/", "dd", "enter"}},
-				{"no filter, by CPU", []string{"esc", ">", ">", ">", ">", ">"}}, {"turned round", []string{"r"}}, {"a device", []string{"3", "enter"}},
-				{"the verdict", []string{"esc", "d"}}, {"keys", []string{"esc", "?"}}, {"without the heat map", []string{"esc", "h", "1"}},
-			} {
+			for _, step := range steps() {
 				s.keys(step.keys...)
 				fmt.Fprintf(&got, ">>> %s\n%s\n", step.said, s.text())
 			}
-			compare(t, filepath.Join(golden, "out", name), got.Bytes())
+			compare(t, filepath.Join(golden, "out", name+".txt"), got.Bytes())
+
+			dir := os.Getenv("IOCAUSE_SCREENSHOTS")
+			if dir == "" {
+				return
+			}
+			s = past(t, size[0], size[1], live.Options{Color: true})
+			for _, step := range steps() {
+				s.keys(step.keys...)
+				file := filepath.Join(dir, name+"-"+strings.ReplaceAll(step.said, " ", "-")+".ansi")
+				if err := os.WriteFile(file, []byte(strings.Join(s.m.Lines(), "\n")), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
 		})
 	}
 }

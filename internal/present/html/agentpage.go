@@ -35,7 +35,7 @@ func AgentCharts() string { return chartsScript() }
 
 // AgentScript is what the page runs besides the charts.
 func AgentScript() string {
-	return "(() => {\n'use strict';\n" + baseScript + chartScript + drawScript + agentScript + "})();\n"
+	return "(() => {\n'use strict';\n" + baseScript + saveScript + chartScript + drawScript + agentScript + "})();\n"
 }
 
 // AgentStyle is how it looks.

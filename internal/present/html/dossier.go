@@ -27,6 +27,8 @@ var dossierStyle string
 var (
 	//go:embed dossier/base.js
 	baseScript string
+	//go:embed dossier/save.js
+	saveScript string
 	//go:embed dossier/chart.js
 	chartScript string
 	//go:embed dossier/heat.js
@@ -48,7 +50,7 @@ func chartsScript() string { return "/*\n" + uplot.Licence + "\n*/\n" + uplot.Sc
 
 // dossierScript is what the page runs besides.
 func dossierScript() string {
-	return "(() => {\n'use strict';\n" + baseScript + chartScript + heatScript + drawScript + mainScript + "})();\n"
+	return "(() => {\n'use strict';\n" + baseScript + saveScript + chartScript + heatScript + drawScript + mainScript + "})();\n"
 }
 
 // dossierStyles are all styles of the page.

@@ -136,8 +136,8 @@ function drawChart(stage, chart, into) {
 		keys.append(make('li', {}, button, out));
 		return out;
 	});
-	const when = make('output', {className: 'when'});
-	figure.append(title, place, make('div', {className: 'under'}, keys, when), make('p', {className: 'source', textContent: 'source: ' + (chart.source || 'not known')}));
+	const when = make('output', {className: 'when'}), source = 'source: ' + (chart.source || 'not known');
+	figure.append(title, place, make('div', {className: 'under'}, keys, when), make('p', {className: 'source', textContent: source}));
 	const rest = i => chart.lines[i].values.filter(v => v !== null);
 	const summary = () => {
 		when.textContent = '';
@@ -170,7 +170,7 @@ function drawChart(stage, chart, into) {
 	stage.plots.push(u);
 	fit(u, place, HEIGHT);
 	byKeys(stage, u, place, xs, i => `${stage.clock(xs[i], stage.short)}: ${chart.lines.map(l => l.name + ' ' + value(at(l, i), chart.unit)).join(', ')}`);
-	figure.append(asTable(chart.title, () => ({
+	figure.append(savable(stage, () => ({u, title: chart.title, keys: chart.lines.map((l, i) => [color(i), l.name]).filter((_, i) => shown[i]), source})), asTable(chart.title, () => ({
 		heads: ['Time', ...chart.lines.map(l => l.name)],
 		rows: stage.set.begin.map((b, i) => [stage.clock(stage.start + b, stage.short), ...chart.lines.map(l => value(l.values[i], chart.unit))]),
 	})));

@@ -37,7 +37,7 @@ function drawHeats(stage, into) {
 		cell.replaceChildren();
 		out.textContent = 'Point at a cell, or press it for what is known of its I/Os.';
 		map = new HeatMap(stage, h, place, out, cell, legend);
-		tables.replaceChildren(asTable(title.textContent, () => map.table()));
+		tables.replaceChildren(savable(stage, () => ({u: map.u, title: title.textContent, keys: map.keysOfShades(' I/Os in a cell'), source: source.textContent})), asTable(title.textContent, () => map.table()));
 	};
 	choose(heats[0]);
 }
@@ -123,7 +123,7 @@ class HeatMap {
 		return this.pixels;
 	}
 	paint(u) {
-		const ctx = u.ctx, {left, top, width, height} = u.bbox, shades = theme().heat, image = this.image();
+		const ctx = u.ctx, {left, top, width, height} = u.bbox, image = this.image();
 		const {min, max} = u.scales.x, seen = i => this.end[i] >= min && this.begin[i] <= max;
 		let drawn = 0;
 		ctx.save();
@@ -142,11 +142,15 @@ class HeatMap {
 		ctx.restore();
 		this.frame(u);
 		this.u?.root.setAttribute('data-cells', drawn);
-		this.legend.replaceChildren('I/Os in a cell: ', ...shades.flatMap((s, i) => {
+		this.legend.replaceChildren('I/Os in a cell: ', ...this.keysOfShades().flatMap(([s, text]) => {
 			const b = make('i', {});
 			b.style.background = s;
-			return [b, i === 0 ? '1 ' : i === shades.length - 1 ? counted(this.most) : ''];
+			return [b, text && text + ' '];
 		}));
+	}
+	// keysOfShades are the shades from few to most I/Os, with the least and the most.
+	keysOfShades(what = '') {
+		return theme().heat.map((s, i, all) => [s, i === 0 ? '1' : i === all.length - 1 ? counted(this.most) + what : '']);
 	}
 	// rectangles draws shade by shade: a change of colour costs more than a rectangle.
 	rectangles(u, seen) {

@@ -22,11 +22,7 @@ document.querySelectorAll('button.copy').forEach(copies);
 const raw = by('report');
 if (raw) {
 	by('download').hidden = false;
-	by('download').addEventListener('click', () => {
-		const url = URL.createObjectURL(new Blob([JSON.stringify(JSON.parse(raw.textContent), null, '  ') + '\n'], {type: 'application/json'}));
-		make('a', {href: url, download: 'iocause-report.json'}).click();
-		setTimeout(() => URL.revokeObjectURL(url), 1000);
-	});
+	by('download').addEventListener('click', () => offer(new Blob([JSON.stringify(JSON.parse(raw.textContent), null, '  ') + '\n'], {type: 'application/json'}), 'iocause-report.json'));
 }
 unpack(by('pictures')).then(sets => {
 	sets.forEach(drawSet);
