@@ -17,7 +17,7 @@ need() {
 		command -v "$c" >/dev/null || missing+=("$c")
 	done
 	[ ${#missing[@]} -eq 0 ] && return
-	die "missing: ${missing[*]}; apt-get install qemu-system-x86 busybox-static cpio zstd xz-utils e2fsprogs jq"
+	die "missing: ${missing[*]}; apt-get install qemu-system-x86 qemu-system-arm busybox-static cpio zstd xz-utils e2fsprogs jq"
 }
 
 # usage prints the comment block at the top of the calling script and leaves with the given status.

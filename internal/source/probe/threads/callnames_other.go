@@ -1,6 +1,6 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package threads
 
-// System calls are numbers here.
-const firstCalls, laterCalls = "", ""
+// The first system calls are numbers here.
+const firstCalls = ""
