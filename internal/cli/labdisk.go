@@ -26,6 +26,7 @@ func newServerCommand(name string, serve func(*lab.ServedFile) error) *cobra.Com
 	c.Flags().Int64Var(&file.Size, "size", 0, "bytes of the disk")
 	c.Flags().IntVar(&file.Heads, "heads", 1, "requests that it works on at a time")
 	c.Flags().BoolVar(&file.Keep, "keep", false, "keep what is written, in memory")
+	c.Flags().DurationVar(&file.Discard, "discard", 0, "how long a discard takes; 0: it takes none")
 	c.Flags().StringVar(&file.Backing, "backing", "", "a file that it reads and writes instead")
 	return c
 }

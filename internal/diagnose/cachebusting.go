@@ -12,7 +12,7 @@ func cacheBusting() Cause {
 	return Cause{
 		ID: CacheBusting, Title: "the data set is larger than the memory that can cache it",
 		Needs: [][]sample.Metric{{sample.CacheMisses, sample.ProcReadBytes}, {sample.CacheReread, sample.VMRefaultFile}},
-		Over:  append(append(deviceCauses(), servedCauses()...), ColdCache, ReclaimStall),
+		Over:  append(append(deviceCauses(), servedCauses()...), ColdCache, MetadataBound, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			v, refused := c.missedReads()
 			if refused != nil {

@@ -28,7 +28,7 @@ func cachePollution() Cause {
 	return Cause{
 		ID: CachePollution, Title: "another program's use-once reads push the data out of the cache",
 		Needs: [][]sample.Metric{{sample.CacheInserted}, {sample.CacheReread}},
-		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, CgroupCacheLimit, ColdCache, NoisyNeighbour, ReclaimStall),
+		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, CgroupCacheLimit, ColdCache, MetadataBound, NoisyNeighbour, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			v, refused := c.evictedReads()
 			if refused != nil {

@@ -41,7 +41,7 @@ func cacheSqueezed() Cause {
 	return Cause{
 		ID: CacheSqueezed, Title: "other memory grew and pushed the data out of the cache",
 		Needs: [][]sample.Metric{{sample.CacheMisses}, {sample.CacheReread}, {sample.MemCache}, {sample.VMRefaultFile}},
-		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, CgroupCacheLimit, CachePollution, ColdCache, NoisyNeighbour, ReclaimStall),
+		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, CgroupCacheLimit, CachePollution, ColdCache, MetadataBound, NoisyNeighbour, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			v, refused := c.evictedReads()
 			if refused != nil {

@@ -13,7 +13,7 @@ func cgroupCacheLimit() Cause {
 	return Cause{
 		ID: CgroupCacheLimit, Title: "a cgroup's memory limit caps its page cache",
 		Needs: [][]sample.Metric{{sample.CacheMisses, sample.ProcReadBytes}, {sample.CgroupMemUsage}, {sample.CgroupRefault, sample.CacheReread}},
-		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, ColdCache, ReclaimStall),
+		Over:  append(append(deviceCauses(), servedCauses()...), CacheBusting, ColdCache, MetadataBound, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			v, refused := c.missedReads()
 			if refused != nil {

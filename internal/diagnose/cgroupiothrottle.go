@@ -28,7 +28,7 @@ func cgroupIOThrottle() Cause {
 	return Cause{
 		ID: CgroupIOThrottle, Title: "an I/O limit of its cgroup throttles the program",
 		Needs: [][]sample.Metric{{sample.CgroupIOLimit, sample.BlockThrottled}, {sample.CgroupReadBytes, sample.BlockBytes}},
-		Over: append(deviceCauses(), ColdCache, CacheBusting, CgroupCacheLimit, DirectIO, SyncWrites,
+		Over: append(deviceCauses(), ColdCache, MetadataBound, CacheBusting, CgroupCacheLimit, DirectIO, SyncWrites,
 			ReadaheadWaste, DirtyThrottling),
 		Judge: func(c *Case) Verdict {
 			if !c.suffers() {

@@ -20,6 +20,9 @@ func coldCache() Cause {
 			if v.refault >= refaultLimit {
 				return no(percent(v.refault) + " of the pages read had been in the cache before and were evicted")
 			}
+			if r := c.reading(); r.byMetadata() && c.w.Has(sample.WaitFor) {
+				return no("it waits for inodes and directories (" + percent(c.part(r.metadata)) + " of its waiting), not for data of files")
+			}
 			out := Verdict{
 				Answer: Yes, Confidence: confidence(1-v.refault/refaultLimit, c.exact()),
 				Weight: c.readWeight(&v), Culprit: c.culprit(), Evidence: c.cacheEvidence(&v),

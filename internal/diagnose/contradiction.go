@@ -58,6 +58,7 @@ func limits() map[ID][]limit {
 	full := atLeastOf(used, 0.8, capped)
 	return map[ID][]limit{
 		ColdCache:             {atMost(hits, allHits), atMost(again, 1-refaultLimit), above("read from disk", 0)},
+		MetadataBound:         {above("time blocked on inodes", 0)},
 		CacheBusting:          reread,
 		CgroupCacheLimit:      append(slices.Clone(reread), full),
 		CachePollution:        append(slices.Clone(reread), above("put into the cache by the culprit", 0)),

@@ -35,7 +35,7 @@ func deviceDegraded() Cause {
 	return Cause{
 		ID: DeviceDegraded, Title: "the device is slower than before for the same requests", Compares: true,
 		Needs: [][]sample.Metric{{sample.BlockDepthOps}, {sample.BlockDepthTime}},
-		Over: append(deviceCauses(), ColdCache, CacheBusting, DirectIO, SyncWrites, DirtyThrottling,
+		Over: append(deviceCauses(), ColdCache, MetadataBound, CacheBusting, DirectIO, SyncWrites, DirtyThrottling,
 			WritebackInterference),
 		Judge: func(c *Case) Verdict {
 			if v, out := c.uncompared(); out {

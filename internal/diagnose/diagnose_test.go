@@ -192,7 +192,7 @@ func checkWeights(t *testing.T, r *Report) {
 		"sync-writes": "syncs", "dirty-throttling": "pauses", "reclaim-stall": "memory", "swap-thrash": "swap",
 		"lock-contention": "locks", "cpu-saturated": "processors", "direct-io": "direct reads",
 		"cache-busting": "cached reads", "cold-cache": "cached reads", "cgroup-cache-limit": "cached reads",
-		"cache-pollution": "cached reads", "readahead-waste": "cached reads",
+		"cache-pollution": "cached reads", "readahead-waste": "cached reads", "metadata-bound": "cached reads",
 	}
 	of, sum := map[string]float64{}, 0.0
 	for _, f := range r.Findings {

@@ -14,7 +14,7 @@ func hostDifference() Cause {
 	return Cause{
 		ID: HostDifference, Title: "the machine's settings differ from the baseline, and it is slower", Compares: true,
 		Needs: [][]sample.Metric{{sample.WaitIO, sample.ProcBlkioDelay}, {sample.ProcReadChars, sample.CacheAccesses}},
-		Over: append(deviceCauses(), DeviceDegraded, ColdCache, CacheBusting, ReadaheadWaste, DirectIO, SyncWrites,
+		Over: append(deviceCauses(), DeviceDegraded, ColdCache, MetadataBound, CacheBusting, ReadaheadWaste, DirectIO, SyncWrites,
 			DirtyThrottling, WritebackInterference, SwapThrash, ReclaimStall, NoisyNeighbour),
 		Judge: func(c *Case) Verdict {
 			if v, out := c.uncompared(); out {

@@ -21,6 +21,7 @@ func List() []Cause {
 		remoteServerSlow(),
 		networkLimitsIO(),
 		coldCache(),
+		metadataBound(),
 		reclaimStall(),
 		writebackInterference(),
 		noisyNeighbour(),
@@ -74,6 +75,7 @@ const (
 	RemoteServerSlow      ID = "remote-server-slow"
 	NetworkLimitsIO       ID = "network-limits-io"
 	ColdCache             ID = "cold-cache"
+	MetadataBound         ID = "metadata-bound"
 	ReclaimStall          ID = "reclaim-stall"
 	WritebackInterference ID = "writeback-interference"
 	NoisyNeighbour        ID = "noisy-neighbour"

@@ -12,7 +12,7 @@ func noisyNeighbour() Cause {
 	return Cause{
 		ID: NoisyNeighbour, Title: "another program keeps the device busy",
 		Needs: [][]sample.Metric{{sample.BlockDeviceTime}, {sample.BlockDepthOps}},
-		Over:  append(deviceCauses(), ColdCache, CacheBusting, DirectIO, SyncWrites),
+		Over:  append(deviceCauses(), ColdCache, MetadataBound, CacheBusting, DirectIO, SyncWrites),
 		Judge: func(c *Case) Verdict {
 			s := c.shared()
 			switch {

@@ -15,7 +15,7 @@ func swapThrash() Cause {
 	return Cause{
 		ID: SwapThrash, Title: "memory is swapped out and read back again and again",
 		Needs: [][]sample.Metric{{sample.VMSwapIn}, {sample.VMSwapOut}},
-		Over:  append(deviceCauses(), CacheBusting, CgroupCacheLimit, ColdCache, ReadaheadWaste, ReclaimStall),
+		Over:  append(deviceCauses(), CacheBusting, CgroupCacheLimit, ColdCache, MetadataBound, ReadaheadWaste, ReclaimStall),
 		Judge: func(c *Case) Verdict {
 			in, ok1 := c.all(sample.VMSwapIn)
 			out, ok2 := c.all(sample.VMSwapOut)

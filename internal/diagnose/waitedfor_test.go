@@ -33,7 +33,7 @@ func TestWaitsByWhatTheyAreFor(t *testing.T) {
 			m.waits(10, "metadata", 8)
 			m.put(sample.CacheInserted, sample.Entity{PID: 10}, 1<<12)
 			m.put(sample.CacheInserted, sample.Entity{}, 1<<12)
-		}, map[ID]Answer{"cold-cache": Yes, "cpu-bound": No}},
+		}, map[ID]Answer{"metadata-bound": Yes, "cold-cache": No, "cpu-bound": No}},
 		{"a program that is read in while it begins", func(m machine) {
 			m.process(10, "java", "other", thread{wait: 8, cpu: 1})
 			m.waits(10, "page", 8)

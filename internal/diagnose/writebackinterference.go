@@ -12,7 +12,7 @@ func writebackInterference() Cause {
 	return Cause{
 		ID: WritebackInterference, Title: "writeback of dirty pages keeps the device busy",
 		Needs: [][]sample.Metric{{sample.BlockDeviceTime}, {sample.WritebackBytes}, {sample.BlockDepthOps}},
-		Over:  append(deviceCauses(), ColdCache, CacheBusting, DirectIO, SyncWrites, NoisyNeighbour),
+		Over:  append(deviceCauses(), ColdCache, MetadataBound, CacheBusting, DirectIO, SyncWrites, NoisyNeighbour),
 		Judge: func(c *Case) Verdict {
 			s := c.shared()
 			switch {

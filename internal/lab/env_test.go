@@ -431,7 +431,7 @@ func waitForSlowDisk(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	disk, err := e.SlowDisk(os.Args[0], "slow", 16<<20, 0)
+	disk, err := e.SlowDisk(os.Args[0], "slow", &ServedFile{Size: 16 << 20, Heads: slowHeads}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -459,7 +459,7 @@ func waitForSlowDisk(t *testing.T, dir string) {
 func TestSlowDisk(t *testing.T) {
 	need(t, "root", "loop", "fuse")
 	e := testEnv(t, t.TempDir())
-	disk, err := e.SlowDisk(os.Args[0], "slow", 16<<20, 2*time.Millisecond)
+	disk, err := e.SlowDisk(os.Args[0], "slow", &ServedFile{Size: 16 << 20, Heads: slowHeads}, 2*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestExperimentMistakesNameLineAndField(t *testing.T) {
 		{"drop: [data]", "duration: 5\n    drop: data", "x.yaml:8: duration: cannot unmarshal"},
 		{"drop: [data]", "duration: 5\n    drop: data", "x.yaml:9: drop: cannot unmarshal"},
 		{"cgroup: {name: small, memory: 32M}", "{swap: 1G, read_ahead: 1M}", "x.yaml:5: setup: the step does 2 things"},
-		{"cgroup: {name: small, memory: 32M}", "loop: {name: d, size: 1M, latency: 5ms, filesystem: ext4}", "x.yaml:5: setup: loop d: "},
+		{"cgroup: {name: small, memory: 32M}", "loop: {name: d, size: 1M, latency: 5ms, serial: true}", "x.yaml:5: setup: loop d: "},
 		{"cgroup: {name: small, memory: 32M}", "slow: {disk: d}", "x.yaml:5: setup: slow: "},
 	} {
 		text := strings.Replace(goodExperiment, c.old, c.new, 1)

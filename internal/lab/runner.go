@@ -241,7 +241,7 @@ func (st *situation) takeLoop(l *LoopStep) error {
 	var disk *LoopDisk
 	var err error
 	if l.Latency > 0 {
-		disk, err = st.env.SlowDisk(st.Binary, l.Name, int64(l.Size), l.Latency)
+		disk, err = st.takeSlow(l)
 	} else {
 		disk, err = st.env.Loop(l.Name, int64(l.Size), l.FileSystem, l.Serial)
 	}
@@ -258,6 +258,23 @@ func (st *situation) takeLoop(l *LoopStep) error {
 		return st.env.ReadAhead(disk.Device, int(l.ReadAhead>>10))
 	}
 	return nil
+}
+
+// takeSlow makes a disk in memory; what its file system needs to come about takes no
+// time on it.
+func (st *situation) takeSlow(l *LoopStep) (*LoopDisk, error) {
+	file := &ServedFile{Size: int64(l.Size), Heads: slowHeads, Keep: l.FileSystem != "", Discard: l.Discard}
+	if !file.Keep {
+		return st.env.SlowDisk(st.Binary, l.Name, file, l.Latency)
+	}
+	disk, err := st.env.SlowDisk(st.Binary, l.Name, file, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := st.env.Format(l.Name, disk, l.FileSystem); err != nil {
+		return nil, err
+	}
+	return disk, st.env.Slow(l.Name, l.Latency)
 }
 
 // raw reads all counters as they are.

@@ -73,8 +73,10 @@ func (s *Step) check() error {
 		return fmt.Errorf("the step does %d things, not one", n)
 	}
 	switch {
-	case s.Loop != nil && (s.Loop.Latency < 0 || s.Loop.Latency > 0 && (s.Loop.FileSystem != "" || s.Loop.Serial || s.Loop.BrokenFrom > 0)):
-		return fmt.Errorf("loop %s: a disk with a latency stores no data: it takes no filesystem, serial or broken", s.Loop.Name)
+	case s.Loop != nil && (s.Loop.Latency < 0 || s.Loop.Latency > 0 && (s.Loop.Serial || s.Loop.BrokenFrom > 0)):
+		return fmt.Errorf("loop %s: a disk with a latency is in memory: it takes no serial or broken", s.Loop.Name)
+	case s.Loop != nil && (s.Loop.Discard < 0 || s.Loop.Discard > 0 && s.Loop.Latency == 0):
+		return fmt.Errorf("loop %s: only a disk with a latency takes a time for discards", s.Loop.Name)
 	case s.Slow != nil && (s.Slow.Disk == "" || s.Slow.Latency <= 0):
 		return errors.New("slow: it needs the name of a disk, and a latency above zero")
 	case s.Served != nil && (s.Served.Name == "" || s.Served.Size <= 0 || s.Served.Latency < 0 || s.Served.Over != "" && (s.Served.Over != "nfs" || s.Served.Backing != "")):
@@ -122,9 +124,10 @@ type LoopStep struct {
 	BrokenFrom load.Size `yaml:"broken_from"` // reads behind this byte fail; 0: none
 	Serial     bool      `yaml:"serial"`      // one request at a time, through the page cache of the file
 	ReadAhead  load.Size `yaml:"read_ahead"`  // of the device; 0: the kernel's
-	// Latency is how long every request takes, eight of them at a time, on a disk
-	// that keeps nothing and has no file system; 0: what its file takes.
+	// Latency is how long every request takes, eight of them at a time, on a disk in
+	// memory, which without a file system keeps nothing; 0: what its file takes.
 	Latency time.Duration `yaml:"latency"`
+	Discard time.Duration `yaml:"discard"` // how long a discard takes there; 0: it takes none
 }
 
 // MountStep mounts a file system that has no device of its own; {name} is where.

@@ -28,23 +28,11 @@ type slowDisk struct {
 	answers *bufio.Reader
 }
 
-// SlowDisk makes a loop device of so many bytes on which every request takes so
-// long, eight at a time. It keeps nothing and has no file system. binary is
-// iocause, which serves it.
-func (e *Env) SlowDisk(binary, name string, size int64, delay time.Duration) (*LoopDisk, error) {
-	return e.serveDisk(binary, name, size, slowHeads, false, delay)
-}
-
-// MemoryDisk is a slow disk that keeps what is written, in memory, and works on so
-// many requests at a time: room for a file system whose disk has no part in the
-// speed of any other.
-func (e *Env) MemoryDisk(binary, name string, size int64, heads int, delay time.Duration) (*LoopDisk, error) {
-	return e.serveDisk(binary, name, size, heads, true, delay)
-}
-
-// serveDisk puts a loop device over a file that another process serves.
-func (e *Env) serveDisk(binary, name string, size int64, heads int, keep bool, delay time.Duration) (*LoopDisk, error) {
-	image, err := e.ServeFile(binary, name, &ServedFile{Size: size, Heads: heads, Keep: keep}, delay)
+// SlowDisk makes a loop device over a file that another process serves: a disk on
+// which every request takes so long, whose speed no other disk has a part in. It has
+// no file system. binary is iocause, which serves it.
+func (e *Env) SlowDisk(binary, name string, file *ServedFile, delay time.Duration) (*LoopDisk, error) {
+	image, err := e.ServeFile(binary, name, file, delay)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +113,7 @@ func (e *Env) ServeNFS(binary, name string, file *ServedFile, delay time.Duratio
 // has to answer until all who wait for it have ended, also after Ctrl-C.
 func (e *Env) startServer(binary, kind, name string, connection *os.File, f *ServedFile) (*slowDisk, error) {
 	cmd := exec.Command(binary, "lab", kind, "--size", strconv.FormatInt(f.Size, 10), "--heads", strconv.Itoa(f.Heads),
-		"--keep="+strconv.FormatBool(f.Keep), "--backing="+f.Backing)
+		"--keep="+strconv.FormatBool(f.Keep), "--backing="+f.Backing, "--discard="+f.Discard.String())
 	cmd.ExtraFiles = []*os.File{connection} // file descriptor 3
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

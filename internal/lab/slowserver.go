@@ -27,6 +27,8 @@ type slowFile struct {
 	store int          // memory that holds what is written, or the file below; -1: nothing is kept
 	delay atomic.Int64 // nanoseconds that a read or write takes
 
+	discard time.Duration // that a discard takes; 0: there are none
+
 	served, took atomic.Int64 // reads and writes, and nanoseconds by the server's own clock
 }
 
@@ -35,7 +37,9 @@ const (
 	fuseOpen    = 14
 	fuseRead    = 15
 	fuseWrite   = 16
+	fuseStatFS  = 17
 	fuseInit    = 26
+	fuseDiscard = 43 // FALLOCATE, with a hole to be punched
 
 	fuseForget      = 2 // these three have no reply
 	fuseInterrupt   = 36
@@ -51,9 +55,10 @@ const (
 // ServedFile is what a server of a slow file is told when it starts.
 type ServedFile struct {
 	Size    int64
-	Heads   int    // requests that it works on at a time
-	Keep    bool   // what is written, in memory
-	Backing string // a file or device that it reads and writes instead, past the page cache; "" for none
+	Heads   int           // requests that it works on at a time
+	Keep    bool          // what is written, in memory
+	Discard time.Duration // that a discard takes; 0: it takes none
+	Backing string        // a file or device that it reads and writes instead, past the page cache; "" for none
 }
 
 // open opens what keeps the data, -1 for nothing.
@@ -88,7 +93,7 @@ func ServeDisk(fd int, file *ServedFile, commands io.Reader, answers io.Writer) 
 	if err != nil {
 		return err
 	}
-	f := &slowFile{fd: fd, size: file.Size, store: store}
+	f := &slowFile{fd: fd, size: file.Size, store: store, discard: file.Discard}
 	for range file.Heads {
 		go f.serve()
 	}
@@ -148,10 +153,13 @@ func (f *slowFile) serve() {
 	}
 }
 
-// wait takes as long as a request shall. Not by time.Sleep, which waits a
-// millisecond when there is nothing else for the scheduler to do.
-func (f *slowFile) wait() {
-	left := unix.NsecToTimespec(f.delay.Load())
+// wait takes as long as a request shall.
+func (f *slowFile) wait() { pass(f.delay.Load()) }
+
+// pass lets so many nanoseconds go by. Not by time.Sleep, which waits a millisecond
+// when there is nothing else for the scheduler to do.
+func pass(ns int64) {
+	left := unix.NsecToTimespec(ns)
 	for errors.Is(unix.Nanosleep(&left, &left), unix.EINTR) {
 	}
 }
@@ -214,6 +222,28 @@ func (f *slowFile) answer(request, out []byte) (length int, errno unix.Errno, si
 		}
 		word.PutUint32(out, word.Uint32(body[16:]))
 		return 8, 0, false
+	}
+	if f.discard > 0 { // else the loop device has none
+		switch word.Uint32(request[4:]) {
+		case fuseStatFS: // struct fuse_kstatfs: the size of a block, and of a name
+			word.PutUint32(out[40:], 4096)
+			word.PutUint32(out[44:], 255)
+			word.PutUint32(out[48:], 4096)
+			return 80, 0, false
+		case fuseDiscard: // struct fuse_fallocate_in
+			if len(body) < 32 || word.Uint32(body[24:])&unix.FALLOC_FL_PUNCH_HOLE == 0 {
+				return 0, unix.EOPNOTSUPP, false
+			}
+			pass(int64(f.discard))
+			if f.store < 0 {
+				return 0, 0, false
+			}
+			const hole = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
+			if err := unix.Fallocate(f.store, hole, int64(word.Uint64(body[8:])), int64(word.Uint64(body[16:]))); err != nil {
+				return 0, unix.EIO, false
+			}
+			return 0, 0, false
+		}
 	}
 	// Of the rest the kernel thinks that it is not needed.
 	return 0, unix.ENOSYS, false

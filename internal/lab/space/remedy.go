@@ -143,7 +143,7 @@ func (st *Standing) Remedies() []prove.Remedy {
 		add("larger calls", itself, named(diagnose.SmallIO), st.restart(variant{larger: 256}))
 	}
 	if s.cold() {
-		add("all of it cached", itself, named(diagnose.ColdCache), func(ctx context.Context) (func() error, error) {
+		add("all of it cached", itself, named(diagnose.ColdCache, diagnose.MetadataBound), func(ctx context.Context) (func() error, error) {
 			st.warm = true
 			return func() error { st.warm = false; return nil }, st.readData(ctx)
 		})

@@ -127,7 +127,7 @@ func (st *Standing) makeDisk(context.Context) error {
 		fs = "ext4"
 	}
 	var err error
-	if st.disk, err = st.env.MemoryDisk(st.binary, diskName, 2*s.Size+2<<30, s.Heads, 0); err != nil {
+	if st.disk, err = st.env.SlowDisk(st.binary, diskName, &lab.ServedFile{Size: 2*s.Size + 2<<30, Heads: s.Heads, Keep: true}, 0); err != nil {
 		return err
 	}
 	if err := st.env.Format("fs", st.disk, fs); err != nil {
