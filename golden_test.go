@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"iocause/internal/cli"
+	"iocause/internal/require"
 )
 
 var update = flag.Bool("update", false, "write the golden outputs anew")
@@ -29,19 +30,13 @@ const goldenIn = "internal/cli/testdata/golden"
 // change that is meant, 'go test -run TestGolden . -update' writes it anew.
 func TestGolden(t *testing.T) {
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir() // readers of series make files beside them
 	for _, name := range []string{"host.iocause", "a.iocause", "b.iocause"} {
 		copyFile(t, filepath.Join(goldenIn, name), filepath.Join(dir, name))
 	}
-	if err := os.CopyFS(filepath.Join(dir, "agent"), os.DirFS(filepath.Join(goldenIn, "agent"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(filepath.Join(dir, "texts"), os.DirFS("internal/cli/testdata/read")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "agent"), os.DirFS(filepath.Join(goldenIn, "agent"))))
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "texts"), os.DirFS("internal/cli/testdata/read")))
 	t.Chdir(dir)
 	zone := time.Local
 	time.Local = time.UTC
@@ -63,9 +58,7 @@ func copyFile(t *testing.T, from, to string) {
 	if err == nil {
 		err = os.WriteFile(to, b, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // said writes a command line, its exit code and all that it says. The words of
@@ -124,9 +117,7 @@ func compareGolden(t *testing.T, name string, got []byte) {
 	if os.IsNotExist(err) {
 		want, err = unpacked(packed)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if bytes.Equal(got, want) {
 		return
 	}
@@ -144,29 +135,21 @@ func compareGolden(t *testing.T, name string, got []byte) {
 
 func writeGolden(t *testing.T, name, packed string, got []byte, pack bool) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
 	old, other := name, packed
 	if pack {
 		old, other = packed, name
 		var b bytes.Buffer
 		w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		w.Write(got)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Close())
 		got = b.Bytes()
 	}
 	if err := os.Remove(other); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(old, got, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(old, got, 0o644))
 }
 
 func unpacked(name string) ([]byte, error) {

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 // room is a folder with the folders below it, and which of our rooms it may
@@ -30,9 +32,7 @@ type room struct {
 func rooms(t *testing.T) []room {
 	t.Helper()
 	b, err := os.ReadFile("docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, text, _ := strings.Cut(string(b), "| room | what it does | may import |\n|---|---|---|\n")
 	text, _, _ = strings.Cut(text, "\n\n")
 	var all []room
@@ -125,7 +125,7 @@ func fences() []fence {
 // inTests is what test files may import on top of their room, from whatever
 // room: loads to measure, and helpers that only tests use.
 func inTests() []string {
-	return []string{"internal/present/text", "internal/parse/folded", "internal/parse/pprof", "internal/lab", "internal/bpf/bpftest", "internal/source/proc/proctest", "internal/sample", "internal/host"}
+	return []string{"internal/present/text", "internal/parse/folded", "internal/parse/pprof", "internal/lab", "internal/bpf/bpftest", "internal/require", "internal/source/proc/proctest", "internal/sample", "internal/host"}
 }
 
 // inTestsFenced is what test files may import although it is fenced off: tests
@@ -256,9 +256,7 @@ func TestRoomsImportWhatTheyMay(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if files < 20 {
 		t.Errorf("only %d files were looked at", files)
 	}
@@ -303,9 +301,7 @@ func TestRoomsHaveNoCircle(t *testing.T) {
 	imports := map[string][]string{}
 	for _, name := range sources(t, "internal") {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, own, _ := roomOf(all, path.Dir(name))
 		for _, spec := range file.Imports {
 			ours, isOurs := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "iocause/")
@@ -347,9 +343,7 @@ func TestTheCommandLineIsThin(t *testing.T) {
 			continue
 		}
 		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		n := strings.Count(string(b), "\n")
 		if sum += n; n > mostOfAFile {
 			t.Errorf("%s has %d lines, more than %d: what is no wiring belongs into a room", name, n, mostOfAFile)
@@ -369,9 +363,7 @@ func sources(t *testing.T, top string) (all []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all
 }
 
@@ -431,9 +423,7 @@ func TestPlantedImportsAreCaught(t *testing.T) {
 		{"extra/x.go", "fmt", true},
 	} {
 		found, err := violations(all, c.file, fmt.Sprintf("package x\n\nimport _ %q\n", c.imported))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if (len(found) > 0) != c.caught {
 			t.Errorf("%s importing %s: found %q, want caught %v", c.file, c.imported, found, c.caught)
 		}
@@ -460,9 +450,7 @@ func TestEveryFenceIsNeeded(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, f := range fences() {
 		if !used[f.path] {
 			t.Errorf("nothing imports %s: take it off the table", f.path)

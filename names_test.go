@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 // constants are the string constants of one list of names, by their values; of
@@ -17,9 +19,7 @@ import (
 func constants(t *testing.T, file, typ, prefix string) map[string]string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	names := map[string]string{}
 	for _, d := range parsed.Decls {
 		g, ok := d.(*ast.GenDecl)
@@ -77,9 +77,7 @@ func TestNamesAreWrittenOnce(t *testing.T) {
 		}
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		files++
 		for at, found := range literals(file) {
 			value, inClass := found.value, found.class
@@ -164,9 +162,7 @@ func named(e ast.Expr, names ...string) bool {
 func TestPlantedNamesAreCaught(t *testing.T) {
 	const planted = "package x\n\nimport \"cpu.user\"\n\nvar a, b, c = f(\"cache.misses\"), Entity{Class: \"read\"}, e.Class == \"write\"\n\nvar d = v.waits[\"page\"]\n\ntype s struct {\n\tHealthy bool `healthy`\n}\n"
 	file, err := parser.ParseFile(token.NewFileSet(), "x.go", planted, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := slices.SortedFunc(maps.Values(literals(file)), func(a, b literal) int { return strings.Compare(a.value, b.value) })
 	want := []literal{{"cache.misses", false}, {"page", true}, {"read", true}, {"write", true}}
 	if !slices.Equal(got, want) {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 // A new tool is its folder, a file with its flags, and one line of a list: nothing
@@ -14,44 +16,32 @@ import (
 // program with it, and asks it.
 func TestAToolIsAFolderAndALine(t *testing.T) {
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir()
 	const list = "internal/cli/root.go"
 	old, err := os.ReadFile(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const before = "newThreadsCommand(e), "
 	if strings.Count(string(old), before) != 1 {
 		t.Fatalf("%s has not one %q", list, before)
 	}
 	listed := filepath.Join(dir, "root.go")
-	if err := os.WriteFile(listed, []byte(strings.Replace(string(old), before, before+"newUptimeCommand(e), ", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(listed, []byte(strings.Replace(string(old), before, before+"newUptimeCommand(e), ", 1)), 0o600))
 	overlay := map[string]map[string]string{"Replace": {filepath.Join(here, list): listed}}
 	for _, f := range []struct{ at, from string }{
 		{"internal/tool/uptime/uptime.go", "testdata/newtool/uptime.go.txt"},
 		{"internal/cli/uptime.go", "testdata/newtool/command.go.txt"},
 	} {
 		src, err := os.ReadFile(f.from)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if found, err := violations(rooms(t), f.at, src); err != nil || len(found) > 0 {
 			t.Errorf("%s: %v, %v", f.at, found, err)
 		}
 		overlay["Replace"][filepath.Join(here, f.at)] = filepath.Join(here, f.from)
 	}
 	b, err := json.Marshal(overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), b, 0o600))
 	binary := filepath.Join(dir, "iocause")
 	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-ldflags", "-s -w", "-buildvcs=false", "-o", binary, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 // step is a row of a way in docs/architecture.md: a function, and what it hands on.
@@ -24,9 +26,7 @@ type step struct {
 func walks(t *testing.T) (ways map[string][]step, below map[string]string) {
 	t.Helper()
 	b, err := os.ReadFile("docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ways, below = map[string][]step{}, map[string]string{}
 	for _, part := range strings.Split(string(b), "\n### The way of ")[1:] {
 		heading, rest, _ := strings.Cut(part, "\n")
@@ -65,9 +65,7 @@ func (s *step) said(t *testing.T) map[string]string {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.FuncDecl); ok && nameOf(d) == s.function {
 				return goWords(f, d)

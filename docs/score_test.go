@@ -10,23 +10,20 @@ import (
 
 	"iocause/internal/lab"
 	"iocause/internal/lab/space"
+	"iocause/internal/require"
 )
 
 // score is the document of the runs in score.json. What they add up to is
 // counted anew, so that the file and the document cannot disagree.
 func score(t *testing.T) string {
 	content, err := os.ReadFile("score.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var s lab.Score
 	if err := json.Unmarshal(content, &s); err != nil {
 		t.Fatalf("score.json is not what iocause lab score --format json prints: %v", err)
 	}
 	drawn, err := space.ReadRecords("space.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return scoreOf(&s) + drawnOf(drawn)
 }
 

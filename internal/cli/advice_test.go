@@ -10,6 +10,7 @@ import (
 	"iocause/internal/agent"
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/source"
 	"iocause/internal/store/incidents"
 )
@@ -19,9 +20,7 @@ import (
 func TestAdviceIsMeasured(t *testing.T) {
 	needProbes(t)
 	self, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lab, small := smallCgroup(t, 64<<20)
 	file := bpftest.File(t, 96<<20/4096)
 	if _, err := lab.Start([]string{"/usr/bin/env", asProgram + "=1", self, "lab", "load", "randread", "--path", file, "--bs", "16k", "--duration", "1m"}, small, false); err != nil {
@@ -33,20 +32,14 @@ func TestAdviceIsMeasured(t *testing.T) {
 	seen := j.Judge(t.Context(), agent.Ask{Length: 500 * time.Millisecond, Look: true})
 	x := &incidents.Incident{Finding: seen.Report, Sections: seen.Sections}
 	path := filepath.Join(t.TempDir(), "before")
-	if err := incidents.SaveFile(path, x); err != nil {
-		t.Fatal(err)
-	}
-	if err := small.Lift("memory", ""); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, incidents.SaveFile(path, x))
+	require.NoError(t, small.Lift("memory", ""))
 	time.Sleep(time.Second / 2)
 	f := j.Judge(t.Context(), agent.Ask{Length: 500 * time.Millisecond, Again: path})
 	if f.Again == nil || f.Again.Factor == nil || *f.Again.Factor < 1.1 {
 		t.Fatalf("%s was found; then %+v, %q", seen.Cause, f.Again, f.Notes)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(path))
 	if f := j.Judge(t.Context(), agent.Ask{Length: 200 * time.Millisecond, Again: path}); f.Again != nil || len(f.Notes) != 1 {
 		t.Errorf("without the incident: %+v", f)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/source"
 )
 
@@ -34,18 +35,14 @@ func TestAgentIsKilled(t *testing.T) {
 	const interval = 100 * time.Millisecond
 	for i := range n {
 		c, _, notes := run{args: []string{"agent", "--dir", dir, "--interval", interval.String(), "--listen", "none"}}.command(t)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Start())
 		// Every other one dies while it opens what the last kill left.
 		life := time.Duration(rand.IntN(500)) * time.Millisecond
 		if i%2 == 1 {
 			life += 1500 * time.Millisecond
 		}
 		time.Sleep(life)
-		if err := c.Process.Signal(syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Process.Signal(syscall.SIGKILL))
 		killed := time.Now()
 		_ = c.Wait() // killed
 		if strings.Contains(notes.String(), "damaged") || strings.Contains(notes.String(), "panic") {
@@ -83,9 +80,7 @@ func lineTime(t *testing.T, log, what string) time.Time {
 		if rest, ok := strings.CutPrefix(line, "time="); ok && strings.Contains(line, what) {
 			stamp, _, _ := strings.Cut(rest, " ")
 			at, err := time.Parse(time.RFC3339Nano, stamp)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return at
 		}
 	}
@@ -97,19 +92,13 @@ func TestAgentStopsOnSIGTERM(t *testing.T) {
 	c, _, _ := run{args: []string{"agent", "--dir", dir, "--interval", "100ms", "--listen", "none"}}.command(t)
 	c.Stderr = nil
 	pipe, err := c.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
 	var log bytes.Buffer
 	for lines := bufio.NewScanner(pipe); lines.Scan(); {
 		log.WriteString(lines.Text() + "\n")
 		if strings.Contains(lines.Text(), "the agent runs") {
-			if err := c.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.Process.Signal(syscall.SIGTERM))
 		}
 	}
 	if err := c.Wait(); err != nil || !strings.Contains(log.String(), "the agent has stopped") {
@@ -135,13 +124,9 @@ func recordSome(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "rec")
 	c, _, notes := run{args: []string{"agent", "--dir", dir, "--interval", "100ms", "--listen", "none"}}.command(t)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	time.Sleep(2500 * time.Millisecond)
-	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
 	if err := c.Wait(); err != nil {
 		t.Fatal(err, notes)
 	}
@@ -179,9 +164,7 @@ func TestQuery(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(ask(`iocause_psi_some_seconds_total{class="io"} * 0 / 0`, "--format", "json")), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(ask(`iocause_psi_some_seconds_total{class="io"} * 0 / 0`, "--format", "json")), &got))
 	if got.Type != "vector" || len(got.Series) != 1 || got.Series[0].Labels["class"] != "io" || got.Series[0].Points[0].Value != nil {
 		t.Errorf("%+v", got)
 	}
@@ -220,9 +203,7 @@ func TestQueryRefuses(t *testing.T) {
 
 func TestAgentRefuses(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "agent.yaml")
-	if err := os.WriteFile(config, []byte("dir: /x\nlimits:\n  cpu: lots\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(config, []byte("dir: /x\nlimits:\n  cpu: lots\n"), 0o600))
 	for _, c := range []struct {
 		args []string
 		want string

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"iocause/internal/replay"
+	"iocause/internal/require"
 	"iocause/internal/store/incidents"
 )
 
@@ -22,20 +23,14 @@ const goldenTime = "#from=1795399590&to=1795399608"
 func agentInABrowser(t *testing.T, b *browser) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "agent")
-	if err := os.CopyFS(dir, os.DirFS("testdata/golden/agent")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/golden/agent")))
 	x, err := incidents.Load(filepath.Join(dir, replay.IncidentsIn), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const name = "</summary><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31m\u202e"
 	x.Meta.Number, x.Meta.Title, x.Meta.Notes = 2, name, []string{name}
 	x.Meta.Culprit = &incidents.Culprit{Kind: "process", Name: name}
 	x.Meta.What.Start, x.Meta.What.End = x.Meta.What.Start.Add(-time.Hour), x.Meta.What.End.Add(-time.Hour)
-	if err := incidents.Save(filepath.Join(dir, replay.IncidentsIn), x); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, incidents.Save(filepath.Join(dir, replay.IncidentsIn), x))
 	base, key := pageAgent(t, dir, noPrograms)
 	b.enter(base, key)
 }

@@ -12,6 +12,7 @@ import (
 	"iocause/internal/agent"
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 )
@@ -20,9 +21,7 @@ import (
 func cpuTime(t *testing.T) float64 {
 	t.Helper()
 	c, err := source.ReadCost(host.Live(), sample.NewWindow(time.Now(), 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c.CPUSeconds
 }
 
@@ -55,9 +54,7 @@ func TestJudgeIncident(t *testing.T) {
 		t.Fatalf("%d sections", len(f.Sections))
 	}
 	name := filepath.Join(t.TempDir(), "x.iocause")
-	if err := os.WriteFile(name, f.Sections[0].Data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, f.Sections[0].Data, 0o600))
 	code, out, stderr := run{args: []string{"diagnose", "--recording", name, "--format", "json"}}.do(t)
 	var again diagnose.Report
 	if err := json.Unmarshal([]byte(out), &again); err != nil || code != 0 || again.Primary != report.Primary {

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 const (
@@ -37,9 +39,7 @@ func TestAgentIsKilledUnderLoad(t *testing.T) {
 	lanes := 1
 	if s := os.Getenv(manyLives); s != "" {
 		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		lanes = min(n, sideways)
 		lives, most = (n+lanes-1)/lanes, 12*time.Second
 	}
@@ -79,20 +79,14 @@ const watched = "iocause_mem_free_bytes" // never the same for long
 func liveAndDie(t *testing.T, dir string, life int, length time.Duration, all *tally) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	at := l.Addr().String()
 	l.Close()
 	config := filepath.Join(t.TempDir(), "agent.yaml")
 	settings := fmt.Sprintf("dir: %s\ninterval: 100ms\nlisten: %s\nlimits: {cpu: 100%%}\ntables: {interval: 1s}\nincidents: {watch: false}\n", dir, at)
-	if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(config, []byte(settings), 0o600))
 	c, _, notes := run{args: []string{"agent", "--config", config}}.command(t)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	watching, stop := context.WithCancel(t.Context())
 	var seen []glimpse
 	var watcher sync.WaitGroup
@@ -105,9 +99,7 @@ func liveAndDie(t *testing.T, dir string, life int, length time.Duration, all *t
 	}
 	time.Sleep(length)
 	killed := time.Now()
-	if err := c.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Process.Signal(syscall.SIGKILL))
 	_ = c.Wait() // killed
 	stop()
 	watcher.Wait()
@@ -196,9 +188,7 @@ func recordedOf(t *testing.T, dir string, killed time.Time) (values map[float64]
 	values = map[float64]bool{}
 	for _, r := range rows[min(1, len(rows)):] {
 		v, err := strconv.ParseFloat(r[2], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if last, err = time.Parse(time.RFC3339Nano, r[0]); err != nil {
 			t.Fatal(err)
 		}
@@ -211,9 +201,7 @@ func recordedOf(t *testing.T, dir string, killed time.Time) (values map[float64]
 func busyDisk(t *testing.T) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "busy"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	over := make(chan struct{})
 	var done sync.WaitGroup
 	done.Go(func() {

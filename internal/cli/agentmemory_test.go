@@ -12,21 +12,18 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/lab"
+	"iocause/internal/require"
 )
 
 // statusKB is a figure of /proc/PID/status.
 func statusKB(t *testing.T, pid int, name string) int {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for line := range strings.Lines(string(b)) {
 		if rest, ok := strings.CutPrefix(line, name+":"); ok {
 			kb, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return kb
 		}
 	}
@@ -44,16 +41,12 @@ func TestAgentWhenMemoryIsTaken(t *testing.T) {
 	const limit = 256 << 20
 	env, small := smallCgroup(t, limit)
 	self, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := filepath.Join(env.Scratch(), "rec")
 	begin := func(args ...string) *lab.Process {
 		t.Helper()
 		p, err := env.Start(append([]string{"/usr/bin/env", asProgram + "=1", self}, args...), small, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return p
 	}
 	agent := begin("agent", "--dir", dir, "--interval", "100ms", "--listen", "none")
@@ -72,9 +65,7 @@ func TestAgentWhenMemoryIsTaken(t *testing.T) {
 		for _, name := range []string{"memory.current", "memory.usage_in_bytes"} {
 			if b, err := os.ReadFile(filepath.Join(small.Memory, name)); err == nil {
 				n, err := strconv.Atoi(strings.TrimSpace(string(b)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				return n
 			}
 		}
@@ -103,9 +94,7 @@ func TestAgentWhenMemoryIsTaken(t *testing.T) {
 		t.Errorf("%d kB are locked", kb)
 	}
 	score, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", agent.PID))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	eaten := limit - usage() - limit/20 - 16<<20 // what takes it needs some itself
 	begin("lab", "eat", strconv.Itoa(eaten), "--force")
 	file := bpftest.File(t, 64<<20/4096)
@@ -113,9 +102,7 @@ func TestAgentWhenMemoryIsTaken(t *testing.T) {
 	wait("95 % to be taken", func() bool { return usage() >= limit/100*95 })
 	taken := time.Now()
 	wait("three more seconds of values", func() bool { return newest().After(taken.Add(3 * time.Second)) })
-	if err := syscall.Kill(agent.PID, syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Kill(agent.PID, syscall.SIGTERM))
 	for began := time.Now(); !agent.Ended(); time.Sleep(20 * time.Millisecond) {
 		if time.Since(began) > 30*time.Second {
 			t.Fatal("the agent does not end")

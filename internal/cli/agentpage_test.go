@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 // noPrograms are the settings of an agent that loads no kernel program.
@@ -20,18 +22,12 @@ const noPrograms = "interval: 100ms\nlisten: 127.0.0.1:0\nlimits: {cpu: 100%}\nt
 func pageAgent(t *testing.T, dir, settings string) (base, key string) {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "agent.yaml")
-	if err := os.WriteFile(config, []byte("dir: "+dir+"\n"+settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(config, []byte("dir: "+dir+"\n"+settings), 0o600))
 	c, _, _ := run{args: []string{"agent", "--config", config}}.command(t)
 	c.Stderr = nil
 	log, err := c.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
 	t.Cleanup(func() {
 		_ = c.Process.Signal(os.Interrupt)
 		_ = c.Wait()
@@ -40,9 +36,7 @@ func pageAgent(t *testing.T, dir, settings string) (base, key string) {
 		if _, rest, ok := strings.Cut(lines.Text(), " listen="); ok && strings.Contains(lines.Text(), "the agent runs") {
 			go func() { _, _ = io.Copy(io.Discard, log) }()
 			b, err := os.ReadFile(filepath.Join(dir, "page.key"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return "http://" + strings.Trim(rest, `"`), strings.TrimSpace(string(b))
 		}
 	}
@@ -54,28 +48,20 @@ func pageAgent(t *testing.T, dir, settings string) (base, key string) {
 // by another process, and what is wrong where there is none.
 func TestAgentsPage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "agent")
-	if err := os.CopyFS(dir, os.DirFS("testdata/golden/agent")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/golden/agent")))
 	base, key := pageAgent(t, dir, noPrograms)
 	get := func(path string) (int, string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r.SetBasicAuth("any", key)
 		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer answer.Body.Close()
 		b, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return answer.StatusCode, string(b)
 	}
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {

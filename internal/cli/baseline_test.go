@@ -10,6 +10,7 @@ import (
 
 	"iocause/internal/detect"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/store/summaries"
 	"iocause/internal/tool/baseline"
@@ -44,9 +45,7 @@ func learned(t *testing.T, now time.Time) (dir string) {
 		}
 		hours = append(hours, h)
 	}
-	if err := summaries.Append(filepath.Join(dir, "baselines"), hours); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, summaries.Append(filepath.Join(dir, "baselines"), hours))
 	return dir
 }
 
@@ -117,18 +116,14 @@ func TestBaselineWithoutAny(t *testing.T) {
 	if code != 1 || out != "" || !strings.Contains(stderr, "no such file or directory; the agent keeps them: name its directory with --dir\n") {
 		t.Errorf("code %d %s%s", code, out, stderr)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "baselines"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "baselines"), 0o700))
 	if code, out, stderr = atTime(t, wednesday, "baseline", "--dir", dir); code != 0 || !strings.Contains(out, "(none)") {
 		t.Errorf("code %d %s%s", code, out, stderr)
 	}
 	if code, out, stderr = atTime(t, wednesday, "baseline", "cpu.user", "--dir", dir); code != 0 || !strings.Contains(out, "(nothing is known)") || !strings.Contains(out, "! learning") {
 		t.Errorf("code %d %s%s", code, out, stderr)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "baselines", "x.hours"), []byte("\x1b[31m"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "baselines", "x.hours"), []byte("\x1b[31m"), 0o600))
 	if code, _, stderr = atTime(t, wednesday, "baseline", "--dir", dir); code != 0 || !strings.Contains(stderr, "x.hours: not a baseline file") {
 		t.Errorf("code %d %s", code, stderr)
 	}
@@ -172,9 +167,7 @@ func TestBaselineFitsATerminal(t *testing.T) {
 			}
 		}
 	}
-	if err := summaries.Append(filepath.Join(dir, "baselines"), hours); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, summaries.Append(filepath.Join(dir, "baselines"), hours))
 	fits := func(args ...string) string {
 		t.Helper()
 		code, out, stderr := atTime(t, wednesday, append(args, "--dir", dir)...)

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 // browser is Chromium, spoken to over a pair of pipes (--remote-debugging-pipe).
@@ -37,18 +39,12 @@ func newBrowser(t *testing.T) *browser {
 		t.Fatalf("%v: install chromium", err)
 	}
 	toRead, toWrite, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	fromRead, fromWrite, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := exec.Command(name, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir())
 	c.ExtraFiles = []*os.File{toRead, fromWrite} // 3 and 4
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	toRead.Close()
 	fromWrite.Close()
 	b := &browser{t: t, to: toWrite, from: bufio.NewReader(fromRead)}

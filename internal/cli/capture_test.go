@@ -17,6 +17,7 @@ import (
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/incident"
 	"iocause/internal/incident/present"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/incidents"
@@ -152,13 +153,9 @@ func TestCaptureAsTheService(t *testing.T) {
 	needProbes(t)
 	for try := range 3 { // others may read more, and the kernel may evict
 		dir, err := os.MkdirTemp("/var/tmp", "iocause-capture-")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(func() { os.RemoveAll(dir) })
-		if err := os.Chown(dir, nobodyID, nobodyID); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chown(dir, nobodyID, nobodyID))
 		c, out, stderr := run{args: []string{"capture", "--duration", "300ms", "--dir", dir}, uid: nobodyID}.command(t)
 		c.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE}
 		secret := readInSecret(t)
@@ -189,9 +186,7 @@ const secretRead, secretPages = 2020, 8080
 func readInSecret(t *testing.T) (stop func() (in []uint64, names []string)) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "iocause-secret-") // for its owner only
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	var in []uint64
 	var names []string
@@ -241,15 +236,11 @@ func readInSecret(t *testing.T) (stop func() (in []uint64, names []string)) {
 func windowResidency(t *testing.T, dir string, in []uint64) (pages []int) {
 	t.Helper()
 	x, err := incidents.Load(filepath.Join(dir, incidentsIn), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "window")
 	for _, s := range x.Sections {
 		if s.Name == incident.SectionRecording {
-			if err := os.WriteFile(path, s.Data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(path, s.Data, 0o600))
 		}
 	}
 	_, all := windowsOf(t, path)
@@ -285,9 +276,7 @@ func TestCaptureBesideAnAgent(t *testing.T) {
 	bpftest.Root(t)
 	needProbes(t)
 	dir := kept(t)
-	if err := os.Chown(dir, nobodyID, nobodyID); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chown(dir, nobodyID, nobodyID))
 	code, out, stderr := run{args: []string{"capture", "--duration", "200ms", "--dir", dir}}.do(t)
 	if code != 0 {
 		t.Fatalf("code %d: %s", code, stderr)

@@ -11,6 +11,7 @@ import (
 
 	"iocause/internal/filters"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 )
@@ -59,9 +60,7 @@ func TestInterruptPrintsTheFindingAndEndsTheCommand(t *testing.T) {
 			t.Fatalf("the command did not start: %q", err.String())
 		}
 	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGINT))
 	select {
 	case code := <-done:
 		if code != 9 || !strings.HasPrefix(out.String(), "NO PROBLEM") {
@@ -79,9 +78,7 @@ func TestFilterTargets(t *testing.T) {
 		t.Errorf("process 4242: %d %v", pid, err)
 	}
 	devices, err := h.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	parts := 0
 	for _, d := range devices.All() {
 		got, err := h.WholeDisk(d.Name)
@@ -99,15 +96,11 @@ func TestFilterTargets(t *testing.T) {
 		t.Error("no partition to try")
 	}
 	cgroups, err := h.Cgroups()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	memory, _ := cgroups.Controller("memory")
 	var inside []string
 	entries, err := os.ReadDir(memory.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range entries {
 		if e.IsDir() {
 			inside = append(inside, e.Name())
@@ -128,17 +121,13 @@ func TestFilterTargets(t *testing.T) {
 
 func TestThreadIsItsProcess(t *testing.T) {
 	tasks, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	other := slices.IndexFunc(tasks, func(e os.DirEntry) bool { return e.Name() != strconv.Itoa(os.Getpid()) })
 	if other < 0 {
 		t.Fatal("a Go program has more than one thread")
 	}
 	tid, err := strconv.Atoi(tasks[other].Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if pid, err := filters.Process(host.Live(), tid); err != nil || pid != os.Getpid() {
 		t.Errorf("thread %d: process %d %v, want %d", tid, pid, err, os.Getpid())
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 )
 
 // offered are the values that a shell is told, without what they are.
@@ -76,12 +77,8 @@ func TestCompletionOfTheMachine(t *testing.T) {
 		"proc/self/mountinfo":                     "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
 		"sys/fs/cgroup/db/pg.service/cgroup.type": "domain\n", "sys/fs/cgroup/web/x": "", "sys/fs/cgroup/evil;ls/x": "",
 	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
 	}
 	e := &env{host: host.Tree(root, time.Now)}
 	for line, want := range map[string][]string{

@@ -15,6 +15,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/incident"
 	"iocause/internal/present/text"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/incidents"
@@ -36,9 +37,7 @@ func TestDiffNamesTheCacheLimit(t *testing.T) {
 	// is known by the cgroup that it was first met in.
 	_, small := smallCgroup(t, limit)
 	self, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	large, fits := bpftest.File(t, 128<<20/4096), bpftest.File(t, 12<<20/4096)
 	dir := t.TempDir()
 	record := func(name, file, until string) string {
@@ -177,9 +176,7 @@ func TestDiffOfAnAgent(t *testing.T) {
 func keepSeries(t *testing.T, dir string, from time.Time, length time.Duration, values func(second float64) map[string]float64) {
 	t.Helper()
 	r, err := series.Open(series.Options{Dir: dir, Keep: [series.Tiers]time.Duration{48 * time.Hour, 0, 0}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	known := map[string]*series.Series{}
 	var frames []series.Frame
 	for s := range int(length/time.Second) + 1 {
@@ -210,18 +207,14 @@ func TestDiffOfIncidents(t *testing.T) {
 		path := filepath.Join(t.TempDir(), name)
 		writeReads(t, path, each, &host.Fingerprint{Kernel: "6.12", Devices: []host.BlockDevice{{Name: "vda", Bytes: 1 << 30}}})
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return incidents.Section{Name: name, Type: incident.TypeRecording, Data: data}
 	}
 	fast, slow := part(incident.SectionNormal, 200*time.Microsecond), part(incident.SectionRecording, time.Millisecond)
 	alone := part(incident.SectionRecording, 200*time.Microsecond)
 	for _, sections := range [][]incidents.Section{{slow, fast}, {alone}} {
 		x := &incidents.Incident{Meta: incidents.Meta{Cause: "device-degraded"}, Sections: sections}
-		if err := incidents.Save(filepath.Join(dir, incidentsIn), x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, incidents.Save(filepath.Join(dir, incidentsIn), x))
 	}
 	for _, args := range [][]string{{"1"}, {incidents.Path(filepath.Join(dir, incidentsIn), 1)}, {"2", "1"}} {
 		code, out, notes := runApp(t.Context(), nil, append([]string{"diff", "--dir", dir, "--format", "json"}, args...)...)
@@ -246,9 +239,7 @@ func TestDiffSaysWhatItCannot(t *testing.T) {
 		t.Fatal(notes)
 	}
 	folded := filepath.Join(t.TempDir(), "stacks.folded")
-	if err := os.WriteFile(folded, []byte("a;b 12\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(folded, []byte("a;b 12\n"), 0o600))
 	for _, c := range []struct {
 		args []string
 		code int
@@ -291,9 +282,7 @@ func TestDiffAsAPage(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, want := range []string{"default-src 'none'", "<h2 id=\"s0\" tabindex=\"-1\">What was found</h2>", "B / A of the figures whose change stands out", "What proves them"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page lacks %q", want)
@@ -308,9 +297,7 @@ func TestDiffAsAPage(t *testing.T) {
 		}
 	}
 	mine := filepath.Join(t.TempDir(), "mine.html")
-	if err := os.WriteFile(mine, []byte("<p>mine</p>"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(mine, []byte("<p>mine</p>"), 0o600))
 	if code, _, stderr := runApp(t.Context(), nil, "diff", "testdata/golden/a.iocause", "testdata/golden/b.iocause", "-o", mine); code == exitWell || !strings.Contains(stderr, "give another name") {
 		t.Errorf("code %d: %s", code, stderr)
 	}

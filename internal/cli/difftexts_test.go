@@ -5,22 +5,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 // Two texts with the same tools are two cases, whether they are compared or
 // read, and what differs is said.
 func TestDiffTexts(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("testdata", "read", "upload.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir()
 	rows := strings.SplitAfter(string(b), "\n")
 	slow, fast := filepath.Join(dir, "slow.txt"), filepath.Join(dir, "fast.txt")
 	for name, part := range map[string][]string{slow: rows[:67], fast: rows[67:]} {
-		if err := os.WriteFile(name, []byte(strings.Join(part, "")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, []byte(strings.Join(part, "")), 0o600))
 	}
 	for _, command := range []string{"diff", "read"} {
 		code, out, stderr := runApp(t.Context(), nil, command, slow, fast)

@@ -15,6 +15,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/source/residency"
 )
 
@@ -22,9 +23,7 @@ import (
 func diskUnder(t *testing.T, path string) string {
 	t.Helper()
 	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Stat(path, &st))
 	name := host.NewFileDisks(host.Live()).Of(residency.ID{Dev: st.Dev}.Number())
 	if strings.Contains(name, ":") {
 		return ""
@@ -36,9 +35,7 @@ func TestResidentFilters(t *testing.T) {
 	bpftest.Root(t)
 	dir, files := cachedFiles(t, 13, "one.ibd", "two.txt", hostileFile)
 	comm, err := os.ReadFile("/proc/self/comm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	name := strings.TrimSuffix(string(comm), "\n")
 	want := func(paths []string, args ...string) {
 		t.Helper()
@@ -87,9 +84,7 @@ func TestMemFilters(t *testing.T) {
 	dir, files := cachedFiles(t, 3, hostileFile, "plain")
 	for _, f := range files {
 		m, err := unix.Mmap(int(f.Fd()), 0, 3*os.Getpagesize(), unix.PROT_READ, unix.MAP_SHARED)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(func() { _ = unix.Munmap(m) })
 	}
 	self := strconv.Itoa(os.Getpid())

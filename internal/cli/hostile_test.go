@@ -20,6 +20,7 @@ import (
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 )
@@ -33,15 +34,11 @@ const hostileFile = "\x1b[2J\x1b]0;owned\a\n\r\xff\xc3(\u202egnp.exe\u2028\t\"\\
 func TestHostileNamesDoNoHarm(t *testing.T) {
 	bpftest.Root(t)
 	dir, err := os.MkdirTemp("/var/tmp", "iocause-test-") // /tmp may be in memory
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, hostileFile)
 	data := make([]byte, 4<<20)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o600))
 	if f, err := os.Open(path); err != nil {
 		t.Fatal(err)
 	} else if err := errors.Join(f.Sync(), f.Close()); err != nil {
@@ -146,14 +143,10 @@ func (hostileSource) Close() error { return nil }
 func TestOutputFails(t *testing.T) {
 	t.Parallel() // most of the time it waits
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer full.Close()
 	reads, pipe, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer pipe.Close()
 	reads.Close()
 	mark := filepath.Join(t.TempDir(), "mark")
@@ -226,9 +219,7 @@ func (r run) launch(t *testing.T) (c *exec.Cmd, out, notes *stream) {
 	c, _, _ = r.command(t)
 	out, notes = &stream{}, &stream{}
 	c.Stdout, c.Stderr = out, notes
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	return c, out, notes
 }
 
@@ -298,9 +289,7 @@ func TestInterrupts(t *testing.T) {
 func childOf(t *testing.T, pid int) int {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var kids []int
 	for _, name := range files {
 		list, err := os.ReadFile(name)
@@ -309,9 +298,7 @@ func childOf(t *testing.T, pid int) int {
 		}
 		for _, word := range strings.Fields(string(list)) {
 			kid, err := strconv.Atoi(word)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			kids = append(kids, kid)
 		}
 	}
@@ -329,9 +316,7 @@ func TestInterruptFromATerminal(t *testing.T) {
 	c.SysProcAttr.Setsid, c.SysProcAttr.Setctty = true, true
 	seen := &stream{}
 	c.Stderr = seen
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	waitFor(t, seen, "observing")
 	time.Sleep(300 * time.Millisecond)
 	if _, err := screen.Write([]byte{3}); err != nil {
@@ -353,9 +338,7 @@ func TestNobodyToDiagnose(t *testing.T) {
 	}
 	bpftest.Root(t)
 	cgroups, err := host.Live().Cgroups()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	memory, ok := cgroups.Controller("memory")
 	if !ok {
 		bpftest.Need(t, "cgroup", host.ErrNoController)
@@ -388,9 +371,7 @@ func TestLateComerIsFound(t *testing.T) {
 func TestProcessEndsHalfWay(t *testing.T) {
 	t.Parallel() // most of the time it waits
 	sleeper := exec.CommandContext(t.Context(), "sleep", "0.5")
-	if err := sleeper.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, sleeper.Start())
 	go func() { _ = sleeper.Wait() }()
 	pid := strconv.Itoa(sleeper.Process.Pid)
 	code, out, stderr := run{args: []string{"--pid", pid, "--duration", "900ms", "--format", "json"}, few: true}.do(t)
@@ -412,13 +393,9 @@ func TestProcessIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	h := host.Tree(dir, time.Now)
 	start := func(ticks string) *host.Started {
-		if err := os.MkdirAll(h.Proc("7"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(h.Proc("7"), 0o755))
 		stat := "7 (a) b)) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 " + ticks + " 0 0"
-		if err := os.WriteFile(h.Proc("7", "stat"), []byte(stat), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(h.Proc("7", "stat"), []byte(stat), 0o600))
 		return h.StartOf(7)
 	}
 	first := start("500")
@@ -429,9 +406,7 @@ func TestProcessIsReplaced(t *testing.T) {
 	if got := first.Ended(h); got != "process 7 ended while it was watched: the finding is about the time before" {
 		t.Errorf("%q", got)
 	}
-	if err := os.RemoveAll(h.Proc("7")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(h.Proc("7")))
 	if first.Ended(h) == "" || h.StartOf(7) != nil {
 		t.Error("it has gone")
 	}
@@ -444,17 +419,13 @@ func TestThousandsOfProcesses(t *testing.T) {
 	}
 	const many = 5000
 	reads, hold, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// Shells that wait for a line: no exec, hardly any memory.
 	script := fmt.Sprintf(`i=0; while [ $i -lt %d ]; do { read -r line || :; } <&3 & i=$((i+1)); done; echo ready; wait`, many)
 	c := exec.CommandContext(t.Context(), "sh", "-c", script)
 	var out stream
 	c.Stdout, c.Stderr, c.ExtraFiles = &out, &out, []*os.File{reads}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	reads.Close()
 	defer func() {
 		hold.Close()
@@ -482,14 +453,10 @@ func TestThousandsOfProcesses(t *testing.T) {
 func startReader(t *testing.T, path string) (pid int) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	reader := exec.CommandContext(t.Context(), self)
 	reader.Env = []string{asReader + "=" + path}
-	if err := reader.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, reader.Start())
 	t.Cleanup(func() {
 		_ = reader.Process.Kill()
 		_ = reader.Wait()

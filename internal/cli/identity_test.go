@@ -13,6 +13,7 @@ import (
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/filters"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/source"
 )
 
@@ -46,9 +47,7 @@ func TestIdentitiesAreWhereCgroupIs(t *testing.T) {
 // by --container, --pod and --unit as by --cgroup.
 func TestContainerIsFound(t *testing.T) {
 	cgroups, err := host.Live().Cgroups()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tree, ok := cgroups.Controller("memory")
 	bpftest.Need(t, "cgroup", map[bool]error{false: host.ErrNoController}[ok])
 	id := strings.Repeat("c0ffee", 10) + "0123"
@@ -57,9 +56,7 @@ func TestContainerIsFound(t *testing.T) {
 	dir := filepath.Join(top, "pod"+uid, id)
 	bpftest.Need(t, "cgroup", os.MkdirAll(dir, 0o755))
 	c := exec.Command("sh", "-c", "while :; do read x </etc/passwd; done")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	defer func() {
 		_ = c.Process.Kill()
 		_ = c.Wait()
@@ -69,9 +66,7 @@ func TestContainerIsFound(t *testing.T) {
 			}
 		}
 	}()
-	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(c.Process.Pid)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(c.Process.Pid)), 0o600))
 	for _, args := range [][]string{{"--container", "c0ffeec0ffee"}, {"--pod", uid}, {"--unit", "iocause-identity"}} {
 		code, out, stderr := runApp(t.Context(), source.List(), append([]string{"threads", "0.2", "1", "--format", "json"}, args...)...)
 		if code != 0 || !strings.Contains(out, strconv.Itoa(c.Process.Pid)) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"iocause/internal/incident/present"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 )
@@ -20,9 +21,7 @@ func kept(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	finding, err := os.ReadFile("../present/text/testdata/cache-busting.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	at := wednesday.Add(-time.Hour)
 	value := func(v float64) *float64 { return &v }
 	first := &incidents.Incident{
@@ -38,13 +37,9 @@ func kept(t *testing.T) (dir string) {
 	second := &incidents.Incident{Meta: incidents.Meta{Host: "db1", Open: true, What: sample.Incident{Start: at, End: at.Add(time.Second), Lasting: true,
 		Limits: []sample.Limit{{Kind: sample.LimitErrors, What: "vda: 3\x1b"}}}}}
 	for _, x := range []*incidents.Incident{first, second} {
-		if err := incidents.Save(filepath.Join(dir, "incidents"), x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, incidents.Save(filepath.Join(dir, "incidents"), x))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "incidents", "000003.iocause"), []byte("\x1b"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "incidents", "000003.iocause"), []byte("\x1b"), 0o600))
 	return dir
 }
 
@@ -166,9 +161,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("code %d, %v, %d bytes, want %d", code, err, len(out), len(whole))
 	}
 	name := filepath.Join(dir, "incidents", "000001.iocause")
-	if err := os.Truncate(name, int64(len(whole)-30)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(name, int64(len(whole)-30)))
 	second := filepath.Join(filepath.Dir(file), "second.iocause")
 	code, _, stderr = atTime(t, wednesday, "export", "1", "-o", second, "--dir", dir)
 	if code != 0 || !strings.Contains(stderr, "1 of its 5 records are missing") {
@@ -204,9 +197,7 @@ func TestIncidentsThatAreNotThere(t *testing.T) {
 			t.Errorf("%s: code %d %s%s", c.args, code, out, stderr)
 		}
 	}
-	if err := os.Mkdir(filepath.Join(dir, "incidents"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "incidents"), 0o700))
 	if code, out, _ := atTime(t, wednesday, "incidents", "--dir", dir); code != 0 || !strings.Contains(out, "(none)") {
 		t.Errorf("code %d %s", code, out)
 	}

@@ -13,6 +13,7 @@ import (
 	"iocause/internal/lab"
 	"iocause/internal/lab/labtest"
 	"iocause/internal/lab/result"
+	"iocause/internal/require"
 )
 
 // tinyExperiment reads a file on a loop device of its own, with a read-ahead.
@@ -28,9 +29,7 @@ phases:
     duration: 30s
     loads: [{name: l, do: {kind: read, path: "{disk}/f", size: 32M, bs: 4k, %s}}]
 `, readAhead, load)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -81,9 +80,7 @@ func TestLabRunKeepsWhatItHasOnInterrupt(t *testing.T) {
 	labtest.Need(t, "root", "loop")
 	out := filepath.Join(t.TempDir(), "out")
 	c, _, notes := run{args: []string{"lab", "run", tinyExperiment(t, "4k", "duration: 20s"), "--scale=1", "--out", out}}.command(t)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	begun := func() bool { // the load's file is there, whole
 		files, _ := filepath.Glob(fmt.Sprintf("/var/tmp/%s%d-*/disk/f", lab.Prefix, c.Process.Pid))
 		if len(files) == 0 {

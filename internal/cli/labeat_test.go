@@ -12,15 +12,14 @@ import (
 
 	"iocause/internal/lab"
 	"iocause/internal/lab/load"
+	"iocause/internal/require"
 )
 
 // What lab eat takes is what it was asked for to one part in a hundred, by the
 // kernel's account of its process, and its cgroup has all of it back at the end.
 func TestLabEatReachesItsTargetAndGivesAllBack(t *testing.T) {
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const size = 256 << 20
 	env, small := smallCgroup(t, 2*size)
 	for _, kind := range []string{"RssAnon", "RssShmem"} {
@@ -51,9 +50,7 @@ func eat(t *testing.T, env *lab.Env, in *lab.Cgroup, path, kind string, size int
 	out := filepath.Join(t.TempDir(), "eaten")
 	script := fmt.Sprintf("%s=1 exec '%s' lab eat %d --tmpfs=%t --format=json >'%s'", asProgram, path, size, kind == "RssShmem", out)
 	p, err := env.Start([]string{"/bin/sh", "-c", script}, in, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var e lab.Eaten
 	for end := time.Now().Add(30 * time.Second); e.Held == 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		b, _ := os.ReadFile(out)
@@ -63,9 +60,7 @@ func eat(t *testing.T, env *lab.Env, in *lab.Cgroup, path, kind string, size int
 		t.Errorf("%s: it holds %d bytes, not %d", kind, e.Held, size)
 	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for line := range strings.Lines(string(b)) {
 		var n load.Size
 		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == kind+":" && n.Set(fields[1]+"k") == nil {

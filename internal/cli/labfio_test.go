@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 func TestLabFio(t *testing.T) {
 	peer(t, "fio", "fio")
 	dir := t.TempDir()
 	job := filepath.Join(dir, "x.fio")
-	if err := os.WriteFile(job, []byte("[one]\ndirectory="+dir+"\nsize=1M\nbs=4k\nrw=randread\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(job, []byte("[one]\ndirectory="+dir+"\nsize=1M\nbs=4k\nrw=randread\n"), 0o600))
 	out, notes, code := runLabTool(t, "", "fio", job, "--no-diagnose", "--format=json", "--", "--aux-path="+dir)
 	var got struct {
 		Jobs struct {
@@ -44,9 +44,7 @@ func TestLabFioThatFailsIsNotHealthy(t *testing.T) {
 		"an option that is none": {"[one]\nrw=read\nsize=1M\nfaster=1\n", "Bad option <faster=1>"},
 		"a file that is missing": {"[one]\nrw=read\nsize=1M\nallow_file_create=0\nfilename=" + dir + "/none\n", "file creation disallowed"},
 	} {
-		if err := os.WriteFile(job, []byte(c.job), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(job, []byte(c.job), 0o600))
 		for _, flag := range []string{"--no-diagnose", "--no-diagnose=false", "--format=json"} {
 			out, notes, code := runLabTool(t, "", "fio", job, flag, "--", "--aux-path="+dir)
 			last := notes[strings.LastIndex(strings.TrimSpace(notes), "\n")+1:]
@@ -57,9 +55,7 @@ func TestLabFioThatFailsIsNotHealthy(t *testing.T) {
 	}
 	// One job's failure does not hide what the other did.
 	both := "[one]\nrw=read\nsize=1M\n[two]\nrw=read\nsize=1M\nallow_file_create=0\nfilename=" + dir + "/none\n"
-	if err := os.WriteFile(job, []byte(both), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(job, []byte(both), 0o600))
 	out, notes, code := runLabTool(t, "", "fio", job, "--no-diagnose", "--", "--directory="+dir)
 	if code != exitFailed || !strings.Contains(out, "one read ") || !strings.Contains(out, "job two made no requests") || !strings.Contains(notes, "ended with exit code 1: ") {
 		t.Errorf("one of two jobs: code %d: %q %q", code, out, notes)

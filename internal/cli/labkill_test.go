@@ -16,6 +16,7 @@ import (
 
 	"iocause/internal/lab"
 	"iocause/internal/lab/labtest"
+	"iocause/internal/require"
 )
 
 // muchSetUp uses most of what the lab can make.
@@ -44,15 +45,11 @@ func leftovers(t *testing.T, pid int) (all []string) {
 	name := fmt.Sprintf("%s%d-", lab.Prefix, pid)
 	for _, pattern := range []string{"/var/tmp/" + name + "*", "/run/iocause-lab/" + name + "*"} {
 		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, found...)
 	}
 	loops, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, file := range append(loops, "/proc/mounts", "/proc/swaps") {
 		b, _ := os.ReadFile(file) // a loop device may go in between
 		for line := range strings.Lines(string(b)) {
@@ -68,9 +65,7 @@ func leftovers(t *testing.T, pid int) (all []string) {
 		return nil // other cgroups come and go
 	})
 	processes, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, p := range processes {
 		environment, _ := os.ReadFile(p + "/environ")
 		stat, _ := os.ReadFile(p + "/stat")
@@ -86,18 +81,14 @@ func leftovers(t *testing.T, pid int) (all []string) {
 func TestLabRunSweepsAfterKill(t *testing.T) {
 	labtest.Need(t, "root", "loop", "fuse", "memcg", "swap")
 	file := filepath.Join(t.TempDir(), "much.yaml")
-	if err := os.WriteFile(file, []byte(muchSetUp), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(muchSetUp), 0o600))
 	moments := []time.Duration{0} // once all of it stands
 	if !testing.Short() {
 		moments = append(moments, rand.N(time.Second), rand.N(3*time.Second))
 	}
 	for n, moment := range moments {
 		c, _, notes := run{args: []string{"lab", "run", file, "--scale=1", "--out", filepath.Join(t.TempDir(), "out")}}.command(t)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Start())
 		time.Sleep(moment)
 		if n == 0 {
 			waitForLoads(t, c, notes)

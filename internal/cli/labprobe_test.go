@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 func TestLabProbe(t *testing.T) {
 	dir := t.TempDir()
 	kept := filepath.Join(dir, "kept")
-	if err := os.WriteFile(kept, []byte("untouched"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(kept, []byte("untouched"), 0o600))
 	args := []string{"probe", dir, "--size=4M", "--duration=50ms", "--bs=4k,1M", "--depth=1,2", "--format=json"}
 	out, notes, code := runLabTool(t, "yes\n", args...)
 	var got struct {
@@ -59,9 +59,7 @@ func TestLabProbe(t *testing.T) {
 func TestLabProbeRefusals(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for _, c := range []struct {
 		stdin string
 		args  []string

@@ -12,6 +12,7 @@ import (
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/require"
 	"iocause/scenarios"
 )
 
@@ -25,12 +26,8 @@ func TestLabScoreList(t *testing.T) {
 
 func TestLabScoreRefusals(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, "bad"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "bad", "scenario.yaml"), []byte("title: x\nwrong: y\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "bad"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "bad", "scenario.yaml"), []byte("title: x\nwrong: y\n"), 0o600))
 	for _, c := range []struct {
 		args []string
 		says string
@@ -61,21 +58,15 @@ func TestLabScoreForReal(t *testing.T) {
 		bpftest.Need(t, "cgroup", errors.New(lacks))
 	}
 	content, err := scenarios.Files.ReadFile(name + "/scenario.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	folder := t.TempDir()
 	for from, to := range map[string]string{"data: 1G": "data: 64M", "observe: {": "observe: {duration: 2s, "} { // which read 5 MB
 		content = bytes.Replace(content, []byte(from), []byte(to), 1)
 	}
 	lie := strings.Replace(string(content), "primary: [cgroup-io-throttle]", "primary: [swap-thrash]", 1)
 	for as, content := range map[string]string{"truth": string(content), "lie": lie} {
-		if err := os.Mkdir(filepath.Join(folder, as), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, as, "scenario.yaml"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(folder, as), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, as, "scenario.yaml"), []byte(content), 0o600))
 	}
 	var code int
 	var out, notes string

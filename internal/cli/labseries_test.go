@@ -12,6 +12,7 @@ import (
 
 	"iocause/internal/lab/labtest"
 	"iocause/internal/lab/result"
+	"iocause/internal/require"
 )
 
 // lateEater reads a file that fits into its cgroup's memory until, in the
@@ -36,17 +37,13 @@ func TestLabRunFindsWhenItBecameSlow(t *testing.T) {
 	labtest.Need(t, "root", "memcg")
 	dir := t.TempDir()
 	file, out := filepath.Join(dir, "late.yaml"), filepath.Join(dir, "out")
-	if err := os.WriteFile(file, []byte(lateEater), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(lateEater), 0o600))
 	code, stdout, notes := run{args: []string{"lab", "run", file, "--scale=1", "--duration=4s", "--out", out}}.do(t)
 	if code != 0 {
 		t.Fatalf("code %d: %s", code, notes)
 	}
 	r, err := result.Read(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	says := func(c result.Change, of, name string, more bool) bool {
 		return slices.ContainsFunc(c.Also, func(a result.Also) bool { return a.Of == of && a.Name == name && (a.To > a.From) == more })
 	}
@@ -71,23 +68,17 @@ func TestLabRunFindsWhenItBecameSlow(t *testing.T) {
 	}
 	// The series are the whole account.
 	b, err := os.Open(filepath.Join(out, "series.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer b.Close()
 	lines, err := csv.NewReader(b).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var calls float64
 	figures := map[string]bool{}
 	for _, l := range lines[1:] {
 		figures[l[2]+": "+l[3]] = true
 		if l[0] == "squeezed" && l[2] == "load reads" && l[3] == "calls" {
 			v, err := strconv.ParseFloat(l[8], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			calls += v / 10 // windows of 100 ms
 		}
 	}

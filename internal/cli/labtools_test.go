@@ -13,6 +13,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/require"
 )
 
 // runLabTool runs a command of the lab that needs the host.
@@ -50,26 +51,18 @@ func TestLabEatEndsWithItsParent(t *testing.T) {
 		os.Exit(Run(t.Context(), []string{"lab", "eat", "20M", "--format=json"}, os.Stdin, os.Stdout, os.Stderr))
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// The shell is the parent: it does not become the command, as there is more to do after it.
 	parent := exec.Command("/bin/sh", "-c", fmt.Sprintf("IOCAUSE_TEST_EAT=1 '%s' -test.run='^TestLabEatEndsWithItsParent$'; true", self))
 	stdout, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, parent.Start())
 	line, _ := bufio.NewReader(stdout).ReadBytes('\n')
 	var e lab.Eaten
 	if err := json.Unmarshal(line, &e); err != nil || e.Held != 20<<20 || e.Resident != e.Held {
 		t.Fatalf("%s: %v", line, err)
 	}
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, parent.Process.Kill())
 	// The pipe ends when the last process that can write to it has ended.
 	ended := make(chan struct{})
 	go func() { _ = parent.Wait(); close(ended) }()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/require"
 )
 
 // stackRow is a row of the table of stacks.
@@ -94,9 +95,7 @@ func untilReady(t *testing.T, command ...string) *exec.Cmd {
 	c := exec.Command(command[0], command[1:]...)
 	said := &stream{}
 	c.Stdout, c.Stderr, c.Dir = said, said, t.TempDir() // where it may leave what it likes
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	t.Cleanup(func() {
 		_ = c.Process.Kill()
 		_ = c.Wait()
@@ -110,9 +109,7 @@ func untilReady(t *testing.T, command ...string) *exec.Cmd {
 func script(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return path
 }
 
@@ -134,12 +131,8 @@ func TestOnCPUWithoutFramePointers(t *testing.T) {
 	}
 	c := exec.Command(name)
 	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
 	defer func() {
 		in.Close()
 		_ = c.Wait()

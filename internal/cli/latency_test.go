@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/require"
 	"iocause/internal/source/probe/threads"
 )
 
@@ -65,9 +66,7 @@ func TestLatencyForReal(t *testing.T) {
 	var doc struct {
 		Calls struct{ Rows []map[string]any }
 	}
-	if err := json.Unmarshal([]byte(out), &doc); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(out), &doc))
 	reads := 0.0
 	for _, row := range doc.Calls.Rows {
 		sum := 0.0
@@ -100,9 +99,7 @@ func readInAKnownFunction(fd int) error {
 func readSlowly(t *testing.T) (stop func()) {
 	t.Helper()
 	var pipe [2]int
-	if err := unix.Pipe(pipe[:]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Pipe(pipe[:]))
 	stopped := make(chan error)
 	over, silence := make(chan struct{}), make(chan struct{})
 	go func() {

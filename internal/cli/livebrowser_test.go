@@ -11,24 +11,22 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 // screenshotsOfLive draws the screens that the tests of the live screen left in the
 // folder: on a dark ground, and the smallest ones on a light one, too.
 func screenshotsOfLive(t *testing.T, b *browser, dir string) {
 	screens, err := filepath.Glob(filepath.Join(dir, "live-*.ansi"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, screen := range screens {
 		var width, height int
 		if _, err := fmt.Sscanf(filepath.Base(screen), "live-%dx%d-", &width, &height); err != nil {
 			t.Fatalf("%s: %v", screen, err)
 		}
 		text, err := os.ReadFile(screen)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		name, lines := strings.TrimSuffix(screen, ".ansi"), strings.Split(string(text), "\n")
 		terminalPicture(t, b, name+".png", lines, width, height, "dark")
 		if width == 80 {
@@ -64,9 +62,7 @@ func terminalPicture(t *testing.T, b *browser, name string, lines []string, widt
 		page.WriteString(html.EscapeString(l[at:]) + "\n")
 	}
 	file := filepath.Join(t.TempDir(), "terminal.html")
-	if err := os.WriteFile(file, []byte(page.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(page.String()), 0o600))
 	b.open(file, width*843/100+16, height*17+16, 1, scheme)
 	b.picture(name)
 }

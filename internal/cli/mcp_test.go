@@ -24,6 +24,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/present/text"
+	"iocause/internal/require"
 )
 
 // assistant is the SDK's client, with the program at the other end of a pipe.
@@ -115,9 +116,7 @@ func (a *assistant) must(t *testing.T, tool string, arguments map[string]any) to
 func goldenAgent(t *testing.T) (host, agent string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("testdata/golden")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/golden")))
 	return filepath.Join(dir, "host.iocause"), filepath.Join(dir, "agent")
 }
 
@@ -127,9 +126,7 @@ func TestAssistantGetsWhatCommandsSay(t *testing.T) {
 	host, agent := goldenAgent(t)
 	a := newAssistant(t, "--dir", agent)
 	tools, err := a.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var names []string
 	for _, tool := range tools.Tools {
 		names = append(names, tool.Name)
@@ -173,9 +170,7 @@ func TestAssistantGetsWhatCommandsSay(t *testing.T) {
 		}
 	}
 	printed, err := os.ReadFile("testdata/read/dd.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := a.must(t, "read", map[string]any{"text": string(printed)}); !bytes.Contains(got.Answer, []byte("sync-writes")) && !bytes.Contains(got.Answer, []byte("primary")) {
 		t.Errorf("read: %s", got.Answer)
 	}
@@ -233,17 +228,13 @@ func TestAssistantPagesOn(t *testing.T) {
 	var whole struct {
 		ByProcess struct{ Rows []any } `json:"by_process"`
 	}
-	if err := json.Unmarshal([]byte(out), &whole); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(out), &whole))
 	const at = "/by_process/rows"
 	first := a.must(t, "disk", map[string]any{"recording": host, "rows": 2})
 	var rows []any
 	take := func(answer json.RawMessage) {
 		var some []any
-		if err := json.Unmarshal(answer, &some); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(answer, &some))
 		rows = append(rows, some...)
 	}
 	cut := -1
@@ -286,9 +277,7 @@ func TestAssistantPagesOn(t *testing.T) {
 func TestAssistantWatchesAHostileProcess(t *testing.T) {
 	bpftest.Root(t)
 	path := filepath.Join(t.TempDir(), "data")
-	if err := os.WriteFile(path, make([]byte, 1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, make([]byte, 1<<20), 0o600))
 	a := newAssistant(t)
 	pid := startReader(t, path)
 	got := a.must(t, "threads", map[string]any{"pid": pid, "seconds": 1})
@@ -297,9 +286,7 @@ func TestAssistantWatchesAHostileProcess(t *testing.T) {
 			Rows []struct{ Comm, Thread, PID string }
 		} `json:"threads"`
 	}
-	if err := json.Unmarshal(got.Answer, &shown); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(got.Answer, &shown))
 	if !bytes.Contains(got.Answer, []byte(`\\x1b[2J`)) || bytes.Contains(got.Answer, []byte(`\u001b`)) {
 		t.Errorf("of %q there is %s", text.Escape(hostileComm), got.Answer)
 	}
@@ -336,12 +323,8 @@ func TestAssistantGoesAway(t *testing.T) {
 	} {
 		c, out, notes := run{args: []string{"mcp"}}.command(t)
 		in, err := c.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, c.Start())
 		for _, message := range []string{
 			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`,
 			`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
@@ -353,9 +336,7 @@ func TestAssistantGoesAway(t *testing.T) {
 		}
 		waitForPrograms(t, c.Process.Pid)
 		began := time.Now()
-		if err := end(c, in); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, end(c, in))
 		if err := c.Wait(); err != nil || notes.Len() > 0 || !strings.Contains(out.String(), "instructions") {
 			t.Errorf("%s: %v, %s%s", name, err, out, notes)
 		}

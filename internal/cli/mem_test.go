@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/require"
 )
 
 func TestMemAddsUp(t *testing.T) {
@@ -54,14 +55,10 @@ func TestMemEqualsFree(t *testing.T) {
 	bpftest.Root(t)
 	peer(t, "free", "procps")
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, fixture := range []string{"../procfile/testdata/meminfo-6.18", "../source/proc/meminfo/testdata/available-6.18"} {
 		fixture, err := filepath.Abs(fixture)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		c := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c",
 			`mount --bind "$1" /proc/meminfo && free --bytes && exec "$2" mem --format json`, "sh", fixture, path)
 		c.Env = append(os.Environ(), asProgram+"=1", "LC_ALL=C")

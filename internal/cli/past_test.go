@@ -10,6 +10,7 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/store/recording"
 	"iocause/internal/tool/diff"
@@ -20,18 +21,12 @@ import (
 func writeReads(t *testing.T, path string, each time.Duration, f *host.Fingerprint) {
 	t.Helper()
 	fingerprint, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer out.Close()
 	w, err := recording.NewWriter(out, recording.Header{Host: fingerprint, Interval: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	start := time.Unix(1_700_000_000, 0)
 	for i := range 4 {
 		begin := start.Add(time.Duration(i) * time.Second)
@@ -49,13 +44,9 @@ func writeReads(t *testing.T, path string, each time.Duration, f *host.Fingerpri
 		}
 		r.Put(sample.BlockDepthOps, sample.Entity{Device: "vda", Class: "read 4096 1"}, n, "test")
 		r.Put(sample.BlockDepthTime, sample.Entity{Device: "vda", Class: "read 4096 1"}, 0.9, "test")
-		if err := w.Window(&recording.Record{Window: r.Window(begin.Add(time.Second))}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Window(&recording.Record{Window: r.Window(begin.Add(time.Second))}))
 	}
-	if err := w.End(recording.End{Windows: 4}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.End(recording.End{Windows: 4}))
 }
 
 // A recording is judged knowing another one, by diagnose and by diff; without

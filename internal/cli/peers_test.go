@@ -18,6 +18,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/source"
 )
 
@@ -38,9 +39,7 @@ func steady(t *testing.T) string {
 	path := bpftest.File(t, 16384)
 	readAt(t, "1501", "--filename="+path, "--size=64M")
 	devices, err := host.Live().Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	id := bpftest.ID(t, path)
 	name, ok := devices.Disk(host.DevNumber(id.Dev))
 	if !ok {
@@ -55,9 +54,7 @@ func readAt(t *testing.T, rate string, where ...string) {
 	args := append(where, "--name=steady", "--rw=randread", "--bs=8k", "--direct=1", "--rate_iops="+rate, "--rate_process=linear",
 		"--time_based", "--runtime=60", "--output="+filepath.Join(t.TempDir(), "fio"))
 	cmd := exec.Command(peer(t, "fio", "fio"), args...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Signal(os.Interrupt)
 		cmd.Wait()
@@ -74,9 +71,7 @@ func rowsOf(t *testing.T, table string, args ...string) []map[string]any {
 		t.Fatalf("%v: code %d, %v, %s", args, code, err, errs)
 	}
 	var v struct{ Rows []map[string]any }
-	if err := json.Unmarshal(object[table], &v); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(object[table], &v))
 	return v.Rows
 }
 

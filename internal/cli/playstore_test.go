@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"iocause/internal/incident"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	probe "iocause/internal/source/probe/threads"
@@ -67,13 +68,9 @@ func TestAgentIsPlayedBack(t *testing.T) {
 	now := time.Now()
 	data, err := incident.JSON(&threads.Threads{Version: 1, Begin: now, Length: time.Second,
 		Threads: []threads.Thread{{Usage: probe.Usage{TID: 7, PID: 7, Process: "victim", Wall: time.Second}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	early := &incidents.Incident{Meta: incidents.Meta{Open: true, What: sample.Incident{Start: now.Add(-time.Minute), End: now}}}
-	if err := incidents.Save(filepath.Join(dir, incidentsIn), early); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, incidents.Save(filepath.Join(dir, incidentsIn), early))
 	code, _, stderr = runApp(t.Context(), source.List(), "threads", "--dir", dir, "--from", "10m ago")
 	if code != exitFailed || !strings.Contains(stderr, "the incidents of that time (1) hold no threads evidence") {
 		t.Errorf("of one that is not judged: code %d, %s", code, stderr)
@@ -84,9 +81,7 @@ func TestAgentIsPlayedBack(t *testing.T) {
 	}
 	x := &incidents.Incident{Sections: []incidents.Section{{Name: incident.SectionThreads, Type: incident.TypeJSON, Data: data}},
 		Meta: incidents.Meta{Cause: "swap-thrash", What: sample.Incident{Start: now.Add(-time.Minute), End: now}}}
-	if err := incidents.Save(filepath.Join(dir, incidentsIn), x); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, incidents.Save(filepath.Join(dir, incidentsIn), x))
 	if out, stderr := do("threads"); !strings.Contains(out, "victim") || !strings.Contains(stderr, "the evidence of incident 2") {
 		t.Errorf("%s%s", out, stderr)
 	}

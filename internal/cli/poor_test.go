@@ -13,6 +13,7 @@ import (
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/tool/check"
@@ -194,14 +195,10 @@ func TestWithoutFiles(t *testing.T) {
 func TestBlindBesideALoad(t *testing.T) {
 	bpftest.Root(t)
 	dir, err := os.MkdirTemp("/var/tmp", "blind")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	load := exec.Command("dd", "if=/dev/zero", "of="+filepath.Join(dir, "f"), "bs=4k", "count=10000000", "oflag=sync")
-	if err := load.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, load.Start())
 	defer func() { _ = load.Process.Kill(); _ = load.Wait() }()
 	r := run{mount: true, env: []string{hidePaths + "=/sys/kernel/btf"}, args: []string{"--duration", "2s", "--format", "json"}}
 	code, out, stderr := r.do(t)
@@ -243,13 +240,9 @@ func TestReportsOnCapturedHosts(t *testing.T) {
 			t.Run(filepath.Base(filepath.Dir(tree))+" without "+lacks, func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
-				if err := os.CopyFS(dir, os.DirFS(filepath.Dir(tree))); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Dir(tree))))
 				if lacks != "" {
-					if err := os.RemoveAll(filepath.Join(dir, lacks)); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, os.RemoveAll(filepath.Join(dir, lacks)))
 				}
 				reportsOnTree(t, dir, readers, lacks == "proc")
 			})

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/require"
 )
 
 // hostileThread is a name that a thread may give itself.
@@ -35,9 +36,7 @@ func waitInAKnownFunction(fd int) {
 func waiter(t *testing.T) {
 	t.Helper()
 	var pipe [2]int
-	if err := unix.Pipe(pipe[:]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Pipe(pipe[:]))
 	ready, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
@@ -88,9 +87,7 @@ func TestOffCPUTable(t *testing.T) {
 			} `json:"rows"`
 		} `json:"stacks"`
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(out), &got))
 	found := 0
 	for _, r := range got.Stacks.Rows {
 		if strings.Contains(r.Stack, "cli.waitInAKnownFunction") {
@@ -117,9 +114,7 @@ func TestOffCPUForms(t *testing.T) {
 			t.Fatalf("%s: code %d, stdout %q, stderr %q", end, code, out, notes)
 		}
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !strings.Contains(string(text), holds) {
 			t.Errorf("%s lacks %q", end, holds)
 		}

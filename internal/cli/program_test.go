@@ -24,6 +24,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/lab/labtest"
+	"iocause/internal/require"
 	"iocause/internal/source"
 )
 
@@ -146,9 +147,7 @@ type run struct {
 func (r run) command(t *testing.T) (c *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	c = exec.CommandContext(ctx, path, r.args...)
@@ -199,15 +198,11 @@ func (r run) do(t *testing.T) (code int, stdout, stderr string) {
 func smallCgroup(t *testing.T, limit int64) (*lab.Env, *lab.Cgroup) {
 	t.Helper()
 	env, err := labtest.New(t, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	small, err := env.Cgroup("small", &lab.Limits{Memory: limit})
 	if errors.Is(err, lab.ErrNoCgroup) {
 		bpftest.Need(t, "cgroup", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return env, small
 }

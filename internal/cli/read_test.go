@@ -15,6 +15,7 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/tool/read"
 )
 
@@ -34,9 +35,7 @@ func reports(t *testing.T, args ...string) []*diagnose.Report {
 	t.Helper()
 	out, _ := runRead(t, "", 0, append([]string{"--format", "json"}, args...)...)
 	var d read.Document
-	if err := json.Unmarshal([]byte(out), &d); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(out), &d))
 	var all []*diagnose.Report
 	for _, c := range d.Cases {
 		all = append(all, c.Report)
@@ -165,9 +164,7 @@ func TestReadSeries(t *testing.T) {
 	file := filepath.Join("testdata", "read", "upload.txt")
 	out, _ := runRead(t, "", 0, "--series", file)
 	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := []string{file, "14-32", "iostat", "2", "disk.reads", "count", "xvdb", "", "", "739"}
 	if !slices.ContainsFunc(rows, func(r []string) bool { return slices.Equal(r, want) }) {
 		t.Errorf("the series lack %q", want)
@@ -184,18 +181,14 @@ func TestReadSeries(t *testing.T) {
 func TestReadInputs(t *testing.T) {
 	path := filepath.Join("testdata", "read", "upload.txt")
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text := string(b)
 	var z bytes.Buffer
 	w := gzip.NewWriter(&z)
 	if _, err := w.Write(b); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	for name, stdin := range map[string]string{
 		"pipe": text, "gzip": z.String(), "colours": strings.ReplaceAll(text, "xvdb", "\x1b[1;34mxvdb\x1b[0m"), "dos": strings.ReplaceAll(text, "\n", "\r\n"),
 	} {
@@ -209,9 +202,7 @@ func TestReadInputs(t *testing.T) {
 	lines := strings.SplitAfter(text, "\n")
 	for i, part := range []string{strings.Join(lines[:33], ""), "$ free -m\n" + strings.Join(lines[56:59], "")[strings.Index(strings.Join(lines[56:59], ""), "total"):], strings.Join(lines[59:67], "")} {
 		f := filepath.Join(dir, []string{"a", "b", "c"}[i])
-		if err := os.WriteFile(f, []byte(part), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(f, []byte(part), 0o600))
 		files = append(files, f)
 	}
 	if all := reports(t, files...); len(all) != 1 || all[0].Primary != "cache-busting" {
@@ -258,13 +249,9 @@ func TestReadCutArchive(t *testing.T) {
 	if _, err := w.Write([]byte("available memory : 100 MB\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	name := filepath.Join(t.TempDir(), "cut.gz")
-	if err := os.WriteFile(name, z.Bytes()[:z.Len()-4], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, z.Bytes()[:z.Len()-4], 0o600))
 	out, notes := runRead(t, "", 1, "--list", name)
 	if want := fmt.Sprintf("cut.gz after line 1: unpacking gzip at byte %d of the archive: it is cut off; the part before it is judged", z.Len()-4); !strings.Contains(notes, want) || !strings.Contains(out, "settings") {
 		t.Errorf("%s%s, want %q", out, notes, want)

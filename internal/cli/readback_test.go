@@ -14,6 +14,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/require"
 )
 
 // readBack reads a text back and adds up the values of a metric, of a device or
@@ -41,9 +42,7 @@ func readBack(t *testing.T, text, metric, device, pid string) (sum float64, n in
 			continue
 		}
 		v, err := strconv.ParseFloat(r[column["value"]], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sum, n = sum+v, n+1
 	}
 	return sum, n
@@ -91,24 +90,18 @@ func TestReadBack(t *testing.T) {
 	device := loop(t)
 	stats := func() string {
 		b, err := os.ReadFile("/proc/diskstats")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return string(b)
 	}
 	agree(t, func() error {
 		recording := filepath.Join(t.TempDir(), "sa")
 		sadc := exec.CommandContext(t.Context(), "/usr/lib/sysstat/sadc", "-S", "DISK", "1", "4", recording)
-		if err := sadc.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, sadc.Start())
 		begun, before := time.Now(), stats()
 		texts := map[string]string{"iostat": "$ iostat -x -d -y 1 3\n" + printed(t, "iostat", "-x", "-d", "-y", "1", "3", device)}
 		counted, _ := readBack(t, before+"\n"+stats(), "disk.reads", device, "")
 		rate := counted / time.Since(begun).Seconds()
-		if err := sadc.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, sadc.Wait())
 		texts["sar"] = printed(t, "sar", "-d", "-B", "-f", recording)
 		texts["sadf -d"] = printed(t, "sadf", "-d", recording, "--", "-d")
 		texts["sadf -j"] = printed(t, "sadf", "-j", recording, "--", "-d", "-B")
@@ -137,9 +130,7 @@ func TestReadBackExactly(t *testing.T) {
 	text := "$ free -b\n" + printed(t, peer(t, "free", "procps"), "-b")
 	shown, n := readBack(t, text, "mem.total", "", "")
 	info, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	whole, _ := readBack(t, string(info), "mem.total", "", "")
 	if n != 1 || shown != whole {
 		t.Errorf("free has %.0f bytes in %d values, /proc/meminfo %.0f", shown, n, whole)
@@ -151,9 +142,7 @@ func TestReadBackExactly(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "trace")
 	printed(t, peer(t, "strace", "strace"), "-f", "-T", "-tt", "-o", trace, "dd", "if=/dev/zero", "of="+filepath.Join(t.TempDir(), "f"), "bs=4k", "count=37", "status=none")
 	b, err := os.ReadFile(trace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text = string(b)
 	if v, _ := readBack(t, text, "proc.write_chars", "", ""); v != 37*4096 {
 		t.Errorf("%.0f bytes written, want %d, of\n%s", v, 37*4096, text)

@@ -20,6 +20,7 @@ import (
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
 	"iocause/internal/judge"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/recording"
@@ -32,22 +33,16 @@ import (
 func windowsOf(t *testing.T, path string) (*recording.Reader, []*recording.Record) {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r, err := recording.NewReader(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all []*recording.Record
 	for {
 		one, err := r.Next()
 		if err == io.EOF {
 			return r, all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, one)
 	}
 }
@@ -61,16 +56,12 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 	a := &env{streams: streams{stderr: &errs}, host: host.Live(), sources: source.List()}
 	path := filepath.Join(t.TempDir(), "x.iocause")
 	out, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r := &record.Recorder{Host: a.host, Interval: 400 * time.Millisecond, File: out, Note: func(err error) { t.Log(err) }}
 	collector := source.Open(t.Context(), a.host, append(slices.Clone(a.sources), source.Others()...))
 	defer collector.Close()
 	collector.Begin()
-	if err := r.Begin(collector.Statuses()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Begin(collector.Statuses()))
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	defer func() { close(stop); <-stopped }()
 	go func() {
@@ -86,15 +77,11 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 		}
 	}()
 	var windows []*sample.Window
-	if err := collector.Intervals(t.Context(), r.Interval, 3, func(w *sample.Window) error {
+	require.NoError(t, collector.Intervals(t.Context(), r.Interval, 3, func(w *sample.Window) error {
 		windows = append(windows, w)
 		return r.Window(w)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.To.End(recording.End{}); err != nil {
-		t.Fatal(err)
-	}
+	}))
+	require.NoError(t, r.To.End(recording.End{}))
 	show := func(f func(p *console.Printer)) string {
 		var live stream
 		f(newPrinter(streams{stdout: &live, stderr: &errs}, &intervals{top: 20, format: "text", stamp: true}))
@@ -111,14 +98,10 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 				var total sample.Total
 				for _, w := range windows {
 					total.Add(w)
-					if err := p.Print(w.Start, w.Length, "", tool.View(w, q)); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, p.Print(w.Start, w.Length, "", tool.View(w, q)))
 				}
 				w := total.Window()
-				if err := p.Print(w.Start, w.Length, fmt.Sprintf("in all, %s:", table.Duration(w.Seconds())), tool.View(w, q)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, p.Print(w.Start, w.Length, fmt.Sprintf("in all, %s:", table.Duration(w.Seconds())), tool.View(w, q)))
 			})
 			args := []string{tool.Name, "0.4", "-t", "--sort", "", "--recording", path}
 			if by != "" {
@@ -142,23 +125,15 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 		cost.RSSBytes = one.Cost.RSSBytes
 	}
 	live, err := source.ReadCost(&host.Host{}, all.Window())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cost.BPFSeconds, cost.Lost = live.BPFSeconds, live.Lost
 	fingerprint, err := a.host.Fingerprint()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, format := range []string{"text", "json"} {
 		var want stream
 		report, err := judge.Window(all.Window(), diagnose.Target{}, nil, fingerprint, cost)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := printReport(&want, report, format, false); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, printReport(&want, report, format, false))
 		code, got, notes := runApp(t.Context(), nil, "diagnose", "--recording", path, "--format", format)
 		if format == "json" { // sums of many figures differ in their last digits
 			got, want := decode(t, got), decode(t, want.String())
@@ -243,9 +218,7 @@ func TestKilledRecording(t *testing.T) {
 	t.Parallel() // most of the time it waits
 	path := filepath.Join(t.TempDir(), "killed.iocause")
 	c, _, notes := run{args: []string{"record", "-o", path, "--interval", "100ms"}}.command(t)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	has := func() int {
 		b, _ := os.ReadFile(path)
 		return bytes.Count(b, []byte("\xabioc\r\n\x1a\xbb\x02"))
@@ -256,9 +229,7 @@ func TestKilledRecording(t *testing.T) {
 		}
 	}
 	before := has()
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Process.Kill())
 	_ = c.Wait() // killed
 	r, all := windowsOf(t, path)
 	if told, more := r.Losses(); len(all) < before || len(told)+more > 1 {
@@ -293,9 +264,7 @@ func TestRecordOnAFullDisk(t *testing.T) {
 func TestRecordOverwritesOnlyRecordings(t *testing.T) {
 	entries := []source.Entry{working("calm", sample.WaitIO)}
 	path := filepath.Join(t.TempDir(), "mine")
-	if err := os.WriteFile(path, []byte("precious"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("precious"), 0o644))
 	if code, _, notes := runApp(t.Context(), entries, "record", "-o", path, "--duration", "100ms"); code != 1 || !strings.Contains(notes, "not a recording; give another name") {
 		t.Errorf("code %d, %q", code, notes)
 	}
@@ -325,16 +294,12 @@ func TestPlaybackOfADamagedRecording(t *testing.T) {
 		t.Fatal(notes)
 	}
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, whole := windowsOf(t, path)
 	at := bytes.Index(b, []byte("\xabioc\r\n\x1a\xbb\x02")) // the first window
 	second := at + 8 + bytes.Index(b[at+8:], []byte("\xabioc\r\n\x1a\xbb\x02"))
 	b[second+60] ^= 1
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, b, 0o600))
 	want := fmt.Sprintf("from byte %d on cannot be read: a record's checksum is wrong; what was between ", second)
 	code, out, notes := runApp(t.Context(), nil, "use", "0.1", "--recording", path, "--format", "csv")
 	if code != 0 || !strings.Contains(notes, want) {
@@ -361,9 +326,7 @@ func TestPlaybackSaysWhatItCannot(t *testing.T) {
 		t.Fatal(notes)
 	}
 	other := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(other, []byte("PID COMMAND\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(other, []byte("PID COMMAND\n"), 0o600))
 	for _, c := range []struct {
 		args []string
 		code int

@@ -17,6 +17,7 @@ import (
 	"iocause/internal/present/html"
 	"iocause/internal/replay"
 	"iocause/internal/report"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/recording"
@@ -32,9 +33,7 @@ func reportIn(t *testing.T, page string) *diagnose.Report {
 		t.Fatal("no finding in the page")
 	}
 	r := new(diagnose.Report)
-	if err := json.Unmarshal([]byte(m[1]), r); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(m[1]), r))
 	return r
 }
 
@@ -42,9 +41,7 @@ func reportIn(t *testing.T, page string) *diagnose.Report {
 func TestReportKeepsOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	page, other := filepath.Join(dir, "x.html"), filepath.Join(dir, "notes.html")
-	if err := os.WriteFile(other, []byte("<p>mine</p>"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(other, []byte("<p>mine</p>"), 0o644))
 	for range 2 {
 		if code, out, stderr := runApp(t.Context(), nil, "report", goldenRecording, "-o", page); code != exitWell || out != "" || !strings.Contains(stderr, "iocause: wrote "+page) {
 			t.Fatalf("code %d, %q%q", code, out, stderr)
@@ -107,9 +104,7 @@ func same(t *testing.T, got, want *diagnose.Report) {
 func compactJSON(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }
 
@@ -123,9 +118,7 @@ func TestDiagnoseWritesAPage(t *testing.T) {
 		t.Fatalf("code %d: %s", code, stderr)
 	}
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	printed := decode(t, out)
 	same(t, reportIn(t, string(text)), &printed)
 	if !strings.Contains(string(text), "report of <bdi>this machine</bdi>") || strings.Contains(string(text), "was not divided") {
@@ -136,18 +129,12 @@ func TestDiagnoseWritesAPage(t *testing.T) {
 // Ten minutes are a page of at most 400 KB, made within a second.
 func TestReportOfTenMinutes(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ten.iocause")
-	if err := os.WriteFile(name, tenMinutes(t), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, tenMinutes(t), 0o600))
 	began := time.Now()
 	p, err := report.Of(&replay.Opener{Now: time.Now, Note: func(err error) { t.Log(err) }}, report.Ask{Name: name, Interval: &replay.Interval{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var page bytes.Buffer
-	if err := html.WriteDossier(&page, p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, html.WriteDossier(&page, p))
 	took := time.Since(began)
 	t.Logf("%d columns, %d bytes, in %v", len(p.Sets[0].Begin), page.Len(), took)
 	if len(p.Sets[0].Begin) != 600 || page.Len() > 400_000 {
@@ -163,27 +150,17 @@ func TestReportOfTenMinutes(t *testing.T) {
 func tenMinutes(t *testing.T) []byte {
 	t.Helper()
 	from, err := (&replay.Opener{Now: time.Now, Note: func(error) {}}).File(goldenRecording, &replay.Interval{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var real []*sample.Window
-	if err := from.Each(func(r *recording.Record) error { real = append(real, r.Window); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, from.Each(func(r *recording.Record) error { real = append(real, r.Window); return nil }))
 	var out bytes.Buffer
 	to, err := recording.NewWriter(&out, from.Header())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 600 {
-		if err := to.Window(&recording.Record{Window: shaken(real[i%len(real)], real[0].Start.Add(time.Duration(i)*time.Second), random)}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, to.Window(&recording.Record{Window: shaken(real[i%len(real)], real[0].Start.Add(time.Duration(i)*time.Second), random)}))
 	}
-	if err := to.End(recording.End{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, to.End(recording.End{}))
 	return out.Bytes()
 }
 

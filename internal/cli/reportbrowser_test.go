@@ -18,6 +18,7 @@ import (
 	"iocause/internal/diagnose"
 	"iocause/internal/picture"
 	"iocause/internal/present/html"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -109,13 +110,9 @@ func TestSavedPictures(t *testing.T) {
 				document.querySelector('` + of + ` .save').click();
 			})`)
 			file, err := base64.StdEncoding.DecodeString(encoded)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			img, err := png.Decode(bytes.NewReader(file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			size := img.Bounds().Size()
 			if float64(size.X) != drawn+48 || size.Y < 400 {
 				t.Errorf("%s, %s: a picture of %v, of a drawing %g wide", of, scheme, size, drawn)
@@ -125,9 +122,7 @@ func TestSavedPictures(t *testing.T) {
 				t.Errorf("%s, %s: the picture's ground is %v", of, scheme, img.At(3, 3))
 			}
 			if dir := os.Getenv("IOCAUSE_SCREENSHOTS"); dir != "" {
-				if err := os.WriteFile(filepath.Join(dir, "saved"+of+"-"+scheme+".png"), file, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "saved"+of+"-"+scheme+".png"), file, 0o600))
 			}
 		}
 	}
@@ -209,9 +204,7 @@ func TestManyCells(t *testing.T) {
 			requestAnimationFrame(() => { all.push(performance.now() - t); next(); }); };
 		next(); })`)
 	info, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Logf("%d cells, %g drawn, page of %d bytes: drawn after %v, a zoom takes %.1f ms (median of 20)", cells, drawn, info.Size(), took, frame)
 	if cells < 100_000 || drawn != float64(cells) || took > 3*time.Second || frame > 100 {
 		t.Errorf("%d cells, %g drawn, after %v, %.1f ms a zoom", cells, drawn, took, frame)
@@ -261,9 +254,7 @@ func writeTestPage(t *testing.T, name string, page *picture.Page) {
 	if err == nil {
 		err = f.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // TestScreenshots makes pictures of pages, to be looked at, in the folder that

@@ -17,6 +17,7 @@ import (
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/present/text"
+	"iocause/internal/require"
 )
 
 // rows are the rows of one table of a JSON document.
@@ -37,12 +38,8 @@ func rows(t *testing.T, out, table string) []map[string]any {
 func asJSON(t *testing.T, name string) (out string) {
 	t.Helper()
 	b, err := json.Marshal(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &out))
 	return out
 }
 
@@ -50,22 +47,16 @@ func asJSON(t *testing.T, name string) (out string) {
 func cachedFiles(t *testing.T, pages int, names ...string) (dir string, files []*os.File) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "iocause-test-") // /tmp may be in memory
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for _, name := range names {
 		f, err := os.Create(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(func() { f.Close() })
 		if _, err := f.Write(make([]byte, pages*os.Getpagesize())); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Sync(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Sync())
 		files = append(files, f)
 	}
 	return dir, files
@@ -75,9 +66,7 @@ func TestResidentAllAddsUpAndNamesAll(t *testing.T) {
 	bpftest.Root(t)
 	const pages = 4099
 	_, files := cachedFiles(t, pages, "closed", "deleted", hostileFile)
-	if err := os.Remove(files[1].Name()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(files[1].Name()))
 	files[0].Close()
 	files[2].Close()
 	best := math.Inf(1)
@@ -181,12 +170,8 @@ func TestResidentAgainAndAgain(t *testing.T) {
 	c, _, stderr := run{args: []string{"resident", "--format", "json", files[0].Name(), "0.2"}}.command(t)
 	c.Stdout = nil
 	pipe, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
 	lines := bufio.NewScanner(pipe)
 	next := func() map[string]any {
 		if !lines.Scan() {
@@ -208,9 +193,7 @@ func TestResidentAgainAndAgain(t *testing.T) {
 	if sum != more {
 		t.Errorf("changes of %g bytes, want %g", sum, more)
 	}
-	if err := c.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Process.Signal(syscall.SIGINT))
 	var last map[string]any
 	for lines.Scan() {
 		last = rows(t, lines.Text(), "files")[0]
@@ -222,9 +205,7 @@ func TestResidentAgainAndAgain(t *testing.T) {
 
 func TestSplitInterval(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("7", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile("7", nil, 0o600))
 	for _, c := range []struct {
 		args  string
 		paths int
@@ -253,18 +234,14 @@ func TestResidentOfACgroup(t *testing.T) {
 	bpftest.Root(t)
 	h := host.Live()
 	cgroups, err := h.Cgroups()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tree, ok := cgroups.Controller("memory")
 	if !ok {
 		bpftest.Need(t, "cgroup", errors.New("no memory controller"))
 	}
 	name := fmt.Sprintf("/iocause-test-%d", os.Getpid())
 	dir, err := tree.Join(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		bpftest.Need(t, "cgroup", err)
 	}
@@ -272,9 +249,7 @@ func TestResidentOfACgroup(t *testing.T) {
 	_, files := cachedFiles(t, 103, "held")
 	holder := exec.CommandContext(t.Context(), "sleep", "60")
 	holder.ExtraFiles = files
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, holder.Start())
 	defer func() {
 		_ = holder.Process.Kill()
 		_ = holder.Wait()

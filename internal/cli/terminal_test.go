@@ -13,6 +13,7 @@ import (
 	"iocause/internal/console"
 	"iocause/internal/host"
 	"iocause/internal/present/text"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 )
@@ -22,25 +23,15 @@ import (
 func terminal(t *testing.T, columns uint16) (tty, screen *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { screen.Close() })
-	if err := unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { tty.Close() })
-	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: 24}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: 24}))
 	return tty, screen
 }
 
@@ -58,9 +49,7 @@ func TestStyleOfStreams(t *testing.T) {
 	narrow, _ := terminal(t, 57)
 	wide, _ := terminal(t, 300)
 	file, err := os.Create(t.TempDir() + "/file")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer file.Close()
 	for _, c := range []struct {
 		what   string

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/require"
 	"iocause/internal/source/probe/threads"
 )
 
@@ -39,9 +40,7 @@ func TestThreadsUsage(t *testing.T) {
 // naps sees to it that there are waits, on the quietest of hosts.
 func TestThreadsForReal(t *testing.T) {
 	napper := exec.Command("sh", "-c", "while :; do sleep 0.02; done")
-	if err := napper.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, napper.Start())
 	defer func() { _, _ = napper.Process.Kill(), napper.Wait() }()
 	code, out, notes := runApp(t.Context(), nil, "threads", "0.3", "2", "--format", "json", "--top", "0", "--histogram")
 	if code != exitWell {
@@ -57,9 +56,7 @@ func TestThreadsForReal(t *testing.T) {
 			Threads struct{ Rows []map[string]any }
 			Waits   struct{ Rows []map[string]any }
 		}
-		if err := json.Unmarshal([]byte(line), &doc); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(line), &doc))
 		if len(doc.Threads.Rows) < 10 || len(doc.Waits.Rows) == 0 {
 			t.Errorf("%d threads, %d kinds of waits", len(doc.Threads.Rows), len(doc.Waits.Rows))
 		}

@@ -17,6 +17,7 @@ import (
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/present/text"
+	"iocause/internal/require"
 	"iocause/internal/source"
 	"iocause/internal/view"
 )
@@ -102,9 +103,7 @@ func TestIntervalsAddUp(t *testing.T) {
 	}()
 	a := &env{streams: streams{stdin: strings.NewReader(""), stdout: &out, stderr: &errs}, host: host.Live(), sources: source.List()}
 	runLine(t.Context(), a, []string{"cache", "0.4", "10", "--by", "file", "--top", "0", "--file", path, "--format", "json"})
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, <-done)
 	sum, cold, intervals := 0.0, 0.0, 0
 	for line := range strings.Lines(out.String()) {
 		var v struct {
@@ -113,9 +112,7 @@ func TestIntervalsAddUp(t *testing.T) {
 				Rows []map[string]any
 			} `json:"by_file"`
 		}
-		if err := json.Unmarshal([]byte(line), &v); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(line), &v))
 		intervals++
 		for _, row := range v.ByFile.Rows {
 			sum += row["read_bytes_per_s"].(float64) * v.Seconds / 4096

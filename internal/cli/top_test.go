@@ -11,6 +11,7 @@ import (
 
 	"iocause/internal/agent"
 	"iocause/internal/incident"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/incidents"
@@ -30,21 +31,15 @@ func shelveTop(t *testing.T, dir string, from time.Time) []byte {
 		r.Put(sample.ProcReadBytes, sample.Entity{PID: 7}, 1000, "/proc/PID/io")
 		r.Put(sample.ProcBlkioDelay, sample.Entity{PID: 7}, 2, "/proc/PID/stat")
 		r.Put(sample.CgroupReadBytes, sample.Entity{Cgroup: "/" + hostileFile, Device: "vda"}, 1000, "io.stat")
-		if err := s.Window(&recording.Record{Window: r.Window(at.Add(10 * time.Second))}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Window(&recording.Record{Window: r.Window(at.Add(10 * time.Second))}))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Close())
 	files, err := os.ReadDir(filepath.Join(dir, agent.TablesIn))
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, agent.TablesIn, files[0].Name()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 
@@ -102,9 +97,7 @@ func TestTopOfAnyTime(t *testing.T) {
 	}
 	x := &incidents.Incident{Sections: []incidents.Section{{Name: agent.SectionTop, Type: incident.TypeRecording, Data: data}},
 		Meta: incidents.Meta{What: sample.Incident{Start: from, End: now}}}
-	if err := incidents.Save(filepath.Join(dir, incidentsIn), x); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, incidents.Save(filepath.Join(dir, incidentsIn), x))
 	if out, _ := do("incident", "1", "--dir", dir); !strings.Contains(out, "== iocause top --recording") || !strings.Contains(out, "2.93 KiB") {
 		t.Error(out)
 	}
@@ -121,9 +114,7 @@ func TestTopOfAnyTime(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	data[len(data)/2] ^= 0x55
-	if err := os.WriteFile(files[0], data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(files[0], data, 0o600))
 	if out, stderr := do("top", "--dir", dir); !strings.Contains(stderr, "cannot be read") || !strings.Contains(out, "1.95 KiB") {
 		t.Error(out, stderr)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/trace"
 	"iocause/internal/store/tracefile"
@@ -53,19 +54,13 @@ func recorded(t *testing.T, n int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	w, err := tracefile.NewWriter(f, tracefile.Header{Began: time.Unix(1700000000, 0).UTC()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	add := func(at time.Duration, pid int, comm string) {
 		x := sample.IO{Start: at, Queue: 1000, Device: 100000, Disk: "sdx", Bytes: 4096, PID: pid, TID: pid, Comm: comm, Cgroup: "/g/" + comm, File: "/f/" + hostileName}
-		if err := w.Add(&x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Add(&x))
 	}
 	for i := range n {
 		at := time.Duration(i) * time.Millisecond
@@ -77,9 +72,7 @@ func recorded(t *testing.T, n int) string {
 		}
 	}
 	w.Losses(tracefile.Losses{Dropped: 3})
-	if err := w.End(time.Duration(n) * time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.End(time.Duration(n)*time.Millisecond))
 	return path
 }
 
@@ -99,9 +92,7 @@ func TestAFileIsSummedUp(t *testing.T) {
 		}
 		Disks, Bursts struct{ Rows []row }
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(out), &got))
 	p := got.Processes.Rows
 	if len(p) != 2 || p[0]["comm"] != "steady" || p[0]["ios"] != 2000.0 || p[1]["ios"] != 1000.0 || p[1]["read_bytes"] != 4096000.0 {
 		t.Errorf("processes %+v", p)
@@ -148,12 +139,8 @@ func TestAFileIsShownAndFiltered(t *testing.T) {
 func TestACutFileIsReadAndSaid(t *testing.T) {
 	path := recorded(t, 5000)
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b[:len(b)-1], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, b[:len(b)-1], 0o600))
 	code, out, _ := runApp(t.Context(), nil, "trace", "-i", path, "--summary")
 	if code != 0 || !strings.Contains(out, "cannot be read from byte") || strings.Contains(out, " 0 I/Os") {
 		t.Errorf("code %d: %s", code, out)
@@ -166,13 +153,9 @@ func TestACutFileIsReadAndSaid(t *testing.T) {
 
 func TestNothingElseIsOverwritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "precious")
-	if err := os.WriteFile(path, []byte("data"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("data"), 0o644))
 	link := path + ".link"
-	if err := os.Symlink(recorded(t, 1), link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(recorded(t, 1), link))
 	for _, name := range []string{path, link, t.TempDir()} {
 		code, _, stderr := runApp(t.Context(), nil, "trace", "-o", name, "--duration", "100ms")
 		if code != 1 || !strings.Contains(stderr, "give another name") {
@@ -211,9 +194,7 @@ func TestAKilledTraceIsReadable(t *testing.T) {
 		_, out, _ := runApp(t.Context(), nil, "trace", "-i", path, "--pid", fmt.Sprint(os.Getpid()), "--format", "csv")
 		r = int64(strings.Count(out, data))
 	}
-	if err := command.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, command.Process.Kill())
 	_ = command.Wait() // killed
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
@@ -229,12 +210,8 @@ func TestBurstEndsWithAnInterrupt(t *testing.T) {
 	needTrace(t)
 	command, out, notes := launch(t, "burst", "60", "--format", "json")
 	waitFor(t, notes, "looking for bursts")
-	if err := command.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, command.Process.Signal(syscall.SIGINT))
+	require.NoError(t, command.Wait())
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	var last map[string]any
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last["disks"] == nil || last["owners"] == nil {
@@ -281,9 +258,7 @@ func TestATraceIsSummedUpByIntervals(t *testing.T) {
 				}
 				Disks struct{ Rows []map[string]any }
 			}
-			if err := json.Unmarshal([]byte(line), &v); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(line), &v))
 			n := 0.0
 			for _, r := range v.Processes.Rows {
 				if r["comm"] == "steady" {

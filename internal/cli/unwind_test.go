@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/source/probe/threads"
 )
 
@@ -47,12 +48,8 @@ func mutexWaiter(t *testing.T) (pid int, run func()) {
 	said := &stream{}
 	program.Stdout = said
 	to, err := program.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, program.Start())
 	t.Cleanup(func() {
 		_ = program.Process.Kill()
 		_ = program.Wait()
@@ -77,9 +74,7 @@ func seenBy(t *testing.T, run func(), into any, args ...string) (out string) {
 	if err := c.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, notes)
 	}
-	if err := json.Unmarshal([]byte(said.String()), into); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(said.String()), into))
 	return said.String()
 }
 

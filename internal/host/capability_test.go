@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 func TestHasCapability(t *testing.T) {
@@ -13,9 +15,7 @@ func TestHasCapability(t *testing.T) {
 	if h.HasCapability(CapSysPtrace) {
 		t.Error("had from nowhere")
 	}
-	if err := os.MkdirAll(h.Proc("self"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(h.Proc("self"), 0o755))
 	for status, want := range map[string]bool{
 		"Name:\tx\nCapPrm:\tffffffffffffffff\nCapEff:\t0000000000080000\n": true,
 		"CapEff:\tfffffffffff7ffff\n":                                      false,
@@ -23,9 +23,7 @@ func TestHasCapability(t *testing.T) {
 		"CapEff:":                                                          false,
 		"":                                                                 false,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, "proc/self/status"), []byte(status), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "proc/self/status"), []byte(status), 0o600))
 		if got := h.HasCapability(CapSysPtrace); got != want {
 			t.Errorf("%q: %v", status, got)
 		}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 const trees = "../../testdata/hosts"
@@ -23,20 +25,14 @@ func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
 		p := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(p), 0o755))
+		require.NoError(t, os.WriteFile(p, []byte(content), 0o644))
 	}
 }
 
 func TestDevices(t *testing.T) {
 	d, err := tree("nvme-cgroup2").Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range []struct {
 		dev  string
 		disk string
@@ -83,9 +79,7 @@ func TestParseDev(t *testing.T) {
 
 func TestMounts(t *testing.T) {
 	m, err := tree("nvme-cgroup2").Mounts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if x, ok := m.Find(MakeDev(253, 0)); !ok || x.Point != "/mnt/big data" || x.Type != "xfs" || !x.HasOption("attr2") {
 		t.Errorf("%+v, %v", x, ok)
 	}
@@ -100,9 +94,7 @@ func TestMounts(t *testing.T) {
 func TestParseMounts(t *testing.T) {
 	m, err := parseMounts([]byte("1 0 0:5 /a\\134040b /p\\011\\012\\999\\77 rw - tmpfs  rw,size=4k\n" +
 		"2 1 8:1 / /x rw,noatime shared:1 master:2 unbindable - ext4 /dev/sda1 rw\n\n3 1 0:9 / /y rw - fuse.x src\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if m[0].Root != `/a\040b` || m[0].Point != "/p\t\n\\999\\77" || m[0].Source != "" || m[0].Super[1] != "size=4k" {
 		t.Errorf("%+v", m[0])
 	}
@@ -182,13 +174,9 @@ func TestCgroupIDs(t *testing.T) {
 	ids := h.IDs(Hierarchy{root: "/", Dir: dir})
 	ino := func(name string) uint64 {
 		p := filepath.Join(dir, name)
-		if err := os.MkdirAll(p, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(p, 0o755))
 		var st syscall.Stat_t
-		if err := syscall.Stat(p, &st); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Stat(p, &st))
 		return st.Ino
 	}
 	odd := "a b\n\"c\" (deleted)"
@@ -204,9 +192,7 @@ func TestCgroupIDs(t *testing.T) {
 	if p, ok := ids.Path(b); !ok || p != "/"+odd+"/new" {
 		t.Errorf("%q, %v", p, ok)
 	}
-	if err := os.RemoveAll(filepath.Join(dir, odd)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, odd)))
 	now = now.Add(2 * time.Second)
 	ids.Path(1 << 60)
 	if p, ok := ids.Path(a); !ok || p != "/"+odd || ids.Full() {
@@ -269,9 +255,7 @@ func TestFingerprintOfPoorHost(t *testing.T) {
 		t.Error(err)
 	}
 	b, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const want = `{"kernel":"4.19.0","memory_bytes":524288000,"file_systems":[{"mount":"/","type":"ext4","device":"/dev/sda2","options":["rw"]}],"cgroup_mode":"none"}`
 	if string(b) != want {
 		t.Errorf("%s\nwant\n%s", b, want)
@@ -359,9 +343,7 @@ func TestCounters(t *testing.T) {
 func TestRead(t *testing.T) {
 	p := filepath.Join(t.TempDir(), "f")
 	long := strings.Repeat("0123456789", 2000)
-	if err := os.WriteFile(p, []byte(long), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(p, []byte(long), 0o644))
 	buf := make([]byte, 3, 7)
 	b, err := Read(p, buf)
 	if err != nil || string(b) != long {
@@ -383,9 +365,7 @@ func TestRead(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"nvme-cgroup2", "virtio-cgroup1"} {
 		b, err := os.ReadFile(filepath.Join(trees, name, "proc/self/mountinfo"))
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(b)
 	}
 	f.Add([]byte("1 0 8:1 /\\0 /\\777 rw - a  b"))

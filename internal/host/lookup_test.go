@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 // A device that is gone is looked for once for all the rows of a table, and
@@ -18,12 +20,8 @@ func TestDevicesThatAreGone(t *testing.T) {
 	come := func(name, number string) {
 		t.Helper()
 		dir := filepath.Join(root, "sys/block", name)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "dev"), []byte(number+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "dev"), []byte(number+"\n"), 0o600))
 	}
 	want := func(dev uint32, want string) {
 		t.Helper()
@@ -51,9 +49,7 @@ func TestDevicesThatAreGone(t *testing.T) {
 
 func TestEnded(t *testing.T) {
 	c := exec.Command("true")
-	if err := c.Run(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Run())
 	l := NewLookup(Live())
 	ended := l.Ended()
 	if ended(uint32(os.Getpid())) || ended(1) {

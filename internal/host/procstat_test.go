@@ -5,18 +5,16 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 // A name may look like the fields behind it.
 func TestStatFields(t *testing.T) {
 	dir := t.TempDir()
 	write := func(pid, text string) {
-		if err := os.MkdirAll(filepath.Join(dir, "proc", pid), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "proc", pid, "stat"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "proc", pid), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "proc", pid, "stat"), []byte(text), 0o644))
 	}
 	write("7", "7 (a) Z 9 (b) S 3 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 4711 0 0\n")
 	write("8", "8 (short) S 1 2\n")

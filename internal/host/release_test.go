@@ -4,6 +4,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 func TestUnchanged(t *testing.T) {
@@ -34,9 +36,7 @@ Anonymous:             0 kB
 func TestReleaseProgram(t *testing.T) {
 	resident := func() uint64 {
 		b, err := os.ReadFile("/proc/self/status")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var file, memory *uint64 // the second where the file is in memory alone
 		if err := Amounts(b, func(key []byte) **uint64 {
 			switch string(key) {
@@ -52,9 +52,7 @@ func TestReleaseProgram(t *testing.T) {
 		return *file + *memory
 	}
 	before := resident()
-	if err := ReleaseProgram(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ReleaseProgram())
 	if after := resident(); after >= before {
 		t.Errorf("%d bytes of files are resident, were %d", after, before)
 	}

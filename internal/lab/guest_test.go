@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"iocause/internal/require"
 )
 
 // What a machine sends home is the run, its kernel noted; what goes wrong with
@@ -13,9 +15,7 @@ import (
 // for those of test/vm, which take minutes.
 func TestGuests(t *testing.T) {
 	scenario, err := readText(t, strings.Replace(sound, "requires: [root]", "requires: [root]\nvm: {iops: 50, kernel: sid=7.2}", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if scenario.NeedsGuest() == "" {
 		t.Error("the scenario does not say that it needs a virtual machine")
 	}
@@ -38,16 +38,12 @@ esac; done
 		t.Run(c.name, func(t *testing.T) {
 			binary := filepath.Join(t.TempDir(), "program")
 			scripts := fstest.MapFS{"kernel": {Data: []byte(kernel)}, "boot": {Data: []byte(c.boot)}}
-			if err := os.WriteFile(binary, []byte("no program"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(binary, []byte("no program"), 0o700))
 			if _, err := NewGuests(scripts, binary, os.ReadFile); err == nil {
 				t.Error("takes what is no program")
 			}
 			g := &Guests{dir: t.TempDir(), scenario: func(string) ([]byte, error) { return []byte(sound), nil }, kernels: map[string]string{}}
-			if err := g.fill(scripts, binary); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, g.fill(scripts, binary))
 			for range 2 { // the kernel is fetched once
 				run, err := g.Run(t.Context(), scenario)
 				if c.err == "" && (err != nil || run.Got != c.want || run.Kernel != "7.2") {

@@ -8,18 +8,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 // A client finds the file, and a read takes as long as was said.
 func TestServeNFS(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	socket, err := listener.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	commands, tell := io.Pipe()
 	heard, answers := io.Pipe()
 	ended := make(chan error, 1)
@@ -32,16 +30,12 @@ func TestServeNFS(t *testing.T) {
 		go io.WriteString(tell, "20000000\n")
 		b := make([]byte, 64)
 		n, err := heard.Read(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return string(b[:n])
 	}
 	set()
 	c, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer c.Close()
 	call := func(program, procedure uint32, args func(*words)) *words {
 		t.Helper()
@@ -55,9 +49,7 @@ func TestServeNFS(t *testing.T) {
 			t.Fatal(err)
 		}
 		reply, err := readRecord(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out := &words{b: reply}
 		if xid, kind, accepted, _, _, status := out.u32(), out.u32(), out.u32(), out.u32(), out.u32(), out.u32(); xid != 7 || kind != 1 || accepted != 0 || status != rpcDone {
 			t.Fatalf("program %d, procedure %d: %d %d %d %d", program, procedure, xid, kind, accepted, status)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 )
 
 // treeHost is a host made of files.
@@ -15,12 +16,8 @@ func treeHost(t *testing.T, files map[string]string) *host.Host {
 	root := t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
 	}
 	return &host.Host{Root: root}
 }

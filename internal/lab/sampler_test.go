@@ -10,6 +10,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/lab/load"
+	"iocause/internal/require"
 )
 
 // The neighbours are the other programs, each with what it moved in each
@@ -18,15 +19,11 @@ func TestNeighboursAreCountedByName(t *testing.T) {
 	root := t.TempDir()
 	set := func(pid int, comm string, read, written int) {
 		dir := filepath.Join(root, "proc", fmt.Sprint(pid))
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(dir, 0o700))
 		for name, content := range map[string]string{
 			"comm": comm + "\n", "io": fmt.Sprintf("rchar: 99\nwchar: 0\nsyscr: 1\nsyscw: 0\nread_bytes: %d\nwrite_bytes: %d\n", read, written),
 		} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 		}
 	}
 	start := time.Unix(1000, 0)

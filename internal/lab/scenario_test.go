@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 )
 
 const sound = `title: t
@@ -31,21 +32,15 @@ expect: {primary: [healthy], culprit: {comm: "^x$"}, not: [cpu-bound]}
 func readText(t *testing.T, text string) (*Scenario, error) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "a-name")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(dir, 0o700))
 	path := filepath.Join(dir, "scenario.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return Read(path)
 }
 
 func TestReadScenario(t *testing.T) {
 	s, err := readText(t, sound)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if s.Name != "a-name" || s.Files["data"] != 1<<30 || s.Setup[0].Cgroup.Memory != 256<<20 || s.Observe.Duration != 3*time.Second ||
 		s.Observe.After != time.Second || s.Loads[0].Do.BlockSize != 8192 || !s.Loads[0].Do.Drop || !s.Proof["disk.reads"].holds(11) {
 		t.Errorf("%+v", s)
@@ -128,12 +123,8 @@ func tree(t *testing.T, files map[string]string) *host.Host {
 	root := t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	return host.Tree(root, time.Now)
 }
@@ -173,12 +164,8 @@ func TestPlaceForCgroups(t *testing.T) {
 func TestLimitsOnV2(t *testing.T) {
 	dir := t.TempDir()
 	l := &Limits{Memory: 1 << 20, Device: "8:0", ReadBPS: 1000, WriteIOPS: 7}
-	if err := limitMemory(dir, true, l); err != nil {
-		t.Fatal(err)
-	}
-	if err := limitIO(dir, true, l); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, limitMemory(dir, true, l))
+	require.NoError(t, limitIO(dir, true, l))
 	if got := read(t, filepath.Join(dir, "memory.max")) + "|" + read(t, filepath.Join(dir, "io.max")); got != "1048576|8:0 rbps=1000 wiops=7" {
 		t.Error(got)
 	}
@@ -207,19 +194,13 @@ func TestHeldMemoryComesBack(t *testing.T) {
 	pool := e.host.Proc("sys/vm/nr_hugepages")
 	before := read(t, pool)
 	available, err := memInfo(e.host, "MemAvailable")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const some = 256 << 20
-	if err := e.HoldMemory(available - some); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.HoldMemory(available-some))
 	if now, err := memInfo(e.host, "MemAvailable"); err != nil || available-now < some/2 {
 		t.Errorf("of %d bytes %d are left (%v)", available, now, err)
 	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.Close())
 	if after := read(t, pool); after != before {
 		t.Errorf("the pool has %s huge pages, had %s", after, before)
 	}

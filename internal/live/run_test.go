@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"iocause/internal/require"
 )
 
 // pseudo is a pseudo-terminal, and what was written to it.
@@ -30,16 +32,12 @@ func ioctl(t *testing.T, f *os.File, request uintptr, arg unsafe.Pointer) {
 func newPseudo(t *testing.T) *pseudo {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	unlock, n := int32(0), uint32(0)
 	ioctl(t, master, syscall.TIOCSPTLCK, unsafe.Pointer(&unlock))
 	ioctl(t, master, syscall.TIOCGPTN, unsafe.Pointer(&n))
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	size := [4]uint16{24, 80}
 	ioctl(t, slave, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
 	p := &pseudo{master: master, slave: slave}

@@ -13,15 +13,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 // post tells one alert within a second.
 func post(t *testing.T, url, ca string, a Alert) error {
 	t.Helper()
 	m, err := NewAlertmanager(url, "", ca)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	return m.Post(ctx, []Alert{a})
@@ -88,9 +88,7 @@ func TestAlertmanagersCertificate(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
 	if err := post(t, s.URL, ca, Alert{}); err != nil {
 		t.Error(err)
 	}
@@ -114,14 +112,10 @@ func TestAlertmanagersClock(t *testing.T) {
 	}))
 	defer s.Close()
 	m, err := NewAlertmanager(s.URL, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	end := time.Now()
 	for range 2 {
-		if err := m.Post(t.Context(), []Alert{{Start: end.Add(-time.Minute), End: end}}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, m.Post(t.Context(), []Alert{{Start: end.Add(-time.Minute), End: end}}))
 	}
 	if off := end.Sub(ends[1]) - 5*time.Minute; !ends[0].Equal(end) || off.Abs() > 30*time.Second {
 		t.Errorf("ends %v, told %v", end, ends)

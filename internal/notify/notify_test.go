@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 func an() *Event {
@@ -21,9 +23,7 @@ func an() *Event {
 func TestCommandGetsTheDocument(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out")
 	c := Command{Args: []string{"sh", "-c", `{ echo "$IOCAUSE_ACTION $IOCAUSE_INCIDENT"; cat; } > "$0"`, file}}
-	if err := c.Notify(t.Context(), an()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Notify(t.Context(), an()))
 	got, err := os.ReadFile(file)
 	if err != nil || string(got) != "open 17\n{\"number\":17}" {
 		t.Errorf("%v %q", err, got)
@@ -59,9 +59,7 @@ func TestWebhookIsSigned(t *testing.T) {
 		got, body = r.Header, r.Method+" "+string(b)
 	}))
 	defer s.Close()
-	if err := (Webhook{URL: s.URL, Secret: []byte("key")}).Notify(t.Context(), an()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, (Webhook{URL: s.URL, Secret: []byte("key")}).Notify(t.Context(), an()))
 	// printf '1700000000.{"number":17}' | openssl dgst -sha256 -hmac key
 	const want = "t=1700000000,v1=06c582c45df0a5e7e73e1104d0d3f8d31f5d3ef242421d4b7c76b64ff04b8358"
 	if body != `POST {"number":17}` || got.Get("X-Iocause-Signature") != want || got.Get("Content-Type") != "application/json" || got.Get("X-Iocause-Action") != "open" {
@@ -105,13 +103,9 @@ func TestWebhookThatFails(t *testing.T) {
 func TestJournalHasTheFields(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
-	if err := (Journal{socket}).Notify(t.Context(), an()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, (Journal{socket}).Notify(t.Context(), an()))
 	b := make([]byte, 4096)
 	n, err := l.Read(b)
 	if want := "MESSAGE=disk.pressure 90 % PRIORITY=0\nPRIORITY=4\nSYSLOG_IDENTIFIER=iocause\nIOCAUSE_ACTION=open\nIOCAUSE_INCIDENT=17\n"; err != nil || string(b[:n]) != want {
@@ -156,9 +150,7 @@ func TestOneHangs(t *testing.T) {
 func TestJournalThatHangs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

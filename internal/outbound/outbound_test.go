@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 // A certificate that nobody vouches for is refused, one of the file is not; the
@@ -26,22 +28,16 @@ func TestClient(t *testing.T) {
 	dir := t.TempDir()
 	ca, secret := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "token")
 	for name, b := range map[string][]byte{ca: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), secret: []byte("secret\n")} {
-		if err := os.WriteFile(name, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, b, 0o600))
 	}
 	for file, want := range map[string]string{"": "certificate", ca: ""} {
 		c, err := Client(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, nil)
 		if err == nil {
 			err = Introduce(r, secret)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		resp, err := c.Do(r)
 		if want != "" {
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -49,9 +45,7 @@ func TestClient(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusTemporaryRedirect || elsewhere != 0 || token != "Bearer secret" {
 			t.Errorf("status %d, %d elsewhere, token %q", resp.StatusCode, elsewhere, token)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -20,9 +21,7 @@ func read(t testing.TB, text string) *Text {
 	t.Helper()
 	r := Reader{Tools: List()}
 	got, err := r.Read(context.Background(), "a.txt", strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return got
 }
 
@@ -36,9 +35,7 @@ func fixtures(t testing.TB) map[string]string {
 	out := map[string]string{}
 	for _, n := range names {
 		b, err := os.ReadFile(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out[n] = string(b)
 	}
 	return out

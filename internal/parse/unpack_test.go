@@ -15,6 +15,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+
+	"iocause/internal/require"
 )
 
 // packers make the archives that can be unpacked, but for bzip2, which the
@@ -32,15 +34,11 @@ func pack(t *testing.T, how func(io.Writer) (io.WriteCloser, error), text string
 	t.Helper()
 	var b bytes.Buffer
 	w, err := how(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := io.WriteString(w, text); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	return b.Bytes()
 }
 
@@ -115,9 +113,7 @@ func TestPackedMemory(t *testing.T) {
 		}()
 		var before, after runtime.MemStats
 		plain, err := unpack(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		runtime.ReadMemStats(&before)
 		n, err := io.Copy(io.Discard, plain)
 		runtime.ReadMemStats(&after)

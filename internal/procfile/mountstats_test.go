@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 )
 
 func TestParseMountStats(t *testing.T) {
 	b, err := os.ReadFile("testdata/mountstats-v3-v41-v42")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all, err := ParseMountStats(b)
 	if err != nil || len(all) != 3 {
 		t.Fatalf("%d mounts: %v", len(all), err)
@@ -56,9 +55,7 @@ func TestParseMountStatsThatAreBroken(t *testing.T) {
 
 func FuzzParseMountStats(f *testing.F) {
 	b, err := os.ReadFile("testdata/mountstats-v3-v41-v42")
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) { _, _ = ParseMountStats(b) })
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"iocause/internal/ask"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
@@ -25,20 +26,14 @@ func fiveSeconds(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := recording.NewWriter(&out, recording.Header{Interval: 1, Sources: []recording.Source{{Name: "odd", Gaps: []sample.Gap{{Why: "from the start on"}}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range 5 {
 		r := sample.NewRecorder(began.Add(time.Duration(i) * time.Second))
 		r.PutProcess(7, sample.Process{Comm: "reader"})
 		r.Put(sample.ProcReadBytes, sample.Entity{PID: 7}, float64(i+1), "test")
-		if err := w.Window(&recording.Record{Window: r.Window(began.Add(time.Duration(i+1) * time.Second)), Cost: recording.Cost{CPUSeconds: 1}}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Window(&recording.Record{Window: r.Window(began.Add(time.Duration(i+1) * time.Second)), Cost: recording.Cost{CPUSeconds: 1}}))
 	}
-	if err := w.End(recording.End{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.End(recording.End{}))
 	return out.Bytes()
 }
 
@@ -51,24 +46,16 @@ func opener(t *testing.T, dir string) *Opener {
 func TestSameWindowsFromEverywhere(t *testing.T) {
 	dir, data := t.TempDir(), fiveSeconds(t)
 	file := filepath.Join(dir, "x.iocause")
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, data, 0o600))
 	x := &incidents.Incident{Finding: json.RawMessage("{}"), Sections: []incidents.Section{{Name: SectionRecording, Data: data}},
 		Meta: incidents.Meta{Cause: "x", What: sample.Incident{Start: began, End: began.Add(5 * time.Second)}}}
-	if err := incidents.Save(filepath.Join(dir, IncidentsIn), x); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, incidents.Save(filepath.Join(dir, IncidentsIn), x))
 	o, span := opener(t, dir), &Interval{From: "+1s", To: "+3s"}
 	read := func(p *Playback, err error) (w *sample.Window) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var all Join
-		if err := errors.Join(p.Each(all.Add), p.Close()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(p.Each(all.Add), p.Close()))
 		if all.Cost.CPUSeconds != 2 {
 			t.Errorf("the windows cost %g s", all.Cost.CPUSeconds)
 		}
@@ -105,9 +92,7 @@ func TestBadSpans(t *testing.T) {
 		}
 	}
 	p, err := o.Data("a\nb", data, &Interval{From: "+1h"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := p.Each(func(*recording.Record) error { return nil }); err == nil || !strings.Contains(err.Error(), `replaying a\nb: nothing was recorded in that time`) {
 		t.Errorf("%v", err)
 	}
@@ -130,9 +115,7 @@ func TestIntervals(t *testing.T) {
 		{time.Minute, 0, []float64{15}, 0},
 	} {
 		p, err := opener(t, "").Data("x", fiveSeconds(t), &Interval{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		read := func(w *sample.Window) float64 {
 			sum, _ := w.Sum(sample.ProcReadBytes, sample.Entity{PID: 7})
 			return sum
@@ -148,9 +131,7 @@ func TestIntervals(t *testing.T) {
 		}
 	}
 	p, err := opener(t, "").Data("x", fiveSeconds(t), &Interval{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := Intervals{Missing: func(*sample.Window) string { return "nobody is there" }, Show: func(*sample.Window) error { return nil }}
 	if _, err := s.Play(p); err == nil || !strings.Contains(err.Error(), "nobody is there in that time") {
 		t.Errorf("%v", err)

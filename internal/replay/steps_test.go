@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/store/series"
 )
@@ -37,18 +38,12 @@ func TestHistory(t *testing.T) {
 		t.Errorf("something is known: %v, %v is missing", some, missing)
 	}
 	data, err := s.recording("iocause test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o := &Opener{Now: time.Now, Note: func(err error) { t.Error(err) }}
 	p, err := o.Made(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all Join
-	if err := errors.Join(p.Each(all.Add), p.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(p.Each(all.Add), p.Close()))
 	w := all.Window()
 	if w.Length != 4*time.Second { // what nobody observed is in no rate
 		t.Errorf("it is %v long", w.Length)
@@ -84,13 +79,11 @@ func TestHistoryOfARenamedMetric(t *testing.T) {
 	line("iocause_cache_sampled_visits_pages_total", 0, 7, 18, 31, 48)
 	line("iocause_cache_sampled_accesses_pages_total", nan, nan, 18, 31, 48) // the version after takes over
 	sum := 0.0
-	if err := s.windows(func(w *sample.Window) error {
+	require.NoError(t, s.windows(func(w *sample.Window) error {
 		v, _ := w.Sum(sample.CacheSampledAccesses, sample.Entity{})
 		sum += v
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if sum != 48 {
 		t.Errorf("%g accesses, want 48", sum)
 	}
@@ -137,25 +130,21 @@ func TestHistoryOfRareValues(t *testing.T) {
 func TestWindowsOfASpan(t *testing.T) {
 	const dir = "../cli/testdata/golden/agent"
 	r, err := series.OpenReader(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	o := &Opener{Dir: dir, Program: "test", Now: time.Now, Note: func(error) {}}
 	c := Cut{From: time.Date(2026, 11, 23, 2, 6, 0, 0, time.UTC), To: time.Date(2026, 11, 23, 2, 7, 0, 0, time.UTC)}
 	sums := map[string]float64{}
 	for name, one := range map[string]Cut{"one window": {Windows: 1, Ticks: 60}, "many": {Windows: 60, Ticks: 1}, "of one metric": {Windows: 10, Ticks: 6, Only: []sample.Metric{sample.DiskReads}}} {
 		one.From, one.To = c.From, c.To
-		if err := o.Windows(t.Context(), r, one, func(w *sample.Window) error {
+		require.NoError(t, o.Windows(t.Context(), r, one, func(w *sample.Window) error {
 			v, _ := w.Sum(sample.DiskReads, sample.Entity{Device: "vda"})
 			sums[name] += v
 			if one.Only != nil && w.Has(sample.MemFree) {
 				t.Error("another metric is there, too")
 			}
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	if sums["one window"] < 1000 || sums["many"] != sums["one window"] || sums["of one metric"] != sums["one window"] {
 		t.Errorf("reads of vda: %v", sums)

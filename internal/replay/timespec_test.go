@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 	_ "time/tzdata" // for machines without time zones
+
+	"iocause/internal/require"
 )
 
 func TestInstant(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	now := time.Date(2026, 3, 29, 12, 30, 15, 0, berlin) // the clock went forward at 2:00
 	for in, want := range map[string]string{
 		"now":                  "2026-03-29T12:30:15+02:00",
@@ -30,9 +30,7 @@ func TestInstant(t *testing.T) {
 		"@1700000000":          "2023-11-14T23:13:20+01:00",
 	} {
 		expect, err := time.Parse(time.RFC3339, want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got, err := Instant(in, now); err != nil || !got.Equal(expect) {
 			t.Errorf("%q: %v, %v, want %s", in, got, err, want)
 		}
@@ -46,9 +44,7 @@ func TestInstant(t *testing.T) {
 
 func TestInstantIn(t *testing.T) {
 	zone, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	now := time.Date(2026, 3, 29, 12, 0, 0, 0, zone) // summer time began that night
 	begin := time.Date(2026, 3, 28, 22, 30, 20, 5, zone)
 	for in, want := range map[string]time.Time{

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 )
 
 // output takes what a command prints.
@@ -38,12 +39,8 @@ func TestTreeFollowsGenerations(t *testing.T) {
 	var out output
 	script := `echo self $$; sh -c 'echo middle $$; sleep 3 & echo orphan $!; sleep 0.3'; sleep 0.3`
 	c, err := NewChild([]string{"sh", "-c", script}, nil, &out, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(host.Live()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, c.Start(host.Live()))
 	for deadline := time.Now().Add(20 * time.Second); strings.Count(out.String(), "\n") < 3 && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -68,12 +65,8 @@ func TestScanFindsOrphansOfTheGroup(t *testing.T) {
 	var out output
 	// The grandchild's parent has ended before anyone looked at the tree.
 	c, err := NewChild([]string{"sh", "-c", "(sleep 5 & echo $!); sleep 5"}, nil, &out, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, c.cmd.Start())
 	defer func() {
 		_ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL)
 		_ = c.cmd.Wait()
@@ -82,9 +75,7 @@ func TestScanFindsOrphansOfTheGroup(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	orphan, err := strconv.Atoi(strings.TrimSpace(out.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	comm := filepath.Join("/proc", strconv.Itoa(orphan), "comm")
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if b, _ := os.ReadFile(comm); string(b) == "sleep\n" {

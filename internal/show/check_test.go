@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/tool/check"
 )
@@ -35,9 +36,7 @@ func TestCheckSaysTheSameOnce(t *testing.T) {
 	found := &check.Found{Sources: []check.Source{
 		{Name: "reclaim", State: check.Works, Ways: []sample.Way{way}}, {Name: "locks", State: check.Works, Ways: []sample.Way{way}},
 	}}
-	if err := Check(&b, found, 80); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Check(&b, found, 80))
 	if n := strings.Count(b.String(), "task storage"); n != 1 || !strings.Contains(b.String(), "figures of each thread: as for reclaim") {
 		t.Errorf("said %d times:\n%s", n, b.String())
 	}
@@ -50,9 +49,7 @@ func TestCheckFitsTheWidth(t *testing.T) {
 		Sources:  []check.Source{{Name: "pagecache", State: check.NotSupported, Costs: []diagnose.ID{"cold-cache"}, Replaced: []diagnose.ID{"cache-busting"}, Why: []string{strings.Repeat("why ", 40)}, Needs: "a newer kernel"}},
 		Verdicts: []check.Verdict{{Cause: "cold-cache", Missing: []string{"cache.misses"}}},
 	}
-	if err := Check(&b, found, 60); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Check(&b, found, 60))
 	for line := range strings.Lines(b.String()) {
 		if len(line) > 61 {
 			t.Errorf("%d columns: %q", len(line)-1, line)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -58,9 +59,7 @@ func observe(t *testing.T, ctx context.Context, o Observation, entries ...Entry)
 	c := Open(ctx, host.Live(), entries)
 	c.Begin()
 	w := c.Observe(ctx, o)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Close())
 	return c, w
 }
 
@@ -293,9 +292,7 @@ func TestReadCost(t *testing.T) {
 		rec.Put(sample.CostLost, sample.Entity{Class: name}, 3, "t")
 	}
 	c, err := ReadCost(host.Live(), rec.Window(time.Now()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c.BPFSeconds != 0.5 || c.Lost != 6 {
 		t.Errorf("%+v, want 0.5 s and 6 lost", c)
 	}
@@ -310,16 +307,12 @@ func TestPeakRSS(t *testing.T) {
 		"Name:\tx\nVmPeak:\t  100 kB\n": "no VmHWM",
 		"VmHWM:\tmany kB\n":             "is not an amount",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, err := peakRSS(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
-	if err := os.WriteFile(path, []byte("Name:\tx\nVmHWM:\t   1234 kB\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("Name:\tx\nVmHWM:\t   1234 kB\n"), 0o600))
 	if n, err := peakRSS(path); err != nil || n != 1234<<10 {
 		t.Errorf("%d %v", n, err)
 	}

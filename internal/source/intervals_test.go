@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -19,12 +20,8 @@ func intervals(t *testing.T, every time.Duration, count int, f func(i int, w *sa
 	c.host.IsLive = false // no look at the real cache
 	c.Begin()
 	i := 0
-	if err := c.Intervals(t.Context(), every, count, func(w *sample.Window) error { f(i, w); i++; return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Intervals(t.Context(), every, count, func(w *sample.Window) error { f(i, w); i++; return nil }))
+	require.NoError(t, c.Close())
 	return c
 }
 

@@ -11,6 +11,7 @@ import (
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/procfile"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/proctest"
 )
@@ -21,25 +22,17 @@ func TestProcessThatRestsNowAndThen(t *testing.T) {
 	s := watched(t)
 	c := exec.Command("cat")
 	pipe, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
 	defer func() {
 		pipe.Close()
 		_ = c.Wait()
 	}()
 	has := func() uint64 {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", c.Process.Pid))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		io, err := procfile.ParseIO(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return io.ReadChars
 	}
 	write := func(n int) {
@@ -71,9 +64,7 @@ func TestProcessThatRestsNowAndThen(t *testing.T) {
 
 func watched(t testing.TB) *processes {
 	s, err := openProcesses(host.Live())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	p := s.(*processes)
 	if p.ended == nil {
@@ -92,14 +83,10 @@ func BenchmarkProcesses(b *testing.B) {
 			proctest.Sleepers(b, n)
 			s := watched(b)
 			r := sample.NewRecorder(time.Now())
-			if err := s.Collect(sample.First, r); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, s.Collect(sample.First, r))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := s.Collect(sample.IntervalEnd, r); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, s.Collect(sample.IntervalEnd, r))
 				r.NextWindow(time.Now())
 			}
 		})

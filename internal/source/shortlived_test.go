@@ -11,6 +11,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/proctest"
 )
@@ -49,9 +50,7 @@ func TestShortLived(t *testing.T) {
 	for range shells {
 		script := fmt.Sprintf(`i=0; while [ $i -lt %d ]; do dd if="$0" of=/dev/null bs=4k count=1 iflag=direct status=none || exit 1; i=$((i+1)); done`, ends/shells)
 		shell := exec.Command("/bin/sh", "-c", script, file)
-		if err := shell.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, shell.Start())
 		t.Cleanup(func() { _ = shell.Process.Kill() })
 		go func() { over <- shell.Wait() }()
 	}
@@ -86,9 +85,7 @@ func TestShortLived(t *testing.T) {
 		case <-time.After(100 * time.Millisecond):
 			w.Work(t)
 			works++
-			if err := c.Tick(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.Tick())
 			if time.Since(next) > 10*time.Second {
 				see(c.Next(false))
 				next = time.Now()

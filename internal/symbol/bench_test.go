@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 )
 
 // BenchmarkStacks names 20,000 stacks of 30 functions of this program, and of
@@ -14,14 +15,10 @@ import (
 func BenchmarkStacks(b *testing.B) {
 	const stacks, user, inKernel = 20000, 30, 15
 	text, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	code := parseMaps(text)[0]
 	e, err := elf.Open("/proc/self/exe")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer e.Close()
 	k := readKernel(host.Live())
 	if k.err != nil {

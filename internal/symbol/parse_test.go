@@ -14,6 +14,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/procfile"
+	"iocause/internal/require"
 )
 
 func TestParseKernel(t *testing.T) {
@@ -27,9 +28,7 @@ ffffffff81003000 t helper.cold
 ffffffffc0400000 t jbd2_log_wait_commit	[jbd2]
 0000000000000000 A per_cpu
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for ip, want := range map[uint64]Frame{
 		0xffffffff81000010: {Name: "srso_alias", Module: "kernel", IsSymbol: true},
 		0xffffffff81001fff: {Name: "__schedule", Module: "kernel", IsSymbol: true},
@@ -102,17 +101,13 @@ func TestJITInAContainer(t *testing.T) {
 	dir := t.TempDir()
 	h := host.Tree(dir, time.Now)
 	tmp := filepath.Join(dir, "proc/4321/root/tmp")
-	if err := os.MkdirAll(tmp, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(tmp, 0o755))
 	for name, text := range map[string]string{
 		"proc/4321/status":               "Name:\tjava\nNSpid:\t4321\t17\n",
 		"proc/4321/maps":                 "7f0000000000-7f0000100000 rwxp 00000000 00:00 0 \n",
 		"proc/4321/root/tmp/perf-17.map": "7f0000000100 40 Lapp/Main;::waitForIt\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	r := New(h)
 	defer r.Close()
@@ -132,18 +127,12 @@ func TestHowCompiledFunctionsGetNames(t *testing.T) {
 	defer r.Close()
 	for pid, library := range map[int]string{11: "/jdk/libjvm.so", 12: "/opt/node", 13: "/usr/bin/luajit", 14: "/jdk/libjvm.so"} {
 		at := filepath.Join(dir, "proc", strconv.Itoa(pid))
-		if err := os.MkdirAll(filepath.Join(at, "root/tmp"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(at, "root/tmp"), 0o755))
 		maps := "7f0000000000-7f0000100000 rwxp 00000000 00:00 0 \n7f0000200000-7f0000300000 r-xp 00000000 00:00 0 " + library + "\n7f0000400000-7f0000500000 r-xp 00000000 00:00 0 [uprobes]\n"
-		if err := os.WriteFile(filepath.Join(at, "maps"), []byte(maps), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(at, "maps"), []byte(maps), 0o600))
 	}
 	written := "1000 40 somewhere_else\n"
-	if err := os.WriteFile(filepath.Join(dir, "proc/12/root/tmp/perf-12.map"), []byte(written), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "proc/12/root/tmp/perf-12.map"), []byte(written), 0o600))
 	r.User(11, 0x7f0000400010, false)
 	r.User(11, 8, false)
 	if notes := r.Notes(); len(notes) > 0 {
@@ -172,12 +161,8 @@ func TestMappingsThatChange(t *testing.T) {
 	h := host.Tree(dir, time.Now)
 	write := func(text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Join(dir, "proc/7"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "proc/7/maps"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "proc/7"), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "proc/7/maps"), []byte(text), 0o600))
 	}
 	const first, second = "400000-500000 r-xp 00000000 fe:00 11 /bin/first\n", "400000-500000 r-xp 00000000 fe:00 12 /bin/second\n"
 	write(first)

@@ -13,6 +13,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/require"
 )
 
 // run runs a tool of the test.
@@ -38,14 +39,10 @@ func build(t *testing.T) string {
 func places(t *testing.T, name string) map[string]function {
 	t.Helper()
 	e, err := elf.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer e.Close()
 	all, err := e.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found := map[string]function{}
 	for _, s := range all {
 		for _, part := range []string{"wait_here", "hidden_helper", "main"} {
@@ -69,18 +66,14 @@ func running(t *testing.T, name string) (pid int, code mapping) {
 // runningAs starts the program by a command that becomes it.
 func runningAs(t *testing.T, name string, c *exec.Cmd) (pid int, code mapping) {
 	t.Helper()
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	t.Cleanup(func() {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	})
 	for range 6000 {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(c.Process.Pid) + "/maps")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		maps := parseMaps(text)
 		for _, m := range maps {
 			if strings.TrimSuffix(m.Path, deleted) == name && strings.Contains(string(text), "libc.so") {
@@ -97,14 +90,10 @@ func runningAs(t *testing.T, name string, c *exec.Cmd) (pid int, code mapping) {
 func look(t *testing.T, r *Resolver, pid int, code mapping, at map[string]function) map[string]Frame {
 	t.Helper()
 	e, err := os.Open("/proc/" + strconv.Itoa(pid) + "/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer e.Close()
 	file, err := elf.NewFile(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := map[string]Frame{}
 	for part, f := range at {
 		for _, p := range file.Progs {
@@ -193,9 +182,7 @@ func TestProgramInAnotherMountNamespace(t *testing.T) {
 	name := filepath.Join(inside, "wait")
 	pid, code := runningAs(t, name, exec.Command("unshare", "--mount", "sh", "-c", script, "sh", built, inside))
 	for _, f := range []string{built, built + ".debug"} {
-		if err := os.Remove(f); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(f))
 	}
 	if _, err := os.Stat(name); err == nil {
 		t.Fatal("the file is here, too")
@@ -213,20 +200,14 @@ func TestDeletedAndGone(t *testing.T) {
 	name := build(t)
 	at := places(t, name)
 	pid, code := running(t, name)
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(name))
 	r := New(host.Live())
 	defer r.Close()
 	r.Meet(pid)
 	got := look(t, r, pid, code, map[string]function{"main": at["main"]}) // opens its file while it is there
 	p, err := os.FindProcess(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, p.Kill())
 	if _, err := p.Wait(); err != nil {
 		t.Log(err) // the cleanup of running may be first
 	}
@@ -254,9 +235,7 @@ func TestThisProcess(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	text, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, m := range parseMaps(text) {
 		if m.Path != "[vdso]" {
 			continue
@@ -280,9 +259,7 @@ func TestThisProcess(t *testing.T) {
 func TestStrippedGo(t *testing.T) {
 	dir := t.TempDir()
 	source := "package main\n\nfunc main() { wait() }\n\n//go:noinline\nfunc wait() { select {} }\n"
-	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600))
 	for _, mode := range []string{"exe", "pie"} {
 		name := filepath.Join(dir, mode)
 		c := exec.Command("go", "build", "-buildmode="+mode, "-ldflags=-s -w", "-o", name, filepath.Join(dir, "main.go"))
@@ -291,17 +268,13 @@ func TestStrippedGo(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		e, err := elf.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer e.Close()
 		if all, err := e.Symbols(); err == nil && len(all) > 0 {
 			t.Fatalf("%s: %d symbols are left", mode, len(all))
 		}
 		table, err := functions(e, func() table { return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		found := map[string]uint64{}
 		for _, f := range table {
 			found[f.name] = f.start

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 )
 
 // asleep is where a process waits in a system call: /proc/PID/syscall.
@@ -21,9 +22,7 @@ func asleep(t *testing.T, pid int) (sp, ip uint64) {
 	t.Helper()
 	for range 200 {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/syscall")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if f := strings.Fields(string(text)); len(f) > 2 && f[0] != "-1" {
 			sp, err1 := strconv.ParseUint(f[len(f)-2], 0, 64)
 			ip, err2 := strconv.ParseUint(f[len(f)-1], 0, 64)
@@ -46,9 +45,7 @@ func TestUnwindWithoutFramePointers(t *testing.T) {
 	pid, _ := running(t, name)
 	sp, ip := asleep(t, pid)
 	mem, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mem")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer mem.Close()
 	r := New(host.Live())
 	defer r.Close()
@@ -78,18 +75,14 @@ func TestUnwindToAnEntryWithoutTable(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "start")
 	run(t, "gcc", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables", "-static", "-nostdlib", "-o", name, "testdata/start.c")
 	c := exec.Command(name)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	defer func() {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	}()
 	sp, ip := asleep(t, c.Process.Pid)
 	mem, err := os.Open("/proc/" + strconv.Itoa(c.Process.Pid) + "/mem")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer mem.Close()
 	r := New(host.Live())
 	defer r.Close()

@@ -4,17 +4,15 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 func TestParse(t *testing.T) {
 	b, err := os.ReadFile("testdata/fio-3.33.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := Parse(strings.NewReader("fio: a warning\n" + string(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if out.Version != "fio-3.33" || len(out.Jobs) != 2 || out.Jobs[0].Name != "a" || len(out.Jobs[0].Sides) != 1 {
 		t.Fatalf("%+v", out)
 	}

@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"iocause/internal/require"
 )
 
 // rss is RssAnon and RssShmem of this process, in bytes (proc_pid_status(5)).
 func rss(t *testing.T) int64 {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var sum int64
 	for line := range strings.Lines(string(b)) {
 		var size Size
@@ -36,9 +36,7 @@ func TestHoardHoldsWhatItSays(t *testing.T) {
 	for _, tmpfs := range []bool{false, true} {
 		before := rss(t)
 		h, err := Take(context.Background(), HoardSpec{Size: size, Tmpfs: tmpfs}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		resident, err := h.Resident()
 		if err != nil || h.Held() != size || resident != size {
 			t.Errorf("tmpfs %v: holds %d, %d resident, not %d: %v", tmpfs, h.Held(), resident, size, err)
@@ -57,9 +55,7 @@ func TestHoardHoldsWhatItSays(t *testing.T) {
 
 func TestHoardLocks(t *testing.T) {
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit))
 	const size = 1 << 20
 	h, err := Take(context.Background(), HoardSpec{Size: size, Lock: true}, nil)
 	if err != nil {

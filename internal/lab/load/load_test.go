@@ -10,20 +10,18 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"iocause/internal/require"
 )
 
 // testFile makes a file on a disk, whose pages can leave the page cache.
 func testFile(t *testing.T, size int64) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "iocause-test-") // the usual place may be in memory
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	path := filepath.Join(dir, "data")
-	if err := Create(path, size); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Create(path, size))
 	return path
 }
 
@@ -104,9 +102,7 @@ func TestExactAccounts(t *testing.T) {
 func TestDropAndResidency(t *testing.T) {
 	const size = 8 << 20
 	path := testFile(t, size)
-	if err := Drop(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Drop(path))
 	cold := run(t, Spec{Kind: "read", Path: path})
 	if cold.ResidentBefore != 0 || cold.DistinctResident != 0 {
 		t.Errorf("after the drop %d pages were resident", cold.ResidentBefore)
@@ -137,9 +133,7 @@ func TestCreateFillsTheFile(t *testing.T) {
 		t.Errorf("size %d, %d blocks, %v", st.Size, st.Blocks, err)
 	}
 	before := st.Mtim
-	if err := Create(path, 3<<20+1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Create(path, 3<<20+1))
 	if err := unix.Stat(path, &st); err != nil || st.Mtim != before {
 		t.Errorf("a file that was right was made again (%v)", err)
 	}

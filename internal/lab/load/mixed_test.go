@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 // The sides of a mixed load add up, and the calls that wrote are as many as asked for.
@@ -34,18 +36,12 @@ func TestMixed(t *testing.T) {
 func TestRing(t *testing.T) {
 	path := testFile(t, 1<<20)
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	r, err := newRing(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() {
 		if err := r.close(); err != nil {
 			t.Error(err)
@@ -58,9 +54,7 @@ func TestRing(t *testing.T) {
 		}
 		seen := 0
 		for seen < 3 {
-			if err := r.enter(1); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, r.enter(1))
 			for d, ok := r.done(); ok; d, ok = r.done() {
 				off := (round*3 + int64(d.user)) % 256 * 4096
 				if d.res != 4096 || string(bufs[d.user]) != string(want[off:off+4096]) {
@@ -70,9 +64,7 @@ func TestRing(t *testing.T) {
 			}
 		}
 	}
-	if err := os.Truncate(path, 4096); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(path, 4096))
 	w := &worker{spec: &Spec{}}
 	for res, want := range map[int32]error{0: io.ErrUnexpectedEOF, -5: errors.New("input/output error")} {
 		if _, err := w.outcome(res); err == nil || err.Error() != want.Error() {

@@ -10,6 +10,7 @@ import (
 
 	"iocause/internal/lab"
 	"iocause/internal/lab/prove"
+	"iocause/internal/require"
 )
 
 // The interval of Wilson, by the example of 9 of 10 in Newcombe 1998 and at the ends.
@@ -59,23 +60,15 @@ func TestRecords(t *testing.T) {
 		if (r.Proof != nil) != (seed == 4) {
 			t.Errorf("seed %d: proof %v", seed, r.Proof)
 		}
-		if err := Append(path, &r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Append(path, &r))
 	}
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if odd := strings.Split(string(b), "\n")[1]; strings.Contains(odd, "sync") || !strings.Contains(odd, `"seed":5`) {
 		t.Errorf("the line of the odd seed tells too much: %s", odd)
 	}
-	if err := os.WriteFile(path, append(b, `{"seed":7,"prog`...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := Append(path, &Record{Seed: 9, Healthy: true, Right: true, Confidence: 0.95, Calm: true, Program: "own"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, append(b, `{"seed":7,"prog`...), 0o600))
+	require.NoError(t, Append(path, &Record{Seed: 9, Healthy: true, Right: true, Confidence: 0.95, Calm: true, Program: "own"}))
 	all, err := ReadRecords(path)
 	if err != nil || len(all) != 3 || all[2].Seed != 9 {
 		t.Fatalf("%+v: %v", all, err)

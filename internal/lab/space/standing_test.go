@@ -10,6 +10,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/lab/labtest"
+	"iocause/internal/require"
 )
 
 // Every program that is installed starts, does work that is told of, and every
@@ -31,9 +32,7 @@ func TestPrograms(t *testing.T) {
 			t.Parallel() // most of the time is other programs' start
 			scratch := t.TempDir()
 			for _, dir := range []string{scratch, filepath.Dir(scratch)} { // PostgreSQL runs as another user
-				if err := os.Chmod(dir, 0o711); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.Chmod(dir, 0o711))
 			}
 			standsAndWorks(t, h, binary, scratch, p)
 			if left, err := os.ReadDir(scratch); err != nil || len(left) != 0 {
@@ -61,9 +60,7 @@ func standsAndWorks(t *testing.T, h *host.Host, binary, scratch string, p progra
 			}
 		}()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	works := func(when string) {
 		rate, err := st.Measure(ctx, 300*time.Millisecond)
 		if err == nil && rate <= 0 { // others work beside it

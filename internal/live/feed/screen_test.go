@@ -19,6 +19,7 @@ import (
 	"iocause/internal/live"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
+	"iocause/internal/require"
 )
 
 var update = flag.Bool("update", false, "write the golden screens anew")
@@ -40,20 +41,14 @@ func past(t *testing.T, w, h int, o live.Options) *screen {
 	t.Cleanup(func() { time.Local = zone })
 	opener := &replay.Opener{Now: time.Now, Note: func(err error) { t.Log(err) }}
 	from, err := opener.File(filepath.Join(golden, "host.iocause"), &replay.Interval{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { from.Close() })
 	f, err := NewKept(from, diagnose.Target{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o.Past, o.Verdict, o.Every = "host.iocause", true, time.Second
 	s := &screen{t, live.New(f, o), w, h}
 	s.send(tea.WindowSizeMsg{Width: w, Height: h})
-	if err := f.Run(t.Context(), func(all []live.Interval) { s.send(live.IntervalsMsg(all)) }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Run(t.Context(), func(all []live.Interval) { s.send(live.IntervalsMsg(all)) }))
 	s.send(live.EndMsg{})
 	return s
 }
@@ -161,9 +156,7 @@ func TestGoldenScreens(t *testing.T) {
 			for _, step := range steps() {
 				s.keys(step.keys...)
 				file := filepath.Join(dir, name+"-"+strings.ReplaceAll(step.said, " ", "-")+".ansi")
-				if err := os.WriteFile(file, []byte(strings.Join(s.m.Lines(), "\n")), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(file, []byte(strings.Join(s.m.Lines(), "\n")), 0o600))
 			}
 		})
 	}
@@ -173,9 +166,7 @@ func TestGoldenScreens(t *testing.T) {
 func TestPictureInTheDocument(t *testing.T) {
 	const name, from, to = "../../../docs/live.md", "<!-- screen -->\n```text\n", "```\n<!-- /screen -->"
 	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	before, rest, ok1 := strings.Cut(string(b), from)
 	was, after, ok2 := strings.Cut(rest, to)
 	if !ok1 || !ok2 {
@@ -183,9 +174,7 @@ func TestPictureInTheDocument(t *testing.T) {
 	}
 	is := past(t, 80, 24, live.Options{}).text()
 	if *update {
-		if err := os.WriteFile(name, []byte(before+from+is+to+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, []byte(before+from+is+to+after), 0o644))
 	} else if was != is {
 		t.Errorf("%s has another picture than what is seen:\n%s", name, is)
 	}
@@ -194,15 +183,11 @@ func TestPictureInTheDocument(t *testing.T) {
 func compare(t *testing.T, name string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(name, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, got, 0o644))
 		return
 	}
 	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.Equal(got, want) {
 		was, is := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
 		for i := range min(len(was), len(is)) {
@@ -244,18 +229,12 @@ func TestFiguresAreThoseOfTheCommands(t *testing.T) {
 func intervalsOf(t *testing.T, command, row string) (lines []string) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(golden, "out", command+".txt.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	r, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, said, ok := strings.Cut(string(b), ">>> iocause "+command+" 0.5 --recording host.iocause --top 3\n")
 	if !ok {
 		t.Fatalf("'iocause %s 0.5 --recording host.iocause' is not among the golden outputs", command)

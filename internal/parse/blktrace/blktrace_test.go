@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 func load(t testing.TB) (cpu0, cpu1 []byte) {
@@ -14,9 +16,7 @@ func load(t testing.TB) (cpu0, cpu1 []byte) {
 	var all [2][]byte
 	for i, name := range []string{"testdata/loop.blktrace.0", "testdata/loop.blktrace.1"} {
 		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all[i] = b
 	}
 	return all[0], all[1]
@@ -26,13 +26,9 @@ func load(t testing.TB) (cpu0, cpu1 []byte) {
 func TestSameAsBlkparse(t *testing.T) {
 	a, b := load(t)
 	got, err := io.ReadAll(Text(bytes.NewReader(a), bytes.NewReader(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want, err := os.ReadFile("testdata/blkparse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(string(got)), "\n")
 	expected := strings.Split(strings.TrimSpace(string(want)), "\n")
 	if len(lines) != len(expected) || len(lines) != 600 {

@@ -9,22 +9,19 @@ import (
 	"time"
 
 	"iocause/internal/parse/lines/linestest"
+	"iocause/internal/require"
 )
 
 func fixture(t *testing.T, name string, o Options) *Result {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !Looks(text) {
 		t.Errorf("%s is not recognised", name)
 	}
 	o.Name = name
 	res, err := Read(strings.NewReader(string(text)), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if n := strings.Count(string(text), "\n"); res.Used+res.Skipped+res.Unknown != n || res.Unknown > 0 {
 		t.Errorf("%d used, %d skipped, %d not understood of %d lines: %q", res.Used, res.Skipped, res.Unknown, n, res.Bad)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -30,9 +31,7 @@ func stacksOf(p *sample.Profile) []string {
 func read(t *testing.T, text string, o Options) *Result {
 	t.Helper()
 	res, err := Read(strings.NewReader(text), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return res
 }
 
@@ -218,9 +217,7 @@ func TestALineWithoutEnd(t *testing.T) {
 // first second. Waits that outlast them are not counted.
 func TestTheLockOfAMemoryIsOnTop(t *testing.T) {
 	text, err := os.ReadFile("testdata/mmap-lock.script")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p := read(t, string(text), Options{}).Profile
 	var all, lock time.Duration
 	for _, s := range p.Stacks {
@@ -244,13 +241,9 @@ func TestTheLockOfAMemoryIsOnTop(t *testing.T) {
 // stackcollapse-perf.pl.
 func TestARecording(t *testing.T) {
 	text, err := os.ReadFile("testdata/cpu-clock.script")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want, err := os.ReadFile("testdata/cpu-clock.folded")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !Looks(text) {
 		t.Error("the text is not recognised")
 	}

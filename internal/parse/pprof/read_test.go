@@ -8,18 +8,16 @@ import (
 	rpprof "runtime/pprof"
 	"strings"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 // A profile that Go's runtime wrote, unpacked.
 func TestReadGo(t *testing.T) {
 	var b bytes.Buffer
-	if err := rpprof.Lookup("goroutine").WriteTo(&b, 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, rpprof.Lookup("goroutine").WriteTo(&b, 0))
 	p, err := Read(&b, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all uint64
 	named := false
 	for _, s := range p.Stacks {
@@ -43,9 +41,7 @@ func TestReadText(t *testing.T) {
 	runtime.GC()
 	for _, name := range []string{"heap", "goroutine", "threadcreate"} {
 		var b bytes.Buffer
-		if err := rpprof.Lookup(name).WriteTo(&b, 1); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, rpprof.Lookup(name).WriteTo(&b, 1))
 		if !Looks(b.Bytes()) {
 			t.Fatalf("%s is not known: %.80q", name, b.Bytes())
 		}
@@ -77,9 +73,7 @@ func TestReadOfZeros(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := Read(&packed, "")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	parsed "iocause/internal/parse/folded"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -22,9 +23,7 @@ func profile() *sample.Profile {
 
 func TestWrite(t *testing.T) {
 	var b strings.Builder
-	if err := Write(&b, profile()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(&b, profile()))
 	const want = "?;[idle] 7\n" +
 		"cat;main;[mutex] 1\n" +
 		"cat;main;operator:\\u000a<b>;vfs_read_[k];[disk] 1500\n"
@@ -34,9 +33,7 @@ func TestWrite(t *testing.T) {
 	p := profile()
 	p.Counts = "samples"
 	b.Reset()
-	if err := Write(&b, p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(&b, p))
 	if !strings.Contains(b.String(), "vfs_read_[k];[disk] 4\n") {
 		t.Errorf("samples: %s", b.String())
 	}
@@ -44,13 +41,9 @@ func TestWrite(t *testing.T) {
 
 func TestReadWhatWasWritten(t *testing.T) {
 	var b strings.Builder
-	if err := Write(&b, profile()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(&b, profile()))
 	p, err := parsed.Read(strings.NewReader(b.String()), []string{"disk", "mutex", "idle"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !reflect.DeepEqual(p.States, []string{"disk", "mutex", "idle"}) {
 		t.Errorf("states %q", p.States)
 	}
@@ -62,9 +55,7 @@ func TestReadWhatWasWritten(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	p, err := parsed.Read(strings.NewReader("# a remark\n\na;b c;[unknown] 12\na 3.5\n"), []string{"disk"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(p.Stacks) != 2 || p.Stacks[0].Frames[0].Name != "b c" || p.Stacks[0].Frames[1].Name != "[unknown]" || p.Stacks[1].Time != 3500*time.Nanosecond {
 		t.Errorf("%+v", p.Stacks)
 	}
@@ -83,9 +74,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		var b strings.Builder
-		if err := Write(&b, p); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Write(&b, p))
 		if _, err := parsed.Read(strings.NewReader(b.String()), []string{"disk", ""}); err != nil {
 			t.Errorf("%q, written from %q: %v", b.String(), text, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/table"
 )
@@ -27,13 +28,9 @@ func nastyAgent() *AgentPage {
 func TestAgentPageIsInert(t *testing.T) {
 	var b bytes.Buffer
 	p := nastyAgent()
-	if err := WriteAgentPage(&b, p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteAgentPage(&b, p))
 	set, err := json.Marshal(Inert(nasty().Sets[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, text := range map[string]string{"page": b.String(), "now": NowPart(&p.Now), "incidents": IncidentsPart(p.Incidents, 3),
 		"tables": TablesPart(nasty().Tables, []string{hostile}), "set": string(set)} {
 		for _, bad := range []string{"<script>alert", "alert(1)</script>", "\x1b", "\u2028", "\u202e", "\xff", "<!--"} {
@@ -60,9 +57,7 @@ func TestAgentPageIsInert(t *testing.T) {
 func TestAgentPageSays(t *testing.T) {
 	var b bytes.Buffer
 	p := nastyAgent()
-	if err := WriteAgentPage(&b, p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteAgentPage(&b, p))
 	for _, want := range []string{">PROBLEM<", "accounts for <b>83 %</b>", `Incident <a href="#incident-7">7</a> is going on.`, `<a class="report" href="/page/report?incident=7"`,
 		`data-from="1700000000" data-to="1700000090"`, "90 s, open", "6 cannot be read: ", "3 older incidents", "<noscript>"} {
 		if !strings.Contains(b.String(), want) {

@@ -17,6 +17,7 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/picture"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/table"
 )
@@ -50,9 +51,7 @@ func nasty() *picture.Page {
 func dossierOf(t *testing.T, p *picture.Page) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteDossier(&b, p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteDossier(&b, p))
 	return b.String()
 }
 
@@ -127,13 +126,9 @@ func unpacked(t *testing.T, page string) string {
 		t.Fatal("no drawings")
 	}
 	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(m[1])))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -149,13 +144,9 @@ func TestDossierHoldsTheFinding(t *testing.T) {
 		t.Errorf("a character of the finding acts or hides: %q", m[1][i:i+4])
 	}
 	var got, want any
-	if err := json.Unmarshal([]byte(m[1]), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(m[1]), &got))
 	b, err := json.Marshal(p.Report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := json.Unmarshal(b, &want); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v: the finding differs:\n%v\n%v", err, got, want)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -41,17 +42,13 @@ func read(t *testing.T, page string) document {
 		t.Fatal("no data in the page")
 	}
 	var d document
-	if err := json.Unmarshal([]byte(m[1]), &d); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(m[1]), &d))
 	return d
 }
 
 func TestPage(t *testing.T) {
 	var b bytes.Buffer
-	if err := Write(&b, some()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(&b, some()))
 	d := read(t, b.String())
 	sums := map[string]float64{}
 	byName := map[string]float64{}
@@ -88,9 +85,7 @@ func TestPageIsSelfContainedAndSafe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := write(&b); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, write(&b))
 			text := b.String()
 			for _, bad := range []string{"alert(1)</script>", "<script>alert", "\x1b", "\u2028", "\u202e", "\xff", "<!--"} {
 				if strings.Contains(text, bad) {
@@ -122,9 +117,7 @@ func TestPageIsSelfContainedAndSafe(t *testing.T) {
 
 func TestSVG(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteSVG(&b, some()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteSVG(&b, some()))
 	rects := 0
 	d := xml.NewDecoder(&b)
 	for {
@@ -132,9 +125,7 @@ func TestSVG(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if e, ok := tok.(xml.StartElement); ok && e.Name.Local == "rect" {
 			rects++
 		}
@@ -153,9 +144,7 @@ func TestNarrowFunctions(t *testing.T) {
 		{Process: "a", State: "disk", Time: 1, Count: 1, Frames: []*sample.Frame{{Name: "narrow_one"}}},
 	}}
 	var alone, within bytes.Buffer
-	if err := WriteSVG(&alone, p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteSVG(&alone, p))
 	drawFlames(&within, p, "t", svgLeast, "", "")
 	if !strings.Contains(alone.String(), "narrow_one") || strings.Contains(alone.String(), "too narrow") {
 		t.Error("alone, a function of 0.24 of 1200 units is not drawn")
@@ -204,9 +193,7 @@ func TestDiff(t *testing.T) {
 	before, after := some(), some()
 	after.Stacks = after.Stacks[1:]
 	var b bytes.Buffer
-	if err := WriteDiff(&b, after, before); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteDiff(&b, after, before))
 	d := read(t, b.String())
 	var was, is float64
 	for _, n := range d.Nodes {

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 func someReport() *Report {
@@ -28,9 +30,7 @@ func someReport() *Report {
 // A page loads nothing and runs nothing, and no name is more than text in it.
 func TestReportIsSelfContainedAndSafe(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteReport(&b, someReport()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteReport(&b, someReport()))
 	text := b.String()
 	for _, bad := range []string{"<script", "\x1b", "\u2028", "\u202e", "\xff", "<!--"} {
 		if strings.Contains(text, bad) {
@@ -75,9 +75,7 @@ func TestReportIsSelfContainedAndSafe(t *testing.T) {
 
 func TestChartDrawsItsValues(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteReport(&b, someReport()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteReport(&b, someReport()))
 	// From 0 to 4 across, from 0 to 20 up, a gap at 2.
 	if want := `d="M72.0 113.0L191.5 78.0M430.5 8.0L550.0 43.0"`; !strings.Contains(b.String(), want) {
 		t.Errorf("no path %s in %s", want, b.String())

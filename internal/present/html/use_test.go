@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -33,13 +34,9 @@ func TestPageIsUsedByKeyboard(t *testing.T) {
 		{Process: "cat", State: "disk", Frames: frames("main", "read"), Time: 4 * time.Second, Count: 2},
 		{Process: "cat", State: "mutex", Frames: frames("main", "read", "reread"), Time: 2 * time.Second, Count: 1},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	name := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, b.Bytes(), 0o600))
 	var complaint strings.Builder
 	c := exec.Command(node, "testdata/use.js", name)
 	c.Stderr = &complaint
@@ -53,9 +50,7 @@ func TestPageIsUsedByKeyboard(t *testing.T) {
 		Labels                     map[string]string
 		Tabs                       []string
 	}
-	if err := json.Unmarshal(out, &said); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(out, &said))
 	// each before what it called, the widest first: name, level, place, of how many
 	const whole = "[[all 1 1 1] [cat 2 1 2] [main 3 1 1] [read 4 1 2] [reread 5 1 1] [write 4 2 2] [dog 2 2 2] [start 3 1 1] [sleep 4 1 1]]"
 	const zoomed = "[[all 1 1 1] [cat 2 1 1] [main 3 1 1] [read 4 1 1] [reread 5 1 1]]"

@@ -9,6 +9,7 @@ import (
 
 	"iocause/internal/diagnose"
 	"iocause/internal/picture"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -77,9 +78,7 @@ func TestStacks(t *testing.T) {
 			Frames: []*sample.Frame{{Name: "main"}, {Name: names[i%3]}, {Name: names[i%2]}}})
 	}
 	var b bytes.Buffer
-	if err := Stacks(&b, "test", p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Stacks(&b, "test", p))
 	sums := map[string]float64{}
 	for _, e := range read(t, b.Bytes()) {
 		if e.Phase == "X" {
@@ -99,17 +98,11 @@ func TestStacks(t *testing.T) {
 func TestCount(t *testing.T) {
 	var b bytes.Buffer
 	w, err := New(&b, "test", time.Unix(1700000000, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, figures := range [][]Figure{{{"a", 0}}, {{"a", 2}, {"b", 3}}, {{"b", math.NaN()}}, {{odd, 5}, {"b", 7}}, {}} {
-		if err := w.Count(11, odd, "c", time.Duration(i)*time.Second, figures); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Count(11, odd, "c", time.Duration(i)*time.Second, figures))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	var got []map[string]any
 	for _, e := range read(t, b.Bytes()) {
 		if e.Phase == "C" {
@@ -131,9 +124,7 @@ func TestCourse(t *testing.T) {
 		Charts: []picture.Chart{{Group: "Device vda", Title: "Operations", Unit: "count/s", Lines: []picture.Line{{Name: "reads", Values: picture.Figures{13, math.NaN(), 17}}}}}}
 	later := &picture.Set{Title: "later", Start: start.Add(time.Minute), Begin: picture.Figures{0}, End: picture.Figures{1}, Charts: set.Charts}
 	var b bytes.Buffer
-	if err := Course(&b, &picture.Page{Report: &diagnose.Report{Primary: "cold-cache", Title: odd}, Sets: []*picture.Set{set, later}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Course(&b, &picture.Page{Report: &diagnose.Report{Primary: "cold-cache", Title: odd}, Sets: []*picture.Set{set, later}}))
 	slices, counts := map[string]int{}, 0
 	for _, e := range read(t, b.Bytes()) {
 		switch {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -14,19 +15,13 @@ import (
 func TestWriter(t *testing.T) {
 	var b bytes.Buffer
 	w, err := New(&b, "test", time.Unix(1700000000, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const hostile = "</script>\x1b[31m\n\"\xff"
 	for i := range 211 {
 		x := &sample.IO{Start: time.Duration(i*100-(i%7)*90) * time.Microsecond, Device: 70 * time.Microsecond, Queue: time.Duration(i%7) * 90 * time.Microsecond, Disk: "vda", PID: 1 + i%2, Comm: hostile, Bytes: 4096, File: hostile}
-		if err := w.Write(x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Write(x))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	var got struct{ TraceEvents []event }
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatalf("%v: %.300s", err, b.String())

@@ -12,6 +12,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	parsed "iocause/internal/parse/pprof"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -30,13 +31,9 @@ func some() *sample.Profile {
 
 func TestWrite(t *testing.T) {
 	var b bytes.Buffer
-	if err := Write(&b, some()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(&b, some()))
 	p, err := profile.Parse(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(p.SampleType) != 2 || p.SampleType[0].Type != "waits" || p.SampleType[1].Unit != "nanoseconds" || p.DefaultSampleType != "time" {
 		t.Errorf("figures %+v, %q", p.SampleType, p.DefaultSampleType)
 	}
@@ -56,15 +53,9 @@ func TestWrite(t *testing.T) {
 func TestToolReadsIt(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "waits.pb.gz")
 	f, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Write(f, some()); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, Write(f, some()))
+	require.NoError(t, f.Close())
 	out, err := exec.Command("go", "tool", "pprof", "-top", "-nodecount=5", name).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -83,17 +74,13 @@ func TestToolReadsIt(t *testing.T) {
 // What was written is read back: times, counts, labels and functions.
 func TestRead(t *testing.T) {
 	var b bytes.Buffer
-	if err := Write(&b, some()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(&b, some()))
 	if !parsed.Looks(b.Bytes()) {
 		t.Error("it is not recognised")
 	}
 	whole := b.Bytes()
 	p, err := parsed.Read(bytes.NewReader(whole), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := p.Stacks[0]
 	if p.Unit != "" || p.Length != 10*time.Second || s.Process != "app\n<b>" || s.Thread != "worker" || s.State != "disk" || s.Time != 1500*time.Millisecond || s.Count != 3 {
 		t.Errorf("%+v", s)
@@ -114,9 +101,7 @@ func TestRead(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
-	if err := Write(&b, some()); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, Write(&b, some()))
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := parsed.Read(bytes.NewReader(data), "")

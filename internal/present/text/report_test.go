@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/require"
 )
 
 // testdata/<name>.json is a report; <name>.screen.txt and <name>.<width>.txt are
@@ -28,18 +29,12 @@ func TestGolden(t *testing.T) {
 			golden := strings.TrimSuffix(path, ".json") + "." + name + ".txt"
 			t.Run(filepath.Base(golden), func(t *testing.T) {
 				var got bytes.Buffer
-				if err := Write(&got, r, style); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, Write(&got, r, style))
 				if update := flag.Lookup("update"); update.Value.String() == "true" {
-					if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, os.WriteFile(golden, got.Bytes(), 0o644))
 				}
 				want, err := os.ReadFile(golden)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if got.String() != string(want) {
 					t.Errorf("got\n%s\nwant\n%s", got.String(), want)
 				}
@@ -57,9 +52,7 @@ func TestMain(m *testing.M) {
 func load(t *testing.T, path string) *diagnose.Report {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var r diagnose.Report
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatalf("%s: %v", path, err)
@@ -69,17 +62,13 @@ func load(t *testing.T, path string) *diagnose.Report {
 
 func TestEveryWidthIsKept(t *testing.T) {
 	reports, err := filepath.Glob("testdata/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, path := range reports {
 		r := load(t, path)
 		for most, whole := range map[int]bool{20: false, 40: true} {
 			for _, width := range []int{40, 57, 80, 100, 200} {
 				var out bytes.Buffer
-				if err := Write(&out, r, Style{Width: width, Whole: whole}); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, Write(&out, r, Style{Width: width, Whole: whole}))
 				lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 				if width >= 80 && len(lines) > most {
 					t.Errorf("%s at %d columns: %d lines, %d at most", path, width, len(lines), most)
@@ -101,9 +90,7 @@ func TestColorChangesNothingElse(t *testing.T) {
 	sgr := regexp.MustCompile("\x1b\\[[0-9;]*m")
 	r := load(t, "testdata/hostile.json")
 	var with, without bytes.Buffer
-	if err := errors.Join(Write(&with, r, Style{Color: true}), Write(&without, r, Style{})); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(Write(&with, r, Style{Color: true}), Write(&without, r, Style{})))
 	if !strings.Contains(with.String(), "\x1b[") {
 		t.Error("no colour at all")
 	}
@@ -146,9 +133,7 @@ func FuzzReport(f *testing.F) {
 			CannotTell: []diagnose.Missing{{Cause: diagnose.ID(name), Missing: path}}, Gaps: []string{name, path}}
 		width = 40 + int(uint(width)%160)
 		var out bytes.Buffer
-		if err := errors.Join(Write(&out, r, Style{Width: width}), Write(&out, r, Style{Width: width, Whole: true})); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(Write(&out, r, Style{Width: width}), Write(&out, r, Style{Width: width, Whole: true})))
 		for _, line := range strings.Split(out.String(), "\n") {
 			if Width(line) > width || line != Escape(line) {
 				t.Fatalf("%q: wider than %d columns, or not escaped", line, width)

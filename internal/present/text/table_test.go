@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"iocause/internal/require"
 	"iocause/internal/table"
 )
 
@@ -27,9 +28,7 @@ func processes() *table.Table {
 func TestTableFits(t *testing.T) {
 	for _, width := range []int{40, 60, 80, 160} {
 		var b strings.Builder
-		if err := WriteTable(&b, processes(), Style{Width: width}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, WriteTable(&b, processes(), Style{Width: width}))
 		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 		if len(lines) != 7 {
 			t.Errorf("%d lines at width %d, want 7:\n%s", len(lines), width, b.String())
@@ -47,9 +46,7 @@ func TestTableFits(t *testing.T) {
 
 func TestTableColumnsAlign(t *testing.T) {
 	var b strings.Builder
-	if err := WriteTable(&b, processes(), Style{Width: 80}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteTable(&b, processes(), Style{Width: 80}))
 	lines := strings.Split(b.String(), "\n")
 	end := Width(lines[1][:strings.Index(lines[1], "READ")]) + len("READ")
 	for i, want := range []string{"0 B", "3 MiB", "?"} {
@@ -84,9 +81,7 @@ func TestRareColumns(t *testing.T) {
 		shown bool
 	}{{nil, false}, {[]table.Cell{table.Num(0), table.None()}, false}, {[]table.Cell{table.Num(0), table.Num(1)}, true}, {[]table.Cell{table.Num(0), table.Unread()}, true}} {
 		var b strings.Builder
-		if err := WriteTable(&b, made(c.cells...), Style{Width: 50}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, WriteTable(&b, made(c.cells...), Style{Width: 50}))
 		if got := strings.Contains(b.String(), "RARE"); got != c.shown {
 			t.Errorf("%+v: shown %v, want %v:\n%s", c.cells, got, c.shown, b.String())
 		}
@@ -107,9 +102,7 @@ func TestColumnsStayWhereTheyAre(t *testing.T) {
 		var b strings.Builder
 		x := &table.Table{Key: "disks", Columns: []table.Column{{Key: "name", Head: "DISK"}, {Key: "errors", Head: "ERRORS", Unit: "count", Rare: true}, {Key: "rate", Head: "READ", Unit: "bytes/s"}},
 			Rows: [][]table.Cell{{table.Str(name), table.Num(errors), table.Num(rate)}}}
-		if err := WriteTable(&b, x, s); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, WriteTable(&b, x, s))
 		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 		return lines[0], lines[len(lines)-1]
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/cgroup"
 	"iocause/internal/source/proc/diskstats"
@@ -195,18 +196,14 @@ func TestEmptyFiles(t *testing.T) {
 	for _, tree := range []string{"virtio-cgroup1", "nvme-cgroup2"} {
 		dir := t.TempDir()
 		from := filepath.Join(trees, tree)
-		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.CopyFS(dir, os.DirFS(from)))
 		err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
 			if err != nil || d.IsDir() || strings.HasSuffix(p, "mountinfo") {
 				return err
 			}
 			return os.Truncate(p, 0)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		run(t, dir)
 	}
 }

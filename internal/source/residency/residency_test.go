@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"iocause/internal/require"
 )
 
 const pages = 1009 // prime
@@ -16,24 +18,18 @@ const pages = 1009 // prime
 func file(t *testing.T) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(t.TempDir(), "f"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
 	if _, err := f.Write(make([]byte, pages*os.Getpagesize())); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Sync())
 	return f
 }
 
 func drop(t *testing.T, f *os.File, offset, length int64) {
 	t.Helper()
-	if err := unix.Fadvise(int(f.Fd()), offset, length, unix.FADV_DONTNEED); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Fadvise(int(f.Fd()), offset, length, unix.FADV_DONTNEED))
 }
 
 func TestBothMethodsCountTheSame(t *testing.T) {
@@ -46,13 +42,9 @@ func TestBothMethodsCountTheSame(t *testing.T) {
 		if errors.Is(err, unix.ENOSYS) {
 			t.Skip("needs cachestat(2), Linux 6.5")
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		core, err := byMincore(f, pages*int64(os.Getpagesize()), pages)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if stat.Cached != want || core.Cached != want {
 			t.Errorf("cachestat says %d pages, mincore %d, want %d", stat.Cached, core.Cached, want)
 		}
@@ -65,16 +57,12 @@ func TestDirtyPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Fstat(int(f.Fd()), &st))
 	if _, err := OfSame(f.Name(), st.Ino+1); err == nil {
 		t.Error("another file was measured")
 	}
 	p, err := OfSame(f.Name(), st.Ino)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if p.Total != pages || p.Cached != pages {
 		t.Errorf("got %+v, want %d pages, all cached", p, pages)
 	}
@@ -99,21 +87,15 @@ func TestHiddenFromOthers(t *testing.T) {
 	}
 	if os.Getenv("RESIDENCY_AS_OTHER") != "" {
 		f, err := os.Open(os.Getenv("RESIDENCY_AS_OTHER"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := unix.Setresuid(65534, 65534, 65534); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, unix.Setresuid(65534, 65534, 65534))
 		if err := mayWrite(f); !errors.Is(err, ErrHidden) {
 			t.Fatalf("got %v, want ErrHidden", err)
 		}
 		return
 	}
 	f := file(t)
-	if err := f.Chmod(0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Chmod(0o644))
 	cmd := exec.Command(os.Args[0], "-test.run=^TestHiddenFromOthers$")
 	cmd.Env = append(os.Environ(), "RESIDENCY_AS_OTHER="+f.Name())
 	if out, err := cmd.CombinedOutput(); err != nil {

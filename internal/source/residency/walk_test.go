@@ -14,15 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 )
 
 // onDisk is a folder on a real file system; /tmp may be in memory.
 func onDisk(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "iocause-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
@@ -31,9 +30,7 @@ func onDisk(t *testing.T) string {
 func write(t *testing.T, path string, pages int) *os.File {
 	t.Helper()
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
 	page := make([]byte, os.Getpagesize())
 	for range pages { // one at a time: of pages that are cached as one, none is dropped alone
@@ -41,9 +38,7 @@ func write(t *testing.T, path string, pages int) *os.File {
 			t.Fatal(err)
 		}
 	}
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Sync())
 	return f
 }
 
@@ -54,9 +49,7 @@ func tree(t *testing.T) (dir string, files int, cached int64) {
 	dir = onDisk(t)
 	for i := 1; i <= 31; i++ {
 		sub := filepath.Join(dir, strconv.Itoa(i%5), strconv.Itoa(i%3))
-		if err := os.MkdirAll(sub, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(sub, 0o700))
 		f := write(t, filepath.Join(sub, fmt.Sprintf("f\x1b\n%d", i)), i)
 		files++
 		switch {
@@ -69,10 +62,8 @@ func tree(t *testing.T) (dir string, files int, cached int64) {
 			cached += int64(i)
 		}
 		if i == 4 {
-			if err := errors.Join(os.Link(f.Name(), filepath.Join(dir, "again")), os.Symlink(f.Name(), filepath.Join(dir, "link")),
-				unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(os.Link(f.Name(), filepath.Join(dir, "again")), os.Symlink(f.Name(), filepath.Join(dir, "link")),
+				unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600)))
 		}
 	}
 	return dir, files, cached
@@ -82,9 +73,7 @@ func TestBelow(t *testing.T) {
 	dir, files, cached := tree(t)
 	for _, paths := range [][]string{{dir}, {dir, dir}, {dir, filepath.Join(dir, "1"), filepath.Join(dir, "link")}} {
 		f, err := Below(t.Context(), paths, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var sum Pages
 		for _, x := range f.Files {
 			sum.Add(x.Pages)
@@ -108,9 +97,7 @@ func TestPeersCountTheSame(t *testing.T) {
 	page := int64(os.Getpagesize())
 	drop(t, big, 1000*page, 50001*page)
 	f, err := Below(t.Context(), []string{big.Name()}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ours := f.Files[0].Pages.Cached
 	if want := f.Files[0].Pages.Total - 50001; ours != want {
 		t.Errorf("%d pages of a large file, want %d", ours, want)
@@ -123,9 +110,7 @@ func TestPeersCountTheSame(t *testing.T) {
 		}
 	}
 	all, err := Below(t.Context(), []string{dir}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var sum Pages
 	for _, x := range all.Files {
 		sum.Add(x.Pages)
@@ -192,9 +177,7 @@ func TestOfProcesses(t *testing.T) {
 	if _, err := unix.Mmap(int(gone.Fd()), 0, os.Getpagesize(), unix.PROT_READ, unix.MAP_SHARED); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Remove(gone.Name()), mapped.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Remove(gone.Name()), mapped.Close()))
 	found := OfProcesses(host.Live(), []int{os.Getpid(), os.Getpid()}, nil)
 	for _, want := range []struct {
 		path                  string

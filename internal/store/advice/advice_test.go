@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 // What is kept is read back; nobody else may read it; and of too many the oldest go.
@@ -24,9 +26,7 @@ func TestKept(t *testing.T) {
 	if err == nil {
 		err = Save(dir, b)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := Load(dir)
 	if err != nil || len(got.Entries) != most || got.Entries[0].Number != 4 || got.Entries[most-1].Number != most+3 || got.Entries[0].Program != l.Entries[0].Program {
 		t.Fatalf("%v, %+v", err, got)
@@ -35,9 +35,7 @@ func TestKept(t *testing.T) {
 		t.Errorf("%v, %v", st.Mode(), err)
 	}
 	for _, bad := range []string{"{", `{"version":2}`, strings.Repeat(" ", mostSize) + string(b)} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(bad), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(bad), 0o600))
 		if _, err := Load(dir); err == nil {
 			t.Errorf("%.20q is a ledger", bad)
 		}

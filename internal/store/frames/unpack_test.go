@@ -7,18 +7,16 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"iocause/internal/require"
 )
 
 // What unpacks to what is usual is unpacked, and no more of anything else.
 func TestUnpack(t *testing.T) {
 	enc, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d, err := NewDecoder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer d.Close()
 	usual := make([]byte, 1<<20)
 	for i := range usual {
@@ -26,9 +24,7 @@ func TestUnpack(t *testing.T) {
 	}
 	var unsized bytes.Buffer // it does not say how long it is
 	w, err := zstd.NewWriter(&unsized)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w.Write(make([]byte, 64<<20))
 	w.Close()
 	for _, c := range []struct {

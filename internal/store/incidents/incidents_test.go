@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -49,9 +50,7 @@ func TestWhatIsSavedIsLoaded(t *testing.T) {
 		t.Errorf("nothing there: %v", err)
 	}
 	x := an()
-	if err := Save(dir, x); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Save(dir, x))
 	if x.Meta.Number != 1 || x.Meta.Records != 6 {
 		t.Errorf("%+v", x.Meta)
 	}
@@ -68,14 +67,10 @@ func TestWhatIsSavedIsLoaded(t *testing.T) {
 		t.Errorf("%v %+v", err, second.Meta)
 	}
 	second.Meta.Open, second.Finding = true, nil
-	if err := Save(dir, second); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Save(dir, second))
 	// what does not belong there is left alone
 	for _, name := range []string{"7.iocause", "x.iocause", "notes"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	list, err := List(dir)
 	if err != nil || len(list) != 2 || !reflect.DeepEqual(list[0].Meta, second.Meta) || !reflect.DeepEqual(list[1].Meta, x.Meta) || list[1].Bytes != info.Size() {
@@ -91,13 +86,9 @@ func TestWhatIsSavedIsLoaded(t *testing.T) {
 func TestSaveThatFails(t *testing.T) {
 	dir := t.TempDir()
 	x := an()
-	if err := Save(dir, x); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Save(dir, x))
 	before, err := os.ReadFile(Path(dir, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	x.Finding = json.RawMessage(`{`)
 	x.Sections = append(x.Sections, Section{Name: "long", Data: make([]byte, mostRecord+1)})
 	if err := Save(dir, x); err == nil || !strings.Contains(err.Error(), "keeping incident 1: writing the incident: record \"long\" has ") {
@@ -115,9 +106,7 @@ func TestSaveThatFails(t *testing.T) {
 func TestCutAndDamagedFiles(t *testing.T) {
 	var b bytes.Buffer
 	x := an()
-	if err := Write(&b, x); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(&b, x))
 	whole := b.Bytes()
 	first := len(magic) + 13 // and the length of the first record
 	first += int(binary.LittleEndian.Uint32(whole[first-8:]))
@@ -160,15 +149,9 @@ func TestCutAndDamagedFiles(t *testing.T) {
 // Of a long list only the first records are read; a file that is none says so.
 func TestListSaysWhatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
-	if err := Save(dir, an()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(Path(dir, 2), []byte("hello"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(Path(dir, 3), append([]byte(magic), make([]byte, 200)...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Save(dir, an()))
+	require.NoError(t, os.WriteFile(Path(dir, 2), []byte("hello"), 0o600))
+	require.NoError(t, os.WriteFile(Path(dir, 3), append([]byte(magic), make([]byte, 200)...), 0o600))
 	list, err := List(dir)
 	if err != nil || len(list) != 3 || !errors.Is(list[0].Err, ErrFormat) || !errors.Is(list[1].Err, ErrFormat) || list[2].Err != nil {
 		t.Errorf("%v %+v", err, list)
@@ -183,14 +166,10 @@ func TestPruneKeepsTheNewestAndTheOpen(t *testing.T) {
 	for n := range 5 {
 		x := an()
 		x.Meta.Open = n == 1
-		if err := Save(dir, x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Save(dir, x))
 	}
 	list, err := List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	gone, err := Prune(dir, list[0].Bytes+list[1].Bytes+list[3].Bytes)
 	if err != nil || !slices.Equal(gone, []int{1, 3}) {
 		t.Errorf("%v %v", gone, err)
@@ -204,9 +183,7 @@ func TestPruneKeepsTheNewestAndTheOpen(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
-	if err := Write(&b, an()); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, Write(&b, an()))
 	f.Add(b.Bytes())
 	f.Add([]byte(magic))
 	f.Fuzz(func(t *testing.T, data []byte) {

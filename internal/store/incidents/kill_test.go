@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 // saveInto makes the test binary save an incident into this folder over and
@@ -32,34 +34,24 @@ func TestMain(m *testing.M) {
 func TestKilledWriter(t *testing.T) {
 	dir := t.TempDir()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	left := 0
 	for round := range 30 {
 		cmd := exec.Command(self)
 		cmd.Env = append(os.Environ(), saveInto+"="+dir)
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
 		_, readErr := bufio.NewReader(out).ReadString('\n')
 		time.Sleep(time.Duration(round) * 300 * time.Microsecond) // somewhere else each time
-		if err := errors.Join(readErr, cmd.Process.Kill()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(readErr, cmd.Process.Kill()))
 		cmd.Wait() // it was killed, which is an error
 		x, err := Load(dir, round+1)
 		if err != nil || len(x.Lost) != 0 || len(x.Sections) != 3 {
 			t.Fatalf("round %d: %v %+v", round, err, x)
 		}
 		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		left += len(entries) - round - 1
 	}
 	if left == 0 {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -20,14 +21,10 @@ func TestMemoryKeepsTheNewest(t *testing.T) {
 		return r.Window(at.Add(time.Second))
 	}
 	m, err := NewMemory(8 << 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const all = 50
 	for n := range all {
-		if err := m.Add(&Record{Window: window(n)}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, m.Add(&Record{Window: window(n)}))
 	}
 	first, end := m.Kept()
 	if end != all || first == 0 || first > all-3 {
@@ -38,9 +35,7 @@ func TestMemoryKeepsTheNewest(t *testing.T) {
 	}
 	for n := first; n < end; n++ {
 		w, err := m.At(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want := window(n)
 		for pid := range 200 {
 			e := sample.Entity{PID: pid}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -88,22 +89,16 @@ func file(t testing.TB, n int) (all []byte, ends []int, records []*Record) {
 	start := time.Unix(1700000000, 123456789)
 	w, err := NewWriter(&b, Header{Program: "test", Began: start, Interval: 1, Host: []byte(`{"kernel":"6"}`),
 		Sources: []Source{{Name: "locks", Gaps: []sample.Gap{{Why: "none"}}}}, Command: &Command{Name: []byte("a\xff"), PID: 7}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ends = append(ends, b.Len())
 	for i := range n {
 		r := some(uint64(i), start)
 		start = start.Add(r.Window.Length)
-		if err := w.Window(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Window(r))
 		records = append(records, r)
 		ends = append(ends, b.Len())
 	}
-	if err := w.End(End{Run: &Run{Exit: 3, Processes: []Process{{PID: 7, Comm: []byte("a\xff")}}}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.End(End{Run: &Run{Exit: 3, Processes: []Process{{PID: 7, Comm: []byte("a\xff")}}}}))
 	if w.Written() != int64(b.Len()) {
 		t.Errorf("%d bytes are said to be written, %d are", w.Written(), b.Len())
 	}
@@ -114,18 +109,14 @@ func file(t testing.TB, n int) (all []byte, ends []int, records []*Record) {
 func read(t testing.TB, b []byte) (*Reader, []*Record) {
 	t.Helper()
 	r, err := NewReader(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all []*Record
 	for {
 		rec, err := r.Next()
 		if err == io.EOF {
 			return r, all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, rec)
 	}
 }
@@ -265,9 +256,7 @@ func TestOnlyASpan(t *testing.T) {
 		{time.Time{}, want[0].Window.Start, nil},
 	} {
 		r, err := NewReader(bytes.NewReader(b), int64(len(b)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r.Only(c.from, c.to)
 		n := 0
 		for rec, err := r.Next(); err == nil; rec, err = r.Next() {
@@ -318,9 +307,7 @@ func TestFullDisk(t *testing.T) {
 	f := &full{room: ends[2] + 100}
 	w, err := NewWriter(f, Header{Program: "test", Began: want[0].Window.Start, Interval: 1, Host: []byte(`{"kernel":"6"}`),
 		Sources: []Source{{Name: "locks", Gaps: []sample.Gap{{Why: "none"}}}}, Command: &Command{Name: []byte("a\xff"), PID: 7}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, r := range want {
 		if err := w.Window(r); (err == nil) != (i < 2) || err != nil && !errors.Is(err, errFull) {
 			t.Errorf("window %d: %v", i, err)
@@ -337,9 +324,7 @@ func TestIdleNamesAreWrittenNowAndThen(t *testing.T) {
 	var b bytes.Buffer
 	start := time.Unix(1700000000, 0)
 	w, err := NewWriter(&b, Header{Began: start})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range 2*again + 1 {
 		one := sample.NewWindow(start.Add(time.Duration(i)*time.Second), time.Second)
 		one.Processes = map[int]sample.Process{1: {Comm: "busy"}, 2: {Comm: "idle"}, 3: {Comm: "renamed"}}
@@ -347,9 +332,7 @@ func TestIdleNamesAreWrittenNowAndThen(t *testing.T) {
 			one.Processes[3] = sample.Process{Comm: "again"}
 		}
 		one.SetSeries(sample.ProcUser, sample.Entity{PID: 1}, &sample.Series{Points: []sample.Point{{Value: 1}}})
-		if err := w.Window(&Record{Window: one}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Window(&Record{Window: one}))
 		if len(one.Processes) != 3 {
 			t.Fatalf("the window has changed: %v", one.Processes)
 		}
@@ -400,9 +383,7 @@ func BenchmarkWindow(b *testing.B) {
 	for _, n := range [][2]int{{100, 5}, {100, 100}, {1000, 20}, {1000, 200}, {10_000, 200}} {
 		b.Run(fmt.Sprintf("%d,busy=%d", n[0], n[1]), func(b *testing.B) {
 			w, err := NewWriter(io.Discard, Header{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			rec, r := sample.NewRecorder(time.Unix(1700000000, 0)), rand.New(rand.NewPCG(1, 1))
 			head := w.Written()
 			window := 0
@@ -411,9 +392,7 @@ func BenchmarkWindow(b *testing.B) {
 				window++
 				x := machine(n[0], n[1], window, rec, r)
 				b.StartTimer()
-				if err := w.Window(&Record{Window: x}); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, w.Window(&Record{Window: x}))
 			}
 			b.ReportMetric(float64(w.Written()-head)/float64(window), "B/window")
 		})

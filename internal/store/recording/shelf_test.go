@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -58,9 +59,7 @@ func numbers(t *testing.T, dir string, from, to time.Time) (all []int, lost []st
 		all = append(all, int(v))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all, lost
 }
 
@@ -68,14 +67,10 @@ func numbers(t *testing.T, dir string, from, to time.Time) (all []int, lost []st
 func sizeOf(t *testing.T, dir string) (bytes int64, files []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		bytes += info.Size()
 		files = append(files, filepath.Join(dir, e.Name()))
 	}
@@ -99,13 +94,9 @@ func TestShelfGivesASpan(t *testing.T) {
 	s := NewShelf(ShelfOptions{Dir: dir, Keep: 48 * time.Hour, MaxBytes: 1 << 30})
 	const each = 10 * time.Second
 	for n := range 1000 { // 2 h 47 min
-		if err := s.Window(numbered(n, shelfEpoch().Add(time.Duration(n)*each))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Window(numbered(n, shelfEpoch().Add(time.Duration(n)*each))))
 		if n == 500 { // the agent is started anew
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Close())
 			s = NewShelf(s.o)
 		}
 	}
@@ -131,9 +122,7 @@ func TestShelfKeepsItsLimits(t *testing.T) {
 	// By age: a window a minute, for a day.
 	const minutes = 24 * 60
 	for n := range minutes {
-		if err := s.Window(numbered(n, shelfEpoch().Add(time.Duration(n)*time.Minute))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Window(numbered(n, shelfEpoch().Add(time.Duration(n)*time.Minute))))
 	}
 	all, lost := numbers(t, dir, shelfEpoch(), shelfEpoch().Add(48*time.Hour))
 	if len(all) < 3*60 || len(all) > 5*60 || !consecutive(all, minutes-len(all)) || lost != nil {
@@ -145,9 +134,7 @@ func TestShelfKeepsItsLimits(t *testing.T) {
 	// By size: many at once.
 	n := minutes
 	for first := n; n < first+3000; n++ {
-		if err := s.Window(numbered(n, shelfEpoch().Add(24*time.Hour+time.Duration(n-first)*time.Second))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Window(numbered(n, shelfEpoch().Add(24*time.Hour+time.Duration(n-first)*time.Second))))
 		if n%100 == 0 {
 			if is, _ := sizeOf(t, dir); is > most {
 				t.Fatalf("%d bytes after %d windows", is, n)
@@ -166,9 +153,7 @@ func TestShelfKeepsItsLimits(t *testing.T) {
 		t.Errorf("%v went for want of room, want %v at least", dropped, least)
 	}
 	// The clock is set back by a year: what seems to come from later stays.
-	if err := s.Window(numbered(n, shelfEpoch().AddDate(-1, 0, 0))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Window(numbered(n, shelfEpoch().AddDate(-1, 0, 0))))
 	if now, _ := numbers(t, dir, shelfEpoch(), shelfEpoch().Add(48*time.Hour)); len(now) == 0 {
 		t.Error("all were deleted when the clock was set back")
 	}
@@ -183,31 +168,21 @@ func TestShelfWithDamage(t *testing.T) {
 	dir := t.TempDir()
 	s := NewShelf(ShelfOptions{Dir: dir, Keep: time.Hour, MaxBytes: 1 << 30})
 	for n := range 50 {
-		if err := s.Window(numbered(n, shelfEpoch().Add(time.Duration(n)*time.Second))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Window(numbered(n, shelfEpoch().Add(time.Duration(n)*time.Second))))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Close())
 	_, files := sizeOf(t, dir)
 	whole, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	end := shelfEpoch().Add(time.Hour)
 	for at := 0; at < len(whole); at += 37 {
-		if err := os.WriteFile(files[0], whole[:at], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(files[0], whole[:at], 0o600))
 		if all, lost := numbers(t, dir, shelfEpoch(), end); !consecutive(all, 0) || len(all) < 49*at/len(whole)-2 || at < 18 && lost == nil {
 			t.Errorf("cut off at %d: %d windows, lost %q", at, len(all), lost)
 		}
 		bad := append([]byte(nil), whole...)
 		bad[at] ^= 0x55
-		if err := os.WriteFile(files[0], bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(files[0], bad, 0o600))
 		if all, lost := numbers(t, dir, shelfEpoch(), end); lost == nil || at >= 18 && len(all) < 49 || len(all) > 50 {
 			t.Errorf("damaged at %d: %d windows, lost %q", at, len(all), lost)
 		}
@@ -218,28 +193,20 @@ func TestShelfWithDamage(t *testing.T) {
 // that comes, and the next writer adds its own beside.
 func TestKilledShelf(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for round := range 20 {
 		dir := t.TempDir()
 		cmd := exec.Command(self)
 		cmd.Env = append(os.Environ(), shelve+"="+dir)
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
 		lines, last := bufio.NewScanner(out), -1
 		for range round + 1 {
 			lines.Scan()
 		}
 		time.Sleep(time.Duration(round) * 300 * time.Microsecond) // somewhere else each time
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cmd.Process.Kill())
 		for ok := true; ok; ok = lines.Scan() {
 			if n, err := strconv.Atoi(lines.Text()); err == nil {
 				last = n
@@ -251,9 +218,7 @@ func TestKilledShelf(t *testing.T) {
 			t.Fatalf("round %d: %d windows, the last it said was %d; lost %q", round, len(all), last, lost)
 		}
 		s := NewShelf(ShelfOptions{Dir: dir, Keep: time.Hour, MaxBytes: 64 << 20})
-		if err := s.Window(numbered(1<<20, shelfEpoch().Add(50*time.Hour))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Window(numbered(1<<20, shelfEpoch().Add(50*time.Hour))))
 		if again, _ := numbers(t, dir, shelfEpoch().Add(50*time.Hour), shelfEpoch().Add(51*time.Hour)); len(again) != 1 {
 			t.Errorf("round %d: %v", round, again)
 		}
@@ -265,9 +230,7 @@ func TestKilledShelf(t *testing.T) {
 func TestShelfOnAFullDisk(t *testing.T) {
 	bpftest.Root(t) // to mount a small file system
 	mount := t.TempDir()
-	if err := syscall.Mount("tmpfs", mount, "tmpfs", 0, "size=64k"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mount("tmpfs", mount, "tmpfs", 0, "size=64k"))
 	defer syscall.Unmount(mount, syscall.MNT_DETACH)
 	dir := filepath.Join(mount, "shelf")
 	s := NewShelf(ShelfOptions{Dir: dir, Keep: time.Hour, MaxBytes: 1 << 30})
@@ -279,9 +242,7 @@ func TestShelfOnAFullDisk(t *testing.T) {
 		}
 		return err
 	}
-	if err := keep(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, keep())
 	ballast := filepath.Join(mount, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 128<<10), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
@@ -298,23 +259,15 @@ func TestShelfOnAFullDisk(t *testing.T) {
 	if err := keep(); !errors.Is(err, syscall.ENOSPC) { // in a new file
 		t.Fatal(err)
 	}
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(ballast))
 	for range 10 {
-		if err := keep(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, keep())
 	}
 	if all, lost := numbers(t, dir, shelfEpoch(), shelfEpoch().Add(time.Hour)); len(all) != n || !consecutive(all, 0) || lost != nil {
 		t.Errorf("%v of %d, lost %s", all, n, strings.Join(lost, "; "))
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := keep(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, keep())
 	if all, _ := numbers(t, dir, shelfEpoch(), shelfEpoch().Add(time.Hour)); len(all) != 1 {
 		t.Error(all)
 	}

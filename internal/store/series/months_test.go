@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 // monthsOf is how long the coarse tiers are kept, and monthsSeries how many series
@@ -31,28 +33,18 @@ func BenchmarkMonths(b *testing.B) {
 	b.Run("open", func(b *testing.B) {
 		for range b.N {
 			r, err := Open(o)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := r.Close(); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
+			require.NoError(b, r.Close())
 		}
 	})
 	r, err := OpenReader(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer r.Close()
 	b.Run("open to read", func(b *testing.B) {
 		for range b.N {
 			r, err := OpenReader(dir)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := r.Close(); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
+			require.NoError(b, r.Close())
 		}
 	})
 	from := end.Add(-365 * day)
@@ -64,9 +56,7 @@ func BenchmarkMonths(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for range b.N {
 				got, err := r.Query(context.Background(), q)
-				if err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
 				if len(got.Lines) != 1 || len(got.Lines[0].Points) < 100 {
 					b.Fatalf("%d lines", len(got.Lines))
 				}
@@ -80,9 +70,7 @@ func BenchmarkMonths(b *testing.B) {
 func record(b *testing.B, o Options, begin, end time.Time) {
 	b.Helper()
 	r, err := Open(o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	var all []*Series
 	for i := range monthsSeries {
 		for _, name := range []string{"test_depth", "test_depth:max", "test_depth:min"} {
@@ -104,11 +92,7 @@ func record(b *testing.B, o Options, begin, end time.Time) {
 				b.Fatal(a, err)
 			}
 		}
-		if err := r.Maintain(context.Background()); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, r.Maintain(context.Background()))
 	}
-	if err := r.Close(); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, r.Close())
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 // epoch is a whole hour.
@@ -27,9 +29,7 @@ func options(dir string) Options {
 func open(t *testing.T, o Options) *Recording {
 	t.Helper()
 	r, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
@@ -63,9 +63,7 @@ func fill(t *testing.T, r *Recording, from time.Time, n int, step time.Duration)
 func ask(t *testing.T, d Database, q Query) *Result {
 	t.Helper()
 	r, err := d.Query(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
@@ -119,9 +117,7 @@ func TestWhatIsAppendedIsFound(t *testing.T) {
 	}
 	check("while it is written", r)
 	reader, err := OpenReader(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	check("by a reader beside it", reader)
 	shut(t, reader)
 	shut(t, r)
@@ -156,26 +152,18 @@ func TestTiers(t *testing.T) {
 	r := open(t, options(dir))
 	const hours = 9
 	fill(t, r, epoch(), hours*360+3, 10*time.Second) // an interval is rolled up when it is over for a while
-	if err := r.Roll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Roll(t.Context()))
 	end := epoch().Add(hours * time.Hour)
-	if err := r.Maintain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Maintain(t.Context()))
 	if blocks, err := blockDirs(filepath.Join(dir, "raw")); err != nil || len(blocks) == 0 {
 		t.Errorf("blocks %q, %v", blocks, err)
 	}
 	for i, want := range []int{hours*360 + 3, hours * 12, hours} {
 		n := 0
 		q, err := r.tiers[i].querier(0, end.Add(time.Hour).UnixMilli())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m, err := matchers([]string{"test_depth"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for set := q.Select(t.Context(), false, nil, m[0]...); set.Next(); {
 			for it := set.At().Iterator(nil); it.Next() != 0; n++ {
 			}
@@ -206,17 +194,13 @@ func TestTiers(t *testing.T) {
 	}
 	// Rolling up again changes nothing.
 	before := count(t, r, "test_depth:max", epoch(), end)
-	if err := r.Roll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Roll(t.Context()))
 	if after := count(t, r, "test_depth:max", epoch(), end); after != before || before < hours*12 {
 		t.Errorf("%d values before, %d after", before, after)
 	}
 	// Without the raw tier the others answer, each for its time.
 	shut(t, r)
-	if err := os.RemoveAll(filepath.Join(dir, "raw")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "raw")))
 	r = open(t, options(dir))
 	defer shut(t, r)
 	if n := count(t, r, "test_reads_total", epoch().Add(time.Second), end); n != hours*12 {
@@ -259,9 +243,7 @@ func TestClockSetBack(t *testing.T) {
 	s := New("test_level")
 	at := func(seconds int, v float64) Appended {
 		a, err := r.Append([]Frame{{epoch().Add(time.Duration(seconds) * time.Second), []Value{{s, v}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return a
 	}
 	for i := range 60 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -22,9 +23,7 @@ var start = time.Date(2026, 11, 30, 22, 0, 0, 0, time.UTC)
 func all(t *testing.T, dir string) (hours []sample.Hour, lost []string) {
 	t.Helper()
 	lost, err := Read(dir, func(h sample.Hour) { h.Start = h.Start.UTC(); hours = append(hours, h) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return hours, lost
 }
 
@@ -37,9 +36,7 @@ func TestWhatIsKeptIsRead(t *testing.T) {
 	for i := range 5 {
 		at := start.Add(time.Duration(i) * time.Hour)
 		hours := []sample.Hour{hour("disk.busy", at, float64(i)), hour("a\x1b\x00b", at, -0.5)}
-		if err := Append(dir, hours); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Append(dir, hours))
 		want = append(want, hours...)
 	}
 	got, lost := all(t, dir)
@@ -67,30 +64,18 @@ func TestTornEnd(t *testing.T) {
 	for cut := range 100 {
 		os.Remove(name)
 		first, second, third := hour("x", start, 1), hour("x", start.Add(time.Hour), 2), hour("x", start.Add(-time.Hour), 3)
-		if err := Append(dir, []sample.Hour{first}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Append(dir, []sample.Hour{first}))
 		before, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := Append(dir, []sample.Hour{second}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, Append(dir, []sample.Hour{second}))
 		after, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		size := before.Size() + 1 + int64(cut)
 		if size >= after.Size() {
 			return
 		}
-		if err := os.Truncate(name, size); err != nil {
-			t.Fatal(err)
-		}
-		if err := Append(dir, []sample.Hour{third}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Truncate(name, size))
+		require.NoError(t, Append(dir, []sample.Hour{third}))
 		got, lost := all(t, dir)
 		if !slices.Equal(got, []sample.Hour{first, third}) || len(lost) != 1 || !strings.Contains(lost[0], "are lost") {
 			t.Fatalf("cut after %d bytes: %+v, lost %q", cut+1, got, lost)
@@ -102,13 +87,9 @@ func TestTornEnd(t *testing.T) {
 func TestWhatIsNoFileOfHours(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"2026-01.hours": "", "2026-02.hours": "something else\n", "README": "hello"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	if err := Append(dir, []sample.Hour{hour("x", start, 1)}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Append(dir, []sample.Hour{hour("x", start, 1)}))
 	got, lost := all(t, dir)
 	if len(got) != 1 || len(lost) != 2 || !strings.Contains(lost[0], "2026-01") || !strings.Contains(lost[1], "2026-02") {
 		t.Errorf("%+v %q", got, lost)
@@ -121,13 +102,9 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 		t.Error(err)
 	}
 	for i := range 20 {
-		if err := Append(dir, []sample.Hour{hour("x", start.AddDate(0, -i, -15), 1)}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Append(dir, []sample.Hour{hour("x", start.AddDate(0, -i, -15), 1)}))
 	}
-	if err := Prune(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Prune(dir))
 	names, err := list(dir)
 	if err != nil || len(names) != 14 || names[0] != "2025-10.hours" || names[13] != "2026-11.hours" {
 		t.Errorf("%v %v", names, err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -37,19 +38,13 @@ func blocksOf(t testing.TB, ios []sample.IO, each int) (file []byte, ends, count
 	t.Helper()
 	var b bytes.Buffer
 	w, err := NewWriter(&b, Header{Program: "test", Host: "h", Began: time.Unix(1700000000, 5).UTC(), Filter: "pid 1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ends, counts = append(ends, b.Len()), append(counts, 0)
 	for i := range ios {
-		if err := w.Add(&ios[i]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Add(&ios[i]))
 		if (i+1)%each == 0 || i == len(ios)-1 {
 			w.Losses(Losses{Dropped: uint64(i), Own: 3})
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.Flush())
 			ends, counts = append(ends, b.Len()), append(counts, i+1)
 		}
 	}
@@ -71,26 +66,18 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	want := some(5003)
 	var b bytes.Buffer
 	w, err := NewWriter(&b, Header{Began: time.Unix(1700000000, 5).UTC()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range want {
-		if err := w.Add(&want[i]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Add(&want[i]))
 	}
 	l := Losses{1, 2, 3, 4, 5, 6}
 	w.Losses(l)
-	if err := w.End(7 * time.Second); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.End(7*time.Second))
 	if w.Written() != int64(b.Len()) {
 		t.Errorf("%d bytes written, it says %d", b.Len(), w.Written())
 	}
 	r, err := NewReader(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := read(r)
 	if err != io.EOF || len(got) != len(want) {
 		t.Fatalf("%d I/Os and %v, want %d", len(got), err, len(want))
@@ -146,9 +133,7 @@ func TestDamageIsFound(t *testing.T) {
 		bad := bytes.Clone(file)
 		bad[at] ^= 0x10
 		r, err := NewReader(bytes.NewReader(bad))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := read(r)
 		var cut *CutError
 		if !errors.As(err, &cut) || len(got) != counts[1] {
@@ -163,9 +148,7 @@ func TestWhatIsUnknownIsSkipped(t *testing.T) {
 	header := strings.Replace(string(file[:ends[0]]), `{"name":"device","type":"uint","unit":"ns"}`, `{"name":"planet","type":"uint"}`, 1)
 	header = strings.Replace(header, `"name":"losses"`, `"name":"moons"`, 1)
 	r, err := NewReader(strings.NewReader(header + string(file[ends[0]:])))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := read(r)
 	if err != io.EOF || len(got) != 3 || got[0].Device != 0 || got[2].Sector != some(3)[2].Sector || r.Losses() != (Losses{}) {
 		t.Errorf("%+v, %+v, %v", got, r.Losses(), err)
@@ -175,22 +158,14 @@ func TestWhatIsUnknownIsSkipped(t *testing.T) {
 func TestTheDictionaryForgets(t *testing.T) {
 	var b bytes.Buffer
 	w, err := NewWriter(&b, Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const n = mostTexts + 1000
 	for i := range n {
-		if err := w.Add(&sample.IO{File: fmt.Sprint(i)}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Add(&sample.IO{File: fmt.Sprint(i)}))
 	}
-	if err := w.End(0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.End(0))
 	r, err := NewReader(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range n {
 		x, err := r.Next()
 		if err != nil || x.File != fmt.Sprint(i) {
@@ -223,13 +198,9 @@ func FuzzReader(f *testing.F) {
 func BenchmarkAdd(b *testing.B) {
 	ios := some(1000)
 	w, err := NewWriter(io.Discard, Header{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	for i := 0; b.Loop(); i++ {
-		if err := w.Add(&ios[i%len(ios)]); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, w.Add(&ios[i%len(ios)]))
 	}
 	b.ReportMetric(float64(w.Written())/float64(b.N), "bytes/event")
 }

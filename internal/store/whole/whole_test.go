@@ -9,15 +9,15 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"iocause/internal/require"
 )
 
 // names of what is in a folder.
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range entries {
 		all = append(all, e.Name())
 	}
@@ -28,9 +28,7 @@ func TestWriteReplaces(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x")
 	for _, what := range []string{"one", "two"} {
-		if err := Write(name, 0o640, Bytes([]byte(what))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Write(name, 0o640, Bytes([]byte(what))))
 		if b, err := os.ReadFile(name); err != nil || string(b) != what {
 			t.Errorf("%q, %v", b, err)
 		}
@@ -47,9 +45,7 @@ func TestWriteReplaces(t *testing.T) {
 func TestFailedWriteLeavesTheOld(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x")
-	if err := Write(name, 0o600, Bytes([]byte("old"))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(name, 0o600, Bytes([]byte("old"))))
 	sorry := errors.New("sorry")
 	err := Write(name, 0o600, func(w io.Writer) error {
 		_, err := w.Write(make([]byte, 1<<20))
@@ -87,18 +83,12 @@ func TestLeftoversGo(t *testing.T) {
 	old := time.Now().Add(-2 * leftoverAge)
 	for _, name := range []string{unfinished + "now", unfinished + "old", "old"} {
 		at := filepath.Join(dir, name)
-		if err := os.WriteFile(at, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(at, nil, 0o600))
 		if name != unfinished+"now" {
-			if err := os.Chtimes(at, old, old); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Chtimes(at, old, old))
 		}
 	}
-	if err := Write(filepath.Join(dir, "x"), 0o600, Bytes(nil)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(filepath.Join(dir, "x"), 0o600, Bytes(nil)))
 	if all := names(t, dir); !slices.Equal(all, []string{unfinished + "now", "old", "x"}) {
 		t.Errorf("left %q", all)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"iocause/internal/present/text"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	probe "iocause/internal/source/probe/threads"
 )
@@ -31,14 +32,10 @@ func TestLatencyTables(t *testing.T) {
 	for _, width := range []int{80, 110, 160} {
 		seen := &Calls{Calls: []probe.Call{*made("server\x1b[2J\n", "pread64", 17), *made("a", "call 999", 999)}}
 		tables, err := seen.Tables(&Layout{Sort: "wall_s", Width: width, Parts: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, one := range tables {
 			var b bytes.Buffer
-			if err := text.WriteTable(&b, &one, text.Style{Width: width}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, text.WriteTable(&b, &one, text.Style{Width: width}))
 			for line := range strings.Lines(b.String()) {
 				if text.Width(strings.TrimSuffix(line, "\n")) > width || strings.ContainsRune(line, 0x1b) {
 					t.Errorf("%d columns: %q", width, line)
@@ -78,13 +75,9 @@ func TestCallsJSON(t *testing.T) {
 	inner, outer := &sample.Frame{Name: "read_\xff", Kernel: true}, &sample.Frame{Name: "main", Module: "server", File: "/opt/server"}
 	c.Slowest[0].Stack, c.Slowest[1].Stack = []*sample.Frame{inner, outer}, []*sample.Frame{outer}
 	b, err := json.Marshal(&Calls{Version: 1, Calls: []probe.Call{*c}, StackNotes: []string{"no names"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var again Calls
-	if err := json.Unmarshal(b, &again); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(b, &again))
 	if len(again.Calls) != 1 || !reflect.DeepEqual(&again.Calls[0], c) || !slices.Equal(again.StackNotes, []string{"no names"}) {
 		t.Errorf("%+v\n%+v", again.Calls, c)
 	}
@@ -94,9 +87,7 @@ func TestCallsJSON(t *testing.T) {
 	// What a later version knows more of is not lost, what is damaged no harm.
 	replace := strings.NewReplacer(`"in_ns":{"cpu"`, `"in_ns":{"new":60000000000,"cpu"`, `"slots":[[113`, `"slots":[[1152921504606846976,1],[113`, `"frames":[0,1]`, `"frames":[-1,99,1]`)
 	var later Calls
-	if err := json.Unmarshal([]byte(replace.Replace(string(b))), &later); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(replace.Replace(string(b))), &later))
 	got := &later.Calls[0]
 	if d := got.In[probe.PartOther]; d != c.In[probe.PartOther]+time.Minute || got.Walls.N() != c.Walls.N()+1 {
 		t.Errorf("%v, %d", d, got.Walls.N())

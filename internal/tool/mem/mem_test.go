@@ -11,6 +11,7 @@ import (
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/procfile"
+	"iocause/internal/require"
 	"iocause/internal/source/proc/meminfo"
 	"iocause/internal/source/proc/proctest"
 	"iocause/internal/table"
@@ -27,9 +28,7 @@ func look(t *testing.T) *Memory {
 	x.Write("proc/8/status", "Name:\tb\nRssAnon: 9 kB\n")
 	x.Write("proc/8/comm", "b\n")
 	m, err := Observe(x.Host(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }
 
@@ -52,9 +51,7 @@ func TestEvidenceIsTheLook(t *testing.T) {
 		t.Fatalf("%+v", m)
 	}
 	kept, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var again Memory
 	if err := json.Unmarshal(kept, &again); err != nil || again.Check() != nil {
 		t.Fatal(err, again.Check())
@@ -147,9 +144,7 @@ func TestDropFreesWhatIsSaid(t *testing.T) {
 	}
 	before := look()
 	said := drop(before)
-	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("1"), 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile("/proc/sys/vm/drop_caches", []byte("1"), 0))
 	after := drop(look())
 	freed := said.all - after.all
 	t.Logf("said %.0f of %.0f bytes, freed %.0f (%+.2f %%); stays: shmem %.0f, mapped %.0f, dirty %.0f, writeback %.0f, pinned %.0f; stayed %.0f, clean among it %.0f",

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -50,9 +51,7 @@ func TestProfileJSON(t *testing.T) {
 		{PID: 1, Process: "s", TID: 3, Thread: "u", State: "kernel", Frames: []*sample.Frame{outer}, Time: time.Minute, Count: 4},
 	}}
 	b, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var again Profile
 	if err := json.Unmarshal(b, &again); err != nil || !reflect.DeepEqual(&again, p) {
 		t.Errorf("%v\n%+v\n%+v", err, again, p)
@@ -79,9 +78,7 @@ func TestProfileJSON(t *testing.T) {
 // Without --state, what may well be a lack of work is left out.
 func TestStatesThatAreShownByDefault(t *testing.T) {
 	keep, err := StatesOf("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for state, want := range map[string]bool{"disk": true, "mutex": true, "mmap_lock": true, "reclaim": true, "runnable": true, "other": true,
 		"futex": false, "idle": false, "network": false, "ipc": false, "stopped": false} {
 		if keep[state] != want {

@@ -9,6 +9,7 @@ import (
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
 	"iocause/internal/parse"
+	"iocause/internal/require"
 )
 
 // answer is what is made of a text with one case.
@@ -16,9 +17,7 @@ func answer(t *testing.T, text string) *diagnose.Report {
 	t.Helper()
 	r := parse.Reader{Tools: parse.List()}
 	got, err := r.Read(context.Background(), "a.txt", strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cases, _ := parse.Cases([]*parse.Text{got}, false)
 	if len(cases) != 1 {
 		t.Fatalf("%d cases in %q", len(cases), text)
@@ -46,9 +45,7 @@ func nfs(ops, retrans, rtt, exe string) string {
 func TestForms(t *testing.T) {
 	fixture := func(name string) string {
 		b, err := os.ReadFile("../../parse/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return string(b)
 	}
 	for name, c := range map[string]struct {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/source/proc/proctest"
 	"iocause/internal/source/residency"
 	"iocause/internal/table"
@@ -34,20 +35,14 @@ func TestEvidenceIsTheLook(t *testing.T) {
 	x.Write("proc/7/comm", "reader\n")
 	o := &Observer{host: x.Host(), Refused: errors.New("no programs here")}
 	now := seen()
-	if err := o.Keep(now); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, o.Keep(now))
 	if now.Files[0].Path != "/large" || now.Files[2].By != "reader (7)" || now.Files[2].Dirty != nil || *now.Files[0].Dirty == 0 {
 		t.Errorf("%+v", now.Files)
 	}
 	kept, err := json.Marshal(now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var again Cache
-	if err := json.Unmarshal(kept, &again); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(kept, &again))
 	for _, f := range []Form{{Sort: "cached_bytes"}, {Sort: "size_bytes", Top: 2, People: true, Narrow: true}} {
 		want, err1 := CacheTables(o, now, nil, Choice{}, f, nil)
 		got, err2 := CacheTables(nil, &again, nil, Choice{}, f, nil)
@@ -65,14 +60,10 @@ func TestOldEvidence(t *testing.T) {
 		"files":[{"path":"/a","size_bytes":500,"cached_bytes":400,"dirty_bytes":null,"kind":"file","state":"closed","opened_by":""},
 		{"path":"/b","size_bytes":500,"cached_bytes":300,"dirty_bytes":100,"kind":"file","state":"open","opened_by":"x (3)"}],"left":7}`
 	var c Cache
-	if err := json.Unmarshal([]byte(old), &c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(old), &c))
 	isB := func(path string) bool { return path == "/b" }
 	tables, err := CacheTables(nil, &c, nil, Choice{Named: isB, On: func(host.DevNumber) bool { return true }, Device: isB}, Form{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	files, cache := tables[0], tables[1]
 	if len(files.Rows) != 1 || files.Rows[0][0].Number != 300 || files.Rows[0][4].Number != 100 || files.Rows[0][7].Text != "x (3)" {
 		t.Errorf("%+v", files.Rows)
@@ -94,9 +85,7 @@ func TestChanges(t *testing.T) {
 	old.Files[1].Cached = 2 << 10
 	old.Files[2].id.ino = 99
 	tables, err := CacheTables(nil, now, old, Choice{}, Form{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, want := range []float64{0, 10 << 10, 10 << 10} {
 		if got := tables[0].Rows[i][4]; got.State != table.Known || got.Number != want {
 			t.Errorf("file %d: change %+v, want %g", i, got, want)

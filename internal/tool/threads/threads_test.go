@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"iocause/internal/present/text"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	probe "iocause/internal/source/probe/threads"
 	"iocause/internal/table"
@@ -33,9 +34,7 @@ func tables(t *testing.T, l *Layout, of ...Thread) []table.Table {
 	l.Sort, l.Top = "busy_threads", 20
 	seen := &Threads{Length: time.Second, Threads: of}
 	tables, err := seen.Tables(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return tables
 }
 
@@ -51,9 +50,7 @@ func TestThreadTables(t *testing.T) {
 		for _, by := range Groupings() {
 			one := tables(t, &Layout{By: by, Width: width}, threads...)[0]
 			var b bytes.Buffer
-			if err := text.WriteTable(&b, &one, text.Style{Width: width}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, text.WriteTable(&b, &one, text.Style{Width: width}))
 			for line := range strings.Lines(b.String()) {
 				if text.Width(strings.TrimSuffix(line, "\n")) > width || strings.ContainsRune(line, 0x1b) {
 					t.Errorf("%d columns by %s: %q", width, by, line)
@@ -157,9 +154,7 @@ func TestThreadsJSON(t *testing.T) {
 		u.In[s] = time.Duration(10 + s)
 	}
 	b, err := json.Marshal(&Threads{Version: 1, Threads: []Thread{u}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var again Threads
 	if err := json.Unmarshal(b, &again); err != nil || !reflect.DeepEqual(again.Threads[0], u) {
 		t.Errorf("%v\n%+v\n%+v", err, again.Threads[0], u)

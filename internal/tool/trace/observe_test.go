@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/store/tracefile"
 )
@@ -18,27 +19,17 @@ func file(t *testing.T, n int, ended bool) *tracefile.Reader {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := tracefile.NewWriter(&b, tracefile.Header{Began: time.Unix(1700000000, 0), Filter: "comm x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range n {
 		x := sample.IO{Start: time.Duration(i) * 10 * time.Millisecond, Device: time.Millisecond, Disk: "sda", Bytes: 4096, PID: 7, Comm: "x"}
-		if err := w.Add(&x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Add(&x))
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Flush())
 	if ended {
-		if err := w.End(time.Duration(n) * 10 * time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.End(time.Duration(n)*10*time.Millisecond))
 	}
 	r, err := tracefile.NewReader(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
@@ -65,9 +56,7 @@ func TestIntervals(t *testing.T) {
 			}
 			return nil
 		}
-		if err := Read(t.Context(), file(t, 250, true), all, &c.o); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Read(t.Context(), file(t, 250, true), all, &c.o))
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%v, %d: %q, want %q", c.o.Every, c.o.Count, got, c.want)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -43,19 +44,13 @@ func BenchmarkCollect(b *testing.B) {
 				})
 			}
 			s, err := Open(h)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			defer s.Close()
 			r := sample.NewRecorder(time.Now())
-			if err := s.Collect(sample.First, r); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, s.Collect(sample.First, r))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := s.Collect(sample.IntervalEnd, r); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, s.Collect(sample.IntervalEnd, r))
 				r.NextWindow(time.Now())
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/proctest"
 )
@@ -225,9 +226,7 @@ func TestOneController(t *testing.T) {
 func TestTooManyCgroups(t *testing.T) {
 	x := v2(t)
 	for i := range most + 5 {
-		if err := os.MkdirAll(filepath.Join(x.Dir, "sys/fs/cgroup", fmt.Sprintf("c%04d", i)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(x.Dir, "sys/fs/cgroup", fmt.Sprintf("c%04d", i)), 0o755))
 	}
 	x.Write("sys/fs/cgroup/c0000/memory.current", "1\n")
 	w := proctest.Collect(t, x.Open(Open), sample.First)
@@ -247,17 +246,13 @@ func TestCgroupsComeAndGo(t *testing.T) {
 	}
 	remove := func(name string) {
 		t.Helper()
-		if err := os.RemoveAll(filepath.Join(x.Dir, "sys/fs/cgroup", name)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.RemoveAll(filepath.Join(x.Dir, "sys/fs/cgroup", name)))
 	}
 	s := x.Open(OpenIO)
 	r := sample.NewRecorder(x.Host().Now())
 	observe := func(phase sample.Phase) *sample.Window {
 		t.Helper()
-		if err := s.Collect(phase, r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Collect(phase, r))
 		return r.NextWindow(x.Host().Now())
 	}
 	e := func(name string) sample.Entity { return sample.Entity{Cgroup: "/" + name, Device: "vda"} }
@@ -266,9 +261,7 @@ func TestCgroupsComeAndGo(t *testing.T) {
 	// The new one is made before the old one goes, so that it has another inode.
 	write("new", 1500)
 	remove("a")
-	if err := os.Rename(filepath.Join(x.Dir, "sys/fs/cgroup/new"), filepath.Join(x.Dir, "sys/fs/cgroup/a")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(filepath.Join(x.Dir, "sys/fs/cgroup/new"), filepath.Join(x.Dir, "sys/fs/cgroup/a")))
 	w := observe(sample.IntervalEnd)
 	proctest.Want(t, w, sample.CgroupReadBytes, e("a"), 1500)
 	if len(w.Gaps) > 0 {
@@ -276,9 +269,7 @@ func TestCgroupsComeAndGo(t *testing.T) {
 	}
 	write("z", 7e6)
 	for i := range most {
-		if err := os.Mkdir(filepath.Join(x.Dir, "sys/fs/cgroup", fmt.Sprintf("c%04d", i)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(x.Dir, "sys/fs/cgroup", fmt.Sprintf("c%04d", i)), 0o755))
 	}
 	w = observe(sample.IntervalEnd)
 	proctest.WantAbsent(t, w, sample.CgroupReadBytes, e("z"))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/proctest"
 )
@@ -18,9 +19,7 @@ import (
 func files(t *testing.T, below string) (n int) {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, f := range all {
 		if to, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil && strings.HasPrefix(to, below) {
 			n++
@@ -45,9 +44,7 @@ func TestKept(t *testing.T) {
 			x.Write("sys/block/vda/dev", "254:0\n")
 			x.Write("cg/cgroup.controllers", version.top)
 			for _, d := range []string{"m", "b", "c"} {
-				if err := os.MkdirAll(filepath.Join(x.Dir, "cg", d), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.MkdirAll(filepath.Join(x.Dir, "cg", d), 0o755))
 			}
 			quick, all := x.Open(Open), x.Open(Open)
 			all.(*source).unwatchable = true
@@ -65,9 +62,7 @@ func TestKept(t *testing.T) {
 				}
 				var seen [2]string
 				for i, s := range []sample.Source{quick, all} {
-					if err := s.Collect(phase, looks[i]); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, s.Collect(phase, looks[i]))
 					w := looks[i].NextWindow(x.Host().Now())
 					seen[i] = text(w)
 					limits += strings.Count(seen[i], "limit")
@@ -82,9 +77,7 @@ func TestKept(t *testing.T) {
 			if n := files(t, x.Dir); n == 0 || n > quick.(*source).open {
 				t.Errorf("%d files are open, %d are counted", n, quick.(*source).open)
 			}
-			if err := quick.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, quick.Close())
 			if n := files(t, x.Dir); n != 0 {
 				t.Errorf("%d files are open after the end", n)
 			}
@@ -226,17 +219,13 @@ func TestKeptLive(t *testing.T) {
 		}
 	}
 	opened, err := Open(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := opened.(*source)
 	defer s.Close()
 	r := sample.NewRecorder(h.Now())
 	pass := func(phase sample.Phase) *sample.Window {
 		t.Helper()
-		if err := s.Collect(phase, r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Collect(phase, r))
 		return r.NextWindow(h.Now())
 	}
 	pass(sample.First)
@@ -249,9 +238,7 @@ func TestKeptLive(t *testing.T) {
 	limit(dir, "64M")
 	proctest.Want(t, pass(sample.IntervalEnd), sample.CgroupMemLimit, e, 64<<20)
 	later := filepath.Join(dir, "later")
-	if err := os.Mkdir(later, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(later, 0o755))
 	limit(later, "32M")
 	w := pass(sample.IntervalEnd)
 	proctest.Want(t, w, sample.CgroupMemLimit, e, 64<<20)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/proctest"
 )
@@ -16,26 +17,20 @@ import (
 // What it says of the file system of / is what the kernel says.
 func TestCollect(t *testing.T) {
 	mounts, err := host.Live().Mounts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := onDevices(mounts)
 	if len(all) == 0 {
 		t.Skip("no file system here is on a block device")
 	}
 	s, err := Open(host.Live())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	w := proctest.Collect(t, s, sample.First)
 	n := 0
 	w.Each(sample.FSSize, func(e sample.Entity, size *sample.Series) {
 		n++
 		var st unix.Statfs_t
-		if err := unix.Statfs(e.Class, &st); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, unix.Statfs(e.Class, &st))
 		if want := float64(st.Blocks) * float64(st.Frsize); size.Last() != want {
 			t.Errorf("%s: size %v, want %v", e.Class, size.Last(), want)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/procfile"
+	"iocause/internal/require"
 	"iocause/internal/source/proc/proctest"
 )
 
@@ -32,9 +33,7 @@ func sum(t *testing.T, m *procfile.Meminfo, b Beside) (int64, map[string]Part) {
 // The parts are all of the memory, whatever could be read beside.
 func TestPartsAddUp(t *testing.T) {
 	m, err := procfile.ParseMeminfo(proctest.Fixture(t, "../../../../procfile/testdata/meminfo-6.18"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n, stacks := uint64(123<<12), uint64(1800<<10)
 	for _, b := range []Beside{
 		{},
@@ -69,9 +68,7 @@ func TestPartsAddUp(t *testing.T) {
 // MemAvailable, reckoned from its parts, is what the kernel says.
 func TestEstimateIsMemAvailable(t *testing.T) {
 	m, err := procfile.ParseMeminfo(proctest.Fixture(t, "available-6.18"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	z, err := parseZones(proctest.Fixture(t, "zoneinfo-6.18"))
 	if err != nil || z.PerCPU == 0 || z.Low == 0 || z.Reserve <= z.Low {
 		t.Fatalf("%+v, %v", z, err)
@@ -145,9 +142,7 @@ func TestBeside(t *testing.T) {
 	}
 	x.Write("sys/block/zram1/mm_stat", "?\n")
 	for _, gone := range []string{"vmallocinfo", "zoneinfo", "kpageflags"} {
-		if err := os.Remove(x.Host().Proc(gone)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(x.Host().Proc(gone)))
 	}
 	if b, unread = ReadBeside(x.Host(), &procfile.Meminfo{Total: &total}, 0); len(unread) != 4 || b.Zram != nil {
 		t.Errorf("%+v, %v", b, unread)

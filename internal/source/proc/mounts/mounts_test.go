@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/proctest"
 )
@@ -31,12 +32,8 @@ func TestCollect(t *testing.T) {
 	for pid, connection := range map[string]string{"80": "50", "81": "51", "90": "51"} {
 		x.Write("proc/"+pid+"/comm", "sshfs\n")
 		x.Write("proc/"+pid+"/fdinfo/3", "pos:\t0\nflags:\t0100002\nfuse_connection:\t"+connection+"\n")
-		if err := os.MkdirAll(x.Dir+"/proc/"+pid+"/fd", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink("/dev/fuse", x.Dir+"/proc/"+pid+"/fd/3"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(x.Dir+"/proc/"+pid+"/fd", 0o755))
+		require.NoError(t, os.Symlink("/dev/fuse", x.Dir+"/proc/"+pid+"/fd/3"))
 	}
 	s := x.Open(Open)
 	r := sample.NewRecorder(time.Unix(1700000000, 0))
@@ -79,9 +76,7 @@ func TestAsksNobody(t *testing.T) {
 	x := proctest.NewTree(t)
 	x.Write("proc/self/mountinfo", "40 21 0:45 / "+x.Dir+"/gone rw - nfs4 nas:/gone rw\n")
 	x.Write("proc/self/mountstats", "")
-	if err := os.Mkdir(x.Dir+"/gone", 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(x.Dir+"/gone", 0))
 	s := x.Open(Open)
 	w := proctest.Collect(t, s, sample.Last)
 	proctest.Want(t, w, sample.MountPoint, sample.Entity{Device: "0:45", Class: x.Dir + "/gone"}, 1)

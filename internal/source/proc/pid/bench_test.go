@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/proctest"
 )
@@ -20,24 +21,18 @@ func BenchmarkCollect(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			proctest.Sleepers(b, n)
 			s, err := Open(host.Live())
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			defer s.Close()
 			b.Run("first", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := s.Collect(sample.First, sample.NewRecorder(time.Now())); err != nil {
-						b.Fatal(err)
-					}
+					require.NoError(b, s.Collect(sample.First, sample.NewRecorder(time.Now())))
 				}
 			})
 			b.Run("last", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := s.Collect(sample.Last, sample.NewRecorder(time.Now())); err != nil {
-						b.Fatal(err)
-					}
+					require.NoError(b, s.Collect(sample.Last, sample.NewRecorder(time.Now())))
 				}
 			})
 		})

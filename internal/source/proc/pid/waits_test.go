@@ -10,6 +10,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -53,30 +54,20 @@ func TestClassOfFunctions(t *testing.T) {
 // long as it says itself that its calls take.
 func TestWaitsAreSampled(t *testing.T) {
 	dir, err := os.MkdirTemp("/var/tmp", "waits")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	s, err := OpenWaits(host.Live())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	cmd := exec.Command("dd", "if=/dev/zero", "of="+filepath.Join(dir, "f"), "bs=4k", "count=1000000", "oflag=sync")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	began := time.Now()
 	rec := sample.NewRecorder(began)
-	if err := s.Collect(sample.First, rec); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Collect(sample.First, rec))
 	time.Sleep(3 * time.Second)
 	rec.At(time.Now())
-	if err := s.Collect(sample.Last, rec); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Collect(sample.Last, rec))
 	w := rec.Window(time.Now())
 	snapshots, ok := w.Value(sample.WaitSnapshots, sample.Entity{})
 	if !ok || snapshots < 5 {
@@ -111,26 +102,18 @@ func TestIdleHogIsListed(t *testing.T) {
 	bpftest.Need(t, "python3", err)
 	cmd := exec.Command("python3", "-c", "import time; x = b'x' * (100 << 20); print(1, flush=True); time.sleep(60)")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(200 * time.Millisecond)
 	s, err := Open(host.Live())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	rec := sample.NewRecorder(time.Now())
-	if err := s.Collect(sample.First, rec); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Collect(sample.First, rec))
 	if err := s.Collect(sample.Last, rec); err != nil {
 		t.Log(err) // of another process
 	}

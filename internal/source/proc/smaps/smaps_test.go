@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/source/proc/proctest"
 )
 
@@ -29,9 +30,7 @@ func TestParse(t *testing.T) {
 func TestOwnMemory(t *testing.T) {
 	const pages = 509
 	f, err := os.CreateTemp("/var/tmp", "iocause-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer os.Remove(f.Name())
 	defer f.Close()
 	size := pages * os.Getpagesize()
@@ -42,9 +41,7 @@ func TestOwnMemory(t *testing.T) {
 	h.Self = 0
 	one := func() Process {
 		all, err := All(h, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, p := range all {
 			if p.PID == os.Getpid() {
 				return p
@@ -56,9 +53,7 @@ func TestOwnMemory(t *testing.T) {
 	one() // what it takes to look
 	before := one()
 	m, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer unix.Munmap(m)
 	after := one()
 	// the program's own text may come and go by some pages
