@@ -51,22 +51,3 @@ func TestShippedExperimentsNameWhatTheyMake(t *testing.T) {
 		}
 	}
 }
-
-func TestLabRunRefusals(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		says string
-	}{
-		{nil, "exactly one experiment"},
-		{[]string{"a", "--list"}, "exactly one experiment"},
-		{[]string{"squeeze", "--scale=0"}, "give more than 0"},
-		{[]string{"squeeze", "--scale=NaN"}, "give more than 0"},
-		{[]string{"squeeze", "--repeat=-1"}, "from 0 to 100"},
-		{[]string{"nonsense"}, "--list"},
-		{[]string{"/nowhere.yaml"}, "no such file"},
-	} {
-		if out, notes, code := runLabTool(t, "", append([]string{"run"}, c.args...)...); code == 0 || out != "" || !strings.Contains(notes, c.says) {
-			t.Errorf("%v: code %d, %q, %q", c.args, code, out, notes)
-		}
-	}
-}

@@ -25,26 +25,6 @@ func runLabTool(t *testing.T, stdin string, args ...string) (stdout, stderr stri
 	return out.String(), notes.String(), code
 }
 
-func TestLabEatRefusals(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		says string
-	}{
-		{nil, "exactly one SIZE"},
-		{[]string{"1M", "--available", "1G"}, "exactly one SIZE"},
-		{[]string{"lots"}, "not a size"},
-		{[]string{"1M", "--duration=-1s"}, "below zero"},
-		{[]string{"1M", "--format=csv"}, "use text or json"},
-		{[]string{"1000T"}, "MemAvailable leaves room for"},
-		{[]string{"--available=1M"}, "--force"},
-	} {
-		out, notes, code := runLabTool(t, "", append([]string{"eat"}, c.args...)...)
-		if code != exitUsage || out != "" || !strings.Contains(notes, c.says) {
-			t.Errorf("%v: code %d, %q, %q", c.args, code, out, notes)
-		}
-	}
-}
-
 // TestLabEatEndsWithItsParent kills the parent of an eating iocause.
 func TestLabEatEndsWithItsParent(t *testing.T) {
 	if os.Getenv("IOCAUSE_TEST_EAT") != "" {

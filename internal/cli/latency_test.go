@@ -18,25 +18,6 @@ import (
 	"iocause/internal/source/probe/threads"
 )
 
-func TestLatencyUsage(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"--syscall", "reed"}, `there is no system call "reed"; give names as 'man 2 syscalls' lists them, numbers, or all`},
-		{[]string{"--syscall", ""}, "it is empty; give names such as read,fsync, or all"},
-		{[]string{"--sort", "speed"}, "no such column; there are pid, process, syscall, calls, failed, wall_s, wall_p50_s"},
-		{[]string{"--pid", "0"}, "0 is not a process id"},
-		{[]string{"--slow", "-1ms"}, "reading --slow: -1ms is below zero"},
-		{[]string{"1", "0"}, "give 1 or more"},
-	} {
-		code, out, err := runApp(t.Context(), nil, append([]string{"latency"}, c.args...)...)
-		if code != exitUsage || out != "" || !strings.Contains(err, c.want) {
-			t.Errorf("%q: code %d, stdout %q, stderr %q; want 2 and %q", c.args, code, out, err, c.want)
-		}
-	}
-}
-
 // What a program reads while it is watched, as the command shows it.
 func TestLatencyForReal(t *testing.T) {
 	path := bpftest.File(t, 1)

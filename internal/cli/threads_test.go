@@ -16,26 +16,6 @@ import (
 	"iocause/internal/source/probe/threads"
 )
 
-func TestThreadsUsage(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"--by", "user"}, `"user" is not known; use thread, process, comm or cgroup`},
-		{[]string{"--sort", "speed"}, `no such column; there are tid, comm, pid, process, cgroup, ended, threads, wall_s`},
-		{[]string{"0.01"}, "give seconds, or a time such as 500ms"},
-		{[]string{"1", "2", "3"}, "give INTERVAL and COUNT at most"},
-		{[]string{"--pid", "0"}, "0 is not a process id"},
-		{[]string{"--comm", ""}, "the name is empty"},
-		{[]string{"--format", "xml"}, "use text, json, csv or perfetto"},
-	} {
-		code, out, err := runApp(t.Context(), nil, append([]string{"threads"}, c.args...)...)
-		if code != exitUsage || out != "" || !strings.Contains(err, c.want) {
-			t.Errorf("%q: code %d, stdout %q, stderr %q; want 2 and %q", c.args, code, out, err, c.want)
-		}
-	}
-}
-
 // This host as the command shows it: every row adds up to 1. A child that
 // naps sees to it that there are waits, on the quietest of hosts.
 func TestThreadsForReal(t *testing.T) {

@@ -144,29 +144,6 @@ func TestInterruptSumsUp(t *testing.T) {
 	}
 }
 
-func TestBadIntervals(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"use", "x"}, `reading INTERVAL: "x"`},
-		{[]string{"use", "0"}, `reading INTERVAL: "0"`},
-		{[]string{"use", "NaN"}, `reading INTERVAL: "NaN"`},
-		{[]string{"use", "-1"}, "unknown shorthand flag"},
-		{[]string{"use", "1e300"}, `reading INTERVAL: "1e300"`},
-		{[]string{"use", "1", "0"}, `reading COUNT: "0"`},
-		{[]string{"use", "1", "1", "1"}, "is an unexpected argument"},
-		{[]string{"use", "--format", "xml"}, `"xml" is not known; use text, json or csv`},
-		{[]string{"cache", "--by", "moon"}, `reading --by: "moon" is not known; use `},
-		{[]string{"disk", "0.1", "1", "--sort", "moon"}, "there are device, reads_per_s"},
-	} {
-		code, _, errs := runApp(t.Context(), source.List(), c.args...)
-		if code != exitUsage || !strings.Contains(errs, c.want) {
-			t.Errorf("%v: code %d, %q, want 2 and %q", c.args, code, errs, c.want)
-		}
-	}
-}
-
 // A tool's sources are on the list, and its first row is by what its help says.
 func TestToolsNameRealSources(t *testing.T) {
 	var names []string

@@ -18,34 +18,6 @@ import (
 	"iocause/internal/store/tracefile"
 )
 
-func TestTraceFlagsThatMakeNoSense(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"trace", "0"}, `"0" is not a time`},
-		{[]string{"trace", "1", "0"}, `"0" is not a number of intervals`},
-		{[]string{"trace", "1", "2", "3"}, `"3" is an unexpected argument`},
-		{[]string{"trace", "1", "-o", "-"}, "no summary is printed"},
-		{[]string{"trace", "--file", ""}, "the name is empty"},
-		{[]string{"burst", "--file", "x"}, "counted by process and cgroup"},
-		{[]string{"trace", "--duration", "-1s"}, "-1s is below zero"},
-		{[]string{"trace", "--min", "-1ms"}, "-1ms is below zero"},
-		{[]string{"trace", "--buffer", "3"}, "3 MiB is not a power of two"},
-		{[]string{"trace", "-i", "x", "-o", "y"}, "cannot be combined"},
-		{[]string{"trace", "-i", "x", "--duration", "1s"}, "cannot be combined"},
-		{[]string{"trace", "--format", "xml"}, `"xml" is not known; use text, json, csv or perfetto`},
-		{[]string{"trace", "--sort", "colour"}, `"colour": no such column`},
-		{[]string{"burst", "x"}, `"x" is not a time`},
-		{[]string{"burst", "--sort", "colour"}, `"colour": no such column`},
-	} {
-		code, out, err := runApp(t.Context(), nil, c.args...)
-		if code != 2 || out != "" || !strings.Contains(err, c.want) || strings.Count(err, "\n") != 1 {
-			t.Errorf("%q: code %d, stdout %q, stderr %q; want 2 and %q", c.args, code, out, err, c.want)
-		}
-	}
-}
-
 const hostileName = "a\x1b[2J\n\u202eb<script>"
 
 // recorded is a file with n I/Os of two processes on a disk, one every
