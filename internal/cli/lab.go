@@ -60,7 +60,7 @@ func newLabLoadCommand(stdout, stderr io.Writer) *cobra.Command {
 				return r.WriteText(stdout)
 			}
 			if err := json.NewEncoder(stdout).Encode(r); err != nil {
-				return fmt.Errorf("write the result: %w", err)
+				return fmt.Errorf("writing the result: %w", err)
 			}
 			return nil
 		},

@@ -31,7 +31,7 @@ func newLabProveCommand(e *env) *cobra.Command {
 		Short: "Find the true cause of a situation by trying every remedy",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &ask.Error{Err: errors.New("reading the arguments: exactly one situation is needed"), Next: "give its number"}
+				return &ask.Error{Err: errors.New("reading the arguments: exactly one SEED is needed"), Next: "give its number"}
 			}
 			return nil
 		},

@@ -168,7 +168,7 @@ func scoreSeeds(parent context.Context, e *env, o *seedOptions, dir string) erro
 		return fmt.Errorf("writing the table: %w", err)
 	}
 	if ctx.Err() != nil {
-		return errors.New("scoring: interrupted; the same command goes on from here")
+		return errors.New("scoring: interrupted; the same command continues from here")
 	}
 	return nil
 }

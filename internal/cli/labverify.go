@@ -20,7 +20,7 @@ func newLabVerifyCommand(e *env) *cobra.Command {
 		Short: "Compare the predicted gain of advice with the real one",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &ask.Error{Err: errors.New("reading the arguments: exactly one situation is needed"), Next: "give its number"}
+				return &ask.Error{Err: errors.New("reading the arguments: exactly one SEED is needed"), Next: "give its number"}
 			}
 			return nil
 		},

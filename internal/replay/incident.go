@@ -147,12 +147,12 @@ func (o *Opener) Evidence(s *Interval, section string) ([]byte, error) {
 			continue
 		}
 		if data, err := SectionOf(x, e.Path, section); err == nil {
-			o.note("this is the evidence of incident %d, that began at %s", e.Number, Stamp(e.Meta.What.Start))
+			o.note("this is the evidence of incident %d, which began at %s", e.Number, Stamp(e.Meta.What.Start))
 			return data, nil
 		}
 	}
 	if len(numbers) > 0 {
-		return nil, fmt.Errorf("rereplaying %s to %s: the incidents of that time (%s) hold no %s evidence: 'iocause incident' says why", Stamp(from), Stamp(to), strings.Join(numbers, ", "), section)
+		return nil, fmt.Errorf("replaying %s to %s: the incidents of that time (%s) hold no %s evidence: 'iocause incident' says why", Stamp(from), Stamp(to), strings.Join(numbers, ", "), section)
 	}
 	return nil, fmt.Errorf("replaying %s to %s: there was no incident, and the agent keeps %s evidence only for incidents", Stamp(from), Stamp(to), section)
 }

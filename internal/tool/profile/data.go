@@ -114,7 +114,7 @@ func (p *Profile) Replay(f *Filter, states map[string]bool) error {
 	all := len(p.Stacks)
 	p.Keep(f)
 	if len(p.Stacks) == 0 && all > 0 {
-		return fmt.Errorf("no stack was taken of those that are asked for; of %s there are %d", of, all)
+		return fmt.Errorf("no stack was taken of the selected processes; of %s there are %d", of, all)
 	}
 	if note := p.Only(states); note != "" {
 		p.Notes = append(p.Notes, note)
