@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"iocause/internal/host"
-	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source/proc/proctest"
 )
@@ -21,18 +20,24 @@ func BenchmarkCollect(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			proctest.Sleepers(b, n)
 			s, err := Open(host.Live())
-			require.NoError(b, err)
+			if err != nil {
+				b.Fatal(err)
+			}
 			defer s.Close()
 			b.Run("first", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					require.NoError(b, s.Collect(sample.First, sample.NewRecorder(time.Now())))
+					if err := s.Collect(sample.First, sample.NewRecorder(time.Now())); err != nil {
+						b.Fatal(err)
+					}
 				}
 			})
 			b.Run("last", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					require.NoError(b, s.Collect(sample.Last, sample.NewRecorder(time.Now())))
+					if err := s.Collect(sample.Last, sample.NewRecorder(time.Now())); err != nil {
+						b.Fatal(err)
+					}
 				}
 			})
 		})

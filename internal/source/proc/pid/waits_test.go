@@ -10,7 +10,6 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
-	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -54,20 +53,30 @@ func TestClassOfFunctions(t *testing.T) {
 // long as it says itself that its calls take.
 func TestWaitsAreSampled(t *testing.T) {
 	dir, err := os.MkdirTemp("/var/tmp", "waits")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer os.RemoveAll(dir)
 	s, err := OpenWaits(host.Live())
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer s.Close()
 	cmd := exec.Command("dd", "if=/dev/zero", "of="+filepath.Join(dir, "f"), "bs=4k", "count=1000000", "oflag=sync")
-	require.NoError(t, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	began := time.Now()
 	rec := sample.NewRecorder(began)
-	require.NoError(t, s.Collect(sample.First, rec))
+	if err := s.Collect(sample.First, rec); err != nil {
+		t.Fatal(err)
+	}
 	time.Sleep(3 * time.Second)
 	rec.At(time.Now())
-	require.NoError(t, s.Collect(sample.Last, rec))
+	if err := s.Collect(sample.Last, rec); err != nil {
+		t.Fatal(err)
+	}
 	w := rec.Window(time.Now())
 	snapshots, ok := w.Value(sample.WaitSnapshots, sample.Entity{})
 	if !ok || snapshots < 5 {
@@ -102,18 +111,26 @@ func TestIdleHogIsListed(t *testing.T) {
 	bpftest.Need(t, "python3", err)
 	cmd := exec.Command("python3", "-c", "import time; x = b'x' * (100 << 20); print(1, flush=True); time.sleep(60)")
 	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(200 * time.Millisecond)
 	s, err := Open(host.Live())
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer s.Close()
 	rec := sample.NewRecorder(time.Now())
-	require.NoError(t, s.Collect(sample.First, rec))
+	if err := s.Collect(sample.First, rec); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Collect(sample.Last, rec); err != nil {
 		t.Log(err) // of another process
 	}
