@@ -36,6 +36,8 @@ type Program struct {
 	Former     string // name of the tracepoint in older kernels
 	Entry      string // the kernel function at whose beginning it is called (fentry)
 	Exit       string // ... at whose end (fexit)
+	Call       string // ... at whose beginning it is called by a kprobe
+	Return     string // ... at whose end (kretprobe)
 	Arguments  int    // attach only where the tracepoint or function has this many; 0 any
 	Optional   bool   // the probe is of use without it
 }
@@ -49,9 +51,16 @@ func (p *Program) Hook() string {
 		return "fentry:" + p.Entry
 	case p.Exit != "":
 		return "fexit:" + p.Exit
+	case p.Call != "":
+		return "kprobe:" + p.Call
+	case p.Return != "":
+		return "kretprobe:" + p.Return
 	}
 	return ""
 }
+
+// function is the kernel's function that it is at.
+func (p *Program) function() string { return p.Entry + p.Exit + p.Call + p.Return }
 
 // Probe is a loaded and attached object.
 type Probe struct {
@@ -109,7 +118,7 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 			spec.Programs[prog.Name].AttachTo = prog.Former
 		}
 		if prog.Tracepoint == "" {
-			if function := prog.Entry + prog.Exit; function != "" {
+			if function := prog.function(); function != "" {
 				spec.Programs[prog.Name].AttachTo = function
 			}
 			continue
@@ -191,7 +200,13 @@ func (p *Probe) Attach(program string) error {
 	case hook.Exit != "":
 		kind = ebpf.AttachTraceFExit
 	}
-	l, err := link.AttachTracing(link.TracingOptions{Program: p.collection.Programs[program], AttachType: kind})
+	var l link.Link
+	var err error
+	if hook.Call+hook.Return != "" {
+		l, err = attachKprobe(hook, p.collection.Programs[program])
+	} else {
+		l, err = link.AttachTracing(link.TracingOptions{Program: p.collection.Programs[program], AttachType: kind})
+	}
 	if err != nil {
 		return explain("attaching to "+hook.Hook(), err)
 	}

@@ -18,6 +18,7 @@ import (
 const (
 	ByTracepoint = "tracepoint"
 	ByFunction   = "function"
+	ByKprobe     = "kprobe"
 )
 
 // HooksVariable is the environment variable that has ways taken which are not the
@@ -40,7 +41,7 @@ type Capability struct {
 
 // Way is one of them.
 type Way struct {
-	By        string         // ByTracepoint, ByFunction or a name of its own
+	By        string         // ByTracepoint, ByFunction, ByKprobe or a name of its own
 	Grade     string         // how exact; "exact" where it is ""
 	Programs  []Program      // all or none
 	Constants map[string]any // of the object, where this way is taken
@@ -84,13 +85,16 @@ func (c *choice) has(program string) bool {
 // is the kernel's choice: this process may load programs, or it had not come here.
 func (c *choice) reject(why error) {
 	w := &c.left[0]
-	if w.By == ByFunction && errors.Is(why, ErrNotPermitted) {
+	if w.atFunctions() && errors.Is(why, ErrNotPermitted) {
 		why = fmt.Errorf("%w: it refuses to attach programs to its functions", ErrNotSupported)
 	}
 	c.failed = append(c.failed, fmt.Sprintf("%s: %v", hooksOf(w)[0], why))
 	c.last = why
 	c.left = c.left[1:]
 }
+
+// atFunctions tells that it has to be proved.
+func (w *Way) atFunctions() bool { return w.By == ByFunction || w.By == ByKprobe }
 
 func hooksOf(w *Way) []string {
 	var all []string
@@ -131,9 +135,15 @@ func OpenWays(spec *ebpf.CollectionSpec, programs []Program, capabilities []Capa
 		if culprit == nil {
 			return nil, err
 		}
+		refused := culprit.left[0].By == ByFunction && (errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, ErrNotPermitted))
 		culprit.reject(err)
-		if err := culprit.exhausted(); err != nil {
-			return nil, err
+		for _, c := range choices { // what refuses one function refuses all: each try loads everything anew
+			for refused && len(c.left) > 0 && c.left[0].By == ByFunction {
+				c.reject(err)
+			}
+			if err := c.exhausted(); err != nil {
+				return nil, err
+			}
 		}
 	}
 }
@@ -191,7 +201,7 @@ func attempt(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Progr
 		return nil, nil, err
 	}
 	for _, c := range choices {
-		if c.proof = ""; len(c.left) == 0 || c.left[0].By != ByFunction || c.Prove == nil {
+		if c.proof = ""; len(c.left) == 0 || !c.left[0].atFunctions() || c.Prove == nil {
 			continue
 		}
 		if c.proof, err = c.Prove(p); err != nil {
@@ -257,7 +267,7 @@ func (t *Types) shows(w *Way) error {
 			// kernel in which the function slept.
 			return fmt.Errorf("%s: not safe in this kernel, which frees the trampoline of a function that still runs", p.Hook())
 		default:
-			n, err = t.FunctionArguments(p.Entry + p.Exit)
+			n, err = t.FunctionArguments(p.function())
 		}
 		switch {
 		case err != nil:
@@ -285,8 +295,8 @@ func parseForced(capabilities []Capability, text string) (force map[string]strin
 		if !isOne {
 			name, by = "", name
 		}
-		if by != ByTracepoint && by != ByFunction && by != ByRequest {
-			return nil, 0, fmt.Errorf("%s=%q: want tracepoint, function or getrq, reads=function,requests=getrq, or without-storage", HooksVariable, text)
+		if by != ByTracepoint && by != ByFunction && by != ByKprobe && by != ByRequest {
+			return nil, 0, fmt.Errorf("%s=%q: want tracepoint, function, kprobe or getrq, reads=function,requests=getrq, or without-storage", HooksVariable, text)
 		}
 		for i := range capabilities {
 			c := &capabilities[i]

@@ -49,7 +49,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%q: %+v, want that there is no way, and why", c.forced, told)
 		}
 	}
-	if _, _, err := parseForced(some(), "kprobe"); err == nil || !strings.Contains(err.Error(), HooksVariable) {
+	if _, _, err := parseForced(some(), "uprobe"); err == nil || !strings.Contains(err.Error(), HooksVariable) {
 		t.Errorf("an unknown way gives %v", err)
 	}
 }

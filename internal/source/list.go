@@ -92,7 +92,7 @@ func List() []Entry {
 		{Name: "locks", Open: locks.Open, Needs: needsBPF + "Linux 5.19, or an older one whose functions programs can be attached to", Metrics: locks.Metrics()},
 		{Name: "blockio", Open: blockio.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: blockio.Metrics()},
 		{Name: "fuse", Open: fuse.Open, Needs: needsBPF + "Linux 6.11 with FUSE built in", Metrics: fuse.Metrics()},
-		{Name: "pagecache", Open: pagecache.Open, Needs: needsBPF + "Linux 6.12, or an older one whose functions programs can be attached to", Metrics: pagecache.Metrics()},
+		{Name: "pagecache", Open: pagecache.Open, Needs: needsBPF + "Linux 6.12, or an older one whose functions programs or kprobes can be attached to", Metrics: pagecache.Metrics()},
 	}
 }
 

@@ -2,7 +2,7 @@
 /* What is counted, where it is kept, and the small arithmetic on it. */
 #pragma once
 
-#include "compat.bpf.h"
+#include "kprobe.bpf.h"
 #include "path.bpf.h"
 
 #define FOLIO_PAGES 512 /* in the largest folio that is mapped at once, with pages of 4 KiB */
@@ -98,6 +98,7 @@ struct task {
 	u64 watched; /* calls in that slice */
 	u64 all_watched, all_reads, all_pages; /* calls, of them reads of the cache, and pages, of late */
 	u64 by_time; /* in this slice: what it called before is not known */
+	struct called called; /* by kprobes only */
 };
 
 struct chunk_key {

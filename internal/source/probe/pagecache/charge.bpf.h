@@ -28,3 +28,35 @@ static __always_inline void charge_wait(struct task *t, struct inode *inode)
 	}
 	t->pending = 0;
 }
+
+static __always_inline struct inode *inode_of(struct kiocb *iocb)
+{
+	struct file___mapping *file = (void *)OF(iocb, ki_filp);
+
+	return OF(file, f_mapping, host);
+}
+
+static __always_inline u64 hash_of(struct inode *inode)
+{
+	return file_hash(OF(inode, i_ino), OF(inode, i_sb, s_dev));
+}
+
+/* The running thread calls a function whose return will be seen, by a kprobe. */
+static __always_inline int calls(void *ctx, u64 call)
+{
+	struct task *t = task_state_of(current_task());
+
+	if (t)
+		begin_call(&t->called, ctx, call);
+	else
+		ADD(lost_tasks, 1);
+	return 0;
+}
+
+/* It returns from it: its row, 0 where there is nothing to count. */
+static __always_inline struct task *returns(u64 call)
+{
+	struct task *t = task_row(&tasks, current_task());
+
+	return t && end_call(&t->called, call) ? t : 0;
+}

@@ -15,8 +15,8 @@ static __noinline struct account *account_of(struct inode *inode, u32 tgid)
 	struct file_key key = { .tgid = tgid };
 	struct account *a;
 
-	key.ino = inode->i_ino;
-	key.dev = inode->i_sb->s_dev;
+	key.ino = OF(inode, i_ino);
+	key.dev = OF(inode, i_sb, s_dev);
 	a = find_account(&key);
 	if (a)
 		return a;

@@ -34,7 +34,7 @@ static __always_inline int direct(struct inode *inode, u64 bytes, bool writes)
 
 	if (!a)
 		return 0;
-	a->size = inode->i_size;
+	a->size = OF(inode, i_size);
 	if (writes) {
 		ADD(a->direct_writes, 1);
 		ADD(a->direct_write_bytes, bytes);
@@ -87,12 +87,30 @@ int COUNTING(direct_begins, struct kiocb *iocb, struct iov_iter *iter)
 	return direct(iocb->ki_filp->f_inode, iter->count, iov_writes(iter));
 }
 
+/* The same by a kprobe, which is passed any number of arguments. */
+SEC("kprobe")
+int COUNTING_CALL(direct_called)
+{
+	struct kiocb *iocb = (void *)ARGUMENT0(ctx);
+	struct iov_iter *iter = (void *)ARGUMENT1(ctx);
+	u64 count = BPF_CORE_READ(iter, count);
+	bool writes;
+
+	if (!count)
+		return 0;
+	if (bpf_core_field_exists(iter->data_source))
+		writes = BPF_CORE_READ(iter, data_source);
+	else
+		writes = BPF_CORE_READ((struct iov_iter___type *)iter, type) & 1;
+	return direct(BPF_CORE_READ(iocb, ki_filp, f_inode), count, writes);
+}
+
 static __always_inline int direct_is_done(struct kiocb *iocb)
 {
 	struct task *t = task_row(&tasks, current_task());
 
 	if (t)
-		charge_wait(t, iocb->ki_filp->f_inode);
+		charge_wait(t, OF(iocb, ki_filp, f_inode));
 	return 0;
 }
 
@@ -106,4 +124,12 @@ SEC("fentry/iomap_dio_complete")
 int COUNTING(direct_done, struct iomap_dio *dio)
 {
 	return direct_is_done(dio->iocb);
+}
+
+SEC("kprobe")
+int COUNTING_CALL(direct_done_called)
+{
+	struct iomap_dio *dio = (void *)ARGUMENT0(ctx);
+
+	return direct_is_done(BPF_CORE_READ(dio, iocb));
 }

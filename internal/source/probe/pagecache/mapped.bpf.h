@@ -22,7 +22,7 @@ struct vm_fault {
 
 static __always_inline void used_by_mapping(struct inode *inode, u64 from, u64 to)
 {
-	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), *count = fresh_count(file), misses;
+	u64 file = hash_of(inode), *count = fresh_count(file), misses;
 	struct range r = { .file = file, .from = from, .to = to };
 	struct account *a;
 
@@ -59,14 +59,14 @@ static __always_inline u64 mapped_from(struct task *t, u64 file, u64 from, u64 t
 static __always_inline int faulted(struct inode *inode, u64 index)
 {
 	struct task *t = task_state_of(current_task());
-	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev);
+	u64 file = hash_of(inode);
 	struct account *a = account_of(inode, this_tgid());
 
 	if (LOOK_IS_OVER(bpf_jiffies64()))
 		return 0;
 	if (a) {
 		ADD(a->faults, 1);
-		a->size = inode->i_size;
+		a->size = OF(inode, i_size);
 	}
 	used_by_mapping(inode, t ? mapped_from(t, file, index, index) : index, index);
 	if (!t) {
@@ -87,16 +87,29 @@ int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
 
 static __always_inline struct inode *faulting(struct vm_fault *vmf)
 {
-	return ((struct file___mapping *)vmf->vma->vm_file)->f_mapping->host;
+	struct file___mapping *file = (void *)OF(vmf, vma, vm_file);
+
+	return OF(file, f_mapping, host);
+}
+
+static __always_inline int faults(struct vm_fault *vmf)
+{
+	struct inode *inode = faulting(vmf);
+	u64 size = OF(inode, i_size), index = OF(vmf, pgoff);
+
+	return size && index <= (size - 1) >> PAGE_SHIFT ? faulted(inode, index) : 0;
 }
 
 SEC("fentry/filemap_fault")
 int COUNTING(fault, struct vm_fault *vmf)
 {
-	struct inode *inode = faulting(vmf);
-	u64 size = inode->i_size, index = vmf->pgoff;
+	return faults(vmf);
+}
 
-	return size && index <= (size - 1) >> PAGE_SHIFT ? faulted(inode, index) : 0;
+SEC("kprobe")
+int COUNTING_CALL(fault_called)
+{
+	return faults((void *)ARGUMENT0(ctx));
 }
 
 static __always_inline int mapped(struct inode *inode, u64 from, u64 to)
@@ -106,7 +119,7 @@ static __always_inline int mapped(struct inode *inode, u64 from, u64 to)
 	if (LOOK_IS_OVER(bpf_jiffies64()))
 		return 0;
 	if (t && to >= from)
-		from = mapped_from(t, file_hash(inode->i_ino, inode->i_sb->s_dev), from, to);
+		from = mapped_from(t, hash_of(inode), from, to);
 	used_by_mapping(inode, from, to);
 	if (t)
 		charge_wait(t, inode);
@@ -119,16 +132,35 @@ int COUNTING(on_map_pages, struct address_space *mapping, unsigned long from, un
 	return mapped(mapping->host, from, to);
 }
 
-SEC("fexit/filemap_map_pages")
-int COUNTING(map_pages, struct vm_fault *vmf, unsigned long from, unsigned long to)
+static __always_inline int maps(struct vm_fault *vmf, u64 from, u64 to)
 {
 	struct inode *inode;
 	u64 size, eof;
 
-	if (!vmf->pte) /* none of them was there */
+	if (!OF(vmf, pte)) /* none of them was there */
 		return 0;
 	inode = faulting(vmf);
-	size = inode->i_size;
+	size = OF(inode, i_size);
 	eof = size ? (size - 1) >> PAGE_SHIFT : 0;
 	return mapped(inode, from, to < eof ? to : eof);
+}
+
+SEC("fexit/filemap_map_pages")
+int COUNTING(map_pages, struct vm_fault *vmf, unsigned long from, unsigned long to)
+{
+	return maps(vmf, from, to);
+}
+
+SEC("kprobe")
+int COUNTING_CALL(map_pages_called)
+{
+	return calls(ctx, CALL_MAP_PAGES);
+}
+
+SEC("kprobe")
+int map_pages_returned(void *ctx)
+{
+	struct task *t = returns(CALL_MAP_PAGES);
+
+	return t ? maps((void *)t->called.argument[0], t->called.argument[1], t->called.argument[2]) : 0;
 }

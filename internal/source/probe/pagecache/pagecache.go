@@ -175,7 +175,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 		}
 		p.windows++
 		err = errors.Join(err, p.probe.SetVariable("window", p.windows), p.beginSpans(), p.emitTables(phase, into), p.probe.Losses("pagecache",
-			[]string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_spans", "lost_processes", "lost_touched"}, into))
+			[]string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_spans", "lost_processes", "lost_touched", "lost_returns"}, into))
 	}
 	return err
 }

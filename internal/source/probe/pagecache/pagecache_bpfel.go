@@ -175,6 +175,11 @@ type pagecacheTask struct {
 	AllReads   uint64
 	AllPages   uint64
 	ByTime     uint64
+	Called     struct {
+		_        structs.HostLayout
+		Call     uint64
+		Argument [3]uint64
+	}
 }
 
 type pagecacheTouchKey struct {
@@ -206,73 +211,87 @@ type pagecacheWaitTimes struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	pagecacheMapAccounts          = "accounts"
-	pagecacheMapBegun             = "begun"
-	pagecacheMapChunks            = "chunks"
-	pagecacheMapFreshOf           = "fresh_of"
-	pagecacheMapPathScratch       = "path_scratch"
-	pagecacheMapPaths             = "paths"
-	pagecacheMapProcesses         = "processes"
-	pagecacheMapSpans             = "spans"
-	pagecacheMapStacks            = "stacks"
-	pagecacheMapTasks             = "tasks"
-	pagecacheMapTotals            = "totals"
-	pagecacheMapTouched           = "touched"
-	pagecacheMapWaits             = "waits"
-	pagecacheProgDirectBegins     = "direct_begins"
-	pagecacheProgDirectDone       = "direct_done"
-	pagecacheProgDirectIter       = "direct_iter"
-	pagecacheProgFault            = "fault"
-	pagecacheProgGotPages         = "got_pages"
-	pagecacheProgGotPagesIter     = "got_pages_iter"
-	pagecacheProgMapPages         = "map_pages"
-	pagecacheProgOnAdd            = "on_add"
-	pagecacheProgOnBalance        = "on_balance"
-	pagecacheProgOnBalanceOld     = "on_balance_old"
-	pagecacheProgOnDelete         = "on_delete"
-	pagecacheProgOnDirect         = "on_direct"
-	pagecacheProgOnDirectDone     = "on_direct_done"
-	pagecacheProgOnDirty          = "on_dirty"
-	pagecacheProgOnExit           = "on_exit"
-	pagecacheProgOnFault          = "on_fault"
-	pagecacheProgOnGetPages       = "on_get_pages"
-	pagecacheProgOnMapPages       = "on_map_pages"
-	pagecacheProgOnRename         = "on_rename"
-	pagecacheProgOnSwitch         = "on_switch"
-	pagecacheProgOnSyncReadahead  = "on_sync_readahead"
-	pagecacheProgSettle           = "settle"
-	pagecacheProgSyncReadahead    = "sync_readahead"
-	pagecacheProgSyncReadaheadOld = "sync_readahead_old"
-	pagecacheProgWasRead          = "was_read"
-	pagecacheVarEnabled           = "enabled"
-	pagecacheVarLacks             = "lacks"
-	pagecacheVarLookFrom          = "look_from"
-	pagecacheVarLookTicks         = "look_ticks"
-	pagecacheVarLookTo            = "look_to"
-	pagecacheVarLookUntil         = "look_until"
-	pagecacheVarLostAccounts      = "lost_accounts"
-	pagecacheVarLostChunks        = "lost_chunks"
-	pagecacheVarLostPaths         = "lost_paths"
-	pagecacheVarLostProcesses     = "lost_processes"
-	pagecacheVarLostSpans         = "lost_spans"
-	pagecacheVarLostTasks         = "lost_tasks"
-	pagecacheVarLostTouched       = "lost_touched"
-	pagecacheVarLostWaits         = "lost_waits"
-	pagecacheVarRuleCount         = "rule_count"
-	pagecacheVarRules             = "rules"
-	pagecacheVarSampledFrom       = "sampled_from"
-	pagecacheVarSampledSince      = "sampled_since"
-	pagecacheVarSettleMode        = "settle_mode"
-	pagecacheVarSliceNs           = "slice_ns"
-	pagecacheVarSliceNumber       = "slice_number"
-	pagecacheVarSliceUntil        = "slice_until"
-	pagecacheVarSlowNs            = "slow_ns"
-	pagecacheVarSpansFrom         = "spans_from"
-	pagecacheVarSyscallClass      = "syscall_class"
-	pagecacheVarSyscallWay        = "syscall_way"
-	pagecacheVarTouchShift        = "touch_shift"
-	pagecacheVarWeight            = "weight"
-	pagecacheVarWindow            = "window"
+	pagecacheMapAccounts                = "accounts"
+	pagecacheMapBegun                   = "begun"
+	pagecacheMapChunks                  = "chunks"
+	pagecacheMapFreshOf                 = "fresh_of"
+	pagecacheMapPathScratch             = "path_scratch"
+	pagecacheMapPaths                   = "paths"
+	pagecacheMapProcesses               = "processes"
+	pagecacheMapSpans                   = "spans"
+	pagecacheMapStacks                  = "stacks"
+	pagecacheMapTasks                   = "tasks"
+	pagecacheMapTotals                  = "totals"
+	pagecacheMapTouched                 = "touched"
+	pagecacheMapWaits                   = "waits"
+	pagecacheProgBufferedReadCalled     = "buffered_read_called"
+	pagecacheProgBufferedReadReturned   = "buffered_read_returned"
+	pagecacheProgDirectBegins           = "direct_begins"
+	pagecacheProgDirectCalled           = "direct_called"
+	pagecacheProgDirectDone             = "direct_done"
+	pagecacheProgDirectDoneCalled       = "direct_done_called"
+	pagecacheProgDirectIter             = "direct_iter"
+	pagecacheProgFault                  = "fault"
+	pagecacheProgFaultCalled            = "fault_called"
+	pagecacheProgGetPagesCalled         = "get_pages_called"
+	pagecacheProgGetPagesIterReturned   = "get_pages_iter_returned"
+	pagecacheProgGetPagesReturned       = "get_pages_returned"
+	pagecacheProgGotPages               = "got_pages"
+	pagecacheProgGotPagesIter           = "got_pages_iter"
+	pagecacheProgMapPages               = "map_pages"
+	pagecacheProgMapPagesCalled         = "map_pages_called"
+	pagecacheProgMapPagesReturned       = "map_pages_returned"
+	pagecacheProgOnAdd                  = "on_add"
+	pagecacheProgOnBalance              = "on_balance"
+	pagecacheProgOnBalanceOld           = "on_balance_old"
+	pagecacheProgOnDelete               = "on_delete"
+	pagecacheProgOnDirect               = "on_direct"
+	pagecacheProgOnDirectDone           = "on_direct_done"
+	pagecacheProgOnDirty                = "on_dirty"
+	pagecacheProgOnExit                 = "on_exit"
+	pagecacheProgOnFault                = "on_fault"
+	pagecacheProgOnGetPages             = "on_get_pages"
+	pagecacheProgOnMapPages             = "on_map_pages"
+	pagecacheProgOnRename               = "on_rename"
+	pagecacheProgOnSwitch               = "on_switch"
+	pagecacheProgOnSyncReadahead        = "on_sync_readahead"
+	pagecacheProgSettle                 = "settle"
+	pagecacheProgSyncReadahead          = "sync_readahead"
+	pagecacheProgSyncReadaheadCalled    = "sync_readahead_called"
+	pagecacheProgSyncReadaheadOld       = "sync_readahead_old"
+	pagecacheProgSyncReadaheadOldCalled = "sync_readahead_old_called"
+	pagecacheProgWasRead                = "was_read"
+	pagecacheVarEnabled                 = "enabled"
+	pagecacheVarLacks                   = "lacks"
+	pagecacheVarLookFrom                = "look_from"
+	pagecacheVarLookTicks               = "look_ticks"
+	pagecacheVarLookTo                  = "look_to"
+	pagecacheVarLookUntil               = "look_until"
+	pagecacheVarLostAccounts            = "lost_accounts"
+	pagecacheVarLostChunks              = "lost_chunks"
+	pagecacheVarLostPaths               = "lost_paths"
+	pagecacheVarLostProcesses           = "lost_processes"
+	pagecacheVarLostReturns             = "lost_returns"
+	pagecacheVarLostSpans               = "lost_spans"
+	pagecacheVarLostTasks               = "lost_tasks"
+	pagecacheVarLostTouched             = "lost_touched"
+	pagecacheVarLostWaits               = "lost_waits"
+	pagecacheVarRuleCount               = "rule_count"
+	pagecacheVarRules                   = "rules"
+	pagecacheVarSampledFrom             = "sampled_from"
+	pagecacheVarSampledSince            = "sampled_since"
+	pagecacheVarSettleMode              = "settle_mode"
+	pagecacheVarSliceNs                 = "slice_ns"
+	pagecacheVarSliceNumber             = "slice_number"
+	pagecacheVarSliceUntil              = "slice_until"
+	pagecacheVarSlowNs                  = "slow_ns"
+	pagecacheVarSpansFrom               = "spans_from"
+	pagecacheVarSyscallClass            = "syscall_class"
+	pagecacheVarSyscallWay              = "syscall_way"
+	pagecacheVarTouchShift              = "touch_shift"
+	pagecacheVarUntyped                 = "untyped"
+	pagecacheVarWeight                  = "weight"
+	pagecacheVarWindow                  = "window"
 )
 
 // loadPagecache returns the embedded CollectionSpec for pagecache.
@@ -317,31 +336,43 @@ type pagecacheSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type pagecacheProgramSpecs struct {
-	DirectBegins     *ebpf.ProgramSpec `ebpf:"direct_begins"`
-	DirectDone       *ebpf.ProgramSpec `ebpf:"direct_done"`
-	DirectIter       *ebpf.ProgramSpec `ebpf:"direct_iter"`
-	Fault            *ebpf.ProgramSpec `ebpf:"fault"`
-	GotPages         *ebpf.ProgramSpec `ebpf:"got_pages"`
-	GotPagesIter     *ebpf.ProgramSpec `ebpf:"got_pages_iter"`
-	MapPages         *ebpf.ProgramSpec `ebpf:"map_pages"`
-	OnAdd            *ebpf.ProgramSpec `ebpf:"on_add"`
-	OnBalance        *ebpf.ProgramSpec `ebpf:"on_balance"`
-	OnBalanceOld     *ebpf.ProgramSpec `ebpf:"on_balance_old"`
-	OnDelete         *ebpf.ProgramSpec `ebpf:"on_delete"`
-	OnDirect         *ebpf.ProgramSpec `ebpf:"on_direct"`
-	OnDirectDone     *ebpf.ProgramSpec `ebpf:"on_direct_done"`
-	OnDirty          *ebpf.ProgramSpec `ebpf:"on_dirty"`
-	OnExit           *ebpf.ProgramSpec `ebpf:"on_exit"`
-	OnFault          *ebpf.ProgramSpec `ebpf:"on_fault"`
-	OnGetPages       *ebpf.ProgramSpec `ebpf:"on_get_pages"`
-	OnMapPages       *ebpf.ProgramSpec `ebpf:"on_map_pages"`
-	OnRename         *ebpf.ProgramSpec `ebpf:"on_rename"`
-	OnSwitch         *ebpf.ProgramSpec `ebpf:"on_switch"`
-	OnSyncReadahead  *ebpf.ProgramSpec `ebpf:"on_sync_readahead"`
-	Settle           *ebpf.ProgramSpec `ebpf:"settle"`
-	SyncReadahead    *ebpf.ProgramSpec `ebpf:"sync_readahead"`
-	SyncReadaheadOld *ebpf.ProgramSpec `ebpf:"sync_readahead_old"`
-	WasRead          *ebpf.ProgramSpec `ebpf:"was_read"`
+	BufferedReadCalled     *ebpf.ProgramSpec `ebpf:"buffered_read_called"`
+	BufferedReadReturned   *ebpf.ProgramSpec `ebpf:"buffered_read_returned"`
+	DirectBegins           *ebpf.ProgramSpec `ebpf:"direct_begins"`
+	DirectCalled           *ebpf.ProgramSpec `ebpf:"direct_called"`
+	DirectDone             *ebpf.ProgramSpec `ebpf:"direct_done"`
+	DirectDoneCalled       *ebpf.ProgramSpec `ebpf:"direct_done_called"`
+	DirectIter             *ebpf.ProgramSpec `ebpf:"direct_iter"`
+	Fault                  *ebpf.ProgramSpec `ebpf:"fault"`
+	FaultCalled            *ebpf.ProgramSpec `ebpf:"fault_called"`
+	GetPagesCalled         *ebpf.ProgramSpec `ebpf:"get_pages_called"`
+	GetPagesIterReturned   *ebpf.ProgramSpec `ebpf:"get_pages_iter_returned"`
+	GetPagesReturned       *ebpf.ProgramSpec `ebpf:"get_pages_returned"`
+	GotPages               *ebpf.ProgramSpec `ebpf:"got_pages"`
+	GotPagesIter           *ebpf.ProgramSpec `ebpf:"got_pages_iter"`
+	MapPages               *ebpf.ProgramSpec `ebpf:"map_pages"`
+	MapPagesCalled         *ebpf.ProgramSpec `ebpf:"map_pages_called"`
+	MapPagesReturned       *ebpf.ProgramSpec `ebpf:"map_pages_returned"`
+	OnAdd                  *ebpf.ProgramSpec `ebpf:"on_add"`
+	OnBalance              *ebpf.ProgramSpec `ebpf:"on_balance"`
+	OnBalanceOld           *ebpf.ProgramSpec `ebpf:"on_balance_old"`
+	OnDelete               *ebpf.ProgramSpec `ebpf:"on_delete"`
+	OnDirect               *ebpf.ProgramSpec `ebpf:"on_direct"`
+	OnDirectDone           *ebpf.ProgramSpec `ebpf:"on_direct_done"`
+	OnDirty                *ebpf.ProgramSpec `ebpf:"on_dirty"`
+	OnExit                 *ebpf.ProgramSpec `ebpf:"on_exit"`
+	OnFault                *ebpf.ProgramSpec `ebpf:"on_fault"`
+	OnGetPages             *ebpf.ProgramSpec `ebpf:"on_get_pages"`
+	OnMapPages             *ebpf.ProgramSpec `ebpf:"on_map_pages"`
+	OnRename               *ebpf.ProgramSpec `ebpf:"on_rename"`
+	OnSwitch               *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnSyncReadahead        *ebpf.ProgramSpec `ebpf:"on_sync_readahead"`
+	Settle                 *ebpf.ProgramSpec `ebpf:"settle"`
+	SyncReadahead          *ebpf.ProgramSpec `ebpf:"sync_readahead"`
+	SyncReadaheadCalled    *ebpf.ProgramSpec `ebpf:"sync_readahead_called"`
+	SyncReadaheadOld       *ebpf.ProgramSpec `ebpf:"sync_readahead_old"`
+	SyncReadaheadOldCalled *ebpf.ProgramSpec `ebpf:"sync_readahead_old_called"`
+	WasRead                *ebpf.ProgramSpec `ebpf:"was_read"`
 }
 
 // pagecacheMapSpecs contains maps before they are loaded into the kernel.
@@ -377,6 +408,7 @@ type pagecacheVariableSpecs struct {
 	LostChunks    *ebpf.VariableSpec `ebpf:"lost_chunks"`
 	LostPaths     *ebpf.VariableSpec `ebpf:"lost_paths"`
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
+	LostReturns   *ebpf.VariableSpec `ebpf:"lost_returns"`
 	LostSpans     *ebpf.VariableSpec `ebpf:"lost_spans"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
 	LostTouched   *ebpf.VariableSpec `ebpf:"lost_touched"`
@@ -394,6 +426,7 @@ type pagecacheVariableSpecs struct {
 	SyscallClass  *ebpf.VariableSpec `ebpf:"syscall_class"`
 	SyscallWay    *ebpf.VariableSpec `ebpf:"syscall_way"`
 	TouchShift    *ebpf.VariableSpec `ebpf:"touch_shift"`
+	Untyped       *ebpf.VariableSpec `ebpf:"untyped"`
 	Weight        *ebpf.VariableSpec `ebpf:"weight"`
 	Window        *ebpf.VariableSpec `ebpf:"window"`
 }
@@ -465,6 +498,7 @@ type pagecacheVariables struct {
 	LostChunks    *ebpf.Variable `ebpf:"lost_chunks"`
 	LostPaths     *ebpf.Variable `ebpf:"lost_paths"`
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
+	LostReturns   *ebpf.Variable `ebpf:"lost_returns"`
 	LostSpans     *ebpf.Variable `ebpf:"lost_spans"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
 	LostTouched   *ebpf.Variable `ebpf:"lost_touched"`
@@ -482,6 +516,7 @@ type pagecacheVariables struct {
 	SyscallClass  *ebpf.Variable `ebpf:"syscall_class"`
 	SyscallWay    *ebpf.Variable `ebpf:"syscall_way"`
 	TouchShift    *ebpf.Variable `ebpf:"touch_shift"`
+	Untyped       *ebpf.Variable `ebpf:"untyped"`
 	Weight        *ebpf.Variable `ebpf:"weight"`
 	Window        *ebpf.Variable `ebpf:"window"`
 }
@@ -490,42 +525,64 @@ type pagecacheVariables struct {
 //
 // It can be passed to loadPagecacheObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pagecachePrograms struct {
-	DirectBegins     *ebpf.Program `ebpf:"direct_begins"`
-	DirectDone       *ebpf.Program `ebpf:"direct_done"`
-	DirectIter       *ebpf.Program `ebpf:"direct_iter"`
-	Fault            *ebpf.Program `ebpf:"fault"`
-	GotPages         *ebpf.Program `ebpf:"got_pages"`
-	GotPagesIter     *ebpf.Program `ebpf:"got_pages_iter"`
-	MapPages         *ebpf.Program `ebpf:"map_pages"`
-	OnAdd            *ebpf.Program `ebpf:"on_add"`
-	OnBalance        *ebpf.Program `ebpf:"on_balance"`
-	OnBalanceOld     *ebpf.Program `ebpf:"on_balance_old"`
-	OnDelete         *ebpf.Program `ebpf:"on_delete"`
-	OnDirect         *ebpf.Program `ebpf:"on_direct"`
-	OnDirectDone     *ebpf.Program `ebpf:"on_direct_done"`
-	OnDirty          *ebpf.Program `ebpf:"on_dirty"`
-	OnExit           *ebpf.Program `ebpf:"on_exit"`
-	OnFault          *ebpf.Program `ebpf:"on_fault"`
-	OnGetPages       *ebpf.Program `ebpf:"on_get_pages"`
-	OnMapPages       *ebpf.Program `ebpf:"on_map_pages"`
-	OnRename         *ebpf.Program `ebpf:"on_rename"`
-	OnSwitch         *ebpf.Program `ebpf:"on_switch"`
-	OnSyncReadahead  *ebpf.Program `ebpf:"on_sync_readahead"`
-	Settle           *ebpf.Program `ebpf:"settle"`
-	SyncReadahead    *ebpf.Program `ebpf:"sync_readahead"`
-	SyncReadaheadOld *ebpf.Program `ebpf:"sync_readahead_old"`
-	WasRead          *ebpf.Program `ebpf:"was_read"`
+	BufferedReadCalled     *ebpf.Program `ebpf:"buffered_read_called"`
+	BufferedReadReturned   *ebpf.Program `ebpf:"buffered_read_returned"`
+	DirectBegins           *ebpf.Program `ebpf:"direct_begins"`
+	DirectCalled           *ebpf.Program `ebpf:"direct_called"`
+	DirectDone             *ebpf.Program `ebpf:"direct_done"`
+	DirectDoneCalled       *ebpf.Program `ebpf:"direct_done_called"`
+	DirectIter             *ebpf.Program `ebpf:"direct_iter"`
+	Fault                  *ebpf.Program `ebpf:"fault"`
+	FaultCalled            *ebpf.Program `ebpf:"fault_called"`
+	GetPagesCalled         *ebpf.Program `ebpf:"get_pages_called"`
+	GetPagesIterReturned   *ebpf.Program `ebpf:"get_pages_iter_returned"`
+	GetPagesReturned       *ebpf.Program `ebpf:"get_pages_returned"`
+	GotPages               *ebpf.Program `ebpf:"got_pages"`
+	GotPagesIter           *ebpf.Program `ebpf:"got_pages_iter"`
+	MapPages               *ebpf.Program `ebpf:"map_pages"`
+	MapPagesCalled         *ebpf.Program `ebpf:"map_pages_called"`
+	MapPagesReturned       *ebpf.Program `ebpf:"map_pages_returned"`
+	OnAdd                  *ebpf.Program `ebpf:"on_add"`
+	OnBalance              *ebpf.Program `ebpf:"on_balance"`
+	OnBalanceOld           *ebpf.Program `ebpf:"on_balance_old"`
+	OnDelete               *ebpf.Program `ebpf:"on_delete"`
+	OnDirect               *ebpf.Program `ebpf:"on_direct"`
+	OnDirectDone           *ebpf.Program `ebpf:"on_direct_done"`
+	OnDirty                *ebpf.Program `ebpf:"on_dirty"`
+	OnExit                 *ebpf.Program `ebpf:"on_exit"`
+	OnFault                *ebpf.Program `ebpf:"on_fault"`
+	OnGetPages             *ebpf.Program `ebpf:"on_get_pages"`
+	OnMapPages             *ebpf.Program `ebpf:"on_map_pages"`
+	OnRename               *ebpf.Program `ebpf:"on_rename"`
+	OnSwitch               *ebpf.Program `ebpf:"on_switch"`
+	OnSyncReadahead        *ebpf.Program `ebpf:"on_sync_readahead"`
+	Settle                 *ebpf.Program `ebpf:"settle"`
+	SyncReadahead          *ebpf.Program `ebpf:"sync_readahead"`
+	SyncReadaheadCalled    *ebpf.Program `ebpf:"sync_readahead_called"`
+	SyncReadaheadOld       *ebpf.Program `ebpf:"sync_readahead_old"`
+	SyncReadaheadOldCalled *ebpf.Program `ebpf:"sync_readahead_old_called"`
+	WasRead                *ebpf.Program `ebpf:"was_read"`
 }
 
 func (p *pagecachePrograms) Close() error {
 	return _PagecacheClose(
+		p.BufferedReadCalled,
+		p.BufferedReadReturned,
 		p.DirectBegins,
+		p.DirectCalled,
 		p.DirectDone,
+		p.DirectDoneCalled,
 		p.DirectIter,
 		p.Fault,
+		p.FaultCalled,
+		p.GetPagesCalled,
+		p.GetPagesIterReturned,
+		p.GetPagesReturned,
 		p.GotPages,
 		p.GotPagesIter,
 		p.MapPages,
+		p.MapPagesCalled,
+		p.MapPagesReturned,
 		p.OnAdd,
 		p.OnBalance,
 		p.OnBalanceOld,
@@ -542,7 +599,9 @@ func (p *pagecachePrograms) Close() error {
 		p.OnSyncReadahead,
 		p.Settle,
 		p.SyncReadahead,
+		p.SyncReadaheadCalled,
 		p.SyncReadaheadOld,
+		p.SyncReadaheadOldCalled,
 		p.WasRead,
 	)
 }

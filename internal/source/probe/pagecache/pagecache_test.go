@@ -49,7 +49,7 @@ type figures struct {
 // tracepoint: from the read-ahead before it, or at the function.
 func (f *figures) isWhole() bool {
 	return slices.ContainsFunc(f.ways, func(w sample.Way) bool {
-		return w.What == reads && w.By == bpf.ByFunction || w.What == demand && w.By != ""
+		return w.What == reads && w.By != bpf.ByTracepoint || w.What == demand && w.By != ""
 	})
 }
 

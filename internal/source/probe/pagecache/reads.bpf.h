@@ -79,8 +79,8 @@ struct read {
 /* False when it is not to be counted, as behind the end of the file. */
 static __always_inline bool begin_read(struct read *r, struct inode *inode, u64 index)
 {
-	u64 ino = inode->i_ino, size = inode->i_size;
-	u32 dev = inode->i_sb->s_dev;
+	u64 ino = OF(inode, i_ino), size = OF(inode, i_size);
+	u32 dev = OF(inode, i_sb, s_dev);
 	struct task_struct *task;
 	struct task *t;
 
@@ -233,15 +233,15 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 }
 
 /*
- * The last page of a batch, which ctx[argument] points to. The pointer is read
- * as a number: verifiers refuse arithmetic on the pointer itself.
+ * The last page of a batch, whose address lies at an address: it is read as a
+ * number, since verifiers refuse arithmetic on the pointer itself.
  */
-static __always_inline u64 batch_end(unsigned long long *ctx, u32 argument, u32 nr)
+static __always_inline u64 batch_end(const void *at, u32 nr)
 {
 	u64 batch, folio = 0, flags = 0, pages = 1;
 	struct folio *f;
 
-	bpf_probe_read_kernel(&batch, sizeof(batch), &ctx[argument]);
+	bpf_probe_read_kernel(&batch, sizeof(batch), at);
 	batch += (bpf_core_type_exists(struct folio_batch) ? bpf_core_field_offset(struct folio_batch, folios)
 							    : bpf_core_field_offset(struct pagevec, pages)) + (nr - 1) * sizeof(u64);
 	bpf_probe_read_kernel(&folio, sizeof(folio), (void *)batch);
@@ -256,20 +256,20 @@ static __always_inline u64 batch_end(unsigned long long *ctx, u32 argument, u32 
  * The same, where a look-up ends that found a batch of folios: each event tells
  * of the pages that the call is about to copy, so nothing has to be guessed.
  */
-static __always_inline int found_pages(unsigned long long *ctx, struct kiocb *iocb, u64 count, u32 argument, struct folio_batch *batch)
+static __always_inline int found_pages(struct kiocb *iocb, u64 count, struct folio_batch *batch, const void *at)
 {
-	struct inode *inode = ((struct file___mapping *)iocb->ki_filp)->f_mapping->host;
-	u64 pos = iocb->ki_pos, from = pos >> PAGE_SHIFT, end, last, n, calls = 1;
+	struct inode *inode = inode_of(iocb);
+	u64 pos = OF(iocb, ki_pos), from = pos >> PAGE_SHIFT, end, last, n, calls = 1;
 	struct read r = {};
 	struct task *t;
-	u32 nr = bpf_core_type_exists(struct folio_batch) ? batch->nr : ((struct pagevec *)batch)->nr;
+	u32 nr = bpf_core_type_exists(struct folio_batch) ? OF(batch, nr) : OF((struct pagevec *)batch, nr);
 
 	if (!count || !nr || !begin_read(&r, inode, from))
 		return 0;
 	t = r.t;
 	last = end = (pos + count - 1) >> PAGE_SHIFT;
 	if (end - from >= nr) { /* else every folio is a page of the call at least */
-		last = batch_end(ctx, argument, nr);
+		last = batch_end(at, nr);
 		if (last > end)
 			last = end;
 	}
@@ -300,22 +300,50 @@ static __always_inline int found_pages(unsigned long long *ctx, struct kiocb *io
 SEC("fexit/filemap_get_pages")
 int COUNTING(got_pages, struct kiocb *iocb, unsigned long count, struct folio_batch *batch, bool whole, int failed)
 {
-	return failed ? 0 : found_pages(ctx, iocb, count, 2, batch);
+	return failed ? 0 : found_pages(iocb, count, batch, &ctx[2]);
 }
 
 /* (iocb, iter, batch) before */
 SEC("fexit/filemap_get_pages")
 int COUNTING(got_pages_iter, struct kiocb *iocb, struct iov_iter *iter, struct folio_batch *batch, int failed)
 {
-	return failed ? 0 : found_pages(ctx, iocb, iter->count, 2, batch);
+	return failed ? 0 : found_pages(iocb, iter->count, batch, &ctx[2]);
+}
+
+/* The same by kprobes. */
+SEC("kprobe")
+int COUNTING_CALL(get_pages_called)
+{
+	return calls(ctx, CALL_GET_PAGES);
+}
+
+SEC("kprobe")
+int get_pages_returned(void *ctx)
+{
+	struct task *t = returns(CALL_GET_PAGES);
+
+	if (!t || (s32)RETURNED(ctx))
+		return 0;
+	return found_pages((void *)t->called.argument[0], t->called.argument[1], (void *)t->called.argument[2], &t->called.argument[2]);
+}
+
+SEC("kprobe")
+int get_pages_iter_returned(void *ctx)
+{
+	struct task *t = returns(CALL_GET_PAGES);
+	struct iov_iter *iter;
+
+	if (!t || (s32)RETURNED(ctx))
+		return 0;
+	iter = (void *)t->called.argument[1];
+	return found_pages((void *)t->called.argument[0], BPF_CORE_READ(iter, count), (void *)t->called.argument[2], &t->called.argument[2]);
 }
 
 /*
  * Before filemap_get_pages (5.12): the end of a read that has copied, which is
  * all that tells of it. written was copied before, past the cache.
  */
-SEC("fexit/generic_file_buffered_read")
-int COUNTING(was_read, struct kiocb *iocb, struct iov_iter *iter, long written, long copied)
+static __always_inline int has_read(struct kiocb *iocb, s64 written, s64 copied)
 {
 	struct inode *inode;
 	u64 end, from, last, n;
@@ -324,8 +352,8 @@ int COUNTING(was_read, struct kiocb *iocb, struct iov_iter *iter, long written, 
 
 	if (copied <= written)
 		return 0;
-	inode = ((struct file___mapping *)iocb->ki_filp)->f_mapping->host;
-	end = iocb->ki_pos;
+	inode = inode_of(iocb);
+	end = OF(iocb, ki_pos);
 	from = (end - (copied - written)) >> PAGE_SHIFT;
 	last = (end - 1) >> PAGE_SHIFT;
 	if (last < from || !begin_read(&r, inode, from))
@@ -340,6 +368,26 @@ int COUNTING(was_read, struct kiocb *iocb, struct iov_iter *iter, long written, 
 	return 0;
 }
 
+SEC("fexit/generic_file_buffered_read")
+int COUNTING(was_read, struct kiocb *iocb, struct iov_iter *iter, long written, long copied)
+{
+	return has_read(iocb, written, copied);
+}
+
+SEC("kprobe")
+int COUNTING_CALL(buffered_read_called)
+{
+	return calls(ctx, CALL_BUFFERED_READ);
+}
+
+SEC("kprobe")
+int buffered_read_returned(void *ctx)
+{
+	struct task *t = returns(CALL_BUFFERED_READ);
+
+	return t ? has_read((void *)t->called.argument[0], t->called.argument[2], RETURNED(ctx)) : 0;
+}
+
 static __always_inline int needed(struct inode *inode, u64 index, u64 request)
 {
 	struct task *t = task_state_of(current_task());
@@ -349,7 +397,7 @@ static __always_inline int needed(struct inode *inode, u64 index, u64 request)
 		ADD(lost_tasks, 1);
 		return 0;
 	}
-	file = file_hash(inode->i_ino, inode->i_sb->s_dev);
+	file = hash_of(inode);
 	t->need_file = file;
 	t->need_index = index;
 	t->need_end = index + request;
@@ -380,4 +428,21 @@ SEC("fentry/page_cache_sync_ra")
 int COUNTING(sync_readahead_old, struct readahead_control *control, void *state, unsigned long request)
 {
 	return needed(control->mapping->host, control->_index, request);
+}
+
+static __always_inline int needs(struct readahead_control *control, u64 request)
+{
+	return needed(BPF_CORE_READ(control, mapping, host), BPF_CORE_READ(control, _index), request);
+}
+
+SEC("kprobe")
+int COUNTING_CALL(sync_readahead_called)
+{
+	return needs((void *)ARGUMENT0(ctx), ARGUMENT1(ctx));
+}
+
+SEC("kprobe")
+int COUNTING_CALL(sync_readahead_old_called)
+{
+	return needs((void *)ARGUMENT0(ctx), ARGUMENT2(ctx));
 }

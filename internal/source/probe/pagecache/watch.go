@@ -249,7 +249,7 @@ func (w *Watch) look(quit chan struct{}) (*look, error) {
 	defer w.mu.Unlock()
 	// A thread that goes on with the file of an earlier look has no account,
 	// which is lost for the sums only when there was no room for it.
-	if w.losses = []string{"lost_chunks", "lost_tasks"}; full {
+	if w.losses = []string{"lost_chunks", "lost_tasks", "lost_returns"}; full {
 		w.losses = append(w.losses, "lost_accounts")
 	}
 	return l, nil

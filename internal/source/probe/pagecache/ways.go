@@ -37,6 +37,10 @@ func reading() []bpf.Capability {
 				By: bpf.ByFunction, Grade: "exact; a page that is dropped before the call that read it ends is not a miss",
 				Programs: []bpf.Program{{Name: "was_read", Exit: "generic_file_buffered_read", Arguments: 3}},
 			},
+			byKprobe("", pair("get_pages_called", "get_pages_returned", "filemap_get_pages", 4)...),
+			byKprobe("", pair("get_pages_called", "get_pages_iter_returned", "filemap_get_pages", 3)...),
+			byKprobe("; a page that is dropped before the call that read it ends is not a miss",
+				pair("buffered_read_called", "buffered_read_returned", "generic_file_buffered_read", 3)...),
 		}},
 		{Name: mapped, Prove: proveMapped, Ways: []bpf.Way{
 			{By: bpf.ByTracepoint, Programs: []bpf.Program{
@@ -45,11 +49,15 @@ func reading() []bpf.Capability {
 			{By: bpf.ByFunction, Programs: []bpf.Program{
 				{Name: "fault", Entry: "filemap_fault", Arguments: 1}, {Name: "map_pages", Exit: "filemap_map_pages", Arguments: 3},
 			}},
+			byKprobe("", append([]bpf.Program{{Name: "fault_called", Call: "filemap_fault", Arguments: 1}},
+				pair("map_pages_called", "map_pages_returned", "filemap_map_pages", 3)...)...),
 		}},
 		{Name: demand, Optional: true, Ways: []bpf.Way{
 			{By: bpf.ByTracepoint, Programs: []bpf.Program{{Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra"}}},
 			{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "sync_readahead", Entry: "page_cache_sync_ra", Arguments: 2}}},
 			{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "sync_readahead_old", Entry: "page_cache_sync_ra", Arguments: 3}}},
+			byKprobe("", bpf.Program{Name: "sync_readahead_called", Call: "page_cache_sync_ra", Arguments: 2}),
+			byKprobe("", bpf.Program{Name: "sync_readahead_old_called", Call: "page_cache_sync_ra", Arguments: 3}),
 		}},
 	}
 }
@@ -70,7 +78,26 @@ func passing() bpf.Capability {
 		{By: bpf.ByFunction, Programs: []bpf.Program{
 			{Name: "direct_iter", Entry: "iomap_iter", Arguments: 2}, {Name: "direct_done", Entry: "iomap_dio_complete", Arguments: 1},
 		}},
+		byKprobe("", bpf.Program{Name: "direct_called", Call: "__iomap_dio_rw"}, bpf.Program{Name: "direct_done_called", Call: "iomap_dio_complete", Arguments: 1}),
 	}}
+}
+
+// byKprobe is the way by kprobes, which have programs read the kernel's memory
+// without knowing its types.
+func byKprobe(but string, programs ...bpf.Program) bpf.Way {
+	w := bpf.Way{By: bpf.ByKprobe, Programs: programs, Constants: map[string]any{"untyped": uint32(1)}, Grade: "exact" + but}
+	for i := range programs {
+		if programs[i].Return != "" {
+			w.Grade = "exact but for calls of which the kernel does not tell the end; these are counted as lost" + but
+		}
+	}
+	return w
+}
+
+// pair are programs at a function's beginning and at its return, attached in the
+// order in which no begin is seen without its end.
+func pair(called, returned, function string, arguments int) []bpf.Program {
+	return []bpf.Program{{Name: returned, Return: function, Arguments: arguments}, {Name: called, Call: function, Arguments: arguments}}
 }
 
 // from are the source strings of what is counted in one of several ways.
