@@ -100,7 +100,7 @@ func Catalog() []Info {
 		{ProcRSS, Bytes, Gauge, "process", "resident memory"},
 		{ProcSwap, Bytes, Gauge, "process", "memory in swap"},
 		{ProcThreads, Count, Gauge, "process", "threads"},
-		{ProcProcessors, Count, Gauge, "process", "processors that its first thread may run on, if not all (taskset, cpuset)"},
+		{ProcProcessors, Count, Gauge, "process", "processors that the thread which waits longest for one may run on, if not all (taskset, cpuset)"},
 		{CallTime, Seconds, Counter, "process; class read, write, sync, flight", "time in its calls, or in flight when it is asynchronous, as the program itself measured it"},
 		{ThreadsInState, Count, Gauge, "host; class the state as ps prints it: R, S, D ...", "threads listed in that state"},
 		{TasksHung, Count, Counter, "host", "tasks that the kernel reported as blocked without a break for longer than kernel.hung_task_timeout_secs"},

@@ -151,9 +151,13 @@ func TestThreads(t *testing.T) {
 	thread(8, 2e9, 200)
 	thread(9, 9e9, 900)
 	x.process(7, proc{comm: "p", delay: 1e9, blkio: 100, slices: 1, threads: 3})
+	x.Write("sys/devices/system/cpu/online", "0-3\n")
 	s := x.Open(Open)
 	proctest.Collect(t, s, sample.First)
 	thread(7, 2e9, 150)
+	x.Write("proc/7/status", "Cpus_allowed:\tf\n")
+	x.Write("proc/7/task/8/status", "Cpus_allowed:\t3\n")
+	x.Write("proc/7/task/10/status", "Cpus_allowed:\t4\n")
 	thread(8, 5e9, 260)
 	thread(9, 1e9, 1) // the number of an ended thread
 	thread(10, 4e9, 400)
@@ -161,6 +165,7 @@ func TestThreads(t *testing.T) {
 	w := proctest.Collect(t, s, sample.Last)
 	proctest.Want(t, w, sample.ProcRunDelay, sample.Entity{PID: 7}, 8)
 	proctest.Want(t, w, sample.ProcBlkioDelay, sample.Entity{PID: 7}, 5.1)
+	proctest.Want(t, w, sample.ProcProcessors, sample.Entity{PID: 7}, 1) // of thread 10, which waited longest
 }
 
 // TestWithoutAccounting tells apart what does not count from what is zero.

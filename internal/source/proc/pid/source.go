@@ -260,7 +260,20 @@ func (s *source) emit(pid int, old, l *look, into sample.Sink) {
 	}
 	into.Put(sample.ProcRSS, e, float64(l.stat.RSS)*s.page, "/proc/PID/stat")
 	into.Put(sample.ProcThreads, e, float64(l.stat.Threads), "/proc/PID/stat")
-	s.describe(pid, l, into)
+	s.describe(pid, longest(old, l), l, into)
+}
+
+// longest is the thread that waited longest for a processor: the first one where no
+// other waited longer.
+func longest(old, l *look) int {
+	best, most := l.stat.PID, uint64(0)
+	for tid, t := range l.threads {
+		d := t.delay - min(t.delay, old.threads[tid].delay)
+		if d > most || d == most && d > 0 && tid < best {
+			best, most = tid, d
+		}
+	}
+	return best
 }
 
 // hog is the resident memory, in bytes, from which on a process is of interest even
@@ -271,7 +284,7 @@ const hog = 64 << 20
 func (s *source) holds(pid int, l *look, into sample.Sink) {
 	if held := float64(l.stat.RSS) * s.page; held >= hog {
 		into.Put(sample.ProcRSS, sample.Entity{PID: pid}, held, "/proc/PID/stat")
-		s.describe(pid, l, into)
+		s.describe(pid, pid, l, into)
 	}
 }
 
@@ -300,8 +313,9 @@ func threadRise(old, l *look) (delay, blkio uint64) {
 	return delay, blkio
 }
 
-// describe names a process that is emitted, and reads what only these need.
-func (s *source) describe(pid int, l *look, into sample.Sink) {
+// describe names a process that is emitted, and reads what only these need. Threads
+// of one process may be pinned each for itself: the one that counts is tid.
+func (s *source) describe(pid, tid int, l *look, into sample.Sink) {
 	p := sample.Process{
 		Start:  time.Duration(min(l.stat.Start, 1<<53)) * (time.Second / host.TickHz),
 		Kernel: l.stat.Kernel,
@@ -321,8 +335,15 @@ func (s *source) describe(pid int, l *look, into sample.Sink) {
 		if err == nil && st.Swap != nil {
 			into.Put(sample.ProcSwap, sample.Entity{PID: pid}, float64(*st.Swap), "/proc/PID/status")
 		}
+		from := "/proc/PID/status"
+		if tid != pid {
+			from = "/proc/PID/task/TID/status"
+			if b, err = s.r.readThread(pid, tid, "/status"); err == nil {
+				st, err = procfile.ParseStatus(b)
+			}
+		}
 		if err == nil && st.Processors > 0 && st.Processors < s.online {
-			into.Put(sample.ProcProcessors, sample.Entity{PID: pid}, float64(st.Processors), "/proc/PID/status")
+			into.Put(sample.ProcProcessors, sample.Entity{PID: pid}, float64(st.Processors), from)
 		}
 	}
 	into.PutProcess(pid, p)
