@@ -16,6 +16,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/host"
 	"iocause/internal/sample"
 )
 
@@ -25,6 +26,7 @@ var (
 	ErrNoBTF        = errors.New("the kernel has no type information in /sys/kernel/btf/vmlinux: use a kernel built with CONFIG_DEBUG_INFO_BTF=y")
 	ErrNotSupported = errors.New("not supported by this kernel")
 	ErrFiles        = errors.New("too many open files: iocause needs 200 of them; raise the limit (ulimit -n, LimitNOFILE= of a service)")
+	ErrMemory       = errors.New("too little memory for the BPF programs, which take up to 64 MiB: raise the memory limit of iocause's cgroup, or run it in another one")
 	ErrRefused      = errors.New("refused by this kernel's verifier, which is a bug of iocause: please report it with the kernel version")
 )
 
@@ -92,6 +94,9 @@ func prepared() (*Types, error) {
 	}
 	if err := rlimit.RemoveMemlock(); err != nil && !errors.Is(err, os.ErrPermission) {
 		return nil, fmt.Errorf("raising the locked-memory limit: %w", err)
+	}
+	if err := roomFor(host.Live()); err != nil {
+		return nil, err
 	}
 	if err := tryMap(); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func OpenEnded(h *host.Host) (*Ended, error) {
 	}
 	s := &Ended{host: h, probe: p, lookup: host.NewLookup(h), gone: map[uint32]*goneProcess{}}
 	if err = s.begin(); err == nil {
-		err = ownName(s.before)
+		err = ownName(h, s.before)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the probe of ended processes: %w", err), p.Close())

@@ -7,6 +7,8 @@ package tasks
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -49,7 +51,7 @@ func Open(h *host.Host) (sample.Source, error) {
 	s := &Probe{host: h, probe: p, lookup: host.NewLookup(h)}
 	rows, _, err := s.look()
 	if err == nil {
-		err = ownName(rows)
+		err = ownName(h, rows)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the tasks probe: %w", err), p.Close())
@@ -74,10 +76,19 @@ func load(h *host.Host, programs []bpf.Program, constants map[string]any) (*bpf.
 }
 
 // ownName fails where the kernel's numbers of processes are not ours: it tells
-// those of the first process name space.
-func ownName(rows []tasksRow) error {
-	if find(rows, uint32(unix.Getpid())) < 0 {
-		return fmt.Errorf("%w: iocause has another PID in the kernel than here (%d), as in a container", bpf.ErrNotSupported, unix.Getpid())
+// those of the first process name space. Ours may by chance be another process's
+// there, which began at another time.
+func ownName(h *host.Host, rows []tasksRow) error {
+	fields, err := h.StatFields(h.Self)
+	if err != nil {
+		return fmt.Errorf("reading our own start time: %w", err)
+	}
+	began, err := strconv.ParseUint(fields[host.StatStart], 10, 64)
+	if err != nil {
+		return fmt.Errorf("reading our own start time: %w", err)
+	}
+	if i := find(rows, uint32(h.Self)); i < 0 || rows[i].Start/uint64(time.Second/host.TickHz) != began {
+		return fmt.Errorf("%w: iocause has another PID in the kernel than here (%d), as in a container", bpf.ErrNotSupported, h.Self)
 	}
 	return nil
 }

@@ -214,3 +214,23 @@ func TestChildrenThatEnd(t *testing.T) {
 	open(t) // skips where there is no BPF
 	proctest.ChildrenThatEnd(t, Open, host.Live())
 }
+
+// The number that we have in a container is that of another process on the host, by
+// chance or always where numbers are low.
+func TestOwnNameIsOurs(t *testing.T) {
+	h := host.Live()
+	s, err := Open(h)
+	bpftest.Need(t, "bpf", err)
+	defer s.Close()
+	rows, _, err := s.(*Probe).look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ownName(h, rows); err != nil {
+		t.Fatal(err)
+	}
+	rows[find(rows, uint32(h.Self))].Start += uint64(time.Second)
+	if err := ownName(h, rows); err == nil {
+		t.Error("another process with our number passed for us")
+	}
+}
