@@ -70,9 +70,9 @@ func cgroupIOThrottle() Cause {
 				})
 				e = append(e, c.figure("time the device had its requests", device/s, "ratio", sample.BlockDeviceTime))
 				// requests of one thread share the device's time
-				device = min(device, c.busy()*s*c.victim.waiters())
-				if t := c.victim.waitTotal + c.victim.pause; t > 0 {
-					weight = max(0, 1-device/t)
+				waited, waiters := c.waitedIn(&best)
+				if device = min(device, c.busy()*s*waiters); waited > 0 {
+					weight = max(0, 1-device/waited)
 				}
 			}
 			k := c.victimCulprit()
@@ -91,6 +91,32 @@ func cgroupIOThrottle() Cause {
 			}
 		},
 	}
+}
+
+// waitedIn is what all processes that a limit is for wait for I/O, in seconds summed
+// over threads, and how many threads share that: the device works for all of them.
+func (c *Case) waitedIn(l *ioLimit) (seconds, waiters float64) {
+	seconds, waiters = c.victim.waitTotal+c.victim.pause, c.victim.waiters()
+	seen := map[int]bool{c.victim.pid: true}
+	for _, m := range []sample.Metric{sample.WaitIO, sample.WaitDirtyPause} {
+		c.w.Each(m, func(e sample.Entity, _ *sample.Series) {
+			p := c.w.Processes[e.PID]
+			if seen[e.PID] || p.Kernel || p.IOCgroup == "" || !inCgroup(p.IOCgroup, l.cgroup) {
+				return
+			}
+			seen[e.PID] = true
+			of := func(device string) float64 {
+				return c.blockTime(func(x sample.Entity) bool { return x.PID == e.PID && (device == "" || x.Device == device) })
+			}
+			if of("") > 0 && of(l.device) == 0 {
+				return // it waits for another device
+			}
+			if v := c.measure(e.PID); v.waitTotal+v.pause > 0 {
+				seconds, waiters = seconds+v.waitTotal+v.pause, waiters+v.waiters()
+			}
+		})
+	}
+	return seconds, waiters
 }
 
 // nearestIOLimit finds the limit that is used most, of the victim's cgroups.

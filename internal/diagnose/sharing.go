@@ -11,6 +11,10 @@ import (
 // is in the way of who waits: how long requests take alone no text tells.
 const othersLimit = 0.50
 
+// crowdShare is the share of what a crowded device works on from which on it is the
+// others' crowd.
+const crowdShare = 0.8
+
 // sharing is how a device was shared during the window.
 type sharing struct {
 	why      string  // why nothing can be said, or nobody else is to blame; "" when somebody may be
@@ -38,6 +42,14 @@ func (s *sharing) blame(seconds float64) float64 {
 		return 0
 	}
 	return other / (own + other)
+}
+
+// crowded tells that others keep the device so full that how long the victim's
+// requests take alone cannot be seen, and theirs are nearly all that it works on.
+func (s *sharing) crowded(seconds float64) bool {
+	all := s.own
+	all.add(s.others)
+	return s.others.time >= crowd*seconds && s.others.part(&all) >= crowdShare
 }
 
 // reach is about the longest that what others do can hold up one request, in
@@ -101,7 +113,7 @@ func (c *Case) shared() sharing {
 		s.why, s.missing = "how long the victim's requests take alone is not known on "+c.device, true
 	case s.latency < queueingRatio*s.base:
 		s.why = fmt.Sprintf("its requests take %s beside others, no longer than alone (%s)", duration(s.latency), duration(s.base))
-	case s.latency < need*s.base:
+	case s.latency < need*s.base && !s.crowded(seconds):
 		s.why, s.missing = fmt.Sprintf("its requests take %s beside others; how long alone is not known, only the fastest percent on %s (%s)",
 			duration(s.latency), c.device, duration(s.base)), true
 	case reach < (s.latency-s.base)/2:
