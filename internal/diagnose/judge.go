@@ -156,11 +156,13 @@ func (c *Case) finding(cause *Cause, v *Verdict) Finding {
 	if likely {
 		v.Confidence = min(v.Confidence, likelyMost)
 	}
-	return Finding{
+	f := Finding{
 		Cause: cause.ID, Title: cause.Title, Answer: Yes, Likely: likely,
 		Confidence: clamp01(v.Confidence), Weight: clamp01(v.Weight), WeightOf: cmp.Or(v.WeightOf, c.basis()), Culprit: v.Culprit,
 		Evidence: v.Evidence, Disprove: v.Disprove, Advice: v.Advice,
 	}
+	f.Confidence *= c.atStake(&f)
+	return f
 }
 
 // rank puts the primary cause first: one that no other cause explains, and of

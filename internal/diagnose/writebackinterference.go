@@ -37,6 +37,9 @@ func writebackInterference() Cause {
 				e = append(e, c.figure("writeback begins at", bg, "bytes", sample.VMDirtyBg))
 			}
 			k := c.dirtier()
+			if c.syncs() && k.PID != 0 && (k.PID == c.victim.pid || c.sameProgram(k.PID)) {
+				return no("what is written back is the victim's own: its syncs wait for that")
+			}
 			if k.PID != 0 {
 				e = append(e, c.figure("pages made dirty by the culprit", c.sumOf(sample.CacheDirtied, k.PID)/seconds, "pages/s", sample.CacheDirtied))
 			}
