@@ -7,19 +7,21 @@ import (
 	"iocause/internal/host"
 )
 
-// Layers attaches the programs that follow bios through stacked devices
-// (layers.bpf.h) when there is such a device for the first time, so that nobody
-// pays for them on a machine without one. It is used by one goroutine.
-type Layers struct {
+// Late attaches programs, and sets a variable of theirs, when a machine is seen for
+// the first time to need them, so that nobody pays for them on another. It is used by
+// one goroutine.
+type Late struct {
 	probe    *Probe
-	host     *host.Host
+	clock    func() time.Time
+	needed   func() bool
+	variable string
 	programs []string
 	asked    time.Time
-	follows  bool
+	on       bool
 }
 
-// layersEvery is how long a device may lie on another one unnoticed.
-const layersEvery = 5 * time.Second
+// lateEvery is how long a device may be there unnoticed.
+const lateEvery = 5 * time.Second
 
 // LayerPrograms are the programs at the tracepoints that a layer's bios pass.
 // block_bio_remap has its three arguments since e8a676d61c07 (5.11); before that
@@ -32,10 +34,17 @@ func LayerPrograms() []Program {
 	}
 }
 
-// FollowLayers detaches the programs of these names, of a probe that has just been
-// opened, until a device of the host lies on another.
-func FollowLayers(p *Probe, h *host.Host, programs ...string) (*Layers, error) {
-	l := &Layers{probe: p, host: h, programs: programs}
+// FollowLayers detaches the programs of these names, which follow bios through stacked
+// devices (layers.bpf.h), until a device of the host lies on another.
+func FollowLayers(p *Probe, h *host.Host, programs ...string) (*Late, error) {
+	needed := func() bool { return p.has("on_remap") && h.Stacked() }
+	return AttachLate(p, h, needed, "follow", programs...)
+}
+
+// AttachLate detaches the programs of these names, of a probe that has just been
+// opened, until they are needed.
+func AttachLate(p *Probe, h *host.Host, needed func() bool, variable string, programs ...string) (*Late, error) {
+	l := &Late{probe: p, clock: h.Now, needed: needed, variable: variable, programs: programs}
 	for _, name := range programs {
 		if err := p.Detach(name); err != nil {
 			return nil, err
@@ -44,23 +53,26 @@ func FollowLayers(p *Probe, h *host.Host, programs ...string) (*Layers, error) {
 	return l, l.Look()
 }
 
-// Look looks for such a device, where it is time to.
-func (l *Layers) Look() error {
-	now := l.host.Now()
-	if l.follows || now.Sub(l.asked) < layersEvery || !l.probe.has("on_remap") {
+// On tells whether they are attached.
+func (l *Late) On() bool { return l.on }
+
+// Look looks whether they are, where it is time to.
+func (l *Late) Look() error {
+	now := l.clock()
+	if l.on || now.Sub(l.asked) < lateEvery {
 		return nil
 	}
 	l.asked = now
-	if !l.host.Stacked() {
+	if !l.needed() {
 		return nil
 	}
 	for _, name := range l.programs {
 		if err := l.probe.Attach(name); err != nil {
-			return fmt.Errorf("following I/O through layers: %w", err)
+			return fmt.Errorf("attaching what this machine's devices need: %w", err)
 		}
 	}
-	l.follows = true
-	return l.probe.SetVariable("follow", uint32(1))
+	l.on = true
+	return l.probe.SetVariable(l.variable, uint32(1))
 }
 
 // has tells whether a program was loaded.

@@ -37,6 +37,23 @@ func (h *Host) Stacked() bool {
 	return slices.ContainsFunc(disks, func(d os.DirEntry) bool { return len(h.below(d.Name())) > 0 })
 }
 
+// TakesBios tells whether any disk has no requests of its own: device-mapper, md,
+// zram, the heads of NVMe multipath. All others have a folder of their queues. A disk
+// of size 0, as zram is before it is set up, has no I/O.
+func (h *Host) TakesBios() bool {
+	disks, err := os.ReadDir(h.Sys("block"))
+	if err != nil {
+		return true // what is not known costs more, and loses nothing
+	}
+	return slices.ContainsFunc(disks, func(d os.DirEntry) bool {
+		if _, err := os.Stat(h.Sys("block", d.Name(), "mq")); err == nil {
+			return false
+		}
+		size, err := readString(h.Sys("block", d.Name(), "size"))
+		return err != nil || size != "0"
+	})
+}
+
 // below are the devices right below a disk.
 func (h *Host) below(disk string) []string {
 	entries, err := os.ReadDir(h.Sys("block", disk, "slaves"))

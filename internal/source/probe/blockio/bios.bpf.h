@@ -160,13 +160,78 @@ static __always_inline void note_no_origin(u32 dev, u32 op)
 		ADD(row->ops, 1);
 }
 
+/* Bytes that one bio reads with O_DIRECT, and how many of them were read before. */
+struct direct {
+	u32 bytes, again;
+};
+
+/* What a bio moves, which no layer has handed on: for a file, for swap, or past the page cache. */
+static __always_inline enum owner moved(struct bio *bio, struct file_key *file, u32 size, u32 tgid, struct direct *direct)
+{
+	struct process_bios *p;
+	enum owner owner;
+	u64 inode = 0;
+
+	owner = bio_owner(bio, &inode);
+	if (owner == OWNER_SWAP || bio->bi_opf & 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_SWAP)) {
+		p = ROW(process_io, &tgid, &no_process, lost_rows);
+		if (p && file->op == REQ_OP_READ)
+			ADD(p->swap_in, size);
+		else if (p)
+			ADD(p->swap_out, size);
+		return OWNER_SWAP;
+	}
+	if (inode) { /* of a file, or of one whose file system lies above */
+		file->ino = READ(struct inode, inode, i_ino);
+		file->sdev = READ(struct inode, inode, i_sb, s_dev);
+	}
+	if (inode && (owner == OWNER_FILE || owner == OWNER_LOWER)) {
+		file->lower = owner == OWNER_LOWER;
+		add_file(file, size);
+	} else if (owner == OWNER_USER && file->op == REQ_OP_READ) {
+		direct->bytes = size;
+		direct->again = direct_again(file->dev, bio->bi_iter.bi_sector, size);
+	}
+	return owner;
+}
+
+static __always_inline void add_direct(u32 tgid, struct direct *direct)
+{
+	struct process_bios *p;
+
+	if (!direct->bytes)
+		return;
+	p = ROW(process_io, &tgid, &no_process, lost_rows);
+	if (p) {
+		ADD(p->direct_bytes, direct->bytes);
+		ADD(p->direct_again, direct->again);
+	}
+}
+
+/* A bio became part of a request that had begun. */
+static __noinline int taken_in(struct bio *bio)
+{
+	u32 tgid = bpf_get_current_pid_tgid() >> 32, size = bio->bi_iter.bi_size;
+	struct direct direct = {};
+	struct file_key file = {};
+
+	if (at_queue)
+		return 0;
+	file.dev = disk_dev(bio_disk(bio));
+	file.op = bio->bi_opf & REQ_OP_MASK;
+	note_throttled(bio, file.dev);
+	if (size && file.op <= REQ_OP_WRITE)
+		moved(bio, &file, size, tgid, &direct);
+	add_direct(tgid, &direct);
+	return 0;
+}
+
 static __always_inline int queued(struct bio *bio, u64 id)
 {
 	u32 size = bio->bi_iter.bi_size, flags = bio->bi_opf, op = flags & REQ_OP_MASK, tgid;
 	struct layer_bio *layer = 0;
-	struct process_bios *p;
+	struct direct direct = {};
 	struct file_key file = {};
-	u64 inode = 0;
 	enum owner owner;
 
 	file.dev = disk_dev(bio_disk(bio));
@@ -191,33 +256,12 @@ static __always_inline int queued(struct bio *bio, u64 id)
 			add_file(&file, size);
 		return 0;
 	}
-	owner = bio_owner(bio, &inode);
-	if (owner == OWNER_SWAP || flags & 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_SWAP)) {
-		p = ROW(process_io, &tgid, &no_process, lost_rows);
-		if (p && op == REQ_OP_READ)
-			ADD(p->swap_in, size);
-		else if (p)
-			ADD(p->swap_out, size);
-		return 0;
+	owner = moved(bio, &file, size, tgid, &direct);
+	if (layer && (owner == OWNER_FILE || owner == OWNER_LOWER)) {
+		layer->from.ino = file.ino;
+		layer->from.sdev = file.sdev;
 	}
-	if (inode) { /* of a file, or of one whose file system lies above */
-		file.ino = READ(struct inode, inode, i_ino);
-		file.sdev = READ(struct inode, inode, i_sb, s_dev);
-	}
-	if (inode && (owner == OWNER_FILE || owner == OWNER_LOWER)) {
-		file.lower = owner == OWNER_LOWER;
-		add_file(&file, size);
-		if (layer) {
-			layer->from.ino = file.ino;
-			layer->from.sdev = file.sdev;
-		}
-	} else if (owner == OWNER_USER && op == REQ_OP_READ) {
-		p = ROW(process_io, &tgid, &no_process, lost_rows);
-		if (p) {
-			ADD(p->direct_bytes, size);
-			ADD(p->direct_again, direct_again(file.dev, bio->bi_iter.bi_sector, size));
-		}
-	}
+	add_direct(tgid, &direct);
 	if (follow && !layer && owner == OWNER_KERNEL)
 		note_no_origin(file.dev, op);
 	return 0;

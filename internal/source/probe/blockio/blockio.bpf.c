@@ -32,7 +32,7 @@ static __always_inline bool keep(u64 id, struct request_info *info, struct devic
 		if (r->in_flight) {
 			ADD(missed_completions, 1);
 			if (device)
-				ADD(device->in_flight, -1);
+				ADD(device->flights, -1);
 		}
 		info->stays = r->stays;
 		*r = *info;
@@ -45,42 +45,62 @@ static __always_inline bool keep(u64 id, struct request_info *info, struct devic
 	return !bpf_map_update_elem(&requests, &id, info, BPF_ANY);
 }
 
-/* A request begins; id is what it can be found by. */
+static __always_inline struct device *device_row(u32 *dev)
+{
+	struct device *device = bpf_map_lookup_elem(&devices, dev), *zero;
+	u32 first = 0;
+
+	if (device)
+		return device;
+	zero = bpf_map_lookup_elem(&no_device, &first);
+	return zero ? ROW(devices, dev, zero, lost_rows) : 0;
+}
+
+/* A request begins; id is what it can be found by. Its own start time may still be that of the last use. */
 static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 sector, u32 size, struct bio *bio)
 {
 	struct request_info info = {};
 	struct stream_key stream = {};
 	struct layer_bio *layer = 0;
+	struct direct direct = {};
+	struct file_key file = {};
 	struct device *device;
-	u64 end, *last;
-	s64 depth;
+	u64 end, *last, before;
 
 	info.dev = disk_dev(disk);
 	if (!info.dev)
 		return 0;
-	device = ROW(devices, &info.dev, &no_device, lost_rows);
-	if (device) {
-		depth = (s64)fetch_add((u64 *)&device->in_flight, 1) + 1;
-		info.depth = depth > 0 ? depth : 1;
-		info.nth = fetch_add(&device->started, 1) + 1;
-		if (depth > 0 && device->max_in_flight < (u64)depth)
-			device->max_in_flight = depth;
-	}
 	info.start = bpf_ktime_get_ns();
 	info.op = request_op(flags, size);
-	info.size = size;
+	info.tgid = bpf_get_current_pid_tgid() >> 32;
+	if (!at_queue && bio) {
+		note_throttled(bio, info.dev);
+		file.dev = info.dev;
+		file.op = info.op;
+		if (size && info.op <= OP_WRITE)
+			moved(bio, &file, size, info.tgid, &direct);
+		info.direct = direct.bytes;
+		info.again = direct.again;
+	}
+	device = device_row(&info.dev);
+	if (device) {
+		before = fetch_add(&device->flights, BEGUN + 1);
+		info.depth = before % BEGUN + 1;
+		info.nth = before / BEGUN + 1;
+		if (device->max_in_flight < info.depth)
+			device->max_in_flight = info.depth;
+	}
 	if (follow && bio)
 		layer = layer_of(bio);
 	if (layer) { /* the thread here may be a layer's */
 		info.tgid = layer->from.thread >> 32;
 		info.cgroup = *(volatile u64 *)&layer->from.cgroup; /* else one load serves both, of pointers of two kinds */
 	} else {
-		info.tgid = bpf_get_current_pid_tgid() >> 32;
 		info.cgroup = bio_cgroup(bio);
 	}
 	stream.tgid = info.tgid;
 	stream.dev = info.dev;
-	end = sector + (info.size >> SECTOR_SHIFT);
+	end = sector + (size >> SECTOR_SHIFT);
 	last = bpf_map_lookup_elem(&streams, &stream);
 	if (last) {
 		info.sequential = *last == sector;
@@ -93,7 +113,7 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 	if (!keep(id, &info, device)) {
 		ADD(lost_requests, 1);
 		if (device)
-			ADD(device->in_flight, -1);
+			ADD(device->flights, -1);
 	}
 	return 0;
 }
@@ -168,6 +188,7 @@ SEC("tp_btf/block_rq_merge")
 int COUNTING(on_merge, struct request *rq)
 {
 	struct request_info *info;
+	struct direct direct = {};
 	struct device *device;
 	u64 id = ctx[0];
 	u32 dev;
@@ -180,53 +201,93 @@ int COUNTING(on_merge, struct request *rq)
 	dev = info->dev;
 	device = bpf_map_lookup_elem(&devices, &dev);
 	if (device)
-		ADD(device->in_flight, -1);
+		ADD(device->flights, -1);
+	direct.bytes = info->direct;
+	direct.again = info->again;
+	add_direct(info->tgid, &direct);
 	release(info, id);
 	return 0;
 }
 
-static __always_inline void add_io(struct io *io, struct request_info *info, u32 size_slot, u64 queue, u64 device, bool failed)
+/* A bio became part of a request. */
+SEC("tp_btf/block_bio_backmerge")
+int COUNTING(on_backmerge, struct bio *bio)
 {
-	u32 slot;
+	return taken_in(bio);
+}
 
-	ADD(io->ops, 1);
+SEC("tp_btf/block_bio_frontmerge")
+int COUNTING(on_frontmerge, struct bio *bio)
+{
+	return taken_in(bio);
+}
+
+/* Before e8a676d61c07 (5.11). */
+SEC("tp_btf/block_bio_backmerge")
+int COUNTING(on_backmerge_old, struct request_queue *q, struct request *rq, struct bio *bio)
+{
+	return taken_in(bio);
+}
+
+SEC("tp_btf/block_bio_frontmerge")
+int COUNTING(on_frontmerge_old, struct request_queue *q, struct request *rq, struct bio *bio)
+{
+	return taken_in(bio);
+}
+
+static __always_inline u32 size_row(u32 size_slot)
+{
+	u32 slot = size_slot > SECTOR_SHIFT ? size_slot - SECTOR_SHIFT : 0;
+
+	return slot > SIZE_SLOTS - 1 ? SIZE_SLOTS - 1 : slot;
+}
+
+static __always_inline void add_io(struct io *io, struct request_info *info, u32 row, u64 queue, u64 device, bool failed)
+{
 	ADD(io->bytes, info->bytes);
 	ADD(io->queue_ns, queue);
 	ADD(io->device_ns, device);
+	asm volatile("" : "+r"(row)); /* for the verifier to see the bound */
+	ADD(io->size[row % SIZE_SLOTS], 1);
 	if (info->sequential)
 		ADD(io->sequential, 1);
 	if (failed)
 		ADD(io->errors, 1);
-	slot = size_slot > SECTOR_SHIFT ? size_slot - SECTOR_SHIFT : 0;
-	if (slot > SIZE_SLOTS - 1)
-		slot = SIZE_SLOTS - 1;
-	ADD(io->size[slot], 1);
+	if (info->direct)
+		ADD(io->direct_bytes, info->direct);
+	if (info->again)
+		ADD(io->direct_again, info->again);
 }
 
-static __always_inline void add_hists(struct request_info *info, u32 size_slot, u64 queue, u64 device)
+static __always_inline void add_device(struct device *to, struct request_info *info, u32 size_slot, u32 row, u64 queue, u64 device, bool alone)
 {
-	struct hist_key key = { .dev = info->dev, .op = info->op };
-	struct hists *h = bpf_map_lookup_elem(&histograms, &key), *zero;
-	u32 first = 0;
+	u32 op = info->op;
+	struct hists *h;
+	u32 depth = hist_slot(info->depth), cell;
+	struct depth_io *d;
 
-	if (!h) {
-		zero = bpf_map_lookup_elem(&scratch_hists, &first);
-		if (!zero)
-			return;
-		bpf_map_update_elem(&histograms, &key, zero, BPF_NOEXIST);
-		h = bpf_map_lookup_elem(&histograms, &key);
-		if (!h) {
-			ADD(lost_rows, 1);
-			return;
-		}
-	}
+	asm volatile("" : "+r"(op));
+	h = &to->hists[op % 4];
 	ADD(h->queue[hist_slot(queue)], 1);
 	ADD(h->device[hist_slot(device)], 1);
-	if (size_slot < HIST_SLOTS) /* it always is, which older verifiers forget of what was on the stack */
-		ADD(h->size[size_slot], 1);
 	ADD(h->queue_sum, queue);
 	ADD(h->device_sum, device);
 	ADD(h->size_sum, info->bytes);
+	if (info->op > OP_WRITE) {
+		if (size_slot < HIST_SLOTS) /* it always is, which older verifiers forget of what was on the stack */
+			ADD(h->size[size_slot], 1);
+		return;
+	}
+	cell = depth < DEPTH_SLOTS ? depth : DEPTH_SLOTS - 1;
+	cell += (row + info->op * SIZE_SLOTS) * DEPTH_SLOTS;
+	asm volatile("" : "+r"(cell)); /* for the verifier to see the bound */
+	d = &to->depths[0][0][0] + cell % (2 * SIZE_SLOTS * DEPTH_SLOTS);
+	ADD(d->ops, 1);
+	ADD(d->ns, queue + device);
+	if (alone) {
+		ADD(d->alone_ops, 1);
+		ADD(d->alone_ns, queue + device);
+	}
 }
 
 /* Requests that complete at the same instant may spoil a vote, not a sum. */
@@ -271,16 +332,14 @@ int COUNTING(on_requeue, struct request *rq)
 SEC("tp_btf/block_rq_complete")
 int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 {
-	u64 id = ctx[0], now, issue, queue, device_ns;
+	u64 id = ctx[0], now, issue, queue, device_ns, before;
 	struct owner_key owner = {};
-	struct depth_key depth = {};
 	struct bin_key slot = {};
 	struct request_info *found, info;
 	struct device *device;
-	struct depth_io *d;
 	struct bin *b;
 	bool alone = false;
-	u32 size_slot;
+	u32 size_slot, row;
 	struct io *io;
 
 	if (by_bio) /* a flush may end without having been issued by itself */
@@ -303,8 +362,8 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	issue = rq->io_start_time_ns;
 	device = bpf_map_lookup_elem(&devices, &info.dev);
 	if (device) {
-		ADD(device->in_flight, -1);
-		alone = info.depth == 1 && info.nth == device->started;
+		before = fetch_add(&device->flights, -1ULL);
+		alone = info.depth == 1 && info.nth == before / BEGUN;
 	}
 	if (!issue && info.op <= OP_WRITE) {
 		issue = info.issue;
@@ -318,31 +377,20 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	device_ns = now > issue ? now - issue : 0;
 
 	size_slot = hist_slot(info.bytes);
+	row = size_row(size_slot);
 	owner.cgroup = info.cgroup;
 	owner.tgid = info.tgid;
 	owner.dev = info.dev;
 	owner.op = info.op;
 	io = ROW(by_owner, &owner, &no_io, lost_rows);
 	if (io)
-		add_io(io, &info, size_slot, queue, device_ns, error != 0);
+		add_io(io, &info, row, queue, device_ns, error != 0);
 	if (error)
 		add_failure(&info, request_status(error), queue + device_ns);
-	add_hists(&info, size_slot, queue, device_ns);
+	if (device)
+		add_device(device, &info, size_slot, row, queue, device_ns, alone);
 	if (info.op > OP_WRITE)
 		return 0;
-	depth.dev = info.dev;
-	depth.op = info.op;
-	depth.size_slot = size_slot;
-	depth.depth_slot = hist_slot(info.depth);
-	d = ROW(depths, &depth, &no_depth, lost_rows);
-	if (d) {
-		ADD(d->ops, 1);
-		ADD(d->ns, queue + device_ns);
-		if (alone) {
-			ADD(d->alone_ops, 1);
-			ADD(d->alone_ns, queue + device_ns);
-		}
-	}
 	slot.dev = info.dev;
 	slot.bin = now / BIN_NS;
 	b = ROW(bins, &slot, &no_bin, lost_bins);

@@ -19,7 +19,6 @@ import (
 
 const (
 	fromComplete = "tp:block_rq_complete"
-	fromBio      = "tp:block_bio_queue"
 	fromRequeue  = "tp:block_rq_requeue"
 )
 
@@ -50,7 +49,9 @@ type Probe struct {
 	host   *host.Host
 	probe  *bpf.Probe
 	lookup *host.Lookup
-	layers *bpf.Layers
+	layers *bpf.Late
+	bios   *bpf.Late
+	issue  issue
 	sweep  bpf.Sweep
 	// fromStart is where the begin of requests is seen.
 	fromStart string
@@ -65,7 +66,10 @@ type Probe struct {
 // Open loads and attaches the probe. It needs root or CAP_BPF and
 // CAP_PERFMON, and a kernel with the tracepoint block_io_start (6.5)
 // or, before that, block_getrq.
-func Open(h *host.Host) (sample.Source, error) {
+func Open(h *host.Host) (sample.Source, error) { return open(h, h.TakesBios) }
+
+// open is Open where bios are counted at the queue once some disk takes bios.
+func open(h *host.Host, takesBios func() bool) (sample.Source, error) {
 	spec, err := loadBlockio()
 	if err != nil {
 		return nil, fmt.Errorf("reading the block I/O object: %w", err)
@@ -77,15 +81,34 @@ func Open(h *host.Host) (sample.Source, error) {
 		{Name: "on_requeue", Tracepoint: "block_rq_requeue"},
 		{Name: "on_bio", Tracepoint: "block_bio_queue", Arguments: 1},
 		{Name: "on_bio_old", Tracepoint: "block_bio_queue", Arguments: 2},
+		{Name: "on_backmerge", Tracepoint: "block_bio_backmerge", Arguments: 1},
+		{Name: "on_backmerge_old", Tracepoint: "block_bio_backmerge", Arguments: 3},
+		{Name: "on_frontmerge", Tracepoint: "block_bio_frontmerge", Arguments: 1},
+		{Name: "on_frontmerge_old", Tracepoint: "block_bio_frontmerge", Arguments: 3},
 	}, bpf.LayerPrograms()...), []bpf.Capability{bpf.Requests(map[string]any{"by_bio": true})}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the block I/O probe: %w", err)
 	}
 	layers, err := bpf.FollowLayers(p, h, "on_remap", "on_split", "on_bio_done")
+	var bios *bpf.Late
+	if err == nil {
+		bios, err = bpf.AttachLate(p, h, takesBios, "at_queue", "on_bio", "on_bio_old")
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the block I/O probe: %w", err), p.Close())
 	}
-	return &Probe{host: h, probe: p, layers: layers, lookup: host.NewLookup(h), fromStart: p.Ways()[0].Hooks[0]}, nil
+	return &Probe{
+		host: h, probe: p, layers: layers, bios: bios, lookup: host.NewLookup(h), fromStart: p.Ways()[0].Hooks[0],
+		issue: issue{probe: p, needed: p.Ways()[0].By == bpf.ByRequest},
+	}, nil
+}
+
+// fromBio is where bios are counted.
+func (p *Probe) fromBio() string {
+	if p.bios.On() {
+		return "tp:block_bio_queue"
+	}
+	return p.fromStart
 }
 
 // Ways says how the kernel is asked for the begin of requests.
@@ -97,7 +120,7 @@ func (p *Probe) Close() error { return p.probe.Close() }
 // Collect implements sample.Source: the bins at every phase, the tables
 // where a window ends, and of these what rests every few seconds.
 func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
-	err := errors.Join(p.layers.Look(), p.probe.Phase(phase, p.host.Now(), into), p.emitBins(phase, into))
+	err := errors.Join(p.layers.Look(), p.bios.Look(), p.issue.look(), p.probe.Phase(phase, p.host.Now(), into), p.emitBins(phase, into))
 	if p.sweep.Due(phase, p.host.Now()) {
 		err = errors.Join(err, p.emitOwners(phase, into), p.emitFiles(phase, into), p.emitFailures(phase, into),
 			p.probe.Processes(p.lookup, into))

@@ -56,20 +56,14 @@ type blockioDepthIo struct {
 	AloneNs  uint64
 }
 
-type blockioDepthKey struct {
-	_         structs.HostLayout
-	Dev       uint32
-	Op        uint32
-	SizeSlot  uint32
-	DepthSlot uint32
-}
-
 type blockioDevice struct {
 	_           structs.HostLayout
-	InFlight    int64
+	Flights     uint64
 	MaxInFlight uint64
-	Started     uint64
 	Untimed     uint64
+	Apart       [8]uint64
+	Hists       [4]blockioHists
+	Depths      [2][16][16]blockioDepthIo
 }
 
 type blockioFailure struct {
@@ -112,14 +106,15 @@ type blockioHists struct {
 }
 
 type blockioIo struct {
-	_          structs.HostLayout
-	Ops        uint64
-	Bytes      uint64
-	QueueNs    uint64
-	DeviceNs   uint64
-	Sequential uint64
-	Errors     uint64
-	Size       [16]uint64
+	_           structs.HostLayout
+	Bytes       uint64
+	QueueNs     uint64
+	DeviceNs    uint64
+	Size        [16]uint64
+	Sequential  uint64
+	Errors      uint64
+	DirectBytes uint64
+	DirectAgain uint64
 }
 
 type blockioLayer struct {
@@ -214,11 +209,12 @@ type blockioRequestInfo struct {
 	Dev        uint32
 	Op         uint32
 	Depth      uint32
+	Direct     uint32
+	Again      uint32
 	Sequential uint8
 	InFlight   uint8
 	Stays      uint8
-	Pad        uint8
-	Size       uint32
+	Pad        [5]uint8
 }
 
 type blockioStreamKey struct {
@@ -241,26 +237,28 @@ const (
 	blockioMapBins              = "bins"
 	blockioMapByFile            = "by_file"
 	blockioMapByOwner           = "by_owner"
-	blockioMapDepths            = "depths"
 	blockioMapDevices           = "devices"
 	blockioMapDirectSeen        = "direct_seen"
 	blockioMapFailures          = "failures"
-	blockioMapHistograms        = "histograms"
 	blockioMapLayerBios         = "layer_bios"
 	blockioMapLayers            = "layers"
 	blockioMapLower             = "lower"
+	blockioMapNoDevice          = "no_device"
 	blockioMapNoOrigin          = "no_origin"
 	blockioMapPlaces            = "places"
 	blockioMapProcessIo         = "process_io"
 	blockioMapProcesses         = "processes"
 	blockioMapRequests          = "requests"
-	blockioMapScratchHists      = "scratch_hists"
 	blockioMapStreams           = "streams"
 	blockioMapThrottled         = "throttled"
+	blockioProgOnBackmerge      = "on_backmerge"
+	blockioProgOnBackmergeOld   = "on_backmerge_old"
 	blockioProgOnBio            = "on_bio"
 	blockioProgOnBioDone        = "on_bio_done"
 	blockioProgOnBioOld         = "on_bio_old"
 	blockioProgOnComplete       = "on_complete"
+	blockioProgOnFrontmerge     = "on_frontmerge"
+	blockioProgOnFrontmergeOld  = "on_frontmerge_old"
 	blockioProgOnGetrq          = "on_getrq"
 	blockioProgOnGetrqOld       = "on_getrq_old"
 	blockioProgOnIssue          = "on_issue"
@@ -270,6 +268,7 @@ const (
 	blockioProgOnRequeue        = "on_requeue"
 	blockioProgOnSplit          = "on_split"
 	blockioProgOnStart          = "on_start"
+	blockioVarAtQueue           = "at_queue"
 	blockioVarByBio             = "by_bio"
 	blockioVarEnabled           = "enabled"
 	blockioVarFollow            = "follow"
@@ -327,50 +326,53 @@ type blockioSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type blockioProgramSpecs struct {
-	OnBio      *ebpf.ProgramSpec `ebpf:"on_bio"`
-	OnBioDone  *ebpf.ProgramSpec `ebpf:"on_bio_done"`
-	OnBioOld   *ebpf.ProgramSpec `ebpf:"on_bio_old"`
-	OnComplete *ebpf.ProgramSpec `ebpf:"on_complete"`
-	OnGetrq    *ebpf.ProgramSpec `ebpf:"on_getrq"`
-	OnGetrqOld *ebpf.ProgramSpec `ebpf:"on_getrq_old"`
-	OnIssue    *ebpf.ProgramSpec `ebpf:"on_issue"`
-	OnMerge    *ebpf.ProgramSpec `ebpf:"on_merge"`
-	OnRemap    *ebpf.ProgramSpec `ebpf:"on_remap"`
-	OnRename   *ebpf.ProgramSpec `ebpf:"on_rename"`
-	OnRequeue  *ebpf.ProgramSpec `ebpf:"on_requeue"`
-	OnSplit    *ebpf.ProgramSpec `ebpf:"on_split"`
-	OnStart    *ebpf.ProgramSpec `ebpf:"on_start"`
+	OnBackmerge     *ebpf.ProgramSpec `ebpf:"on_backmerge"`
+	OnBackmergeOld  *ebpf.ProgramSpec `ebpf:"on_backmerge_old"`
+	OnBio           *ebpf.ProgramSpec `ebpf:"on_bio"`
+	OnBioDone       *ebpf.ProgramSpec `ebpf:"on_bio_done"`
+	OnBioOld        *ebpf.ProgramSpec `ebpf:"on_bio_old"`
+	OnComplete      *ebpf.ProgramSpec `ebpf:"on_complete"`
+	OnFrontmerge    *ebpf.ProgramSpec `ebpf:"on_frontmerge"`
+	OnFrontmergeOld *ebpf.ProgramSpec `ebpf:"on_frontmerge_old"`
+	OnGetrq         *ebpf.ProgramSpec `ebpf:"on_getrq"`
+	OnGetrqOld      *ebpf.ProgramSpec `ebpf:"on_getrq_old"`
+	OnIssue         *ebpf.ProgramSpec `ebpf:"on_issue"`
+	OnMerge         *ebpf.ProgramSpec `ebpf:"on_merge"`
+	OnRemap         *ebpf.ProgramSpec `ebpf:"on_remap"`
+	OnRename        *ebpf.ProgramSpec `ebpf:"on_rename"`
+	OnRequeue       *ebpf.ProgramSpec `ebpf:"on_requeue"`
+	OnSplit         *ebpf.ProgramSpec `ebpf:"on_split"`
+	OnStart         *ebpf.ProgramSpec `ebpf:"on_start"`
 }
 
 // blockioMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type blockioMapSpecs struct {
-	Bins         *ebpf.MapSpec `ebpf:"bins"`
-	ByFile       *ebpf.MapSpec `ebpf:"by_file"`
-	ByOwner      *ebpf.MapSpec `ebpf:"by_owner"`
-	Depths       *ebpf.MapSpec `ebpf:"depths"`
-	Devices      *ebpf.MapSpec `ebpf:"devices"`
-	DirectSeen   *ebpf.MapSpec `ebpf:"direct_seen"`
-	Failures     *ebpf.MapSpec `ebpf:"failures"`
-	Histograms   *ebpf.MapSpec `ebpf:"histograms"`
-	LayerBios    *ebpf.MapSpec `ebpf:"layer_bios"`
-	Layers       *ebpf.MapSpec `ebpf:"layers"`
-	Lower        *ebpf.MapSpec `ebpf:"lower"`
-	NoOrigin     *ebpf.MapSpec `ebpf:"no_origin"`
-	Places       *ebpf.MapSpec `ebpf:"places"`
-	ProcessIo    *ebpf.MapSpec `ebpf:"process_io"`
-	Processes    *ebpf.MapSpec `ebpf:"processes"`
-	Requests     *ebpf.MapSpec `ebpf:"requests"`
-	ScratchHists *ebpf.MapSpec `ebpf:"scratch_hists"`
-	Streams      *ebpf.MapSpec `ebpf:"streams"`
-	Throttled    *ebpf.MapSpec `ebpf:"throttled"`
+	Bins       *ebpf.MapSpec `ebpf:"bins"`
+	ByFile     *ebpf.MapSpec `ebpf:"by_file"`
+	ByOwner    *ebpf.MapSpec `ebpf:"by_owner"`
+	Devices    *ebpf.MapSpec `ebpf:"devices"`
+	DirectSeen *ebpf.MapSpec `ebpf:"direct_seen"`
+	Failures   *ebpf.MapSpec `ebpf:"failures"`
+	LayerBios  *ebpf.MapSpec `ebpf:"layer_bios"`
+	Layers     *ebpf.MapSpec `ebpf:"layers"`
+	Lower      *ebpf.MapSpec `ebpf:"lower"`
+	NoDevice   *ebpf.MapSpec `ebpf:"no_device"`
+	NoOrigin   *ebpf.MapSpec `ebpf:"no_origin"`
+	Places     *ebpf.MapSpec `ebpf:"places"`
+	ProcessIo  *ebpf.MapSpec `ebpf:"process_io"`
+	Processes  *ebpf.MapSpec `ebpf:"processes"`
+	Requests   *ebpf.MapSpec `ebpf:"requests"`
+	Streams    *ebpf.MapSpec `ebpf:"streams"`
+	Throttled  *ebpf.MapSpec `ebpf:"throttled"`
 }
 
 // blockioVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type blockioVariableSpecs struct {
+	AtQueue           *ebpf.VariableSpec `ebpf:"at_queue"`
 	ByBio             *ebpf.VariableSpec `ebpf:"by_bio"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
 	Follow            *ebpf.VariableSpec `ebpf:"follow"`
@@ -406,25 +408,23 @@ func (o *blockioObjects) Close() error {
 //
 // It can be passed to loadBlockioObjects or ebpf.CollectionSpec.LoadAndAssign.
 type blockioMaps struct {
-	Bins         *ebpf.Map `ebpf:"bins"`
-	ByFile       *ebpf.Map `ebpf:"by_file"`
-	ByOwner      *ebpf.Map `ebpf:"by_owner"`
-	Depths       *ebpf.Map `ebpf:"depths"`
-	Devices      *ebpf.Map `ebpf:"devices"`
-	DirectSeen   *ebpf.Map `ebpf:"direct_seen"`
-	Failures     *ebpf.Map `ebpf:"failures"`
-	Histograms   *ebpf.Map `ebpf:"histograms"`
-	LayerBios    *ebpf.Map `ebpf:"layer_bios"`
-	Layers       *ebpf.Map `ebpf:"layers"`
-	Lower        *ebpf.Map `ebpf:"lower"`
-	NoOrigin     *ebpf.Map `ebpf:"no_origin"`
-	Places       *ebpf.Map `ebpf:"places"`
-	ProcessIo    *ebpf.Map `ebpf:"process_io"`
-	Processes    *ebpf.Map `ebpf:"processes"`
-	Requests     *ebpf.Map `ebpf:"requests"`
-	ScratchHists *ebpf.Map `ebpf:"scratch_hists"`
-	Streams      *ebpf.Map `ebpf:"streams"`
-	Throttled    *ebpf.Map `ebpf:"throttled"`
+	Bins       *ebpf.Map `ebpf:"bins"`
+	ByFile     *ebpf.Map `ebpf:"by_file"`
+	ByOwner    *ebpf.Map `ebpf:"by_owner"`
+	Devices    *ebpf.Map `ebpf:"devices"`
+	DirectSeen *ebpf.Map `ebpf:"direct_seen"`
+	Failures   *ebpf.Map `ebpf:"failures"`
+	LayerBios  *ebpf.Map `ebpf:"layer_bios"`
+	Layers     *ebpf.Map `ebpf:"layers"`
+	Lower      *ebpf.Map `ebpf:"lower"`
+	NoDevice   *ebpf.Map `ebpf:"no_device"`
+	NoOrigin   *ebpf.Map `ebpf:"no_origin"`
+	Places     *ebpf.Map `ebpf:"places"`
+	ProcessIo  *ebpf.Map `ebpf:"process_io"`
+	Processes  *ebpf.Map `ebpf:"processes"`
+	Requests   *ebpf.Map `ebpf:"requests"`
+	Streams    *ebpf.Map `ebpf:"streams"`
+	Throttled  *ebpf.Map `ebpf:"throttled"`
 }
 
 func (m *blockioMaps) Close() error {
@@ -432,20 +432,18 @@ func (m *blockioMaps) Close() error {
 		m.Bins,
 		m.ByFile,
 		m.ByOwner,
-		m.Depths,
 		m.Devices,
 		m.DirectSeen,
 		m.Failures,
-		m.Histograms,
 		m.LayerBios,
 		m.Layers,
 		m.Lower,
+		m.NoDevice,
 		m.NoOrigin,
 		m.Places,
 		m.ProcessIo,
 		m.Processes,
 		m.Requests,
-		m.ScratchHists,
 		m.Streams,
 		m.Throttled,
 	)
@@ -455,6 +453,7 @@ func (m *blockioMaps) Close() error {
 //
 // It can be passed to loadBlockioObjects or ebpf.CollectionSpec.LoadAndAssign.
 type blockioVariables struct {
+	AtQueue           *ebpf.Variable `ebpf:"at_queue"`
 	ByBio             *ebpf.Variable `ebpf:"by_bio"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
 	Follow            *ebpf.Variable `ebpf:"follow"`
@@ -474,27 +473,35 @@ type blockioVariables struct {
 //
 // It can be passed to loadBlockioObjects or ebpf.CollectionSpec.LoadAndAssign.
 type blockioPrograms struct {
-	OnBio      *ebpf.Program `ebpf:"on_bio"`
-	OnBioDone  *ebpf.Program `ebpf:"on_bio_done"`
-	OnBioOld   *ebpf.Program `ebpf:"on_bio_old"`
-	OnComplete *ebpf.Program `ebpf:"on_complete"`
-	OnGetrq    *ebpf.Program `ebpf:"on_getrq"`
-	OnGetrqOld *ebpf.Program `ebpf:"on_getrq_old"`
-	OnIssue    *ebpf.Program `ebpf:"on_issue"`
-	OnMerge    *ebpf.Program `ebpf:"on_merge"`
-	OnRemap    *ebpf.Program `ebpf:"on_remap"`
-	OnRename   *ebpf.Program `ebpf:"on_rename"`
-	OnRequeue  *ebpf.Program `ebpf:"on_requeue"`
-	OnSplit    *ebpf.Program `ebpf:"on_split"`
-	OnStart    *ebpf.Program `ebpf:"on_start"`
+	OnBackmerge     *ebpf.Program `ebpf:"on_backmerge"`
+	OnBackmergeOld  *ebpf.Program `ebpf:"on_backmerge_old"`
+	OnBio           *ebpf.Program `ebpf:"on_bio"`
+	OnBioDone       *ebpf.Program `ebpf:"on_bio_done"`
+	OnBioOld        *ebpf.Program `ebpf:"on_bio_old"`
+	OnComplete      *ebpf.Program `ebpf:"on_complete"`
+	OnFrontmerge    *ebpf.Program `ebpf:"on_frontmerge"`
+	OnFrontmergeOld *ebpf.Program `ebpf:"on_frontmerge_old"`
+	OnGetrq         *ebpf.Program `ebpf:"on_getrq"`
+	OnGetrqOld      *ebpf.Program `ebpf:"on_getrq_old"`
+	OnIssue         *ebpf.Program `ebpf:"on_issue"`
+	OnMerge         *ebpf.Program `ebpf:"on_merge"`
+	OnRemap         *ebpf.Program `ebpf:"on_remap"`
+	OnRename        *ebpf.Program `ebpf:"on_rename"`
+	OnRequeue       *ebpf.Program `ebpf:"on_requeue"`
+	OnSplit         *ebpf.Program `ebpf:"on_split"`
+	OnStart         *ebpf.Program `ebpf:"on_start"`
 }
 
 func (p *blockioPrograms) Close() error {
 	return _BlockioClose(
+		p.OnBackmerge,
+		p.OnBackmergeOld,
 		p.OnBio,
 		p.OnBioDone,
 		p.OnBioOld,
 		p.OnComplete,
+		p.OnFrontmerge,
+		p.OnFrontmergeOld,
 		p.OnGetrq,
 		p.OnGetrqOld,
 		p.OnIssue,

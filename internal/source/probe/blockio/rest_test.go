@@ -29,7 +29,7 @@ func TestRowsThatRest(t *testing.T) {
 	ended, self := uint32(bpftest.Ended(t)), uint32(os.Getpid())
 	set := func(tgid uint32, ops uint64) {
 		t.Helper()
-		if err := p.probe.Map("by_owner").Put(blockioOwnerKey{Tgid: tgid, Dev: dev}, blockioIo{Ops: ops, Bytes: 4096 * ops}); err != nil {
+		if err := p.probe.Map("by_owner").Put(blockioOwnerKey{Tgid: tgid, Dev: dev}, blockioIo{Size: [16]uint64{3: ops}, Bytes: 4096 * ops}); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.probe.Map("by_file").Put(blockioFileKey{Sdev: tgid, Ino: 7, Dev: dev}, blockioBios{Ops: ops, Bytes: 4096 * ops}); err != nil {

@@ -39,15 +39,16 @@ struct request_info {
 	u64 bytes; /* completed so far */
 	u64 nth; /* of the device's requests; 0: not known */
 	u32 tgid, dev, op, depth;
-	u8 sequential, in_flight, stays, pad;
-	u32 size;
+	u32 direct, again; /* bytes read with O_DIRECT; of these, read before */
+	u8 sequential, in_flight, stays, pad[5];
 };
 
 struct io {
-	u64 ops, bytes;
+	u64 bytes;
 	u64 queue_ns, device_ns;
+	u64 size[SIZE_SLOTS]; /* operations, by powers of two from 512 bytes on */
 	u64 sequential, errors;
-	u64 size[SIZE_SLOTS]; /* powers of two from 512 bytes on */
+	u64 direct_bytes, direct_again; /* read with O_DIRECT; of these, read before */
 };
 struct owner_key {
 	u64 cgroup;
@@ -61,25 +62,28 @@ struct file_key {
 struct bios {
 	u64 ops, bytes;
 };
-struct device {
-	s64 in_flight;
-	u64 max_in_flight;
-	u64 started; /* requests ever */
-	u64 untimed; /* completions without the kernel's own issue time */
-};
 struct hist_key {
 	u32 dev, op;
 };
+/* Of one operation of a device. The sizes of reads and writes are in its depths. */
 struct hists {
 	u64 queue[HIST_SLOTS], device[HIST_SLOTS], size[HIST_SLOTS];
 	u64 queue_sum, device_sum, size_sum;
 };
-struct depth_key {
-	u32 dev, op, size_slot, depth_slot;
-};
 struct depth_io {
 	u64 ops, ns; /* ns: start to completion */
 	u64 alone_ops, alone_ns; /* of these: no other was in flight from start to completion */
+};
+/* All of a device in one row, which is looked up once at a completion. */
+#define DEPTH_SLOTS 16
+#define BEGUN (1ULL << 24) /* more than can be in flight */
+struct device {
+	u64 flights; /* requests ever begun * BEGUN + those in flight */
+	u64 max_in_flight;
+	u64 untimed; /* completions without the kernel's own issue time */
+	u64 apart[8]; /* what follows is changed at completions only */
+	struct hists hists[4]; /* by operation */
+	struct depth_io depths[2][SIZE_SLOTS][DEPTH_SLOTS]; /* of reads and writes, by size and by depth at their start, in powers of two */
 };
 struct bin_key {
 	u64 bin; /* since the boot: 32 bits would begin anew after 497 days */
@@ -99,7 +103,7 @@ struct failure {
 	u64 ops, ns; /* ns: start to failure */
 };
 struct process_bios {
-	u64 direct_bytes, direct_again; /* read with O_DIRECT; of these, read before */
+	u64 direct_bytes, direct_again; /* as of struct io, of bios that no request tells of */
 	u64 swap_in, swap_out;
 };
 struct throttle_key {
@@ -133,28 +137,29 @@ TABLE(by_owner, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct owner_key, s
 TABLE(by_file, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 32768, struct file_key, struct bios);
 TABLE(process_io, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, u32, struct process_bios);
 TABLE(devices, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1024, u32, struct device);
-TABLE(histograms, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 2048, struct hist_key, struct hists);
-TABLE(depths, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct depth_key, struct depth_io);
 TABLE(bins, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct bin_key, struct bin);
 TABLE(failures, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct failure_key, struct failure);
 TABLE(throttled, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct throttle_key, struct bios);
 TABLE(no_origin, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1024, struct hist_key, struct bios);
 TABLE(direct_seen, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1 << 17, struct chunk_key, struct chunk);
 TABLE(streams, BPF_MAP_TYPE_LRU_HASH, 0, 4096, struct stream_key, u64);
-TABLE(scratch_hists, BPF_MAP_TYPE_PERCPU_ARRAY, 0, 1, u32, struct hists);
+TABLE(no_device, BPF_MAP_TYPE_ARRAY, 0, 1, u32, struct device); /* zeros, to begin a row with */
 
 /* What could not be kept because a map was full. */
 u64 lost_requests, lost_rows, lost_bins, lost_direct;
 /* Completions that no program was run for (docs/blockio.md). */
 u64 missed_completions;
+/*
+ * Some disk has no requests: bios are counted where they are queued. Else they are
+ * where a request begins or takes in another bio, and on_bio is not attached.
+ */
+u32 at_queue;
 /* Set when a device was seen for which the kernel keeps no issue time. */
 u32 want_issue;
 u32 kept; /* rows of requests that stay */
 
 static const struct io no_io;
 static const struct bios no_bios;
-static const struct device no_device;
-static const struct depth_io no_depth;
 static const struct bin no_bin;
 static const struct failure no_failure;
 static const struct process_bios no_process;

@@ -1,7 +1,6 @@
 package blockio
 
 import (
-	"errors"
 	"fmt"
 
 	"iocause/internal/bpf"
@@ -9,7 +8,7 @@ import (
 )
 
 func (p *Probe) putIO(e sample.Entity, io *blockioIo, put bpf.Total) {
-	put(sample.BlockOps, e, float64(io.Ops), fromComplete)
+	put(sample.BlockOps, e, float64(operations(io)), fromComplete)
 	put(sample.BlockBytes, e, float64(io.Bytes), fromComplete)
 	put(sample.BlockQueueTime, e, float64(io.QueueNs)/1e9, fromComplete)
 	put(sample.BlockDeviceTime, e, float64(io.DeviceNs)/1e9, fromComplete)
@@ -17,6 +16,15 @@ func (p *Probe) putIO(e sample.Entity, io *blockioIo, put bpf.Total) {
 	if io.Errors > 0 {
 		put(sample.BlockErrors, e, float64(io.Errors), fromComplete)
 	}
+}
+
+// operations are in the histogram of sizes, each once.
+func operations(io *blockioIo) uint64 {
+	n := uint64(0)
+	for _, ops := range io.Size {
+		n += ops
+	}
+	return n
 }
 
 // firstSize is the power of two that a row's histogram of sizes begins with.
@@ -33,11 +41,12 @@ func sizes(io *blockioIo) sample.Histogram {
 func (p *Probe) emitOwners(phase sample.Phase, into sample.Sink) error {
 	ended, self := p.lookup.Ended(), uint32(p.host.Self)
 	err := sweep(p.probe.Map("by_owner"), &p.rest.owners, phase, into,
-		func(io *blockioIo) uint64 { return io.Ops },
+		operations,
 		func(k *blockioOwnerKey) bool { return ended(k.Tgid) },
 		func(k *blockioOwnerKey, io *blockioIo, put bpf.Total) {
 			device, op := p.lookup.Disk(k.Dev), opName(k.Op)
 			p.putIO(sample.Entity{Device: device, Class: op}, io, put)
+			p.putDirect(k.Tgid, io.DirectBytes, io.DirectAgain, put)
 			if k.Tgid != self {
 				e := sample.Entity{PID: int(k.Tgid), Device: device, Class: op}
 				p.putIO(e, io, put)
@@ -57,15 +66,15 @@ func (p *Probe) emitOwners(phase sample.Phase, into sample.Sink) error {
 		func(tgid *uint32) bool { return ended(*tgid) },
 		func(tgid *uint32, b *blockioProcessBios, put bpf.Total) {
 			e := sample.Entity{PID: int(*tgid)}
+			p.putDirect(*tgid, b.DirectBytes, b.DirectAgain, put)
 			for _, c := range [...]struct {
 				metric sample.Metric
 				value  uint64
 			}{
-				{sample.BlockDirect, b.DirectBytes}, {sample.BlockDirectAgn, b.DirectAgain},
 				{sample.BlockSwapIn, b.SwapIn}, {sample.BlockSwapOut, b.SwapOut},
 			} {
 				if c.value > 0 {
-					put(c.metric, e, float64(c.value), fromBio)
+					put(c.metric, e, float64(c.value), p.fromBio())
 				}
 			}
 		})
@@ -79,9 +88,19 @@ func (p *Probe) emitOwners(phase sample.Phase, into sample.Sink) error {
 	into.Put(sample.BlockOps, sample.Entity{}, 0, fromComplete)
 	into.Put(sample.BlockFailures, sample.Entity{}, 0, fromComplete)
 	for _, m := range []sample.Metric{sample.BlockDirect, sample.BlockDirectAgn, sample.BlockSwapIn, sample.BlockSwapOut, sample.BlockThrottled} {
-		into.Put(m, sample.Entity{}, 0, fromBio)
+		into.Put(m, sample.Entity{}, 0, p.fromBio())
 	}
 	return nil
+}
+
+func (p *Probe) putDirect(tgid uint32, bytes, again uint64, put bpf.Total) {
+	e := sample.Entity{PID: int(tgid)}
+	if bytes > 0 {
+		put(sample.BlockDirect, e, float64(bytes), p.fromBio())
+	}
+	if again > 0 {
+		put(sample.BlockDirectAgn, e, float64(again), p.fromBio())
+	}
 }
 
 // emitThrottled emits held-back bios by cgroup and device.
@@ -92,8 +111,8 @@ func (p *Probe) emitThrottled(into sample.Sink) error {
 			path = fmt.Sprintf("(removed cgroup %d)", k.Cgroup)
 		}
 		e := sample.Entity{Cgroup: path, Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}
-		into.PutTotal(sample.BlockThrottled, e, float64(b.Ops), fromBio)
-		into.PutTotal(sample.BlockThrottledB, e, float64(b.Bytes), fromBio)
+		into.PutTotal(sample.BlockThrottled, e, float64(b.Ops), p.fromBio())
+		into.PutTotal(sample.BlockThrottledB, e, float64(b.Bytes), p.fromBio())
 	})
 	if err != nil {
 		return fmt.Errorf("reading held-back I/O by cgroup: %w", err)
@@ -117,7 +136,7 @@ func (p *Probe) emitFiles(phase sample.Phase, into sample.Sink) error {
 			if k.Lower != 0 {
 				metric = sample.BlockLowerBytes
 			}
-			put(metric, e, float64(b.Bytes), fromBio)
+			put(metric, e, float64(b.Bytes), p.fromBio())
 		})
 	if err != nil {
 		return fmt.Errorf("reading block I/O by file: %w", err)
@@ -169,6 +188,7 @@ func (p *Probe) emitFailures(phase sample.Phase, into sample.Sink) error {
 func (p *Probe) emitDevices(into sample.Sink) error {
 	err := bpf.Each(p.probe.Map("devices"), func(dev uint32, d blockioDevice) {
 		e := sample.Entity{Device: p.lookup.Disk(dev)}
+		emitDepths(e.Device, &d, into)
 		into.Put(sample.BlockMaxFlight, e, float64(d.MaxInFlight), p.fromStart)
 		if d.Untimed > 0 {
 			into.PutGap(sample.Gap{
@@ -178,28 +198,44 @@ func (p *Probe) emitDevices(into sample.Sink) error {
 			})
 		}
 	})
-	err = errors.Join(err, bpf.Each(p.probe.Map("depths"), func(k blockioDepthKey, d blockioDepthIo) {
-		class := sample.IOClass{Op: opName(k.Op), Size: 1 << (k.SizeSlot & 63), Depth: 1 << (k.DepthSlot & 63)}
-		e := sample.Entity{Device: p.lookup.Disk(k.Dev), Class: class.String()}
-		into.PutTotal(sample.BlockDepthOps, e, float64(d.Ops), fromComplete)
-		into.PutTotal(sample.BlockDepthTime, e, float64(d.Ns)/1e9, fromComplete)
-		if d.AloneOps > 0 {
-			class.Depth = 0 // whatever came later
-			e.Class = class.String()
-			into.PutTotal(sample.BlockAloneOps, e, float64(d.AloneOps), fromComplete)
-			into.PutTotal(sample.BlockAloneTime, e, float64(d.AloneNs)/1e9, fromComplete)
-		}
-	}))
-	err = errors.Join(err, bpf.Each(p.probe.Map("histograms"), func(k blockioHistKey, h blockioHists) {
-		e := sample.Entity{Device: p.lookup.Disk(k.Dev), Class: opName(k.Op)}
-		into.PutHistogram(sample.HistQueue, e, histogram("nanoseconds", &h.Queue, h.QueueSum), fromComplete)
-		into.PutHistogram(sample.HistDevice, e, histogram("nanoseconds", &h.Device, h.DeviceSum), fromComplete)
-		into.PutHistogram(sample.HistSize, e, histogram("bytes", &h.Size, h.SizeSum), fromComplete)
-	}))
 	if err != nil {
 		return fmt.Errorf("reading block I/O by device: %w", err)
 	}
 	return nil
+}
+
+// emitDepths emits a device's operations by depth, with their time, and its histograms.
+func emitDepths(device string, d *blockioDevice, into sample.Sink) {
+	for op := range d.Depths {
+		for size := range d.Depths[op] {
+			for depth := range d.Depths[op][size] {
+				io := &d.Depths[op][size][depth]
+				if io.Ops == 0 {
+					continue
+				}
+				d.Hists[op].Size[firstSize+size] += io.Ops
+				class := sample.IOClass{Op: opName(uint32(op)), Size: 1 << (firstSize + size), Depth: 1 << depth}
+				e := sample.Entity{Device: device, Class: class.String()}
+				into.PutTotal(sample.BlockDepthOps, e, float64(io.Ops), fromComplete)
+				into.PutTotal(sample.BlockDepthTime, e, float64(io.Ns)/1e9, fromComplete)
+				if io.AloneOps > 0 {
+					class.Depth = 0 // whatever came later
+					e.Class = class.String()
+					into.PutTotal(sample.BlockAloneOps, e, float64(io.AloneOps), fromComplete)
+					into.PutTotal(sample.BlockAloneTime, e, float64(io.AloneNs)/1e9, fromComplete)
+				}
+			}
+		}
+	}
+	for op := range d.Hists {
+		h, e := &d.Hists[op], sample.Entity{Device: device, Class: opName(uint32(op))}
+		if h.Size == [len(h.Size)]uint64{} {
+			continue // none of these
+		}
+		into.PutHistogram(sample.HistQueue, e, histogram("nanoseconds", &h.Queue, h.QueueSum), fromComplete)
+		into.PutHistogram(sample.HistDevice, e, histogram("nanoseconds", &h.Device, h.DeviceSum), fromComplete)
+		into.PutHistogram(sample.HistSize, e, histogram("bytes", &h.Size, h.SizeSum), fromComplete)
+	}
 }
 
 func histogram(unit string, counts *[48]uint64, sum uint64) sample.Histogram {

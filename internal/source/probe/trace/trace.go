@@ -45,7 +45,7 @@ type Losses struct {
 type Probe struct {
 	probe *bpf.Probe
 	ring  *bpf.Ring
-	layer *bpf.Layers
+	layer *bpf.Late
 	epoch time.Duration // of sample.IO, on the monotonic clock
 	names *names
 	io    sample.IO
