@@ -68,6 +68,7 @@ type pair struct {
 	Seen       float64    `json:"hit_before_seen"` // what iocause saw of it
 	Model      float64    `json:"hit_before_model"`
 	Faster     [2]float64 `json:"faster_predicted"` // interval, 0 where not told
+	Likely     float64    `json:"faster_likely"`    // within it
 	Speed      float64    `json:"faster_measured"`
 	Disk       float64    `json:"disk_predicted"` // pages from disk for each that is asked for
 	DiskTruth  float64    `json:"disk_measured"`
@@ -154,11 +155,11 @@ func (e *experiment) run(dir string, stop <-chan os.Signal) (pairs []pair, err e
 		}
 		p := pair{Experiment: e.Name, Limit: e.Limit, Factor: factor, Hit: x.Hit, Low: x.Low, High: x.High, Open: x.Open, LRU: x.LRU,
 			Truth: now.hit, Before: before.hit, Seen: said.Curve.Now, Model: said.Curve.Model, Speed: now.rate / before.rate, Disk: x.Disk / said.Curve.Asked, DiskTruth: 1 - now.hit, Kernel: kernel(), At: time.Now().UTC().Format("2006-01-02")}
-		if low, high, ok := said.Faster(x); ok {
-			p.Faster = [2]float64{low, high}
+		if f, ok := said.Faster(x); ok {
+			p.Faster, p.Likely = [2]float64{f.Low, f.High}, f.Value
 		}
 		pairs = append(pairs, p)
-		fmt.Printf("  %.2fx: %.3f (%.3f to %.3f, LRU %.3f), measured %.3f; %.2f to %.2f times as fast, measured %.2f; disk %.3f, measured %.3f\n", factor, p.Hit, p.Low, p.High, p.LRU, p.Truth, p.Faster[0], p.Faster[1], p.Speed, p.Disk, p.DiskTruth)
+		fmt.Printf("  %.2fx: %.3f (%.3f to %.3f, LRU %.3f), measured %.3f; %.2f (%.2f to %.2f) times as fast, measured %.2f; disk %.3f, measured %.3f\n", factor, p.Hit, p.Low, p.High, p.LRU, p.Truth, p.Likely, p.Faster[0], p.Faster[1], p.Speed, p.Disk, p.DiskTruth)
 	}
 	return pairs, nil
 }
@@ -193,6 +194,7 @@ func observe(h *host.Host, group string, factors []float64, limit int64, stop <-
 		return nil, errors.New(strings.Join(p.Advice, " "))
 	}
 	fmt.Printf("  %d accesses of %d pages, one in %d; worked out in %v; %s\n", p.Curve.Sampled, p.Curve.Pages, p.Curve.Scale, time.Since(began).Round(time.Millisecond), strings.Join(p.Notes, "; "))
+	fmt.Printf("  %+v\n", *p.Reading)
 	return p, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"iocause/internal/predict"
@@ -105,35 +104,13 @@ func (p *Prediction) effect(x *predict.Point) string {
 		s += fmt.Sprintf(" costs %s more disk reads", between)
 	}
 	s += fmt.Sprintf("; %s (%s to %s) of the pages are then hits", percent1(x.Hit), strings.TrimSuffix(percent1(x.Low), " %"), percent1(x.High))
-	if low, high, ok := p.Faster(x); ok {
-		s += "; reading is then " + times(low, high)
+	if f, ok := p.Faster(x); ok {
+		s += "; reading is then " + times(f.Low, f.High)
 	}
 	if x.Open {
 		s += " (the window was too short to fill a cache of that size: watch for longer)"
 	}
 	return s + "."
-}
-
-// hitCost is the least time that the kernel takes to hand over a page that it has,
-// in seconds.
-const hitCost = 0.25e-6
-
-// Faster is by how many times as much is read in a time, at another size. What a
-// thread waits changes with what it misses. The lower end takes the rest of its time
-// for what stays, that in which it waits for work or for a processor included; the
-// upper one takes that away, and lets what it does in the kernel change with the
-// misses, but for handing over the pages.
-func (p *Prediction) Faster(x *predict.Point) (low, high float64, ok bool) {
-	r := p.Reading
-	if r == nil || r.Threads == 0 || r.Blocked <= 0 || p.Curve.Disk <= 0 {
-		return 0, 0, false
-	}
-	wall := max(float64(r.Threads)*p.Seconds, r.Blocked+r.User+r.System)
-	kernel := max(0, r.System-hitCost*p.Curve.Asked*p.Seconds)
-	of := func(waits, saved float64) float64 { return 1 / max(0.001, 1-waits*saved) }
-	a, b := r.Blocked/wall, (r.Blocked+kernel)/(r.Blocked+r.User+r.System)
-	ends := []float64{of(a, x.Saved.Low), of(a, x.Saved.High), of(b, x.Saved.Low), of(b, x.Saved.High)}
-	return slices.Min(ends), slices.Max(ends), true
 }
 
 func times(low, high float64) string {

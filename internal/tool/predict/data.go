@@ -25,14 +25,6 @@ type Prediction struct {
 	Reading *Reading       `json:"reading"`
 }
 
-// Reading is what those do whose reads are in question; null where they are files.
-type Reading struct {
-	Threads int     `json:"threads"`
-	Blocked float64 `json:"blocked_seconds"` // waiting for I/O, all threads
-	User    float64 `json:"user_seconds"`
-	System  float64 `json:"system_seconds"`
-}
-
 // version is the version of its JSON.
 const version = 1
 
@@ -196,29 +188,6 @@ func (o *Observer) totals(readers map[int32]bool) []predict.Total {
 		out = append(out, predict.Total{At: t, Pages: sum[t]})
 	}
 	return out
-}
-
-// reading adds up what the processes in question did.
-func (o *Observer) reading(chosen func(int, string) bool) *Reading {
-	all, err := o.probe.Processes()
-	if err != nil {
-		return nil
-	}
-	is := map[int]bool{}
-	for i := range o.events {
-		if e := &o.events[i]; e.Kind == predict.Read && !is[int(e.pid)] && chosen(int(e.pid), o.cgroups[e.cgroup]) {
-			is[int(e.pid)] = true
-		}
-	}
-	r := &Reading{}
-	for pid := range is {
-		r.Threads += all[pid].Threads
-		r.Blocked += all[pid].Blocked.Seconds()
-		now, was := cpuTime(o.host, pid), o.cpu[pid]
-		r.User += max(0, now.user-was.user).Seconds()
-		r.System += max(0, now.system-was.system).Seconds()
-	}
-	return r
 }
 
 // notes are what is missing of the figures.

@@ -65,14 +65,14 @@ type Observer struct {
 	groupAt map[uint64]uint16
 	asked   map[int][]predict.Total // by process
 	comms   map[int]string
-	cpu     map[int]cpuTimes // of processes, when they were first seen
+	before  map[int]work // what processes had done when they were first seen
 	polled  time.Time
 }
 
 // Open begins to watch.
 func Open(h *host.Host, f Filter) (*Observer, error) {
 	o := &Observer{host: h, filter: f, lookup: host.NewLookup(h), pages: map[pageKey]uint32{}, groupAt: map[uint64]uint16{},
-		asked: map[int][]predict.Total{}, comms: map[int]string{}, cpu: map[int]cpuTimes{}}
+		asked: map[int][]predict.Total{}, comms: map[int]string{}, before: map[int]work{}}
 	place, err := placeOf(h, o.cgroup())
 	if err != nil {
 		return nil, err
@@ -123,8 +123,8 @@ func (o *Observer) readers() error {
 	all, err := o.probe.Processes()
 	at := uint32(time.Since(o.began).Milliseconds())
 	for pid, p := range all {
-		if _, ok := o.cpu[pid]; !ok {
-			o.cpu[pid] = cpuTime(o.host, pid)
+		if _, ok := o.before[pid]; !ok {
+			o.before[pid] = workOf(o.host, pid)
 			o.comm(pid)
 			o.asked[pid] = []predict.Total{{}}
 		}
@@ -210,19 +210,4 @@ func (o *Observer) comm(pid int) string {
 // below tells whether a cgroup is one or lies below it.
 func below(cgroup, top string) bool {
 	return top == "" || top == "/" || cgroup == top || strings.HasPrefix(cgroup, path.Clean(top)+"/")
-}
-
-// cpuTimes is what a process has had of processors.
-type cpuTimes struct{ user, system time.Duration }
-
-// cpuTime reads it; it is 0 where that is not known.
-func cpuTime(h *host.Host, pid int) cpuTimes {
-	const user, system, tick = 11, 12, 10 * time.Millisecond // behind the name; USER_HZ is 100
-	f, err := h.StatFields(pid)
-	if err != nil {
-		return cpuTimes{}
-	}
-	a, _ := strconv.ParseInt(f[user], 10, 64)
-	b, _ := strconv.ParseInt(f[system], 10, 64)
-	return cpuTimes{time.Duration(a) * tick, time.Duration(b) * tick}
 }

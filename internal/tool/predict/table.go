@@ -37,14 +37,14 @@ func (p *Prediction) Table() table.Table {
 		case x.Open:
 			now = "open"
 		}
-		low, high, ok := p.Faster(x)
+		s, ok := p.Faster(x)
 		faster := table.None()
 		if ok {
-			faster = table.Str(strings.TrimSuffix(times(low, high), " as fast"))
+			faster = table.Str(strings.TrimSuffix(times(s.Low, s.High), " as fast"))
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Num(float64(x.Memory)), table.Str(now), table.Num(float64(x.Cache)),
 			table.Num(tenths(x.Hit)), table.Num(tenths(x.Low)), table.Num(tenths(x.High)), table.Num(x.Disk), table.Num(x.Disk * predict.PageSize),
-			table.Num(tenths(x.Saved.Value)), table.Maybe(low, ok), table.Maybe(high, ok), faster, table.Num(x.LRU)})
+			table.Num(tenths(x.Saved.Value)), table.Maybe(s.Low, ok), table.Maybe(s.High, ok), faster, table.Num(x.LRU)})
 	}
 	t.Notes = p.Notes
 	return t

@@ -1,0 +1,139 @@
+package predict
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/predict"
+	"iocause/internal/procfile"
+)
+
+// Reading is what those do whose reads are in question; null where they are files.
+// Times are of all of their threads together.
+type Reading struct {
+	Threads int     `json:"threads"`
+	Blocked float64 `json:"blocked_seconds"` // waiting for I/O
+	Queued  float64 `json:"queued_seconds"`  // waiting for a processor
+	User    float64 `json:"user_seconds"`
+	System  float64 `json:"system_seconds"`
+	Calls   float64 `json:"calls"`            // read calls
+	PerCall float64 `json:"hit_call_seconds"` // processor time that a read call of cached pages takes here, measured
+	PerPage float64 `json:"hit_page_seconds"` // and each of its pages
+}
+
+// work is what a process has done so far.
+type work struct{ user, system, queued, calls float64 }
+
+// workOf reads it from /proc/PID; what cannot be read is 0.
+func workOf(h *host.Host, pid int) (w work) {
+	const user, system, tick = 11, 12, 0.01 // fields behind the name; USER_HZ is 100
+	if f, err := h.StatFields(pid); err == nil {
+		a, _ := strconv.ParseUint(f[user], 10, 64)
+		b, _ := strconv.ParseUint(f[system], 10, 64)
+		w.user, w.system = float64(a)*tick, float64(b)*tick
+	}
+	name := strconv.Itoa(pid)
+	tasks, _ := filepath.Glob(h.Proc(name, "task", "*", "schedstat"))
+	for _, t := range tasks {
+		b, err := os.ReadFile(t)
+		if f := strings.Fields(string(b)); err == nil && len(f) > 1 {
+			ns, _ := strconv.ParseUint(f[1], 10, 64)
+			w.queued += float64(ns) / 1e9
+		}
+	}
+	if io, err := procfile.ReadIO(h.Proc(name, "io")); err == nil {
+		w.calls = float64(io.ReadCalls)
+	}
+	return w
+}
+
+// reading adds up what the processes in question did.
+func (o *Observer) reading(chosen func(int, string) bool) *Reading {
+	all, err := o.probe.Processes()
+	if err != nil {
+		return nil
+	}
+	is := map[int]bool{}
+	for i := range o.events {
+		if e := &o.events[i]; e.Kind == predict.Read && !is[int(e.pid)] && chosen(int(e.pid), o.cgroups[e.cgroup]) {
+			is[int(e.pid)] = true
+		}
+	}
+	r := &Reading{}
+	for pid := range is {
+		now, was := workOf(o.host, pid), o.before[pid]
+		r.Threads += all[pid].Threads
+		r.Blocked += all[pid].Blocked.Seconds()
+		r.Queued += max(0, now.queued-was.queued)
+		r.User += max(0, now.user-was.user)
+		r.System += max(0, now.system-was.system)
+		r.Calls += max(0, now.calls-was.calls)
+	}
+	r.PerCall, r.PerPage = costOfHits()
+	return r
+}
+
+// costOfHits measures what the kernel takes to read cached pages on this machine: for a
+// call, and for each page that it copies. Both are 0 where that cannot be measured.
+func costOfHits() (call, page float64) {
+	const pages, rounds = 16, 40
+	f, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return 0, 0
+	}
+	defer f.Close()
+	buf := make([]byte, pages*predict.PageSize)
+	least := func(size int) float64 { // of several rounds: others take the processor now and then
+		best := time.Hour
+		for range rounds {
+			began := time.Now()
+			for range 10 {
+				if _, err := f.ReadAt(buf[:size], 0); err != nil {
+					return 0
+				}
+			}
+			best = min(best, time.Since(began)/10)
+		}
+		return best.Seconds()
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	least(len(buf)) // they are cached from then on
+	one, many := least(predict.PageSize), least(len(buf))
+	page = max(0, (many-one)/(pages-1))
+	return max(0, one-page), page
+}
+
+// Faster is by how many times as much is read in a time at another size.
+//
+// What a thread waits for I/O changes with what comes from disk, and so does what the
+// kernel does for it, down to what handing over cached pages takes. What it does itself
+// stays. The lower end takes the rest of its time, in which it neither runs nor waits
+// for I/O or a processor, for work that it waits for, which stays too; the value and
+// the upper end take it for idleness of threads that had nothing to do.
+func (p *Prediction) Faster(x *predict.Point) (s predict.Share, ok bool) {
+	r := p.Reading
+	if r == nil || r.Threads == 0 || r.Blocked <= 0 || p.Curve.Disk <= 0 {
+		return s, false
+	}
+	busy := r.Blocked + r.Queued + r.User + r.System
+	rest := max(0, float64(r.Threads)*p.Seconds-busy)
+	hits := min(r.System, r.PerCall*r.Calls+r.PerPage*p.Curve.Asked*p.Seconds)
+	of := func(saved, rest float64) float64 {
+		then := r.Blocked*(1-saved) + r.User + hits + (r.System-hits)*(1-saved)
+		// who waits for a processor waits as long as those before it run
+		queued := r.Queued * (then - r.Blocked*(1-saved)) / max(r.User+r.System, 1e-9)
+		return (busy + rest) / max(then+queued+rest, 1e-3*busy)
+	}
+	ends := []float64{of(x.Saved.Low, 0), of(x.Saved.High, 0), of(x.Saved.Low, rest), of(x.Saved.High, rest)}
+	s.Value, s.Low, s.High = of(x.Saved.Value, 0), ends[0], ends[0]
+	for _, e := range ends {
+		s.Low, s.High = min(s.Low, e), max(s.High, e)
+	}
+	return s, true
+}
