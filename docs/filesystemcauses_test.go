@@ -7,5 +7,7 @@ const fileSystemCauses = `What a thread waits for inside a file system is told b
 | cause | applies if | is not |
 |---|---|---|
 | ` + "`metadata-bound`" + ` | the victim waits for blocks with inodes, directories or maps of blocks (class metadata) longer than for data of files, and for 30 % of its waiting or more | ` + "`cold-cache`" + `, where data of files takes longer: tar or rsync of small files. Where the blocks had been in memory before and were evicted, ` + "`cache-busting`, `cgroup-cache-limit`" + ` or whatever evicts them comes first |
+| ` + "`journal-commit`" + ` | the victim waits for room in the journal, or for a block that a commit is writing (class journal: ` + "`start_this_handle`, `do_get_write_access`, `xlog_grant_head_wait`, `wait_current_trans`" + `), for 30 % of its waiting or more, and longer than in syncs of its own. The culprit is who waits for commits meanwhile; where nobody does, the journal is too small for what the victim changes | ` + "`sync-writes`" + `: waits for the journal inside an own fsync count as that (class commit) |
+| ` + "`discard-storm`" + ` | the victim's requests take longer than alone, and discards are at least half of the time that others have requests in flight | ` + "`noisy-neighbour`, `writeback-interference`" + `, where reads and writes are most of it |
 
 `

@@ -23,6 +23,13 @@ type Rule struct {
 // MaxRules is RULES there.
 const MaxRules = 128
 
+// Inner and Outer are added to a class. The innermost function of a stack counts,
+// except that a class that is Inner gives way to one further out that is Outer.
+const (
+	Inner = 0x10000
+	Outer = 0x20000
+)
+
 // ReadRules looks kernel functions up, each with the class of who sleeps in it:
 // /proc/kallsyms.
 func ReadRules(h *host.Host, classes map[string]uint32) ([]Rule, error) {

@@ -72,6 +72,12 @@ func (c *Case) users(s *sharing) {
 	groups := map[string]*group{}
 	for pid, ops := range c.loads() {
 		p := c.w.Processes[pid]
+		if pid != c.victim.pid { // the journal's thread may discard what it frees
+			l := ops[sample.ClassDiscard]
+			l.bytes = 0
+			s.discards.add(l)
+			s.others.add(l)
+		}
 		if hands[pid] {
 			s.own.add(ops[sample.ClassRead])
 			s.own.add(ops[sample.ClassWrite])

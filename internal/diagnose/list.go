@@ -11,6 +11,7 @@ func List() []Cause {
 		hostDifference(),
 		dirtyThrottling(),
 		syncWrites(),
+		journalCommit(),
 		readaheadWaste(),
 		cacheSqueezed(),
 		cachePollution(),
@@ -23,6 +24,7 @@ func List() []Cause {
 		coldCache(),
 		metadataBound(),
 		reclaimStall(),
+		discardStorm(),
 		writebackInterference(),
 		noisyNeighbour(),
 		microbursts(),
@@ -65,6 +67,7 @@ const (
 	HostDifference        ID = "host-difference"
 	DirtyThrottling       ID = "dirty-throttling"
 	SyncWrites            ID = "sync-writes"
+	JournalCommit         ID = "journal-commit"
 	ReadaheadWaste        ID = "readahead-waste"
 	CacheSqueezed         ID = "cache-squeezed"
 	CachePollution        ID = "cache-pollution"
@@ -77,6 +80,7 @@ const (
 	ColdCache             ID = "cold-cache"
 	MetadataBound         ID = "metadata-bound"
 	ReclaimStall          ID = "reclaim-stall"
+	DiscardStorm          ID = "discard-storm"
 	WritebackInterference ID = "writeback-interference"
 	NoisyNeighbour        ID = "noisy-neighbour"
 	Microbursts           ID = "microbursts"

@@ -22,6 +22,8 @@ func noisyNeighbour() Cause {
 				return cannotTell(s.why)
 			case s.why != "":
 				return no(s.why)
+			case s.discards.time >= s.others.time/2:
+				return no("most of what others have in flight are discards")
 			case s.flusher.part(&s.others) > s.rivals.part(&s.others):
 				return no("most of what others have in flight is the kernel's writeback, not another program's I/O")
 			}

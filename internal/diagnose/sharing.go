@@ -22,7 +22,8 @@ type sharing struct {
 	own      load    // the victim's
 	others   load    // everybody else's, the flusher's included
 	flusher  load    // what the kernel writes back from the page cache
-	rivals   load    // all others but the flusher
+	discards load    // what is discarded by others, by whom ever; its bytes are not moved, and not counted
+	rivals   load    // all others but the flusher, without discards
 	rival    int     // the process that does most of the culprit's
 	most     load    // the culprit's: of one name, or of one cgroup apart from the victim's
 	together int     // processes that the culprit is

@@ -22,6 +22,8 @@ func writebackInterference() Cause {
 				return no(s.why)
 			case !c.w.Has(sample.WritebackBytes):
 				return cannotTell(c.w.WhyAbsent(sample.WritebackBytes))
+			case s.discards.time >= s.others.time/2:
+				return no("most of what others have in flight are discards")
 			case s.flusher.ops == 0:
 				return no("no dirty pages are written back to " + c.device)
 			case s.flusher.part(&s.others) <= s.rivals.part(&s.others):

@@ -18,6 +18,8 @@ const (
 	ClassFlight = "flight"
 	ClassOther  = "other"
 
+	ClassDiscard = "discard" // what is freed is told to the device (TRIM)
+
 	// Ways that data take which is no read(2).
 	ClassSplice  = "splice"
 	ClassCopy    = "copy"
@@ -30,6 +32,7 @@ const (
 	ClassMetadata  = "metadata"
 	ClassWriteback = "writeback"
 	ClassCommit    = "commit"
+	ClassJournal   = "journal"
 	ClassQueue     = "queue"
 	ClassDirect    = "direct"
 	ClassNetwork   = "network"

@@ -128,7 +128,7 @@ func diskCells(w *sample.Window, device string) []table.Cell {
 		n, _ = sum(sample.BlockSequential, class)
 		sequential += n
 	}
-	for _, class := range []string{sample.ClassRead, sample.ClassWrite, sample.ClassFlush, sample.ClassOther} {
+	for _, class := range []string{sample.ClassRead, sample.ClassWrite, sample.ClassFlush, sample.ClassDiscard, sample.ClassOther} {
 		n, _ := sum(sample.BlockErrors, class)
 		errors += n
 	}

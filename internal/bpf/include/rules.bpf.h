@@ -4,7 +4,14 @@
 
 #include "lacks.bpf.h"
 
-/* Kernel functions that say what a thread waits for that sleeps inside them, by address; from the loader. */
+/*
+ * Kernel functions that say what a thread waits for that sleeps inside them, by
+ * address; from the loader. The innermost counts, except that one marked INNER gives
+ * way to one further out that is marked OUTER: a block may be waited for to make room.
+ */
+#define RULE_CLASS 0xffff
+#define RULE_INNER 0x10000
+#define RULE_OUTER 0x20000
 struct rule {
 	u64 start, end;
 	u32 class, pad;
@@ -24,7 +31,7 @@ struct {
 	__type(value, struct stack);
 } stacks SEC(".maps");
 
-/* Looks for the rule of one function of the stack; 1 when there is one. */
+/* Looks for the rule of one function of the stack; 1 when it is the last word. */
 struct search {
 	struct stack *stack;
 	u32 n, class;
@@ -50,11 +57,12 @@ static long look_at(u32 i, struct search *x)
 	at &= RULES - 1;
 	if (ip < rules[at].start || ip >= rules[at].end)
 		return 0;
-	x->class = rules[at].class;
-	return 1;
+	if (!x->class || rules[at].class & RULE_OUTER)
+		x->class = rules[at].class & RULE_CLASS;
+	return !(rules[at].class & RULE_INNER);
 }
 
-/* The rule of the innermost function of a stack that has one, 0 for none. */
+/* What the functions of a stack say, 0 for nothing. */
 static __always_inline u32 class_of_stack(struct stack *k, u32 n)
 {
 	struct search x = { .stack = k, .n = n };

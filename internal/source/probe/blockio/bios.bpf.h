@@ -14,6 +14,8 @@ static __always_inline u32 request_op(u32 flags, u32 size)
 		if (!size && flags & 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_PREFLUSH))
 			return OP_FLUSH;
 		return OP_WRITE;
+	case REQ_OP_DISCARD:
+		return OP_DISCARD;
 	}
 	return OP_OTHER;
 }
@@ -125,6 +127,9 @@ static __always_inline void note_throttled(struct bio *bio, u32 dev)
 		break;
 	case REQ_OP_WRITE:
 		key.op = bio->bi_iter.bi_size ? OP_WRITE : OP_FLUSH;
+		break;
+	case REQ_OP_DISCARD:
+		key.op = OP_DISCARD;
 		break;
 	default:
 		key.op = OP_OTHER;

@@ -134,7 +134,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 }
 
 func opName(op uint32) string {
-	return [...]string{sample.ClassRead, sample.ClassWrite, sample.ClassFlush, sample.ClassOther}[op&3]
+	return [...]string{sample.ClassRead, sample.ClassWrite, sample.ClassFlush, sample.ClassOther, sample.ClassDiscard}[min(op, 4)]
 }
 
 // fineBin is a hundredth of a second of one device.

@@ -13,11 +13,12 @@
 #define REQ_OP_MASK 0xff
 #define REQ_OP_READ 0
 #define REQ_OP_WRITE 1
+#define REQ_OP_DISCARD 3
 
 #define FRONT_MERGES 8 /* bios that may have come before a request's first */
 #define STATUS_REQUEUED 256 /* above every blk_status_t */
 
-enum op { OP_READ, OP_WRITE, OP_FLUSH, OP_OTHER };
+enum op { OP_READ, OP_WRITE, OP_FLUSH, OP_OTHER, OP_DISCARD };
 
 struct bio___next {
 	struct bio___next *bi_next;

@@ -123,6 +123,18 @@ func runJob(jobs string) error {
 			}
 			continue
 		}
+		if n, _ := fmt.Sscanf(job, "create %s %d", &path, &count); n == 2 {
+			if err := create(path, count, false); err != nil {
+				return err
+			}
+			continue
+		}
+		if n, _ := fmt.Sscanf(job, "commit %s %d", &path, &count); n == 2 {
+			if err := create(path, count, true); err != nil {
+				return err
+			}
+			continue
+		}
 		if n, _ := fmt.Sscanf(job, "steady %s %d", &path, &block); n == 2 {
 			if err := steady(path, block); err != nil {
 				return err

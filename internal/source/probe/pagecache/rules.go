@@ -8,9 +8,9 @@ import (
 
 // What a thread waits for, in the order of enum wait_for in account.bpf.h. They
 // are the Class of wait.for; the first is what no stack told.
-func waitsFor() [11]string {
-	return [11]string{sample.ClassUnknown, sample.ClassPage, sample.ClassMetadata, sample.ClassWriteback, sample.ClassCommit, sample.ClassFlush,
-		sample.ClassQueue, sample.ClassDirect, sample.ClassNetwork, sample.ClassFUSE, sample.ClassSwap}
+func waitsFor() [12]string {
+	return [12]string{sample.ClassUnknown, sample.ClassPage, sample.ClassMetadata, sample.ClassWriteback, sample.ClassCommit, sample.ClassFlush,
+		sample.ClassQueue, sample.ClassDirect, sample.ClassNetwork, sample.ClassFUSE, sample.ClassSwap, sample.ClassJournal}
 }
 
 // waitIn names kernel functions in which a thread sleeps, and what it then waits
@@ -38,13 +38,18 @@ func waitIn() map[string][]string {
 			"wb_wait_for_completion", "sync_inodes_sb", "inode_wait_for_writeback", "__inode_wait_for_writeback", "file_write_and_wait_range",
 			"btrfs_wait_ordered_range", "btrfs_start_ordered_extent", "btrfs_start_ordered_extent_nowriteback", "btrfs_wait_ordered_extents",
 		},
-		// the journal
+		// a commit of the journal, as a sync wants it
 		sample.ClassCommit: {
-			"jbd2_log_wait_commit", "__jbd2_log_wait_for_space", "jbd2_log_do_checkpoint", "add_transaction_credits", "start_this_handle",
-			"wait_transaction_locked", "wait_transaction_switching", "do_get_write_access", "ext4_fc_commit", "jbd2_fc_begin_commit",
-			"jbd2_fc_wait_bufs", "xlog_wait_on_iclog", "xlog_wait_on_iclog_lsn", "xlog_grant_head_wait", "xlog_cil_force_seq",
-			"xlog_state_get_iclog_space", "xfs_log_force", "xfs_log_force_seq", "btrfs_commit_transaction", "btrfs_wait_for_commit",
-			"wait_current_trans", "wait_for_commit", "btrfs_sync_log", "wait_log_commit", "wait_for_writer", "f2fs_issue_checkpoint",
+			"jbd2_log_wait_commit", "ext4_fc_commit", "jbd2_fc_begin_commit",
+			"jbd2_fc_wait_bufs", "xlog_wait_on_iclog", "xlog_wait_on_iclog_lsn", "xlog_cil_force_seq",
+			"xfs_log_force", "xfs_log_force_seq", "btrfs_commit_transaction", "btrfs_wait_for_commit",
+			"wait_for_commit", "btrfs_sync_log", "wait_log_commit", "wait_for_writer", "f2fs_issue_checkpoint",
+		},
+		// room in the journal, or what a commit of others holds, by who changes a file system
+		sample.ClassJournal: {
+			"__jbd2_log_wait_for_space", "jbd2_log_do_checkpoint", "add_transaction_credits", "start_this_handle",
+			"wait_transaction_locked", "wait_transaction_switching", "do_get_write_access",
+			"xlog_grant_head_wait", "xlog_state_get_iclog_space", "wait_current_trans",
 		},
 		// the device's own cache, to be brought onto its medium
 		sample.ClassFlush: {"blkdev_issue_flush", "__blkdev_issue_flush", "f2fs_issue_flush"},
@@ -71,8 +76,15 @@ func waitIn() map[string][]string {
 func readRules(h *host.Host) ([]bpf.Rule, error) {
 	classes := map[string]uint32{}
 	for n, what := range waitsFor() {
+		class := uint32(n)
+		switch what {
+		case sample.ClassMetadata, sample.ClassCommit, sample.ClassFlush: // to make room, these are waited for, too
+			class |= bpf.Inner
+		case sample.ClassJournal:
+			class |= bpf.Outer
+		}
 		for _, name := range waitIn()[what] {
-			classes[name] = uint32(n)
+			classes[name] = class
 		}
 	}
 	return bpf.ReadRules(h, classes)

@@ -26,18 +26,20 @@ static __always_inline struct wait_times *waits_of(struct task_struct *task, u32
 
 /*
  * What a task waits for, FOR_CALL where its stack does not tell. ctx is of the event
- * that it goes to sleep, 0 for a task that sleeps already.
+ * that it goes to sleep, 0 for a task that sleeps already. Whoever waits for the
+ * journal inside a sync of its own waits for its own commit.
  */
-static __always_inline u32 waits_for(void *ctx, struct task_struct *t)
+static __always_inline u32 waits_for(void *ctx, struct task_struct *t, u32 class)
 {
-	u32 zero = 0;
+	u32 zero = 0, what;
 	struct stack *k = bpf_map_lookup_elem(&stacks, &zero);
 	long n;
 
 	if (!k)
 		return FOR_CALL;
 	n = ctx ? bpf_get_stack(ctx, k, sizeof(*k), 0) : bpf_get_task_stack(t, k, sizeof(*k), 0);
-	return n > 0 ? class_of_stack(k, n / 8) : FOR_CALL;
+	what = n > 0 ? class_of_stack(k, n / 8) : FOR_CALL;
+	return what == FOR_JOURNAL && class == WAIT_SYNC ? FOR_COMMIT : what;
 }
 
 #define TASK_NOLOAD 0x0400
@@ -66,7 +68,7 @@ static __always_inline u32 wait_class(void *ctx, struct task_struct *t, u32 *wha
 	}
 	*what = FOR_CALL;
 	if (BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait)) {
-		*what = waits_for(ctx, t);
+		*what = waits_for(ctx, t, class);
 		return class;
 	}
 	/* nor are completions, except by io_uring in newer kernels */
@@ -88,7 +90,7 @@ static __always_inline u32 wait_class(void *ctx, struct task_struct *t, u32 *wha
 	}
 	if (state & TASK_NOLOAD || t->flags & PF_KTHREAD)
 		return WAIT_CLASSES;
-	*what = waits_for(ctx, t);
+	*what = waits_for(ctx, t, class);
 	return (class == WAIT_SYNC && state & TASK_UNINTERRUPTIBLE) || *what ? class : WAIT_CLASSES;
 }
 

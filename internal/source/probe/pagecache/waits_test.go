@@ -25,7 +25,7 @@ func TestWhatIsWaitedFor(t *testing.T) {
 		bpftest.Need(t, "bpf", err)
 	}
 	path := bpftest.File(t, 40009)
-	cold := coldTree(t, 499)
+	cold, tiny := coldTree(t, 499), tinyJournal(t)
 	for _, c := range []struct {
 		job  string
 		want string
@@ -35,6 +35,8 @@ func TestWhatIsWaitedFor(t *testing.T) {
 		{fmt.Sprintf("direct %s 4096 503", path), "direct"},
 		{fmt.Sprintf("pool %s 700 1", path), "writeback commit flush queue"},
 		{fmt.Sprintf("list %s", cold), "metadata"},
+		{fmt.Sprintf("create %s 6007", tiny), "journal"},
+		{fmt.Sprintf("commit %s 101", tiny), "commit flush"},
 	} {
 		bpftest.Drop(t, path)
 		f := observe(t, path, c.job)
@@ -140,6 +142,46 @@ func coldTree(t *testing.T, directories int) string {
 	do("mount", "-o", "loop", image, at)
 	mounted = true
 	return at
+}
+
+// tinyJournal is a file system whose journal has room for a few changes only.
+func tinyJournal(t *testing.T) string {
+	t.Helper()
+	at := bpftest.File(t, 1) + ".mount"
+	image := at + ".image"
+	for _, c := range [][]string{
+		{"truncate", "-s", "64M", image},
+		{"mkfs.ext4", "-q", "-b", "1024", "-J", "size=1", "-N", "16384", "-E", "lazy_itable_init=0", image},
+		{"mkdir", at},
+		{"mount", "-o", "loop", image, at},
+	} {
+		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
+			bpftest.Need(t, "bpf", fmt.Errorf("%v: %w: %s", c, err, out))
+		}
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(unix.Unmount(at, 0), os.Remove(at), os.Remove(image)); err != nil {
+			t.Error(err)
+		}
+	})
+	return at
+}
+
+// create makes so many empty files, and syncs each where that is asked for.
+func create(dir string, n int, sync bool) error {
+	for i := range n {
+		f, err := os.Create(filepath.Join(dir, fmt.Sprint(i)))
+		if err != nil {
+			return err
+		}
+		if sync {
+			err = f.Sync()
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // list looks at every file below a directory.
