@@ -101,7 +101,7 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 	if !c.Incidents.Off {
 		a.cgroupLimits = newCgroupLimits()
 	}
-	for _, e := range slices.Concat(source.List(), source.Others()) {
+	for _, e := range source.List() {
 		base := c.Interval
 		if e.Name == limitSource && a.cgroupLimits != nil && !slices.Contains(c.Off, e.Name) {
 			a.feed(&feed{entry: e, base: limitEvery, table: true, seen: a.cgroupLimits.see})

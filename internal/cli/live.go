@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,6 @@ import (
 	"iocause/internal/live"
 	"iocause/internal/live/feed"
 	"iocause/internal/present/text"
-	"iocause/internal/source"
 	"iocause/internal/view"
 )
 
@@ -76,7 +74,7 @@ func runLive(e *env, c *cobra.Command, o *liveOptions, args []string) error {
 	if play {
 		return runLivePast(e, c, o, target, screen)
 	}
-	f, err := feed.NewMachine(e.host, append(slices.Clone(e.sources), source.Others()...), screen.Sources, every, target, openLimit())
+	f, err := feed.NewMachine(e.host, e.sources, screen.Sources, every, target, openLimit())
 	if err != nil {
 		return err
 	}

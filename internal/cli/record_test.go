@@ -58,7 +58,7 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 	out, err := os.Create(path)
 	require.NoError(t, err)
 	r := &record.Recorder{Host: a.host, Interval: 400 * time.Millisecond, File: out, Note: func(err error) { t.Log(err) }}
-	collector := source.Open(t.Context(), a.host, append(slices.Clone(a.sources), source.Others()...))
+	collector := source.Open(t.Context(), a.host, a.sources)
 	defer collector.Close()
 	collector.Begin()
 	require.NoError(t, r.Begin(collector.Statuses()))

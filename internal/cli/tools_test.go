@@ -147,7 +147,7 @@ func TestInterruptSumsUp(t *testing.T) {
 // A tool's sources are on the list, and its first row is by what its help says.
 func TestToolsNameRealSources(t *testing.T) {
 	var names []string
-	for _, e := range append(source.List(), source.Others()...) {
+	for _, e := range source.List() {
 		names = append(names, e.Name)
 	}
 	for _, tool := range view.List() {

@@ -89,7 +89,7 @@ func runTool(e *env, c *cobra.Command, t *view.Tool, o *watchOptions, args []str
 	if t.ByFile && o.by == "file" {
 		names = append(slices.Clone(names), "pagecache")
 	}
-	sources := source.Named(append(slices.Clone(e.sources), source.Others()...), names)
+	sources := source.Named(e.sources, names)
 	for i := range sources {
 		if sources[i].Name == "pagecache" && t.Slow {
 			sources[i].Open = pagecache.OpenSlow(o.slow)

@@ -189,7 +189,7 @@ func weightOf(r *Report, cause ID) string {
 func checkWeights(t *testing.T, r *Report) {
 	t.Helper()
 	waits := map[ID]string{
-		"sync-writes": "syncs", "journal-commit": "the journal", "dirty-throttling": "pauses", "reclaim-stall": "memory", "swap-thrash": "swap",
+		"sync-writes": "syncs", "journal-commit": "the journal", "dirty-throttling": "pauses", "reclaim-stall": "memory", "compaction-stall": "memory", "swap-thrash": "swap",
 		"lock-contention": "locks", "cpu-saturated": "processors", "direct-io": "direct reads",
 		"cache-busting": "cached reads", "cold-cache": "cached reads", "cgroup-cache-limit": "cached reads",
 		"cache-pollution": "cached reads", "readahead-waste": "cached reads", "metadata-bound": "cached reads",

@@ -9,6 +9,7 @@ func List() []Cause {
 		swapThrash(),
 		cgroupIOThrottle(),
 		hostDifference(),
+		fileSystemFull(),
 		dirtyThrottling(),
 		syncWrites(),
 		journalCommit(),
@@ -24,6 +25,7 @@ func List() []Cause {
 		coldCache(),
 		metadataBound(),
 		reclaimStall(),
+		compactionStall(),
 		discardStorm(),
 		writebackInterference(),
 		noisyNeighbour(),
@@ -65,6 +67,7 @@ const (
 	SwapThrash            ID = "swap-thrash"
 	CgroupIOThrottle      ID = "cgroup-io-throttle"
 	HostDifference        ID = "host-difference"
+	FileSystemFull        ID = "file-system-full-or-fragmented"
 	DirtyThrottling       ID = "dirty-throttling"
 	SyncWrites            ID = "sync-writes"
 	JournalCommit         ID = "journal-commit"
@@ -80,6 +83,7 @@ const (
 	ColdCache             ID = "cold-cache"
 	MetadataBound         ID = "metadata-bound"
 	ReclaimStall          ID = "reclaim-stall"
+	CompactionStall       ID = "compaction-stall"
 	DiscardStorm          ID = "discard-storm"
 	WritebackInterference ID = "writeback-interference"
 	NoisyNeighbour        ID = "noisy-neighbour"

@@ -24,6 +24,9 @@ func reclaimStall() Cause {
 			if v.stalled(s) < waitShareLimit {
 				return no(fmt.Sprintf("the victim stalls in reclaim and compaction for only %s of its time", percent(v.stalled(s))))
 			}
+			if c.compacts() {
+				return no(fmt.Sprintf("%s of the time that it stalls is compaction: there is memory, in small pieces", percent(c.of(sample.CompactTime)/v.stall)))
+			}
 			if in := c.of(sample.BlockSwapIn) / pageSize / s; in >= swapRateLimit {
 				return no(fmt.Sprintf("what it frees is needed again: it reads %.0f pages/s from swap", in))
 			}

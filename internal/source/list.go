@@ -87,6 +87,7 @@ func List() []Entry {
 		}},
 		{Name: "netdev", Open: netdev.Open, Needs: "/proc/net/dev", Metrics: netdev.Metrics()},
 		{Name: "mounts", Open: mounts.Open, Needs: "/proc/self/mountinfo", Metrics: mounts.Metrics()},
+		{Name: "filesystem", Open: filesystem.Open, Needs: "/proc/self/mountinfo", Metrics: filesystem.Metrics()},
 		{Name: "reclaim", Open: reclaim.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: reclaim.Metrics()},
 		{Name: "writeback", Open: writeback.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: writeback.Metrics()},
 		{Name: "locks", Open: locks.Open, Needs: needsBPF + "Linux 5.19, or an older one whose functions programs can be attached to", Metrics: locks.Metrics()},
@@ -101,13 +102,6 @@ func List() []Entry {
 func StandIns() []Entry {
 	return []Entry{
 		{Name: "waits", Open: pid.OpenWaits, Needs: "/proc/PID/stat of all processes", Metrics: pid.WaitMetrics()},
-	}
-}
-
-// Others are sources that no cause reads, but people do.
-func Others() []Entry {
-	return []Entry{
-		{Name: "filesystem", Open: filesystem.Open, Needs: "/proc/self/mountinfo", Metrics: filesystem.Metrics()},
 	}
 }
 

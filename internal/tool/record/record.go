@@ -45,7 +45,7 @@ type Recorder struct {
 func (r *Recorder) Run(watch context.Context, sources []source.Entry) error {
 	open, cancel := context.WithTimeout(watch, r.OpenLimit)
 	defer cancel()
-	collector := source.Open(open, r.Host, append(slices.Clone(sources), source.Others()...))
+	collector := source.Open(open, r.Host, sources)
 	defer collector.Close()
 	collector.StandIn(source.StandIns())
 	if watch.Err() != nil {

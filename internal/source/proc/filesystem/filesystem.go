@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -17,7 +18,10 @@ import (
 // ErrNotLive is a captured host: its file systems cannot be asked.
 var ErrNotLive = errors.New("a captured host has no file systems")
 
-type source struct{ host *host.Host }
+type source struct {
+	host   *host.Host
+	statfs func(string, *unix.Statfs_t) error
+}
 
 // Metrics are what it emits.
 func Metrics() []sample.Metric {
@@ -32,7 +36,7 @@ func Open(h *host.Host) (sample.Source, error) {
 	if _, err := h.Mounts(); err != nil {
 		return nil, err
 	}
-	return &source{h}, nil
+	return &source{host: h, statfs: unix.Statfs}, nil
 }
 
 // Collect implements sample.Source: the fill levels are read at the start. A
@@ -50,17 +54,62 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		return err
 	}
 	var errs []error
-	for _, m := range onDevices(mounts) {
-		var st unix.Statfs_t
-		if err := unix.Statfs(m.Point, &st); err != nil {
-			errs = append(errs, fmt.Errorf("asking the file system at %q how full it is: %w", m.Point, err))
+	for _, a := range s.askAll(onDevices(mounts)) {
+		if a.err != nil {
+			errs = append(errs, fmt.Errorf("asking the file system at %q how full it is: %w", a.mount.Point, a.err))
 			continue
 		}
-		e := sample.Entity{Class: m.Point}
-		e.Device, _ = devices.Disk(m.Dev) // some have numbers of their own
-		put(into, e, &st)
+		e := sample.Entity{Class: a.mount.Point}
+		e.Device, _ = devices.Disk(a.mount.Dev) // some have numbers of their own
+		put(into, e, &a.st)
 	}
 	return errors.Join(errs...)
+}
+
+// answer is what a file system said, or why it said nothing.
+type answer struct {
+	mount host.Mount
+	st    unix.Statfs_t
+	err   error
+}
+
+// patience is how long all file systems together may take to answer: one whose device
+// is gone may never do.
+const patience = time.Second
+
+// errSilent is a file system that did not answer.
+var errSilent = fmt.Errorf("it did not answer within %v", patience)
+
+// askAll asks all file systems at the same time, in the order of their mounts.
+func (s *source) askAll(mounts host.Mounts) []answer {
+	answers := make([]chan answer, len(mounts))
+	for i, m := range mounts {
+		answers[i] = make(chan answer, 1) // who answers too late finds room, and ends
+		go func() {
+			a := answer{mount: m}
+			a.err = s.statfs(m.Point, &a.st)
+			answers[i] <- a
+		}()
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	all, over := make([]answer, len(mounts)), false
+	for i, m := range mounts {
+		all[i] = answer{mount: m, err: errSilent}
+		if !over {
+			select {
+			case all[i] = <-answers[i]:
+				continue
+			case <-late.C:
+				over = true
+			}
+		}
+		select {
+		case all[i] = <-answers[i]:
+		default:
+		}
+	}
+	return all
 }
 
 func put(into sample.Sink, e sample.Entity, st *unix.Statfs_t) {

@@ -67,3 +67,26 @@ func TestCapturedHost(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// One that never answers keeps neither the others from it, nor who asks for long.
+func TestSilentFileSystem(t *testing.T) {
+	forever := make(chan struct{})
+	defer close(forever)
+	s := &source{statfs: func(point string, st *unix.Statfs_t) error {
+		if point == "/hung" {
+			<-forever
+		}
+		st.Blocks = 7
+		return nil
+	}}
+	begun := time.Now()
+	got := s.askAll(host.Mounts{{Point: "/a"}, {Point: "/hung"}, {Point: "/b"}})
+	if took := time.Since(begun); took > 3*patience {
+		t.Errorf("it took %v", took)
+	}
+	for i, want := range []error{nil, errSilent, nil} {
+		if !errors.Is(got[i].err, want) || want == nil && got[i].st.Blocks != 7 {
+			t.Errorf("%s: %v, %d blocks", got[i].mount.Point, got[i].err, got[i].st.Blocks)
+		}
+	}
+}
