@@ -45,32 +45,3 @@ func coldCache() Cause {
 		},
 	}
 }
-
-// confidence grows with the margin (0 to 1) to the threshold that decided;
-// figures from counters alone, not page by page, are trusted less.
-func confidence(margin float64, exact bool) float64 {
-	s := leastSure + (mostSure-leastSure)*clamp01(margin)
-	if !exact {
-		s *= 0.75
-	}
-	return s
-}
-
-const (
-	leastSure = 0.6
-	// mostSure is how often a verdict with the widest margin was right where nobody had
-	// tuned it (docs/score.md): the clearest figures can be those of another cause.
-	mostSure = 0.96
-)
-
-// atStake is how much of its confidence a finding keeps, 0 to 1. A cause that takes
-// little of the victim's time may go without a gain that anybody notices; from a
-// quarter of the time on there is one.
-func (c *Case) atStake(f *Finding) float64 {
-	if c.w.Told || f.WeightOf != OfWaiting || !c.held() {
-		return 1
-	}
-	v := &c.victim
-	share := f.Weight * max(c.suffering(v), v.stalled(c.w.Seconds()), c.contended(v))
-	return 0.8 + 0.2*clamp01((share-waitShareLimit)/(groupShareLimit-waitShareLimit))
-}

@@ -42,3 +42,27 @@ func TestConfidenceFollowsWhatIsAtStake(t *testing.T) {
 		}
 	}
 }
+
+// A cause without which the program would be hardly faster is none, however clear it
+// is that it applies.
+func TestCauseThatTakesLittle(t *testing.T) {
+	const seconds = 10.0
+	r := sample.NewRecorder(epoch)
+	e := sample.Entity{PID: 7}
+	r.PutProcess(7, sample.Process{Comm: "mixed"})
+	for class, t := range map[string]float64{sample.ClassSync: 0.3, sample.ClassOther: 0.9} {
+		r.Put(sample.WaitIO, sample.Entity{PID: 7, Class: class}, t, "test")
+	}
+	r.Put(sample.WaitThreads, e, 1, "test")
+	r.Put(sample.WaitAwake, e, seconds, "test")
+	r.Put(sample.WaitWorst, e, 1.2, "test")
+	r.Put(sample.WaitWeighted, e, 0.144, "test")
+	r.Put(sample.WaitHeld, e, 1, "test")
+	r.Put(sample.WaitRan, e, 1, "test")
+	rep := Judge(r.Window(epoch.Add(seconds*time.Second)), Target{})
+	for _, f := range rep.Findings {
+		if f.Cause == SyncWrites {
+			t.Errorf("named for 3 %% of the time: %+v", f)
+		}
+	}
+}

@@ -121,14 +121,19 @@ func (c *Case) askAll() judged {
 		}
 	}
 	rank(j.found, over)
+	little := c.little(j.found)
 	c.besideQueue(j.found)
 	// after the weights are final: what is left of one beside a queue for
 	// processors may be too little to be the answer
 	j.found = slices.DeleteFunc(j.found, func(f Finding) bool {
-		if f.Weight >= weightLimit || f.Cause == DeviceErrors { // an error is always worth a word
+		why, small := little[f.Cause]
+		if f.Weight < weightLimit {
+			why, small = "it applies, but explains only "+percent(f.Weight)+" of the "+f.WeightOf, true
+		}
+		if !small || f.Cause == DeviceErrors { // an error is always worth a word
 			return false
 		}
-		j.excluded = append(j.excluded, Excluded{Cause: f.Cause, Why: "it applies, but explains only " + percent(f.Weight) + " of the " + f.WeightOf})
+		j.excluded = append(j.excluded, Excluded{Cause: f.Cause, Why: why})
 		return true
 	})
 	for i := range j.found {
