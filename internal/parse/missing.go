@@ -12,6 +12,8 @@ func next() []sample.Gap {
 			Metrics: []sample.Metric{sample.CacheAccesses, sample.CacheMisses}},
 		{Why: "who waits in which system call is not in the text: run iocause diagnose while it happens",
 			Metrics: []sample.Metric{sample.WaitIO, sample.WaitDirtyPause}},
+		{Why: "what threads sleep for in the kernel is not in the text: run iocause diagnose while it happens",
+			Metrics: []sample.Metric{sample.WaitFor}},
 		{Why: "what the devices do is not in the text: paste iostat -xz 1 5",
 			Metrics: []sample.Metric{sample.BlockOps, sample.DiskReads}},
 		{Why: "swapping is not in the text: paste vmstat 1 5",

@@ -1,6 +1,6 @@
 // Package sysstat reads what sar, mpstat and pidstat of sysstat print, tables
 // whose rows begin with the time, and what sadf makes of them: rows that are
-// separated by semicolons (-d) and JSON (-j).
+// separated by semicolons (-d), JSON (-j) and XML (-x).
 package sysstat
 
 import (
@@ -16,7 +16,7 @@ import (
 func Find(line string) int {
 	text := strings.TrimLeft(line, " \t")
 	at := len(line) - len(text)
-	if isObject(text) || isLoad(text) || isSeparated(text) && strings.HasPrefix(text, "#") {
+	if isObject(text) || isMarkup(text) || isLoad(text) || isSeparated(text) && strings.HasPrefix(text, "#") {
 		return at
 	}
 	if len(text) < 12 || text[0] != '#' && (text[0] < '0' || text[0] > '9') {
@@ -78,6 +78,7 @@ type reader struct {
 	split   bool // reads and writes of a device were told apart by their bytes
 	several bool // a row of sadf holds several tables
 	object  object
+	markup  markup
 	load    load
 	sheet   sheet
 }
@@ -100,7 +101,7 @@ func New(before string) lines.Reader {
 		r.every = s // -h does not tell when the first interval began
 	}
 	if r.cpus == 0 {
-		r.cpus = processorsIn(before)
+		r.cpus = max(processorsIn(before), processorsOf(before))
 	}
 	return lines.Trim(r)
 }
@@ -111,6 +112,8 @@ func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, 
 	switch {
 	case r.object.begun || isObject(text):
 		return r.jsonLine(text, l.N)
+	case r.markup.begun || isMarkup(text):
+		return r.xmlLine(text, l.N)
 	case r.load.begun || isLoad(text):
 		return r.loadLine(text, l.N)
 	case isSeparated(text):

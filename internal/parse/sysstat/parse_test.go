@@ -156,3 +156,28 @@ func TestCutRecord(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
+
+// XML has what JSON has; a record that is cut off or no XML is told.
+func TestXML(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "sadf-xml.txt")
+	vda := sample.Entity{Device: "vda"}
+	g.Want(sample.DiskWriteBytes, vda, 0, 4<<10)
+	g.Want(sample.DiskWeighted, vda, 0, .04)
+	g.Want(sample.DiskBusy, vda, 0, .02)
+	g.Want(sample.MemAvailable, sample.Entity{}, 22826464<<10, 22803552<<10)
+	g.Want(sample.VMPageIn, sample.Entity{}, 36<<10, 1068<<10)
+	g.Want(sample.ProcsRunning, sample.Entity{}, 16, 14)
+	g.Want(sample.CPUSystem, sample.Entity{}, 2*.28, 2*.21)
+	if len(g.Ticks) != 2 || g.Ticks[0] != 1 || g.Ticks[1] != 1 || len(g.Faults) > 0 || g.Uses[lines.Foreign] > 0 {
+		t.Errorf("the intervals are %v, want 2 of 1 s; faults %q, uses %v", g.Ticks, g.Faults, g.Uses)
+	}
+	const head = `<timestamp date="2026-11-21" time="12:34:20" utc="1" interval="10">` + "\n"
+	g = linestest.Read(t, tool(), head+"<queue runq-sz=\"7\"\n"+head+"<queue runq-sz=\"7\"/>\n</timestamp>\n")
+	g.Want(sample.ProcsRunning, sample.Entity{}, 7)
+	if len(g.Faults) != 1 || len(g.Ticks) != 1 {
+		t.Errorf("faults %q, intervals %v", g.Faults, g.Ticks)
+	}
+	if g = linestest.Read(t, tool(), head+"<queue runq-sz=7/></timestamp>\n"); len(g.Faults) != 1 {
+		t.Errorf("faults %q, want one", g.Faults)
+	}
+}

@@ -181,7 +181,8 @@ func parts() []struct {
 		table table
 		names map[string]string
 	}{
-		{"cpu-load", (*reader).processors, map[string]string{"cpu": "CPU", "user": "%user", "nice": "%nice", "system": "%system", "iowait": "%iowait", "steal": "%steal", "idle": "%idle"}},
+		{"cpu-load", (*reader).processors, map[string]string{"cpu": "CPU", "user": "%user", "nice": "%nice", "system": "%system", "iowait": "%iowait", "steal": "%steal", "idle": "%idle",
+			"usr": "%usr", "sys": "%sys", "irq": "%irq", "soft": "%soft", "guest": "%guest", "gnice": "%gnice"}}, // -u ALL
 		{"cpu-load-all", (*reader).processors, map[string]string{"cpu": "CPU", "usr": "%usr", "nice": "%nice", "sys": "%sys", "iowait": "%iowait", "steal": "%steal", "irq": "%irq", "soft": "%soft", "guest": "%guest", "gnice": "%gnice", "idle": "%idle"}},
 		{"swap-pages", (*reader).swapping, map[string]string{"pswpin": "pswpin/s", "pswpout": "pswpout/s"}},
 		{"paging", (*reader).paging, map[string]string{"pgpgin": "pgpgin/s", "pgpgout": "pgpgout/s", "majflt": "majflt/s", "pgscank": "pgscank/s", "pgscand": "pgscand/s"}},
@@ -201,6 +202,11 @@ func (r *reader) record(text string, n int) error {
 	if err := json.Unmarshal([]byte(text), &members); err != nil {
 		return err
 	}
+	return r.members(members, n)
+}
+
+// members reads what a record holds.
+func (r *reader) members(members map[string]json.RawMessage, n int) error {
 	var when struct {
 		Date, Time string
 		Interval   float64

@@ -1,5 +1,5 @@
 // Package threads reads lists of processes or threads with their states: what
-// htop and top -b show, and ps with a state column.
+// htop and top -b show, BusyBox's top among them, and ps with a state column.
 package threads
 
 import (
@@ -14,7 +14,7 @@ import (
 // Find says where in a line the list begins: at the names of its columns, or at
 // top's summary above it.
 func Find(line string) int {
-	if text := strings.TrimLeft(line, " "); summary(text) {
+	if text := strings.TrimLeft(line, " "); summary(text) || busyBox(text) {
 		return len(line) - len(text)
 	}
 	if strings.Contains(line, "->") || !strings.ContainsAny(line, "ST") {
@@ -96,6 +96,12 @@ func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, 
 	if summary(text) {
 		return r.summarise(text, into)
 	}
+	if busyBox(text) {
+		return r.summariseBusyBox(text, into)
+	}
+	if strings.HasPrefix(text, "Load average: ") && r.open {
+		return lines.Skipped, nil // of BusyBox
+	}
 	if strings.HasPrefix(text, "Tasks:") || strings.HasPrefix(text, "Threads:") || strings.HasPrefix(text, "%Cpu") || r.screens > 0 && r.layout.n == 0 && counts(text) {
 		return lines.Skipped, nil // of top -1, each processor by itself
 	}
@@ -141,9 +147,9 @@ func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, 
 	return lines.Used, nil
 }
 
-// isState tells a state with its flags, as ps writes them: D, Ssl, R<+.
+// isState tells a state with its flags, as ps writes them (D, Ssl, R<+), and BusyBox (SW<).
 func isState(s string) bool {
-	return len(s) <= 8 && strings.IndexByte("RSDITtZXWPNK", s[0]) >= 0 && strings.Trim(s[1:], "<NLsl+") == ""
+	return len(s) <= 8 && strings.IndexByte("RSDITtZXWPNK", s[0]) >= 0 && strings.Trim(s[1:], "<NLsl+W") == ""
 }
 
 // counts tells top's line on tasks, whatever its language:

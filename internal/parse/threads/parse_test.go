@@ -104,3 +104,25 @@ func TestProcessorLines(t *testing.T) {
 	g.Want(sample.CPUIOWait, sample.Entity{}, 1.2)
 	g.Want(sample.CPUIdle, sample.Entity{}, 1.68)
 }
+
+// BusyBox has a summary of its own, and a state for what is swapped out or has no memory.
+func TestBusyBox(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "busybox.txt")
+	g.Want(sample.MemTotal, sample.Entity{}, 128084<<10, 128084<<10)
+	g.Want(sample.MemFree, sample.Entity{}, 7728<<10, 7684<<10)
+	g.Want(sample.MemCache, sample.Entity{}, 62216<<10, 62216<<10)
+	g.Want(sample.CPUIOWait, sample.Entity{}, .83, .90)
+	g.Want(sample.CPUSystem, sample.Entity{}, .12, .06)
+	g.Want(sample.ThreadsInState, sample.Entity{Class: "D"}, 2, 1)
+	g.Want(sample.ThreadsInState, sample.Entity{Class: "S"}, 3, 4)
+	if len(g.Ticks) != 2 || g.Uses[lines.Broken] > 0 {
+		t.Errorf("the intervals are %v, want 2; the lines are %v", g.Ticks, g.Uses)
+	}
+	g = linestest.Read(t, tool(), "Mem: 1x356K used, 7728K free, 88K shrd\nCPU:  75% usr  2a% sys   0% nic   0% idle\n"+
+		"CPU0:  70% usr  10% sys   0% nic   0% idle  20% io   0% irq   0% sirq\nCPU1:  30% usr  10% sys   0% nic  20% idle  40% io   0% irq   0% sirq\n")
+	if g.Uses[lines.Broken] != 2 {
+		t.Errorf("the lines are %v, want two that are broken", g.Uses)
+	}
+	g.Want(sample.CPUCount, sample.Entity{}, 2)
+	g.Want(sample.CPUIOWait, sample.Entity{}, .6)
+}
