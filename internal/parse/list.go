@@ -79,7 +79,7 @@ func List() []Tool {
 		{Name: "strace", What: "-T with -t, -tt, -ttt or -r, -f, -y; -c", Find: strace.Find, New: strace.New, Pieces: true},
 		{Name: "jstack", What: "jstack, -l, jcmd Thread.print, kill -3", Find: jstack.Find, New: jstack.New},
 		{Name: "slabtop", What: "-o, sorted by anything, whole or in part", Find: slabtop.Find, New: slabtop.New},
-		{Name: "biosnoop", What: "biosnoop and biotop of bcc, iosnoop of perf-tools", Find: biosnoop.Find, New: biosnoop.New},
+		{Name: "biosnoop", What: "biosnoop and biotop of bcc, biosnoop.bt of bpftrace, iosnoop of perf-tools", Find: biosnoop.Find, New: biosnoop.New},
 		{Name: "cachetop", What: "of bcc", Find: cachetop.Find, New: cachetop.New},
 		{Name: "blkparse", What: "the default format, -f below its command; files of blktrace", Find: blkparse.Find, New: blkparse.New},
 		{Name: "btt", What: "of the files of blktrace", Find: btt.Find, New: btt.New},

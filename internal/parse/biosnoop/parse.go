@@ -1,6 +1,6 @@
 // Package biosnoop reads what tools print of every request to a device, or of
-// the requests of every process: biosnoop and biotop of bcc, iosnoop of
-// perf-tools.
+// the requests of every process: biosnoop and biotop of bcc, biosnoop.bt of
+// bpftrace, iosnoop of perf-tools.
 package biosnoop
 
 import (
@@ -18,10 +18,16 @@ func Find(line string) int {
 	if !strings.Contains(line, "COMM") || !strings.Contains(line, "PID") {
 		return -1
 	}
-	if f := strings.Fields(line); layoutOf(f) != (layout{}) {
+	if f := columnsOf(line); layoutOf(f) != (layout{}) {
 		return strings.Index(line, f[0])
 	}
 	return -1
+}
+
+// columnsOf are the names of columns in a line. Newer versions of bpftrace's tool
+// show a device as two numbers.
+func columnsOf(line string) []string {
+	return strings.Fields(strings.Replace(line, "DISK ID", "MAJOR MINOR", 1))
 }
 
 // layout names the columns that hold what is read; "" for those that the tool
@@ -45,6 +51,11 @@ func layoutOf(columns []string) layout {
 		}
 	case has("DISK") && has("I/O") && has("Kbytes") && has("AVGms"):
 		l = layout{disk: "DISK", kind: "D", bytes: "Kbytes", count: "I/O", latency: "AVGms"}
+	case has("TIME(ms)") && has("LAT(ms)") && !has("BYTES"): // of bpftrace: neither bytes nor which operation
+		l = layout{time: "TIME(ms)", latency: "LAT(ms)"}
+		if has("DISK") {
+			l.disk = "DISK"
+		}
 	}
 	return l
 }
@@ -84,7 +95,7 @@ func New(before string) lines.Reader {
 func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, error) {
 	switch {
 	case Find(text) == 0:
-		columns := strings.Fields(text)
+		columns := columnsOf(text)
 		if r.rows > 0 && !slices.Equal(columns, r.columns) {
 			return lines.Another, nil
 		}
@@ -93,7 +104,7 @@ func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, 
 		}
 		r.columns, r.layout = columns, layoutOf(columns)
 		return lines.Used, nil
-	case strings.Contains(text, "loadavg:"):
+	case strings.Contains(text, "loadavg:"), text == "MAJOR MINOR":
 		return lines.Skipped, nil
 	}
 	row, ok := lines.Named(r.columns, text, "COMM")
@@ -114,6 +125,7 @@ func (r *reader) row(row map[string]string, pid, n int, into lines.Values) (line
 	y := r.layout
 	size, ok1 := lines.Number(row[y.bytes])
 	latency, ok2 := lines.Number(row[y.latency])
+	ok1 = ok1 || y.bytes == ""
 	if !ok1 || !ok2 {
 		return lines.Broken, fmt.Errorf("%.20q bytes in %.20q ms: not numbers", row[y.bytes], row[y.latency])
 	}
@@ -127,6 +139,9 @@ func (r *reader) row(row map[string]string, pid, n int, into lines.Values) (line
 		queue, _ = lines.Number(row[y.queue])
 	}
 	if at, ok := lines.Number(row[y.time]); ok && y.time != "" {
+		if y.bytes == "" {
+			at /= 1e3 // of bpftrace, in ms
+		}
 		if !r.started {
 			r.begun, r.started = at, true
 		}
@@ -147,7 +162,14 @@ func (r *reader) row(row map[string]string, pid, n int, into lines.Values) (line
 	case strings.Contains(t, "W"):
 		kind = "write"
 	}
-	device := sample.Entity{Device: strings.ReplaceAll(row[y.disk], ",", ":"), Class: kind}
+	name := strings.ReplaceAll(row[y.disk], ",", ":")
+	if row["MAJOR"] != "" {
+		name = row["MAJOR"] + ":" + row["MINOR"]
+	}
+	if y.kind == "" {
+		kind = ""
+	}
+	device := sample.Entity{Device: name, Class: kind}
 	r.add(device, count, size, queue/1e3, latency/1e3)
 	if pid > 0 && (r.procs[pid] || len(r.procs) < maxEntries) {
 		r.procs[pid] = true
@@ -188,6 +210,13 @@ func (r *reader) flush(seconds float64, into lines.Values) {
 		if s.ops == 0 {
 			continue
 		}
+		if r.layout.bytes == "" { // which operations they are is not told, and so they are of none
+			if e.PID == 0 && e.Device != "" {
+				into.Put(sample.DiskWeighted, e, s.device)
+			}
+			*s = sums{}
+			continue
+		}
 		into.Put(sample.BlockOps, e, s.ops)
 		into.Put(sample.BlockBytes, e, s.bytes)
 		into.Put(sample.BlockQueueTime, e, s.queue)
@@ -224,6 +253,9 @@ func (r *reader) Close(into lines.Values) {
 		r.flush(max(r.last-r.begun-float64(r.second), 1e-3), into)
 	default:
 		into.Note("iosnoop shows no times (use -t): without its duration, rates and the number in flight are unknown")
+	}
+	if r.layout.bytes == "" {
+		into.Note("biosnoop.bt of bpftrace shows neither bytes nor whether a request reads or writes, and latencies in whole milliseconds: biosnoop of bcc shows these")
 	}
 	into.Note("a request shows the process that was on the processor when it was issued, which may be a kernel thread")
 }
