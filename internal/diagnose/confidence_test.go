@@ -50,7 +50,7 @@ func TestCauseThatTakesLittle(t *testing.T) {
 	r := sample.NewRecorder(epoch)
 	e := sample.Entity{PID: 7}
 	r.PutProcess(7, sample.Process{Comm: "mixed"})
-	for class, t := range map[string]float64{sample.ClassSync: 0.3, sample.ClassOther: 0.9} {
+	for class, t := range map[string]float64{sample.ClassSync: 0.45, sample.ClassOther: 0.75} {
 		r.Put(sample.WaitIO, sample.Entity{PID: 7, Class: class}, t, "test")
 	}
 	r.Put(sample.WaitThreads, e, 1, "test")
@@ -62,7 +62,7 @@ func TestCauseThatTakesLittle(t *testing.T) {
 	rep := Judge(r.Window(epoch.Add(seconds*time.Second)), Target{})
 	for _, f := range rep.Findings {
 		if f.Cause == SyncWrites {
-			t.Errorf("named for 3 %% of the time: %+v", f)
+			t.Errorf("named for 4.5 %% of the time: %+v", f)
 		}
 	}
 }
