@@ -10,8 +10,10 @@ import (
 
 	"iocause/internal/ask"
 	"iocause/internal/console"
+	"iocause/internal/output"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
+	"iocause/internal/show"
 	"iocause/internal/table"
 	"iocause/internal/tool/fleet"
 )
@@ -19,88 +21,81 @@ import (
 // fleetOptions are the flags of fleet and of the commands below it.
 type fleetOptions struct {
 	fleet.Ask
-	rows            intervals
-	from, to, cause string
+	rows             intervals
+	from, to, output string
 }
 
+// fleetAnswer answers one question; without tables, it has shown what it found.
+type fleetAnswer func(context.Context, *fleet.Ask) ([]table.Table, error)
+
 func newFleetCommand(e *env) *cobra.Command {
-	c := newFleetPart(e, &cobra.Command{
-		Use:   "fleet --url URL [flags]",
-		Short: "Which hosts have which cause, and what they have in common",
-	}, false, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
-		f, err := fleet.Observe(ctx, &o.Ask)
-		if err != nil {
-			return nil, err
+	c, _ := newFleetPart(e, "fleet --url URL [flags]", "Which hosts have which cause, and what they have in common", fleet.Causes)
+	for _, part := range []struct {
+		use, short string
+		answer     fleetAnswer
+		cause      bool
+	}{
+		{"common --url URL --cause ID [flags]", "What hosts with one cause have in common", fleet.InCommon, true},
+		{"hosts --url URL [flags]", "The hosts with a cause, by name", fleet.HostsWith, true},
+		{"disks --url URL [flags]", "Disks that are slower than others of their model at the same load", fleet.SlowOnes, false},
+	} {
+		one, o := newFleetPart(e, part.use, part.short, part.answer)
+		if part.cause {
+			one.Flags().StringVar(&o.Cause, "cause", "", "only this cause, by its ID (docs/causes.md)")
 		}
-		return f.Tables(), nil
-	})
-	c.AddCommand(
-		newFleetPart(e, &cobra.Command{
-			Use:   "common --url URL --cause ID [flags]",
-			Short: "What hosts with one cause have in common",
-		}, true, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
-			if o.cause == "" {
-				return nil, &ask.Error{Err: errors.New("reading --cause: it is missing"), Next: "'iocause fleet' shows which there are"}
-			}
-			f, err := fleet.Observe(ctx, &o.Ask)
-			if err != nil {
-				return nil, err
-			}
-			common, err := f.Common(o.cause)
-			if err != nil {
-				return nil, err
-			}
-			return []table.Table{common.Table()}, nil
-		}),
-		newFleetPart(e, &cobra.Command{
-			Use:   "hosts --url URL [flags]",
-			Short: "The hosts with a cause, by name",
-		}, true, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
-			f, err := fleet.Observe(ctx, &o.Ask)
-			if err != nil {
-				return nil, err
-			}
-			return []table.Table{f.HostTable(o.cause)}, nil
-		}),
-		newFleetPart(e, &cobra.Command{
-			Use:   "disks --url URL [flags]",
-			Short: "Disks that are slower than others of their model at the same load",
-		}, false, func(ctx context.Context, o *fleetOptions) ([]table.Table, error) {
-			d, err := fleet.ObserveDisks(ctx, &o.Ask)
-			if err != nil {
-				return nil, err
-			}
-			return []table.Table{d.Table()}, nil
-		}))
+		c.AddCommand(one)
+	}
+	both, sides := newFleetPart(e, "diff --url URL A B [flags]", "Compare two hosts, or two groups of hosts", fleet.SideBySide)
+	both.Args = func(_ *cobra.Command, args []string) error {
+		if copy(sides.Sides[:], args); len(args) != 2 {
+			return &ask.Error{Err: fmt.Errorf("reading the arguments: two sides are compared, and %d are given", len(args)), Next: "give two hosts by name, or two groups such as 'zone=\"a\"' 'zone=\"b\"'"}
+		}
+		return nil
+	}
+	page, o := newFleetPart(e, "report --url URL -o FILE.html [flags]", "All of it as a page", nil)
+	page.Flags().StringVarP(&o.output, "output", "o", "iocause-fleet.html", "the page, or - for standard output")
+	c.AddCommand(both, page)
 	return c
 }
 
-// newFleetPart gives a command the flags that all have, and prints its table.
-func newFleetPart(e *env, c *cobra.Command, byCause bool, observe func(context.Context, *fleetOptions) ([]table.Table, error)) *cobra.Command {
+// newFleetPart makes a command with the flags that all have; without an answer, what
+// it finds becomes a page.
+func newFleetPart(e *env, use, short string, answer fleetAnswer) (*cobra.Command, *fleetOptions) {
 	o := &fleetOptions{}
-	c.Args = noArgs
-	c.RunE = func(c *cobra.Command, _ []string) error { return runFleet(e, c, o, observe) }
+	c := &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: func(c *cobra.Command, _ []string) error { return runFleet(e, c, o, answer) }}
 	f := c.Flags()
 	f.StringVar(&o.URL, "url", "", "address of the store, as http://prometheus:9090")
 	f.StringVar(&o.from, "from", "1h ago", "start of the time")
 	f.StringVar(&o.to, "to", "", "its end (now)")
-	if byCause {
-		f.StringVar(&o.cause, "cause", "", "only this cause, by its ID (docs/causes.md)")
-	}
 	f.StringVar(&o.Match, "match", "", "only series with these labels, e.g. zone=\"a\"")
 	f.StringVar(&o.HostLabel, "host-label", "instance", "label that tells hosts apart")
 	f.StringVar(&o.TokenFile, "token-file", "", "file with a bearer token")
 	f.StringVar(&o.CAFile, "ca-file", "", "CA certificates to check the store's with\n(default: the system's)")
 	f.Var(ask.TimeIn(&o.Timeout, time.Minute), "timeout", "longest wait for one answer")
+	if answer == nil {
+		return c, o
+	}
 	f.Var(ask.RowsIn(&o.rows.top, 20), "top", "rows, 0 for all")
 	f.StringVar(&o.rows.sort, "sort", "", "sort by column (JSON name)")
 	f.Var(ask.Formats(&o.rows.format, "json", "csv"), "format", "text, json or csv")
-	return c
+	return c, o
 }
 
-func runFleet(e *env, c *cobra.Command, o *fleetOptions, observe func(context.Context, *fleetOptions) ([]table.Table, error)) error {
+func runFleet(e *env, c *cobra.Command, o *fleetOptions, answer fleetAnswer) error {
 	if o.URL == "" {
 		return &ask.Error{Err: errors.New("reading --url: it is missing"), Next: "give the address of the store that agents send to, as http://prometheus:9090"}
+	}
+	if answer == nil {
+		if err := output.CheckPage(e.stdout, o.output); err != nil {
+			return err
+		}
+		answer = func(ctx context.Context, a *fleet.Ask) ([]table.Table, error) {
+			all, err := fleet.Everything(ctx, a)
+			if err != nil {
+				return nil, err
+			}
+			return nil, output.Report(e.stdout, e.stderr, o.output, show.FleetPage(all))
+		}
 	}
 	now := e.host.Now()
 	for _, t := range []struct {
@@ -118,9 +113,9 @@ func runFleet(e *env, c *cobra.Command, o *fleetOptions, observe func(context.Co
 	}
 	progress := console.NewLine(e.stderr)
 	progress.After, progress.Every = 0, 0 // one line for each question, and some take their time
-	o.Progress = func(what string) { progress.Draw(func() string { return "iocause: asking " + what }) }
+	o.Progress = func(what string) { progress.Draw(func() string { return "iocause: asking " + text.Escape(what) }) }
 	o.Note = func(what string) { progress.Say("the store says: " + text.Escape(what)) }
-	t, err := observe(c.Context(), o)
+	t, err := answer(c.Context(), &o.Ask)
 	progress.Erase()
 	var bad *fleet.BadEndpoint
 	var none *fleet.NoSuchCause
@@ -129,7 +124,7 @@ func runFleet(e *env, c *cobra.Command, o *fleetOptions, observe func(context.Co
 		return &ask.Error{Err: bad.Err, Next: fmt.Sprintf("see '%s --help'", c.CommandPath())}
 	case errors.As(err, &none):
 		return &ask.Error{Err: err, Next: "'iocause fleet' shows them"}
-	case err != nil:
+	case err != nil || t == nil:
 		return err
 	}
 	return newPrinter(e.streams, &o.rows).Print(o.From, o.To.Sub(o.From), "from "+replay.Stamp(o.From)+" to "+replay.Stamp(o.To)+":", t)

@@ -83,15 +83,15 @@ func SlowDisks(loads []Load, disks int) (slow []Slow, compared int) {
 			times = append(times, math.Log(p.own/p.like))
 			own, others = append(own, p.own), append(others, p.like)
 		}
-		score := median(times)
+		score := Median(times)
 		scores = append(scores, score)
-		all = append(all, Slow{Disk: disk, Times: math.Exp(score), Deviation: score, Latency: median(own), Like: median(others), Intervals: len(pairs), Peers: disks - 1})
+		all = append(all, Slow{Disk: disk, Times: math.Exp(score), Deviation: score, Latency: Median(own), Like: Median(others), Intervals: len(pairs), Peers: disks - 1})
 	}
-	middle := median(slices.Clone(scores))
+	middle := Median(slices.Clone(scores))
 	for i := range scores {
 		scores[i] = math.Abs(scores[i] - middle)
 	}
-	spread := max(1.4826*median(scores), leastSpread)
+	spread := max(1.4826*Median(scores), leastSpread)
 	for _, s := range all {
 		s.Deviation = (s.Deviation - middle) / spread
 		if s.Times >= LeastSlower && s.Deviation >= leastDeviation {
@@ -128,7 +128,7 @@ func reference(loads []Load) map[bin][]typical {
 	out := map[bin][]typical{}
 	for b, by := range own {
 		for disk, latencies := range by {
-			out[b] = append(out[b], typical{disk, median(latencies)})
+			out[b] = append(out[b], typical{disk, Median(latencies)})
 		}
 		slices.SortFunc(out[b], func(x, y typical) int { return cmp.Or(cmp.Compare(x.latency, y.latency), cmp.Compare(x.disk, y.disk)) })
 	}
@@ -151,8 +151,8 @@ func leaving(all []typical, disk int) float64 {
 	return (get((n-1)/2) + get(n/2)) / 2
 }
 
-// median sorts what it is given; NaN of nothing.
-func median(v []float64) float64 {
+// Median sorts what it is given; NaN of nothing.
+func Median(v []float64) float64 {
 	if len(v) == 0 {
 		return math.NaN()
 	}

@@ -70,6 +70,6 @@ func private(stdout, notes io.Writer, name string, write func(io.Writer) error) 
 	if err := whole.Write(name, mode, write); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	fmt.Fprintf(notes, "iocause: wrote %s; open it in a browser. It holds names of processes, files and cgroups\n", text.Escape(name))
+	fmt.Fprintf(notes, "iocause: wrote %s; open it in a browser. It holds names of hosts, processes, files or cgroups\n", text.Escape(name))
 	return nil
 }

@@ -102,9 +102,10 @@ func (c *client) at(ctx context.Context, expr string, at time.Time) ([]line, err
 	return c.ask(ctx, "query", expr, url.Values{"time": {stamp(at)}})
 }
 
-// over asks for values from one instant to another.
+// over asks for values from one instant to another. Without nocache VictoriaMetrics
+// moves both to multiples of the step.
 func (c *client) over(ctx context.Context, expr string, from, to time.Time, step time.Duration) ([]line, error) {
-	return c.ask(ctx, "query_range", expr, url.Values{"start": {stamp(from)}, "end": {stamp(to)}, "step": {strconv.FormatFloat(step.Seconds(), 'f', -1, 64)}})
+	return c.ask(ctx, "query_range", expr, url.Values{"start": {stamp(from)}, "end": {stamp(to)}, "step": {strconv.FormatFloat(step.Seconds(), 'f', -1, 64)}, "nocache": {"1"}})
 }
 
 func stamp(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64) }

@@ -34,6 +34,11 @@ type Disks struct {
 // mostIntervals are looked at; more are more exact, and cost the endpoint more.
 const mostIntervals = 12
 
+// step is the length of an interval.
+func (a *Ask) step() time.Duration {
+	return max((a.To.Sub(a.From) / mostIntervals).Round(time.Second), time.Minute)
+}
+
 // ObserveDisks compares every disk with those of its model at the same load.
 func ObserveDisks(ctx context.Context, a *Ask) (*Disks, error) {
 	c, err := a.client()
@@ -57,7 +62,7 @@ func ObserveDisks(ctx context.Context, a *Ask) (*Disks, error) {
 		}
 		model[[2]string{d.Metric[a.HostLabel], d.Metric["device"]}] = name
 	}
-	step := max((a.To.Sub(a.From) / mostIntervals).Round(time.Second), time.Minute)
+	step := a.step()
 	loads, err := a.loads(ctx, c, step)
 	if err != nil {
 		return nil, err

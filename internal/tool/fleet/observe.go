@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,8 +23,10 @@ import (
 type Ask struct {
 	Endpoint
 	From, To  time.Time
-	Match     string // matchers of PromQL for all series, as zone="a"; "" for none
-	HostLabel string // that tells hosts apart
+	Match     string    // matchers of PromQL for all series, as zone="a"; "" for none
+	HostLabel string    // that tells hosts apart
+	Cause     string    // only this one; "" for all
+	Sides     [2]string // that are compared: the name of a host, or matchers
 	Note      func(string)
 	Progress  func(string) // what is asked for now
 }
@@ -106,15 +109,21 @@ func Observe(ctx context.Context, a *Ask) (*Fleet, error) {
 		return nil, err
 	}
 	defer c.close()
+	f, err := a.observe(ctx, c)
+	if err == nil && f.looked() == 0 {
+		err = fmt.Errorf("asking %s: it has no iocause_finding from %s to %s; agents have to send (remote_write) or be scraped, and look once an hour",
+			c.base, a.From.Format(time.RFC3339), a.To.Format(time.RFC3339))
+	}
+	return f, err
+}
+
+// observe is Observe, of hosts that there may be none of.
+func (a *Ask) observe(ctx context.Context, c *client) (*Fleet, error) {
 	primary := a.series("iocause_finding", `rank="primary"`)
 	a.Progress("which hosts had which cause")
 	found, err := c.at(ctx, fmt.Sprintf("max by (%s, cause) (max_over_time(%s%s))", a.HostLabel, primary, a.window()), a.To)
 	if err != nil {
 		return nil, err
-	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("asking %s: it has no iocause_finding from %s to %s; agents have to send (remote_write) or be scraped, and look once an hour",
-			c.base, a.From.Format(time.RFC3339), a.To.Format(time.RFC3339))
 	}
 	a.Progress("since when")
 	step := max((a.To.Sub(a.From) / mostPoints).Round(time.Second), time.Second)
@@ -204,16 +213,17 @@ func (h *Host) add(prefix, label string, metric map[string]string) {
 // course takes one line of hosts by time; an instant without a value is none.
 func (f *Fleet) course(l line, from time.Time, step time.Duration) {
 	c := &Course{}
-	at := map[int64]float64{}
+	for t := from; !t.After(f.To); t = t.Add(step) {
+		c.At = append(c.At, t)
+	}
+	c.Hosts = make([]float64, len(c.At))
 	for _, p := range l.Values {
-		at[p.at.UnixMilli()] = p.value
+		if i := int(math.Round(p.at.Sub(from).Seconds() / step.Seconds())); i >= 0 && i < len(c.Hosts) { // the store tells milliseconds
+			c.Hosts[i] = p.value
+		}
 		if c.First.IsZero() && p.value > 0 {
 			c.First = p.at
 		}
-	}
-	for t := from; !t.After(f.To); t = t.Add(step) {
-		c.At = append(c.At, t)
-		c.Hosts = append(c.Hosts, at[t.UnixMilli()])
 	}
 	if n := len(c.Hosts); n > 0 {
 		c.Now = int(c.Hosts[n-1])
