@@ -2,10 +2,12 @@ package bpf
 
 import "encoding/binary"
 
-// Registers are those that callers are found by. On arm64 only IP, SP and BP
-// are known.
+// Registers are those that callers are found by: struct regs of
+// include/userstack.bpf.h.
 type Registers struct {
-	IP, SP, BP, BX, R12, R13, R14, R15 uint64
+	IP, SP, FP uint64
+	Link       uint64     // arm64: x30
+	Saved      [10]uint64 // x86-64: rbx, r12 to r15; arm64: x19 to x28
 }
 
 // Unwinder finds the call stack of a thread of a process, innermost address

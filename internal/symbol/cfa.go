@@ -1,15 +1,43 @@
 package symbol
 
-import "errors"
-
-// Registers of x86-64 by their numbers in DWARF (System V ABI, AMD64
-// supplement, figure 3.36): 3 rbx, 6 rbp, 7 rsp, 12 to 15 r12 to r15, 16 rip.
-const (
-	regBP         = 6
-	regSP         = 7
-	regIP         = 16
-	registerCount = 17
+import (
+	"debug/elf"
+	"errors"
+	"runtime"
 )
+
+// machine is what differs between architectures: the numbers that DWARF gives to
+// registers, and where a call leaves the address that it returns to.
+type machine struct {
+	elf        elf.Machine
+	fp, sp, ip int
+	saved      []int // those that a function gives back as they were, in the order of Registers.Saved
+	link       int   // the register that a call leaves it in; 0: it is on the stack
+	code       uint64
+}
+
+// registerCount is more than the highest of these numbers.
+const registerCount = 33
+
+// x86 is System V ABI, AMD64 supplement, figure 3.36: 3 rbx, 6 rbp, 7 rsp, 12 to 15
+// r12 to r15, 16 rip.
+func x86() *machine {
+	return &machine{elf: elf.EM_X86_64, fp: 6, sp: 7, ip: 16, saved: []int{3, 12, 13, 14, 15}, code: ^uint64(0)}
+}
+
+// arm64 is DWARF for the Arm 64-bit Architecture, 4.1: 0 to 30 x0 to x30, 31 sp. The
+// upper bits of an address that a call returns to may be its signature (pointer
+// authentication): programs have addresses of 48 bits.
+func arm64() *machine {
+	return &machine{elf: elf.EM_AARCH64, fp: 29, sp: 31, ip: 32, saved: []int{19, 20, 21, 22, 23, 24, 25, 26, 27, 28}, link: 30, code: 1<<48 - 1}
+}
+
+func thisMachine() *machine {
+	if runtime.GOARCH == "arm64" {
+		return arm64()
+	}
+	return x86()
+}
 
 // registers are the values of those that are known.
 type registers struct {
@@ -154,6 +182,7 @@ func (t *unwindTable) run(e *unwindEntry, program [2]int, now, first *frameRules
 			case 0x16:
 				reg := r.uleb()
 				set(reg, rule{kind: ruleIsExpr, expr: r.block()})
+			case 0x2c, 0x2d: // AARCH64_negate_ra_state: signatures are taken off anyway
 			case 0x2e: // GNU_args_size
 				r.uleb()
 			default:
@@ -230,8 +259,8 @@ func (t *unwindTable) caller(rules *frameRules, returns uint64, r *registers, me
 			out.set(n, at)
 		}
 	}
-	if rules.regs[regSP].kind == ruleSame {
-		out.set(regSP, cfa)
+	if rules.regs[t.machine.sp].kind == ruleSame {
+		out.set(t.machine.sp, cfa)
 	}
 	if returns >= registerCount {
 		return out, false, errOperation
@@ -239,11 +268,12 @@ func (t *unwindTable) caller(rules *frameRules, returns uint64, r *registers, me
 	if rules.regs[returns].kind == ruleUndefined {
 		return out, true, nil
 	}
-	if rules.regs[returns].kind == ruleSame || !out.known[returns] {
+	if rules.regs[returns].kind == ruleSame && returns != uint64(t.machine.link) || !out.known[returns] {
 		return out, false, errUnknown
 	}
-	out.set(regIP, out.v[returns])
-	return out, out.v[regIP] == 0, nil
+	back := out.v[returns] & t.machine.code
+	out.set(t.machine.ip, back)
+	return out, back == 0, nil
 }
 
 // deepestStack is how many values an expression may keep.

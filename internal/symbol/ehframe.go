@@ -17,6 +17,7 @@ type unwindTable struct {
 	data    []byte // the section
 	addr    uint64 // where the linker put it
 	entries []unwindEntry
+	machine *machine
 }
 
 // unwindEntry is a description (FDE) of a range of code. Offsets are into the section.
@@ -44,8 +45,8 @@ const mostUnwind = 64 << 20
 var errTruncated = errors.New("it ends too early")
 
 // readUnwindTable reads the section of a file; a file without one has an empty table.
-func readUnwindTable(e *elf.File) (*unwindTable, error) {
-	t := &unwindTable{}
+func readUnwindTable(e *elf.File, m *machine) (*unwindTable, error) {
+	t := &unwindTable{machine: m}
 	s := e.Section(".eh_frame")
 	if s == nil || s.Type == elf.SHT_NOBITS || e.Class != elf.ELFCLASS64 || e.Data != elf.ELFDATA2LSB {
 		return t, nil

@@ -32,11 +32,13 @@ type Resolver struct {
 	files  map[fileID]*file
 	vdso   *file
 	notes  map[string]int
+
+	machine *machine
 }
 
 // New prepares a resolver. It reads the kernel's symbols when the first is asked for.
 func New(h *host.Host) *Resolver {
-	return &Resolver{host: h, procs: map[int]*process{}, files: map[fileID]*file{}, notes: map[string]int{}}
+	return &Resolver{host: h, procs: map[int]*process{}, files: map[fileID]*file{}, notes: map[string]int{}, machine: thisMachine()}
 }
 
 // Close closes the files that were kept open.

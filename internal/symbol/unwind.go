@@ -6,10 +6,11 @@ import (
 	"os"
 )
 
-// Registers are those of a thread on x86-64 that its callers' frames may be
-// found by.
+// Registers are those of a thread that its callers' frames may be found by.
 type Registers struct {
-	IP, SP, BP, BX, R12, R13, R14, R15 uint64
+	IP, SP, FP uint64
+	Link       uint64     // arm64: x30
+	Saved      [10]uint64 // x86-64: rbx, r12 to r15; arm64: x19 to x28
 }
 
 // deepestUnwind is as deep as the kernel lets stacks be.
@@ -25,9 +26,16 @@ func (r *Resolver) Unwind(pid int, from Registers, read func(at uint64) (uint64,
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.process(pid)
+	m := r.machine
 	var now registers
-	for n, v := range map[int]uint64{3: from.BX, regBP: from.BP, regSP: from.SP, 12: from.R12, 13: from.R13, 14: from.R14, 15: from.R15, regIP: from.IP} {
-		now.set(n, v)
+	now.set(m.ip, from.IP)
+	now.set(m.sp, from.SP)
+	now.set(m.fp, from.FP)
+	if m.link != 0 {
+		now.set(m.link, from.Link)
+	}
+	for i, n := range m.saved {
+		now.set(n, from.Saved[i])
 	}
 	ips = []uint64{from.IP}
 	isCall := false // the address is where a call returns to: the call lies before it
@@ -36,11 +44,12 @@ func (r *Resolver) Unwind(pid int, from Registers, read func(at uint64) (uint64,
 		if is == lastFrame {
 			return ips, true
 		}
-		if is == noFrame || next.v[regSP] <= now.v[regSP] && is == callFrame {
+		// who called nobody yet may have put nothing on the stack, where a call does not
+		if least := now.v[m.sp]; is == noFrame || is == callFrame && (next.v[m.sp] < least || next.v[m.sp] == least && (isCall || m.link == 0)) {
 			break
 		}
 		now, isCall = next, is == callFrame
-		ips = append(ips, now.v[regIP])
+		ips = append(ips, now.v[m.ip])
 	}
 	return ips, false
 }
@@ -57,7 +66,7 @@ const (
 
 // outwards goes from a frame to its caller's.
 func (r *Resolver) outwards(p *process, now *registers, isCall bool, read memory) (next registers, is frameKind) {
-	at := now.v[regIP]
+	at := now.v[r.machine.ip]
 	if isCall {
 		at--
 	}
@@ -69,7 +78,7 @@ func (r *Resolver) outwards(p *process, now *registers, isCall bool, read memory
 		}
 	}
 	if m == nil || m.file == nil {
-		return byFramePointer(now, read)
+		return r.machine.byFramePointer(now, read)
 	}
 	t := m.file.unwinding(r, p.pid, m)
 	addr, ok := m.file.address(at - m.Start + m.Offset)
@@ -77,19 +86,19 @@ func (r *Resolver) outwards(p *process, now *registers, isCall bool, read memory
 	if !ok || e == nil {
 		// Assembly among code that has a table, such as the entries of musl:
 		// the outermost frame is marked by a frame pointer of 0 (psABI 3.4.1).
-		if isCall && len(t.entries) > 0 && now.known[regBP] && now.v[regBP] == 0 {
+		if isCall && len(t.entries) > 0 && now.known[r.machine.fp] && now.v[r.machine.fp] == 0 {
 			return next, lastFrame
 		}
-		return byFramePointer(now, read)
+		return r.machine.byFramePointer(now, read)
 	}
 	rules, err := t.rulesAt(e, addr)
 	if err != nil {
-		return byFramePointer(now, read)
+		return r.machine.byFramePointer(now, read)
 	}
 	next, isLast, err := t.caller(&rules, e.common.returns, now, read)
 	switch {
 	case err != nil:
-		return byFramePointer(now, read)
+		return r.machine.byFramePointer(now, read)
 	case isLast:
 		return next, lastFrame
 	case e.common.isSignal:
@@ -98,21 +107,21 @@ func (r *Resolver) outwards(p *process, now *registers, isCall bool, read memory
 	return next, callFrame
 }
 
-// byFramePointer trusts that rbp points to where the caller's is, below the
-// return address.
-func byFramePointer(now *registers, read memory) (next registers, is frameKind) {
-	frame := now.v[regBP]
-	if !now.known[regBP] || frame < now.v[regSP] || frame%8 != 0 || frame >= 1<<63 {
+// byFramePointer trusts that the frame pointer points to where the caller's is,
+// below the return address.
+func (m *machine) byFramePointer(now *registers, read memory) (next registers, is frameKind) {
+	frame := now.v[m.fp]
+	if !now.known[m.fp] || frame < now.v[m.sp] || frame%8 != 0 || frame >= 1<<63 {
 		return next, noFrame
 	}
 	back, ok := read(frame + 8)
 	outer, ok2 := read(frame)
-	if !ok || !ok2 || back == 0 {
+	if back &= m.code; !ok || !ok2 || back == 0 {
 		return next, noFrame
 	}
-	next.set(regIP, back)
-	next.set(regBP, outer)
-	next.set(regSP, frame+16)
+	next.set(m.ip, back)
+	next.set(m.fp, outer)
+	next.set(m.sp, frame+16)
 	return next, callFrame
 }
 
@@ -120,7 +129,7 @@ func byFramePointer(now *registers, read memory) (next registers, is frameKind) 
 // lock of r is held.
 func (f *file) unwinding(r *Resolver, pid int, m *mapping) *unwindTable {
 	if f.unwind == nil {
-		f.unwind = &unwindTable{}
+		f.unwind = &unwindTable{machine: r.machine}
 		if err := f.readUnwinding(r, pid, m); err != nil {
 			r.notes[fmt.Sprintf("callers in %s are found by frame pointers only: %v", f.path, err)]++
 		}
@@ -131,11 +140,11 @@ func (f *file) unwinding(r *Resolver, pid int, m *mapping) *unwindTable {
 func (f *file) readUnwinding(r *Resolver, pid int, m *mapping) error {
 	mapped := func() (*os.File, error) { return os.Open(r.mapFile(pid, m)) }
 	return f.asELF(".eh_frame", mapped, func(e *elf.File) (err error) {
-		if e.Machine != elf.EM_X86_64 {
+		if e.Machine != r.machine.elf {
 			return nil
 		}
 		f.segments(e)
-		f.unwind, err = readUnwindTable(e)
+		f.unwind, err = readUnwindTable(e, r.machine)
 		return err
 	})
 }

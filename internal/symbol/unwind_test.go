@@ -89,7 +89,7 @@ func TestUnwindToAnEntryWithoutTable(t *testing.T) {
 	for _, marked := range []bool{true, false} { // nothing in the program changes rbp
 		regs := Registers{IP: ip, SP: sp}
 		if !marked {
-			regs.BP = 3
+			regs.FP = 3
 		}
 		ips, isWhole := r.Unwind(c.Process.Pid, regs, func(at uint64) (uint64, bool) {
 			var b [8]byte
@@ -108,7 +108,7 @@ func TestUnwindToAnEntryWithoutTable(t *testing.T) {
 
 // Each entry of the library that the test itself may need is understood.
 func TestUnwindTablesOfLibraries(t *testing.T) {
-	found, _ := filepath.Glob("/usr/lib/x86_64-linux-gnu/lib*.so.*")
+	found, _ := filepath.Glob("/usr/lib/*-linux-gnu/lib*.so.*")
 	if len(found) > 40 {
 		found = found[:40]
 	}
@@ -118,7 +118,7 @@ func TestUnwindTablesOfLibraries(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		u, err := readUnwindTable(e)
+		u, err := readUnwindTable(e, thisMachine())
 		e.Close()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -138,7 +138,7 @@ func TestUnwindTablesOfLibraries(t *testing.T) {
 		}
 	}
 	if tables == 0 {
-		t.Skip("needs x86-64 libraries with .eh_frame")
+		t.Skip("needs libraries with .eh_frame")
 	}
 }
 
@@ -147,9 +147,51 @@ func TestByFramePointer(t *testing.T) {
 	memory := map[uint64]uint64{0x1010: 0x1040, 0x1018: 0xa1, 0x1040: 0x900, 0x1048: 0xa2}
 	read := func(at uint64) (uint64, bool) { v, ok := memory[at]; return v, ok }
 	r := New(host.Live())
-	ips, isWhole := r.Unwind(1<<30, Registers{IP: 7, SP: 0x1000, BP: 0x1010}, read)
+	ips, isWhole := r.Unwind(1<<30, Registers{IP: 7, SP: 0x1000, FP: 0x1010}, read)
 	if want := []uint64{7, 0xa1, 0xa2}; !slices.Equal(ips, want) || isWhole {
 		t.Errorf("%#x, %v", ips, isWhole)
+	}
+}
+
+// A function of arm64 puts what it has to give back below where the stack was, signs
+// its return address before, and one that calls nobody has that in a register alone.
+func TestUnwindArm64(t *testing.T) {
+	m := arm64()
+	u := &unwindTable{addr: 0x1000, machine: m, data: []byte{
+		// CIE: "zR", code in fours, data in minus eights, returns by x30, addresses of 8 bytes; cfa is sp
+		16, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 4, 0x78, 30, 1, 0, 0x0c, 31, 0,
+		// FDE of 0x400000, 64 bytes
+		36, 0, 0, 0, 24, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 0,
+		0x41, 0x2d, // paciasp
+		0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x93, 2, // stp x29, x30, [sp, -32]!; str x19, [sp, 16]
+		0, 0, 0, 0,
+	}}
+	if err := u.parse(); err != nil || len(u.entries) != 1 {
+		t.Fatalf("%d entries, %v", len(u.entries), err)
+	}
+	e := &u.entries[0]
+	const stack, signed = 0x7ffff000, 0x002b000000401234
+	memory := map[uint64]uint64{stack: 0x7ffff100, stack + 8: signed, stack + 16: 19}
+	read := func(at uint64) (uint64, bool) { v, ok := memory[at]; return v, ok }
+	for _, c := range []struct{ at, fp, x19, want uint64 }{
+		{0x400000, 5, 7, stack}, // its beginning: nothing is on the stack
+		{0x400004, 5, 7, stack}, // the address is signed
+		{0x400020, 0x7ffff100, 19, stack + 32},
+	} {
+		var now registers
+		now.set(m.ip, c.at)
+		now.set(m.sp, stack)
+		now.set(m.fp, 5)
+		now.set(19, 7)
+		now.set(30, signed)
+		rules, err := u.rulesAt(e, c.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, isLast, err := u.caller(&rules, e.common.returns, &now, read)
+		if err != nil || isLast || out.v[m.ip] != 0x401234 || out.v[m.sp] != c.want || out.v[m.fp] != c.fp || out.v[19] != c.x19 {
+			t.Errorf("at %#x: ip %#x, sp %#x, fp %#x, x19 %d, last %v, %v", c.at, out.v[m.ip], out.v[m.sp], out.v[m.fp], out.v[19], isLast, err)
+		}
 	}
 }
 
@@ -165,7 +207,7 @@ func FuzzUnwindTable(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		u := &unwindTable{data: data, addr: 0x1000}
+		u := &unwindTable{data: data, addr: 0x1000, machine: [...]*machine{x86(), arm64()}[len(data)%2]}
 		_ = u.parse()
 		var r registers
 		for n := range r.v {

@@ -16,7 +16,9 @@ struct pt_regs___arm64all {
 
 /* What callers are found by. */
 struct regs {
-	u64 ip, sp, bp, bx, r12, r13, r14, r15;
+	u64 ip, sp, fp;
+	u64 link;      /* arm64: x30 */
+	u64 saved[10]; /* x86-64: rbx, r12 to r15; arm64: x19 to x28 */
 };
 
 static __always_inline void read_regs(struct task_struct *t, struct regs *to)
@@ -28,16 +30,20 @@ static __always_inline void read_regs(struct task_struct *t, struct regs *to)
 
 		to->ip = REG(struct pt_regs___x86all, r, ip);
 		to->sp = REG(struct pt_regs___x86all, r, sp);
-		to->bp = REG(struct pt_regs___x86all, r, bp);
-		to->bx = REG(struct pt_regs___x86all, r, bx);
-		to->r12 = REG(struct pt_regs___x86all, r, r12);
-		to->r13 = REG(struct pt_regs___x86all, r, r13);
-		to->r14 = REG(struct pt_regs___x86all, r, r14);
-		to->r15 = REG(struct pt_regs___x86all, r, r15);
+		to->fp = REG(struct pt_regs___x86all, r, bp);
+		to->saved[0] = REG(struct pt_regs___x86all, r, bx);
+		to->saved[1] = REG(struct pt_regs___x86all, r, r12);
+		to->saved[2] = REG(struct pt_regs___x86all, r, r13);
+		to->saved[3] = REG(struct pt_regs___x86all, r, r14);
+		to->saved[4] = REG(struct pt_regs___x86all, r, r15);
 	} else {
-		to->ip = BPF_CORE_READ((struct pt_regs___arm64all *)regs, pc);
-		to->sp = BPF_CORE_READ((struct pt_regs___arm64all *)regs, sp);
-		to->bp = BPF_CORE_READ((struct pt_regs___arm64all *)regs, regs[29]);
+		struct pt_regs___arm64all *r = regs;
+
+		to->ip = BPF_CORE_READ(r, pc);
+		to->sp = BPF_CORE_READ(r, sp);
+		to->fp = BPF_CORE_READ(r, regs[29]);
+		to->link = BPF_CORE_READ(r, regs[30]);
+		bpf_core_read(to->saved, sizeof(to->saved), &r->regs[19]);
 	}
 }
 

@@ -28,15 +28,12 @@ type stacksKey struct {
 }
 
 type stacksRegs struct {
-	_   structs.HostLayout
-	Ip  uint64
-	Sp  uint64
-	Bp  uint64
-	Bx  uint64
-	R12 uint64
-	R13 uint64
-	R14 uint64
-	R15 uint64
+	_     structs.HostLayout
+	Ip    uint64
+	Sp    uint64
+	Fp    uint64
+	Link  uint64
+	Saved [10]uint64
 }
 
 type stacksRow struct {

@@ -19,7 +19,7 @@ import (
 )
 
 func (r *stacksRegs) registers() bpf.Registers {
-	return bpf.Registers{IP: r.Ip, SP: r.Sp, BP: r.Bp, BX: r.Bx, R12: r.R12, R13: r.R13, R14: r.R14, R15: r.R15}
+	return bpf.Registers{IP: r.Ip, SP: r.Sp, FP: r.Fp, Link: r.Link, Saved: r.Saved}
 }
 
 // drainStalls takes over the waits that came with a copy of the user stack.
@@ -92,7 +92,7 @@ func (p *Probe) walk() {
 			_, err := mem.ReadAt(b[:], int64(at))
 			return binary.NativeEndian.Uint64(b[:]), err == nil
 		}
-		s := Stack{IPs: walkFrames(w.Regs.Ip, w.Regs.Bp, read)}
+		s := Stack{IPs: walkFrames(w.Regs.Ip, w.Regs.Fp, read)}
 		if p.o.Unwind != nil {
 			if ips, isWhole := p.o.Unwind(int(w.Tgid), w.Regs.registers(), read); isWhole || len(ips) > len(s.IPs) {
 				s.IPs, s.IsWhole = ips, isWhole

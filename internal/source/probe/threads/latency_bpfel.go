@@ -66,15 +66,12 @@ type latencySlowCall struct {
 	Copy    struct {
 		_    structs.HostLayout
 		Regs struct {
-			_   structs.HostLayout
-			Ip  uint64
-			Sp  uint64
-			Bp  uint64
-			Bx  uint64
-			R12 uint64
-			R13 uint64
-			R14 uint64
-			R15 uint64
+			_     structs.HostLayout
+			Ip    uint64
+			Sp    uint64
+			Fp    uint64
+			Link  uint64
+			Saved [10]uint64
 		}
 		Base  uint64
 		Pages uint64

@@ -108,7 +108,7 @@ func (s *slowCalls) met(r *latencySlowCall) {
 		u := &r.Copy
 		all := unsafe.Slice(&u.Page[0][0], len(u.Page)*len(u.Page[0]))
 		copied := all[:min(u.Pages, uint64(len(u.Page)))*uint64(len(u.Page[0]))]
-		regs := bpf.Registers{IP: u.Regs.Ip, SP: u.Regs.Sp, BP: u.Regs.Bp, BX: u.Regs.Bx, R12: u.Regs.R12, R13: u.Regs.R13, R14: u.Regs.R14, R15: u.Regs.R15}
+		regs := bpf.Registers{IP: u.Regs.Ip, SP: u.Regs.Sp, FP: u.Regs.Fp, Link: u.Regs.Link, Saved: u.Regs.Saved}
 		if ips, isWhole := s.o.Unwind(c.PID, regs, bpf.Copied(u.Base, copied)); isWhole || len(ips) > len(c.User) {
 			c.User, c.UserCut, c.IsWhole = ips, !isWhole && len(ips) >= len(r.User), isWhole
 		}
