@@ -200,6 +200,7 @@ func (o *Observer) notes(l access.Losses) (notes []string) {
 	say(l.Events, "%d accesses to watched pages were lost: iocause got no CPU")
 	say(l.Tasks, "reads of %d threads were not seen: there was no memory for them")
 	say(l.Processes, "%d times there were too many processes: their reads are in no sum")
+	say(l.Returns, "of %d calls the kernel did not tell the end: they are in no sum")
 	say(l.Long, "of %d calls only the first part was counted")
 	for _, point := range o.probe.Missing() {
 		notes = append(notes, "this kernel has no tracepoint "+point)

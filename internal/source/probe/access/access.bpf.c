@@ -7,7 +7,7 @@
  * that most accesses cost the hash and nothing else. docs/predict.md says what
  * is made of it.
  */
-#include "compat.bpf.h"
+#include "batch.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -57,6 +57,7 @@ struct reader {
 	u64 ra_file, ra_index, ra_last; /* the synchronous read-ahead that came before */
 	u64 off; /* when it began to wait, 0 while it does not */
 	u64 asked; /* pages that are not counted for the process yet */
+	struct called called; /* by kprobes only */
 };
 
 struct {
@@ -71,6 +72,9 @@ u32 thin; /* of the watched pages, those are left whose hash has none of these b
 u64 lost_events, lost_tasks, lost_processes, long_ranges;
 
 static const struct process new_process;
+static const struct reader new_reader;
+
+FORGETS(readers)
 
 static __always_inline u64 file_hash(u64 ino, u32 dev)
 {
@@ -114,7 +118,7 @@ static long look_at_run(u32 i, struct range *r)
 	e->page = page;
 	e->cgroup = r->cgroup;
 	if (!r->cgroup)
-		e->cgroup = task_cgroup(bpf_get_current_task_btf(), bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
+		e->cgroup = task_cgroup(current_task(), bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
 	e->dev = r->dev;
 	e->tgid = bpf_get_current_pid_tgid() >> 32;
 	e->hash = hash >> 32;
@@ -159,17 +163,17 @@ static __always_inline struct process *process_of(u32 tgid)
 
 static __always_inline struct reader *reader_of(struct task_struct *task)
 {
-	struct reader *t = bpf_task_storage_get(&readers, task, 0, 0);
+	struct reader *t = task_row(&readers, task);
 	struct process *w;
 
 	if (t)
 		return t;
-	t = bpf_task_storage_get(&readers, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	t = new_task_row(&readers, task, &new_reader);
 	if (!t) {
 		ADD(lost_tasks, 1);
 		return 0;
 	}
-	w = process_of(task->tgid);
+	w = process_of(TASK(task, tgid));
 	if (w)
 		ADD(w->threads, 1);
 	return t;
@@ -184,6 +188,19 @@ static __always_inline void count_asked(struct reader *t)
 	t->asked = 0;
 }
 
+/* The thread asks for the pages from..last that it did not ask for before. */
+static __always_inline int ask(struct reader *t, struct range *r, u64 from, u64 last)
+{
+	if (last < from)
+		return 0;
+	t->asked += last - from + 1;
+	if (t->asked >= HELD)
+		count_asked(t);
+	r->from = from;
+	r->to = last;
+	return look_at(r);
+}
+
 /* One call makes several events, all with the call's own end: only the first
  * counts. docs/pagecache.md has the rules. */
 SEC("tp_btf/mm_filemap_get_pages")
@@ -196,7 +213,7 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 
 	if (last < index)
 		return 0;
-	t = reader_of(bpf_get_current_task_btf());
+	t = reader_of(current_task());
 	if (!t)
 		return 0;
 	r.file = file_hash(r.ino, r.dev);
@@ -216,21 +233,97 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 	t->file = r.file;
 	t->index = index;
 	t->last = end;
+	return ask(t, &r, from, last);
+}
+
+/* Where a look-up ends: it tells of the pages that the call is about to copy. */
+static __always_inline int found_pages(struct kiocb *iocb, u64 count, struct folio_batch *batch, const void *at)
+{
+	struct inode *inode = inode_of(iocb);
+	struct range r = { .ino = OF(inode, i_ino), .dev = OF(inode, i_sb, s_dev), .kind = PAGE_READ };
+	u64 pos = OF(iocb, ki_pos), size = OF(inode, i_size), eof = size ? (size - 1) >> PAGE_SHIFT : 0, from = pos >> PAGE_SHIFT, last, end;
+	u32 nr = batch_size(batch);
+	struct reader *t;
+
+	if (!count || !nr)
+		return 0;
+	last = (pos + count - 1) >> PAGE_SHIFT;
+	if (last - from >= nr) { /* else every folio is a page of the call at least */
+		end = batch_end(at, nr);
+		if (last > end)
+			last = end;
+	}
+	if (last > eof)
+		last = eof;
 	if (last < from)
 		return 0;
-	t->asked += last - from + 1;
-	if (t->asked >= HELD)
-		count_asked(t);
-	r.from = from;
-	r.to = last;
-	look_at(&r);
+	t = reader_of(current_task());
+	if (!t)
+		return 0;
+	r.file = file_hash(r.ino, r.dev);
+	if (t->file == r.file && t->last == from)
+		from++; /* the same access, as above */
+	t->file = r.file;
+	t->last = last;
+	return ask(t, &r, from, last);
+}
+
+/* (iocb, count, batch, need_uptodate), since 6.7 */
+SEC("fexit/filemap_get_pages")
+int COUNTING(got_pages, struct kiocb *iocb, unsigned long count, struct folio_batch *batch, bool whole, int failed)
+{
+	return failed ? 0 : found_pages(iocb, count, batch, &ctx[2]);
+}
+
+/* (iocb, iter, batch) before */
+SEC("fexit/filemap_get_pages")
+int COUNTING(got_pages_iter, struct kiocb *iocb, struct iov_iter *iter, struct folio_batch *batch, int failed)
+{
+	return failed ? 0 : found_pages(iocb, iter->count, batch, &ctx[2]);
+}
+
+SEC("kprobe")
+int COUNTING_CALL(get_pages_called)
+{
+	struct reader *t = reader_of(current_task());
+
+	if (t)
+		begin_call(&t->called, ctx, CALL_GET_PAGES);
 	return 0;
+}
+
+/* The thread's row, where the look-up that returns found something. */
+static __always_inline struct reader *has_found(void *ctx)
+{
+	struct reader *t = task_row(&readers, current_task());
+
+	return t && end_call(&t->called, CALL_GET_PAGES) && !(s32)RETURNED(ctx) ? t : 0;
+}
+
+SEC("kprobe")
+int get_pages_returned(void *ctx)
+{
+	struct reader *t = has_found(ctx);
+
+	return t ? found_pages((void *)t->called.argument[0], t->called.argument[1], (void *)t->called.argument[2], &t->called.argument[2]) : 0;
+}
+
+SEC("kprobe")
+int get_pages_iter_returned(void *ctx)
+{
+	struct reader *t = has_found(ctx);
+	struct iov_iter *iter;
+
+	if (!t)
+		return 0;
+	iter = (void *)t->called.argument[1];
+	return found_pages((void *)t->called.argument[0], BPF_CORE_READ(iter, count), (void *)t->called.argument[2], &t->called.argument[2]);
 }
 
 SEC("tp_btf/page_cache_sync_ra")
 int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
 {
-	struct reader *t = reader_of(bpf_get_current_task_btf());
+	struct reader *t = reader_of(current_task());
 	u64 file;
 
 	if (!t)
@@ -270,7 +363,7 @@ int COUNTING(on_add, struct folio *folio)
 SEC("tp_btf/mm_filemap_delete_from_page_cache")
 int COUNTING(on_delete, struct folio *folio)
 {
-	bool reclaim = bpf_get_current_task_btf()->flags & PF_MEMALLOC;
+	bool reclaim = TASK(current_task(), flags) & PF_MEMALLOC;
 
 	look_at_folio(folio, folio->mapping->host, reclaim ? PAGE_EVICTED : PAGE_DROPPED);
 	return 0;
@@ -303,13 +396,13 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	struct process *w;
 
 	if (BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait)) {
-		t = bpf_task_storage_get(&readers, prev, 0, 0);
+		t = task_row(&readers, prev);
 		if (t)
 			t->off = bpf_ktime_get_ns();
 	}
 	if (!next->pid)
 		return 0;
-	t = bpf_task_storage_get(&readers, next, 0, 0);
+	t = task_row(&readers, next);
 	if (t && t->off) {
 		w = process_of(next->tgid);
 		if (w)

@@ -51,12 +51,35 @@ type Losses struct {
 	Tasks     uint64 // of threads for which there was no memory
 	Processes uint64 // that are not in Processes
 	Long      uint64 // calls and folios of which only the first part was looked at
+	Returns   uint64 // calls of which the kernel did not tell that they returned
 }
 
 // Probe is the attached probe. It is used by one goroutine.
 type Probe struct {
 	probe *bpf.Probe
 	ring  *bpf.Ring
+}
+
+// reads are the accesses of read calls: at the tracepoint, or at the function that it
+// was put into (6.12).
+func reads() bpf.Capability {
+	const function = "filemap_get_pages"
+	by := func(returned string, arguments int) bpf.Way {
+		return bpf.Way{
+			By: bpf.ByKprobe, Grade: "exact but for calls of which the kernel does not tell the end; these are counted as lost",
+			Constants: map[string]any{"untyped": uint32(1)},
+			Programs: []bpf.Program{
+				{Name: returned, Return: function, Arguments: arguments}, {Name: "get_pages_called", Call: function, Arguments: arguments},
+			},
+		}
+	}
+	return bpf.Capability{Name: "reads", Ways: []bpf.Way{
+		{By: bpf.ByTracepoint, Programs: []bpf.Program{{Name: "on_get_pages", Tracepoint: "mm_filemap_get_pages"}}},
+		{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "got_pages", Exit: function, Arguments: 4}}},
+		{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "got_pages_iter", Exit: function, Arguments: 3}}},
+		by("get_pages_returned", 4),
+		by("get_pages_iter_returned", 3),
+	}}
 }
 
 // Open loads the probe: one page in 1<<shift is watched. It needs root or
@@ -66,15 +89,14 @@ func Open(h *host.Host, shift int) (p *Probe, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the access object: %w", err)
 	}
-	loaded, err := bpf.Open(spec, []bpf.Program{
-		{Name: "on_get_pages", Tracepoint: "mm_filemap_get_pages"},
+	loaded, err := bpf.OpenWays(spec, []bpf.Program{
 		{Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra", Optional: true},
 		{Name: "on_add", Tracepoint: "mm_filemap_add_to_page_cache"},
 		{Name: "on_delete", Tracepoint: "mm_filemap_delete_from_page_cache"},
 		{Name: "on_dirty", Tracepoint: "writeback_dirty_folio"},
 		{Name: "on_fault", Tracepoint: "mm_filemap_fault", Optional: true},
 		{Name: "on_switch", Tracepoint: "sched_switch"},
-	}, map[string]any{"shift": uint32(shift)})
+	}, []bpf.Capability{reads()}, map[string]any{"shift": uint32(shift)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the access probe: %w", err)
 	}
@@ -129,7 +151,7 @@ func (p *Probe) Processes() (map[int]Process, error) {
 
 // Losses reads the counters.
 func (p *Probe) Losses() (l Losses, err error) {
-	for name, to := range map[string]*uint64{"lost_events": &l.Events, "lost_tasks": &l.Tasks, "lost_processes": &l.Processes, "long_ranges": &l.Long} {
+	for name, to := range map[string]*uint64{"lost_events": &l.Events, "lost_tasks": &l.Tasks, "lost_processes": &l.Processes, "long_ranges": &l.Long, "lost_returns": &l.Returns} {
 		if *to, err = p.probe.Counter(name); err != nil {
 			return l, err
 		}

@@ -43,31 +43,44 @@ type accessReader struct {
 	RaLast  uint64
 	Off     uint64
 	Asked   uint64
+	Called  struct {
+		_        structs.HostLayout
+		Call     uint64
+		Argument [3]uint64
+	}
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	accessMapEvents           = "events"
-	accessMapProcesses        = "processes"
-	accessMapReaders          = "readers"
-	accessProgOnAdd           = "on_add"
-	accessProgOnDelete        = "on_delete"
-	accessProgOnDirty         = "on_dirty"
-	accessProgOnFault         = "on_fault"
-	accessProgOnGetPages      = "on_get_pages"
-	accessProgOnSwitch        = "on_switch"
-	accessProgOnSyncReadahead = "on_sync_readahead"
-	accessVarEnabled          = "enabled"
-	accessVarLacks            = "lacks"
-	accessVarLongRanges       = "long_ranges"
-	accessVarLostEvents       = "lost_events"
-	accessVarLostProcesses    = "lost_processes"
-	accessVarLostTasks        = "lost_tasks"
-	accessVarShift            = "shift"
-	accessVarThin             = "thin"
-	accessVarUnusedEvent      = "unused_event"
+	accessMapEvents                = "events"
+	accessMapProcesses             = "processes"
+	accessMapReaders               = "readers"
+	accessProgGetPagesCalled       = "get_pages_called"
+	accessProgGetPagesIterReturned = "get_pages_iter_returned"
+	accessProgGetPagesReturned     = "get_pages_returned"
+	accessProgGotPages             = "got_pages"
+	accessProgGotPagesIter         = "got_pages_iter"
+	accessProgOnAdd                = "on_add"
+	accessProgOnDelete             = "on_delete"
+	accessProgOnDirty              = "on_dirty"
+	accessProgOnFault              = "on_fault"
+	accessProgOnGetPages           = "on_get_pages"
+	accessProgOnGone               = "on_gone"
+	accessProgOnSwitch             = "on_switch"
+	accessProgOnSyncReadahead      = "on_sync_readahead"
+	accessVarEnabled               = "enabled"
+	accessVarLacks                 = "lacks"
+	accessVarLongRanges            = "long_ranges"
+	accessVarLostEvents            = "lost_events"
+	accessVarLostProcesses         = "lost_processes"
+	accessVarLostReturns           = "lost_returns"
+	accessVarLostTasks             = "lost_tasks"
+	accessVarShift                 = "shift"
+	accessVarThin                  = "thin"
+	accessVarUntyped               = "untyped"
+	accessVarUnusedEvent           = "unused_event"
 )
 
 // loadAccess returns the embedded CollectionSpec for access.
@@ -112,13 +125,19 @@ type accessSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type accessProgramSpecs struct {
-	OnAdd           *ebpf.ProgramSpec `ebpf:"on_add"`
-	OnDelete        *ebpf.ProgramSpec `ebpf:"on_delete"`
-	OnDirty         *ebpf.ProgramSpec `ebpf:"on_dirty"`
-	OnFault         *ebpf.ProgramSpec `ebpf:"on_fault"`
-	OnGetPages      *ebpf.ProgramSpec `ebpf:"on_get_pages"`
-	OnSwitch        *ebpf.ProgramSpec `ebpf:"on_switch"`
-	OnSyncReadahead *ebpf.ProgramSpec `ebpf:"on_sync_readahead"`
+	GetPagesCalled       *ebpf.ProgramSpec `ebpf:"get_pages_called"`
+	GetPagesIterReturned *ebpf.ProgramSpec `ebpf:"get_pages_iter_returned"`
+	GetPagesReturned     *ebpf.ProgramSpec `ebpf:"get_pages_returned"`
+	GotPages             *ebpf.ProgramSpec `ebpf:"got_pages"`
+	GotPagesIter         *ebpf.ProgramSpec `ebpf:"got_pages_iter"`
+	OnAdd                *ebpf.ProgramSpec `ebpf:"on_add"`
+	OnDelete             *ebpf.ProgramSpec `ebpf:"on_delete"`
+	OnDirty              *ebpf.ProgramSpec `ebpf:"on_dirty"`
+	OnFault              *ebpf.ProgramSpec `ebpf:"on_fault"`
+	OnGetPages           *ebpf.ProgramSpec `ebpf:"on_get_pages"`
+	OnGone               *ebpf.ProgramSpec `ebpf:"on_gone"`
+	OnSwitch             *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnSyncReadahead      *ebpf.ProgramSpec `ebpf:"on_sync_readahead"`
 }
 
 // accessMapSpecs contains maps before they are loaded into the kernel.
@@ -139,9 +158,11 @@ type accessVariableSpecs struct {
 	LongRanges    *ebpf.VariableSpec `ebpf:"long_ranges"`
 	LostEvents    *ebpf.VariableSpec `ebpf:"lost_events"`
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
+	LostReturns   *ebpf.VariableSpec `ebpf:"lost_returns"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
 	Shift         *ebpf.VariableSpec `ebpf:"shift"`
 	Thin          *ebpf.VariableSpec `ebpf:"thin"`
+	Untyped       *ebpf.VariableSpec `ebpf:"untyped"`
 	UnusedEvent   *ebpf.VariableSpec `ebpf:"unused_event"`
 }
 
@@ -187,9 +208,11 @@ type accessVariables struct {
 	LongRanges    *ebpf.Variable `ebpf:"long_ranges"`
 	LostEvents    *ebpf.Variable `ebpf:"lost_events"`
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
+	LostReturns   *ebpf.Variable `ebpf:"lost_returns"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
 	Shift         *ebpf.Variable `ebpf:"shift"`
 	Thin          *ebpf.Variable `ebpf:"thin"`
+	Untyped       *ebpf.Variable `ebpf:"untyped"`
 	UnusedEvent   *ebpf.Variable `ebpf:"unused_event"`
 }
 
@@ -197,22 +220,34 @@ type accessVariables struct {
 //
 // It can be passed to loadAccessObjects or ebpf.CollectionSpec.LoadAndAssign.
 type accessPrograms struct {
-	OnAdd           *ebpf.Program `ebpf:"on_add"`
-	OnDelete        *ebpf.Program `ebpf:"on_delete"`
-	OnDirty         *ebpf.Program `ebpf:"on_dirty"`
-	OnFault         *ebpf.Program `ebpf:"on_fault"`
-	OnGetPages      *ebpf.Program `ebpf:"on_get_pages"`
-	OnSwitch        *ebpf.Program `ebpf:"on_switch"`
-	OnSyncReadahead *ebpf.Program `ebpf:"on_sync_readahead"`
+	GetPagesCalled       *ebpf.Program `ebpf:"get_pages_called"`
+	GetPagesIterReturned *ebpf.Program `ebpf:"get_pages_iter_returned"`
+	GetPagesReturned     *ebpf.Program `ebpf:"get_pages_returned"`
+	GotPages             *ebpf.Program `ebpf:"got_pages"`
+	GotPagesIter         *ebpf.Program `ebpf:"got_pages_iter"`
+	OnAdd                *ebpf.Program `ebpf:"on_add"`
+	OnDelete             *ebpf.Program `ebpf:"on_delete"`
+	OnDirty              *ebpf.Program `ebpf:"on_dirty"`
+	OnFault              *ebpf.Program `ebpf:"on_fault"`
+	OnGetPages           *ebpf.Program `ebpf:"on_get_pages"`
+	OnGone               *ebpf.Program `ebpf:"on_gone"`
+	OnSwitch             *ebpf.Program `ebpf:"on_switch"`
+	OnSyncReadahead      *ebpf.Program `ebpf:"on_sync_readahead"`
 }
 
 func (p *accessPrograms) Close() error {
 	return _AccessClose(
+		p.GetPagesCalled,
+		p.GetPagesIterReturned,
+		p.GetPagesReturned,
+		p.GotPages,
+		p.GotPagesIter,
 		p.OnAdd,
 		p.OnDelete,
 		p.OnDirty,
 		p.OnFault,
 		p.OnGetPages,
+		p.OnGone,
 		p.OnSwitch,
 		p.OnSyncReadahead,
 	)

@@ -41,7 +41,12 @@ func heldBack(t *testing.T, iops int64, args ...string) map[string]float64 {
 // heldBackIn is the same in a cgroup that has its limits.
 func heldBackIn(t *testing.T, disk, group string, args ...string) map[string]float64 {
 	t.Helper()
-	script := `echo $$ >"$1/cgroup.procs" && shift && exec dd "$@" status=none bs=4k count=` + strconv.Itoa(count)
+	script := `echo $$ >"$1/cgroup.procs" && shift && exec "$@" status=none bs=4k count=` + strconv.Itoa(count)
+	dd, err := exec.LookPath("dd") // a shell may have one of its own
+	if err != nil {
+		t.Fatal(err)
+	}
+	args = append([]string{dd}, args...)
 	for i, a := range args {
 		args[i] = strings.ReplaceAll(a, "DISK", disk)
 	}

@@ -2,12 +2,8 @@
 /* From what a task has waited to the account of the file that it waited for. */
 #pragma once
 
+#include "batch.bpf.h"
 #include "chunks.bpf.h"
-
-/* Apart from struct file, so that programs without use for it stay as they are. */
-struct file___mapping {
-	struct address_space *f_mapping;
-} __attribute__((preserve_access_index));
 
 /* Charges what the task waited since its last event to this file. */
 static __always_inline void charge_wait(struct task *t, struct inode *inode)
@@ -27,13 +23,6 @@ static __always_inline void charge_wait(struct task *t, struct inode *inode)
 		}
 	}
 	t->pending = 0;
-}
-
-static __always_inline struct inode *inode_of(struct kiocb *iocb)
-{
-	struct file___mapping *file = (void *)OF(iocb, ki_filp);
-
-	return OF(file, f_mapping, host);
 }
 
 static __always_inline u64 hash_of(struct inode *inode)

@@ -12,14 +12,6 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct folio_batch {
-	unsigned char nr;
-	struct folio *folios[15]; /* or 31 */
-};
-struct pagevec { /* before 25d6a23e8d28 (5.17) */
-	unsigned char nr;
-	struct page *pages[15];
-};
 struct readahead_control {
 	struct address_space *mapping;
 	unsigned long _index;
@@ -233,26 +225,6 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 }
 
 /*
- * The last page of a batch, whose address lies at an address: it is read as a
- * number, since verifiers refuse arithmetic on the pointer itself.
- */
-static __always_inline u64 batch_end(const void *at, u32 nr)
-{
-	u64 batch, folio = 0, flags = 0, pages = 1;
-	struct folio *f;
-
-	bpf_probe_read_kernel(&batch, sizeof(batch), at);
-	batch += (bpf_core_type_exists(struct folio_batch) ? bpf_core_field_offset(struct folio_batch, folios)
-							    : bpf_core_field_offset(struct pagevec, pages)) + (nr - 1) * sizeof(u64);
-	bpf_probe_read_kernel(&folio, sizeof(folio), (void *)batch);
-	f = (void *)folio;
-	bpf_probe_read_kernel(&flags, sizeof(flags), f);
-	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_head))
-		pages = large_pages(f);
-	return READ_FOLIO(f, index) + pages - 1;
-}
-
-/*
  * The same, where a look-up ends that found a batch of folios: each event tells
  * of the pages that the call is about to copy, so nothing has to be guessed.
  */
@@ -262,7 +234,7 @@ static __always_inline int found_pages(struct kiocb *iocb, u64 count, struct fol
 	u64 pos = OF(iocb, ki_pos), from = pos >> PAGE_SHIFT, end, last, n, calls = 1;
 	struct read r = {};
 	struct task *t;
-	u32 nr = bpf_core_type_exists(struct folio_batch) ? OF(batch, nr) : OF((struct pagevec *)batch, nr);
+	u32 nr = batch_size(batch);
 
 	if (!count || !nr || !begin_read(&r, inode, from))
 		return 0;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* What a read call's look-up in the page cache found: a batch of folios of a file. */
+#pragma once
+
+#include "kprobe.bpf.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct folio_batch {
+	unsigned char nr;
+	struct folio *folios[15]; /* or 31 */
+};
+struct pagevec { /* before 25d6a23e8d28 (5.17) */
+	unsigned char nr;
+	struct page *pages[15];
+};
+/* Apart from struct file, so that programs without use for it stay as they are. */
+struct file___mapping {
+	struct address_space *f_mapping;
+};
+
+#pragma clang attribute pop
+
+static __always_inline struct inode *inode_of(struct kiocb *iocb)
+{
+	struct file___mapping *file = (void *)OF(iocb, ki_filp);
+
+	return OF(file, f_mapping, host);
+}
+
+static __always_inline u32 batch_size(struct folio_batch *batch)
+{
+	return bpf_core_type_exists(struct folio_batch) ? OF(batch, nr) : OF((struct pagevec *)batch, nr);
+}
+
+/*
+ * The last page of a batch, whose address lies at an address: it is read as a
+ * number, since verifiers refuse arithmetic on the pointer itself.
+ */
+static __always_inline u64 batch_end(const void *at, u32 nr)
+{
+	u64 batch, folio = 0, flags = 0, pages = 1;
+	struct folio *f;
+
+	bpf_probe_read_kernel(&batch, sizeof(batch), at);
+	batch += (bpf_core_type_exists(struct folio_batch) ? bpf_core_field_offset(struct folio_batch, folios)
+							    : bpf_core_field_offset(struct pagevec, pages)) + (nr - 1) * sizeof(u64);
+	bpf_probe_read_kernel(&folio, sizeof(folio), (void *)batch);
+	f = (void *)folio;
+	bpf_probe_read_kernel(&flags, sizeof(flags), f);
+	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_head))
+		pages = large_pages(f);
+	return READ_FOLIO(f, index) + pages - 1;
+}
