@@ -107,7 +107,7 @@ func TestTheNextWayIsTaken(t *testing.T) {
 			ways[i].Ways = append([]bpf.Way{elsewhere(ways[i], map[string]string{"filemap_fault": "do_swap_page"})}, ways[i].Ways...)
 		}
 	}
-	for _, name := range []string{"on_direct", "on_direct_done", "direct_iter", "direct_begins", "direct_done", "on_balance", "on_balance_old", "on_switch"} {
+	for _, name := range []string{"on_direct", "on_direct_done", "direct_iter", "direct_begins", "direct_done", "direct_called", "direct_done_called", "on_balance", "on_balance_old", "on_switch"} {
 		delete(spec.Programs, name)
 	}
 	p, err := bpf.OpenWays(spec, counting(), ways, nil)
