@@ -20,8 +20,11 @@ import (
 )
 
 const (
-	hostInfo   sample.Metric = "host.info"
-	deviceInfo sample.Metric = "device.info"
+	hostInfo sample.Metric = "host.info"
+	// hostSettings stand apart: VictoriaMetrics drops what exceeds thirty labels of a
+	// series, those that are sent along and the name included.
+	hostSettings sample.Metric = "host.settings"
+	deviceInfo   sample.Metric = "device.info"
 
 	factsEvery  = 10 * time.Minute
 	mostDevices = 64 // that have a series of facts
@@ -70,7 +73,9 @@ func (f *facts) look() (ended []*series.Series) {
 			next[key] = series.New(series.NameOf(sample.Info{Metric: m, Unit: sample.Count, Kind: sample.Gauge}), labels...)
 		}
 	}
-	put(hostInfo, f.ofHost(&print))
+	is, set := f.ofHost(&print)
+	put(hostInfo, is)
+	put(hostSettings, set)
 	for i := range print.Devices[:min(len(print.Devices), mostDevices)] {
 		put(deviceInfo, ofDevice(&print.Devices[i]))
 	}
@@ -84,9 +89,9 @@ func (f *facts) look() (ended []*series.Series) {
 }
 
 // ofHost are the labels of a host: all that its fingerprint has beside devices
-// and file systems. Memory is told in GiB, for machines of one kind differ in
-// the rest.
-func (f *facts) ofHost(print *host.Fingerprint) []series.Label {
+// and file systems, what it is and how its memory is set. Memory is told in GiB,
+// for machines of one kind differ in the rest.
+func (f *facts) ofHost(print *host.Fingerprint) (is, set []series.Label) {
 	short := *print
 	short.Devices, short.FileSystems, short.MemoryBytes, short.SwapBytes = nil, nil, 0, nil
 	settings, err := host.Settings(&short)
@@ -107,7 +112,14 @@ func (f *facts) ofHost(print *host.Fingerprint) []series.Label {
 	}
 	slices.Sort(types)
 	settings["file_systems"] = strings.Join(slices.Compact(types), ",")
-	return factLabels(settings)
+	for _, l := range factLabels(settings) {
+		if strings.HasPrefix(l.Name, "vm_") || l.Name == "transparent_hugepage" || l.Name == "multi_generational_lru" {
+			set = append(set, l)
+		} else {
+			is = append(is, l)
+		}
+	}
+	return is, set
 }
 
 // machine is a hash of the machine's number, which tells two hosts of one name

@@ -26,7 +26,8 @@ func infos() map[sample.Metric][]sample.Info {
 func Own() []sample.Info {
 	const c, g = sample.Counter, sample.Gauge
 	return []sample.Info{
-		{Metric: hostInfo, Unit: sample.Count, Kind: g, Help: "always 1: the labels are the host's kernel, processors, memory and settings, as 'iocause diff' compares them; machine is a hash of its machine-id"},
+		{Metric: hostInfo, Unit: sample.Count, Kind: g, Help: "always 1: the labels are the host's kernel, processors and memory, as 'iocause diff' compares them; machine is a hash of its machine-id"},
+		{Metric: hostSettings, Unit: sample.Count, Kind: g, Help: "always 1: the labels are the settings of the host's memory (/proc/sys/vm, huge pages), as 'iocause diff' compares them"},
 		{Metric: deviceInfo, Unit: sample.Count, Kind: g, On: "device", Help: "always 1: the labels are a disk's model, size and the settings of its queue"},
 		{Metric: findingWeight, Unit: sample.Count, Kind: g, On: "cause", Help: "share of the victim's waiting that the cause explains, of the newest hourly check or of the incident that is going on; 0 for healthy and cannot-tell; culprit is a hash, the name is in the incident"},
 		{Metric: findingConfidence, Unit: sample.Ratio, Kind: g, On: "cause", Help: "confidence of that"},

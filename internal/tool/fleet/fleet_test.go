@@ -38,9 +38,12 @@ func lines(w io.Writer, f *fleettest.Fleet, to time.Time) {
 	for i := range f.Hosts {
 		h := &f.Hosts[i]
 		labels := fmt.Sprintf("instance=%q,machine=%q", h.Name, strconv.Itoa(i))
-		facts := labels
+		facts, settings := labels, labels
 		for _, x := range h.Facts {
-			if x.Setting != "device.model" {
+			switch {
+			case strings.HasPrefix(x.Setting, "vm_"):
+				settings += fmt.Sprintf(",%s=%q", x.Setting, x.Value)
+			case x.Setting != "device.model":
 				facts += fmt.Sprintf(",%s=%q", x.Setting, x.Value)
 			}
 		}
@@ -51,7 +54,7 @@ func lines(w io.Writer, f *fleettest.Fleet, to time.Time) {
 				cause = h.Cause // in the second half
 			}
 			fmt.Fprintf(w, "iocause_finding{%s,cause=%q,rank=\"primary\",of=\"look\"} 0.5 %d\n", labels, cause, at.UnixMilli())
-			fmt.Fprintf(w, "iocause_host_info{%s} 1 %d\n", facts, at.UnixMilli())
+			fmt.Fprintf(w, "iocause_host_info{%s} 1 %d\niocause_host_settings{%s} 1 %d\n", facts, at.UnixMilli(), settings, at.UnixMilli())
 			for _, d := range h.Disks {
 				fmt.Fprintf(w, "iocause_device_info{%s,device=%q,model=%q} 1 %d\n", labels, d.Device, d.Model, at.UnixMilli())
 			}
@@ -163,7 +166,7 @@ func inVictoria(t *testing.T, f *fleettest.Fleet, to time.Time) string {
 	_, err := exec.LookPath("victoria-metrics")
 	bpftest.Need(t, "victoria-metrics", err)
 	at := freePort(t)
-	start(t, at, "victoria-metrics", "-storageDataPath="+t.TempDir(), "-httpListenAddr="+at, "-search.latencyOffset=0s", "-retentionPeriod=10y", "-search.maxUniqueTimeseries=2000000", "-maxLabelsPerTimeseries=60")
+	start(t, at, "victoria-metrics", "-storageDataPath="+t.TempDir(), "-httpListenAddr="+at, "-search.latencyOffset=0s", "-retentionPeriod=10y", "-search.maxUniqueTimeseries=2000000")
 	read, write := io.Pipe()
 	go func() {
 		lines(write, f, to)

@@ -132,7 +132,7 @@ func (a *Ask) observe(ctx context.Context, c *client) (*Fleet, error) {
 		return nil, err
 	}
 	a.Progress("what the hosts are")
-	facts, err := c.at(ctx, fmt.Sprintf("last_over_time(%s%s)", a.series("iocause_host_info"), a.window()), a.To)
+	facts, err := c.at(ctx, fmt.Sprintf("last_over_time(%s%s)", a.series("", `__name__=~"iocause_host_(info|settings)"`), a.window()), a.To)
 	if err != nil {
 		return nil, err
 	}
