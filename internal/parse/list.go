@@ -9,6 +9,7 @@ import (
 	"iocause/internal/parse/btt"
 	"iocause/internal/parse/cachestat"
 	"iocause/internal/parse/cachetop"
+	"iocause/internal/parse/cifsiostat"
 	"iocause/internal/parse/dd"
 	"iocause/internal/parse/diskstats"
 	"iocause/internal/parse/dmesg"
@@ -21,6 +22,7 @@ import (
 	"iocause/internal/parse/iotop"
 	"iocause/internal/parse/jstack"
 	"iocause/internal/parse/lines"
+	"iocause/internal/parse/lsof"
 	"iocause/internal/parse/mdstat"
 	"iocause/internal/parse/meminfo"
 	"iocause/internal/parse/nfsiostat"
@@ -68,6 +70,7 @@ func List() []Tool {
 		{Name: "sysstat", What: "sar -u -B -W -r -S -q -d, sadf -d -j -x, mpstat, pidstat -u -d -h", Find: sysstat.Find, New: sysstat.New},
 		{Name: "histogram", What: "biolatency and bitesize of bcc and bpftrace, iolatency", Find: histogram.Find, New: histogram.New},
 		{Name: "iotop", What: "-b with -o -a -t -P -k -d -qqq", Find: iotop.Find, New: iotop.New},
+		{Name: "lsof", What: "the list of open files, whole or of a process, +L1", Find: lsof.Find, New: lsof.New},
 		{Name: "threads", What: "htop, top -b with its summary, of BusyBox too, ps with a state column", Find: threads.Find, New: threads.New},
 		{Name: "meminfo", What: "/proc/meminfo, whole or in part, once or repeated", Find: meminfo.Find, New: meminfo.New},
 		{Name: "procvmstat", What: "/proc/vmstat, at two instants", Find: procvmstat.Find, New: procvmstat.New, Pieces: true},
@@ -91,6 +94,7 @@ func List() []Tool {
 		{Name: "mdstat", What: "/proc/mdstat, whole or in part", Find: mdstat.Find, New: mdstat.New},
 		{Name: "zpool", What: "zpool status of ZFS, whole or the table of disks", Find: zpool.Find, New: zpool.New},
 		{Name: "nfsiostat", What: "of nfs-utils, sysstat and PCP", Find: nfsiostat.Find, New: nfsiostat.New},
+		{Name: "cifsiostat", What: "of sysstat, -k -m", Find: cifsiostat.Find, New: cifsiostat.New},
 		{Name: "smart", What: "smartctl -a -x -H -A, nvme smart-log, whole or in part", Find: smart.Find, New: smart.New, Pieces: true},
 		{Name: "dmesg", What: "the kernel's log: I/O errors, time-outs, hung tasks, no memory", Find: dmesg.Find, New: dmesg.New, Pieces: true},
 		{Name: "settings", What: "vm.NAME = VALUE of sysctl; amounts of total and available memory", Find: settings.Find, New: settings.New},
