@@ -132,6 +132,10 @@ func diskCells(w *sample.Window, device string) []table.Cell {
 		n, _ := sum(sample.BlockErrors, class)
 		errors += n
 	}
+	discards := sample.ClassDiscard
+	if _, ok := sum(sample.BlockOps, discards); !ok {
+		discards = sample.ClassOther // which recordings of earlier versions counted them as
+	}
 	flushes, _ := sum(sample.BlockOps, "flush")
 	flushTime, _ := sum(sample.BlockDeviceTime, "flush")
 	most, hasMost := w.Value(sample.BlockMaxFlight, sample.Entity{Device: device})
@@ -142,7 +146,7 @@ func diskCells(w *sample.Window, device string) []table.Cell {
 		ratio(queue, ops), ratio(inside, ops),
 		rate(sample.DiskWeighted, ""), rate(sample.DiskBusy, ""), ratio(sequential, ops),
 		per(sample.DiskReadBytes, sample.DiskReads), per(sample.DiskWriteBytes, sample.DiskWrites),
-		rate(sample.DiskFlushes, ""), ratio(flushTime, flushes), rate(sample.BlockOps, "other"),
+		rate(sample.DiskFlushes, ""), ratio(flushTime, flushes), rate(sample.BlockOps, discards),
 		table.Maybe(most, hasMost), table.Maybe(errors, w.Has(sample.BlockOps)),
 	}
 }
