@@ -85,6 +85,9 @@ func reads() bpf.Capability {
 // Open loads the probe: one page in 1<<shift is watched. It needs root or
 // CAP_BPF and CAP_PERFMON.
 func Open(h *host.Host, shift int) (p *Probe, err error) {
+	if err := bpf.CountsPages(); err != nil {
+		return nil, fmt.Errorf("opening the access probe: %w", err)
+	}
 	spec, err := loadAccess()
 	if err != nil {
 		return nil, fmt.Errorf("reading the access object: %w", err)

@@ -102,6 +102,9 @@ func OpenSlow(slow time.Duration) func(*host.Host) (sample.Source, error) {
 }
 
 func open(h *host.Host, slow time.Duration) (*Probe, error) {
+	if err := bpf.CountsPages(); err != nil {
+		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
+	}
 	spec, err := loadPagecache()
 	if err != nil {
 		return nil, fmt.Errorf("reading the page-cache object: %w", err)
