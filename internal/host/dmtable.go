@@ -38,32 +38,66 @@ const (
 	dmTarget      = 40         // sizeof(struct dm_target_spec)
 )
 
-// targets are the kinds of targets that make up a device of device-mapper, such as
-// "dm-linear" or "dm-linear, dm-striped"; "" where they cannot be asked for. The
-// status is asked for and not the table, which holds the keys of dm-crypt.
-func (h *Host) targets(dev DevNumber) string {
+// tableStatus is what device-mapper answers of a device's targets, how many they are,
+// and whether some did not fit; nothing where it cannot be asked. The status is asked
+// for and not the table, which holds the keys of dm-crypt.
+func (h *Host) tableStatus(dev DevNumber) (data []byte, count int, full bool) {
 	if !h.IsLive {
-		return ""
+		return nil, 0, false
 	}
 	f, err := os.OpenFile(filepath.Join(h.Root, "/dev/mapper/control"), os.O_RDWR, 0)
 	if err != nil {
-		return "" // not root, or a container without it
+		return nil, 0, false // not root, or a container without it
 	}
 	defer f.Close()
 	minor := dev.Minor()
-	c := dmIoctl{
+	c := &dmIoctl{
 		Version: [3]uint32{4, 0, 0}, DataStart: dmStart, Flags: dmNoFlush,
 		Dev: uint64(minor&0xff | dev.Major()<<8 | minor&^0xff<<12),
 	}
-	c.DataSize = uint32(unsafe.Sizeof(c))
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), dmTableStatus, uintptr(unsafe.Pointer(&c))); errno != 0 {
-		return ""
+	c.DataSize = uint32(unsafe.Sizeof(*c))
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), dmTableStatus, uintptr(unsafe.Pointer(c))); errno != 0 {
+		return nil, 0, false
 	}
-	data := unsafe.Slice((*byte)(unsafe.Pointer(&c)), unsafe.Sizeof(c))
-	if c.DataStart > c.DataSize || int(c.DataSize) > len(data) {
-		return ""
+	all := unsafe.Slice((*byte)(unsafe.Pointer(c)), unsafe.Sizeof(*c))
+	if c.DataStart > c.DataSize || int(c.DataSize) > len(all) {
+		return nil, 0, false
 	}
-	return targetKinds(data[c.DataStart:c.DataSize], int(c.TargetCount), c.Flags&dmFull != 0)
+	return all[c.DataStart:c.DataSize], int(c.TargetCount), c.Flags&dmFull != 0
+}
+
+// targets are the kinds of targets that make up a device of device-mapper, such as
+// "dm-linear" or "dm-linear, dm-striped"; "" where they cannot be asked for.
+func (h *Host) targets(dev DevNumber) string { return targetKinds(h.tableStatus(dev)) }
+
+// Path is one way of a multipath device to its storage.
+type Path struct {
+	Dev    DevNumber
+	Failed bool
+}
+
+// Paths are those of a device of dm-multipath, none of others.
+func (h *Host) Paths(dev DevNumber) []Path {
+	data, count, _ := h.tableStatus(dev)
+	return multipaths(data, count)
+}
+
+// multipaths reads the status of a multipath target: among its words each path is
+// "MAJOR:MINOR A" or "MAJOR:MINOR F" (drivers/md/dm-mpath.c, multipath_status).
+func multipaths(data []byte, count int) []Path {
+	if count != 1 || len(data) < dmTarget || targetKinds(data, count, false) != "dm-multipath" {
+		return nil
+	}
+	text, _, _ := bytes.Cut(data[dmTarget:], []byte{0})
+	words := bytes.Fields(text)
+	var all []Path
+	for i := 1; i < len(words); i++ {
+		state := string(words[i])
+		if dev, ok := ParseDev(words[i-1]); ok && (state == "A" || state == "F") {
+			all = append(all, Path{dev, state == "F"})
+		}
+	}
+	return all
 }
 
 // targetKinds reads the targets of a status; full tells that some did not fit.

@@ -17,6 +17,11 @@ type Queue struct {
 	NrRequests     *uint64 `json:"nr_requests,omitempty"`
 	WBTLatUsec     *uint64 `json:"wbt_lat_usec,omitempty"` // 0: writeback is not throttled
 	MaxSectorsKB   *uint64 `json:"max_sectors_kb,omitempty"`
+	WriteCache     string  `json:"write_cache,omitempty"` // "write back": flushes are sent; or "write through"
+	FUA            *bool   `json:"fua,omitempty"`         // single writes can pass the write cache
+	DiscardBytes   *uint64 `json:"discard_max_bytes,omitempty"`
+	PhysicalBytes  *uint64 `json:"physical_block_size,omitempty"`
+	Zoned          string  `json:"zoned,omitempty"` // "host-managed", "host-aware"; "" for disks of one piece
 }
 
 // Queue reads a disk's settings. The error tells of files that are there but
@@ -42,15 +47,27 @@ func (h *Host) Queue(disk string) (Queue, error) {
 		*n *= 1024
 		q.ReadAheadBytes = n
 	}
-	if n := number("rotational"); n != nil {
-		yes := *n != 0
-		q.Rotational = &yes
+	yes := func(name string) *bool {
+		n := number(name)
+		if n == nil {
+			return nil
+		}
+		is := *n != 0
+		return &is
 	}
+	q.Rotational, q.FUA = yes("rotational"), yes("fua")
 	q.NrRequests = number("nr_requests")
 	q.WBTLatUsec = number("wbt_lat_usec")
 	q.MaxSectorsKB = number("max_sectors_kb")
 	if s, err := readString(h.Sys("block", disk, "queue", "scheduler")); err == nil {
 		q.Scheduler = Chosen(s)
+	}
+	q.DiscardBytes, q.PhysicalBytes = number("discard_max_bytes"), number("physical_block_size")
+	if s, err := readString(h.Sys("block", disk, "queue", "write_cache")); err == nil {
+		q.WriteCache = clean(s)
+	}
+	if s, err := readString(h.Sys("block", disk, "queue", "zoned")); err == nil && s != "none" {
+		q.Zoned = clean(s)
 	}
 	return q, errors.Join(errs...)
 }

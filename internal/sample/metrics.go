@@ -91,6 +91,43 @@ const (
 	DeviceMount     Metric = "device.mount"
 )
 
+// Block devices: how they are set up, what md does, what they say of themselves.
+const (
+	DeviceScheduler  Metric = "device.scheduler"
+	DeviceWriteCache Metric = "device.write_cache"
+	DeviceCacheThere Metric = "device.write_cache_present"
+	DeviceCacheOn    Metric = "device.write_cache_enabled"
+	DeviceFUA        Metric = "device.fua"
+	DeviceDiscardMax Metric = "device.discard_max"
+	DeviceWBT        Metric = "device.wbt_latency"
+	DeviceZoned      Metric = "device.zoned"
+	DevicePhysical   Metric = "device.physical_block"
+	DeviceMisaligned Metric = "device.misaligned"
+
+	RaidMembers  Metric = "raid.members"
+	RaidDegraded Metric = "raid.degraded"
+	RaidAction   Metric = "raid.action"
+	RaidDone     Metric = "raid.done"
+	RaidSpeed    Metric = "raid.speed"
+	RaidMember   Metric = "raid.member"
+	PathState    Metric = "path.state"
+
+	HealthWarnings  Metric = "health.warnings"
+	HealthErrors    Metric = "health.errors"
+	HealthSpare     Metric = "health.spare"
+	HealthUsed      Metric = "health.used"
+	HealthCelsius   Metric = "health.temperature"
+	HealthHot       Metric = "health.hot_time"
+	HealthThrottled Metric = "health.throttled_time"
+	HealthAsleep    Metric = "health.asleep"
+
+	CloudExceeded Metric = "cloud.exceeded"
+	CloudOps      Metric = "cloud.ops"
+	CloudTime     Metric = "cloud.time"
+	CloudQueue    Metric = "cloud.queue"
+	CloudBinOps   Metric = "cloud.latency_ops"
+)
+
 // Processes and cgroups, as the kernel counts them.
 const (
 	ProcUser       Metric = "proc.cpu_user"

@@ -7,6 +7,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/sample"
+	"iocause/internal/source/health"
 	"iocause/internal/source/probe/blockio"
 	"iocause/internal/source/probe/fuse"
 	"iocause/internal/source/probe/locks"
@@ -22,6 +23,7 @@ import (
 	"iocause/internal/source/proc/pid"
 	"iocause/internal/source/proc/pressure"
 	"iocause/internal/source/proc/queue"
+	"iocause/internal/source/proc/raid"
 	"iocause/internal/source/proc/schedstat"
 	"iocause/internal/source/proc/stat"
 	"iocause/internal/source/proc/sysctl"
@@ -68,7 +70,10 @@ func List() []Entry {
 		{Name: "queue", Open: queue.Open, Needs: "/sys/class/block", Metrics: []sample.Metric{
 			sample.DeviceReadAhead, sample.DeviceRotate, sample.DeviceRequests,
 			sample.DeviceKind, sample.DeviceLabel, sample.DeviceOn, sample.DeviceMount,
+			sample.DeviceScheduler, sample.DeviceWriteCache, sample.DeviceFUA, sample.DeviceDiscardMax, sample.DeviceWBT,
+			sample.DeviceZoned, sample.DevicePhysical, sample.DeviceMisaligned,
 		}},
+		{Name: "raid", Open: raid.Open, Needs: "/sys/block", Metrics: raid.Metrics()},
 		{Name: "pressure", Open: pressure.Open, Needs: "a kernel with CONFIG_PSI, started with psi=1", Metrics: []sample.Metric{
 			sample.PSISome, sample.PSIFull,
 		}},
@@ -88,6 +93,7 @@ func List() []Entry {
 		{Name: "netdev", Open: netdev.Open, Needs: "/proc/net/dev", Metrics: netdev.Metrics()},
 		{Name: "mounts", Open: mounts.Open, Needs: "/proc/self/mountinfo", Metrics: mounts.Metrics()},
 		{Name: "filesystem", Open: filesystem.Open, Needs: "/proc/self/mountinfo", Metrics: filesystem.Metrics()},
+		{Name: "health", Open: health.Open, Needs: "root, and the files of disks in /dev", Metrics: health.Metrics()},
 		{Name: "reclaim", Open: reclaim.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: reclaim.Metrics()},
 		{Name: "writeback", Open: writeback.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: writeback.Metrics()},
 		{Name: "locks", Open: locks.Open, Needs: needsBPF + "Linux 5.19, or an older one whose functions programs can be attached to", Metrics: locks.Metrics()},

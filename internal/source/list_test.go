@@ -78,11 +78,13 @@ func TestListedMetricsAreTheEmittedOnes(t *testing.T) {
 
 // mayLack tells of metrics that this host need not have: no swap, no account of
 // delays, a network card without a speed, no file system of a server or a daemon,
-// no process that may not run on all processors.
+// no process that may not run on all processors, no array, no disk that can be asked
+// how it is, no partition, no zones.
 // Nothing moves on a captured host; the tests of their sources have them.
 func mayLack(m sample.Metric) bool {
-	return slices.Contains([]sample.Metric{sample.ProcSwap, sample.ProcBlkioDelay, sample.ProcRunDelay, sample.ProcProcessors, sample.NetSpeed}, m) ||
-		strings.HasPrefix(string(m), "nfs.") || strings.HasPrefix(string(m), "mount.")
+	return slices.Contains([]sample.Metric{sample.ProcSwap, sample.ProcBlkioDelay, sample.ProcRunDelay, sample.ProcProcessors, sample.NetSpeed,
+		sample.DeviceZoned, sample.DeviceMisaligned, sample.DeviceCacheThere, sample.DeviceCacheOn, sample.PathState}, m) ||
+		slices.ContainsFunc([]string{"nfs.", "mount.", "raid.", "health.", "cloud."}, func(of string) bool { return strings.HasPrefix(string(m), of) })
 }
 
 func collectAll(t *testing.T, e Entry, h *host.Host, into sample.Sink) {

@@ -11,11 +11,11 @@ import (
 )
 
 // DiskSources are the sources that Disk reads.
-func DiskSources() []string { return []string{"diskstats", "queue", "blockio"} }
+func DiskSources() []string { return []string{"diskstats", "queue", "raid", "health", "blockio"} }
 
 // DiskBy are the tables that Disk can show beside the devices.
 func DiskBy() []string {
-	return []string{"process", "cgroup", "file", "latency", "size", "heat", "stack"}
+	return []string{"process", "cgroup", "file", "latency", "size", "heat", "stack", "health"}
 }
 
 // Disk is the block devices, and who uses them; by latency and by size it
@@ -34,6 +34,8 @@ func Disk(w *sample.Window, q *Query) []table.Table {
 		return []table.Table{heatMap(w, q)}
 	case "stack":
 		return []table.Table{diskStack(w, q), devices}
+	case "health":
+		return []table.Table{diskHealth(w, q)}
 	}
 	rows := diskUsers
 	if q.By == "file" {
