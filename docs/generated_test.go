@@ -62,7 +62,7 @@ Files of a daemon or a server are known by their file system (` + "`mount.kind`"
 
 A cold cache explains none of them; refaults of data that does not fit into memory explain them as they explain a slow disk.
 
-` + fileSystemCauses + `| ID | what is wrong | explains | needs (one of each group) |
+` + fileSystemCauses + deviceCauses + `| ID | what is wrong | explains | needs (one of each group) |
 |---|---|---|---|
 `)
 	for _, c := range diagnose.List() {

@@ -30,7 +30,13 @@ func List() []Cause {
 		writebackInterference(),
 		noisyNeighbour(),
 		microbursts(),
+		deviceUnhealthy(),
+		raidSync(),
+		writeCacheOff(),
+		encryptionCPU(),
 		deviceDegraded(),
+		cloudVolumeLimit(),
+		cloudInstanceLimit(),
 		deviceIOPSLimit(),
 		deviceBandwidthLimit(),
 		deviceQueueing(),
@@ -64,6 +70,10 @@ func (r *Report) Is(answers []string) bool {
 // The causes, by the names that reports have.
 const (
 	DeviceErrors          ID = "device-errors"
+	DeviceUnhealthy       ID = "device-unhealthy"
+	RaidSync              ID = "raid-degraded-or-resync"
+	WriteCacheOff         ID = "write-cache-off"
+	EncryptionCPU         ID = "encryption-cpu"
 	SwapThrash            ID = "swap-thrash"
 	CgroupIOThrottle      ID = "cgroup-io-throttle"
 	HostDifference        ID = "host-difference"
@@ -89,6 +99,8 @@ const (
 	NoisyNeighbour        ID = "noisy-neighbour"
 	Microbursts           ID = "microbursts"
 	DeviceDegraded        ID = "device-degraded"
+	CloudVolumeLimit      ID = "cloud-volume-limit"
+	CloudInstanceLimit    ID = "cloud-instance-limit"
 	DeviceIOPSLimit       ID = "device-iops-limit"
 	DeviceBandwidthLimit  ID = "device-bandwidth-limit"
 	DeviceQueueing        ID = "device-queueing"
@@ -108,7 +120,7 @@ const (
 // deviceCauses are what a device can be slow for; whatever sends it needless
 // I/O explains them.
 func deviceCauses() []ID {
-	return []ID{DeviceIOPSLimit, DeviceBandwidthLimit, DeviceQueueing, DeviceLatencyBound, Microbursts}
+	return []ID{CloudVolumeLimit, CloudInstanceLimit, DeviceIOPSLimit, DeviceBandwidthLimit, DeviceQueueing, DeviceLatencyBound, Microbursts}
 }
 
 // isRoot tells whether a cause is behind another one however little it weighs

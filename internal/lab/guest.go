@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,6 +31,10 @@ type Guest struct {
 	Disk   load.Size `yaml:"disk"`   // 512M by default; the file in it has three quarters of that
 	IOPS   int64     `yaml:"iops"`   // cap of the disk's operations a second; 0: none
 	BPS    load.Size `yaml:"bps"`    // cap of its bytes a second; 0: none
+	Bus    string    `yaml:"bus"`    // of the disk: virtio (the default: vda), nvme (nvme0n1) or sata (sda)
+	Second load.Size `yaml:"second"` // an empty disk beside it, of virtio (vdb where the first is vda); none by default
+	// Programs are programs of this machine that it gets, with their libraries.
+	Programs []string `yaml:"programs"`
 	// Modules are modules of its kernel that are loaded, with what they depend on.
 	Modules []string `yaml:"modules"`
 
@@ -75,6 +80,9 @@ func (s *Scenario) checkGuest() error {
 			if step.Cap != nil && s.VM == nil {
 				return errors.New("only the disk of a virtual machine can be capped: add vm")
 			}
+			if step.Shell != "" && s.VM == nil {
+				return errors.New("only in a virtual machine is a shell's script run: add vm")
+			}
 		}
 	}
 	if s.VM == nil {
@@ -93,6 +101,17 @@ func (s *Scenario) checkGuest() error {
 	}
 	if v.Limit == 0 {
 		v.Limit = 20 * time.Minute
+	}
+	if v.Bus == "" {
+		v.Bus = "virtio"
+	}
+	if !slices.Contains([]string{"virtio", "nvme", "sata"}, v.Bus) {
+		return fmt.Errorf("vm.bus: %q is not virtio, nvme or sata", v.Bus)
+	}
+	for _, p := range v.Programs {
+		if !regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`).MatchString(p) {
+			return fmt.Errorf("vm.programs: %q is not the name of a program", p)
+		}
 	}
 	for _, m := range v.Modules {
 		if !regexp.MustCompile(`^[a-z0-9_-]+$`).MatchString(m) {
@@ -122,6 +141,19 @@ func capDisk(c *CapStep) error {
 	_, err = fmt.Fprintf(f, "\nblock_set_io_throttle data %d 0 0 %d 0 0\n", c.BPS, c.IOPS)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("cap the disk: %w", err)
+	}
+	return nil
+}
+
+// runShell runs a script of a scenario. Only in the lab's virtual machines are there
+// any, which are thrown away after it.
+func runShell(ctx context.Context, script string) error {
+	if !InGuest() {
+		return errors.New("run a scenario's script: not in a virtual machine of the lab")
+	}
+	out, err := exec.CommandContext(ctx, "sh", "-ec", script).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("run a scenario's script: %w: %s", err, lastLine(out))
 	}
 	return nil
 }
@@ -271,8 +303,12 @@ func (g *Guests) Run(ctx context.Context, s *Scenario) (run Scored, err error) {
 		"-t", strconv.Itoa(int(s.VM.Limit.Seconds())), "-f", filepath.Join(g.dir, "iocause"), "-f", filepath.Join(work, "scenarios"),
 		"-o", result, "-s", guestScript,
 	}
+	args = append(args, "-n", s.VM.Bus, "-D", strconv.Itoa(int(s.VM.Second>>20)))
 	for _, m := range s.VM.Modules {
 		args = append(args, "-M", m)
+	}
+	for _, p := range s.VM.Programs {
+		args = append(args, "-x", p)
 	}
 	if err := g.boot(ctx, s.VM.Limit/2, args); err != nil {
 		return run, fmt.Errorf("run a virtual machine: %w", err)

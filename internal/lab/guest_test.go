@@ -20,7 +20,7 @@ func TestGuests(t *testing.T) {
 		t.Error("the scenario does not say that it needs a virtual machine")
 	}
 	const kernel = "#!/bin/bash\necho x >>\"$(dirname \"$0\")/fetched\"\n[ \"$*\" = 'sid 7.2' ] && echo /the/kernel\n"
-	const boot = `while getopts k:s:f:o:d:ei:b:m:c:t:q o; do case $o in
+	const boot = `while getopts k:s:f:o:d:en:D:i:b:m:c:t:q o; do case $o in
 	k) [ "$OPTARG" = /the/kernel ] || exit 3 ;;
 	i) [ "$OPTARG" = 50 ] || exit 4 ;;
 	m) [ "$OPTARG" = 1536 ] || exit 5 ;;

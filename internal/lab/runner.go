@@ -229,6 +229,8 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 		return e.Sysctl(step.Sysctl.Name, value)
 	case step.Cap != nil:
 		return capDisk(step.Cap)
+	case step.Shell != "":
+		return runShell(ctx, step.Shell)
 	case step.ReadAhead != nil:
 		return e.ReadAhead(st.device, int(*step.ReadAhead>>10))
 	default:

@@ -54,12 +54,13 @@ type Step struct {
 	Slow      *SlowStep      `yaml:"slow"`       // a disk or served file with a latency
 	Served    *ServedStep    `yaml:"served"`
 	Wait      *time.Duration `yaml:"wait"`
+	Shell     string         `yaml:"shell"` // a script, in a virtual machine
 }
 
 // does is how many things a step does.
 func (s *Step) does() int {
 	n := 0
-	for _, is := range []bool{s.Cgroup != nil, s.Loop != nil, s.Mount != nil, s.Swap != nil, s.Hold != nil, s.Sysctl != nil, s.ReadAhead != nil, s.Cap != nil, s.Slow != nil, s.Served != nil, s.Wait != nil} {
+	for _, is := range []bool{s.Cgroup != nil, s.Loop != nil, s.Mount != nil, s.Swap != nil, s.Hold != nil, s.Sysctl != nil, s.ReadAhead != nil, s.Cap != nil, s.Slow != nil, s.Served != nil, s.Shell != "", s.Wait != nil} {
 		if is {
 			n++
 		}
