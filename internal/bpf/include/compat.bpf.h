@@ -5,6 +5,36 @@
 #include "lacks.bpf.h"
 
 /*
+ * A number as a pointer whose fields can be read directly, for a fifth of what
+ * BPF_CORE_READ takes; a bad address reads as zeros. Since a35b9af4ec2c (6.2).
+ */
+extern void *bpf_rdonly_cast(const void *obj, u32 type) __ksym __weak;
+#define KERNEL(type, pointer) ((type *)bpf_rdonly_cast((void *)(pointer), bpf_core_type_id_kernel(type)))
+
+/* A field behind a number, READ(struct inode, at, i_sb, s_dev), on older kernels as well. */
+#define READ(type, pointer, ...)                                                             \
+	(!!bpf_rdonly_cast ? ___arrow(KERNEL(type, pointer), __VA_ARGS__)     \
+					  : BPF_CORE_READ((type *)(pointer), __VA_ARGS__))
+
+/*
+ * The same pointer, of which the verifier no longer knows that it is good. Where a
+ * pointer is read through one that it knows to be good, it searches all types of
+ * the kernel, four times, for what it may trust: a few milliseconds each time.
+ */
+#define LOOSE(type, pointer) (!!bpf_rdonly_cast ? KERNEL(type, pointer) : (pointer))
+
+/* A word of the kernel's memory as a number, whatever is there: the first one of a page is its flags. */
+static __always_inline u64 word_at(u64 at)
+{
+	u64 word = 0;
+
+	if (!!bpf_rdonly_cast)
+		return *(u64 *)KERNEL(struct page, at);
+	bpf_probe_read_kernel(&word, sizeof(word), (void *)at);
+	return word;
+}
+
+/*
  * folio->flags was a plain unsigned long until 53fbef56e07d ("mm: introduce
  * memdesc_flags_t", 6.18) wrapped it; it has always been the first word.
  * folio->_nr_pages was _folio_nr_pages before 4996fc547f5b (6.15).
@@ -24,7 +54,7 @@ struct page___cache {
 
 #define IS_FOLIO bpf_core_type_exists(struct folio)
 /* mapping and index of what is in the page cache: of an event's argument, and of any address. */
-#define FOLIO(f, field) (IS_FOLIO ? (f)->field : ((struct page___cache *)(f))->field)
+#define FOLIO(f, field) (IS_FOLIO ? LOOSE(struct folio, f)->field : ((struct page___cache *)(f))->field)
 #define READ_FOLIO(f, field) (IS_FOLIO ? BPF_CORE_READ((f), field) : BPF_CORE_READ((struct page___cache *)(f), field))
 
 /* The pages of a folio that is large. */
@@ -76,14 +106,14 @@ struct bio___disk {
 static __always_inline struct gendisk *request_disk(struct request *rq)
 {
 	if (bpf_core_field_exists(rq->q->disk))
-		return rq->q->disk;
+		return LOOSE(struct request, rq)->q->disk;
 	return ((struct request___disk *)rq)->rq_disk;
 }
 
 static __always_inline struct gendisk *bio_disk(struct bio *bio)
 {
 	if (bpf_core_field_exists(bio->bi_bdev))
-		return bio->bi_bdev->bd_disk;
+		return LOOSE(struct bio, bio)->bi_bdev->bd_disk;
 	return ((struct bio___disk *)bio)->bi_disk;
 }
 
@@ -168,11 +198,11 @@ static __always_inline struct folio *page_folio(struct page *p)
 	u64 head;
 
 	if (bpf_core_field_exists(m->compound_info)) {
-		head = BPF_CORE_READ(m, compound_info);
+		head = word_at((u64)p + bpf_core_field_offset(m->compound_info));
 		if (head & 1 && (head | 0xffffffffULL) == ~0ULL)
 			return (struct folio *)((u64)p & head & ~1ULL);
 	} else {
-		head = BPF_CORE_READ(p, compound_head);
+		head = word_at((u64)p + bpf_core_field_offset(p->compound_head));
 	}
 	return head & 1 ? (struct folio *)(head - 1) : (struct folio *)p;
 }
@@ -205,18 +235,6 @@ static __always_inline struct dentry *inode_dentry(struct inode *inode)
 		return (void *)(alias - bpf_core_field_offset(struct dentry, d_u.d_alias));
 	return (void *)(alias - bpf_core_field_offset(struct dentry___anonymous, d_alias));
 }
-
-/*
- * A number as a pointer whose fields can be read directly, for a fifth of what
- * BPF_CORE_READ takes; a bad address reads as zeros. Since a35b9af4ec2c (6.2).
- */
-extern void *bpf_rdonly_cast(const void *obj, u32 type) __ksym __weak;
-#define KERNEL(type, pointer) ((type *)bpf_rdonly_cast((void *)(pointer), bpf_core_type_id_kernel(type)))
-
-/* A field behind a number, READ(struct inode, at, i_sb, s_dev), on older kernels as well. */
-#define READ(type, pointer, ...)                                                             \
-	(!!bpf_rdonly_cast ? ___arrow(KERNEL(type, pointer), __VA_ARGS__)     \
-					  : BPF_CORE_READ((type *)(pointer), __VA_ARGS__))
 
 static __always_inline u64 css_id(struct cgroup_subsys_state *css)
 {

@@ -23,23 +23,12 @@ static __always_inline u32 request_op(u32 flags, u32 size)
 /* The cgroup that a bio is charged to, by its kernfs id; 0 for none. */
 static __always_inline u64 bio_cgroup(struct bio *bio)
 {
-	struct blkcg_gq *group = bio ? bio->bi_blkg : 0;
+	struct blkcg_gq *group = bio ? LOOSE(struct bio, bio)->bi_blkg : 0;
 	struct blkcg *blkcg = group ? group->blkcg : 0;
 	struct cgroup *cgroup = blkcg ? blkcg->css.cgroup : 0;
 	struct kernfs_node *node = cgroup ? cgroup->kn : 0;
 
 	return node ? node->id : 0;
-}
-
-/* A word of the kernel's memory as a number, whatever is there: the first one of a page is its flags. */
-static __always_inline u64 word_at(u64 at)
-{
-	u64 word = 0;
-
-	if (!!bpf_rdonly_cast)
-		return *(u64 *)KERNEL(struct page, at);
-	bpf_probe_read_kernel(&word, sizeof(word), (void *)at);
-	return word;
 }
 
 /* What the first page of a bio belongs to. */
@@ -50,6 +39,7 @@ static __always_inline enum owner bio_owner(struct bio *bio, u64 *inode)
 	u64 bits, flags, magic, folio;
 	struct page *page;
 
+	bio = LOOSE(struct bio, bio);
 	page = bio->bi_iter.bi_idx || !bio->bi_io_vec ? bio_page(bio) : bio->bi_io_vec->bv_page;
 	if (!page)
 		return OWNER_KERNEL;

@@ -27,6 +27,7 @@ func TestBiosAtTheQueueAndInRequests(t *testing.T) {
 			buf, offsets := bpftest.Aligned(t, 4096), stride(direct, 16384)
 			opens := func(h *host.Host) (sample.Source, error) { return open(h, func() bool { return atQueue }) }
 			w := bpftest.Observe(t, opens, func() {
+				bpftest.Drop(t, through)
 				directReads(t, past, buf, offsets)
 				directReads(t, past, buf, offsets)
 				if _, err := os.ReadFile(through); err != nil {

@@ -121,7 +121,7 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 SEC("tp_btf/block_io_start")
 int COUNTING(on_start, struct request *rq)
 {
-	return begun(ctx[0], request_disk(rq), rq->cmd_flags, rq->__sector, rq->__data_len, rq->bio);
+	return begun(ctx[0], request_disk(rq), rq->cmd_flags, rq->__sector, rq->__data_len, LOOSE(struct request, rq)->bio);
 }
 
 /*

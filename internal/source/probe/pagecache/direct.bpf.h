@@ -63,7 +63,7 @@ static __always_inline bool iov_writes(struct iov_iter *iter)
 SEC("tp_btf/iomap_dio_rw_begin")
 int COUNTING(on_direct, struct kiocb *iocb, struct iov_iter *iter)
 {
-	return direct(iocb->ki_filp->f_inode, iter->count, iter->data_source);
+	return direct(LOOSE(struct kiocb, iocb)->ki_filp->f_inode, iter->count, iter->data_source);
 }
 
 /*
@@ -75,7 +75,7 @@ int COUNTING(direct_iter, struct iomap_iter *iter)
 {
 	if (!(iter->flags & IOMAP_DIRECT) || iter->iomap.length)
 		return 0; /* the next extent of one that was counted */
-	return direct(iter->inode, iter->len, iter->flags & IOMAP_WRITE);
+	return direct(LOOSE(struct iomap_iter, iter)->inode, iter->len, iter->flags & IOMAP_WRITE);
 }
 
 /* The same at the function itself, where it has no more arguments than x86 passes. */
@@ -84,7 +84,7 @@ int COUNTING(direct_begins, struct kiocb *iocb, struct iov_iter *iter)
 {
 	if (!iter->count)
 		return 0;
-	return direct(iocb->ki_filp->f_inode, iter->count, iov_writes(iter));
+	return direct(LOOSE(struct kiocb, iocb)->ki_filp->f_inode, iter->count, iov_writes(iter));
 }
 
 /* The same by a kprobe, which is passed any number of arguments. */
@@ -123,7 +123,7 @@ int COUNTING(on_direct_done, struct kiocb *iocb)
 SEC("fentry/iomap_dio_complete")
 int COUNTING(direct_done, struct iomap_dio *dio)
 {
-	return direct_is_done(dio->iocb);
+	return direct_is_done(LOOSE(struct iomap_dio, dio)->iocb);
 }
 
 SEC("kprobe")

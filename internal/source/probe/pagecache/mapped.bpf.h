@@ -82,7 +82,7 @@ static __always_inline int faulted(struct inode *inode, u64 index)
 SEC("tp_btf/mm_filemap_fault")
 int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
 {
-	return faulted(mapping->host, index);
+	return faulted(LOOSE(struct address_space, mapping)->host, index);
 }
 
 static __always_inline struct inode *faulting(struct vm_fault *vmf)
@@ -129,7 +129,7 @@ static __always_inline int mapped(struct inode *inode, u64 from, u64 to)
 SEC("tp_btf/mm_filemap_map_pages")
 int COUNTING(on_map_pages, struct address_space *mapping, unsigned long from, unsigned long to)
 {
-	return mapped(mapping->host, from, to);
+	return mapped(LOOSE(struct address_space, mapping)->host, from, to);
 }
 
 static __always_inline int maps(struct vm_fault *vmf, u64 from, u64 to)

@@ -104,7 +104,7 @@ int COUNTING(on_dirty, struct folio *folio, struct address_space *mapping)
 
 	if (!mapping || LOOK_IS_OVER(bpf_jiffies64()))
 		return 0;
-	inode = mapping->host;
+	inode = LOOSE(struct address_space, mapping)->host;
 	a = account_of(inode, this_tgid());
 	if (!a)
 		return 0;

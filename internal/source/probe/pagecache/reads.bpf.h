@@ -176,7 +176,7 @@ static __always_inline void end_read(struct read *r, struct inode *inode, u64 n,
 SEC("tp_btf/mm_filemap_get_pages")
 int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, unsigned long end)
 {
-	struct inode *inode = mapping->host;
+	struct inode *inode = LOOSE(struct address_space, mapping)->host;
 	u64 from = index, last = end, n = 0, calls = 0, to;
 	struct read r = {};
 	struct task *t;
@@ -392,14 +392,14 @@ int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *
 SEC("fentry/page_cache_sync_ra")
 int COUNTING(sync_readahead, struct readahead_control *control, unsigned long request)
 {
-	return needed(control->mapping->host, control->_index, request);
+	return needed(LOOSE(struct readahead_control, control)->mapping->host, control->_index, request);
 }
 
 /* Before fcd9ae4f7f3b (5.12) with a file's own state between. */
 SEC("fentry/page_cache_sync_ra")
 int COUNTING(sync_readahead_old, struct readahead_control *control, void *state, unsigned long request)
 {
-	return needed(control->mapping->host, control->_index, request);
+	return needed(LOOSE(struct readahead_control, control)->mapping->host, control->_index, request);
 }
 
 static __always_inline int needs(struct readahead_control *control, u64 request)

@@ -138,7 +138,7 @@ int look(struct bpf_iter__task *ctx)
 
 	if (!t || !t->pid)
 		return 0;
-	x = (void *)t;
+	x = LOOSE(struct task_struct___tasks, (void *)t);
 	fill(&r, t);
 	if (bpf_core_field_exists(x->delays)) { /* CONFIG_TASK_DELAY_ACCT */
 		struct task_delay_info *d = x->delays;
