@@ -41,9 +41,9 @@ func memoryCgroup(t *testing.T, limit int) error {
 
 // Reading more than its cgroup may cache makes a process reclaim.
 func TestReclaimInACgroup(t *testing.T) {
-	const pages = 16411
+	const pages = 32771 // twice what the cgroup may cache, which must be enough to load the probe
 	path := bpftest.File(t, pages)
-	bpftest.Need(t, "cgroup", memoryCgroup(t, 32<<20))
+	bpftest.Need(t, "cgroup", memoryCgroup(t, 64<<20))
 	w := bpftest.Observe(t, Open, func() {
 		fd, err := unix.Open(path, unix.O_RDONLY, 0)
 		if err != nil {

@@ -46,7 +46,7 @@ func ofCgroup(t *testing.T, names ...string) uint64 {
 // A file that is read over and over, and is larger than what its cgroup may cache,
 // comes back from as far away as it is too large.
 func TestRefaultDistance(t *testing.T) {
-	const pages, limit = 16411, 8192
+	const pages, limit = 32771, 16384 // enough to load the probe
 	path := bpftest.File(t, pages)
 	bpftest.Need(t, "cgroup", memoryCgroup(t, limit*os.Getpagesize()))
 	read := func() {
