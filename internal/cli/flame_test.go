@@ -83,16 +83,3 @@ func TestFlameReadsOthers(t *testing.T) {
 		t.Errorf("%q", notes)
 	}
 }
-
-func TestFlameRefuses(t *testing.T) {
-	for want, args := range map[string][]string{
-		`reading --by: "x" is not known`:                                  {"-", "--by", "x"},
-		`reading --format: "svg" is not known`:                            {"-", "--format", "svg"},
-		"reading --format: a comparison is written as a page":             {"a", "b", "--format", "folded"},
-		"reading --output: a comparison is written as a page, which \"x.": {"a", "b", "-o", "x.svg"},
-	} {
-		if _, notes := runFlame(t, "", 2, args...); !strings.Contains(notes, want) {
-			t.Errorf("%q: %q lacks %q", args, notes, want)
-		}
-	}
-}

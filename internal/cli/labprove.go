@@ -29,21 +29,28 @@ func newLabProveCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prove SEED",
 		Short: "Find the true cause of a situation by trying every remedy",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &ask.Error{Err: errors.New("reading the arguments: exactly one SEED is needed"), Next: "give its number"}
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error { return runLabProve(e, c, o, args[0]) },
+		Args:  oneSeed,
+		RunE:  func(c *cobra.Command, args []string) error { return runLabProve(e, c, o, args[0]) },
 	}
+	o.bind(c)
+	c.Flags().BoolVar(&o.named, "if-named", false, "try the remedies only if the diagnosis names a cause")
+	return c
+}
+
+// bind adds the flags that 'lab verify' has as well.
+func (o *proveOptions) bind(c *cobra.Command) {
 	f := c.Flags()
 	f.Var(ask.NumberIn(&o.rounds, 2, 1, 100), "rounds", "how often to try all remedies")
 	f.Var(ask.TimeIn(&o.look, 5*time.Second).From(time.Second, "give 1s or more"), "look", "how long the diagnosis watches")
 	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
-	f.BoolVar(&o.named, "if-named", false, "try the remedies only if the diagnosis names a cause")
 	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
-	return c
+}
+
+func oneSeed(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return &ask.Error{Err: errors.New("reading the arguments: exactly one SEED is needed"), Next: "give a number, such as 12"}
+	}
+	return nil
 }
 
 func runLabProve(here *env, c *cobra.Command, o *proveOptions, arg string) error {
@@ -61,7 +68,7 @@ func runLabProve(here *env, c *cobra.Command, o *proveOptions, arg string) error
 func proveSituation(here *env, c *cobra.Command, o *proveOptions, arg string) (*space.Proof, error) {
 	seed, err := strconv.ParseUint(arg, 10, 64)
 	if err != nil {
-		return nil, &ask.Error{Err: fmt.Errorf("reading the situation: %q is not a number", arg), Next: "give its number"}
+		return nil, &ask.Error{Err: fmt.Errorf("reading the situation: %q is not a number", arg), Next: "give a number, such as 12"}
 	}
 	s := space.Draw(seed)
 	if lacks := lab.LacksAny(here.host, []string{"root", "bpf", "memcg", "blkio", "cpucg", "fuse"}); lacks != "" {

@@ -18,20 +18,11 @@ func newLabVerifyCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify SEED",
 		Short: "Compare the predicted gain of advice with the real one",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &ask.Error{Err: errors.New("reading the arguments: exactly one SEED is needed"), Next: "give its number"}
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error { return runLabVerify(e, c, o, dir, args[0]) },
+		Args:  oneSeed,
+		RunE:  func(c *cobra.Command, args []string) error { return runLabVerify(e, c, o, dir, args[0]) },
 	}
-	f := c.Flags()
-	f.Var(ask.NumberIn(&o.rounds, 2, 1, 100), "rounds", "how often to try all remedies")
-	f.Var(ask.TimeIn(&o.look, 5*time.Second).From(time.Second, "give 1s or more"), "look", "how long the diagnosis watches")
-	f.StringVar(&dir, "dir", "", "directory to keep the result in, for 'iocause advice'\n(none: it is only shown)")
-	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
-	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
+	o.bind(c)
+	c.Flags().StringVar(&dir, "dir", "", "directory to keep the result in, for 'iocause advice'\n(none: it is only shown)")
 	return c
 }
 

@@ -142,7 +142,7 @@ func (r *Runner) Run(ctx context.Context, s *Scenario) (out *Outcome, err error)
 		return nil, err
 	}
 	out = &Outcome{Loads: map[string]json.RawMessage{}}
-	if err := sleep(ctx, s.Observe.After); err != nil {
+	if err := Sleep(ctx, s.Observe.After); err != nil {
 		return nil, err
 	}
 	out.Setup = time.Since(start)
@@ -234,7 +234,7 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 	case step.ReadAhead != nil:
 		return e.ReadAhead(st.device, int(*step.ReadAhead>>10))
 	default:
-		return sleep(ctx, *step.Wait)
+		return Sleep(ctx, *step.Wait)
 	}
 }
 
@@ -394,7 +394,8 @@ func firstLine(b []byte) string {
 	return string(line)
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, or fails when it is ended before.
+func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return fmt.Errorf("waiting was ended: %w", ctx.Err())

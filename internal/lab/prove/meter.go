@@ -3,6 +3,7 @@ package prove
 import (
 	"bytes"
 	"context"
+	"iocause/internal/lab"
 	"strconv"
 	"sync"
 	"time"
@@ -90,7 +91,7 @@ func (m *Meter) Rate(ctx context.Context, d, patience time.Duration) (float64, e
 			if time.Now().After(end) {
 				return units, lines, told, false, nil
 			}
-			if err := sleep(ctx, 5*time.Millisecond); err != nil {
+			if err := lab.Sleep(ctx, 5*time.Millisecond); err != nil {
 				return 0, 0, time.Time{}, false, err
 			}
 		}
@@ -117,7 +118,7 @@ func (m *Meter) Began(ctx context.Context) error {
 		if _, lines, _ := m.now(); lines > 0 {
 			return nil
 		}
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+		if err := lab.Sleep(ctx, 10*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iocause/internal/lab"
 	"math"
 	"slices"
 	"time"
@@ -83,7 +84,7 @@ func Try(ctx context.Context, s Subject, p Plan) ([]Effect, error) {
 			} else if err != nil {
 				return effects, err
 			}
-			if err := sleep(ctx, p.Settle); err != nil {
+			if err := lab.Sleep(ctx, p.Settle); err != nil {
 				return effects, err
 			}
 			after, err := s.Measure(ctx, p.Turn)
@@ -121,7 +122,7 @@ func try(ctx context.Context, s Subject, r *Remedy, p Plan) (with float64, err e
 			err = fmt.Errorf("undo %q: %w", r.Name, errors.Join(undoErr, err))
 		}
 	}()
-	if err := sleep(ctx, p.Settle); err != nil {
+	if err := lab.Sleep(ctx, p.Settle); err != nil {
 		return 0, err
 	}
 	if with, err = s.Measure(ctx, p.Turn); err != nil {
@@ -293,13 +294,4 @@ func Of(effects []Effect, cause string) (best Effect, ok bool) {
 		}
 	}
 	return best, ok
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/lab"
 	"iocause/internal/lab/load"
 )
 
@@ -92,7 +93,7 @@ func (st *Standing) plant(ctx context.Context) error {
 	if s.Plant == Memory {
 		settle = 3 * time.Second // until it has gone through its memory
 	}
-	return pause(ctx, settle)
+	return lab.Sleep(ctx, settle)
 }
 
 // readData reads all data into the page cache, from the program's cgroup.
@@ -103,7 +104,7 @@ func (st *Standing) readData(ctx context.Context) error {
 			return err
 		}
 		for !p.Ended() {
-			if err := pause(ctx, 20*time.Millisecond); err != nil {
+			if err := lab.Sleep(ctx, 20*time.Millisecond); err != nil {
 				return errors.Join(err, end(p))
 			}
 		}
@@ -120,13 +121,4 @@ func (st *Standing) atFullSpeed(do func() error) error {
 		return err
 	}
 	return errors.Join(do(), st.env.Slow(diskName, st.Situation.Latency))
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/lab"
 	"iocause/internal/lab/prove"
 )
 
@@ -77,7 +78,7 @@ func (st *Standing) keepCold(ctx context.Context, every time.Duration) (stop fun
 				ended <- err
 				return
 			}
-			if pause(ctx, every) != nil {
+			if lab.Sleep(ctx, every) != nil {
 				ended <- nil
 				return
 			}
