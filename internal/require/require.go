@@ -5,8 +5,8 @@ import "testing"
 
 // NoError ends the test if there is an error.
 func NoError(t testing.TB, err error) {
-	t.Helper()
 	if err != nil {
+		t.Helper()
 		t.Fatal(err)
 	}
 }
