@@ -20,10 +20,9 @@ func deviceIOPSLimit() Cause {
 				func(d *deviceView) Verdict {
 					return Verdict{
 						Disprove: "the rate of operations rises with more requests in flight",
-						Advice: []Advice{{
-							Do:     "make fewer, larger operations (larger blocks, merge neighbours), keep more in memory, or raise the device's operations limit",
-							Expect: fmt.Sprintf("the limit is about %.0f operations a second; throughput grows with the size of each", d.ops),
-						}},
+						Advice: []Advice{c.promise(c.fasterDevice()).advise(
+							"make fewer, larger operations (larger blocks, merge neighbours), keep more in memory, or raise the device's operations limit",
+							fmt.Sprintf("the limit is about %.0f operations a second; throughput grows with the size of each", d.ops))},
 					}
 				})
 		},
@@ -40,10 +39,9 @@ func deviceBandwidthLimit() Cause {
 				func(d *deviceView) Verdict {
 					return Verdict{
 						Disprove: "the bandwidth rises with more requests in flight",
-						Advice: []Advice{{
-							Do:     "read or write less (compress, cache, read only what is needed), or raise the device's bandwidth limit",
-							Expect: "the limit is about " + bytes(d.bytes) + "/s; more requests in flight or larger blocks do not help",
-						}},
+						Advice: []Advice{c.promise(c.fasterDevice()).advise(
+							"read or write less (compress, cache, read only what is needed), or raise the device's bandwidth limit",
+							"the limit is about "+bytes(d.bytes)+"/s; more requests in flight or larger blocks do not help")},
 					}
 				})
 		},

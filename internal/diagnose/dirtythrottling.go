@@ -52,10 +52,9 @@ func dirtyThrottling() Cause {
 				c.figure("pauses", pauses/s, "count/s", sample.DirtyPauses),
 				c.figure("mean pause", c.victim.pause/max(1, pauses), "seconds", sample.WaitDirtyPause),
 			}, e...)
-			advice := []Advice{{
-				Do:     fmt.Sprintf("write less, or give the device more write bandwidth: it takes %s/s", bytes(drain)),
-				Expect: "writers then run at the device's speed; raising a limit does not make the device faster",
-			}}
+			advice := []Advice{c.promise(c.fasterDevice()).advise(
+				fmt.Sprintf("write less, or give the device more write bandwidth: it takes %s/s", bytes(drain)),
+				"writers then run at the device's speed; raising a limit does not make the device faster")}
 			if drain > 0 {
 				e = append(e, c.figure("written back to devices", drain, "bytes/s", c.drainMetric()))
 			}

@@ -201,3 +201,13 @@ func (c *Case) inFlight() float64 {
 	s := c.w.Seconds()
 	return min(1, c.victim.outstanding) * max(0, s-c.victim.cpu)
 }
+
+// fasterDevice is what may go away when the device does more in the same time or
+// has less to do, neither of which says how much: all waiting, for locks too,
+// since their holders wait for the device.
+func (c *Case) fasterDevice() removal {
+	if c.neverBlocks() {
+		return removal{maybe: c.inFlight(), kernel: true}
+	}
+	return removal{maybe: c.victim.waitIO() + c.victim.lock, kernel: true}
+}

@@ -93,3 +93,25 @@ func TestPromiseOfManyProcesses(t *testing.T) {
 		t.Fatalf("%s, %+v: want cpu-saturated, and no promise", r.Primary, r.Findings[0].Advice)
 	}
 }
+
+// A faster device, or less for it to do, takes away all that is waited for at most.
+func TestFasterDevice(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		worker
+		want string
+	}{
+		{"what it computes stays, but for what waiting costs there", worker{read: 4, user: 6, threads: 1, processors: 4}, "at most 2.1x as fast"},
+		{"stalls go, too: the device frees memory sooner", worker{read: 2, stall: 2, user: 6, threads: 1, processors: 4}, "at most 2.1x as fast"},
+		{"the kernel's time may go with it", worker{read: 4, user: 3, system: 3, threads: 1, processors: 4}, "at most 4.2x as fast"},
+		{"it hardly ran", worker{read: 9, user: 1, threads: 1, processors: 4}, "the gain is not known"},
+		{"it waits for nothing", worker{user: 10, threads: 1, processors: 4}, "the gain is not known"},
+	} {
+		r := sample.NewRecorder(epoch)
+		c.fill(r)
+		k := newCase(r.Window(epoch.Add(10*time.Second)), Target{})
+		if got := k.promise(k.fasterDevice()).String(); got != c.want {
+			t.Errorf("%s: it is %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -60,10 +60,9 @@ func readaheadWaste() Cause {
 				},
 				Disprove: "the pages that were read ahead are used soon after, and the amplification falls to 1",
 				Advice: []Advice{
-					{
-						Do:     "tell the kernel that the access is random: posix_fadvise(POSIX_FADV_RANDOM) for read(2), madvise(MADV_RANDOM) for mappings",
-						Expect: fmt.Sprintf("the device reads %s instead of %s a second", bytes(used*pageSize/s), bytes(v.inserted*pageSize/s)),
-					},
+					c.promise(c.fasterDevice()).advise(
+						"tell the kernel that the access is random: posix_fadvise(POSIX_FADV_RANDOM) for read(2), madvise(MADV_RANDOM) for mappings",
+						fmt.Sprintf("the device reads %s instead of %s a second", bytes(used*pageSize/s), bytes(v.inserted*pageSize/s))),
 					{
 						Do:      fmt.Sprintf("or lower the read-ahead of the device from %.0f to 16 KiB", ahead/1024),
 						Expect:  "the same for every program, but sequential readers become slower",
