@@ -84,10 +84,13 @@ func (r *Recorder) Run(watch context.Context, sources []source.Entry) error {
 	if r.Child != nil && watch.Err() != nil {
 		r.Child.Signal(session.SignalOf(watch))
 	}
+	if err == nil {
+		err = r.To.End(recording.End{Run: r.Ran()})
+	}
 	if err != nil {
 		return fmt.Errorf("%w; %s", err, r.kept())
 	}
-	return r.To.End(recording.End{Run: r.Ran()})
+	return nil
 }
 
 // kept says what there is of a recording that failed.
