@@ -53,7 +53,7 @@ func newFleetCommand(e *env) *cobra.Command {
 		return nil
 	}
 	page, o := newFleetPart(e, "report --url URL -o FILE.html [flags]", "All of it as a page", nil)
-	page.Flags().StringVarP(&o.output, "output", "o", "iocause-fleet.html", "the page, or - for standard output")
+	page.Flags().StringVarP(&o.output, "output", "o", "iocause-fleet.html", "file to write;\n- is stdout")
 	c.AddCommand(both, page)
 	return c
 }
