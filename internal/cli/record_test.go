@@ -252,7 +252,7 @@ func TestRecordOnAFullDisk(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	path := filepath.Join(dir, "x.iocause")
 	entries := []source.Entry{working("calm", sample.WaitIO)}
-	code, out, notes := runApp(t.Context(), entries, "record", "-o", path, "--interval", "100ms", "--", "sh", "-c", "sleep 1.5; echo done")
+	code, out, notes := runApp(t.Context(), entries, "record", "-o", path, "--interval", "100ms", "--", "sh", "-c", "sleep 3; echo done")
 	if code != 1 || out != "done\n" || !strings.Contains(notes, "no space left on device; ") || !strings.Contains(notes, " from before: "+path) {
 		t.Errorf("code %d, %q, %q", code, out, notes)
 	}

@@ -2,7 +2,7 @@ import os, sys
 
 def compute():
     x = 3
-    for _ in range(400):
+    for _ in range(2000):  # as many commits a second as copies of stacks have room for
         x = x * x % (1 << 900) + 1
     return x
 
