@@ -26,7 +26,7 @@ A load reads in a memory cgroup. [`+"`iocause predict`"+`](predict.md) watches i
 
 `, all[0].Kernel, all[0].At, look, truth)
 	summary(&b, all)
-	b.WriteString("\n## Every pair\n\n| load | memory | hits predicted | interval | measured | error | disk reads predicted, a page asked for | measured | as fast, predicted | measured |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n## Every pair\n\n| load | memory | hits predicted | interval | measured | error | disk reads predicted, a page asked for | measured | as fast, predicted | interval | measured |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, p := range all {
 		hit, interval, off := fmt.Sprintf("%.3f", p.Hit), fmt.Sprintf("%.3f to %.3f", p.Low, p.High), fmt.Sprintf("%+.3f", p.Hit-p.Truth)
 		truth := fmt.Sprintf("%.3f", p.Truth)
@@ -39,8 +39,8 @@ A load reads in a memory cgroup. [`+"`iocause predict`"+`](predict.md) watches i
 		if p.Open {
 			interval += ", open"
 		}
-		fmt.Fprintf(&b, "| %s | %.2fx %.0f MiB | %s | %s | %s | %s | %.3f | %.3f | %.2f to %.2f | %.2f |\n", p.Experiment, p.Factor, float64(p.Limit)*p.Factor/mib,
-			hit, interval, truth, off, p.Disk, p.DiskTruth, p.Faster[0], p.Faster[1], p.Speed)
+		fmt.Fprintf(&b, "| %s | %.2fx %.0f MiB | %s | %s | %s | %s | %.3f | %.3f | %.2f | %.2f to %.2f | %.2f |\n", p.Experiment, p.Factor, float64(p.Limit)*p.Factor/mib,
+			hit, interval, truth, off, p.Disk, p.DiskTruth, p.Likely, p.Faster[0], p.Faster[1], p.Speed)
 	}
 	b.WriteString("\n## At the limit where it was predicted\n\n| load | hits measured | seen in the sample | by the model |\n|---|---|---|---|\n")
 	last := ""
@@ -62,7 +62,7 @@ func (p *pair) inside() bool { return p.Truth >= p.Low-0.0005 && p.Truth <= p.Hi
 
 // summary writes the errors.
 func summary(b *strings.Builder, all []pair) {
-	var off, lru, speed []float64
+	var off, lru, speed, likely []float64
 	inside, open, fast, told := 0, 0, 0, 0
 	var kept []pair
 	for _, p := range all {
@@ -82,6 +82,7 @@ func summary(b *strings.Builder, all []pair) {
 			if p.Speed >= p.Faster[0] && p.Speed <= p.Faster[1] {
 				fast++
 			}
+			likely = append(likely, math.Abs(p.Likely/p.Speed-1))
 			speed = append(speed, max(0, p.Faster[0]/p.Speed-1, p.Speed/p.Faster[1]-1))
 		}
 	}
@@ -90,7 +91,7 @@ func summary(b *strings.Builder, all []pair) {
 	fmt.Fprintf(b, "| the same of an exact LRU cache, of the same sample | %.3f / %.3f / %.3f |\n", at(lru, 0.5), at(lru, 0.9), at(lru, 1))
 	fmt.Fprintf(b, "| the interval holds | %d of %d (%.0f %%); %d of the pairs were said to be open |\n", inside, len(kept), 100*float64(inside)/float64(len(kept)), open)
 	if told > 0 {
-		fmt.Fprintf(b, "| the interval of the speed holds | %d of %d; how far it is off, median / 90 %% / worst: %.0f / %.0f / %.0f %% |\n", fast, told, 100*at(speed, 0.5), 100*at(speed, 0.9), 100*at(speed, 1))
+		fmt.Fprintf(b, "| the interval of the speed holds | %d of %d; how far it is off, median / 90 %% / worst: %.0f / %.0f / %.0f %% |\n| error of the predicted speed within it, median / 90 %% / worst | %.0f / %.0f / %.0f %% |\n", fast, told, 100*at(speed, 0.5), 100*at(speed, 0.9), 100*at(speed, 1), 100*at(likely, 0.5), 100*at(likely, 0.9), 100*at(likely, 1))
 	}
 }
 
