@@ -94,18 +94,17 @@ var compiledTitles = sync.OnceValue(func() titles {
 // surer than the name that a tool prints.
 func (s *state) whose(text string) {
 	text = text[:min(len(text), 200)]
-	t := compiledTitles()
 	switch {
-	case strings.Contains(text, "@") && (strings.Contains(text, "# ") || strings.Contains(text, "$ ")):
-		if m := t.prompt.FindStringSubmatch(text); m != nil {
+	case strings.IndexByte(text, '@') >= 0 && (strings.Contains(text, "# ") || strings.Contains(text, "$ ")):
+		if m := compiledTitles().prompt.FindStringSubmatch(text); m != nil {
 			s.host, s.asked = shortName(m[1]), true
 		}
-	case !s.asked && strings.Contains(text, "Linux "):
-		if m := t.banner.FindStringSubmatch(text); m != nil {
+	case !s.asked && strings.HasPrefix(strings.TrimLeft(text, " "), "Linux "):
+		if m := compiledTitles().banner.FindStringSubmatch(text); m != nil {
 			s.host = shortName(m[1])
 		}
-	case strings.Contains(text, "| rc=") || strings.HasPrefix(text, "==> "):
-		if m := t.head.FindStringSubmatch(text); m != nil {
+	case strings.HasPrefix(text, "==> ") || strings.IndexByte(text, '|') >= 0 && strings.Contains(text, "| rc="):
+		if m := compiledTitles().head.FindStringSubmatch(text); m != nil {
 			s.host, s.asked = shortName(cmp.Or(m[1], m[2])), true
 		}
 	}

@@ -126,6 +126,8 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	case text == "":
 		r.onCPU = false
 		return lines.Skipped, nil
+	case r.whole(text, l.N):
+		return lines.Used, nil
 	case strings.HasPrefix(text, "avg-cpu:"):
 		r.flush(into)
 		r.stampAt(l.At)
@@ -258,14 +260,41 @@ func (r *reader) device(f []string, n int) (lines.Use, error) {
 		}
 		return lines.Broken, fmt.Errorf("%d figures below %d columns: the line is cut off", figures, len(r.columns)-1)
 	}
+	r.take(&d)
+	return lines.Used, nil
+}
+
+// whole reads what most rows are: a name, and a plain figure for each of the other
+// columns. False, without a change, for all else.
+func (r *reader) whole(text string, n int) bool {
+	if len(r.columns) < 2 || r.columns[0] != "Device" || r.onCPU || r.part != nil || r.more != nil || text[0] < 'A' {
+		return false
+	}
+	var row [24]float64
+	if len(r.columns) > len(row) {
+		return false
+	}
+	name, ok := lines.Row(text, row[:len(r.columns)-1])
+	if !ok || strings.IndexByte(name, '"') >= 0 {
+		return false
+	}
+	d := record{device: name, line: n}
+	for i, v := range row[:len(r.columns)-1] {
+		d.set(r.takes[i+1], v)
+	}
+	r.take(&d)
+	return true
+}
+
+// take adds a row to the report under way.
+func (r *reader) take(d *record) {
 	for i := range r.devices { // -h has a table each for reads, writes and the rest
 		if r.devices[i].device == d.device {
 			r.devices[i].add(&d.figures)
-			return lines.Used, nil
+			return
 		}
 	}
-	r.devices = append(r.devices, d)
-	return lines.Used, nil
+	r.devices = append(r.devices, *d)
 }
 
 // value reads one figure; -h adds suffixes.

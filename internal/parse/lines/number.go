@@ -54,6 +54,44 @@ func short(s string) (float64, bool) {
 	return float64(digits) / scale, digits < 1e15
 }
 
+// Row reads a line of a name and plain figures, as many as into has room for, in
+// one pass. False where it is anything else: then its fields are to be read.
+func Row(line string, into []float64) (name string, ok bool) {
+	i := strings.IndexByte(line, ' ')
+	if i <= 0 {
+		return "", false
+	}
+	name = line[:i]
+	for at := range into {
+		for i < len(line) && line[i] == ' ' {
+			i++
+		}
+		start, point := i, -1
+		var digits uint64
+	figure:
+		for ; i < len(line); i++ {
+			switch c := line[i] - '0'; {
+			case c <= 9:
+				digits = digits*10 + uint64(c)
+			case line[i] == '.' && point < 0 && i > start:
+				point = i
+			case line[i] == ' ':
+				break figure
+			default:
+				return "", false
+			}
+		}
+		if i == start || i-start > 15 {
+			return "", false
+		}
+		into[at] = float64(digits)
+		if point >= 0 {
+			into[at] /= math.Pow10(i - point - 1) // exact, as is the figure above it: the quotient is the nearest float
+		}
+	}
+	return name, i == len(line)
+}
+
 // ungrouped takes out the marks between thousands where they can be nothing else:
 // several of one kind, or one of each kind: 1,234,567 or 1.234.567 or 1,234.5.
 func ungrouped(s string) string {
