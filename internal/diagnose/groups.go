@@ -1,7 +1,5 @@
 package diagnose
 
-import "iocause/internal/sample"
-
 // groupShareLimit is the part of their time awake from which on like processes
 // are held up together, where none of them waits for a tenth of the window: each
 // would then do its work in three quarters of the time. More is asked than of a
@@ -104,7 +102,7 @@ func (c *Case) heldTogether(members []int) bool {
 	var wait, weighted, alone, syncs float64
 	for _, i := range members {
 		v := &c.asked[i]
-		syncs += max(v.wait[sample.ClassSync], v.waits[sample.ClassCommit]+v.waits[sample.ClassFlush])
+		syncs += v.syncs()
 		if v.spans == nil {
 			if v.blocked() > 0 {
 				return false
@@ -114,6 +112,9 @@ func (c *Case) heldTogether(members []int) bool {
 		wait += v.blocked()
 		weighted += v.spans.weighted
 		alone = max(alone, c.notable(v))
+	}
+	if wait > 0 && weighted/wait >= turnsLimit && c.shareLog(members) && syncs <= c.w.Seconds() {
+		return syncs >= waitShareLimit*c.w.Seconds() && syncs >= 2*alone*c.w.Seconds()
 	}
 	limit := groupShareLimit
 	if syncs >= commitsLimit*c.w.Seconds() {

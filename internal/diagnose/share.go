@@ -9,7 +9,7 @@ import "iocause/internal/sample"
 // I/O or paused. A thread that sleeps for want of work is held up by nothing, and
 // time before it began and after it ended is none of its own.
 //
-// Three figures, and the largest counts:
+// Four figures, and the largest counts:
 //
 //   - the worst thread: the part of the window that it waits;
 //   - all that wait, by turns: the part of their time awake, each thread weighed
@@ -17,6 +17,8 @@ import "iocause/internal/sample"
 //     two commits a second of 2 ms each are nothing, though the thread that makes
 //     them does nothing else, and 200 threads that each wait a fiftieth of the
 //     time are as much as they feel it;
+//   - commits, by turns: the part of the window in which any of the threads waits
+//     in a sync; see turns.go;
 //   - I/O that was submitted before: the time that a thread sleeps until it is
 //     complete, as long as any is in flight.
 
@@ -66,7 +68,7 @@ func (v *victim) share(seconds float64) float64 {
 	}
 	s, t := max(v.spans.worst, v.async)/seconds, v.blocked()
 	if t > 0 {
-		s = max(s, min(v.spans.weighted/t, t/seconds))
+		s = max(s, min(v.spans.weighted/t, t/seconds), v.commitsByTurns(seconds))
 	}
 	return clamp01(s)
 }

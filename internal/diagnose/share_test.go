@@ -70,6 +70,21 @@ func (m machine) master(pid int, comm string) {
 	m.put(sample.ProcUser, sample.Entity{PID: pid}, 0.01)
 }
 
+// committers adds processes that wait in syncs for a fourteenth of the window each:
+// of what they write to one log, or each to a file of its own where log is none.
+func (m machine) committers(n int, log sample.FileID) {
+	for i := range n {
+		pid := 100 + i
+		m.process(pid, "postgres", "sync", thread{wait: 0.7, cpu: 2.6, delay: 1.9})
+		f := log
+		if f == (sample.FileID{}) {
+			f = sample.FileID{Dev: 1, Ino: uint64(pid)}
+		}
+		m.put(sample.CacheDirtied, sample.Entity{PID: pid, File: f}, 1000)
+	}
+	m.master(99, "postgres")
+}
+
 // reads adds what a process reads from disk, in pages.
 func (m machine) reads(pid int, pages float64) {
 	for _, metric := range []sample.Metric{sample.CacheAccesses, sample.CacheMisses, sample.CacheInserted} {
@@ -144,6 +159,22 @@ func TestWhoIsHeldUp(t *testing.T) {
 			m.put(sample.CPUUser, sample.Entity{}, 16)
 			m.put(sample.CPUIdle, sample.Entity{}, 3)
 		}, "sync-writes", "postgres", 15},
+		{"four backends that commit to one log by turns, and compute more", func(m machine) {
+			m.committers(4, sample.FileID{Dev: 1, Ino: 7})
+		}, "sync-writes", "postgres", 4},
+		{"four processes that sync a file each, and compute more", func(m machine) {
+			m.committers(4, sample.FileID{})
+		}, "cpu-saturated", "postgres", 0},
+		{"connections that commit to one log by turns, and compute more", func(m machine) {
+			all := make([]thread, 4)
+			for i := range all {
+				all[i] = thread{wait: 0.7, cpu: 2.6, delay: 1.9}
+			}
+			m.process(10, "mariadbd", "sync", all...)
+		}, "sync-writes", "mariadbd", 0},
+		{"a thread that does nearly all syncs, and computes", func(m machine) {
+			m.process(10, "redis", "sync", thread{wait: 0.85, cpu: 9}, thread{wait: 0.2, cpu: 2})
+		}, "cpu-bound", "", 0},
 		{"a log that is synced twice a second", func(m machine) {
 			m.process(10, "logger", "sync", thread{wait: 0.04, cpu: 0.01})
 		}, Healthy, "", 0},
