@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -77,20 +78,48 @@ type answer struct {
 // is gone may never do.
 const patience = time.Second
 
-// errSilent is a file system that did not answer.
-var errSilent = fmt.Errorf("it did not answer within %v", patience)
+// atOnce bounds how many are asked at the same time: each that does not answer keeps a
+// thread.
+const atOnce = 128
 
-// askAll asks all file systems at the same time, in the order of their mounts.
+var (
+	// errSilent is a file system that did not answer.
+	errSilent = fmt.Errorf("it did not answer within %v", patience)
+	// errCrowd is one whose turn never came.
+	errCrowd = fmt.Errorf("it was not asked: %d others did not answer within %v", atOnce, patience)
+)
+
+// askAll asks the file systems side by side, in the order of their mounts.
 func (s *source) askAll(mounts host.Mounts) []answer {
-	answers := make([]chan answer, len(mounts))
+	answers, turns, over := make([]chan answer, len(mounts)), make(chan struct{}, atOnce), make(chan struct{})
+	began := make([]atomic.Bool, len(mounts))
 	for i, m := range mounts {
 		answers[i] = make(chan answer, 1) // who answers too late finds room, and ends
 		go func() {
+			select {
+			case turns <- struct{}{}:
+			case <-over:
+				return
+			}
+			began[i].Store(true)
 			a := answer{mount: m}
 			a.err = s.statfs(m.Point, &a.st)
+			<-turns
 			answers[i] <- a
 		}()
 	}
+	all := s.gather(mounts, answers)
+	close(over)
+	for i := range all {
+		if errors.Is(all[i].err, errSilent) && !began[i].Load() {
+			all[i].err = errCrowd
+		}
+	}
+	return all
+}
+
+// gather waits for the answers, for all of them together no longer than patience.
+func (s *source) gather(mounts host.Mounts, answers []chan answer) []answer {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	all, over := make([]answer, len(mounts)), false
