@@ -47,7 +47,7 @@ func (c *Case) outOfDevice() *Verdict {
 	case !c.suffers():
 		return refuse(no("no program waits for I/O long enough to matter"))
 	case c.w.Told:
-		return refuse(cannotTell("pasted output does not show it: run iocause diagnose while it happens"))
+		return refuse(cannotTell("the pasted output does not show it: run iocause diagnose while it happens"))
 	case c.device == "":
 		return refuse(no("no device did any I/O"))
 	}

@@ -49,7 +49,10 @@ func capOf(what string) string {
 
 // cloudLimit judges one of the two caps by the time that the storage counts over it.
 func (c *Case) cloudLimit(of string, advice func(device, what string) Advice) Verdict {
-	if v := c.outOfDevice(); v != nil {
+	if c.w.Told && !c.w.Has(sample.CloudExceeded) {
+		return c.toldLacks("whether a cloud's cap was exceeded is not in the text: paste nvme amzn stats DEVICE twice, some seconds apart (EBS), or run iocause diagnose while it happens")
+	}
+	if v := c.outOfDevice(); v != nil && !(c.w.Told && c.suffers()) {
 		return *v
 	}
 	device, what, most, known := "", "", 0.0, false

@@ -14,6 +14,9 @@ func compactionStall() Cause {
 		Needs: [][]sample.Metric{{sample.CompactTime}},
 		Over:  deviceCauses(),
 		Judge: func(c *Case) Verdict {
+			if c.w.Told {
+				return c.toldCompaction()
+			}
 			if !c.w.Has(sample.CompactTime) {
 				return cannotTell(c.w.WhyAbsent(sample.CompactTime))
 			}

@@ -23,7 +23,7 @@ func deviceErrors() Cause {
 	return Cause{
 		ID: DeviceErrors, Title: "the device fails requests, or answers none",
 		Needs: [][]sample.Metric{{sample.BlockFailures, sample.DeviceFaults}},
-		Over:  append(deviceCauses(), ColdCache, MetadataBound, CacheBusting, DirectIO, SyncWrites, NoisyNeighbour, WritebackInterference, DeviceDegraded),
+		Over:  append(deviceCauses(), ColdCache, MetadataBound, CacheBusting, DirectIO, SyncWrites, JournalCommit, NoisyNeighbour, WritebackInterference, DeviceDegraded),
 		Judge: func(c *Case) Verdict {
 			f := c.failures()
 			if v, ok := c.silent(); ok && f.ops == 0 {

@@ -33,6 +33,9 @@ func deviceUnhealthy() Cause {
 		Over: append(deviceCauses(), ColdCache, CacheBusting, DirectIO, SyncWrites, DirtyThrottling, NoisyNeighbour,
 			WritebackInterference, DeviceDegraded),
 		Judge: func(c *Case) Verdict {
+			if c.w.Told {
+				return c.toldUnhealthy()
+			}
 			if v := c.outOfDevice(); v != nil {
 				return *v
 			}

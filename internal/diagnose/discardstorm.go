@@ -14,6 +14,9 @@ func discardStorm() Cause {
 		Needs: [][]sample.Metric{{sample.BlockDeviceTime}, {sample.BlockDepthOps}},
 		Over:  append(deviceCauses(), ColdCache, MetadataBound, CacheBusting, DirectIO, SyncWrites, JournalCommit, NoisyNeighbour, WritebackInterference),
 		Judge: func(c *Case) Verdict {
+			if c.w.Told {
+				return c.toldDiscards()
+			}
 			s := c.shared()
 			switch {
 			case c.w.Has(sample.BlockDeviceTime) && c.device != "" && c.suffers() && s.discards.ops == 0:

@@ -20,6 +20,9 @@ func encryptionCPU() Cause {
 		Needs: [][]sample.Metric{{sample.DeviceKind}, {sample.LayerOwnTime}},
 		Over:  append(deviceCauses(), ColdCache, CacheBusting, DirectIO, SyncWrites, DirtyThrottling, WritebackInterference),
 		Judge: func(c *Case) Verdict {
+			if c.w.Told {
+				return c.toldEncryption()
+			}
 			if v := c.outOfDevice(); v != nil {
 				return *v
 			}

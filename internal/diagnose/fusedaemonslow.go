@@ -56,7 +56,7 @@ func fuseDaemonSlow() Cause {
 		Over:  append(deviceCauses(), ColdCache, SyncWrites),
 		Judge: func(c *Case) Verdict {
 			if c.w.Told {
-				return cannotTell("the pasted output does not show whether a FUSE daemon is slow: run iocause diagnose while it happens")
+				return c.toldFuseHung()
 			}
 			if !c.w.Has(sample.MountKind) {
 				return cannotTell(c.w.WhyAbsent(sample.MountKind))

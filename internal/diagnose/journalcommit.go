@@ -16,6 +16,9 @@ func journalCommit() Cause {
 		Needs: [][]sample.Metric{{sample.WaitFor}},
 		Over:  deviceCauses(),
 		Judge: func(c *Case) Verdict {
+			if c.w.Told {
+				return c.toldJournalHung()
+			}
 			if !c.w.Has(sample.WaitFor) {
 				return cannotTell(c.w.WhyAbsent(sample.WaitFor))
 			}

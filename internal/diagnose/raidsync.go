@@ -31,6 +31,9 @@ func raidSync() Cause {
 		Over: append(deviceCauses(), ColdCache, CacheBusting, DirectIO, SyncWrites, DirtyThrottling, NoisyNeighbour,
 			WritebackInterference, DeviceDegraded),
 		Judge: func(c *Case) Verdict {
+			if c.w.Told {
+				return c.toldRaid()
+			}
 			if v := c.outOfDevice(); v != nil {
 				return *v
 			}
@@ -66,7 +69,7 @@ func raidSync() Cause {
 func (c *Case) arrays() []array {
 	var all []array
 	c.w.Each(sample.RaidMembers, func(e sample.Entity, s *sample.Series) {
-		if e.Device == "" || !slices.Contains(c.below(e.Device), c.device) && !slices.Contains(c.below(c.device), e.Device) {
+		if all := c.w.Told && !c.inAnArray(); e.Device == "" || !all && !slices.Contains(c.below(e.Device), c.device) && !slices.Contains(c.below(c.device), e.Device) {
 			return
 		}
 		a := array{name: e.Device, members: s.Last()}
@@ -94,6 +97,15 @@ func (c *Case) arrays() []array {
 		return strings.Compare(a.name, b.name)
 	})
 	return all
+}
+
+// inAnArray tells whether the victim's device is one that arrays were read of.
+func (c *Case) inAnArray() bool {
+	in := false
+	c.w.Each(sample.RaidMembers, func(e sample.Entity, _ *sample.Series) {
+		in = in || slices.Contains(c.below(e.Device), c.device) || slices.Contains(c.below(c.device), e.Device)
+	})
+	return in
 }
 
 // measureArray adds up what the array's threads (md0_resync, md0_raid5) have in flight on
@@ -180,9 +192,11 @@ func (c *Case) syncVerdict(a *array) Verdict {
 // reconstructVerdict judges an array that reads what it lacks from its other disks.
 func (c *Case) reconstructVerdict(a *array) Verdict {
 	of := sample.Entity{Device: a.name}
+	part := a.threads.part(&a.others) // md reads for a block in pieces of a page
 	return Verdict{
-		Answer: Yes, Confidence: 0.80, Weight: c.deviceWeight() * (1 - 1/a.amplified), Culprit: Culprit{Device: a.name},
+		Answer: Yes, Confidence: 0.80, Weight: c.deviceWeight() * max(1-1/a.amplified, part), Culprit: Culprit{Device: a.name},
 		Evidence: []Evidence{
+			c.figure("of the device's I/O, the array's own", part, "ratio", sample.BlockDeviceTime),
 			c.figureOf("disks missing", a.missing, "count", sample.RaidDegraded, of),
 			c.figureOf("disks of the array", a.members, "count", sample.RaidMembers, of),
 			c.figureOf("bytes read from its disks for each byte read", a.amplified, "count", sample.DiskReadBytes, of),

@@ -73,8 +73,10 @@ func (v *nfsView) network() string {
 func (v *nfsView) evidence(c *Case, all float64) []Evidence {
 	s := c.w.Seconds()
 	e := []Evidence{c.figure("time blocked on a server", c.victim.shareOf(all, s), "ratio", sample.WaitFor)}
-	if c.w.Told {
+	if c.w.Told && v.requests > 0 {
 		e[0] = c.figure("reads and writes under way on average", all/s, "count", sample.NFSTime)
+	} else if c.w.Told {
+		e[0] = c.figure("times without an answer", v.timeouts, "count", sample.NFSTimeouts)
 	}
 	if !c.w.Has(sample.NFSRequests) {
 		return e
@@ -125,6 +127,7 @@ func remoteServerSlow() Cause {
 				return *out
 			}
 			counted := v.requests > 0 || v.sent > 0
+			answered, took := c.served(&m)
 			nfs := strings.HasPrefix(m.kind, "nfs")
 			if why := v.network(); why != "" && counted {
 				return no("the network: " + why)
@@ -135,15 +138,23 @@ func remoteServerSlow() Cause {
 			conf, do := 0.90, "the server of "+m.from+" and the way to it"
 			expect := "waiting for its answers took longer than everything else: look at its disks, processors and network"
 			switch {
+			case c.w.Told && !counted:
+				conf, expect = 0.65, "it did not answer: it is down, hangs, or cannot be reached"
 			case c.w.Told:
 				conf = 0.80 // means, of nobody knows whose requests
 			case !counted && nfs:
 				conf, expect = 0.80, "it answered no request while it was observed: it is down, hangs, or cannot be reached"
+			case !counted && took > 0:
+				conf, expect = 0.75, "its answers take that long; whether the server or the network does, only the server can tell: look at its disks, processors and network"
 			case !counted:
 				conf, expect = 0.60, "the kernel keeps no times of "+m.kind+": look from the server to see whether the network or the server takes the time"
 			}
+			e := v.evidence(c, all)
+			if took > 0 {
+				e = append(e, c.figure("requests answered", answered/c.w.Seconds(), "count/s", sample.ServedRequests), c.figure("a request takes", took/answered, "seconds", sample.ServedTime))
+			}
 			return Verdict{
-				Answer: Yes, Confidence: conf, Weight: c.part(all), Culprit: Culprit{File: m.point, Device: m.from}, Evidence: v.evidence(c, all),
+				Answer: Yes, Confidence: conf, Weight: c.part(all), Culprit: Culprit{File: m.point, Device: m.from}, Evidence: e,
 				Disprove: "the server answers the same requests at once to another client, or locally",
 				Advice: []Advice{
 					c.promise(removal{maybe: all, kernel: true}).advise("look at "+do, expect).with(nfsiostat(&m)),
@@ -152,6 +163,17 @@ func remoteServerSlow() Cause {
 			}
 		},
 	}
+}
+
+// served is what clients without NFS's counters count of a server: requests that are
+// over, and the seconds of all of them, 0 where the kernel does not measure them.
+func (c *Case) served(m *served) (requests, seconds float64) {
+	of := func(e sample.Entity) bool { return e.Device == m.device && m.device != "" }
+	requests, _ = c.w.SumWhere(sample.ServedRequests, of)
+	if seconds, _ = c.w.SumWhere(sample.ServedTime, of); requests == 0 {
+		return 0, 0
+	}
+	return requests, seconds
 }
 
 // nfsiostat is the command that shows the same, "" for what is no NFS.

@@ -23,6 +23,9 @@ func writeCacheOff() Cause {
 		Needs: [][]sample.Metric{{sample.DeviceCacheThere, sample.DeviceWriteCache}, {sample.BlockDeviceTime}},
 		Over:  append(deviceCauses(), SyncWrites, DirtyThrottling, WritebackInterference, DeviceDegraded),
 		Judge: func(c *Case) Verdict {
+			if c.w.Told {
+				return c.toldCacheOff()
+			}
 			if v := c.outOfDevice(); v != nil {
 				return *v
 			}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -89,6 +90,16 @@ func (h *Host) layer(d Device) (l Layer, ok bool) {
 	}
 	if file := text("loop", "backing_file"); file != "" {
 		l.Kind, l.File = "loop", file
+		return l, true
+	}
+	if paths := h.NVMePaths(d.Name); len(paths) > 0 {
+		works := 0
+		for i := range paths {
+			if paths[i].Works() {
+				works++
+			}
+		}
+		l.Kind, l.Label = "nvme-multipath", fmt.Sprintf("%d of %d paths", works, len(paths))
 		return l, true
 	}
 	if len(l.On) > 0 {

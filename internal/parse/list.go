@@ -14,10 +14,12 @@ import (
 	"iocause/internal/parse/diskstats"
 	"iocause/internal/parse/dmesg"
 	"iocause/internal/parse/dstat"
+	"iocause/internal/parse/ebsnvme"
 	"iocause/internal/parse/filetop"
 	"iocause/internal/parse/fio"
 	"iocause/internal/parse/free"
 	"iocause/internal/parse/histogram"
+	"iocause/internal/parse/interrupts"
 	"iocause/internal/parse/iostat"
 	"iocause/internal/parse/iotop"
 	"iocause/internal/parse/jstack"
@@ -25,6 +27,7 @@ import (
 	"iocause/internal/parse/lsof"
 	"iocause/internal/parse/mdstat"
 	"iocause/internal/parse/meminfo"
+	"iocause/internal/parse/mountstats"
 	"iocause/internal/parse/nfsiostat"
 	"iocause/internal/parse/perfreport"
 	"iocause/internal/parse/perftrace"
@@ -88,14 +91,17 @@ func List() []Tool {
 		{Name: "btt", What: "of the files of blktrace", Find: btt.Find, New: btt.New},
 		{Name: "timehist", What: "perf sched timehist, -s, -V, -w, --state", Find: timehist.Find, New: timehist.New},
 		{Name: "perftrace", What: "perf trace -s", Find: perftrace.Find, New: perftrace.New},
-		{Name: "perfreport", What: "perf report --stdio, also -g folded", Find: perfreport.Find, New: perfreport.New},
+		{Name: "perfreport", What: "perf report --stdio, also -g folded; perf top", Find: perfreport.Find, New: perfreport.New},
 		{Name: "prometheus", What: "histograms of the time of syncs, as of etcd's log", Find: prometheus.Find, New: prometheus.New},
 		{Name: "dstat", What: "dstat and dool: -c -d -D -g -p -m -t", Find: dstat.Find, New: dstat.New},
 		{Name: "mdstat", What: "/proc/mdstat, whole or in part", Find: mdstat.Find, New: mdstat.New},
 		{Name: "zpool", What: "zpool status of ZFS, whole or the table of disks", Find: zpool.Find, New: zpool.New},
 		{Name: "nfsiostat", What: "of nfs-utils, sysstat and PCP", Find: nfsiostat.Find, New: nfsiostat.New},
+		{Name: "mountstats", What: "/proc/self/mountstats once or twice, mountstats of nfs-utils", Find: mountstats.Find, New: mountstats.New, Pieces: true},
 		{Name: "cifsiostat", What: "of sysstat, -k -m", Find: cifsiostat.Find, New: cifsiostat.New},
-		{Name: "smart", What: "smartctl -a -x -H -A, nvme smart-log, whole or in part", Find: smart.Find, New: smart.New, Pieces: true},
+		{Name: "smart", What: "smartctl -a -x -H -A, nvme smart-log, hdparm -W, whole or in part", Find: smart.Find, New: smart.New, Pieces: true},
+		{Name: "ebsnvme", What: "nvme amzn stats and ebsnvme, at two instants", Find: ebsnvme.Find, New: ebsnvme.New, Pieces: true},
+		{Name: "interrupts", What: "/proc/interrupts, once or at two instants", Find: interrupts.Find, New: interrupts.New, Pieces: true},
 		{Name: "dmesg", What: "the kernel's log: I/O errors, time-outs, hung tasks, no memory", Find: dmesg.Find, New: dmesg.New, Pieces: true},
 		{Name: "settings", What: "vm.NAME = VALUE of sysctl; amounts of total and available memory", Find: settings.Find, New: settings.New},
 	}

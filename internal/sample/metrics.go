@@ -80,6 +80,8 @@ const (
 	DiskWeighted    Metric = "disk.weighted_time"
 	DiskFlushes     Metric = "disk.flushes"
 	DiskFlushTime   Metric = "disk.flush_time"
+	DiskDiscards    Metric = "disk.discards"
+	DiskDiscardTime Metric = "disk.discard_time"
 	DiskInFlight    Metric = "disk.in_flight"
 	DeviceReadAhead Metric = "device.read_ahead"
 	DeviceRotate    Metric = "device.rotational"
@@ -150,6 +152,7 @@ const (
 	CallTime       Metric = "proc.call_time"
 	ThreadsInState Metric = "threads.in_state"
 	TasksHung      Metric = "tasks.hung"
+	CPUSampled     Metric = "cpu.sampled"
 	HistSync       Metric = "proc.sync_latency"
 
 	CgroupMemUsage   Metric = "cgroup.memory_usage"
@@ -319,6 +322,8 @@ const (
 	NFSQueueTime     Metric = "nfs.queue_time"
 	NFSServerTime    Metric = "nfs.server_time"
 	NFSTime          Metric = "nfs.time"
+	ServedRequests   Metric = "served.requests"
+	ServedTime       Metric = "served.time"
 )
 
 // What observing costs.

@@ -84,7 +84,7 @@ func TestListedMetricsAreTheEmittedOnes(t *testing.T) {
 func mayLack(m sample.Metric) bool {
 	return slices.Contains([]sample.Metric{sample.ProcSwap, sample.ProcBlkioDelay, sample.ProcRunDelay, sample.ProcProcessors, sample.NetSpeed,
 		sample.DeviceZoned, sample.DeviceMisaligned, sample.DeviceCacheThere, sample.DeviceCacheOn, sample.PathState}, m) ||
-		slices.ContainsFunc([]string{"nfs.", "mount.", "raid.", "health.", "cloud."}, func(of string) bool { return strings.HasPrefix(string(m), of) })
+		slices.ContainsFunc([]string{"nfs.", "served.", "mount.", "raid.", "health.", "cloud."}, func(of string) bool { return strings.HasPrefix(string(m), of) })
 }
 
 func collectAll(t *testing.T, e Entry, h *host.Host, into sample.Sink) {

@@ -48,6 +48,12 @@ func parse(line string) (message, bool) {
 	if m := oom.FindStringSubmatch(line); m != nil {
 		return message{note: fmt.Sprintf("times that %s was killed by the OOM killer", m[2])}, true
 	}
+	if m := silent.FindStringSubmatch(line); m != nil {
+		return message{note: "times without an answer from NFS server " + m[1], device: m[1], op: "nfs"}, true
+	}
+	if m := cache.FindStringSubmatch(line); m != nil {
+		return message{device: m[1], op: "cache " + m[2]}, true
+	}
 	all := compiled()
 	for i := range all {
 		r := &all[i]
@@ -78,10 +84,23 @@ type reader struct {
 	order []string
 	all   []*told
 	hung  map[string]int // the line of each task's first report
+	stack string         // the task whose stack the next lines may show, "" for none
+	waits map[string]string
+	state []state
+}
+
+// state is what the log says of a disk or a server, and in which line.
+type state struct {
+	metric sample.Metric
+	of     sample.Entity
+	value  float64
+	line   int
 }
 
 // New makes a reader.
-func New(string) lines.Reader { return &reader{count: map[string]int{}, hung: map[string]int{}} }
+func New(string) lines.Reader {
+	return &reader{count: map[string]int{}, hung: map[string]int{}, waits: map[string]string{}}
+}
 
 // Line implements lines.Reader.
 func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
@@ -90,9 +109,19 @@ func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
 	}
 	m, ok := parse(l.Text)
 	if !ok {
-		return lines.Foreign, nil
+		return r.frame(l.Text), nil
+	}
+	if r.stack = ""; m.op == "hung" {
+		r.stack = m.note
+	}
+	if of, is, ok := strings.Cut(m.op, " "); ok && of == "cache" {
+		r.writeCache(m.device, is == "enabled", l.N)
+		return lines.Used, nil
 	}
 	r.add(m.note)
+	if m.op == "nfs" {
+		r.unanswered(m.device, l.N)
+	}
 	if m.op == "hung" && len(r.hung) < maxDevices && r.hung[m.note] == 0 {
 		r.hung[m.note] = l.N
 	}
@@ -149,9 +178,16 @@ func (r *reader) Close(into lines.Values) {
 		into.At(t.first) // it is said where they stand, from the first to the last
 		into.Put(sample.BlockFailures, e, 0)
 	}
-	for _, n := range r.hung {
+	for task, n := range r.hung {
 		into.At(n)
 		into.Put(sample.TasksHung, sample.Entity{}, 1)
+		if class := r.waits[task]; class != "" {
+			into.Put(sample.TasksHung, sample.Entity{Class: class}, 1)
+		}
+	}
+	for _, x := range r.state {
+		into.At(x.line)
+		into.Put(x.metric, x.of, x.value)
 	}
 	for _, what := range r.order {
 		into.Note(fmt.Sprintf("kernel log: %d %s; investigate this first", r.count[what], what))

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"iocause/internal/parse/lines"
 	"iocause/internal/parse/lines/linestest"
 	"iocause/internal/sample"
 )
@@ -57,8 +58,6 @@ func TestMessages(t *testing.T) {
 		`md/raid1:md0: sda1: rescheduling sector 2312`:                                                                                                  "",
 		`mmcblk0: error -110 transferring data, sector 1234, nr 8, cmd response 0x900, card status 0x0`:                                                 "mmcblk0",
 		`mmc0: Timeout waiting for hardware interrupt.`:                                                                                                 "mmc0",
-		`nfs: server 10.1.2.3 not responding, still trying`:                                                                                             "10.1.2.3",
-		`nfs: server filer.example not responding, timed out`:                                                                                           "filer.example",
 		`device-mapper: multipath: Failing path 8:48.`:                                                                                                  "8:48",
 		`device-mapper: multipath: 253:5: Failing path 65:16.`:                                                                                          "65:16",
 		`multipathd[812]: sdk: mark as failed`:                                                                                                          "sdk",
@@ -124,5 +123,18 @@ func TestNotSupported(t *testing.T) {
 	g.Want(sample.BlockFailures, sample.Entity{Device: "nvme0n1", Class: "request not supported"}, 1, 0)
 	if len(g.Values) != 1 {
 		t.Errorf("%v", g.Values)
+	}
+}
+
+// What a hung task waits for stands in its stack.
+func TestHungIn(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "hung.txt")
+	g.Want(sample.TasksHung, sample.Entity{}, 1, 1, 1)
+	g.Want(sample.TasksHung, sample.Entity{Class: sample.ClassJournal}, 1, 1)
+	g.Want(sample.TasksHung, sample.Entity{Class: sample.ClassNetwork}, 1)
+	g.Want(sample.NFSTimeouts, sample.Entity{Device: "filer.example", Class: "not responding"}, 2)
+	g.Want(sample.DeviceWriteCache, sample.Entity{Device: "sdb"}, 0)
+	if g.Uses[lines.Foreign] > 0 {
+		t.Errorf("uses %v", g.Uses)
 	}
 }

@@ -73,7 +73,6 @@ func rules() []rule {
 		r(block, "card errors", "request I/O error", `\b(mmcblk\d+)(?:p\d+)?: .*(?:error -?\d+|timed out|retrying using single block|status error)`),
 		r(link, "card errors", "request timeout", `\b(mmc\d+): .*(?:[Tt]imeout waiting|error -110|tuning execution failed|cache flush error|req failed|Card stuck)`),
 
-		r(link, "times without an answer from NFS server", "request timeout", `\bnfs: server (\S+?),? (?:OK|is not responding|not responding)`),
 		r(link, "errors of Ceph", "request timeout", `\b(rbd\d+|libceph: osd\d+)[: ].*(?:result -\d+|timed? ?out|down|socket closed|slow)`),
 
 		r(page, "I/O errors of the file system on", "request I/O error", `\bXFS \(([^)]+)\): (?:metadata I/O error|log I/O error|.*(?:I/O error|error 5\b|Log I/O Error))`),
@@ -88,8 +87,12 @@ func rules() []rule {
 }
 
 var (
-	hung = regexp.MustCompile(`task (\S+?):(\d+) blocked for more than (\d+) seconds`)
-	oom  = regexp.MustCompile(`(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process (\d+) \(?([^),]*)\)?`)
+	// silent is a server that does not answer (fs/lockd, net/sunrpc/clnt.c).
+	silent = regexp.MustCompile(`\bnfs: server (\S+?),? (?:is not responding|not responding)`)
+	// cache is how sd takes a disk's write cache when it finds the disk.
+	cache = regexp.MustCompile(`\bsd \S+ \[(\w+)\] Write cache: (enabled|disabled)`)
+	hung  = regexp.MustCompile(`task (\S+?):(\d+) blocked for more than (\d+) seconds`)
+	oom   = regexp.MustCompile(`(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process (\d+) \(?([^),]*)\)?`)
 	// harmless are messages that name a file system or a command that a device
 	// does not have.
 	harmless = regexp.MustCompile(`[Mm]ount(?:ed|ing) |Ending clean mount|Starting recovery|Ending recovery|write access will be|re-mounted|recovery complete|Sense Key ?: ?(?:Illegal Request|No Sense|Recovered Error|Unit Attention)|nfs: server \S+ OK|EH complete`)
@@ -101,7 +104,7 @@ func words() []string {
 	return []string{
 		"error", "Error", "timeout", "Timeout", "time out", "timed out", "timing out", "blocked for more", "ut of memory", "exception", "failed command", "limiting ", "RST failed", "RESET failed", "link is slow", "revalidation failed", "abort", "Abort", "ABORT",
 		"reset", "Sense Key", "FAILED", "offline", "dead device", "Disk failure", "sector", "ailing path", "ailed path", "as failed", "path is down", "not responding",
-		"-fs", "XFS", "BTRFS", "controller is down", "not ready", "errs: wr", "Unhandled", "log_info",
+		"Write cache: ", "-fs", "XFS", "BTRFS", "controller is down", "not ready", "errs: wr", "Unhandled", "log_info",
 	}
 }
 

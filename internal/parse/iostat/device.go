@@ -46,6 +46,12 @@ func (r *reader) putDevice(d *record, into lines.Values) {
 			put(sample.DiskFlushTime, v*t/1e3)
 		}
 	}
+	if v, ok := get(discards); ok {
+		put(sample.DiskDiscards, v)
+		if t, ok := get(discardWait); ok {
+			put(sample.DiskDiscardTime, v*t/1e3)
+		}
+	}
 	if v, ok := get(readWait, wait); ok && !r.sums {
 		put(sample.DiskReadTime, readOps*v/1e3)
 	}

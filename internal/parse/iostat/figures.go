@@ -25,6 +25,8 @@ const (
 	writtenMBSums
 	flushes
 	flushWait
+	discards
+	discardWait
 	readWait
 	writeWait
 	wait
@@ -48,7 +50,7 @@ func names() [columns]string {
 		"r/s", "w/s", "kB/s",
 		"rkB/s", "rMB/s", "rsec/s", "kB_read/s", "MB_read/s", "Blk_read/s",
 		"wkB/s", "wMB/s", "wsec/s", "kB_wrtn/s", "MB_wrtn/s", "Blk_wrtn/s", "kB_w+d/s", "MB_w+d/s",
-		"f/s", "f_await", "r_await", "w_await", "await", "aqu-sz", "avgqu-sz", "%util", "util",
+		"f/s", "f_await", "d/s", "d_await", "r_await", "w_await", "await", "aqu-sz", "avgqu-sz", "%util", "util",
 		"user", "nice", "system", "iowait", "steal", "idle",
 	}
 }

@@ -31,6 +31,12 @@ func TestOldColumns(t *testing.T) {
 	}
 }
 
+func TestDiscards(t *testing.T) {
+	g := linestest.Read(t, tool(), "avg-cpu: %user %nice %system %iowait %steal %idle\n 1 0 1 0 0 98\n\nDevice r/s rkB/s r_await w/s wkB/s w_await d/s dkB/s d_await aqu-sz %util\nsda 3 12 40 1 4 50 20 2048 45 1 99\n")
+	g.Want(sample.DiskDiscards, on("sda"), 20)
+	g.Want(sample.DiskDiscardTime, on("sda"), 0.9)
+}
+
 // -z leaves out what is idle: that is zero, not absent.
 func TestLeftOutIsIdle(t *testing.T) {
 	g := linestest.Read(t, tool(), "avg-cpu: %user %nice %system %iowait %steal %idle\n 1 0 1 0 0 98\n\nDevice: r/s w/s rkB/s wkB/s avgqu-sz await svctm %util\nsda 3 1 12 4 0.5 10 1 5\n\n"+

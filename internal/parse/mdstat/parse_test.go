@@ -5,6 +5,7 @@ import (
 
 	"iocause/internal/parse/lines"
 	"iocause/internal/parse/lines/linestest"
+	"iocause/internal/sample"
 )
 
 func tool() linestest.Tool { return linestest.Tool{Find: Find, New: New} }
@@ -14,6 +15,16 @@ func TestArrays(t *testing.T) {
 	g.WantNote("1 disk of array md127 failed")
 	g.WantNote("md127 works with 3 of 4 disks")
 	g.WantNote("a check of array md1 is running (21.5 %, 132 MB/s)")
+	md127 := sample.Entity{Device: "md127"}
+	g.Want(sample.RaidMembers, md127, 4)
+	g.Want(sample.RaidDegraded, md127, 1)
+	g.Want(sample.DeviceKind, sample.Entity{Device: "md127", Class: "raid5"}, 1)
+	g.Want(sample.RaidAction, sample.Entity{Device: "md1", Class: "check"}, 1)
+	g.Want(sample.RaidSpeed, sample.Entity{Device: "md1"}, 128511*1024)
+	g.Want(sample.DeviceOn, sample.Entity{Device: "md1", Class: "sdf"}, 1)
+	if _, ok := g.Values[linestest.Key{Metric: sample.DeviceOn, Entity: sample.Entity{Device: "md127", Class: "sdd"}}]; ok {
+		t.Error("a disk that failed is counted as a part of its array")
+	}
 	if len(g.Notes) != 3 || g.Uses[lines.Foreign] > 0 || !g.IsState {
 		t.Errorf("notes %q, uses %v", g.Notes, g.Uses)
 	}

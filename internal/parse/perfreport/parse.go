@@ -1,4 +1,4 @@
-// Package perfreport reads what 'perf report --stdio' prints: which functions
+// Package perfreport reads what 'perf report --stdio' and perf top print: which functions
 // the samples of an event fell into.
 package perfreport
 
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"iocause/internal/parse/lines"
+	"iocause/internal/sample"
 )
 
 // Find says where in a line a report begins: at "# Samples: ...", or at the
@@ -22,12 +23,15 @@ func Find(line string) int {
 }
 
 func isSamples(text string) bool {
-	return strings.HasPrefix(text, "# Samples: ") && strings.Contains(text, " of event")
+	return strings.HasPrefix(strings.TrimPrefix(text, "# "), "Samples: ") && strings.Contains(text, " of event")
 }
 
 // columnsOf is the names of the columns, nil when a line does not hold them.
 func columnsOf(text string) []string {
 	f := strings.Fields(text)
+	if len(f) >= 4 && f[0] == "Overhead" && f[len(f)-1] == "Symbol" { // perf top
+		return f
+	}
 	if len(f) < 3 || f[0] != "#" || f[1] != "Overhead" && f[1] != "Children" {
 		return nil
 	}
@@ -55,10 +59,29 @@ type reader struct {
 	n       int
 	kernel  float64
 	total   float64
+	in      map[string]float64 // share by what functions are of
+	line    int
 }
 
 // New makes a reader.
-func New(string) lines.Reader { return &reader{} }
+func New(string) lines.Reader { return &reader{in: map[string]float64{}} }
+
+// of is what a function of the kernel works at, "" for none that a cause is of: to
+// move pages about for large pieces of memory (mm/compaction.c, mm/migrate.c), and
+// to encrypt disks (dm-crypt, the ciphers that it uses).
+func of(function string) string {
+	for _, x := range []struct{ class, part string }{
+		{"compaction", "isolate_migratepages"}, {"compaction", "isolate_freepages"}, {"compaction", "compact_zone"}, {"compaction", "compaction_alloc"},
+		{"compaction", "migrate_pages"}, {"compaction", "migrate_folio"}, {"compaction", "set_pageblock_skip"}, {"compaction", "get_pfnblock_flags_mask"}, {"compaction", "suitable_migration_target"},
+		{"encryption", "aesni_xts"}, {"encryption", "aes_xts"}, {"encryption", "xts_crypt"}, {"encryption", "xts_encrypt"}, {"encryption", "xts_decrypt"}, {"encryption", "aesni_enc"}, {"encryption", "aesni_dec"},
+		{"encryption", "crypt_convert"}, {"encryption", "kcryptd_"}, {"encryption", "aes_encrypt"}, {"encryption", "aes_decrypt"},
+	} {
+		if strings.Contains(function, x.part) {
+			return x.class
+		}
+	}
+	return ""
+}
 
 // Line implements lines.Reader.
 func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
@@ -70,8 +93,9 @@ func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
 		if r.event != "" {
 			return lines.Another, nil
 		}
-		r.samples, r.event, _ = strings.Cut(strings.TrimPrefix(text, "# Samples: "), " of event")
-		r.samples, r.event = strings.Clone(strings.TrimSpace(r.samples)), strings.Clone(strings.Trim(r.event, "s '"))
+		r.samples, r.event, _ = strings.Cut(strings.TrimPrefix(strings.TrimPrefix(text, "# "), "Samples: "), " of event")
+		r.event, _, _ = strings.Cut(r.event, ",")
+		r.samples, r.event = strings.Clone(strings.TrimSpace(r.samples)), strings.Clone(strings.Trim(strings.TrimPrefix(r.event, "s"), " '"))
 		return lines.Used, nil
 	case columnsOf(text) != nil:
 		if r.begun {
@@ -103,6 +127,7 @@ func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
 	if !ok || share > 1 {
 		return lines.Broken, fmt.Errorf("the share is %.20q, not a percentage", f[r.self])
 	}
+	r.line = l.N
 	r.add(share, f[r.self+1:])
 	return lines.Used, nil
 }
@@ -127,6 +152,9 @@ func (r *reader) add(share float64, f []string) {
 			}
 			if f[i] == "[k]" {
 				r.kernel += share
+				if class := of(x.name); class != "" {
+					r.in[class] += share
+				}
 			}
 			break
 		}
@@ -151,6 +179,12 @@ func (r *reader) Close(into lines.Values) {
 		return
 	}
 	r.cut()
+	into.At(r.line)
+	for _, class := range []string{"compaction", "encryption"} {
+		if r.in[class] > 0 && r.running() {
+			into.Put(sample.CPUSampled, sample.Entity{Class: class}, min(1, r.in[class]))
+		}
+	}
 	var top []string
 	for _, x := range r.rows[:min(5, len(r.rows))] {
 		s := fmt.Sprintf("%s %.3g %%", x.name, 100*x.share)
@@ -162,7 +196,21 @@ func (r *reader) Close(into lines.Values) {
 	event := cmp.Or(r.event, "an unnamed event")
 	samples := cmp.Or(r.samples, "an unknown number")
 	into.Note(fmt.Sprintf("perf report: samples of %s (%s), %.0f %% of what is listed in the kernel; most in %s", event, samples, 100*r.kernel/max(r.total, 1e-9), strings.Join(top, ", ")))
-	if strings.HasPrefix(event, "cpu-clock") || strings.HasPrefix(event, "cycles") || strings.HasPrefix(event, "task-clock") || strings.HasPrefix(event, "cpu_core/cycles") {
+	if r.event != "" && r.running() {
 		into.Note("perf report: samples are of running threads; iocause offcpu shows what threads wait for")
 	}
+}
+
+// running tells whether the samples are of running threads, as they are unless
+// another event was asked for.
+func (r *reader) running() bool {
+	if r.event == "" {
+		return true
+	}
+	for _, name := range []string{"cpu-clock", "cycles", "task-clock", "cpu_core/cycles"} {
+		if strings.HasPrefix(r.event, name) {
+			return true
+		}
+	}
+	return false
 }

@@ -12,7 +12,7 @@ import (
 	"iocause/internal/sample"
 )
 
-// What can be wrong with a disk, as classes of device.faults.
+// What can be wrong with a disk, as classes of health.errors; its forecast is a warning.
 const (
 	unreadable  = "sectors that it cannot read"
 	uncorrected = "errors that it could not correct"
@@ -38,7 +38,30 @@ func Find(line string) int {
 	if key, value, ok := pair(text); ok && says(key, value) {
 		return at
 	}
+	if _, ok := cached(text); ok {
+		return at
+	}
 	return -1
+}
+
+// cached reads the state of a write cache as hdparm -W ("write-caching =  0 (off)"),
+// smartctl -x and nvme get-feature print it.
+func cached(text string) (on, ok bool) {
+	text = strings.ToLower(strings.Join(strings.Fields(text[:min(len(text), 256)]), " "))
+	for _, by := range []struct {
+		is string
+		on bool
+	}{
+		{"write-caching = 0", false}, {"write-caching = 1", true}, {"write cache is: disabled", false}, {"write cache is: enabled", true},
+		{"volatile write cache enable (wce): disabled", false}, {"volatile write cache enable (wce): enabled", true},
+		{"(volatile write cache), current value:00000000", false}, {"(volatile write cache), current value:0x00000000", false},
+		{"(volatile write cache), current value:0x00000001", true}, {"(volatile write cache), current value:00000001", true},
+	} {
+		if strings.Contains(text, by.is) {
+			return by.on, true
+		}
+	}
+	return false, false
 }
 
 // heading tells the lines that a report and its parts begin with.
@@ -134,6 +157,9 @@ type reader struct {
 	notes   []string
 	values  map[string]float64 // of an NVMe disk
 	refused int                // the line in which its own check failed
+	hot     int                // the line in which it says that it is too hot
+	cache   int                // the line that tells of its write cache, which is on or off
+	cacheOn bool
 }
 
 // New makes a reader; before is the text that precedes the output.
@@ -180,6 +206,13 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 		return lines.Skipped, nil
 	}
 	into.At(l.N)
+	if on, ok := cached(text); ok {
+		if r.cache > 0 && r.cacheOn != on {
+			return lines.Another, nil
+		}
+		r.any, r.cache, r.cacheOn = true, l.N, on
+		return lines.Used, nil
+	}
 	if a, ok := attributeOf(text); ok {
 		return r.attribute(&a, l.N)
 	}
@@ -334,10 +367,35 @@ func (r *reader) Close(into lines.Values) {
 	}
 	for _, class := range r.order {
 		into.At(r.at[class])
-		into.Put(sample.DeviceFaults, sample.Entity{Device: r.device, Class: class}, r.faults[class])
+		if class != forecast {
+			into.Put(sample.HealthErrors, sample.Entity{Device: r.device, Class: class}, r.faults[class])
+			continue
+		}
+		r.warn(into, "failing", min(1, r.faults[class]))
+	}
+	if r.hot > 0 {
+		into.At(r.hot)
+		r.warn(into, "too hot", 1)
+	}
+	if r.cache > 0 {
+		into.At(r.cache)
+		into.Put(sample.DeviceCacheThere, sample.Entity{Device: r.device}, 1)
+		on := 0.0
+		if r.cacheOn {
+			on = 1
+		}
+		into.Put(sample.DeviceCacheOn, sample.Entity{Device: r.device}, on)
 	}
 	for _, n := range r.notes {
 		into.Note(n)
+	}
+}
+
+// warn says whether the disk warns of something.
+func (r *reader) warn(into lines.Values, what string, n float64) {
+	into.Put(sample.HealthWarnings, sample.Entity{Device: r.device}, n)
+	if n > 0 {
+		into.Put(sample.HealthWarnings, sample.Entity{Device: r.device, Class: what}, 1)
 	}
 }
 
@@ -358,6 +416,7 @@ func (r *reader) warning() {
 		r.refused = 0
 	}
 	if bits&(1<<1) != 0 {
+		r.hot = r.at["critical_warning"]
 		r.note(fmt.Sprintf("%s is too hot or too cold: it may throttle itself", r.device))
 	}
 }

@@ -16,10 +16,10 @@ func fault(device, class string) sample.Entity { return sample.Entity{Device: de
 
 func TestATA(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "ata.txt")
-	g.Want(sample.DeviceFaults, fault("sdc", unreadable), 24) // pending and found offline are the same sectors
-	g.Want(sample.DeviceFaults, fault("sdc", uncorrected), 17)
-	g.Want(sample.DeviceFaults, fault("sdc", failedTest), 1)
-	g.Want(sample.DeviceFaults, fault("sdc", forecast), 0)
+	g.Want(sample.HealthErrors, fault("sdc", unreadable), 24) // pending and found offline are the same sectors
+	g.Want(sample.HealthErrors, fault("sdc", uncorrected), 17)
+	g.Want(sample.HealthErrors, fault("sdc", failedTest), 1)
+	g.Want(sample.HealthWarnings, fault("sdc", ""), 0)
 	g.WantNote("sdc has reallocated 1432 sectors")
 	g.WantNote("check the cable")
 	if g.Uses[lines.Foreign] > 0 || !g.IsState {
@@ -29,14 +29,14 @@ func TestATA(t *testing.T) {
 
 func TestNVMe(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "nvme.txt")
-	g.Want(sample.DeviceFaults, fault("nvme1", uncorrected), 41)
-	g.Want(sample.DeviceFaults, fault("nvme1", forecast), 1)
+	g.Want(sample.HealthErrors, fault("nvme1", uncorrected), 41)
+	g.Want(sample.HealthWarnings, fault("nvme1", "failing"), 1)
 }
 
 func TestSCSI(t *testing.T) {
 	g := linestest.Fixture(t, tool(), "scsi.txt")
-	g.Want(sample.DeviceFaults, fault("sg4", forecast), 1)
-	g.Want(sample.DeviceFaults, fault("sg4", uncorrected), 4)
+	g.Want(sample.HealthWarnings, fault("sg4", ""), 1)
+	g.Want(sample.HealthErrors, fault("sg4", uncorrected), 4)
 	g.WantNote("IMPENDING FAILURE")
 	g.WantNote("reallocated 211 sectors")
 }
@@ -46,8 +46,8 @@ func TestSCSI(t *testing.T) {
 func TestWorn(t *testing.T) {
 	g := linestest.Read(t, tool(), "SMART overall-health self-assessment test result: FAILED!\nSMART/Health Information (NVMe Log 0x02)\n"+
 		"Critical Warning:  0x04\nAvailable Spare:   100%\nAvailable Spare Threshold:  10%\nPercentage Used:  134%\nMedia and Data Integrity Errors:  0\n")
-	g.Want(sample.DeviceFaults, fault("disk", uncorrected), 0)
-	g.Want(sample.DeviceFaults, fault("disk", forecast))
+	g.Want(sample.HealthErrors, fault("disk", uncorrected), 0)
+	g.Want(sample.HealthWarnings, fault("disk", ""))
 	g.WantNote("rated endurance")
 	for row, want := range map[string][]float64{
 		"  9 Power_On_Hours          0x0032   001   001   010    Old_age   Always   FAILING_NOW 90000": nil,
@@ -55,16 +55,16 @@ func TestWorn(t *testing.T) {
 		"  3 Spin_Up_Time            POS--K   001   001   021    NOW  9900":                            {1},
 	} {
 		g := linestest.Read(t, tool(), row)
-		g.Want(sample.DeviceFaults, fault("disk", below), want...)
+		g.Want(sample.HealthErrors, fault("disk", below), want...)
 	}
 }
 
 // Pieces, as people quote them: the device is the last that the text names.
 func TestPieces(t *testing.T) {
 	g := linestest.Read(t, tool(), "It is `/dev/sde`, > /dev/null\n\nCurrent_Pending_Sector   val=099 worst=098 thresh=000  raw=8\nPower_On_Hours   raw=1 (~1 yr)\n")
-	g.Want(sample.DeviceFaults, fault("sde", unreadable), 8)
+	g.Want(sample.HealthErrors, fault("sde", unreadable), 8)
 	g = linestest.Read(t, tool(), "=== START OF INFORMATION SECTION ===\nDevice Model:     EX4000\nDevice is:        In smartctl database\nMedia and Data Integrity Errors: 3\n")
-	g.Want(sample.DeviceFaults, fault("EX4000", uncorrected), 3)
+	g.Want(sample.HealthErrors, fault("EX4000", uncorrected), 3)
 	g = linestest.Read(t, tool(), "197 Current_Pending_Sector  0x0012   100   100   000    Old_age   Always")
 	if !slices.ContainsFunc(g.Faults, func(s string) bool { return strings.Contains(s, "Current_Pending_Sector") }) {
 		t.Errorf("a row that is cut off: %q", g.Faults)
@@ -77,3 +77,21 @@ func TestPieces(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
+
+// The state of a write cache, as three tools print it.
+func TestWriteCache(t *testing.T) {
+	for text, want := range map[string]struct {
+		device string
+		on     float64
+	}{
+		"$ hdparm -W /dev/sda\n\n/dev/sda:\n write-caching =  0 (off)\n":                                          {"sda", 0},
+		"$ hdparm -W /dev/sdb\n\n/dev/sdb:\n write-caching =  1 (on)\n":                                           {"sdb", 1},
+		"$ smartctl -g wcache /dev/sdc\nWrite cache is:   Disabled\n":                                             {"sdc", 0},
+		"# nvme get-feature /dev/nvme0 -f 6 -H\n\tVolatile Write Cache Enable (WCE): Disabled\n":                  {"nvme0", 0},
+		"# nvme get-feature /dev/nvme1 -f 6\nget-feature:0x06 (Volatile Write Cache), Current value:0x00000001\n": {"nvme1", 1},
+	} {
+		g := linestest.Read(t, tool(), text)
+		g.Want(sample.DeviceCacheThere, fault(want.device, ""), 1)
+		g.Want(sample.DeviceCacheOn, fault(want.device, ""), want.on)
+	}
+}

@@ -36,7 +36,10 @@ var (
 		return regexp.MustCompile(`^(mirror|raidz\d?|draid\d?[\w:]*|replacing|spare|indirect)-\d+`)
 	})
 	course = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^scan: (resilver|scrub) in progress`) })
-	done   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b([\d.]{1,8})% done`) })
+	issued = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:scanned at .*issued|scanned .*|issued) at ([\d.]{1,8}[KMGT]?)B?/s`)
+	})
+	done = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b([\d.]{1,8})% done`) })
 )
 
 // Find says where in a line the report begins: at the state of a pool, or at the
@@ -66,6 +69,15 @@ type reader struct {
 	faults map[sample.Entity]float64
 	order  []sample.Entity
 	at     map[sample.Entity]int
+	works  []*work
+}
+
+// work is a scrub or a resilver that is under way.
+type work struct {
+	pool, action string
+	line         int
+	done, speed  float64 // 0 to 1; bytes a second, of all disks together
+	disks        []string
 }
 
 // New makes a reader; before is the text that precedes the state.
@@ -98,8 +110,17 @@ func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
 		return lines.Skipped, nil
 	case course().MatchString(text):
 		r.scan = course().FindStringSubmatch(text)[1]
+		if len(r.works) < maxNotes {
+			r.works = append(r.works, &work{pool: r.pool, action: r.scan, line: l.N})
+		}
+		return lines.Used, nil
+	case r.scan != "" && len(r.works) > 0 && issued().MatchString(text) && !done().MatchString(text):
+		r.works[len(r.works)-1].speed, _ = lines.Binary(issued().FindStringSubmatch(text)[1], 1)
 		return lines.Used, nil
 	case r.scan != "" && done().MatchString(text):
+		if share, ok := lines.Number(done().FindStringSubmatch(text)[1]); ok && len(r.works) > 0 {
+			r.works[len(r.works)-1].done = min(1, share/100)
+		}
 		r.say(fmt.Sprintf("a %s of pool %s is running (%s %%): it competes with other I/O", r.scan, r.pool, done().FindStringSubmatch(text)[1]))
 		r.scan = ""
 		return lines.Used, nil
@@ -152,6 +173,9 @@ func (r *reader) row(text string, n int) (lines.Use, error) {
 		return lines.Used, nil
 	}
 	r.disks++
+	if n := len(r.works); n > 0 && r.works[n-1].pool == r.pool {
+		r.works[n-1].disks = append(r.works[n-1].disks, f[0])
+	}
 	r.wrong += counts[2]
 	if f[1] != "ONLINE" {
 		r.say(fmt.Sprintf("disk %s of pool %s is %s", f[0], r.pool, f[1]))
@@ -173,6 +197,9 @@ func (r *reader) Close(into lines.Values) {
 		into.At(r.at[e])
 		into.Put(sample.DeviceFaults, e, r.faults[e])
 	}
+	for _, w := range r.works {
+		w.put(into)
+	}
 	for _, s := range r.said {
 		into.Note(s)
 	}
@@ -181,5 +208,26 @@ func (r *reader) Close(into lines.Values) {
 	}
 	if len(r.said) == 0 && r.wrong == 0 && r.disks > 0 {
 		into.Note("pool " + r.pool + " of ZFS is healthy and idle")
+	}
+}
+
+// put hands work over as that of an array of md, whose words these are.
+func (w *work) put(into lines.Values) {
+	if len(w.disks) == 0 {
+		return
+	}
+	action := "check"
+	if w.action == "resilver" {
+		action = "recover"
+	}
+	e := sample.Entity{Device: w.pool}
+	into.At(w.line)
+	into.Put(sample.RaidMembers, e, float64(len(w.disks)))
+	into.Put(sample.RaidAction, sample.Entity{Device: w.pool, Class: action}, 1)
+	into.Put(sample.RaidDone, e, w.done)
+	into.Put(sample.RaidSpeed, e, w.speed)
+	into.Put(sample.DeviceKind, sample.Entity{Device: w.pool, Class: "zfs"}, 1)
+	for _, disk := range w.disks {
+		into.Put(sample.DeviceOn, sample.Entity{Device: w.pool, Class: lines.DiskOf(disk)}, 1)
 	}
 }

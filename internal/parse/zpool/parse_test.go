@@ -15,7 +15,12 @@ func TestFailing(t *testing.T) {
 	g.Want(sample.DeviceFaults, sample.Entity{Device: "ata-MAKER_ONE_1", Class: failedReads}, 312)
 	g.Want(sample.DeviceFaults, sample.Entity{Device: "ata-MAKER_ONE_1", Class: failedWrites}, 1536)
 	g.Want(sample.DeviceFaults, sample.Entity{Device: "nvme0n1p2", Class: failedReads}, 0)
-	if len(g.Values) != 2*4 { // two for each disk, none for the pool and its mirrors
+	tank := sample.Entity{Device: "tank"}
+	g.Want(sample.RaidAction, sample.Entity{Device: "tank", Class: "recover"}, 1)
+	g.Want(sample.RaidDone, tank, 0.6646)
+	g.Want(sample.RaidSpeed, tank, 444<<20)
+	g.Want(sample.DeviceOn, sample.Entity{Device: "tank", Class: "nvme0n1"}, 1)
+	if len(g.Values) != 2*4+5+4 { // two for each disk, none for the pool and its mirrors; the resilver, and its disks
 		t.Errorf("values %v", g.Values)
 	}
 	g.WantNote("pool tank is DEGRADED")

@@ -93,7 +93,7 @@ func shareOf(of string) string {
 	case diagnose.OfRequest:
 		return "the requests"
 	case diagnose.OfLog:
-		return "the failures in the log"
+		return "the trouble that the text tells of"
 	}
 	return "the blocked time"
 }

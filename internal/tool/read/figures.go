@@ -136,8 +136,20 @@ func (f *figures) device() {
 	f.each(sample.BlockFailures, func(e sample.Entity, x *sample.Series) {
 		f.add("errors", "failed requests of "+e.Device, x.Sum(), "count", x)
 	})
-	f.each(sample.DeviceFaults, func(e sample.Entity, x *sample.Series) {
-		f.add("faults", e.Device+": "+e.Class, x.Last(), "count", x)
+	for _, m := range []sample.Metric{sample.DeviceFaults, sample.HealthErrors, sample.HealthWarnings} {
+		f.each(m, func(e sample.Entity, x *sample.Series) {
+			if e.Class != "" {
+				f.add("faults", e.Device+": "+e.Class, x.Last(), "count", x)
+			}
+		})
+	}
+	f.each(sample.RaidAction, func(e sample.Entity, x *sample.Series) {
+		if done := f.w.Get(sample.RaidDone, sample.Entity{Device: e.Device}); done != nil {
+			f.add("rebuild", e.Class+" of "+e.Device+", done", done.Last(), "ratio", done)
+		}
+	})
+	f.each(sample.CPUSampled, func(e sample.Entity, x *sample.Series) {
+		f.add("sampled_"+e.Class, "running threads in "+e.Class, x.Last(), "ratio", x)
 	})
 }
 

@@ -1,5 +1,5 @@
 // Package mounts reads which file systems of servers and daemons are mounted, how
-// many requests wait for each FUSE daemon, and what the kernel's NFS client counts.
+// many requests wait for each FUSE daemon, and what the kernel's clients of NFS, CIFS and Ceph count.
 // It asks no file system anything (no statfs, no stat): where the server is gone
 // that would take for ever. What it reads is kept by this kernel.
 package mounts
@@ -30,7 +30,7 @@ func Metrics() []sample.Metric {
 	return []sample.Metric{
 		sample.MountPoint, sample.MountKind, sample.MountFrom, sample.MountWaiting, sample.MountDaemon,
 		sample.NFSRequests, sample.NFSTransmissions, sample.NFSTimeouts, sample.NFSErrors, sample.NFSSent, sample.NFSReceived,
-		sample.NFSQueueTime, sample.NFSServerTime, sample.NFSTime,
+		sample.NFSQueueTime, sample.NFSServerTime, sample.NFSTime, sample.ServedRequests, sample.ServedTime,
 	}
 }
 
@@ -76,12 +76,18 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		return err
 	}
 	remote := map[host.DevNumber]bool{}
-	nfs := map[string]host.DevNumber{} // by mount point
+	nfs, shares := map[string]host.DevNumber{}, map[string]host.DevNumber{} // by mount point, by source
+	var ceph host.DevNumber
 	for _, m := range all {
 		if Remote(m.Type) {
 			remote[m.Dev] = true
-			if strings.HasPrefix(m.Type, "nfs") {
+			switch {
+			case strings.HasPrefix(m.Type, "nfs"):
 				nfs[m.Point] = m.Dev
+			case m.Type == "cifs" || m.Type == "smb3":
+				shares[strings.ToLower(m.Source)] = m.Dev
+			case m.Type == "ceph" && (ceph == 0 || m.Dev < ceph):
+				ceph = m.Dev
 			}
 		}
 	}
@@ -92,10 +98,19 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 			err = errors.Join(err, s.tell(m, into))
 		}
 	}
-	if len(nfs) == 0 {
-		return err
+	if len(nfs) > 0 {
+		err = errors.Join(err, s.nfs(nfs, into))
 	}
-	return errors.Join(err, s.nfs(nfs, into))
+	if len(shares) > 0 {
+		err = errors.Join(err, s.cifs(shares, into))
+	}
+	if ceph != 0 {
+		err = errors.Join(err, s.ceph(ceph, into))
+	}
+	if len(nfs)+len(shares) > 0 || ceph != 0 {
+		s.counters.Sweep()
+	}
+	return err
 }
 
 // tell says what a mount is, and how many wait for its daemon.
@@ -150,7 +165,6 @@ func (s *source) nfs(devs map[string]host.DevNumber, into sample.Sink) error {
 			s.tellOp(dev.String(), &all[i].Ops[j], into)
 		}
 	}
-	s.counters.Sweep()
 	return host.In(path, err)
 }
 

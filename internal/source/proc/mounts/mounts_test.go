@@ -69,6 +69,31 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// What the clients of CIFS and Ceph count is of the file system that it is of.
+func TestShares(t *testing.T) {
+	x := proctest.NewTree(t)
+	x.Write("proc/self/mountinfo", "45 21 0:53 / /share rw - cifs //Win/share rw\n46 21 0:54 / /other rw - smb3 //nas/b rw\n47 21 0:60 / /ceph rw - ceph a@b.c=/ rw\n")
+	stats := func(n, jiffies, smbs, mean string) {
+		x.Write("proc/fs/cifs/Stats", "Max requests in flight: 3\nTotal time spent processing by command. Time units are jiffies (100 per second)\n  8\t\t"+n+"\t"+jiffies+"\t\t5\t30\n1) \\\\win\\share\nSMBs: 9\n"+
+			"Max requests in flight: 3\n2) \\\\nas\\b\nSMBs: "+smbs+"\n3) \\\\nas\\c\nSMBs: 7\n")
+		x.Write("sys/kernel/debug/ceph/f.client4/metrics/latency", "item total avg_lat(us)\nread "+n+" "+mean+" 1 2 3\n")
+	}
+	s := x.Open(Open)
+	r := sample.NewRecorder(time.Unix(1700000000, 0))
+	stats("10", "100", "50", "2000")
+	require.NoError(t, s.Collect(sample.First, r))
+	stats("14", "140", "57", "3000")
+	require.NoError(t, s.Collect(sample.Last, r))
+	w := r.Window(time.Unix(1700000001, 0))
+	smb := func(dev string) sample.Entity { return sample.Entity{Device: dev, Class: "SMB"} }
+	proctest.Want(t, w, sample.ServedRequests, smb("0:53"), 4)
+	proctest.Want(t, w, sample.ServedTime, smb("0:53"), 0.4)
+	proctest.Want(t, w, sample.ServedRequests, smb("0:54"), 7)
+	proctest.WantAbsent(t, w, sample.ServedTime, smb("0:54"))
+	proctest.Want(t, w, sample.ServedRequests, sample.Entity{Device: "0:60", Class: "read"}, 4)
+	proctest.Want(t, w, sample.ServedTime, sample.Entity{Device: "0:60", Class: "read"}, 0.022)
+}
+
 // Nothing that is mounted is asked: a mount point that cannot be reached, as that of
 // a server which is gone, is never opened, looked up or listed. What is read are
 // files of /proc and /sys alone.

@@ -48,6 +48,14 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		switch {
 		case strings.HasPrefix(d.Name, "md"):
 			errs = append(errs, s.array(d.Name, into))
+		case strings.HasPrefix(d.Name, "nvme"):
+			for _, p := range s.host.NVMePaths(d.Name) {
+				state := " failed"
+				if p.Works() {
+					state = " active"
+				}
+				into.Put(sample.PathState, sample.Entity{Device: d.Name, Class: p.Name + state}, 1, "/sys/block/"+p.Name)
+			}
 		case strings.HasPrefix(d.Name, "dm-") && s.text(d.Name, "dm", "name") != "":
 			for _, p := range s.host.Paths(d.Dev) {
 				name, ok := devices.Disk(p.Dev)
