@@ -7,6 +7,8 @@ import (
 	"weak"
 
 	"github.com/cilium/ebpf/btf"
+
+	"iocause/internal/host"
 )
 
 // Answer is what a feature check found out.
@@ -41,6 +43,7 @@ func LoadTypes() (*Types, error) {
 	if t := decoded.types.Value(); t != nil {
 		return t, nil
 	}
+	_ = host.ReleaseProgram() // of what starting needed, and loading does not; what cannot be given back is resident
 	cache := btf.NewCache()
 	spec, err := cache.Kernel()
 	if err != nil {

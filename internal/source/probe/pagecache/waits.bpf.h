@@ -38,7 +38,7 @@ static __always_inline u32 waits_for(void *ctx, struct task_struct *t, u32 class
 	if (!k)
 		return FOR_CALL;
 	n = ctx ? bpf_get_stack(ctx, k, sizeof(*k), 0) : bpf_get_task_stack(t, k, sizeof(*k), 0);
-	what = n > 0 ? class_of_stack(k, n / 8) : FOR_CALL;
+	what = n > 0 ? class_of_stack(n / 8) : FOR_CALL;
 	return what == FOR_JOURNAL && class == WAIT_SYNC ? FOR_COMMIT : what;
 }
 

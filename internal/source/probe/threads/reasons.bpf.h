@@ -111,7 +111,7 @@ static __always_inline u32 state_of_wait(void *ctx, struct task_struct *t, struc
 		k = bpf_map_lookup_elem(&stacks, &zero);
 		if (k) {
 			n = ctx ? bpf_get_stack(ctx, k, sizeof(*k), 0) : bpf_get_task_stack(t, k, sizeof(*k), 0);
-			state = n > 0 ? class_of_stack(k, n / 8) : UNSEEN;
+			state = n > 0 ? class_of_stack(n / 8) : UNSEEN;
 			if (state)
 				return state;
 		}
