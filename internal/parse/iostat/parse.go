@@ -204,8 +204,16 @@ func (r *reader) stampAt(t time.Time) {
 }
 
 func (r *reader) processors(text string, n int) (lines.Use, error) {
-	r.fields = lines.Fields(strings.ReplaceAll(text, "%", ""), r.fields[:0])
 	c := record{line: n}
+	var row [16]float64
+	if takes := r.cpuHead.takes; len(takes) > 0 && len(takes) <= len(row) && lines.Plain(text, row[:len(takes)]) {
+		for i, take := range takes {
+			c.set(take, row[i])
+		}
+		r.onCPU, r.cpu, r.hasCPU = false, c, true
+		return lines.Used, nil
+	}
+	r.fields = lines.Fields(strings.ReplaceAll(text, "%", ""), r.fields[:0])
 	figures := 0
 	for i, s := range r.fields {
 		v, ok := lines.Number(s)

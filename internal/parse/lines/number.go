@@ -57,11 +57,16 @@ func short(s string) (float64, bool) {
 // Row reads a line of a name and plain figures, as many as into has room for, in
 // one pass. False where it is anything else: then its fields are to be read.
 func Row(line string, into []float64) (name string, ok bool) {
-	i := strings.IndexByte(line, ' ')
-	if i <= 0 {
+	at := strings.IndexByte(line, ' ')
+	if at <= 0 {
 		return "", false
 	}
-	name = line[:i]
+	return line[:at], Plain(line[at:], into)
+}
+
+// Plain reads a line of nothing but plain figures, as Row does.
+func Plain(line string, into []float64) bool {
+	i := 0
 	for at := range into {
 		for i < len(line) && line[i] == ' ' {
 			i++
@@ -78,18 +83,18 @@ func Row(line string, into []float64) (name string, ok bool) {
 			case line[i] == ' ':
 				break figure
 			default:
-				return "", false
+				return false
 			}
 		}
 		if i == start || i-start > 15 {
-			return "", false
+			return false
 		}
 		into[at] = float64(digits)
 		if point >= 0 {
 			into[at] /= math.Pow10(i - point - 1) // exact, as is the figure above it: the quotient is the nearest float
 		}
 	}
-	return name, i == len(line)
+	return i == len(line)
 }
 
 // ungrouped takes out the marks between thousands where they can be nothing else:
