@@ -96,7 +96,7 @@ func Catalog() []Info {
 		{DeviceZoned, Count, Gauge, "device; class host-managed or host-aware", "1 for a disk that is written in sequence, zone by zone (SMR)"},
 		{DevicePhysical, Bytes, Gauge, "device", "physical sector: smaller writes make the device read it first"},
 		{DeviceMisaligned, Bytes, Gauge, "device; class the partition", "by how much the start of a partition is off a physical sector; 0: it is aligned"},
-		{RaidMembers, Count, Gauge, "device", "disks that an array of md is made of, spares left out"},
+		{RaidMembers, Count, Gauge, "device", "disks that an array of md is made of, spares left out; from pasted text also of a pool of ZFS"},
 		{RaidDegraded, Count, Gauge, "device", "of these, how many are missing"},
 		{RaidAction, Count, Gauge, "device; class idle, resync, recover, check, repair, reshape, frozen", "1 for what the array does beside serving I/O"},
 		{RaidDone, Ratio, Gauge, "device", "how much of that is done"},
