@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,8 +20,13 @@ const pageSize = 4096
 func runLoad(args []string) error {
 	f := flag.NewFlagSet("load", flag.ContinueOnError)
 	path := f.String("file", "", "")
-	kind := f.String("pattern", "uniform", "uniform, zipf, loop, mix (zipf, and a loop behind it), shift")
-	pages := f.Int("pages", 0, "of the file that the pattern has")
+	kind := f.String("pattern", "uniform", "uniform, zipf, loop, mix (zipf, and a loop behind it), shift (uniform of a part that moves on)")
+	pages := f.Int("pages", 0, "that the pattern has")
+	first := f.Int("first", 0, "page of the file that they begin at")
+	mapped := f.Bool("mapped", false, "touch them in a mapping of the file instead of reading them")
+	hot := f.Int("hot", 0, "pages that shift reads at a time")
+	step := f.Int("step", 0, "reads of a thread after which shift moves on by a page")
+	jump := f.Int("every-seconds", 0, "time after which shift moves on to other pages")
 	skew := f.Float64("skew", 0.9, "of zipf")
 	scan := f.Int("scan", 0, "pages of the loop of mix, behind the others")
 	share := f.Int("every", 4, "each so many reads are of the loop, in mix")
@@ -45,12 +52,23 @@ func runLoad(args []string) error {
 	if *kind == "zipf" || *kind == "mix" {
 		table = sums(units, *skew)
 	}
+	var memory []byte
+	if *mapped {
+		if memory, err = unix.Mmap(int(file.Fd()), int64(*first)*pageSize, *pages*pageSize, unix.PROT_READ, unix.MAP_SHARED); err != nil {
+			return err
+		}
+		if err := unix.Madvise(memory, unix.MADV_RANDOM); err != nil {
+			return err
+		}
+	}
+	began := time.Now()
 	at := rand.New(rand.NewPCG(1, 2)).Perm(units)
 	if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
 		return err
 	}
 	var wait sync.WaitGroup
 	errs := make(chan error, *threads)
+	var sum atomic.Uint64 // so that reads of a mapping are not left out
 	for t := range *threads {
 		wait.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(t)+10, 3))
@@ -72,8 +90,24 @@ func runLoad(args []string) error {
 					} else {
 						unit = at[find(table, r.Float64())]
 					}
+				case "shift":
+					from := 0
+					if *step > 0 {
+						from = i / *step
+					}
+					if *jump > 0 {
+						from += int(time.Since(began).Seconds()) / *jump * *hot
+					}
+					unit = (from + r.IntN(*hot)) % units
 				}
-				if _, err := file.ReadAt(buf, int64(unit)*int64(*request)*pageSize); err != nil {
+				if *mapped {
+					sum.Add(uint64(memory[unit**request*pageSize]))
+					if i%8 == 0 {
+						time.Sleep(100 * time.Microsecond) // else it does nothing but touch
+					}
+					continue
+				}
+				if _, err := file.ReadAt(buf, (int64(*first)+int64(unit)*int64(*request))*pageSize); err != nil {
 					errs <- fmt.Errorf("reading: %w", err)
 					return
 				}

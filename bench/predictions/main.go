@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -22,7 +24,10 @@ func main() {
 	}
 	results := flag.String("results", "bench/predictions/results.json", "file that pairs are added to")
 	write := flag.String("write", "", "only make this document of the results")
-	only := flag.String("only", "", "names of the experiments to run, by comma; all without it")
+	only := flag.String("only", "", "run the experiments with this in their name; all without it")
+	missing := flag.Bool("missing", false, "run those without results yet")
+	quiet := flag.Bool("quiet", false, "nothing else runs here: speeds are worth keeping, too")
+	most := flag.Duration("most", 0, "begin no other one after so long: with -missing it runs in pieces")
 	dir := flag.String("dir", "/var/tmp", "directory on a disk for the data, up to 1 GiB")
 	list := flag.Bool("list", false, "list the experiments")
 	flag.Parse()
@@ -34,7 +39,7 @@ func main() {
 	case *write != "":
 		exit(document(*results, *write))
 	default:
-		exit(runAll(*results, *dir, *only))
+		exit(runAll(*results, *dir, *only, *missing, *quiet, *most))
 	}
 }
 
@@ -46,21 +51,34 @@ func exit(err error) {
 }
 
 // runAll runs experiments and adds what they found to the results.
-func runAll(results, dir, only string) error {
+func runAll(results, dir, only string, missing, quiet bool, most time.Duration) error {
 	old, err := readResults(results)
 	if err != nil {
 		return err
 	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	var failed error
+	began := time.Now()
 	for _, e := range experiments() {
-		if only != "" && !contains(strings.Split(only, ","), e.Name) {
+		if most > 0 && time.Since(began) > most {
+			break
+		}
+		has := slices.ContainsFunc(old, func(p pair) bool { return p.Experiment == e.Name })
+		if only != "" && !strings.Contains(e.Name, only) || missing && has {
 			continue
 		}
 		fmt.Printf("%s\n", e.Name)
 		pairs, err := e.run(dir, stop)
-		if err != nil {
-			return fmt.Errorf("%s: %w", e.Name, err)
+		if errors.Is(err, errInterrupted) {
+			return err
+		}
+		if err != nil { // the others can be tried
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", e.Name, err))
+			continue
+		}
+		for i := range pairs {
+			pairs[i].Quiet = quiet
 		}
 		old = without(old, e.Name)
 		old = append(old, pairs...)
@@ -68,16 +86,7 @@ func runAll(results, dir, only string) error {
 			return err
 		}
 	}
-	return nil
-}
-
-func contains(list []string, name string) bool {
-	for _, x := range list {
-		if x == name {
-			return true
-		}
-	}
-	return false
+	return failed
 }
 
 // without leaves out the pairs of an experiment.

@@ -42,7 +42,7 @@ func situations() []situation {
 		{"device-errors", "reader", "device-errors", "reader", "failed requests of loop0", "save the data and replace the device"},
 		{"device-latency-bound", "lookup", "device-latency-bound", "vda", "latency", "keep several requests in flight: more threads, asynchronous I/O"},
 		{"direct-io", "bypass", "direct-io", "bypass", "of that read before in this window", "read through the page cache (without O_DIRECT)"},
-		{"dirty-throttling", "writer", "dirty-throttling", "writer", "time paused", "raise vm.dirty_bytes (or vm.dirty_ratio): the limit of 8.0 MiB is small"},
+		{"dirty-throttling", "writer", "dirty-throttling", "writer", "time paused", "raise vm.dirty_bytes (or vm.dirty_ratio) to 1.0 GiB"},
 		{"fuse-daemon-slow", "writer", "fuse-daemon-slow", "iocause", "time blocked on FUSE", "see what the daemon waits for: its network, its server, its locks"},
 		{"healthy-cached-reads", "server", "healthy", "", "longest blocked process", ""},
 		{"lock-contention", "scanner", "lock-contention", "scanner", "time waiting for locks", "read the file with read(2) or pread(2) instead of mapping and unmapping"},

@@ -60,25 +60,26 @@ func (c *Case) memoryAdvice(v *cacheView) []Advice {
 	gain := c.promise(c.servedFromMemory(v, v.refault))
 	room := c.room()
 	set := c.readSet(func(int) bool { return true })
-	if r, ok := c.returns(v, "/"); ok {
+	r, why := c.returns(v, "/")
+	if why == "" {
 		most := 0.0
 		if !set.open && room.known && set.most > room.bytes {
 			most = headroom * (set.most - room.bytes)
 		}
-		return append(append(c.emptyTmpfs(), c.larger(v, &r, most, func(more float64) string {
+		return append(append(append(c.emptyTmpfs(), c.larger(v, &r, most, func(more float64) string {
 			return fmt.Sprintf("add about %s of memory, or free as much by moving other programs elsewhere", bytes(more))
-		}, "those are then served from memory")), inParts())
+		}, "those are then served from memory")), inParts()), c.keep(v, "")...)
 	}
 	low, high := set.span(room.bytes)
 	if !set.known() || !room.known {
 		return append([]Advice{gain.advise("give the cache more memory, or read the data in fewer passes or smaller parts",
-			"once the data that is re-read fits, its reads no longer wait")}, c.emptyTmpfs()...)
+			"once the data that is re-read fits, its reads no longer wait").saving(nil, why)}, c.emptyTmpfs()...)
 	}
 	more := "add memory (or move other programs elsewhere) until what is re-read, " + between(low, high) + ", fits into the cache"
 	if high > 0 && low > room.bytes {
 		more += fmt.Sprintf(": about %s more than %s", bytes(low-room.bytes), &room)
 	}
-	return append(append(c.emptyTmpfs(), gain.advise(more, "reads are then served from memory")), inParts())
+	return append(append(append(c.emptyTmpfs(), gain.advise(more, "reads are then served from memory").saving(nil, why)), inParts()), c.keep(v, "")...)
 }
 
 // inParts is what to do without more memory.

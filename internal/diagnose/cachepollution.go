@@ -39,6 +39,7 @@ func cachePollution() Cause {
 				return cannotTell(room.why)
 			}
 			capacity, from := room.bytes, room.from
+			limited, _, _, _ := c.memoryLimit()
 			f, all := c.fillers(capacity)
 			if f.pid == 0 {
 				return no("no other program fills the cache with data that it does not re-read")
@@ -73,16 +74,24 @@ func cachePollution() Cause {
 				Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.2, true) * (0.8 + 0.2*share),
 				Weight: c.readWeight(&v) * share, Culprit: k, Evidence: e,
 				Disprove: "the victim's pages are still evicted while the other program is stopped",
-				Advice: []Advice{c.promise(c.servedFromMemory(&v, v.refault)).advise(
+				Advice: append([]Advice{c.promise(c.servedFromMemory(&v, v.refault)).advise(
 					"keep the other program's data out of the cache: posix_fadvise(POSIX_FADV_DONTNEED) behind its reads or POSIX_FADV_NOREUSE, RWF_DONTCACHE or O_DIRECT",
 					fmt.Sprintf("the %s that the victim re-reads then stay in the cache of %s", bytes(set), bytes(capacity)),
-				), {
+				).saving(c.unpolluted(&v, f.inserted/all), ""), {
 					Do:     "or run it in a memory cgroup of its own with a small limit",
-					Expect: "it then evicts its own pages only",
-				}},
+					Expect: "the same: it then evicts its own pages only",
+				}}, c.keepBeside(&v, limited)...),
 			}
 		},
 	}
+}
+
+// unpolluted is what the victim no longer reads from disk once the others, who bring in
+// so much of what is not its own, leave the cache alone: all that it reads again, since
+// it fits then. What is left of the others may still push out its part, and what it
+// reads for the first time in this window it may have read long before.
+func (c *Case) unpolluted(v *cacheView, share float64) *Saves {
+	return saves(ownReads, v.refault, v.refault*share-0.05, 1, c.w.Source(v.from))
 }
 
 // fillers are the programs beside the victim that put data into the cache which

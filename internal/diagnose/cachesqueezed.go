@@ -122,17 +122,18 @@ func (c *Case) squeezed(v *cacheView, q *squeeze, set, earlier, later float64) V
 		who = fmt.Sprintf("%s (pid %d)", k.Comm, k.PID)
 	}
 	began := 1 - beganRatio*earlier/later
+	saved, why := c.freed(v, q.cgroup, q.kindBy)
 	return Verdict{
 		Answer: Yes, Confidence: confidence(min(began, (v.refault-refaultLimit)/(1-refaultLimit)+0.3), true),
 		Weight: c.readWeight(v), Culprit: k, Evidence: e,
 		Disprove: "refaults continue after the other memory has shrunk again",
-		Advice: []Advice{c.promise(c.servedFromMemory(v, v.refault)).advise(
+		Advice: append([]Advice{c.promise(c.servedFromMemory(v, v.refault)).advise(
 			fmt.Sprintf("free the memory that %s took: %s of %s", who, bytes(q.kindBy), q.kind),
 			fmt.Sprintf("the %s that the victim re-reads fit again, as they did before", bytes(set)),
-		), {
+		).saving(saved, why), {
 			Do:     fmt.Sprintf("or limit it (memory.max of a cgroup, size= of a tmpfs), or protect the victim's cache (memory.low), or add %s", bytes(max(set-q.after, q.before-q.after))),
 			Expect: "the next growth does not evict what is in use",
-		}},
+		}}, c.keep(v, q.cgroup)...),
 	}
 }
 

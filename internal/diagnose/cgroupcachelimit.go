@@ -56,7 +56,7 @@ func cgroupCacheLimit() Cause {
 				Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.3, c.exact()),
 				Weight: c.readWeight(&v), Culprit: k, Evidence: e,
 				Disprove: "refaults in the cgroup continue after its limit was raised above what it re-reads",
-				Advice:   []Advice{c.raiseLimit(&v, &set, cg, limit, taken, avail)},
+				Advice:   append([]Advice{c.raiseLimit(&v, &set, cg, limit, taken, avail)}, c.keep(&v, cg)...),
 			}
 		},
 	}
@@ -70,7 +70,8 @@ const (
 
 // raiseLimit says how far, never below the limit there is.
 func (c *Case) raiseLimit(v *cacheView, set *readSet, cgroup string, limit, taken, avail float64) Advice {
-	if r, ok := c.returns(v, cgroup); ok {
+	r, why := c.returns(v, cgroup)
+	if why == "" {
 		return c.raiseFor(v, &r, set, cgroup, limit, taken, avail)
 	}
 	low, high := set.span(limit - taken)
@@ -94,7 +95,7 @@ func (c *Case) raiseLimit(v *cacheView, set *readSet, cgroup string, limit, take
 	if low > avail+limit {
 		do += fmt.Sprintf(" (the host has only %s available)", bytes(avail))
 	}
-	a := c.promise(c.servedFromMemory(v, v.refault)).advise(do, "reads are then served from memory")
+	a := c.promise(c.servedFromMemory(v, v.refault)).advise(do, "reads are then served from memory").saving(nil, why)
 	if set.known() && top < avail+limit { // else it is not known how far, or that is too far
 		a.Command = c.memoryLimitCommand(cgroup, top)
 	}

@@ -20,9 +20,9 @@ func deviceIOPSLimit() Cause {
 				func(d *deviceView) Verdict {
 					return Verdict{
 						Disprove: "the rate of operations rises with more requests in flight",
-						Advice: []Advice{c.promise(c.fasterDevice()).advise(
+						Advice: []Advice{c.twiceTheLimit().advise(
 							"make fewer, larger operations (larger blocks, merge neighbours), keep more in memory, or raise the device's operations limit",
-							fmt.Sprintf("the limit is about %.0f operations a second; throughput grows with the size of each", d.ops))},
+							fmt.Sprintf("the limit is about %.0f operations a second (of %s now: of twice that, up to twice the bytes); more requests in flight gain nothing; with a limit twice as high", d.ops, bytes(d.size)))},
 					}
 				})
 		},
@@ -39,13 +39,28 @@ func deviceBandwidthLimit() Cause {
 				func(d *deviceView) Verdict {
 					return Verdict{
 						Disprove: "the bandwidth rises with more requests in flight",
-						Advice: []Advice{c.promise(c.fasterDevice()).advise(
+						Advice: []Advice{c.twiceTheLimit().advise(
 							"read or write less (compress, cache, read only what is needed), or raise the device's bandwidth limit",
-							"the limit is about "+bytes(d.bytes)+"/s; more requests in flight or larger blocks do not help")},
+							"the limit is about "+bytes(d.bytes)+"/s; more requests in flight or larger blocks do not help; with a limit twice as high")},
 					}
 				})
 		},
 	}
+}
+
+// twiceTheLimit is what a limit twice as high gives: the waiting for it falls by half,
+// down to what requests take alone on the device, where that is known.
+func (c *Case) twiceTheLimit() promise {
+	waits := c.victim.waitIO() + c.victim.lock
+	if c.neverBlocks() {
+		waits = c.inFlight()
+	}
+	o := c.ownLatency()
+	sure := 0.0
+	if o.base > 0 && o.latency > 0 {
+		sure = waits * clamp01(1-o.base/o.latency)
+	}
+	return c.timesFaster(2, sure, waits-sure)
 }
 
 // limit judges one of the two caps; is tells whether a plateau is this cap.

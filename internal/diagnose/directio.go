@@ -76,7 +76,7 @@ func directIO() Cause {
 				Disprove: "no block is read twice: the program reads new offsets all the time",
 				Advice: []Advice{c.promise(c.cachedInstead(&v)).advise(
 					fmt.Sprintf("read through the page cache (without O_DIRECT), or, if the program has a cache of its own (a database's buffer pool, a block cache), raise that cache to about %s: two caches of the same data waste memory", bytes(set)),
-					"once all data has been read, reads are served from memory")},
+					fmt.Sprintf("once all of it has been read, after about %s, reads are served from memory", duration(set/(direct/s)))).saving(c.cachedOnce(&d, room.bytes), "")},
 			}
 		},
 	}
@@ -159,4 +159,15 @@ func (c *Case) cachedInstead(v *cacheView) removal {
 	r.sure = c.directWeight() * c.waiting()
 	r.maybe = c.victim.waitIO() - r.sure
 	return r
+}
+
+// cachedOnce is what is no longer read from disk once all that is read past the cache
+// has been read through it: all, where as much as it may be fits, and what fits of it
+// where not. Of the estimate, as many repeats as chance may have added are taken off.
+func (c *Case) cachedOnce(d *directSet, room float64) *Saves {
+	most := d.set() / (1 - min(0.5, 2/math.Sqrt(max(1, d.repeats))))
+	if d.files > 0 {
+		most = min(most, max(d.distinct, d.files))
+	}
+	return saves(ownReads, 1, min(1, fitsShare*room/max(most, 1))-0.02, 1, c.w.Source(sample.BlockDirectAgn))
 }

@@ -2,7 +2,9 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 
+	"iocause/internal/predict"
 	"iocause/internal/sample"
 )
 
@@ -52,19 +54,10 @@ func dirtyThrottling() Cause {
 				c.figure("pauses", pauses/s, "count/s", sample.DirtyPauses),
 				c.figure("mean pause", c.victim.pause/max(1, pauses), "seconds", sample.WaitDirtyPause),
 			}, e...)
-			advice := []Advice{c.promise(c.fasterDevice()).advise(
-				fmt.Sprintf("write less, or give the device more write bandwidth: it takes %s/s", bytes(drain)),
-				"writers then run at the device's speed; raising a limit does not make the device faster")}
 			if drain > 0 {
 				e = append(e, c.figure("written back to devices", drain, "bytes/s", c.drainMetric()))
 			}
-			if avail, ok := c.gauge(sample.MemAvailable); ok && limit < 0.1*avail {
-				advice = append([]Advice{{
-					Do: fmt.Sprintf("raise vm.dirty_bytes (or vm.dirty_ratio): the limit of %s is small beside the %s available",
-						bytes(limit), bytes(avail)),
-					Expect: "bursts up to about half the new limit go at the speed of memory; longer writes go at the speed of the device",
-				}}, advice...)
-			}
+			advice := c.dirtyAdvice(limit, background, drain)
 			return Verdict{
 				Answer: Yes, Confidence: confidence((share-waitShareLimit)/0.5+0.3, true), Weight: c.part(c.victim.pause),
 				Culprit: k, Evidence: e, Advice: advice,
@@ -73,6 +66,38 @@ func dirtyThrottling() Cause {
 		},
 	}
 }
+
+// dirtyAdvice is what a device twice as fast gives, and a larger limit.
+func (c *Case) dirtyAdvice(limit, background, drain float64) []Advice {
+	twice := c.timesFaster(2, c.victim.pause, c.victim.waitIO()-c.victim.pause).advise(
+		fmt.Sprintf("write less, or give the device more write bandwidth: it takes %s/s", bytes(drain)),
+		"writers then run at the device's speed, and raising a limit does not make it faster; with one twice as fast")
+	avail, ok := c.gauge(sample.MemAvailable)
+	if !ok || limit >= dirtySmall*avail {
+		return []Advice{twice}
+	}
+	larger := math.Exp2(math.Floor(math.Log2(dirtySmall * avail)))
+	expect := "bursts up to about half the new limit go at the speed of memory; longer writes go at the speed of the device"
+	if dirtied, running := c.of(sample.CacheDirtied)*pageSize, c.w.Seconds()-c.victim.pause; dirtied > 0 && running > 0 && c.victim.waiters() <= 1 {
+		least := predict.Dirty{Rate: dirtied / running, Limit: limit, Background: background}.Limited(larger)
+		most := least
+		most.Drain = drain
+		p, q := least.Pauses(), most.Pauses()
+		if p.Bytes != nil && q.Bytes != nil {
+			expect = fmt.Sprintf("after a rest, %s to %s go at the speed of memory before the first pause; longer writes go at the speed of the device, as now", bytes(*p.Bytes), bytes(*q.Bytes))
+		}
+	}
+	return []Advice{{
+		Do: fmt.Sprintf("raise vm.dirty_bytes (or vm.dirty_ratio) to %s: the limit of %s is small beside the %s available",
+			bytes(larger), bytes(limit), bytes(avail)),
+		Expect:  expect,
+		Command: fmt.Sprintf("sysctl vm.dirty_bytes=%.0f", larger),
+	}, twice}
+}
+
+// dirtySmall is the share of the available memory below which a limit of dirty pages
+// is small.
+const dirtySmall = 0.1
 
 // dirtyFromProc judges by the level of dirty pages alone.
 func (c *Case) dirtyFromProc(dirty, freerun float64) Verdict {

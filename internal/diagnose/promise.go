@@ -42,8 +42,15 @@ const (
 )
 
 // promise is by how many times as much the victim does in the same time once a
-// remedy is applied: at least low, at most high; 0 is not known.
-type promise struct{ low, high float64 }
+// remedy is applied: at least low, at most high; 0 is not known, and why says why
+// where neither is.
+type promise struct {
+	low, high float64
+	why       string
+}
+
+// ofText is why nothing is promised of what a text tells.
+const ofText = "from a text"
 
 // promise works out what a remedy gives. What is left after it is, at most, all
 // time that is not surely removed, idle time included, since whoever the victim
@@ -53,8 +60,13 @@ type promise struct{ low, high float64 }
 // time its figures are.
 func (c *Case) promise(r removal) promise {
 	v := &c.victim
-	if c.w.Told || !v.known || v.pid == 0 || r.sure+r.maybe <= 0 {
-		return promise{}
+	switch {
+	case c.w.Told:
+		return promise{why: ofText}
+	case !v.known || v.pid == 0:
+		return promise{why: "it is not known who waits"}
+	case r.sure+r.maybe <= 0:
+		return promise{why: "what it waits for was not measured"}
 	}
 	whole := max(c.threadTime(), v.awake())
 	if r.queue {
@@ -88,13 +100,23 @@ func (c *Case) promise(r removal) promise {
 			p.high = min(p.high, all/left)
 		}
 	}
-	return p.plain()
+	if p = p.plain(); p.low == 0 && p.high == 0 {
+		switch {
+		case r.sure+r.maybe > known*awake:
+			p.why = "the program hardly ran while it waited, so how fast it can go was not seen"
+		case r.queue:
+			p.why = "how many of its threads wait at a time is not known"
+		default:
+			p.why = "the accounts of its time do not fit together"
+		}
+	}
+	return p
 }
 
 // working is a promise about a victim that works all the time.
 func (c *Case) working(p promise) promise {
 	if c.w.Told {
-		return promise{}
+		return promise{why: ofText}
 	}
 	return p.plain()
 }
@@ -167,7 +189,13 @@ func (p promise) String() string {
 	case p.high > 0:
 		return fmt.Sprintf("at most %sx as fast", factor(p.high))
 	}
-	return "the gain is not known"
+	switch p.why {
+	case "":
+		return "the gain is not known"
+	case ofText: // which does not tell how a program spends its time
+		return "the gain is not known " + ofText
+	}
+	return "the gain is not known: " + p.why
 }
 
 func factor(x float64) string {
@@ -193,6 +221,25 @@ func (c *Case) servedFromMemory(v *cacheView, share float64) removal {
 	r.sure = share*v.readWait + c.victim.stall
 	r.maybe = c.victim.waitIO() - r.sure
 	return r
+}
+
+// timesFaster is what a device, or a limit of it, so many times as fast gives: who
+// waits for it goes so many times as fast at most, and no faster than the rest of its
+// time allows, which stays. sure is what it surely waits for the device, and maybe what
+// it may: by how much these waits fall with each other is known to a tenth.
+func (c *Case) timesFaster(times, sure, maybe float64) promise {
+	v := &c.victim
+	if c.w.Told || !v.known || v.pid == 0 || sure+maybe <= 0 {
+		return c.promise(removal{maybe: sure + maybe})
+	}
+	const off = 0.10
+	whole := max(c.threadTime(), v.awake())
+	faster := func(of, waits float64) float64 { return min(times, of/max(of-waits, 1e-9)) }
+	p := promise{low: (1 - off) * faster(whole, sure), high: (1 + off) * faster(v.awake(), sure+maybe)}
+	if _, all, ok := c.processorsFor(whole / c.w.Seconds()); ok && v.cpu > 0 {
+		p.low = min(p.low, all/v.cpu)
+	}
+	return p.plain()
 }
 
 // inFlight is the time, in seconds, that a victim which never blocks has I/O in

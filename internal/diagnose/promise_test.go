@@ -60,8 +60,8 @@ func TestPromise(t *testing.T) {
 		{"one thread beside others that use all is given its part", worker{read: 9.5, user: 0.5, threads: 1, processors: 2, others: 2}, removal{sure: 9.5}, "at least 13x as fast"},
 		{"stalls count as blocking does", worker{read: 1, stall: 8, user: 1, threads: 1, processors: 4}, removal{sure: 9}, "at least 9.0x as fast"},
 		{"a tenth at most", worker{read: 0.4, user: 9.6, threads: 1, processors: 4}, removal{maybe: 0.4}, "at most 1.1x as fast"},
-		{"it waits for nothing", worker{user: 9.6, threads: 1, processors: 4}, removal{}, "the gain is not known"},
-		{"nothing of what it waits for is known to go", worker{read: 9, user: 0.1, system: 0.9, threads: 1, processors: 4}, removal{maybe: 9, kernel: true}, "the gain is not known"},
+		{"it waits for nothing", worker{user: 9.6, threads: 1, processors: 4}, removal{}, "the gain is not known: what it waits for was not measured"},
+		{"nothing of what it waits for is known to go", worker{read: 9, user: 0.1, system: 0.9, threads: 1, processors: 4}, removal{maybe: 9, kernel: true}, "the gain is not known: the program hardly ran while it waited, so how fast it can go was not seen"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := sample.NewRecorder(epoch)
@@ -71,7 +71,7 @@ func TestPromise(t *testing.T) {
 				t.Errorf("it is %q, want %q", got, c.want)
 			}
 			w.Told = true
-			if got := newCase(w, Target{}).promise(c.removal).String(); got != "the gain is not known" {
+			if got := newCase(w, Target{}).promise(c.removal).String(); got != "the gain is not known from a text" {
 				t.Errorf("in a text it is %q", got)
 			}
 		})
@@ -104,8 +104,8 @@ func TestFasterDevice(t *testing.T) {
 		{"what it computes stays, but for what waiting costs there", worker{read: 4, user: 6, threads: 1, processors: 4}, "at most 2.1x as fast"},
 		{"stalls go, too: the device frees memory sooner", worker{read: 2, stall: 2, user: 6, threads: 1, processors: 4}, "at most 2.1x as fast"},
 		{"the kernel's time may go with it", worker{read: 4, user: 3, system: 3, threads: 1, processors: 4}, "at most 4.2x as fast"},
-		{"it hardly ran", worker{read: 9, user: 1, threads: 1, processors: 4}, "the gain is not known"},
-		{"it waits for nothing", worker{user: 10, threads: 1, processors: 4}, "the gain is not known"},
+		{"it hardly ran", worker{read: 9, user: 1, threads: 1, processors: 4}, "the gain is not known: the program hardly ran while it waited, so how fast it can go was not seen"},
+		{"it waits for nothing", worker{user: 10, threads: 1, processors: 4}, "the gain is not known: what it waits for was not measured"},
 	} {
 		r := sample.NewRecorder(epoch)
 		c.fill(r)

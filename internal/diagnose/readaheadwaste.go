@@ -62,14 +62,26 @@ func readaheadWaste() Cause {
 				Advice: []Advice{
 					c.promise(c.fasterDevice()).advise(
 						"tell the kernel that the access is random: posix_fadvise(POSIX_FADV_RANDOM) for read(2), madvise(MADV_RANDOM) for mappings",
-						fmt.Sprintf("the device reads %s instead of %s a second", bytes(used*pageSize/s), bytes(v.inserted*pageSize/s))),
-					{
+						fmt.Sprintf("the device reads %s instead of %s a second", bytes(used*pageSize/s), bytes(v.inserted*pageSize/s))).saving(c.unread(&v, 1), ""),
+					Advice{
 						Do:      fmt.Sprintf("or lower the read-ahead of the device from %.0f to 16 KiB", ahead/1024),
-						Expect:  "the same for every program, but sequential readers become slower",
+						Expect:  "for every program, but sequential readers become slower",
 						Command: c.readAheadCommand(16),
-					},
+					}.saving(c.unread(&v, 16<<10/pageSize), ""),
 				},
 			}
 		},
 	}
+}
+
+// unread is what the disk no longer reads once no more than so many pages come with
+// each that is used. What was pushed out by what nobody uses then stays, too.
+func (c *Case) unread(v *cacheView, pages float64) *Saves {
+	used := v.fromDisk()
+	low := 1 - min(1, pages*used/v.inserted)
+	high := 1 - max(0, used-v.reread)/v.inserted
+	if pages > 1 {
+		return saves(bytesRead, low, low, high, c.w.Source(sample.CacheInserted))
+	}
+	return saves(bytesRead, low, low-0.03, max(high, low+0.03), c.w.Source(sample.CacheInserted))
 }

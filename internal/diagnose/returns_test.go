@@ -57,7 +57,7 @@ func TestSavesOfALimit(t *testing.T) {
 		t.Errorf("%q, %q", a.Do, a.Expect)
 	}
 	// who has looked for less than it takes to come back says nothing of it
-	if a := Judge(looping(10000), Target{}).Findings[0].Advice[0]; a.Saves != nil || strings.Contains(a.Expect, "saves") {
+	if a := Judge(looping(10000), Target{}).Findings[0].Advice[0]; a.Saves != nil || !strings.Contains(a.Expect, "what it saves of the disk reads is not known: most of what came back had been evicted before") {
 		t.Errorf("%+v", a)
 	}
 }

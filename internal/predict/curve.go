@@ -44,9 +44,10 @@ type Share struct {
 // Curve is what sizes of memory would do, smallest first.
 type Curve struct {
 	Points   []Point `json:"points"`
-	Now      float64 `json:"hit_ratio_now"`          // measured, of the watched pages
-	Model    float64 `json:"hit_ratio_now_by_model"` // what the model says of the size of now
-	Disk     float64 `json:"disk_reads_now_per_s"`   // measured: pages, read-ahead included
+	Now      float64 `json:"hit_ratio_now"`             // measured, of the watched pages
+	Model    float64 `json:"hit_ratio_now_by_model"`    // what the model says of the size of now
+	Disk     float64 `json:"disk_reads_now_per_s"`      // measured: pages, read-ahead included
+	Used     float64 `json:"disk_pages_used_now_per_s"` // of these, the ones that anybody asked for
 	Asked    float64 `json:"pages_asked_per_s"`
 	Sampled  int     `json:"sampled_accesses"`
 	Pages    int     `json:"sampled_pages"`
@@ -91,7 +92,7 @@ func Work(t *Trace, s Setting, sizes []int64) (*Curve, error) {
 	}
 	scale := float64(t.Scale)
 	missed, _ := now.missing()
-	c := &Curve{Now: 1 - missed, Disk: disk * scale / seconds, Asked: now.all() * scale / seconds, Sampled: len(t.Events), Pages: t.Pages, Scale: t.Scale,
+	c := &Curve{Now: 1 - missed, Disk: disk * scale / seconds, Used: now.used() * scale / seconds, Asked: now.all() * scale / seconds, Sampled: len(t.Events), Pages: t.Pages, Scale: t.Scale,
 		Distinct: float64(t.Pages) * scale * PageSize, Wanders: now.wanders()}
 	taken := s.Memory - s.Room
 	var fit []int64
@@ -171,7 +172,7 @@ func (c *Curve) point(p *played, t, base, now *tally, memory, cache int64, stack
 	raw, lru := (cold-unknown/2)/asked, stack.hit(watched(cache, p.Scale))
 	x.LRU = 1 - miss + (lru-1+raw)*asked/t.all()
 	sd = math.Hypot(sd, t.overTime())
-	half := 0.003 + 1.645*sd + 0.25*math.Abs(1-miss-x.LRU) + math.Abs(c.Now-c.Model)*unlike(miss, room)
+	half := 0.003 + 1.645*sd + 0.5*math.Abs(1-miss-x.LRU) + math.Abs(c.Now-c.Model)*unlike(miss, room)
 	x.Low = max(0, 1-anchor(min(1, miss+open))-half)
 	x.High = min(1, 1-anchor(max(0, miss-open))+half)
 	if baseDisk := perAsked(base); baseDisk > 0 && cold > 0 {

@@ -9,6 +9,7 @@ type tally struct {
 	asked, cold [blocks][groups]uint32 // reads in question, and those of them that met no page, or one that came from disk for them
 	unknown     [blocks]uint32         // of cold: nobody knows whether a larger cache would have had the page from before
 	disk        [blocks]uint32         // pages that came from disk, whoever asked
+	usedBy      [blocks]uint32         // of these, the ones that anybody asked for; of the real cache only
 	settled     int                    // the block from which on the cache is as though it had always been of that size
 	full        bool                   // then
 	exact       *[blocks]float64       // all that was asked for, in watched pages; nil where that is not known
@@ -84,6 +85,12 @@ func (p *played) cache(room int) *twoList {
 
 // play lets a cache of so many watched pages see the trace.
 func (p *played) play(room int) *tally {
+	t, _ := p.run(room)
+	return t
+}
+
+// run is the same, and the cache as it is then.
+func (p *played) run(room int) (*tally, *twoList) {
 	c := p.cache(room)
 	t := &tally{settled: blocks / 2, exact: p.exact}
 	met := make([]bool, p.Pages)
@@ -144,7 +151,7 @@ func (p *played) play(room int) *tally {
 			t.settled = min(t.settled, int(b)+1)
 		}
 	}
-	return t
+	return t, c
 }
 
 // observed is the tally of the real cache.
@@ -164,6 +171,9 @@ func (p *played) observed() *tally {
 			}
 			fresh[e.Page] = false
 		case Read, Faulted:
+			if fresh[e.Page] {
+				t.usedBy[b]++
+			}
 			if e.Kind == Read && e.Asked {
 				g := groupOf(e.Page)
 				t.asked[b][g]++
@@ -175,6 +185,15 @@ func (p *played) observed() *tally {
 		}
 	}
 	return t
+}
+
+// used is how many pages came from disk and were asked for while the tally counts.
+func (t *tally) used() float64 {
+	n := 0.0
+	for b := t.settled; b < blocks; b++ {
+		n += float64(t.usedBy[b])
+	}
+	return n
 }
 
 // sums adds up the blocks from one on.

@@ -37,7 +37,11 @@ func PredictionPage(p *predict.Prediction) *html.Report {
 	first.Charts = []html.Chart{chart}
 	t := p.Table()
 	t.Without("faster_low", "faster_high", "hit_ratio_lru")
-	page.Sections = append(page.Sections, html.Section{Heading: "Sizes", Tables: []html.Table{html.TableOf(&t, t.Title)}})
+	files := p.FilesTable()
+	page.Sections = append(page.Sections, html.Section{Heading: "Sizes", Tables: []html.Table{html.TableOf(&t, t.Title), html.TableOf(&files, files.Title)}})
+	if said := ways(p); len(said) > 0 {
+		page.Sections = append(page.Sections, html.Section{Heading: "Other ways", Lines: said[1:]})
+	}
 	page.Notes = append(slices.Clone(page.Notes), "FROM and TO, and the lines at least and at most, are the 90 % interval. Open: the time watched was too short for a cache of that size.")
 	return page
 }

@@ -32,9 +32,29 @@ func Prediction(out io.Writer, p *predict.Prediction, style text.Style) error {
 	if err := text.WriteChart(out, &chart, style); err != nil {
 		return err
 	}
+	for _, t := range []table.Table{p.Table(), p.FilesTable()} {
+		fmt.Fprintln(out)
+		if err := text.WriteTable(out, &t, style); err != nil {
+			return err
+		}
+	}
+	if len(p.Options) == 0 {
+		return nil
+	}
 	fmt.Fprintln(out)
-	t := p.Table()
-	return text.WriteTable(out, &t, style)
+	return say(out, ways(p), style)
+}
+
+// ways are the other ways to keep data in the cache, as sentences.
+func ways(p *predict.Prediction) []string {
+	var out []string
+	for i := range p.Options {
+		out = append(out, fmt.Sprintf("%d. %s", i+1, p.Options[i].String()))
+	}
+	if len(out) > 0 {
+		out = append([]string{"Other ways to keep the data in the cache:"}, out...)
+	}
+	return out
 }
 
 // Writes writes when writers are paused.

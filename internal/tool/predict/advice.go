@@ -97,7 +97,7 @@ func (p *Prediction) effect(x *predict.Point) string {
 	if share.Value < 0 {
 		verb, share = "costs", predict.Share{Value: -share.Value, Low: -share.High, High: -share.Low}
 	}
-	between := fmt.Sprintf("%s (%s to %s)", percent(share.Value), strings.TrimSuffix(percent(share.Low), " %"), percent(share.High))
+	between := interval(share)
 	if verb == "saves" {
 		s += fmt.Sprintf(" saves %s of the disk reads", between)
 	} else {
@@ -111,6 +111,14 @@ func (p *Prediction) effect(x *predict.Point) string {
 		s += " (the window was too short to fill a cache of that size: watch for longer)"
 	}
 	return s + "."
+}
+
+// interval is a share with its interval; a bound alone where it is no more.
+func interval(s predict.Share) string {
+	if s.Low == 0 && s.Value == s.High && s.High > 0 {
+		return "at most " + percent(s.High)
+	}
+	return fmt.Sprintf("%s (%s to %s)", percent(s.Value), strings.TrimSuffix(percent(s.Low), " %"), percent(s.High))
 }
 
 func times(low, high float64) string {
@@ -134,14 +142,14 @@ func (p *Prediction) caveats(t *predict.Trace) (out []string) {
 		out = append(out, fmt.Sprintf("For the current memory the model predicts %s, but %s were measured: pages are evicted although memory is free, or the cache was being filled. The intervals include this difference.",
 			percent1(c.Model), percent1(c.Now)))
 	}
-	if missed := c.Asked * (1 - c.Now); c.Disk > aheadShare*missed {
-		out = append(out, fmt.Sprintf("Read-ahead brings %s pages a second from disk for %s that are missed. Its effect with other sizes is not simulated: hits are right, but saved disk reads are an upper bound.",
-			table.Value(c.Disk, "count"), table.Value(missed, "count")))
+	if c.Disk > aheadShare*c.Used {
+		out = append(out, fmt.Sprintf("Read-ahead brings %s pages a second from disk for %s that are used. Its effect with other sizes is not simulated: hits are right, but saved disk reads are an upper bound.",
+			table.Value(c.Disk, "count"), table.Value(c.Used, "count")))
 	}
 	return out
 }
 
-// aheadShare is how many times as many pages come from disk as are missed, before
+// aheadShare is how many times as many pages come from disk as are used, before
 // read-ahead is said to be what brings them.
 const aheadShare = 1.2
 

@@ -23,6 +23,8 @@ type Prediction struct {
 	Advice  []string       `json:"advice"` // what it says, in sentences; why nothing can be told where Curve is null
 	Notes   []string       `json:"notes"`  // what a reader must know of the figures
 	Reading *Reading       `json:"reading"`
+	Files   []HeldFile     `json:"files"`   // the largest in the cache, with what other sizes hold of them
+	Options []Option       `json:"options"` // other ways to keep in the cache what is read from disk now
 }
 
 // version is the version of its JSON.
@@ -68,7 +70,7 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 	if p.Place, err = placeOf(o.host, top); err != nil {
 		return nil, err
 	}
-	trace := o.trace(p.Place, chosen, length)
+	trace, pages := o.trace(p.Place, o.selection(chosen), length)
 	if o.filter.given() || p.Place.Cgroup != "" {
 		p.Reading = o.reading(chosen)
 	}
@@ -90,6 +92,9 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 		return p, nil
 	}
 	p.Advice = append(p.advise(asked), p.caveats(trace)...)
+	w := &whole{o, p, chosen, trace, pages, o.known(chosen)}
+	p.Files = w.files()
+	p.Options = w.options()
 	return p, nil
 }
 
@@ -118,14 +123,22 @@ func (o *Observer) busiest(chosen func(int, string) bool) string {
 	return best
 }
 
-// trace is what happened to the pages of a place.
-func (o *Observer) trace(p *Place, chosen func(int, string) bool, length time.Duration) *predict.Trace {
-	t := &predict.Trace{Scale: o.scale, Length: length}
-	type who struct {
-		pid    int32
-		cgroup uint16
-	}
-	is := map[who]bool{}
+// selection is which events are in question, of which pages.
+type selection struct {
+	asks  func(e *event) bool    // whose accesses are in question
+	skip  func(page uint32) bool // pages that are left out; nil: none
+	exact bool                   // all that these processes ask for is in question
+}
+
+// selection is that of the filter.
+func (o *Observer) selection(chosen func(int, string) bool) selection {
+	return selection{asks: func(e *event) bool { return e.Asked && chosen(int(e.pid), o.cgroups[e.cgroup]) }, exact: o.filter.File.Ino == 0}
+}
+
+// trace is what happened to the pages of a place, and which of the observer's pages
+// each of them is.
+func (o *Observer) trace(p *Place, of selection, length time.Duration) (t *predict.Trace, pages []uint32) {
+	t = &predict.Trace{Scale: o.scale, Length: length}
 	in := make([]bool, len(o.cgroups))
 	for i, g := range o.cgroups {
 		in[i] = p.Cgroup == "" || below(g, p.Cgroup)
@@ -134,29 +147,24 @@ func (o *Observer) trace(p *Place, chosen func(int, string) bool, length time.Du
 	readers := map[int32]bool{}
 	for i := range o.events {
 		e := o.events[i]
-		if number[e.Page] == 0 && !in[e.cgroup] {
+		if number[e.Page] == 0 && !in[e.cgroup] || of.skip != nil && of.skip(e.Page) {
 			continue
 		}
 		if number[e.Page] == 0 {
-			t.Pages++
-			number[e.Page] = uint32(t.Pages)
+			pages = append(pages, e.Page)
+			number[e.Page] = uint32(len(pages))
 		}
-		key := who{e.pid, e.cgroup}
-		mine, ok := is[key]
-		if !ok {
-			mine = in[e.cgroup] && chosen(int(e.pid), o.cgroups[e.cgroup])
-			is[key] = mine
-		}
-		e.Page, e.Asked = number[e.Page]-1, e.Asked && mine
+		e.Asked = in[e.cgroup] && of.asks(&o.events[i])
+		e.Page = number[e.Page] - 1
 		if e.Kind == predict.Read && e.Asked {
 			readers[e.pid] = true
 		}
 		t.Events = append(t.Events, e.Event)
 	}
-	if o.filter.File.Ino == 0 {
+	if t.Pages = len(pages); of.exact {
 		t.Asked = o.totals(readers)
 	}
-	return t
+	return t, pages
 }
 
 // totals adds up what processes asked for.

@@ -142,10 +142,10 @@ func TestWords(t *testing.T) {
 // Pages that read-ahead brings in vain are not modelled, and that is said.
 func TestCaveatOfReadAhead(t *testing.T) {
 	for disk, want := range map[float64]bool{50: false, 58: false, 70: true} {
-		p := Prediction{Curve: &predict.Curve{Asked: 100, Now: 0.5, Model: 0.5, Disk: disk}}
+		p := Prediction{Curve: &predict.Curve{Asked: 100, Now: 0.5, Model: 0.5, Used: 50, Disk: disk}}
 		said := strings.Contains(strings.Join(p.caveats(&predict.Trace{}), " "), "Read-ahead brings")
 		if said != want {
-			t.Errorf("%.0f pages from disk for 50 that are missed: said %v, want %v", disk, said, want)
+			t.Errorf("%.0f pages from disk for 50 that are used: said %v, want %v", disk, said, want)
 		}
 	}
 }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+)
+
+const mib = 1 << 20
+
+// experiment is a load, predicted at one limit and measured at others.
+type experiment struct {
+	Name     string
+	Loads    [][]string // flags of runLoad, one for each program; or
+	Program  *program   // another program
+	Pages    int        // of the file that Loads read
+	Limit    int64      // bytes: where it is predicted
+	Factors  []float64  // the others, of that
+	Mixed    bool       // random reads are read ahead of, or calls read parts of pages: /proc/PID/io does not tell hits
+	Unstable string     // why the load itself is not the same all the time; "" where it is
+}
+
+// experiments are all. Programs take some 5 to 50 MiB of each limit, beside the cache.
+func experiments() []experiment {
+	const m = mib / pageSize // pages of a MiB
+	p := func(mibs int) string { return strconv.Itoa(mibs * m) }
+	factors := []float64{0.5, 1.5, 2, 4}
+	var all []experiment
+	add := func(name string, limit int64, mibs int, loads ...[]string) {
+		all = append(all, experiment{Name: name, Loads: loads, Pages: mibs * m, Limit: limit * mib, Factors: factors})
+	}
+	last := func() *experiment { return &all[len(all)-1] }
+	load := func(pattern string, mibs int, more ...string) []string {
+		return append([]string{"-pattern", pattern, "-pages", p(mibs)}, more...)
+	}
+	add("uniform 128 MiB", 64, 128, load("uniform", 128))
+	add("uniform 300 MiB", 80, 300, load("uniform", 300))
+	add("uniform 128 MiB with read-ahead", 64, 128, load("uniform", 128, "-read-ahead"))
+	last().Mixed = true
+	for _, skew := range []string{"0.6", "0.9", "1.2"} {
+		add("zipf "+skew+" 400 MiB", 64, 400, load("zipf", 400, "-skew", skew))
+	}
+	add("zipf 0.9 of 16 KiB 400 MiB", 64, 400, load("zipf", 400, "-skew", "0.9", "-request", "4"))
+	add("zipf 1.0 400 MiB with read-ahead", 64, 400, load("zipf", 400, "-skew", "1.0", "-read-ahead"))
+	last().Mixed = true
+	add("loop 80 MiB", 64, 80, load("loop", 80, "-threads", "1", "-request", "4", "-read-ahead"))
+	last().Factors = []float64{0.5, 0.75, 1.5, 2, 4}
+	add("loop 150 MiB", 64, 150, load("loop", 150, "-threads", "1", "-request", "16", "-read-ahead"))
+	add("two loops of 60 MiB by turns", 64, 120, load("loop", 60, "-threads", "1", "-request", "4", "-read-ahead"), load("loop", 60, "-first", p(60), "-threads", "1", "-request", "4", "-read-ahead"))
+	add("zipf 1.0 150 MiB and scan 200 MiB", 64, 350, load("mix", 150, "-skew", "1.0", "-scan", p(200), "-every", "4"))
+	add("zipf 0.8 100 MiB and scan 100 MiB", 80, 200, load("mix", 100, "-skew", "0.8", "-scan", p(100), "-every", "2"))
+	add("uniform 50 MiB and scan 150 MiB", 64, 200, load("mix", 50, "-skew", "0.0", "-scan", p(150), "-every", "3"))
+	add("uniform 80 MiB that moves on through 400 MiB", 64, 400, load("shift", 400, "-hot", p(80), "-step", "64"))
+	last().Unstable = "what it reads moves on"
+	add("uniform 80 MiB that jumps every 7 s", 64, 400, load("shift", 400, "-hot", p(80), "-every-seconds", "7"))
+	last().Unstable = "what it reads changes every 7 s"
+	add("two programs: uniform 60 MiB, zipf 0.9 200 MiB", 80, 260, load("uniform", 60, "-threads", "2"), load("zipf", 200, "-first", p(60), "-skew", "0.9", "-threads", "2"))
+	add("two programs: zipf 1.0 150 MiB, loop 100 MiB", 80, 250, load("zipf", 150, "-skew", "1.0", "-threads", "2"), load("loop", 100, "-first", p(150), "-threads", "1", "-request", "4", "-read-ahead"))
+	add("reads of 100 MiB beside 40 MiB through a mapping", 80, 140, load("uniform", 100), load("uniform", 40, "-first", p(100), "-mapped", "-threads", "1"))
+	for _, x := range programs() {
+		all = append(all, experiment{Name: x.name, Program: &x, Limit: x.limit, Factors: factors, Mixed: true, Unstable: x.unstable})
+	}
+	return all
+}
+
+// program is a load that others wrote.
+type program struct {
+	name     string
+	limit    int64
+	setup    string // shell, in an empty directory; $PAGES of pageSize make no difference to it
+	run      string // shell, in that directory, until it is killed
+	end      string // shell, afterwards
+	unstable string
+}
+
+// programs are all. They need pgbench and a server of PostgreSQL, sqlite3, db_bench
+// (rocksdb-tools), tar, rsync and grep, as Debian has them.
+func programs() []program {
+	const postgres = `export PATH=$(echo /usr/lib/postgresql/*/bin):$PATH PGHOST=$PWD
+`
+	cluster := func(scale int) string {
+		return postgres + fmt.Sprintf(`chown postgres . && setpriv --reuid postgres --clear-groups initdb -D data -A trust >/dev/null
+cat >> data/postgresql.conf <<X
+shared_buffers = 8MB
+max_connections = 20
+listen_addresses = ''
+unix_socket_directories = '$PWD'
+synchronous_commit = off
+checkpoint_timeout = 30min
+autovacuum = off
+X
+setpriv --reuid postgres --clear-groups pg_ctl -w -D data start >/dev/null
+setpriv --reuid postgres --clear-groups pgbench -q -i -s %d postgres 2>/dev/null >/dev/null
+setpriv --reuid postgres --clear-groups psql -qc checkpoint postgres
+setpriv --reuid postgres --clear-groups pg_ctl -w -D data stop >/dev/null`, scale)
+	}
+	pgbench := func(flags string) string {
+		return postgres + `setpriv --reuid postgres --clear-groups postgres -D data & sleep 2
+setpriv --reuid postgres --clear-groups pgbench -n -c 4 -T 1000 -M prepared ` + flags + ` postgres >/dev/null 2>&1`
+	}
+	const rocks = `db_bench --db=db --num=300000 --value_size=1000 --compression_type=none --cache_size=1048576 --max_background_jobs=2 --disable_wal `
+	const tree = `for d in $(seq 100); do mkdir -p tree/$d; for f in $(seq 40); do head -c $((1024 * (4 + (d * f) % 40))) /dev/urandom > tree/$d/$f; done; done; sync`
+	const rows = `PRAGMA cache_size=-512; WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x<1000000000) SELECT sum((SELECT length(v) FROM t WHERE id=%s)) FROM c;`
+	sqlite := func(id string) string {
+		return fmt.Sprintf("for i in 1 2 3; do sqlite3 db \"%s\" >/dev/null & done; wait", fmt.Sprintf(rows, id))
+	}
+	const table = `sqlite3 db "PRAGMA journal_mode=off; CREATE TABLE t(id INTEGER PRIMARY KEY, v BLOB); WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x<250000) INSERT INTO t SELECT x, randomblob(600) FROM c;" >/dev/null; sync`
+	return []program{
+		{name: "PostgreSQL, pgbench -S, 300 MiB", limit: 112 * mib, setup: cluster(20), run: pgbench("-S")},
+		{name: "PostgreSQL, pgbench -N, 150 MiB", limit: 96 * mib, setup: cluster(10), run: pgbench("-N"), unstable: "its tables grow"},
+		{name: "SQLite, rows at random, 170 MiB", limit: 64 * mib, setup: table, run: sqlite("1 + abs(random() / 2 + x) % 250000")},
+		{name: "SQLite, rows with a skew, 170 MiB", limit: 64 * mib, setup: table, run: sqlite("1 + (abs(random() / 2 + x) % 500) * (abs(random()) % 500)")},
+		{name: "RocksDB, readrandom, 300 MiB", limit: 112 * mib, setup: rocks + "--benchmarks=fillrandom,compact >/dev/null 2>&1; sync", run: rocks + "--use_existing_db --benchmarks=readrandom --threads=3 --duration=1000 >/dev/null 2>&1"},
+		{name: "RocksDB, readrandom with a skew, 300 MiB", limit: 112 * mib, setup: rocks + "--benchmarks=fillrandom,compact >/dev/null 2>&1; sync", run: rocks + "--use_existing_db --benchmarks=readrandom --read_random_exp_range=12 --threads=3 --duration=1000 >/dev/null 2>&1"},
+		{name: "grep -r, 4,000 small files, 96 MiB, over and over", limit: 80 * mib, setup: tree, run: "while :; do grep -rc nothing-like-this tree >/dev/null; done"},
+		{name: "tar, 4,000 small files, 96 MiB, over and over", limit: 80 * mib, setup: tree, run: "while :; do tar cf - tree | cat >/dev/null; done"},
+		{name: "rsync --checksum, two trees of 4,000 small files, 192 MiB, over and over", limit: 80 * mib, setup: tree + "; cp -a tree copy; sync", run: "while :; do rsync -rcn tree/ copy/ >/dev/null; done"},
+	}
+}

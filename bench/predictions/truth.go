@@ -1,0 +1,221 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+	"iocause/internal/source/probe/pagecache"
+)
+
+// group is a memory cgroup of version 1.
+type group struct{ dir string }
+
+func (g *group) limit(bytes int64) error {
+	return os.WriteFile(filepath.Join(g.dir, "memory.limit_in_bytes"), []byte(strconv.FormatInt(bytes, 10)), 0o600)
+}
+
+// start starts a program that waits for a line on its standard input, puts it into
+// the cgroup, and lets it go on. end ends it and all that it started.
+func (g *group) start(c *exec.Cmd) (end func(), err error) {
+	c.Stderr = os.Stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	end = func() {
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+		for range 50 { // those with a process group of their own, as PostgreSQL's
+			b, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
+			if err != nil || len(b) == 0 {
+				break
+			}
+			for _, line := range strings.Fields(string(b)) {
+				if pid, err := strconv.Atoi(line); err == nil {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		_ = c.Wait()
+	}
+	err = os.WriteFile(filepath.Join(g.dir, "cgroup.procs"), []byte(strconv.Itoa(c.Process.Pid)), 0o600)
+	if err == nil {
+		_, err = io.WriteString(in, "\n")
+	}
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return end, nil
+}
+
+// settle waits until the cache is full or grows no more, and has turned over since:
+// 3 s after that, at most 20 s.
+func (g *group) settle(limit int64, stop <-chan os.Signal) error {
+	last := int64(0)
+	for range 17 {
+		b, err := os.ReadFile(filepath.Join(g.dir, "memory.usage_in_bytes"))
+		if err != nil {
+			return err
+		}
+		used, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+		if err != nil {
+			return err
+		}
+		if used > limit-limit/50 || last > 0 && used-last < limit/300 {
+			break
+		}
+		last = used
+		if err := wait(time.Second, stop); err != nil {
+			return err
+		}
+	}
+	return wait(3*time.Second, stop)
+}
+
+// remove waits for the last process to be gone.
+func (g *group) remove() (err error) {
+	for range 50 {
+		if err = os.Remove(g.dir); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
+}
+
+var errInterrupted = errors.New("interrupted")
+
+func wait(length time.Duration, stop <-chan os.Signal) error {
+	select {
+	case <-time.After(length):
+		return nil
+	case <-stop:
+		return errInterrupted
+	}
+}
+
+func shell(dir, script string) *exec.Cmd {
+	c := exec.Command("bash", "-c", script)
+	c.Dir = dir
+	return c
+}
+
+// forget drops the files below a directory from the cache.
+func forget(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close())
+	})
+}
+
+// measured is what a load did in a time: the hit ratio of pages, pages from disk for
+// each that was asked for, and pages asked for a second.
+type measured struct{ hit, disk, rate float64 }
+
+// meter measures it, by other means than the prediction.
+type meter interface {
+	measure(length time.Duration, stop <-chan os.Signal) (measured, error)
+}
+
+// byIO are processes that read whole pages: the kernel counts in /proc/PID/io what
+// they ask for and what comes from disk.
+type byIO []int
+
+func (pids byIO) measure(length time.Duration, stop <-chan os.Signal) (m measured, err error) {
+	a, b, err := pids.counters()
+	if err != nil {
+		return m, err
+	}
+	began := time.Now()
+	if err := wait(length, stop); err != nil {
+		return m, err
+	}
+	c, d, err := pids.counters()
+	if err != nil {
+		return m, err
+	}
+	disk := float64(d-b) / float64(c-a)
+	return measured{1 - disk, disk, float64(c-a) / time.Since(began).Seconds()}, nil
+}
+
+// counters are the pages that they have asked for and had read from disk.
+func (pids byIO) counters() (asked, disk int64, err error) {
+	for _, pid := range pids {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+		if err != nil {
+			return 0, 0, err
+		}
+		for line := range strings.Lines(string(b)) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			n, _ := strconv.ParseInt(value, 10, 64)
+			switch name {
+			case "rchar":
+				asked += n / pageSize
+			case "read_bytes":
+				disk += n / pageSize
+			}
+		}
+	}
+	return asked, disk, nil
+}
+
+// byFiles counts every access to the pages of the files below a directory.
+type byFiles struct{ below string }
+
+func (b *byFiles) measure(length time.Duration, stop <-chan os.Signal) (m measured, err error) {
+	probe, err := pagecache.Open(host.Live())
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, probe.Close()) }()
+	began := time.Now()
+	r := sample.NewRecorder(began)
+	if err := probe.Collect(sample.First, r); err != nil {
+		return m, err
+	}
+	if err := wait(length, stop); err != nil {
+		return m, err
+	}
+	r.At(time.Now())
+	if err := probe.Collect(sample.Last, r); err != nil {
+		return m, err
+	}
+	seconds := time.Since(began).Seconds()
+	w := r.Window(time.Now())
+	var asked, missed, disk float64
+	for metric, to := range map[sample.Metric]*float64{sample.CacheAccesses: &asked, sample.CacheMisses: &missed, sample.CacheInserted: &disk} {
+		w.Each(metric, func(e sample.Entity, s *sample.Series) {
+			if strings.HasPrefix(w.Files[e.File].Path, b.below) {
+				*to += s.Sum()
+			}
+		})
+	}
+	if asked == 0 {
+		return m, errors.New("no access to its files was seen")
+	}
+	return measured{1 - missed/asked, disk / asked, asked / seconds}, nil
+}

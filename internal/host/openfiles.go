@@ -1,0 +1,33 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenFile is a regular file that a process has open.
+type OpenFile struct {
+	Dev  DevNumber // of its file system, as the kernel has it
+	Ino  uint64
+	Path string
+	Size int64 // bytes
+}
+
+// OpenFiles are those of a process, of /proc/PID/fd; what cannot be read is left out.
+func (h *Host) OpenFiles(pid int) []OpenFile {
+	var files []OpenFile
+	links, _ := filepath.Glob(h.Proc(strconv.Itoa(pid), "fd", "*"))
+	for _, link := range links {
+		var st unix.Stat_t
+		if unix.Stat(link, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			continue
+		}
+		if path, err := os.Readlink(link); err == nil {
+			files = append(files, OpenFile{MakeDev(unix.Major(st.Dev), unix.Minor(st.Dev)), st.Ino, path, st.Size})
+		}
+	}
+	return files
+}

@@ -1,0 +1,24 @@
+package predict
+
+// Without is what becomes of those in question when some pages leave the cache to the
+// others, which then has so many bytes: less is the trace without these pages, t the
+// whole one, of which c is the curve. ok is false where too little is left to tell.
+func (c *Curve) Without(t, less *Trace, s Setting, cache int64) (x Point, ok bool) {
+	if less.enough() != nil || watched(cache, less.Scale) < 8 {
+		return x, false
+	}
+	all := t.prepare(watched(s.Cache, t.Scale), s.Active, s.Host)
+	rest := less.prepare(watched(cache, less.Scale), s.Active, s.Host)
+	return c.point(rest, rest.play(watched(cache, less.Scale)), all.play(watched(s.Cache, t.Scale)), all.observed(), s.Memory, cache, rest.histogram()), true
+}
+
+// Held tells of each page whether a memory of so many bytes holds it at the end.
+func (t *Trace) Held(s Setting, memory int64) []bool {
+	p := t.prepare(watched(s.Cache, t.Scale), s.Active, s.Host)
+	_, cache := p.run(max(1, watched(memory-(s.Memory-s.Room), t.Scale)))
+	held := make([]bool, t.Pages)
+	for page := range held {
+		held[page] = cache.has(uint32(page))
+	}
+	return held
+}

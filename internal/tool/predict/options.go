@@ -1,0 +1,249 @@
+package predict
+
+import (
+	"fmt"
+
+	"iocause/internal/predict"
+	"iocause/internal/procfile"
+	"iocause/internal/sample"
+)
+
+// Option is a way to keep in the cache what is read from disk now, other than a
+// change of the memory, and its price.
+type Option struct {
+	Do    string         `json:"do"`
+	Saves *predict.Share `json:"saves"` // of the pages that those in question ask for and that come from disk; null where it is not known
+	Price string         `json:"price"`
+}
+
+// worthSaying is the least share of the disk reads that an option must be able to save.
+const worthSaying = 0.02
+
+func (x *Option) String() string {
+	s := x.Do
+	if x.Saves != nil {
+		s += ": saves " + interval(*x.Saves) + " of the misses"
+	}
+	return s + "; price: " + x.Price + "."
+}
+
+// options are those that there are here.
+func (w *whole) options() []Option {
+	if w.p.Curve.Disk*w.p.Seconds < 100 {
+		return nil
+	}
+	var out []Option
+	for _, x := range []*Option{w.bound(), w.pin(), w.ahead()} {
+		if x != nil && (x.Saves == nil || x.Saves.High >= worthSaying) {
+			out = append(out, *x)
+		}
+	}
+	return append(out, w.settings()...)
+}
+
+// bound is to keep the data of the program out of the cache that brings in most beside
+// those in question, as a cgroup of its own, POSIX_FADV_DONTNEED or O_DIRECT do: the
+// cache is simulated again without its pages.
+func (w *whole) bound() *Option {
+	added, shared := map[int32]int{}, make([]bool, len(w.hashes))
+	user := make([]int32, len(w.hashes))
+	total := 0
+	in := func(e *event) bool { return w.p.Place.Cgroup == "" || below(w.cgroups[e.cgroup], w.p.Place.Cgroup) }
+	for i := range w.events {
+		e := &w.events[i]
+		if e.Kind == predict.Evicted || e.Kind == predict.Dropped {
+			continue
+		}
+		if e.Kind == predict.Added && in(e) {
+			total++
+			if w.filter.given() && !w.chosen(int(e.pid), w.cgroups[e.cgroup]) {
+				added[e.pid]++
+			}
+		}
+		shared[e.Page] = shared[e.Page] || user[e.Page] != 0 && user[e.Page] != e.pid
+		user[e.Page] = e.pid
+	}
+	var pid int32
+	for p, n := range added {
+		if n > added[pid] || n == added[pid] && p < pid {
+			pid = p
+		}
+	}
+	if pid == 0 || added[pid]*20 < total {
+		return nil
+	}
+	of := w.selection(w.chosen)
+	of.skip = func(page uint32) bool { return user[page] == pid && !shared[page] }
+	less, _ := w.Observer.trace(w.p.Place, of, w.trace.Length)
+	s := w.p.Place.setting()
+	x, ok := w.p.Curve.Without(w.trace, less, s, s.Cache)
+	if !ok {
+		return nil
+	}
+	return &Option{
+		Do: fmt.Sprintf("Keep what %s (pid %d) reads out of the cache (%s of what comes in): a memory cgroup of its own with a small limit; or in the program POSIX_FADV_DONTNEED behind its reads, POSIX_FADV_NOREUSE, or O_DIRECT",
+			w.comm(int(pid)), pid, percent(float64(added[pid])/float64(total))),
+		Saves: fewer(w.p.Curve, &x, 1),
+		Price: w.hitsOf(pid),
+	}
+}
+
+// hitsOf says what a program would read again from disk.
+func (w *whole) hitsOf(pid int32) string {
+	reads, cold := 0, 0
+	fresh := make([]bool, len(w.hashes))
+	for i := range w.events {
+		switch e := &w.events[i]; {
+		case e.Kind == predict.Added:
+			fresh[e.Page] = true
+		case e.Kind == predict.Read && e.pid == pid:
+			if reads++; fresh[e.Page] {
+				cold++
+			}
+			fresh[e.Page] = false
+		case e.Kind == predict.Read || e.Kind == predict.Faulted:
+			fresh[e.Page] = false
+		}
+	}
+	if reads == 0 {
+		return "not known: no reads of it were seen"
+	}
+	return fmt.Sprintf("it then reads from disk what it finds in the cache now, %s of what it asks for", percent(float64(reads-cold)/float64(reads)))
+}
+
+// pin is to lock a file in memory: the one that was asked about, or the one that most
+// is read from disk of. The others' cache is simulated again with so much less.
+func (w *whole) pin() *Option {
+	of, missed := w.fileOf(), map[sample.FileID]int{}
+	all := 0
+	for i := range w.trace.Events {
+		if e := &w.trace.Events[i]; e.Kind == predict.Added && e.Asked {
+			missed[of[w.pages[e.Page]]]++
+			all++
+		}
+	}
+	id := w.filter.File
+	if id.Ino == 0 {
+		for f, n := range missed {
+			if n > missed[id] || n == missed[id] && f.Ino < id.Ino {
+				id = f
+			}
+		}
+	}
+	size := w.open[id].Size
+	if size == 0 || missed[id]*20 < all {
+		return nil
+	}
+	x := &Option{Do: fmt.Sprintf("Lock %s in memory (vmtouch -dl, or mlock of a mapping)", w.name(id))}
+	if size > w.p.Place.Room*9/10 {
+		x.Do += fmt.Sprintf(": its %s do not fit into %s", bytes(float64(size)), bytes(float64(w.p.Place.Room)))
+		x.Price = "not possible without more memory"
+		return x
+	}
+	skip := func(page uint32) bool { return of[page] == id }
+	setting := w.p.Place.setting()
+	setting.Cache = min(setting.Cache, setting.Room)
+	if w.filter.File.Ino != 0 {
+		x.Saves = &predict.Share{Value: 1, Low: 0.98, High: 1} // all but what comes in before it is locked
+	} else { // what else they read has less room
+		x.Saves = w.rest(w.trace, w.p.Curve, w.selection(w.chosen), skip, setting, size)
+	}
+	x.Price = bytes(float64(size)) + " that nothing else can use"
+	if !w.filter.given() && w.filter.File.Ino == 0 {
+		return x
+	}
+	others := selection{asks: func(e *event) bool {
+		return !w.chosen(int(e.pid), w.cgroups[e.cgroup]) || of[e.Page] != id && w.filter.File.Ino != 0
+	}}
+	t, _ := w.Observer.trace(w.p.Place, others, w.trace.Length)
+	c, err := predict.Work(t, setting, []int64{setting.Memory})
+	if err != nil {
+		x.Price += "; nothing else is read here often enough to say more"
+		return x
+	}
+	switch cost := w.rest(t, c, others, skip, setting, size); {
+	case cost == nil:
+	case cost.Low > -0.005:
+		x.Price += "; whatever else is read here misses no more than now"
+	default:
+		x.Price += fmt.Sprintf("; whatever else is read here then misses %s more", interval(predict.Share{Value: -cost.Value, Low: -cost.High, High: -cost.Low}))
+	}
+	return x
+}
+
+// rest is what is saved of the disk reads of a selection, whose curve is c, when some
+// pages are locked, which take so many bytes: theirs, and those that the rest loses.
+func (w *whole) rest(t *predict.Trace, c *predict.Curve, of selection, skip func(uint32) bool, s predict.Setting, size int64) *predict.Share {
+	of.skip, of.exact = skip, false
+	less, _ := w.Observer.trace(w.p.Place, of, w.trace.Length)
+	now := *t
+	now.Asked = nil
+	left, _ := less.Uses()
+	all, _ := t.Uses()
+	if left*50 < all {
+		return &predict.Share{Value: 1, Low: 0.98, High: 1} // all but what comes in before it is locked
+	}
+	x, ok := c.Without(&now, less, s, s.Room-size)
+	if !ok {
+		return nil
+	}
+	part := float64(left) / float64(max(1, all))
+	return fewer(c, &x, part)
+}
+
+// fewer is which share of the misses of now is saved, where part of what is asked for
+// is left to be missed.
+func fewer(c *predict.Curve, x *predict.Point, part float64) *predict.Share {
+	if c.Now >= 1 {
+		return nil
+	}
+	saved := func(hit float64) float64 { return 1 - (1-hit)*part/(1-c.Now) }
+	return &predict.Share{Value: saved(x.Hit), Low: saved(x.Low), High: saved(x.High)}
+}
+
+// ahead is a smaller read-ahead, where some of it is not used: at most that is saved.
+func (w *whole) ahead() *Option {
+	c := w.p.Curve
+	if c.Disk <= aheadShare*c.Used {
+		return nil
+	}
+	return &Option{
+		Do:    fmt.Sprintf("Read less ahead (POSIX_FADV_RANDOM in the program, or read_ahead_kb of the device): %s of the pages from disk are not used, and take room in the cache", percent(1-c.Used/c.Disk)),
+		Price: "sequential readers become slower",
+	}
+}
+
+// settings are those of the host that make room for files, as far as there is
+// something to gain: what the memory holds beside them bounds that.
+func (w *whole) settings() []Option {
+	if w.p.Place.Cgroup != "" {
+		return nil
+	}
+	m, err := procfile.ReadMeminfo(w.host)
+	if err != nil {
+		return nil
+	}
+	var out []Option
+	say := func(do string, bytesOf *uint64, price string) {
+		if bytesOf == nil {
+			return
+		}
+		var best *predict.Share
+		for i := range w.p.Curve.Points { // the smallest size that is at least as much larger
+			if x := &w.p.Curve.Points[i]; x.Memory >= w.p.Place.Memory+int64(*bytesOf) {
+				best = &x.Saved
+				break
+			}
+		}
+		if best == nil || best.High < worthSaying {
+			return
+		}
+		out = append(out, Option{Do: fmt.Sprintf("%s (%s at most)", do, bytes(float64(*bytesOf))), Saves: &predict.Share{Value: best.High, Low: 0, High: best.High}, Price: price})
+	}
+	if m.SwapFree != nil && m.Anon != nil {
+		n := min(*m.SwapFree, *m.Anon)
+		say("Raise vm.swappiness: programs' memory is swapped out rather than files dropped", &n, "programs wait for what was swapped out")
+	}
+	say("Raise vm.vfs_cache_pressure: inodes and directories are dropped rather than files", m.SReclaimable, "opening files and listing directories reads from disk again")
+	return out
+}
