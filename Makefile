@@ -101,7 +101,7 @@ collector: ## send to the receiver of the OpenTelemetry Collector, which is buil
 	IOCAUSE_COLLECTOR=$(CURDIR)/dist/collector go test -count=1 -v -run 'TestCollectorTakes' ./internal/store/remote ./internal/agent
 
 .PHONY: predictions
-predictions: ## predict what other memory limits would do, set them and measure, for docs/predictions.md (as root; 15 minutes)
+predictions: ## predict what other memory limits would do, set them and measure, for docs/predictions.md (as root; 35 minutes)
 	go run ./bench/predictions
 	go run ./bench/predictions -write docs/predictions.md
 

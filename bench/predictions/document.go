@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -22,7 +23,11 @@ func document(results, to string) error {
 
 Made by `+"`make predictions`"+` from [results.json](../bench/predictions/results.json) (Linux %s, %s; ext4 on a virtio disk, cgroup v1, two lists).
 
-A load reads in a memory cgroup. [`+"`iocause predict`"+`](predict.md) watches it for %v at one limit. Then the limit is moved, the cache gets time to turn over, and what the load asks for (rchar of `+"`/proc/PID/io`"+`) and has read from disk (read_bytes) is counted for %v. Hits are 1 - disk/asked there, so for loads with read-ahead of random reads, where pages come from disk that nobody asked for, only disk reads are compared. The limit includes the load's own 5 to 20 MiB.
+A load reads in a memory cgroup. [`+"`iocause predict`"+`](predict.md) watches it for %v at one limit. Then the limit is moved, the cache gets time to fill or turn over, and what the load asks for and what of it comes from disk is counted for %v: of loads that read whole pages, rchar and read_bytes of `+"`/proc/PID/io`"+`; of programs, and where random reads are read ahead of, every access to the pages of its files. The limit includes the programs' own 2 to 50 MiB.
+
+The pairs marked quiet were measured with nothing else running. The others ran beside other work on the same two processors, which moves speeds but not hit ratios, so their speeds are left out. Their predictions are as made; the width of the intervals (see [predict.md](predict.md#the-interval)) was set afterwards on these same pairs, and applied to the recorded traces.
+
+![predicted and measured hit ratios](predictions.svg)
 
 `, all[0].Kernel, all[0].At, look, truth)
 	summary(&b, all)
@@ -30,17 +35,18 @@ A load reads in a memory cgroup. [`+"`iocause predict`"+`](predict.md) watches i
 	for _, p := range all {
 		hit, interval, off := fmt.Sprintf("%.3f", p.Hit), fmt.Sprintf("%.3f to %.3f", p.Low, p.High), fmt.Sprintf("%+.3f", p.Hit-p.Truth)
 		truth := fmt.Sprintf("%.3f", p.Truth)
-		switch {
-		case p.ahead():
-			off, truth = "-", "-"
-		case !p.inside():
+		if !p.inside() {
 			off += " outside"
 		}
 		if p.Open {
 			interval += ", open"
 		}
-		fmt.Fprintf(&b, "| %s | %.2fx %.0f MiB | %s | %s | %s | %s | %.3f | %.3f | %.2f | %.2f to %.2f | %.2f |\n", p.Experiment, p.Factor, float64(p.Limit)*p.Factor/mib,
-			hit, interval, truth, off, p.Disk, p.DiskTruth, p.Likely, p.Faster[0], p.Faster[1], p.Speed)
+		speed := "| - | - | -"
+		if p.Quiet {
+			speed = fmt.Sprintf("| %.2f | %.2f to %.2f | %.2f", p.Likely, p.Faster[0], p.Faster[1], p.Speed)
+		}
+		fmt.Fprintf(&b, "| %s | %.2fx %.0f MiB | %s | %s | %s | %s | %.3f | %.3f %s |\n", p.Experiment, p.Factor, float64(p.Limit)*p.Factor/mib,
+			hit, interval, truth, off, p.Disk, p.DiskTruth, speed)
 	}
 	b.WriteString("\n## At the limit where it was predicted\n\n| load | hits measured | seen in the sample | by the model |\n|---|---|---|---|\n")
 	last := ""
@@ -50,12 +56,35 @@ A load reads in a memory cgroup. [`+"`iocause predict`"+`](predict.md) watches i
 		}
 		last = p.Experiment
 	}
-	return os.WriteFile(to, []byte(b.String()), 0o644)
+	return errors.Join(os.WriteFile(to, []byte(b.String()), 0o644), plot(all, strings.TrimSuffix(to, ".md")+".svg"))
 }
 
-// ahead tells loads whose random reads are read ahead of: hits cannot be told
-// from /proc/PID/io.
-func (p *pair) ahead() bool { return strings.HasSuffix(p.Experiment, "with read-ahead") }
+// plot draws predicted against measured hit ratios, with the stated intervals.
+func plot(all []pair, to string) error {
+	const side, edge = 480, 40
+	x := func(share float64) float64 { return edge + share*(side-2*edge) }
+	y := func(share float64) float64 { return side - x(share) }
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">
+<rect width="%d" height="%d" fill="#fff"/>
+`, side, side, side, side)
+	for i := 0.0; i <= 1; i += 0.25 {
+		fmt.Fprintf(&b, `<path d="M%.0f %.0fH%.0fM%.0f %.0fV%.0f" stroke="#ddd"/><text x="%.0f" y="%.0f" text-anchor="middle">%.2f</text><text x="%.0f" y="%.0f" text-anchor="end">%.2f</text>
+`, x(0), y(i), x(1), x(i), y(0), y(1), x(i), y(0)+16, i, x(0)-6, y(i)+4, i)
+	}
+	fmt.Fprintf(&b, `<path d="M%.0f %.0fL%.0f %.0f" stroke="#999"/><text x="%d" y="%d" text-anchor="middle">hit ratio, predicted</text><text transform="translate(12 %d) rotate(-90)" text-anchor="middle">measured</text>
+`, x(0), y(0), x(1), y(1), side/2, side-6, side/2)
+	for _, p := range all {
+		colour := "#2166ac"
+		if !p.inside() {
+			colour = "#d6604d"
+		}
+		fmt.Fprintf(&b, `<path d="M%.1f %.1fH%.1f" stroke="%s" stroke-opacity="0.4"/><circle cx="%.1f" cy="%.1f" r="2.5" fill="%s"><title>%s, %.2fx</title></circle>
+`, x(max(0, p.Low)), y(p.Truth), x(min(1, p.High)), colour, x(p.Hit), y(p.Truth), colour, p.Experiment, p.Factor)
+	}
+	b.WriteString("</svg>\n")
+	return os.WriteFile(to, []byte(b.String()), 0o644)
+}
 
 // inside tells whether the stated interval holds, to the digit that is shown.
 func (p *pair) inside() bool { return p.Truth >= p.Low-0.0005 && p.Truth <= p.High+0.0005 }
@@ -66,9 +95,6 @@ func summary(b *strings.Builder, all []pair) {
 	inside, open, fast, told := 0, 0, 0, 0
 	var kept []pair
 	for _, p := range all {
-		if p.ahead() {
-			continue
-		}
 		kept = append(kept, p)
 		off, lru = append(off, math.Abs(p.Hit-p.Truth)), append(lru, math.Abs(p.LRU-p.Truth))
 		if p.inside() {
@@ -77,7 +103,7 @@ func summary(b *strings.Builder, all []pair) {
 		if p.Open {
 			open++
 		}
-		if p.Faster[0] > 0 {
+		if p.Quiet && p.Faster[0] > 0 {
 			told++
 			if p.Speed >= p.Faster[0] && p.Speed <= p.Faster[1] {
 				fast++

@@ -56,6 +56,12 @@ func experiments() []experiment {
 	add("two programs: uniform 60 MiB, zipf 0.9 200 MiB", 80, 260, load("uniform", 60, "-threads", "2"), load("zipf", 200, "-first", p(60), "-skew", "0.9", "-threads", "2"))
 	add("two programs: zipf 1.0 150 MiB, loop 100 MiB", 80, 250, load("zipf", 150, "-skew", "1.0", "-threads", "2"), load("loop", 100, "-first", p(150), "-threads", "1", "-request", "4", "-read-ahead"))
 	add("reads of 100 MiB beside 40 MiB through a mapping", 80, 140, load("uniform", 100), load("uniform", 40, "-first", p(100), "-mapped", "-threads", "1"))
+	// for speeds, on a quiet machine
+	add("uniform 256 MiB", 128, 256, load("uniform", 256))
+	add("zipf 1.0 800 MiB", 128, 800, load("zipf", 800, "-skew", "1.0"))
+	add("loop 160 MiB", 128, 160, load("loop", 160, "-threads", "1", "-request", "4", "-read-ahead"))
+	add("zipf 0.8 800 MiB", 128, 800, load("zipf", 800, "-skew", "0.8"))
+	add("zipf 1.0 300 MiB and scan 400 MiB", 128, 700, load("mix", 300, "-skew", "1.0", "-scan", p(400), "-every", "4"))
 	for _, x := range programs() {
 		all = append(all, experiment{Name: x.name, Program: &x, Limit: x.limit, Factors: factors, Mixed: true, Unstable: x.unstable})
 	}
@@ -66,10 +72,9 @@ func experiments() []experiment {
 type program struct {
 	name     string
 	limit    int64
-	setup    string // shell, in an empty directory; $PAGES of pageSize make no difference to it
+	setup    string // shell, in an empty directory
 	run      string // shell, in that directory, until it is killed
-	end      string // shell, afterwards
-	unstable string
+	unstable string // why it is not the same all the time
 }
 
 // programs are all. They need pgbench and a server of PostgreSQL, sqlite3, db_bench

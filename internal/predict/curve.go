@@ -172,7 +172,7 @@ func (c *Curve) point(p *played, t, base, now *tally, memory, cache int64, stack
 	raw, lru := (cold-unknown/2)/asked, stack.hit(watched(cache, p.Scale))
 	x.LRU = 1 - miss + (lru-1+raw)*asked/t.all()
 	sd = math.Hypot(sd, t.overTime())
-	half := 0.003 + 1.645*sd + 0.5*math.Abs(1-miss-x.LRU) + math.Abs(c.Now-c.Model)*unlike(miss, room)
+	half := 0.003 + 1.645*sd + 0.5*math.Abs(1-miss-x.LRU) + (math.Abs(c.Now-c.Model)+0.5*c.unused())*unlike(miss, room)
 	x.Low = max(0, 1-anchor(min(1, miss+open))-half)
 	x.High = min(1, 1-anchor(max(0, miss-open))+half)
 	if baseDisk := perAsked(base); baseDisk > 0 && cold > 0 {
@@ -193,6 +193,16 @@ func (c *Curve) point(p *played, t, base, now *tally, memory, cache int64, stack
 		x.Saved.High = max(x.Saved.Value, min(1, x.Saved.Value+per*(x.High-x.Hit)))
 	}
 	return x
+}
+
+// unused is the share of the pages from disk that nobody asks for. They take room, and
+// how many there are changes with the memory, since the kernel reads further ahead
+// where it finds neighbours in the cache.
+func (c *Curve) unused() float64 {
+	if c.Disk <= c.Used {
+		return 0
+	}
+	return 1 - c.Used/c.Disk
 }
 
 // perAsked is how many pages come from disk for each that is asked for.
