@@ -7,7 +7,6 @@
 #pragma once
 
 #include "compat.bpf.h"
-#include "lacks.bpf.h"
 
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
 #define PLACES 8192 /* a power of two */
@@ -134,35 +133,13 @@ static __always_inline void put_place(u32 dev, u64 at, u64 bio)
 	}
 }
 
-/* Looks for the bio of a device that begins some blocks before a sector and goes on behind it. */
-struct before {
-	u64 sector, id;
-	u32 dev, found;
-};
-static long look_before(u32 i, struct before *x)
-{
-	u64 at = x->sector - 8 * (i + 1);
-	struct layer_bio *b;
-	struct place *p;
-
-	if (x->sector < 8 * (i + 1))
-		return 1;
-	p = place_of(x->dev, at);
-	if (!p || p->dev != x->dev || p->at != at)
-		return 0;
-	x->id = p->bio;
-	b = bpf_map_lookup_elem(&layer_bios, &x->id);
-	x->found = b && b->dev == x->dev && b->sector == at && at + (b->bytes >> 9) > x->sector;
-	return x->found;
-}
-
 /* The bio of a device that a part was made of, by the sector that the part begins with there, or by its pages. */
 static __always_inline struct layer_bio *layer_above(struct bio *bio, u32 dev, u64 sector, u64 *id)
 {
-	u64 pages = (u64)BPF_CORE_READ(bio, bi_io_vec);
-	struct before part = { .sector = sector, .dev = dev };
+	u64 pages = (u64)BPF_CORE_READ(bio, bi_io_vec), at;
 	struct layer_bio *b;
 	struct place *p;
+	int i;
 
 	p = place_of(dev, sector);
 	if (p && p->dev == dev && p->at == sector) {
@@ -178,9 +155,20 @@ static __always_inline struct layer_bio *layer_above(struct bio *bio, u32 dev, u
 		if (b && b->dev == dev && b->pages == pages)
 			return b;
 	}
-	LOOP(BACK, BACK, look_before, look_before, &part); /* a part with pages of its own, of a bio that is larger */
-	*id = part.id;
-	return part.found ? bpf_map_lookup_elem(&layer_bios, id) : 0;
+	/* a part with pages of its own, of a bio that is larger */
+	for (i = 1; i <= BACK; i++) {
+		at = sector - 8 * i;
+		if (sector < 8 * i)
+			break;
+		p = place_of(dev, at);
+		if (!p || p->dev != dev || p->at != at)
+			continue;
+		*id = p->bio;
+		b = bpf_map_lookup_elem(&layer_bios, id);
+		if (b && b->dev == dev && b->sector == at && at + (b->bytes >> 9) > sector)
+			return b;
+	}
+	return 0;
 }
 
 /* A bio is to be handled in two parts: the second is found by where it begins. */
@@ -273,8 +261,8 @@ static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u
 	return b;
 }
 
-/* A bio is complete. Global, so that the verifier looks at it once, and not for each bio of a request. */
-__noinline int layer_done(u64 id)
+/* A bio is complete. */
+static __noinline int layer_done(u64 id)
 {
 	struct layer_bio *b = bpf_map_lookup_elem(&layer_bios, &id), *above;
 	u64 now, total, below, above_id;
@@ -321,16 +309,6 @@ forget:
 	return 0;
 }
 
-/* block_bio_complete tells of a bio; as a number, for a global function takes no pointer. */
-static __always_inline int layer_bio_done(u64 *ctx)
-{
-	u64 id = 0;
-
-	if (follow && !bpf_probe_read_kernel(&id, sizeof(id), &ctx[1]))
-		layer_done(id);
-	return 0;
-}
-
 struct bio___chain {
 	void *bi_next;
 } __attribute__((preserve_access_index));
@@ -343,7 +321,7 @@ static __always_inline void layers_done(struct request *rq)
 
 	for (i = 0; i < MERGED && id; i++) {
 		layer_done(id);
-		id = (u64)BPF_CORE_READ((struct bio___chain *)id, bi_next); /* a number, and no pointer that the verifier knows */
+		id = (u64)READ(struct bio___chain, id, bi_next);
 	}
 }
 

@@ -431,5 +431,5 @@ int COUNTING(on_split, struct bio *bio)
 SEC("tp_btf/block_bio_complete")
 int COUNTING(on_bio_done, struct request_queue *q, struct bio *bio)
 {
-	return layer_bio_done(ctx);
+	return follow ? layer_done(ctx[1]) : 0;
 }
