@@ -93,7 +93,7 @@ func shareOf(of string) string {
 	case diagnose.OfRequest:
 		return "the requests"
 	case diagnose.OfLog:
-		return "the trouble that the text tells of"
+		return "the reported trouble"
 	}
 	return "the blocked time"
 }

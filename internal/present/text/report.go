@@ -118,7 +118,7 @@ func (p *page) summary(r *diagnose.Report, f *diagnose.Finding) {
 func weight(f *diagnose.Finding) string {
 	of := map[string]string{
 		diagnose.OfTime: "its time", diagnose.InFlight: "the time with I/O in flight", diagnose.OfRequest: "the requests",
-		diagnose.OfLog: "the trouble that the text tells of",
+		diagnose.OfLog: "the reported trouble",
 	}[f.WeightOf]
 	if of == "" {
 		of = "the waiting"
