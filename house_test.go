@@ -380,7 +380,7 @@ func TestPlantedImportsAreCaught(t *testing.T) {
 		{"internal/host/x.go", "golang.org/x/sys/unix", false},
 		{"internal/bpf/x.go", "iocause/internal/source", true},
 		{"internal/source/list.go", "iocause/internal/source/proc/stat", false},
-		{"internal/source/list.go", "iocause/internal/bpf", true},
+		{"internal/source/list.go", "iocause/internal/symbol", true},
 		{"internal/source/proc/stat/x.go", "iocause/internal/source/proc/pid", true},
 		{"internal/source/proc/stat/x.go", "iocause/internal/bpf", true},
 		{"internal/source/proc/stat/deep/x.go", "iocause/internal/source/proc/stat/deeper", false},

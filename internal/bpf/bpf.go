@@ -115,38 +115,24 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 	if err != nil {
 		return nil, err
 	}
-	programs = append(slices.Clone(programs), more...)
+	all := slices.Concat(programs, more)
+	programs, p.missing, err = types.present(all)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if name := all[i].Name; !slices.ContainsFunc(programs, func(q Program) bool { return q.Name == name }) {
+			delete(spec.Programs, name)
+		}
+	}
 	for i := range programs {
 		prog := &programs[i]
-		if has, _ := types.HasTracepoint(prog.Tracepoint); prog.Former != "" && has == NotSupported {
-			prog.Tracepoint = prog.Former
-			spec.Programs[prog.Name].AttachTo = prog.Former
+		if prog.Tracepoint != "" && prog.Former != "" {
+			spec.Programs[prog.Name].AttachTo = prog.Tracepoint
 		}
-		if prog.Tracepoint == "" {
-			if function := prog.function(); function != "" {
-				spec.Programs[prog.Name].AttachTo = function
-			}
-			continue
+		if function := prog.function(); function != "" {
+			spec.Programs[prog.Name].AttachTo = function
 		}
-		has, err := types.HasTracepoint(prog.Tracepoint)
-		if has == Supported && prog.Arguments != 0 {
-			n, err := types.TracepointArguments(prog.Tracepoint)
-			if err != nil {
-				return nil, err
-			}
-			if n != prog.Arguments { // another program is for that shape
-				delete(spec.Programs, prog.Name)
-				continue
-			}
-		}
-		if has != NotSupported {
-			continue
-		}
-		if !prog.Optional {
-			return nil, fmt.Errorf("tracepoint %s: %w: %w", prog.Tracepoint, ErrNotSupported, err)
-		}
-		delete(spec.Programs, prog.Name)
-		p.missing = append(p.missing, prog.Tracepoint)
 	}
 	for name, value := range constants {
 		v := spec.Variables[name]
@@ -275,10 +261,14 @@ func (p *Probe) Lacks() []string {
 	}
 	for i := range p.ways {
 		if w := &p.ways[i]; w.By == "" {
-			all = append(all, fmt.Sprintf("%s are not seen: %s", w.What, strings.Join(w.Rejected, "; ")))
+			all = append(all, notSeen(w))
 		}
 	}
 	return all
+}
+
+func notSeen(w *sample.Way) string {
+	return fmt.Sprintf("%s are not seen: %s", w.What, strings.Join(w.Rejected, "; "))
 }
 
 // Map is one of the object's maps; it must exist.

@@ -63,13 +63,19 @@ type fit struct {
 	early bool
 }
 
-// fitFor finds out what the kernel lacks. without is what it shall do without in
+// fitFor finds out what the running kernel lacks. without is what it shall do without in
 // any case.
 func fitFor(types *Types, without lack) (*fit, error) {
-	f := &fit{lacks: without, early: !types.hasStruct("bpf_mem_alloc")}
-	if hasNoAtomics() {
+	f, err := fitTo(types, without)
+	if err == nil && hasNoAtomics() {
 		f.lacks |= lacksFetch
 	}
+	return f, err
+}
+
+// fitTo finds out what a kernel lacks as far as its types show it.
+func fitTo(types *Types, without lack) (*fit, error) {
+	f := &fit{lacks: without, early: !types.hasStruct("bpf_mem_alloc")}
 	if !types.storesSafely() {
 		f.lacks |= lacksStorage
 	}
@@ -92,15 +98,11 @@ func fitFor(types *Types, without lack) (*fit, error) {
 
 // storesSafely tells whether a row with a task may be made inside the scheduler: where
 // its memory comes from bpf_mem_alloc, since 08a7ce384e33 (6.4), or from
-// kmalloc_nolock, as later; before it was the general allocator's.
+// kmalloc_nolock, at first where a member says so and later, when owners are counted,
+// always; before it was the general allocator's.
 func (t *Types) storesSafely() bool {
-	var storage *btf.Struct
-	if t.spec.TypeByName("bpf_local_storage_map", &storage) != nil {
-		return false
-	}
-	return slices.ContainsFunc(storage.Members, func(m btf.Member) bool {
-		return m.Name == "selem_ma" || m.Name == "use_kmalloc_nolock"
-	})
+	return t.hasMember("bpf_local_storage_map", "selem_ma") || t.hasMember("bpf_local_storage_map", "use_kmalloc_nolock") ||
+		t.hasMember("bpf_local_storage", "owner_refcnt")
 }
 
 // hasHelper tells whether programs can call a function of the kernel, by its name

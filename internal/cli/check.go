@@ -14,23 +14,30 @@ import (
 )
 
 func newCheckCommand(e *env) *cobra.Command {
-	var format string
+	var format, types string
 	var limit time.Duration
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Check what can be observed here, and which verdicts that allows",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runCheck(c.Context(), e, format, limit)
+			return runCheck(c.Context(), e, format, types, limit)
 		},
 	}
-	c.Flags().Var(ask.TimeIn(&limit, check.Limit).From(check.Limit, fmt.Sprintf("give %v or more", check.Limit)), "timeout", "give up sources that take longer")
+	c.Flags().StringVar(&types, "types", "", "for another kernel, of which this `FILE` has the types")
+	c.Flags().Var(ask.TimeIn(&limit, check.Limit).From(check.Least, fmt.Sprintf("give %v or more", check.Least)), "timeout", "give up sources that take longer")
 	c.Flags().Var(ask.Formats(&format, "json"), "format", "text or json")
 	return c
 }
 
-func runCheck(ctx context.Context, e *env, format string, limit time.Duration) error {
-	found, err := check.Observe(ctx, e.host, e.sources, limit)
+func runCheck(ctx context.Context, e *env, format, types string, limit time.Duration) error {
+	var found *check.Found
+	var err error
+	if types != "" {
+		found, err = check.Foresee(types, e.sources)
+	} else {
+		found, err = check.Observe(ctx, e.host, e.sources, limit)
+	}
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func TestCheckEndsInTime(t *testing.T) {
 		return calm{}, nil
 	}}
 	began := time.Now()
-	code, out, _ := runApp(t.Context(), []source.Entry{everything(), slow}, "check")
+	code, out, _ := runApp(t.Context(), []source.Entry{everything(), slow}, "check", "--timeout", "3s")
 	if took := time.Since(began); took > 3500*time.Millisecond || !strings.Contains(out, "took longer than 2.0 s") {
 		t.Errorf("code %d after %v: %s", code, took, out)
 	}

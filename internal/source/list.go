@@ -5,6 +5,7 @@ package source
 import (
 	"slices"
 
+	"iocause/internal/bpf"
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source/health"
@@ -34,8 +35,9 @@ import (
 type Entry struct {
 	Name    string
 	Open    func(*host.Host) (sample.Source, error)
-	Metrics []sample.Metric // everything it can emit, but what it costs
-	Needs   string          // what it needs to work, for people
+	Metrics []sample.Metric  // everything it can emit, but what it costs
+	Needs   string           // what it needs to work, for people
+	Plan    func() *bpf.Plan // what a probe loads; nil of a reader of files
 }
 
 // List is every source, the cheap ones first: what is collected last would
@@ -94,12 +96,12 @@ func List() []Entry {
 		{Name: "mounts", Open: mounts.Open, Needs: "/proc/self/mountinfo", Metrics: mounts.Metrics()},
 		{Name: "filesystem", Open: filesystem.Open, Needs: "/proc/self/mountinfo", Metrics: filesystem.Metrics()},
 		{Name: "health", Open: health.Open, Needs: "root, and the files of disks in /dev", Metrics: health.Metrics()},
-		{Name: "reclaim", Open: reclaim.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: reclaim.Metrics()},
-		{Name: "writeback", Open: writeback.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: writeback.Metrics()},
-		{Name: "locks", Open: locks.Open, Needs: needsBPF + "Linux 5.19, or an older one whose functions programs can be attached to", Metrics: locks.Metrics()},
-		{Name: "blockio", Open: blockio.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: blockio.Metrics()},
-		{Name: "fuse", Open: fuse.Open, Needs: needsBPF + "Linux 6.11 with FUSE built in", Metrics: fuse.Metrics()},
-		{Name: "pagecache", Open: pagecache.Open, Needs: needsBPF + "Linux 6.12, or an older one whose functions programs or kprobes can be attached to", Metrics: pagecache.Metrics()},
+		{Name: "reclaim", Open: reclaim.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: reclaim.Metrics(), Plan: reclaim.Plan},
+		{Name: "writeback", Open: writeback.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: writeback.Metrics(), Plan: writeback.Plan},
+		{Name: "locks", Open: locks.Open, Needs: needsBPF + "Linux 5.19, or an older one whose functions programs can be attached to", Metrics: locks.Metrics(), Plan: locks.Plan},
+		{Name: "blockio", Open: blockio.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: blockio.Metrics(), Plan: blockio.Plan},
+		{Name: "fuse", Open: fuse.Open, Needs: needsBPF + "Linux 6.11 with FUSE built in", Metrics: fuse.Metrics(), Plan: fuse.Plan},
+		{Name: "pagecache", Open: pagecache.Open, Needs: needsBPF + "Linux 6.12, or an older one whose functions programs or kprobes can be attached to", Metrics: pagecache.Metrics(), Plan: pagecache.Plan},
 	}
 }
 

@@ -18,9 +18,17 @@ import (
 	"iocause/internal/source"
 )
 
-// Limit is how long the check takes at most, unless somebody has more time: two
-// thirds of it to open the sources.
-const Limit = 3 * time.Second
+// Limit is how long the check takes at most, unless somebody says otherwise, and
+// Least the shortest that can be asked for: two thirds of it to open the sources. A
+// machine that is emulated or overloaded takes tens of seconds to load programs; all
+// others are ready within one, and only a source that hangs takes them all.
+const (
+	Limit = 60 * time.Second
+	Least = 3 * time.Second
+)
+
+// patience is how long one source may take to be read.
+const patience = 3 * time.Second
 
 // window is how long the sources are read.
 const window = 200 * time.Millisecond
@@ -90,7 +98,7 @@ func tryAll(ctx context.Context, h *host.Host, sources []source.Entry, limit tim
 	collector := source.Open(open, h, sources)
 	defer collector.Close()
 	if end, ok := ctx.Deadline(); ok { // to name what hangs before the check itself is over
-		collector.Patience = max(time.Until(end)/2, 100*time.Millisecond)
+		collector.Patience = min(max(time.Until(end)/2, 100*time.Millisecond), patience)
 	}
 	collector.Begin()
 	w := collector.Observe(ctx, source.Observation{Length: window})

@@ -70,22 +70,7 @@ func Open(h *host.Host) (sample.Source, error) { return open(h, h.TakesBios) }
 
 // open is Open where bios are counted at the queue once some disk takes bios.
 func open(h *host.Host, takesBios func() bool) (sample.Source, error) {
-	spec, err := loadBlockio()
-	if err != nil {
-		return nil, fmt.Errorf("reading the block I/O object: %w", err)
-	}
-	p, err := bpf.OpenWays(spec, append([]bpf.Program{
-		{Name: "on_issue", Tracepoint: "block_rq_issue"},
-		{Name: "on_merge", Tracepoint: "block_rq_merge"},
-		{Name: "on_complete", Tracepoint: "block_rq_complete"},
-		{Name: "on_requeue", Tracepoint: "block_rq_requeue"},
-		{Name: "on_bio", Tracepoint: "block_bio_queue", Arguments: 1},
-		{Name: "on_bio_old", Tracepoint: "block_bio_queue", Arguments: 2},
-		{Name: "on_backmerge", Tracepoint: "block_bio_backmerge", Arguments: 1},
-		{Name: "on_backmerge_old", Tracepoint: "block_bio_backmerge", Arguments: 3},
-		{Name: "on_frontmerge", Tracepoint: "block_bio_frontmerge", Arguments: 1},
-		{Name: "on_frontmerge_old", Tracepoint: "block_bio_frontmerge", Arguments: 3},
-	}, bpf.LayerPrograms()...), []bpf.Capability{bpf.Requests(map[string]any{"by_bio": true})}, nil)
+	p, err := Plan().Open(nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the block I/O probe: %w", err)
 	}
@@ -101,6 +86,22 @@ func open(h *host.Host, takesBios func() bool) (sample.Source, error) {
 		host: h, probe: p, layers: layers, bios: bios, lookup: host.NewLookup(h), fromStart: p.Ways()[0].Hooks[0],
 		issue: issue{probe: p, needed: p.Ways()[0].By == bpf.ByRequest},
 	}, nil
+}
+
+// Plan is what the probe loads.
+func Plan() *bpf.Plan {
+	return &bpf.Plan{Spec: loadBlockio, Programs: append([]bpf.Program{
+		{Name: "on_issue", Tracepoint: "block_rq_issue"},
+		{Name: "on_merge", Tracepoint: "block_rq_merge"},
+		{Name: "on_complete", Tracepoint: "block_rq_complete"},
+		{Name: "on_requeue", Tracepoint: "block_rq_requeue"},
+		{Name: "on_bio", Tracepoint: "block_bio_queue", Arguments: 1},
+		{Name: "on_bio_old", Tracepoint: "block_bio_queue", Arguments: 2},
+		{Name: "on_backmerge", Tracepoint: "block_bio_backmerge", Arguments: 1},
+		{Name: "on_backmerge_old", Tracepoint: "block_bio_backmerge", Arguments: 3},
+		{Name: "on_frontmerge", Tracepoint: "block_bio_frontmerge", Arguments: 1},
+		{Name: "on_frontmerge_old", Tracepoint: "block_bio_frontmerge", Arguments: 3},
+	}, bpf.LayerPrograms()...), Capabilities: []bpf.Capability{bpf.Requests(map[string]any{"by_bio": true})}}
 }
 
 // fromBio is where bios are counted.

@@ -45,18 +45,19 @@ type Probe struct {
 // Open loads and attaches the probe. It needs root or CAP_BPF and CAP_PERFMON,
 // and a kernel with FUSE built in that has its tracepoints (Linux 6.11).
 func Open(h *host.Host) (sample.Source, error) {
-	spec, err := loadFuse()
-	if err != nil {
-		return nil, fmt.Errorf("reading the fuse object: %w", err)
-	}
-	p, err := bpf.Open(spec, []bpf.Program{
-		{Name: "on_send", Tracepoint: "fuse_request_send"},
-		{Name: "on_end", Tracepoint: "fuse_request_end"},
-	}, nil)
+	p, err := Plan().Open(nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the fuse probe: %w", err)
 	}
 	return &Probe{host: h, probe: p, lookup: host.NewLookup(h)}, nil
+}
+
+// Plan is what the probe loads.
+func Plan() *bpf.Plan {
+	return &bpf.Plan{Spec: loadFuse, Programs: []bpf.Program{
+		{Name: "on_send", Tracepoint: "fuse_request_send"},
+		{Name: "on_end", Tracepoint: "fuse_request_end"},
+	}}
 }
 
 // Close detaches the probe.

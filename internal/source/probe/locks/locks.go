@@ -76,15 +76,7 @@ type Probe struct {
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and CAP_PERFMON.
 func Open(h *host.Host) (sample.Source, error) {
-	spec, err := loadLocks()
-	if err != nil {
-		return nil, fmt.Errorf("reading the locks object: %w", err)
-	}
-	p, err := bpf.OpenWays(spec, []bpf.Program{
-		{Name: "on_switch", Tracepoint: "sched_switch"},
-		{Name: "on_wakeup", Tracepoint: "sched_wakeup"},
-		{Name: "look"},
-	}, []bpf.Capability{bpf.KernelLocks()}, map[string]any{"futex_call": int32(unix.SYS_FUTEX)})
+	p, err := Plan().Open(map[string]any{"futex_call": int32(unix.SYS_FUTEX)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the locks probe: %w", err)
 	}
@@ -94,6 +86,15 @@ func Open(h *host.Host) (sample.Source, error) {
 		}
 	}
 	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), patience: patience, calls: callNames(), asleep: newSleepers(h), fromLock: p.Ways()[0].Hooks[1]}, nil
+}
+
+// Plan is what the probe loads.
+func Plan() *bpf.Plan {
+	return &bpf.Plan{Spec: loadLocks, Programs: []bpf.Program{
+		{Name: "on_switch", Tracepoint: "sched_switch"},
+		{Name: "on_wakeup", Tracepoint: "sched_wakeup"},
+		{Name: "look"},
+	}, Capabilities: []bpf.Capability{bpf.KernelLocks()}}
 }
 
 // Ways says how waits for locks are seen.

@@ -105,18 +105,10 @@ func open(h *host.Host, slow time.Duration) (*Probe, error) {
 	if err := bpf.CountsPages(); err != nil {
 		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
 	}
-	spec, err := loadPagecache()
-	if err != nil {
-		return nil, fmt.Errorf("reading the page-cache object: %w", err)
-	}
 	rules, hidden := readRules(h)
 	constants, _ := bpf.RuleConstants(rules)
 	maps.Copy(constants, map[string]any{"syscall_class": syscallClasses(), "syscall_way": syscallWays(), "slow_ns": uint64(slow), "touch_shift": uint32(touchShift)})
-	p, err := bpf.OpenWays(spec, append(counting(),
-		bpf.Program{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
-		bpf.Program{Name: "on_balance_old", Tracepoint: "balance_dirty_pages", Arguments: 12},
-		bpf.Program{Name: "on_switch", Tracepoint: "sched_switch"},
-	), append(reading(), passing()), constants)
+	p, err := Plan().Open(constants)
 	if err != nil {
 		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
 	}

@@ -43,11 +43,16 @@ type Probe struct {
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and CAP_PERFMON.
 func Open(h *host.Host) (sample.Source, error) {
-	spec, err := loadReclaim()
+	p, err := Plan().Open(nil)
 	if err != nil {
-		return nil, fmt.Errorf("reading the reclaim object: %w", err)
+		return nil, fmt.Errorf("opening the reclaim probe: %w", err)
 	}
-	p, err := bpf.Open(spec, []bpf.Program{
+	return &Probe{host: h, probe: p, lookup: host.NewLookup(h)}, nil
+}
+
+// Plan is what the probe loads.
+func Plan() *bpf.Plan {
+	return &bpf.Plan{Spec: loadReclaim, Programs: []bpf.Program{
 		{Name: "on_reclaim", Tracepoint: "mm_vmscan_direct_reclaim_begin"},
 		{Name: "on_reclaim_end", Tracepoint: "mm_vmscan_direct_reclaim_end"},
 		{Name: "on_cgroup_reclaim", Tracepoint: "mm_vmscan_memcg_reclaim_begin", Optional: true},
@@ -56,11 +61,7 @@ func Open(h *host.Host) (sample.Source, error) {
 		{Name: "on_compaction_end", Tracepoint: "mm_compaction_end", Optional: true},
 		{Name: "on_return", Tracepoint: "mm_filemap_add_to_page_cache"},
 		{Name: "on_evict", Tracepoint: "mm_filemap_delete_from_page_cache"},
-	}, nil)
-	if err != nil {
-		return nil, fmt.Errorf("opening the reclaim probe: %w", err)
-	}
-	return &Probe{host: h, probe: p, lookup: host.NewLookup(h)}, nil
+	}}
 }
 
 // Ways says what the programs do without on this kernel.

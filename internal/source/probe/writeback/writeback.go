@@ -46,20 +46,21 @@ const restsFor = 2
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and CAP_PERFMON.
 func Open(h *host.Host) (sample.Source, error) {
-	spec, err := loadWriteback()
-	if err != nil {
-		return nil, fmt.Errorf("reading the writeback object: %w", err)
-	}
-	p, err := bpf.Open(spec, []bpf.Program{
-		{Name: "on_bio", Tracepoint: "block_bio_queue", Arguments: 1},
-		{Name: "on_bio_old", Tracepoint: "block_bio_queue", Arguments: 2},
-		{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
-		{Name: "on_balance_old", Tracepoint: "balance_dirty_pages", Arguments: 12},
-	}, nil)
+	p, err := Plan().Open(nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the writeback probe: %w", err)
 	}
 	return &Probe{host: h, probe: p, lookup: host.NewLookup(h)}, nil
+}
+
+// Plan is what the probe loads.
+func Plan() *bpf.Plan {
+	return &bpf.Plan{Spec: loadWriteback, Programs: []bpf.Program{
+		{Name: "on_bio", Tracepoint: "block_bio_queue", Arguments: 1},
+		{Name: "on_bio_old", Tracepoint: "block_bio_queue", Arguments: 2},
+		{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
+		{Name: "on_balance_old", Tracepoint: "balance_dirty_pages", Arguments: 12},
+	}}
 }
 
 // Close detaches the probe.
