@@ -19,18 +19,20 @@ func attachKprobe(p *Program, program *ebpf.Program) (link.Link, error) {
 	if p.Call != "" {
 		return link.Kprobe(p.Call, program, nil)
 	}
-	l, err := link.Kretprobe(p.Return, program, &link.KprobeOptions{RetprobeMaxActive: mostReturns, TraceFSPrefix: "iocause"})
-	if err != nil && !hasKprobeEvents() {
-		return nil, fmt.Errorf("%w: there is no kprobe_events in /sys/kernel/tracing: mount -t tracefs tracefs /sys/kernel/tracing (%w)", ErrNotSupported, err)
+	events, err := kprobeEvents()
+	if err != nil {
+		return nil, err
 	}
-	return l, err
+	_ = removeStale(events, isAlive) // what is left runs nothing
+	return link.Kretprobe(p.Return, program, &link.KprobeOptions{RetprobeMaxActive: mostReturns, TraceFSPrefix: eventPrefix()})
 }
 
-func hasKprobeEvents() bool {
+// kprobeEvents is the file of tracefs that kprobes are made by.
+func kprobeEvents() (string, error) {
 	for _, dir := range [...]string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"} {
 		if _, err := os.Stat(dir + "/kprobe_events"); err == nil {
-			return true
+			return dir + "/kprobe_events", nil
 		}
 	}
-	return false
+	return "", fmt.Errorf("%w: there is no kprobe_events in /sys/kernel/tracing: mount -t tracefs tracefs /sys/kernel/tracing", ErrNotSupported)
 }
