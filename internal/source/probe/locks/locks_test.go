@@ -116,6 +116,15 @@ func watchSelf(t *testing.T) (p *Probe, r *sample.Recorder, collect func(sample.
 	}
 }
 
+// wakeOne wakes a thread that waits on a futex of the process's own.
+func wakeOne(word *uint32) {
+	const wake, private = 1, 128 // FUTEX_WAKE, FUTEX_PRIVATE_FLAG
+	futex(word, wake|private, 1, nil)
+}
+
+// untilFound is longer than any machine takes to look: the thread is woken before.
+const untilFound = 20 * time.Second
+
 // sleepOnFutexes makes a thread wait on a futex with a value, n times 20 ms,
 // after a first wait that a look of the probe falls into. It returns the window and
 // how long these waits took by the clock.
@@ -193,17 +202,21 @@ func TestFollowingEnds(t *testing.T) {
 	}
 	collect(sample.First)
 	word := uint32(2)
-	sleep := func(d time.Duration) { futex(&word, wait|private, 2, &unix.Timespec{Nsec: int64(d)}) }
+	sleep := func(d time.Duration) {
+		timeout := unix.NsecToTimespec(int64(d))
+		futex(&word, wait|private, 2, &timeout)
+	}
 	next, asleep := make(chan struct{}), make(chan struct{})
 	done := onThread(func() {
-		sleep(200 * time.Millisecond) // is found by a look
+		sleep(untilFound) // by a look
 		<-next
 		close(asleep)
 		sleep(300 * time.Millisecond) // begins while followed, and ends later
 		<-next
-		sleep(200 * time.Millisecond) // is found by a look again
+		sleep(untilFound) // again
 	})
 	follow()
+	wakeOne(&word)
 	began := time.Now()
 	next <- struct{}{}
 	<-asleep
@@ -218,6 +231,7 @@ func TestFollowingEnds(t *testing.T) {
 	next <- struct{}{} // taken when the second wait is over
 	pause := time.Since(stopped)
 	follow()
+	wakeOne(&word)
 	<-done
 	collect(sample.Last)
 	w := r.Window(time.Now())
@@ -253,7 +267,7 @@ func TestIdleThreadsWaitForNoLock(t *testing.T) {
 func TestWaitThatLasts(t *testing.T) {
 	const wait, private = 0, 128 // FUTEX_WAIT, FUTEX_PRIVATE_FLAG
 	word := uint32(2)
-	done := onThread(func() { futex(&word, wait|private, 2, &unix.Timespec{Sec: 3}) })
+	done := onThread(func() { futex(&word, wait|private, 2, &unix.Timespec{Sec: int64(untilFound / time.Second)}) })
 	time.Sleep(50 * time.Millisecond)
 	h := host.Live()
 	h.Self = 0 // here it is this process that is looked at
@@ -269,6 +283,7 @@ func TestWaitThatLasts(t *testing.T) {
 		bpftest.Collect(t, p, phase, r)
 	}
 	w := r.Window(time.Now())
+	wakeOne(&word)
 	<-done
 	e := sample.Entity{PID: os.Getpid()}
 	followed, _ := w.Value(sample.LockFutexes, sample.Entity{})
