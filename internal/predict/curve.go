@@ -101,11 +101,13 @@ func Work(t *Trace, s Setting, sizes []int64) (*Curve, error) {
 			fit = append(fit, m)
 		}
 	}
+	ready := make(chan *histogram, 1)
+	go func() { ready <- p.histogram() }() // beside the sizes
 	tallies := p.all(append(fit, s.Cache+taken), taken)
 	base := tallies[len(fit)]
 	missed, _ = base.missing()
 	c.Model = 1 - missed
-	stack := p.histogram()
+	stack := <-ready
 	for i, m := range fit {
 		c.Points = append(c.Points, c.point(p, tallies[i], base, now, m, m-taken, stack))
 	}
