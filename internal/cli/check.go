@@ -35,6 +35,7 @@ func runCheck(ctx context.Context, e *env, format, types string, limit time.Dura
 	var err error
 	if types != "" {
 		found, err = check.Foresee(types, e.sources)
+		_, _ = fmt.Fprintln(e.stderr, "note: read from type information alone; iocause check on that kernel shows what holds")
 	} else {
 		found, err = check.Observe(ctx, e.host, e.sources, limit)
 	}
