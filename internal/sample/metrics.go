@@ -83,6 +83,12 @@ const (
 	DiskDiscards    Metric = "disk.discards"
 	DiskDiscardTime Metric = "disk.discard_time"
 	DiskInFlight    Metric = "disk.in_flight"
+
+	DiskReadLatency  Metric = "disk.read_latency"
+	DiskWriteLatency Metric = "disk.write_latency"
+	DiskReadSize     Metric = "disk.read_size"
+	DiskWriteSize    Metric = "disk.write_size"
+
 	DeviceReadAhead Metric = "device.read_ahead"
 	DeviceRotate    Metric = "device.rotational"
 	DeviceRequests  Metric = "device.nr_requests"

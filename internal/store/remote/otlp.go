@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"slices"
 
@@ -50,10 +51,11 @@ func (s *Sender) sendOTLP(ctx context.Context, b batch) (taken int, err error) {
 	if kind != otlpType || proto.Unmarshal(resp.text, &said) != nil {
 		return 0, fmt.Errorf("sending values: this is not an answer of an OTLP receiver: %s: %.200q", kind, resp.text)
 	}
+	samples, histograms := b.values()
 	if p := said.PartialSuccess; p.GetRejectedDataPoints() > 0 {
-		return max(0, b.values()-int(p.RejectedDataPoints)), fmt.Errorf("%w: %.200q", errRefused, p.ErrorMessage)
+		return max(0, samples+histograms-int(p.RejectedDataPoints)), fmt.Errorf("%w: %.200q", errRefused, p.ErrorMessage)
 	}
-	return b.values(), nil
+	return samples + histograms, nil
 }
 
 // packOTLP writes values as one resource's: the host's.
@@ -68,9 +70,12 @@ func (s *Sender) packOTLP(b batch) *metrics.MetricsData {
 			if s.o.Describe != nil {
 				_, m.Description = s.o.Describe(l.Name)
 			}
-			if n.sum {
+			switch {
+			case l.parts != nil:
+				m.Data = &metrics.Metric_ExponentialHistogram{ExponentialHistogram: &metrics.ExponentialHistogram{AggregationTemporality: metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE}}
+			case n.sum:
 				m.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{AggregationTemporality: metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE, IsMonotonic: true}}
-			} else {
+			default:
 				m.Data = &metrics.Metric_Gauge{Gauge: &metrics.Gauge{}}
 			}
 			of[n.name] = m
@@ -90,6 +95,10 @@ func (s *Sender) packOTLP(b batch) *metrics.MetricsData {
 		switch data := m.Data.(type) {
 		case *metrics.Metric_Sum:
 			data.Sum.DataPoints = append(data.Sum.DataPoints, points...)
+		case *metrics.Metric_ExponentialHistogram:
+			for i := range l.native {
+				data.ExponentialHistogram.DataPoints = append(data.ExponentialHistogram.DataPoints, l.native[i].exponential(attributes))
+			}
 		case *metrics.Metric_Gauge:
 			data.Gauge.DataPoints = append(data.Gauge.DataPoints, points...)
 		}
@@ -98,6 +107,20 @@ func (s *Sender) packOTLP(b batch) *metrics.MetricsData {
 		Resource:     &resource.Resource{Attributes: resourceOf(s.o.Labels)},
 		ScopeMetrics: []*metrics.ScopeMetrics{{Scope: &common.InstrumentationScope{Name: "iocause"}, Metrics: all}},
 	}}}
+}
+
+// exponential is a histogram as OpenTelemetry has it, of scale 0: bucket i holds what
+// is above 2^i and up to 2^(i+1).
+func (w *snapshot) exponential(attributes []*common.KeyValue) *metrics.ExponentialHistogramDataPoint {
+	p := &metrics.ExponentialHistogramDataPoint{Attributes: attributes, TimeUnixNano: uint64(w.at.UnixNano()), Sum: &w.sum,
+		ZeroThreshold: math.Ldexp(1, w.lowest), ZeroCount: uint64(w.counts[0]), Count: uint64(w.counts[0])}
+	b := &metrics.ExponentialHistogramDataPoint_Buckets{Offset: int32(w.lowest)}
+	for _, n := range w.counts[1:] {
+		b.BucketCounts = append(b.BucketCounts, uint64(n))
+		p.Count += uint64(n)
+	}
+	p.Positive = b
+	return p
 }
 
 // resourceOf are the labels of all series as attributes of the host.

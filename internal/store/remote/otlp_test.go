@@ -147,7 +147,7 @@ func TestConventions(t *testing.T) {
 		"iocause_mem_dirty_bytes":        "iocause.mem_dirty By false device=d class=c ",
 		"iocause_finding":                "iocause.finding  false device=d class=c ",
 	} {
-		m := s.packOTLP(batch{{Name: name, Labels: []series.Label{{Name: "__name__", Value: name}, {Name: "device", Value: "d"}, {Name: "class", Value: "c"}}, Points: at}}).ResourceMetrics[0].ScopeMetrics[0].Metrics[0]
+		m := s.packOTLP(batch{{Line: series.Line{Name: name, Labels: []series.Label{{Name: "__name__", Value: name}, {Name: "device", Value: "d"}, {Name: "class", Value: "c"}}, Points: at}}}).ResourceMetrics[0].ScopeMetrics[0].Metrics[0]
 		points := m.GetGauge().GetDataPoints()
 		_, isSum := m.Data.(*metrics.Metric_Sum)
 		if isSum {

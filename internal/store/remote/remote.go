@@ -44,6 +44,7 @@ type Sender struct {
 	client  *http.Client
 	version string // that is spoken now
 	sure    bool   // that 2.0 is understood
+	classic bool   // native histograms are not taken
 
 	// Sent and Refused are values so far; Behind is the age in nanoseconds of
 	// what was sent last.
@@ -191,7 +192,8 @@ func (s *Sender) deliver(ctx context.Context, b batch) error {
 	}
 	s.Sent.Add(int64(taken))
 	if err != nil {
-		left := b.values() - taken
+		samples, histograms := b.values()
+		left := max(samples+histograms-taken, 0)
 		s.Refused.Add(int64(left))
 		s.o.Log.Error("the receiver refuses values; they are dropped", "to", s.o.URL, "values", left, "why", err)
 	}
@@ -199,40 +201,62 @@ func (s *Sender) deliver(ctx context.Context, b batch) error {
 }
 
 // batch are the values of one request: series with all their labels, sorted.
-type batch []series.Line
+type batch []entry
 
-func (b batch) values() (n int) {
-	for _, l := range b {
-		n += len(l.Points)
+// values are those of series, and histograms.
+func (b batch) values() (samples, histograms int) {
+	for i := range b {
+		samples += len(b[i].Points)
+		histograms += len(b[i].native)
 	}
-	return n
+	return samples, histograms
 }
 
 // batches makes requests of lines. A series is in as many as it takes, its
-// values in order.
+// values in order; a histogram in one.
 func batches(lines []series.Line, more []series.Label) []batch {
 	var out []batch
 	room := 0
-	for _, l := range lines {
-		all := append([]series.Label{{Name: "__name__", Value: l.Name}}, l.Labels...)
-		for _, x := range more {
-			if !slices.ContainsFunc(l.Labels, func(y series.Label) bool { return x.Name == y.Name }) {
-				all = append(all, x)
-			}
+	put := func(e entry, size int) {
+		if room == 0 || size > room && room < mostBatch {
+			out = append(out, nil)
+			room = mostBatch
 		}
-		slices.SortFunc(all, func(a, b series.Label) int { return cmp.Compare(a.Name, b.Name) })
-		for points := l.Points; len(points) > 0; {
-			if room == 0 {
-				out = append(out, nil)
-				room = mostBatch
+		out[len(out)-1] = append(out[len(out)-1], e)
+		room = max(room-size, 0)
+	}
+	for _, e := range entries(lines) {
+		labels := withLabels(e.Name, e.Labels, more)
+		if e.parts != nil {
+			size := 0
+			for i, l := range e.parts {
+				e.parts[i].Labels = withLabels(l.Name, l.Labels, more)
+				size += len(l.Points)
 			}
-			n := min(room, len(points))
-			last := &out[len(out)-1]
-			*last = append(*last, series.Line{Name: l.Name, Labels: all, Points: points[:n]})
-			points, room = points[n:], room-n
+			put(entry{Line: series.Line{Name: e.Name, Labels: labels}, parts: e.parts, native: e.native}, size)
+			continue
+		}
+		for points := e.Points; len(points) > 0; {
+			n := len(points)
+			n = min(n, cmp.Or(room, mostBatch))
+			put(entry{Line: series.Line{Name: e.Name, Labels: labels, Points: points[:n]}}, n)
+			points = points[n:]
 		}
 	}
 	return out
+}
+
+// withLabels are all labels of a series, sorted: those that are sent along do not
+// take the place of its own.
+func withLabels(name string, own, more []series.Label) []series.Label {
+	all := append([]series.Label{{Name: "__name__", Value: name}}, own...)
+	for _, x := range more {
+		if !slices.ContainsFunc(own, func(y series.Label) bool { return x.Name == y.Name }) {
+			all = append(all, x)
+		}
+	}
+	slices.SortFunc(all, func(a, b series.Label) int { return cmp.Compare(a.Name, b.Name) })
+	return all
 }
 
 // load reads how far sending had come; the zero place when nothing was sent.

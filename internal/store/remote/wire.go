@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/prometheus/prometheus/prompb"
@@ -20,8 +21,11 @@ const (
 	version2 = "2.0"
 )
 
-// writtenHeader tells, in version 2.0, how many values were taken.
-const writtenHeader = "X-Prometheus-Remote-Write-Samples-Written"
+// These tell, in version 2.0, how many values and how many histograms were taken.
+const (
+	writtenHeader    = "X-Prometheus-Remote-Write-Samples-Written"
+	histogramsHeader = "X-Prometheus-Remote-Write-Histograms-Written"
+)
 
 // send sends one request, and tells how many of its values were taken. Where it is
 // not known yet whether the receiver speaks 2.0, it is asked in that, and in 1.0 if
@@ -33,15 +37,28 @@ func (s *Sender) send(ctx context.Context, b batch) (taken int, err error) {
 	case version1:
 		return s.ask1(ctx, b)
 	}
+	samples, histograms := b.values()
+	if s.classic {
+		b = b.flat()
+		samples, histograms = b.values()
+	}
 	resp, err := s.post(ctx, b, version2)
 	if err != nil {
 		return 0, err
 	}
 	err = resp.failure()
-	taken, said := resp.written(b.values())
+	taken, said := resp.written(writtenHeader, samples)
+	native, _ := resp.written(histogramsHeader, histograms)
+	if said && taken == samples && native == 0 && histograms > 0 && (err == nil || resp.refuses()) {
+		s.classic = true
+		s.o.Log.Info("the receiver takes no native histograms: using classic ones from now on", "to", s.o.URL)
+		more, err := s.send(ctx, slices.DeleteFunc(slices.Clone(b), func(e entry) bool { return e.parts == nil }))
+		return min(taken+more, samples+histograms), err
+	}
+	taken += native
 	switch {
-	case said && err == nil && taken < b.values():
-		err = fmt.Errorf("%w: %d of %d were taken", errRefused, taken, b.values())
+	case said && err == nil && taken < samples+histograms:
+		err = fmt.Errorf("%w: %d of %d were taken", errRefused, taken, samples+histograms)
 		fallthrough
 	case said:
 		s.sure = s.sure || resp.code/100 == 2
@@ -68,7 +85,8 @@ func (s *Sender) ask1(ctx context.Context, b batch) (taken int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return b.values(), nil
+	taken, _ = b.flat().values()
+	return taken, nil
 }
 
 // answer is what the receiver said.
@@ -89,8 +107,8 @@ func (a *answer) refuses() bool {
 }
 
 // written is how many of so many values were taken, if it says.
-func (a *answer) written(of int) (n int, said bool) {
-	n, err := strconv.Atoi(a.header.Get(writtenHeader))
+func (a *answer) written(header string, of int) (n int, said bool) {
+	n, err := strconv.Atoi(a.header.Get(header))
 	if err != nil || n < 0 || n > of {
 		return 0, false
 	}
@@ -147,6 +165,7 @@ func (s *Sender) ask(ctx context.Context, body []byte, header map[string]string)
 }
 
 func pack1(b batch) ([]byte, error) {
+	b = b.flat()
 	w := prompb.WriteRequest{Timeseries: make([]prompb.TimeSeries, len(b))}
 	for i, l := range b {
 		t := &w.Timeseries[i]
@@ -169,6 +188,9 @@ func (s *Sender) pack2(b batch) ([]byte, error) {
 		for _, x := range l.Labels {
 			t.LabelsRefs = append(t.LabelsRefs, symbols.Symbolize(x.Name), symbols.Symbolize(x.Value))
 		}
+		for i := range l.native {
+			t.Histograms = append(t.Histograms, l.native[i].write2())
+		}
 		for _, p := range l.Points {
 			t.Samples = append(t.Samples, writev2.Sample{Timestamp: p.At.UnixMilli(), Value: p.Value})
 		}
@@ -185,6 +207,8 @@ func typeOf(kind string) writev2.Metadata_MetricType {
 	switch kind {
 	case "counter":
 		return writev2.Metadata_METRIC_TYPE_COUNTER
+	case "histogram":
+		return writev2.Metadata_METRIC_TYPE_HISTOGRAM
 	case "gauge":
 		return writev2.Metadata_METRIC_TYPE_GAUGE
 	}

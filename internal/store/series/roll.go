@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -84,9 +83,12 @@ func (t *tier) roll(ctx context.Context, from, to int64) ([]Frame, error) {
 		s := set.At()
 		it = s.Iterator(it)
 		name := s.Labels().Get(nameLabel)
-		sum, err := summarize(it, from, to, strings.HasSuffix(name, "_total"))
+		sum, err := summarize(it, from, to, counts(name))
 		if err != nil {
 			return nil, err
+		}
+		if _, _, part := HistogramOf(name); part {
+			sum.extremes = false // nobody asks how fast a bucket filled
 		}
 		f.Values = append(f.Values, sum.values(s.Labels(), name)...)
 		for _, p := range sum.anew {
