@@ -92,7 +92,7 @@ type fence struct {
 // fences are all third parties: one that is missing here is refused.
 func fences() []fence {
 	return []fence{
-		{"os/exec", []string{"bench/day", "bench/fleet", "bench/live", "bench/outage", "bench/predictions", "deploy/release", "internal/agent/page", "internal/lab", "internal/notify", "internal/session"}},
+		{"os/exec", []string{"bench/assistant", "bench/day", "bench/fleet", "bench/live", "bench/outage", "bench/predictions", "deploy/release", "internal/agent/page", "internal/lab", "internal/notify", "internal/session"}},
 		{"github.com/cilium/ebpf", []string{"internal/bpf", "internal/source/probe"}},
 		{"golang.org/x/sys", []string{"bench/predictions", "internal/agent", "internal/bpf", "internal/cli", "internal/console", "internal/filters", "internal/host", "internal/lab", "internal/source", "internal/store/whole", "internal/symbol", "internal/tool/trace"}},
 		{"github.com/spf13/cobra", []string{"deploy/release", "internal/cli"}},
@@ -112,11 +112,11 @@ func fences() []fence {
 		{"github.com/ulikunitz/xz", []string{"internal/parse", "internal/symbol"}},
 		{"github.com/klauspost/compress", []string{"bench/fleet", "internal/parse", "internal/store/frames", "internal/store/incidents", "internal/store/recording"}},
 		{"github.com/google/pprof", []string{"internal/parse/pprof", "internal/present/pprof"}},
-		{"github.com/prometheus/prometheus", []string{"internal/store"}},
+		{"github.com/prometheus/prometheus", []string{"bench/receiver", "internal/store"}},
 		{"go.opentelemetry.io/collector", []string{"test/collector"}},
 		{"go.opentelemetry.io/proto", []string{"internal/notify", "internal/store/remote"}},
-		{"google.golang.org/protobuf", []string{"internal/notify", "internal/store/remote"}},
-		{"github.com/prometheus/client_golang", []string{"internal/store"}},
+		{"google.golang.org/protobuf", []string{"internal/cri", "internal/notify", "internal/store/remote"}},
+		{"github.com/prometheus/client_golang", []string{"bench/receiver", "internal/store"}},
 		{"github.com/oklog/ulid", []string{"internal/store"}},
 		{"github.com/google/jsonschema-go", []string{"internal/cli"}}, // tests
 	}

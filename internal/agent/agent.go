@@ -68,7 +68,7 @@ func fast() []string {
 func slow() []string { return []string{"sysctl", "queue", "filesystem"} }
 
 // Sources are the names of all sources that the agent reads.
-func Sources() []string { return slices.Concat(fast(), slow(), []string{limitSource}) }
+func Sources() []string { return slices.Concat(fast(), slow(), []string{limitSource, latencySource}) }
 
 // New prepares an agent, which lets judge find the causes of incidents, nil for
 // none; program is what wrote them. Nothing runs and nothing is opened yet.
@@ -122,6 +122,9 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 			}
 		}})
 	}
+	if !slices.Contains(c.Off, latencySource) {
+		a.feed(&feed{entry: latencyEntry(), base: c.SlowInterval, seen: func(*sample.Window) {}})
+	}
 	if a.tables != nil {
 		seen := a.tables.take
 		if !c.Incidents.Off {
@@ -144,6 +147,7 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 // feed adds a feed.
 func (a *Agent) feed(f *feed) {
 	f.host, f.log, f.out, f.infos, f.known = a.host, a.log, a.push, infos(), map[of]*stream{}
+	f.spread = map[of]*distribution{}
 	f.stepped = func() { a.steps.Add(1) }
 	f.absent = a.latest.drop
 	f.ended = func(s *series.Series) {
@@ -213,6 +217,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err != nil {
 		a.writer.finish(nil)
 		return err
+	}
+	fetching, err := a.serveFetches(ctx)
+	if err != nil { // the rest of the agent goes on
+		a.log.Error("recordings cannot be fetched", "why", err)
+	} else {
+		defer fetching.stop()
 	}
 	if !a.config.Incidents.Off {
 		a.watcher = newWatcher(a.host, &a.config, a.log, a.judge, a.program)

@@ -165,6 +165,9 @@ func (a *alerts) words(m *incidents.Meta) (labels, notes map[string]string) {
 	if c := m.Culprit; c != nil {
 		labels["culprit_kind"], labels["culprit"] = c.Kind, c.ID
 		notes["culprit"] = short(c.Name)
+		if c.PodName != "" {
+			notes["pod"] = short(c.Namespace + "/" + c.PodName)
+		}
 	}
 	return labels, notes
 }

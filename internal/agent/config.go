@@ -28,6 +28,8 @@ type Config struct {
 	Limits       Limits
 	Remote       Remote
 	OTLP         OTLP
+	Fetch        Fetch
+	CRISocket    string // of the container runtime, which knows names of pods; "" for none
 	Incidents    Incidents
 	Tables       Tables
 	PageCache    PageCache
@@ -150,6 +152,8 @@ func parseConfig(path string, b []byte) (Config, error) {
 		},
 		"remote_write": func(n *yaml.Node) { p.remote(n, &c.Remote) },
 		"otlp":         func(n *yaml.Node) { p.otlp(n, &c.OTLP) },
+		"cri_socket":   func(n *yaml.Node) { c.CRISocket = p.path(n) },
+		"fetch":        func(n *yaml.Node) { p.fetch(n, &c.Fetch) },
 		"incidents":    func(n *yaml.Node) { p.incidents(n, &c.Incidents) },
 		"tables":       func(n *yaml.Node) { p.tables(n, &c.Tables) },
 		"page_cache":   func(n *yaml.Node) { p.pageCache(n, &c.PageCache) },

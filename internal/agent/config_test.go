@@ -56,7 +56,7 @@ page_cache: {interval: 1m, look: 50ms}
 
 func TestConfigErrorsHaveALine(t *testing.T) {
 	for text, want := range map[string]string{
-		"dir: /a\nintervall: 1s":              `x.yaml:2: "intervall" is not a key here; the keys are dir, incidents, interval`,
+		"dir: /a\nintervall: 1s":              `x.yaml:2: "intervall" is not a key here; the keys are cri_socket, dir, fetch, incidents, interval`,
 		"interval: fast":                      `x.yaml:1: "fast" is not a time`,
 		"interval: 1ms":                       `x.yaml:1: 1ms is not between 100ms and 1m0s`,
 		"interval: [1s]":                      `x.yaml:1: "" is not a time`,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -27,6 +28,7 @@ type events struct {
 	log  *slog.Logger
 	now  func() time.Time
 	keep func(job)
+	pods *podNames
 	soon time.Duration // after it failed
 	wake chan struct{}
 
@@ -84,20 +86,68 @@ func (e *events) tell(action notify.Action, m *incidents.Meta) {
 		at["iocause.cause"] = m.Cause
 	}
 	if c := m.Culprit; c != nil {
-		at["iocause.culprit.kind"], at["iocause.culprit.id"], at["iocause.culprit.name"] = c.Kind, c.ID, harmless(c.Name)
-		for name, value := range map[string]string{"container.id": c.Container, "k8s.pod.uid": c.Pod, "iocause.culprit.unit": c.Unit} {
-			if value != "" {
-				at[name] = harmless(value)
-			}
-		}
+		maps.Copy(at, culpritAttributes(c))
 	}
 	body := harmless(summary(&m.What))
 	if m.Title != "" {
 		body = harmless(m.Title) + ": " + body
 	}
+	e.put(notify.Record{At: e.now(), Name: "iocause.incident." + string(action), Warning: action != notify.Close, Body: body, Attributes: at})
+}
+
+// tellLook has the findings of an hourly look sent, each as an event of its own, with
+// the command that shows what it was found in. One that found nothing is an event,
+// too: somebody looked.
+func (e *events) tellLook(document json.RawMessage, began time.Time, file string) {
+	var r report
+	if e == nil || json.Unmarshal(document, &r) != nil || r.Primary == "" {
+		return
+	}
+	event := func(rank, cause, body string, warning bool, more map[string]string) {
+		at := map[string]string{
+			"iocause.cause": cause, "iocause.rank": rank, "iocause.of": ofLook,
+			"iocause.look.start":    began.UTC().Format(time.RFC3339Nano),
+			"iocause.look.evidence": "iocause diagnose --recording " + file,
+			"log.record.uid":        hashed("event", ofLook+rank+cause+more["iocause.culprit.id"]+began.UTC().Format(time.RFC3339Nano)),
+		}
+		maps.Copy(at, more)
+		e.put(notify.Record{At: e.now(), Name: "iocause.finding", Warning: warning, Body: harmless(body), Attributes: at})
+	}
+	if len(r.Findings) == 0 {
+		event("primary", r.Primary, "no cause of slow I/O: "+r.Primary, false, nil)
+	}
+	for i, f := range r.Findings[:min(len(r.Findings), mostFindings)] {
+		more := map[string]string{
+			"iocause.weight":     strconv.FormatFloat(f.Weight, 'g', 3, 64),
+			"iocause.confidence": strconv.FormatFloat(f.Confidence, 'g', 3, 64),
+		}
+		who := ""
+		if c := culprit(f.Cause, f.Culprit.Comm, f.Culprit.Cgroup, f.Culprit.Device); c != nil {
+			e.pods.name(c)
+			maps.Copy(more, culpritAttributes(c))
+			who = " (" + c.Kind + " " + c.Name + ")"
+		}
+		event(rankOf(i), f.Cause, f.Cause+who, true, more)
+	}
+}
+
+// culpritAttributes are who is behind a finding, by name.
+func culpritAttributes(c *incidents.Culprit) map[string]string {
+	at := map[string]string{"iocause.culprit.kind": c.Kind, "iocause.culprit.id": c.ID, "iocause.culprit.name": harmless(c.Name)}
+	for name, value := range map[string]string{"container.id": c.Container, "k8s.pod.uid": c.Pod, "iocause.culprit.unit": c.Unit,
+		"k8s.pod.name": c.PodName, "k8s.namespace.name": c.Namespace, "k8s.container.name": c.ContainerName} {
+		if value != "" {
+			at[name] = harmless(value)
+		}
+	}
+	return at
+}
+
+// put adds an event to those that wait.
+func (e *events) put(r notify.Record) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.all = append(e.all, notify.Record{At: e.now(), Name: "iocause.incident." + string(action), Warning: action != notify.Close, Body: body, Attributes: at})
+	e.all = append(e.all, r)
 	if over := len(e.all) - mostEvents; over > 0 {
 		e.all = slices.Delete(e.all, 0, over)
 		e.log.Error("too many events wait to be sent: the oldest are dropped", "left_out", over)
@@ -171,7 +221,9 @@ func (e *events) send(ctx context.Context) error {
 		e.mu.Lock()
 		// Meanwhile the oldest may have been left out.
 		e.all = slices.DeleteFunc(e.all, func(r notify.Record) bool {
-			return slices.ContainsFunc(some, func(x notify.Record) bool { return x.At.Equal(r.At) && x.Name == r.Name })
+			return slices.ContainsFunc(some, func(x notify.Record) bool {
+				return x.At.Equal(r.At) && x.Name == r.Name && x.Attributes["log.record.uid"] == r.Attributes["log.record.uid"]
+			})
 		})
 		e.save()
 		e.mu.Unlock()

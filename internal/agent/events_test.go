@@ -187,3 +187,33 @@ func TestCollectorTakesEvents(t *testing.T) {
 	_ = c.Process.Signal(os.Interrupt)
 	_ = c.Wait()
 }
+
+// Each finding of a look is an event of its own, bounded, with who and where the
+// evidence is; a look that found nothing is one, too.
+func TestFindingsOfLooksAreEvents(t *testing.T) {
+	r := &logReceiver{t: t}
+	server := httptest.NewServer(r)
+	defer server.Close()
+	e, kill := eventsOf(t, server.URL, t.TempDir())
+	defer kill()
+	began := time.Unix(1_790_000_000, 0)
+	finding := `{"cause":"lock-contention","weight":0.5,"confidence":0.9,"culprit":{"comm":"post\u001bgres","cgroup":"/system.slice/pg.service"}}`
+	e.tellLook([]byte(`{"primary":"lock-contention","findings":[`+strings.Repeat(finding+",", 8)+finding+`]}`), began, "/var/lib/iocause/normal/mon-09.iocause")
+	e.tellLook([]byte(`{"primary":"healthy","findings":[]}`), began, "/x")
+	e.tellLook([]byte(`{`), began, "/x") // one that was stopped
+	until(t, "the events", func() bool { return len(r.all()) == mostFindings+1 })
+	if got := r.all(); got[0] != "iocause.finding lock-contention" || got[mostFindings] != "iocause.finding healthy" {
+		t.Errorf("%q", got)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	said := r.last.String()
+	for _, want := range []string{"iocause diagnose --recording", "iocause.rank", "log.record.uid"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%s is missing in %s", want, said)
+		}
+	}
+	if strings.Contains(said, "\x1b") {
+		t.Error("a name is not made harmless")
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,9 @@ type feed struct {
 	infos map[sample.Metric][]sample.Info
 	known map[of]*stream
 	last  time.Time // the instant of the newest frame
+
+	spread map[of]*distribution // of the source of latencies
+	full   sync.Once            // there was no room for one more
 
 	factor atomic.Int64 // the interval is base times this
 	spent  atomic.Int64 // nanoseconds in the source, ever
@@ -97,6 +101,9 @@ func (f *feed) run(ctx context.Context) {
 		}
 		for _, x := range f.known { // what was read last is not of this moment
 			f.absent(x.series)
+		}
+		for _, d := range f.spread {
+			d.each(f.absent)
 		}
 		if time.Since(began) > 2*wait {
 			wait = tryAgain
@@ -222,6 +229,7 @@ func (f *feed) take(w *sample.Window, read time.Time, every time.Duration) error
 			}
 		})
 	}
+	frame.Values = append(frame.Values, f.distributions(w, read)...)
 	kernel := 0.0
 	w.Each(sample.CostBPFTime, func(_ sample.Entity, s *sample.Series) { kernel += s.Sum() })
 	f.kernel.Store(int64(kernel / every.Seconds() * float64(time.Second)))

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"strconv"
 
 	"iocause/internal/sample"
 	"iocause/internal/store/series"
@@ -54,6 +55,13 @@ func Own() []sample.Info {
 
 func compareLabels(a, b []series.Label) int {
 	for i := range min(len(a), len(b)) {
+		if a[i].Name == series.Bound && b[i].Name == series.Bound {
+			x, _ := strconv.ParseFloat(a[i].Value, 64) // we wrote them
+			y, _ := strconv.ParseFloat(b[i].Value, 64)
+			if c := cmp.Compare(x, y); c != 0 {
+				return c
+			}
+		}
 		if c := cmp.Or(cmp.Compare(a[i].Name, b[i].Name), cmp.Compare(a[i].Value, b[i].Value)); c != 0 {
 			return c
 		}

@@ -71,6 +71,7 @@ func (w *watcher) looked(f Finding) {
 	w.looking = false
 	if w.open == nil {
 		w.verdicts.set(f.Report, ofLook)
+		w.events.tellLook(f.Report, f.at, w.normalPath(f.at))
 	}
 	if w.open == nil && len(f.Sections) == 1 {
 		w.normal = &normal{f.at, f.Sections[0].Data}

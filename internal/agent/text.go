@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -28,6 +29,10 @@ func describe() map[string]described {
 			d.help += "; class: " + class
 		}
 		for _, name := range series.NamesOf(i) {
+			if _, ok := ladders()[i.Metric]; ok {
+				d.kind, name = "histogram", strings.TrimSuffix(name, "_total")
+				all[name+series.Bucket], all[name+series.Count], all[name+series.Sum] = d, d, d
+			}
 			all[name] = d
 		}
 	}
@@ -41,16 +46,22 @@ func writeText(w io.Writer, values map[*series.Series]at) error {
 	known := describe()
 	byName := map[string][]*series.Series{}
 	for s := range values {
-		byName[s.Name()] = append(byName[s.Name()], s)
+		name := s.Name()
+		if histogram, _, ok := series.HistogramOf(name); ok {
+			name = histogram
+		}
+		byName[name] = append(byName[name], s)
 	}
 	out := bufio.NewWriter(w)
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		d := known[name]
 		fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, strings.ReplaceAll(d.help, "\\", `\\`), name, d.kind)
 		all := byName[name]
-		slices.SortFunc(all, func(a, b *series.Series) int { return compareLabels(a.Labels(), b.Labels()) })
+		slices.SortFunc(all, func(a, b *series.Series) int {
+			return cmp.Or(cmp.Compare(a.Name(), b.Name()), compareLabels(a.Labels(), b.Labels()))
+		})
 		for _, s := range all {
-			out.WriteString(name)
+			out.WriteString(s.Name())
 			if l := s.Labels(); len(l) > 0 {
 				for i, x := range l {
 					out.WriteByte("{,"[min(i, 1)])

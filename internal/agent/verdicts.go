@@ -76,10 +76,7 @@ func (v *verdicts) set(document json.RawMessage, of string) {
 		add("primary", r.Primary, nil, 0, -1) // healthy, or cannot tell
 	}
 	for i, f := range r.Findings[:min(len(r.Findings), mostFindings)] {
-		rank := "contributing"
-		if i == 0 {
-			rank = "primary"
-		}
+		rank := rankOf(i)
 		c := culprit(f.Cause, f.Culprit.Comm, f.Culprit.Cgroup, f.Culprit.Device)
 		var more []series.Label
 		if c != nil {
@@ -87,6 +84,13 @@ func (v *verdicts) set(document json.RawMessage, of string) {
 		}
 		add(rank, f.Cause, more, f.Weight, f.Confidence)
 	}
+}
+
+func rankOf(i int) string {
+	if i == 0 {
+		return "primary"
+	}
+	return "contributing"
 }
 
 // Verdict is what was found last, however long ago.

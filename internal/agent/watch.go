@@ -60,6 +60,7 @@ type watcher struct {
 	hooks        []notify.Hook
 	alerts       *alerts // nil: no Alertmanager is told
 	events       *events // nil: no log records are sent
+	pods         *podNames
 	gather       *gather
 	faults       *faults
 	cgroupLimits *cgroupLimits
@@ -130,6 +131,10 @@ func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program 
 	}
 	w.alerts = newAlerts(c, h.Name(), log, h.Now, w.keeper.put)
 	w.events = newEvents(c, h.Name(), log, h.Now, w.keeper.put)
+	w.pods = newPodNames(c.CRISocket, log, h.Now)
+	if w.events != nil {
+		w.events.pods = w.pods
+	}
 	w.resume()
 	return w
 }
@@ -328,6 +333,7 @@ func (w *watcher) take(ctx context.Context, f Finding) {
 	x.Finding, x.Sections, m.Cause, m.Title = f.Report, f.Sections, f.Cause, f.Title
 	m.Notes = append(m.Notes, f.Notes...)
 	m.Culprit = culpritOf(f.Report)
+	w.pods.name(m.Culprit)
 	w.adviseIn(x)
 	if x == w.open {
 		w.verdicts.set(f.Report, ofIncident)

@@ -8,11 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iocause/internal/agent"
 	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/output"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
+	"iocause/internal/session"
 	"iocause/internal/show"
 	"iocause/internal/table"
 	"iocause/internal/tool/fleet"
@@ -37,6 +39,7 @@ func newFleetCommand(e *env) *cobra.Command {
 	}{
 		{"common --url URL --cause ID [flags]", "What hosts with one cause have in common", fleet.InCommon, true},
 		{"hosts --url URL [flags]", "The hosts with a cause, by name", fleet.HostsWith, true},
+		{"latency --url URL [flags]", "Requests of all disks by latency over time, and the slowest hosts", fleet.Latencies, false},
 		{"disks --url URL [flags]", "Disks that are slower than others of their model at the same load", fleet.SlowOnes, false},
 	} {
 		one, o := newFleetPart(e, part.use, part.short, part.answer)
@@ -54,7 +57,35 @@ func newFleetCommand(e *env) *cobra.Command {
 	}
 	page, o := newFleetPart(e, "report --url URL -o FILE.html [flags]", "All of it as a page", nil)
 	page.Flags().StringVarP(&o.output, "output", "o", "iocause-fleet.html", "file to write;\n- is stdout")
-	c.AddCommand(both, page)
+	c.AddCommand(both, page, newFleetFetch(e))
+	return c
+}
+
+// newFleetFetch makes the command that asks an agent, not a store.
+func newFleetFetch(e *env) *cobra.Command {
+	o := &fleet.Fetching{}
+	c := &cobra.Command{Use: "fetch HOST -o FILE --token-file FILE [flags]", Short: "Have the agent of a host record, and fetch the recording", Args: cobra.ExactArgs(1)}
+	f := c.Flags()
+	f.Var(ask.TimeIn(&o.Length, 10*time.Second).From(time.Second, goodLength), "duration", "how long all probes watch, at most 1m")
+	f.StringVarP(&o.Output, "output", "o", "fetched.iocause", "file to write")
+	f.StringVar(&o.TokenFile, "token-file", "", "file with the agent's token")
+	f.StringVar(&o.CAFile, "ca-file", "", "CA certificates to check the agent's with\n(default: the system's)")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		o.Host = args[0]
+		ctx, stop := session.UntilInterrupt(c.Context(), nil)
+		defer stop()
+		fmt.Fprintf(e.stderr, "iocause: %s records for %s\n", text.Escape(o.Host), table.Duration(o.Length.Seconds()))
+		size, err := fleet.Fetch(ctx, o, agent.FetchPath, agent.FetchType)
+		var bad *fleet.BadEndpoint
+		if errors.As(err, &bad) {
+			return &ask.Error{Err: bad.Err, Next: "see 'iocause fleet fetch --help'"}
+		} else if err != nil {
+			return err
+		}
+		name := text.Escape(o.Output)
+		_, err = fmt.Fprintf(e.stdout, "%s: %s; see: iocause diagnose --recording %[1]s\n", name, table.Value(float64(size), "bytes"))
+		return err
+	}
 	return c
 }
 

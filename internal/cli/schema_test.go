@@ -95,6 +95,7 @@ func contracts(t *testing.T) []contract {
 		{"fleet common", "What hosts with a cause have in common", g.tables([]table.Table{(&fleet.Common{}).Table()}), nil},
 		{"fleet hosts", "Hosts with a cause", g.tables([]table.Table{(&fleet.Fleet{}).HostTable("")}), nil},
 		{"fleet diff", "Two hosts or groups of hosts side by side", g.tables((&fleet.Comparison{}).Tables()), nil},
+		{"fleet latency", "How long requests of all disks took", g.tables((&fleet.Latency{}).Tables()), nil},
 		{"fleet disks", "Disks that are slower than their like", g.tables([]table.Table{(&fleet.Disks{}).Table()}), nil},
 		{"lab load", "The account of a load", g.of(load.Result{}), []string{"lab load read --path x --size 64k --bs 4k --passes 1"}},
 		{"lab score", "How often diagnose was right", g.of(lab.Score{}), nil},

@@ -2,7 +2,9 @@ package fleet_test
 
 import (
 	"math"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -75,13 +77,28 @@ func hostsOf(f *fleettest.Fleet) []fleet.Host {
 	return out
 }
 
+// many is how many hosts a fleet has, and in how many fleets disks are looked for:
+// IOCAUSE_FLEET_HOSTS=10000 go test ./internal/fleet -run 'Planted|Chance|Slow' -v
+func many(t *testing.T) (hosts, fleets int) {
+	said := os.Getenv("IOCAUSE_FLEET_HOSTS")
+	if said == "" {
+		return 1000, 10
+	}
+	n, err := strconv.Atoi(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, 50
+}
+
 // Of fleets with one or two planted facts among forty settings, many of which
 // come together, those are named, and hardly anything else.
 func TestPlantedFactsAreFound(t *testing.T) {
 	const seeds = 50
 	right, named, planted := 0, 0, 0
+	hosts, _ := many(t)
 	for seed := range uint64(seeds) {
-		f := fleettest.New(seed, fleettest.Options{Hosts: 1000, Planted: 1 + int(seed%2)})
+		f := fleettest.New(seed, fleettest.Options{Hosts: hosts, Planted: 1 + int(seed%2)})
 		factors, tested := fleet.Common(hostsOf(f))
 		if tested < 40 {
 			t.Fatalf("only %d facts were tested", tested)
@@ -109,8 +126,9 @@ func TestPlantedFactsAreFound(t *testing.T) {
 // Where nothing is planted, nothing is named.
 func TestChanceIsNoFactor(t *testing.T) {
 	named := 0
+	hosts, _ := many(t)
 	for seed := range uint64(50) {
-		f := fleettest.New(seed, fleettest.Options{Hosts: 1000})
+		f := fleettest.New(seed, fleettest.Options{Hosts: hosts})
 		factors, _ := fleet.Common(hostsOf(f))
 		named += len(factors)
 	}
@@ -160,16 +178,17 @@ func slowOf(f *fleettest.Fleet) (right, wrong, compared int) {
 	return right, wrong, compared
 }
 
-// Twenty slow disks among 1,500, at all loads that disks have: found, with one
+// Twenty slow disks among all, at all loads that disks have: found, with one
 // that is not at most.
 func TestSlowDisksAreFound(t *testing.T) {
 	right, wrong, planted := 0, 0, 0
-	for seed := range uint64(10) {
-		f := fleettest.New(seed, fleettest.Options{Hosts: 1000, SlowDisks: 20, Intervals: 12})
+	hosts, fleets := many(t)
+	for seed := range uint64(fleets) {
+		f := fleettest.New(seed, fleettest.Options{Hosts: hosts, SlowDisks: 20, Intervals: 12})
 		r, w, compared := slowOf(f)
 		right, wrong, planted = right+r, wrong+w, planted+f.Slow
-		if compared < 1400 {
-			t.Errorf("seed %d: only %d of 1500 disks can be compared", seed, compared)
+		if compared < hosts*14/10 {
+			t.Errorf("seed %d: only %d disks of %d hosts can be compared", seed, compared, hosts)
 		}
 		if r < 19 || w > 1 {
 			t.Errorf("seed %d: %d of 20 found, %d wrong", seed, r, w)

@@ -20,13 +20,14 @@ const keptRows = "1000"
 type diagnoseQuestion struct {
 	duration
 	processes
-	Device string `json:"device,omitempty" jsonschema:"only I/O on this block device"`
+	Device  string `json:"device,omitempty" jsonschema:"only I/O on this block device"`
+	Against string `json:"against,omitempty" jsonschema:"a recording of better times to compare with"`
 	past
 }
 
 func (q diagnoseQuestion) line(dir string) (*line, error) {
 	l := &line{args: []string{"diagnose", "--format=json"}, rows: listed}
-	l.args = append(append(l.args, q.processes.flags()...), given("device", q.Device)...)
+	l.args = append(append(l.args, q.processes.flags()...), given("device", q.Device, "against", q.Against)...)
 	l.args = append(l.args, q.past.flags(dir)...)
 	if q.asked() && q.Seconds == 0 {
 		return l, nil

@@ -7,12 +7,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"iocause/internal/fleet"
 )
 
 // Host is one host of a made-up fleet.
 type Host struct {
+	Clock time.Duration // that it is ahead of the others
 	Name  string
 	Cause string // of its findings, or "healthy"
 	Facts []fleet.Fact

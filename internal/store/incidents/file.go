@@ -64,6 +64,10 @@ type Culprit struct {
 	Name string `json:"name"` // data from the system: it may hold anything
 	ID   string `json:"id"`   // the label culprit of iocause_finding: a hash of kind and name
 	sample.Identity
+	// What the container runtime calls them, where the agent may ask it.
+	PodName       string `json:"pod_name,omitempty"`
+	Namespace     string `json:"namespace,omitempty"`
+	ContainerName string `json:"container_name,omitempty"`
 }
 
 // Series is a signal around the incident.

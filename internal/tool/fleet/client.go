@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"iocause/internal/outbound"
@@ -37,7 +39,9 @@ type client struct {
 	base  string
 	token string
 	http  *http.Client
-	note  func(string) // what the endpoint warns of
+
+	mu   sync.Mutex
+	note func(string) // what the endpoint warns of; not at once
 }
 
 // BadEndpoint is one that cannot be asked for what was written.
@@ -77,6 +81,56 @@ type line struct {
 	Metric map[string]string
 	Value  point
 	Values []point
+	// Histograms are native ones.
+	Histograms []distribution
+}
+
+// distribution is a native histogram at an instant: [1790000000.5, {"buckets": [[0,
+// "0.5", "1", "3"]]}], of how the bounds count, the lower, the upper, and how many.
+type distribution struct {
+	at      time.Time
+	buckets []bucket
+}
+
+type bucket struct{ upper, count float64 }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *distribution) UnmarshalJSON(b []byte) error {
+	var said struct{ Buckets [][4]any }
+	at := 0.0
+	if err := json.Unmarshal(b, &[]any{&at, &said}); err != nil || math.Abs(at) > 1e11 {
+		return fmt.Errorf("%.60q is not a histogram of a series: %w", b, err)
+	}
+	d.at = time.UnixMilli(int64(math.Round(at * 1000)))
+	for _, x := range said.Buckets {
+		upper, err := number(x[2])
+		count, err2 := number(x[3])
+		if err = errors.Join(err, err2); err != nil {
+			return fmt.Errorf("a bucket of a histogram: %w", err)
+		}
+		d.buckets = append(d.buckets, bucket{upper, count})
+	}
+	return nil
+}
+
+// number reads a figure, which the API writes as a text.
+func number(v any) (float64, error) {
+	s, ok := v.(string)
+	if !ok {
+		return 0, fmt.Errorf("%.20v is not a figure", v)
+	}
+	return strconv.ParseFloat(s, 64)
+}
+
+// atOnce asks several questions together, and tells why the first of them failed.
+func atOnce(questions ...func() error) error {
+	failed := make([]error, len(questions))
+	var all sync.WaitGroup
+	for i, ask := range questions {
+		all.Go(func() { failed[i] = ask() })
+	}
+	all.Wait()
+	return cmp.Or(failed...)
 }
 
 // point is an instant and a value: [1790000000.5, "0.25"].
@@ -142,6 +196,8 @@ func (c *client) ask(ctx context.Context, way, expr string, form url.Values) ([]
 	if err != nil {
 		return nil, fmt.Errorf("asking %s for %s: %w", c.base, expr, err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, w := range a.Warnings {
 		c.note(w)
 	}

@@ -81,21 +81,26 @@ func (a *Ask) loads(ctx context.Context, c *client, step time.Duration) (map[[2]
 		return fmt.Sprintf("sum by (%s, device) (%s + %s)", a.HostLabel, rate(reads), rate(writes))
 	}
 	out := map[[2]string]map[int64]*fleet.Load{}
-	for _, q := range []struct {
-		what, expr string
-		put        func(*fleet.Load, float64)
+	questions := []struct {
+		expr string
+		put  func(*fleet.Load, float64)
 	}{
-		{"requests of all disks", sum("iocause_disk_reads_total", "iocause_disk_writes_total"), func(l *fleet.Load, v float64) { l.Ops = v }},
-		{"requests in flight", sum("iocause_disk_read_time_seconds_total", "iocause_disk_write_time_seconds_total"), func(l *fleet.Load, v float64) { l.Depth = v }},
-		{"bytes of all disks", sum("iocause_disk_read_bytes_total", "iocause_disk_write_bytes_total"), func(l *fleet.Load, v float64) { l.Bytes = v }},
-		{"reads of all disks", fmt.Sprintf("sum by (%s, device) (%s)", a.HostLabel, rate("iocause_disk_reads_total")), func(l *fleet.Load, v float64) { l.Reads = v }},
-	} {
-		a.Progress(q.what)
-		lines, err := c.over(ctx, q.expr, a.From.Add(step), a.To, step)
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range lines {
+		{sum("iocause_disk_reads_total", "iocause_disk_writes_total"), func(l *fleet.Load, v float64) { l.Ops = v }},
+		{sum("iocause_disk_read_time_seconds_total", "iocause_disk_write_time_seconds_total"), func(l *fleet.Load, v float64) { l.Depth = v }},
+		{sum("iocause_disk_read_bytes_total", "iocause_disk_write_bytes_total"), func(l *fleet.Load, v float64) { l.Bytes = v }},
+		{fmt.Sprintf("sum by (%s, device) (%s)", a.HostLabel, rate("iocause_disk_reads_total")), func(l *fleet.Load, v float64) { l.Reads = v }},
+	}
+	a.Progress("what all disks did")
+	answers := make([][]line, len(questions))
+	var asked []func() error
+	for i, q := range questions {
+		asked = append(asked, a.over(ctx, c, &answers[i], q.expr, step))
+	}
+	if err := atOnce(asked...); err != nil {
+		return nil, err
+	}
+	for i, q := range questions {
+		for _, l := range answers[i] {
 			key := [2]string{l.Metric[a.HostLabel], l.Metric["device"]}
 			if out[key] == nil {
 				out[key] = map[int64]*fleet.Load{}

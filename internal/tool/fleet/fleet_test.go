@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/fleet"
 	"iocause/internal/fleet/fleettest"
 )
 
@@ -34,9 +35,13 @@ const (
 // text with times: findings and facts every interval, counters of disks twice in
 // each.
 func lines(w io.Writer, f *fleettest.Fleet, to time.Time) {
-	from := to.Add(-intervals * every)
 	for i := range f.Hosts {
 		h := &f.Hosts[i]
+		from := to.Add(h.Clock - intervals*every)
+		if h.Cause == "latencies" {
+			histograms(h.Name, from, func(series string, v float64, at time.Time) { fmt.Fprintf(w, "%s %g %d\n", series, v, at.UnixMilli()) })
+			continue
+		}
 		labels := fmt.Sprintf("instance=%q,machine=%q", h.Name, strconv.Itoa(i))
 		facts, settings := labels, labels
 		for _, x := range h.Facts {
@@ -291,6 +296,45 @@ func TestWhatIsNotKnownIsTold(t *testing.T) {
 	}
 	if c, err := f.Common("cold-cache"); err != nil || c.Why == "" {
 		t.Errorf("one host is compared: %+v %v", c, err)
+	}
+}
+
+// In real stores: hosts whose clocks are minutes off are counted, two machines of one
+// name are told, and a label that has another value on each host is no factor and
+// hides none.
+func TestOddHosts(t *testing.T) {
+	f := fleettest.New(5, fleettest.Options{Hosts: 120, Planted: 1, Intervals: intervals})
+	for i := range f.Hosts {
+		f.Hosts[i].Facts = append(f.Hosts[i].Facts, fleet.Fact{Setting: "request_id", Value: strings.Repeat(strconv.Itoa(i), 20)})
+	}
+	f.Hosts[0].Clock, f.Hosts[1].Clock = 5*time.Minute, -5*time.Minute
+	f.Hosts[2].Name = f.Hosts[3].Name
+	for name, in := range engines() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			to := hour()
+			got, err := Observe(t.Context(), askOf(in(t, f, to), to))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Hosts) != 119 || !slices.Equal(got.Twice, []string{f.Hosts[3].Name}) {
+				t.Errorf("%d hosts, twice %q", len(got.Hosts), got.Twice)
+			}
+			for _, h := range f.Hosts[:2] {
+				if !slices.Contains(got.With(h.Cause), h.Name) {
+					t.Errorf("%s, whose clock is %v ahead, is not among those with %s", h.Name, h.Clock, h.Cause)
+				}
+			}
+			common, err := got.Common(f.Cause)
+			if err != nil || len(common.Factors) == 0 {
+				t.Fatalf("%+v %v", common, err)
+			}
+			for _, x := range common.Factors {
+				if slices.ContainsFunc(x.Facts, func(fact fleet.Fact) bool { return fact.Setting == "request_id" }) {
+					t.Errorf("%v is named", x.Facts)
+				}
+			}
+		})
 	}
 }
 

@@ -120,24 +120,20 @@ func Observe(ctx context.Context, a *Ask) (*Fleet, error) {
 // observe is Observe, of hosts that there may be none of.
 func (a *Ask) observe(ctx context.Context, c *client) (*Fleet, error) {
 	primary := a.series("iocause_finding", `rank="primary"`)
-	a.Progress("which hosts had which cause")
-	found, err := c.at(ctx, fmt.Sprintf("max by (%s, cause) (max_over_time(%s%s))", a.HostLabel, primary, a.window()), a.To)
-	if err != nil {
-		return nil, err
-	}
-	a.Progress("since when")
+	a.Progress("which hosts had which cause, since when, and what they are")
 	step := max((a.To.Sub(a.From) / mostPoints).Round(time.Second), time.Second)
-	courses, err := c.over(ctx, fmt.Sprintf("count by (cause) (group by (%s, cause) (%s))", a.HostLabel, primary), a.From.Add(step), a.To, step)
-	if err != nil {
-		return nil, err
+	var found, courses, facts, devices []line
+	at := func(into *[]line, expr string) func() error {
+		return func() (err error) {
+			*into, err = c.at(ctx, expr, a.To)
+			return err
+		}
 	}
-	a.Progress("what the hosts are")
-	facts, err := c.at(ctx, fmt.Sprintf("last_over_time(%s%s)", a.series("", `__name__=~"iocause_host_(info|settings)"`), a.window()), a.To)
-	if err != nil {
-		return nil, err
-	}
-	a.Progress("which disks they have")
-	devices, err := c.at(ctx, fmt.Sprintf("last_over_time(%s%s)", a.series("iocause_device_info"), a.window()), a.To)
+	err := atOnce(
+		at(&found, fmt.Sprintf("max by (%s, cause) (max_over_time(%s%s))", a.HostLabel, primary, a.window())),
+		a.over(ctx, c, &courses, fmt.Sprintf("count by (cause) (group by (%s, cause) (%s))", a.HostLabel, primary), step),
+		at(&facts, fmt.Sprintf("last_over_time(%s%s)", a.series("", `__name__=~"iocause_host_(info|settings)"`), a.window())),
+		at(&devices, fmt.Sprintf("last_over_time(%s%s)", a.series("iocause_device_info"), a.window())))
 	if err != nil {
 		return nil, err
 	}
