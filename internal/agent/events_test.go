@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"io"
 	"log/slog"
@@ -33,13 +34,14 @@ type logReceiver struct {
 }
 
 func (r *logReceiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	body, err := io.ReadAll(q.Body)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.down {
+	if r.down || err != nil || q.Context().Err() != nil { // who was killed hears no answer
 		http.Error(w, "not now", http.StatusServiceUnavailable)
 		return
 	}
-	z, err := gzip.NewReader(q.Body)
+	z, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
 		r.t.Error(err)
 		return
