@@ -176,25 +176,6 @@ func (s *Spread) fill(from, to time.Time, step time.Duration, native, classic []
 	}
 }
 
-// Quantile is the upper bound of the bucket that holds it, over all intervals, 0 for
-// none.
-func (s *Spread) Quantile(q float64) float64 {
-	all, sum := 0.0, map[float64]float64{}
-	for bound, rates := range s.Rate {
-		for _, v := range rates {
-			sum[bound] += v
-			all += v
-		}
-	}
-	up := 0.0
-	for _, bound := range slices.Sorted(maps.Keys(sum)) {
-		if up += sum[bound]; up >= q*all {
-			return bound
-		}
-	}
-	return 0
-}
-
 // Latencies are the tables of ObserveLatency.
 func Latencies(ctx context.Context, a *Ask) ([]table.Table, error) {
 	l, err := ObserveLatency(ctx, a)

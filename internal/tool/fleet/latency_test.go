@@ -32,8 +32,8 @@ func TestLatencyOfManyHosts(t *testing.T) {
 				t.Errorf("%+v", h)
 			}
 			reads := l.Kinds[0]
-			if got := slices.Max(reads.Rate[0.25]); math.Abs(got-1) > 0.05 || reads.Quantile(0.5) != 1./1024 {
-				t.Errorf("slow reads %g a second, median up to %g", got, reads.Quantile(0.5))
+			if got := slices.Max(reads.Rate[0.25]); math.Abs(got-1) > 0.05 || sumOf(reads.Rate[1./1024]) < 50*sumOf(reads.Rate[0.25]) {
+				t.Errorf("slow reads %g a second: %v", got, reads.Rate)
 			}
 			text := fmt.Sprint(l.Tables()[0].Rows)
 			if !strings.Contains(text, "█") || !strings.Contains(text, "250 ms") {
