@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/cri/critest"
 	"iocause/internal/filters"
 	"iocause/internal/host"
 	"iocause/internal/require"
@@ -43,6 +45,20 @@ func TestIdentitiesAreWhereCgroupIs(t *testing.T) {
 	}
 }
 
+// nameIn starts a container runtime that calls a pod shop/db-0 and its container
+// postgres, and says where it listens.
+func nameIn(t *testing.T, uid, id string) {
+	t.Helper()
+	socket := critest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		b := critest.Message(1, critest.Message(1, id, 3, critest.Message(1, "postgres")))
+		if strings.HasSuffix(r.URL.Path, "ListPodSandbox") {
+			b = critest.Message(1, critest.Message(1, "sandbox", 2, critest.Message(1, "db-0", 2, uid, 3, "shop")))
+		}
+		critest.Answer(w, b, "0")
+	})
+	t.Setenv("CONTAINER_RUNTIME_ENDPOINT", "unix://"+socket)
+}
+
 // A real cgroup of a container's name is found, and what is done in it is shown
 // by --container, --pod and --unit as by --cgroup.
 func TestContainerIsFound(t *testing.T) {
@@ -73,6 +89,16 @@ func TestContainerIsFound(t *testing.T) {
 			t.Errorf("%v: code %d, %.500s %s", args, code, out, stderr)
 		}
 	}
+	nameIn(t, uid, id)
+	for _, args := range [][]string{{"--container", "postgres"}, {"--pod", "db-0"}, {"--pod", "shop/db-0"}} {
+		code, out, stderr := runApp(t.Context(), source.List(), append([]string{"threads", "0.2", "1", "--format", "json"}, args...)...)
+		if code != 0 || !strings.Contains(out, strconv.Itoa(c.Process.Pid)) {
+			t.Errorf("%v: code %d, %.500s %s", args, code, out, stderr)
+		}
+	}
+	if code, _, stderr := runApp(t.Context(), source.List(), "threads", "0.2", "1", "--pod", "other/db-0"); code == 0 || !strings.Contains(stderr, "no container runtime knows it by name") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
 	recording := filepath.Join(t.TempDir(), "x.iocause")
 	if code, _, stderr := runApp(t.Context(), source.List(), "record", "-o", recording, "--duration", "300ms"); code != 0 {
 		t.Fatal(stderr)
@@ -91,10 +117,10 @@ func TestContainerIsFound(t *testing.T) {
 		t.Errorf("%.600s", said)
 	}
 	for want, args := range map[string][]string{
-		"no cgroup has it in its path; 'docker ps'": {"--container", "dddd"},
-		"a cgroup is given already":                 {"--container", "c0ffee", "--cgroup", "/"},
-		"it is empty":                               {"--pod", ""},
-		"no such file":                              {"--unit", "x", "--recording", "x"},
+		"no container runtime knows it by name; 'docker ps'": {"--container", "dddd"},
+		"a cgroup is given already":                          {"--container", "c0ffee", "--cgroup", "/"},
+		"it is empty":                                        {"--pod", ""},
+		"no such file":                                       {"--unit", "x", "--recording", "x"},
 	} {
 		if code, _, stderr := runApp(t.Context(), source.List(), append([]string{"threads", "0.2", "1"}, args...)...); code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: code %d, %s, want %q", args, code, stderr, want)

@@ -1,8 +1,6 @@
 package cri
 
 import (
-	"encoding/binary"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,62 +12,23 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/cri/critest"
 )
-
-// message puts fields together: number, content.
-func message(parts ...any) (b []byte) {
-	for i := 0; i < len(parts); i += 2 {
-		b = protowire.AppendTag(b, protowire.Number(parts[i].(int)), protowire.BytesType)
-		switch v := parts[i+1].(type) {
-		case string:
-			b = protowire.AppendString(b, v)
-		case []byte:
-			b = protowire.AppendBytes(b, v)
-		}
-	}
-	return b
-}
-
-// serve answers on a socket with HTTP/2 without TLS, as gRPC does.
-func serve(t *testing.T, h http.HandlerFunc) (socket string) {
-	t.Helper()
-	socket = filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var protocols http.Protocols
-	protocols.SetUnencryptedHTTP2(true)
-	protocols.SetHTTP1(true)
-	s := &http.Server{Handler: h, Protocols: &protocols}
-	go s.Serve(l)
-	t.Cleanup(func() { s.Close() })
-	return socket
-}
-
-// answer writes one message as gRPC does.
-func answer(w http.ResponseWriter, b []byte, status string) {
-	w.Header().Set("Content-Type", "application/grpc")
-	w.Header().Set("Trailer", "Grpc-Status, Grpc-Message")
-	_, _ = w.Write(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(b))), b...))
-	w.Header().Set("Grpc-Status", status)
-	w.Header().Set("Grpc-Message", "not today")
-}
 
 // The names of pods and containers are read over the protocol, from calls of its
 // names; fields that are not known are passed over. A pod that has been made anew
 // under its name has another UID.
 func TestNamesAreListed(t *testing.T) {
 	const uid, other = "1b2c3d4e-5f60-7182-93a4-b5c6d7e8f901", "aaaaaaaa-5f60-7182-93a4-b5c6d7e8f901"
-	socket := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	socket := critest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
 		pod := func(uid, name string) []byte {
-			return append(message(1, "sandbox", 2, message(1, name, 2, uid, 3, "shop"), 7, "io.runc"), protowire.AppendVarint(protowire.AppendTag(nil, 4, protowire.VarintType), 7)...)
+			return append(critest.Message(1, "sandbox", 2, critest.Message(1, name, 2, uid, 3, "shop"), 7, "io.runc"), protowire.AppendVarint(protowire.AppendTag(nil, 4, protowire.VarintType), 7)...)
 		}
 		switch r.URL.Path {
 		case "/runtime.v1.RuntimeService/ListPodSandbox":
-			answer(w, message(1, pod(uid, "db-0"), 1, pod(other, "db-0")), "0")
+			critest.Answer(w, critest.Message(1, pod(uid, "db-0"), 1, pod(other, "db-0")), "0")
 		case "/runtime.v1.RuntimeService/ListContainers":
-			answer(w, message(1, message(1, "c0ffee", 2, "sandbox", 3, message(1, "postgres"))), "0")
+			critest.Answer(w, critest.Message(1, critest.Message(1, "c0ffee", 2, "sandbox", 3, critest.Message(1, "postgres"))), "0")
 		default:
 			t.Error(r.URL.Path)
 		}
@@ -89,9 +48,9 @@ func TestBadRuntimes(t *testing.T) {
 		h    http.HandlerFunc
 		want string
 	}{
-		"refuses":      {func(w http.ResponseWriter, _ *http.Request) { answer(w, nil, "12") }, `status "12"`},
+		"refuses":      {func(w http.ResponseWriter, _ *http.Request) { critest.Answer(w, nil, "12") }, `status "12"`},
 		"another page": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "this is no container runtime"},
-		"half":         {func(w http.ResponseWriter, _ *http.Request) { answer(w, []byte{0x0a, 0x7f, 1}, "0") }, "cannot be read"},
+		"half":         {func(w http.ResponseWriter, _ *http.Request) { critest.Answer(w, []byte{0x0a, 0x7f, 1}, "0") }, "cannot be read"},
 		"breaks off":   {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "stream error"},
 		"hangs":        {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "deadline"},
 		"without end": {func(w http.ResponseWriter, r *http.Request) {
@@ -104,7 +63,7 @@ func TestBadRuntimes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := List(t.Context(), serve(t, c.h)); err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 600 {
+			if _, err := List(t.Context(), critest.Serve(t, c.h)); err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 600 {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})

@@ -20,20 +20,30 @@ type Identity struct {
 // Identities are all of them.
 func Identities() []Identity {
 	return []Identity{
-		{"container", "the same by a container's ID, or its beginning", "'docker ps', 'podman ps' and 'crictl ps' show them"},
-		{"pod", "by the UID of a Kubernetes pod, or its beginning", "'kubectl get pod NAME -o jsonpath={.metadata.uid}' shows it"},
+		{"container", "by a container's ID, its beginning, or name", "'docker ps', 'podman ps' and 'crictl ps' show them"},
+		{"pod", "by a Kubernetes pod's UID, its beginning, or name", "'kubectl get pod NAME -o jsonpath={.metadata.uid}' shows it"},
 		{"unit", "by the name of a systemd unit", "'systemctl list-units' shows them"},
 	}
 }
 
-// Cgroup is the path of the one cgroup that is called so.
+// Cgroup is the path of the one cgroup that is called so. Where no path has it, the
+// container runtime is asked whose name it is.
 func (i *Identity) Cgroup(h *host.Host, name string) (string, error) {
 	if name == "" {
 		return "", &ask.Error{Err: fmt.Errorf("reading --%s: it is empty", i.Name), Next: i.Where}
 	}
 	found := h.FindCgroups(func(path string) bool { return sample.IdentityOf(path).Is(i.Name, name) })
 	if len(found) == 0 {
-		return "", fmt.Errorf("looking for %s %q: no cgroup has it in its path; %s", i.Name, name, i.Where)
+		ids, err := i.idsOf(name)
+		if err != nil {
+			return "", fmt.Errorf("looking for %s %q: no cgroup has it in its path; %w", i.Name, name, err)
+		}
+		found = h.FindCgroups(func(path string) bool {
+			return slices.ContainsFunc(ids, func(id string) bool { return sample.IdentityOf(path).Is(i.Name, id) })
+		})
+	}
+	if len(found) == 0 {
+		return "", fmt.Errorf("looking for %s %q: no cgroup has it in its path, and no container runtime knows it by name; %s", i.Name, name, i.Where)
 	}
 	return i.one(name, found)
 }
