@@ -113,16 +113,20 @@ func (c *Case) heldTogether(members []int) bool {
 		weighted += v.spans.weighted
 		alone = max(alone, c.notable(v))
 	}
-	if wait > 0 && weighted/wait >= turnsLimit && c.shareLog(members) && syncs <= c.w.Seconds() {
-		return syncs >= waitShareLimit*c.w.Seconds() && syncs >= 2*alone*c.w.Seconds()
-	}
-	limit := groupShareLimit
-	if syncs >= commitsLimit*c.w.Seconds() {
-		limit = waitShareLimit
-	}
-	if wait == 0 || weighted/wait < limit {
+	seconds := c.w.Seconds()
+	if wait == 0 {
 		return false
 	}
-	share := min(weighted/wait, wait/c.w.Seconds())
+	if weighted/wait >= turnsLimit && syncs <= seconds && syncs >= max(waitShareLimit, 2*alone)*seconds && c.shareLog(members) {
+		return true
+	}
+	limit := groupShareLimit
+	if syncs >= commitsLimit*seconds {
+		limit = waitShareLimit
+	}
+	if weighted/wait < limit {
+		return false
+	}
+	share := min(weighted/wait, wait/seconds)
 	return share >= waitShareLimit && share >= 2*alone
 }

@@ -144,6 +144,14 @@ func TestWhoIsHeldUp(t *testing.T) {
 				m.reads(pid, 256)
 			}
 		}, "cold-cache", "cksum", 300},
+		{"a shell's loop of checksums, which are noted in one log", func(m machine) {
+			for pid := 100; pid < 400; pid++ {
+				m.process(pid, "cksum", "read", thread{wait: 0.02, cpu: 0.005})
+				m.put(sample.WaitIO, sample.Entity{PID: pid, Class: "sync"}, 0.0005)
+				m.put(sample.CacheDirtied, sample.Entity{PID: pid, File: sample.FileID{Dev: 1, Ino: 7}}, 1)
+				m.reads(pid, 256)
+			}
+		}, "cold-cache", "cksum", 300},
 		{"two hundred mailers that rest in between", func(m machine) {
 			for pid := 100; pid < 300; pid++ {
 				m.process(pid, "mailer", "sync", thread{wait: 0.3, cpu: 0.02})

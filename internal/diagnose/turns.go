@@ -37,37 +37,23 @@ func (v *victim) commitsByTurns(seconds float64) float64 {
 // shareLog tells whether the processes among these that wait in syncs write to
 // the same file, for at least half of that waiting.
 func (c *Case) shareLog(members []int) bool {
-	written := c.dirtiedBy(members)
-	seconds, by, users := 0.0, map[sample.FileID]float64{}, map[sample.FileID]int{}
+	seconds, waits := 0.0, map[int]float64{}
 	for _, i := range members {
-		v := &c.asked[i]
-		t := v.syncs()
+		t := c.asked[i].syncs()
 		seconds += t
-		for f, pages := range written[v.pid] {
-			if t > 0 && pages > 0 {
-				by[f] += t
-				users[f]++
-			}
-		}
+		waits[c.asked[i].pid] = t
 	}
+	by, users := map[sample.FileID]float64{}, map[sample.FileID]int{}
+	c.w.Each(sample.CacheDirtied, func(e sample.Entity, s *sample.Series) {
+		if t := waits[e.PID]; t > 0 && e.File.Ino != 0 && s.Sum() > 0 {
+			by[e.File] += t
+			users[e.File]++
+		}
+	})
 	for f, t := range by {
 		if users[f] >= 2 && t >= seconds/2 {
 			return true
 		}
 	}
 	return false
-}
-
-// dirtiedBy is the pages that each of these processes made dirty, by file.
-func (c *Case) dirtiedBy(members []int) map[int]map[sample.FileID]float64 {
-	out := map[int]map[sample.FileID]float64{}
-	for _, i := range members {
-		out[c.asked[i].pid] = map[sample.FileID]float64{}
-	}
-	c.w.Each(sample.CacheDirtied, func(e sample.Entity, s *sample.Series) {
-		if files := out[e.PID]; files != nil && e.File.Ino != 0 {
-			files[e.File] += s.Sum()
-		}
-	})
-	return out
 }
