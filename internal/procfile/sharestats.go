@@ -41,8 +41,9 @@ func ParseCIFSStats(b []byte) []CIFSShare {
 		case strings.HasPrefix(text, "Max requests in flight:"):
 			end()
 		case strings.HasPrefix(text, "Total time spent processing by command"):
-			if at := bytes.IndexByte(line, '('); at >= 0 {
-				ticks, _ = host.Uint(bytes.Fields(line[at+1:])[0])
+			_, unit, _ := bytes.Cut(line, []byte("("))
+			if words := bytes.Fields(unit); len(words) > 0 {
+				ticks, _ = host.Uint(words[0])
 			}
 			server.Timed = ticks > 0
 		case len(f) == 5 && ticks > 0 && number(f[0]):
