@@ -40,9 +40,9 @@ func compactionStall() Cause {
 				e = append(e, c.figure("memory free, in pieces", free, "bytes", sample.MemFree).as("memory-free"))
 			}
 			background := c.promise(removal{sure: t, maybe: v.waitIO() - t, kernel: true}).advise(
-				"let huge pages be made in the background: defer+madvise in /sys/kernel/mm/transparent_hugepage/defrag",
+				inBackground,
 				"the program gets small pages at once, and khugepaged joins them later")
-			background.Command = "echo defer+madvise > /sys/kernel/mm/transparent_hugepage/defrag"
+			background.Command = inBackgroundCommand
 			return Verdict{
 				Answer: Yes, Confidence: confidence((v.stalled(s)-waitShareLimit)/0.4+0.3, true),
 				Weight: c.part(t), Culprit: c.victimCulprit(), Evidence: e,
@@ -55,6 +55,12 @@ func compactionStall() Cause {
 		},
 	}
 }
+
+// How huge pages are made without a program waiting for them.
+const (
+	inBackground        = "let huge pages be made in the background: defer+madvise in /sys/kernel/mm/transparent_hugepage/defrag"
+	inBackgroundCommand = "echo defer+madvise > /sys/kernel/mm/transparent_hugepage/defrag"
+)
 
 // compacts tells whether the victim stalls in compaction more than in reclaim.
 func (c *Case) compacts() bool { return c.of(sample.CompactTime) > 0.5*c.victim.stall }

@@ -124,9 +124,11 @@ func (c *Case) toldUnhealthy() Verdict {
 	var e []Evidence
 	c.w.Each(sample.HealthErrors, func(of sample.Entity, s *sample.Series) { by[of.Device] += s.Last() })
 	c.w.Each(sample.HealthWarnings, func(of sample.Entity, s *sample.Series) {
-		if by[of.Device] += 0; of.Class != "" {
-			by[of.Device] += s.Last()
+		n := 0.0 // a disk that was asked counts, also where it warns of nothing
+		if of.Class != "" {
+			n = s.Last()
 		}
+		by[of.Device] += n
 	})
 	if len(by) == 0 {
 		return c.toldLacks("what disks report of themselves is not in the text: paste smartctl -a DEVICE, or nvme smart-log DEVICE")

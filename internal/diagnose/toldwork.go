@@ -23,9 +23,9 @@ func (c *Case) toldCompaction() Verdict {
 		Answer: Yes, Confidence: 0.60, Weight: share, WeightOf: OfTime,
 		Disprove: "it is as slow with huge pages off (never in /sys/kernel/mm/transparent_hugepage/enabled)",
 		Advice: []Advice{{
-			Do:      "let huge pages be made in the background: defer+madvise in /sys/kernel/mm/transparent_hugepage/defrag",
+			Do:      inBackground,
 			Expect:  "programs get small pages at once, and khugepaged joins them later",
-			Command: "echo defer+madvise > /sys/kernel/mm/transparent_hugepage/defrag",
+			Command: inBackgroundCommand,
 		}},
 	}
 	if counted {
