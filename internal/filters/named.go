@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"iocause/internal/cri"
@@ -18,19 +17,24 @@ func runtimes() []string {
 	return []string{"/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock", "/run/crio/crio.sock", "/run/cri-dockerd.sock"}
 }
 
+// runtimeSocket is where the container runtime is asked, "" where there is none.
+func runtimeSocket() string {
+	if named := os.Getenv(runtimeVariable); named != "" {
+		return strings.TrimPrefix(named, "unix://")
+	}
+	for _, socket := range runtimes() {
+		if _, err := os.Stat(socket); err == nil {
+			return socket
+		}
+	}
+	return ""
+}
+
 // idsOf asks the container runtime for the IDs of what is called so: of a pod,
 // name or namespace/name, its UIDs; of a container its IDs.
 func (i *Identity) idsOf(name string) ([]string, error) {
-	if i.Name != "pod" && i.Name != "container" {
-		return nil, nil
-	}
-	socket := strings.TrimPrefix(os.Getenv(runtimeVariable), "unix://")
-	for _, s := range runtimes() {
-		if _, err := os.Stat(s); socket == "" && err == nil {
-			socket = s
-		}
-	}
-	if socket == "" {
+	socket := runtimeSocket()
+	if i.Name == "unit" || socket == "" {
 		return nil, nil
 	}
 	names, err := cri.List(context.Background(), socket)
@@ -38,19 +42,19 @@ func (i *Identity) idsOf(name string) ([]string, error) {
 		return nil, fmt.Errorf("asking the container runtime at %s: %w", socket, err)
 	}
 	var ids []string
-	if i.Name == "container" {
+	switch i.Name {
+	case "container":
 		for id, called := range names.Containers {
 			if called == name {
 				ids = append(ids, id)
 			}
 		}
-	} else {
+	case "pod":
 		for uid, pod := range names.Pods {
 			if pod.Name == name || pod.Namespace+"/"+pod.Name == name {
 				ids = append(ids, uid)
 			}
 		}
 	}
-	slices.Sort(ids)
 	return ids, nil
 }
