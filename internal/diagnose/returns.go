@@ -74,9 +74,8 @@ func (c *Case) larger(v *cacheView, r *predict.Returns, most float64, do func(mo
 	if most > 0 {
 		more = min(more, most)
 	}
-	share := r.Saved(more / pageSize)
-	s := &Saves{Of: diskReads, Memory: more, Share: share.Value, Low: share.Low, High: share.High, Source: c.w.Source(sample.RefaultPages)}
-	if half := r.Room(share.Value*r.Read/r.Evicted/r.Back()/2) * pageSize; half < 0.9*more {
+	s := c.savedBy(r, more)
+	if half := r.Room(s.Share*r.Read/r.Evicted/r.Back()/2) * pageSize; half < 0.9*more {
 		s.Half = half
 		expect = fmt.Sprintf("%s more would save about half of that; %s", bytes(half), expect)
 	}
@@ -126,8 +125,13 @@ func (c *Case) freed(v *cacheView, cgroup string, bytes float64) (s *Saves, why 
 	if why != "" {
 		return nil, why
 	}
-	x := r.Saved(bytes / pageSize)
-	s = saves(diskReads, x.Value, x.Low, x.High, c.w.Source(sample.RefaultPages))
-	s.Memory = bytes
-	return s, ""
+	return c.savedBy(&r, bytes), ""
+}
+
+// savedBy is what so many bytes more for the cache save, by what came back.
+func (c *Case) savedBy(r *predict.Returns, more float64) *Saves {
+	x := r.Saved(more / pageSize)
+	s := saves(diskReads, x.Value, x.Low, x.High, c.w.Source(sample.RefaultPages))
+	s.Memory = more
+	return s
 }
