@@ -70,6 +70,17 @@ func (c *Case) depthRates() []depthRate {
 	return out
 }
 
+// grows tells that the device does more with more in flight: that the rate rises at
+// least half as fast as the depth does, between the two highest depths. One that
+// comes at a lower depth may be the first of a batch, and shares all of its time.
+func grows(rates []depthRate) bool {
+	if len(rates) < 2 {
+		return false
+	}
+	few, many := rates[len(rates)-2], rates[len(rates)-1]
+	return many.ops/few.ops-1 >= 0.5*(many.depth/few.depth-1)
+}
+
 // queueAdvice is what to do about a queue at the device: fewer in flight where the
 // device was seen to do as much with fewer. That helps who waits for one request,
 // and takes nothing from who counts them.

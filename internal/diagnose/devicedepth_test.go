@@ -61,3 +61,35 @@ func TestDepthAdvice(t *testing.T) {
 		})
 	}
 }
+
+// A steady crowd on a device that serves one at a time takes about as long whenever
+// it comes: that is no base latency. On a device that serves all at once it is.
+func TestBaseLatencyOfACrowd(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		latency map[int]float64
+		bound   bool
+	}{
+		{"one at a time", map[int]float64{4: 465e-6, 16: 560e-6, 32: 750e-6}, true},
+		{"all at once", map[int]float64{4: 465e-6, 16: 466e-6, 32: 480e-6}, false},
+		{"only one depth", map[int]float64{32: 650e-6}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := deepCase("async", c.latency, 32)
+			e := sample.Entity{Device: "vda", Class: sample.ClassRead}
+			h := &sample.Hist{Histogram: sample.Histogram{Unit: "nanoseconds"}, Source: "test"}
+			for latency, n := range map[uint64]uint64{100e3: 20, 465e3: 180, 650e3: 800} {
+				h.Counts[sample.Bucket(latency)] += n
+			}
+			x.w.SetHistogram(sample.HistDevice, e, h)
+			d := deviceView{depth: 28, latency: 550e-6}
+			base, bound, sure := x.baseLatency(&d)
+			if sure || bound != c.bound {
+				t.Errorf("base latency is %.3g s, a bound %v, sure %v; a bound should be %v", base, bound, sure, c.bound)
+			}
+			if bound && base > 150e-6 {
+				t.Errorf("the bound is %.3g s, above the fastest percent", base)
+			}
+		})
+	}
+}

@@ -135,8 +135,9 @@ func (c *Case) aloneOn(device, op string, size uint64) float64 {
 // the rest of it; sure is false then, and true where most had the device to
 // themselves to the end. A crowd that never leaves the device alone is judged
 // by the requests that came when far fewer than usual were in flight. Where no
-// size was seen either way often enough, the fastest percent of all is an upper
-// bound of it.
+// size was seen either way often enough, or where all of a crowd take about as
+// long and the device does no more with more in flight, the fastest percent of
+// all is an upper bound of it.
 func (c *Case) baseLatency(d *deviceView) (seconds float64, bound, sure bool) {
 	type class struct {
 		op   string
@@ -189,6 +190,11 @@ func (c *Case) baseLatency(d *deviceView) (seconds float64, bound, sure bool) {
 			// down by those that are submitted behind it, and by threads that
 			// take the processor from a device made of software
 			base = min(base, h.Quantile(0.10)/1e9)
+			if base*queueingRatio > d.latency && !grows(c.depthRates()) {
+				// none of these came to an idle device: what all of a steady
+				// crowd take is no base latency
+				return h.Quantile(0.01) / 1e9, true, false
+			}
 		}
 		return base, false, toEnd >= 0.5*total
 	}
