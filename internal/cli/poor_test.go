@@ -26,7 +26,13 @@ const refusal = "not permitted to load BPF programs: run as root, or with CAP_BP
 
 // probes are the sources that load kernel programs.
 func probes() map[string]bool {
-	return map[string]bool{"reclaim": true, "writeback": true, "blockio": true, "fuse": true, "pagecache": true}
+	p := map[string]bool{}
+	for _, e := range source.List() {
+		if e.Plan != nil {
+			p[e.Name] = true
+		}
+	}
+	return p
 }
 
 func checkOf(t *testing.T, r run) check.Found {
@@ -105,7 +111,7 @@ func TestWithoutPermission(t *testing.T) {
 					t.Errorf("%s: %s, because %q; want %q", s.Name, s.State, why, c.want)
 				}
 			}
-			if failedProbes != len(probes()) {
+			if failedProbes < 5 || failedProbes != len(probes()) {
 				t.Errorf("%d probes", failedProbes)
 			}
 			r, stderr := reportOf(t, c.run)
@@ -226,15 +232,7 @@ func TestReportsOnCapturedHosts(t *testing.T) {
 	if err != nil || len(trees) < 3 {
 		t.Fatalf("%d captured hosts: %v", len(trees), err)
 	}
-	var readers []source.Entry
-	for _, e := range source.List() {
-		if !probes()[e.Name] {
-			readers = append(readers, e)
-		}
-	}
-	if len(readers) != len(source.List())-len(probes()) {
-		t.Fatalf("%d readers", len(readers))
-	}
+	readers := slices.DeleteFunc(source.List(), func(e source.Entry) bool { return probes()[e.Name] })
 	for _, tree := range trees {
 		for _, lacks := range []string{"", "proc/pressure", "sys", "proc/self", "proc/diskstats", "proc/vmstat", "proc/stat", "proc"} {
 			t.Run(filepath.Base(filepath.Dir(tree))+" without "+lacks, func(t *testing.T) {

@@ -64,7 +64,7 @@ func TestMain(m *testing.M) {
 // second, and what becomes of signals, pipes and codes does not depend on them.
 func runFew() int {
 	defer console.KeepBrokenPipes()()
-	few := slices.DeleteFunc(source.List(), func(e source.Entry) bool { return probes()[e.Name] || e.Name == "locks" })
+	few := slices.DeleteFunc(source.List(), func(e source.Entry) bool { return probes()[e.Name] })
 	e := &env{streams: streams{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}, host: host.Live(), sources: few}
 	return runLine(context.Background(), e, os.Args[1:])
 }
