@@ -237,8 +237,7 @@ func batches(lines []series.Line, more []series.Label) []batch {
 			continue
 		}
 		for points := e.Points; len(points) > 0; {
-			n := len(points)
-			n = min(n, cmp.Or(room, mostBatch))
+			n := min(len(points), cmp.Or(room, mostBatch))
 			put(entry{Line: series.Line{Name: e.Name, Labels: labels, Points: points[:n]}}, n)
 			points = points[n:]
 		}
