@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
-	"iocause/internal/tool/predict"
+	"iocause/internal/predict"
+	tool "iocause/internal/tool/predict"
 )
 
 // pair is what was predicted for a limit, and what came of it.
@@ -35,12 +36,36 @@ type pair struct {
 	Speed      float64    `json:"faster_measured"`
 	Disk       float64    `json:"disk_predicted"` // pages from disk for each that is asked for
 	DiskTruth  float64    `json:"disk_measured"`
+	Median     *span      `json:"read_p50_seconds,omitempty"` // of read calls; nil where that was not told or measured
+	P99        *span      `json:"read_p99_seconds,omitempty"`
 	Mixed      bool       `json:"mixed,omitempty"`
 	Unstable   string     `json:"unstable,omitempty"` // why the load is not the same all the time
 	Warned     bool       `json:"warned,omitempty"`   // the prediction said that
 	Quiet      bool       `json:"quiet,omitempty"`    // nothing else ran: speeds count
 	Kernel     string     `json:"kernel"`
 	At         string     `json:"at"`
+}
+
+// span is a figure as it was predicted, with its interval, and measured.
+type span struct {
+	predict.Share
+	Truth  float64 `json:"measured"`
+	Before float64 `json:"before"` // measured where it was predicted
+}
+
+// spanOf is nil where one of both is not known.
+func spanOf(said *predict.Share, measured, before float64) *span {
+	if said == nil || !(measured > 0 && before > 0) {
+		return nil
+	}
+	return &span{*said, measured, before}
+}
+
+func (s *span) String() string {
+	if s == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f us (%.1f to %.1f), measured %.1f, before %.1f", 1e6*s.Value, 1e6*s.Low, 1e6*s.High, 1e6*s.Truth, 1e6*s.Before)
 }
 
 const (
@@ -107,7 +132,9 @@ func (e *experiment) run(dir string, stop <-chan os.Signal) (pairs []pair, err e
 		if f, ok := said.Faster(x); ok {
 			p.Faster, p.Likely = [2]float64{f.Low, f.High}, f.Value
 		}
+		p.Median, p.P99 = spanOf(x.Median, now.median, before.median), spanOf(x.P99, now.p99, before.p99)
 		pairs = append(pairs, p)
+		fmt.Printf("  %.2fx: half of the calls within %v; 99 of 100 within %v\n", factor, p.Median, p.P99)
 		fmt.Printf("  %.2fx: %.3f (%.3f to %.3f, LRU %.3f), measured %.3f; %.2f (%.2f to %.2f) times as fast, measured %.2f; disk %.3f, measured %.3f\n", factor, p.Hit, p.Low, p.High, p.LRU, p.Truth, p.Likely, p.Faster[0], p.Faster[1], p.Speed, p.Disk, p.DiskTruth)
 	}
 	return pairs, nil
@@ -134,10 +161,10 @@ func (e *experiment) start(g *group, data string) (m meter, end func(), err erro
 	if err := errors.Join(makeFile(file, e.Pages), g.limit(e.Limit)); err != nil {
 		return nil, nil, err
 	}
-	var pids byIO
+	reads := byIO{times: filepath.Join(data, "times")}
 	end = func() {}
 	for _, flags := range e.Loads {
-		load := exec.Command(os.Args[0], append([]string{"load", "-file", file}, flags...)...)
+		load := exec.Command(os.Args[0], append([]string{"load", "-file", file, "-times", reads.times}, flags...)...)
 		stop, err := g.start(load)
 		if err != nil {
 			end()
@@ -146,29 +173,29 @@ func (e *experiment) start(g *group, data string) (m meter, end func(), err erro
 		before := end
 		end = func() { stop(); before() }
 		if !slices.Contains(flags, "-mapped") {
-			pids = append(pids, load.Process.Pid)
+			reads.pids = append(reads.pids, load.Process.Pid)
 		}
 	}
 	if e.Mixed {
 		return &byFiles{below: data}, end, nil
 	}
-	return pids, end, nil
+	return reads, end, nil
 }
 
 // said is a prediction, and whether it warns of itself.
 type said struct {
-	*predict.Prediction
+	*tool.Prediction
 	Warned bool
 }
 
 // observe is what 'iocause predict --cgroup' does.
 func observe(h *host.Host, group string, factors []float64, limit int64, stop <-chan os.Signal) (*said, error) {
-	o, err := predict.Open(h, predict.Filter{Cgroup: strings.TrimPrefix(group, "/sys/fs/cgroup/memory")})
+	o, err := tool.Open(h, tool.Filter{Cgroup: strings.TrimPrefix(group, "/sys/fs/cgroup/memory")})
 	if err != nil {
 		return nil, err
 	}
 	defer o.Close()
-	for began := time.Now(); time.Since(began) < look; time.Sleep(predict.Poll) {
+	for began := time.Now(); time.Since(began) < look; time.Sleep(tool.Poll) {
 		select {
 		case <-stop:
 			return nil, errInterrupted
@@ -178,9 +205,9 @@ func observe(h *host.Host, group string, factors []float64, limit int64, stop <-
 			return nil, err
 		}
 	}
-	var asks []predict.Ask
+	var asks []tool.Ask
 	for _, f := range factors {
-		asks = append(asks, predict.Ask{Bytes: float64(int64(float64(limit)*f) / pageSize * pageSize)})
+		asks = append(asks, tool.Ask{Bytes: float64(int64(float64(limit)*f) / pageSize * pageSize)})
 	}
 	began := time.Now()
 	p, err := o.Predict(asks)

@@ -34,8 +34,16 @@ func runLoad(args []string) error {
 	request := f.Int("request", 1, "pages of a read")
 	ahead := f.Bool("read-ahead", false, "leave the kernel's read-ahead on")
 	count := f.Int("count", 0, "reads of each thread; 0: until it is killed")
+	times := f.String("times", "", "file to count the times of calls in")
 	if err := f.Parse(args); err != nil {
 		return err
+	}
+	var took *callTimes
+	if *times != "" {
+		var err error
+		if took, err = openTimes(*times); err != nil {
+			return err
+		}
 	}
 	file, err := os.Open(*path)
 	if err != nil {
@@ -107,9 +115,13 @@ func runLoad(args []string) error {
 					}
 					continue
 				}
+				called := time.Now()
 				if _, err := file.ReadAt(buf, (int64(*first)+int64(unit)*int64(*request))*pageSize); err != nil {
 					errs <- fmt.Errorf("reading: %w", err)
 					return
+				}
+				if took != nil {
+					took.add(time.Since(called))
 				}
 			}
 		})

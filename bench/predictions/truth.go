@@ -133,8 +133,9 @@ func forget(dir string) error {
 }
 
 // measured is what a load did in a time: the hit ratio of pages, pages from disk for
-// each that was asked for, and pages asked for a second.
-type measured struct{ hit, disk, rate float64 }
+// each that was asked for, pages asked for a second, and the median and the 99th
+// percentile of how long a read call took, in seconds, 0 where that was not measured.
+type measured struct{ hit, disk, rate, median, p99 float64 }
 
 // meter measures it, by other means than the prediction.
 type meter interface {
@@ -143,10 +144,17 @@ type meter interface {
 
 // byIO are processes that read whole pages: the kernel counts in /proc/PID/io what
 // they ask for and what comes from disk.
-type byIO []int
+type byIO struct {
+	pids  []int
+	times string // file of the times of their calls
+}
 
-func (pids byIO) measure(length time.Duration, stop <-chan os.Signal) (m measured, err error) {
-	a, b, err := pids.counters()
+func (load byIO) measure(length time.Duration, stop <-chan os.Signal) (m measured, err error) {
+	t, err := readTimes(load.times)
+	if err != nil {
+		return m, err
+	}
+	a, b, err := load.counters()
 	if err != nil {
 		return m, err
 	}
@@ -154,17 +162,22 @@ func (pids byIO) measure(length time.Duration, stop <-chan os.Signal) (m measure
 	if err := wait(length, stop); err != nil {
 		return m, err
 	}
-	c, d, err := pids.counters()
+	c, d, err := load.counters()
+	if err != nil {
+		return m, err
+	}
+	rate := float64(c-a) / time.Since(began).Seconds()
+	u, err := readTimes(load.times)
 	if err != nil {
 		return m, err
 	}
 	disk := float64(d-b) / float64(c-a)
-	return measured{1 - disk, disk, float64(c-a) / time.Since(began).Seconds()}, nil
+	return measured{1 - disk, disk, rate, quantile(t, u, 0.5), quantile(t, u, 0.99)}, nil
 }
 
 // counters are the pages that they have asked for and had read from disk.
-func (pids byIO) counters() (asked, disk int64, err error) {
-	for _, pid := range pids {
+func (load byIO) counters() (asked, disk int64, err error) {
+	for _, pid := range load.pids {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
 		if err != nil {
 			return 0, 0, err
@@ -217,5 +230,5 @@ func (b *byFiles) measure(length time.Duration, stop <-chan os.Signal) (m measur
 	if asked == 0 {
 		return m, errors.New("no access to its files was seen")
 	}
-	return measured{1 - missed/asked, disk / asked, asked / seconds}, nil
+	return measured{hit: 1 - missed/asked, disk: disk / asked, rate: asked / seconds}, nil
 }

@@ -13,7 +13,8 @@ type OpenFile struct {
 	Dev  DevNumber // of its file system, as the kernel has it
 	Ino  uint64
 	Path string
-	Size int64 // bytes
+	Size int64  // bytes
+	Link string // of /proc, by which it can be opened
 }
 
 // OpenFiles are those of a process, of /proc/PID/fd; what cannot be read is left out.
@@ -26,7 +27,7 @@ func (h *Host) OpenFiles(pid int) []OpenFile {
 			continue
 		}
 		if path, err := os.Readlink(link); err == nil {
-			files = append(files, OpenFile{MakeDev(unix.Major(st.Dev), unix.Minor(st.Dev)), st.Ino, path, st.Size})
+			files = append(files, OpenFile{MakeDev(unix.Major(st.Dev), unix.Minor(st.Dev)), st.Ino, path, st.Size, link})
 		}
 	}
 	return files

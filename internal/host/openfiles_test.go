@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,7 @@ func TestOpenFiles(t *testing.T) {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		t.Fatal(err)
 	}
-	want := OpenFile{MakeDev(unix.Major(st.Dev), unix.Minor(st.Dev)), st.Ino, f.Name(), 5}
+	want := OpenFile{MakeDev(unix.Major(st.Dev), unix.Minor(st.Dev)), st.Ino, f.Name(), 5, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd())}
 	if got := Live().OpenFiles(os.Getpid()); !slices.Contains(got, want) {
 		t.Errorf("%+v, want %+v among them", got, want)
 	}

@@ -31,7 +31,9 @@ type Point struct {
 	Disk   float64 `json:"disk_reads_per_s"` // pages that come from disk, at the rate of asking of now
 	Saved  Share   `json:"disk_reads_saved"` // of those of now; negative: so many more
 	LRU    float64 `json:"hit_ratio_lru"`    // of a cache that evicts what was used longest ago: reference
-	Open   bool    `json:"open"`             // the window was too short to fill a cache of that size: the interval is what is possible
+	Median *Share  `json:"read_p50_seconds"` // of read calls; null where it is not known
+	P99    *Share  `json:"read_p99_seconds"`
+	Open   bool    `json:"open"` // the window was too short to fill a cache of that size: the interval is what is possible
 }
 
 // Share is a part with the interval that nine of ten such statements lie in.

@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -35,8 +36,11 @@ func PredictionPage(p *predict.Prediction) *html.Report {
 	}
 	chart.Lines, chart.Marks = lines, []html.Mark{{At: float64(p.Place.Memory), Name: "now"}}
 	first.Charts = []html.Chart{chart}
+	if p.Timed() {
+		first.Charts = append(first.Charts, timesChart(p))
+	}
 	t := p.Table()
-	t.Without("faster_low", "faster_high", "hit_ratio_lru")
+	t.Without("faster_low", "faster_high", "hit_ratio_lru", "read_p50_low_seconds", "read_p50_high_seconds", "read_p99_low_seconds", "read_p99_high_seconds")
 	files := p.FilesTable()
 	page.Sections = append(page.Sections, html.Section{Heading: "Sizes", Tables: []html.Table{html.TableOf(&t, t.Title), html.TableOf(&files, files.Title)}})
 	if said := ways(p); len(said) > 0 {
@@ -44,6 +48,27 @@ func PredictionPage(p *predict.Prediction) *html.Report {
 	}
 	page.Notes = append(slices.Clone(page.Notes), "FROM and TO, and the lines at least and at most, are the 90 % interval. Open: the time watched was too short for a cache of that size.")
 	return page
+}
+
+// timesChart is how long read calls take, by memory.
+func timesChart(p *predict.Prediction) html.Chart {
+	chart := html.Chart{Title: slowest, Source: "how long read calls waited for the disk, and how many of them would",
+		Value: func(v float64) string { return table.Value(v, "seconds") }, Time: func(v float64) string { return table.Value(v, "bytes") },
+		Lines: []html.Line{{Name: "99 %"}, {Name: "at least"}, {Name: "at most"}, {Name: "half of them"}}, Marks: []html.Mark{{At: float64(p.Place.Memory), Name: "now"}}}
+	for i := range p.Curve.Points {
+		x := &p.Curve.Points[i]
+		y := []float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+		if x.P99 != nil {
+			copy(y, []float64{x.P99.Value, x.P99.Low, x.P99.High})
+		}
+		if x.Median != nil {
+			y[3] = x.Median.Value
+		}
+		for k := range chart.Lines {
+			chart.Lines[k].X, chart.Lines[k].Y = append(chart.Lines[k].X, float64(x.Memory)), append(chart.Lines[k].Y, y[k])
+		}
+	}
+	return chart
 }
 
 // WritesPage is when writers are paused, as a page.

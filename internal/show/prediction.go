@@ -3,12 +3,16 @@ package show
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"iocause/internal/present/text"
 	"iocause/internal/table"
 	"iocause/internal/tool/predict"
 )
+
+// slowest is the title of the drawings of read times.
+const slowest = "Time within which 99 % of the read calls end, by memory"
 
 // Prediction writes what other sizes of memory would do: in words, as a drawing and
 // as a table.
@@ -20,17 +24,27 @@ func Prediction(out io.Writer, p *predict.Prediction, style text.Style) error {
 		return nil
 	}
 	fmt.Fprintln(out)
-	chart := text.Chart{Title: "Share of pages that are hits, by memory", Unit: "ratio"}
+	hits, times := text.Chart{Title: "Share of pages that are hits, by memory", Unit: "ratio"}, text.Chart{Title: slowest, Unit: "seconds"}
 	for i := range p.Curve.Points {
 		x := &p.Curve.Points[i]
 		label := ""
 		if i%4 == 0 {
 			label = strings.ReplaceAll(table.Value(float64(x.Memory), "bytes"), " ", "")
 		}
-		chart.Bars = append(chart.Bars, text.Bar{Label: label, Lo: x.Low, Hi: x.High, Value: x.Hit})
+		hits.Bars = append(hits.Bars, text.Bar{Label: label, Lo: x.Low, Hi: x.High, Value: x.Hit})
+		bar := text.Bar{Label: label, Lo: math.NaN(), Hi: math.NaN(), Value: math.NaN()}
+		if x.P99 != nil {
+			bar.Lo, bar.Hi, bar.Value = x.P99.Low, x.P99.High, x.P99.Value
+		}
+		times.Bars = append(times.Bars, bar)
 	}
-	if err := text.WriteChart(out, &chart, style); err != nil {
-		return err
+	for _, chart := range []*text.Chart{&hits, &times} {
+		if chart == &times && !p.Timed() {
+			continue
+		}
+		if err := text.WriteChart(out, chart, style); err != nil {
+			return err
+		}
 	}
 	for _, t := range []table.Table{p.Table(), p.FilesTable()} {
 		fmt.Fprintln(out)

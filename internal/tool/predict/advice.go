@@ -107,6 +107,10 @@ func (p *Prediction) effect(x *predict.Point) string {
 	if f, ok := p.Faster(x); ok {
 		s += "; reading is then " + times(f.Low, f.High)
 	}
+	if x.Median != nil && x.P99 != nil {
+		s += fmt.Sprintf("; half of the read calls then take at most %s, 99 %% at most %s (%s to %s)",
+			table.Duration(x.Median.Value), table.Duration(x.P99.Value), table.Duration(x.P99.Low), table.Duration(x.P99.High))
+	}
 	if x.Open {
 		s += " (the window was too short to fill a cache of that size: watch for longer)"
 	}

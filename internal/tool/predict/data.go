@@ -91,6 +91,9 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 		p.Advice = []string{p.cannot(err)}
 		return p, nil
 	}
+	if p.Reading != nil && o.filter.File.Ino == 0 {
+		p.Curve.AddTimes(p.Reading.times(p.Curve, p.Seconds))
+	}
 	p.Advice = append(p.advise(asked), p.caveats(trace)...)
 	w := &whole{o, p, chosen, trace, pages, o.known(chosen)}
 	p.Files = w.files()
@@ -208,6 +211,7 @@ func (o *Observer) notes(l access.Losses) (notes []string) {
 	say(l.Events, "%d accesses to watched pages were lost: iocause got no CPU")
 	say(l.Tasks, "reads of %d threads were not seen: there was no memory for them")
 	say(l.Processes, "%d times there were too many processes: their reads are in no sum")
+	say(l.Waits, "of %d calls it is not known how long they waited for the disk: too many processes")
 	say(l.Returns, "of %d calls the kernel did not tell the end: they are in no sum")
 	say(l.Long, "of %d calls only the first part was counted")
 	for _, point := range o.probe.Missing() {

@@ -3,10 +3,8 @@ package predict
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	"iocause/internal/host"
 	"iocause/internal/predict"
@@ -22,8 +20,12 @@ type Reading struct {
 	User    float64 `json:"user_seconds"`
 	System  float64 `json:"system_seconds"`
 	Calls   float64 `json:"calls"`            // read calls
+	Asking  float64 `json:"cache_calls"`      // of them, those that asked for pages of the cache
+	Waiting float64 `json:"waiting_calls"`    // of these, those that waited for the disk
 	PerCall float64 `json:"hit_call_seconds"` // processor time that a read call of cached pages takes here, measured
 	PerPage float64 `json:"hit_page_seconds"` // and each of its pages
+	waits   []predict.Waited
+	hits    []float64 // s that calls took that read a cached page of theirs, fastest first
 }
 
 // work is what a process has done so far.
@@ -68,6 +70,7 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 	for pid := range is {
 		now, was := workOf(o.host, pid), o.before[pid]
 		r.Threads += all[pid].Threads
+		r.Asking += float64(all[pid].Calls)
 		r.Blocked += all[pid].Blocked.Seconds()
 		r.Queued += max(0, now.queued-was.queued)
 		r.User += max(0, now.user-was.user)
@@ -75,38 +78,33 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 		r.Calls += max(0, now.calls-was.calls)
 	}
 	r.PerCall, r.PerPage = costOfHits()
+	if r.hits = o.timeHits(chosen); len(r.hits) > 0 { // of pages that no processor has in its own cache
+		r.PerPage = max(r.PerPage, predict.Middle(r.hits)-r.PerCall)
+	}
+	waits, err := o.probe.Waits()
+	if err != nil {
+		return nil
+	}
+	for _, w := range waits {
+		if is[w.PID] {
+			r.waits = append(r.waits, predict.Waited{From: w.From.Seconds(), To: w.To.Seconds(), Calls: float64(w.Calls)})
+			r.Waiting += float64(w.Calls)
+		}
+	}
 	return r
 }
 
-// costOfHits measures what the kernel takes to read cached pages on this machine: for a
-// call, and for each page that it copies. Both are 0 where that cannot be measured.
-func costOfHits() (call, page float64) {
-	const pages, rounds = 16, 40
-	f, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return 0, 0
+// times is how long read calls take now, where that is known.
+func (r *Reading) times(c *predict.Curve, seconds float64) *predict.Reads {
+	t := &predict.Reads{Calls: r.Asking, Waits: predict.SortWaits(r.waits)}
+	if r.Asking <= 0 || len(r.hits) == 0 {
+		return t
 	}
-	defer f.Close()
-	buf := make([]byte, pages*predict.PageSize)
-	least := func(size int) float64 { // of several rounds: others take the processor now and then
-		best := time.Hour
-		for range rounds {
-			began := time.Now()
-			for range 10 {
-				if _, err := f.ReadAt(buf[:size], 0); err != nil {
-					return 0
-				}
-			}
-			best = min(best, time.Since(began)/10)
-		}
-		return best.Seconds()
+	more := r.PerPage * max(0, c.Asked*seconds/r.Asking-1) // pages of a call
+	for _, h := range r.hits {
+		t.Hits = append(t.Hits, h+more)
 	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	least(len(buf)) // they are cached from then on
-	one, many := least(predict.PageSize), least(len(buf))
-	page = max(0, (many-one)/(pages-1))
-	return max(0, one-page), page
+	return t
 }
 
 // Faster is by how many times as much is read in a time at another size.

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"iocause/internal/predict"
@@ -23,6 +24,12 @@ func (p *Prediction) Table() table.Table {
 		{Key: "faster_low", Unit: "count", Data: true},
 		{Key: "faster_high", Unit: "count", Data: true},
 		{Key: "faster", Head: "AS FAST", Drop: 1},
+		{Key: "read_p50_seconds", Head: "P50", Unit: "seconds"},
+		{Key: "read_p50_low_seconds", Unit: "seconds", Data: true},
+		{Key: "read_p50_high_seconds", Unit: "seconds", Data: true},
+		{Key: "read_p99_seconds", Head: "P99", Unit: "seconds"},
+		{Key: "read_p99_low_seconds", Unit: "seconds", Data: true},
+		{Key: "read_p99_high_seconds", Unit: "seconds", Data: true},
 		{Key: "hit_ratio_lru", Head: "LRU", Unit: "ratio", Data: true},
 	}}
 	if p.Curve == nil {
@@ -42,12 +49,24 @@ func (p *Prediction) Table() table.Table {
 		if ok {
 			faster = table.Str(strings.TrimSuffix(times(s.Low, s.High), " as fast"))
 		}
-		t.Rows = append(t.Rows, []table.Cell{table.Num(float64(x.Memory)), table.Str(now), table.Num(float64(x.Cache)),
+		cells := []table.Cell{table.Num(float64(x.Memory)), table.Str(now), table.Num(float64(x.Cache)),
 			table.Num(tenths(x.Hit)), table.Num(tenths(x.Low)), table.Num(tenths(x.High)), table.Num(x.Disk), table.Num(x.Disk * predict.PageSize),
-			table.Num(tenths(x.Saved.Value)), table.Maybe(s.Low, ok), table.Maybe(s.High, ok), faster, table.Num(x.LRU)})
+			table.Num(tenths(x.Saved.Value)), table.Maybe(s.Low, ok), table.Maybe(s.High, ok), faster}
+		for _, s := range []*predict.Share{x.Median, x.P99} {
+			if s == nil {
+				s = &predict.Share{}
+			}
+			cells = append(cells, table.Maybe(s.Value, s.Value > 0), table.Maybe(s.Low, s.Value > 0), table.Maybe(s.High, s.Value > 0))
+		}
+		t.Rows = append(t.Rows, append(cells, table.Num(x.LRU)))
 	}
 	t.Notes = p.Notes
 	return t
+}
+
+// Timed tells whether it is known of any size how long read calls take.
+func (p *Prediction) Timed() bool {
+	return slices.ContainsFunc(p.Curve.Points, func(x predict.Point) bool { return x.P99 != nil })
 }
 
 // tenths rounds a share to tenths of a percent.

@@ -8,6 +8,7 @@
  * is made of it.
  */
 #include "batch.bpf.h"
+#include "hist.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -41,6 +42,7 @@ struct process {
 	u64 ns; /* blocked on I/O */
 	u64 threads; /* that have asked for a page */
 	u64 asked; /* pages, watched or not, but for what the threads hold */
+	u64 calls; /* that asked for them, likewise */
 };
 
 struct {
@@ -51,12 +53,29 @@ struct {
 	__type(value, struct process);
 } processes SEC(".maps");
 
+/* How long it took read calls to have pages that were not in the cache: an eighth of an octave each. */
+struct wait_key {
+	u32 tgid;
+	u32 slot; /* of ns / 1024: 0 to 7 itself, then 8 for each power of two */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct wait_key);
+	__type(value, u64);
+} waits SEC(".maps");
+
 /* Where a thread's reading stands: one call makes an event for each batch of folios. */
 struct reader {
 	u64 file, index, last, request;
 	u64 ra_file, ra_index, ra_last; /* the synchronous read-ahead that came before */
 	u64 off; /* when it began to wait, 0 while it does not */
-	u64 asked; /* pages that are not counted for the process yet */
+	u64 asked, calls; /* that are not counted for the process yet */
+	u64 missed_at; /* when the call began to read from disk or to wait for it, 0 before */
+	u64 missing; /* ns from there to the event, of the last call so far */
+	s64 call; /* number of the system call of missed_at */
 	struct called called; /* by kprobes only */
 };
 
@@ -69,7 +88,7 @@ struct {
 
 const volatile u32 shift; /* pages of a run, as a power of two */
 u32 thin; /* of the watched pages, those are left whose hash has none of these bits */
-u64 lost_events, lost_tasks, lost_processes, long_ranges;
+u64 lost_events, lost_tasks, lost_processes, lost_waits, long_ranges;
 
 static const struct process new_process;
 static const struct reader new_reader;
@@ -183,19 +202,70 @@ static __always_inline void count_asked(struct reader *t)
 {
 	struct process *w = process_of(bpf_get_current_pid_tgid() >> 32);
 
-	if (w)
+	if (w) {
 		ADD(w->asked, t->asked);
-	t->asked = 0;
+		ADD(w->calls, t->calls);
+	}
+	t->asked = t->calls = 0;
+}
+
+static __noinline int count_wait(u64 ns)
+{
+	struct wait_key key = { .tgid = bpf_get_current_pid_tgid() >> 32 };
+	u64 v = ns >> 10, zero = 0, *n;
+	u32 octave = hist_slot(v);
+
+	key.slot = octave < 3 ? v : (octave - 2) * 8 + (v >> ((octave - 3) & 63) & 7);
+	n = bpf_map_lookup_elem(&waits, &key);
+	if (!n) {
+		bpf_map_update_elem(&waits, &key, &zero, BPF_NOEXIST);
+		n = bpf_map_lookup_elem(&waits, &key);
+	}
+	if (n)
+		ADD(*n, 1);
+	else
+		ADD(lost_waits, 1);
+	return 0;
+}
+
+/* A call finds a page missing, or waits for one that is being read. */
+static __always_inline void missed(struct reader *t, struct task_struct *task)
+{
+	s64 call = task_syscall(task);
+
+	if (t->missed_at && t->call == call)
+		return;
+	t->call = call;
+	t->missed_at = bpf_ktime_get_ns();
+}
+
+/* The pages are there. What was missed in another call, as in a page fault, is none of this one's. */
+static __noinline u64 end_miss(struct reader *t)
+{
+	u64 ns = t->call == task_syscall(current_task()) ? bpf_ktime_get_ns() - t->missed_at : 0;
+
+	t->missed_at = 0;
+	return ns;
+}
+
+/* A call begins: the last one misses nothing more. */
+static __always_inline void begin_read(struct reader *t)
+{
+	t->calls++;
+	if (t->missing)
+		count_wait(t->missing);
+	t->missing = t->missed_at ? end_miss(t) : 0;
 }
 
 /* The thread asks for the pages from..last that it did not ask for before. */
 static __always_inline int ask(struct reader *t, struct range *r, u64 from, u64 last)
 {
+	if (last >= from)
+		t->asked += last - from + 1;
+	if (t->asked >= HELD || t->calls >= HELD)
+		count_asked(t);
 	if (last < from)
 		return 0;
-	t->asked += last - from + 1;
-	if (t->asked >= HELD)
-		count_asked(t);
 	r->from = from;
 	r->to = last;
 	return look_at(r);
@@ -219,8 +289,11 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 	r.file = file_hash(r.ino, r.dev);
 	if (t->file == r.file && t->last == end && index > t->index && index != t->last) {
 		t->index = index;
+		if (t->missed_at)
+			t->missing += end_miss(t);
 		return 0; /* the next batch of the same call */
 	}
+	begin_read(t);
 	/* a batch whose last folio was not read yet returned without an event */
 	if (t->ra_file == r.file && t->ra_last == end && t->ra_index < index)
 		from = t->ra_index;
@@ -260,6 +333,7 @@ static __always_inline int found_pages(struct kiocb *iocb, u64 count, struct fol
 	t = reader_of(current_task());
 	if (!t)
 		return 0;
+	begin_read(t);
 	r.file = file_hash(r.ino, r.dev);
 	if (t->file == r.file && t->last == from)
 		from++; /* the same access, as above */
@@ -328,6 +402,9 @@ int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *
 
 	if (!t)
 		return 0;
+	if (!t->ra_file) /* the call's first: what was noted before led to no event, as in a direct read */
+		t->missed_at = 0;
+	missed(t, current_task());
 	file = file_hash(inode->i_ino, inode->i_sb->s_dev);
 	if (t->ra_file == file && t->ra_last == index + request - 1)
 		return 0;
@@ -397,8 +474,10 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 
 	if (BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait)) {
 		t = task_row(&readers, prev);
-		if (t)
+		if (t) {
 			t->off = bpf_ktime_get_ns();
+			missed(t, prev);
+		}
 	}
 	if (!next->pid)
 		return 0;

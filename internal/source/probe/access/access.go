@@ -41,6 +41,7 @@ type Event struct {
 // Process is what the threads of a process that read files did.
 type Process struct {
 	Asked   uint64        // pages that they asked for, watched or not; up to 63 for each thread are not told yet
+	Calls   uint64        // that asked for them, likewise; before Linux 6.12 a call is one of at most 15 folios
 	Blocked time.Duration // that they waited for I/O, added up
 	Threads int
 }
@@ -50,6 +51,7 @@ type Losses struct {
 	Events    uint64 // the ring buffer was full
 	Tasks     uint64 // of threads for which there was no memory
 	Processes uint64 // that are not in Processes
+	Waits     uint64 // of calls, that are not in Waits
 	Long      uint64 // calls and folios of which only the first part was looked at
 	Returns   uint64 // calls of which the kernel did not tell that they returned
 }
@@ -144,7 +146,7 @@ func (p *Probe) Each(f func(Event)) error {
 func (p *Probe) Processes() (map[int]Process, error) {
 	all := map[int]Process{}
 	err := bpf.Each(p.probe.Map("processes"), func(tgid uint32, x accessProcess) {
-		all[int(tgid)] = Process{Asked: x.Asked, Blocked: time.Duration(x.Ns), Threads: int(x.Threads)}
+		all[int(tgid)] = Process{Asked: x.Asked, Calls: x.Calls, Blocked: time.Duration(x.Ns), Threads: int(x.Threads)}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading what processes read: %w", err)
@@ -152,9 +154,38 @@ func (p *Probe) Processes() (map[int]Process, error) {
 	return all, nil
 }
 
+// Wait is how many calls of a process had to wait so long for pages that were not in
+// the cache: from where they were missed, the work of the kernel for them included.
+type Wait struct {
+	PID   int
+	From  time.Duration // of the class, which ends at To
+	To    time.Duration
+	Calls uint64
+}
+
+// Waits are the read calls so far that missed pages, but for the last of each
+// thread.
+func (p *Probe) Waits() (all []Wait, err error) {
+	err = bpf.Each(p.probe.Map("waits"), func(key accessWaitKey, n uint64) {
+		all = append(all, Wait{PID: int(key.Tgid), From: waitSlot(key.Slot), To: waitSlot(key.Slot + 1), Calls: n})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading how long calls waited: %w", err)
+	}
+	return all, nil
+}
+
+// waitSlot is where a class of the program's begins.
+func waitSlot(slot uint32) time.Duration {
+	if slot < 8 {
+		return time.Duration(slot) << 10
+	}
+	return time.Duration(8+slot%8) << (slot/8 - 1 + 10)
+}
+
 // Losses reads the counters.
 func (p *Probe) Losses() (l Losses, err error) {
-	for name, to := range map[string]*uint64{"lost_events": &l.Events, "lost_tasks": &l.Tasks, "lost_processes": &l.Processes, "long_ranges": &l.Long, "lost_returns": &l.Returns} {
+	for name, to := range map[string]*uint64{"lost_events": &l.Events, "lost_tasks": &l.Tasks, "lost_processes": &l.Processes, "lost_waits": &l.Waits, "long_ranges": &l.Long, "lost_returns": &l.Returns} {
 		if *to, err = p.probe.Counter(name); err != nil {
 			return l, err
 		}

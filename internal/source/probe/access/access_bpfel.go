@@ -30,24 +30,35 @@ type accessProcess struct {
 	Ns      uint64
 	Threads uint64
 	Asked   uint64
+	Calls   uint64
 }
 
 type accessReader struct {
-	_       structs.HostLayout
-	File    uint64
-	Index   uint64
-	Last    uint64
-	Request uint64
-	RaFile  uint64
-	RaIndex uint64
-	RaLast  uint64
-	Off     uint64
-	Asked   uint64
-	Called  struct {
+	_        structs.HostLayout
+	File     uint64
+	Index    uint64
+	Last     uint64
+	Request  uint64
+	RaFile   uint64
+	RaIndex  uint64
+	RaLast   uint64
+	Off      uint64
+	Asked    uint64
+	Calls    uint64
+	MissedAt uint64
+	Missing  uint64
+	Call     int64
+	Called   struct {
 		_        structs.HostLayout
 		Call     uint64
 		Argument [3]uint64
 	}
+}
+
+type accessWaitKey struct {
+	_    structs.HostLayout
+	Tgid uint32
+	Slot uint32
 }
 
 // Names of all BPF objects in the ELF.
@@ -57,6 +68,7 @@ const (
 	accessMapEvents                = "events"
 	accessMapProcesses             = "processes"
 	accessMapReaders               = "readers"
+	accessMapWaits                 = "waits"
 	accessProgGetPagesCalled       = "get_pages_called"
 	accessProgGetPagesIterReturned = "get_pages_iter_returned"
 	accessProgGetPagesReturned     = "get_pages_returned"
@@ -77,6 +89,7 @@ const (
 	accessVarLostProcesses         = "lost_processes"
 	accessVarLostReturns           = "lost_returns"
 	accessVarLostTasks             = "lost_tasks"
+	accessVarLostWaits             = "lost_waits"
 	accessVarShift                 = "shift"
 	accessVarThin                  = "thin"
 	accessVarUntyped               = "untyped"
@@ -147,6 +160,7 @@ type accessMapSpecs struct {
 	Events    *ebpf.MapSpec `ebpf:"events"`
 	Processes *ebpf.MapSpec `ebpf:"processes"`
 	Readers   *ebpf.MapSpec `ebpf:"readers"`
+	Waits     *ebpf.MapSpec `ebpf:"waits"`
 }
 
 // accessVariableSpecs contains global variables before they are loaded into the kernel.
@@ -160,6 +174,7 @@ type accessVariableSpecs struct {
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
 	LostReturns   *ebpf.VariableSpec `ebpf:"lost_returns"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
+	LostWaits     *ebpf.VariableSpec `ebpf:"lost_waits"`
 	Shift         *ebpf.VariableSpec `ebpf:"shift"`
 	Thin          *ebpf.VariableSpec `ebpf:"thin"`
 	Untyped       *ebpf.VariableSpec `ebpf:"untyped"`
@@ -189,6 +204,7 @@ type accessMaps struct {
 	Events    *ebpf.Map `ebpf:"events"`
 	Processes *ebpf.Map `ebpf:"processes"`
 	Readers   *ebpf.Map `ebpf:"readers"`
+	Waits     *ebpf.Map `ebpf:"waits"`
 }
 
 func (m *accessMaps) Close() error {
@@ -196,6 +212,7 @@ func (m *accessMaps) Close() error {
 		m.Events,
 		m.Processes,
 		m.Readers,
+		m.Waits,
 	)
 }
 
@@ -210,6 +227,7 @@ type accessVariables struct {
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
 	LostReturns   *ebpf.Variable `ebpf:"lost_returns"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
+	LostWaits     *ebpf.Variable `ebpf:"lost_waits"`
 	Shift         *ebpf.Variable `ebpf:"shift"`
 	Thin          *ebpf.Variable `ebpf:"thin"`
 	Untyped       *ebpf.Variable `ebpf:"untyped"`

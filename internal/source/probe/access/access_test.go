@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/sample"
@@ -169,5 +171,82 @@ func TestBlocked(t *testing.T) {
 	}
 	if is := all[os.Getpid()]; is.Blocked <= 0 || is.Blocked > 2*took+time.Second || is.Threads < 1 {
 		t.Errorf("%+v within %v", is, took)
+	}
+}
+
+// Calls that wait for the disk are counted one by one, with how long they waited; those
+// of cached pages are not, nor is what a thread waits for in other calls.
+func TestWaits(t *testing.T) {
+	bpftest.Root(t)
+	const pages = 2000
+	path := bpftest.File(t, pages)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	p, err := Open(host.Live(), 3)
+	bpftest.Need(t, "bpf", err)
+	defer p.Close()
+	bpftest.Drop(t, path)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 4096)
+	read := func() (took time.Duration) {
+		began := time.Now()
+		for page := range pages {
+			if _, err := f.ReadAt(buf, int64(page)*4096); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return time.Since(began)
+	}
+	count := func() (calls uint64, least, most time.Duration) {
+		all, err := p.Waits()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range all {
+			if w.PID == os.Getpid() {
+				calls += w.Calls
+				least, most = least+w.From*time.Duration(w.Calls), most+w.To*time.Duration(w.Calls)
+			}
+		}
+		return calls, least, most
+	}
+	took := read() // each from disk
+	calls, least, most := count()
+	if calls < pages*98/100 || calls > pages-1 { // of the last it is not known yet
+		t.Errorf("%d calls waited, want %d", calls, pages-1)
+	}
+	all, err := p.Processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := all[os.Getpid()]
+	if is.Blocked > most+took/50 || least > took { // a wait is part of the time in which a page is missed
+		t.Errorf("pages were missed for %v to %v in all, within %v of which %v were waited", least, most, took, is.Blocked)
+	}
+	for range 20 { // waits of another call are nothing that a read waited for
+		if _, err := f.WriteAt(buf, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Sync(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read() // each from the cache
+	again, _, _ := count()
+	if again < calls || again > calls+1 {
+		t.Errorf("%d calls waited after a pass through the cache and 20 syncs, want %d", again, calls+1)
+	}
+	if all, err = p.Processes(); err != nil {
+		t.Fatal(err)
+	}
+	if n := all[os.Getpid()].Calls; n < 2*pages-63 || n > 2*pages+100 {
+		t.Errorf("%d calls, want %d", n, 2*pages)
 	}
 }

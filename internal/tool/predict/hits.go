@@ -1,0 +1,88 @@
+package predict
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/predict"
+	"iocause/internal/sample"
+)
+
+// costOfHits measures what the kernel takes to read cached pages on this machine: for a
+// call, and for each page that it copies, of pages that the processor has in its own
+// cache. Both are 0 where that cannot be measured.
+func costOfHits() (call, page float64) {
+	const pages, rounds = 16, 40
+	f, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return 0, 0
+	}
+	defer f.Close()
+	buf := make([]byte, pages*predict.PageSize)
+	least := func(size int) float64 { // of several rounds: others take the processor now and then
+		best := time.Hour
+		for range rounds {
+			began := time.Now()
+			for range 10 {
+				if _, err := f.ReadAt(buf[:size], 0); err != nil {
+					return 0
+				}
+			}
+			best = min(best, time.Since(began)/10)
+		}
+		return best.Seconds()
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	least(len(buf)) // they are cached from then on
+	one, many := least(predict.PageSize), least(len(buf))
+	page = max(0, (many-one)/(pages-1))
+	return max(0, one-page), page
+}
+
+// mostTimed is how many calls are timed, and leastTimed how many it takes to tell.
+const mostTimed, leastTimed = 512, 32
+
+// timeHits reads watched pages that are cached, of files that the processes in question
+// have open, each once: so long a call takes that misses none. Fastest first; nil where
+// there are too few.
+func (o *Observer) timeHits(chosen func(int, string) bool) []float64 {
+	files := map[sample.FileID]*host.CachedFile{}
+	for id, known := range o.known(chosen) {
+		if f, err := host.OpenCached(known.Link); err == nil {
+			defer f.Close()
+			files[id] = f
+		}
+	}
+	in := make([]bool, len(o.hashes))
+	for i := range o.events {
+		e := &o.events[i]
+		in[e.Page] = e.Kind != predict.Evicted && e.Kind != predict.Dropped
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	buf := make([]byte, predict.PageSize)
+	var times []float64
+	for key, page := range o.pages {
+		f := files[key.file]
+		if f == nil || !in[page] {
+			continue
+		}
+		began := time.Now()
+		n := f.Read(buf, int64(key.page)*predict.PageSize)
+		if took := time.Since(began); n > 0 {
+			times = append(times, took.Seconds())
+		}
+		if len(times) == mostTimed {
+			break
+		}
+	}
+	if len(times) < leastTimed {
+		return nil
+	}
+	slices.Sort(times)
+	return times
+}
