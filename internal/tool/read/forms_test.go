@@ -79,6 +79,7 @@ func TestForms(t *testing.T) {
 		require.NoError(t, err)
 		return string(b)
 	}
+	instead := strings.NewReplacer("EBS Volume Performance", "EC2 Instance EBS Performance", "EC2 Instance EBS Performance", "EBS Volume Performance")
 	for name, c := range map[string]struct {
 		text string
 		want diagnose.ID
@@ -112,6 +113,7 @@ func TestForms(t *testing.T) {
 		"ciphers in perf report":            {"# Samples: 9K of event 'cycles'\n# Overhead  Command  Shared Object  Symbol\n  61.00%  kworker/u16:1  [kernel.kallsyms]  [k] aes_xts_encrypt\n", diagnose.EncryptionCPU},
 		"reads in perf report":              {"# Samples: 9K of event 'cycles'\n# Overhead  Command  Shared Object  Symbol\n  61.00%  grep  [kernel.kallsyms]  [k] rep_movs_alternative\n", diagnose.Unknown},
 		"a volume over its cap":             {fixture("ebsnvme/testdata/twice.txt"), diagnose.CloudVolumeLimit},
+		"a machine over its cap":            {instead.Replace(fixture("ebsnvme/testdata/twice.txt")), diagnose.CloudInstanceLimit},
 		"tasks that hang in the journal":    {strings.SplitN(fixture("dmesg/testdata/hung.txt"), "[ 8100", 2)[0], diagnose.JournalCommit},
 		"a server that does not answer":     {"[ 8100.001] nfs: server filer.example not responding, still trying\n", diagnose.RemoteServerSlow},
 		"tasks that hang in FUSE":           {"INFO: task ls:2400 blocked for more than 120 seconds.\nCall Trace:\n schedule+0x5a/0xd0\n request_wait_answer+0x133/0x210 [fuse]\n", diagnose.FuseDaemonSlow},

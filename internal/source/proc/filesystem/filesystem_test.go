@@ -3,6 +3,7 @@ package filesystem
 import (
 	"errors"
 	"math"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,5 +89,35 @@ func TestSilentFileSystem(t *testing.T) {
 		if !errors.Is(got[i].err, want) || want == nil && got[i].st.Blocks != 7 {
 			t.Errorf("%s: %v, %d blocks", got[i].mount.Point, got[i].err, got[i].st.Blocks)
 		}
+	}
+}
+
+// So many that never answer keep their threads; what is behind them is not asked, and
+// nobody waits for it any longer.
+func TestCrowdOfSilentFileSystems(t *testing.T) {
+	forever := make(chan struct{})
+	defer close(forever)
+	var asked atomic.Int64
+	s := &source{statfs: func(string, *unix.Statfs_t) error {
+		asked.Add(1)
+		<-forever
+		return nil
+	}}
+	begun := time.Now()
+	got := s.askAll(make(host.Mounts, 5000))
+	if took := time.Since(begun); took > 3*patience {
+		t.Errorf("it took %v", took)
+	}
+	silent, crowd := 0, 0
+	for _, a := range got {
+		switch {
+		case errors.Is(a.err, errSilent):
+			silent++
+		case errors.Is(a.err, errCrowd):
+			crowd++
+		}
+	}
+	if silent != atOnce || crowd != 5000-atOnce || asked.Load() != atOnce {
+		t.Errorf("%d did not answer and %d were not asked, want %d and %d; %d were asked", silent, crowd, atOnce, 5000-atOnce, asked.Load())
 	}
 }
