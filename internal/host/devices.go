@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 )
 
 // DevNumber is a device number the way the kernel holds it: major<<20 | minor.
@@ -49,6 +52,8 @@ type Device struct {
 	Dev   DevNumber
 	Disk  string // name of the whole disk; its own for a whole disk
 	Bytes uint64 // size, 0 for a loop device without a file
+
+	hidden bool // a path of an NVMe namespace: requests go there, and no file opens it
 }
 
 // Whole tells a disk from a partition.
@@ -61,14 +66,46 @@ type Devices struct {
 	byName map[string]int
 }
 
-// Devices reads the block devices from /sys/block, or where that is missing
-// from /sys/class/block. Device numbers come and go: read anew when one is
-// not known.
+// rememberDevices is how long what was read of the block devices of the live machine is
+// taken again, where the kernel has announced nothing meanwhile.
+const rememberDevices = 5 * time.Second
+
+// readDevices are the block devices as they were read last.
+type readDevices struct {
+	mutex   sync.Mutex
+	at      time.Time
+	events  string // what the kernel had announced until then
+	devices *Devices
+}
+
+// Devices are the block devices of /sys/block, or where that is missing of
+// /sys/class/block. Device numbers come and go: ask anew when one is not known. A
+// machine may have thousands and many ask for them, so that they are not read each
+// time: the kernel counts what it announces, as each device that comes, goes or
+// changes its size (/sys/kernel/uevent_seqnum).
 func (h *Host) Devices() (*Devices, error) {
-	base := h.Sys("block")
+	if !h.IsLive {
+		return h.readDevices()
+	}
+	h.read.mutex.Lock()
+	defer h.read.mutex.Unlock()
+	events, err := readString(h.Sys("kernel", "uevent_seqnum"))
+	if err == nil && h.read.devices != nil && events == h.read.events && h.Now().Sub(h.read.at) < rememberDevices {
+		return h.read.devices, nil
+	}
+	d, listed := h.readDevices()
+	h.read.devices = nil
+	if err == nil && listed == nil {
+		h.read.devices, h.read.events, h.read.at = d, events, h.Now()
+	}
+	return d, listed
+}
+
+func (h *Host) readDevices() (*Devices, error) {
+	base, mixed := h.Sys("block"), false
 	entries, err := os.ReadDir(base)
 	if errors.Is(err, fs.ErrNotExist) {
-		base = h.Sys("class", "block")
+		base, mixed = h.Sys("class", "block"), true
 		entries, err = os.ReadDir(base)
 	}
 	d := &Devices{byDev: map[DevNumber]int{}, byName: map[string]int{}}
@@ -78,11 +115,16 @@ func (h *Host) Devices() (*Devices, error) {
 	for _, e := range entries {
 		disk := e.Name()
 		dir := filepath.Join(base, disk)
-		if _, err := os.Lstat(filepath.Join(dir, "partition")); err == nil {
-			continue // in /sys/class/block partitions stand beside disks
+		if mixed { // partitions stand beside disks
+			if _, err := os.Lstat(filepath.Join(dir, "partition")); err == nil {
+				continue
+			}
 		}
-		// The hidden paths of a multipath disk have no device number.
-		if !d.add(dir, disk, disk) {
+		if nvmePath.MatchString(disk) {
+			d.addHidden(h, disk)
+			continue
+		}
+		if !d.add(dir, disk, disk) || strings.HasPrefix(disk, "dm-") { // device-mapper has no partitions
 			continue
 		}
 		parts, err := os.ReadDir(dir)
@@ -119,14 +161,50 @@ func (d *Devices) add(dir, name, disk string) bool {
 	return true
 }
 
-// All are the devices, each disk followed by its partitions.
-func (d *Devices) All() []Device { return slices.Clone(d.all) }
+// addHidden reads the device number of a path of an NVMe namespace, which its folder
+// does not tell.
+func (d *Devices) addHidden(h *Host, name string) {
+	stats, err := Read(h.Proc("diskstats"), nil)
+	if err != nil {
+		return
+	}
+	for line := range bytes.Lines(stats) {
+		f := bytes.Fields(line)
+		if len(f) < 3 || string(f[2]) != name {
+			continue
+		}
+		dev, ok := ParseDev(slices.Concat(f[0], []byte(":"), f[1]))
+		if ok {
+			d.byDev[dev], d.byName[name] = len(d.all), len(d.all)
+			d.all = append(d.all, Device{Name: name, Dev: dev, Disk: name, hidden: true})
+		}
+		return
+	}
+}
+
+// All are the devices, each disk followed by its partitions, without the paths of NVMe
+// namespaces, which are found by their names and numbers alone.
+func (d *Devices) All() []Device {
+	return slices.DeleteFunc(slices.Clone(d.all), func(x Device) bool { return x.hidden })
+}
+
+// Partitions are those of a disk.
+func (d *Devices) Partitions(disk string) []Device {
+	i, ok := d.byName[disk]
+	if !ok {
+		return nil
+	}
+	from := i + 1 // they stand behind their disk
+	for i = from; i < len(d.all) && d.all[i].Disk == disk; i++ {
+	}
+	return slices.Clone(d.all[from:i])
+}
 
 // Disks are the whole disks.
 func (d *Devices) Disks() []Device {
 	var out []Device
 	for _, x := range d.all {
-		if x.Whole() {
+		if x.Whole() && !x.hidden {
 			out = append(out, x)
 		}
 	}

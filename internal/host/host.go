@@ -17,6 +17,8 @@ type Host struct {
 	Self   int              // our own process id, left out of every finding
 	IsLive bool             // false for a captured tree: system calls on it are meaningless
 
+	read readDevices
+
 	called string // its name, if it is told; "" for what the kernel says
 }
 

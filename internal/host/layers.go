@@ -12,7 +12,7 @@ import (
 type Layer struct {
 	Kind  string   `json:"kind"`            // "dm-crypt", "raid1", "loop"; "dm" where its targets could not be asked for
 	Label string   `json:"label,omitempty"` // what device-mapper calls it: "vg-root"
-	On    []string `json:"on,omitempty"`    // disks and partitions right below it, by the kernel's names
+	On    []string `json:"on,omitempty"`    // disks and partitions right below it, or its paths, by the kernel's names
 	File  string   `json:"file,omitempty"`  // of a loop device
 }
 
@@ -29,13 +29,13 @@ func (h *Host) Layers(devices *Devices) map[string]Layer {
 	return out
 }
 
-// Stacked tells whether any disk lies on another one.
+// Stacked tells whether any disk lies on another one, or on paths of its own (NVMe).
 func (h *Host) Stacked() bool {
 	disks, err := os.ReadDir(h.Sys("block"))
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(disks, func(d os.DirEntry) bool { return len(h.below(d.Name())) > 0 })
+	return slices.ContainsFunc(disks, func(d os.DirEntry) bool { return nvmePath.MatchString(d.Name()) || len(h.below(d.Name())) > 0 })
 }
 
 // TakesBios tells whether any disk has no requests of its own: device-mapper, md,
@@ -95,6 +95,7 @@ func (h *Host) layer(d Device) (l Layer, ok bool) {
 	if paths := h.NVMePaths(d.Name); len(paths) > 0 {
 		works := 0
 		for i := range paths {
+			l.On = append(l.On, paths[i].Name)
 			if paths[i].Works() {
 				works++
 			}

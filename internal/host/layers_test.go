@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"reflect"
 	"testing"
+	"time"
 )
 
 // dm-crypt on LVM on md, a loop device, and disks without anything on them.
@@ -61,5 +62,54 @@ func TestTargetKinds(t *testing.T) {
 	put(0, 0, "linear") // which does not end
 	if got := targetKinds(data, 1<<30, false); got != "dm-linear" {
 		t.Errorf("a status that leads nowhere is %q", got)
+	}
+}
+
+// What was read of the devices holds until the kernel announces something, or for some
+// seconds: not everything is announced.
+func TestDevicesAreRemembered(t *testing.T) {
+	dir, now := t.TempDir(), time.Unix(1700000000, 0)
+	write(t, dir, map[string]string{"sys/block/sda/dev": "8:0\n", "sys/block/sda/sda1/dev": "8:1\n", "sys/block/sda/sda1/partition": "1\n", "sys/kernel/uevent_seqnum": "70\n"})
+	h := Tree(dir, func() time.Time { return now })
+	h.IsLive = true
+	want := func(why string, want int) {
+		t.Helper()
+		d, err := h.Devices()
+		if err != nil || len(d.All()) != want {
+			t.Errorf("%s: %d devices, %v, want %d", why, len(d.All()), err, want)
+		}
+	}
+	want("at first", 2)
+	write(t, dir, map[string]string{"sys/block/sdb/dev": "8:16\n"})
+	want("nothing is announced", 2)
+	write(t, dir, map[string]string{"sys/kernel/uevent_seqnum": "71\n"})
+	want("announced", 3)
+	write(t, dir, map[string]string{"sys/block/sdc/dev": "8:32\n"})
+	want("nothing is announced", 3)
+	now = now.Add(rememberDevices)
+	want("later", 4)
+	d, _ := h.Devices()
+	if got := d.Partitions("sda"); len(got) != 1 || got[0].Name != "sda1" || len(d.Partitions("sdb"))+len(d.Partitions("none")) > 0 {
+		t.Errorf("the partitions of sda are %v", got)
+	}
+}
+
+// Paths of NVMe have numbers by which requests are found, and are no disks of their own.
+func TestPathsAreFound(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"sys/block/nvme0n1/dev": "259:1\n", "sys/block/nvme0n1/size": "8", "sys/block/nvme0c0n1/ana_state": "optimized\n", "sys/block/nvme0c1n1/ana_state": "optimized\n",
+		"proc/diskstats": " 259       1 nvme0n1 1 2 3\n 259       0 nvme0c0n1 1 2 3\n 259       2 nvme0c1n1 1 2 3\n",
+	})
+	h := Tree(dir, nil)
+	d, err := h.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, ok := d.Disk(MakeDev(259, 2)); !ok || name != "nvme0c1n1" || len(d.Disks()) != 1 || len(d.All()) != 1 {
+		t.Errorf("259:2 is %q; the disks are %v", name, d.Disks())
+	}
+	if l := h.Layers(d)["nvme0n1"]; l.Kind != "nvme-multipath" || !reflect.DeepEqual(l.On, []string{"nvme0c0n1", "nvme0c1n1"}) || !h.Stacked() {
+		t.Errorf("it lies on %+v", l)
 	}
 }

@@ -123,7 +123,7 @@ func open(path string) (int, error) {
 
 // readString reads a one-value file without its trailing blanks.
 func readString(path string) (string, error) {
-	b, err := Read(path, nil)
+	b, err := ReadRecord(path, make([]byte, 0, 512))
 	if err != nil {
 		return "", err
 	}

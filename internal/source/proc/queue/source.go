@@ -95,10 +95,7 @@ func (s *source) misaligned(devices *host.Devices, disk string, q *host.Queue, i
 	if q.PhysicalBytes == nil || *q.PhysicalBytes == 0 {
 		return
 	}
-	for _, d := range devices.All() {
-		if d.Disk != disk || d.Whole() {
-			continue
-		}
+	for _, d := range devices.Partitions(disk) {
 		path := s.host.Sys("block", disk, d.Name, "start")
 		if start, err := host.ReadNumber(path); err == nil { // gone meanwhile, else
 			into.Put(sample.DeviceMisaligned, sample.Entity{Device: disk, Class: d.Name}, float64(start*512%*q.PhysicalBytes), "/sys/block/"+disk+"/"+d.Name+"/start")
