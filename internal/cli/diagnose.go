@@ -66,7 +66,7 @@ func newDiagnoseCommand(e *env) *cobra.Command {
 		Short: "Watch for some seconds and name the cause of slow I/O",
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
-				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is not a flag", before[0]), Next: "put -- before a command to watch; see 'iocause diagnose --help'"}
+				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is not a flag", before[0]), Next: orDuration(c, before[0], "put -- before a command to watch; see 'iocause diagnose --help'")}
 			}
 			return checkCommandGiven(c, args)
 		},

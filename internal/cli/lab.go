@@ -27,6 +27,13 @@ func newLabCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
 		Short: "Make slow I/O whose cause is known",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(c, args[0], "see 'iocause lab --help'")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newLabLoadCommand(e.stdout, e.stderr), newLabEatCommand(e), newLabProbeCommand(e), newLabFioCommand(e),
 		newLabRunCommand(e), newLabCompareCommand(e), newLabScoreCommand(e), newLabProveCommand(e), newLabVerifyCommand(e), newLabDiskCommand(e), newLabNFSCommand(e))

@@ -34,7 +34,7 @@ func newRecordCommand(e *env) *cobra.Command {
 		Short: "Record what diagnose reads, to replay it later",
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
-				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is not a flag", before[0]), Next: "put -- before a command to record; see 'iocause record --help'"}
+				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is not a flag", before[0]), Next: orDuration(c, before[0], "put -- before a command to record; see 'iocause record --help'")}
 			}
 			return checkCommandGiven(c, args)
 		},

@@ -34,7 +34,7 @@ func newRootCommand(e *env) *cobra.Command {
 		DisableAutoGenTag: true,
 		Args: func(c *cobra.Command, args []string) error {
 			if before := argsBeforeDash(c, args); len(before) > 0 {
-				return unknownCommand(c, before[0], fmt.Sprintf("to watch a program, write 'iocause -- %s'; see 'iocause --help'", strings.Join(before, " ")))
+				return unknownCommand(c, before[0], orDuration(c, before[0], fmt.Sprintf("to watch a program, write 'iocause -- %s'; see 'iocause --help'", strings.Join(before, " "))))
 			}
 			return checkCommandGiven(c, args)
 		},
@@ -90,7 +90,7 @@ func commandGroups(e *env) []commandGroup {
 // one may be meant; else what to do.
 func unknownCommand(c *cobra.Command, name, next string) error {
 	c.SuggestionsMinimumDistance = 2
-	if like := c.SuggestionsFor(name); len(like) > 0 {
+	if like := c.SuggestionsFor(name); len(like) > 0 && strings.IndexAny(name, "0123456789") != 0 { // else a time is meant
 		next = fmt.Sprintf("did you mean '%s'? See '%s --help'", like[0], c.CommandPath())
 	}
 	return &ask.Error{Err: fmt.Errorf("reading the arguments: there is no command %q", name), Next: next}
@@ -148,10 +148,10 @@ Commands:{{range .Commands}}{{if (or .IsAvailableCommand (eq .Name "help"))}}
   {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
 
 Flags:
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+{{.LocalFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
 
 Global flags:
-{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasExample}}
+{{.InheritedFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}{{end}}{{if .HasExample}}
 
 EXAMPLES
 {{.Example}}{{end}}

@@ -157,7 +157,16 @@ func tellUsageApart(c *cobra.Command) {
 // noArgs refuses arguments.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return &ask.Error{Err: fmt.Errorf("reading the arguments: %s takes no arguments, but has %q", c.Name(), args[0]), Next: fmt.Sprintf("see '%s --help'", c.CommandPath())}
+		return &ask.Error{Err: fmt.Errorf("reading the arguments: %s takes no arguments, but has %q", c.Name(), args[0]), Next: orDuration(c, args[0], fmt.Sprintf("see '%s --help'", c.CommandPath()))}
 	}
 	return nil
+}
+
+// orDuration is the advice for an argument that is a time, as INTERVAL of other
+// commands is, where the command has --duration; else next.
+func orDuration(c *cobra.Command, arg, next string) string {
+	if _, err := ask.ParseTime(arg); err == nil && c.Flags().Lookup("duration") != nil {
+		return fmt.Sprintf("to watch for that long, write --duration %s", arg)
+	}
+	return next
 }

@@ -45,7 +45,7 @@ func kinds() []kind {
 		{name: "direct-write", help: "random O_DIRECT pwrite", blockSize: 4 << 10, order: Random, file: true, direct: true, write: true, step: pwrite},
 		{name: "anon", help: "write to anonymous memory, page by page", blockSize: 4 << 10, order: Sequential, memory: true, step: touchWrite},
 		{name: "eat", help: "take and keep memory: --size, or all but --leave", blockSize: 64 << 20, order: Sequential, memory: true, step: nil},
-		{name: "turns", help: "hold a program lock for a millisecond, asleep, one thread at a time", blockSize: 4 << 10, order: Random, step: takeTurn},
+		{name: "turns", help: "threads in turn hold a lock of the program for 1 ms", blockSize: 4 << 10, order: Random, step: takeTurn},
 		{name: "spin", help: "compute, with one pread a step when --path is given", blockSize: 4 << 10, order: Random, step: spin},
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
+
+	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // Result is what a load truly did. Pages are of 4096 bytes; times are in
@@ -91,15 +93,16 @@ func (r *Result) WriteText(w io.Writer) error {
 	over := max(r.Seconds, 1e-9)
 	_, err := fmt.Fprintf(w, `%s: %d calls, %.1f MiB in %.2f s: %.0f calls/s, %.1f MiB/s
 latency   p50 %v  p90 %v  p99 %v  max %v
-pages     %d accesses, %d without shared edges, %d by writes, %d distinct
+pages     %d accesses, %d by writes, %d distinct; %d accesses
+          if a page where two calls meet counts once
 cache     %s in it before, %s of the distinct pages
-threads   %d minor faults, %d major faults, %.1f MiB read, %.1f MiB written
+threads   %s, %s, %.1f MiB read, %.1f MiB written
 `,
 		r.Kind, r.Calls, mib(r.Bytes), r.Seconds, float64(r.Calls)/over, mib(r.Bytes)/over,
-		duration(r.P50), duration(r.P90), duration(r.P99), duration(r.Max),
-		r.Accesses, r.AccessesDedup, r.WriteAccesses, r.Distinct,
+		table.Duration(r.P50), table.Duration(r.P90), table.Duration(r.P99), table.Duration(r.Max),
+		r.Accesses, r.WriteAccesses, r.Distinct, r.AccessesDedup,
 		known(r.ResidentBefore), known(r.DistinctResident),
-		r.MinorFaults, r.MajorFaults, mib(r.InBlock*512), mib(r.OutBlock*512))
+		sample.Counted(r.MinorFaults, "minor fault"), sample.Counted(r.MajorFaults, "major fault"), mib(r.InBlock*512), mib(r.OutBlock*512))
 	if err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}
@@ -120,7 +123,7 @@ func (r *Result) writeSides(w io.Writer) error {
 			continue
 		}
 		_, err := fmt.Fprintf(w, "%-9s %d calls, %.1f MiB  p50 %v  p90 %v  p99 %v  max %v\n",
-			d.name, s.Calls, mib(s.Bytes), duration(s.P50), duration(s.P90), duration(s.P99), duration(s.Max))
+			d.name, s.Calls, mib(s.Bytes), table.Duration(s.P50), table.Duration(s.P90), table.Duration(s.P99), table.Duration(s.Max))
 		if err != nil {
 			return fmt.Errorf("write the result: %w", err)
 		}
@@ -145,7 +148,7 @@ func (r *Result) writeWindows(w io.Writer) error {
 	}
 	slices.Sort(rates)
 	_, err := fmt.Fprintf(w, "windows   %d of %v: least %.0f, median %.0f, most %.0f calls/s\n",
-		len(rates), duration(r.Series.Length), rates[0], rates[len(rates)/2], rates[len(rates)-1])
+		len(rates), table.Duration(r.Series.Length), rates[0], rates[len(rates)/2], rates[len(rates)-1])
 	if err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}
@@ -153,14 +156,6 @@ func (r *Result) writeWindows(w io.Writer) error {
 }
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
-
-func duration(seconds float64) time.Duration {
-	d := time.Duration(seconds * 1e9)
-	if d > time.Millisecond {
-		return d.Round(time.Microsecond)
-	}
-	return d
-}
 
 func known(n int64) string {
 	if n < 0 {
