@@ -202,6 +202,9 @@ func (m *Model) overlaid(name string) tea.Cmd {
 		m.scroll += m.height / 2
 	case "home", "g":
 		m.scroll = 0
+	case "1", "2", "3", "4", "5", "6", "7", "8":
+		m.overlay = ""
+		m.tableKey(name)
 	default:
 		if cmd, ok := m.timeKey(name); ok {
 			return cmd

@@ -139,6 +139,25 @@ func TestHostileNamesAndAllSizes(t *testing.T) {
 	}
 }
 
+// The keys below are those that do something now.
+func TestTheFooterNamesTheKeysOfWhatIsShown(t *testing.T) {
+	m, _ := started(busy(4))
+	m.Update(tea.WindowSizeMsg{Width: 100, Height: 30})
+	footer := func() string { return looks.ReplaceAllString(m.Lines()[29], "") }
+	for _, c := range []struct{ key, want, not string }{
+		{"?", "Esc back", "q quit"}, {"3", "q quit", "Esc back"}, {"d", "Esc back", "q quit"}, {"esc", "q quit", "Esc"},
+		{"/", "Enter keep the filter  Esc show all rows", "q quit"}, {"esc", "q quit", "Esc"},
+	} {
+		press(m, c.key)
+		if f := footer(); !strings.Contains(f, c.want) || strings.Contains(f, c.not) {
+			t.Errorf("after %s: %q, want %q and not %q", c.key, f, c.want, c.not)
+		}
+	}
+	if m.page().pane != 2 {
+		t.Errorf("3 above the list of keys shows table %d", m.page().pane+1)
+	}
+}
+
 func TestFilterAndCursor(t *testing.T) {
 	m, _ := started(busy(40))
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 30})

@@ -264,7 +264,7 @@ func (m *Model) footer() string {
 	}
 	full := l.width
 	l.width -= text.Width(own) + 1
-	for i, k := range [][2]string{{"?", "keys"}, {"q", "quit"}, {"/", "filter"}, {"<>", "sort"}, {"Enter", "open"}, {"d", "verdict"}, {"←→", "time"}, {"Space", m.spaceDoes()}, {"1-8", "tables"}, {"h", "heat map"}} {
+	for i, k := range m.mainKeys() {
 		lead := " "
 		if i > 0 {
 			lead = "  "
@@ -276,6 +276,18 @@ func (m *Model) footer() string {
 	}
 	l.width = full
 	return l.right(own, faint).String()
+}
+
+// mainKeys are the keys of what is shown, and what they do.
+func (m *Model) mainKeys() [][2]string {
+	switch {
+	case m.typing:
+		return [][2]string{{"Enter", "keep the filter"}, {"Esc", "show all rows"}}
+	case m.overlay != "":
+		return [][2]string{{"Esc", "back"}, {"↑↓", "scroll"}, {"1-8", "tables"}, {"←→", "time"}}
+	}
+	return [][2]string{{"?", "keys"}, {"q", "quit"}, {"/", "filter"}, {"<>", "sort"}, {"Enter", "open"}, {"d", "verdict"}, {"←→", "time"},
+		{"Space", m.spaceDoes()}, {"1-8", "tables"}, {"h", "heat map"}}
 }
 
 func (m *Model) spaceDoes() string {
