@@ -18,7 +18,8 @@ const (
 	mostFiles = 3
 )
 
-// heats draws the latencies of devices, from columns of whole windows.
+// heats draws the latencies of devices, from columns of whole windows. The first
+// is what is shown at first: that of the most I/Os.
 func (d *drawing) heats(devices []string, columns []*column) {
 	whole := map[heatKey]*sample.Histogram{}
 	for _, c := range columns {
@@ -46,6 +47,7 @@ func (d *drawing) heats(devices []string, columns []*column) {
 			d.set.Uses[name] = d.uses(name, columns)
 		}
 	}
+	slices.SortStableFunc(d.set.Heats, func(a, b Heat) int { return cmp.Compare(b.Count, a.Count) })
 }
 
 func (d *drawing) heat(k heatKey, count uint64, source string, columns []*column) Heat {

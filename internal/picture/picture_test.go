@@ -3,6 +3,7 @@ package picture
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -88,6 +89,32 @@ func TestColumnsKeepEveryIO(t *testing.T) {
 		if len(s.Begin) > mostColumns || got != want || s.Heats[0].Count != want || math.Abs(ops-float64(want)) > 1e-6*ops || seconds != float64(n) {
 			t.Errorf("of %d windows %d columns: %d I/Os in cells, %g in the course, want %d; %g s", n, len(s.Begin), got, ops, want, seconds)
 		}
+	}
+}
+
+// What is shown at first is not a device beside, whatever its name.
+func TestTheHeatMapOfTheMostIOsIsFirst(t *testing.T) {
+	begin := time.Unix(1700000000, 0).UTC()
+	r := sample.NewRecorder(begin)
+	r.At(begin)
+	r.At(begin.Add(time.Second))
+	for _, x := range []struct {
+		device, class string
+		ios           uint64
+	}{{"loop0", "read", 37}, {"vda", "read", 142}, {"vda", "flush", 8153}, {"vda", "write", 9100}} {
+		h := sample.Histogram{Unit: "nanoseconds", Sum: float64(x.ios) * 1e6}
+		h.Counts[sample.Bucket(1e6)] = x.ios
+		r.Put(sample.DiskWeighted, sample.Entity{Device: x.device}, 1, "/proc/diskstats")
+		e := sample.Entity{Device: x.device, Class: x.class}
+		r.Put(sample.BlockOps, e, float64(x.ios), "tp:block_rq_complete")
+		r.PutHistogram(sample.HistDevice, e, h, "tp:block_rq_complete")
+	}
+	var got []string
+	for _, h := range taken([]*sample.Window{r.Window(begin.Add(time.Second))}).Set("", Victim{}).Heats {
+		got = append(got, h.Device+" "+h.Op)
+	}
+	if want := []string{"vda write", "vda flush", "vda read", "loop0 read"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
