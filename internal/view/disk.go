@@ -44,9 +44,21 @@ func Disk(w *sample.Window, q *Query) []table.Table {
 	if q.narrow() || q.File != "" || q.By == "cgroup" || q.By == "file" {
 		// what was asked for comes first: it is what CSV has
 		devices.Title += ", all of their I/O"
-		return []table.Table{rows(w, q), devices}
+		return keepErrors(rows(w, q), devices)
 	}
-	return []table.Table{devices, rows(w, q)}
+	return keepErrors(devices, rows(w, q))
+}
+
+// keepErrors lets no terminal be too narrow for requests that failed.
+func keepErrors(all ...table.Table) []table.Table {
+	for i := range all {
+		t := &all[i]
+		at := slices.IndexFunc(t.Columns, func(c table.Column) bool { return c.Key == "errors" })
+		if at >= 0 && slices.ContainsFunc(t.Rows, func(row []table.Cell) bool { return row[at].Number > 0 }) {
+			t.Columns[at].Drop = 0
+		}
+	}
+	return all
 }
 
 // diskDevices is iostat's table: counts, bytes, await and depth as the kernel

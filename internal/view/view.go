@@ -176,10 +176,17 @@ func missing(w *sample.Window, metrics ...sample.Metric) []string {
 func losses(w *sample.Window) []string {
 	var notes []string
 	w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
-		notes = append(notes, table.Value(s.Sum(), "count")+" events lost or not seen: "+e.Class)
+		notes = append(notes, lostEvents(s.Sum())+" lost or not seen: "+e.Class)
 	})
 	slices.Sort(notes)
 	return notes
+}
+
+func lostEvents(n float64) string {
+	if n == 1 {
+		return "1 event"
+	}
+	return table.Value(n, "count") + " events"
 }
 
 // PageBytes is how large the pages are that the probes count in.
