@@ -40,7 +40,7 @@ The weight of a cause (` + "`weight`" + ` in JSON, "explains N %" in the text) i
 
 | threads are | metric | counts for |
 |---|---|---|
-| blocked on I/O, by the call | ` + "`wait.io`" + ` | ` + "`sync-writes`" + `: class sync; cache causes: read and fault, without direct reads and swap; ` + "`direct-io`" + `: direct reads; ` + "`swap-thrash`" + `: swap, and direct reclaim; device causes: while its requests are in flight (` + "`device-degraded`" + `: the increase of that); ` + "`host-difference`" + `: the increase of all waiting; ` + "`fuse-daemon-slow`, `remote-server-slow`, `network-limits-io`" + `: waits for answers of a daemon or a server, and for pages of their files |
+| blocked on I/O, by the call | ` + "`wait.io`" + ` | ` + "`sync-writes`" + `: class sync; cache causes: read and fault, without direct reads and swap (` + "`readahead-waste`" + `: the part that a request for the used pages alone would save, where requests of different sizes were timed); ` + "`direct-io`" + `: direct reads; ` + "`swap-thrash`" + `: swap, and direct reclaim; device causes: while its requests are in flight (` + "`device-degraded`" + `: the increase of that); ` + "`host-difference`" + `: the increase of all waiting; ` + "`fuse-daemon-slow`, `remote-server-slow`, `network-limits-io`" + `: waits for answers of a daemon or a server, and for pages of their files |
 | paused as a writer | ` + "`wait.dirty_pause`" + ` | ` + "`dirty-throttling`" + ` |
 | in direct reclaim or compaction | ` + "`reclaim.direct_time`" + `, ` + "`reclaim.compact_time`" + ` | ` + "`reclaim-stall`" + ` |
 | waiting for locks | ` + "`lock.wait`" + ` | ` + "`lock-contention`" + `; not if so many threads wait for I/O that the lock's holder probably does too |

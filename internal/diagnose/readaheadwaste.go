@@ -2,6 +2,8 @@ package diagnose
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"iocause/internal/sample"
 )
@@ -50,7 +52,7 @@ func readaheadWaste() Cause {
 			s := c.w.Seconds()
 			return Verdict{
 				Answer: Yes, Confidence: confidence((amplification-amplificationLimit)/10+0.3, true),
-				Weight: c.readWeight(&v) * (1 - 1/amplification), Culprit: c.culprit(),
+				Weight: c.readWeight(&v) * c.wastedTime(amplification), Culprit: c.culprit(),
 				Evidence: []Evidence{
 					c.figure("read amplification", amplification, "ratio", sample.CacheInserted),
 					c.figure("read into the cache", v.inserted*pageSize/s, "bytes/s", sample.CacheInserted),
@@ -72,6 +74,50 @@ func readaheadWaste() Cause {
 			}
 		},
 	}
+}
+
+// wastedTime is the part of a read's time that what nobody uses takes: what a read of
+// the used part alone would save, as the device takes longer for larger requests, or
+// for more of them. Where every request is of one size that is not known, and all that
+// is not used is taken to cost as much as what is.
+func (c *Case) wastedTime(amplification float64) float64 {
+	unused := 1 - 1/amplification
+	o := c.ownLatency()
+	e := sample.Entity{PID: c.victim.pid, Device: c.device, Class: sample.ClassRead}
+	ops, _ := c.w.Sum(sample.BlockOps, e)
+	read, _ := c.w.Sum(sample.BlockBytes, e)
+	if ops < baseOps || o.latency == 0 {
+		return unused
+	}
+	alone, ok := c.timeOf(sample.ClassRead, max(pageSize, read/ops/amplification))
+	if !ok {
+		return unused
+	}
+	return min(unused, clamp01(1-alone/o.latency))
+}
+
+// timeOf is how long the victim's device takes for a request of a size that comes
+// while it is idle, from the smallest and the largest of those that were seen often
+// enough; ok is false where there are not two sizes.
+func (c *Case) timeOf(op string, size float64) (seconds float64, ok bool) {
+	times := map[uint64]float64{}
+	c.w.Each(sample.BlockDepthOps, func(e sample.Entity, s *sample.Series) {
+		of, parsed := sample.ParseIOClass(e.Class)
+		t, timed := c.w.Sum(sample.BlockDepthTime, e)
+		if n := s.Sum(); parsed && timed && e.Device == c.device && of.Op == op && of.Depth == 1 && n >= baseOps {
+			times[of.Size] = t / n
+			if alone := c.alone(op, of.Size); alone > 0 {
+				times[of.Size] = min(t/n, alone)
+			}
+		}
+	})
+	if len(times) < 2 {
+		return 0, false
+	}
+	sizes := slices.Sorted(maps.Keys(times))
+	small, large := sizes[0], sizes[len(sizes)-1]
+	slope := max(0, times[large]-times[small]) / float64(large-small)
+	return max(0, times[small]+slope*(size-float64(small))), true
 }
 
 // unread is what the disk no longer reads once no more than so many pages come with
