@@ -18,6 +18,7 @@ import (
 type Watch struct {
 	*source.Collector
 	host *host.Host
+	rest func() // ends our precedence on a crowded machine
 }
 
 // Open opens the sources; one that takes longer than limit is done without. Without
@@ -25,7 +26,8 @@ type Watch struct {
 func Open(ctx context.Context, h *host.Host, sources []source.Entry, limit time.Duration) (*Watch, error) {
 	open, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	w := &Watch{source.Open(open, h, sources), h}
+	rest := h.Hurry()
+	w := &Watch{source.Open(open, h, sources), h, rest}
 	w.StandIn(source.StandIns())
 	if ctx.Err() != nil {
 		_ = w.Close() // what keeps it from closing is of no interest to who has interrupted it
@@ -43,6 +45,12 @@ type Run struct {
 	Step   func(*sample.Window) // is shown a window of each second; nil for one window
 }
 
+// Close ends the observation.
+func (w *Watch) Close() error {
+	w.rest()
+	return w.Collector.Close()
+}
+
 // Window observes until the time is over, the command has ended or watch has. It
 // returns what was seen, and whom it is about: the processes of the command, where
 // there is one. What is odd about these is among the gaps.
@@ -55,6 +63,7 @@ func (w *Watch) Window(watch context.Context, run *Run) (*sample.Window, diagnos
 	w.Begin()
 	ob := run.Observation
 	if run.Child != nil {
+		w.rest() // the command shall run as it would without us
 		if err := run.Child.Start(w.host); err != nil {
 			return nil, t, err
 		}
