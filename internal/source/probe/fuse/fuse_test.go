@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/lab/labtest"
 	"iocause/internal/sample"
@@ -142,6 +144,57 @@ func TestDaemonsTime(t *testing.T) {
 		}
 		if a.queue > 0.01*a.daemon {
 			t.Errorf("%.3g s in the queue of a daemon that has nothing else to do", a.queue)
+		}
+	}
+}
+
+// The layer gets what a daemon delays, within 2 %: what its requests take longer, by the
+// daemon's own clock, than those of a daemon that does not wait. The two are read by
+// turns, so that whatever else a busy machine does to them is in both.
+func TestDelayOfTheDaemon(t *testing.T) {
+	bpftest.ComparesFigures(t)
+	var paths [2]string
+	var set [2]func(time.Duration) lab.Served
+	var files [2]int
+	for i := range paths {
+		paths[i], set[i] = served(t, 8, 0)
+		var err error
+		if files[i], err = unix.Open(paths[i], unix.O_RDONLY|unix.O_DIRECT, 0); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(files[i])
+	}
+	buf := bpftest.Aligned(t, 4096)
+	for _, c := range []struct {
+		delay time.Duration
+		n     int // primes
+	}{{time.Millisecond, 211}, {10 * time.Millisecond, 41}, {100 * time.Millisecond, 7}} {
+		var ratios []float64
+		for range 5 { // the middle one: others may have the processor for a while
+			var was, did [2]lab.Served
+			w := bpftest.Observe(t, Open, func() {
+				was = [2]lab.Served{set[0](c.delay), set[1](0)}
+				for n := range c.n {
+					for _, fd := range files {
+						if _, err := unix.Pread(fd, buf, int64(n)<<12); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				did = [2]lab.Served{set[0](c.delay), set[1](0)}
+			})
+			var layer, truth [2]float64
+			for i, path := range paths {
+				device := host.DevNumber(bpftest.ID(t, path).Dev).String()
+				layer[i], _ = w.Sum(sample.FuseDaemonTime, sample.Entity{PID: os.Getpid(), Device: device, Class: "read"})
+				truth[i] = (did[i].Took - was[i].Took).Seconds()
+			}
+			ratios = append(ratios, (layer[0]-layer[1])/(truth[0]-truth[1]))
+		}
+		slices.Sort(ratios)
+		t.Logf("a delay of %v: the layer's account by the daemon's own clock %.4f", c.delay, ratios)
+		if r := ratios[len(ratios)/2]; r < 0.98 || r > 1.02 {
+			t.Errorf("%v: the layer's delay is %.4g of the daemon's own, want 1 within 2 %%", c.delay, r)
 		}
 	}
 }
