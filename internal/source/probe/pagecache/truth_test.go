@@ -3,13 +3,13 @@ package pagecache
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,11 +20,12 @@ import (
 )
 
 // The account against loads that know what they did. Within a thousandth of
-// the truth, and mostly equal to it.
+// the truth, and mostly equal to it. IOCAUSE_PAGES makes the file smaller, for
+// machines that are emulated.
 func TestAccountAgainstTheTruth(t *testing.T) {
 	bpftest.ComparesFigures(t)
-	const pages = 50021 // prime
-	path := bpftest.File(t, pages)
+	pages := filePages(t)
+	path := bpftest.File(t, int(pages))
 	for _, c := range []struct {
 		name string
 		spec load.Spec
@@ -38,22 +39,24 @@ func TestAccountAgainstTheTruth(t *testing.T) {
 		{"scan in 5000 bytes", load.Spec{Kind: "small", BlockSize: 5000}},
 		{"two passes", load.Spec{Kind: "read", BlockSize: 64 << 10, Passes: 2}},
 		{"every block once", load.Spec{Kind: "randread", Order: load.Once}},
-		{"random blocks", load.Spec{Kind: "randread", Count: 20011}},
-		{"random blocks, advised", load.Spec{Kind: "randread", Count: 20011, Advice: "random"}},
-		{"any offset", load.Spec{Kind: "randread", Order: load.Unaligned, Count: 10007}},
-		{"clusters", load.Spec{Kind: "clustered", Count: 20011}},
-		{"four threads", load.Spec{Kind: "randread", Count: 40009, Threads: 4}},
-		{"preadv2", load.Spec{Kind: "preadv2", Count: 10007}},
+		{"random blocks", load.Spec{Kind: "randread", Count: pages * 2 / 5}},
+		{"random blocks, advised", load.Spec{Kind: "randread", Count: pages * 2 / 5, Advice: "random"}},
+		{"any offset", load.Spec{Kind: "randread", Order: load.Unaligned, Count: pages / 5}},
+		{"clusters", load.Spec{Kind: "clustered", Count: pages * 2 / 5}},
+		{"four threads", load.Spec{Kind: "randread", Count: pages * 4 / 5, Threads: 4}},
+		{"200 threads", load.Spec{Kind: "randread", BlockSize: 4096, Count: pages * 2 / 5, Threads: 200}},
+		{"preadv2", load.Spec{Kind: "preadv2", Count: pages / 5}},
+		{"io_uring", load.Spec{Kind: "io_uring", Order: load.Once, Depth: 32}},
 		{"sendfile", load.Spec{Kind: "sendfile"}},
 		{"splice", load.Spec{Kind: "splice"}},
 		{"copy_file_range", load.Spec{Kind: "copy_file_range"}},
-		{"all of it cached", load.Spec{Kind: "randread", Count: 100003, Warm: true}},
+		{"all of it cached", load.Spec{Kind: "randread", Count: pages * 2, Warm: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.spec.Path = path
 			c.spec.To = path + ".copy"
 			for try := 1; ; try++ {
-				wrong := against(t, c.spec, pages)
+				wrong := against(t, c.spec, float64(pages))
 				if len(wrong) == 0 {
 					return
 				}
@@ -77,14 +80,15 @@ func against(t *testing.T, spec load.Spec, pages float64) (wrong []string) {
 	t.Helper()
 	bpftest.Drop(t, spec.Path)
 	var truth *load.Result
-	w := bpftest.Observe(t, openExact, func() {
+	var ways []sample.Way
+	w := bpftest.Observe(t, openTelling(&ways), func() {
 		bpftest.Drop(t, spec.Path)
 		var err error
 		if truth, err = load.Run(context.Background(), spec, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
-	e := sample.Entity{PID: os.Getpid(), File: bpftest.ID(t, spec.Path)}
+	e := sample.Entity{PID: os.Getpid(), File: fileIn(t, w, spec.Path)}
 	sum := func(m sample.Metric) float64 {
 		v, _ := w.Sum(m, e)
 		return v
@@ -96,6 +100,7 @@ func against(t *testing.T, spec load.Spec, pages float64) (wrong []string) {
 		want += pages
 		first = pages
 	}
+	tellFigure(t, ways, accesses, want, misses, first)
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	if d := differs("accesses", accesses, want); d != "" {
 		wrong = append(wrong, d)
@@ -116,10 +121,11 @@ func against(t *testing.T, spec load.Spec, pages float64) (wrong []string) {
 		}
 	}
 	e.Class = cmp.Or(map[load.Kind]string{"sendfile": "splice", "splice": "splice", "copy_file_range": "copy"}[spec.Kind], "read")
-	if by := sum(sample.CacheWayAccesses); by != accesses {
+	isAsync := spec.Kind == "io_uring" // it goes on where the thread returns from any call, as a futex's
+	if by := sum(sample.CacheWayAccesses); by != accesses && !isAsync {
 		say("%.0f accesses by %s, want all %.0f", by, e.Class, accesses)
 	}
-	if by := sum(sample.CacheWayMisses); by != misses {
+	if by := sum(sample.CacheWayMisses); by != misses && !isAsync {
 		say("%.0f cold pages by %s, want all %.0f", by, e.Class, misses)
 	}
 	e.Class = ""
@@ -127,6 +133,52 @@ func against(t *testing.T, spec load.Spec, pages float64) (wrong []string) {
 		say("%d resident before, %.0f evicted, %.0f read again", truth.ResidentBefore, sum(sample.CacheEvicted), sum(sample.CacheReread))
 	}
 	return wrong
+}
+
+// filePages is how long a file that is read has to be.
+func filePages(t *testing.T) int64 {
+	t.Helper()
+	const usual = 50021 // prime
+	text := os.Getenv("IOCAUSE_PAGES")
+	if text == "" {
+		return usual
+	}
+	pages, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages
+}
+
+// openTelling is openExact, and tells the ways.
+func openTelling(ways *[]sample.Way) func(*host.Host) (sample.Source, error) {
+	return func(h *host.Host) (sample.Source, error) {
+		p, err := openExact(h)
+		if err == nil {
+			*ways = p.(*Probe).Ways()
+		}
+		return p, err
+	}
+}
+
+// tellFigure writes what test/vm/matrix reads: the way, what was counted and the truth.
+func tellFigure(t *testing.T, ways []sample.Way, accesses, want, misses, cold float64) {
+	t.Helper()
+	i := slices.IndexFunc(ways, func(w sample.Way) bool { return w.What == reads })
+	t.Logf("figure: %s accesses %.0f %.0f misses %.0f %.0f", ways[i].Hooks[0], accesses, want, misses, cold)
+}
+
+// fileIn is the identity of a file that this process read, in a window. Of files on
+// btrfs and overlayfs stat(2) tells other devices than the kernel reads them from.
+func fileIn(t *testing.T, w *sample.Window, path string) sample.FileID {
+	t.Helper()
+	found, most := bpftest.ID(t, path), 0.0
+	w.Each(sample.CacheAccesses, func(e sample.Entity, s *sample.Series) {
+		if e.PID == os.Getpid() && e.File.Ino == found.Ino && s.Sum() > most {
+			found, most = e.File, s.Sum()
+		}
+	})
+	return found
 }
 
 // openExact is Open without sampling: a fast load is to be counted to the page.
@@ -166,7 +218,7 @@ func TestAsynchronousReads(t *testing.T) {
 	}
 	const pages = 16 * 2039 // whole requests of all sizes
 	path := bpftest.File(t, pages)
-	image, at := loopMount(t)
+	image, at := loopMount(t, "ext4")
 	looped := filepath.Join(at, "data")
 	if err := os.WriteFile(looped, make([]byte, pages*4096), 0o600); err != nil {
 		t.Fatal(err)
@@ -193,33 +245,6 @@ func TestAsynchronousReads(t *testing.T) {
 			}
 		})
 	}
-}
-
-// loopMount is a file system on a loop device, on a file on disk.
-func loopMount(t *testing.T) (image, at string) {
-	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "iocause-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	image, at = filepath.Join(dir, "image"), filepath.Join(dir, "fs")
-	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, 256<<20), os.Mkdir(at, 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	for _, argv := range [][]string{{"mkfs.ext4", "-q", "-F", image}, {"mount", "-o", "loop", image, at}} {
-		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
-		if err != nil {
-			err = fmt.Errorf("%s: %w: %s", argv[0], err, out)
-		}
-		bpftest.Need(t, "loop", err)
-	}
-	t.Cleanup(func() {
-		if out, err := exec.Command("umount", at).CombinedOutput(); err != nil {
-			t.Errorf("umount: %v: %s", err, out)
-		}
-	})
-	return image, at
 }
 
 // asynchronous lets fio read every page of a file once, and says where the
