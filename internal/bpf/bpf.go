@@ -40,6 +40,7 @@ type Program struct {
 	Exit       string // ... at whose end (fexit)
 	Call       string // ... at whose beginning it is called by a kprobe
 	Return     string // ... at whose end (kretprobe)
+	Returns    int    // of so many calls at a time the ends are seen; 0: as many as the kernel grants
 	Arguments  int    // attach only where the tracepoint or function has this many; 0 any
 	Optional   bool   // the probe is of use without it
 }

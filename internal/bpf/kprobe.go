@@ -1,6 +1,7 @@
 package bpf
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 
@@ -24,7 +25,7 @@ func attachKprobe(p *Program, program *ebpf.Program) (link.Link, error) {
 		return nil, err
 	}
 	_ = removeStale(events, isAlive) // what is left runs nothing
-	return link.Kretprobe(p.Return, program, &link.KprobeOptions{RetprobeMaxActive: mostReturns, TraceFSPrefix: eventPrefix()})
+	return link.Kretprobe(p.Return, program, &link.KprobeOptions{RetprobeMaxActive: cmp.Or(p.Returns, mostReturns), TraceFSPrefix: eventPrefix()})
 }
 
 // kprobeEvents is the file of tracefs that kprobes are made by.

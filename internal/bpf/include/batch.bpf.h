@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What a read call's look-up in the page cache found: a batch of folios of a file. */
+/* What a read call's look-up in the page cache found, a batch of folios of a file, and what a fault wants of one. */
 #pragma once
 
 #include "kprobe.bpf.h"
@@ -18,12 +18,27 @@ struct pagevec { /* before 25d6a23e8d28 (5.17) */
 struct file___mapping {
 	struct address_space *f_mapping;
 };
+struct vm_area_struct {
+	struct file *vm_file;
+};
+struct vm_fault {
+	struct vm_area_struct *vma;
+	unsigned long pgoff;
+	void *pte;
+};
 
 #pragma clang attribute pop
 
 static __always_inline struct inode *inode_of(struct kiocb *iocb)
 {
 	struct file___mapping *file = (void *)OF(iocb, ki_filp);
+
+	return OF(file, f_mapping, host);
+}
+
+static __always_inline struct inode *faulting(struct vm_fault *vmf)
+{
+	struct file___mapping *file = (void *)OF(vmf, vma, vm_file);
 
 	return OF(file, f_mapping, host);
 }

@@ -3,7 +3,7 @@
  * The programs that see threads wait for locks of the kernel.
  */
 #pragma once
-#include "compat.bpf.h"
+#include "kprobe.bpf.h"
 
 /* include/trace/events/lock.h */
 #define CONTENTION_SPIN 1
@@ -24,6 +24,16 @@
 	int COUNTING(leave_##function, void *lock)                             \
 	{                                                                      \
 		return slow_path_ends((u64)lock);                              \
+	}                                                                      \
+	SEC("kprobe")                                                          \
+	int COUNTING_CALL(call_##function)                                     \
+	{                                                                      \
+		return slow_path_begins(ARGUMENT0(ctx), flags);                \
+	}                                                                      \
+	SEC("kprobe")                                                          \
+	int COUNTING_CALL(return_##function)                                   \
+	{                                                                      \
+		return slow_path_ends(slow_path_lock());                       \
 	}
 
 /*
@@ -31,8 +41,9 @@
  * begins to wait, and ends(lock) when it has the lock: at the tracepoints, and for
  * kernels before those (16edd9b511a1, 5.19) at the slow paths. Some of these spin
  * for a while before they sleep, which the tracepoints tell apart and they do not.
+ * Where a kprobe sees a slow path return, the lock is what waits_for() has of the thread.
  */
-#define CONTENTION_PROGRAMS(begins, ends)                                      \
+#define CONTENTION_PROGRAMS(begins, ends, waits_for)                           \
 	SEC("tp_btf/contention_begin")                                         \
 	int COUNTING(on_lock, void *lock, unsigned int flags)                  \
 	{                                                                      \
@@ -50,6 +61,10 @@
 	static __noinline int slow_path_ends(u64 lock)                         \
 	{                                                                      \
 		return ends(lock);                                             \
+	}                                                                      \
+	static __noinline u64 slow_path_lock(void)                             \
+	{                                                                      \
+		return waits_for();                                            \
 	}                                                                      \
 	SLOW_PATH(rwsem_down_read_slowpath, CONTENTION_READ)                   \
 	SLOW_PATH(rwsem_down_write_slowpath, CONTENTION_WRITE)                 \

@@ -22,7 +22,7 @@ struct pt_regs___arm64call {
 #pragma clang attribute pop
 
 /* The calls whose returns are seen; 0: none. A thread is in one of them at a time. */
-enum call { CALL_GET_PAGES = 1, CALL_BUFFERED_READ, CALL_MAP_PAGES };
+enum { CALL_GET_PAGES = 1, CALL_BUFFERED_READ, CALL_MAP_PAGES };
 
 /* One that has not returned yet, and the first of its arguments. */
 struct called {

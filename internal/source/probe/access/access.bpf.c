@@ -15,6 +15,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
 #define HELD 64 /* pages that a thread counts for itself */
 #define MAX_RUNS 4096 /* of one call or folio that are looked at */
+#define OLD_MAX_RUNS 256 /* the same in kernels without loops by a helper */
 
 /* What happened to a watched page. */
 enum kind { PAGE_READ = 1, PAGE_ADDED, PAGE_EVICTED, PAGE_DROPPED, PAGE_WRITTEN, PAGE_FAULTED };
@@ -148,17 +149,17 @@ static long look_at_run(u32 i, struct range *r)
 
 static __noinline int look_at(struct range *r)
 {
-	u64 runs;
+	u64 runs, most = lacks & LACKS_LOOP ? OLD_MAX_RUNS : MAX_RUNS;
 
 	if (!r || r->to < r->from)
 		return 0;
 	runs = (r->to >> shift) - (r->from >> shift) + 1;
 	if (runs > 2) {
-		if (runs > MAX_RUNS) {
+		if (runs > most) {
 			ADD(long_ranges, 1);
-			runs = MAX_RUNS;
+			runs = most;
 		}
-		bpf_loop(runs, look_at_run, r, 0);
+		LOOP(OLD_MAX_RUNS, runs, look_at_run, look_at_run, r);
 		return 0;
 	}
 	look_at_run(0, r);
@@ -394,6 +395,60 @@ int get_pages_iter_returned(void *ctx)
 	return found_pages((void *)t->called.argument[0], BPF_CORE_READ(iter, count), (void *)t->called.argument[2], &t->called.argument[2]);
 }
 
+/*
+ * Before filemap_get_pages (5.12): the end of a read that has copied, which is
+ * all that tells of it. written was copied before, past the cache.
+ */
+static __always_inline int has_read(struct kiocb *iocb, s64 written, s64 copied)
+{
+	struct inode *inode;
+	struct range r = { .kind = PAGE_READ };
+	u64 end, from, last;
+	struct reader *t;
+
+	if (copied <= written)
+		return 0;
+	t = reader_of(current_task());
+	if (!t)
+		return 0;
+	inode = inode_of(iocb);
+	r.ino = OF(inode, i_ino);
+	r.dev = OF(inode, i_sb, s_dev);
+	r.file = file_hash(r.ino, r.dev);
+	end = OF(iocb, ki_pos);
+	from = (end - (copied - written)) >> PAGE_SHIFT;
+	last = (end - 1) >> PAGE_SHIFT;
+	if (t->file == r.file && t->last == from)
+		from++; /* the same access, as above */
+	t->file = r.file;
+	t->last = last;
+	return ask(t, &r, from, last);
+}
+
+SEC("fexit/generic_file_buffered_read")
+int COUNTING(was_read, struct kiocb *iocb, struct iov_iter *iter, long written, long copied)
+{
+	return has_read(iocb, written, copied);
+}
+
+SEC("kprobe")
+int COUNTING_CALL(buffered_read_called)
+{
+	struct reader *t = reader_of(current_task());
+
+	if (t)
+		begin_call(&t->called, ctx, CALL_BUFFERED_READ);
+	return 0;
+}
+
+SEC("kprobe")
+int buffered_read_returned(void *ctx)
+{
+	struct reader *t = task_row(&readers, current_task());
+
+	return t && end_call(&t->called, CALL_BUFFERED_READ) ? has_read((void *)t->called.argument[0], t->called.argument[2], RETURNED(ctx)) : 0;
+}
+
 SEC("tp_btf/page_cache_sync_ra")
 int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
 {
@@ -416,15 +471,15 @@ int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *
 
 static __always_inline void look_at_folio(struct folio *folio, struct inode *inode, u32 kind)
 {
-	struct range r = { .ino = inode->i_ino, .dev = inode->i_sb->s_dev, .from = folio->index, .kind = kind };
-	u64 data;
+	struct range r = { .ino = inode->i_ino, .dev = inode->i_sb->s_dev, .from = FOLIO(folio, index), .kind = kind };
+	u64 memcg;
 
 	r.file = file_hash(r.ino, r.dev);
 	r.to = r.from + folio_pages(folio) - 1;
 	if (kind != PAGE_WRITTEN) {
-		data = BPF_CORE_READ(folio, memcg_data) & ~MEMCG_FLAGS;
-		if (data)
-			r.cgroup = BPF_CORE_READ((struct mem_cgroup *)data, css.cgroup, kn, id);
+		memcg = folio_memcg(folio);
+		if (memcg)
+			r.cgroup = BPF_CORE_READ((struct mem_cgroup *)memcg, css.cgroup, kn, id);
 	}
 	look_at(&r);
 }
@@ -432,7 +487,7 @@ static __always_inline void look_at_folio(struct folio *folio, struct inode *ino
 SEC("tp_btf/mm_filemap_add_to_page_cache")
 int COUNTING(on_add, struct folio *folio)
 {
-	look_at_folio(folio, folio->mapping->host, PAGE_ADDED);
+	look_at_folio(folio, FOLIO(folio, mapping)->host, PAGE_ADDED);
 	return 0;
 }
 
@@ -442,7 +497,7 @@ int COUNTING(on_delete, struct folio *folio)
 {
 	bool reclaim = TASK(current_task(), flags) & PF_MEMALLOC;
 
-	look_at_folio(folio, folio->mapping->host, reclaim ? PAGE_EVICTED : PAGE_DROPPED);
+	look_at_folio(folio, FOLIO(folio, mapping)->host, reclaim ? PAGE_EVICTED : PAGE_DROPPED);
 	return 0;
 }
 
@@ -454,15 +509,40 @@ int COUNTING(on_dirty, struct folio *folio, struct address_space *mapping)
 	return 0;
 }
 
-SEC("tp_btf/mm_filemap_fault")
-int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
+static __always_inline int faulted(struct inode *inode, u64 index)
 {
-	struct inode *inode = mapping->host;
-	struct range r = { .ino = inode->i_ino, .dev = inode->i_sb->s_dev, .from = index, .to = index, .kind = PAGE_FAULTED };
+	struct range r = { .ino = OF(inode, i_ino), .dev = OF(inode, i_sb, s_dev), .from = index, .to = index, .kind = PAGE_FAULTED };
 
 	r.file = file_hash(r.ino, r.dev);
 	look_at(&r);
 	return 0;
+}
+
+SEC("tp_btf/mm_filemap_fault")
+int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
+{
+	return faulted(LOOSE(struct address_space, mapping)->host, index);
+}
+
+/* At the function that the tracepoint was put into, which beyond the end is called, too. */
+static __always_inline int faults(struct vm_fault *vmf)
+{
+	struct inode *inode = faulting(vmf);
+	u64 size = OF(inode, i_size), index = OF(vmf, pgoff);
+
+	return size && index <= (size - 1) >> PAGE_SHIFT ? faulted(inode, index) : 0;
+}
+
+SEC("fentry/filemap_fault")
+int COUNTING(fault, struct vm_fault *vmf)
+{
+	return faults(vmf);
+}
+
+SEC("kprobe")
+int COUNTING_CALL(fault_called)
+{
+	return faults((void *)ARGUMENT0(ctx));
 }
 
 /* Threads that have read are timed while they wait for I/O. */

@@ -63,15 +63,15 @@ type Probe struct {
 }
 
 // reads are the accesses of read calls: at the tracepoint, or at the function that it
-// was put into (6.12).
+// was put into (6.12); before that function (5.12) where a read ends.
 func reads() bpf.Capability {
-	const function = "filemap_get_pages"
-	by := func(returned string, arguments int) bpf.Way {
+	const function, former = "filemap_get_pages", "generic_file_buffered_read"
+	by := func(called, returned, function string, arguments int) bpf.Way {
 		return bpf.Way{
 			By: bpf.ByKprobe, Grade: "exact but for calls of which the kernel does not tell the end; these are counted as lost",
-			Constants: map[string]any{"untyped": uint32(1)},
+			Constants: untyped(),
 			Programs: []bpf.Program{
-				{Name: returned, Return: function, Arguments: arguments}, {Name: "get_pages_called", Call: function, Arguments: arguments},
+				{Name: returned, Return: function, Arguments: arguments}, {Name: called, Call: function, Arguments: arguments},
 			},
 		}
 	}
@@ -79,10 +79,25 @@ func reads() bpf.Capability {
 		{By: bpf.ByTracepoint, Programs: []bpf.Program{{Name: "on_get_pages", Tracepoint: "mm_filemap_get_pages"}}},
 		{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "got_pages", Exit: function, Arguments: 4}}},
 		{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "got_pages_iter", Exit: function, Arguments: 3}}},
-		by("get_pages_returned", 4),
-		by("get_pages_iter_returned", 3),
+		{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "was_read", Exit: former, Arguments: 3}}},
+		by("get_pages_called", "get_pages_returned", function, 4),
+		by("get_pages_called", "get_pages_iter_returned", function, 3),
+		by("buffered_read_called", "buffered_read_returned", former, 3),
 	}}
 }
+
+// mapped are the faults of mappings.
+func mapped() bpf.Capability {
+	const function = "filemap_fault"
+	return bpf.Capability{Name: "mapped", Optional: true, Ways: []bpf.Way{
+		{By: bpf.ByTracepoint, Programs: []bpf.Program{{Name: "on_fault", Tracepoint: "mm_" + function}}},
+		{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "fault", Entry: function, Arguments: 1}}},
+		{By: bpf.ByKprobe, Constants: untyped(), Programs: []bpf.Program{{Name: "fault_called", Call: function, Arguments: 1}}},
+	}}
+}
+
+// untyped has an object read the kernel's memory by copying, as programs at kprobes must.
+func untyped() map[string]any { return map[string]any{"untyped": uint32(1)} }
 
 // Open loads the probe: one page in 1<<shift is watched. It needs root or
 // CAP_BPF and CAP_PERFMON.
@@ -98,10 +113,9 @@ func Open(h *host.Host, shift int) (p *Probe, err error) {
 		{Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra", Optional: true},
 		{Name: "on_add", Tracepoint: "mm_filemap_add_to_page_cache"},
 		{Name: "on_delete", Tracepoint: "mm_filemap_delete_from_page_cache"},
-		{Name: "on_dirty", Tracepoint: "writeback_dirty_folio"},
-		{Name: "on_fault", Tracepoint: "mm_filemap_fault", Optional: true},
+		{Name: "on_dirty", Tracepoint: "writeback_dirty_folio", Former: "writeback_dirty_page"},
 		{Name: "on_switch", Tracepoint: "sched_switch"},
-	}, []bpf.Capability{reads()}, map[string]any{"shift": uint32(shift)})
+	}, []bpf.Capability{reads(), mapped()}, map[string]any{"shift": uint32(shift)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the access probe: %w", err)
 	}
@@ -116,7 +130,15 @@ func Open(h *host.Host, shift int) (p *Probe, err error) {
 }
 
 // Missing names what the kernel does not tell.
-func (p *Probe) Missing() []string { return p.probe.Missing() }
+func (p *Probe) Missing() []string {
+	all := p.probe.Missing()
+	for _, w := range p.probe.Ways() {
+		if w.What == mapped().Name && w.By == "" {
+			all = append(all, "mm_filemap_fault")
+		}
+	}
+	return all
+}
 
 // Stop lets the programs hand over nothing more.
 func (p *Probe) Stop() error { return p.probe.SetVariable("enabled", uint32(0)) }

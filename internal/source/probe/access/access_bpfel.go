@@ -69,6 +69,10 @@ const (
 	accessMapProcesses             = "processes"
 	accessMapReaders               = "readers"
 	accessMapWaits                 = "waits"
+	accessProgBufferedReadCalled   = "buffered_read_called"
+	accessProgBufferedReadReturned = "buffered_read_returned"
+	accessProgFault                = "fault"
+	accessProgFaultCalled          = "fault_called"
 	accessProgGetPagesCalled       = "get_pages_called"
 	accessProgGetPagesIterReturned = "get_pages_iter_returned"
 	accessProgGetPagesReturned     = "get_pages_returned"
@@ -82,6 +86,7 @@ const (
 	accessProgOnGone               = "on_gone"
 	accessProgOnSwitch             = "on_switch"
 	accessProgOnSyncReadahead      = "on_sync_readahead"
+	accessProgWasRead              = "was_read"
 	accessVarEnabled               = "enabled"
 	accessVarLacks                 = "lacks"
 	accessVarLongRanges            = "long_ranges"
@@ -138,6 +143,10 @@ type accessSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type accessProgramSpecs struct {
+	BufferedReadCalled   *ebpf.ProgramSpec `ebpf:"buffered_read_called"`
+	BufferedReadReturned *ebpf.ProgramSpec `ebpf:"buffered_read_returned"`
+	Fault                *ebpf.ProgramSpec `ebpf:"fault"`
+	FaultCalled          *ebpf.ProgramSpec `ebpf:"fault_called"`
 	GetPagesCalled       *ebpf.ProgramSpec `ebpf:"get_pages_called"`
 	GetPagesIterReturned *ebpf.ProgramSpec `ebpf:"get_pages_iter_returned"`
 	GetPagesReturned     *ebpf.ProgramSpec `ebpf:"get_pages_returned"`
@@ -151,6 +160,7 @@ type accessProgramSpecs struct {
 	OnGone               *ebpf.ProgramSpec `ebpf:"on_gone"`
 	OnSwitch             *ebpf.ProgramSpec `ebpf:"on_switch"`
 	OnSyncReadahead      *ebpf.ProgramSpec `ebpf:"on_sync_readahead"`
+	WasRead              *ebpf.ProgramSpec `ebpf:"was_read"`
 }
 
 // accessMapSpecs contains maps before they are loaded into the kernel.
@@ -238,6 +248,10 @@ type accessVariables struct {
 //
 // It can be passed to loadAccessObjects or ebpf.CollectionSpec.LoadAndAssign.
 type accessPrograms struct {
+	BufferedReadCalled   *ebpf.Program `ebpf:"buffered_read_called"`
+	BufferedReadReturned *ebpf.Program `ebpf:"buffered_read_returned"`
+	Fault                *ebpf.Program `ebpf:"fault"`
+	FaultCalled          *ebpf.Program `ebpf:"fault_called"`
 	GetPagesCalled       *ebpf.Program `ebpf:"get_pages_called"`
 	GetPagesIterReturned *ebpf.Program `ebpf:"get_pages_iter_returned"`
 	GetPagesReturned     *ebpf.Program `ebpf:"get_pages_returned"`
@@ -251,10 +265,15 @@ type accessPrograms struct {
 	OnGone               *ebpf.Program `ebpf:"on_gone"`
 	OnSwitch             *ebpf.Program `ebpf:"on_switch"`
 	OnSyncReadahead      *ebpf.Program `ebpf:"on_sync_readahead"`
+	WasRead              *ebpf.Program `ebpf:"was_read"`
 }
 
 func (p *accessPrograms) Close() error {
 	return _AccessClose(
+		p.BufferedReadCalled,
+		p.BufferedReadReturned,
+		p.Fault,
+		p.FaultCalled,
 		p.GetPagesCalled,
 		p.GetPagesIterReturned,
 		p.GetPagesReturned,
@@ -268,6 +287,7 @@ func (p *accessPrograms) Close() error {
 		p.OnGone,
 		p.OnSwitch,
 		p.OnSyncReadahead,
+		p.WasRead,
 	)
 }
 

@@ -75,7 +75,7 @@ func TestFrozenFileSystem(t *testing.T) {
 	// the first for 0.6 s at least, up to the look before the thaw; the second for 0.6 s,
 	// or where locks are seen at functions, which this one is not among, between looks only
 	least := 1.1
-	if p.Ways()[0].By == bpf.ByFunction {
+	if p.Ways()[0].By != bpf.ByTracepoint {
 		least = 0.5
 	}
 	if s := waited(); s < least || s > w.Seconds()+0.7 {

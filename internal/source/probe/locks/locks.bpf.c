@@ -224,7 +224,15 @@ static __always_inline int lock_ends(u64 lock)
 	return 0;
 }
 
-CONTENTION_PROGRAMS(lock_begins, lock_ends)
+/* The lock that the running thread waits for, 0: none. */
+static __always_inline u64 lock_wanted(void)
+{
+	struct wait *w = task_row(&tasks, current_task());
+
+	return w ? w->lock : 0;
+}
+
+CONTENTION_PROGRAMS(lock_begins, lock_ends, lock_wanted)
 
 /* Whether a thread that sleeps waits for a contended mutex; all else is a thread without work. */
 static __always_inline bool wants_mutex(struct task_struct *t, u32 *op)

@@ -66,37 +66,49 @@ type locksWait struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	locksMapProcesses                            = "processes"
-	locksMapTasks                                = "tasks"
-	locksMapWaiters                              = "waiters"
-	locksMapWaits                                = "waits"
-	locksProgEnterMutexLockInterruptibleSlowpath = "enter___mutex_lock_interruptible_slowpath"
-	locksProgEnterMutexLockKillableSlowpath      = "enter___mutex_lock_killable_slowpath"
-	locksProgEnterMutexLockSlowpath              = "enter___mutex_lock_slowpath"
-	locksProgEnterRwsemDownReadSlowpath          = "enter_rwsem_down_read_slowpath"
-	locksProgEnterRwsemDownWriteSlowpath         = "enter_rwsem_down_write_slowpath"
-	locksProgLeaveMutexLockInterruptibleSlowpath = "leave___mutex_lock_interruptible_slowpath"
-	locksProgLeaveMutexLockKillableSlowpath      = "leave___mutex_lock_killable_slowpath"
-	locksProgLeaveMutexLockSlowpath              = "leave___mutex_lock_slowpath"
-	locksProgLeaveRwsemDownReadSlowpath          = "leave_rwsem_down_read_slowpath"
-	locksProgLeaveRwsemDownWriteSlowpath         = "leave_rwsem_down_write_slowpath"
-	locksProgLook                                = "look"
-	locksProgOnGone                              = "on_gone"
-	locksProgOnLock                              = "on_lock"
-	locksProgOnRename                            = "on_rename"
-	locksProgOnSwitch                            = "on_switch"
-	locksProgOnUnlock                            = "on_unlock"
-	locksProgOnWakeup                            = "on_wakeup"
-	locksVarEnabled                              = "enabled"
-	locksVarFollowedFrom                         = "followed_from"
-	locksVarFutexCall                            = "futex_call"
-	locksVarLacks                                = "lacks"
-	locksVarLostProcesses                        = "lost_processes"
-	locksVarLostRows                             = "lost_rows"
-	locksVarLostTasks                            = "lost_tasks"
-	locksVarLostThreads                          = "lost_threads"
-	locksVarMissedEnds                           = "missed_ends"
-	locksVarNoOpen                               = "no_open"
+	locksMapProcesses                             = "processes"
+	locksMapTasks                                 = "tasks"
+	locksMapWaiters                               = "waiters"
+	locksMapWaits                                 = "waits"
+	locksProgCallMutexLockInterruptibleSlowpath   = "call___mutex_lock_interruptible_slowpath"
+	locksProgCallMutexLockKillableSlowpath        = "call___mutex_lock_killable_slowpath"
+	locksProgCallMutexLockSlowpath                = "call___mutex_lock_slowpath"
+	locksProgCallRwsemDownReadSlowpath            = "call_rwsem_down_read_slowpath"
+	locksProgCallRwsemDownWriteSlowpath           = "call_rwsem_down_write_slowpath"
+	locksProgEnterMutexLockInterruptibleSlowpath  = "enter___mutex_lock_interruptible_slowpath"
+	locksProgEnterMutexLockKillableSlowpath       = "enter___mutex_lock_killable_slowpath"
+	locksProgEnterMutexLockSlowpath               = "enter___mutex_lock_slowpath"
+	locksProgEnterRwsemDownReadSlowpath           = "enter_rwsem_down_read_slowpath"
+	locksProgEnterRwsemDownWriteSlowpath          = "enter_rwsem_down_write_slowpath"
+	locksProgLeaveMutexLockInterruptibleSlowpath  = "leave___mutex_lock_interruptible_slowpath"
+	locksProgLeaveMutexLockKillableSlowpath       = "leave___mutex_lock_killable_slowpath"
+	locksProgLeaveMutexLockSlowpath               = "leave___mutex_lock_slowpath"
+	locksProgLeaveRwsemDownReadSlowpath           = "leave_rwsem_down_read_slowpath"
+	locksProgLeaveRwsemDownWriteSlowpath          = "leave_rwsem_down_write_slowpath"
+	locksProgLook                                 = "look"
+	locksProgOnGone                               = "on_gone"
+	locksProgOnLock                               = "on_lock"
+	locksProgOnRename                             = "on_rename"
+	locksProgOnSwitch                             = "on_switch"
+	locksProgOnUnlock                             = "on_unlock"
+	locksProgOnWakeup                             = "on_wakeup"
+	locksProgReturnMutexLockInterruptibleSlowpath = "return___mutex_lock_interruptible_slowpath"
+	locksProgReturnMutexLockKillableSlowpath      = "return___mutex_lock_killable_slowpath"
+	locksProgReturnMutexLockSlowpath              = "return___mutex_lock_slowpath"
+	locksProgReturnRwsemDownReadSlowpath          = "return_rwsem_down_read_slowpath"
+	locksProgReturnRwsemDownWriteSlowpath         = "return_rwsem_down_write_slowpath"
+	locksVarEnabled                               = "enabled"
+	locksVarFollowedFrom                          = "followed_from"
+	locksVarFutexCall                             = "futex_call"
+	locksVarLacks                                 = "lacks"
+	locksVarLostProcesses                         = "lost_processes"
+	locksVarLostReturns                           = "lost_returns"
+	locksVarLostRows                              = "lost_rows"
+	locksVarLostTasks                             = "lost_tasks"
+	locksVarLostThreads                           = "lost_threads"
+	locksVarMissedEnds                            = "missed_ends"
+	locksVarNoOpen                                = "no_open"
+	locksVarUntyped                               = "untyped"
 )
 
 // loadLocks returns the embedded CollectionSpec for locks.
@@ -141,23 +153,33 @@ type locksSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type locksProgramSpecs struct {
-	EnterMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_interruptible_slowpath"`
-	EnterMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_killable_slowpath"`
-	EnterMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_slowpath"`
-	EnterRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_read_slowpath"`
-	EnterRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_write_slowpath"`
-	LeaveMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_interruptible_slowpath"`
-	LeaveMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_killable_slowpath"`
-	LeaveMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_slowpath"`
-	LeaveRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_read_slowpath"`
-	LeaveRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_write_slowpath"`
-	Look                                *ebpf.ProgramSpec `ebpf:"look"`
-	OnGone                              *ebpf.ProgramSpec `ebpf:"on_gone"`
-	OnLock                              *ebpf.ProgramSpec `ebpf:"on_lock"`
-	OnRename                            *ebpf.ProgramSpec `ebpf:"on_rename"`
-	OnSwitch                            *ebpf.ProgramSpec `ebpf:"on_switch"`
-	OnUnlock                            *ebpf.ProgramSpec `ebpf:"on_unlock"`
-	OnWakeup                            *ebpf.ProgramSpec `ebpf:"on_wakeup"`
+	CallMutexLockInterruptibleSlowpath   *ebpf.ProgramSpec `ebpf:"call___mutex_lock_interruptible_slowpath"`
+	CallMutexLockKillableSlowpath        *ebpf.ProgramSpec `ebpf:"call___mutex_lock_killable_slowpath"`
+	CallMutexLockSlowpath                *ebpf.ProgramSpec `ebpf:"call___mutex_lock_slowpath"`
+	CallRwsemDownReadSlowpath            *ebpf.ProgramSpec `ebpf:"call_rwsem_down_read_slowpath"`
+	CallRwsemDownWriteSlowpath           *ebpf.ProgramSpec `ebpf:"call_rwsem_down_write_slowpath"`
+	EnterMutexLockInterruptibleSlowpath  *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_interruptible_slowpath"`
+	EnterMutexLockKillableSlowpath       *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_killable_slowpath"`
+	EnterMutexLockSlowpath               *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_slowpath"`
+	EnterRwsemDownReadSlowpath           *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_read_slowpath"`
+	EnterRwsemDownWriteSlowpath          *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_write_slowpath"`
+	LeaveMutexLockInterruptibleSlowpath  *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_interruptible_slowpath"`
+	LeaveMutexLockKillableSlowpath       *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_killable_slowpath"`
+	LeaveMutexLockSlowpath               *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_slowpath"`
+	LeaveRwsemDownReadSlowpath           *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_read_slowpath"`
+	LeaveRwsemDownWriteSlowpath          *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_write_slowpath"`
+	Look                                 *ebpf.ProgramSpec `ebpf:"look"`
+	OnGone                               *ebpf.ProgramSpec `ebpf:"on_gone"`
+	OnLock                               *ebpf.ProgramSpec `ebpf:"on_lock"`
+	OnRename                             *ebpf.ProgramSpec `ebpf:"on_rename"`
+	OnSwitch                             *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnUnlock                             *ebpf.ProgramSpec `ebpf:"on_unlock"`
+	OnWakeup                             *ebpf.ProgramSpec `ebpf:"on_wakeup"`
+	ReturnMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"return___mutex_lock_interruptible_slowpath"`
+	ReturnMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"return___mutex_lock_killable_slowpath"`
+	ReturnMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"return___mutex_lock_slowpath"`
+	ReturnRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"return_rwsem_down_read_slowpath"`
+	ReturnRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"return_rwsem_down_write_slowpath"`
 }
 
 // locksMapSpecs contains maps before they are loaded into the kernel.
@@ -179,11 +201,13 @@ type locksVariableSpecs struct {
 	FutexCall     *ebpf.VariableSpec `ebpf:"futex_call"`
 	Lacks         *ebpf.VariableSpec `ebpf:"lacks"`
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
+	LostReturns   *ebpf.VariableSpec `ebpf:"lost_returns"`
 	LostRows      *ebpf.VariableSpec `ebpf:"lost_rows"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
 	LostThreads   *ebpf.VariableSpec `ebpf:"lost_threads"`
 	MissedEnds    *ebpf.VariableSpec `ebpf:"missed_ends"`
 	NoOpen        *ebpf.VariableSpec `ebpf:"no_open"`
+	Untyped       *ebpf.VariableSpec `ebpf:"untyped"`
 }
 
 // locksObjects contains all objects after they have been loaded into the kernel.
@@ -230,38 +254,55 @@ type locksVariables struct {
 	FutexCall     *ebpf.Variable `ebpf:"futex_call"`
 	Lacks         *ebpf.Variable `ebpf:"lacks"`
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
+	LostReturns   *ebpf.Variable `ebpf:"lost_returns"`
 	LostRows      *ebpf.Variable `ebpf:"lost_rows"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
 	LostThreads   *ebpf.Variable `ebpf:"lost_threads"`
 	MissedEnds    *ebpf.Variable `ebpf:"missed_ends"`
 	NoOpen        *ebpf.Variable `ebpf:"no_open"`
+	Untyped       *ebpf.Variable `ebpf:"untyped"`
 }
 
 // locksPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadLocksObjects or ebpf.CollectionSpec.LoadAndAssign.
 type locksPrograms struct {
-	EnterMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"enter___mutex_lock_interruptible_slowpath"`
-	EnterMutexLockKillableSlowpath      *ebpf.Program `ebpf:"enter___mutex_lock_killable_slowpath"`
-	EnterMutexLockSlowpath              *ebpf.Program `ebpf:"enter___mutex_lock_slowpath"`
-	EnterRwsemDownReadSlowpath          *ebpf.Program `ebpf:"enter_rwsem_down_read_slowpath"`
-	EnterRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"enter_rwsem_down_write_slowpath"`
-	LeaveMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"leave___mutex_lock_interruptible_slowpath"`
-	LeaveMutexLockKillableSlowpath      *ebpf.Program `ebpf:"leave___mutex_lock_killable_slowpath"`
-	LeaveMutexLockSlowpath              *ebpf.Program `ebpf:"leave___mutex_lock_slowpath"`
-	LeaveRwsemDownReadSlowpath          *ebpf.Program `ebpf:"leave_rwsem_down_read_slowpath"`
-	LeaveRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"leave_rwsem_down_write_slowpath"`
-	Look                                *ebpf.Program `ebpf:"look"`
-	OnGone                              *ebpf.Program `ebpf:"on_gone"`
-	OnLock                              *ebpf.Program `ebpf:"on_lock"`
-	OnRename                            *ebpf.Program `ebpf:"on_rename"`
-	OnSwitch                            *ebpf.Program `ebpf:"on_switch"`
-	OnUnlock                            *ebpf.Program `ebpf:"on_unlock"`
-	OnWakeup                            *ebpf.Program `ebpf:"on_wakeup"`
+	CallMutexLockInterruptibleSlowpath   *ebpf.Program `ebpf:"call___mutex_lock_interruptible_slowpath"`
+	CallMutexLockKillableSlowpath        *ebpf.Program `ebpf:"call___mutex_lock_killable_slowpath"`
+	CallMutexLockSlowpath                *ebpf.Program `ebpf:"call___mutex_lock_slowpath"`
+	CallRwsemDownReadSlowpath            *ebpf.Program `ebpf:"call_rwsem_down_read_slowpath"`
+	CallRwsemDownWriteSlowpath           *ebpf.Program `ebpf:"call_rwsem_down_write_slowpath"`
+	EnterMutexLockInterruptibleSlowpath  *ebpf.Program `ebpf:"enter___mutex_lock_interruptible_slowpath"`
+	EnterMutexLockKillableSlowpath       *ebpf.Program `ebpf:"enter___mutex_lock_killable_slowpath"`
+	EnterMutexLockSlowpath               *ebpf.Program `ebpf:"enter___mutex_lock_slowpath"`
+	EnterRwsemDownReadSlowpath           *ebpf.Program `ebpf:"enter_rwsem_down_read_slowpath"`
+	EnterRwsemDownWriteSlowpath          *ebpf.Program `ebpf:"enter_rwsem_down_write_slowpath"`
+	LeaveMutexLockInterruptibleSlowpath  *ebpf.Program `ebpf:"leave___mutex_lock_interruptible_slowpath"`
+	LeaveMutexLockKillableSlowpath       *ebpf.Program `ebpf:"leave___mutex_lock_killable_slowpath"`
+	LeaveMutexLockSlowpath               *ebpf.Program `ebpf:"leave___mutex_lock_slowpath"`
+	LeaveRwsemDownReadSlowpath           *ebpf.Program `ebpf:"leave_rwsem_down_read_slowpath"`
+	LeaveRwsemDownWriteSlowpath          *ebpf.Program `ebpf:"leave_rwsem_down_write_slowpath"`
+	Look                                 *ebpf.Program `ebpf:"look"`
+	OnGone                               *ebpf.Program `ebpf:"on_gone"`
+	OnLock                               *ebpf.Program `ebpf:"on_lock"`
+	OnRename                             *ebpf.Program `ebpf:"on_rename"`
+	OnSwitch                             *ebpf.Program `ebpf:"on_switch"`
+	OnUnlock                             *ebpf.Program `ebpf:"on_unlock"`
+	OnWakeup                             *ebpf.Program `ebpf:"on_wakeup"`
+	ReturnMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"return___mutex_lock_interruptible_slowpath"`
+	ReturnMutexLockKillableSlowpath      *ebpf.Program `ebpf:"return___mutex_lock_killable_slowpath"`
+	ReturnMutexLockSlowpath              *ebpf.Program `ebpf:"return___mutex_lock_slowpath"`
+	ReturnRwsemDownReadSlowpath          *ebpf.Program `ebpf:"return_rwsem_down_read_slowpath"`
+	ReturnRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"return_rwsem_down_write_slowpath"`
 }
 
 func (p *locksPrograms) Close() error {
 	return _LocksClose(
+		p.CallMutexLockInterruptibleSlowpath,
+		p.CallMutexLockKillableSlowpath,
+		p.CallMutexLockSlowpath,
+		p.CallRwsemDownReadSlowpath,
+		p.CallRwsemDownWriteSlowpath,
 		p.EnterMutexLockInterruptibleSlowpath,
 		p.EnterMutexLockKillableSlowpath,
 		p.EnterMutexLockSlowpath,
@@ -279,6 +320,11 @@ func (p *locksPrograms) Close() error {
 		p.OnSwitch,
 		p.OnUnlock,
 		p.OnWakeup,
+		p.ReturnMutexLockInterruptibleSlowpath,
+		p.ReturnMutexLockKillableSlowpath,
+		p.ReturnMutexLockSlowpath,
+		p.ReturnRwsemDownReadSlowpath,
+		p.ReturnRwsemDownWriteSlowpath,
 	)
 }
 

@@ -7,19 +7,6 @@
 
 #include "charge.bpf.h"
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct vm_area_struct {
-	struct file *vm_file;
-};
-struct vm_fault {
-	struct vm_area_struct *vma;
-	unsigned long pgoff;
-	void *pte;
-};
-
-#pragma clang attribute pop
-
 static __always_inline void used_by_mapping(struct inode *inode, u64 from, u64 to)
 {
 	u64 file = hash_of(inode), *count = fresh_count(file), misses;
@@ -83,13 +70,6 @@ SEC("tp_btf/mm_filemap_fault")
 int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
 {
 	return faulted(LOOSE(struct address_space, mapping)->host, index);
-}
-
-static __always_inline struct inode *faulting(struct vm_fault *vmf)
-{
-	struct file___mapping *file = (void *)OF(vmf, vma, vm_file);
-
-	return OF(file, f_mapping, host);
 }
 
 static __always_inline int faults(struct vm_fault *vmf)

@@ -154,6 +154,8 @@ int COUNTING(on_exit, struct task_struct *task)
 
 	if (!t)
 		return 0;
+	if (t->called.call) /* it is in none any more */
+		ADD(lost_returns, 1);
 	settle_reads(t, task, true);
 	finish_scan(t);
 	flush(t);

@@ -3,14 +3,17 @@ package pagecache
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"iocause/internal/bpf"
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
 	"iocause/internal/lab/load"
 	"iocause/internal/sample"
 )
@@ -122,6 +125,55 @@ func TestTheNextWayIsTaken(t *testing.T) {
 	var accounts int
 	if err := bpf.Each(p.Map("accounts"), func(pagecacheFileKey, pagecacheAccount) { accounts++ }); err != nil || accounts > 0 {
 		t.Errorf("the proof has left %d accounts, %v", accounts, err)
+	}
+}
+
+// Of calls whose return the kernel does not tell, since too many are under way, nothing
+// is counted but their number: that, and what was counted, is all that was read.
+func TestLostReturnsAreCounted(t *testing.T) {
+	bpftest.ComparesFigures(t)
+	plan := Plan()
+	for _, c := range plan.Capabilities {
+		for _, w := range c.Ways {
+			for i := range w.Programs {
+				if w.Programs[i].Return != "" {
+					w.Programs[i].Returns = 1
+				}
+			}
+		}
+	}
+	t.Setenv(bpf.HooksVariable, "reads="+bpf.ByKprobe)
+	const pages, threads, calls = 10007, 50, 8009
+	path := bpftest.File(t, pages)
+	h := host.Live()
+	h.Self = 0
+	p, err := openPlan(h, Slow, plan)
+	if errors.Is(err, bpf.ErrNotSupported) {
+		t.Skipf("no kprobes here: %v", err)
+	}
+	bpftest.Need(t, "bpf", err)
+	defer p.Close()
+	p.sampler.pace.above = math.Inf(1)
+	r := sample.NewRecorder(time.Now())
+	bpftest.Collect(t, p, sample.First, r)
+	bpftest.Drop(t, path)
+	if _, err := load.Run(t.Context(), load.Spec{Kind: "randread", Path: path, BlockSize: pageBytes, Count: calls, Threads: threads, Advice: "random"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	bpftest.Collect(t, p, sample.Last, r)
+	w := r.Window(time.Now())
+	got, _ := w.Sum(sample.CacheAccesses, sample.Entity{PID: os.Getpid(), File: bpftest.ID(t, path)})
+	var lost float64
+	w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
+		if e.Class != "pagecache lost_returns" {
+			t.Errorf("lost %s: %g", e.Class, s.Sum())
+		}
+		lost += s.Sum()
+	})
+	t.Logf("%.0f of %d reads counted, %.0f lost", got, calls, lost)
+	// The last call of each thread that lives on may be lost without a sign.
+	if lost == 0 || got+lost > calls+threads || got+lost < calls-threads {
+		t.Errorf("%.0f counted and %.0f lost of %d reads", got, lost, calls)
 	}
 }
 

@@ -94,62 +94,74 @@ type stacksWaiter struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	stacksMapFresh                                = "fresh"
-	stacksMapMet                                  = "met"
-	stacksMapRowsA                                = "rows_a"
-	stacksMapRowsB                                = "rows_b"
-	stacksMapScratch                              = "scratch"
-	stacksMapStacks                               = "stacks"
-	stacksMapStalls                               = "stalls"
-	stacksMapThreads                              = "threads"
-	stacksMapWaiting                              = "waiting"
-	stacksProgEnterMutexLockInterruptibleSlowpath = "enter___mutex_lock_interruptible_slowpath"
-	stacksProgEnterMutexLockKillableSlowpath      = "enter___mutex_lock_killable_slowpath"
-	stacksProgEnterMutexLockSlowpath              = "enter___mutex_lock_slowpath"
-	stacksProgEnterRwsemDownReadSlowpath          = "enter_rwsem_down_read_slowpath"
-	stacksProgEnterRwsemDownWriteSlowpath         = "enter_rwsem_down_write_slowpath"
-	stacksProgLeaveMutexLockInterruptibleSlowpath = "leave___mutex_lock_interruptible_slowpath"
-	stacksProgLeaveMutexLockKillableSlowpath      = "leave___mutex_lock_killable_slowpath"
-	stacksProgLeaveMutexLockSlowpath              = "leave___mutex_lock_slowpath"
-	stacksProgLeaveRwsemDownReadSlowpath          = "leave_rwsem_down_read_slowpath"
-	stacksProgLeaveRwsemDownWriteSlowpath         = "leave_rwsem_down_write_slowpath"
-	stacksProgLook                                = "look"
-	stacksProgOnLock                              = "on_lock"
-	stacksProgOnReturn                            = "on_return"
-	stacksProgOnSample                            = "on_sample"
-	stacksProgOnSwitch                            = "on_switch"
-	stacksProgOnSwitchOld                         = "on_switch_old"
-	stacksProgOnUnlock                            = "on_unlock"
-	stacksProgOnWaking                            = "on_waking"
-	stacksVarCanReturn                            = "can_return"
-	stacksVarCgroupTree                           = "cgroup_tree"
-	stacksVarEnabled                              = "enabled"
-	stacksVarEnded                                = "ended"
-	stacksVarIdleSamples                          = "idle_samples"
-	stacksVarKeptStalls                           = "kept_stalls"
-	stacksVarLacks                                = "lacks"
-	stacksVarLostCount                            = "lost_count"
-	stacksVarLostFresh                            = "lost_fresh"
-	stacksVarLostNs                               = "lost_ns"
-	stacksVarLostRows                             = "lost_rows"
-	stacksVarLostStacks                           = "lost_stacks"
-	stacksVarLostThreads                          = "lost_threads"
-	stacksVarMadeStacks                           = "made_stacks"
-	stacksVarMatchComm                            = "match_comm"
-	stacksVarMinNs                                = "min_ns"
-	stacksVarNotTgid                              = "not_tgid"
-	stacksVarOnlyCgroup                           = "only_cgroup"
-	stacksVarOnlyComm                             = "only_comm"
-	stacksVarOnlyTgid                             = "only_tgid"
-	stacksVarSampleNs                             = "sample_ns"
-	stacksVarShortLeft                            = "short_left"
-	stacksVarSide                                 = "side"
-	stacksVarStallType                            = "stall_type"
-	stacksVarStarted                              = "started"
-	stacksVarStartedBoot                          = "started_boot"
-	stacksVarUnkeptStalls                         = "unkept_stalls"
-	stacksVarWantStalls                           = "want_stalls"
-	stacksVarWantWakers                           = "want_wakers"
+	stacksMapFresh                                 = "fresh"
+	stacksMapMet                                   = "met"
+	stacksMapRowsA                                 = "rows_a"
+	stacksMapRowsB                                 = "rows_b"
+	stacksMapScratch                               = "scratch"
+	stacksMapStacks                                = "stacks"
+	stacksMapStalls                                = "stalls"
+	stacksMapThreads                               = "threads"
+	stacksMapWaiting                               = "waiting"
+	stacksProgCallMutexLockInterruptibleSlowpath   = "call___mutex_lock_interruptible_slowpath"
+	stacksProgCallMutexLockKillableSlowpath        = "call___mutex_lock_killable_slowpath"
+	stacksProgCallMutexLockSlowpath                = "call___mutex_lock_slowpath"
+	stacksProgCallRwsemDownReadSlowpath            = "call_rwsem_down_read_slowpath"
+	stacksProgCallRwsemDownWriteSlowpath           = "call_rwsem_down_write_slowpath"
+	stacksProgEnterMutexLockInterruptibleSlowpath  = "enter___mutex_lock_interruptible_slowpath"
+	stacksProgEnterMutexLockKillableSlowpath       = "enter___mutex_lock_killable_slowpath"
+	stacksProgEnterMutexLockSlowpath               = "enter___mutex_lock_slowpath"
+	stacksProgEnterRwsemDownReadSlowpath           = "enter_rwsem_down_read_slowpath"
+	stacksProgEnterRwsemDownWriteSlowpath          = "enter_rwsem_down_write_slowpath"
+	stacksProgLeaveMutexLockInterruptibleSlowpath  = "leave___mutex_lock_interruptible_slowpath"
+	stacksProgLeaveMutexLockKillableSlowpath       = "leave___mutex_lock_killable_slowpath"
+	stacksProgLeaveMutexLockSlowpath               = "leave___mutex_lock_slowpath"
+	stacksProgLeaveRwsemDownReadSlowpath           = "leave_rwsem_down_read_slowpath"
+	stacksProgLeaveRwsemDownWriteSlowpath          = "leave_rwsem_down_write_slowpath"
+	stacksProgLook                                 = "look"
+	stacksProgOnLock                               = "on_lock"
+	stacksProgOnReturn                             = "on_return"
+	stacksProgOnSample                             = "on_sample"
+	stacksProgOnSwitch                             = "on_switch"
+	stacksProgOnSwitchOld                          = "on_switch_old"
+	stacksProgOnUnlock                             = "on_unlock"
+	stacksProgOnWaking                             = "on_waking"
+	stacksProgReturnMutexLockInterruptibleSlowpath = "return___mutex_lock_interruptible_slowpath"
+	stacksProgReturnMutexLockKillableSlowpath      = "return___mutex_lock_killable_slowpath"
+	stacksProgReturnMutexLockSlowpath              = "return___mutex_lock_slowpath"
+	stacksProgReturnRwsemDownReadSlowpath          = "return_rwsem_down_read_slowpath"
+	stacksProgReturnRwsemDownWriteSlowpath         = "return_rwsem_down_write_slowpath"
+	stacksVarCanReturn                             = "can_return"
+	stacksVarCgroupTree                            = "cgroup_tree"
+	stacksVarEnabled                               = "enabled"
+	stacksVarEnded                                 = "ended"
+	stacksVarIdleSamples                           = "idle_samples"
+	stacksVarKeptStalls                            = "kept_stalls"
+	stacksVarLacks                                 = "lacks"
+	stacksVarLostCount                             = "lost_count"
+	stacksVarLostFresh                             = "lost_fresh"
+	stacksVarLostNs                                = "lost_ns"
+	stacksVarLostReturns                           = "lost_returns"
+	stacksVarLostRows                              = "lost_rows"
+	stacksVarLostStacks                            = "lost_stacks"
+	stacksVarLostThreads                           = "lost_threads"
+	stacksVarMadeStacks                            = "made_stacks"
+	stacksVarMatchComm                             = "match_comm"
+	stacksVarMinNs                                 = "min_ns"
+	stacksVarNotTgid                               = "not_tgid"
+	stacksVarOnlyCgroup                            = "only_cgroup"
+	stacksVarOnlyComm                              = "only_comm"
+	stacksVarOnlyTgid                              = "only_tgid"
+	stacksVarSampleNs                              = "sample_ns"
+	stacksVarShortLeft                             = "short_left"
+	stacksVarSide                                  = "side"
+	stacksVarStallType                             = "stall_type"
+	stacksVarStarted                               = "started"
+	stacksVarStartedBoot                           = "started_boot"
+	stacksVarUnkeptStalls                          = "unkept_stalls"
+	stacksVarUntyped                               = "untyped"
+	stacksVarWantStalls                            = "want_stalls"
+	stacksVarWantWakers                            = "want_wakers"
 )
 
 // loadStacks returns the embedded CollectionSpec for stacks.
@@ -194,24 +206,34 @@ type stacksSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type stacksProgramSpecs struct {
-	EnterMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_interruptible_slowpath"`
-	EnterMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_killable_slowpath"`
-	EnterMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_slowpath"`
-	EnterRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_read_slowpath"`
-	EnterRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_write_slowpath"`
-	LeaveMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_interruptible_slowpath"`
-	LeaveMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_killable_slowpath"`
-	LeaveMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_slowpath"`
-	LeaveRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_read_slowpath"`
-	LeaveRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_write_slowpath"`
-	Look                                *ebpf.ProgramSpec `ebpf:"look"`
-	OnLock                              *ebpf.ProgramSpec `ebpf:"on_lock"`
-	OnReturn                            *ebpf.ProgramSpec `ebpf:"on_return"`
-	OnSample                            *ebpf.ProgramSpec `ebpf:"on_sample"`
-	OnSwitch                            *ebpf.ProgramSpec `ebpf:"on_switch"`
-	OnSwitchOld                         *ebpf.ProgramSpec `ebpf:"on_switch_old"`
-	OnUnlock                            *ebpf.ProgramSpec `ebpf:"on_unlock"`
-	OnWaking                            *ebpf.ProgramSpec `ebpf:"on_waking"`
+	CallMutexLockInterruptibleSlowpath   *ebpf.ProgramSpec `ebpf:"call___mutex_lock_interruptible_slowpath"`
+	CallMutexLockKillableSlowpath        *ebpf.ProgramSpec `ebpf:"call___mutex_lock_killable_slowpath"`
+	CallMutexLockSlowpath                *ebpf.ProgramSpec `ebpf:"call___mutex_lock_slowpath"`
+	CallRwsemDownReadSlowpath            *ebpf.ProgramSpec `ebpf:"call_rwsem_down_read_slowpath"`
+	CallRwsemDownWriteSlowpath           *ebpf.ProgramSpec `ebpf:"call_rwsem_down_write_slowpath"`
+	EnterMutexLockInterruptibleSlowpath  *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_interruptible_slowpath"`
+	EnterMutexLockKillableSlowpath       *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_killable_slowpath"`
+	EnterMutexLockSlowpath               *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_slowpath"`
+	EnterRwsemDownReadSlowpath           *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_read_slowpath"`
+	EnterRwsemDownWriteSlowpath          *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_write_slowpath"`
+	LeaveMutexLockInterruptibleSlowpath  *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_interruptible_slowpath"`
+	LeaveMutexLockKillableSlowpath       *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_killable_slowpath"`
+	LeaveMutexLockSlowpath               *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_slowpath"`
+	LeaveRwsemDownReadSlowpath           *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_read_slowpath"`
+	LeaveRwsemDownWriteSlowpath          *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_write_slowpath"`
+	Look                                 *ebpf.ProgramSpec `ebpf:"look"`
+	OnLock                               *ebpf.ProgramSpec `ebpf:"on_lock"`
+	OnReturn                             *ebpf.ProgramSpec `ebpf:"on_return"`
+	OnSample                             *ebpf.ProgramSpec `ebpf:"on_sample"`
+	OnSwitch                             *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnSwitchOld                          *ebpf.ProgramSpec `ebpf:"on_switch_old"`
+	OnUnlock                             *ebpf.ProgramSpec `ebpf:"on_unlock"`
+	OnWaking                             *ebpf.ProgramSpec `ebpf:"on_waking"`
+	ReturnMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"return___mutex_lock_interruptible_slowpath"`
+	ReturnMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"return___mutex_lock_killable_slowpath"`
+	ReturnMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"return___mutex_lock_slowpath"`
+	ReturnRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"return_rwsem_down_read_slowpath"`
+	ReturnRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"return_rwsem_down_write_slowpath"`
 }
 
 // stacksMapSpecs contains maps before they are loaded into the kernel.
@@ -243,6 +265,7 @@ type stacksVariableSpecs struct {
 	LostCount    *ebpf.VariableSpec `ebpf:"lost_count"`
 	LostFresh    *ebpf.VariableSpec `ebpf:"lost_fresh"`
 	LostNs       *ebpf.VariableSpec `ebpf:"lost_ns"`
+	LostReturns  *ebpf.VariableSpec `ebpf:"lost_returns"`
 	LostRows     *ebpf.VariableSpec `ebpf:"lost_rows"`
 	LostStacks   *ebpf.VariableSpec `ebpf:"lost_stacks"`
 	LostThreads  *ebpf.VariableSpec `ebpf:"lost_threads"`
@@ -260,6 +283,7 @@ type stacksVariableSpecs struct {
 	Started      *ebpf.VariableSpec `ebpf:"started"`
 	StartedBoot  *ebpf.VariableSpec `ebpf:"started_boot"`
 	UnkeptStalls *ebpf.VariableSpec `ebpf:"unkept_stalls"`
+	Untyped      *ebpf.VariableSpec `ebpf:"untyped"`
 	WantStalls   *ebpf.VariableSpec `ebpf:"want_stalls"`
 	WantWakers   *ebpf.VariableSpec `ebpf:"want_wakers"`
 }
@@ -323,6 +347,7 @@ type stacksVariables struct {
 	LostCount    *ebpf.Variable `ebpf:"lost_count"`
 	LostFresh    *ebpf.Variable `ebpf:"lost_fresh"`
 	LostNs       *ebpf.Variable `ebpf:"lost_ns"`
+	LostReturns  *ebpf.Variable `ebpf:"lost_returns"`
 	LostRows     *ebpf.Variable `ebpf:"lost_rows"`
 	LostStacks   *ebpf.Variable `ebpf:"lost_stacks"`
 	LostThreads  *ebpf.Variable `ebpf:"lost_threads"`
@@ -340,6 +365,7 @@ type stacksVariables struct {
 	Started      *ebpf.Variable `ebpf:"started"`
 	StartedBoot  *ebpf.Variable `ebpf:"started_boot"`
 	UnkeptStalls *ebpf.Variable `ebpf:"unkept_stalls"`
+	Untyped      *ebpf.Variable `ebpf:"untyped"`
 	WantStalls   *ebpf.Variable `ebpf:"want_stalls"`
 	WantWakers   *ebpf.Variable `ebpf:"want_wakers"`
 }
@@ -348,28 +374,43 @@ type stacksVariables struct {
 //
 // It can be passed to loadStacksObjects or ebpf.CollectionSpec.LoadAndAssign.
 type stacksPrograms struct {
-	EnterMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"enter___mutex_lock_interruptible_slowpath"`
-	EnterMutexLockKillableSlowpath      *ebpf.Program `ebpf:"enter___mutex_lock_killable_slowpath"`
-	EnterMutexLockSlowpath              *ebpf.Program `ebpf:"enter___mutex_lock_slowpath"`
-	EnterRwsemDownReadSlowpath          *ebpf.Program `ebpf:"enter_rwsem_down_read_slowpath"`
-	EnterRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"enter_rwsem_down_write_slowpath"`
-	LeaveMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"leave___mutex_lock_interruptible_slowpath"`
-	LeaveMutexLockKillableSlowpath      *ebpf.Program `ebpf:"leave___mutex_lock_killable_slowpath"`
-	LeaveMutexLockSlowpath              *ebpf.Program `ebpf:"leave___mutex_lock_slowpath"`
-	LeaveRwsemDownReadSlowpath          *ebpf.Program `ebpf:"leave_rwsem_down_read_slowpath"`
-	LeaveRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"leave_rwsem_down_write_slowpath"`
-	Look                                *ebpf.Program `ebpf:"look"`
-	OnLock                              *ebpf.Program `ebpf:"on_lock"`
-	OnReturn                            *ebpf.Program `ebpf:"on_return"`
-	OnSample                            *ebpf.Program `ebpf:"on_sample"`
-	OnSwitch                            *ebpf.Program `ebpf:"on_switch"`
-	OnSwitchOld                         *ebpf.Program `ebpf:"on_switch_old"`
-	OnUnlock                            *ebpf.Program `ebpf:"on_unlock"`
-	OnWaking                            *ebpf.Program `ebpf:"on_waking"`
+	CallMutexLockInterruptibleSlowpath   *ebpf.Program `ebpf:"call___mutex_lock_interruptible_slowpath"`
+	CallMutexLockKillableSlowpath        *ebpf.Program `ebpf:"call___mutex_lock_killable_slowpath"`
+	CallMutexLockSlowpath                *ebpf.Program `ebpf:"call___mutex_lock_slowpath"`
+	CallRwsemDownReadSlowpath            *ebpf.Program `ebpf:"call_rwsem_down_read_slowpath"`
+	CallRwsemDownWriteSlowpath           *ebpf.Program `ebpf:"call_rwsem_down_write_slowpath"`
+	EnterMutexLockInterruptibleSlowpath  *ebpf.Program `ebpf:"enter___mutex_lock_interruptible_slowpath"`
+	EnterMutexLockKillableSlowpath       *ebpf.Program `ebpf:"enter___mutex_lock_killable_slowpath"`
+	EnterMutexLockSlowpath               *ebpf.Program `ebpf:"enter___mutex_lock_slowpath"`
+	EnterRwsemDownReadSlowpath           *ebpf.Program `ebpf:"enter_rwsem_down_read_slowpath"`
+	EnterRwsemDownWriteSlowpath          *ebpf.Program `ebpf:"enter_rwsem_down_write_slowpath"`
+	LeaveMutexLockInterruptibleSlowpath  *ebpf.Program `ebpf:"leave___mutex_lock_interruptible_slowpath"`
+	LeaveMutexLockKillableSlowpath       *ebpf.Program `ebpf:"leave___mutex_lock_killable_slowpath"`
+	LeaveMutexLockSlowpath               *ebpf.Program `ebpf:"leave___mutex_lock_slowpath"`
+	LeaveRwsemDownReadSlowpath           *ebpf.Program `ebpf:"leave_rwsem_down_read_slowpath"`
+	LeaveRwsemDownWriteSlowpath          *ebpf.Program `ebpf:"leave_rwsem_down_write_slowpath"`
+	Look                                 *ebpf.Program `ebpf:"look"`
+	OnLock                               *ebpf.Program `ebpf:"on_lock"`
+	OnReturn                             *ebpf.Program `ebpf:"on_return"`
+	OnSample                             *ebpf.Program `ebpf:"on_sample"`
+	OnSwitch                             *ebpf.Program `ebpf:"on_switch"`
+	OnSwitchOld                          *ebpf.Program `ebpf:"on_switch_old"`
+	OnUnlock                             *ebpf.Program `ebpf:"on_unlock"`
+	OnWaking                             *ebpf.Program `ebpf:"on_waking"`
+	ReturnMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"return___mutex_lock_interruptible_slowpath"`
+	ReturnMutexLockKillableSlowpath      *ebpf.Program `ebpf:"return___mutex_lock_killable_slowpath"`
+	ReturnMutexLockSlowpath              *ebpf.Program `ebpf:"return___mutex_lock_slowpath"`
+	ReturnRwsemDownReadSlowpath          *ebpf.Program `ebpf:"return_rwsem_down_read_slowpath"`
+	ReturnRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"return_rwsem_down_write_slowpath"`
 }
 
 func (p *stacksPrograms) Close() error {
 	return _StacksClose(
+		p.CallMutexLockInterruptibleSlowpath,
+		p.CallMutexLockKillableSlowpath,
+		p.CallMutexLockSlowpath,
+		p.CallRwsemDownReadSlowpath,
+		p.CallRwsemDownWriteSlowpath,
 		p.EnterMutexLockInterruptibleSlowpath,
 		p.EnterMutexLockKillableSlowpath,
 		p.EnterMutexLockSlowpath,
@@ -388,6 +429,11 @@ func (p *stacksPrograms) Close() error {
 		p.OnSwitchOld,
 		p.OnUnlock,
 		p.OnWaking,
+		p.ReturnMutexLockInterruptibleSlowpath,
+		p.ReturnMutexLockKillableSlowpath,
+		p.ReturnMutexLockSlowpath,
+		p.ReturnRwsemDownReadSlowpath,
+		p.ReturnRwsemDownWriteSlowpath,
 	)
 }
 

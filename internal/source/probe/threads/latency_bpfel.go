@@ -118,55 +118,67 @@ type latencyThread struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	latencyMapCalls                                = "calls"
-	latencyMapHolds                                = "holds"
-	latencyMapSlowest                              = "slowest"
-	latencyMapStacks                               = "stacks"
-	latencyMapThreads                              = "threads"
-	latencyProgBegin                               = "begin"
-	latencyProgEnterMutexLockInterruptibleSlowpath = "enter___mutex_lock_interruptible_slowpath"
-	latencyProgEnterMutexLockKillableSlowpath      = "enter___mutex_lock_killable_slowpath"
-	latencyProgEnterMutexLockSlowpath              = "enter___mutex_lock_slowpath"
-	latencyProgEnterRwsemDownReadSlowpath          = "enter_rwsem_down_read_slowpath"
-	latencyProgEnterRwsemDownWriteSlowpath         = "enter_rwsem_down_write_slowpath"
-	latencyProgLeaveMutexLockInterruptibleSlowpath = "leave___mutex_lock_interruptible_slowpath"
-	latencyProgLeaveMutexLockKillableSlowpath      = "leave___mutex_lock_killable_slowpath"
-	latencyProgLeaveMutexLockSlowpath              = "leave___mutex_lock_slowpath"
-	latencyProgLeaveRwsemDownReadSlowpath          = "leave_rwsem_down_read_slowpath"
-	latencyProgLeaveRwsemDownWriteSlowpath         = "leave_rwsem_down_write_slowpath"
-	latencyProgOnBalance                           = "on_balance"
-	latencyProgOnBalanceOld                        = "on_balance_old"
-	latencyProgOnCall                              = "on_call"
-	latencyProgOnCgroupReclaim                     = "on_cgroup_reclaim"
-	latencyProgOnCgroupReclaimEnd                  = "on_cgroup_reclaim_end"
-	latencyProgOnLock                              = "on_lock"
-	latencyProgOnReclaim                           = "on_reclaim"
-	latencyProgOnReclaimEnd                        = "on_reclaim_end"
-	latencyProgOnReturn                            = "on_return"
-	latencyProgOnSwitch                            = "on_switch"
-	latencyProgOnSwitchOld                         = "on_switch_old"
-	latencyProgOnUnlock                            = "on_unlock"
-	latencyProgOnWakeup                            = "on_wakeup"
-	latencyProgOnWakeupNew                         = "on_wakeup_new"
-	latencyVarCallClass                            = "call_class"
-	latencyVarEnabled                              = "enabled"
-	latencyVarEra                                  = "era"
-	latencyVarLacks                                = "lacks"
-	latencyVarLostCalls                            = "lost_calls"
-	latencyVarLostHeld                             = "lost_held"
-	latencyVarLostSlow                             = "lost_slow"
-	latencyVarLostThreads                          = "lost_threads"
-	latencyVarMissedSwitches                       = "missed_switches"
-	latencyVarMissedWakeups                        = "missed_wakeups"
-	latencyVarOnlyTgid                             = "only_tgid"
-	latencyVarPartOfState                          = "part_of_state"
-	latencyVarRuleCount                            = "rule_count"
-	latencyVarRules                                = "rules"
-	latencyVarSerials                              = "serials"
-	latencyVarSlowNs                               = "slow_ns"
-	latencyVarToldType                             = "told_type"
-	latencyVarWantCopies                           = "want_copies"
-	latencyVarWanted                               = "wanted"
+	latencyMapCalls                                 = "calls"
+	latencyMapHolds                                 = "holds"
+	latencyMapSlowest                               = "slowest"
+	latencyMapStacks                                = "stacks"
+	latencyMapThreads                               = "threads"
+	latencyProgBegin                                = "begin"
+	latencyProgCallMutexLockInterruptibleSlowpath   = "call___mutex_lock_interruptible_slowpath"
+	latencyProgCallMutexLockKillableSlowpath        = "call___mutex_lock_killable_slowpath"
+	latencyProgCallMutexLockSlowpath                = "call___mutex_lock_slowpath"
+	latencyProgCallRwsemDownReadSlowpath            = "call_rwsem_down_read_slowpath"
+	latencyProgCallRwsemDownWriteSlowpath           = "call_rwsem_down_write_slowpath"
+	latencyProgEnterMutexLockInterruptibleSlowpath  = "enter___mutex_lock_interruptible_slowpath"
+	latencyProgEnterMutexLockKillableSlowpath       = "enter___mutex_lock_killable_slowpath"
+	latencyProgEnterMutexLockSlowpath               = "enter___mutex_lock_slowpath"
+	latencyProgEnterRwsemDownReadSlowpath           = "enter_rwsem_down_read_slowpath"
+	latencyProgEnterRwsemDownWriteSlowpath          = "enter_rwsem_down_write_slowpath"
+	latencyProgLeaveMutexLockInterruptibleSlowpath  = "leave___mutex_lock_interruptible_slowpath"
+	latencyProgLeaveMutexLockKillableSlowpath       = "leave___mutex_lock_killable_slowpath"
+	latencyProgLeaveMutexLockSlowpath               = "leave___mutex_lock_slowpath"
+	latencyProgLeaveRwsemDownReadSlowpath           = "leave_rwsem_down_read_slowpath"
+	latencyProgLeaveRwsemDownWriteSlowpath          = "leave_rwsem_down_write_slowpath"
+	latencyProgOnBalance                            = "on_balance"
+	latencyProgOnBalanceOld                         = "on_balance_old"
+	latencyProgOnCall                               = "on_call"
+	latencyProgOnCgroupReclaim                      = "on_cgroup_reclaim"
+	latencyProgOnCgroupReclaimEnd                   = "on_cgroup_reclaim_end"
+	latencyProgOnLock                               = "on_lock"
+	latencyProgOnReclaim                            = "on_reclaim"
+	latencyProgOnReclaimEnd                         = "on_reclaim_end"
+	latencyProgOnReturn                             = "on_return"
+	latencyProgOnSwitch                             = "on_switch"
+	latencyProgOnSwitchOld                          = "on_switch_old"
+	latencyProgOnUnlock                             = "on_unlock"
+	latencyProgOnWakeup                             = "on_wakeup"
+	latencyProgOnWakeupNew                          = "on_wakeup_new"
+	latencyProgReturnMutexLockInterruptibleSlowpath = "return___mutex_lock_interruptible_slowpath"
+	latencyProgReturnMutexLockKillableSlowpath      = "return___mutex_lock_killable_slowpath"
+	latencyProgReturnMutexLockSlowpath              = "return___mutex_lock_slowpath"
+	latencyProgReturnRwsemDownReadSlowpath          = "return_rwsem_down_read_slowpath"
+	latencyProgReturnRwsemDownWriteSlowpath         = "return_rwsem_down_write_slowpath"
+	latencyVarCallClass                             = "call_class"
+	latencyVarEnabled                               = "enabled"
+	latencyVarEra                                   = "era"
+	latencyVarLacks                                 = "lacks"
+	latencyVarLostCalls                             = "lost_calls"
+	latencyVarLostHeld                              = "lost_held"
+	latencyVarLostReturns                           = "lost_returns"
+	latencyVarLostSlow                              = "lost_slow"
+	latencyVarLostThreads                           = "lost_threads"
+	latencyVarMissedSwitches                        = "missed_switches"
+	latencyVarMissedWakeups                         = "missed_wakeups"
+	latencyVarOnlyTgid                              = "only_tgid"
+	latencyVarPartOfState                           = "part_of_state"
+	latencyVarRuleCount                             = "rule_count"
+	latencyVarRules                                 = "rules"
+	latencyVarSerials                               = "serials"
+	latencyVarSlowNs                                = "slow_ns"
+	latencyVarToldType                              = "told_type"
+	latencyVarUntyped                               = "untyped"
+	latencyVarWantCopies                            = "want_copies"
+	latencyVarWanted                                = "wanted"
 )
 
 // loadLatency returns the embedded CollectionSpec for latency.
@@ -211,31 +223,41 @@ type latencySpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type latencyProgramSpecs struct {
-	Begin                               *ebpf.ProgramSpec `ebpf:"begin"`
-	EnterMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_interruptible_slowpath"`
-	EnterMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_killable_slowpath"`
-	EnterMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_slowpath"`
-	EnterRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_read_slowpath"`
-	EnterRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_write_slowpath"`
-	LeaveMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_interruptible_slowpath"`
-	LeaveMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_killable_slowpath"`
-	LeaveMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_slowpath"`
-	LeaveRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_read_slowpath"`
-	LeaveRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_write_slowpath"`
-	OnBalance                           *ebpf.ProgramSpec `ebpf:"on_balance"`
-	OnBalanceOld                        *ebpf.ProgramSpec `ebpf:"on_balance_old"`
-	OnCall                              *ebpf.ProgramSpec `ebpf:"on_call"`
-	OnCgroupReclaim                     *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim"`
-	OnCgroupReclaimEnd                  *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim_end"`
-	OnLock                              *ebpf.ProgramSpec `ebpf:"on_lock"`
-	OnReclaim                           *ebpf.ProgramSpec `ebpf:"on_reclaim"`
-	OnReclaimEnd                        *ebpf.ProgramSpec `ebpf:"on_reclaim_end"`
-	OnReturn                            *ebpf.ProgramSpec `ebpf:"on_return"`
-	OnSwitch                            *ebpf.ProgramSpec `ebpf:"on_switch"`
-	OnSwitchOld                         *ebpf.ProgramSpec `ebpf:"on_switch_old"`
-	OnUnlock                            *ebpf.ProgramSpec `ebpf:"on_unlock"`
-	OnWakeup                            *ebpf.ProgramSpec `ebpf:"on_wakeup"`
-	OnWakeupNew                         *ebpf.ProgramSpec `ebpf:"on_wakeup_new"`
+	Begin                                *ebpf.ProgramSpec `ebpf:"begin"`
+	CallMutexLockInterruptibleSlowpath   *ebpf.ProgramSpec `ebpf:"call___mutex_lock_interruptible_slowpath"`
+	CallMutexLockKillableSlowpath        *ebpf.ProgramSpec `ebpf:"call___mutex_lock_killable_slowpath"`
+	CallMutexLockSlowpath                *ebpf.ProgramSpec `ebpf:"call___mutex_lock_slowpath"`
+	CallRwsemDownReadSlowpath            *ebpf.ProgramSpec `ebpf:"call_rwsem_down_read_slowpath"`
+	CallRwsemDownWriteSlowpath           *ebpf.ProgramSpec `ebpf:"call_rwsem_down_write_slowpath"`
+	EnterMutexLockInterruptibleSlowpath  *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_interruptible_slowpath"`
+	EnterMutexLockKillableSlowpath       *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_killable_slowpath"`
+	EnterMutexLockSlowpath               *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_slowpath"`
+	EnterRwsemDownReadSlowpath           *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_read_slowpath"`
+	EnterRwsemDownWriteSlowpath          *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_write_slowpath"`
+	LeaveMutexLockInterruptibleSlowpath  *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_interruptible_slowpath"`
+	LeaveMutexLockKillableSlowpath       *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_killable_slowpath"`
+	LeaveMutexLockSlowpath               *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_slowpath"`
+	LeaveRwsemDownReadSlowpath           *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_read_slowpath"`
+	LeaveRwsemDownWriteSlowpath          *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_write_slowpath"`
+	OnBalance                            *ebpf.ProgramSpec `ebpf:"on_balance"`
+	OnBalanceOld                         *ebpf.ProgramSpec `ebpf:"on_balance_old"`
+	OnCall                               *ebpf.ProgramSpec `ebpf:"on_call"`
+	OnCgroupReclaim                      *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim"`
+	OnCgroupReclaimEnd                   *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim_end"`
+	OnLock                               *ebpf.ProgramSpec `ebpf:"on_lock"`
+	OnReclaim                            *ebpf.ProgramSpec `ebpf:"on_reclaim"`
+	OnReclaimEnd                         *ebpf.ProgramSpec `ebpf:"on_reclaim_end"`
+	OnReturn                             *ebpf.ProgramSpec `ebpf:"on_return"`
+	OnSwitch                             *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnSwitchOld                          *ebpf.ProgramSpec `ebpf:"on_switch_old"`
+	OnUnlock                             *ebpf.ProgramSpec `ebpf:"on_unlock"`
+	OnWakeup                             *ebpf.ProgramSpec `ebpf:"on_wakeup"`
+	OnWakeupNew                          *ebpf.ProgramSpec `ebpf:"on_wakeup_new"`
+	ReturnMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"return___mutex_lock_interruptible_slowpath"`
+	ReturnMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"return___mutex_lock_killable_slowpath"`
+	ReturnMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"return___mutex_lock_slowpath"`
+	ReturnRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"return_rwsem_down_read_slowpath"`
+	ReturnRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"return_rwsem_down_write_slowpath"`
 }
 
 // latencyMapSpecs contains maps before they are loaded into the kernel.
@@ -259,6 +281,7 @@ type latencyVariableSpecs struct {
 	Lacks          *ebpf.VariableSpec `ebpf:"lacks"`
 	LostCalls      *ebpf.VariableSpec `ebpf:"lost_calls"`
 	LostHeld       *ebpf.VariableSpec `ebpf:"lost_held"`
+	LostReturns    *ebpf.VariableSpec `ebpf:"lost_returns"`
 	LostSlow       *ebpf.VariableSpec `ebpf:"lost_slow"`
 	LostThreads    *ebpf.VariableSpec `ebpf:"lost_threads"`
 	MissedSwitches *ebpf.VariableSpec `ebpf:"missed_switches"`
@@ -270,6 +293,7 @@ type latencyVariableSpecs struct {
 	Serials        *ebpf.VariableSpec `ebpf:"serials"`
 	SlowNs         *ebpf.VariableSpec `ebpf:"slow_ns"`
 	ToldType       *ebpf.VariableSpec `ebpf:"told_type"`
+	Untyped        *ebpf.VariableSpec `ebpf:"untyped"`
 	WantCopies     *ebpf.VariableSpec `ebpf:"want_copies"`
 	Wanted         *ebpf.VariableSpec `ebpf:"wanted"`
 }
@@ -321,6 +345,7 @@ type latencyVariables struct {
 	Lacks          *ebpf.Variable `ebpf:"lacks"`
 	LostCalls      *ebpf.Variable `ebpf:"lost_calls"`
 	LostHeld       *ebpf.Variable `ebpf:"lost_held"`
+	LostReturns    *ebpf.Variable `ebpf:"lost_returns"`
 	LostSlow       *ebpf.Variable `ebpf:"lost_slow"`
 	LostThreads    *ebpf.Variable `ebpf:"lost_threads"`
 	MissedSwitches *ebpf.Variable `ebpf:"missed_switches"`
@@ -332,6 +357,7 @@ type latencyVariables struct {
 	Serials        *ebpf.Variable `ebpf:"serials"`
 	SlowNs         *ebpf.Variable `ebpf:"slow_ns"`
 	ToldType       *ebpf.Variable `ebpf:"told_type"`
+	Untyped        *ebpf.Variable `ebpf:"untyped"`
 	WantCopies     *ebpf.Variable `ebpf:"want_copies"`
 	Wanted         *ebpf.Variable `ebpf:"wanted"`
 }
@@ -340,36 +366,51 @@ type latencyVariables struct {
 //
 // It can be passed to loadLatencyObjects or ebpf.CollectionSpec.LoadAndAssign.
 type latencyPrograms struct {
-	Begin                               *ebpf.Program `ebpf:"begin"`
-	EnterMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"enter___mutex_lock_interruptible_slowpath"`
-	EnterMutexLockKillableSlowpath      *ebpf.Program `ebpf:"enter___mutex_lock_killable_slowpath"`
-	EnterMutexLockSlowpath              *ebpf.Program `ebpf:"enter___mutex_lock_slowpath"`
-	EnterRwsemDownReadSlowpath          *ebpf.Program `ebpf:"enter_rwsem_down_read_slowpath"`
-	EnterRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"enter_rwsem_down_write_slowpath"`
-	LeaveMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"leave___mutex_lock_interruptible_slowpath"`
-	LeaveMutexLockKillableSlowpath      *ebpf.Program `ebpf:"leave___mutex_lock_killable_slowpath"`
-	LeaveMutexLockSlowpath              *ebpf.Program `ebpf:"leave___mutex_lock_slowpath"`
-	LeaveRwsemDownReadSlowpath          *ebpf.Program `ebpf:"leave_rwsem_down_read_slowpath"`
-	LeaveRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"leave_rwsem_down_write_slowpath"`
-	OnBalance                           *ebpf.Program `ebpf:"on_balance"`
-	OnBalanceOld                        *ebpf.Program `ebpf:"on_balance_old"`
-	OnCall                              *ebpf.Program `ebpf:"on_call"`
-	OnCgroupReclaim                     *ebpf.Program `ebpf:"on_cgroup_reclaim"`
-	OnCgroupReclaimEnd                  *ebpf.Program `ebpf:"on_cgroup_reclaim_end"`
-	OnLock                              *ebpf.Program `ebpf:"on_lock"`
-	OnReclaim                           *ebpf.Program `ebpf:"on_reclaim"`
-	OnReclaimEnd                        *ebpf.Program `ebpf:"on_reclaim_end"`
-	OnReturn                            *ebpf.Program `ebpf:"on_return"`
-	OnSwitch                            *ebpf.Program `ebpf:"on_switch"`
-	OnSwitchOld                         *ebpf.Program `ebpf:"on_switch_old"`
-	OnUnlock                            *ebpf.Program `ebpf:"on_unlock"`
-	OnWakeup                            *ebpf.Program `ebpf:"on_wakeup"`
-	OnWakeupNew                         *ebpf.Program `ebpf:"on_wakeup_new"`
+	Begin                                *ebpf.Program `ebpf:"begin"`
+	CallMutexLockInterruptibleSlowpath   *ebpf.Program `ebpf:"call___mutex_lock_interruptible_slowpath"`
+	CallMutexLockKillableSlowpath        *ebpf.Program `ebpf:"call___mutex_lock_killable_slowpath"`
+	CallMutexLockSlowpath                *ebpf.Program `ebpf:"call___mutex_lock_slowpath"`
+	CallRwsemDownReadSlowpath            *ebpf.Program `ebpf:"call_rwsem_down_read_slowpath"`
+	CallRwsemDownWriteSlowpath           *ebpf.Program `ebpf:"call_rwsem_down_write_slowpath"`
+	EnterMutexLockInterruptibleSlowpath  *ebpf.Program `ebpf:"enter___mutex_lock_interruptible_slowpath"`
+	EnterMutexLockKillableSlowpath       *ebpf.Program `ebpf:"enter___mutex_lock_killable_slowpath"`
+	EnterMutexLockSlowpath               *ebpf.Program `ebpf:"enter___mutex_lock_slowpath"`
+	EnterRwsemDownReadSlowpath           *ebpf.Program `ebpf:"enter_rwsem_down_read_slowpath"`
+	EnterRwsemDownWriteSlowpath          *ebpf.Program `ebpf:"enter_rwsem_down_write_slowpath"`
+	LeaveMutexLockInterruptibleSlowpath  *ebpf.Program `ebpf:"leave___mutex_lock_interruptible_slowpath"`
+	LeaveMutexLockKillableSlowpath       *ebpf.Program `ebpf:"leave___mutex_lock_killable_slowpath"`
+	LeaveMutexLockSlowpath               *ebpf.Program `ebpf:"leave___mutex_lock_slowpath"`
+	LeaveRwsemDownReadSlowpath           *ebpf.Program `ebpf:"leave_rwsem_down_read_slowpath"`
+	LeaveRwsemDownWriteSlowpath          *ebpf.Program `ebpf:"leave_rwsem_down_write_slowpath"`
+	OnBalance                            *ebpf.Program `ebpf:"on_balance"`
+	OnBalanceOld                         *ebpf.Program `ebpf:"on_balance_old"`
+	OnCall                               *ebpf.Program `ebpf:"on_call"`
+	OnCgroupReclaim                      *ebpf.Program `ebpf:"on_cgroup_reclaim"`
+	OnCgroupReclaimEnd                   *ebpf.Program `ebpf:"on_cgroup_reclaim_end"`
+	OnLock                               *ebpf.Program `ebpf:"on_lock"`
+	OnReclaim                            *ebpf.Program `ebpf:"on_reclaim"`
+	OnReclaimEnd                         *ebpf.Program `ebpf:"on_reclaim_end"`
+	OnReturn                             *ebpf.Program `ebpf:"on_return"`
+	OnSwitch                             *ebpf.Program `ebpf:"on_switch"`
+	OnSwitchOld                          *ebpf.Program `ebpf:"on_switch_old"`
+	OnUnlock                             *ebpf.Program `ebpf:"on_unlock"`
+	OnWakeup                             *ebpf.Program `ebpf:"on_wakeup"`
+	OnWakeupNew                          *ebpf.Program `ebpf:"on_wakeup_new"`
+	ReturnMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"return___mutex_lock_interruptible_slowpath"`
+	ReturnMutexLockKillableSlowpath      *ebpf.Program `ebpf:"return___mutex_lock_killable_slowpath"`
+	ReturnMutexLockSlowpath              *ebpf.Program `ebpf:"return___mutex_lock_slowpath"`
+	ReturnRwsemDownReadSlowpath          *ebpf.Program `ebpf:"return_rwsem_down_read_slowpath"`
+	ReturnRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"return_rwsem_down_write_slowpath"`
 }
 
 func (p *latencyPrograms) Close() error {
 	return _LatencyClose(
 		p.Begin,
+		p.CallMutexLockInterruptibleSlowpath,
+		p.CallMutexLockKillableSlowpath,
+		p.CallMutexLockSlowpath,
+		p.CallRwsemDownReadSlowpath,
+		p.CallRwsemDownWriteSlowpath,
 		p.EnterMutexLockInterruptibleSlowpath,
 		p.EnterMutexLockKillableSlowpath,
 		p.EnterMutexLockSlowpath,
@@ -394,6 +435,11 @@ func (p *latencyPrograms) Close() error {
 		p.OnUnlock,
 		p.OnWakeup,
 		p.OnWakeupNew,
+		p.ReturnMutexLockInterruptibleSlowpath,
+		p.ReturnMutexLockKillableSlowpath,
+		p.ReturnMutexLockSlowpath,
+		p.ReturnRwsemDownReadSlowpath,
+		p.ReturnRwsemDownWriteSlowpath,
 	)
 }
 

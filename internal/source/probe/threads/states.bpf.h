@@ -64,7 +64,15 @@ static __always_inline int lock_ends(u64 lock)
 	return 0;
 }
 
-CONTENTION_PROGRAMS(lock_begins, lock_ends)
+/* The lock that the running thread waits for, 0: none. */
+static __always_inline u64 lock_wanted(void)
+{
+	struct thread *s = task_row(&threads, current_task());
+
+	return s ? s->lock_at : 0;
+}
+
+CONTENTION_PROGRAMS(lock_begins, lock_ends, lock_wanted)
 
 static __always_inline int pause_begins(s64 pause)
 {

@@ -88,48 +88,60 @@ type threadsWaitLengths struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	threadsMapEnded                                = "ended"
-	threadsMapScratch                              = "scratch"
-	threadsMapStacks                               = "stacks"
-	threadsMapThreads                              = "threads"
-	threadsMapWaits                                = "waits"
-	threadsProgEnterMutexLockInterruptibleSlowpath = "enter___mutex_lock_interruptible_slowpath"
-	threadsProgEnterMutexLockKillableSlowpath      = "enter___mutex_lock_killable_slowpath"
-	threadsProgEnterMutexLockSlowpath              = "enter___mutex_lock_slowpath"
-	threadsProgEnterRwsemDownReadSlowpath          = "enter_rwsem_down_read_slowpath"
-	threadsProgEnterRwsemDownWriteSlowpath         = "enter_rwsem_down_write_slowpath"
-	threadsProgLeaveMutexLockInterruptibleSlowpath = "leave___mutex_lock_interruptible_slowpath"
-	threadsProgLeaveMutexLockKillableSlowpath      = "leave___mutex_lock_killable_slowpath"
-	threadsProgLeaveMutexLockSlowpath              = "leave___mutex_lock_slowpath"
-	threadsProgLeaveRwsemDownReadSlowpath          = "leave_rwsem_down_read_slowpath"
-	threadsProgLeaveRwsemDownWriteSlowpath         = "leave_rwsem_down_write_slowpath"
-	threadsProgLook                                = "look"
-	threadsProgOnBalance                           = "on_balance"
-	threadsProgOnBalanceOld                        = "on_balance_old"
-	threadsProgOnCgroupReclaim                     = "on_cgroup_reclaim"
-	threadsProgOnCgroupReclaimEnd                  = "on_cgroup_reclaim_end"
-	threadsProgOnLock                              = "on_lock"
-	threadsProgOnReclaim                           = "on_reclaim"
-	threadsProgOnReclaimEnd                        = "on_reclaim_end"
-	threadsProgOnSwitch                            = "on_switch"
-	threadsProgOnSwitchOld                         = "on_switch_old"
-	threadsProgOnUnlock                            = "on_unlock"
-	threadsProgOnWakeup                            = "on_wakeup"
-	threadsProgOnWakeupNew                         = "on_wakeup_new"
-	threadsVarCallClass                            = "call_class"
-	threadsVarEnabled                              = "enabled"
-	threadsVarLacks                                = "lacks"
-	threadsVarLostEnded                            = "lost_ended"
-	threadsVarLostThreads                          = "lost_threads"
-	threadsVarLostWaits                            = "lost_waits"
-	threadsVarMissedSwitches                       = "missed_switches"
-	threadsVarMissedWakeups                        = "missed_wakeups"
-	threadsVarOnlyTgid                             = "only_tgid"
-	threadsVarRuleCount                            = "rule_count"
-	threadsVarRules                                = "rules"
-	threadsVarSerials                              = "serials"
-	threadsVarTornRecords                          = "torn_records"
-	threadsVarWantWaits                            = "want_waits"
+	threadsMapEnded                                 = "ended"
+	threadsMapScratch                               = "scratch"
+	threadsMapStacks                                = "stacks"
+	threadsMapThreads                               = "threads"
+	threadsMapWaits                                 = "waits"
+	threadsProgCallMutexLockInterruptibleSlowpath   = "call___mutex_lock_interruptible_slowpath"
+	threadsProgCallMutexLockKillableSlowpath        = "call___mutex_lock_killable_slowpath"
+	threadsProgCallMutexLockSlowpath                = "call___mutex_lock_slowpath"
+	threadsProgCallRwsemDownReadSlowpath            = "call_rwsem_down_read_slowpath"
+	threadsProgCallRwsemDownWriteSlowpath           = "call_rwsem_down_write_slowpath"
+	threadsProgEnterMutexLockInterruptibleSlowpath  = "enter___mutex_lock_interruptible_slowpath"
+	threadsProgEnterMutexLockKillableSlowpath       = "enter___mutex_lock_killable_slowpath"
+	threadsProgEnterMutexLockSlowpath               = "enter___mutex_lock_slowpath"
+	threadsProgEnterRwsemDownReadSlowpath           = "enter_rwsem_down_read_slowpath"
+	threadsProgEnterRwsemDownWriteSlowpath          = "enter_rwsem_down_write_slowpath"
+	threadsProgLeaveMutexLockInterruptibleSlowpath  = "leave___mutex_lock_interruptible_slowpath"
+	threadsProgLeaveMutexLockKillableSlowpath       = "leave___mutex_lock_killable_slowpath"
+	threadsProgLeaveMutexLockSlowpath               = "leave___mutex_lock_slowpath"
+	threadsProgLeaveRwsemDownReadSlowpath           = "leave_rwsem_down_read_slowpath"
+	threadsProgLeaveRwsemDownWriteSlowpath          = "leave_rwsem_down_write_slowpath"
+	threadsProgLook                                 = "look"
+	threadsProgOnBalance                            = "on_balance"
+	threadsProgOnBalanceOld                         = "on_balance_old"
+	threadsProgOnCgroupReclaim                      = "on_cgroup_reclaim"
+	threadsProgOnCgroupReclaimEnd                   = "on_cgroup_reclaim_end"
+	threadsProgOnLock                               = "on_lock"
+	threadsProgOnReclaim                            = "on_reclaim"
+	threadsProgOnReclaimEnd                         = "on_reclaim_end"
+	threadsProgOnSwitch                             = "on_switch"
+	threadsProgOnSwitchOld                          = "on_switch_old"
+	threadsProgOnUnlock                             = "on_unlock"
+	threadsProgOnWakeup                             = "on_wakeup"
+	threadsProgOnWakeupNew                          = "on_wakeup_new"
+	threadsProgReturnMutexLockInterruptibleSlowpath = "return___mutex_lock_interruptible_slowpath"
+	threadsProgReturnMutexLockKillableSlowpath      = "return___mutex_lock_killable_slowpath"
+	threadsProgReturnMutexLockSlowpath              = "return___mutex_lock_slowpath"
+	threadsProgReturnRwsemDownReadSlowpath          = "return_rwsem_down_read_slowpath"
+	threadsProgReturnRwsemDownWriteSlowpath         = "return_rwsem_down_write_slowpath"
+	threadsVarCallClass                             = "call_class"
+	threadsVarEnabled                               = "enabled"
+	threadsVarLacks                                 = "lacks"
+	threadsVarLostEnded                             = "lost_ended"
+	threadsVarLostReturns                           = "lost_returns"
+	threadsVarLostThreads                           = "lost_threads"
+	threadsVarLostWaits                             = "lost_waits"
+	threadsVarMissedSwitches                        = "missed_switches"
+	threadsVarMissedWakeups                         = "missed_wakeups"
+	threadsVarOnlyTgid                              = "only_tgid"
+	threadsVarRuleCount                             = "rule_count"
+	threadsVarRules                                 = "rules"
+	threadsVarSerials                               = "serials"
+	threadsVarTornRecords                           = "torn_records"
+	threadsVarUntyped                               = "untyped"
+	threadsVarWantWaits                             = "want_waits"
 )
 
 // loadThreads returns the embedded CollectionSpec for threads.
@@ -174,29 +186,39 @@ type threadsSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type threadsProgramSpecs struct {
-	EnterMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_interruptible_slowpath"`
-	EnterMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_killable_slowpath"`
-	EnterMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_slowpath"`
-	EnterRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_read_slowpath"`
-	EnterRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_write_slowpath"`
-	LeaveMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_interruptible_slowpath"`
-	LeaveMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_killable_slowpath"`
-	LeaveMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_slowpath"`
-	LeaveRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_read_slowpath"`
-	LeaveRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_write_slowpath"`
-	Look                                *ebpf.ProgramSpec `ebpf:"look"`
-	OnBalance                           *ebpf.ProgramSpec `ebpf:"on_balance"`
-	OnBalanceOld                        *ebpf.ProgramSpec `ebpf:"on_balance_old"`
-	OnCgroupReclaim                     *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim"`
-	OnCgroupReclaimEnd                  *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim_end"`
-	OnLock                              *ebpf.ProgramSpec `ebpf:"on_lock"`
-	OnReclaim                           *ebpf.ProgramSpec `ebpf:"on_reclaim"`
-	OnReclaimEnd                        *ebpf.ProgramSpec `ebpf:"on_reclaim_end"`
-	OnSwitch                            *ebpf.ProgramSpec `ebpf:"on_switch"`
-	OnSwitchOld                         *ebpf.ProgramSpec `ebpf:"on_switch_old"`
-	OnUnlock                            *ebpf.ProgramSpec `ebpf:"on_unlock"`
-	OnWakeup                            *ebpf.ProgramSpec `ebpf:"on_wakeup"`
-	OnWakeupNew                         *ebpf.ProgramSpec `ebpf:"on_wakeup_new"`
+	CallMutexLockInterruptibleSlowpath   *ebpf.ProgramSpec `ebpf:"call___mutex_lock_interruptible_slowpath"`
+	CallMutexLockKillableSlowpath        *ebpf.ProgramSpec `ebpf:"call___mutex_lock_killable_slowpath"`
+	CallMutexLockSlowpath                *ebpf.ProgramSpec `ebpf:"call___mutex_lock_slowpath"`
+	CallRwsemDownReadSlowpath            *ebpf.ProgramSpec `ebpf:"call_rwsem_down_read_slowpath"`
+	CallRwsemDownWriteSlowpath           *ebpf.ProgramSpec `ebpf:"call_rwsem_down_write_slowpath"`
+	EnterMutexLockInterruptibleSlowpath  *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_interruptible_slowpath"`
+	EnterMutexLockKillableSlowpath       *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_killable_slowpath"`
+	EnterMutexLockSlowpath               *ebpf.ProgramSpec `ebpf:"enter___mutex_lock_slowpath"`
+	EnterRwsemDownReadSlowpath           *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_read_slowpath"`
+	EnterRwsemDownWriteSlowpath          *ebpf.ProgramSpec `ebpf:"enter_rwsem_down_write_slowpath"`
+	LeaveMutexLockInterruptibleSlowpath  *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_interruptible_slowpath"`
+	LeaveMutexLockKillableSlowpath       *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_killable_slowpath"`
+	LeaveMutexLockSlowpath               *ebpf.ProgramSpec `ebpf:"leave___mutex_lock_slowpath"`
+	LeaveRwsemDownReadSlowpath           *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_read_slowpath"`
+	LeaveRwsemDownWriteSlowpath          *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_write_slowpath"`
+	Look                                 *ebpf.ProgramSpec `ebpf:"look"`
+	OnBalance                            *ebpf.ProgramSpec `ebpf:"on_balance"`
+	OnBalanceOld                         *ebpf.ProgramSpec `ebpf:"on_balance_old"`
+	OnCgroupReclaim                      *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim"`
+	OnCgroupReclaimEnd                   *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim_end"`
+	OnLock                               *ebpf.ProgramSpec `ebpf:"on_lock"`
+	OnReclaim                            *ebpf.ProgramSpec `ebpf:"on_reclaim"`
+	OnReclaimEnd                         *ebpf.ProgramSpec `ebpf:"on_reclaim_end"`
+	OnSwitch                             *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnSwitchOld                          *ebpf.ProgramSpec `ebpf:"on_switch_old"`
+	OnUnlock                             *ebpf.ProgramSpec `ebpf:"on_unlock"`
+	OnWakeup                             *ebpf.ProgramSpec `ebpf:"on_wakeup"`
+	OnWakeupNew                          *ebpf.ProgramSpec `ebpf:"on_wakeup_new"`
+	ReturnMutexLockInterruptibleSlowpath *ebpf.ProgramSpec `ebpf:"return___mutex_lock_interruptible_slowpath"`
+	ReturnMutexLockKillableSlowpath      *ebpf.ProgramSpec `ebpf:"return___mutex_lock_killable_slowpath"`
+	ReturnMutexLockSlowpath              *ebpf.ProgramSpec `ebpf:"return___mutex_lock_slowpath"`
+	ReturnRwsemDownReadSlowpath          *ebpf.ProgramSpec `ebpf:"return_rwsem_down_read_slowpath"`
+	ReturnRwsemDownWriteSlowpath         *ebpf.ProgramSpec `ebpf:"return_rwsem_down_write_slowpath"`
 }
 
 // threadsMapSpecs contains maps before they are loaded into the kernel.
@@ -218,6 +240,7 @@ type threadsVariableSpecs struct {
 	Enabled        *ebpf.VariableSpec `ebpf:"enabled"`
 	Lacks          *ebpf.VariableSpec `ebpf:"lacks"`
 	LostEnded      *ebpf.VariableSpec `ebpf:"lost_ended"`
+	LostReturns    *ebpf.VariableSpec `ebpf:"lost_returns"`
 	LostThreads    *ebpf.VariableSpec `ebpf:"lost_threads"`
 	LostWaits      *ebpf.VariableSpec `ebpf:"lost_waits"`
 	MissedSwitches *ebpf.VariableSpec `ebpf:"missed_switches"`
@@ -227,6 +250,7 @@ type threadsVariableSpecs struct {
 	Rules          *ebpf.VariableSpec `ebpf:"rules"`
 	Serials        *ebpf.VariableSpec `ebpf:"serials"`
 	TornRecords    *ebpf.VariableSpec `ebpf:"torn_records"`
+	Untyped        *ebpf.VariableSpec `ebpf:"untyped"`
 	WantWaits      *ebpf.VariableSpec `ebpf:"want_waits"`
 }
 
@@ -275,6 +299,7 @@ type threadsVariables struct {
 	Enabled        *ebpf.Variable `ebpf:"enabled"`
 	Lacks          *ebpf.Variable `ebpf:"lacks"`
 	LostEnded      *ebpf.Variable `ebpf:"lost_ended"`
+	LostReturns    *ebpf.Variable `ebpf:"lost_returns"`
 	LostThreads    *ebpf.Variable `ebpf:"lost_threads"`
 	LostWaits      *ebpf.Variable `ebpf:"lost_waits"`
 	MissedSwitches *ebpf.Variable `ebpf:"missed_switches"`
@@ -284,6 +309,7 @@ type threadsVariables struct {
 	Rules          *ebpf.Variable `ebpf:"rules"`
 	Serials        *ebpf.Variable `ebpf:"serials"`
 	TornRecords    *ebpf.Variable `ebpf:"torn_records"`
+	Untyped        *ebpf.Variable `ebpf:"untyped"`
 	WantWaits      *ebpf.Variable `ebpf:"want_waits"`
 }
 
@@ -291,33 +317,48 @@ type threadsVariables struct {
 //
 // It can be passed to loadThreadsObjects or ebpf.CollectionSpec.LoadAndAssign.
 type threadsPrograms struct {
-	EnterMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"enter___mutex_lock_interruptible_slowpath"`
-	EnterMutexLockKillableSlowpath      *ebpf.Program `ebpf:"enter___mutex_lock_killable_slowpath"`
-	EnterMutexLockSlowpath              *ebpf.Program `ebpf:"enter___mutex_lock_slowpath"`
-	EnterRwsemDownReadSlowpath          *ebpf.Program `ebpf:"enter_rwsem_down_read_slowpath"`
-	EnterRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"enter_rwsem_down_write_slowpath"`
-	LeaveMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"leave___mutex_lock_interruptible_slowpath"`
-	LeaveMutexLockKillableSlowpath      *ebpf.Program `ebpf:"leave___mutex_lock_killable_slowpath"`
-	LeaveMutexLockSlowpath              *ebpf.Program `ebpf:"leave___mutex_lock_slowpath"`
-	LeaveRwsemDownReadSlowpath          *ebpf.Program `ebpf:"leave_rwsem_down_read_slowpath"`
-	LeaveRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"leave_rwsem_down_write_slowpath"`
-	Look                                *ebpf.Program `ebpf:"look"`
-	OnBalance                           *ebpf.Program `ebpf:"on_balance"`
-	OnBalanceOld                        *ebpf.Program `ebpf:"on_balance_old"`
-	OnCgroupReclaim                     *ebpf.Program `ebpf:"on_cgroup_reclaim"`
-	OnCgroupReclaimEnd                  *ebpf.Program `ebpf:"on_cgroup_reclaim_end"`
-	OnLock                              *ebpf.Program `ebpf:"on_lock"`
-	OnReclaim                           *ebpf.Program `ebpf:"on_reclaim"`
-	OnReclaimEnd                        *ebpf.Program `ebpf:"on_reclaim_end"`
-	OnSwitch                            *ebpf.Program `ebpf:"on_switch"`
-	OnSwitchOld                         *ebpf.Program `ebpf:"on_switch_old"`
-	OnUnlock                            *ebpf.Program `ebpf:"on_unlock"`
-	OnWakeup                            *ebpf.Program `ebpf:"on_wakeup"`
-	OnWakeupNew                         *ebpf.Program `ebpf:"on_wakeup_new"`
+	CallMutexLockInterruptibleSlowpath   *ebpf.Program `ebpf:"call___mutex_lock_interruptible_slowpath"`
+	CallMutexLockKillableSlowpath        *ebpf.Program `ebpf:"call___mutex_lock_killable_slowpath"`
+	CallMutexLockSlowpath                *ebpf.Program `ebpf:"call___mutex_lock_slowpath"`
+	CallRwsemDownReadSlowpath            *ebpf.Program `ebpf:"call_rwsem_down_read_slowpath"`
+	CallRwsemDownWriteSlowpath           *ebpf.Program `ebpf:"call_rwsem_down_write_slowpath"`
+	EnterMutexLockInterruptibleSlowpath  *ebpf.Program `ebpf:"enter___mutex_lock_interruptible_slowpath"`
+	EnterMutexLockKillableSlowpath       *ebpf.Program `ebpf:"enter___mutex_lock_killable_slowpath"`
+	EnterMutexLockSlowpath               *ebpf.Program `ebpf:"enter___mutex_lock_slowpath"`
+	EnterRwsemDownReadSlowpath           *ebpf.Program `ebpf:"enter_rwsem_down_read_slowpath"`
+	EnterRwsemDownWriteSlowpath          *ebpf.Program `ebpf:"enter_rwsem_down_write_slowpath"`
+	LeaveMutexLockInterruptibleSlowpath  *ebpf.Program `ebpf:"leave___mutex_lock_interruptible_slowpath"`
+	LeaveMutexLockKillableSlowpath       *ebpf.Program `ebpf:"leave___mutex_lock_killable_slowpath"`
+	LeaveMutexLockSlowpath               *ebpf.Program `ebpf:"leave___mutex_lock_slowpath"`
+	LeaveRwsemDownReadSlowpath           *ebpf.Program `ebpf:"leave_rwsem_down_read_slowpath"`
+	LeaveRwsemDownWriteSlowpath          *ebpf.Program `ebpf:"leave_rwsem_down_write_slowpath"`
+	Look                                 *ebpf.Program `ebpf:"look"`
+	OnBalance                            *ebpf.Program `ebpf:"on_balance"`
+	OnBalanceOld                         *ebpf.Program `ebpf:"on_balance_old"`
+	OnCgroupReclaim                      *ebpf.Program `ebpf:"on_cgroup_reclaim"`
+	OnCgroupReclaimEnd                   *ebpf.Program `ebpf:"on_cgroup_reclaim_end"`
+	OnLock                               *ebpf.Program `ebpf:"on_lock"`
+	OnReclaim                            *ebpf.Program `ebpf:"on_reclaim"`
+	OnReclaimEnd                         *ebpf.Program `ebpf:"on_reclaim_end"`
+	OnSwitch                             *ebpf.Program `ebpf:"on_switch"`
+	OnSwitchOld                          *ebpf.Program `ebpf:"on_switch_old"`
+	OnUnlock                             *ebpf.Program `ebpf:"on_unlock"`
+	OnWakeup                             *ebpf.Program `ebpf:"on_wakeup"`
+	OnWakeupNew                          *ebpf.Program `ebpf:"on_wakeup_new"`
+	ReturnMutexLockInterruptibleSlowpath *ebpf.Program `ebpf:"return___mutex_lock_interruptible_slowpath"`
+	ReturnMutexLockKillableSlowpath      *ebpf.Program `ebpf:"return___mutex_lock_killable_slowpath"`
+	ReturnMutexLockSlowpath              *ebpf.Program `ebpf:"return___mutex_lock_slowpath"`
+	ReturnRwsemDownReadSlowpath          *ebpf.Program `ebpf:"return_rwsem_down_read_slowpath"`
+	ReturnRwsemDownWriteSlowpath         *ebpf.Program `ebpf:"return_rwsem_down_write_slowpath"`
 }
 
 func (p *threadsPrograms) Close() error {
 	return _ThreadsClose(
+		p.CallMutexLockInterruptibleSlowpath,
+		p.CallMutexLockKillableSlowpath,
+		p.CallMutexLockSlowpath,
+		p.CallRwsemDownReadSlowpath,
+		p.CallRwsemDownWriteSlowpath,
 		p.EnterMutexLockInterruptibleSlowpath,
 		p.EnterMutexLockKillableSlowpath,
 		p.EnterMutexLockSlowpath,
@@ -341,6 +382,11 @@ func (p *threadsPrograms) Close() error {
 		p.OnUnlock,
 		p.OnWakeup,
 		p.OnWakeupNew,
+		p.ReturnMutexLockInterruptibleSlowpath,
+		p.ReturnMutexLockKillableSlowpath,
+		p.ReturnMutexLockSlowpath,
+		p.ReturnRwsemDownReadSlowpath,
+		p.ReturnRwsemDownWriteSlowpath,
 	)
 }
 
