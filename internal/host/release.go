@@ -24,11 +24,24 @@ func ReleaseProgram() error {
 	}
 	var errs []error
 	for _, m := range unchanged(smaps, path) {
-		if _, _, err := unix.Syscall(unix.SYS_MADVISE, uintptr(m.Start), uintptr(m.End-m.Start), unix.MADV_DONTNEED); err != 0 {
+		if err := releaseRange(uintptr(m.Start), uintptr(m.End-m.Start)); err != nil {
 			errs = append(errs, fmt.Errorf("releasing pages of the program: %w", err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// releaseRange is madvise(2), of pages that LockProgram has locked as well, of which
+// those that are used again are locked anew. Before Linux 5.18 locked ones stay.
+func releaseRange(from, length uintptr) error {
+	_, _, errno := unix.Syscall(unix.SYS_MADVISE, from, length, unix.MADV_DONTNEED_LOCKED)
+	if errno == unix.EINVAL {
+		_, _, errno = unix.Syscall(unix.SYS_MADVISE, from, length, unix.MADV_DONTNEED)
+	}
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // unchanged are the mappings of a file in smaps (proc_pid_smaps(5)) that nobody may

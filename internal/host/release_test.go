@@ -1,9 +1,12 @@
 package host
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"iocause/internal/require"
 )
@@ -32,8 +35,24 @@ Anonymous:             0 kB
 	}
 }
 
-// The program goes on, with fewer pages of its file.
+// The program goes on, with fewer pages of its file, also where these are locked.
 func TestReleaseProgram(t *testing.T) {
+	for _, locked := range []bool{false, true} {
+		t.Run(fmt.Sprintf("locked %t", locked), func(t *testing.T) { releases(t, locked) })
+	}
+}
+
+func releases(t *testing.T, locked bool) {
+	if locked {
+		if err := Live().LockProgram(); err != nil {
+			t.Skip(err)
+		}
+		t.Cleanup(func() {
+			if err := unix.Munlockall(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 	resident := func() uint64 {
 		b, err := os.ReadFile("/proc/self/status")
 		require.NoError(t, err)
