@@ -36,6 +36,7 @@ type Agent struct {
 	sender *remote.Sender // nil when nothing is sent
 	otlp   *remote.Sender // the same, over OTLP
 	feeds  []*feed
+	infos  map[sample.Metric][]sample.Info
 	steps  atomic.Int64
 	own    map[own]*series.Series
 	use    use
@@ -76,7 +77,7 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 	r, short := newRing(c.RingValues()), newShortage(log, h.Now)
 	a := &Agent{
 		facts: newFacts(h, log, program), verdicts: &verdicts{now: h.Now},
-		config: c, host: h, log: log, ring: r, judge: judge, program: program, short: short,
+		config: c, host: h, log: log, ring: r, judge: judge, program: program, short: short, infos: infos(),
 		latest: &latest{all: map[*series.Series]at{}}, own: map[own]*series.Series{},
 		writer: &writer{ring: r, log: log, patience: c.SlowInterval, opts: series.Options{
 			Dir: c.Dir, Keep: [series.Tiers]time.Duration{c.Keep.Raw, c.Keep.FiveMinutes, c.Keep.Hours},
@@ -146,7 +147,7 @@ func New(h *host.Host, c Config, log *slog.Logger, judge Judge, program string) 
 
 // feed adds a feed.
 func (a *Agent) feed(f *feed) {
-	f.host, f.log, f.out, f.infos, f.known = a.host, a.log, a.push, infos(), map[of]*stream{}
+	f.host, f.log, f.out, f.infos, f.known = a.host, a.log, a.push, a.infos, map[of]*stream{}
 	f.spread = map[of]*distribution{}
 	f.stepped = func() { a.steps.Add(1) }
 	f.absent = a.latest.drop

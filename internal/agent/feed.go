@@ -32,7 +32,7 @@ type feed struct {
 	table   bool // what it reads is no series: seen keeps it
 	late    bool // it is costly to open: not before it is read for the first time
 
-	infos map[sample.Metric][]sample.Info
+	infos map[sample.Metric][]sample.Info // all feeds share it, and none writes to it
 	known map[of]*stream
 	last  time.Time // the instant of the newest frame
 
