@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"iocause/internal/host"
 	"iocause/internal/sample"
@@ -26,7 +27,13 @@ type source struct {
 	host     *host.Host
 	buf      []byte
 	counters host.Counters[key]
+	speeds   map[string]float64 // bytes a second; 0: it does not say
+	asked    time.Time          // since when speeds are kept
 }
+
+// speedEvery is how long the speed of a link is believed: to ask is to open a file,
+// which takes more than everything else that is read here.
+const speedEvery = 10 * time.Second
 
 // Metrics is everything that the source emits, by interface (Entity.Device),
 // retransmissions by host.
@@ -60,6 +67,9 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	if phase == sample.First {
 		s.counters.Reset()
 	}
+	if now := s.host.Now(); phase == sample.First || now.Sub(s.asked).Abs() >= speedEvery {
+		s.speeds, s.asked = map[string]float64{}, now
+	}
 	all, err := s.interfaces()
 	for _, i := range all {
 		e := sample.Entity{Device: i.Name}
@@ -67,7 +77,12 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		s.count(into, sample.NetSent, e, i.TxBytes, file)
 		s.count(into, sample.NetErrors, e, i.RxErrors+i.TxErrors, file)
 		s.count(into, sample.NetDrops, e, i.RxDrops+i.TxDrops, file)
-		if speed, ok := s.speed(i.Name); ok {
+		speed, known := s.speeds[i.Name]
+		if !known {
+			speed = s.speed(i.Name)
+			s.speeds[i.Name] = speed
+		}
+		if speed > 0 {
 			into.Put(sample.NetSpeed, e, speed, "/sys/class/net")
 		}
 	}
@@ -104,17 +119,20 @@ func (s *source) count(into sample.Sink, m sample.Metric, e sample.Entity, now u
 }
 
 // speed is what an interface can carry, bytes a second one way. Virtual ones
-// do not say, those without a link say -1.
-func (s *source) speed(name string) (float64, bool) {
+// do not say, those without a link say -1: 0.
+func (s *source) speed(name string) float64 {
 	if strings.Contains(name, "/") {
-		return 0, false
+		return 0
 	}
-	b, err := host.Read(s.host.Sys("class", "net", name, "speed"), nil)
-	if err != nil {
-		return 0, false
+	var err error
+	if s.buf, err = host.Read(s.host.Sys("class", "net", name, "speed"), s.buf); err != nil {
+		return 0
 	}
-	megabits, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 32)
-	return float64(megabits) * 1e6 / 8, err == nil && megabits > 0
+	megabits, err := strconv.ParseInt(strings.TrimSpace(string(s.buf)), 10, 32)
+	if err != nil || megabits < 0 {
+		return 0
+	}
+	return float64(megabits) * 1e6 / 8
 }
 
 // Close implements sample.Source.
