@@ -119,6 +119,7 @@ func Open(h *host.Host) (*Walker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the cachewalk object: %w", err)
 	}
+	delete(spec.Variables, "lacks") // it has no other way: what it calls is younger
 	p, err := bpf.Open(spec, []bpf.Program{{Name: "on_file"}}, nil)
 	if errors.Is(err, ebpf.ErrNotSupported) { // bpf_rcu_read_lock
 		return nil, fmt.Errorf("opening the walk of the page cache: %w: it needs Linux 6.2 (%w)", bpf.ErrNotSupported, err)
