@@ -61,7 +61,7 @@ func runBaseline(e *env, o *baselineOptions, args []string) error {
 	}
 	history, newest, lost, err := baseline.Read(filepath.Join(o.dir, baselinesIn), e.host.Now())
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w; the agent keeps them: name its directory with --dir", err)
+		return fmt.Errorf("%w; the agent keeps them from its first hours on: name its directory with --dir", err)
 	}
 	if err != nil {
 		return err

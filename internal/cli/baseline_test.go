@@ -113,7 +113,7 @@ func TestBaselineOfALongDay(t *testing.T) {
 func TestBaselineWithoutAny(t *testing.T) {
 	dir := t.TempDir()
 	code, out, stderr := atTime(t, wednesday, "baseline", "--dir", dir)
-	if code != 1 || out != "" || !strings.Contains(stderr, "no such file or directory; the agent keeps them: name its directory with --dir\n") {
+	if code != 1 || out != "" || !strings.Contains(stderr, "no such file or directory; the agent keeps them from its first hours on: name its directory with --dir\n") {
 		t.Errorf("code %d %s%s", code, out, stderr)
 	}
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "baselines"), 0o700))

@@ -59,7 +59,7 @@ func readTexts(e *env, c *cobra.Command, o *readOptions, args []string) error {
 	}
 	if len(args) == 0 {
 		if _, terminal := console.Width(e.stdin); terminal {
-			return &ask.Error{Err: errors.New("reading the arguments: no FILE is given"), Next: "name files, or pipe a tool's output into it; see 'iocause read --help'"}
+			return &ask.Error{Err: errors.New("reading the arguments: no FILE is given"), Next: "name files, pipe a tool's output into it, or give - to paste, and Ctrl-D; see 'iocause read --help'"}
 		}
 		args = []string{"-"}
 	}

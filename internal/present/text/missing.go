@@ -98,5 +98,12 @@ func (p *page) cost(c *diagnose.Cost) {
 		p.put(span{said + "no events lost", dim})
 		return
 	}
-	p.put(span{said, dim}, span{table.Value(float64(c.LostEvents), "count") + " events lost", red})
+	p.put(span{said, dim}, span{lostSaid(c.LostEvents), red})
+}
+
+func lostSaid(n uint64) string {
+	if n == 1 {
+		return "1 event lost"
+	}
+	return table.Value(float64(n), "count") + " events lost"
 }

@@ -5,6 +5,7 @@ package read
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -178,9 +179,8 @@ func Nothing(texts []*parse.Text) error {
 			return fmt.Errorf("%s, but stacks of functions: draw them with 'iocause flame'", why)
 		}
 	}
-	var names []string
-	for _, t := range parse.List() {
-		names = append(names, t.Name)
+	if lines+images == 0 {
+		return errors.New("recognising tools' output: the text is empty; name a file, or send output to it: iostat -xz 1 5 | iocause read")
 	}
-	return fmt.Errorf("%s; it reads %s (see 'iocause read --help')", why, strings.Join(names, ", "))
+	return fmt.Errorf("%s; the %d kinds that it reads, iostat, vmstat and fio among them, are in 'iocause read --help'", why, len(parse.List()))
 }

@@ -22,7 +22,7 @@ func (t *Busiest) processTable() table.Table {
 		{Key: "cpu_seconds", Head: "CPU", Unit: "seconds"}, {Key: "waited_seconds", Head: "WAITED", Unit: "seconds"},
 		{Key: "cgroup", Head: "CGROUP", Flex: true},
 		{Key: "read_calls_bytes", Head: "CALLS.R", Unit: "bytes", Drop: 2}, {Key: "write_calls_bytes", Head: "CALLS.W", Unit: "bytes", Drop: 2},
-		{Key: "start_seconds", Head: "STARTED", Unit: "seconds", Drop: 1},
+		{Key: "start_seconds", Head: "AFTER BOOT", Unit: "seconds", Drop: 1},
 	}, Notes: t.notes(sample.ProcReadBytes, sample.ProcBlkioDelay)}
 	keys := slices.SortedFunc(maps.Keys(t.processes), func(a, b topProcess) int {
 		x, y := t.processes[a], t.processes[b]

@@ -17,7 +17,7 @@ function digits(v) {
 	if (Number.isInteger(v)) return String(v);
 	if (a >= 9.995) return v.toFixed(1);
 	if (a >= .9995) return v.toFixed(2);
-	return a >= .0005 ? v.toFixed(3) : a > 0 ? v.toExponential(1) : '0';
+	return a >= .0005 ? v.toFixed(3) : a > 0 ? '< 0.001' : '0';
 }
 
 function scaled(v, step, units) {
