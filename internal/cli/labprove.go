@@ -83,6 +83,9 @@ func proveSituation(here *env, c *cobra.Command, o *proveOptions, arg string) (*
 	}
 	defer stop()
 	options.Plan.Rounds, options.Look, options.IfNamed = o.rounds, o.look, o.named
+	if c.Flags().Changed("rounds") {
+		options.Plan.Longest = 0
+	}
 	line := console.NewStep(here.stderr)
 	p, err := space.Run(ctx, here.host, s, options, func(what string) { line.Show(what, "") })
 	line.Erase()

@@ -36,6 +36,9 @@ type Plan struct {
 	Most   int           // of those of which it is not sure by then whether they help; 0: Rounds
 	Turn   time.Duration // that is measured
 	Settle time.Duration // after each change, before it is measured
+	// Longest is how long all of it may take, 0 for any time: a round that would last
+	// beyond it, if it takes as long as the one before, is not begun, but for the first.
+	Longest time.Duration
 }
 
 // Helps is the factor from which on a remedy counts as one.
@@ -68,7 +71,14 @@ func Try(ctx context.Context, s Subject, p Plan) ([]Effect, error) {
 		return nil, fmt.Errorf("measure the situation: %w", err)
 	}
 	without := []float64{before}
+	begun := time.Now()
+	last := begun // when the last round began
 	for round := range max(p.Rounds, p.Most) {
+		now := time.Now()
+		if round > 0 && p.Longest > 0 && now.Sub(begun)+now.Sub(last) > p.Longest {
+			break
+		}
+		last = now
 		for i := range remedies {
 			e := &effects[i]
 			if e.Failed != "" || round >= p.Rounds && !e.unsure() {
@@ -189,7 +199,7 @@ func noiseOf(without []float64) float64 {
 func (e *Effect) unsure() bool {
 	factors := e.factors()
 	n := float64(len(factors))
-	if n < 2 || factors[0] <= 0 {
+	if n < 1 || factors[0] <= 0 {
 		return false
 	}
 	var sum, squares float64
@@ -199,7 +209,7 @@ func (e *Effect) unsure() bool {
 	for _, f := range factors {
 		squares += math.Pow(math.Log(f)-sum/n, 2)
 	}
-	off := 2 * max(math.Sqrt(squares/(n-1)), e.Noise) / math.Sqrt(n)
+	off := 2 * max(math.Sqrt(squares/max(1, n-1)), e.Noise) / math.Sqrt(n)
 	return math.Abs(sum/n-math.Log(Helps)) < off
 }
 

@@ -176,3 +176,26 @@ func TestMeter(t *testing.T) {
 		t.Errorf("a program that does nothing has a rate of %g: %v", rate, err)
 	}
 }
+
+// TestLongest begins no round that would last too long, but the first; of one turn it
+// is not sure within twice the noise.
+func TestLongest(t *testing.T) {
+	for longest, want := range map[time.Duration]int{0: 3, 60 * time.Millisecond: 1} {
+		p := &plant{rate: 100, factor: map[string]float64{"limit": 8, "sync": 1, "neighbour": 1, "nothing": 1}, on: map[string]bool{}}
+		// a round of four remedies sleeps for 40 ms or more
+		effects, err := Try(context.Background(), p, Plan{Rounds: 3, Turn: time.Millisecond, Settle: 5 * time.Millisecond, Longest: longest})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range effects {
+			if len(e.With) != want {
+				t.Errorf("%v at most: %d turns with %q, want %d", longest, len(e.With), e.Remedy, want)
+			}
+		}
+	}
+	for noise, want := range map[float64]bool{0: false, 0.02: false, 0.10: true} {
+		if e := (&Effect{Before: []float64{100}, With: []float64{120}, Noise: noise}); e.unsure() != want {
+			t.Errorf("1.2 times in one turn, noise %v: unsure is %v", noise, !want)
+		}
+	}
+}

@@ -22,7 +22,7 @@ type Options struct {
 // Usual is what fits into half a minute.
 func Usual(binary, scratch string) Options {
 	return Options{Binary: binary, Scratch: scratch, Look: 5 * time.Second,
-		Plan: prove.Plan{Rounds: 2, Most: 5, Turn: 700 * time.Millisecond, Settle: 250 * time.Millisecond}}
+		Plan: prove.Plan{Rounds: 2, Most: 5, Turn: 700 * time.Millisecond, Settle: 250 * time.Millisecond, Longest: time.Minute}}
 }
 
 // Run sets a situation up, diagnoses it, tries every remedy, and takes it down,
