@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 
+	"iocause/internal/predict"
 	"iocause/internal/sample"
 )
 
@@ -11,6 +12,11 @@ import (
 
 // worthKeeping is the share of the disk reads below which a way is not worth a word.
 const worthKeeping = 0.05
+
+// wayToKeep is one as advice.
+func wayToKeep(way predict.Way) Advice {
+	return Advice{Do: "or " + way.Do, Expect: "price: " + way.Price}
+}
 
 // keep is these ways, in a cgroup whose limit is reached or on the host ("").
 func (c *Case) keep(v *cacheView, cgroup string) []Advice {
@@ -45,11 +51,7 @@ func (c *Case) boundOthers(v *cacheView, cgroup string) []Advice {
 	if pid == 0 || share < 2*worthKeeping {
 		return nil
 	}
-	a := Advice{
-		Do: fmt.Sprintf("or bound what %s (pid %d) keeps in the cache, which brings in %s of what comes in: a memory cgroup of its own with a small limit; or, in the program, POSIX_FADV_DONTNEED behind its reads, POSIX_FADV_NOREUSE, or O_DIRECT",
-			c.w.Processes[pid].Comm, pid, percent(share)),
-		Expect: fmt.Sprintf("price: it reads again from disk what it finds in the cache now (%s of what it asks for)", percent(c.hitsOf(pid))),
-	}
+	a := wayToKeep(predict.Bound(c.w.Processes[pid].Comm, pid, percent(share), percent(c.hitsOf(pid))))
 	own, room := c.victimsSet(), c.room()
 	if set := max(own.least, own.likely); set > 0 && room.known && set <= fitsShare*room.bytes {
 		return []Advice{a.saving(c.unpolluted(v, share), "")}
@@ -81,11 +83,8 @@ func (c *Case) lockFile(v *cacheView) []Advice {
 	if share < worthKeeping || size > fitsShare*room.bytes {
 		return nil
 	}
-	a := Advice{
-		Do: fmt.Sprintf("or keep %s in memory: vmtouch -l, or mlock(2) of a mapping of it, pins its %s", f.Path, bytes(size)),
-		Expect: fmt.Sprintf("price: %s of %s are then left for everything else, which may read more; 'iocause predict --file' says how much",
-			bytes(room.bytes-size), &room),
-	}
+	a := wayToKeep(predict.Lock(f.Path, bytes(size)))
+	a.Expect += fmt.Sprintf(": %s of %s are left for everything else, which may read more; 'iocause predict --file' says how much", bytes(room.bytes-size), &room)
 	if typeable(f.Path) {
 		a.Command = "vmtouch -dl " + f.Path
 	}
@@ -99,32 +98,33 @@ func (c *Case) lessAhead(v *cacheView) []Advice {
 		return nil
 	}
 	s.Low = 0
-	return []Advice{{
-		Do:      "or a smaller read-ahead (POSIX_FADV_RANDOM in the program, or that of the device): " + percent(s.Share) + " of what is read is not used",
-		Expect:  fmt.Sprintf("saves at most %s of %s, and the room that it takes in the cache; price: sequential readers become slower", percent(s.Share), s.Of),
-		Command: c.readAheadCommand(16),
-	}}
+	a := wayToKeep(predict.LessAhead(percent(s.Share)))
+	a.Expect = fmt.Sprintf("saves at most %s of %s, and the room that it takes in the cache; %s", percent(s.Share), s.Of, a.Expect)
+	a.Command = c.readAheadCommand(16)
+	return []Advice{a}
 }
 
 // lessElse is other memory of the host that settings can make smaller in favour of
 // files; a cgroup's own cannot.
 func (c *Case) lessElse(v *cacheView, cgroup string) []Advice {
 	var out []Advice
-	say := func(held float64, do, price string) {
+	say := func(held float64, way predict.Way) {
 		s, _ := c.freed(v, "", held)
 		if s == nil || s.High < worthKeeping {
 			return
 		}
-		out = append(out, Advice{Do: do, Expect: fmt.Sprintf("saves at most %s of %s, if all of the %s go; price: %s", percent(s.High), s.Of, bytes(held), price)})
+		a := wayToKeep(way)
+		a.Expect = fmt.Sprintf("saves at most %s of %s, if all of the %s go; %s", percent(s.High), s.Of, bytes(held), a.Expect)
+		out = append(out, a)
 	}
 	if cgroup != "" {
 		return nil
 	}
 	anon, _ := c.gauge(sample.MemAnon)
 	if swap, _ := c.gauge(sample.SwapFree); swap > 0 {
-		say(min(anon, swap), "or raise vm.swappiness: the kernel then swaps memory of programs out rather than files", "programs wait for what was swapped out")
+		say(min(anon, swap), predict.Swap())
 	}
 	slab, _ := c.gauge(sample.MemSlab)
-	say(slab, "or raise vm.vfs_cache_pressure: the kernel then drops inodes and directories rather than files", "opening files and listing directories reads from disk again")
+	say(slab, predict.DropInodes())
 	return out
 }

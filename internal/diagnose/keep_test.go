@@ -56,21 +56,21 @@ func TestWaysToKeep(t *testing.T) {
 	c := besideAnother(80 << 20)
 	v := c.cache()
 	ways := c.keep(&v, "/db")
-	if a := byWay(ways, "or bound what backup (pid 8)"); a == nil || a.Saves == nil || a.Saves.Share < 0.9 || a.Saves.Low > 0.67 || !strings.Contains(a.Expect, "price: it reads again from disk") {
+	if a := byWay(ways, "or keep what backup (pid 8)"); a == nil || a.Saves == nil || a.Saves.Share < 0.9 || a.Saves.Low > 0.67 || !strings.Contains(a.Expect, "price: it then reads from disk") {
 		t.Errorf("%+v", a)
 	}
-	if a := byWay(ways, "or keep /db/data in memory"); a == nil || a.Saves == nil || math.Abs(a.Saves.Share-1) > 0.01 || a.Command != "vmtouch -dl /db/data" || !strings.Contains(a.Expect, "price: 20.0 MiB") {
+	if a := byWay(ways, "or lock /db/data in memory"); a == nil || a.Saves == nil || math.Abs(a.Saves.Share-1) > 0.01 || a.Command != "vmtouch -dl /db/data" || !strings.Contains(a.Expect, "price: 80.0 MiB that nothing else can use: 20.0 MiB") {
 		t.Errorf("%+v", a)
 	}
 	// what does not fit cannot be locked, and is not served without the other either
 	c = besideAnother(200 << 20)
 	v = c.cache()
 	ways = c.keep(&v, "/db")
-	if a := byWay(ways, "or keep"); a != nil {
+	if a := byWay(ways, "or lock"); a != nil {
 		t.Errorf("%+v", a)
 	}
 	c.w.Processes[8] = sample.Process{Comm: "backup", MemoryCgroup: "/elsewhere"}
-	if a := byWay(c.keep(&v, "/db"), "or bound"); a != nil {
+	if a := byWay(c.keep(&v, "/db"), "or keep"); a != nil {
 		t.Errorf("who is in another cgroup takes nothing of this one: %+v", a)
 	}
 }

@@ -62,3 +62,20 @@ func (t *Trace) Uses() (reads, faults int) {
 	}
 	return reads, faults
 }
+
+// Dropped is the share of the watched pages that left the cache otherwise than by
+// reclaim, and did not come back.
+func (t *Trace) Dropped() float64 {
+	gone := make([]bool, t.Pages)
+	for i := range t.Events {
+		e := &t.Events[i]
+		gone[e.Page] = e.Kind == Dropped
+	}
+	n := 0.0
+	for _, is := range gone {
+		if is {
+			n++
+		}
+	}
+	return n / float64(max(1, t.Pages))
+}

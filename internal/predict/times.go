@@ -19,6 +19,11 @@ type Waited struct{ From, To, Calls float64 } // s, s
 // told to anybody.
 const leastWaits = 50
 
+// preempted is by how much longer calls took than the time in which their pages were
+// missing, in the 99th percentile of four threads on two processors: who has waited may
+// lose the processor before the call ends.
+const preempted = 2
+
 // AddTimes works out how long read calls take at each size: the shares of those that
 // wait for the disk and of those that do not change with the misses, and how long each
 // kind takes stays. The intervals cover those of the misses, the number of calls that
@@ -70,7 +75,11 @@ func (r *Reads) quantile(q, share float64, end int, n float64) float64 {
 	}
 	at := (q - (1 - share)) / share
 	at += float64(end) * 1.645 * math.Sqrt(at*(1-at)/n)
-	return Middle(r.Hits) + r.waitAt(min(1, max(0, at)), n)
+	took := Middle(r.Hits) + r.waitAt(min(1, max(0, at)), n)
+	if end > 0 {
+		took *= preempted
+	}
+	return took
 }
 
 // waitAt is a quantile of what the n calls waited that did.

@@ -139,6 +139,9 @@ func (p *Prediction) caveats(t *predict.Trace) (out []string) {
 	if faults*20 > reads {
 		out = append(out, "Files are also used through mappings, whose hits leave no trace: the kernel keeps pages that seem unused here, so the prediction is a bound.")
 	}
+	if gone := t.Dropped(); gone > 0.1 {
+		out = append(out, fmt.Sprintf("%s of the pages were taken out of the cache by others than reclaim: their files were truncated or deleted meanwhile, or the cache was dropped. No size of memory keeps such pages.", percent(gone)))
+	}
 	if c.Wanders > 0.1 {
 		out = append(out, fmt.Sprintf("The access pattern changed while it was watched: the hit ratio differed by %s within the window. Watch for longer (--duration) before you trust this.", percent(c.Wanders)))
 	}

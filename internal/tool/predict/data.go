@@ -74,14 +74,11 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 	if o.filter.given() || p.Place.Cgroup != "" {
 		p.Reading = o.reading(chosen)
 	}
-	var asked []int64
-	for _, a := range asks {
-		if n := a.size(p.Place.Memory); n <= p.Place.Memory-p.Place.Room {
-			p.Notes = append(p.Notes, fmt.Sprintf("%s is too small: memory that is not cache needs %s", bytes(float64(n)), bytes(float64(p.Place.Memory-p.Place.Room))))
-		} else {
-			asked = append(asked, n)
-		}
+	machine, err := hostPlace(o.host)
+	if err != nil {
+		return nil, err
 	}
+	asked := p.targets(asks, machine.Memory)
 	if seen := uint64(len(o.events)); losses.Events*10 > seen {
 		p.Advice = []string{fmt.Sprintf("Cannot tell: %d of %d accesses to watched pages were lost, because iocause got no CPU. Try again while the machine is less busy.", losses.Events, losses.Events+seen)}
 		return p, nil
@@ -99,6 +96,23 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 	p.Files = w.files()
 	p.Options = w.options()
 	return p, nil
+}
+
+// targets are the sizes that are asked for and possible, in bytes; the notes say which
+// are not, and which are more than the machine has.
+func (p *Prediction) targets(asks []Ask, machine int64) (asked []int64) {
+	for _, a := range asks {
+		n := a.size(p.Place.Memory)
+		switch {
+		case n <= p.Place.Memory-p.Place.Room:
+			p.Notes = append(p.Notes, fmt.Sprintf("%s is too small: memory that is not cache needs %s", bytes(float64(n)), bytes(float64(p.Place.Memory-p.Place.Room))))
+			continue
+		case n > machine:
+			p.Notes = append(p.Notes, fmt.Sprintf("%s is more than the machine has (%s): it is predicted as if it had as much", bytes(float64(n)), bytes(float64(machine))))
+		}
+		asked = append(asked, n)
+	}
+	return asked
 }
 
 // choose tells whose events are in question: by process and cgroup.
@@ -201,8 +215,8 @@ func (o *Observer) totals(readers map[int32]bool) []predict.Total {
 	return out
 }
 
-// notes are what is missing of the figures.
-func (o *Observer) notes(l access.Losses) (notes []string) {
+// lost says what is missing of the figures.
+func lost(l access.Losses) (notes []string) {
 	say := func(n uint64, format string) {
 		if n > 0 {
 			notes = append(notes, fmt.Sprintf(format, n))
@@ -214,6 +228,12 @@ func (o *Observer) notes(l access.Losses) (notes []string) {
 	say(l.Waits, "of %d calls it is not known how long they waited for the disk: too many processes")
 	say(l.Returns, "of %d calls the kernel did not tell the end: they are in no sum")
 	say(l.Long, "of %d calls only the first part was counted")
+	return notes
+}
+
+// notes are what is missing of the figures, and of this kernel.
+func (o *Observer) notes(l access.Losses) []string {
+	notes := lost(l)
 	for _, point := range o.probe.Missing() {
 		notes = append(notes, "this kernel has no tracepoint "+point)
 	}

@@ -162,16 +162,16 @@ func (o *Observer) take(e access.Event) {
 	at := uint32(max(0, (e.At - o.epoch).Milliseconds()))
 	o.events = append(o.events, event{predict.Event{Page: page, At: at, Kind: predict.Kind(e.Kind), Asked: asked}, group, int32(e.PID)})
 	if len(o.events) >= mostEvents || len(o.hashes) >= mostPages {
-		o.halve()
+		o.halve(func(bits uint32) { _ = o.probe.Thin(bits) }) // until it does, take leaves them out
 	}
 }
 
-// halve lets half of the watched pages go.
-func (o *Observer) halve() {
+// halve lets half of the watched pages go; thin tells the kernel which.
+func (o *Observer) halve(thin func(bits uint32)) {
 	bit := o.thin + 1
 	o.thin |= bit
 	o.scale *= 2
-	_ = o.probe.Thin(o.thin) // until it does, take leaves them out
+	thin(o.thin)
 	number := make([]uint32, len(o.hashes))
 	var hashes []uint32
 	for page, hash := range o.hashes {

@@ -2,7 +2,12 @@ package predict
 
 import (
 	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
 
+	"iocause/internal/host"
 	"iocause/internal/predict"
 	"iocause/internal/procfile"
 	"iocause/internal/sample"
@@ -80,15 +85,16 @@ func (w *whole) bound() *Option {
 	if !ok {
 		return nil
 	}
-	return &Option{
-		Do: fmt.Sprintf("Keep what %s (pid %d) reads out of the cache (%s of what comes in): a memory cgroup of its own with a small limit; or in the program POSIX_FADV_DONTNEED behind its reads, POSIX_FADV_NOREUSE, or O_DIRECT",
-			w.comm(int(pid)), pid, percent(float64(added[pid])/float64(total))),
-		Saves: fewer(w.p.Curve, &x, 1),
-		Price: w.hitsOf(pid),
-	}
+	way := option(predict.Bound(w.comm(int(pid)), int(pid), percent(float64(added[pid])/float64(total)), w.hitsOf(pid)))
+	way.Saves = fewer(w.p.Curve, &x, 1)
+	return way
 }
 
-// hitsOf says what a program would read again from disk.
+// option is a way without what it saves.
+func option(way predict.Way) *Option { return &Option{Do: upper(way.Do), Price: way.Price} }
+
+// hitsOf is the share of what a program asks for that it finds in the cache; "" where
+// no reads of it were seen.
 func (w *whole) hitsOf(pid int32) string {
 	reads, cold := 0, 0
 	fresh := make([]bool, len(w.hashes))
@@ -106,9 +112,9 @@ func (w *whole) hitsOf(pid int32) string {
 		}
 	}
 	if reads == 0 {
-		return "not known: no reads of it were seen"
+		return ""
 	}
-	return fmt.Sprintf("it then reads from disk what it finds in the cache now, %s of what it asks for", percent(float64(reads-cold)/float64(reads)))
+	return percent(float64(reads-cold) / float64(reads))
 }
 
 // pin is to lock a file in memory: the one that was asked about, or the one that most
@@ -134,7 +140,7 @@ func (w *whole) pin() *Option {
 	if size == 0 || missed[id]*20 < all {
 		return nil
 	}
-	x := &Option{Do: fmt.Sprintf("Lock %s in memory (vmtouch -dl, or mlock of a mapping)", w.name(id))}
+	x := option(predict.Lock(w.name(id), bytes(float64(size))))
 	if size > w.p.Place.Room*9/10 {
 		x.Do += fmt.Sprintf(": its %s do not fit into %s", bytes(float64(size)), bytes(float64(w.p.Place.Room)))
 		x.Price = "not possible without more memory"
@@ -148,7 +154,6 @@ func (w *whole) pin() *Option {
 	} else { // what else they read has less room
 		x.Saves = w.rest(w.trace, w.p.Curve, w.selection(w.chosen), skip, setting, size)
 	}
-	x.Price = bytes(float64(size)) + " that nothing else can use"
 	if !w.filter.given() && w.filter.File.Ino == 0 {
 		return x
 	}
@@ -207,10 +212,7 @@ func (w *whole) ahead() *Option {
 	if c.Disk <= aheadShare*c.Used {
 		return nil
 	}
-	return &Option{
-		Do:    fmt.Sprintf("Read less ahead (POSIX_FADV_RANDOM in the program, or read_ahead_kb of the device): %s of the pages from disk are not used, and take room in the cache", percent(1-c.Used/c.Disk)),
-		Price: "sequential readers become slower",
-	}
+	return option(predict.LessAhead(percent(1 - c.Used/c.Disk)))
 }
 
 // settings are those of the host that make room for files, as far as there is
@@ -224,8 +226,8 @@ func (w *whole) settings() []Option {
 		return nil
 	}
 	var out []Option
-	say := func(do string, bytesOf *uint64, price string) {
-		if bytesOf == nil {
+	say := func(way predict.Way, bytesOf *uint64) {
+		if bytesOf == nil || *bytesOf == 0 {
 			return
 		}
 		var best *predict.Share
@@ -238,12 +240,34 @@ func (w *whole) settings() []Option {
 		if best == nil || best.High < worthSaying {
 			return
 		}
-		out = append(out, Option{Do: fmt.Sprintf("%s (%s at most)", do, bytes(float64(*bytesOf))), Saves: &predict.Share{Value: best.High, Low: 0, High: best.High}, Price: price})
+		x := option(way)
+		x.Do += fmt.Sprintf(" (%s at most)", bytes(float64(*bytesOf)))
+		x.Saves = &predict.Share{Value: best.High, Low: 0, High: best.High}
+		out = append(out, *x)
 	}
 	if m.SwapFree != nil && m.Anon != nil {
 		n := min(*m.SwapFree, *m.Anon)
-		say("Raise vm.swappiness: programs' memory is swapped out rather than files dropped", &n, "programs wait for what was swapped out")
+		say(predict.Swap(), &n)
 	}
-	say("Raise vm.vfs_cache_pressure: inodes and directories are dropped rather than files", m.SReclaimable, "opening files and listing directories reads from disk again")
+	say(predict.DropInodes(), m.SReclaimable)
+	if to, more := keptFree(w.host, m.Total); more > 0 {
+		say(predict.KeepLessFree(to), &more)
+	}
 	return out
+}
+
+// keptFree is what vm.min_free_kbytes is where the kernel chooses it (calculate_min_free_kbytes
+// of mm/page_alloc.c), and how many bytes of the memory are kept free beyond that: reclaim
+// begins at one and a quarter times as much. 0 where it is not far more.
+func keptFree(h *host.Host, total *uint64) (kib, more uint64) {
+	b, err := os.ReadFile(h.Proc("sys/vm/min_free_kbytes"))
+	is, wrong := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil || wrong != nil || total == nil {
+		return 0, 0
+	}
+	kib = uint64(min(262144, max(128, math.Sqrt(float64(*total/1024)*16))))
+	if is < 2*kib {
+		return 0, 0
+	}
+	return kib, (is - kib) * 1024 * 5 / 4
 }
