@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -10,75 +11,22 @@ import (
 // took by how many were there when they came (block.depth_ops). By Little's law as
 // many as are in flight complete in the time that one takes.
 
-// depthRate is what a device does with so many requests in flight.
-type depthRate struct {
-	depth   float64 // the middle of its class
-	latency float64 // mean seconds of one
-	ops     float64 // a second
-}
-
-// enoughOfThem is the share of the requests that a depth must have to be one at
-// which the device works, and not where a batch begins or ends.
-const enoughOfThem = 0.05
-
 // sameRate is by what part rates may differ and be the same to anybody who reads
 // them: two windows of the same load differ by as much.
 const sameRate = 0.10
 
-// depthRates are the rates of the kind of requests that the victim's device gets
-// most, from the lowest depth that was seen often enough to the highest.
-func (c *Case) depthRates() []depthRate {
-	type kind struct {
-		op   string
-		size uint64
-	}
-	type sums struct{ ops, time float64 }
-	by := map[kind]map[uint64]sums{}
-	total := map[kind]float64{}
-	c.w.Each(sample.BlockDepthOps, func(e sample.Entity, s *sample.Series) {
-		t, timed := c.w.Sum(sample.BlockDepthTime, e)
-		of, ok := sample.ParseIOClass(e.Class)
-		if !ok || e.Device != c.device || !timed {
-			return
-		}
-		k, depth := kind{of.Op, of.Size}, of.Depth
-		if by[k] == nil {
-			by[k] = map[uint64]sums{}
-		}
-		by[k][depth] = sums{s.Sum(), t}
-		total[k] += s.Sum()
-	})
-	var main kind
-	for k, n := range total {
-		if n > total[main] || n == total[main] && (k.op < main.op || k.op == main.op && k.size < main.size) {
-			main = k
-		}
-	}
-	var out []depthRate
-	for depth := uint64(1); depth <= 1<<20; depth *= 2 {
-		d := by[main][depth]
-		if d.ops < baseOps || d.ops < enoughOfThem*total[main] || d.time <= 0 {
-			continue
-		}
-		// the class is of all up to twice the depth, or to the most that there were
-		middle, latency := (3*float64(depth)-1)/2, d.time/d.ops
-		if most, ok := c.w.Value(sample.BlockMaxFlight, sample.Entity{Device: c.device}); ok && most >= float64(depth) {
-			middle = min(middle, (float64(depth)+most)/2)
-		}
-		out = append(out, depthRate{middle, latency, middle / latency})
-	}
-	return out
-}
+// depthRates are those of the victim's device.
+func (c *Case) depthRates() []figure.DepthRate { return figure.DepthRates(c.w, c.device) }
 
 // grows tells that the device does more with more in flight: that the rate rises at
 // least half as fast as the depth does, between the two highest depths. One that
 // comes at a lower depth may be the first of a batch, and shares all of its time.
-func grows(rates []depthRate) bool {
+func grows(rates []figure.DepthRate) bool {
 	if len(rates) < 2 {
 		return false
 	}
 	few, many := rates[len(rates)-2], rates[len(rates)-1]
-	return many.ops/few.ops-1 >= 0.5*(many.depth/few.depth-1)
+	return many.Ops/few.Ops-1 >= 0.5*(many.Depth/few.Depth-1)
 }
 
 // queueAdvice is what to do about a queue at the device: fewer in flight where the
@@ -95,18 +43,18 @@ func (c *Case) queueAdvice(d *deviceView) []Advice {
 	}
 	now := rates[len(rates)-1]
 	for _, r := range rates[:len(rates)-1] {
-		if r.ops >= (1-sameRate)*now.ops {
+		if r.Ops >= (1-sameRate)*now.Ops {
 			more.Do = "or " + more.Do
 			return []Advice{{
 				Do: fmt.Sprintf("if latency matters, keep about %.0f requests in flight (now %.0f): lower the queue depth or the number of workers",
-					r.depth, d.depth),
+					r.Depth, d.depth),
 				Expect: fmt.Sprintf("one takes %s instead of %s; more in flight do not raise the rate (about %.0f and %.0f a second)",
-					duration(r.latency), duration(now.latency), r.ops, now.ops),
+					duration(r.Latency), duration(now.Latency), r.Ops, now.Ops),
 			}, more}
 		}
 	}
 	more.Expect += fmt.Sprintf("; fewer in flight would lower the rate: with %.0f about %.0f a second, with %.0f about %.0f",
-		rates[0].depth, rates[0].ops, now.depth, now.ops)
+		rates[0].Depth, rates[0].Ops, now.Depth, now.Ops)
 	return []Advice{more}
 }
 
@@ -131,13 +79,13 @@ func (c *Case) aheadAdvice(d *deviceView) []Advice {
 	case sample.ClassSync:
 		ahead.Do = "let several commits share a flush (group commit), or commit in several threads at once"
 	}
-	if rates := c.depthRates(); len(rates) > 1 && rates[0].depth == 1 && !c.w.Told {
+	if rates := c.depthRates(); len(rates) > 1 && rates[0].Depth == 1 && !c.w.Told {
 		one, two := rates[0], rates[1]
-		if two.ops < (1+sameRate)*one.ops {
+		if two.Ops < (1+sameRate)*one.Ops {
 			return []Advice{latency} // more in flight was seen to give nothing
 		}
 		ahead.Expect = fmt.Sprintf("with %.0f in flight this device did about %.0f operations a second instead of %.0f",
-			two.depth, two.ops, one.ops)
+			two.Depth, two.Ops, one.Ops)
 	}
 	latency.Do = "or " + latency.Do
 	return []Advice{ahead, latency}

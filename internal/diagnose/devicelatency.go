@@ -17,7 +17,7 @@ func deviceLatencyBound() Cause {
 			if refused != nil {
 				return *refused
 			}
-			if d.flat.found {
+			if d.flat.Found {
 				return no("the device is at a cap: its rate is flat while the number in flight varies")
 			}
 			if d.queued >= 0.33 {

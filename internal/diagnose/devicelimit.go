@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -16,7 +17,7 @@ func deviceIOPSLimit() Cause {
 		Needs: [][]sample.Metric{{sample.BlockBinOps}, {sample.BlockOps}},
 		Over:  []ID{DeviceQueueing, DeviceLatencyBound},
 		Judge: func(c *Case) Verdict {
-			return c.limit(func(d *deviceView) bool { return d.flat.flatterOps() || !d.flat.flatterBytes() && d.size <= smallIO },
+			return c.limit(func(d *deviceView) bool { return d.flat.FlatterOps() || !d.flat.FlatterBytes() && d.size <= smallIO },
 				func(d *deviceView) Verdict {
 					return Verdict{
 						Disprove: "the rate of operations rises with more requests in flight",
@@ -35,7 +36,7 @@ func deviceBandwidthLimit() Cause {
 		Needs: [][]sample.Metric{{sample.BlockBinBytes}, {sample.BlockBytes}},
 		Over:  []ID{DeviceQueueing, DeviceLatencyBound},
 		Judge: func(c *Case) Verdict {
-			return c.limit(func(d *deviceView) bool { return d.flat.flatterBytes() || !d.flat.flatterOps() && d.size >= largeIO },
+			return c.limit(func(d *deviceView) bool { return d.flat.FlatterBytes() || !d.flat.FlatterOps() && d.size >= largeIO },
 				func(d *deviceView) Verdict {
 					return Verdict{
 						Disprove: "the bandwidth rises with more requests in flight",
@@ -69,18 +70,18 @@ func (c *Case) limit(is func(*deviceView) bool, verdict func(*deviceView) Verdic
 	if refused != nil {
 		return *refused
 	}
-	if !d.flat.found && c.w.Told {
+	if !d.flat.Found && c.w.Told {
 		return c.noCapTold(&d)
 	}
-	if !d.flat.found {
+	if !d.flat.Found {
 		switch {
-		case d.flat.depthRatio == 0:
+		case d.flat.DepthRatio == 0:
 			return no("too little I/O to see a plateau")
-		case d.flat.depthRatio < depthVaries:
-			return no(fmt.Sprintf("a cap cannot be seen: the number in flight varied only %.1fx", d.flat.depthRatio))
+		case d.flat.DepthRatio < figure.DepthVaries:
+			return no(fmt.Sprintf("a cap cannot be seen: the number in flight varied only %.1fx", d.flat.DepthRatio))
 		}
 		return no(fmt.Sprintf("the rate is not flat (varies %s) while the number in flight varies %.1fx",
-			percent(min(d.flat.opsCV, d.flat.bytesCV)), d.flat.depthRatio))
+			percent(min(d.flat.OpsCV, d.flat.BytesCV)), d.flat.DepthRatio))
 	}
 	if !is(&d) {
 		if d.size > smallIO && d.size < largeIO {
@@ -90,11 +91,11 @@ func (c *Case) limit(is func(*deviceView) bool, verdict func(*deviceView) Verdic
 	}
 	v := verdict(&d)
 	v.Answer = Yes
-	v.Confidence = confidence(min(1-min(d.flat.opsCV, d.flat.bytesCV)/flatCV, (d.flat.depthRatio-depthVaries)/2+0.3), true)
+	v.Confidence = confidence(min(1-min(d.flat.OpsCV, d.flat.BytesCV)/figure.FlatCV, (d.flat.DepthRatio-figure.DepthVaries)/2+0.3), true)
 	v.Weight = c.deviceWeight()
 	v.Culprit = c.deviceCulprit()
 	v.Evidence = append(c.deviceEvidence(&d),
-		c.figure("variation of the rate", min(d.flat.opsCV, d.flat.bytesCV), "ratio", sample.BlockBinOps),
-		c.figure("largest to smallest number in flight", d.flat.depthRatio, "ratio", sample.BlockBinTime))
+		c.figure("variation of the rate", min(d.flat.OpsCV, d.flat.BytesCV), "ratio", sample.BlockBinOps),
+		c.figure("largest to smallest number in flight", d.flat.DepthRatio, "ratio", sample.BlockBinTime))
 	return v
 }

@@ -18,7 +18,7 @@ func deviceQueueing() Cause {
 			if refused != nil {
 				return *refused
 			}
-			if d.flat.found {
+			if d.flat.Found {
 				return no("the device is at a cap: its rate is flat while the number in flight varies")
 			}
 			if d.depth < 1.5 {

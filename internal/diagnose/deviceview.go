@@ -1,23 +1,15 @@
 package diagnose
 
 import (
-	"math"
-	"slices"
-	"time"
-
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
-// Thresholds of the device causes. The plateau rule is the one of closed
-// queueing systems: with more in flight a device does more, until it is at a
-// cap; throughput that stays flat while the depth doubles is a cap.
+// Thresholds of the device causes.
 const (
-	flatCV        = 0.05 // coefficient of variation of the rate at a cap
-	depthVaries   = 2.0  // by how much the depth must vary at that rate
-	queueingRatio = 1.5  // latency against the base latency
-	baseOps       = 20   // operations at depth 1 that make a base latency
-	crowd         = 4    // mean in flight from which a request rarely ends alone
-	binsNeeded    = 4
+	queueingRatio = 1.5      // latency against the base latency
+	baseOps       = 20       // operations at depth 1 that make a base latency
+	crowd         = 4        // mean in flight from which a request rarely ends alone
 	smallIO       = 32 << 10 // bytes; up to here a flat rate means operations
 	largeIO       = 64 << 10 // from here on it means bandwidth
 
@@ -40,22 +32,9 @@ type deviceView struct {
 	baseBound bool    // base is only an upper bound (the fastest percent)
 	assumed   bool    // base is that of a hard disk, for want of any figure
 	baseSure  bool    // base is of requests that had the device to themselves to the end
-	flat      plateau
+	flat      figure.Plateau
 	maxDepth  float64
 }
-
-// plateau is the verdict on flat throughput.
-type plateau struct {
-	found      bool
-	opsCV      float64
-	bytesCV    float64
-	depthRatio float64 // largest to smallest depth at the flat rate
-}
-
-// flatterOps and flatterBytes tell which of the two rates a cap holds, where
-// sizes vary enough to tell.
-func (p *plateau) flatterOps() bool   { return p.opsCV < 0.7*p.bytesCV }
-func (p *plateau) flatterBytes() bool { return p.bytesCV < 0.7*p.opsCV }
 
 // ratio is the latency against the base latency, 0 when that is not known.
 func (d *deviceView) ratio() float64 {
@@ -204,97 +183,13 @@ func (c *Case) baseLatency(d *deviceView) (seconds float64, bound, sure bool) {
 	return h.Quantile(0.01) / 1e9, true, false
 }
 
-// bin is a stretch of the window on one device.
-type bin struct{ ops, bytes, depth, seconds float64 }
-
-// bins are the window's full stretches with I/O, long enough to hold some
-// 200 operations each (a tenth of a second to one second), as rates a second.
-func (c *Case) bins() []bin {
-	e := sample.Entity{Device: c.device}
-	ops, size, busy := c.w.Get(sample.BlockBinOps, e), c.w.Get(sample.BlockBinBytes, e), c.w.Get(sample.BlockBinTime, e)
-	if ops == nil || size == nil || busy == nil {
-		return nil
-	}
-	total := ops.Sum()
-	const unit = 100 * time.Millisecond
-	per := 1
-	if mean := total / (c.w.Seconds() * 10); mean < 200 {
-		per = min(10, int(math.Ceil(200/max(mean, 1))))
-	}
-	slots := map[int]*bin{}
-	for i := range ops.Points {
-		at := int(ops.Points[i].At/unit) / per
-		b := slots[at]
-		if b == nil {
-			b = &bin{}
-			slots[at] = b
-		}
-		b.ops += ops.Points[i].Value
-		b.bytes += size.Points[i].Value
-		b.depth += busy.Points[i].Value
-	}
-	first, last := -1, -1
-	for at := range slots {
-		if first < 0 || at < first {
-			first = at
-		}
-		last = max(last, at)
-	}
-	seconds := float64(per) * unit.Seconds()
-	var out []bin
-	for at, b := range slots {
-		if at == first || at == last {
-			continue // may be partly outside the load
-		}
-		out = append(out, bin{b.ops / seconds, b.bytes / seconds, b.depth / seconds, seconds})
-	}
-	return out
-}
-
-// findPlateau looks for throughput that stays flat while the depth varies,
-// in the upper three quarters of the bins by depth.
-func (c *Case) findPlateau() plateau {
-	bins := c.bins()
+// findPlateau looks for a cap of the device.
+func (c *Case) findPlateau() figure.Plateau {
+	bins := figure.DeviceBins(c.w, c.device)
 	if c.w.Told && !c.w.Has(sample.BlockBinOps) {
 		bins = c.toldBins()
 	}
-	if len(bins) < binsNeeded {
-		return plateau{}
-	}
-	slices.SortFunc(bins, func(a, b bin) int {
-		if a.depth < b.depth {
-			return -1
-		}
-		return 1
-	})
-	bins = bins[len(bins)/4:]
-	var ops, size []float64
-	for _, b := range bins {
-		ops = append(ops, b.ops)
-		size = append(size, b.bytes)
-	}
-	p := plateau{
-		opsCV: variation(ops), bytesCV: variation(size),
-		depthRatio: bins[len(bins)-1].depth / max(bins[0].depth, 1e-9),
-	}
-	p.found = min(p.opsCV, p.bytesCV) < flatCV && p.depthRatio >= depthVaries && bins[len(bins)-1].depth >= depthVaries
-	return p
-}
-
-// variation is the coefficient of variation.
-func variation(x []float64) float64 {
-	var sum, squares float64
-	for _, v := range x {
-		sum += v
-	}
-	mean := sum / float64(len(x))
-	if mean == 0 {
-		return 0
-	}
-	for _, v := range x {
-		squares += (v - mean) * (v - mean)
-	}
-	return math.Sqrt(squares/float64(len(x))) / mean
+	return figure.FindPlateau(bins)
 }
 
 // deviceOut says why the device causes are out of the question, "" when not.

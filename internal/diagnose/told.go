@@ -244,9 +244,9 @@ func (c *Case) toldBase(d *deviceView) (seconds float64, bound bool) {
 	}
 	var took, ops float64
 	for _, b := range c.toldBins() {
-		if b.depth <= 1.2 && b.ops*b.seconds >= baseOps {
-			ops += b.ops * b.seconds
-			took += b.depth * b.seconds
+		if b.Depth <= 1.2 && b.Ops*b.Seconds >= baseOps {
+			ops += b.Ops * b.Seconds
+			took += b.Depth * b.Seconds
 		}
 	}
 	if ops > 0 {
@@ -290,38 +290,38 @@ func (c *Case) assumedBase(d *deviceView) float64 {
 }
 
 // toldBins are the intervals of the device's counters.
-func (c *Case) toldBins() []bin {
+func (c *Case) toldBins() []figure.Bin {
 	e := sample.Entity{Device: c.device}
 	reads := c.w.Get(sample.DiskReads, e)
 	if reads == nil || len(reads.Points) < 2 {
 		return nil
 	}
-	slots := map[int64]*bin{}
+	slots := map[int64]*figure.Bin{}
 	var before float64
 	for _, p := range reads.Points {
-		slots[int64(p.At)] = &bin{seconds: p.At.Seconds() - before}
+		slots[int64(p.At)] = &figure.Bin{Seconds: p.At.Seconds() - before}
 		before = p.At.Seconds()
 	}
-	add := func(m sample.Metric, to func(*bin, float64)) {
+	add := func(m sample.Metric, to func(*figure.Bin, float64)) {
 		s := c.w.Get(m, e)
 		if s == nil {
 			return
 		}
 		for _, p := range s.Points {
-			if b := slots[int64(p.At)]; b != nil && b.seconds > 0 {
-				to(b, p.Value/b.seconds)
+			if b := slots[int64(p.At)]; b != nil && b.Seconds > 0 {
+				to(b, p.Value/b.Seconds)
 			}
 		}
 	}
-	add(sample.DiskReads, func(b *bin, v float64) { b.ops += v })
-	add(sample.DiskWrites, func(b *bin, v float64) { b.ops += v })
-	add(sample.DiskReadBytes, func(b *bin, v float64) { b.bytes += v })
-	add(sample.DiskWriteBytes, func(b *bin, v float64) { b.bytes += v })
-	add(sample.DiskReadTime, func(b *bin, v float64) { b.depth += v })
-	add(sample.DiskWriteTime, func(b *bin, v float64) { b.depth += v })
-	var out []bin
+	add(sample.DiskReads, func(b *figure.Bin, v float64) { b.Ops += v })
+	add(sample.DiskWrites, func(b *figure.Bin, v float64) { b.Ops += v })
+	add(sample.DiskReadBytes, func(b *figure.Bin, v float64) { b.Bytes += v })
+	add(sample.DiskWriteBytes, func(b *figure.Bin, v float64) { b.Bytes += v })
+	add(sample.DiskReadTime, func(b *figure.Bin, v float64) { b.Depth += v })
+	add(sample.DiskWriteTime, func(b *figure.Bin, v float64) { b.Depth += v })
+	var out []figure.Bin
 	for _, b := range slots {
-		if b.seconds > 0 {
+		if b.Seconds > 0 {
 			out = append(out, *b)
 		}
 	}

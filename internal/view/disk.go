@@ -15,7 +15,7 @@ func DiskSources() []string { return []string{"diskstats", "queue", "raid", "hea
 
 // DiskBy are the tables that Disk can show beside the devices.
 func DiskBy() []string {
-	return []string{"process", "cgroup", "file", "latency", "size", "heat", "stack", "health"}
+	return []string{"process", "cgroup", "file", "latency", "size", "heat", "stack", "health", "forecast"}
 }
 
 // Disk is the block devices, and who uses them; by latency and by size it
@@ -34,6 +34,8 @@ func Disk(w *sample.Window, q *Query) []table.Table {
 		return []table.Table{heatMap(w, q)}
 	case "stack":
 		return []table.Table{diskStack(w, q), devices}
+	case "forecast":
+		return []table.Table{diskForecast(w, q)}
 	case "health":
 		return []table.Table{diskHealth(w, q)}
 	}

@@ -52,6 +52,7 @@ func List() []Tool {
 				{By: "latency", Flags: []string{"pid", "comm", "cgroup", "file"}, Why: "latencies are kept by device and operation", Instead: "use --device, or 'iocause trace'"},
 				{By: "size", Flags: []string{"file"}, Why: "sizes are kept by process", Instead: "use --pid, --comm or --cgroup"},
 				{By: "heat", Flags: []string{"pid", "comm", "cgroup", "file"}, Why: "a heat map is of whole devices", Instead: "use --device, or --by latency"},
+				{By: "forecast", Flags: []string{"pid", "comm", "cgroup", "file"}, Why: "limits are of whole devices", Instead: "use --device"},
 				{By: "health", Flags: []string{"pid", "comm", "cgroup", "file"}, Why: "settings and health are of whole devices", Instead: "use --device"},
 				{By: "stack", Flags: []string{"pid", "comm", "cgroup", "file"}, Why: "layers are of whole devices", Instead: "use --device, or 'iocause trace'"},
 			},
