@@ -201,3 +201,24 @@ func TestDistances(t *testing.T) {
 		t.Errorf("%d distances, want %d", i, len(want))
 	}
 }
+
+// BenchmarkWork works 17 sizes and exact LRU out for 10 million accesses of 16,384 pages
+// of which the cache holds half.
+func BenchmarkWork(b *testing.B) {
+	const pages, n = 16384, 10_000_000
+	t, act, _ := run(zipf(pages, 0.8), pages, pages/2, n/2)
+	for len(t.Events) < n { // hits and misses make about one and a half events each
+		t.Events = append(t.Events, t.Events[:min(len(t.Events), n-len(t.Events))]...)
+	}
+	t.Events = t.Events[:n]
+	for i := range t.Events {
+		t.Events[i].At = uint32(int64(i) * 60000 / n)
+	}
+	t.Asked = nil
+	s := Setting{Memory: pages / 2 * PageSize, Cache: pages / 2 * PageSize, Room: pages / 2 * PageSize, Active: act}
+	for b.Loop() {
+		if _, err := Work(t, s, Sizes(s.Memory, nil)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -74,9 +74,9 @@ func (p *played) cache(room int) *twoList {
 		if i < len(p.began) {
 			page = p.began[i]
 		}
-		c.state[page] = resident
+		c.at[page].state = resident
 		if i < hot {
-			c.state[page] |= active
+			c.at[page].state |= active
 		}
 		c.push(c.listOf(page), int32(page))
 	}
@@ -110,24 +110,24 @@ func (p *played) run(room int) (*tally, *twoList) {
 				continue
 			}
 			c.insert(page, false)
-			c.state[page] |= fresh
+			c.at[page].state |= fresh
 			t.disk[b]++
 		case Written:
 			if !has {
 				c.insert(page, true)
-			} else if c.state[page]&fresh != 0 { // it was made room for, not read
-				c.state[page] &^= fresh
+			} else if c.at[page].state&fresh != 0 { // it was made room for, not read
+				c.at[page].state &^= fresh
 				if t.disk[b] > 0 {
 					t.disk[b]--
 				}
 			}
 		case Read, Faulted:
-			cold := !has || c.state[page]&fresh != 0
+			cold := !has || c.at[page].state&fresh != 0
 			if !has {
 				c.insert(page, false)
 				t.disk[b]++
 			}
-			c.state[page] &^= fresh
+			c.at[page].state &^= fresh
 			c.mark(page)
 			if e.Kind == Read && e.Asked {
 				g := groupOf(page)

@@ -12,16 +12,22 @@ type twoList struct {
 	scale int  // pages that each stands for
 	host  bool // reclaim is the host's, not a cgroup's
 
-	prev, next []int32 // by page; the lists' heads stand behind the last page
-	state      []uint8 // by page
-	shadow     []uint32
-	age        uint32 // evictions and activations so far: nonresident_age
+	at    []slot // by page; the lists' heads stand behind the last page
+	pages int
+	age   uint32 // evictions and activations so far: nonresident_age
 
 	size      [2]int  // pages of the inactive and the active list
 	recent    float64 // of the pages that came in of late, those that were activated at once
 	owed      float64 // pages of the active list that are still to be moved
 	perPage   float64 // of the active list that are moved for each that is evicted
 	untilNext int     // evictions until perPage is reckoned again
+}
+
+// slot is a page, in one piece: what a page needs of the processor's cache is one line.
+type slot struct {
+	prev, next int32 // on its list
+	shadow     uint32
+	state      uint8
 }
 
 // What is known of a page.
@@ -40,16 +46,15 @@ const (
 )
 
 func newTwoList(pages, room, scale int, host bool) *twoList {
-	c := &twoList{room: room, scale: scale, host: host, prev: make([]int32, pages+2), next: make([]int32, pages+2),
-		state: make([]uint8, pages), shadow: make([]uint32, pages)}
+	c := &twoList{room: room, scale: scale, host: host, at: make([]slot, pages+2), pages: pages}
 	for _, l := range []int{inactiveList, activeList} {
 		h := c.head(l)
-		c.prev[h], c.next[h] = h, h
+		c.at[h].prev, c.at[h].next = h, h
 	}
 	return c
 }
 
-func (c *twoList) head(list int) int32 { return int32(len(c.state) + list) }
+func (c *twoList) head(list int) int32 { return int32(c.pages + list) }
 
 // full tells whether there is no room left.
 func (c *twoList) full() bool { return c.size[0]+c.size[1] >= c.room }
@@ -57,38 +62,39 @@ func (c *twoList) full() bool { return c.size[0]+c.size[1] >= c.room }
 // push puts a page in front of a list.
 func (c *twoList) push(list int, p int32) {
 	h := c.head(list)
-	n := c.next[h]
-	c.next[h], c.prev[p], c.next[p], c.prev[n] = p, h, n, p
+	n := c.at[h].next
+	c.at[h].next, c.at[p].prev, c.at[p].next, c.at[n].prev = p, h, n, p
 	c.size[list]++
 }
 
 func (c *twoList) unlink(list int, p int32) {
-	c.next[c.prev[p]], c.prev[c.next[p]] = c.next[p], c.prev[p]
+	before, after := c.at[p].prev, c.at[p].next
+	c.at[before].next, c.at[after].prev = after, before
 	c.size[list]--
 }
 
 func (c *twoList) listOf(p uint32) int {
-	if c.state[p]&active != 0 {
+	if c.at[p].state&active != 0 {
 		return activeList
 	}
 	return inactiveList
 }
 
 // has tells whether a page is in the cache.
-func (c *twoList) has(p uint32) bool { return c.state[p]&resident != 0 }
+func (c *twoList) has(p uint32) bool { return c.at[p].state&resident != 0 }
 
 // insert puts a page in that is not there. Pages that are written are not
 // activated (filemap_add_folio: __GFP_WRITE).
 func (c *twoList) insert(p uint32, written bool) {
-	s := c.state[p]
+	s := c.at[p].state
 	again := 0.0
 	now := resident
-	if s&evicted != 0 && !written && int(c.age-c.shadow[p]) <= c.size[activeList] {
+	if s&evicted != 0 && !written && int(c.age-c.at[p].shadow) <= c.size[activeList] {
 		now |= active
 		c.age++
 		again = 1
 	}
-	c.state[p] = now
+	c.at[p].state = now
 	c.recent += (again - c.recent) / reclaimBatch
 	for c.full() {
 		c.evict()
@@ -98,12 +104,12 @@ func (c *twoList) insert(p uint32, written bool) {
 
 // mark is folio_mark_accessed.
 func (c *twoList) mark(p uint32) {
-	switch s := c.state[p]; {
+	switch s := c.at[p].state; {
 	case s&referenced == 0:
-		c.state[p] |= referenced
+		c.at[p].state |= referenced
 	case s&active == 0:
 		c.unlink(inactiveList, int32(p))
-		c.state[p] = s&^referenced | active
+		c.at[p].state = s&^referenced | active
 		c.push(activeList, int32(p))
 		c.age++
 	}
@@ -117,16 +123,16 @@ func (c *twoList) evict() uint32 {
 	c.untilNext--
 	c.owed += c.perPage
 	for c.size[activeList] > 0 && (c.owed >= 1 || c.size[inactiveList] == 0) {
-		p := c.prev[c.head(activeList)]
+		p := c.at[c.head(activeList)].prev
 		c.unlink(activeList, p)
-		c.state[p] &^= active
+		c.at[p].state &^= active
 		c.push(inactiveList, p)
 		c.owed = max(0, c.owed-1)
 	}
-	p := c.prev[c.head(inactiveList)]
+	p := c.at[c.head(inactiveList)].prev
 	c.unlink(inactiveList, p)
-	c.state[p] = evicted
-	c.shadow[p] = c.age
+	c.at[p].state = evicted
+	c.at[p].shadow = c.age
 	c.age++
 	return uint32(p)
 }
@@ -136,7 +142,7 @@ func (c *twoList) drop(p uint32) {
 	if c.has(p) {
 		c.unlink(c.listOf(p), int32(p))
 	}
-	c.state[p] = 0
+	c.at[p].state = 0
 }
 
 // deactivations is how many pages of the active list are moved to the inactive
