@@ -135,7 +135,7 @@ func (d *device) crowd(times float64) Range {
 	case times > 1:
 		all := d.ops * times
 		for _, r := range d.rates {
-			if r.Depth >= d.depth*times*0.9 {
+			if r.Depth >= d.loops[0].n*times*0.9 {
 				seen := min(all, max(d.ops, r.Ops))
 				return Range{seen, min(seen, 0.9*all), all}
 			}
@@ -147,15 +147,13 @@ func (d *device) crowd(times float64) Range {
 	if l.n >= d.loops[0].n {
 		return Range{d.ops, d.ops, d.ops} // one at a time already
 	}
-	slowest, fastest := l.rate(d.latency), l.rate(d.alone)
-	if d.flat.Found {
-		fastest = min(fastest, d.ops)
-	}
+	slowest, fastest := l.rate(d.latency), min(d.ops, l.rate(d.alone))
 	return ordered(math.Sqrt(slowest*fastest), slowest, fastest)
 }
 
 // sized is with requests so many times as large. At a limit the rate that it holds
-// stays; else a request takes longer, at most in proportion to its size.
+// stays; else a request takes longer, at most in proportion to its size, and likely by
+// what is transferred, which is half of one of 256 KiB.
 func (d *device) sized(limit string, times float64) Range {
 	switch {
 	case limit == LimitBytes:
@@ -165,8 +163,10 @@ func (d *device) sized(limit string, times float64) Range {
 	case limit == LimitOps: // a limit of bytes may be next
 		return Range{d.ops, d.ops / times, d.ops}
 	}
+	const half = 256 << 10
+	transfer := d.size / (d.size + half)
 	same, all := d.loops[0].rate(d.latency), d.loops[0].rate(d.latency*times)
-	return ordered(math.Sqrt(same*all), same, all)
+	return ordered(d.loops[0].rate(d.latency*(1+(times-1)*transfer)), same, all)
 }
 
 // ordered is a value and two ends, in whatever order they are.
