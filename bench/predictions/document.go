@@ -48,6 +48,7 @@ The pairs marked quiet were measured with nothing else running. The others ran b
 		fmt.Fprintf(&b, "| %s | %.2fx %.0f MiB | %s | %s | %s | %s | %.3f | %.3f %s |\n", p.Experiment, p.Factor, float64(p.Limit)*p.Factor/mib,
 			hit, interval, truth, off, p.Disk, p.DiskTruth, speed)
 	}
+	timesTable(&b, all)
 	b.WriteString("\n## At the limit where it was predicted\n\n| load | hits measured | seen in the sample | by the model |\n|---|---|---|---|\n")
 	last := ""
 	for _, p := range all {
@@ -119,6 +120,36 @@ func summary(b *strings.Builder, all []pair) {
 	if told > 0 {
 		fmt.Fprintf(b, "| the interval of the speed holds | %d of %d; how far it is off, median / 90 %% / worst: %.0f / %.0f / %.0f %% |\n| error of the predicted speed within it, median / 90 %% / worst | %.0f / %.0f / %.0f %% |\n", fast, told, 100*at(speed, 0.5), 100*at(speed, 0.9), 100*at(speed, 1), 100*at(likely, 0.5), 100*at(likely, 0.9), 100*at(likely, 1))
 	}
+}
+
+// holds tells whether the interval has what was measured.
+func (s *span) holds() bool { return s.Truth >= s.Low && s.Truth <= s.High }
+
+// timesTable writes how long read calls took, of the pairs of which that was measured on
+// a quiet machine.
+func timesTable(b *strings.Builder, all []pair) {
+	us := func(s *span) string {
+		return fmt.Sprintf("%.1f | %.1f to %.1f | %.1f", 1e6*s.Value, 1e6*s.Low, 1e6*s.High, 1e6*s.Truth)
+	}
+	n, inside, off := 0, [2]int{}, [2][]float64{}
+	var rows strings.Builder
+	for _, p := range all {
+		if p.Median == nil || p.P99 == nil || !p.Quiet {
+			continue
+		}
+		n++
+		for i, s := range []*span{p.Median, p.P99} {
+			if off[i] = append(off[i], math.Abs(s.Value/s.Truth-1)); s.holds() {
+				inside[i]++
+			}
+		}
+		fmt.Fprintf(&rows, "| %s | %.2fx | %s | %s |\n", p.Experiment, p.Factor, us(p.Median), us(p.P99))
+	}
+	if n == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## How long read calls took\n\nMicroseconds, timed by the loads themselves, on a quiet machine (%d pairs). Median: off by %.0f %% in the median, at most %.0f %%; its interval holds in %d. 99th percentile: off by %.0f and at most %.0f %%; in %d. The width of the intervals was set on these pairs.\n\n| load | memory | median, predicted | interval | measured | 99th percentile, predicted | interval | measured |\n|---|---|---|---|---|---|---|---|\n%s",
+		n, 100*at(off[0], 0.5), 100*at(off[0], 1), inside[0], 100*at(off[1], 0.5), 100*at(off[1], 1), inside[1], rows.String())
 }
 
 // at is a quantile of what is not sorted.

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CachedFile is a file of which only what is in the page cache is read, without being
-// taken for a use of it (POSIX_FADV_NOREUSE, since Linux 6.3). Close it.
+// CachedFile is a file of which what is in the page cache is read without waiting for
+// the disk. Close it.
 type CachedFile struct{ file *os.File }
 
 // OpenCached opens one, as by the link of an OpenFile.
@@ -17,13 +17,12 @@ func OpenCached(path string) (*CachedFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening what is cached of a file: %w", err)
 	}
-	for _, advice := range []int{unix.FADV_NOREUSE, unix.FADV_RANDOM} {
-		_ = unix.Fadvise(int(f.Fd()), 0, 0, advice) // it only reads less gently without
-	}
+	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM) // else it may read ahead
 	return &CachedFile{f}, nil
 }
 
-// Read reads what is cached from an offset on; 0 where nothing is.
+// Read reads what is cached from an offset on; 0 where nothing is (the kernel may then
+// begin to read it).
 func (c *CachedFile) Read(buf []byte, at int64) int {
 	n, err := unix.Preadv2(int(c.file.Fd()), [][]byte{buf}, at, unix.RWF_NOWAIT)
 	if err != nil {

@@ -69,7 +69,7 @@ func (r *Reads) quantile(q, share float64, end int, n float64) float64 {
 		case end > 0:
 			return 2 * hit
 		case end < 0:
-			return Middle(r.Hits)
+			return 0.7 * Middle(r.Hits) // read in order, and without a clock around each
 		}
 		return hit
 	}

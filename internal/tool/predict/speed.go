@@ -24,6 +24,7 @@ type Reading struct {
 	Waiting float64 `json:"waiting_calls"`    // of these, those that waited for the disk
 	PerCall float64 `json:"hit_call_seconds"` // processor time that a read call of cached pages takes here, measured
 	PerPage float64 `json:"hit_page_seconds"` // and each of its pages
+	warm    float64 // PerCall of a page that is in the processor's own cache, as one that is read in order may be
 	waits   []predict.Waited
 	hits    []float64 // s that calls took that read a cached page of theirs, fastest first
 }
@@ -78,8 +79,10 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 		r.Calls += max(0, now.calls-was.calls)
 	}
 	r.PerCall, r.PerPage = costOfHits()
-	if r.hits = o.timeHits(chosen); len(r.hits) > 0 { // of pages that no processor has in its own cache
-		r.PerPage = max(r.PerPage, predict.Middle(r.hits)-r.PerCall)
+	if r.hits = o.timeHits(chosen); len(r.hits) > 0 {
+		// a call's first page is in no processor's own cache; the others are fetched ahead
+		r.warm = r.PerCall
+		r.PerCall = max(r.PerCall, predict.Middle(r.hits)-r.PerPage)
 	}
 	waits, err := o.probe.Waits()
 	if err != nil {
@@ -121,15 +124,18 @@ func (p *Prediction) Faster(x *predict.Point) (s predict.Share, ok bool) {
 	}
 	busy := r.Blocked + r.Queued + r.User + r.System
 	rest := max(0, float64(r.Threads)*p.Seconds-busy)
-	hits := min(r.System, r.PerCall*r.Calls+r.PerPage*p.Curve.Asked*p.Seconds)
-	of := func(saved, rest float64) float64 {
+	of := func(saved, rest, call float64) float64 {
+		hits := min(r.System, call*r.Calls+r.PerPage*p.Curve.Asked*p.Seconds)
 		then := r.Blocked*(1-saved) + r.User + hits + (r.System-hits)*(1-saved)
 		// who waits for a processor waits as long as those before it run
 		queued := r.Queued * (then - r.Blocked*(1-saved)) / max(r.User+r.System, 1e-9)
 		return (busy + rest) / max(then+queued+rest, 1e-3*busy)
 	}
-	ends := []float64{of(x.Saved.Low, 0), of(x.Saved.High, 0), of(x.Saved.Low, rest), of(x.Saved.High, rest)}
-	s.Value, s.Low, s.High = of(x.Saved.Value, 0), ends[0], ends[0]
+	ends := []float64{of(x.Saved.Low, 0, r.PerCall), of(x.Saved.High, 0, r.PerCall), of(x.Saved.Low, rest, r.PerCall), of(x.Saved.High, rest, r.PerCall)}
+	if r.warm > 0 {
+		ends = append(ends, of(x.Saved.High, 0, r.warm))
+	}
+	s.Value, s.Low, s.High = of(x.Saved.Value, 0, r.PerCall), ends[0], ends[0]
 	for _, e := range ends {
 		s.Low, s.High = min(s.Low, e), max(s.High, e)
 	}
