@@ -9,8 +9,8 @@
 #include "compat.bpf.h"
 
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
-#define PLACES 8192 /* a power of two */
-#define MERGED 64 /* bios of one request that are followed to its end */
+#define PLACES 16384 /* a power of two */
+#define MERGED 512 /* bios of one request that are followed to its end */
 #define BACK 64 /* blocks of 4 KiB that a bio is looked for before where a part of it begins */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -57,16 +57,16 @@ struct layer {
 	u64 ops, bytes, ns, own_ns, beside_ns;
 };
 
-/* Where the bio of a device is found by the sector that it began with, or by the address of its list of pages, which is above every sector. */
+/* Where the bio of a device is found by the sector that it began with, or, with dev 0, by the address of its list of pages. */
 struct place {
 	u64 at, bio;
 	u32 dev, pad;
 };
 
+/* Its memory is there from the start: hundreds of bios may be made at once, for which the kernel has none so quickly. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 32768);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 8192);
 	__type(key, u64);
 	__type(value, struct layer_bio);
 } layer_bios SEC(".maps");
@@ -78,10 +78,10 @@ struct {
 	__type(value, struct place);
 } places SEC(".maps");
 
+/* As layer_bios: within one interrupt, where bios complete, the kernel has memory for some four new rows. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 2048);
 	__type(key, struct layer_key);
 	__type(value, struct layer);
 } layers SEC(".maps");
@@ -96,10 +96,31 @@ struct {
 } lower SEC(".maps");
 
 u32 follow; /* some device of this machine lies on another */
+u32 passed_on; /* some layer hands on the bio that it was given */
 u64 lost_layers;
 
 static const struct layer_bio no_layer_bio;
 static const struct layer no_layer;
+
+static __always_inline struct layer_bio *layer_row(u64 id)
+{
+	return bpf_map_lookup_elem(&layer_bios, &id);
+}
+
+/* A new row of a bio, or its old one anew. */
+static __always_inline struct layer_bio *new_layer_row(u64 id)
+{
+	if (bpf_map_update_elem(&layer_bios, &id, &no_layer_bio, BPF_ANY)) {
+		ADD(lost_layers, 1);
+		return 0;
+	}
+	return layer_row(id);
+}
+
+static __always_inline void forget_layer_row(u64 id)
+{
+	bpf_map_delete_elem(&layer_bios, &id);
+}
 
 static __always_inline u32 disk_dev(struct gendisk *disk)
 {
@@ -116,7 +137,7 @@ static __always_inline bool takes_bios(struct gendisk *disk)
 
 static __always_inline struct place *place_of(u32 dev, u64 at)
 {
-	u32 slot = (at + ((u64)dev << 32)) * 0x9e3779b97f4a7c15ULL >> 51;
+	u32 slot = (at + ((u64)dev << 32)) * 0x9e3779b97f4a7c15ULL >> 50;
 
 	return bpf_map_lookup_elem(&places, &slot);
 }
@@ -133,28 +154,46 @@ static __always_inline void put_place(u32 dev, u64 at, u64 bio)
 	}
 }
 
+static __always_inline bool layer_covers(struct layer_bio *b, u32 dev, u64 sector)
+{
+	return b && b->dev == dev && (b->sector == sector || sector - b->sector < b->bytes >> 9);
+}
+
+/* The bio, in flight, that was queued last with these pages, which parts of it share. */
+static __always_inline struct layer_bio *layer_by_pages(u64 pages, u64 *id)
+{
+	struct place *p = place_of(0, pages);
+	struct layer_bio *b;
+
+	if (!pages || !p || p->dev || p->at != pages)
+		return 0;
+	*id = p->bio;
+	b = layer_row(*id);
+	return b && b->pages == pages ? b : 0;
+}
+
 /* The bio of a device that a part was made of, by the sector that the part begins with there, or by its pages. */
 static __always_inline struct layer_bio *layer_above(struct bio *bio, u32 dev, u64 sector, u64 *id)
 {
-	u64 pages = (u64)BPF_CORE_READ(bio, bi_io_vec), at;
 	struct layer_bio *b;
 	struct place *p;
+	u64 at;
 	int i;
 
 	p = place_of(dev, sector);
 	if (p && p->dev == dev && p->at == sector) {
 		*id = p->bio;
-		b = bpf_map_lookup_elem(&layer_bios, id);
-		if (b && b->dev == dev && (b->sector == sector || sector - b->sector < b->bytes >> 9))
+		b = layer_row(*id);
+		if (layer_covers(b, dev, sector))
 			return b;
 	}
-	p = place_of(dev, pages);
-	if (p && p->dev == dev && p->at == pages) {
-		*id = p->bio;
-		b = bpf_map_lookup_elem(&layer_bios, id);
-		if (b && b->dev == dev && b->pages == pages)
-			return b;
+	b = layer_by_pages((u64)BPF_CORE_READ(bio, bi_io_vec), id);
+	if (b && b->dev != dev && b->above) { /* a part beside this one */
+		*id = b->above;
+		b = layer_row(*id);
 	}
+	if (b && b->dev == dev)
+		return b;
 	/* a part with pages of its own, of a bio that is larger */
 	for (i = 1; i <= BACK; i++) {
 		at = sector - 8 * i;
@@ -164,8 +203,8 @@ static __always_inline struct layer_bio *layer_above(struct bio *bio, u32 dev, u
 		if (!p || p->dev != dev || p->at != at)
 			continue;
 		*id = p->bio;
-		b = bpf_map_lookup_elem(&layer_bios, id);
-		if (b && b->dev == dev && b->sector == at && at + (b->bytes >> 9) > sector)
+		b = layer_row(*id);
+		if (layer_covers(b, dev, sector))
 			return b;
 	}
 	return 0;
@@ -174,37 +213,28 @@ static __always_inline struct layer_bio *layer_above(struct bio *bio, u32 dev, u
 /* A bio is to be handled in two parts: the second is found by where it begins. */
 static __always_inline int layer_split(struct bio *bio, u64 id)
 {
-	struct layer_bio *b = bpf_map_lookup_elem(&layer_bios, &id);
+	struct layer_bio *b = layer_row(id);
 	u64 at = bio->bi_iter.bi_sector; /* device-mapper passes what is left */
 
 	if (!b) { /* others what they have cut off in front */
 		at += bio->bi_iter.bi_size >> 9;
 		id = (u64)READ(struct bio___private, bio, bi_private);
-		b = bpf_map_lookup_elem(&layer_bios, &id);
+		b = layer_row(id);
 	}
 	if (b)
 		put_place(b->dev, at, id);
 	return 0;
 }
 
-/* A layer hands a bio on to a device below it. */
-static __always_inline int layer_remapped(struct bio *bio, u64 id, u32 dev, u64 sector, u32 op)
+/* A part of the bio above is on its way to a device below. */
+static __always_inline struct layer_bio *layer_part(u64 id, u32 below, struct bio *bio, u32 op, struct layer_bio *above, u64 above_id)
 {
-	struct layer_bio *b, *above;
-	u32 below, one = 1;
-	u64 above_id = 0;
+	struct layer_bio *b;
+	u32 one = 1;
 
-	above = layer_above(bio, dev, sector, &above_id);
-	if (!above || above_id == id)
-		return 0;
-	below = disk_dev(bio_disk(bio));
 	if (!bpf_map_lookup_elem(&lower, &below))
 		bpf_map_update_elem(&lower, &below, &one, BPF_ANY);
-	if (bpf_map_update_elem(&layer_bios, &id, &no_layer_bio, BPF_ANY)) {
-		ADD(lost_layers, 1);
-		return 0;
-	}
-	b = bpf_map_lookup_elem(&layer_bios, &id);
+	b = new_layer_row(id);
 	if (!b)
 		return 0;
 	b->above = above_id;
@@ -213,58 +243,96 @@ static __always_inline int layer_remapped(struct bio *bio, u64 id, u32 dev, u64 
 	b->dev = below;
 	b->op = op;
 	b->bytes = bio->bi_iter.bi_size;
-	return 0;
+	return b;
+}
+
+/* Its time begins. */
+static __always_inline void layer_begins(struct layer_bio *b)
+{
+	u64 above_id = b->above;
+	struct layer_bio *above;
+
+	b->start = bpf_ktime_get_ns();
+	above = above_id ? layer_row(above_id) : 0;
+	if (above && !fetch_add(&above->below, 1))
+		above->since = b->start;
+}
+
+/*
+ * A layer hands a bio on to a device below it. Where that is the very bio that was
+ * queued to the layer (NVMe multipath), no other event tells of its part below: it is
+ * found by an address beside the bio's own, and returned.
+ */
+static __always_inline struct layer_bio *layer_remapped(struct bio *bio, u64 id, u32 dev, u64 sector, u32 op)
+{
+	u32 below = disk_dev(bio_disk(bio));
+	struct layer_bio *b, *above;
+	u64 above_id = 0;
+
+	above = layer_above(bio, dev, sector, &above_id);
+	if (!above)
+		return 0;
+	if (above_id != id) {
+		layer_part(id, below, bio, op, above, above_id);
+		return 0;
+	}
+	if (below == dev)
+		return 0;
+	passed_on = 1;
+	b = layer_part(id + 1, below, bio, op, above, above_id);
+	if (b)
+		layer_begins(b);
+	return b;
 }
 
 /*
  * A bio is queued: what a layer has made begins its time, and what comes to a first
- * layer is written down. 0 where no layer has to do with it.
+ * layer is written down. 0 where no layer has to do with it. Some layers do not tell
+ * that they hand a bio on (bcache; thin, snapshot, cache, integrity of device-mapper
+ * where a thread of theirs does): theirs has the pages of the one above.
  */
 static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u32 op)
 {
+	u64 pages = (u64)BPF_CORE_READ(bio, bi_io_vec), above_id = 0;
 	struct gendisk *disk = bio_disk(bio);
 	bool takes = takes_bios(disk);
 	struct layer_bio *b, *above;
-	u64 above_id;
+	u32 dev = disk_dev(disk);
 
-	b = bpf_map_lookup_elem(&layer_bios, &id);
+	b = layer_row(id);
 	if (!b || b->start) { /* or one whose completion was not seen */
-		if (!takes) {
-			if (b)
-				bpf_map_delete_elem(&layer_bios, &id);
+		if (b)
+			forget_layer_row(id);
+		above = bio->bi_iter.bi_size ? layer_by_pages(pages, &above_id) : 0;
+		if (above && above->dev != dev && above_id != id) {
+			b = layer_part(id, dev, bio, op, above, above_id);
+		} else if (takes) {
+			b = new_layer_row(id);
+			if (b) {
+				b->dev = b->top = dev;
+				b->op = op;
+				b->bytes = bio->bi_iter.bi_size;
+			}
+		} else {
 			return 0;
 		}
-		if (bpf_map_update_elem(&layer_bios, &id, &no_layer_bio, BPF_ANY)) {
-			ADD(lost_layers, 1);
-			return 0;
-		}
-		b = bpf_map_lookup_elem(&layer_bios, &id);
 		if (!b)
 			return 0;
-		b->dev = b->top = disk_dev(disk);
-		b->op = op;
-		b->bytes = bio->bi_iter.bi_size;
 	}
-	b->start = bpf_ktime_get_ns();
-	above_id = b->above;
-	if (above_id) {
-		above = bpf_map_lookup_elem(&layer_bios, &above_id);
-		if (above && !fetch_add(&above->below, 1))
-			above->since = b->start;
-	}
+	layer_begins(b);
 	if (takes) {
 		b->sector = bio->bi_iter.bi_sector;
-		b->pages = (u64)BPF_CORE_READ(bio, bi_io_vec);
+		b->pages = pages;
+		put_place(0, pages, id);
 		put_place(b->dev, b->sector, id);
-		put_place(b->dev, b->pages, id);
 	}
 	return b;
 }
 
 /* A bio is complete. */
-static __noinline int layer_done(u64 id)
+static __always_inline int layer_done(u64 id)
 {
-	struct layer_bio *b = bpf_map_lookup_elem(&layer_bios, &id), *above;
+	struct layer_bio *b = layer_row(id), *above;
 	u64 now, total, below, above_id;
 	struct layer_key key = {};
 	struct layer *l;
@@ -298,15 +366,29 @@ static __noinline int layer_done(u64 id)
 		ADD(lost_layers, 1);
 	}
 	above_id = b->above;
-	above = above_id ? bpf_map_lookup_elem(&layer_bios, &above_id) : 0;
+	above = above_id ? layer_row(above_id) : 0;
 	if (above) {
 		ADD(above->parts_ns, total);
 		if (fetch_add(&above->below, -1) == 1)
 			ADD(above->below_ns, now - above->since);
 	}
 forget:
-	bpf_map_delete_elem(&layer_bios, &id);
+	forget_layer_row(id);
 	return 0;
+}
+
+/* With what it was handed on as. */
+static __always_inline int layers_of_bio_done(u64 id)
+{
+	if (passed_on)
+		layer_done(id + 1);
+	return layer_done(id);
+}
+
+/* Not static: the verifier looks at it once, however often it is called. */
+__noinline int layers_of_merged_done(u64 id)
+{
+	return layers_of_bio_done(id);
 }
 
 struct bio___chain {
@@ -316,12 +398,12 @@ struct bio___chain {
 /* A request is complete: of its bios block_bio_complete does not tell. */
 static __always_inline void layers_done(struct request *rq)
 {
-	u64 id = (u64)BPF_CORE_READ(rq, bio);
+	u64 id = word_at((u64)rq + bpf_core_field_offset(struct request, bio));
 	int i;
 
 	for (i = 0; i < MERGED && id; i++) {
-		layer_done(id);
-		id = (u64)READ(struct bio___chain, id, bi_next);
+		layers_of_merged_done(id);
+		id = word_at(id + bpf_core_field_offset(struct bio___chain, bi_next));
 	}
 }
 
@@ -329,11 +411,13 @@ static __always_inline void layers_done(struct request *rq)
 static __always_inline struct layer_bio *layer_of(struct bio *bio)
 {
 	u64 id = (u64)bio;
-	struct layer_bio *b = bpf_map_lookup_elem(&layer_bios, &id);
+	struct layer_bio *b = passed_on ? layer_row(id + 1) : 0;
 
+	if (!b)
+		b = layer_row(id);
 	if (!b) {
 		id = (u64)READ(struct bio___private, bio, bi_private);
-		b = bpf_map_lookup_elem(&layer_bios, &id);
+		b = layer_row(id);
 	}
 	return b && b->above ? b : 0;
 }

@@ -221,6 +221,22 @@ static __noinline int taken_in(struct bio *bio)
 	return 0;
 }
 
+/* What a layer hands on was counted at the first one, for the same file. */
+static __always_inline void add_lower(struct bio *bio, struct layer_bio *layer)
+{
+	u32 size = bio->bi_iter.bi_size, op = bio->bi_opf & REQ_OP_MASK;
+	struct file_key file = {};
+
+	if (!size || op > REQ_OP_WRITE || !layer->from.ino)
+		return;
+	file.dev = layer->dev;
+	file.op = op;
+	file.ino = layer->from.ino;
+	file.sdev = layer->from.sdev;
+	file.lower = 1;
+	add_file(&file, size);
+}
+
 static __always_inline int queued(struct bio *bio, u64 id)
 {
 	u32 size = bio->bi_iter.bi_size, flags = bio->bi_opf, op = flags & REQ_OP_MASK, tgid;
@@ -243,12 +259,8 @@ static __always_inline int queued(struct bio *bio, u64 id)
 	if (!size || op > REQ_OP_WRITE)
 		return 0;
 	file.op = op;
-	if (layer && layer->above) { /* what is counted of it was so at the first layer */
-		file.ino = layer->from.ino;
-		file.sdev = layer->from.sdev;
-		file.lower = 1;
-		if (file.ino)
-			add_file(&file, size);
+	if (layer && layer->above) {
+		add_lower(bio, layer);
 		return 0;
 	}
 	owner = moved(bio, &file, size, tgid, &direct);

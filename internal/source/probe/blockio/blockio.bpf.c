@@ -419,7 +419,14 @@ int COUNTING(on_bio_old, struct request_queue *q, struct bio *bio)
 SEC("tp_btf/block_bio_remap")
 int COUNTING(on_remap, struct bio *bio, u32 dev, u64 from)
 {
-	return follow ? layer_remapped(bio, ctx[0], dev, from, request_op(bio->bi_opf, bio->bi_iter.bi_size)) : 0;
+	struct layer_bio *layer;
+
+	if (!follow)
+		return 0;
+	layer = layer_remapped(bio, ctx[0], dev, from, request_op(bio->bi_opf, bio->bi_iter.bi_size));
+	if (layer)
+		add_lower(bio, layer);
+	return 0;
 }
 
 SEC("tp_btf/block_split")
@@ -431,5 +438,5 @@ int COUNTING(on_split, struct bio *bio)
 SEC("tp_btf/block_bio_complete")
 int COUNTING(on_bio_done, struct request_queue *q, struct bio *bio)
 {
-	return follow ? layer_done(ctx[1]) : 0;
+	return follow ? layers_of_bio_done(ctx[1]) : 0;
 }

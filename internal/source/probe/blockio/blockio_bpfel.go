@@ -281,6 +281,7 @@ const (
 	blockioVarLostRequests      = "lost_requests"
 	blockioVarLostRows          = "lost_rows"
 	blockioVarMissedCompletions = "missed_completions"
+	blockioVarPassedOn          = "passed_on"
 	blockioVarWantIssue         = "want_issue"
 )
 
@@ -385,6 +386,7 @@ type blockioVariableSpecs struct {
 	LostRequests      *ebpf.VariableSpec `ebpf:"lost_requests"`
 	LostRows          *ebpf.VariableSpec `ebpf:"lost_rows"`
 	MissedCompletions *ebpf.VariableSpec `ebpf:"missed_completions"`
+	PassedOn          *ebpf.VariableSpec `ebpf:"passed_on"`
 	WantIssue         *ebpf.VariableSpec `ebpf:"want_issue"`
 }
 
@@ -466,6 +468,7 @@ type blockioVariables struct {
 	LostRequests      *ebpf.Variable `ebpf:"lost_requests"`
 	LostRows          *ebpf.Variable `ebpf:"lost_rows"`
 	MissedCompletions *ebpf.Variable `ebpf:"missed_completions"`
+	PassedOn          *ebpf.Variable `ebpf:"passed_on"`
 	WantIssue         *ebpf.Variable `ebpf:"want_issue"`
 }
 

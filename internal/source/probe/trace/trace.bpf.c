@@ -537,7 +537,9 @@ int COUNTING(on_bio, struct bio *bio)
 SEC("tp_btf/block_bio_remap")
 int COUNTING(on_remap, struct bio *bio, u32 dev, u64 from)
 {
-	return follow ? layer_remapped(bio, ctx[0], dev, from, bio->bi_opf & REQ_OP_MASK) : 0;
+	if (follow)
+		layer_remapped(bio, ctx[0], dev, from, bio->bi_opf & REQ_OP_MASK);
+	return 0;
 }
 
 SEC("tp_btf/block_split")
@@ -549,5 +551,5 @@ int COUNTING(on_split, struct bio *bio)
 SEC("tp_btf/block_bio_complete")
 int COUNTING(on_bio_done, struct request_queue *q, struct bio *bio)
 {
-	return follow ? layer_done(ctx[1]) : 0;
+	return follow ? layers_of_bio_done(ctx[1]) : 0;
 }

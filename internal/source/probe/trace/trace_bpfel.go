@@ -170,6 +170,7 @@ const (
 	traceVarOnlyTgid          = "only_tgid"
 	traceVarOwn               = "own"
 	traceVarOwnFiles          = "own_files"
+	traceVarPassedOn          = "passed_on"
 	traceVarSelf              = "self"
 	traceVarWaitEnd           = "wait_end"
 	traceVarWantIssue         = "want_issue"
@@ -276,6 +277,7 @@ type traceVariableSpecs struct {
 	OnlyTgid          *ebpf.VariableSpec `ebpf:"only_tgid"`
 	Own               *ebpf.VariableSpec `ebpf:"own"`
 	OwnFiles          *ebpf.VariableSpec `ebpf:"own_files"`
+	PassedOn          *ebpf.VariableSpec `ebpf:"passed_on"`
 	Self              *ebpf.VariableSpec `ebpf:"self"`
 	WaitEnd           *ebpf.VariableSpec `ebpf:"wait_end"`
 	WantIssue         *ebpf.VariableSpec `ebpf:"want_issue"`
@@ -356,6 +358,7 @@ type traceVariables struct {
 	OnlyTgid          *ebpf.Variable `ebpf:"only_tgid"`
 	Own               *ebpf.Variable `ebpf:"own"`
 	OwnFiles          *ebpf.Variable `ebpf:"own_files"`
+	PassedOn          *ebpf.Variable `ebpf:"passed_on"`
 	Self              *ebpf.Variable `ebpf:"self"`
 	WaitEnd           *ebpf.Variable `ebpf:"wait_end"`
 	WantIssue         *ebpf.Variable `ebpf:"want_issue"`
