@@ -137,7 +137,9 @@ func TestReadLargerThanItsCgroup(t *testing.T) {
 		parts[i] = buf
 	}
 	var ways []sample.Way
-	w := bpftest.Observe(t, openTelling(&ways), func() {
+	// Where the kernel drops many pages in one go, with interrupts off, it may have no memory
+	// for marks of some that were evicted (lost_chunks): these figures lose nothing by it.
+	w := bpftest.ObserveOnce(t, openTelling(&ways), func() {
 		fd, err := unix.Open(path, unix.O_RDONLY, 0)
 		if err != nil {
 			t.Fatal(err)
