@@ -43,6 +43,35 @@ static __always_inline struct inode *faulting(struct vm_fault *vmf)
 	return OF(file, f_mapping, host);
 }
 
+/*
+ * The programs that see faults of mapped files: faulted(inode, index) is called of each,
+ * at the tracepoint or at the function that it was put into, which is called
+ * for what lies beyond the end of the file, too.
+ */
+#define FAULT_PROGRAMS(faulted)							\
+	SEC("tp_btf/mm_filemap_fault")						\
+	int COUNTING(on_fault, struct address_space *mapping, unsigned long index) \
+	{									\
+		return faulted(LOOSE(struct address_space, mapping)->host, index); \
+	}									\
+	static __always_inline int faults(struct vm_fault *vmf)			\
+	{									\
+		struct inode *inode = faulting(vmf);				\
+		u64 size = OF(inode, i_size), index = OF(vmf, pgoff);		\
+										\
+		return size && index <= (size - 1) >> PAGE_SHIFT ? faulted(inode, index) : 0; \
+	}									\
+	SEC("fentry/filemap_fault")						\
+	int COUNTING(fault, struct vm_fault *vmf)				\
+	{									\
+		return faults(vmf);						\
+	}									\
+	SEC("kprobe")								\
+	int COUNTING_CALL(fault_called)						\
+	{									\
+		return faults((void *)ARGUMENT0(ctx));				\
+	}
+
 static __always_inline u32 batch_size(struct folio_batch *batch)
 {
 	return bpf_core_type_exists(struct folio_batch) ? OF(batch, nr) : OF((struct pagevec *)batch, nr);

@@ -518,32 +518,7 @@ static __always_inline int faulted(struct inode *inode, u64 index)
 	return 0;
 }
 
-SEC("tp_btf/mm_filemap_fault")
-int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
-{
-	return faulted(LOOSE(struct address_space, mapping)->host, index);
-}
-
-/* At the function that the tracepoint was put into, which beyond the end is called, too. */
-static __always_inline int faults(struct vm_fault *vmf)
-{
-	struct inode *inode = faulting(vmf);
-	u64 size = OF(inode, i_size), index = OF(vmf, pgoff);
-
-	return size && index <= (size - 1) >> PAGE_SHIFT ? faulted(inode, index) : 0;
-}
-
-SEC("fentry/filemap_fault")
-int COUNTING(fault, struct vm_fault *vmf)
-{
-	return faults(vmf);
-}
-
-SEC("kprobe")
-int COUNTING_CALL(fault_called)
-{
-	return faults((void *)ARGUMENT0(ctx));
-}
+FAULT_PROGRAMS(faulted)
 
 /* Threads that have read are timed while they wait for I/O. */
 SEC("tp_btf/sched_switch")

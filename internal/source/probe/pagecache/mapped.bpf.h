@@ -66,31 +66,7 @@ static __always_inline int faulted(struct inode *inode, u64 index)
 	return 0;
 }
 
-SEC("tp_btf/mm_filemap_fault")
-int COUNTING(on_fault, struct address_space *mapping, unsigned long index)
-{
-	return faulted(LOOSE(struct address_space, mapping)->host, index);
-}
-
-static __always_inline int faults(struct vm_fault *vmf)
-{
-	struct inode *inode = faulting(vmf);
-	u64 size = OF(inode, i_size), index = OF(vmf, pgoff);
-
-	return size && index <= (size - 1) >> PAGE_SHIFT ? faulted(inode, index) : 0;
-}
-
-SEC("fentry/filemap_fault")
-int COUNTING(fault, struct vm_fault *vmf)
-{
-	return faults(vmf);
-}
-
-SEC("kprobe")
-int COUNTING_CALL(fault_called)
-{
-	return faults((void *)ARGUMENT0(ctx));
-}
+FAULT_PROGRAMS(faulted)
 
 static __always_inline int mapped(struct inode *inode, u64 from, u64 to)
 {
