@@ -112,18 +112,15 @@ func mean(x []float64) float64 {
 
 // variation is the coefficient of variation.
 func variation(x []float64) float64 {
-	var sum, squares float64
-	for _, v := range x {
-		sum += v
-	}
-	mean := sum / float64(len(x))
-	if mean == 0 {
+	m := mean(x)
+	if m == 0 {
 		return 0
 	}
+	var squares float64
 	for _, v := range x {
-		squares += (v - mean) * (v - mean)
+		squares += (v - m) * (v - m)
 	}
-	return math.Sqrt(squares/float64(len(x))) / mean
+	return math.Sqrt(squares/float64(len(x))) / m
 }
 
 // DepthRate is what a device does with so many requests in flight.

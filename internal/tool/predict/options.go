@@ -3,9 +3,6 @@ package predict
 import (
 	"fmt"
 	"math"
-	"os"
-	"strconv"
-	"strings"
 
 	"iocause/internal/host"
 	"iocause/internal/predict"
@@ -260,9 +257,8 @@ func (w *whole) settings() []Option {
 // of mm/page_alloc.c), and how many bytes of the memory are kept free beyond that: reclaim
 // begins at one and a quarter times as much. 0 where it is not far more.
 func keptFree(h *host.Host, total *uint64) (kib, more uint64) {
-	b, err := os.ReadFile(h.Proc("sys/vm/min_free_kbytes"))
-	is, wrong := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
-	if err != nil || wrong != nil || total == nil {
+	is, err := host.ReadNumber(h.Proc("sys", "vm", "min_free_kbytes"))
+	if err != nil || total == nil {
 		return 0, 0
 	}
 	kib = uint64(min(262144, max(128, math.Sqrt(float64(*total/1024)*16))))
