@@ -111,6 +111,12 @@ predictions: ## predict what other memory limits would do, set them and measure,
 	go run ./bench/predictions
 	go run ./bench/predictions -write docs/predictions.md
 
+.PHONY: vm-predictions
+vm-predictions: ## the same in virtual machines, with cgroup v2 and both kinds of lists (some hours where they are emulated)
+	test/vm/predictions -t 60
+	test/vm/predictions -l -t 60
+	go run ./bench/predictions -write docs/predictions.md
+
 .PHONY: fmt
 fmt: ## format the Go code
 	gofmt -w $$(git ls-files -co --exclude-standard '*.go')

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -18,20 +19,41 @@ func document(results, to string) error {
 	if len(all) == 0 {
 		return fmt.Errorf("%s holds no results: run without -write first", results)
 	}
+	guests, err := readResults(filepath.Join(filepath.Dir(results), "guests.json"))
+	if err != nil {
+		return err
+	}
+	here := all[0]
+	all = append(all, guests...)
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Predictions against what happened
 
-Made by `+"`make predictions`"+` from [results.json](../bench/predictions/results.json) (Linux %s, %s; ext4 on a virtio disk, cgroup v1, two lists).
+Made by `+"`make predictions`"+` from [results.json](../bench/predictions/results.json) (Linux %s, %s; ext4 on a virtio disk, cgroup v1, two lists) and by `+"`make vm-predictions`"+` from [guests.json](../bench/predictions/guests.json) (emulated machines with Debian's kernels, cgroup v2, MGLRU or two lists).
 
-A load reads in a memory cgroup. [`+"`iocause predict`"+`](predict.md) watches it for %v at one limit. Then the limit is moved, the cache gets time to fill or turn over, and what the load asks for and what of it comes from disk is counted for %v: of loads that read whole pages, rchar and read_bytes of `+"`/proc/PID/io`"+`; of programs, and where random reads are read ahead of, every access to the pages of its files. The limit includes the programs' own 2 to 50 MiB.
+A load reads in a memory cgroup. [`+"`iocause predict`"+`](predict.md) watches it for %v at one limit (in a virtual machine for %v). Then the limit is moved, the cache gets time to fill or turn over, and what the load asks for and what of it comes from disk is counted for %v (%v): of loads that read whole pages, rchar and read_bytes of `+"`/proc/PID/io`"+`; of programs, and where random reads are read ahead of, every access to the pages of its files. The limit includes the programs' own 2 to 50 MiB.
 
-The pairs marked quiet were measured with nothing else running. The others ran beside other work on the same two processors, which moves speeds but not hit ratios, so their speeds are left out. Their predictions are as made; the width of the intervals (see [predict.md](predict.md#the-interval)) was set afterwards on these same pairs, and applied to the recorded traces.
+Speeds and times are given of the pairs that were measured with nothing else running. The others ran beside other work on the same two processors, which moves speeds but not hit ratios. Their predictions are as made; the width of the intervals of hit ratios (see [predict.md](predict.md#the-interval)) was set afterwards on the pairs of this machine, and applied to the recorded traces.
 
 ![predicted and measured hit ratios](predictions.svg)
 
-`, all[0].Kernel, all[0].At, look, truth)
+`, here.Kernel, here.At, look, 2*look, truth, 2*truth)
 	summary(&b, all)
 	b.WriteString("\n## Every pair\n\n| load | memory | hits predicted | interval | measured | error | disk reads predicted, a page asked for | measured | as fast, predicted | interval | measured |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	pairs(&b, all)
+	timesTable(&b, all)
+	b.WriteString("\n## At the limit where it was predicted\n\n| load | hits measured | seen in the sample | by the model |\n|---|---|---|---|\n")
+	last := ""
+	for _, p := range all {
+		if p.Experiment != last {
+			fmt.Fprintf(&b, "| %s | %.3f | %.3f | %.3f |\n", p.name(), p.Before, p.Seen, p.Model)
+		}
+		last = p.Experiment
+	}
+	return errors.Join(os.WriteFile(to, []byte(b.String()), 0o644), plot(all, strings.TrimSuffix(to, ".md")+".svg"))
+}
+
+// pairs writes the table of all.
+func pairs(b *strings.Builder, all []pair) {
 	for _, p := range all {
 		hit, interval, off := fmt.Sprintf("%.3f", p.Hit), fmt.Sprintf("%.3f to %.3f", p.Low, p.High), fmt.Sprintf("%+.3f", p.Hit-p.Truth)
 		truth := fmt.Sprintf("%.3f", p.Truth)
@@ -45,19 +67,18 @@ The pairs marked quiet were measured with nothing else running. The others ran b
 		if p.Quiet {
 			speed = fmt.Sprintf("| %.2f | %.2f to %.2f | %.2f", p.Likely, p.Faster[0], p.Faster[1], p.Speed)
 		}
-		fmt.Fprintf(&b, "| %s | %.2fx %.0f MiB | %s | %s | %s | %s | %.3f | %.3f %s |\n", p.Experiment, p.Factor, float64(p.Limit)*p.Factor/mib,
+		fmt.Fprintf(b, "| %s | %.2fx %.0f MiB | %s | %s | %s | %s | %.3f | %.3f %s |\n", p.name(), p.Factor, float64(p.Limit)*p.Factor/mib,
 			hit, interval, truth, off, p.Disk, p.DiskTruth, speed)
 	}
-	timesTable(&b, all)
-	b.WriteString("\n## At the limit where it was predicted\n\n| load | hits measured | seen in the sample | by the model |\n|---|---|---|---|\n")
-	last := ""
-	for _, p := range all {
-		if p.Experiment != last {
-			fmt.Fprintf(&b, "| %s | %.3f | %.3f | %.3f |\n", p.Experiment, p.Before, p.Seen, p.Model)
-		}
-		last = p.Experiment
+}
+
+// name is what the load is called, with the kind of cache if that is not this machine's.
+func (p *pair) name() string {
+	if p.Cgroups != 2 {
+		return p.Experiment
 	}
-	return errors.Join(os.WriteFile(to, []byte(b.String()), 0o644), plot(all, strings.TrimSuffix(to, ".md")+".svg"))
+	version, _, _ := strings.Cut(p.Kernel, "+")
+	return fmt.Sprintf("%s (cgroup v2, %s)", p.Experiment, version)
 }
 
 // plot draws predicted against measured hit ratios, with the stated intervals.
@@ -90,36 +111,60 @@ func plot(all []pair, to string) error {
 // inside tells whether the stated interval holds, to the digit that is shown.
 func (p *pair) inside() bool { return p.Truth >= p.Low-0.0005 && p.Truth <= p.High+0.0005 }
 
-// summary writes the errors.
+// summary writes the errors, of each kind of cache and of all.
 func summary(b *strings.Builder, all []pair) {
-	var off, lru, speed, likely []float64
-	inside, open, fast, told := 0, 0, 0, 0
-	var kept []pair
+	kinds := []struct {
+		name string
+		is   func(*pair) bool
+	}{
+		{"two lists, cgroup v1", func(p *pair) bool { return p.Lists == "" && p.Cgroups != 2 }},
+		{"two lists, cgroup v2", func(p *pair) bool { return p.Lists == "" && p.Cgroups == 2 }},
+		{"MGLRU, cgroup v2", func(p *pair) bool { return p.Lists != "" }},
+		{"all", func(*pair) bool { return true }},
+	}
+	b.WriteString("| | pairs | error of the hit ratio: median | nine of ten | worst | of exact LRU, same sample: median | nine of ten | worst | the interval holds | said to be open |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, k := range kinds {
+		var off, lru []float64
+		inside, open := 0, 0
+		for i := range all {
+			p := &all[i]
+			if !k.is(p) {
+				continue
+			}
+			off, lru = append(off, math.Abs(p.Hit-p.Truth)), append(lru, math.Abs(p.LRU-p.Truth))
+			if p.inside() {
+				inside++
+			}
+			if p.Open {
+				open++
+			}
+		}
+		if n := len(off); n > 0 {
+			fmt.Fprintf(b, "| %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %d (%.0f %%) | %d |\n", k.name, n, at(off, 0.5), at(off, 0.9), at(off, 1), at(lru, 0.5), at(lru, 0.9), at(lru, 1), inside, 100*float64(inside)/float64(n), open)
+		}
+	}
+	speeds(b, all)
+}
+
+// speeds writes how far predicted speeds were off, of the pairs on a quiet machine.
+func speeds(b *strings.Builder, all []pair) {
+	var off, likely []float64
 	for _, p := range all {
-		kept = append(kept, p)
-		off, lru = append(off, math.Abs(p.Hit-p.Truth)), append(lru, math.Abs(p.LRU-p.Truth))
-		if p.inside() {
+		if p.Quiet && p.Faster[0] > 0 {
+			off, likely = append(off, max(0, p.Faster[0]/p.Speed-1, p.Speed/p.Faster[1]-1)), append(likely, math.Abs(p.Likely/p.Speed-1))
+		}
+	}
+	if len(off) == 0 {
+		return
+	}
+	inside := 0
+	for _, x := range off {
+		if x == 0 {
 			inside++
 		}
-		if p.Open {
-			open++
-		}
-		if p.Quiet && p.Faster[0] > 0 {
-			told++
-			if p.Speed >= p.Faster[0] && p.Speed <= p.Faster[1] {
-				fast++
-			}
-			likely = append(likely, math.Abs(p.Likely/p.Speed-1))
-			speed = append(speed, max(0, p.Faster[0]/p.Speed-1, p.Speed/p.Faster[1]-1))
-		}
 	}
-	fmt.Fprintf(b, "| %d pairs | |\n|---|---|\n", len(kept))
-	fmt.Fprintf(b, "| error of the hit ratio, median / 90 %% / worst | %.3f / %.3f / %.3f |\n", at(off, 0.5), at(off, 0.9), at(off, 1))
-	fmt.Fprintf(b, "| the same of an exact LRU cache, of the same sample | %.3f / %.3f / %.3f |\n", at(lru, 0.5), at(lru, 0.9), at(lru, 1))
-	fmt.Fprintf(b, "| the interval holds | %d of %d (%.0f %%); %d of the pairs were said to be open |\n", inside, len(kept), 100*float64(inside)/float64(len(kept)), open)
-	if told > 0 {
-		fmt.Fprintf(b, "| the interval of the speed holds | %d of %d; how far it is off, median / 90 %% / worst: %.0f / %.0f / %.0f %% |\n| error of the predicted speed within it, median / 90 %% / worst | %.0f / %.0f / %.0f %% |\n", fast, told, 100*at(speed, 0.5), 100*at(speed, 0.9), 100*at(speed, 1), 100*at(likely, 0.5), 100*at(likely, 0.9), 100*at(likely, 1))
-	}
+	fmt.Fprintf(b, "\nSpeed, %d pairs on a quiet machine: the interval holds in %d, and is off by at most %.0f %% in nine of ten (%.0f %% at worst). The value within it is off by %.0f %% in the median, at most %.0f %% in nine of ten, %.0f %% at worst.\n",
+		len(off), inside, 100*at(off, 0.9), 100*at(off, 1), 100*at(likely, 0.5), 100*at(likely, 0.9), 100*at(likely, 1))
 }
 
 // holds tells whether the interval has what was measured.

@@ -42,6 +42,8 @@ type pair struct {
 	Unstable   string     `json:"unstable,omitempty"` // why the load is not the same all the time
 	Warned     bool       `json:"warned,omitempty"`   // the prediction said that
 	Quiet      bool       `json:"quiet,omitempty"`    // nothing else ran: speeds count
+	Lists      string     `json:"lists,omitempty"`    // MGLRU; "" for two lists
+	Cgroups    int        `json:"cgroups,omitempty"`  // version; 0 for 1
 	Kernel     string     `json:"kernel"`
 	At         string     `json:"at"`
 }
@@ -76,8 +78,8 @@ const (
 
 // run runs it in a cgroup of its own.
 func (e *experiment) run(dir string, stop <-chan os.Signal) (pairs []pair, err error) {
-	g := &group{dir: fmt.Sprintf("/sys/fs/cgroup/memory/iocause-predictions-%d", os.Getpid())}
-	if err := os.Mkdir(g.dir, 0o755); err != nil {
+	g, err := newGroup()
+	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.remove()) }()
@@ -99,27 +101,30 @@ func (e *experiment) run(dir string, stop <-chan os.Signal) (pairs []pair, err e
 		return nil, err
 	}
 	defer end()
-	if err := wait(warm, stop); err != nil {
+	if err := wait(e.slower(warm), stop); err != nil {
 		return nil, err
 	}
-	said, err := observe(host.Live(), g.dir, e.Factors, e.Limit, stop)
+	said, err := observe(host.Live(), g.name, e.slower(look), e.Factors, e.Limit, stop)
 	if err != nil {
 		return nil, err
 	}
-	before, err := m.measure(truth, stop)
+	before, err := m.measure(e.slower(truth), stop)
 	if err != nil {
 		return nil, err
 	}
 	fmt.Printf("  now: %.3f measured, %.3f seen, %.3f by the model\n", before.hit, said.Curve.Now, said.Curve.Model)
+	if x := said.Curve.At(e.Limit); x != nil {
+		fmt.Printf("  now: half of the calls within %v; 99 of 100 within %v\n", spanOf(x.Median, before.median, before.median), spanOf(x.P99, before.p99, before.p99))
+	}
 	for _, factor := range e.Factors {
 		limit := e.limit(factor)
 		if err := g.limit(limit); err != nil {
 			return nil, err
 		}
-		if err := g.settle(limit, stop); err != nil {
+		if err := g.settle(limit, e.slower(time.Second), stop); err != nil {
 			return nil, err
 		}
-		now, err := m.measure(truth, stop)
+		now, err := m.measure(e.slower(truth), stop)
 		if err != nil {
 			return nil, err
 		}
@@ -129,6 +134,12 @@ func (e *experiment) run(dir string, stop <-chan os.Signal) (pairs []pair, err e
 		}
 		p := pair{Experiment: e.Name, Limit: e.Limit, Factor: factor, Hit: x.Hit, Low: x.Low, High: x.High, Open: x.Open, LRU: x.LRU, Mixed: e.Mixed, Unstable: e.Unstable, Warned: said.Warned,
 			Truth: now.hit, Before: before.hit, Seen: said.Curve.Now, Model: said.Curve.Model, Speed: now.rate / before.rate, Disk: x.Disk / said.Curve.Asked, DiskTruth: now.disk, Kernel: kernel(), At: time.Now().UTC().Format("2006-01-02")}
+		if lists() != twoLists {
+			p.Lists = lists()
+		}
+		if g.v2 {
+			p.Cgroups = 2
+		}
 		if f, ok := said.Faster(x); ok {
 			p.Faster, p.Likely = [2]float64{f.Low, f.High}, f.Value
 		}
@@ -164,7 +175,7 @@ func (e *experiment) start(g *group, data string) (m meter, end func(), err erro
 	reads := byIO{times: filepath.Join(data, "times")}
 	end = func() {}
 	for _, flags := range e.Loads {
-		load := exec.Command(os.Args[0], append([]string{"load", "-file", file, "-times", reads.times}, flags...)...)
+		load := loadCommand(file, append([]string{"-times", reads.times}, flags...))
 		stop, err := g.start(load)
 		if err != nil {
 			end()
@@ -182,6 +193,11 @@ func (e *experiment) start(g *group, data string) (m meter, end func(), err erro
 	return reads, end, nil
 }
 
+// loadCommand is this program as a load.
+func loadCommand(file string, flags []string) *exec.Cmd {
+	return exec.Command(os.Args[0], append([]string{"load", "-file", file}, flags...)...)
+}
+
 // said is a prediction, and whether it warns of itself.
 type said struct {
 	*tool.Prediction
@@ -189,8 +205,8 @@ type said struct {
 }
 
 // observe is what 'iocause predict --cgroup' does.
-func observe(h *host.Host, group string, factors []float64, limit int64, stop <-chan os.Signal) (*said, error) {
-	o, err := tool.Open(h, tool.Filter{Cgroup: strings.TrimPrefix(group, "/sys/fs/cgroup/memory")})
+func observe(h *host.Host, group string, look time.Duration, factors []float64, limit int64, stop <-chan os.Signal) (*said, error) {
+	o, err := tool.Open(h, tool.Filter{Cgroup: group})
 	if err != nil {
 		return nil, err
 	}
@@ -262,6 +278,17 @@ func readAhead(dir, kib string) (back func() error, err error) {
 		return nil, fmt.Errorf("looking for the disk's read-ahead: %w", err)
 	}
 	return func() error { return os.WriteFile(at, old, 0o600) }, os.WriteFile(at, []byte(kib), 0o600)
+}
+
+const twoLists = "two lists"
+
+// lists is how this kernel keeps pages.
+func lists() string {
+	b, err := os.ReadFile("/sys/kernel/mm/lru_gen/enabled")
+	if err != nil || strings.TrimSpace(string(b)) == "0x0000" {
+		return twoLists
+	}
+	return "MGLRU"
 }
 
 func kernel() string {

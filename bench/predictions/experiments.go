@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"time"
 )
 
 const mib = 1 << 20
@@ -17,6 +18,41 @@ type experiment struct {
 	Factors  []float64  // the others, of that
 	Mixed    bool       // random reads are read ahead of, or calls read parts of pages: /proc/PID/io does not tell hits
 	Unstable string     // why the load itself is not the same all the time; "" where it is
+	Guest    bool       // of the machines of test/vm: slow, so that all takes longer
+}
+
+// slower is by how much longer everything is watched.
+func (e *experiment) slower(d time.Duration) time.Duration {
+	if e.Guest {
+		return 2 * d
+	}
+	return d
+}
+
+// guestExperiments are those for a machine of test/vm, where a disk gives some
+// thousand pages a second: smaller, so that the caches turn over in time.
+func guestExperiments(lists string) []experiment {
+	const m = mib / pageSize
+	p := func(mibs int) string { return strconv.Itoa(mibs * m) }
+	var all []experiment
+	add := func(name string, limit int64, mibs int, loads ...[]string) {
+		all = append(all, experiment{Name: lists + ": " + name, Loads: loads, Pages: mibs * m, Limit: limit * mib, Factors: []float64{0.5, 1.5, 2, 4}, Guest: true})
+	}
+	load := func(pattern string, mibs int, more ...string) []string {
+		return append([]string{"-pattern", pattern, "-pages", p(mibs)}, more...)
+	}
+	add("uniform 64 MiB", 32, 64, load("uniform", 64))
+	for _, skew := range []string{"0.6", "0.9", "1.2"} {
+		add("zipf "+skew+" 200 MiB", 32, 200, load("zipf", 200, "-skew", skew))
+	}
+	add("loop 75 MiB", 32, 75, load("loop", 75, "-threads", "1", "-request", "4", "-read-ahead"))
+	add("zipf 1.0 75 MiB and scan 100 MiB", 32, 175, load("mix", 75, "-skew", "1.0", "-scan", p(100), "-every", "4"))
+	add("uniform 25 MiB and scan 75 MiB", 32, 100, load("mix", 25, "-skew", "0.0", "-scan", p(75), "-every", "3"))
+	add("uniform 40 MiB that moves on through 200 MiB", 32, 200, load("shift", 200, "-hot", p(40), "-step", "64"))
+	all[len(all)-1].Unstable = "what it reads moves on"
+	add("two programs: uniform 30 MiB, zipf 0.9 100 MiB", 40, 130, load("uniform", 30, "-threads", "2"), load("zipf", 100, "-first", p(30), "-skew", "0.9", "-threads", "2"))
+	add("reads of 50 MiB beside 20 MiB through a mapping", 40, 70, load("uniform", 50), load("uniform", 20, "-first", p(50), "-mapped", "-threads", "1"))
+	return all
 }
 
 // experiments are all. Programs take some 5 to 50 MiB of each limit, beside the cache.

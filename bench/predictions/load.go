@@ -6,9 +6,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,8 +52,9 @@ func runLoad(args []string) error {
 		return err
 	}
 	defer file.Close()
+	fd := int(file.Fd())
 	if !*ahead {
-		if err := unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
+		if err := unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM); err != nil {
 			return err
 		}
 	}
@@ -62,13 +65,16 @@ func runLoad(args []string) error {
 	}
 	var memory []byte
 	if *mapped {
-		if memory, err = unix.Mmap(int(file.Fd()), int64(*first)*pageSize, *pages*pageSize, unix.PROT_READ, unix.MAP_SHARED); err != nil {
+		if memory, err = unix.Mmap(fd, int64(*first)*pageSize, *pages*pageSize, unix.PROT_READ, unix.MAP_SHARED); err != nil {
 			return err
 		}
 		if err := unix.Madvise(memory, unix.MADV_RANDOM); err != nil {
 			return err
 		}
 	}
+	// A thread that comes back from a call shall never have to wait for Go's scheduler:
+	// that is no time of the call.
+	runtime.GOMAXPROCS(*threads + 1)
 	began := time.Now()
 	at := rand.New(rand.NewPCG(1, 2)).Perm(units)
 	if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
@@ -79,6 +85,7 @@ func runLoad(args []string) error {
 	var sum atomic.Uint64 // so that reads of a mapping are not left out
 	for t := range *threads {
 		wait.Go(func() {
+			runtime.LockOSThread()
 			r := rand.New(rand.NewPCG(uint64(t)+10, 3))
 			buf := make([]byte, *request*pageSize)
 			part := units / *threads
@@ -116,8 +123,8 @@ func runLoad(args []string) error {
 					continue
 				}
 				called := time.Now()
-				if _, err := file.ReadAt(buf, (int64(*first)+int64(unit)*int64(*request))*pageSize); err != nil {
-					errs <- fmt.Errorf("reading: %w", err)
+				if n, err := pread(fd, buf, (int64(*first)+int64(unit)*int64(*request))*pageSize); err != nil || n < len(buf) {
+					errs <- fmt.Errorf("reading: %d bytes, %w", n, err)
 					return
 				}
 				if took != nil {
@@ -129,6 +136,15 @@ func runLoad(args []string) error {
 	wait.Wait()
 	close(errs)
 	return <-errs
+}
+
+// pread is pread(2) without a word to Go's scheduler.
+func pread(fd int, buf []byte, at int64) (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(at), 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
 }
 
 // sums are those of the probabilities of zipf's law.

@@ -29,17 +29,25 @@ func main() {
 	quiet := flag.Bool("quiet", false, "nothing else runs here: speeds are worth keeping, too")
 	most := flag.Duration("most", 0, "begin no other one after so long: with -missing it runs in pieces")
 	dir := flag.String("dir", "/var/tmp", "directory on a disk for the data, up to 1 GiB")
+	guest := flag.Bool("guest", false, "run the smaller ones for a machine of test/vm")
+	rounds := flag.Int("cost", 0, "only measure what observing takes of a load's rate, in so many rounds")
 	list := flag.Bool("list", false, "list the experiments")
 	flag.Parse()
+	all := experiments()
+	if *guest {
+		all = guestExperiments(lists())
+	}
 	switch {
 	case *list:
-		for _, e := range experiments() {
+		for _, e := range all {
 			fmt.Println(e.Name)
 		}
+	case *rounds > 0:
+		exit(cost(*dir, *rounds, interrupts()))
 	case *write != "":
 		exit(document(*results, *write))
 	default:
-		exit(runAll(*results, *dir, *only, *missing, *quiet, *most))
+		exit(runAll(all, *results, *dir, *only, *missing, *quiet, *most))
 	}
 }
 
@@ -50,17 +58,22 @@ func exit(err error) {
 	}
 }
 
+func interrupts() <-chan os.Signal {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	return stop
+}
+
 // runAll runs experiments and adds what they found to the results.
-func runAll(results, dir, only string, missing, quiet bool, most time.Duration) error {
+func runAll(all []experiment, results, dir, only string, missing, quiet bool, most time.Duration) error {
 	old, err := readResults(results)
 	if err != nil {
 		return err
 	}
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	stop := interrupts()
 	var failed error
 	began := time.Now()
-	for _, e := range experiments() {
+	for _, e := range all {
 		if most > 0 && time.Since(began) > most {
 			break
 		}

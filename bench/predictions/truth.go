@@ -16,15 +16,40 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
+	"iocause/internal/procfile"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/pagecache"
 )
 
-// group is a memory cgroup of version 1.
-type group struct{ dir string }
+// group is a memory cgroup.
+type group struct {
+	dir, name string // folder, and path below the hierarchy's top
+	v2        bool
+}
+
+// newGroup makes one of this machine's version.
+func newGroup() (*group, error) {
+	groups, err := host.Live().Cgroups()
+	if err != nil {
+		return nil, err
+	}
+	tree, ok := groups.Controller("memory")
+	if !ok {
+		return nil, errors.New("this machine has no memory cgroups")
+	}
+	g := &group{name: fmt.Sprintf("/iocause-predictions-%d", os.Getpid()), v2: tree.V2}
+	if g.dir, err = tree.Join(g.name); err != nil {
+		return nil, err
+	}
+	return g, os.Mkdir(g.dir, 0o755)
+}
 
 func (g *group) limit(bytes int64) error {
-	return os.WriteFile(filepath.Join(g.dir, "memory.limit_in_bytes"), []byte(strconv.FormatInt(bytes, 10)), 0o600)
+	file := "memory.limit_in_bytes"
+	if g.v2 {
+		file = "memory.max"
+	}
+	return os.WriteFile(filepath.Join(g.dir, file), []byte(strconv.FormatInt(bytes, 10)), 0o600)
 }
 
 // start starts a program that waits for a line on its standard input, puts it into
@@ -67,27 +92,24 @@ func (g *group) start(c *exec.Cmd) (end func(), err error) {
 }
 
 // settle waits until the cache is full or grows no more, and has turned over since:
-// 3 s after that, at most 20 s.
-func (g *group) settle(limit int64, stop <-chan os.Signal) error {
+// 3 times a second after that, at most 20 times.
+func (g *group) settle(limit int64, second time.Duration, stop <-chan os.Signal) error {
 	last := int64(0)
 	for range 17 {
-		b, err := os.ReadFile(filepath.Join(g.dir, "memory.usage_in_bytes"))
+		now, err := procfile.ReadMemoryUsage(g.dir, g.v2)
 		if err != nil {
 			return err
 		}
-		used, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-		if err != nil {
-			return err
-		}
+		used := int64(now)
 		if used > limit-limit/50 || last > 0 && used-last < limit/300 {
 			break
 		}
 		last = used
-		if err := wait(time.Second, stop); err != nil {
+		if err := wait(second, stop); err != nil {
 			return err
 		}
 	}
-	return wait(3*time.Second, stop)
+	return wait(3*second, stop)
 }
 
 // remove waits for the last process to be gone.

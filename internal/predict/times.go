@@ -9,7 +9,10 @@ import (
 type Reads struct {
 	Calls float64   // all
 	Waits []Waited  // of those that waited for pages from disk, shortest first
-	Hits  []float64 // s that calls take which do not, fastest first; the others take the middle in addition
+	Late  []Waited  // of those that did not, and lost the processor meanwhile: how long
+	Hits  []float64 // s that calls take which do neither, fastest first; the others take the middle in addition
+	// Rate is how many pages come from disk in a time at another size, now being 1.
+	Rate func(*Point) float64
 }
 
 // Waited is how many calls waited so long.
@@ -19,20 +22,18 @@ type Waited struct{ From, To, Calls float64 } // s, s
 // told to anybody.
 const leastWaits = 50
 
-// preempted is by how much longer calls took than the time in which their pages were
-// missing, in the 99th percentile of four threads on two processors: who has waited may
-// lose the processor before the call ends.
-const preempted = 2
+// slower and faster are by how much the same disk answers the slowest calls later and
+// sooner at other times, on a quiet machine: nine of ten lie between.
+const slower, faster = 1.4, 0.8
 
 // AddTimes works out how long read calls take at each size: the shares of those that
 // wait for the disk and of those that do not change with the misses, and how long each
-// kind takes stays. The intervals cover those of the misses, the number of calls that
-// were seen, and twice the time of calls that do not wait, which were measured alone.
+// kind takes stays. Who loses the processor in a call loses it to somebody whose page
+// has come: that happens as often as pages come. The intervals cover those of the
+// misses, the number of calls that were seen, and twice the time of calls that do not
+// wait, which were measured alone.
 func (c *Curve) AddTimes(r *Reads) {
-	waited := 0.0
-	for _, w := range r.Waits {
-		waited += w.Calls
-	}
+	waited, late := calls(r.Waits), calls(r.Late)
 	if r.Calls < least || len(r.Hits) == 0 {
 		return
 	}
@@ -44,6 +45,7 @@ func (c *Curve) AddTimes(r *Reads) {
 	}
 	for i := range c.Points {
 		x := &c.Points[i]
+		lose := min(1, late/max(1, r.Calls-waited)*r.Rate(x))
 		for _, q := range []struct {
 			of float64
 			to **Share
@@ -52,18 +54,28 @@ func (c *Curve) AddTimes(r *Reads) {
 			if waited < leastWaits && most > 1-q.of {
 				continue
 			}
-			s := &Share{Value: r.quantile(q.of, likely, 0, waited), Low: r.quantile(q.of, fewest, -1, waited), High: r.quantile(q.of, most, 1, waited)}
+			s := &Share{Value: r.quantile(q.of, likely, lose, 0), Low: r.quantile(q.of, fewest, lose, -1), High: r.quantile(q.of, most, lose, 1)}
 			s.Low, s.High = min(s.Low, s.Value), max(s.High, s.Value)
 			*q.to = s
 		}
 	}
 }
 
-// quantile is that of the mixture of calls, of which a share waits; at the lower end of
-// what is possible (-1), the value (0) or the upper end (1), for n calls that waited.
-func (r *Reads) quantile(q, share float64, end int, n float64) float64 {
-	if q <= 1-share {
-		i := int(q / (1 - share) * float64(len(r.Hits)))
+// calls adds them up.
+func calls(all []Waited) (n float64) {
+	for _, w := range all {
+		n += w.Calls
+	}
+	return n
+}
+
+// quantile is that of the mixture of calls, of which a share waits, and of the others a
+// part is late; at the lower end of what is possible (-1), the value (0) or the upper
+// end (1).
+func (r *Reads) quantile(q, share, late float64, end int) float64 {
+	slow := share + (1-share)*late
+	if q <= 1-slow {
+		i := int(q / (1 - slow) * float64(len(r.Hits)))
 		hit := r.Hits[min(i, len(r.Hits)-1)]
 		switch {
 		case end > 0:
@@ -73,19 +85,33 @@ func (r *Reads) quantile(q, share float64, end int, n float64) float64 {
 		}
 		return hit
 	}
-	at := (q - (1 - share)) / share
-	at += float64(end) * 1.645 * math.Sqrt(at*(1-at)/n)
-	took := Middle(r.Hits) + r.waitAt(min(1, max(0, at)), n)
-	if end > 0 {
-		took *= preempted
+	both := append(scaled(r.Waits, share), scaled(r.Late, (1-share)*late)...)
+	at := (q - (1 - slow)) / slow
+	at += float64(end) * 1.645 * math.Sqrt(at*(1-at)/(calls(r.Waits)+calls(r.Late)))
+	took := Middle(r.Hits) + waitAt(SortWaits(both), min(1, max(0, at)))
+	switch {
+	case end > 0:
+		return took * slower
+	case end < 0:
+		return took * faster
 	}
 	return took
 }
 
-// waitAt is a quantile of what the n calls waited that did.
-func (r *Reads) waitAt(q, n float64) float64 {
-	seen := 0.0
-	for _, w := range r.Waits {
+// scaled is the same with so many calls in all.
+func scaled(all []Waited, to float64) []Waited {
+	n := calls(all)
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].Calls *= to / n
+	}
+	return out
+}
+
+// waitAt is a quantile of what calls waited, shortest first.
+func waitAt(waits []Waited, q float64) float64 {
+	n, seen := calls(waits), 0.0
+	for _, w := range waits {
 		if w.Calls > 0 && seen+w.Calls >= q*n {
 			return w.From + (w.To-w.From)*max(0, q*n-seen)/w.Calls
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/bpf"
 	"iocause/internal/host"
 	"iocause/internal/predict"
 	"iocause/internal/source/probe/access"
@@ -41,6 +42,13 @@ func TestBadInput(t *testing.T) {
 		if got := p.cannot(err); !strings.HasPrefix(got, "Cannot tell: ") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s", name, got)
 		}
+	}
+	// a kernel that does not tell of reads: no observer, so no curve
+	if got := unseen(fmt.Errorf("counting reads: %w", bpf.ErrNotSupported)).Error(); !strings.HasPrefix(got, "nothing can be predicted here") {
+		t.Error(got)
+	}
+	if got := unseen(os.ErrPermission).Error(); strings.Contains(got, "predicted") {
+		t.Error(got)
 	}
 	// files that were truncated or deleted while they were watched
 	tr := read(1000, predict.Read)

@@ -89,7 +89,7 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 		return p, nil
 	}
 	if p.Reading != nil && o.filter.File.Ino == 0 {
-		p.Curve.AddTimes(p.Reading.times(p.Curve, p.Seconds))
+		p.Curve.AddTimes(p.times())
 	}
 	p.Advice = append(p.advise(asked), p.caveats(trace)...)
 	w := &whole{o, p, chosen, trace, pages, o.known(chosen)}

@@ -2,12 +2,14 @@ package predict
 
 import (
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"iocause/internal/bpf"
 	"iocause/internal/host"
 	"iocause/internal/predict"
 	"iocause/internal/procfile"
@@ -84,10 +86,18 @@ func Open(h *host.Host, f Filter) (*Observer, error) {
 	}
 	o.scale = 1 << shift
 	if o.probe, err = access.Open(h, shift); err != nil {
-		return nil, err
+		return nil, unseen(err)
 	}
 	o.began = time.Now()
 	return o, nil
+}
+
+// unseen says what a kernel that does not tell of reads means for a prediction.
+func unseen(err error) error {
+	if !errors.Is(err, bpf.ErrNotSupported) {
+		return err
+	}
+	return fmt.Errorf("nothing can be predicted here, since the kernel does not tell of every read; 'iocause check' lists what it tells of: %w", err)
 }
 
 // cgroup is the memory cgroup that the filter asks about, "" where it names none.

@@ -22,11 +22,13 @@ type Reading struct {
 	Calls   float64 `json:"calls"`            // read calls
 	Asking  float64 `json:"cache_calls"`      // of them, those that asked for pages of the cache
 	Waiting float64 `json:"waiting_calls"`    // of these, those that waited for the disk
+	Late    float64 `json:"late_calls"`       // of the others, those that lost the processor meanwhile
 	PerCall float64 `json:"hit_call_seconds"` // processor time that a read call of cached pages takes here, measured
 	PerPage float64 `json:"hit_page_seconds"` // and each of its pages
 	warm    float64 // PerCall of a page that is in the processor's own cache, as one that is read in order may be
 	waits   []predict.Waited
-	hits    []float64 // s that calls took that read a cached page of theirs, fastest first
+	late    []predict.Waited // calls that missed nothing and lost the processor
+	hits    []float64        // s that calls took that read a cached page of theirs, fastest first
 }
 
 // work is what a process has done so far.
@@ -89,21 +91,34 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 		return nil
 	}
 	for _, w := range waits {
-		if is[w.PID] {
-			r.waits = append(r.waits, predict.Waited{From: w.From.Seconds(), To: w.To.Seconds(), Calls: float64(w.Calls)})
-			r.Waiting += float64(w.Calls)
+		x := predict.Waited{From: w.From.Seconds(), To: w.To.Seconds(), Calls: float64(w.Calls)}
+		switch {
+		case !is[w.PID]:
+		case w.Hit:
+			r.late = append(r.late, x)
+			r.Late += x.Calls
+		default:
+			r.waits = append(r.waits, x)
+			r.Waiting += x.Calls
 		}
 	}
 	return r
 }
 
 // times is how long read calls take now, where that is known.
-func (r *Reading) times(c *predict.Curve, seconds float64) *predict.Reads {
-	t := &predict.Reads{Calls: r.Asking, Waits: predict.SortWaits(r.waits)}
+func (p *Prediction) times() *predict.Reads {
+	r, c := p.Reading, p.Curve
+	t := &predict.Reads{Calls: r.Asking, Waits: predict.SortWaits(r.waits), Late: r.late, Rate: func(x *predict.Point) float64 {
+		f, ok := p.Faster(x)
+		if !ok {
+			return 1
+		}
+		return f.Value * x.Disk / c.Disk
+	}}
 	if r.Asking <= 0 || len(r.hits) == 0 {
 		return t
 	}
-	more := r.PerPage * max(0, c.Asked*seconds/r.Asking-1) // pages of a call
+	more := r.PerPage * max(0, c.Asked*p.Seconds/r.Asking-1) // pages of a call
 	for _, h := range r.hits {
 		t.Hits = append(t.Hits, h+more)
 	}

@@ -54,11 +54,16 @@ struct {
 	__type(value, struct process);
 } processes SEC(".maps");
 
-/* How long it took read calls to have pages that were not in the cache: an eighth of an octave each. */
+/*
+ * How long it took read calls to have pages that were not in the cache, and to get the
+ * processor back that they lost afterwards: an eighth of an octave each. The others
+ * are here if they lost the processor.
+ */
 struct wait_key {
 	u32 tgid;
-	u32 slot; /* of ns / 1024: 0 to 7 itself, then 8 for each power of two */
+	u32 slot; /* of ns / 1024: 0 to 7 itself, then 8 for each power of two; HIT in addition */
 };
+#define HIT 0x8000 /* the call missed no page */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -76,6 +81,8 @@ struct reader {
 	u64 asked, calls; /* that are not counted for the process yet */
 	u64 missed_at; /* when the call began to read from disk or to wait for it, 0 before */
 	u64 missing; /* ns from there to the event, of the last call so far */
+	u64 lost_at; /* when the call lost the processor though it could go on, 0 while it has it */
+	u64 late; /* ns until it had it back, after its pages were there */
 	s64 call; /* number of the system call of missed_at */
 	struct called called; /* by kprobes only */
 };
@@ -210,13 +217,13 @@ static __always_inline void count_asked(struct reader *t)
 	t->asked = t->calls = 0;
 }
 
-static __noinline int count_wait(u64 ns)
+static __noinline int count_wait(u64 ns, u32 kind)
 {
 	struct wait_key key = { .tgid = bpf_get_current_pid_tgid() >> 32 };
 	u64 v = ns >> 10, zero = 0, *n;
 	u32 octave = hist_slot(v);
 
-	key.slot = octave < 3 ? v : (octave - 2) * 8 + (v >> ((octave - 3) & 63) & 7);
+	key.slot = kind | (octave < 3 ? v : (octave - 2) * 8 + (v >> ((octave - 3) & 63) & 7));
 	n = bpf_map_lookup_elem(&waits, &key);
 	if (!n) {
 		bpf_map_update_elem(&waits, &key, &zero, BPF_NOEXIST);
@@ -252,10 +259,35 @@ static __noinline u64 end_miss(struct reader *t)
 /* A call begins: the last one misses nothing more. */
 static __always_inline void begin_read(struct reader *t)
 {
+	u64 late = t->late;
+
 	t->calls++;
-	if (t->missing)
-		count_wait(t->missing);
+	if (t->missing | late)
+		count_wait(t->missing + late, t->missing ? 0 : HIT);
+	t->late = 0;
 	t->missing = t->missed_at ? end_miss(t) : 0;
+}
+
+/*
+ * A thread loses the processor: to wait for a page, or to others. Where it had its
+ * pages already, the time until it has it back is in no miss. Calls other than those
+ * that have missed pages are none of ours, and neither is what it does outside of calls.
+ */
+static __always_inline void switch_out(struct task_struct *task, bool preempted)
+{
+	struct reader *t;
+
+	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait)) {
+		t = task_row(&readers, task);
+		if (t) {
+			t->off = bpf_ktime_get_ns();
+			missed(t, task);
+		}
+	} else if (preempted || !task_state(task)) {
+		t = task_row(&readers, task);
+		if (t && !t->missed_at && t->call == task_syscall(task))
+			t->lost_at = bpf_ktime_get_ns();
+	}
 }
 
 /* The thread asks for the pages from..last that it did not ask for before. */
@@ -520,20 +552,14 @@ static __always_inline int faulted(struct inode *inode, u64 index)
 
 FAULT_PROGRAMS(faulted)
 
-/* Threads that have read are timed while they wait for I/O. */
+/* Threads that have read are timed while they wait for I/O, and for the processor. */
 SEC("tp_btf/sched_switch")
 int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	struct reader *t;
 	struct process *w;
 
-	if (BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait)) {
-		t = task_row(&readers, prev);
-		if (t) {
-			t->off = bpf_ktime_get_ns();
-			missed(t, prev);
-		}
-	}
+	switch_out(prev, preempt);
 	if (!next->pid)
 		return 0;
 	t = task_row(&readers, next);
@@ -542,6 +568,9 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		if (w)
 			ADD(w->ns, bpf_ktime_get_ns() - t->off);
 		t->off = 0;
+	} else if (t && t->lost_at) {
+		t->late += bpf_ktime_get_ns() - t->lost_at;
+		t->lost_at = 0;
 	}
 	return 0;
 }

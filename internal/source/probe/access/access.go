@@ -177,19 +177,23 @@ func (p *Probe) Processes() (map[int]Process, error) {
 }
 
 // Wait is how many calls of a process had to wait so long for pages that were not in
-// the cache: from where they were missed, the work of the kernel for them included.
+// the cache: from where they were missed, the work of the kernel for them included, and
+// for the processor if they lost it afterwards. Of calls that missed none (Hit) those are
+// here that lost it, with that time alone.
 type Wait struct {
 	PID   int
+	Hit   bool
 	From  time.Duration // of the class, which ends at To
 	To    time.Duration
 	Calls uint64
 }
 
-// Waits are the read calls so far that missed pages, but for the last of each
-// thread.
+// Waits are the read calls so far that had to wait, but for the last of each thread.
 func (p *Probe) Waits() (all []Wait, err error) {
 	err = bpf.Each(p.probe.Map("waits"), func(key accessWaitKey, n uint64) {
-		all = append(all, Wait{PID: int(key.Tgid), From: waitSlot(key.Slot), To: waitSlot(key.Slot + 1), Calls: n})
+		const hit = 0x8000 // HIT of the program
+		slot := key.Slot &^ hit
+		all = append(all, Wait{PID: int(key.Tgid), Hit: key.Slot&hit != 0, From: waitSlot(slot), To: waitSlot(slot + 1), Calls: n})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading how long calls waited: %w", err)

@@ -47,6 +47,8 @@ type accessReader struct {
 	Calls    uint64
 	MissedAt uint64
 	Missing  uint64
+	LostAt   uint64
+	Late     uint64
 	Call     int64
 	Called   struct {
 		_        structs.HostLayout

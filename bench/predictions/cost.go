@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+	"iocause/internal/source/probe/reclaim"
+	tool "iocause/internal/tool/predict"
+)
+
+// cost is what observing takes of a load's rate: rounds of slices without and with
+// it, the order changing, while one load runs. Opening and closing lie between the slices.
+func cost(dir string, rounds int, stop <-chan os.Signal) error {
+	const m = mib / pageSize
+	parts := []struct {
+		name  string
+		while func(time.Duration, func() error) error
+	}{
+		{"sampled accesses (predict)", whileSampled},
+		{"evictions and returns (diagnose, agent)", whileEvictions},
+	}
+	loads := []struct {
+		name  string
+		pages int
+		limit int64
+		flags []string
+	}{
+		{"cached, 4 KiB, 1 thread", 32 * m, 96 * mib, []string{"-pattern", "uniform", "-threads", "1"}},
+		{"cached, 64 KiB, 1 thread", 32 * m, 96 * mib, []string{"-pattern", "uniform", "-threads", "1", "-request", "16"}},
+		{"uncached, 4 KiB, 4 threads", 512 * m, 64 * mib, []string{"-pattern", "uniform", "-threads", "4"}},
+		{"uncached, 64 KiB in order, 1 thread", 512 * m, 64 * mib, []string{"-pattern", "loop", "-threads", "1", "-request", "16", "-read-ahead"}},
+	}
+	for _, l := range loads {
+		err := underLoad(dir, l.pages, l.limit, append(l.flags, "-pages", fmt.Sprint(l.pages)), func(load byIO) error {
+			for _, part := range parts {
+				ratios, err := ratiosOf(load, rounds, part.while, stop)
+				if err != nil {
+					return err
+				}
+				fmt.Printf("%-36s %-40s keeps %.1f %% of its rate in the median (%.1f to %.1f)\n", l.name, part.name, 100*at(ratios, 0.5), 100*at(ratios, 0), 100*at(ratios, 1))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// underLoad calls f while a load runs in a cgroup.
+func underLoad(dir string, pages int, limit int64, flags []string, f func(byIO) error) (err error) {
+	g, err := newGroup()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.remove()) }()
+	data, err := os.MkdirTemp(dir, "iocause-predictions-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
+	file := filepath.Join(data, "data")
+	if err := errors.Join(makeFile(file, pages), g.limit(limit)); err != nil {
+		return err
+	}
+	load := loadCommand(file, flags)
+	end, err := g.start(load)
+	if err != nil {
+		return err
+	}
+	defer end()
+	time.Sleep(2 * time.Second)
+	return f(byIO{pids: []int{load.Process.Pid}})
+}
+
+// ratiosOf are the load's rates while it is observed, each as a part of the rate without.
+func ratiosOf(load byIO, rounds int, while func(time.Duration, func() error) error, stop <-chan os.Signal) (ratios []float64, err error) {
+	const slice = 1500 * time.Millisecond
+	var rate [2]float64
+	for round := range rounds {
+		for _, with := range []bool{round%2 == 0, round%2 == 1} {
+			var n float64
+			count := func() error {
+				n, err = load.rateFor(slice, stop)
+				return err
+			}
+			if with {
+				err = while(slice, count)
+				rate[1] = n
+			} else {
+				err = count()
+				rate[0] = n
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		ratios = append(ratios, rate[1]/rate[0])
+	}
+	return ratios, nil
+}
+
+// rateFor is how many pages a second the load asks for.
+func (load byIO) rateFor(length time.Duration, stop <-chan os.Signal) (float64, error) {
+	a, _, err := load.counters()
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := wait(length, stop); err != nil {
+		return 0, err
+	}
+	b, _, err := load.counters()
+	return float64(b-a) / time.Since(began).Seconds(), err
+}
+
+// whileSampled calls f while accesses are sampled, and taken as predict does.
+func whileSampled(length time.Duration, f func() error) error {
+	o, err := tool.Open(host.Live(), tool.Filter{})
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	end := time.Now().Add(length)
+	go func() {
+		var err error
+		for err == nil && time.Now().Before(end) {
+			err = o.Poll()
+			time.Sleep(tool.Poll)
+		}
+		done <- err
+	}()
+	return errors.Join(f(), <-done, o.Close())
+}
+
+// whileEvictions calls f while evictions and returns are counted.
+func whileEvictions(_ time.Duration, f func() error) error {
+	probe, err := reclaim.Open(host.Live())
+	if err != nil {
+		return err
+	}
+	r := sample.NewRecorder(time.Now())
+	err = probe.Collect(sample.First, r)
+	err = errors.Join(err, f(), probe.Collect(sample.Last, r))
+	if c, ok := probe.(io.Closer); ok {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
