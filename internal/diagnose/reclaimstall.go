@@ -14,6 +14,9 @@ func reclaimStall() Cause {
 		Needs: [][]sample.Metric{{sample.ReclaimTime}},
 		Over:  deviceCauses(),
 		Judge: func(c *Case) Verdict {
+			if c.w.Told {
+				return c.toldReclaim()
+			}
 			if !c.w.Has(sample.ReclaimTime) {
 				return cannotTell(c.w.WhyAbsent(sample.ReclaimTime))
 			}

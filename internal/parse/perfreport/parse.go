@@ -67,14 +67,16 @@ type reader struct {
 func New(string) lines.Reader { return &reader{in: map[string]float64{}} }
 
 // of is what a function of the kernel works at, "" for none that a cause is of: to
-// move pages about for large pieces of memory (mm/compaction.c, mm/migrate.c), and
-// to encrypt disks (dm-crypt, the ciphers that it uses).
+// move pages about for large pieces of memory (mm/compaction.c, mm/migrate.c), to
+// encrypt disks (dm-crypt, the ciphers that it uses), and to free memory (mm/vmscan.c).
 func of(function string) string {
 	for _, x := range []struct{ class, part string }{
 		{"compaction", "isolate_migratepages"}, {"compaction", "isolate_freepages"}, {"compaction", "compact_zone"}, {"compaction", "compaction_alloc"},
 		{"compaction", "migrate_pages"}, {"compaction", "migrate_folio"}, {"compaction", "set_pageblock_skip"}, {"compaction", "get_pfnblock_flags_mask"}, {"compaction", "suitable_migration_target"},
 		{"encryption", "aesni_xts"}, {"encryption", "aes_xts"}, {"encryption", "xts_crypt"}, {"encryption", "xts_encrypt"}, {"encryption", "xts_decrypt"}, {"encryption", "aesni_enc"}, {"encryption", "aesni_dec"},
 		{"encryption", "crypt_convert"}, {"encryption", "kcryptd_"}, {"encryption", "aes_encrypt"}, {"encryption", "aes_decrypt"},
+		{"reclaim", "shrink_"}, {"reclaim", "balance_pgdat"}, {"reclaim", "isolate_lru_"}, {"reclaim", "try_to_free_"}, {"reclaim", "evict_folios"}, {"reclaim", "scan_folios"},
+		{"reclaim", "page_referenced"}, {"reclaim", "folio_referenced"}, {"reclaim", "super_cache_count"}, {"reclaim", "pgdat_balanced"},
 	} {
 		if strings.Contains(function, x.part) {
 			return x.class
@@ -180,7 +182,7 @@ func (r *reader) Close(into lines.Values) {
 	}
 	r.cut()
 	into.At(r.line)
-	for _, class := range []string{"compaction", "encryption"} {
+	for _, class := range []string{"compaction", "encryption", "reclaim"} {
 		if r.in[class] > 0 && r.running() {
 			into.Put(sample.CPUSampled, sample.Entity{Class: class}, min(1, r.in[class]))
 		}

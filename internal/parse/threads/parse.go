@@ -3,7 +3,10 @@
 package threads
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,10 +49,13 @@ func onlyPS(columns []string) bool {
 }
 
 // layout is where the columns are; -1 for those that are not there.
-type layout struct{ pid, state, cpu, command, n int }
+type layout struct {
+	pid, state, cpu, command, n int
+	now                         bool // its shares of processors are those of a moment (top), not since the start (ps)
+}
 
 func columns(f []string) layout {
-	c := layout{-1, -1, -1, -1, len(f)}
+	c := layout{pid: -1, state: -1, cpu: -1, command: -1, n: len(f)}
 	for i, name := range f {
 		switch name {
 		case "TID", "LWP", "SPID":
@@ -64,6 +70,8 @@ func columns(f []string) layout {
 			c.cpu = i
 		case "Command", "COMMAND", "CMD":
 			c.command = i
+		case "TIME+", "%VSZ":
+			c.now = true
 		}
 	}
 	return c
@@ -84,12 +92,13 @@ type reader struct {
 	each map[string]float64 // what single processors did in this screen, in processors
 	cpus float64            // how many there are
 
-	open    bool // top's summary of this screen was seen
-	screens int  // that top's summary begins
+	worker  map[string]float64 // what kernel threads used at most
+	open    bool               // top's summary of this screen was seen
+	screens int                // that top's summary begins
 }
 
 // New makes a reader.
-func New(string) lines.Reader { return lines.Trim(&reader{}) }
+func New(string) lines.Reader { return lines.Trim(&reader{worker: map[string]float64{}}) }
 
 // Text implements lines.Trimmed.
 func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, error) {
@@ -131,12 +140,9 @@ func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, 
 	into.At(l.N)
 	r.rows++
 	r.count[f[r.layout.state][:1]]++
-	if at := r.layout.cpu; at >= 0 && at < len(f) {
-		if v, ok := lines.Percent(f[at]); ok {
-			r.cpu, r.hasCPU = max(r.cpu, v), true
-		} else if v, ok := lines.Number(strings.TrimSuffix(f[at], ".")); ok {
-			r.cpu, r.hasCPU = max(r.cpu, v/100), true
-		}
+	if share, ok := r.share(f); ok {
+		r.cpu, r.hasCPU = max(r.cpu, share), true
+		r.kernelThread(f, share, into)
 	}
 	if at := r.layout.command; at >= 0 && at < len(f) {
 		name := f[at][strings.LastIndexByte(f[at], '/')+1:]
@@ -145,6 +151,65 @@ func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, 
 		}
 	}
 	return lines.Used, nil
+}
+
+// share is how much of a processor a row says is used.
+func (r *reader) share(f []string) (float64, bool) {
+	at := r.layout.cpu
+	if at < 0 || at >= len(f) {
+		return 0, false
+	}
+	if v, ok := lines.Percent(f[at]); ok {
+		return v, true
+	}
+	v, ok := lines.Number(strings.TrimSuffix(f[at], "."))
+	return v / 100, ok
+}
+
+// kernelThread keeps what a thread that works for the kernel uses of a processor.
+func (r *reader) kernelThread(f []string, share float64, into lines.Values) {
+	at := r.layout.command
+	if !r.layout.now || at < 0 || at >= len(f) || share == 0 {
+		return
+	}
+	name := strings.Trim(f[at], "[]")
+	if !worksForKernel(name) {
+		return
+	}
+	if len(r.worker) < 1024 || r.worker[name] > 0 {
+		r.worker[name] = max(r.worker[name], share)
+	}
+	if pid, err := strconv.Atoi(f[max(r.layout.pid, 0)]); err == nil && strings.HasPrefix(name, "kswapd") {
+		into.Put(sample.ProcSystem, sample.Entity{PID: pid}, share) // of a list, which counts as a second
+		into.Process(pid, sample.Process{Comm: name, Kernel: true})
+	}
+}
+
+// worksForKernel tells the names of threads that do for programs what they ask the
+// kernel for: memory, block I/O, encryption, arrays, journals.
+func worksForKernel(name string) bool {
+	array, ok := strings.CutPrefix(name, "md")
+	if digits := strings.TrimLeft(array, "0123456789"); ok && digits != array && (strings.HasPrefix(digits, "_raid") || strings.HasPrefix(digits, "_resync")) {
+		return true
+	}
+	return slices.ContainsFunc([]string{
+		"kswapd", "kcompactd", "khugepaged", "ksmd", "kworker/", "ksoftirqd/", "kcryptd", "dmcrypt_write", "jbd2/", "xfsaild/", "btrfs-",
+		"txg_sync", "z_wr_", "z_rd_", "arc_prune", "arc_evict", "nfsd", "bcache_", "migration/",
+	}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// workers are the kernel's threads that use a tenth of a processor or more, those that use most first.
+func (r *reader) workers() string {
+	names := slices.SortedFunc(maps.Keys(r.worker), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.worker[b], r.worker[a]), strings.Compare(a, b))
+	})
+	var said []string
+	for _, name := range names {
+		if r.worker[name] >= 0.1 && len(said) < 5 {
+			said = append(said, fmt.Sprintf("%s %.0f %%", name, 100*r.worker[name]))
+		}
+	}
+	return strings.Join(said, ", ")
 }
 
 // isState tells a state with its flags, as ps writes them (D, Ssl, R<+), and BusyBox (SW<).
@@ -193,6 +258,9 @@ func (r *reader) Close(into lines.Values) {
 	r.flush(into)
 	if r.screens == 1 {
 		into.Note("the first screen of top -b shows processor time since boot, not now: use top -b -n 2")
+	}
+	if w := r.workers(); w != "" {
+		into.Note("of a processor, at most, threads of the kernel used: " + w)
 	}
 	if r.total == 0 {
 		return

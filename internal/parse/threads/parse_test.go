@@ -126,3 +126,24 @@ func TestBusyBox(t *testing.T) {
 	g.Want(sample.CPUCount, sample.Entity{}, 2)
 	g.Want(sample.CPUIOWait, sample.Entity{}, .6)
 }
+
+// What kswapd uses of a processor is told screen by screen, and what other threads of
+// the kernel use in a note; ps shows shares since the start of a process, which are
+// neither.
+func TestThreadsOfTheKernel(t *testing.T) {
+	g := linestest.Fixture(t, tool(), "top-kswapd.txt")
+	g.Want(sample.ProcSystem, sample.Entity{PID: 57}, .993, .977)
+	g.WantNote("threads of the kernel used: kswapd0 99 %, jbd2/vda1-8 12 %")
+	if p := g.Procs[57]; p.Comm != "kswapd0" || !p.Kernel {
+		t.Errorf("57 is %+v", p)
+	}
+	for name, is := range map[string]bool{"md0_raid5": true, "md127_resync": true, "md5sum": false, "mdadm": false, "kswapd1": true, "kworker/u8:2-flush-8:0": true, "kwin": false} {
+		if worksForKernel(name) != is {
+			t.Errorf("%s works for the kernel: %t", name, !is)
+		}
+	}
+	g = linestest.Read(t, tool(), "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND\nroot 57 99.0 0.0 0 0 ? R 10:00 12:00 [kswapd0]\n")
+	if n := g.Values[linestest.Key{Metric: sample.ProcSystem, Entity: sample.Entity{PID: 57}}]; n != nil {
+		t.Errorf("kswapd's share since it was started is taken for %v", n)
+	}
+}
