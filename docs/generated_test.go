@@ -48,7 +48,7 @@ The weight of a cause (` + "`weight`" + ` in JSON, "explains N %" in the text) i
 
 Causes of different rows add up to 100 % at most. Causes of the same request (a small cache, a slow device) explain the same wait: each weighs as if only it went away.
 ` + "`weight_of`" + ` says what the share is of: ` + "`waiting`" + ` as above; ` + "`time`" + ` on processors and waiting, for a program that does not wait (` + "`cpu-bound`" + `, ` + "`small-io`" + `); ` + "`in flight`" + `, the time with I/O in flight, for a program that never blocks; ` + "`requests`" + ` of the device, for errors that no program waits for.
-Findings are ordered by weight. An I/O cause may come before ` + "`cpu-saturated`" + ` although it weighs less.
+Findings are ordered by weight. An I/O cause may come before ` + "`cpu-saturated`" + ` although it weighs less: where many threads queue for a processor, but each for less of its time than those that wait for I/O do that.
 
 Advice says how much faster the victim becomes (` + "`expect_low`" + `, ` + "`expect_high`" + ` in JSON), if that is known. The least gain: only the waiting that the remedy surely removes goes away, idle time stays. The most: only its CPU time stays, less the kernel's work for each wait and cold caches after it, plus copying from memory. Both are limited by the processors that it gets. If it waits for more than half of its time awake, its running was hardly seen, and there is no upper end ("at least"). For pasted output of other tools nothing is promised.
 

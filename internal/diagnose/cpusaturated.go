@@ -31,6 +31,15 @@ func (v *victim) queued() float64 {
 	return v.delay / (v.cpu + v.delay)
 }
 
+// queuesMore tells whether a thread of the victim, on average of those that ran,
+// queues for a processor for more of its time than threads that wait for I/O do
+// that. Threads that help out queue, too, and hold nobody up: they make the average
+// smaller. Not known where waiting is known by process only.
+func (c *Case) queuesMore() bool {
+	v, s := &c.victim, c.w.Seconds()
+	return v.spans != nil && v.delay/(s*max(1, v.spans.ran)) > v.share(s)
+}
+
 // queueing is the seconds that a process waits for a processor, where that is
 // enough to slow it down, else 0: of all that are not held up by I/O it is the one
 // to ask about, and not the one that has the processor.
@@ -61,7 +70,7 @@ func cpuSaturated() Cause {
 				return no("no process used the processor")
 			case v.delay < waitShareLimit*s:
 				return no("the victim waits for a processor " + percent(v.delay/s) + " of the time")
-			case c.held() && v.delay < 2*held: // threads that help out queue, too, and hold nobody up
+			case c.held() && v.delay < 2*held && !(v.delay > held && c.queuesMore()): // threads that help out queue, too, and hold nobody up
 				return no(fmt.Sprintf("the victim waits %s for I/O, memory and locks, and only %s for a processor", duration(held), duration(v.delay)))
 			}
 			if q, holds := c.quota(&c.victim); holds {

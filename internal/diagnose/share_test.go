@@ -180,6 +180,26 @@ func TestWhoIsHeldUp(t *testing.T) {
 			}
 			m.process(10, "mariadbd", "sync", all...)
 		}, "sync-writes", "mariadbd", 0},
+		{"a synced writer that queues for full processors", func(m machine) {
+			m.process(10, "fio", "sync", thread{wait: 2, cpu: 0.4, delay: 7.4})
+			m.put(sample.CPUUser, sample.Entity{}, 20)
+		}, "cpu-saturated", "fio", 0},
+		{"a synced writer that queues for full processors a little longer than it waits", func(m machine) {
+			m.process(10, "fio", "sync", thread{wait: 4.2, cpu: 0.4, delay: 5.2})
+			m.put(sample.CPUUser, sample.Entity{}, 20)
+		}, "cpu-saturated", "fio", 0},
+		{"a synced writer that queues for full processors less than it waits", func(m machine) {
+			m.process(10, "fio", "sync", thread{wait: 5.2, cpu: 0.4, delay: 4.2})
+			m.put(sample.CPUUser, sample.Entity{}, 20)
+		}, "sync-writes", "fio", 0},
+		{"a synced writer beside helpers that queue for full processors", func(m machine) {
+			all := []thread{{wait: 8, cpu: 0.4, delay: 1.6}}
+			for range 20 {
+				all = append(all, thread{cpu: 0.1, delay: 1})
+			}
+			m.process(10, "db", "sync", all...)
+			m.put(sample.CPUUser, sample.Entity{}, 18)
+		}, "sync-writes", "db", 0},
 		{"a thread that does nearly all syncs, and computes", func(m machine) {
 			m.process(10, "redis", "sync", thread{wait: 0.85, cpu: 9}, thread{wait: 0.2, cpu: 2})
 		}, "cpu-bound", "", 0},

@@ -1,6 +1,10 @@
 package diagnose
 
-import "iocause/internal/sample"
+import (
+	"slices"
+
+	"iocause/internal/sample"
+)
 
 // The weight of a cause is the share of what holds the victim up that goes away
 // with it. What holds it up is added up over its threads, from the accounts of
@@ -120,14 +124,12 @@ func (c *Case) basis() string {
 }
 
 // besideQueue sets the weights beside a queue for processors right: who waits
-// longer for a processor than for all else is slowed down by both. The order of
-// the findings is left alone, since the question is about I/O.
+// longer for a processor than for all else is slowed down by both. The queue comes
+// first where it takes more of the time of a thread: with a faster disk that would
+// only queue sooner. Else the order is left alone, since the question is about I/O.
 func (c *Case) besideQueue(found []Finding) {
-	queued := false
-	for i := range found {
-		queued = queued || found[i].Cause == CPUSaturated
-	}
-	if !queued || c.waiting() == 0 {
+	queue := slices.IndexFunc(found, func(f Finding) bool { return f.Cause == CPUSaturated })
+	if queue < 0 || c.waiting() == 0 {
 		return
 	}
 	v := &c.victim
@@ -135,5 +137,11 @@ func (c *Case) besideQueue(found []Finding) {
 		if f := &found[i]; f.Cause != CPUSaturated && f.WeightOf == OfWaiting {
 			f.Weight *= c.waiting() / (v.delay + v.waitIO() + v.lock)
 		}
+	}
+	if !c.queuesMore() {
+		return
+	}
+	for ; queue > 0 && found[queue-1].WeightOf == OfWaiting && found[queue-1].Weight < found[queue].Weight; queue-- {
+		found[queue-1], found[queue] = found[queue], found[queue-1]
 	}
 }

@@ -197,7 +197,7 @@ func Catalog() []Info {
 		{DirectReadBytes, Bytes, Counter, "process, process and file", "read with O_DIRECT"},
 		{DirectWrites, Count, Counter, "process, process and file", "writes with O_DIRECT"},
 		{DirectWriteByte, Bytes, Counter, "process, process and file", "written with O_DIRECT"},
-		{WaitIO, Seconds, Counter, "process; class read, write, sync, fault, async, other", "time blocked on I/O until it runs again, so with its wait for a processor after the wake-up, by system call; fault is a page fault, async is waiting for I/O that was submitted before"},
+		{WaitIO, Seconds, Counter, "process; class read, write, sync, fault, async, other", "time blocked on I/O until it is woken (in a kernel that does not account waits for a processor, see proc.run_delay, until it runs again), by system call; fault is a page fault, async is waiting for I/O that was submitted before"},
 		{WaitThreads, Count, Gauge, "process", "threads that were blocked on I/O at least once"},
 		{WaitAwake, Seconds, Counter, "process", "time that its threads were awake: on a processor, queueing for one, blocked on I/O or paused; only for processes that waited"},
 		{WaitWeighted, Seconds, Counter, "process", "time blocked on I/O or paused, of each thread times the share of its time awake that it was blocked; divided by all blocked time this is the mean share of waiting threads"},

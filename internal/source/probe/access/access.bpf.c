@@ -9,6 +9,7 @@
  */
 #include "batch.bpf.h"
 #include "hist.bpf.h"
+#include "queue.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -78,6 +79,7 @@ struct reader {
 	u64 file, index, last, request;
 	u64 ra_file, ra_index, ra_last; /* the synchronous read-ahead that came before */
 	u64 off; /* when it began to wait, 0 while it does not */
+	u64 off_queued; /* how long it had queued for processors in its life then */
 	u64 asked, calls; /* that are not counted for the process yet */
 	u64 missed_at; /* when the call began to read from disk or to wait for it, 0 before */
 	u64 missing; /* ns from there to the event, of the last call so far */
@@ -281,6 +283,7 @@ static __always_inline void switch_out(struct task_struct *task, bool preempted)
 		t = task_row(&readers, task);
 		if (t) {
 			t->off = bpf_ktime_get_ns();
+			t->off_queued = queued_of(task);
 			missed(t, task);
 		}
 	} else if (preempted || !task_state(task)) {
@@ -558,15 +561,18 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 {
 	struct reader *t;
 	struct process *w;
+	u64 ns, queued;
 
 	switch_out(prev, preempt);
 	if (!next->pid)
 		return 0;
 	t = task_row(&readers, next);
 	if (t && t->off) {
+		ns = bpf_ktime_get_ns() - t->off;
+		queued = queued_of(next) - t->off_queued;
 		w = process_of(next->tgid);
-		if (w)
-			ADD(w->ns, bpf_ktime_get_ns() - t->off);
+		if (w && queued < ns) /* both clocks were read at slightly different instants */
+			ADD(w->ns, ns - queued);
 		t->off = 0;
 	} else if (t && t->lost_at) {
 		t->late += bpf_ktime_get_ns() - t->lost_at;

@@ -34,23 +34,24 @@ type accessProcess struct {
 }
 
 type accessReader struct {
-	_        structs.HostLayout
-	File     uint64
-	Index    uint64
-	Last     uint64
-	Request  uint64
-	RaFile   uint64
-	RaIndex  uint64
-	RaLast   uint64
-	Off      uint64
-	Asked    uint64
-	Calls    uint64
-	MissedAt uint64
-	Missing  uint64
-	LostAt   uint64
-	Late     uint64
-	Call     int64
-	Called   struct {
+	_         structs.HostLayout
+	File      uint64
+	Index     uint64
+	Last      uint64
+	Request   uint64
+	RaFile    uint64
+	RaIndex   uint64
+	RaLast    uint64
+	Off       uint64
+	OffQueued uint64
+	Asked     uint64
+	Calls     uint64
+	MissedAt  uint64
+	Missing   uint64
+	LostAt    uint64
+	Late      uint64
+	Call      int64
+	Called    struct {
 		_        structs.HostLayout
 		Call     uint64
 		Argument [3]uint64

@@ -82,6 +82,7 @@ struct task {
 	u64 accesses, misses, calls, jiffies;
 	u64 size;
 	u64 off; /* when it began to wait, 0 when it does not */
+	u64 off_queued; /* how long it had queued for processors in its life then */
 	u64 pending; /* waited, not yet charged to a file */
 	u64 found; /* where a walk over bitmaps counts */
 	u32 off_class, off_for;

@@ -166,16 +166,8 @@ int COUNTING(on_exit, struct task_struct *task)
 /* What a task holds when a window ends: its waiting and its reads. */
 static __always_inline void settle_task(struct task_struct *task, struct task *t, u64 now)
 {
-	u64 off = t->off;
-
 	settle_reads(t, task, false);
-	if (settle_mode == SETTLE_LAP) {
-		/* the wait goes on, unless the task was just woken */
-		if (off && off < now && COMPARE_AND_SWAP(&t->off, off, now) == off)
-			count_wait(task, t, now - off, false);
-	} else if (off && off < now) {
-		end_wait(task, t, now);
-	}
+	settle_wait(task, t, now);
 	finish_scan(t);
 	flush(t);
 }
@@ -203,11 +195,8 @@ int settle(struct bpf_iter__task *ctx)
 		if (class == WAIT_CLASSES)
 			return 0;
 		t = task_state_of(task);
-		if (t && !t->off) {
-			t->off = now;
-			t->off_class = class;
-			t->off_for = what;
-		}
+		if (t && !t->off)
+			begin_wait(task, t, now, class, what);
 		return 0;
 	}
 	if (settle_mode == SETTLE_FORGET) {

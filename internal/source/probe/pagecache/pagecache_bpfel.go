@@ -104,13 +104,10 @@ type pagecacheRule struct {
 }
 
 type pagecacheSpan struct {
-	_        structs.HostLayout
-	Exec     uint64
-	Delay    uint64
-	Wait     uint64
-	OutDelay uint64
-	Newest   uint64
-	Both     uint64
+	_      structs.HostLayout
+	Exec   uint64
+	Queued uint64
+	Wait   uint64
 }
 
 type pagecacheStack struct {
@@ -157,6 +154,7 @@ type pagecacheTask struct {
 	Jiffies    uint64
 	Size       uint64
 	Off        uint64
+	OffQueued  uint64
 	Pending    uint64
 	Found      uint64
 	OffClass   uint32

@@ -111,6 +111,18 @@ func runJob(jobs string) error {
 			}
 			continue
 		}
+		if n, _ := fmt.Sscanf(job, "spin %s %d", &other, &block); n == 2 {
+			if err := spin(block); err != nil {
+				return err
+			}
+			continue
+		}
+		if n, _ := fmt.Sscanf(job, "crowded %s %s %d %d", &path, &other, &block, &count); n == 4 {
+			if err := crowded(path, other, block, count); err != nil {
+				return err
+			}
+			continue
+		}
 		if n, _ := fmt.Sscanf(job, "flock %s %d", &path, &count); n == 2 {
 			if err := flock(path, time.Duration(count)*time.Millisecond); err != nil {
 				return err

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "account.bpf.h"
+#include "queue.bpf.h"
 
 #define TASK_DEAD 0x0080
 #define AWAKE_SHARE 10 /* a thread is held up that waits one part in so many of what it is awake */
@@ -16,20 +17,13 @@
 struct sched_entity {
 	u64 sum_exec_runtime;
 } __attribute__((preserve_access_index));
-struct sched_info {
-	u64 run_delay;
-} __attribute__((preserve_access_index));
 struct task_struct___spans {
 	struct sched_entity se;
-	struct sched_info sched_info;
 } __attribute__((preserve_access_index));
 
 struct span {
-	u64 exec, delay; /* the scheduler's account of the thread when its window began */
+	u64 exec, queued; /* the scheduler's account of the thread when its window began */
 	u64 wait; /* ns blocked on I/O or paused, since */
-	u64 out_delay; /* the same account when it last began to wait */
-	u64 newest; /* ns of that wait */
-	u64 both; /* ns that are in wait and in delay */
 };
 
 struct {
@@ -49,38 +43,11 @@ static __always_inline u64 exec_of(struct task_struct *t)
 	return ((struct task_struct___spans *)t)->se.sum_exec_runtime;
 }
 
-/* 0 in a kernel without CONFIG_SCHED_INFO. */
-static __always_inline u64 delay_of(struct task_struct *t)
-{
-	struct task_struct___spans *s = (void *)t;
-
-	if (!bpf_core_field_exists(s->sched_info.run_delay))
-		return 0;
-	return s->sched_info.run_delay;
-}
-
 static __always_inline void begin_span(struct task_struct *task, struct span *s)
 {
 	s->exec = exec_of(task);
-	s->delay = s->out_delay = delay_of(task);
+	s->queued = queued_of(task);
 	s->wait = 0;
-	s->newest = 0;
-	s->both = 0;
-}
-
-/*
- * Who was woken may queue for a processor first: that is in the wait that was
- * seen, and the scheduler counts it, too. What it has counted since the wait
- * began is that, and what the thread queued after it was preempted; more than
- * the wait it is not.
- */
-static __always_inline void settle_wait(struct task_struct *task, struct span *s)
-{
-	u64 delay = delay_of(task), since = delay - s->out_delay;
-
-	s->both += since < s->newest ? since : s->newest;
-	s->out_delay = delay;
-	s->newest = 0;
 }
 
 /*
@@ -114,13 +81,11 @@ static __always_inline void close_span(struct task_struct *task, struct span *s,
 {
 	u64 ran, awake, share, wait = s ? s->wait : 0;
 
-	ran = exec_of(task) + delay_of(task);
-	if (s) {
-		settle_wait(task, s);
-		ran -= s->exec + s->delay + s->both;
-	} else if (task->start_boottime < spans_from) {
+	ran = exec_of(task) + queued_of(task);
+	if (s)
+		ran -= s->exec + s->queued;
+	else if (task->start_boottime < spans_from)
 		return; /* what it used before is not known */
-	}
 	awake = ran + wait;
 	if (!awake)
 		return;

@@ -1,6 +1,7 @@
 package pagecache
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +18,7 @@ import (
 )
 
 // pool is a loop of fdatasync in one thread, beside count others that did it
-// once and then rest.
+// once and then rest. It leaves behind what the kernel says of that thread.
 func pool(path string, count int, length time.Duration) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -43,14 +44,17 @@ func pool(path string, count int, length time.Duration) error {
 	}
 	ready.Wait()
 	runtime.LockOSThread()
-	for from := time.Now(); time.Since(from) < length; {
-		if err := sync1(count); err != nil {
-			return err
+	slept, err := asleep(func() error {
+		for from := time.Now(); time.Since(from) < length; {
+			if err := sync1(count); err != nil {
+				return err
+			}
 		}
-	}
+		return nil
+	})
 	close(rest)
 	done.Wait()
-	return nil
+	return errors.Join(err, os.WriteFile(path+".truth", fmt.Appendf(nil, "%d %d %d", slept.passed, slept.ran, slept.queued), 0o600))
 }
 
 // Threads at rest take nothing away from one that waits: it is the worst, and
@@ -71,11 +75,17 @@ func TestOneThreadWaitsBesideAPool(t *testing.T) {
 	worst, weighted, awake := get(sample.WaitWorst), get(sample.WaitWeighted), get(sample.WaitAwake)
 	t.Logf("waited %.3f s, the worst %.3f, weighted %.3f, awake %.3f, held %g of %g threads, %g waited",
 		total, worst, weighted, awake, get(sample.WaitHeld), get(sample.WaitRan), get(sample.WaitThreads))
-	if worst < 0.5*length.Seconds() || worst > total {
-		t.Errorf("the worst thread waited %.3f s of %.3f, want most of %s", worst, total, length)
+	// what interrupts take, and waits of Go's scheduler, are in what it slept
+	loop := truth(t, path)
+	if slept := loop.slept(); worst < slept/2 || worst > total {
+		t.Errorf("the worst thread waited %.3f s of %.3f, and the one in the loop slept %.3f", worst, total, slept)
 	}
-	if share := weighted / total; share < 0.6 || share > 1 {
-		t.Errorf("those that wait do so for %.3f of their time awake, want nearly all of it", share)
+	// on a busy machine it queues for a processor as well
+	if share, own := weighted/total, worst/loop.passed.Seconds(); share < 0.8*own || share > 1 {
+		t.Errorf("those that wait do so for %.3f of their time awake, want about %.3f", share, own)
+	}
+	if awake < 0.95*length.Seconds() {
+		t.Errorf("%.3f s awake, want at least %s", awake, length)
 	}
 	used := time.Duration(f.usage.Utime.Nano() + f.usage.Stime.Nano()).Seconds()
 	if rest := awake - total; rest < 0.8*used-0.02 { // it queues for a processor, too

@@ -113,10 +113,8 @@ static __always_inline void count_wait(struct task_struct *task, struct task *t,
 	}
 	if (w) {
 		s = span_of(task);
-		if (s) {
+		if (s)
 			s->wait += ns;
-			s->newest += ns;
-		}
 		if (!t->waited) {
 			t->waited = 1;
 			ADD(w->threads, 1);
@@ -137,19 +135,53 @@ static __always_inline void count_wait(struct task_struct *task, struct task *t,
 		t->pending += ns;
 }
 
+static __always_inline void begin_wait(struct task_struct *task, struct task *t, u64 now, u32 class, u32 what)
+{
+	t->off_class = class;
+	t->off_for = what;
+	t->off_queued = queued_of(task);
+	t->off = now;
+}
+
+/* How long a task has queued for a processor since it began to wait. */
+static __always_inline u64 queued_since(struct task_struct *task, struct task *t)
+{
+	return queued_of(task) - t->off_queued;
+}
+
+/*
+ * Counts a wait up to now. It ended when the task was woken: that it then queued for
+ * a processor is no wait for I/O. The clocks are two, read at slightly different instants.
+ */
+static __always_inline void count_until(struct task_struct *task, struct task *t, u64 off, u64 queued, u64 now, bool over)
+{
+	count_wait(task, t, off + queued < now ? now - off - queued : 0, over);
+	if (over)
+		t->pausing = 0;
+}
+
+/* The task has a processor again. */
 static __always_inline void end_wait(struct task_struct *task, struct task *t, u64 now)
 {
-	u64 ns = now - t->off;
+	u64 off = EXCHANGE(&t->off, 0);
 
-	t->off = 0;
-	count_wait(task, t, ns, true);
-	t->pausing = 0;
+	if (off)
+		count_until(task, t, off, queued_since(task, t), now, true);
+}
+
+/* A window ends: the wait goes on, unless the task was just woken. */
+static __always_inline void settle_wait(struct task_struct *task, struct task *t, u64 now)
+{
+	u64 off = t->off, queued = queued_since(task, t);
+	bool over = settle_mode == SETTLE_END || queued;
+
+	if (off && off < now && COMPARE_AND_SWAP(&t->off, off, over ? 0 : now) == off)
+		count_until(task, t, off, queued, now, over);
 }
 
 SEC("tp_btf/sched_switch")
 int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	struct span *s;
 	struct task *t;
 	u32 class, state, what;
 
@@ -162,16 +194,10 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		class = wait_class(ctx, prev, &what);
 		if (class != WAIT_CLASSES) {
 			t = task_state_of(prev);
-			if (t) {
-				t->off = bpf_ktime_get_ns();
-				t->off_class = class;
-				t->off_for = what;
-				s = task_row(&spans, prev);
-				if (s)
-					settle_wait(prev, s);
-			} else {
+			if (t)
+				begin_wait(prev, t, bpf_ktime_get_ns(), class, what);
+			else
 				ADD(lost_tasks, 1);
-			}
 		}
 	}
 	if (!next->pid)
