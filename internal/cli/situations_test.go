@@ -111,6 +111,9 @@ func TestSituationsOnOneScreen(t *testing.T) {
 			if n := text.Width(l); n > 80 && !strings.Contains(l, "iocause diagnose") && !isCommand(r, l) { // these are copied, and never cut
 				t.Errorf("%s: a line of %d columns: %s", s.name, n, l)
 			}
+			if strings.Contains(l, "…") {
+				t.Errorf("%s: a line that is cut: %s", s.name, l)
+			}
 		}
 		whole := strings.Join(strings.Fields(out), " ")
 		for _, want := range []string{strings.Replace(s.cause, "healthy", "NO PROBLEM", 1), s.culprit, s.figure, s.advice} {

@@ -164,7 +164,7 @@ func (c *Case) lostWaits() []string {
 	var out []string
 	for _, h := range hiding() {
 		if n, ok := c.w.Sum(sample.CostLost, sample.Entity{Class: h.class}); ok && n >= c.w.Seconds() {
-			out = append(out, fmt.Sprintf("no problem seen, but %s about %s were lost (%s): a BPF map was full", sample.Counted(n, "event"), h.what, h.class))
+			out = append(out, fmt.Sprintf("no problem seen, but %s about %s were lost: the kernel had no room for another row", sample.Counted(n, "event"), h.what))
 		}
 	}
 	return out

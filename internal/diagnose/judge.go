@@ -2,9 +2,9 @@ package diagnose
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -40,7 +40,8 @@ func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
 	if c.held() {
 		r.Victim = c.victimCulprit()
 	}
-	r.Gaps = losses(w)
+	lost := figure.Losses(w)
+	r.Gaps = said(lost, false)
 	for _, g := range w.Gaps {
 		if c.matters(&g) {
 			r.Gaps = append(r.Gaps, g.Why)
@@ -49,6 +50,7 @@ func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
 	if why := c.coarse(); why != "" {
 		r.Gaps = append(r.Gaps, why)
 	}
+	r.Gaps = append(r.Gaps, said(lost, true)...)
 	j := c.askAll()
 	r.CannotTell, r.Excluded = j.missing, j.excluded
 	switch {
@@ -85,7 +87,7 @@ func JudgeAgainst(w *sample.Window, target Target, before *Before) *Report {
 // was set back by as much as was watched: every figure a second would be infinite.
 func ofNoLength(w *sample.Window) *Report {
 	const why = "the clock stopped or was set back while this was observed: no rate can be computed. Observe again"
-	r := &Report{Version: 1, Window: Interval{Start: w.Start}, Primary: Unknown, Title: "the observed interval has no length", Gaps: append(losses(w), why)}
+	r := &Report{Version: 1, Window: Interval{Start: w.Start}, Primary: Unknown, Title: "the observed interval has no length", Gaps: append(said(figure.Losses(w), false), why)}
 	for _, cause := range List() {
 		r.CannotTell = append(r.CannotTell, Missing{Cause: cause.ID, Missing: why})
 	}
@@ -142,13 +144,13 @@ func (c *Case) askAll() judged {
 	return j
 }
 
-// losses says what kinds of events were lost, and how many.
-func losses(w *sample.Window) []string {
-	var out []string
-	w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
-		out = append(out, fmt.Sprintf("%s lost: %s", sample.Counted(s.Sum(), "event"), e.Class))
-	})
-	slices.Sort(out)
+// said is what of the losses is small, or is not.
+func said(lost []figure.Loss, small bool) (out []string) {
+	for _, l := range lost {
+		if l.Small() == small {
+			out = append(out, l.Text)
+		}
+	}
 	return out
 }
 

@@ -123,7 +123,23 @@ func (w *Window) WhyAbsent(m Metric) string {
 		}
 	}
 	if len(why) == 0 {
-		return string(m) + " was not measured"
+		return string(m) + " was not measured" + inWords(m)
 	}
 	return strings.Join(why, "; ")
+}
+
+// inWords is what a metric counts, in short and in brackets; "" for one that says
+// which of several kinds something is.
+func inWords(m Metric) string {
+	for _, info := range Catalog() {
+		if info.Metric != m || strings.HasPrefix(info.Help, "1 for ") {
+			continue
+		}
+		help, _, _ := strings.Cut(info.Help, "; ")
+		if short, _, found := strings.Cut(help, ", "); found && !strings.Contains(short, "(") {
+			help = short
+		}
+		return " (" + help + ")"
+	}
+	return ""
 }

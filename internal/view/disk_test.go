@@ -40,11 +40,3 @@ func TestFailedRequestsAreShownInNarrowTerminals(t *testing.T) {
 		}
 	}
 }
-
-func TestOneLostEventIsOne(t *testing.T) {
-	for n, want := range map[float64]string{1: "1 event", 2: "2 events", 12345: "12.3 k events"} {
-		if got := lostEvents(n); got != want {
-			t.Errorf("%g: %q, want %q", n, got, want)
-		}
-	}
-}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 	"iocause/internal/table"
 )
@@ -175,18 +176,10 @@ func missing(w *sample.Window, metrics ...sample.Metric) []string {
 // losses are notes on what the probes could not keep.
 func losses(w *sample.Window) []string {
 	var notes []string
-	w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
-		notes = append(notes, lostEvents(s.Sum())+" lost or not seen: "+e.Class)
-	})
-	slices.Sort(notes)
-	return notes
-}
-
-func lostEvents(n float64) string {
-	if n == 1 {
-		return "1 event"
+	for _, l := range figure.Losses(w) {
+		notes = append(notes, l.Text)
 	}
-	return table.Value(n, "count") + " events"
+	return notes
 }
 
 // PageBytes is how large the pages are that the probes count in.

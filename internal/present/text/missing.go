@@ -17,7 +17,7 @@ func (p *page) unknown(r *diagnose.Report, d detail) {
 	d.missing += 2 // it is what this report is about
 	p.section("In doubt")
 	for _, doubt := range r.Doubts[:min(len(r.Doubts), d.missing)] {
-		p.wrap(Escape(doubt), 2, d.lines, plain)
+		p.wrap(Escape(doubt), 2, 0, plain)
 	}
 	if len(r.Findings) == 0 {
 		if r.Victim == (diagnose.Culprit{}) {
@@ -46,24 +46,24 @@ func unknownTitle(r *diagnose.Report) string {
 func (p *page) notSeen(r *diagnose.Report, d detail) {
 	p.section("Blind")
 	if r.Blind != "" {
-		p.wrap(Escape(r.Blind), 0, 4, plain)
+		p.wrap(Escape(r.Blind), 0, 0, plain)
 	}
 	p.section("Cannot tell")
 	groups := byReason(r.CannotTell)
 	for i, g := range groups {
 		if i == d.missing {
-			p.more(len(groups)-i, "reasons")
+			p.more(len(groups)-i, "reason")
 			break
 		}
-		p.wrap(strings.Join(g.causes, ", ")+": "+g.missing, 2, d.lines, plain)
+		p.wrap(strings.Join(g.causes, ", ")+": "+g.missing, 2, 0, plain)
 	}
 	p.section("Not observed")
 	for i, gap := range r.Gaps {
 		if i == d.missing {
-			p.more(len(r.Gaps)-i, "gaps")
+			p.more(len(r.Gaps)-i, "gap")
 			break
 		}
-		p.wrap(Escape(gap), 2, d.lines, plain)
+		p.wrap(Escape(gap), 2, 0, plain)
 	}
 }
 

@@ -81,14 +81,13 @@ func (p *page) paint(s span) string {
 	return s.text
 }
 
-// wrap writes a text over several lines, at most limit (0: no limit), those
-// after the first indented by hang columns.
+// wrap writes a text over several lines, those after the first indented by hang
+// columns. Where it takes more than limit (0: no limit), its last clauses are left out.
 func (p *page) wrap(s string, hang, limit int, l look) {
 	width := p.room() - p.indent - hang
 	lines := Wrap(s, width)
-	if limit > 0 && len(lines) > limit {
-		rest := strings.Join(lines[limit-1:], " ")
-		lines = append(lines[:limit-1], End(rest, width))
+	if limit > 0 {
+		lines = Shorten(s, width, limit)
 	}
 	for i, line := range lines {
 		indent := p.indent

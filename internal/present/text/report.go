@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/sample"
 	"iocause/internal/table"
 )
 
@@ -29,12 +30,11 @@ func (s Style) columns() int {
 }
 
 // pageLines is how many lines a whole report may take before it says less.
-const pageLines = 40
+const pageLines = 45
 
-// detail is how much of a report is said: entries of each section, and lines
-// of each entry.
+// detail is how much of a report is said: entries of each section. None is cut.
 type detail struct {
-	evidence, advice, adviceLines, excluded, contributing, missing, lines, waiters int
+	evidence, advice, excluded, contributing, missing, waiters int
 }
 
 // Write writes a report: its first screen, or the whole of it. Lists that are too
@@ -54,10 +54,10 @@ func Write(w io.Writer, r *diagnose.Report, s Style) error {
 func whole(r *diagnose.Report, s Style) *page {
 	var p *page
 	for _, d := range []detail{
-		{evidence: 10, advice: 4, adviceLines: 4, excluded: 6, contributing: 4, missing: 5, lines: 3, waiters: 5},
-		{evidence: 8, advice: 3, adviceLines: 3, excluded: 4, contributing: 3, missing: 3, lines: 2, waiters: 4},
-		{evidence: 6, advice: 2, adviceLines: 3, excluded: 2, contributing: 2, missing: 2, lines: 2, waiters: 3},
-		{evidence: 5, advice: 2, adviceLines: 2, excluded: 1, contributing: 1, missing: 1, lines: 1, waiters: 2},
+		{evidence: 10, advice: 4, excluded: 6, contributing: 4, missing: 5, waiters: 5},
+		{evidence: 8, advice: 3, excluded: 4, contributing: 3, missing: 3, waiters: 4},
+		{evidence: 6, advice: 2, excluded: 2, contributing: 2, missing: 2, waiters: 3},
+		{evidence: 5, advice: 2, excluded: 1, contributing: 1, missing: 1, waiters: 2},
 	} {
 		p = render(r, s, d)
 		if len(p.lines) <= pageLines {
@@ -110,7 +110,9 @@ func (p *page) summary(r *diagnose.Report, f *diagnose.Finding) {
 		parts = append(parts, "explains "+weight(f))
 	}
 	parts = append(parts, "watched "+table.Duration(r.Window.Seconds))
-	p.raw(span{strings.Join(parts, " · "), plain})
+	for _, line := range Wrap(strings.Join(parts, " · "), p.width) {
+		p.raw(span{line, plain})
+	}
 	p.blank()
 }
 
@@ -147,7 +149,7 @@ func (p *page) finding(r *diagnose.Report, f *diagnose.Finding, d detail) {
 	p.advice(f.Advice, d)
 	p.section("Disproved by")
 	if f.Disprove != "" {
-		p.wrap(Escape(f.Disprove), 0, d.lines, plain)
+		p.wrap(Escape(f.Disprove), 0, 0, plain)
 	}
 	p.excluded(f.Excluded, d, healthy)
 	for i, c := range r.Findings[1:] {
@@ -155,10 +157,10 @@ func (p *page) finding(r *diagnose.Report, f *diagnose.Finding, d detail) {
 			p.section("Contributing")
 		}
 		if i == d.contributing {
-			p.more(len(r.Findings)-1-i, "causes")
+			p.more(len(r.Findings)-1-i, "cause")
 			break
 		}
-		p.wrap(fmt.Sprintf("%s, %s: %s", Escape(string(c.Cause)), weight(&c), Escape(c.Title)), 2, d.lines, plain)
+		p.wrap(fmt.Sprintf("%s, %s: %s", Escape(string(c.Cause)), weight(&c), Escape(c.Title)), 2, 0, plain)
 	}
 	p.others(r.Others, d)
 }
@@ -177,7 +179,7 @@ func (p *page) culprit(label string, c *diagnose.Culprit) {
 		parts = append(parts, "device "+Middle(Escape(c.Device), 20))
 	}
 	if len(parts) > 0 {
-		p.wrap(strings.Join(parts, " · "), 2, 2, plain)
+		p.wrap(strings.Join(parts, " · "), 2, 0, plain)
 	}
 	for _, path := range []struct{ what, name string }{{"cgroup ", c.Cgroup}, {"file ", c.File}} {
 		if path.name != "" {
@@ -190,22 +192,27 @@ func (p *page) culprit(label string, c *diagnose.Culprit) {
 func (p *page) evidence(all []diagnose.Evidence, d detail) {
 	shown := all[:min(len(all), d.evidence)]
 	values := make([]string, len(shown))
-	nameWidth, valueWidth := 0, 0
+	nameWidth, valueWidth, sourceWidth := 0, 0, 0
 	for i, e := range shown {
 		values[i] = table.Value(e.Value, e.Unit)
 		nameWidth = max(nameWidth, Width(Escape(e.Name)))
 		valueWidth = max(valueWidth, Width(values[i]))
+		sourceWidth = max(sourceWidth, Width(Escape(e.Source)))
 	}
-	nameWidth = max(min(nameWidth, p.room()-valueWidth-4-12), 8)
+	room := p.room() - 4 - valueWidth
+	nameWidth = max(min(nameWidth, room-sourceWidth), min(20, room-12), 8)
 	p.section("Evidence")
 	for i, e := range shown {
 		right := strings.Repeat(" ", valueWidth-Width(values[i])) + values[i]
-		used := nameWidth + valueWidth + 4
-		p.put(span{Pad(End(Escape(e.Name), nameWidth), nameWidth) + "  ", plain},
-			span{right + "  ", bold}, span{End(Escape(e.Source), max(1, p.room()-used)), dim})
+		name := Wrap(Escape(e.Name), nameWidth)
+		for _, line := range name[:len(name)-1] {
+			p.put(span{line, plain})
+		}
+		p.put(span{Pad(name[len(name)-1], nameWidth) + "  ", plain}, span{right + "  ", bold},
+			span{Middle(Escape(e.Source), max(1, room-nameWidth)), dim})
 	}
 	if n := len(all) - len(shown); n > 0 {
-		p.more(n, "figures")
+		p.more(n, "figure")
 	}
 }
 
@@ -213,16 +220,16 @@ func (p *page) advice(all []diagnose.Advice, d detail) {
 	p.section("What to do")
 	for i, a := range all {
 		if i == d.advice {
-			p.more(len(all)-i, "ways")
+			p.more(len(all)-i, "way")
 			return
 		}
-		p.wrap(fmt.Sprintf("%d. %s", i+1, Escape(a.Do)), 3, d.adviceLines, plain)
+		p.wrap(fmt.Sprintf("%d. %s", i+1, Escape(a.Do)), 3, 0, plain)
 		p.indent = 3
 		if a.Command != "" { // whole, however long: it is to be copied
 			p.lines = append(p.lines, strings.Repeat(" ", labelWidth+3)+p.paint(span{Escape(a.Command), bold}))
 		}
 		if a.Expect != "" {
-			p.wrap("expect: "+Escape(a.Expect), 0, d.adviceLines, dim)
+			p.wrap("expect: "+Escape(a.Expect), 0, 0, dim)
 		}
 		p.indent = 0
 	}
@@ -239,7 +246,7 @@ func (p *page) excluded(all []diagnose.Excluded, d detail, short bool) {
 		shown = 0
 	}
 	for _, e := range all[:shown] {
-		p.wrap(Escape(string(e.Cause))+": "+Escape(e.Why), 2, d.lines, plain)
+		p.wrap(Escape(string(e.Cause))+": "+Escape(e.Why), 2, 0, plain)
 	}
 	var ids []string
 	for _, e := range all[shown:] {
@@ -250,12 +257,12 @@ func (p *page) excluded(all []diagnose.Excluded, d detail, short bool) {
 		if shown > 0 {
 			and = "and "
 		}
-		p.wrap(and+strings.Join(ids, ", "), 0, 3, plain)
+		p.wrap(and+strings.Join(ids, ", "), 0, 0, plain)
 	}
 }
 
-func (p *page) more(n int, what string) {
-	p.put(span{fmt.Sprintf("and %d more %s: --format json", n, what), dim})
+func (p *page) more(n int, one string) {
+	p.put(span{"and " + sample.Counted(n, "more "+one) + ": --format json", dim})
 }
 
 func orElse(s, other string) string {

@@ -65,7 +65,7 @@ func TestEveryWidthIsKept(t *testing.T) {
 	require.NoError(t, err)
 	for _, path := range reports {
 		r := load(t, path)
-		for most, whole := range map[int]bool{20: false, 40: true} {
+		for most, whole := range map[int]bool{21: false, 45: true} {
 			for _, width := range []int{40, 57, 80, 100, 200} {
 				var out bytes.Buffer
 				require.NoError(t, Write(&out, r, Style{Width: width, Whole: whole}))
@@ -83,6 +83,24 @@ func TestEveryWidthIsKept(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What is too long ends with a clause; only where there is none, in the middle of one.
+func TestShortenEndsWithAClause(t *testing.T) {
+	for s, want := range map[string]string{
+		"short": "short",
+		"reads come from memory: 2x as fast; what it saves is not known":  "reads come from memory: 2x as fast",
+		"reads come from memory: at least twice as fast as now, or more":  "reads come from memory",
+		"reads (of one: or more; files) come from memory, at least twice": "reads (of one: or more; files) come…",
+		"a: that is too little to end with, however long the whole is":    "a: that is too little to end with,…",
+	} {
+		if got := strings.Join(Shorten(s, 36, 1), "\n"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := strings.Join(Shorten("one two three; four five six", 12, 2), "|"); got != "one two|three" {
+		t.Errorf("in two lines: %q", got)
 	}
 }
 

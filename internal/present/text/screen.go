@@ -2,42 +2,42 @@ package text
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/sample"
 	"iocause/internal/table"
 )
 
 // A screen is a report as it is read first: on a terminal of 80 columns and 24
 // lines the answer must not scroll away, with the prompt below it.
-const screenLines = 20
+const screenLines = 21
 
 // keyWidth is the column that the text of a screen's sections starts at.
 const keyWidth = 9
 
 // short is how much of a report a screen says.
 type short struct {
-	evidence, also, ways, lines, waiters int
-	expect                               int  // lines of what the fix gives
-	tight                                bool // no empty line above the last
+	evidence, also, ways, waiters int
+	lines                         int  // of each text but what to do, which is whole: where to, and how far, stands at its end
+	expect                        int  // lines of what the fix gives
+	tight                         bool // no empty line above the last
 }
 
 // screen makes the longest screen that is short enough.
 func screen(r *diagnose.Report, s Style) *page {
 	var p *page
 	for _, d := range []short{
-		{evidence: 6, also: 3, ways: 2, lines: 3, expect: 3, waiters: 5},
-		{evidence: 5, also: 2, ways: 2, lines: 3, expect: 3, waiters: 4},
+		{evidence: 6, also: 3, ways: 2, lines: 3, expect: 4, waiters: 5},
+		{evidence: 5, also: 2, ways: 2, lines: 3, expect: 4, waiters: 4},
 		{evidence: 5, also: 2, ways: 1, lines: 3, expect: 3, waiters: 4},
-		{evidence: 4, also: 1, ways: 1, lines: 3, expect: 3, waiters: 3},
-		{evidence: 3, also: 1, ways: 1, lines: 3, expect: 2, waiters: 2},
-		{evidence: 3, also: 1, ways: 1, lines: 3, expect: 1, waiters: 2, tight: true},
-		{evidence: 3, also: 0, ways: 1, lines: 3, expect: 2, waiters: 2},
-		// What to do is the last to be cut: where to, and how far, stands at its end.
-		{evidence: 3, also: 0, ways: 1, lines: 3, expect: 1, waiters: 2, tight: true},
-		{evidence: 2, also: 0, ways: 1, lines: 3, expect: 1, waiters: 2, tight: true},
-		{evidence: 2, also: 0, ways: 1, lines: 2, expect: 1, waiters: 1, tight: true},
+		{evidence: 4, also: 1, ways: 1, lines: 2, expect: 3, waiters: 3},
+		{evidence: 3, also: 1, ways: 1, lines: 2, expect: 2, waiters: 2},
+		{evidence: 3, also: 1, ways: 1, lines: 2, expect: 2, waiters: 2, tight: true},
+		{evidence: 3, also: 1, ways: 1, lines: 1, expect: 2, waiters: 2, tight: true},
+		{evidence: 3, also: 0, ways: 1, lines: 1, expect: 2, waiters: 2, tight: true},
+		{evidence: 2, also: 0, ways: 1, lines: 1, expect: 2, waiters: 2, tight: true},
+		{evidence: 2, also: 0, ways: 1, lines: 1, expect: 1, waiters: 1, tight: true},
 	} {
 		p = &page{width: s.columns(), color: s.Color, column: keyWidth}
 		p.screen(r, d)
@@ -80,7 +80,7 @@ func (p *page) screen(r *diagnose.Report, d short) {
 		p.blindness(r)
 		p.beside(r, d)
 	}
-	p.checked(r)
+	p.checked(r, d)
 	if !d.tight {
 		p.gap()
 	}
@@ -162,8 +162,8 @@ func place(word string, c *diagnose.Culprit) string {
 	return ""
 }
 
-// barWidth is how many columns the bar of a share takes.
-const barWidth = 20
+// The columns that the bar of a share takes: fewer beside long names.
+const barWidth, leastBar = 20, 10
 
 // figures are the first figures of the evidence, shares with a bar.
 func (p *page) figures(all []diagnose.Evidence, d short) {
@@ -174,13 +174,14 @@ func (p *page) figures(all []diagnose.Evidence, d short) {
 		values[i] = table.Value(e.Value, e.Unit)
 		nameWidth, valueWidth = max(nameWidth, Width(Escape(e.Name))), max(valueWidth, Width(values[i]))
 	}
-	nameWidth = max(min(nameWidth, p.width-valueWidth-barWidth-8), 8)
+	nameWidth = max(min(nameWidth, p.width-valueWidth-leastBar-6), 8)
+	bar := max(min(barWidth, p.width-nameWidth-valueWidth-6), leastBar)
 	for i, e := range all {
 		spans := []span{{"  " + Pad(End(Escape(e.Name), nameWidth), nameWidth) + "  ", plain},
 			{strings.Repeat(" ", valueWidth-Width(values[i])) + values[i], bold}}
 		if e.Unit == "ratio" && e.Value >= 0 && e.Value <= 1 {
-			full := int(e.Value*barWidth + 0.5)
-			spans = append(spans, span{"  " + strings.Repeat("#", full), red}, span{strings.Repeat(".", barWidth-full), dim})
+			full := int(e.Value*float64(bar) + 0.5)
+			spans = append(spans, span{"  " + strings.Repeat("#", full), red}, span{strings.Repeat(".", bar-full), dim})
 		}
 		p.raw(spans...)
 	}
@@ -193,7 +194,7 @@ func (p *page) fix(r *diagnose.Report, f *diagnose.Finding, d short) {
 		if p.section("FIX"); i > 0 {
 			p.section("or")
 		}
-		p.wrap(strings.TrimPrefix(Escape(a.Do), "or "), 0, d.lines, plain)
+		p.wrap(strings.TrimPrefix(Escape(a.Do), "or "), 0, 0, plain)
 		if a.Command != "" { // whole, however long: it is to be copied
 			p.copied(span{"  " + Escape(a.Command), bold})
 		}
@@ -214,7 +215,7 @@ func (p *page) beside(r *diagnose.Report, d short) {
 		if n++; n > d.also {
 			break
 		}
-		p.wrap(fmt.Sprintf("%s: %s", Escape(string(c.Cause)), weight(&c)), 0, 1, plain)
+		p.wrap(fmt.Sprintf("%s: %s", Escape(string(c.Cause)), weight(&c)), 0, d.lines, plain)
 	}
 	for i := range r.Others {
 		if n++; n > d.also {
@@ -225,7 +226,7 @@ func (p *page) beside(r *diagnose.Report, d short) {
 		if o.Cause != diagnose.Unknown {
 			cause = Escape(string(o.Cause))
 		}
-		p.wrap(fmt.Sprintf("%s %s: %s", program(&o.Waiter), awake(&o.Waiter), cause), 0, 1, plain)
+		p.wrap(fmt.Sprintf("%s %s: %s", program(&o.Waiter), awake(&o.Waiter), cause), 0, d.lines, plain)
 	}
 }
 
@@ -236,7 +237,7 @@ func (p *page) topWaiters(all []diagnose.Waiter, d short) {
 	}
 	p.section("Waits")
 	for i := range all[:min(len(all), d.waiters)] {
-		p.wrap(program(&all[i])+" "+waits(&all[i]), 0, 1, plain)
+		p.wrap(program(&all[i])+" "+waits(&all[i]), 2, d.lines, plain)
 	}
 	p.gap()
 }
@@ -257,7 +258,7 @@ func (p *page) doubts(r *diagnose.Report, d short) {
 	p.section("Missing")
 	missing := byReason(r.CannotTell)
 	for _, g := range missing[:min(len(missing), d.also+1)] {
-		p.wrap(counted(len(g.causes), "cause", "causes")+": "+g.missing, 2, d.lines, plain)
+		p.wrap(sample.Counted(len(g.causes), "cause")+": "+g.missing, 2, d.lines, plain)
 	}
 	if len(r.Findings) > 0 && len(r.Findings[0].Advice) > 0 {
 		p.gap()
@@ -285,7 +286,7 @@ func waits(w *diagnose.Waiter) string {
 func awake(w *diagnose.Waiter) string { return "waits " + percent(w.Share) + " of its time awake" }
 
 // checked says how many causes were looked at, and what could not be.
-func (p *page) checked(r *diagnose.Report) {
+func (p *page) checked(r *diagnose.Report, d short) {
 	if len(r.Excluded)+len(r.CannotTell) > 0 {
 		all := len(r.Excluded) + len(r.CannotTell) + yes(r)
 		said := fmt.Sprintf("%d of %d causes ruled out", len(r.Excluded), all)
@@ -293,22 +294,23 @@ func (p *page) checked(r *diagnose.Report) {
 			said += fmt.Sprintf(", %d undecided", n)
 		}
 		p.section("Checked")
-		p.put(span{said, plain})
+		p.wrap(said, 0, 0, plain)
 	}
 	if n := len(r.Gaps); n > 0 {
-		said := Escape(r.Gaps[0])
-		if n > 1 {
-			said = fmt.Sprintf("%s, and %d more", End(said, p.room()-14), n-1)
-		}
 		p.section("Unseen")
-		p.wrap(said, 0, 1, plain)
+		first, more := Escape(r.Gaps[0]), ""
+		if n > 1 {
+			more = fmt.Sprintf(" (and %d more)", n-1)
+		}
+		if len(Wrap(first+more, p.room())) > d.lines {
+			first = strings.Join(Shorten(first, p.room()-len(more), d.lines), " ")
+		}
+		p.wrap(first+more, 0, d.lines, plain)
+		return
 	}
-	said := func(gap string) bool {
-		return strings.Contains(gap, "events lost") || strings.Contains(gap, "1 event lost")
-	}
-	if n := r.Cost.LostEvents; n > 0 && !slices.ContainsFunc(r.Gaps, said) {
+	if n := r.Cost.LostEvents; n > 0 {
 		p.section("Lost")
-		p.put(span{counted(int(n), "event", "events"), red})
+		p.put(span{sample.Counted(n, "event"), red})
 	}
 }
 
@@ -335,13 +337,8 @@ func (p *page) footer(r *diagnose.Report) {
 	if !r.Window.Start.IsZero() {
 		watched += " from " + r.Window.Start.UTC().Format("15:04:05Z")
 	}
-	p.raw(span{fmt.Sprintf("watched %s, cost CPU %s, %s. More: -v", watched,
-		table.Duration(r.Cost.CPUSeconds), table.Value(float64(r.Cost.RSSBytes), "bytes")), dim})
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
+	said := fmt.Sprintf("watched %s, cost CPU %s, %s. More: -v", watched, table.Duration(r.Cost.CPUSeconds), table.Value(float64(r.Cost.RSSBytes), "bytes"))
+	for _, line := range Wrap(said, p.width) {
+		p.raw(span{line, dim})
 	}
-	return fmt.Sprintf("%d %s", n, many)
 }

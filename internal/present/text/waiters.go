@@ -13,10 +13,10 @@ func (p *page) waiters(all []diagnose.Waiter, d detail) {
 	p.section("Who waits")
 	for i := range all {
 		if i == d.waiters {
-			p.more(len(all)-i, "programs")
+			p.more(len(all)-i, "program")
 			break
 		}
-		p.wrap(program(&all[i])+" · "+waiting(&all[i]), 2, d.lines, plain)
+		p.wrap(program(&all[i])+" · "+waiting(&all[i]), 2, 0, plain)
 	}
 }
 
@@ -24,10 +24,10 @@ func (p *page) waiters(all []diagnose.Waiter, d detail) {
 func (p *page) victim(r *diagnose.Report) {
 	p.culprit("Who waits", &r.Victim)
 	if r.VictimWaits != nil && r.VictimWaits.Share >= 0.005 {
-		p.wrap(waiting(r.VictimWaits), 0, 2, plain)
+		p.wrap(waiting(r.VictimWaits), 0, 0, plain)
 	}
 	if w := r.When; w != nil && !w.Steady {
-		p.wrap(fmt.Sprintf("mostly from %s to %s of the time watched", table.Duration(w.From), table.Duration(w.To)), 0, 1, plain)
+		p.wrap(fmt.Sprintf("mostly from %s to %s of the time watched", table.Duration(w.From), table.Duration(w.To)), 0, 0, plain)
 	}
 }
 
@@ -36,7 +36,7 @@ func (p *page) others(all []diagnose.Other, d detail) {
 	p.section("Also waits")
 	for i := range all {
 		if i == d.contributing {
-			p.more(len(all)-i, "programs")
+			p.more(len(all)-i, "program")
 			break
 		}
 		o := &all[i]
@@ -44,7 +44,7 @@ func (p *page) others(all []diagnose.Other, d detail) {
 		if o.Cause != diagnose.Unknown {
 			cause = Escape(string(o.Cause)) + ", confidence " + percent(o.Confidence)
 		}
-		p.wrap(program(&o.Waiter)+" · "+cause+" · "+waiting(&o.Waiter), 2, d.lines, plain)
+		p.wrap(program(&o.Waiter)+" · "+cause+" · "+waiting(&o.Waiter), 2, 0, plain)
 	}
 }
 
@@ -56,7 +56,7 @@ func (p *page) operations(all []diagnose.Operation) {
 	}
 	o := &all[0]
 	p.wrap(fmt.Sprintf("%s to %s: %s, mean %s, half within %s, 99 %% within %s", orElse(requestWords()[o.Class], Escape(o.Class)), Middle(Escape(o.Device), 20),
-		table.Value(o.PerSec, "count/s"), table.Duration(o.Mean), table.Duration(o.P50), table.Duration(o.P99)), 2, 2, plain)
+		table.Value(o.PerSec, "count/s"), table.Duration(o.Mean), table.Duration(o.P50), table.Duration(o.P99)), 2, 0, plain)
 }
 
 func requestWords() map[string]string {
@@ -78,7 +78,7 @@ func (p *page) memory(all []diagnose.Holder) {
 		}
 	}
 	if len(parts) > 0 {
-		p.wrap(strings.Join(parts, ", "), 2, 3, plain)
+		p.wrap(strings.Join(parts, ", "), 2, 0, plain)
 	}
 }
 

@@ -137,3 +137,25 @@ func Wrap(s string, width int) []string {
 	}
 	return lines
 }
+
+// Shorten is a text in at most limit lines: where it is longer, it ends with a clause
+// that still fits, else in the middle of one, with a mark.
+func Shorten(s string, width, limit int) []string {
+	lines := Wrap(s, width)
+	if len(lines) <= limit {
+		return lines
+	}
+	for _, mark := range []string{"; ", ". ", ": "} {
+		for at := strings.LastIndex(s, mark); at > width/3; at = strings.LastIndex(s[:at], mark) {
+			head := s[:at]
+			if strings.Count(head, "(") != strings.Count(head, ")") {
+				continue
+			}
+			if lines := Wrap(head, width); len(lines) <= limit {
+				return lines
+			}
+		}
+	}
+	rest := strings.Join(lines[limit-1:], " ")
+	return append(lines[:limit-1], End(rest, width))
+}

@@ -3,7 +3,9 @@
 package schedstat
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"iocause/internal/host"
 	"iocause/internal/sample"
@@ -22,7 +24,10 @@ type source struct {
 func Open(h *host.Host) (sample.Source, error) {
 	s := &source{path: h.Proc("schedstat")}
 	if _, err := s.read(); err != nil {
-		return nil, fmt.Errorf("%w (a kernel with CONFIG_SCHEDSTATS has it)", err)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("this kernel has no CONFIG_SCHEDSTATS: how long all threads together waited for a processor is not known: %w", err)
+		}
+		return nil, err
 	}
 	return s, nil
 }
