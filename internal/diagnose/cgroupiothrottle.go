@@ -37,59 +37,71 @@ func cgroupIOThrottle() Cause {
 			if c.victim.process.IOCgroup == "" {
 				return cannotTell("the I/O cgroup of the victim is not known")
 			}
-			best, any := c.nearestIOLimit()
-			if !any {
-				if n := c.heldBack(c.victim.process.IOCgroup, ""); n > 0 {
-					return cannotTell(fmt.Sprintf("%.0f requests of its cgroup were throttled, but no limit could be read: %s",
-						n, c.w.WhyAbsent(sample.CgroupIOLimit)))
-				}
-				return no("no cgroup of the victim has an I/O limit")
+			limit := c.ioLimited()
+			if limit.Answer == Yes {
+				return limit
 			}
-			used, share := best.rate/best.limit, c.heldShare(&best)
-			if used < throttleNear && (used < throttleHalf || share < throttleHeld) {
-				return no(fmt.Sprintf("its cgroup uses %s of its limit", percent(used)))
+			if v, is := c.grants(); is {
+				return v
 			}
-			held := 0.0
-			if c.w.Has(sample.BlockThrottled) {
-				if held = c.heldFor(&best); held == 0 {
-					return no("no request of its cgroup was throttled")
-				}
-			}
-			s := c.w.Seconds()
-			unit := map[string]string{"read_bytes": "bytes/s", "write_bytes": "bytes/s", "reads": "count/s", "writes": "count/s"}[best.class]
-			e := []Evidence{
-				c.figure("limit of the cgroup ("+best.class+" a second)", best.limit, unit, sample.CgroupIOLimit).as("limit-of-the-cgroup"),
-				c.figure("used", best.rate, unit, c.rateMetric(best.class)),
-				{Name: "time blocked", Value: c.victim.share(s), Unit: "ratio", Source: c.w.Source(sample.WaitIO)},
-			}
-			weight := 1.0
-			if c.w.Has(sample.BlockThrottled) {
-				e = append(e, c.figure("requests held back", held/s, "count/s", sample.BlockThrottled))
-				device, _ := c.w.SumWhere(sample.BlockDeviceTime, func(e sample.Entity) bool {
-					return e.Cgroup != "" && inCgroup(e.Cgroup, best.cgroup) && e.Device == best.device
-				})
-				e = append(e, c.figure("time the device had its requests", device/s, "ratio", sample.BlockDeviceTime))
-				// requests of one thread share the device's time
-				waited, waiters := c.waitedIn(&best)
-				if device = min(device, c.busy()*s*waiters); waited > 0 {
-					weight = max(0, 1-device/waited)
-				}
-			}
-			k := c.victimCulprit()
-			k.Cgroup, k.Device = best.cgroup, best.device
-			c.at(&k, c.topFile(best.device, c.usual()...))
-			lift := c.promise(c.withoutLimit(weight)).advise(
-				fmt.Sprintf("raise or remove the limit %s of the cgroup on %s", best.class, best.device),
-				fmt.Sprintf("the device had its requests for only %s of the waiting time; the rest goes away", percent(1-weight)),
-			)
-			lift.Command = c.ioLimitCommand(&best)
-			return Verdict{
-				Answer: Yes, Confidence: confidence(max(0.5+(used-throttleNear)*3, min(0.5+share, 0.8)), c.w.Has(sample.BlockThrottled)),
-				Weight: weight * c.blockedWeight(), Culprit: k, Evidence: e,
-				Disprove: "the speed stays the same after the limit is removed",
-				Advice:   []Advice{lift},
-			}
+			return limit
 		},
+	}
+}
+
+// ioLimited judges io.max, or blkio.throttle of version 1.
+func (c *Case) ioLimited() Verdict {
+	best, any := c.nearestIOLimit()
+	if !any {
+		if n := c.heldBack(c.victim.process.IOCgroup, ""); n > 0 {
+			return cannotTell(fmt.Sprintf("%.0f requests of its cgroup were throttled, but no limit could be read: %s",
+				n, c.w.WhyAbsent(sample.CgroupIOLimit)))
+		}
+		return no("no cgroup of the victim has an I/O limit")
+	}
+	used, share := best.rate/best.limit, c.heldShare(&best)
+	if used < throttleNear && (used < throttleHalf || share < throttleHeld) {
+		return no(fmt.Sprintf("its cgroup uses %s of its limit", percent(used)))
+	}
+	held := 0.0
+	if c.w.Has(sample.BlockThrottled) {
+		if held = c.heldFor(&best); held == 0 {
+			return no("no request of its cgroup was throttled")
+		}
+	}
+	s := c.w.Seconds()
+	unit := map[string]string{"read_bytes": "bytes/s", "write_bytes": "bytes/s", "reads": "count/s", "writes": "count/s"}[best.class]
+	e := []Evidence{
+		c.figure("limit of the cgroup ("+best.class+" a second)", best.limit, unit, sample.CgroupIOLimit).as("limit-of-the-cgroup"),
+		c.figure("used", best.rate, unit, c.rateMetric(best.class)),
+		{Name: "time blocked", Value: c.victim.share(s), Unit: "ratio", Source: c.w.Source(sample.WaitIO)},
+	}
+	weight := 1.0
+	if c.w.Has(sample.BlockThrottled) {
+		e = append(e, c.figure("requests held back", held/s, "count/s", sample.BlockThrottled))
+		device, _ := c.w.SumWhere(sample.BlockDeviceTime, func(e sample.Entity) bool {
+			return e.Cgroup != "" && inCgroup(e.Cgroup, best.cgroup) && e.Device == best.device
+		})
+		e = append(e, c.figure("time the device had its requests", device/s, "ratio", sample.BlockDeviceTime))
+		// requests of one thread share the device's time
+		waited, waiters := c.waitedIn(&best)
+		if device = min(device, c.busy()*s*waiters); waited > 0 {
+			weight = max(0, 1-device/waited)
+		}
+	}
+	k := c.victimCulprit()
+	k.Cgroup, k.Device = best.cgroup, best.device
+	c.at(&k, c.topFile(best.device, c.usual()...))
+	lift := c.promise(c.withoutLimit(weight)).advise(
+		fmt.Sprintf("raise or remove the limit %s of the cgroup on %s", best.class, best.device),
+		fmt.Sprintf("the device had its requests for only %s of the waiting time; the rest goes away", percent(1-weight)),
+	)
+	lift.Command = c.ioLimitCommand(&best)
+	return Verdict{
+		Answer: Yes, Confidence: confidence(max(0.5+(used-throttleNear)*3, min(0.5+share, 0.8)), c.w.Has(sample.BlockThrottled)),
+		Weight: weight * c.blockedWeight(), Culprit: k, Evidence: e,
+		Disprove: "the speed stays the same after the limit is removed",
+		Advice:   []Advice{lift},
 	}
 }
 

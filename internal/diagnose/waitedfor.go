@@ -19,7 +19,7 @@ func (c *Case) waitedFor(pid int) map[string]float64 {
 		return nil
 	}
 	by := map[string]float64{}
-	for _, what := range []string{sample.ClassPage, sample.ClassMetadata, sample.ClassWriteback, sample.ClassCommit, sample.ClassJournal, sample.ClassFlush, sample.ClassQueue, sample.ClassDirect, sample.ClassNetwork, sample.ClassFUSE, sample.ClassSwap, sample.ClassUnknown} {
+	for _, what := range []string{sample.ClassPage, sample.ClassMetadata, sample.ClassWriteback, sample.ClassCommit, sample.ClassJournal, sample.ClassFlush, sample.ClassQueue, sample.ClassLimit, sample.ClassDirect, sample.ClassNetwork, sample.ClassFUSE, sample.ClassSwap, sample.ClassUnknown} {
 		by[what], _ = c.w.Sum(sample.WaitFor, sample.Entity{PID: pid, Class: what})
 	}
 	return by
@@ -30,7 +30,7 @@ func (c *Case) waitedFor(pid int) map[string]float64 {
 type reading struct{ cached, metadata, direct, swap float64 }
 
 // reading parts what the victim waits for in reads. What the stack does not tell
-// goes with what it does: waits for room in a queue, and for I/O that was
+// goes with what it does: waits for room in a queue or for what io.cost grants, and for I/O that was
 // submitted before, which is through the cache or past it as the bytes are.
 func (c *Case) reading() reading {
 	v := &c.victim
@@ -43,7 +43,7 @@ func (c *Case) reading() reading {
 	}
 	async := v.wait[sample.ClassAsync]
 	if told := r.cached + r.metadata + r.direct + r.swap; told > 0 {
-		rest := max(0, v.waits[sample.ClassQueue]+v.waits[sample.ClassUnknown]-(async-v.async)-v.wait[sample.ClassSync]-v.wait[sample.ClassWrite])
+		rest := max(0, v.waits[sample.ClassQueue]+v.waits[sample.ClassLimit]+v.waits[sample.ClassUnknown]-(async-v.async)-v.wait[sample.ClassSync]-v.wait[sample.ClassWrite])
 		f := 1 + rest/told
 		r.cached, r.metadata, r.direct, r.swap = r.cached*f, r.metadata*f, r.direct*f, r.swap*f
 	}

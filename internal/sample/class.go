@@ -38,6 +38,7 @@ const (
 	ClassNetwork   = "network"
 	ClassFUSE      = "fuse"
 	ClassSwap      = "swap"
+	ClassLimit     = "limit"
 	ClassUnknown   = "unknown"
 
 	// Kinds of locks.

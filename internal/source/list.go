@@ -83,6 +83,7 @@ func List() []Entry {
 			sample.CgroupMemUsage, sample.CgroupMemLimit, sample.CgroupMemFile, sample.CgroupMemAnon, sample.CgroupMemShmem,
 			sample.CgroupRefault, sample.CgroupRefaultAn, sample.CgroupLimitHits, sample.CgroupReadBytes,
 			sample.CgroupWriteBytes, sample.CgroupReads, sample.CgroupWrites, sample.CgroupIOLimit,
+			sample.CgroupIOCost, sample.CgroupIOCostWait, sample.CgroupIOTarget,
 			sample.CgroupCPUQuota, sample.CgroupPeriods, sample.CgroupThrottled, sample.CgroupCPUHeld,
 			sample.CgroupPSISome, sample.CgroupPSIFull,
 		}},

@@ -191,7 +191,7 @@ type pagecacheTouchKey struct {
 type pagecacheWaitTimes struct {
 	_           structs.HostLayout
 	Ns          [9]uint64
-	ForNs       [12]uint64
+	ForNs       [13]uint64
 	Flocks      uint64
 	PauseNs     uint64
 	Pauses      uint64

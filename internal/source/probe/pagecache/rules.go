@@ -8,9 +8,9 @@ import (
 
 // What a thread waits for, in the order of enum wait_for in account.bpf.h. They
 // are the Class of wait.for; the first is what no stack told.
-func waitsFor() [12]string {
-	return [12]string{sample.ClassUnknown, sample.ClassPage, sample.ClassMetadata, sample.ClassWriteback, sample.ClassCommit, sample.ClassFlush,
-		sample.ClassQueue, sample.ClassDirect, sample.ClassNetwork, sample.ClassFUSE, sample.ClassSwap, sample.ClassJournal}
+func waitsFor() [13]string {
+	return [13]string{sample.ClassUnknown, sample.ClassPage, sample.ClassMetadata, sample.ClassWriteback, sample.ClassCommit, sample.ClassFlush,
+		sample.ClassQueue, sample.ClassDirect, sample.ClassNetwork, sample.ClassFUSE, sample.ClassSwap, sample.ClassJournal, sample.ClassLimit}
 }
 
 // waitIn names kernel functions in which a thread sleeps, and what it then waits
@@ -55,9 +55,12 @@ func waitIn() map[string][]string {
 		sample.ClassFlush: {"blkdev_issue_flush", "__blkdev_issue_flush", "f2fs_issue_flush"},
 		// room in a queue on the way to the device
 		sample.ClassQueue: {
-			"blk_mq_get_tag", "rq_qos_wait", "wbt_wait", "ioc_rqos_throttle", "__bio_queue_enter", "blk_queue_enter", "md_write_start",
+			"blk_mq_get_tag", "wbt_wait", "__bio_queue_enter", "blk_queue_enter", "md_write_start",
 			"raid5_get_active_stripe", "wait_barrier",
 		},
+		// what io.cost or io.latency grants its cgroup, before its request or, for what
+		// was done without a look at that, at the end of the system call
+		sample.ClassLimit: {"ioc_rqos_throttle", "blkcg_iolatency_throttle", "blkcg_maybe_throttle_blkg", "blkcg_maybe_throttle_current"},
 		// I/O past the page cache
 		sample.ClassDirect: {
 			"__iomap_dio_rw", "iomap_dio_rw", "__blockdev_direct_IO", "__blkdev_direct_IO_simple", "blkdev_direct_IO", "btrfs_direct_read",

@@ -43,6 +43,33 @@ func TestParseIO(t *testing.T) {
 	proctest.WantLine(t, parseV2IO([]byte("nonsense"), d), 1)
 }
 
+// What io.cost (block/blk-iocost.c) and io.latency tell is of a cgroup and all below
+// it. How long requests were held back is there with blkcg_debug_stats only.
+func TestCost(t *testing.T) {
+	x := v2(t)
+	const dir = "sys/fs/cgroup/a/"
+	x.Write(dir+"io.max", "")
+	x.Write(dir+"io.latency", "254:0 target=75000\n")
+	x.Write(dir+"io.stat", "254:0 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0 cost.usage=1000000 cost.wait=2000000 cost.indebt=9 cost.indelay=500000\n")
+	x.Write("sys/fs/cgroup/b/io.stat", "254:0 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0 cost.usage=5\n")
+	s := x.Open(OpenIO)
+	proctest.Collect(t, s, sample.First)
+	x.Write(dir+"io.stat", "254:0 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0 cost.usage=1500000 cost.wait=5000000 cost.indebt=9 cost.indelay=750000\n")
+	x.Write("sys/fs/cgroup/b/io.stat", "254:0 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0 cost.usage=5\n")
+	w := proctest.Collect(t, s, sample.Last)
+	a, b := sample.Entity{Cgroup: "/a", Device: "vda"}, sample.Entity{Cgroup: "/b", Device: "vda"}
+	proctest.Want(t, w, sample.CgroupIOCost, a, 0.5)
+	proctest.Want(t, w, sample.CgroupIOCostWait, a, 3.25)
+	proctest.Want(t, w, sample.CgroupIOTarget, a, 0.075)
+	proctest.Want(t, w, sample.CgroupIOCost, b, 0)
+	proctest.WantAbsent(t, w, sample.CgroupIOCostWait, b)
+	proctest.WantAbsent(t, w, sample.CgroupIOTarget, b)
+	for _, text := range []string{"8:0 target=-1", "8 target=1", "8:0"} {
+		_, err := parseTargets([]byte(text))
+		proctest.WantLine(t, err, 1)
+	}
+}
+
 // v2 is a tree with the unified hierarchy and two devices.
 func v2(t *testing.T) proctest.Tree {
 	x := proctest.NewTree(t)
@@ -306,5 +333,6 @@ func FuzzParse(f *testing.F) {
 		parseV1IO(b, readBytes, devices{})
 		parseV1Limit(b, writes, devices{})
 		parseV2IO(b, devices{})
+		parseTargets(b)
 	})
 }

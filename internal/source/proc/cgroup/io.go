@@ -11,7 +11,9 @@ import (
 var (
 	ioMetric = [figures]sample.Metric{sample.CgroupReadBytes, sample.CgroupWriteBytes, sample.CgroupReads, sample.CgroupWrites}
 	ioClass  = [figures]string{sample.ClassReadBytes, sample.ClassWriteBytes, sample.ClassReads, sample.ClassWrites}
-	v1IO     = [figures]string{
+	// What io.cost charges and holds back is of a cgroup and all below it.
+	costMetric = [costs]sample.Metric{sample.CgroupIOCost, sample.CgroupIOCostWait}
+	v1IO       = [figures]string{
 		"blkio.throttle.io_service_bytes", "blkio.throttle.io_service_bytes",
 		"blkio.throttle.io_serviced", "blkio.throttle.io_serviced",
 	}
@@ -49,7 +51,7 @@ func (s *source) collectIO(groups []group, phase sample.Phase, into sample.Sink)
 	for i, g := range groups {
 		usage, limits := devices{}, devices{}
 		if s.trees[blockIO].V2 {
-			s.readV2(g, usage, limits)
+			s.readV2(g, usage, limits, into)
 		} else {
 			s.readV1(g, usage, limits)
 		}
@@ -103,6 +105,13 @@ func (s *source) step(i int, g group, phase sample.Phase, into sample.Sink, usag
 			a.counted = true
 			if rise, rose := s.rise(g, phase, into, blockIO, ioMetric[f], e, x.Value[f], from); rose {
 				a.rise[f], a.rose[f] = rise, true
+			}
+		}
+		for i, m := range costMetric {
+			if now := x.Cost[i]; now == nil {
+				continue
+			} else if rise, rose := s.rise(g, phase, into, blockIO, m, e, *now, "io.stat"); rose {
+				into.Put(m, e, float64(rise)/1e6, "io.stat")
 			}
 		}
 	}
@@ -182,12 +191,31 @@ func (s *source) readV1(g group, usage, limits devices) {
 	}
 }
 
-func (s *source) readV2(g group, usage, limits devices) {
+func (s *source) readV2(g group, usage, limits devices, into sample.Sink) {
 	if b, ok := s.read(g, "io.stat"); ok {
 		s.fault(g, "io.stat", parseV2IO(b, usage))
 	}
 	if b, _, ok := s.setting(g, "io.max"); ok {
 		s.fault(g, "io.max", parseV2IO(b, limits))
+		s.readTargets(g, into)
+	}
+}
+
+// readTargets emits io.latency's targets. A kernel built without it has no such file.
+func (s *source) readTargets(g group, into sample.Sink) {
+	const name = "io.latency"
+	if s.noTargets {
+		return
+	}
+	b, _, ok := s.setting(g, name)
+	if !ok {
+		s.noTargets = true
+		return
+	}
+	targets, err := parseTargets(b)
+	s.fault(g, name, err)
+	for dev, us := range targets {
+		into.Put(sample.CgroupIOTarget, sample.Entity{Cgroup: g.path, Device: s.disk(dev)}, float64(us)/1e6, name)
 	}
 }
 

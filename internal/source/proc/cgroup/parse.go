@@ -31,6 +31,22 @@ const (
 type IO struct {
 	Value [figures]uint64
 	Known [figures]bool
+	Cost  [costs]*uint64 // us; of version 2 where io.cost is on
+}
+
+// What io.cost tells of a device.
+const (
+	costUsage = iota // time of the device that was charged
+	costWait         // how long requests were held back; with the kernel's blkcg_debug_stats
+	costs
+)
+
+// addCost adds up: requests wait, and so do threads for what they owe.
+func (x *IO) addCost(i int, v uint64) {
+	if old := x.Cost[i]; old != nil {
+		v += *old
+	}
+	x.Cost[i] = &v
 }
 
 func (x *IO) set(i int, v uint64) { x.Value[i], x.Known[i] = v, true }
@@ -119,7 +135,7 @@ func parseV2IO(b []byte, d devices) error {
 				x = d.of(dev)
 				continue
 			}
-			i := -1
+			i, cost := -1, -1
 			switch string(key) {
 			case "rbytes", "rbps":
 				i = readBytes
@@ -129,16 +145,45 @@ func parseV2IO(b []byte, d devices) error {
 				i = reads
 			case "wios", "wiops":
 				i = writes
+			case "cost.usage":
+				cost = costUsage
+			case "cost.wait", "cost.indelay":
+				cost = costWait
 			}
-			if i < 0 || string(value) == "max" {
+			if i < 0 && cost < 0 || string(value) == "max" {
 				continue
 			}
 			v, ok := host.Uint(value)
 			if !ok || x == nil {
 				return &host.LineError{Line: n, What: fmt.Sprintf("%.40q is not a device's figure", f)}
 			}
-			x.set(i, v)
+			if cost >= 0 {
+				x.addCost(cost, v)
+			} else {
+				x.set(i, v)
+			}
 		}
 	}
 	return nil
+}
+
+// parseTargets reads io.latency, in microseconds: "8:16 target=75000".
+func parseTargets(b []byte) (map[host.DevNumber]uint64, error) {
+	targets := map[host.DevNumber]uint64{}
+	for n := 1; len(b) > 0; n++ {
+		var line []byte
+		line, b = host.Line(b)
+		name, rest := host.Field(line)
+		if len(name) == 0 {
+			continue
+		}
+		f, _ := host.Field(rest)
+		dev, ok := host.ParseDev(name)
+		v, ok2 := host.Uint(bytes.TrimPrefix(f, []byte("target=")))
+		if !ok || !ok2 {
+			return targets, &host.LineError{Line: n, What: fmt.Sprintf("%.60q is not a target", line)}
+		}
+		targets[dev] = v
+	}
+	return targets, nil
 }

@@ -37,6 +37,7 @@ type source struct {
 
 	pass        int
 	walks       map[host.Hierarchy]*walked
+	noTargets   bool   // the kernel has no io.latency
 	watch       *watch // nil for none
 	unwatchable bool
 	open        int       // files of cgroups that are kept open
@@ -77,6 +78,7 @@ func memoryMetrics() []sample.Metric {
 func ioMetrics() []sample.Metric {
 	return []sample.Metric{
 		sample.CgroupReadBytes, sample.CgroupWriteBytes, sample.CgroupReads, sample.CgroupWrites, sample.CgroupIOLimit,
+		sample.CgroupIOCost, sample.CgroupIOCostWait, sample.CgroupIOTarget,
 	}
 }
 
