@@ -67,7 +67,7 @@ const guestPatience = 8 * time.Minute
 
 // patience is how much longer than on a real machine things may take.
 func (s *Scenario) patience() time.Duration {
-	if s.VM != nil {
+	if s.VM != nil || InGuest() {
 		return guestPatience
 	}
 	return 0
