@@ -1,12 +1,18 @@
 package bpf
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 
 	"iocause/internal/bpf/bpftest"
 )
@@ -114,4 +120,68 @@ func TestBlame(t *testing.T) {
 	if told := c.told(); told.By != ByFunction || !slices.Equal(told.Rejected, []string{"tp:sched_switch: wrong"}) || told.Grade != "exact" {
 		t.Errorf("%+v", told)
 	}
+}
+
+// A way of which one program attaches and the next is refused is left, and the next way
+// is taken: nothing of the first stays in the kernel. What is in kernel/trace is built
+// so that nothing can be attached to it (x86-64), which shows only when it is tried.
+func TestRefusedHalfWay(t *testing.T) {
+	bpftest.Root(t)
+	program := func(name string, kind ebpf.AttachType, to string) *ebpf.ProgramSpec {
+		return &ebpf.ProgramSpec{Name: name, Type: ebpf.Tracing, AttachType: kind, AttachTo: to, License: "Dual BSD/GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}
+	}
+	spec := &ebpf.CollectionSpec{ByteOrder: binary.LittleEndian, Maps: map[string]*ebpf.MapSpec{}, Variables: map[string]*ebpf.VariableSpec{}, Programs: map[string]*ebpf.ProgramSpec{
+		"half_first": program("half_first", ebpf.AttachTraceFEntry, "vfs_read"), "half_second": program("half_second", ebpf.AttachTraceFEntry, "trace_seq_putmem"),
+		"half_other": program("half_other", ebpf.AttachTraceRawTp, "sched_switch"),
+	}}
+	p, err := OpenWays(spec, nil, []Capability{{Name: "halves", Ways: []Way{
+		{By: ByFunction, Programs: []Program{{Name: "half_first", Entry: "vfs_read"}, {Name: "half_second", Entry: "trace_seq_putmem"}}},
+		{By: ByTracepoint, Programs: []Program{{Name: "half_other", Tracepoint: "sched_switch"}}},
+	}}}, nil)
+	bpftest.Need(t, "bpf", err)
+	w := p.Ways()[0]
+	if w.By != ByTracepoint || len(w.Rejected) != 1 {
+		t.Errorf("%+v, want the tracepoint, and why not the functions", w)
+	}
+	t.Logf("%+v", w)
+	if left := loaded(t, "half_", 1); !slices.Equal(left, []string{"half_other"}) {
+		t.Errorf("in the kernel: %v, want half_other alone", left)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if left := loaded(t, "half_", 0); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// loaded are the programs in the kernel whose names begin so, once there are no
+// more than most: the kernel frees one a moment after it was taken off.
+func loaded(t *testing.T, prefix string, most int) (names []string) {
+	t.Helper()
+	for try := 0; try < 50; try++ {
+		names = nil
+		for id := ebpf.ProgramID(0); ; {
+			next, err := ebpf.ProgramGetNextID(id)
+			if errors.Is(err, os.ErrPermission) {
+				t.Skipf("which programs are in the kernel may not be asked here (CAP_SYS_ADMIN): %v", err)
+			}
+			if err != nil {
+				break
+			}
+			id = next
+			if p, err := ebpf.NewProgramFromID(id); err == nil {
+				info, err := p.Info()
+				if err == nil && strings.HasPrefix(info.Name, prefix) {
+					names = append(names, info.Name)
+				}
+				p.Close()
+			}
+		}
+		if len(names) <= most {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return names
 }
