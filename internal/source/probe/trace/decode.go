@@ -31,7 +31,8 @@ func endings(h *host.Host) map[string]uint64 {
 	at := map[string]uint64{"iomap_end": 0, "chain_end": 0, "device_end": 0, "device_async_end": 0, "wait_end": 0}
 	symbols := map[string]string{
 		"iomap_dio_bio_end_io": "iomap_end", "bio_chain_endio": "chain_end", "blkdev_bio_end_io": "device_end",
-		"blkdev_bio_end_io_async": "device_async_end", "submit_bio_wait_endio": "wait_end", "bio_wait_end_io": "wait_end",
+		"blkdev_bio_end_io_async": "device_async_end", "blkdev_bio_end_io_simple": "device_async_end", // 5.16; before 5.18
+		"submit_bio_wait_endio": "wait_end", "bio_wait_end_io": "wait_end",
 	}
 	f, err := os.Open(h.Proc("kallsyms"))
 	if err != nil {
@@ -40,7 +41,8 @@ func endings(h *host.Host) map[string]uint64 {
 	defer f.Close()
 	for symbol, err := range procfile.Symbols(f) {
 		constant, ok := symbols[string(symbol.Name)]
-		if err != nil || !ok || string(symbol.Name) == "bio_wait_end_io" && at[constant] != 0 {
+		second := string(symbol.Name) == "bio_wait_end_io" || string(symbol.Name) == "blkdev_bio_end_io_simple"
+		if err != nil || !ok || second && at[constant] != 0 {
 			continue
 		}
 		at[constant] = symbol.Start
