@@ -58,6 +58,8 @@ func Catalog() []Info {
 		{FSAvailable, Bytes, Gauge, "device; class the mount point", "free space for users who are not root"},
 		{FSInodes, Count, Gauge, "device; class the mount point", "files that the file system can hold; absent where there is no such limit"},
 		{FSInodesFree, Count, Gauge, "device; class the mount point", "files that can still be created"},
+		{FSJournal, Bytes, Gauge, "device; class the mount point", "journal of ext3 and ext4; absent where there is none, it is on another device, or the file system is another"},
+		{FSOption, Count, Gauge, "device; class the option and the mount point", "the file system is mounted with this option, one of those that change how it reads and writes, or that count for quotas"},
 		{NetReceived, Bytes, Counter, "interface", "bytes received"},
 		{NetSent, Bytes, Counter, "interface", "bytes sent"},
 		{NetErrors, Count, Counter, "interface", "packets that were damaged or could not be sent"},

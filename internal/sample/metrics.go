@@ -55,6 +55,8 @@ const (
 	FSAvailable  Metric = "fs.available"
 	FSInodes     Metric = "fs.inodes"
 	FSInodesFree Metric = "fs.inodes_free"
+	FSJournal    Metric = "fs.journal_size"
+	FSOption     Metric = "fs.option"
 )
 
 // Network interfaces, as the kernel counts them.

@@ -11,7 +11,9 @@ import (
 )
 
 // DiskSources are the sources that Disk reads.
-func DiskSources() []string { return []string{"diskstats", "queue", "raid", "health", "blockio"} }
+func DiskSources() []string {
+	return []string{"diskstats", "queue", "raid", "filesystem", "health", "blockio"}
+}
 
 // DiskBy are the tables that Disk can show beside the devices.
 func DiskBy() []string {
@@ -37,7 +39,7 @@ func Disk(w *sample.Window, q *Query) []table.Table {
 	case "forecast":
 		return []table.Table{diskForecast(w, q)}
 	case "health":
-		return []table.Table{diskHealth(w, q)}
+		return append([]table.Table{diskHealth(w, q)}, fileSystems(w, q)...)
 	}
 	rows := diskUsers
 	if q.By == "file" {

@@ -1,5 +1,6 @@
 // Package filesystem reads how full the file systems on block devices are
-// (statfs(2) of those in /proc/self/mountinfo). Network file systems are left
+// (statfs(2) of those in /proc/self/mountinfo), how large the journal of ext4 is, and
+// the mount options that change how they read and write. Network file systems are left
 // out: asking one whose server is gone takes for ever.
 package filesystem
 
@@ -26,7 +27,7 @@ type source struct {
 
 // Metrics are what it emits.
 func Metrics() []sample.Metric {
-	return []sample.Metric{sample.FSSize, sample.FSAvailable, sample.FSInodes, sample.FSInodesFree}
+	return []sample.Metric{sample.FSSize, sample.FSAvailable, sample.FSInodes, sample.FSInodesFree, sample.FSJournal, sample.FSOption}
 }
 
 // Open opens the source.
@@ -63,15 +64,24 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		e := sample.Entity{Class: a.mount.Point}
 		e.Device, _ = devices.Disk(a.mount.Dev) // some have numbers of their own
 		put(into, e, &a.st)
+		if a.journal > 0 {
+			into.Put(sample.FSJournal, e, float64(a.journal), "superblock of "+a.mount.Source)
+		}
+		for _, o := range a.mount.Super {
+			if matters(o) {
+				into.Put(sample.FSOption, sample.Entity{Device: e.Device, Class: o + " " + a.mount.Point}, 1, "/proc/self/mountinfo")
+			}
+		}
 	}
 	return errors.Join(errs...)
 }
 
 // answer is what a file system said, or why it said nothing.
 type answer struct {
-	mount host.Mount
-	st    unix.Statfs_t
-	err   error
+	mount   host.Mount
+	st      unix.Statfs_t
+	journal uint64 // bytes; 0 where it is not known
+	err     error
 }
 
 // patience is how long all file systems together may take to answer: one whose device
@@ -103,7 +113,9 @@ func (s *source) askAll(mounts host.Mounts) []answer {
 			}
 			began[i].Store(true)
 			a := answer{mount: m}
-			a.err = s.statfs(m.Point, &a.st)
+			if a.err = s.statfs(m.Point, &a.st); a.err == nil && (m.Type == "ext4" || m.Type == "ext3") {
+				a.journal = journal(m.Source)
+			}
 			<-turns
 			answers[i] <- a
 		}()
