@@ -18,6 +18,7 @@ type Late struct {
 	programs []string
 	asked    time.Time
 	on       bool
+	tell     func() error // what the programs have to know, each time it is looked; nil for nothing
 }
 
 // lateEvery is how long a device may be there unnoticed.
@@ -38,7 +39,29 @@ func LayerPrograms() []Program {
 // devices (layers.bpf.h), until a device of the host lies on another.
 func FollowLayers(p *Probe, h *host.Host, programs ...string) (*Late, error) {
 	needed := func() bool { return p.has("on_remap") && h.Stacked() }
-	return AttachLate(p, h, needed, "follow", programs...)
+	l, err := AttachLate(p, h, needed, "follow", programs...)
+	if err != nil {
+		return nil, err
+	}
+	l.tell = func() error { return putStripes(p, h) }
+	if l.on {
+		err = l.tell()
+	}
+	return l, err
+}
+
+// putStripes tells the programs how arrays with parity lay out their stripes.
+func putStripes(p *Probe, h *host.Host) error {
+	for dev, s := range h.Stripes() {
+		row := struct {
+			Offset      uint64
+			Chunk, Data uint32
+		}{s.Offset, s.Chunk, s.Data}
+		if err := p.Map("stripes").Put(uint32(dev), row); err != nil {
+			return fmt.Errorf("telling the stripes of arrays: %w", err)
+		}
+	}
+	return nil
 }
 
 // AttachLate detaches the programs of these names, of a probe that has just been
@@ -59,10 +82,13 @@ func (l *Late) On() bool { return l.on }
 // Look looks whether they are, where it is time to.
 func (l *Late) Look() error {
 	now := l.clock()
-	if l.on || now.Sub(l.asked) < lateEvery {
+	if l.on && l.tell == nil || now.Sub(l.asked) < lateEvery {
 		return nil
 	}
 	l.asked = now
+	if l.on {
+		return l.tell()
+	}
 	if !l.needed() {
 		return nil
 	}
@@ -72,6 +98,11 @@ func (l *Late) Look() error {
 		}
 	}
 	l.on = true
+	if l.tell != nil {
+		if err := l.tell(); err != nil {
+			return err
+		}
+	}
 	return l.probe.SetVariable(l.variable, uint32(1))
 }
 

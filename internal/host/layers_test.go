@@ -113,3 +113,25 @@ func TestPathsAreFound(t *testing.T) {
 		t.Errorf("it lies on %+v", l)
 	}
 }
+
+func TestStripes(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]string{}
+	array := func(name, dev, level, members string, offsets ...string) {
+		at := "sys/block/" + name
+		files[at+"/dev"], files[at+"/md/level"], files[at+"/md/raid_disks"], files[at+"/md/chunk_size"] = dev+"\n", level+"\n", members+"\n", "524288\n"
+		for i, o := range offsets {
+			files[at+"/md/rd"+string(rune('0'+i))+"/offset"] = o + "\n"
+		}
+	}
+	array("md0", "9:0", "raid5", "3", "2048", "2048") // one of its members is missing
+	array("md1", "9:1", "raid6", "6", "0", "0", "0")
+	array("md2", "9:2", "raid5", "3", "2048", "4096", "2048")
+	array("md3", "9:3", "raid5", "4 (3)", "2048")
+	array("md4", "9:4", "raid1", "2", "2048", "2048")
+	write(t, dir, files)
+	want := map[DevNumber]Stripes{MakeDev(9, 0): {2048, 1024, 2}, MakeDev(9, 1): {0, 1024, 4}}
+	if got := Tree(dir, nil).Stripes(); !reflect.DeepEqual(got, want) {
+		t.Errorf("the stripes are %+v, want %+v", got, want)
+	}
+}

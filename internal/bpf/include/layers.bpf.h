@@ -11,7 +11,12 @@
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
 #define PLACES 16384 /* a power of two */
 #define MERGED 512 /* bios of one request that are followed to its end */
-#define BACK 64 /* blocks of 4 KiB that a bio is looked for before where a part of it begins */
+#define REGION 7 /* log2 of the sectors of a region, 64 KiB: a bio is found in each region that it goes on into */
+#define REGIONS 32 /* that a bio is found in, from where it begins and from where it is split: 2 MiB */
+#define BY_BLOCK (1U << 30) /* beside a device number, which is smaller: a place by blocks of 4 KiB */
+#define BY_REGION (1U << 31)
+#define MD_MAJOR 9
+#define DATA_DISKS 16 /* of an array with parity, whose bios are looked for */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct block_device_operations {
@@ -63,6 +68,20 @@ struct place {
 	u32 dev, pad;
 };
 
+/* Of an array that keeps parity, in sectors: where the members' data begin, and a chunk; and its members less those for parity. */
+struct stripes {
+	u64 offset;
+	u32 chunk, data;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct stripes);
+} stripes SEC(".maps");
+
 /* Its memory is there from the start: hundreds of bios may be made at once, for which the kernel has none so quickly. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -77,6 +96,14 @@ struct {
 	__type(key, u32);
 	__type(value, struct place);
 } places SEC(".maps");
+
+/* The same by BY_BLOCK and BY_REGION: apart, for small bios on members of arrays would take the places of large ones in the thousands. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PLACES / 2);
+	__type(key, u32);
+	__type(value, struct place);
+} regions SEC(".maps");
 
 /* As layer_bios: within one interrupt, where bios complete, the kernel has memory for some four new rows. */
 struct {
@@ -142,11 +169,16 @@ static __always_inline struct place *place_of(u32 dev, u64 at)
 	return bpf_map_lookup_elem(&places, &slot);
 }
 
-/* A later one in the same place hides the one before: then a part may be looked for in vain. */
-static __always_inline void put_place(u32 dev, u64 at, u64 bio)
+static __always_inline struct place *region_of(u32 dev, u64 at)
 {
-	struct place *p = place_of(dev, at);
+	u32 slot = (at + ((u64)dev << 32)) * 0x9e3779b97f4a7c15ULL >> 51;
 
+	return bpf_map_lookup_elem(&regions, &slot);
+}
+
+/* A later one in the same place hides the one before: then a part may be looked for in vain. */
+static __always_inline void put_place(struct place *p, u32 dev, u64 at, u64 bio)
+{
 	if (p) {
 		p->dev = dev;
 		p->at = at;
@@ -172,14 +204,73 @@ static __always_inline struct layer_bio *layer_by_pages(u64 pages, u64 *id)
 	return b && b->pages == pages ? b : 0;
 }
 
+/* An address that may be one of a tracepoint's arguments, with which verifiers allow no arithmetic but this. */
+static __always_inline u64 as_number(u64 id)
+{
+	asm volatile("%0 = -%0; %0 = -%0" : "+r"(id));
+	return id;
+}
+
+static __always_inline u64 layer_at(struct place *p, u32 dev, u64 at, u64 sector, u32 sectors)
+{
+	u32 of = dev & ~(BY_BLOCK | BY_REGION);
+	struct layer_bio *b;
+
+	if (!p || p->dev != dev || p->at != at)
+		return 0;
+	b = layer_row(p->bio);
+	return b && b->dev == of && b->sector < sector + sectors && sector < b->sector + (b->bytes >> 9) ? p->bio : 0;
+}
+
+/*
+ * The bio, in flight, that has some of these sectors of a device: it began in an
+ * earlier region, or in this one. Not static: the verifier looks at it once.
+ */
+__noinline u64 layer_in(u32 dev, u64 sector, u32 sectors)
+{
+	u64 block = sector >> 3, id;
+	int i;
+
+	id = layer_at(region_of(dev | BY_REGION, sector >> REGION), dev | BY_REGION, sector >> REGION, sector, sectors);
+	for (i = 0; !id && i < 1 << (REGION - 3); i++, block--) {
+		id = layer_at(place_of(dev, block << 3), dev, block << 3, sector, sectors);
+		if (!id)
+			id = layer_at(region_of(dev | BY_BLOCK, block), dev | BY_BLOCK, block, sector, sectors);
+		if (!(block & ((1 << (REGION - 3)) - 1)))
+			break;
+	}
+	return id;
+}
+
+/*
+ * RAID 4, 5 and 6 write and read by stripes. Of a part that is parity, or is read to
+ * compute it, the bio above is one of the same stripe. The array tells no sector of
+ * parity: the stripe is known by that of the member.
+ */
+static __always_inline u64 layer_in_stripe(struct stripes *array, u32 dev, u64 member, u32 sectors)
+{
+	u32 data = array->data, chunk = array->chunk, i;
+	u64 at, id = 0;
+
+	if (!chunk || member < array->offset)
+		return 0;
+	member -= array->offset;
+	at = member / chunk * data * chunk + member % chunk;
+	for (i = 0; !id && i < DATA_DISKS && i < data; i++, at += chunk)
+		id = layer_in(dev, at, sectors);
+	return id;
+}
+
 /* The bio of a device that a part was made of, by the sector that the part begins with there, or by its pages. */
 static __always_inline struct layer_bio *layer_above(struct bio *bio, u32 dev, u64 sector, u64 *id)
 {
+	struct stripes *array = sector ? 0 : bpf_map_lookup_elem(&stripes, &dev);
+	u32 sectors = (bio->bi_iter.bi_size + 511) >> 9;
 	struct layer_bio *b;
 	struct place *p;
-	u64 at;
-	int i;
 
+	if (array) /* parity, or the first sector */
+		goto stripe;
 	p = place_of(dev, sector);
 	if (p && p->dev == dev && p->at == sector) {
 		*id = p->bio;
@@ -195,18 +286,25 @@ static __always_inline struct layer_bio *layer_above(struct bio *bio, u32 dev, u
 	if (b && b->dev == dev)
 		return b;
 	/* a part with pages of its own, of a bio that is larger */
-	for (i = 1; i <= BACK; i++) {
-		at = sector - 8 * i;
-		if (sector < 8 * i)
-			break;
-		p = place_of(dev, at);
-		if (!p || p->dev != dev || p->at != at)
-			continue;
-		*id = p->bio;
-		b = layer_row(*id);
-		if (layer_covers(b, dev, sector))
-			return b;
-	}
+	*id = layer_in(dev, sector, sectors);
+	if (*id)
+		return layer_row(*id);
+	array = bpf_map_lookup_elem(&stripes, &dev);
+stripe:
+	*id = array ? layer_in_stripe(array, dev, bio->bi_iter.bi_sector, sectors) : 0;
+	return *id ? layer_row(*id) : 0;
+}
+
+/* Where parts of a bio that have pages of their own find it, from this sector of it to its last. */
+__noinline int put_regions(u32 dev, u64 sector, u64 last, u64 id)
+{
+	u64 region = sector >> REGION;
+	int i;
+
+	if (sector & 7 || dev >> 20 == MD_MAJOR)
+		put_place(region_of(dev | BY_BLOCK, sector >> 3), dev | BY_BLOCK, sector >> 3, id);
+	for (i = 0; i < REGIONS && ++region << REGION < last; i++)
+		put_place(region_of(dev | BY_REGION, region), dev | BY_REGION, region, id);
 	return 0;
 }
 
@@ -221,8 +319,10 @@ static __always_inline int layer_split(struct bio *bio, u64 id)
 		id = (u64)READ(struct bio___private, bio, bi_private);
 		b = layer_row(id);
 	}
-	if (b)
-		put_place(b->dev, at, id);
+	if (b) {
+		put_place(place_of(b->dev, at), b->dev, at, id);
+		put_regions(b->dev, at, b->sector + (b->bytes >> 9), as_number(id));
+	}
 	return 0;
 }
 
@@ -261,27 +361,34 @@ static __always_inline void layer_begins(struct layer_bio *b)
 /*
  * A layer hands a bio on to a device below it. Where that is the very bio that was
  * queued to the layer (NVMe multipath), no other event tells of its part below: it is
- * found by an address beside the bio's own, and returned.
+ * found by an address beside the bio's own. Nor is one told of that was cut off in
+ * front of that bio, whose time is not counted: of the end of the whole no event
+ * tells. Both are returned.
  */
 static __always_inline struct layer_bio *layer_remapped(struct bio *bio, u64 id, u32 dev, u64 sector, u32 op)
 {
 	u32 below = disk_dev(bio_disk(bio));
 	struct layer_bio *b, *above;
 	u64 above_id = 0;
+	bool same;
 
 	above = layer_above(bio, dev, sector, &above_id);
 	if (!above)
 		return 0;
-	if (above_id != id) {
-		layer_part(id, below, bio, op, above, above_id);
-		return 0;
+	same = above_id == id;
+	if (same) {
+		if (below == dev)
+			return 0;
+		passed_on = 1;
+		id++;
 	}
-	if (below == dev)
+	b = layer_part(id, below, bio, op, above, above_id);
+	if (!b)
 		return 0;
-	passed_on = 1;
-	b = layer_part(id + 1, below, bio, op, above, above_id);
-	if (b)
+	if (same)
 		layer_begins(b);
+	else if (above_id != (u64)READ(struct bio___private, bio, bi_private))
+		return 0;
 	return b;
 }
 
@@ -299,6 +406,8 @@ static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u
 	struct layer_bio *b, *above;
 	u32 dev = disk_dev(disk);
 
+	if (takes) /* before anything is known of the bio, which the verifier would have to tell apart */
+		put_regions(dev, bio->bi_iter.bi_sector, bio->bi_iter.bi_sector + (bio->bi_iter.bi_size >> 9), as_number(id));
 	b = layer_row(id);
 	if (!b || b->start) { /* or one whose completion was not seen */
 		if (b)
@@ -323,8 +432,8 @@ static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u
 	if (takes) {
 		b->sector = bio->bi_iter.bi_sector;
 		b->pages = pages;
-		put_place(0, pages, id);
-		put_place(b->dev, b->sector, id);
+		put_place(place_of(0, pages), 0, pages, id);
+		put_place(place_of(b->dev, b->sector), b->dev, b->sector, id);
 	}
 	return b;
 }

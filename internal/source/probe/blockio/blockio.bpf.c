@@ -65,7 +65,8 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 	struct direct direct = {};
 	struct file_key file = {};
 	struct device *device;
-	u64 end, *last, before;
+	struct owner_key owner = {};
+	u64 end, *last, before, seen = 0;
 
 	info.dev = disk_dev(disk);
 	if (!info.dev)
@@ -103,12 +104,23 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 	end = sector + (size >> SECTOR_SHIFT);
 	last = bpf_map_lookup_elem(&streams, &stream);
 	if (last) {
-		info.sequential = *last == sector;
+		seen = *last & ~STREAM_END;
+		info.sequential = (*last & STREAM_END) == sector;
+		end |= seen | STREAM_OP(info.op);
 		*last = end;
 	} else {
+		end |= STREAM_OP(info.op);
 		bpf_map_update_elem(&streams, &stream, &end, BPF_ANY);
 		if (!layer)
 			note_process(current_task(), stream.tgid);
+	}
+	if (!(seen & STREAM_OP(info.op))) {
+		/* now, and not in the interrupt in which it completes, with many others and no memory for new rows */
+		owner.cgroup = info.cgroup;
+		owner.tgid = info.tgid;
+		owner.dev = info.dev;
+		owner.op = info.op;
+		bpf_map_update_elem(&by_owner, &owner, &no_io, BPF_NOEXIST);
 	}
 	if (!keep(id, &info, device)) {
 		ADD(lost_requests, 1);

@@ -223,6 +223,13 @@ type blockioStreamKey struct {
 	Dev  uint32
 }
 
+type blockioStripes struct {
+	_      structs.HostLayout
+	Offset uint64
+	Chunk  uint32
+	Data   uint32
+}
+
 type blockioThrottleKey struct {
 	_      structs.HostLayout
 	Cgroup uint64
@@ -248,8 +255,10 @@ const (
 	blockioMapPlaces            = "places"
 	blockioMapProcessIo         = "process_io"
 	blockioMapProcesses         = "processes"
+	blockioMapRegions           = "regions"
 	blockioMapRequests          = "requests"
 	blockioMapStreams           = "streams"
+	blockioMapStripes           = "stripes"
 	blockioMapThrottled         = "throttled"
 	blockioProgOnBackmerge      = "on_backmerge"
 	blockioProgOnBackmergeOld   = "on_backmerge_old"
@@ -364,8 +373,10 @@ type blockioMapSpecs struct {
 	Places     *ebpf.MapSpec `ebpf:"places"`
 	ProcessIo  *ebpf.MapSpec `ebpf:"process_io"`
 	Processes  *ebpf.MapSpec `ebpf:"processes"`
+	Regions    *ebpf.MapSpec `ebpf:"regions"`
 	Requests   *ebpf.MapSpec `ebpf:"requests"`
 	Streams    *ebpf.MapSpec `ebpf:"streams"`
+	Stripes    *ebpf.MapSpec `ebpf:"stripes"`
 	Throttled  *ebpf.MapSpec `ebpf:"throttled"`
 }
 
@@ -424,8 +435,10 @@ type blockioMaps struct {
 	Places     *ebpf.Map `ebpf:"places"`
 	ProcessIo  *ebpf.Map `ebpf:"process_io"`
 	Processes  *ebpf.Map `ebpf:"processes"`
+	Regions    *ebpf.Map `ebpf:"regions"`
 	Requests   *ebpf.Map `ebpf:"requests"`
 	Streams    *ebpf.Map `ebpf:"streams"`
+	Stripes    *ebpf.Map `ebpf:"stripes"`
 	Throttled  *ebpf.Map `ebpf:"throttled"`
 }
 
@@ -445,8 +458,10 @@ func (m *blockioMaps) Close() error {
 		m.Places,
 		m.ProcessIo,
 		m.Processes,
+		m.Regions,
 		m.Requests,
 		m.Streams,
+		m.Stripes,
 		m.Throttled,
 	)
 }

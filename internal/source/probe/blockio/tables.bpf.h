@@ -123,6 +123,9 @@ struct chunk {
 struct stream_key {
 	u32 tgid, dev;
 };
+/* The sector where a stream's last request ended, and above it a bit for each operation that it has had. */
+#define STREAM_END ((1ULL << 56) - 1)
+#define STREAM_OP(op) (1ULL << (56 + (op)))
 
 #define TABLE(name, kind, flags, entries, K, V)          \
 	struct {                                         \

@@ -119,6 +119,13 @@ type traceRow struct {
 	Pad   uint32
 }
 
+type traceStripes struct {
+	_      structs.HostLayout
+	Offset uint64
+	Chunk  uint32
+	Data   uint32
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -129,8 +136,10 @@ const (
 	traceMapLower             = "lower"
 	traceMapNamed             = "named"
 	traceMapPlaces            = "places"
+	traceMapRegions           = "regions"
 	traceMapRequests          = "requests"
 	traceMapScratch           = "scratch"
+	traceMapStripes           = "stripes"
 	traceProgOnBio            = "on_bio"
 	traceProgOnBioDone        = "on_bio_done"
 	traceProgOnComplete       = "on_complete"
@@ -241,8 +250,10 @@ type traceMapSpecs struct {
 	Lower     *ebpf.MapSpec `ebpf:"lower"`
 	Named     *ebpf.MapSpec `ebpf:"named"`
 	Places    *ebpf.MapSpec `ebpf:"places"`
+	Regions   *ebpf.MapSpec `ebpf:"regions"`
 	Requests  *ebpf.MapSpec `ebpf:"requests"`
 	Scratch   *ebpf.MapSpec `ebpf:"scratch"`
+	Stripes   *ebpf.MapSpec `ebpf:"stripes"`
 }
 
 // traceVariableSpecs contains global variables before they are loaded into the kernel.
@@ -309,8 +320,10 @@ type traceMaps struct {
 	Lower     *ebpf.Map `ebpf:"lower"`
 	Named     *ebpf.Map `ebpf:"named"`
 	Places    *ebpf.Map `ebpf:"places"`
+	Regions   *ebpf.Map `ebpf:"regions"`
 	Requests  *ebpf.Map `ebpf:"requests"`
 	Scratch   *ebpf.Map `ebpf:"scratch"`
+	Stripes   *ebpf.Map `ebpf:"stripes"`
 }
 
 func (m *traceMaps) Close() error {
@@ -321,8 +334,10 @@ func (m *traceMaps) Close() error {
 		m.Lower,
 		m.Named,
 		m.Places,
+		m.Regions,
 		m.Requests,
 		m.Scratch,
+		m.Stripes,
 	)
 }
 

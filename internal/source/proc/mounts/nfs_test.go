@@ -1,0 +1,192 @@
+package mounts
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
+	"iocause/internal/lab"
+	"iocause/internal/lab/labtest"
+	"iocause/internal/require"
+	"iocause/internal/sample"
+)
+
+// TestMain lets this program be the server, or the daemon.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 7 || os.Args[1] != "lab" || os.Args[2] != "nfs" && os.Args[2] != "disk" {
+		os.Exit(m.Run())
+	}
+	serve := func(f *lab.ServedFile) error { return lab.ServeNFS(3, f, os.Stdin, os.Stdout) }
+	if os.Args[2] == "disk" {
+		serve = func(f *lab.ServedFile) error { return lab.ServeDisk(3, f, os.Stdin, os.Stdout) }
+	}
+	size, err1 := strconv.ParseInt(os.Args[4], 10, 64)
+	heads, err2 := strconv.Atoi(os.Args[6])
+	if err := errors.Join(err1, err2, serve(&lab.ServedFile{Size: size, Heads: heads})); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// servedByNFS is a file of a server that takes so long for each read, mounted by the
+// kernel's own client, and opened past the page cache.
+func servedByNFS(t *testing.T) (fd int, device string, set func(time.Duration) lab.Served) {
+	t.Helper()
+	labtest.Need(t, "root", "nfs")
+	env, err := labtest.New(t, t.TempDir())
+	require.NoError(t, err)
+	path, err := env.ServeNFS(os.Args[0], "slow", &lab.ServedFile{Size: 64 << 20, Heads: 8}, 0)
+	require.NoError(t, err)
+	fd, err = unix.Open(path, unix.O_RDONLY|unix.O_DIRECT, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	return fd, host.DevNumber(bpftest.ID(t, path).Dev).String(), func(d time.Duration) lab.Served {
+		t.Helper()
+		did, err := env.SlowFrom("slow", d)
+		require.NoError(t, err)
+		return did
+	}
+}
+
+// The layer gets what a server delays: for each read one at a time it lies between the
+// server's own account, which begins when the request is read and ends before the answer
+// is written, and the reader's clock, which has the system call in it too. How far these
+// are apart is up to the machine.
+func TestDelayOfTheNFSServer(t *testing.T) {
+	bpftest.ComparesFigures(t)
+	fd, device, set := servedByNFS(t)
+	buf := bpftest.Aligned(t, 4096)
+	for _, c := range []struct {
+		delay time.Duration
+		n     int // primes
+	}{{time.Millisecond, 401}, {10 * time.Millisecond, 53}, {100 * time.Millisecond, 11}} {
+		var was, did lab.Served
+		var reader time.Duration
+		w := bpftest.Observe(t, Open, func() {
+			was = set(c.delay)
+			start := time.Now()
+			for n := range c.n {
+				if _, err := unix.Pread(fd, buf, int64(n)<<12); err != nil {
+					t.Fatal(err)
+				}
+			}
+			reader = time.Since(start)
+			did = set(c.delay)
+		})
+		e := sample.Entity{Device: device, Class: "READ"}
+		n, _ := w.Sum(sample.NFSRequests, e)
+		layer, _ := w.Sum(sample.NFSServerTime, e)
+		own := (did.Took - was.Took).Seconds()
+		t.Logf("a delay of %v: the server's own account %.4f ms a read, the layer's %.4f ms (%.4f of it), the reader's %.4f ms",
+			c.delay, 1e3*own/n, 1e3*layer/n, layer/own, 1e3*reader.Seconds()/n)
+		if n != float64(c.n) || did.Requests-was.Requests != int64(c.n) {
+			t.Errorf("%v: %g reads, want %d", c.delay, n, c.n)
+		}
+		const cut = 1e-3 // of both sums, the kernel shows whole milliseconds
+		if layer < own-cut || layer > reader.Seconds()+cut {
+			t.Errorf("%v: %g s of the server, want %g to %g", c.delay, layer, own, reader.Seconds())
+		}
+	}
+}
+
+// A server or a daemon that answers nothing, behind a hard mount, holds none of the
+// commands up, and who waits for it is shown. IOCAUSE is the program.
+func TestHungServers(t *testing.T) {
+	program := os.Getenv("IOCAUSE")
+	if program == "" {
+		t.Skip("IOCAUSE names no program")
+	}
+	for kind, says := range map[string]string{"nfs": "PROBLEM: remote-server-slow", "fuse": "PROBLEM: fuse-daemon-slow"} {
+		t.Run(kind, func(t *testing.T) {
+			labtest.Need(t, "root", kind)
+			before := children(t)
+			env, err := labtest.New(t, t.TempDir())
+			require.NoError(t, err)
+			mount := env.ServeNFS
+			if kind == "fuse" {
+				mount = env.ServeFile
+			}
+			path, err := mount(os.Args[0], "hung", &lab.ServedFile{Size: 64 << 20, Heads: 8}, 0)
+			require.NoError(t, err)
+			server := slices.DeleteFunc(children(t), func(pid int) bool { return slices.Contains(before, pid) })
+			if len(server) != 1 {
+				t.Fatalf("the servers are %v", server)
+			}
+			hang(t, program, path, server[0], kind, says)
+		})
+	}
+}
+
+func hang(t *testing.T, program, path string, server int, kind, says string) {
+	t.Helper()
+	require.NoError(t, syscall.Kill(server, syscall.SIGSTOP))
+	reader := exec.Command("dd", "if="+path, "of=/dev/null", "bs=4k", "count=1")
+	require.NoError(t, reader.Start())
+	defer func() { // all that wait for it go on
+		if err := syscall.Kill(server, syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+		if err := reader.Wait(); err != nil {
+			t.Errorf("the reader: %v", err)
+		}
+	}()
+	time.Sleep(2 * time.Second)
+	said := map[string]string{}
+	for _, command := range []string{
+		"mounts 3 1", "disk 2 1", "disk --by health 1 1", "disk --by stack 2 1", "files 2 1", "cache 2 1", "writeback 2 1",
+		"threads 2 1", "mem", "check", "diagnose --duration 5s",
+	} {
+		patience, end := context.WithTimeout(t.Context(), 2*time.Minute)
+		start := time.Now()
+		out, err := exec.CommandContext(patience, program, strings.Fields(command)...).CombinedOutput()
+		late := patience.Err()
+		end()
+		t.Logf("iocause %s: %v, %v", command, time.Since(start).Round(time.Millisecond), err)
+		if late != nil {
+			t.Errorf("iocause %s does not end", command)
+		}
+		said[command] = string(out)
+	}
+	for command, want := range map[string]string{"mounts 3 1": kind, "diagnose --duration 5s": says} {
+		if strings.Contains(said[command], "opening took longer than") {
+			t.Logf("iocause %s: this machine is too slow for its probes, which it says", command)
+			continue
+		}
+		if !strings.Contains(said[command], want) || !strings.Contains(said[command], "dd") {
+			t.Errorf("iocause %s does not say %q and who waits:\n%s", command, want, said[command])
+		}
+	}
+}
+
+// children are this process's own.
+func children(t *testing.T) []int {
+	t.Helper()
+	var all []int
+	tasks, err := os.ReadDir("/proc/self/task")
+	require.NoError(t, err)
+	for _, task := range tasks {
+		b, err := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
+		if err != nil {
+			continue // a thread that has ended
+		}
+		for _, f := range bytes.Fields(b) {
+			pid, err := strconv.Atoi(string(f))
+			require.NoError(t, err)
+			all = append(all, pid)
+		}
+	}
+	return all
+}
