@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -201,7 +202,8 @@ func Built() error {
 const stopPatience = 8 * time.Second
 
 // Run watches until ctx ends. It fails at once when another agent has the
-// directory; whatever else keeps it from writing is logged and tried again.
+// directory, or when it may not write there; whatever else keeps it from writing is
+// logged and tried again.
 func (a *Agent) Run(ctx context.Context) error {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(a.config.Limits.Memory / 4 * 3))
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
@@ -209,9 +211,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	// than it saves.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	protectFromOOM(a.host, a.log)
-	if err := a.writer.open(); errors.Is(err, series.ErrLocked) {
+	switch err := a.writer.open(); {
+	case errors.Is(err, series.ErrLocked):
 		return fmt.Errorf("starting the agent: %w", err)
-	} else if err != nil {
+	case errors.Is(err, fs.ErrPermission): // it will not be permitted later either
+		return fmt.Errorf("starting the agent: %w; run it as root, or give --dir a directory that this user may write to", err)
+	case err != nil:
 		a.log.Error("the history cannot be opened; values are kept in memory", "why", err)
 	}
 	serving, err := a.serve(ctx)

@@ -13,7 +13,7 @@ func newCompletionCommand(e *env) *cobra.Command {
 		Use:       "completion bash|zsh|fish",
 		Short:     "Print a script for shell completion",
 		ValidArgs: []string{"bash", "zsh", "fish"},
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		Args:      cobra.MatchAll(arguments(1, "give bash, zsh or fish", "the shell"), cobra.OnlyValidArgs),
 		RunE: func(c *cobra.Command, args []string) error {
 			root, write := c.Root(), e.stdout
 			err := error(nil)

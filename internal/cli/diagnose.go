@@ -23,7 +23,6 @@ import (
 	"iocause/internal/sample"
 	"iocause/internal/session"
 	"iocause/internal/source"
-	"iocause/internal/table"
 )
 
 // openLimit is how long a source may take to open before it is done without. The
@@ -148,10 +147,8 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 	}
 	watch, stop := session.UntilInterrupt(c.Context(), func(s os.Signal) { ch.Signal(s) })
 	defer stop()
-	missing := filters.Nobody(e.host, target)
-	if missing != "" {
-		fmt.Fprintf(e.stderr, "iocause: %s now; watching in case that changes\n", missing)
-	}
+	absent := filters.NotThere(e.host, target, "")
+	absent.Warn(e.stderr)
 	w, err := judge.Open(watch, e.host, e.sources, openLimit())
 	if err != nil {
 		return err
@@ -175,7 +172,7 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 		return err
 	}
 	line.Erase()
-	r, err := conclude(watch, e, o, window, target, missing, before)
+	r, err := conclude(watch, e, o, window, target, absent, before)
 	if err == nil && course != nil {
 		err = writePage(e, o.page, report.Live(e.host, r, window, course, o.filter.Words(o.filter.given(c))))
 	}
@@ -194,17 +191,16 @@ func runDiagnose(e *env, c *cobra.Command, o *diagnoseOptions, args []string) er
 }
 
 // conclude judges the window and prints the finding, if there was anything to
-// see. missing is who had not been there at the start, before what it is compared
+// see. absent is who had not been there at the start, before what it is compared
 // with.
-func conclude(watch context.Context, e *env, o *diagnoseOptions, w *sample.Window, target diagnose.Target, missing string, before *judge.Past) (*diagnose.Report, error) {
+func conclude(watch context.Context, e *env, o *diagnoseOptions, w *sample.Window, target diagnose.Target, absent *filters.Absent, before *judge.Past) (*diagnose.Report, error) {
 	if watch.Err() != nil && w.Length < shortest {
 		return nil, session.TooEarly(watch)
 	}
-	if missing != "" && !target.In(w) {
-		if missing = filters.Nobody(e.host, target); missing != "" {
-			return nil, fmt.Errorf("looking for the target: %s, nor did one appear in the %s watched; see 'ps -e -o pid,comm,cgroup'",
-				missing, table.Duration(w.Seconds()))
-		}
+	absent.See(w)
+	absent.Found(filters.Nobody(e.host, target) == "")
+	if err := absent.Err(w.Seconds()); err != nil {
+		return nil, err
 	}
 	r, err := judge.Live(e.host, w, target, before)
 	if err != nil {

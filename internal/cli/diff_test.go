@@ -249,7 +249,7 @@ func TestDiffSaysWhatItCannot(t *testing.T) {
 		{[]string{"diff", path}, 2, "give a second recording, or --from-b and --to-b"},
 		{[]string{"diff", "--dir", "/nowhere", "--from", "1h ago", "--from-b", "2h ago"}, 1, "open /nowhere: no such file"},
 		{[]string{"diff", "--from", "1h ago", "--from-b", "1h ago"}, 2, "give a second recording, or --from-b and --to-b"},
-		{[]string{"diff", "--dir", "/nowhere", "7"}, 1, "000007.iocause: no such file"},
+		{[]string{"diff", "--dir", "/nowhere", "7"}, 1, "reading incident 7: there is no such incident in /nowhere/incidents: there is none at all yet"},
 		{[]string{"diff", path, path, path}, 2, "is an unexpected argument"},
 		{[]string{"diff", path, folded}, 1, "is not a recording of iocause; give two of the same kind"},
 		{[]string{"diff", folded, folded}, 1, "is neither a recording nor output of a tool that 'iocause read' knows; to compare stacks, use 'iocause flame A B'"},

@@ -20,7 +20,7 @@ func newExportCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export N -o FILE.iocause",
 		Short: "Write one incident to a file, to send it to somebody",
-		Args:  oneIncident,
+		Args:  arguments(1, "give a number that 'iocause incidents' lists, or a file", "the incident"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if to == "" {
 				return &ask.Error{Err: errors.New("reading --output: no file is given"), Next: "give one, or - for standard output"}

@@ -44,6 +44,11 @@ func (f *filter) one(c *cobra.Command) ([]string, error) {
 	return given, nil
 }
 
+// arguments checks what a command is about, as ask.Arguments does.
+func arguments(least int, next string, names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error { return ask.Arguments(args, least, next, names...) }
+}
+
 // changed are the flags of these names that were set.
 func changed(c *cobra.Command, names ...string) (set []string) {
 	for _, name := range names {
@@ -65,6 +70,15 @@ func refused(c *cobra.Command, refusals []view.Refusal, by string) error {
 		}
 	}
 	return nil
+}
+
+// hideRefused leaves flags out of the help that have no meaning by any rows.
+func hideRefused(c *cobra.Command, refusals []view.Refusal) {
+	for _, r := range refusals {
+		for _, name := range r.Flags {
+			c.Flags().Lookup(name).Hidden = c.Flags().Lookup(name).Hidden || r.By == ""
+		}
+	}
 }
 
 // bindFile adds --file.

@@ -64,7 +64,7 @@ func newFleetCommand(e *env) *cobra.Command {
 // newFleetFetch makes the command that asks an agent, not a store.
 func newFleetFetch(e *env) *cobra.Command {
 	o := &fleet.Fetching{}
-	c := &cobra.Command{Use: "fetch HOST -o FILE --token-file FILE [flags]", Short: "Have the agent of a host record, and fetch the recording", Args: cobra.ExactArgs(1)}
+	c := &cobra.Command{Use: "fetch HOST -o FILE --token-file FILE [flags]", Short: "Have the agent of a host record, and fetch the recording", Args: arguments(1, "give HOST:PORT of an agent", "HOST")}
 	f := c.Flags()
 	f.Var(ask.TimeIn(&o.Length, 10*time.Second).From(time.Second, goodLength), "duration", "how long all probes watch, at most 1m")
 	f.StringVarP(&o.Output, "output", "o", "fetched.iocause", "file to write")

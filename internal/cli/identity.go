@@ -25,6 +25,7 @@ func bindIdentities(c *cobra.Command, e *env) {
 	}
 	for _, i := range filters.Identities() {
 		c.Flags().String(i.Name, "", i.Help)
+		c.Flags().Lookup(i.Name).Hidden = c.Flags().Lookup("cgroup").Hidden
 	}
 	c.PreRunE = func(c *cobra.Command, _ []string) error { return setCgroup(c, e) }
 }

@@ -27,7 +27,7 @@ func newIncidentCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "incident N|FILE [flags]",
 		Short: "Show one incident with its finding and evidence",
-		Args:  oneIncident,
+		Args:  arguments(1, "give a number that 'iocause incidents' lists, or a file", "the incident"),
 		RunE: func(c *cobra.Command, args []string) error {
 			x, err := replay.LoadIncident(dir, args[0], e.stdin)
 			if err != nil {
@@ -54,13 +54,6 @@ func newIncidentCommand(e *env) *cobra.Command {
 	f.BoolVar(&brief, "brief", false, "leave out the evidence")
 	f.Var(ask.Formats(&format, "json"), "format", "text or json")
 	return c
-}
-
-func oneIncident(c *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return &ask.Error{Err: fmt.Errorf("reading the arguments: %s takes one incident, but has %d", c.Name(), len(args)), Next: "give a number that 'iocause incidents' lists, or a file"}
-	}
-	return nil
 }
 
 // recordingOf is what --recording takes for an incident that was named.

@@ -184,13 +184,13 @@ func TestIncidentsThatAreNotThere(t *testing.T) {
 		{"incidents --top -1", 2, "give a whole number, 0 or more"},
 		{"incidents x", 2, "incidents takes no arguments"},
 		{"incidents --format csv", 2, "use text or json"},
-		{"incident 5 --dir " + dir, 1, "reading incident 5: there is no such incident in " + dir + "/incidents; see 'iocause incidents'"},
+		{"incident 5 --dir " + dir, 1, "reading incident 5: there is no such incident in " + dir + "/incidents: there is none at all yet; 'iocause agent' and 'iocause capture' make them"},
 		{"incident", 2, "give a number that 'iocause incidents' lists, or a file"},
 		{"incident " + dir + "/none", 1, "no such file or directory"},
 		{"incident -", 1, "not an incident of iocause"},
 		{"incident 5 --format xml", 2, "use text or json"},
 		{"export 5 --dir " + dir, 2, "reading --output: no file is given"},
-		{"export 1 2 -o x", 2, "export takes one incident, but has 2"},
+		{"export 1 2 -o x", 2, "is an unexpected argument; give a number that 'iocause incidents' lists"},
 	} {
 		code, out, stderr := atTime(t, wednesday, strings.Fields(c.args)...)
 		if code != c.code || out != "" || !strings.Contains(stderr, c.want) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -48,7 +49,7 @@ func newLabLoadCommand(stdout, stderr io.Writer) *cobra.Command {
 		Use:       "load KIND [flags]",
 		Short:     "Run a load and account for exactly what it did",
 		Long:      helpOf("lab-load", "{kinds}", listOf(load.KindNames(), func(name string) (string, string) { return name, load.KindHelp(load.Kind(name)) })),
-		Args:      cobra.ExactArgs(1),
+		Args:      arguments(1, "give one of "+strings.Join(load.KindNames(), ", ")+": see 'iocause lab load --help'", "KIND"),
 		ValidArgs: load.KindNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec.Kind = load.Kind(args[0])
@@ -117,7 +118,7 @@ type titled struct{ name, title string }
 
 // listTitled writes them as a table.
 func listTitled(out io.Writer, key string, all []titled) error {
-	t := &table.Table{Key: key, Whole: true, Columns: []table.Column{{Key: "name", Head: "NAME"}, {Key: "title", Head: "TITLE", Flex: true}}}
+	t := &table.Table{Key: key, Whole: true, Columns: []table.Column{{Key: "name", Head: "NAME"}, {Key: "title", Head: "TITLE", Flex: true, Words: true}}}
 	for _, x := range all {
 		t.Rows = append(t.Rows, []table.Cell{table.Str(x.name), table.Str(x.title)})
 	}

@@ -22,7 +22,7 @@ func newLabCompareCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Set two results of 'lab run' side by side",
-		Args:  cobra.ExactArgs(2),
+		Args:  arguments(2, "give two result directories of 'iocause lab run'", "A", "B"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkPage(output); err != nil {
 				return err

@@ -30,7 +30,7 @@ func newLabProbeCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "probe DIR|DEVICE",
 		Short: "Measure what a directory or a block device can do",
-		Args:  cobra.ExactArgs(1),
+		Args:  arguments(1, "give one directory or block device", "DIR or DEVICE"),
 		RunE:  func(c *cobra.Command, args []string) error { return runLabProbe(e.streams, c, o, args[0]) },
 	}
 	f := c.Flags()

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -29,13 +28,8 @@ func newLiveCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "live [INTERVAL] [flags]",
 		Short: "Full-screen view: verdict, resources, latencies, tables",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is an unexpected argument", args[1]), Next: "give INTERVAL at most"}
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error { return runLive(e, c, o, args) },
+		Args:  arguments(0, "give INTERVAL at most", "INTERVAL"),
+		RunE:  func(c *cobra.Command, args []string) error { return runLive(e, c, o, args) },
 	}
 	o.filter.bind(c)
 	c.Flags().BoolVar(&o.light, "light", false, "no verdict at first; load what tables need")

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/console"
+	"iocause/internal/diagnose"
+	"iocause/internal/filters"
 	"iocause/internal/host"
 	"iocause/internal/incident"
 	"iocause/internal/table"
@@ -48,6 +50,7 @@ func runMem(e *env, c *cobra.Command, o *memOptions, args []string) error {
 	if err != nil {
 		return err
 	}
+	absent := filters.NotThere(e.host, diagnose.Target{Comm: o.filter.Comm}, o.file)
 	take := func(context.Context) (*mem.Memory, error) {
 		flags := mem.Sample
 		if o.exact {
@@ -56,6 +59,8 @@ func runMem(e *env, c *cobra.Command, o *memOptions, args []string) error {
 		now, err := takeMemory(e, flags)
 		if err == nil && choice != nil {
 			now.Choose(e.host, *choice)
+			absent.Found(len(now.Processes) > 0)
+			err = absent.Err(0)
 		}
 		return now, err
 	}

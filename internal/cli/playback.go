@@ -34,7 +34,7 @@ func (p *playback) asked(c *cobra.Command) (bool, error) {
 	p.file = replay.Numbered(p.dir, p.file)
 	if info, err := os.Stat(p.file); err == nil && info.IsDir() { // an agent's
 		p.dir, p.file = p.file, ""
-		return true, nil
+		return true, replay.OfAgent(p.dir)
 	}
 	return p.file+p.from+p.to != "", nil
 }

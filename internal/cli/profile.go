@@ -30,7 +30,7 @@ type profileOptions struct {
 	show     intervals // --top, --sort and --format
 	output   string
 	playback playback
-	missing  string // nobody of those that are asked for was there at the start
+	absent   *filters.Absent // whom nobody was of at the start
 }
 
 func (o *profileOptions) bind(c *cobra.Command, verb string) {
@@ -78,8 +78,8 @@ func (o *profileOptions) check(e *env, c *cobra.Command) (stacks.Options, error)
 			ask.Tree = "io" // as version 2 has it
 		}
 	}
-	if o.missing = filters.Nobody(e.host, target); err == nil && o.missing != "" {
-		fmt.Fprintf(e.stderr, "iocause: %s now; watching in case that changes\n", o.missing)
+	if o.absent = filters.NotThere(e.host, target, ""); err == nil {
+		o.absent.Warn(e.stderr)
 	}
 	return ask, err
 }
@@ -110,9 +110,9 @@ func observeProfile(e *env, c *cobra.Command, o *profileOptions, ask stacks.Opti
 	if err != nil {
 		return err
 	}
-	if o.missing != "" && len(p.Stacks) == 0 {
-		return fmt.Errorf("looking for the target: %s, nor did one appear in the %s watched; see 'ps -e -o pid,comm,cgroup'",
-			o.missing, table.Duration(p.Length.Seconds()))
+	o.absent.Found(len(p.Stacks) > 0)
+	if err := o.absent.Err(p.Length.Seconds()); err != nil {
+		return err
 	}
 	p.Title = title
 	if note := p.Only(keep); note != "" {

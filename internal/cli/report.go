@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -31,13 +30,8 @@ func newReportCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report [FILE|N] [flags]",
 		Short: "Write a recording or an incident as one HTML page",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return &ask.Error{Err: fmt.Errorf("reading the arguments: report takes one recording or incident, but has %d", len(args)), Next: "give one"}
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error { return runReport(e, c, o, args) },
+		Args:  arguments(0, "give one recording or incident", "FILE"),
+		RunE:  func(c *cobra.Command, args []string) error { return runReport(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME.html)")

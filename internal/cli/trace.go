@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/ask"
+	"iocause/internal/diagnose"
 	"iocause/internal/filters"
 	"iocause/internal/incident"
 	"iocause/internal/output"
@@ -167,7 +168,11 @@ func liveTrace(e *env, c *cobra.Command, t *show.Trace, o *traceOptions) (err er
 	}
 	l.Wanted = o.filter.Wanted()
 	t.Follow(l)
-	return t.Ended(l.Run(watch, t.Observer, o.duration, t.File))
+	absent := filters.NotThere(e.host, diagnose.Target{Comm: o.filter.Comm}, o.filter.File)
+	absent.Warn(e.stderr)
+	err = t.Ended(l.Run(watch, t.Observer, o.duration, t.File))
+	absent.Found(t.Observer.Taken() > 0)
+	return errors.Join(err, absent.Err(0))
 }
 
 // closed closes a file that was written.

@@ -32,16 +32,8 @@ func newVerifyCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify BEFORE [AFTER]",
 		Short: "Tell whether a fix helped: compare a program now and before",
-		Args: func(_ *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 0:
-				return &ask.Error{Err: errors.New("reading the arguments: there is nothing to compare with"), Next: "give the number of an incident ('iocause incidents'), or a file of 'iocause record'"}
-			case len(args) > 2:
-				return &ask.Error{Err: fmt.Errorf("reading the arguments: %q is an unexpected argument", args[2]), Next: "give one recording of before, and one of after or none to watch now"}
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error { return runVerify(e, c, o, args) },
+		Args:  arguments(1, "give the number of an incident ('iocause incidents') or a file of 'iocause record', then a recording of after, or none to watch now", "BEFORE", "AFTER"),
+		RunE:  func(c *cobra.Command, args []string) error { return runVerify(e, c, o, args) },
 	}
 	f := c.Flags()
 	f.Var(ask.TimeIn(&o.duration, usualLength).From(shortest, goodLength), "duration", "how long to watch")

@@ -13,6 +13,7 @@ import (
 	"iocause/internal/ask"
 	"iocause/internal/console"
 	"iocause/internal/diagnose"
+	"iocause/internal/filters"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
 	"iocause/internal/sample"
@@ -51,6 +52,7 @@ func newToolCommand(e *env, t *view.Tool) *cobra.Command {
 	bindFile(c, &o.file)
 	o.intervals.bind(c, "")
 	o.playback.bind(c)
+	hideRefused(c, t.Refuses)
 	return c
 }
 
@@ -106,6 +108,8 @@ func runTool(e *env, c *cobra.Command, t *view.Tool, o *watchOptions, args []str
 		}
 	}
 	noteRefusals(e.stderr, collector.Statuses())
+	absent, watched := filters.NotThere(e.host, target, file), 0.0
+	absent.Warn(e.stderr)
 	var total sample.Total
 	collector.Begin()
 	shown := console.Observed{
@@ -113,6 +117,8 @@ func runTool(e *env, c *cobra.Command, t *view.Tool, o *watchOptions, args []str
 		Next: func(i *session.Interval) ([]table.Table, error) {
 			w := collector.Next(i.Last)
 			i.Start, i.Length = w.Start, w.Length
+			watched += w.Seconds()
+			absent.See(w)
 			if o.format == "text" { // else it would grow with every process, for nobody to see
 				total.Add(w)
 			}
@@ -120,7 +126,7 @@ func runTool(e *env, c *cobra.Command, t *view.Tool, o *watchOptions, args []str
 		},
 		Sum: func(time.Duration) ([]table.Table, error) { return t.View(total.Window(), q), nil },
 	}
-	return shown.Show(watch, newPrinter(e.streams, &o.intervals), o.every, o.count)
+	return errors.Join(shown.Show(watch, newPrinter(e.streams, &o.intervals), o.every, o.count), absent.Err(watched))
 }
 
 // playTool shows the views of a recording: of all of it, or of the part that

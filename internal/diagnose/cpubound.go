@@ -40,7 +40,7 @@ func cpuBound() Cause {
 				return cannotTell(c.w.WhyAbsent(sample.WaitIO))
 			}
 			e := []Evidence{
-				c.figure("time on a processor", cpu, "ratio", sample.ProcUser),
+				c.onProcessors("time on a processor", cpu).as("time-on-a-processor"),
 				c.figure("of that in the kernel", c.of(sample.ProcSystem)/max(c.victim.cpu, 1e-9), "ratio", sample.ProcSystem),
 			}
 			if c.victim.known {

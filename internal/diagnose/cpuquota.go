@@ -53,7 +53,7 @@ func (c *Case) overQuota(q *cpuQuota) Verdict {
 		c.figure("its threads stopped, all processors", held/s, "ratio", sample.CgroupCPUHeld),
 		c.figure("threads waiting for a processor", v.delay/s, "count", sample.ProcRunDelay),
 		c.figure("of its time that it could run", v.queued(), "ratio", sample.ProcRunDelay),
-		c.figure("time on a processor", v.cpu/s, "ratio", sample.ProcUser),
+		c.onProcessors("time on a processor", v.cpu/s).as("time-on-a-processor"),
 	}
 	k := c.victimCulprit()
 	k.Cgroup = q.cgroup

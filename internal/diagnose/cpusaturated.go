@@ -89,7 +89,7 @@ func cpuSaturated() Cause {
 			e := []Evidence{
 				c.figure("threads waiting for a processor", v.delay/s, "count", sample.ProcRunDelay),
 				c.figure("of its time that it could run", v.queued(), "ratio", sample.ProcRunDelay),
-				c.figure("time on a processor", v.cpu/s, "ratio", sample.ProcUser),
+				c.onProcessors("time on a processor", v.cpu/s).as("time-on-a-processor"),
 			}
 			e = append(e, c.processors()...)
 			if pinned {
@@ -106,7 +106,7 @@ func cpuSaturated() Cause {
 			case used > v.cpu:
 				p := c.w.Processes[rival]
 				k = Culprit{PID: rival, Comm: p.Comm, Cgroup: p.MemoryCgroup}
-				e = append(e, c.figure("time on a processor of the culprit", used/s, "ratio", sample.ProcUser))
+				e = append(e, c.onProcessors("time on a processor of the culprit", used/s).as("time-on-a-processor-of-the-culprit"))
 				advice.Do = "give the victim a larger share of the processors (cpu.weight, nice), or run the other program elsewhere"
 			}
 			if idle, _ := c.idleProcessors(); pinned && idle >= idleLimit {

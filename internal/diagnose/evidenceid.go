@@ -1,6 +1,11 @@
 package diagnose
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+
+	"iocause/internal/sample"
+)
 
 // idOf is the ID of a figure by the words that it has: what is no letter or digit
 // becomes one hyphen.
@@ -24,4 +29,14 @@ func identify(findings []Finding) {
 			}
 		}
 	}
+}
+
+// onProcessors is the figure of processor time as a share of one processor: where it is
+// more than all of one, its name says how many there are, so it needs an ID of its own.
+func (c *Case) onProcessors(name string, share float64) Evidence {
+	e := c.figure(name, share, "ratio", sample.ProcUser)
+	if n, ok := c.gauge(sample.CPUCount); ok && share > 1.0005 {
+		e.Name = fmt.Sprintf("%s (100 %%: one of %.0f)", name, n)
+	}
+	return e
 }

@@ -61,7 +61,7 @@ func tinyCalls() Cause {
 					c.figure("bytes of one "+op, size, "bytes", m).as("bytes-of-one-call"),
 					c.figure("processor time of one, in the kernel", system/calls, "seconds", sample.ProcSystem),
 					c.figure("processor time that is the kernel's", system/c.victim.cpu, "ratio", sample.ProcSystem),
-					c.figure("time on a processor", c.victim.cpu/s, "ratio", sample.ProcUser),
+					c.onProcessors("time on a processor", c.victim.cpu/s).as("time-on-a-processor"),
 				},
 				Disprove: "the speed stays the same with a buffer of 64 KiB in front of the file",
 				Advice: []Advice{c.working(promise{low: c.victim.awake() / (c.victim.awake() - system*(1-1/fewer))}).advise(

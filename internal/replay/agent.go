@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -20,6 +23,16 @@ const (
 	mostWindows   = 360 // of an interval
 	ticks         = 10  // values of each series in a window
 )
+
+// OfAgent fails for a folder that no agent has kept anything in.
+func OfAgent(dir string) error {
+	for _, part := range []string{filepath.Join("raw", "wal"), IncidentsIn} {
+		if _, err := os.Stat(filepath.Join(dir, part)); !errors.Is(err, fs.ErrNotExist) {
+			return nil // what is wrong with it is said by who reads it
+		}
+	}
+	return fmt.Errorf("replaying %s: this folder is not the directory of an agent; give a file of 'iocause record', the number or file of an incident, or the agent's directory", OneLine(dir))
+}
 
 // Agent opens what the agent recorded in an interval. Where the command asks for what
 // no series has but the probes see, the newest incident of that time is played

@@ -43,7 +43,7 @@ func (o *Opener) Incident(name string) (*incidents.Incident, error) {
 	}
 	f, err := os.Open(Numbered(o.Dir, name))
 	if err != nil {
-		return nil, fmt.Errorf("opening the recording: %w", err)
+		return nil, NotOpened(Numbered(o.Dir, name), err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -69,6 +69,17 @@ func (o *Opener) Incident(name string) (*incidents.Incident, error) {
 		o.note("%s: %s", name, l)
 	}
 	return x, nil
+}
+
+// NotOpened says why a recording could not be opened; of an incident that does not
+// exist, which ones do.
+func NotOpened(path string, err error) error {
+	dir, base := filepath.Split(path)
+	var n int
+	if _, scan := fmt.Sscanf(base, "%d"+incidents.Suffix, &n); scan != nil || filepath.Base(dir) != IncidentsIn || incidents.Path(dir, n) != path || !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("opening the recording: %w", err)
+	}
+	return fmt.Errorf("reading incident %d: %w", n, incidents.Missing(filepath.Clean(dir)))
 }
 
 // SectionOf is a piece of an incident's evidence.
@@ -161,11 +172,7 @@ func (o *Opener) Evidence(s *Interval, section string) ([]byte, error) {
 // file whose name is a number is written ./17; - is in.
 func LoadIncident(dir, which string, in io.Reader) (*incidents.Incident, error) {
 	if n, err := strconv.Atoi(which); err == nil {
-		x, err := incidents.Load(filepath.Join(dir, IncidentsIn), n)
-		if errors.Is(err, incidents.ErrNone) {
-			return nil, fmt.Errorf("%w; see 'iocause incidents'", err)
-		}
-		return x, err
+		return incidents.Load(filepath.Join(dir, IncidentsIn), n)
 	}
 	if which == "-" {
 		return incidents.Read(in)

@@ -17,6 +17,7 @@ type Column struct {
 	Head  string // for people, above the column
 	Unit  string // of the numbers, as Value takes it; "" in a column of text
 	Flex  bool   // a name of any length: cut in its middle to what is left of the width
+	Words bool   // of a flexible column that is the last: a sentence, wrapped to what is left of the width
 	Least int    // columns of the terminal that it has at least; 0 is 15 for a flexible one, else as its unit needs
 	Drop  int    // left out where the width does not suffice, highest first; 0 never
 	Rare  bool   // left out for people where all is zero or absent

@@ -23,7 +23,7 @@ func ScoreTables(x *lab.Score) (tables []table.Table) {
 func runsTable(runs []lab.Scored) *table.Table {
 	t := &table.Table{Key: "runs", Whole: true, Columns: []table.Column{
 		{Key: "scenario", Head: "SCENARIO"}, {Key: "ended", Head: "ENDED"}, {Key: "primary", Head: "PRIMARY"},
-		{Key: "verdict_seconds", Head: "TOOK", Unit: "seconds", Drop: 1}, {Key: "why", Head: "WHAT IS WRONG", Flex: true},
+		{Key: "verdict_seconds", Head: "TOOK", Unit: "seconds", Drop: 1}, {Key: "why", Head: "WHAT IS WRONG", Flex: true, Words: true},
 	}}
 	for i := range runs {
 		r := &runs[i]

@@ -58,7 +58,9 @@ func write(w io.Writer, t *table.Table, s Style, from int) error {
 		case r == 0:
 			l = dim
 		}
-		p.raw(span{row(t.Columns, shown, widths, line), l})
+		for _, line := range rowLines(t.Columns, shown, widths, line) {
+			p.raw(span{line, l})
+		}
 	}
 	if len(t.Rows) == 0 {
 		p.raw(span{"(none)", dim})
@@ -196,6 +198,24 @@ func share(flex, widths []int, room int) {
 		widths[i] = min(widths[i], room/(len(flex)-k))
 		room -= widths[i]
 	}
+}
+
+// rowLines are the lines of a row: several where a sentence at its end is wrapped.
+func rowLines(columns []table.Column, shown, widths []int, cells []string) []string {
+	last := shown[len(shown)-1]
+	if !columns[last].Words || Width(cells[last]) <= widths[last] {
+		return []string{row(columns, shown, widths, cells)}
+	}
+	var lines []string
+	for i, words := range Wrap(cells[last], widths[last]) {
+		part := make([]string, len(cells))
+		if i == 0 {
+			copy(part, cells)
+		}
+		part[last] = words
+		lines = append(lines, row(columns, shown, widths, part))
+	}
+	return lines
 }
 
 // row is one line: texts to the left, numbers to the right.

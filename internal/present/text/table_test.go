@@ -25,6 +25,20 @@ func processes() *table.Table {
 	}
 }
 
+// A sentence at the end of a row goes on in the next line, below itself.
+func TestSentencesAreWrapped(t *testing.T) {
+	tab := &table.Table{Columns: []table.Column{{Key: "name", Head: "NAME"}, {Key: "title", Head: "TITLE", Flex: true, Words: true}},
+		Rows: [][]table.Cell{{table.Str("one"), table.Str("a scan that pushes the data of another program out of the cache")}, {table.Str("two"), table.Str("short")}}}
+	var b strings.Builder
+	if err := WriteTable(&b, tab, Style{Width: 40}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "NAME TITLE\none  a scan that pushes the data of\n     another program out of the cache\ntwo  short\n"
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
+
 func TestTableFits(t *testing.T) {
 	for _, width := range []int{40, 60, 80, 160} {
 		var b strings.Builder

@@ -108,6 +108,26 @@ func numbers(dir string) ([]int, error) {
 	return all, nil
 }
 
+// Missing says that a folder has no incident of some number, and which it has.
+func Missing(dir string) error {
+	const shown = 5
+	all, err := numbers(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && len(all) == 0:
+		return fmt.Errorf("%w in %s: there is none at all yet; 'iocause agent' and 'iocause capture' make them", ErrNone, dir)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrNone, err)
+	}
+	var have []string
+	for i := len(all) - 1; i >= max(0, len(all)-shown); i-- {
+		have = append(have, strconv.Itoa(all[i]))
+	}
+	if more := len(all) - len(have); more > 0 {
+		have = append(have, fmt.Sprintf("and %d older", more))
+	}
+	return fmt.Errorf("%w in %s; it has %s: see 'iocause incidents'", ErrNone, dir, strings.Join(have, ", "))
+}
+
 // List are the incidents of a folder, newest first.
 func List(dir string) ([]Entry, error) {
 	all, err := numbers(dir)
@@ -163,7 +183,7 @@ func readMeta(r io.Reader) (Meta, error) {
 func Load(dir string, number int) (*Incident, error) {
 	f, err := os.Open(Path(dir, number))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading incident %d: %w in %s", number, ErrNone, dir)
+		return nil, fmt.Errorf("reading incident %d: %w", number, Missing(dir))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading incident %d: %w", number, err)

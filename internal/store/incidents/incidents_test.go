@@ -223,3 +223,19 @@ func TestSaveAtTheSameTime(t *testing.T) {
 		t.Errorf("left over: %v", left)
 	}
 }
+
+// Who asks for an incident that is not there hears which are.
+func TestMissingSaysWhatThereIs(t *testing.T) {
+	dir := t.TempDir()
+	if err := Missing(filepath.Join(dir, "no")); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "there is none at all yet") {
+		t.Error(err)
+	}
+	for range 7 {
+		if err := Save(dir, an()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Missing(dir); !errors.Is(err, ErrNone) || !strings.HasSuffix(err.Error(), "it has 7, 6, 5, 4, 3, and 2 older: see 'iocause incidents'") {
+		t.Error(err)
+	}
+}

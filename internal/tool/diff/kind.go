@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"iocause/internal/replay"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/recording"
 )
@@ -72,7 +73,7 @@ func isFolder(name string) bool {
 func beginningOf(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("comparing the files: %w", err)
+		return nil, fmt.Errorf("comparing the files: %w", replay.NotOpened(name, err))
 	}
 	defer f.Close()
 	b := make([]byte, 64<<10)

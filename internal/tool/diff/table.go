@@ -47,7 +47,7 @@ func (s State) say() string {
 
 func (d *Difference) findingsTable() table.Table {
 	t := table.Table{Key: "findings", Title: "Findings, and the share of the waiting that they explain", Whole: true,
-		Columns: []table.Column{{Key: "cause", Head: "FINDING"}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "title", Head: "TITLE", Flex: true, Least: 44, Drop: 1}}}
+		Columns: []table.Column{{Key: "cause", Head: "FINDING"}, {Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "title", Head: "TITLE", Flex: true, Words: true, Least: 44, Drop: 1}}}
 	for _, f := range d.Findings {
 		cells := []table.Cell{table.Str(string(f.Cause))}
 		for i, s := range f.Sides {

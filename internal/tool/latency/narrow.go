@@ -13,16 +13,15 @@ import (
 func (full *shown) narrow(width int) table.Table {
 	wide := width >= 110
 	out := table.Table{Key: full.Key, Left: full.Left, Title: "System calls, and the parts of their time in %", Columns: []table.Column{
-		{Key: "process", Head: "PROCESS", Flex: true}, {Key: "syscall", Head: "CALL"}, {Key: "calls", Head: "CALLS", Unit: "count"},
-		{Key: "wall_s", Head: "TIME", Unit: "seconds", Drop: 1}, {Key: "p50", Head: "P50", Unit: "seconds"},
-		{Key: "p99", Head: "P99", Unit: "seconds"}, {Key: "max", Head: "MAX", Unit: "seconds", Drop: 2},
+		{Key: "pid", Head: "PID", Drop: 1}, {Key: "process", Head: "PROCESS", Flex: true, Least: 8}, {Key: "syscall", Head: "CALL"}, {Key: "calls", Head: "CALLS", Unit: "count", Drop: 2},
+		{Key: "wall_s", Head: "TIME", Unit: "seconds"}, {Key: "p50", Head: "P50", Unit: "seconds", Drop: 3},
+		{Key: "p99", Head: "P99", Unit: "seconds"}, {Key: "max", Head: "MAX", Unit: "seconds", Drop: 4},
 	}}
 	groups := [][]probe.Part{{probe.PartCPU}, {probe.PartQueue, probe.PartPreempted}, {probe.PartDisk}, {probe.PartLock}, {probe.PartThrottle, probe.PartOther}}
 	heads := []string{"cpu", "queue", "disk", "lock", "other"}
 	if wide {
-		out.Columns = slices.Insert(out.Columns, 0, table.Column{Key: "pid", Head: "PID"})
-		out.Columns = slices.Insert(out.Columns, 4, table.Column{Key: "failed", Head: "FAILED", Unit: "count", Drop: 3})
-		out.Columns = slices.Insert(out.Columns, 7, table.Column{Key: "p90", Head: "P90", Unit: "seconds", Drop: 4})
+		out.Columns = slices.Insert(out.Columns, 4, table.Column{Key: "failed", Head: "FAILED", Unit: "count", Drop: 5})
+		out.Columns = slices.Insert(out.Columns, 7, table.Column{Key: "p90", Head: "P90", Unit: "seconds", Drop: 6})
 		groups, heads = nil, nil
 		for p := probe.PartCPU; p < probe.Parts; p++ {
 			groups, heads = append(groups, []probe.Part{p}), append(heads, p.Key())

@@ -66,7 +66,7 @@ func drop(now *Memory) droppable {
 func dropTable(now *Memory) table.Table {
 	t := table.Table{Key: "drop", Title: "What writing 1 to /proc/sys/vm/drop_caches would do", Whole: true, Columns: []table.Column{
 		{Key: "bytes", Head: "BYTES", Unit: "bytes"}, {Key: "share", Head: "OF CACHE", Unit: "ratio"},
-		{Key: "fate", Head: "FATE"}, {Key: "why", Head: "WHY", Flex: true}}}
+		{Key: "fate", Head: "FATE"}, {Key: "why", Head: "WHY", Flex: true, Words: true}}}
 	d := drop(now)
 	row := func(bytes float64, known bool, fate, why string) {
 		t.Rows = append(t.Rows, []table.Cell{table.Maybe(bytes, known), table.Maybe(bytes/d.all, known && d.all > 0), table.Str(fate), table.Str(why)})

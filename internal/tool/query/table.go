@@ -94,7 +94,7 @@ func course(l *series.Line, q *series.Query) []float64 {
 // NamesTable has a row for each series, with what help says of it.
 func NamesTable(names []string, help func(name string) string) *table.Table {
 	t := &table.Table{Key: "names", Whole: true, Columns: []table.Column{
-		{Key: "name", Head: "NAME"}, {Key: "what", Head: "WHAT IT IS", Flex: true, Least: 30},
+		{Key: "name", Head: "NAME"}, {Key: "what", Head: "WHAT IT IS", Flex: true, Words: true, Least: 30},
 	}}
 	for _, n := range names {
 		base, _, _ := strings.Cut(n, ":")
