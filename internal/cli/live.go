@@ -60,7 +60,8 @@ func runLive(e *env, c *cobra.Command, o *liveOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	screen := live.Options{Every: every, Verdict: !o.light, Color: console.Style(e.stdout, os.Getenv, console.WidestTable).Color,
+	style := console.Style(e.stdout, os.Getenv, console.WidestTable)
+	screen := live.Options{Every: every, Verdict: !o.light, Color: style.Color, ASCII: style.ASCII,
 		Query: view.Query{PIDs: target.PIDs, Comm: target.Comm, Cgroup: target.Cgroup, Device: target.Device}}
 	for _, x := range e.sources {
 		screen.Sources = append(screen.Sources, x.Name)

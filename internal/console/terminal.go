@@ -5,9 +5,11 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -43,12 +45,20 @@ const (
 func Style(stream any, getenv func(string) string, widest int) text.Style {
 	columns, isTerminal := Width(stream)
 	if !isTerminal {
-		return text.Style{Width: 80}
+		return text.Style{Width: 80, ASCII: noUTF8(getenv)}
 	}
 	return text.Style{
 		Width: min(columns, widest),
 		Color: getenv("NO_COLOR") == "" && getenv("TERM") != "dumb",
+		ASCII: noUTF8(getenv),
 	}
+}
+
+// noUTF8 tells whether the locale says that the terminal has no UTF-8 (locale(7)). That
+// none is set says nothing: services and containers often have none.
+func noUTF8(getenv func(string) string) bool {
+	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	return locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
 }
 
 // Held keeps what is written, and has it look as on the stream that it is for.
@@ -73,7 +83,12 @@ func Width(stream any) (columns int, isTerminal bool) {
 func NewLine(notes io.Writer) *session.Line {
 	columns, isTerminal := Width(notes)
 	return &session.Line{To: notes, InPlace: isTerminal && os.Getenv("TERM") != "dumb",
-		Fit: func(line string) string { return text.End(line, columns-1) }}
+		Fit: func(line string) string {
+			if line = text.End(line, columns-1); noUTF8(os.Getenv) {
+				return text.ASCII(line)
+			}
+			return line
+		}}
 }
 
 // NewProgress says what is being watched: the line that it returns follows

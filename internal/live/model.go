@@ -65,6 +65,7 @@ type Options struct {
 	Past    string        // what is played back, escaped; "" for this machine now
 	Every   time.Duration // meant length of a window
 	Color   bool
+	ASCII   bool       // no other characters
 	Query   view.Query // narrows all tables
 	Verdict bool       // judge from the start on
 	Sources []string   // that a verdict needs

@@ -21,7 +21,11 @@ const (
 
 // View implements tea.Model.
 func (m *Model) View() tea.View {
-	v := tea.NewView(strings.Join(m.Lines(), "\n"))
+	lines := strings.Join(m.Lines(), "\n")
+	if m.o.ASCII {
+		lines = text.ASCII(lines)
+	}
+	v := tea.NewView(lines)
 	v.AltScreen = true
 	if m.pointing {
 		v.MouseMode = tea.MouseModeCellMotion

@@ -29,7 +29,7 @@ const chartHeight = 12
 
 // WriteChart draws a chart no wider than the style says.
 func WriteChart(w io.Writer, c *Chart, s Style) error {
-	p := &page{width: max(s.Width, 40), color: s.Color}
+	p := &page{width: max(s.Width, 40), ascii: s.ASCII, color: s.Color}
 	if s.Width == 0 {
 		p.width = 80
 	}

@@ -29,7 +29,7 @@ const (
 // how long names of disks get.
 func NewIOLines(to io.Writer, s Style, began time.Time, disk int) *IOLines {
 	width := max(s.Width, 80)
-	l := &IOLines{lines: Lines{to: to}}
+	l := &IOLines{lines: Lines{to: to, ascii: s.ASCII}}
 	clock := "15:04:05.000"
 	if width >= withMicroseconds {
 		clock = "15:04:05.000000"

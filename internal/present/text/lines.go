@@ -22,12 +22,13 @@ type Lines struct {
 	to      io.Writer
 	line    []byte
 	headed  bool
+	ascii   bool
 }
 
 // NewLines makes lines as wide as the style says: what is left is given to the
 // last column.
 func NewLines(to io.Writer, s Style, columns []LineColumn) *Lines {
-	l := &Lines{Columns: columns, to: to}
+	l := &Lines{Columns: columns, to: to, ascii: s.ASCII}
 	last := &l.Columns[len(l.Columns)-1]
 	last.Width = 0
 	last.Width = l.room(max(s.Width, 80)) + 1
@@ -58,6 +59,9 @@ func (l *Lines) Write(cells []string) error {
 		l.cell(i, Escape(cells[i]))
 	}
 	l.end()
+	if l.ascii {
+		l.line = []byte(ASCII(string(l.line)))
+	}
 	if _, err := l.to.Write(l.line); err != nil {
 		return fmt.Errorf("writing the output: %w", err)
 	}

@@ -24,6 +24,7 @@ type span struct {
 type page struct {
 	width  int
 	color  bool
+	ascii  bool // no other characters
 	lines  []string
 	label  string // of the section, until its first line is out
 	column int    // that the content of every section starts at
@@ -100,4 +101,10 @@ func (p *page) wrap(s string, hang, limit int, l look) {
 
 func (p *page) blank() { p.lines = append(p.lines, "") }
 
-func (p *page) String() string { return strings.Join(p.lines, "\n") + "\n" }
+func (p *page) String() string {
+	out := strings.Join(p.lines, "\n") + "\n"
+	if p.ascii {
+		return ASCII(out)
+	}
+	return out
+}

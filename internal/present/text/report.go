@@ -17,6 +17,7 @@ import (
 type Style struct {
 	Width int   // columns; 0 is 80, less than 40 is 40
 	Color bool  // escape sequences for bold, dim, red, green
+	ASCII bool  // no other characters
 	Whole bool  // of a report, all that fits on a page, and not the first screen alone
 	Kept  *Kept // columns of tables that are written again and again; nil keeps none
 }
@@ -68,7 +69,7 @@ func whole(r *diagnose.Report, s Style) *page {
 }
 
 func render(r *diagnose.Report, s Style, d detail) *page {
-	p := &page{width: s.columns(), color: s.Color, column: labelWidth}
+	p := &page{width: s.columns(), ascii: s.ASCII, color: s.Color, column: labelWidth}
 	switch {
 	case r.Primary == diagnose.Unknown || len(r.Findings) == 0:
 		p.unknown(r, d)

@@ -39,7 +39,7 @@ func screen(r *diagnose.Report, s Style) *page {
 		{evidence: 2, also: 0, ways: 1, lines: 1, expect: 2, waiters: 2, tight: true},
 		{evidence: 2, also: 0, ways: 1, lines: 1, expect: 1, waiters: 1, tight: true},
 	} {
-		p = &page{width: s.columns(), color: s.Color, column: keyWidth}
+		p = &page{width: s.columns(), ascii: s.ASCII, color: s.Color, column: keyWidth}
 		p.screen(r, d)
 		if p.height() <= screenLines {
 			break

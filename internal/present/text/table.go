@@ -44,7 +44,7 @@ func WriteTables(w io.Writer, tables []table.Table, s Style) error {
 }
 
 func write(w io.Writer, t *table.Table, s Style, from int) error {
-	p := &page{width: max(cmp.Or(s.Width, 80), 40), color: s.Color}
+	p := &page{width: max(cmp.Or(s.Width, 80), 40), ascii: s.ASCII, color: s.Color}
 	if t.Title != "" {
 		p.raw(span{Escape(t.Title), bold})
 	}
