@@ -33,10 +33,14 @@ type blockedThread struct {
 const mostThreads = 256
 
 // blockedThreads are the threads of processes that wait for a lock or for I/O,
-// and how many threads were looked at. What has ended, or may not be looked at,
-// does not wait.
+// and how many threads were looked at. What has ended, is frozen, or may not be
+// looked at, does not wait.
 func blockedThreads(h *host.Host, pids []int) (all []blockedThread, threads int) {
+	frozen := newFreezer(h)
 	for _, pid := range pids {
+		if frozen.has(pid) {
+			continue
+		}
 		tasks, err := os.ReadDir(h.Proc(strconv.Itoa(pid), "task"))
 		if err != nil {
 			continue
