@@ -11,8 +11,8 @@ import (
 	"iocause/internal/sample"
 )
 
-// Helps is the factor from which on more work is more than chance makes: as in the
-// lab, a tenth.
+// Helps is the factor from which on more work is more than chance makes, as in the
+// lab: a tenth, where the times are long and the disk is even (see chance).
 const Helps = 1.10
 
 // Result is what came of a fix, in a word.
@@ -91,7 +91,7 @@ func Compare(before, after *Seen) *Outcome {
 		held := *o.Factor >= p.Low && (p.High == 0 || *o.Factor <= p.High)
 		o.Held = &held
 	}
-	o.judge(after.Report)
+	o.judge(after.Report, chance(before, after))
 	return o
 }
 
@@ -120,14 +120,15 @@ func longest(r *diagnose.Report, comm string) *float64 {
 	return &share
 }
 
-// judge says it in a word, and what speaks against it.
-func (o *Outcome) judge(now *diagnose.Report) {
+// judge says it in a word, and what speaks against it. limit is the factor from which
+// on a change is more than chance.
+func (o *Outcome) judge(now *diagnose.Report, limit float64) {
 	gone := now.Primary != diagnose.Unknown
 	for i := range now.Findings {
 		gone = gone && (now.Findings[i].Cause != o.Cause || now.Findings[i].Answer != diagnose.Yes)
 	}
-	more := o.Factor != nil && *o.Factor >= Helps
-	less := o.Factor != nil && *o.Factor <= 1/Helps
+	more := o.Factor != nil && *o.Factor >= limit
+	less := o.Factor != nil && *o.Factor <= 1/limit
 	longer := o.Before.Waits != nil && o.After.Waits != nil && *o.After.Waits > *o.Before.Waits+0.05
 	switch {
 	case o.Factor == nil && !gone:
@@ -147,6 +148,7 @@ func (o *Outcome) judge(now *diagnose.Report) {
 	default:
 		o.Result = Unchanged
 	}
+	o.doubt(limit)
 	if now.Primary == diagnose.Unknown {
 		o.note("now: " + now.Title)
 	}

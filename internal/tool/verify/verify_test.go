@@ -71,3 +71,46 @@ func TestTarget(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// What differs between two short times, or on a disk that serves by fits and starts,
+// may be chance.
+func TestChance(t *testing.T) {
+	// bins of a tenth of a second, twice as many requests in one half of a second as in the next
+	disk := func(s *Seen, seconds int, uneven bool) *Seen {
+		r := sample.NewRecorder(s.Report.Window.Start)
+		e := sample.Entity{PID: 7}
+		r.PutProcess(7, sample.Process{Comm: "db"})
+		total, _ := s.Window.Sum(sample.CacheAccesses, e)
+		r.Put(sample.CacheAccesses, e, total*float64(seconds)/10, "test")
+		for i := range seconds * 10 {
+			v := 100.0
+			if uneven && i/5%2 == 0 {
+				v = 300
+			}
+			r.PutAt(s.Report.Window.Start.Add(time.Duration(i)*100*time.Millisecond), sample.BlockBinOps, sample.Entity{Device: "vda"}, v, "test")
+		}
+		s.Window = r.Window(s.Report.Window.Start.Add(time.Duration(seconds) * time.Second))
+		s.Report.Window.Seconds = float64(seconds)
+		s.Report.Victim.Device = "vda"
+		return s
+	}
+	for _, c := range []struct {
+		name          string
+		before, after int // seconds
+		uneven        bool
+		factor        float64
+		result        Result
+	}{
+		{"2 s and 3 s", 2, 3, false, 1.15, Unchanged},
+		{"2 s and 3 s, less", 2, 3, false, 0.85, Unchanged},
+		{"2 s and 3 s, by far more", 2, 3, false, 1.5, InPart},
+		{"10 s each", 10, 10, false, 1.15, InPart},
+		{"10 s each, by fits and starts", 10, 10, true, 1.25, Unchanged},
+		{"100 s each, by fits and starts", 100, 100, true, 1.25, InPart},
+	} {
+		o := Compare(disk(seen(1000, 8, true), c.before, c.uneven), disk(seen(1000*c.factor, 8, true), c.after, c.uneven))
+		if o.Result != c.result || (c.result == Unchanged) != (len(o.Notes) == 1) {
+			t.Errorf("%s, %.2f times: %s, notes %q, want %s", c.name, *o.Factor, o.Result, o.Notes, c.result)
+		}
+	}
+}
