@@ -192,6 +192,14 @@ func TestWhoIsHeldUp(t *testing.T) {
 			m.process(10, "fio", "sync", thread{wait: 5.2, cpu: 0.4, delay: 4.2})
 			m.put(sample.CPUUser, sample.Entity{}, 20)
 		}, "sync-writes", "fio", 0},
+		{"many synced writers that queue for full processors longer than they wait", func(m machine) {
+			var all []thread
+			for range 100 {
+				all = append(all, thread{wait: 0.3, cpu: 0.05, delay: 1.3})
+			}
+			m.process(10, "python3", "sync", all...)
+			m.put(sample.CPUUser, sample.Entity{}, 20)
+		}, "cpu-saturated", "python3", 0},
 		{"a synced writer beside helpers that queue for full processors", func(m machine) {
 			all := []thread{{wait: 8, cpu: 0.4, delay: 1.6}}
 			for range 20 {
