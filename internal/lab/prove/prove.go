@@ -110,11 +110,18 @@ func Try(ctx context.Context, s Subject, p Plan) ([]Effect, error) {
 			}
 		}
 	}
+	if slices.Max(without) == 0 && !slices.ContainsFunc(effects, func(e Effect) bool { return len(e.With) > 0 && slices.Max(e.With) > 0 }) {
+		return effects, fmt.Errorf("measure the situation: %w in %d turns of %s, with and without remedies", ErrNoWork, len(without), p.Turn)
+	}
 	for i := range effects {
 		effects[i].settle()
 	}
 	return effects, nil
 }
+
+// ErrNoWork is a situation that got nothing done in any turn: that no remedy changed
+// that proves nothing, and least of all that it is healthy.
+var ErrNoWork = errors.New("no work was done")
 
 // failure is a remedy that could not be tried; the situation is as it was.
 type failure struct{ error }

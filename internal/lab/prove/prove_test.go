@@ -72,6 +72,14 @@ func TestTry(t *testing.T) {
 	}
 }
 
+// Where no work is done in any turn, nothing is proved.
+func TestNoWork(t *testing.T) {
+	p := &plant{factor: map[string]float64{}, on: map[string]bool{}}
+	if _, err := Try(context.Background(), p, Plan{Rounds: 2, Turn: time.Millisecond}); !errors.Is(err, ErrNoWork) {
+		t.Errorf("%v, want that no work was done", err)
+	}
+}
+
 // A remedy that helps once and not again is chance.
 func TestChance(t *testing.T) {
 	e := Effect{Remedy: "x", Causes: []string{"x"}, Before: []float64{100, 100}, With: []float64{180, 90}}
