@@ -113,8 +113,8 @@ predictions: ## predict what other memory limits would do, set them and measure,
 
 .PHONY: vm-predictions
 vm-predictions: ## the same in virtual machines, with cgroup v2 and both kinds of lists (some hours where they are emulated)
-	test/vm/predictions -t 60
-	test/vm/predictions -l -t 60
+	test/vm/predictions -t 120
+	test/vm/predictions -l -t 120
 	go run ./bench/predictions -write docs/predictions.md
 
 .PHONY: fmt

@@ -49,6 +49,7 @@ Speeds and times are given of the pairs that were measured with nothing else run
 		}
 		last = p.Experiment
 	}
+	sampling(&b)
 	return errors.Join(os.WriteFile(to, []byte(b.String()), 0o644), plot(all, strings.TrimSuffix(to, ".md")+".svg"))
 }
 

@@ -34,6 +34,7 @@ func runLoad(args []string) error {
 	share := f.Int("every", 4, "each so many reads are of the loop, in mix")
 	threads := f.Int("threads", 4, "")
 	request := f.Int("request", 1, "pages of a read")
+	direct := f.Bool("direct", false, "read past the cache")
 	ahead := f.Bool("read-ahead", false, "leave the kernel's read-ahead on")
 	count := f.Int("count", 0, "reads of each thread; 0: until it is killed")
 	times := f.String("times", "", "file to count the times of calls in")
@@ -47,7 +48,11 @@ func runLoad(args []string) error {
 			return err
 		}
 	}
-	file, err := os.Open(*path)
+	how := os.O_RDONLY
+	if *direct {
+		how |= unix.O_DIRECT
+	}
+	file, err := os.OpenFile(*path, how, 0)
 	if err != nil {
 		return err
 	}
@@ -87,7 +92,8 @@ func runLoad(args []string) error {
 		wait.Go(func() {
 			runtime.LockOSThread()
 			r := rand.New(rand.NewPCG(uint64(t)+10, 3))
-			buf := make([]byte, *request*pageSize)
+			buf := make([]byte, (*request+1)*pageSize)
+			buf = buf[pageSize-int(uintptr(unsafe.Pointer(&buf[0]))%pageSize):][:*request*pageSize] // aligned, for direct reads
 			part := units / *threads
 			loopPart := *scan / *request / *threads
 			for i := 0; *count == 0 || i < *count; i++ {

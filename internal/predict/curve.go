@@ -57,6 +57,7 @@ type Curve struct {
 	Early    Share   `json:"-"`               // hit ratio in the first part of the time that is judged, and its range over time
 	Wanders  float64 `json:"hit_ratio_range"` // how far apart the hit ratio of parts of the window is
 	Distinct float64 `json:"distinct_bytes"`  // different pages that were used in the window
+	near     float64 // share of what is asked for that was asked for just before
 }
 
 // What is too little to say anything. Errors wrap one of these.
@@ -110,6 +111,7 @@ func Work(t *Trace, s Setting, sizes []int64) (*Curve, error) {
 	missed, _ = base.missing()
 	c.Model = 1 - missed
 	stack := <-ready
+	c.near = max(0, 1-(1-stack.hit(watched(warm, p.Scale)))*asked/now.all()) // of all: the hottest pages may not be watched
 	for i, m := range fit {
 		c.Points = append(c.Points, c.point(p, tallies[i], base, now, m, m-taken, stack))
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -220,5 +221,23 @@ func BenchmarkWork(b *testing.B) {
 		if _, err := Work(t, s, Sizes(s.Memory, nil)); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Pages come in when they are asked for; what came in and was never asked for is left
+// out, with its eviction.
+func TestUsed(t *testing.T) {
+	at := uint32(0)
+	e := func(page uint32, kind Kind) Event {
+		at++
+		return Event{Page: page, Kind: kind, Asked: true, At: at}
+	}
+	read, added, written := e(0, Read), e(2, Added), e(1, Added)
+	tr := &Trace{Pages: 4, Events: []Event{read, e(1, Added), added, e(2, Read), e(1, Evicted), e(2, Evicted), written, e(1, Written), e(3, Added), e(0, Evicted)}}
+	ev := tr.Events
+	added.At, written.At = ev[3].At, ev[7].At
+	want := []Event{read, added, ev[3], ev[5], written, ev[7], ev[9]}
+	if got := tr.Used(); !slices.Equal(got.Events, want) || len(tr.Events) != 10 {
+		t.Errorf("%+v, want %+v", got.Events, want)
 	}
 }

@@ -11,12 +11,16 @@ type Reads struct {
 	Waits []Waited  // of those that waited for pages from disk, shortest first
 	Late  []Waited  // of those that did not, and lost the processor meanwhile: how long
 	Hits  []float64 // s that calls take which do neither, fastest first; the others take the middle in addition
+	Warm  float64   // s that those of them take whose pages the processor has in its own cache; 0: not known
 	// Rate is how many pages come from disk in a time at another size, now being 1.
 	Rate func(*Point) float64
 }
 
 // Waited is how many calls waited so long.
 type Waited struct{ From, To, Calls float64 } // s, s
+
+// warm is how many bytes a processor keeps of what was read last.
+const warm = 1 << 20
 
 // leastWaits is how many calls must have waited for the disk before their times are
 // told to anybody.
@@ -54,7 +58,7 @@ func (c *Curve) AddTimes(r *Reads) {
 			if waited < leastWaits && most > 1-q.of {
 				continue
 			}
-			s := &Share{Value: r.quantile(q.of, likely, lose, 0), Low: r.quantile(q.of, fewest, lose, -1), High: r.quantile(q.of, most, lose, 1)}
+			s := &Share{Value: r.quantile(q.of, likely, lose, c.near, 0), Low: r.quantile(q.of, fewest, lose, c.near, -1), High: r.quantile(q.of, most, lose, c.near, 1)}
 			s.Low, s.High = min(s.Low, s.Value), max(s.High, s.Value)
 			*q.to = s
 		}
@@ -70,18 +74,21 @@ func calls(all []Waited) (n float64) {
 }
 
 // quantile is that of the mixture of calls, of which a share waits, and of the others a
-// part is late; at the lower end of what is possible (-1), the value (0) or the upper
-// end (1).
-func (r *Reads) quantile(q, share, late float64, end int) float64 {
+// part is late, and a part of all asks for what was asked for just before; at the lower
+// end of what is possible (-1), the value (0) or the upper end (1).
+func (r *Reads) quantile(q, share, late, near float64, end int) float64 {
 	slow := share + (1-share)*late
 	if q <= 1-slow {
 		i := int(q / (1 - slow) * float64(len(r.Hits)))
-		hit := r.Hits[min(i, len(r.Hits)-1)]
+		hit, least := r.Hits[min(i, len(r.Hits)-1)], Middle(r.Hits)
+		if q < near && r.Warm > 0 {
+			hit, least = r.Warm, r.Warm
+		}
 		switch {
 		case end > 0:
 			return 2 * hit
 		case end < 0:
-			return 0.7 * Middle(r.Hits) // read in order, and without a clock around each
+			return 0.7 * min(hit, least) // read in order, and without a clock around each
 		}
 		return hit
 	}

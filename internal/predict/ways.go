@@ -26,6 +26,12 @@ func LessAhead(unused string) Way {
 	return Way{fmt.Sprintf("read less ahead (POSIX_FADV_RANDOM in the program, or read_ahead_kb of the device): %s of the pages from disk are not used, and take room in the cache", unused), "sequential readers become slower"}
 }
 
+// Past reads past the cache, whose bytes, as a text, others can then have; then is what
+// becomes of the reads.
+func Past(cache, then string) Way {
+	return Way{fmt.Sprintf("read past the cache (O_DIRECT): %s of it are then free for others", cache), then}
+}
+
 // Swap raises vm.swappiness.
 func Swap() Way {
 	return Way{"raise vm.swappiness: programs' memory is swapped out rather than files dropped", "programs wait for what was swapped out"}

@@ -12,6 +12,33 @@ func (c *Curve) Without(t, less *Trace, s Setting, cache int64) (x Point, ok boo
 	return c.point(rest, rest.play(watched(cache, less.Scale)), all.play(watched(s.Cache, t.Scale)), all.observed(), s.Memory, cache, rest.histogram()), true
 }
 
+// Used is the trace as it would be if nothing were read ahead: pages come from disk when
+// they are asked for, and those that nobody asked for do not come.
+func (t *Trace) Used() *Trace {
+	less := *t
+	less.Events = nil
+	came := make([]*Event, t.Pages) // and waits for somebody to ask for it
+	for i := range t.Events {
+		e := &t.Events[i]
+		before := came[e.Page]
+		came[e.Page] = nil
+		switch {
+		case e.Kind == Added:
+			came[e.Page] = e
+			continue
+		case before == nil:
+		case e.Kind == Evicted || e.Kind == Dropped:
+			continue
+		default:
+			late := *before
+			late.At = e.At
+			less.Events = append(less.Events, late)
+		}
+		less.Events = append(less.Events, *e)
+	}
+	return &less
+}
+
 // Held tells of each page whether a memory of so many bytes holds it at the end.
 func (t *Trace) Held(s Setting, memory int64) []bool {
 	p := t.prepare(watched(s.Cache, t.Scale), s.Active, s.Host)

@@ -8,6 +8,7 @@ import (
 	"iocause/internal/predict"
 	"iocause/internal/procfile"
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // Option is a way to keep in the cache what is read from disk now, other than a
@@ -35,8 +36,13 @@ func (w *whole) options() []Option {
 		return nil
 	}
 	var out []Option
-	for _, x := range []*Option{w.bound(), w.pin(), w.ahead()} {
+	for _, x := range []*Option{w.bound(), w.pin()} {
 		if x != nil && (x.Saves == nil || x.Saves.High >= worthSaying) {
+			out = append(out, *x)
+		}
+	}
+	for _, x := range []*Option{w.ahead(), w.past()} {
+		if x != nil {
 			out = append(out, *x)
 		}
 	}
@@ -203,13 +209,42 @@ func fewer(c *predict.Curve, x *predict.Point, part float64) *predict.Share {
 	return &predict.Share{Value: saved(x.Hit), Low: saved(x.Low), High: saved(x.High)}
 }
 
-// ahead is a smaller read-ahead, where some of it is not used: at most that is saved.
+// ahead is to read nothing ahead, where some of it is not used: the cache is simulated
+// again without what nobody asked for.
 func (w *whole) ahead() *Option {
 	c := w.p.Curve
 	if c.Disk <= aheadShare*c.Used {
 		return nil
 	}
-	return option(predict.LessAhead(percent(1 - c.Used/c.Disk)))
+	way := option(predict.LessAhead(percent(1 - c.Used/c.Disk)))
+	s := w.p.Place.setting()
+	if x, ok := c.Without(w.trace, w.trace.Used(), s, s.Cache); ok {
+		way.Saves = fewer(c, &x, 1)
+	}
+	return way
+}
+
+// past is to read past the cache.
+func (w *whole) past() *Option {
+	c, r := w.p.Curve, w.p.Reading
+	if r == nil || r.Threads == 0 || w.filter.File.Ino != 0 || w.p.Place.Cgroup == "" && !w.filter.given() {
+		return nil
+	}
+	then := fmt.Sprintf("each of the %s pages a second that are asked for is read from disk, in place of %s", table.Value(c.Asked, "count"), table.Value(c.Disk, "count"))
+	if s, ok := w.p.direct(); ok {
+		then += "; reading is then " + times(s.Low, s.High)
+	}
+	asked, held := make([]bool, w.trace.Pages), 0.0
+	for i := range w.trace.Events {
+		e := &w.trace.Events[i]
+		asked[e.Page] = asked[e.Page] || e.Asked
+	}
+	for page, is := range w.trace.Held(w.p.Place.setting(), w.p.Place.Memory) {
+		if is && asked[page] {
+			held += float64(w.trace.Scale) * predict.PageSize
+		}
+	}
+	return option(predict.Past(bytes(held), then))
 }
 
 // settings are those of the host that make room for files, as far as there is

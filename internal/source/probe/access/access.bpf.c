@@ -446,6 +446,7 @@ static __always_inline int has_read(struct kiocb *iocb, s64 written, s64 copied)
 	t = reader_of(current_task());
 	if (!t)
 		return 0;
+	begin_read(t); /* of this call it is the end: what was missed was missed in it */
 	inode = inode_of(iocb);
 	r.ino = OF(inode, i_ino);
 	r.dev = OF(inode, i_sb, s_dev);
