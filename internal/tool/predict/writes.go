@@ -3,8 +3,10 @@ package predict
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,11 +42,13 @@ type WriteWatch struct {
 	began time.Time
 	first procfile.Vmstat
 	low   float64 // the least dirty memory that was seen, bytes
+
+	devices map[string]device // as they were then
 }
 
 // WatchWrites begins one.
 func WatchWrites(h *host.Host) (*WriteWatch, error) {
-	l := &WriteWatch{host: h, began: time.Now()}
+	l := &WriteWatch{host: h, began: time.Now(), devices: devices(h)}
 	var err error
 	if l.first, err = readVmstat(h); err != nil {
 		return nil, err
@@ -119,32 +123,61 @@ func (l *WriteWatch) Predict(rate, limit float64) (*Writes, error) {
 	return w, nil
 }
 
-// bandwidth is what the kernel believes that the fastest device takes, of
-// /sys/kernel/debug/bdi, and where it is from; 0 where it is not known.
-func (l *WriteWatch) bandwidth() (perSecond float64, from string) {
-	files, _ := filepath.Glob(l.host.Sys("kernel/debug/bdi/*/stats"))
+// device is what the kernel counts of one that it writes back to.
+type device struct{ bandwidth, dirtied, written float64 } // bytes a second, bytes
+
+// devices are those of /sys/kernel/debug/bdi, by their folders.
+func devices(h *host.Host) map[string]device {
+	all := map[string]device{}
+	files, _ := filepath.Glob(h.Sys("kernel/debug/bdi/*/stats"))
 	for _, f := range files {
 		b, err := os.ReadFile(f)
 		if err != nil {
 			continue
 		}
-		busy, speed := false, 0.0
+		var d device
 		for line := range strings.Lines(string(b)) {
 			name, value, _ := strings.Cut(line, ":")
-			n, unit, _ := strings.Cut(strings.TrimSpace(value), " ")
-			x, _ := strconv.ParseFloat(n, 64)
+			number, unit, _ := strings.Cut(strings.TrimSpace(value), " ")
+			x, _ := strconv.ParseFloat(number, 64)
 			switch {
 			case name == "BdiWriteBandwidth" && unit == "kBps":
-				speed = x * 1024
+				d.bandwidth = x * 1024
+			case name == "BdiDirtied":
+				d.dirtied = x * 1024
 			case name == "BdiWritten":
-				busy = x > 0
+				d.written = x * 1024
 			}
 		}
-		if busy && speed > perSecond {
-			perSecond, from = speed, "the kernel's own estimate of the fastest device ("+strings.TrimPrefix(filepath.Dir(f), l.host.Sys("kernel/debug")+"/")+")"
+		all[filepath.Base(filepath.Dir(f))] = d
+	}
+	return all
+}
+
+// bandwidth is what the kernel believes that the device takes whose files most was
+// written to since the beginning, else the fastest one; 0 where it is not known.
+func (l *WriteWatch) bandwidth() (perSecond float64, from string) {
+	own, fastest := "", ""
+	all := devices(l.host)
+	grown := func(name string) float64 { return all[name].dirtied - l.devices[name].dirtied }
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if all[name].written == 0 { // the kernel has only guessed yet
+			continue
+		}
+		if grown(name) > 0 && (own == "" || grown(name) > grown(own)) {
+			own = name
+		}
+		if fastest == "" || all[name].bandwidth > all[fastest].bandwidth {
+			fastest = name
 		}
 	}
-	return perSecond, from
+	switch {
+	case own != "":
+		return all[own].bandwidth, "the kernel's own estimate of the device that was written to (bdi/" + own + ")"
+	case fastest != "":
+		return all[fastest].bandwidth, "the kernel's own estimate of the fastest device (bdi/" + fastest + ")"
+	}
+	return 0, ""
 }
 
 // advise says it.

@@ -56,6 +56,39 @@ func TestWrites(t *testing.T) {
 	}
 }
 
+// What the device takes whose files were written to counts, not the fastest one's.
+func TestWritesOfADevice(t *testing.T) {
+	h, set := tree(t)
+	stats := func(name string, dirtied, speed int) {
+		dir := filepath.Join(h.Root, "sys/kernel/debug/bdi", name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, "stats", fmt.Sprintf("BdiWriteback:       0 kB\nBdiDirtied:    %d kB\nBdiWritten:   400 kB\nBdiWriteBandwidth:  %d kBps\nb_dirty:  0\n", dirtied, speed))
+	}
+	for _, c := range []struct {
+		dirtied int // by 7:0 at the end
+		rate    float64
+		says    string
+	}{{900, 20000 * 1024, "of the device that was written to (bdi/7:0)"}, {500, 300000 * 1024, "of the fastest device (bdi/254:0)"}} {
+		set(0, 1000, 1000)
+		stats("7:0", 500, 20000)
+		stats("254:0", 70000, 300000)
+		l, err := WatchWrites(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stats("7:0", c.dirtied, 20000)
+		w, err := l.Predict(100<<20, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.Cases[0].Drain; got != c.rate || !strings.Contains(strings.Join(w.Advice, " "), c.says) {
+			t.Errorf("%.0f bytes a second, %q; want %.0f, %q", got, w.Advice, c.rate, c.says)
+		}
+	}
+}
+
 // Without the kernel's limits there is no prediction.
 func TestWritesWithoutLimits(t *testing.T) {
 	h, _ := tree(t)
