@@ -7,11 +7,11 @@ import (
 	"iocause/internal/sample"
 )
 
-// frames are the functions of one line: several where the compiler put one
+// frames are the functions of one line, whose offset is taken off: several where the compiler put one
 // into the other (OUTER->INNER), outermost first. java is a program of that
 // name, whose classes are written as the JVM writes types.
 func frames(function, module []byte, java bool) []*sample.Frame {
-	name := string(stripOffset(function))
+	name := string(function)
 	if strings.HasPrefix(name, "(") {
 		return nil // the name of a process, which old versions print here
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"strings"
 	"time"
 
@@ -17,6 +18,12 @@ type list struct {
 	id     uint32
 }
 
+// function stands for the name of a function, without its offset, and its module: the
+// hashes of both, of a seed that each run draws. To look them up by themselves takes
+// twice as long. That two of a million functions of a module fall together has a chance
+// of one in 30 million.
+type function struct{ name, module uint64 }
+
 // parser adds up the samples of one text.
 type parser struct {
 	o          Options
@@ -25,8 +32,8 @@ type parser struct {
 	event      string // that is added up
 	merged     map[string]bool
 	others     map[string]int // samples left out, by event
-	byFunction [2]map[string]*list
-	function   []byte // of the line under way, with its module: what byFunction has
+	byFunction [2]map[function]*list
+	seed       maphash.Seed
 	lists      []*list
 	comms      map[string]uint32
 	names      []string // of the commands, by their numbers
@@ -67,8 +74,8 @@ func newParser(o Options) *parser {
 	return &parser{
 		o: o, event: o.Event, timed: true,
 		merged: map[string]bool{}, others: map[string]int{},
-		byFunction: [2]map[string]*list{{}, {}},
-		comms:      map[string]uint32{}, sums: map[string]*sum{}, waits: map[int]*wait{},
+		byFunction: [2]map[function]*list{{}, {}}, seed: maphash.MakeSeed(),
+		comms: map[string]uint32{}, sums: map[string]*sum{}, waits: map[int]*wait{},
 	}
 }
 
@@ -118,13 +125,13 @@ func framed(line []byte) bool {
 // stackLine takes a function into the sample. What a line stands for is looked up
 // by function and module: addresses and offsets may differ in every line.
 func (p *parser) stackLine(line []byte) {
-	_, function, module, ok := parseFrame(line)
+	_, name, module, ok := parseFrame(line)
 	if !ok {
 		p.bad(line, "no function of a stack")
 		return
 	}
 	p.lines++
-	p.push(p.listOf(function, module))
+	p.push(p.listOf(name, module))
 }
 
 func (p *parser) push(l *list) {
@@ -134,12 +141,13 @@ func (p *parser) push(l *list) {
 	}
 }
 
-func (p *parser) listOf(function, module []byte) *list {
-	p.function = append(append(append(p.function[:0], stripOffset(function)...), 0), module...)
-	l := p.byFunction[p.java][string(p.function)]
+func (p *parser) listOf(name, module []byte) *list {
+	name = stripOffset(name)
+	key := function{maphash.Bytes(p.seed, name), maphash.Bytes(p.seed, module)}
+	l := p.byFunction[p.java][key]
 	if l == nil {
-		l = &list{frames(function, module, p.java == 1), uint32(len(p.lists))}
-		p.byFunction[p.java][string(p.function)] = l
+		l = &list{frames(name, module, p.java == 1), uint32(len(p.lists))}
+		p.byFunction[p.java][key] = l
 		p.lists = append(p.lists, l)
 	}
 	return l
@@ -158,7 +166,7 @@ func (p *parser) begin(h header) {
 	} else if p.event != "" && len(p.order) == 0 && len(p.waits) == 0 {
 		p.off = !p.o.Count && p.event == switchEvent
 	}
-	_, function, module, oneLine := parseFrame(h.payload)
+	_, name, module, oneLine := parseFrame(h.payload)
 	if p.off {
 		p.schedule(h)
 	} else {
@@ -169,7 +177,7 @@ func (p *parser) begin(h header) {
 	}
 	p.key = binary.LittleEndian.AppendUint32(p.key[:0], p.commID(h.comm))
 	if oneLine && !p.off {
-		p.push(p.listOf(function, module))
+		p.push(p.listOf(name, module))
 		p.end()
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +25,7 @@ const kernelMark = "_[k]"
 
 // Write writes a profile. Lines that come out alike are added up.
 func Write(w io.Writer, p *sample.Profile) error {
-	sums := map[string]int64{}
+	all := make([]stack, 0, len(p.Stacks))
 	var line []byte
 	for i := range p.Stacks {
 		s := &p.Stacks[i]
@@ -44,17 +43,28 @@ func Write(w io.Writer, p *sample.Profile) error {
 		if p.Counts == samples || p.Unit != "" {
 			n = int64(s.Count)
 		}
-		sums[string(line)] += n
+		all = append(all, stack{string(line), n})
 	}
-	return write(w, sums, p.Counts != samples && p.Unit == "")
+	return write(w, all, p.Counts != samples && p.Unit == "")
 }
 
-// write writes sums by stack; inTime are nanoseconds, and written as microseconds.
-func write(w io.Writer, sums map[string]int64, inTime bool) error {
+// stack is a line, and what it weighs.
+type stack struct {
+	line string
+	n    int64
+}
+
+// write writes stacks in order, those that are alike as one; inTime are nanoseconds,
+// and written as microseconds.
+func write(w io.Writer, all []stack, inTime bool) error {
+	slices.SortFunc(all, func(a, b stack) int { return strings.Compare(a.line, b.line) })
 	out := bufio.NewWriter(w)
 	var number []byte
-	for _, line := range slices.Sorted(maps.Keys(sums)) {
-		n := sums[line]
+	for len(all) > 0 {
+		line, n := all[0].line, int64(0)
+		for ; len(all) > 0 && all[0].line == line; all = all[1:] {
+			n += all[0].n
+		}
 		if inTime {
 			n = max(1, (n+500)/1000)
 		}
@@ -74,7 +84,7 @@ const samples = "samples"
 // command with its spaces as underscores and the functions, without states and
 // marks. Numbers are the sums of the samples' periods; waits are microseconds.
 func Collapse(w io.Writer, p *sample.Profile) error {
-	sums := map[string]int64{}
+	all := make([]stack, 0, len(p.Stacks))
 	var line []byte
 	for i := range p.Stacks {
 		s := &p.Stacks[i]
@@ -86,9 +96,19 @@ func Collapse(w io.Writer, p *sample.Profile) error {
 			}
 			line = append(append(line, ';'), name...)
 		}
-		sums[string(line)] += p.Weight(s)
+		all = append(all, stack{string(line), p.Weight(s)})
 	}
-	return write(w, sums, p.Counts == "waits")
+	return write(w, all, p.Counts == "waits")
+}
+
+// plain tells whether a name has none of what clean changes.
+func plain(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c < ' ' || c > '~' || c == ';' {
+			return false
+		}
+	}
+	return true
 }
 
 // clean takes what separates out of a name; all else that is no text is
@@ -97,7 +117,7 @@ func clean(name string) string {
 	if name == "" {
 		return "?"
 	}
-	if !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' || r == ';' }) {
+	if plain(name) {
 		return name
 	}
 	var b strings.Builder
