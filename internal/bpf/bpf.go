@@ -4,6 +4,7 @@
 package bpf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,7 @@ type Program struct {
 	Name       string // in the object file
 	Tracepoint string
 	Former     string // name of the tracepoint in older kernels
+	Event      string // the event of a tracepoint, with its group, as perf records it: "filemap/mm_filemap_fault"
 	Entry      string // the kernel function at whose beginning it is called (fentry)
 	Exit       string // ... at whose end (fexit)
 	Call       string // ... at whose beginning it is called by a kprobe
@@ -43,6 +45,9 @@ type Program struct {
 	Returns    int    // of so many calls at a time the ends are seen; 0: as many as the kernel grants
 	Arguments  int    // attach only where the tracepoint or function has this many; 0 any
 	Optional   bool   // the probe is of use without it
+	Spare      bool   // nothing is lost where the kernel passes over it
+	// Events are in its place where the kernel may preempt programs at tracepoints.
+	Events []Program
 }
 
 // Hook is where the program is called, as samples name it: "tp:block_rq_issue".
@@ -50,6 +55,8 @@ func (p *Program) Hook() string {
 	switch {
 	case p.Tracepoint != "":
 		return "tp:" + p.Tracepoint
+	case p.Event != "":
+		return "event:" + p.tracepoint()
 	case p.Entry != "":
 		return "fentry:" + p.Entry
 	case p.Exit != "":
@@ -149,12 +156,14 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 		return nil, blame(programs, lacks(explain("loading", err), spec.Variables["lacks"] != nil))
 	}
 	p.collection = c
+	// What is at an event is called after what was at its tracepoint before, and needs what that notes.
+	slices.SortStableFunc(programs, func(a, b Program) int { return cmp.Compare(min(len(a.Event), 1), min(len(b.Event), 1)) })
 	for i := range programs {
 		if c.Programs[programs[i].Name] == nil {
 			continue
 		}
 		if err := p.attach(&programs[i]); err != nil {
-			return nil, errors.Join(&hookError{programs[i].Name, err}, p.Close())
+			return nil, errors.Join(&hookError{programs[i].Name, programs[i].Event != "", err}, p.Close())
 		}
 	}
 	return p, nil
@@ -194,9 +203,12 @@ func (p *Probe) Attach(program string) error {
 	}
 	var l link.Link
 	var err error
-	if hook.Call+hook.Return != "" {
+	switch {
+	case hook.Event != "":
+		l, err = attachEvent(hook, p.collection.Programs[program])
+	case hook.Call+hook.Return != "":
 		l, err = attachKprobe(hook, p.collection.Programs[program])
-	} else {
+	default:
 		l, err = link.AttachTracing(link.TracingOptions{Program: p.collection.Programs[program], AttachType: kind})
 	}
 	if err != nil {
@@ -207,12 +219,12 @@ func (p *Probe) Attach(program string) error {
 }
 
 // Detach detaches a program for a while: the kernel no longer calls it, which
-// costs more than most programs do. Programs at functions stay: to take one away
-// the kernel patches the function and waits for all that may be in it, and a call
-// of a disabled one costs some 10 ns.
+// costs more than most programs do. Programs at functions and events stay: to take one
+// away the kernel waits for all that may be in it, and a call of a disabled one costs
+// some 10 ns.
 func (p *Probe) Detach(program string) error {
 	l := p.links[program]
-	if l == nil || p.hooks[program].Tracepoint == "" {
+	if hook := p.hooks[program]; l == nil || hook.Tracepoint == "" || hook.Spare {
 		return nil
 	}
 	delete(p.links, program)

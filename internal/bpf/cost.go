@@ -114,7 +114,7 @@ func (p *Probe) misses(into sample.Sink) error {
 	return p.eachStats(func(name string, s *ebpf.ProgramStats) {
 		n := s.RecursionMisses - p.cost.miss[name]
 		p.cost.miss[name] = s.RecursionMisses
-		if n > 0 && into != nil {
+		if n > 0 && into != nil && !p.hooks[name].Spare {
 			into.Put(sample.CostLost, sample.Entity{Class: name + " recursion"}, float64(n), fromStats)
 		}
 	})

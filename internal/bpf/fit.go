@@ -23,6 +23,7 @@ const (
 	lacksTask                     // the current task as one that can be read directly
 	lacksRegs                     // the registers of a task
 	lacksLoop                     // bpf_loop
+	passesOver                    // a processor that is kept for programs at tracepoints
 )
 
 // lackNames are as IOCAUSE_HOOKS has them.
@@ -35,6 +36,7 @@ var lackNames = []struct {
 	{lacksTask, "without-task"},
 	{lacksRegs, "without-regs"},
 	{lacksLoop, "without-loop"},
+	{passesOver, "events"},
 }
 
 func lackNamed(name string) (lack, bool) {
@@ -61,7 +63,12 @@ type fit struct {
 	// wait for a lock that is held: bpf_mem_alloc, which does not, is of
 	// 7c8199e24fa0 (6.1).
 	early bool
+	// refused is why events are not asked though programs at tracepoints may be preempted.
+	refused error
 }
+
+// events tells whether programs are at events in place of tracepoints.
+func (f *fit) events() bool { return f.lacks&passesOver != 0 && f.refused == nil }
 
 // fitFor finds out what the running kernel lacks. without is what it shall do without in
 // any case.
@@ -78,6 +85,9 @@ func fitTo(types *Types, without lack) (*fit, error) {
 	f := &fit{lacks: without, early: !types.hasStruct("bpf_mem_alloc")}
 	if !types.storesSafely() {
 		f.lacks |= lacksStorage
+	}
+	if types.preempts() {
+		f.lacks |= passesOver
 	}
 	for helper, lack := range map[string]lack{
 		"BPF_FUNC_get_current_task_btf": lacksTask, "BPF_FUNC_task_pt_regs": lacksRegs, "BPF_FUNC_loop": lacksLoop,
@@ -137,6 +147,7 @@ func (f *fit) told(spec *ebpf.CollectionSpec) (all []sample.Way) {
 	if spec.Variables["lacks"] == nil {
 		return nil
 	}
+	all = f.toldRefused(spec)
 	if f.lacks&lacksStorage != 0 && slices.ContainsFunc(slices.Collect(maps.Values(spec.Maps)), func(m *ebpf.MapSpec) bool { return m.Type == ebpf.TaskStorage }) {
 		all = append(all, sample.Way{
 			What: "figures of each thread", By: "hash", Hooks: []string{"a hash"},

@@ -48,14 +48,15 @@ func (t *Types) Foresee(plan *Plan) (ways []sample.Way, lacks []string, err erro
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the BPF object: %w", err)
 	}
-	_, lacks, err = t.present(plan.Programs)
+	programs, capabilities, _ := inPlace(t.preempts(), plan.Programs, plan.Capabilities)
+	_, lacks, err = t.present(programs)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i := range lacks {
 		lacks[i] = "the kernel has no tracepoint " + lacks[i]
 	}
-	choices, err := choose(t, plan.Capabilities, nil)
+	choices, err := choose(t, capabilities, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,21 +119,21 @@ func (t *Types) present(programs []Program) (has []Program, missing []string, er
 	served := map[string]bool{} // tracepoints of several shapes: has one of the programs this shape?
 	shape := map[string]int{}
 	for _, p := range programs {
-		if p.Tracepoint == "" {
+		if p.tracepoint() == "" {
 			has = append(has, p)
 			continue
 		}
-		answer, err := t.HasTracepoint(p.Tracepoint)
+		answer, err := t.HasTracepoint(p.tracepoint())
 		if answer == NotSupported && p.Former != "" {
 			p.Tracepoint = p.Former
 			answer, err = t.HasTracepoint(p.Tracepoint)
 		}
 		switch {
 		case answer == NotSupported && p.Optional:
-			missing = append(missing, p.Tracepoint)
+			missing = append(missing, p.tracepoint())
 			continue
 		case answer == NotSupported:
-			return nil, nil, fmt.Errorf("tracepoint %s: %w: %w", p.Tracepoint, ErrNotSupported, err)
+			return nil, nil, fmt.Errorf("tracepoint %s: %w: %w", p.tracepoint(), ErrNotSupported, err)
 		case answer == CouldNotTell: // the loader says what is wrong
 		case p.Arguments != 0:
 			n, err := t.TracepointArguments(p.Tracepoint)

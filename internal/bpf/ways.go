@@ -50,6 +50,7 @@ type Way struct {
 // hookError is the failure of one program of several.
 type hookError struct {
 	program string
+	event   bool
 	err     error
 }
 
@@ -61,7 +62,7 @@ func (e *hookError) Unwrap() error { return e.err }
 func blame(programs []Program, err error) error {
 	for i := range programs {
 		if strings.Contains(err.Error(), "program "+programs[i].Name+":") {
-			return &hookError{programs[i].Name, err}
+			return &hookError{programs[i].Name, programs[i].Event != "", err}
 		}
 	}
 	return err
@@ -119,12 +120,31 @@ func OpenWays(spec *ebpf.CollectionSpec, programs []Program, capabilities []Capa
 	if err != nil {
 		return nil, err
 	}
+	p, err := openBy(types, fit, spec, programs, capabilities, forced, constants)
+	var hook *hookError
+	if errors.As(err, &hook) && hook.event {
+		fit.refused = err
+		return openBy(types, fit, spec, programs, capabilities, forced, constants)
+	}
+	return p, err
+}
+
+// openBy is OpenWays on a kernel of which it is known what it lacks.
+func openBy(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program, capabilities []Capability, forced map[string]string, constants map[string]any) (*Probe, error) {
+	programs, capabilities, unused := inPlace(fit.events(), programs, capabilities)
+	own := spec.Copy()
+	maps.DeleteFunc(own.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return slices.Contains(unused, name) })
+	if v := own.Variables["by_events"]; v != nil && fit.events() {
+		if err := v.Set(uint32(1)); err != nil {
+			return nil, fmt.Errorf("setting by_events: %w", err)
+		}
+	}
 	choices, err := choose(types, capabilities, forced)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		p, culprit, err := attempt(types, fit, spec, programs, choices, constants)
+		p, culprit, err := attempt(types, fit, own, programs, choices, constants)
 		if err == nil {
 			for _, c := range choices {
 				p.ways = append(p.ways, c.told())
@@ -132,7 +152,8 @@ func OpenWays(spec *ebpf.CollectionSpec, programs []Program, capabilities []Capa
 			p.ways = append(p.ways, fit.told(spec)...)
 			return p, nil
 		}
-		if culprit == nil {
+		var hook *hookError
+		if culprit == nil || errors.As(err, &hook) && hook.event {
 			return nil, err
 		}
 		refused := culprit.left[0].By == ByFunction && (errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, ErrNotPermitted))
@@ -260,8 +281,8 @@ func (t *Types) shows(w *Way) error {
 		var n int
 		var err error
 		switch {
-		case p.Tracepoint != "":
-			n, err = t.TracepointArguments(p.Tracepoint)
+		case p.tracepoint() != "":
+			n, err = t.TracepointArguments(p.tracepoint())
 		case p.Exit != "" && !t.hasStruct("bpf_tramp_image"):
 			// Before e21aa341785c (5.12) taking the program away could crash a
 			// kernel in which the function slept.

@@ -45,14 +45,16 @@ static __always_inline struct inode *faulting(struct vm_fault *vmf)
 
 /*
  * The programs that see faults of mapped files: faulted(inode, index) is called of each,
- * at the tracepoint or at the function that it was put into, which is called
- * for what lies beyond the end of the file, too.
+ * at the tracepoint (unless it does not count there) or at the function that it was put
+ * into, which is called for what lies beyond the end of the file, too.
  */
-#define FAULT_PROGRAMS(faulted)							\
+#define FAULT_PROGRAMS(counts, faulted)						\
 	SEC("tp_btf/mm_filemap_fault")						\
 	int COUNTING(on_fault, struct address_space *mapping, unsigned long index) \
 	{									\
-		return faulted(LOOSE(struct address_space, mapping)->host, index); \
+		struct inode *inode = LOOSE(struct address_space, mapping)->host; \
+										\
+		return counts(inode, index) ? faulted(inode, index) : 0;	\
 	}									\
 	static __always_inline int faults(struct vm_fault *vmf)			\
 	{									\

@@ -554,7 +554,8 @@ static __always_inline int faulted(struct inode *inode, u64 index)
 	return 0;
 }
 
-FAULT_PROGRAMS(faulted)
+#define ALWAYS(inode, index) true
+FAULT_PROGRAMS(ALWAYS, faulted)
 
 /* Threads that have read are timed while they wait for I/O, and for the processor. */
 SEC("tp_btf/sched_switch")

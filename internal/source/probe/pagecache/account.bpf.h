@@ -2,6 +2,7 @@
 /* What is counted, where it is kept, and the small arithmetic on it. */
 #pragma once
 
+#include "event.bpf.h"
 #include "kprobe.bpf.h"
 #include "path.bpf.h"
 
@@ -71,6 +72,7 @@ struct task {
 	u64 file; /* file_hash, 0 before the first read */
 	u64 index, last; /* the range of the newest event, unclamped */
 	u64 scan; /* first page of that call not looked at for cold pages */
+	u64 call_from, call_misses; /* its first page, and its cold ones so far */
 	u64 eof; /* last page of the file */
 	u64 request; /* length of that call in pages */
 	u64 end; /* last page that it asks for, and reads that it stands for, where got_pages counts */
@@ -99,7 +101,9 @@ struct task {
 	u64 watched; /* calls in that slice */
 	u64 all_watched, all_reads, all_pages; /* calls, of them reads of the cache, and pages, of late */
 	u64 by_time; /* in this slice: what it called before is not known */
-	struct called called; /* by kprobes only */
+	struct called called; /* by kprobes, and where buffered reads end */
+	u64 wanted, dropped; /* bytes that such a read asked for, and pages dropped that it had copied */
+	struct noted noted; /* by events only */
 };
 
 struct chunk_key {

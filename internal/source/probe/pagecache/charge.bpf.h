@@ -30,6 +30,17 @@ static __always_inline u64 hash_of(struct inode *inode)
 	return file_hash(OF(inode, i_ino), OF(inode, i_sb, s_dev));
 }
 
+/* At a tracepoint: whether its program counts, and does not only note the inode for the one at its event. */
+static __always_inline bool counts(struct inode *inode, u64 index)
+{
+	struct task *t;
+
+	if (!by_events)
+		return true;
+	t = task_state_of(current_task());
+	return t && note_inode(&t->noted, inode, index);
+}
+
 /* The running thread calls a function whose return will be seen, by a kprobe. */
 static __always_inline int calls(void *ctx, u64 call)
 {

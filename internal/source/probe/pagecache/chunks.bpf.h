@@ -198,16 +198,24 @@ static __noinline u64 use_folio(u64 file, u64 index, u32 pages)
 	return *r.found;
 }
 
-/* Counts the pages of a range that had come from disk since their last use. */
+/*
+ * Counts the pages of a range that had come from disk since their last use. A
+ * page of one call is cold once at most: one that was looked at ahead may be
+ * dropped before the call gets there, and read again.
+ */
 static __always_inline void count_misses(struct task *t, u64 from, u64 to)
 {
 	struct range r = { .file = t->file, .from = from, .to = to };
-	u64 *count = fresh_count(t->file);
+	u64 *count = fresh_count(t->file), most = to + 1 - t->call_from - t->call_misses, found;
 
 	if (!count || !*count || from > to)
 		return;
 	t->found = 0;
 	r.found = &t->found;
 	LOOP(MAX_CHUNKS, MAX_CHUNKS, use_chunk, use_chunk_unrolled, &r);
-	t->misses += t->found;
+	found = t->found;
+	if (found > most)
+		found = most;
+	t->call_misses += found;
+	t->misses += found;
 }

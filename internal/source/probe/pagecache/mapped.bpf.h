@@ -66,7 +66,7 @@ static __always_inline int faulted(struct inode *inode, u64 index)
 	return 0;
 }
 
-FAULT_PROGRAMS(faulted)
+FAULT_PROGRAMS(counts, faulted)
 
 static __always_inline int mapped(struct inode *inode, u64 from, u64 to)
 {
@@ -85,7 +85,9 @@ static __always_inline int mapped(struct inode *inode, u64 from, u64 to)
 SEC("tp_btf/mm_filemap_map_pages")
 int COUNTING(on_map_pages, struct address_space *mapping, unsigned long from, unsigned long to)
 {
-	return mapped(LOOSE(struct address_space, mapping)->host, from, to);
+	struct inode *inode = LOOSE(struct address_space, mapping)->host;
+
+	return counts(inode, from) ? mapped(inode, from, to) : 0;
 }
 
 static __always_inline int maps(struct vm_fault *vmf, u64 from, u64 to)

@@ -5,9 +5,9 @@
  * that tasks wait for I/O. How it counts, and why so, is in docs/pagecache.md.
  */
 #include "iter.bpf.h"
+#include "buffered.bpf.h"
 #include "direct.bpf.h"
-#include "mapped.bpf.h"
-#include "reads.bpf.h"
+#include "events.bpf.h"
 #include "touched.bpf.h"
 #include "waits.bpf.h"
 
@@ -17,43 +17,9 @@ SEC("tp_btf/mm_filemap_add_to_page_cache")
 int COUNTING(on_add, struct folio *folio)
 {
 	struct inode *inode = FOLIO(folio, mapping)->host;
-	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev), index = FOLIO(folio, index);
-	u32 pages = folio_pages(folio);
-	struct range r = { .file = file, .from = index, .to = index + pages - 1 };
-	struct account *a = account_of(inode, this_tgid());
-	struct task *t;
-	u64 from, to, again;
+	u64 index = FOLIO(folio, index);
 
-	if (LOOK_IS_OVER(bpf_jiffies64()))
-		return 0;
-	r.found = new_count();
-	if (!a || !r.found)
-		return 0;
-	ADD(a->inserted, pages);
-	TOTAL(inserted, pages);
-	if (pages == 1)
-		insert_chunk(0, &r);
-	else
-		LOOP(FOLIO_CHUNKS, (pages >> CHUNK_SHIFT) + 2, insert_chunk, insert_chunk, &r);
-	again = *r.found;
-	if (again) {
-		ADD(a->reread, again);
-		TOTAL(reread, again);
-	}
-	t = task_row(&tasks, current_task());
-	if (!t)
-		return 0;
-	if (t->fault_file == file && t->fault_index - index < pages) {
-		ADD(a->major, 1);
-		t->fault_file = 0;
-	}
-	if (t->need_file == file) {
-		from = index > t->need_index ? index : t->need_index;
-		to = index + pages < t->need_end ? index + pages : t->need_end;
-		if (from < to)
-			ADD(a->demand, to - from);
-	}
-	return 0;
+	return counts(inode, index) ? added(inode, index, folio_pages(folio)) : 0;
 }
 
 SEC("tp_btf/mm_filemap_delete_from_page_cache")
@@ -65,8 +31,16 @@ int COUNTING(on_delete, struct folio *folio)
 	struct task_struct *task = current_task();
 	struct range r = { .file = file, .from = index, .to = index + pages - 1 };
 	struct account *a;
+	struct task *t;
 
 	wasted = use_folio(file, index, pages);
+	if (wasted && !IS_FOLIO) {
+		t = task_row(&tasks, task);
+		if (t && has_copied(t, file, index)) {
+			t->dropped += wasted;
+			wasted = 0;
+		}
+	}
 	/* reclaim runs with PF_MEMALLOC set, kswapd always does; truncation and
 	 * drop_caches do not */
 	if (!(TASK(task, flags) & PF_MEMALLOC)) {
@@ -150,17 +124,7 @@ int COUNTING(on_balance_old)
 SEC("tp_btf/sched_process_exit")
 int COUNTING(on_exit, struct task_struct *task)
 {
-	struct task *t = task_row(&tasks, task);
-
-	if (!t)
-		return 0;
-	if (t->called.call) /* it is in none any more */
-		ADD(lost_returns, 1);
-	settle_reads(t, task, true);
-	finish_scan(t);
-	flush(t);
-	forget_task(&tasks, task);
-	return 0;
+	return exited(task);
 }
 
 /* What a task holds when a window ends: its waiting and its reads. */

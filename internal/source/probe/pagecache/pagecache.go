@@ -20,7 +20,6 @@ import (
 
 // Source strings of what this probe emits.
 const (
-	fromInsert  = "tp:mm_filemap_add_to_page_cache"
 	fromDelete  = "tp:mm_filemap_delete_from_page_cache"
 	fromSwitch  = "tp:sched_switch"
 	fromBalance = "tp:balance_dirty_pages"
@@ -172,7 +171,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 		}
 		p.windows++
 		err = errors.Join(err, p.probe.SetVariable("window", p.windows), p.beginSpans(), p.emitTables(phase, into), p.probe.Losses("pagecache",
-			[]string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_spans", "lost_processes", "lost_touched", "lost_returns"}, into))
+			[]string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_spans", "lost_processes", "lost_touched", "lost_returns", "lost_inodes"}, into))
 	}
 	return err
 }
@@ -221,11 +220,11 @@ func (p *Probe) emitSums(a, b *pagecacheSums, into sample.Sink) {
 	into.Put(sample.CacheAccesses, all, float64(b.Accesses-a.Accesses), p.from.reads)
 	into.Put(sample.CacheMisses, all, float64(b.Misses-a.Misses), p.from.reads)
 	into.Put(sample.CacheMappedMisses, all, float64(b.MappedMisses-a.MappedMisses), p.from.faults)
-	into.Put(sample.CacheInserted, all, float64(b.Inserted-a.Inserted), fromInsert)
+	into.Put(sample.CacheInserted, all, float64(b.Inserted-a.Inserted), p.from.inserts)
 	into.Put(sample.CacheWriteAlloc, all, float64(b.WriteAlloc-a.WriteAlloc), p.from.dirty)
 	into.Put(sample.CacheWasted, all, float64(b.Wasted-a.Wasted), fromDelete)
 	into.Put(sample.CacheEvicted, all, float64(b.Evicted-a.Evicted), fromDelete)
-	into.Put(sample.CacheReread, all, float64(b.Reread-a.Reread), fromInsert)
+	into.Put(sample.CacheReread, all, float64(b.Reread-a.Reread), p.from.inserts)
 	fresh := (b.Inserted - b.WriteAlloc) - (b.Misses + b.MappedMisses + b.Wasted)
-	into.Put(sample.CacheUnread, all, float64(int64(fresh)), fromInsert)
+	into.Put(sample.CacheUnread, all, float64(int64(fresh)), p.from.inserts)
 }

@@ -60,6 +60,12 @@ type pagecacheChunkKey struct {
 	Chunk uint64
 }
 
+type pagecacheEventFile struct {
+	_   structs.HostLayout
+	Ino uint64
+	Dev uint64
+}
+
 type pagecacheFileKey struct {
 	_    structs.HostLayout
 	Ino  uint64
@@ -134,6 +140,8 @@ type pagecacheTask struct {
 	Index      uint64
 	Last       uint64
 	Scan       uint64
+	CallFrom   uint64
+	CallMisses uint64
 	Eof        uint64
 	Request    uint64
 	End        uint64
@@ -178,6 +186,14 @@ type pagecacheTask struct {
 		Call     uint64
 		Argument [3]uint64
 	}
+	Wanted  uint64
+	Dropped uint64
+	Noted   struct {
+		_       structs.HostLayout
+		Inode   uint64
+		Kept    uint64
+		Unknown uint64
+	}
 }
 
 type pagecacheTouchKey struct {
@@ -213,6 +229,7 @@ const (
 	pagecacheMapBegun                   = "begun"
 	pagecacheMapChunks                  = "chunks"
 	pagecacheMapFreshOf                 = "fresh_of"
+	pagecacheMapInodes                  = "inodes"
 	pagecacheMapPathScratch             = "path_scratch"
 	pagecacheMapPaths                   = "paths"
 	pagecacheMapProcesses               = "processes"
@@ -229,6 +246,12 @@ const (
 	pagecacheProgDirectDone             = "direct_done"
 	pagecacheProgDirectDoneCalled       = "direct_done_called"
 	pagecacheProgDirectIter             = "direct_iter"
+	pagecacheProgEventAdd               = "event_add"
+	pagecacheProgEventExit              = "event_exit"
+	pagecacheProgEventFault             = "event_fault"
+	pagecacheProgEventGetPages          = "event_get_pages"
+	pagecacheProgEventMapPages          = "event_map_pages"
+	pagecacheProgEventSyncReadahead     = "event_sync_readahead"
 	pagecacheProgFault                  = "fault"
 	pagecacheProgFaultCalled            = "fault_called"
 	pagecacheProgGetPagesCalled         = "get_pages_called"
@@ -259,6 +282,8 @@ const (
 	pagecacheProgSyncReadaheadOld       = "sync_readahead_old"
 	pagecacheProgSyncReadaheadOldCalled = "sync_readahead_old_called"
 	pagecacheProgWasRead                = "was_read"
+	pagecacheProgWillRead               = "will_read"
+	pagecacheVarByEvents                = "by_events"
 	pagecacheVarEnabled                 = "enabled"
 	pagecacheVarLacks                   = "lacks"
 	pagecacheVarLookFrom                = "look_from"
@@ -267,6 +292,7 @@ const (
 	pagecacheVarLookUntil               = "look_until"
 	pagecacheVarLostAccounts            = "lost_accounts"
 	pagecacheVarLostChunks              = "lost_chunks"
+	pagecacheVarLostInodes              = "lost_inodes"
 	pagecacheVarLostPaths               = "lost_paths"
 	pagecacheVarLostProcesses           = "lost_processes"
 	pagecacheVarLostReturns             = "lost_returns"
@@ -341,6 +367,12 @@ type pagecacheProgramSpecs struct {
 	DirectDone             *ebpf.ProgramSpec `ebpf:"direct_done"`
 	DirectDoneCalled       *ebpf.ProgramSpec `ebpf:"direct_done_called"`
 	DirectIter             *ebpf.ProgramSpec `ebpf:"direct_iter"`
+	EventAdd               *ebpf.ProgramSpec `ebpf:"event_add"`
+	EventExit              *ebpf.ProgramSpec `ebpf:"event_exit"`
+	EventFault             *ebpf.ProgramSpec `ebpf:"event_fault"`
+	EventGetPages          *ebpf.ProgramSpec `ebpf:"event_get_pages"`
+	EventMapPages          *ebpf.ProgramSpec `ebpf:"event_map_pages"`
+	EventSyncReadahead     *ebpf.ProgramSpec `ebpf:"event_sync_readahead"`
 	Fault                  *ebpf.ProgramSpec `ebpf:"fault"`
 	FaultCalled            *ebpf.ProgramSpec `ebpf:"fault_called"`
 	GetPagesCalled         *ebpf.ProgramSpec `ebpf:"get_pages_called"`
@@ -371,6 +403,7 @@ type pagecacheProgramSpecs struct {
 	SyncReadaheadOld       *ebpf.ProgramSpec `ebpf:"sync_readahead_old"`
 	SyncReadaheadOldCalled *ebpf.ProgramSpec `ebpf:"sync_readahead_old_called"`
 	WasRead                *ebpf.ProgramSpec `ebpf:"was_read"`
+	WillRead               *ebpf.ProgramSpec `ebpf:"will_read"`
 }
 
 // pagecacheMapSpecs contains maps before they are loaded into the kernel.
@@ -381,6 +414,7 @@ type pagecacheMapSpecs struct {
 	Begun       *ebpf.MapSpec `ebpf:"begun"`
 	Chunks      *ebpf.MapSpec `ebpf:"chunks"`
 	FreshOf     *ebpf.MapSpec `ebpf:"fresh_of"`
+	Inodes      *ebpf.MapSpec `ebpf:"inodes"`
 	PathScratch *ebpf.MapSpec `ebpf:"path_scratch"`
 	Paths       *ebpf.MapSpec `ebpf:"paths"`
 	Processes   *ebpf.MapSpec `ebpf:"processes"`
@@ -396,6 +430,7 @@ type pagecacheMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type pagecacheVariableSpecs struct {
+	ByEvents      *ebpf.VariableSpec `ebpf:"by_events"`
 	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
 	Lacks         *ebpf.VariableSpec `ebpf:"lacks"`
 	LookFrom      *ebpf.VariableSpec `ebpf:"look_from"`
@@ -404,6 +439,7 @@ type pagecacheVariableSpecs struct {
 	LookUntil     *ebpf.VariableSpec `ebpf:"look_until"`
 	LostAccounts  *ebpf.VariableSpec `ebpf:"lost_accounts"`
 	LostChunks    *ebpf.VariableSpec `ebpf:"lost_chunks"`
+	LostInodes    *ebpf.VariableSpec `ebpf:"lost_inodes"`
 	LostPaths     *ebpf.VariableSpec `ebpf:"lost_paths"`
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
 	LostReturns   *ebpf.VariableSpec `ebpf:"lost_returns"`
@@ -453,6 +489,7 @@ type pagecacheMaps struct {
 	Begun       *ebpf.Map `ebpf:"begun"`
 	Chunks      *ebpf.Map `ebpf:"chunks"`
 	FreshOf     *ebpf.Map `ebpf:"fresh_of"`
+	Inodes      *ebpf.Map `ebpf:"inodes"`
 	PathScratch *ebpf.Map `ebpf:"path_scratch"`
 	Paths       *ebpf.Map `ebpf:"paths"`
 	Processes   *ebpf.Map `ebpf:"processes"`
@@ -470,6 +507,7 @@ func (m *pagecacheMaps) Close() error {
 		m.Begun,
 		m.Chunks,
 		m.FreshOf,
+		m.Inodes,
 		m.PathScratch,
 		m.Paths,
 		m.Processes,
@@ -486,6 +524,7 @@ func (m *pagecacheMaps) Close() error {
 //
 // It can be passed to loadPagecacheObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pagecacheVariables struct {
+	ByEvents      *ebpf.Variable `ebpf:"by_events"`
 	Enabled       *ebpf.Variable `ebpf:"enabled"`
 	Lacks         *ebpf.Variable `ebpf:"lacks"`
 	LookFrom      *ebpf.Variable `ebpf:"look_from"`
@@ -494,6 +533,7 @@ type pagecacheVariables struct {
 	LookUntil     *ebpf.Variable `ebpf:"look_until"`
 	LostAccounts  *ebpf.Variable `ebpf:"lost_accounts"`
 	LostChunks    *ebpf.Variable `ebpf:"lost_chunks"`
+	LostInodes    *ebpf.Variable `ebpf:"lost_inodes"`
 	LostPaths     *ebpf.Variable `ebpf:"lost_paths"`
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
 	LostReturns   *ebpf.Variable `ebpf:"lost_returns"`
@@ -530,6 +570,12 @@ type pagecachePrograms struct {
 	DirectDone             *ebpf.Program `ebpf:"direct_done"`
 	DirectDoneCalled       *ebpf.Program `ebpf:"direct_done_called"`
 	DirectIter             *ebpf.Program `ebpf:"direct_iter"`
+	EventAdd               *ebpf.Program `ebpf:"event_add"`
+	EventExit              *ebpf.Program `ebpf:"event_exit"`
+	EventFault             *ebpf.Program `ebpf:"event_fault"`
+	EventGetPages          *ebpf.Program `ebpf:"event_get_pages"`
+	EventMapPages          *ebpf.Program `ebpf:"event_map_pages"`
+	EventSyncReadahead     *ebpf.Program `ebpf:"event_sync_readahead"`
 	Fault                  *ebpf.Program `ebpf:"fault"`
 	FaultCalled            *ebpf.Program `ebpf:"fault_called"`
 	GetPagesCalled         *ebpf.Program `ebpf:"get_pages_called"`
@@ -560,6 +606,7 @@ type pagecachePrograms struct {
 	SyncReadaheadOld       *ebpf.Program `ebpf:"sync_readahead_old"`
 	SyncReadaheadOldCalled *ebpf.Program `ebpf:"sync_readahead_old_called"`
 	WasRead                *ebpf.Program `ebpf:"was_read"`
+	WillRead               *ebpf.Program `ebpf:"will_read"`
 }
 
 func (p *pagecachePrograms) Close() error {
@@ -571,6 +618,12 @@ func (p *pagecachePrograms) Close() error {
 		p.DirectDone,
 		p.DirectDoneCalled,
 		p.DirectIter,
+		p.EventAdd,
+		p.EventExit,
+		p.EventFault,
+		p.EventGetPages,
+		p.EventMapPages,
+		p.EventSyncReadahead,
 		p.Fault,
 		p.FaultCalled,
 		p.GetPagesCalled,
@@ -601,6 +654,7 @@ func (p *pagecachePrograms) Close() error {
 		p.SyncReadaheadOld,
 		p.SyncReadaheadOldCalled,
 		p.WasRead,
+		p.WillRead,
 	)
 }
 

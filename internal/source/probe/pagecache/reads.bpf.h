@@ -118,6 +118,12 @@ static __always_inline bool begin_read(struct read *r, struct inode *inode, u64 
 	return true;
 }
 
+static __always_inline void begin_call_at(struct task *t, u64 from)
+{
+	t->call_from = from;
+	t->call_misses = 0;
+}
+
 /* Where the call began that asks for index..end, as far as that was noted. */
 static __always_inline u64 call_begin(struct read *r, u64 index, u64 end)
 {
@@ -173,10 +179,8 @@ static __always_inline void end_read(struct read *r, struct inode *inode, u64 n,
  * A read looks up a batch of folios: (index, last) is what is left of the
  * call. One call makes several events, all with the call's own end.
  */
-SEC("tp_btf/mm_filemap_get_pages")
-int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, unsigned long end)
+static __always_inline int visited(struct inode *inode, u64 index, u64 end)
 {
-	struct inode *inode = LOOSE(struct address_space, mapping)->host;
 	u64 from = index, last = end, n = 0, calls = 0, to;
 	struct read r = {};
 	struct task *t;
@@ -193,6 +197,7 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 		n = last - from + 1;
 		calls = 1;
 		t->request = end - from + 1;
+		begin_call_at(t, from);
 	} else if (t->last == end && index > t->index && index != t->last) {
 		/* the next batch of the same call */
 		if (t->scan < from)
@@ -214,6 +219,7 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 		if (n || t->index == index)
 			calls = 1;
 		t->request = end - from + 1;
+		begin_call_at(t, from);
 	}
 	to = last;
 	if (to > index + SCAN_PAGES - 1)
@@ -222,6 +228,14 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 	t->last = end;
 	end_read(&r, inode, n, calls, last, from, to);
 	return 0;
+}
+
+SEC("tp_btf/mm_filemap_get_pages")
+int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, unsigned long end)
+{
+	struct inode *inode = LOOSE(struct address_space, mapping)->host;
+
+	return counts(inode, index) ? visited(inode, index, end) : 0;
 }
 
 /*
@@ -260,6 +274,7 @@ static __always_inline int found_pages(struct kiocb *iocb, u64 count, struct fol
 			calls = 0;
 		}
 	}
+	begin_call_at(t, from);
 	t->index = from;
 	t->last = last;
 	t->end = end;
@@ -311,65 +326,15 @@ int get_pages_iter_returned(void *ctx)
 	return found_pages((void *)t->called.argument[0], BPF_CORE_READ(iter, count), (void *)t->called.argument[2], &t->called.argument[2]);
 }
 
-/*
- * Before filemap_get_pages (5.12): the end of a read that has copied, which is
- * all that tells of it. written was copied before, past the cache.
- */
-static __always_inline int has_read(struct kiocb *iocb, s64 written, s64 copied)
-{
-	struct inode *inode;
-	u64 end, from, last, n;
-	struct read r = {};
-	struct task *t;
-
-	if (copied <= written)
-		return 0;
-	inode = inode_of(iocb);
-	end = OF(iocb, ki_pos);
-	from = (end - (copied - written)) >> PAGE_SHIFT;
-	last = (end - 1) >> PAGE_SHIFT;
-	if (last < from || !begin_read(&r, inode, from))
-		return 0;
-	t = r.t;
-	n = last - from + 1;
-	if (!r.moved && t->last == from)
-		n--; /* the same access, as above */
-	t->index = from;
-	t->last = last;
-	end_read(&r, inode, n, n || t->last != from ? 1 : 0, last, from, last);
-	return 0;
-}
-
-SEC("fexit/generic_file_buffered_read")
-int COUNTING(was_read, struct kiocb *iocb, struct iov_iter *iter, long written, long copied)
-{
-	return has_read(iocb, written, copied);
-}
-
-SEC("kprobe")
-int COUNTING_CALL(buffered_read_called)
-{
-	return calls(ctx, CALL_BUFFERED_READ);
-}
-
-SEC("kprobe")
-int buffered_read_returned(void *ctx)
-{
-	struct task *t = returns(CALL_BUFFERED_READ);
-
-	return t ? has_read((void *)t->called.argument[0], t->called.argument[2], RETURNED(ctx)) : 0;
-}
-
-static __always_inline int needed(struct inode *inode, u64 index, u64 request)
+static __always_inline int needed(u64 file, u64 index, u64 request)
 {
 	struct task *t = task_state_of(current_task());
-	u64 file, last = index + request - 1;
+	u64 last = index + request - 1;
 
 	if (!t) {
 		ADD(lost_tasks, 1);
 		return 0;
 	}
-	file = hash_of(inode);
 	t->need_file = file;
 	t->need_index = index;
 	t->need_end = index + request;
@@ -386,25 +351,25 @@ static __always_inline int needed(struct inode *inode, u64 index, u64 request)
 SEC("tp_btf/page_cache_sync_ra")
 int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
 {
-	return needed(inode, index, request);
+	return needed(hash_of(inode), index, request);
 }
 
 SEC("fentry/page_cache_sync_ra")
 int COUNTING(sync_readahead, struct readahead_control *control, unsigned long request)
 {
-	return needed(LOOSE(struct readahead_control, control)->mapping->host, control->_index, request);
+	return needed(hash_of(LOOSE(struct readahead_control, control)->mapping->host), control->_index, request);
 }
 
 /* Before fcd9ae4f7f3b (5.12) with a file's own state between. */
 SEC("fentry/page_cache_sync_ra")
 int COUNTING(sync_readahead_old, struct readahead_control *control, void *state, unsigned long request)
 {
-	return needed(LOOSE(struct readahead_control, control)->mapping->host, control->_index, request);
+	return needed(hash_of(LOOSE(struct readahead_control, control)->mapping->host), control->_index, request);
 }
 
 static __always_inline int needs(struct readahead_control *control, u64 request)
 {
-	return needed(BPF_CORE_READ(control, mapping, host), BPF_CORE_READ(control, _index), request);
+	return needed(hash_of(BPF_CORE_READ(control, mapping, host)), BPF_CORE_READ(control, _index), request);
 }
 
 SEC("kprobe")
@@ -417,4 +382,63 @@ SEC("kprobe")
 int COUNTING_CALL(sync_readahead_old_called)
 {
 	return needs((void *)ARGUMENT0(ctx), ARGUMENT2(ctx));
+}
+
+/* Pages are put into the cache. */
+static __always_inline int added(struct inode *inode, u64 index, u32 pages)
+{
+	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev);
+	struct range r = { .file = file, .from = index, .to = index + pages - 1 };
+	struct account *a = account_of(inode, this_tgid());
+	struct task *t;
+	u64 from, to, again;
+
+	if (LOOK_IS_OVER(bpf_jiffies64()))
+		return 0;
+	r.found = new_count();
+	if (!a || !r.found)
+		return 0;
+	ADD(a->inserted, pages);
+	TOTAL(inserted, pages);
+	if (pages == 1)
+		insert_chunk(0, &r);
+	else
+		LOOP(FOLIO_CHUNKS, (pages >> CHUNK_SHIFT) + 2, insert_chunk, insert_chunk, &r);
+	again = *r.found;
+	if (again) {
+		ADD(a->reread, again);
+		TOTAL(reread, again);
+	}
+	t = task_row(&tasks, current_task());
+	if (!t)
+		return 0;
+	if (t->fault_file == file && t->fault_index - index < pages) {
+		ADD(a->major, 1);
+		t->fault_file = 0;
+	}
+	if (t->need_file == file) {
+		from = index > t->need_index ? index : t->need_index;
+		to = index + pages < t->need_end ? index + pages : t->need_end;
+		if (from < to)
+			ADD(a->demand, to - from);
+	}
+	return 0;
+}
+
+/* A thread ends. */
+static __always_inline int exited(struct task_struct *task)
+{
+	struct task *t = task_row(&tasks, task);
+
+	if (!t)
+		return 0;
+	if (t->called.call) /* it is in none any more */
+		ADD(lost_returns, 1);
+	if (t->noted.unknown)
+		ADD(lost_inodes, 1);
+	settle_reads(t, task, true);
+	finish_scan(t);
+	flush(t);
+	forget_task(&tasks, task);
+	return 0;
 }

@@ -73,10 +73,10 @@ func OpenWatch(h *host.Host, pace Pace) (*Watch, error) {
 		return nil, fmt.Errorf("reading the page-cache object: %w", err)
 	}
 	programs, ways := counting(), reading()
-	wanted := slices.Clone(programs)
+	wanted := bpf.Every(programs)
 	for i := range ways {
 		for _, w := range ways[i].Ways {
-			wanted = append(wanted, w.Programs...)
+			wanted = append(wanted, bpf.Every(w.Programs)...)
 		}
 	}
 	for name := range spec.Programs {
@@ -252,7 +252,7 @@ func (w *Watch) look(quit chan struct{}) (*look, error) {
 	defer w.mu.Unlock()
 	// A thread that goes on with the file of an earlier look has no account,
 	// which is lost for the sums only when there was no room for it.
-	if w.losses = []string{"lost_chunks", "lost_tasks", "lost_returns"}; full {
+	if w.losses = []string{"lost_chunks", "lost_tasks", "lost_returns", "lost_inodes"}; full {
 		w.losses = append(w.losses, "lost_accounts")
 	}
 	return l, nil
