@@ -114,6 +114,7 @@ func knownLosses() []struct{ class, one, rest string } {
 		{"pagecache lost_chunks", "stretch", "of a file not remembered: " + full + "misses may be counted as hits, re-reads as first reads"},
 		{"pagecache lost_tasks", "event", "of threads that there was no memory for: their reads and waits are too low"},
 		{"pagecache lost_waits", "wait", "for I/O not counted: " + full + "waiting is too low"},
+		{"pagecache lost_inodes", "page-cache event", "not counted, as the kernel did not tell of which file it was: hits and misses are too low"},
 		{"pagecache lost_paths", "file", "shown without a path: " + full + "its device and inode are known"},
 		{"pagecache lost_spans", "thread", "whose time awake is not known, as there was no memory for it: shares of waiting are less certain"},
 		{"pagecache lost_touched", "page", "left out of the sample that advice on sizes of memory is made of: " + full + "that advice is less certain"},
