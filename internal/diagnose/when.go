@@ -27,15 +27,18 @@ const (
 	whenPoints = 4
 )
 
-// when tells in which part of the window there was pressure of I/O, or of one
-// program or device, in which its device had requests. nil where neither was
-// measured at several times.
+// when tells in which part of the window there was pressure of I/O, or where that is
+// not known of the victim alone, in which its device had requests, if nearly all of
+// them are the victim's. nil where neither was measured at several times.
 func (c *Case) when() *When {
 	var s *sample.Series
 	if !c.narrowed() {
 		s = c.w.Get(sample.PSISome, sample.Entity{Class: sample.ClassIO})
 	}
 	if s == nil || len(s.Points) < whenPoints || s.Sum() < waitShareLimit*c.w.Seconds() {
+		if !c.mostRequests() {
+			return nil
+		}
 		s = c.w.Get(sample.BlockBinTime, sample.Entity{Device: c.device})
 	}
 	length := c.w.Seconds()
@@ -71,6 +74,17 @@ func (c *Case) when() *When {
 	}
 	best.Steady = false
 	return &best
+}
+
+// mostRequests tells whether so much of the device's time goes to the victim, or to
+// anybody where a device is asked about, that the device's bins tell of it.
+func (c *Case) mostRequests() bool {
+	if c.target.Device != "" {
+		return true
+	}
+	var s sharing
+	c.users(&s)
+	return s.own.time > 0 && s.own.time >= whenShare*(s.own.time+s.others.time)
 }
 
 // longestBin is the time, in seconds, that one point stands for at most: ticks come

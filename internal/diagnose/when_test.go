@@ -49,6 +49,41 @@ func TestWhen(t *testing.T) {
 	}
 }
 
+// The bins of a device tell of all that use it: a burst of somebody else's writes is
+// not when the victim waits.
+func TestWhenOfADeviceThatOthersUse(t *testing.T) {
+	window := func(others float64) *sample.Window {
+		return recordedWindow(func(r *sample.Recorder) {
+			e := sample.Entity{Device: "vda", Class: "flush"}
+			r.Put(sample.BlockOps, e, 1000, "test")
+			r.Put(sample.BlockDeviceTime, e, 5+others, "test")
+			own := e
+			own.PID = 7
+			r.Put(sample.BlockOps, own, 900, "test")
+			r.Put(sample.BlockDeviceTime, own, 5, "test")
+			if others > 0 {
+				e = sample.Entity{Device: "vda", Class: "write", PID: 8}
+				r.PutProcess(8, sample.Process{Comm: "backup"})
+				r.Put(sample.BlockOps, e, 100, "test")
+				r.Put(sample.BlockDeviceTime, e, others, "test")
+			}
+			for i := range 10 {
+				v := 0.01
+				if i == 3 {
+					v = 5
+				}
+				r.PutAt(epoch.Add(time.Duration(i+1)*time.Second), sample.BlockBinTime, sample.Entity{Device: "vda"}, v, "bins")
+			}
+		})
+	}
+	if got := Judge(window(0), Target{}).When; got == nil || got.Steady || got.Source != "bins" || got.From > 3 || got.To != 4 {
+		t.Errorf("alone on the device: %+v", got)
+	}
+	if got := Judge(window(4), Target{}).When; got != nil {
+		t.Errorf("beside others: %+v, want nothing", got)
+	}
+}
+
 func TestOperations(t *testing.T) {
 	w := recordedWindow(func(r *sample.Recorder) {
 		e := sample.Entity{Device: "vda", Class: "flush"}
