@@ -412,7 +412,7 @@ int look(struct bpf_iter__task *ctx)
 	s = task_row(&threads, t);
 	if (s)
 		ADD(short_left, s->short_ns);
-	if (x->on_cpu)
+	if (BPF_CORE_READ_BITFIELD(x, on_cpu)) /* of one byte since 7.2 */
 		return 0;
 	if (s) {
 		since = s->since;

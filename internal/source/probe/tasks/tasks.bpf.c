@@ -103,7 +103,7 @@ static __always_inline void fill(struct row *r, struct task_struct *t)
 	r->major_faults = x->maj_flt;
 	if (t->flags & PF_KTHREAD)
 		r->flags |= KERNEL_THREAD;
-	if (bpf_core_field_exists(x->on_cpu) && x->on_cpu) /* CONFIG_SMP */
+	if (bpf_core_field_exists(x->on_cpu) && BPF_CORE_READ_BITFIELD(x, on_cpu)) /* CONFIG_SMP; of one byte since 7.2 */
 		r->flags |= RUNNING;
 	if (bpf_core_field_exists(x->ioac.rchar)) { /* CONFIG_TASK_XACCT */
 		r->flags |= HAS_CHARS;

@@ -104,7 +104,7 @@ static __always_inline void seed(struct task_struct *t, struct thread *s)
 {
 	u32 how = task_state(t), state;
 
-	if (((struct task_struct___threads *)t)->on_cpu)
+	if (BPF_CORE_READ_BITFIELD((struct task_struct___threads *)t, on_cpu)) /* of one byte since 7.2 */
 		state = RUN;
 	else if (!how)
 		state = PREEMPTED;
