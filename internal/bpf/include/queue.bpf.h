@@ -27,12 +27,6 @@ struct task_struct___queue {
 	struct sched_entity___queue se;
 	struct sched_info sched_info;
 };
-struct sched_entity___delayed {
-	unsigned char sched_delayed;
-};
-struct task_struct___delayed {
-	struct sched_entity___delayed se;
-};
 
 #pragma clang attribute pop
 
@@ -57,16 +51,4 @@ static __always_inline u64 queued_of(struct task_struct *task)
 	if (since && bpf_core_field_exists(t->se.cfs_rq) && bpf_core_field_exists(((struct cfs_rq *)0)->rq))
 		ns += t->se.cfs_rq->rq->clock - since;
 	return ns;
-}
-
-/*
- * A thread that goes to sleep may stay in the queue for a while (152e11f6df29, 6.12).
- * Where it is moved to another processor's meanwhile, the account takes it for woken,
- * and all that it sleeps on for time in the queue: when it is woken then does not show.
- */
-static __always_inline bool moves_asleep(struct task_struct *task)
-{
-	struct task_struct___delayed *t = LOOSE(struct task_struct___delayed, (struct task_struct___delayed *)task);
-
-	return bpf_core_field_exists(t->se.sched_delayed) && BPF_CORE_READ_BITFIELD(t, se.sched_delayed);
 }

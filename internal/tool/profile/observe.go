@@ -159,7 +159,6 @@ func lossNotes(l *stacks.Losses) (notes []string) {
 	say(l.Threads, "%s the kernel had no memory to time a thread: its wait is missing", sample.Counted(l.Threads, "time"))
 	say(uint64(l.Folded), "%s, %s in all, are under [stack lost] because memory was short", sample.Counted(l.Folded, "small stack"), table.Duration(l.FoldedTime.Seconds()))
 	say(l.Unstalled, "the user stack of %s was unwound by frame pointers only, because the copy buffer was full: it may be incomplete", sample.Counted(l.Unstalled, "stack"))
-	say(l.Moved, "of %s the time that it queued for a processor is not known: the kernel had moved the sleeping thread", sample.Counted(l.Moved, "wait"))
 	say(l.Unmet, "the mappings of %s could not be read at once: functions of those that ended have no names", sample.Counted(l.Unmet, "process"))
 	if l.ShortTime > time.Millisecond {
 		notes = append(notes, fmt.Sprintf("%s of waits shorter than --min are missing: they had not added up to --min", table.Duration(l.ShortTime.Seconds())))

@@ -114,7 +114,6 @@ type Losses struct {
 	ShortTime  time.Duration // waits that were too short and too few to be kept
 	Idle       uint64        // samples of idle processors, no loss
 	Missed     uint64        // runs that the kernel left out
-	Moved      uint64        // waits of which it is not known when they ended and the queue for a processor began
 	Stalls     uint64        // waits whose user stack was copied and unwound, no loss
 	Unstalled  uint64        // waits whose user stack found no room to be copied: it was followed by frame pointers
 }
@@ -126,7 +125,7 @@ func (p *Probe) Losses() (Losses, error) {
 	for name, to := range map[string]*uint64{
 		"lost_threads": &l.Threads, "lost_stacks": &l.Stacks, "lost_rows": &l.Rows, "lost_ns": &ns, "lost_count": &l.LostCount,
 		"lost_fresh": &l.Unmet, "short_left": &short, "idle_samples": &l.Idle,
-		"kept_stalls": &l.Stalls, "unkept_stalls": &l.Unstalled, "moved_waits": &l.Moved,
+		"kept_stalls": &l.Stalls, "unkept_stalls": &l.Unstalled,
 	} {
 		n, err := p.probe.Counter(name)
 		if err != nil {

@@ -3,7 +3,6 @@
 /* Where threads wait, and where they run, by stack. */
 #include "contention.bpf.h"
 #include "iter.bpf.h"
-#include "queue.bpf.h"
 #include "rows.bpf.h"
 #include "stalls.bpf.h"
 
@@ -14,13 +13,13 @@ struct rw_semaphore;
 struct mm_struct {
 	struct rw_semaphore {} mmap_lock;
 };
-struct sched_info___stacks {
+struct sched_info {
 	unsigned long pcount;
 };
 struct task_struct___stacks {
 	int on_cpu;
 	int exit_state;
-	struct sched_info___stacks sched_info;
+	struct sched_info sched_info;
 	struct mm_struct *mm;
 };
 #pragma clang attribute pop
@@ -36,14 +35,12 @@ struct task_struct___stacks {
 const volatile u64 min_ns;     /* shorter waits are added up until they make one */
 const volatile u32 can_return; /* sched_exit_tp tells when a thread comes back */
 const volatile u32 want_wakers;
-const volatile u32 tells_queue; /* the scheduler tells how long a thread queued; else its wake-up is watched */
 const volatile u64 sample_ns;  /* that one sample of a running thread stands for */
 
 u64 started, started_boot, ended; /* ns: the window */
 
 struct thread {
 	u64 since; /* ns: when it left the processor, 0 while it runs */
-	u64 queued; /* ns: the scheduler's account of its time in the queue, then */
 	u64 woken;
 	u64 short_ns, short_queued; /* of waits too short to keep their stacks */
 	u32 short_count;
@@ -53,7 +50,6 @@ struct thread {
 	u64 waker_kernel, waker_user;
 	u32 waker_tgid;
 	u32 lock; /* enum how */
-	u32 moved; /* asleep, to another processor's queue */
 	char waker[16];
 };
 
@@ -66,22 +62,7 @@ struct {
 
 static const struct thread no_thread;
 
-/* When the processor was last taken from a thread that is looked at, for the one that comes; 0: it was from another. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
-} switched_at SEC(".maps");
-
-u64 lost_threads, short_left, moved_waits;
-
-static __always_inline u64 *switch_time(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&switched_at, &zero);
-}
+u64 lost_threads, short_left;
 
 static __always_inline u32 how_of(u32 state)
 {
@@ -151,11 +132,8 @@ static __always_inline struct thread *thread_of(struct task_struct *t)
 
 static __always_inline void left(void *ctx, struct task_struct *t, bool preempt, u32 state)
 {
-	u64 *at = switch_time();
 	struct thread *s;
 
-	if (at)
-		*at = 0;
 	if (!wanted(t))
 		return;
 	s = thread_of(t);
@@ -171,11 +149,6 @@ static __always_inline void left(void *ctx, struct task_struct *t, bool preempt,
 	s->woken = 0;
 	s->how = preempt || !state ? HOW_PREEMPTED : how_of(state);
 	s->since = bpf_ktime_get_ns();
-	if (at)
-		*at = s->since;
-	s->moved = 0;
-	if (tells_queue)
-		s->queued = queued_of(t);
 	if (!can_return && !(t->flags & PF_KTHREAD))
 		s->user = stack_id(ctx, 0, USER_STACK);
 }
@@ -205,28 +178,11 @@ static __always_inline void keep(void *ctx, struct task_struct *t, struct task_s
 		add(&k, &r);
 }
 
-/* How long a thread has queued for a processor in its wait of ns up to now, as far as is known. */
-static __always_inline u64 queued_since(struct task_struct *t, struct thread *s, u64 ns, u64 now)
-{
-	u64 queued;
-
-	if (!tells_queue)
-		return s->woken && s->woken < now ? now - s->woken : 0;
-	if (s->how & (HOW_PREEMPTED | HOW_EARLIER))
-		return 0;
-	if (s->moved) {
-		ADD(moved_waits, 1);
-		return 0;
-	}
-	queued = queued_of(t) - s->queued;
-	return (s64)queued <= 0 ? 0 : queued < ns ? queued : ns;
-}
-
 /* other is the thread when it is not the one that runs. */
 static __always_inline void returned(void *ctx, struct task_struct *t, struct task_struct *other)
 {
 	struct thread *s = task_row(&threads, t);
-	u64 now, ns, longest, queued, *at;
+	u64 now, ns, longest, queued = 0;
 	u32 count = 1;
 
 	if (!s) { /* it left before we looked; or it is new */
@@ -240,12 +196,10 @@ static __always_inline void returned(void *ctx, struct task_struct *t, struct ta
 	}
 	if (!s->since)
 		return;
-	at = switch_time();
-	now = at && *at ? *at : bpf_ktime_get_ns();
-	if (at)
-		*at = 0;
+	now = bpf_ktime_get_ns();
 	longest = ns = now - s->since;
-	queued = queued_since(t, s, ns, now);
+	if (s->woken)
+		queued = now - s->woken;
 	s->since = 0;
 	if ((s64)ns <= 0)
 		return;
@@ -289,16 +243,6 @@ int COUNTING(on_return)
 
 	if (TASK(t, pid))
 		returned(ctx, t, 0);
-	return 0;
-}
-
-SEC("tp_btf/sched_migrate_task")
-int COUNTING(on_migrate, struct task_struct *t)
-{
-	struct thread *s = moves_asleep(t) ? task_row(&threads, t) : 0;
-
-	if (s)
-		s->moved = 1;
 	return 0;
 }
 
@@ -426,8 +370,8 @@ int look(struct bpf_iter__task *ctx)
 	if (!since || since >= ended)
 		return 0;
 	r.longest = r.ns = ended - since;
-	if (s && !task_state(t)) /* it was woken */
-		r.queued = queued_since(t, s, r.ns, ended);
+	if (s && s->woken > since && s->woken < ended)
+		r.queued = ended - s->woken;
 	r.count = 1;
 	if (!name(&k, &r, t))
 		return 0;

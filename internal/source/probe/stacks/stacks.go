@@ -106,21 +106,8 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 		{Name: "on_switch", Tracepoint: "sched_switch", Arguments: 4},
 		{Name: "on_switch_old", Tracepoint: "sched_switch", Arguments: 3},
 		{Name: "on_return", Tracepoint: "sched_exit_tp", Optional: true},
+		{Name: "on_waking", Tracepoint: "sched_waking"},
 		{Name: "look"},
-	}
-	tells, err := bpf.TellsQueue(h)
-	if err != nil {
-		return nil, err
-	}
-	if o.Wakers || !tells {
-		programs = append(programs, bpf.Program{Name: "on_waking", Tracepoint: "sched_waking"})
-	} else {
-		delete(spec.Programs, "on_waking")
-	}
-	if tells {
-		programs = append(programs, bpf.Program{Name: "on_migrate", Tracepoint: "sched_migrate_task"})
-	} else {
-		delete(spec.Programs, "on_migrate")
 	}
 	locks := bpf.KernelLocks()
 	locks.Optional = true
@@ -142,7 +129,7 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 	if !unwinds {
 		spec.Maps["stalls"].MaxEntries = uint32(os.Getpagesize()) // its memory is taken at once
 	}
-	if p.probe, err = bpf.OpenWays(spec, programs, ways, o.constants(h, !p.eager, unwinds, tells)); err != nil {
+	if p.probe, err = bpf.OpenWays(spec, programs, ways, o.constants(h, !p.eager, unwinds)); err != nil {
 		return nil, fmt.Errorf("opening the stacks probe: %w", err)
 	}
 	if p.fresh, err = ringbuf.NewReader(p.probe.Map("fresh")); err != nil {
@@ -164,7 +151,7 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 	return p, nil
 }
 
-func (o *Options) constants(h *host.Host, canReturn, unwinds, tells bool) map[string]any {
+func (o *Options) constants(h *host.Host, canReturn, unwinds bool) map[string]any {
 	flag := func(on bool) uint32 {
 		if on {
 			return 1
@@ -188,7 +175,6 @@ func (o *Options) constants(h *host.Host, canReturn, unwinds, tells bool) map[st
 	}
 	c["min_ns"] = uint64(max(0, o.Min))
 	c["can_return"] = flag(canReturn)
-	c["tells_queue"] = flag(tells)
 	c["want_wakers"] = flag(o.Wakers)
 	return c
 }

@@ -68,7 +68,6 @@ type stacksStall struct {
 type stacksThread struct {
 	_           structs.HostLayout
 	Since       uint64
-	Queued      uint64
 	Woken       uint64
 	ShortNs     uint64
 	ShortQueued uint64
@@ -80,9 +79,7 @@ type stacksThread struct {
 	WakerUser   uint64
 	WakerTgid   uint32
 	Lock        uint32
-	Moved       uint32
 	Waker       [16]int8
-	_           [4]byte
 }
 
 type stacksWaiter struct {
@@ -104,7 +101,6 @@ const (
 	stacksMapScratch                               = "scratch"
 	stacksMapStacks                                = "stacks"
 	stacksMapStalls                                = "stalls"
-	stacksMapSwitchedAt                            = "switched_at"
 	stacksMapThreads                               = "threads"
 	stacksMapWaiting                               = "waiting"
 	stacksProgCallMutexLockInterruptibleSlowpath   = "call___mutex_lock_interruptible_slowpath"
@@ -124,7 +120,6 @@ const (
 	stacksProgLeaveRwsemDownWriteSlowpath          = "leave_rwsem_down_write_slowpath"
 	stacksProgLook                                 = "look"
 	stacksProgOnLock                               = "on_lock"
-	stacksProgOnMigrate                            = "on_migrate"
 	stacksProgOnReturn                             = "on_return"
 	stacksProgOnSample                             = "on_sample"
 	stacksProgOnSwitch                             = "on_switch"
@@ -153,7 +148,6 @@ const (
 	stacksVarMadeStacks                            = "made_stacks"
 	stacksVarMatchComm                             = "match_comm"
 	stacksVarMinNs                                 = "min_ns"
-	stacksVarMovedWaits                            = "moved_waits"
 	stacksVarNotTgid                               = "not_tgid"
 	stacksVarOnlyCgroup                            = "only_cgroup"
 	stacksVarOnlyComm                              = "only_comm"
@@ -164,7 +158,6 @@ const (
 	stacksVarStallType                             = "stall_type"
 	stacksVarStarted                               = "started"
 	stacksVarStartedBoot                           = "started_boot"
-	stacksVarTellsQueue                            = "tells_queue"
 	stacksVarUnkeptStalls                          = "unkept_stalls"
 	stacksVarUntyped                               = "untyped"
 	stacksVarWantStalls                            = "want_stalls"
@@ -230,7 +223,6 @@ type stacksProgramSpecs struct {
 	LeaveRwsemDownWriteSlowpath          *ebpf.ProgramSpec `ebpf:"leave_rwsem_down_write_slowpath"`
 	Look                                 *ebpf.ProgramSpec `ebpf:"look"`
 	OnLock                               *ebpf.ProgramSpec `ebpf:"on_lock"`
-	OnMigrate                            *ebpf.ProgramSpec `ebpf:"on_migrate"`
 	OnReturn                             *ebpf.ProgramSpec `ebpf:"on_return"`
 	OnSample                             *ebpf.ProgramSpec `ebpf:"on_sample"`
 	OnSwitch                             *ebpf.ProgramSpec `ebpf:"on_switch"`
@@ -248,16 +240,15 @@ type stacksProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type stacksMapSpecs struct {
-	Fresh      *ebpf.MapSpec `ebpf:"fresh"`
-	Met        *ebpf.MapSpec `ebpf:"met"`
-	RowsA      *ebpf.MapSpec `ebpf:"rows_a"`
-	RowsB      *ebpf.MapSpec `ebpf:"rows_b"`
-	Scratch    *ebpf.MapSpec `ebpf:"scratch"`
-	Stacks     *ebpf.MapSpec `ebpf:"stacks"`
-	Stalls     *ebpf.MapSpec `ebpf:"stalls"`
-	SwitchedAt *ebpf.MapSpec `ebpf:"switched_at"`
-	Threads    *ebpf.MapSpec `ebpf:"threads"`
-	Waiting    *ebpf.MapSpec `ebpf:"waiting"`
+	Fresh   *ebpf.MapSpec `ebpf:"fresh"`
+	Met     *ebpf.MapSpec `ebpf:"met"`
+	RowsA   *ebpf.MapSpec `ebpf:"rows_a"`
+	RowsB   *ebpf.MapSpec `ebpf:"rows_b"`
+	Scratch *ebpf.MapSpec `ebpf:"scratch"`
+	Stacks  *ebpf.MapSpec `ebpf:"stacks"`
+	Stalls  *ebpf.MapSpec `ebpf:"stalls"`
+	Threads *ebpf.MapSpec `ebpf:"threads"`
+	Waiting *ebpf.MapSpec `ebpf:"waiting"`
 }
 
 // stacksVariableSpecs contains global variables before they are loaded into the kernel.
@@ -281,7 +272,6 @@ type stacksVariableSpecs struct {
 	MadeStacks   *ebpf.VariableSpec `ebpf:"made_stacks"`
 	MatchComm    *ebpf.VariableSpec `ebpf:"match_comm"`
 	MinNs        *ebpf.VariableSpec `ebpf:"min_ns"`
-	MovedWaits   *ebpf.VariableSpec `ebpf:"moved_waits"`
 	NotTgid      *ebpf.VariableSpec `ebpf:"not_tgid"`
 	OnlyCgroup   *ebpf.VariableSpec `ebpf:"only_cgroup"`
 	OnlyComm     *ebpf.VariableSpec `ebpf:"only_comm"`
@@ -292,7 +282,6 @@ type stacksVariableSpecs struct {
 	StallType    *ebpf.VariableSpec `ebpf:"stall_type"`
 	Started      *ebpf.VariableSpec `ebpf:"started"`
 	StartedBoot  *ebpf.VariableSpec `ebpf:"started_boot"`
-	TellsQueue   *ebpf.VariableSpec `ebpf:"tells_queue"`
 	UnkeptStalls *ebpf.VariableSpec `ebpf:"unkept_stalls"`
 	Untyped      *ebpf.VariableSpec `ebpf:"untyped"`
 	WantStalls   *ebpf.VariableSpec `ebpf:"want_stalls"`
@@ -319,16 +308,15 @@ func (o *stacksObjects) Close() error {
 //
 // It can be passed to loadStacksObjects or ebpf.CollectionSpec.LoadAndAssign.
 type stacksMaps struct {
-	Fresh      *ebpf.Map `ebpf:"fresh"`
-	Met        *ebpf.Map `ebpf:"met"`
-	RowsA      *ebpf.Map `ebpf:"rows_a"`
-	RowsB      *ebpf.Map `ebpf:"rows_b"`
-	Scratch    *ebpf.Map `ebpf:"scratch"`
-	Stacks     *ebpf.Map `ebpf:"stacks"`
-	Stalls     *ebpf.Map `ebpf:"stalls"`
-	SwitchedAt *ebpf.Map `ebpf:"switched_at"`
-	Threads    *ebpf.Map `ebpf:"threads"`
-	Waiting    *ebpf.Map `ebpf:"waiting"`
+	Fresh   *ebpf.Map `ebpf:"fresh"`
+	Met     *ebpf.Map `ebpf:"met"`
+	RowsA   *ebpf.Map `ebpf:"rows_a"`
+	RowsB   *ebpf.Map `ebpf:"rows_b"`
+	Scratch *ebpf.Map `ebpf:"scratch"`
+	Stacks  *ebpf.Map `ebpf:"stacks"`
+	Stalls  *ebpf.Map `ebpf:"stalls"`
+	Threads *ebpf.Map `ebpf:"threads"`
+	Waiting *ebpf.Map `ebpf:"waiting"`
 }
 
 func (m *stacksMaps) Close() error {
@@ -340,7 +328,6 @@ func (m *stacksMaps) Close() error {
 		m.Scratch,
 		m.Stacks,
 		m.Stalls,
-		m.SwitchedAt,
 		m.Threads,
 		m.Waiting,
 	)
@@ -367,7 +354,6 @@ type stacksVariables struct {
 	MadeStacks   *ebpf.Variable `ebpf:"made_stacks"`
 	MatchComm    *ebpf.Variable `ebpf:"match_comm"`
 	MinNs        *ebpf.Variable `ebpf:"min_ns"`
-	MovedWaits   *ebpf.Variable `ebpf:"moved_waits"`
 	NotTgid      *ebpf.Variable `ebpf:"not_tgid"`
 	OnlyCgroup   *ebpf.Variable `ebpf:"only_cgroup"`
 	OnlyComm     *ebpf.Variable `ebpf:"only_comm"`
@@ -378,7 +364,6 @@ type stacksVariables struct {
 	StallType    *ebpf.Variable `ebpf:"stall_type"`
 	Started      *ebpf.Variable `ebpf:"started"`
 	StartedBoot  *ebpf.Variable `ebpf:"started_boot"`
-	TellsQueue   *ebpf.Variable `ebpf:"tells_queue"`
 	UnkeptStalls *ebpf.Variable `ebpf:"unkept_stalls"`
 	Untyped      *ebpf.Variable `ebpf:"untyped"`
 	WantStalls   *ebpf.Variable `ebpf:"want_stalls"`
@@ -406,7 +391,6 @@ type stacksPrograms struct {
 	LeaveRwsemDownWriteSlowpath          *ebpf.Program `ebpf:"leave_rwsem_down_write_slowpath"`
 	Look                                 *ebpf.Program `ebpf:"look"`
 	OnLock                               *ebpf.Program `ebpf:"on_lock"`
-	OnMigrate                            *ebpf.Program `ebpf:"on_migrate"`
 	OnReturn                             *ebpf.Program `ebpf:"on_return"`
 	OnSample                             *ebpf.Program `ebpf:"on_sample"`
 	OnSwitch                             *ebpf.Program `ebpf:"on_switch"`
@@ -439,7 +423,6 @@ func (p *stacksPrograms) Close() error {
 		p.LeaveRwsemDownWriteSlowpath,
 		p.Look,
 		p.OnLock,
-		p.OnMigrate,
 		p.OnReturn,
 		p.OnSample,
 		p.OnSwitch,

@@ -3,7 +3,6 @@
 #pragma once
 #include "compat.bpf.h"
 #include "iter.bpf.h"
-#include "queue.bpf.h"
 
 #define MAP_RINGBUF 27 /* BPF_MAP_TYPE_RINGBUF */
 #define RB_NO_WAKEUP 1 /* BPF_RB_NO_WAKEUP: nobody sleeps on the buffer */
@@ -36,6 +35,9 @@ struct files_struct {
 };
 struct sched_entity {
 	u64 sum_exec_runtime;
+};
+struct sched_info {
+	u64 run_delay;
 };
 struct task_struct___threads {
 	int on_cpu;

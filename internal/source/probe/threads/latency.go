@@ -70,10 +70,7 @@ func OpenLatency(h *host.Host, o CallOptions) (*Latency, error) {
 	case o.Rows > 0:
 		spec.Maps["calls"].MaxEntries = uint32(o.Rows)
 	}
-	programs, constants, missing, err := states(h, spec)
-	if err != nil {
-		return nil, err
-	}
+	constants, missing := stateConstants(h)
 	constants["only_tgid"] = uint32(o.PID)
 	constants["wanted"] = wanted
 	constants["part_of_state"] = partOfState()
@@ -82,7 +79,7 @@ func OpenLatency(h *host.Host, o CallOptions) (*Latency, error) {
 	if o.Unwind != nil {
 		constants["want_copies"] = uint32(1)
 	}
-	p, err := bpf.OpenWays(spec, append(programs,
+	p, err := bpf.OpenWays(spec, append(statePrograms(),
 		bpf.Program{Name: "on_call", Tracepoint: "sys_enter"},
 		bpf.Program{Name: "on_return", Tracepoint: "sys_exit"},
 		bpf.Program{Name: "begin"},

@@ -87,8 +87,12 @@ type latencyStack struct {
 type latencyThread struct {
 	_         structs.HostLayout
 	Since     uint64
+	Born      uint64
+	Serial    uint64
+	Ns        [20]uint64
 	State     uint32
 	Version   uint32
+	LockAt    uint64
 	InAt      uint64
 	Waited    uint64
 	Exec      uint64
@@ -100,13 +104,9 @@ type latencyThread struct {
 	Before    uint8
 	Unwoken   uint8
 	FileState uint8
-	Moved     uint8
+	Pad       uint8
 	FileCall  uint64
 	FileAt    uint64
-	Ns        [20]uint64
-	LockAt    uint64
-	Born      uint64
-	Serial    uint64
 	CallBegan uint64
 	Part      [7]uint64
 	Call      uint32
@@ -145,7 +145,6 @@ const (
 	latencyProgOnCgroupReclaim                      = "on_cgroup_reclaim"
 	latencyProgOnCgroupReclaimEnd                   = "on_cgroup_reclaim_end"
 	latencyProgOnLock                               = "on_lock"
-	latencyProgOnMigrate                            = "on_migrate"
 	latencyProgOnReclaim                            = "on_reclaim"
 	latencyProgOnReclaimEnd                         = "on_reclaim_end"
 	latencyProgOnReturn                             = "on_return"
@@ -170,14 +169,12 @@ const (
 	latencyVarLostThreads                           = "lost_threads"
 	latencyVarMissedSwitches                        = "missed_switches"
 	latencyVarMissedWakeups                         = "missed_wakeups"
-	latencyVarMovedWaits                            = "moved_waits"
 	latencyVarOnlyTgid                              = "only_tgid"
 	latencyVarPartOfState                           = "part_of_state"
 	latencyVarRuleCount                             = "rule_count"
 	latencyVarRules                                 = "rules"
 	latencyVarSerials                               = "serials"
 	latencyVarSlowNs                                = "slow_ns"
-	latencyVarTellsQueue                            = "tells_queue"
 	latencyVarToldType                              = "told_type"
 	latencyVarUntyped                               = "untyped"
 	latencyVarWantCopies                            = "want_copies"
@@ -248,7 +245,6 @@ type latencyProgramSpecs struct {
 	OnCgroupReclaim                      *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim"`
 	OnCgroupReclaimEnd                   *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim_end"`
 	OnLock                               *ebpf.ProgramSpec `ebpf:"on_lock"`
-	OnMigrate                            *ebpf.ProgramSpec `ebpf:"on_migrate"`
 	OnReclaim                            *ebpf.ProgramSpec `ebpf:"on_reclaim"`
 	OnReclaimEnd                         *ebpf.ProgramSpec `ebpf:"on_reclaim_end"`
 	OnReturn                             *ebpf.ProgramSpec `ebpf:"on_return"`
@@ -290,14 +286,12 @@ type latencyVariableSpecs struct {
 	LostThreads    *ebpf.VariableSpec `ebpf:"lost_threads"`
 	MissedSwitches *ebpf.VariableSpec `ebpf:"missed_switches"`
 	MissedWakeups  *ebpf.VariableSpec `ebpf:"missed_wakeups"`
-	MovedWaits     *ebpf.VariableSpec `ebpf:"moved_waits"`
 	OnlyTgid       *ebpf.VariableSpec `ebpf:"only_tgid"`
 	PartOfState    *ebpf.VariableSpec `ebpf:"part_of_state"`
 	RuleCount      *ebpf.VariableSpec `ebpf:"rule_count"`
 	Rules          *ebpf.VariableSpec `ebpf:"rules"`
 	Serials        *ebpf.VariableSpec `ebpf:"serials"`
 	SlowNs         *ebpf.VariableSpec `ebpf:"slow_ns"`
-	TellsQueue     *ebpf.VariableSpec `ebpf:"tells_queue"`
 	ToldType       *ebpf.VariableSpec `ebpf:"told_type"`
 	Untyped        *ebpf.VariableSpec `ebpf:"untyped"`
 	WantCopies     *ebpf.VariableSpec `ebpf:"want_copies"`
@@ -356,14 +350,12 @@ type latencyVariables struct {
 	LostThreads    *ebpf.Variable `ebpf:"lost_threads"`
 	MissedSwitches *ebpf.Variable `ebpf:"missed_switches"`
 	MissedWakeups  *ebpf.Variable `ebpf:"missed_wakeups"`
-	MovedWaits     *ebpf.Variable `ebpf:"moved_waits"`
 	OnlyTgid       *ebpf.Variable `ebpf:"only_tgid"`
 	PartOfState    *ebpf.Variable `ebpf:"part_of_state"`
 	RuleCount      *ebpf.Variable `ebpf:"rule_count"`
 	Rules          *ebpf.Variable `ebpf:"rules"`
 	Serials        *ebpf.Variable `ebpf:"serials"`
 	SlowNs         *ebpf.Variable `ebpf:"slow_ns"`
-	TellsQueue     *ebpf.Variable `ebpf:"tells_queue"`
 	ToldType       *ebpf.Variable `ebpf:"told_type"`
 	Untyped        *ebpf.Variable `ebpf:"untyped"`
 	WantCopies     *ebpf.Variable `ebpf:"want_copies"`
@@ -396,7 +388,6 @@ type latencyPrograms struct {
 	OnCgroupReclaim                      *ebpf.Program `ebpf:"on_cgroup_reclaim"`
 	OnCgroupReclaimEnd                   *ebpf.Program `ebpf:"on_cgroup_reclaim_end"`
 	OnLock                               *ebpf.Program `ebpf:"on_lock"`
-	OnMigrate                            *ebpf.Program `ebpf:"on_migrate"`
 	OnReclaim                            *ebpf.Program `ebpf:"on_reclaim"`
 	OnReclaimEnd                         *ebpf.Program `ebpf:"on_reclaim_end"`
 	OnReturn                             *ebpf.Program `ebpf:"on_return"`
@@ -436,7 +427,6 @@ func (p *latencyPrograms) Close() error {
 		p.OnCgroupReclaim,
 		p.OnCgroupReclaimEnd,
 		p.OnLock,
-		p.OnMigrate,
 		p.OnReclaim,
 		p.OnReclaimEnd,
 		p.OnReturn,

@@ -48,16 +48,6 @@ int COUNTING(on_wakeup_new, struct task_struct *t)
 	return 0;
 }
 
-SEC("tp_btf/sched_migrate_task")
-int COUNTING(on_migrate, struct task_struct *t)
-{
-	struct thread *s = moves_asleep(t) ? task_row(&threads, t) : 0;
-
-	if (s)
-		s->moved = 1;
-	return 0;
-}
-
 /* (wb, dtc, base rate, task rate, dirtied, period, pause, start), since 6.17 */
 SEC("tp_btf/balance_dirty_pages")
 int COUNTING(on_balance)
@@ -110,7 +100,6 @@ static __always_inline void seed(struct task_struct *t, struct thread *s)
 		state = PREEMPTED;
 	else
 		state = state_of_wait(0, t, s, how, bpf_ktime_get_ns());
-	s->moved = tells_queue && how && queued_of(t) != run_delay_of(t);
 	s->since = bpf_ktime_get_ns();
 	COMPARE_AND_SWAP(&s->state, UNSEEN, state);
 }

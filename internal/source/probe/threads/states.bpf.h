@@ -4,9 +4,6 @@
 #include "contention.bpf.h"
 #include "reasons.bpf.h"
 
-/* The scheduler tells when a thread was woken, once it gets a processor; else its wake-up is watched. */
-const volatile u32 tells_queue;
-
 static __always_inline bool is_blocked(u32 state) { return state >= DISK; }
 
 /* Ends the present state and begins another. */
@@ -111,8 +108,6 @@ static __always_inline void shift(struct thread *s, u32 from, u32 to, u64 ns)
 	if (from >= STATES || to >= STATES)
 		return;
 	ns = least(ns, s->ns[from]);
-	if (!ns)
-		return;
 	s->version++;
 	asm volatile("" ::: "memory");
 	s->ns[from] -= ns;
@@ -126,7 +121,7 @@ static __always_inline void shift(struct thread *s, u32 from, u32 to, u64 ns)
 static __always_inline void lengthen(struct thread *s, u32 before, u64 ns)
 {
 	asm volatile("" : "+r"(before));
-	if (before >= STATES || !ns)
+	if (before >= STATES)
 		return;
 	s->version++;
 	asm volatile("" ::: "memory");
@@ -145,17 +140,6 @@ static __always_inline u64 run_delay_of(struct task_struct *t)
 	if (!bpf_core_field_exists(((struct task_struct___threads *)t)->sched_info.run_delay))
 		return 0;
 	return ((struct task_struct___threads *)t)->sched_info.run_delay;
-}
-
-/* How long a thread has queued for a processor since it began to wait, as far as is known. */
-static __always_inline u64 queued_since(struct task_struct *t, struct thread *s)
-{
-	u64 before = s->run_delay;
-
-	asm volatile("" : "+r"(before)); /* or the compiler reads one of two pointers, which the verifier refuses */
-	if (!s->exec)
-		before = run_delay_of(t);
-	return queued_of(t) - before;
 }
 
 /*
@@ -218,30 +202,20 @@ static __always_inline void switched_out(void *ctx, struct task_struct *prev, bo
 static __always_inline void switched_in(struct task_struct *next, u64 now)
 {
 	struct thread *s = thread_of(next, now);
-	bool moved;
 
 	if (!s)
 		return;
-	moved = s->moved;
-	s->moved = 0;
-	if (tells_queue && is_blocked(s->state) && !moved) {
-		if (s->state == DIRTY_PAUSE)
-			s->pausing = 0;
-		move(next, s, RUNNABLE, now - least(queued_since(next, s), now - s->since));
-	}
 	s->before = s->state;
 	s->waited = now - s->since;
-	s->unwoken = is_blocked(s->state) && !moved;
-	if (moved)
-		ADD(moved_waits, 1);
-	else if (s->unwoken)
+	s->unwoken = is_blocked(s->state);
+	if (s->unwoken)
 		ADD(missed_wakeups, 1);
 	else if (s->state == RUN || s->state == RECLAIM_RUN)
 		ADD(missed_switches, 1);
 	if (s->state == DIRTY_PAUSE)
 		s->pausing = 0;
 	move(next, s, running(s), now);
-	s->in_at = moved ? 0 : now; /* the scheduler's account is of no use then */
+	s->in_at = now;
 }
 
 static __always_inline void woken(struct task_struct *t)

@@ -34,27 +34,26 @@ enum call_class { CALL_OTHER, CALL_IDLE, CALL_FUTEX, CALL_LOCK, CALL_DISK, CALL_
 #define CALLS 512
 const volatile u8 call_class[CALLS];
 
-/* What each switch reads and writes comes first: few lines of the processor's cache. */
 struct thread {
 	u64 since; /* ns: when the state began */
+	u64 born;  /* ns: when the account began */
+	u64 serial;
+	u64 ns[STATES];
 	u32 state;
 	u32 version; /* odd while it changes */
+	u64 lock_at; /* the kernel lock that is waited for */
 	u64 in_at;   /* ns: when it last got a processor, 0 when that was not seen */
 	u64 waited;  /* ns: how long it was in the state before */
 	u64 exec, run_delay; /* the scheduler's own account when it last lost the processor */
-	u8 lock;     /* the enum state of the kernel lock that is waited for, or 0 */
+	u8 lock;     /* its enum state, or 0 */
 	u8 pausing;
 	u8 reclaim;  /* depth */
 	u8 gone;     /* has left the processor for good */
 	u8 before;   /* the state that it got the processor from */
 	u8 unwoken;  /* ... without a wake-up that was seen */
 	u8 file_state; /* what it last waited for in a call with a descriptor */
-	u8 moved;    /* asleep, to another processor's queue */
+	u8 pad;
 	u64 file_call, file_at;
-	u64 ns[STATES];
-	u64 lock_at; /* the kernel lock that is waited for */
-	u64 born;  /* ns: when the account began */
-	u64 serial;
 #ifdef PARTS
 	u64 call_began; /* ns, 0 outside of the calls that are looked at */
 	u64 part[PARTS];
@@ -82,7 +81,7 @@ static const struct thread no_thread;
 static __always_inline u64 least(u64 a, u64 b) { return a < b ? a : b; }
 
 u64 serials;
-u64 lost_threads, missed_wakeups, missed_switches, moved_waits;
+u64 lost_threads, missed_wakeups, missed_switches;
 
 /* The account of a thread, begun if there is none. */
 static __always_inline struct thread *thread_of(struct task_struct *t, u64 now)

@@ -103,25 +103,15 @@ static __always_inline void fill(struct record *r, struct task_struct *t, struct
 	}
 	if (before != after || before & 1)
 		ADD(torn_records, 1);
+	r->since = since;
 	r->now = bpf_ktime_get_ns();
 	if (r->state && r->state < STATES && r->now > since) {
-		u64 ns = r->now - since, queued = 0;
 		u32 state = r->state;
 
-		if (tells_queue && is_blocked(state) && !task_state(t) && !s->moved) {
-			queued = queued_since(t, s);
-			queued = (s64)queued > 0 ? least(queued, ns) : 0;
-		}
 		asm volatile("" : "+r"(state));
 		if (state < STATES)
-			r->ns[state] += ns - queued;
-		if (queued) { /* it was woken */
-			r->ns[RUNNABLE] += queued;
-			r->state = RUNNABLE;
-			since = r->now - queued;
-		}
+			r->ns[state] += r->now - since;
 	}
-	r->since = since;
 	r->born = s->born;
 	r->serial = s->serial;
 	r->utime = x->utime;

@@ -12,7 +12,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
 
 	"iocause/internal/bpf"
@@ -50,10 +49,7 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the threads object: %w", err)
 	}
-	programs, constants, missing, err := states(h, spec)
-	if err != nil {
-		return nil, err
-	}
+	constants, missing := stateConstants(h)
 	constants["only_tgid"] = uint32(o.PID)
 	constants["want_waits"] = uint32(0)
 	if o.Waits {
@@ -61,7 +57,7 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 	} else {
 		spec.Maps["waits"].MaxEntries = 1 // its memory is taken at once
 	}
-	p, err := bpf.OpenWays(spec, append(programs, bpf.Program{Name: "look"}), stateWays(), constants)
+	p, err := bpf.OpenWays(spec, append(statePrograms(), bpf.Program{Name: "look"}), stateWays(), constants)
 	if err != nil {
 		return nil, fmt.Errorf("opening the threads probe: %w", err)
 	}
@@ -73,16 +69,12 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 	return &Probe{probe: p, ended: ended, last: map[uint64]*account{}, waits: map[threadsWaitKey]threadsWaitLengths{}, missing: missing}, nil
 }
 
-// states are the programs of programs.bpf.h, the constants of states.bpf.h, and
-// what they lack.
-func states(h *host.Host, spec *ebpf.CollectionSpec) (programs []bpf.Program, constants map[string]any, missing []string, err error) {
-	tells, err := bpf.TellsQueue(h)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	programs = []bpf.Program{
+// statePrograms are the programs of programs.bpf.h.
+func statePrograms() []bpf.Program {
+	return []bpf.Program{
 		{Name: "on_switch", Tracepoint: "sched_switch", Arguments: 4},
 		{Name: "on_switch_old", Tracepoint: "sched_switch", Arguments: 3},
+		{Name: "on_wakeup", Tracepoint: "sched_wakeup"},
 		{Name: "on_wakeup_new", Tracepoint: "sched_wakeup_new"},
 		{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
 		{Name: "on_balance_old", Tracepoint: "balance_dirty_pages", Arguments: 12},
@@ -91,17 +83,6 @@ func states(h *host.Host, spec *ebpf.CollectionSpec) (programs []bpf.Program, co
 		{Name: "on_cgroup_reclaim", Tracepoint: "mm_vmscan_memcg_reclaim_begin", Optional: true},
 		{Name: "on_cgroup_reclaim_end", Tracepoint: "mm_vmscan_memcg_reclaim_end", Optional: true},
 	}
-	constants, missing = stateConstants(h)
-	constants["tells_queue"] = uint32(0)
-	if tells {
-		constants["tells_queue"] = uint32(1)
-		programs = append(programs, bpf.Program{Name: "on_migrate", Tracepoint: "sched_migrate_task"})
-		delete(spec.Programs, "on_wakeup")
-	} else {
-		programs = append(programs, bpf.Program{Name: "on_wakeup", Tracepoint: "sched_wakeup"})
-		delete(spec.Programs, "on_migrate")
-	}
-	return programs, constants, missing, nil
 }
 
 // stateWays are those that there are several of.
@@ -252,7 +233,6 @@ func losses(p *bpf.Probe, missed uint64, own map[string]string) (Losses, error) 
 	counters := map[string]string{
 		"lost_threads":    "threads counted late, from their second event on",
 		"missed_wakeups":  "missed wake-ups, corrected by the scheduler's own figures",
-		"moved_waits":     "waits that hold the time in the queue as well: the kernel moved the sleeping thread to another processor's",
 		"missed_switches": "missed context switches, corrected by the scheduler's own figures",
 	}
 	maps.Copy(counters, own)

@@ -49,8 +49,12 @@ type threadsStack struct {
 type threadsThread struct {
 	_         structs.HostLayout
 	Since     uint64
+	Born      uint64
+	Serial    uint64
+	Ns        [20]uint64
 	State     uint32
 	Version   uint32
+	LockAt    uint64
 	InAt      uint64
 	Waited    uint64
 	Exec      uint64
@@ -62,13 +66,9 @@ type threadsThread struct {
 	Before    uint8
 	Unwoken   uint8
 	FileState uint8
-	Moved     uint8
+	Pad       uint8
 	FileCall  uint64
 	FileAt    uint64
-	Ns        [20]uint64
-	LockAt    uint64
-	Born      uint64
-	Serial    uint64
 }
 
 type threadsWaitKey struct {
@@ -114,7 +114,6 @@ const (
 	threadsProgOnCgroupReclaim                      = "on_cgroup_reclaim"
 	threadsProgOnCgroupReclaimEnd                   = "on_cgroup_reclaim_end"
 	threadsProgOnLock                               = "on_lock"
-	threadsProgOnMigrate                            = "on_migrate"
 	threadsProgOnReclaim                            = "on_reclaim"
 	threadsProgOnReclaimEnd                         = "on_reclaim_end"
 	threadsProgOnSwitch                             = "on_switch"
@@ -136,12 +135,10 @@ const (
 	threadsVarLostWaits                             = "lost_waits"
 	threadsVarMissedSwitches                        = "missed_switches"
 	threadsVarMissedWakeups                         = "missed_wakeups"
-	threadsVarMovedWaits                            = "moved_waits"
 	threadsVarOnlyTgid                              = "only_tgid"
 	threadsVarRuleCount                             = "rule_count"
 	threadsVarRules                                 = "rules"
 	threadsVarSerials                               = "serials"
-	threadsVarTellsQueue                            = "tells_queue"
 	threadsVarTornRecords                           = "torn_records"
 	threadsVarUntyped                               = "untyped"
 	threadsVarWantWaits                             = "want_waits"
@@ -210,7 +207,6 @@ type threadsProgramSpecs struct {
 	OnCgroupReclaim                      *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim"`
 	OnCgroupReclaimEnd                   *ebpf.ProgramSpec `ebpf:"on_cgroup_reclaim_end"`
 	OnLock                               *ebpf.ProgramSpec `ebpf:"on_lock"`
-	OnMigrate                            *ebpf.ProgramSpec `ebpf:"on_migrate"`
 	OnReclaim                            *ebpf.ProgramSpec `ebpf:"on_reclaim"`
 	OnReclaimEnd                         *ebpf.ProgramSpec `ebpf:"on_reclaim_end"`
 	OnSwitch                             *ebpf.ProgramSpec `ebpf:"on_switch"`
@@ -249,12 +245,10 @@ type threadsVariableSpecs struct {
 	LostWaits      *ebpf.VariableSpec `ebpf:"lost_waits"`
 	MissedSwitches *ebpf.VariableSpec `ebpf:"missed_switches"`
 	MissedWakeups  *ebpf.VariableSpec `ebpf:"missed_wakeups"`
-	MovedWaits     *ebpf.VariableSpec `ebpf:"moved_waits"`
 	OnlyTgid       *ebpf.VariableSpec `ebpf:"only_tgid"`
 	RuleCount      *ebpf.VariableSpec `ebpf:"rule_count"`
 	Rules          *ebpf.VariableSpec `ebpf:"rules"`
 	Serials        *ebpf.VariableSpec `ebpf:"serials"`
-	TellsQueue     *ebpf.VariableSpec `ebpf:"tells_queue"`
 	TornRecords    *ebpf.VariableSpec `ebpf:"torn_records"`
 	Untyped        *ebpf.VariableSpec `ebpf:"untyped"`
 	WantWaits      *ebpf.VariableSpec `ebpf:"want_waits"`
@@ -310,12 +304,10 @@ type threadsVariables struct {
 	LostWaits      *ebpf.Variable `ebpf:"lost_waits"`
 	MissedSwitches *ebpf.Variable `ebpf:"missed_switches"`
 	MissedWakeups  *ebpf.Variable `ebpf:"missed_wakeups"`
-	MovedWaits     *ebpf.Variable `ebpf:"moved_waits"`
 	OnlyTgid       *ebpf.Variable `ebpf:"only_tgid"`
 	RuleCount      *ebpf.Variable `ebpf:"rule_count"`
 	Rules          *ebpf.Variable `ebpf:"rules"`
 	Serials        *ebpf.Variable `ebpf:"serials"`
-	TellsQueue     *ebpf.Variable `ebpf:"tells_queue"`
 	TornRecords    *ebpf.Variable `ebpf:"torn_records"`
 	Untyped        *ebpf.Variable `ebpf:"untyped"`
 	WantWaits      *ebpf.Variable `ebpf:"want_waits"`
@@ -346,7 +338,6 @@ type threadsPrograms struct {
 	OnCgroupReclaim                      *ebpf.Program `ebpf:"on_cgroup_reclaim"`
 	OnCgroupReclaimEnd                   *ebpf.Program `ebpf:"on_cgroup_reclaim_end"`
 	OnLock                               *ebpf.Program `ebpf:"on_lock"`
-	OnMigrate                            *ebpf.Program `ebpf:"on_migrate"`
 	OnReclaim                            *ebpf.Program `ebpf:"on_reclaim"`
 	OnReclaimEnd                         *ebpf.Program `ebpf:"on_reclaim_end"`
 	OnSwitch                             *ebpf.Program `ebpf:"on_switch"`
@@ -384,7 +375,6 @@ func (p *threadsPrograms) Close() error {
 		p.OnCgroupReclaim,
 		p.OnCgroupReclaimEnd,
 		p.OnLock,
-		p.OnMigrate,
 		p.OnReclaim,
 		p.OnReclaimEnd,
 		p.OnSwitch,
