@@ -75,7 +75,7 @@ func TestOfAnIncident(t *testing.T) {
 }
 
 func TestOfWhatIsNotThere(t *testing.T) {
-	for name, want := range map[string]string{"nothing.iocause": "opening the recording", "../../go.mod": "give a file of 'iocause record'", "99": "no such file"} {
+	for name, want := range map[string]string{"nothing.iocause": "opening the recording", "../../go.mod": "give a file of 'iocause record'", "99": "there is no such incident"} {
 		if _, err := Of(opener(t), Ask{Name: name, Interval: &replay.Interval{}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
