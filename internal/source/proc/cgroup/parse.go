@@ -95,6 +95,12 @@ func parseV1IO(b []byte, first int, d devices) error {
 
 // parseV1Limit reads blkio.throttle.*_device into figure i: "254:0 1048576".
 func parseV1Limit(b []byte, i int, d devices) error {
+	return eachDevice(b, "", "limit", func(dev host.DevNumber, v uint64) { d.of(dev).set(i, v) })
+}
+
+// eachDevice calls f for each line of a device and a figure behind prefix, which is a
+// what: "8:16 target=75000".
+func eachDevice(b []byte, prefix, what string, f func(host.DevNumber, uint64)) error {
 	for n := 1; len(b) > 0; n++ {
 		var line []byte
 		line, b = host.Line(b)
@@ -102,13 +108,13 @@ func parseV1Limit(b []byte, i int, d devices) error {
 		if len(name) == 0 {
 			continue
 		}
-		f, _ := host.Field(rest)
+		value, _ := host.Field(rest)
 		dev, ok := host.ParseDev(name)
-		v, ok2 := host.Uint(f)
+		v, ok2 := host.Uint(bytes.TrimPrefix(value, []byte(prefix)))
 		if !ok || !ok2 {
-			return &host.LineError{Line: n, What: fmt.Sprintf("%.60q is not a limit", line)}
+			return &host.LineError{Line: n, What: fmt.Sprintf("%.60q is not a %s", line, what)}
 		}
-		d.of(dev).set(i, v)
+		f(dev, v)
 	}
 	return nil
 }
@@ -170,20 +176,6 @@ func parseV2IO(b []byte, d devices) error {
 // parseTargets reads io.latency, in microseconds: "8:16 target=75000".
 func parseTargets(b []byte) (map[host.DevNumber]uint64, error) {
 	targets := map[host.DevNumber]uint64{}
-	for n := 1; len(b) > 0; n++ {
-		var line []byte
-		line, b = host.Line(b)
-		name, rest := host.Field(line)
-		if len(name) == 0 {
-			continue
-		}
-		f, _ := host.Field(rest)
-		dev, ok := host.ParseDev(name)
-		v, ok2 := host.Uint(bytes.TrimPrefix(f, []byte("target=")))
-		if !ok || !ok2 {
-			return targets, &host.LineError{Line: n, What: fmt.Sprintf("%.60q is not a target", line)}
-		}
-		targets[dev] = v
-	}
-	return targets, nil
+	err := eachDevice(b, "target=", "target", func(dev host.DevNumber, us uint64) { targets[dev] = us })
+	return targets, err
 }
