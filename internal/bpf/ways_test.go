@@ -164,7 +164,7 @@ func loaded(t *testing.T, prefix string, most int) (names []string) {
 		for id := ebpf.ProgramID(0); ; {
 			next, err := ebpf.ProgramGetNextID(id)
 			if errors.Is(err, os.ErrPermission) {
-				t.Skipf("which programs are in the kernel may not be asked here (CAP_SYS_ADMIN): %v", err)
+				bpftest.Need(t, "bpf", fmt.Errorf("asking which programs are in the kernel (CAP_SYS_ADMIN): %w", err))
 			}
 			if err != nil {
 				break

@@ -139,9 +139,11 @@ func diskTime(t *testing.T, path string) float64 {
 // others keep busy, waits for the processor and no longer for I/O.
 func TestQueueingAfterTheWakeUp(t *testing.T) {
 	bpftest.ComparesFigures(t)
-	if _, queued, err := schedstat(); err != nil || queued == 0 {
-		t.Skipf("the kernel does not tell how long threads queue: %d, %v", queued, err)
+	_, queued, err := schedstat()
+	if err == nil && queued == 0 {
+		err = errors.New("the kernel does not tell how long threads queue")
 	}
+	bpftest.Need(t, "bpf", err)
 	const count = 503
 	processor := runtime.NumCPU() - 1
 	path := bpftest.File(t, count+1)
