@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* The pages that are watched, and what threads that read ask for and wait. */
+#pragma once
+
+#include "batch.bpf.h"
+#include "hist.bpf.h"
+#include "queue.bpf.h"
+
+#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+#define HELD 64 /* pages that a thread counts for itself */
+#define MAX_RUNS 4096 /* of one call or folio that are looked at */
+#define OLD_MAX_RUNS 256 /* the same in kernels without loops by a helper */
+
+/* What happened to a watched page. */
+enum kind { PAGE_READ = 1, PAGE_ADDED, PAGE_EVICTED, PAGE_DROPPED, PAGE_WRITTEN, PAGE_FAULTED };
+
+struct event {
+	u64 at; /* ns, CLOCK_MONOTONIC */
+	u64 ino;
+	u64 page;
+	u64 cgroup; /* of the memory controller: the page's if it was put in or taken out, else the thread's */
+	u32 dev;
+	u32 tgid;
+	u32 hash; /* of the run: chooses fewer pages without a bias */
+	u32 kind;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 24);
+} events SEC(".maps");
+
+const struct event *unused_event __attribute__((unused)); /* so that the reader knows its shape */
+
+/* What the threads of a process that read files ask for, and wait. */
+struct process {
+	u64 ns; /* blocked on I/O */
+	u64 threads; /* that have asked for a page */
+	u64 asked; /* pages, watched or not, but for what the threads hold */
+	u64 calls; /* that asked for them, likewise */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct process);
+} processes SEC(".maps");
+
+/*
+ * How long it took read calls to have pages that were not in the cache, and to get the
+ * processor back that they lost afterwards: an eighth of an octave each. The others
+ * are here if they lost the processor.
+ */
+struct wait_key {
+	u32 tgid;
+	u32 slot; /* of ns / 1024: 0 to 7 itself, then 8 for each power of two; HIT in addition */
+};
+#define HIT 0x8000 /* the call missed no page */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct wait_key);
+	__type(value, u64);
+} waits SEC(".maps");
+
+/* Where a thread's reading stands: one call makes an event for each batch of folios. */
+struct reader {
+	u64 file, index, last, request;
+	u64 ra_file, ra_index, ra_last; /* the synchronous read-ahead that came before */
+	u64 off; /* when it began to wait, 0 while it does not */
+	u64 off_queued; /* how long it had queued for processors in its life then */
+	u64 asked, calls; /* that are not counted for the process yet */
+	u64 missed_at; /* when the call began to read from disk or to wait for it, 0 before */
+	u64 missing; /* ns from there to the event, of the last call so far */
+	u64 lost_at; /* when the call lost the processor though it could go on, 0 while it has it */
+	u64 late; /* ns until it had it back, after its pages were there */
+	s64 call; /* number of the system call of missed_at */
+	struct called called; /* by kprobes only */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct reader);
+} readers SEC(".maps");
+
+const volatile u32 shift; /* pages of a run, as a power of two */
+u32 thin; /* of the watched pages, those are left whose hash has none of these bits */
+u64 lost_events, lost_tasks, lost_processes, lost_waits, long_ranges;
+
+static const struct process new_process;
+static const struct reader new_reader;
+
+FORGETS(readers)
+
+static __always_inline u64 file_hash(u64 ino, u32 dev)
+{
+	return (ino + ((u64)dev << 40)) * 0x9E3779B97F4A7C15ULL;
+}
+
+/* murmur3's finisher: neighbours get unrelated pages */
+static __always_inline u64 run_hash(u64 file, u64 run)
+{
+	u64 hash = file + run * 0x9E3779B97F4A7C15ULL;
+
+	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdULL;
+	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53ULL;
+	return hash ^ hash >> 33;
+}
+
+struct range {
+	u64 file, ino, from, to, cgroup;
+	u32 dev, kind;
+};
+
+/* Hands over the page of a run that is watched, if it is in the range. */
+static long look_at_run(u32 i, struct range *r)
+{
+	u64 run = (r->from >> shift) + i, hash, page;
+	struct event *e;
+
+	if (run > r->to >> shift)
+		return 1;
+	hash = run_hash(r->file, run);
+	page = (run << shift) + (hash & ((1ULL << shift) - 1));
+	if (page < r->from || page > r->to || (u32)(hash >> 32) & thin)
+		return 0;
+	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	if (!e) {
+		ADD(lost_events, 1);
+		return 0;
+	}
+	e->at = bpf_ktime_get_ns();
+	e->ino = r->ino;
+	e->page = page;
+	e->cgroup = r->cgroup;
+	if (!r->cgroup)
+		e->cgroup = task_cgroup(current_task(), bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
+	e->dev = r->dev;
+	e->tgid = bpf_get_current_pid_tgid() >> 32;
+	e->hash = hash >> 32;
+	e->kind = r->kind;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static __noinline int look_at(struct range *r)
+{
+	u64 runs, most = lacks & LACKS_LOOP ? OLD_MAX_RUNS : MAX_RUNS;
+
+	if (!r || r->to < r->from)
+		return 0;
+	runs = (r->to >> shift) - (r->from >> shift) + 1;
+	if (runs > 2) {
+		if (runs > most) {
+			ADD(long_ranges, 1);
+			runs = most;
+		}
+		LOOP(OLD_MAX_RUNS, runs, look_at_run, look_at_run, r);
+		return 0;
+	}
+	look_at_run(0, r);
+	if (runs == 2)
+		look_at_run(1, r);
+	return 0;
+}
+
+static __always_inline struct process *process_of(u32 tgid)
+{
+	struct process *w = bpf_map_lookup_elem(&processes, &tgid);
+
+	if (w)
+		return w;
+	bpf_map_update_elem(&processes, &tgid, &new_process, BPF_NOEXIST);
+	w = bpf_map_lookup_elem(&processes, &tgid);
+	if (!w)
+		ADD(lost_processes, 1);
+	return w;
+}
+
+static __always_inline struct reader *reader_of(struct task_struct *task)
+{
+	struct reader *t = task_row(&readers, task);
+	struct process *w;
+
+	if (t)
+		return t;
+	t = new_task_row(&readers, task, &new_reader);
+	if (!t) {
+		ADD(lost_tasks, 1);
+		return 0;
+	}
+	w = process_of(TASK(task, tgid));
+	if (w)
+		ADD(w->threads, 1);
+	return t;
+}
+
+static __always_inline void count_asked(struct reader *t)
+{
+	struct process *w = process_of(bpf_get_current_pid_tgid() >> 32);
+
+	if (w) {
+		ADD(w->asked, t->asked);
+		ADD(w->calls, t->calls);
+	}
+	t->asked = t->calls = 0;
+}
+
+static __noinline int count_wait(u64 ns, u32 kind)
+{
+	struct wait_key key = { .tgid = bpf_get_current_pid_tgid() >> 32 };
+	u64 v = ns >> 10, zero = 0, *n;
+	u32 octave = hist_slot(v);
+
+	key.slot = kind | (octave < 3 ? v : (octave - 2) * 8 + (v >> ((octave - 3) & 63) & 7));
+	n = bpf_map_lookup_elem(&waits, &key);
+	if (!n) {
+		bpf_map_update_elem(&waits, &key, &zero, BPF_NOEXIST);
+		n = bpf_map_lookup_elem(&waits, &key);
+	}
+	if (n)
+		ADD(*n, 1);
+	else
+		ADD(lost_waits, 1);
+	return 0;
+}
+
+/* A call finds a page missing, or waits for one that is being read. */
+static __always_inline void missed(struct reader *t, struct task_struct *task)
+{
+	s64 call = task_syscall(task);
+
+	if (t->missed_at && t->call == call)
+		return;
+	t->call = call;
+	t->missed_at = bpf_ktime_get_ns();
+}
+
+/* The pages are there. What was missed in another call, as in a page fault, is none of this one's. */
+static __noinline u64 end_miss(struct reader *t)
+{
+	u64 ns = t->call == task_syscall(current_task()) ? bpf_ktime_get_ns() - t->missed_at : 0;
+
+	t->missed_at = 0;
+	return ns;
+}
+
+/* A call begins: the last one misses nothing more. */
+static __always_inline void begin_read(struct reader *t)
+{
+	u64 late = t->late;
+
+	t->calls++;
+	if (t->missing | late)
+		count_wait(t->missing + late, t->missing ? 0 : HIT);
+	t->late = 0;
+	t->missing = t->missed_at ? end_miss(t) : 0;
+}
+
+/*
+ * A thread loses the processor: to wait for a page, or to others. Where it had its
+ * pages already, the time until it has it back is in no miss. Calls other than those
+ * that have missed pages are none of ours, and neither is what it does outside of calls.
+ */
+static __always_inline void switch_out(struct task_struct *task, bool preempted)
+{
+	struct reader *t;
+
+	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait)) {
+		t = task_row(&readers, task);
+		if (t) {
+			t->off = bpf_ktime_get_ns();
+			t->off_queued = queued_of(task);
+			missed(t, task);
+		}
+	} else if (preempted || !task_state(task)) {
+		t = task_row(&readers, task);
+		if (t && !t->missed_at && t->call == task_syscall(task))
+			t->lost_at = bpf_ktime_get_ns();
+	}
+}
