@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -104,9 +105,10 @@ func TestBadQuestions(t *testing.T) {
 // The token goes to the address that was given, a certificate that is not known
 // is refused, and one that --ca-file has is taken.
 func TestTokenAndCertificates(t *testing.T) {
-	got := ""
+	var got atomic.Value // the handlers of two requests may run at once
+	got.Store("")
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = r.Header.Get("Authorization")
+		got.Store(r.Header.Get("Authorization"))
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"status":"success","warnings":["half of it"],"data":{"result":[{"metric":{"instance":"a","cause":"healthy"},"value":[1790000000,"0"]}]}}`)
 	}))
@@ -118,8 +120,8 @@ func TestTokenAndCertificates(t *testing.T) {
 	}
 	a := ask(s.URL)
 	a.TokenFile = token
-	if _, err := Observe(t.Context(), a); err == nil || !strings.Contains(err.Error(), "certificate") || got != "" {
-		t.Errorf("an unknown certificate: %v, token %q", err, got)
+	if _, err := Observe(t.Context(), a); err == nil || !strings.Contains(err.Error(), "certificate") || got.Load() != "" {
+		t.Errorf("an unknown certificate: %v, token %q", err, got.Load())
 	}
 	if err := os.WriteFile(ca, certificate(s), 0o600); err != nil {
 		t.Fatal(err)
@@ -128,8 +130,8 @@ func TestTokenAndCertificates(t *testing.T) {
 	said := ""
 	a.Note = func(s string) { said = s }
 	f, err := Observe(t.Context(), a)
-	if err != nil || got != "Bearer word" || len(f.Hosts) != 1 || said != "half of it" {
-		t.Errorf("%+v %v, token %q, note %q", f, err, got, said)
+	if err != nil || got.Load() != "Bearer word" || len(f.Hosts) != 1 || said != "half of it" {
+		t.Errorf("%+v %v, token %q, note %q", f, err, got.Load(), said)
 	}
 	if _, err := Observe(cancelled(t), a); !errors.Is(err, context.Canceled) {
 		t.Errorf("after Ctrl-C: %v", err)
