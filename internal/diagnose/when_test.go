@@ -84,6 +84,36 @@ func TestWhenOfADeviceThatOthersUse(t *testing.T) {
 	}
 }
 
+// The victim's own waiting tells better than what the machine or its device does.
+func TestWhenTheVictimWaits(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		own    map[int]float64 // seconds waited, by the second that they ended in
+		target Target
+		want   *When
+	}{
+		{"in one stretch", map[int]float64{4: .9, 5: 1, 6: 1, 7: .9, 8: 1}, Target{Comm: "store"}, &When{From: 4, To: 8, Source: "own"}},
+		{"all the time", map[int]float64{1: .5, 2: .5, 3: .5, 4: .5, 5: .5, 6: .5, 7: .5, 8: .5, 9: .5, 10: .5}, Target{}, &When{To: 10, Steady: true, Source: "own"}},
+		{"in two seconds far apart", map[int]float64{2: 2.4, 3: .1, 9: 2.4}, Target{Comm: "store"}, nil}, // one thread does not wait 2.4 s in one
+		{"one wait of five seconds", map[int]float64{8: 5}, Target{Comm: "store"}, nil},
+		{"not all of it is known", map[int]float64{4: .9, 5: 1}, Target{Comm: "store"}, nil},
+		{"not all of it, and the host's pressure is", map[int]float64{4: .9, 5: 1}, Target{}, &When{From: 1, To: 4, Source: "psi"}},
+	} {
+		got := Judge(recordedWindow(func(r *sample.Recorder) {
+			for at, v := range c.own {
+				r.PutAt(epoch.Add(time.Duration(at)*time.Second), sample.WaitCourse, sample.Entity{PID: 7}, v, "own")
+			}
+			for i, v := range []float64{0, .9, .9, .9, 0, 0, 0, 0, 0, 0} {
+				r.PutAt(epoch.Add(time.Duration(i+1)*time.Second), sample.PSISome, sample.Entity{Class: "io"}, v, "psi")
+			}
+		}), c.target).When
+		if (got == nil) != (c.want == nil) || got != nil && (got.Steady != c.want.Steady || got.To != c.want.To || got.Source != c.want.Source ||
+			got.From < c.want.From-0.11 || got.From > c.want.From) {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestOperations(t *testing.T) {
 	w := recordedWindow(func(r *sample.Recorder) {
 		e := sample.Entity{Device: "vda", Class: "flush"}

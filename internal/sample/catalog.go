@@ -210,6 +210,7 @@ func Catalog() []Info {
 		{WaitRan, Count, Gauge, "process", "threads that were awake at some time; only for processes that waited"},
 		{WaitWorst, Seconds, Counter, "process", "time blocked on I/O or paused of the thread with most of it in each window"},
 		{WaitFor, Seconds, Counter, "process; class page, metadata, writeback, commit, journal, flush, queue, limit, direct, network, fuse, swap, unknown", "the time of wait.io, by what is waited for, from the kernel functions that the thread sleeps in: file data, file-system metadata, writeback, a commit of the journal, room in it or what a commit of others holds, a flush of the device's cache, room in a queue, what io.cost or io.latency grants its cgroup, direct I/O, a server, FUSE, swap"},
+		{WaitCourse, Seconds, Counter, "process", "time blocked on I/O (without class async) or paused, second by second, where it comes to 10 ms; less is added to the next second. A wait counts where it ends"},
 		{WaitCompletions, Seconds, Counter, "process", "time asleep in io_getevents(2) or io_uring_enter(2) until I/O is complete, where the kernel does not say whether any is in flight"},
 		{WaitSnapshots, Count, Gauge, "host", "snapshots of the states of all threads per second, where wait.* is estimated from them because it cannot be counted"},
 		{WaitDirtyPause, Seconds, Counter, "process", "time paused because too many pages are dirty"},

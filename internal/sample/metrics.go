@@ -237,6 +237,7 @@ const (
 	WaitCompletions Metric = "wait.completions"
 	WaitSnapshots   Metric = "wait.snapshots"
 	WaitFor         Metric = "wait.for"
+	WaitCourse      Metric = "wait.course"
 	WaitDirtyPause  Metric = "wait.dirty_pause"
 	DirtyPauses     Metric = "wait.dirty_pauses"
 )

@@ -52,7 +52,7 @@ func Metrics() []sample.Metric {
 		sample.DirectReadBytes, sample.DirectWrites, sample.DirectWriteByte,
 		sample.WaitIO, sample.WaitThreads, sample.WaitDirtyPause, sample.DirtyPauses,
 		sample.WaitAwake, sample.WaitWeighted, sample.WaitHeld, sample.WaitRan, sample.WaitWorst, sample.WaitCompletions,
-		sample.WaitFor,
+		sample.WaitFor, sample.WaitCourse,
 	}
 }
 
@@ -70,6 +70,7 @@ type Probe struct {
 	due        bpf.Sweep
 	ended      []row                       // of processes that ended in this window
 	endedWaits []waitRow                   // the same
+	course     map[uint32]uint64           // ns that processes waited, as it was told last
 	idle       map[pagecacheInodeKey]bool  // paths that no account needed at the sweep before
 	paths      int                         // how many there were then
 	forgot     time.Time                   // when that was
@@ -148,7 +149,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 		p.told = map[pagecacheFileKey]uint64{}
 		var sumErr error
 		p.before, sumErr = p.sums()
-		return errors.Join(err, sumErr, p.sampler.begin())
+		return errors.Join(err, sumErr, p.emitCourse(nil), p.sampler.begin())
 	case sample.IntervalEnd:
 		err = errors.Join(err, p.settle(settleInterval))
 	case sample.Last:
@@ -161,7 +162,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	}
 	p.emitSums(&p.before, &sums, into)
 	p.before = sums
-	err = errors.Join(err, p.sampler.tell(into))
+	err = errors.Join(err, p.emitCourse(into), p.sampler.tell(into))
 	if due && !phase.Closes() {
 		err = errors.Join(err, p.sweep(into))
 	}

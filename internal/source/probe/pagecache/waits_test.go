@@ -3,6 +3,7 @@ package pagecache
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,6 +65,36 @@ func TestWhatIsWaitedFor(t *testing.T) {
 		if total < 0.99*calls || total > 1.01*calls {
 			t.Errorf("%s: waited %.4f s by what for, %.4f by call", c.job, total, calls)
 		}
+	}
+}
+
+// The window has in which second a process waited, and how long.
+func TestCourseOfWaiting(t *testing.T) {
+	bpftest.ComparesFigures(t)
+	path := bpftest.File(t, 40009)
+	p, r := opened(t)
+	from, pid := time.Now(), 0
+	for i := range 4 {
+		if i == 2 {
+			pid = run(t, fmt.Sprintf("direct %s 4096 503", path)).Process.Pid
+		}
+		r.At(from.Add(time.Duration(i+1) * time.Second))
+		bpftest.Collect(t, p, sample.Tick, r)
+	}
+	bpftest.Collect(t, p, sample.Last, r)
+	w := r.Window(time.Now())
+	waited := 0.0
+	w.Each(sample.WaitIO, func(e sample.Entity, s *sample.Series) {
+		if e.PID == pid {
+			waited += s.Sum()
+		}
+	})
+	s := w.Get(sample.WaitCourse, sample.Entity{PID: pid})
+	if s == nil || len(s.Points) != 1 || s.Points[0].At.Round(time.Second/10) != 3*time.Second {
+		t.Fatalf("it waited %.4f s in the third second, its course is %+v", waited, s)
+	}
+	if math.Abs(s.Sum()-waited) > 0.010 {
+		t.Errorf("it waited %.4f s, by its course %.4f", waited, s.Sum())
 	}
 }
 
