@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/console"
+	"iocause/internal/filters"
 	"iocause/internal/incident"
 	"iocause/internal/session"
 	"iocause/internal/show"
@@ -78,6 +79,7 @@ func runBurst(e *env, c *cobra.Command, o *burstOptions) error {
 	f := burst.Filter{PIDs: t.PIDs, Comm: t.Comm, Cgroup: t.Cgroup, Device: t.Device}
 	r.lines = show.NewBursts(e.stdout, o.format, disk, console.Style(e.stdout, os.Getenv, console.WidestTable))
 	if data == nil {
+		filters.NotThere(e.host, t, "").Warn(e.stderr)
 		return r.live(c.Context(), f)
 	}
 	every := o.every

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -76,11 +77,20 @@ func runLatency(e *env, c *cobra.Command, o *latencyOptions, args []string) erro
 	if err != nil {
 		return err
 	}
-	return errors.Join(watchCalls(watch, e.streams, o, observer, &latency.Filter{Comm: target.Comm}), observer.Close())
+	absent := filters.NotThere(e.host, target, "")
+	next := func() (*latency.Calls, error) {
+		seen, err := observer.Next()
+		if err == nil {
+			seen.Keep(&latency.Filter{Comm: target.Comm})
+			absent.Found(len(seen.Calls) > 0)
+		}
+		return seen, err
+	}
+	return cmp.Or(errors.Join(watchCalls(watch, e.streams, o, observer, next), observer.Close()), absent.Err(0))
 }
 
 // watchCalls shows one interval after the other.
-func watchCalls(watch context.Context, s streams, o *latencyOptions, observer *latency.Observer, filter *latency.Filter) error {
+func watchCalls(watch context.Context, s streams, o *latencyOptions, observer *latency.Observer, next func() (*latency.Calls, error)) error {
 	if err := observer.Begin(); err != nil {
 		return err
 	}
@@ -88,11 +98,10 @@ func watchCalls(watch context.Context, s streams, o *latencyOptions, observer *l
 	var total latency.Calls
 	intervals := console.Observed{Tick: probe.SweepEvery, During: observer.Sweep, Follow: true,
 		Next: func(*session.Interval) ([]table.Table, error) {
-			seen, err := observer.Next()
+			seen, err := next()
 			if err != nil {
 				return nil, err
 			}
-			seen.Keep(filter)
 			total.Add(seen)
 			return seen.Tables(layout)
 		},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -73,27 +74,36 @@ func runThreads(e *env, c *cobra.Command, o *threadsOptions, args []string) erro
 	if err != nil {
 		return err
 	}
-	follow := watchThreads
-	if o.format == "perfetto" {
-		follow = followThreads
+	absent := filters.NotThere(e.host, target, "")
+	next := func() (*threads.Threads, error) {
+		seen, err := observer.Next()
+		if err == nil {
+			seen.Keep(&filter)
+			absent.Found(len(seen.Threads) > 0)
+		}
+		return seen, err
 	}
-	return errors.Join(follow(watch, e.streams, o, observer, &filter), observer.Close())
+	if err = observer.Begin(); err == nil {
+		if o.format == "perfetto" {
+			loop := session.Loop{Every: o.every, Count: o.count, Tick: probe.SweepEvery, During: observer.Sweep}
+			err = show.FollowThreads(watch, e.stdout, version.Program(), &loop, next)
+		} else {
+			err = watchThreads(watch, e.streams, o, observer, next)
+		}
+	}
+	return cmp.Or(errors.Join(err, observer.Close()), absent.Err(0))
 }
 
 // watchThreads shows one interval after the other.
-func watchThreads(watch context.Context, s streams, o *threadsOptions, observer *threads.Observer, filter *threads.Filter) error {
-	if err := observer.Begin(); err != nil {
-		return err
-	}
+func watchThreads(watch context.Context, s streams, o *threadsOptions, observer *threads.Observer, next func() (*threads.Threads, error)) error {
 	p, layout := threadsPrinter(s, o)
 	total := threads.NewRows(o.by)
 	intervals := console.Observed{Tick: probe.SweepEvery, During: observer.Sweep, Follow: true,
 		Next: func(*session.Interval) ([]table.Table, error) {
-			seen, err := observer.Next()
+			seen, err := next()
 			if err != nil {
 				return nil, err
 			}
-			seen.Keep(filter)
 			total.Add(seen)
 			return seen.Tables(layout)
 		},
@@ -136,35 +146,4 @@ func playThreads(s streams, c *cobra.Command, o *threadsOptions, data []byte, ar
 		return err
 	}
 	return p.Print(was.Begin, was.Length, "", tables)
-}
-
-// followThreads writes interval after interval as one trace.
-func followThreads(watch context.Context, s streams, o *threadsOptions, observer *threads.Observer, filter *threads.Filter) error {
-	if err := observer.Begin(); err != nil {
-		return err
-	}
-	var w *perfetto.Writer
-	var began time.Time
-	loop := session.Loop{Every: o.every, Count: o.count, Tick: probe.SweepEvery, During: observer.Sweep}
-	err := loop.Run(watch, func(i session.Interval) error {
-		if watch.Err() != nil && w == nil && i.Length < session.Shortest {
-			return session.TooEarly(watch)
-		}
-		seen, err := observer.Next()
-		if err != nil {
-			return err
-		}
-		if w == nil {
-			began = seen.Begin
-			if w, err = perfetto.New(s.stdout, version.Program(), began); err != nil {
-				return err
-			}
-		}
-		seen.Keep(filter)
-		return show.ThreadsCourse(w, seen, began)
-	})
-	if w == nil {
-		return err
-	}
-	return errors.Join(err, w.Close())
 }

@@ -1,10 +1,14 @@
 package show
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"iocause/internal/present/perfetto"
+	"iocause/internal/session"
 	"iocause/internal/tool/threads"
 )
 
@@ -23,4 +27,31 @@ func ThreadsCourse(w *perfetto.Writer, t *threads.Threads, began time.Time) erro
 		}
 	}
 	return nil
+}
+
+// FollowThreads writes what next returns for each interval of a loop as one trace by
+// program.
+func FollowThreads(watch context.Context, to io.Writer, program string, loop *session.Loop, next func() (*threads.Threads, error)) error {
+	var w *perfetto.Writer
+	var began time.Time
+	err := loop.Run(watch, func(i session.Interval) error {
+		if watch.Err() != nil && w == nil && i.Length < session.Shortest {
+			return session.TooEarly(watch)
+		}
+		seen, err := next()
+		if err != nil {
+			return err
+		}
+		if w == nil {
+			began = seen.Begin
+			if w, err = perfetto.New(to, program, began); err != nil {
+				return err
+			}
+		}
+		return ThreadsCourse(w, seen, began)
+	})
+	if w == nil {
+		return err
+	}
+	return errors.Join(err, w.Close())
 }
