@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -169,11 +170,13 @@ func TestTimeAddsUp(t *testing.T) {
 		{"waits above it", time.Millisecond, 20 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var wall, cpu, stolen time.Duration
+			var wall, cpu, stolen, napped time.Duration
 			rows, tid, _, _ := observe(t, Options{Min: c.min}, func() {
 				start, busy, taken := time.Now(), threadTime(t), bpftest.Stolen(t)
 				for time.Since(start) < time.Second {
+					from := time.Now()
 					nap(c.nap)
+					napped += time.Since(from)
 					for from := time.Now(); time.Since(from) < time.Millisecond; {
 					}
 				}
@@ -186,9 +189,12 @@ func TestTimeAddsUp(t *testing.T) {
 				}
 			}
 			want := wall - cpu
-			most, least := want+want/50, want-want/50-c.min-stolen // what has not added up to the threshold is not there
+			// What has not added up to the threshold is not there. A thread's own clock runs
+			// from where it is chosen; ours, where the kernel tells that, from where it is back.
+			most, least := max(want+want/50, napped), want-want/50-c.min-stolen
 			if off < least || off > most {
-				t.Errorf("off the processor for %v, want %v (%v less %v) within 2 %%; the hypervisor took %v", off, want, wall, cpu, stolen)
+				t.Errorf("off the processor for %v, want %v (%v less %v) within 2 %%, or up to the %v of its naps; the hypervisor took %v",
+					off, want, wall, cpu, napped, stolen)
 			}
 		})
 	}
@@ -367,35 +373,64 @@ func wakeReader(t *testing.T, fd int) {
 func TestSamples(t *testing.T) {
 	const hz = 499
 	var busy, wall time.Duration
+	var kernels uint64
 	rows, tid, _, _ := observe(t, Options{OnCPU: true, Hz: hz}, func() {
+		taken := sampled(t, hz)
 		from, began := threadTime(t), time.Now()
-		defer func() { wall = time.Since(began) }()
+		defer func() { wall, kernels = time.Since(began), taken() }()
 		for x := uint64(1); busy < time.Second; {
 			x = burn(x)
 			busy = threadTime(t) - from
 		}
 	})
 	var all, inside uint64
+	var elsewhere []string
 	for _, r := range of(rows, tid) {
 		all += r.Count
-		if slices.Contains(functions(r.User.IPs), "iocause/internal/source/probe/stacks.burn") {
+		if in := functions(r.User.IPs); slices.Contains(in, "iocause/internal/source/probe/stacks.burn") {
 			inside += r.Count
+		} else {
+			elsewhere = append(elsewhere, fmt.Sprintf("%d in %v", r.Count, in))
 		}
 	}
 	// Interrupts, and what the machine's host takes, are in the samples and not
-	// in the thread's time.
-	least, most := 0.9*busy.Seconds()*hz, 1.1*wall.Seconds()*hz
-	if float64(all) < least || float64(all) > most {
-		t.Errorf("%d samples of %v in %v, want %.0f to %.0f", all, busy, wall, least, most)
+	// in the thread's time. Of timers that come late, as on an emulated machine, the
+	// kernel makes one sample: no more than it can make are wanted.
+	least, most := 0.9*min(busy.Seconds()*hz, float64(kernels)), 1.1*wall.Seconds()*hz
+	if kernels == 0 || float64(all) < least || float64(all) > most {
+		t.Errorf("%d samples of %v in %v, of which the kernel makes %d, want %.0f to %.0f", all, busy, wall, kernels, least, most)
 	}
 	if float64(inside) < 0.9*float64(all) {
-		t.Errorf("%d of %d samples are in the function that ran", inside, all)
+		t.Errorf("%d of %d samples are in the function that ran, %s", inside, all, strings.Join(elsewhere, ", "))
+	}
+}
+
+// sampled lets the kernel sample the thread that calls, into memory of its own, and
+// returns how many samples it took.
+func sampled(t *testing.T, hz uint64) func() uint64 {
+	const pages, bytes = 16, 16 // of a sample: its header, process and thread
+	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Sample: hz, Sample_type: unix.PERF_SAMPLE_TID, Bits: unix.PerfBitFreq}
+	attr.Size = uint32(unsafe.Sizeof(attr))
+	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		t.Error(err)
+		return func() uint64 { return 0 }
+	}
+	ring, err := unix.Mmap(fd, 0, (1+pages)*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		t.Error(err)
+		return func() uint64 { return 0 }
+	}
+	return func() uint64 {
+		defer unix.Close(fd)
+		defer unix.Munmap(ring)
+		return (*unix.PerfEventMmapPage)(unsafe.Pointer(&ring[0])).Data_head / bytes
 	}
 }
 
 //go:noinline
 func burn(x uint64) uint64 {
-	for i := range uint64(1 << 16) {
+	for i := range uint64(1 << 18) {
 		x = x*31 + i
 	}
 	return x

@@ -24,7 +24,7 @@ type watched struct {
 	queued     map[int]time.Duration // waits for a processor in progress at either look: schedstat counts them when they end
 	waits      []Waits
 	cpu, delay map[int]span
-	length     time.Duration
+	length     span
 	hidden     uint64 // events that the host hid
 	stolen     time.Duration
 }
@@ -55,6 +55,7 @@ func watchOnce(t *testing.T, p *troupe) watched {
 	}
 	before := bpftest.Stolen(t)
 	c0, d0 := p.clocks(), p.delays()
+	first := time.Now()
 	if err := probe.Begin(); err != nil {
 		t.Fatal(err)
 	}
@@ -66,11 +67,12 @@ func watchOnce(t *testing.T, p *troupe) watched {
 	c1, d1 := p.clocks(), p.delays()
 	time.Sleep(1500 * time.Millisecond)
 	c2, d2 := p.clocks(), p.delays()
+	w.length.least = time.Since(began)
 	usages, err := probe.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.length = time.Since(began)
+	w.length.most = time.Since(first)
 	c3, d3 := p.clocks(), p.delays()
 	w.stolen = bpftest.Stolen(t) - before
 	if w.waits, err = probe.Waits(); err != nil {
@@ -136,8 +138,8 @@ func (w *watched) wrong(p *troupe) (all []string) {
 				continue
 			}
 			tolerance := u.Wall / 50
-			if d := (u.Wall - w.length).Abs(); d > w.length/50 {
-				say("%s: watched for %v, but its time is %v", role, w.length, u.Wall)
+			if l := w.length; u.Wall < l.least-l.least/50 || u.Wall > l.most+l.least/50 {
+				say("%s: watched for %v to %v, but its time is %v", role, l.least, l.most, u.Wall)
 			}
 			if rest := u.Unaccounted().Abs(); rest > u.Wall/1000 {
 				say("%s: %v of %v are not accounted for", role, rest, u.Wall)
@@ -149,7 +151,7 @@ func (w *watched) wrong(p *troupe) (all []string) {
 			if d := w.delay[tid]; queued < d.least-tolerance-w.queued[tid] || queued > d.most+tolerance+w.queued[tid] {
 				say("%s: waited for a processor for %v, schedstat says %v to %v", role, queued, d.least, d.most)
 			}
-			if user, system, ok := u.Split(); !ok && u.In[Run] > w.length/10 || ok && (user+system-u.In[Run]).Abs() > 2 {
+			if user, system, ok := u.Split(); !ok && u.In[Run] > w.length.least/10 || ok && (user+system-u.In[Run]).Abs() > 2 {
 				say("%s: %v are %v user and %v system (known %v)", role, u.In[Run], user, system, ok)
 			}
 		}
@@ -218,7 +220,7 @@ func TestSpinnersQueue(t *testing.T) {
 	if user < ran/2 { // the timer's ticks say so, which on a busy virtual machine come late
 		t.Errorf("spinners ran %v of %v in user mode", user, ran)
 	}
-	if n := 5 - len(cpus(t)); n > 0 && queued < 0.5*float64(n)*w.length.Seconds() {
+	if n := 5 - len(cpus(t)); n > 0 && queued < 0.5*float64(n)*w.length.least.Seconds() {
 		t.Errorf("5 spinners on %d processors were preempted for %.2f s in all", len(cpus(t)), queued)
 	}
 }
