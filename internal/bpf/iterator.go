@@ -40,10 +40,14 @@ func (p *Probe) ReadIterator(name string, size int, buf []byte) ([]byte, error) 
 	return buf, nil
 }
 
-// Missed is how many runs of the object's programs the kernel left out,
-// because the program was interrupted by its own event (recursion).
+// Missed is how many runs of the object's programs the kernel left out, because the
+// program was interrupted by its own event, or preempted (recursion).
 func (p *Probe) Missed() (uint64, error) {
 	var n uint64
-	err := p.eachStats(func(_ string, s *ebpf.ProgramStats) { n += s.RecursionMisses })
+	err := p.eachStats(func(name string, s *ebpf.ProgramStats) {
+		if !p.hooks[name].Spare {
+			n += s.RecursionMisses
+		}
+	})
 	return n, err
 }

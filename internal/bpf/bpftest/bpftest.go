@@ -5,8 +5,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -187,6 +189,21 @@ func Aligned(t *testing.T, n int) []byte {
 	}
 	t.Cleanup(func() { _ = unix.Munmap(b) })
 	return b
+}
+
+// InThreads runs f in n threads at a time, each with its number, and waits for them.
+func InThreads(n int, f func(i int)) {
+	var all sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		all.Go(func() {
+			runtime.LockOSThread() // and end the thread with the goroutine
+			<-start
+			f(i)
+		})
+	}
+	close(start)
+	all.Wait()
 }
 
 // Ended is the number of a process that has ended.

@@ -183,6 +183,13 @@ static __always_inline s32 task_syscall(struct task_struct *t)
 	return REG(struct pt_regs___arm64, regs, syscallno);
 }
 
+/* An address that the verifier knows to be a pointer, with which it allows no arithmetic but this. */
+static __always_inline u64 as_number(u64 id)
+{
+	asm volatile("%0 = -%0; %0 = -%0" : "+r"(id));
+	return id;
+}
+
 /*
  * A page's folio: compound_head's low bit marks a tail page. 8c846c879e22
  * (7.2) renamed it and, where struct page has a size that is a power of two,
@@ -200,7 +207,7 @@ static __always_inline struct folio *page_folio(struct page *p)
 	if (bpf_core_field_exists(m->compound_info)) {
 		head = word_at((u64)p + bpf_core_field_offset(m->compound_info));
 		if (head & 1 && (head | 0xffffffffULL) == ~0ULL)
-			return (struct folio *)((u64)p & head & ~1ULL);
+			return (struct folio *)(as_number((u64)p) & head & ~1ULL);
 	} else {
 		head = word_at((u64)p + bpf_core_field_offset(p->compound_head));
 	}

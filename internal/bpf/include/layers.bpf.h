@@ -204,13 +204,6 @@ static __always_inline struct layer_bio *layer_by_pages(u64 pages, u64 *id)
 	return b && b->pages == pages ? b : 0;
 }
 
-/* An address that may be one of a tracepoint's arguments, with which verifiers allow no arithmetic but this. */
-static __always_inline u64 as_number(u64 id)
-{
-	asm volatile("%0 = -%0; %0 = -%0" : "+r"(id));
-	return id;
-}
-
 static __always_inline u64 layer_at(struct place *p, u32 dev, u64 at, u64 sector, u32 sectors)
 {
 	u32 of = dev & ~(BY_BLOCK | BY_REGION);

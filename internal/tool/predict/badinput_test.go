@@ -65,7 +65,8 @@ func TestBadInput(t *testing.T) {
 	// tables that were full, and events that were lost
 	for l, want := range map[access.Losses]string{
 		{Events: 3}: "3 accesses to watched pages were lost", {Tasks: 2}: "reads of 2 threads were not seen", {Processes: 4}: "4 times there were too many processes",
-		{Waits: 5}: "of 5 calls it is not known how long", {Returns: 6}: "of 6 calls the kernel did not tell the end", {Long: 7}: "of 7 calls only the first part was counted", {}: "",
+		{Waits: 5}: "of 5 calls it is not known how long", {Returns: 6}: "of 6 calls the kernel did not tell the end", {Inodes: 8}: "of 8 events the file was not known",
+		{Passed: 9}: "9 events were passed over", {Long: 7}: "of 7 calls only the first part was counted", {}: "",
 	} {
 		if got := strings.Join(lost(l), "\n"); !strings.Contains(got, want) || (want == "") != (got == "") || strings.Contains(got, "\n") {
 			t.Errorf("%+v: %q, want %q", l, got, want)

@@ -227,6 +227,8 @@ func lost(l access.Losses) (notes []string) {
 	say(l.Processes, "%d times there were too many processes: their reads are in no sum")
 	say(l.Waits, "of %d calls it is not known how long they waited for the disk: too many processes")
 	say(l.Returns, "of %d calls the kernel did not tell the end: they are in no sum")
+	say(l.Inodes, "of %d events the file was not known: they are in no sum")
+	say(l.Passed, "%d events were passed over by the kernel: they are in no sum")
 	say(l.Long, "of %d calls only the first part was counted")
 	return notes
 }

@@ -27,10 +27,8 @@ static __always_inline int ask(struct reader *t, struct range *r, u64 from, u64 
 
 /* One call makes several events, all with the call's own end: only the first
  * counts. docs/pagecache.md has the rules. */
-SEC("tp_btf/mm_filemap_get_pages")
-int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, unsigned long end)
+static __always_inline int visited(struct inode *inode, u64 index, u64 end)
 {
-	struct inode *inode = mapping->host;
 	u64 size = inode->i_size, eof = size ? (size - 1) >> PAGE_SHIFT : 0, last = end < eof ? end : eof, from = index;
 	struct range r = { .ino = inode->i_ino, .dev = inode->i_sb->s_dev, .kind = PAGE_READ };
 	struct reader *t;
@@ -61,6 +59,29 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 	t->index = index;
 	t->last = end;
 	return ask(t, &r, from, last);
+}
+
+SEC("tp_btf/mm_filemap_get_pages")
+int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, unsigned long end)
+{
+	struct inode *inode = mapping->host;
+	struct reader *t;
+
+	if (by_events) {
+		t = reader_of(current_task());
+		if (!t || !note_inode(&t->noted, inode, index))
+			return 0;
+	}
+	return visited(inode, index, end);
+}
+
+SEC("tracepoint/filemap/mm_filemap_get_pages")
+int COUNTING_EVENT(event_get_pages, trace_event_raw_mm_filemap_op_page_cache_range)
+{
+	struct reader *t = reader_of(current_task());
+	struct inode *inode = t ? inode_noted(&t->noted, event->i_ino, event->s_dev, event->index) : 0;
+
+	return inode ? visited(inode, event->index, event->last_index) : 0;
 }
 
 /* Where a look-up ends: it tells of the pages that the call is about to copy. */
@@ -203,8 +224,7 @@ int buffered_read_returned(void *ctx)
 	return t && end_call(&t->called, CALL_BUFFERED_READ) ? has_read((void *)t->called.argument[0], t->called.argument[2], RETURNED(ctx)) : 0;
 }
 
-SEC("tp_btf/page_cache_sync_ra")
-int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
+static __always_inline int needed(u64 ino, u32 dev, u64 index, u64 request)
 {
 	struct reader *t = reader_of(current_task());
 	u64 file;
@@ -214,13 +234,25 @@ int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *
 	if (!t->ra_file) /* the call's first: what was noted before led to no event, as in a direct read */
 		t->missed_at = 0;
 	missed(t, current_task());
-	file = file_hash(inode->i_ino, inode->i_sb->s_dev);
+	file = file_hash(ino, dev);
 	if (t->ra_file == file && t->ra_last == index + request - 1)
 		return 0;
 	t->ra_file = file;
 	t->ra_index = index;
 	t->ra_last = index + request - 1;
 	return 0;
+}
+
+SEC("tp_btf/page_cache_sync_ra")
+int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
+{
+	return needed(inode->i_ino, inode->i_sb->s_dev, index, request);
+}
+
+SEC("tracepoint/readahead/page_cache_sync_ra")
+int COUNTING_EVENT(event_sync_readahead, trace_event_raw_page_cache_ra_op)
+{
+	return needed(event->i_ino, event->s_dev, event->index, event->req_count);
 }
 
 static __always_inline void look_at_folio(struct folio *folio, struct inode *inode, u32 kind)
@@ -245,6 +277,18 @@ int COUNTING(on_add, struct folio *folio)
 	return 0;
 }
 
+/* The cgroup that a page is put in for is the thread's, but for what a worker reads for others. */
+SEC("tracepoint/filemap/mm_filemap_add_to_page_cache")
+int COUNTING_EVENT(event_add, trace_event_raw_mm_filemap_op_page_cache)
+{
+	struct range r = { .ino = event->i_ino, .dev = event->s_dev, .from = event->index, .kind = PAGE_ADDED };
+
+	r.file = file_hash(r.ino, r.dev);
+	r.to = r.from + (1ULL << (event->order & 31)) - 1;
+	look_at(&r);
+	return 0;
+}
+
 /* Reclaim runs with PF_MEMALLOC set, truncation and drop_caches do not. */
 SEC("tp_btf/mm_filemap_delete_from_page_cache")
 int COUNTING(on_delete, struct folio *folio)
@@ -263,13 +307,24 @@ int COUNTING(on_dirty, struct folio *folio, struct address_space *mapping)
 	return 0;
 }
 
-static __always_inline int faulted(struct inode *inode, u64 index)
+static __always_inline int fault_of(u64 ino, u32 dev, u64 index)
 {
-	struct range r = { .ino = OF(inode, i_ino), .dev = OF(inode, i_sb, s_dev), .from = index, .to = index, .kind = PAGE_FAULTED };
+	struct range r = { .ino = ino, .dev = dev, .from = index, .to = index, .kind = PAGE_FAULTED };
 
 	r.file = file_hash(r.ino, r.dev);
 	look_at(&r);
 	return 0;
+}
+
+static __always_inline int faulted(struct inode *inode, u64 index)
+{
+	return fault_of(OF(inode, i_ino), OF(inode, i_sb, s_dev), index);
+}
+
+SEC("tracepoint/filemap/mm_filemap_fault")
+int COUNTING_EVENT(event_fault, trace_event_raw_mm_filemap_fault)
+{
+	return fault_of(event->i_ino, event->s_dev, event->index);
 }
 
 #define ALWAYS(inode, index) true

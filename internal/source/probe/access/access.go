@@ -54,6 +54,8 @@ type Losses struct {
 	Waits     uint64 // of calls, that are not in Waits
 	Long      uint64 // calls and folios of which only the first part was looked at
 	Returns   uint64 // calls of which the kernel did not tell that they returned
+	Inodes    uint64 // events of which the file was not known
+	Passed    uint64 // events that the kernel passed over, as a program was preempted or interrupted by its own
 }
 
 // Probe is the attached probe. It is used by one goroutine.
@@ -76,7 +78,9 @@ func reads() bpf.Capability {
 		}
 	}
 	return bpf.Capability{Name: "reads", Ways: []bpf.Way{
-		{By: bpf.ByTracepoint, Programs: []bpf.Program{{Name: "on_get_pages", Tracepoint: "mm_filemap_get_pages"}}},
+		{By: bpf.ByTracepoint, Programs: []bpf.Program{{Name: "on_get_pages", Tracepoint: "mm_filemap_get_pages", Events: []bpf.Program{
+			{Name: "event_get_pages", Event: "filemap/mm_filemap_get_pages"}, {Name: "on_get_pages", Tracepoint: "mm_filemap_get_pages", Spare: true},
+		}}}},
 		{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "got_pages", Exit: function, Arguments: 4}}},
 		{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "got_pages_iter", Exit: function, Arguments: 3}}},
 		{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "was_read", Exit: former, Arguments: 3}}},
@@ -90,7 +94,9 @@ func reads() bpf.Capability {
 func mapped() bpf.Capability {
 	const function = "filemap_fault"
 	return bpf.Capability{Name: "mapped", Optional: true, Ways: []bpf.Way{
-		{By: bpf.ByTracepoint, Programs: []bpf.Program{{Name: "on_fault", Tracepoint: "mm_" + function}}},
+		{By: bpf.ByTracepoint, Programs: []bpf.Program{{
+			Name: "on_fault", Tracepoint: "mm_" + function, Events: []bpf.Program{{Name: "event_fault", Event: "filemap/mm_" + function}},
+		}}},
 		{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "fault", Entry: function, Arguments: 1}}},
 		{By: bpf.ByKprobe, Constants: untyped(), Programs: []bpf.Program{{Name: "fault_called", Call: function, Arguments: 1}}},
 	}}
@@ -110,8 +116,12 @@ func Open(h *host.Host, shift int) (p *Probe, err error) {
 		return nil, fmt.Errorf("reading the access object: %w", err)
 	}
 	loaded, err := bpf.OpenWays(spec, []bpf.Program{
-		{Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra", Optional: true},
-		{Name: "on_add", Tracepoint: "mm_filemap_add_to_page_cache"},
+		{Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra", Optional: true, Events: []bpf.Program{
+			{Name: "event_sync_readahead", Event: "readahead/page_cache_sync_ra"},
+		}},
+		{Name: "on_add", Tracepoint: "mm_filemap_add_to_page_cache", Events: []bpf.Program{
+			{Name: "event_add", Event: "filemap/mm_filemap_add_to_page_cache"},
+		}},
 		{Name: "on_delete", Tracepoint: "mm_filemap_delete_from_page_cache"},
 		{Name: "on_dirty", Tracepoint: "writeback_dirty_folio", Former: "writeback_dirty_page"},
 		{Name: "on_switch", Tracepoint: "sched_switch"},
@@ -211,12 +221,13 @@ func waitSlot(slot uint32) time.Duration {
 
 // Losses reads the counters.
 func (p *Probe) Losses() (l Losses, err error) {
-	for name, to := range map[string]*uint64{"lost_events": &l.Events, "lost_tasks": &l.Tasks, "lost_processes": &l.Processes, "lost_waits": &l.Waits, "long_ranges": &l.Long, "lost_returns": &l.Returns} {
+	for name, to := range map[string]*uint64{"lost_events": &l.Events, "lost_tasks": &l.Tasks, "lost_processes": &l.Processes, "lost_waits": &l.Waits, "long_ranges": &l.Long, "lost_returns": &l.Returns, "lost_inodes": &l.Inodes} {
 		if *to, err = p.probe.Counter(name); err != nil {
 			return l, err
 		}
 	}
-	return l, nil
+	l.Passed, err = p.probe.Missed()
+	return l, err
 }
 
 // Close detaches the probe.

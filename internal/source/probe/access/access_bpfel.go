@@ -25,6 +25,12 @@ type accessEvent struct {
 	Kind   uint32
 }
 
+type accessEventFile struct {
+	_   structs.HostLayout
+	Ino uint64
+	Dev uint64
+}
+
 type accessProcess struct {
 	_       structs.HostLayout
 	Ns      uint64
@@ -56,6 +62,12 @@ type accessReader struct {
 		Call     uint64
 		Argument [3]uint64
 	}
+	Noted struct {
+		_       structs.HostLayout
+		Inode   uint64
+		Kept    uint64
+		Unknown uint64
+	}
 }
 
 type accessWaitKey struct {
@@ -69,11 +81,16 @@ type accessWaitKey struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	accessMapEvents                = "events"
+	accessMapInodes                = "inodes"
 	accessMapProcesses             = "processes"
 	accessMapReaders               = "readers"
 	accessMapWaits                 = "waits"
 	accessProgBufferedReadCalled   = "buffered_read_called"
 	accessProgBufferedReadReturned = "buffered_read_returned"
+	accessProgEventAdd             = "event_add"
+	accessProgEventFault           = "event_fault"
+	accessProgEventGetPages        = "event_get_pages"
+	accessProgEventSyncReadahead   = "event_sync_readahead"
 	accessProgFault                = "fault"
 	accessProgFaultCalled          = "fault_called"
 	accessProgGetPagesCalled       = "get_pages_called"
@@ -90,10 +107,12 @@ const (
 	accessProgOnSwitch             = "on_switch"
 	accessProgOnSyncReadahead      = "on_sync_readahead"
 	accessProgWasRead              = "was_read"
+	accessVarByEvents              = "by_events"
 	accessVarEnabled               = "enabled"
 	accessVarLacks                 = "lacks"
 	accessVarLongRanges            = "long_ranges"
 	accessVarLostEvents            = "lost_events"
+	accessVarLostInodes            = "lost_inodes"
 	accessVarLostProcesses         = "lost_processes"
 	accessVarLostReturns           = "lost_returns"
 	accessVarLostTasks             = "lost_tasks"
@@ -148,6 +167,10 @@ type accessSpecs struct {
 type accessProgramSpecs struct {
 	BufferedReadCalled   *ebpf.ProgramSpec `ebpf:"buffered_read_called"`
 	BufferedReadReturned *ebpf.ProgramSpec `ebpf:"buffered_read_returned"`
+	EventAdd             *ebpf.ProgramSpec `ebpf:"event_add"`
+	EventFault           *ebpf.ProgramSpec `ebpf:"event_fault"`
+	EventGetPages        *ebpf.ProgramSpec `ebpf:"event_get_pages"`
+	EventSyncReadahead   *ebpf.ProgramSpec `ebpf:"event_sync_readahead"`
 	Fault                *ebpf.ProgramSpec `ebpf:"fault"`
 	FaultCalled          *ebpf.ProgramSpec `ebpf:"fault_called"`
 	GetPagesCalled       *ebpf.ProgramSpec `ebpf:"get_pages_called"`
@@ -171,6 +194,7 @@ type accessProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type accessMapSpecs struct {
 	Events    *ebpf.MapSpec `ebpf:"events"`
+	Inodes    *ebpf.MapSpec `ebpf:"inodes"`
 	Processes *ebpf.MapSpec `ebpf:"processes"`
 	Readers   *ebpf.MapSpec `ebpf:"readers"`
 	Waits     *ebpf.MapSpec `ebpf:"waits"`
@@ -180,10 +204,12 @@ type accessMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type accessVariableSpecs struct {
+	ByEvents      *ebpf.VariableSpec `ebpf:"by_events"`
 	Enabled       *ebpf.VariableSpec `ebpf:"enabled"`
 	Lacks         *ebpf.VariableSpec `ebpf:"lacks"`
 	LongRanges    *ebpf.VariableSpec `ebpf:"long_ranges"`
 	LostEvents    *ebpf.VariableSpec `ebpf:"lost_events"`
+	LostInodes    *ebpf.VariableSpec `ebpf:"lost_inodes"`
 	LostProcesses *ebpf.VariableSpec `ebpf:"lost_processes"`
 	LostReturns   *ebpf.VariableSpec `ebpf:"lost_returns"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
@@ -215,6 +241,7 @@ func (o *accessObjects) Close() error {
 // It can be passed to loadAccessObjects or ebpf.CollectionSpec.LoadAndAssign.
 type accessMaps struct {
 	Events    *ebpf.Map `ebpf:"events"`
+	Inodes    *ebpf.Map `ebpf:"inodes"`
 	Processes *ebpf.Map `ebpf:"processes"`
 	Readers   *ebpf.Map `ebpf:"readers"`
 	Waits     *ebpf.Map `ebpf:"waits"`
@@ -223,6 +250,7 @@ type accessMaps struct {
 func (m *accessMaps) Close() error {
 	return _AccessClose(
 		m.Events,
+		m.Inodes,
 		m.Processes,
 		m.Readers,
 		m.Waits,
@@ -233,10 +261,12 @@ func (m *accessMaps) Close() error {
 //
 // It can be passed to loadAccessObjects or ebpf.CollectionSpec.LoadAndAssign.
 type accessVariables struct {
+	ByEvents      *ebpf.Variable `ebpf:"by_events"`
 	Enabled       *ebpf.Variable `ebpf:"enabled"`
 	Lacks         *ebpf.Variable `ebpf:"lacks"`
 	LongRanges    *ebpf.Variable `ebpf:"long_ranges"`
 	LostEvents    *ebpf.Variable `ebpf:"lost_events"`
+	LostInodes    *ebpf.Variable `ebpf:"lost_inodes"`
 	LostProcesses *ebpf.Variable `ebpf:"lost_processes"`
 	LostReturns   *ebpf.Variable `ebpf:"lost_returns"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
@@ -253,6 +283,10 @@ type accessVariables struct {
 type accessPrograms struct {
 	BufferedReadCalled   *ebpf.Program `ebpf:"buffered_read_called"`
 	BufferedReadReturned *ebpf.Program `ebpf:"buffered_read_returned"`
+	EventAdd             *ebpf.Program `ebpf:"event_add"`
+	EventFault           *ebpf.Program `ebpf:"event_fault"`
+	EventGetPages        *ebpf.Program `ebpf:"event_get_pages"`
+	EventSyncReadahead   *ebpf.Program `ebpf:"event_sync_readahead"`
 	Fault                *ebpf.Program `ebpf:"fault"`
 	FaultCalled          *ebpf.Program `ebpf:"fault_called"`
 	GetPagesCalled       *ebpf.Program `ebpf:"get_pages_called"`
@@ -275,6 +309,10 @@ func (p *accessPrograms) Close() error {
 	return _AccessClose(
 		p.BufferedReadCalled,
 		p.BufferedReadReturned,
+		p.EventAdd,
+		p.EventFault,
+		p.EventGetPages,
+		p.EventSyncReadahead,
 		p.Fault,
 		p.FaultCalled,
 		p.GetPagesCalled,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "batch.bpf.h"
+#include "event.bpf.h"
 #include "hist.bpf.h"
 #include "queue.bpf.h"
 
@@ -80,6 +81,7 @@ struct reader {
 	u64 late; /* ns until it had it back, after its pages were there */
 	s64 call; /* number of the system call of missed_at */
 	struct called called; /* by kprobes only */
+	struct noted noted; /* by events only */
 };
 
 struct {
