@@ -294,6 +294,13 @@ func (c *Case) victimCulprit() Culprit {
 	return k
 }
 
+// atProcessor is the victim where it waits for a processor or computes: for no device.
+func (c *Case) atProcessor() Culprit {
+	k := c.victimCulprit()
+	k.Device = ""
+	return k
+}
+
 // culprit is the victim's own doing, on its busiest file.
 func (c *Case) culprit() Culprit {
 	k := c.victimCulprit()

@@ -60,7 +60,7 @@ func cpuBound() Cause {
 			return Verdict{
 				Answer: Yes, Confidence: confidence((cpu+delay/s-cpuShareLimit)/0.15+0.2, c.victim.known),
 				Weight: c.victim.cpu / c.victim.awake(), WeightOf: OfTime,
-				Culprit: c.victimCulprit(), Evidence: e,
+				Culprit: c.atProcessor(), Evidence: e,
 				Disprove: "threads of the program blocked on I/O for a tenth of their time or more",
 				Advice: []Advice{c.working(promise{high: c.victim.awake() / c.victim.cpu}).advise(
 					"see where the program spends its processor time (perf top -p PID); a faster device would not help",

@@ -55,7 +55,7 @@ func (c *Case) overQuota(q *cpuQuota) Verdict {
 		c.figure("of its time that it could run", v.queued(), "ratio", sample.ProcRunDelay),
 		c.onProcessors("time on a processor", v.cpu/s).as("time-on-a-processor"),
 	}
-	k := c.victimCulprit()
+	k := c.atProcessor()
 	k.Cgroup = q.cgroup
 	return Verdict{
 		Answer: Yes, Confidence: confidence((q.throttled-quotaPeriods)/0.3+0.3, v.known),

@@ -103,7 +103,7 @@ func cpuSaturated() Cause {
 			if pinned {
 				e = append(e, c.figure("processors that it may run on", allowed, "count", sample.ProcProcessors))
 			}
-			k := c.victimCulprit()
+			k := c.atProcessor()
 			rival, used := c.busiestOther()
 			advice := c.promise(removal{sure: v.delay, queue: true, more: true}).advise("give it more processors, or less to do at once",
 				"with a processor for every runnable thread")
@@ -118,7 +118,7 @@ func cpuSaturated() Cause {
 				advice.Do = "give the victim a larger share of the processors (cpu.weight, nice), or run the other program elsewhere"
 			}
 			if idle, _ := c.idleProcessors(); pinned && idle >= idleLimit {
-				k = c.victimCulprit()
+				k = c.atProcessor()
 				advice.Do = fmt.Sprintf("let it run on more than %s (taskset, cpuset): the others were idle %s of the time", sample.Counted(allowed, "processor"), percent(idle))
 			}
 			return Verdict{
