@@ -200,13 +200,13 @@ const effectFactor = 1.3
 // calm are the answers that name nothing that could be mended.
 var calm = named(diagnose.Healthy, diagnose.CPUBound)
 
-// unnamed tells that the diagnosis names no cause.
-func (p *Proof) unnamed() (bool, error) {
+// primary is what the diagnosis named.
+func (p *Proof) primary() (string, error) {
 	var r Report
 	if err := json.Unmarshal(p.Report, &r); err != nil {
-		return false, fmt.Errorf("read the report: %w", err)
+		return "", fmt.Errorf("read the report: %w", err)
 	}
-	return r.Primary == string(diagnose.Unknown) || slices.Contains(calm, r.Primary), nil
+	return r.Primary, nil
 }
 
 // judge holds a report against the truth.

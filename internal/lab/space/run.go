@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"iocause/internal/diagnose"
 	"iocause/internal/host"
 	"iocause/internal/lab/prove"
 )
@@ -45,11 +47,11 @@ func Run(ctx context.Context, h *host.Host, s *Situation, o Options, say func(st
 	if err := p.ask(ctx, st, o, say); err != nil {
 		return nil, err
 	}
-	if o.IfNamed {
-		if p.Untried, err = p.unnamed(); err != nil {
-			return nil, err
-		}
+	primary, err := p.primary()
+	if err != nil {
+		return nil, err
 	}
+	p.Untried = o.IfNamed && (primary == string(diagnose.Unknown) || slices.Contains(calm, primary))
 	if p.Untried {
 		p.Truth = prove.Truth{Causes: calm}
 		p.Verdict, err = st.judge(p.Report, nil, &p.Truth)
@@ -57,7 +59,7 @@ func Run(ctx context.Context, h *host.Host, s *Situation, o Options, say func(st
 		return p, err
 	}
 	say("try the remedies")
-	if p.Effects, err = prove.Try(ctx, st, o.Plan); err != nil {
+	if err := p.try(ctx, st, o, primary); err != nil {
 		return nil, err
 	}
 	p.Truth = st.Truth(p.Effects, p.Processors, p.Writing)
@@ -66,6 +68,33 @@ func Run(ctx context.Context, h *host.Host, s *Situation, o Options, say func(st
 	}
 	p.Seconds = time.Since(begun).Seconds()
 	return p, nil
+}
+
+// try tries the remedies. Where it is only asked whether there is a cause at all, the
+// first ones are those of the cause that was named: if one of them surely helps, the
+// others need not be tried.
+func (p *Proof) try(ctx context.Context, st *Standing, o Options, primary string) (err error) {
+	if o.IfNamed {
+		if p.Effects, err = prove.Try(ctx, &against{st, primary}, o.Plan); err != nil {
+			return err
+		}
+		if e, tried := prove.Of(p.Effects, primary); tried && !e.Unsure && e.Factor >= prove.Helps {
+			return nil
+		}
+	}
+	p.Effects, err = prove.Try(ctx, st, o.Plan)
+	return err
+}
+
+// against is a situation with the remedies of one cause alone.
+type against struct {
+	*Standing
+	cause string
+}
+
+// Remedies implements prove.Subject.
+func (a *against) Remedies() []prove.Remedy {
+	return slices.DeleteFunc(a.Standing.Remedies(), func(r prove.Remedy) bool { return !slices.Contains(r.Causes, a.cause) })
 }
 
 // attempts is how often the machine is diagnosed until the answer is about the
