@@ -123,7 +123,7 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Concat(programs, more)
+	all := slices.Concat(fit.pairs(spec, programs), more)
 	programs, p.missing, err = types.present(all)
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (p *Probe) attach(prog *Program) error {
 		return nil
 	}
 	p.hooks[prog.Name] = prog
-	if err := p.Attach(prog.Name); err != nil {
+	if err := p.attachOne(prog.Name); err != nil {
 		return err
 	}
 	p.programs = append(p.programs, prog.Name)
@@ -190,6 +190,13 @@ func (p *Probe) attach(prog *Program) error {
 // Attach attaches a program of Open's list again that Detach has detached; one
 // that is attached, or that this kernel has another for, is left as it is.
 func (p *Probe) Attach(program string) error {
+	if err := p.attachOne(program); err != nil {
+		return err
+	}
+	return p.attachOne(program + second)
+}
+
+func (p *Probe) attachOne(program string) error {
 	hook := p.hooks[program]
 	if hook == nil || p.links[program] != nil {
 		return nil
@@ -223,8 +230,14 @@ func (p *Probe) Attach(program string) error {
 // away the kernel waits for all that may be in it, and a call of a disabled one costs
 // some 10 ns.
 func (p *Probe) Detach(program string) error {
+	other := p.hooks[program+second]
+	if other != nil {
+		if err := p.Detach(other.Name); err != nil {
+			return err
+		}
+	}
 	l := p.links[program]
-	if hook := p.hooks[program]; l == nil || hook.Tracepoint == "" || hook.Spare {
+	if hook := p.hooks[program]; l == nil || hook.Tracepoint == "" || hook.Spare && other == nil {
 		return nil
 	}
 	delete(p.links, program)

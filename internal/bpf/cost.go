@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -111,13 +112,29 @@ const fromStats = "BPF_ENABLE_STATS"
 // misses emits how often a program was not run because it was running
 // already, since the call before; into may be nil. The meter's lock is held.
 func (p *Probe) misses(into sample.Sink) error {
-	return p.eachStats(func(name string, s *ebpf.ProgramStats) {
-		n := s.RecursionMisses - p.cost.miss[name]
+	since := map[string]uint64{}
+	err := p.eachStats(func(name string, s *ebpf.ProgramStats) {
+		since[name] = s.RecursionMisses - p.cost.miss[name]
 		p.cost.miss[name] = s.RecursionMisses
-		if n > 0 && into != nil && !p.hooks[name].Spare {
-			into.Put(sample.CostLost, sample.Entity{Class: name + " recursion"}, float64(n), fromStats)
-		}
 	})
+	for _, name := range p.programs {
+		if n := p.lost(name, since); n > 0 && into != nil {
+			into.Put(sample.CostLost, sample.Entity{Class: strings.TrimSuffix(name, second) + " recursion"}, float64(n), fromStats)
+		}
+	}
+	return err
+}
+
+// lost is how many events were lost with a program, of those of which each program was
+// passed over. Of two in a row it is the second, and at most as many as either of both.
+func (p *Probe) lost(name string, missed map[string]uint64) uint64 {
+	if hook := p.hooks[name]; hook != nil && hook.Spare {
+		return 0
+	}
+	if first, is := strings.CutSuffix(name, second); is {
+		return min(missed[first], missed[name])
+	}
+	return missed[name]
 }
 
 // Phase begins and ends the account of the object's programs and emits what

@@ -44,10 +44,10 @@ func (p *Probe) ReadIterator(name string, size int, buf []byte) ([]byte, error) 
 // program was interrupted by its own event, or preempted (recursion).
 func (p *Probe) Missed() (uint64, error) {
 	var n uint64
-	err := p.eachStats(func(name string, s *ebpf.ProgramStats) {
-		if !p.hooks[name].Spare {
-			n += s.RecursionMisses
-		}
-	})
+	missed := map[string]uint64{}
+	err := p.eachStats(func(name string, s *ebpf.ProgramStats) { missed[name] = s.RecursionMisses })
+	for name := range missed {
+		n += p.lost(name, missed)
+	}
 	return n, err
 }

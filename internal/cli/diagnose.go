@@ -209,13 +209,18 @@ func conclude(watch context.Context, e *env, o *diagnoseOptions, w *sample.Windo
 	return r, printReport(e.stdout, r, o.format, o.whole)
 }
 
-// noteRefusals says once what is missing without privileges; the report names
-// each gap.
+// noteRefusals says once why no BPF program can be loaded; the report names each gap.
 func noteRefusals(notes io.Writer, all []source.Status) {
 	for _, s := range all {
-		if errors.Is(s.OpenErr, bpf.ErrNotPermitted) {
-			fmt.Fprintln(notes, "iocause: loading BPF programs: not permitted; only /proc is read, so many causes cannot be decided; run as root, or with CAP_BPF and CAP_PERFMON")
-			return
+		for why, what := range map[error]string{
+			bpf.ErrNotPermitted: "not permitted; only /proc is read, so many causes cannot be decided; run as root, or with CAP_BPF and CAP_PERFMON",
+			bpf.ErrFiles:        bpf.ErrFiles.Error() + "; only /proc is read, so many causes cannot be decided",
+			bpf.ErrMemory:       bpf.ErrMemory.Error() + "; only /proc is read, so many causes cannot be decided",
+		} {
+			if errors.Is(s.OpenErr, why) {
+				fmt.Fprintln(notes, "iocause: loading BPF programs: "+what)
+				return
+			}
 		}
 	}
 }

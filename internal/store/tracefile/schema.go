@@ -79,10 +79,11 @@ type Losses struct {
 	Paths    uint64 // names of files
 	Own      uint64 // of iocause itself, left out
 	BelowMin uint64 // faster than asked for, left out
+	Passed   uint64 // at most, that the kernel passed over because it had preempted a program
 }
 
 // Lost are the I/Os that should be in the trace.
-func (l Losses) Lost() uint64 { return l.Dropped + l.InFlight + l.Missed }
+func (l Losses) Lost() uint64 { return l.Dropped + l.InFlight + l.Missed + l.Passed }
 
 // Why says what they were lost to, "" where none were.
 func (l Losses) Why() string {
@@ -95,13 +96,14 @@ func (l Losses) Why() string {
 	add(l.Dropped, "because the buffer was full (use a larger --buffer, a filter or -o)")
 	add(l.InFlight, "because too many were in flight")
 	add(l.Missed, "completed unseen")
+	add(l.Passed, "at most passed over by the kernel, which had preempted a program")
 	return strings.Join(why, ", ")
 }
 
 // Since is what was lost after an earlier count of the same trace.
 func (l Losses) Since(before Losses) Losses {
 	return Losses{Dropped: l.Dropped - before.Dropped, InFlight: l.InFlight - before.InFlight, Missed: l.Missed - before.Missed,
-		Paths: l.Paths - before.Paths, Own: l.Own - before.Own, BelowMin: l.BelowMin - before.BelowMin}
+		Paths: l.Paths - before.Paths, Own: l.Own - before.Own, BelowMin: l.BelowMin - before.BelowMin, Passed: l.Passed - before.Passed}
 }
 
 // The kinds of records that this version writes.
@@ -126,7 +128,7 @@ func schema() []Record {
 		}},
 		{kindLosses, "losses", []Field{
 			{"dropped", "uint", "count"}, {"in_flight", "uint", "count"}, {"missed", "uint", "count"},
-			{"paths", "uint", "count"}, {"own", "uint", "count"}, {"below_min", "uint", "count"},
+			{"paths", "uint", "count"}, {"own", "uint", "count"}, {"below_min", "uint", "count"}, {"passed", "uint", "count"},
 		}},
 		{kindForget, "forget", nil},
 		{kindEnd, "end", []Field{{"at", "uint", "ns"}}},
@@ -157,6 +159,7 @@ func setters(io *sample.IO, l *Losses, end *time.Duration) map[string]func(v uin
 		"losses.paths":     func(v uint64, _ string) { l.Paths = v },
 		"losses.own":       func(v uint64, _ string) { l.Own = v },
 		"losses.below_min": func(v uint64, _ string) { l.BelowMin = v },
+		"losses.passed":    func(v uint64, _ string) { l.Passed = v },
 		"end.at":           func(v uint64, _ string) { *end = time.Duration(v) },
 	}
 }

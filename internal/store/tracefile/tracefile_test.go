@@ -70,7 +70,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	for i := range want {
 		require.NoError(t, w.Add(&want[i]))
 	}
-	l := Losses{1, 2, 3, 4, 5, 6}
+	l := Losses{1, 2, 3, 4, 5, 6, 7}
 	w.Losses(l)
 	require.NoError(t, w.End(7*time.Second))
 	if w.Written() != int64(b.Len()) {

@@ -106,7 +106,7 @@ func (w *Writer) Add(x *sample.IO) error {
 // Losses writes the counters so far.
 func (w *Writer) Losses(l Losses) {
 	w.block = append(w.block, kindLosses)
-	for _, n := range []uint64{l.Dropped, l.InFlight, l.Missed, l.Paths, l.Own, l.BelowMin} {
+	for _, n := range []uint64{l.Dropped, l.InFlight, l.Missed, l.Paths, l.Own, l.BelowMin, l.Passed} {
 		w.block = binary.AppendUvarint(w.block, n)
 	}
 }

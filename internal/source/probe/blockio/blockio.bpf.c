@@ -131,7 +131,7 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 }
 
 SEC("tp_btf/block_io_start")
-int COUNTING(on_start, struct request *rq)
+int COUNTING_TWICE(TWICE_START, on_start, struct request *rq)
 {
 	return begun(ctx[0], request_disk(rq), rq->cmd_flags, rq->__sector, rq->__data_len, LOOSE(struct request, rq)->bio);
 }
@@ -223,13 +223,13 @@ int COUNTING(on_merge, struct request *rq)
 
 /* A bio became part of a request. */
 SEC("tp_btf/block_bio_backmerge")
-int COUNTING(on_backmerge, struct bio *bio)
+int COUNTING_TWICE(TWICE_BACK, on_backmerge, struct bio *bio)
 {
 	return taken_in(bio);
 }
 
 SEC("tp_btf/block_bio_frontmerge")
-int COUNTING(on_frontmerge, struct bio *bio)
+int COUNTING_TWICE(TWICE_FRONT, on_frontmerge, struct bio *bio)
 {
 	return taken_in(bio);
 }
@@ -416,7 +416,7 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 }
 
 SEC("tp_btf/block_bio_queue")
-int COUNTING(on_bio, struct bio *bio)
+int COUNTING_TWICE(TWICE_BIO, on_bio, struct bio *bio)
 {
 	return queued(bio, ctx[0]);
 }
@@ -429,7 +429,7 @@ int COUNTING(on_bio_old, struct request_queue *q, struct bio *bio)
 }
 
 SEC("tp_btf/block_bio_remap")
-int COUNTING(on_remap, struct bio *bio, u32 dev, u64 from)
+int COUNTING_TWICE(TWICE_REMAP, on_remap, struct bio *bio, u32 dev, u64 from)
 {
 	struct layer_bio *layer;
 
@@ -442,7 +442,7 @@ int COUNTING(on_remap, struct bio *bio, u32 dev, u64 from)
 }
 
 SEC("tp_btf/block_split")
-int COUNTING(on_split, struct bio *bio)
+int COUNTING_TWICE(TWICE_SPLIT, on_split, struct bio *bio)
 {
 	return follow ? layer_split(bio, ctx[0]) : 0;
 }

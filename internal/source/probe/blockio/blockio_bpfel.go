@@ -237,6 +237,11 @@ type blockioThrottleKey struct {
 	Op     uint32
 }
 
+type blockioTwiceRow struct {
+	_       structs.HostLayout
+	Counted [8]uint64
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -260,6 +265,7 @@ const (
 	blockioMapStreams           = "streams"
 	blockioMapStripes           = "stripes"
 	blockioMapThrottled         = "throttled"
+	blockioMapTwice             = "twice"
 	blockioProgOnBackmerge      = "on_backmerge"
 	blockioProgOnBackmergeOld   = "on_backmerge_old"
 	blockioProgOnBio            = "on_bio"
@@ -378,6 +384,7 @@ type blockioMapSpecs struct {
 	Streams    *ebpf.MapSpec `ebpf:"streams"`
 	Stripes    *ebpf.MapSpec `ebpf:"stripes"`
 	Throttled  *ebpf.MapSpec `ebpf:"throttled"`
+	Twice      *ebpf.MapSpec `ebpf:"twice"`
 }
 
 // blockioVariableSpecs contains global variables before they are loaded into the kernel.
@@ -440,6 +447,7 @@ type blockioMaps struct {
 	Streams    *ebpf.Map `ebpf:"streams"`
 	Stripes    *ebpf.Map `ebpf:"stripes"`
 	Throttled  *ebpf.Map `ebpf:"throttled"`
+	Twice      *ebpf.Map `ebpf:"twice"`
 }
 
 func (m *blockioMaps) Close() error {
@@ -463,6 +471,7 @@ func (m *blockioMaps) Close() error {
 		m.Streams,
 		m.Stripes,
 		m.Throttled,
+		m.Twice,
 	)
 }
 

@@ -6,6 +6,7 @@
 #include "hist.bpf.h"
 #include "layers.bpf.h"
 #include "process.bpf.h"
+#include "twice.bpf.h"
 
 #define SECTOR_SHIFT 9
 #define BIN_NS 10000000ULL /* 10 ms */

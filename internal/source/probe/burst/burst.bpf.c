@@ -4,7 +4,7 @@
  * What arrives at each disk in every millisecond, and whose it is. The bins
  * are a ring in memory that is shared with the reader, who empties them.
  */
-#include "compat.bpf.h"
+#include "twice.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -138,7 +138,7 @@ static __always_inline int arrived(struct gendisk *disk, struct bio *bio, u32 op
 }
 
 SEC("tp_btf/block_io_start")
-int COUNTING(on_start, struct request *rq)
+int COUNTING_TWICE(TWICE_START, on_start, struct request *rq)
 {
 	return arrived(request_disk(rq), rq->bio, 1, rq->cmd_flags, rq->__data_len);
 }
@@ -166,13 +166,13 @@ static __always_inline int merged(struct bio *bio)
 }
 
 SEC("tp_btf/block_bio_backmerge")
-int COUNTING(on_backmerge, struct bio *bio)
+int COUNTING_TWICE(TWICE_BACK, on_backmerge, struct bio *bio)
 {
 	return merged(bio);
 }
 
 SEC("tp_btf/block_bio_frontmerge")
-int COUNTING(on_frontmerge, struct bio *bio)
+int COUNTING_TWICE(TWICE_FRONT, on_frontmerge, struct bio *bio)
 {
 	return merged(bio);
 }

@@ -32,12 +32,18 @@ type burstOwner struct {
 	Comm   [16]uint8
 }
 
+type burstTwiceRow struct {
+	_       structs.HostLayout
+	Counted [8]uint64
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	burstMapBins             = "bins"
 	burstMapDisks            = "disks"
+	burstMapTwice            = "twice"
 	burstProgOnBackmerge     = "on_backmerge"
 	burstProgOnBackmergeOld  = "on_backmerge_old"
 	burstProgOnComplete      = "on_complete"
@@ -111,6 +117,7 @@ type burstProgramSpecs struct {
 type burstMapSpecs struct {
 	Bins  *ebpf.MapSpec `ebpf:"bins"`
 	Disks *ebpf.MapSpec `ebpf:"disks"`
+	Twice *ebpf.MapSpec `ebpf:"twice"`
 }
 
 // burstVariableSpecs contains global variables before they are loaded into the kernel.
@@ -146,12 +153,14 @@ func (o *burstObjects) Close() error {
 type burstMaps struct {
 	Bins  *ebpf.Map `ebpf:"bins"`
 	Disks *ebpf.Map `ebpf:"disks"`
+	Twice *ebpf.Map `ebpf:"twice"`
 }
 
 func (m *burstMaps) Close() error {
 	return _BurstClose(
 		m.Bins,
 		m.Disks,
+		m.Twice,
 	)
 }
 

@@ -327,8 +327,9 @@ func TestMajorFaults(t *testing.T) {
 	const pages, count = 40009, 1009
 	path := bpftest.File(t, pages)
 	f := observe(t, path, fmt.Sprintf("map %s 1 %d", path, count))
-	if m, c := f.get(sample.CacheMajor), f.get(sample.CacheMappedMisses); m != count || c != count {
-		t.Errorf("major faults %.0f, cold pages %.0f, want %d each", m, c, count)
+	// Linux 7.2 brings two pages with a fault, so that some of the pages are there already.
+	if m, c := f.get(sample.CacheMajor), f.get(sample.CacheMappedMisses); m != c || m > count || m < 0.97*count {
+		t.Errorf("major faults %.0f, cold pages %.0f, want the same, %d or some less", m, c, count)
 	}
 	if all, _ := f.window.Sum(sample.CacheMajor, sample.Entity{PID: f.pid}); all != float64(f.usage.Majflt) {
 		t.Errorf("major faults of the process %.0f, its ru_majflt is %d", all, f.usage.Majflt)

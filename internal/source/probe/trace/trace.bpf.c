@@ -7,6 +7,7 @@
  */
 #include "layers.bpf.h"
 #include "path.bpf.h"
+#include "twice.bpf.h"
 #include "types.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -374,7 +375,7 @@ unwanted:
 }
 
 SEC("tp_btf/block_io_start")
-int COUNTING(on_start, struct request *rq)
+int COUNTING_TWICE(TWICE_START, on_start, struct request *rq)
 {
 	return begun(ctx[0], request_disk(rq), rq->cmd_flags, rq->__data_len, rq->bio);
 }
@@ -510,7 +511,7 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 
 /* What comes to the first layer: for whom, and for which file. */
 SEC("tp_btf/block_bio_queue")
-int COUNTING(on_bio, struct bio *bio)
+int COUNTING_TWICE(TWICE_BIO, on_bio, struct bio *bio)
 {
 	struct task_struct *task = current_task();
 	struct origin from = {};
@@ -535,7 +536,7 @@ int COUNTING(on_bio, struct bio *bio)
 }
 
 SEC("tp_btf/block_bio_remap")
-int COUNTING(on_remap, struct bio *bio, u32 dev, u64 from)
+int COUNTING_TWICE(TWICE_REMAP, on_remap, struct bio *bio, u32 dev, u64 from)
 {
 	if (follow)
 		layer_remapped(bio, ctx[0], dev, from, bio->bi_opf & REQ_OP_MASK);
@@ -543,7 +544,7 @@ int COUNTING(on_remap, struct bio *bio, u32 dev, u64 from)
 }
 
 SEC("tp_btf/block_split")
-int COUNTING(on_split, struct bio *bio)
+int COUNTING_TWICE(TWICE_SPLIT, on_split, struct bio *bio)
 {
 	return follow ? layer_split(bio, ctx[0]) : 0;
 }

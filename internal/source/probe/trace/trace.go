@@ -39,6 +39,7 @@ type Losses struct {
 	Paths    uint64 // names of files, not records
 	Own      uint64 // of the observer itself: left out
 	BelowMin uint64 // faster than Options.Min: left out
+	Passed   uint64 // the kernel passed over a program that it had preempted: at most so many records
 }
 
 // Probe is the attached probe. It is used by one goroutine.
@@ -180,7 +181,8 @@ func (p *Probe) Losses() (l Losses, err error) {
 			return l, err
 		}
 	}
-	return l, nil
+	l.Passed, err = p.probe.Missed()
+	return l, err
 }
 
 // Close detaches the probe.

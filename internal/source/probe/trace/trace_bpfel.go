@@ -126,6 +126,11 @@ type traceStripes struct {
 	Data   uint32
 }
 
+type traceTwiceRow struct {
+	_       structs.HostLayout
+	Counted [8]uint64
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -140,6 +145,7 @@ const (
 	traceMapRequests          = "requests"
 	traceMapScratch           = "scratch"
 	traceMapStripes           = "stripes"
+	traceMapTwice             = "twice"
 	traceProgOnBio            = "on_bio"
 	traceProgOnBioDone        = "on_bio_done"
 	traceProgOnComplete       = "on_complete"
@@ -254,6 +260,7 @@ type traceMapSpecs struct {
 	Requests  *ebpf.MapSpec `ebpf:"requests"`
 	Scratch   *ebpf.MapSpec `ebpf:"scratch"`
 	Stripes   *ebpf.MapSpec `ebpf:"stripes"`
+	Twice     *ebpf.MapSpec `ebpf:"twice"`
 }
 
 // traceVariableSpecs contains global variables before they are loaded into the kernel.
@@ -324,6 +331,7 @@ type traceMaps struct {
 	Requests  *ebpf.Map `ebpf:"requests"`
 	Scratch   *ebpf.Map `ebpf:"scratch"`
 	Stripes   *ebpf.Map `ebpf:"stripes"`
+	Twice     *ebpf.Map `ebpf:"twice"`
 }
 
 func (m *traceMaps) Close() error {
@@ -338,6 +346,7 @@ func (m *traceMaps) Close() error {
 		m.Requests,
 		m.Scratch,
 		m.Stripes,
+		m.Twice,
 	)
 }
 

@@ -5,7 +5,7 @@
  * cgroup that owns the pages, and by device; and the rate that the kernel
  * grants to writers that it pauses.
  */
-#include "compat.bpf.h"
+#include "twice.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -69,7 +69,7 @@ static __always_inline int note_pause(u64 rate, s64 pause)
 
 /* (wb, dtc, base rate, task rate, dirtied, period, pause, start), since 6.17 */
 SEC("tp_btf/balance_dirty_pages")
-int COUNTING(on_balance)
+int COUNTING_TWICE(TWICE_BALANCE, on_balance)
 {
 	return note_pause(ctx[3], ctx[6]);
 }
@@ -131,7 +131,7 @@ static __always_inline int queued(struct bio *bio)
 }
 
 SEC("tp_btf/block_bio_queue")
-int COUNTING(on_bio, struct bio *bio)
+int COUNTING_TWICE(TWICE_BIO, on_bio, struct bio *bio)
 {
 	return queued(bio);
 }

@@ -13,6 +13,11 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type writebackTwiceRow struct {
+	_       structs.HostLayout
+	Counted [8]uint64
+}
+
 type writebackWriter struct {
 	_        structs.HostLayout
 	TaskRate uint64
@@ -37,6 +42,7 @@ type writebackWrittenKey struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	writebackMapTwice         = "twice"
 	writebackMapWriters       = "writers"
 	writebackMapWritten       = "written"
 	writebackProgOnBalance    = "on_balance"
@@ -100,6 +106,7 @@ type writebackProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type writebackMapSpecs struct {
+	Twice   *ebpf.MapSpec `ebpf:"twice"`
 	Writers *ebpf.MapSpec `ebpf:"writers"`
 	Written *ebpf.MapSpec `ebpf:"written"`
 }
@@ -133,12 +140,14 @@ func (o *writebackObjects) Close() error {
 //
 // It can be passed to loadWritebackObjects or ebpf.CollectionSpec.LoadAndAssign.
 type writebackMaps struct {
+	Twice   *ebpf.Map `ebpf:"twice"`
 	Writers *ebpf.Map `ebpf:"writers"`
 	Written *ebpf.Map `ebpf:"written"`
 }
 
 func (m *writebackMaps) Close() error {
 	return _WritebackClose(
+		m.Twice,
 		m.Writers,
 		m.Written,
 	)

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Programs at tracepoints that threads pass with preemption on. Since a46023d5616e
+ * (7.0) the kernel may preempt one there, and passes over it on that processor until
+ * it is over, for all other threads. So the loader attaches two of each in a row: the
+ * first notes with the thread what it has counted, and the second counts what the
+ * first did not. Where a program is not preempted, there is one, and of this nothing
+ * is left in it.
+ */
+#pragma once
+
+#include "compat.bpf.h"
+
+/* A thread has one event of each at a time; an interrupt in between may have one of another. */
+enum twice { TWICE_START, TWICE_BIO, TWICE_BACK, TWICE_FRONT, TWICE_REMAP, TWICE_SPLIT, TWICE_BALANCE, TWICE_SIZE = 8 };
+
+struct twice_row {
+	u64 counted[TWICE_SIZE]; /* what the first program has counted, and the second has not passed yet */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct twice_row);
+} twice SEC(".maps");
+
+/* The loader puts another number in the place of this one (twice.go). */
+static __always_inline u64 which_of_two(void)
+{
+	u64 which;
+
+	asm volatile("%0 = 0x74776963" : "=r"(which));
+	return which;
+}
+
+/* Whether the program leaves an event to the other of the two. */
+static __always_inline bool left_to_other(enum twice what, u64 event)
+{
+	u64 which = which_of_two();
+	struct twice_row *row;
+
+	if (!which)
+		return false;
+	if (which == 1) {
+		row = bpf_task_storage_get(&twice, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (!row)
+			return true;
+		row->counted[what] = event + 1;
+		return false;
+	}
+	row = bpf_task_storage_get(&twice, bpf_get_current_task_btf(), 0, 0);
+	if (!row || row->counted[what] != event + 1)
+		return false;
+	row->counted[what] = 0;
+	return true;
+}
+
+/* COUNTING for such a program. */
+#define COUNTING_TWICE(what, name, args...)                                             \
+	name(unsigned long long *ctx);                                                  \
+	static __always_inline int counting_##name(unsigned long long *ctx, ##args);    \
+	int name(unsigned long long *ctx)                                               \
+	{                                                                               \
+		if (!enabled || left_to_other(what, ctx[0]))                            \
+			return 0;                                                       \
+		_Pragma("GCC diagnostic push")                                          \
+		_Pragma("GCC diagnostic ignored \"-Wint-conversion\"")                  \
+		return counting_##name(___bpf_ctx_cast(args));                          \
+		_Pragma("GCC diagnostic pop")                                           \
+	}                                                                               \
+	static __always_inline int counting_##name(unsigned long long *ctx, ##args)

@@ -1,0 +1,65 @@
+package bpf
+
+import (
+	"slices"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+)
+
+const (
+	// whichOfTwo stands in programs for the number that fit.number puts there
+	// (twice.bpf.h): 1 and 2 in two that are attached in a row, 0 where there is one.
+	whichOfTwo = 0x74776963
+	// second is what the other of two programs is called, behind the name of the first.
+	second = "_again"
+	// twice is the map in which the first notes with the thread what it has counted.
+	twice = "twice"
+)
+
+// pairs makes two of each program of an object that may be preempted, where the kernel
+// preempts programs at tracepoints, and returns all programs. The second one is passed
+// over only where threads are preempted in both.
+func (f *fit) pairs(spec *ebpf.CollectionSpec, programs []Program) (all []Program) {
+	m := spec.Maps[twice]
+	if m == nil {
+		return programs
+	}
+	preempts := f.lacks&passesOver != 0
+	if !preempts { // nothing looks at it
+		m.Type, m.MaxEntries, m.Flags = ebpf.Array, 1, 0
+	}
+	for _, p := range programs {
+		first := spec.Programs[p.Name]
+		if first == nil || !slices.ContainsFunc(first.Instructions, isWhich) {
+			all = append(all, p)
+			continue
+		}
+		if !preempts {
+			number(first, 0)
+			all = append(all, p)
+			continue
+		}
+		other := first.Copy()
+		number(first, 1)
+		number(other, 2)
+		q := p
+		q.Name += second
+		p.Spare = true
+		spec.Programs[q.Name] = other
+		all = append(all, p, q)
+	}
+	return all
+}
+
+func isWhich(ins asm.Instruction) bool {
+	return ins.Constant == whichOfTwo && ins.OpCode.ALUOp() == asm.Mov && ins.OpCode.Source() == asm.ImmSource
+}
+
+func number(p *ebpf.ProgramSpec, which int64) {
+	for i := range p.Instructions {
+		if isWhich(p.Instructions[i]) {
+			p.Instructions[i].Constant = which
+		}
+	}
+}
