@@ -96,6 +96,8 @@ func sentence(r *diagnose.Report, f *diagnose.Finding) string {
 		b.WriteString(victim)
 		if w := r.VictimWaits; w != nil && w.Share >= 0.005 {
 			b.WriteString(" " + waits(w))
+		} else if f.Cause == diagnose.CPUSaturated {
+			b.WriteString(" waits for a processor")
 		} else {
 			b.WriteString(" is held up")
 		}
@@ -237,7 +239,7 @@ func (p *page) topWaiters(all []diagnose.Waiter, d short) {
 	}
 	p.section("Waits")
 	for i := range all[:min(len(all), d.waiters)] {
-		p.wrap(program(&all[i])+" "+waits(&all[i]), 2, d.lines, plain)
+		p.wrap(program(&all[i])+" "+waiting(&all[i]), 2, d.lines, plain)
 	}
 	p.gap()
 }
