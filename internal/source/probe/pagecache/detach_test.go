@@ -17,6 +17,7 @@ import (
 	"iocause/internal/bpf"
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/lab/load"
 	"iocause/internal/sample"
 )
 
@@ -132,6 +133,36 @@ func attachesAgain(t *testing.T, programs map[*ebpf.Program]ebpf.AttachType) {
 	}
 }
 
+// takeOffTracepoints is the same where all is counted at tracepoints.
+func takeOffTracepoints(t *testing.T, path string, pages int64, want int) {
+	t.Helper()
+	source, err := Open(host.Live())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := source.(*Probe)
+	var stop atomic.Bool
+	users := busy(t, path, pages, &stop)
+	for taken := 0; taken < want; {
+		for _, name := range p.probe.Hooked() {
+			if err := errors.Join(p.probe.Detach(name), p.probe.Attach(name)); err != nil {
+				t.Fatal(err)
+			}
+			if taken++; taken%100 == 0 {
+				t.Logf("%d programs taken off tracepoints", taken)
+			}
+		}
+	}
+	stop.Store(true)
+	users.Wait()
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range against(t, load.Spec{Kind: "read", BlockSize: 4096, Path: path}, float64(pages)) {
+		t.Error(wrong)
+	}
+}
+
 // To take a program off a function the kernel patches that function while others
 // are in it, and frees the way back that they will take. Nothing comes of that, and
 // what is counted afterwards is right: when the probe is opened it counts a known
@@ -152,16 +183,16 @@ func TestTakenOffUnderLoad(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
+	const pages = 5003
+	path := bpftest.File(t, pages)
 	if len(programs) == 0 {
-		t.Log("here all is counted at tracepoints")
+		takeOffTracepoints(t, path, pages, want)
 		return
 	}
 	attachesAgain(t, programs)
-	const pages = 5003
-	path := bpftest.File(t, pages)
 	var stop atomic.Bool
-	load := busy(t, path, pages, &stop)
-	defer load.Wait()
+	users := busy(t, path, pages, &stop)
+	defer users.Wait()
 	defer stop.Store(true)
 	round := func() {
 		for program, kind := range programs {
@@ -184,7 +215,7 @@ func TestTakenOffUnderLoad(t *testing.T) {
 		}
 	}
 	stop.Store(true)
-	load.Wait()
+	users.Wait()
 	again, err := Open(host.Live())
 	if err != nil {
 		t.Fatal(err)
