@@ -6,24 +6,30 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"iocause/internal/host"
 	"iocause/internal/sample"
+	"iocause/internal/source/probe/access"
 	"iocause/internal/source/probe/reclaim"
 	tool "iocause/internal/tool/predict"
 )
 
 // cost is what observing takes of a load's rate: rounds of slices without and with
 // it, the order changing, while one load runs. Opening and closing lie between the slices.
-func cost(dir string, rounds int, stop <-chan os.Signal) error {
+func cost(dir, only string, rounds int, stop <-chan os.Signal) error {
 	const m = mib / pageSize
-	parts := []struct {
+	type part struct {
 		name  string
 		while func(time.Duration, func() error) error
-	}{
+	}
+	parts := []part{
 		{"sampled accesses (predict)", whileSampled},
+		{"sampled accesses, programs that return at once", whileStopped},
 		{"evictions and returns (diagnose, agent)", whileEvictions},
+		{"evictions and returns, programs that return at once", whileIdle},
 	}
 	loads := []struct {
 		name  string
@@ -37,13 +43,17 @@ func cost(dir string, rounds int, stop <-chan os.Signal) error {
 		{"uncached, 64 KiB in order, 1 thread", 512 * m, 64 * mib, []string{"-pattern", "loop", "-threads", "1", "-request", "16", "-read-ahead"}},
 	}
 	for _, l := range loads {
+		asked := slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return !strings.Contains(l.name+": "+p.name, only) })
+		if len(asked) == 0 {
+			continue
+		}
 		err := underLoad(dir, l.pages, l.limit, append(l.flags, "-pages", fmt.Sprint(l.pages)), func(load byIO) error {
-			for _, part := range parts {
+			for _, part := range asked {
 				ratios, err := ratiosOf(load, rounds, part.while, stop)
 				if err != nil {
 					return err
 				}
-				fmt.Printf("%-36s %-40s keeps %.1f %% of its rate in the median (%.1f to %.1f)\n", l.name, part.name, 100*at(ratios, 0.5), 100*at(ratios, 0), 100*at(ratios, 1))
+				fmt.Printf("%-36s %-52s keeps %.1f %% of its rate in the median (%.1f to %.1f)\n", l.name, part.name, 100*at(ratios, 0.5), 100*at(ratios, 0), 100*at(ratios, 1))
 			}
 			return nil
 		})
@@ -138,6 +148,28 @@ func whileSampled(length time.Duration, f func() error) error {
 		done <- err
 	}()
 	return errors.Join(f(), <-done, o.Close())
+}
+
+// whileStopped calls f while the programs that sample accesses are attached and do nothing.
+func whileStopped(_ time.Duration, f func() error) error {
+	o, err := access.Open(host.Live(), 8)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.Stop(), f(), o.Close())
+}
+
+// whileIdle calls f while the programs that count evictions are attached and do nothing.
+func whileIdle(_ time.Duration, f func() error) error {
+	probe, err := reclaim.Open(host.Live()) // they begin to count with the first Collect
+	if err != nil {
+		return err
+	}
+	err = f()
+	if c, ok := probe.(io.Closer); ok {
+		err = errors.Join(err, c.Close())
+	}
+	return err
 }
 
 // whileEvictions calls f while evictions and returns are counted.

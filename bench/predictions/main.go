@@ -24,7 +24,7 @@ func main() {
 	}
 	results := flag.String("results", "bench/predictions/results.json", "file that pairs are added to")
 	write := flag.String("write", "", "only make this document of the results")
-	only := flag.String("only", "", "run the experiments with this in their name; all without it")
+	only := flag.String("only", "", "run the experiments with this in their name, or with -cost 'LOAD: PART'; all without it")
 	missing := flag.Bool("missing", false, "run those without results yet")
 	quiet := flag.Bool("quiet", false, "nothing else runs here: speeds are worth keeping, too")
 	most := flag.Duration("most", 0, "begin no other one after so long: with -missing it runs in pieces")
@@ -43,7 +43,7 @@ func main() {
 			fmt.Println(e.Name)
 		}
 	case *rounds > 0:
-		exit(cost(*dir, *rounds, interrupts()))
+		exit(cost(*dir, *only, *rounds, interrupts()))
 	case *write != "":
 		exit(document(*results, *write))
 	default:

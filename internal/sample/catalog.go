@@ -260,7 +260,7 @@ func Catalog() []Info {
 		{CompactTime, Seconds, Counter, "process", "time stalled in compaction"},
 		{CompactStalls, Count, Counter, "process", "stalls in compaction"},
 		{RefaultPages, Pages, Counter, "host, process and cgroup (/ for all); class how far away, in pages: 1024-1280", "file pages that this process read back after their eviction, by the number of evictions in the cgroup in between; one page in 16 is watched"},
-		{RefaultEvicted, Pages, Counter, "cgroup, / for all", "file pages that reclaim evicted, by the cgroup that owns them"},
+		{RefaultEvicted, Pages, Counter, "cgroup, / for all", "file pages that reclaim evicted, by the cgroup that owns them; one page in 16 is watched"},
 		{RefaultHorizon, Pages, Gauge, "cgroup, / for all", "the largest refault distance that could be seen"},
 		{LockWait, Seconds, Counter, "process; class mmap_lock, rwsem, mutex, other, futex, freeze, file", "time off the processor waiting for a lock, without the wait for a processor afterwards; futex is a lock of the program, freeze a frozen file system, file a lock of flock(2) or fcntl(2), whose waits include that for a processor"},
 		{LockWaits, Count, Counter, "process; class mmap_lock, rwsem, mutex, other, futex, freeze, file", "waits that are over"},

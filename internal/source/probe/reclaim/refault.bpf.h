@@ -2,8 +2,9 @@
 /*
  * How far away pages of files had been that come back after reclaim evicted them:
  * how many others were evicted in between, of the page's own cgroup and of all. One
- * page of each aligned run of 16 is watched, which one a hash tells. docs/predict.md
- * says what follows from it.
+ * page of each aligned run of 16 is watched, which one a hash tells, and stands for 16
+ * that are evicted: any other costs the hash and nothing else. docs/predict.md says
+ * what follows from it.
  */
 #pragma once
 
@@ -37,7 +38,7 @@ struct {
 	__type(value, struct refaults);
 } refaults SEC(".maps");
 
-/* Pages by cgroup that were evicted since the beginning, 0 for all. */
+/* Pages by cgroup that were evicted since the beginning, 0 for all: 16 for each that is watched. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -128,6 +129,30 @@ __noinline int comes_back(u64 file, u64 page)
 	return 0;
 }
 
+/* A watched page that reclaim evicts; memcg is the address of its memory cgroup. */
+__noinline int goes_away(u64 file, u64 page, u64 memcg)
+{
+	struct page_key key = { file, page };
+	struct evicted e = {};
+	u64 *own, *all;
+
+	if (memcg)
+		e.cgroup = css_id((struct cgroup_subsys_state *)memcg);
+	own = evictions_of(e.cgroup);
+	all = evictions_of(0);
+	if (!own || !all) {
+		ADD(lost_refaults, 1 << RUN_SHIFT);
+		return 0;
+	}
+	e.own = *own;
+	e.all = *all;
+	if (e.cgroup)
+		ADD(*own, 1 << RUN_SHIFT);
+	ADD(*all, 1 << RUN_SHIFT);
+	bpf_map_update_elem(&away, &key, &e, BPF_ANY);
+	return 0;
+}
+
 static __always_inline u64 hash_of(struct inode *inode)
 {
 	return (inode->i_ino + ((u64)inode->i_sb->s_dev << 40)) * 0x9E3779B97F4A7C15ULL;
@@ -154,36 +179,22 @@ int COUNTING(on_return, struct folio *folio)
 SEC("tp_btf/mm_filemap_delete_from_page_cache")
 int COUNTING(on_evict, struct folio *folio)
 {
-	u64 file = hash_of(FOLIO(folio, mapping)->host), first = FOLIO(folio, index), memcg, *own, *all;
-	u32 pages = folio_pages(folio);
-	struct task_struct *task = current_task();
-	struct evicted e = {};
-	struct page_key key = { .file = file };
+	u64 file, first, last, page, memcg;
 
-	if (!(TASK(task, flags) & PF_MEMALLOC))
+	if (!(TASK(current_task(), flags) & PF_MEMALLOC))
 		return 0;
-	memcg = folio_memcg(folio);
-	if (memcg)
-		e.cgroup = css_id((struct cgroup_subsys_state *)memcg);
-	own = evictions_of(e.cgroup);
-	all = evictions_of(0);
-	if (!own || !all) {
-		ADD(lost_refaults, pages);
-		return 0;
-	}
-	e.own = *own;
-	e.all = *all;
-	if (e.cgroup)
-		ADD(*own, pages);
-	ADD(*all, pages);
+	file = hash_of(FOLIO(folio, mapping)->host);
+	first = FOLIO(folio, index);
+	last = first + folio_pages(folio) - 1;
+	memcg = bpf_core_field_exists(folio->memcg_data) ? folio->memcg_data & ~MEMCG_FLAGS : folio_memcg(folio);
 	for (u32 i = 0; i < RUNS; i++) {
 		u64 run = (first >> RUN_SHIFT) + i;
 
-		if (run > (first + pages - 1) >> RUN_SHIFT)
+		if (run > last >> RUN_SHIFT)
 			break;
-		key.page = watched_page(file, run);
-		if (key.page >= first && key.page < first + pages)
-			bpf_map_update_elem(&away, &key, &e, BPF_ANY);
+		page = watched_page(file, run);
+		if (page >= first && page <= last)
+			goes_away(file, page, memcg);
 	}
 	return 0;
 }

@@ -99,7 +99,8 @@ func TestRefaultDistance(t *testing.T) {
 		evicted, _ := w.Sum(sample.RefaultEvicted, e)
 		horizon, _ := w.Value(sample.RefaultHorizon, e)
 		want := float64(came + cached - left)
-		if evicted < want || cgroup != "/" && evicted != want || horizon != evicted {
+		off := evicted - want // a run of which a part is evicted counts whole, or not
+		if off < -4*watched || cgroup != "/" && off > 4*watched || horizon != evicted {
 			t.Errorf("%s: %g pages were evicted, and %g can be looked back, want %g", cgroup, evicted, horizon, want)
 		}
 	}
