@@ -57,6 +57,7 @@ type Curve struct {
 	Early    Share   `json:"-"`               // hit ratio in the first part of the time that is judged, and its range over time
 	Wanders  float64 `json:"hit_ratio_range"` // how far apart the hit ratio of parts of the window is
 	Distinct float64 `json:"distinct_bytes"`  // different pages that were used in the window
+	lags     bool    // which rule of the kernel's was found to hold: follow
 	near     float64 // share of what is asked for that was asked for just before
 }
 
@@ -86,7 +87,7 @@ func Work(t *Trace, s Setting, sizes []int64) (*Curve, error) {
 	if err := t.enough(); err != nil {
 		return nil, err
 	}
-	p := t.prepare(watched(s.Cache, t.Scale), s.Active, s.Host)
+	p := t.prepare(watched(s.Cache, t.Scale), s)
 	now := p.observed()
 	asked, _, _, disk := now.sums(now.settled)
 	seconds := t.Length.Seconds() * float64(blocks-now.settled) / blocks
@@ -106,8 +107,9 @@ func Work(t *Trace, s Setting, sizes []int64) (*Curve, error) {
 	}
 	ready := make(chan *histogram, 1)
 	go func() { ready <- p.histogram() }() // beside the sizes
-	tallies := p.all(append(fit, s.Cache+taken), taken)
-	base := tallies[len(fit)]
+	base := p.follow(watched(s.Cache, t.Scale), c.Now)
+	c.lags = p.lags
+	tallies := p.all(fit, taken)
 	missed, _ = base.missing()
 	c.Model = 1 - missed
 	stack := <-ready

@@ -50,8 +50,15 @@ func mix(a pattern, pages int, b pattern, n int) pattern {
 // run lets a whole cache of a size see a load, after it was filled, and returns
 // what is seen of it and its hit ratio meanwhile.
 func run(next pattern, pages, room, n int) (t *Trace, act, hit float64) {
+	return runLagging(next, pages, room, n, 0)
+}
+
+// runLagging is the same where reclaim is told how long the lists are each time that so
+// many pages came in.
+func runLagging(next pattern, pages, room, n, lags int) (t *Trace, act, hit float64) {
 	r := rand.New(rand.NewPCG(3, 5))
 	c := newTwoList(pages, room, 1, false)
+	c.lags = lags
 	t = &Trace{Pages: pages, Scale: 1, Length: time.Minute, Asked: []Total{{0, 0}, {60000, uint64(n)}}}
 	hits, i := 0, 0
 	for ; i < 3*n; i++ {
@@ -94,6 +101,22 @@ func sampled(t *Trace, scale int) *Trace {
 		return uint64(p)%uint64(scale) == (h>>33)%uint64(scale)
 	}
 	return t.Thinner(chosen, scale)
+}
+
+// Which of the two rules the kernel follows is told by what it does.
+func TestFollowsTheKernel(t *testing.T) {
+	const room, n = 4096, 200000
+	load := mix(uniform(room*3/4), room*3/4, loop(9*room/4), 3)
+	for _, lags := range []int{0, 4000} {
+		trace, act, now := runLagging(load, 3*room, room, n, lags)
+		c, err := Work(trace, Setting{Memory: room * PageSize, Cache: room * PageSize, Room: room * PageSize, Active: act}, []int64{room * PageSize})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.lags != (lags > 0) || math.Abs(c.Model-now) > 0.01 {
+			t.Errorf("told every %d pages: found to be told late: %v; hit ratio %.3f by the model, really %.3f", lags, c.lags, c.Model, now)
+		}
+	}
 }
 
 // What a sample of what one cache sees says of others is what those do, within

@@ -52,7 +52,7 @@ func (t *Trace) distances(f func(e *Event, distance int)) {
 // Raw is what the simulation says of caches of so many bytes, not calibrated with what
 // was measured: hit ratios of the kernel's two lists, and of exact LRU.
 func (t *Trace) Raw(sizes []int64) (lists, lru []float64) {
-	p := t.prepare(0, 0, false)
+	p := t.prepare(0, Setting{})
 	stack := p.histogram()
 	for i, tally := range p.all(sizes, 0) {
 		missed, _ := tally.missing()

@@ -1,5 +1,7 @@
 package predict
 
+import "math"
+
 // blocks is how many parts the time is put into, to see how much the prediction
 // depends on when it was looked.
 const blocks = 12
@@ -19,6 +21,8 @@ type tally struct {
 type played struct {
 	*Trace
 	host  bool
+	often int      // pages that come in from one telling to the next, 0 for the host
+	lags  bool     // reclaim knows the lists only as they were told
 	began []uint32 // watched pages that were in the cache at the beginning, likeliest to be used first
 	fresh []bool   // by page: it came into the cache while it was watched
 	ghost int      // pages that were in the cache at the beginning, and nothing happened to
@@ -27,16 +31,25 @@ type played struct {
 	exact *[blocks]float64
 }
 
+// telling is the time after which the kernel tells reclaim anew how long the lists are,
+// in ms (FLUSH_TIME). It is counted in pages that come in: a disk gives about as many in
+// a time to a cache of another size.
+const telling = 2000
+
 // prepare works out what was in the cache, of so many watched pages, when the
 // trace began: pages of which the first that is seen is a use or an eviction.
-func (t *Trace) prepare(room int, act float64, host bool) *played {
-	p := &played{Trace: t, host: host, fresh: make([]bool, t.Pages), act: act, order: make([]uint8, len(t.Events))}
+func (t *Trace) prepare(room int, s Setting) *played {
+	p := &played{Trace: t, host: s.Host, fresh: make([]bool, t.Pages), act: s.Active, order: make([]uint8, len(t.Events))}
 	met := make([]bool, t.Pages)
 	var gone []uint32
+	added := 0
 	length := max(1, uint32(t.Length.Milliseconds()))
 	for i := range t.Events {
 		e := &t.Events[i]
 		p.order[i] = uint8(min(uint64(e.At)*blocks/uint64(length), blocks-1))
+		if e.Kind == Added {
+			added++
+		}
 		if met[e.Page] {
 			continue
 		}
@@ -49,6 +62,9 @@ func (t *Trace) prepare(room int, act float64, host bool) *played {
 		default:
 			p.began = append(p.began, e.Page)
 		}
+	}
+	if !s.Host {
+		p.often = max(1, int(float64(added)*telling/float64(length)))
 	}
 	for i := len(gone) - 1; i >= 0; i-- { // who was evicted last was used last
 		p.began = append(p.began, gone[i])
@@ -80,7 +96,36 @@ func (p *played) cache(room int) *twoList {
 		}
 		c.push(c.listOf(page), int32(page))
 	}
+	if p.lags {
+		c.lags, c.told = p.often, c.size
+	}
 	return c
+}
+
+// follow finds out which of two rules the kernel follows in a cgroup: its reclaim knows
+// how long the lists are, or (Linux 6.12 and later, mem_cgroup_flush_stats_ratelimited)
+// only how long they were up to two seconds ago. The one is right whose hits in a cache of
+// the real one's size are closer to those that were seen; its tally is given back.
+func (p *played) follow(room int, hit float64) *tally {
+	room = max(1, room)
+	if p.often == 0 {
+		return p.play(room)
+	}
+	late := *p
+	late.lags = true
+	told := make(chan *tally, 1)
+	go func() { told <- late.play(room) }()
+	knows := p.play(room)
+	lags := <-told
+	off := func(t *tally) float64 {
+		missed, _ := t.missing()
+		return math.Abs(1 - missed - hit)
+	}
+	if off(lags) < off(knows) {
+		p.lags = true
+		return lags
+	}
+	return knows
 }
 
 // play lets a cache of so many watched pages see the trace.

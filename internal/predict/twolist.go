@@ -17,6 +17,9 @@ type twoList struct {
 	age   uint32 // evictions and activations so far: nonresident_age
 
 	size      [2]int  // pages of the inactive and the active list
+	lags      int     // pages that come in from one telling of the sizes to the next; 0: reclaim knows them
+	told      [2]int  // what reclaim was told last
+	untold    int     // pages that came in since
 	recent    float64 // of the pages that came in of late, those that were activated at once
 	owed      float64 // pages of the active list that are still to be moved
 	perPage   float64 // of the active list that are moved for each that is evicted
@@ -56,6 +59,14 @@ func newTwoList(pages, room, scale int, host bool) *twoList {
 
 func (c *twoList) head(list int) int32 { return int32(c.pages + list) }
 
+// counted are the sizes that reclaim decides by.
+func (c *twoList) counted() [2]int {
+	if c.lags > 0 {
+		return c.told
+	}
+	return c.size
+}
+
 // full tells whether there is no room left.
 func (c *twoList) full() bool { return c.size[0]+c.size[1] >= c.room }
 
@@ -89,7 +100,7 @@ func (c *twoList) insert(p uint32, written bool) {
 	s := c.at[p].state
 	again := 0.0
 	now := resident
-	if s&evicted != 0 && !written && int(c.age-c.at[p].shadow) <= c.size[activeList] {
+	if s&evicted != 0 && !written && int(c.age-c.at[p].shadow) <= c.counted()[activeList] {
 		now |= active
 		c.age++
 		again = 1
@@ -100,6 +111,9 @@ func (c *twoList) insert(p uint32, written bool) {
 		c.evict()
 	}
 	c.push(c.listOf(p), int32(p))
+	if c.untold++; c.untold >= c.lags {
+		c.told, c.untold = c.size, 0
+	}
 }
 
 // mark is folio_mark_accessed.
@@ -151,11 +165,15 @@ func (c *twoList) drop(p uint32) {
 // last (prepare_scan_control); then both are scanned at the same priority
 // (shrink_lruvec).
 func (c *twoList) deactivations() float64 {
-	inactive, act := c.size[inactiveList]*c.scale, c.size[activeList]*c.scale
+	told := c.counted()
 	often := 1.0 // how much of reclaim's time the active list is scanned
-	if inactive*inactiveRatio(inactive+act) >= act {
+	if inactive, act := told[inactiveList]*c.scale, told[activeList]*c.scale; inactive*inactiveRatio(inactive+act) >= act {
+		if c.lags > 0 { // that pages were activated is told just as rarely, and true for one batch then
+			return 0
+		}
 		often -= math.Pow(1-c.recent, reclaimBatch)
 	}
+	inactive, act := c.size[inactiveList]*c.scale, c.size[activeList]*c.scale
 	if c.host { // kswapd scans all that a priority tells it to
 		return often * float64(act) / float64(max(inactive, 1))
 	}

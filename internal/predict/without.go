@@ -7,8 +7,9 @@ func (c *Curve) Without(t, less *Trace, s Setting, cache int64) (x Point, ok boo
 	if less.enough() != nil || watched(cache, less.Scale) < 8 {
 		return x, false
 	}
-	all := t.prepare(watched(s.Cache, t.Scale), s.Active, s.Host)
-	rest := less.prepare(watched(cache, less.Scale), s.Active, s.Host)
+	all := t.prepare(watched(s.Cache, t.Scale), s)
+	rest := less.prepare(watched(cache, less.Scale), s)
+	all.lags, rest.lags = c.lags, c.lags
 	return c.point(rest, rest.play(watched(cache, less.Scale)), all.play(watched(s.Cache, t.Scale)), all.observed(), s.Memory, cache, rest.histogram()), true
 }
 
@@ -41,7 +42,7 @@ func (t *Trace) Used() *Trace {
 
 // Held tells of each page whether a memory of so many bytes holds it at the end.
 func (t *Trace) Held(s Setting, memory int64) []bool {
-	p := t.prepare(watched(s.Cache, t.Scale), s.Active, s.Host)
+	p := t.prepare(watched(s.Cache, t.Scale), s)
 	_, cache := p.run(max(1, watched(memory-(s.Memory-s.Room), t.Scale)))
 	held := make([]bool, t.Pages)
 	for page := range held {
