@@ -122,6 +122,39 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+// What is advised for these causes is done, and helps, whatever was diagnosed beside
+// other tests; the others with a remedy take longer.
+func TestRemedies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("scenarios take minutes: not with -short")
+	}
+	for _, name := range []string{"cache-pollution", "cache-squeezed"} {
+		if *only != "" && *only != name {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			chosen, err := lab.Choose(Files, ".", "^"+name+"$", false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			require(t, chosen[0])
+			runner, err := lab.NewRunner(host.Live(), build(t), *scratch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer runner.Close()
+			r, err := runner.Verify(t.Context(), chosen[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, with := r.Before.Disk/r.Before.Calls, r.With.Disk/r.With.Calls
+			if !(with < before/2) || r.With.Calls < r.Before.Calls {
+				t.Errorf("%s found; %.0f bytes from disk for each call, %.0f with %q; %.0f calls a second, then %.0f", r.Primary, before, with, r.Do, r.Before.Calls, r.With.Calls)
+			}
+		})
+	}
+}
+
 // require skips a scenario that cannot be run here, saying what is missing,
 // and fails if IOCAUSE_REQUIRE names it.
 func require(t *testing.T, s *lab.Scenario) {

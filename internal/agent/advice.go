@@ -40,11 +40,8 @@ const (
 
 // newAdvised goes on with what an agent before this one has kept.
 func newAdvised(h *host.Host, dir string) (*advised, error) {
-	l, err := advice.Load(dir)
-	if errors.Is(err, advice.ErrNone) {
-		err = nil
-	}
-	if l == nil {
+	l, err := advice.Begun(dir)
+	if err != nil {
 		l = &advice.Ledger{}
 	}
 	return &advised{host: h, ledger: l, settles: adviceSettles}, err

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -29,7 +28,7 @@ func newLabProveCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prove SEED",
 		Short: "Find the true cause of a situation by trying every remedy",
-		Args:  oneSeed,
+		Args:  one("SEED", "give a number, such as 12"),
 		RunE:  func(c *cobra.Command, args []string) error { return runLabProve(e, c, o, args[0]) },
 	}
 	o.bind(c)
@@ -46,11 +45,14 @@ func (o *proveOptions) bind(c *cobra.Command) {
 	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 }
 
-func oneSeed(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return &ask.Error{Err: errors.New("reading the arguments: exactly one SEED is needed"), Next: "give a number, such as 12"}
+// one asks for exactly one argument.
+func one(what, next string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return &ask.Error{Err: fmt.Errorf("reading the arguments: exactly one %s is needed", what), Next: next}
+		}
+		return nil
 	}
-	return nil
 }
 
 func runLabProve(here *env, c *cobra.Command, o *proveOptions, arg string) error {

@@ -1,24 +1,25 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"iocause/internal/ask"
+	"iocause/internal/session"
 	"iocause/internal/show"
 	"iocause/internal/store/advice"
+	"iocause/scenarios"
 )
 
 func newLabVerifyCommand(e *env) *cobra.Command {
 	o := &proveOptions{}
 	var dir string
 	c := &cobra.Command{
-		Use:   "verify SEED",
+		Use:   "verify SEED|SCENARIO",
 		Short: "Compare the predicted gain of advice with the real one",
-		Args:  oneSeed,
+		Args:  one("SEED or SCENARIO", "give a number, such as 12, or a name of 'iocause lab score --list'"),
 		RunE:  func(c *cobra.Command, args []string) error { return runLabVerify(e, c, o, dir, args[0]) },
 	}
 	o.bind(c)
@@ -27,34 +28,34 @@ func newLabVerifyCommand(e *env) *cobra.Command {
 }
 
 func runLabVerify(e *env, c *cobra.Command, o *proveOptions, dir, arg string) error {
-	l := &advice.Ledger{}
-	if dir != "" {
-		kept, err := advice.Load(dir)
-		if err != nil && !errors.Is(err, advice.ErrNone) {
-			return &ask.Error{Err: err, Next: "give another folder with --dir"}
-		}
-		if kept != nil {
-			l = kept
-		}
+	l, err := advice.Begun(dir)
+	if err != nil {
+		return &ask.Error{Err: err, Next: "give another folder with --dir"}
 	}
-	p, err := proveSituation(e, c, o, arg)
+	entry, err := verified(e, c, o, arg)
 	if err != nil {
 		return err
 	}
-	entry, err := show.AdvisedIn(p, e.host.Now())
-	if err != nil {
-		return fmt.Errorf("verifying situation %s: %w ('iocause lab prove %s' says what was found)", arg, err, arg)
-	}
-	l.Add(entry)
-	if dir != "" {
-		b, err := l.Bytes()
-		if err = errors.Join(err, advice.Save(dir, b)); err != nil {
-			return err
-		}
+	if err := l.Keep(dir, entry); err != nil {
+		return err
 	}
 	one := show.AdviceSince(&advice.Ledger{Entries: l.Entries[len(l.Entries)-1:]}, time.Time{})
 	if o.format == "json" {
 		return writeJSON(e.stdout, map[string]any{"version": 1, "advice": one})
 	}
 	return writeTable(e.stdout, show.AdviceTable(one, e.host.Now().Location()))
+}
+
+// verified is what was advised in a situation or a scenario, and what that gave.
+func verified(e *env, c *cobra.Command, o *proveOptions, arg string) (advice.Entry, error) {
+	if _, err := strconv.ParseUint(arg, 10, 64); err != nil {
+		ctx, stop := session.UntilInterrupt(c.Context(), nil)
+		defer stop()
+		return show.AdvisedOn(ctx, e.host, scenarios.Files, arg, o.dir)
+	}
+	p, err := proveSituation(e, c, o, arg)
+	if err != nil {
+		return advice.Entry{}, err
+	}
+	return show.AdvisedIn(p, e.host.Now())
 }

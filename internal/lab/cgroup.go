@@ -57,6 +57,16 @@ func (c *Cgroup) folders() []string {
 	return all
 }
 
+// Join puts a process that runs into the cgroup.
+func (c *Cgroup) Join(pid int) error {
+	for _, f := range c.folders() {
+		if err := writeLimit(f, "cgroup.procs", strconv.Itoa(pid)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // place is where new cgroups of a controller can be made.
 type place struct {
 	dir  string // folder of our own cgroup, or of the nearest one above that may have limited children

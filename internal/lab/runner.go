@@ -111,7 +111,10 @@ type situation struct {
 
 // Run sets a scenario up, lets iocause look at it and takes it down again.
 // An error means that it could not be run; a wrong verdict is an Outcome.
-func (r *Runner) Run(ctx context.Context, s *Scenario) (out *Outcome, err error) {
+func (r *Runner) Run(ctx context.Context, s *Scenario) (*Outcome, error) { return r.run(ctx, s, nil) }
+
+// run is the same; then is called once iocause has looked, while the situation stands.
+func (r *Runner) run(ctx context.Context, s *Scenario, then func(*situation) error) (out *Outcome, err error) {
 	start := time.Now()
 	files, err := r.files(s)
 	if err != nil {
@@ -149,9 +152,14 @@ func (r *Runner) Run(ctx context.Context, s *Scenario) (out *Outcome, err error)
 	if err := st.observe(ctx, out, against); err != nil {
 		return nil, err
 	}
+	if then != nil {
+		if err := then(st); err != nil {
+			return nil, err
+		}
+	}
 	for _, l := range s.all() {
 		p := st.loads[l.Name]
-		ended := p.Ended()
+		ended := p.Ended() && !(then != nil && s.Remedy.Stop == l.Name)
 		if err := p.Stop(8*time.Second + s.patience()); err != nil {
 			return nil, err
 		}
@@ -192,12 +200,8 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 	e := st.env
 	switch {
 	case step.Cgroup != nil:
-		c := step.Cgroup
-		made, err := e.Cgroup(c.Name, &Limits{
-			Memory: int64(c.Memory), Swappiness: c.Swappiness, Device: st.number,
-			ReadBPS: int64(c.ReadBPS), WriteBPS: int64(c.WriteBPS), ReadIOPS: c.ReadIOPS, WriteIOPS: c.WriteIOPS, CPUs: c.CPUs,
-		})
-		st.cgroups[c.Name] = made
+		made, err := e.Cgroup(step.Cgroup.Name, st.limits(step.Cgroup))
+		st.cgroups[step.Cgroup.Name] = made
 		return err
 	case step.Loop != nil:
 		return st.takeLoop(step.Loop)
@@ -236,6 +240,12 @@ func (st *situation) take(ctx context.Context, step *Step) error {
 	default:
 		return Sleep(ctx, *step.Wait)
 	}
+}
+
+// limits are those that a step asks for.
+func (st *situation) limits(c *CgroupStep) *Limits {
+	return &Limits{Memory: int64(c.Memory), Swappiness: c.Swappiness, Device: st.number,
+		ReadBPS: int64(c.ReadBPS), WriteBPS: int64(c.WriteBPS), ReadIOPS: c.ReadIOPS, WriteIOPS: c.WriteIOPS, CPUs: c.CPUs}
 }
 
 // takeLoop makes a loop disk that loads and facts can name.

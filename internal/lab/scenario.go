@@ -39,6 +39,7 @@ type Scenario struct {
 	// a situation that did not come about says nothing about a verdict.
 	Proof  map[string]Condition `yaml:"proof"`
 	Expect Expect               `yaml:"expect"`
+	Remedy *Remedy              `yaml:"remedy"` // for 'iocause lab verify'
 }
 
 // Step is one change to the machine; exactly one field is set.
@@ -332,6 +333,11 @@ func (s *Scenario) check() error {
 		}
 		if step.Cgroup != nil {
 			cgroups[step.Cgroup.Name] = true
+		}
+	}
+	if s.Remedy != nil {
+		if err := s.Remedy.check(s); err != nil {
+			return err
 		}
 	}
 	for i, l := range s.all() {

@@ -70,6 +70,8 @@ func TestMistakesInScenariosAreLocated(t *testing.T) {
 		{"observe: {", "before: {change: [{cgroup: {name: late}}]}\nobserve: {", "before.change: create cgroups before the loads start"},
 		{"observe: {", "before: {change: [{}]}\nobserve: {", "setup step 3: the step does 0 things"},
 		{"observe: {", "before: {loads: [{name: late, cgroup: none, command: [true]}]}\nobserve: {", `there is no cgroup "none"`},
+		{"observe: {", "remedy: {do: x, of: reader}\nobserve: {", "needs words (do) and something to do"},
+		{"observe: {", "remedy: {do: x, of: nobody, stop: other}\nobserve: {", `remedy: no load is called "nobody"`},
 	} {
 		if _, err := readText(t, strings.Replace(sound, tt.old, tt.new, 1)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.new, err, tt.want)

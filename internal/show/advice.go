@@ -87,6 +87,8 @@ func predicted(a *Advised) string {
 		return fmt.Sprintf("at least %.1fx", a.Low)
 	case a.High > 0:
 		return fmt.Sprintf("at most %.1fx", a.High)
+	case a.Saves != nil:
+		return fmt.Sprintf("saves %.0f to %.0f %% of %s", 100*a.Saves.Low, 100*a.Saves.High, a.Saves.Of)
 	}
 	return "cannot tell"
 }
@@ -99,6 +101,8 @@ func happened(a *Advised) string {
 		return "-"
 	case o.Factor == nil:
 		return o.Result
+	case o.Saved != nil && a.Low+a.High == 0:
+		return fmt.Sprintf("saved %.0f %%; %sx, %s", 100**o.Saved, table.Digits(*o.Factor), o.Result)
 	default:
 		return fmt.Sprintf("%sx, %s", table.Digits(*o.Factor), o.Result)
 	}

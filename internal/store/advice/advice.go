@@ -20,18 +20,28 @@ type Entry struct {
 	Given     time.Time `json:"given"`
 	Incident  int       `json:"incident,omitempty"`  // in which the agent found the cause
 	Situation uint64    `json:"situation,omitempty"` // of the lab, where it was given
+	Scenario  string    `json:"scenario,omitempty"`  // likewise
 	Program   string    `json:"program"`             // that was held up
 	Cause     string    `json:"cause"`
 	Do        string    `json:"do"`
 	Expect    string    `json:"expect"`
-	Low       float64   `json:"expect_low"`  // by how many times as much the program does then, at least; 0: not known
-	High      float64   `json:"expect_high"` // at most; 0: not known
-	Changes   []Change  `json:"changes"`     // empty: nothing was seen to change
-	Outcome   *Outcome  `json:"outcome"`     // null: not measured yet
+	Low       float64   `json:"expect_low"`      // by how many times as much the program does then, at least; 0: not known
+	High      float64   `json:"expect_high"`     // at most; 0: not known
+	Saves     *Saved    `json:"saves,omitempty"` // what it saves; absent: not known
+	Changes   []Change  `json:"changes"`         // empty: nothing was seen to change
+	Outcome   *Outcome  `json:"outcome"`         // null: not measured yet
 
 	// Settings are what is watched, as it was, by file; left out once it was measured.
 	Settings map[string]string `json:"settings,omitempty"`
 	Tries    int               `json:"tries,omitempty"` // to measure it
+}
+
+// Saved is a share that is saved, with its interval.
+type Saved struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	Of    string  `json:"of"` // what it is a share of: disk reads
 }
 
 // Change is a setting that was changed.
@@ -45,15 +55,20 @@ type Change struct {
 // Outcome is what came of it.
 type Outcome struct {
 	At     time.Time `json:"at"`
-	Result string    `json:"result"` // as iocause verify says it: helped, in part, gone, unchanged, worse, cannot tell
-	Factor *float64  `json:"factor"` // how many times as much work it does; null where not known
+	Result string    `json:"result"`          // as iocause verify says it: helped, in part, gone, unchanged, worse, cannot tell
+	Factor *float64  `json:"factor"`          // how many times as much work it does; null where not known
+	Saved  *float64  `json:"saved,omitempty"` // share that was saved of what Saves is about, for each call; absent: not measured
 	Notes  []string  `json:"notes"`
 }
 
 // Error is how far the outcome is outside of what was predicted: 0 within, 0.2 for a
-// fifth more than the most, -0.2 for a fifth less than the least; ok is false where
-// nothing was predicted or measured.
+// fifth more than the most, -0.2 for a fifth less than the least; where no speed was
+// predicted but what is saved, in shares of that. ok is false where nothing was predicted
+// or measured.
 func (e *Entry) Error() (off float64, ok bool) {
+	if s, o := e.Saves, e.Outcome; e.Low+e.High == 0 && s != nil && o != nil && o.Saved != nil {
+		return min(0, *o.Saved-s.Low) + max(0, *o.Saved-s.High), true
+	}
 	if e.Outcome == nil || e.Outcome.Factor == nil || e.Low+e.High == 0 {
 		return 0, false
 	}
@@ -101,6 +116,31 @@ func Load(dir string) (*Ledger, error) {
 		return nil, fmt.Errorf("reading the advice in %q: it is damaged, or of another version of iocause; move it away to begin a new one", f.Name())
 	}
 	return l, nil
+}
+
+// Begun is the ledger of a folder, a new one where none is there; dir may be "".
+func Begun(dir string) (*Ledger, error) {
+	if dir == "" {
+		return &Ledger{}, nil
+	}
+	l, err := Load(dir)
+	if errors.Is(err, ErrNone) {
+		return &Ledger{}, nil
+	}
+	return l, err
+}
+
+// Keep adds an entry, and saves the ledger in a folder unless that is "".
+func (l *Ledger) Keep(dir string, e Entry) error {
+	l.Add(e)
+	if dir == "" {
+		return nil
+	}
+	b, err := l.Bytes()
+	if err != nil {
+		return err
+	}
+	return Save(dir, b)
 }
 
 // Add adds an entry, gives it a number, and forgets the oldest of too many.

@@ -49,6 +49,12 @@ func TestError(t *testing.T) {
 			t.Errorf("%+v: %g", c, got)
 		}
 	}
+	for _, c := range []struct{ saved, want float64 }{{0.7, 0}, {0.5, -0.1}, {0.95, 0.05}} {
+		e := Entry{Saves: &Saved{Low: 0.6, High: 0.9}, Outcome: &Outcome{Saved: &c.saved}}
+		if got, ok := e.Error(); !ok || math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("saved %g: %g, want %g", c.saved, got, c.want)
+		}
+	}
 	one := 1.0
 	for _, e := range []Entry{{}, {Low: 1.5}, {Low: 1.5, Outcome: &Outcome{}}, {Outcome: &Outcome{Factor: &one}}} {
 		if _, ok := e.Error(); ok {
