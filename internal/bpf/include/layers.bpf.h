@@ -6,148 +6,7 @@
  */
 #pragma once
 
-#include "compat.bpf.h"
-
-#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
-#define PLACES 16384 /* a power of two */
-#define MERGED 512 /* bios of one request that are followed to its end */
-#define REGION 7 /* log2 of the sectors of a region, 64 KiB: a bio is found in each region that it goes on into */
-#define REGIONS 32 /* that a bio is found in, from where it begins and from where it is split: 2 MiB */
-#define BY_BLOCK (1U << 30) /* beside a device number, which is smaller: a place by blocks of 4 KiB */
-#define BY_REGION (1U << 31)
-#define MD_MAJOR 9
-#define DATA_DISKS 16 /* of an array with parity, whose bios are looked for */
-
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct block_device_operations {
-	void *submit_bio; /* a function; of devices that have no requests */
-};
-struct gendisk___ops {
-	struct block_device_operations *fops;
-};
-struct bio___private {
-	void *bi_private;
-};
-#pragma clang attribute pop
-
-/* For whom the first layer was asked; what of it is filled in is up to the probe. */
-struct origin {
-	u64 inode; /* its address: it stays while the bio is in flight */
-	u64 ino;
-	u64 cgroup; /* charged: kernfs id, or address */
-	u64 own_cgroup; /* of the task, by the memory controller; address */
-	u64 thread; /* process << 32 | thread */
-	u32 sdev, flags;
-	u8 comm[16];
-	u8 owner;
-	u8 pad[7];
-};
-
-/* A bio of a layer, or of a disk below one, from where it was made to its completion. */
-struct layer_bio {
-	u64 start; /* ns; 0 until it is queued */
-	u64 above; /* the bio of the layer above that it is a part of; 0 for the first layer */
-	u64 pages, sector; /* what its parts are found by */
-	u32 dev, top, op, bytes; /* top: of the first layer */
-	u64 below; /* its parts in layers below, now */
-	u64 since, below_ns, parts_ns; /* when the first of them came; how long there were any; their times summed */
-	struct origin from;
-};
-
-/* What a layer did for the device that the file system lies on. */
-struct layer_key {
-	u32 top, dev, op, pad;
-};
-struct layer {
-	u64 ops, bytes, ns, own_ns, beside_ns;
-};
-
-/* Where the bio of a device is found by the sector that it began with, or, with dev 0, by the address of its list of pages. */
-struct place {
-	u64 at, bio;
-	u32 dev, pad;
-};
-
-/* Of an array that keeps parity, in sectors: where the members' data begin, and a chunk; and its members less those for parity. */
-struct stripes {
-	u64 offset;
-	u32 chunk, data;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 256);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, u32);
-	__type(value, struct stripes);
-} stripes SEC(".maps");
-
-/* Its memory is there from the start: hundreds of bios may be made at once, for which the kernel has none so quickly. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192);
-	__type(key, u64);
-	__type(value, struct layer_bio);
-} layer_bios SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, PLACES);
-	__type(key, u32);
-	__type(value, struct place);
-} places SEC(".maps");
-
-/* The same by BY_BLOCK and BY_REGION: apart, for small bios on members of arrays would take the places of large ones in the thousands. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, PLACES / 2);
-	__type(key, u32);
-	__type(value, struct place);
-} regions SEC(".maps");
-
-/* As layer_bios: within one interrupt, where bios complete, the kernel has memory for some four new rows. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 2048);
-	__type(key, struct layer_key);
-	__type(value, struct layer);
-} layers SEC(".maps");
-
-/* Disks that have been seen below a layer. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, u32);
-	__type(value, u32);
-} lower SEC(".maps");
-
-u32 follow; /* some device of this machine lies on another */
-u32 passed_on; /* some layer hands on the bio that it was given */
-u64 lost_layers;
-
-static const struct layer_bio no_layer_bio;
-static const struct layer no_layer;
-
-static __always_inline struct layer_bio *layer_row(u64 id)
-{
-	return bpf_map_lookup_elem(&layer_bios, &id);
-}
-
-/* A new row of a bio, or its old one anew. */
-static __always_inline struct layer_bio *new_layer_row(u64 id)
-{
-	if (bpf_map_update_elem(&layer_bios, &id, &no_layer_bio, BPF_ANY)) {
-		ADD(lost_layers, 1);
-		return 0;
-	}
-	return layer_row(id);
-}
-
-static __always_inline void forget_layer_row(u64 id)
-{
-	bpf_map_delete_elem(&layer_bios, &id);
-}
+#include "layertables.bpf.h"
 
 static __always_inline u32 disk_dev(struct gendisk *disk)
 {
@@ -192,9 +51,8 @@ static __always_inline bool layer_covers(struct layer_bio *b, u32 dev, u64 secto
 }
 
 /* The bio, in flight, that was queued last with these pages, which parts of it share. */
-static __always_inline struct layer_bio *layer_by_pages(u64 pages, u64 *id)
+static __always_inline struct layer_bio *layer_by_pages(struct place *p, u64 pages, u64 *id)
 {
-	struct place *p = place_of(0, pages);
 	struct layer_bio *b;
 
 	if (!pages || !p || p->dev || p->at != pages)
@@ -261,6 +119,7 @@ static __always_inline struct layer_bio *layer_above(struct bio *bio, u32 dev, u
 	u32 sectors = (bio->bi_iter.bi_size + 511) >> 9;
 	struct layer_bio *b;
 	struct place *p;
+	u64 pages;
 
 	if (array) /* parity, or the first sector */
 		goto stripe;
@@ -271,7 +130,8 @@ static __always_inline struct layer_bio *layer_above(struct bio *bio, u32 dev, u
 		if (layer_covers(b, dev, sector))
 			return b;
 	}
-	b = layer_by_pages((u64)BPF_CORE_READ(bio, bi_io_vec), id);
+	pages = as_number((u64)READ(struct bio, bio, bi_io_vec));
+	b = layer_by_pages(place_of(0, pages), pages, id);
 	if (b && b->dev != dev && b->above) { /* a part beside this one */
 		*id = b->above;
 		b = layer_row(*id);
@@ -286,6 +146,12 @@ static __always_inline struct layer_bio *layer_above(struct bio *bio, u32 dev, u
 stripe:
 	*id = array ? layer_in_stripe(array, dev, bio->bi_iter.bi_sector, sectors) : 0;
 	return *id ? layer_row(*id) : 0;
+}
+
+/* Whether a bio is found in more places than where it begins. */
+static __always_inline bool found_by_regions(u32 dev, u64 sector, u64 last)
+{
+	return sector & 7 || dev >> 20 == MD_MAJOR || ((sector >> REGION) + 1) << REGION < last;
 }
 
 /* Where parts of a bio that have pages of their own find it, from this sector of it to its last. */
@@ -322,12 +188,13 @@ static __always_inline int layer_split(struct bio *bio, u64 id)
 /* A part of the bio above is on its way to a device below. */
 static __always_inline struct layer_bio *layer_part(u64 id, u32 below, struct bio *bio, u32 op, struct layer_bio *above, u64 above_id)
 {
+	struct layer_bio_set *set = layer_set_of(id);
 	struct layer_bio *b;
 	u32 one = 1;
 
 	if (!bpf_map_lookup_elem(&lower, &below))
 		bpf_map_update_elem(&lower, &below, &one, BPF_ANY);
-	b = new_layer_row(id);
+	b = set ? new_layer_row(set, way_of(set->ids, as_number(id)), id) : 0;
 	if (!b)
 		return 0;
 	b->above = above_id;
@@ -347,7 +214,12 @@ static __always_inline void layer_begins(struct layer_bio *b)
 
 	b->start = bpf_ktime_get_ns();
 	above = above_id ? layer_row(above_id) : 0;
-	if (above && !fetch_add(&above->below, 1))
+	if (!above)
+		return;
+	/* before it counts, for a part beside it may end at once; and after, for that may have been the last just now */
+	if (!*(volatile u64 *)&above->below)
+		*(volatile u64 *)&above->since = b->start;
+	if (!fetch_add(&above->below, 1))
 		above->since = b->start;
 }
 
@@ -389,33 +261,47 @@ static __always_inline struct layer_bio *layer_remapped(struct bio *bio, u64 id,
  * A bio is queued: what a layer has made begins its time, and what comes to a first
  * layer is written down. 0 where no layer has to do with it. Some layers do not tell
  * that they hand a bio on (bcache; thin, snapshot, cache, integrity of device-mapper
- * where a thread of theirs does): theirs has the pages of the one above.
+ * where a thread of theirs does): theirs has the pages of the one above. first is set
+ * where no layer has made the bio.
  */
-static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u32 op)
+static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u32 op, bool *first)
 {
-	u64 pages = (u64)BPF_CORE_READ(bio, bi_io_vec), above_id = 0;
+	u64 pages = as_number((u64)READ(struct bio, bio, bi_io_vec)), above_id = 0, way;
 	struct gendisk *disk = bio_disk(bio);
+	struct place *place = place_of(0, pages);
+	struct layer_bio_set *set = layer_set_of(id);
 	bool takes = takes_bios(disk);
-	struct layer_bio *b, *above;
+	struct layer_bio *b, *above = 0;
 	u32 dev = disk_dev(disk);
+	u64 sector, last;
 
-	if (takes) /* before anything is known of the bio, which the verifier would have to tell apart */
-		put_regions(dev, bio->bi_iter.bi_sector, bio->bi_iter.bi_sector + (bio->bi_iter.bi_size >> 9), as_number(id));
-	b = layer_row(id);
+	if (!set)
+		return 0;
+	if (takes) { /* before anything is known of the bio, which the verifier would have to tell apart */
+		sector = bio->bi_iter.bi_sector;
+		last = sector + (bio->bi_iter.bi_size >> 9);
+		if (found_by_regions(dev, sector, last))
+			put_regions(dev, sector, last, as_number(id));
+	}
+	way = way_of(set->ids, as_number(id));
+	b = layer_row_at(set, way);
 	if (!b || b->start) { /* or one whose completion was not seen */
-		if (b)
-			forget_layer_row(id);
-		above = bio->bi_iter.bi_size ? layer_by_pages(pages, &above_id) : 0;
+		/* mostly its own pages, from when it was used before */
+		if (place && place->bio != as_number(id) && bio->bi_iter.bi_size)
+			above = layer_by_pages(place, pages, &above_id);
 		if (above && above->dev != dev && above_id != id) {
 			b = layer_part(id, dev, bio, op, above, above_id);
 		} else if (takes) {
-			b = new_layer_row(id);
+			b = new_layer_row(set, way, id);
 			if (b) {
 				b->dev = b->top = dev;
 				b->op = op;
 				b->bytes = bio->bi_iter.bi_size;
 			}
+			*first = true;
 		} else {
+			if (b)
+				forget_layer_row(set, b);
 			return 0;
 		}
 		if (!b)
@@ -425,20 +311,50 @@ static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u
 	if (takes) {
 		b->sector = bio->bi_iter.bi_sector;
 		b->pages = pages;
-		put_place(place_of(0, pages), 0, pages, id);
-		put_place(place_of(b->dev, b->sector), b->dev, b->sector, id);
+		put_place(place, 0, pages, id);
+		put_place(place_of(dev, b->sector), dev, b->sector, id);
 	}
 	return b;
+}
+
+/* What a layer did of one operation; 0 where there is no room. */
+static __always_inline struct layer *layer_sums(struct layer_bio *b)
+{
+	u64 id = layer_id(b->top, b->dev, b->op), way;
+	struct layer_set *set = SET_OF(layers, LAYER_SETS, id);
+	struct layer *l;
+
+	if (!set)
+		return 0;
+	way = quick_way_of(set->ids, id);
+	if (way >= WAYS) {
+		way = take_way(set->ids, id);
+		if (way >= WAYS) {
+			ADD(lost_layers, 1);
+			return 0;
+		}
+	}
+	asm volatile("" : "+r"(way)); /* for the verifier to see the bound */
+	l = &set->rows[way & (WAYS - 1)];
+	if (!l->dev) {
+		l->top = b->top;
+		l->op = b->op;
+		l->dev = b->dev;
+	}
+	return l;
 }
 
 /* A bio is complete. */
 static __always_inline int layer_done(u64 id)
 {
-	struct layer_bio *b = layer_row(id), *above;
-	u64 now, total, below, above_id;
-	struct layer_key key = {};
+	struct layer_bio_set *set = layer_set_of(id);
+	u64 now, total, below, above_id, since;
+	struct layer_bio *b, *above;
 	struct layer *l;
 
+	if (!set)
+		return 0;
+	b = layer_row_at(set, quick_way_of(set->ids, as_number(id)));
 	if (!b)
 		return 0;
 	if (!b->start) /* handed on and never queued */
@@ -448,14 +364,7 @@ static __always_inline int layer_done(u64 id)
 	below = b->below_ns;
 	if (b->below) /* it does not wait for all of its parts */
 		below += now - b->since;
-	key.top = b->top;
-	key.dev = b->dev;
-	key.op = b->op;
-	l = bpf_map_lookup_elem(&layers, &key);
-	if (!l) {
-		bpf_map_update_elem(&layers, &key, &no_layer, BPF_NOEXIST);
-		l = bpf_map_lookup_elem(&layers, &key);
-	}
+	l = layer_sums(b);
 	if (l) {
 		ADD(l->ops, 1);
 		ADD(l->bytes, b->bytes);
@@ -464,18 +373,19 @@ static __always_inline int layer_done(u64 id)
 			ADD(l->own_ns, total - below);
 		if (b->parts_ns > b->below_ns)
 			ADD(l->beside_ns, b->parts_ns - b->below_ns);
-	} else {
-		ADD(lost_layers, 1);
 	}
 	above_id = b->above;
 	above = above_id ? layer_row(above_id) : 0;
-	if (above) {
+	if (above && above->start <= b->start) {
 		ADD(above->parts_ns, total);
+		since = *(volatile u64 *)&above->since;
 		if (fetch_add(&above->below, -1) == 1)
-			ADD(above->below_ns, now - above->since);
+			ADD(above->below_ns, now - since);
+	} else if (above_id && l) { /* it was not waited for, and another bio may have the address now */
+		ADD(l->beside_ns, total);
 	}
 forget:
-	forget_layer_row(id);
+	forget_layer_row(set, b);
 	return 0;
 }
 

@@ -75,7 +75,7 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 	info.op = request_op(flags, size);
 	info.tgid = bpf_get_current_pid_tgid() >> 32;
 	if (!at_queue && bio) {
-		note_throttled(bio, info.dev);
+		note_throttled(current_task(), bio, info.dev);
 		file.dev = info.dev;
 		file.op = info.op;
 		if (size && info.op <= OP_WRITE)
@@ -95,9 +95,9 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 		layer = layer_of(bio);
 	if (layer) { /* the thread here may be a layer's */
 		info.tgid = layer->from.thread >> 32;
-		info.cgroup = *(volatile u64 *)&layer->from.cgroup; /* else one load serves both, of pointers of two kinds */
+		info.cgroup = layer_cgroup(layer->from.cgroup);
 	} else {
-		info.cgroup = bio_cgroup(bio);
+		info.cgroup = group_cgroup(bio_group(bio));
 	}
 	stream.tgid = info.tgid;
 	stream.dev = info.dev;

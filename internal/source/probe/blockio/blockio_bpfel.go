@@ -119,6 +119,10 @@ type blockioIo struct {
 
 type blockioLayer struct {
 	_        structs.HostLayout
+	Top      uint32
+	Dev      uint32
+	Op       uint32
+	Pad      uint32
 	Ops      uint64
 	Bytes    uint64
 	Ns       uint64
@@ -126,41 +130,44 @@ type blockioLayer struct {
 	BesideNs uint64
 }
 
-type blockioLayerBio struct {
-	_       structs.HostLayout
-	Start   uint64
-	Above   uint64
-	Pages   uint64
-	Sector  uint64
-	Dev     uint32
-	Top     uint32
-	Op      uint32
-	Bytes   uint32
-	Below   uint64
-	Since   uint64
-	BelowNs uint64
-	PartsNs uint64
-	From    struct {
-		_         structs.HostLayout
-		Inode     uint64
-		Ino       uint64
-		Cgroup    uint64
-		OwnCgroup uint64
-		Thread    uint64
-		Sdev      uint32
-		Flags     uint32
-		Comm      [16]uint8
-		Owner     uint8
-		Pad       [7]uint8
+type blockioLayerBioSet struct {
+	_    structs.HostLayout
+	Ids  [8]uint64
+	Rows [8]struct {
+		_       structs.HostLayout
+		Start   uint64
+		Above   uint64
+		Pages   uint64
+		Sector  uint64
+		Dev     uint32
+		Top     uint32
+		Op      uint32
+		Bytes   uint32
+		Below   uint64
+		Since   uint64
+		BelowNs uint64
+		PartsNs uint64
+		Way     uint64
+		From    struct {
+			_         structs.HostLayout
+			Inode     uint64
+			Ino       uint64
+			Cgroup    uint64
+			OwnCgroup uint64
+			Thread    uint64
+			Sdev      uint32
+			Flags     uint32
+			Comm      [16]uint8
+			Owner     uint8
+			Pad       [7]uint8
+		}
 	}
 }
 
-type blockioLayerKey struct {
-	_   structs.HostLayout
-	Top uint32
-	Dev uint32
-	Op  uint32
-	Pad uint32
+type blockioLayerSet struct {
+	_    structs.HostLayout
+	Ids  [8]uint64
+	Rows [8]blockioLayer
 }
 
 type blockioOwnerKey struct {
@@ -296,6 +303,7 @@ const (
 	blockioVarLostRequests      = "lost_requests"
 	blockioVarLostRows          = "lost_rows"
 	blockioVarMissedCompletions = "missed_completions"
+	blockioVarNoted             = "noted"
 	blockioVarPassedOn          = "passed_on"
 	blockioVarWantIssue         = "want_issue"
 )
@@ -404,6 +412,7 @@ type blockioVariableSpecs struct {
 	LostRequests      *ebpf.VariableSpec `ebpf:"lost_requests"`
 	LostRows          *ebpf.VariableSpec `ebpf:"lost_rows"`
 	MissedCompletions *ebpf.VariableSpec `ebpf:"missed_completions"`
+	Noted             *ebpf.VariableSpec `ebpf:"noted"`
 	PassedOn          *ebpf.VariableSpec `ebpf:"passed_on"`
 	WantIssue         *ebpf.VariableSpec `ebpf:"want_issue"`
 }
@@ -492,6 +501,7 @@ type blockioVariables struct {
 	LostRequests      *ebpf.Variable `ebpf:"lost_requests"`
 	LostRows          *ebpf.Variable `ebpf:"lost_rows"`
 	MissedCompletions *ebpf.Variable `ebpf:"missed_completions"`
+	Noted             *ebpf.Variable `ebpf:"noted"`
 	PassedOn          *ebpf.Variable `ebpf:"passed_on"`
 	WantIssue         *ebpf.Variable `ebpf:"want_issue"`
 }

@@ -517,9 +517,10 @@ int COUNTING_TWICE(TWICE_BIO, on_bio, struct bio *bio)
 	struct origin from = {};
 	struct layer_bio *b;
 	struct event e = {};
+	bool first = false;
 
-	b = follow ? layer_queued(bio, ctx[0], bio->bi_opf & REQ_OP_MASK) : 0;
-	if (!b || b->above)
+	b = follow ? layer_queued(bio, ctx[0], bio->bi_opf & REQ_OP_MASK, &first) : 0;
+	if (!b || !first)
 		return 0;
 	e.dev = disk_dev(bio_disk(bio));
 	e.flags = flags_of(bio->bi_opf);

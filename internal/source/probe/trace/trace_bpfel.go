@@ -40,50 +40,55 @@ type traceInodeKey struct {
 	Sdev uint64
 }
 
-type traceLayer struct {
-	_        structs.HostLayout
-	Ops      uint64
-	Bytes    uint64
-	Ns       uint64
-	OwnNs    uint64
-	BesideNs uint64
-}
-
-type traceLayerBio struct {
-	_       structs.HostLayout
-	Start   uint64
-	Above   uint64
-	Pages   uint64
-	Sector  uint64
-	Dev     uint32
-	Top     uint32
-	Op      uint32
-	Bytes   uint32
-	Below   uint64
-	Since   uint64
-	BelowNs uint64
-	PartsNs uint64
-	From    struct {
-		_         structs.HostLayout
-		Inode     uint64
-		Ino       uint64
-		Cgroup    uint64
-		OwnCgroup uint64
-		Thread    uint64
-		Sdev      uint32
-		Flags     uint32
-		Comm      [16]uint8
-		Owner     uint8
-		Pad       [7]uint8
+type traceLayerBioSet struct {
+	_    structs.HostLayout
+	Ids  [8]uint64
+	Rows [8]struct {
+		_       structs.HostLayout
+		Start   uint64
+		Above   uint64
+		Pages   uint64
+		Sector  uint64
+		Dev     uint32
+		Top     uint32
+		Op      uint32
+		Bytes   uint32
+		Below   uint64
+		Since   uint64
+		BelowNs uint64
+		PartsNs uint64
+		Way     uint64
+		From    struct {
+			_         structs.HostLayout
+			Inode     uint64
+			Ino       uint64
+			Cgroup    uint64
+			OwnCgroup uint64
+			Thread    uint64
+			Sdev      uint32
+			Flags     uint32
+			Comm      [16]uint8
+			Owner     uint8
+			Pad       [7]uint8
+		}
 	}
 }
 
-type traceLayerKey struct {
-	_   structs.HostLayout
-	Top uint32
-	Dev uint32
-	Op  uint32
-	Pad uint32
+type traceLayerSet struct {
+	_    structs.HostLayout
+	Ids  [8]uint64
+	Rows [8]struct {
+		_        structs.HostLayout
+		Top      uint32
+		Dev      uint32
+		Op       uint32
+		Pad      uint32
+		Ops      uint64
+		Bytes    uint64
+		Ns       uint64
+		OwnNs    uint64
+		BesideNs uint64
+	}
 }
 
 type tracePathEvent struct {

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* What layers.bpf.h keeps: bios in flight, where their parts find them, and sums by layer. */
+#pragma once
+
+#include "compat.bpf.h"
+#include "sets.bpf.h"
+
+#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+#define PLACES 16384 /* a power of two */
+#define MERGED 512 /* bios of one request that are followed to its end */
+#define REGION 7 /* log2 of the sectors of a region, 64 KiB: a bio is found in each region that it goes on into */
+#define REGIONS 32 /* that a bio is found in, from where it begins and from where it is split: 2 MiB */
+#define BY_BLOCK (1U << 30) /* beside a device number, which is smaller: a place by blocks of 4 KiB */
+#define BY_REGION (1U << 31)
+#define MD_MAJOR 9
+#define DATA_DISKS 16 /* of an array with parity, whose bios are looked for */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct block_device_operations {
+	void *submit_bio; /* a function; of devices that have no requests */
+};
+struct gendisk___ops {
+	struct block_device_operations *fops;
+};
+struct bio___private {
+	void *bi_private;
+};
+#pragma clang attribute pop
+
+/* For whom the first layer was asked; what of it is filled in is up to the probe. */
+struct origin {
+	u64 inode; /* its address: it stays while the bio is in flight */
+	u64 ino;
+	u64 cgroup; /* charged: an address */
+	u64 own_cgroup; /* of the task, by the memory controller; address */
+	u64 thread; /* process << 32 | thread */
+	u32 sdev, flags;
+	u8 comm[16];
+	u8 owner;
+	u8 pad[7];
+};
+
+/* A bio of a layer, or of a disk below one, from where it was made to its completion. */
+struct layer_bio {
+	u64 start; /* ns; 0 until it is queued */
+	u64 above; /* the bio of the layer above that it is a part of; 0 for the first layer */
+	u64 pages, sector; /* what its parts are found by */
+	u32 dev, top, op, bytes; /* top: of the first layer */
+	u64 below; /* its parts in layers below, now */
+	u64 since, below_ns, parts_ns; /* when the first of them came; how long there were any; their times summed */
+	u64 way; /* of its set */
+	struct origin from;
+};
+#define LAYER_BIO_SETS 2048
+struct layer_bio_set {
+	u64 ids[WAYS];
+	struct layer_bio rows[WAYS];
+};
+
+/* What a layer did for the device that the file system lies on. */
+struct layer {
+	u32 top, dev, op, pad;
+	u64 ops, bytes, ns, own_ns, beside_ns;
+};
+#define LAYER_SETS 256
+struct layer_set {
+	u64 ids[WAYS];
+	struct layer rows[WAYS];
+};
+
+/* Where the bio of a device is found by the sector that it began with, or, with dev 0, by the address of its list of pages. */
+struct place {
+	u64 at, bio;
+	u32 dev, pad;
+};
+
+/* Of an array that keeps parity, in sectors: where the members' data begin, and a chunk; and its members less those for parity. */
+struct stripes {
+	u64 offset;
+	u32 chunk, data;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct stripes);
+} stripes SEC(".maps");
+
+SET_TABLE(layer_bios, LAYER_BIO_SETS, struct layer_bio_set); /* by the bio's address */
+SET_TABLE(layers, LAYER_SETS, struct layer_set); /* by layer_id */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PLACES);
+	__type(key, u32);
+	__type(value, struct place);
+} places SEC(".maps");
+
+/* The same by BY_BLOCK and BY_REGION: apart, for small bios on members of arrays would take the places of large ones in the thousands. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PLACES / 2);
+	__type(key, u32);
+	__type(value, struct place);
+} regions SEC(".maps");
+
+/* Disks that have been seen below a layer. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, u32);
+} lower SEC(".maps");
+
+u32 follow; /* some device of this machine lies on another */
+u32 passed_on; /* some layer hands on the bio that it was given */
+u64 lost_layers;
+
+static __always_inline struct layer_bio_set *layer_set_of(u64 id)
+{
+	id = as_number(id);
+	return id ? SET_OF(layer_bios, LAYER_BIO_SETS, id) : 0;
+}
+
+static __always_inline struct layer_bio *layer_row_at(struct layer_bio_set *set, u64 way)
+{
+	if (way >= WAYS)
+		return 0;
+	asm volatile("" : "+r"(way)); /* for the verifier to see the bound */
+	return &set->rows[way & (WAYS - 1)];
+}
+
+static __always_inline struct layer_bio *layer_row(u64 id)
+{
+	struct layer_bio_set *set = layer_set_of(id);
+
+	return set ? layer_row_at(set, way_of(set->ids, as_number(id))) : 0;
+}
+
+/* A new row of a bio that has none (way is WAYS), or its old one anew. */
+static __always_inline struct layer_bio *new_layer_row(struct layer_bio_set *set, u64 way, u64 id)
+{
+	struct layer_bio *b;
+
+	if (way >= WAYS)
+		way = take_way(set->ids, as_number(id));
+	b = layer_row_at(set, way);
+	if (!b) {
+		ADD(lost_layers, 1);
+		return 0;
+	}
+	__builtin_memset(b, 0, sizeof(*b));
+	b->way = way;
+	return b;
+}
+
+static __always_inline void forget_layer_row(struct layer_bio_set *set, struct layer_bio *b)
+{
+	u64 way = b->way;
+
+	b->dev = 0; /* or the next in its place could be taken for it before it is filled in */
+	b->pages = 0;
+	asm volatile("" : "+r"(way));
+	set->ids[way & (WAYS - 1)] = 0;
+}
+
+/* A device's number has 29 bits (BLKDEV_MAJOR_MAX), an operation a few. */
+static __always_inline u64 layer_id(u32 top, u32 dev, u32 op)
+{
+	return (u64)top << 35 | (u64)dev << 6 | (op & 63);
+}
