@@ -11,8 +11,13 @@
 
 #include "compat.bpf.h"
 
-/* A thread has one event of each at a time; an interrupt in between may have one of another. */
-enum twice { TWICE_START, TWICE_BIO, TWICE_BACK, TWICE_FRONT, TWICE_REMAP, TWICE_SPLIT, TWICE_BALANCE, TWICE_SIZE = 8 };
+/* A thread has one event of each at a time; an interrupt in between may have one of another. Objects have some of them. */
+enum twice {
+	TWICE_START, TWICE_BIO, TWICE_BACK, TWICE_FRONT, TWICE_REMAP, TWICE_SPLIT, TWICE_BALANCE,
+	TWICE_RECLAIM = 0, TWICE_RECLAIM_END, TWICE_CGROUP, TWICE_CGROUP_END, TWICE_COMPACTION, TWICE_COMPACTION_END, TWICE_RETURN,
+	TWICE_DIRECT = 0, TWICE_DIRECT_DONE,
+	TWICE_SIZE = 8
+};
 
 struct twice_row {
 	u64 counted[TWICE_SIZE]; /* what the first program has counted, and the second has not passed yet */

@@ -61,7 +61,7 @@ static __always_inline bool iov_writes(struct iov_iter *iter)
 }
 
 SEC("tp_btf/iomap_dio_rw_begin")
-int COUNTING(on_direct, struct kiocb *iocb, struct iov_iter *iter)
+int COUNTING_TWICE(TWICE_DIRECT, on_direct, struct kiocb *iocb, struct iov_iter *iter)
 {
 	return direct(LOOSE(struct kiocb, iocb)->ki_filp->f_inode, iter->count, iter->data_source);
 }
@@ -115,7 +115,7 @@ static __always_inline int direct_is_done(struct kiocb *iocb)
 }
 
 SEC("tp_btf/iomap_dio_complete")
-int COUNTING(on_direct_done, struct kiocb *iocb)
+int COUNTING_TWICE(TWICE_DIRECT_DONE, on_direct_done, struct kiocb *iocb)
 {
 	return direct_is_done(iocb);
 }

@@ -4,6 +4,7 @@
 
 #include "account.bpf.h"
 #include "process.bpf.h"
+#include "twice.bpf.h"
 
 /* The names on the way from an inode up to its file system's root. */
 static __noinline int note_path(struct inode *inode, u64 ino, u64 dev)

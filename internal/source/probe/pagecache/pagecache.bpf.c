@@ -109,7 +109,7 @@ static __always_inline int begin_pause(s64 pause)
 
 /* (wb, dtc, base rate, task rate, dirtied, period, pause, start), since 6.17 */
 SEC("tp_btf/balance_dirty_pages")
-int COUNTING(on_balance)
+int COUNTING_TWICE(TWICE_BALANCE, on_balance)
 {
 	return begin_pause(ctx[6]);
 }

@@ -204,6 +204,11 @@ type pagecacheTouchKey struct {
 	Pad  uint32
 }
 
+type pagecacheTwiceRow struct {
+	_       structs.HostLayout
+	Counted [8]uint64
+}
+
 type pagecacheWaitTimes struct {
 	_           structs.HostLayout
 	Ns          [9]uint64
@@ -238,6 +243,7 @@ const (
 	pagecacheMapTasks                   = "tasks"
 	pagecacheMapTotals                  = "totals"
 	pagecacheMapTouched                 = "touched"
+	pagecacheMapTwice                   = "twice"
 	pagecacheMapWaits                   = "waits"
 	pagecacheProgBufferedReadCalled     = "buffered_read_called"
 	pagecacheProgBufferedReadReturned   = "buffered_read_returned"
@@ -423,6 +429,7 @@ type pagecacheMapSpecs struct {
 	Tasks       *ebpf.MapSpec `ebpf:"tasks"`
 	Totals      *ebpf.MapSpec `ebpf:"totals"`
 	Touched     *ebpf.MapSpec `ebpf:"touched"`
+	Twice       *ebpf.MapSpec `ebpf:"twice"`
 	Waits       *ebpf.MapSpec `ebpf:"waits"`
 }
 
@@ -498,6 +505,7 @@ type pagecacheMaps struct {
 	Tasks       *ebpf.Map `ebpf:"tasks"`
 	Totals      *ebpf.Map `ebpf:"totals"`
 	Touched     *ebpf.Map `ebpf:"touched"`
+	Twice       *ebpf.Map `ebpf:"twice"`
 	Waits       *ebpf.Map `ebpf:"waits"`
 }
 
@@ -516,6 +524,7 @@ func (m *pagecacheMaps) Close() error {
 		m.Tasks,
 		m.Totals,
 		m.Touched,
+		m.Twice,
 		m.Waits,
 	)
 }

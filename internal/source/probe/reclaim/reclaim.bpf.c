@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Time that processes stall in direct reclaim and in compaction, and what comes back of what reclaim evicts. */
 #include "process.bpf.h"
+#include "twice.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -88,37 +89,37 @@ static __always_inline int end(enum kind kind, u64 pages)
 }
 
 SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
-int COUNTING(on_reclaim)
+int COUNTING_TWICE(TWICE_RECLAIM, on_reclaim)
 {
 	return begin(RECLAIM_HOST);
 }
 
 SEC("tp_btf/mm_vmscan_direct_reclaim_end")
-int COUNTING(on_reclaim_end, unsigned long pages)
+int COUNTING_TWICE(TWICE_RECLAIM_END, on_reclaim_end, unsigned long pages)
 {
 	return end(RECLAIM_HOST, pages);
 }
 
 SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
-int COUNTING(on_cgroup_reclaim)
+int COUNTING_TWICE(TWICE_CGROUP, on_cgroup_reclaim)
 {
 	return begin(RECLAIM_CGROUP);
 }
 
 SEC("tp_btf/mm_vmscan_memcg_reclaim_end")
-int COUNTING(on_cgroup_reclaim_end, unsigned long pages)
+int COUNTING_TWICE(TWICE_CGROUP_END, on_cgroup_reclaim_end, unsigned long pages)
 {
 	return end(RECLAIM_CGROUP, pages);
 }
 
 SEC("tp_btf/mm_compaction_begin")
-int COUNTING(on_compaction)
+int COUNTING_TWICE(TWICE_COMPACTION, on_compaction)
 {
 	return begin(COMPACT);
 }
 
 SEC("tp_btf/mm_compaction_end")
-int COUNTING(on_compaction_end)
+int COUNTING_TWICE(TWICE_COMPACTION_END, on_compaction_end)
 {
 	return end(COMPACT, 0);
 }

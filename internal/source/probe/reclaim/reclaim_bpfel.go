@@ -63,6 +63,11 @@ type reclaimStalls struct {
 	Threads uint32
 }
 
+type reclaimTwiceRow struct {
+	_       structs.HostLayout
+	Counted [8]uint64
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -73,6 +78,7 @@ const (
 	reclaimMapRefaults            = "refaults"
 	reclaimMapStalls              = "stalls"
 	reclaimMapTasks               = "tasks"
+	reclaimMapTwice               = "twice"
 	reclaimProgOnCgroupReclaim    = "on_cgroup_reclaim"
 	reclaimProgOnCgroupReclaimEnd = "on_cgroup_reclaim_end"
 	reclaimProgOnCompaction       = "on_compaction"
@@ -155,6 +161,7 @@ type reclaimMapSpecs struct {
 	Refaults  *ebpf.MapSpec `ebpf:"refaults"`
 	Stalls    *ebpf.MapSpec `ebpf:"stalls"`
 	Tasks     *ebpf.MapSpec `ebpf:"tasks"`
+	Twice     *ebpf.MapSpec `ebpf:"twice"`
 }
 
 // reclaimVariableSpecs contains global variables before they are loaded into the kernel.
@@ -195,6 +202,7 @@ type reclaimMaps struct {
 	Refaults  *ebpf.Map `ebpf:"refaults"`
 	Stalls    *ebpf.Map `ebpf:"stalls"`
 	Tasks     *ebpf.Map `ebpf:"tasks"`
+	Twice     *ebpf.Map `ebpf:"twice"`
 }
 
 func (m *reclaimMaps) Close() error {
@@ -205,6 +213,7 @@ func (m *reclaimMaps) Close() error {
 		m.Refaults,
 		m.Stalls,
 		m.Tasks,
+		m.Twice,
 	)
 }
 

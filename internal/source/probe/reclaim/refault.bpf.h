@@ -10,6 +10,7 @@
 
 #include "hist.bpf.h"
 #include "process.bpf.h"
+#include "twice.bpf.h"
 
 #define RUN_SHIFT 4
 #define RUNS 33 /* in the largest folio, and one that it begins within */
@@ -159,7 +160,7 @@ static __always_inline u64 hash_of(struct inode *inode)
 }
 
 SEC("tp_btf/mm_filemap_add_to_page_cache")
-int COUNTING(on_return, struct folio *folio)
+int COUNTING_TWICE(TWICE_RETURN, on_return, struct folio *folio)
 {
 	u64 file = hash_of(FOLIO(folio, mapping)->host), first = FOLIO(folio, index), last = first + folio_pages(folio) - 1, page;
 
