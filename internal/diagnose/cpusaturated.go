@@ -130,12 +130,24 @@ func cpuSaturated() Cause {
 	}
 }
 
-// busyProcessors is how many were busy, or taken by the hypervisor, on average.
+// ticksLimit is the part of the processors' time that must be accounted for. Busy time is
+// counted by ticks, of which a machine that gets too little of its host's processors
+// misses most, if the host does not say what it took; idle time is measured.
+const ticksLimit = 0.8
+
+// busyProcessors is how many were busy, or taken by the hypervisor, on average: where
+// ticks are missing, those that were not idle.
 func (c *Case) busyProcessors() (n float64, known bool) {
 	user, ok := c.all(sample.CPUUser)
 	system, _ := c.all(sample.CPUSystem)
 	steal, _ := c.all(sample.CPUSteal)
-	return (user + system + steal) / c.w.Seconds(), ok
+	idle, counted := c.all(sample.CPUIdle)
+	wait, _ := c.all(sample.CPUIOWait)
+	busy, unused := (user+system+steal)/c.w.Seconds(), (idle+wait)/c.w.Seconds()
+	if all, is := c.gauge(sample.CPUCount); is && counted && busy+unused < ticksLimit*all {
+		busy = all - unused
+	}
+	return busy, ok
 }
 
 // othersIdle is the part of the processors' time that was idle while the victim

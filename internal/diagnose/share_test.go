@@ -180,6 +180,12 @@ func TestWhoIsHeldUp(t *testing.T) {
 			}
 			m.process(10, "mariadbd", "sync", all...)
 		}, "sync-writes", "mariadbd", 0},
+		{"a program that queues for processors whose ticks do not come", func(m machine) {
+			m.process(10, "solver", "sync", thread{cpu: 2.6, delay: 7.4})
+			m.put(sample.CPUCount, sample.Entity{}, 2)
+			m.put(sample.CPUUser, sample.Entity{}, 3.4)
+			m.put(sample.CPUIdle, sample.Entity{}, 0.2)
+		}, "cpu-saturated", "solver", 0},
 		{"a synced writer that queues for full processors", func(m machine) {
 			m.process(10, "fio", "sync", thread{wait: 2, cpu: 0.4, delay: 7.4})
 			m.put(sample.CPUUser, sample.Entity{}, 20)
