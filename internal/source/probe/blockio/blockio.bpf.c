@@ -5,135 +5,91 @@
  * it queued and how long the device took. docs/blockio.md says how it counts.
  */
 #include "bios.bpf.h"
+#include "requests.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-static __always_inline struct request_info *in_flight(u64 id)
+/* A request begins; id is what it can be found by. */
+static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 sector, u32 size, struct bio *bio, u64 start)
 {
-	struct request_info *r = bpf_map_lookup_elem(&requests, &id);
-
-	return r && r->in_flight ? r : 0;
-}
-
-static __always_inline void release(struct request_info *r, u64 id)
-{
-	r->in_flight = 0;
-	if (!r->stays)
-		bpf_map_delete_elem(&requests, &id);
-}
-
-/* Writes down a request that begins; false where there is no room. */
-static __always_inline bool keep(u64 id, struct request_info *info, struct device *device)
-{
-	struct request_info *r = bpf_map_lookup_elem(&requests, &id);
-
-	info->in_flight = 1;
-	if (r) {
-		if (r->in_flight) {
-			ADD(missed_completions, 1);
-			if (device)
-				ADD(device->flights, -1);
-		}
-		info->stays = r->stays;
-		*r = *info;
-		return true;
-	}
-	if (!by_bio && kept < KEPT) {
-		ADD(kept, 1);
-		info->stays = 1;
-	}
-	return !bpf_map_update_elem(&requests, &id, info, BPF_ANY);
-}
-
-static __always_inline struct device *device_row(u32 *dev)
-{
-	struct device *device = bpf_map_lookup_elem(&devices, dev), *zero;
-	u32 first = 0;
-
-	if (device)
-		return device;
-	zero = bpf_map_lookup_elem(&no_device, &first);
-	return zero ? ROW(devices, dev, zero, lost_rows) : 0;
-}
-
-/* A request begins; id is what it can be found by. Its own start time may still be that of the last use. */
-static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 sector, u32 size, struct bio *bio)
-{
-	struct request_info info = {};
-	struct stream_key stream = {};
+	u32 dev = disk_dev(disk), op = request_op(flags, size);
 	struct layer_bio *layer = 0;
 	struct direct direct = {};
 	struct file_key file = {};
-	struct device *device;
+	struct request_info *info;
 	struct owner_key owner = {};
-	u64 end, *last, before, seen = 0;
+	u64 end, *last, before, seen;
+	struct disk *row;
 
-	info.dev = disk_dev(disk);
-	if (!info.dev)
+	if (!dev)
 		return 0;
-	info.start = bpf_ktime_get_ns();
-	info.op = request_op(flags, size);
-	info.tgid = bpf_get_current_pid_tgid() >> 32;
+	owner.tgid = bpf_get_current_pid_tgid() >> 32;
 	if (!at_queue && bio) {
-		note_throttled(current_task(), bio, info.dev);
-		file.dev = info.dev;
-		file.op = info.op;
-		if (size && info.op <= OP_WRITE)
-			moved(bio, &file, size, info.tgid, &direct);
-		info.direct = direct.bytes;
-		info.again = direct.again;
+		note_throttled(current_task(), bio, dev);
+		file.dev = dev;
+		file.op = op;
+		if (size && op <= OP_WRITE)
+			moved(bio, &file, size, owner.tgid, &direct);
 	}
-	device = device_row(&info.dev);
-	if (device) {
-		before = fetch_add(&device->flights, BEGUN + 1);
-		info.depth = before % BEGUN + 1;
-		info.nth = before / BEGUN + 1;
-		if (device->max_in_flight < info.depth)
-			device->max_in_flight = info.depth;
-	}
+	info = keep(id);
+	if (!info)
+		return 0;
 	if (follow && bio)
 		layer = layer_of(bio);
 	if (layer) { /* the thread here may be a layer's */
-		info.tgid = layer->from.thread >> 32;
-		info.cgroup = layer_cgroup(layer->from.cgroup);
+		owner.tgid = layer->from.thread >> 32;
+		owner.cgroup = layer_cgroup(layer->from.cgroup);
 	} else {
-		info.cgroup = group_cgroup(bio_group(bio));
+		owner.cgroup = group_cgroup(bio_group(bio));
 	}
-	stream.tgid = info.tgid;
-	stream.dev = info.dev;
+	owner.dev = dev;
+	owner.op = op;
+	info->start = start;
+	info->issue = 0;
+	info->cgroup = owner.cgroup;
+	info->bytes = 0;
+	info->tgid = owner.tgid;
+	info->dev = dev;
+	info->op = op;
+	info->direct = direct.bytes;
+	info->again = direct.again;
+	info->depth = 0;
+	info->nth = 0;
+	row = new_disk(dev);
+	if (row) {
+		before = fetch_add(&row->flights, BEGUN + 1);
+		info->depth = before % BEGUN + 1;
+		info->nth = before / BEGUN + 1;
+		if (row->max_in_flight < info->depth)
+			row->max_in_flight = info->depth;
+	}
+	last = end_of((u64)owner.tgid << 32 | dev);
+	if (!last)
+		return 0;
+	seen = *last;
+	info->sequential = seen && (seen & STREAM_END) == sector;
 	end = sector + (size >> SECTOR_SHIFT);
-	last = bpf_map_lookup_elem(&streams, &stream);
-	if (last) {
-		seen = *last & ~STREAM_END;
-		info.sequential = (*last & STREAM_END) == sector;
-		end |= seen | STREAM_OP(info.op);
-		*last = end;
-	} else {
-		end |= STREAM_OP(info.op);
-		bpf_map_update_elem(&streams, &stream, &end, BPF_ANY);
-		if (!layer)
-			note_process(current_task(), stream.tgid);
-	}
-	if (!(seen & STREAM_OP(info.op))) {
-		/* now, and not in the interrupt in which it completes, with many others and no memory for new rows */
-		owner.cgroup = info.cgroup;
-		owner.tgid = info.tgid;
-		owner.dev = info.dev;
-		owner.op = info.op;
+	*last = end | (seen & ~STREAM_END) | STREAM_OP(op);
+	if (!seen && !layer)
+		note_process(current_task(), owner.tgid);
+	if (!(seen & STREAM_OP(op))) /* now, and not in the interrupt in which it completes, with many others and no memory for new rows */
 		bpf_map_update_elem(&by_owner, &owner, &no_io, BPF_NOEXIST);
-	}
-	if (!keep(id, &info, device)) {
-		ADD(lost_requests, 1);
-		if (device)
-			ADD(device->flights, -1);
-	}
 	return 0;
+}
+
+/* The kernel's own time, which it may take once for a whole batch, so that it can lie before ours. */
+static __always_inline u64 start_of(struct request *rq, struct request_info *info)
+{
+	u64 start = rq->start_time_ns;
+
+	return start && (!info->start || start < info->start) ? start : info->start;
 }
 
 SEC("tp_btf/block_io_start")
 int COUNTING_TWICE(TWICE_START, on_start, struct request *rq)
 {
-	return begun(ctx[0], request_disk(rq), rq->cmd_flags, rq->__sector, rq->__data_len, LOOSE(struct request, rq)->bio);
+	return begun(as_number(ctx[0]), request_disk(rq), rq->cmd_flags, rq->__sector, rq->__data_len, LOOSE(struct request, rq)->bio,
+		     rq->start_time_ns ? 0 : bpf_ktime_get_ns());
 }
 
 /*
@@ -143,7 +99,7 @@ int COUNTING_TWICE(TWICE_START, on_start, struct request *rq)
 SEC("tp_btf/block_getrq")
 int COUNTING(on_getrq, struct bio *bio)
 {
-	return begun(ctx[0], bio_disk(bio), bio->bi_opf, bio->bi_iter.bi_sector, bio->bi_iter.bi_size, bio);
+	return begun(as_number(ctx[0]), bio_disk(bio), bio->bi_opf, bio->bi_iter.bi_sector, bio->bi_iter.bi_size, bio, bpf_ktime_get_ns());
 }
 
 /* Before e8a676d61c07 (5.11) the queue came first. */
@@ -152,27 +108,26 @@ int COUNTING(on_getrq_old, struct request_queue *q, struct bio *bio)
 {
 	if (!bio) /* a command of its own */
 		return 0;
-	return begun(ctx[1], bio_disk(bio), bio->bi_opf, bio->bi_iter.bi_sector, bio->bi_iter.bi_size, bio);
+	return begun(as_number(ctx[1]), bio_disk(bio), bio->bi_opf, bio->bi_iter.bi_sector, bio->bi_iter.bi_size, bio, bpf_ktime_get_ns());
 }
 
 /* Finds a request by its bios, of which more may have come before the first, and lets it be found by itself. */
 static __always_inline void claim(struct request *rq, u64 id)
 {
 	struct bio___next *bio = (struct bio___next *)rq->bio;
-	struct request_info *found, info;
-	u64 at;
+	struct request_info *found, *info;
+	struct spot at;
 	int i;
 
-	if (bpf_map_lookup_elem(&requests, &id))
+	if (in_flight(id, &at))
 		return;
 	for (i = 0; i < FRONT_MERGES && bio; i++) {
-		at = (u64)bio;
-		found = bpf_map_lookup_elem(&requests, &at);
+		found = in_flight(as_number((u64)bio), &at);
 		if (found) {
-			info = *found;
-			bpf_map_delete_elem(&requests, &at);
-			if (bpf_map_update_elem(&requests, &id, &info, BPF_ANY))
-				ADD(lost_requests, 1);
+			info = keep(id);
+			if (info)
+				*info = *found;
+			release(&at);
 			return;
 		}
 		bio = bio->bi_next;
@@ -183,13 +138,14 @@ SEC("tp_btf/block_rq_issue")
 int COUNTING(on_issue, struct request *rq)
 {
 	struct request_info *info;
-	u64 id = ctx[0];
+	struct spot at;
+	u64 id = as_number(ctx[0]);
 
 	if (by_bio)
 		claim(rq, id);
 	if (!want_issue)
 		return 0;
-	info = in_flight(id);
+	info = in_flight(id, &at);
 	if (info)
 		info->issue = bpf_ktime_get_ns();
 	return 0;
@@ -201,23 +157,22 @@ int COUNTING(on_merge, struct request *rq)
 {
 	struct request_info *info;
 	struct direct direct = {};
-	struct device *device;
-	u64 id = ctx[0];
-	u32 dev;
+	struct disk *disk;
+	struct spot at;
+	u64 id = as_number(ctx[0]);
 
 	if (by_bio)
 		claim(rq, id);
-	info = in_flight(id);
+	info = in_flight(id, &at);
 	if (!info)
 		return 0;
-	dev = info->dev;
-	device = bpf_map_lookup_elem(&devices, &dev);
-	if (device)
-		ADD(device->flights, -1);
+	disk = disk_of(info->dev);
+	if (disk)
+		ADD(disk->flights, -1);
 	direct.bytes = info->direct;
 	direct.again = info->again;
 	add_direct(info->tgid, &direct);
-	release(info, id);
+	release(&at);
 	return 0;
 }
 
@@ -330,88 +285,87 @@ static __always_inline void add_failure(struct request_info *info, u32 status, u
 SEC("tp_btf/block_rq_requeue")
 int COUNTING(on_requeue, struct request *rq)
 {
-	struct request_info *found, info;
-	u64 id = ctx[0];
+	struct request_info *info;
+	struct spot at;
 
-	found = in_flight(id);
-	if (!found)
-		return 0;
-	info = *found;
-	add_failure(&info, STATUS_REQUEUED, bpf_ktime_get_ns() - info.start);
+	info = in_flight(as_number(ctx[0]), &at);
+	if (info)
+		add_failure(info, STATUS_REQUEUED, bpf_ktime_get_ns() - start_of(rq, info));
 	return 0;
 }
 
 SEC("tp_btf/block_rq_complete")
 int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 {
-	u64 id = ctx[0], now, issue, queue, device_ns, before;
+	u64 id = as_number(ctx[0]), now, start, issue, queue, device_ns, before;
 	struct owner_key owner = {};
 	struct bin_key slot = {};
-	struct request_info *found, info;
+	struct request_info *info;
 	struct device *device;
-	struct bin *b;
 	bool alone = false;
+	struct disk *disk;
+	struct spot at;
 	u32 size_slot, row;
 	struct io *io;
+	struct bin *b;
 
 	if (by_bio) /* a flush may end without having been issued by itself */
 		claim(rq, id);
 	if (follow && bytes >= rq->__data_len)
 		layers_done(rq);
-	found = in_flight(id);
-	if (!found)
+	info = in_flight(id, &at);
+	if (!info)
 		return 0;
-	found->bytes += bytes;
+	info->bytes += bytes;
 	if (bytes < rq->__data_len)
 		return 0; /* a part; the rest is still to come */
-	info = *found;
-	release(found, id);
 	now = bpf_ktime_get_ns();
-	/* the kernel's own times, which it may take once for a whole batch, so
-	 * that they can lie before ours */
-	if (rq->start_time_ns && rq->start_time_ns < info.start)
-		info.start = rq->start_time_ns;
+	start = start_of(rq, info);
 	issue = rq->io_start_time_ns;
-	device = bpf_map_lookup_elem(&devices, &info.dev);
-	if (device) {
-		before = fetch_add(&device->flights, -1ULL);
-		alone = info.depth == 1 && info.nth == before / BEGUN;
+	disk = disk_of(info->dev);
+	if (disk) {
+		before = fetch_add(&disk->flights, -1ULL);
+		alone = info->depth == 1 && info->nth == before / BEGUN;
 	}
-	if (!issue && info.op <= OP_WRITE) {
-		issue = info.issue;
+	if (!issue && info->op <= OP_WRITE) {
+		issue = info->issue;
 		want_issue = 1;
-		if (!issue && device)
-			ADD(device->untimed, 1);
+		if (!issue && disk)
+			ADD(disk->untimed, 1);
+	} else if (!timed) {
+		timed = 1;
 	}
-	if (issue < info.start)
-		issue = info.start;
-	queue = issue - info.start;
+	if (issue < start)
+		issue = start;
+	queue = issue - start;
 	device_ns = now > issue ? now - issue : 0;
 
-	size_slot = hist_slot(info.bytes);
+	size_slot = hist_slot(info->bytes);
 	row = size_row(size_slot);
-	owner.cgroup = info.cgroup;
-	owner.tgid = info.tgid;
-	owner.dev = info.dev;
-	owner.op = info.op;
+	owner.cgroup = info->cgroup;
+	owner.tgid = info->tgid;
+	owner.dev = info->dev;
+	owner.op = info->op;
 	io = ROW(by_owner, &owner, &no_io, lost_rows);
 	if (io)
-		add_io(io, &info, row, queue, device_ns, error != 0);
+		add_io(io, info, row, queue, device_ns, error != 0);
 	if (error)
-		add_failure(&info, request_status(error), queue + device_ns);
+		add_failure(info, request_status(error), queue + device_ns);
+	device = bpf_map_lookup_elem(&devices, &owner.dev);
 	if (device)
-		add_device(device, &info, size_slot, row, queue, device_ns, alone);
-	if (info.op > OP_WRITE)
-		return 0;
-	slot.dev = info.dev;
-	slot.bin = now / BIN_NS;
-	b = ROW(bins, &slot, &no_bin, lost_bins);
-	if (b) {
-		ADD(b->ops, 1);
-		ADD(b->bytes, info.bytes);
-		ADD(b->ns, queue + device_ns);
-		vote(b, info.tgid, queue + device_ns);
+		add_device(device, info, size_slot, row, queue, device_ns, alone);
+	if (owner.op <= OP_WRITE) {
+		slot.dev = owner.dev;
+		slot.bin = now / BIN_NS;
+		b = ROW(bins, &slot, &no_bin, lost_bins);
+		if (b) {
+			ADD(b->ops, 1);
+			ADD(b->bytes, info->bytes);
+			ADD(b->ns, queue + device_ns);
+			vote(b, owner.tgid, queue + device_ns);
+		}
 	}
+	release(&at);
 	return 0;
 }
 

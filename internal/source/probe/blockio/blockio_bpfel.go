@@ -57,13 +57,23 @@ type blockioDepthIo struct {
 }
 
 type blockioDevice struct {
+	_      structs.HostLayout
+	Hists  [4]blockioHists
+	Depths [2][16][16]blockioDepthIo
+}
+
+type blockioDisk struct {
 	_           structs.HostLayout
 	Flights     uint64
 	MaxInFlight uint64
 	Untimed     uint64
-	Apart       [8]uint64
-	Hists       [4]blockioHists
-	Depths      [2][16][16]blockioDepthIo
+	Apart       [5]uint64
+}
+
+type blockioDiskSet struct {
+	_    structs.HostLayout
+	Ids  [8]uint64
+	Rows [8]blockioDisk
 }
 
 type blockioFailure struct {
@@ -205,29 +215,30 @@ type blockioProcessBios struct {
 	SwapOut     uint64
 }
 
-type blockioRequestInfo struct {
-	_          structs.HostLayout
-	Start      uint64
-	Issue      uint64
-	Cgroup     uint64
-	Bytes      uint64
-	Nth        uint64
-	Tgid       uint32
-	Dev        uint32
-	Op         uint32
-	Depth      uint32
-	Direct     uint32
-	Again      uint32
-	Sequential uint8
-	InFlight   uint8
-	Stays      uint8
-	Pad        [5]uint8
+type blockioRecentSet struct {
+	_    structs.HostLayout
+	Ids  [8]uint64
+	Ends [8]uint64
 }
 
-type blockioStreamKey struct {
+type blockioRequestSet struct {
 	_    structs.HostLayout
-	Tgid uint32
-	Dev  uint32
+	Ids  [8]uint64
+	Rows [8]struct {
+		_          structs.HostLayout
+		Start      uint64
+		Issue      uint64
+		Cgroup     uint64
+		Bytes      uint64
+		Nth        uint64
+		Tgid       uint32
+		Dev        uint32
+		Op         uint32
+		Depth      uint32
+		Direct     uint32
+		Again      uint32
+		Sequential uint64
+	}
 }
 
 type blockioStripes struct {
@@ -258,6 +269,7 @@ const (
 	blockioMapByOwner           = "by_owner"
 	blockioMapDevices           = "devices"
 	blockioMapDirectSeen        = "direct_seen"
+	blockioMapDisks             = "disks"
 	blockioMapFailures          = "failures"
 	blockioMapLayerBios         = "layer_bios"
 	blockioMapLayers            = "layers"
@@ -267,6 +279,7 @@ const (
 	blockioMapPlaces            = "places"
 	blockioMapProcessIo         = "process_io"
 	blockioMapProcesses         = "processes"
+	blockioMapRecent            = "recent"
 	blockioMapRegions           = "regions"
 	blockioMapRequests          = "requests"
 	blockioMapStreams           = "streams"
@@ -294,7 +307,6 @@ const (
 	blockioVarByBio             = "by_bio"
 	blockioVarEnabled           = "enabled"
 	blockioVarFollow            = "follow"
-	blockioVarKept              = "kept"
 	blockioVarLacks             = "lacks"
 	blockioVarLostBins          = "lost_bins"
 	blockioVarLostDirect        = "lost_direct"
@@ -305,6 +317,7 @@ const (
 	blockioVarMissedCompletions = "missed_completions"
 	blockioVarNoted             = "noted"
 	blockioVarPassedOn          = "passed_on"
+	blockioVarTimed             = "timed"
 	blockioVarWantIssue         = "want_issue"
 )
 
@@ -378,6 +391,7 @@ type blockioMapSpecs struct {
 	ByOwner    *ebpf.MapSpec `ebpf:"by_owner"`
 	Devices    *ebpf.MapSpec `ebpf:"devices"`
 	DirectSeen *ebpf.MapSpec `ebpf:"direct_seen"`
+	Disks      *ebpf.MapSpec `ebpf:"disks"`
 	Failures   *ebpf.MapSpec `ebpf:"failures"`
 	LayerBios  *ebpf.MapSpec `ebpf:"layer_bios"`
 	Layers     *ebpf.MapSpec `ebpf:"layers"`
@@ -387,6 +401,7 @@ type blockioMapSpecs struct {
 	Places     *ebpf.MapSpec `ebpf:"places"`
 	ProcessIo  *ebpf.MapSpec `ebpf:"process_io"`
 	Processes  *ebpf.MapSpec `ebpf:"processes"`
+	Recent     *ebpf.MapSpec `ebpf:"recent"`
 	Regions    *ebpf.MapSpec `ebpf:"regions"`
 	Requests   *ebpf.MapSpec `ebpf:"requests"`
 	Streams    *ebpf.MapSpec `ebpf:"streams"`
@@ -403,7 +418,6 @@ type blockioVariableSpecs struct {
 	ByBio             *ebpf.VariableSpec `ebpf:"by_bio"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
 	Follow            *ebpf.VariableSpec `ebpf:"follow"`
-	Kept              *ebpf.VariableSpec `ebpf:"kept"`
 	Lacks             *ebpf.VariableSpec `ebpf:"lacks"`
 	LostBins          *ebpf.VariableSpec `ebpf:"lost_bins"`
 	LostDirect        *ebpf.VariableSpec `ebpf:"lost_direct"`
@@ -414,6 +428,7 @@ type blockioVariableSpecs struct {
 	MissedCompletions *ebpf.VariableSpec `ebpf:"missed_completions"`
 	Noted             *ebpf.VariableSpec `ebpf:"noted"`
 	PassedOn          *ebpf.VariableSpec `ebpf:"passed_on"`
+	Timed             *ebpf.VariableSpec `ebpf:"timed"`
 	WantIssue         *ebpf.VariableSpec `ebpf:"want_issue"`
 }
 
@@ -442,6 +457,7 @@ type blockioMaps struct {
 	ByOwner    *ebpf.Map `ebpf:"by_owner"`
 	Devices    *ebpf.Map `ebpf:"devices"`
 	DirectSeen *ebpf.Map `ebpf:"direct_seen"`
+	Disks      *ebpf.Map `ebpf:"disks"`
 	Failures   *ebpf.Map `ebpf:"failures"`
 	LayerBios  *ebpf.Map `ebpf:"layer_bios"`
 	Layers     *ebpf.Map `ebpf:"layers"`
@@ -451,6 +467,7 @@ type blockioMaps struct {
 	Places     *ebpf.Map `ebpf:"places"`
 	ProcessIo  *ebpf.Map `ebpf:"process_io"`
 	Processes  *ebpf.Map `ebpf:"processes"`
+	Recent     *ebpf.Map `ebpf:"recent"`
 	Regions    *ebpf.Map `ebpf:"regions"`
 	Requests   *ebpf.Map `ebpf:"requests"`
 	Streams    *ebpf.Map `ebpf:"streams"`
@@ -466,6 +483,7 @@ func (m *blockioMaps) Close() error {
 		m.ByOwner,
 		m.Devices,
 		m.DirectSeen,
+		m.Disks,
 		m.Failures,
 		m.LayerBios,
 		m.Layers,
@@ -475,6 +493,7 @@ func (m *blockioMaps) Close() error {
 		m.Places,
 		m.ProcessIo,
 		m.Processes,
+		m.Recent,
 		m.Regions,
 		m.Requests,
 		m.Streams,
@@ -492,7 +511,6 @@ type blockioVariables struct {
 	ByBio             *ebpf.Variable `ebpf:"by_bio"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
 	Follow            *ebpf.Variable `ebpf:"follow"`
-	Kept              *ebpf.Variable `ebpf:"kept"`
 	Lacks             *ebpf.Variable `ebpf:"lacks"`
 	LostBins          *ebpf.Variable `ebpf:"lost_bins"`
 	LostDirect        *ebpf.Variable `ebpf:"lost_direct"`
@@ -503,6 +521,7 @@ type blockioVariables struct {
 	MissedCompletions *ebpf.Variable `ebpf:"missed_completions"`
 	Noted             *ebpf.Variable `ebpf:"noted"`
 	PassedOn          *ebpf.Variable `ebpf:"passed_on"`
+	Timed             *ebpf.Variable `ebpf:"timed"`
 	WantIssue         *ebpf.Variable `ebpf:"want_issue"`
 }
 

@@ -16,7 +16,7 @@ func (i *issue) look() error {
 	if i.needed {
 		return nil
 	}
-	var want, kept uint32
+	var want, timed uint32
 	if err := i.probe.Variable("want_issue", &want); err != nil {
 		return err
 	}
@@ -27,10 +27,10 @@ func (i *issue) look() error {
 	if i.detached {
 		return nil
 	}
-	if err := i.probe.Variable("kept", &kept); err != nil {
+	if err := i.probe.Variable("timed", &timed); err != nil {
 		return err
 	}
-	if kept == 0 {
+	if timed == 0 {
 		return nil // no request yet
 	}
 	i.detached = true

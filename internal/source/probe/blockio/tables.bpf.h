@@ -6,6 +6,7 @@
 #include "hist.bpf.h"
 #include "layers.bpf.h"
 #include "process.bpf.h"
+#include "sets.bpf.h"
 #include "twice.bpf.h"
 
 #define SECTOR_SHIFT 9
@@ -28,21 +29,19 @@ struct bio___next {
 /* A request is found by its first bio until it is issued: it began with block_getrq. */
 const volatile bool by_bio;
 
-/*
- * Drivers use the same few requests again and again: their rows stay, so that
- * neither start nor completion takes a lock of the table, or looks for memory. No
- * more than KEPT stay, for requests of devices that are gone do, too.
- */
-#define KEPT 16384
-#define IN_FLIGHT 16384
+#define REQUEST_SETS 4096
 struct request_info {
-	u64 start, issue; /* ns; issue only where the kernel keeps no time of its own */
+	u64 start, issue; /* ns; each only where the kernel keeps no time of its own */
 	u64 cgroup;
 	u64 bytes; /* completed so far */
 	u64 nth; /* of the device's requests; 0: not known */
 	u32 tgid, dev, op, depth;
 	u32 direct, again; /* bytes read with O_DIRECT; of these, read before */
-	u8 sequential, in_flight, stays, pad[5];
+	u64 sequential;
+};
+struct request_set {
+	u64 ids[WAYS];
+	struct request_info rows[WAYS];
 };
 
 struct io {
@@ -76,14 +75,22 @@ struct depth_io {
 	u64 ops, ns; /* ns: start to completion */
 	u64 alone_ops, alone_ns; /* of these: no other was in flight from start to completion */
 };
-/* All of a device in one row, which is looked up once at a completion. */
-#define DEPTH_SLOTS 16
+/* What is changed when a request begins and when it completes. A device keeps its row. */
 #define BEGUN (1ULL << 24) /* more than can be in flight */
-struct device {
+#define DISK_SETS 256
+struct disk {
 	u64 flights; /* requests ever begun * BEGUN + those in flight */
 	u64 max_in_flight;
 	u64 untimed; /* completions without the kernel's own issue time */
-	u64 apart[8]; /* what follows is changed at completions only */
+	u64 apart[5]; /* another line of the processor's cache for the next one */
+};
+struct disk_set {
+	u64 ids[WAYS];
+	struct disk rows[WAYS];
+};
+/* What is changed at completions only. */
+#define DEPTH_SLOTS 16
+struct device {
 	struct hists hists[4]; /* by operation */
 	struct depth_io depths[2][SIZE_SLOTS][DEPTH_SLOTS]; /* of reads and writes, by size and by depth at their start, in powers of two */
 };
@@ -121,12 +128,18 @@ struct chunk_key {
 struct chunk {
 	u64 pages[CHUNK_WORDS]; /* a bit each */
 };
-struct stream_key {
-	u32 tgid, dev;
-};
-/* The sector where a stream's last request ended, and above it a bit for each operation that it has had. */
+/*
+ * Where the last request of a process on a device ended (a sector), and above it a
+ * bit for each operation that it has had. Those of late are found in recent, which
+ * costs less to search; those that had to leave it, in streams.
+ */
 #define STREAM_END ((1ULL << 56) - 1)
 #define STREAM_OP(op) (1ULL << (56 + (op)))
+#define RECENT_SETS 512
+struct recent_set {
+	u64 ids[WAYS]; /* process << 32 | device */
+	u64 ends[WAYS];
+};
 
 #define TABLE(name, kind, flags, entries, K, V)          \
 	struct {                                         \
@@ -137,17 +150,19 @@ struct stream_key {
 		__type(value, V);                        \
 	} name SEC(".maps")
 
-TABLE(requests, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, KEPT + IN_FLIGHT, u64, struct request_info);
+SET_TABLE(requests, REQUEST_SETS, struct request_set);
 TABLE(by_owner, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct owner_key, struct io);
 TABLE(by_file, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 32768, struct file_key, struct bios);
 TABLE(process_io, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, u32, struct process_bios);
+SET_TABLE(disks, DISK_SETS, struct disk_set);
 TABLE(devices, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1024, u32, struct device);
 TABLE(bins, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct bin_key, struct bin);
 TABLE(failures, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct failure_key, struct failure);
 TABLE(throttled, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct throttle_key, struct bios);
 TABLE(no_origin, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1024, struct hist_key, struct bios);
 TABLE(direct_seen, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1 << 17, struct chunk_key, struct chunk);
-TABLE(streams, BPF_MAP_TYPE_LRU_HASH, 0, 4096, struct stream_key, u64);
+SET_TABLE(recent, RECENT_SETS, struct recent_set);
+TABLE(streams, BPF_MAP_TYPE_LRU_HASH, 0, 4096, u64, u64);
 TABLE(no_device, BPF_MAP_TYPE_ARRAY, 0, 1, u32, struct device); /* zeros, to begin a row with */
 
 /* What could not be kept because a map was full. */
@@ -161,7 +176,7 @@ u64 missed_completions;
 u32 at_queue;
 /* Set when a device was seen for which the kernel keeps no issue time. */
 u32 want_issue;
-u32 kept; /* rows of requests that stay */
+u32 timed; /* set when a request has completed for which it does */
 
 static const struct io no_io;
 static const struct bios no_bios;

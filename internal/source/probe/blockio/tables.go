@@ -1,6 +1,7 @@
 package blockio
 
 import (
+	"errors"
 	"fmt"
 
 	"iocause/internal/bpf"
@@ -186,22 +187,31 @@ func (p *Probe) emitFailures(phase sample.Phase, into sample.Sink) error {
 
 // emitDevices emits each device's depth, latency by depth, and histograms.
 func (p *Probe) emitDevices(into sample.Sink) error {
-	err := bpf.Each(p.probe.Map("devices"), func(dev uint32, d blockioDevice) {
-		e := sample.Entity{Device: p.lookup.Disk(dev)}
-		emitDepths(e.Device, &d, into)
-		into.Put(sample.BlockMaxFlight, e, float64(d.MaxInFlight), p.fromStart)
-		if d.Untimed > 0 {
-			into.PutGap(sample.Gap{
-				Source: "blockio",
-				Why: fmt.Sprintf("%s: %s completed without an issue time, and the queue time counts as device time",
-					e.Device, sample.Counted(d.Untimed, "request")),
-			})
+	err := errors.Join(bpf.Each(p.probe.Map("devices"), func(dev uint32, d blockioDevice) {
+		emitDepths(p.lookup.Disk(dev), &d, into)
+	}), bpf.Each(p.probe.Map("disks"), func(_ uint32, set blockioDiskSet) {
+		for way, dev := range set.Ids {
+			if dev != 0 {
+				emitDisk(p.lookup.Disk(uint32(dev)), &set.Rows[way], p.fromStart, into)
+			}
 		}
-	})
+	}))
 	if err != nil {
 		return fmt.Errorf("reading block I/O by device: %w", err)
 	}
 	return nil
+}
+
+// emitDisk emits what else there is of a device.
+func emitDisk(device string, d *blockioDisk, fromStart string, into sample.Sink) {
+	into.Put(sample.BlockMaxFlight, sample.Entity{Device: device}, float64(d.MaxInFlight), fromStart)
+	if d.Untimed > 0 {
+		into.PutGap(sample.Gap{
+			Source: "blockio",
+			Why: fmt.Sprintf("%s: %s completed without an issue time, and the queue time counts as device time",
+				device, sample.Counted(d.Untimed, "request")),
+		})
+	}
 }
 
 // emitDepths emits a device's operations by depth, with their time, and its histograms.
