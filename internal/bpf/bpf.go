@@ -46,6 +46,7 @@ type Program struct {
 	Arguments  int    // attach only where the tracepoint or function has this many; 0 any
 	Optional   bool   // the probe is of use without it
 	Spare      bool   // nothing is lost where the kernel passes over it
+	Late       bool   // loaded when it is attached for the first time; few machines need it
 	// Events are in its place where the kernel may preempt programs at tracepoints.
 	Events []Program
 }
@@ -83,6 +84,7 @@ type Probe struct {
 	missing    []string
 	ways       []sample.Way
 	cost       costMeter
+	late       late
 }
 
 // Open loads the object, sets its constants, and attaches every program.
@@ -118,7 +120,7 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 	if spec.Programs[onRename] != nil {
 		programs = append(slices.Clone(programs), Program{Name: onRename, Tracepoint: "task_rename", Optional: true})
 	}
-	p := &Probe{links: map[string]link.Link{}, iterators: map[string]*link.Iter{}, hooks: map[string]*Program{}}
+	p := &Probe{links: map[string]link.Link{}, iterators: map[string]*link.Iter{}, hooks: map[string]*Program{}, late: late{fit.again, fit}}
 	more, err := fit.fit(spec)
 	if err != nil {
 		return nil, err
@@ -151,6 +153,7 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 			return nil, fmt.Errorf("setting constant %s: %w", name, err)
 		}
 	}
+	p.leave(spec, programs)
 	c, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: types.cache})
 	if err != nil {
 		return nil, blame(programs, lacks(explain("loading", err), spec.Variables["lacks"] != nil))
@@ -200,6 +203,11 @@ func (p *Probe) attachOne(program string) error {
 	hook := p.hooks[program]
 	if hook == nil || p.links[program] != nil {
 		return nil
+	}
+	if p.collection.Programs[program] == nil {
+		if err := p.loadLate(); err != nil {
+			return err
+		}
 	}
 	kind := ebpf.AttachTraceRawTp
 	switch {

@@ -29,9 +29,9 @@ const lateEvery = 5 * time.Second
 // nothing is followed.
 func LayerPrograms() []Program {
 	return []Program{
-		{Name: "on_remap", Tracepoint: "block_bio_remap", Arguments: 3, Optional: true},
-		{Name: "on_split", Tracepoint: "block_split", Arguments: 2, Optional: true},
-		{Name: "on_bio_done", Tracepoint: "block_bio_complete", Arguments: 2, Optional: true},
+		{Name: "on_remap", Tracepoint: "block_bio_remap", Arguments: 3, Optional: true, Late: true},
+		{Name: "on_split", Tracepoint: "block_split", Arguments: 2, Optional: true, Late: true},
+		{Name: "on_bio_done", Tracepoint: "block_bio_complete", Arguments: 2, Optional: true, Late: true},
 	}
 }
 
@@ -105,6 +105,3 @@ func (l *Late) Look() error {
 	}
 	return l.probe.SetVariable(l.variable, uint32(1))
 }
-
-// has tells whether a program was loaded.
-func (p *Probe) has(program string) bool { return p.collection.Programs[program] != nil }

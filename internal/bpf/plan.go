@@ -23,7 +23,7 @@ func (p *Plan) Open(constants map[string]any) (*Probe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the BPF object: %w", err)
 	}
-	return OpenWays(spec, p.Programs, p.Capabilities, constants)
+	return openWays(spec, p.Programs, p.Capabilities, constants, p.Spec)
 }
 
 // ReadTypes reads the types of another kernel: a BTF file, as /sys/kernel/btf/vmlinux

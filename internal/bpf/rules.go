@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
+	"iter"
+	"maps"
 	"os"
 	"slices"
 
@@ -30,28 +31,46 @@ const (
 	Outer = 0x20000
 )
 
-// ReadRules looks kernel functions up, each with the class of who sleeps in it:
-// /proc/kallsyms.
+// ReadRules looks kernel functions up, each with the class of who sleeps in it: by the
+// kernel's iterator over its symbols, or in /proc/kallsyms, which has the same.
 func ReadRules(h *host.Host, classes map[string]uint32) ([]Rule, error) {
+	if rules, err := iterateRules(h, classes); err == nil {
+		return rules, nil
+	}
 	f, err := os.Open(h.Proc("kallsyms"))
 	if err != nil {
 		return nil, fmt.Errorf("looking for kernel functions: %w", err)
 	}
 	defer f.Close()
-	rules, err := parseRules(f, classes)
+	rules, err := rulesOf(procfile.Symbols(f), classes)
 	if err != nil {
 		return nil, fmt.Errorf("looking for kernel functions in %s: %w", f.Name(), err)
 	}
 	return rules, nil
 }
 
-// parseRules finds where functions begin and end, in order of their addresses.
+func iterateRules(h *host.Host, classes map[string]uint32) ([]Rule, error) {
+	if h.Proc() != "/proc" {
+		return nil, fmt.Errorf("%w: %s is of another machine", ErrNotSupported, h.Proc())
+	}
+	types, err := LoadTypes()
+	if err != nil {
+		return nil, err
+	}
+	symbols, err := symbolsLike(types, maps.Keys(classes))
+	if err != nil {
+		return nil, err
+	}
+	return rulesOf(symbols, classes)
+}
+
+// rulesOf finds where functions begin and end, in order of their addresses.
 // A function ends where the next symbol begins; the parts that the compiler
 // split off (".cold", ".part.0") count as the function.
-func parseRules(r io.Reader, classes map[string]uint32) ([]Rule, error) {
-	starts := make([]uint64, 0, manySymbols)
+func rulesOf(symbols iter.Seq2[procfile.Symbol, error], classes map[string]uint32) ([]Rule, error) {
+	var starts []uint64
 	var rules []Rule
-	for symbol, err := range procfile.Symbols(r) {
+	for symbol, err := range symbols {
 		if err != nil {
 			return nil, err
 		}
@@ -84,9 +103,6 @@ func parseRules(r io.Reader, classes map[string]uint32) ([]Rule, error) {
 	}
 	return rules, nil
 }
-
-// manySymbols is about as many as a kernel has.
-const manySymbols = 1 << 17
 
 // RuleConstants are the constants of include/rules.bpf.h; what is left out for
 // want of room is said.

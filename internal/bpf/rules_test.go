@@ -3,9 +3,12 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"strings"
 	"testing"
 
+	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/procfile"
 )
@@ -24,7 +27,7 @@ ffffffffc0000010 t request_wait_answer	[fuse]
 var classes = map[string]uint32{"start_this_handle": 2, "jbd2_log_wait_commit": 2, "request_wait_answer": 2, "__mutex_lock": 3, "absent": 4}
 
 func TestParseRules(t *testing.T) {
-	rules, err := parseRules(strings.NewReader(symbols), classes)
+	rules, err := rulesOf(procfile.Symbols(strings.NewReader(symbols)), classes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +44,8 @@ func TestParseRules(t *testing.T) {
 
 // Names of one function end where the function does, whatever the order of lines.
 func TestParseRulesOfOneAddress(t *testing.T) {
-	rules, err := parseRules(strings.NewReader("ffffffff81000300 t behind\nffffffff81000100 T absent\nffffffff81000100 T start_this_handle\n"+
-		"ffffffff81000200 t next\nffffffff81000050 t __mutex_lock\n"), classes)
+	rules, err := rulesOf(procfile.Symbols(strings.NewReader("ffffffff81000300 t behind\nffffffff81000100 T absent\nffffffff81000100 T start_this_handle\n"+
+		"ffffffff81000200 t next\nffffffff81000050 t __mutex_lock\n")), classes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,12 +59,12 @@ func TestParseRulesOfOneAddress(t *testing.T) {
 }
 
 func TestParseRulesThatAreHiddenOrBroken(t *testing.T) {
-	if _, err := parseRules(strings.NewReader("0000000000000000 T _text\n0000000000000000 T jbd2_log_wait_commit\n"), classes); !errors.Is(err, procfile.ErrHidden) {
+	if _, err := rulesOf(procfile.Symbols(strings.NewReader("0000000000000000 T _text\n0000000000000000 T jbd2_log_wait_commit\n")), classes); !errors.Is(err, procfile.ErrHidden) {
 		t.Errorf("hidden addresses: %v", err)
 	}
 	for _, broken := range []string{"x", "ffffffff81000000 T", "ffffffff81000000", "fffffffff81000000f T _text", "12 TT a"} {
 		var line *host.LineError
-		if _, err := parseRules(strings.NewReader(symbols+broken+"\n"), classes); !errors.As(err, &line) || line.Line != 10 {
+		if _, err := rulesOf(procfile.Symbols(strings.NewReader(symbols+broken+"\n")), classes); !errors.As(err, &line) || line.Line != 10 {
 			t.Errorf("%q: %v", broken, err)
 		}
 	}
@@ -70,7 +73,7 @@ func TestParseRulesThatAreHiddenOrBroken(t *testing.T) {
 func FuzzParseRules(f *testing.F) {
 	f.Add(symbols)
 	f.Fuzz(func(t *testing.T, s string) {
-		rules, err := parseRules(strings.NewReader(s), classes)
+		rules, err := rulesOf(procfile.Symbols(strings.NewReader(s)), classes)
 		if err != nil {
 			return
 		}
@@ -80,4 +83,37 @@ func FuzzParseRules(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The kernel's iterator over its symbols and /proc/kallsyms say the same.
+func TestRulesByIterator(t *testing.T) {
+	types, err := LoadTypes()
+	if err != nil {
+		t.Skip(err) // no types, no programs
+	}
+	if !types.hasStruct("bpf_iter__ksym") {
+		t.Skip("no iterator over symbols in this kernel (before 6.0)")
+	}
+	bpftest.Need(t, "bpf", permitted())
+	classes := map[string]uint32{"__mutex_lock": 1, "io_schedule": 2, "schedule_timeout": 3, "balance_dirty_pages": 4, "folio_wait_bit_common": 5, "__down": 7, "no_such_function": 6}
+	symbols, err := symbolsLike(types, maps.Keys(classes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := rulesOf(symbols, classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	want, err := rulesOf(procfile.Symbols(f), classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(want) < 5 || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("by the iterator\n%x, in /proc/kallsyms\n%x", got, want)
+	}
 }

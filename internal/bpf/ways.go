@@ -106,8 +106,13 @@ func hooksOf(w *Way) []string {
 }
 
 // OpenWays is Open for a probe that observes something in one of several ways.
-// programs are what it has in any case.
+// programs are what it has in any case; none is loaded late.
 func OpenWays(spec *ebpf.CollectionSpec, programs []Program, capabilities []Capability, constants map[string]any) (*Probe, error) {
+	return openWays(spec, programs, capabilities, constants, nil)
+}
+
+// openWays is OpenWays where the object can be read again for late programs.
+func openWays(spec *ebpf.CollectionSpec, programs []Program, capabilities []Capability, constants map[string]any, again func() (*ebpf.CollectionSpec, error)) (*Probe, error) {
 	types, err := prepared()
 	if err != nil {
 		return nil, err
@@ -120,6 +125,7 @@ func OpenWays(spec *ebpf.CollectionSpec, programs []Program, capabilities []Capa
 	if err != nil {
 		return nil, err
 	}
+	fit.again = again
 	p, err := openBy(types, fit, spec, programs, capabilities, forced, constants)
 	var hook *hookError
 	if errors.As(err, &hook) && hook.event {

@@ -16,8 +16,9 @@ import (
 // past the page cache, through it, and writes that are merged.
 func TestBiosAtTheQueueAndInRequests(t *testing.T) {
 	const direct, pages = 499, 1511 // primes
-	for name, atQueue := range map[string]bool{"at the queue": true, "in requests": false} {
+	for name, atQueue := range map[string][2]bool{"at the queue": {true, true}, "at the queue, loaded late": {false, true}, "in requests": {}} {
 		t.Run(name, func(t *testing.T) {
+			asked := 0 // the first time before the programs are loaded
 			past, through := bpftest.File(t, 4*direct), bpftest.File(t, pages)
 			f, err := os.OpenFile(bpftest.File(t, 1), os.O_RDWR, 0)
 			if err != nil {
@@ -25,7 +26,9 @@ func TestBiosAtTheQueueAndInRequests(t *testing.T) {
 			}
 			defer f.Close()
 			buf, offsets := bpftest.Aligned(t, 4096), stride(direct, 16384)
-			opens := func(h *host.Host) (sample.Source, error) { return open(h, func() bool { return atQueue }) }
+			opens := func(h *host.Host) (sample.Source, error) {
+				return open(h, func() bool { asked++; return atQueue[min(asked, 2)-1] })
+			}
 			w := bpftest.Observe(t, opens, func() {
 				bpftest.Drop(t, through)
 				directReads(t, past, buf, offsets)

@@ -70,7 +70,13 @@ func Open(h *host.Host) (sample.Source, error) { return open(h, h.TakesBios) }
 
 // open is Open where bios are counted at the queue once some disk takes bios.
 func open(h *host.Host, takesBios func() bool) (sample.Source, error) {
-	p, err := Plan().Open(nil)
+	plan := Plan()
+	if takesBios() || h.Stacked() { // at once, then
+		for i := range plan.Programs {
+			plan.Programs[i].Late = false
+		}
+	}
+	p, err := plan.Open(nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the block I/O probe: %w", err)
 	}
@@ -95,8 +101,8 @@ func Plan() *bpf.Plan {
 		{Name: "on_merge", Tracepoint: "block_rq_merge"},
 		{Name: "on_complete", Tracepoint: "block_rq_complete"},
 		{Name: "on_requeue", Tracepoint: "block_rq_requeue"},
-		{Name: "on_bio", Tracepoint: "block_bio_queue", Arguments: 1},
-		{Name: "on_bio_old", Tracepoint: "block_bio_queue", Arguments: 2},
+		{Name: "on_bio", Tracepoint: "block_bio_queue", Arguments: 1, Late: true},
+		{Name: "on_bio_old", Tracepoint: "block_bio_queue", Arguments: 2, Late: true},
 		{Name: "on_backmerge", Tracepoint: "block_bio_backmerge", Arguments: 1},
 		{Name: "on_backmerge_old", Tracepoint: "block_bio_backmerge", Arguments: 3},
 		{Name: "on_frontmerge", Tracepoint: "block_bio_frontmerge", Arguments: 1},

@@ -1,0 +1,65 @@
+package bpf
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cilium/ebpf"
+)
+
+// late is how to load programs that a probe was opened without.
+type late struct {
+	spec func() (*ebpf.CollectionSpec, error) // reads the object again; nil: all programs are loaded at once
+	fit  *fit
+}
+
+// leave takes what is to be loaded late out of an object.
+func (p *Probe) leave(spec *ebpf.CollectionSpec, programs []Program) {
+	for i := range programs {
+		if prog := &programs[i]; prog.Late && p.late.spec != nil {
+			delete(spec.Programs, prog.Name)
+			p.hooks[prog.Name] = prog
+		}
+	}
+}
+
+// has tells whether this kernel can have a program, loaded or not yet.
+func (p *Probe) has(program string) bool {
+	return p.collection.Programs[program] != nil || p.hooks[program] != nil
+}
+
+// loadLate loads the programs that were left, with the maps and constants of the
+// others.
+func (p *Probe) loadLate() error {
+	spec, err := p.late.spec()
+	if err != nil {
+		return fmt.Errorf("reading the BPF object again: %w", err)
+	}
+	if _, err := p.late.fit.fit(spec); err != nil {
+		return err
+	}
+	var names []string
+	for name := range spec.Programs {
+		if hook := p.hooks[name]; hook == nil || p.collection.Programs[name] != nil {
+			delete(spec.Programs, name)
+		} else {
+			names = append(names, name)
+		}
+	}
+	types, err := LoadTypes()
+	if err != nil {
+		return err
+	}
+	c, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: types.cache, MapReplacements: p.collection.Maps})
+	if err != nil {
+		return explain("loading what this machine's devices need", err)
+	}
+	defer c.Close()
+	p.cost.mu.Lock() // which measures the programs
+	defer p.cost.mu.Unlock()
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		p.collection.Programs[name] = c.DetachProgram(name)
+		p.programs = append(p.programs, name)
+	}
+	return nil
+}
