@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -31,11 +32,24 @@ func main() {
 	dir := flag.String("dir", "/var/tmp", "directory on a disk for the data, up to 1 GiB")
 	guest := flag.Bool("guest", false, "run the smaller ones for a machine of test/vm")
 	rounds := flag.Int("cost", 0, "only measure what observing takes of a load's rate, in so many rounds")
+	factors := flag.String("factors", "", "measure at these parts of the first limit, such as '0.5 2', in place of all")
 	list := flag.Bool("list", false, "list the experiments")
 	flag.Parse()
 	all := experiments()
 	if *guest {
 		all = guestExperiments(lists())
+	}
+	for i := range all {
+		if *factors != "" {
+			all[i].Factors = nil
+			for _, f := range strings.Fields(*factors) {
+				v, err := strconv.ParseFloat(f, 64)
+				if err != nil || v <= 0 {
+					exit(fmt.Errorf("reading -factors: %q is no factor", f))
+				}
+				all[i].Factors = append(all[i].Factors, v)
+			}
+		}
 	}
 	switch {
 	case *list:

@@ -63,7 +63,7 @@ type Curve struct {
 
 // What is too little to say anything. Errors wrap one of these.
 var (
-	ErrNothing = errors.New("nothing was read through the page cache")
+	ErrNothing = errors.New("no read through the page cache was seen")
 	ErrFew     = errors.New("too few reads were seen")
 	ErrMapped  = errors.New("files were read through mappings only")
 )

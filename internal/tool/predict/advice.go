@@ -42,7 +42,7 @@ func (p *Prediction) cannot(err error) string {
 	case errors.Is(err, predict.ErrMapped):
 		next = "Only what is read by calls can be predicted; 'iocause files' shows the faults of mapped files."
 	case errors.Is(err, predict.ErrNothing):
-		next = "Watch while they read; direct reads (O_DIRECT) and tmpfs do not count."
+		next = "Watch for longer, while they read: a few pages of each file are watched. Direct reads (O_DIRECT), tmpfs and what mappings find in the cache do not count."
 	}
 	return fmt.Sprintf("Cannot tell: %v (%s, within %s). %s", err, p.Of, table.Duration(p.Seconds), next)
 }

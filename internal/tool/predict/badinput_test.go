@@ -29,7 +29,7 @@ func TestBadInput(t *testing.T) {
 		trace *predict.Trace
 		want  string
 	}{
-		"no accesses":        {read(0, predict.Read), "nothing was read through the page cache"},
+		"no accesses":        {read(0, predict.Read), "no read through the page cache was seen"},
 		"a window too short": {read(200, predict.Read), "too few reads were seen: 200 of watched pages, 300 are needed"},
 		"mappings only":      {read(1000, predict.Faulted), "files were read through mappings only"},
 	} {

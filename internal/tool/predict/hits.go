@@ -43,6 +43,45 @@ func costOfHits() (call, page float64) {
 	return max(0, one-page), page
 }
 
+// costOfColdPages measures what the kernel takes for a call and for each page of data
+// that no processor has in its own cache, as those of a program that goes through more
+// than that: pages of iocause's own binary, each once. ok is false where too little of it
+// is cached.
+func costOfColdPages() (call, page float64, ok bool) {
+	const pages = 16
+	f, err := host.OpenCached("/proc/self/exe")
+	if err != nil {
+		return 0, 0, false
+	}
+	defer f.Close()
+	st, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return 0, 0, false
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	buf := make([]byte, pages*predict.PageSize)
+	var one, many []float64
+	for at, i := int64(0), 0; at+int64(len(buf)) <= st.Size(); at, i = at+int64(len(buf)), i+1 {
+		size, to := len(buf), &many
+		if i%2 == 0 {
+			size, to = predict.PageSize, &one
+		}
+		began := time.Now()
+		n := f.Read(buf[:size], at)
+		if took := time.Since(began); n == size {
+			*to = append(*to, took.Seconds())
+		}
+	}
+	if len(one) < leastTimed || len(many) < leastTimed {
+		return 0, 0, false
+	}
+	slices.Sort(one)
+	slices.Sort(many)
+	page = max(0, (predict.Middle(many)-predict.Middle(one))/(pages-1))
+	return max(0, predict.Middle(one)-page), page, true
+}
+
 // mostTimed is how many calls are timed, and leastTimed how many it takes to tell.
 const mostTimed, leastTimed = 512, 32
 

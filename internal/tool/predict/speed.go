@@ -27,10 +27,11 @@ type Reading struct {
 	Late    float64 `json:"late_calls"`       // of the others, those that lost the processor meanwhile
 	PerCall float64 `json:"hit_call_seconds"` // processor time that a read call of cached pages takes here, measured
 	PerPage float64 `json:"hit_page_seconds"` // and each of its pages
-	warm    float64 // PerCall of a page that is in the processor's own cache, as one that is read in order may be
-	waits   []predict.Waited
-	late    []predict.Waited // calls that missed nothing and lost the processor
-	hits    []float64        // s that calls took that read a cached page of theirs, fastest first
+	// the same of pages that are in the processor's own cache
+	warm, warmPage float64
+	waits          []predict.Waited
+	late           []predict.Waited // calls that missed nothing and lost the processor
+	hits           []float64        // s that calls took that read a cached page of theirs, fastest first
 }
 
 // work is what a process has done so far.
@@ -82,10 +83,12 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 		r.System += max(0, now.system-was.system)
 		r.Calls += max(0, now.calls-was.calls)
 	}
-	r.PerCall, r.PerPage = costOfHits()
+	r.warm, r.warmPage = costOfHits()
+	r.PerCall, r.PerPage = r.warm, r.warmPage
+	if call, page, ok := costOfColdPages(); ok {
+		r.PerCall, r.PerPage = max(r.PerCall, call), max(r.PerPage, page)
+	}
 	if r.hits = o.timeHits(chosen); len(r.hits) > 0 {
-		// a call's first page is in no processor's own cache; the others are fetched ahead
-		r.warm = r.PerCall
 		r.PerCall = max(r.PerCall, predict.Middle(r.hits)-r.PerPage)
 	}
 	waits, err := o.probe.Waits()
@@ -124,7 +127,7 @@ func (p *Prediction) times() *predict.Reads {
 	for _, h := range r.hits {
 		t.Hits = append(t.Hits, h+more)
 	}
-	t.Warm = r.warm + r.PerPage + more
+	t.Warm = r.warm + r.warmPage + more
 	return t
 }
 
@@ -143,18 +146,18 @@ func (p *Prediction) Faster(x *predict.Point) (s predict.Share, ok bool) {
 	}
 	busy := r.Blocked + r.Queued + r.User + r.System
 	rest := max(0, float64(r.Threads)*p.Seconds-busy)
-	of := func(saved, rest, call float64) float64 {
-		hits := min(r.System, call*r.Calls+r.PerPage*p.Curve.Asked*p.Seconds)
+	of := func(saved, rest, call, page float64) float64 {
+		hits := min(r.System, call*r.Calls+page*p.Curve.Asked*p.Seconds)
 		then := r.Blocked*(1-saved) + r.User + hits + (r.System-hits)*(1-saved)
 		// who waits for a processor waits as long as those before it run
 		queued := r.Queued * (then - r.Blocked*(1-saved)) / max(r.User+r.System, 1e-9)
 		return (busy + rest) / max(then+queued+rest, 1e-3*busy)
 	}
-	ends := []float64{of(x.Saved.Low, 0, r.PerCall), of(x.Saved.High, 0, r.PerCall), of(x.Saved.Low, rest, r.PerCall), of(x.Saved.High, rest, r.PerCall)}
+	ends := []float64{of(x.Saved.Low, 0, r.PerCall, r.PerPage), of(x.Saved.High, 0, r.PerCall, r.PerPage), of(x.Saved.Low, rest, r.PerCall, r.PerPage), of(x.Saved.High, rest, r.PerCall, r.PerPage)}
 	if r.warm > 0 {
-		ends = append(ends, of(x.Saved.High, 0, r.warm))
+		ends = append(ends, of(x.Saved.High, 0, r.warm, r.warmPage))
 	}
-	s.Value, s.Low, s.High = of(x.Saved.Value, 0, r.PerCall), ends[0], ends[0]
+	s.Value, s.Low, s.High = of(x.Saved.Value, 0, r.PerCall, r.PerPage), ends[0], ends[0]
 	for _, e := range ends {
 		s.Low, s.High = min(s.Low, e), max(s.High, e)
 	}

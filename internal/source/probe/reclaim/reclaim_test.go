@@ -14,7 +14,7 @@ import (
 )
 
 // memoryCgroup makes a memory cgroup with a limit and moves this process in.
-func memoryCgroup(t *testing.T, limit int) error {
+func memoryCgroup(t testing.TB, limit int) error {
 	t.Helper()
 	dir, file, procs := "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "cgroup.procs"
 	if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
