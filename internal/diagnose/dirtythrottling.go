@@ -108,15 +108,21 @@ func (c *Case) dirtyFromProc(dirty, freerun float64) Verdict {
 		bytes(dirty), bytes(freerun), c.w.WhyAbsent(sample.WaitDirtyPause)))
 }
 
-// drainRate is how fast devices take writes, in bytes a second.
+// drainRate is how fast writes are taken, in bytes a second: by the device that the victim
+// waits for, or else by the one that takes most. What a loop device or a RAID takes, the
+// devices below it take too, so that all of them together are no rate.
 func (c *Case) drainRate() float64 {
-	total := 0.0
+	by, most := map[string]float64{}, 0.0
 	c.w.Each(c.drainMetric(), func(e sample.Entity, s *sample.Series) {
 		if e.PID == 0 && e.Cgroup == "" && e.Device != "" && (e.Class == sample.ClassWrite || e.Class == "") {
-			total += s.Sum()
+			by[e.Device] += s.Sum()
+			most = max(most, by[e.Device])
 		}
 	})
-	return total / c.w.Seconds()
+	if own := by[c.mainDevice()]; own > 0 {
+		most = own
+	}
+	return most / c.w.Seconds()
 }
 
 func (c *Case) drainMetric() sample.Metric {

@@ -100,8 +100,13 @@ func (l *WriteWatch) Predict(rate, limit float64) (*Writes, error) {
 	}
 	written := per(v.Written, l.first.Written)
 	from := "written back while it was watched, always above the threshold of writeback"
-	if d.Drain = written; l.low < d.Background || written == 0 {
+	switch name, own := l.own(seconds); {
+	case l.low < d.Background || written == 0:
 		d.Drain, from = l.bandwidth()
+	case own > 0: // others may write what was dirty before
+		d.Drain, from = own, "written back to the device that was written to (bdi/"+name+") while it was watched, always above the threshold of writeback"
+	default:
+		d.Drain = written
 	}
 	for _, x := range []struct {
 		name            string
@@ -152,6 +157,22 @@ func devices(h *host.Host) map[string]device {
 		all[filepath.Base(filepath.Dir(f))] = d
 	}
 	return all
+}
+
+// own is the device that nearly all was written to since the beginning, and how much a
+// second was written back to it; "" where there is none.
+func (l *WriteWatch) own(seconds float64) (name string, perSecond float64) {
+	all, sum, most := devices(l.host), 0.0, 0.0
+	for n, d := range all {
+		grown := d.dirtied - l.devices[n].dirtied
+		if sum += grown; grown > most {
+			name, most = n, grown
+		}
+	}
+	if most == 0 || most < 0.9*sum {
+		return "", 0
+	}
+	return name, (all[name].written - l.devices[name].written) / seconds
 }
 
 // bandwidth is what the kernel believes that the device takes whose files most was

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,12 +60,12 @@ func TestWrites(t *testing.T) {
 // What the device takes whose files were written to counts, not the fastest one's.
 func TestWritesOfADevice(t *testing.T) {
 	h, set := tree(t)
-	stats := func(name string, dirtied, speed int) {
+	stats := func(name string, dirtied, written, speed int) {
 		dir := filepath.Join(h.Root, "sys/kernel/debug/bdi", name)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		write(t, dir, "stats", fmt.Sprintf("BdiWriteback:       0 kB\nBdiDirtied:    %d kB\nBdiWritten:   400 kB\nBdiWriteBandwidth:  %d kBps\nb_dirty:  0\n", dirtied, speed))
+		write(t, dir, "stats", fmt.Sprintf("BdiWriteback:       0 kB\nBdiDirtied:    %d kB\nBdiWritten:   %d kB\nBdiWriteBandwidth:  %d kBps\nb_dirty:  0\n", dirtied, written, speed))
 	}
 	for _, c := range []struct {
 		dirtied int // by 7:0 at the end
@@ -72,13 +73,13 @@ func TestWritesOfADevice(t *testing.T) {
 		says    string
 	}{{900, 20000 * 1024, "of the device that was written to (bdi/7:0)"}, {500, 300000 * 1024, "of the fastest device (bdi/254:0)"}} {
 		set(0, 1000, 1000)
-		stats("7:0", 500, 20000)
-		stats("254:0", 70000, 300000)
+		stats("7:0", 500, 400, 20000)
+		stats("254:0", 70000, 400, 300000)
 		l, err := WatchWrites(h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		stats("7:0", c.dirtied, 20000)
+		stats("7:0", c.dirtied, 400, 20000)
 		w, err := l.Predict(100<<20, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -86,6 +87,41 @@ func TestWritesOfADevice(t *testing.T) {
 		if got := w.Cases[0].Drain; got != c.rate || !strings.Contains(strings.Join(w.Advice, " "), c.says) {
 			t.Errorf("%.0f bytes a second, %q; want %.0f, %q", got, w.Advice, c.rate, c.says)
 		}
+	}
+}
+
+// Where enough is dirty all the time, what was written back to the device that was
+// written to is its rate, whatever others write meanwhile that was dirty before.
+func TestDrainOfTheWritten(t *testing.T) {
+	h, set := tree(t)
+	stats := func(name string, dirtied, written int) {
+		dir := filepath.Join(h.Root, "sys/kernel/debug/bdi", name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, "stats", fmt.Sprintf("BdiDirtied:    %d kB\nBdiWritten:   %d kB\nBdiWriteBandwidth:  1 kBps\n", dirtied, written))
+	}
+	set(30000, 1000, 1000)
+	stats("7:0", 0, 0)
+	stats("254:0", 1000, 1000)
+	l, err := WatchWrites(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(30000, 1<<20, 1<<20)
+	stats("7:0", 1<<20, 1<<19)
+	stats("254:0", 2000, 1<<30)
+	w, err := l.Predict(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Cases[0].Drain * w.Seconds; math.Abs(got/(1<<29)-1) > 0.01 || !strings.Contains(strings.Join(w.Advice, " "), "(bdi/7:0)") {
+		t.Errorf("%.0f bytes, %q; want %d of bdi/7:0", got, w.Advice, 1<<29)
+	}
+	// two devices that are written to: what all of them take counts
+	stats("254:0", 1<<20, 1<<30)
+	if w, err = l.Predict(0, 0); err != nil || strings.Contains(strings.Join(w.Advice, " "), "bdi/") {
+		t.Errorf("%q, %v", w.Advice, err)
 	}
 }
 
