@@ -19,12 +19,13 @@ import (
 
 var update = flag.Bool("update", false, "write the table of programs anew")
 
-// The table of all programs: how long each is, and how many instructions the
-// verifier looks at, which is what loading costs. It looks at the same piece once
-// for each way that leads there.
+// The table of all programs: how long each is, how many instructions the verifier
+// looks at, which is what loading costs (it looks at the same piece once for each way
+// that leads there), and how many the longest way through it has, which is what an event
+// can cost at most.
 const table = "testdata/programs.tsv"
 
-// verifiedBy is the kernel that the last column is of; others look at more or less.
+// verifiedBy is the kernel that the last two columns are of; others look at more or less.
 const verifiedBy = "6.18."
 
 // growth is how much more a program may be than the table has, in percent. Who
@@ -35,9 +36,9 @@ const growth = 5
 // manyLooks is what no program may take on any kernel.
 const manyLooks = 50000
 
-// size is a row of the table; verified is 0 where the program cannot be loaded by
-// itself, as at a function whose name only its probe knows.
-type size struct{ instructions, verified int }
+// size is a row of the table; verified and longest are 0 where the program cannot be
+// loaded by itself, as at a function whose name only its probe knows.
+type size struct{ instructions, verified, longest int }
 
 func TestProgramsDoNotGrow(t *testing.T) {
 	now := programs(t)
@@ -65,6 +66,9 @@ func TestProgramsDoNotGrow(t *testing.T) {
 		}
 		if was.verified > 0 && is.verified*100 > was.verified*(100+growth) {
 			t.Errorf("the verifier looks at %d instructions of %s, at %d before: more than %d %%", is.verified, name, was.verified, growth)
+		}
+		if was.longest > 0 && is.longest*100 > was.longest*(100+growth) {
+			t.Errorf("the longest way through %s has %d instructions, %d before: more than %d %%", name, is.longest, was.longest, growth)
 		}
 	}
 }
@@ -117,24 +121,25 @@ func verify(t *testing.T, all map[string]*size) string {
 	}
 	for object, spec := range objects(t) {
 		for program := range spec.Programs {
-			n, err := looks(types, spec, program)
+			is, err := measure(types, spec, program)
 			if err != nil {
 				t.Log(object, program, err)
 				continue
 			}
-			if n > manyLooks {
-				t.Errorf("the verifier looks at %d instructions of %s.%s", n, object, program)
+			if is.verified > manyLooks {
+				t.Errorf("the verifier looks at %d instructions of %s.%s", is.verified, object, program)
 			}
 			if strings.HasPrefix(release, verifiedBy) {
-				all[object+"."+program].verified = n
+				row := all[object+"."+program]
+				row.verified, row.longest = is.verified, is.longest
 			}
 		}
 	}
 	return release
 }
 
-// looks loads one program by itself, with maps of one entry.
-func looks(types *Types, spec *ebpf.CollectionSpec, program string) (int, error) {
+// measure loads one program by itself, with maps of one entry.
+func measure(types *Types, spec *ebpf.CollectionSpec, program string) (is size, err error) {
 	spec = spec.Copy()
 	one := spec.Programs[program]
 	spec.Programs = map[string]*ebpf.ProgramSpec{program: one}
@@ -153,23 +158,27 @@ func looks(types *Types, spec *ebpf.CollectionSpec, program string) (int, error)
 	}
 	if rules := spec.Variables["rule_count"]; rules != nil { // else the search for one is left out
 		if err := rules.Set(uint32(MaxRules)); err != nil {
-			return 0, err
+			return is, err
 		}
 	}
 	c, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: types.cache, Programs: ebpf.ProgramOptions{LogDisabled: true}})
 	if err != nil {
-		return 0, err
+		return is, err
 	}
 	defer c.Close()
 	info, err := c.Programs[program].Info()
 	if err != nil {
-		return 0, err
+		return is, err
 	}
 	n, ok := info.VerifiedInstructions()
 	if !ok {
-		return 0, errors.New("this kernel does not tell (it does since 5.16)")
+		return is, errors.New("this kernel does not tell (it does since 5.16)")
 	}
-	return int(n), nil
+	all, err := info.Instructions()
+	if err != nil {
+		return is, err
+	}
+	return size{verified: int(n), longest: longestWay(all)}, nil
 }
 
 func readTable(t *testing.T) map[string]size {
@@ -182,7 +191,7 @@ func readTable(t *testing.T) map[string]size {
 	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n")[1:] {
 		var name string
 		var s size
-		if _, err := fmt.Sscanf(line, "%s\t%d\t%d", &name, &s.instructions, &s.verified); err != nil {
+		if _, err := fmt.Sscanf(line, "%s\t%d\t%d\t%d", &name, &s.instructions, &s.verified, &s.longest); err != nil {
 			t.Fatalf("%s: %q: %v", table, line, err)
 		}
 		all[name] = s
@@ -193,9 +202,9 @@ func readTable(t *testing.T) map[string]size {
 func writeTable(t *testing.T, all map[string]*size) {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "program\tinstructions\tverified by Linux %s\n", strings.TrimSuffix(verifiedBy, "."))
+	fmt.Fprintf(&b, "program\tinstructions\tverified by Linux %s\tlongest way\n", strings.TrimSuffix(verifiedBy, "."))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		fmt.Fprintf(&b, "%s\t%d\t%d\n", name, all[name].instructions, all[name].verified)
+		fmt.Fprintf(&b, "%s\t%d\t%d\t%d\n", name, all[name].instructions, all[name].verified, all[name].longest)
 	}
 	if err := os.WriteFile(table, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
