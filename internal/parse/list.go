@@ -45,6 +45,7 @@ import (
 	"iocause/internal/parse/timehist"
 	"iocause/internal/parse/vmstat"
 	"iocause/internal/parse/zpool"
+	"iocause/internal/parse/zpooliostat"
 )
 
 // Tool is one kind of output that can be read.
@@ -96,6 +97,7 @@ func List() []Tool {
 		{Name: "dstat", What: "dstat and dool: -c -d -D -g -p -m -t", Find: dstat.Find, New: dstat.New},
 		{Name: "mdstat", What: "/proc/mdstat, whole or in part", Find: mdstat.Find, New: mdstat.New},
 		{Name: "zpool", What: "zpool status of ZFS, whole or the table of disks", Find: zpool.Find, New: zpool.New},
+		{Name: "zpooliostat", What: "zpool iostat, -l -v", Find: zpooliostat.Find, New: zpooliostat.New},
 		{Name: "nfsiostat", What: "of nfs-utils, sysstat and PCP", Find: nfsiostat.Find, New: nfsiostat.New},
 		{Name: "mountstats", What: "/proc/self/mountstats once or twice, mountstats of nfs-utils", Find: mountstats.Find, New: mountstats.New, Pieces: true},
 		{Name: "cifsiostat", What: "of sysstat, -k -m", Find: cifsiostat.Find, New: cifsiostat.New},
