@@ -11,4 +11,6 @@ const deviceCauses = `Causes that lie in the victim's device, or in what that li
 | ` + "`encryption-cpu`" + ` | half or more of the time of I/O through dm-crypt is its own, without the layers below | dm-crypt on a slow disk: most of the time is the disk's |
 | ` + "`cloud-volume-limit`, `cloud-instance-limit`" + ` | the storage counts (EBS on NVMe) that for a tenth of the window or longer more was asked for than the cap of the volume, or of the machine for all its volumes, allows | a rate that is flat without that count is ` + "`device-iops-limit`" + ` or ` + "`device-bandwidth-limit`" + `, whoever set it |
 
+No machine of ours has an EBS volume, so no scenario makes the last two. They are held against windows: a volume over its cap, a machine over its own, a slow volume within both, one whose neighbours' cap is another, a disk that is no volume. The page itself is emulated where the ioctl is called.
+
 `
