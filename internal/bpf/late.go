@@ -3,6 +3,7 @@ package bpf
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf"
 )
@@ -37,6 +38,17 @@ func (p *Probe) loadLate() error {
 	}
 	if _, err := p.late.fit.fit(spec); err != nil {
 		return err
+	}
+	var programs []Program
+	for name, hook := range p.hooks {
+		if hook.Late && !strings.HasSuffix(name, second) {
+			programs = append(programs, *hook)
+		}
+	}
+	p.late.fit.pairs(spec, programs)
+	for name, m := range p.collection.Maps { // whatever they were made to be for this kernel
+		to := spec.Maps[name]
+		to.Type, to.KeySize, to.ValueSize, to.MaxEntries, to.Flags = m.Type(), m.KeySize(), m.ValueSize(), m.MaxEntries(), m.Flags()
 	}
 	var names []string
 	for name := range spec.Programs {
