@@ -27,11 +27,12 @@ type Reading struct {
 	Late    float64 `json:"late_calls"`       // of the others, those that lost the processor meanwhile
 	PerCall float64 `json:"hit_call_seconds"` // processor time that a read call of cached pages takes here, measured
 	PerPage float64 `json:"hit_page_seconds"` // and each of its pages
-	// the same of pages that are in the processor's own cache
-	warm, warmPage float64
-	waits          []predict.Waited
-	late           []predict.Waited // calls that missed nothing and lost the processor
-	hits           []float64        // s that calls took that read a cached page of theirs, fastest first
+	// the same of pages that are in the processor's own cache, and of those that were last
+	// used long ago
+	warm, warmPage, cold, coldPage float64
+	waits                          []predict.Waited
+	late                           []predict.Waited // calls that missed nothing and lost the processor
+	hits                           []float64        // s that calls took that read a cached page of theirs, fastest first
 }
 
 // work is what a process has done so far.
@@ -83,13 +84,16 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 		r.System += max(0, now.system-was.system)
 		r.Calls += max(0, now.calls-was.calls)
 	}
+	// What is read in order lies between both: the processor fetches it ahead.
 	r.warm, r.warmPage = costOfHits()
-	r.PerCall, r.PerPage = r.warm, r.warmPage
+	r.cold, r.coldPage = r.warm, r.warmPage
 	if call, page, ok := costOfColdPages(); ok {
-		r.PerCall, r.PerPage = max(r.PerCall, call), max(r.PerPage, page)
+		r.cold, r.coldPage = max(r.warm, call), max(r.warmPage, page)
 	}
+	r.PerCall, r.PerPage = math.Sqrt(r.warm*r.cold), math.Sqrt(r.warmPage*r.coldPage)
 	if r.hits = o.timeHits(chosen); len(r.hits) > 0 {
-		r.PerCall = max(r.PerCall, predict.Middle(r.hits)-r.PerPage)
+		r.PerCall = max(r.warm, predict.Middle(r.hits)-r.PerPage)
+		r.cold = r.PerCall
 	}
 	waits, err := o.probe.Waits()
 	if err != nil {
@@ -155,7 +159,7 @@ func (p *Prediction) Faster(x *predict.Point) (s predict.Share, ok bool) {
 	}
 	ends := []float64{of(x.Saved.Low, 0, r.PerCall, r.PerPage), of(x.Saved.High, 0, r.PerCall, r.PerPage), of(x.Saved.Low, rest, r.PerCall, r.PerPage), of(x.Saved.High, rest, r.PerCall, r.PerPage)}
 	if r.warm > 0 {
-		ends = append(ends, of(x.Saved.High, 0, r.warm, r.warmPage))
+		ends = append(ends, of(x.Saved.High, 0, r.warm, r.warmPage), of(x.Saved.Low, 0, r.cold, r.coldPage))
 	}
 	s.Value, s.Low, s.High = of(x.Saved.Value, 0, r.PerCall, r.PerPage), ends[0], ends[0]
 	for _, e := range ends {
