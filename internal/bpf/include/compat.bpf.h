@@ -83,15 +83,30 @@ static __always_inline u32 folio_pages(struct folio *f)
 
 #define MEMCG_FLAGS 7ULL /* low bits of memcg_data */
 
-/* The memory cgroup that owns a folio, as an address; 0 for none. */
+/* Since 7.2 all folios are charged to one of these, which outlives its cgroup; is_root came with that. */
+struct obj_cgroup {
+	struct mem_cgroup *memcg;
+	bool is_root;
+} __attribute__((preserve_access_index));
+
+/* The memory cgroup in memcg_data of a folio, as an address; 0 for none. */
+static __always_inline u64 memcg_of(u64 data)
+{
+	data &= ~MEMCG_FLAGS;
+	if (data && bpf_core_field_exists(((struct obj_cgroup *)0)->is_root))
+		return (u64)BPF_CORE_READ((struct obj_cgroup *)data, memcg);
+	return data;
+}
+
+/* The memory cgroup that owns a folio, likewise. */
 static __always_inline u64 folio_memcg(struct folio *f)
 {
 	struct page___cache *p = (void *)f;
 
 	if (bpf_core_field_exists(f->memcg_data))
-		return BPF_CORE_READ(f, memcg_data) & ~MEMCG_FLAGS;
+		return memcg_of(BPF_CORE_READ(f, memcg_data));
 	if (bpf_core_field_exists(p->memcg_data))
-		return BPF_CORE_READ(p, memcg_data) & ~MEMCG_FLAGS;
+		return memcg_of(BPF_CORE_READ(p, memcg_data));
 	return (u64)BPF_CORE_READ(p, mem_cgroup);
 }
 

@@ -187,7 +187,7 @@ int COUNTING(on_evict, struct folio *folio)
 	file = hash_of(FOLIO(folio, mapping)->host);
 	first = FOLIO(folio, index);
 	last = first + folio_pages(folio) - 1;
-	memcg = bpf_core_field_exists(folio->memcg_data) ? folio->memcg_data & ~MEMCG_FLAGS : folio_memcg(folio);
+	memcg = bpf_core_field_exists(folio->memcg_data) ? memcg_of(folio->memcg_data) : folio_memcg(folio);
 	for (u32 i = 0; i < RUNS; i++) {
 		u64 run = (first >> RUN_SHIFT) + i;
 
