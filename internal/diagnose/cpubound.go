@@ -23,6 +23,9 @@ func cpuBound() Cause {
 			if c.victim.pid == 0 {
 				return no("no process used the processor")
 			}
+			if _, ok := c.oneAtATime(); ok {
+				return no("its threads compute by turns, one at a time, while processors are idle")
+			}
 			s := c.w.Seconds()
 			cpu := c.victim.cpu / s
 			delay, delayed := c.w.Sum(sample.ProcRunDelay, sample.Entity{PID: c.victim.pid})

@@ -94,6 +94,9 @@ func lockContention() Cause {
 		Needs: [][]sample.Metric{{sample.LockWait}},
 		Over:  []ID{CPUSaturated},
 		Judge: func(c *Case) Verdict {
+			if v, ok := c.oneAtATime(); ok {
+				return v
+			}
 			if !c.locksKnown() {
 				return cannotTell(c.w.WhyAbsent(sample.LockWait))
 			}

@@ -22,7 +22,7 @@ const CappedDevice = "IOCAUSE_CAPPED_DEVICE"
 // Requirements are the things that a scenario can require.
 func Requirements() []string {
 	return []string{"root", "bpf", "memcg", "blkio", "cpucg", "loop", "fuse", "nfs", "fio", "swap", "hostmem", "xfs", "btrfs", "sqlite3",
-		"postgresql", "redis", "rocksdb", "rsync", "stress-ng", "vmtouch", "capped-device"}
+		"postgresql", "python3", "redis", "rocksdb", "rsync", "stress-ng", "vmtouch", "capped-device"}
 }
 
 // Lacks says why a requirement is not met here, "" when it is.
@@ -59,7 +59,7 @@ func Lacks(h *host.Host, requirement string) string {
 			return why
 		}
 		return lacksCommand("mkfs." + requirement)
-	case "fio", "rsync", "sqlite3", "stress-ng", "vmtouch":
+	case "fio", "python3", "rsync", "sqlite3", "stress-ng", "vmtouch":
 		return lacksCommand(requirement)
 	case "redis": // its tools are the server too, by another name
 		return cmp.Or(lacksCommand("redis-check-rdb"), lacksCommand("redis-benchmark"))

@@ -7,16 +7,17 @@ package sample
 const (
 	// Operations, of requests and of calls; a page fault and what was submitted
 	// before are waits like them.
-	ClassRead   = "read"
-	ClassWrite  = "write"
-	ClassFlush  = "flush"
-	ClassSync   = "sync"
-	ClassFault  = "fault"
-	ClassAsync  = "async"
-	ClassNames  = "names"
-	ClassLock   = "lock"
-	ClassFlight = "flight"
-	ClassOther  = "other"
+	ClassRead    = "read"
+	ClassWrite   = "write"
+	ClassFlush   = "flush"
+	ClassSync    = "sync"
+	ClassFault   = "fault"
+	ClassAsync   = "async"
+	ClassNames   = "names"
+	ClassLock    = "lock"
+	ClassFlight  = "flight"
+	ClassOther   = "other"
+	ClassResting = "resting" // of looks: no thread ran
 
 	ClassDiscard = "discard" // what is freed is told to the device (TRIM)
 

@@ -32,6 +32,7 @@ type source struct {
 	missed  bool      // there was none at the Collect before
 	after   tally
 
+	turns    turns           // threads that compute by turns
 	tookOver map[int]host.IO // by parents, of children that ended in this window
 }
 
@@ -63,10 +64,11 @@ func OpenBeside(h *host.Host, rested func(pid int, start uint64) bool) (sample.S
 	return s, nil
 }
 
-// Collect implements sample.Source. Ticks read nothing: a pass over thousands
+// Collect implements sample.Source. Ticks read little: a pass over thousands
 // of processes takes tens of milliseconds.
 func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	if phase == sample.Tick {
+		s.lookAtTurns()
 		return nil
 	}
 	pids, err := numbers(s.host.Proc())
@@ -77,6 +79,7 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	pids = slices.DeleteFunc(pids, func(pid int) bool { return pid == s.host.Self })
 	slices.Sort(pids)
 	if phase == sample.First {
+		s.turns = turns{}
 		s.begin(pids)
 		s.missed = false
 		return nil
@@ -90,6 +93,7 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	}
 	s.after.ended = max(0, len(s.before)-s.after.seen)
 	s.gaps(into)
+	s.emitTurns(into)
 	if phase == sample.IntervalEnd {
 		s.goOn(found)
 	}

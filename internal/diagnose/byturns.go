@@ -1,0 +1,61 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"iocause/internal/sample"
+)
+
+const (
+	// leastLooks is how many looks it takes to tell that threads compute by turns.
+	leastLooks = 16
+	// turnsShare is the part of the looks that must have found one thread running and
+	// all others waiting for it. A look is not of one instant, some fall into a change
+	// of turns, and who waits wakes up to ask: with four threads of Python 0.8 are found.
+	turnsShare = 0.60
+	// restsShare is the part of the looks that may have found none running: with turns
+	// it is hardly any. Of threads that are independent of each other and take one
+	// processor together, none runs in a quarter of the time at least.
+	restsShare = 0.10
+)
+
+// byTurns tells how many threads of a process compute by turns, for a lock of the
+// program lets one at a time, and in what part of the looks that was seen; 0 threads
+// where they do not.
+func (c *Case) byTurns(v *victim) (threads, share float64) {
+	e := sample.Entity{PID: v.pid}
+	looks, _ := c.w.Sum(sample.ProcLooks, e)
+	turns, _ := c.w.Sum(sample.ProcTurns, e)
+	idle, _ := c.w.Sum(sample.ProcLooks, sample.Entity{PID: v.pid, Class: sample.ClassResting})
+	n, _ := c.w.Value(sample.ProcTurnThreads, e)
+	if looks < leastLooks || turns < turnsShare*looks || idle > restsShare*looks || n < 2 || c.stand[v.pid] > 1 {
+		return 0, 0
+	}
+	return n, turns / looks
+}
+
+// oneAtATime is the finding about a program whose threads compute by turns while
+// processors are idle. ok is false for any other.
+func (c *Case) oneAtATime() (Verdict, bool) {
+	n, share := c.byTurns(&c.victim)
+	idle, known := c.idleProcessors()
+	if n == 0 || !known || idle < idleLimit || c.suffers() {
+		return Verdict{}, false
+	}
+	e := []Evidence{
+		c.figure("threads that compute by turns", n, "count", sample.ProcTurns).as("threads-by-turns"),
+		c.figure("looks in which one ran and the others waited", share, "ratio", sample.ProcTurns).as("looks-with-one-running"),
+		c.onProcessors("time on a processor", c.victim.cpu/c.w.Seconds()).as("time-on-a-processor"),
+	}
+	e = append(e, c.processors()...)
+	unused, _ := c.all(sample.CPUIdle)
+	most := min(n, 1+unused/c.w.Seconds())
+	return Verdict{
+		Answer: Yes, Confidence: confidence((share-turnsShare)/0.3+0.4, true),
+		Weight: clamp01(1 - 1/most), WeightOf: OfTime, Culprit: c.atProcessor(), Evidence: e,
+		Disprove: "one thread alone does the same work in less time than all of them",
+		Advice: []Advice{promise{high: most}.advise(
+			"use processes in place of threads: the program lets one thread at a time compute, as the global lock of Python's or Ruby's interpreter does (multiprocessing, more workers with one thread each, an interpreter without that lock)",
+			fmt.Sprintf("%s compute by turns now, while processors are idle", sample.Counted(n, "thread")))},
+	}, true
+}
