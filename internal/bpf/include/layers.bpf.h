@@ -289,6 +289,10 @@ static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u
 		/* mostly its own pages, from when it was used before */
 		if (place && place->bio != as_number(id) && bio->bi_iter.bi_size)
 			above = layer_by_pages(place, pages, &above_id);
+		if (above && above->dev == dev && above->above) { /* a part beside this one */
+			above_id = above->above;
+			above = layer_row(above_id);
+		}
 		if (above && above->dev != dev && above_id != id) {
 			b = layer_part(id, dev, bio, op, above, above_id);
 		} else if (takes) {
