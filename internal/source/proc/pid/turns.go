@@ -2,6 +2,7 @@ package pid
 
 import (
 	"bytes"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -49,8 +50,8 @@ type turns struct {
 	looks  map[int][]turnLook
 }
 
-// look looks at those processes of before that took one processor since then; of each
-// window the first call chooses them.
+// lookAtTurns looks at the processes that took one processor since the window began; the
+// first call in each window chooses them.
 func (s *source) lookAtTurns() {
 	t := &s.turns
 	if !t.chosen {
@@ -157,31 +158,36 @@ func (s *source) emitTurns(into sample.Sink) {
 	s.turns = turns{}
 }
 
-// byTurns tells in how many looks exactly one thread ran and all others that ran in
-// any look slept on the same lock, in how many none ran, and how many threads did.
+// byTurns tells in how many looks exactly one thread ran and all others that take
+// turns slept on the same lock, in how many none ran, and how many threads take turns:
+// those that were found alone a quarter as often as the first of them. One that looks
+// for work while another one computes is alone for a moment, too.
 func byTurns(looks []turnLook) (one, idle, threads int) {
-	ran := map[int]int{}
+	alone := map[int]int{}
+	most := 0
 	for i := range looks {
 		switch running := looks[i].running; len(running) {
 		case 0:
 			idle++
 		case 1:
-			ran[running[0]]++
+			alone[running[0]]++
+			most = max(most, alone[running[0]])
 		}
 	}
+	maps.DeleteFunc(alone, func(_, n int) bool { return 4*n < most })
 	for i := range looks {
-		if l := &looks[i]; len(l.running) == 1 && l.othersAsleep(ran) {
+		if l := &looks[i]; len(l.running) == 1 && alone[l.running[0]] > 0 && l.othersAsleep(alone) {
 			one++
 		}
 	}
-	return one, idle, len(ran)
+	return one, idle, len(alone)
 }
 
-// othersAsleep tells whether all threads of ran but the one that runs sleep on the
+// othersAsleep tells whether all threads of turning but the one that runs sleep on the
 // same lock.
-func (l *turnLook) othersAsleep(ran map[int]int) bool {
+func (l *turnLook) othersAsleep(turning map[int]int) bool {
 	var words []uint64
-	for tid := range ran {
+	for tid := range turning {
 		if tid == l.running[0] {
 			continue
 		}
