@@ -112,9 +112,9 @@ func (c *Case) shared() sharing {
 		s.why = less
 	case s.base == 0:
 		s.why, s.missing = "how long the victim's requests take alone is not known on "+c.device, true
-	case s.latency < queueingRatio*s.base:
+	case s.latency < queueingRatio*s.base && !s.bound:
 		s.why = fmt.Sprintf("its requests take %s beside others, no longer than alone (%s)", duration(s.latency), duration(s.base))
-	case s.latency < need*s.base && !s.crowded(seconds):
+	case s.latency < need*s.base && (!s.crowded(seconds) || s.latency < queueingRatio*s.base):
 		s.why, s.missing = fmt.Sprintf("its requests take %s beside others; how long alone is not known, only the fastest percent on %s (%s)",
 			duration(s.latency), c.device, duration(s.base)), true
 	case reach < (s.latency-s.base)/2:
