@@ -232,7 +232,7 @@ func TestReadComplaints(t *testing.T) {
 		{"\x28\xb5\x2f\xfd1234", 1, nil, "unpacking zstd at byte 7 of the archive"},
 		{"\x1f\x8b12", 1, nil, "unpacking gzip at byte 4 of the archive: it is cut off"},
 		{"", 1, nil, "the text is empty; name a file, or send output to it: iostat -xz 1 5 | iocause read"},
-		{"nothing of interest\n", 1, nil, "none in 1 line; the 40 kinds that it reads, iostat, vmstat and fio among them, are in 'iocause read --help'"},
+		{"nothing of interest\n", 1, nil, "none in 1 line; the 41 kinds that it reads, iostat, vmstat and fio among them, are in 'iocause read --help'"},
 		{"   total  used  free  shared  buff/cache  available\nMem: 12 1\n", 1, nil, "none in 2 lines"},
 		{"   total  used  free  shared  buff/cache  available\nMem: 12 1\nSwap: 9 1 8\n", 0, nil, "stdin:2: free: 2 figures below 6 columns"},
 	} {
