@@ -277,13 +277,13 @@ static __always_inline u64 task_cgroup(struct task_struct *t, u32 subsys)
 /* Nothing is counted before the window begins and after it ends. */
 u32 enabled;
 
-/* BPF_PROG for a program that counts. */
-#define COUNTING(name, args...)                                                         \
+/* BPF_PROG for a program that returns at once where passes is true. */
+#define COUNTING_UNLESS(passes, name, args...)                                          \
 	name(unsigned long long *ctx);                                                  \
 	static __always_inline int counting_##name(unsigned long long *ctx, ##args);    \
 	int name(unsigned long long *ctx)                                               \
 	{                                                                               \
-		if (!enabled)                                                           \
+		if (passes)                                                             \
 			return 0;                                                       \
 		_Pragma("GCC diagnostic push")                                          \
 		_Pragma("GCC diagnostic ignored \"-Wint-conversion\"")                  \
@@ -291,3 +291,6 @@ u32 enabled;
 		_Pragma("GCC diagnostic pop")                                           \
 	}                                                                               \
 	static __always_inline int counting_##name(unsigned long long *ctx, ##args)
+
+/* The same for one that counts. */
+#define COUNTING(name, args...) COUNTING_UNLESS(!enabled, name, ##args)

@@ -338,8 +338,7 @@ static __always_inline struct layer *layer_sums(struct layer_bio *b)
 			return 0;
 		}
 	}
-	asm volatile("" : "+r"(way)); /* for the verifier to see the bound */
-	l = &set->rows[way & (WAYS - 1)];
+	l = &set->rows[BOUND(way)];
 	if (!l->dev) {
 		l->top = b->top;
 		l->op = b->op;

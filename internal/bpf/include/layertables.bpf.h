@@ -127,10 +127,7 @@ static __always_inline struct layer_bio_set *layer_set_of(u64 id)
 
 static __always_inline struct layer_bio *layer_row_at(struct layer_bio_set *set, u64 way)
 {
-	if (way >= WAYS)
-		return 0;
-	asm volatile("" : "+r"(way)); /* for the verifier to see the bound */
-	return &set->rows[way & (WAYS - 1)];
+	return way < WAYS ? &set->rows[BOUND(way)] : 0;
 }
 
 static __always_inline struct layer_bio *layer_row(u64 id)
@@ -163,8 +160,7 @@ static __always_inline void forget_layer_row(struct layer_bio_set *set, struct l
 
 	b->dev = 0; /* or the next in its place could be taken for it before it is filled in */
 	b->pages = 0;
-	asm volatile("" : "+r"(way));
-	set->ids[way & (WAYS - 1)] = 0;
+	set->ids[BOUND(way)] = 0;
 }
 
 /* A device's number has 29 bits (BLKDEV_MAJOR_MAX), an operation a few. */

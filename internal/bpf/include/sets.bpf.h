@@ -11,6 +11,14 @@
 
 #define WAYS 8
 
+/* The verifier shall see the bound, which the compiler else knows to be needless. */
+#define BOUND(way)                              \
+	({                                      \
+		u64 way_ = (way);               \
+		asm volatile("" : "+r"(way_)); \
+		way_ & (WAYS - 1);              \
+	})
+
 /* V is a struct of WAYS ids, the numbers, and as many rows; sets is a power of two. */
 #define SET_TABLE(name, sets, V)                         \
 	struct {                                         \
@@ -52,10 +60,8 @@ static __always_inline u64 first_way(u64 id)
 /* The same as way_of, faster where the number is there. */
 static __always_inline u64 quick_way_of(const u64 *ids, u64 id)
 {
-	u64 way = first_way(id);
+	u64 way = BOUND(first_way(id));
 
-	asm volatile("" : "+r"(way)); /* for the verifier to see the bound */
-	way &= WAYS - 1;
 	return ids[way] == id ? way : way_of(ids, id);
 }
 
@@ -65,18 +71,15 @@ static __always_inline u64 quick_way_of(const u64 *ids, u64 id)
  */
 static __always_inline u64 take_way(u64 *ids, u64 id)
 {
-	u64 way = first_way(id), was;
+	u64 way = BOUND(first_way(id)), was;
 	int i;
 
-	asm volatile("" : "+r"(way)); /* for the verifier to see the bound */
-	way &= WAYS - 1;
 	was = COMPARE_AND_SWAP(&ids[way], 0, id);
 	for (i = 0; i < 2 && was; i++) {
 		way = way_of(ids, 0);
 		if (way >= WAYS)
 			return WAYS;
-		asm volatile("" : "+r"(way)); /* for the verifier to see the bound */
-		way &= WAYS - 1;
+		way = BOUND(way);
 		was = COMPARE_AND_SWAP(&ids[way], 0, id);
 	}
 	return was ? WAYS : way;

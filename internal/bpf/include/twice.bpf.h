@@ -62,16 +62,4 @@ static __always_inline bool left_to_other(enum twice what, u64 event)
 }
 
 /* COUNTING for such a program. */
-#define COUNTING_TWICE(what, name, args...)                                             \
-	name(unsigned long long *ctx);                                                  \
-	static __always_inline int counting_##name(unsigned long long *ctx, ##args);    \
-	int name(unsigned long long *ctx)                                               \
-	{                                                                               \
-		if (!enabled || left_to_other(what, ctx[0]))                            \
-			return 0;                                                       \
-		_Pragma("GCC diagnostic push")                                          \
-		_Pragma("GCC diagnostic ignored \"-Wint-conversion\"")                  \
-		return counting_##name(___bpf_ctx_cast(args));                          \
-		_Pragma("GCC diagnostic pop")                                           \
-	}                                                                               \
-	static __always_inline int counting_##name(unsigned long long *ctx, ##args)
+#define COUNTING_TWICE(what, name, args...) COUNTING_UNLESS(!enabled || left_to_other(what, ctx[0]), name, ##args)

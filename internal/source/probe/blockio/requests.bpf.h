@@ -7,14 +7,6 @@
 
 #include "tables.bpf.h"
 
-/* The verifier shall see the bound, which the compiler else knows to be needless. */
-#define BOUND(way)                              \
-	({                                      \
-		u64 way_ = (way);               \
-		asm volatile("" : "+r"(way_)); \
-		way_ & (WAYS - 1);              \
-	})
-
 /* Where a request is kept. */
 struct spot {
 	struct request_set *set;
@@ -36,17 +28,6 @@ static __always_inline void release(struct spot *at)
 	EXCHANGE(&at->set->ids[BOUND(at->way)], 0);
 }
 
-static __always_inline struct disk *disk_of(u32 dev)
-{
-	struct disk_set *set = SET_OF(disks, DISK_SETS, (u64)dev);
-	u64 way;
-
-	if (!set)
-		return 0;
-	way = quick_way_of(set->ids, dev);
-	return way < WAYS ? &set->rows[BOUND(way)] : 0;
-}
-
 /* A device's first request; WAYS: there is no row left. */
 __noinline u64 take_disk(u32 dev)
 {
@@ -61,7 +42,8 @@ __noinline u64 take_disk(u32 dev)
 	return way;
 }
 
-static __always_inline struct disk *new_disk(u32 dev)
+/* A device's row; 0 where there is none, or no room for one. */
+static __always_inline struct disk *disk_row(u32 dev, bool take)
 {
 	struct disk_set *set = SET_OF(disks, DISK_SETS, (u64)dev);
 	u64 way;
@@ -69,9 +51,19 @@ static __always_inline struct disk *new_disk(u32 dev)
 	if (!set)
 		return 0;
 	way = quick_way_of(set->ids, dev);
-	if (way >= WAYS)
+	if (take && way >= WAYS)
 		way = take_disk(dev);
 	return way < WAYS ? &set->rows[BOUND(way)] : 0;
+}
+
+static __always_inline struct disk *disk_of(u32 dev)
+{
+	return disk_row(dev, false);
+}
+
+static __always_inline struct disk *new_disk(u32 dev)
+{
+	return disk_row(dev, true);
 }
 
 /* A request has begun before: the kernel did not tell how it ended. */
