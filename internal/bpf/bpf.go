@@ -84,7 +84,7 @@ type Probe struct {
 	missing    []string
 	ways       []sample.Way
 	cost       costMeter
-	late       late
+	fit        *fit // what it was loaded by, for late programs
 }
 
 // Open loads the object, sets its constants, and attaches every program.
@@ -120,7 +120,7 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 	if spec.Programs[onRename] != nil {
 		programs = append(slices.Clone(programs), Program{Name: onRename, Tracepoint: "task_rename", Optional: true})
 	}
-	p := &Probe{links: map[string]link.Link{}, iterators: map[string]*link.Iter{}, hooks: map[string]*Program{}, late: late{fit.again, fit}}
+	p := &Probe{links: map[string]link.Link{}, iterators: map[string]*link.Iter{}, hooks: map[string]*Program{}, fit: fit}
 	more, err := fit.fit(spec)
 	if err != nil {
 		return nil, err

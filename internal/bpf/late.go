@@ -8,16 +8,10 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// late is how to load programs that a probe was opened without.
-type late struct {
-	spec func() (*ebpf.CollectionSpec, error) // reads the object again; nil: all programs are loaded at once
-	fit  *fit
-}
-
 // leave takes what is to be loaded late out of an object.
 func (p *Probe) leave(spec *ebpf.CollectionSpec, programs []Program) {
 	for i := range programs {
-		if prog := &programs[i]; prog.Late && p.late.spec != nil {
+		if prog := &programs[i]; prog.Late && p.fit.again != nil {
 			delete(spec.Programs, prog.Name)
 			p.hooks[prog.Name] = prog
 		}
@@ -32,11 +26,11 @@ func (p *Probe) has(program string) bool {
 // loadLate loads the programs that were left, with the maps and constants of the
 // others.
 func (p *Probe) loadLate() error {
-	spec, err := p.late.spec()
+	spec, err := p.fit.again()
 	if err != nil {
 		return fmt.Errorf("reading the BPF object again: %w", err)
 	}
-	if _, err := p.late.fit.fit(spec); err != nil {
+	if _, err := p.fit.fit(spec); err != nil {
 		return err
 	}
 	var programs []Program
@@ -45,7 +39,7 @@ func (p *Probe) loadLate() error {
 			programs = append(programs, *hook)
 		}
 	}
-	p.late.fit.pairs(spec, programs)
+	p.fit.pairs(spec, programs)
 	for name, m := range p.collection.Maps { // whatever they were made to be for this kernel
 		to := spec.Maps[name]
 		to.Type, to.KeySize, to.ValueSize, to.MaxEntries, to.Flags = m.Type(), m.KeySize(), m.ValueSize(), m.MaxEntries(), m.Flags()
