@@ -211,16 +211,20 @@ func conclude(watch context.Context, e *env, o *diagnoseOptions, w *sample.Windo
 
 // noteRefusals says once why no BPF program can be loaded; the report names each gap.
 func noteRefusals(notes io.Writer, all []source.Status) {
+	const less = "; only /proc is read, so many causes cannot be decided"
 	for _, s := range all {
-		for why, what := range map[error]string{
-			bpf.ErrNotPermitted: "not permitted; only /proc is read, so many causes cannot be decided; run as root, or with CAP_BPF and CAP_PERFMON",
-			bpf.ErrFiles:        bpf.ErrFiles.Error() + "; only /proc is read, so many causes cannot be decided",
-			bpf.ErrMemory:       bpf.ErrMemory.Error() + "; only /proc is read, so many causes cannot be decided",
-		} {
-			if errors.Is(s.OpenErr, why) {
-				fmt.Fprintln(notes, "iocause: loading BPF programs: "+what)
-				return
-			}
+		why := ""
+		switch {
+		case errors.Is(s.OpenErr, bpf.ErrNotPermitted):
+			why = "not permitted" + less + "; run as root, or with CAP_BPF and CAP_PERFMON"
+		case errors.Is(s.OpenErr, bpf.ErrFiles):
+			why = bpf.ErrFiles.Error() + less
+		case errors.Is(s.OpenErr, bpf.ErrMemory):
+			why = bpf.ErrMemory.Error() + less
+		default:
+			continue
 		}
+		fmt.Fprintln(notes, "iocause: loading BPF programs: "+why)
+		return
 	}
 }
