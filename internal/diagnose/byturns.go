@@ -19,10 +19,11 @@ const (
 	restsShare = 0.10
 )
 
-// byTurns tells how many threads of a process compute by turns, for a lock of the
-// program lets one at a time, and in what part of the looks that was seen; 0 threads
-// where they do not.
-func (c *Case) byTurns(v *victim) (threads, share float64) {
+// byTurns tells how many threads of the victim compute by turns while processors are
+// idle, for a lock of the program lets one at a time, and in what part of the looks that
+// was seen; 0 threads where they do not.
+func (c *Case) byTurns() (threads, share float64) {
+	v := &c.victim
 	e := sample.Entity{PID: v.pid}
 	looks, _ := c.w.Sum(sample.ProcLooks, e)
 	turns, _ := c.w.Sum(sample.ProcTurns, e)
@@ -31,15 +32,17 @@ func (c *Case) byTurns(v *victim) (threads, share float64) {
 	if looks < leastLooks || turns < turnsShare*looks || idle > restsShare*looks || n < 2 || c.stand[v.pid] > 1 {
 		return 0, 0
 	}
+	if unused, known := c.idleProcessors(); !known || unused < idleLimit || c.suffers() {
+		return 0, 0
+	}
 	return n, turns / looks
 }
 
 // oneAtATime is the finding about a program whose threads compute by turns while
 // processors are idle. ok is false for any other.
 func (c *Case) oneAtATime() (Verdict, bool) {
-	n, share := c.byTurns(&c.victim)
-	idle, known := c.idleProcessors()
-	if n == 0 || !known || idle < idleLimit || c.suffers() {
+	n, share := c.byTurns()
+	if n == 0 {
 		return Verdict{}, false
 	}
 	e := []Evidence{

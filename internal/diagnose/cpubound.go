@@ -23,7 +23,7 @@ func cpuBound() Cause {
 			if c.victim.pid == 0 {
 				return no("no process used the processor")
 			}
-			if _, ok := c.oneAtATime(); ok {
+			if n, _ := c.byTurns(); n > 0 {
 				return no("its threads compute by turns, one at a time, while processors are idle")
 			}
 			s := c.w.Seconds()

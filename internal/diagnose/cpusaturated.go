@@ -141,13 +141,19 @@ func (c *Case) busyProcessors() (n float64, known bool) {
 	user, ok := c.all(sample.CPUUser)
 	system, _ := c.all(sample.CPUSystem)
 	steal, _ := c.all(sample.CPUSteal)
-	idle, counted := c.all(sample.CPUIdle)
-	wait, _ := c.all(sample.CPUIOWait)
-	busy, unused := (user+system+steal)/c.w.Seconds(), (idle+wait)/c.w.Seconds()
+	unused, counted := c.unusedProcessors()
+	busy := (user + system + steal) / c.w.Seconds()
 	if all, is := c.gauge(sample.CPUCount); is && counted && busy+unused < ticksLimit*all {
 		busy = all - unused
 	}
 	return busy, ok
+}
+
+// unusedProcessors is how many nobody used, on average.
+func (c *Case) unusedProcessors() (n float64, known bool) {
+	idle, known := c.all(sample.CPUIdle)
+	wait, _ := c.all(sample.CPUIOWait)
+	return (idle + wait) / c.w.Seconds(), known
 }
 
 // othersIdle is the part of the processors' time that was idle while the victim
@@ -170,9 +176,7 @@ func (c *Case) allowed() (n float64, pinned bool) {
 // with I/O under way included.
 func (c *Case) idleProcessors() (share float64, known bool) {
 	busy, ok := c.busyProcessors()
-	idle, counted := c.all(sample.CPUIdle)
-	wait, _ := c.all(sample.CPUIOWait)
-	unused := (idle + wait) / c.w.Seconds()
+	unused, counted := c.unusedProcessors()
 	return unused / max(busy+unused, 1e-9), ok && counted
 }
 
