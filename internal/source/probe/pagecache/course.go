@@ -17,27 +17,29 @@ const courseLeast = 10 * time.Millisecond
 // told of, so that the window has when that was. A wait counts where it ends. With
 // a nil into it only takes down how things stand.
 func (p *Probe) emitCourse(into sample.Sink) error {
-	now := make(map[uint32]uint64, len(p.course))
-	classes := waitClasses()
-	err := bpf.Each(p.probe.Map("waits"), func(tgid uint32, w pagecacheWaitTimes) {
-		total := w.PauseNs
-		for class, name := range classes {
-			if name != sample.ClassAsync {
-				total += w.Ns[class]
-			}
-		}
-		told := p.course[tgid]
-		if into == nil {
-			told = total
-		} else if total >= told+uint64(courseLeast) && tgid != uint32(p.host.Self) {
-			into.Put(sample.WaitCourse, sample.Entity{PID: int(tgid)}, seconds(total-told), fromSwitch)
-			told = total
-		}
-		now[tgid] = told
-	})
+	told := make(map[uint32]uint64, len(p.course))
+	err := bpf.Each(p.probe.Map("waits"), func(tgid uint32, w pagecacheWaitTimes) { told[tgid] = p.tellCourse(tgid, &w, into) })
 	if err != nil {
 		return fmt.Errorf("reading the account of waits: %w", err)
 	}
-	p.course = now
+	p.course = told
 	return nil
+}
+
+// tellCourse does it for one process, and returns the ns that are told by now.
+func (p *Probe) tellCourse(tgid uint32, w *pagecacheWaitTimes, into sample.Sink) uint64 {
+	total, told := w.PauseNs, p.course[tgid]
+	for class, name := range waitClasses() {
+		if name != sample.ClassAsync {
+			total += w.Ns[class]
+		}
+	}
+	switch {
+	case into == nil:
+		return total
+	case total < told+uint64(courseLeast) || tgid == uint32(p.host.Self):
+		return told
+	}
+	into.Put(sample.WaitCourse, sample.Entity{PID: int(tgid)}, seconds(total-told), fromSwitch)
+	return total
 }

@@ -162,9 +162,13 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	}
 	p.emitSums(&p.before, &sums, into)
 	p.before = sums
-	err = errors.Join(err, p.emitCourse(into), p.sampler.tell(into))
-	if due && !phase.Closes() {
+	err = errors.Join(err, p.sampler.tell(into))
+	switch {
+	case phase.Closes(): // emitTables has the course, too
+	case due:
 		err = errors.Join(err, p.sweep(into))
+	default:
+		err = errors.Join(err, p.emitCourse(into))
 	}
 	if phase.Closes() {
 		if p.hidden != nil {

@@ -58,7 +58,7 @@ func (p *Probe) rows() ([]row, error) {
 func (p *Probe) sweep(into sample.Sink) error {
 	rows, err := p.rows()
 	ended := p.names.lookup.Ended()
-	_, waitErr := p.waitRows(func(tgid uint32, _ *pagecacheWaitTimes) bool { return ended(tgid) })
+	_, waitErr := p.waitRows(func(tgid uint32, _ *pagecacheWaitTimes) bool { return ended(tgid) }, into)
 	return errors.Join(err, waitErr, p.forgetPaths(rows, len(rows)+len(p.ended)), p.probe.Processes(p.names.lookup, into))
 }
 

@@ -15,19 +15,26 @@ type waitRow struct {
 }
 
 // waitRows are those of the processes that go on. Those of processes that have
-// ended are taken out of the map, and kept for the end of the window.
-func (p *Probe) waitRows(ended func(tgid uint32, w *pagecacheWaitTimes) bool) ([]waitRow, error) {
+// ended are taken out of the map, and kept for the end of the window. It emits the
+// course of all, for the map is read here.
+func (p *Probe) waitRows(ended func(tgid uint32, w *pagecacheWaitTimes) bool, into sample.Sink) ([]waitRow, error) {
 	all := p.probe.Map("waits")
+	told := make(map[uint32]uint64, len(p.course))
 	var rows []waitRow
 	var gone []uint32
 	err := bpf.Each(all, func(tgid uint32, w pagecacheWaitTimes) {
+		told[tgid] = p.tellCourse(tgid, &w, into)
 		if ended(tgid, &w) {
 			gone = append(gone, tgid)
 		} else {
 			rows = append(rows, waitRow{tgid: tgid, times: w})
 		}
 	})
+	if err == nil {
+		p.course = told
+	}
 	for _, tgid := range gone {
+		delete(p.course, tgid)
 		w, ok, e := bpf.Take[uint32, pagecacheWaitTimes](all, tgid)
 		if err = errors.Join(err, e); ok {
 			p.endedWaits = append(p.endedWaits, waitRow{tgid, w, true})
@@ -42,7 +49,7 @@ func (p *Probe) waitRows(ended func(tgid uint32, w *pagecacheWaitTimes) bool) ([
 // emitWaits emits what each process waited for. Here the programs themselves have
 // told which processes still live, containers' included.
 func (p *Probe) emitWaits(into sample.Sink) error {
-	rows, err := p.waitRows(func(_ uint32, w *pagecacheWaitTimes) bool { return w.Window+1 < p.windows })
+	rows, err := p.waitRows(func(_ uint32, w *pagecacheWaitTimes) bool { return w.Window+1 < p.windows }, into)
 	if err != nil {
 		return err
 	}
