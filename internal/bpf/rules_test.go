@@ -88,9 +88,7 @@ func FuzzParseRules(f *testing.F) {
 // The kernel's iterator over its symbols and /proc/kallsyms say the same.
 func TestRulesByIterator(t *testing.T) {
 	types, err := LoadTypes()
-	if err != nil {
-		t.Skip(err) // no types, no programs
-	}
+	bpftest.Need(t, "bpf", err) // no types, no programs
 	if !types.hasStruct("bpf_iter__ksym") {
 		t.Skip("no iterator over symbols in this kernel (before 6.0)")
 	}
