@@ -137,6 +137,20 @@ func TestWriteErrorIsReported(t *testing.T) {
 	}
 }
 
+// Of what was not observed, the first screen has room for one line: the gap that
+// leaves most causes undecided.
+func TestWeightiestGapIsShown(t *testing.T) {
+	r := &diagnose.Report{Primary: diagnose.CPUBound, Findings: []diagnose.Finding{{Cause: diagnose.CPUBound, Confidence: 0.7}},
+		Gaps: []string{"no schedstat", "no locks", "no block I/O"},
+		CannotTell: []diagnose.Missing{{Cause: diagnose.LockContention, Missing: "no locks"},
+			{Cause: diagnose.DeviceQueueing, Missing: "no block I/O"}, {Cause: diagnose.DeviceErrors, Missing: "no block I/O"}}}
+	var out bytes.Buffer
+	require.NoError(t, Write(&out, r, Style{}))
+	if want := "Unseen   no block I/O (and 2 more)"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
+	}
+}
+
 // FuzzReport puts hostile names everywhere.
 func FuzzReport(f *testing.F) {
 	f.Add("java", "/data/x", 80)

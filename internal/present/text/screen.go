@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"iocause/internal/diagnose"
@@ -300,7 +301,7 @@ func (p *page) checked(r *diagnose.Report, d short) {
 	}
 	if n := len(r.Gaps); n > 0 {
 		p.section("Unseen")
-		first, more := Escape(r.Gaps[0]), ""
+		first, more := weightiest(r), ""
 		if n > 1 {
 			more = fmt.Sprintf(" (and %d more)", n-1)
 		}
@@ -314,6 +315,17 @@ func (p *page) checked(r *diagnose.Report, d short) {
 		p.section("Lost")
 		p.put(span{sample.Counted(n, "event"), red})
 	}
+}
+
+// weightiest is the gap that leaves most causes undecided, else the first.
+func weightiest(r *diagnose.Report) string {
+	most, gap := 0, Escape(r.Gaps[0])
+	for _, g := range byReason(r.CannotTell) {
+		if len(g.causes) > most && slices.ContainsFunc(r.Gaps, func(gap string) bool { return Escape(gap) == g.missing }) {
+			most, gap = len(g.causes), g.missing
+		}
+	}
+	return gap
 }
 
 // gap is a blank line, unless there is one.
