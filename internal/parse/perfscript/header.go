@@ -150,41 +150,43 @@ func clock(b []byte) (ns int64, ok bool) {
 
 // parseFrame reads a line of a stack: ADDRESS FUNCTION (MODULE). The addresses
 // themselves are not needed.
-func parseFrame(line []byte) (address, function, module []byte, ok bool) {
-	address, rest := cutWord(line)
-	if len(address) == 0 || !hex(address) {
-		return nil, nil, nil, false
+func parseFrame(line []byte) (function, module []byte, ok bool) {
+	i := 0
+	for i < len(line) && space(line[i]) {
+		i++
 	}
+	address := i
+	for i < len(line) && hex(line[i]) {
+		i++
+	}
+	if i == address || i < len(line) && !space(line[i]) {
+		return nil, nil, false
+	}
+	rest := line[i:]
 	end := bytes.LastIndexByte(rest, ')')
 	if end < 0 {
-		return nil, nil, nil, false
+		return nil, nil, false
 	}
-	from := rest[:end]
-	from = bytes.TrimSuffix(from, []byte(" (deleted)"))
-	open := len(from)
-	for { // bytes.LastIndex of " (" takes three times as long
-		if open = bytes.LastIndexByte(from[:open], '('); open <= 0 {
-			return nil, nil, nil, false
+	from := bytes.TrimSuffix(rest[:end], []byte(" (deleted)"))
+	open := bytes.IndexByte(from, '(')
+	if open >= 0 && (open == 0 || from[open-1] != ' ' || bytes.IndexByte(from[open+1:], '(') >= 0) {
+		for open = len(from); ; { // the last " (" then; bytes.LastIndex takes three times as long
+			if open = bytes.LastIndexByte(from[:open], '('); open <= 0 || from[open-1] == ' ' {
+				break
+			}
 		}
-		if from[open-1] == ' ' {
-			break
-		}
+	}
+	if open <= 0 {
+		return nil, nil, false
 	}
 	function = from[:open-1]
 	for len(function) > 0 && space(function[0]) {
 		function = function[1:]
 	}
-	return address, function, from[open+1:], true
+	return function, from[open+1:], true
 }
 
-func hex(b []byte) bool {
-	for _, c := range b {
-		if !digit(c) && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
-			return false
-		}
-	}
-	return true
-}
+func hex(c byte) bool { return digit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
 
 func toID(b []byte) (int, bool) {
 	const bits = 31

@@ -3,36 +3,7 @@ package perfscript
 import (
 	"bytes"
 	"strings"
-
-	"iocause/internal/sample"
 )
-
-// frames are the functions of one line, whose offset is taken off: several where the compiler put one
-// into the other (OUTER->INNER), outermost first. java is a program of that
-// name, whose classes are written as the JVM writes types.
-func frames(function, module []byte, java bool) []*sample.Frame {
-	name := string(function)
-	if strings.HasPrefix(name, "(") {
-		return nil // the name of a process, which old versions print here
-	}
-	kernel := len(module) > 0 && module[0] == '[' && !bytes.Equal(module, []byte("[unknown]")) ||
-		bytes.HasSuffix(module, []byte("vmlinux"))
-	path := string(module)
-	short := path[strings.LastIndexByte(path, '/')+1:]
-	parts := strings.Split(name, "->")
-	for len(parts) > 1 && parts[len(parts)-1] == "" {
-		parts = parts[:len(parts)-1]
-	}
-	out := make([]*sample.Frame, 0, len(parts))
-	for i, part := range parts {
-		part = tidy(part, path, short, java)
-		if i > 0 && !strings.Contains(part, "_[i]") {
-			part += "_[i]"
-		}
-		out = append(out, &sample.Frame{Name: part, Module: short, File: path, Kernel: kernel})
-	}
-	return out
-}
 
 // tidy makes a name short and takes the separators out of it.
 func tidy(name, path, short string, java bool) string {

@@ -5,44 +5,29 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"strings"
 	"time"
 
 	"iocause/internal/sample"
 )
 
-// list is what one line of a stack stands for, outermost first.
-type list struct {
-	frames []*sample.Frame
-	id     uint32
-}
-
-// function stands for the name of a function, without its offset, and its module: the
-// hashes of both, of a seed that each run draws. To look them up by themselves takes
-// twice as long. That two of a million functions of a module fall together has a chance
-// of one in 30 million.
-type function struct{ name, module uint64 }
-
 // parser adds up the samples of one text.
 type parser struct {
-	o          Options
-	res        Result
-	lineNo     int
-	event      string // that is added up
-	merged     map[string]bool
-	others     map[string]int // samples left out, by event
-	byFunction [2]map[function]*list
-	seed       maphash.Seed
-	lists      []*list
-	comms      map[string]uint32
-	names      []string // of the commands, by their numbers
-	sums       map[string]*sum
-	order      []*sum
+	o         Options
+	res       Result
+	lineNo    int
+	event     string // that is added up
+	merged    map[string]bool
+	others    map[string]int // samples left out, by event
+	functions *functions
+	comms     map[string]uint32
+	names     []string        // of the commands, by their numbers
+	sums      map[uint64]*sum // by the hash of command, lists and state
+	order     []*sum
 
 	open   bool // inside a sample
 	keep   bool // and it counts
-	java   int  // 1 if it is of Java
+	java   bool // it is of Java
 	lines  int  // of the sample so far
 	frames int
 	period uint64
@@ -63,7 +48,7 @@ type parser struct {
 type sum struct {
 	comm   string
 	state  string
-	lists  []byte
+	lists  string // their numbers
 	weight int64
 	count  uint64
 }
@@ -74,8 +59,7 @@ func newParser(o Options) *parser {
 	return &parser{
 		o: o, event: o.Event, timed: true,
 		merged: map[string]bool{}, others: map[string]int{},
-		byFunction: [2]map[function]*list{{}, {}}, seed: maphash.MakeSeed(),
-		comms: map[string]uint32{}, sums: map[string]*sum{}, waits: map[int]*wait{},
+		functions: newFunctions(), comms: map[string]uint32{}, sums: map[uint64]*sum{}, waits: map[int]*wait{},
 	}
 }
 
@@ -118,55 +102,34 @@ func (p *parser) line(line []byte) {
 
 // framed tells a function whose indent is lost.
 func framed(line []byte) bool {
-	_, _, _, ok := parseFrame(line)
+	_, _, ok := parseFrame(line)
 	return ok
 }
 
-// stackLine takes a function into the sample. What a line stands for is looked up
-// by function and module: addresses and offsets may differ in every line.
+// stackLine takes a function into the sample.
 func (p *parser) stackLine(line []byte) {
-	_, name, module, ok := parseFrame(line)
-	if !ok {
+	if p.keep && !p.functions.addLine(line, p.java) || !p.keep && !framed(line) {
 		p.bad(line, "no function of a stack")
 		return
 	}
 	p.lines++
-	p.push(p.listOf(name, module))
-}
-
-func (p *parser) push(l *list) {
 	p.frames++
-	if p.keep && len(l.frames) > 0 {
-		p.key = binary.LittleEndian.AppendUint32(p.key, l.id)
+	if len(p.functions.waiting) == mostWaiting {
+		p.key = p.functions.take(p.key)
 	}
-}
-
-func (p *parser) listOf(name, module []byte) *list {
-	name = stripOffset(name)
-	key := function{maphash.Bytes(p.seed, name), maphash.Bytes(p.seed, module)}
-	l := p.byFunction[p.java][key]
-	if l == nil {
-		l = &list{frames(name, module, p.java == 1), uint32(len(p.lists))}
-		p.byFunction[p.java][key] = l
-		p.lists = append(p.lists, l)
-	}
-	return l
 }
 
 // begin takes the first line of a sample.
 func (p *parser) begin(h header) {
 	p.open, p.lines, p.frames, p.leaving = true, 1, 0, nil
 	p.period = h.period
-	p.java = 0
-	if bytes.HasPrefix(h.comm, []byte("java")) {
-		p.java = 1
-	}
+	p.java = bytes.HasPrefix(h.comm, []byte("java"))
 	if p.event == "" && len(h.event) > 0 && !p.off && len(p.merged) == 0 {
 		p.off = !p.o.Count && scheduler(string(h.event))
 	} else if p.event != "" && len(p.order) == 0 && len(p.waits) == 0 {
 		p.off = !p.o.Count && p.event == switchEvent
 	}
-	_, name, module, oneLine := parseFrame(h.payload)
+	name, module, oneLine := parseFrame(h.payload)
 	if p.off {
 		p.schedule(h)
 	} else {
@@ -177,7 +140,8 @@ func (p *parser) begin(h header) {
 	}
 	p.key = binary.LittleEndian.AppendUint32(p.key[:0], p.commID(h.comm))
 	if oneLine && !p.off {
-		p.push(p.listOf(name, module))
+		p.functions.add(name, module, p.java)
+		p.frames++
 		p.end()
 	}
 }
@@ -234,6 +198,7 @@ func (p *parser) end() {
 		return
 	}
 	p.res.Used += p.lines
+	p.key = p.functions.take(p.key)
 	if p.off {
 		p.leave()
 		return
@@ -248,14 +213,19 @@ func (p *parser) end() {
 // command.
 func (p *parser) sumOf(comm string, key []byte, state string) *sum {
 	p.key = append(append(p.key[:0], key...), state...)
-	s := p.sums[string(p.key)]
+	h := p.functions.hash(p.key, false)
+	s := p.sums[h]
 	if s == nil {
-		k := string(p.key)
-		s = &sum{comm: comm, state: state, lists: []byte(k[idSize : len(k)-len(state)])}
-		p.sums[k] = s
+		s = &sum{comm: comm, state: state, lists: string(p.key[idSize : len(p.key)-len(state)])}
+		p.sums[h] = s
 		p.order = append(p.order, s)
 	}
 	return s
+}
+
+// number32 is the first number of a key.
+func number32(key string) uint32 {
+	return uint32(key[0]) | uint32(key[1])<<8 | uint32(key[2])<<16 | uint32(key[3])<<24
 }
 
 // result makes the profile.
@@ -285,7 +255,7 @@ func (p *parser) result() (*Result, error) {
 		}
 		one.Frames = make([]*sample.Frame, 0, len(s.lists)/idSize) // more where functions are inlined
 		for i := len(s.lists); i > 0; i -= idSize {
-			one.Frames = append(one.Frames, p.lists[binary.LittleEndian.Uint32(s.lists[i-idSize:i])].frames...)
+			one.Frames = p.functions.list(one.Frames, number32(s.lists[i-idSize:]))
 		}
 		if !seen[s.state] {
 			seen[s.state] = true

@@ -87,10 +87,10 @@ func Looks(head []byte) bool {
 		}
 		if ok && whole {
 			next, _, _ := bytes.Cut(head, []byte("\n"))
-			_, _, _, framed := parseFrame(next)
+			_, _, framed := parseFrame(next)
 			return framed
 		}
-		if _, _, _, framed := parseFrame(line); !framed || line[0] != ' ' && line[0] != '\t' {
+		if _, _, framed := parseFrame(line); !framed || line[0] != ' ' && line[0] != '\t' {
 			return false
 		}
 	}

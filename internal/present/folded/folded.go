@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"iocause/internal/sample"
 )
@@ -84,25 +85,56 @@ const samples = "samples"
 // command with its spaces as underscores and the functions, without states and
 // marks. Numbers are the sums of the samples' periods; waits are microseconds.
 func Collapse(w io.Writer, p *sample.Profile) error {
-	all := make([]stack, 0, len(p.Stacks))
-	var line []byte
-	for i := range p.Stacks {
-		s := &p.Stacks[i]
-		line = append(line[:0], strings.ReplaceAll(clean(s.Process), " ", "_")...)
-		for _, f := range s.Frames {
-			name := " " // where perf prints none
-			if f.Name != "" {
-				name = clean(f.Name)
-			}
-			line = append(append(line, ';'), name...)
-		}
-		all = append(all, stack{string(line), p.Weight(s)})
+	all := make([]stack, len(p.Stacks))
+	const part = 4096 // stacks that one processor takes at a time
+	var parts sync.WaitGroup
+	for from := 0; from < len(all); from += part {
+		to := min(from+part, len(all))
+		parts.Go(func() { collapse(all[from:to], p.Stacks[from:to], p) })
 	}
+	parts.Wait()
 	return write(w, all, p.Counts == "waits")
 }
 
-// plain tells whether a name has none of what clean changes.
+// collapse makes the lines of some stacks.
+func collapse(to []stack, stacks []sample.Stack, p *sample.Profile) {
+	var line []byte
+	for i := range stacks {
+		s := &stacks[i]
+		line = append(line[:0], strings.ReplaceAll(clean(s.Process), " ", "_")...)
+		allPlain := true // found out for all first: so the processor fetches many names at once
+		for _, f := range s.Frames {
+			allPlain = allPlain && plain(f.Name)
+		}
+		for _, f := range s.Frames {
+			name := f.Name
+			switch {
+			case name == "":
+				name = " " // where perf prints none
+			case !allPlain:
+				name = clean(name)
+			}
+			line = append(append(line, ';'), name...)
+		}
+		to[i] = stack{string(line), p.Weight(s)}
+	}
+}
+
+// plain tells whether a name has none of what clean changes. It may say no where that
+// is so.
 func plain(name string) bool {
+	const (
+		ones = 0x0101010101010101
+		tops = 0x80 * ones // the sign of each of eight bytes
+	)
+	for ; len(name) >= 8; name = name[8:] {
+		w := uint64(name[0]) | uint64(name[1])<<8 | uint64(name[2])<<16 | uint64(name[3])<<24 |
+			uint64(name[4])<<32 | uint64(name[5])<<40 | uint64(name[6])<<48 | uint64(name[7])<<56
+		semicolon := w ^ ';'*ones
+		if (w|(w+ones)|(w-' '*ones)|(semicolon-ones))&tops != 0 {
+			return false
+		}
+	}
 	for i := range len(name) {
 		if c := name[i]; c < ' ' || c > '~' || c == ';' {
 			return false

@@ -80,3 +80,25 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestPlain puts every byte into every place of a name: what clean changes is never plain.
+func TestPlain(t *testing.T) {
+	plains := 0
+	for place := range 17 {
+		for c := range 256 {
+			name := []byte("operator_new~ 9Z!")
+			name[place] = byte(c)
+			asks := strings.ContainsFunc(string(name), func(r rune) bool { return r < ' ' || r > '~' || r == ';' })
+			got := plain(string(name))
+			if got && asks {
+				t.Errorf("%q is plain", name)
+			}
+			if got {
+				plains++
+			}
+		}
+	}
+	if plains < 17*('~'-' '-3) {
+		t.Errorf("%d names are plain", plains)
+	}
+}
