@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -111,5 +112,52 @@ func TestOthers(t *testing.T) {
 	}
 	if len(r.Others) != 1 || r.Others[0].Waiter.Who.PID != 9 || r.Others[0].Cause != "dirty-throttling" {
 		t.Errorf("others %+v", r.Others)
+	}
+}
+
+// A program that keeps to a rate, or is asked seldom, is not slow for anything here:
+// that it sleeps is the answer to why it takes so long.
+func TestAProgramThatSleepsIsSaidTo(t *testing.T) {
+	for _, c := range []struct {
+		awake thread
+		want  string
+	}{
+		{thread{cpu: 0.05 * testSeconds, delay: 0.01 * testSeconds}, "; the program sleeps at least 94 % of the time"},
+		{thread{cpu: 0.70 * testSeconds}, ""},
+	} {
+		m := newMachine()
+		m.process(7, "rsync", "read", c.awake)
+		w := m.Window(epoch.Add(time.Duration(testSeconds * float64(time.Second))))
+		for _, asked := range []Target{{PIDs: []int{7}}, {Comm: "rsync"}, {}} {
+			r := Judge(w, asked)
+			said := strings.Contains(r.Title, "sleeps")
+			if r.Primary != Healthy || said != (c.want != "" && asked.Comm+fmt.Sprint(asked.PIDs) != "[]") || said && !strings.Contains(r.Title, c.want) {
+				t.Errorf("%+v, asked about %+v: %s, %q", c.awake, asked, r.Primary, r.Title)
+			}
+		}
+	}
+}
+
+// Who queues for an eighth of the time and sleeps for the rest may gain nothing from
+// more processors, if it keeps to a rate; who queues half of the time does.
+func TestQueueingLittleIsLessSure(t *testing.T) {
+	for _, c := range []struct {
+		awake       thread
+		least, most float64
+		low         bool
+	}{
+		{thread{cpu: 0.04 * testSeconds, delay: 0.12 * testSeconds}, 0.7, 0.8, false},
+		{thread{cpu: 0.40 * testSeconds, delay: 0.60 * testSeconds}, 0.9, mostSure, true},
+	} {
+		m := newMachine()
+		m.process(7, "rsync", "read", c.awake)
+		m.put(sample.ProcThreads, sample.Entity{PID: 7}, 1)
+		m.put(sample.CPUCount, sample.Entity{}, 2)
+		m.put(sample.CPUUser, sample.Entity{}, 2*testSeconds)
+		r := m.judge()
+		f := r.Findings[0]
+		if r.Primary != CPUSaturated || f.Confidence < c.least || f.Confidence > c.most || f.Advice[0].Low > 0 != c.low {
+			t.Errorf("%+v: %s with %.2f, %+v", c.awake, r.Primary, f.Confidence, f.Advice)
+		}
 	}
 }

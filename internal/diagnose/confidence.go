@@ -30,10 +30,13 @@ func (c *Case) atStake(f *Finding) float64 {
 
 // takes is the part of the victim's time, 0 to 1, that a cause takes.
 func (c *Case) takes(f *Finding) (share float64, known bool) {
-	if c.w.Told || f.WeightOf != OfWaiting || !c.held() {
-		return 0, false
-	}
 	v := &c.victim
+	switch {
+	case c.w.Told || f.WeightOf != OfWaiting:
+		return 0, false
+	case !c.held():
+		return clamp01(v.delay / c.w.Seconds()), f.Cause == CPUSaturated
+	}
 	return f.Weight * max(c.suffering(v), v.stalled(c.w.Seconds()), c.contended(v)), true
 }
 

@@ -20,6 +20,13 @@ func (c *Case) healthy(excluded []Excluded, unchecked int) Finding {
 	if unchecked > 0 && !c.w.Told {
 		f.Title = fmt.Sprintf("no problem seen, %s unchecked", sample.Counted(unchecked, "cause"))
 	}
+	if at := c.asleep(); at >= mostlyAsleep {
+		often := "all the time"
+		if at < 0.995 {
+			often = "at least " + percent(at) + " of the time"
+		}
+		f.Title += "; the program sleeps " + often + ", for a timer, the network or another program"
+	}
 	if why := c.background(); why != "" {
 		f.Title += "; " + why
 	}
@@ -62,4 +69,20 @@ func (c *Case) healthy(excluded []Excluded, unchecked int) Finding {
 		}
 	})
 	return f
+}
+
+// mostlyAsleep is the part of the time from which on a program's pace is not its own
+// or the machine's to set: it is asked too seldom for more, or keeps to a rate.
+const mostlyAsleep = 0.5
+
+// asleep is the part of the window, 0 to 1, in which no thread of the program asked
+// about was awake, at least: neither on a processor nor queueing for one, nor held up,
+// nor with I/O in flight. 0 where that is not known, or the question is about more than one program.
+func (c *Case) asleep() float64 {
+	v := &c.victim
+	_, counted := c.w.Sum(sample.ProcUser, sample.Entity{PID: v.pid})
+	if len(c.target.PIDs) != 1 && c.target.Comm == "" || c.w.Told || !v.known || !counted {
+		return 0
+	}
+	return clamp01(1 - v.awake()/c.w.Seconds() - v.outstanding)
 }

@@ -54,8 +54,9 @@ const ofText = "from a text"
 
 // promise works out what a remedy gives. What is left after it is, at most, all
 // time that is not surely removed, idle time included, since whoever the victim
-// serves may take as long as now; and at least the time on a processor,
-// without the part that waiting costs. Neither is more than the
+// serves may take as long as now (who sleeps most of the time may keep to a rate, and
+// nothing is sure); and at least the time on a processor, without the part that
+// waiting costs. Neither is more than the
 // processors can do that it gets beside others. A text tells too little of whose
 // time its figures are.
 func (c *Case) promise(r removal) promise {
@@ -77,7 +78,8 @@ func (c *Case) promise(r removal) promise {
 		whole = max(whole, n*c.w.Seconds())
 	}
 	var p promise
-	if r.sure > 0 {
+	paced := v.awake() < mostlyAsleep*whole
+	if r.sure > 0 && !paced {
 		p.low = whole / (max(0, whole-r.sure) + unaccounted*whole)
 	}
 	awake := v.awake()
@@ -102,6 +104,8 @@ func (c *Case) promise(r removal) promise {
 	}
 	if p = p.plain(); p.low == 0 && p.high == 0 {
 		switch {
+		case r.sure > 0 && paced:
+			p.why = "it sleeps most of the time, and may keep to a rate"
 		case r.sure+r.maybe > known*awake:
 			p.why = "the program hardly ran while it waited, so how fast it can go was not seen"
 		case r.queue:
