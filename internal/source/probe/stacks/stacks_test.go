@@ -1,6 +1,7 @@
 package stacks
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"runtime"
@@ -170,15 +171,15 @@ func TestTimeAddsUp(t *testing.T) {
 		{"waits above it", time.Millisecond, 20 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var wall, cpu, stolen, napped time.Duration
+			var wall, cpu, stolen, spun time.Duration
 			rows, tid, _, _ := observe(t, Options{Min: c.min}, func() {
 				start, busy, taken := time.Now(), threadTime(t), bpftest.Stolen(t)
 				for time.Since(start) < time.Second {
-					from := time.Now()
 					nap(c.nap)
-					napped += time.Since(from)
+					ran := threadTime(t)
 					for from := time.Now(); time.Since(from) < time.Millisecond; {
 					}
+					spun += threadTime(t) - ran
 				}
 				wall, cpu, stolen = time.Since(start), threadTime(t)-busy, bpftest.Stolen(t)-taken
 			})
@@ -191,10 +192,10 @@ func TestTimeAddsUp(t *testing.T) {
 			want := wall - cpu
 			// What has not added up to the threshold is not there. A thread's own clock runs
 			// from where it is chosen; ours, where the kernel tells that, from where it is back.
-			most, least := max(want+want/50, napped), want-want/50-c.min-stolen
+			most, least := max(want+want/50, wall-spun), want-want/50-c.min-stolen
 			if off < least || off > most {
-				t.Errorf("off the processor for %v, want %v (%v less %v) within 2 %%, or up to the %v of its naps; the hypervisor took %v",
-					off, want, wall, cpu, napped, stolen)
+				t.Errorf("off the processor for %v, want %v (%v less %v) within 2 %%, or up to the %v that it did not spin; the hypervisor took %v",
+					off, want, wall, cpu, wall-spun, stolen)
 			}
 		})
 	}
@@ -265,7 +266,8 @@ func TestRanAgain(t *testing.T) {
 	}()
 	tid := <-tids
 	settled := func() (runs uint64) {
-		for began := time.Now(); !sleeps(t, tid); nap(time.Millisecond) {
+		// Go's scheduler lets it sleep, too, before it comes to read.
+		for began := time.Now(); !sleeps(t, tid) || !readsAPipe(t, tid); nap(time.Millisecond) {
 			if time.Since(began) > 30*time.Second {
 				t.Fatal("the thread does not wait")
 			}
@@ -352,6 +354,14 @@ func sleeps(t *testing.T, tid int) bool {
 	return strings.HasPrefix(rest, "S")
 }
 
+func readsAPipe(t *testing.T, tid int) bool {
+	in, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/wchan", tid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(in, []byte("pipe"))
+}
+
 //go:noinline
 func readOne(t *testing.T, fd int) {
 	b := make([]byte, 1)
@@ -372,15 +382,18 @@ func wakeReader(t *testing.T, fd int) {
 // second of its own time, in the function that it runs in.
 func TestSamples(t *testing.T) {
 	const hz = 499
-	var busy, wall time.Duration
+	var busy, wall, calls time.Duration
+	fastest := time.Hour
 	var kernels uint64
 	rows, tid, _, _ := observe(t, Options{OnCPU: true, Hz: hz}, func() {
 		taken := sampled(t, hz)
 		from, began := threadTime(t), time.Now()
 		defer func() { wall, kernels = time.Since(began), taken() }()
 		for x := uint64(1); busy < time.Second; {
+			before := busy
 			x = burn(x)
 			busy = threadTime(t) - from
+			fastest, calls = min(fastest, busy-before), calls+1
 		}
 	})
 	var all, inside uint64
@@ -400,8 +413,10 @@ func TestSamples(t *testing.T) {
 	if kernels == 0 || float64(all) < least || float64(all) > most {
 		t.Errorf("%d samples of %v in %v, of which the kernel makes %d, want %.0f to %.0f", all, busy, wall, kernels, least, most)
 	}
-	if float64(inside) < 0.9*float64(all) {
-		t.Errorf("%d of %d samples are in the function that ran, %s", inside, all, strings.Join(elsewhere, ", "))
+	// Go's scheduler interrupts the function, and on an emulated machine takes a fifth of
+	// the time: each call of it was as long as the fastest at least.
+	if share := float64(calls*fastest) / float64(busy); float64(inside) < 0.9*share*float64(all) {
+		t.Errorf("%d of %d samples are in the function that ran %.3f of the time at least, %s", inside, all, share, strings.Join(elsewhere, ", "))
 	}
 }
 
