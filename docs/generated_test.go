@@ -86,7 +86,7 @@ func metrics() string {
 	var b strings.Builder
 	b.WriteString(`# Metrics
 
-Made from the code by ` + "`go test ./docs -update`" + `. A counter's total over a window is the sum of its points.
+Made from the code by ` + "`go test ./docs -update`" + `. A counter's total over a window is the sum of its points. Pages have 4 KiB; a larger one of a kernel counts as several.
 
 | metric | unit | kind | measured on | what it is |
 |---|---|---|---|---|

@@ -153,6 +153,9 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 			return nil, fmt.Errorf("setting constant %s: %w", name, err)
 		}
 	}
+	if err := pages(spec); err != nil {
+		return nil, err
+	}
 	p.leave(spec, programs)
 	c, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: types.cache})
 	if err != nil {

@@ -2,15 +2,20 @@ package bpf
 
 import (
 	"fmt"
+	"math/bits"
 	"os"
+
+	"github.com/cilium/ebpf"
 )
 
-// CountsPages tells why programs that count pages cannot count those of this
-// kernel: they take them to be of 4 KiB.
-func CountsPages() error {
-	const size = 4096
-	if n := os.Getpagesize(); n != size {
-		return fmt.Errorf("%w: its pages have %d KiB; only pages of 4 KiB can be counted", ErrNotSupported, n>>10)
+// pages tells an object that counts pages of files how large this kernel's are.
+func pages(spec *ebpf.CollectionSpec) error {
+	v := spec.Variables["page_shift"]
+	if v == nil {
+		return nil
+	}
+	if err := v.Set(uint32(bits.TrailingZeros(uint(os.Getpagesize())))); err != nil {
+		return fmt.Errorf("setting page_shift: %w", err)
 	}
 	return nil
 }

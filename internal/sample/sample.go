@@ -9,7 +9,7 @@ import (
 )
 
 // Unit is the unit of a metric's values, in base units only: "bytes",
-// "pages" (of 4096 bytes unless the host says otherwise), "seconds",
+// "pages" (of 4096 bytes, also where the kernel's are larger), "seconds",
 // "count" and "ratio" (0 to 1).
 type Unit string
 

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"iocause/internal/host"
 	"iocause/internal/sample"
 )
 
@@ -68,6 +69,34 @@ type tap struct {
 	meter  *meter
 	of     *opened
 	first  bool // of the source's calls
+	pages  *pages
+}
+
+// pages makes figures of a kernel whose pages have not 4 KiB comparable with all
+// others: whatever is told in pages is told in pages of 4 KiB. nil is of 4 KiB.
+type pages struct {
+	each   float64 // pages of 4 KiB in one of the kernel
+	counts map[sample.Metric]bool
+}
+
+func pagesOf(h *host.Host) *pages {
+	const size = 4096
+	bytes := h.PageSize()
+	if bytes == size {
+		return nil
+	}
+	p := &pages{each: float64(bytes) / size, counts: map[sample.Metric]bool{}}
+	for _, i := range sample.Catalog() {
+		p.counts[i.Metric] = i.Unit == sample.Pages
+	}
+	return p
+}
+
+func (p *pages) of(m sample.Metric, value float64) float64 {
+	if p == nil || !p.counts[m] {
+		return value
+	}
+	return value * p.each
 }
 
 // shut returns when nothing more can come through.
@@ -88,22 +117,22 @@ func (t *tap) with(f func()) {
 
 // Put implements sample.Sink.
 func (t *tap) Put(m sample.Metric, e sample.Entity, value float64, source string) {
-	t.with(func() { t.meter.Put(m, e, value, source) })
+	t.with(func() { t.meter.Put(m, e, t.pages.of(m, value), source) })
 }
 
 // PutTotal implements sample.Sink.
 func (t *tap) PutTotal(m sample.Metric, e sample.Entity, total float64, source string) {
-	t.with(func() { t.meter.PutTotal(m, e, total, source) })
+	t.with(func() { t.meter.PutTotal(m, e, t.pages.of(m, total), source) })
 }
 
 // PutLast implements sample.Sink.
 func (t *tap) PutLast(m sample.Metric, e sample.Entity, total float64, source string) {
-	t.with(func() { t.meter.PutLast(m, e, total, source) })
+	t.with(func() { t.meter.PutLast(m, e, t.pages.of(m, total), source) })
 }
 
 // PutAt implements sample.Sink.
 func (t *tap) PutAt(at time.Time, m sample.Metric, e sample.Entity, value float64, source string) {
-	t.with(func() { t.meter.PutAt(at, m, e, value, source) })
+	t.with(func() { t.meter.PutAt(at, m, e, t.pages.of(m, value), source) })
 }
 
 // PutHistogram implements sample.Sink.

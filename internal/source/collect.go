@@ -72,6 +72,7 @@ type Collector struct {
 	rec     *sample.Recorder
 	start   time.Time
 	meter   meter
+	pages   *pages
 
 	resident  resident
 	impatient bool // a source was given up
@@ -81,7 +82,7 @@ type Collector struct {
 // most of the start-up, and probes share nothing. An entry that fails, or has
 // not opened when ctx ends, becomes a gap of the window.
 func Open(ctx context.Context, h *host.Host, entries []Entry) *Collector {
-	return &Collector{host: h, Patience: patience, sources: openAll(ctx, h, entries)}
+	return &Collector{host: h, Patience: patience, pages: pagesOf(h), sources: openAll(ctx, h, entries)}
 }
 
 func openAll(ctx context.Context, h *host.Host, entries []Entry) (all []*opened) {
@@ -281,7 +282,7 @@ func (c *Collector) collectOf(o *opened, phase sample.Phase) {
 // left behind: what it still emits is dropped, and it is closed if it ever
 // returns.
 func (c *Collector) call(o *opened, phase sample.Phase) error {
-	source, into := o.source, &tap{meter: &c.meter, of: o, first: phase == sample.First}
+	source, into := o.source, &tap{meter: &c.meter, of: o, first: phase == sample.First, pages: c.pages}
 	done := make(chan error, 1)
 	go func() { done <- source.Collect(phase, into) }()
 	limit := time.NewTimer(c.Patience)

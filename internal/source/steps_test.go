@@ -1,11 +1,14 @@
 package source
 
 import (
+	"encoding/binary"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -44,5 +47,29 @@ func TestStepsAddUp(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A kernel's pages of 16 KiB are told as pages of 4 KiB, and all else as it is.
+func TestPagesOf16KiB(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.MkdirAll(root+"/proc/self", 0o700))
+	pageSize := binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, 6), 16384)
+	require.NoError(t, os.WriteFile(root+"/proc/self/auxv", pageSize, 0o600))
+	e := sample.Entity{}
+	c := Open(t.Context(), host.Tree(root, time.Now), []Entry{entry("fake", &fake{put: func(phase sample.Phase, into sample.Sink) {
+		if phase != sample.First {
+			into.PutTotal(sample.CacheMisses, e, 3, "fake")
+			into.Put(sample.VMDirtied, e, 5, "fake")
+			into.Put(sample.VMPageIn, e, 7, "fake")
+		}
+	}})})
+	defer c.Close()
+	c.Begin()
+	w := c.Next(true)
+	for m, want := range map[sample.Metric]float64{sample.CacheMisses: 4 * 3, sample.VMDirtied: 4 * 5, sample.VMPageIn: 7} {
+		if got, _ := w.Sum(m, e); got != want {
+			t.Errorf("%s: %g, want %g", m, got, want)
+		}
 	}
 }

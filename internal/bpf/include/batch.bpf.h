@@ -4,6 +4,9 @@
 
 #include "kprobe.bpf.h"
 
+/* Of the page cache's pages, which have 4 KiB, and with some kernels of arm64 16 or 64: bytes, as a power of two. */
+const volatile u32 page_shift = 12;
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct folio_batch {
@@ -61,7 +64,7 @@ static __always_inline struct inode *faulting(struct vm_fault *vmf)
 		struct inode *inode = faulting(vmf);				\
 		u64 size = OF(inode, i_size), index = OF(vmf, pgoff);		\
 										\
-		return size && index <= (size - 1) >> PAGE_SHIFT ? faulted(inode, index) : 0; \
+		return size && index <= (size - 1) >> page_shift ? faulted(inode, index) : 0; \
 	}									\
 	SEC("fentry/filemap_fault")						\
 	int COUNTING(fault, struct vm_fault *vmf)				\

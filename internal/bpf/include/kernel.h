@@ -211,7 +211,6 @@ enum req_flag_bits {
 	__REQ_SWAP = 24,
 };
 
-#define PAGE_SHIFT 12
 #define S_IFMT 00170000
 #define S_IFBLK 0060000
 #define PF_IO_WORKER 0x00000010

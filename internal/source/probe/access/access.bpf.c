@@ -29,7 +29,7 @@ static __always_inline int ask(struct reader *t, struct range *r, u64 from, u64 
  * counts. docs/pagecache.md has the rules. */
 static __always_inline int visited(struct inode *inode, u64 index, u64 end)
 {
-	u64 size = inode->i_size, eof = size ? (size - 1) >> PAGE_SHIFT : 0, last = end < eof ? end : eof, from = index;
+	u64 size = inode->i_size, eof = size ? (size - 1) >> page_shift : 0, last = end < eof ? end : eof, from = index;
 	struct range r = { .ino = inode->i_ino, .dev = inode->i_sb->s_dev, .kind = PAGE_READ };
 	struct reader *t;
 
@@ -89,13 +89,13 @@ static __always_inline int found_pages(struct kiocb *iocb, u64 count, struct fol
 {
 	struct inode *inode = inode_of(iocb);
 	struct range r = { .ino = OF(inode, i_ino), .dev = OF(inode, i_sb, s_dev), .kind = PAGE_READ };
-	u64 pos = OF(iocb, ki_pos), size = OF(inode, i_size), eof = size ? (size - 1) >> PAGE_SHIFT : 0, from = pos >> PAGE_SHIFT, last, end;
+	u64 pos = OF(iocb, ki_pos), size = OF(inode, i_size), eof = size ? (size - 1) >> page_shift : 0, from = pos >> page_shift, last, end;
 	u32 nr = batch_size(batch);
 	struct reader *t;
 
 	if (!count || !nr)
 		return 0;
-	last = (pos + count - 1) >> PAGE_SHIFT;
+	last = (pos + count - 1) >> page_shift;
 	if (last - from >= nr) { /* else every folio is a page of the call at least */
 		end = batch_end(at, nr);
 		if (last > end)
@@ -191,8 +191,8 @@ static __always_inline int has_read(struct kiocb *iocb, s64 written, s64 copied)
 	r.dev = OF(inode, i_sb, s_dev);
 	r.file = file_hash(r.ino, r.dev);
 	end = OF(iocb, ki_pos);
-	from = (end - (copied - written)) >> PAGE_SHIFT;
-	last = (end - 1) >> PAGE_SHIFT;
+	from = (end - (copied - written)) >> page_shift;
+	last = (end - 1) >> page_shift;
 	if (t->file == r.file && t->last == from)
 		from++; /* the same access, as above */
 	t->file = r.file;

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"iocause/internal/bpf"
@@ -108,8 +109,8 @@ func untyped() map[string]any { return map[string]any{"untyped": uint32(1)} }
 // Open loads the probe: one page in 1<<shift is watched. It needs root or
 // CAP_BPF and CAP_PERFMON.
 func Open(h *host.Host, shift int) (p *Probe, err error) {
-	if err := bpf.CountsPages(); err != nil {
-		return nil, fmt.Errorf("opening the access probe: %w", err)
+	if n := os.Getpagesize(); n != 4096 {
+		return nil, fmt.Errorf("opening the access probe: %w: its pages have %d KiB; caches can only be simulated in pages of 4 KiB", bpf.ErrNotSupported, n>>10)
 	}
 	spec, err := loadAccess()
 	if err != nil {

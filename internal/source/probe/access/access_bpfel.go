@@ -117,6 +117,7 @@ const (
 	accessVarLostReturns           = "lost_returns"
 	accessVarLostTasks             = "lost_tasks"
 	accessVarLostWaits             = "lost_waits"
+	accessVarPageShift             = "page_shift"
 	accessVarShift                 = "shift"
 	accessVarThin                  = "thin"
 	accessVarUntyped               = "untyped"
@@ -214,6 +215,7 @@ type accessVariableSpecs struct {
 	LostReturns   *ebpf.VariableSpec `ebpf:"lost_returns"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
 	LostWaits     *ebpf.VariableSpec `ebpf:"lost_waits"`
+	PageShift     *ebpf.VariableSpec `ebpf:"page_shift"`
 	Shift         *ebpf.VariableSpec `ebpf:"shift"`
 	Thin          *ebpf.VariableSpec `ebpf:"thin"`
 	Untyped       *ebpf.VariableSpec `ebpf:"untyped"`
@@ -271,6 +273,7 @@ type accessVariables struct {
 	LostReturns   *ebpf.Variable `ebpf:"lost_returns"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
 	LostWaits     *ebpf.Variable `ebpf:"lost_waits"`
+	PageShift     *ebpf.Variable `ebpf:"page_shift"`
 	Shift         *ebpf.Variable `ebpf:"shift"`
 	Thin          *ebpf.Variable `ebpf:"thin"`
 	Untyped       *ebpf.Variable `ebpf:"untyped"`

@@ -78,10 +78,10 @@ static __always_inline enum owner bio_owner(struct bio *bio, u64 *inode)
 	return OWNER_LOWER; /* a stacked device's copy of a bio counted above */
 }
 
-/* Marks pages of a device as read with O_DIRECT; counts those read before. */
+/* Marks blocks of 4 KiB of a device as read with O_DIRECT; counts those read before. */
 static __always_inline u64 direct_again(u32 dev, u64 sector, u32 size)
 {
-	u64 page = sector >> 3, pages = (size + 4095) >> PAGE_SHIFT, again = 0, mask, old;
+	u64 page = sector >> 3, pages = (size + 4095) >> 12, again = 0, mask, old;
 	struct chunk_key key = { .dev = dev };
 	struct chunk *seen;
 	u32 i, from, n;
@@ -103,7 +103,7 @@ static __always_inline u64 direct_again(u32 dev, u64 sector, u32 size)
 		page += n;
 		pages -= n;
 	}
-	return again << PAGE_SHIFT;
+	return again << 12;
 }
 
 /*

@@ -35,7 +35,7 @@ static __always_inline bool has_copied(struct task *t, u64 file, u64 index)
 		return false;
 	from = BPF_CORE_READ(iocb, ki_pos);
 	copied = t->wanted - BPF_CORE_READ(iter, count);
-	return index >= from >> PAGE_SHIFT && index < (from + copied) >> PAGE_SHIFT;
+	return index >= from >> page_shift && index < (from + copied) >> page_shift;
 }
 
 static __always_inline int has_read(struct kiocb *iocb, s64 written, s64 copied)
@@ -49,8 +49,8 @@ static __always_inline int has_read(struct kiocb *iocb, s64 written, s64 copied)
 		return 0;
 	inode = inode_of(iocb);
 	end = OF(iocb, ki_pos);
-	from = (end - (copied - written)) >> PAGE_SHIFT;
-	last = (end - 1) >> PAGE_SHIFT;
+	from = (end - (copied - written)) >> page_shift;
+	last = (end - 1) >> page_shift;
 	if (last < from || !begin_read(&r, inode, from))
 		return 0;
 	t = r.t;

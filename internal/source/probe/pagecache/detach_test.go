@@ -38,7 +38,7 @@ func busy(t *testing.T, path string, pages int64, stop *atomic.Bool) *sync.WaitG
 		all.Go(func() {
 			defer unix.Close(fd)
 			for !stop.Load() {
-				if err := f(fd, rand.Int64N(pages)*pageBytes); err != nil {
+				if err := f(fd, rand.Int64N(pages)*int64(pageBytes)); err != nil {
 					t.Error(err)
 					return
 				}
@@ -49,7 +49,7 @@ func busy(t *testing.T, path string, pages int64, stop *atomic.Bool) *sync.WaitG
 		if _, err := unix.Pread(fd, make([]byte, pageBytes), at); err != nil {
 			return err
 		}
-		return unix.Fadvise(fd, at, pageBytes, unix.FADV_DONTNEED)
+		return unix.Fadvise(fd, at, int64(pageBytes), unix.FADV_DONTNEED)
 	}
 	fault := func(fd int, at int64) error {
 		b, err := unix.Mmap(fd, at, pageBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE)
@@ -57,7 +57,7 @@ func busy(t *testing.T, path string, pages int64, stop *atomic.Bool) *sync.WaitG
 			return err
 		}
 		b[0]++
-		return errors.Join(unix.Munmap(b), unix.Fadvise(fd, at, pageBytes, unix.FADV_DONTNEED))
+		return errors.Join(unix.Munmap(b), unix.Fadvise(fd, at, int64(pageBytes), unix.FADV_DONTNEED))
 	}
 	past := bpftest.Aligned(t, pageBytes)
 	for range 3 {
@@ -184,7 +184,7 @@ func TestTakenOffUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	const pages = 5003
-	path := bpftest.File(t, pages)
+	path := fileOf(t, pages)
 	if len(programs) == 0 {
 		takeOffTracepoints(t, path, pages, want)
 		return

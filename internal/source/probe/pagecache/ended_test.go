@@ -19,7 +19,7 @@ import (
 func TestRowsOfEndedProcesses(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	const windows, each, shortPages, longPages = 4, 60, 97, 211
-	short, long := bpftest.File(t, shortPages), bpftest.File(t, longPages)
+	short, long := fileOf(t, shortPages), bpftest.File(t, longPages)
 	h := host.Live()
 	h.Self = 0 // the process that goes on is this one
 	source, err := Open(h)
@@ -108,7 +108,7 @@ func TestRowsOfEndedProcesses(t *testing.T) {
 // again when one does.
 func TestPathsOfFilesThatNobodyUses(t *testing.T) {
 	bpftest.ComparesFigures(t)
-	path := bpftest.File(t, 7)
+	path := fileOf(t, 7)
 	h := host.Live()
 	source, err := Open(h)
 	bpftest.Need(t, "bpf", err)

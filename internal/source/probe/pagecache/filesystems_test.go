@@ -81,7 +81,7 @@ func TestAccountOnOtherFileSystems(t *testing.T) {
 // Overlayfs reads the file of another file system, for whoever reads its own.
 func TestAccountOnOverlayfs(t *testing.T) {
 	bpftest.ComparesFigures(t)
-	lower := bpftest.File(t, otherPages)
+	lower := fileOf(t, otherPages)
 	var dirs [3]string
 	for i := range dirs {
 		var err error
@@ -114,7 +114,7 @@ func TestAccountOnOverlayfs(t *testing.T) {
 func TestReadLargerThanItsCgroup(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	pages := int(filePages(t)) * 5 // 1 GiB, about
-	path := bpftest.File(t, pages)
+	path := fileOf(t, pages)
 	old, limit := "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
 	if _, err := os.Stat(filepath.Join(old, limit)); err != nil {
 		old, limit = "/sys/fs/cgroup", "memory.max"

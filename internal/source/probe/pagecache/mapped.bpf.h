@@ -99,7 +99,7 @@ static __always_inline int maps(struct vm_fault *vmf, u64 from, u64 to)
 		return 0;
 	inode = faulting(vmf);
 	size = OF(inode, i_size);
-	eof = size ? (size - 1) >> PAGE_SHIFT : 0;
+	eof = size ? (size - 1) >> page_shift : 0;
 	return mapped(inode, from, to < eof ? to : eof);
 }
 

@@ -104,9 +104,6 @@ func OpenSlow(slow time.Duration) func(*host.Host) (sample.Source, error) {
 func open(h *host.Host, slow time.Duration) (*Probe, error) { return openPlan(h, slow, Plan()) }
 
 func openPlan(h *host.Host, slow time.Duration, plan *bpf.Plan) (*Probe, error) {
-	if err := bpf.CountsPages(); err != nil {
-		return nil, fmt.Errorf("opening the page-cache probe: %w", err)
-	}
 	rules, hidden := readRules(h)
 	constants, _ := bpf.RuleConstants(rules)
 	maps.Copy(constants, map[string]any{"syscall_class": syscallClasses(), "syscall_way": syscallWays(), "slow_ns": uint64(slow), "touch_shift": uint32(touchShift)})

@@ -306,6 +306,7 @@ const (
 	pagecacheVarLostTasks               = "lost_tasks"
 	pagecacheVarLostTouched             = "lost_touched"
 	pagecacheVarLostWaits               = "lost_waits"
+	pagecacheVarPageShift               = "page_shift"
 	pagecacheVarRuleCount               = "rule_count"
 	pagecacheVarRules                   = "rules"
 	pagecacheVarSampledFrom             = "sampled_from"
@@ -454,6 +455,7 @@ type pagecacheVariableSpecs struct {
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
 	LostTouched   *ebpf.VariableSpec `ebpf:"lost_touched"`
 	LostWaits     *ebpf.VariableSpec `ebpf:"lost_waits"`
+	PageShift     *ebpf.VariableSpec `ebpf:"page_shift"`
 	RuleCount     *ebpf.VariableSpec `ebpf:"rule_count"`
 	Rules         *ebpf.VariableSpec `ebpf:"rules"`
 	SampledFrom   *ebpf.VariableSpec `ebpf:"sampled_from"`
@@ -550,6 +552,7 @@ type pagecacheVariables struct {
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
 	LostTouched   *ebpf.Variable `ebpf:"lost_touched"`
 	LostWaits     *ebpf.Variable `ebpf:"lost_waits"`
+	PageShift     *ebpf.Variable `ebpf:"page_shift"`
 	RuleCount     *ebpf.Variable `ebpf:"rule_count"`
 	Rules         *ebpf.Variable `ebpf:"rules"`
 	SampledFrom   *ebpf.Variable `ebpf:"sampled_from"`

@@ -34,7 +34,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const pageBytes = 4096
+// pageBytes is how large the pages are that the probe counts: the kernel's.
+var pageBytes = os.Getpagesize()
+
+// fileOf makes a file of n pages, not cached.
+func fileOf(t *testing.T, n int) string {
+	t.Helper()
+	return bpftest.File(t, n*pageBytes/4096)
+}
 
 // figures are what the probe says of one process and of one file of its.
 type figures struct {
@@ -231,9 +238,10 @@ func do(kind, path string, block, count int) error {
 		}
 		return unix.Munmap(m)
 	case "beyond": // count times the first page, the last and as much behind it, and what is behind all
-		buf := make([]byte, 2*pageBytes)
+		page := int64(pageBytes)
+		buf := make([]byte, 2*page)
 		for range count {
-			for _, r := range [...]struct{ at, length int64 }{{0, pageBytes}, {st.Size - pageBytes, 2 * pageBytes}, {st.Size, 2 * pageBytes}, {st.Size + 1<<20, pageBytes}} {
+			for _, r := range [...]struct{ at, length int64 }{{0, page}, {st.Size - page, 2 * page}, {st.Size, 2 * page}, {st.Size + 1<<20, page}} {
 				if _, err := unix.Pread(fd, buf[:r.length], r.at); err != nil {
 					return err
 				}
@@ -280,7 +288,7 @@ func do(kind, path string, block, count int) error {
 func TestColdScan(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	const pages = 20011 // prime
-	path := bpftest.File(t, pages)
+	path := fileOf(t, pages)
 	for _, block := range []int{1000, 4096, 5000, 65536, 1 << 20, 16 << 20, 64 << 20} {
 		t.Run(fmt.Sprint(block), func(t *testing.T) {
 			bpftest.Drop(t, path)
@@ -297,7 +305,7 @@ func TestColdScan(t *testing.T) {
 
 func TestSecondPassIsServedFromTheCache(t *testing.T) {
 	const pages = 10007
-	path := bpftest.File(t, pages)
+	path := fileOf(t, pages)
 	job := fmt.Sprintf("scan %s 65536 0", path)
 	f := observe(t, path, job, job)
 	if v, c := f.get(sample.CacheAccesses), f.get(sample.CacheMisses); v != 2*pages || c != pages {
@@ -308,8 +316,8 @@ func TestSecondPassIsServedFromTheCache(t *testing.T) {
 func TestRandomReads(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	const pages, count = 40009, 4001
-	path := bpftest.File(t, 2*pages)
-	f := observe(t, path, fmt.Sprintf("random %s 8192 %d", path, count))
+	path := fileOf(t, 2*pages)
+	f := observe(t, path, fmt.Sprintf("random %s %d %d", path, 2*pageBytes, count))
 	v, c, n := f.get(sample.CacheAccesses), f.get(sample.CacheMisses), f.get(sample.CacheCalls)
 	if !f.isWhole() {
 		near(t, "accesses", v, 2*count)
@@ -325,7 +333,7 @@ func TestRandomReads(t *testing.T) {
 func TestMajorFaults(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	const pages, count = 40009, 1009
-	path := bpftest.File(t, pages)
+	path := fileOf(t, pages)
 	f := observe(t, path, fmt.Sprintf("map %s 1 %d", path, count))
 	// Linux 7.2 brings two pages with a fault, so that some of the pages are there already.
 	if m, c := f.get(sample.CacheMajor), f.get(sample.CacheMappedMisses); m != c || m > count || m < 0.97*count {
@@ -337,7 +345,7 @@ func TestMajorFaults(t *testing.T) {
 	if v := f.get(sample.CacheAccesses); v != 0 {
 		t.Errorf("%.0f accesses by read calls, want none", v)
 	}
-	if s := f.window.Files[f.file].Size; s != pages*pageBytes {
+	if s := f.window.Files[f.file].Size; s != int64(pages*pageBytes) {
 		t.Errorf("the file has %d bytes, want %d", s, pages*pageBytes)
 	}
 }
@@ -345,7 +353,7 @@ func TestMajorFaults(t *testing.T) {
 func TestDirectReadsPassTheCache(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	const count = 503
-	path := bpftest.File(t, 4001)
+	path := fileOf(t, 4001)
 	f := observe(t, path, fmt.Sprintf("direct %s 4096 %d", path, count))
 	if n, b, v := f.get(sample.DirectReads), f.get(sample.DirectReadBytes), f.get(sample.CacheAccesses); n != count || b != count*4096 || v != 0 {
 		t.Errorf("direct reads %.0f, bytes %.0f, accesses %.0f, want %d, %d, 0", n, b, v, count, count*4096)
@@ -356,8 +364,8 @@ func TestDirectReadsPassTheCache(t *testing.T) {
 func TestWritesAreNotMisses(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	const count = 2003
-	path := bpftest.File(t, 4001)
-	f := observe(t, path, fmt.Sprintf("write %s 4096 %d", path, count))
+	path := fileOf(t, 4001)
+	f := observe(t, path, fmt.Sprintf("write %s %d %d", path, pageBytes, count))
 	if in, wa, c := f.get(sample.CacheInserted), f.get(sample.CacheWriteAlloc), f.get(sample.CacheMisses); in != count || wa != count || c != 0 {
 		t.Errorf("inserted %.0f, for writes %.0f, misses %.0f, want %d, %d, 0", in, wa, c, count, count)
 	}
@@ -368,12 +376,12 @@ func TestWritesAreNotMisses(t *testing.T) {
 func TestWastedReadAhead(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	const pages, count = 4001, 101
-	path := bpftest.File(t, pages)
-	f := observe(t, path, fmt.Sprintf("random %s 4096 %d", path, count), fmt.Sprintf("drop %s 0 0", path))
+	path := fileOf(t, pages)
+	f := observe(t, path, fmt.Sprintf("random %s %d %d", path, pageBytes, count), fmt.Sprintf("drop %s 0 0", path))
 	if w := f.get(sample.CacheWasted); w != 0 {
 		t.Errorf("wasted %.0f of pages that were all used, want 0", w)
 	}
-	f = observe(t, path, fmt.Sprintf("ahead %s 4096 %d", path, count), fmt.Sprintf("drop %s 0 0", path))
+	f = observe(t, path, fmt.Sprintf("ahead %s %d %d", path, pageBytes, count), fmt.Sprintf("drop %s 0 0", path))
 	if in, w := f.get(sample.CacheInserted), f.get(sample.CacheWasted); in != count || w != count {
 		t.Errorf("inserted %.0f, wasted %.0f of pages that nobody used, want %d each", in, w, count)
 	}

@@ -99,13 +99,13 @@ func crowded(path, kind string, processor, count int) error {
 			data, at := uintptr(unsafe.Pointer(&buf[0])), uintptr(i*pageBytes)
 			// raw, so that it waits for nothing of Go's in between
 			if kind == "sync" {
-				if _, _, errno := unix.RawSyscall6(unix.SYS_PWRITE64, uintptr(fd), data, pageBytes, at, 0, 0); errno != 0 {
+				if _, _, errno := unix.RawSyscall6(unix.SYS_PWRITE64, uintptr(fd), data, uintptr(pageBytes), at, 0, 0); errno != 0 {
 					return errno
 				}
 				if _, _, errno := unix.RawSyscall(unix.SYS_FDATASYNC, uintptr(fd), 0, 0); errno != 0 {
 					return errno
 				}
-			} else if _, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), data, pageBytes, at, 0, 0); errno != 0 {
+			} else if _, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), data, uintptr(pageBytes), at, 0, 0); errno != 0 {
 				return errno
 			}
 		}
@@ -146,7 +146,7 @@ func TestQueueingAfterTheWakeUp(t *testing.T) {
 	bpftest.Need(t, "bpf", err)
 	const count = 503
 	processor := runtime.NumCPU() - 1
-	path := bpftest.File(t, count+1)
+	path := fileOf(t, count+1)
 	for range 3 {
 		c := exec.Command(os.Args[0])
 		c.Env = append(os.Environ(), fmt.Sprintf("PAGECACHE_JOB=spin %s %d", filepath.Base(path), processor))

@@ -88,7 +88,7 @@ static __always_inline bool begin_read(struct read *r, struct inode *inode, u64 
 		return false;
 	}
 	r->size = size;
-	r->eof = size ? (size - 1) >> PAGE_SHIFT : 0;
+	r->eof = size ? (size - 1) >> page_shift : 0;
 	if (index > r->eof)
 		return false;
 	r->t = t;
@@ -245,7 +245,7 @@ int COUNTING(on_get_pages, struct address_space *mapping, unsigned long index, u
 static __always_inline int found_pages(struct kiocb *iocb, u64 count, struct folio_batch *batch, const void *at)
 {
 	struct inode *inode = inode_of(iocb);
-	u64 pos = OF(iocb, ki_pos), from = pos >> PAGE_SHIFT, end, last, n, calls = 1;
+	u64 pos = OF(iocb, ki_pos), from = pos >> page_shift, end, last, n, calls = 1;
 	struct read r = {};
 	struct task *t;
 	u32 nr = batch_size(batch);
@@ -253,7 +253,7 @@ static __always_inline int found_pages(struct kiocb *iocb, u64 count, struct fol
 	if (!count || !nr || !begin_read(&r, inode, from))
 		return 0;
 	t = r.t;
-	last = end = (pos + count - 1) >> PAGE_SHIFT;
+	last = end = (pos + count - 1) >> page_shift;
 	if (end - from >= nr) { /* else every folio is a page of the call at least */
 		last = batch_end(at, nr);
 		if (last > end)

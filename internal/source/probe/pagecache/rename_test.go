@@ -12,7 +12,7 @@ import (
 // shell that executes a program is that program.
 func TestProcessThatExecutesAnotherProgram(t *testing.T) {
 	bpftest.ComparesFigures(t)
-	path := bpftest.File(t, 101)
+	path := fileOf(t, 101)
 	var pid int
 	w := bpftest.Observe(t, openExact, func() {
 		cmd := exec.Command("/bin/sh", "-c", `read -r line <"$1"; exec cat "$1"`, "sh", path)

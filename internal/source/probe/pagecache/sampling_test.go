@@ -70,7 +70,7 @@ func again(path, other string, pages int, length time.Duration) error {
 	reads := 0
 	for end := time.Now().Add(length); time.Now().Before(end); {
 		for i := range 1009 {
-			if _, err := unix.Pread(fds[i/7%2], b, int64(i*7%pages)*pageBytes); err != nil {
+			if _, err := unix.Pread(fds[i/7%2], b, int64(i*7%pages*pageBytes)); err != nil {
 				return err
 			}
 			reads++
@@ -91,7 +91,7 @@ func TestManyCachedReadsAreSampled(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	const pages = 211
 	const length = 3 * time.Second
-	a, b := bpftest.File(t, pages), bpftest.File(t, pages)
+	a, b := fileOf(t, pages), bpftest.File(t, pages)
 	var pids [4]int
 	var truths [4]float64
 	w := bpftest.Observe(t, openSampled, func() {

@@ -26,7 +26,7 @@ func pool(path string, count int, length time.Duration) error {
 	}
 	defer f.Close()
 	sync1 := func(at int) error {
-		if _, err := unix.Pwrite(int(f.Fd()), []byte{1}, int64(at)*pageBytes); err != nil {
+		if _, err := unix.Pwrite(int(f.Fd()), []byte{1}, int64(at*pageBytes)); err != nil {
 			return err
 		}
 		return unix.Fdatasync(int(f.Fd()))
@@ -62,7 +62,7 @@ func pool(path string, count int, length time.Duration) error {
 func TestOneThreadWaitsBesideAPool(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	const threads, length = 41, 1500 * time.Millisecond
-	path := bpftest.File(t, 1009)
+	path := fileOf(t, 1009)
 	f := observe(t, path, fmt.Sprintf("pool %s %d %d", path, length.Milliseconds(), threads))
 	e := sample.Entity{PID: f.pid}
 	get := func(m sample.Metric) float64 { v, _ := f.window.Sum(m, e); return v }
@@ -99,7 +99,7 @@ func TestOneThreadWaitsBesideAPool(t *testing.T) {
 // The rows of processes that have ended go with the window that tells of them.
 func TestRowsOfEndedProcessesGo(t *testing.T) {
 	bpftest.ComparesFigures(t)
-	path := bpftest.File(t, 101)
+	path := fileOf(t, 101)
 	p, r := opened(t)
 	const jobs = 7
 	for range jobs {

@@ -25,7 +25,7 @@ import (
 func TestAccountAgainstTheTruth(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	pages := filePages(t)
-	path := bpftest.File(t, int(pages))
+	path := fileOf(t, int(pages))
 	for _, c := range []struct {
 		name string
 		spec load.Spec
@@ -217,7 +217,7 @@ func TestAsynchronousReads(t *testing.T) {
 		bpftest.Need(t, "fio", err)
 	}
 	const pages = 16 * 2039 // whole requests of all sizes
-	path := bpftest.File(t, pages)
+	path := fileOf(t, pages)
 	image, at := loopMount(t, "ext4")
 	looped := filepath.Join(at, "data")
 	if err := os.WriteFile(looped, make([]byte, pages*4096), 0o600); err != nil {

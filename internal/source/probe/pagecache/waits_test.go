@@ -25,7 +25,7 @@ func TestWhatIsWaitedFor(t *testing.T) {
 	if _, err := readRules(host.Live()); err != nil {
 		bpftest.Need(t, "bpf", err)
 	}
-	path := bpftest.File(t, 40009)
+	path := fileOf(t, 40009)
 	cold, tiny := coldTree(t, 499), tinyJournal(t)
 	for _, c := range []struct {
 		job  string
@@ -71,7 +71,7 @@ func TestWhatIsWaitedFor(t *testing.T) {
 // The window has in which second a process waited, and how long.
 func TestCourseOfWaiting(t *testing.T) {
 	bpftest.ComparesFigures(t)
-	path := bpftest.File(t, 40009)
+	path := fileOf(t, 40009)
 	p, r := opened(t)
 	from, pid := time.Now(), 0
 	for i := range 4 {
@@ -101,7 +101,7 @@ func TestCourseOfWaiting(t *testing.T) {
 // A wait for a lock of a file is seen, and is no wait for I/O.
 func TestWaitsForLocksOfFiles(t *testing.T) {
 	bpftest.ComparesFigures(t)
-	path := bpftest.File(t, 1)
+	path := fileOf(t, 1)
 	f := observe(t, path, fmt.Sprintf("flock %s 307", path))
 	e := sample.Entity{PID: f.pid, Class: "file"}
 	s, _ := f.window.Sum(sample.LockWait, e)
@@ -135,7 +135,7 @@ func flock(path string, length time.Duration) error {
 // coldTree is a file system of its own with many directories, none of them cached.
 func coldTree(t *testing.T, directories int) string {
 	t.Helper()
-	dir := bpftest.File(t, 1) // where files are on a disk
+	dir := fileOf(t, 1) // where files are on a disk
 	image, at := dir+".image", dir+".mount"
 	do := func(name string, args ...string) {
 		t.Helper()
@@ -178,7 +178,7 @@ func coldTree(t *testing.T, directories int) string {
 // tinyJournal is a file system whose journal has room for a few changes only.
 func tinyJournal(t *testing.T) string {
 	t.Helper()
-	at := bpftest.File(t, 1) + ".mount"
+	at := fileOf(t, 1) + ".mount"
 	image := at + ".image"
 	for _, c := range [][]string{
 		{"truncate", "-s", "64M", image},

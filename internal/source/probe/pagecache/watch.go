@@ -65,9 +65,6 @@ type look struct {
 
 // OpenWatch loads a Watch and attaches nothing. It needs what Open does.
 func OpenWatch(h *host.Host, pace Pace) (*Watch, error) {
-	if err := bpf.CountsPages(); err != nil {
-		return nil, fmt.Errorf("opening the page-cache watch: %w", err)
-	}
 	spec, err := loadPagecache()
 	if err != nil {
 		return nil, fmt.Errorf("reading the page-cache object: %w", err)

@@ -88,7 +88,7 @@ func TestWatchScalesToAllReads(t *testing.T) {
 	const pages, looks, tolerance, tries = 256, 6, 0.25, 5
 	w := watching(t, Pace{Length: 200 * time.Millisecond, Every: func() time.Duration { return 400 * time.Millisecond }})
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("PAGECACHE_JOB=steady %s %d", bpftest.File(t, pages), pages))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("PAGECACHE_JOB=steady %s %d", fileOf(t, pages), pages))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestWatchScalesToAllReads(t *testing.T) {
 // none. Between two looks nothing is attached, and nothing is kept.
 func TestWatchTellsMisses(t *testing.T) {
 	const pages = 512
-	path := bpftest.File(t, pages)
+	path := fileOf(t, pages)
 	w := watching(t, Pace{Length: time.Minute, Every: func() time.Duration { return 2 * time.Minute }})
 	count := func(during func()) *look {
 		quit, took := make(chan struct{}), make(chan *look, 1)
@@ -246,7 +246,7 @@ func TestWatchWithoutALookSaysNothing(t *testing.T) {
 // is as long as it was counted for.
 func TestLookEndsByItself(t *testing.T) {
 	const pages = 64
-	path := bpftest.File(t, pages)
+	path := fileOf(t, pages)
 	w := watching(t, Pace{Length: 50 * time.Millisecond, Every: func() time.Duration { return time.Second }})
 	quit, took := make(chan struct{}), make(chan *look, 1)
 	w.pace.Length = time.Hour // whoever should end it is away

@@ -22,7 +22,7 @@ import (
 func TestReadsBeyondTheEnd(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	const pages, count = 1009, 211
-	path := bpftest.File(t, pages)
+	path := fileOf(t, pages)
 	f := observe(t, path, fmt.Sprintf("beyond %s 0 %d", path, count))
 	if v, n := f.get(sample.CacheAccesses), f.get(sample.CacheCalls); v != 2*count || n != 2*count {
 		t.Errorf("accesses %.0f, calls %.0f, want %d each", v, n, 2*count)
@@ -34,7 +34,7 @@ func TestReadsBeyondTheEnd(t *testing.T) {
 func TestReadsThatMayNotWait(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	const pages, count, asked = 1009, 7, 64
-	path := bpftest.File(t, pages)
+	path := fileOf(t, pages)
 	f := observe(t, path, fmt.Sprintf("part %s %d %d", path, asked*pageBytes, count))
 	b, err := os.ReadFile(path + ".read")
 	if err != nil {
@@ -44,7 +44,7 @@ func TestReadsThatMayNotWait(t *testing.T) {
 	if err != nil || n < count*pageBytes || n > asked*pageBytes {
 		t.Fatalf("it read %q bytes of %d, and %d were there: %v", b, asked*pageBytes, count*pageBytes, err)
 	}
-	got := float64(n) / pageBytes
+	got := float64(n) / float64(pageBytes)
 	want := count + got
 	if f.ways[0].By == bpf.ByTracepoint {
 		want = count + asked
@@ -59,7 +59,7 @@ func TestAccountWithoutWhatOlderKernelsLack(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	t.Setenv(bpf.HooksVariable, "without-fetch,without-storage,without-task,without-regs,without-loop")
 	const pages = 20011 // prime
-	path := bpftest.File(t, pages)
+	path := fileOf(t, pages)
 	for _, spec := range []load.Spec{
 		{Kind: "read", BlockSize: 64 << 20},
 		{Kind: "randread", Count: 10007, Threads: 4},
@@ -144,7 +144,7 @@ func TestLostReturnsAreCounted(t *testing.T) {
 	}
 	t.Setenv(bpf.HooksVariable, "reads="+bpf.ByKprobe)
 	const pages, threads, calls = 10007, 50, 8009
-	path := bpftest.File(t, pages)
+	path := fileOf(t, pages)
 	h := host.Live()
 	h.Self = 0
 	p, err := openPlan(h, Slow, plan)
@@ -157,7 +157,7 @@ func TestLostReturnsAreCounted(t *testing.T) {
 	r := sample.NewRecorder(time.Now())
 	bpftest.Collect(t, p, sample.First, r)
 	bpftest.Drop(t, path)
-	if _, err := load.Run(t.Context(), load.Spec{Kind: "randread", Path: path, BlockSize: pageBytes, Count: calls, Threads: threads, Advice: "random"}, nil); err != nil {
+	if _, err := load.Run(t.Context(), load.Spec{Kind: "randread", Path: path, BlockSize: load.Size(pageBytes), Count: calls, Threads: threads, Advice: "random"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	bpftest.Collect(t, p, sample.Last, r)
