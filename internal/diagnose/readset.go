@@ -12,7 +12,7 @@ type readSet struct {
 	least  float64 // were seen: no page is counted twice
 	likely float64 // with what the window was too short to see, estimated; 0 when it says too little
 	most   float64 // the sizes of the files
-	open   bool    // of some the size is not known, so that most is no bound
+	open   bool    // of some the size is not known, or there may be more of them, so that most is no bound
 }
 
 // extrapolate is how many times what was seen an estimate may be; further out
@@ -35,7 +35,8 @@ func (c *Case) readSet(in func(pid int) bool) readSet {
 		})
 	}
 	var s readSet
-	var put, asked drawn // pages put into the cache, and asked for
+	var put, asked drawn       // pages put into the cache, and asked for
+	var through, ended float64 // pages, and number, of files that were gone through once
 	for f := range files {
 		p := c.filePages(f, in)
 		least := p.seen()
@@ -48,9 +49,14 @@ func (c *Case) readSet(in func(pid int) bool) readSet {
 		s.least += least
 		s.most += max(p.whole, least)
 		s.open = s.open || p.whole == 0
+		if p.once() {
+			through, ended = through+p.whole, ended+1
+		}
 		put.all += p.inserted
 		put.distinct += max(0, p.inserted-p.reread)
 	}
+	// Who goes from file to file and comes back to none may have more before it.
+	s.open = s.open || ended >= severalFiles && 2*through >= s.most
 	if rest := c.unlisted(in); rest > 0.05*s.least && rest >= fewMisses {
 		s.least, s.most, s.open = s.least+rest, s.most+rest, true
 		asked.once, asked.twice = c.processes(sample.CacheTouchOnce, in), c.processes(sample.CacheTouchTwice, in)
@@ -171,6 +177,17 @@ func (c *Case) askedFor(m sample.Metric, f sample.FileID, in func(pid int) bool)
 		return sum
 	}
 	return together.Max()
+}
+
+// severalFiles is from how many files on that were gone through there may be more.
+const severalFiles = 3
+
+// once tells of a file that was gone through in the window, and not twice: by calls, by
+// what came into the cache, or by faults, each of which maps sixteen pages
+// (fault_around_bytes).
+func (p *filePages) once() bool {
+	n := max(p.accesses, p.inserted, 16*p.mapped)
+	return p.whole > 0 && n >= 0.8*p.whole && n <= 1.2*p.whole
 }
 
 // seen is the distinct pages that were in the cache at some time of the window:
