@@ -138,7 +138,7 @@ func TestAProgramThatSleepsIsSaidTo(t *testing.T) {
 	}
 }
 
-// Who queues for an eighth of the time and sleeps for the rest may gain nothing from
+// Who queues for less than half of the time and sleeps for the rest may gain nothing from
 // more processors, if it keeps to a rate; who queues half of the time does.
 func TestQueueingLittleIsLessSure(t *testing.T) {
 	for _, c := range []struct {
@@ -147,6 +147,7 @@ func TestQueueingLittleIsLessSure(t *testing.T) {
 		low         bool
 	}{
 		{thread{cpu: 0.04 * testSeconds, delay: 0.12 * testSeconds}, 0.7, 0.8, false},
+		{thread{cpu: 0.12 * testSeconds, delay: 0.30 * testSeconds}, 0.7, 0.8, false},
 		{thread{cpu: 0.40 * testSeconds, delay: 0.60 * testSeconds}, 0.9, mostSure, true},
 	} {
 		m := newMachine()

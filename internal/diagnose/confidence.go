@@ -35,7 +35,11 @@ func (c *Case) takes(f *Finding) (share float64, known bool) {
 	case c.w.Told || f.WeightOf != OfWaiting:
 		return 0, false
 	case !c.held():
-		return clamp01(v.delay / c.w.Seconds()), f.Cause == CPUSaturated
+		share = clamp01(v.delay / c.w.Seconds())
+		if v.awake() < mostlyAsleep*c.w.Seconds() { // who keeps to a rate sleeps less instead
+			share = min(share, waitShareLimit)
+		}
+		return share, f.Cause == CPUSaturated
 	}
 	return f.Weight * max(c.suffering(v), v.stalled(c.w.Seconds()), c.contended(v)), true
 }
