@@ -12,17 +12,45 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* The thread asks for the pages from..last that it did not ask for before. */
-static __always_inline int ask(struct reader *t, struct range *r, u64 from, u64 last)
+static __always_inline int ask(struct place *p, struct range *r, u64 from, u64 last)
 {
+	u64 run = from >> shift, hash;
+
 	if (last >= from)
-		t->asked += last - from + 1;
-	if (t->asked >= HELD || t->calls >= HELD)
-		count_asked(t);
+		p->asked += last - from + 1;
+	if (p->asked >= HELD || p->calls >= HELD)
+		count_asked(p);
 	if (last < from)
 		return 0;
 	r->from = from;
 	r->to = last;
+	if (run == last >> shift) { /* most calls: nothing is called for pages that are not watched */
+		hash = run_hash(r->file, run);
+		if (!is_watched(r, page_of(run, hash), hash))
+			return 0;
+	}
 	return look_at(r);
+}
+
+/* The next batch of the same call. */
+static __always_inline bool goes_on(struct place *p, u64 file, u64 index, u64 end)
+{
+	return p->file == file && p->last == end && index > p->index && index != p->last;
+}
+
+/* A call asks for index..end, of which last is the last that the file has. */
+static __always_inline int begins(struct place *p, struct range *r, u64 index, u64 from, u64 end, u64 last)
+{
+	/* a batch whose last folio was not read yet returned without an event */
+	if (from == index && p->file == r->file && index > p->last + 1 && end - p->last - p->request <= 1)
+		from = p->last + 1;
+	p->request = end - from + 1;
+	if (p->file == r->file && p->last == from)
+		from++; /* starts on the page where the last call ended: the same access, as the kernel sees it too */
+	p->file = r->file;
+	p->index = index;
+	p->last = end;
+	return ask(p, r, from, last);
 }
 
 /* One call makes several events, all with the call's own end: only the first
@@ -31,34 +59,37 @@ static __always_inline int visited(struct inode *inode, u64 index, u64 end)
 {
 	u64 size = inode->i_size, eof = size ? (size - 1) >> page_shift : 0, last = end < eof ? end : eof, from = index;
 	struct range r = { .ino = inode->i_ino, .dev = inode->i_sb->s_dev, .kind = PAGE_READ };
+	struct seat *s = seat_here();
 	struct reader *t;
 
 	if (last < index)
 		return 0;
+	r.file = file_hash(r.ino, r.dev);
+	if (s && s->taken) {
+		if (goes_on(&s->at, r.file, index, end)) {
+			s->at.index = index;
+			return 0;
+		}
+		s->at.calls++;
+		count_run(s);
+		return begins(&s->at, &r, index, index, end, last);
+	}
 	t = reader_of(current_task());
 	if (!t)
 		return 0;
-	r.file = file_hash(r.ino, r.dev);
-	if (t->file == r.file && t->last == end && index > t->index && index != t->last) {
-		t->index = index;
+	if (goes_on(&t->at, r.file, index, end)) {
+		t->at.index = index;
 		if (t->missed_at)
 			t->missing += end_miss(t);
-		return 0; /* the next batch of the same call */
+		return 0;
 	}
 	begin_read(t);
-	/* a batch whose last folio was not read yet returned without an event */
 	if (t->ra_file == r.file && t->ra_last == end && t->ra_index < index)
 		from = t->ra_index;
-	else if (t->file == r.file && index > t->last + 1 && end - t->last - t->request <= 1)
-		from = t->last + 1;
-	t->request = end - from + 1;
-	if (t->file == r.file && t->last == from)
-		from++; /* starts on the page where the last call ended: the same access, as the kernel sees it too */
 	t->ra_file = 0;
-	t->file = r.file;
-	t->index = index;
-	t->last = end;
-	return ask(t, &r, from, last);
+	begins(&t->at, &r, index, from, end, last);
+	take_seat(s, t);
+	return 0;
 }
 
 SEC("tp_btf/mm_filemap_get_pages")
@@ -110,11 +141,11 @@ static __always_inline int found_pages(struct kiocb *iocb, u64 count, struct fol
 		return 0;
 	begin_read(t);
 	r.file = file_hash(r.ino, r.dev);
-	if (t->file == r.file && t->last == from)
+	if (t->at.file == r.file && t->at.last == from)
 		from++; /* the same access, as above */
-	t->file = r.file;
-	t->last = last;
-	return ask(t, &r, from, last);
+	t->at.file = r.file;
+	t->at.last = last;
+	return ask(&t->at, &r, from, last);
 }
 
 /* (iocb, count, batch, need_uptodate), since 6.7 */
@@ -193,11 +224,11 @@ static __always_inline int has_read(struct kiocb *iocb, s64 written, s64 copied)
 	end = OF(iocb, ki_pos);
 	from = (end - (copied - written)) >> page_shift;
 	last = (end - 1) >> page_shift;
-	if (t->file == r.file && t->last == from)
+	if (t->at.file == r.file && t->at.last == from)
 		from++; /* the same access, as above */
-	t->file = r.file;
-	t->last = last;
-	return ask(t, &r, from, last);
+	t->at.file = r.file;
+	t->at.last = last;
+	return ask(&t->at, &r, from, last);
 }
 
 SEC("fexit/generic_file_buffered_read")
@@ -226,9 +257,11 @@ int buffered_read_returned(void *ctx)
 
 static __always_inline int needed(u64 ino, u32 dev, u64 index, u64 request)
 {
-	struct reader *t = reader_of(current_task());
+	struct reader *t;
 	u64 file;
 
+	leave_seat(current_task());
+	t = reader_of(current_task());
 	if (!t)
 		return 0;
 	if (!t->ra_file) /* the call's first: what was noted before led to no event, as in a direct read */
@@ -273,6 +306,7 @@ static __always_inline void look_at_folio(struct folio *folio, struct inode *ino
 SEC("tp_btf/mm_filemap_add_to_page_cache")
 int COUNTING(on_add, struct folio *folio)
 {
+	leave_seat(current_task()); /* a call that puts pages in, be it for later ones, is none of those that miss nothing */
 	look_at_folio(folio, FOLIO(folio, mapping)->host, PAGE_ADDED);
 	return 0;
 }
@@ -338,6 +372,7 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	struct process *w;
 	u64 ns, queued;
 
+	leave_seat(prev);
 	switch_out(prev, preempt);
 	if (!next->pid)
 		return 0;

@@ -190,10 +190,12 @@ func (p *Probe) Processes() (map[int]Process, error) {
 // Wait is how many calls of a process had to wait so long for pages that were not in
 // the cache: from where they were missed, the work of the kernel for them included, and
 // for the processor if they lost it afterwards. Of calls that missed none (Hit) those are
-// here that lost it, with that time alone.
+// here that lost it, with that time alone. Of some that did neither (Cycle) it is the time
+// to the thread's next one, with all that the program did between them.
 type Wait struct {
 	PID   int
 	Hit   bool
+	Cycle bool
 	From  time.Duration // of the class, which ends at To
 	To    time.Duration
 	Calls uint64
@@ -202,9 +204,13 @@ type Wait struct {
 // Waits are the read calls so far that had to wait, but for the last of each thread.
 func (p *Probe) Waits() (all []Wait, err error) {
 	err = bpf.Each(p.probe.Map("waits"), func(key accessWaitKey, n uint64) {
-		const hit = 0x8000 // HIT of the program
-		slot := key.Slot &^ hit
-		all = append(all, Wait{PID: int(key.Tgid), Hit: key.Slot&hit != 0, From: waitSlot(slot), To: waitSlot(slot + 1), Calls: n})
+		const hit, cycle = 0x8000, 0x4000 // HIT and CYCLE of the program
+		slot := key.Slot &^ (hit | cycle)
+		w := Wait{PID: int(key.Tgid), Hit: key.Slot&hit != 0, Cycle: key.Slot&cycle != 0, From: waitSlot(slot), To: waitSlot(slot + 1), Calls: n}
+		if w.Cycle {
+			w.From, w.To = w.From/32, w.To/32
+		}
+		all = append(all, w)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading how long calls waited: %w", err)

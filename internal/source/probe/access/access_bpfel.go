@@ -40,18 +40,21 @@ type accessProcess struct {
 }
 
 type accessReader struct {
-	_         structs.HostLayout
-	File      uint64
-	Index     uint64
-	Last      uint64
-	Request   uint64
+	_  structs.HostLayout
+	At struct {
+		_       structs.HostLayout
+		File    uint64
+		Index   uint64
+		Last    uint64
+		Request uint64
+		Asked   uint64
+		Calls   uint64
+	}
 	RaFile    uint64
 	RaIndex   uint64
 	RaLast    uint64
 	Off       uint64
 	OffQueued uint64
-	Asked     uint64
-	Calls     uint64
 	MissedAt  uint64
 	Missing   uint64
 	LostAt    uint64
@@ -70,6 +73,22 @@ type accessReader struct {
 	}
 }
 
+type accessSeat struct {
+	_  structs.HostLayout
+	At struct {
+		_       structs.HostLayout
+		File    uint64
+		Index   uint64
+		Last    uint64
+		Request uint64
+		Asked   uint64
+		Calls   uint64
+	}
+	Taken uint64
+	Run   uint64
+	Since uint64
+}
+
 type accessWaitKey struct {
 	_    structs.HostLayout
 	Tgid uint32
@@ -84,6 +103,7 @@ const (
 	accessMapInodes                = "inodes"
 	accessMapProcesses             = "processes"
 	accessMapReaders               = "readers"
+	accessMapSeats                 = "seats"
 	accessMapWaits                 = "waits"
 	accessProgBufferedReadCalled   = "buffered_read_called"
 	accessProgBufferedReadReturned = "buffered_read_returned"
@@ -198,6 +218,7 @@ type accessMapSpecs struct {
 	Inodes    *ebpf.MapSpec `ebpf:"inodes"`
 	Processes *ebpf.MapSpec `ebpf:"processes"`
 	Readers   *ebpf.MapSpec `ebpf:"readers"`
+	Seats     *ebpf.MapSpec `ebpf:"seats"`
 	Waits     *ebpf.MapSpec `ebpf:"waits"`
 }
 
@@ -246,6 +267,7 @@ type accessMaps struct {
 	Inodes    *ebpf.Map `ebpf:"inodes"`
 	Processes *ebpf.Map `ebpf:"processes"`
 	Readers   *ebpf.Map `ebpf:"readers"`
+	Seats     *ebpf.Map `ebpf:"seats"`
 	Waits     *ebpf.Map `ebpf:"waits"`
 }
 
@@ -255,6 +277,7 @@ func (m *accessMaps) Close() error {
 		m.Inodes,
 		m.Processes,
 		m.Readers,
+		m.Seats,
 		m.Waits,
 	)
 }

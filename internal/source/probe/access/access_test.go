@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/bpf"
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/sample"
@@ -242,7 +243,7 @@ func TestWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, w := range all {
-			if w.PID == os.Getpid() && !w.Hit {
+			if w.PID == os.Getpid() && !w.Hit && !w.Cycle {
 				calls += w.Calls
 				least, most = least+w.From*time.Duration(w.Calls), most+w.To*time.Duration(w.Calls)
 			}
@@ -292,5 +293,46 @@ func TestWaits(t *testing.T) {
 	}
 	if n := all[os.Getpid()].Calls; n < 2*pages-63 || n > 2*pages+100 {
 		t.Errorf("%d calls, want %d", n, 2*pages)
+	}
+}
+
+// Of calls in a row that miss nothing, those after 1, 2, 4 ... 64 and then each 64th are
+// timed to the next one.
+func TestCycles(t *testing.T) {
+	bpftest.Root(t)
+	const pages, passes = 640, 100
+	path := bpftest.File(t, pages)
+	readAll(t, path, 4096, 1)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	p, err := Open(host.Live(), 3)
+	bpftest.Need(t, "bpf", err)
+	defer p.Close()
+	began := time.Now()
+	readAll(t, path, 4096, passes)
+	mean := time.Since(began) / (pages * passes)
+	all, err := p.Waits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n, short uint64
+	for _, w := range all {
+		if w.PID == os.Getpid() && w.Cycle {
+			if n += w.Calls; w.To <= 2*mean {
+				short += w.Calls
+			}
+		}
+	}
+	for _, way := range p.probe.Ways() {
+		if way.What == "reads" && way.By != bpf.ByTracepoint {
+			if n != 0 {
+				t.Errorf("%d calls in a row are timed by %s, want none", n, way.By)
+			}
+			return
+		}
+	}
+	// each loss of the processor begins anew, with seven more
+	if least := uint64(pages * passes / 64); n < least*9/10 || n > 3*least || short < n/2 {
+		t.Errorf("%d calls are timed, %d of them at most twice the mean of %v; want %d and a few", n, short, mean, least)
 	}
 }

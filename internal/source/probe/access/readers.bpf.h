@@ -52,13 +52,15 @@ struct {
 /*
  * How long it took read calls to have pages that were not in the cache, and to get the
  * processor back that they lost afterwards: an eighth of an octave each. The others
- * are here if they lost the processor.
+ * are here if they lost the processor. From call to call of those that did neither, with
+ * all that the program does between them, it is counted for some of each run of calls.
  */
 struct wait_key {
 	u32 tgid;
-	u32 slot; /* of ns / 1024: 0 to 7 itself, then 8 for each power of two; HIT in addition */
+	u32 slot; /* of ns / 1024: 0 to 7 itself, then 8 for each power of two; HIT or CYCLE in addition */
 };
 #define HIT 0x8000 /* the call missed no page */
+#define CYCLE 0x4000 /* of ns / 32: from call to call */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -69,12 +71,16 @@ struct {
 } waits SEC(".maps");
 
 /* Where a thread's reading stands: one call makes an event for each batch of folios. */
-struct reader {
+struct place {
 	u64 file, index, last, request;
+	u64 asked, calls; /* that are not counted for the process yet */
+};
+
+struct reader {
+	struct place at; /* unless a seat has it */
 	u64 ra_file, ra_index, ra_last; /* the synchronous read-ahead that came before */
 	u64 off; /* when it began to wait, 0 while it does not */
 	u64 off_queued; /* how long it had queued for processors in its life then */
-	u64 asked, calls; /* that are not counted for the process yet */
 	u64 missed_at; /* when the call began to read from disk or to wait for it, 0 before */
 	u64 missing; /* ns from there to the event, of the last call so far */
 	u64 lost_at; /* when the call lost the processor though it could go on, 0 while it has it */
@@ -90,6 +96,26 @@ struct {
 	__type(key, int);
 	__type(value, struct reader);
 } readers SEC(".maps");
+
+/*
+ * The place of the thread that has the processor, while all that it asks for is cached: a
+ * look-up of its row would take longer than all else that such a call needs. It goes back
+ * to the row when the thread misses a page or leaves the processor. Programs at events are
+ * not interrupted by on_switch; where they are (PREEMPT_RT), a call may be counted wrong.
+ */
+struct seat {
+	struct place at;
+	u64 taken;
+	u64 run; /* calls since it was taken */
+	u64 since; /* when the last call began, ns; 0 where that is not wanted */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct seat);
+} seats SEC(".maps");
 
 const volatile u32 shift; /* pages of a run, as a power of two */
 u32 thin; /* of the watched pages, those are left whose hash has none of these bits */
@@ -120,6 +146,17 @@ struct range {
 	u32 dev, kind;
 };
 
+/* The page of a run that is watched. */
+static __always_inline u64 page_of(u64 run, u64 hash)
+{
+	return (run << shift) + (hash & ((1ULL << shift) - 1));
+}
+
+static __always_inline bool is_watched(struct range *r, u64 page, u64 hash)
+{
+	return page >= r->from && page <= r->to && !((u32)(hash >> 32) & thin);
+}
+
 /* Hands over the page of a run that is watched, if it is in the range. */
 static long look_at_run(u32 i, struct range *r)
 {
@@ -129,8 +166,8 @@ static long look_at_run(u32 i, struct range *r)
 	if (run > r->to >> shift)
 		return 1;
 	hash = run_hash(r->file, run);
-	page = (run << shift) + (hash & ((1ULL << shift) - 1));
-	if (page < r->from || page > r->to || (u32)(hash >> 32) & thin)
+	page = page_of(run, hash);
+	if (!is_watched(r, page, hash))
 		return 0;
 	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
@@ -203,15 +240,45 @@ static __always_inline struct reader *reader_of(struct task_struct *task)
 	return t;
 }
 
-static __always_inline void count_asked(struct reader *t)
+static __always_inline void count_asked(struct place *p)
 {
 	struct process *w = process_of(bpf_get_current_pid_tgid() >> 32);
 
 	if (w) {
-		ADD(w->asked, t->asked);
-		ADD(w->calls, t->calls);
+		ADD(w->asked, p->asked);
+		ADD(w->calls, p->calls);
 	}
-	t->asked = t->calls = 0;
+	p->asked = p->calls = 0;
+}
+
+static __always_inline struct seat *seat_here(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&seats, &zero);
+}
+
+/* The thread's row has its place again. */
+static __always_inline void leave_seat(struct task_struct *task)
+{
+	struct seat *s = seat_here();
+	struct reader *t;
+
+	if (!s || !s->taken)
+		return;
+	s->taken = 0;
+	t = task_row(&readers, task);
+	if (t)
+		t->at = s->at;
+}
+
+static __always_inline void take_seat(struct seat *s, struct reader *t)
+{
+	if (!s || t->missed_at | t->missing | t->late)
+		return;
+	s->at = t->at;
+	s->run = s->since = 0;
+	s->taken = 1;
 }
 
 static __noinline int count_wait(u64 ns, u32 kind)
@@ -231,6 +298,20 @@ static __noinline int count_wait(u64 ns, u32 kind)
 	else
 		ADD(lost_waits, 1);
 	return 0;
+}
+
+/* One more call of a run: those after 1, 2, 4, 8 ... others are timed to the next. */
+static __always_inline void count_run(struct seat *s)
+{
+	u64 run = ++s->run, now;
+
+	if (s->since) {
+		now = bpf_ktime_get_ns() - s->since;
+		s->since = 0;
+		count_wait(now << 5, CYCLE);
+	}
+	if (!(run & (run - 1)) || !(run & 63))
+		s->since = bpf_ktime_get_ns();
 }
 
 /* A call finds a page missing, or waits for one that is being read. */
@@ -258,7 +339,7 @@ static __always_inline void begin_read(struct reader *t)
 {
 	u64 late = t->late;
 
-	t->calls++;
+	t->at.calls++;
 	if (t->missing | late)
 		count_wait(t->missing + late, t->missing ? 0 : HIT);
 	t->late = 0;
