@@ -108,7 +108,11 @@ func (e *experiment) run(dir string, stop <-chan os.Signal) (pairs []pair, err e
 	if err != nil {
 		return nil, err
 	}
-	before, err := m.measure(e.slower(truth), stop)
+	if r := said.Reading; r != nil {
+		pages := r.Pages
+		fmt.Printf("  watched: %s, %.2f blocked; a hit taken for %.2f\n", spent{r.User, r.System, r.Queued}.each(spent{}, pages), 1e6*r.Blocked/pages, 1e6*(r.PerCall*r.Calls/pages+r.PerPage))
+	}
+	before, err := g.watch(m, e.slower(truth), stop)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +128,7 @@ func (e *experiment) run(dir string, stop <-chan os.Signal) (pairs []pair, err e
 		if err := g.settle(limit, e.slower(time.Second), stop); err != nil {
 			return nil, err
 		}
-		now, err := m.measure(e.slower(truth), stop)
+		now, err := g.watch(m, e.slower(truth), stop)
 		if err != nil {
 			return nil, err
 		}

@@ -254,3 +254,20 @@ func (b *byFiles) measure(length time.Duration, stop <-chan os.Signal) (m measur
 	}
 	return measured{hit: 1 - missed/asked, disk: disk / asked, rate: asked / seconds}, nil
 }
+
+// watch measures, and says what the load spends meanwhile.
+func (g *group) watch(m meter, length time.Duration, stop <-chan os.Signal) (measured, error) {
+	a, err := g.spent()
+	if err != nil {
+		return measured{}, err
+	}
+	began := time.Now()
+	x, err := m.measure(length, stop)
+	if err != nil {
+		return x, err
+	}
+	pages := x.rate * time.Since(began).Seconds()
+	b, err := g.spent()
+	fmt.Printf("  measured: %.0f pages a second, %s\n", x.rate, b.each(a, pages))
+	return x, err
+}

@@ -95,7 +95,7 @@ func (r *Reads) quantile(q, share, late, near float64, end int) float64 {
 	both := append(scaled(r.Waits, share), scaled(r.Late, (1-share)*late)...)
 	at := (q - (1 - slow)) / slow
 	at += float64(end) * 1.645 * math.Sqrt(at*(1-at)/(calls(r.Waits)+calls(r.Late)))
-	took := Middle(r.Hits) + waitAt(SortWaits(both), min(1, max(0, at)))
+	took := Middle(r.Hits) + WaitAt(SortWaits(both), min(1, max(0, at)))
 	switch {
 	case end > 0:
 		return took * slower
@@ -115,8 +115,8 @@ func scaled(all []Waited, to float64) []Waited {
 	return out
 }
 
-// waitAt is a quantile of what calls waited, shortest first.
-func waitAt(waits []Waited, q float64) float64 {
+// WaitAt is a quantile of what calls waited, shortest first.
+func WaitAt(waits []Waited, q float64) float64 {
 	n, seen := calls(waits), 0.0
 	for _, w := range waits {
 		if w.Calls > 0 && seen+w.Calls >= q*n {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,9 +83,10 @@ func TestFaster(t *testing.T) {
 	if s, _ := p.Faster(&p.Curve.Points[3]); fmt.Sprintf("%.4f %.4f", s.Value, s.Low/0.88) != fmt.Sprintf("%.4f %.4f", 60/(60-38*0.6), 120/(120-38*0.56)) {
 		t.Errorf("beside an idle thread: %+v", s)
 	}
-	// Who waits for a processor waits less where those before it take less of it.
+	// Who waits for a processor waits less where those before it take less of it, and not
+	// at all without them where there are as many as threads.
 	p.Reading = &Reading{Threads: 1, Blocked: 30, Queued: 10, System: 20}
-	if s, _ := p.Faster(&p.Curve.Points[3]); fmt.Sprintf("%.4f", s.Value) != fmt.Sprintf("%.4f", 60/(60*0.4)) {
+	if s, _ := p.Faster(&p.Curve.Points[3]); fmt.Sprintf("%.4f", s.Value) != fmt.Sprintf("%.4f", 60/(50*0.4+10*0.4*0.4)) {
 		t.Errorf("with a queue for processors: %+v", s)
 	}
 	p.Reading = nil
@@ -156,7 +159,7 @@ func TestCaveatOfReadAhead(t *testing.T) {
 // If all wait it takes 1 s of waiting and twice the kernel's time for misses.
 func TestPastTheCache(t *testing.T) {
 	p := &Prediction{Seconds: 2, Curve: &predict.Curve{Asked: 500, Disk: 250},
-		Reading: &Reading{Threads: 1, Blocked: 0.5, User: 1, System: 0.5, Calls: 1000, Asking: 1000, Waiting: 500, PerCall: 100e-6}}
+		Reading: &Reading{Threads: 1, Blocked: 0.5, User: 1, System: 0.5, Calls: 1000, Asking: 1000, Pages: 1000, Waiting: 500, PerCall: 100e-6}}
 	s, ok := p.direct() // hits take 0.1 s of the 0.5, misses 0.4, which are then 0.8 or less
 	low, high := 2/(1+1+0.8), 2/(1+1+0.8*lighter)
 	if !ok || math.Abs(s.Low-low) > 1e-9 || math.Abs(s.High-high) > 1e-9 || s.Value < low || s.Value > high {
@@ -169,5 +172,40 @@ func TestPastTheCache(t *testing.T) {
 	p.Reading.Waiting = 0
 	if s, ok := p.direct(); ok {
 		t.Errorf("nothing waits: %+v", s)
+	}
+}
+
+// Three threads on all processors: what their work takes without misses is what calls in a
+// row take, as far as there are hits and they are always busy; else what it takes now, but
+// for the kernel's part of misses.
+func TestWorkOfHits(t *testing.T) {
+	r := &Reading{User: 4, System: 6, Calls: 1e6, Asking: 1e6, Pages: 1e6, PerCall: 1e-6, PerPage: 1e-6,
+		cycles: []predict.Waited{{From: 1.5e-6, To: 2e-6, Calls: 100}, {From: 3e-6, To: 4e-6, Calls: 200}, {From: 10e-6, To: 12e-6, Calls: 30}}}
+	const row = 1.5e-6 + 82.5/100*0.5e-6 // the first quarter
+	for _, c := range []struct{ busy, hits, want float64 }{{1, 0.9, row * 1e6}, {1, 0, 6}, {0, 0.9, 6}, {1, 0.25, (row*1e6 + 6) / 2}, {0.5, 0.9, (row*1e6 + 6) / 2}} {
+		if got, ends := r.hitWork(c.busy, c.hits); math.Abs(got-c.want) > 1e-9 || slices.Min(ends) > got || slices.Max(ends) < got {
+			t.Errorf("%+v: %g s, between %g", c, got, ends)
+		}
+	}
+	r.cycles = r.cycles[2:] // too few
+	if got, ends := r.hitWork(1, 0.9); got != 6 || len(ends) != 0 {
+		t.Errorf("%g s, between %g", got, ends)
+	}
+}
+
+// Without misses nobody waits for I/O, and threads wait for a processor as far as there are
+// more of them than processors.
+func TestFasterWithoutMisses(t *testing.T) {
+	threads := 2 * runtime.NumCPU()
+	p := &Prediction{Seconds: 10, Place: &Place{}, Curve: &predict.Curve{Disk: 100, Now: 0.5},
+		Reading: &Reading{Threads: threads, Blocked: 9 * float64(threads), System: float64(threads), Calls: 1e5, Asking: 1e5, Pages: 1e5, PerPage: 2e-6}}
+	s, ok := p.Faster(&predict.Point{Saved: predict.Share{Value: 1, Low: 1, High: 1}})
+	if want := 10 * float64(threads) / (2 * 0.2); !ok || math.Abs(s.Value-want) > 1e-6*want { // each call's work twice: one runs, one waits
+		t.Errorf("%+v, want %g", s, want)
+	}
+	p.Reading.Threads, p.Reading.Blocked, p.Reading.System, p.Reading.Queued = 1, 8, 1, 1
+	s, ok = p.Faster(&predict.Point{Saved: predict.Share{Value: 1, Low: 1, High: 1}})
+	if want := 10 / 0.2; !ok || math.Abs(s.Value-want) > 1e-6*want {
+		t.Errorf("one thread: %+v, want %g", s, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ type Reading struct {
 	System  float64 `json:"system_seconds"`
 	Calls   float64 `json:"calls"`            // read calls
 	Asking  float64 `json:"cache_calls"`      // of them, those that asked for pages of the cache
+	Pages   float64 `json:"cache_pages"`      // that these asked for
 	Waiting float64 `json:"waiting_calls"`    // of these, those that waited for the disk
 	Late    float64 `json:"late_calls"`       // of the others, those that lost the processor meanwhile
 	PerCall float64 `json:"hit_call_seconds"` // processor time that a read call of cached pages takes here, measured
@@ -31,6 +33,7 @@ type Reading struct {
 	// used long ago
 	warm, warmPage, cold, coldPage float64
 	waits                          []predict.Waited
+	cycles                         []predict.Waited // of some of those that missed nothing and kept it: to the next one, shortest first
 	late                           []predict.Waited // calls that missed nothing and lost the processor
 	hits                           []float64        // s that calls took that read a cached page of theirs, fastest first
 }
@@ -77,6 +80,7 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 	for pid := range is {
 		now, was := workOf(o.host, pid), o.before[pid]
 		r.Threads += all[pid].Threads
+		r.Pages += float64(all[pid].Asked)
 		r.Asking += float64(all[pid].Calls)
 		r.Blocked += all[pid].Blocked.Seconds()
 		r.Queued += max(0, now.queued-was.queued)
@@ -103,6 +107,8 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 		x := predict.Waited{From: w.From.Seconds(), To: w.To.Seconds(), Calls: float64(w.Calls)}
 		switch {
 		case !is[w.PID]:
+		case w.Cycle:
+			r.cycles = append(r.cycles, x)
 		case w.Hit:
 			r.late = append(r.late, x)
 			r.Late += x.Calls
@@ -111,6 +117,7 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 			r.Waiting += x.Calls
 		}
 	}
+	predict.SortWaits(r.cycles)
 	return r
 }
 
@@ -127,7 +134,7 @@ func (p *Prediction) times() *predict.Reads {
 	if r.Asking <= 0 || len(r.hits) == 0 {
 		return t
 	}
-	more := r.PerPage * max(0, c.Asked*p.Seconds/r.Asking-1) // pages of a call
+	more := r.PerPage * max(0, r.Pages/r.Asking-1) // pages of a call
 	for _, h := range r.hits {
 		t.Hits = append(t.Hits, h+more)
 	}
@@ -137,39 +144,75 @@ func (p *Prediction) times() *predict.Reads {
 
 // Faster is by how many times as much is read in a time at another size.
 //
-// What a thread waits for I/O changes with what comes from disk, and so does what the
-// kernel does for it, down to what handing over cached pages takes. What it does itself
-// stays. The lower end takes the rest of its time, in which it neither runs nor waits
-// for I/O or a processor, for work that it waits for, which stays too; the value and
-// the upper end take it for idleness of threads that had nothing to do. Both ends leave
-// room for what the disk does at other times.
+// What a thread waits for I/O changes with what comes from disk, and so does the work on
+// a processor, down to what it takes where all is cached. The lower end takes the rest of
+// its time, in which it neither runs nor waits for I/O or a processor, for work that it
+// waits for, which stays; the value and the upper end take it for idleness of threads that
+// had nothing to do. Both ends leave room for what the disk does at other times.
 func (p *Prediction) Faster(x *predict.Point) (s predict.Share, ok bool) {
 	r := p.Reading
 	if r == nil || r.Threads == 0 || r.Blocked <= 0 || p.Curve.Disk <= 0 {
 		return s, false
 	}
-	busy := r.Blocked + r.Queued + r.User + r.System
+	busy, work := r.Blocked+r.Queued+r.User+r.System, r.User+r.System
 	rest := max(0, float64(r.Threads)*p.Seconds-busy)
-	of := func(saved, rest, call, page float64) float64 {
-		hits := min(r.System, call*r.Calls+page*p.Curve.Asked*p.Seconds)
-		then := r.Blocked*(1-saved) + r.User + hits + (r.System-hits)*(1-saved)
-		// who waits for a processor waits as long as those before it run
-		queued := r.Queued * (then - r.Blocked*(1-saved)) / max(r.User+r.System, 1e-9)
-		return (busy + rest) / max(then+queued+rest, 1e-3*busy)
+	crowd := max(0, busy/p.Seconds/float64(runtime.NumCPU())-1) // threads that wait for a processor for each that has one, where nobody waits for anything else
+	of := func(saved, rest, hits float64) float64 {
+		then := hits + (work-hits)*(1-saved)
+		// they wait for a processor as long as those before them run
+		gone := max(0, saved)
+		queued := (1-gone)*r.Queued*then/max(work, 1e-9) + gone*then*crowd
+		return (busy + rest) / max(r.Blocked*(1-saved)+then+queued+rest, 1e-3*busy)
 	}
-	ends := []float64{of(x.Saved.Low, 0, r.PerCall, r.PerPage), of(x.Saved.High, 0, r.PerCall, r.PerPage), of(x.Saved.Low, rest, r.PerCall, r.PerPage), of(x.Saved.High, rest, r.PerCall, r.PerPage)}
-	if r.warm > 0 {
-		ends = append(ends, of(x.Saved.High, 0, r.warm, r.warmPage), of(x.Saved.Low, 0, r.cold, r.coldPage))
-	}
-	s.Value, s.Low, s.High = of(x.Saved.Value, 0, r.PerCall, r.PerPage), ends[0], ends[0]
-	for _, e := range ends {
-		s.Low, s.High = min(s.Low, e), max(s.High, e)
+	likely, ends := r.hitWork(busy/(busy+rest), p.Curve.Now)
+	s.Value = of(x.Saved.Value, 0, likely)
+	s.Low, s.High = s.Value, s.Value
+	for _, hits := range append(ends, likely) {
+		for _, saved := range []float64{x.Saved.Low, x.Saved.High} {
+			for _, rest := range []float64{0, rest} {
+				e := of(saved, rest, hits)
+				s.Low, s.High = min(s.Low, e), max(s.High, e)
+			}
+		}
 	}
 	if x.Memory != p.Place.Memory {
 		s.Low, s.High = s.Low*(1-otherTimes), s.High*(1+otherTimes)
 	}
 	return s, true
 }
+
+// hitWork is the processor time that all would take if every page were cached, with ends
+// between which it lies. Calls in a row that miss nothing were timed one to the next, the
+// program's own work included: it is faster then than where others have used the processor
+// meanwhile. That counts as much as all are busy (who sleeps for other reasons works where
+// no two calls are in a row) and as there are hits: pages that have just come from disk are
+// in the processor's own cache, which those that are kept for long are not.
+func (r *Reading) hitWork(busy, hits float64) (likely float64, ends []float64) {
+	stays := func(call, page float64) float64 { return r.User + min(r.System, call*r.Calls+page*r.Pages) }
+	likely = stays(r.PerCall, r.PerPage)
+	if r.warm > 0 {
+		ends = []float64{stays(r.warm, r.warmPage), stays(r.cold, r.coldPage)}
+	}
+	n, sum := 0.0, 0.0
+	for _, w := range r.cycles {
+		n, sum = n+w.Calls, sum+w.Calls*(w.From+w.To)/2
+	}
+	if n < leastTimed {
+		return likely, ends
+	}
+	of := func(call float64) float64 { return min(r.User+r.System, call*r.Asking) }
+	share := busy * min(1, hits/plentyOfHits)
+	return share*of(predict.WaitAt(r.cycles, faster)) + (1-share)*likely, append(ends, likely, of(predict.WaitAt(r.cycles, 0.1)), of(sum/n))
+}
+
+// plentyOfHits is the hit ratio from which on calls in a row are mostly of pages that were
+// kept.
+const plentyOfHits = 0.5
+
+// faster is the part of calls in a row that are as fast as all would be without misses:
+// interrupts of requests that end, and what they and others leave of the processor's cache,
+// make the rest slower.
+const faster = 0.25
 
 // otherTimes is by how much more or less the same load reads from the same disk at
 // another time, on a quiet machine: nine of ten lie between.
@@ -189,14 +232,14 @@ func (p *Prediction) direct() (s predict.Share, ok bool) {
 	}
 	busy := r.Blocked + r.Queued + r.User + r.System
 	rest := max(0, float64(r.Threads)*p.Seconds-busy)
-	hits := min(r.System, r.PerCall*r.Calls+r.PerPage*p.Curve.Asked*p.Seconds)
+	hits := min(r.System, r.PerCall*r.Calls+r.PerPage*r.Pages)
 	all := r.Asking / r.Waiting // calls that wait then for each that does now
 	of := func(wait, work, rest float64) float64 {
 		blocked, system := r.Blocked*all*wait, (r.System-hits)*all*work
 		queued := r.Queued * (r.User + system) / max(r.User+r.System, 1e-9)
 		return (busy + rest) / max(blocked+r.User+system+queued+rest, 1e-9)
 	}
-	ahead := max(1, p.Curve.Disk*p.Seconds/r.Waiting/max(1, p.Curve.Asked*p.Seconds/r.Asking)) // calls' worth of pages for each wait
+	ahead := max(1, p.Curve.Disk*p.Seconds/r.Waiting/max(1, r.Pages/r.Asking)) // calls' worth of pages for each wait
 	ends := []float64{of(1, 1, 0), of(1, 1, rest), of(1/ahead, lighter, 0), of(1/ahead, lighter, rest)}
 	s.Value, s.Low, s.High = math.Sqrt(ends[0]*ends[2]), slices.Min(ends), slices.Max(ends)
 	return s, true
