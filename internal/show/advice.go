@@ -80,11 +80,11 @@ func size(text string) string {
 }
 
 func predicted(a *Advised) string {
-	switch {
-	case a.Low > 0 && a.High > 0:
-		return fmt.Sprintf("%.1fx to %.1fx", a.Low, a.High)
-	case a.Low > 0:
-		return fmt.Sprintf("at least %.1fx", a.Low)
+	switch least := a.Least(); {
+	case least > 0 && a.High > 0:
+		return fmt.Sprintf("%.1fx to %.1fx", least, a.High)
+	case least > 0:
+		return fmt.Sprintf("at least %.1fx", least)
 	case a.High > 0:
 		return fmt.Sprintf("at most %.1fx", a.High)
 	case a.Saves != nil:

@@ -62,7 +62,7 @@ type Outcome struct {
 }
 
 // Error is how far the outcome is outside of what was predicted: 0 within, 0.2 for a
-// fifth more than the most, -0.2 for a fifth less than the least; where no speed was
+// fifth more than the most, -0.2 for a fifth less than the least (Least); where no speed was
 // predicted but what is saved, in shares of that. ok is false where nothing was predicted
 // or measured.
 func (e *Entry) Error() (off float64, ok bool) {
@@ -72,9 +72,9 @@ func (e *Entry) Error() (off float64, ok bool) {
 	if e.Outcome == nil || e.Outcome.Factor == nil || e.Low+e.High == 0 {
 		return 0, false
 	}
-	switch f := *e.Outcome.Factor; {
-	case f < e.Low:
-		return f/e.Low - 1, true
+	switch f, least := *e.Outcome.Factor, e.Least(); {
+	case f < least:
+		return f/least - 1, true
 	case e.High > 0 && f > e.High:
 		return f/e.High - 1, true
 	}

@@ -62,3 +62,33 @@ func TestError(t *testing.T) {
 		}
 	}
 }
+
+// A limit of I/O that was raised lets through as many times as much as it is higher: no
+// more can be expected of it. One that is gone, or of another kind, leaves the prediction.
+func TestLeast(t *testing.T) {
+	const v1, v2 = "/sys/fs/cgroup/blkio/db/blkio.throttle.read_iops_device", "/sys/fs/cgroup/db/io.max"
+	for _, c := range []struct {
+		changes []Change
+		want    float64
+	}{
+		{nil, 8},
+		{[]Change{{What: v1, From: "254:0 300", To: "254:0 600"}}, 2},
+		{[]Change{{What: v1, From: "254:0 300", To: "254:0 600"}, {What: v1, From: "254:0 600", To: "254:0 900"}}, 3},
+		{[]Change{{What: v1, From: "254:0 300", To: "254:0 30000"}}, 8},
+		{[]Change{{What: v1, From: "254:0 300", To: ""}}, 8},
+		{[]Change{{What: v1, From: "8:0 7 254:0 300", To: "8:0 7 254:0 450"}}, 1.5},
+		{[]Change{{What: v2, From: "254:0 rbps=max wbps=max riops=300 wiops=9", To: "254:0 rbps=max wbps=max riops=1200 wiops=9"}}, 4},
+		{[]Change{{What: v2, From: "254:0 rbps=max wbps=max riops=300 wiops=max", To: "254:0 rbps=max wbps=max riops=max wiops=max"}}, 8},
+		{[]Change{{What: v1, From: "254:0 300", To: "254:0 600"}, {What: "/sys/fs/cgroup/memory/db/memory.limit_in_bytes", From: "1", To: "2"}}, 8},
+	} {
+		e := Entry{Low: 8, Changes: c.changes}
+		if got := e.Least(); got != c.want {
+			t.Errorf("%+v: at least %g, want %g", c.changes, got, c.want)
+		}
+	}
+	factor := 2.05
+	e := Entry{Low: 8, Changes: []Change{{What: v1, From: "254:0 300", To: "254:0 600"}}, Outcome: &Outcome{Factor: &factor}}
+	if off, ok := e.Error(); off != 0 || !ok {
+		t.Errorf("2.05 times as much is off by %g of twice the limit", off)
+	}
+}
