@@ -39,12 +39,12 @@ const (
 )
 
 // newAdvised goes on with what an agent before this one has kept.
-func newAdvised(h *host.Host, dir string) (*advised, error) {
+func newAdvised(h *host.Host, dir string, settles time.Duration) (*advised, error) {
 	l, err := advice.Begun(dir)
 	if err != nil {
 		l = &advice.Ledger{}
 	}
-	return &advised{host: h, ledger: l, settles: adviceSettles}, err
+	return &advised{host: h, ledger: l, settles: settles}, err
 }
 
 // given adds the first advice of an incident, with the settings of now.

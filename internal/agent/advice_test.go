@@ -36,7 +36,7 @@ func TestAdviceIsFollowed(t *testing.T) {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	open := func() *advised {
 		t.Helper()
-		a, err := newAdvised(h, dir)
+		a, err := newAdvised(h, dir, adviceSettles)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,8 @@ type Config struct {
 	Tables       Tables
 	PageCache    PageCache
 
-	watchEvery time.Duration // from one look for anomalies to the next; 0 for the usual: tests wait for it
+	watchEvery    time.Duration // from one look for anomalies to the next; 0 for the usual: tests wait for it
+	adviceSettles time.Duration // the same after a change, before it is measured
 }
 
 // Tables are those of the busiest processes and cgroups.

@@ -122,7 +122,7 @@ func newWatcher(h *host.Host, c *Config, log *slog.Logger, judge Judge, program 
 	for _, what := range lost {
 		log.Error("a part of the baselines cannot be read", "what", what)
 	}
-	if w.advised, err = newAdvised(h, c.Dir); err != nil {
+	if w.advised, err = newAdvised(h, c.Dir, cmp.Or(c.adviceSettles, adviceSettles)); err != nil {
 		log.Error("the list of earlier advice is lost", "why", err)
 	}
 	w.watch = detect.NewWatch(detect.Signals(), detect.DefaultRule(), time.Local, history)
