@@ -319,6 +319,7 @@ int COUNTING_EVENT(event_add, trace_event_raw_mm_filemap_op_page_cache)
 
 	r.file = file_hash(r.ino, r.dev);
 	r.to = r.from + (1ULL << (event->order & 31)) - 1;
+	leave_seat(current_task());
 	look_at(&r);
 	return 0;
 }
