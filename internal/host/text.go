@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"strings"
@@ -55,7 +54,7 @@ func read(path string, buf []byte, record bool) ([]byte, error) {
 		return buf, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer syscall.Close(fd)
-	return readFrom(fd, path, buf, record)
+	return readFrom(fd, path, buf, readOn, record)
 }
 
 // Kept is a file of the kernel that stays open: to read it anew takes a quarter of the
@@ -76,17 +75,17 @@ func Keep(path string) (Kept, error) {
 
 // Read is ReadRecord of it, as it is now.
 func (k Kept) Read(buf []byte) ([]byte, error) {
-	if _, err := syscall.Seek(k.fd, 0, io.SeekStart); err != nil {
-		return buf[:0], &os.PathError{Op: "seek", Path: k.path, Err: err}
-	}
-	return readFrom(k.fd, k.path, buf[:0], true)
+	return readFrom(k.fd, k.path, buf[:0], syscall.Pread, true)
 }
 
 // Close closes it.
 func (k Kept) Close() { syscall.Close(k.fd) } // nothing was written
 
+// readOn is what syscall.Pread is, on from where the file is.
+func readOn(fd int, to []byte, _ int64) (int, error) { return syscall.Read(fd, to) }
+
 // readFrom reads what is left of a file to the memory behind buf.
-func readFrom(fd int, path string, buf []byte, record bool) ([]byte, error) {
+func readFrom(fd int, path string, buf []byte, read func(fd int, to []byte, at int64) (int, error), record bool) ([]byte, error) {
 	if cap(buf) == 0 {
 		buf = make([]byte, 0, 4096)
 	}
@@ -94,7 +93,7 @@ func readFrom(fd int, path string, buf []byte, record bool) ([]byte, error) {
 		if len(buf) == cap(buf) {
 			buf = append(buf, 0)[:len(buf)]
 		}
-		n, err := syscall.Read(fd, buf[len(buf):cap(buf)])
+		n, err := read(fd, buf[len(buf):cap(buf)], int64(len(buf)))
 		switch {
 		case err == syscall.EINTR:
 			continue
