@@ -1,6 +1,7 @@
 package bpf
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,7 +44,7 @@ func FollowLayers(p *Probe, h *host.Host, programs ...string) (*Late, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.tell = func() error { return putStripes(p, h) }
+	l.tell = func() error { return errors.Join(putStripes(p, h), putRequests(p, h)) }
 	if l.on {
 		err = l.tell()
 	}
@@ -62,6 +63,20 @@ func putStripes(p *Probe, h *host.Host) error {
 		}
 	}
 	return nil
+}
+
+// putRequests tells the programs which layers have requests of their own: loop devices,
+// and volumes of device-mapper.
+func putRequests(p *Probe, h *host.Host) error {
+	devices, err := h.Devices()
+	if err != nil {
+		return err
+	}
+	loops := uint32(0)
+	if h.AnyDirectLoop(devices) {
+		loops = 1
+	}
+	return errors.Join(p.SetVariable("any_loops", loops), p.SetVariable("dm_requests", h.RequestsOfDM()))
 }
 
 // AttachLate detaches the programs of these names, of a probe that has just been

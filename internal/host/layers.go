@@ -12,7 +12,7 @@ import (
 type Layer struct {
 	Kind  string   `json:"kind"`            // "dm-crypt", "raid1", "loop"; "dm" where its targets could not be asked for
 	Label string   `json:"label,omitempty"` // what device-mapper calls it: "vg-root"
-	On    []string `json:"on,omitempty"`    // disks and partitions right below it, or its paths, by the kernel's names
+	On    []string `json:"on,omitempty"`    // disks and partitions right below it or its file, or its paths, by the kernel's names
 	File  string   `json:"file,omitempty"`  // of a loop device
 }
 
@@ -22,20 +22,25 @@ type Layer struct {
 func (h *Host) Layers(devices *Devices) map[string]Layer {
 	out := map[string]Layer{}
 	for _, d := range devices.Disks() {
-		if l, ok := h.layer(d); ok {
+		if l, ok := h.layer(d, devices); ok {
 			out[d.Name] = l
 		}
 	}
 	return out
 }
 
-// Stacked tells whether any disk lies on another one, or on paths of its own (NVMe).
+// Stacked tells whether any disk lies on another one, on a file there, or on paths of
+// its own (NVMe).
 func (h *Host) Stacked() bool {
 	disks, err := os.ReadDir(h.Sys("block"))
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(disks, func(d os.DirEntry) bool { return nvmePath.MatchString(d.Name()) || len(h.below(d.Name())) > 0 })
+	if slices.ContainsFunc(disks, func(d os.DirEntry) bool { return nvmePath.MatchString(d.Name()) || len(h.below(d.Name())) > 0 }) {
+		return true
+	}
+	devices, err := h.Devices()
+	return err == nil && h.AnyDirectLoop(devices)
 }
 
 // TakesBios tells whether any disk has no requests of its own: device-mapper, md,
@@ -68,7 +73,7 @@ func (h *Host) below(disk string) []string {
 	return names
 }
 
-func (h *Host) layer(d Device) (l Layer, ok bool) {
+func (h *Host) layer(d Device, devices *Devices) (l Layer, ok bool) {
 	text := func(parts ...string) string {
 		s, err := readString(h.Sys(append([]string{"block", d.Name}, parts...)...))
 		if err != nil {
@@ -90,6 +95,9 @@ func (h *Host) layer(d Device) (l Layer, ok bool) {
 	}
 	if file := text("loop", "backing_file"); file != "" {
 		l.Kind, l.File = "loop", file
+		if on, ok := h.directLoop(d.Name, devices); ok {
+			l.On = []string{on}
+		}
 		return l, true
 	}
 	if paths := h.NVMePaths(d.Name); len(paths) > 0 {

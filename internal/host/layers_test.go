@@ -41,6 +41,49 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// Loop devices past the page cache whose file lies on a disk of this machine are
+// layers; others, and those that only read, are not.
+func TestDirectLoops(t *testing.T) {
+	for _, c := range []struct {
+		file, dio, readOnly, on string
+	}{
+		{"/var/image", "1", "0", "sda1"}, {"/var/image", "0", "0", ""}, {"/var/image", "1", "1", ""}, {"/mnt/image", "1", "0", ""}, {"/mntimage", "1", "0", "sda1"},
+	} {
+		dir := t.TempDir()
+		write(t, dir, map[string]string{
+			"sys/block/sda/dev": "8:0\n", "sys/block/sda/sda1/dev": "8:1\n", "sys/block/sda/sda1/partition": "1\n",
+			"sys/block/loop0/dev": "7:0\n", "sys/block/loop0/ro": c.readOnly + "\n",
+			"sys/block/loop0/loop/backing_file": c.file + "\n", "sys/block/loop0/loop/dio": c.dio + "\n",
+			"proc/self/mountinfo": "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n22 21 0:40 / /mnt rw - fuse.x x rw\n",
+		})
+		h := Tree(dir, nil)
+		devices, err := h.Devices()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		if c.on != "" {
+			want = []string{c.on}
+		}
+		if l := h.Layers(devices)["loop0"]; !reflect.DeepEqual(l.On, want) || h.Stacked() != (c.on != "") {
+			t.Errorf("%+v: it lies on %q, stacked is %v", c, l.On, h.Stacked())
+		}
+	}
+}
+
+// Some volume of device-mapper with requests of its own tells their major number.
+func TestRequestsOfDM(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"sys/block/dm-0/dev": "253:0\n"})
+	if got := Tree(dir, nil).RequestsOfDM(); got != 0 {
+		t.Errorf("the major number is %d where all take bios", got)
+	}
+	write(t, dir, map[string]string{"sys/block/dm-1/dev": "253:1\n", "sys/block/dm-1/mq/x": ""})
+	if got := Tree(dir, nil).RequestsOfDM(); got != 253 {
+		t.Errorf("the major number is %d, want 253", got)
+	}
+}
+
 func TestTargetKinds(t *testing.T) {
 	data := make([]byte, 160)
 	put := func(at, next int, kind string) {

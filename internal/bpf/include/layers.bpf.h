@@ -13,9 +13,24 @@ static __always_inline u32 disk_dev(struct gendisk *disk)
 	return disk ? (u32)disk->major << 20 | disk->first_minor : 0;
 }
 
-/* Whether a device takes bios itself instead of having requests made of them. */
+static __always_inline bool is_loop(u32 dev)
+{
+	return dev >> 20 == LOOP_MAJOR;
+}
+
+/* Whether a device is of device-mapper, and one of it has requests. */
+static __always_inline bool may_be_cloned(u32 dev)
+{
+	return dm_requests && dev >> 20 == dm_requests;
+}
+
+/* Whether a device hands on bios: it takes them itself instead of having requests made of them, or is known to. */
 static __always_inline bool takes_bios(struct gendisk *disk)
 {
+	u32 dev = disk_dev(disk);
+
+	if (is_loop(dev) || may_be_cloned(dev))
+		return true;
 	if (!disk || !bpf_core_field_exists(((struct block_device_operations *)0)->submit_bio))
 		return false;
 	return !!READ(struct gendisk___ops, disk, fops, submit_bio);
@@ -59,7 +74,7 @@ static __always_inline struct layer_bio *layer_by_pages(struct place *p, u64 pag
 		return 0;
 	*id = p->bio;
 	b = layer_row(*id);
-	return b && b->pages == pages ? b : 0;
+	return b && (b->pages == pages || (is_loop(b->dev) && pages - b->pages < LOOP_PAGES)) ? b : 0;
 }
 
 static __always_inline u64 layer_at(struct place *p, u32 dev, u64 at, u64 sector, u32 sectors)
@@ -167,6 +182,18 @@ __noinline int put_regions(u32 dev, u64 sector, u64 last, u64 id)
 	return 0;
 }
 
+/* The pages of a loop device's bio, from where its rest begins: its worker may have lists of its own. */
+__noinline int put_page(u64 id)
+{
+	u64 page = as_number((u64)bio_page((struct bio *)id));
+	u64 pages = as_number((u64)READ(struct bio, id, bi_io_vec)) + (u64)READ(struct bio, id, bi_iter.bi_idx) * bpf_core_type_size(struct bio_vec);
+
+	if (page)
+		put_place(place_of(0, page), 0, page, id);
+	put_place(place_of(0, pages), 0, pages, id);
+	return 0;
+}
+
 /* A bio is to be handled in two parts: the second is found by where it begins. */
 static __always_inline int layer_split(struct bio *bio, u64 id)
 {
@@ -181,12 +208,14 @@ static __always_inline int layer_split(struct bio *bio, u64 id)
 	if (b) {
 		put_place(place_of(b->dev, at), b->dev, at, id);
 		put_regions(b->dev, at, b->sector + (b->bytes >> 9), as_number(id));
+		if (is_loop(b->dev))
+			put_page(as_number(id));
 	}
 	return 0;
 }
 
 /* A part of the bio above is on its way to a device below. */
-static __always_inline struct layer_bio *layer_part(u64 id, u32 below, struct bio *bio, u32 op, struct layer_bio *above, u64 above_id)
+static __always_inline struct layer_bio *layer_part(u64 id, u32 below, u32 bytes, u32 op, struct layer_bio *above, u64 above_id)
 {
 	struct layer_bio_set *set = layer_set_of(id);
 	struct layer_bio *b;
@@ -202,7 +231,7 @@ static __always_inline struct layer_bio *layer_part(u64 id, u32 below, struct bi
 	b->from = above->from;
 	b->dev = below;
 	b->op = op;
-	b->bytes = bio->bi_iter.bi_size;
+	b->bytes = bytes;
 	return b;
 }
 
@@ -247,7 +276,7 @@ static __always_inline struct layer_bio *layer_remapped(struct bio *bio, u64 id,
 		passed_on = 1;
 		id++;
 	}
-	b = layer_part(id, below, bio, op, above, above_id);
+	b = layer_part(id, below, bio->bi_iter.bi_size, op, above, above_id);
 	if (!b)
 		return 0;
 	if (same)
@@ -255,6 +284,60 @@ static __always_inline struct layer_bio *layer_remapped(struct bio *bio, u64 id,
 	else if (above_id != (u64)READ(struct bio___private, bio, bi_private))
 		return 0;
 	return b;
+}
+
+/*
+ * The bio of a loop device that its worker makes this one for, past the page cache: the
+ * worker has lists of pages of its own where it does several at once. Not static, as
+ * layer_in.
+ */
+__noinline u64 layer_of_loop(u64 bio)
+{
+	u64 first = as_number((u64)bio_page((struct bio *)bio)), id;
+	struct place *p = place_of(0, first);
+	struct layer_bio *b;
+
+	if (!first || !p || p->dev || p->at != first)
+		return 0;
+	id = p->bio;
+	b = layer_row(id);
+	return b && is_loop(b->dev) && as_number((u64)READ(struct bio, id, bi_io_vec, bv_page)) == first ? id : 0;
+}
+
+/*
+ * A bio of a request that begins: where a layer has cloned it for a request of its own
+ * (dm-multipath), it has the pages of that layer's, and no other event tells of it.
+ */
+__noinline int layer_cloned(u64 id, u32 dev, u32 op)
+{
+	u64 pages = as_number((u64)READ(struct bio, id, bi_io_vec)), above_id = 0;
+	struct layer_bio *b, *above = layer_by_pages(place_of(0, pages), pages, &above_id);
+
+	if (!above || above->dev == dev || !may_be_cloned(above->dev))
+		return 0;
+	b = layer_row(id);
+	if (b && b->above == above_id)
+		return 0;
+	b = layer_part(id, dev, READ(struct bio, id, bi_iter.bi_size), op, above, above_id);
+	if (!b)
+		return 0;
+	layer_begins(b);
+	return 1;
+}
+
+/* A request begins that a layer may have cloned, bio by bio, of which each is told that was. */
+static __always_inline void layers_cloned(u64 id, u32 dev, u32 op, int (*told)(u64 id))
+{
+	int i;
+
+	if (!dm_requests || may_be_cloned(dev))
+		return;
+	id = as_number(id);
+	for (i = 0; i < MERGED && id; i++) {
+		if (layer_cloned(id, dev, op) && told)
+			told(id);
+		id = word_at(id + bpf_core_field_offset(struct bio___chain, bi_next));
+	}
 }
 
 /*
@@ -293,8 +376,12 @@ static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u
 			above_id = above->above;
 			above = layer_row(above_id);
 		}
+		if (!above && any_loops && bio->bi_iter.bi_size) {
+			above_id = layer_of_loop(as_number(id));
+			above = above_id ? layer_row(above_id) : 0;
+		}
 		if (above && above->dev != dev && above_id != id) {
-			b = layer_part(id, dev, bio, op, above, above_id);
+			b = layer_part(id, dev, bio->bi_iter.bi_size, op, above, above_id);
 		} else if (takes) {
 			b = new_layer_row(set, way, id);
 			if (b) {
@@ -317,6 +404,8 @@ static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u
 		b->pages = pages;
 		put_place(place, 0, pages, id);
 		put_place(place_of(dev, b->sector), dev, b->sector, id);
+		if (is_loop(dev))
+			put_page(as_number(id));
 	}
 	return b;
 }
@@ -400,24 +489,37 @@ static __always_inline int layers_of_bio_done(u64 id)
 	return layer_done(id);
 }
 
-/* Not static: the verifier looks at it once, however often it is called. */
-__noinline int layers_of_merged_done(u64 id)
+#define WHOLE (1ULL << 40) /* all of a request is complete */
+#define NO_MORE (~0ULL)
+
+/*
+ * One bio of a request of which so many bytes are complete; returns how many are of
+ * those after it. Not static: the verifier looks at it once, however often it is called.
+ */
+__noinline u64 layers_of_merged_done(u64 id, u64 bytes)
 {
-	return layers_of_bio_done(id);
+	u32 size;
+
+	if (bytes != WHOLE) {
+		size = READ(struct bio, id, bi_iter.bi_size);
+		if (size > bytes)
+			return NO_MORE;
+		bytes -= size;
+	}
+	layers_of_bio_done(id);
+	return bytes;
 }
 
-struct bio___chain {
-	void *bi_next;
-} __attribute__((preserve_access_index));
-
-/* A request is complete: of its bios block_bio_complete does not tell. */
-static __always_inline void layers_done(struct request *rq)
+/* A request, or the first bytes of what is left of it, are complete: of its bios block_bio_complete does not tell. */
+static __always_inline void layers_done(struct request *rq, u32 bytes)
 {
-	u64 id = word_at((u64)rq + bpf_core_field_offset(struct request, bio));
+	u64 id = word_at((u64)rq + bpf_core_field_offset(struct request, bio)), left = bytes < rq->__data_len ? bytes : WHOLE;
 	int i;
 
 	for (i = 0; i < MERGED && id; i++) {
-		layers_of_merged_done(id);
+		left = layers_of_merged_done(id, left);
+		if (left == NO_MORE)
+			return;
 		id = word_at(id + bpf_core_field_offset(struct bio___chain, bi_next));
 	}
 }

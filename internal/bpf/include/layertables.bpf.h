@@ -13,6 +13,8 @@
 #define BY_BLOCK (1U << 30) /* beside a device number, which is smaller: a place by blocks of 4 KiB */
 #define BY_REGION (1U << 31)
 #define MD_MAJOR 9
+#define LOOP_MAJOR 7
+#define LOOP_PAGES 65536 /* bytes of a bio's list of pages that are looked at, for a bio that was split: 16 MiB */
 #define DATA_DISKS 16 /* of an array with parity, whose bios are looked for */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -24,6 +26,9 @@ struct gendisk___ops {
 };
 struct bio___private {
 	void *bi_private;
+};
+struct bio___chain {
+	void *bi_next;
 };
 #pragma clang attribute pop
 
@@ -115,6 +120,8 @@ struct {
 	__type(value, u32);
 } lower SEC(".maps");
 
+u32 any_loops; /* some loop device reads and writes its image past the page cache */
+u32 dm_requests; /* device-mapper's major number, where some volume of it has requests of its own (multipath); else 0 */
 u32 follow; /* some device of this machine lies on another */
 u32 passed_on; /* some layer hands on the bio that it was given */
 u64 lost_layers;

@@ -233,9 +233,8 @@ static __noinline int taken_in(struct bio *bio)
 }
 
 /* What a layer hands on was counted at the first one, for the same file. */
-static __always_inline void add_lower(struct bio *bio, struct layer_bio *layer)
+static __always_inline void add_lower(u32 size, u32 op, struct layer_bio *layer)
 {
-	u32 size = bio->bi_iter.bi_size, op = bio->bi_opf & REQ_OP_MASK;
 	struct file_key file = {};
 
 	if (!size || op > REQ_OP_WRITE || !layer->from.ino)
@@ -246,6 +245,16 @@ static __always_inline void add_lower(struct bio *bio, struct layer_bio *layer)
 	file.sdev = layer->from.sdev;
 	file.lower = 1;
 	add_file(&file, size);
+}
+
+/* The same of a bio that was not queued: of a request that the layer made. */
+__noinline int add_clone(u64 id)
+{
+	struct layer_bio *layer = layer_row(id);
+
+	if (layer)
+		add_lower(layer->bytes, layer->op, layer);
+	return 0;
 }
 
 /* When threads began whose processes were noted lately: no two begin at the same nanosecond. */
@@ -290,7 +299,7 @@ static __always_inline int queued(struct bio *bio, u64 id)
 		return 0;
 	file.op = op;
 	if (layer && !first) {
-		add_lower(bio, layer);
+		add_lower(size, op, layer);
 		return 0;
 	}
 	owner = moved(bio, &file, size, tgid, &direct);

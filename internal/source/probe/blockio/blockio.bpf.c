@@ -88,6 +88,8 @@ static __always_inline u64 start_of(struct request *rq, struct request_info *inf
 SEC("tp_btf/block_io_start")
 int COUNTING_TWICE(TWICE_START, on_start, struct request *rq)
 {
+	if (follow)
+		layers_cloned((u64)LOOSE(struct request, rq)->bio, disk_dev(request_disk(rq)), request_op(rq->cmd_flags, rq->__data_len), add_clone);
 	return begun(as_number(ctx[0]), request_disk(rq), rq->cmd_flags, rq->__sector, rq->__data_len, LOOSE(struct request, rq)->bio,
 		     rq->start_time_ns ? 0 : bpf_ktime_get_ns());
 }
@@ -311,8 +313,8 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 
 	if (by_bio) /* a flush may end without having been issued by itself */
 		claim(rq, id);
-	if (follow && bytes >= rq->__data_len)
-		layers_done(rq);
+	if (follow)
+		layers_done(rq, bytes);
 	info = in_flight(id, &at);
 	if (!info)
 		return 0;
@@ -391,7 +393,7 @@ int COUNTING_TWICE(TWICE_REMAP, on_remap, struct bio *bio, u32 dev, u64 from)
 		return 0;
 	layer = layer_remapped(bio, ctx[0], dev, from, request_op(bio->bi_opf, bio->bi_iter.bi_size));
 	if (layer)
-		add_lower(bio, layer);
+		add_lower(bio->bi_iter.bi_size, bio->bi_opf & REQ_OP_MASK, layer);
 	return 0;
 }
 

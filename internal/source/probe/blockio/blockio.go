@@ -66,12 +66,14 @@ type Probe struct {
 // Open loads and attaches the probe. It needs root or CAP_BPF and
 // CAP_PERFMON, and a kernel with the tracepoint block_io_start (6.5)
 // or, before that, block_getrq.
-func Open(h *host.Host) (sample.Source, error) { return open(h, h.TakesBios) }
+func Open(h *host.Host) (sample.Source, error) {
+	return open(h, func() bool { return h.TakesBios() || h.Stacked() })
+}
 
-// open is Open where bios are counted at the queue once some disk takes bios.
+// open is Open where bios are counted at the queue once some disk takes bios, or hands them on.
 func open(h *host.Host, takesBios func() bool) (sample.Source, error) {
 	plan := Plan()
-	if takesBios() || h.Stacked() { // at once, then
+	if takesBios() { // at once, then
 		for i := range plan.Programs {
 			plan.Programs[i].Late = false
 		}

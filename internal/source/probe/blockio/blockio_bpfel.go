@@ -303,8 +303,10 @@ const (
 	blockioProgOnRequeue        = "on_requeue"
 	blockioProgOnSplit          = "on_split"
 	blockioProgOnStart          = "on_start"
+	blockioVarAnyLoops          = "any_loops"
 	blockioVarAtQueue           = "at_queue"
 	blockioVarByBio             = "by_bio"
+	blockioVarDmRequests        = "dm_requests"
 	blockioVarEnabled           = "enabled"
 	blockioVarFollow            = "follow"
 	blockioVarLacks             = "lacks"
@@ -414,8 +416,10 @@ type blockioMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type blockioVariableSpecs struct {
+	AnyLoops          *ebpf.VariableSpec `ebpf:"any_loops"`
 	AtQueue           *ebpf.VariableSpec `ebpf:"at_queue"`
 	ByBio             *ebpf.VariableSpec `ebpf:"by_bio"`
+	DmRequests        *ebpf.VariableSpec `ebpf:"dm_requests"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
 	Follow            *ebpf.VariableSpec `ebpf:"follow"`
 	Lacks             *ebpf.VariableSpec `ebpf:"lacks"`
@@ -507,8 +511,10 @@ func (m *blockioMaps) Close() error {
 //
 // It can be passed to loadBlockioObjects or ebpf.CollectionSpec.LoadAndAssign.
 type blockioVariables struct {
+	AnyLoops          *ebpf.Variable `ebpf:"any_loops"`
 	AtQueue           *ebpf.Variable `ebpf:"at_queue"`
 	ByBio             *ebpf.Variable `ebpf:"by_bio"`
+	DmRequests        *ebpf.Variable `ebpf:"dm_requests"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
 	Follow            *ebpf.Variable `ebpf:"follow"`
 	Lacks             *ebpf.Variable `ebpf:"lacks"`

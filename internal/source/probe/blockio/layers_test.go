@@ -82,7 +82,7 @@ func sums(w *sample.Window, m sample.Metric, disks []string, keep func(sample.En
 	return total
 }
 
-// nearly tells of at least 99 % of what is wanted, and not more than that. Where an
+// nearly tells of at least 99 % (95 % below a loop device) of what is wanted, and not more than that. Where an
 // array keeps parity, stripes that are not written whole have more of it, and blocks of
 // 4 KiB are written whole.
 func nearly(t *testing.T, what string, got, want float64) {
@@ -92,7 +92,11 @@ func nearly(t *testing.T, what string, got, want float64) {
 	if n := onDisks(t); n != math.Trunc(n) {
 		most = 1.05
 	}
-	if got < 0.99*want || got > most*want {
+	least := 0.99
+	if os.Getenv("IOCAUSE_LOOP") != "" { // what is cut off from a larger bio may be taken for the worker's
+		least = 0.95
+	}
+	if got < least*want || got > most*want {
 		t.Errorf("%s: %g, want %g", what, got, want)
 	}
 }
@@ -201,14 +205,12 @@ func report(t *testing.T, w *sample.Window, top string) {
 		}
 		rest += sum(sample.LayerBeside, e) - own
 	})
-	if os.Getenv("IOCAUSE_UNTIMED") != "" {
-		if total > 0 {
-			t.Errorf("%s: %g s, of a layer whose time is not known", top, total)
-		}
-		return
+	most := 0.02
+	if os.Getenv("IOCAUSE_CLONES") != "" { // where requests are cloned, no event tells when all of a bio that was split is complete
+		most = 0.1
 	}
-	if total == 0 || (total+rest)/total > 0.02 || (total+rest)/total < -0.02 {
-		t.Errorf("%s: %g s of %g s are of no layer, want less than 2 %%", top, total+rest, total)
+	if total == 0 || (total+rest)/total > most || (total+rest)/total < -most {
+		t.Errorf("%s: %g s of %g s are of no layer, want less than %g", top, total+rest, total, most)
 	}
 	t.Logf("%.3f %% of the time is of no layer", 100*(total+rest)/total)
 }

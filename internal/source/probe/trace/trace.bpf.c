@@ -377,6 +377,8 @@ unwanted:
 SEC("tp_btf/block_io_start")
 int COUNTING_TWICE(TWICE_START, on_start, struct request *rq)
 {
+	if (follow)
+		layers_cloned((u64)rq->bio, disk_dev(request_disk(rq)), rq->cmd_flags & REQ_OP_MASK, 0);
 	return begun(ctx[0], request_disk(rq), rq->cmd_flags, rq->__data_len, rq->bio);
 }
 
@@ -474,8 +476,8 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 
 	if (by_bio) /* a flush may end without having been issued by itself */
 		claim(rq, id);
-	if (follow && bytes >= rq->__data_len)
-		layers_done(rq);
+	if (follow)
+		layers_done(rq, bytes);
 	e = in_flight(id);
 	if (!e)
 		return 0;

@@ -162,12 +162,14 @@ const (
 	traceProgOnRequeue        = "on_requeue"
 	traceProgOnSplit          = "on_split"
 	traceProgOnStart          = "on_start"
+	traceVarAnyLoops          = "any_loops"
 	traceVarBelowMin          = "below_min"
 	traceVarByBio             = "by_bio"
 	traceVarChainEnd          = "chain_end"
 	traceVarCommWanted        = "comm_wanted"
 	traceVarDeviceAsyncEnd    = "device_async_end"
 	traceVarDeviceEnd         = "device_end"
+	traceVarDmRequests        = "dm_requests"
 	traceVarDropped           = "dropped"
 	traceVarEnabled           = "enabled"
 	traceVarFollow            = "follow"
@@ -272,12 +274,14 @@ type traceMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type traceVariableSpecs struct {
+	AnyLoops          *ebpf.VariableSpec `ebpf:"any_loops"`
 	BelowMin          *ebpf.VariableSpec `ebpf:"below_min"`
 	ByBio             *ebpf.VariableSpec `ebpf:"by_bio"`
 	ChainEnd          *ebpf.VariableSpec `ebpf:"chain_end"`
 	CommWanted        *ebpf.VariableSpec `ebpf:"comm_wanted"`
 	DeviceAsyncEnd    *ebpf.VariableSpec `ebpf:"device_async_end"`
 	DeviceEnd         *ebpf.VariableSpec `ebpf:"device_end"`
+	DmRequests        *ebpf.VariableSpec `ebpf:"dm_requests"`
 	Dropped           *ebpf.VariableSpec `ebpf:"dropped"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
 	Follow            *ebpf.VariableSpec `ebpf:"follow"`
@@ -359,12 +363,14 @@ func (m *traceMaps) Close() error {
 //
 // It can be passed to loadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type traceVariables struct {
+	AnyLoops          *ebpf.Variable `ebpf:"any_loops"`
 	BelowMin          *ebpf.Variable `ebpf:"below_min"`
 	ByBio             *ebpf.Variable `ebpf:"by_bio"`
 	ChainEnd          *ebpf.Variable `ebpf:"chain_end"`
 	CommWanted        *ebpf.Variable `ebpf:"comm_wanted"`
 	DeviceAsyncEnd    *ebpf.Variable `ebpf:"device_async_end"`
 	DeviceEnd         *ebpf.Variable `ebpf:"device_end"`
+	DmRequests        *ebpf.Variable `ebpf:"dm_requests"`
 	Dropped           *ebpf.Variable `ebpf:"dropped"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
 	Follow            *ebpf.Variable `ebpf:"follow"`
