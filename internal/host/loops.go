@@ -19,13 +19,12 @@ func (h *Host) AnyDirectLoop(devices *Devices) bool {
 // Others are left out, and those that cannot be written: an installation of snaps has
 // dozens.
 func (h *Host) directLoop(disk string, devices *Devices) (on string, ok bool) {
-	if !strings.HasPrefix(disk, "loop") {
+	if !h.pastTheCache(disk) {
 		return "", false
 	}
 	file := h.LoopFile(disk)
-	direct, err := ReadNumber(h.Sys("block", disk, "loop", "dio")) // since Linux 4.4
-	readOnly, err2 := ReadNumber(h.Sys("block", disk, "ro"))
-	if file == "" || err != nil || err2 != nil || direct != 1 || readOnly != 0 {
+	readOnly, err := ReadNumber(h.Sys("block", disk, "ro"))
+	if file == "" || err != nil || readOnly != 0 {
 		return "", false
 	}
 	mounts, err := h.Mounts()
@@ -40,6 +39,15 @@ func (h *Host) directLoop(disk string, devices *Devices) (on string, ok bool) {
 	}
 	d, ok := devices.Lookup(best.Dev) // not so of FUSE, a network, memory; nor of btrfs
 	return d.Name, ok
+}
+
+// pastTheCache tells of a loop device that reads and writes its file with direct I/O.
+func (h *Host) pastTheCache(disk string) bool {
+	if !strings.HasPrefix(disk, "loop") {
+		return false
+	}
+	direct, err := ReadNumber(h.Sys("block", disk, "loop", "dio")) // since Linux 4.4
+	return err == nil && direct == 1
 }
 
 // RequestsOfDM is the major number of device-mapper where some volume of it has
