@@ -182,11 +182,10 @@ func (c *Case) askedFor(m sample.Metric, f sample.FileID, in func(pid int) bool)
 // severalFiles is from how many files on that were gone through there may be more.
 const severalFiles = 3
 
-// once tells of a file that was gone through in the window, and not twice: by calls, by
-// what came into the cache, or by faults, each of which maps sixteen pages
-// (fault_around_bytes).
+// once tells of a file that was gone through in the window, and not twice, by calls or
+// by what came into the cache: pages that are mapped and cached are used unseen.
 func (p *filePages) once() bool {
-	n := max(p.accesses, p.inserted, 16*p.mapped)
+	n := max(p.accesses, p.inserted)
 	return p.whole > 0 && n >= 0.8*p.whole && n <= 1.2*p.whole
 }
 
