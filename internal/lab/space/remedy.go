@@ -274,12 +274,15 @@ func (st *Standing) lessReadAhead(context.Context) (func() error, error) {
 // takes it is a cause, too: what it would give to have it back cannot be tried.
 const stolenLimit = 0.10
 
+// full is the idle share of the processors' time below which they are.
+const full = 0.10
+
 // Truth is what the effects prove of this situation; spent is how the processors'
 // time went while it was diagnosed, writing how many requests to write were in flight
 // then, on average.
 func (st *Standing) Truth(effects []prove.Effect, spent Processors, writing float64) prove.Truth {
 	calm := slices.Clone(calm)
-	if spent.Idle < 0.10 || spent.Stolen >= stolenLimit { // its own threads are more than the processors
+	if spent.Idle < full || spent.Stolen >= stolenLimit { // its own threads are more than the processors
 		calm = append(calm, string(diagnose.CPUSaturated))
 	}
 	if st.Situation.Work == Small {
@@ -288,14 +291,14 @@ func (st *Standing) Truth(effects []prove.Effect, spent Processors, writing floa
 	effects = slices.Clone(effects)
 	// More threads get more of the processors too: only where the speed of the disk
 	// matters does their number tell of it.
-	if disk, tried := prove.Of(effects, string(diagnose.DeviceQueueing)); !tried || disk.Factor < prove.Helps {
+	disk, tried := prove.Of(effects, string(diagnose.DeviceQueueing))
+	if !tried || disk.Factor < prove.Helps {
 		effects = slices.DeleteFunc(effects, func(e prove.Effect) bool { return e.Remedy == moreInFlight })
 	}
 	// Of the time, a disk twice as fast takes away half of what is the disk's; four
 	// times as many in flight can take three quarters of that, and what they give
 	// beyond is the processors'.
 	for i := range effects {
-		disk, tried := prove.Of(effects, string(diagnose.DeviceQueueing))
 		if e := &effects[i]; tried && e.Remedy == moreInFlight {
 			share := min(1, 2*(1-1/disk.Factor))
 			e.Factor = min(e.Factor, 1/(1-0.75*share))
@@ -318,6 +321,11 @@ func (st *Standing) Truth(effects []prove.Effect, spent Processors, writing floa
 			t.Causes = append(t.Causes, string(diagnose.SyncWrites))
 		}
 		return t
+	}
+	// Who is stopped leaves the processors, too: where they are full and a faster disk
+	// gives nothing, those were missing.
+	if spent.Idle < full && tried && disk.Factor < prove.Helps && slices.Contains(t.Causes, string(diagnose.NoisyNeighbour)) {
+		t.Causes = append(t.Causes, string(diagnose.CPUSaturated))
 	}
 	// Where there is no disk a sync waits for nothing: what a database no longer does
 	// without one is its own work.

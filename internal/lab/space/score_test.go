@@ -107,6 +107,8 @@ func TestTruth(t *testing.T) {
 		{"the disk is a fifth of the time", []prove.Effect{effect("no I/O limit", theCgroup, 1.5, "cgroup-io-throttle"), disk(1.11), flight(1.99)}, 0.5, 0, "cgroup-io-throttle"},
 		{"no processor is idle", []prove.Effect{disk(1.01)}, 0.02, 0, "healthy cpu-bound cpu-saturated"},
 		{"the hypervisor takes a fifth", []prove.Effect{disk(1.01)}, 0.5, 0.2, "healthy cpu-bound cpu-saturated"},
+		{"a neighbour in the way at the processors", []prove.Effect{disk(0.97), effect("stop the neighbour", "comm:greedy", 1.3, "noisy-neighbour")}, 0.01, 0, "noisy-neighbour cpu-saturated"},
+		{"a neighbour in the way at the disk", []prove.Effect{disk(1.6), effect("stop the neighbour", "comm:greedy", 3, "noisy-neighbour")}, 0.01, 0, "noisy-neighbour"},
 		{"one request at a time", []prove.Effect{disk(1.9), flight(3.6)}, 0.5, 0, "device-latency-bound"},
 		{"a full device", []prove.Effect{disk(1.9), flight(1.02)}, 0.5, 0, "device-queueing device-iops-limit device-bandwidth-limit"},
 		{"a limit on the way of the sync", []prove.Effect{effect("no I/O limit", theCgroup, 8, "cgroup-io-throttle"), disk(1), effect("no sync", itself, 300, "sync-writes")}, 0.5, 0, "sync-writes cgroup-io-throttle"},
