@@ -138,6 +138,17 @@ func TestAProgramThatSleepsIsSaidTo(t *testing.T) {
 	}
 }
 
+// Of several processes of a name one sleeps and the other works: the program does.
+func TestAProgramIsAllProcessesOfItsName(t *testing.T) {
+	m := newMachine()
+	m.process(7, "rsync", "read", thread{cpu: 0.05 * testSeconds})
+	m.process(8, "rsync", "read", thread{cpu: 0.60 * testSeconds})
+	r := Judge(m.Window(epoch.Add(time.Duration(testSeconds*float64(time.Second)))), Target{Comm: "rsync"})
+	if r.Primary != Healthy || strings.Contains(r.Title, "sleeps") {
+		t.Errorf("%s, %q", r.Primary, r.Title)
+	}
+}
+
 // Who queues for less than half of the time and sleeps for the rest may gain nothing from
 // more processors, if it keeps to a rate; who queues half of the time does.
 func TestQueueingLittleIsLessSure(t *testing.T) {

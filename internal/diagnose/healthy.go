@@ -79,10 +79,16 @@ const mostlyAsleep = 0.5
 // about was awake, at least: neither on a processor nor queueing for one, nor held up,
 // nor with I/O in flight. 0 where that is not known, or the question is about more than one program.
 func (c *Case) asleep() float64 {
-	v := &c.victim
-	_, counted := c.w.Sum(sample.ProcUser, sample.Entity{PID: v.pid})
-	if len(c.target.PIDs) != 1 && c.target.Comm == "" || c.w.Told || !v.known || !counted {
+	if len(c.target.PIDs) != 1 && c.target.Comm == "" || c.w.Told || len(c.asked) == 0 {
 		return 0
 	}
-	return clamp01(1 - v.awake()/c.w.Seconds() - v.outstanding)
+	left := c.w.Seconds()
+	for i := range c.asked { // all processes of that name
+		v := &c.asked[i]
+		if _, counted := c.w.Sum(sample.ProcUser, sample.Entity{PID: v.pid}); !v.known || !counted {
+			return 0
+		}
+		left -= v.awake() + v.outstanding*c.w.Seconds()
+	}
+	return clamp01(left / c.w.Seconds())
 }
