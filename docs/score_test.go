@@ -34,8 +34,8 @@ func unplantedOf(all []space.Record) string {
 	return `
 ## Situations with nothing planted
 
-Made from unplanted.jsonl, which ` + "`iocause lab score --seeds 1000.. --unplanted`" + ` wrote on 2026-11-26, up to 1260 by 41a93b64 and
-then by 16ea9aa8; others' builds stood still meanwhile. Remedies were tried only where a cause was named
+Made from unplanted.jsonl, which ` + "`iocause lab score --seeds 1000.. --unplanted`" + ` wrote on 2026-11-26, up to 1260 by 41a93b64,
+from 1296 on by 460b3006, between by 16ea9aa8; others' builds stood still meanwhile. Remedies were tried only where a cause was named
 ([lab.md](lab.md#find-out-what-is-true-lab-prove)). The even one that is wrong, 1252, wrote to a disk so slow that no work was done in any
 turn; since bb7c308b that is no proof. In parentheses: 95 % confidence intervals. These are too few to show fewer than one
 false alarm in 200.
