@@ -68,12 +68,8 @@ func putStripes(p *Probe, h *host.Host) error {
 // putRequests tells the programs which layers have requests of their own: loop devices,
 // and volumes of device-mapper.
 func putRequests(p *Probe, h *host.Host) error {
-	devices, err := h.Devices()
-	if err != nil {
-		return err
-	}
 	loops := uint32(0)
-	if h.AnyDirectLoop(devices) {
+	if h.AnyDirectLoop() {
 		loops = 1
 	}
 	return errors.Join(p.SetVariable("any_loops", loops), p.SetVariable("dm_requests", h.RequestsOfDM()))

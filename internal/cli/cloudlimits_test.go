@@ -83,7 +83,8 @@ func (v *volume) ops(t *testing.T) uint64 {
 }
 
 // A program that reads a capped disk is told which cap it is at: the volume's or the
-// machine's, where the storage counts that. Where it counts nothing it is told neither. IOCAUSE_CAPPED names the disk and its operations a second (test/vm/devices).
+// machine's, where the storage counts that. Where it counts nothing it is told neither.
+// IOCAUSE_CAPPED names the disk and its operations a second (test/vm/devices).
 func TestCloudLimits(t *testing.T) {
 	var v volume
 	if _, err := fmt.Sscan(os.Getenv("IOCAUSE_CAPPED"), &v.disk, &v.cap); err != nil {

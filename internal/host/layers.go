@@ -36,14 +36,8 @@ func (h *Host) Stacked() bool {
 	if err != nil {
 		return false
 	}
-	if slices.ContainsFunc(disks, func(d os.DirEntry) bool { return nvmePath.MatchString(d.Name()) || len(h.below(d.Name())) > 0 }) {
-		return true
-	}
-	if !slices.ContainsFunc(disks, func(d os.DirEntry) bool { return h.pastTheCache(d.Name()) }) {
-		return false // all devices need not be read for that
-	}
-	devices, err := h.Devices()
-	return err == nil && h.AnyDirectLoop(devices)
+	return slices.ContainsFunc(disks, func(d os.DirEntry) bool { return nvmePath.MatchString(d.Name()) || len(h.below(d.Name())) > 0 }) ||
+		h.AnyDirectLoop()
 }
 
 // TakesBios tells whether any disk has no requests of its own: device-mapper, md,

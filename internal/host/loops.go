@@ -7,19 +7,31 @@ import (
 )
 
 // AnyDirectLoop tells whether some loop device reads and writes its file past the page
-// cache, and the file lies on a disk of this machine.
-func (h *Host) AnyDirectLoop(devices *Devices) bool {
-	return slices.ContainsFunc(devices.Disks(), func(d Device) bool {
+// cache, and the file lies on a disk of this machine. All devices are read only where
+// there is one of the first kind.
+func (h *Host) AnyDirectLoop() bool {
+	past, _ := filepath.Glob(h.Sys("block", "loop*", "loop", "dio")) // fails for a bad pattern alone
+	if !slices.ContainsFunc(past, direct) {
+		return false
+	}
+	devices, err := h.Devices()
+	return err == nil && slices.ContainsFunc(devices.Disks(), func(d Device) bool {
 		_, ok := h.directLoop(d.Name, devices)
 		return ok
 	})
+}
+
+// direct tells whether a loop device's file "dio" says so (since Linux 4.4).
+func direct(dio string) bool {
+	n, err := ReadNumber(dio)
+	return err == nil && n == 1
 }
 
 // directLoop is the disk or partition that the file of such a loop device lies on.
 // Others are left out, and those that cannot be written: an installation of snaps has
 // dozens.
 func (h *Host) directLoop(disk string, devices *Devices) (on string, ok bool) {
-	if !h.pastTheCache(disk) {
+	if !direct(h.Sys("block", disk, "loop", "dio")) {
 		return "", false
 	}
 	file := h.LoopFile(disk)
@@ -39,15 +51,6 @@ func (h *Host) directLoop(disk string, devices *Devices) (on string, ok bool) {
 	}
 	d, ok := devices.Lookup(best.Dev) // not so of FUSE, a network, memory; nor of btrfs
 	return d.Name, ok
-}
-
-// pastTheCache tells of a loop device that reads and writes its file with direct I/O.
-func (h *Host) pastTheCache(disk string) bool {
-	if !strings.HasPrefix(disk, "loop") {
-		return false
-	}
-	direct, err := ReadNumber(h.Sys("block", disk, "loop", "dio")) // since Linux 4.4
-	return err == nil && direct == 1
 }
 
 // RequestsOfDM is the major number of device-mapper where some volume of it has
