@@ -56,9 +56,8 @@ const ofText = "from a text"
 // time that is not surely removed, idle time included, since whoever the victim
 // serves may take as long as now (who sleeps most of the time may keep to a rate, and
 // nothing is sure); and at least the time on a processor, without the part that
-// waiting costs. Neither is more than the
-// processors can do that it gets beside others. A text tells too little of whose
-// time its figures are.
+// waiting costs. Neither is more than the processors can do that it gets beside
+// others. A text tells too little of whose time its figures are.
 func (c *Case) promise(r removal) promise {
 	v := &c.victim
 	switch {
