@@ -3,6 +3,7 @@ package bpftest
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -78,18 +79,18 @@ func Observe(t *testing.T, open func(*host.Host) (sample.Source, error), f func(
 	t.Helper()
 	for try := 1; ; try++ {
 		w := ObserveOnce(t, open, f)
-		hidden := false
+		hidden := ""
 		w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
 			if (strings.HasSuffix(e.Class, " missed_completions") || strings.HasSuffix(e.Class, " recursion")) && try < 5 {
-				hidden = true
+				hidden += fmt.Sprintf(" %s: %g", e.Class, s.Sum())
 				return
 			}
 			t.Errorf("lost %s: %g", e.Class, s.Sum())
 		})
-		if !hidden {
+		if hidden == "" {
 			return w
 		}
-		t.Logf("try %d: this host hid events", try)
+		t.Logf("try %d: this host hid events:%s", try, hidden)
 	}
 }
 
